@@ -1,0 +1,37 @@
+# One INTERFACE target carries every compiler and linker choice; nothing sets global flags.
+
+set(PMEM_SANITIZE "" CACHE STRING "Sanitizers to build with, as for -fsanitize=")
+option(PMEM_HARDEN "Hardening and link-time optimisation for shipped programs" OFF)
+
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+
+add_library(pmem_options INTERFACE)
+target_compile_features(pmem_options INTERFACE c_std_17)
+target_compile_definitions(pmem_options INTERFACE _GNU_SOURCE PMEM_VERSION="${PROJECT_VERSION}")
+target_include_directories(pmem_options INTERFACE "${CMAKE_SOURCE_DIR}/common")
+target_compile_options(pmem_options INTERFACE
+  -ffunction-sections -fdata-sections
+  $<$<CONFIG:Debug>:-O1;-g;-fno-omit-frame-pointer>)
+target_link_options(pmem_options INTERFACE -Wl,--gc-sections -Wl,--as-needed)
+target_link_libraries(pmem_options INTERFACE Threads::Threads)
+
+# Generated code is compiled without these; everything written by hand with them.
+add_library(pmem_warnings INTERFACE)
+target_compile_options(pmem_warnings INTERFACE
+  -Werror -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wcast-qual
+  -Wundef -Wvla -Wswitch-enum -Wwrite-strings -Wpointer-arith -Wimplicit-fallthrough)
+
+if(PMEM_SANITIZE)
+  target_compile_options(pmem_options INTERFACE
+    -fsanitize=${PMEM_SANITIZE} -fno-sanitize-recover=all)
+  target_link_options(pmem_options INTERFACE -fsanitize=${PMEM_SANITIZE})
+endif()
+
+if(PMEM_HARDEN)
+  target_compile_options(pmem_options INTERFACE
+    -O2 -flto -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong
+    -fstack-clash-protection -fcf-protection -fPIE)
+  target_link_options(pmem_options INTERFACE
+    -flto -pie -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -s)
+endif()

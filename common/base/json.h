@@ -1,0 +1,88 @@
+/*
+ * json.h - reading JSON event by event and writing it straight into a buffer.
+ *
+ * The reader is a pull parser over yajl: the caller asks for the next event; the input is fed to yajl piece by
+ * piece, so memory is bounded by one piece plus the depth limit (64). Numbers are handed out as text. Duplicate
+ * keys are the caller's business. The writer escapes, places commas, and relies on buf's sticky limit.
+ * Threads: one owner at a time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/span.h"
+
+enum json_type {
+	JSON_END, /* the document is complete */
+	JSON_NULL,
+	JSON_BOOL,
+	JSON_NUMBER, /* text of the number */
+	JSON_STRING,
+	JSON_KEY,
+	JSON_OBJECT,	 /* { */
+	JSON_OBJECT_END, /* } */
+	JSON_ARRAY,	 /* [ */
+	JSON_ARRAY_END,	 /* ] */
+};
+
+struct json_event {
+	enum json_type type;
+	const char *text; /* JSON_NUMBER, JSON_STRING, JSON_KEY: NUL-terminated, valid until the next call */
+	size_t len;	  /* bytes of text; a string with an embedded NUL is refused by the reader */
+	bool boolean;	  /* JSON_BOOL */
+};
+
+struct json_reader;
+
+/** json_reader_new() - read the document in @input, which must outlive the reader. Return: json_reader_free(). */
+struct json_reader *json_reader_new(struct span input);
+
+/** json_reader_free() - destroy @r; NULL is allowed. */
+void json_reader_free(struct json_reader *r);
+DEFINE_CLEANUP(struct json_reader *, json_reader_free);
+
+/**
+ * json_next() - the next event.
+ * @r:   reader
+ * @ret: event
+ * @err: see docs/ERRORS.md
+ *
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT (malformed, truncated, too deep, bytes behind the document).
+ */
+int json_next(struct json_reader *r, struct json_event *ret, struct error **err) MUST_CHECK;
+
+/** json_expect() - json_next() that must be of @type. Return: 0, or -1 with ERR_INVALID_ARGUMENT naming both. */
+int json_expect(struct json_reader *r, enum json_type type, struct json_event *ret, struct error **err) MUST_CHECK;
+
+/** json_skip() - read over the value that begins with the event @first (given by json_next() already). */
+int json_skip(struct json_reader *r, const struct json_event *first, struct error **err) MUST_CHECK;
+
+struct json_writer {
+	struct buf *out;
+	bool comma; /* a comma is due before the next value or key */
+};
+
+#define JSON_WRITER(b) ((struct json_writer){.out = (b)})
+
+/** json_copy() - write the value that begins with @first, unchanged in meaning, to @w. As json_skip() otherwise. */
+int json_copy(struct json_reader *r, const struct json_event *first, struct json_writer *w,
+	struct error **err) MUST_CHECK;
+
+/* Each adds one token; the caller nests them rightly. */
+void json_object(struct json_writer *w);
+void json_object_end(struct json_writer *w);
+void json_array(struct json_writer *w);
+void json_array_end(struct json_writer *w);
+void json_key(struct json_writer *w, const char *key);
+void json_str(struct json_writer *w, const char *value); /* NULL becomes null */
+void json_u64(struct json_writer *w, uint64_t value);
+void json_bool(struct json_writer *w, bool value);
+void json_raw(struct json_writer *w, const char *text); /* a complete JSON value */
+
+/* Key and value in one call, for objects. */
+void json_key_str(struct json_writer *w, const char *key, const char *value);
+void json_key_u64(struct json_writer *w, const char *key, uint64_t value);
+void json_key_bool(struct json_writer *w, const char *key, bool value);

@@ -1,0 +1,32 @@
+/*
+ * mem.h - allocation that aborts when memory is out.
+ *
+ * CSI is crash-safe by idempotency and the supervisor restarts us, so out-of-memory branches that no test reaches
+ * do not exist. Sizes that a peer controls never come here directly: they go through buf.h or arena.h, which are
+ * bounded. Threads: safe.
+ */
+#pragma once
+
+#include <stdarg.h>
+#include <stddef.h>
+
+/** x_malloc() - malloc of @n bytes (n may be 0). Return: never NULL; caller frees. */
+void *x_malloc(size_t n);
+
+/** x_calloc() - zeroed array of @n elements of @size bytes; aborts on overflow. Return: never NULL. */
+void *x_calloc(size_t n, size_t size);
+
+/** x_realloc() - resize @p to @n elements of @size bytes; aborts on overflow. Return: never NULL. */
+void *x_realloc(void *p, size_t n, size_t size);
+
+/** x_strdup() - copy @s; NULL gives NULL. Return: caller frees. */
+char *x_strdup(const char *s);
+
+/** x_strndup() - copy at most @n bytes of @s. Return: NUL-terminated, caller frees. */
+char *x_strndup(const char *s, size_t n);
+
+/** x_asprintf() - format into new memory. @fmt: printf format. Return: never NULL; caller frees. */
+char *x_asprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/** x_vasprintf() - as x_asprintf() with @ap. */
+char *x_vasprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));

@@ -1,0 +1,42 @@
+/*
+ * str.h - the few questions about C strings that more than one place asks. Threads: safe.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+/** str_eq() - equal strings; NULL equals only NULL. */
+bool str_eq(const char *a, const char *b);
+
+/** str_empty() - @s is NULL or "". */
+static inline bool str_empty(const char *s)
+{
+	return !s || !*s;
+}
+
+/** str_starts() - @s begins with @prefix. */
+bool str_starts(const char *s, const char *prefix);
+
+/** str_ends() - @s ends with @suffix. */
+bool str_ends(const char *s, const char *suffix);
+
+/** str_is_utf8() - @n bytes at @p are well-formed UTF-8 (RFC 3629) without NUL. */
+bool str_is_utf8(const void *p, size_t n);
+
+/**
+ * strv_free() - destroy a NULL-terminated array of owned strings; NULL is allowed.
+ * strv_len() - number of strings in @v; NULL has none.
+ * strv_add() - append a copy of @s to *@v, which may be NULL.
+ * strv_contains() - whether @s is in @v.
+ */
+void strv_free(char **v);
+size_t strv_len(char *const *v);
+void strv_add(char ***v, const char *s);
+bool strv_contains(char *const *v, const char *s);
+
+static inline void strv_freep(char ***v)
+{
+	strv_free(*v);
+}

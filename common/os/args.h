@@ -1,0 +1,50 @@
+/*
+ * args.h - command lines in Go's style: -flag=value, --flag value, -bool, -bool=false; one table per program drives
+ * parsing and help. Threads: none. Never exits; the caller decides.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum opt_type {
+	OPT_BOOL,     /* bool * */
+	OPT_U32,      /* uint32_t * */
+	OPT_PERCENT,  /* unsigned * */
+	OPT_STR,      /* const char **: borrowed from argv */
+	OPT_STRS,     /* char ***: repeatable, strv_add(); owned by the caller */
+	OPT_SIZE,     /* uint64_t *: a Kubernetes quantity, bytes */
+	OPT_DURATION, /* uint64_t *: a Go duration, milliseconds */
+	OPT_IGNORED,  /* accepted with or without value, no effect; target is unused */
+};
+
+struct opt {
+	const char *name;
+	enum opt_type type;
+	void *target;
+	const char *arg;  /* name of the value in help, such as "SIZE" */
+	const char *help; /* one line; for OPT_IGNORED the reason why it has no effect */
+};
+
+struct args {
+	char **rest;	/* operands, borrowed from argv, NULL-terminated */
+	char **ignored; /* names of OPT_IGNORED flags that were given: strv, for one warning each */
+};
+
+/**
+ * args_parse() - parse a command line.
+ * @opts: ends with an entry whose name is NULL; OPT_IGNORED takes the next word as value only in the -f=v form
+ * @argv: as main got it; operands may stand between flags, "--" ends flags
+ * @ret:  args_done()
+ *
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT that quotes the offending argument.
+ */
+int args_parse(const struct opt *opts, int argc, char **argv, struct args *ret, struct error **err) MUST_CHECK;
+
+/** args_done() - release @a. */
+void args_done(struct args *a);
+
+/** args_help() - usage text from the table. @usage: first line; @opts: the table. Return: caller frees. */
+char *args_help(const char *usage, const struct opt *opts);

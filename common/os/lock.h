@@ -1,0 +1,16 @@
+/*
+ * lock.h - flock(2) between processes. The lock lives as long as the descriptor. Threads: safe.
+ */
+#pragma once
+
+#include "base/error.h"
+
+/**
+ * host_lock() - take an exclusive lock on file @name in @dir_fd, creating it with mode 0600.
+ * @dir_fd:     directory, or AT_FDCWD with an absolute @name
+ * @timeout_ms: 0 tries once; otherwise waits that long
+ * @ret_fd:     holds the lock until closed
+ *
+ * Return: 0, or -1 with ERR_UNAVAILABLE (held by another process; the message names the file), ERR_INTERNAL.
+ */
+int host_lock(int dir_fd, const char *name, int timeout_ms, int *ret_fd, struct error **err) MUST_CHECK;
