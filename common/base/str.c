@@ -1,0 +1,109 @@
+#include "base/str.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+bool str_eq(const char *a, const char *b)
+{
+	if (!a || !b)
+		return a == b;
+	return strcmp(a, b) == 0;
+}
+
+bool str_starts(const char *s, const char *prefix)
+{
+	return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+bool str_ends(const char *s, const char *suffix)
+{
+	size_t n = strlen(s);
+	size_t n_suffix = strlen(suffix);
+
+	return n >= n_suffix && memcmp(s + n - n_suffix, suffix, n_suffix) == 0;
+}
+
+/*
+ * Bytes of the well-formed sequence at @p, 0 if there is none. The range of the second byte depends on the
+ * first one; that excludes overlong forms, surrogates and what lies above U+10FFFF (RFC 3629 section 4).
+ */
+static size_t utf8_sequence(const uint8_t *p, size_t n)
+{
+	size_t len;
+	uint8_t low = 0x80;
+	uint8_t high = 0xbf;
+
+	if (p[0] < 0x80)
+		return p[0] != 0;
+	if (p[0] >= 0xc2 && p[0] <= 0xdf)
+		len = 2;
+	else if (p[0] >= 0xe0 && p[0] <= 0xef)
+		len = 3;
+	else if (p[0] >= 0xf0 && p[0] <= 0xf4)
+		len = 4;
+	else
+		return 0;
+	if (p[0] == 0xe0)
+		low = 0xa0;
+	if (p[0] == 0xed)
+		high = 0x9f;
+	if (p[0] == 0xf0)
+		low = 0x90;
+	if (p[0] == 0xf4)
+		high = 0x8f;
+	if (n < len || p[1] < low || p[1] > high)
+		return 0;
+	for (size_t i = 2; i < len; i++)
+		if ((p[i] & 0xc0) != 0x80)
+			return 0;
+	return len;
+}
+
+bool str_is_utf8(const void *p, size_t n)
+{
+	const uint8_t *bytes = p;
+
+	for (size_t i = 0; i < n;) {
+		size_t len = utf8_sequence(bytes + i, n - i);
+
+		if (len == 0)
+			return false;
+		i += len;
+	}
+	return true;
+}
+
+void strv_free(char **v)
+{
+	for (size_t i = 0; v && v[i]; i++)
+		free(v[i]);
+	free(v);
+}
+
+size_t strv_len(char *const *v)
+{
+	size_t n = 0;
+
+	while (v && v[n])
+		n++;
+	return n;
+}
+
+void strv_add(char ***v, const char *s)
+{
+	size_t n = strv_len(*v);
+
+	*v = x_realloc(*v, n + 2, sizeof(**v));
+	(*v)[n] = x_strdup(s);
+	(*v)[n + 1] = NULL;
+}
+
+bool strv_contains(char *const *v, const char *s)
+{
+	for (size_t i = 0; v && v[i]; i++)
+		if (strcmp(v[i], s) == 0)
+			return true;
+	return false;
+}
