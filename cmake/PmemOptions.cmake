@@ -11,7 +11,7 @@ target_compile_features(pmem_options INTERFACE c_std_17)
 target_compile_definitions(pmem_options INTERFACE _GNU_SOURCE PMEM_VERSION="${PROJECT_VERSION}")
 target_include_directories(pmem_options INTERFACE "${CMAKE_SOURCE_DIR}/common")
 target_compile_options(pmem_options INTERFACE
-  -ffunction-sections -fdata-sections
+  -ffunction-sections -fdata-sections -UNDEBUG
   $<$<CONFIG:Debug>:-O1;-g;-fno-omit-frame-pointer>)
 target_link_options(pmem_options INTERFACE -Wl,--gc-sections -Wl,--as-needed)
 target_link_libraries(pmem_options INTERFACE Threads::Threads)

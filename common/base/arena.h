@@ -1,9 +1,9 @@
 /*
  * arena.h - memory that lives as long as one request.
  *
- * arena_try_alloc() honours the limit and is for sizes that a peer controls (protobuf unpacking: 4 MiB of input
- * can become 149 MiB of objects); the other functions are for our own replies and ignore it. Nothing is freed
- * singly. Threads: one owner at a time.
+ * arena_try_alloc() honours the limit and is for sizes that a peer controls (protobuf unpacking: 4 MiB of
+ * input can become 149 MiB of objects); the other functions are for our own replies and ignore it. Nothing is
+ * freed singly. Threads: one owner at a time.
  */
 #pragma once
 
@@ -19,7 +19,7 @@ struct arena *arena_new(size_t limit_bytes);
 /** arena_free() - destroy @a and all that it gave out; NULL is allowed. */
 void arena_free(struct arena *a);
 
-/** arena_try_alloc() - @n bytes, aligned for any type. Return: NULL when the limit would be passed. */
+/** arena_try_alloc() - @n bytes (may be 0), aligned for any type. Return: NULL if over the limit. */
 void *arena_try_alloc(struct arena *a, size_t n);
 
 /** arena_alloc() - @n zeroed bytes outside the limit. Return: never NULL. */

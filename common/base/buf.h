@@ -1,9 +1,10 @@
 /*
  * buf.h - growable bytes with a limit fixed at birth.
  *
- * Every buffer is initialised with the most bytes that it may ever hold. Adding beyond the limit adds nothing,
- * and marks the buffer as overflowed; writers add without checking and ask once at the end (buf_check()). The
- * content is always followed by a NUL that is not counted. Threads: one owner at a time.
+ * Every buffer is initialised with the most bytes that it may ever hold. Adding beyond the limit adds nothing
+ * and marks the buffer as overflowed, and nothing is added from then on; writers add without checking and ask
+ * once at the end (buf_check()). The content is always followed by a NUL that is not counted. Threads: one
+ * owner at a time.
  */
 #pragma once
 
@@ -49,7 +50,7 @@ void buf_addv(struct buf *b, const char *fmt, va_list ap) __attribute__((format(
 /** buf_consume() - drop the first @n bytes (n <= len). */
 void buf_consume(struct buf *b, size_t n);
 
-/** buf_reserve() - room for @n more bytes behind the content. Return: where to write, or NULL if over the limit. */
+/** buf_reserve() - room for @n more bytes behind the content. Return: NULL if over the limit. */
 uint8_t *buf_reserve(struct buf *b, size_t n);
 
 /** buf_commit() - @n bytes were written at the place that buf_reserve() gave. */

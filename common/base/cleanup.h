@@ -14,25 +14,25 @@
 #define CLEANUP(fn) __attribute__((cleanup(fn)))
 #define MUST_CHECK  __attribute__((warn_unused_result))
 
-#define DEFINE_CLEANUP(type, fn)                                                                              \
-	static inline void fn##p(type *p)                                                                     \
-	{                                                                                                     \
-		fn(*p);                                                                                       \
-	}                                                                                                     \
+#define DEFINE_CLEANUP(type, fn)                                                                             \
+	static inline void fn##p(type *p)                                                                    \
+	{                                                                                                    \
+		fn(*p);                                                                                      \
+	}                                                                                                    \
 	struct fn##_cleanup_needs_semicolon
 
-#define TAKE_PTR(p)                                                                                           \
-	({                                                                                                    \
-		__typeof__(p) take_ = (p);                                                                    \
-		(p) = NULL;                                                                                   \
-		take_;                                                                                        \
+#define TAKE_PTR(p)                                                                                          \
+	({                                                                                                   \
+		__typeof__(p) take_ = (p);                                                                   \
+		(p) = NULL;                                                                                  \
+		take_;                                                                                       \
 	})
 
-#define TAKE_FD(fd)                                                                                           \
-	({                                                                                                    \
-		int take_ = (fd);                                                                             \
-		(fd) = -1;                                                                                    \
-		take_;                                                                                        \
+#define TAKE_FD(fd)                                                                                          \
+	({                                                                                                   \
+		int take_ = (fd);                                                                            \
+		(fd) = -1;                                                                                   \
+		take_;                                                                                       \
 	})
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))

@@ -1,10 +1,10 @@
 /*
  * error.h - the one way in which a function says that it failed.
  *
- * A function that can fail returns int and takes `struct error **err` last. It returns 0, leaves *err NULL and
- * sets its ret_ outputs; or it returns -1, sets *err and leaves the outputs alone. err is never NULL and *err is
- * NULL on entry: both are asserted, so that no error is overwritten unseen. Codes are the canonical gRPC codes,
- * chosen where the meaning is known. docs/ERRORS.md has the whole contract.
+ * A function that can fail returns int and takes `struct error **err` last. It returns 0, leaves *err NULL
+ * and sets its ret_ outputs; or it returns -1, sets *err and leaves the outputs alone. err is never NULL and
+ * *err is NULL on entry: both are asserted, so that no error is overwritten unseen. Codes are the canonical
+ * gRPC codes, chosen where the meaning is known. docs/ERRORS.md has the whole contract.
  *
  * Threads: an error belongs to one owner at a time. Nothing here blocks.
  */
@@ -45,7 +45,7 @@ struct error {
  * Return: always -1, so that callers write `return err_set(...)`.
  */
 int err_set(struct error **err, enum err_code code, const char *fmt, ...)
-	__attribute__((format(printf, 3, 4)));
+        __attribute__((format(printf, 3, 4)));
 
 /**
  * err_set_errno() - make a new error from a failed system call; ": strerror" is appended to the message.
@@ -57,7 +57,7 @@ int err_set(struct error **err, enum err_code code, const char *fmt, ...)
  * Return: always -1.
  */
 int err_set_errno(struct error **err, enum err_code code, int os_errno, const char *fmt, ...)
-	__attribute__((format(printf, 4, 5)));
+        __attribute__((format(printf, 4, 5)));
 
 /**
  * err_wrap() - put context before the message ("context: message"); code and errno stay.

@@ -1,10 +1,10 @@
 /*
  * json.h - reading JSON event by event and writing it straight into a buffer.
  *
- * The reader is a pull parser over yajl: the caller asks for the next event; the input is fed to yajl piece by
- * piece, so memory is bounded by one piece plus the depth limit (64). Numbers are handed out as text. Duplicate
- * keys are the caller's business. The writer escapes, places commas, and relies on buf's sticky limit.
- * Threads: one owner at a time.
+ * The reader is a pull parser over yajl: the caller asks for the next event; the input is fed to yajl piece
+ * by piece, so memory is bounded by one piece (4 to 256 KiB), the longest token and the depth limit (64).
+ * Numbers are handed out as text. Duplicate keys are the caller's business. The writer escapes, places
+ * commas, and relies on buf's sticky limit. Threads: one owner at a time.
  */
 #pragma once
 
@@ -22,22 +22,22 @@ enum json_type {
 	JSON_NUMBER, /* text of the number */
 	JSON_STRING,
 	JSON_KEY,
-	JSON_OBJECT,	 /* { */
+	JSON_OBJECT,     /* { */
 	JSON_OBJECT_END, /* } */
-	JSON_ARRAY,	 /* [ */
-	JSON_ARRAY_END,	 /* ] */
+	JSON_ARRAY,      /* [ */
+	JSON_ARRAY_END,  /* ] */
 };
 
 struct json_event {
 	enum json_type type;
 	const char *text; /* JSON_NUMBER, JSON_STRING, JSON_KEY: NUL-terminated, valid until the next call */
-	size_t len;	  /* bytes of text; a string with an embedded NUL is refused by the reader */
-	bool boolean;	  /* JSON_BOOL */
+	size_t len;       /* bytes of text; a string with an embedded NUL is refused by the reader */
+	bool boolean;     /* JSON_BOOL */
 };
 
 struct json_reader;
 
-/** json_reader_new() - read the document in @input, which must outlive the reader. Return: json_reader_free(). */
+/** json_reader_new() - read @input, which must outlive the reader. Return: never NULL; json_reader_free(). */
 struct json_reader *json_reader_new(struct span input);
 
 /** json_reader_free() - destroy @r; NULL is allowed. */
@@ -54,10 +54,11 @@ DEFINE_CLEANUP(struct json_reader *, json_reader_free);
  */
 int json_next(struct json_reader *r, struct json_event *ret, struct error **err) MUST_CHECK;
 
-/** json_expect() - json_next() that must be of @type. Return: 0, or -1 with ERR_INVALID_ARGUMENT naming both. */
-int json_expect(struct json_reader *r, enum json_type type, struct json_event *ret, struct error **err) MUST_CHECK;
+/** json_expect() - json_next() that must be of @type. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
+int json_expect(
+        struct json_reader *r, enum json_type type, struct json_event *ret, struct error **err) MUST_CHECK;
 
-/** json_skip() - read over the value that begins with the event @first (given by json_next() already). */
+/** json_skip() - read over the value that begins with @first, the last event of json_next(). */
 int json_skip(struct json_reader *r, const struct json_event *first, struct error **err) MUST_CHECK;
 
 struct json_writer {
@@ -67,9 +68,9 @@ struct json_writer {
 
 #define JSON_WRITER(b) ((struct json_writer){.out = (b)})
 
-/** json_copy() - write the value that begins with @first, unchanged in meaning, to @w. As json_skip() otherwise. */
+/** json_copy() - as json_skip(), and write the value, unchanged in meaning, to @w. */
 int json_copy(struct json_reader *r, const struct json_event *first, struct json_writer *w,
-	struct error **err) MUST_CHECK;
+        struct error **err) MUST_CHECK;
 
 /* Each adds one token; the caller nests them rightly. */
 void json_object(struct json_writer *w);
@@ -77,7 +78,7 @@ void json_object_end(struct json_writer *w);
 void json_array(struct json_writer *w);
 void json_array_end(struct json_writer *w);
 void json_key(struct json_writer *w, const char *key);
-void json_str(struct json_writer *w, const char *value); /* NULL becomes null */
+void json_str(struct json_writer *w, const char *value); /* NULL becomes null, bytes beyond UTF-8 U+FFFD */
 void json_u64(struct json_writer *w, uint64_t value);
 void json_bool(struct json_writer *w, bool value);
 void json_raw(struct json_writer *w, const char *text); /* a complete JSON value */

@@ -1,9 +1,10 @@
 /*
  * log.h - the log sink: one line per event on stderr, text or JSON, key=value pairs in the order given.
  *
- * Library code logs nothing above debug; whoever ends an error's life logs it once. Secrets and request maps are
- * never logged. Values are escaped, so one event is one line whatever a peer sent. Threads: safe, lines are whole.
- * The sink is one of the two global states of the project; log_init() is called once before threads start.
+ * Library code logs nothing above debug; whoever ends an error's life logs it once. Secrets and request maps
+ * are never logged. Values are escaped, so one event is one line whatever a peer sent. Threads: safe, lines
+ * are whole. The sink is one of the two global states of the project; log_init() is called once before
+ * threads start.
  */
 #pragma once
 
@@ -34,8 +35,8 @@ struct log_field {
 /**
  * log_init() - configure the sink.
  * @program:   name shown in each line, borrowed for ever
- * @format:    text (time level message key=value) or one JSON object per line
- * @verbosity: klog's -v: below 3 gives errors, warnings and info; 5 and above adds debug. Info is always shown.
+ * @format:    text (level time program: message key=value) or one JSON object per line
+ * @verbosity: klog's -v: errors, warnings and info are always shown, debug from 5 on
  *
  * Before the first call: text, info, no program name.
  */
@@ -47,8 +48,9 @@ bool log_enabled(enum log_level level);
 /** log_event() - write one event. @fields ends with an entry whose key is NULL. Use the macros below. */
 void log_event(enum log_level level, const char *msg, const struct log_field *fields);
 
-#define LOG_AT(level, msg, ...) log_event((level), (msg), (const struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){0}})
-#define log_error(...)		LOG_AT(LOG_ERROR, __VA_ARGS__)
-#define log_warn(...)		LOG_AT(LOG_WARN, __VA_ARGS__)
-#define log_info(...)		LOG_AT(LOG_INFO, __VA_ARGS__)
-#define log_debug(...)		LOG_AT(LOG_DEBUG, __VA_ARGS__)
+#define LOG_AT(level, msg, ...)                                                                              \
+	log_event((level), (msg), (const struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){0}})
+#define log_error(...) LOG_AT(LOG_ERROR, __VA_ARGS__)
+#define log_warn(...)  LOG_AT(LOG_WARN, __VA_ARGS__)
+#define log_info(...)  LOG_AT(LOG_INFO, __VA_ARGS__)
+#define log_debug(...) LOG_AT(LOG_DEBUG, __VA_ARGS__)

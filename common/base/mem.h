@@ -1,9 +1,9 @@
 /*
  * mem.h - allocation that aborts when memory is out.
  *
- * CSI is crash-safe by idempotency and the supervisor restarts us, so out-of-memory branches that no test reaches
- * do not exist. Sizes that a peer controls never come here directly: they go through buf.h or arena.h, which are
- * bounded. Threads: safe.
+ * CSI is crash-safe by idempotency and the supervisor restarts us, so out-of-memory branches that no test
+ * reaches do not exist. Sizes that a peer controls never come here directly: they go through buf.h or
+ * arena.h, which are bounded. Threads: safe.
  */
 #pragma once
 

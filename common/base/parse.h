@@ -1,7 +1,7 @@
 /*
  * parse.h - strict, total parsers: the whole text or nothing; the offending text is quoted in the error.
  *
- * This is the only place where digits become numbers. No locale, no leading or trailing blanks. Threads: safe.
+ * This is the only place where digits become numbers. No locale, no blanks around it. Threads: safe.
  */
 #pragma once
 
@@ -31,7 +31,7 @@ int parse_percent(const char *text, unsigned *ret, struct error **err) MUST_CHEC
 
 /**
  * parse_quantity() - a Kubernetes quantity in bytes: digits with an optional fraction and one of
- * m k M G T P E Ki Mi Gi Ti Pi Ei or an exponent (e3, E3). Fractions of a byte are rounded up, as
+ * n u m k M G T P E Ki Mi Gi Ti Pi Ei or an exponent (e3, E3). Fractions of a byte are rounded up, as
  * resource.Quantity.Value() does (apimachinery pkg/api/resource).
  * @text: NUL-terminated
  * @ret:  bytes
@@ -42,7 +42,7 @@ int parse_percent(const char *text, unsigned *ret, struct error **err) MUST_CHEC
 int parse_quantity(const char *text, uint64_t *ret_bytes, struct error **err) MUST_CHECK;
 
 /**
- * parse_duration_ms() - a Go duration: 300ms, 1.5s, 2m, 1h30m, or 0.
+ * parse_duration_ms() - a Go duration: 300ms, 1.5s, 2m, 1h30m, or 0; rounded up to whole milliseconds.
  * Return: 0, or -1 with ERR_INVALID_ARGUMENT.
  */
 int parse_duration_ms(const char *text, uint64_t *ret_ms, struct error **err) MUST_CHECK;

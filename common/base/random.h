@@ -1,5 +1,5 @@
 /*
- * random.h - identities from the kernel's generator. Threads: safe. Blocks only before the generator is seeded.
+ * random.h - identities from the kernel's generator. Threads: safe. Blocks only until it is seeded.
  */
 #pragma once
 
