@@ -1,0 +1,26 @@
+/*
+ * nd_fake.h - an nd.h of regions in memory, for tests: honours sizes, alignment, extents and label slots.
+ */
+#pragma once
+
+#include "pmem/nd.h"
+
+struct nd_fake_region {
+	uint64_t size_bytes;
+	uint64_t align_bytes;
+	unsigned ways;	      /* 0 is 1 */
+	unsigned label_slots; /* 0: without labels */
+	bool disabled;
+	bool readonly;
+	bool not_pmem;
+};
+
+/** nd_open_fake() - a fake with @n regions "region0".. on bus "ndbus0". Return: never NULL; nd_close(). */
+struct nd *nd_open_fake(const struct nd_fake_region *regions, size_t n);
+
+/** nd_fake_add() - put a foreign or own namespace at @offset_bytes of region number @region. */
+void nd_fake_add(struct nd *nd, size_t region, const char *name, enum nd_mode mode, uint64_t offset_bytes,
+	uint64_t size_bytes);
+
+/** nd_fake_fail() - the next create fails with @code after its side effects would have begun. */
+void nd_fake_fail(struct nd *nd, enum err_code code);
