@@ -1,0 +1,182 @@
+#include "os/blockdev.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/dm-ioctl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/parse.h"
+#include "base/str.h"
+#include "os/file.h"
+
+#define SECTOR_BYTES        512
+#define ATTRIBUTE_MAX_BYTES 128
+#define WAIT_POLL_MS        5
+/* One BLKZEROOUT cannot be interrupted on older kernels; this bounds how long a fatal signal waits. */
+#define ZERO_STEP_BYTES (256ULL << 20)
+
+static char *sysfs_path(dev_t dev, const char *attribute)
+{
+	return x_asprintf("/sys/dev/block/%u:%u%s", major(dev), minor(dev), attribute);
+}
+
+/* Return: value without its newline, or NULL when the device lacks the attribute. */
+static char *read_attribute(dev_t dev, const char *attribute)
+{
+	CLEANUP(free_charp) char *path = sysfs_path(dev, attribute);
+	CLEANUP(buf_done) struct buf b = BUF_INIT(ATTRIBUTE_MAX_BYTES);
+	CLEANUP(error_freep) struct error *ignored = NULL;
+
+	if (file_read(AT_FDCWD, path, &b, &ignored) < 0)
+		return NULL;
+	return x_strndup(buf_str(&b), strcspn(buf_str(&b), "\n"));
+}
+
+/* From sysfs, so that the device is not opened: an open would be counted as use (dm_open_count()). */
+static int read_size(dev_t dev, uint64_t *ret_bytes, struct error **err)
+{
+	CLEANUP(free_charp) char *text = read_attribute(dev, "/size");
+	uint64_t sectors = 0;
+
+	if (!text)
+		return err_set(
+		        err, ERR_NOT_FOUND, "block device %u:%u does not exist", major(dev), minor(dev));
+	if (parse_u64(text, &sectors, err) < 0)
+		return err_wrap(err, "size of block device %u:%u", major(dev), minor(dev));
+	*ret_bytes = sectors * SECTOR_BYTES;
+	return 0;
+}
+
+int blockdev_stat(const char *path, struct blockdev_info *ret, struct error **err)
+{
+	struct blockdev_info info = {0};
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return err_set_errno(err, errno == ENOENT ? ERR_NOT_FOUND : ERR_INTERNAL, errno, "%s", path);
+	if (!S_ISBLK(st.st_mode))
+		return err_set(err, ERR_PRECONDITION, "%s is not a block device", path);
+	info.dev = st.st_rdev;
+	if (read_size(info.dev, &info.size_bytes, err) < 0)
+		return err_wrap(err, "%s", path);
+
+	CLEANUP(free_charp) char *dax = read_attribute(info.dev, "/queue/dax");
+	info.has_dax = str_eq(dax, "1");
+	*ret = info;
+	return 0;
+}
+
+/* Return: 0, or the errno that tells why @path cannot be used yet. */
+static int try_open(const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return errno;
+	if (!S_ISBLK(st.st_mode))
+		return ENOTBLK;
+
+	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? errno : 0;
+}
+
+int blockdev_wait(const char *path, int timeout_ms, struct error **err)
+{
+	uint64_t deadline_ns = clock_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+
+	for (;;) {
+		int why = try_open(path);
+		if (why == 0)
+			return 0;
+
+		int wait_ms = clock_left_ms(deadline_ns, WAIT_POLL_MS);
+		if (wait_ms == 0)
+			return err_set_errno(
+			        err, ERR_DEADLINE, why, "wait %d ms for block device %s", timeout_ms, path);
+		nanosleep(&(struct timespec){.tv_nsec = wait_ms * (long)NS_PER_MS}, NULL);
+	}
+}
+
+static enum err_code open_error_code(int os_errno)
+{
+	if (os_errno == EBUSY)
+		return ERR_PRECONDITION;
+	return os_errno == ENOENT ? ERR_NOT_FOUND : ERR_INTERNAL;
+}
+
+int blockdev_open_exclusive(const char *path, int *ret_fd, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = open(path, O_RDWR | O_EXCL | O_CLOEXEC);
+	struct stat st;
+
+	if (fd < 0)
+		return err_set_errno(err, open_error_code(errno), errno, "open %s exclusively", path);
+	if (fstat(fd, &st) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "stat %s", path);
+	if (!S_ISBLK(st.st_mode))
+		return err_set(err, ERR_INTERNAL, "%s is not a block device", path);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int blockdev_zero(int fd, uint64_t offset, uint64_t length, struct error **err)
+{
+	while (length > 0) {
+		uint64_t step = length < ZERO_STEP_BYTES ? length : ZERO_STEP_BYTES;
+		uint64_t range[2] = {offset, step};
+		if (ioctl(fd, BLKZEROOUT, range) < 0)
+			return err_set_errno(err, ERR_INTERNAL, errno, "write %ju zero bytes at %ju",
+			        (uintmax_t)step, (uintmax_t)offset);
+		offset += step;
+		length -= step;
+	}
+	if (fdatasync(fd) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "flush zeros");
+	return 0;
+}
+
+/* drivers/md/dm-sysfs.c gives each mapped device a folder "dm". */
+static int is_mapped(dev_t dev, bool *ret, struct error **err)
+{
+	CLEANUP(free_charp) char *device = sysfs_path(dev, "");
+	CLEANUP(free_charp) char *folder = sysfs_path(dev, "/dm");
+
+	if (access(device, F_OK) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "%s", device);
+	*ret = access(folder, F_OK) == 0;
+	return 0;
+}
+
+int dm_open_count(dev_t dev, unsigned *ret, struct error **err)
+{
+	struct dm_ioctl io = {
+	        .version = {DM_VERSION_MAJOR, 0, 0},
+	        .data_size = sizeof(io),
+	        .data_start = sizeof(io),
+	        .dev = dev,
+	};
+	bool mapped = false;
+
+	if (is_mapped(dev, &mapped, err) < 0)
+		return -1;
+	if (!mapped) {
+		*ret = 0;
+		return 0;
+	}
+
+	CLEANUP(fd_closep) int fd = open("/dev/" DM_DIR "/" DM_CONTROL_NODE, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "open /dev/" DM_DIR "/" DM_CONTROL_NODE);
+	if (ioctl(fd, DM_DEV_STATUS, &io) < 0)
+		return err_set_errno(
+		        err, ERR_INTERNAL, errno, "status of mapped device %u:%u", major(dev), minor(dev));
+	*ret = (unsigned)io.open_count;
+	return 0;
+}

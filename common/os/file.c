@@ -1,0 +1,169 @@
+#include "os/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#define READ_CHUNK_BYTES 4096
+
+static enum err_code write_error_code(int os_errno)
+{
+	return os_errno == ENOSPC || os_errno == EDQUOT ? ERR_EXHAUSTED : ERR_INTERNAL;
+}
+
+static enum err_code lookup_error_code(int os_errno)
+{
+	return os_errno == ENOENT ? ERR_NOT_FOUND : ERR_INTERNAL;
+}
+
+static int sync_fd(int fd, const char *what, struct error **err)
+{
+	if (fsync(fd) < 0)
+		return err_set_errno(err, write_error_code(errno), errno, "fsync %s", what);
+	return 0;
+}
+
+/* A new directory is durable when its own inode and the entry in its parent are. */
+static int finish_new_dir(int fd, const char *path, mode_t mode, struct error **err)
+{
+	CLEANUP(fd_closep) int parent = openat(fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (parent < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "open parent of %s", path);
+	if (fchmod(fd, mode) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "chmod %s", path);
+	if (sync_fd(fd, path, err) < 0)
+		return -1;
+	return sync_fd(parent, path, err);
+}
+
+int dir_open(const char *path, bool create, mode_t mode, int *ret_fd, struct error **err)
+{
+	bool created = create && mkdir(path, mode) == 0;
+
+	if (create && !created && errno != EEXIST)
+		return err_set_errno(err, lookup_error_code(errno), errno, "create directory %s", path);
+
+	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return err_set_errno(err, lookup_error_code(errno), errno, "open directory %s", path);
+	if (created && finish_new_dir(fd, path, mode, err) < 0)
+		return -1;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int dir_list(int dir_fd, char ***ret_names, struct error **err)
+{
+	CLEANUP(strv_freep) char **names = NULL;
+	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "open directory");
+
+	CLEANUP(dir_closep) DIR *dir = fdopendir(fd);
+	if (!dir) {
+		close(fd);
+		return err_set_errno(err, ERR_INTERNAL, errno, "read directory");
+	}
+	for (;;) {
+		errno = 0;
+		const struct dirent *e = readdir(dir);
+		if (!e && errno)
+			return err_set_errno(err, ERR_INTERNAL, errno, "read directory");
+		if (!e)
+			break;
+		if (!str_eq(e->d_name, ".") && !str_eq(e->d_name, ".."))
+			strv_add(&names, e->d_name);
+	}
+	if (!names)
+		names = x_calloc(1, sizeof(char *));
+	qsort(names, strv_len(names), sizeof(char *), compare_names);
+	*ret_names = TAKE_PTR(names);
+	return 0;
+}
+
+int file_read(int dir_fd, const char *name, struct buf *out, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
+	char chunk[READ_CHUNK_BYTES];
+
+	if (fd < 0)
+		return err_set_errno(err, lookup_error_code(errno), errno, "open %s", name);
+	while (!out->overflowed) {
+		ssize_t n = read(fd, chunk, sizeof(chunk));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set_errno(err, ERR_INTERNAL, errno, "read %s", name);
+		if (n == 0)
+			break;
+		buf_add(out, chunk, (size_t)n);
+	}
+	return buf_check(out, name, err);
+}
+
+int fd_write_all(int fd, struct span data, struct error **err)
+{
+	while (data.n > 0) {
+		ssize_t n = write(fd, data.p, data.n);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set_errno(err, write_error_code(errno), errno, "write");
+		data.p += n;
+		data.n -= (size_t)n;
+	}
+	return 0;
+}
+
+/* O_EXCL after unlinking: a leftover of a crash could be a link or have other permissions. */
+static int write_new(int dir_fd, const char *name, struct span content, mode_t mode, struct error **err)
+{
+	if (unlinkat(dir_fd, name, 0) < 0 && errno != ENOENT)
+		return err_set_errno(err, ERR_INTERNAL, errno, "remove %s", name);
+
+	CLEANUP(fd_closep) int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	if (fd < 0)
+		return err_set_errno(err, write_error_code(errno), errno, "create %s", name);
+	if (fchmod(fd, mode) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "chmod %s", name);
+	if (fd_write_all(fd, content, err) < 0)
+		return err_wrap(err, "%s", name);
+	return sync_fd(fd, name, err);
+}
+
+int file_write_atomic(int dir_fd, const char *name, struct span content, mode_t mode, struct error **err)
+{
+	CLEANUP(free_charp) char *tmp = x_asprintf(".%s.tmp", name);
+
+	if (write_new(dir_fd, tmp, content, mode, err) < 0 ||
+	        file_rename_durable(dir_fd, tmp, name, err) < 0) {
+		unlinkat(dir_fd, tmp, 0);
+		return -1;
+	}
+	return 0;
+}
+
+int file_rename_durable(int dir_fd, const char *from, const char *to, struct error **err)
+{
+	if (renameat(dir_fd, from, dir_fd, to) < 0)
+		return err_set_errno(err, lookup_error_code(errno), errno, "rename %s to %s", from, to);
+	return sync_fd(dir_fd, "directory", err);
+}
+
+int file_unlink_durable(int dir_fd, const char *name, struct error **err)
+{
+	if (unlinkat(dir_fd, name, 0) < 0 && errno != ENOENT)
+		return err_set_errno(err, ERR_INTERNAL, errno, "remove %s", name);
+	return sync_fd(dir_fd, "directory", err);
+}

@@ -1,0 +1,155 @@
+#include "os/loopdev.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/loop.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "os/file.h"
+
+#define ATTACH_TRIES   16
+#define DETACH_WAIT_MS 2000
+#define DETACH_POLL_MS 10
+
+/* sysfs has the folder "loop" only while a file is attached; saves opening the others. */
+static bool is_attached(const char *name)
+{
+	CLEANUP(free_charp) char *folder = x_asprintf("/sys/block/%s/loop", name);
+
+	return str_starts(name, "loop") && access(folder, F_OK) == 0;
+}
+
+/* lo_device and lo_inode are what stat(2) says of the backing file (drivers/block/loop.c, loop_get_status()).
+ */
+static bool is_over(const char *path, const struct stat *file, struct loop_info64 *ret_info)
+{
+	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	return fd >= 0 && ioctl(fd, LOOP_GET_STATUS64, ret_info) == 0 &&
+	       ret_info->lo_device == file->st_dev && ret_info->lo_inode == file->st_ino;
+}
+
+static int find(int file_fd, char **ret_path, struct loop_info64 *ret_info, struct error **err)
+{
+	CLEANUP(fd_closep) int dir_fd = -1;
+	CLEANUP(strv_freep) char **names = NULL;
+	struct stat file;
+
+	if (fstat(file_fd, &file) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "stat the file of a loop device");
+	if (dir_open("/sys/block", false, 0, &dir_fd, err) < 0)
+		return -1;
+	if (dir_list(dir_fd, &names, err) < 0)
+		return err_wrap(err, "/sys/block");
+	for (char **name = names; *name; name++) {
+		if (!is_attached(*name))
+			continue;
+
+		CLEANUP(free_charp) char *path = x_asprintf("/dev/%s", *name);
+		if (is_over(path, &file, ret_info)) {
+			*ret_path = TAKE_PTR(path);
+			return 0;
+		}
+	}
+	*ret_path = NULL;
+	return 0;
+}
+
+int loop_find(int file_fd, char **ret_path, struct error **err)
+{
+	struct loop_info64 info;
+
+	return find(file_fd, ret_path, &info, err);
+}
+
+/* Return: 0, or the errno; EBUSY means that another process took that loop in between. */
+static int try_attach(int control_fd, int file_fd, char **ret_path)
+{
+	const struct loop_config config = {.fd = (uint32_t)file_fd};
+	int number = ioctl(control_fd, LOOP_CTL_GET_FREE);
+
+	if (number < 0)
+		return errno;
+
+	CLEANUP(free_charp) char *path = x_asprintf("/dev/loop%d", number);
+	CLEANUP(fd_closep) int fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0 || ioctl(fd, LOOP_CONFIGURE, &config) < 0)
+		return errno;
+	*ret_path = TAKE_PTR(path);
+	return 0;
+}
+
+static int attach_new(int file_fd, char **ret_path, struct error **err)
+{
+	CLEANUP(fd_closep) int control_fd = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
+	int why = EBUSY;
+
+	if (control_fd < 0)
+		return err_set_errno(err, ERR_UNAVAILABLE, errno, "open /dev/loop-control");
+	for (int i = 0; i < ATTACH_TRIES && why == EBUSY; i++)
+		why = try_attach(control_fd, file_fd, ret_path);
+	if (why != 0)
+		return err_set_errno(err, ERR_UNAVAILABLE, why, "attach a loop device");
+	return 0;
+}
+
+int loop_attach(int file_fd, char **ret_path, struct error **err)
+{
+	CLEANUP(free_charp) char *path = NULL;
+	struct loop_info64 info;
+
+	if (find(file_fd, &path, &info, err) < 0)
+		return -1;
+	if (!path)
+		return attach_new(file_fd, ret_path, err);
+
+	/* It would vanish under its new user as soon as the last old one closes it. */
+	if (info.lo_flags & LO_FLAGS_AUTOCLEAR)
+		return err_set(err, ERR_UNAVAILABLE, "%s is still being detached", path);
+	*ret_path = TAKE_PTR(path);
+	return 0;
+}
+
+static int clear(const char *path, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_set_errno(
+		        err, errno == EBUSY ? ERR_PRECONDITION : ERR_INTERNAL, errno, "open %s", path);
+	if (ioctl(fd, LOOP_CLR_FD, 0) < 0 && errno != ENXIO)
+		return err_set_errno(err, ERR_INTERNAL, errno, "detach %s", path);
+	return 0;
+}
+
+int loop_detach(int file_fd, struct error **err)
+{
+	CLEANUP(free_charp) char *path = NULL;
+
+	if (loop_find(file_fd, &path, err) < 0)
+		return -1;
+	if (!path)
+		return 0;
+	if (clear(path, err) < 0)
+		return -1;
+
+	/* LOOP_CLR_FD succeeds also when others have it open: then the last close detaches. */
+	uint64_t deadline_ns = clock_ns() + DETACH_WAIT_MS * NS_PER_MS;
+	for (;;) {
+		CLEANUP(free_charp) char *left = NULL;
+		if (loop_find(file_fd, &left, err) < 0)
+			return -1;
+		if (!left)
+			return 0;
+		if (clock_left_ms(deadline_ns, DETACH_POLL_MS) == 0)
+			return err_set(err, ERR_PRECONDITION, "%s is open elsewhere", path);
+		nanosleep(&(struct timespec){.tv_nsec = DETACH_POLL_MS * (long)NS_PER_MS}, NULL);
+	}
+}

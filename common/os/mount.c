@@ -1,0 +1,187 @@
+#include "os/mount.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <libmount.h>
+#include <linux/openat2.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define OPTIONS_MAX_BYTES 4096 /* the kernel takes one page (fs/namespace.c, copy_mount_options()) */
+
+/* Flags that say what mount(2) does, not how the mount is; as an option they would turn a mount into
+ * something else. */
+#define VERBS (MS_REMOUNT | MS_BIND | MS_MOVE | MS_REC | MS_PRIVATE | MS_SLAVE | MS_SHARED | MS_UNBINDABLE)
+
+struct split_options {
+	unsigned long flags;
+	char *data; /* for the file system; may be NULL */
+};
+
+static void split_options_done(struct split_options *s)
+{
+	free(s->data);
+}
+
+static int split_one(const char *option, struct split_options *s, struct error **err)
+{
+	CLEANUP(free_charp) char *user = NULL;
+	CLEANUP(free_charp) char *generic = NULL;
+	CLEANUP(free_charp) char *own = NULL;
+	unsigned long flags = s->flags;
+
+	if (strchr(option, ',') || mnt_split_optstr(option, &user, &generic, &own, 0, 0) != 0)
+		return err_set(err, ERR_INVALID_ARGUMENT, "malformed mount option \"%s\"", option);
+	if (user)
+		return err_set(
+		        err, ERR_INVALID_ARGUMENT, "mount option \"%s\" is not one of the kernel", option);
+	if (generic && mnt_optstr_get_flags(generic, &flags, mnt_get_builtin_optmap(MNT_LINUX_MAP)) != 0)
+		return err_set(err, ERR_INVALID_ARGUMENT, "malformed mount option \"%s\"", option);
+	if (flags & VERBS)
+		return err_set(err, ERR_INVALID_ARGUMENT, "mount option \"%s\" is not a property of a mount",
+		        option);
+	if (own && mnt_optstr_append_option(&s->data, own, NULL) != 0)
+		return err_set(err, ERR_INTERNAL, "libmount is out of memory");
+	s->flags = flags;
+	return 0;
+}
+
+static char *join(const char *const *options)
+{
+	CLEANUP(buf_done) struct buf b = BUF_INIT(OPTIONS_MAX_BYTES);
+
+	for (; options && *options; options++)
+		buf_addf(&b, "%s%s", b.len ? "," : "", *options);
+	return x_strdup(b.len ? buf_str(&b) : "none");
+}
+
+static enum err_code mount_error_code(int os_errno)
+{
+	switch (os_errno) {
+	case EINVAL:
+		return ERR_INVALID_ARGUMENT;
+	case EBUSY:
+		return ERR_PRECONDITION;
+	default:
+		return ERR_INTERNAL;
+	}
+}
+
+int mount_device(
+        const char *device, int target_fd, const char *fstype, const char *const *options, struct error **err)
+{
+	CLEANUP(split_options_done) struct split_options split = {0};
+	CLEANUP(free_charp) char *target = x_asprintf("/proc/self/fd/%d", target_fd);
+
+	for (const char *const *o = options; o && *o; o++)
+		if (split_one(*o, &split, err) < 0)
+			return -1;
+	if (split.data && strlen(split.data) >= OPTIONS_MAX_BYTES)
+		return err_set(err, ERR_INVALID_ARGUMENT, "mount options are longer than %d bytes",
+		        OPTIONS_MAX_BYTES);
+	if (mount(device, target, fstype, split.flags, split.data) < 0) {
+		int os_errno = errno;
+		CLEANUP(free_charp) char *names = join(options);
+		return err_set_errno(err, mount_error_code(os_errno), os_errno,
+		        "mount %s as %s with options %s", device, fstype, names);
+	}
+	return 0;
+}
+
+struct bind_flag {
+	const char *name;
+	uint64_t set;
+	uint64_t clear;
+};
+
+/* The access time modes are one field, not bits (mount_setattr(2)): each first clears it. */
+static const struct bind_flag bind_flags[] = {
+        {"ro", MOUNT_ATTR_RDONLY, 0},
+        {"rw", 0, MOUNT_ATTR_RDONLY},
+        {"nosuid", MOUNT_ATTR_NOSUID, 0},
+        {"suid", 0, MOUNT_ATTR_NOSUID},
+        {"nodev", MOUNT_ATTR_NODEV, 0},
+        {"dev", 0, MOUNT_ATTR_NODEV},
+        {"noexec", MOUNT_ATTR_NOEXEC, 0},
+        {"exec", 0, MOUNT_ATTR_NOEXEC},
+        {"nodiratime", MOUNT_ATTR_NODIRATIME, 0},
+        {"diratime", 0, MOUNT_ATTR_NODIRATIME},
+        {"relatime", MOUNT_ATTR_RELATIME, MOUNT_ATTR__ATIME},
+        {"noatime", MOUNT_ATTR_NOATIME, MOUNT_ATTR__ATIME},
+        {"strictatime", MOUNT_ATTR_STRICTATIME, MOUNT_ATTR__ATIME},
+};
+
+static int add_bind_flag(struct mount_attr *attr, const char *name, struct error **err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(bind_flags); i++) {
+		const struct bind_flag *f = &bind_flags[i];
+		if (!str_eq(f->name, name))
+			continue;
+		attr->attr_set = (attr->attr_set & ~f->clear) | f->set;
+		attr->attr_clr = (attr->attr_clr & ~f->set) | f->clear;
+		return 0;
+	}
+	return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is not an option of a bind mount", name);
+}
+
+int mount_bind(int source_fd, int target_fd, const char *const *flags, struct error **err)
+{
+	struct mount_attr attr = {0};
+
+	for (; flags && *flags; flags++)
+		if (add_bind_flag(&attr, *flags, err) < 0)
+			return -1;
+
+	CLEANUP(fd_closep)
+	int tree_fd = open_tree(source_fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+	if (tree_fd < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "copy the mount of a bind's source");
+	if ((attr.attr_set || attr.attr_clr) &&
+	        mount_setattr(tree_fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "set the options of a bind mount");
+	if (move_mount(tree_fd, "", target_fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "bind to the target");
+	return 0;
+}
+
+static bool is_mount_point(int parent_fd, const char *name)
+{
+	struct statx stx;
+
+	return statx(parent_fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &stx) == 0 &&
+	       (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+}
+
+/*
+ * umount2(2) takes a path only, and a descriptor of the mount itself would keep it busy. So the parent is
+ * held by descriptor, and UMOUNT_NOFOLLOW covers the last component.
+ */
+int mount_remove(const char *target, struct error **err)
+{
+	const char *slash = strrchr(target, '/');
+	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+
+	if (!slash || !slash[1])
+		return err_set(err, ERR_INTERNAL, "unmount %s: not a canonical path", target);
+
+	CLEANUP(free_charp) char *parent = x_strndup(target, (size_t)(slash - target) + 1);
+	CLEANUP(fd_closep) int parent_fd = (int)syscall(SYS_openat2, AT_FDCWD, parent, &how, sizeof(how));
+	if (parent_fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+		return 0;
+	if (parent_fd < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "open %s", parent);
+
+	CLEANUP(free_charp) char *path = x_asprintf("/proc/self/fd/%d/%s", parent_fd, slash + 1);
+	if (umount2(path, UMOUNT_NOFOLLOW) == 0 || errno == ENOENT)
+		return 0;
+	if (errno == EINVAL && !is_mount_point(parent_fd, slash + 1))
+		return 0;
+	return err_set_errno(
+	        err, errno == EBUSY ? ERR_PRECONDITION : ERR_INTERNAL, errno, "unmount %s", target);
+}

@@ -1,0 +1,144 @@
+#include "os/mount_table.h"
+
+#include <errno.h>
+#include <libmount.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+DEFINE_CLEANUP(struct libmnt_table *, mnt_unref_table);
+DEFINE_CLEANUP(struct libmnt_iter *, mnt_free_iter);
+
+static void add_entry(struct mount_table *t, struct libmnt_fs *fs)
+{
+	t->entries = x_realloc(t->entries, t->n + 1, sizeof(*t->entries));
+	t->entries[t->n++] = (struct mount_entry){
+	        .dev = mnt_fs_get_devno(fs),
+	        .root = x_strdup(mnt_fs_get_root(fs)),
+	        .target = x_strdup(mnt_fs_get_target(fs)),
+	        .fstype = x_strdup(mnt_fs_get_fstype(fs)),
+	        .source = x_strdup(mnt_fs_get_source(fs)),
+	        .options = x_strdup(mnt_fs_get_vfs_options(fs)),
+	        .fs_options = x_strdup(mnt_fs_get_fs_options(fs)),
+	};
+}
+
+/* libmount skips a line that it does not understand unless the callback says otherwise. */
+static int refuse_line(struct libmnt_table *tb, const char *filename, int line)
+{
+	(void)tb;
+	(void)filename;
+	(void)line;
+	return -EINVAL;
+}
+
+/* mnt_table_parse_mtab() would mix in /run/mount/utab, which other programs write; this is the kernel's word
+ * only. */
+static int parse_stream(FILE *f, struct mount_table **ret, struct error **err)
+{
+	CLEANUP(mnt_unref_tablep) struct libmnt_table *tb = mnt_new_table();
+	CLEANUP(mnt_free_iterp) struct libmnt_iter *it = mnt_new_iter(MNT_ITER_FORWARD);
+	CLEANUP(mount_table_freep) struct mount_table *t = x_calloc(1, sizeof(*t));
+	struct libmnt_fs *fs = NULL;
+
+	if (!tb || !it)
+		return err_set(err, ERR_INTERNAL, "libmount is out of memory");
+	mnt_table_set_parser_errcb(tb, refuse_line);
+	if (mnt_table_parse_stream(tb, f, "mountinfo") != 0)
+		return err_set(err, ERR_INTERNAL, "malformed mount table");
+	while (mnt_table_next_fs(tb, it, &fs) == 0) {
+		if (!mnt_fs_get_root(fs) || !mnt_fs_get_target(fs) || !mnt_fs_get_vfs_options(fs))
+			return err_set(err, ERR_INTERNAL, "mount table is not in mountinfo's format");
+		add_entry(t, fs);
+	}
+	*ret = TAKE_PTR(t);
+	return 0;
+}
+
+int mount_table_read(struct mount_table **ret, struct error **err)
+{
+	CLEANUP(file_closep) FILE *f = fopen("/proc/self/mountinfo", "re");
+
+	if (!f)
+		return err_set_errno(err, ERR_INTERNAL, errno, "open /proc/self/mountinfo");
+	return parse_stream(f, ret, err);
+}
+
+int mount_table_parse(const char *text, struct mount_table **ret, struct error **err)
+{
+	CLEANUP(free_charp) char *copy = x_strdup(text);
+	CLEANUP(file_closep) FILE *f = fmemopen(copy, strlen(copy), "r");
+
+	if (!f)
+		return err_set_errno(err, ERR_INTERNAL, errno, "read mount table");
+	return parse_stream(f, ret, err);
+}
+
+void mount_table_free(struct mount_table *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->n; i++) {
+		struct mount_entry *e = &t->entries[i];
+		free(e->root);
+		free(e->target);
+		free(e->fstype);
+		free(e->source);
+		free(e->options);
+		free(e->fs_options);
+	}
+	free(t->entries);
+	free(t);
+}
+
+const struct mount_entry *mount_table_at(const struct mount_table *t, const char *target)
+{
+	for (size_t i = t->n; i > 0; i--)
+		if (str_eq(t->entries[i - 1].target, target))
+			return &t->entries[i - 1];
+	return NULL;
+}
+
+const struct mount_entry *mount_table_uses(const struct mount_table *t, dev_t dev, const char *node_root)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		const struct mount_entry *e = &t->entries[i];
+		if (e->dev == dev)
+			return e;
+		if (node_root && str_eq(e->fstype, "devtmpfs") && str_eq(e->root, node_root))
+			return e;
+	}
+	return NULL;
+}
+
+static bool list_has(char *list, const char *option)
+{
+	char *name;
+	char *value;
+	size_t name_len;
+	size_t value_len;
+	size_t len = strlen(option);
+
+	while (list && mnt_optstr_next_option(&list, &name, &name_len, &value, &value_len) == 0) {
+		size_t whole_len = value ? (size_t)(value - name) + value_len : name_len;
+		if (whole_len == len && memcmp(name, option, len) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool either_has(const struct mount_entry *e, const char *option)
+{
+	return list_has(e->options, option) || list_has(e->fs_options, option);
+}
+
+/* Kernels before 5.8 show "dax", later ones "dax=always" for the same request
+ * (Documentation/filesystems/dax.rst). */
+bool mount_entry_has(const struct mount_entry *e, const char *option)
+{
+	if (str_eq(option, "dax") || str_eq(option, "dax=always"))
+		return either_has(e, "dax") || either_has(e, "dax=always");
+	return either_has(e, option);
+}

@@ -1,0 +1,343 @@
+#include "os/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define TERM_GRACE_MS  2000
+#define DIAG_MAX_BYTES (64U << 10)
+/* Default capacity of a pipe (pipe(7)): one read empties it. */
+#define PIPE_BYTES   (64U << 10)
+#define REAP_POLL_MS 5
+
+enum { STDIN, STDOUT, STDERR, EXTRA, N_FDS };
+
+/* The two sides of a child's descriptors 0-3; -1 where there is no pipe. */
+struct stdio {
+	int child[N_FDS];
+	int ours[N_FDS];
+};
+
+#define STDIO_INIT ((struct stdio){{-1, -1, -1, -1}, {-1, -1, -1, -1}})
+
+static void close_fds(int fds[static N_FDS])
+{
+	for (int i = 0; i < N_FDS; i++) {
+		fd_closep(&fds[i]);
+		fds[i] = -1;
+	}
+}
+
+static void stdio_done(struct stdio *io)
+{
+	close_fds(io->child);
+	close_fds(io->ours);
+}
+
+/* Pipe ends stay above the numbers that dup2 fills in the child, so that no dup2 overwrites the next one's
+ * source. */
+static int raise_fd(int fd)
+{
+	if (fd < 0 || fd >= N_FDS)
+		return fd;
+
+	int raised = fcntl(fd, F_DUPFD_CLOEXEC, N_FDS);
+	close(fd);
+	return raised;
+}
+
+static int add_pipe(struct stdio *io, int n, struct error **err)
+{
+	int fds[2] = {-1, -1};
+
+	if (pipe2(fds, O_CLOEXEC) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "make a pipe");
+	io->child[n] = raise_fd(fds[n == STDIN ? 0 : 1]);
+	io->ours[n] = raise_fd(fds[n == STDIN ? 1 : 0]);
+	if (io->child[n] < 0 || io->ours[n] < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "move a pipe");
+	if (n != STDIN && fcntl(io->ours[n], F_SETFL, O_NONBLOCK) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "set up a pipe");
+	return 0;
+}
+
+/* Not posix_spawnp(): that would search the PATH which we were started with. Return: NULL when there is none.
+ */
+static char *find_program(const char *name)
+{
+	static const char *const dirs[] = {"/usr/sbin", "/usr/bin", "/sbin", "/bin"};
+
+	if (strchr(name, '/'))
+		return x_strdup(name);
+	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
+		CLEANUP(free_charp) char *path = x_asprintf("%s/%s", dirs[i], name);
+		if (access(path, X_OK) == 0)
+			return TAKE_PTR(path);
+	}
+	return NULL;
+}
+
+static int fill_actions(posix_spawn_file_actions_t *actions, const struct stdio *io)
+{
+	int rc = 0;
+
+	for (int i = 0; i < N_FDS && rc == 0; i++) {
+		if (io->child[i] >= 0)
+			rc = posix_spawn_file_actions_adddup2(actions, io->child[i], i);
+		else if (i != EXTRA)
+			rc = posix_spawn_file_actions_addopen(actions, i, "/dev/null", O_RDWR, 0);
+	}
+	if (rc == 0)
+		rc = posix_spawn_file_actions_addclosefrom_np(
+		        actions, io->child[EXTRA] >= 0 ? EXTRA + 1 : EXTRA);
+	return rc;
+}
+
+/* What a program expects at its start and we have changed: nothing blocked, SIGPIPE deadly. */
+static int fill_attributes(posix_spawnattr_t *attr)
+{
+	sigset_t none, defaults;
+	int rc;
+
+	sigemptyset(&none);
+	sigemptyset(&defaults);
+	sigaddset(&defaults, SIGPIPE);
+	rc = posix_spawnattr_setsigmask(attr, &none);
+	if (rc == 0)
+		rc = posix_spawnattr_setsigdefault(attr, &defaults);
+	if (rc == 0)
+		rc = posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+	return rc;
+}
+
+/* posix_spawn() wants mutable strings. */
+static void add_all(char ***v, const char *const *from)
+{
+	for (; from && *from; from++)
+		strv_add(v, *from);
+}
+
+static int start(const char *const argv[], const char *const env[], struct stdio *io, pid_t *ret_pid,
+        struct error **err)
+{
+	CLEANUP(free_charp) char *program = find_program(argv[0]);
+	CLEANUP(strv_freep) char **args = NULL;
+	CLEANUP(strv_freep) char **vars = NULL;
+
+	if (!program)
+		return err_set(err, ERR_PRECONDITION, "program %s not found", argv[0]);
+	add_all(&args, argv);
+	strv_add(&vars, "PATH=/usr/sbin:/usr/bin:/sbin:/bin");
+	strv_add(&vars, "LC_ALL=C");
+	add_all(&vars, env);
+
+	CLEANUP(posix_spawn_file_actions_destroy) posix_spawn_file_actions_t actions;
+	CLEANUP(posix_spawnattr_destroy) posix_spawnattr_t attr;
+	posix_spawn_file_actions_init(&actions);
+	posix_spawnattr_init(&attr);
+	int rc = fill_actions(&actions, io);
+	if (rc == 0)
+		rc = fill_attributes(&attr);
+	if (rc == 0)
+		rc = posix_spawn(ret_pid, program, &actions, &attr, args, vars);
+	if (rc != 0)
+		return err_set_errno(
+		        err, rc == ENOENT ? ERR_PRECONDITION : ERR_INTERNAL, rc, "start %s", program);
+	close_fds(io->child);
+	return 0;
+}
+
+static bool reaped(pid_t pid)
+{
+	pid_t rc = waitpid(pid, NULL, WNOHANG);
+
+	return rc == pid || (rc < 0 && errno != EINTR);
+}
+
+static bool reaped_within(pid_t pid, int timeout_ms)
+{
+	uint64_t deadline_ns = clock_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+
+	while (!reaped(pid)) {
+		int wait_ms = clock_left_ms(deadline_ns, REAP_POLL_MS);
+		if (wait_ms == 0)
+			return false;
+		nanosleep(&(struct timespec){.tv_nsec = wait_ms * (long)NS_PER_MS}, NULL);
+	}
+	return true;
+}
+
+static void wait_for(pid_t pid, int *ret_state)
+{
+	while (waitpid(pid, ret_state, 0) < 0 && errno == EINTR)
+		;
+}
+
+static void terminate(pid_t pid, int grace_ms)
+{
+	kill(pid, SIGTERM);
+	if (reaped_within(pid, grace_ms))
+		return;
+	kill(pid, SIGKILL);
+	wait_for(pid, NULL);
+}
+
+/* Adds as much as fits, so that a limit keeps the start of the output; the rest marks the buffer. */
+static void drain(int *fd, struct buf *to)
+{
+	char chunk[PIPE_BYTES];
+	ssize_t n = *fd < 0 ? -1 : read(*fd, chunk, sizeof(chunk));
+
+	if (n == 0) {
+		close(*fd);
+		*fd = -1;
+	}
+	if (n <= 0)
+		return;
+
+	size_t got = (size_t)n;
+	size_t fits = got < to->max - to->len ? got : to->max - to->len;
+	buf_add(to, chunk, fits);
+	if (fits < got)
+		buf_add(to, chunk + fits, got - fits);
+}
+
+struct run {
+	pid_t pid;
+	int pidfd;
+	struct stdio *io;
+	struct buf *out;
+	struct buf *diag;
+};
+
+/* The pidfd ends the wait, not the end of the pipes: a daemon left behind may hold them open for ever. */
+static bool ended_within(struct run *r, int timeout_ms)
+{
+	uint64_t deadline_ns = clock_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+
+	for (;;) {
+		struct pollfd fds[] = {
+		        {.fd = r->pidfd, .events = POLLIN},
+		        {.fd = r->io->ours[STDOUT], .events = POLLIN},
+		        {.fd = r->io->ours[STDERR], .events = POLLIN},
+		};
+		bool polled = poll(fds, ARRAY_SIZE(fds), clock_left_ms(deadline_ns, INT_MAX)) >= 0;
+
+		drain(&r->io->ours[STDOUT], r->out);
+		drain(&r->io->ours[STDERR], r->diag);
+		if (polled && fds[0].revents)
+			return true;
+		if (clock_ns() >= deadline_ns)
+			return false;
+	}
+}
+
+/* Return: whether the child ended before its time was over. */
+static bool run_to_end(struct run *r, int timeout_ms, int *ret_state)
+{
+	bool in_time = ended_within(r, timeout_ms);
+
+	if (!in_time) {
+		kill(r->pid, SIGTERM);
+		if (!ended_within(r, TERM_GRACE_MS))
+			kill(r->pid, SIGKILL);
+	}
+	wait_for(r->pid, ret_state);
+	return in_time;
+}
+
+int spawn_run(const char *const argv[], const char *const env[], struct buf *out, struct buf *diag,
+        int timeout_ms, int *ret_status, struct error **err)
+{
+	CLEANUP(stdio_done) struct stdio io = STDIO_INIT;
+	struct run r = {.pid = -1, .pidfd = -1, .io = &io, .out = out, .diag = diag};
+	int state = 0;
+
+	if (out && add_pipe(&io, STDOUT, err) < 0)
+		return err_wrap(err, "run %s", argv[0]);
+	if (diag && add_pipe(&io, STDERR, err) < 0)
+		return err_wrap(err, "run %s", argv[0]);
+	if (start(argv, env, &io, &r.pid, err) < 0)
+		return -1;
+
+	CLEANUP(fd_closep) int pidfd = pidfd_open(r.pid, 0);
+	if (pidfd < 0) {
+		int os_errno = errno;
+		terminate(r.pid, TERM_GRACE_MS);
+		return err_set_errno(err, ERR_INTERNAL, os_errno, "watch %s", argv[0]);
+	}
+	r.pidfd = pidfd;
+	if (!run_to_end(&r, timeout_ms, &state))
+		return err_set(err, ERR_DEADLINE, "%s did not end within %d ms", argv[0], timeout_ms);
+	if (!WIFEXITED(state))
+		return err_set(err, ERR_INTERNAL, "%s was killed by signal %d", argv[0], WTERMSIG(state));
+	*ret_status = WEXITSTATUS(state);
+	return 0;
+}
+
+/* Last non-empty line of @text, which is cut behind it. */
+static const char *last_line(char *text)
+{
+	size_t len = strlen(text);
+
+	while (len > 0 && text[len - 1] == '\n')
+		text[--len] = '\0';
+
+	const char *newline = strrchr(text, '\n');
+	return newline ? newline + 1 : text;
+}
+
+int spawn_check(const char *const argv[], struct buf *out, int timeout_ms, struct error **err)
+{
+	CLEANUP(buf_done) struct buf diag = BUF_INIT(DIAG_MAX_BYTES);
+	int status = 0;
+
+	if (spawn_run(argv, NULL, out, &diag, timeout_ms, &status, err) < 0)
+		return -1;
+	if (status == 0)
+		return 0;
+
+	CLEANUP(free_charp) char *text = x_strdup(buf_str(&diag));
+	return err_set(err, ERR_INTERNAL, "%s ended with status %d: %s", argv[0], status, last_line(text));
+}
+
+int child_start(const char *const argv[], const char *const env[], struct child *ret, struct error **err)
+{
+	CLEANUP(stdio_done) struct stdio io = STDIO_INIT;
+	pid_t pid = -1;
+
+	for (int i = 0; i < N_FDS; i++)
+		if (add_pipe(&io, i, err) < 0)
+			return err_wrap(err, "run %s", argv[0]);
+	if (start(argv, env, &io, &pid, err) < 0)
+		return -1;
+	*ret = (struct child){
+	        .pid = pid,
+	        .stdin_fd = TAKE_FD(io.ours[STDIN]),
+	        .stdout_fd = TAKE_FD(io.ours[STDOUT]),
+	        .stderr_fd = TAKE_FD(io.ours[STDERR]),
+	        .extra_fd = TAKE_FD(io.ours[EXTRA]),
+	};
+	return 0;
+}
+
+void child_stop(struct child *c, int grace_ms)
+{
+	fd_closep(&c->stdin_fd);
+	fd_closep(&c->stdout_fd);
+	fd_closep(&c->stderr_fd);
+	fd_closep(&c->extra_fd);
+	if (c->pid > 0 && !reaped_within(c->pid, grace_ms))
+		terminate(c->pid, grace_ms);
+	*c = CHILD_INIT;
+}
