@@ -203,7 +203,7 @@ void json_reader_free(struct json_reader *r)
 
 static void fail(struct json_reader *r, size_t at, const char *why)
 {
-	r->failure = x_asprintf("malformed JSON at byte %zu: %.*s", at, (int)strcspn(why, "\n"), why);
+	r->failure = x_asprintf("malformed JSON near byte %zu: %.*s", at, (int)strcspn(why, "\n"), why);
 }
 
 static void fail_from_yajl(struct json_reader *r, size_t at, yajl_status status)
