@@ -1,6 +1,6 @@
 /*
- * args.h - command lines in Go's style: -flag=value, --flag value, -bool, -bool=false; one table per program drives
- * parsing and help. Threads: none. Never exits; the caller decides.
+ * args.h - command lines in Go's style: -flag=value, --flag value, -bool, -bool=false; one table per program
+ * drives parsing and help. Threads: none. Never exits; the caller decides.
  */
 #pragma once
 
@@ -29,22 +29,32 @@ struct opt {
 };
 
 struct args {
-	char **rest;	/* operands, borrowed from argv, NULL-terminated */
+	char **rest;    /* operands, borrowed from argv, NULL-terminated */
 	char **ignored; /* names of OPT_IGNORED flags that were given: strv, for one warning each */
 };
 
 /**
  * args_parse() - parse a command line.
- * @opts: ends with an entry whose name is NULL; OPT_IGNORED takes the next word as value only in the -f=v form
+ * @opts: ends with an entry whose name is NULL; OPT_IGNORED has a value only in the -f=v form, as OPT_BOOL
+ * @argc: as main got it
  * @argv: as main got it; operands may stand between flags, "--" ends flags
  * @ret:  args_done()
+ * @err:  see docs/ERRORS.md
  *
+ * A flag given twice: the last one counts. On failure some targets may be set already.
  * Return: 0, or -1 with ERR_INVALID_ARGUMENT that quotes the offending argument.
  */
-int args_parse(const struct opt *opts, int argc, char **argv, struct args *ret, struct error **err) MUST_CHECK;
+int args_parse(
+        const struct opt *opts, int argc, char **argv, struct args *ret, struct error **err) MUST_CHECK;
 
-/** args_done() - release @a. */
+/** args_done() - release @a; safe on a zeroed one and twice. */
 void args_done(struct args *a);
 
-/** args_help() - usage text from the table. @usage: first line; @opts: the table. Return: caller frees. */
+/**
+ * args_help() - usage text from the table, one line per flag.
+ * @usage: first line, without a newline
+ * @opts:  the table
+ *
+ * Return: caller frees.
+ */
 char *args_help(const char *usage, const struct opt *opts);

@@ -1,7 +1,7 @@
 /*
  * blockdev.h - block devices: size, dax, exclusive use, zeroing; device-mapper's open count.
  *
- * Threads: safe. Blocks on the device.
+ * Threads: safe. Blocks on the device. Facts come from sysfs, so that asking does not open the device.
  */
 #pragma once
 
@@ -17,26 +17,48 @@ struct blockdev_info {
 	bool has_dax; /* queue/dax in sysfs */
 };
 
-/** blockdev_stat() - facts of @path. Return: 0, or -1 with ERR_NOT_FOUND, ERR_PRECONDITION (no block device). */
+/**
+ * blockdev_stat() - facts of a block device, without opening it.
+ * @path: device path; symlinks are followed
+ * @ret:  filled on success
+ * @err:  see docs/ERRORS.md
+ *
+ * Return: 0, or -1 with ERR_NOT_FOUND, ERR_PRECONDITION (no block device), ERR_INTERNAL.
+ */
 int blockdev_stat(const char *path, struct blockdev_info *ret, struct error **err) MUST_CHECK;
 
-/** blockdev_wait() - until @path is a block device that can be opened, polling; udev may not exist here.
- * Return: 0, or -1 with ERR_DEADLINE after @timeout_ms. */
+/**
+ * blockdev_wait() - wait until a path is a block device that can be opened, polling; udev may not exist here.
+ * @path:       device path to come
+ * @timeout_ms: how long; 0 tries once
+ * @err:        see docs/ERRORS.md
+ *
+ * Return: 0, or -1 with ERR_DEADLINE (the reason of the last try is named).
+ */
 int blockdev_wait(const char *path, int timeout_ms, struct error **err) MUST_CHECK;
 
 /**
- * blockdev_open_exclusive() - open for writing with O_EXCL: fails while it is mounted or held by the kernel.
+ * blockdev_open_exclusive() - open for reading and writing with O_EXCL: fails while it is mounted or held
+ * otherwise.
+ * @path:   device path
+ * @ret_fd: keeps others from mounting it; caller closes
+ * @err:    see docs/ERRORS.md
+ *
  * Return: 0, or -1 with ERR_PRECONDITION (in use), ERR_NOT_FOUND, ERR_INTERNAL.
  */
 int blockdev_open_exclusive(const char *path, int *ret_fd, struct error **err) MUST_CHECK;
 
 /**
  * blockdev_zero() - write zeros over a range and flush it.
- * @fd:      open for writing
- * @offset, @length: bytes, multiples of 512
+ * @fd:     block device, open for writing
+ * @offset: bytes, a multiple of the logical block size
+ * @length: bytes, likewise
+ * @err:    see docs/ERRORS.md
  *
- * Uses write(2), never a mapping, so that poison on persistent memory is cleared (drivers/nvdimm/pmem.c).
- * Return: 0, or -1 with ERR_INTERNAL.
+ * BLKZEROOUT, not a mapping: where a device has no command for zeros, as persistent memory, the kernel
+ * submits writes of the zero page (block/blk-lib.c, __blkdev_issue_zero_pages()), and a write clears poison
+ * (drivers/nvdimm/pmem.c, pmem_do_write()). The page cache is neither filled nor left stale.
+ * Idempotent. Return: 0, or -1 with ERR_INTERNAL.
  */
 int blockdev_zero(int fd, uint64_t offset, uint64_t length, struct error **err) MUST_CHECK;
 
@@ -44,6 +66,7 @@ int blockdev_zero(int fd, uint64_t offset, uint64_t length, struct error **err) 
  * dm_open_count() - how many openers a device-mapper device has (mounts included), without opening it.
  * @dev: its number
  * @ret: count; 0 for a device that is not device-mapper's
+ * @err: see docs/ERRORS.md
  *
  * Source: linux/dm-ioctl.h DM_DEV_STATUS. Return: 0, or -1 with ERR_INTERNAL.
  */

@@ -1,9 +1,9 @@
 /*
  * file.h - files that survive a power cut, and reading with a limit.
  *
- * All names are relative to a directory descriptor of the caller (AT_FDCWD is allowed for reading only). Durable
- * means: after a return of 0 the change is on the medium (fsync of file and directory). Blocks on the disk.
- * Threads: safe on different names.
+ * All names are relative to a directory descriptor of the caller (AT_FDCWD is allowed for reading only).
+ * Durable means: after a return of 0 the change is on the medium (fsync of file and directory). Blocks on the
+ * disk. Threads: safe on different names.
  */
 #pragma once
 
@@ -27,8 +27,11 @@ int dir_open(const char *path, bool create, mode_t mode, int *ret_fd, struct err
 
 /**
  * dir_list() - names in a directory, without "." and "..", sorted bytewise.
- * @dir_fd:    directory; its offset is not disturbed
+ * @dir_fd:    directory, not O_PATH; its offset is not disturbed
  * @ret_names: NULL-terminated, strv_free()
+ * @err:       see docs/ERRORS.md
+ *
+ * Return: 0, or -1 with ERR_INTERNAL.
  */
 int dir_list(int dir_fd, char ***ret_names, struct error **err) MUST_CHECK;
 
@@ -37,6 +40,7 @@ int dir_list(int dir_fd, char ***ret_names, struct error **err) MUST_CHECK;
  * @dir_fd: directory of @name, or AT_FDCWD
  * @name:   path; a symlink as last part is followed
  * @out:    appended to; its limit bounds the read
+ * @err:    see docs/ERRORS.md
  *
  * Return: 0, or -1 with ERR_NOT_FOUND (no such file), ERR_EXHAUSTED (over the limit of @out), ERR_INTERNAL.
  */
@@ -44,22 +48,46 @@ int file_read(int dir_fd, const char *name, struct buf *out, struct error **err)
 
 /**
  * file_write_atomic() - replace or create @name with @content, durably and all at once.
- * @dir_fd: directory
- * @name:   no slash; the temporary is ".<name>.tmp", a leftover one is overwritten
- * @mode:   permissions of the new file
+ * @dir_fd:  directory
+ * @name:    no slash; the temporary is ".<name>.tmp", a leftover one is replaced
+ * @content: all of it
+ * @mode:    permissions of the new file, whatever the umask
+ * @err:     see docs/ERRORS.md
  *
  * Idempotent. On failure the old content is still there. Return: 0, or -1 with ERR_EXHAUSTED (disk full),
  * ERR_INTERNAL.
  */
-int file_write_atomic(int dir_fd, const char *name, struct span content, mode_t mode,
-	struct error **err) MUST_CHECK;
+int file_write_atomic(
+        int dir_fd, const char *name, struct span content, mode_t mode, struct error **err) MUST_CHECK;
 
-/** file_rename_durable() - rename @from to @to within @dir_fd, replacing @to, and fsync the directory.
- * Return: 0, or -1 with ERR_NOT_FOUND, ERR_INTERNAL. */
+/**
+ * file_rename_durable() - rename within a directory, replacing what has the new name, and fsync the
+ * directory.
+ * @dir_fd: directory
+ * @from:   old name
+ * @to:     new name
+ * @err:    see docs/ERRORS.md
+ *
+ * Return: 0, or -1 with ERR_NOT_FOUND, ERR_EXHAUSTED (disk full), ERR_INTERNAL.
+ */
 int file_rename_durable(int dir_fd, const char *from, const char *to, struct error **err) MUST_CHECK;
 
-/** file_unlink_durable() - remove @name and fsync the directory; a missing file is success. */
+/**
+ * file_unlink_durable() - remove a file and fsync the directory.
+ * @dir_fd: directory
+ * @name:   a missing one is success, and fsynced too: its removal may have been cut off before
+ * @err:    see docs/ERRORS.md
+ *
+ * Idempotent. Return: 0, or -1 with ERR_EXHAUSTED (disk full), ERR_INTERNAL.
+ */
 int file_unlink_durable(int dir_fd, const char *name, struct error **err) MUST_CHECK;
 
-/** fd_write_all() - write all of @data at the current offset of @fd. Return: 0, or -1 with ERR_INTERNAL. */
+/**
+ * fd_write_all() - write everything at the current offset.
+ * @fd:   open for writing, blocking
+ * @data: bytes
+ * @err:  see docs/ERRORS.md
+ *
+ * Return: 0, or -1 with ERR_EXHAUSTED (disk full), ERR_INTERNAL.
+ */
 int fd_write_all(int fd, struct span data, struct error **err) MUST_CHECK;

@@ -10,6 +10,7 @@
  * @dir_fd:     directory, or AT_FDCWD with an absolute @name
  * @timeout_ms: 0 tries once; otherwise waits that long
  * @ret_fd:     holds the lock until closed
+ * @err:        see docs/ERRORS.md
  *
  * Return: 0, or -1 with ERR_UNAVAILABLE (held by another process; the message names the file), ERR_INTERNAL.
  */

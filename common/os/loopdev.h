@@ -1,8 +1,8 @@
 /*
  * loopdev.h - loop devices over files (fake volumes, Kata image files). Source: linux/loop.h.
  *
- * A loop is found again by the device and inode of its backing file, so nothing needs to be remembered across a
- * crash. Threads: safe. Blocks briefly.
+ * A loop is found again by the device and inode of its backing file, so nothing needs to be remembered across
+ * a crash. Threads: safe. Blocks briefly.
  */
 #pragma once
 
@@ -10,12 +10,34 @@
 
 #include "base/error.h"
 
-/** loop_attach() - a loop device over @file_fd (whole file). Idempotent: an attached one is given back.
- * @ret_path: "/dev/loopN", caller frees. Return: 0, or -1 with ERR_UNAVAILABLE (no free loop), ERR_INTERNAL. */
+/**
+ * loop_attach() - a loop device over a whole file.
+ * @file_fd:  regular file; read-only if the descriptor is
+ * @ret_path: "/dev/loopN", caller frees
+ * @err:      see docs/ERRORS.md
+ *
+ * Idempotent: an attached one is given back; two callers at once for one file must exclude each other.
+ * Return: 0, or -1 with ERR_UNAVAILABLE (no free loop; the old one is still being detached), ERR_INTERNAL.
+ */
 int loop_attach(int file_fd, char **ret_path, struct error **err) MUST_CHECK;
 
-/** loop_find() - the loop device over @file_fd. @ret_path: NULL when there is none. */
+/**
+ * loop_find() - the loop device over a file.
+ * @file_fd:  the file
+ * @ret_path: "/dev/loopN", caller frees; NULL when there is none
+ * @err:      see docs/ERRORS.md
+ *
+ * Return: 0, or -1 with ERR_INTERNAL.
+ */
 int loop_find(int file_fd, char **ret_path, struct error **err) MUST_CHECK;
 
-/** loop_detach() - detach the loop over @file_fd; none is success. Return: 0, or -1 with ERR_PRECONDITION (in use). */
+/**
+ * loop_detach() - detach the loop device over a file; none is success.
+ * @file_fd: the file
+ * @err:     see docs/ERRORS.md
+ *
+ * Idempotent. Blocks up to 2 s while others have the device open.
+ * Return: 0, or -1 with ERR_PRECONDITION (mounted: nothing changed; still open: the last close detaches it),
+ * ERR_INTERNAL.
+ */
 int loop_detach(int file_fd, struct error **err) MUST_CHECK;

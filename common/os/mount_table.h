@@ -12,12 +12,12 @@
 #include "base/error.h"
 
 struct mount_entry {
-	dev_t dev;	   /* st_dev of files in it */
-	char *root;	   /* directory or file of the file system that is visible here ("/" unless bind) */
-	char *target;	   /* mount point */
+	dev_t dev;    /* st_dev of files in it */
+	char *root;   /* directory or file of the file system that is visible here ("/" unless bind) */
+	char *target; /* mount point */
 	char *fstype;
-	char *source;	   /* as given to mount(2), may be "none" */
-	char *options;	   /* per-mount options: "rw,noatime" */
+	char *source;     /* as given to mount(2), may be "none" */
+	char *options;    /* per-mount options: "rw,noatime" */
 	char *fs_options; /* super-block options: "rw,dax=always" */
 };
 
@@ -26,21 +26,53 @@ struct mount_table {
 	size_t n;
 };
 
-/** mount_table_read() - read the table. @ret: mount_table_free(). Return: 0, or -1 with ERR_INTERNAL. */
+/**
+ * mount_table_read() - read the table of our mount namespace.
+ * @ret: mount_table_free()
+ * @err: see docs/ERRORS.md
+ *
+ * Return: 0, or -1 with ERR_INTERNAL.
+ */
 int mount_table_read(struct mount_table **ret, struct error **err) MUST_CHECK;
 
-/** mount_table_parse() - the same from text in mountinfo's format (tests). */
+/**
+ * mount_table_parse() - the same from text, so that tests need no mounts.
+ * @text: in the format of proc(5), /proc/pid/mountinfo
+ * @ret:  mount_table_free()
+ * @err:  see docs/ERRORS.md
+ *
+ * Return: 0, or -1 with ERR_INTERNAL (a line is malformed).
+ */
 int mount_table_parse(const char *text, struct mount_table **ret, struct error **err) MUST_CHECK;
+
+/** mount_table_free() - destroy @t; NULL is allowed. */
 void mount_table_free(struct mount_table *t);
 DEFINE_CLEANUP(struct mount_table *, mount_table_free);
 
-/** mount_table_at() - topmost entry mounted exactly at @target (canonical path), or NULL. Borrowed. */
+/**
+ * mount_table_at() - what is mounted exactly at a path.
+ * @t:      table
+ * @target: canonical path
+ *
+ * Return: the topmost entry, borrowed, or NULL.
+ */
 const struct mount_entry *mount_table_at(const struct mount_table *t, const char *target);
 
-/** mount_table_uses() - first entry that shows block device @dev: as a mounted file system or as a bound device
- * node (fstype devtmpfs, @root equal to @node_root such as "/dm-3"; may be NULL), or NULL. Borrowed. */
+/**
+ * mount_table_uses() - whether a block device is mounted, or its node in /dev bound somewhere.
+ * @t:         table
+ * @dev:       number of the block device
+ * @node_root: path of its node within devtmpfs, such as "/dm-3"; NULL leaves bound nodes out
+ *
+ * Return: the first such entry, borrowed, or NULL.
+ */
 const struct mount_entry *mount_table_uses(const struct mount_table *t, dev_t dev, const char *node_root);
 
-/** mount_entry_has() - whether @option ("ro", "noatime", "dax") is in the mount's or the file system's options;
- * "dax" and "dax=always" are the same. */
+/**
+ * mount_entry_has() - whether an option is in force for the mount or its file system.
+ * @e:      entry
+ * @option: one whole option ("ro", "noatime", "logbufs=8"); "dax" and "dax=always" are the same
+ *
+ * Return: whether it is there.
+ */
 bool mount_entry_has(const struct mount_entry *e, const char *option);

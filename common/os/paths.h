@@ -1,10 +1,10 @@
 /*
  * paths.h - opening paths that a request names, without ever following a symlink beneath their root.
  *
- * openat2(RESOLVE_NO_SYMLINKS|RESOLVE_BENEATH) relative to one of the configured roots (-kubeletDir, each resolved
- * once when added, following links). When roots were given, a path outside all of them is refused; without any,
- * every absolute path is accepted, and /var/lib/kubelet is a resolved root if it exists (DESIGN 7).
- * Threads: a path_roots is read-only after set-up. Blocks on the file system.
+ * openat2(RESOLVE_NO_SYMLINKS|RESOLVE_BENEATH) relative to one of the configured roots (-kubeletDir, each
+ * resolved once when added, following links). When roots were given, a path outside all of them is refused;
+ * without any, every absolute path is accepted, and /var/lib/kubelet is a resolved root if it exists (DESIGN
+ * 7). Threads: a path_roots is read-only after set-up. Blocks on the file system.
  */
 #pragma once
 
@@ -18,14 +18,22 @@ struct path_roots;
  * path_roots_new() - roots for paths of requests.
  * @dirs: NULL-terminated absolute directories from the command line; may be empty or NULL
  * @ret:  path_roots_free()
+ * @err:  see docs/ERRORS.md
  *
  * Return: 0, or -1 with ERR_INVALID_ARGUMENT (not absolute, missing or no directory; named).
  */
 int path_roots_new(char *const *dirs, struct path_roots **ret, struct error **err) MUST_CHECK;
+
+/** path_roots_free() - destroy @r; NULL is allowed. */
 void path_roots_free(struct path_roots *r);
 DEFINE_CLEANUP(struct path_roots *, path_roots_free);
 
-enum path_kind { PATH_DIR, PATH_FILE, PATH_ANY };
+enum path_kind {
+	PATH_DIR,
+	PATH_FILE, /* regular, or a block device: what path_make() made may be covered by a bound device node
+	            */
+	PATH_ANY,
+};
 
 /**
  * path_open() - O_PATH descriptor of an existing object.
@@ -33,39 +41,45 @@ enum path_kind { PATH_DIR, PATH_FILE, PATH_ANY };
  * @path:  absolute, at most PATH_MAX bytes, from the peer; "." and ".." components are refused
  * @kind:  what it must be
  * @ret_fd: O_PATH|O_CLOEXEC, caller closes
+ * @err:   see docs/ERRORS.md
  *
  * Return: 0, or -1 with ERR_NOT_FOUND (no such object), ERR_INVALID_ARGUMENT (relative, outside the roots, a
  * symlink on the way, wrong kind; the path is named), ERR_INTERNAL.
  */
 int path_open(const struct path_roots *r, const char *path, enum path_kind kind, int *ret_fd,
-	struct error **err) MUST_CHECK;
+        struct error **err) MUST_CHECK;
 
 /**
- * path_open_parent() - O_PATH descriptor of the existing parent directory of @path, and its last component.
- * @ret_name: pointer into @path behind the last slash
- * Errors and the rest as path_open().
- */
-int path_open_parent(const struct path_roots *r, const char *path, int *ret_fd, const char **ret_name,
-	struct error **err) MUST_CHECK;
-
-/**
- * path_make() - make @path a directory (0755) or an empty file (0644) if nothing is there; the parent must exist.
+ * path_make() - make a directory (0755) or an empty file (0644), both less the umask; the parent must exist.
+ * @r:           roots
+ * @path:        as for path_open(), and not a root itself
  * @kind:        PATH_DIR or PATH_FILE
  * @ret_fd:      O_PATH descriptor of the object, new or old
  * @ret_created: whether this call made it; may be NULL
+ * @err:         see docs/ERRORS.md
  *
- * Idempotent. Return: 0, or -1 as path_open().
+ * Idempotent: what is there already and of that kind is success. Return: 0, or -1 as path_open().
  */
-int path_make(const struct path_roots *r, const char *path, enum path_kind kind, int *ret_fd, bool *ret_created,
-	struct error **err) MUST_CHECK;
+int path_make(const struct path_roots *r, const char *path, enum path_kind kind, int *ret_fd,
+        bool *ret_created, struct error **err) MUST_CHECK;
 
-/** path_remove() - remove the empty directory or the file @path; a missing one (or missing parent) is success. */
+/**
+ * path_remove() - remove an empty directory or a file; a missing one, or a missing parent, is success.
+ * @r:    roots
+ * @path: as for path_make(); a symlink as last part is itself removed
+ * @err:  see docs/ERRORS.md
+ *
+ * Idempotent. Return: 0, or -1 as path_open(), or with ERR_PRECONDITION (still a mount point, or not empty).
+ */
 int path_remove(const struct path_roots *r, const char *path, struct error **err) MUST_CHECK;
 
 /**
  * path_canonical() - the path as /proc/self/mountinfo shows it: the resolved root plus the rest, no double or
  * trailing slashes. Nothing is opened.
- * @ret: caller frees
+ * @r:    roots
+ * @path: as for path_open()
+ * @ret:  caller frees
+ * @err:  see docs/ERRORS.md
  *
  * Return: 0, or -1 with ERR_INVALID_ARGUMENT as path_open().
  */

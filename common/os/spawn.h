@@ -1,9 +1,10 @@
 /*
  * spawn.h - running other programs: argv arrays, no shell, posix_spawn.
  *
- * Children get a reset signal mask and SIGPIPE, no descriptors but 0-2 (plus those asked for), a minimal environment
- * (PATH, LC_ALL=C and the given additions) and die with us (prctl is not available to posix_spawn; callers that
- * keep a child close its stdin). Threads: safe. spawn_run() blocks until the child ends or the time is over.
+ * Children get a reset signal mask and SIGPIPE, no descriptors but 0-2 (plus those asked for), a minimal
+ * environment (PATH, LC_ALL=C and the given additions) and die with us (prctl is not available to
+ * posix_spawn; callers that keep a child close its stdin). Threads: safe. spawn_run() blocks until the child
+ * ends or the time is over.
  */
 #pragma once
 
@@ -14,22 +15,31 @@
 
 /**
  * spawn_run() - run a program to its end.
- * @argv:       NULL-terminated; argv[0] is looked up in PATH (/usr/sbin:/usr/bin:/sbin:/bin)
+ * @argv:       NULL-terminated; argv[0] without a slash is looked up in /usr/sbin:/usr/bin:/sbin:/bin
  * @env:        NULL-terminated additional "NAME=value" strings, or NULL
  * @out:        stdout is appended, or NULL for /dev/null
  * @diag:       stderr is appended, or NULL for /dev/null
  * @timeout_ms: then SIGTERM, 2 s later SIGKILL
  * @ret_status: exit status 0..255
+ * @err:        see docs/ERRORS.md
  *
  * stdout and stderr are drained together; output beyond a buffer's limit is dropped and the buffer is marked.
- * Return: 0 when the program ran and exited (whatever the status), or -1 with ERR_PRECONDITION (program not found),
- * ERR_DEADLINE (killed after the time was over), ERR_INTERNAL (killed by a signal, spawn failed).
+ * Return: 0 when the program ran and exited (whatever the status), or -1 with ERR_PRECONDITION (program not
+ * found), ERR_DEADLINE (killed after the time was over), ERR_INTERNAL (killed by a signal, spawn failed).
  */
-int spawn_run(const char *const argv[], const char *const env[], struct buf *out, struct buf *diag, int timeout_ms,
-	int *ret_status, struct error **err) MUST_CHECK;
+int spawn_run(const char *const argv[], const char *const env[], struct buf *out, struct buf *diag,
+        int timeout_ms, int *ret_status, struct error **err) MUST_CHECK;
 
-/** spawn_check() - spawn_run() that must exit 0; otherwise ERR_INTERNAL with the program, status and last line of
- * stderr. @out may be NULL. */
+/**
+ * spawn_check() - spawn_run() that must exit 0.
+ * @argv:       as spawn_run()
+ * @out:        as spawn_run()
+ * @timeout_ms: as spawn_run()
+ * @err:        see docs/ERRORS.md
+ *
+ * Return: 0, or -1 as spawn_run(), or with ERR_INTERNAL that has the program, its status and stderr's last
+ * line.
+ */
 int spawn_check(const char *const argv[], struct buf *out, int timeout_ms, struct error **err) MUST_CHECK;
 
 struct child {
@@ -40,17 +50,24 @@ struct child {
 	int extra_fd;  /* we read, non-blocking: what the child sees as descriptor 3 */
 };
 
-#define CHILD_INIT ((struct child){.pid = -1, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1, .extra_fd = -1})
+#define CHILD_INIT                                                                                           \
+	((struct child){.pid = -1, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1, .extra_fd = -1})
 
 /**
  * child_start() - start a long-lived child with pipes on 0, 1, 2 and 3.
- * @argv, @env: as spawn_run()
- * @ret: child_stop()
+ * @argv: as spawn_run()
+ * @env:  as spawn_run()
+ * @ret:  child_stop()
+ * @err:  see docs/ERRORS.md
  *
  * Return: 0, or -1 with ERR_PRECONDITION (program not found), ERR_INTERNAL.
  */
-int child_start(const char *const argv[], const char *const env[], struct child *ret, struct error **err) MUST_CHECK;
+int child_start(
+        const char *const argv[], const char *const env[], struct child *ret, struct error **err) MUST_CHECK;
 
-/** child_stop() - close the pipes, wait @grace_ms for the child to end by itself, then SIGTERM, after as much again
- * SIGKILL; reap it. Safe on CHILD_INIT and twice. */
+/**
+ * child_stop() - close the pipes, wait for the child to end by itself, then SIGTERM, then SIGKILL; reap it.
+ * @c:        safe on CHILD_INIT and twice
+ * @grace_ms: how long to wait before each of the two signals
+ */
 void child_stop(struct child *c, int grace_ms);
