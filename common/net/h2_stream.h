@@ -1,0 +1,68 @@
+/*
+ * h2_stream.h - the streams of one HTTP/2 connection, and what is sent on them. Private to h2.c and
+ * h2_stream.c.
+ *
+ * A stream is in the list from its first frame, or h2_request(), until nghttp2 has closed it. Threads: as
+ * h2.h.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "net/h2.h"
+#include "net/h2_headers.h"
+
+struct nghttp2_session;
+
+struct h2_stream {
+	struct h2_stream *next;
+	int32_t id;
+	bool announced;    /* the user knows of it, and is told of its end */
+	bool have_headers; /* the peer's header block was seen; another one is trailers */
+	bool responded;
+	bool finished;    /* nothing is added to the body any more */
+	bool deferred;    /* nghttp2 waits for nghttp2_session_resume_data() */
+	bool dead;        /* given up; only its end is reported */
+	bool unprocessed; /* the request was not even sent */
+	struct buf body;
+	size_t body_sent;
+	struct h2_fields *trailers;
+};
+
+struct h2 {
+	struct nghttp2_session *session;
+	const struct h2_events *events;
+	void *user;
+	bool server;
+	bool own_checks;
+	bool failed;
+	struct h2_stream *streams;
+	size_t announced;
+	/* HPACK makes header blocks of all streams one sequence: there is one at a time */
+	struct h2_fields fields;
+};
+
+/** h2_must_have_memory() - end the process when the nghttp2 result @rv says that memory is out. */
+void h2_must_have_memory(int rv);
+
+/** h2_stream_add() - new stream with number @id. Return: owned by @h. */
+struct h2_stream *h2_stream_add(struct h2 *h, int32_t id);
+
+/** h2_stream_announce() - count @s as one that the user knows of. */
+void h2_stream_announce(struct h2 *h, struct h2_stream *s);
+
+/** h2_stream_find() - stream @id, or NULL. h2_stream_find_live(): only if it was not given up. */
+struct h2_stream *h2_stream_find(const struct h2 *h, int32_t id);
+struct h2_stream *h2_stream_find_live(const struct h2 *h, int32_t id);
+
+/** h2_stream_reset() - give @s up: the peer gets RST_STREAM with @code, the user hears of nothing but its
+ * end. */
+void h2_stream_reset(struct h2 *h, struct h2_stream *s, enum h2_code code);
+
+/** h2_stream_unlink() - take @s, which becomes the caller's, out of the list. h2_stream_free(): destroy it.
+ */
+void h2_stream_unlink(struct h2 *h, const struct h2_stream *s);
+void h2_stream_free(struct h2_stream *s);
