@@ -1,0 +1,106 @@
+#include "volume/id.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/str.h"
+
+#define NAME_PREFIX_MAX 6
+#define NODE_HASH_LEN   8
+
+/* lvm2 lib/misc/lvm-string.c: an LV name must not begin with one of the first and not contain one of the
+ * second. */
+static const char *const lvm_reserved_prefixes[] = {"pvmove", "snapshot"};
+static const char *const lvm_reserved_strings[] = {"_cdata", "_cmeta", "_corig", "_cpool", "_cvol", "_imeta",
+        "_iorig", "_mimage", "_mlog", "_pmspare", "_rimage", "_rmeta", "_tdata", "_tmeta", "_vdata",
+        "_vorigin", "_wcorig"};
+
+static bool is_alnum(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+int volume_name_check(const char *name, struct error **err)
+{
+	size_t n = strlen(name);
+
+	if (n == 0)
+		return err_set(err, ERR_INVALID_ARGUMENT, "volume name is missing");
+	if (n > VOLUME_NAME_MAX)
+		return err_set(
+		        err, ERR_INVALID_ARGUMENT, "volume name is longer than %d bytes", VOLUME_NAME_MAX);
+	if (!str_is_utf8(name, n))
+		return err_set(err, ERR_INVALID_ARGUMENT, "volume name is not UTF-8");
+	for (const char *c = name; *c; c++) {
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			return err_set(err, ERR_INVALID_ARGUMENT, "volume name contains a control character");
+	}
+	return 0;
+}
+
+static bool lvm_reserves(const char *id)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(lvm_reserved_prefixes); i++) {
+		if (str_starts(id, lvm_reserved_prefixes[i]))
+			return true;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(lvm_reserved_strings); i++) {
+		if (strstr(id, lvm_reserved_strings[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Readable start of an ID: what is harmless of the name's first bytes, or "vol". */
+static void name_prefix(const char *name, char out[static NAME_PREFIX_MAX + 1])
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < NAME_PREFIX_MAX && name[i]; i++) {
+		if (is_alnum(name[i]) || name[i] == '-' || name[i] == '_')
+			out[n++] = name[i];
+	}
+	out[n] = '\0';
+	if (n == 0 || !is_alnum(out[0]) || lvm_reserves(out))
+		snprintf(out, NAME_PREFIX_MAX + 1, "vol");
+}
+
+void volume_id_mint(const char *name, const char *node_id, char out[static VOLUME_ID_MAX + 1])
+{
+	char prefix[NAME_PREFIX_MAX + 1];
+	char name_hex[SHA224_HEX_LEN + 1];
+	char node_hex[SHA224_HEX_LEN + 1];
+
+	name_prefix(name, prefix);
+	sha224_hex(name, strlen(name), name_hex);
+	sha224_hex(node_id, strlen(node_id), node_hex);
+	snprintf(out, VOLUME_ID_MAX + 1, "%s-%.*s.%.*s", prefix, SHA224_HEX_LEN - NODE_HASH_LEN - 1, name_hex,
+	        NODE_HASH_LEN, node_hex);
+}
+
+void volume_id_mint_go(const char *name, char out[static VOLUME_ID_MAX + 1])
+{
+	char hex[SHA224_HEX_LEN + 1];
+
+	sha224_hex(name, strlen(name), hex);
+	snprintf(out, VOLUME_ID_MAX + 1, "%.*s-%s", NAME_PREFIX_MAX, name, hex);
+}
+
+bool volume_handle_valid(const char *handle)
+{
+	size_t n = strlen(handle);
+
+	if (n == 0 || n > VOLUME_HANDLE_MAX || !is_alnum(handle[0]))
+		return false;
+	for (size_t i = 1; i < n; i++) {
+		if (!is_alnum(handle[i]) && !strchr("+_.-", handle[i]))
+			return false;
+	}
+	return true;
+}
+
+bool volume_id_valid(const char *id)
+{
+	return volume_handle_valid(id) && strlen(id) <= VOLUME_ID_MAX;
+}

@@ -1,0 +1,32 @@
+/*
+ * id.h - names, handles and IDs of volumes (DESIGN 5).
+ *
+ * A *handle* is what travels in volume_id; an *ID* is a handle that also serves as device name and state file
+ * name. New IDs are `<prefix>-<47 hex of sha224(name)>.<8 hex of sha224(node id)>`; the Go driver's
+ * `<prefix>-<56 hex>` stay valid. Threads: safe.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+#define VOLUME_ID_MAX     63
+#define VOLUME_HANDLE_MAX 128
+#define VOLUME_NAME_MAX   128
+
+/** volume_name_check() - a name as CSI wants it: 1..128 bytes of UTF-8 without control characters.
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
+int volume_name_check(const char *name, struct error **err) MUST_CHECK;
+
+/** volume_id_mint() - the ID for @name on node @node_id, into @out. One name gives one ID per node. */
+void volume_id_mint(const char *name, const char *node_id, char out[static VOLUME_ID_MAX + 1]);
+
+/** volume_id_mint_go() - the ID that the Go driver (0.7 and later) gave to @name. */
+void volume_id_mint_go(const char *name, char out[static VOLUME_ID_MAX + 1]);
+
+/** volume_handle_valid() - `[A-Za-z0-9][A-Za-z0-9+_.-]{0,127}`. */
+bool volume_handle_valid(const char *handle);
+
+/** volume_id_valid() - a handle of at most 63 bytes: safe as LV name, namespace name and file name. */
+bool volume_id_valid(const char *id);

@@ -1,0 +1,91 @@
+#include "volume/locks.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+struct volume_lock {
+	struct volume_locks *table;
+	char *id;
+	struct volume_lock *next;
+};
+
+struct volume_locks {
+	pthread_mutex_t mutex;
+	pthread_cond_t released;
+	struct volume_lock *held;
+};
+
+struct volume_locks *volume_locks_new(void)
+{
+	struct volume_locks *t = x_calloc(1, sizeof(*t));
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&t->mutex, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&t->released, &attr);
+	pthread_condattr_destroy(&attr);
+	return t;
+}
+
+void volume_locks_free(struct volume_locks *t)
+{
+	if (!t)
+		return;
+	pthread_cond_destroy(&t->released);
+	pthread_mutex_destroy(&t->mutex);
+	free(t);
+}
+
+static bool is_held(const struct volume_locks *t, const char *id)
+{
+	for (const struct volume_lock *l = t->held; l; l = l->next) {
+		if (str_eq(l->id, id))
+			return true;
+	}
+	return false;
+}
+
+int volume_lock(
+        struct volume_locks *t, const char *id, int wait_ms, struct volume_lock **ret, struct error **err)
+{
+	uint64_t end_ns = clock_ns() + (uint64_t)wait_ms * NS_PER_MS;
+	struct timespec end = {.tv_sec = (time_t)(end_ns / NS_PER_S), .tv_nsec = (long)(end_ns % NS_PER_S)};
+
+	pthread_mutex_lock(&t->mutex);
+	while (is_held(t, id)) {
+		if (wait_ms == 0 || pthread_cond_timedwait(&t->released, &t->mutex, &end) != 0) {
+			if (!is_held(t, id))
+				break;
+			pthread_mutex_unlock(&t->mutex);
+			return err_set(err, ERR_ABORTED, "an operation on volume %s is in progress", id);
+		}
+	}
+	struct volume_lock *l = x_malloc(sizeof(*l));
+	*l = (struct volume_lock){.table = t, .id = x_strdup(id), .next = t->held};
+	t->held = l;
+	pthread_mutex_unlock(&t->mutex);
+	*ret = l;
+	return 0;
+}
+
+void volume_unlock(struct volume_lock *l)
+{
+	if (!l)
+		return;
+	struct volume_locks *t = l->table;
+
+	pthread_mutex_lock(&t->mutex);
+	struct volume_lock **link = &t->held;
+	while (*link != l)
+		link = &(*link)->next;
+	*link = l->next;
+	pthread_cond_broadcast(&t->released);
+	pthread_mutex_unlock(&t->mutex);
+	free(l->id);
+	free(l);
+}

@@ -1,0 +1,26 @@
+/*
+ * locks.h - one lock per volume ID (DESIGN 5). Threads: safe.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct volume_locks;
+struct volume_lock;
+
+struct volume_locks *volume_locks_new(void);
+void volume_locks_free(struct volume_locks *t);
+DEFINE_CLEANUP(struct volume_locks *, volume_locks_free);
+
+/**
+ * volume_lock() - take the lock of @id.
+ * @wait_ms: 0 for create, delete, stage, unstage; publish and unpublish wait up to 2000 for each other
+ * @ret:     volume_unlock()
+ * Return: 0, or -1 with ERR_ABORTED ("an operation on volume ... is in progress").
+ */
+int volume_lock(struct volume_locks *t, const char *id, int wait_ms, struct volume_lock **ret,
+        struct error **err) MUST_CHECK;
+void volume_unlock(struct volume_lock *l);
+DEFINE_CLEANUP(struct volume_lock *, volume_unlock);

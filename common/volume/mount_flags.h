@@ -1,0 +1,18 @@
+/*
+ * mount_flags.h - the mount flags that a request may carry; anything else is refused by name.
+ *
+ * Threads: safe.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+/** mount_flags_check() - every string of @flags (strv or NULL) is allowed for @fs_type; comma lists are
+ * refused. Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the flag. */
+int mount_flags_check(char *const *flags, const char *fs_type, struct error **err) MUST_CHECK;
+
+/** mount_flag_is_per_mount() - @flag can differ between mounts of one file system (ro, nosuid, noatime, ...);
+ * the others belong to the file system as staged. */
+bool mount_flag_is_per_mount(const char *flag);

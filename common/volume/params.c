@@ -1,0 +1,151 @@
+#include "volume/params.h"
+
+#include "base/mem.h"
+#include "base/parse.h"
+#include "base/str.h"
+
+#define KUBERNETES_PREFIX    "csi.storage.k8s.io/"
+#define PROVISIONER_IDENTITY "storage.kubernetes.io/csiProvisionerIdentity"
+
+enum { AT_CREATE = 1 << PARAMS_CREATE, AT_CONTEXT = 1 << PARAMS_CONTEXT, AT_STATE = 1 << PARAMS_STATE };
+#define AT_ALL (AT_CREATE | AT_CONTEXT | AT_STATE)
+
+static int parse_erase_after(const char *value, struct volume_params *p, struct error **err)
+{
+	return parse_bool(value, &p->erase_after, err);
+}
+
+static int parse_kata(const char *value, struct volume_params *p, struct error **err)
+{
+	return parse_bool(value, &p->kata_containers, err);
+}
+
+static int parse_model(const char *value, struct volume_params *p, struct error **err)
+{
+	if (str_eq(value, "cache")) {
+		p->is_cache = true;
+		return 0;
+	}
+	/* "none" is what 0.5 called it; "ephemeral" appears in the state of inline volumes */
+	if (str_eq(value, "normal") || str_eq(value, "none") || str_eq(value, "ephemeral"))
+		return 0;
+	return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is neither normal nor cache", value);
+}
+
+static int parse_cache_size(const char *value, struct volume_params *p, struct error **err)
+{
+	return parse_u32(value, &p->cache_size, err);
+}
+
+static int parse_usage(const char *value, struct volume_params *p, struct error **err)
+{
+	if (str_eq(value, "AppDirect"))
+		p->usage = USAGE_APP_DIRECT;
+	else if (str_eq(value, "FileIO"))
+		p->usage = USAGE_FILE_IO;
+	else
+		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is neither AppDirect nor FileIO", value);
+	return 0;
+}
+
+static int parse_name(const char *value, struct volume_params *p, struct error **err)
+{
+	(void)err;
+	free(p->name);
+	p->name = x_strdup(value);
+	return 0;
+}
+
+static int parse_device_mode(const char *value, struct volume_params *p, struct error **err)
+{
+	if (!str_eq(value, "lvm") && !str_eq(value, "direct") && !str_eq(value, "fake"))
+		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is no device mode", value);
+	free(p->device_mode);
+	p->device_mode = x_strdup(value);
+	return 0;
+}
+
+static int parse_size(const char *value, struct volume_params *p, struct error **err)
+{
+	uint64_t ignored_bytes;
+
+	(void)p;
+	return parse_quantity(value, &ignored_bytes, err);
+}
+
+static const struct {
+	const char *key;
+	unsigned origins;
+	int (*parse)(const char *value, struct volume_params *p, struct error **err);
+} known[] = {
+        {"eraseafter", AT_ALL, parse_erase_after},
+        {"kataContainers", AT_ALL, parse_kata},
+        {"persistencyModel", AT_ALL, parse_model},
+        {"cacheSize", AT_ALL, parse_cache_size},
+        {"usage", AT_ALL, parse_usage},
+        {"name", AT_CONTEXT | AT_STATE, parse_name},
+        {"deviceMode", AT_CONTEXT | AT_STATE, parse_device_mode},
+        {"size", AT_STATE, parse_size},
+};
+
+static int parse_entry(enum params_origin origin, const struct strmap_entry *entry, struct volume_params *p,
+        struct error **err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		if (!str_eq(entry->key, known[i].key) || !(known[i].origins & (1u << origin)))
+			continue;
+		if (known[i].parse(entry->value, p, err) < 0)
+			return err_wrap(err, "parameter \"%s\"", entry->key);
+		return 0;
+	}
+	if (origin == PARAMS_CONTEXT &&
+	        (str_starts(entry->key, KUBERNETES_PREFIX) || str_eq(entry->key, PROVISIONER_IDENTITY)))
+		return 0;
+	return err_set(err, ERR_INVALID_ARGUMENT, "unknown parameter \"%s\"", entry->key);
+}
+
+static int check_together(enum params_origin origin, const struct strmap *map, const struct volume_params *p,
+        struct error **err)
+{
+	if (strmap_get(map, "cacheSize") && !p->is_cache)
+		return err_set(
+		        err, ERR_INVALID_ARGUMENT, "parameter \"cacheSize\" needs persistencyModel=cache");
+	if (p->kata_containers && p->usage == USAGE_FILE_IO)
+		return err_set(err, ERR_INVALID_ARGUMENT,
+		        "parameters kataContainers=true and usage=FileIO exclude each other");
+	if (origin == PARAMS_CREATE && str_eq(strmap_get(map, "persistencyModel"), "ephemeral"))
+		return err_set(err, ERR_INVALID_ARGUMENT,
+		        "parameter \"persistencyModel\": \"ephemeral\" is neither normal nor cache");
+	return 0;
+}
+
+int params_parse(
+        enum params_origin origin, const struct strmap *map, struct volume_params *ret, struct error **err)
+{
+	struct volume_params p = {.erase_after = true};
+
+	for (size_t i = 0; i < map->n; i++) {
+		if (parse_entry(origin, &map->entries[i], &p, err) < 0)
+			goto failed;
+	}
+	if (check_together(origin, map, &p, err) < 0)
+		goto failed;
+	*ret = p;
+	return 0;
+failed:
+	params_done(&p);
+	return -1;
+}
+
+void params_done(struct volume_params *p)
+{
+	free(p->name);
+	free(p->device_mode);
+	*p = (struct volume_params){0};
+}
+
+void params_to_context(const struct strmap *state_parameters, struct strmap *out)
+{
+	strmap_copy(out, state_parameters);
+	strmap_remove(out, "size");
+}

@@ -1,0 +1,250 @@
+#include "volume/state.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/file.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "os/file.h"
+#include "os/lock.h"
+#include "volume/id.h"
+
+#define STATE_DIR_MODE  0750
+#define STATE_FILE_MODE 0600
+#define STATE_MAX_BYTES 65536
+#define STATE_LOCK_NAME ".lock"
+
+struct state_store {
+	int dir_fd;
+	int lock_fd;
+	char *path;
+};
+
+static const char *const phase_suffix[] = {
+        [PHASE_CREATING] = ".creating",
+        [PHASE_READY] = ".json",
+        [PHASE_ERASING] = ".erasing",
+};
+
+void volume_record_free(struct volume_record *r)
+{
+	if (!r)
+		return;
+	free(r->id);
+	strmap_done(&r->parameters);
+	free(r->identity);
+	free(r->pool);
+	free(r->fs_type);
+	free(r->staging_path);
+	strv_free(r->targets);
+	free(r->unknown_json);
+	free(r);
+}
+
+struct volume_record *volume_record_dup(const struct volume_record *r)
+{
+	struct volume_record *copy = x_malloc(sizeof(*copy));
+
+	*copy = *r;
+	copy->id = x_strdup(r->id);
+	copy->parameters = (struct strmap){0};
+	strmap_copy(&copy->parameters, &r->parameters);
+	copy->identity = x_strdup(r->identity);
+	copy->pool = x_strdup(r->pool);
+	copy->fs_type = x_strdup(r->fs_type);
+	copy->staging_path = x_strdup(r->staging_path);
+	copy->targets = NULL;
+	for (size_t i = 0; r->targets && r->targets[i]; i++)
+		strv_add(&copy->targets, r->targets[i]);
+	copy->unknown_json = x_strdup(r->unknown_json);
+	return copy;
+}
+
+static char *file_name(const char *id, enum volume_phase phase)
+{
+	return x_asprintf("%s%s", id, phase_suffix[phase]);
+}
+
+int state_open(const char *path, struct state_store **ret, struct error **err)
+{
+	CLEANUP(fd_closep) int dir_fd = -1;
+	CLEANUP(fd_closep) int lock_fd = -1;
+
+	if (dir_open(path, /* create= */ true, STATE_DIR_MODE, &dir_fd, err) < 0)
+		return err_wrap(err, "state folder %s", path);
+	if (host_lock(dir_fd, STATE_LOCK_NAME, /* timeout_ms= */ 0, &lock_fd, err) < 0)
+		return err_wrap(err, "state folder %s", path);
+	struct state_store *s = x_malloc(sizeof(*s));
+	*s = (struct state_store){
+	        .dir_fd = TAKE_FD(dir_fd), .lock_fd = TAKE_FD(lock_fd), .path = x_strdup(path)};
+	*ret = s;
+	return 0;
+}
+
+void state_close(struct state_store *s)
+{
+	if (!s)
+		return;
+	close(s->dir_fd);
+	close(s->lock_fd);
+	free(s->path);
+	free(s);
+}
+
+static void add_problem(struct state_content *c, const char *file, const char *reason)
+{
+	c->problems = x_realloc(c->problems, c->n_problems + 1, sizeof(*c->problems));
+	c->problems[c->n_problems++] =
+	        (struct state_problem){.file = x_strdup(file), .reason = x_strdup(reason)};
+}
+
+/* Whether @name is a volume's file; the id's length and the phase are told. */
+static bool is_volume_file(const char *name, size_t *ret_id_len, enum volume_phase *ret_phase)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(phase_suffix); i++) {
+		if (!str_ends(name, phase_suffix[i]) || name[0] == '.')
+			continue;
+		*ret_id_len = strlen(name) - strlen(phase_suffix[i]);
+		*ret_phase = (enum volume_phase)i;
+		return *ret_id_len > 0;
+	}
+	return false;
+}
+
+static int load_file(struct state_store *s, const char *name, size_t id_len, enum volume_phase phase,
+        struct volume_record **ret, struct error **err)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT(STATE_MAX_BYTES);
+	CLEANUP(volume_record_freep) struct volume_record *rec = NULL;
+
+	if (file_read(s->dir_fd, name, &text, err) < 0)
+		return -1;
+	if (state_parse(buf_span(&text), &rec, err) < 0)
+		return -1;
+	if (strlen(rec->id) != id_len || memcmp(rec->id, name, id_len) != 0)
+		return err_set(
+		        err, ERR_INVALID_ARGUMENT, "the file is named after another volume than %s", rec->id);
+	if (!volume_id_valid(rec->id))
+		return err_set(err, ERR_INVALID_ARGUMENT, "%s is no volume ID", rec->id);
+	rec->phase = phase;
+	*ret = TAKE_PTR(rec);
+	return 0;
+}
+
+/* Names come sorted, so the files of one ID (which differ after their common start) need not be adjacent:
+ * search. */
+static struct volume_record **find_record(struct state_content *c, const char *id)
+{
+	for (size_t i = 0; i < c->n_records; i++) {
+		if (str_eq(c->records[i]->id, id))
+			return &c->records[i];
+	}
+	return NULL;
+}
+
+static void add_record(struct state_content *c, struct volume_record *rec)
+{
+	CLEANUP(volume_record_freep) struct volume_record *loser = NULL;
+	struct volume_record **twin = find_record(c, rec->id);
+
+	if (!twin) {
+		c->records = x_realloc(c->records, c->n_records + 1, sizeof(struct volume_record *));
+		c->records[c->n_records++] = rec;
+		return;
+	}
+	if (rec->phase == PHASE_READY) {
+		loser = *twin;
+		*twin = rec;
+	} else {
+		loser = rec;
+	}
+	CLEANUP(free_charp) char *name = file_name(loser->id, loser->phase);
+	add_problem(c, name, "another file of the same volume counts");
+}
+
+static int compare_records(const void *a, const void *b)
+{
+	const struct volume_record *const *x = a;
+	const struct volume_record *const *y = b;
+
+	return strcmp((*x)->id, (*y)->id);
+}
+
+int state_load(struct state_store *s, struct state_content *ret, struct error **err)
+{
+	CLEANUP(strv_freep) char **names = NULL;
+	CLEANUP(state_content_done) struct state_content c = {0};
+
+	if (dir_list(s->dir_fd, &names, err) < 0)
+		return err_wrap(err, "state folder %s", s->path);
+	for (size_t i = 0; names[i]; i++) {
+		CLEANUP(error_freep) struct error *problem = NULL;
+		struct volume_record *rec = NULL;
+		enum volume_phase phase;
+		size_t id_len;
+
+		/* what file_write_atomic() was about to write when it was stopped */
+		if (names[i][0] == '.' && str_ends(names[i], ".tmp")) {
+			if (file_unlink_durable(s->dir_fd, names[i], &problem) < 0)
+				add_problem(&c, names[i], problem->msg);
+			continue;
+		}
+		if (!is_volume_file(names[i], &id_len, &phase))
+			continue;
+		if (load_file(s, names[i], id_len, phase, &rec, &problem) < 0)
+			add_problem(&c, names[i], problem->msg);
+		else
+			add_record(&c, rec);
+	}
+	if (c.n_records > 0)
+		qsort(c.records, c.n_records, sizeof(struct volume_record *), compare_records);
+	*ret = c;
+	c = (struct state_content){0};
+	return 0;
+}
+
+void state_content_done(struct state_content *c)
+{
+	for (size_t i = 0; i < c->n_records; i++)
+		volume_record_free(c->records[i]);
+	free(c->records);
+	for (size_t i = 0; i < c->n_problems; i++) {
+		free(c->problems[i].file);
+		free(c->problems[i].reason);
+	}
+	free(c->problems);
+	*c = (struct state_content){0};
+}
+
+int state_put(struct state_store *s, const struct volume_record *r, struct error **err)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT(STATE_MAX_BYTES);
+	CLEANUP(free_charp) char *name = file_name(r->id, r->phase);
+
+	if (state_format(r, &text, err) < 0)
+		return err_wrap(err, "state of volume %s", r->id);
+	if (file_write_atomic(s->dir_fd, name, buf_span(&text), STATE_FILE_MODE, err) < 0)
+		return err_wrap(err, "state of volume %s", r->id);
+	return 0;
+}
+
+int state_advance(struct state_store *s, struct volume_record *r, enum volume_phase to, struct error **err)
+{
+	CLEANUP(free_charp) char *from_name = file_name(r->id, r->phase);
+	CLEANUP(free_charp) char *to_name = file_name(r->id, to);
+
+	if (file_rename_durable(s->dir_fd, from_name, to_name, err) < 0)
+		return err_wrap(err, "state of volume %s", r->id);
+	r->phase = to;
+	return 0;
+}
+
+int state_remove(struct state_store *s, const struct volume_record *r, struct error **err)
+{
+	CLEANUP(free_charp) char *name = file_name(r->id, r->phase);
+
+	if (file_unlink_durable(s->dir_fd, name, err) < 0)
+		return err_wrap(err, "state of volume %s", r->id);
+	return 0;
+}

@@ -1,0 +1,89 @@
+/*
+ * state.h - what is intended: one durable file per volume in the state folder (DESIGN 5).
+ *
+ * The phase is the file's suffix: <id>.creating -> <id>.json -> <id>.erasing -> gone, each step a durable
+ * rename, so a Go driver after a roll-back, which reads *.json only, never serves a half-made or dying
+ * volume. Content: the Go driver's keys (id, size, parameters) plus our own at top level; unknown keys are
+ * kept. The folder's `.lock` is held for life. Threads: safe; the caller serialises changes of one volume by
+ * its lock. Blocks on the disk.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+#include "base/span.h"
+#include "base/strmap.h"
+
+enum volume_phase { PHASE_CREATING, PHASE_READY, PHASE_ERASING };
+
+struct volume_record {
+	char *id;
+	enum volume_phase phase;
+	uint64_t size_bytes;      /* usable bytes; requested ones while creating */
+	struct strmap parameters; /* the Go driver's: the given ones plus name and deviceMode */
+	char *identity;           /* of the device; NULL in a file of the Go driver */
+	char *pool;               /* uuid; NULL in a file of the Go driver until its device is seen */
+	char *fs_type;            /* asked for at creation: "ext4", "xfs"; NULL unknown */
+	bool formatting;          /* a mkfs on the empty device was begun and its end not recorded */
+	bool staged_ever;
+	char *staging_path; /* canonical, while staged; else NULL */
+	char **targets;     /* canonical target paths that were published: strv */
+	char *unknown_json; /* members of keys that are not ours, as JSON text without braces; NULL none */
+};
+
+void volume_record_free(struct volume_record *r);
+DEFINE_CLEANUP(struct volume_record *, volume_record_free);
+
+/** volume_record_dup() - a deep copy. Return: volume_record_free(). */
+struct volume_record *volume_record_dup(const struct volume_record *r);
+
+struct state_store;
+
+/**
+ * state_open() - open (make, mode 0750) the state folder and take its lock.
+ * @path: absolute folder; its parent must exist
+ * @ret:  state_close()
+ * Return: 0, or -1 with ERR_UNAVAILABLE (another driver holds the lock), ERR_NOT_FOUND (no parent),
+ * ERR_INTERNAL.
+ */
+int state_open(const char *path, struct state_store **ret, struct error **err) MUST_CHECK;
+void state_close(struct state_store *s);
+DEFINE_CLEANUP(struct state_store *, state_close);
+
+struct state_problem {
+	char *file;
+	char *reason;
+};
+
+struct state_content {
+	struct volume_record **records; /* sorted by id */
+	size_t n_records;
+	struct state_problem
+	        *problems; /* unreadable files, ids with two phases (the ready one wins); left as they are */
+	size_t n_problems;
+};
+
+/** state_load() - read all volumes. One bad file hides no other; it is reported and left alone. Temporaries
+ * are removed. Return: 0, or -1 with ERR_INTERNAL (folder unreadable). @ret: state_content_done(). */
+int state_load(struct state_store *s, struct state_content *ret, struct error **err) MUST_CHECK;
+void state_content_done(struct state_content *c);
+
+/** state_put() - write @r durably under its id and phase, creating or replacing. On failure the old one
+ * stays. Return: 0, or -1 with ERR_EXHAUSTED (disk full), ERR_INTERNAL. */
+int state_put(struct state_store *s, const struct volume_record *r, struct error **err) MUST_CHECK;
+
+/** state_advance() - durably rename from @r's phase to @to, and set it in @r on success; content as it was
+ * put. */
+int state_advance(
+        struct state_store *s, struct volume_record *r, enum volume_phase to, struct error **err) MUST_CHECK;
+
+/** state_remove() - durably forget @r's file; a missing one is success. */
+int state_remove(struct state_store *s, const struct volume_record *r, struct error **err) MUST_CHECK;
+
+/** state_parse() and state_format() - the file's content; exposed for tests and `check`. @text: at most 64
+ * KiB. */
+int state_parse(struct span text, struct volume_record **ret, struct error **err) MUST_CHECK;
+int state_format(const struct volume_record *r, struct buf *out, struct error **err) MUST_CHECK;

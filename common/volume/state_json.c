@@ -1,0 +1,207 @@
+/* The content of a state file: reading and writing JSON. */
+#include <string.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/parse.h"
+#include "base/str.h"
+#include "volume/state.h"
+
+#define STATE_MAX_BYTES 65536
+
+static int read_string(struct json_reader *r, char **out, struct error **err)
+{
+	struct json_event ev;
+
+	if (json_expect(r, JSON_STRING, &ev, err) < 0)
+		return -1;
+	free(*out);
+	*out = x_strdup(ev.text);
+	return 0;
+}
+
+static int read_u64(struct json_reader *r, uint64_t *out, struct error **err)
+{
+	struct json_event ev;
+
+	if (json_expect(r, JSON_NUMBER, &ev, err) < 0)
+		return -1;
+	return parse_u64(ev.text, out, err);
+}
+
+static int read_bool(struct json_reader *r, bool *out, struct error **err)
+{
+	struct json_event ev;
+
+	if (json_expect(r, JSON_BOOL, &ev, err) < 0)
+		return -1;
+	*out = ev.boolean;
+	return 0;
+}
+
+static int read_map(struct json_reader *r, struct strmap *out, struct error **err)
+{
+	struct json_event ev;
+
+	if (json_next(r, &ev, err) < 0)
+		return -1;
+	/* encoding/json writes a nil map as null */
+	if (ev.type == JSON_NULL)
+		return 0;
+	if (ev.type != JSON_OBJECT)
+		return err_set(err, ERR_INVALID_ARGUMENT, "not an object of strings");
+	for (;;) {
+		CLEANUP(free_charp) char *key = NULL;
+
+		if (json_next(r, &ev, err) < 0)
+			return -1;
+		if (ev.type == JSON_OBJECT_END)
+			return 0;
+		key = x_strdup(ev.text);
+		if (json_expect(r, JSON_STRING, &ev, err) < 0)
+			return -1;
+		strmap_set(out, key, ev.text);
+	}
+}
+
+static int read_strings(struct json_reader *r, char ***out, struct error **err)
+{
+	struct json_event ev;
+
+	if (json_expect(r, JSON_ARRAY, &ev, err) < 0)
+		return -1;
+	for (;;) {
+		if (json_next(r, &ev, err) < 0)
+			return -1;
+		if (ev.type == JSON_ARRAY_END)
+			return 0;
+		if (ev.type != JSON_STRING)
+			return err_set(err, ERR_INVALID_ARGUMENT, "not an array of strings");
+		strv_add(out, ev.text);
+	}
+}
+
+static int keep_unknown(struct json_reader *r, const char *key, struct buf *unknown, struct error **err)
+{
+	struct json_writer w = JSON_WRITER(unknown);
+	struct json_event ev;
+
+	if (json_next(r, &ev, err) < 0)
+		return -1;
+	w.comma = unknown->len > 0;
+	json_key(&w, key);
+	return json_copy(r, &ev, &w, err);
+}
+
+static int read_member(struct json_reader *r, const char *key, struct volume_record *rec, struct buf *unknown,
+        struct error **err)
+{
+	if (str_eq(key, "id"))
+		return read_string(r, &rec->id, err);
+	if (str_eq(key, "size"))
+		return read_u64(r, &rec->size_bytes, err);
+	if (str_eq(key, "parameters"))
+		return read_map(r, &rec->parameters, err);
+	if (str_eq(key, "identity"))
+		return read_string(r, &rec->identity, err);
+	if (str_eq(key, "pool"))
+		return read_string(r, &rec->pool, err);
+	if (str_eq(key, "fsType"))
+		return read_string(r, &rec->fs_type, err);
+	if (str_eq(key, "formatting"))
+		return read_bool(r, &rec->formatting, err);
+	if (str_eq(key, "stagedEver"))
+		return read_bool(r, &rec->staged_ever, err);
+	if (str_eq(key, "stagingPath"))
+		return read_string(r, &rec->staging_path, err);
+	if (str_eq(key, "targets"))
+		return read_strings(r, &rec->targets, err);
+	return keep_unknown(r, key, unknown, err);
+}
+
+static int read_record(
+        struct json_reader *r, struct volume_record *rec, struct buf *unknown, struct error **err)
+{
+	struct json_event ev;
+
+	if (json_expect(r, JSON_OBJECT, &ev, err) < 0)
+		return -1;
+	for (;;) {
+		CLEANUP(free_charp) char *key = NULL;
+
+		if (json_next(r, &ev, err) < 0)
+			return -1;
+		if (ev.type == JSON_OBJECT_END)
+			break;
+		key = x_strdup(ev.text);
+		if (read_member(r, key, rec, unknown, err) < 0)
+			return err_wrap(err, "\"%s\"", key);
+	}
+	return json_expect(r, JSON_END, &ev, err);
+}
+
+int state_parse(struct span text, struct volume_record **ret, struct error **err)
+{
+	CLEANUP(volume_record_freep) struct volume_record *rec = x_calloc(1, sizeof(*rec));
+	CLEANUP(json_reader_freep) struct json_reader *r = json_reader_new(text);
+	CLEANUP(buf_done) struct buf unknown = BUF_INIT(STATE_MAX_BYTES);
+
+	if (text.n > STATE_MAX_BYTES)
+		return err_set(err, ERR_INVALID_ARGUMENT, "longer than %d bytes", STATE_MAX_BYTES);
+	if (read_record(r, rec, &unknown, err) < 0)
+		return -1;
+	if (buf_check(&unknown, "unknown members", err) < 0)
+		return -1;
+	if (!rec->id || !*rec->id)
+		return err_set(err, ERR_INVALID_ARGUMENT, "\"id\" is missing");
+	if (unknown.len > 0)
+		rec->unknown_json = x_strdup(buf_str(&unknown));
+	rec->phase = PHASE_READY;
+	*ret = TAKE_PTR(rec);
+	return 0;
+}
+
+static void write_ours(struct json_writer *w, const struct volume_record *r)
+{
+	if (r->identity)
+		json_key_str(w, "identity", r->identity);
+	if (r->pool)
+		json_key_str(w, "pool", r->pool);
+	if (r->fs_type)
+		json_key_str(w, "fsType", r->fs_type);
+	if (r->formatting)
+		json_key_bool(w, "formatting", true);
+	if (r->staged_ever)
+		json_key_bool(w, "stagedEver", true);
+	if (r->staging_path)
+		json_key_str(w, "stagingPath", r->staging_path);
+	if (strv_len(r->targets) == 0)
+		return;
+	json_key(w, "targets");
+	json_array(w);
+	for (size_t i = 0; r->targets[i]; i++)
+		json_str(w, r->targets[i]);
+	json_array_end(w);
+}
+
+int state_format(const struct volume_record *r, struct buf *out, struct error **err)
+{
+	struct json_writer w = JSON_WRITER(out);
+
+	json_object(&w);
+	json_key_str(&w, "id", r->id);
+	json_key_u64(&w, "size", r->size_bytes);
+	json_key(&w, "parameters");
+	json_object(&w);
+	for (size_t i = 0; i < r->parameters.n; i++)
+		json_key_str(&w, r->parameters.entries[i].key, r->parameters.entries[i].value);
+	json_object_end(&w);
+	write_ours(&w, r);
+	if (r->unknown_json) {
+		buf_addc(out, ',');
+		buf_adds(out, r->unknown_json);
+	}
+	json_object_end(&w);
+	buf_addc(out, '\n');
+	return buf_check(out, "volume state", err);
+}

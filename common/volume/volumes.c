@@ -1,0 +1,266 @@
+#include "volume/volumes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "volume/id.h"
+#include "volume/params.h"
+#include "volume/volumes_private.h"
+
+int volumes_open(const struct volumes_config *config, struct volumes **ret, struct error **err)
+{
+	struct state_store *state = NULL;
+
+	if (state_open(config->state_path, &state, err) < 0)
+		return -1;
+	struct volumes *v = x_calloc(1, sizeof(*v));
+	v->node_id = x_strdup(config->node_id);
+	v->state = state;
+	v->locks = volume_locks_new();
+	v->devices = config->devices;
+	v->roots = config->roots;
+	pthread_mutex_init(&v->relist_mutex, NULL);
+	pthread_mutex_init(&v->mutex, NULL);
+	*ret = v;
+	return 0;
+}
+
+void volumes_close(struct volumes *v)
+{
+	if (!v)
+		return;
+	for (size_t i = 0; i < v->n_records; i++)
+		volume_record_free(v->records[i]);
+	free(v->records);
+	device_list_free(v->seen);
+	state_close(v->state);
+	volume_locks_free(v->locks);
+	pthread_mutex_destroy(&v->mutex);
+	pthread_mutex_destroy(&v->relist_mutex);
+	free(v->node_id);
+	free(v);
+}
+
+/* Where @id is or belongs. Caller holds the mutex. */
+static size_t record_index(const struct volumes *v, const char *id, bool *ret_found)
+{
+	size_t low = 0;
+	size_t high = v->n_records;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		int order = strcmp(v->records[mid]->id, id);
+
+		if (order == 0) {
+			*ret_found = true;
+			return mid;
+		}
+		if (order < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	*ret_found = false;
+	return low;
+}
+
+struct volume_record *volumes_record_by_name(struct volumes *v, const char *name)
+{
+	struct volume_record *found = NULL;
+
+	pthread_mutex_lock(&v->mutex);
+	for (size_t i = 0; i < v->n_records && !found; i++) {
+		if (str_eq(strmap_get(&v->records[i]->parameters, "name"), name))
+			found = volume_record_dup(v->records[i]);
+	}
+	pthread_mutex_unlock(&v->mutex);
+	return found;
+}
+
+struct volume_record *volumes_record(struct volumes *v, const char *handle)
+{
+	struct volume_record *copy = NULL;
+	bool found;
+
+	pthread_mutex_lock(&v->mutex);
+	size_t at = record_index(v, handle, &found);
+	if (found)
+		copy = volume_record_dup(v->records[at]);
+	pthread_mutex_unlock(&v->mutex);
+	if (!copy && !volume_id_valid(handle))
+		copy = volumes_record_by_name(v, handle);
+	return copy;
+}
+
+void volumes_keep(struct volumes *v, const struct volume_record *r)
+{
+	bool found;
+
+	pthread_mutex_lock(&v->mutex);
+	size_t at = record_index(v, r->id, &found);
+	if (found) {
+		volume_record_free(v->records[at]);
+	} else {
+		v->records = x_realloc(v->records, v->n_records + 1, sizeof(struct volume_record *));
+		memmove(&v->records[at + 1], &v->records[at],
+		        (v->n_records - at) * sizeof(struct volume_record *));
+		v->n_records++;
+	}
+	v->records[at] = volume_record_dup(r);
+	pthread_mutex_unlock(&v->mutex);
+}
+
+void volumes_forget(struct volumes *v, const char *id)
+{
+	bool found;
+
+	pthread_mutex_lock(&v->mutex);
+	size_t at = record_index(v, id, &found);
+	if (found) {
+		volume_record_free(v->records[at]);
+		v->n_records--;
+		memmove(&v->records[at], &v->records[at + 1],
+		        (v->n_records - at) * sizeof(struct volume_record *));
+	}
+	pthread_mutex_unlock(&v->mutex);
+}
+
+int volumes_save(struct volumes *v, const struct volume_record *r, struct error **err)
+{
+	if (state_put(v->state, r, err) < 0)
+		return -1;
+	volumes_keep(v, r);
+	return 0;
+}
+
+bool volumes_is_ready(struct volumes *v)
+{
+	pthread_mutex_lock(&v->mutex);
+	bool ready = v->loaded && v->seen;
+	pthread_mutex_unlock(&v->mutex);
+	return ready;
+}
+
+int volumes_require_ready(struct volumes *v, struct error **err)
+{
+	if (!volumes_is_ready(v))
+		return err_set(err, ERR_UNAVAILABLE, "the driver is still starting");
+	return 0;
+}
+
+int volumes_lock_ready(struct volumes *v, const char *handle, int wait_ms, struct volume_lock **ret_lock,
+        struct volume_record **ret, struct error **err)
+{
+	CLEANUP(volume_record_freep) struct volume_record *known = volumes_record(v, handle);
+	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
+
+	if (!known || known->phase != PHASE_READY)
+		return err_set(err, ERR_NOT_FOUND, "volume %s does not exist", handle);
+	if (volume_lock(v->locks, known->id, wait_ms, &lock, err) < 0)
+		return -1;
+	/* it may have changed or gone while we waited */
+	struct volume_record *r = volumes_record(v, known->id);
+	if (!r || r->phase != PHASE_READY) {
+		volume_record_free(r);
+		return err_set(err, ERR_NOT_FOUND, "volume %s does not exist", handle);
+	}
+	*ret_lock = TAKE_PTR(lock);
+	*ret = r;
+	return 0;
+}
+
+struct volume_info *volumes_info(struct volumes *v, const struct volume_record *r)
+{
+	struct volume_info *info = x_calloc(1, sizeof(*info));
+
+	info->id = x_strdup(r->id);
+	info->size_bytes = r->size_bytes;
+	params_to_context(&r->parameters, &info->context);
+	pthread_mutex_lock(&v->mutex);
+	info->missing = !v->seen || !device_list_find(v->seen, r->id);
+	pthread_mutex_unlock(&v->mutex);
+	return info;
+}
+
+void volume_info_free(struct volume_info *i)
+{
+	if (!i)
+		return;
+	free(i->id);
+	strmap_done(&i->context);
+	free(i);
+}
+
+int volumes_get(struct volumes *v, const char *handle, struct volume_info **ret, struct error **err)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = volumes_record(v, handle);
+
+	if (!r || r->phase != PHASE_READY)
+		return err_set(err, ERR_NOT_FOUND, "volume %s does not exist", handle);
+	*ret = volumes_info(v, r);
+	return 0;
+}
+
+void volumes_list(struct volumes *v, const char *after, size_t max, struct volume_info ***ret, size_t *ret_n,
+        bool *ret_more)
+{
+	struct volume_record **page = NULL;
+	size_t n = 0;
+	size_t at = 0;
+	bool more = false;
+
+	pthread_mutex_lock(&v->mutex);
+	if (after) {
+		bool found;
+
+		at = record_index(v, after, &found);
+		at += found ? 1 : 0;
+	}
+	page = x_calloc(v->n_records - at, sizeof(struct volume_record *));
+	for (; at < v->n_records && !more; at++) {
+		if (v->records[at]->phase != PHASE_READY)
+			continue;
+		if (max > 0 && n == max)
+			more = true;
+		else
+			page[n++] = volume_record_dup(v->records[at]);
+	}
+	pthread_mutex_unlock(&v->mutex);
+
+	struct volume_info **infos = x_calloc(n, sizeof(struct volume_info *));
+	for (size_t i = 0; i < n; i++) {
+		infos[i] = volumes_info(v, page[i]);
+		volume_record_free(page[i]);
+	}
+	free(page);
+	*ret = infos;
+	*ret_n = n;
+	*ret_more = more;
+}
+
+bool volumes_capacity(struct volumes *v, struct volumes_capacity *ret)
+{
+	struct volumes_capacity sum = {0};
+
+	pthread_mutex_lock(&v->mutex);
+	bool known = v->loaded && v->seen;
+	for (size_t i = 0; known && i < v->seen->n_pools; i++) {
+		const struct device_pool *p = &v->seen->pools[i];
+
+		sum.total_bytes += p->total_bytes;
+		/* an incomplete pool takes no new device */
+		if (!p->complete)
+			continue;
+		sum.free_bytes += p->free_bytes;
+		if (p->max_bytes > sum.max_volume_bytes)
+			sum.max_volume_bytes = p->max_bytes;
+		if (sum.min_volume_bytes == 0 || p->unit_bytes < sum.min_volume_bytes)
+			sum.min_volume_bytes = p->unit_bytes;
+	}
+	pthread_mutex_unlock(&v->mutex);
+	if (known)
+		*ret = sum;
+	return known;
+}

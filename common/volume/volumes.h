@@ -1,0 +1,173 @@
+/*
+ * volumes.h - the volumes of one node: the domain. Knows neither protobuf nor sockets.
+ *
+ * The kernel says what exists, the state store what is intended (DESIGN 5). Every operation is idempotent and
+ * takes the volume's lock; a second caller meanwhile gets ERR_ABORTED. Volumes whose device cannot be seen
+ * while its pool is absent or incomplete, or while listing fails, are *missing*: create, stage, publish and
+ * delete of them answer ERR_UNAVAILABLE, and nothing of their state is dropped. Threads: safe. Blocks on
+ * devices and LVM, except for volumes_snapshot(), volumes_is_ready(), which never wait.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/strmap.h"
+
+struct device_manager;
+struct path_roots;
+struct volumes;
+
+struct volumes_config {
+	const char *node_id;
+	const char *state_path;
+	struct device_manager *devices; /* borrowed */
+	struct path_roots *roots;       /* borrowed */
+};
+
+/**
+ * volumes_open() - open the state folder. Nothing is looked at yet: volumes_start() does.
+ * @ret: volumes_close()
+ * Return: 0, or -1 as state_open().
+ */
+int volumes_open(const struct volumes_config *config, struct volumes **ret, struct error **err) MUST_CHECK;
+
+/** volumes_close() - release; no operation may be running. NULL is allowed. */
+void volumes_close(struct volumes *v);
+DEFINE_CLEANUP(struct volumes *, volumes_close);
+
+/**
+ * volumes_start() - load the state, list and activate devices, roll back `.creating`, finish `.erasing`,
+ * publish the first snapshot (ready from then on). May be repeated after a failure. Return: 0, or -1 with
+ * ERR_INTERNAL, ERR_UNAVAILABLE (listing failed: nothing was changed).
+ */
+int volumes_start(struct volumes *v, struct error **err) MUST_CHECK;
+
+/** volumes_refresh() - list devices again, publish a snapshot, retry roll-backs and erasures whose pool came
+ * back. */
+int volumes_refresh(struct volumes *v, struct error **err) MUST_CHECK;
+
+struct volume_request {
+	const char *name;
+	uint64_t required_bytes; /* 0: the smallest */
+	uint64_t limit_bytes;    /* 0: none */
+	const char *fs_type;     /* "ext4" or "xfs" */
+	const struct strmap *parameters;
+};
+
+struct volume_info {
+	char *id;
+	uint64_t size_bytes;
+	struct strmap context;
+	bool missing;
+};
+
+void volume_info_free(struct volume_info *i);
+DEFINE_CLEANUP(struct volume_info *, volume_info_free);
+
+/**
+ * volumes_create() - make the volume, or give back the one of that name.
+ *
+ * An existing one fits when its size is within required and limit and its parameters are the same.
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT (name, parameters, fs type), ERR_EXISTS (other size or
+ * parameters), ERR_RANGE (rounded size passes the limit; below the file system's minimum), ERR_EXHAUSTED (no
+ * pool has room), ERR_PRECONDITION (a device of that ID without state: names `check --repair`), ERR_ABORTED,
+ * ERR_UNAVAILABLE (missing, not ready), ERR_INTERNAL. @ret: volume_info_free().
+ */
+int volumes_create(struct volumes *v, const struct volume_request *request, struct volume_info **ret,
+        struct error **err) MUST_CHECK;
+
+/**
+ * volumes_delete() - destroy a volume and what was in it.
+ * @handle: anything; one that is in no form of ours, or unknown, is success
+ *
+ * Return: 0, or -1 with ERR_PRECONDITION (in use; nothing was touched), ERR_UNAVAILABLE (missing),
+ * ERR_ABORTED, ERR_INTERNAL (erasing failed; may be repeated).
+ */
+int volumes_delete(struct volumes *v, const char *handle, struct error **err) MUST_CHECK;
+
+/** volumes_get() - facts of a volume by handle. Return: 0, or -1 with ERR_NOT_FOUND. @ret:
+ * volume_info_free(). */
+int volumes_get(
+        struct volumes *v, const char *handle, struct volume_info **ret, struct error **err) MUST_CHECK;
+
+/**
+ * volumes_list() - a page of the volumes in order of their IDs.
+ * @after: ID behind which the page begins, or NULL
+ * @max:   most entries; 0: all
+ * @ret:   array of *@ret_n, each volume_info_free(), the array free()
+ * @ret_more: whether more follow
+ *
+ * Stable: changes between pages neither repeat nor hide other volumes. Does not block. Cannot fail.
+ */
+void volumes_list(struct volumes *v, const char *after, size_t max, struct volume_info ***ret, size_t *ret_n,
+        bool *ret_more);
+
+struct volumes_capacity {
+	uint64_t total_bytes;
+	uint64_t free_bytes;
+	uint64_t max_volume_bytes;
+	uint64_t min_volume_bytes;
+};
+
+/** volumes_capacity() - from the snapshot. Return: false before the first one. Never waits. */
+bool volumes_capacity(struct volumes *v, struct volumes_capacity *ret);
+
+/** volumes_is_ready() - the first snapshot exists. Never waits. */
+bool volumes_is_ready(struct volumes *v);
+
+/** as the CSI access modes that a node can serve */
+enum access_mode {
+	ACCESS_SINGLE_WRITER,
+	ACCESS_SINGLE_NODE_READER,
+	ACCESS_SINGLE_NODE_SINGLE_WRITER,
+	ACCESS_SINGLE_NODE_MULTI_WRITER
+};
+
+struct stage_request {
+	const char *handle;
+	const char *staging_path;
+	const char *fs_type;      /* "" is ext4 */
+	char *const *mount_flags; /* strv from the capability */
+	const struct strmap *context;
+};
+
+/**
+ * volumes_stage() - file system on the device if it is empty, mounted at the staging path (with dax where the
+ * device has it). Return: 0, or -1 with ERR_NOT_FOUND, ERR_INVALID_ARGUMENT (flag not in the allow-list,
+ * path), ERR_EXISTS (formatted otherwise, or staged there in another way), ERR_PRECONDITION (Kata volume),
+ * ERR_UNAVAILABLE, ERR_ABORTED, ERR_INTERNAL.
+ */
+int volumes_stage(struct volumes *v, const struct stage_request *request, struct error **err) MUST_CHECK;
+
+/** volumes_unstage() - unmount; not mounted is success. Return: 0, or -1 with ERR_NOT_FOUND (unknown volume),
+ * ERR_INVALID_ARGUMENT (path), ERR_PRECONDITION (busy), ERR_ABORTED, ERR_INTERNAL. */
+int volumes_unstage(
+        struct volumes *v, const char *handle, const char *staging_path, struct error **err) MUST_CHECK;
+
+struct publish_request {
+	const char *handle;
+	const char *staging_path;
+	const char *target_path;
+	const char *fs_type;
+	char *const *mount_flags;
+	enum access_mode access_mode;
+	bool readonly;
+	const struct strmap *context;
+};
+
+/**
+ * volumes_publish() - bind the staged file system to the target.
+ * Return: 0 (already there in the same way too), or -1 with ERR_NOT_FOUND, ERR_INVALID_ARGUMENT,
+ * ERR_PRECONDITION (not staged there; single writer with another target), ERR_EXISTS (target mounted in
+ * another way), ERR_UNAVAILABLE, ERR_ABORTED, ERR_INTERNAL.
+ */
+int volumes_publish(struct volumes *v, const struct publish_request *request, struct error **err) MUST_CHECK;
+
+/** volumes_unpublish() - unmount and remove the target. Return: 0, or -1 with ERR_NOT_FOUND (unknown volume
+ * and the target is a mount), ERR_INVALID_ARGUMENT (path), ERR_PRECONDITION (busy), ERR_ABORTED,
+ * ERR_INTERNAL. */
+int volumes_unpublish(
+        struct volumes *v, const char *handle, const char *target_path, struct error **err) MUST_CHECK;

@@ -1,0 +1,334 @@
+/* CreateVolume: from a name to a device with a durable record, and back again when that fails. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/parse.h"
+#include "base/random.h"
+#include "base/str.h"
+#include "os/blockdev.h"
+#include "os/fs.h"
+#include "pmem/erase.h"
+#include "pmem/layout.h"
+#include "volume/id.h"
+#include "volume/params.h"
+#include "volume/volumes_private.h"
+
+static int check_request(const struct volume_request *q, struct volume_params *ret, struct error **err)
+{
+	if (volume_name_check(q->name, err) < 0)
+		return -1;
+	if (!fs_known(q->fs_type))
+		return err_set(
+		        err, ERR_INVALID_ARGUMENT, "file system \"%s\" is neither ext4 nor xfs", q->fs_type);
+	if (q->limit_bytes > 0 && q->required_bytes > q->limit_bytes)
+		return err_set(err, ERR_INVALID_ARGUMENT, "required_bytes is larger than limit_bytes");
+	if (params_parse(PARAMS_CREATE, q->parameters, ret, err) < 0)
+		return -1;
+	const char *unsupported = ret->kata_containers ? "kataContainers=true"
+	                          : ret->is_cache      ? "persistencyModel=cache"
+	                                               : NULL;
+	if (unsupported) {
+		params_done(ret);
+		return err_set(err, ERR_INVALID_ARGUMENT, "parameter %s is not supported", unsupported);
+	}
+	return 0;
+}
+
+/* Whether the volume that bears the name already is the one that is asked for. */
+static int check_existing(const struct volume_record *r, const struct volume_request *q,
+        const struct volume_params *wanted, struct error **err)
+{
+	struct volume_params have;
+
+	if (r->size_bytes < q->required_bytes || (q->limit_bytes > 0 && r->size_bytes > q->limit_bytes))
+		return err_set(err, ERR_EXISTS, "volume %s exists with another size (%llu bytes)", r->id,
+		        (unsigned long long)r->size_bytes);
+	if (params_parse(PARAMS_STATE, &r->parameters, &have, err) < 0)
+		return err_wrap(err, "state of volume %s", r->id);
+	bool same = have.erase_after == wanted->erase_after &&
+	            have.kata_containers == wanted->kata_containers && have.is_cache == wanted->is_cache &&
+	            have.cache_size == wanted->cache_size && have.usage == wanted->usage &&
+	            (!r->fs_type || str_eq(r->fs_type, q->fs_type));
+	params_done(&have);
+	if (!same)
+		return err_set(err, ERR_EXISTS, "volume %s exists with other parameters", r->id);
+	return 0;
+}
+
+static int give_existing(struct volumes *v, const struct volume_record *r, const struct volume_request *q,
+        const struct volume_params *wanted, struct volume_info **ret, struct error **err)
+{
+	CLEANUP(device_freep) struct device *d = NULL;
+
+	if (r->phase == PHASE_ERASING)
+		return err_set(err, ERR_ABORTED, "the former volume %s is still being erased", r->id);
+	if (volumes_require_device(v, r, &d, err) < 0)
+		return -1;
+	if (check_existing(r, q, wanted, err) < 0)
+		return -1;
+	*ret = volumes_info(v, r);
+	return 0;
+}
+
+/* Smallest size that serves the request; its file system may need more than was asked for. */
+static int wanted_bytes(const struct volume_request *q, uint64_t *ret, struct error **err)
+{
+	char text[24];
+	uint64_t min_bytes = fs_min_bytes(q->fs_type);
+	uint64_t bytes = q->required_bytes > min_bytes ? q->required_bytes : min_bytes;
+
+	if (q->limit_bytes > 0 && bytes > q->limit_bytes)
+		return err_set(err, ERR_RANGE, "limit_bytes %llu is below the minimum of %s for %s",
+		        (unsigned long long)q->limit_bytes, format_bytes(min_bytes, text), q->fs_type);
+	*ret = bytes;
+	return 0;
+}
+
+struct candidate {
+	char *uuid;
+	uint64_t size_bytes; /* rounded to the pool's unit */
+	uint64_t max_bytes;
+};
+
+struct candidates {
+	struct candidate *list;
+	size_t n;
+	uint64_t largest_bytes; /* over all complete pools, for the message */
+	bool over_limit;        /* a pool would fit, but rounding passes the limit */
+};
+
+static void candidates_done(struct candidates *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		free(c->list[i].uuid);
+	free(c->list);
+	*c = (struct candidates){0};
+}
+
+/* Best fit first: large extents stay whole for large volumes. */
+static int compare_candidates(const void *a, const void *b)
+{
+	const struct candidate *x = a;
+	const struct candidate *y = b;
+
+	return x->max_bytes < y->max_bytes ? -1 : x->max_bytes > y->max_bytes;
+}
+
+static void find_candidates(struct volumes *v, uint64_t bytes, uint64_t limit_bytes, struct candidates *ret)
+{
+	struct candidates c = {0};
+
+	pthread_mutex_lock(&v->mutex);
+	for (size_t i = 0; i < v->seen->n_pools; i++) {
+		const struct device_pool *p = &v->seen->pools[i];
+
+		if (!p->complete)
+			continue;
+		uint64_t rounded = layout_round_up(bytes > 0 ? bytes : 1, p->unit_bytes);
+		if (p->max_bytes > c.largest_bytes)
+			c.largest_bytes = p->max_bytes;
+		if (limit_bytes > 0 && rounded > limit_bytes) {
+			c.over_limit = true;
+			continue;
+		}
+		if (rounded > p->max_bytes)
+			continue;
+		c.list = x_realloc(c.list, c.n + 1, sizeof(*c.list));
+		c.list[c.n++] = (struct candidate){
+		        .uuid = x_strdup(p->uuid), .size_bytes = rounded, .max_bytes = p->max_bytes};
+	}
+	pthread_mutex_unlock(&v->mutex);
+	if (c.n > 1)
+		qsort(c.list, c.n, sizeof(*c.list), compare_candidates);
+	*ret = c;
+}
+
+static int no_candidate(const struct candidates *c, uint64_t bytes, struct error **err)
+{
+	char largest[24];
+
+	if (c->over_limit)
+		return err_set(err, ERR_RANGE,
+		        "%llu bytes rounded to what the pool can allocate pass limit_bytes",
+		        (unsigned long long)bytes);
+	return err_set(err, ERR_EXHAUSTED,
+	        "not enough space: %llu bytes needed, the largest possible volume has %s",
+	        (unsigned long long)bytes, format_bytes(c->largest_bytes, largest));
+}
+
+static struct volume_record *new_record(struct volumes *v, const char *id, const struct volume_request *q)
+{
+	struct volume_record *r = x_calloc(1, sizeof(*r));
+	char identity[UUID_TEXT_LEN + 1];
+
+	uuid_generate_text(identity);
+	r->id = x_strdup(id);
+	r->phase = PHASE_CREATING;
+	r->identity = x_strdup(identity);
+	r->fs_type = x_strdup(q->fs_type);
+	strmap_copy(&r->parameters, q->parameters);
+	strmap_set(&r->parameters, "name", q->name);
+	strmap_set(&r->parameters, "deviceMode", v->devices->ops->mode);
+	return r;
+}
+
+/* Makes the device and clears its head, so that nothing of a former owner is recognised. */
+static int make_device(struct volumes *v, struct volume_record *r, struct device **ret, struct error **err)
+{
+	CLEANUP(device_freep) struct device *d = NULL;
+	CLEANUP(fd_closep) int fd = -1;
+	const struct device_spec spec = {
+	        .id = r->id, .pool = r->pool, .identity = r->identity, .size_bytes = r->size_bytes};
+
+	if (device_create(v->devices, &spec, &d, err) < 0)
+		return -1;
+	volumes_note(v, d, /* exists= */ true);
+	if (d->path) {
+		if (blockdev_open_exclusive(d->path, &fd, err) < 0)
+			return err_wrap(err, "new device");
+		if (erase_head(fd, d->size_bytes, err) < 0)
+			return err_wrap(err, "new device");
+	}
+	*ret = TAKE_PTR(d);
+	return 0;
+}
+
+static int create_in_pool(
+        struct volumes *v, struct volume_record *r, const struct candidate *c, struct error **err)
+{
+	CLEANUP(device_freep) struct device *d = NULL;
+
+	free(r->pool);
+	r->pool = x_strdup(c->uuid);
+	r->size_bytes = c->size_bytes;
+	if (volumes_save(v, r, err) < 0)
+		return -1;
+	if (make_device(v, r, &d, err) < 0)
+		return -1;
+	if (d->size_bytes != r->size_bytes) {
+		r->size_bytes = d->size_bytes;
+		if (volumes_save(v, r, err) < 0)
+			return -1;
+	}
+	if (state_advance(v->state, r, PHASE_READY, err) < 0)
+		return -1;
+	volumes_keep(v, r);
+	return 0;
+}
+
+/* After a failure: nothing half-made stays, unless undoing fails too; then the record stays for the next try.
+ */
+static int undo_create(struct volumes *v, const struct volume_record *r, struct error **err)
+{
+	CLEANUP(error_freep) struct error *undo = NULL;
+
+	if (volumes_roll_back(v, r, &undo) < 0)
+		return err_wrap(err, "creation failed and could not be undone yet (%s)", undo->msg);
+	return -1;
+}
+
+static int create_new(struct volumes *v, const char *id, const struct volume_request *q,
+        struct volume_record **ret, struct error **err)
+{
+	CLEANUP(candidates_done) struct candidates pools = {0};
+	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
+	CLEANUP(device_freep) struct device *stranger = volumes_seen_device(v, id);
+	uint64_t bytes = 0;
+
+	if (stranger)
+		return err_set(err, ERR_PRECONDITION,
+		        "a device %s exists without state; see pmem-csi-driver check --repair %s", id, id);
+	if (wanted_bytes(q, &bytes, err) < 0)
+		return -1;
+	find_candidates(v, bytes, q->limit_bytes, &pools);
+	if (pools.n == 0)
+		return no_candidate(&pools, bytes, err);
+	r = new_record(v, id, q);
+	for (size_t i = 0; i < pools.n; i++) {
+		if (create_in_pool(v, r, &pools.list[i], err) == 0) {
+			*ret = TAKE_PTR(r);
+			return 0;
+		}
+		undo_create(v, r, err);
+		if ((*err)->code != ERR_EXHAUSTED || i + 1 == pools.n)
+			break;
+		error_clear(err);
+	}
+	if ((*err)->code == ERR_EXISTS) {
+		(*err)->code = ERR_PRECONDITION;
+		return err_wrap(
+		        err, "a device exists without state; see pmem-csi-driver check --repair %s", id);
+	}
+	return -1;
+}
+
+int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct error **err)
+{
+	CLEANUP(device_freep) struct device *d = NULL;
+	enum presence presence;
+
+	if (volumes_find_device(v, r, &d, &presence, err) < 0)
+		return -1;
+	if (presence == DEVICE_MISSING)
+		return err_set(err, ERR_UNAVAILABLE, "its pool is absent or incomplete");
+	/* another identity: somebody else's device of the same name stays where it is */
+	if (d && str_eq(d->identity, r->identity)) {
+		if (device_destroy(v->devices, d, /* exclusive_fd= */ -1, err) < 0)
+			return -1;
+		volumes_note(v, d, /* exists= */ false);
+	}
+	if (state_remove(v->state, r, err) < 0)
+		return -1;
+	volumes_forget(v, r->id);
+	return 0;
+}
+
+/* The record that has the name, or else the one that has the ID which the name gives. */
+static struct volume_record *find_existing(struct volumes *v, const char *name, const char *id)
+{
+	struct volume_record *r = volumes_record_by_name(v, name);
+
+	return r ? r : volumes_record(v, id);
+}
+
+static int create_locked(struct volumes *v, const char *id, const struct volume_request *q,
+        const struct volume_params *wanted, struct volume_info **ret, struct error **err)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = find_existing(v, q->name, id);
+
+	if (r && r->phase == PHASE_CREATING) {
+		if (volumes_roll_back(v, r, err) < 0)
+			return err_wrap(err, "volume %s is half made", r->id);
+		volume_record_free(TAKE_PTR(r));
+	}
+	if (r)
+		return give_existing(v, r, q, wanted, ret, err);
+	if (create_new(v, id, q, &r, err) < 0)
+		return err_wrap(err, "create volume %s", id);
+	*ret = volumes_info(v, r);
+	return 0;
+}
+
+int volumes_create(
+        struct volumes *v, const struct volume_request *q, struct volume_info **ret, struct error **err)
+{
+	CLEANUP(volume_record_freep) struct volume_record *known = NULL;
+	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
+	CLEANUP(params_done) struct volume_params wanted = {0};
+	char id[VOLUME_ID_MAX + 1];
+
+	if (volumes_require_ready(v, err) < 0)
+		return -1;
+	if (check_request(q, &wanted, err) < 0)
+		return -1;
+	/* A volume of the Go driver, or one made under another node id, has another ID than the name gives
+	 * today. */
+	volume_id_mint(q->name, v->node_id, id);
+	known = find_existing(v, q->name, id);
+	if (known)
+		snprintf(id, sizeof(id), "%s", known->id);
+	if (volume_lock(v->locks, id, /* wait_ms= */ 0, &lock, err) < 0)
+		return -1;
+	return create_locked(v, id, q, &wanted, ret, err);
+}

@@ -1,0 +1,137 @@
+/* DeleteVolume: refuse what is in use, then make it unreadable, then make it go. */
+#include <string.h>
+
+#include "base/str.h"
+#include "os/blockdev.h"
+#include "os/mount_table.h"
+#include "pmem/erase.h"
+#include "volume/params.h"
+#include "volume/volumes_private.h"
+
+static int refuse_mounted(const struct volume_record *r, const struct device *d,
+        const struct blockdev_info *info, struct error **err)
+{
+	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
+	const char *slash = strrchr(d->path, '/');
+
+	if (mount_table_read(&table, err) < 0)
+		return -1;
+	const struct mount_entry *use = mount_table_uses(table, info->dev, slash);
+	if (use)
+		return err_set(
+		        err, ERR_PRECONDITION, "volume %s is in use: mounted at %s", r->id, use->target);
+	return 0;
+}
+
+/* On success @ret_fd keeps everybody else out. */
+static int claim_device(
+        const struct volume_record *r, const struct device *d, int *ret_fd, struct error **err)
+{
+	struct blockdev_info info;
+	unsigned openers;
+
+	if (blockdev_stat(d->path, &info, err) < 0)
+		return err_wrap(err, "volume %s", r->id);
+	if (dm_open_count(info.dev, &openers, err) < 0)
+		return err_wrap(err, "volume %s", r->id);
+	if (refuse_mounted(r, d, &info, err) < 0)
+		return -1;
+	if (openers > 0)
+		return err_set(err, ERR_PRECONDITION, "volume %s is in use: its device is open %u times",
+		        r->id, openers);
+	if (blockdev_open_exclusive(d->path, ret_fd, err) < 0)
+		return err_wrap(err, "volume %s is in use", r->id);
+	return 0;
+}
+
+static int erase_device(const struct volume_record *r, const struct device *d, int fd, struct error **err)
+{
+	struct volume_params params;
+
+	if (params_parse(PARAMS_STATE, &r->parameters, &params, err) < 0)
+		return err_wrap(err, "state of volume %s", r->id);
+	bool whole = params.erase_after;
+	params_done(&params);
+	return whole ? erase_all(fd, d->size_bytes, err) : erase_head(fd, d->size_bytes, err);
+}
+
+int volumes_finish_erasing(struct volumes *v, const struct volume_record *r, const struct device *device,
+        int exclusive_fd, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = exclusive_fd;
+
+	if (device && device->path) {
+		if (fd < 0 && claim_device(r, device, &fd, err) < 0)
+			return -1;
+		if (erase_device(r, device, fd, err) < 0)
+			return err_wrap(err, "erase volume %s", r->id);
+	}
+	if (device) {
+		if (device_destroy(v->devices, device, TAKE_FD(fd), err) < 0)
+			return err_wrap(err, "delete volume %s", r->id);
+		volumes_note(v, device, /* exists= */ false);
+	}
+	if (state_remove(v->state, r, err) < 0)
+		return -1;
+	volumes_forget(v, r->id);
+	return 0;
+}
+
+static int forget_gone(struct volumes *v, const struct volume_record *r, struct error **err)
+{
+	if (state_remove(v->state, r, err) < 0)
+		return -1;
+	volumes_forget(v, r->id);
+	return 0;
+}
+
+static int delete_locked(struct volumes *v, struct volume_record *r, struct error **err)
+{
+	CLEANUP(device_freep) struct device *d = NULL;
+	CLEANUP(fd_closep) int fd = -1;
+	enum presence presence;
+
+	if (r->phase == PHASE_CREATING)
+		return volumes_roll_back(v, r, err);
+	if (volumes_find_device(v, r, &d, &presence, err) < 0)
+		return -1;
+	if (presence == DEVICE_GONE)
+		return forget_gone(v, r, err);
+	device_free(TAKE_PTR(d));
+	if (volumes_require_device(v, r, &d, err) < 0)
+		return -1;
+	if (d->path && claim_device(r, d, &fd, err) < 0)
+		return -1;
+	if (r->phase == PHASE_READY) {
+		if (state_advance(v->state, r, PHASE_ERASING, err) < 0)
+			return -1;
+		volumes_keep(v, r);
+	}
+	return volumes_finish_erasing(v, r, d, TAKE_FD(fd), err);
+}
+
+int volumes_delete(struct volumes *v, const char *handle, struct error **err)
+{
+	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
+	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
+	CLEANUP(volume_record_freep) struct volume_record *known = NULL;
+
+	if (volumes_require_ready(v, err) < 0)
+		return -1;
+	known = volumes_record(v, handle);
+	if (!known) {
+		CLEANUP(device_freep) struct device *stranger = volumes_seen_device(v, handle);
+
+		if (stranger)
+			return err_set(err, ERR_PRECONDITION,
+			        "a device %s exists without state; see pmem-csi-driver check --repair %s",
+			        handle, handle);
+		return 0;
+	}
+	if (volume_lock(v->locks, known->id, /* wait_ms= */ 0, &lock, err) < 0)
+		return -1;
+	r = volumes_record(v, known->id);
+	if (!r)
+		return 0;
+	return delete_locked(v, r, err);
+}

@@ -1,0 +1,279 @@
+/* What devices exist: listing, what is remembered of it, and the start-up that compares it with the state. */
+#include "base/log.h"
+#include "base/str.h"
+#include "os/blockdev.h"
+#include "volume/volumes_private.h"
+
+#define NODE_WAIT_MS 5000
+#define RELIST_TRIES 8
+
+/* Uses @list if no device was created or destroyed since @changes was read. */
+static bool use_list(struct volumes *v, struct device_list **list, uint64_t changes)
+{
+	CLEANUP(device_list_freep) struct device_list *old = NULL;
+
+	pthread_mutex_lock(&v->mutex);
+	bool current = v->changes == changes;
+	if (current) {
+		old = v->seen;
+		v->seen = TAKE_PTR(*list);
+	}
+	pthread_mutex_unlock(&v->mutex);
+	return current;
+}
+
+static int relist_locked(struct volumes *v, struct error **err)
+{
+	for (unsigned tries = 0; tries < RELIST_TRIES; tries++) {
+		CLEANUP(device_list_freep) struct device_list *list = NULL;
+
+		pthread_mutex_lock(&v->mutex);
+		uint64_t changes = v->changes;
+		pthread_mutex_unlock(&v->mutex);
+		if (device_list_read(v->devices, &list, err) < 0)
+			return err_wrap(err, "list devices");
+		if (use_list(v, &list, changes))
+			return 0;
+	}
+	return err_set(err, ERR_UNAVAILABLE, "devices change faster than they can be listed");
+}
+
+int volumes_relist(struct volumes *v, struct error **err)
+{
+	pthread_mutex_lock(&v->relist_mutex);
+	int rc = relist_locked(v, err);
+	pthread_mutex_unlock(&v->relist_mutex);
+	return rc;
+}
+
+void volumes_note(struct volumes *v, const struct device *d, bool exists)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	pthread_mutex_lock(&v->mutex);
+	device_list_note(v->seen, d, exists);
+	v->changes++;
+	pthread_mutex_unlock(&v->mutex);
+	if (v->devices->ops->cheap_list && volumes_relist(v, &err) < 0)
+		log_debug("listing after a change failed, ignoring", F_ERR(err));
+}
+
+struct device *volumes_seen_device(struct volumes *v, const char *id)
+{
+	pthread_mutex_lock(&v->mutex);
+	const struct device *d = v->seen ? device_list_find(v->seen, id) : NULL;
+	struct device *copy = d ? device_dup(d) : NULL;
+	pthread_mutex_unlock(&v->mutex);
+	return copy;
+}
+
+static bool pool_is_complete(struct volumes *v, const char *uuid)
+{
+	pthread_mutex_lock(&v->mutex);
+	const struct device_pool *p = uuid ? device_list_pool(v->seen, uuid) : NULL;
+	bool complete = p && p->complete;
+	pthread_mutex_unlock(&v->mutex);
+	return complete;
+}
+
+int volumes_find_device(struct volumes *v, const struct volume_record *r, struct device **ret_device,
+        enum presence *ret, struct error **err)
+{
+	struct device *d = volumes_seen_device(v, r->id);
+
+	if (!d) {
+		if (volumes_relist(v, err) < 0) {
+			(*err)->code = ERR_UNAVAILABLE;
+			return err_wrap(err, "volume %s", r->id);
+		}
+		d = volumes_seen_device(v, r->id);
+	}
+	*ret_device = d;
+	if (d)
+		*ret = DEVICE_PRESENT;
+	else
+		*ret = pool_is_complete(v, r->pool) ? DEVICE_GONE : DEVICE_MISSING;
+	return 0;
+}
+
+/* Nothing but we activates our devices where no udev rule does. */
+static int make_active(struct volumes *v, const char *id, struct device **device, struct error **err)
+{
+	CLEANUP(device_list_freep) struct device_list *list = NULL;
+
+	if (device_list_read(v->devices, &list, err) < 0)
+		return -1;
+	if (device_activate(v->devices, list, err) < 0)
+		return -1;
+	if (volumes_relist(v, err) < 0)
+		return -1;
+	device_free(*device);
+	*device = volumes_seen_device(v, id);
+	if (!*device || !(*device)->active)
+		return err_set(err, ERR_UNAVAILABLE, "its device could not be activated");
+	return 0;
+}
+
+int volumes_require_device(
+        struct volumes *v, const struct volume_record *r, struct device **ret, struct error **err)
+{
+	CLEANUP(device_freep) struct device *d = NULL;
+	enum presence presence;
+
+	if (volumes_find_device(v, r, &d, &presence, err) < 0)
+		return -1;
+	if (presence == DEVICE_MISSING)
+		return err_set(err, ERR_UNAVAILABLE, "volume %s is missing: its pool is absent or incomplete",
+		        r->id);
+	if (presence == DEVICE_GONE)
+		return err_set(
+		        err, ERR_UNAVAILABLE, "volume %s is missing: its pool has no such device", r->id);
+	if (!d->active && make_active(v, r->id, &d, err) < 0)
+		return err_wrap(err, "volume %s", r->id);
+	if (d->path && blockdev_wait(d->path, NODE_WAIT_MS, err) < 0) {
+		(*err)->code = ERR_UNAVAILABLE;
+		return err_wrap(err, "volume %s", r->id);
+	}
+	*ret = TAKE_PTR(d);
+	return 0;
+}
+
+/* Files of the Go driver name no pool; the first sight of their device adds it. */
+static void adopt_pools(struct volumes *v)
+{
+	for (size_t i = 0;; i++) {
+		CLEANUP(volume_record_freep) struct volume_record *r = NULL;
+		CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
+		CLEANUP(device_freep) struct device *d = NULL;
+		CLEANUP(error_freep) struct error *err = NULL;
+
+		pthread_mutex_lock(&v->mutex);
+		bool end = i >= v->n_records;
+		if (!end && !v->records[i]->pool)
+			r = volume_record_dup(v->records[i]);
+		pthread_mutex_unlock(&v->mutex);
+		if (end)
+			return;
+		if (!r || volume_lock(v->locks, r->id, /* wait_ms= */ 0, &lock, &err) < 0)
+			continue;
+		d = volumes_seen_device(v, r->id);
+		if (!d)
+			continue;
+		r->pool = d->pool;
+		d->pool = NULL;
+		if (volumes_save(v, r, &err) < 0)
+			log_warn("volume's pool could not be recorded, ignoring", F_STR("volume", r->id),
+			        F_ERR(err));
+	}
+}
+
+static int load_state(struct volumes *v, struct error **err)
+{
+	CLEANUP(state_content_done) struct state_content content = {0};
+
+	if (state_load(v->state, &content, err) < 0)
+		return -1;
+	for (size_t i = 0; i < content.n_problems; i++)
+		log_warn("state file is not used", F_STR("file", content.problems[i].file),
+		        F_STR("reason", content.problems[i].reason));
+	for (size_t i = 0; i < content.n_records; i++)
+		volumes_keep(v, content.records[i]);
+	return 0;
+}
+
+static int settle_record(struct volumes *v, const struct volume_record *r, struct error **err)
+{
+	CLEANUP(device_freep) struct device *d = NULL;
+	enum presence presence;
+
+	if (r->phase == PHASE_CREATING)
+		return volumes_roll_back(v, r, err);
+	if (volumes_find_device(v, r, &d, &presence, err) < 0)
+		return -1;
+	if (presence == DEVICE_MISSING)
+		return err_set(err, ERR_UNAVAILABLE, "its pool is absent or incomplete");
+	return volumes_finish_erasing(v, r, d, /* exclusive_fd= */ -1, err);
+}
+
+/* Ends what a crash left half done: `.creating` is rolled back, `.erasing` is finished. */
+static void settle_unfinished(struct volumes *v)
+{
+	CLEANUP(strv_freep) char **ids = NULL;
+
+	pthread_mutex_lock(&v->mutex);
+	for (size_t i = 0; i < v->n_records; i++) {
+		if (v->records[i]->phase != PHASE_READY)
+			strv_add(&ids, v->records[i]->id);
+	}
+	pthread_mutex_unlock(&v->mutex);
+	for (size_t i = 0; ids && ids[i]; i++) {
+		CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
+		CLEANUP(volume_record_freep) struct volume_record *r = NULL;
+		CLEANUP(error_freep) struct error *err = NULL;
+
+		if (volume_lock(v->locks, ids[i], /* wait_ms= */ 0, &lock, &err) < 0)
+			continue;
+		r = volumes_record(v, ids[i]);
+		if (!r || r->phase == PHASE_READY)
+			continue;
+		const char *what = r->phase == PHASE_CREATING ? "roll back" : "erase";
+		if (settle_record(v, r, &err) < 0)
+			log_warn("unfinished volume stays for now, will be tried again",
+			        F_STR("volume", ids[i]), F_STR("step", what), F_ERR(err));
+		else
+			log_info("unfinished volume was cleared away", F_STR("volume", ids[i]),
+			        F_STR("step", what));
+	}
+}
+
+static void report_strangers(struct volumes *v)
+{
+	CLEANUP(strv_freep) char **strangers = NULL;
+
+	pthread_mutex_lock(&v->mutex);
+	for (size_t i = 0; i < v->seen->n_devices; i++) {
+		size_t known = 0;
+
+		while (known < v->n_records && !str_eq(v->records[known]->id, v->seen->devices[i].id))
+			known++;
+		if (known == v->n_records)
+			strv_add(&strangers, v->seen->devices[i].id);
+	}
+	pthread_mutex_unlock(&v->mutex);
+	for (size_t i = 0; strangers && strangers[i]; i++)
+		log_warn("device without state is left alone", F_STR("device", strangers[i]));
+}
+
+int volumes_start(struct volumes *v, struct error **err)
+{
+	CLEANUP(device_list_freep) struct device_list *list = NULL;
+
+	if (device_list_read(v->devices, &list, err) < 0)
+		return err_wrap(err, "list devices");
+	if (device_activate(v->devices, list, err) < 0)
+		return err_wrap(err, "activate devices");
+	if (load_state(v, err) < 0)
+		return -1;
+	pthread_mutex_lock(&v->mutex);
+	for (size_t i = 0; i < list->n_devices; i++)
+		list->devices[i].active = true;
+	device_list_free(v->seen);
+	v->seen = TAKE_PTR(list);
+	v->loaded = true;
+	pthread_mutex_unlock(&v->mutex);
+	report_strangers(v);
+	adopt_pools(v);
+	settle_unfinished(v);
+	return 0;
+}
+
+int volumes_refresh(struct volumes *v, struct error **err)
+{
+	if (volumes_require_ready(v, err) < 0)
+		return -1;
+	if (volumes_relist(v, err) < 0)
+		return -1;
+	adopt_pools(v);
+	settle_unfinished(v);
+	return 0;
+}

@@ -1,0 +1,106 @@
+/*
+ * volumes_private.h - what the files of volumes.h share.
+ *
+ * Records are copied out under the mutex, changed, made durable, and swapped in: whoever holds a volume's
+ * lock works on a private copy, and readers never see a half-changed one. The mutex is held for work in
+ * memory only.
+ */
+#pragma once
+
+#include <pthread.h>
+
+#include "pmem/device.h"
+#include "volume/locks.h"
+#include "volume/state.h"
+#include "volume/volumes.h"
+
+#define PUBLISH_WAIT_MS 2000
+
+struct volumes {
+	char *node_id;
+	struct state_store *state;
+	struct volume_locks *locks;
+	struct device_manager *devices;
+	struct path_roots *roots;
+
+	pthread_mutex_t
+	        relist_mutex;  /* one listing at a time, so that an older one never replaces a newer one */
+	pthread_mutex_t mutex; /* guards what follows */
+	struct volume_record **records; /* sorted by id */
+	size_t n_records;
+	struct device_list *seen; /* last listing, kept up to date; NULL before the first */
+	uint64_t changes; /* devices that we created or destroyed: a listing that overlaps one is not used */
+	bool loaded;      /* the state folder was read */
+};
+
+/** volumes_record() - a copy of the record that @handle means: by ID, or by stored name if it is no ID of
+ * ours. Return: volume_record_free(), or NULL. */
+struct volume_record *volumes_record(struct volumes *v, const char *handle);
+
+/** volumes_record_by_name() - a copy of the record whose stored name is @name, or NULL. */
+struct volume_record *volumes_record_by_name(struct volumes *v, const char *name);
+
+/** volumes_keep() - put a copy of @r in the place of the record with its id, or add it. */
+void volumes_keep(struct volumes *v, const struct volume_record *r);
+
+/** volumes_forget() - drop the record of @id from memory. */
+void volumes_forget(struct volumes *v, const char *id);
+
+/** volumes_save() - make @r durable and keep it. Return: 0, or -1 as state_put(). */
+int volumes_save(struct volumes *v, const struct volume_record *r, struct error **err) MUST_CHECK;
+
+/** volumes_require_ready() - Return: 0, or -1 with ERR_UNAVAILABLE before the first snapshot. */
+int volumes_require_ready(struct volumes *v, struct error **err) MUST_CHECK;
+
+/** volumes_relist() - list devices anew. On failure what was seen stays. Return: 0, or -1 as
+ * device_list_read(). */
+int volumes_relist(struct volumes *v, struct error **err) MUST_CHECK;
+
+/** volumes_note() - @d was created or destroyed by us. Lists anew where that is cheap, else computes. */
+void volumes_note(struct volumes *v, const struct device *d, bool exists);
+
+/** volumes_seen_device() - a copy of the device called @id in what was seen last, or NULL. */
+struct device *volumes_seen_device(struct volumes *v, const char *id);
+
+enum presence { DEVICE_PRESENT, DEVICE_MISSING, DEVICE_GONE };
+
+/**
+ * volumes_find_device() - the device of @r; lists anew if it is not among those seen.
+ * @ret_device: a copy if present, else NULL
+ * @ret:        present; missing (its pool is absent or incomplete); gone (its complete pool lacks it)
+ * Return: 0, or -1 with ERR_UNAVAILABLE (listing failed).
+ */
+int volumes_find_device(struct volumes *v, const struct volume_record *r, struct device **ret_device,
+        enum presence *ret, struct error **err) MUST_CHECK;
+
+/** volumes_require_device() - volumes_find_device() that must be present, active, with a node.
+ * Return: 0, or -1 with ERR_UNAVAILABLE that says what is missing. */
+int volumes_require_device(
+        struct volumes *v, const struct volume_record *r, struct device **ret, struct error **err) MUST_CHECK;
+
+/** volumes_roll_back() - undo a `.creating`: remove its device if it bears the recorded identity, then the
+ * file. The caller holds the lock. Return: 0, or -1 (the record stays) with ERR_UNAVAILABLE (pool absent) or
+ * as device_destroy(). */
+int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct error **err) MUST_CHECK;
+
+/** volumes_finish_erasing() - erase and remove a volume in phase ERASING. The caller holds the lock.
+ * @exclusive_fd: taken over; -1 opens the device here. Return: 0, or -1 (may be repeated). */
+int volumes_finish_erasing(struct volumes *v, const struct volume_record *r, const struct device *device,
+        int exclusive_fd, struct error **err) MUST_CHECK;
+
+/** volumes_info() - what callers are told about @r. Return: volume_info_free(). */
+struct volume_info *volumes_info(struct volumes *v, const struct volume_record *r);
+
+/**
+ * volumes_lock_ready() - lock the volume that @handle means and copy its record, which must be in phase
+ * READY.
+ * @wait_ms: as volume_lock()
+ * Return: 0, or -1 with ERR_NOT_FOUND, ERR_ABORTED. The outputs are the caller's.
+ */
+int volumes_lock_ready(struct volumes *v, const char *handle, int wait_ms, struct volume_lock **ret_lock,
+        struct volume_record **ret, struct error **err) MUST_CHECK;
+
+/** volumes_unmount() - unmount everything of @r at @path (canonical). Return: 0 (nothing mounted too), or -1
+ * with ERR_PRECONDITION (busy; or something else is mounted there), ERR_INTERNAL. */
+int volumes_unmount(
+        struct volumes *v, const struct volume_record *r, const char *path, struct error **err) MUST_CHECK;

@@ -1,0 +1,235 @@
+/* NodePublish/NodeUnpublish: the staged file system shown at a pod's path. */
+#include "base/mem.h"
+#include "base/str.h"
+#include "os/blockdev.h"
+#include "os/mount.h"
+#include "os/mount_table.h"
+#include "os/paths.h"
+#include "volume/mount_flags.h"
+#include "volume/params.h"
+#include "volume/volumes_private.h"
+
+#define DEFAULT_FS "ext4"
+
+struct publication {
+	char *staging; /* canonical */
+	char *target;  /* canonical */
+	char **flags;  /* per-mount flags of the bind mount */
+	dev_t dev;
+	struct mount_table *table;
+};
+
+static void publication_done(struct publication *p)
+{
+	free(p->staging);
+	free(p->target);
+	strv_free(p->flags);
+	mount_table_free(p->table);
+}
+
+static int check_request(
+        struct volumes *v, const struct publish_request *q, struct publication *p, struct error **err)
+{
+	CLEANUP(params_done) struct volume_params params = {0};
+
+	if (mount_flags_check(q->mount_flags, str_empty(q->fs_type) ? DEFAULT_FS : q->fs_type, err) < 0)
+		return -1;
+	if (params_parse(PARAMS_CONTEXT, q->context, &params, err) < 0)
+		return -1;
+	if (str_empty(q->staging_path))
+		return err_set(
+		        err, ERR_PRECONDITION, "staging_target_path is missing: the volume must be staged");
+	if (path_canonical(v->roots, q->staging_path, &p->staging, err) < 0)
+		return err_wrap(err, "staging path");
+	if (path_canonical(v->roots, q->target_path, &p->target, err) < 0)
+		return err_wrap(err, "target path");
+	for (size_t i = 0; q->mount_flags && q->mount_flags[i]; i++) {
+		if (mount_flag_is_per_mount(q->mount_flags[i]))
+			strv_add(&p->flags, q->mount_flags[i]);
+	}
+	if (q->readonly && !strv_contains(p->flags, "ro"))
+		strv_add(&p->flags, "ro");
+	return 0;
+}
+
+static int check_staged(
+        const struct volume_record *r, const struct device *d, struct publication *p, struct error **err)
+{
+	struct blockdev_info info;
+
+	if (!d->path)
+		return err_set(
+		        err, ERR_PRECONDITION, "volume %s has no block device: it cannot be mounted", r->id);
+	if (blockdev_stat(d->path, &info, err) < 0)
+		return -1;
+	const struct mount_entry *e = mount_table_at(p->table, p->staging);
+	if (!e || e->dev != info.dev)
+		return err_set(err, ERR_PRECONDITION, "volume %s is not staged at %s", r->id, p->staging);
+	p->dev = info.dev;
+	return 0;
+}
+
+/* Compares an existing mount at the target with the request, ro in both directions. */
+static int look_at_target(
+        const struct volume_record *r, const struct publication *p, bool *ret_published, struct error **err)
+{
+	const struct mount_entry *e = mount_table_at(p->table, p->target);
+
+	*ret_published = false;
+	if (!e)
+		return 0;
+	if (e->dev != p->dev)
+		return err_set(
+		        err, ERR_EXISTS, "something else than volume %s is mounted at %s", r->id, p->target);
+	if (mount_entry_has(e, "ro") != strv_contains(p->flags, "ro"))
+		return err_set(err, ERR_EXISTS, "volume %s is published at %s %s", r->id, p->target,
+		        mount_entry_has(e, "ro") ? "read-only" : "read-write");
+	for (size_t i = 0; p->flags && p->flags[i]; i++) {
+		if (!mount_entry_has(e, p->flags[i]))
+			return err_set(err, ERR_EXISTS, "volume %s is published at %s without \"%s\"", r->id,
+			        p->target, p->flags[i]);
+	}
+	*ret_published = true;
+	return 0;
+}
+
+/* SINGLE_NODE_SINGLE_WRITER: no other target may be a mount of this volume now. */
+static int check_single(const struct volume_record *r, const struct publication *p, struct error **err)
+{
+	for (size_t i = 0; r->targets && r->targets[i]; i++) {
+		if (str_eq(r->targets[i], p->target))
+			continue;
+		const struct mount_entry *e = mount_table_at(p->table, r->targets[i]);
+		if (e && e->dev == p->dev)
+			return err_set(err, ERR_PRECONDITION,
+			        "volume %s is published at %s already and has a single writer", r->id,
+			        r->targets[i]);
+	}
+	return 0;
+}
+
+static void forget_target(struct volume_record *r, const char *target)
+{
+	char **rest = NULL;
+
+	for (size_t i = 0; r->targets && r->targets[i]; i++) {
+		if (!str_eq(r->targets[i], target))
+			strv_add(&rest, r->targets[i]);
+	}
+	strv_free(r->targets);
+	r->targets = rest;
+}
+
+static int bind_target(
+        struct volumes *v, const struct publish_request *q, const struct publication *p, struct error **err)
+{
+	CLEANUP(fd_closep) int source_fd = -1;
+	CLEANUP(fd_closep) int target_fd = -1;
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	bool created;
+
+	if (path_open(v->roots, q->staging_path, PATH_DIR, &source_fd, err) < 0)
+		return err_wrap(err, "staging path");
+	if (path_make(v->roots, q->target_path, PATH_DIR, &target_fd, &created, err) < 0)
+		return err_wrap(err, "target path");
+	if (mount_bind(source_fd, target_fd, (const char *const *)p->flags, err) < 0) {
+		if (created)
+			(void)!path_remove(v->roots, q->target_path, &ignored);
+		return -1;
+	}
+	return 0;
+}
+
+/* The target is recorded before the mount, so that no mount of ours is ever unknown. */
+static int mount_recorded(struct volumes *v, struct volume_record *r, const struct publish_request *q,
+        const struct publication *p, struct error **err)
+{
+	if (!strv_contains(r->targets, p->target)) {
+		strv_add(&r->targets, p->target);
+		if (volumes_save(v, r, err) < 0)
+			return -1;
+	}
+	if (bind_target(v, q, p, err) == 0)
+		return 0;
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	forget_target(r, p->target);
+	(void)!volumes_save(v, r, &ignored);
+	return -1;
+}
+
+static int publish_locked(struct volumes *v, struct volume_record *r, const struct publish_request *q,
+        struct publication *p, struct error **err)
+{
+	CLEANUP(device_freep) struct device *d = NULL;
+	bool published;
+
+	if (volumes_require_device(v, r, &d, err) < 0)
+		return -1;
+	if (mount_table_read(&p->table, err) < 0)
+		return -1;
+	if (check_staged(r, d, p, err) < 0)
+		return -1;
+	if (look_at_target(r, p, &published, err) < 0)
+		return -1;
+	if (published)
+		return 0;
+	if (q->access_mode == ACCESS_SINGLE_NODE_SINGLE_WRITER && check_single(r, p, err) < 0)
+		return -1;
+	if (mount_recorded(v, r, q, p, err) < 0)
+		return err_wrap(err, "publish volume %s", r->id);
+	return 0;
+}
+
+int volumes_publish(struct volumes *v, const struct publish_request *q, struct error **err)
+{
+	CLEANUP(publication_done) struct publication p = {0};
+	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
+	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
+
+	if (volumes_require_ready(v, err) < 0)
+		return -1;
+	if (check_request(v, q, &p, err) < 0)
+		return -1;
+	if (volumes_lock_ready(v, q->handle, PUBLISH_WAIT_MS, &lock, &r, err) < 0)
+		return -1;
+	return publish_locked(v, r, q, &p, err);
+}
+
+/* An unknown volume: nothing to do, unless something is mounted that nobody here can answer for. */
+static int unpublish_unknown(struct volumes *v, const char *handle, const char *target_path,
+        const char *canonical, struct error **err)
+{
+	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
+
+	if (mount_table_read(&table, err) < 0)
+		return -1;
+	if (mount_table_at(table, canonical))
+		return err_set(err, ERR_NOT_FOUND, "volume %s does not exist, but %s is a mount point",
+		        handle, canonical);
+	return path_remove(v->roots, target_path, err);
+}
+
+int volumes_unpublish(struct volumes *v, const char *handle, const char *target_path, struct error **err)
+{
+	CLEANUP(volume_record_freep) struct volume_record *known = volumes_record(v, handle);
+	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
+	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
+	CLEANUP(free_charp) char *target = NULL;
+
+	if (volumes_require_ready(v, err) < 0)
+		return -1;
+	if (path_canonical(v->roots, target_path, &target, err) < 0)
+		return err_wrap(err, "target path");
+	if (!known)
+		return unpublish_unknown(v, handle, target_path, target, err);
+	if (volumes_lock_ready(v, handle, PUBLISH_WAIT_MS, &lock, &r, err) < 0)
+		return -1;
+	if (volumes_unmount(v, r, target, err) < 0)
+		return err_wrap(err, "unpublish volume %s", r->id);
+	if (path_remove(v->roots, target_path, err) < 0)
+		return err_wrap(err, "unpublish volume %s", r->id);
+	if (!strv_contains(r->targets, target))
+		return 0;
+	forget_target(r, target);
+	return volumes_save(v, r, err);
+}

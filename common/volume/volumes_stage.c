@@ -1,0 +1,265 @@
+/* NodeStage/NodeUnstage: a file system on the device, mounted at the staging path. */
+#include <errno.h>
+#include <fcntl.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "os/blockdev.h"
+#include "os/fs.h"
+#include "os/mount.h"
+#include "os/mount_table.h"
+#include "os/paths.h"
+#include "volume/mount_flags.h"
+#include "volume/params.h"
+#include "volume/volumes_private.h"
+
+#define DEFAULT_FS      "ext4"
+#define MKFS_TIMEOUT_MS 300000
+
+struct staging {
+	const char *fs_type;
+	char *path;     /* canonical */
+	int dir_fd;     /* O_PATH */
+	char **options; /* for mount: what was asked for, and dax where it applies */
+	struct device *device;
+	struct blockdev_info info;
+};
+
+#define STAGING_INIT ((struct staging){.dir_fd = -1})
+
+static void staging_done(struct staging *s)
+{
+	free(s->path);
+	if (s->dir_fd >= 0)
+		close(s->dir_fd);
+	strv_free(s->options);
+	device_free(s->device);
+}
+
+static int check_request(
+        struct volumes *v, const struct stage_request *q, struct staging *s, struct error **err)
+{
+	s->fs_type = str_empty(q->fs_type) ? DEFAULT_FS : q->fs_type;
+	if (!fs_known(s->fs_type))
+		return err_set(
+		        err, ERR_INVALID_ARGUMENT, "file system \"%s\" is neither ext4 nor xfs", s->fs_type);
+	if (mount_flags_check(q->mount_flags, s->fs_type, err) < 0)
+		return -1;
+	if (path_canonical(v->roots, q->staging_path, &s->path, err) < 0)
+		return err_wrap(err, "staging path");
+	return 0;
+}
+
+static int find_device(
+        struct volumes *v, const struct volume_record *r, struct staging *s, struct error **err)
+{
+	if (volumes_require_device(v, r, &s->device, err) < 0)
+		return -1;
+	if (!s->device->path)
+		return err_set(
+		        err, ERR_PRECONDITION, "volume %s has no block device: it cannot be mounted", r->id);
+	return blockdev_stat(s->device->path, &s->info, err);
+}
+
+/* dax is added where the device has it and the volume is meant for it; the request's own word on dax wins. */
+static void choose_options(
+        const struct stage_request *q, const struct volume_params *params, struct staging *s)
+{
+	bool says_dax = false;
+
+	for (size_t i = 0; q->mount_flags && q->mount_flags[i]; i++) {
+		says_dax =
+		        says_dax || str_eq(q->mount_flags[i], "dax") || str_starts(q->mount_flags[i], "dax=");
+		if (!str_eq(q->mount_flags[i], "defaults"))
+			strv_add(&s->options, q->mount_flags[i]);
+	}
+	if (!says_dax && s->info.has_dax && params->usage == USAGE_APP_DIRECT)
+		strv_add(&s->options, "dax");
+}
+
+/* Something mounted at the path must be this volume, in the way that is asked for. */
+static int look_at_path(
+        const struct volume_record *r, const struct staging *s, bool *ret_staged, struct error **err)
+{
+	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
+
+	if (mount_table_read(&table, err) < 0)
+		return -1;
+	const struct mount_entry *e = mount_table_at(table, s->path);
+	*ret_staged = false;
+	if (!e)
+		return 0;
+	if (e->dev != s->info.dev)
+		return err_set(
+		        err, ERR_EXISTS, "something else than volume %s is mounted at %s", r->id, s->path);
+	if (!str_eq(e->fstype, s->fs_type))
+		return err_set(
+		        err, ERR_EXISTS, "volume %s is staged as %s, not %s", r->id, e->fstype, s->fs_type);
+	for (size_t i = 0; s->options && s->options[i]; i++) {
+		if (!mount_entry_has(e, s->options[i]))
+			return err_set(
+			        err, ERR_EXISTS, "volume %s is staged without \"%s\"", r->id, s->options[i]);
+	}
+	*ret_staged = true;
+	return 0;
+}
+
+/* A mkfs that a crash interrupted may have left anything; the mark says that the device was empty before it.
+ */
+static int format_if_empty(struct volumes *v, struct volume_record *r, const struct staging *s,
+        bool *ret_fresh, struct error **err)
+{
+	CLEANUP(free_charp) char *found = NULL;
+
+	*ret_fresh = false;
+	if (!r->formatting) {
+		if (fs_probe(s->device->path, &found, err) < 0)
+			return -1;
+		if (str_eq(found, s->fs_type))
+			return 0;
+		if (*found)
+			return err_set(
+			        err, ERR_EXISTS, "the device holds %s already, not %s", found, s->fs_type);
+		r->formatting = true;
+		if (volumes_save(v, r, err) < 0)
+			return -1;
+	}
+	if (fs_make(s->fs_type, s->device->path, MKFS_TIMEOUT_MS, err) < 0)
+		return -1;
+	*ret_fresh = true;
+	return 0;
+}
+
+static int hint_fresh_xfs(const struct staging *s, struct path_roots *roots, struct error **err)
+{
+	CLEANUP(fd_closep) int path_fd = -1;
+	CLEANUP(fd_closep) int dir_fd = -1;
+
+	if (!str_eq(s->fs_type, "xfs"))
+		return 0;
+	/* opened anew: the descriptor that was mounted on shows the directory below */
+	if (path_open(roots, s->path, PATH_DIR, &path_fd, err) < 0)
+		return -1;
+	dir_fd = openat(path_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (dir_fd < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "open %s", s->path);
+	return fs_hint_huge(dir_fd, err);
+}
+
+static int format_and_mount(struct volumes *v, struct volume_record *r, struct staging *s, struct error **err)
+{
+	bool fresh;
+
+	if (format_if_empty(v, r, s, &fresh, err) < 0)
+		return -1;
+	if (fresh || !str_eq(r->staging_path, s->path) || !r->staged_ever) {
+		r->formatting = false;
+		r->staged_ever = true;
+		free(r->staging_path);
+		r->staging_path = x_strdup(s->path);
+		if (volumes_save(v, r, err) < 0)
+			return -1;
+	}
+	if (mount_device(s->device->path, s->dir_fd, s->fs_type, (const char *const *)s->options, err) < 0)
+		return -1;
+	if (fresh && hint_fresh_xfs(s, v->roots, err) < 0) {
+		CLEANUP(error_freep) struct error *ignored = NULL;
+
+		(void)!mount_remove(s->path, &ignored);
+		return -1;
+	}
+	return 0;
+}
+
+static int stage_locked(struct volumes *v, struct volume_record *r, const struct stage_request *q,
+        const struct volume_params *params, struct staging *s, struct error **err)
+{
+	bool staged;
+
+	if (find_device(v, r, s, err) < 0)
+		return -1;
+	choose_options(q, params, s);
+	if (look_at_path(r, s, &staged, err) < 0)
+		return -1;
+	if (staged)
+		return 0;
+	if (path_open(v->roots, q->staging_path, PATH_DIR, &s->dir_fd, err) < 0)
+		return err_wrap(err, "staging path");
+	if (format_and_mount(v, r, s, err) < 0)
+		return err_wrap(err, "stage volume %s", r->id);
+	return 0;
+}
+
+int volumes_stage(struct volumes *v, const struct stage_request *q, struct error **err)
+{
+	CLEANUP(staging_done) struct staging s = STAGING_INIT;
+	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
+	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
+	CLEANUP(params_done) struct volume_params params = {0};
+	CLEANUP(params_done) struct volume_params stored = {0};
+
+	if (volumes_require_ready(v, err) < 0)
+		return -1;
+	if (check_request(v, q, &s, err) < 0)
+		return -1;
+	if (params_parse(PARAMS_CONTEXT, q->context, &params, err) < 0)
+		return -1;
+	if (volumes_lock_ready(v, q->handle, /* wait_ms= */ 0, &lock, &r, err) < 0)
+		return -1;
+	if (params_parse(PARAMS_STATE, &r->parameters, &stored, err) < 0)
+		return err_wrap(err, "state of volume %s", r->id);
+	if (stored.kata_containers)
+		return err_set(err, ERR_PRECONDITION,
+		        "volume %s is for Kata Containers, which is not supported", r->id);
+	return stage_locked(v, r, q, &stored, &s, err);
+}
+
+/* Whether what is mounted at a path belongs to @r; a missing device is known by the path recorded. */
+static bool is_mount_of(struct volumes *v, const struct volume_record *r, const struct mount_entry *e)
+{
+	CLEANUP(device_freep) struct device *d = volumes_seen_device(v, r->id);
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	struct blockdev_info info;
+
+	if (d && d->path && blockdev_stat(d->path, &info, &ignored) == 0)
+		return e->dev == info.dev;
+	return str_eq(r->staging_path, e->target) || strv_contains(r->targets, e->target);
+}
+
+int volumes_unmount(struct volumes *v, const struct volume_record *r, const char *path, struct error **err)
+{
+	for (;;) {
+		CLEANUP(mount_table_freep) struct mount_table *table = NULL;
+
+		if (mount_table_read(&table, err) < 0)
+			return -1;
+		const struct mount_entry *e = mount_table_at(table, path);
+		if (!e)
+			return 0;
+		if (!is_mount_of(v, r, e))
+			return err_set(err, ERR_PRECONDITION,
+			        "something else than volume %s is mounted at %s", r->id, path);
+		if (mount_remove(path, err) < 0)
+			return -1;
+	}
+}
+
+int volumes_unstage(struct volumes *v, const char *handle, const char *staging_path, struct error **err)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
+	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
+	CLEANUP(free_charp) char *path = NULL;
+
+	if (volumes_require_ready(v, err) < 0)
+		return -1;
+	if (path_canonical(v->roots, staging_path, &path, err) < 0)
+		return err_wrap(err, "staging path");
+	if (volumes_lock_ready(v, handle, /* wait_ms= */ 0, &lock, &r, err) < 0)
+		return -1;
+	if (volumes_unmount(v, r, path, err) < 0)
+		return err_wrap(err, "unstage volume %s", r->id);
+	if (!str_eq(r->staging_path, path))
+		return 0;
+	free(TAKE_PTR(r->staging_path));
+	return volumes_save(v, r, err);
+}
