@@ -256,8 +256,6 @@ bool volumes_capacity(struct volumes *v, struct volumes_capacity *ret)
 		sum.free_bytes += p->free_bytes;
 		if (p->max_bytes > sum.max_volume_bytes)
 			sum.max_volume_bytes = p->max_bytes;
-		if (sum.min_volume_bytes == 0 || p->unit_bytes < sum.min_volume_bytes)
-			sum.min_volume_bytes = p->unit_bytes;
 	}
 	pthread_mutex_unlock(&v->mutex);
 	if (known)

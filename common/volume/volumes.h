@@ -109,7 +109,6 @@ struct volumes_capacity {
 	uint64_t total_bytes;
 	uint64_t free_bytes;
 	uint64_t max_volume_bytes;
-	uint64_t min_volume_bytes;
 };
 
 /** volumes_capacity() - from the snapshot. Return: false before the first one. Never waits. */

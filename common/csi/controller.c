@@ -1,0 +1,237 @@
+/* csi.v1.Controller for the volumes of this node. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "csi.pb-c.h"
+
+#include "base/str.h"
+#include "csi/capability.h"
+#include "csi/convert.h"
+#include "csi/handler.h"
+#include "volume/id.h"
+#include "volume/params.h"
+
+#define RPC(name) CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__##name
+/* A page token is this and the last ID of the page before: recognisable, so that a wrong one is ABORTED. */
+#define TOKEN_PREFIX "after/"
+
+static int read_range(const Csi__V1__CapacityRange *range, struct volume_request *q, struct error **err)
+{
+	if (!range)
+		return 0;
+	if (range->required_bytes < 0 || range->limit_bytes < 0)
+		return err_set(err, ERR_INVALID_ARGUMENT, "capacity_range is negative");
+	q->required_bytes = (uint64_t)range->required_bytes;
+	q->limit_bytes = (uint64_t)range->limit_bytes;
+	return 0;
+}
+
+/* Preferred topologies are a subset of the requisite ones; where both are given the requisite ones decide. */
+static int check_accessibility(
+        const struct csi *csi, const Csi__V1__TopologyRequirement *t, struct error **err)
+{
+	if (!t || t->n_requisite + t->n_preferred == 0)
+		return 0;
+	for (size_t i = 0; i < t->n_requisite; i++) {
+		if (csi_topology_is_ours(csi, t->requisite[i]))
+			return 0;
+	}
+	for (size_t i = 0; t->n_requisite == 0 && i < t->n_preferred; i++) {
+		if (csi_topology_is_ours(csi, t->preferred[i]))
+			return 0;
+	}
+	return err_set(err, ERR_EXHAUSTED, "no topology in accessibility_requirements is this node");
+}
+
+static int create_volume(const struct csi *csi, struct grpc_call *call,
+        const Csi__V1__CreateVolumeRequest *request, Csi__V1__CreateVolumeResponse *reply, struct error **err)
+{
+	CLEANUP(strmap_done) struct strmap parameters = {0};
+	CLEANUP(volume_info_freep) struct volume_info *info = NULL;
+	struct volume_request q = {.name = request->name, .parameters = &parameters};
+
+	if (csi_require(request->name, "name", err) < 0)
+		return -1;
+	if (capabilities_check(
+	            request->volume_capabilities, request->n_volume_capabilities, &q.fs_type, err) < 0)
+		return -1;
+	if (request->volume_content_source)
+		return err_set(err, ERR_INVALID_ARGUMENT, "volume_content_source is not supported");
+	if (request->n_mutable_parameters > 0)
+		return err_set(err, ERR_INVALID_ARGUMENT, "mutable_parameters is not supported");
+	if (read_range(request->capacity_range, &q, err) < 0)
+		return -1;
+	CSI_READ_MAP(request, parameters, &parameters);
+	if (check_accessibility(csi, request->accessibility_requirements, err) < 0)
+		return -1;
+	if (volumes_create(csi->volumes, &q, &info, err) < 0)
+		return -1;
+	reply->volume = csi_volume(csi, call->arena, info);
+	return 0;
+}
+CSI_HANDLER(create_volume, Csi__V1__CreateVolumeRequest, Csi__V1__CreateVolumeResponse);
+
+static int delete_volume(const struct csi *csi, struct grpc_call *call,
+        const Csi__V1__DeleteVolumeRequest *request, Csi__V1__DeleteVolumeResponse *reply, struct error **err)
+{
+	(void)call;
+	(void)reply;
+	if (csi_require(request->volume_id, "volume_id", err) < 0)
+		return -1;
+	return volumes_delete(csi->volumes, request->volume_id, err);
+}
+CSI_HANDLER(delete_volume, Csi__V1__DeleteVolumeRequest, Csi__V1__DeleteVolumeResponse);
+
+typedef Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed confirmed_message;
+
+static confirmed_message *confirm(
+        const Csi__V1__ValidateVolumeCapabilitiesRequest *request, struct arena *arena)
+{
+	confirmed_message *c = arena_alloc(arena, sizeof(*c));
+
+	csi__v1__validate_volume_capabilities_response__confirmed__init(c);
+	c->n_volume_capabilities = request->n_volume_capabilities;
+	c->volume_capabilities = request->volume_capabilities;
+	return c;
+}
+
+static int validate_volume_capabilities(const struct csi *csi, struct grpc_call *call,
+        const Csi__V1__ValidateVolumeCapabilitiesRequest *request,
+        Csi__V1__ValidateVolumeCapabilitiesResponse *reply, struct error **err)
+{
+	CLEANUP(volume_info_freep) struct volume_info *info = NULL;
+	CLEANUP(error_freep) struct error *refusal = NULL;
+	CLEANUP(strmap_done) struct strmap parameters = {0};
+	CLEANUP(params_done) struct volume_params params = {0};
+	const char *fs_type;
+
+	if (csi_require(request->volume_id, "volume_id", err) < 0)
+		return -1;
+	if (request->n_volume_capabilities == 0)
+		return err_set(err, ERR_INVALID_ARGUMENT, "volume_capabilities is missing");
+	if (volumes_get(csi->volumes, request->volume_id, &info, err) < 0)
+		return -1;
+	CSI_READ_MAP(request, parameters, &parameters);
+	if (capabilities_check(
+	            request->volume_capabilities, request->n_volume_capabilities, &fs_type, &refusal) < 0 ||
+	        params_parse(PARAMS_CREATE, &parameters, &params, &refusal) < 0) {
+		reply->message = arena_strdup(call->arena, refusal->msg);
+		return 0;
+	}
+	reply->confirmed = confirm(request, call->arena);
+	return 0;
+}
+CSI_HANDLER(validate_volume_capabilities, Csi__V1__ValidateVolumeCapabilitiesRequest,
+        Csi__V1__ValidateVolumeCapabilitiesResponse);
+
+static int read_token(const char *token, const char **ret_after, struct error **err)
+{
+	if (str_empty(token)) {
+		*ret_after = NULL;
+		return 0;
+	}
+	if (!str_starts(token, TOKEN_PREFIX) || !volume_id_valid(token + strlen(TOKEN_PREFIX)))
+		return err_set(err, ERR_ABORTED, "starting_token \"%s\" is none of ours", token);
+	*ret_after = token + strlen(TOKEN_PREFIX);
+	return 0;
+}
+
+static char *make_token(struct arena *arena, const char *last_id)
+{
+	size_t n = sizeof(TOKEN_PREFIX) + strlen(last_id);
+	char *token = arena_alloc(arena, n);
+
+	snprintf(token, n, TOKEN_PREFIX "%s", last_id);
+	return token;
+}
+
+static int list_volumes(const struct csi *csi, struct grpc_call *call,
+        const Csi__V1__ListVolumesRequest *request, Csi__V1__ListVolumesResponse *reply, struct error **err)
+{
+	struct volume_info **page;
+	const char *after = NULL;
+	size_t n;
+	bool more;
+
+	if (request->max_entries < 0)
+		return err_set(err, ERR_INVALID_ARGUMENT, "max_entries is negative");
+	if (read_token(request->starting_token, &after, err) < 0)
+		return -1;
+	volumes_list(csi->volumes, after, (size_t)request->max_entries, &page, &n, &more);
+	reply->entries = arena_alloc(call->arena, n * sizeof(*reply->entries));
+	for (size_t i = 0; i < n; i++) {
+		Csi__V1__ListVolumesResponse__Entry *e = arena_alloc(call->arena, sizeof(*e));
+
+		csi__v1__list_volumes_response__entry__init(e);
+		e->volume = csi_volume(csi, call->arena, page[i]);
+		reply->entries[reply->n_entries++] = e;
+		if (more && i + 1 == n)
+			reply->next_token = make_token(call->arena, page[i]->id);
+		volume_info_free(page[i]);
+	}
+	free(page);
+	return 0;
+}
+CSI_HANDLER(list_volumes, Csi__V1__ListVolumesRequest, Csi__V1__ListVolumesResponse);
+
+static int get_capacity(const struct csi *csi, struct grpc_call *call,
+        const Csi__V1__GetCapacityRequest *request, Csi__V1__GetCapacityResponse *reply, struct error **err)
+{
+	struct volumes_capacity c;
+
+	if (request->accessible_topology && !csi_topology_is_ours(csi, request->accessible_topology))
+		c = (struct volumes_capacity){0};
+	else if (!volumes_capacity(csi->volumes, &c))
+		return err_set(err, ERR_UNAVAILABLE, "the driver is still starting");
+	reply->available_capacity = (int64_t)c.free_bytes;
+	reply->maximum_volume_size = arena_alloc(call->arena, sizeof(*reply->maximum_volume_size));
+	google__protobuf__int64_value__init(reply->maximum_volume_size);
+	reply->maximum_volume_size->value = (int64_t)c.max_volume_bytes;
+	return 0;
+}
+CSI_HANDLER(get_capacity, Csi__V1__GetCapacityRequest, Csi__V1__GetCapacityResponse);
+
+static int get_capabilities(const struct csi *csi, struct grpc_call *call,
+        const Csi__V1__ControllerGetCapabilitiesRequest *request,
+        Csi__V1__ControllerGetCapabilitiesResponse *reply, struct error **err)
+{
+	static const Csi__V1__ControllerServiceCapability__RPC__Type types[] = {RPC(CREATE_DELETE_VOLUME),
+	        RPC(LIST_VOLUMES), RPC(GET_CAPACITY), RPC(SINGLE_NODE_MULTI_WRITER)};
+
+	(void)csi;
+	(void)request;
+	(void)err;
+	reply->capabilities = arena_alloc(call->arena, ARRAY_SIZE(types) * sizeof(*reply->capabilities));
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		Csi__V1__ControllerServiceCapability *c = arena_alloc(call->arena, sizeof(*c));
+		Csi__V1__ControllerServiceCapability__RPC *rpc = arena_alloc(call->arena, sizeof(*rpc));
+
+		csi__v1__controller_service_capability__init(c);
+		csi__v1__controller_service_capability__rpc__init(rpc);
+		rpc->type = types[i];
+		c->type_case = CSI__V1__CONTROLLER_SERVICE_CAPABILITY__TYPE_RPC;
+		c->rpc = rpc;
+		reply->capabilities[reply->n_capabilities++] = c;
+	}
+	return 0;
+}
+CSI_HANDLER(get_capabilities, Csi__V1__ControllerGetCapabilitiesRequest,
+        Csi__V1__ControllerGetCapabilitiesResponse);
+
+static const struct grpc_method methods[] = {
+        CSI_METHOD("Controller", "CreateVolume", GRPC_WORKER, csi__v1__create_volume, create_volume),
+        CSI_METHOD("Controller", "DeleteVolume", GRPC_WORKER, csi__v1__delete_volume, delete_volume),
+        CSI_METHOD("Controller", "ValidateVolumeCapabilities", GRPC_INLINE,
+                csi__v1__validate_volume_capabilities, validate_volume_capabilities),
+        CSI_METHOD("Controller", "ListVolumes", GRPC_WORKER, csi__v1__list_volumes, list_volumes),
+        CSI_METHOD("Controller", "GetCapacity", GRPC_INLINE, csi__v1__get_capacity, get_capacity),
+        CSI_METHOD("Controller", "ControllerGetCapabilities", GRPC_INLINE,
+                csi__v1__controller_get_capabilities, get_capabilities),
+        {0},
+};
+
+struct grpc_service csi_controller_service(struct csi *csi)
+{
+	return (struct grpc_service){.methods = methods, .self = csi};
+}

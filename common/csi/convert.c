@@ -1,0 +1,67 @@
+#include "csi/convert.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+
+/* "<driver>/node" */
+static char *topology_key(const struct csi *csi, struct arena *arena)
+{
+	size_t n = strlen(csi->driver_name) + sizeof("/node");
+	char *key = arena_alloc(arena, n);
+
+	snprintf(key, n, "%s/node", csi->driver_name);
+	return key;
+}
+
+Csi__V1__Topology *csi_topology(const struct csi *csi, struct arena *arena)
+{
+	Csi__V1__Topology *t = arena_alloc(arena, sizeof(*t));
+	Csi__V1__Topology__SegmentsEntry *entry = arena_alloc(arena, sizeof(*entry));
+
+	csi__v1__topology__init(t);
+	csi__v1__topology__segments_entry__init(entry);
+	entry->key = topology_key(csi, arena);
+	entry->value = arena_strdup(arena, csi->node_id);
+	t->n_segments = 1;
+	t->segments = arena_alloc(arena, sizeof(*t->segments));
+	t->segments[0] = entry;
+	return t;
+}
+
+static bool is_node_key(const struct csi *csi, const char *key)
+{
+	return str_starts(key, csi->driver_name) && str_eq(key + strlen(csi->driver_name), "/node");
+}
+
+bool csi_topology_is_ours(const struct csi *csi, const Csi__V1__Topology *t)
+{
+	for (size_t i = 0; i < t->n_segments; i++) {
+		if (is_node_key(csi, t->segments[i]->key) && !str_eq(t->segments[i]->value, csi->node_id))
+			return false;
+	}
+	return true;
+}
+
+Csi__V1__Volume *csi_volume(const struct csi *csi, struct arena *arena, const struct volume_info *info)
+{
+	Csi__V1__Volume *v = arena_alloc(arena, sizeof(*v));
+
+	csi__v1__volume__init(v);
+	v->volume_id = arena_strdup(arena, info->id);
+	v->capacity_bytes = (int64_t)info->size_bytes;
+	v->volume_context = arena_alloc(arena, info->context.n * sizeof(*v->volume_context));
+	for (size_t i = 0; i < info->context.n; i++) {
+		Csi__V1__Volume__VolumeContextEntry *entry = arena_alloc(arena, sizeof(*entry));
+
+		csi__v1__volume__volume_context_entry__init(entry);
+		entry->key = arena_strdup(arena, info->context.entries[i].key);
+		entry->value = arena_strdup(arena, info->context.entries[i].value);
+		v->volume_context[v->n_volume_context++] = entry;
+	}
+	v->n_accessible_topology = 1;
+	v->accessible_topology = arena_alloc(arena, sizeof(*v->accessible_topology));
+	v->accessible_topology[0] = csi_topology(csi, arena);
+	return v;
+}

@@ -1,0 +1,27 @@
+/*
+ * convert.h - maps, topology and volumes between messages and our types. Replies live in the call's arena.
+ *
+ * Threads: safe.
+ */
+#pragma once
+
+#include "csi.pb-c.h"
+
+#include "csi/csi.h"
+
+/* Copies a map field (n_NAME, NAME) of message @m into the strmap @out; of duplicate keys the last one
+ * counts. */
+#define CSI_READ_MAP(m, name, out)                                                                           \
+	do {                                                                                                 \
+		for (size_t map_i_ = 0; map_i_ < (m)->n_##name; map_i_++)                                    \
+			strmap_set((out), (m)->name[map_i_]->key, (m)->name[map_i_]->value);                 \
+	} while (0)
+
+/** csi_topology() - the one segment of this node: <driver>/node = node id. */
+Csi__V1__Topology *csi_topology(const struct csi *csi, struct arena *arena);
+
+/** csi_topology_is_ours() - whether @t admits this node: our segment, if named, has our value. */
+bool csi_topology_is_ours(const struct csi *csi, const Csi__V1__Topology *t);
+
+/** csi_volume() - the message for @info. */
+Csi__V1__Volume *csi_volume(const struct csi *csi, struct arena *arena, const struct volume_info *info);

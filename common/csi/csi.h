@@ -1,0 +1,28 @@
+/*
+ * csi.h - the CSI services of one node: translation between messages and volume/, nothing else.
+ *
+ * Identity, Controller (for this node's volumes) and Node as tables for net/grpc_service.h. Each request is
+ * checked against the specification's limits first (check.h); errors begin with the node's name. Methods that
+ * only read memory are inline, the others run on workers. Threads: handlers run concurrently. Source: CSI
+ * specification 1.12.
+ */
+#pragma once
+
+#include "net/grpc_service.h"
+#include "volume/volumes.h"
+
+struct csi {
+	const char *driver_name;
+	const char *version;
+	const char *node_id;
+	struct volumes *volumes;
+};
+
+/** csi_identity_service() - csi.v1.Identity. @csi is borrowed for the life of the service. */
+struct grpc_service csi_identity_service(struct csi *csi);
+
+/** csi_controller_service() - csi.v1.Controller for the volumes of this node. @csi is borrowed. */
+struct grpc_service csi_controller_service(struct csi *csi);
+
+/** csi_node_service() - csi.v1.Node. @csi is borrowed. */
+struct grpc_service csi_node_service(struct csi *csi);

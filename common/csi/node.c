@@ -1,0 +1,144 @@
+/* csi.v1.Node */
+#include "csi.pb-c.h"
+
+#include "base/str.h"
+#include "csi/capability.h"
+#include "csi/convert.h"
+#include "csi/handler.h"
+
+#define RPC(name) CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__##name
+
+static int stage_volume(const struct csi *csi, struct grpc_call *call,
+        const Csi__V1__NodeStageVolumeRequest *request, Csi__V1__NodeStageVolumeResponse *reply,
+        struct error **err)
+{
+	CLEANUP(strmap_done) struct strmap context = {0};
+	CLEANUP(capability_done) struct capability cap = {0};
+
+	(void)call;
+	(void)reply;
+	if (csi_require(request->volume_id, "volume_id", err) < 0)
+		return -1;
+	if (csi_require(request->staging_target_path, "staging_target_path", err) < 0)
+		return -1;
+	if (capability_read(request->volume_capability, &cap, err) < 0)
+		return -1;
+	CSI_READ_MAP(request, volume_context, &context);
+	const struct stage_request q = {.handle = request->volume_id,
+	        .staging_path = request->staging_target_path,
+	        .fs_type = cap.fs_type,
+	        .mount_flags = cap.mount_flags,
+	        .context = &context};
+	return volumes_stage(csi->volumes, &q, err);
+}
+CSI_HANDLER(stage_volume, Csi__V1__NodeStageVolumeRequest, Csi__V1__NodeStageVolumeResponse);
+
+static int unstage_volume(const struct csi *csi, struct grpc_call *call,
+        const Csi__V1__NodeUnstageVolumeRequest *request, Csi__V1__NodeUnstageVolumeResponse *reply,
+        struct error **err)
+{
+	(void)call;
+	(void)reply;
+	if (csi_require(request->volume_id, "volume_id", err) < 0)
+		return -1;
+	if (csi_require(request->staging_target_path, "staging_target_path", err) < 0)
+		return -1;
+	return volumes_unstage(csi->volumes, request->volume_id, request->staging_target_path, err);
+}
+CSI_HANDLER(unstage_volume, Csi__V1__NodeUnstageVolumeRequest, Csi__V1__NodeUnstageVolumeResponse);
+
+static int publish_volume(const struct csi *csi, struct grpc_call *call,
+        const Csi__V1__NodePublishVolumeRequest *request, Csi__V1__NodePublishVolumeResponse *reply,
+        struct error **err)
+{
+	CLEANUP(strmap_done) struct strmap context = {0};
+	CLEANUP(capability_done) struct capability cap = {0};
+
+	(void)call;
+	(void)reply;
+	if (csi_require(request->volume_id, "volume_id", err) < 0)
+		return -1;
+	if (csi_require(request->target_path, "target_path", err) < 0)
+		return -1;
+	if (capability_read(request->volume_capability, &cap, err) < 0)
+		return -1;
+	CSI_READ_MAP(request, volume_context, &context);
+	const struct publish_request q = {.handle = request->volume_id,
+	        .staging_path = request->staging_target_path,
+	        .target_path = request->target_path,
+	        .fs_type = cap.fs_type,
+	        .mount_flags = cap.mount_flags,
+	        .access_mode = cap.access_mode,
+	        .readonly = request->readonly,
+	        .context = &context};
+	return volumes_publish(csi->volumes, &q, err);
+}
+CSI_HANDLER(publish_volume, Csi__V1__NodePublishVolumeRequest, Csi__V1__NodePublishVolumeResponse);
+
+static int unpublish_volume(const struct csi *csi, struct grpc_call *call,
+        const Csi__V1__NodeUnpublishVolumeRequest *request, Csi__V1__NodeUnpublishVolumeResponse *reply,
+        struct error **err)
+{
+	(void)call;
+	(void)reply;
+	if (csi_require(request->volume_id, "volume_id", err) < 0)
+		return -1;
+	if (csi_require(request->target_path, "target_path", err) < 0)
+		return -1;
+	return volumes_unpublish(csi->volumes, request->volume_id, request->target_path, err);
+}
+CSI_HANDLER(unpublish_volume, Csi__V1__NodeUnpublishVolumeRequest, Csi__V1__NodeUnpublishVolumeResponse);
+
+static int get_info(const struct csi *csi, struct grpc_call *call, const Csi__V1__NodeGetInfoRequest *request,
+        Csi__V1__NodeGetInfoResponse *reply, struct error **err)
+{
+	(void)request;
+	(void)err;
+	reply->node_id = arena_strdup(call->arena, csi->node_id);
+	reply->accessible_topology = csi_topology(csi, call->arena);
+	return 0;
+}
+CSI_HANDLER(get_info, Csi__V1__NodeGetInfoRequest, Csi__V1__NodeGetInfoResponse);
+
+static int get_capabilities(const struct csi *csi, struct grpc_call *call,
+        const Csi__V1__NodeGetCapabilitiesRequest *request, Csi__V1__NodeGetCapabilitiesResponse *reply,
+        struct error **err)
+{
+	static const Csi__V1__NodeServiceCapability__RPC__Type types[] = {
+	        RPC(STAGE_UNSTAGE_VOLUME), RPC(SINGLE_NODE_MULTI_WRITER)};
+
+	(void)csi;
+	(void)request;
+	(void)err;
+	reply->capabilities = arena_alloc(call->arena, ARRAY_SIZE(types) * sizeof(*reply->capabilities));
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		Csi__V1__NodeServiceCapability *c = arena_alloc(call->arena, sizeof(*c));
+		Csi__V1__NodeServiceCapability__RPC *rpc = arena_alloc(call->arena, sizeof(*rpc));
+
+		csi__v1__node_service_capability__init(c);
+		csi__v1__node_service_capability__rpc__init(rpc);
+		rpc->type = types[i];
+		c->type_case = CSI__V1__NODE_SERVICE_CAPABILITY__TYPE_RPC;
+		c->rpc = rpc;
+		reply->capabilities[reply->n_capabilities++] = c;
+	}
+	return 0;
+}
+CSI_HANDLER(get_capabilities, Csi__V1__NodeGetCapabilitiesRequest, Csi__V1__NodeGetCapabilitiesResponse);
+
+static const struct grpc_method methods[] = {
+        CSI_METHOD("Node", "NodeStageVolume", GRPC_WORKER, csi__v1__node_stage_volume, stage_volume),
+        CSI_METHOD("Node", "NodeUnstageVolume", GRPC_WORKER, csi__v1__node_unstage_volume, unstage_volume),
+        CSI_METHOD("Node", "NodePublishVolume", GRPC_WORKER, csi__v1__node_publish_volume, publish_volume),
+        CSI_METHOD(
+                "Node", "NodeUnpublishVolume", GRPC_WORKER, csi__v1__node_unpublish_volume, unpublish_volume),
+        CSI_METHOD("Node", "NodeGetInfo", GRPC_INLINE, csi__v1__node_get_info, get_info),
+        CSI_METHOD(
+                "Node", "NodeGetCapabilities", GRPC_INLINE, csi__v1__node_get_capabilities, get_capabilities),
+        {0},
+};
+
+struct grpc_service csi_node_service(struct csi *csi)
+{
+	return (struct grpc_service){.methods = methods, .self = csi};
+}
