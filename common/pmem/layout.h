@@ -1,8 +1,8 @@
 /*
  * layout.h - sizes and places in a region, as pure functions.
  *
- * One rule for alignment, lcm(pfn_align x interleave_ways, region_align), rounds requests up and offers down, so that
- * a reported maximum can always be created (DESIGN 4). Threads: safe; nothing blocks.
+ * One rule for alignment, lcm(pfn_align x interleave_ways, region_align), rounds requests up and offers down,
+ * so that a reported maximum can always be created (DESIGN 4). Threads: safe; nothing blocks.
  */
 #pragma once
 
@@ -10,13 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PFN_ALIGN_BYTES		   (2ULL << 20)
+#define PFN_ALIGN_BYTES            (2ULL << 20)
 #define REGION_ALIGN_DEFAULT_BYTES (96ULL << 20) /* where the kernel does not tell a region's alignment */
-#define POOL_MIN_BYTES		   (64ULL << 20) /* smallest pool namespace, unless one unit is larger */
+#define POOL_MIN_BYTES             (64ULL << 20) /* smallest pool namespace, unless one unit is larger */
 
 /** layout_alignment() - unit in bytes for namespaces of a region.
- * @pfn_align_bytes: 0 means PFN_ALIGN_BYTES; @ways: 0 means 1; @region_align_bytes: 0, 1 or unknown (UINT64_MAX) means
- * REGION_ALIGN_DEFAULT_BYTES. Return: the unit, never 0; UINT64_MAX when it does not fit 64 bits. */
+ * @pfn_align_bytes: 0 means PFN_ALIGN_BYTES; @ways: 0 means 1; @region_align_bytes: 0, 1 or unknown
+ * (UINT64_MAX) means REGION_ALIGN_DEFAULT_BYTES. Return: the unit, never 0; UINT64_MAX when it does not fit
+ * 64 bits. */
 uint64_t layout_alignment(uint64_t pfn_align_bytes, unsigned ways, uint64_t region_align_bytes);
 
 /** layout_round_up() - @bytes rounded up to @unit (> 0). Return: UINT64_MAX when that does not fit. */
@@ -40,8 +41,8 @@ struct extent {
  *
  * Return: whether there is one.
  */
-bool layout_find_gap(const struct extent *used, size_t n, uint64_t region_bytes, uint64_t size_bytes, uint64_t unit,
-	uint64_t *ret_start);
+bool layout_find_gap(const struct extent *used, size_t n, uint64_t region_bytes, uint64_t size_bytes,
+	uint64_t unit, uint64_t *ret_start);
 
-/** layout_largest_gap() - the largest size, a multiple of @unit, that layout_find_gap() can place; 0 if none. */
+/** layout_largest_gap() - the largest multiple of @unit that layout_find_gap() can place; 0 if none. */
 uint64_t layout_largest_gap(const struct extent *used, size_t n, uint64_t region_bytes, uint64_t unit);
