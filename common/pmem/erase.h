@@ -11,8 +11,8 @@
 
 #define ERASE_HEAD_BYTES (1ULL << 20)
 
-/** erase_head() - zero the first and last MiB (file system, LVM and partition signatures). Return: 0, or -1 with
- * ERR_INTERNAL. */
+/** erase_head() - zero the first and last MiB (file system, LVM and partition signatures). Return: 0, or -1
+ * with ERR_INTERNAL. */
 int erase_head(int fd, uint64_t size_bytes, struct error **err) MUST_CHECK;
 
 /** erase_all() - zero the whole device. Return: 0, or -1 with ERR_INTERNAL. */

@@ -1,10 +1,12 @@
 /*
- * nd.h - regions and namespaces of persistent memory: a seam over libndctl, with a fake that keeps the same contract.
+ * nd.h - regions and namespaces of persistent memory: a seam over libndctl, with a fake that keeps the same
+ * contract.
  *
  * The real one opens a fresh libndctl context per operation, under one process lock and one host-wide flock
- * (/run/lock/pmem-csi/nd.lock): contexts go stale, and parallel use has crashed kernels (ndctl issues 40, 91, 96).
- * Nothing returned here points into libndctl memory. Blocks: sysfs, up to 5 s for udev to settle. Threads: safe,
- * callers are serialised. Source: the sequence of ndctl's namespace creation; Documentation/driver-api/nvdimm.
+ * (/run/lock/pmem-csi/nd.lock): contexts go stale, and parallel use has crashed kernels (ndctl issues 40, 91,
+ * 96). Nothing returned here points into libndctl memory. Blocks: sysfs, up to 5 s for udev to settle.
+ * Threads: safe, callers are serialised. Source: the sequence of ndctl's namespace creation;
+ * Documentation/driver-api/nvdimm.
  */
 #pragma once
 
@@ -20,14 +22,14 @@
 enum nd_mode { ND_RAW, ND_FSDAX, ND_DEVDAX, ND_SECTOR };
 
 struct nd_namespace {
-	char *dev;	    /* "namespace0.1" */
-	char *name;	    /* label name, "" where there is none */
-	char *uuid;	    /* of the namespace, "" where there is none */
+	char *dev;  /* "namespace0.1" */
+	char *name; /* label name, "" where there is none */
+	char *uuid; /* of the namespace, "" where there is none */
 	enum nd_mode mode;
-	uint64_t raw_bytes;   /* what it takes from the region */
+	uint64_t raw_bytes;    /* what it takes from the region */
 	uint64_t usable_bytes; /* size of its block device, 0 when inactive */
 	uint64_t offset_bytes; /* in the region, or ND_OFFSET_UNKNOWN */
-	char *block_path;     /* "/dev/pmem0", or NULL (inactive, devdax) */
+	char *block_path;      /* "/dev/pmem0", or NULL (inactive, devdax) */
 	bool active;
 };
 
@@ -37,14 +39,14 @@ struct nd_region {
 	uint64_t size_bytes;
 	uint64_t available_bytes;
 	uint64_t max_extent_bytes; /* largest contiguous free part */
-	uint64_t align_bytes;	   /* the region's own; 0 when unknown */
-	uint64_t pfn_align_bytes;  /* of its seed; 0 when unknown */
-	unsigned ways;		   /* interleave */
-	int numa_node;		   /* -1 unknown */
+	uint64_t align_bytes;      /* the region's own; 0 when unknown */
+	uint64_t pfn_align_bytes;  /* what nd_create() uses: 2 MiB if possible; 0 when unknown */
+	unsigned ways;             /* interleave */
+	int numa_node;             /* -1 unknown */
 	bool is_pmem;
 	bool enabled;
 	bool readonly;
-	bool has_labels; /* can be divided into namespaces with names */
+	bool has_labels;                 /* can be divided into namespaces with names */
 	struct nd_namespace *namespaces; /* of size > 0, by offset; those of unknown offset last */
 	size_t n_namespaces;
 };
@@ -82,25 +84,29 @@ int nd_open_real(struct nd **ret, struct error **err) MUST_CHECK;
 void nd_close(struct nd *nd);
 DEFINE_CLEANUP(struct nd *, nd_close);
 
-/** nd_list() - everything there is, foreign namespaces included. Return: 0, or -1 with ERR_INTERNAL.
- * @ret: nd_inventory_free(). */
+/** nd_list() - everything there is, foreign namespaces included. Return: 0, or -1 with ERR_INTERNAL, or
+ * ERR_UNAVAILABLE (another process held the host lock for a minute). @ret: nd_inventory_free(). */
 int nd_list(struct nd *nd, struct nd_inventory **ret, struct error **err) MUST_CHECK;
 
 /**
- * nd_create() - create and enable one fsdax namespace with its page map on the medium, verified from a fresh context.
+ * nd_create() - create and enable one fsdax namespace with its page map on the medium, verified from a fresh
+ * context.
  * @ret: what was read back; nd_namespace_free()
  *
- * Not idempotent. Start and end of its block device are zeroed, so that no old signature shows. On failure the seed
- * is returned to the region; nothing is left enabled. Return: 0, or -1 with ERR_EXHAUSTED (no extent or no label slot
- * is large enough), ERR_PRECONDITION (region disabled, read-only, without labels; /sys read-only), ERR_INVALID_ARGUMENT
- * (misaligned), ERR_NOT_FOUND (no such region), ERR_INTERNAL (the kernel refused; os_errno set).
+ * Not idempotent. Start and end of its block device are zeroed, so that no old signature shows. On failure
+ * the seed is returned to the region; nothing is left enabled. Return: 0, or -1 with ERR_EXHAUSTED (no extent
+ * or no label slot is large enough), ERR_PRECONDITION (region disabled, read-only, without labels; /sys
+ * read-only), ERR_INVALID_ARGUMENT (misaligned; name or uuid malformed), ERR_NOT_FOUND (no such region),
+ * ERR_INTERNAL (the kernel refused; os_errno set), ERR_UNAVAILABLE as nd_list().
  */
-int nd_create(struct nd *nd, const struct nd_spec *spec, struct nd_namespace **ret, struct error **err) MUST_CHECK;
+int nd_create(
+	struct nd *nd, const struct nd_spec *spec, struct nd_namespace **ret, struct error **err) MUST_CHECK;
 
 /**
  * nd_destroy() - destroy the namespace that has both @uuid and @name; its info block is zeroed.
  *
- * Idempotent: none is success. Return: 0, or -1 with ERR_PRECONDITION (in use, or the name differs), ERR_INTERNAL.
+ * Idempotent: none is success. Return: 0, or -1 with ERR_PRECONDITION (in use, or the name differs),
+ * ERR_INTERNAL, ERR_UNAVAILABLE as nd_list().
  */
 int nd_destroy(struct nd *nd, const char *uuid, const char *name, struct error **err) MUST_CHECK;
 
@@ -111,6 +117,10 @@ DEFINE_CLEANUP(struct nd_namespace *, nd_namespace_free);
 
 /** nd_region_unit() - layout_alignment() of @r. */
 uint64_t nd_region_unit(const struct nd_region *r);
+
+/** nd_region_sort() - bring the namespaces of @r, which an nd_ops.list() has collected, into the promised
+ * order. */
+void nd_region_sort(struct nd_region *r);
 
 /** nd_mode_name() - "raw", "fsdax", "devdax" or "sector". */
 const char *nd_mode_name(enum nd_mode mode);

@@ -7,8 +7,8 @@
 
 struct nd_fake_region {
 	uint64_t size_bytes;
-	uint64_t align_bytes;
-	unsigned ways;	      /* 0 is 1 */
+	uint64_t align_bytes; /* 0: the region does not tell; sizes are then bound to 16 MiB as on x86 */
+	unsigned ways;        /* 0 is 1 */
 	unsigned label_slots; /* 0: without labels */
 	bool disabled;
 	bool readonly;
@@ -21,6 +21,9 @@ struct nd *nd_open_fake(const struct nd_fake_region *regions, size_t n);
 /** nd_fake_add() - put a foreign or own namespace at @offset_bytes of region number @region. */
 void nd_fake_add(struct nd *nd, size_t region, const char *name, enum nd_mode mode, uint64_t offset_bytes,
 	uint64_t size_bytes);
+
+/** nd_fake_disable() - take the device of the own or foreign namespace at @offset_bytes away. */
+void nd_fake_disable(struct nd *nd, size_t region, uint64_t offset_bytes);
 
 /** nd_fake_fail() - the next create fails with @code after its side effects would have begun. */
 void nd_fake_fail(struct nd *nd, enum err_code code);

@@ -1,0 +1,155 @@
+#include "pmem/nd.h"
+
+#include <ctype.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "base/random.h"
+#include "base/str.h"
+#include "pmem/layout.h"
+
+/* NSLABEL_NAME_LEN of the kernel's drivers/nvdimm/label.h, with its NUL */
+#define LABEL_NAME_BYTES 64
+
+/* libndctl contexts do not coordinate: one operation at a time in this process. */
+static pthread_mutex_t one_operation = PTHREAD_MUTEX_INITIALIZER;
+
+void nd_close(struct nd *nd)
+{
+	if (!nd)
+		return;
+	nd->ops->close(nd->self);
+	free(nd);
+}
+
+int nd_list(struct nd *nd, struct nd_inventory **ret, struct error **err)
+{
+	pthread_mutex_lock(&one_operation);
+	int rc = nd->ops->list(nd->self, ret, err);
+	pthread_mutex_unlock(&one_operation);
+	return rc;
+}
+
+static bool is_uuid(const char *text)
+{
+	if (strlen(text) != UUID_TEXT_LEN)
+		return false;
+	for (size_t i = 0; i < UUID_TEXT_LEN; i++) {
+		bool dash = i == 8 || i == 13 || i == 18 || i == 23;
+		if (dash ? text[i] != '-' : !isxdigit((unsigned char)text[i]))
+			return false;
+	}
+	return true;
+}
+
+static int check_spec(const struct nd_spec *spec, struct error **err)
+{
+	size_t len = strlen(spec->name);
+
+	if (len == 0 || len >= LABEL_NAME_BYTES)
+		return err_set(err, ERR_INVALID_ARGUMENT, "namespace name of %zu bytes, allowed are 1 to %d",
+		        len, LABEL_NAME_BYTES - 1);
+	if (!is_uuid(spec->uuid))
+		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is not a UUID", spec->uuid);
+	if (spec->size_bytes == 0)
+		return err_set(err, ERR_INVALID_ARGUMENT, "namespace of 0 bytes");
+	return 0;
+}
+
+int nd_create(struct nd *nd, const struct nd_spec *spec, struct nd_namespace **ret, struct error **err)
+{
+	if (check_spec(spec, err) < 0)
+		return -1;
+
+	pthread_mutex_lock(&one_operation);
+	int rc = nd->ops->create(nd->self, spec, ret, err);
+	pthread_mutex_unlock(&one_operation);
+	if (rc < 0)
+		err_wrap(err, "create namespace in %s", spec->region);
+	return rc;
+}
+
+int nd_destroy(struct nd *nd, const char *uuid, const char *name, struct error **err)
+{
+	pthread_mutex_lock(&one_operation);
+	int rc = nd->ops->destroy(nd->self, uuid, name, err);
+	pthread_mutex_unlock(&one_operation);
+	if (rc < 0)
+		err_wrap(err, "destroy namespace %s", name);
+	return rc;
+}
+
+static void namespace_done(struct nd_namespace *ns)
+{
+	free(ns->dev);
+	free(ns->name);
+	free(ns->uuid);
+	free(ns->block_path);
+}
+
+void nd_namespace_free(struct nd_namespace *ns)
+{
+	if (!ns)
+		return;
+	namespace_done(ns);
+	free(ns);
+}
+
+static void region_done(struct nd_region *r)
+{
+	for (size_t i = 0; i < r->n_namespaces; i++)
+		namespace_done(&r->namespaces[i]);
+	free(r->namespaces);
+	free(r->bus);
+	free(r->name);
+}
+
+void nd_inventory_free(struct nd_inventory *inv)
+{
+	if (!inv)
+		return;
+	for (size_t i = 0; i < inv->n_regions; i++)
+		region_done(&inv->regions[i]);
+	free(inv->regions);
+	free(inv);
+}
+
+uint64_t nd_region_unit(const struct nd_region *r)
+{
+	return layout_alignment(r->pfn_align_bytes, r->ways, r->align_bytes);
+}
+
+/* ND_OFFSET_UNKNOWN is the largest number, so that those come last. */
+static int compare_offsets(const void *a, const void *b)
+{
+	uint64_t x = ((const struct nd_namespace *)a)->offset_bytes;
+	uint64_t y = ((const struct nd_namespace *)b)->offset_bytes;
+
+	return x < y ? -1 : x > y;
+}
+
+void nd_region_sort(struct nd_region *r)
+{
+	if (r->n_namespaces)
+		qsort(r->namespaces, r->n_namespaces, sizeof(*r->namespaces), compare_offsets);
+}
+
+const char *nd_mode_name(enum nd_mode mode)
+{
+	switch (mode) {
+	case ND_FSDAX:
+		return "fsdax";
+	case ND_DEVDAX:
+		return "devdax";
+	case ND_SECTOR:
+		return "sector";
+	case ND_RAW:
+		break;
+	}
+	return "raw";
+}
+
+bool nd_is_pool(const struct nd_namespace *ns)
+{
+	return ns->active && ns->mode == ND_FSDAX && str_eq(ns->name, POOL_NAMESPACE_NAME);
+}

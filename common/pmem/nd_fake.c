@@ -1,0 +1,319 @@
+#include "pmem/nd_fake.h"
+
+#include <assert.h>
+
+#include "base/mem.h"
+#include "base/random.h"
+#include "base/str.h"
+#include "pmem/layout.h"
+
+/* default_align() of the kernel's drivers/nvdimm/region_devs.c, MEMREMAP_COMPAT_ALIGN_MAX on x86 */
+#define KERNEL_ALIGN_BYTES (16ULL << 20)
+/* nd_pfn_init() of drivers/nvdimm/pfn_devs.c: header and one 64-byte page structure per 4 KiB page */
+#define PFN_HEADER_BYTES  (8ULL << 10)
+#define PAGE_BYTES        4096
+#define PAGE_STRUCT_BYTES 64
+
+struct fake {
+	struct nd_inventory *inv; /* free sizes are filled in by listing */
+	struct nd_fake_region *configs;
+	unsigned next_id;
+	unsigned next_block;
+	enum err_code fail; /* 0: none */
+};
+
+static struct nd_namespace copy_namespace(const struct nd_namespace *ns)
+{
+	struct nd_namespace copy = *ns;
+
+	copy.dev = x_strdup(ns->dev);
+	copy.name = x_strdup(ns->name);
+	copy.uuid = x_strdup(ns->uuid);
+	copy.block_path = x_strdup(ns->block_path);
+	return copy;
+}
+
+static uint64_t kernel_align(const struct nd_region *r)
+{
+	return r->align_bytes ? r->align_bytes : KERNEL_ALIGN_BYTES;
+}
+
+static uint64_t max_extent(const struct nd_region *r)
+{
+	struct extent *used = x_calloc(r->n_namespaces, sizeof(*used));
+
+	for (size_t i = 0; i < r->n_namespaces; i++)
+		used[i] = (struct extent){r->namespaces[i].offset_bytes, r->namespaces[i].raw_bytes};
+	uint64_t bytes = layout_largest_gap(used, r->n_namespaces, r->size_bytes, kernel_align(r));
+	free(used);
+	return bytes;
+}
+
+static struct nd_region copy_region(const struct nd_region *r)
+{
+	struct nd_region copy = *r;
+
+	copy.bus = x_strdup(r->bus);
+	copy.name = x_strdup(r->name);
+	copy.namespaces = x_calloc(r->n_namespaces, sizeof(*copy.namespaces));
+	copy.available_bytes = r->size_bytes;
+	copy.max_extent_bytes = max_extent(r);
+	for (size_t i = 0; i < r->n_namespaces; i++) {
+		copy.namespaces[i] = copy_namespace(&r->namespaces[i]);
+		copy.available_bytes -= r->namespaces[i].raw_bytes;
+	}
+	return copy;
+}
+
+static int fake_list(void *self, struct nd_inventory **ret, struct error **err)
+{
+	const struct fake *fake = self;
+	struct nd_inventory *inv = x_calloc(1, sizeof(*inv));
+
+	(void)err;
+	inv->n_regions = fake->inv->n_regions;
+	inv->regions = x_calloc(inv->n_regions, sizeof(*inv->regions));
+	for (size_t i = 0; i < inv->n_regions; i++)
+		inv->regions[i] = copy_region(&fake->inv->regions[i]);
+	*ret = inv;
+	return 0;
+}
+
+static uint64_t usable_bytes(enum nd_mode mode, uint64_t raw_bytes)
+{
+	uint64_t map_bytes = (raw_bytes - PFN_HEADER_BYTES) / PAGE_BYTES * PAGE_STRUCT_BYTES;
+
+	switch (mode) {
+	case ND_FSDAX:
+		return raw_bytes - layout_round_up(PFN_HEADER_BYTES + map_bytes, PFN_ALIGN_BYTES);
+	case ND_DEVDAX:
+		return 0;
+	case ND_RAW:
+	case ND_SECTOR:
+		break;
+	}
+	return raw_bytes;
+}
+
+static struct nd_namespace *add_namespace(struct fake *fake, struct nd_region *r, const char *name,
+        const char *uuid, enum nd_mode mode, struct extent place)
+{
+	struct nd_namespace ns = {
+	        .dev = x_asprintf("namespace%zu.%u", (size_t)(r - fake->inv->regions), fake->next_id++),
+	        .name = x_strdup(name),
+	        .uuid = x_strdup(uuid),
+	        .mode = mode,
+	        .raw_bytes = place.size_bytes,
+	        .usable_bytes = usable_bytes(mode, place.size_bytes),
+	        .offset_bytes = place.start_bytes,
+	        .active = true,
+	};
+
+	if (mode != ND_DEVDAX)
+		ns.block_path = x_asprintf("/dev/pmem%u", fake->next_block++);
+	r->namespaces = x_realloc(r->namespaces, r->n_namespaces + 1, sizeof(*r->namespaces));
+	r->namespaces[r->n_namespaces++] = ns;
+	nd_region_sort(r);
+
+	size_t i = 0;
+	while (r->namespaces[i].offset_bytes != place.start_bytes)
+		i++;
+	return &r->namespaces[i];
+}
+
+/* As space_valid() of drivers/nvdimm/namespace_devs.c: the lowest place that holds the size. */
+static bool first_fit(const struct nd_region *r, uint64_t size_bytes, uint64_t *ret_start)
+{
+	uint64_t start = 0;
+
+	for (size_t i = 0; i <= r->n_namespaces; i++) {
+		uint64_t end = i < r->n_namespaces ? r->namespaces[i].offset_bytes : r->size_bytes;
+		start = layout_round_up(start, kernel_align(r));
+		if (start <= end && end - start >= size_bytes) {
+			*ret_start = start;
+			return true;
+		}
+		if (i < r->n_namespaces)
+			start = end + r->namespaces[i].raw_bytes;
+	}
+	return false;
+}
+
+static struct nd_region *find_region(struct fake *fake, const char *bus, const char *name)
+{
+	for (size_t i = 0; i < fake->inv->n_regions; i++) {
+		struct nd_region *r = &fake->inv->regions[i];
+		if (str_eq(r->bus, bus) && str_eq(r->name, name))
+			return r;
+	}
+	return NULL;
+}
+
+static int check_region(const struct nd_region *r, struct error **err)
+{
+	if (!r->enabled)
+		return err_set(err, ERR_PRECONDITION, "%s is disabled", r->name);
+	if (r->readonly)
+		return err_set(err, ERR_PRECONDITION, "%s is read-only", r->name);
+	if (!r->is_pmem || !r->has_labels)
+		return err_set(err, ERR_PRECONDITION, "%s has no labels", r->name);
+	return 0;
+}
+
+static int check_fits(const struct fake *fake, const struct nd_region *r, uint64_t size_bytes,
+        uint64_t *ret_start, struct error **err)
+{
+	if (check_region(r, err) < 0)
+		return -1;
+	if (size_bytes % nd_region_unit(r) || size_bytes % kernel_align(r))
+		return err_set(err, ERR_INVALID_ARGUMENT, "size is not a multiple of the region's unit");
+	if (r->n_namespaces >= fake->configs[r - fake->inv->regions].label_slots)
+		return err_set(err, ERR_EXHAUSTED, "no free label slot");
+	if (!first_fit(r, size_bytes, ret_start))
+		return err_set(err, ERR_EXHAUSTED, "no free extent is large enough");
+	return 0;
+}
+
+static int fake_create(void *self, const struct nd_spec *spec, struct nd_namespace **ret, struct error **err)
+{
+	struct fake *fake = self;
+	struct nd_region *r = find_region(fake, spec->bus, spec->region);
+	struct extent place = {.size_bytes = spec->size_bytes};
+
+	if (!r)
+		return err_set(err, ERR_NOT_FOUND, "no region %s on %s", spec->region, spec->bus);
+	if (check_fits(fake, r, spec->size_bytes, &place.start_bytes, err) < 0)
+		return -1;
+	if (fake->fail) {
+		enum err_code code = fake->fail;
+		fake->fail = 0;
+		fake->next_id++;
+		return err_set(err, code, "the kernel refused");
+	}
+
+	struct nd_namespace *copy = x_calloc(1, sizeof(*copy));
+	*copy = copy_namespace(add_namespace(fake, r, spec->name, spec->uuid, ND_FSDAX, place));
+	*ret = copy;
+	return 0;
+}
+
+static void remove_namespace(struct nd_region *r, size_t at)
+{
+	struct nd_namespace *gone = x_malloc(sizeof(*gone));
+
+	*gone = r->namespaces[at];
+	for (size_t i = at; i + 1 < r->n_namespaces; i++)
+		r->namespaces[i] = r->namespaces[i + 1];
+	r->n_namespaces--;
+	nd_namespace_free(gone);
+}
+
+static int fake_destroy(void *self, const char *uuid, const char *name, struct error **err)
+{
+	struct fake *fake = self;
+
+	for (size_t i = 0; i < fake->inv->n_regions; i++) {
+		struct nd_region *r = &fake->inv->regions[i];
+		for (size_t k = 0; k < r->n_namespaces; k++) {
+			const struct nd_namespace *ns = &r->namespaces[k];
+			if (!str_eq(ns->uuid, uuid))
+				continue;
+			if (!str_eq(ns->name, name))
+				return err_set(
+				        err, ERR_PRECONDITION, "%s is named \"%s\"", ns->dev, ns->name);
+			remove_namespace(r, k);
+			return 0;
+		}
+	}
+	return 0;
+}
+
+static void fake_close(void *self)
+{
+	struct fake *fake = self;
+
+	nd_inventory_free(fake->inv);
+	free(fake->configs);
+	free(fake);
+}
+
+static const struct nd_ops fake_ops = {
+        .list = fake_list,
+        .create = fake_create,
+        .destroy = fake_destroy,
+        .close = fake_close,
+};
+
+static struct nd_region make_region(const struct nd_fake_region *config, size_t number)
+{
+	return (struct nd_region){
+	        .bus = x_strdup("ndbus0"),
+	        .name = x_asprintf("region%zu", number),
+	        .size_bytes = config->size_bytes,
+	        .align_bytes = config->align_bytes,
+	        .pfn_align_bytes = PFN_ALIGN_BYTES,
+	        .ways = config->ways ? config->ways : 1,
+	        .numa_node = -1,
+	        .is_pmem = !config->not_pmem,
+	        .enabled = !config->disabled,
+	        .readonly = config->readonly,
+	        .has_labels = config->label_slots > 0,
+	};
+}
+
+struct nd *nd_open_fake(const struct nd_fake_region *regions, size_t n)
+{
+	struct fake *fake = x_calloc(1, sizeof(*fake));
+	struct nd *nd = x_calloc(1, sizeof(*nd));
+
+	fake->inv = x_calloc(1, sizeof(*fake->inv));
+	fake->inv->regions = x_calloc(n, sizeof(*fake->inv->regions));
+	fake->inv->n_regions = n;
+	fake->configs = x_calloc(n, sizeof(*fake->configs));
+	for (size_t i = 0; i < n; i++) {
+		fake->configs[i] = regions[i];
+		fake->inv->regions[i] = make_region(&regions[i], i);
+	}
+	nd->ops = &fake_ops;
+	nd->self = fake;
+	return nd;
+}
+
+static struct fake *fake_of(struct nd *nd)
+{
+	assert(nd->ops == &fake_ops);
+	return nd->self;
+}
+
+void nd_fake_add(struct nd *nd, size_t region, const char *name, enum nd_mode mode, uint64_t offset_bytes,
+        uint64_t size_bytes)
+{
+	struct fake *fake = fake_of(nd);
+	char uuid[UUID_TEXT_LEN + 1];
+
+	assert(region < fake->inv->n_regions);
+	uuid_generate_text(uuid);
+	add_namespace(fake, &fake->inv->regions[region], name, uuid, mode,
+	        (struct extent){offset_bytes, size_bytes});
+}
+
+void nd_fake_disable(struct nd *nd, size_t region, uint64_t offset_bytes)
+{
+	const struct fake *fake = fake_of(nd);
+
+	assert(region < fake->inv->n_regions);
+	const struct nd_region *r = &fake->inv->regions[region];
+	for (size_t i = 0; i < r->n_namespaces; i++) {
+		struct nd_namespace *ns = &r->namespaces[i];
+		if (ns->offset_bytes != offset_bytes)
+			continue;
+		ns->active = false;
+		ns->usable_bytes = 0;
+		free(TAKE_PTR(ns->block_path));
+	}
+}
+
+void nd_fake_fail(struct nd *nd, enum err_code code)
+{
+	fake_of(nd)->fail = code;
+}

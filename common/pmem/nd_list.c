@@ -1,0 +1,277 @@
+#include "pmem/nd_list.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/ndctl.h>
+#include <ndctl/libndctl.h>
+#include <uuid/uuid.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/parse.h"
+#include "base/random.h"
+#include "base/str.h"
+#include "os/file.h"
+#include "pmem/layout.h"
+
+#define ATTRIBUTE_MAX_BYTES 4096
+#define SECTOR_BYTES        512
+
+__attribute__((format(printf, 6, 0))) static void log_library(struct ndctl_ctx *ctx, int priority,
+        const char *file, int line, const char *function, const char *format, va_list ap)
+{
+	(void)ctx;
+	(void)priority;
+	(void)file;
+	(void)line;
+	if (!log_enabled(LOG_DEBUG))
+		return;
+	CLEANUP(free_charp) char *text = x_vasprintf(format, ap);
+	log_debug("libndctl", F_STR("function", function), F_STR("message", text));
+}
+
+int nd_context_new(struct ndctl_ctx **ret, struct error **err)
+{
+	struct ndctl_ctx *ctx = NULL;
+	int rc = ndctl_new(&ctx);
+
+	if (rc < 0)
+		return err_set_errno(err, ERR_INTERNAL, -rc, "open libndctl");
+	ndctl_set_log_fn(ctx, log_library);
+	*ret = ctx;
+	return 0;
+}
+
+void nd_context_free(struct ndctl_ctx *ctx)
+{
+	ndctl_unref(ctx);
+}
+
+uint64_t nd_pfn_align(struct ndctl_pfn *pfn)
+{
+	if (!pfn || !ndctl_pfn_has_align(pfn))
+		return 0;
+	for (int i = 0; i < ndctl_pfn_get_num_alignments(pfn); i++)
+		if (ndctl_pfn_get_supported_alignment(pfn, i) == PFN_ALIGN_BYTES)
+			return PFN_ALIGN_BYTES;
+	return ndctl_pfn_get_align(pfn);
+}
+
+/* Return: first line of an attribute of a device on the bus, "" when there is none; caller frees. */
+static char *read_attribute(const char *device, const char *attribute)
+{
+	CLEANUP(free_charp) char *path = x_asprintf(ND_SYSFS_DEVICES "/%s/%s", device, attribute);
+	CLEANUP(buf_done) struct buf b = BUF_INIT(ATTRIBUTE_MAX_BYTES);
+	CLEANUP(error_freep) struct error *ignored = NULL;
+
+	if (file_read(AT_FDCWD, path, &b, &ignored) < 0)
+		return x_strdup("");
+	return x_strndup(buf_str(&b), strcspn(buf_str(&b), "\n"));
+}
+
+static bool is_bound(const char *device)
+{
+	CLEANUP(free_charp) char *path = x_asprintf(ND_SYSFS_DEVICES "/%s/driver", device);
+
+	return access(path, F_OK) == 0;
+}
+
+/* Return: name of the block device of @device, or NULL; caller frees. */
+static char *read_block_name(const char *device)
+{
+	CLEANUP(free_charp) char *path = x_asprintf(ND_SYSFS_DEVICES "/%s/block", device);
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	CLEANUP(strv_freep) char **names = NULL;
+	CLEANUP(fd_closep) int fd = -1;
+
+	if (dir_open(path, false, 0, &fd, &ignored) < 0 || dir_list(fd, &names, &ignored) < 0)
+		return NULL;
+	return x_strdup(names[0]);
+}
+
+static void read_block_device(const char *device, struct nd_namespace *ns)
+{
+	CLEANUP(free_charp) char *block = read_block_name(device);
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	uint64_t sectors = 0;
+
+	if (!block)
+		return;
+	CLEANUP(free_charp) char *attribute = x_asprintf("block/%s/size", block);
+	CLEANUP(free_charp) char *text = read_attribute(device, attribute);
+	if (parse_u64(text, &sectors, &ignored) < 0)
+		return;
+	ns->usable_bytes = sectors * SECTOR_BYTES;
+	ns->block_path = x_asprintf("/dev/%s", block);
+}
+
+static enum nd_mode convert_mode(enum ndctl_namespace_mode mode)
+{
+	switch (mode) {
+	case NDCTL_NS_MODE_FSDAX:
+		return ND_FSDAX;
+	case NDCTL_NS_MODE_DEVDAX:
+		return ND_DEVDAX;
+	case NDCTL_NS_MODE_SECTOR:
+		return ND_SECTOR;
+	case NDCTL_NS_MODE_RAW:
+	case NDCTL_NS_MODE_UNKNOWN:
+		break;
+	}
+	return ND_RAW;
+}
+
+/* Without a holder the kernel shows every namespace as raw; what it is to become again is in its label. */
+static enum nd_mode read_mode(struct ndctl_namespace *ndns, bool active)
+{
+	return convert_mode(active ? ndctl_namespace_get_mode(ndns) : ndctl_namespace_get_enforce_mode(ndns));
+}
+
+static uint64_t offset_in(struct ndctl_region *region, struct ndctl_namespace *ndns)
+{
+	uint64_t start = ndctl_region_get_resource(region);
+	uint64_t at = ndctl_namespace_get_resource(ndns);
+
+	if (start == ULLONG_MAX || at == ULLONG_MAX || at < start ||
+	        at - start >= ndctl_region_get_size(region))
+		return ND_OFFSET_UNKNOWN;
+	return at - start;
+}
+
+static char *uuid_text(struct ndctl_namespace *ndns)
+{
+	char text[UUID_TEXT_LEN + 1];
+	uuid_t uuid;
+
+	ndctl_namespace_get_uuid(ndns, uuid);
+	if (uuid_is_null(uuid))
+		return x_strdup("");
+	uuid_unparse_lower(uuid, text);
+	return x_strdup(text);
+}
+
+static struct nd_namespace read_namespace(struct ndctl_region *region, struct ndctl_namespace *ndns)
+{
+	const char *dev = ndctl_namespace_get_devname(ndns);
+	CLEANUP(free_charp) char *holder = read_attribute(dev, "holder");
+	const char *front = str_empty(holder) ? dev : holder;
+	bool active = is_bound(front);
+	struct nd_namespace ns = {
+	        .dev = x_strdup(dev),
+	        .name = x_strdup(ndctl_namespace_get_alt_name(ndns)),
+	        .uuid = uuid_text(ndns),
+	        .mode = read_mode(ndns, active),
+	        .raw_bytes = ndctl_namespace_get_size(ndns),
+	        .offset_bytes = offset_in(region, ndns),
+	        .active = active,
+	};
+
+	if (active)
+		read_block_device(front, &ns);
+	return ns;
+}
+
+static void read_namespaces(struct ndctl_region *region, struct nd_region *r)
+{
+	struct ndctl_namespace *ndns;
+
+	ndctl_namespace_foreach(region, ndns)
+	{
+		/* seeds, and what a failed creation has left */
+		if (ndctl_namespace_get_size(ndns) == 0)
+			continue;
+		r->namespaces = x_realloc(r->namespaces, r->n_namespaces + 1, sizeof(*r->namespaces));
+		r->namespaces[r->n_namespaces++] = read_namespace(region, ndns);
+	}
+	nd_region_sort(r);
+}
+
+static uint64_t known(unsigned long long bytes, uint64_t otherwise)
+{
+	return bytes == ULLONG_MAX ? otherwise : bytes;
+}
+
+static struct nd_region read_region(struct ndctl_bus *bus, struct ndctl_region *region)
+{
+	const char *name = ndctl_region_get_devname(region);
+	struct nd_region r = {
+	        .bus = x_strdup(ndctl_bus_get_devname(bus)),
+	        .name = x_strdup(name),
+	        .size_bytes = ndctl_region_get_size(region),
+	        .available_bytes = known(ndctl_region_get_available_size(region), 0),
+	        .align_bytes = known(ndctl_region_get_align(region), 0),
+	        .pfn_align_bytes = nd_pfn_align(ndctl_region_get_pfn_seed(region)),
+	        .ways = ndctl_region_get_interleave_ways(region),
+	        .numa_node = ndctl_region_get_numa_node(region),
+	        .is_pmem = ndctl_region_get_type(region) == ND_DEVICE_REGION_PMEM,
+	        .enabled = is_bound(name),
+	        .readonly = ndctl_region_get_ro(region) != 0,
+	        .has_labels = ndctl_region_get_nstype(region) == ND_DEVICE_NAMESPACE_PMEM,
+	};
+
+	r.max_extent_bytes = known(ndctl_region_get_max_available_extent(region), r.available_bytes);
+	read_namespaces(region, &r);
+	return r;
+}
+
+struct region_key {
+	unsigned bus;
+	unsigned region;
+	struct ndctl_bus *ndctl_bus;
+	struct ndctl_region *ndctl_region;
+};
+
+static int compare_keys(const void *a, const void *b)
+{
+	const struct region_key *x = a;
+	const struct region_key *y = b;
+
+	if (x->bus != y->bus)
+		return x->bus < y->bus ? -1 : 1;
+	return x->region < y->region ? -1 : x->region > y->region;
+}
+
+/* libndctl lists in the order of the directory. Return: keys in the order of numbers; caller frees. */
+static struct region_key *sorted_regions(struct ndctl_ctx *ctx, size_t *ret_n)
+{
+	struct region_key *keys = NULL;
+	struct ndctl_bus *bus;
+	struct ndctl_region *region;
+	size_t n = 0;
+
+	ndctl_bus_foreach(ctx, bus)
+	{
+		/* A read waits for the kernel's asynchronous probing (wait_probe_show() of
+		 * drivers/nvdimm/bus.c). */
+		free(read_attribute(ndctl_bus_get_devname(bus), "wait_probe"));
+		ndctl_region_foreach(bus, region)
+		{
+			keys = x_realloc(keys, n + 1, sizeof(*keys));
+			keys[n++] = (struct region_key){
+			        ndctl_bus_get_id(bus), ndctl_region_get_id(region), bus, region};
+		}
+	}
+	if (n)
+		qsort(keys, n, sizeof(*keys), compare_keys);
+	*ret_n = n;
+	return keys;
+}
+
+int nd_list_read(struct nd_inventory **ret, struct error **err)
+{
+	CLEANUP(nd_context_freep) struct ndctl_ctx *ctx = NULL;
+	size_t n = 0;
+
+	if (nd_context_new(&ctx, err) < 0)
+		return -1;
+
+	struct region_key *keys = sorted_regions(ctx, &n);
+	struct nd_inventory *inv = x_calloc(1, sizeof(*inv));
+	inv->regions = x_calloc(n, sizeof(*inv->regions));
+	inv->n_regions = n;
+	for (size_t i = 0; i < n; i++)
+		inv->regions[i] = read_region(keys[i].ndctl_bus, keys[i].ndctl_region);
+	free(keys);
+	*ret = inv;
+	return 0;
+}
