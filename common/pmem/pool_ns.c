@@ -1,0 +1,201 @@
+#include "pmem/pool_ns.h"
+
+#include "base/mem.h"
+#include "base/parse.h"
+#include "base/random.h"
+#include "base/str.h"
+#include "pmem/layout.h"
+
+uint64_t pool_ns_min_bytes(uint64_t unit_bytes)
+{
+	return layout_round_up(POOL_MIN_BYTES, unit_bytes);
+}
+
+static const char *unusable(const struct nd_region *r, uint64_t unit_bytes)
+{
+	if (!r->is_pmem)
+		return "not persistent memory";
+	if (!r->enabled)
+		return "the region is disabled";
+	if (r->readonly)
+		return "the region is read-only";
+	if (!r->has_labels)
+		return "no labels: the region cannot be divided into namespaces with names";
+	if (unit_bytes == UINT64_MAX)
+		return "the alignment of the region makes no sense";
+	return NULL;
+}
+
+static uint64_t percent_of(uint64_t bytes, unsigned percent)
+{
+	return (uint64_t)((unsigned __int128)bytes * percent / 100);
+}
+
+static uint64_t sum_own(const struct nd_region *r)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < r->n_namespaces; i++)
+		if (str_eq(r->namespaces[i].name, POOL_NAMESPACE_NAME) &&
+		        __builtin_add_overflow(sum, r->namespaces[i].raw_bytes, &sum))
+			return UINT64_MAX;
+	return sum;
+}
+
+static const struct nd_namespace *find_broken(const struct nd_region *r)
+{
+	for (size_t i = 0; i < r->n_namespaces; i++)
+		if (str_eq(r->namespaces[i].name, POOL_NAMESPACE_NAME) && !nd_is_pool(&r->namespaces[i]))
+			return &r->namespaces[i];
+	return NULL;
+}
+
+struct space {
+	struct extent *used; /* sorted; room for those that are planned */
+	size_t n;
+	uint64_t region_bytes;
+	uint64_t unit_bytes;
+	uint64_t first_bytes; /* the largest offer, before anything is planned */
+	bool is_mapped;       /* places are known; otherwise only the largest extent is */
+};
+
+static void insert_extent(struct space *s, struct extent e)
+{
+	size_t i = s->n++;
+
+	for (; i > 0 && s->used[i - 1].start_bytes > e.start_bytes; i--)
+		s->used[i] = s->used[i - 1];
+	s->used[i] = e;
+}
+
+/* The kernel knows of allocations that no namespace shows; where its largest extent is smaller, it is right.
+ */
+static void space_init(struct space *s, const struct nd_region *r, uint64_t unit_bytes, size_t max_new)
+{
+	uint64_t kernel_bytes = layout_round_down(r->max_extent_bytes, unit_bytes);
+
+	*s = (struct space){
+	        .used = x_calloc(r->n_namespaces + max_new, sizeof(*s->used)),
+	        .region_bytes = r->size_bytes,
+	        .unit_bytes = unit_bytes,
+	        .is_mapped = true,
+	};
+	for (size_t i = 0; i < r->n_namespaces; i++) {
+		const struct nd_namespace *ns = &r->namespaces[i];
+		if (ns->offset_bytes == ND_OFFSET_UNKNOWN)
+			s->is_mapped = false;
+		else
+			insert_extent(s, (struct extent){ns->offset_bytes, ns->raw_bytes});
+	}
+	s->first_bytes = layout_largest_gap(s->used, s->n, s->region_bytes, unit_bytes);
+	if (!s->is_mapped || s->first_bytes > kernel_bytes) {
+		s->is_mapped = false;
+		s->first_bytes = kernel_bytes;
+	}
+}
+
+static uint64_t space_offer(const struct space *s, size_t n_taken)
+{
+	if (n_taken == 0)
+		return s->first_bytes;
+	return s->is_mapped ? layout_largest_gap(s->used, s->n, s->region_bytes, s->unit_bytes) : 0;
+}
+
+static void space_take(struct space *s, uint64_t size_bytes)
+{
+	struct extent e = {.size_bytes = size_bytes};
+
+	if (layout_find_gap(s->used, s->n, s->region_bytes, size_bytes, s->unit_bytes, &e.start_bytes))
+		insert_extent(s, e);
+}
+
+/* Return: what of @want_bytes found no place. */
+static uint64_t fill(struct pool_ns_plan *p, struct space *s, uint64_t want_bytes, size_t max_new)
+{
+	while (p->n_sizes < max_new) {
+		uint64_t offer = space_offer(s, p->n_sizes);
+		uint64_t size = layout_round_down(want_bytes < offer ? want_bytes : offer, p->unit_bytes);
+		if (size < pool_ns_min_bytes(p->unit_bytes))
+			break;
+		space_take(s, size);
+		p->sizes_bytes = x_realloc(p->sizes_bytes, p->n_sizes + 1, sizeof(*p->sizes_bytes));
+		p->sizes_bytes[p->n_sizes++] = size;
+		p->create_bytes += size;
+		want_bytes -= size;
+	}
+	return want_bytes;
+}
+
+static char *explain(const struct pool_ns_plan *p, uint64_t left_bytes)
+{
+	const struct nd_namespace *broken = find_broken(p->region);
+	uint64_t min = pool_ns_min_bytes(p->unit_bytes);
+	char a[24];
+	char b[24];
+
+	if (broken)
+		return x_asprintf("%s is named " POOL_NAMESPACE_NAME
+		                  " but is no active fsdax namespace: its %s count as used",
+		        broken->dev, format_bytes(broken->raw_bytes, a));
+	if (p->own_bytes > p->budget_bytes)
+		return x_asprintf(
+		        "own namespaces take %s, more than the budget of %s; nothing is ever shrunk",
+		        format_bytes(p->own_bytes, a), format_bytes(p->budget_bytes, b));
+	if (left_bytes < p->unit_bytes)
+		return NULL;
+	if (left_bytes < min)
+		return x_asprintf("%s of the budget are left, less than the smallest pool namespace (%s)",
+		        format_bytes(left_bytes, a), format_bytes(min, b));
+
+	return x_asprintf("%s of the budget find no place: no further free extent holds the smallest pool "
+	                  "namespace (%s)",
+	        format_bytes(left_bytes, a), format_bytes(min, b));
+}
+
+void pool_ns_plan_region(const struct nd_region *region, unsigned percent, struct pool_ns_plan *ret)
+{
+	struct pool_ns_plan p = {.region = region, .unit_bytes = nd_region_unit(region)};
+	const char *why = unusable(region, p.unit_bytes);
+
+	p.own_bytes = sum_own(region);
+	p.budget_bytes = percent_of(region->size_bytes, percent);
+	p.skipped = why != NULL;
+	if (why) {
+		p.reason = x_strdup(why);
+		*ret = p;
+		return;
+	}
+
+	/* At most one per gap, and there is one gap more than there are namespaces. */
+	size_t max_new = region->n_namespaces + 1;
+	uint64_t want = p.budget_bytes > p.own_bytes ? p.budget_bytes - p.own_bytes : 0;
+	struct space space;
+	space_init(&space, region, p.unit_bytes, max_new);
+	uint64_t left = fill(&p, &space, want, max_new);
+	p.reason = explain(&p, left);
+	free(space.used);
+	*ret = p;
+}
+
+void pool_ns_plan_done(struct pool_ns_plan *p)
+{
+	free(p->sizes_bytes);
+	free(p->reason);
+	*p = (struct pool_ns_plan){0};
+}
+
+int pool_ns_apply(struct nd *nd, const struct pool_ns_plan *plan, size_t i, struct nd_namespace **ret,
+        struct error **err)
+{
+	char uuid[UUID_TEXT_LEN + 1];
+	struct nd_spec spec = {
+	        .bus = plan->region->bus,
+	        .region = plan->region->name,
+	        .name = POOL_NAMESPACE_NAME,
+	        .uuid = uuid,
+	        .size_bytes = plan->sizes_bytes[i],
+	};
+
+	uuid_generate_text(uuid);
+	return nd_create(nd, &spec, ret, err);
+}
