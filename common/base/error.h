@@ -45,7 +45,7 @@ struct error {
  * Return: always -1, so that callers write `return err_set(...)`.
  */
 int err_set(struct error **err, enum err_code code, const char *fmt, ...)
-        __attribute__((format(printf, 3, 4)));
+	__attribute__((format(printf, 3, 4)));
 
 /**
  * err_set_errno() - make a new error from a failed system call; ": strerror" is appended to the message.
@@ -57,7 +57,7 @@ int err_set(struct error **err, enum err_code code, const char *fmt, ...)
  * Return: always -1.
  */
 int err_set_errno(struct error **err, enum err_code code, int os_errno, const char *fmt, ...)
-        __attribute__((format(printf, 4, 5)));
+	__attribute__((format(printf, 4, 5)));
 
 /**
  * err_wrap() - put context before the message ("context: message"); code and errno stay.

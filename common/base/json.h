@@ -56,7 +56,7 @@ int json_next(struct json_reader *r, struct json_event *ret, struct error **err)
 
 /** json_expect() - json_next() that must be of @type. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
 int json_expect(
-        struct json_reader *r, enum json_type type, struct json_event *ret, struct error **err) MUST_CHECK;
+	struct json_reader *r, enum json_type type, struct json_event *ret, struct error **err) MUST_CHECK;
 
 /** json_skip() - read over the value that begins with @first, the last event of json_next(). */
 int json_skip(struct json_reader *r, const struct json_event *first, struct error **err) MUST_CHECK;
@@ -70,20 +70,34 @@ struct json_writer {
 
 /** json_copy() - as json_skip(), and write the value, unchanged in meaning, to @w. */
 int json_copy(struct json_reader *r, const struct json_event *first, struct json_writer *w,
-        struct error **err) MUST_CHECK;
+	struct error **err) MUST_CHECK;
 
-/* Each adds one token; the caller nests them rightly. */
+/**
+ * json_object() - open an object in @w; the caller nests tokens rightly, nothing checks it.
+ * json_object_end() - close it.
+ * json_array() - open an array.
+ * json_array_end() - close it.
+ * json_key() - add the key of the next value.
+ * json_str() - add a string, escaped; NULL becomes null, bytes that are not UTF-8 become U+FFFD.
+ * json_u64() - add a number.
+ * json_bool() - add true or false.
+ * json_raw() - add @text, a complete JSON value, as it is.
+ */
 void json_object(struct json_writer *w);
 void json_object_end(struct json_writer *w);
 void json_array(struct json_writer *w);
 void json_array_end(struct json_writer *w);
 void json_key(struct json_writer *w, const char *key);
-void json_str(struct json_writer *w, const char *value); /* NULL becomes null, bytes beyond UTF-8 U+FFFD */
+void json_str(struct json_writer *w, const char *value);
 void json_u64(struct json_writer *w, uint64_t value);
 void json_bool(struct json_writer *w, bool value);
-void json_raw(struct json_writer *w, const char *text); /* a complete JSON value */
+void json_raw(struct json_writer *w, const char *text);
 
-/* Key and value in one call, for objects. */
+/**
+ * json_key_str() - json_key() and json_str().
+ * json_key_u64() - json_key() and json_u64().
+ * json_key_bool() - json_key() and json_bool().
+ */
 void json_key_str(struct json_writer *w, const char *key, const char *value);
 void json_key_u64(struct json_writer *w, const char *key, uint64_t value);
 void json_key_bool(struct json_writer *w, const char *key, bool value);

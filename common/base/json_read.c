@@ -145,15 +145,15 @@ static int on_array_end(void *ctx)
 }
 
 static const yajl_callbacks callbacks = {
-        .yajl_null = on_null,
-        .yajl_boolean = on_boolean,
-        .yajl_number = on_number,
-        .yajl_string = on_string,
-        .yajl_start_map = on_object,
-        .yajl_map_key = on_key,
-        .yajl_end_map = on_object_end,
-        .yajl_start_array = on_array,
-        .yajl_end_array = on_array_end,
+	.yajl_null = on_null,
+	.yajl_boolean = on_boolean,
+	.yajl_number = on_number,
+	.yajl_string = on_string,
+	.yajl_start_map = on_object,
+	.yajl_map_key = on_key,
+	.yajl_end_map = on_object_end,
+	.yajl_start_array = on_array,
+	.yajl_end_array = on_array_end,
 };
 
 /* yajl does not check what malloc() returns. */
@@ -318,7 +318,7 @@ int json_expect(struct json_reader *r, enum json_type type, struct json_event *r
 		return -1;
 	if (event.type != type)
 		return err_set(err, ERR_INVALID_ARGUMENT, "JSON: expected %s, found %s", type_name(type),
-		        type_name(event.type));
+			type_name(event.type));
 	*ret = event;
 	return 0;
 }
@@ -365,14 +365,14 @@ static void write_event(struct json_writer *w, const struct json_event *event)
 
 /* Read over one value; @w may be NULL. */
 static int walk(
-        struct json_reader *r, const struct json_event *first, struct json_writer *w, struct error **err)
+	struct json_reader *r, const struct json_event *first, struct json_writer *w, struct error **err)
 {
 	struct json_event event = *first;
 	unsigned depth = 0;
 
 	if (!begins_value(event.type))
 		return err_set(
-		        err, ERR_INVALID_ARGUMENT, "JSON: expected a value, found %s", type_name(event.type));
+			err, ERR_INVALID_ARGUMENT, "JSON: expected a value, found %s", type_name(event.type));
 	while (true) {
 		if (w)
 			write_event(w, &event);
@@ -393,7 +393,7 @@ int json_skip(struct json_reader *r, const struct json_event *first, struct erro
 }
 
 int json_copy(
-        struct json_reader *r, const struct json_event *first, struct json_writer *w, struct error **err)
+	struct json_reader *r, const struct json_event *first, struct json_writer *w, struct error **err)
 {
 	return walk(r, first, w, err);
 }

@@ -26,10 +26,10 @@ static const struct {
 	char letter;
 	const char *name;
 } levels[] = {
-        [LOG_ERROR] = {'E', "error"},
-        [LOG_WARN] = {'W', "warn"},
-        [LOG_INFO] = {'I', "info"},
-        [LOG_DEBUG] = {'D', "debug"},
+	[LOG_ERROR] = {'E', "error"},
+	[LOG_WARN] = {'W', "warn"},
+	[LOG_INFO] = {'I', "info"},
+	[LOG_DEBUG] = {'D', "debug"},
 };
 
 void log_init(const char *program, enum log_format format, unsigned verbosity)
@@ -131,7 +131,7 @@ static void add_field(struct buf *line, struct json_writer *w, const struct log_
 }
 
 static void add_text_event(
-        struct buf *line, enum log_level level, const char *msg, const struct log_field *fields)
+	struct buf *line, enum log_level level, const char *msg, const struct log_field *fields)
 {
 	char now[TIME_TEXT_LEN + 1];
 
@@ -145,7 +145,7 @@ static void add_text_event(
 }
 
 static void add_json_event(
-        struct buf *line, enum log_level level, const char *msg, const struct log_field *fields)
+	struct buf *line, enum log_level level, const char *msg, const struct log_field *fields)
 {
 	struct json_writer w = JSON_WRITER(line);
 	char now[TIME_TEXT_LEN + 1];

@@ -1,5 +1,6 @@
 #include "base/parse.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +32,7 @@ int parse_u64(const char *text, uint64_t *ret, struct error **err)
 			return err_set(err, ERR_INVALID_ARGUMENT, QUOTE " is not a number", text);
 		if (!push_digit(&v, *p))
 			return err_set(
-			        err, ERR_INVALID_ARGUMENT, QUOTE " is more than %" PRIu64, text, UINT64_MAX);
+				err, ERR_INVALID_ARGUMENT, QUOTE " is more than %" PRIu64, text, UINT64_MAX);
 	}
 	*ret = v;
 	return 0;
@@ -126,8 +127,9 @@ static char digit_at(const struct decimal *d, int64_t i)
 /*
  * @d * 10^@shift * @factor, rounded up. The shift moves the point. The part behind the point is worked off
  * from its last digit: ceil((n + x) / 10) = ceil((n + ceil(x)) / 10) for whole n, so rounding up in every
- * step gives the exact result for any number of digits; @factor is at most 10^18 or 2^60, so ten times it
- * does not overflow.
+ * step gives the exact result for any number of digits; @factor is at most 2^60, so ten times it does not
+ * overflow. A shift comes with a factor of 1 only: then the part is 0 or 1, and zeros between the point and
+ * the digits keep it.
  *
  * Return: false if the result is more than 2^63-1.
  */
@@ -139,13 +141,12 @@ static bool decimal_times(const struct decimal *d, int64_t shift, uint64_t facto
 	uint64_t part = 0;
 	uint64_t v;
 
+	assert(shift == 0 || factor == 1);
 	for (int64_t i = 0; i < point && (i < n_digits || whole > 0); i++)
 		if (!push_digit(&whole, digit_at(d, i)))
 			return false;
 	for (int64_t i = n_digits; i > 0 && i > point; i--)
 		part = ((uint64_t)(digit_at(d, i - 1) - '0') * factor + part + 9) / 10;
-	for (int64_t i = point; i < 0 && part > 1; i++)
-		part = (part + 9) / 10;
 	if (__builtin_mul_overflow(whole, factor, &v) || __builtin_add_overflow(v, part, &v) || v > INT64_MAX)
 		return false;
 	*ret = v;
@@ -180,8 +181,8 @@ static bool scan_quantity_suffix(const char *text, int64_t *ret_shift, uint64_t 
 		int shift;
 		unsigned bits;
 	} suffixes[] = {{"", 0, 0}, {"n", -9, 0}, {"u", -6, 0}, {"m", -3, 0}, {"k", 3, 0}, {"M", 6, 0},
-	        {"G", 9, 0}, {"T", 12, 0}, {"P", 15, 0}, {"E", 18, 0}, {"Ki", 0, 10}, {"Mi", 0, 20},
-	        {"Gi", 0, 30}, {"Ti", 0, 40}, {"Pi", 0, 50}, {"Ei", 0, 60}};
+		{"G", 9, 0}, {"T", 12, 0}, {"P", 15, 0}, {"E", 18, 0}, {"Ki", 0, 10}, {"Mi", 0, 20},
+		{"Gi", 0, 30}, {"Ti", 0, 40}, {"Pi", 0, 50}, {"Ei", 0, 60}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(suffixes); i++) {
 		if (str_eq(text, suffixes[i].name)) {
@@ -203,7 +204,7 @@ int parse_quantity(const char *text, uint64_t *ret_bytes, struct error **err)
 
 	if (!scan_decimal(&p, &number) || !scan_quantity_suffix(p, &shift, &factor))
 		return err_set(err, ERR_INVALID_ARGUMENT,
-		        QUOTE " is not a quantity (digits, fraction, suffix: 512Mi, 1.5G, 1e9)", text);
+			QUOTE " is not a quantity (digits, fraction, suffix: 512Mi, 1.5G, 1e9)", text);
 	if (!decimal_times(&number, shift, factor, ret_bytes))
 		return err_set(err, ERR_INVALID_ARGUMENT, QUOTE " is more than %" PRId64, text, INT64_MAX);
 	return 0;
@@ -216,7 +217,7 @@ static bool scan_duration_unit(const char **p, uint64_t *ret_ns)
 		const char *name;
 		uint64_t ns;
 	} units[] = {{"ns", 1}, {"us", 1000}, {"µs", 1000}, {"ms", NS_PER_MS}, {"s", NS_PER_S},
-	        {"m", 60 * NS_PER_S}, {"h", 3600 * NS_PER_S}};
+		{"m", 60 * NS_PER_S}, {"h", 3600 * NS_PER_S}};
 	size_t n = strcspn(*p, ".0123456789");
 
 	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
@@ -245,9 +246,9 @@ int parse_duration_ms(const char *text, uint64_t *ret_ms, struct error **err)
 
 		if (!scan_decimal(&p, &number) || !scan_duration_unit(&p, &unit_ns))
 			return err_set(err, ERR_INVALID_ARGUMENT,
-			        QUOTE " is not a duration (300ms, 1.5s, 1h30m)", text);
+				QUOTE " is not a duration (300ms, 1.5s, 1h30m)", text);
 		if (!decimal_times(&number, 0, unit_ns, &ns) ||
-		        __builtin_add_overflow(total_ns, ns, &total_ns) || total_ns > INT64_MAX)
+			__builtin_add_overflow(total_ns, ns, &total_ns) || total_ns > INT64_MAX)
 			return err_set(err, ERR_INVALID_ARGUMENT, QUOTE " is too long a duration", text);
 	} while (*p);
 	*ret_ms = (total_ns + NS_PER_MS - 1) / NS_PER_MS;

@@ -90,7 +90,7 @@ bool strmap_equal(const struct strmap *a, const struct strmap *b)
 		return false;
 	for (size_t i = 0; i < a->n; i++)
 		if (!str_eq(a->entries[i].key, b->entries[i].key) ||
-		        !str_eq(a->entries[i].value, b->entries[i].value))
+			!str_eq(a->entries[i].value, b->entries[i].value))
 			return false;
 	return true;
 }

@@ -74,4 +74,4 @@ START_TEST(our_own_pieces_are_zeroed_and_ignore_the_limit)
 END_TEST
 
 UNIT_MAIN("base/arena", pieces_of_all_sizes_are_aligned_and_apart, the_limit_is_reached_exactly,
-        empty_pieces_count_too, absurd_sizes_are_refused, our_own_pieces_are_zeroed_and_ignore_the_limit)
+	empty_pieces_count_too, absurd_sizes_are_refused, our_own_pieces_are_zeroed_and_ignore_the_limit)

@@ -142,7 +142,7 @@ START_TEST(a_finished_buffer_is_reusable_under_the_same_limit)
 END_TEST
 
 UNIT_MAIN("base/buf", an_empty_buffer_is_an_empty_string, additions_come_one_after_the_other,
-        the_limit_is_reached_exactly, nothing_is_added_after_an_overflow_until_the_reset,
-        long_formatted_text_is_whole_or_absent, many_small_additions_grow_it,
-        consume_moves_the_rest_to_the_front, reserve_and_commit_write_in_place,
-        a_finished_buffer_is_reusable_under_the_same_limit)
+	the_limit_is_reached_exactly, nothing_is_added_after_an_overflow_until_the_reset,
+	long_formatted_text_is_whole_or_absent, many_small_additions_grow_it,
+	consume_moves_the_rest_to_the_front, reserve_and_commit_write_in_place,
+	a_finished_buffer_is_reusable_under_the_same_limit)

@@ -8,10 +8,10 @@ START_TEST(digests_of_the_standard_examples)
 		const char *text;
 		const char *hex;
 	} examples[] = {
-	        {"", "d14a028c2a3a2bc9476102bb288234c415a2b01f828ea62ac5b3e42f"},
-	        {"abc", "23097d223405d8228642a477bda255b32aadbce4bda0b3f7e36c9da7"},
-	        {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
-	                "75388b16512776cc5dba5da1fd890150b0c6455cb4f58b1952522525"},
+		{"", "d14a028c2a3a2bc9476102bb288234c415a2b01f828ea62ac5b3e42f"},
+		{"abc", "23097d223405d8228642a477bda255b32aadbce4bda0b3f7e36c9da7"},
+		{"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+			"75388b16512776cc5dba5da1fd890150b0c6455cb4f58b1952522525"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(examples); i++) {

@@ -5,15 +5,15 @@
 static void transcribe(struct span input, struct buf *out)
 {
 	static const char *const names[] = {[JSON_END] = ".",
-	        [JSON_NULL] = "null",
-	        [JSON_OBJECT] = "{",
-	        [JSON_OBJECT_END] = "}",
-	        [JSON_ARRAY] = "[",
-	        [JSON_ARRAY_END] = "]",
-	        [JSON_NUMBER] = "#",
-	        [JSON_STRING] = "'",
-	        [JSON_KEY] = ":",
-	        [JSON_BOOL] = "?"};
+		[JSON_NULL] = "null",
+		[JSON_OBJECT] = "{",
+		[JSON_OBJECT_END] = "}",
+		[JSON_ARRAY] = "[",
+		[JSON_ARRAY_END] = "]",
+		[JSON_NUMBER] = "#",
+		[JSON_STRING] = "'",
+		[JSON_KEY] = ":",
+		[JSON_BOOL] = "?"};
 	CLEANUP(json_reader_freep) struct json_reader *r = json_reader_new(input);
 	CLEANUP(error_freep) struct error *err = NULL;
 	struct json_event event = {.type = JSON_NULL};
@@ -47,7 +47,7 @@ static void check_events(const char *input, const char *events)
 START_TEST(every_kind_of_value_becomes_its_event)
 {
 	check_events(" {\"a\" : [null,true,false], \"b\":{},\n\"\":\"x\\ty\"}\r\n\t",
-	        "{ :a [ null ?1 ?0 ] :b { } : 'x\ty } .");
+		"{ :a [ null ?1 ?0 ] :b { } : 'x\ty } .");
 	check_events("[]", "[ ] .");
 }
 END_TEST
@@ -66,14 +66,14 @@ END_TEST
 START_TEST(numbers_are_handed_out_as_written)
 {
 	check_events("[0,-0,12345678901234567890123,1.50,1e400,-2E+1,3e-5]",
-	        "[ #0 #-0 #12345678901234567890123 #1.50 #1e400 #-2E+1 #3e-5 ] .");
+		"[ #0 #-0 #12345678901234567890123 #1.50 #1e400 #-2E+1 #3e-5 ] .");
 }
 END_TEST
 
 START_TEST(escapes_are_decoded)
 {
 	check_events("\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00fc\\ud83d\\ude00\"",
-	        "'\"\\/\b\f\n\r\t\xc3\xbc\xf0\x9f\x98\x80 .");
+		"'\"\\/\b\f\n\r\t\xc3\xbc\xf0\x9f\x98\x80 .");
 	check_events("{\"\\u0061\":1}", "{ :a #1 } .");
 }
 END_TEST
@@ -81,9 +81,9 @@ END_TEST
 START_TEST(what_is_not_json_is_refused)
 {
 	static const char *const bad[] = {"", " ", "{", "[", "[1", "[1,", "[1,]", "[,1]", "{\"a\"}",
-	        "{\"a\":}", "{\"a\":1,}", "{,}", "{1:2}", "{\"a\" 1}", "[1 2]", "]", "}", "[}", "{]", "01",
-	        "+1", ".5", "1.", "1e", "-", "0x1", "NaN", "nul", "nulll", "True", "'a'", "\"a", "\"\\x\"",
-	        "\"\\u12g4\"", "\"\t\"", "\"\n\"", "// c\n1", "/* c */1", "\xef\xbb\xbf{}", "a", "[1;2]"};
+		"{\"a\":}", "{\"a\":1,}", "{,}", "{1:2}", "{\"a\" 1}", "[1 2]", "]", "}", "[}", "{]", "01",
+		"+1", ".5", "1.", "1e", "-", "0x1", "NaN", "nul", "nulll", "True", "'a'", "\"a", "\"\\x\"",
+		"\"\\u12g4\"", "\"\t\"", "\"\n\"", "// c\n1", "/* c */1", "\xef\xbb\xbf{}", "a", "[1;2]"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
 		CLEANUP(buf_done) struct buf b = BUF_INIT(10000);
@@ -128,7 +128,7 @@ START_TEST(a_nul_is_refused_wherever_it_stands)
 		const char *text;
 		size_t n;
 	} inputs[] = {{"\"\\u0000\"", 8}, {"\"a\\u0000b\"", 10}, {"{\"a\\u0000\":1}", 13}, {"\"a\0b\"", 5},
-	        {"[\0]", 3}, {"[]\0", 3}, {"\0", 1}};
+		{"[\0]", 3}, {"[]\0", 3}, {"\0", 1}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(inputs); i++) {
 		CLEANUP(buf_done) struct buf b = BUF_INIT(100);
@@ -172,11 +172,11 @@ START_TEST(nesting_ends_at_64_levels)
 		nest(&input, levels);
 		transcribe(buf_span(&input), &events);
 		ck_assert_msg(
-		        !strchr(buf_str(&events), '!') == (levels <= 64), "%u: %s", levels, buf_str(&events));
+			!strchr(buf_str(&events), '!') == (levels <= 64), "%u: %s", levels, buf_str(&events));
 	}
 	CLEANUP(json_reader_freep)
 	struct json_reader *r = json_reader_new(
-	        span_of("[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["));
+		span_of("[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[["));
 	struct json_event event;
 	for (unsigned i = 0; i < 64; i++)
 		ASSERT_OK(json_next(r, &event, &err));
@@ -217,7 +217,7 @@ START_TEST(texts_may_span_pieces_at_any_byte)
 		buf_addf(&input, "%*s%s", (int)pad, "", text);
 		transcribe(buf_span(&input), &events);
 		ck_assert_str_eq(buf_str(&events),
-		        "{ :k\xc3\xa4y [ '\xf0\x9f\x98\x80\xe2\x82\xac\n #-12.5e3 ?0 null ] } .");
+			"{ :k\xc3\xa4y [ '\xf0\x9f\x98\x80\xe2\x82\xac\n #-12.5e3 ?0 null ] } .");
 	}
 }
 END_TEST
@@ -276,7 +276,7 @@ START_TEST(expecting_another_type_names_both_and_leaves_the_output)
 	struct json_event event = {.type = JSON_END};
 
 	ASSERT_FAILS(json_expect(r, JSON_OBJECT, &event, &err), ERR_INVALID_ARGUMENT,
-	        "expected an object, found an array");
+		"expected an object, found an array");
 	ck_assert_int_eq(event.type, JSON_END);
 }
 END_TEST
@@ -318,7 +318,7 @@ END_TEST
 START_TEST(copy_keeps_order_numbers_and_text)
 {
 	static const char text[] = "{\"z\":[1.50,-0,1e400,true,false,null,[],{}],\"a\":\"\\\"\\n\xc3\xbc\","
-	                           "\"a\":{\"n\":{}}}";
+				   "\"a\":{\"n\":{}}}";
 	CLEANUP(json_reader_freep) struct json_reader *r = json_reader_new(span_of(text));
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(buf_done) struct buf b = BUF_INIT(1000);
@@ -344,17 +344,17 @@ START_TEST(copy_and_skip_report_a_document_that_breaks_off)
 
 		ASSERT_OK(json_next(r, &event, &err));
 		ASSERT_FAILS(copy ? json_copy(r, &event, &w, &err) : json_skip(r, &event, &err),
-		        ERR_INVALID_ARGUMENT, "premature EOF");
+			ERR_INVALID_ARGUMENT, "premature EOF");
 	}
 }
 END_TEST
 
 UNIT_MAIN("base/json", every_kind_of_value_becomes_its_event, the_document_may_be_a_bare_value,
-        numbers_are_handed_out_as_written, escapes_are_decoded, what_is_not_json_is_refused,
-        bytes_behind_the_document_are_refused, bytes_behind_the_document_are_found_in_later_pieces,
-        a_nul_is_refused_wherever_it_stands, strings_that_are_not_utf8_are_refused, nesting_ends_at_64_levels,
-        closed_levels_do_not_count, texts_may_span_pieces_at_any_byte,
-        a_string_may_be_longer_than_many_pieces, events_before_the_fault_are_handed_out_and_the_fault_stays,
-        the_end_may_be_asked_for_again, expecting_another_type_names_both_and_leaves_the_output,
-        skip_ends_behind_the_value, skip_refuses_what_begins_no_value, copy_keeps_order_numbers_and_text,
-        copy_and_skip_report_a_document_that_breaks_off)
+	numbers_are_handed_out_as_written, escapes_are_decoded, what_is_not_json_is_refused,
+	bytes_behind_the_document_are_refused, bytes_behind_the_document_are_found_in_later_pieces,
+	a_nul_is_refused_wherever_it_stands, strings_that_are_not_utf8_are_refused, nesting_ends_at_64_levels,
+	closed_levels_do_not_count, texts_may_span_pieces_at_any_byte,
+	a_string_may_be_longer_than_many_pieces, events_before_the_fault_are_handed_out_and_the_fault_stays,
+	the_end_may_be_asked_for_again, expecting_another_type_names_both_and_leaves_the_output,
+	skip_ends_behind_the_value, skip_refuses_what_begins_no_value, copy_keeps_order_numbers_and_text,
+	copy_and_skip_report_a_document_that_breaks_off)

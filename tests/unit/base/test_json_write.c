@@ -24,7 +24,7 @@ START_TEST(commas_stand_between_values_only)
 	json_key_bool(&w, "b", false);
 	json_object_end(&w);
 	ck_assert_str_eq(buf_str(&b), "{\"empty\":{},\"list\":[[],18446744073709551615,true,null,-1.5e3],"
-	                              "\"s\":\"v\",\"n\":0,\"b\":false}");
+				      "\"s\":\"v\",\"n\":0,\"b\":false}");
 }
 END_TEST
 
@@ -43,6 +43,8 @@ START_TEST(strings_are_escaped_where_json_demands_it)
 	check_string("a\"b\\c/", "\"a\\\"b\\\\c/\"");
 	check_string("\n\r\t", "\"\\n\\r\\t\"");
 	check_string("\x01 \x1f\x7f", "\"\\u0001 \\u001f\x7f\"");
+	check_string("\xdf\xbf\xe0\xa0\x80", "\"\xdf\xbf\xe0\xa0\x80\"");
+	check_string("\xef\xbf\xbf\xf0\x90\x80\x80", "\"\xef\xbf\xbf\xf0\x90\x80\x80\"");
 	check_string("\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80", "\"\xc3\xbc\xe2\x82\xac\xf0\x9f\x98\x80\"");
 }
 END_TEST
@@ -50,8 +52,8 @@ END_TEST
 START_TEST(bytes_that_are_not_utf8_are_replaced)
 {
 	check_string("a\xff"
-	             "b\x80",
-	        "\"a\\ufffdb\\ufffd\"");
+		     "b\x80",
+		"\"a\\ufffdb\\ufffd\"");
 	check_string("\xc3", "\"\\ufffd\"");
 	check_string("\xc3\"", "\"\\ufffd\\\"\"");
 	check_string("\xe2\x82", "\"\\ufffd\\ufffd\"");
@@ -86,4 +88,4 @@ START_TEST(the_limit_of_the_buffer_is_kept)
 END_TEST
 
 UNIT_MAIN("base/json_write", commas_stand_between_values_only, strings_are_escaped_where_json_demands_it,
-        bytes_that_are_not_utf8_are_replaced, keys_are_escaped_too, the_limit_of_the_buffer_is_kept)
+	bytes_that_are_not_utf8_are_replaced, keys_are_escaped_too, the_limit_of_the_buffer_is_kept)

@@ -93,12 +93,12 @@ START_TEST(text_values_are_quoted_when_a_reader_could_be_misled)
 
 	capture_begin();
 	log_info("a\nb", F_STR("plain", "/dev/pmem0,x"), F_STR("blank", "a b"), F_STR("empty", ""),
-	        F_STR("null", NULL), F_STR("pair", "x=y"), F_STR("quote", "\"\\"),
-	        F_STR("line", "a\nI 2026 forged\r"), F_STR("terminal", "\x1b[2J\x7f\xc2\x9b"));
+		F_STR("null", NULL), F_STR("pair", "x=y"), F_STR("quote", "\"\\"),
+		F_STR("line", "a\nI 2026 forged\r"), F_STR("terminal", "\x1b[2J\x7f\xc2\x9b"));
 	ck_assert_str_eq(behind_time(capture_end(&out), 'I'),
-	        "a\\nb plain=/dev/pmem0,x blank=\"a b\" empty=\"\" null=null pair=\"x=y\" "
-	        "quote=\"\\\"\\\\\" line=\"a\\nI 2026 forged\\x0d\" "
-	        "terminal=\"\\x1b[2J\\x7f\\xc2\\x9b\"\n");
+		"a\\nb plain=/dev/pmem0,x blank=\"a b\" empty=\"\" null=null pair=\"x=y\" "
+		"quote=\"\\\"\\\\\" line=\"a\\nI 2026 forged\\x0d\" "
+		"terminal=\"\\x1b[2J\\x7f\\xc2\\x9b\"\n");
 }
 END_TEST
 
@@ -278,7 +278,7 @@ START_TEST(lines_of_several_threads_stay_whole)
 END_TEST
 
 UNIT_MAIN("base/log", before_init_info_is_shown_as_text_without_a_name,
-        each_level_has_its_letter_and_the_program_its_name, debug_begins_at_verbosity_5,
-        text_values_are_quoted_when_a_reader_could_be_misled, errors_are_shown_with_their_code,
-        json_lines_are_whole_objects, long_values_are_cut, logging_leaves_errno_alone,
-        lines_of_several_threads_stay_whole)
+	each_level_has_its_letter_and_the_program_its_name, debug_begins_at_verbosity_5,
+	text_values_are_quoted_when_a_reader_could_be_misled, errors_are_shown_with_their_code,
+	json_lines_are_whole_objects, long_values_are_cut, logging_leaves_errno_alone,
+	lines_of_several_threads_stay_whole)

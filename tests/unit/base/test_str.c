@@ -29,8 +29,8 @@ static bool is_utf8(const char *s)
 START_TEST(first_and_last_of_each_length_are_utf8)
 {
 	static const char *const good[] = {"", "a\x7f", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80",
-	        "\xed\x9f\xbf", "\xee\x80\x80", "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf",
-	        "gr\xc3\xbc\xc3\x9f"};
+		"\xed\x9f\xbf", "\xee\x80\x80", "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf",
+		"gr\xc3\xbc\xc3\x9f"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
 		ck_assert_msg(is_utf8(good[i]), "entry %zu", i);
@@ -40,9 +40,9 @@ END_TEST
 START_TEST(overlong_surrogate_truncated_and_stray_bytes_are_not_utf8)
 {
 	static const char *const bad[] = {"\x80", "\xbf", "\xc0\x80", "\xc1\xbf", "\xe0\x9f\xbf",
-	        "\xed\xa0\x80", "\xed\xbf\xbf", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",
-	        "\xff", "\xc3", "\xe2\x82", "\xf0\x9f\x98", "\xc3(", "\xe2(\xac", "\xe2\x82(",
-	        "\xf0\x9f\x98(", "ok\xc3"};
+		"\xed\xa0\x80", "\xed\xbf\xbf", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",
+		"\xff", "\xc3", "\xe2\x82", "\xf0\x9f\x98", "\xc3(", "\xe2(\xac", "\xe2\x82(",
+		"\xf0\x9f\x98(", "ok\xc3"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		ck_assert_msg(!is_utf8(bad[i]), "entry %zu", i);
@@ -68,5 +68,5 @@ START_TEST(an_array_of_strings_grows_from_null)
 END_TEST
 
 UNIT_MAIN("base/str", null_equals_only_null, starts_and_ends_compare_whole_affixes,
-        first_and_last_of_each_length_are_utf8, overlong_surrogate_truncated_and_stray_bytes_are_not_utf8,
-        an_array_of_strings_grows_from_null)
+	first_and_last_of_each_length_are_utf8, overlong_surrogate_truncated_and_stray_bytes_are_not_utf8,
+	an_array_of_strings_grows_from_null)

@@ -86,4 +86,4 @@ START_TEST(equality_looks_at_keys_and_values)
 END_TEST
 
 UNIT_MAIN("base/strmap", entries_stay_sorted_bytewise, setting_again_replaces_even_from_the_map_itself,
-        removing_forgets_only_that_key, copying_adds_and_overwrites, equality_looks_at_keys_and_values)
+	removing_forgets_only_that_key, copying_adds_and_overwrites, equality_looks_at_keys_and_values)
