@@ -54,6 +54,8 @@ static int parse_flag(const struct opt *opts, char **argv, int *i, char ***ignor
 	if (!o)
 		return err_set(err, ERR_INVALID_ARGUMENT, "unknown flag \"%s\"", word);
 	if (o->type == OPT_IGNORED) {
+		if (o->arg && !value && argv[*i + 1])
+			++*i;
 		if (!strv_contains(*ignored, o->name))
 			strv_add(ignored, o->name);
 		return 0;

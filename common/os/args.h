@@ -17,7 +17,7 @@ enum opt_type {
 	OPT_STRS,     /* char ***: repeatable, strv_add(); owned by the caller */
 	OPT_SIZE,     /* uint64_t *: a Kubernetes quantity, bytes */
 	OPT_DURATION, /* uint64_t *: a Go duration, milliseconds */
-	OPT_IGNORED,  /* accepted with or without value, no effect; target is unused */
+	OPT_IGNORED,  /* accepted without effect; target is unused; with arg it takes a value as others do */
 };
 
 struct opt {
@@ -35,7 +35,8 @@ struct args {
 
 /**
  * args_parse() - parse a command line.
- * @opts: ends with an entry whose name is NULL; OPT_IGNORED has a value only in the -f=v form, as OPT_BOOL
+ * @opts: ends with an entry whose name is NULL; OPT_BOOL, and OPT_IGNORED without arg, have a value only in the
+ *        -f=v form
  * @argc: as main got it
  * @argv: as main got it; operands may stand between flags, "--" ends flags
  * @ret:  args_done()

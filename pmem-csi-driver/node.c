@@ -1,0 +1,205 @@
+#include "node.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "csi/csi.h"
+#include "init_chain.h"
+#include "net/grpc_server.h"
+#include "os/paths.h"
+#include "pmem/device.h"
+#include "pmem/lvm.h"
+#include "pmem/nd.h"
+
+#define REFRESH_MS     30000
+#define START_RETRY_MS 5000
+#define FAKE_REGIONS   2
+#define FAKE_UNIT      (4ULL << 20) /* as LVM's extents */
+
+struct node {
+	struct device_manager *devices;
+	struct path_roots *roots;
+	struct volumes *volumes;
+	struct csi csi;
+	struct loop *loop;
+	struct workers *workers;
+	struct grpc_service services[4]; /* ends with an empty one */
+	struct grpc_server *server;
+	struct loop_timer *refresh;
+	struct loop_signal *on_term;
+	struct loop_signal *on_int;
+	int init_percent; /* share for the init chain; -1: it ran before us */
+	bool refreshing;  /* loop thread only */
+	bool draining;    /* loop thread only */
+};
+
+static int open_devices(const struct options *o, struct device_manager **ret, struct error **err)
+{
+	CLEANUP(nd_closep) struct nd *nd = NULL;
+
+	if (str_eq(o->device_manager, "fake")) {
+		const struct device_fake_config config = {.path = o->fake_path,
+			.n_regions = FAKE_REGIONS,
+			.region_bytes = o->fake_region_bytes,
+			.unit_bytes = FAKE_UNIT};
+		return device_open_fake(&config, ret, err);
+	}
+	if (nd_open_real(&nd, err) < 0)
+		return -1;
+	*ret = device_open_lvm(TAKE_PTR(nd), lvm_open_shell(o->lvm_idle_ms));
+	return 0;
+}
+
+static int open_volumes(struct node *n, const struct options *o, struct error **err)
+{
+	CLEANUP(free_charp) char *default_path = x_asprintf("/var/lib/%s", o->driver_name);
+	const struct volumes_config config = {.node_id = o->node_id,
+		.state_path = o->state_path ? o->state_path : default_path,
+		.devices = n->devices,
+		.roots = n->roots};
+
+	return volumes_open(&config, &n->volumes, err);
+}
+
+static void plan_refresh(void *user)
+{
+	struct node *n = user;
+
+	n->refreshing = false;
+	if (n->draining)
+		return;
+	bool ready = volumes_is_ready(n->volumes);
+	loop_timer_set(n->refresh, ready ? REFRESH_MS : START_RETRY_MS, /* repeat_ms= */ 0);
+}
+
+static void refresh_done(void *user)
+{
+	struct node *n = user;
+
+	loop_post(n->loop, plan_refresh, n);
+}
+
+static int make_ready(struct node *n, struct error **err)
+{
+	if (n->init_percent >= 0 && init_chain_run((unsigned)n->init_percent, err) < 0)
+		return -1;
+	return volumes_start(n->volumes, err);
+}
+
+/* On a worker: the first time this makes the driver ready. */
+static void refresh_work(void *user)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct node *n = user;
+	bool first = !volumes_is_ready(n->volumes);
+	int rc = first ? make_ready(n, &err) : volumes_refresh(n->volumes, &err);
+
+	if (rc < 0)
+		log_error(
+			first ? "not ready yet, will try again" : "devices could not be listed", F_ERR(err));
+	else if (first)
+		log_info("ready");
+	device_tick(n->devices);
+}
+
+static void refresh_due(void *user)
+{
+	struct node *n = user;
+
+	if (n->refreshing || n->draining)
+		return;
+	n->refreshing = workers_run(n->workers, refresh_work, refresh_done, n);
+	if (!n->refreshing)
+		loop_timer_set(n->refresh, START_RETRY_MS, /* repeat_ms= */ 0);
+}
+
+static void drained(void *user)
+{
+	struct node *n = user;
+
+	loop_stop(n->loop);
+}
+
+static void stop_requested(void *user)
+{
+	struct node *n = user;
+
+	if (n->draining)
+		return;
+	n->draining = true;
+	log_info("stopping: running calls are finished first");
+	loop_timer_stop(n->refresh);
+	grpc_server_drain(n->server, drained, n);
+}
+
+static int start_server(struct node *n, const struct options *o, struct error **err)
+{
+	n->csi = (struct csi){.driver_name = o->driver_name,
+		.version = PMEM_VERSION,
+		.node_id = o->node_id,
+		.volumes = n->volumes};
+	n->services[0] = csi_identity_service(&n->csi);
+	n->services[1] = csi_controller_service(&n->csi);
+	n->services[2] = csi_node_service(&n->csi);
+	const struct grpc_server_config config = {
+		.loop = n->loop, .workers = n->workers, .services = n->services, .allow_remote = o->insecure};
+	n->server = grpc_server_new(&config);
+	if (grpc_server_listen(n->server, o->endpoint, err) < 0)
+		return err_wrap(err, "endpoint %s", o->endpoint);
+	log_info("serving", F_STR("endpoint", o->endpoint), F_STR("node", o->node_id),
+		F_STR("driver", o->driver_name), F_STR("devices", o->device_manager));
+	return 0;
+}
+
+static int serve(struct node *n, const struct options *o, struct error **err)
+{
+	if (loop_on_signal(n->loop, SIGTERM, stop_requested, n, &n->on_term, err) < 0)
+		return -1;
+	if (loop_on_signal(n->loop, SIGINT, stop_requested, n, &n->on_int, err) < 0)
+		return -1;
+	n->refresh = loop_timer_new(n->loop, refresh_due, n);
+	if (start_server(n, o, err) < 0)
+		return -1;
+	/* after the socket is there: nothing slow comes before it */
+	refresh_due(n);
+	loop_run(n->loop);
+	return 0;
+}
+
+/* In the order in which things depend on each other: running work ends before what it works on. */
+static void node_done(struct node *n)
+{
+	workers_free(n->workers);
+	grpc_server_free(n->server);
+	if (n->refresh)
+		loop_timer_close(n->refresh);
+	if (n->on_term)
+		loop_signal_close(n->on_term);
+	if (n->on_int)
+		loop_signal_close(n->on_int);
+	loop_free(n->loop);
+	volumes_close(n->volumes);
+	path_roots_free(n->roots);
+	device_close(n->devices);
+}
+
+int node_run(const struct options *o, struct error **err)
+{
+	bool runs_init_chain = o->has_pmem_percentage && str_eq(o->device_manager, "lvm");
+	CLEANUP(node_done) struct node n = {.init_percent = runs_init_chain ? (int)o->pmem_percentage : -1};
+
+	signal(SIGPIPE, SIG_IGN);
+	if (path_roots_new(o->kubelet_dirs, &n.roots, err) < 0)
+		return err_wrap(err, "-kubeletDir");
+	if (open_devices(o, &n.devices, err) < 0)
+		return err_wrap(err, "device manager %s", o->device_manager);
+	if (open_volumes(&n, o, err) < 0)
+		return -1;
+	if (loop_new(&n.loop, err) < 0)
+		return -1;
+	n.workers = workers_new(WORKERS_DEFAULT_MAX);
+	return serve(&n, o, err);
+}

@@ -1,0 +1,158 @@
+#include "options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/parse.h"
+#include "base/str.h"
+#include "os/args.h"
+
+#define DEFAULT_DRIVER_NAME "pmem-csi.intel.com"
+#define DEFAULT_ENDPOINT    "unix:///tmp/pmem-csi.sock"
+#define NODE_ID_MAX         256 /* CSI specification, NodeGetInfoResponse.node_id */
+
+static const char not_served[] = "no effect: not served by this program";
+static const char klog_only[] = "no effect: logs go to stderr";
+static const char obsolete[] = "no effect: obsolete";
+
+/* @percentage is text, to tell "given" from the default. */
+static struct opt *option_table(struct options *o, const char **percentage)
+{
+	const struct opt table[] = {
+		{"mode", OPT_STR, &o->mode, "MODE", "node"},
+		{"drivername", OPT_STR, &o->driver_name, "NAME", "name of the CSI driver"},
+		{"nodeid", OPT_STR, &o->node_id, "ID", "identity of this node"},
+		{"endpoint", OPT_STR, &o->endpoint, "URL",
+			"CSI socket, unix:///path (default: $CSI_ENDPOINT)"},
+		{"deviceManager", OPT_STR, &o->device_manager, "NAME", "lvm or fake"},
+		{"statePath", OPT_STR, &o->state_path, "DIR",
+			"state folder (default: /var/lib/<drivername>)"},
+		{"kubeletDir", OPT_STRS, &o->kubelet_dirs, "DIR",
+			"accept only paths below DIR in requests (repeatable)"},
+		{"pmemPercentage", OPT_STR, percentage, "PERCENT",
+			"lvm: run pmem-ns-init with this share and pmem-vgm first"},
+		{"lvmIdleTimeout", OPT_DURATION, &o->lvm_idle_ms, "DURATION",
+			"end the lvm helper process after that long without work; 0: never"},
+		{"fakePath", OPT_STR, &o->fake_path, "DIR",
+			"fake: keep volumes as sparse files on loop devices here"},
+		{"fakeRegionSize", OPT_SIZE, &o->fake_region_bytes, "SIZE",
+			"fake: size of each of the two regions"},
+		{"insecure", OPT_BOOL, &o->insecure, NULL, "allow plain TCP endpoints beyond loopback"},
+		{"logging-format", OPT_STR, &o->logging_format, "FORMAT", "text or json"},
+		{"v", OPT_U32, &o->verbosity, "N", "log verbosity; 5 and above shows debug messages"},
+		{"version", OPT_BOOL, &o->show_version, NULL, "print the version and exit"},
+		{"help", OPT_BOOL, &o->show_help, NULL, "print this help and exit"},
+		{"testEndpoint", OPT_IGNORED, NULL, NULL,
+			"no effect: the controller service is always there"},
+		{"registryEndpoint", OPT_IGNORED, NULL, "URL", not_served},
+		{"controllerEndpoint", OPT_IGNORED, NULL, "URL", not_served},
+		{"caFile", OPT_IGNORED, NULL, "FILE", not_served},
+		{"certFile", OPT_IGNORED, NULL, "FILE", not_served},
+		{"keyFile", OPT_IGNORED, NULL, "FILE", not_served},
+		{"clientCertFile", OPT_IGNORED, NULL, "FILE", not_served},
+		{"clientKeyFile", OPT_IGNORED, NULL, "FILE", not_served},
+		{"schedulerListen", OPT_IGNORED, NULL, "ADDR", not_served},
+		{"insecureSchedulerListen", OPT_IGNORED, NULL, "ADDR", not_served},
+		{"metricsListen", OPT_IGNORED, NULL, "ADDR", not_served},
+		{"metricsPath", OPT_IGNORED, NULL, "PATH", not_served},
+		{"nodeSelector", OPT_IGNORED, NULL, "JSON", not_served},
+		{"kube-api-qps", OPT_IGNORED, NULL, "N", not_served},
+		{"kube-api-burst", OPT_IGNORED, NULL, "N", not_served},
+		{"logtostderr", OPT_IGNORED, NULL, NULL, klog_only},
+		{"alsologtostderr", OPT_IGNORED, NULL, NULL, klog_only},
+		{"add_dir_header", OPT_IGNORED, NULL, NULL, klog_only},
+		{"skip_headers", OPT_IGNORED, NULL, NULL, klog_only},
+		{"skip_log_headers", OPT_IGNORED, NULL, NULL, klog_only},
+		{"one_output", OPT_IGNORED, NULL, NULL, klog_only},
+		{"log_dir", OPT_IGNORED, NULL, "DIR", klog_only},
+		{"log_file", OPT_IGNORED, NULL, "FILE", klog_only},
+		{"log_file_max_size", OPT_IGNORED, NULL, "N", klog_only},
+		{"log_backtrace_at", OPT_IGNORED, NULL, "AT", obsolete},
+		{"stderrthreshold", OPT_IGNORED, NULL, "N", klog_only},
+		{"vmodule", OPT_IGNORED, NULL, "SPEC", obsolete},
+		{0},
+	};
+	struct opt *copy = x_malloc(sizeof(table));
+
+	memcpy(copy, table, sizeof(table));
+	return copy;
+}
+
+static struct options defaults(void)
+{
+	const char *endpoint = getenv("CSI_ENDPOINT");
+
+	return (struct options){
+		.mode = "",
+		.driver_name = DEFAULT_DRIVER_NAME,
+		.node_id = "",
+		.endpoint = str_empty(endpoint) ? DEFAULT_ENDPOINT : endpoint,
+		.device_manager = "lvm",
+		.state_path = NULL,
+		.logging_format = "text",
+		.fake_region_bytes = 16ULL << 30,
+		.lvm_idle_ms = 60000,
+		.pmem_percentage = 100,
+		.verbosity = 3,
+	};
+}
+
+static int check(const struct options *o, struct error **err)
+{
+	if (!str_eq(o->mode, "node"))
+		return err_set(err, ERR_INVALID_ARGUMENT, "-mode must be node, not \"%s\"", o->mode);
+	if (str_empty(o->node_id) || strlen(o->node_id) > NODE_ID_MAX)
+		return err_set(err, ERR_INVALID_ARGUMENT, "-nodeid must have 1 to %d bytes", NODE_ID_MAX);
+	if (str_empty(o->driver_name) || strchr(o->driver_name, '/'))
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "-drivername \"%s\" is no driver name", o->driver_name);
+	if (!str_eq(o->device_manager, "lvm") && !str_eq(o->device_manager, "fake"))
+		return err_set(err, ERR_INVALID_ARGUMENT, "-deviceManager must be lvm or fake, not \"%s\"",
+			o->device_manager);
+	if (!str_eq(o->logging_format, "text") && !str_eq(o->logging_format, "json"))
+		return err_set(err, ERR_INVALID_ARGUMENT, "-logging-format must be text or json, not \"%s\"",
+			o->logging_format);
+	return 0;
+}
+
+int options_parse(int argc, char **argv, struct options *ret, char ***ret_ignored, struct error **err)
+{
+	CLEANUP(args_done) struct args args = {0};
+	CLEANUP(options_done) struct options o = defaults();
+	const char *percentage = NULL;
+	struct opt *table = option_table(&o, &percentage);
+	int parsed = args_parse(table, argc, argv, &args, err);
+
+	free(table);
+	if (parsed < 0)
+		return -1;
+	if (args.rest[0])
+		return err_set(err, ERR_INVALID_ARGUMENT, "unexpected argument \"%s\"", args.rest[0]);
+	if (percentage && parse_percent(percentage, &o.pmem_percentage, err) < 0)
+		return err_wrap(err, "flag -pmemPercentage");
+	o.has_pmem_percentage = percentage != NULL;
+	if (!o.show_version && !o.show_help && check(&o, err) < 0)
+		return -1;
+	*ret_ignored = TAKE_PTR(args.ignored);
+	*ret = o;
+	o = (struct options){0};
+	return 0;
+}
+
+void options_done(struct options *o)
+{
+	strv_free(o->kubelet_dirs);
+	*o = (struct options){0};
+}
+
+char *options_help(void)
+{
+	struct options o = defaults();
+	const char *percentage;
+	struct opt *table = option_table(&o, &percentage);
+	char *text = args_help("usage: pmem-csi-driver -mode=node -nodeid=ID [flags]", table);
+
+	free(table);
+	return text;
+}

@@ -1,0 +1,44 @@
+/*
+ * options.h - the driver's command line. Flags of the Go driver from 0.5 to 1.1 are all accepted.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+struct options {
+	const char *mode;
+	const char *driver_name;
+	const char *node_id;
+	const char *endpoint;
+	const char *device_manager;
+	const char *state_path; /* NULL: /var/lib/<driver_name> */
+	char **kubelet_dirs;    /* strv */
+	const char *logging_format;
+	const char *fake_path;
+	uint64_t fake_region_bytes;
+	uint64_t lvm_idle_ms;
+	unsigned pmem_percentage;
+	bool has_pmem_percentage;
+	uint32_t verbosity;
+	bool insecure;
+	bool show_version;
+	bool show_help;
+};
+
+/**
+ * options_parse() - read the command line, with defaults filled in and values checked.
+ * @ret:         options_done(); strings are borrowed from @argv, the environment and literals
+ * @ret_ignored: names of accepted flags without effect, for one warning each: strv_free()
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT.
+ */
+int options_parse(
+	int argc, char **argv, struct options *ret, char ***ret_ignored, struct error **err) MUST_CHECK;
+
+/** options_done() - release what @o owns. */
+void options_done(struct options *o);
+
+/** options_help() - usage text. Return: caller frees. */
+char *options_help(void);

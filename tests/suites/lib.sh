@@ -1,0 +1,31 @@
+# shellcheck shell=bash
+# What the suites share. A suite is run from the root of the tree.
+
+# build PRESET [TARGET]...: configures and builds, quietly unless that fails.
+build() {
+	local preset=$1 log
+	shift
+	mkdir -p build
+	log=$(mktemp build/build.XXXXXX.log)
+	if ! { cmake --preset "$preset" && cmake --build --preset "$preset" ${1:+--target "$@"}; } >"$log" 2>&1; then
+		tail -n 60 "$log"
+		rm -f "$log"
+		return 1
+	fi
+	rm -f "$log"
+}
+
+# run_ctest PRESET [CTEST-ARGUMENT]...: runs tests and prints the closing line of a suite. What counts are the cases
+# that check reports, and each test of another kind as one.
+run_ctest() {
+	local preset=$1 log=build/$1/Testing/Temporary/LastTest.log status=0
+	shift
+	ctest --preset "$preset" -j 2 --no-tests=error "$@" || status=$?
+	awk '
+		/^[0-9]+%: Checks: / { gsub(",", ""); cases += $3; bad += $5 + $7; counted = 1 }
+		/^Test Passed\.$/ { if (!counted) cases++; counted = 0 }
+		/^Test (Failed|not run)/ { if (!counted) { cases++; bad++ } counted = 0 }
+		/^SKIPPED: / { skipped++ }
+		END { print "SUITE", cases - bad, bad, skipped + 0 }' "$log"
+	return "$status"
+}
