@@ -1,0 +1,27 @@
+/*
+ * device_contract.h - what device.h promises, as one suite of checks that runs on every device manager.
+ *
+ * A test program describes its manager and calls device_contract_run(). Each check runs in a process of its
+ * own (check's default), opens the manager and leaves the pools as empty as it found them. A check that the
+ * manager cannot take part in, by its description, is not run.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "pmem/device.h"
+
+struct device_contract {
+	const char *name; /* of the suite */
+	/* Opens the manager over pools without devices. It is opened again within one check, always over the
+	 * same pools; it may be called in the parent of a check's process too. Never NULL. */
+	struct device_manager *(*open)(void);
+	/* Takes the node of @d away as a boot does, behind the manager's back. NULL: devices are always
+	 * active. */
+	void (*deactivate)(const struct device *d);
+	bool has_nodes;  /* devices have a block device that can be opened */
+	bool is_durable; /* devices are still there when the manager is opened again */
+};
+
+/** device_contract_run() - run the suite on @target. Return: exit status of the test program. */
+int device_contract_run(const struct device_contract *target);
