@@ -36,16 +36,17 @@ static int split_one(const char *option, struct split_options *s, struct error *
 	CLEANUP(free_charp) char *own = NULL;
 	unsigned long flags = s->flags;
 
-	if (strchr(option, ',') || mnt_split_optstr(option, &user, &generic, &own, 0, 0) != 0)
+	if (str_empty(option) || strchr(option, ',') ||
+		mnt_split_optstr(option, &user, &generic, &own, 0, 0) != 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "malformed mount option \"%s\"", option);
 	if (user)
 		return err_set(
-		        err, ERR_INVALID_ARGUMENT, "mount option \"%s\" is not one of the kernel", option);
+			err, ERR_INVALID_ARGUMENT, "mount option \"%s\" is not one of the kernel", option);
 	if (generic && mnt_optstr_get_flags(generic, &flags, mnt_get_builtin_optmap(MNT_LINUX_MAP)) != 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "malformed mount option \"%s\"", option);
 	if (flags & VERBS)
 		return err_set(err, ERR_INVALID_ARGUMENT, "mount option \"%s\" is not a property of a mount",
-		        option);
+			option);
 	if (own && mnt_optstr_append_option(&s->data, own, NULL) != 0)
 		return err_set(err, ERR_INTERNAL, "libmount is out of memory");
 	s->flags = flags;
@@ -74,7 +75,7 @@ static enum err_code mount_error_code(int os_errno)
 }
 
 int mount_device(
-        const char *device, int target_fd, const char *fstype, const char *const *options, struct error **err)
+	const char *device, int target_fd, const char *fstype, const char *const *options, struct error **err)
 {
 	CLEANUP(split_options_done) struct split_options split = {0};
 	CLEANUP(free_charp) char *target = x_asprintf("/proc/self/fd/%d", target_fd);
@@ -84,12 +85,12 @@ int mount_device(
 			return -1;
 	if (split.data && strlen(split.data) >= OPTIONS_MAX_BYTES)
 		return err_set(err, ERR_INVALID_ARGUMENT, "mount options are longer than %d bytes",
-		        OPTIONS_MAX_BYTES);
+			OPTIONS_MAX_BYTES);
 	if (mount(device, target, fstype, split.flags, split.data) < 0) {
 		int os_errno = errno;
 		CLEANUP(free_charp) char *names = join(options);
 		return err_set_errno(err, mount_error_code(os_errno), os_errno,
-		        "mount %s as %s with options %s", device, fstype, names);
+			"mount %s as %s with options %s", device, fstype, names);
 	}
 	return 0;
 }
@@ -102,19 +103,19 @@ struct bind_flag {
 
 /* The access time modes are one field, not bits (mount_setattr(2)): each first clears it. */
 static const struct bind_flag bind_flags[] = {
-        {"ro", MOUNT_ATTR_RDONLY, 0},
-        {"rw", 0, MOUNT_ATTR_RDONLY},
-        {"nosuid", MOUNT_ATTR_NOSUID, 0},
-        {"suid", 0, MOUNT_ATTR_NOSUID},
-        {"nodev", MOUNT_ATTR_NODEV, 0},
-        {"dev", 0, MOUNT_ATTR_NODEV},
-        {"noexec", MOUNT_ATTR_NOEXEC, 0},
-        {"exec", 0, MOUNT_ATTR_NOEXEC},
-        {"nodiratime", MOUNT_ATTR_NODIRATIME, 0},
-        {"diratime", 0, MOUNT_ATTR_NODIRATIME},
-        {"relatime", MOUNT_ATTR_RELATIME, MOUNT_ATTR__ATIME},
-        {"noatime", MOUNT_ATTR_NOATIME, MOUNT_ATTR__ATIME},
-        {"strictatime", MOUNT_ATTR_STRICTATIME, MOUNT_ATTR__ATIME},
+	{"ro", MOUNT_ATTR_RDONLY, 0},
+	{"rw", 0, MOUNT_ATTR_RDONLY},
+	{"nosuid", MOUNT_ATTR_NOSUID, 0},
+	{"suid", 0, MOUNT_ATTR_NOSUID},
+	{"nodev", MOUNT_ATTR_NODEV, 0},
+	{"dev", 0, MOUNT_ATTR_NODEV},
+	{"noexec", MOUNT_ATTR_NOEXEC, 0},
+	{"exec", 0, MOUNT_ATTR_NOEXEC},
+	{"nodiratime", MOUNT_ATTR_NODIRATIME, 0},
+	{"diratime", 0, MOUNT_ATTR_NODIRATIME},
+	{"relatime", MOUNT_ATTR_RELATIME, MOUNT_ATTR__ATIME},
+	{"noatime", MOUNT_ATTR_NOATIME, MOUNT_ATTR__ATIME},
+	{"strictatime", MOUNT_ATTR_STRICTATIME, MOUNT_ATTR__ATIME},
 };
 
 static int add_bind_flag(struct mount_attr *attr, const char *name, struct error **err)
@@ -143,7 +144,7 @@ int mount_bind(int source_fd, int target_fd, const char *const *flags, struct er
 	if (tree_fd < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "copy the mount of a bind's source");
 	if ((attr.attr_set || attr.attr_clr) &&
-	        mount_setattr(tree_fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+		mount_setattr(tree_fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "set the options of a bind mount");
 	if (move_mount(tree_fd, "", target_fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "bind to the target");
@@ -183,5 +184,5 @@ int mount_remove(const char *target, struct error **err)
 	if (errno == EINVAL && !is_mount_point(parent_fd, slash + 1))
 		return 0;
 	return err_set_errno(
-	        err, errno == EBUSY ? ERR_PRECONDITION : ERR_INTERNAL, errno, "unmount %s", target);
+		err, errno == EBUSY ? ERR_PRECONDITION : ERR_INTERNAL, errno, "unmount %s", target);
 }

@@ -30,8 +30,7 @@ DEFINE_CLEANUP(struct path_roots *, path_roots_free);
 
 enum path_kind {
 	PATH_DIR,
-	PATH_FILE, /* regular, or a block device: what path_make() made may be covered by a bound device node
-	            */
+	PATH_FILE, /* regular, or a block device: a bound device node covers the file that path_make() made */
 	PATH_ANY,
 };
 

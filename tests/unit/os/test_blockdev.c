@@ -1,0 +1,143 @@
+#include "os/blockdev.h"
+
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+
+#include "os/fs.h"
+#include "unit/os/scratch.h"
+
+START_TEST(facts_of_a_disk_are_told)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(5) + 512);
+	struct blockdev_info info = {0};
+	struct stat st;
+
+	ck_assert_int_eq(stat(disk.path, &st), 0);
+	ASSERT_OK(blockdev_stat(disk.path, &info, &err));
+	ck_assert_uint_eq(info.size_bytes, MIB(5) + 512);
+	ck_assert_uint_eq(info.dev, st.st_rdev);
+	ck_assert(!info.has_dax);
+	ck_assert_int_eq(symlink(disk.path, SCRATCH "/link"), 0);
+	ASSERT_OK(blockdev_stat(SCRATCH "/link", &info, &err));
+}
+END_TEST
+
+START_TEST(what_is_no_block_device_is_refused)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct blockdev_info info;
+	int fd = -1;
+
+	close(scratch_file("plain", KIB(4)));
+	ASSERT_FAILS(blockdev_stat(SCRATCH "/plain", &info, &err), ERR_PRECONDITION, SCRATCH "/plain");
+	ASSERT_FAILS(blockdev_stat("/dev/null", &info, &err), ERR_PRECONDITION, "/dev/null");
+	ASSERT_FAILS(blockdev_stat(SCRATCH "/none", &info, &err), ERR_NOT_FOUND, SCRATCH "/none");
+	ASSERT_FAILS(blockdev_open_exclusive(SCRATCH "/plain", &fd, &err), ERR_INTERNAL, SCRATCH "/plain");
+	ASSERT_FAILS(blockdev_open_exclusive(SCRATCH "/none", &fd, &err), ERR_NOT_FOUND, SCRATCH "/none");
+}
+END_TEST
+
+START_TEST(waiting_ends_with_the_device_or_the_time)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(1));
+	int state = -1;
+	pid_t pid;
+
+	ASSERT_OK(blockdev_wait(disk.path, 0, &err));
+	ASSERT_FAILS(blockdev_wait(SCRATCH "/later", 0, &err), ERR_DEADLINE, SCRATCH "/later");
+	ASSERT_FAILS(blockdev_wait("/dev/null", 20, &err), ERR_DEADLINE, "/dev/null");
+
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0)
+		_exit(symlink(disk.path, SCRATCH "/later") < 0);
+	ASSERT_OK(blockdev_wait(SCRATCH "/later", 60000, &err));
+	ck_assert_int_eq(waitpid(pid, &state, 0), pid);
+	ck_assert_int_eq(state, 0);
+}
+END_TEST
+
+START_TEST(an_exclusive_open_and_a_mount_exclude_each_other)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(16));
+	CLEANUP(fd_closep) int fd = -1;
+	int second = -1;
+
+	ASSERT_OK(fs_make("ext4", disk.path, 60000, &err));
+	ck_assert_int_eq(mkdir(SCRATCH "/m", 0700), 0);
+	ck_assert_int_eq(mount(disk.path, SCRATCH "/m", "ext4", 0, NULL), 0);
+	ASSERT_FAILS(blockdev_open_exclusive(disk.path, &fd, &err), ERR_PRECONDITION, disk.path);
+	ck_assert_int_eq(umount(SCRATCH "/m"), 0);
+	ASSERT_OK(blockdev_open_exclusive(disk.path, &fd, &err));
+	ASSERT_FAILS(blockdev_open_exclusive(disk.path, &second, &err), ERR_PRECONDITION, disk.path);
+	ck_assert_int_lt(mount(disk.path, SCRATCH "/m", "ext4", 0, NULL), 0);
+}
+END_TEST
+
+static int byte_at(int fd, uint64_t offset)
+{
+	unsigned char byte = 1;
+
+	ck_assert_int_eq(pread(fd, &byte, 1, (off_t)offset), 1);
+	return byte;
+}
+
+START_TEST(zeroing_covers_its_range_and_nothing_else)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(8));
+	CLEANUP(fd_closep) int backing = open(SCRATCH "/disk", O_RDONLY | O_CLOEXEC);
+	static unsigned char ones[8 << 20];
+
+	memset(ones, 0xff, sizeof(ones));
+	ck_assert_int_eq(pwrite(disk.fd, ones, sizeof(ones), 0), sizeof(ones));
+	ASSERT_OK(blockdev_zero(disk.fd, KIB(4), MIB(4), &err));
+
+	/* Both what a reader of the device sees and what is on the medium. */
+	const int views[] = {disk.fd, backing};
+	for (size_t i = 0; i < ARRAY_SIZE(views); i++) {
+		ck_assert_int_eq(byte_at(views[i], KIB(4) - 1), 0xff);
+		for (uint64_t at = KIB(4); at < KIB(4) + MIB(4); at += 511)
+			ck_assert_int_eq(byte_at(views[i], at), 0);
+		ck_assert_int_eq(byte_at(views[i], KIB(4) + MIB(4) - 1), 0);
+		ck_assert_int_eq(byte_at(views[i], KIB(4) + MIB(4)), 0xff);
+	}
+	ASSERT_OK(blockdev_zero(disk.fd, MIB(8), 0, &err));
+	ASSERT_OK(blockdev_zero(disk.fd, 0, MIB(8), &err));
+	ck_assert_int_eq(byte_at(disk.fd, MIB(8) - 1), 0);
+}
+END_TEST
+
+START_TEST(zeroing_beyond_the_end_or_without_permission_fails)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(1));
+	CLEANUP(fd_closep) int reader = open(disk.path, O_RDONLY | O_CLOEXEC);
+
+	ASSERT_FAILS(blockdev_zero(disk.fd, KIB(1020), KIB(8), &err), ERR_INTERNAL, "zero");
+	ASSERT_FAILS(blockdev_zero(reader, 0, KIB(8), &err), ERR_INTERNAL, "zero");
+}
+END_TEST
+
+START_TEST(only_mapped_devices_have_an_open_count)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(1));
+	struct stat st;
+	unsigned count = 99;
+
+	ck_assert_int_eq(fstat(disk.fd, &st), 0);
+	ASSERT_OK(dm_open_count(st.st_rdev, &count, &err));
+	ck_assert_uint_eq(count, 0);
+	ASSERT_FAILS(dm_open_count(makedev(4095, 77), &count, &err), ERR_INTERNAL, "4095:77");
+}
+END_TEST
+
+SCRATCH_MAIN("os/blockdev", facts_of_a_disk_are_told, what_is_no_block_device_is_refused,
+	waiting_ends_with_the_device_or_the_time, an_exclusive_open_and_a_mount_exclude_each_other,
+	zeroing_covers_its_range_and_nothing_else, zeroing_beyond_the_end_or_without_permission_fails,
+	only_mapped_devices_have_an_open_count)

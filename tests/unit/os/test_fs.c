@@ -1,0 +1,276 @@
+#include "os/fs.h"
+
+#include <endian.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <sys/stat.h>
+
+#include "base/mem.h"
+#include "os/spawn.h"
+#include "unit/os/scratch.h"
+
+#define MOUNT      SCRATCH "/m"
+#define TIMEOUT_MS 60000
+
+static void assert_probe(const char *device, const char *expected)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(free_charp) char *type = NULL;
+
+	ASSERT_OK(fs_probe(device, &type, &err));
+	ck_assert_str_eq(type, expected);
+}
+
+static void run(const char *program, const char *device)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	const char *const argv[] = {program, device, NULL};
+
+	ASSERT_OK(spawn_check(argv, NULL, TIMEOUT_MS, &err));
+}
+
+static void put(int fd, uint64_t offset, const void *p, size_t n)
+{
+	ck_assert_int_eq(pwrite(fd, p, n, (off_t)offset), (ssize_t)n);
+	ck_assert_int_eq(fsync(fd), 0);
+}
+
+START_TEST(an_empty_device_and_unknown_data_hold_nothing)
+{
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(8));
+	static unsigned char noise[4096];
+
+	assert_probe(disk.path, "");
+	for (size_t i = 0; i < sizeof(noise); i++)
+		noise[i] = (unsigned char)(i * 7 + 1);
+	put(disk.fd, 0, noise, sizeof(noise));
+	assert_probe(disk.path, "");
+}
+END_TEST
+
+START_TEST(what_is_there_is_named)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(300));
+
+	ASSERT_OK(fs_make("ext4", disk.path, TIMEOUT_MS, &err));
+	assert_probe(disk.path, "ext4");
+	ASSERT_OK(fs_make("xfs", disk.path, TIMEOUT_MS, &err));
+	assert_probe(disk.path, "xfs");
+	ASSERT_OK(fs_make("ext4", disk.path, TIMEOUT_MS, &err));
+	assert_probe(disk.path, "ext4");
+	run("mkswap", disk.path);
+	assert_probe(disk.path, "swap");
+}
+END_TEST
+
+START_TEST(a_partition_table_is_not_empty)
+{
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(8));
+	/* A DOS table (libblkid, partitions/dos.c): one Linux partition from sector 2048 on, 2048 sectors
+	 * long. */
+	static const unsigned char entry[16] = {0, 0, 0, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 8, 0, 0};
+
+	put(disk.fd, 446, entry, sizeof(entry));
+	put(disk.fd, 510, "\x55\xaa", 2);
+	assert_probe(disk.path, "partition table");
+}
+END_TEST
+
+START_TEST(several_signatures_are_ambivalent)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(300));
+	CLEANUP(free_charp) char *type = NULL;
+	char xfs_head[512];
+
+	/* ext4 leaves its first 1024 bytes alone, where xfs has its superblock. */
+	ASSERT_OK(fs_make("xfs", disk.path, TIMEOUT_MS, &err));
+	ck_assert_int_eq(pread(disk.fd, xfs_head, sizeof(xfs_head), 0), sizeof(xfs_head));
+	ASSERT_OK(fs_make("ext4", disk.path, TIMEOUT_MS, &err));
+	put(disk.fd, 0, xfs_head, sizeof(xfs_head));
+	ASSERT_FAILS(fs_probe(disk.path, &type, &err), ERR_PRECONDITION, disk.path);
+	ck_assert_ptr_null(type);
+}
+END_TEST
+
+START_TEST(a_file_system_beside_a_partition_table_is_ambivalent)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(16));
+	CLEANUP(free_charp) char *type = NULL;
+	static const unsigned char entry[16] = {0, 0, 0, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 8, 0, 0};
+
+	ASSERT_OK(fs_make("ext4", disk.path, TIMEOUT_MS, &err));
+	put(disk.fd, 446, entry, sizeof(entry));
+	put(disk.fd, 510, "\x55\xaa", 2);
+	ASSERT_FAILS(fs_probe(disk.path, &type, &err), ERR_PRECONDITION, disk.path);
+}
+END_TEST
+
+START_TEST(a_damaged_superblock_is_still_a_file_system)
+{
+	static const struct {
+		const char *fstype;
+		uint64_t
+			uuid_offset; /* covered by the checksum: fs/ext4/ext4.h, fs/xfs/libxfs/xfs_format.h */
+	} cases[] = {{"ext4", 1024 + 0x68}, {"xfs", 32}};
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(300));
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		ASSERT_OK(fs_make(cases[i].fstype, disk.path, TIMEOUT_MS, &err));
+		put(disk.fd, cases[i].uuid_offset, "\x5a\xa5", 2);
+		assert_probe(disk.path, cases[i].fstype);
+	}
+}
+END_TEST
+
+START_TEST(an_unreadable_device_is_an_error_not_empty)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(8));
+	CLEANUP(free_charp) char *type = NULL;
+
+	/* The backing file shrinks under the loop: reads behind its end fail with EIO. */
+	ck_assert_int_eq(truncate(SCRATCH "/disk", 0), 0);
+	ASSERT_FAILS(fs_probe(disk.path, &type, &err), ERR_INTERNAL, disk.path);
+	ASSERT_FAILS(fs_probe(SCRATCH "/none", &type, &err), ERR_INTERNAL, SCRATCH "/none");
+}
+END_TEST
+
+static void fiemap_freep(struct fiemap **map)
+{
+	free(*map);
+}
+
+/* Where the first extent of @fd begins in the device. */
+static uint64_t physical_offset(int fd)
+{
+	CLEANUP(fiemap_freep)
+	struct fiemap *map = x_calloc(1, sizeof(struct fiemap) + sizeof(struct fiemap_extent));
+
+	map->fm_length = FIEMAP_MAX_OFFSET;
+	map->fm_flags = FIEMAP_FLAG_SYNC;
+	map->fm_extent_count = 1;
+	ck_assert_int_eq(ioctl(fd, FS_IOC_FIEMAP, map), 0);
+	ck_assert_uint_eq(map->fm_mapped_extents, 1);
+	return map->fm_extents[0].fe_physical;
+}
+
+/* Mounts an xfs that fs_make() made and places a file of one huge page in it. */
+static void assert_huge_extents(const char *device)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	ck_assert_int_eq(mount(device, MOUNT, "xfs", 0, NULL), 0);
+	int dir = open(MOUNT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ASSERT_OK(fs_hint_huge(dir, &err));
+	close(dir);
+	int fd = open(MOUNT "/file", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(fallocate(fd, 0, 0, (off_t)MIB(2)), 0);
+	ck_assert_uint_eq(physical_offset(fd) % MIB(2), 0);
+	close(fd);
+	ck_assert_int_eq(umount(MOUNT), 0);
+}
+
+START_TEST(xfs_works_at_every_size_from_its_minimum_on)
+{
+	static const uint64_t sizes[] = {MIB(300), MIB(300) + KIB(4), MIB(301), MIB(302), MIB(400), MIB(512),
+		MIB(513), MIB(640), MIB(1023), MIB(1024), MIB(1025), MIB(4096)};
+
+	ck_assert_int_eq(mkdir(MOUNT, 0700), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		CLEANUP(error_freep) struct error *err = NULL;
+		CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", sizes[i]);
+		ASSERT_OK(fs_make("xfs", disk.path, TIMEOUT_MS, &err));
+		assert_huge_extents(disk.path);
+		ck_assert_int_eq(unlink(SCRATCH "/disk"), 0);
+	}
+	ck_assert_uint_eq(fs_min_bytes("xfs"), sizes[0]);
+}
+END_TEST
+
+/* s_raid_stride and s_raid_stripe_width (fs/ext4/ext4.h, struct ext4_super_block), in blocks. */
+static void assert_stripe(int fd)
+{
+	uint16_t stride = 0;
+	uint32_t stripe = 0;
+
+	ck_assert_int_eq(pread(fd, &stride, sizeof(stride), 1024 + 0x164), sizeof(stride));
+	ck_assert_int_eq(pread(fd, &stripe, sizeof(stripe), 1024 + 0x170), sizeof(stripe));
+	ck_assert_uint_eq(le16toh(stride), 512);
+	ck_assert_uint_eq(le32toh(stripe), 512);
+}
+
+START_TEST(ext4_knows_the_stripe_and_works_from_its_minimum_on)
+{
+	static const uint64_t sizes[] = {MIB(64), MIB(300), MIB(513), MIB(1024), MIB(4096)};
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(scratch_disk_done)
+	struct scratch_disk smallest = scratch_disk("smallest", fs_min_bytes("ext4"));
+
+	ck_assert_int_eq(mkdir(MOUNT, 0700), 0);
+	ASSERT_OK(fs_make("ext4", smallest.path, TIMEOUT_MS, &err));
+	/* data=journal needs a journal. */
+	ck_assert_int_eq(mount(smallest.path, MOUNT, "ext4", 0, "data=journal"), 0);
+	ck_assert_int_eq(umount(MOUNT), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", sizes[i]);
+		ASSERT_OK(fs_make("ext4", disk.path, TIMEOUT_MS, &err));
+		assert_stripe(disk.fd);
+		ck_assert_int_eq(unlink(SCRATCH "/disk"), 0);
+	}
+}
+END_TEST
+
+START_TEST(making_says_why_it_failed)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(299));
+
+	ASSERT_FAILS(fs_make("xfs", disk.path, TIMEOUT_MS, &err), ERR_INTERNAL, "mkfs.xfs");
+	ASSERT_FAILS(fs_make("btrfs", disk.path, TIMEOUT_MS, &err), ERR_INVALID_ARGUMENT, "btrfs");
+	ASSERT_FAILS(fs_make("ext4", SCRATCH "/none", TIMEOUT_MS, &err), ERR_INTERNAL, "mkfs.ext4");
+	assert_probe(disk.path, "");
+}
+END_TEST
+
+START_TEST(only_two_types_are_known)
+{
+	ck_assert(fs_known("ext4"));
+	ck_assert(fs_known("xfs"));
+	ck_assert(!fs_known("ext3"));
+	ck_assert(!fs_known(""));
+	ck_assert(!fs_known(NULL));
+	ck_assert_uint_eq(fs_min_bytes("vfat"), 0);
+}
+END_TEST
+
+START_TEST(files_inherit_the_extent_size_hint)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(300));
+	struct fsxattr attr = {0};
+
+	ASSERT_OK(fs_make("xfs", disk.path, TIMEOUT_MS, &err));
+	ck_assert_int_eq(mkdir(MOUNT, 0700), 0);
+	ck_assert_int_eq(mount(disk.path, MOUNT, "xfs", 0, NULL), 0);
+	CLEANUP(fd_closep) int dir = open(MOUNT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ASSERT_OK(fs_hint_huge(dir, &err));
+	ASSERT_OK(fs_hint_huge(dir, &err));
+	ck_assert_int_eq(mkdirat(dir, "d", 0700), 0);
+	CLEANUP(fd_closep) int fd = openat(dir, "d/f", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	ck_assert_int_eq(ioctl(fd, FS_IOC_FSGETXATTR, &attr), 0);
+	ck_assert_uint_eq(attr.fsx_extsize, MIB(2));
+	ck_assert(attr.fsx_xflags & FS_XFLAG_EXTSIZE);
+}
+END_TEST
+
+SCRATCH_MAIN("os/fs", an_empty_device_and_unknown_data_hold_nothing, what_is_there_is_named,
+	a_partition_table_is_not_empty, several_signatures_are_ambivalent,
+	a_file_system_beside_a_partition_table_is_ambivalent, a_damaged_superblock_is_still_a_file_system,
+	an_unreadable_device_is_an_error_not_empty, xfs_works_at_every_size_from_its_minimum_on,
+	ext4_knows_the_stripe_and_works_from_its_minimum_on, making_says_why_it_failed,
+	only_two_types_are_known, files_inherit_the_extent_size_hint)

@@ -1,0 +1,78 @@
+#include "os/lock.h"
+
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+
+#include "unit/os/scratch.h"
+
+static int held_fd = -1;
+
+START_TEST(a_second_holder_is_refused_until_the_first_closes)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fd_closep) int second = -1;
+	int first = -1;
+	struct stat st;
+
+	ASSERT_OK(host_lock(AT_FDCWD, SCRATCH "/.lock", 0, &first, &err));
+	ck_assert_int_eq(fstat(first, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0600);
+	ASSERT_FAILS(
+		host_lock(AT_FDCWD, SCRATCH "/.lock", 0, &second, &err), ERR_UNAVAILABLE, SCRATCH "/.lock");
+	ASSERT_FAILS(
+		host_lock(AT_FDCWD, SCRATCH "/.lock", 30, &second, &err), ERR_UNAVAILABLE, SCRATCH "/.lock");
+	close(first);
+	ASSERT_OK(host_lock(AT_FDCWD, SCRATCH "/.lock", 0, &second, &err));
+}
+END_TEST
+
+static void release(int signal_number)
+{
+	(void)signal_number;
+	close(held_fd);
+}
+
+START_TEST(a_waiter_gets_the_lock_when_it_is_released)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fd_closep) int second = -1;
+
+	ASSERT_OK(host_lock(AT_FDCWD, SCRATCH "/.lock", 0, &held_fd, &err));
+	signal(SIGALRM, release);
+	setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_usec = 30000}, NULL);
+	ASSERT_OK(host_lock(AT_FDCWD, SCRATCH "/.lock", 60000, &second, &err));
+}
+END_TEST
+
+START_TEST(the_lock_dies_with_its_process)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fd_closep) int fd = -1;
+	pid_t pid = fork();
+	int state = -1;
+
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0)
+		_exit(host_lock(AT_FDCWD, SCRATCH "/.lock", 0, &fd, &err) < 0);
+	ck_assert_int_eq(waitpid(pid, &state, 0), pid);
+	ck_assert_int_eq(state, 0);
+	ASSERT_OK(host_lock(AT_FDCWD, SCRATCH "/.lock", 0, &fd, &err));
+}
+END_TEST
+
+START_TEST(a_symlink_as_lock_file_is_not_followed)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	int fd = -1;
+
+	ck_assert_int_eq(symlink("victim", SCRATCH "/.lock"), 0);
+	ASSERT_FAILS(host_lock(AT_FDCWD, SCRATCH "/.lock", 0, &fd, &err), ERR_INTERNAL, SCRATCH "/.lock");
+	ck_assert_int_lt(access(SCRATCH "/victim", F_OK), 0);
+}
+END_TEST
+
+SCRATCH_MAIN("os/lock", a_second_holder_is_refused_until_the_first_closes,
+	a_waiter_gets_the_lock_when_it_is_released, the_lock_dies_with_its_process,
+	a_symlink_as_lock_file_is_not_followed)

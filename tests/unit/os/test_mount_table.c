@@ -1,0 +1,131 @@
+#include "os/mount_table.h"
+
+#include <sys/sysmacros.h>
+
+#include "unit/unit.h"
+
+/* As the kernel writes it: optional fields, none of them, escapes, a bind of a folder, two mounts in one
+ * place. */
+static const char table_text[] =
+	"22 1 254:1 / / rw,relatime shared:1 - ext4 /dev/vda1 rw,errors=remount-ro\n"
+	"30 22 259:0 / /var/lib/kubelet/staging\\040one rw,noatime shared:2 master:1 - xfs /dev/pmem0 "
+	"rw,attr2,dax=always,sunit=4096\n"
+	"31 22 259:0 /sub /target ro,nosuid,noatime - xfs /dev/pmem0 rw,attr2,dax=always\n"
+	"32 22 0:5 /dm-3 /target rw,nosuid - devtmpfs udev rw,size=1k\n"
+	"33 22 0:40 / /none rw - tmpfs none rw\n"
+	"34 22 253:7 / /old rw - ext4 /dev/mapper/x rw,dax\n";
+
+START_TEST(fields_are_taken_apart_and_unescaped)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(mount_table_freep) struct mount_table *t = NULL;
+
+	ASSERT_OK(mount_table_parse(table_text, &t, &err));
+	ck_assert_uint_eq(t->n, 6);
+	const struct mount_entry *e = &t->entries[1];
+	ck_assert_uint_eq(major(e->dev), 259);
+	ck_assert_uint_eq(minor(e->dev), 0);
+	ck_assert_str_eq(e->root, "/");
+	ck_assert_str_eq(e->target, "/var/lib/kubelet/staging one");
+	ck_assert_str_eq(e->fstype, "xfs");
+	ck_assert_str_eq(e->source, "/dev/pmem0");
+	ck_assert_str_eq(e->options, "rw,noatime");
+	ck_assert_str_eq(e->fs_options, "rw,attr2,dax=always,sunit=4096");
+	ck_assert_str_eq(t->entries[2].root, "/sub");
+}
+END_TEST
+
+START_TEST(the_last_mount_at_a_target_is_on_top)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(mount_table_freep) struct mount_table *t = NULL;
+
+	ASSERT_OK(mount_table_parse(table_text, &t, &err));
+	ck_assert_ptr_eq(mount_table_at(t, "/target"), &t->entries[3]);
+	ck_assert_ptr_eq(mount_table_at(t, "/"), &t->entries[0]);
+	ck_assert_ptr_null(mount_table_at(t, "/targe"));
+	ck_assert_ptr_null(mount_table_at(t, "/target/"));
+}
+END_TEST
+
+START_TEST(use_is_a_mounted_device_or_its_bound_node)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(mount_table_freep) struct mount_table *t = NULL;
+
+	ASSERT_OK(mount_table_parse(table_text, &t, &err));
+	ck_assert_ptr_eq(mount_table_uses(t, makedev(259, 0), NULL), &t->entries[1]);
+	ck_assert_ptr_eq(mount_table_uses(t, makedev(253, 3), "/dm-3"), &t->entries[3]);
+	ck_assert_ptr_null(mount_table_uses(t, makedev(253, 3), NULL));
+	ck_assert_ptr_null(mount_table_uses(t, makedev(253, 3), "/dm-30"));
+	ck_assert_ptr_null(mount_table_uses(t, makedev(259, 1), "/sub"));
+}
+END_TEST
+
+START_TEST(options_are_compared_whole_and_dax_spellings_are_equal)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(mount_table_freep) struct mount_table *t = NULL;
+
+	ASSERT_OK(mount_table_parse(table_text, &t, &err));
+	const struct mount_entry *xfs = &t->entries[1];
+	const struct mount_entry *old = &t->entries[5];
+	ck_assert(mount_entry_has(xfs, "noatime"));
+	ck_assert(mount_entry_has(xfs, "attr2"));
+	ck_assert(mount_entry_has(xfs, "sunit=4096"));
+	ck_assert(mount_entry_has(xfs, "dax"));
+	ck_assert(mount_entry_has(xfs, "dax=always"));
+	ck_assert(mount_entry_has(old, "dax"));
+	ck_assert(mount_entry_has(old, "dax=always"));
+	ck_assert(!mount_entry_has(xfs, "ro"));
+	ck_assert(!mount_entry_has(xfs, "atime"));
+	ck_assert(!mount_entry_has(xfs, "sunit"));
+	ck_assert(!mount_entry_has(xfs, "sunit=409"));
+	ck_assert(!mount_entry_has(xfs, ""));
+	ck_assert(!mount_entry_has(&t->entries[4], "dax"));
+}
+END_TEST
+
+START_TEST(dax_never_is_not_dax)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(mount_table_freep) struct mount_table *t = NULL;
+
+	ASSERT_OK(mount_table_parse("30 22 259:0 / /a rw - xfs /dev/pmem0 rw,dax=never\n", &t, &err));
+	ck_assert(!mount_entry_has(&t->entries[0], "dax"));
+	ck_assert(mount_entry_has(&t->entries[0], "dax=never"));
+}
+END_TEST
+
+START_TEST(a_malformed_line_is_an_error_not_a_missing_mount)
+{
+	static const char *const texts[] = {
+		"30 22 259:0 / /a rw - xfs /dev/pmem0 rw\nnonsense\n",
+		"30 22 259:0 / /a rw\n",
+		"/dev/sda1 /mnt ext4 rw 0 0\n",
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		CLEANUP(error_freep) struct error *err = NULL;
+		CLEANUP(mount_table_freep) struct mount_table *t = NULL;
+		ASSERT_FAILS(mount_table_parse(texts[i], &t, &err), ERR_INTERNAL, "mount");
+		ck_assert_ptr_null(t);
+	}
+}
+END_TEST
+
+START_TEST(the_real_table_has_proc)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(mount_table_freep) struct mount_table *t = NULL;
+
+	ASSERT_OK(mount_table_read(&t, &err));
+	const struct mount_entry *e = mount_table_at(t, "/proc");
+	ck_assert_ptr_nonnull(e);
+	ck_assert_str_eq(e->fstype, "proc");
+}
+END_TEST
+
+UNIT_MAIN("os/mount_table", fields_are_taken_apart_and_unescaped, the_last_mount_at_a_target_is_on_top,
+	use_is_a_mounted_device_or_its_bound_node, options_are_compared_whole_and_dax_spellings_are_equal,
+	dax_never_is_not_dax, a_malformed_line_is_an_error_not_a_missing_mount, the_real_table_has_proc)
