@@ -43,12 +43,13 @@ power_off() {
 	while :; do sleep 60; done
 }
 
+# Without the host's modprobe configuration: ndctl's would run a key loader for seconds.
 load_modules() {
-	modprobe -a "$@"
+	modprobe -C /dev/null -a "$@"
 }
 
-# Gives factory-new NVDIMMs an empty label area; without one they have no namespaces of choice. What was on them is
-# lost.
+# Gives factory-new NVDIMMs an empty label area; without one they have no namespaces of choice. What was on
+# them is lost.
 labels() {
 	ndctl disable-region all >/dev/null 2>&1
 	ndctl init-labels -f all >/dev/null 2>&1 && ndctl enable-region all >/dev/null 2>&1
