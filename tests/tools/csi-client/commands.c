@@ -1,0 +1,262 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "csi.pb-c.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "client.h"
+
+#define CALL(c, service, method, request, prefix, err)                                                       \
+	client_call(                                                                                         \
+		(c), "/csi.v1." service "/" method, &(request)->base, &prefix##_response__descriptor, (err))
+
+/* A capability and what it points to. */
+struct capability {
+	Csi__V1__VolumeCapability message;
+	Csi__V1__VolumeCapability *list[1];
+	Csi__V1__VolumeCapability__MountVolume mount;
+	Csi__V1__VolumeCapability__BlockVolume block;
+	Csi__V1__VolumeCapability__AccessMode mode;
+};
+
+static int fill_capability(struct client *c, struct capability *cap, struct error **err)
+{
+	csi__v1__volume_capability__init(&cap->message);
+	csi__v1__volume_capability__mount_volume__init(&cap->mount);
+	csi__v1__volume_capability__block_volume__init(&cap->block);
+	csi__v1__volume_capability__access_mode__init(&cap->mode);
+	const ProtobufCEnumValue *mode = protobuf_c_enum_descriptor_get_value_by_name(
+		&csi__v1__volume_capability__access_mode__mode__descriptor, c->access_mode);
+	if (!mode)
+		return err_set(err, ERR_INVALID_ARGUMENT, "unknown access mode \"%s\"", c->access_mode);
+	cap->mode.mode = (Csi__V1__VolumeCapability__AccessMode__Mode)mode->value;
+	cap->mount.fs_type = (char *)(uintptr_t)c->fs_type;
+	cap->mount.n_mount_flags = strv_len(c->mount_flags);
+	cap->mount.mount_flags = c->mount_flags;
+	cap->message.access_mode = &cap->mode;
+	if (c->block) {
+		cap->message.access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
+		cap->message.block = &cap->block;
+	} else {
+		cap->message.access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT;
+		cap->message.mount = &cap->mount;
+	}
+	cap->list[0] = &cap->message;
+	return 0;
+}
+
+/* Makes the entries of a map field (of the type Entry) from -parameter options; the arrays are the caller's
+ * to free. */
+#define FILL_MAP(Entry, init, map, request, field)                                                           \
+	do {                                                                                                 \
+		size_t n_ = (map)->n;                                                                        \
+		Entry *entries_ = x_calloc(n_, sizeof(*entries_));                                           \
+		(request)->field = x_calloc(n_, sizeof(*(request)->field));                                  \
+		(request)->n_##field = n_;                                                                   \
+		for (size_t i_ = 0; i_ < n_; i_++) {                                                         \
+			init(&entries_[i_]);                                                                 \
+			entries_[i_].key = (map)->entries[i_].key;                                           \
+			entries_[i_].value = (map)->entries[i_].value;                                       \
+			(request)->field[i_] = &entries_[i_];                                                \
+		}                                                                                            \
+		if (n_ == 0)                                                                                 \
+			free(entries_);                                                                      \
+	} while (0)
+
+#define FREE_MAP(request, field)                                                                             \
+	do {                                                                                                 \
+		if ((request)->n_##field > 0)                                                                \
+			free((request)->field[0]);                                                           \
+		free((request)->field);                                                                      \
+	} while (0)
+
+static int run_info(struct client *c, char *const *operands, struct error **err)
+{
+	Csi__V1__GetPluginInfoRequest q = CSI__V1__GET_PLUGIN_INFO_REQUEST__INIT;
+
+	(void)operands;
+	return CALL(c, "Identity", "GetPluginInfo", &q, csi__v1__get_plugin_info, err);
+}
+
+static int run_probe(struct client *c, char *const *operands, struct error **err)
+{
+	Csi__V1__ProbeRequest q = CSI__V1__PROBE_REQUEST__INIT;
+
+	(void)operands;
+	return CALL(c, "Identity", "Probe", &q, csi__v1__probe, err);
+}
+
+static int run_capabilities(struct client *c, char *const *operands, struct error **err)
+{
+	Csi__V1__GetPluginCapabilitiesRequest plugin = CSI__V1__GET_PLUGIN_CAPABILITIES_REQUEST__INIT;
+	Csi__V1__ControllerGetCapabilitiesRequest controller =
+		CSI__V1__CONTROLLER_GET_CAPABILITIES_REQUEST__INIT;
+	Csi__V1__NodeGetCapabilitiesRequest node = CSI__V1__NODE_GET_CAPABILITIES_REQUEST__INIT;
+
+	(void)operands;
+	if (CALL(c, "Identity", "GetPluginCapabilities", &plugin, csi__v1__get_plugin_capabilities, err) < 0)
+		return -1;
+	if (CALL(c, "Controller", "ControllerGetCapabilities", &controller,
+		    csi__v1__controller_get_capabilities, err) < 0)
+		return -1;
+	return CALL(c, "Node", "NodeGetCapabilities", &node, csi__v1__node_get_capabilities, err);
+}
+
+static int run_create(struct client *c, char *const *operands, struct error **err)
+{
+	Csi__V1__CreateVolumeRequest q = CSI__V1__CREATE_VOLUME_REQUEST__INIT;
+	Csi__V1__CapacityRange range = CSI__V1__CAPACITY_RANGE__INIT;
+	struct capability cap;
+
+	if (fill_capability(c, &cap, err) < 0)
+		return -1;
+	range.required_bytes = (int64_t)c->size_bytes;
+	range.limit_bytes = (int64_t)c->limit_bytes;
+	q.name = operands[0];
+	q.capacity_range = &range;
+	q.n_volume_capabilities = 1;
+	q.volume_capabilities = cap.list;
+	FILL_MAP(Csi__V1__CreateVolumeRequest__ParametersEntry,
+		csi__v1__create_volume_request__parameters_entry__init, &c->parameters, &q, parameters);
+	int rc = CALL(c, "Controller", "CreateVolume", &q, csi__v1__create_volume, err);
+	FREE_MAP(&q, parameters);
+	return rc;
+}
+
+static int run_delete(struct client *c, char *const *operands, struct error **err)
+{
+	Csi__V1__DeleteVolumeRequest q = CSI__V1__DELETE_VOLUME_REQUEST__INIT;
+
+	q.volume_id = operands[0];
+	return CALL(c, "Controller", "DeleteVolume", &q, csi__v1__delete_volume, err);
+}
+
+static int run_validate(struct client *c, char *const *operands, struct error **err)
+{
+	Csi__V1__ValidateVolumeCapabilitiesRequest q = CSI__V1__VALIDATE_VOLUME_CAPABILITIES_REQUEST__INIT;
+	struct capability cap;
+
+	if (fill_capability(c, &cap, err) < 0)
+		return -1;
+	q.volume_id = operands[0];
+	q.n_volume_capabilities = 1;
+	q.volume_capabilities = cap.list;
+	return CALL(c, "Controller", "ValidateVolumeCapabilities", &q, csi__v1__validate_volume_capabilities,
+		err);
+}
+
+static int run_list(struct client *c, char *const *operands, struct error **err)
+{
+	Csi__V1__ListVolumesRequest q = CSI__V1__LIST_VOLUMES_REQUEST__INIT;
+
+	(void)operands;
+	q.max_entries = (int32_t)c->max_entries;
+	q.starting_token = (char *)(uintptr_t)c->token;
+	return CALL(c, "Controller", "ListVolumes", &q, csi__v1__list_volumes, err);
+}
+
+static int run_capacity(struct client *c, char *const *operands, struct error **err)
+{
+	Csi__V1__GetCapacityRequest q = CSI__V1__GET_CAPACITY_REQUEST__INIT;
+
+	(void)operands;
+	return CALL(c, "Controller", "GetCapacity", &q, csi__v1__get_capacity, err);
+}
+
+static int run_stage(struct client *c, char *const *operands, struct error **err)
+{
+	Csi__V1__NodeStageVolumeRequest q = CSI__V1__NODE_STAGE_VOLUME_REQUEST__INIT;
+	struct capability cap;
+
+	if (fill_capability(c, &cap, err) < 0)
+		return -1;
+	q.volume_id = operands[0];
+	q.staging_target_path = operands[1];
+	q.volume_capability = &cap.message;
+	FILL_MAP(Csi__V1__NodeStageVolumeRequest__VolumeContextEntry,
+		csi__v1__node_stage_volume_request__volume_context_entry__init, &c->parameters, &q,
+		volume_context);
+	int rc = CALL(c, "Node", "NodeStageVolume", &q, csi__v1__node_stage_volume, err);
+	FREE_MAP(&q, volume_context);
+	return rc;
+}
+
+static int run_unstage(struct client *c, char *const *operands, struct error **err)
+{
+	Csi__V1__NodeUnstageVolumeRequest q = CSI__V1__NODE_UNSTAGE_VOLUME_REQUEST__INIT;
+
+	q.volume_id = operands[0];
+	q.staging_target_path = operands[1];
+	return CALL(c, "Node", "NodeUnstageVolume", &q, csi__v1__node_unstage_volume, err);
+}
+
+static int run_publish(struct client *c, char *const *operands, struct error **err)
+{
+	Csi__V1__NodePublishVolumeRequest q = CSI__V1__NODE_PUBLISH_VOLUME_REQUEST__INIT;
+	struct capability cap;
+
+	if (fill_capability(c, &cap, err) < 0)
+		return -1;
+	q.volume_id = operands[0];
+	q.staging_target_path = operands[1];
+	q.target_path = operands[2];
+	q.volume_capability = &cap.message;
+	q.readonly = c->readonly;
+	FILL_MAP(Csi__V1__NodePublishVolumeRequest__VolumeContextEntry,
+		csi__v1__node_publish_volume_request__volume_context_entry__init, &c->parameters, &q,
+		volume_context);
+	int rc = CALL(c, "Node", "NodePublishVolume", &q, csi__v1__node_publish_volume, err);
+	FREE_MAP(&q, volume_context);
+	return rc;
+}
+
+static int run_unpublish(struct client *c, char *const *operands, struct error **err)
+{
+	Csi__V1__NodeUnpublishVolumeRequest q = CSI__V1__NODE_UNPUBLISH_VOLUME_REQUEST__INIT;
+
+	q.volume_id = operands[0];
+	q.target_path = operands[1];
+	return CALL(c, "Node", "NodeUnpublishVolume", &q, csi__v1__node_unpublish_volume, err);
+}
+
+static int run_node_info(struct client *c, char *const *operands, struct error **err)
+{
+	Csi__V1__NodeGetInfoRequest q = CSI__V1__NODE_GET_INFO_REQUEST__INIT;
+
+	(void)operands;
+	return CALL(c, "Node", "NodeGetInfo", &q, csi__v1__node_get_info, err);
+}
+
+static const struct command commands[] = {
+	{"info", "", 0, "name and version of the driver", run_info},
+	{"probe", "", 0, "whether the driver is ready", run_probe},
+	{"capabilities", "", 0, "what plugin, controller and node can do", run_capabilities},
+	{"create", "NAME", 1, "create a volume (-size -limit -fs -parameter -access-mode)", run_create},
+	{"delete", "ID", 1, "delete a volume", run_delete},
+	{"validate", "ID", 1, "check capabilities against a volume", run_validate},
+	{"list", "", 0, "volumes (-max -token)", run_list},
+	{"capacity", "", 0, "free space and largest possible volume", run_capacity},
+	{"stage", "ID STAGING", 2, "format and mount at the staging path (-fs -mount-flag -parameter)",
+		run_stage},
+	{"unstage", "ID STAGING", 2, "unmount the staging path", run_unstage},
+	{"publish", "ID STAGING TARGET", 3, "show at a target path (-readonly -mount-flag)", run_publish},
+	{"unpublish", "ID TARGET", 2, "unmount and remove the target path", run_unpublish},
+	{"node-info", "", 0, "id and topology of the node", run_node_info},
+};
+
+const struct command *command_find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (str_eq(commands[i].name, name))
+			return &commands[i];
+	}
+	return NULL;
+}
+
+void command_help(void)
+{
+	puts("\ncommands:");
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		printf("  %-12s %-18s %s\n", commands[i].name, commands[i].operands, commands[i].help);
+}

@@ -1,0 +1,148 @@
+/*
+ * csi-client: one CSI call from the command line. Exit status: 0 the call succeeded, 1 it failed (the status
+ * is printed on stderr as CODE: message), 2 wrong usage.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "client.h"
+#include "os/args.h"
+#include "print.h"
+
+#define OUTPUT_MAX_BYTES (64U << 20)
+
+struct options {
+	const char *endpoint;
+	const char *output;
+	char **parameters; /* "key=value" */
+	bool show_help;
+};
+
+int client_call(struct client *c, const char *path, const ProtobufCMessage *request,
+	const ProtobufCMessageDescriptor *reply_type, struct error **err)
+{
+	CLEANUP(buf_done) struct buf out = BUF_INIT(OUTPUT_MAX_BYTES);
+	ProtobufCMessage *reply;
+	uint64_t start_ns = clock_ns();
+
+	if (grpc_client_call_sync(c->grpc, path, request, reply_type, c->timeout_ms, &reply, err) < 0)
+		return -1;
+	uint64_t took_ns = clock_ns() - start_ns;
+	if (c->json)
+		print_json(reply, &out);
+	else
+		print_text(reply, &out);
+	protobuf_c_message_free_unpacked(reply, NULL);
+	if (buf_check(&out, "reply", err) < 0)
+		return -1;
+	fputs(buf_str(&out), stdout);
+	if (c->show_time)
+		fprintf(stderr, "time_us %llu\n", (unsigned long long)(took_ns / 1000));
+	return 0;
+}
+
+static int parse_parameters(char *const *texts, struct strmap *out, struct error **err)
+{
+	for (size_t i = 0; texts && texts[i]; i++) {
+		const char *equals = strchr(texts[i], '=');
+
+		if (!equals)
+			return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is not KEY=VALUE", texts[i]);
+		CLEANUP(free_charp) char *key = x_strndup(texts[i], (size_t)(equals - texts[i]));
+		strmap_set(out, key, equals + 1);
+	}
+	return 0;
+}
+
+static int parse(
+	int argc, char **argv, struct client *c, struct options *o, struct args *args, struct error **err)
+{
+	const struct opt opts[] = {
+		{"endpoint", OPT_STR, &o->endpoint, "URL", "socket of the driver (default: $CSI_ENDPOINT)"},
+		{"timeout", OPT_DURATION, &c->timeout_ms, "DURATION", "deadline of the call (default 2m)"},
+		{"o", OPT_STR, &o->output, "FORMAT", "text or json"},
+		{"time", OPT_BOOL, &c->show_time, NULL, "print how long the call took, on stderr"},
+		{"size", OPT_SIZE, &c->size_bytes, "SIZE", "required size"},
+		{"limit", OPT_SIZE, &c->limit_bytes, "SIZE", "largest acceptable size"},
+		{"fs", OPT_STR, &c->fs_type, "TYPE", "file system: ext4 or xfs"},
+		{"block", OPT_BOOL, &c->block, NULL, "ask for a raw block volume"},
+		{"access-mode", OPT_STR, &c->access_mode, "MODE", "such as SINGLE_NODE_WRITER (default)"},
+		{"mount-flag", OPT_STRS, &c->mount_flags, "FLAG", "mount flag (repeatable)"},
+		{"parameter", OPT_STRS, &o->parameters, "KEY=VALUE",
+			"parameter or volume context (repeatable)"},
+		{"max", OPT_U32, &c->max_entries, "N", "largest number of entries of a page"},
+		{"token", OPT_STR, &c->token, "TOKEN", "where a page begins"},
+		{"readonly", OPT_BOOL, &c->readonly, NULL, "publish read-only"},
+		{"help", OPT_BOOL, &o->show_help, NULL, "print this help and exit"},
+		{0},
+	};
+
+	if (args_parse(opts, argc, argv, args, err) < 0)
+		return -1;
+	if (o->show_help) {
+		CLEANUP(free_charp)
+		char *help = args_help("usage: csi-client [flags] COMMAND [operands]", opts);
+		fputs(help, stdout);
+		command_help();
+		return 0;
+	}
+	if (!str_eq(o->output, "text") && !str_eq(o->output, "json"))
+		return err_set(err, ERR_INVALID_ARGUMENT, "-o must be text or json, not \"%s\"", o->output);
+	c->json = str_eq(o->output, "json");
+	return parse_parameters(o->parameters, &c->parameters, err);
+}
+
+static int usage_error(const char *problem)
+{
+	fprintf(stderr, "csi-client: %s (-help)\n", problem);
+	return 2;
+}
+
+static int run(struct client *c, const char *endpoint, const struct command *cmd, char *const *operands)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(loop_freep) struct loop *loop = NULL;
+	int rc = -1;
+
+	if (loop_new(&loop, &err) == 0 && grpc_client_new(loop, endpoint, &c->grpc, &err) == 0) {
+		rc = cmd->run(c, operands, &err);
+		grpc_client_free(c->grpc);
+	}
+	if (rc < 0)
+		fprintf(stderr, "%s: %s\n", err_code_name(err->code), err->msg);
+	return rc < 0 ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(args_done) struct args args = {0};
+	const char *endpoint = getenv("CSI_ENDPOINT");
+	struct options o = {.endpoint = endpoint ? endpoint : "unix:///tmp/pmem-csi.sock", .output = "text"};
+	struct client c = {
+		.timeout_ms = 120000, .fs_type = "", .access_mode = "SINGLE_NODE_WRITER", .token = ""};
+	int status = 2;
+
+	if (parse(argc, argv, &c, &o, &args, &err) < 0) {
+		status = usage_error(err->msg);
+	} else if (o.show_help) {
+		status = 0;
+	} else {
+		const struct command *cmd = args.rest[0] ? command_find(args.rest[0]) : NULL;
+
+		if (!cmd)
+			status = usage_error("no such command");
+		else if (strv_len(args.rest) - 1 != (size_t)cmd->n_operands)
+			status = usage_error("wrong number of operands");
+		else
+			status = run(&c, o.endpoint, cmd, args.rest + 1);
+	}
+	strmap_done(&c.parameters);
+	strv_free(c.mount_flags);
+	strv_free(o.parameters);
+	return status;
+}
