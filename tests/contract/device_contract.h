@@ -2,8 +2,8 @@
  * device_contract.h - what device.h promises, as one suite of checks that runs on every device manager.
  *
  * A test program describes its manager and calls device_contract_run(). Each check runs in a process of its
- * own (check's default), opens the manager and leaves the pools as empty as it found them. A check that the
- * manager cannot take part in, by its description, is not run.
+ * own (check's default) and begins with empty pools. A check that the manager cannot take part in, by its
+ * description, is not run.
  */
 #pragma once
 
@@ -13,8 +13,8 @@
 
 struct device_contract {
 	const char *name; /* of the suite */
-	/* Opens the manager over pools without devices. It is opened again within one check, always over the
-	 * same pools; it may be called in the parent of a check's process too. Never NULL. */
+	/* Opens the manager, over the same pools each time. Every device that it lists is destroyed: the
+	 * pools belong to the test. Never NULL. */
 	struct device_manager *(*open)(void);
 	/* Takes the node of @d away as a boot does, behind the manager's back. NULL: devices are always
 	 * active. */
