@@ -1,6 +1,7 @@
 # One INTERFACE target carries every compiler and linker choice; nothing sets global flags.
 
 set(PMEM_SANITIZE "" CACHE STRING "Sanitizers to build with, as for -fsanitize=")
+option(PMEM_STEPS "Points at which tests stop a program between durable actions" OFF)
 option(PMEM_HARDEN "Hardening and link-time optimisation for shipped programs" OFF)
 
 find_package(PkgConfig REQUIRED)
@@ -21,6 +22,10 @@ add_library(pmem_warnings INTERFACE)
 target_compile_options(pmem_warnings INTERFACE
   -Werror -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wcast-qual
   -Wundef -Wvla -Wswitch-enum -Wwrite-strings -Wpointer-arith -Wimplicit-fallthrough)
+
+if(PMEM_STEPS)
+  target_compile_definitions(pmem_options INTERFACE PMEM_STEPS)
+endif()
 
 if(PMEM_SANITIZE)
   target_compile_options(pmem_options INTERFACE

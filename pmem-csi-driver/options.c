@@ -7,14 +7,13 @@
 #include "base/parse.h"
 #include "base/str.h"
 #include "os/args.h"
+#include "os/klog_flags.h"
 
 #define DEFAULT_DRIVER_NAME "pmem-csi.intel.com"
 #define DEFAULT_ENDPOINT    "unix:///tmp/pmem-csi.sock"
 #define NODE_ID_MAX         256 /* CSI specification, NodeGetInfoResponse.node_id */
 
 static const char not_served[] = "no effect: not served by this program";
-static const char klog_only[] = "no effect: logs go to stderr";
-static const char obsolete[] = "no effect: obsolete";
 
 /* @percentage is text, to tell "given" from the default. */
 static struct opt *option_table(struct options *o, const char **percentage)
@@ -59,18 +58,7 @@ static struct opt *option_table(struct options *o, const char **percentage)
 		{"nodeSelector", OPT_IGNORED, NULL, "JSON", not_served},
 		{"kube-api-qps", OPT_IGNORED, NULL, "N", not_served},
 		{"kube-api-burst", OPT_IGNORED, NULL, "N", not_served},
-		{"logtostderr", OPT_IGNORED, NULL, NULL, klog_only},
-		{"alsologtostderr", OPT_IGNORED, NULL, NULL, klog_only},
-		{"add_dir_header", OPT_IGNORED, NULL, NULL, klog_only},
-		{"skip_headers", OPT_IGNORED, NULL, NULL, klog_only},
-		{"skip_log_headers", OPT_IGNORED, NULL, NULL, klog_only},
-		{"one_output", OPT_IGNORED, NULL, NULL, klog_only},
-		{"log_dir", OPT_IGNORED, NULL, "DIR", klog_only},
-		{"log_file", OPT_IGNORED, NULL, "FILE", klog_only},
-		{"log_file_max_size", OPT_IGNORED, NULL, "N", klog_only},
-		{"log_backtrace_at", OPT_IGNORED, NULL, "AT", obsolete},
-		{"stderrthreshold", OPT_IGNORED, NULL, "N", klog_only},
-		{"vmodule", OPT_IGNORED, NULL, "SPEC", obsolete},
+		KLOG_IGNORED_FLAGS,
 		{0},
 	};
 	struct opt *copy = x_malloc(sizeof(table));

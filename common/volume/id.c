@@ -13,8 +13,8 @@
  * second. */
 static const char *const lvm_reserved_prefixes[] = {"pvmove", "snapshot"};
 static const char *const lvm_reserved_strings[] = {"_cdata", "_cmeta", "_corig", "_cpool", "_cvol", "_imeta",
-        "_iorig", "_mimage", "_mlog", "_pmspare", "_rimage", "_rmeta", "_tdata", "_tmeta", "_vdata",
-        "_vorigin", "_wcorig"};
+	"_iorig", "_mimage", "_mlog", "_pmspare", "_rimage", "_rmeta", "_tdata", "_tmeta", "_vdata",
+	"_vorigin", "_wcorig"};
 
 static bool is_alnum(char c)
 {
@@ -29,7 +29,7 @@ int volume_name_check(const char *name, struct error **err)
 		return err_set(err, ERR_INVALID_ARGUMENT, "volume name is missing");
 	if (n > VOLUME_NAME_MAX)
 		return err_set(
-		        err, ERR_INVALID_ARGUMENT, "volume name is longer than %d bytes", VOLUME_NAME_MAX);
+			err, ERR_INVALID_ARGUMENT, "volume name is longer than %d bytes", VOLUME_NAME_MAX);
 	if (!str_is_utf8(name, n))
 		return err_set(err, ERR_INVALID_ARGUMENT, "volume name is not UTF-8");
 	for (const char *c = name; *c; c++) {
@@ -76,7 +76,7 @@ void volume_id_mint(const char *name, const char *node_id, char out[static VOLUM
 	sha224_hex(name, strlen(name), name_hex);
 	sha224_hex(node_id, strlen(node_id), node_hex);
 	snprintf(out, VOLUME_ID_MAX + 1, "%s-%.*s.%.*s", prefix, SHA224_HEX_LEN - NODE_HASH_LEN - 1, name_hex,
-	        NODE_HASH_LEN, node_hex);
+		NODE_HASH_LEN, node_hex);
 }
 
 void volume_id_mint_go(const char *name, char out[static VOLUME_ID_MAX + 1])

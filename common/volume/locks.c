@@ -51,7 +51,7 @@ static bool is_held(const struct volume_locks *t, const char *id)
 }
 
 int volume_lock(
-        struct volume_locks *t, const char *id, int wait_ms, struct volume_lock **ret, struct error **err)
+	struct volume_locks *t, const char *id, int wait_ms, struct volume_lock **ret, struct error **err)
 {
 	uint64_t end_ns = clock_ns() + (uint64_t)wait_ms * NS_PER_MS;
 	struct timespec end = {.tv_sec = (time_t)(end_ns / NS_PER_S), .tv_nsec = (long)(end_ns % NS_PER_S)};

@@ -21,6 +21,6 @@ DEFINE_CLEANUP(struct volume_locks *, volume_locks_free);
  * Return: 0, or -1 with ERR_ABORTED ("an operation on volume ... is in progress").
  */
 int volume_lock(struct volume_locks *t, const char *id, int wait_ms, struct volume_lock **ret,
-        struct error **err) MUST_CHECK;
+	struct error **err) MUST_CHECK;
 void volume_unlock(struct volume_lock *l);
 DEFINE_CLEANUP(struct volume_lock *, volume_unlock);

@@ -4,16 +4,16 @@
 
 /* mount_setattr(2) and mount(8), "filesystem-independent mount options" */
 static const char *const per_mount[] = {"ro", "rw", "nosuid", "suid", "nodev", "dev", "noexec", "exec",
-        "noatime", "atime", "relatime", "norelatime", "strictatime", "nodiratime", "diratime"};
+	"noatime", "atime", "relatime", "norelatime", "strictatime", "nodiratime", "diratime"};
 
 static const char *const generic[] = {"sync", "async", "dirsync", "lazytime", "nolazytime", "defaults"};
 
 /* Of the file systems' own options only those that neither weaken integrity nor reach outside the volume. */
 static const char *const ext4_only[] = {"dax", "dax=always", "dax=inode", "dax=never", "discard", "nodiscard",
-        "errors=remount-ro", "errors=continue", "acl", "user_xattr", "journal_checksum", "delalloc",
-        "nodelalloc"};
+	"errors=remount-ro", "errors=continue", "acl", "user_xattr", "journal_checksum", "delalloc",
+	"nodelalloc"};
 static const char *const xfs_only[] = {"dax", "dax=always", "dax=inode", "dax=never", "discard", "nodiscard",
-        "inode64", "largeio", "nolargeio", "noquota", "attr2", "ikeep", "noikeep"};
+	"inode64", "largeio", "nolargeio", "noquota", "attr2", "ikeep", "noikeep"};
 
 static bool is_in(const char *flag, const char *const *list, size_t n)
 {
@@ -43,7 +43,7 @@ int mount_flags_check(char *const *flags, const char *fs_type, struct error **er
 	for (size_t i = 0; flags && flags[i]; i++) {
 		if (!is_allowed(flags[i], fs_type))
 			return err_set(err, ERR_INVALID_ARGUMENT, "mount flag \"%s\" is not allowed for %s",
-			        flags[i], fs_type);
+				flags[i], fs_type);
 	}
 	return 0;
 }

@@ -78,18 +78,18 @@ static const struct {
 	unsigned origins;
 	int (*parse)(const char *value, struct volume_params *p, struct error **err);
 } known[] = {
-        {"eraseafter", AT_ALL, parse_erase_after},
-        {"kataContainers", AT_ALL, parse_kata},
-        {"persistencyModel", AT_ALL, parse_model},
-        {"cacheSize", AT_ALL, parse_cache_size},
-        {"usage", AT_ALL, parse_usage},
-        {"name", AT_CONTEXT | AT_STATE, parse_name},
-        {"deviceMode", AT_CONTEXT | AT_STATE, parse_device_mode},
-        {"size", AT_STATE, parse_size},
+	{"eraseafter", AT_ALL, parse_erase_after},
+	{"kataContainers", AT_ALL, parse_kata},
+	{"persistencyModel", AT_ALL, parse_model},
+	{"cacheSize", AT_ALL, parse_cache_size},
+	{"usage", AT_ALL, parse_usage},
+	{"name", AT_CONTEXT | AT_STATE, parse_name},
+	{"deviceMode", AT_CONTEXT | AT_STATE, parse_device_mode},
+	{"size", AT_STATE, parse_size},
 };
 
 static int parse_entry(enum params_origin origin, const struct strmap_entry *entry, struct volume_params *p,
-        struct error **err)
+	struct error **err)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
 		if (!str_eq(entry->key, known[i].key) || !(known[i].origins & (1u << origin)))
@@ -99,28 +99,28 @@ static int parse_entry(enum params_origin origin, const struct strmap_entry *ent
 		return 0;
 	}
 	if (origin == PARAMS_CONTEXT &&
-	        (str_starts(entry->key, KUBERNETES_PREFIX) || str_eq(entry->key, PROVISIONER_IDENTITY)))
+		(str_starts(entry->key, KUBERNETES_PREFIX) || str_eq(entry->key, PROVISIONER_IDENTITY)))
 		return 0;
 	return err_set(err, ERR_INVALID_ARGUMENT, "unknown parameter \"%s\"", entry->key);
 }
 
 static int check_together(enum params_origin origin, const struct strmap *map, const struct volume_params *p,
-        struct error **err)
+	struct error **err)
 {
 	if (strmap_get(map, "cacheSize") && !p->is_cache)
 		return err_set(
-		        err, ERR_INVALID_ARGUMENT, "parameter \"cacheSize\" needs persistencyModel=cache");
+			err, ERR_INVALID_ARGUMENT, "parameter \"cacheSize\" needs persistencyModel=cache");
 	if (p->kata_containers && p->usage == USAGE_FILE_IO)
 		return err_set(err, ERR_INVALID_ARGUMENT,
-		        "parameters kataContainers=true and usage=FileIO exclude each other");
+			"parameters kataContainers=true and usage=FileIO exclude each other");
 	if (origin == PARAMS_CREATE && str_eq(strmap_get(map, "persistencyModel"), "ephemeral"))
 		return err_set(err, ERR_INVALID_ARGUMENT,
-		        "parameter \"persistencyModel\": \"ephemeral\" is neither normal nor cache");
+			"parameter \"persistencyModel\": \"ephemeral\" is neither normal nor cache");
 	return 0;
 }
 
 int params_parse(
-        enum params_origin origin, const struct strmap *map, struct volume_params *ret, struct error **err)
+	enum params_origin origin, const struct strmap *map, struct volume_params *ret, struct error **err)
 {
 	struct volume_params p = {.erase_after = true};
 

@@ -15,7 +15,7 @@
 enum params_origin {
 	PARAMS_CREATE,  /* StorageClass parameters of CreateVolume */
 	PARAMS_CONTEXT, /* volume_context of stage and publish: what CreateVolume answered, plus Kubernetes'
-	                   own keys */
+			   own keys */
 	PARAMS_STATE,   /* a state file */
 };
 
@@ -37,7 +37,7 @@ struct volume_params {
  * Return: 0, or -1 with ERR_INVALID_ARGUMENT that names key and value.
  */
 int params_parse(enum params_origin origin, const struct strmap *map, struct volume_params *ret,
-        struct error **err) MUST_CHECK;
+	struct error **err) MUST_CHECK;
 void params_done(struct volume_params *p);
 
 /** params_to_context() - add to @out what CreateVolume answers as volume_context: the state's keys without

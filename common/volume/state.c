@@ -22,9 +22,9 @@ struct state_store {
 };
 
 static const char *const phase_suffix[] = {
-        [PHASE_CREATING] = ".creating",
-        [PHASE_READY] = ".json",
-        [PHASE_ERASING] = ".erasing",
+	[PHASE_CREATING] = ".creating",
+	[PHASE_READY] = ".json",
+	[PHASE_ERASING] = ".erasing",
 };
 
 void volume_record_free(struct volume_record *r)
@@ -77,7 +77,7 @@ int state_open(const char *path, struct state_store **ret, struct error **err)
 		return err_wrap(err, "state folder %s", path);
 	struct state_store *s = x_malloc(sizeof(*s));
 	*s = (struct state_store){
-	        .dir_fd = TAKE_FD(dir_fd), .lock_fd = TAKE_FD(lock_fd), .path = x_strdup(path)};
+		.dir_fd = TAKE_FD(dir_fd), .lock_fd = TAKE_FD(lock_fd), .path = x_strdup(path)};
 	*ret = s;
 	return 0;
 }
@@ -96,7 +96,7 @@ static void add_problem(struct state_content *c, const char *file, const char *r
 {
 	c->problems = x_realloc(c->problems, c->n_problems + 1, sizeof(*c->problems));
 	c->problems[c->n_problems++] =
-	        (struct state_problem){.file = x_strdup(file), .reason = x_strdup(reason)};
+		(struct state_problem){.file = x_strdup(file), .reason = x_strdup(reason)};
 }
 
 /* Whether @name is a volume's file; the id's length and the phase are told. */
@@ -113,7 +113,7 @@ static bool is_volume_file(const char *name, size_t *ret_id_len, enum volume_pha
 }
 
 static int load_file(struct state_store *s, const char *name, size_t id_len, enum volume_phase phase,
-        struct volume_record **ret, struct error **err)
+	struct volume_record **ret, struct error **err)
 {
 	CLEANUP(buf_done) struct buf text = BUF_INIT(STATE_MAX_BYTES);
 	CLEANUP(volume_record_freep) struct volume_record *rec = NULL;
@@ -124,7 +124,7 @@ static int load_file(struct state_store *s, const char *name, size_t id_len, enu
 		return -1;
 	if (strlen(rec->id) != id_len || memcmp(rec->id, name, id_len) != 0)
 		return err_set(
-		        err, ERR_INVALID_ARGUMENT, "the file is named after another volume than %s", rec->id);
+			err, ERR_INVALID_ARGUMENT, "the file is named after another volume than %s", rec->id);
 	if (!volume_id_valid(rec->id))
 		return err_set(err, ERR_INVALID_ARGUMENT, "%s is no volume ID", rec->id);
 	rec->phase = phase;

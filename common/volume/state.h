@@ -62,7 +62,7 @@ struct state_content {
 	struct volume_record **records; /* sorted by id */
 	size_t n_records;
 	struct state_problem
-	        *problems; /* unreadable files, ids with two phases (the ready one wins); left as they are */
+		*problems; /* unreadable files, ids with two phases (the ready one wins); left as they are */
 	size_t n_problems;
 };
 
@@ -78,7 +78,7 @@ int state_put(struct state_store *s, const struct volume_record *r, struct error
 /** state_advance() - durably rename from @r's phase to @to, and set it in @r on success; content as it was
  * put. */
 int state_advance(
-        struct state_store *s, struct volume_record *r, enum volume_phase to, struct error **err) MUST_CHECK;
+	struct state_store *s, struct volume_record *r, enum volume_phase to, struct error **err) MUST_CHECK;
 
 /** state_remove() - durably forget @r's file; a missing one is success. */
 int state_remove(struct state_store *s, const struct volume_record *r, struct error **err) MUST_CHECK;

@@ -94,7 +94,7 @@ static int keep_unknown(struct json_reader *r, const char *key, struct buf *unkn
 }
 
 static int read_member(struct json_reader *r, const char *key, struct volume_record *rec, struct buf *unknown,
-        struct error **err)
+	struct error **err)
 {
 	if (str_eq(key, "id"))
 		return read_string(r, &rec->id, err);
@@ -120,7 +120,7 @@ static int read_member(struct json_reader *r, const char *key, struct volume_rec
 }
 
 static int read_record(
-        struct json_reader *r, struct volume_record *rec, struct buf *unknown, struct error **err)
+	struct json_reader *r, struct volume_record *rec, struct buf *unknown, struct error **err)
 {
 	struct json_event ev;
 

@@ -105,7 +105,7 @@ void volumes_keep(struct volumes *v, const struct volume_record *r)
 	} else {
 		v->records = x_realloc(v->records, v->n_records + 1, sizeof(struct volume_record *));
 		memmove(&v->records[at + 1], &v->records[at],
-		        (v->n_records - at) * sizeof(struct volume_record *));
+			(v->n_records - at) * sizeof(struct volume_record *));
 		v->n_records++;
 	}
 	v->records[at] = volume_record_dup(r);
@@ -122,7 +122,7 @@ void volumes_forget(struct volumes *v, const char *id)
 		volume_record_free(v->records[at]);
 		v->n_records--;
 		memmove(&v->records[at], &v->records[at + 1],
-		        (v->n_records - at) * sizeof(struct volume_record *));
+			(v->n_records - at) * sizeof(struct volume_record *));
 	}
 	pthread_mutex_unlock(&v->mutex);
 }
@@ -151,7 +151,7 @@ int volumes_require_ready(struct volumes *v, struct error **err)
 }
 
 int volumes_lock_ready(struct volumes *v, const char *handle, int wait_ms, struct volume_lock **ret_lock,
-        struct volume_record **ret, struct error **err)
+	struct volume_record **ret, struct error **err)
 {
 	CLEANUP(volume_record_freep) struct volume_record *known = volumes_record(v, handle);
 	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
@@ -204,7 +204,7 @@ int volumes_get(struct volumes *v, const char *handle, struct volume_info **ret,
 }
 
 void volumes_list(struct volumes *v, const char *after, size_t max, struct volume_info ***ret, size_t *ret_n,
-        bool *ret_more)
+	bool *ret_more)
 {
 	struct volume_record **page = NULL;
 	size_t n = 0;

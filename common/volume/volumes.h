@@ -77,7 +77,7 @@ DEFINE_CLEANUP(struct volume_info *, volume_info_free);
  * ERR_UNAVAILABLE (missing, not ready), ERR_INTERNAL. @ret: volume_info_free().
  */
 int volumes_create(struct volumes *v, const struct volume_request *request, struct volume_info **ret,
-        struct error **err) MUST_CHECK;
+	struct error **err) MUST_CHECK;
 
 /**
  * volumes_delete() - destroy a volume and what was in it.
@@ -91,7 +91,7 @@ int volumes_delete(struct volumes *v, const char *handle, struct error **err) MU
 /** volumes_get() - facts of a volume by handle. Return: 0, or -1 with ERR_NOT_FOUND. @ret:
  * volume_info_free(). */
 int volumes_get(
-        struct volumes *v, const char *handle, struct volume_info **ret, struct error **err) MUST_CHECK;
+	struct volumes *v, const char *handle, struct volume_info **ret, struct error **err) MUST_CHECK;
 
 /**
  * volumes_list() - a page of the volumes in order of their IDs.
@@ -103,7 +103,7 @@ int volumes_get(
  * Stable: changes between pages neither repeat nor hide other volumes. Does not block. Cannot fail.
  */
 void volumes_list(struct volumes *v, const char *after, size_t max, struct volume_info ***ret, size_t *ret_n,
-        bool *ret_more);
+	bool *ret_more);
 
 struct volumes_capacity {
 	uint64_t total_bytes;
@@ -144,7 +144,7 @@ int volumes_stage(struct volumes *v, const struct stage_request *request, struct
 /** volumes_unstage() - unmount; not mounted is success. Return: 0, or -1 with ERR_NOT_FOUND (unknown volume),
  * ERR_INVALID_ARGUMENT (path), ERR_PRECONDITION (busy), ERR_ABORTED, ERR_INTERNAL. */
 int volumes_unstage(
-        struct volumes *v, const char *handle, const char *staging_path, struct error **err) MUST_CHECK;
+	struct volumes *v, const char *handle, const char *staging_path, struct error **err) MUST_CHECK;
 
 struct publish_request {
 	const char *handle;
@@ -169,4 +169,4 @@ int volumes_publish(struct volumes *v, const struct publish_request *request, st
  * and the target is a mount), ERR_INVALID_ARGUMENT (path), ERR_PRECONDITION (busy), ERR_ABORTED,
  * ERR_INTERNAL. */
 int volumes_unpublish(
-        struct volumes *v, const char *handle, const char *target_path, struct error **err) MUST_CHECK;
+	struct volumes *v, const char *handle, const char *target_path, struct error **err) MUST_CHECK;

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/parse.h"
 #include "base/random.h"
+#include "base/step.h"
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/fs.h"
@@ -20,14 +21,14 @@ static int check_request(const struct volume_request *q, struct volume_params *r
 		return -1;
 	if (!fs_known(q->fs_type))
 		return err_set(
-		        err, ERR_INVALID_ARGUMENT, "file system \"%s\" is neither ext4 nor xfs", q->fs_type);
+			err, ERR_INVALID_ARGUMENT, "file system \"%s\" is neither ext4 nor xfs", q->fs_type);
 	if (q->limit_bytes > 0 && q->required_bytes > q->limit_bytes)
 		return err_set(err, ERR_INVALID_ARGUMENT, "required_bytes is larger than limit_bytes");
 	if (params_parse(PARAMS_CREATE, q->parameters, ret, err) < 0)
 		return -1;
 	const char *unsupported = ret->kata_containers ? "kataContainers=true"
-	                          : ret->is_cache      ? "persistencyModel=cache"
-	                                               : NULL;
+				  : ret->is_cache      ? "persistencyModel=cache"
+						       : NULL;
 	if (unsupported) {
 		params_done(ret);
 		return err_set(err, ERR_INVALID_ARGUMENT, "parameter %s is not supported", unsupported);
@@ -37,19 +38,19 @@ static int check_request(const struct volume_request *q, struct volume_params *r
 
 /* Whether the volume that bears the name already is the one that is asked for. */
 static int check_existing(const struct volume_record *r, const struct volume_request *q,
-        const struct volume_params *wanted, struct error **err)
+	const struct volume_params *wanted, struct error **err)
 {
 	struct volume_params have;
 
 	if (r->size_bytes < q->required_bytes || (q->limit_bytes > 0 && r->size_bytes > q->limit_bytes))
 		return err_set(err, ERR_EXISTS, "volume %s exists with another size (%llu bytes)", r->id,
-		        (unsigned long long)r->size_bytes);
+			(unsigned long long)r->size_bytes);
 	if (params_parse(PARAMS_STATE, &r->parameters, &have, err) < 0)
 		return err_wrap(err, "state of volume %s", r->id);
 	bool same = have.erase_after == wanted->erase_after &&
-	            have.kata_containers == wanted->kata_containers && have.is_cache == wanted->is_cache &&
-	            have.cache_size == wanted->cache_size && have.usage == wanted->usage &&
-	            (!r->fs_type || str_eq(r->fs_type, q->fs_type));
+		    have.kata_containers == wanted->kata_containers && have.is_cache == wanted->is_cache &&
+		    have.cache_size == wanted->cache_size && have.usage == wanted->usage &&
+		    (!r->fs_type || str_eq(r->fs_type, q->fs_type));
 	params_done(&have);
 	if (!same)
 		return err_set(err, ERR_EXISTS, "volume %s exists with other parameters", r->id);
@@ -57,7 +58,7 @@ static int check_existing(const struct volume_record *r, const struct volume_req
 }
 
 static int give_existing(struct volumes *v, const struct volume_record *r, const struct volume_request *q,
-        const struct volume_params *wanted, struct volume_info **ret, struct error **err)
+	const struct volume_params *wanted, struct volume_info **ret, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
 
@@ -80,7 +81,7 @@ static int wanted_bytes(const struct volume_request *q, uint64_t *ret, struct er
 
 	if (q->limit_bytes > 0 && bytes > q->limit_bytes)
 		return err_set(err, ERR_RANGE, "limit_bytes %llu is below the minimum of %s for %s",
-		        (unsigned long long)q->limit_bytes, format_bytes(min_bytes, text), q->fs_type);
+			(unsigned long long)q->limit_bytes, format_bytes(min_bytes, text), q->fs_type);
 	*ret = bytes;
 	return 0;
 }
@@ -136,7 +137,7 @@ static void find_candidates(struct volumes *v, uint64_t bytes, uint64_t limit_by
 			continue;
 		c.list = x_realloc(c.list, c.n + 1, sizeof(*c.list));
 		c.list[c.n++] = (struct candidate){
-		        .uuid = x_strdup(p->uuid), .size_bytes = rounded, .max_bytes = p->max_bytes};
+			.uuid = x_strdup(p->uuid), .size_bytes = rounded, .max_bytes = p->max_bytes};
 	}
 	pthread_mutex_unlock(&v->mutex);
 	if (c.n > 1)
@@ -150,11 +151,11 @@ static int no_candidate(const struct candidates *c, uint64_t bytes, struct error
 
 	if (c->over_limit)
 		return err_set(err, ERR_RANGE,
-		        "%llu bytes rounded to what the pool can allocate pass limit_bytes",
-		        (unsigned long long)bytes);
+			"%llu bytes rounded to what the pool can allocate pass limit_bytes",
+			(unsigned long long)bytes);
 	return err_set(err, ERR_EXHAUSTED,
-	        "not enough space: %llu bytes needed, the largest possible volume has %s",
-	        (unsigned long long)bytes, format_bytes(c->largest_bytes, largest));
+		"not enough space: %llu bytes needed, the largest possible volume has %s",
+		(unsigned long long)bytes, format_bytes(c->largest_bytes, largest));
 }
 
 static struct volume_record *new_record(struct volumes *v, const char *id, const struct volume_request *q)
@@ -179,7 +180,7 @@ static int make_device(struct volumes *v, struct volume_record *r, struct device
 	CLEANUP(device_freep) struct device *d = NULL;
 	CLEANUP(fd_closep) int fd = -1;
 	const struct device_spec spec = {
-	        .id = r->id, .pool = r->pool, .identity = r->identity, .size_bytes = r->size_bytes};
+		.id = r->id, .pool = r->pool, .identity = r->identity, .size_bytes = r->size_bytes};
 
 	if (device_create(v->devices, &spec, &d, err) < 0)
 		return -1;
@@ -195,7 +196,7 @@ static int make_device(struct volumes *v, struct volume_record *r, struct device
 }
 
 static int create_in_pool(
-        struct volumes *v, struct volume_record *r, const struct candidate *c, struct error **err)
+	struct volumes *v, struct volume_record *r, const struct candidate *c, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
 
@@ -204,8 +205,10 @@ static int create_in_pool(
 	r->size_bytes = c->size_bytes;
 	if (volumes_save(v, r, err) < 0)
 		return -1;
+	STEP_POINT("create-recorded");
 	if (make_device(v, r, &d, err) < 0)
 		return -1;
+	STEP_POINT("create-device-made");
 	if (d->size_bytes != r->size_bytes) {
 		r->size_bytes = d->size_bytes;
 		if (volumes_save(v, r, err) < 0)
@@ -213,6 +216,7 @@ static int create_in_pool(
 	}
 	if (state_advance(v->state, r, PHASE_READY, err) < 0)
 		return -1;
+	STEP_POINT("create-ready");
 	volumes_keep(v, r);
 	return 0;
 }
@@ -229,7 +233,7 @@ static int undo_create(struct volumes *v, const struct volume_record *r, struct 
 }
 
 static int create_new(struct volumes *v, const char *id, const struct volume_request *q,
-        struct volume_record **ret, struct error **err)
+	struct volume_record **ret, struct error **err)
 {
 	CLEANUP(candidates_done) struct candidates pools = {0};
 	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
@@ -238,7 +242,7 @@ static int create_new(struct volumes *v, const char *id, const struct volume_req
 
 	if (stranger)
 		return err_set(err, ERR_PRECONDITION,
-		        "a device %s exists without state; see pmem-csi-driver check --repair %s", id, id);
+			"a device %s exists without state; see pmem-csi-driver check --repair %s", id, id);
 	if (wanted_bytes(q, &bytes, err) < 0)
 		return -1;
 	find_candidates(v, bytes, q->limit_bytes, &pools);
@@ -258,7 +262,7 @@ static int create_new(struct volumes *v, const char *id, const struct volume_req
 	if ((*err)->code == ERR_EXISTS) {
 		(*err)->code = ERR_PRECONDITION;
 		return err_wrap(
-		        err, "a device exists without state; see pmem-csi-driver check --repair %s", id);
+			err, "a device exists without state; see pmem-csi-driver check --repair %s", id);
 	}
 	return -1;
 }
@@ -293,7 +297,7 @@ static struct volume_record *find_existing(struct volumes *v, const char *name, 
 }
 
 static int create_locked(struct volumes *v, const char *id, const struct volume_request *q,
-        const struct volume_params *wanted, struct volume_info **ret, struct error **err)
+	const struct volume_params *wanted, struct volume_info **ret, struct error **err)
 {
 	CLEANUP(volume_record_freep) struct volume_record *r = find_existing(v, q->name, id);
 
@@ -311,7 +315,7 @@ static int create_locked(struct volumes *v, const char *id, const struct volume_
 }
 
 int volumes_create(
-        struct volumes *v, const struct volume_request *q, struct volume_info **ret, struct error **err)
+	struct volumes *v, const struct volume_request *q, struct volume_info **ret, struct error **err)
 {
 	CLEANUP(volume_record_freep) struct volume_record *known = NULL;
 	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;

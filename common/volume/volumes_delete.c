@@ -1,6 +1,7 @@
 /* DeleteVolume: refuse what is in use, then make it unreadable, then make it go. */
 #include <string.h>
 
+#include "base/step.h"
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/mount_table.h"
@@ -9,7 +10,7 @@
 #include "volume/volumes_private.h"
 
 static int refuse_mounted(const struct volume_record *r, const struct device *d,
-        const struct blockdev_info *info, struct error **err)
+	const struct blockdev_info *info, struct error **err)
 {
 	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
 	const char *slash = strrchr(d->path, '/');
@@ -19,13 +20,13 @@ static int refuse_mounted(const struct volume_record *r, const struct device *d,
 	const struct mount_entry *use = mount_table_uses(table, info->dev, slash);
 	if (use)
 		return err_set(
-		        err, ERR_PRECONDITION, "volume %s is in use: mounted at %s", r->id, use->target);
+			err, ERR_PRECONDITION, "volume %s is in use: mounted at %s", r->id, use->target);
 	return 0;
 }
 
 /* On success @ret_fd keeps everybody else out. */
 static int claim_device(
-        const struct volume_record *r, const struct device *d, int *ret_fd, struct error **err)
+	const struct volume_record *r, const struct device *d, int *ret_fd, struct error **err)
 {
 	struct blockdev_info info;
 	unsigned openers;
@@ -38,7 +39,7 @@ static int claim_device(
 		return -1;
 	if (openers > 0)
 		return err_set(err, ERR_PRECONDITION, "volume %s is in use: its device is open %u times",
-		        r->id, openers);
+			r->id, openers);
 	if (blockdev_open_exclusive(d->path, ret_fd, err) < 0)
 		return err_wrap(err, "volume %s is in use", r->id);
 	return 0;
@@ -56,7 +57,7 @@ static int erase_device(const struct volume_record *r, const struct device *d, i
 }
 
 int volumes_finish_erasing(struct volumes *v, const struct volume_record *r, const struct device *device,
-        int exclusive_fd, struct error **err)
+	int exclusive_fd, struct error **err)
 {
 	CLEANUP(fd_closep) int fd = exclusive_fd;
 
@@ -105,6 +106,7 @@ static int delete_locked(struct volumes *v, struct volume_record *r, struct erro
 	if (r->phase == PHASE_READY) {
 		if (state_advance(v->state, r, PHASE_ERASING, err) < 0)
 			return -1;
+		STEP_POINT("delete-recorded");
 		volumes_keep(v, r);
 	}
 	return volumes_finish_erasing(v, r, d, TAKE_FD(fd), err);
@@ -124,8 +126,8 @@ int volumes_delete(struct volumes *v, const char *handle, struct error **err)
 
 		if (stranger)
 			return err_set(err, ERR_PRECONDITION,
-			        "a device %s exists without state; see pmem-csi-driver check --repair %s",
-			        handle, handle);
+				"a device %s exists without state; see pmem-csi-driver check --repair %s",
+				handle, handle);
 		return 0;
 	}
 	if (volume_lock(v->locks, known->id, /* wait_ms= */ 0, &lock, err) < 0)

@@ -77,7 +77,7 @@ static bool pool_is_complete(struct volumes *v, const char *uuid)
 }
 
 int volumes_find_device(struct volumes *v, const struct volume_record *r, struct device **ret_device,
-        enum presence *ret, struct error **err)
+	enum presence *ret, struct error **err)
 {
 	struct device *d = volumes_seen_device(v, r->id);
 
@@ -115,7 +115,7 @@ static int make_active(struct volumes *v, const char *id, struct device **device
 }
 
 int volumes_require_device(
-        struct volumes *v, const struct volume_record *r, struct device **ret, struct error **err)
+	struct volumes *v, const struct volume_record *r, struct device **ret, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
 	enum presence presence;
@@ -124,10 +124,10 @@ int volumes_require_device(
 		return -1;
 	if (presence == DEVICE_MISSING)
 		return err_set(err, ERR_UNAVAILABLE, "volume %s is missing: its pool is absent or incomplete",
-		        r->id);
+			r->id);
 	if (presence == DEVICE_GONE)
 		return err_set(
-		        err, ERR_UNAVAILABLE, "volume %s is missing: its pool has no such device", r->id);
+			err, ERR_UNAVAILABLE, "volume %s is missing: its pool has no such device", r->id);
 	if (!d->active && make_active(v, r->id, &d, err) < 0)
 		return err_wrap(err, "volume %s", r->id);
 	if (d->path && blockdev_wait(d->path, NODE_WAIT_MS, err) < 0) {
@@ -163,7 +163,7 @@ static void adopt_pools(struct volumes *v)
 		d->pool = NULL;
 		if (volumes_save(v, r, &err) < 0)
 			log_warn("volume's pool could not be recorded, ignoring", F_STR("volume", r->id),
-			        F_ERR(err));
+				F_ERR(err));
 	}
 }
 
@@ -175,7 +175,7 @@ static int load_state(struct volumes *v, struct error **err)
 		return -1;
 	for (size_t i = 0; i < content.n_problems; i++)
 		log_warn("state file is not used", F_STR("file", content.problems[i].file),
-		        F_STR("reason", content.problems[i].reason));
+			F_STR("reason", content.problems[i].reason));
 	for (size_t i = 0; i < content.n_records; i++)
 		volumes_keep(v, content.records[i]);
 	return 0;
@@ -219,10 +219,10 @@ static void settle_unfinished(struct volumes *v)
 		const char *what = r->phase == PHASE_CREATING ? "roll back" : "erase";
 		if (settle_record(v, r, &err) < 0)
 			log_warn("unfinished volume stays for now, will be tried again",
-			        F_STR("volume", ids[i]), F_STR("step", what), F_ERR(err));
+				F_STR("volume", ids[i]), F_STR("step", what), F_ERR(err));
 		else
 			log_info("unfinished volume was cleared away", F_STR("volume", ids[i]),
-			        F_STR("step", what));
+				F_STR("step", what));
 	}
 }
 

@@ -24,7 +24,7 @@ struct volumes {
 	struct path_roots *roots;
 
 	pthread_mutex_t
-	        relist_mutex;  /* one listing at a time, so that an older one never replaces a newer one */
+		relist_mutex;  /* one listing at a time, so that an older one never replaces a newer one */
 	pthread_mutex_t mutex; /* guards what follows */
 	struct volume_record **records; /* sorted by id */
 	size_t n_records;
@@ -71,12 +71,12 @@ enum presence { DEVICE_PRESENT, DEVICE_MISSING, DEVICE_GONE };
  * Return: 0, or -1 with ERR_UNAVAILABLE (listing failed).
  */
 int volumes_find_device(struct volumes *v, const struct volume_record *r, struct device **ret_device,
-        enum presence *ret, struct error **err) MUST_CHECK;
+	enum presence *ret, struct error **err) MUST_CHECK;
 
 /** volumes_require_device() - volumes_find_device() that must be present, active, with a node.
  * Return: 0, or -1 with ERR_UNAVAILABLE that says what is missing. */
 int volumes_require_device(
-        struct volumes *v, const struct volume_record *r, struct device **ret, struct error **err) MUST_CHECK;
+	struct volumes *v, const struct volume_record *r, struct device **ret, struct error **err) MUST_CHECK;
 
 /** volumes_roll_back() - undo a `.creating`: remove its device if it bears the recorded identity, then the
  * file. The caller holds the lock. Return: 0, or -1 (the record stays) with ERR_UNAVAILABLE (pool absent) or
@@ -86,7 +86,7 @@ int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct e
 /** volumes_finish_erasing() - erase and remove a volume in phase ERASING. The caller holds the lock.
  * @exclusive_fd: taken over; -1 opens the device here. Return: 0, or -1 (may be repeated). */
 int volumes_finish_erasing(struct volumes *v, const struct volume_record *r, const struct device *device,
-        int exclusive_fd, struct error **err) MUST_CHECK;
+	int exclusive_fd, struct error **err) MUST_CHECK;
 
 /** volumes_info() - what callers are told about @r. Return: volume_info_free(). */
 struct volume_info *volumes_info(struct volumes *v, const struct volume_record *r);
@@ -98,9 +98,9 @@ struct volume_info *volumes_info(struct volumes *v, const struct volume_record *
  * Return: 0, or -1 with ERR_NOT_FOUND, ERR_ABORTED. The outputs are the caller's.
  */
 int volumes_lock_ready(struct volumes *v, const char *handle, int wait_ms, struct volume_lock **ret_lock,
-        struct volume_record **ret, struct error **err) MUST_CHECK;
+	struct volume_record **ret, struct error **err) MUST_CHECK;
 
 /** volumes_unmount() - unmount everything of @r at @path (canonical). Return: 0 (nothing mounted too), or -1
  * with ERR_PRECONDITION (busy; or something else is mounted there), ERR_INTERNAL. */
 int volumes_unmount(
-        struct volumes *v, const struct volume_record *r, const char *path, struct error **err) MUST_CHECK;
+	struct volumes *v, const struct volume_record *r, const char *path, struct error **err) MUST_CHECK;

@@ -28,7 +28,7 @@ static void publication_done(struct publication *p)
 }
 
 static int check_request(
-        struct volumes *v, const struct publish_request *q, struct publication *p, struct error **err)
+	struct volumes *v, const struct publish_request *q, struct publication *p, struct error **err)
 {
 	CLEANUP(params_done) struct volume_params params = {0};
 
@@ -38,7 +38,7 @@ static int check_request(
 		return -1;
 	if (str_empty(q->staging_path))
 		return err_set(
-		        err, ERR_PRECONDITION, "staging_target_path is missing: the volume must be staged");
+			err, ERR_PRECONDITION, "staging_target_path is missing: the volume must be staged");
 	if (path_canonical(v->roots, q->staging_path, &p->staging, err) < 0)
 		return err_wrap(err, "staging path");
 	if (path_canonical(v->roots, q->target_path, &p->target, err) < 0)
@@ -53,13 +53,13 @@ static int check_request(
 }
 
 static int check_staged(
-        const struct volume_record *r, const struct device *d, struct publication *p, struct error **err)
+	const struct volume_record *r, const struct device *d, struct publication *p, struct error **err)
 {
 	struct blockdev_info info;
 
 	if (!d->path)
 		return err_set(
-		        err, ERR_PRECONDITION, "volume %s has no block device: it cannot be mounted", r->id);
+			err, ERR_PRECONDITION, "volume %s has no block device: it cannot be mounted", r->id);
 	if (blockdev_stat(d->path, &info, err) < 0)
 		return -1;
 	const struct mount_entry *e = mount_table_at(p->table, p->staging);
@@ -71,7 +71,7 @@ static int check_staged(
 
 /* Compares an existing mount at the target with the request, ro in both directions. */
 static int look_at_target(
-        const struct volume_record *r, const struct publication *p, bool *ret_published, struct error **err)
+	const struct volume_record *r, const struct publication *p, bool *ret_published, struct error **err)
 {
 	const struct mount_entry *e = mount_table_at(p->table, p->target);
 
@@ -80,14 +80,14 @@ static int look_at_target(
 		return 0;
 	if (e->dev != p->dev)
 		return err_set(
-		        err, ERR_EXISTS, "something else than volume %s is mounted at %s", r->id, p->target);
+			err, ERR_EXISTS, "something else than volume %s is mounted at %s", r->id, p->target);
 	if (mount_entry_has(e, "ro") != strv_contains(p->flags, "ro"))
 		return err_set(err, ERR_EXISTS, "volume %s is published at %s %s", r->id, p->target,
-		        mount_entry_has(e, "ro") ? "read-only" : "read-write");
+			mount_entry_has(e, "ro") ? "read-only" : "read-write");
 	for (size_t i = 0; p->flags && p->flags[i]; i++) {
 		if (!mount_entry_has(e, p->flags[i]))
 			return err_set(err, ERR_EXISTS, "volume %s is published at %s without \"%s\"", r->id,
-			        p->target, p->flags[i]);
+				p->target, p->flags[i]);
 	}
 	*ret_published = true;
 	return 0;
@@ -102,8 +102,8 @@ static int check_single(const struct volume_record *r, const struct publication 
 		const struct mount_entry *e = mount_table_at(p->table, r->targets[i]);
 		if (e && e->dev == p->dev)
 			return err_set(err, ERR_PRECONDITION,
-			        "volume %s is published at %s already and has a single writer", r->id,
-			        r->targets[i]);
+				"volume %s is published at %s already and has a single writer", r->id,
+				r->targets[i]);
 	}
 	return 0;
 }
@@ -121,7 +121,7 @@ static void forget_target(struct volume_record *r, const char *target)
 }
 
 static int bind_target(
-        struct volumes *v, const struct publish_request *q, const struct publication *p, struct error **err)
+	struct volumes *v, const struct publish_request *q, const struct publication *p, struct error **err)
 {
 	CLEANUP(fd_closep) int source_fd = -1;
 	CLEANUP(fd_closep) int target_fd = -1;
@@ -142,7 +142,7 @@ static int bind_target(
 
 /* The target is recorded before the mount, so that no mount of ours is ever unknown. */
 static int mount_recorded(struct volumes *v, struct volume_record *r, const struct publish_request *q,
-        const struct publication *p, struct error **err)
+	const struct publication *p, struct error **err)
 {
 	if (!strv_contains(r->targets, p->target)) {
 		strv_add(&r->targets, p->target);
@@ -158,7 +158,7 @@ static int mount_recorded(struct volumes *v, struct volume_record *r, const stru
 }
 
 static int publish_locked(struct volumes *v, struct volume_record *r, const struct publish_request *q,
-        struct publication *p, struct error **err)
+	struct publication *p, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
 	bool published;
@@ -197,7 +197,7 @@ int volumes_publish(struct volumes *v, const struct publish_request *q, struct e
 
 /* An unknown volume: nothing to do, unless something is mounted that nobody here can answer for. */
 static int unpublish_unknown(struct volumes *v, const char *handle, const char *target_path,
-        const char *canonical, struct error **err)
+	const char *canonical, struct error **err)
 {
 	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
 
@@ -205,7 +205,7 @@ static int unpublish_unknown(struct volumes *v, const char *handle, const char *
 		return -1;
 	if (mount_table_at(table, canonical))
 		return err_set(err, ERR_NOT_FOUND, "volume %s does not exist, but %s is a mount point",
-		        handle, canonical);
+			handle, canonical);
 	return path_remove(v->roots, target_path, err);
 }
 

@@ -37,12 +37,12 @@ static void staging_done(struct staging *s)
 }
 
 static int check_request(
-        struct volumes *v, const struct stage_request *q, struct staging *s, struct error **err)
+	struct volumes *v, const struct stage_request *q, struct staging *s, struct error **err)
 {
 	s->fs_type = str_empty(q->fs_type) ? DEFAULT_FS : q->fs_type;
 	if (!fs_known(s->fs_type))
 		return err_set(
-		        err, ERR_INVALID_ARGUMENT, "file system \"%s\" is neither ext4 nor xfs", s->fs_type);
+			err, ERR_INVALID_ARGUMENT, "file system \"%s\" is neither ext4 nor xfs", s->fs_type);
 	if (mount_flags_check(q->mount_flags, s->fs_type, err) < 0)
 		return -1;
 	if (path_canonical(v->roots, q->staging_path, &s->path, err) < 0)
@@ -51,25 +51,25 @@ static int check_request(
 }
 
 static int find_device(
-        struct volumes *v, const struct volume_record *r, struct staging *s, struct error **err)
+	struct volumes *v, const struct volume_record *r, struct staging *s, struct error **err)
 {
 	if (volumes_require_device(v, r, &s->device, err) < 0)
 		return -1;
 	if (!s->device->path)
 		return err_set(
-		        err, ERR_PRECONDITION, "volume %s has no block device: it cannot be mounted", r->id);
+			err, ERR_PRECONDITION, "volume %s has no block device: it cannot be mounted", r->id);
 	return blockdev_stat(s->device->path, &s->info, err);
 }
 
 /* dax is added where the device has it and the volume is meant for it; the request's own word on dax wins. */
 static void choose_options(
-        const struct stage_request *q, const struct volume_params *params, struct staging *s)
+	const struct stage_request *q, const struct volume_params *params, struct staging *s)
 {
 	bool says_dax = false;
 
 	for (size_t i = 0; q->mount_flags && q->mount_flags[i]; i++) {
 		says_dax =
-		        says_dax || str_eq(q->mount_flags[i], "dax") || str_starts(q->mount_flags[i], "dax=");
+			says_dax || str_eq(q->mount_flags[i], "dax") || str_starts(q->mount_flags[i], "dax=");
 		if (!str_eq(q->mount_flags[i], "defaults"))
 			strv_add(&s->options, q->mount_flags[i]);
 	}
@@ -79,7 +79,7 @@ static void choose_options(
 
 /* Something mounted at the path must be this volume, in the way that is asked for. */
 static int look_at_path(
-        const struct volume_record *r, const struct staging *s, bool *ret_staged, struct error **err)
+	const struct volume_record *r, const struct staging *s, bool *ret_staged, struct error **err)
 {
 	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
 
@@ -91,14 +91,14 @@ static int look_at_path(
 		return 0;
 	if (e->dev != s->info.dev)
 		return err_set(
-		        err, ERR_EXISTS, "something else than volume %s is mounted at %s", r->id, s->path);
+			err, ERR_EXISTS, "something else than volume %s is mounted at %s", r->id, s->path);
 	if (!str_eq(e->fstype, s->fs_type))
 		return err_set(
-		        err, ERR_EXISTS, "volume %s is staged as %s, not %s", r->id, e->fstype, s->fs_type);
+			err, ERR_EXISTS, "volume %s is staged as %s, not %s", r->id, e->fstype, s->fs_type);
 	for (size_t i = 0; s->options && s->options[i]; i++) {
 		if (!mount_entry_has(e, s->options[i]))
 			return err_set(
-			        err, ERR_EXISTS, "volume %s is staged without \"%s\"", r->id, s->options[i]);
+				err, ERR_EXISTS, "volume %s is staged without \"%s\"", r->id, s->options[i]);
 	}
 	*ret_staged = true;
 	return 0;
@@ -107,7 +107,7 @@ static int look_at_path(
 /* A mkfs that a crash interrupted may have left anything; the mark says that the device was empty before it.
  */
 static int format_if_empty(struct volumes *v, struct volume_record *r, const struct staging *s,
-        bool *ret_fresh, struct error **err)
+	bool *ret_fresh, struct error **err)
 {
 	CLEANUP(free_charp) char *found = NULL;
 
@@ -119,7 +119,7 @@ static int format_if_empty(struct volumes *v, struct volume_record *r, const str
 			return 0;
 		if (*found)
 			return err_set(
-			        err, ERR_EXISTS, "the device holds %s already, not %s", found, s->fs_type);
+				err, ERR_EXISTS, "the device holds %s already, not %s", found, s->fs_type);
 		r->formatting = true;
 		if (volumes_save(v, r, err) < 0)
 			return -1;
@@ -172,7 +172,7 @@ static int format_and_mount(struct volumes *v, struct volume_record *r, struct s
 }
 
 static int stage_locked(struct volumes *v, struct volume_record *r, const struct stage_request *q,
-        const struct volume_params *params, struct staging *s, struct error **err)
+	const struct volume_params *params, struct staging *s, struct error **err)
 {
 	bool staged;
 
@@ -210,7 +210,7 @@ int volumes_stage(struct volumes *v, const struct stage_request *q, struct error
 		return err_wrap(err, "state of volume %s", r->id);
 	if (stored.kata_containers)
 		return err_set(err, ERR_PRECONDITION,
-		        "volume %s is for Kata Containers, which is not supported", r->id);
+			"volume %s is for Kata Containers, which is not supported", r->id);
 	return stage_locked(v, r, q, &stored, &s, err);
 }
 
@@ -238,7 +238,7 @@ int volumes_unmount(struct volumes *v, const struct volume_record *r, const char
 			return 0;
 		if (!is_mount_of(v, r, e))
 			return err_set(err, ERR_PRECONDITION,
-			        "something else than volume %s is mounted at %s", r->id, path);
+				"something else than volume %s is mounted at %s", r->id, path);
 		if (mount_remove(path, err) < 0)
 			return -1;
 	}
