@@ -1,0 +1,290 @@
+/* The commands of pmem-ns-init over the fake. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "commands.h"
+#include "pmem/nd_fake.h"
+#include "region_map.h"
+
+#define MIB(n) ((uint64_t)(n) << 20)
+#define GIB(n) ((uint64_t)(n) << 30)
+
+#define REGION(slots, ...)                                                                                   \
+	{                                                                                                    \
+		.size_bytes = GIB(1), .align_bytes = MIB(16), .label_slots = (slots), __VA_ARGS__            \
+	}
+
+static const struct dax_list no_dax;
+
+static struct nd_inventory *list(struct nd *nd)
+{
+	struct nd_inventory *inv = NULL;
+	struct error *err = NULL;
+
+	ck_assert_int_eq(nd_list(nd, &inv, &err), 0);
+	return inv;
+}
+
+static bool create(struct nd *nd, unsigned percent)
+{
+	struct error *err = NULL;
+	bool complete = false;
+
+	ck_assert_int_eq(cmd_create(nd, percent, &complete, &err), 0);
+	return complete;
+}
+
+static uint64_t available(struct nd *nd, size_t region)
+{
+	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = list(nd);
+
+	return inv->regions[region].available_bytes;
+}
+
+/* Free: 256 MiB, 128 MiB, 32 MiB; own: 256 MiB; foreign: 352 MiB. */
+static struct nd *open_fragmented(void)
+{
+	struct nd_fake_region region = REGION(8);
+	struct nd *nd = nd_open_fake(&region, 1);
+
+	nd_fake_add(nd, 0, "theirs", ND_SECTOR, 0, MIB(256));
+	nd_fake_add(nd, 0, "pmem-csi", ND_FSDAX, MIB(512), MIB(256));
+	nd_fake_add(nd, 0, "bell\a", ND_DEVDAX, MIB(800), MIB(96));
+	return nd;
+}
+
+static void assert_plan(struct nd *nd, unsigned percent, bool json, const char *expected)
+{
+	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = list(nd);
+	CLEANUP(buf_done) struct buf out = BUF_INIT(1 << 20);
+
+	cmd_plan(inv, percent, json, &out);
+	ck_assert_str_eq(buf_str(&out), expected);
+}
+
+START_TEST(create_uses_every_region)
+{
+	static const struct nd_fake_region regions[] = {REGION(8), REGION(8)};
+	CLEANUP(nd_closep) struct nd *nd = nd_open_fake(regions, 2);
+
+	ck_assert(create(nd, 100));
+	ck_assert_uint_eq(available(nd, 0), 0);
+	ck_assert_uint_eq(available(nd, 1), 0);
+	ck_assert(create(nd, 100));
+}
+END_TEST
+
+START_TEST(failed_region_does_not_stop_the_others)
+{
+	static const struct nd_fake_region regions[] = {REGION(8), REGION(1), REGION(8)};
+	CLEANUP(nd_closep) struct nd *nd = nd_open_fake(regions, 3);
+
+	nd_fake_add(nd, 1, "theirs", ND_SECTOR, 0, MIB(64));
+	nd_fake_fail(nd, ERR_INTERNAL);
+	ck_assert(!create(nd, 100));
+	ck_assert_uint_eq(available(nd, 0), GIB(1));
+	ck_assert_uint_eq(available(nd, 1), MIB(960));
+	ck_assert_uint_eq(available(nd, 2), 0);
+	ck_assert(!create(nd, 100));
+	ck_assert_uint_eq(available(nd, 0), 0);
+}
+END_TEST
+
+START_TEST(region_of_persistent_memory_that_is_skipped_is_incomplete)
+{
+	static const struct nd_fake_region no_labels[] = {REGION(8), {.size_bytes = GIB(1)}};
+	static const struct nd_fake_region volatile_one[] = {REGION(8), REGION(8, .not_pmem = true)};
+	CLEANUP(nd_closep) struct nd *a = nd_open_fake(no_labels, 2);
+	CLEANUP(nd_closep) struct nd *b = nd_open_fake(volatile_one, 2);
+	CLEANUP(nd_closep) struct nd *none = nd_open_fake(NULL, 0);
+
+	ck_assert(!create(a, 100));
+	ck_assert_uint_eq(available(a, 0), 0);
+	ck_assert(create(b, 100));
+	ck_assert_uint_eq(available(b, 1), GIB(1));
+	ck_assert(!create(none, 100));
+}
+END_TEST
+
+START_TEST(foreign_namespaces_stay_as_they_are)
+{
+	CLEANUP(nd_closep) struct nd *nd = open_fragmented();
+	CLEANUP(nd_inventory_freep) struct nd_inventory *before = list(nd);
+
+	ck_assert(create(nd, 100));
+	CLEANUP(nd_inventory_freep) struct nd_inventory *after = list(nd);
+	for (size_t i = 0; i < before->regions[0].n_namespaces; i++) {
+		const struct nd_namespace *ns = &before->regions[0].namespaces[i];
+		size_t found = 0;
+		for (size_t k = 0; k < after->regions[0].n_namespaces; k++) {
+			const struct nd_namespace *now = &after->regions[0].namespaces[k];
+			found += str_eq(now->uuid, ns->uuid) && str_eq(now->name, ns->name) &&
+				 now->offset_bytes == ns->offset_bytes && now->raw_bytes == ns->raw_bytes &&
+				 now->mode == ns->mode;
+		}
+		ck_assert_uint_eq(found, 1);
+	}
+}
+END_TEST
+
+START_TEST(plan_says_what_would_be_created_and_why_not_more)
+{
+	CLEANUP(nd_closep) struct nd *nd = open_fragmented();
+
+	assert_plan(nd, 100, false,
+		"region0 on ndbus0: create 256Mi + 128Mi (budget 1Gi, own 256Mi, unit 16Mi)\n"
+		"  384Mi of the budget find no place: no further free extent holds the smallest pool "
+		"namespace "
+		"(64Mi)\n");
+	assert_plan(nd, 50, false, "region0 on ndbus0: create 256Mi (budget 512Mi, own 256Mi, unit 16Mi)\n");
+	assert_plan(
+		nd, 25, false, "region0 on ndbus0: nothing to create (budget 256Mi, own 256Mi, unit 16Mi)\n");
+	assert_plan(nd, 100, true,
+		"{\"percent\":100,\"regions\":[{\"bus\":\"ndbus0\",\"region\":\"region0\",\"sizeBytes\":"
+		"1073741824,"
+		"\"skipped\":false,\"unitBytes\":16777216,\"budgetBytes\":1073741824,\"ownBytes\":268435456,"
+		"\"createBytes\":402653184,\"namespaces\":[268435456,134217728],\"reason\":\"384Mi of the "
+		"budget "
+		"find no place: no further free extent holds the smallest pool namespace (64Mi)\"}]}\n");
+}
+END_TEST
+
+START_TEST(plan_names_skipped_regions)
+{
+	static const struct nd_fake_region regions[] = {REGION(8, .readonly = true)};
+	CLEANUP(nd_closep) struct nd *nd = nd_open_fake(regions, 1);
+	CLEANUP(nd_closep) struct nd *none = nd_open_fake(NULL, 0);
+
+	assert_plan(nd, 100, false, "region0 on ndbus0: skipped: the region is read-only\n");
+	assert_plan(none, 100, false, "no regions\n");
+	assert_plan(none, 100, true, "{\"percent\":100,\"regions\":[]}\n");
+}
+END_TEST
+
+START_TEST(status_draws_every_extent)
+{
+	CLEANUP(nd_closep) struct nd *nd = open_fragmented();
+	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = list(nd);
+	CLEANUP(buf_done) struct buf out = BUF_INIT(1 << 20);
+	char dev[] = "dax0.1";
+	char region[] = "region0";
+	struct dax_device device = {dev, region, MIB(94), true};
+
+	cmd_status(inv, &(struct dax_list){&device, 1}, false, &out);
+	ck_assert_str_eq(buf_str(&out),
+		"region0 on ndbus0: 1Gi, interleave 1, unit 16Mi\n"
+		"  own 256Mi, foreign 352Mi, free 416Mi (largest extent 256Mi)\n"
+		"  [FFFFFFFFFFFFFFFF................OOOOOOOOOOOOOOOO..FFFFFF........]  O own  F foreign  . "
+		"free\n"
+		"      OFFSET       SIZE  KIND     NAMESPACE     MODE   NAME  DEVICE (USABLE)\n"
+		"           0      256Mi  foreign  namespace0.0  sector theirs  /dev/pmem0 (256Mi)\n"
+		"       256Mi      256Mi  free\n"
+		"       512Mi      256Mi  own      namespace0.1  fsdax  pmem-csi  /dev/pmem1 (250Mi)\n"
+		"       768Mi       32Mi  free\n"
+		"       800Mi       96Mi  foreign  namespace0.2  devdax bell?\n"
+		"       896Mi      128Mi  free\n"
+		"  dax0.1: 94Mi, system-ram\n");
+}
+END_TEST
+
+START_TEST(status_as_json_has_the_same_extents)
+{
+	CLEANUP(nd_closep) struct nd *nd = open_fragmented();
+	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = list(nd);
+	CLEANUP(buf_done) struct buf out = BUF_INIT(1 << 20);
+	struct nd_namespace *own = &inv->regions[0].namespaces[1];
+
+	cmd_status(inv, &no_dax, true, &out);
+	CLEANUP(free_charp)
+	char *expected = x_asprintf(
+		"{\"kind\":\"own\",\"offsetBytes\":536870912,\"sizeBytes\":268435456,\"namespace\":"
+		"\"namespace0.1\",\"name\":\"pmem-csi\",\"uuid\":\"%s\",\"mode\":\"fsdax\",\"active\":true,"
+		"\"usableBytes\":262144000,\"device\":\"/dev/pmem1\"},{\"kind\":\"free\",\"offsetBytes\":"
+		"805306368,\"sizeBytes\":33554432}",
+		own->uuid);
+	ck_assert_ptr_nonnull(strstr(buf_str(&out), expected));
+	ck_assert_ptr_nonnull(strstr(buf_str(&out), "\"name\":\"bell\\u0007\""));
+	ck_assert(str_starts(buf_str(&out), "{\"regions\":[{\"bus\":\"ndbus0\",\"region\":\"region0\","));
+	ck_assert(str_ends(buf_str(&out), "\"dax\":[]}]}\n"));
+}
+END_TEST
+
+START_TEST(map_covers_the_region_without_gaps)
+{
+	CLEANUP(nd_closep) struct nd *nd = open_fragmented();
+	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = list(nd);
+	CLEANUP(region_map_done) struct region_map m = {0};
+	uint64_t at = 0;
+
+	region_map_build(&inv->regions[0], &m);
+	for (size_t i = 0; i < m.n; i++) {
+		ck_assert_uint_eq(m.extents[i].offset_bytes, at);
+		at += m.extents[i].size_bytes;
+	}
+	ck_assert_uint_eq(at, GIB(1));
+}
+END_TEST
+
+START_TEST(unknown_places_are_shown_as_unknown)
+{
+	char bus[] = "ndbus0";
+	char name[] = "region0";
+	char dev[] = "namespace0.0";
+	char theirs[] = "theirs";
+	char uuid[] = "";
+	struct nd_namespace ns = {.dev = dev,
+		.name = theirs,
+		.uuid = uuid,
+		.raw_bytes = MIB(512),
+		.offset_bytes = ND_OFFSET_UNKNOWN};
+	struct nd_region region = {.bus = bus,
+		.name = name,
+		.size_bytes = GIB(1),
+		.available_bytes = MIB(512),
+		.max_extent_bytes = MIB(512),
+		.align_bytes = MIB(16),
+		.ways = 2,
+		.namespaces = &ns,
+		.n_namespaces = 1};
+	CLEANUP(buf_done) struct buf out = BUF_INIT(1 << 20);
+
+	cmd_status(&(struct nd_inventory){&region, 1}, &no_dax, false, &out);
+	ck_assert_str_eq(buf_str(&out),
+		"region0 on ndbus0: 1Gi, interleave 2, NUMA node 0, unit 16Mi, not persistent memory, "
+		"disabled, "
+		"without labels\n"
+		"  own 0, foreign 512Mi, free 512Mi (largest extent 512Mi)\n"
+		"  [????????????????????????????????????????????????????????????????]  O own  F foreign  . "
+		"free\n"
+		"      OFFSET       SIZE  KIND     NAMESPACE     MODE   NAME  DEVICE (USABLE)\n"
+		"           ?      512Mi  foreign  namespace0.0  raw    theirs  inactive\n"
+		"           ?      512Mi  free\n");
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("ns_init");
+	TCase *tc = tcase_create("ns_init");
+
+	tcase_add_test(tc, create_uses_every_region);
+	tcase_add_test(tc, failed_region_does_not_stop_the_others);
+	tcase_add_test(tc, region_of_persistent_memory_that_is_skipped_is_incomplete);
+	tcase_add_test(tc, foreign_namespaces_stay_as_they_are);
+	tcase_add_test(tc, plan_says_what_would_be_created_and_why_not_more);
+	tcase_add_test(tc, plan_names_skipped_regions);
+	tcase_add_test(tc, status_draws_every_extent);
+	tcase_add_test(tc, status_as_json_has_the_same_extents);
+	tcase_add_test(tc, map_covers_the_region_without_gaps);
+	tcase_add_test(tc, unknown_places_are_shown_as_unknown);
+	suite_add_tcase(suite, tc);
+
+	SRunner *runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	int failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
