@@ -121,7 +121,7 @@ char *args_help(const char *usage, const struct opt *opts)
 	buf_addf(&b, "%s\n\nFlags:\n", usage);
 	for (const struct opt *o = opts; o->name; o++)
 		buf_addf(&b, "  -%s%s%s%*s  %s%s\n", o->name, o->arg ? " " : "", o->arg ? o->arg : "",
-		        (int)(width - flag_width(o)), "", o->type == OPT_IGNORED ? "no effect: " : "",
-		        o->help);
+			(int)(width - flag_width(o)), "", o->type == OPT_IGNORED ? "no effect: " : "",
+			o->help);
 	return x_strdup(buf_str(&b));
 }

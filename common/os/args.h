@@ -35,8 +35,8 @@ struct args {
 
 /**
  * args_parse() - parse a command line.
- * @opts: ends with an entry whose name is NULL; OPT_BOOL, and OPT_IGNORED without arg, have a value only in the
- *        -f=v form
+ * @opts: ends with an entry whose name is NULL; OPT_BOOL, and OPT_IGNORED without arg, have a value only in
+ * the -f=v form
  * @argc: as main got it
  * @argv: as main got it; operands may stand between flags, "--" ends flags
  * @ret:  args_done()
@@ -46,7 +46,7 @@ struct args {
  * Return: 0, or -1 with ERR_INVALID_ARGUMENT that quotes the offending argument.
  */
 int args_parse(
-        const struct opt *opts, int argc, char **argv, struct args *ret, struct error **err) MUST_CHECK;
+	const struct opt *opts, int argc, char **argv, struct args *ret, struct error **err) MUST_CHECK;
 
 /** args_done() - release @a; safe on a zeroed one and twice. */
 void args_done(struct args *a);

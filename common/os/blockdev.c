@@ -47,7 +47,7 @@ static int read_size(dev_t dev, uint64_t *ret_bytes, struct error **err)
 
 	if (!text)
 		return err_set(
-		        err, ERR_NOT_FOUND, "block device %u:%u does not exist", major(dev), minor(dev));
+			err, ERR_NOT_FOUND, "block device %u:%u does not exist", major(dev), minor(dev));
 	if (parse_u64(text, &sectors, err) < 0)
 		return err_wrap(err, "size of block device %u:%u", major(dev), minor(dev));
 	*ret_bytes = sectors * SECTOR_BYTES;
@@ -99,7 +99,7 @@ int blockdev_wait(const char *path, int timeout_ms, struct error **err)
 		int wait_ms = clock_left_ms(deadline_ns, WAIT_POLL_MS);
 		if (wait_ms == 0)
 			return err_set_errno(
-			        err, ERR_DEADLINE, why, "wait %d ms for block device %s", timeout_ms, path);
+				err, ERR_DEADLINE, why, "wait %d ms for block device %s", timeout_ms, path);
 		nanosleep(&(struct timespec){.tv_nsec = wait_ms * (long)NS_PER_MS}, NULL);
 	}
 }
@@ -133,7 +133,7 @@ int blockdev_zero(int fd, uint64_t offset, uint64_t length, struct error **err)
 		uint64_t range[2] = {offset, step};
 		if (ioctl(fd, BLKZEROOUT, range) < 0)
 			return err_set_errno(err, ERR_INTERNAL, errno, "write %ju zero bytes at %ju",
-			        (uintmax_t)step, (uintmax_t)offset);
+				(uintmax_t)step, (uintmax_t)offset);
 		offset += step;
 		length -= step;
 	}
@@ -157,10 +157,10 @@ static int is_mapped(dev_t dev, bool *ret, struct error **err)
 int dm_open_count(dev_t dev, unsigned *ret, struct error **err)
 {
 	struct dm_ioctl io = {
-	        .version = {DM_VERSION_MAJOR, 0, 0},
-	        .data_size = sizeof(io),
-	        .data_start = sizeof(io),
-	        .dev = dev,
+		.version = {DM_VERSION_MAJOR, 0, 0},
+		.data_size = sizeof(io),
+		.data_start = sizeof(io),
+		.dev = dev,
 	};
 	bool mapped = false;
 
@@ -176,7 +176,7 @@ int dm_open_count(dev_t dev, unsigned *ret, struct error **err)
 		return err_set_errno(err, ERR_INTERNAL, errno, "open /dev/" DM_DIR "/" DM_CONTROL_NODE);
 	if (ioctl(fd, DM_DEV_STATUS, &io) < 0)
 		return err_set_errno(
-		        err, ERR_INTERNAL, errno, "status of mapped device %u:%u", major(dev), minor(dev));
+			err, ERR_INTERNAL, errno, "status of mapped device %u:%u", major(dev), minor(dev));
 	*ret = (unsigned)io.open_count;
 	return 0;
 }

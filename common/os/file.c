@@ -147,7 +147,7 @@ int file_write_atomic(int dir_fd, const char *name, struct span content, mode_t 
 	CLEANUP(free_charp) char *tmp = x_asprintf(".%s.tmp", name);
 
 	if (write_new(dir_fd, tmp, content, mode, err) < 0 ||
-	        file_rename_durable(dir_fd, tmp, name, err) < 0) {
+		file_rename_durable(dir_fd, tmp, name, err) < 0) {
 		unlinkat(dir_fd, tmp, 0);
 		return -1;
 	}

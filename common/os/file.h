@@ -58,7 +58,7 @@ int file_read(int dir_fd, const char *name, struct buf *out, struct error **err)
  * ERR_INTERNAL.
  */
 int file_write_atomic(
-        int dir_fd, const char *name, struct span content, mode_t mode, struct error **err) MUST_CHECK;
+	int dir_fd, const char *name, struct span content, mode_t mode, struct error **err) MUST_CHECK;
 
 /**
  * file_rename_durable() - rename within a directory, replacing what has the new name, and fsync the

@@ -45,7 +45,7 @@ static int name_content(blkid_probe pr, const char *device, char **ret_type, str
 	blkid_probe_lookup_value(pr, "PTTYPE", &partitions, NULL);
 	if (type && partitions)
 		return err_set(err, ERR_PRECONDITION, "%s holds both %s and a partition table (%s)", device,
-		        type, partitions);
+			type, partitions);
 	*ret_type = x_strdup(type ? type : "partition table");
 	return 0;
 }
@@ -95,8 +95,8 @@ bool fs_known(const char *fstype)
 static int make_ext4(const char *device, int timeout_ms, struct error **err)
 {
 	const char *const argv[] = {"mkfs.ext4", "-q", "-F", "-b", "4096", "-E",
-	        "stride=512,stripe_width=512,nodiscard,lazy_itable_init=1,lazy_journal_init=0", "--", device,
-	        NULL};
+		"stride=512,stripe_width=512,nodiscard,lazy_itable_init=1,lazy_journal_init=0", "--", device,
+		NULL};
 
 	return spawn_check(argv, NULL, timeout_ms, err);
 }
@@ -115,8 +115,8 @@ static int make_xfs(const char *device, int timeout_ms, struct error **err)
 
 	bool is_small = info.size_bytes < XFS_SMALL_BYTES;
 	const char *const argv[] = {"mkfs.xfs", "-q", "-f", "-K", "-b", "size=4096", "-m", "reflink=0", "-d",
-	        is_small ? "su=2m,sw=1,agcount=2" : "su=2m,sw=1", "-l", is_small ? "su=4k,size=64m" : "su=4k",
-	        "--", device, NULL};
+		is_small ? "su=2m,sw=1,agcount=2" : "su=2m,sw=1", "-l", is_small ? "su=4k,size=64m" : "su=4k",
+		"--", device, NULL};
 
 	return spawn_check(argv, NULL, timeout_ms, err);
 }

@@ -123,7 +123,7 @@ static int clear(const char *path, struct error **err)
 
 	if (fd < 0)
 		return err_set_errno(
-		        err, errno == EBUSY ? ERR_PRECONDITION : ERR_INTERNAL, errno, "open %s", path);
+			err, errno == EBUSY ? ERR_PRECONDITION : ERR_INTERNAL, errno, "open %s", path);
 	if (ioctl(fd, LOOP_CLR_FD, 0) < 0 && errno != ENXIO)
 		return err_set_errno(err, ERR_INTERNAL, errno, "detach %s", path);
 	return 0;

@@ -24,7 +24,7 @@
  * kernel refuses the options; named), ERR_PRECONDITION (device busy), ERR_INTERNAL.
  */
 int mount_device(const char *device, int target_fd, const char *fstype, const char *const *options,
-        struct error **err) MUST_CHECK;
+	struct error **err) MUST_CHECK;
 
 /**
  * mount_bind() - show a directory or file at a second place.

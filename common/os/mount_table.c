@@ -15,13 +15,13 @@ static void add_entry(struct mount_table *t, struct libmnt_fs *fs)
 {
 	t->entries = x_realloc(t->entries, t->n + 1, sizeof(*t->entries));
 	t->entries[t->n++] = (struct mount_entry){
-	        .dev = mnt_fs_get_devno(fs),
-	        .root = x_strdup(mnt_fs_get_root(fs)),
-	        .target = x_strdup(mnt_fs_get_target(fs)),
-	        .fstype = x_strdup(mnt_fs_get_fstype(fs)),
-	        .source = x_strdup(mnt_fs_get_source(fs)),
-	        .options = x_strdup(mnt_fs_get_vfs_options(fs)),
-	        .fs_options = x_strdup(mnt_fs_get_fs_options(fs)),
+		.dev = mnt_fs_get_devno(fs),
+		.root = x_strdup(mnt_fs_get_root(fs)),
+		.target = x_strdup(mnt_fs_get_target(fs)),
+		.fstype = x_strdup(mnt_fs_get_fstype(fs)),
+		.source = x_strdup(mnt_fs_get_source(fs)),
+		.options = x_strdup(mnt_fs_get_vfs_options(fs)),
+		.fs_options = x_strdup(mnt_fs_get_fs_options(fs)),
 	};
 }
 

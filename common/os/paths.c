@@ -57,7 +57,7 @@ static int normalize(const char *path, char **ret, struct error **err)
 			break;
 		if (is_dots(path, len))
 			return err_set(
-			        err, ERR_INVALID_ARGUMENT, "path has a component \"%.*s\"", (int)len, path);
+				err, ERR_INVALID_ARGUMENT, "path has a component \"%.*s\"", (int)len, path);
 		out[n++] = '/';
 		memcpy(out + n, path, len);
 		n += len;
@@ -150,7 +150,7 @@ static int locate(const struct path_roots *r, const char *path, struct located *
 	}
 	if (!best)
 		return err_set(
-		        err, ERR_INVALID_ARGUMENT, "path %s is outside the directories of -kubeletDir", path);
+			err, ERR_INVALID_ARGUMENT, "path %s is outside the directories of -kubeletDir", path);
 
 	const char *rest = normal + best_len;
 	*ret = (struct located){best, x_strdup(*rest ? rest + 1 : ".")};
@@ -190,11 +190,11 @@ static bool has_kind(mode_t mode, enum path_kind kind)
  * instead of refusing it (openat2(2), RESOLVE_NO_SYMLINKS).
  */
 static int open_beneath(
-        int dir_fd, const char *rest, const char *path, enum path_kind kind, int *ret_fd, struct error **err)
+	int dir_fd, const char *rest, const char *path, enum path_kind kind, int *ret_fd, struct error **err)
 {
 	struct open_how how = {
-	        .flags = O_PATH | O_CLOEXEC | (kind == PATH_DIR ? O_DIRECTORY : 0),
-	        .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
+		.flags = O_PATH | O_CLOEXEC | (kind == PATH_DIR ? O_DIRECTORY : 0),
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
 	};
 	CLEANUP(fd_closep) int fd = (int)syscall(SYS_openat2, dir_fd, rest, &how, sizeof(how));
 	struct stat st;
@@ -205,13 +205,13 @@ static int open_beneath(
 		return err_set_errno(err, ERR_INTERNAL, errno, "path %s", path);
 	if (!has_kind(st.st_mode, kind))
 		return err_set(err, ERR_INVALID_ARGUMENT, "path %s is not a %s", path,
-		        kind == PATH_DIR ? "directory" : "file");
+			kind == PATH_DIR ? "directory" : "file");
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
 
 int path_open(
-        const struct path_roots *r, const char *path, enum path_kind kind, int *ret_fd, struct error **err)
+	const struct path_roots *r, const char *path, enum path_kind kind, int *ret_fd, struct error **err)
 {
 	CLEANUP(located_done) struct located l = {0};
 
@@ -222,7 +222,7 @@ int path_open(
 
 /* @ret_name: caller frees. */
 static int open_parent(
-        const struct path_roots *r, const char *path, int *ret_fd, char **ret_name, struct error **err)
+	const struct path_roots *r, const char *path, int *ret_fd, char **ret_name, struct error **err)
 {
 	CLEANUP(located_done) struct located l = {0};
 
@@ -252,7 +252,7 @@ static int make_at(int parent_fd, const char *name, enum path_kind kind)
 }
 
 int path_make(const struct path_roots *r, const char *path, enum path_kind kind, int *ret_fd,
-        bool *ret_created, struct error **err)
+	bool *ret_created, struct error **err)
 {
 	CLEANUP(fd_closep) int parent_fd = -1;
 	CLEANUP(free_charp) char *name = NULL;
@@ -289,7 +289,7 @@ int path_remove(const struct path_roots *r, const char *path, struct error **err
 	if (errno == EISDIR && (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT))
 		return 0;
 	return err_set_errno(err, errno == EBUSY || errno == ENOTEMPTY ? ERR_PRECONDITION : ERR_INTERNAL,
-	        errno, "remove %s", path);
+		errno, "remove %s", path);
 }
 
 int path_canonical(const struct path_roots *r, const char *path, char **ret, struct error **err)

@@ -46,7 +46,7 @@ enum path_kind {
  * symlink on the way, wrong kind; the path is named), ERR_INTERNAL.
  */
 int path_open(const struct path_roots *r, const char *path, enum path_kind kind, int *ret_fd,
-        struct error **err) MUST_CHECK;
+	struct error **err) MUST_CHECK;
 
 /**
  * path_make() - make a directory (0755) or an empty file (0644), both less the umask; the parent must exist.
@@ -60,7 +60,7 @@ int path_open(const struct path_roots *r, const char *path, enum path_kind kind,
  * Idempotent: what is there already and of that kind is success. Return: 0, or -1 as path_open().
  */
 int path_make(const struct path_roots *r, const char *path, enum path_kind kind, int *ret_fd,
-        bool *ret_created, struct error **err) MUST_CHECK;
+	bool *ret_created, struct error **err) MUST_CHECK;
 
 /**
  * path_remove() - remove an empty directory or a file; a missing one, or a missing parent, is success.

@@ -99,7 +99,7 @@ static int fill_actions(posix_spawn_file_actions_t *actions, const struct stdio 
 	}
 	if (rc == 0)
 		rc = posix_spawn_file_actions_addclosefrom_np(
-		        actions, io->child[EXTRA] >= 0 ? EXTRA + 1 : EXTRA);
+			actions, io->child[EXTRA] >= 0 ? EXTRA + 1 : EXTRA);
 	return rc;
 }
 
@@ -128,7 +128,7 @@ static void add_all(char ***v, const char *const *from)
 }
 
 static int start(const char *const argv[], const char *const env[], struct stdio *io, pid_t *ret_pid,
-        struct error **err)
+	struct error **err)
 {
 	CLEANUP(free_charp) char *program = find_program(argv[0]);
 	CLEANUP(strv_freep) char **args = NULL;
@@ -152,7 +152,7 @@ static int start(const char *const argv[], const char *const env[], struct stdio
 		rc = posix_spawn(ret_pid, program, &actions, &attr, args, vars);
 	if (rc != 0)
 		return err_set_errno(
-		        err, rc == ENOENT ? ERR_PRECONDITION : ERR_INTERNAL, rc, "start %s", program);
+			err, rc == ENOENT ? ERR_PRECONDITION : ERR_INTERNAL, rc, "start %s", program);
 	close_fds(io->child);
 	return 0;
 }
@@ -227,9 +227,9 @@ static bool ended_within(struct run *r, int timeout_ms)
 
 	for (;;) {
 		struct pollfd fds[] = {
-		        {.fd = r->pidfd, .events = POLLIN},
-		        {.fd = r->io->ours[STDOUT], .events = POLLIN},
-		        {.fd = r->io->ours[STDERR], .events = POLLIN},
+			{.fd = r->pidfd, .events = POLLIN},
+			{.fd = r->io->ours[STDOUT], .events = POLLIN},
+			{.fd = r->io->ours[STDERR], .events = POLLIN},
 		};
 		bool polled = poll(fds, ARRAY_SIZE(fds), clock_left_ms(deadline_ns, INT_MAX)) >= 0;
 
@@ -257,7 +257,7 @@ static bool run_to_end(struct run *r, int timeout_ms, int *ret_state)
 }
 
 int spawn_run(const char *const argv[], const char *const env[], struct buf *out, struct buf *diag,
-        int timeout_ms, int *ret_status, struct error **err)
+	int timeout_ms, int *ret_status, struct error **err)
 {
 	CLEANUP(stdio_done) struct stdio io = STDIO_INIT;
 	struct run r = {.pid = -1, .pidfd = -1, .io = &io, .out = out, .diag = diag};
@@ -322,11 +322,11 @@ int child_start(const char *const argv[], const char *const env[], struct child 
 	if (start(argv, env, &io, &pid, err) < 0)
 		return -1;
 	*ret = (struct child){
-	        .pid = pid,
-	        .stdin_fd = TAKE_FD(io.ours[STDIN]),
-	        .stdout_fd = TAKE_FD(io.ours[STDOUT]),
-	        .stderr_fd = TAKE_FD(io.ours[STDERR]),
-	        .extra_fd = TAKE_FD(io.ours[EXTRA]),
+		.pid = pid,
+		.stdin_fd = TAKE_FD(io.ours[STDIN]),
+		.stdout_fd = TAKE_FD(io.ours[STDOUT]),
+		.stderr_fd = TAKE_FD(io.ours[STDERR]),
+		.extra_fd = TAKE_FD(io.ours[EXTRA]),
 	};
 	return 0;
 }

@@ -28,7 +28,7 @@
  * found), ERR_DEADLINE (killed after the time was over), ERR_INTERNAL (killed by a signal, spawn failed).
  */
 int spawn_run(const char *const argv[], const char *const env[], struct buf *out, struct buf *diag,
-        int timeout_ms, int *ret_status, struct error **err) MUST_CHECK;
+	int timeout_ms, int *ret_status, struct error **err) MUST_CHECK;
 
 /**
  * spawn_check() - spawn_run() that must exit 0.
@@ -63,7 +63,7 @@ struct child {
  * Return: 0, or -1 with ERR_PRECONDITION (program not found), ERR_INTERNAL.
  */
 int child_start(
-        const char *const argv[], const char *const env[], struct child *ret, struct error **err) MUST_CHECK;
+	const char *const argv[], const char *const env[], struct child *ret, struct error **err) MUST_CHECK;
 
 /**
  * child_stop() - close the pipes, wait for the child to end by itself, then SIGTERM, then SIGKILL; reap it.

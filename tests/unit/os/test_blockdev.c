@@ -2,9 +2,9 @@
 
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
 
 #include "os/fs.h"
+#include "os/spawn.h"
 #include "unit/os/scratch.h"
 
 START_TEST(facts_of_a_disk_are_told)
@@ -43,20 +43,16 @@ START_TEST(waiting_ends_with_the_device_or_the_time)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(1));
-	int state = -1;
-	pid_t pid;
+	const char *const argv[] = {"ln", "-s", disk.path, SCRATCH "/later", NULL};
+	struct child linker = CHILD_INIT;
 
 	ASSERT_OK(blockdev_wait(disk.path, 0, &err));
 	ASSERT_FAILS(blockdev_wait(SCRATCH "/later", 0, &err), ERR_DEADLINE, SCRATCH "/later");
 	ASSERT_FAILS(blockdev_wait("/dev/null", 20, &err), ERR_DEADLINE, "/dev/null");
 
-	pid = fork();
-	ck_assert_int_ge(pid, 0);
-	if (pid == 0)
-		_exit(symlink(disk.path, SCRATCH "/later") < 0);
+	ASSERT_OK(child_start(argv, NULL, &linker, &err));
 	ASSERT_OK(blockdev_wait(SCRATCH "/later", 60000, &err));
-	ck_assert_int_eq(waitpid(pid, &state, 0), pid);
-	ck_assert_int_eq(state, 0);
+	child_stop(&linker, 60000);
 }
 END_TEST
 

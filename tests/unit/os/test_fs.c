@@ -131,10 +131,14 @@ START_TEST(an_unreadable_device_is_an_error_not_empty)
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(8));
 	CLEANUP(free_charp) char *type = NULL;
+	char byte;
 
-	/* The backing file shrinks under the loop: reads behind its end fail with EIO. */
+	/* A backing file that shrinks under its loop: reads behind its end fail; older kernels give zeros. */
 	ck_assert_int_eq(truncate(SCRATCH "/disk", 0), 0);
-	ASSERT_FAILS(fs_probe(disk.path, &type, &err), ERR_INTERNAL, disk.path);
+	if (pread(disk.fd, &byte, 1, 0) < 0)
+		ASSERT_FAILS(fs_probe(disk.path, &type, &err), ERR_INTERNAL, disk.path);
+	else
+		fprintf(stderr, "SKIP a part of os/fs: this kernel's loop devices hide read errors\n");
 	ASSERT_FAILS(fs_probe(SCRATCH "/none", &type, &err), ERR_INTERNAL, SCRATCH "/none");
 }
 END_TEST

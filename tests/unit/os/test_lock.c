@@ -1,11 +1,14 @@
 #include "os/lock.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 
+#include "os/spawn.h"
 #include "unit/os/scratch.h"
+
+#define WAIT_MS 60000
 
 static int held_fd = -1;
 
@@ -42,22 +45,22 @@ START_TEST(a_waiter_gets_the_lock_when_it_is_released)
 	ASSERT_OK(host_lock(AT_FDCWD, SCRATCH "/.lock", 0, &held_fd, &err));
 	signal(SIGALRM, release);
 	setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_usec = 30000}, NULL);
-	ASSERT_OK(host_lock(AT_FDCWD, SCRATCH "/.lock", 60000, &second, &err));
+	ASSERT_OK(host_lock(AT_FDCWD, SCRATCH "/.lock", WAIT_MS, &second, &err));
 }
 END_TEST
 
 START_TEST(the_lock_dies_with_its_process)
 {
+	static const char *const argv[] = {"flock", SCRATCH "/.lock", "sh", "-c", "echo held; cat", NULL};
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(fd_closep) int fd = -1;
-	pid_t pid = fork();
-	int state = -1;
+	struct child holder = CHILD_INIT;
 
-	ck_assert_int_ge(pid, 0);
-	if (pid == 0)
-		_exit(host_lock(AT_FDCWD, SCRATCH "/.lock", 0, &fd, &err) < 0);
-	ck_assert_int_eq(waitpid(pid, &state, 0), pid);
-	ck_assert_int_eq(state, 0);
+	ASSERT_OK(child_start(argv, NULL, &holder, &err));
+	struct pollfd p = {.fd = holder.stdout_fd, .events = POLLIN};
+	ck_assert_int_eq(poll(&p, 1, WAIT_MS), 1);
+	ASSERT_FAILS(host_lock(AT_FDCWD, SCRATCH "/.lock", 0, &fd, &err), ERR_UNAVAILABLE, SCRATCH "/.lock");
+	child_stop(&holder, WAIT_MS);
 	ASSERT_OK(host_lock(AT_FDCWD, SCRATCH "/.lock", 0, &fd, &err));
 }
 END_TEST
