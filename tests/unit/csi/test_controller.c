@@ -1,0 +1,275 @@
+#include "unit/csi/harness.h"
+#include "unit/unit.h"
+
+#define MIB        (1LL << 20)
+#define MODE(name) CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__MODE__##name
+
+static struct error *err;
+static struct harness h;
+
+static void open_ready(void)
+{
+	harness_open(&h, /* start= */ true);
+}
+
+static void close_harness(void)
+{
+	harness_close(&h);
+}
+
+/* A request that would succeed, for tests that spoil one thing. */
+static Csi__V1__CreateVolumeRequest *good_request(const char *name)
+{
+	Csi__V1__CreateVolumeRequest *q = arena_alloc(h.arena, sizeof(*q));
+
+	csi__v1__create_volume_request__init(q);
+	q->name = arena_strdup(h.arena, name);
+	q->capacity_range = arena_alloc(h.arena, sizeof(*q->capacity_range));
+	csi__v1__capacity_range__init(q->capacity_range);
+	q->capacity_range->required_bytes = 8 * MIB;
+	q->n_volume_capabilities = 1;
+	q->volume_capabilities = arena_alloc(h.arena, sizeof(*q->volume_capabilities));
+	q->volume_capabilities[0] = harness_capability(&h, "ext4", MODE(SINGLE_NODE_WRITER));
+	return q;
+}
+
+static int create(Csi__V1__CreateVolumeRequest *q)
+{
+	void *reply;
+
+	return harness_call(&h, "/csi.v1.Controller/CreateVolume", q, &reply, &err);
+}
+
+static void add_parameter(Csi__V1__CreateVolumeRequest *q, const char *key, const char *value)
+{
+	Csi__V1__CreateVolumeRequest__ParametersEntry *e = arena_alloc(h.arena, sizeof(*e));
+
+	csi__v1__create_volume_request__parameters_entry__init(e);
+	e->key = arena_strdup(h.arena, key);
+	e->value = arena_strdup(h.arena, value);
+	q->n_parameters = 1;
+	q->parameters = arena_alloc(h.arena, sizeof(*q->parameters));
+	q->parameters[0] = e;
+}
+
+static Csi__V1__Topology *topology(const char *node)
+{
+	struct csi other = h.csi;
+
+	other.node_id = node;
+	Csi__V1__NodeGetInfoRequest q = CSI__V1__NODE_GET_INFO_REQUEST__INIT;
+	struct harness as = h;
+	void *reply;
+	as.csi = other;
+	ASSERT_OK(harness_call(&as, "/csi.v1.Node/NodeGetInfo", &q, &reply, &err));
+	return ((Csi__V1__NodeGetInfoResponse *)reply)->accessible_topology;
+}
+
+START_TEST(a_volume_comes_with_size_context_and_topology)
+{
+	Csi__V1__Volume *v;
+
+	ASSERT_OK(harness_create(&h, "pvc-1", 5 * MIB, &v, &err));
+	ck_assert_int_eq(v->capacity_bytes, 8 * MIB);
+	ck_assert_uint_eq(v->n_accessible_topology, 1);
+	ck_assert_str_eq(v->accessible_topology[0]->segments[0]->value, NODE_ID);
+	bool has_name = false;
+	for (size_t i = 0; i < v->n_volume_context; i++) {
+		ck_assert_str_ne(v->volume_context[i]->key, "size");
+		if (strcmp(v->volume_context[i]->key, "name") == 0)
+			has_name = strcmp(v->volume_context[i]->value, "pvc-1") == 0;
+	}
+	ck_assert(has_name);
+}
+END_TEST
+
+START_TEST(create_names_what_is_wrong)
+{
+	Csi__V1__CreateVolumeRequest *q = good_request("");
+
+	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, NODE_ID ": name is missing");
+	q = good_request("v");
+	q->n_volume_capabilities = 0;
+	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "volume_capabilities is missing");
+	q = good_request("v");
+	q->volume_capabilities[0]->access_mode = NULL;
+	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "access_mode is missing");
+	q = good_request("v");
+	q->volume_capabilities[0]->access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
+	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "block");
+	q = good_request("v");
+	q->volume_capabilities[0]->access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE__NOT_SET;
+	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "access_type is missing");
+	q = good_request("v");
+	q->volume_capabilities[0] = harness_capability(&h, "ext4", MODE(MULTI_NODE_MULTI_WRITER));
+	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "access mode 5");
+	q = good_request("v");
+	q->volume_capabilities[0] = harness_capability(&h, "btrfs", MODE(SINGLE_NODE_WRITER));
+	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "btrfs");
+	q = good_request("v");
+	q->capacity_range->required_bytes = -1;
+	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "negative");
+	q = good_request("v");
+	add_parameter(q, "eraseAfter", "true");
+	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "unknown parameter \"eraseAfter\"");
+	q = good_request("v");
+	add_parameter(q, "eraseafter", "maybe");
+	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "eraseafter");
+}
+END_TEST
+
+START_TEST(a_content_source_is_refused_rather_than_ignored)
+{
+	Csi__V1__CreateVolumeRequest *q = good_request("clone");
+	Csi__V1__VolumeContentSource source = CSI__V1__VOLUME_CONTENT_SOURCE__INIT;
+
+	q->volume_content_source = &source;
+	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "volume_content_source");
+}
+END_TEST
+
+START_TEST(a_volume_for_another_node_is_exhausted_here)
+{
+	Csi__V1__CreateVolumeRequest *q = good_request("v");
+	Csi__V1__TopologyRequirement r = CSI__V1__TOPOLOGY_REQUIREMENT__INIT;
+	Csi__V1__Topology *there = topology("node-2");
+	Csi__V1__Topology *both[] = {there, topology(NODE_ID)};
+
+	r.n_requisite = 1;
+	r.requisite = &there;
+	q->accessibility_requirements = &r;
+	ASSERT_FAILS(create(q), ERR_EXHAUSTED, "accessibility_requirements");
+	r.n_requisite = 2;
+	r.requisite = both;
+	ASSERT_OK(create(q));
+}
+END_TEST
+
+START_TEST(pages_of_the_list_join_without_gap_or_repeat)
+{
+	Csi__V1__ListVolumesRequest q = CSI__V1__LIST_VOLUMES_REQUEST__INIT;
+	char last[64] = "";
+	size_t seen = 0;
+	Csi__V1__Volume *v;
+	void *reply;
+
+	for (char c = 'a'; c <= 'e'; c++)
+		ASSERT_OK(harness_create(&h, (char[]){c, '\0'}, 4 * MIB, &v, &err));
+	q.max_entries = 2;
+	do {
+		ASSERT_OK(harness_call(&h, "/csi.v1.Controller/ListVolumes", &q, &reply, &err));
+		Csi__V1__ListVolumesResponse *r = reply;
+		ck_assert_uint_le(r->n_entries, 2);
+		for (size_t i = 0; i < r->n_entries; i++) {
+			ck_assert_str_gt(r->entries[i]->volume->volume_id, last);
+			snprintf(last, sizeof(last), "%s", r->entries[i]->volume->volume_id);
+			seen++;
+		}
+		q.starting_token = r->next_token;
+	} while (*q.starting_token);
+	ck_assert_uint_eq(seen, 5);
+}
+END_TEST
+
+START_TEST(a_token_that_is_none_of_ours_aborts)
+{
+	Csi__V1__ListVolumesRequest q = CSI__V1__LIST_VOLUMES_REQUEST__INIT;
+	char token[] = "invalid-token";
+	void *reply;
+
+	q.starting_token = token;
+	ASSERT_FAILS(
+		harness_call(&h, "/csi.v1.Controller/ListVolumes", &q, &reply, &err), ERR_ABORTED, token);
+	q.starting_token = (char *)(uintptr_t) "";
+	q.max_entries = -1;
+	ASSERT_FAILS(harness_call(&h, "/csi.v1.Controller/ListVolumes", &q, &reply, &err),
+		ERR_INVALID_ARGUMENT, "max_entries");
+}
+END_TEST
+
+START_TEST(capacity_falls_and_rises_with_volumes)
+{
+	Csi__V1__GetCapacityRequest q = CSI__V1__GET_CAPACITY_REQUEST__INIT;
+	Csi__V1__DeleteVolumeRequest dq = CSI__V1__DELETE_VOLUME_REQUEST__INIT;
+	Csi__V1__Volume *v;
+	void *reply;
+
+	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/GetCapacity", &q, &reply, &err));
+	ck_assert_int_eq(((Csi__V1__GetCapacityResponse *)reply)->available_capacity, 2048 * MIB);
+	ck_assert_int_eq(((Csi__V1__GetCapacityResponse *)reply)->maximum_volume_size->value, 1024 * MIB);
+	ASSERT_OK(harness_create(&h, "max", 1024 * MIB, &v, &err));
+	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/GetCapacity", &q, &reply, &err));
+	ck_assert_int_eq(((Csi__V1__GetCapacityResponse *)reply)->available_capacity, 1024 * MIB);
+	dq.volume_id = v->volume_id;
+	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/DeleteVolume", &dq, &reply, &err));
+	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/GetCapacity", &q, &reply, &err));
+	ck_assert_int_eq(((Csi__V1__GetCapacityResponse *)reply)->available_capacity, 2048 * MIB);
+}
+END_TEST
+
+START_TEST(capacity_of_another_topology_is_nothing)
+{
+	Csi__V1__GetCapacityRequest q = CSI__V1__GET_CAPACITY_REQUEST__INIT;
+	void *reply;
+
+	q.accessible_topology = topology("node-2");
+	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/GetCapacity", &q, &reply, &err));
+	ck_assert_int_eq(((Csi__V1__GetCapacityResponse *)reply)->available_capacity, 0);
+}
+END_TEST
+
+START_TEST(validation_confirms_refuses_and_does_not_know)
+{
+	Csi__V1__ValidateVolumeCapabilitiesRequest q = CSI__V1__VALIDATE_VOLUME_CAPABILITIES_REQUEST__INIT;
+	const char path[] = "/csi.v1.Controller/ValidateVolumeCapabilities";
+	Csi__V1__VolumeCapability *list[] = {harness_capability(&h, "ext4", MODE(SINGLE_NODE_WRITER))};
+	Csi__V1__Volume *v;
+	void *reply;
+
+	ASSERT_FAILS(harness_call(&h, path, &q, &reply, &err), ERR_INVALID_ARGUMENT, "volume_id");
+	ASSERT_OK(harness_create(&h, "v", 4 * MIB, &v, &err));
+	q.volume_id = v->volume_id;
+	ASSERT_FAILS(harness_call(&h, path, &q, &reply, &err), ERR_INVALID_ARGUMENT, "volume_capabilities");
+	q.n_volume_capabilities = 1;
+	q.volume_capabilities = list;
+	ASSERT_OK(harness_call(&h, path, &q, &reply, &err));
+	ck_assert_ptr_nonnull(((Csi__V1__ValidateVolumeCapabilitiesResponse *)reply)->confirmed);
+	list[0] = harness_capability(&h, "ext4", MODE(MULTI_NODE_READER_ONLY));
+	ASSERT_OK(harness_call(&h, path, &q, &reply, &err));
+	ck_assert_ptr_null(((Csi__V1__ValidateVolumeCapabilitiesResponse *)reply)->confirmed);
+	ck_assert_str_ne(((Csi__V1__ValidateVolumeCapabilitiesResponse *)reply)->message, "");
+	q.volume_id = (char *)(uintptr_t) "nobody";
+	ASSERT_FAILS(harness_call(&h, path, &q, &reply, &err), ERR_NOT_FOUND, "nobody");
+}
+END_TEST
+
+START_TEST(a_handle_in_no_form_of_ours_is_deleted_already)
+{
+	Csi__V1__DeleteVolumeRequest q = CSI__V1__DELETE_VOLUME_REQUEST__INIT;
+	char handle[] = "../../etc/passwd";
+	void *reply;
+
+	ASSERT_FAILS(harness_call(&h, "/csi.v1.Controller/DeleteVolume", &q, &reply, &err),
+		ERR_INVALID_ARGUMENT, "volume_id");
+	q.volume_id = handle;
+	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/DeleteVolume", &q, &reply, &err));
+}
+END_TEST
+
+int main(void)
+{
+	static const TTest *const *tests[] = {&a_volume_comes_with_size_context_and_topology,
+		&create_names_what_is_wrong, &a_content_source_is_refused_rather_than_ignored,
+		&a_volume_for_another_node_is_exhausted_here, &pages_of_the_list_join_without_gap_or_repeat,
+		&a_token_that_is_none_of_ours_aborts, &capacity_falls_and_rises_with_volumes,
+		&capacity_of_another_topology_is_nothing, &validation_confirms_refuses_and_does_not_know,
+		&a_handle_in_no_form_of_ours_is_deleted_already};
+	Suite *suite = suite_create("csi/controller");
+	TCase *tcase = tcase_create("controller");
+
+	tcase_add_checked_fixture(tcase, open_ready, close_harness);
+	for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
+		tcase_add_test(tcase, *tests[i]);
+	suite_add_tcase(suite, tcase);
+	return unit_runner_finish(srunner_create(suite));
+}
