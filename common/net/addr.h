@@ -1,8 +1,8 @@
 /*
  * addr.h - endpoints: `unix:///path`, `unix://path`, `/path` and `tcp://host:port`, and their sockets.
  *
- * All sockets are non-blocking and CLOEXEC. Threads: safe. addr_listen() and addr_connect() do no DNS; hosts are
- * numeric, empty (any) or "localhost".
+ * All sockets are non-blocking and CLOEXEC. Threads: safe. addr_listen() and addr_connect() do no DNS; hosts
+ * are numeric, empty (any) or "localhost".
  */
 #pragma once
 
@@ -16,9 +16,12 @@ struct addr {
 	char *path; /* unix: file system path, below the limit of sun_path */
 	char *host; /* tcp: "" is any address */
 	uint16_t port;
+	uint64_t socket_dev; /* unix: the socket file that addr_listen() made */
+	uint64_t socket_ino;
 };
 
-/** addr_parse() - parse an endpoint. Return: 0, or -1 with ERR_INVALID_ARGUMENT that quotes it. @ret: addr_done(). */
+/** addr_parse() - parse an endpoint. Return: 0, or -1 with ERR_INVALID_ARGUMENT that quotes it. @ret:
+ * addr_done(). */
 int addr_parse(const char *endpoint, struct addr *ret, struct error **err) MUST_CHECK;
 void addr_done(struct addr *a);
 
@@ -27,18 +30,19 @@ bool addr_is_loopback(const struct addr *a);
 
 /**
  * addr_listen() - listening socket.
- * @a:      where; a stale unix socket is replaced, a live one (something accepts) is refused; mode 0600 from birth;
- *          a missing last folder is made with 0700, an existing one is left as it is
+ * @a:      where; a stale unix socket is replaced, a live one (something accepts) is refused; mode 0600 from
+ * birth; a missing last folder is made with 0700, an existing one is left as it is
  * @ret_fd: caller closes; addr_unlisten() removes the socket file
  *
- * Return: 0, or -1 with ERR_UNAVAILABLE (address in use by a live server; named), ERR_PRECONDITION (path is no
- * socket), ERR_INTERNAL.
+ * Return: 0, or -1 with ERR_UNAVAILABLE (address in use by a live server; named), ERR_PRECONDITION (path is
+ * no socket), ERR_INTERNAL.
  */
-int addr_listen(const struct addr *a, int *ret_fd, struct error **err) MUST_CHECK;
+int addr_listen(struct addr *a, int *ret_fd, struct error **err) MUST_CHECK;
 
-/** addr_unlisten() - remove the unix socket file if it is still the one of @listen_fd; nothing for tcp. */
-void addr_unlisten(const struct addr *a, int listen_fd);
+/** addr_unlisten() - remove the unix socket file if it is still the one that addr_listen() made; nothing for
+ * tcp. The listening descriptor is still open: it keeps the number of the file from being used again. */
+void addr_unlisten(const struct addr *a);
 
 /** addr_connect() - begin to connect. @ret_fd: becomes writable when connected; SO_ERROR tells.
- * Return: 0, or -1 with ERR_UNAVAILABLE. */
+ * Return: 0, or -1 with ERR_UNAVAILABLE (nothing listens, or its backlog is full), ERR_INTERNAL. */
 int addr_connect(const struct addr *a, int *ret_fd, struct error **err) MUST_CHECK;

@@ -1,8 +1,8 @@
 /*
  * grpc_client.h - unary gRPC calls to one endpoint.
  *
- * Threads: everything belongs to the loop thread. The connection is opened with the first call and again after a
- * loss; calls in flight at a loss end with UNAVAILABLE.
+ * Threads: everything belongs to the loop thread. The connection is opened with the first call and again
+ * after a loss; calls in flight at a loss end with UNAVAILABLE.
  */
 #pragma once
 
@@ -18,7 +18,8 @@ struct grpc_client;
 typedef void (*grpc_reply_fn)(void *user, const ProtobufCMessage *reply, const struct error *error);
 
 /** grpc_client_new() - a client for @endpoint (addr.h). Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
-int grpc_client_new(struct loop *loop, const char *endpoint, struct grpc_client **ret, struct error **err) MUST_CHECK;
+int grpc_client_new(
+	struct loop *loop, const char *endpoint, struct grpc_client **ret, struct error **err) MUST_CHECK;
 
 /** grpc_client_free() - close; calls in flight end with CANCELLED. NULL is allowed. */
 void grpc_client_free(struct grpc_client *c);

@@ -1,8 +1,8 @@
 /*
  * grpc_server.h - gRPC servers on unix and TCP sockets: unary calls, deadlines, drain.
  *
- * Order of checks as grpc-go's: method, content-type, grpc-timeout, path, message. Each connection is an h2 (h2.h)
- * behind a watched descriptor. The peer of a unix socket must be uid 0 or our own euid (SO_PEERCRED).
+ * Order of checks as grpc-go's: content-type, grpc-timeout, method, path, message. Each connection is an h2
+ * (h2.h) behind a watched descriptor. The peer of a unix socket must be uid 0 or our own euid (SO_PEERCRED).
  * Threads: create, listen and stop belong to the loop thread; worker handlers run on the pool.
  */
 #pragma once
@@ -17,27 +17,29 @@
 struct grpc_server;
 
 struct grpc_server_config {
-	struct loop *loop;		     /* borrowed */
-	struct workers *workers;	     /* borrowed */
+	struct loop *loop;                   /* borrowed */
+	struct workers *workers;             /* borrowed */
 	const struct grpc_service *services; /* ends with methods NULL; borrowed */
-	bool allow_remote;		     /* plain TCP beyond loopback is allowed (-insecure) */
+	bool allow_remote;                   /* plain TCP beyond loopback is allowed (-insecure) */
 };
 
-/** grpc_server_new() - a server without listeners. Return: never NULL; grpc_server_free() after it has drained. */
+/** grpc_server_new() - a server without listeners. Return: never NULL; grpc_server_free() after it has
+ * drained. */
 struct grpc_server *grpc_server_new(const struct grpc_server_config *config);
 void grpc_server_free(struct grpc_server *s);
 DEFINE_CLEANUP(struct grpc_server *, grpc_server_free);
 
 /**
  * grpc_server_listen() - serve on @endpoint (addr.h) too.
- * Return: 0, or -1 with ERR_INVALID_ARGUMENT (malformed; plain TCP beyond loopback without allow_remote), or as
- * addr_listen().
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT (malformed; plain TCP beyond loopback without allow_remote), or
+ * as addr_listen().
  */
 int grpc_server_listen(struct grpc_server *s, const char *endpoint, struct error **err) MUST_CHECK;
 
 /**
- * grpc_server_drain() - stop listening (socket files are removed), send GOAWAY, let running calls finish, close.
- * @on_drained: called on the loop thread when the last connection is closed; connections that a peer keeps open
- *              without calls are closed at once
+ * grpc_server_drain() - stop listening (socket files are removed), send GOAWAY, let running calls finish,
+ * close.
+ * @on_drained: called on the loop thread when the last connection is closed; connections that a peer keeps
+ * open without calls are closed at once
  */
 void grpc_server_drain(struct grpc_server *s, loop_fn on_drained, void *user);

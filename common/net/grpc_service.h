@@ -1,9 +1,9 @@
 /*
  * grpc_service.h - what a gRPC service is to the server: a table of methods with protobuf types and handlers.
  *
- * A handler gets the unpacked request and an initialised reply, both living in the call's arena. `inline` handlers
- * run on the loop thread and must never wait; `worker` handlers run on a pool thread. Handlers of one service run
- * concurrently.
+ * A handler gets the unpacked request and an initialised reply, both living in the call's arena. `inline`
+ * handlers run on the loop thread and must never wait; `worker` handlers run on a pool thread. Handlers of
+ * one service run concurrently.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 struct grpc_call {
 	struct arena *arena;   /* for everything that the reply points to */
 	uint64_t deadline_ns;  /* DEADLINE_NONE when the client gave none */
-	uint64_t id;	       /* number of the call in this process, for logs */
+	uint64_t id;           /* number of the call in its server, for logs */
 	const char *peer_name; /* verified name of the peer's certificate, or NULL */
 };
 
@@ -28,7 +28,8 @@ struct grpc_method {
 	const ProtobufCMessageDescriptor *request;
 	const ProtobufCMessageDescriptor *reply;
 	/* Return: 0, or -1 with the error that becomes the call's status. */
-	int (*handle)(void *self, struct grpc_call *call, const void *request, void *reply, struct error **err);
+	int (*handle)(
+		void *self, struct grpc_call *call, const void *request, void *reply, struct error **err);
 };
 
 struct grpc_service {

@@ -1,8 +1,9 @@
 /*
  * loop.h - the event loop: descriptors, timers, signals, and work posted from other threads. Over libuv.
  *
- * One thread runs a loop; every function here belongs to that thread, except loop_post(), which any thread may call.
- * Callbacks run on the loop thread and must not wait. Handles may be closed from inside their own callback.
+ * One thread runs a loop; every function here belongs to that thread, except loop_post(), which any thread
+ * may call. Callbacks run on the loop thread and must not wait. Handles may be closed from inside their own
+ * callback.
  */
 #pragma once
 
@@ -18,15 +19,21 @@ struct loop_signal;
 
 enum loop_events { LOOP_READ = 1, LOOP_WRITE = 2 };
 
-typedef void (*loop_fd_fn)(void *user, unsigned events, bool failed); /* failed: error or hang-up on the descriptor */
+/* @failed: an error is pending on the descriptor, a read or SO_ERROR tells which; nothing more is reported. A
+ * hang-up makes it ready for all that is watched. */
+typedef void (*loop_fd_fn)(void *user, unsigned events, bool failed);
 typedef void (*loop_fn)(void *user);
 
-/** loop_new() - a loop. Return: 0, or -1 with ERR_INTERNAL. @ret: loop_free() after all handles are closed. */
+/** loop_new() - a loop. Return: 0, or -1 with ERR_INTERNAL. @ret: loop_free() after all handles are closed.
+ */
 int loop_new(struct loop **ret, struct error **err) MUST_CHECK;
+
+/** loop_free() - destroy @l; NULL is allowed. Posts that did not run are forgotten. */
 void loop_free(struct loop *l);
 DEFINE_CLEANUP(struct loop *, loop_free);
 
-/** loop_run() - run until loop_stop(), or until nothing is left to wait for. */
+/** loop_run() - run until loop_stop(), or until nothing is left to wait for: no descriptor, active timer,
+ * signal, hold or post. */
 void loop_run(struct loop *l);
 
 /** loop_stop() - make loop_run() return after the current round. */
@@ -34,6 +41,10 @@ void loop_stop(struct loop *l);
 
 /** loop_post() - run @fn(@user) on the loop thread soon, in the order of the calls. Any thread. */
 void loop_post(struct loop *l, loop_fn fn, void *user);
+
+/** loop_hold() - another thread will post: loop_run() waits for it until as many loop_release(). */
+void loop_hold(struct loop *l);
+void loop_release(struct loop *l);
 
 /** loop_watch_fd() - watch @fd (borrowed) for @events. Return: 0, or -1 with ERR_INTERNAL. */
 int loop_watch_fd(struct loop *l, int fd, unsigned events, loop_fd_fn fn, void *user, struct loop_watch **ret,
@@ -48,12 +59,19 @@ void loop_watch_close(struct loop_watch *w);
 /** loop_timer_new() - an inactive timer. Return: never NULL; loop_timer_close(). */
 struct loop_timer *loop_timer_new(struct loop *l, loop_fn fn, void *user);
 
-/** loop_timer_set() - fire once after @delay_ms, and then every @repeat_ms if that is not 0; restarts a running one. */
+/** loop_timer_set() - fire once after @delay_ms, and then every @repeat_ms if that is not 0; restarts a
+ * running one. */
 void loop_timer_set(struct loop_timer *t, uint64_t delay_ms, uint64_t repeat_ms);
+
+/** loop_timer_stop() - make @t inactive; it can be set again. */
 void loop_timer_stop(struct loop_timer *t);
+
+/** loop_timer_close() - destroy @t; NULL is allowed. */
 void loop_timer_close(struct loop_timer *t);
 
 /** loop_on_signal() - call @fn on the loop thread for @signum. Return: 0, or -1 with ERR_INTERNAL. */
 int loop_on_signal(struct loop *l, int signum, loop_fn fn, void *user, struct loop_signal **ret,
 	struct error **err) MUST_CHECK;
+
+/** loop_signal_close() - stop catching; NULL is allowed. */
 void loop_signal_close(struct loop_signal *s);

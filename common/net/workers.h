@@ -1,5 +1,6 @@
 /*
- * workers.h - a bounded pool of threads for work that waits: made on demand, at most a fixed number, no queue.
+ * workers.h - a bounded pool of threads for work that waits: made on demand, at most a fixed number, no
+ * queue.
  *
  * No free thread means "no", at once: the caller answers UNAVAILABLE (DESIGN 3). Idle threads end after 60 s.
  * Threads: safe.
@@ -14,12 +15,18 @@
 
 struct workers;
 
-/** workers_new() - a pool of at most @max threads; none is started yet. Return: never NULL; workers_free(). */
+/** workers_new() - a pool of at most @max threads; none is started yet. Return: never NULL; workers_free().
+ */
 struct workers *workers_new(unsigned max);
 
 /** workers_free() - wait for running work, end all threads. NULL is allowed. Blocks. */
 void workers_free(struct workers *w);
 DEFINE_CLEANUP(struct workers *, workers_free);
 
-/** workers_run() - run @fn(@user) on some thread. Return: false when all threads are busy; nothing happens then. */
-bool workers_run(struct workers *w, void (*fn)(void *user), void *user) MUST_CHECK;
+/**
+ * workers_run() - run @work(@user) and then @done(@user) on some thread.
+ * @done: must not wait; its thread counts as free already
+ * Return: false when all threads are busy; nothing happens then.
+ */
+bool workers_run(
+	struct workers *w, void (*work)(void *user), void (*done)(void *user), void *user) MUST_CHECK;

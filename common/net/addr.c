@@ -1,0 +1,277 @@
+#include "net/addr.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "base/mem.h"
+#include "base/parse.h"
+#include "base/str.h"
+
+#define BACKLOG 1024
+
+union sock_addr {
+	struct sockaddr any;
+	struct sockaddr_un un;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+static int parse_unix(const char *endpoint, const char *path, struct addr *ret, struct error **err)
+{
+	if (path[0] != '/')
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "endpoint \"%s\": the path must be absolute", endpoint);
+	if (str_ends(path, "/"))
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "endpoint \"%s\": the path is a directory", endpoint);
+	if (strlen(path) >= sizeof((struct sockaddr_un){0}.sun_path))
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"endpoint \"%s\": the path is longer than %zu bytes", endpoint,
+			sizeof((struct sockaddr_un){0}.sun_path) - 1);
+	*ret = (struct addr){.is_unix = true, .path = x_strdup(path)};
+	return 0;
+}
+
+static bool kernel_has_ipv6(void)
+{
+	CLEANUP(fd_closep) int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	return fd >= 0;
+}
+
+/* Return: length of the address in @ret, or 0 when @host is not a numeric address, "" or "localhost". */
+static socklen_t sock_addr_tcp(const char *host, uint16_t port, union sock_addr *ret)
+{
+	const char *text = str_eq(host, "localhost") ? "127.0.0.1" : host;
+
+	if (str_empty(text))
+		text = kernel_has_ipv6() ? "::" : "0.0.0.0";
+	*ret = (union sock_addr){0};
+	if (inet_pton(AF_INET, text, &ret->in.sin_addr) == 1) {
+		ret->in.sin_family = AF_INET;
+		ret->in.sin_port = htons(port);
+		return sizeof(ret->in);
+	}
+	if (inet_pton(AF_INET6, text, &ret->in6.sin6_addr) != 1)
+		return 0;
+	ret->in6.sin6_family = AF_INET6;
+	ret->in6.sin6_port = htons(port);
+	return sizeof(ret->in6);
+}
+
+/* "host:port" or "[host]:port", RFC 3986 section 3.2.2 */
+static int parse_tcp(const char *endpoint, const char *text, struct addr *ret, struct error **err)
+{
+	const char *colon = strrchr(text, ':');
+	CLEANUP(free_charp) char *host = NULL;
+	union sock_addr unused;
+	size_t host_len;
+	uint32_t port;
+
+	if (!colon)
+		return err_set(err, ERR_INVALID_ARGUMENT, "endpoint \"%s\" has no port", endpoint);
+	if (parse_u32(colon + 1, &port, err) < 0)
+		return err_wrap(err, "endpoint \"%s\"", endpoint);
+	if (port > UINT16_MAX)
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "endpoint \"%s\": port beyond %u", endpoint, UINT16_MAX);
+	host_len = (size_t)(colon - text);
+	if (host_len >= 2 && text[0] == '[' && text[host_len - 1] == ']')
+		host = x_strndup(text + 1, host_len - 2);
+	else
+		host = x_strndup(text, host_len);
+	if ((text[0] == '[') != (strchr(host, ':') != NULL) || sock_addr_tcp(host, 0, &unused) == 0)
+		return err_set(err, ERR_INVALID_ARGUMENT, "endpoint \"%s\": \"%s\" is not a numeric address",
+			endpoint, host);
+	*ret = (struct addr){.host = TAKE_PTR(host), .port = (uint16_t)port};
+	return 0;
+}
+
+int addr_parse(const char *endpoint, struct addr *ret, struct error **err)
+{
+	if (str_starts(endpoint, "unix://"))
+		return parse_unix(endpoint, endpoint + strlen("unix://"), ret, err);
+	if (str_starts(endpoint, "tcp://"))
+		return parse_tcp(endpoint, endpoint + strlen("tcp://"), ret, err);
+	if (endpoint[0] == '/')
+		return parse_unix(endpoint, endpoint, ret, err);
+	return err_set(err, ERR_INVALID_ARGUMENT,
+		"endpoint \"%s\" is neither unix:///path nor tcp://host:port", endpoint);
+}
+
+void addr_done(struct addr *a)
+{
+	free(a->path);
+	free(a->host);
+	*a = (struct addr){0};
+}
+
+bool addr_is_loopback(const struct addr *a)
+{
+	union sock_addr sa;
+
+	if (a->is_unix)
+		return true;
+	if (sock_addr_tcp(a->host, a->port, &sa) == 0)
+		return false;
+	if (sa.any.sa_family == AF_INET)
+		return ntohl(sa.in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return IN6_IS_ADDR_LOOPBACK(&sa.in6.sin6_addr);
+}
+
+static socklen_t sock_addr_of(const struct addr *a, union sock_addr *ret)
+{
+	if (!a->is_unix)
+		return sock_addr_tcp(a->host, a->port, ret);
+	*ret = (union sock_addr){.un = {.sun_family = AF_UNIX}};
+	memcpy(ret->un.sun_path, a->path, strlen(a->path) + 1);
+	return sizeof(ret->un);
+}
+
+static int socket_new(int family, int *ret_fd, struct error **err)
+{
+	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "socket");
+	*ret_fd = fd;
+	return 0;
+}
+
+/* A full backlog (EAGAIN) is a live server too; so is one that we may not talk to. */
+static int refuse_live(const struct addr *a, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = -1;
+	union sock_addr sa;
+	socklen_t len = sock_addr_of(a, &sa);
+	struct stat st;
+
+	if (lstat(a->path, &st) < 0)
+		return errno == ENOENT ? 0 : err_set_errno(err, ERR_INTERNAL, errno, "stat \"%s\"", a->path);
+	if (!S_ISSOCK(st.st_mode))
+		return err_set(err, ERR_PRECONDITION, "\"%s\" exists and is no socket", a->path);
+	if (socket_new(AF_UNIX, &fd, err) < 0)
+		return -1;
+	if (connect(fd, &sa.any, len) < 0 && (errno == ECONNREFUSED || errno == ENOENT))
+		return 0;
+	return err_set(err, ERR_UNAVAILABLE, "\"%s\" is in use by another server", a->path);
+}
+
+/* The folder of the socket, locked until closed: of two servers that start at once, one must see the other's.
+ */
+static int folder_lock(const struct addr *a, int *ret_fd, struct error **err)
+{
+	CLEANUP(free_charp) char *copy = x_strdup(a->path);
+	CLEANUP(fd_closep) int fd = -1;
+	const char *folder = dirname(copy);
+
+	if (mkdir(folder, 0700) < 0 && errno != EEXIST)
+		return err_set_errno(err, ERR_INTERNAL, errno, "make folder \"%s\"", folder);
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "open folder \"%s\"", folder);
+	if (flock(fd, LOCK_EX) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "lock folder \"%s\"", folder);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+static int listen_unix(struct addr *a, int fd, struct error **err)
+{
+	CLEANUP(fd_closep) int folder_fd = -1;
+	union sock_addr sa;
+	socklen_t len = sock_addr_of(a, &sa);
+	struct stat st;
+
+	if (folder_lock(a, &folder_fd, err) < 0)
+		return -1;
+	if (refuse_live(a, err) < 0)
+		return -1;
+	if (unlink(a->path) < 0 && errno != ENOENT)
+		return err_set_errno(err, ERR_INTERNAL, errno, "remove stale \"%s\"", a->path);
+	/* The file is born with the mode of the socket's own inode (unix_bind() in Linux's
+	 * net/unix/af_unix.c), so that no change of umask, which other threads would feel, is needed. */
+	if (fchmod(fd, 0600) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "mode of socket \"%s\"", a->path);
+	if (bind(fd, &sa.any, len) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "bind \"%s\"", a->path);
+	if (listen(fd, BACKLOG) < 0 || lstat(a->path, &st) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "listen on \"%s\"", a->path);
+	a->socket_dev = st.st_dev;
+	a->socket_ino = st.st_ino;
+	return 0;
+}
+
+static int listen_tcp(const struct addr *a, int fd, struct error **err)
+{
+	const int on = 1;
+	const int off = 0;
+	union sock_addr sa;
+	socklen_t len = sock_addr_of(a, &sa);
+
+	if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "set up socket");
+	/* "::" takes IPv4 peers too, whatever net.ipv6.bindv6only says. */
+	if (sa.any.sa_family == AF_INET6 && setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "set up socket");
+	if (bind(fd, &sa.any, len) < 0 || listen(fd, BACKLOG) < 0)
+		return err_set_errno(err, errno == EADDRINUSE ? ERR_UNAVAILABLE : ERR_INTERNAL, errno,
+			"listen on \"%s\" port %u", a->host, a->port);
+	return 0;
+}
+
+int addr_listen(struct addr *a, int *ret_fd, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = -1;
+	union sock_addr sa;
+
+	sock_addr_of(a, &sa);
+	if (socket_new(sa.any.sa_family, &fd, err) < 0)
+		return -1;
+	if ((a->is_unix ? listen_unix(a, fd, err) : listen_tcp(a, fd, err)) < 0)
+		return -1;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+void addr_unlisten(const struct addr *a)
+{
+	struct stat st;
+
+	if (!a->is_unix || lstat(a->path, &st) < 0)
+		return;
+	if (S_ISSOCK(st.st_mode) && st.st_dev == a->socket_dev && st.st_ino == a->socket_ino)
+		unlink(a->path);
+}
+
+int addr_connect(const struct addr *a, int *ret_fd, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = -1;
+	const int on = 1;
+	union sock_addr sa;
+	socklen_t len = sock_addr_of(a, &sa);
+
+	if (socket_new(sa.any.sa_family, &fd, err) < 0)
+		return -1;
+	/* Header, body and trailers that wait for each other's acknowledgement cost 40 ms per call. */
+	if (!a->is_unix && setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "set up socket");
+	if (connect(fd, &sa.any, len) < 0 && errno != EINPROGRESS) {
+		if (a->is_unix)
+			return err_set_errno(err, ERR_UNAVAILABLE, errno, "connect to \"%s\"", a->path);
+		return err_set_errno(
+			err, ERR_UNAVAILABLE, errno, "connect to \"%s\" port %u", a->host, a->port);
+	}
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}

@@ -1,0 +1,134 @@
+/*
+ * grpc_conn.h - inside of a gRPC server: the server, its connections and the calls on them. Private to
+ * grpc_*.c.
+ *
+ * Ownership: a server owns its connections and a connection its calls (struct grpc_stream). A call whose
+ * client went away while a worker runs its handler belongs to nobody (conn NULL) until the worker posts that
+ * it is done; the worker touches nothing but the call's arena, request, reply, packed and error. Threads: the
+ * loop's otherwise.
+ */
+#pragma once
+
+#include "net/grpc_message.h"
+#include "net/grpc_server.h"
+#include "net/grpc_wire.h"
+#include "net/h2_io.h"
+
+#define GRPC_MAX_CONNECTIONS 1024
+
+/* Request bytes of all calls together, whatever number of peers sends them. */
+#define GRPC_MAX_BUFFERED (128u << 20)
+
+struct grpc_listener;
+
+struct grpc_server {
+	struct grpc_server_config config;
+	struct grpc_listener *listeners;
+	struct loop_timer *retry; /* to accept again after the system had no descriptor left */
+	bool paused;              /* nothing is accepted */
+	struct grpc_conn *conns;
+	unsigned conns_n;
+	unsigned running; /* calls that worker threads have */
+	size_t buffered_bytes;
+	uint64_t calls;
+	bool draining;
+	bool drained;
+	loop_fn on_drained;
+	void *on_drained_user;
+};
+
+struct grpc_conn {
+	struct grpc_conn *prev;
+	struct grpc_conn *next;
+	struct grpc_server *server;
+	struct h2_io io;
+	struct grpc_stream *streams;
+};
+
+struct grpc_stream {
+	struct grpc_stream *next; /* of the same connection */
+	struct grpc_server *server;
+	struct grpc_conn *conn;
+	int32_t id;
+	const struct grpc_method *method;
+	void *self;        /* of the service */
+	bool has_encoding; /* the request names a grpc-encoding */
+	bool running;      /* a worker thread has the call */
+	uint64_t begin_ns;
+	struct loop_timer *timer; /* server-side end of a running call; may be NULL */
+	struct grpc_assembler body;
+	struct grpc_call call;
+	struct span packed; /* reply with prefix */
+	struct error *error;
+};
+
+/* What the header block of a request says. */
+struct grpc_head {
+	struct span method;
+	struct span path;
+	struct span content_type;
+	struct span timeout;
+	struct span encoding;
+	uint64_t timeout_ns; /* UINT64_MAX: none */
+	const struct grpc_method *target;
+	void *self;
+};
+
+/* grpc_server.c */
+
+/** grpc_server_check() - a connection or a running call has ended: accept again, or say that all is drained.
+ */
+void grpc_server_check(struct grpc_server *s);
+
+/* grpc_conn.c */
+
+/** grpc_conn_new() - serve @fd, which is owned from now on, also when this fails. Return: 0, or -1 with
+ * ERR_INTERNAL. */
+int grpc_conn_new(struct grpc_server *s, int fd, bool is_unix, struct error **err) MUST_CHECK;
+
+/** grpc_conn_close() - close and forget; running calls go on without it. */
+void grpc_conn_close(struct grpc_conn *c);
+
+/** grpc_conn_flush() - send what is due; the connection may be gone afterwards. */
+void grpc_conn_flush(struct grpc_conn *c);
+
+/** grpc_conn_drain() - GOAWAY; calls that are not running are refused. The connection may be gone afterwards.
+ */
+void grpc_conn_drain(struct grpc_conn *c);
+
+/* grpc_head.c */
+
+/**
+ * grpc_head_read() - read and check a request's header block, in the order of grpc-go's http2_server.go.
+ * @ret_http: HTTP status for the reply, set in both cases
+ *
+ * Return: 0, or -1 with the error that becomes the status of the call.
+ */
+int grpc_head_read(const struct grpc_service *services, const struct h2_header *headers, size_t n,
+	struct grpc_head *ret, unsigned *ret_http, struct error **err) MUST_CHECK;
+
+/* grpc_reply.c */
+
+/** grpc_reply_error() - end stream @id with the status @e; nothing was sent on it yet. @http: HTTP status. */
+void grpc_reply_error(struct h2 *h, int32_t id, unsigned http, const struct error *e);
+
+/** grpc_reply_message() - end stream @id with the message @packed, prefix included, and status OK. */
+void grpc_reply_message(struct h2 *h, int32_t id, struct span packed);
+
+/* grpc_dispatch.c */
+
+/** grpc_stream_new() - a call, linked to @c. */
+struct grpc_stream *grpc_stream_new(struct grpc_conn *c, int32_t id, const struct grpc_head *head);
+
+/** grpc_stream_feed() - bytes of the request; what is wrong with them ends the call. */
+void grpc_stream_feed(struct grpc_stream *st, struct span data);
+
+/** grpc_stream_run() - the request is complete: run the handler, here or on a worker. */
+void grpc_stream_run(struct grpc_stream *st);
+
+/** grpc_stream_abandon() - nobody waits for the answer any more. @st is gone, or will be when its handler
+ * returns. */
+void grpc_stream_abandon(struct grpc_stream *st);
+
+/** grpc_log_end() - the one line about the end of a call; @e is NULL when it succeeded. */
+void grpc_log_end(const char *msg, const char *method, uint64_t id, uint64_t begin_ns, const struct error *e);

@@ -1,0 +1,215 @@
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "net/grpc_conn.h"
+
+/* Timers count in ms of another width; a longer wait is made of several. */
+#define MAX_TIMER_MS 3600000
+
+struct grpc_stream *grpc_stream_new(struct grpc_conn *c, int32_t id, const struct grpc_head *head)
+{
+	struct grpc_stream *st = x_calloc(1, sizeof(*st));
+
+	st->server = c->server;
+	st->conn = c;
+	st->id = id;
+	st->method = head->target;
+	st->self = head->self;
+	st->has_encoding = head->encoding.n > 0 && !span_eq(head->encoding, "identity");
+	st->begin_ns = clock_ns();
+	grpc_assembler_init(&st->body);
+	st->call.arena = arena_new(GRPC_MAX_UNPACKED);
+	st->call.deadline_ns =
+		head->timeout_ns == UINT64_MAX ? DEADLINE_NONE : st->begin_ns + head->timeout_ns;
+	st->call.id = c->server->calls++;
+	st->next = c->streams;
+	c->streams = st;
+	return st;
+}
+
+static void stream_free(struct grpc_stream *st)
+{
+	st->server->buffered_bytes -= st->body.message.cap;
+	grpc_assembler_done(&st->body);
+	arena_free(st->call.arena);
+	error_free(st->error);
+	free(st);
+}
+
+/* From now on no event of the connection reaches the call. */
+static void detach(struct grpc_stream *st)
+{
+	struct grpc_stream **link = &st->conn->streams;
+
+	while (*link != st)
+		link = &(*link)->next;
+	*link = st->next;
+	st->conn = NULL;
+	loop_timer_close(TAKE_PTR(st->timer));
+}
+
+void grpc_stream_abandon(struct grpc_stream *st)
+{
+	detach(st);
+	if (!st->running)
+		stream_free(st);
+}
+
+void grpc_log_end(const char *msg, const char *method, uint64_t id, uint64_t begin_ns, const struct error *e)
+{
+	uint64_t duration_ms = (clock_ns() - begin_ns) / NS_PER_MS;
+	bool is_ours;
+
+	if (!e) {
+		log_debug(msg, F_STR("method", method), F_U64("call", id), F_U64("duration_ms", duration_ms));
+		return;
+	}
+	is_ours = e->code == ERR_INTERNAL || e->code == ERR_UNAVAILABLE || e->code == ERR_UNKNOWN;
+	LOG_AT(is_ours ? LOG_WARN : LOG_INFO, msg, F_STR("method", method), F_U64("call", id), F_ERR(e),
+		F_U64("duration_ms", duration_ms));
+}
+
+static void log_end(const char *msg, const struct grpc_stream *st, const struct error *e)
+{
+	grpc_log_end(msg, st->method->path, st->call.id, st->begin_ns, e);
+}
+
+/* The client gets @e; @st is gone, or will be when its handler returns. */
+static void answer_error(struct grpc_stream *st, const struct error *e)
+{
+	grpc_reply_error(st->conn->io.h2, st->id, 200, e);
+	log_end("gRPC call failed", st, e);
+	grpc_stream_abandon(st);
+}
+
+static void answer(struct grpc_stream *st)
+{
+	if (st->error) {
+		answer_error(st, st->error);
+		return;
+	}
+	grpc_reply_message(st->conn->io.h2, st->id, st->packed);
+	log_end("gRPC call", st, NULL);
+	grpc_stream_abandon(st);
+}
+
+void grpc_stream_feed(struct grpc_stream *st, struct span data)
+{
+	struct grpc_server *s = st->server;
+	size_t before = st->body.message.cap;
+	int rv = grpc_assembler_feed(&st->body, data, &st->error);
+
+	s->buffered_bytes += st->body.message.cap - before;
+	/* As grpc-go: a compressed message in an encoding that was not named is an error of another kind. */
+	if (rv < 0 && st->error->code == ERR_UNIMPLEMENTED && !st->has_encoding)
+		st->error->code = ERR_INTERNAL;
+	if (rv == 0 && s->buffered_bytes > GRPC_MAX_BUFFERED)
+		rv = err_set(&st->error, ERR_EXHAUSTED, "the server holds too many bytes of requests");
+	if (rv < 0)
+		answer_error(st, st->error);
+}
+
+/* Any thread: see grpc_conn.h for what it may touch. */
+static int handle(struct grpc_stream *st)
+{
+	struct grpc_call *call = &st->call;
+	ProtobufCMessage *request;
+	ProtobufCMessage *reply;
+
+	if (clock_ns() >= call->deadline_ns)
+		return err_set(
+			&st->error, ERR_DEADLINE, "the deadline had passed before the call could start");
+	if (grpc_message_unpack(
+		    st->method->request, buf_span(&st->body.message), call->arena, &request, &st->error) < 0)
+		return -1;
+	reply = arena_alloc(call->arena, st->method->reply->sizeof_message);
+	protobuf_c_message_init(st->method->reply, reply);
+	if (st->method->handle(st->self, call, request, reply, &st->error) < 0)
+		return -1;
+	return grpc_message_pack(reply, call->arena, &st->packed, &st->error);
+}
+
+static void work(void *user)
+{
+	struct grpc_stream *st = user;
+
+	/* The error that tells of a failure is kept in the call. */
+	if (handle(st) < 0)
+		return;
+}
+
+static void on_worked(void *user)
+{
+	struct grpc_stream *st = user;
+	struct grpc_server *s = st->server;
+	struct grpc_conn *c = st->conn;
+
+	st->running = false;
+	s->running--;
+	loop_release(s->config.loop);
+	if (c) {
+		answer(st);
+		grpc_conn_flush(c);
+	} else {
+		log_end("gRPC call ended after its client had gone", st, st->error);
+		stream_free(st);
+		grpc_server_check(s);
+	}
+}
+
+static void post_worked(void *user)
+{
+	struct grpc_stream *st = user;
+
+	loop_post(st->server->config.loop, on_worked, st);
+}
+
+/* The handler cannot be interrupted: it goes on, and what it returns is dropped. */
+static void on_deadline(void *user)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct grpc_stream *st = user;
+	struct grpc_conn *c = st->conn;
+
+	if (clock_ns() < st->call.deadline_ns) {
+		loop_timer_set(st->timer, (uint64_t)clock_left_ms(st->call.deadline_ns, MAX_TIMER_MS), 0);
+		return;
+	}
+	err_set(&err, ERR_DEADLINE, "the deadline passed; the work goes on");
+	answer_error(st, err);
+	grpc_conn_flush(c);
+}
+
+static void start_work(struct grpc_stream *st)
+{
+	struct grpc_server *s = st->server;
+
+	st->running = true;
+	if (!workers_run(s->config.workers, work, post_worked, st)) {
+		st->running = false;
+		err_set(&st->error, ERR_UNAVAILABLE, "all worker threads are busy");
+		answer(st);
+		return;
+	}
+	s->running++;
+	loop_hold(s->config.loop);
+	if (st->call.deadline_ns == DEADLINE_NONE)
+		return;
+	st->timer = loop_timer_new(s->config.loop, on_deadline, st);
+	loop_timer_set(st->timer, (uint64_t)clock_left_ms(st->call.deadline_ns, MAX_TIMER_MS), 0);
+}
+
+void grpc_stream_run(struct grpc_stream *st)
+{
+	if (!st->body.complete) {
+		err_set(&st->error, ERR_INTERNAL, "the request ended before its message was complete");
+		answer(st);
+	} else if (st->method->kind == GRPC_WORKER) {
+		start_work(st);
+	} else {
+		work(st);
+		answer(st);
+	}
+}

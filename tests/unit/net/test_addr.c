@@ -1,0 +1,380 @@
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "net/addr.h"
+#include "tmpdir.h"
+
+static struct addr parsed(const char *endpoint)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct addr a;
+
+	ASSERT_OK(addr_parse(endpoint, &a, &err));
+	return a;
+}
+
+static struct addr in_folder(const char *name)
+{
+	CLEANUP(free_charp) char *path = x_asprintf("%s/%s", tmpdir, name);
+
+	return parsed(path);
+}
+
+START_TEST(unix_endpoints_are_parsed)
+{
+	const char *const endpoints[] = {"unix:///run/x.sock", "/run/x.sock"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(endpoints); i++) {
+		struct addr a = parsed(endpoints[i]);
+
+		ck_assert(a.is_unix);
+		ck_assert_str_eq(a.path, "/run/x.sock");
+		ck_assert(addr_is_loopback(&a));
+		addr_done(&a);
+	}
+}
+END_TEST
+
+START_TEST(tcp_endpoints_are_numeric_any_or_localhost)
+{
+	static const struct {
+		const char *endpoint, *host;
+		uint16_t port;
+		bool loopback;
+	} cases[] = {
+		{"tcp://127.0.0.1:80", "127.0.0.1", 80, true},
+		{"tcp://127.9.9.9:65535", "127.9.9.9", 65535, true},
+		{"tcp://[::1]:1", "::1", 1, true},
+		{"tcp://localhost:0", "localhost", 0, true},
+		{"tcp://:8080", "", 8080, false},
+		{"tcp://0.0.0.0:80", "0.0.0.0", 80, false},
+		{"tcp://[::]:80", "::", 80, false},
+		{"tcp://192.0.2.1:80", "192.0.2.1", 80, false},
+		{"tcp://[2001:db8::1]:80", "2001:db8::1", 80, false},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct addr a = parsed(cases[i].endpoint);
+
+		ck_assert(!a.is_unix);
+		ck_assert_str_eq(a.host, cases[i].host);
+		ck_assert_uint_eq(a.port, cases[i].port);
+		ck_assert_msg(addr_is_loopback(&a) == cases[i].loopback, "%s", cases[i].endpoint);
+		addr_done(&a);
+	}
+}
+END_TEST
+
+START_TEST(malformed_endpoints_are_quoted_in_the_error)
+{
+	static const char *const endpoints[] = {
+		"",
+		"x",
+		"http://h:1",
+		"unix:/run/x",
+		"unix://run/x",
+		"unix://",
+		"/run/",
+		"tcp://",
+		"tcp://host",
+		"tcp://127.0.0.1",
+		"tcp://127.0.0.1:",
+		"tcp://127.0.0.1:x",
+		"tcp://127.0.0.1:65536",
+		"tcp://127.0.0.1:-1",
+		"tcp://example.com:80",
+		"tcp://127.0.0.256:80",
+		"tcp://::1:80",
+		"tcp://[127.0.0.1]:80",
+		"tcp://[::1:80",
+		"tcp://::1]:80",
+		"tcp://[]:80",
+	};
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct addr a;
+
+	for (size_t i = 0; i < ARRAY_SIZE(endpoints); i++) {
+		CLEANUP(free_charp) char *quoted = x_asprintf("\"%s\"", endpoints[i]);
+
+		ASSERT_FAILS(addr_parse(endpoints[i], &a, &err), ERR_INVALID_ARGUMENT, quoted);
+	}
+}
+END_TEST
+
+START_TEST(a_path_must_fit_into_a_socket_address)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	char path[sizeof((struct sockaddr_un){0}.sun_path) + 1];
+	struct addr a;
+
+	memset(path, 'x', sizeof(path));
+	path[0] = '/';
+	path[sizeof(path) - 1] = 0;
+	ASSERT_FAILS(addr_parse(path, &a, &err), ERR_INVALID_ARGUMENT, "longer than 107");
+	path[sizeof(path) - 2] = 0;
+	ASSERT_OK(addr_parse(path, &a, &err));
+	addr_done(&a);
+}
+END_TEST
+
+static void assert_connects(int listen_fd, const struct addr *a)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fd_closep) int client = -1;
+	CLEANUP(fd_closep) int server = -1;
+	struct pollfd accepting = {.fd = listen_fd, .events = POLLIN};
+
+	ASSERT_OK(addr_connect(a, &client, &err));
+	ck_assert_int_eq(poll(&accepting, 1, 10000), 1);
+	server = accept(listen_fd, NULL, NULL);
+	ck_assert_int_ge(server, 0);
+}
+
+START_TEST(a_unix_socket_is_made_with_its_folder_and_removed)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fd_closep) int fd = -1;
+	struct addr a = in_folder("new/s");
+	struct stat st;
+
+	umask(0);
+	ASSERT_OK(addr_listen(&a, &fd, &err));
+	ck_assert_int_eq(stat(a.path, &st), 0);
+	ck_assert_uint_eq(st.st_mode, S_IFSOCK | 0600);
+	*strrchr(a.path, '/') = 0;
+	ck_assert_int_eq(stat(a.path, &st), 0);
+	ck_assert_uint_eq(st.st_mode, S_IFDIR | 0700);
+	a.path[strlen(a.path)] = '/';
+	assert_connects(fd, &a);
+	addr_unlisten(&a);
+	ck_assert_int_eq(access(a.path, F_OK), -1);
+	addr_done(&a);
+}
+END_TEST
+
+static atomic_bool watching;
+
+/* Looks at the socket file all the time and counts looks at which it was open to others. */
+static void *watch_mode(void *user)
+{
+	uintptr_t loose = 0;
+	struct stat st;
+
+	while (atomic_load(&watching)) {
+		if (stat(user, &st) == 0 && (st.st_mode & 0177))
+			loose++;
+	}
+	return (void *)loose;
+}
+
+START_TEST(a_unix_socket_is_never_open_to_others)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct addr a = in_folder("s");
+	pthread_t watcher;
+	void *loose;
+
+	umask(0);
+	atomic_store(&watching, true);
+	ck_assert_int_eq(pthread_create(&watcher, NULL, watch_mode, a.path), 0);
+	for (int i = 0; i < 2000; i++) {
+		CLEANUP(fd_closep) int fd = -1;
+
+		ASSERT_OK(addr_listen(&a, &fd, &err));
+		addr_unlisten(&a);
+	}
+	atomic_store(&watching, false);
+	pthread_join(watcher, &loose);
+	ck_assert_ptr_null(loose);
+	addr_done(&a);
+}
+END_TEST
+
+START_TEST(an_existing_folder_is_left_as_it_is)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fd_closep) int fd = -1;
+	struct addr a = in_folder("s");
+	struct stat st;
+
+	ck_assert_int_eq(chmod(tmpdir, 0755), 0);
+	ASSERT_OK(addr_listen(&a, &fd, &err));
+	ck_assert_int_eq(stat(tmpdir, &st), 0);
+	ck_assert_uint_eq(st.st_mode, S_IFDIR | 0755);
+	addr_done(&a);
+}
+END_TEST
+
+START_TEST(a_stale_socket_is_replaced)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fd_closep) int fd = -1;
+	struct addr a = in_folder("s");
+
+	ASSERT_OK(addr_listen(&a, &fd, &err));
+	close(TAKE_FD(fd));
+	ck_assert_int_eq(access(a.path, F_OK), 0);
+	ASSERT_OK(addr_listen(&a, &fd, &err));
+	assert_connects(fd, &a);
+	addr_done(&a);
+}
+END_TEST
+
+START_TEST(a_live_socket_is_refused)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fd_closep) int fd = -1;
+	struct addr a = in_folder("s"), b = in_folder("s");
+	int other = -1;
+
+	ASSERT_OK(addr_listen(&a, &fd, &err));
+	ASSERT_FAILS(addr_listen(&b, &other, &err), ERR_UNAVAILABLE, a.path);
+	ck_assert_int_eq(other, -1);
+	ck_assert_int_eq(access(a.path, F_OK), 0);
+	addr_done(&a);
+	addr_done(&b);
+}
+END_TEST
+
+START_TEST(a_live_socket_with_a_full_backlog_is_refused)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fd_closep) int fd = -1;
+	struct addr a = in_folder("s"), b = in_folder("s");
+	int other = -1, clients[3];
+
+	ASSERT_OK(addr_listen(&a, &fd, &err));
+	ck_assert_int_eq(listen(fd, 1), 0);
+	for (size_t i = 0; i < 2; i++)
+		ASSERT_OK(addr_connect(&a, &clients[i], &err));
+	ASSERT_FAILS(addr_connect(&a, &clients[2], &err), ERR_UNAVAILABLE, a.path);
+	ASSERT_FAILS(addr_listen(&b, &other, &err), ERR_UNAVAILABLE, "in use");
+	addr_done(&a);
+	addr_done(&b);
+}
+END_TEST
+
+START_TEST(what_is_no_socket_is_not_replaced)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct addr a = in_folder("file");
+	int fd = -1;
+	FILE *f = fopen(a.path, "w");
+
+	fclose(f);
+	ASSERT_FAILS(addr_listen(&a, &fd, &err), ERR_PRECONDITION, "no socket");
+	ck_assert_int_eq(access(a.path, F_OK), 0);
+	ck_assert_int_eq(unlink(a.path), 0);
+	ck_assert_int_eq(symlink("/nonexistent", a.path), 0);
+	ASSERT_FAILS(addr_listen(&a, &fd, &err), ERR_PRECONDITION, "no socket");
+	addr_done(&a);
+}
+END_TEST
+
+START_TEST(a_missing_parent_of_the_folder_is_an_error)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct addr a = in_folder("no/such/s");
+	int fd = -1;
+
+	ASSERT_FAILS(addr_listen(&a, &fd, &err), ERR_INTERNAL, "no/such");
+	addr_done(&a);
+}
+END_TEST
+
+START_TEST(a_socket_that_took_our_place_is_not_removed)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fd_closep) int ours = -1;
+	CLEANUP(fd_closep) int theirs = -1;
+	struct addr a = in_folder("s"), b = in_folder("s");
+
+	ASSERT_OK(addr_listen(&a, &ours, &err));
+	ck_assert_int_eq(unlink(a.path), 0);
+	ASSERT_OK(addr_listen(&b, &theirs, &err));
+	addr_unlisten(&a);
+	ck_assert_int_eq(access(a.path, F_OK), 0);
+	addr_unlisten(&b);
+	ck_assert_int_eq(access(a.path, F_OK), -1);
+	addr_unlisten(&b);
+	addr_done(&a);
+	addr_done(&b);
+}
+END_TEST
+
+START_TEST(connecting_to_nothing_is_unavailable)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct addr a = in_folder("s");
+	int fd = -1;
+
+	ASSERT_FAILS(addr_connect(&a, &fd, &err), ERR_UNAVAILABLE, a.path);
+	ck_assert_int_eq(fd, -1);
+	addr_done(&a);
+}
+END_TEST
+
+static uint16_t port_of(int fd)
+{
+	struct sockaddr_storage ss = {0};
+	socklen_t len = sizeof(ss);
+	const void *p = &ss;
+
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&ss, &len), 0);
+	if (ss.ss_family == AF_INET)
+		return ntohs(((const struct sockaddr_in *)p)->sin_port);
+	return ntohs(((const struct sockaddr_in6 *)p)->sin6_port);
+}
+
+START_TEST(tcp_listens_on_loopback_and_on_any_address)
+{
+	static const char *const endpoints[] = {"tcp://127.0.0.1:0", "tcp://localhost:0", "tcp://:0"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(endpoints); i++) {
+		CLEANUP(error_freep) struct error *err = NULL;
+		CLEANUP(fd_closep) int fd = -1;
+		struct addr a = parsed(endpoints[i]);
+		struct addr to = parsed("tcp://127.0.0.1:0");
+
+		ASSERT_OK(addr_listen(&a, &fd, &err));
+		to.port = port_of(fd);
+		assert_connects(fd, &to);
+		addr_unlisten(&a);
+		addr_done(&a);
+		addr_done(&to);
+	}
+}
+END_TEST
+
+START_TEST(a_tcp_port_in_use_is_unavailable)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fd_closep) int fd = -1;
+	struct addr a = parsed("tcp://127.0.0.1:0");
+	int other = -1;
+
+	ASSERT_OK(addr_listen(&a, &fd, &err));
+	a.port = port_of(fd);
+	ASSERT_FAILS(addr_listen(&a, &other, &err), ERR_UNAVAILABLE, "127.0.0.1");
+	addr_done(&a);
+}
+END_TEST
+
+TMPDIR_MAIN("addr", unix_endpoints_are_parsed, tcp_endpoints_are_numeric_any_or_localhost,
+	malformed_endpoints_are_quoted_in_the_error, a_path_must_fit_into_a_socket_address,
+	a_unix_socket_is_made_with_its_folder_and_removed, a_unix_socket_is_never_open_to_others,
+	an_existing_folder_is_left_as_it_is, a_stale_socket_is_replaced, a_live_socket_is_refused,
+	a_live_socket_with_a_full_backlog_is_refused, what_is_no_socket_is_not_replaced,
+	a_missing_parent_of_the_folder_is_an_error, a_socket_that_took_our_place_is_not_removed,
+	connecting_to_nothing_is_unavailable, tcp_listens_on_loopback_and_on_any_address,
+	a_tcp_port_in_use_is_unavailable)
