@@ -24,7 +24,7 @@ void grpc_assembler_done(struct grpc_assembler *a)
 static int read_prefix(struct grpc_assembler *a, struct error **err)
 {
 	uint32_t length = (uint32_t)a->prefix[1] << 24 | (uint32_t)a->prefix[2] << 16 |
-	                  (uint32_t)a->prefix[3] << 8 | a->prefix[4];
+			  (uint32_t)a->prefix[3] << 8 | a->prefix[4];
 
 	if (a->prefix[0] == 1)
 		return err_set(err, ERR_UNIMPLEMENTED, "compressed gRPC messages are not supported");
@@ -32,7 +32,7 @@ static int read_prefix(struct grpc_assembler *a, struct error **err)
 		return err_set(err, ERR_INTERNAL, "invalid gRPC message flags 0x%02x", a->prefix[0]);
 	if (length > GRPC_MAX_MESSAGE)
 		return err_set(err, ERR_EXHAUSTED, "gRPC message of %" PRIu32 " bytes is larger than %u",
-		        length, GRPC_MAX_MESSAGE);
+			length, GRPC_MAX_MESSAGE);
 	a->have_prefix = true;
 	a->expected = length;
 	return 0;
@@ -86,12 +86,12 @@ static const struct timeout_unit {
 	char letter;
 	uint64_t ns;
 } timeout_units[] = {
-        {'n', 1},
-        {'u', 1000},
-        {'m', 1000000},
-        {'S', 1000000000},
-        {'M', 60 * 1000000000ull},
-        {'H', 3600 * 1000000000ull},
+	{'n', 1},
+	{'u', 1000},
+	{'m', 1000000},
+	{'S', 1000000000},
+	{'M', 60 * 1000000000ull},
+	{'H', 3600 * 1000000000ull},
 };
 
 static const struct timeout_unit *timeout_unit_of(uint8_t letter)
@@ -111,7 +111,7 @@ int grpc_timeout_parse(struct span value, uint64_t *ret_ns, struct error **err)
 
 	if (value.n < 2 || value.n > TIMEOUT_MAX_DIGITS + 1)
 		return err_set(
-		        err, ERR_INVALID_ARGUMENT, "grpc-timeout has %zu characters, not 2 to 9", value.n);
+			err, ERR_INVALID_ARGUMENT, "grpc-timeout has %zu characters, not 2 to 9", value.n);
 	unit = timeout_unit_of(value.p[value.n - 1]);
 	if (!unit)
 		return err_set(err, ERR_INVALID_ARGUMENT, "grpc-timeout does not end in one of HMSmun");

@@ -1,5 +1,6 @@
 /*
- * grpc_wire.h - gRPC's bits over HTTP/2 as pure functions: message prefix, grpc-timeout, grpc-message, status codes.
+ * grpc_wire.h - gRPC's bits over HTTP/2 as pure functions: message prefix, grpc-timeout, grpc-message, status
+ * codes.
  *
  * Source: grpc/doc/PROTOCOL-HTTP2.md. Threads: safe.
  */
@@ -24,11 +25,12 @@ struct grpc_assembler {
 	bool complete;
 };
 
+/** grpc_assembler_init() - wait for a message. grpc_assembler_done(): release what was collected. */
 void grpc_assembler_init(struct grpc_assembler *a);
 void grpc_assembler_done(struct grpc_assembler *a);
 
-/** grpc_assembler_feed() - add body bytes. Return: 0, or -1 with ERR_EXHAUSTED (longer than 4 MiB, known from the
- * prefix), ERR_UNIMPLEMENTED (compressed), ERR_INTERNAL (a second message). */
+/** grpc_assembler_feed() - add body bytes. Return: 0, or -1 with ERR_EXHAUSTED (longer than 4 MiB, known from
+ * the prefix), ERR_UNIMPLEMENTED (compressed), ERR_INTERNAL (a second message). */
 int grpc_assembler_feed(struct grpc_assembler *a, struct span bytes, struct error **err) MUST_CHECK;
 
 /** grpc_prefix() - the five bytes before a message of @length bytes. */

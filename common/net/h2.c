@@ -22,7 +22,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 }
 
 static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const uint8_t *name,
-        size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags, void *user)
+	size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags, void *user)
 {
 	struct h2 *h = user;
 
@@ -113,7 +113,7 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, v
 }
 
 static int on_data_chunk(
-        nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *data, size_t n, void *user)
+	nghttp2_session *session, uint8_t flags, int32_t id, const uint8_t *data, size_t n, void *user)
 {
 	const struct h2 *h = user;
 
@@ -135,7 +135,7 @@ static int on_stream_close(nghttp2_session *session, int32_t id, uint32_t code, 
 	h2_stream_unlink(h, s);
 	if (s->announced) {
 		h->announced--;
-		h->events->on_close(h->user, id, s->unprocessed ? H2_REFUSED_STREAM : code);
+		h->events->on_close(h->user, id, s->dead ? s->code : code);
 	}
 	h2_stream_free(s);
 	return 0;
@@ -154,29 +154,26 @@ static int on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, v
 	/* RFC 9113 section 8.1: answered before the request ended. Without the reset the stream stays open
 	 * until the client has sent all of it; submitted any earlier the reset would overtake the answer. */
 	if (h->server && body && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) &&
-	        nghttp2_session_get_stream_remote_close(session, id) == 0)
+		nghttp2_session_get_stream_remote_close(session, id) == 0)
 		h2_must_have_memory(
-		        nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR));
+			nghttp2_submit_rst_stream(session, NGHTTP2_FLAG_NONE, id, NGHTTP2_NO_ERROR));
 	return 0;
 }
 
-/* A request is closed by nghttp2 when it cannot be sent; a reply or trailers would leave the stream open for
- * ever. */
+/* A reply or trailers that cannot be sent would leave the stream open for ever; nghttp2 closes requests
+ * itself. */
 static int on_frame_not_send(nghttp2_session *session, const nghttp2_frame *frame, int reason, void *user)
 {
 	struct h2 *h = user;
 	struct h2_stream *s;
 
 	(void)session;
-	if (frame->hd.type != NGHTTP2_HEADERS)
+	(void)reason;
+	if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat == NGHTTP2_HCAT_REQUEST)
 		return 0;
-	s = h2_stream_find(h, frame->hd.stream_id);
-	if (!s)
-		return 0;
-	if (frame->headers.cat != NGHTTP2_HCAT_REQUEST)
+	s = h2_stream_find_live(h, frame->hd.stream_id);
+	if (s)
 		h2_stream_reset(h, s, H2_INTERNAL_ERROR);
-	else if (reason == NGHTTP2_ERR_START_STREAM_NOT_ALLOWED)
-		s->unprocessed = true;
 	return 0;
 }
 
@@ -207,8 +204,8 @@ static struct h2 *h2_new(const struct h2_events *events, void *user)
 struct h2 *h2_server_new(bool strict_authority, const struct h2_events *events, void *user)
 {
 	const nghttp2_settings_entry settings[] = {
-	        {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, H2_MAX_STREAMS},
-	        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, H2_MAX_HEADER_BYTES},
+		{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, H2_MAX_STREAMS},
+		{NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, H2_MAX_HEADER_BYTES},
 	};
 	nghttp2_session_callbacks *cb = callbacks_new();
 	struct h2 *h = h2_new(events, user);
@@ -222,15 +219,15 @@ struct h2 *h2_server_new(bool strict_authority, const struct h2_events *events, 
 	nghttp2_option_del(option);
 	nghttp2_session_callbacks_del(cb);
 	h2_must_have_memory(
-	        nghttp2_submit_settings(h->session, NGHTTP2_FLAG_NONE, settings, ARRAY_SIZE(settings)));
+		nghttp2_submit_settings(h->session, NGHTTP2_FLAG_NONE, settings, ARRAY_SIZE(settings)));
 	return h;
 }
 
 struct h2 *h2_client_new(const struct h2_events *events, void *user)
 {
 	const nghttp2_settings_entry settings[] = {
-	        {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
-	        {NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, H2_MAX_HEADER_BYTES},
+		{NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
+		{NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, H2_MAX_HEADER_BYTES},
 	};
 	nghttp2_session_callbacks *cb = callbacks_new();
 	struct h2 *h = h2_new(events, user);
@@ -238,7 +235,7 @@ struct h2 *h2_client_new(const struct h2_events *events, void *user)
 	h2_must_have_memory(nghttp2_session_client_new(&h->session, cb, h));
 	nghttp2_session_callbacks_del(cb);
 	h2_must_have_memory(
-	        nghttp2_submit_settings(h->session, NGHTTP2_FLAG_NONE, settings, ARRAY_SIZE(settings)));
+		nghttp2_submit_settings(h->session, NGHTTP2_FLAG_NONE, settings, ARRAY_SIZE(settings)));
 	return h;
 }
 
@@ -303,5 +300,5 @@ void h2_shutdown(struct h2 *h)
 	if (h->failed)
 		return;
 	h2_must_have_memory(nghttp2_submit_goaway(h->session, NGHTTP2_FLAG_NONE,
-	        nghttp2_session_get_last_proc_stream_id(h->session), NGHTTP2_NO_ERROR, NULL, 0));
+		nghttp2_session_get_last_proc_stream_id(h->session), NGHTTP2_NO_ERROR, NULL, 0));
 }

@@ -54,14 +54,14 @@ struct h2_events {
 	 * trailers-only is a reply with on_end directly behind it. Interim replies (1xx) and trailers of
 	 * requests are dropped. */
 	void (*on_headers)(
-	        void *user, int32_t stream, const struct h2_header *headers, size_t n, bool is_trailer);
+		void *user, int32_t stream, const struct h2_header *headers, size_t n, bool is_trailer);
 	/* bytes of the peer's body */
 	void (*on_data)(void *user, int32_t stream, struct span data);
 	/* the peer sends nothing more on this stream */
 	void (*on_end)(void *user, int32_t stream);
-	/* the stream is gone; @code is enum h2_code or another value of the peer's. H2_REFUSED_STREAM: the
-	 * peer did nothing with the request. A server that answers early closes with H2_NO_ERROR, which may
-	 * come without on_end */
+	/* the stream is gone; @code is what it was given up with on this side, else the peer's value, which
+	 * may be none of enum h2_code. H2_REFUSED_STREAM: the peer did nothing with the request. A server
+	 * that answers early closes with H2_NO_ERROR, which may come without on_end */
 	void (*on_close)(void *user, int32_t stream, uint32_t code);
 	/* the peer shuts down: streams above @last_stream were not processed (client). May be NULL */
 	void (*on_goaway)(void *user, int32_t last_stream, uint32_t code);
@@ -80,8 +80,9 @@ struct h2 *h2_client_new(const struct h2_events *events, void *user);
 void h2_free(struct h2 *h);
 DEFINE_CLEANUP(struct h2 *, h2_free);
 
-/** h2_recv() - feed bytes of the peer. Return: 0, or -1 with ERR_UNAVAILABLE when the connection is beyond
- * use (h2_send() may still hold a GOAWAY to deliver). */
+/** h2_recv() - feed bytes of the peer. When they break the protocol, h2_send() holds a GOAWAY and
+ * h2_is_done() becomes true with it. Return: 0, or -1 with ERR_UNAVAILABLE when the connection is beyond use.
+ */
 int h2_recv(struct h2 *h, struct span bytes, struct error **err) MUST_CHECK;
 
 /** h2_send() - append what is to be sent to @out, until nothing is left or @out holds 64 KiB or more. The
@@ -100,7 +101,7 @@ size_t h2_streams(const struct h2 *h);
 /** h2_request() - client: open a stream. @headers copied; @end: no body follows. @ret_stream: its number.
  * Return: 0, or -1 with ERR_UNAVAILABLE (no more streams on this connection). */
 int h2_request(struct h2 *h, const struct h2_header *headers, size_t n, bool end, int32_t *ret_stream,
-        struct error **err) MUST_CHECK;
+	struct error **err) MUST_CHECK;
 
 /** h2_respond() - server: send the header block of the reply. @end: it is the whole reply (trailers-only). A
  * second one, or one for a stream that is gone, is ignored. */

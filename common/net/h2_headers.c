@@ -27,7 +27,7 @@ void h2_fields_add(struct h2_fields *f, struct span name, struct span value)
 	size_t room = H2_MAX_HEADER_BYTES - f->list_bytes;
 
 	if (f->too_big || room < H2_FIELD_OVERHEAD || name.n > room - H2_FIELD_OVERHEAD ||
-	        value.n > room - H2_FIELD_OVERHEAD - name.n) {
+		value.n > room - H2_FIELD_OVERHEAD - name.n) {
 		f->too_big = true;
 		return;
 	}
@@ -65,7 +65,7 @@ static bool is_value(struct span value)
 static bool is_connection_header(const struct h2_header *h)
 {
 	static const char *const names[] = {
-	        "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"};
+		"connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		if (span_eq(h->name, names[i]))

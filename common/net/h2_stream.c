@@ -68,6 +68,7 @@ void h2_stream_announce(struct h2 *h, struct h2_stream *s)
 void h2_stream_reset(struct h2 *h, struct h2_stream *s, enum h2_code code)
 {
 	s->dead = true;
+	s->code = code;
 	h2_must_have_memory(nghttp2_submit_rst_stream(h->session, NGHTTP2_FLAG_NONE, s->id, code));
 }
 
@@ -103,7 +104,7 @@ static int end_body(nghttp2_session *session, const struct h2_stream *s, uint32_
 }
 
 static ssize_t read_body(nghttp2_session *session, int32_t id, uint8_t *out, size_t room, uint32_t *flags,
-        nghttp2_data_source *source, void *user)
+	nghttp2_data_source *source, void *user)
 {
 	struct h2_stream *s = h2_stream_find(user, id);
 	size_t n = s->body.len - s->body_sent;
@@ -128,7 +129,7 @@ static ssize_t read_body(nghttp2_session *session, int32_t id, uint8_t *out, siz
 }
 
 int h2_request(struct h2 *h, const struct h2_header *headers, size_t n, bool end, int32_t *ret_stream,
-        struct error **err)
+	struct error **err)
 {
 	const nghttp2_data_provider body = {.read_callback = read_body};
 	struct h2_stream *s;

@@ -23,10 +23,10 @@ struct h2_stream {
 	bool announced;    /* the user knows of it, and is told of its end */
 	bool have_headers; /* the peer's header block was seen; another one is trailers */
 	bool responded;
-	bool finished;    /* nothing is added to the body any more */
-	bool deferred;    /* nghttp2 waits for nghttp2_session_resume_data() */
-	bool dead;        /* given up; only its end is reported */
-	bool unprocessed; /* the request was not even sent */
+	bool finished; /* nothing is added to the body any more */
+	bool deferred; /* nghttp2 waits for nghttp2_session_resume_data() */
+	bool dead;     /* given up with @code; only its end is reported */
+	enum h2_code code;
 	struct buf body;
 	size_t body_sent;
 	struct h2_fields *trailers;
