@@ -102,9 +102,9 @@ static int make_ext4(const char *device, int timeout_ms, struct error **err)
 }
 
 /*
- * With a stripe, mkfs.xfs makes 8 allocation groups from which a log of the required 64 MiB does not fit up
- * to 512 MiB; two groups hold it at every size from the minimum on. The log's own stripe would be 32 KiB, to
- * which every log write is padded; memory needs no more than a block.
+ * With a stripe, mkfs.xfs makes 8 allocation groups, and up to 512 MiB none of them has room for a log of the
+ * 64 MiB that it demands; two groups do at every size from the minimum on. The log's own stripe would become
+ * 32 KiB, to which each log write is padded; memory needs no more than a block.
  */
 static int make_xfs(const char *device, int timeout_ms, struct error **err)
 {
@@ -113,10 +113,9 @@ static int make_xfs(const char *device, int timeout_ms, struct error **err)
 	if (blockdev_stat(device, &info, err) < 0)
 		return -1;
 
-	bool is_small = info.size_bytes < XFS_SMALL_BYTES;
+	const char *const layout = info.size_bytes < XFS_SMALL_BYTES ? "su=2m,sw=1,agcount=2" : "su=2m,sw=1";
 	const char *const argv[] = {"mkfs.xfs", "-q", "-f", "-K", "-b", "size=4096", "-m", "reflink=0", "-d",
-		is_small ? "su=2m,sw=1,agcount=2" : "su=2m,sw=1", "-l", is_small ? "su=4k,size=64m" : "su=4k",
-		"--", device, NULL};
+		layout, "-l", "su=4k", "--", device, NULL};
 
 	return spawn_check(argv, NULL, timeout_ms, err);
 }

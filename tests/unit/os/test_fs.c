@@ -126,6 +126,18 @@ START_TEST(a_damaged_superblock_is_still_a_file_system)
 }
 END_TEST
 
+START_TEST(a_physical_volume_with_a_wrong_checksum_is_not_empty)
+{
+	/* LVM2's label header (libblkid, superblocks/lvm.c) in sector 1; the checksum, bytes 16 to 19, is
+	 * wrong. */
+	static const char label[32] = "LABELONE\1\0\0\0\0\0\0\0\xde\xad\xbe\xef\x20\0\0\0LVM2 001";
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(8));
+
+	put(disk.fd, 512, label, sizeof(label));
+	assert_probe(disk.path, "LVM2_member");
+}
+END_TEST
+
 START_TEST(an_unreadable_device_is_an_error_not_empty)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -275,6 +287,6 @@ END_TEST
 SCRATCH_MAIN("os/fs", an_empty_device_and_unknown_data_hold_nothing, what_is_there_is_named,
 	a_partition_table_is_not_empty, several_signatures_are_ambivalent,
 	a_file_system_beside_a_partition_table_is_ambivalent, a_damaged_superblock_is_still_a_file_system,
-	an_unreadable_device_is_an_error_not_empty, xfs_works_at_every_size_from_its_minimum_on,
-	ext4_knows_the_stripe_and_works_from_its_minimum_on, making_says_why_it_failed,
-	only_two_types_are_known, files_inherit_the_extent_size_hint)
+	a_physical_volume_with_a_wrong_checksum_is_not_empty, an_unreadable_device_is_an_error_not_empty,
+	xfs_works_at_every_size_from_its_minimum_on, ext4_knows_the_stripe_and_works_from_its_minimum_on,
+	making_says_why_it_failed, only_two_types_are_known, files_inherit_the_extent_size_hint)

@@ -101,6 +101,11 @@ START_TEST(a_parent_without_stdio_can_run_programs)
 		spawn_run(SHELL("cat; echo out; echo diag >&2"), NULL, &out, &diag, LONG_MS, &status, &err));
 	ck_assert_str_eq(buf_str(&out), "out\n");
 	ck_assert_str_eq(buf_str(&diag), "diag\n");
+
+	/* The only pipe gets numbers 0 and 1, the latter of which the child's stdout takes first. */
+	buf_reset(&diag);
+	ASSERT_OK(spawn_run(SHELL("echo diag >&2"), NULL, NULL, &diag, LONG_MS, &status, &err));
+	ck_assert_str_eq(buf_str(&diag), "diag\n");
 }
 END_TEST
 
@@ -230,6 +235,22 @@ START_TEST(stopping_a_child_that_does_not_end_by_itself_signals_and_reaps_it)
 }
 END_TEST
 
+START_TEST(stopping_a_child_asks_before_it_kills)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	char file[] = "/tmp/spawn.XXXXXX";
+	struct child c = CHILD_INIT;
+
+	close(mkstemp(file));
+	CLEANUP(free_charp)
+	char *script = x_asprintf("trap 'rm %s; exit' TERM; echo ready; while :; do sleep 0.02; done", file);
+	ASSERT_OK(child_start(SHELL(script), NULL, &c, &err));
+	read_line(c.stdout_fd, "ready\n");
+	child_stop(&c, 1000);
+	ck_assert_int_lt(access(file, F_OK), 0);
+}
+END_TEST
+
 START_TEST(a_child_that_cannot_start_leaves_nothing)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -251,4 +272,4 @@ UNIT_MAIN("os/spawn", status_and_both_outputs_come_back_from_more_than_a_pipe_ho
 	failures_to_start_and_death_by_signal_are_told_apart, check_reports_status_and_last_line_of_stderr,
 	a_child_talks_on_all_four_descriptors,
 	stopping_a_child_that_does_not_end_by_itself_signals_and_reaps_it,
-	a_child_that_cannot_start_leaves_nothing)
+	stopping_a_child_asks_before_it_kills, a_child_that_cannot_start_leaves_nothing)
