@@ -206,6 +206,9 @@ void grpc_stream_run(struct grpc_stream *st)
 	if (!st->body.complete) {
 		err_set(&st->error, ERR_INTERNAL, "the request ended before its message was complete");
 		answer(st);
+	} else if (clock_ns() >= st->call.deadline_ns) {
+		err_set(&st->error, ERR_DEADLINE, "the deadline had passed before the call could start");
+		answer(st);
 	} else if (st->method->kind == GRPC_WORKER) {
 		start_work(st);
 	} else {

@@ -1,0 +1,30 @@
+/*
+ * echo_service.h - the gRPC service that tests of the server call: it echoes, fails, grows and waits as
+ * asked.
+ *
+ * All messages are csi.v1.GetPluginInfoResponse, which has two strings and a map, except of GetPluginInfo,
+ * which is CSI's own. Methods of /pmem.test.Echo/: Echo, Work  the request; Work on a worker thread Fail
+ * error with the number in `name` as code and `vendor_version` as message Grow        `vendor_version` of as
+ * many bytes as `name` says Wait        on a worker thread: the request, after echo_release() was called once
+ * more Waiting     in `name`: how many calls of Wait run
+ */
+#pragma once
+
+#include <semaphore.h>
+#include <stdatomic.h>
+
+#include "net/grpc_service.h"
+
+struct echo {
+	sem_t gate;
+	atomic_uint waiting;
+	atomic_uint worked; /* calls of Work and Wait that have ended */
+};
+
+extern const struct grpc_method echo_methods[];
+
+/** echo_init() - state behind the methods, for the `self` of the service. */
+void echo_init(struct echo *e);
+
+/** echo_release() - let one call of Wait end. Safe in signal handlers and on any thread. */
+void echo_release(struct echo *e);
