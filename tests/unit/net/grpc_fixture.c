@@ -281,10 +281,11 @@ const char *raw_call_info(struct raw *r, const char *path, const char *name, con
 {
 	CLEANUP(free_charp) char *own_name = x_strdup(name);
 	CLEANUP(free_charp) char *own_version = x_strdup(vendor_version);
-	Csi__V1__GetPluginInfoResponse info = CSI__V1__GET_PLUGIN_INFO_RESPONSE__INIT;
+	Csi__V1__GetPluginInfoResponse info;
 	CLEANUP(buf_done) struct buf packed = BUF_INIT(GRPC_MAX_MESSAGE);
 	size_t n;
 
+	csi__v1__get_plugin_info_response__init(&info);
 	info.name = own_name;
 	info.vendor_version = own_version;
 	n = csi__v1__get_plugin_info_response__get_packed_size(&info);
