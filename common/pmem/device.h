@@ -1,10 +1,11 @@
 /*
- * device.h - device managers: where a volume's block device comes from. `lvm`, `fake` (and later `direct`) behind one
- * vtable; tests/contract/ runs one suite on each.
+ * device.h - device managers: where a volume's block device comes from. `lvm`, `fake` (and later `direct`)
+ * behind one vtable; tests/contract/ runs one suite on each.
  *
  * A device's name is the volume ID. Its identity is a random UUID that the caller chose and recorded before
- * (LVM: a tag; namespaces: their UUID), so that a half-made device can be told from somebody else's of the same name.
- * Locking is the manager's own and held only around commands, never while data is written. Threads: safe. Blocks.
+ * (LVM: a tag; namespaces: their UUID), so that a half-made device can be told from somebody else's of the
+ * same name. Locking is the manager's own and held only around commands, never while data is written.
+ * Threads: safe. Blocks.
  */
 #pragma once
 
@@ -16,9 +17,9 @@
 
 struct device {
 	char *id;
-	char *pool;	/* uuid of its pool */
+	char *pool;     /* uuid of its pool */
 	char *identity; /* "" when it has none (made by the Go driver) */
-	char *path;	/* block device, present when active */
+	char *path;     /* block device, present when active */
 	uint64_t size_bytes;
 	bool active;
 };
@@ -30,7 +31,7 @@ struct device_pool {
 	uint64_t free_bytes;
 	uint64_t max_bytes;  /* largest device that can be created, to the byte */
 	uint64_t unit_bytes; /* sizes are rounded up to it */
-	bool complete;	     /* false: parts are missing, so a device that is not listed may still exist */
+	bool complete;       /* false: parts are missing, so a device that is not listed may still exist */
 };
 
 struct device_list {
@@ -49,6 +50,7 @@ struct device_spec {
 
 struct device_ops {
 	const char *mode; /* "lvm", "fake": recorded as deviceMode in the volume's state */
+	bool cheap_list;  /* a listing costs no command: it is made after each change instead of computed */
 	int (*list)(void *self, struct device_list **ret, struct error **err);
 	int (*create)(void *self, const struct device_spec *spec, struct device **ret, struct error **err);
 	int (*destroy)(void *self, const struct device *device, int exclusive_fd, struct error **err);
@@ -62,39 +64,43 @@ struct device_manager {
 	void *self;
 };
 
-/** device_open_lvm() - logical volumes in the groups that stand on pool namespaces. @nd and @lvm are taken over.
- * Return: never NULL; device_close(). */
+/** device_open_lvm() - logical volumes in the groups that stand on pool namespaces. @nd and @lvm are taken
+ * over. Return: never NULL; device_close(). */
 struct nd;
 struct lvm;
 struct device_manager *device_open_lvm(struct nd *nd, struct lvm *lvm);
 
 struct device_fake_config {
-	const char *path;     /* folder for backing files and the model; NULL: in memory, devices without a node */
-	size_t n_regions;     /* pools */
+	const char
+		*path; /* folder for backing files and the model; NULL: in memory, devices without a node */
+	size_t n_regions; /* pools */
 	uint64_t region_bytes;
 	uint64_t unit_bytes;
 };
 
 /**
- * device_open_fake() - regions with extents and alignment; volumes are sparse files on loop devices under @path, where
- * the model is durable and loops are found again after a crash.
- * Return: 0, or -1 with ERR_NOT_FOUND (parent of path missing), ERR_PRECONDITION (the folder holds a model of another
- * shape), ERR_INTERNAL.
+ * device_open_fake() - regions with extents and alignment; volumes are sparse files on loop devices under
+ * @path, where the model is durable and loops are found again after a crash. Return: 0, or -1 with
+ * ERR_NOT_FOUND (parent of path missing), ERR_PRECONDITION (the folder holds a model of another shape),
+ * ERR_INTERNAL.
  */
-int device_open_fake(const struct device_fake_config *config, struct device_manager **ret, struct error **err) MUST_CHECK;
+int device_open_fake(
+	const struct device_fake_config *config, struct device_manager **ret, struct error **err) MUST_CHECK;
 
 void device_close(struct device_manager *m);
 DEFINE_CLEANUP(struct device_manager *, device_close);
 
-/** device_list_read() - all devices and pools, read anew. Return: 0, or -1 with ERR_INTERNAL, ERR_UNAVAILABLE; a
- * failure says nothing about what exists. @ret: device_list_free(). */
+/** device_list_read() - all devices and pools, read anew. Return: 0, or -1 with ERR_INTERNAL,
+ * ERR_UNAVAILABLE; a failure says nothing about what exists. @ret: device_list_free(). */
 int device_list_read(struct device_manager *m, struct device_list **ret, struct error **err) MUST_CHECK;
 
 /**
- * device_create() - make a device that bears @spec->identity, active, its node present. Its content is undefined.
+ * device_create() - make a device that bears @spec->identity, active, its node present. Its content is
+ * undefined.
  *
- * Not idempotent. On failure nothing is left. Return: 0, or -1 with ERR_EXISTS (that id is in use in some pool),
- * ERR_EXHAUSTED (does not fit), ERR_NOT_FOUND (no such pool), ERR_INTERNAL, ERR_UNAVAILABLE, ERR_DEADLINE.
+ * Not idempotent. On failure nothing is left. Return: 0, or -1 with ERR_EXISTS (that id is in use in some
+ * pool), ERR_EXHAUSTED (does not fit), ERR_NOT_FOUND (no such pool), ERR_INTERNAL, ERR_UNAVAILABLE,
+ * ERR_DEADLINE.
  * @ret: device_free().
  */
 int device_create(struct device_manager *m, const struct device_spec *spec, struct device **ret,
@@ -102,20 +108,21 @@ int device_create(struct device_manager *m, const struct device_spec *spec, stru
 
 /**
  * device_destroy() - remove the device with this id, pool and identity.
- * @exclusive_fd: descriptor that kept it from being used meanwhile, or -1; taken over and closed directly before the
- *                removal, under the manager's lock
+ * @exclusive_fd: descriptor that kept it from being used meanwhile, or -1; taken over and closed directly
+ * before the removal, under the manager's lock
  *
- * Idempotent: a missing one is success. Return: 0, or -1 with ERR_PRECONDITION (in use, or another identity), or as
- * device_create().
+ * Idempotent: a missing one is success. Return: 0, or -1 with ERR_PRECONDITION (in use, or another identity),
+ * or as device_create().
  */
 int device_destroy(struct device_manager *m, const struct device *device, int exclusive_fd,
 	struct error **err) MUST_CHECK;
 
-/** device_activate() - make the nodes of all inactive devices in @list appear (nothing else does after a boot where
- * no udev rule runs). Return: 0, or -1 with ERR_INTERNAL. */
+/** device_activate() - make the nodes of all inactive devices in @list appear (nothing else does after a boot
+ * where no udev rule runs). Return: 0, or -1 with ERR_INTERNAL. */
 int device_activate(struct device_manager *m, const struct device_list *list, struct error **err) MUST_CHECK;
 
-/** device_tick() - housekeeping, called every few seconds from any thread; never waits for running commands. */
+/** device_tick() - housekeeping, called every few seconds from any thread; never waits for running commands.
+ */
 void device_tick(struct device_manager *m);
 
 void device_free(struct device *d);
@@ -128,6 +135,11 @@ const struct device *device_list_find(const struct device_list *l, const char *i
 
 /** device_list_pool() - the pool with @uuid, borrowed, or NULL. */
 const struct device_pool *device_list_pool(const struct device_list *l, const char *uuid);
+
+/** device_list_note() - bring @l up to date after @d was created (@exists) or destroyed, without asking the
+ * kernel: the pool's free bytes change by its size, and the largest device is what is free, rounded to the
+ * unit. Nothing changes when @l shows it so already. */
+void device_list_note(struct device_list *l, const struct device *d, bool exists);
 
 /** device_dup() - a copy. Return: device_free(). */
 struct device *device_dup(const struct device *d);

@@ -1,0 +1,171 @@
+#include "pmem/device.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "pmem/layout.h"
+
+void device_close(struct device_manager *m)
+{
+	if (!m)
+		return;
+	m->ops->close(m->self);
+	free(m);
+}
+
+int device_list_read(struct device_manager *m, struct device_list **ret, struct error **err)
+{
+	return m->ops->list(m->self, ret, err);
+}
+
+int device_create(
+	struct device_manager *m, const struct device_spec *spec, struct device **ret, struct error **err)
+{
+	return m->ops->create(m->self, spec, ret, err);
+}
+
+int device_destroy(
+	struct device_manager *m, const struct device *device, int exclusive_fd, struct error **err)
+{
+	return m->ops->destroy(m->self, device, exclusive_fd, err);
+}
+
+int device_activate(struct device_manager *m, const struct device_list *list, struct error **err)
+{
+	return m->ops->activate(m->self, list, err);
+}
+
+void device_tick(struct device_manager *m)
+{
+	m->ops->tick(m->self);
+}
+
+static void device_done(struct device *d)
+{
+	free(d->id);
+	free(d->pool);
+	free(d->identity);
+	free(d->path);
+}
+
+void device_free(struct device *d)
+{
+	if (!d)
+		return;
+	device_done(d);
+	free(d);
+}
+
+void device_list_free(struct device_list *l)
+{
+	if (!l)
+		return;
+	for (size_t i = 0; i < l->n_devices; i++)
+		device_done(&l->devices[i]);
+	for (size_t i = 0; i < l->n_pools; i++) {
+		free(l->pools[i].uuid);
+		free(l->pools[i].name);
+	}
+	free(l->devices);
+	free(l->pools);
+	free(l);
+}
+
+static struct device copy_of(const struct device *d)
+{
+	return (struct device){
+		.id = x_strdup(d->id),
+		.pool = x_strdup(d->pool),
+		.identity = x_strdup(d->identity),
+		.path = x_strdup(d->path),
+		.size_bytes = d->size_bytes,
+		.active = d->active,
+	};
+}
+
+struct device *device_dup(const struct device *d)
+{
+	struct device *copy = x_malloc(sizeof(*copy));
+
+	*copy = copy_of(d);
+	return copy;
+}
+
+/* Return: place of the first device that is not before @id. */
+static size_t place_of(const struct device_list *l, const char *id)
+{
+	size_t from = 0, to = l->n_devices;
+
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+		if (strcmp(l->devices[middle].id, id) < 0)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
+const struct device *device_list_find(const struct device_list *l, const char *id)
+{
+	size_t at = place_of(l, id);
+
+	return at < l->n_devices && str_eq(l->devices[at].id, id) ? &l->devices[at] : NULL;
+}
+
+static struct device_pool *pool_of(const struct device_list *l, const char *uuid)
+{
+	for (size_t i = 0; i < l->n_pools; i++)
+		if (str_eq(l->pools[i].uuid, uuid))
+			return &l->pools[i];
+	return NULL;
+}
+
+const struct device_pool *device_list_pool(const struct device_list *l, const char *uuid)
+{
+	return pool_of(l, uuid);
+}
+
+static void insert(struct device_list *l, const struct device *d)
+{
+	size_t at = place_of(l, d->id);
+
+	l->devices = x_realloc(l->devices, l->n_devices + 1, sizeof(*l->devices));
+	memmove(&l->devices[at + 1], &l->devices[at], (l->n_devices - at) * sizeof(*l->devices));
+	l->devices[at] = copy_of(d);
+	l->n_devices++;
+}
+
+static void erase(struct device_list *l, size_t at)
+{
+	device_done(&l->devices[at]);
+	l->n_devices--;
+	memmove(&l->devices[at], &l->devices[at + 1], (l->n_devices - at) * sizeof(*l->devices));
+}
+
+static void note_free(struct device_pool *p, uint64_t free_bytes)
+{
+	p->free_bytes = free_bytes;
+	if (p->complete)
+		p->max_bytes = layout_round_down(free_bytes, p->unit_bytes);
+}
+
+void device_list_note(struct device_list *l, const struct device *d, bool exists)
+{
+	struct device_pool *p = pool_of(l, d->pool);
+	bool listed = device_list_find(l, d->id) != NULL;
+
+	if (exists == listed)
+		return;
+	if (exists) {
+		insert(l, d);
+		if (p)
+			note_free(p, p->free_bytes > d->size_bytes ? p->free_bytes - d->size_bytes : 0);
+	} else {
+		erase(l, place_of(l, d->id));
+		if (p)
+			note_free(p, p->free_bytes + d->size_bytes);
+	}
+}
