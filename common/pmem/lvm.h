@@ -2,10 +2,12 @@
  * lvm.h - running LVM commands behind one seam, and reading their reports.
  *
  * Default runner: one long-lived `lvm` shell child that answers each command with one JSON document on
- * LVM_REPORT_FD. Fallback: one process per command. A fake for tests answers from a table. Every command is given
- * --config with no udev and a device filter that admits exactly the devices set with lvm_set_devices(), so that the
- * host's other volume groups are neither listed nor touched. Callers are serialised by the runner. Blocks as long as
- * LVM needs. Source: lvm(8) "shell", lvmreport(7), lvmdbusd's use of the shell.
+ * LVM_REPORT_FD. Fallback: one process per command. A fake for tests answers from a table. Every command runs
+ * with a configuration of ours instead of the host's, without udev and with a device filter that admits
+ * exactly the devices set with lvm_set_devices(), so that the host's other volume groups are neither listed
+ * nor touched. A command that is too slow is asked to end but never killed; until it has ended, others fail.
+ * The program ignores SIGPIPE. Callers are serialised by the runner. Threads: safe. Blocks as long as LVM
+ * needs. Source: lvm(8) "shell", lvmreport(7), lvmdbusd's use of the shell.
  */
 #pragma once
 
@@ -19,17 +21,19 @@
 #define LVM_TIMEOUT_MS 120000
 
 struct lvm_ops {
-	/* argv without "lvm" and without common options; the JSON document is appended to report */
-	int (*run)(void *self, const char *const argv[], const char *config, struct buf *report, int timeout_ms,
-		struct error **err);
+	/* argv without "lvm"; config is a whole lvm.conf but for its log section; the JSON document is
+	 * appended to report */
+	int (*run)(void *self, const char *const argv[], const char *config, struct buf *report,
+		int timeout_ms, struct error **err);
+	void (*idle)(void *self); /* called now and then while no command runs; may be NULL */
 	void (*close)(void *self);
 };
 
 struct lvm;
 
-/** lvm_open_shell() - the shell runner. @idle_ms: the child ends after that long without a command (0: never).
- * The child is started by the first command; if it cannot be used, commands run as by lvm_open_exec(), and that is
- * logged once. Return: never NULL; lvm_close(). */
+/** lvm_open_shell() - the shell runner. @idle_ms: the child ends after that long without a command (0:
+ * never). The first command runs as by lvm_open_exec(), and the child is started behind it; if it cannot be
+ * used, all commands run so, and that is logged once. Return: never NULL; lvm_close(). */
 struct lvm *lvm_open_shell(uint64_t idle_ms);
 
 /** lvm_open_exec() - the process-per-command runner. */
@@ -41,27 +45,32 @@ struct lvm *lvm_open_with(const struct lvm_ops *ops, void *self);
 void lvm_close(struct lvm *l);
 DEFINE_CLEANUP(struct lvm *, lvm_close);
 
-/** lvm_idle() - end an idle shell child if its time is over; called from a timer. Never blocks on a busy runner. */
+/** lvm_idle() - end an idle shell child if its time is over; called from a timer. Never blocks on a busy
+ * runner. */
 void lvm_idle(struct lvm *l);
 
-/** lvm_set_devices() - the block devices that LVM may see from now on; copied. None: LVM sees nothing. */
+/** lvm_set_devices() - the block devices that LVM may see from now on; copied. None: LVM sees nothing, nor a
+ * path with characters beyond [A-Za-z0-9/_.+:@,=%-]. */
 void lvm_set_devices(struct lvm *l, const char *const *paths, size_t n);
 
 /**
  * lvm_run() - run one command.
- * @argv:   NULL-terminated, operands after "--" where the command allows it
+ * @argv:   NULL-terminated, at most 63 words without blanks, quotes, backslashes, '#' and control characters
  * @report: JSON report appended when the command prints one; NULL to drop it
  *
- * Return: 0 when LVM says success, or -1 with ERR_INTERNAL (LVM's own messages, one line), ERR_EXHAUSTED (not enough
- * free extents), ERR_EXISTS (name in use), ERR_DEADLINE, ERR_UNAVAILABLE (the child died or answered garbage).
+ * Why LVM refused is not told by the code: a caller that needs to know lists and looks. Return: 0 when LVM
+ * says success, or -1 with ERR_INTERNAL (LVM's own messages, one line), ERR_INVALID_ARGUMENT (argv cannot be
+ * passed), ERR_DEADLINE (LVM_TIMEOUT_MS), ERR_UNAVAILABLE (the child died or answered garbage, or an earlier
+ * command is still running), ERR_PRECONDITION (no such program).
  */
 int lvm_run(struct lvm *l, const char *const argv[], struct buf *report, struct error **err) MUST_CHECK;
 
 struct lvm_pv {
-	char *path;
+	char *path;    /* "[unknown]" when missing */
 	char *vg_name; /* "" when in none */
 	char *vg_uuid;
 	uint64_t size_bytes;
+	bool missing;
 };
 
 struct lvm_vg {
@@ -84,19 +93,28 @@ struct lvm_lv {
 };
 
 struct lvm_report {
-	struct lvm_pv *pvs;
+	struct lvm_pv *pvs; /* sorted by path */
 	size_t n_pvs;
-	struct lvm_vg *vgs;
+	struct lvm_vg *vgs; /* sorted by uuid */
 	size_t n_vgs;
-	struct lvm_lv *lvs;
+	struct lvm_lv *lvs; /* sorted by name */
 	size_t n_lvs;
 };
 
-/** lvm_list() - PVs, VGs and LVs on the admitted devices. Return: 0, or -1 as lvm_run(). @ret: lvm_report_free(). */
+/** lvm_list() - PVs, VGs and LVs on the admitted devices. Return: 0, or -1 as lvm_run().
+ * @ret: lvm_report_free(). */
 int lvm_list(struct lvm *l, struct lvm_report **ret, struct error **err) MUST_CHECK;
 
-/** lvm_report_parse() - the same from the JSON text of one report. Adds to @r. Return: 0, or -1 with
- * ERR_INVALID_ARGUMENT. */
+/** lvm_report_parse() - the same from the JSON text of one report. Adds to @r, which is consistent in any
+ * case. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
 int lvm_report_parse(struct span json, struct lvm_report *r, struct error **err) MUST_CHECK;
 void lvm_report_free(struct lvm_report *r);
 DEFINE_CLEANUP(struct lvm_report *, lvm_report_free);
+
+/**
+ * lvm_group_exists() - whether any device of the host belongs to a volume group called @name.
+ *
+ * The one command that looks at all devices; it reads only (vgs --readonly). For use before a group is made.
+ * Return: 0, or -1 as lvm_run().
+ */
+int lvm_group_exists(struct lvm *l, const char *name, bool *ret, struct error **err) MUST_CHECK;

@@ -1,0 +1,248 @@
+/*
+ * A long-lived `lvm` shell that reads commands from stdin and answers each with one JSON document on
+ * LVM_REPORT_FD.
+ *
+ * While there is no shell, a command runs in a process of its own and the shell is started behind it, for the
+ * next one: to start the shell costs more than one command.
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "os/file.h"
+#include "pmem/lvm_private.h"
+
+#define GREETING_MS 20000
+
+/* Errors and how the command ended; LVM's other messages are not asked for (lvmreport(7), log report). */
+static const char log_settings[] =
+	"report_command_log=1 command_log_sort=\"log_seq_num\" "
+	"command_log_cols=\"log_type,log_message,log_ret_code\" "
+	"command_log_selection=\"log_type=error||(log_type=status&&log_context=shell)\"";
+
+struct shell_runner {
+	const struct lvm_program *program;
+	uint64_t idle_ms;
+	struct lvm_child child; /* pid -1: none */
+	struct lvm_child late;
+	char *config; /* what the child was started with */
+	bool greeted; /* the child has answered its first, harmless command */
+	bool unusable;
+	uint64_t used_ns;
+};
+
+static bool is_running(const struct shell_runner *r)
+{
+	return r->child.process.pid >= 0;
+}
+
+static void stop(struct shell_runner *r)
+{
+	lvm_child_end(&r->child);
+	free(TAKE_PTR(r->config));
+}
+
+/* A JSON document ends where the braces do; LVM's lines are not aligned with reads. */
+struct frame {
+	size_t at;
+	unsigned depth;
+	bool in_string, escaped;
+};
+
+enum frame_state { FRAME_MORE, FRAME_WHOLE, FRAME_GARBAGE };
+
+static enum frame_state frame_step(struct frame *f, char c)
+{
+	if (f->escaped) {
+		f->escaped = false;
+	} else if (f->in_string) {
+		f->escaped = c == '\\';
+		f->in_string = c != '"';
+	} else if (c == '"') {
+		f->in_string = true;
+	} else if (c == '{') {
+		f->depth++;
+	} else if (c == '}') {
+		f->depth--;
+	}
+	return f->depth == 0 && c == '}' ? FRAME_WHOLE : FRAME_MORE;
+}
+
+static enum frame_state frame_scan(struct frame *f, const struct buf *b)
+{
+	for (; f->at < b->len; f->at++) {
+		char c = (char)b->data[f->at];
+		if (f->depth == 0 && isspace((unsigned char)c))
+			continue;
+		if (f->depth == 0 && c != '{')
+			return FRAME_GARBAGE;
+		if (frame_step(f, c) == FRAME_WHOLE) {
+			f->at++;
+			return FRAME_WHOLE;
+		}
+	}
+	return b->overflowed ? FRAME_GARBAGE : FRAME_MORE;
+}
+
+/* Reads one answer into r->child.answer, to which @ret points. */
+static int wait_answer(
+	struct shell_runner *r, const char *name, uint64_t deadline_ns, struct span *ret, struct error **err)
+{
+	struct frame f = {0};
+
+	for (;;) {
+		enum lvm_wait wait = lvm_child_wait(&r->child, deadline_ns);
+		enum frame_state state = frame_scan(&f, &r->child.answer);
+
+		if (state == FRAME_WHOLE) {
+			*ret = (struct span){r->child.answer.data, f.at};
+			return 0;
+		}
+		if (state == FRAME_GARBAGE)
+			return err_set(err, ERR_UNAVAILABLE, "lvm %s: the shell's answer is no report", name);
+		if (wait == LVM_WAIT_ENDED)
+			return err_set(err, ERR_UNAVAILABLE, "lvm %s: the shell ended: %s", name,
+				buf_str(&r->child.diag));
+		if (wait == LVM_WAIT_LATE)
+			return err_set(err, ERR_DEADLINE, "lvm %s did not end in time", name);
+	}
+}
+
+static int send_line(struct shell_runner *r, const char *const argv[], struct error **err)
+{
+	CLEANUP(buf_done) struct buf line = BUF_INIT(LVM_ANSWER_MAX_BYTES);
+
+	for (; *argv; argv++) {
+		buf_adds(&line, *argv);
+		buf_addc(&line, argv[1] ? ' ' : '\n');
+	}
+	buf_reset(&r->child.answer);
+	buf_reset(&r->child.diag);
+	if (fd_write_all(r->child.process.stdin_fd, buf_span(&line), err) < 0) {
+		(*err)->code = ERR_UNAVAILABLE;
+		return err_wrap(err, "lvm shell");
+	}
+	return 0;
+}
+
+/* It answers this one while nobody waits; an lvm that was built without a shell does not. */
+static int start(struct shell_runner *r, const char *config, struct error **err)
+{
+	static const char *const greeting[] = {"version", NULL};
+
+	if (lvm_child_start(r->program, NULL, config, log_settings, &r->child, err) < 0)
+		return -1;
+	r->config = x_strdup(config);
+	r->greeted = false;
+	r->used_ns = clock_ns();
+	return send_line(r, greeting, err);
+}
+
+/* Before the first answer nothing was asked that could have had an effect: the command can be run otherwise.
+ */
+static bool is_usable(struct shell_runner *r)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct span answer;
+
+	if (r->greeted)
+		return true;
+	if (wait_answer(r, "version", clock_ns() + GREETING_MS * NS_PER_MS, &answer, &err) < 0) {
+		log_warn("LVM's shell cannot be used, each command gets a process of its own", F_ERR(err));
+		r->unusable = true;
+		return false;
+	}
+	r->greeted = true;
+	return true;
+}
+
+static int ask(struct shell_runner *r, const char *const argv[], uint64_t deadline_ns, struct buf *report,
+	struct error **err)
+{
+	struct span answer;
+
+	if (send_line(r, argv, err) < 0)
+		return -1;
+	if (wait_answer(r, argv[0], deadline_ns, &answer, err) < 0)
+		return -1;
+	if (lvm_answer_check(answer, err) < 0)
+		return err_wrap(err, "lvm %s", argv[0]);
+	buf_add(report, answer.p, answer.n);
+	return 0;
+}
+
+/* Also against ends that nobody saw while it was idle: they are no failure of the next command. */
+static bool can_take(struct shell_runner *r, const char *config)
+{
+	return str_eq(r->config, config) && lvm_child_is_fit(&r->child) && is_usable(r);
+}
+
+static int run_without_child(struct shell_runner *r, const char *const argv[], const char *config,
+	struct buf *report, int timeout_ms, struct error **err)
+{
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	int rc = lvm_exec_once(r->program, argv, config, &r->late, report, timeout_ms, err);
+
+	if (!r->unusable && r->late.process.pid < 0 && start(r, config, &ignored) < 0)
+		stop(r);
+	return rc;
+}
+
+static int shell_run(void *self, const char *const argv[], const char *config, struct buf *report,
+	int timeout_ms, struct error **err)
+{
+	uint64_t deadline_ns = clock_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+	struct shell_runner *r = self;
+
+	if (is_running(r) && !can_take(r, config))
+		stop(r);
+	if (!is_running(r))
+		return run_without_child(r, argv, config, report, timeout_ms, err);
+
+	int rc = ask(r, argv, deadline_ns, report, err);
+	r->used_ns = clock_ns();
+	/* After ERR_INTERNAL, which is LVM's own answer, the next command can be sent. */
+	if (rc < 0 && (*err)->code != ERR_INTERNAL) {
+		lvm_child_leave(&r->child, &r->late);
+		free(TAKE_PTR(r->config));
+	}
+	return rc;
+}
+
+static void shell_idle(void *self)
+{
+	struct shell_runner *r = self;
+
+	if (is_running(r) && r->idle_ms > 0 && clock_ns() - r->used_ns >= r->idle_ms * NS_PER_MS)
+		stop(r);
+}
+
+static void shell_close(void *self)
+{
+	struct shell_runner *r = self;
+
+	stop(r);
+	lvm_child_forget(&r->late);
+	free(r);
+}
+
+static const struct lvm_ops shell_ops = {.run = shell_run, .idle = shell_idle, .close = shell_close};
+
+struct lvm *lvm_open_shell_program(const struct lvm_program *program, uint64_t idle_ms)
+{
+	struct shell_runner *r = x_calloc(1, sizeof(*r));
+
+	r->program = program;
+	r->idle_ms = idle_ms;
+	r->child = LVM_CHILD_INIT;
+	r->late = LVM_CHILD_INIT;
+	return lvm_open_with(&shell_ops, r);
+}
+
+struct lvm *lvm_open_shell(uint64_t idle_ms)
+{
+	return lvm_open_shell_program(&lvm_program_default, idle_ms);
+}
