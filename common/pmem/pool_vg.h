@@ -1,8 +1,8 @@
 /*
  * pool_vg.h - the second stage: one volume group per region from its pool namespaces (pmem-vgm).
  *
- * A region's group is found by its PVs, since bus and region numbers change between boots; only a new one is named
- * after the region ("ndbus0region0fsdax"). A foreign group of that name is an error, never extended.
+ * A region's group is found by its PVs, since bus and region numbers change between boots; only a new one is
+ * named after the region ("ndbus0region0fsdax"). A foreign group of that name is an error, never extended.
  */
 #pragma once
 
@@ -12,20 +12,26 @@
 struct pool_vg_plan {
 	const struct nd_region *region; /* borrowed */
 	char *vg_name;
-	bool create;	  /* the group does not exist yet */
-	char **add_paths; /* block devices to make PVs of and add: strv */
-	char *problem;	  /* why nothing can be done (name taken, PVs in several groups), or NULL */
+	bool create;      /* the group does not exist yet, and there is something to make it of */
+	char **add_paths; /* block devices to make PVs of and add: strv, NULL when there is nothing to do */
+	char **pv_paths;  /* those of them that are PVs already, in no group: strv */
+	char *problem;    /* why nothing can be done (name taken, PVs in several groups), or NULL */
 };
 
 /** pool_vg_devices() - block devices of all pool namespaces: what LVM may see. @ret: strv_free(). */
 void pool_vg_devices(const struct nd_inventory *inv, char ***ret);
 
-/** pool_vg_plan_region() - the plan for one region with pool namespaces. @ret: pool_vg_plan_done(). */
-void pool_vg_plan_region(const struct nd_region *region, const struct lvm_report *report, struct pool_vg_plan *ret);
+/** pool_vg_plan_region() - the plan for one region; without pool namespaces there is nothing to do.
+ * @ret: pool_vg_plan_done(). */
+void pool_vg_plan_region(
+	const struct nd_region *region, const struct lvm_report *report, struct pool_vg_plan *ret);
 void pool_vg_plan_done(struct pool_vg_plan *p);
 
-/** pool_vg_apply() - create or extend. Idempotent. Return: 0, or -1 with ERR_EXISTS (@plan->problem), or as lvm_run(). */
+/** pool_vg_apply() - create or extend; a plan without @add_paths does nothing. Return: 0, or -1 with
+ * ERR_PRECONDITION (@plan->problem; a namespace holds something else), ERR_EXISTS (a group of that name is on
+ * other devices of the host), or as lvm_run(). */
 int pool_vg_apply(struct lvm *l, const struct pool_vg_plan *plan, struct error **err) MUST_CHECK;
 
-/** pool_vg_activate() - activate every inactive LV of the groups in @report. Return: 0, or -1 as lvm_run(). */
+/** pool_vg_activate() - activate every inactive LV of the groups in @report. Return: 0, or -1 as lvm_run().
+ */
 int pool_vg_activate(struct lvm *l, const struct lvm_report *report, struct error **err) MUST_CHECK;

@@ -1,0 +1,479 @@
+/*
+ * Logical volumes as devices.
+ *
+ * What LVM showed last is remembered and brought up to date with our own changes, so that to create or
+ * destroy a device takes one command. It is only believed where LVM itself has the last word afterwards (a
+ * name or extents of one group, a tag); every refusal is decided on a fresh listing. The one thing it cannot
+ * see is a device that somebody else made in another of our groups since the last listing, under the same ID.
+ */
+#include <ctype.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "base/str.h"
+#include "os/blockdev.h"
+#include "pmem/device.h"
+#include "pmem/layout.h"
+#include "pmem/lvm_private.h"
+#include "pmem/pool_vg.h"
+
+#define NODE_WAIT_MS 5000
+/* Where udev runs, it opens a device that was closed after writing, for some milliseconds. */
+#define UNUSED_WAIT_MS 1000
+#define UNUSED_POLL_MS 10
+
+struct device_lvm {
+	pthread_mutex_t mutex; /* around commands and for seen */
+	struct nd *nd;
+	struct lvm *lvm;
+	struct device_list *seen; /* NULL before the first listing */
+};
+
+static bool is_uuid(const char *tag)
+{
+	return strlen(tag) == UUID_TEXT_LEN && strspn(tag, "0123456789abcdef-") == UUID_TEXT_LEN &&
+	       tag[8] == '-' && tag[13] == '-' && tag[18] == '-' && tag[23] == '-';
+}
+
+/* An administrator may add tags; only ours look like this. Return: "" when there is none. */
+static const char *identity_of(const struct lvm_lv *lv)
+{
+	for (char **tag = lv->tags; tag && *tag; tag++)
+		if (is_uuid(*tag))
+			return *tag;
+	return "";
+}
+
+static bool has_node(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISBLK(st.st_mode);
+}
+
+static struct device to_device(const struct lvm_lv *lv)
+{
+	return (struct device){
+		.id = x_strdup(lv->name),
+		.pool = x_strdup(lv->vg_uuid),
+		.identity = x_strdup(identity_of(lv)),
+		.path = x_strdup(lv->path),
+		.size_bytes = lv->size_bytes,
+		.active = lv->active && has_node(lv->path),
+	};
+}
+
+/* LVM changes nothing in a group that lacks parts. */
+static struct device_pool to_pool(const struct lvm_vg *vg)
+{
+	bool complete = vg->missing_pvs == 0;
+
+	return (struct device_pool){
+		.uuid = x_strdup(vg->uuid),
+		.name = x_strdup(vg->name),
+		.total_bytes = vg->size_bytes,
+		.free_bytes = vg->free_bytes,
+		.max_bytes = complete ? vg->free_bytes : 0,
+		.unit_bytes = vg->extent_bytes,
+		.complete = complete,
+	};
+}
+
+static struct device_list *to_list(const struct lvm_report *r)
+{
+	struct device_list *l = x_calloc(1, sizeof(*l));
+
+	l->devices = x_calloc(r->n_lvs, sizeof(*l->devices));
+	l->pools = x_calloc(r->n_vgs, sizeof(*l->pools));
+	for (size_t i = 0; i < r->n_lvs; i++)
+		l->devices[l->n_devices++] = to_device(&r->lvs[i]);
+	for (size_t i = 0; i < r->n_vgs; i++)
+		l->pools[l->n_pools++] = to_pool(&r->vgs[i]);
+	return l;
+}
+
+/* @ret: a second copy for the caller, or NULL. */
+static int refresh(struct device_lvm *m, struct device_list **ret, struct error **err)
+{
+	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
+	CLEANUP(lvm_report_freep) struct lvm_report *report = NULL;
+	CLEANUP(strv_freep) char **paths = NULL;
+
+	if (nd_list(m->nd, &inv, err) < 0)
+		return err_wrap(err, "list namespaces");
+	pool_vg_devices(inv, &paths);
+	lvm_set_devices(m->lvm, (const char *const *)paths, strv_len(paths));
+	if (lvm_list(m->lvm, &report, err) < 0)
+		return err_wrap(err, "list volume groups");
+	device_list_free(m->seen);
+	m->seen = to_list(report);
+	if (ret)
+		*ret = to_list(report);
+	return 0;
+}
+
+static int list(void *self, struct device_list **ret, struct error **err)
+{
+	struct device_lvm *m = self;
+
+	pthread_mutex_lock(&m->mutex);
+	int rc = refresh(m, ret, err);
+	pthread_mutex_unlock(&m->mutex);
+	return rc;
+}
+
+static const struct device *find(const struct device_lvm *m, const char *pool, const char *id)
+{
+	for (size_t i = 0; i < m->seen->n_devices; i++)
+		if (str_eq(m->seen->devices[i].id, id) && str_eq(m->seen->devices[i].pool, pool))
+			return &m->seen->devices[i];
+	return NULL;
+}
+
+static int run_lvcreate(struct device_lvm *m, const struct device_spec *spec, const char *group,
+	uint64_t bytes, struct error **err)
+{
+	CLEANUP(free_charp) char *size = x_asprintf("%jub", (uintmax_t)bytes);
+	/* -Zn -Wn: what is in it is the caller's to clear, without LVM waiting for the node. */
+	const char *const argv[] = {"lvcreate", "-y", "-Zn", "-Wn", "--addtag", spec->identity, "-n",
+		spec->id, "-L", size, group, NULL};
+
+	return lvm_run(m->lvm, argv, NULL, err);
+}
+
+static int run_lvremove(struct device_lvm *m, const struct device *d, struct error **err)
+{
+	const struct device_pool *pool = device_list_pool(m->seen, d->pool);
+	/* By the selection LVM itself compares what it removes, under its own lock. */
+	CLEANUP(free_charp)
+	char *select =
+		*d->identity ? x_asprintf("lv_name=%s&&vg_uuid=%s&&lv_tags={%s}", d->id, d->pool, d->identity)
+			     : x_asprintf("lv_name=%s&&vg_uuid=%s", d->id, d->pool);
+	const char *const argv[] = {"lvremove", "-y", "-S", select, pool->name, NULL};
+
+	return lvm_run(m->lvm, argv, NULL, err);
+}
+
+/* LVM takes "group/name" for a name too, and reads a group out of it. */
+static bool is_volume_name(const char *id)
+{
+	if (!isalnum((unsigned char)*id))
+		return false;
+	for (; *id; id++)
+		if (!isalnum((unsigned char)*id) && !strchr("+_.-", *id))
+			return false;
+	return true;
+}
+
+/* Return: 0, or why the device cannot be made, from what was seen. */
+static enum err_code find_obstacle(const struct device_lvm *m, const struct device_spec *spec)
+{
+	const struct device_pool *pool = device_list_pool(m->seen, spec->pool);
+
+	if (!pool)
+		return ERR_NOT_FOUND;
+	if (device_list_find(m->seen, spec->id))
+		return ERR_EXISTS;
+	if (!pool->complete)
+		return ERR_UNAVAILABLE;
+	return spec->size_bytes > pool->max_bytes ? ERR_EXHAUSTED : 0;
+}
+
+static int fail_obstacle(enum err_code code, const struct device_spec *spec, struct error **err)
+{
+	if (code == ERR_NOT_FOUND)
+		return err_set(err, code, "device %s: there is no volume group %s", spec->id, spec->pool);
+	if (code == ERR_EXISTS)
+		return err_set(err, code, "device %s exists", spec->id);
+	if (code == ERR_UNAVAILABLE)
+		return err_set(
+			err, code, "device %s: parts of volume group %s are missing", spec->id, spec->pool);
+	return err_set(err, code, "device %s: %ju bytes do not fit in volume group %s", spec->id,
+		(uintmax_t)spec->size_bytes, spec->pool);
+}
+
+/* What is remembered may be old: an obstacle is only true after a fresh look. */
+static int check_spec(struct device_lvm *m, const struct device_spec *spec, struct error **err)
+{
+	if (!is_volume_name(spec->id))
+		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is no name for a volume", spec->id);
+	if (!is_uuid(spec->identity))
+		return err_set(err, ERR_INVALID_ARGUMENT, "identity \"%s\" is no UUID", spec->identity);
+	if (m->seen && find_obstacle(m, spec) == 0)
+		return 0;
+	if (refresh(m, NULL, err) < 0)
+		return -1;
+
+	enum err_code code = find_obstacle(m, spec);
+	return code ? fail_obstacle(code, spec, err) : 0;
+}
+
+static int make(struct device_lvm *m, const struct device_spec *spec, struct device **ret, struct error **err)
+{
+	const struct device_pool *pool = device_list_pool(m->seen, spec->pool);
+	uint64_t bytes = layout_round_up(spec->size_bytes ? spec->size_bytes : 1, pool->unit_bytes);
+	CLEANUP(free_charp) char *path = x_asprintf("/dev/%s/%s", pool->name, spec->id);
+	struct blockdev_info info;
+
+	if (run_lvcreate(m, spec, pool->name, bytes, err) < 0)
+		return -1;
+	if (blockdev_wait(path, NODE_WAIT_MS, err) < 0)
+		return -1;
+	if (blockdev_stat(path, &info, err) < 0)
+		return -1;
+
+	struct device *d = x_malloc(sizeof(*d));
+	*d = (struct device){
+		.id = x_strdup(spec->id),
+		.pool = x_strdup(spec->pool),
+		.identity = x_strdup(spec->identity),
+		.path = TAKE_PTR(path),
+		.size_bytes = info.size_bytes,
+		.active = true,
+	};
+	*ret = d;
+	return 0;
+}
+
+/* After a failure: nothing of ours may stay, and what was in the way decides the code, not LVM's words. */
+static int clean_up_and_explain(struct device_lvm *m, const struct device_spec *spec, struct error **err)
+{
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	enum err_code code;
+
+	if (refresh(m, NULL, &ignored) < 0)
+		return -1;
+
+	const struct device *d = find(m, spec->pool, spec->id);
+	if (d && str_eq(d->identity, spec->identity)) {
+		if (run_lvremove(m, d, &ignored) < 0)
+			return err_wrap(err, "device %s is left half-made (%s)", spec->id, ignored->msg);
+		device_list_free(TAKE_PTR(m->seen));
+		return err_wrap(err, "device %s", spec->id);
+	}
+	code = find_obstacle(m, spec);
+	if ((*err)->code != ERR_INTERNAL || !code)
+		return err_wrap(err, "device %s", spec->id);
+	error_clear(err);
+	return fail_obstacle(code, spec, err);
+}
+
+static int create_locked(
+	struct device_lvm *m, const struct device_spec *spec, struct device **ret, struct error **err)
+{
+	if (check_spec(m, spec, err) < 0)
+		return -1;
+	if (make(m, spec, ret, err) < 0)
+		return clean_up_and_explain(m, spec, err);
+	device_list_note(m->seen, *ret, /* exists= */ true);
+	return 0;
+}
+
+static int create(void *self, const struct device_spec *spec, struct device **ret, struct error **err)
+{
+	struct device_lvm *m = self;
+
+	pthread_mutex_lock(&m->mutex);
+	int rc = create_locked(m, spec, ret, err);
+	pthread_mutex_unlock(&m->mutex);
+	return rc;
+}
+
+/* @ret: the device as it was seen, or NULL when its group is complete and lacks it. */
+static int find_to_destroy(
+	struct device_lvm *m, const struct device *wanted, const struct device **ret, struct error **err)
+{
+	const struct device *d = m->seen ? find(m, wanted->pool, wanted->id) : NULL;
+
+	if (!d || !str_eq(d->identity, wanted->identity)) {
+		if (refresh(m, NULL, err) < 0)
+			return -1;
+		d = find(m, wanted->pool, wanted->id);
+	}
+	if (d && !str_eq(d->identity, wanted->identity))
+		return err_set(err, ERR_PRECONDITION, "device %s is another one of that name", wanted->id);
+
+	const struct device_pool *pool = device_list_pool(m->seen, wanted->pool);
+	if (!pool || !pool->complete)
+		return err_set(err, ERR_UNAVAILABLE, "device %s: volume group %s is absent or incomplete",
+			wanted->id, wanted->pool);
+	*ret = d;
+	return 0;
+}
+
+static int wait_unused(const char *path, struct error **err)
+{
+	uint64_t deadline_ns = clock_ns() + UNUSED_WAIT_MS * NS_PER_MS;
+
+	for (;;) {
+		struct stat st;
+		unsigned openers = 0;
+
+		if (stat(path, &st) < 0)
+			return 0;
+		if (dm_open_count(st.st_rdev, &openers, err) < 0)
+			return -1;
+		if (openers == 0)
+			return 0;
+		if (clock_ns() >= deadline_ns)
+			return err_set(err, ERR_PRECONDITION, "%s is in use: open %u times", path, openers);
+		nanosleep(&(struct timespec){.tv_nsec = UNUSED_POLL_MS * (long)NS_PER_MS}, NULL);
+	}
+}
+
+/* The selection fits nothing, without an error, when another device has taken the place since the last look.
+ */
+static int check_gone(struct device_lvm *m, const struct device *d, struct error **err)
+{
+	const struct device *now = NULL;
+
+	if (d->active && !has_node(d->path)) {
+		device_list_note(m->seen, d, /* exists= */ false);
+		return 0;
+	}
+	if (refresh(m, NULL, err) < 0)
+		return -1;
+	if (find_to_destroy(m, d, &now, err) < 0)
+		return -1;
+	return now ? err_set(err, ERR_INTERNAL, "device %s is still there after its removal", d->id) : 0;
+}
+
+static int destroy_locked(
+	struct device_lvm *m, const struct device *wanted, int *exclusive_fd, struct error **err)
+{
+	CLEANUP(device_freep) struct device *d = NULL;
+	const struct device *found = NULL;
+
+	if (find_to_destroy(m, wanted, &found, err) < 0)
+		return -1;
+	if (!found)
+		return 0;
+	d = device_dup(found);
+	fd_closep(exclusive_fd);
+	*exclusive_fd = -1;
+	if (wait_unused(d->path, err) < 0)
+		return -1;
+	if (run_lvremove(m, d, err) < 0)
+		return err_wrap(err, "device %s", d->id);
+	return check_gone(m, d, err);
+}
+
+static int destroy(void *self, const struct device *device, int exclusive_fd, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = exclusive_fd;
+	struct device_lvm *m = self;
+
+	pthread_mutex_lock(&m->mutex);
+	int rc = destroy_locked(m, device, &fd, err);
+	pthread_mutex_unlock(&m->mutex);
+	return rc;
+}
+
+/* Groups with inactive devices in @l: complete ones, or the others. */
+static char **inactive_groups(const struct device_list *l, bool complete)
+{
+	char **names = NULL;
+
+	for (size_t i = 0; i < l->n_devices; i++) {
+		const struct device_pool *pool = device_list_pool(l, l->devices[i].pool);
+		if (!l->devices[i].active && pool->complete == complete && !strv_contains(names, pool->name))
+			strv_add(&names, pool->name);
+	}
+	return names;
+}
+
+/* A device that is active already has no node where another container's LVM made it. */
+static int make_nodes(struct device_lvm *m, const struct device_list *l, struct error **err)
+{
+	static const char *const argv[] = {"vgmknodes", NULL};
+	bool tried = false;
+
+	for (size_t i = 0; i < l->n_devices; i++) {
+		const struct device *d = &l->devices[i];
+		if (d->active || has_node(d->path) || !device_list_pool(l, d->pool)->complete)
+			continue;
+		if (!tried && lvm_run(m->lvm, argv, NULL, err) < 0)
+			return -1;
+		tried = true;
+		if (blockdev_wait(d->path, NODE_WAIT_MS, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int activate_locked(struct device_lvm *m, const struct device_list *l, struct error **err)
+{
+	CLEANUP(strv_freep) char **complete = inactive_groups(l, true);
+	CLEANUP(strv_freep) char **incomplete = inactive_groups(l, false);
+	CLEANUP(error_freep) struct error *partial = NULL;
+
+	if (!complete && !incomplete)
+		return 0;
+	if (!m->seen && refresh(m, NULL, err) < 0)
+		return -1;
+	/* Of an incomplete group LVM activates what it can, and says that it failed. */
+	if (lvm_activate(m->lvm, incomplete, &partial) < 0)
+		log_debug("incomplete volume groups are not all active", F_ERR(partial));
+	if (lvm_activate(m->lvm, complete, err) < 0)
+		return err_wrap(err, "activate devices");
+	if (make_nodes(m, l, err) < 0)
+		return err_wrap(err, "activate devices");
+	return 0;
+}
+
+static int activate(void *self, const struct device_list *l, struct error **err)
+{
+	struct device_lvm *m = self;
+
+	pthread_mutex_lock(&m->mutex);
+	int rc = activate_locked(m, l, err);
+	pthread_mutex_unlock(&m->mutex);
+	return rc;
+}
+
+static void tick(void *self)
+{
+	struct device_lvm *m = self;
+
+	lvm_idle(m->lvm);
+}
+
+static void close_manager(void *self)
+{
+	struct device_lvm *m = self;
+
+	device_list_free(m->seen);
+	lvm_close(m->lvm);
+	nd_close(m->nd);
+	pthread_mutex_destroy(&m->mutex);
+	free(m);
+}
+
+static const struct device_ops ops = {
+	.mode = "lvm",
+	.list = list,
+	.create = create,
+	.destroy = destroy,
+	.activate = activate,
+	.tick = tick,
+	.close = close_manager,
+};
+
+struct device_manager *device_open_lvm(struct nd *nd, struct lvm *lvm)
+{
+	struct device_manager *manager = x_malloc(sizeof(*manager));
+	struct device_lvm *m = x_calloc(1, sizeof(*m));
+
+	pthread_mutex_init(&m->mutex, NULL);
+	m->nd = nd;
+	m->lvm = lvm;
+	*manager = (struct device_manager){.ops = &ops, .self = m};
+	return manager;
+}

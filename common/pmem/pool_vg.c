@@ -1,0 +1,183 @@
+#include "pmem/pool_vg.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "os/fs.h"
+#include "pmem/lvm_private.h"
+
+/*
+ * Extents begin at a multiple of the huge page: with LVM's default of 1 MiB no volume could be mapped with
+ * huge pages, since namespaces begin at such a multiple too.
+ */
+#define DATA_ALIGNMENT "2m"
+
+void pool_vg_devices(const struct nd_inventory *inv, char ***ret)
+{
+	char **paths = NULL;
+
+	for (size_t i = 0; i < inv->n_regions; i++)
+		for (size_t k = 0; k < inv->regions[i].n_namespaces; k++)
+			if (nd_is_pool(&inv->regions[i].namespaces[k]))
+				strv_add(&paths, inv->regions[i].namespaces[k].block_path);
+	*ret = paths;
+}
+
+static const struct lvm_pv *find_pv(const struct lvm_report *r, const char *path)
+{
+	for (size_t i = 0; i < r->n_pvs; i++)
+		if (str_eq(r->pvs[i].path, path))
+			return &r->pvs[i];
+	return NULL;
+}
+
+static const struct lvm_vg *find_vg(const struct lvm_report *r, const char *uuid)
+{
+	for (size_t i = 0; i < r->n_vgs; i++)
+		if (str_eq(r->vgs[i].uuid, uuid))
+			return &r->vgs[i];
+	return NULL;
+}
+
+static size_t count_named(const struct lvm_report *r, const char *name)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n_vgs; i++)
+		n += str_eq(r->vgs[i].name, name);
+	return n;
+}
+
+/* Sorts the namespace's device in: it is in a group, or it has to be added to one. */
+static void plan_path(const char *path, const struct lvm_report *report, const struct lvm_pv **group,
+	struct pool_vg_plan *p)
+{
+	const struct lvm_pv *pv = find_pv(report, path);
+
+	if (!pv || !*pv->vg_uuid) {
+		strv_add(&p->add_paths, path);
+		if (pv)
+			strv_add(&p->pv_paths, path);
+	} else if (*group && !str_eq((*group)->vg_uuid, pv->vg_uuid)) {
+		free(p->problem);
+		p->problem = x_asprintf("its namespaces are in several volume groups: %s, %s",
+			(*group)->vg_name, pv->vg_name);
+	} else {
+		*group = pv;
+	}
+}
+
+static void plan_extension(
+	const struct lvm_report *report, const struct lvm_pv *group, struct pool_vg_plan *p)
+{
+	const struct lvm_vg *vg = find_vg(report, group->vg_uuid);
+
+	p->vg_name = x_strdup(group->vg_name);
+	if (p->problem || !p->add_paths)
+		return;
+	if (count_named(report, group->vg_name) > 1)
+		p->problem = x_asprintf("there are several volume groups called %s", group->vg_name);
+	else if (vg && vg->missing_pvs > 0)
+		p->problem = x_asprintf("volume group %s is incomplete: %u of its devices are missing",
+			vg->name, vg->missing_pvs);
+}
+
+static void plan_creation(const struct lvm_report *report, struct pool_vg_plan *p)
+{
+	p->vg_name = x_asprintf("%s%sfsdax", p->region->bus, p->region->name);
+	p->create = p->add_paths != NULL;
+	if (p->create && count_named(report, p->vg_name) > 0)
+		p->problem = x_asprintf(
+			"volume group %s exists, on another region; vgrename makes room for a new one",
+			p->vg_name);
+}
+
+void pool_vg_plan_region(
+	const struct nd_region *region, const struct lvm_report *report, struct pool_vg_plan *ret)
+{
+	struct pool_vg_plan p = {.region = region};
+	const struct lvm_pv *group = NULL;
+
+	for (size_t i = 0; i < region->n_namespaces; i++)
+		if (nd_is_pool(&region->namespaces[i]))
+			plan_path(region->namespaces[i].block_path, report, &group, &p);
+	if (group)
+		plan_extension(report, group, &p);
+	else
+		plan_creation(report, &p);
+	*ret = p;
+}
+
+void pool_vg_plan_done(struct pool_vg_plan *p)
+{
+	free(p->vg_name);
+	strv_free(p->add_paths);
+	strv_free(p->pv_paths);
+	free(p->problem);
+	*p = (struct pool_vg_plan){0};
+}
+
+/* LVM asks before it wipes a signature and is told yes: so what has one is refused here, unless LVM itself
+ * showed it as a PV without group. A damaged PV bears LVM's signature and is not shown. */
+static int check_blank(const struct pool_vg_plan *plan, const char *path, struct error **err)
+{
+	CLEANUP(free_charp) char *type = NULL;
+
+	if (strv_contains(plan->pv_paths, path))
+		return 0;
+	if (fs_probe(path, &type, err) < 0)
+		return err_wrap(err, "pool namespace %s", path);
+	if (*type)
+		return err_set(err, ERR_PRECONDITION,
+			"pool namespace %s holds %s; if that may be lost, remove it with wipefs", path, type);
+	return 0;
+}
+
+static int check_name(struct lvm *l, const struct pool_vg_plan *plan, struct error **err)
+{
+	bool taken = false;
+
+	if (!plan->create)
+		return 0;
+	if (lvm_group_exists(l, plan->vg_name, &taken, err) < 0)
+		return -1;
+	if (taken)
+		return err_set(err, ERR_EXISTS, "a volume group %s exists that is not ours", plan->vg_name);
+	return 0;
+}
+
+int pool_vg_apply(struct lvm *l, const struct pool_vg_plan *plan, struct error **err)
+{
+	const char *argv[LVM_WORDS_MAX + 1] = {
+		plan->create ? "vgcreate" : "vgextend",
+		"-y",
+		"--dataalignment",
+		DATA_ALIGNMENT,
+		plan->vg_name,
+	};
+	size_t n = 5;
+
+	if (plan->problem)
+		return err_set(err, ERR_PRECONDITION, "%s", plan->problem);
+	if (!plan->add_paths)
+		return 0;
+	if (check_name(l, plan, err) < 0)
+		return -1;
+	for (char **path = plan->add_paths; *path; path++) {
+		if (n == LVM_WORDS_MAX)
+			return err_set(err, ERR_INTERNAL, "too many new namespaces for one command");
+		if (check_blank(plan, *path, err) < 0)
+			return -1;
+		argv[n++] = *path;
+	}
+	return lvm_run(l, argv, NULL, err);
+}
+
+int pool_vg_activate(struct lvm *l, const struct lvm_report *report, struct error **err)
+{
+	CLEANUP(strv_freep) char **names = NULL;
+
+	for (size_t i = 0; i < report->n_lvs; i++)
+		if (!report->lvs[i].active && !strv_contains(names, report->lvs[i].vg_name))
+			strv_add(&names, report->lvs[i].vg_name);
+	return lvm_activate(l, names, err);
+}
