@@ -1,0 +1,48 @@
+/*
+ * commands.h - what pmem-vgm does: create, plan, status. Only create changes anything.
+ *
+ * Threads: none. create and reading the view block on LVM; the others compute.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "pmem/lvm.h"
+#include "pmem/nd.h"
+
+/** What is there: LVM is shown the devices of pool namespaces only. */
+struct view {
+	struct nd_inventory *inv;
+	struct lvm_report *report;
+};
+
+/**
+ * view_read() - look, anew.
+ * @ret: zeroed, or read before: then it is replaced; view_done()
+ *
+ * Return: 0, or -1 as nd_list() and lvm_list().
+ */
+int view_read(struct nd *nd, struct lvm *lvm, struct view *ret, struct error **err) MUST_CHECK;
+void view_done(struct view *v);
+
+/**
+ * cmd_create() - create or extend the volume group of each region that has pool namespaces, then activate
+ * what they hold.
+ * @ret_complete: false when a group could not be made as planned, or not everything in it activated
+ *
+ * A region that fails is logged and does not stop the others. Repeating changes nothing. Return: 0, or -1 as
+ * view_read().
+ */
+int cmd_create(struct nd *nd, struct lvm *lvm, bool *ret_complete, struct error **err) MUST_CHECK;
+
+/**
+ * cmd_plan() - write what cmd_create() would do.
+ * @json: as one JSON document instead of text
+ * @out:  appended to
+ *
+ * Whether a group of the host outside of our namespaces has the name is only looked at by cmd_create().
+ * Return: whether every region can get what it needs.
+ */
+bool cmd_plan(const struct view *v, bool json, struct buf *out);
+
+/** cmd_status() - write the groups of the regions with their devices and volumes. @out: appended to. */
+void cmd_status(const struct view *v, bool json, struct buf *out);

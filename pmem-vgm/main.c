@@ -1,0 +1,152 @@
+/* pmem-vgm: one LVM volume group per region from its pool namespaces. Exit status: see usage. */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/str.h"
+#include "commands.h"
+#include "os/args.h"
+#include "os/klog_flags.h"
+
+#define OUTPUT_MAX_BYTES (16U << 20)
+
+static const char usage[] =
+	"usage: pmem-vgm [flags] [create|plan|status]\n"
+	"\n"
+	"  create  make or extend the volume group of each region that has namespaces called pmem-csi,\n"
+	"          and activate the volumes in them (default)\n"
+	"  plan    show what create would do; changes nothing\n"
+	"  status  show the groups with their devices and volumes\n"
+	"\n"
+	"Exit status: 0 done (a region that failed is a warning), 1 failure, or with -strict a region that\n"
+	"failed, 2 wrong usage.";
+
+struct options {
+	bool strict;
+	bool show_version;
+	bool show_help;
+	uint32_t verbosity;
+	const char *output;
+	const char *logging_format;
+	const char *command;
+};
+
+static int check(const struct options *o, char *const *rest, struct error **err)
+{
+	static const char *const commands[] = {"create", "plan", "status"};
+
+	if (!str_eq(o->logging_format, "text") && !str_eq(o->logging_format, "json"))
+		return err_set(err, ERR_INVALID_ARGUMENT, "-logging-format must be text or json, not \"%s\"",
+			o->logging_format);
+	if (o->output && !str_eq(o->output, "text") && !str_eq(o->output, "json"))
+		return err_set(err, ERR_INVALID_ARGUMENT, "-o must be text or json, not \"%s\"", o->output);
+	if (o->output && str_eq(o->command, "create"))
+		return err_set(err, ERR_INVALID_ARGUMENT, "-o is for plan and status");
+	if (rest[0] && rest[1])
+		return err_set(err, ERR_INVALID_ARGUMENT, "unexpected argument \"%s\"", rest[1]);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		if (str_eq(o->command, commands[i]))
+			return 0;
+	return err_set(err, ERR_INVALID_ARGUMENT, "unknown command \"%s\"", o->command);
+}
+
+/* Help and version are answered here; @ret then says so by show_help or show_version. */
+static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored, struct error **err)
+{
+	struct options o = {.logging_format = "text", .verbosity = 3, .command = "create"};
+	const struct opt table[] = {
+		{"strict", OPT_BOOL, &o.strict, NULL, "exit with 1 when a region failed"},
+		{"o", OPT_STR, &o.output, "FORMAT", "plan, status: text (default) or json"},
+		{"logging-format", OPT_STR, &o.logging_format, "FORMAT", "text (default) or json"},
+		{"v", OPT_U32, &o.verbosity, "N", "log verbosity; 5 and above shows debug messages"},
+		{"version", OPT_BOOL, &o.show_version, NULL, "print the version and exit"},
+		{"help", OPT_BOOL, &o.show_help, NULL, "print this help and exit"},
+		KLOG_IGNORED_FLAGS,
+		{0},
+	};
+	CLEANUP(args_done) struct args args = {0};
+
+	if (args_parse(table, argc, argv, &args, err) < 0)
+		return -1;
+	if (o.show_help) {
+		CLEANUP(free_charp) char *help = args_help(usage, table);
+		fputs(help, stdout);
+	} else if (o.show_version) {
+		puts(PMEM_VERSION);
+	} else {
+		o.command = args.rest[0] ? args.rest[0] : o.command;
+		if (check(&o, args.rest, err) < 0)
+			return -1;
+	}
+	*ret_ignored = TAKE_PTR(args.ignored);
+	*ret = o;
+	return 0;
+}
+
+static int show(
+	struct nd *nd, struct lvm *lvm, const struct options *o, bool *ret_complete, struct error **err)
+{
+	CLEANUP(view_done) struct view v = {0};
+	CLEANUP(buf_done) struct buf out = BUF_INIT(OUTPUT_MAX_BYTES);
+	bool json = str_eq(o->output, "json");
+
+	if (view_read(nd, lvm, &v, err) < 0)
+		return -1;
+	if (str_eq(o->command, "plan"))
+		*ret_complete = cmd_plan(&v, json, &out);
+	else
+		cmd_status(&v, json, &out);
+	if (buf_check(&out, "output", err) < 0)
+		return -1;
+	if (fputs(buf_str(&out), stdout) == EOF || fflush(stdout) == EOF)
+		return err_set_errno(err, ERR_INTERNAL, errno, "write to stdout");
+	return 0;
+}
+
+static int run(const struct options *o, bool *ret_complete, struct error **err)
+{
+	CLEANUP(nd_closep) struct nd *nd = NULL;
+	bool creating = str_eq(o->command, "create");
+
+	if (nd_open_real(&nd, err) < 0) {
+		/* As the Go program: a node without persistent memory must not stop the pod. */
+		if (!creating || (*err)->code != ERR_PRECONDITION)
+			return -1;
+		log_warn("no persistent memory", F_ERR(*err));
+		error_clear(err);
+		*ret_complete = false;
+		return 0;
+	}
+
+	/* Few commands are run, so that a shell would not pay. */
+	CLEANUP(lvm_closep) struct lvm *lvm = lvm_open_exec();
+	if (!creating)
+		return show(nd, lvm, o, ret_complete, err);
+	return cmd_create(nd, lvm, ret_complete, err);
+}
+
+int main(int argc, char **argv)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(strv_freep) char **ignored = NULL;
+	struct options o = {0};
+	bool complete = true;
+
+	if (parse(argc, argv, &o, &ignored, &err) < 0) {
+		fprintf(stderr, "pmem-vgm: %s\n", err->msg);
+		return 2;
+	}
+	if (o.show_help || o.show_version)
+		return 0;
+	signal(SIGPIPE, SIG_IGN);
+	log_init("pmem-vgm", str_eq(o.logging_format, "json") ? LOG_JSON : LOG_TEXT, o.verbosity);
+	for (size_t i = 0; ignored && ignored[i]; i++)
+		log_warn("flag is accepted but has no effect", F_STR("flag", ignored[i]));
+	if (run(&o, &complete, &err) < 0) {
+		log_error("failed", F_STR("command", o.command), F_ERR(err));
+		return 1;
+	}
+	return complete || !o.strict ? 0 : 1;
+}
