@@ -3,7 +3,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <libgen.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
@@ -171,9 +170,9 @@ static int refuse_live(const struct addr *a, struct error **err)
  */
 static int folder_lock(const struct addr *a, int *ret_fd, struct error **err)
 {
-	CLEANUP(free_charp) char *copy = x_strdup(a->path);
+	size_t folder_len = (size_t)(strrchr(a->path, '/') - a->path);
+	CLEANUP(free_charp) char *folder = folder_len ? x_strndup(a->path, folder_len) : x_strdup("/");
 	CLEANUP(fd_closep) int fd = -1;
-	const char *folder = dirname(copy);
 
 	if (mkdir(folder, 0700) < 0 && errno != EEXIST)
 		return err_set_errno(err, ERR_INTERNAL, errno, "make folder \"%s\"", folder);

@@ -43,6 +43,8 @@ struct grpc_client_call {
  * too large. */
 struct grpc_client_call *grpc_client_call_new(const char *path, const ProtobufCMessage *request,
 	const ProtobufCMessageDescriptor *reply_type, uint64_t timeout_ms, grpc_reply_fn fn, void *user);
+
+/** grpc_client_call_free() - destroy @call, which is in no list. */
 void grpc_client_call_free(struct grpc_client_call *call);
 
 /** grpc_client_call_request() - open a stream for @call. Return: 0, or -1 as h2_request(). */
