@@ -39,7 +39,7 @@ static int parse_cache_size(const char *value, struct volume_params *p, struct e
 
 static int parse_usage(const char *value, struct volume_params *p, struct error **err)
 {
-	if (str_eq(value, "AppDirect"))
+	if (str_eq(value, "AppDirect") || str_empty(value))
 		p->usage = USAGE_APP_DIRECT;
 	else if (str_eq(value, "FileIO"))
 		p->usage = USAGE_FILE_IO;
@@ -84,7 +84,7 @@ static const struct {
 	{"cacheSize", AT_ALL, parse_cache_size},
 	{"usage", AT_ALL, parse_usage},
 	{"name", AT_CONTEXT | AT_STATE, parse_name},
-	{"deviceMode", AT_CONTEXT | AT_STATE, parse_device_mode},
+	{"deviceMode", AT_STATE, parse_device_mode},
 	{"size", AT_STATE, parse_size},
 };
 
@@ -98,6 +98,8 @@ static int parse_entry(enum params_origin origin, const struct strmap_entry *ent
 			return err_wrap(err, "parameter \"%s\"", entry->key);
 		return 0;
 	}
+	if (origin == PARAMS_STATE)
+		return 0;
 	if (origin == PARAMS_CONTEXT &&
 		(str_starts(entry->key, KUBERNETES_PREFIX) || str_eq(entry->key, PROVISIONER_IDENTITY)))
 		return 0;
@@ -146,6 +148,9 @@ void params_done(struct volume_params *p)
 
 void params_to_context(const struct strmap *state_parameters, struct strmap *out)
 {
-	strmap_copy(out, state_parameters);
-	strmap_remove(out, "size");
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		const char *value = strmap_get(state_parameters, known[i].key);
+		if (value && (known[i].origins & AT_CONTEXT))
+			strmap_set(out, known[i].key, value);
+	}
 }

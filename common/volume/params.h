@@ -1,8 +1,9 @@
 /*
  * params.h - volume parameters: which keys each origin may carry, their types and defaults.
  *
- * Unknown keys are refused by name (a misspelt eraseafter must not pass). Source: the Go driver's parameters,
- * whose StorageClasses keep working. Threads: safe.
+ * Unknown keys are refused by name (a misspelt eraseafter must not pass), except in a state file: 0.6 stored
+ * some that later versions dropped. Source: the Go driver's parameters, whose StorageClasses keep working.
+ * Threads: safe.
  */
 #pragma once
 
@@ -40,6 +41,6 @@ int params_parse(enum params_origin origin, const struct strmap *map, struct vol
 	struct error **err) MUST_CHECK;
 void params_done(struct volume_params *p);
 
-/** params_to_context() - add to @out what CreateVolume answers as volume_context: the state's keys without
- * size. */
+/** params_to_context() - add to @out what CreateVolume answers as volume_context: those of the state's keys
+ * that are allowed there, in the Go driver too. */
 void params_to_context(const struct strmap *state_parameters, struct strmap *out);

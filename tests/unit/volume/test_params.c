@@ -1,0 +1,177 @@
+#include "base/str.h"
+#include "unit/unit.h"
+#include "volume/params.h"
+
+static struct strmap map;
+static struct volume_params params;
+static struct error *err;
+
+static void forget(void)
+{
+	strmap_done(&map);
+	params_done(&params);
+}
+
+static int parse(enum params_origin origin, const char *key, const char *value)
+{
+	forget();
+	strmap_set(&map, key, value);
+	return params_parse(origin, &map, &params, &err);
+}
+
+static int parse_both(const char *key, const char *value, const char *key2, const char *value2)
+{
+	forget();
+	strmap_set(&map, key, value);
+	strmap_set(&map, key2, value2);
+	return params_parse(PARAMS_CREATE, &map, &params, &err);
+}
+
+START_TEST(defaults_hold_where_nothing_is_said)
+{
+	ASSERT_OK(params_parse(PARAMS_CREATE, &map, &params, &err));
+	ck_assert(params.erase_after);
+	ck_assert(!params.kata_containers && !params.is_cache);
+	ck_assert_int_eq(params.usage, USAGE_APP_DIRECT);
+	ck_assert_ptr_null(params.name);
+	ck_assert_ptr_null(params.device_mode);
+}
+END_TEST
+
+START_TEST(booleans_are_spelt_as_go_spells_them)
+{
+	static const char *const no[] = {"0", "f", "F", "FALSE", "false", "False"};
+	static const char *const yes[] = {"1", "t", "T", "TRUE", "true", "True"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(no); i++) {
+		ASSERT_OK(parse(PARAMS_CREATE, "eraseafter", no[i]));
+		ck_assert(!params.erase_after);
+		ASSERT_OK(parse(PARAMS_CREATE, "kataContainers", yes[i]));
+		ck_assert(params.kata_containers);
+	}
+	ASSERT_FAILS(parse(PARAMS_CREATE, "eraseafter", "no"), ERR_INVALID_ARGUMENT, "\"eraseafter\"");
+	ASSERT_FAILS(parse(PARAMS_CREATE, "kataContainers", ""), ERR_INVALID_ARGUMENT, "\"kataContainers\"");
+	forget();
+}
+END_TEST
+
+START_TEST(persistency_model_and_usage_take_known_words_only)
+{
+	ASSERT_OK(parse(PARAMS_CREATE, "persistencyModel", "normal"));
+	ASSERT_OK(parse(PARAMS_CREATE, "persistencyModel", "none"));
+	ck_assert(!params.is_cache);
+	ASSERT_OK(parse_both("persistencyModel", "cache", "cacheSize", "3"));
+	ck_assert(params.is_cache);
+	ck_assert_uint_eq(params.cache_size, 3);
+	ASSERT_FAILS(
+		parse(PARAMS_CREATE, "persistencyModel", "ephemeral"), ERR_INVALID_ARGUMENT, "ephemeral");
+	ASSERT_OK(parse(PARAMS_STATE, "persistencyModel", "ephemeral"));
+	ASSERT_FAILS(parse(PARAMS_CREATE, "persistencyModel", "Cache"), ERR_INVALID_ARGUMENT, "Cache");
+
+	ASSERT_OK(parse(PARAMS_CREATE, "usage", "FileIO"));
+	ck_assert_int_eq(params.usage, USAGE_FILE_IO);
+	ASSERT_OK(parse(PARAMS_CREATE, "usage", "AppDirect"));
+	ASSERT_OK(parse(PARAMS_CREATE, "usage", ""));
+	ck_assert_int_eq(params.usage, USAGE_APP_DIRECT);
+	ASSERT_FAILS(parse(PARAMS_CREATE, "usage", "fileio"), ERR_INVALID_ARGUMENT, "fileio");
+	forget();
+}
+END_TEST
+
+START_TEST(parameters_that_need_or_exclude_each_other_are_checked)
+{
+	ASSERT_FAILS(parse(PARAMS_CREATE, "cacheSize", "3"), ERR_INVALID_ARGUMENT, "cacheSize");
+	ASSERT_FAILS(parse_both("persistencyModel", "normal", "cacheSize", "3"), ERR_INVALID_ARGUMENT,
+		"cacheSize");
+	ASSERT_FAILS(parse_both("persistencyModel", "cache", "cacheSize", "-1"), ERR_INVALID_ARGUMENT, "-1");
+	ASSERT_FAILS(parse_both("kataContainers", "true", "usage", "FileIO"), ERR_INVALID_ARGUMENT, "FileIO");
+	ASSERT_OK(parse_both("kataContainers", "true", "usage", "AppDirect"));
+	forget();
+}
+END_TEST
+
+START_TEST(unknown_keys_are_refused_by_name_where_somebody_may_have_misspelt_them)
+{
+	static const char *const keys[] = {"eraseAfter", "foo", "", "nsmode", "_id"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		ASSERT_FAILS(parse(PARAMS_CREATE, keys[i], "1"), ERR_INVALID_ARGUMENT, "unknown parameter");
+		ASSERT_FAILS(parse(PARAMS_CONTEXT, keys[i], "1"), ERR_INVALID_ARGUMENT, "unknown parameter");
+		ASSERT_OK(parse(PARAMS_STATE, keys[i], "1"));
+	}
+	forget();
+}
+END_TEST
+
+START_TEST(each_origin_has_its_own_keys)
+{
+	static const struct {
+		const char *key;
+		const char *value;
+		bool at_create;
+		bool at_context;
+		bool at_state;
+	} keys[] = {
+		{"eraseafter", "false", true, true, true},
+		{"kataContainers", "true", true, true, true},
+		{"persistencyModel", "normal", true, true, true},
+		{"usage", "FileIO", true, true, true},
+		{"name", "pvc-1", false, true, true},
+		{"deviceMode", "lvm", false, false, true},
+		{"size", "1Gi", false, false, true},
+		{"csi.storage.k8s.io/pod.name", "x", false, true, true},
+		{"csi.storage.k8s.io/ephemeral", "false", false, true, true},
+		{"storage.kubernetes.io/csiProvisionerIdentity", "x", false, true, true},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		const bool allowed[] = {[PARAMS_CREATE] = keys[i].at_create,
+			[PARAMS_CONTEXT] = keys[i].at_context,
+			[PARAMS_STATE] = keys[i].at_state};
+		for (size_t origin = 0; origin < ARRAY_SIZE(allowed); origin++) {
+			int rc = parse((enum params_origin)origin, keys[i].key, keys[i].value);
+			ck_assert_msg((rc == 0) == allowed[origin], "%s at %zu", keys[i].key, origin);
+			error_clear(&err);
+		}
+	}
+	forget();
+}
+END_TEST
+
+START_TEST(state_keys_are_read)
+{
+	strmap_set(&map, "name", "pvc-1");
+	strmap_set(&map, "deviceMode", "direct");
+	strmap_set(&map, "size", "1073741824");
+	ASSERT_OK(params_parse(PARAMS_STATE, &map, &params, &err));
+	ck_assert_str_eq(params.name, "pvc-1");
+	ck_assert_str_eq(params.device_mode, "direct");
+	ASSERT_FAILS(parse(PARAMS_STATE, "deviceMode", "floppy"), ERR_INVALID_ARGUMENT, "floppy");
+	ASSERT_FAILS(parse(PARAMS_STATE, "size", "big"), ERR_INVALID_ARGUMENT, "size");
+	forget();
+}
+END_TEST
+
+START_TEST(context_holds_what_stage_will_accept_here_and_in_the_go_driver)
+{
+	CLEANUP(strmap_done) struct strmap context = {0};
+
+	strmap_set(&map, "name", "pvc-1");
+	strmap_set(&map, "eraseafter", "false");
+	strmap_set(&map, "deviceMode", "lvm");
+	strmap_set(&map, "size", "1");
+	strmap_set(&map, "nsmode", "fsdax");
+	params_to_context(&map, &context);
+	ck_assert_uint_eq(context.n, 2);
+	ck_assert_str_eq(strmap_get(&context, "name"), "pvc-1");
+	ck_assert_str_eq(strmap_get(&context, "eraseafter"), "false");
+	ASSERT_OK(params_parse(PARAMS_CONTEXT, &context, &params, &err));
+	forget();
+}
+END_TEST
+
+UNIT_MAIN("params", defaults_hold_where_nothing_is_said, booleans_are_spelt_as_go_spells_them,
+	persistency_model_and_usage_take_known_words_only,
+	parameters_that_need_or_exclude_each_other_are_checked,
+	unknown_keys_are_refused_by_name_where_somebody_may_have_misspelt_them, each_origin_has_its_own_keys,
+	state_keys_are_read, context_holds_what_stage_will_accept_here_and_in_the_go_driver)
