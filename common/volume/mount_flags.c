@@ -1,6 +1,7 @@
 #include "volume/mount_flags.h"
 
 #include "base/str.h"
+#include "os/mount_table.h"
 
 /* mount_setattr(2) and mount(8), "filesystem-independent mount options" */
 static const char *const per_mount[] = {"ro", "rw", "nosuid", "suid", "nodev", "dev", "noexec", "exec",
@@ -46,4 +47,48 @@ int mount_flags_check(char *const *flags, const char *fs_type, struct error **er
 				flags[i], fs_type);
 	}
 	return 0;
+}
+
+/* fs/proc_namespace.c, show_mnt_opts() and show_sb_opts(); fs/ext4/super.c, _ext4_show_options();
+ * fs/xfs/xfs_super.c, xfs_fs_show_options() */
+static const struct {
+	const char *flag;
+	const char *opposite;
+} unseen[] = {
+	{"suid", "nosuid"},
+	{"dev", "nodev"},
+	{"exec", "noexec"},
+	{"atime", "noatime"},
+	{"norelatime", "noatime"},
+	{"strictatime", "relatime"},
+	{"strictatime", "noatime"},
+	{"diratime", "nodiratime"},
+	{"async", "sync"},
+	{"nolazytime", "lazytime"},
+	{"dax=inode", "dax=always"},
+	{"dax=inode", "dax=never"},
+	{"nodiscard", "discard"},
+	{"errors=continue", "errors=remount-ro"},
+	{"acl", "noacl"},
+	{"user_xattr", "nouser_xattr"},
+	{"delalloc", "nodelalloc"},
+	{"nolargeio", "largeio"},
+	{"noikeep", "ikeep"},
+	{"attr2", "noattr2"},
+};
+
+bool mount_flag_in_force(const struct mount_entry *e, const char *flag)
+{
+	bool is_default = false;
+
+	if (mount_entry_has(e, flag))
+		return true;
+	for (size_t i = 0; i < ARRAY_SIZE(unseen); i++) {
+		if (!str_eq(flag, unseen[i].flag))
+			continue;
+		if (mount_entry_has(e, unseen[i].opposite))
+			return false;
+		is_default = true;
+	}
+	return is_default;
 }

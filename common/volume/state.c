@@ -92,11 +92,13 @@ void state_close(struct state_store *s)
 	free(s);
 }
 
-static void add_problem(struct state_content *c, const char *file, const char *reason)
+/* @id_len: of the id with which @file begins; 0: none is unreadable */
+static void add_problem(struct state_content *c, const char *file, size_t id_len, const char *reason)
 {
 	c->problems = x_realloc(c->problems, c->n_problems + 1, sizeof(*c->problems));
-	c->problems[c->n_problems++] =
-		(struct state_problem){.file = x_strdup(file), .reason = x_strdup(reason)};
+	c->problems[c->n_problems++] = (struct state_problem){.file = x_strdup(file),
+		.id = id_len > 0 ? x_strndup(file, id_len) : NULL,
+		.reason = x_strdup(reason)};
 }
 
 /* Whether @name is a volume's file; the id's length and the phase are told. */
@@ -160,7 +162,7 @@ static void add_record(struct state_content *c, struct volume_record *rec)
 		loser = rec;
 	}
 	CLEANUP(free_charp) char *name = file_name(loser->id, loser->phase);
-	add_problem(c, name, "another file of the same volume counts");
+	add_problem(c, name, 0, "another file of the same volume counts");
 }
 
 static int compare_records(const void *a, const void *b)
@@ -187,13 +189,13 @@ int state_load(struct state_store *s, struct state_content *ret, struct error **
 		/* what file_write_atomic() was about to write when it was stopped */
 		if (names[i][0] == '.' && str_ends(names[i], ".tmp")) {
 			if (file_unlink_durable(s->dir_fd, names[i], &problem) < 0)
-				add_problem(&c, names[i], problem->msg);
+				add_problem(&c, names[i], 0, problem->msg);
 			continue;
 		}
 		if (!is_volume_file(names[i], &id_len, &phase))
 			continue;
 		if (load_file(s, names[i], id_len, phase, &rec, &problem) < 0)
-			add_problem(&c, names[i], problem->msg);
+			add_problem(&c, names[i], id_len, problem->msg);
 		else
 			add_record(&c, rec);
 	}
@@ -211,6 +213,7 @@ void state_content_done(struct state_content *c)
 	free(c->records);
 	for (size_t i = 0; i < c->n_problems; i++) {
 		free(c->problems[i].file);
+		free(c->problems[i].id);
 		free(c->problems[i].reason);
 	}
 	free(c->problems);

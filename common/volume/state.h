@@ -55,6 +55,7 @@ DEFINE_CLEANUP(struct state_store *, state_close);
 
 struct state_problem {
 	char *file;
+	char *id; /* of a volume whose file could not be read, else NULL */
 	char *reason;
 };
 

@@ -1,0 +1,388 @@
+/* The files that say what is intended: their names, their content, and what is made of damaged ones. */
+#include "volume/state.h"
+
+#include <sys/stat.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "os/file.h"
+#include "unit/os/scratch.h"
+
+#define FOLDER SCRATCH "/state"
+
+static struct state_store *store;
+static struct state_content content;
+
+static void open_store(void)
+{
+	struct error *err = NULL;
+
+	ASSERT_OK(state_open(FOLDER, &store, &err));
+}
+
+static void load(void)
+{
+	struct error *err = NULL;
+
+	state_content_done(&content);
+	ASSERT_OK(state_load(store, &content, &err));
+}
+
+static void close_store(void)
+{
+	state_content_done(&content);
+	state_close(store);
+}
+
+static void write_file(const char *name, const char *text)
+{
+	CLEANUP(free_charp) char *path = x_asprintf(FOLDER "/%s", name);
+	CLEANUP(fd_closep) int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+}
+
+static char *read_text(const char *name)
+{
+	CLEANUP(free_charp) char *path = x_asprintf(FOLDER "/%s", name);
+	CLEANUP(buf_done) struct buf text = BUF_INIT(65536);
+	struct error *err = NULL;
+
+	ASSERT_OK(file_read(AT_FDCWD, path, &text, &err));
+	return x_strdup(buf_str(&text));
+}
+
+static bool exists(const char *name)
+{
+	CLEANUP(free_charp) char *path = x_asprintf(FOLDER "/%s", name);
+
+	return access(path, F_OK) == 0;
+}
+
+static struct volume_record *new_record(const char *id, enum volume_phase phase)
+{
+	struct volume_record *r = x_calloc(1, sizeof(*r));
+
+	r->id = x_strdup(id);
+	r->phase = phase;
+	return r;
+}
+
+static void put(const char *id, enum volume_phase phase)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = new_record(id, phase);
+	struct error *err = NULL;
+
+	ASSERT_OK(state_put(store, r, &err));
+}
+
+START_TEST(everything_that_is_put_is_loaded)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = new_record("v1", PHASE_READY);
+	struct error *err = NULL;
+
+	open_store();
+	r->size_bytes = 1ULL << 62;
+	strmap_set(&r->parameters, "name", "pvc \"1\"\n");
+	strmap_set(&r->parameters, "eraseafter", "false");
+	r->identity = x_strdup("identity");
+	r->pool = x_strdup("pool");
+	r->fs_type = x_strdup("xfs");
+	r->formatting = true;
+	r->staged_ever = true;
+	r->staging_path = x_strdup("/a/b");
+	strv_add(&r->targets, "/t/1");
+	strv_add(&r->targets, "/t/2");
+	ASSERT_OK(state_put(store, r, &err));
+	load();
+	ck_assert_uint_eq(content.n_records, 1);
+	ck_assert_uint_eq(content.n_problems, 0);
+
+	const struct volume_record *back = content.records[0];
+	ck_assert_str_eq(back->id, "v1");
+	ck_assert_int_eq(back->phase, PHASE_READY);
+	ck_assert_uint_eq(back->size_bytes, 1ULL << 62);
+	ck_assert(strmap_equal(&back->parameters, &r->parameters));
+	ck_assert_str_eq(back->identity, "identity");
+	ck_assert_str_eq(back->pool, "pool");
+	ck_assert_str_eq(back->fs_type, "xfs");
+	ck_assert(back->formatting && back->staged_ever);
+	ck_assert_str_eq(back->staging_path, "/a/b");
+	ck_assert_uint_eq(strv_len(back->targets), 2);
+	ck_assert_str_eq(back->targets[0], "/t/1");
+	ck_assert_str_eq(back->targets[1], "/t/2");
+	ck_assert_ptr_null(back->unknown_json);
+	close_store();
+}
+END_TEST
+
+START_TEST(what_was_not_said_is_not_written)
+{
+	CLEANUP(free_charp) char *text = NULL;
+
+	open_store();
+	put("v1", PHASE_READY);
+	text = read_text("v1.json");
+	ck_assert_str_eq(text, "{\"id\":\"v1\",\"size\":0,\"parameters\":{}}\n");
+	load();
+	ck_assert_ptr_null(content.records[0]->identity);
+	ck_assert_ptr_null(content.records[0]->pool);
+	ck_assert_ptr_null(content.records[0]->targets);
+	ck_assert(!content.records[0]->formatting && !content.records[0]->staged_ever);
+	close_store();
+}
+END_TEST
+
+START_TEST(phase_is_the_suffix_and_each_step_a_rename)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = new_record("v1", PHASE_CREATING);
+	struct error *err = NULL;
+
+	open_store();
+	ASSERT_OK(state_put(store, r, &err));
+	ck_assert(exists("v1.creating"));
+	ASSERT_OK(state_advance(store, r, PHASE_READY, &err));
+	ck_assert_int_eq(r->phase, PHASE_READY);
+	ck_assert(!exists("v1.creating") && exists("v1.json"));
+	ASSERT_OK(state_advance(store, r, PHASE_ERASING, &err));
+	ck_assert(!exists("v1.json") && exists("v1.erasing"));
+	load();
+	ck_assert_int_eq(content.records[0]->phase, PHASE_ERASING);
+	ASSERT_OK(state_remove(store, r, &err));
+	ck_assert(!exists("v1.erasing"));
+	ASSERT_OK(state_remove(store, r, &err));
+	ASSERT_FAILS(state_advance(store, r, PHASE_READY, &err), ERR_NOT_FOUND, "v1");
+	ck_assert_int_eq(r->phase, PHASE_ERASING);
+	close_store();
+}
+END_TEST
+
+START_TEST(folder_is_made_with_the_go_drivers_modes)
+{
+	struct stat st;
+
+	umask(0);
+	open_store();
+	put("v1", PHASE_READY);
+	ck_assert_int_eq(stat(FOLDER, &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0750);
+	ck_assert_int_eq(stat(FOLDER "/v1.json", &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0600);
+	close_store();
+}
+END_TEST
+
+START_TEST(folder_without_parent_is_not_made)
+{
+	struct error *err = NULL;
+
+	ASSERT_FAILS(state_open(SCRATCH "/none/state", &store, &err), ERR_NOT_FOUND, "/none/state");
+}
+END_TEST
+
+START_TEST(folder_has_one_driver_at_a_time)
+{
+	struct state_store *second = NULL;
+	struct error *err = NULL;
+
+	open_store();
+	ASSERT_FAILS(state_open(FOLDER, &second, &err), ERR_UNAVAILABLE, FOLDER);
+	close_store();
+	open_store();
+	close_store();
+}
+END_TEST
+
+START_TEST(file_of_the_go_driver_is_understood)
+{
+	open_store();
+	write_file("pvc-1.json",
+		"{\"id\":\"pvc-1\",\"size\":1073741824,\"parameters\":{\"deviceMode\":\"lvm\",\"eraseafter\":"
+		"\"true\",\"name\":\"pvc-1234\",\"size\":\"1073741824\"}}\n");
+	write_file("pvc-2.json", "{\"id\":\"pvc-2\",\"size\":5,\"parameters\":null}\n");
+	load();
+	ck_assert_uint_eq(content.n_problems, 0);
+	ck_assert_uint_eq(content.n_records, 2);
+	ck_assert_uint_eq(content.records[0]->size_bytes, 1ULL << 30);
+	ck_assert_str_eq(strmap_get(&content.records[0]->parameters, "name"), "pvc-1234");
+	ck_assert_ptr_null(content.records[0]->identity);
+	ck_assert_ptr_null(content.records[0]->pool);
+	ck_assert_uint_eq(content.records[1]->parameters.n, 0);
+	close_store();
+}
+END_TEST
+
+START_TEST(unknown_members_are_kept)
+{
+	static const char *const members = "\"futureKey\":{\"a\":[1,2.5e3,null,true,\"x\\n\"]},\"other\":-1";
+	CLEANUP(free_charp)
+	char *text = x_asprintf("{\"id\":\"v1\",%s,\"size\":7,\"parameters\":{}}", members);
+	struct error *err = NULL;
+
+	open_store();
+	write_file("v1.json", text);
+	for (int i = 0; i < 2; i++) {
+		load();
+		ck_assert_str_eq(content.records[0]->unknown_json, members);
+		ASSERT_OK(state_put(store, content.records[0], &err));
+	}
+	CLEANUP(free_charp) char *back = read_text("v1.json");
+	ck_assert_ptr_nonnull(strstr(back, members));
+	close_store();
+}
+END_TEST
+
+START_TEST(damaged_files_hide_no_other_and_are_left_alone)
+{
+	static const char *const damaged[] = {
+		"",
+		"\n",
+		"{",
+		"[]",
+		"null",
+		"{\"size\":1,\"parameters\":{}}",
+		"{\"id\":\"\",\"size\":1,\"parameters\":{}}",
+		"{\"id\":\"other\",\"size\":1,\"parameters\":{}}",
+		"{\"id\":\"bad\",\"size\":-1,\"parameters\":{}}",
+		"{\"id\":\"bad\",\"size\":\"1\",\"parameters\":{}}",
+		"{\"id\":\"bad\",\"size\":1,\"parameters\":{\"a\":1}}",
+		"{\"id\":\"bad\",\"size\":1,\"parameters\":[]}",
+		"{\"id\":\"bad\",\"size\":1,\"parameters\":{}}}",
+		"{\"id\":\"bad\",\"size\":1,\"parameters\":{}",
+		"{\"id\":\"bad\",\"size\":1,\"targets\":\"/a\"}",
+		"{\"id\":\"bad\",\"size\":1,\"stagedEver\":1}",
+	};
+
+	open_store();
+	put("a", PHASE_READY);
+	put("z", PHASE_READY);
+	for (size_t i = 0; i < ARRAY_SIZE(damaged); i++) {
+		write_file("bad.json", damaged[i]);
+		load();
+		ck_assert_msg(content.n_records == 2 && content.n_problems == 1, "%s", damaged[i]);
+		ck_assert_str_eq(content.records[0]->id, "a");
+		ck_assert_str_eq(content.records[1]->id, "z");
+		ck_assert_str_eq(content.problems[0].file, "bad.json");
+		ck_assert_str_eq(content.problems[0].id, "bad");
+		ck_assert_uint_gt(strlen(content.problems[0].reason), 0);
+		CLEANUP(free_charp) char *text = read_text("bad.json");
+		ck_assert_str_eq(text, damaged[i]);
+	}
+	close_store();
+}
+END_TEST
+
+START_TEST(files_that_are_too_large_or_named_badly_are_problems)
+{
+	CLEANUP(free_charp) char *large = x_asprintf("{\"id\":\"large\",\"x\":\"%70000s\"}", "");
+
+	open_store();
+	write_file("large.json", large);
+	write_file("-x.json", "{\"id\":\"-x\",\"size\":1,\"parameters\":{}}");
+	load();
+	ck_assert_uint_eq(content.n_records, 0);
+	ck_assert_uint_eq(content.n_problems, 2);
+	ck_assert_str_eq(content.problems[0].file, "-x.json");
+	ck_assert_str_eq(content.problems[1].file, "large.json");
+	close_store();
+}
+END_TEST
+
+START_TEST(of_two_files_of_one_volume_the_ready_one_wins)
+{
+	open_store();
+	put("v1", PHASE_READY);
+	put("v1", PHASE_CREATING);
+	put("v2", PHASE_ERASING);
+	put("v2", PHASE_READY);
+	load();
+	ck_assert_uint_eq(content.n_records, 2);
+	ck_assert_int_eq(content.records[0]->phase, PHASE_READY);
+	ck_assert_int_eq(content.records[1]->phase, PHASE_READY);
+	ck_assert_uint_eq(content.n_problems, 2);
+	ck_assert_str_eq(content.problems[0].file, "v1.creating");
+	ck_assert_str_eq(content.problems[1].file, "v2.erasing");
+	ck_assert_ptr_null(content.problems[0].id);
+	ck_assert(exists("v1.creating") && exists("v2.erasing"));
+	close_store();
+}
+END_TEST
+
+START_TEST(what_is_no_volume_file_is_left_alone_but_own_temporaries)
+{
+	open_store();
+	ck_assert_int_eq(mkdir(FOLDER "/mount", 0755), 0);
+	write_file("README", "x");
+	write_file(".json", "x");
+	write_file("v1.json.tmp", "{\"id\":\"v1\"");
+	write_file(".v1.json.tmp", "{\"id\":\"v1\"");
+	load();
+	ck_assert_uint_eq(content.n_records, 0);
+	ck_assert_uint_eq(content.n_problems, 0);
+	ck_assert(exists("mount") && exists("README") && exists(".json") && exists("v1.json.tmp") &&
+		  exists(".lock"));
+	ck_assert(!exists(".v1.json.tmp"));
+	close_store();
+}
+END_TEST
+
+START_TEST(full_disk_keeps_the_old_file)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = new_record("v1", PHASE_READY);
+	struct error *err = NULL;
+
+	open_store();
+	put("v1", PHASE_READY);
+	ck_assert_int_eq(mount("scratch", SCRATCH, NULL, MS_REMOUNT, "size=4k"), 0);
+	r->size_bytes = 1;
+	ASSERT_FAILS(state_put(store, r, &err), ERR_EXHAUSTED, "v1");
+	load();
+	ck_assert_uint_eq(content.n_records, 1);
+	ck_assert_uint_eq(content.records[0]->size_bytes, 0);
+	close_store();
+}
+END_TEST
+
+START_TEST(record_that_is_too_large_to_be_read_again_is_not_written)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = new_record("v1", PHASE_READY);
+	CLEANUP(free_charp) char *large = x_asprintf("%70000s", "");
+	struct error *err = NULL;
+
+	open_store();
+	put("v1", PHASE_READY);
+	strmap_set(&r->parameters, "name", large);
+	ASSERT_FAILS(state_put(store, r, &err), ERR_EXHAUSTED, "v1");
+	load();
+	ck_assert_uint_eq(content.records[0]->parameters.n, 0);
+	close_store();
+}
+END_TEST
+
+START_TEST(copies_are_deep)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = new_record("v1", PHASE_ERASING);
+	CLEANUP(volume_record_freep) struct volume_record *copy = NULL;
+
+	strmap_set(&r->parameters, "name", "n");
+	strv_add(&r->targets, "/t");
+	copy = volume_record_dup(r);
+	strmap_set(&r->parameters, "name", "changed");
+	strv_add(&r->targets, "/u");
+	ck_assert_str_eq(copy->id, "v1");
+	ck_assert_int_eq(copy->phase, PHASE_ERASING);
+	ck_assert_str_eq(strmap_get(&copy->parameters, "name"), "n");
+	ck_assert_uint_eq(strv_len(copy->targets), 1);
+	ck_assert_ptr_null(copy->pool);
+}
+END_TEST
+
+SCRATCH_MAIN("state", everything_that_is_put_is_loaded, what_was_not_said_is_not_written,
+	phase_is_the_suffix_and_each_step_a_rename, folder_is_made_with_the_go_drivers_modes,
+	folder_without_parent_is_not_made, folder_has_one_driver_at_a_time,
+	file_of_the_go_driver_is_understood, unknown_members_are_kept,
+	damaged_files_hide_no_other_and_are_left_alone, files_that_are_too_large_or_named_badly_are_problems,
+	of_two_files_of_one_volume_the_ready_one_wins,
+	what_is_no_volume_file_is_left_alone_but_own_temporaries, full_disk_keeps_the_old_file,
+	record_that_is_too_large_to_be_read_again_is_not_written, copies_are_deep)
