@@ -13,10 +13,10 @@ static int read_access_mode(const Csi__V1__VolumeCapability *c, enum access_mode
 		Csi__V1__VolumeCapability__AccessMode__Mode wire;
 		enum access_mode ours;
 	} modes[] = {
-	        {MODE(SINGLE_NODE_WRITER), ACCESS_SINGLE_WRITER},
-	        {MODE(SINGLE_NODE_READER_ONLY), ACCESS_SINGLE_NODE_READER},
-	        {MODE(SINGLE_NODE_SINGLE_WRITER), ACCESS_SINGLE_NODE_SINGLE_WRITER},
-	        {MODE(SINGLE_NODE_MULTI_WRITER), ACCESS_SINGLE_NODE_MULTI_WRITER},
+		{MODE(SINGLE_NODE_WRITER), ACCESS_SINGLE_WRITER},
+		{MODE(SINGLE_NODE_READER_ONLY), ACCESS_SINGLE_NODE_READER},
+		{MODE(SINGLE_NODE_SINGLE_WRITER), ACCESS_SINGLE_NODE_SINGLE_WRITER},
+		{MODE(SINGLE_NODE_MULTI_WRITER), ACCESS_SINGLE_NODE_MULTI_WRITER},
 	};
 
 	if (!c->access_mode)
@@ -28,7 +28,7 @@ static int read_access_mode(const Csi__V1__VolumeCapability *c, enum access_mode
 		}
 	}
 	return err_set(err, ERR_INVALID_ARGUMENT, "access mode %d is not supported: volumes live on one node",
-	        (int)c->access_mode->mode);
+		(int)c->access_mode->mode);
 }
 
 int capability_read(const Csi__V1__VolumeCapability *c, struct capability *ret, struct error **err)
@@ -57,7 +57,7 @@ void capability_done(struct capability *c)
 }
 
 int capabilities_check(
-        Csi__V1__VolumeCapability *const *list, size_t n, const char **ret_fs_type, struct error **err)
+	Csi__V1__VolumeCapability *const *list, size_t n, const char **ret_fs_type, struct error **err)
 {
 	const char *fs_type = NULL;
 
@@ -71,10 +71,10 @@ int capabilities_check(
 		const char *type = str_empty(c.fs_type) ? DEFAULT_FS : c.fs_type;
 		if (!fs_known(type))
 			return err_set(err, ERR_INVALID_ARGUMENT,
-			        "file system \"%s\" is neither ext4 nor xfs", type);
+				"file system \"%s\" is neither ext4 nor xfs", type);
 		if (fs_type && !str_eq(fs_type, type))
 			return err_set(err, ERR_INVALID_ARGUMENT, "a volume cannot be %s and %s at once",
-			        fs_type, type);
+				fs_type, type);
 		if (mount_flags_check(c.mount_flags, type, err) < 0)
 			return -1;
 		fs_type = type;

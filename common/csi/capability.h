@@ -21,11 +21,13 @@ struct capability {
  * @ret: capability_done()
  * Return: 0, or -1 with ERR_INVALID_ARGUMENT (missing, block, an access mode that spans nodes). */
 int capability_read(
-        const Csi__V1__VolumeCapability *c, struct capability *ret, struct error **err) MUST_CHECK;
+	const Csi__V1__VolumeCapability *c, struct capability *ret, struct error **err) MUST_CHECK;
+
+/** capability_done() - release what @c owns; safe on a zeroed one. */
 void capability_done(struct capability *c);
 
 /** capabilities_check() - all of @n capabilities can be served together by one volume.
  * @ret_fs_type: the file system that they name, "ext4" when none does; borrowed
  * Return: 0, or -1 with ERR_INVALID_ARGUMENT (none given, as capability_read(), different file systems). */
 int capabilities_check(Csi__V1__VolumeCapability *const *list, size_t n, const char **ret_fs_type,
-        struct error **err) MUST_CHECK;
+	struct error **err) MUST_CHECK;

@@ -89,14 +89,14 @@ static int check_collection(const ProtobufCMessage *m, const ProtobufCFieldDescr
 		}
 		if (total > MAP_MAX_BYTES)
 			return err_set(err, ERR_INVALID_ARGUMENT, "%s has more than %d bytes in all", f->name,
-			        MAP_MAX_BYTES);
+				MAP_MAX_BYTES);
 	}
 	return 0;
 }
 
 /* A string field; @ret_child is set to the message to descend into for a message field. */
 static int check_field(struct level *l, const ProtobufCFieldDescriptor *f, const ProtobufCMessage **ret_child,
-        struct error **err)
+	struct error **err)
 {
 	*ret_child = NULL;
 	if (f->type == PROTOBUF_C_TYPE_MESSAGE && !is_map_entry(f->descriptor)) {
@@ -106,7 +106,7 @@ static int check_field(struct level *l, const ProtobufCFieldDescriptor *f, const
 		}
 	} else if (f->type == PROTOBUF_C_TYPE_MESSAGE || f->label == PROTOBUF_C_LABEL_REPEATED) {
 		if ((f->type == PROTOBUF_C_TYPE_MESSAGE || f->type == PROTOBUF_C_TYPE_STRING) &&
-		        check_collection(l->message, f, err) < 0)
+			check_collection(l->message, f, err) < 0)
 			return -1;
 	} else if (f->type == PROTOBUF_C_TYPE_STRING && field_count(l->message, f) > 0) {
 		size_t max = str_ends(f->name, "_path") ? PATH_MAX_BYTES : STRING_MAX_BYTES;

@@ -3,8 +3,7 @@
  * descriptor.
  *
  * Strings: well-formed UTF-8, at most 128 bytes, paths at most 4096; a map or a list of strings: at most 4
- * KiB in all
- * ("Size Limits" in the specification). Threads: safe.
+ * KiB in all ("Size Limits" in the specification). Threads: safe.
  */
 #pragma once
 

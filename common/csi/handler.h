@@ -11,12 +11,12 @@
 
 #define CSI_HANDLER(f, Request, Reply)                                                                       \
 	static int f##_call(                                                                                 \
-	        void *self, struct grpc_call *call, const void *request, void *reply, struct error **err)    \
+		void *self, struct grpc_call *call, const void *request, void *reply, struct error **err)    \
 	{                                                                                                    \
 		const struct csi *csi = self;                                                                \
                                                                                                              \
 		if (csi_check_request(request, err) < 0 ||                                                   \
-		        f(csi, call, (const Request *)request, (Reply *)reply, err) < 0)                     \
+			f(csi, call, (const Request *)request, (Reply *)reply, err) < 0)                     \
 			return err_wrap(err, "%s", csi->node_id);                                            \
 		return 0;                                                                                    \
 	}                                                                                                    \

@@ -6,8 +6,8 @@
 #define SERVICE(name) CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__##name
 
 static int get_plugin_info(const struct csi *csi, struct grpc_call *call,
-        const Csi__V1__GetPluginInfoRequest *request, Csi__V1__GetPluginInfoResponse *reply,
-        struct error **err)
+	const Csi__V1__GetPluginInfoRequest *request, Csi__V1__GetPluginInfoResponse *reply,
+	struct error **err)
 {
 	(void)request;
 	(void)err;
@@ -18,11 +18,11 @@ static int get_plugin_info(const struct csi *csi, struct grpc_call *call,
 CSI_HANDLER(get_plugin_info, Csi__V1__GetPluginInfoRequest, Csi__V1__GetPluginInfoResponse);
 
 static int get_plugin_capabilities(const struct csi *csi, struct grpc_call *call,
-        const Csi__V1__GetPluginCapabilitiesRequest *request, Csi__V1__GetPluginCapabilitiesResponse *reply,
-        struct error **err)
+	const Csi__V1__GetPluginCapabilitiesRequest *request, Csi__V1__GetPluginCapabilitiesResponse *reply,
+	struct error **err)
 {
 	static const Csi__V1__PluginCapability__Service__Type types[] = {
-	        SERVICE(CONTROLLER_SERVICE), SERVICE(VOLUME_ACCESSIBILITY_CONSTRAINTS)};
+		SERVICE(CONTROLLER_SERVICE), SERVICE(VOLUME_ACCESSIBILITY_CONSTRAINTS)};
 
 	(void)csi;
 	(void)request;
@@ -42,10 +42,10 @@ static int get_plugin_capabilities(const struct csi *csi, struct grpc_call *call
 	return 0;
 }
 CSI_HANDLER(get_plugin_capabilities, Csi__V1__GetPluginCapabilitiesRequest,
-        Csi__V1__GetPluginCapabilitiesResponse);
+	Csi__V1__GetPluginCapabilitiesResponse);
 
 static int probe(const struct csi *csi, struct grpc_call *call, const Csi__V1__ProbeRequest *request,
-        Csi__V1__ProbeResponse *reply, struct error **err)
+	Csi__V1__ProbeResponse *reply, struct error **err)
 {
 	(void)request;
 	(void)err;
@@ -57,11 +57,11 @@ static int probe(const struct csi *csi, struct grpc_call *call, const Csi__V1__P
 CSI_HANDLER(probe, Csi__V1__ProbeRequest, Csi__V1__ProbeResponse);
 
 static const struct grpc_method methods[] = {
-        CSI_METHOD("Identity", "GetPluginInfo", GRPC_INLINE, csi__v1__get_plugin_info, get_plugin_info),
-        CSI_METHOD("Identity", "GetPluginCapabilities", GRPC_INLINE, csi__v1__get_plugin_capabilities,
-                get_plugin_capabilities),
-        CSI_METHOD("Identity", "Probe", GRPC_INLINE, csi__v1__probe, probe),
-        {0},
+	CSI_METHOD("Identity", "GetPluginInfo", GRPC_INLINE, csi__v1__get_plugin_info, get_plugin_info),
+	CSI_METHOD("Identity", "GetPluginCapabilities", GRPC_INLINE, csi__v1__get_plugin_capabilities,
+		get_plugin_capabilities),
+	CSI_METHOD("Identity", "Probe", GRPC_INLINE, csi__v1__probe, probe),
+	{0},
 };
 
 struct grpc_service csi_identity_service(struct csi *csi)

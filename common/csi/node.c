@@ -9,8 +9,8 @@
 #define RPC(name) CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__##name
 
 static int stage_volume(const struct csi *csi, struct grpc_call *call,
-        const Csi__V1__NodeStageVolumeRequest *request, Csi__V1__NodeStageVolumeResponse *reply,
-        struct error **err)
+	const Csi__V1__NodeStageVolumeRequest *request, Csi__V1__NodeStageVolumeResponse *reply,
+	struct error **err)
 {
 	CLEANUP(strmap_done) struct strmap context = {0};
 	CLEANUP(capability_done) struct capability cap = {0};
@@ -25,17 +25,17 @@ static int stage_volume(const struct csi *csi, struct grpc_call *call,
 		return -1;
 	CSI_READ_MAP(request, volume_context, &context);
 	const struct stage_request q = {.handle = request->volume_id,
-	        .staging_path = request->staging_target_path,
-	        .fs_type = cap.fs_type,
-	        .mount_flags = cap.mount_flags,
-	        .context = &context};
+		.staging_path = request->staging_target_path,
+		.fs_type = cap.fs_type,
+		.mount_flags = cap.mount_flags,
+		.context = &context};
 	return volumes_stage(csi->volumes, &q, err);
 }
 CSI_HANDLER(stage_volume, Csi__V1__NodeStageVolumeRequest, Csi__V1__NodeStageVolumeResponse);
 
 static int unstage_volume(const struct csi *csi, struct grpc_call *call,
-        const Csi__V1__NodeUnstageVolumeRequest *request, Csi__V1__NodeUnstageVolumeResponse *reply,
-        struct error **err)
+	const Csi__V1__NodeUnstageVolumeRequest *request, Csi__V1__NodeUnstageVolumeResponse *reply,
+	struct error **err)
 {
 	(void)call;
 	(void)reply;
@@ -48,8 +48,8 @@ static int unstage_volume(const struct csi *csi, struct grpc_call *call,
 CSI_HANDLER(unstage_volume, Csi__V1__NodeUnstageVolumeRequest, Csi__V1__NodeUnstageVolumeResponse);
 
 static int publish_volume(const struct csi *csi, struct grpc_call *call,
-        const Csi__V1__NodePublishVolumeRequest *request, Csi__V1__NodePublishVolumeResponse *reply,
-        struct error **err)
+	const Csi__V1__NodePublishVolumeRequest *request, Csi__V1__NodePublishVolumeResponse *reply,
+	struct error **err)
 {
 	CLEANUP(strmap_done) struct strmap context = {0};
 	CLEANUP(capability_done) struct capability cap = {0};
@@ -64,20 +64,20 @@ static int publish_volume(const struct csi *csi, struct grpc_call *call,
 		return -1;
 	CSI_READ_MAP(request, volume_context, &context);
 	const struct publish_request q = {.handle = request->volume_id,
-	        .staging_path = request->staging_target_path,
-	        .target_path = request->target_path,
-	        .fs_type = cap.fs_type,
-	        .mount_flags = cap.mount_flags,
-	        .access_mode = cap.access_mode,
-	        .readonly = request->readonly,
-	        .context = &context};
+		.staging_path = request->staging_target_path,
+		.target_path = request->target_path,
+		.fs_type = cap.fs_type,
+		.mount_flags = cap.mount_flags,
+		.access_mode = cap.access_mode,
+		.readonly = request->readonly,
+		.context = &context};
 	return volumes_publish(csi->volumes, &q, err);
 }
 CSI_HANDLER(publish_volume, Csi__V1__NodePublishVolumeRequest, Csi__V1__NodePublishVolumeResponse);
 
 static int unpublish_volume(const struct csi *csi, struct grpc_call *call,
-        const Csi__V1__NodeUnpublishVolumeRequest *request, Csi__V1__NodeUnpublishVolumeResponse *reply,
-        struct error **err)
+	const Csi__V1__NodeUnpublishVolumeRequest *request, Csi__V1__NodeUnpublishVolumeResponse *reply,
+	struct error **err)
 {
 	(void)call;
 	(void)reply;
@@ -90,7 +90,7 @@ static int unpublish_volume(const struct csi *csi, struct grpc_call *call,
 CSI_HANDLER(unpublish_volume, Csi__V1__NodeUnpublishVolumeRequest, Csi__V1__NodeUnpublishVolumeResponse);
 
 static int get_info(const struct csi *csi, struct grpc_call *call, const Csi__V1__NodeGetInfoRequest *request,
-        Csi__V1__NodeGetInfoResponse *reply, struct error **err)
+	Csi__V1__NodeGetInfoResponse *reply, struct error **err)
 {
 	(void)request;
 	(void)err;
@@ -101,11 +101,11 @@ static int get_info(const struct csi *csi, struct grpc_call *call, const Csi__V1
 CSI_HANDLER(get_info, Csi__V1__NodeGetInfoRequest, Csi__V1__NodeGetInfoResponse);
 
 static int get_capabilities(const struct csi *csi, struct grpc_call *call,
-        const Csi__V1__NodeGetCapabilitiesRequest *request, Csi__V1__NodeGetCapabilitiesResponse *reply,
-        struct error **err)
+	const Csi__V1__NodeGetCapabilitiesRequest *request, Csi__V1__NodeGetCapabilitiesResponse *reply,
+	struct error **err)
 {
 	static const Csi__V1__NodeServiceCapability__RPC__Type types[] = {
-	        RPC(STAGE_UNSTAGE_VOLUME), RPC(SINGLE_NODE_MULTI_WRITER)};
+		RPC(STAGE_UNSTAGE_VOLUME), RPC(SINGLE_NODE_MULTI_WRITER)};
 
 	(void)csi;
 	(void)request;
@@ -127,15 +127,15 @@ static int get_capabilities(const struct csi *csi, struct grpc_call *call,
 CSI_HANDLER(get_capabilities, Csi__V1__NodeGetCapabilitiesRequest, Csi__V1__NodeGetCapabilitiesResponse);
 
 static const struct grpc_method methods[] = {
-        CSI_METHOD("Node", "NodeStageVolume", GRPC_WORKER, csi__v1__node_stage_volume, stage_volume),
-        CSI_METHOD("Node", "NodeUnstageVolume", GRPC_WORKER, csi__v1__node_unstage_volume, unstage_volume),
-        CSI_METHOD("Node", "NodePublishVolume", GRPC_WORKER, csi__v1__node_publish_volume, publish_volume),
-        CSI_METHOD(
-                "Node", "NodeUnpublishVolume", GRPC_WORKER, csi__v1__node_unpublish_volume, unpublish_volume),
-        CSI_METHOD("Node", "NodeGetInfo", GRPC_INLINE, csi__v1__node_get_info, get_info),
-        CSI_METHOD(
-                "Node", "NodeGetCapabilities", GRPC_INLINE, csi__v1__node_get_capabilities, get_capabilities),
-        {0},
+	CSI_METHOD("Node", "NodeStageVolume", GRPC_WORKER, csi__v1__node_stage_volume, stage_volume),
+	CSI_METHOD("Node", "NodeUnstageVolume", GRPC_WORKER, csi__v1__node_unstage_volume, unstage_volume),
+	CSI_METHOD("Node", "NodePublishVolume", GRPC_WORKER, csi__v1__node_publish_volume, publish_volume),
+	CSI_METHOD(
+		"Node", "NodeUnpublishVolume", GRPC_WORKER, csi__v1__node_unpublish_volume, unpublish_volume),
+	CSI_METHOD("Node", "NodeGetInfo", GRPC_INLINE, csi__v1__node_get_info, get_info),
+	CSI_METHOD(
+		"Node", "NodeGetCapabilities", GRPC_INLINE, csi__v1__node_get_capabilities, get_capabilities),
+	{0},
 };
 
 struct grpc_service csi_node_service(struct csi *csi)
