@@ -16,6 +16,14 @@
 /* A page token is this and the last ID of the page before: recognisable, so that a wrong one is ABORTED. */
 #define TOKEN_PREFIX "after/"
 
+/* Before the first snapshot a volume that exists would look as if it did not. */
+static int require_ready(const struct csi *csi, struct error **err)
+{
+	if (!volumes_is_ready(csi->volumes))
+		return err_set(err, ERR_UNAVAILABLE, "the driver is still starting");
+	return 0;
+}
+
 static int read_range(const Csi__V1__CapacityRange *range, struct volume_request *q, struct error **err)
 {
 	if (!range)
@@ -29,7 +37,7 @@ static int read_range(const Csi__V1__CapacityRange *range, struct volume_request
 
 /* Preferred topologies are a subset of the requisite ones; where both are given the requisite ones decide. */
 static int check_accessibility(
-        const struct csi *csi, const Csi__V1__TopologyRequirement *t, struct error **err)
+	const struct csi *csi, const Csi__V1__TopologyRequirement *t, struct error **err)
 {
 	if (!t || t->n_requisite + t->n_preferred == 0)
 		return 0;
@@ -45,7 +53,7 @@ static int check_accessibility(
 }
 
 static int create_volume(const struct csi *csi, struct grpc_call *call,
-        const Csi__V1__CreateVolumeRequest *request, Csi__V1__CreateVolumeResponse *reply, struct error **err)
+	const Csi__V1__CreateVolumeRequest *request, Csi__V1__CreateVolumeResponse *reply, struct error **err)
 {
 	CLEANUP(strmap_done) struct strmap parameters = {0};
 	CLEANUP(volume_info_freep) struct volume_info *info = NULL;
@@ -54,7 +62,7 @@ static int create_volume(const struct csi *csi, struct grpc_call *call,
 	if (csi_require(request->name, "name", err) < 0)
 		return -1;
 	if (capabilities_check(
-	            request->volume_capabilities, request->n_volume_capabilities, &q.fs_type, err) < 0)
+		    request->volume_capabilities, request->n_volume_capabilities, &q.fs_type, err) < 0)
 		return -1;
 	if (request->volume_content_source)
 		return err_set(err, ERR_INVALID_ARGUMENT, "volume_content_source is not supported");
@@ -73,7 +81,7 @@ static int create_volume(const struct csi *csi, struct grpc_call *call,
 CSI_HANDLER(create_volume, Csi__V1__CreateVolumeRequest, Csi__V1__CreateVolumeResponse);
 
 static int delete_volume(const struct csi *csi, struct grpc_call *call,
-        const Csi__V1__DeleteVolumeRequest *request, Csi__V1__DeleteVolumeResponse *reply, struct error **err)
+	const Csi__V1__DeleteVolumeRequest *request, Csi__V1__DeleteVolumeResponse *reply, struct error **err)
 {
 	(void)call;
 	(void)reply;
@@ -86,7 +94,7 @@ CSI_HANDLER(delete_volume, Csi__V1__DeleteVolumeRequest, Csi__V1__DeleteVolumeRe
 typedef Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed confirmed_message;
 
 static confirmed_message *confirm(
-        const Csi__V1__ValidateVolumeCapabilitiesRequest *request, struct arena *arena)
+	const Csi__V1__ValidateVolumeCapabilitiesRequest *request, struct arena *arena)
 {
 	confirmed_message *c = arena_alloc(arena, sizeof(*c));
 
@@ -97,8 +105,8 @@ static confirmed_message *confirm(
 }
 
 static int validate_volume_capabilities(const struct csi *csi, struct grpc_call *call,
-        const Csi__V1__ValidateVolumeCapabilitiesRequest *request,
-        Csi__V1__ValidateVolumeCapabilitiesResponse *reply, struct error **err)
+	const Csi__V1__ValidateVolumeCapabilitiesRequest *request,
+	Csi__V1__ValidateVolumeCapabilitiesResponse *reply, struct error **err)
 {
 	CLEANUP(volume_info_freep) struct volume_info *info = NULL;
 	CLEANUP(error_freep) struct error *refusal = NULL;
@@ -110,12 +118,14 @@ static int validate_volume_capabilities(const struct csi *csi, struct grpc_call 
 		return -1;
 	if (request->n_volume_capabilities == 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "volume_capabilities is missing");
+	if (require_ready(csi, err) < 0)
+		return -1;
 	if (volumes_get(csi->volumes, request->volume_id, &info, err) < 0)
 		return -1;
 	CSI_READ_MAP(request, parameters, &parameters);
 	if (capabilities_check(
-	            request->volume_capabilities, request->n_volume_capabilities, &fs_type, &refusal) < 0 ||
-	        params_parse(PARAMS_CREATE, &parameters, &params, &refusal) < 0) {
+		    request->volume_capabilities, request->n_volume_capabilities, &fs_type, &refusal) < 0 ||
+		params_parse(PARAMS_CREATE, &parameters, &params, &refusal) < 0) {
 		reply->message = arena_strdup(call->arena, refusal->msg);
 		return 0;
 	}
@@ -123,7 +133,7 @@ static int validate_volume_capabilities(const struct csi *csi, struct grpc_call 
 	return 0;
 }
 CSI_HANDLER(validate_volume_capabilities, Csi__V1__ValidateVolumeCapabilitiesRequest,
-        Csi__V1__ValidateVolumeCapabilitiesResponse);
+	Csi__V1__ValidateVolumeCapabilitiesResponse);
 
 static int read_token(const char *token, const char **ret_after, struct error **err)
 {
@@ -147,7 +157,7 @@ static char *make_token(struct arena *arena, const char *last_id)
 }
 
 static int list_volumes(const struct csi *csi, struct grpc_call *call,
-        const Csi__V1__ListVolumesRequest *request, Csi__V1__ListVolumesResponse *reply, struct error **err)
+	const Csi__V1__ListVolumesRequest *request, Csi__V1__ListVolumesResponse *reply, struct error **err)
 {
 	struct volume_info **page;
 	const char *after = NULL;
@@ -157,6 +167,8 @@ static int list_volumes(const struct csi *csi, struct grpc_call *call,
 	if (request->max_entries < 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "max_entries is negative");
 	if (read_token(request->starting_token, &after, err) < 0)
+		return -1;
+	if (require_ready(csi, err) < 0)
 		return -1;
 	volumes_list(csi->volumes, after, (size_t)request->max_entries, &page, &n, &more);
 	reply->entries = arena_alloc(call->arena, n * sizeof(*reply->entries));
@@ -175,15 +187,28 @@ static int list_volumes(const struct csi *csi, struct grpc_call *call,
 }
 CSI_HANDLER(list_volumes, Csi__V1__ListVolumesRequest, Csi__V1__ListVolumesResponse);
 
-static int get_capacity(const struct csi *csi, struct grpc_call *call,
-        const Csi__V1__GetCapacityRequest *request, Csi__V1__GetCapacityResponse *reply, struct error **err)
+/* Nothing, where what is asked for can never be created here. */
+static bool can_serve(const struct csi *csi, const Csi__V1__GetCapacityRequest *request)
 {
-	struct volumes_capacity c;
+	CLEANUP(error_freep) struct error *refusal = NULL;
+	const char *fs_type;
 
 	if (request->accessible_topology && !csi_topology_is_ours(csi, request->accessible_topology))
-		c = (struct volumes_capacity){0};
-	else if (!volumes_capacity(csi->volumes, &c))
-		return err_set(err, ERR_UNAVAILABLE, "the driver is still starting");
+		return false;
+	return request->n_volume_capabilities == 0 ||
+	       capabilities_check(
+		       request->volume_capabilities, request->n_volume_capabilities, &fs_type, &refusal) == 0;
+}
+
+static int get_capacity(const struct csi *csi, struct grpc_call *call,
+	const Csi__V1__GetCapacityRequest *request, Csi__V1__GetCapacityResponse *reply, struct error **err)
+{
+	struct volumes_capacity c = {0};
+
+	if (require_ready(csi, err) < 0)
+		return -1;
+	if (can_serve(csi, request))
+		volumes_capacity(csi->volumes, &c);
 	reply->available_capacity = (int64_t)c.free_bytes;
 	reply->maximum_volume_size = arena_alloc(call->arena, sizeof(*reply->maximum_volume_size));
 	google__protobuf__int64_value__init(reply->maximum_volume_size);
@@ -193,11 +218,11 @@ static int get_capacity(const struct csi *csi, struct grpc_call *call,
 CSI_HANDLER(get_capacity, Csi__V1__GetCapacityRequest, Csi__V1__GetCapacityResponse);
 
 static int get_capabilities(const struct csi *csi, struct grpc_call *call,
-        const Csi__V1__ControllerGetCapabilitiesRequest *request,
-        Csi__V1__ControllerGetCapabilitiesResponse *reply, struct error **err)
+	const Csi__V1__ControllerGetCapabilitiesRequest *request,
+	Csi__V1__ControllerGetCapabilitiesResponse *reply, struct error **err)
 {
 	static const Csi__V1__ControllerServiceCapability__RPC__Type types[] = {RPC(CREATE_DELETE_VOLUME),
-	        RPC(LIST_VOLUMES), RPC(GET_CAPACITY), RPC(SINGLE_NODE_MULTI_WRITER)};
+		RPC(LIST_VOLUMES), RPC(GET_CAPACITY), RPC(SINGLE_NODE_MULTI_WRITER)};
 
 	(void)csi;
 	(void)request;
@@ -217,18 +242,18 @@ static int get_capabilities(const struct csi *csi, struct grpc_call *call,
 	return 0;
 }
 CSI_HANDLER(get_capabilities, Csi__V1__ControllerGetCapabilitiesRequest,
-        Csi__V1__ControllerGetCapabilitiesResponse);
+	Csi__V1__ControllerGetCapabilitiesResponse);
 
 static const struct grpc_method methods[] = {
-        CSI_METHOD("Controller", "CreateVolume", GRPC_WORKER, csi__v1__create_volume, create_volume),
-        CSI_METHOD("Controller", "DeleteVolume", GRPC_WORKER, csi__v1__delete_volume, delete_volume),
-        CSI_METHOD("Controller", "ValidateVolumeCapabilities", GRPC_INLINE,
-                csi__v1__validate_volume_capabilities, validate_volume_capabilities),
-        CSI_METHOD("Controller", "ListVolumes", GRPC_WORKER, csi__v1__list_volumes, list_volumes),
-        CSI_METHOD("Controller", "GetCapacity", GRPC_INLINE, csi__v1__get_capacity, get_capacity),
-        CSI_METHOD("Controller", "ControllerGetCapabilities", GRPC_INLINE,
-                csi__v1__controller_get_capabilities, get_capabilities),
-        {0},
+	CSI_METHOD("Controller", "CreateVolume", GRPC_WORKER, csi__v1__create_volume, create_volume),
+	CSI_METHOD("Controller", "DeleteVolume", GRPC_WORKER, csi__v1__delete_volume, delete_volume),
+	CSI_METHOD("Controller", "ValidateVolumeCapabilities", GRPC_INLINE,
+		csi__v1__validate_volume_capabilities, validate_volume_capabilities),
+	CSI_METHOD("Controller", "ListVolumes", GRPC_WORKER, csi__v1__list_volumes, list_volumes),
+	CSI_METHOD("Controller", "GetCapacity", GRPC_INLINE, csi__v1__get_capacity, get_capacity),
+	CSI_METHOD("Controller", "ControllerGetCapabilities", GRPC_INLINE,
+		csi__v1__controller_get_capabilities, get_capabilities),
+	{0},
 };
 
 struct grpc_service csi_controller_service(struct csi *csi)

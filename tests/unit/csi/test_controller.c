@@ -218,6 +218,49 @@ START_TEST(capacity_of_another_topology_is_nothing)
 }
 END_TEST
 
+START_TEST(capacity_for_what_can_never_be_created_is_nothing)
+{
+	Csi__V1__GetCapacityRequest q = CSI__V1__GET_CAPACITY_REQUEST__INIT;
+	Csi__V1__VolumeCapability *list[] = {harness_capability(&h, "xfs", MODE(SINGLE_NODE_WRITER))};
+	void *reply;
+
+	q.n_volume_capabilities = 1;
+	q.volume_capabilities = list;
+	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/GetCapacity", &q, &reply, &err));
+	ck_assert_int_eq(((Csi__V1__GetCapacityResponse *)reply)->available_capacity, 2048 * MIB);
+	list[0] = harness_capability(&h, "xfs", MODE(MULTI_NODE_MULTI_WRITER));
+	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/GetCapacity", &q, &reply, &err));
+	ck_assert_int_eq(((Csi__V1__GetCapacityResponse *)reply)->available_capacity, 0);
+	ck_assert_int_eq(((Csi__V1__GetCapacityResponse *)reply)->maximum_volume_size->value, 0);
+}
+END_TEST
+
+START_TEST(before_the_first_snapshot_no_volume_is_said_to_be_absent)
+{
+	Csi__V1__ListVolumesRequest list = CSI__V1__LIST_VOLUMES_REQUEST__INIT;
+	Csi__V1__GetCapacityRequest capacity = CSI__V1__GET_CAPACITY_REQUEST__INIT;
+	Csi__V1__ValidateVolumeCapabilitiesRequest validate =
+		CSI__V1__VALIDATE_VOLUME_CAPABILITIES_REQUEST__INIT;
+	Csi__V1__VolumeCapability *capabilities[1];
+	char id[] = "pvc-1";
+	void *reply;
+
+	close_harness();
+	harness_open(&h, /* start= */ false);
+	capabilities[0] = harness_capability(&h, "ext4", MODE(SINGLE_NODE_WRITER));
+	validate.volume_id = id;
+	validate.n_volume_capabilities = 1;
+	validate.volume_capabilities = capabilities;
+	ASSERT_FAILS(harness_call(&h, "/csi.v1.Controller/ListVolumes", &list, &reply, &err), ERR_UNAVAILABLE,
+		"starting");
+	ASSERT_FAILS(harness_call(&h, "/csi.v1.Controller/GetCapacity", &capacity, &reply, &err),
+		ERR_UNAVAILABLE, "starting");
+	ASSERT_FAILS(
+		harness_call(&h, "/csi.v1.Controller/ValidateVolumeCapabilities", &validate, &reply, &err),
+		ERR_UNAVAILABLE, "starting");
+}
+END_TEST
+
 START_TEST(validation_confirms_refuses_and_does_not_know)
 {
 	Csi__V1__ValidateVolumeCapabilitiesRequest q = CSI__V1__VALIDATE_VOLUME_CAPABILITIES_REQUEST__INIT;
@@ -262,7 +305,9 @@ int main(void)
 		&create_names_what_is_wrong, &a_content_source_is_refused_rather_than_ignored,
 		&a_volume_for_another_node_is_exhausted_here, &pages_of_the_list_join_without_gap_or_repeat,
 		&a_token_that_is_none_of_ours_aborts, &capacity_falls_and_rises_with_volumes,
-		&capacity_of_another_topology_is_nothing, &validation_confirms_refuses_and_does_not_know,
+		&capacity_of_another_topology_is_nothing, &capacity_for_what_can_never_be_created_is_nothing,
+		&before_the_first_snapshot_no_volume_is_said_to_be_absent,
+		&validation_confirms_refuses_and_does_not_know,
 		&a_handle_in_no_form_of_ours_is_deleted_already};
 	Suite *suite = suite_create("csi/controller");
 	TCase *tcase = tcase_create("controller");
