@@ -16,6 +16,7 @@ struct publication {
 	char *target;  /* canonical */
 	char **flags;  /* per-mount flags of the bind mount */
 	dev_t dev;
+	const char *staged_fs; /* borrowed from the table */
 	struct mount_table *table;
 };
 
@@ -66,16 +67,27 @@ static int check_staged(
 	if (!e || e->dev != info.dev)
 		return err_set(err, ERR_PRECONDITION, "volume %s is not staged at %s", r->id, p->staging);
 	p->dev = info.dev;
+	p->staged_fs = e->fstype;
 	return 0;
 }
 
+static bool is_shown_at(const struct publication *p, const char *path)
+{
+	const struct mount_entry *e = mount_table_at(p->table, path);
+
+	return e && e->dev == p->dev;
+}
+
 /* Compares an existing mount at the target with the request, ro in both directions. */
-static int look_at_target(
-	const struct volume_record *r, const struct publication *p, bool *ret_published, struct error **err)
+static int look_at_target(const struct volume_record *r, const struct publish_request *q,
+	const struct publication *p, bool *ret_published, struct error **err)
 {
 	const struct mount_entry *e = mount_table_at(p->table, p->target);
 
 	*ret_published = false;
+	if (!str_empty(q->fs_type) && !str_eq(q->fs_type, p->staged_fs))
+		return err_set(err, e ? ERR_EXISTS : ERR_PRECONDITION, "volume %s is staged as %s, not %s",
+			r->id, p->staged_fs, q->fs_type);
 	if (!e)
 		return 0;
 	if (e->dev != p->dev)
@@ -99,8 +111,7 @@ static int check_single(const struct volume_record *r, const struct publication 
 	for (size_t i = 0; r->targets && r->targets[i]; i++) {
 		if (str_eq(r->targets[i], p->target))
 			continue;
-		const struct mount_entry *e = mount_table_at(p->table, r->targets[i]);
-		if (e && e->dev == p->dev)
+		if (is_shown_at(p, r->targets[i]))
 			return err_set(err, ERR_PRECONDITION,
 				"volume %s is published at %s already and has a single writer", r->id,
 				r->targets[i]);
@@ -140,15 +151,30 @@ static int bind_target(
 	return 0;
 }
 
+/* A target of a pod that ended with its node may never be unpublished: such ones would fill the record. */
+static int record_target(
+	struct volumes *v, struct volume_record *r, const struct publication *p, struct error **err)
+{
+	char **targets = NULL;
+
+	if (strv_contains(r->targets, p->target))
+		return 0;
+	for (size_t i = 0; r->targets && r->targets[i]; i++) {
+		if (is_shown_at(p, r->targets[i]))
+			strv_add(&targets, r->targets[i]);
+	}
+	strv_add(&targets, p->target);
+	strv_free(r->targets);
+	r->targets = targets;
+	return volumes_save(v, r, err);
+}
+
 /* The target is recorded before the mount, so that no mount of ours is ever unknown. */
 static int mount_recorded(struct volumes *v, struct volume_record *r, const struct publish_request *q,
 	const struct publication *p, struct error **err)
 {
-	if (!strv_contains(r->targets, p->target)) {
-		strv_add(&r->targets, p->target);
-		if (volumes_save(v, r, err) < 0)
-			return -1;
-	}
+	if (record_target(v, r, p, err) < 0)
+		return -1;
 	if (bind_target(v, q, p, err) == 0)
 		return 0;
 	CLEANUP(error_freep) struct error *ignored = NULL;
@@ -169,10 +195,10 @@ static int publish_locked(struct volumes *v, struct volume_record *r, const stru
 		return -1;
 	if (check_staged(r, d, p, err) < 0)
 		return -1;
-	if (look_at_target(r, p, &published, err) < 0)
+	if (look_at_target(r, q, p, &published, err) < 0)
 		return -1;
 	if (published)
-		return 0;
+		return record_target(v, r, p, err);
 	if (q->access_mode == ACCESS_SINGLE_NODE_SINGLE_WRITER && check_single(r, p, err) < 0)
 		return -1;
 	if (mount_recorded(v, r, q, p, err) < 0)
