@@ -3,11 +3,13 @@
 #include "base/str.h"
 #include "os/mount_table.h"
 
-/* mount_setattr(2) and mount(8), "filesystem-independent mount options" */
+/* mount_setattr(2) and mount(8), "filesystem-independent mount options"; what mount_bind() can set */
 static const char *const per_mount[] = {"ro", "rw", "nosuid", "suid", "nodev", "dev", "noexec", "exec",
-	"noatime", "atime", "relatime", "norelatime", "strictatime", "nodiratime", "diratime"};
+	"noatime", "relatime", "strictatime", "nodiratime", "diratime"};
 
-static const char *const generic[] = {"sync", "async", "dirsync", "lazytime", "nolazytime", "defaults"};
+/* atime and norelatime only take something back: a bind mount has what was staged */
+static const char *const generic[] = {
+	"sync", "async", "dirsync", "lazytime", "nolazytime", "defaults", "atime", "norelatime"};
 
 /* Of the file systems' own options only those that neither weaken integrity nor reach outside the volume. */
 static const char *const ext4_only[] = {"dax", "dax=always", "dax=inode", "dax=never", "discard", "nodiscard",
