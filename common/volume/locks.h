@@ -10,7 +10,10 @@
 struct volume_locks;
 struct volume_lock;
 
+/** volume_locks_new() - a table in which nothing is locked. Return: never NULL; volume_locks_free(). */
 struct volume_locks *volume_locks_new(void);
+
+/** volume_locks_free() - release @t, of which no lock may be held. NULL is allowed. */
 void volume_locks_free(struct volume_locks *t);
 DEFINE_CLEANUP(struct volume_locks *, volume_locks_free);
 
@@ -22,5 +25,7 @@ DEFINE_CLEANUP(struct volume_locks *, volume_locks_free);
  */
 int volume_lock(struct volume_locks *t, const char *id, int wait_ms, struct volume_lock **ret,
 	struct error **err) MUST_CHECK;
+
+/** volume_unlock() - let go of @l and wake who waits for it. NULL is allowed. */
 void volume_unlock(struct volume_lock *l);
 DEFINE_CLEANUP(struct volume_lock *, volume_unlock);

@@ -39,6 +39,8 @@ struct volume_params {
  */
 int params_parse(enum params_origin origin, const struct strmap *map, struct volume_params *ret,
 	struct error **err) MUST_CHECK;
+
+/** params_done() - release what @p owns; safe on a zeroed one. */
 void params_done(struct volume_params *p);
 
 /** params_to_context() - add to @out what CreateVolume answers as volume_context: those of the state's keys

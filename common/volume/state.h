@@ -70,6 +70,8 @@ struct state_content {
 /** state_load() - read all volumes. One bad file hides no other; it is reported and left alone. Temporaries
  * are removed. Return: 0, or -1 with ERR_INTERNAL (folder unreadable). @ret: state_content_done(). */
 int state_load(struct state_store *s, struct state_content *ret, struct error **err) MUST_CHECK;
+
+/** state_content_done() - release what @c owns; safe on a zeroed one. */
 void state_content_done(struct state_content *c);
 
 /** state_put() - write @r durably under its id and phase, creating or replacing. On failure the old one
