@@ -286,19 +286,25 @@ static int create(void *self, const struct device_spec *spec, struct device **re
 	return rc;
 }
 
-/* @ret: the device as it was seen, or NULL when its group is complete and lacks it. */
+static int refuse_other(const struct device *wanted, struct error **err)
+{
+	return err_set(err, ERR_PRECONDITION, "device %s is another one of that name", wanted->id);
+}
+
+/* A device without identity can be told from another one only by a fresh look.
+ * @ret: the device as it was seen, or NULL when its group is complete and lacks it. */
 static int find_to_destroy(
 	struct device_lvm *m, const struct device *wanted, const struct device **ret, struct error **err)
 {
 	const struct device *d = m->seen ? find(m, wanted->pool, wanted->id) : NULL;
 
-	if (!d || !str_eq(d->identity, wanted->identity)) {
+	if (!d || !*d->identity || !str_eq(d->identity, wanted->identity)) {
 		if (refresh(m, NULL, err) < 0)
 			return -1;
 		d = find(m, wanted->pool, wanted->id);
 	}
 	if (d && !str_eq(d->identity, wanted->identity))
-		return err_set(err, ERR_PRECONDITION, "device %s is another one of that name", wanted->id);
+		return refuse_other(wanted, err);
 
 	const struct device_pool *pool = device_list_pool(m->seen, wanted->pool);
 	if (!pool || !pool->complete)
@@ -332,17 +338,19 @@ static int wait_unused(const char *path, struct error **err)
  */
 static int check_gone(struct device_lvm *m, const struct device *d, struct error **err)
 {
-	const struct device *now = NULL;
-
 	if (d->active && !has_node(d->path)) {
 		device_list_note(m->seen, d, /* exists= */ false);
 		return 0;
 	}
 	if (refresh(m, NULL, err) < 0)
 		return -1;
-	if (find_to_destroy(m, d, &now, err) < 0)
-		return -1;
-	return now ? err_set(err, ERR_INTERNAL, "device %s is still there after its removal", d->id) : 0;
+
+	const struct device *now = find(m, d->pool, d->id);
+	if (!now)
+		return 0;
+	if (!str_eq(now->identity, d->identity))
+		return refuse_other(d, err);
+	return err_set(err, ERR_INTERNAL, "device %s is still there after its removal", d->id);
 }
 
 static int destroy_locked(

@@ -14,6 +14,7 @@ struct lvm {
 	void *self;
 	char **devices;
 	char *config;
+	int timeout_ms;
 };
 
 struct lvm *lvm_open_with(const struct lvm_ops *ops, void *self)
@@ -24,6 +25,7 @@ struct lvm *lvm_open_with(const struct lvm_ops *ops, void *self)
 	l->ops = ops;
 	l->self = self;
 	l->config = lvm_config_text(NULL);
+	l->timeout_ms = LVM_TIMEOUT_MS;
 	return l;
 }
 
@@ -62,6 +64,11 @@ void lvm_set_devices(struct lvm *l, const char *const *paths, size_t n)
 	pthread_mutex_unlock(&l->mutex);
 }
 
+void lvm_set_timeout(struct lvm *l, int timeout_ms)
+{
+	l->timeout_ms = timeout_ms;
+}
+
 static int check_arguments(const char *const argv[], struct error **err)
 {
 	size_t n = 0;
@@ -82,7 +89,7 @@ static int run_locked(
 
 	if (check_arguments(argv, err) < 0)
 		return -1;
-	int rc = l->ops->run(l->self, argv, config, report ? report : &dropped, LVM_TIMEOUT_MS, err);
+	int rc = l->ops->run(l->self, argv, config, report ? report : &dropped, l->timeout_ms, err);
 	if (rc < 0)
 		log_debug("LVM command failed", F_STR("command", argv[0]), F_ERR(*err));
 	return rc;

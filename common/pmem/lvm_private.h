@@ -28,6 +28,9 @@ char *lvm_config_text_open(void);
  * (lvm_split() in LVM's tools/lvmcmdline.c: blanks, quotes and '#' mean something there). */
 bool lvm_argument_ok(const char *arg);
 
+/** lvm_set_timeout() - wait another time than LVM_TIMEOUT_MS (tests). */
+void lvm_set_timeout(struct lvm *l, int timeout_ms);
+
 /** lvm_activate() - activate what the groups in @vg_names hold; none is success. Return: 0, or -1 as
  * lvm_run(). */
 int lvm_activate(struct lvm *l, char *const *vg_names, struct error **err) MUST_CHECK;

@@ -128,17 +128,22 @@ static int send_line(struct shell_runner *r, const char *const argv[], struct er
 	return 0;
 }
 
-/* It answers this one while nobody waits; an lvm that was built without a shell does not. */
-static int start(struct shell_runner *r, const char *config, struct error **err)
+/* It answers the greeting while nobody waits; an lvm that was built without a shell does not, which shows
+ * when the answer is looked for. */
+static void start(struct shell_runner *r, const char *config)
 {
 	static const char *const greeting[] = {"version", NULL};
+	CLEANUP(error_freep) struct error *err = NULL;
 
-	if (lvm_child_start(r->program, NULL, config, log_settings, &r->child, err) < 0)
-		return -1;
+	if (lvm_child_start(r->program, NULL, config, log_settings, &r->child, &err) < 0) {
+		log_debug("LVM's shell could not be started", F_ERR(err));
+		return;
+	}
 	r->config = x_strdup(config);
 	r->greeted = false;
 	r->used_ns = clock_ns();
-	return send_line(r, greeting, err);
+	if (send_line(r, greeting, &err) < 0)
+		log_debug("LVM's shell could not be greeted", F_ERR(err));
 }
 
 /* Before the first answer nothing was asked that could have had an effect: the command can be run otherwise.
@@ -177,17 +182,16 @@ static int ask(struct shell_runner *r, const char *const argv[], uint64_t deadli
 /* Also against ends that nobody saw while it was idle: they are no failure of the next command. */
 static bool can_take(struct shell_runner *r, const char *config)
 {
-	return str_eq(r->config, config) && lvm_child_is_fit(&r->child) && is_usable(r);
+	return str_eq(r->config, config) && is_usable(r) && lvm_child_is_fit(&r->child);
 }
 
 static int run_without_child(struct shell_runner *r, const char *const argv[], const char *config,
 	struct buf *report, int timeout_ms, struct error **err)
 {
-	CLEANUP(error_freep) struct error *ignored = NULL;
 	int rc = lvm_exec_once(r->program, argv, config, &r->late, report, timeout_ms, err);
 
-	if (!r->unusable && r->late.process.pid < 0 && start(r, config, &ignored) < 0)
-		stop(r);
+	if (!r->unusable && r->late.process.pid < 0)
+		start(r, config);
 	return rc;
 }
 

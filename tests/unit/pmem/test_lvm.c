@@ -1,0 +1,451 @@
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "os/file.h"
+#include "os/spawn.h"
+#include "pmem/lvm_private.h"
+#include "unit/pmem/lvm_fake.h"
+#include "unit/unit.h"
+
+#define ARGV(...)   ((const char *const[]){__VA_ARGS__, NULL})
+#define LONG_MS     60000
+#define SHORT_MS    1500
+#define LOG_MAX     (64U << 10)
+#define PMEM0_ROW   "{\"pv_name\":\"/dev/pmem0\",\"pv_size\":\"1\",\"vg_name\":\"v\",\"vg_uuid\":\"u\"}"
+#define REPORT(row) "{\"report\":[{\"pv\":[" row "]}]}"
+
+static char folder[] = "/tmp/pmem-test-lvm-XXXXXX";
+static const struct lvm_program fake_program = {.path = TEST_DATA "/lvm/fake-lvm", .run_dir = folder};
+
+static void make_folder(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+}
+
+static void remove_folder(void)
+{
+	struct error *err = NULL;
+
+	ASSERT_OK(spawn_check(ARGV("rm", "-r", folder), NULL, LONG_MS, &err));
+}
+
+static void touch(const char *name)
+{
+	CLEANUP(free_charp) char *path = x_asprintf("%s/%s", folder, name);
+	CLEANUP(fd_closep) int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+	ck_assert_int_ge(fd, 0);
+}
+
+static char *read_log(void)
+{
+	CLEANUP(free_charp) char *path = x_asprintf("%s/log", folder);
+	CLEANUP(buf_done) struct buf b = BUF_INIT(LOG_MAX);
+	CLEANUP(error_freep) struct error *ignored = NULL;
+
+	if (file_read(AT_FDCWD, path, &b, &ignored) < 0)
+		return x_strdup("");
+	return x_strdup(buf_str(&b));
+}
+
+static void nap(void)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 5 * (long)NS_PER_MS}, NULL);
+}
+
+static void assert_log(const char *expected)
+{
+	CLEANUP(free_charp) char *log = read_log();
+
+	ck_assert_str_eq(log, expected);
+}
+
+/* For what another process writes without being waited for. */
+static void await_log(const char *expected)
+{
+	uint64_t deadline_ns = clock_ns() + LONG_MS * NS_PER_MS;
+
+	for (;;) {
+		CLEANUP(free_charp) char *log = read_log();
+		if (str_eq(log, expected))
+			return;
+		ck_assert_msg(clock_ns() < deadline_ns, "log: %s", log);
+		nap();
+	}
+}
+
+static int run(struct lvm *l, const char *word, struct error **err)
+{
+	return lvm_run(l, ARGV(word, "x"), NULL, err);
+}
+
+static void assert_run(struct lvm *l, const char *word)
+{
+	struct error *err = NULL;
+
+	ASSERT_OK(run(l, word, &err));
+}
+
+static struct lvm *open_shell(void)
+{
+	return lvm_open_shell_program(&fake_program, /* idle_ms= */ 1);
+}
+
+START_TEST(first_command_runs_by_itself_and_the_shell_takes_the_next)
+{
+	CLEANUP(lvm_closep) struct lvm *l = open_shell();
+	CLEANUP(buf_done) struct buf report = BUF_INIT(LOG_MAX);
+	struct error *err = NULL;
+
+	ASSERT_OK(lvm_run(l, ARGV("one", "-a"), &report, &err));
+	ck_assert_str_eq(buf_str(&report), "{\"report\":[]}");
+	buf_reset(&report);
+	ASSERT_OK(lvm_run(l, ARGV("two", "-b", "c"), &report, &err));
+	ck_assert(str_starts(buf_str(&report), "{\"report\":[{\"pv\":[{\"pv_name\":\"/dev/}{\""));
+	assert_run(l, "three");
+	assert_log("exec one -a\nshell\nasked version\nasked two -b c\nasked three x\n");
+}
+END_TEST
+
+START_TEST(refusal_has_lvms_words_and_the_shell_goes_on)
+{
+	CLEANUP(lvm_closep) struct lvm *l = open_shell();
+	struct error *err = NULL;
+
+	ASSERT_FAILS(run(l, "refuse", &err), ERR_INTERNAL, "lvm refuse (status 5):   no;  space");
+	ASSERT_FAILS(run(l, "refuse", &err), ERR_INTERNAL, "lvm refuse: no space");
+	assert_run(l, "next");
+	assert_log("exec refuse x\nshell\nasked version\nasked refuse x\nasked next x\n");
+}
+END_TEST
+
+START_TEST(shell_that_dies_or_babbles_is_replaced)
+{
+	CLEANUP(lvm_closep) struct lvm *l = open_shell();
+	struct error *err = NULL;
+
+	assert_run(l, "one");
+	ASSERT_FAILS(run(l, "die", &err), ERR_UNAVAILABLE, "the shell ended");
+	assert_run(l, "two");
+	ASSERT_FAILS(run(l, "garbage", &err), ERR_UNAVAILABLE, "no report");
+
+	/* The old one may take a moment to end. */
+	uint64_t deadline_ns = clock_ns() + LONG_MS * NS_PER_MS;
+	while (run(l, "three", &err) < 0) {
+		ck_assert_int_eq(err->code, ERR_UNAVAILABLE);
+		ck_assert(clock_ns() < deadline_ns);
+		error_clear(&err);
+		nap();
+	}
+	assert_run(l, "four");
+}
+END_TEST
+
+START_TEST(death_of_an_idle_shell_is_no_failure)
+{
+	CLEANUP(lvm_closep) struct lvm *l = open_shell();
+
+	assert_run(l, "one");
+	assert_run(l, "last");
+	for (int i = 0; i < 3; i++) {
+		CLEANUP(error_freep) struct error *err = NULL;
+		/* It may be seen only while it ends. */
+		if (run(l, "two", &err) < 0)
+			ck_assert_int_eq(err->code, ERR_UNAVAILABLE);
+	}
+	assert_run(l, "three");
+}
+END_TEST
+
+START_TEST(output_beside_the_answer_is_drained)
+{
+	CLEANUP(lvm_closep) struct lvm *l = open_shell();
+
+	assert_run(l, "one");
+	assert_run(l, "noisy");
+	assert_run(l, "noisy");
+}
+END_TEST
+
+START_TEST(lvm_without_a_shell_gets_processes_for_good)
+{
+	CLEANUP(lvm_closep) struct lvm *l = open_shell();
+
+	touch("no-shell");
+	assert_run(l, "one");
+	assert_run(l, "two");
+	assert_run(l, "three");
+	assert_log("exec one x\nshell\nexec two x\nexec three x\n");
+}
+END_TEST
+
+START_TEST(idle_shell_ends)
+{
+	CLEANUP(lvm_closep) struct lvm *l = open_shell();
+
+	lvm_idle(l);
+	assert_run(l, "one");
+	assert_run(l, "two");
+	nap();
+	lvm_idle(l);
+	assert_log("exec one x\nshell\nasked version\nasked two x\nend\n");
+	lvm_idle(l);
+	assert_run(l, "three");
+}
+END_TEST
+
+START_TEST(other_devices_need_another_shell)
+{
+	CLEANUP(lvm_closep) struct lvm *l = open_shell();
+
+	assert_run(l, "one");
+	assert_run(l, "two");
+	lvm_set_devices(l, ARGV("/dev/pmem0"), 1);
+	assert_run(l, "three");
+	lvm_set_devices(l, ARGV("/dev/pmem0"), 1);
+	assert_run(l, "four");
+	assert_log("exec one x\nshell\nasked version\nasked two x\nend\n"
+		   "exec three x\nshell\nasked version\nasked four x\n");
+}
+END_TEST
+
+START_TEST(configuration_that_vanished_is_written_again)
+{
+	CLEANUP(lvm_closep) struct lvm *l = open_shell();
+	CLEANUP(free_charp) char *pattern = x_asprintf("rm %s/lvm-*/lvm.conf", folder);
+	struct error *err = NULL;
+
+	assert_run(l, "one");
+	assert_run(l, "two");
+	ASSERT_OK(spawn_check(ARGV("sh", "-c", pattern), NULL, LONG_MS, &err));
+	assert_run(l, "three");
+	assert_run(l, "four");
+	assert_log("exec one x\nshell\nasked version\nasked two x\nend\n"
+		   "exec three x\nshell\nasked version\nasked four x\n");
+}
+END_TEST
+
+/* @l runs one command that does not end; then others have to wait, and nobody is killed. */
+static void check_slow(struct lvm *l, const char *log_when_done)
+{
+	struct error *err = NULL;
+
+	lvm_set_timeout(l, SHORT_MS);
+	ASSERT_FAILS(run(l, "slow", &err), ERR_DEADLINE, "lvm slow");
+	lvm_set_timeout(l, LONG_MS);
+	ASSERT_FAILS(run(l, "next", &err), ERR_UNAVAILABLE, "too slow");
+	touch("go-on");
+	await_log(log_when_done);
+
+	uint64_t deadline_ns = clock_ns() + LONG_MS * NS_PER_MS;
+	while (run(l, "next", &err) < 0) {
+		ck_assert(clock_ns() < deadline_ns);
+		error_clear(&err);
+		nap();
+	}
+}
+
+START_TEST(slow_process_is_left_to_end)
+{
+	CLEANUP(lvm_closep) struct lvm *l = lvm_open_exec_program(&fake_program);
+
+	check_slow(l, "exec slow x\nwaiting\ndone\n");
+}
+END_TEST
+
+START_TEST(slow_shell_is_left_to_end)
+{
+	CLEANUP(lvm_closep) struct lvm *l = open_shell();
+
+	assert_run(l, "one");
+	assert_run(l, "two");
+	check_slow(l, "exec one x\nshell\nasked version\nasked two x\nasked slow x\nwaiting\ndone\nend\n");
+}
+END_TEST
+
+START_TEST(process_that_is_killed_may_have_done_something)
+{
+	CLEANUP(lvm_closep) struct lvm *l = lvm_open_exec_program(&fake_program);
+	struct error *err = NULL;
+
+	ASSERT_FAILS(run(l, "killed", &err), ERR_UNAVAILABLE, "signal 9");
+	assert_run(l, "next");
+}
+END_TEST
+
+START_TEST(missing_program_is_told)
+{
+	static const struct lvm_program missing = {.path = "/nonexistent/lvm", .run_dir = folder};
+	CLEANUP(lvm_closep) struct lvm *l = lvm_open_shell_program(&missing, 0);
+	struct error *err = NULL;
+
+	ASSERT_FAILS(run(l, "one", &err), ERR_PRECONDITION, "/nonexistent/lvm");
+	ASSERT_FAILS(run(l, "one", &err), ERR_PRECONDITION, "/nonexistent/lvm");
+}
+END_TEST
+
+START_TEST(configuration_is_for_root_only)
+{
+	CLEANUP(free_charp)
+	char *command = x_asprintf("stat -c %%a %s/lvm-* %s/lvm-*/lvm.conf | tr '\\n' ' '", folder, folder);
+	CLEANUP(lvm_closep) struct lvm *l = lvm_open_exec_program(&fake_program);
+	CLEANUP(buf_done) struct buf out = BUF_INIT(LOG_MAX);
+	struct error *err = NULL;
+
+	assert_run(l, "one");
+	ASSERT_OK(spawn_check(ARGV("sh", "-c", command), &out, LONG_MS, &err));
+	ck_assert_str_eq(buf_str(&out), "700 600 ");
+}
+END_TEST
+
+static void assert_filter(char *const *paths, const char *filter)
+{
+	CLEANUP(free_charp) char *config = lvm_config_text(paths);
+	CLEANUP(free_charp) char *expected = x_asprintf("\tfilter=[%s]\n", filter);
+
+	ck_assert_msg(strstr(config, expected), "%s\nlacks %s", config, expected);
+}
+
+#define PATHS(...) ((char *[]){__VA_ARGS__, NULL})
+
+START_TEST(filter_admits_exact_paths_and_nothing_else)
+{
+	assert_filter(NULL, "\"r|.*|\"");
+	assert_filter(PATHS((char[]){"/dev/pmem0"}, (char[]){"/dev/pmem1.1"}),
+		"\"a|^/dev/pmem0$|\",\"a|^/dev/pmem1[.]1$|\",\"r|.*|\"");
+	assert_filter(PATHS((char[]){"/dev/a|b"}, (char[]){"/dev/a\"b"}, (char[]){"/dev/.*"},
+			      (char[]){"/dev/a\\b"}, (char[]){"/dev/a]b"}, (char[]){"/dev/a b"},
+			      (char[]){"/dev/a\nb"}, (char[]){"sda"}, (char[]){""}),
+		"\"r|.*|\"");
+}
+END_TEST
+
+START_TEST(arguments_that_the_shell_would_change_are_refused)
+{
+	static const char *const bad[] = {
+		"", "a b", "a\tb", "a\nb", "'a", "a'b", "\"a\"", "a\\b", "#a", "a\x01", "\xc3\xa4"};
+	CLEANUP(lvm_fake_done) struct lvm_fake fake = LVM_FAKE({"a b&&c={d}:+.,=@/-_", NULL, 0});
+	CLEANUP(lvm_closep) struct lvm *l = lvm_open_fake(&fake);
+	CLEANUP(free_charp) char *longer = x_calloc(2000, 1);
+	const char *many[80] = {0};
+	struct error *err = NULL;
+
+	ASSERT_OK(lvm_run(l, ARGV("a", "b&&c={d}:+.,=@/-_"), NULL, &err));
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		ASSERT_FAILS(lvm_run(l, ARGV("a", bad[i]), NULL, &err), ERR_INVALID_ARGUMENT, "argument");
+	memset(longer, 'a', 1999);
+	ASSERT_FAILS(lvm_run(l, ARGV("a", longer), NULL, &err), ERR_INVALID_ARGUMENT, "argument");
+	for (size_t i = 0; i < 64; i++)
+		many[i] = "a";
+	ASSERT_FAILS(lvm_run(l, many, NULL, &err), ERR_INVALID_ARGUMENT, "64 words");
+	ASSERT_FAILS(lvm_run(l, many + 64, NULL, &err), ERR_INVALID_ARGUMENT, "0 words");
+}
+END_TEST
+
+START_TEST(without_devices_nothing_is_listed_and_nothing_run)
+{
+	CLEANUP(lvm_fake_done) struct lvm_fake fake = LVM_FAKE();
+	CLEANUP(lvm_closep) struct lvm *l = lvm_open_fake(&fake);
+	CLEANUP(lvm_report_freep) struct lvm_report *r = NULL;
+	struct error *err = NULL;
+
+	ASSERT_OK(lvm_list(l, &r, &err));
+	ck_assert_uint_eq(r->n_pvs + r->n_vgs + r->n_lvs, 0);
+}
+END_TEST
+
+START_TEST(listing_has_a_filter_and_does_not_only_trust_it)
+{
+	CLEANUP(lvm_fake_done)
+	struct lvm_fake fake =
+		LVM_FAKE({LVM_FAKE_LIST, REPORT(PMEM0_ROW), 0}, {LVM_FAKE_LIST, REPORT(PMEM0_ROW), 0});
+	CLEANUP(lvm_closep) struct lvm *l = lvm_open_fake(&fake);
+	CLEANUP(lvm_report_freep) struct lvm_report *r = NULL;
+	struct lvm_report *none = NULL;
+	struct error *err = NULL;
+
+	lvm_set_devices(l, ARGV("/dev/pmem0", "/dev/pmem1"), 2);
+	ASSERT_OK(lvm_list(l, &r, &err));
+	ck_assert_uint_eq(r->n_pvs, 1);
+	ck_assert_ptr_nonnull(
+		strstr(fake.config, "filter=[\"a|^/dev/pmem0$|\",\"a|^/dev/pmem1$|\",\"r|.*|\"]"));
+	lvm_set_devices(l, ARGV("/dev/pmem1"), 1);
+	ASSERT_FAILS(lvm_list(l, &none, &err), ERR_INTERNAL, "/dev/pmem0");
+}
+END_TEST
+
+START_TEST(listing_that_cannot_be_read_says_nothing)
+{
+	CLEANUP(lvm_fake_done)
+	struct lvm_fake fake =
+		LVM_FAKE({LVM_FAKE_LIST, "{\"report\":", 0}, {LVM_FAKE_LIST, NULL, ERR_DEADLINE});
+	CLEANUP(lvm_closep) struct lvm *l = lvm_open_fake(&fake);
+	struct lvm_report *none = NULL;
+	struct error *err = NULL;
+
+	lvm_set_devices(l, ARGV("/dev/pmem0"), 1);
+	ASSERT_FAILS(lvm_list(l, &none, &err), ERR_UNAVAILABLE, "report");
+	ASSERT_FAILS(lvm_list(l, &none, &err), ERR_DEADLINE, "pvs");
+	ck_assert_ptr_null(none);
+}
+END_TEST
+
+START_TEST(name_is_looked_for_on_all_devices_but_only_then)
+{
+	static const char command[] = "vgs --readonly -o vg_name,vg_uuid -S vg_name=v";
+	CLEANUP(lvm_fake_done)
+	struct lvm_fake fake = LVM_FAKE({command, REPORT("{\"vg_name\":\"v\",\"vg_uuid\":\"u\"}"), 0},
+		{command, REPORT(""), 0}, {LVM_FAKE_LIST, REPORT(PMEM0_ROW), 0});
+	CLEANUP(lvm_closep) struct lvm *l = lvm_open_fake(&fake);
+	CLEANUP(lvm_report_freep) struct lvm_report *r = NULL;
+	struct error *err = NULL;
+	bool exists = false;
+
+	lvm_set_devices(l, ARGV("/dev/pmem0"), 1);
+	ASSERT_OK(lvm_group_exists(l, "v", &exists, &err));
+	ck_assert(exists);
+	ck_assert_ptr_nonnull(strstr(fake.config, "filter=[\"a|.*|\"]"));
+	ASSERT_OK(lvm_group_exists(l, "v", &exists, &err));
+	ck_assert(!exists);
+	ASSERT_OK(lvm_list(l, &r, &err));
+	ck_assert_ptr_nonnull(strstr(fake.config, "\"r|.*|\""));
+}
+END_TEST
+
+int main(void)
+{
+	static const TTest *const *const plain[] = {&filter_admits_exact_paths_and_nothing_else,
+		&arguments_that_the_shell_would_change_are_refused,
+		&without_devices_nothing_is_listed_and_nothing_run,
+		&listing_has_a_filter_and_does_not_only_trust_it, &listing_that_cannot_be_read_says_nothing,
+		&name_is_looked_for_on_all_devices_but_only_then};
+	static const TTest *const *const with_program[] = {
+		&first_command_runs_by_itself_and_the_shell_takes_the_next,
+		&refusal_has_lvms_words_and_the_shell_goes_on, &shell_that_dies_or_babbles_is_replaced,
+		&death_of_an_idle_shell_is_no_failure, &output_beside_the_answer_is_drained,
+		&lvm_without_a_shell_gets_processes_for_good, &idle_shell_ends,
+		&other_devices_need_another_shell, &configuration_that_vanished_is_written_again,
+		&slow_process_is_left_to_end, &slow_shell_is_left_to_end,
+		&process_that_is_killed_may_have_done_something, &missing_program_is_told,
+		&configuration_is_for_root_only};
+	Suite *suite = suite_create("lvm");
+	TCase *tcase = tcase_create("lvm");
+	TCase *programs = tcase_create("lvm_program");
+
+	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
+		tcase_add_test(tcase, *plain[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(with_program); i++)
+		tcase_add_test(programs, *with_program[i]);
+	tcase_add_checked_fixture(programs, make_folder, remove_folder);
+	tcase_set_timeout(programs, LONG_MS / 1000 * 2);
+	suite_add_tcase(suite, tcase);
+	suite_add_tcase(suite, programs);
+	return unit_runner_finish(srunner_create(suite));
+}
