@@ -15,3 +15,9 @@
  * Return: 0, or -1 with ERR_UNAVAILABLE (held by another process; the message names the file), ERR_INTERNAL.
  */
 int host_lock(int dir_fd, const char *name, int timeout_ms, int *ret_fd, struct error **err) MUST_CHECK;
+
+/**
+ * host_lock_run() - host_lock() on file @name in /run/lock/pmem-csi, the folder that all our programs share;
+ * it is made if it is missing. Parameters and return as host_lock().
+ */
+int host_lock_run(const char *name, int timeout_ms, int *ret_fd, struct error **err) MUST_CHECK;

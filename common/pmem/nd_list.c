@@ -18,7 +18,7 @@
 #define SECTOR_BYTES        512
 
 __attribute__((format(printf, 6, 0))) static void log_library(struct ndctl_ctx *ctx, int priority,
-        const char *file, int line, const char *function, const char *format, va_list ap)
+	const char *file, int line, const char *function, const char *format, va_list ap)
 {
 	(void)ctx;
 	(void)priority;
@@ -47,16 +47,6 @@ void nd_context_free(struct ndctl_ctx *ctx)
 	ndctl_unref(ctx);
 }
 
-uint64_t nd_pfn_align(struct ndctl_pfn *pfn)
-{
-	if (!pfn || !ndctl_pfn_has_align(pfn))
-		return 0;
-	for (int i = 0; i < ndctl_pfn_get_num_alignments(pfn); i++)
-		if (ndctl_pfn_get_supported_alignment(pfn, i) == PFN_ALIGN_BYTES)
-			return PFN_ALIGN_BYTES;
-	return ndctl_pfn_get_align(pfn);
-}
-
 /* Return: first line of an attribute of a device on the bus, "" when there is none; caller frees. */
 static char *read_attribute(const char *device, const char *attribute)
 {
@@ -67,6 +57,35 @@ static char *read_attribute(const char *device, const char *attribute)
 	if (file_read(AT_FDCWD, path, &b, &ignored) < 0)
 		return x_strdup("");
 	return x_strndup(buf_str(&b), strcspn(buf_str(&b), "\n"));
+}
+
+static bool has_word(const char *text, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *p = text + strspn(text, " "); *p; p += strspn(p, " ")) {
+		size_t n = strcspn(p, " ");
+		if (n == len && memcmp(p, word, n) == 0)
+			return true;
+		p += n;
+	}
+	return false;
+}
+
+uint64_t nd_seed_align(const char *region)
+{
+	CLEANUP(free_charp) char *seed = read_attribute(region, "pfn_seed");
+	CLEANUP(free_charp) char *offered = read_attribute(seed, "supported_alignments");
+	CLEANUP(free_charp) char *preferred = x_asprintf("%llu", PFN_ALIGN_BYTES);
+	CLEANUP(free_charp) char *current = read_attribute(seed, "align");
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	uint64_t align = 0;
+
+	if (has_word(offered, preferred))
+		return PFN_ALIGN_BYTES;
+	if (parse_u64(current, &align, &ignored) < 0)
+		return 0;
+	return align;
 }
 
 static bool is_bound(const char *device)
@@ -133,7 +152,7 @@ static uint64_t offset_in(struct ndctl_region *region, struct ndctl_namespace *n
 	uint64_t at = ndctl_namespace_get_resource(ndns);
 
 	if (start == ULLONG_MAX || at == ULLONG_MAX || at < start ||
-	        at - start >= ndctl_region_get_size(region))
+		at - start >= ndctl_region_get_size(region))
 		return ND_OFFSET_UNKNOWN;
 	return at - start;
 }
@@ -157,13 +176,13 @@ static struct nd_namespace read_namespace(struct ndctl_region *region, struct nd
 	const char *front = str_empty(holder) ? dev : holder;
 	bool active = is_bound(front);
 	struct nd_namespace ns = {
-	        .dev = x_strdup(dev),
-	        .name = x_strdup(ndctl_namespace_get_alt_name(ndns)),
-	        .uuid = uuid_text(ndns),
-	        .mode = read_mode(ndns, active),
-	        .raw_bytes = ndctl_namespace_get_size(ndns),
-	        .offset_bytes = offset_in(region, ndns),
-	        .active = active,
+		.dev = x_strdup(dev),
+		.name = x_strdup(ndctl_namespace_get_alt_name(ndns)),
+		.uuid = uuid_text(ndns),
+		.mode = read_mode(ndns, active),
+		.raw_bytes = ndctl_namespace_get_size(ndns),
+		.offset_bytes = offset_in(region, ndns),
+		.active = active,
 	};
 
 	if (active)
@@ -195,18 +214,18 @@ static struct nd_region read_region(struct ndctl_bus *bus, struct ndctl_region *
 {
 	const char *name = ndctl_region_get_devname(region);
 	struct nd_region r = {
-	        .bus = x_strdup(ndctl_bus_get_devname(bus)),
-	        .name = x_strdup(name),
-	        .size_bytes = ndctl_region_get_size(region),
-	        .available_bytes = known(ndctl_region_get_available_size(region), 0),
-	        .align_bytes = known(ndctl_region_get_align(region), 0),
-	        .pfn_align_bytes = nd_pfn_align(ndctl_region_get_pfn_seed(region)),
-	        .ways = ndctl_region_get_interleave_ways(region),
-	        .numa_node = ndctl_region_get_numa_node(region),
-	        .is_pmem = ndctl_region_get_type(region) == ND_DEVICE_REGION_PMEM,
-	        .enabled = is_bound(name),
-	        .readonly = ndctl_region_get_ro(region) != 0,
-	        .has_labels = ndctl_region_get_nstype(region) == ND_DEVICE_NAMESPACE_PMEM,
+		.bus = x_strdup(ndctl_bus_get_devname(bus)),
+		.name = x_strdup(name),
+		.size_bytes = ndctl_region_get_size(region),
+		.available_bytes = known(ndctl_region_get_available_size(region), 0),
+		.align_bytes = known(ndctl_region_get_align(region), 0),
+		.pfn_align_bytes = nd_seed_align(name),
+		.ways = ndctl_region_get_interleave_ways(region),
+		.numa_node = ndctl_region_get_numa_node(region),
+		.is_pmem = ndctl_region_get_type(region) == ND_DEVICE_REGION_PMEM,
+		.enabled = is_bound(name),
+		.readonly = ndctl_region_get_ro(region) != 0,
+		.has_labels = ndctl_region_get_nstype(region) == ND_DEVICE_NAMESPACE_PMEM,
 	};
 
 	r.max_extent_bytes = known(ndctl_region_get_max_available_extent(region), r.available_bytes);
@@ -241,14 +260,11 @@ static struct region_key *sorted_regions(struct ndctl_ctx *ctx, size_t *ret_n)
 
 	ndctl_bus_foreach(ctx, bus)
 	{
-		/* A read waits for the kernel's asynchronous probing (wait_probe_show() of
-		 * drivers/nvdimm/bus.c). */
-		free(read_attribute(ndctl_bus_get_devname(bus), "wait_probe"));
 		ndctl_region_foreach(bus, region)
 		{
 			keys = x_realloc(keys, n + 1, sizeof(*keys));
 			keys[n++] = (struct region_key){
-			        ndctl_bus_get_id(bus), ndctl_region_get_id(region), bus, region};
+				ndctl_bus_get_id(bus), ndctl_region_get_id(region), bus, region};
 		}
 	}
 	if (n)

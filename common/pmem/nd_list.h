@@ -12,7 +12,6 @@
 #define ND_SYSFS_DEVICES "/sys/bus/nd/devices"
 
 struct ndctl_ctx;
-struct ndctl_pfn;
 
 /** nd_context_new() - a fresh libndctl context that logs as debug events. Return: 0, or -1 with ERR_INTERNAL.
  * @ret: nd_context_free(). */
@@ -24,6 +23,6 @@ DEFINE_CLEANUP(struct ndctl_ctx *, nd_context_free);
  * @ret: nd_inventory_free(). */
 int nd_list_read(struct nd_inventory **ret, struct error **err) MUST_CHECK;
 
-/** nd_pfn_align() - the alignment that a namespace claimed by @pfn gets: PFN_ALIGN_BYTES if it is offered,
- * else what is set; 0 when @pfn is NULL or does not tell. */
-uint64_t nd_pfn_align(struct ndctl_pfn *pfn);
+/** nd_seed_align() - the alignment that nd_create() gives a namespace of @region ("region0"): PFN_ALIGN_BYTES
+ * if it is offered, else what the kernel has set; 0 when that is unknown. */
+uint64_t nd_seed_align(const char *region);

@@ -10,14 +10,11 @@
 #include "base/random.h"
 #include "base/str.h"
 #include "os/blockdev.h"
-#include "os/file.h"
 #include "os/lock.h"
 #include "pmem/erase.h"
 #include "pmem/layout.h"
 #include "pmem/nd_list.h"
 
-#define LOCK_PARENT          "/run/lock"
-#define LOCK_DIR             "/run/lock/pmem-csi"
 #define LOCK_NAME            "nd.lock"
 #define LOCK_TIMEOUT_MS      60000
 #define BLOCK_DEV_TIMEOUT_MS 5000
@@ -25,25 +22,12 @@
 /* BTT keeps its info block at 0 or 4 KiB, pfn and dax at 4 KiB (drivers/nvdimm/btt_devs.c, pfn_devs.c) */
 #define INFO_BLOCK_BYTES 8192
 
-static int take_host_lock(int *ret_fd, struct error **err)
-{
-	CLEANUP(fd_closep) int parent = -1;
-	CLEANUP(fd_closep) int dir = -1;
-
-	if (dir_open(LOCK_PARENT, true, 0755, &parent, err) < 0 ||
-	        dir_open(LOCK_DIR, true, 0700, &dir, err) < 0)
-		return -1;
-	if (host_lock(dir, LOCK_NAME, LOCK_TIMEOUT_MS, ret_fd, err) < 0)
-		return err_wrap(err, LOCK_DIR);
-	return 0;
-}
-
 static int real_list(void *self, struct nd_inventory **ret, struct error **err)
 {
 	CLEANUP(fd_closep) int lock = -1;
 
 	(void)self;
-	if (take_host_lock(&lock, err) < 0)
+	if (host_lock_run(LOCK_NAME, LOCK_TIMEOUT_MS, &lock, err) < 0)
 		return -1;
 	return nd_list_read(ret, err);
 }
@@ -76,8 +60,8 @@ static int check_sysfs_writable(const char *device, struct error **err)
 		return err_set_errno(err, ERR_INTERNAL, errno, "%s", path);
 	if (fs.f_flag & ST_RDONLY)
 		return err_set(err, ERR_PRECONDITION,
-		        "/sys is mounted read-only, but namespaces are made by writing there; the container "
-		        "must be privileged");
+			"/sys is mounted read-only, but namespaces are made by writing there; the container "
+			"must be privileged");
 	return 0;
 }
 
@@ -86,7 +70,7 @@ static int check_region(struct ndctl_region *region, struct error **err)
 	const char *name = ndctl_region_get_devname(region);
 
 	if (ndctl_region_get_type(region) != ND_DEVICE_REGION_PMEM ||
-	        ndctl_region_get_nstype(region) != ND_DEVICE_NAMESPACE_PMEM)
+		ndctl_region_get_nstype(region) != ND_DEVICE_NAMESPACE_PMEM)
 		return err_set(err, ERR_PRECONDITION, "%s has no labels", name);
 	if (!ndctl_region_is_enabled(region))
 		return err_set(err, ERR_PRECONDITION, "%s is disabled", name);
@@ -97,18 +81,18 @@ static int check_region(struct ndctl_region *region, struct error **err)
 
 static int check_size(struct ndctl_region *region, uint64_t size_bytes, struct error **err)
 {
-	uint64_t unit = layout_alignment(nd_pfn_align(ndctl_region_get_pfn_seed(region)),
-	        ndctl_region_get_interleave_ways(region), ndctl_region_get_align(region));
+	uint64_t unit = layout_alignment(nd_seed_align(ndctl_region_get_devname(region)),
+		ndctl_region_get_interleave_ways(region), ndctl_region_get_align(region));
 	uint64_t extent = ndctl_region_get_max_available_extent(region);
 
 	if (size_bytes % unit)
 		return err_set(err, ERR_INVALID_ARGUMENT, "%ju bytes is not a multiple of %ju",
-		        (uintmax_t)size_bytes, (uintmax_t)unit);
+			(uintmax_t)size_bytes, (uintmax_t)unit);
 	if (extent == ULLONG_MAX)
 		extent = ndctl_region_get_available_size(region);
 	if (size_bytes > extent)
 		return err_set(err, ERR_EXHAUSTED, "%ju bytes asked for, the largest free extent has %ju",
-		        (uintmax_t)size_bytes, (uintmax_t)extent);
+			(uintmax_t)size_bytes, (uintmax_t)extent);
 	return 0;
 }
 
@@ -121,7 +105,7 @@ static int check_label_slots(struct ndctl_region *region, struct error **err)
 	{
 		if (ndctl_dimm_get_available_labels(dimm) == 0)
 			return err_set(
-			        err, ERR_EXHAUSTED, "no free label slot on %s", ndctl_dimm_get_devname(dimm));
+				err, ERR_EXHAUSTED, "no free label slot on %s", ndctl_dimm_get_devname(dimm));
 	}
 	return 0;
 }
@@ -178,7 +162,7 @@ static int set_label(struct ndctl_namespace *ndns, const struct nd_spec *spec, s
 static int claim(struct ndctl_pfn *pfn, struct ndctl_namespace *ndns, struct error **err)
 {
 	char text[UUID_TEXT_LEN + 1];
-	uint64_t align = nd_pfn_align(pfn);
+	uint64_t align = nd_seed_align(ndctl_region_get_devname(ndctl_pfn_get_region(pfn)));
 	uuid_t uuid;
 	int rc = 0;
 
@@ -217,7 +201,7 @@ static int make(const struct nd_spec *spec, struct error **err)
 	if (!region)
 		return err_set(err, ERR_NOT_FOUND, "no region %s on %s", spec->region, spec->bus);
 	if (check_region(region, err) < 0 || check_size(region, spec->size_bytes, err) < 0 ||
-	        check_label_slots(region, err) < 0)
+		check_label_slots(region, err) < 0)
 		return -1;
 
 	struct ndctl_namespace *ndns = find_idle(region);
@@ -258,7 +242,7 @@ static int verify(const struct nd_spec *spec, const struct nd_namespace *ns, str
 {
 	if (!str_eq(ns->name, spec->name) || ns->raw_bytes != spec->size_bytes)
 		return err_set(err, ERR_INTERNAL, "%s has name \"%s\" and %ju bytes instead of what was set",
-		        ns->dev, ns->name, (uintmax_t)ns->raw_bytes);
+			ns->dev, ns->name, (uintmax_t)ns->raw_bytes);
 	if (!ns->active || ns->mode != ND_FSDAX || !ns->block_path)
 		return err_set(err, ERR_INTERNAL, "%s did not become an fsdax block device", ns->dev);
 	return 0;
@@ -368,7 +352,7 @@ static int remove_namespace(const char *uuid, const char *name, struct error **e
 	const char *dev = ndctl_namespace_get_devname(ndns);
 	if (!str_eq(ndctl_namespace_get_alt_name(ndns), name))
 		return err_set(
-		        err, ERR_PRECONDITION, "%s is named \"%s\"", dev, ndctl_namespace_get_alt_name(ndns));
+			err, ERR_PRECONDITION, "%s is named \"%s\"", dev, ndctl_namespace_get_alt_name(ndns));
 	if (check_sysfs_writable(dev, err) < 0 || disable(ndns, err) < 0)
 		return -1;
 	if ((rc = ndctl_namespace_set_enforce_mode(ndns, NDCTL_NS_MODE_RAW)) < 0)
@@ -387,7 +371,7 @@ static int real_create(void *self, const struct nd_spec *spec, struct nd_namespa
 	CLEANUP(fd_closep) int lock = -1;
 
 	(void)self;
-	if (take_host_lock(&lock, err) < 0 || make(spec, err) < 0)
+	if (host_lock_run(LOCK_NAME, LOCK_TIMEOUT_MS, &lock, err) < 0 || make(spec, err) < 0)
 		return -1;
 	if (read_back(spec->uuid, &ns, err) < 0 || verify(spec, ns, err) < 0 || wipe(ns, err) < 0) {
 		if (remove_namespace(spec->uuid, spec->name, &second) < 0)
@@ -403,7 +387,7 @@ static int real_destroy(void *self, const char *uuid, const char *name, struct e
 	CLEANUP(fd_closep) int lock = -1;
 
 	(void)self;
-	if (take_host_lock(&lock, err) < 0)
+	if (host_lock_run(LOCK_NAME, LOCK_TIMEOUT_MS, &lock, err) < 0)
 		return -1;
 	return remove_namespace(uuid, name, err);
 }
@@ -414,10 +398,10 @@ static void real_close(void *self)
 }
 
 static const struct nd_ops real_ops = {
-        .list = real_list,
-        .create = real_create,
-        .destroy = real_destroy,
-        .close = real_close,
+	.list = real_list,
+	.create = real_create,
+	.destroy = real_destroy,
+	.close = real_close,
 };
 
 int nd_open_real(struct nd **ret, struct error **err)
@@ -426,7 +410,7 @@ int nd_open_real(struct nd **ret, struct error **err)
 
 	if (access(ND_SYSFS_DEVICES, F_OK) < 0)
 		return err_set_errno(
-		        err, ERR_PRECONDITION, errno, ND_SYSFS_DEVICES " (is the libnvdimm module loaded?)");
+			err, ERR_PRECONDITION, errno, ND_SYSFS_DEVICES " (is the libnvdimm module loaded?)");
 	nd = x_calloc(1, sizeof(*nd));
 	nd->ops = &real_ops;
 	*ret = nd;
