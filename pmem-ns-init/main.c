@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "os/args.h"
 #include "os/klog_flags.h"
+#include "pmem/pool_ns.h"
 
 #define OUTPUT_MAX_BYTES (16U << 20)
 
@@ -114,6 +115,7 @@ static int show(struct nd *nd, const struct options *o, bool *ret_complete, stru
 static int run(const struct options *o, bool *ret_complete, struct error **err)
 {
 	CLEANUP(nd_closep) struct nd *nd = NULL;
+	CLEANUP(fd_closep) int lock = -1;
 	bool creating = str_eq(o->command, "create");
 
 	if (nd_open_real(&nd, err) < 0) {
@@ -125,9 +127,11 @@ static int run(const struct options *o, bool *ret_complete, struct error **err)
 		*ret_complete = false;
 		return 0;
 	}
-	if (creating)
-		return cmd_create(nd, o->percent, ret_complete, err);
-	return show(nd, o, ret_complete, err);
+	if (!creating)
+		return show(nd, o, ret_complete, err);
+	if (pool_ns_lock(&lock, err) < 0)
+		return -1;
+	return cmd_create(nd, o->percent, ret_complete, err);
 }
 
 int main(int argc, char **argv)

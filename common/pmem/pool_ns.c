@@ -4,7 +4,16 @@
 #include "base/parse.h"
 #include "base/random.h"
 #include "base/str.h"
+#include "os/lock.h"
 #include "pmem/layout.h"
+
+#define LOCK_NAME       "pool.lock"
+#define LOCK_TIMEOUT_MS 300000
+
+int pool_ns_lock(int *ret_fd, struct error **err)
+{
+	return host_lock_run(LOCK_NAME, LOCK_TIMEOUT_MS, ret_fd, err);
+}
 
 uint64_t pool_ns_min_bytes(uint64_t unit_bytes)
 {
@@ -37,7 +46,7 @@ static uint64_t sum_own(const struct nd_region *r)
 
 	for (size_t i = 0; i < r->n_namespaces; i++)
 		if (str_eq(r->namespaces[i].name, POOL_NAMESPACE_NAME) &&
-		        __builtin_add_overflow(sum, r->namespaces[i].raw_bytes, &sum))
+			__builtin_add_overflow(sum, r->namespaces[i].raw_bytes, &sum))
 			return UINT64_MAX;
 	return sum;
 }
@@ -75,10 +84,10 @@ static void space_init(struct space *s, const struct nd_region *r, uint64_t unit
 	uint64_t kernel_bytes = layout_round_down(r->max_extent_bytes, unit_bytes);
 
 	*s = (struct space){
-	        .used = x_calloc(r->n_namespaces + max_new, sizeof(*s->used)),
-	        .region_bytes = r->size_bytes,
-	        .unit_bytes = unit_bytes,
-	        .is_mapped = true,
+		.used = x_calloc(r->n_namespaces + max_new, sizeof(*s->used)),
+		.region_bytes = r->size_bytes,
+		.unit_bytes = unit_bytes,
+		.is_mapped = true,
 	};
 	for (size_t i = 0; i < r->n_namespaces; i++) {
 		const struct nd_namespace *ns = &r->namespaces[i];
@@ -135,21 +144,21 @@ static char *explain(const struct pool_ns_plan *p, uint64_t left_bytes)
 
 	if (broken)
 		return x_asprintf("%s is named " POOL_NAMESPACE_NAME
-		                  " but is no active fsdax namespace: its %s count as used",
-		        broken->dev, format_bytes(broken->raw_bytes, a));
+				  " but is no active fsdax namespace: its %s count as used",
+			broken->dev, format_bytes(broken->raw_bytes, a));
 	if (p->own_bytes > p->budget_bytes)
 		return x_asprintf(
-		        "own namespaces take %s, more than the budget of %s; nothing is ever shrunk",
-		        format_bytes(p->own_bytes, a), format_bytes(p->budget_bytes, b));
+			"own namespaces take %s, more than the budget of %s; nothing is ever shrunk",
+			format_bytes(p->own_bytes, a), format_bytes(p->budget_bytes, b));
 	if (left_bytes < p->unit_bytes)
 		return NULL;
 	if (left_bytes < min)
 		return x_asprintf("%s of the budget are left, less than the smallest pool namespace (%s)",
-		        format_bytes(left_bytes, a), format_bytes(min, b));
+			format_bytes(left_bytes, a), format_bytes(min, b));
 
 	return x_asprintf("%s of the budget find no place: no further free extent holds the smallest pool "
-	                  "namespace (%s)",
-	        format_bytes(left_bytes, a), format_bytes(min, b));
+			  "namespace (%s)",
+		format_bytes(left_bytes, a), format_bytes(min, b));
 }
 
 void pool_ns_plan_region(const struct nd_region *region, unsigned percent, struct pool_ns_plan *ret)
@@ -185,15 +194,15 @@ void pool_ns_plan_done(struct pool_ns_plan *p)
 }
 
 int pool_ns_apply(struct nd *nd, const struct pool_ns_plan *plan, size_t i, struct nd_namespace **ret,
-        struct error **err)
+	struct error **err)
 {
 	char uuid[UUID_TEXT_LEN + 1];
 	struct nd_spec spec = {
-	        .bus = plan->region->bus,
-	        .region = plan->region->name,
-	        .name = POOL_NAMESPACE_NAME,
-	        .uuid = uuid,
-	        .size_bytes = plan->sizes_bytes[i],
+		.bus = plan->region->bus,
+		.region = plan->region->name,
+		.name = POOL_NAMESPACE_NAME,
+		.uuid = uuid,
+		.size_bytes = plan->sizes_bytes[i],
 	};
 
 	uuid_generate_text(uuid);

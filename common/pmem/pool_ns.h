@@ -29,6 +29,16 @@ struct pool_ns_plan {
 void pool_ns_plan_region(const struct nd_region *region, unsigned percent, struct pool_ns_plan *ret);
 void pool_ns_plan_done(struct pool_ns_plan *p);
 
+/**
+ * pool_ns_lock() - keep other processes from planning and creating pool namespaces, from before nd_list() to
+ * the last pool_ns_apply(): two plans of the same space would together exceed the budget. Waits up to 5
+ * minutes.
+ * @ret_fd: holds the lock until closed
+ *
+ * Return: 0, or -1 as host_lock().
+ */
+int pool_ns_lock(int *ret_fd, struct error **err) MUST_CHECK;
+
 /** pool_ns_min_bytes() - smallest pool namespace of a region whose unit is @unit_bytes. */
 uint64_t pool_ns_min_bytes(uint64_t unit_bytes);
 

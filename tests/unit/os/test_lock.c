@@ -76,6 +76,23 @@ START_TEST(a_symlink_as_lock_file_is_not_followed)
 }
 END_TEST
 
+START_TEST(programs_share_locks_in_a_folder_that_is_made)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fd_closep) int first = -1;
+	CLEANUP(fd_closep) int second = -1;
+	CLEANUP(fd_closep) int other = -1;
+	struct stat st;
+
+	ck_assert_int_eq(mount("run", "/run", "tmpfs", 0, NULL), 0);
+	ASSERT_OK(host_lock_run("one.lock", 0, &first, &err));
+	ck_assert_int_eq(stat("/run/lock/pmem-csi", &st), 0);
+	ck_assert_uint_eq(st.st_mode & 07777, 0700);
+	ASSERT_FAILS(host_lock_run("one.lock", 0, &second, &err), ERR_UNAVAILABLE, "/run/lock/pmem-csi");
+	ASSERT_OK(host_lock_run("other.lock", 0, &other, &err));
+}
+END_TEST
+
 SCRATCH_MAIN("os/lock", a_second_holder_is_refused_until_the_first_closes,
 	a_waiter_gets_the_lock_when_it_is_released, the_lock_dies_with_its_process,
-	a_symlink_as_lock_file_is_not_followed)
+	a_symlink_as_lock_file_is_not_followed, programs_share_locks_in_a_folder_that_is_made)
