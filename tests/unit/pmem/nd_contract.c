@@ -1,11 +1,9 @@
 #include "unit/pmem/nd_contract.h"
 
-#include <check.h>
-#include <string.h>
-
 #include "base/random.h"
 #include "base/str.h"
 #include "pmem/layout.h"
+#include "unit/unit.h"
 
 #define NAME "contract"
 
@@ -14,7 +12,7 @@ static struct nd_inventory *list(struct nd *nd)
 	struct nd_inventory *inv = NULL;
 	struct error *err = NULL;
 
-	ck_assert_msg(nd_list(nd, &inv, &err) == 0, "%s", err ? err->msg : "");
+	ASSERT_OK(nd_list(nd, &inv, &err));
 	ck_assert_uint_ge(inv->n_regions, 1);
 	return inv;
 }
@@ -37,7 +35,7 @@ static struct nd_namespace *create(struct nd *nd, const struct nd_region *r, uin
 	struct error *err = NULL;
 
 	uuid_generate_text(uuid);
-	ck_assert_msg(nd_create(nd, &spec, &ns, &err) == 0, "%s", err ? err->msg : "");
+	ASSERT_OK(nd_create(nd, &spec, &ns, &err));
 	ck_assert_str_eq(ns->uuid, uuid);
 	return ns;
 }
@@ -46,7 +44,7 @@ static void destroy(struct nd *nd, const struct nd_namespace *ns)
 {
 	struct error *err = NULL;
 
-	ck_assert_msg(nd_destroy(nd, ns->uuid, ns->name, &err) == 0, "%s", err ? err->msg : "");
+	ASSERT_OK(nd_destroy(nd, ns->uuid, ns->name, &err));
 }
 
 static void assert_refused(struct nd *nd, const struct nd_spec *spec, enum err_code code)

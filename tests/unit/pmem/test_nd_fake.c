@@ -1,8 +1,8 @@
-#include <check.h>
+#include "pmem/nd_fake.h"
 
 #include "base/str.h"
-#include "pmem/nd_fake.h"
 #include "unit/pmem/nd_contract.h"
+#include "unit/unit.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)
 #define GIB(n) ((uint64_t)(n) << 30)
@@ -18,7 +18,7 @@ static struct nd *open_one(struct nd_fake_region region)
 static struct nd *open_usual(void)
 {
 	return open_one(
-	        (struct nd_fake_region){.size_bytes = GIB(2), .align_bytes = MIB(16), .label_slots = 8});
+		(struct nd_fake_region){.size_bytes = GIB(2), .align_bytes = MIB(16), .label_slots = 8});
 }
 
 static int create(struct nd *nd, const char *uuid, uint64_t size_bytes, struct error **err)
@@ -42,7 +42,7 @@ static struct nd_inventory *list(struct nd *nd)
 	struct nd_inventory *inv = NULL;
 	struct error *err = NULL;
 
-	ck_assert_int_eq(nd_list(nd, &inv, &err), 0);
+	ASSERT_OK(nd_list(nd, &inv, &err));
 	return inv;
 }
 
@@ -64,7 +64,7 @@ START_TEST(label_slots_run_out)
 {
 	CLEANUP(nd_closep)
 	struct nd *nd = open_one(
-	        (struct nd_fake_region){.size_bytes = GIB(2), .align_bytes = MIB(16), .label_slots = 1});
+		(struct nd_fake_region){.size_bytes = GIB(2), .align_bytes = MIB(16), .label_slots = 1});
 
 	assert_create(nd, UUID_A, MIB(64), 0);
 	assert_create(nd, UUID_B, MIB(64), ERR_EXHAUSTED);
@@ -75,7 +75,7 @@ START_TEST(interleaved_region_demands_its_whole_unit)
 {
 	CLEANUP(nd_closep)
 	struct nd *nd = open_one((struct nd_fake_region){
-	        .size_bytes = GIB(3), .align_bytes = MIB(48), .ways = 3, .label_slots = 8});
+		.size_bytes = GIB(3), .align_bytes = MIB(48), .ways = 3, .label_slots = 8});
 
 	assert_create(nd, UUID_A, MIB(64), ERR_INVALID_ARGUMENT);
 	assert_create(nd, UUID_A, MIB(96), 0);
@@ -85,10 +85,10 @@ END_TEST
 START_TEST(region_that_cannot_be_used_is_a_precondition)
 {
 	static const struct nd_fake_region regions[] = {
-	        {.size_bytes = GIB(2), .label_slots = 0},
-	        {.size_bytes = GIB(2), .label_slots = 8, .disabled = true},
-	        {.size_bytes = GIB(2), .label_slots = 8, .readonly = true},
-	        {.size_bytes = GIB(2), .label_slots = 8, .not_pmem = true},
+		{.size_bytes = GIB(2), .label_slots = 0},
+		{.size_bytes = GIB(2), .label_slots = 8, .disabled = true},
+		{.size_bytes = GIB(2), .label_slots = 8, .readonly = true},
+		{.size_bytes = GIB(2), .label_slots = 8, .not_pmem = true},
 	};
 	CLEANUP(nd_closep) struct nd *nd = open_one(regions[_i]);
 
@@ -160,9 +160,5 @@ int main(void)
 	tcase_add_test(tc, only_an_active_fsdax_namespace_of_that_name_is_a_pool);
 	suite_add_tcase(suite, tc);
 
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_runner_finish(srunner_create(suite));
 }

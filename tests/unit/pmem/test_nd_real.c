@@ -2,10 +2,10 @@
  * The contract of nd.h on the kernel of this machine. It makes and destroys namespaces, so that it runs only
  * where PMEM_LAB_MACHINE is set: in the virtual machine, with empty regions.
  */
-#include <check.h>
 #include <stdio.h>
 
 #include "unit/pmem/nd_contract.h"
+#include "unit/unit.h"
 
 #define SKIPPED 77
 
@@ -14,7 +14,7 @@ static struct nd *open_real(void)
 	struct error *err = NULL;
 	struct nd *nd = NULL;
 
-	ck_assert_msg(nd_open_real(&nd, &err) == 0, "%s", err ? err->msg : "");
+	ASSERT_OK(nd_open_real(&nd, &err));
 	return nd;
 }
 
@@ -49,9 +49,5 @@ int main(void)
 	tcase_add_test(tc, kernel_keeps_the_contract_of_extents);
 	suite_add_tcase(suite, tc);
 
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_runner_finish(srunner_create(suite));
 }

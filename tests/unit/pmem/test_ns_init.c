@@ -1,5 +1,4 @@
 /* The commands of pmem-ns-init over the fake. */
-#include <check.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -8,6 +7,7 @@
 #include "commands.h"
 #include "pmem/nd_fake.h"
 #include "region_map.h"
+#include "unit/unit.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)
 #define GIB(n) ((uint64_t)(n) << 30)
@@ -24,7 +24,7 @@ static struct nd_inventory *list(struct nd *nd)
 	struct nd_inventory *inv = NULL;
 	struct error *err = NULL;
 
-	ck_assert_int_eq(nd_list(nd, &inv, &err), 0);
+	ASSERT_OK(nd_list(nd, &inv, &err));
 	return inv;
 }
 
@@ -33,7 +33,7 @@ static bool create(struct nd *nd, unsigned percent)
 	struct error *err = NULL;
 	bool complete = false;
 
-	ck_assert_int_eq(cmd_create(nd, percent, &complete, &err), 0);
+	ASSERT_OK(cmd_create(nd, percent, &complete, &err));
 	return complete;
 }
 
@@ -265,26 +265,8 @@ START_TEST(unknown_places_are_shown_as_unknown)
 }
 END_TEST
 
-int main(void)
-{
-	Suite *suite = suite_create("ns_init");
-	TCase *tc = tcase_create("ns_init");
-
-	tcase_add_test(tc, create_uses_every_region);
-	tcase_add_test(tc, failed_region_does_not_stop_the_others);
-	tcase_add_test(tc, region_of_persistent_memory_that_is_skipped_is_incomplete);
-	tcase_add_test(tc, foreign_namespaces_stay_as_they_are);
-	tcase_add_test(tc, plan_says_what_would_be_created_and_why_not_more);
-	tcase_add_test(tc, plan_names_skipped_regions);
-	tcase_add_test(tc, status_draws_every_extent);
-	tcase_add_test(tc, status_as_json_has_the_same_extents);
-	tcase_add_test(tc, map_covers_the_region_without_gaps);
-	tcase_add_test(tc, unknown_places_are_shown_as_unknown);
-	suite_add_tcase(suite, tc);
-
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+UNIT_MAIN("ns_init", create_uses_every_region, failed_region_does_not_stop_the_others,
+	region_of_persistent_memory_that_is_skipped_is_incomplete, foreign_namespaces_stay_as_they_are,
+	plan_says_what_would_be_created_and_why_not_more, plan_names_skipped_regions,
+	status_draws_every_extent, status_as_json_has_the_same_extents, map_covers_the_region_without_gaps,
+	unknown_places_are_shown_as_unknown)

@@ -1,4 +1,3 @@
-#include <check.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -6,6 +5,7 @@
 #include "pmem/layout.h"
 #include "pmem/nd_fake.h"
 #include "pmem/pool_ns.h"
+#include "unit/unit.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)
 #define GIB(n) ((uint64_t)(n) << 30)
@@ -23,7 +23,7 @@ static struct nd_inventory *list(struct nd *nd)
 	struct nd_inventory *inv = NULL;
 	struct error *err = NULL;
 
-	ck_assert_int_eq(nd_list(nd, &inv, &err), 0);
+	ASSERT_OK(nd_list(nd, &inv, &err));
 	return inv;
 }
 
@@ -38,7 +38,7 @@ static uint64_t run(struct nd *nd, unsigned percent)
 	for (size_t i = 0; i < plan.n_sizes; i++) {
 		CLEANUP(nd_namespace_freep) struct nd_namespace *ns = NULL;
 		struct error *err = NULL;
-		ck_assert_msg(pool_ns_apply(nd, &plan, i, &ns, &err) == 0, "%s", err ? err->msg : "");
+		ASSERT_OK(pool_ns_apply(nd, &plan, i, &ns, &err));
 		ck_assert(nd_is_pool(ns));
 		ck_assert_uint_eq(ns->raw_bytes, plan.sizes_bytes[i]);
 		sum += ns->raw_bytes;
@@ -204,7 +204,7 @@ END_TEST
 START_TEST(unit_of_an_interleaved_region_is_kept)
 {
 	struct nd_fake_region region = {
-	        .size_bytes = MIB(48) * 41, .align_bytes = MIB(48), .ways = 6, .label_slots = 8};
+		.size_bytes = MIB(48) * 41, .align_bytes = MIB(48), .ways = 6, .label_slots = 8};
 	CLEANUP(nd_closep) struct nd *nd = nd_open_fake(&region, 1);
 
 	ck_assert_uint_eq(run(nd, 50), MIB(48) * 20);
@@ -229,11 +229,11 @@ START_TEST(unusable_region_is_skipped_with_its_reason)
 		struct nd_fake_region region;
 		const char *reason;
 	} cases[] = {
-	        {{.size_bytes = GIB(2), .label_slots = 8, .not_pmem = true}, "not persistent memory"},
-	        {{.size_bytes = GIB(2), .label_slots = 8, .disabled = true}, "disabled"},
-	        {{.size_bytes = GIB(2), .label_slots = 8, .readonly = true}, "read-only"},
-	        {{.size_bytes = GIB(2)}, "no labels"},
-	        {{.size_bytes = GIB(2), .label_slots = 8, .align_bytes = (1ULL << 63) + 1}, "alignment"},
+		{{.size_bytes = GIB(2), .label_slots = 8, .not_pmem = true}, "not persistent memory"},
+		{{.size_bytes = GIB(2), .label_slots = 8, .disabled = true}, "disabled"},
+		{{.size_bytes = GIB(2), .label_slots = 8, .readonly = true}, "read-only"},
+		{{.size_bytes = GIB(2)}, "no labels"},
+		{{.size_bytes = GIB(2), .label_slots = 8, .align_bytes = (1ULL << 63) + 1}, "alignment"},
 	};
 	CLEANUP(nd_closep) struct nd *nd = nd_open_fake(&cases[_i].region, 1);
 	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = list(nd);
@@ -249,23 +249,23 @@ END_TEST
 START_TEST(unknown_places_leave_only_the_largest_extent)
 {
 	struct nd_namespace theirs = {
-	        .dev = x_strdup("namespace0.0"),
-	        .name = x_strdup("theirs"),
-	        .uuid = x_strdup(""),
-	        .raw_bytes = MIB(512),
-	        .offset_bytes = ND_OFFSET_UNKNOWN,
-	        .active = true,
+		.dev = x_strdup("namespace0.0"),
+		.name = x_strdup("theirs"),
+		.uuid = x_strdup(""),
+		.raw_bytes = MIB(512),
+		.offset_bytes = ND_OFFSET_UNKNOWN,
+		.active = true,
 	};
 	struct nd_region region = {
-	        .size_bytes = GIB(2),
-	        .available_bytes = MIB(1536),
-	        .max_extent_bytes = MIB(777),
-	        .align_bytes = MIB(16),
-	        .is_pmem = true,
-	        .enabled = true,
-	        .has_labels = true,
-	        .namespaces = &theirs,
-	        .n_namespaces = 1,
+		.size_bytes = GIB(2),
+		.available_bytes = MIB(1536),
+		.max_extent_bytes = MIB(777),
+		.align_bytes = MIB(16),
+		.is_pmem = true,
+		.enabled = true,
+		.has_labels = true,
+		.namespaces = &theirs,
+		.n_namespaces = 1,
 	};
 	CLEANUP(pool_ns_plan_done) struct pool_ns_plan plan = {0};
 
@@ -281,13 +281,13 @@ END_TEST
 START_TEST(kernel_is_believed_when_it_offers_less)
 {
 	struct nd_region region = {
-	        .size_bytes = GIB(2),
-	        .available_bytes = GIB(1),
-	        .max_extent_bytes = GIB(1),
-	        .align_bytes = MIB(16),
-	        .is_pmem = true,
-	        .enabled = true,
-	        .has_labels = true,
+		.size_bytes = GIB(2),
+		.available_bytes = GIB(1),
+		.max_extent_bytes = GIB(1),
+		.align_bytes = MIB(16),
+		.is_pmem = true,
+		.enabled = true,
+		.has_labels = true,
 	};
 	CLEANUP(pool_ns_plan_done) struct pool_ns_plan plan = {0};
 
@@ -338,9 +338,5 @@ int main(void)
 	tcase_add_test(tc, failed_creation_can_be_repeated);
 	suite_add_tcase(suite, tc);
 
-	SRunner *runner = srunner_create(suite);
-	srunner_run_all(runner, CK_NORMAL);
-	int failed = srunner_ntests_failed(runner);
-	srunner_free(runner);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+	return unit_runner_finish(srunner_create(suite));
 }
