@@ -80,21 +80,11 @@ static void on_close(void *user, int32_t stream, uint32_t code)
 		grpc_client_call_close(call, code);
 }
 
-static void on_goaway(void *user, int32_t last_stream, uint32_t code)
-{
-	struct grpc_client_conn *conn = user;
-
-	(void)last_stream;
-	(void)code;
-	conn->leaving = true;
-}
-
 static const struct h2_events events = {
 	.on_headers = on_headers,
 	.on_data = on_data,
 	.on_end = on_end,
 	.on_close = on_close,
-	.on_goaway = on_goaway,
 };
 
 static void conn_close(struct grpc_client_conn *conn)
@@ -160,7 +150,7 @@ static int start_on(struct grpc_client_conn *conn, struct grpc_client_call *call
 	return 0;
 }
 
-/* A connection that takes no more streams is tried once, before one that is new. */
+/* That a connection takes no more streams (GOAWAY) shows when one is tried; a new one takes the call then. */
 static void start(struct grpc_client *c, struct grpc_client_call *call)
 {
 	CLEANUP(error_freep) struct error *err = NULL;

@@ -118,9 +118,6 @@ static int handle(struct grpc_stream *st)
 	ProtobufCMessage *request;
 	ProtobufCMessage *reply;
 
-	if (clock_ns() >= call->deadline_ns)
-		return err_set(
-			&st->error, ERR_DEADLINE, "the deadline had passed before the call could start");
 	if (grpc_message_unpack(
 		    st->method->request, buf_span(&st->body.message), call->arena, &request, &st->error) < 0)
 		return -1;

@@ -18,6 +18,7 @@ try:
     import h2.config
     import h2.connection
     import h2.events
+    import h2.settings
 except ImportError as missing:
     print(f"SKIP: {missing}; install python3-grpcio python3-protobuf python3-h2")
     sys.exit(77)
@@ -54,29 +55,38 @@ def call_on(channel, method, request=Info(), path=ECHO):
     )
 
 
-def raw_call(address, headers, message=b""):
-    """One request with exactly these headers: dict of the reply's headers and trailers, bytes of its body."""
-    config = h2.config.H2Configuration(
-        client_side=True,
-        header_encoding="utf-8",
-        validate_outbound_headers=False,
-        normalize_outbound_headers=False,
-    )
-    connection = h2.connection.H2Connection(config)
-    family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
-    got, body = {}, b""
-    with socket.socket(family) as s:
-        s.settimeout(PATIENCE_S)
-        s.connect(address)
-        connection.initiate_connection()
-        connection.send_headers(1, headers)
-        connection.send_data(1, b"\0" + len(message).to_bytes(4, "big") + message, end_stream=True)
-        s.sendall(connection.data_to_send())
+class Raw:
+    """An HTTP/2 connection for one request with exactly the headers that are given."""
+
+    def __init__(self, address, window=65535):
+        config = h2.config.H2Configuration(
+            client_side=True,
+            header_encoding="utf-8",
+            validate_outbound_headers=False,
+            normalize_outbound_headers=False,
+        )
+        self.h2 = h2.connection.H2Connection(config)
+        self.socket = socket.socket(socket.AF_UNIX if isinstance(address, str) else socket.AF_INET)
+        self.socket.settimeout(PATIENCE_S)
+        self.socket.connect(address)
+        self.h2.initiate_connection()
+        self.h2.update_settings({h2.settings.SettingCodes.INITIAL_WINDOW_SIZE: window})
+        if window > 65535:
+            self.h2.increment_flow_control_window(window - 65535)
+
+    def send(self, headers, message):
+        self.h2.send_headers(1, headers)
+        self.h2.send_data(1, b"\0" + len(message).to_bytes(4, "big") + message, end_stream=True)
+        self.socket.sendall(self.h2.data_to_send())
+
+    def reply(self):
+        """dict of the reply's headers and trailers, bytes of its body"""
+        got, body = {}, b""
         while True:
-            data = s.recv(65536)
+            data = self.socket.recv(65536)
             if not data:
                 raise ConnectionError("closed by the server")
-            for event in connection.receive_data(data):
+            for event in self.h2.receive_data(data):
                 if isinstance(event, (h2.events.ResponseReceived, h2.events.TrailersReceived)):
                     got.update(event.headers)
                 elif isinstance(event, h2.events.DataReceived):
@@ -86,6 +96,13 @@ def raw_call(address, headers, message=b""):
                     return got, body
                 elif isinstance(event, h2.events.StreamEnded):
                     return got, body
+
+
+def raw_call(address, headers, message=b""):
+    raw = Raw(address)
+    with raw.socket:
+        raw.send(headers, message)
+        return raw.reply()
 
 
 def raw_headers(method, authority, *more):
@@ -213,6 +230,17 @@ class Sizes(Served):
         echo = call_on(self.channel, "Work", request)
         for future in [echo.future(request, timeout=PATIENCE_S) for _ in range(16)]:
             self.assertEqual(future.result(), request)
+
+
+    def test_client_that_reads_late(self):
+        """The reply fills the socket long before the client takes it."""
+        raw = Raw(self.path, window=1 << 30)
+        with raw.socket:
+            raw.send(raw_headers("Grow", "localhost"), Info(name="4000000").SerializeToString())
+            for _ in range(100):
+                self.call("Work")
+            got, body = raw.reply()
+        self.assertEqual((got["grpc-status"], len(body)), ("0", 4000010))
 
 
 class Ends(Served):

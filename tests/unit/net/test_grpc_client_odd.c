@@ -212,19 +212,28 @@ START_TEST(a_malformed_reply_is_an_error)
 }
 END_TEST
 
-static void answer_too_large(struct h2_side *side, enum h2_event event, int32_t stream)
+static bool is_reset(void *user)
 {
-	if (event == H2_ON_END)
-		answer(side->h2, stream, "\0\0\x40\0\1", 5);
+	(void)user;
+	return strstr(buf_str(&o.side.log), "close 1 8\n");
 }
 
-START_TEST(a_reply_beyond_the_limit_is_an_error)
+static void answer_too_large(struct h2_side *side, enum h2_event event, int32_t stream)
+{
+	if (event != H2_ON_END)
+		return;
+	respond(side->h2, stream, "200", NULL, false);
+	h2_write(side->h2, stream, (struct span){(const uint8_t *)"\0\0\x40\0\1", 5});
+}
+
+START_TEST(a_reply_beyond_the_limit_is_an_error_before_it_has_come)
 {
 	odd_open(answer_too_large);
 	assert_fails(ERR_EXHAUSTED, "4194305");
 	o.side.react = answer_empty;
 	call(0);
 	ck_assert_ptr_null(o.error);
+	ck_assert(is_reset(NULL));
 	odd_close();
 }
 END_TEST
@@ -288,12 +297,6 @@ static void stay_silent(struct h2_side *side, enum h2_event event, int32_t strea
 	(void)stream;
 }
 
-static bool is_reset(void *user)
-{
-	(void)user;
-	return strstr(buf_str(&o.side.log), "close 1 8\n");
-}
-
 START_TEST(a_call_that_ends_at_its_time_limit_is_reset)
 {
 	odd_open(stay_silent);
@@ -307,6 +310,6 @@ END_TEST
 TMPDIR_MAIN("grpc_client_odd", a_request_has_the_headers_that_strict_servers_want,
 	an_http_status_stands_in_for_a_missing_one, a_status_that_is_no_number_is_unknown,
 	success_without_a_message_is_an_error, a_malformed_reply_is_an_error,
-	a_reply_beyond_the_limit_is_an_error, a_refused_stream_is_unavailable,
+	a_reply_beyond_the_limit_is_an_error_before_it_has_come, a_refused_stream_is_unavailable,
 	a_connection_lost_in_a_call_is_unavailable, calls_after_goaway_use_a_new_connection,
 	a_call_that_ends_at_its_time_limit_is_reset)
