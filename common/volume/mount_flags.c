@@ -75,6 +75,10 @@ static const struct {
 	{"user_xattr", "nouser_xattr"},
 	{"delalloc", "nodelalloc"},
 	{"nolargeio", "largeio"},
+	{"journal_checksum", "nojournal_checksum"},
+	{"noquota", "usrquota"},
+	/* taken and ignored since Linux 6.18 */
+	{"ikeep", "noikeep"},
 	{"noikeep", "ikeep"},
 	{"attr2", "noattr2"},
 };

@@ -45,7 +45,8 @@ static int check_request(
 	if (path_canonical(v->roots, q->target_path, &p->target, err) < 0)
 		return err_wrap(err, "target path");
 	for (size_t i = 0; q->mount_flags && q->mount_flags[i]; i++) {
-		if (mount_flag_is_per_mount(q->mount_flags[i]))
+		if (mount_flag_is_per_mount(q->mount_flags[i]) &&
+			!(q->readonly && str_eq(q->mount_flags[i], "rw")))
 			strv_add(&p->flags, q->mount_flags[i]);
 	}
 	if (q->readonly && !strv_contains(p->flags, "ro"))
@@ -97,7 +98,7 @@ static int look_at_target(const struct volume_record *r, const struct publish_re
 		return err_set(err, ERR_EXISTS, "volume %s is published at %s %s", r->id, p->target,
 			mount_entry_has(e, "ro") ? "read-only" : "read-write");
 	for (size_t i = 0; p->flags && p->flags[i]; i++) {
-		if (!mount_entry_has(e, p->flags[i]))
+		if (!mount_flag_in_force(e, p->flags[i]))
 			return err_set(err, ERR_EXISTS, "volume %s is published at %s without \"%s\"", r->id,
 				p->target, p->flags[i]);
 	}
@@ -246,7 +247,7 @@ int volumes_unpublish(struct volumes *v, const char *handle, const char *target_
 		return -1;
 	if (path_canonical(v->roots, target_path, &target, err) < 0)
 		return err_wrap(err, "target path");
-	if (!known)
+	if (!known || known->phase != PHASE_READY)
 		return unpublish_unknown(v, handle, target_path, target, err);
 	if (volumes_lock_ready(v, handle, PUBLISH_WAIT_MS, &lock, &r, err) < 0)
 		return -1;

@@ -96,7 +96,7 @@ static int look_at_path(
 		return err_set(
 			err, ERR_EXISTS, "volume %s is staged as %s, not %s", r->id, e->fstype, s->fs_type);
 	for (size_t i = 0; s->options && s->options[i]; i++) {
-		if (!mount_entry_has(e, s->options[i]))
+		if (!mount_flag_in_force(e, s->options[i]))
 			return err_set(
 				err, ERR_EXISTS, "volume %s is staged without \"%s\"", r->id, s->options[i]);
 	}
@@ -120,6 +120,10 @@ static int format_if_empty(struct volumes *v, struct volume_record *r, const str
 		if (*found)
 			return err_set(
 				err, ERR_EXISTS, "the device holds %s already, not %s", found, s->fs_type);
+		if (r->staged_ever)
+			return err_set(err, ERR_PRECONDITION,
+				"the device had a file system, and none is recognised now: it must be "
+				"repaired");
 		r->formatting = true;
 		if (volumes_save(v, r, err) < 0)
 			return -1;
@@ -162,7 +166,7 @@ static int format_and_mount(struct volumes *v, struct volume_record *r, struct s
 	}
 	if (mount_device(s->device->path, s->dir_fd, s->fs_type, (const char *const *)s->options, err) < 0)
 		return -1;
-	if (fresh && hint_fresh_xfs(s, v->roots, err) < 0) {
+	if (fresh && !strv_contains(s->options, "ro") && hint_fresh_xfs(s, v->roots, err) < 0) {
 		CLEANUP(error_freep) struct error *ignored = NULL;
 
 		(void)!mount_remove(s->path, &ignored);
