@@ -35,6 +35,7 @@ void volumes_close(struct volumes *v)
 		volume_record_free(v->records[i]);
 	free(v->records);
 	device_list_free(v->seen);
+	strv_free(v->damaged);
 	state_close(v->state);
 	volume_locks_free(v->locks);
 	pthread_mutex_destroy(&v->mutex);
@@ -92,6 +93,21 @@ struct volume_record *volumes_record(struct volumes *v, const char *handle)
 	if (!copy && !volume_id_valid(handle))
 		copy = volumes_record_by_name(v, handle);
 	return copy;
+}
+
+int volumes_refuse_stranger(struct volumes *v, const char *id, struct error **err)
+{
+	pthread_mutex_lock(&v->mutex);
+	bool is_device = v->seen && device_list_find(v->seen, id);
+	bool is_damaged = strv_contains(v->damaged, id);
+	pthread_mutex_unlock(&v->mutex);
+	if (is_damaged)
+		return err_set(err, ERR_PRECONDITION,
+			"the state file of %s is damaged; see pmem-csi-driver check --repair %s", id, id);
+	if (is_device)
+		return err_set(err, ERR_PRECONDITION,
+			"a device %s exists without state; see pmem-csi-driver check --repair %s", id, id);
+	return 0;
 }
 
 void volumes_keep(struct volumes *v, const struct volume_record *r)

@@ -5,7 +5,7 @@
  * takes the volume's lock; a second caller meanwhile gets ERR_ABORTED. Volumes whose device cannot be seen
  * while its pool is absent or incomplete, or while listing fails, are *missing*: create, stage, publish and
  * delete of them answer ERR_UNAVAILABLE, and nothing of their state is dropped. Threads: safe. Blocks on
- * devices and LVM, except for volumes_snapshot(), volumes_is_ready(), which never wait.
+ * devices and LVM, except for volumes_capacity() and volumes_is_ready(), which never wait.
  */
 #pragma once
 

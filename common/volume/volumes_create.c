@@ -222,14 +222,29 @@ static int create_in_pool(
 }
 
 /* After a failure: nothing half-made stays, unless undoing fails too; then the record stays for the next try.
- */
-static int undo_create(struct volumes *v, const struct volume_record *r, struct error **err)
+ * Return: whether it is undone. */
+static bool undo_create(struct volumes *v, const struct volume_record *r, struct error **err)
 {
 	CLEANUP(error_freep) struct error *undo = NULL;
 
-	if (volumes_roll_back(v, r, &undo) < 0)
-		return err_wrap(err, "creation failed and could not be undone yet (%s)", undo->msg);
-	return -1;
+	if (volumes_roll_back(v, r, &undo) == 0)
+		return true;
+	err_wrap(err, "creation failed and could not be undone yet (%s)", undo->msg);
+	return false;
+}
+
+/* The name's ID in today's form and in the Go driver's. */
+static int refuse_strangers(struct volumes *v, const char *id, const char *name, struct error **err)
+{
+	char go_id[VOLUME_ID_MAX + 1];
+
+	volume_id_mint_go(name, go_id);
+	const char *const ids[] = {id, go_id};
+	for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
+		if (volumes_refuse_stranger(v, ids[i], err) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 static int create_new(struct volumes *v, const char *id, const struct volume_request *q,
@@ -237,12 +252,10 @@ static int create_new(struct volumes *v, const char *id, const struct volume_req
 {
 	CLEANUP(candidates_done) struct candidates pools = {0};
 	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
-	CLEANUP(device_freep) struct device *stranger = volumes_seen_device(v, id);
 	uint64_t bytes = 0;
 
-	if (stranger)
-		return err_set(err, ERR_PRECONDITION,
-			"a device %s exists without state; see pmem-csi-driver check --repair %s", id, id);
+	if (refuse_strangers(v, id, q->name, err) < 0)
+		return -1;
 	if (wanted_bytes(q, &bytes, err) < 0)
 		return -1;
 	find_candidates(v, bytes, q->limit_bytes, &pools);
@@ -254,8 +267,7 @@ static int create_new(struct volumes *v, const char *id, const struct volume_req
 			*ret = TAKE_PTR(r);
 			return 0;
 		}
-		undo_create(v, r, err);
-		if ((*err)->code != ERR_EXHAUSTED || i + 1 == pools.n)
+		if (!undo_create(v, r, err) || (*err)->code != ERR_EXHAUSTED || i + 1 == pools.n)
 			break;
 		error_clear(err);
 	}
@@ -276,8 +288,8 @@ int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct e
 		return -1;
 	if (presence == DEVICE_MISSING)
 		return err_set(err, ERR_UNAVAILABLE, "its pool is absent or incomplete");
-	/* another identity: somebody else's device of the same name stays where it is */
-	if (d && str_eq(d->identity, r->identity)) {
+	/* a device of the same name without our identity is somebody else's */
+	if (d && r->identity) {
 		if (device_destroy(v->devices, d, /* exclusive_fd= */ -1, err) < 0)
 			return -1;
 		volumes_note(v, d, /* exists= */ false);

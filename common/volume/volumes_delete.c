@@ -1,6 +1,8 @@
 /* DeleteVolume: refuse what is in use, then make it unreadable, then make it go. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/step.h"
 #include "base/str.h"
 #include "os/blockdev.h"
@@ -9,15 +11,19 @@
 #include "volume/params.h"
 #include "volume/volumes_private.h"
 
+#define DEV_DIR "/dev"
+
 static int refuse_mounted(const struct volume_record *r, const struct device *d,
 	const struct blockdev_info *info, struct error **err)
 {
 	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
-	const char *slash = strrchr(d->path, '/');
+	/* a bound node is shown by its place in devtmpfs; LVM's paths are links to it */
+	CLEANUP(free_charp) char *node = realpath(d->path, NULL);
+	const char *root = node && str_starts(node, DEV_DIR "/") ? node + strlen(DEV_DIR) : NULL;
 
 	if (mount_table_read(&table, err) < 0)
 		return -1;
-	const struct mount_entry *use = mount_table_uses(table, info->dev, slash);
+	const struct mount_entry *use = mount_table_uses(table, info->dev, root);
 	if (use)
 		return err_set(
 			err, ERR_PRECONDITION, "volume %s is in use: mounted at %s", r->id, use->target);
@@ -45,14 +51,13 @@ static int claim_device(
 	return 0;
 }
 
+/* Parameters that cannot be understood are no licence to keep content. */
 static int erase_device(const struct volume_record *r, const struct device *d, int fd, struct error **err)
 {
-	struct volume_params params;
+	CLEANUP(params_done) struct volume_params params = {0};
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	bool whole = params_parse(PARAMS_STATE, &r->parameters, &params, &ignored) < 0 || params.erase_after;
 
-	if (params_parse(PARAMS_STATE, &r->parameters, &params, err) < 0)
-		return err_wrap(err, "state of volume %s", r->id);
-	bool whole = params.erase_after;
-	params_done(&params);
 	return whole ? erase_all(fd, d->size_bytes, err) : erase_head(fd, d->size_bytes, err);
 }
 
@@ -86,6 +91,15 @@ static int forget_gone(struct volumes *v, const struct volume_record *r, struct 
 	return 0;
 }
 
+/* What is erased must be provably gone after a crash; the Go driver's files name no pool. */
+static int record_pool(struct volumes *v, struct volume_record *r, const struct device *d, struct error **err)
+{
+	if (r->pool)
+		return 0;
+	r->pool = x_strdup(d->pool);
+	return volumes_save(v, r, err);
+}
+
 static int delete_locked(struct volumes *v, struct volume_record *r, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
@@ -104,6 +118,8 @@ static int delete_locked(struct volumes *v, struct volume_record *r, struct erro
 	if (d->path && claim_device(r, d, &fd, err) < 0)
 		return -1;
 	if (r->phase == PHASE_READY) {
+		if (record_pool(v, r, d, err) < 0)
+			return -1;
 		if (state_advance(v->state, r, PHASE_ERASING, err) < 0)
 			return -1;
 		STEP_POINT("delete-recorded");
@@ -121,15 +137,8 @@ int volumes_delete(struct volumes *v, const char *handle, struct error **err)
 	if (volumes_require_ready(v, err) < 0)
 		return -1;
 	known = volumes_record(v, handle);
-	if (!known) {
-		CLEANUP(device_freep) struct device *stranger = volumes_seen_device(v, handle);
-
-		if (stranger)
-			return err_set(err, ERR_PRECONDITION,
-				"a device %s exists without state; see pmem-csi-driver check --repair %s",
-				handle, handle);
-		return 0;
-	}
+	if (!known)
+		return volumes_refuse_stranger(v, handle, err);
 	if (volume_lock(v->locks, known->id, /* wait_ms= */ 0, &lock, err) < 0)
 		return -1;
 	r = volumes_record(v, known->id);

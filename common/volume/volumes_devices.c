@@ -76,17 +76,27 @@ static bool pool_is_complete(struct volumes *v, const char *uuid)
 	return complete;
 }
 
+/* One that bears another identity than the recorded one is somebody else's. */
+static struct device *seen_device_of(struct volumes *v, const struct volume_record *r)
+{
+	CLEANUP(device_freep) struct device *d = volumes_seen_device(v, r->id);
+
+	if (d && r->identity && !str_eq(d->identity, r->identity))
+		return NULL;
+	return TAKE_PTR(d);
+}
+
 int volumes_find_device(struct volumes *v, const struct volume_record *r, struct device **ret_device,
 	enum presence *ret, struct error **err)
 {
-	struct device *d = volumes_seen_device(v, r->id);
+	struct device *d = seen_device_of(v, r);
 
 	if (!d) {
 		if (volumes_relist(v, err) < 0) {
 			(*err)->code = ERR_UNAVAILABLE;
 			return err_wrap(err, "volume %s", r->id);
 		}
-		d = volumes_seen_device(v, r->id);
+		d = seen_device_of(v, r);
 	}
 	*ret_device = d;
 	if (d)
@@ -100,17 +110,18 @@ int volumes_find_device(struct volumes *v, const struct volume_record *r, struct
 static int make_active(struct volumes *v, const char *id, struct device **device, struct error **err)
 {
 	CLEANUP(device_list_freep) struct device_list *list = NULL;
+	CLEANUP(error_freep) struct error *activation = NULL;
 
 	if (device_list_read(v->devices, &list, err) < 0)
 		return -1;
-	if (device_activate(v->devices, list, err) < 0)
-		return -1;
+	bool all = device_activate(v->devices, list, &activation) == 0;
 	if (volumes_relist(v, err) < 0)
 		return -1;
 	device_free(*device);
 	*device = volumes_seen_device(v, id);
 	if (!*device || !(*device)->active)
-		return err_set(err, ERR_UNAVAILABLE, "its device could not be activated");
+		return err_set(err, ERR_UNAVAILABLE, "its device could not be activated (%s)",
+			all ? "no reason given" : activation->msg);
 	return 0;
 }
 
@@ -141,23 +152,26 @@ int volumes_require_device(
 /* Files of the Go driver name no pool; the first sight of their device adds it. */
 static void adopt_pools(struct volumes *v)
 {
-	for (size_t i = 0;; i++) {
+	CLEANUP(strv_freep) char **ids = NULL;
+
+	pthread_mutex_lock(&v->mutex);
+	for (size_t i = 0; i < v->n_records; i++) {
+		if (!v->records[i]->pool)
+			strv_add(&ids, v->records[i]->id);
+	}
+	pthread_mutex_unlock(&v->mutex);
+	for (size_t i = 0; ids && ids[i]; i++) {
 		CLEANUP(volume_record_freep) struct volume_record *r = NULL;
 		CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
 		CLEANUP(device_freep) struct device *d = NULL;
 		CLEANUP(error_freep) struct error *err = NULL;
 
-		pthread_mutex_lock(&v->mutex);
-		bool end = i >= v->n_records;
-		if (!end && !v->records[i]->pool)
-			r = volume_record_dup(v->records[i]);
-		pthread_mutex_unlock(&v->mutex);
-		if (end)
-			return;
-		if (!r || volume_lock(v->locks, r->id, /* wait_ms= */ 0, &lock, &err) < 0)
+		if (volume_lock(v->locks, ids[i], /* wait_ms= */ 0, &lock, &err) < 0)
 			continue;
-		d = volumes_seen_device(v, r->id);
-		if (!d)
+		/* it may have changed or gone since */
+		r = volumes_record(v, ids[i]);
+		d = volumes_seen_device(v, ids[i]);
+		if (!r || r->pool || !d)
 			continue;
 		r->pool = d->pool;
 		d->pool = NULL;
@@ -165,6 +179,18 @@ static void adopt_pools(struct volumes *v)
 			log_warn("volume's pool could not be recorded, ignoring", F_STR("volume", r->id),
 				F_ERR(err));
 	}
+}
+
+static void keep_damaged(struct volumes *v, const struct state_content *content)
+{
+	pthread_mutex_lock(&v->mutex);
+	strv_free(v->damaged);
+	v->damaged = NULL;
+	for (size_t i = 0; i < content->n_problems; i++) {
+		if (content->problems[i].id)
+			strv_add(&v->damaged, content->problems[i].id);
+	}
+	pthread_mutex_unlock(&v->mutex);
 }
 
 static int load_state(struct volumes *v, struct error **err)
@@ -178,6 +204,7 @@ static int load_state(struct volumes *v, struct error **err)
 			F_STR("reason", content.problems[i].reason));
 	for (size_t i = 0; i < content.n_records; i++)
 		volumes_keep(v, content.records[i]);
+	keep_damaged(v, &content);
 	return 0;
 }
 
@@ -190,8 +217,11 @@ static int settle_record(struct volumes *v, const struct volume_record *r, struc
 		return volumes_roll_back(v, r, err);
 	if (volumes_find_device(v, r, &d, &presence, err) < 0)
 		return -1;
-	if (presence == DEVICE_MISSING)
-		return err_set(err, ERR_UNAVAILABLE, "its pool is absent or incomplete");
+	if (presence == DEVICE_GONE)
+		return volumes_finish_erasing(v, r, /* device= */ NULL, /* exclusive_fd= */ -1, err);
+	device_free(TAKE_PTR(d));
+	if (volumes_require_device(v, r, &d, err) < 0)
+		return -1;
 	return volumes_finish_erasing(v, r, d, /* exclusive_fd= */ -1, err);
 }
 
@@ -244,19 +274,44 @@ static void report_strangers(struct volumes *v)
 		log_warn("device without state is left alone", F_STR("device", strangers[i]));
 }
 
+static bool all_active(const struct device_list *l)
+{
+	for (size_t i = 0; i < l->n_devices; i++) {
+		if (!l->devices[i].active)
+			return false;
+	}
+	return true;
+}
+
+/* One device that cannot be activated must not keep all others away. */
+static int list_activated(struct volumes *v, struct device_list **ret, struct error **err)
+{
+	CLEANUP(device_list_freep) struct device_list *list = NULL;
+	CLEANUP(error_freep) struct error *ignored = NULL;
+
+	if (device_list_read(v->devices, &list, err) < 0)
+		return err_wrap(err, "list devices");
+	if (all_active(list)) {
+		*ret = TAKE_PTR(list);
+		return 0;
+	}
+	if (device_activate(v->devices, list, &ignored) < 0)
+		log_warn(
+			"not all devices are active, will be tried again when they are used", F_ERR(ignored));
+	if (device_list_read(v->devices, ret, err) < 0)
+		return err_wrap(err, "list devices");
+	return 0;
+}
+
 int volumes_start(struct volumes *v, struct error **err)
 {
 	CLEANUP(device_list_freep) struct device_list *list = NULL;
 
-	if (device_list_read(v->devices, &list, err) < 0)
-		return err_wrap(err, "list devices");
-	if (device_activate(v->devices, list, err) < 0)
-		return err_wrap(err, "activate devices");
+	if (list_activated(v, &list, err) < 0)
+		return -1;
 	if (load_state(v, err) < 0)
 		return -1;
 	pthread_mutex_lock(&v->mutex);
-	for (size_t i = 0; i < list->n_devices; i++)
-		list->devices[i].active = true;
 	device_list_free(v->seen);
 	v->seen = TAKE_PTR(list);
 	v->loaded = true;

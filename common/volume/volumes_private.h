@@ -31,6 +31,7 @@ struct volumes {
 	struct device_list *seen; /* last listing, kept up to date; NULL before the first */
 	uint64_t changes; /* devices that we created or destroyed: a listing that overlaps one is not used */
 	bool loaded;      /* the state folder was read */
+	char **damaged;   /* ids whose state file could not be read: strv */
 };
 
 /** volumes_record() - a copy of the record that @handle means: by ID, or by stored name if it is no ID of
@@ -39,6 +40,11 @@ struct volume_record *volumes_record(struct volumes *v, const char *handle);
 
 /** volumes_record_by_name() - a copy of the record whose stored name is @name, or NULL. */
 struct volume_record *volumes_record_by_name(struct volumes *v, const char *name);
+
+/** volumes_refuse_stranger() - of @id, which has no record, nothing must be there: neither a device without
+ * state nor a state file that could not be read. Return: 0, or -1 with ERR_PRECONDITION that names `check
+ * --repair`. */
+int volumes_refuse_stranger(struct volumes *v, const char *id, struct error **err) MUST_CHECK;
 
 /** volumes_keep() - put a copy of @r in the place of the record with its id, or add it. */
 void volumes_keep(struct volumes *v, const struct volume_record *r);
@@ -65,7 +71,8 @@ struct device *volumes_seen_device(struct volumes *v, const char *id);
 enum presence { DEVICE_PRESENT, DEVICE_MISSING, DEVICE_GONE };
 
 /**
- * volumes_find_device() - the device of @r; lists anew if it is not among those seen.
+ * volumes_find_device() - the device of @r, which bears its identity where that is recorded; lists anew if it
+ * is not among those seen.
  * @ret_device: a copy if present, else NULL
  * @ret:        present; missing (its pool is absent or incomplete); gone (its complete pool lacks it)
  * Return: 0, or -1 with ERR_UNAVAILABLE (listing failed).
