@@ -1,0 +1,113 @@
+#include "unit/volume/mounts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+struct mounts mt;
+
+static const struct strmap no_context;
+static struct mount_table *table;
+
+static void done(void)
+{
+	volume_info_free(mt.volume);
+	device_free(mt.device);
+	free(mt.staging);
+	free(mt.target);
+	free(mt.other);
+	mount_table_free(table);
+}
+
+void mounts_set_up(uint64_t size_bytes)
+{
+	fixture_folder();
+	fx.done = done;
+	mt.volume = fixture_create("pvc-1", size_bytes);
+	mt.device = fixture_device(mt.volume->id);
+	mt.staging = fixture_path("kubelet/staging");
+	mt.target = fixture_path("kubelet/target");
+	mt.other = fixture_path("kubelet/other");
+	ck_assert_int_eq(mkdir(mt.staging, 0755), 0);
+}
+
+struct stage_request mounts_stage_request(const char *fs_type)
+{
+	return (struct stage_request){.handle = mt.volume->id,
+		.staging_path = mt.staging,
+		.fs_type = fs_type,
+		.context = &no_context};
+}
+
+struct publish_request mounts_publish_request(const char *target, enum access_mode mode)
+{
+	return (struct publish_request){.handle = mt.volume->id,
+		.staging_path = mt.staging,
+		.target_path = target,
+		.fs_type = "ext4",
+		.access_mode = mode,
+		.context = &no_context};
+}
+
+static void read_table(void)
+{
+	struct error *err = NULL;
+
+	mount_table_free(TAKE_PTR(table));
+	ASSERT_OK(mount_table_read(&table, &err));
+}
+
+size_t mounts_count(const char *path)
+{
+	size_t n = 0;
+
+	read_table();
+	for (size_t i = 0; i < table->n; i++)
+		n += str_eq(table->entries[i].target, path);
+	return n;
+}
+
+const struct mount_entry *mounts_top(const char *path)
+{
+	read_table();
+	const struct mount_entry *top = mount_table_at(table, path);
+	ck_assert_ptr_nonnull(top);
+	return top;
+}
+
+struct volume_record *mounts_record(void)
+{
+	CLEANUP(free_charp) char *file = x_asprintf("%s.json", mt.volume->id);
+	CLEANUP(free_charp) char *text = fixture_read(file);
+	struct volume_record *r = NULL;
+	struct error *err = NULL;
+
+	ASSERT_OK(state_parse(span_of(text), &r, &err));
+	return r;
+}
+
+bool mounts_has_target(const char *path)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
+
+	return strv_contains(r->targets, path);
+}
+
+int mounts_write(const char *folder)
+{
+	CLEANUP(free_charp) char *path = x_asprintf("%s/data", folder);
+	CLEANUP(fd_closep) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	return fd < 0 ? errno : 0;
+}
+
+bool mounts_has_file(const char *folder)
+{
+	CLEANUP(free_charp) char *path = x_asprintf("%s/data", folder);
+
+	return access(path, F_OK) == 0;
+}

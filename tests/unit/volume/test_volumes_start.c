@@ -1,0 +1,405 @@
+/* What a start makes of what a crash, a roll-back or another driver left, and of pools that come and go. */
+#include "base/mem.h"
+#include "base/str.h"
+#include "unit/volume/fixture.h"
+#include "volume/id.h"
+
+#define SIZE MIB(16)
+
+static int try_create(const char *name, struct error **err)
+{
+	const struct volume_request q = fixture_request(name, SIZE);
+	CLEANUP(volume_info_freep) struct volume_info *info = NULL;
+
+	return volumes_create(fx.v, &q, &info, err);
+}
+
+/* A device was made, or not, and then the power went: `.creating` is there. */
+static void crash_in_create(bool device_was_made)
+{
+	struct error *err = NULL;
+
+	fx.faults.create = ERR_INTERNAL;
+	fx.faults.after = device_was_made;
+	fx.faults.list = ERR_INTERNAL;
+	ASSERT_FAILS(try_create("pvc-1", &err), ERR_INTERNAL, "could not be undone");
+	ck_assert_uint_eq(fixture_n_devices(), device_was_made);
+	ck_assert_uint_eq(fixture_n_files(), 1);
+	fixture_stop();
+	fx.faults = (struct faults){0};
+	fixture_open();
+}
+
+static void start(void)
+{
+	struct error *err = NULL;
+
+	ASSERT_OK(volumes_start(fx.v, &err));
+}
+
+static void refresh(void)
+{
+	struct error *err = NULL;
+
+	ASSERT_OK(volumes_refresh(fx.v, &err));
+}
+
+static char *minted(const char *name)
+{
+	char *id = x_calloc(1, VOLUME_ID_MAX + 1);
+
+	volume_id_mint(name, NODE_ID, id);
+	return id;
+}
+
+static void write_record(const char *id, const char *suffix, const char *identity, const char *pool)
+{
+	CLEANUP(free_charp) char *file = x_asprintf("%s%s", id, suffix);
+	CLEANUP(free_charp)
+	char *text = x_asprintf(
+		"{\"id\":\"%s\",\"size\":%ju,\"parameters\":{\"name\":\"n-%s\"},\"identity\":\"%s\","
+		"\"pool\":\"%s\"}\n",
+		id, (uintmax_t)SIZE, id, identity, pool);
+
+	fixture_write(file, text);
+}
+
+static bool is_missing(const char *id)
+{
+	CLEANUP(volume_info_freep) struct volume_info *info = NULL;
+	struct error *err = NULL;
+
+	ASSERT_OK(volumes_get(fx.v, id, &info, &err));
+	return info->missing;
+}
+
+START_TEST(half_made_volume_is_rolled_back)
+{
+	for (int made = 0; made < 2; made++) {
+		crash_in_create(made == 1);
+		start();
+		ck_assert_uint_eq(fixture_n_devices(), 0);
+		ck_assert_uint_eq(fixture_n_files(), 0);
+	}
+	struct error *err = NULL;
+	ASSERT_OK(try_create("pvc-1", &err));
+}
+END_TEST
+
+START_TEST(half_made_volume_in_an_absent_pool_waits_for_it)
+{
+	CLEANUP(free_charp) char *id = minted("pvc-1");
+	CLEANUP(device_freep) struct device *d = NULL;
+	CLEANUP(volume_info_freep) struct volume_info *info = NULL;
+	struct error *err = NULL;
+
+	crash_in_create(true);
+	d = fixture_device(id);
+	fx.faults.absent_pool = d->pool;
+	start();
+	refresh();
+	ck_assert_uint_eq(fixture_n_files(), 1);
+	ASSERT_FAILS(volumes_get(fx.v, id, &info, &err), ERR_NOT_FOUND, id);
+	ASSERT_FAILS(try_create("pvc-1", &err), ERR_UNAVAILABLE, "half made");
+	ASSERT_FAILS(volumes_delete(fx.v, id, &err), ERR_UNAVAILABLE, "absent");
+	fx.faults.absent_pool = NULL;
+	fx.faults.incomplete_pool = d->pool;
+	refresh();
+	ck_assert_uint_eq(fixture_n_files(), 1);
+	fx.faults.incomplete_pool = NULL;
+	refresh();
+	ck_assert_uint_eq(fixture_n_files(), 0);
+	ck_assert_uint_eq(fixture_n_devices(), 0);
+}
+END_TEST
+
+START_TEST(rolling_back_removes_no_device_of_another_identity)
+{
+	CLEANUP(free_charp) char *id = minted("pvc-1");
+
+	crash_in_create(false);
+	CLEANUP(device_freep) struct device *theirs = fixture_add_device(id, 0, "theirs", SIZE);
+	start();
+	ck_assert_uint_eq(fixture_n_files(), 0);
+	ck_assert_uint_eq(fixture_n_devices(), 1);
+	ck_assert_uint_eq(fx.n_destroys, 0);
+
+	/* nor where none was recorded */
+	fixture_stop();
+	CLEANUP(free_charp) char *file = x_asprintf("%s.creating", id);
+	CLEANUP(free_charp) char *text = x_asprintf("{\"id\":\"%s\",\"size\":1,\"parameters\":{}}", id);
+	fixture_write(file, text);
+	fixture_open();
+	start();
+	ck_assert_uint_eq(fixture_n_devices(), 1);
+	ck_assert_uint_eq(fx.n_destroys, 0);
+}
+END_TEST
+
+/* Ours may be in the pool that is away, whatever stands in the other. */
+START_TEST(device_of_another_identity_does_not_end_the_wait_for_a_pool)
+{
+	write_record("v1", ".creating", "ours", fx.pools[0]);
+	write_record("v2", ".erasing", "ours", fx.pools[0]);
+	CLEANUP(device_freep) struct device *a = fixture_add_device("v1", 1, "theirs", SIZE);
+	CLEANUP(device_freep) struct device *b = fixture_add_device("v2", 1, "theirs", SIZE);
+
+	fx.faults.absent_pool = fx.pools[0];
+	fixture_restart();
+	ck_assert(fixture_exists("v1.creating"));
+	ck_assert(fixture_exists("v2.erasing"));
+	fx.faults.absent_pool = NULL;
+	refresh();
+	ck_assert_uint_eq(fixture_n_files(), 0);
+	ck_assert_uint_eq(fixture_n_devices(), 2);
+	ck_assert_uint_eq(fx.n_destroys, 0);
+}
+END_TEST
+
+START_TEST(deletion_is_finished_wherever_it_was_cut_off)
+{
+	struct error *err = NULL;
+
+	for (int destroyed = 0; destroyed < 2; destroyed++) {
+		CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
+		CLEANUP(free_charp) char *file = x_asprintf("%s.erasing", info->id);
+
+		fx.faults.destroy = ERR_INTERNAL;
+		fx.faults.after = destroyed == 1;
+		ASSERT_FAILS(volumes_delete(fx.v, info->id, &err), ERR_INTERNAL, info->id);
+		ck_assert(fixture_exists(file));
+		ck_assert_uint_eq(fixture_n_devices(), !destroyed);
+		fx.faults = (struct faults){0};
+		fixture_restart();
+		ck_assert_uint_eq(fixture_n_devices(), 0);
+		ck_assert_uint_eq(fixture_n_files(), 0);
+	}
+}
+END_TEST
+
+START_TEST(deletion_of_a_missing_volume_waits_for_its_pool)
+{
+	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
+	CLEANUP(device_freep) struct device *d = fixture_device(info->id);
+	struct error *err = NULL;
+
+	fx.faults.destroy = ERR_INTERNAL;
+	ASSERT_FAILS(volumes_delete(fx.v, info->id, &err), ERR_INTERNAL, info->id);
+	fx.faults = (struct faults){.absent_pool = d->pool};
+	fixture_restart();
+	refresh();
+	ck_assert_uint_eq(fixture_n_files(), 1);
+	ASSERT_FAILS(volumes_delete(fx.v, info->id, &err), ERR_UNAVAILABLE, "missing");
+	fx.faults.absent_pool = NULL;
+	refresh();
+	ck_assert_uint_eq(fixture_n_files(), 0);
+	ck_assert_uint_eq(fixture_n_devices(), 0);
+}
+END_TEST
+
+START_TEST(failed_listing_changes_nothing_and_the_start_can_be_repeated)
+{
+	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
+	struct error *err = NULL;
+
+	write_record("half", ".creating", "i", fx.pools[0]);
+	fx.faults.list = ERR_INTERNAL;
+	fixture_stop();
+	fixture_open();
+	ASSERT_FAILS(volumes_start(fx.v, &err), ERR_INTERNAL, "list devices");
+	ck_assert(!volumes_is_ready(fx.v));
+	ASSERT_FAILS(volumes_refresh(fx.v, &err), ERR_UNAVAILABLE, "starting");
+	ck_assert_uint_eq(fixture_n_files(), 2);
+	fx.faults.list = 0;
+	start();
+	ck_assert(volumes_is_ready(fx.v));
+	ck_assert(!is_missing(info->id));
+	ck_assert_uint_eq(fixture_n_files(), 1);
+}
+END_TEST
+
+START_TEST(no_state_is_dropped_while_a_pool_is_away)
+{
+	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
+	CLEANUP(device_freep) struct device *d = fixture_device(info->id);
+	CLEANUP(free_charp) char *file = x_asprintf("%s.json", info->id);
+	CLEANUP(free_charp) char *before = fixture_read(file);
+
+	for (int incomplete = 0; incomplete < 2; incomplete++) {
+		*(incomplete ? &fx.faults.incomplete_pool : &fx.faults.absent_pool) = d->pool;
+		fixture_restart();
+		refresh();
+		ck_assert(is_missing(info->id));
+		CLEANUP(free_charp) char *after = fixture_read(file);
+		ck_assert_str_eq(before, after);
+		fx.faults = (struct faults){0};
+		refresh();
+		ck_assert(!is_missing(info->id));
+	}
+	fx.faults.list = ERR_INTERNAL;
+	struct error *err = NULL;
+	ASSERT_FAILS(volumes_refresh(fx.v, &err), ERR_INTERNAL, "list");
+	ck_assert(!is_missing(info->id));
+}
+END_TEST
+
+START_TEST(even_a_complete_pool_without_the_device_drops_no_state)
+{
+	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
+	CLEANUP(device_freep) struct device *d = fixture_device(info->id);
+	struct error *err = NULL;
+
+	ASSERT_OK(device_destroy(fx.fake, d, -1, &err));
+	fixture_restart();
+	refresh();
+	ck_assert_uint_eq(fixture_n_files(), 1);
+	ck_assert(is_missing(info->id));
+	ASSERT_FAILS(try_create("pvc-1", &err), ERR_UNAVAILABLE, "missing");
+}
+END_TEST
+
+START_TEST(device_without_state_is_left_alone)
+{
+	CLEANUP(device_freep) struct device *d = fixture_add_device("stranger", 0, "theirs", SIZE);
+	struct volume_info **list = NULL;
+	size_t n;
+	bool more;
+
+	fixture_restart();
+	refresh();
+	ck_assert_uint_eq(fixture_n_devices(), 1);
+	volumes_list(fx.v, NULL, 0, &list, &n, &more);
+	ck_assert_uint_eq(n, 0);
+	free(list);
+}
+END_TEST
+
+START_TEST(of_two_files_of_one_volume_the_ready_one_is_served)
+{
+	CLEANUP(device_freep) struct device *d = fixture_add_device("v1", 0, "ours", SIZE);
+
+	write_record("v1", ".json", "ours", fx.pools[0]);
+	write_record("v1", ".erasing", "ours", fx.pools[0]);
+	write_record("v1", ".creating", "ours", fx.pools[0]);
+	fixture_restart();
+	refresh();
+	ck_assert(!is_missing("v1"));
+	ck_assert_uint_eq(fixture_n_files(), 3);
+	ck_assert_uint_eq(fixture_n_devices(), 1);
+}
+END_TEST
+
+START_TEST(damaged_file_hides_no_other)
+{
+	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
+
+	fixture_write("a.json", "{");
+	fixture_write("zz.json", "");
+	fixture_restart();
+	ck_assert(!is_missing(info->id));
+	ck_assert(fixture_exists("a.json") && fixture_exists("zz.json"));
+}
+END_TEST
+
+START_TEST(file_of_the_go_driver_gets_its_pool_when_its_device_is_seen)
+{
+	static const char *const text = "{\"id\":\"go\",\"size\":16777216,\"future\":[1,{\"a\":null}],"
+					"\"parameters\":{\"name\":\"n\"}}\n";
+	CLEANUP(device_freep) struct device *d = fixture_add_device("go", 1, "", SIZE);
+	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
+	struct error *err = NULL;
+
+	fixture_write("go.json", text);
+	fx.faults.absent_pool = d->pool;
+	fixture_restart();
+	CLEANUP(free_charp) char *untouched = fixture_read("go.json");
+	ck_assert_str_eq(untouched, text);
+	ck_assert(is_missing("go"));
+	ASSERT_FAILS(volumes_delete(fx.v, "go", &err), ERR_UNAVAILABLE, "missing");
+
+	fx.faults.absent_pool = NULL;
+	refresh();
+	ck_assert(!is_missing("go"));
+	CLEANUP(free_charp) char *adopted = fixture_read("go.json");
+	ASSERT_OK(state_parse(span_of(adopted), &r, &err));
+	ck_assert_str_eq(r->pool, d->pool);
+	ck_assert_ptr_null(r->identity);
+	ck_assert_str_eq(r->unknown_json, "\"future\":[1,{\"a\":null}]");
+	ck_assert_uint_eq(r->size_bytes, SIZE);
+	fixture_restart();
+	CLEANUP(free_charp) char *same = fixture_read("go.json");
+	ck_assert_str_eq(adopted, same);
+}
+END_TEST
+
+START_TEST(inactive_devices_are_activated)
+{
+	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
+	struct error *err = NULL;
+
+	fx.faults.inactive = true;
+	fixture_restart();
+	ck_assert(!fx.faults.inactive);
+	ASSERT_OK(try_create("pvc-1", &err));
+}
+END_TEST
+
+START_TEST(failed_activation_keeps_no_other_volume_away_and_is_tried_again)
+{
+	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
+	struct error *err = NULL;
+
+	fx.faults.inactive = true;
+	fx.faults.activate = ERR_INTERNAL;
+	fixture_restart();
+	ck_assert(volumes_is_ready(fx.v));
+	ASSERT_FAILS(try_create("pvc-1", &err), ERR_UNAVAILABLE, "activate fails");
+	ASSERT_FAILS(volumes_delete(fx.v, info->id, &err), ERR_UNAVAILABLE, "activate fails");
+	ASSERT_OK(try_create("pvc-2", &err));
+	fx.faults.activate = 0;
+	ASSERT_OK(try_create("pvc-1", &err));
+	ck_assert(!fx.faults.inactive);
+}
+END_TEST
+
+START_TEST(erasing_waits_for_its_device_to_be_active)
+{
+	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
+	struct error *err = NULL;
+
+	fx.faults.destroy = ERR_INTERNAL;
+	ASSERT_FAILS(volumes_delete(fx.v, info->id, &err), ERR_INTERNAL, info->id);
+	fx.faults = (struct faults){.inactive = true, .activate = ERR_INTERNAL};
+	fx.n_destroys = 0;
+	fixture_restart();
+	ck_assert_uint_eq(fx.n_destroys, 0);
+	ck_assert_uint_eq(fixture_n_files(), 1);
+	fx.faults.activate = 0;
+	refresh();
+	ck_assert_uint_eq(fixture_n_files(), 0);
+	ck_assert_uint_eq(fixture_n_devices(), 0);
+}
+END_TEST
+
+START_TEST(second_driver_on_the_same_state_is_kept_out)
+{
+	CLEANUP(free_charp) char *state = fixture_path("state");
+	const struct volumes_config config = {
+		.node_id = NODE_ID, .state_path = state, .devices = &fx.devices, .roots = fx.roots};
+	struct volumes *second = NULL;
+	struct error *err = NULL;
+
+	ASSERT_FAILS(volumes_open(&config, &second, &err), ERR_UNAVAILABLE, "another process");
+}
+END_TEST
+
+FIXTURE_MAIN("volumes_start", fixture_memory, half_made_volume_is_rolled_back,
+	half_made_volume_in_an_absent_pool_waits_for_it, rolling_back_removes_no_device_of_another_identity,
+	device_of_another_identity_does_not_end_the_wait_for_a_pool,
+	deletion_is_finished_wherever_it_was_cut_off, deletion_of_a_missing_volume_waits_for_its_pool,
+	failed_listing_changes_nothing_and_the_start_can_be_repeated,
+	no_state_is_dropped_while_a_pool_is_away, even_a_complete_pool_without_the_device_drops_no_state,
+	device_without_state_is_left_alone, of_two_files_of_one_volume_the_ready_one_is_served,
+	damaged_file_hides_no_other, file_of_the_go_driver_gets_its_pool_when_its_device_is_seen,
+	inactive_devices_are_activated, failed_activation_keeps_no_other_volume_away_and_is_tried_again,
+	erasing_waits_for_its_device_to_be_active, second_driver_on_the_same_state_is_kept_out)
