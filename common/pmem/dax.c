@@ -24,10 +24,10 @@ static void add_device(struct dax_list *l, struct daxctl_region *region, struct 
 {
 	l->devices = x_realloc(l->devices, l->n + 1, sizeof(*l->devices));
 	l->devices[l->n++] = (struct dax_device){
-	        .dev = x_strdup(daxctl_dev_get_devname(dev)),
-	        .region = nd_region_in(daxctl_region_get_path(region)),
-	        .size_bytes = daxctl_dev_get_size(dev),
-	        .is_system_ram = daxctl_dev_get_memory(dev) != NULL,
+		.dev = x_strdup(daxctl_dev_get_devname(dev)),
+		.region = nd_region_in(daxctl_region_get_path(region)),
+		.size_bytes = daxctl_dev_get_size(dev),
+		.is_system_ram = daxctl_dev_get_memory(dev) != NULL,
 	};
 }
 

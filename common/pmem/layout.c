@@ -14,8 +14,8 @@ uint64_t layout_alignment(uint64_t pfn_align_bytes, unsigned ways, uint64_t regi
 {
 	uint64_t pfn = pfn_align_bytes ? pfn_align_bytes : PFN_ALIGN_BYTES;
 	uint64_t region = region_align_bytes <= 1 || region_align_bytes == UINT64_MAX
-	                          ? REGION_ALIGN_DEFAULT_BYTES
-	                          : region_align_bytes;
+				  ? REGION_ALIGN_DEFAULT_BYTES
+				  : region_align_bytes;
 	uint64_t all_ways = 0;
 	uint64_t unit = 0;
 
@@ -62,7 +62,7 @@ static struct gap gap_at(const struct extent *used, size_t n, size_t i, uint64_t
 }
 
 bool layout_find_gap(const struct extent *used, size_t n, uint64_t region_bytes, uint64_t size_bytes,
-        uint64_t unit, uint64_t *ret_start)
+	uint64_t unit, uint64_t *ret_start)
 {
 	uint64_t best_bytes = 0;
 	uint64_t start = 0;

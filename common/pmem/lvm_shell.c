@@ -146,6 +146,12 @@ static void start(struct shell_runner *r, const char *config)
 		log_debug("LVM's shell could not be greeted", F_ERR(err));
 }
 
+/* Commands that only look: a driver lists devices for ever, which must not keep a shell from being idle. */
+static bool only_looks(const char *const argv[])
+{
+	return str_eq(argv[0], "pvs") || str_eq(argv[0], "vgs") || str_eq(argv[0], "lvs");
+}
+
 /* Before the first answer nothing was asked that could have had an effect: the command can be run otherwise.
  */
 static bool is_usable(struct shell_runner *r)
@@ -190,7 +196,8 @@ static int run_without_child(struct shell_runner *r, const char *const argv[], c
 {
 	int rc = lvm_exec_once(r->program, argv, config, &r->late, report, timeout_ms, err);
 
-	if (!r->unusable && r->late.process.pid < 0)
+	/* The first look of all is followed by work more often than not. */
+	if (!r->unusable && r->late.process.pid < 0 && (!r->used_ns || !only_looks(argv)))
 		start(r, config);
 	return rc;
 }
@@ -207,7 +214,8 @@ static int shell_run(void *self, const char *const argv[], const char *config, s
 		return run_without_child(r, argv, config, report, timeout_ms, err);
 
 	int rc = ask(r, argv, deadline_ns, report, err);
-	r->used_ns = clock_ns();
+	if (!only_looks(argv))
+		r->used_ns = clock_ns();
 	/* After ERR_INTERNAL, which is LVM's own answer, the next command can be sent. */
 	if (rc < 0 && (*err)->code != ERR_INTERNAL) {
 		lvm_child_leave(&r->child, &r->late);

@@ -48,7 +48,7 @@ static int check_spec(const struct nd_spec *spec, struct error **err)
 
 	if (len == 0 || len >= LABEL_NAME_BYTES)
 		return err_set(err, ERR_INVALID_ARGUMENT, "namespace name of %zu bytes, allowed are 1 to %d",
-		        len, LABEL_NAME_BYTES - 1);
+			len, LABEL_NAME_BYTES - 1);
 	if (!is_uuid(spec->uuid))
 		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is not a UUID", spec->uuid);
 	if (spec->size_bytes == 0)

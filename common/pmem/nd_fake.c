@@ -96,17 +96,17 @@ static uint64_t usable_bytes(enum nd_mode mode, uint64_t raw_bytes)
 }
 
 static struct nd_namespace *add_namespace(struct fake *fake, struct nd_region *r, const char *name,
-        const char *uuid, enum nd_mode mode, struct extent place)
+	const char *uuid, enum nd_mode mode, struct extent place)
 {
 	struct nd_namespace ns = {
-	        .dev = x_asprintf("namespace%zu.%u", (size_t)(r - fake->inv->regions), fake->next_id++),
-	        .name = x_strdup(name),
-	        .uuid = x_strdup(uuid),
-	        .mode = mode,
-	        .raw_bytes = place.size_bytes,
-	        .usable_bytes = usable_bytes(mode, place.size_bytes),
-	        .offset_bytes = place.start_bytes,
-	        .active = true,
+		.dev = x_asprintf("namespace%zu.%u", (size_t)(r - fake->inv->regions), fake->next_id++),
+		.name = x_strdup(name),
+		.uuid = x_strdup(uuid),
+		.mode = mode,
+		.raw_bytes = place.size_bytes,
+		.usable_bytes = usable_bytes(mode, place.size_bytes),
+		.offset_bytes = place.start_bytes,
+		.active = true,
 	};
 
 	if (mode != ND_DEVDAX)
@@ -161,7 +161,7 @@ static int check_region(const struct nd_region *r, struct error **err)
 }
 
 static int check_fits(const struct fake *fake, const struct nd_region *r, uint64_t size_bytes,
-        uint64_t *ret_start, struct error **err)
+	uint64_t *ret_start, struct error **err)
 {
 	if (check_region(r, err) < 0)
 		return -1;
@@ -220,7 +220,7 @@ static int fake_destroy(void *self, const char *uuid, const char *name, struct e
 				continue;
 			if (!str_eq(ns->name, name))
 				return err_set(
-				        err, ERR_PRECONDITION, "%s is named \"%s\"", ns->dev, ns->name);
+					err, ERR_PRECONDITION, "%s is named \"%s\"", ns->dev, ns->name);
 			remove_namespace(r, k);
 			return 0;
 		}
@@ -238,26 +238,26 @@ static void fake_close(void *self)
 }
 
 static const struct nd_ops fake_ops = {
-        .list = fake_list,
-        .create = fake_create,
-        .destroy = fake_destroy,
-        .close = fake_close,
+	.list = fake_list,
+	.create = fake_create,
+	.destroy = fake_destroy,
+	.close = fake_close,
 };
 
 static struct nd_region make_region(const struct nd_fake_region *config, size_t number)
 {
 	return (struct nd_region){
-	        .bus = x_strdup("ndbus0"),
-	        .name = x_asprintf("region%zu", number),
-	        .size_bytes = config->size_bytes,
-	        .align_bytes = config->align_bytes,
-	        .pfn_align_bytes = PFN_ALIGN_BYTES,
-	        .ways = config->ways ? config->ways : 1,
-	        .numa_node = -1,
-	        .is_pmem = !config->not_pmem,
-	        .enabled = !config->disabled,
-	        .readonly = config->readonly,
-	        .has_labels = config->label_slots > 0,
+		.bus = x_strdup("ndbus0"),
+		.name = x_asprintf("region%zu", number),
+		.size_bytes = config->size_bytes,
+		.align_bytes = config->align_bytes,
+		.pfn_align_bytes = PFN_ALIGN_BYTES,
+		.ways = config->ways ? config->ways : 1,
+		.numa_node = -1,
+		.is_pmem = !config->not_pmem,
+		.enabled = !config->disabled,
+		.readonly = config->readonly,
+		.has_labels = config->label_slots > 0,
 	};
 }
 
@@ -286,7 +286,7 @@ static struct fake *fake_of(struct nd *nd)
 }
 
 void nd_fake_add(struct nd *nd, size_t region, const char *name, enum nd_mode mode, uint64_t offset_bytes,
-        uint64_t size_bytes)
+	uint64_t size_bytes)
 {
 	struct fake *fake = fake_of(nd);
 	char uuid[UUID_TEXT_LEN + 1];
@@ -294,7 +294,7 @@ void nd_fake_add(struct nd *nd, size_t region, const char *name, enum nd_mode mo
 	assert(region < fake->inv->n_regions);
 	uuid_generate_text(uuid);
 	add_namespace(fake, &fake->inv->regions[region], name, uuid, mode,
-	        (struct extent){offset_bytes, size_bytes});
+		(struct extent){offset_bytes, size_bytes});
 }
 
 void nd_fake_disable(struct nd *nd, size_t region, uint64_t offset_bytes)

@@ -1,5 +1,6 @@
 /*
- * nd_contract.h - what nd.h promises, checked on any nd with an empty region: the fake, and the kernel in the lab.
+ * nd_contract.h - what nd.h promises, checked on any nd with an empty region: the fake, and the kernel in the
+ * lab.
  */
 #pragma once
 
@@ -8,8 +9,8 @@
 /** nd_contract_create() - a namespace is as asked for, is listed, and is gone again after destroying. */
 void nd_contract_create(struct nd *nd);
 
-/** nd_contract_refusals() - malformed, misaligned, too large and unknown are refused with the promised codes, and
- * nothing is left of them. */
+/** nd_contract_refusals() - malformed, misaligned, too large and unknown are refused with the promised codes,
+ * and nothing is left of them. */
 void nd_contract_refusals(struct nd *nd);
 
 /** nd_contract_foreign() - a UUID under another name is not destroyed. */

@@ -201,6 +201,24 @@ START_TEST(idle_shell_ends)
 }
 END_TEST
 
+START_TEST(a_look_neither_keeps_a_shell_nor_starts_one)
+{
+	CLEANUP(lvm_closep) struct lvm *l = open_shell();
+
+	assert_run(l, "pvs");
+	assert_run(l, "two");
+	nap();
+	assert_run(l, "pvs");
+	lvm_idle(l);
+	assert_run(l, "pvs");
+	assert_run(l, "pvs");
+	assert_run(l, "three");
+	assert_run(l, "four");
+	assert_log("exec pvs x\nshell\nasked version\nasked two x\nasked pvs x\nend\n"
+		   "exec pvs x\nexec pvs x\nexec three x\nshell\nasked version\nasked four x\n");
+}
+END_TEST
+
 START_TEST(other_devices_need_another_shell)
 {
 	CLEANUP(lvm_closep) struct lvm *l = open_shell();
@@ -431,10 +449,10 @@ int main(void)
 		&refusal_has_lvms_words_and_the_shell_goes_on, &shell_that_dies_or_babbles_is_replaced,
 		&death_of_an_idle_shell_is_no_failure, &output_beside_the_answer_is_drained,
 		&lvm_without_a_shell_gets_processes_for_good, &idle_shell_ends,
-		&other_devices_need_another_shell, &configuration_that_vanished_is_written_again,
-		&slow_process_is_left_to_end, &slow_shell_is_left_to_end,
-		&process_that_is_killed_may_have_done_something, &missing_program_is_told,
-		&configuration_is_for_root_only};
+		&a_look_neither_keeps_a_shell_nor_starts_one, &other_devices_need_another_shell,
+		&configuration_that_vanished_is_written_again, &slow_process_is_left_to_end,
+		&slow_shell_is_left_to_end, &process_that_is_killed_may_have_done_something,
+		&missing_program_is_told, &configuration_is_for_root_only};
 	Suite *suite = suite_create("lvm");
 	TCase *tcase = tcase_create("lvm");
 	TCase *programs = tcase_create("lvm_program");
