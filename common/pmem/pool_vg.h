@@ -25,6 +25,8 @@ void pool_vg_devices(const struct nd_inventory *inv, char ***ret);
  * @ret: pool_vg_plan_done(). */
 void pool_vg_plan_region(
 	const struct nd_region *region, const struct lvm_report *report, struct pool_vg_plan *ret);
+
+/** pool_vg_plan_done() - release what @p owns. */
 void pool_vg_plan_done(struct pool_vg_plan *p);
 
 /** pool_vg_apply() - create or extend; a plan without @add_paths does nothing. Return: 0, or -1 with

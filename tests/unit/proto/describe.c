@@ -11,30 +11,30 @@ struct reached {
 };
 
 static const char *const type_names[] = {
-        [PROTOBUF_C_TYPE_INT32] = "int32",
-        [PROTOBUF_C_TYPE_SINT32] = "sint32",
-        [PROTOBUF_C_TYPE_SFIXED32] = "sfixed32",
-        [PROTOBUF_C_TYPE_INT64] = "int64",
-        [PROTOBUF_C_TYPE_SINT64] = "sint64",
-        [PROTOBUF_C_TYPE_SFIXED64] = "sfixed64",
-        [PROTOBUF_C_TYPE_UINT32] = "uint32",
-        [PROTOBUF_C_TYPE_FIXED32] = "fixed32",
-        [PROTOBUF_C_TYPE_UINT64] = "uint64",
-        [PROTOBUF_C_TYPE_FIXED64] = "fixed64",
-        [PROTOBUF_C_TYPE_FLOAT] = "float",
-        [PROTOBUF_C_TYPE_DOUBLE] = "double",
-        [PROTOBUF_C_TYPE_BOOL] = "bool",
-        [PROTOBUF_C_TYPE_ENUM] = "enum ",
-        [PROTOBUF_C_TYPE_STRING] = "string",
-        [PROTOBUF_C_TYPE_BYTES] = "bytes",
-        [PROTOBUF_C_TYPE_MESSAGE] = "message ",
+	[PROTOBUF_C_TYPE_INT32] = "int32",
+	[PROTOBUF_C_TYPE_SINT32] = "sint32",
+	[PROTOBUF_C_TYPE_SFIXED32] = "sfixed32",
+	[PROTOBUF_C_TYPE_INT64] = "int64",
+	[PROTOBUF_C_TYPE_SINT64] = "sint64",
+	[PROTOBUF_C_TYPE_SFIXED64] = "sfixed64",
+	[PROTOBUF_C_TYPE_UINT32] = "uint32",
+	[PROTOBUF_C_TYPE_FIXED32] = "fixed32",
+	[PROTOBUF_C_TYPE_UINT64] = "uint64",
+	[PROTOBUF_C_TYPE_FIXED64] = "fixed64",
+	[PROTOBUF_C_TYPE_FLOAT] = "float",
+	[PROTOBUF_C_TYPE_DOUBLE] = "double",
+	[PROTOBUF_C_TYPE_BOOL] = "bool",
+	[PROTOBUF_C_TYPE_ENUM] = "enum ",
+	[PROTOBUF_C_TYPE_STRING] = "string",
+	[PROTOBUF_C_TYPE_BYTES] = "bytes",
+	[PROTOBUF_C_TYPE_MESSAGE] = "message ",
 };
 
 static const char *const label_names[] = {
-        [PROTOBUF_C_LABEL_REQUIRED] = "required ",
-        [PROTOBUF_C_LABEL_OPTIONAL] = "optional ",
-        [PROTOBUF_C_LABEL_REPEATED] = "repeated ",
-        [PROTOBUF_C_LABEL_NONE] = "",
+	[PROTOBUF_C_LABEL_REQUIRED] = "required ",
+	[PROTOBUF_C_LABEL_OPTIONAL] = "optional ",
+	[PROTOBUF_C_LABEL_REPEATED] = "repeated ",
+	[PROTOBUF_C_LABEL_NONE] = "",
 };
 
 static void reach(struct reached *reached, const void *descriptor)
@@ -72,7 +72,7 @@ static bool is_string_map(const ProtobufCFieldDescriptor *field)
 }
 
 static void describe_message(struct lines *lines, const ProtobufCMessageDescriptor *message,
-        struct reached *messages, struct reached *enums)
+	struct reached *messages, struct reached *enums)
 {
 	const char *package = message->package_name, *name = relative(message->name, package);
 
@@ -80,12 +80,12 @@ static void describe_message(struct lines *lines, const ProtobufCMessageDescript
 	for (unsigned int i = 0; i < message->n_fields; i++) {
 		const ProtobufCFieldDescriptor *field = &message->fields[i];
 		const char *referred = "",
-		           *oneof = field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF ? "oneof " : "";
+			   *oneof = field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF ? "oneof " : "";
 
 		ck_assert_uint_eq(field->flags & ~(uint32_t)PROTOBUF_C_FIELD_FLAG_ONEOF, 0);
 		if (is_string_map(field)) {
 			lines_add(lines, "%s message %s: %u %s map<string,string>", package, name, field->id,
-			        field->name);
+				field->name);
 			continue;
 		}
 		if (field->type == PROTOBUF_C_TYPE_MESSAGE) {
@@ -96,8 +96,8 @@ static void describe_message(struct lines *lines, const ProtobufCMessageDescript
 			reach(enums, field->descriptor);
 		}
 		lines_add(lines, "%s message %s: %u %s %s%s%s%s", package, name, field->id, field->name,
-		        oneof, label_names[field->label], type_names[field->type],
-		        relative(referred, package));
+			oneof, label_names[field->label], type_names[field->type],
+			relative(referred, package));
 	}
 }
 
@@ -109,11 +109,11 @@ static void describe_enum(struct lines *lines, const ProtobufCEnumDescriptor *de
 	lines_add(lines, "%s enum %s", package, name);
 	for (unsigned int i = 0; i < descriptor->n_values; i++)
 		lines_add(lines, "%s enum %s: %d %s", package, name, descriptor->values[i].value,
-		        descriptor->values[i].name);
+			descriptor->values[i].name);
 }
 
 static void describe_service(
-        struct lines *lines, const ProtobufCServiceDescriptor *service, struct reached *messages)
+	struct lines *lines, const ProtobufCServiceDescriptor *service, struct reached *messages)
 {
 	const char *package = service->package, *name = relative(service->name, package);
 
@@ -122,7 +122,7 @@ static void describe_service(
 		const ProtobufCMethodDescriptor *method = &service->methods[i];
 
 		lines_add(lines, "%s service %s: /%s/%s %s %s", package, name, service->name, method->name,
-		        relative(method->input->name, package), relative(method->output->name, package));
+			relative(method->input->name, package), relative(method->output->name, package));
 		reach(messages, method->input);
 		reach(messages, method->output);
 	}

@@ -12,21 +12,21 @@
 #include "registry.pb-c.h"
 
 static const ProtobufCServiceDescriptor *const csi_services[] = {
-        &csi__v1__identity__descriptor,
-        &csi__v1__controller__descriptor,
-        &csi__v1__group_controller__descriptor,
-        &csi__v1__snapshot_metadata__descriptor,
-        &csi__v1__node__descriptor,
+	&csi__v1__identity__descriptor,
+	&csi__v1__controller__descriptor,
+	&csi__v1__group_controller__descriptor,
+	&csi__v1__snapshot_metadata__descriptor,
+	&csi__v1__node__descriptor,
 };
 
 static const ProtobufCServiceDescriptor *const registry_services[] = {&registry__v0__registry__descriptor};
 
 static const ProtobufCServiceDescriptor *const registration_services[] = {
-        &pluginregistration__registration__descriptor,
+	&pluginregistration__registration__descriptor,
 };
 
 static void check_services(
-        const ProtobufCServiceDescriptor *const *services, size_t count, const char *table_path)
+	const ProtobufCServiceDescriptor *const *services, size_t count, const char *table_path)
 {
 	struct lines wanted = {0}, found = {0};
 
@@ -55,7 +55,7 @@ END_TEST
 START_TEST(plugin_registration_is_what_the_table_says)
 {
 	check_services(registration_services, ARRAY_SIZE(registration_services),
-	        TEST_DATA "/proto/pluginregistration.txt");
+		TEST_DATA "/proto/pluginregistration.txt");
 }
 END_TEST
 
@@ -141,9 +141,9 @@ END_TEST
 START_TEST(alternatives_share_one_case)
 {
 	static const ProtobufCMessageDescriptor *const messages[] = {
-	        &csi__v1__plugin_capability__descriptor,
-	        &csi__v1__volume_content_source__descriptor,
-	        &csi__v1__volume_capability__descriptor,
+		&csi__v1__plugin_capability__descriptor,
+		&csi__v1__volume_content_source__descriptor,
+		&csi__v1__volume_capability__descriptor,
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(messages); i++) {
