@@ -9,8 +9,6 @@
 #include "volume/params.h"
 #include "volume/volumes_private.h"
 
-#define DEFAULT_FS "ext4"
-
 struct publication {
 	char *staging; /* canonical */
 	char *target;  /* canonical */
@@ -33,7 +31,7 @@ static int check_request(
 {
 	CLEANUP(params_done) struct volume_params params = {0};
 
-	if (mount_flags_check(q->mount_flags, str_empty(q->fs_type) ? DEFAULT_FS : q->fs_type, err) < 0)
+	if (mount_flags_check(q->mount_flags, q->fs_type, err) < 0)
 		return -1;
 	if (params_parse(PARAMS_CONTEXT, q->context, &params, err) < 0)
 		return -1;
@@ -45,8 +43,7 @@ static int check_request(
 	if (path_canonical(v->roots, q->target_path, &p->target, err) < 0)
 		return err_wrap(err, "target path");
 	for (size_t i = 0; q->mount_flags && q->mount_flags[i]; i++) {
-		if (mount_flag_is_per_mount(q->mount_flags[i]) &&
-			!(q->readonly && str_eq(q->mount_flags[i], "rw")))
+		if (mount_flag_is_per_mount(q->mount_flags[i]))
 			strv_add(&p->flags, q->mount_flags[i]);
 	}
 	if (q->readonly && !strv_contains(p->flags, "ro"))
@@ -249,8 +246,13 @@ int volumes_unpublish(struct volumes *v, const char *handle, const char *target_
 		return err_wrap(err, "target path");
 	if (!known || known->phase != PHASE_READY)
 		return unpublish_unknown(v, handle, target_path, target, err);
-	if (volumes_lock_ready(v, handle, PUBLISH_WAIT_MS, &lock, &r, err) < 0)
-		return -1;
+	if (volumes_lock_ready(v, handle, PUBLISH_WAIT_MS, &lock, &r, err) < 0) {
+		if ((*err)->code != ERR_NOT_FOUND)
+			return -1;
+		/* deleted while we waited */
+		error_clear(err);
+		return unpublish_unknown(v, handle, target_path, target, err);
+	}
 	if (volumes_unmount(v, r, target, err) < 0)
 		return err_wrap(err, "unpublish volume %s", r->id);
 	if (path_remove(v->roots, target_path, err) < 0)
