@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2119
 # pmem-ns-init on a region that CXL interleaves over two devices.
 # shellcheck source=tests/vm/lib.sh
 . "$VM_TESTS/lib.sh"
