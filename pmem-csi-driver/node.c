@@ -53,7 +53,7 @@ static int open_devices(const struct options *o, struct device_manager **ret, st
 	return 0;
 }
 
-static int open_volumes(struct node *n, const struct options *o, struct error **err)
+static struct volumes *new_volumes(struct node *n, const struct options *o)
 {
 	CLEANUP(free_charp) char *default_path = x_asprintf("/var/lib/%s", o->driver_name);
 	const struct volumes_config config = {.node_id = o->node_id,
@@ -61,7 +61,7 @@ static int open_volumes(struct node *n, const struct options *o, struct error **
 		.devices = n->devices,
 		.roots = n->roots};
 
-	return volumes_open(&config, &n->volumes, err);
+	return volumes_new(&config);
 }
 
 static void plan_refresh(void *user)
@@ -181,7 +181,7 @@ static void node_done(struct node *n)
 	if (n->on_int)
 		loop_signal_close(n->on_int);
 	loop_free(n->loop);
-	volumes_close(n->volumes);
+	volumes_free(n->volumes);
 	path_roots_free(n->roots);
 	device_close(n->devices);
 }
@@ -196,8 +196,7 @@ int node_run(const struct options *o, struct error **err)
 		return err_wrap(err, "-kubeletDir");
 	if (open_devices(o, &n.devices, err) < 0)
 		return err_wrap(err, "device manager %s", o->device_manager);
-	if (open_volumes(&n, o, err) < 0)
-		return -1;
+	n.volumes = new_volumes(&n, o);
 	if (loop_new(&n.loop, err) < 0)
 		return -1;
 	n.workers = workers_new(WORKERS_DEFAULT_MAX);

@@ -156,6 +156,21 @@ static char *make_token(struct arena *arena, const char *last_id)
 	return token;
 }
 
+/* Up to CSI 1.12 a volume's condition travels in its status; clients that do not ask for it skip the field.
+ */
+static Csi__V1__ListVolumesResponse__VolumeStatus *missing_status(struct arena *arena)
+{
+	Csi__V1__ListVolumesResponse__VolumeStatus *status = arena_alloc(arena, sizeof(*status));
+
+	csi__v1__list_volumes_response__volume_status__init(status);
+	status->volume_condition = arena_alloc(arena, sizeof(*status->volume_condition));
+	csi__v1__volume_condition__init(status->volume_condition);
+	status->volume_condition->abnormal = true;
+	status->volume_condition->message =
+		arena_strdup(arena, "missing: its device is not there, or its pool is absent or incomplete");
+	return status;
+}
+
 static int list_volumes(const struct csi *csi, struct grpc_call *call,
 	const Csi__V1__ListVolumesRequest *request, Csi__V1__ListVolumesResponse *reply, struct error **err)
 {
@@ -177,6 +192,8 @@ static int list_volumes(const struct csi *csi, struct grpc_call *call,
 
 		csi__v1__list_volumes_response__entry__init(e);
 		e->volume = csi_volume(csi, call->arena, page[i]);
+		if (page[i]->missing)
+			e->status = missing_status(call->arena);
 		reply->entries[reply->n_entries++] = e;
 		if (more && i + 1 == n)
 			reply->next_token = make_token(call->arena, page[i]->id);

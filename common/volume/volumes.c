@@ -9,25 +9,21 @@
 #include "volume/params.h"
 #include "volume/volumes_private.h"
 
-int volumes_open(const struct volumes_config *config, struct volumes **ret, struct error **err)
+struct volumes *volumes_new(const struct volumes_config *config)
 {
-	struct state_store *state = NULL;
-
-	if (state_open(config->state_path, &state, err) < 0)
-		return -1;
 	struct volumes *v = x_calloc(1, sizeof(*v));
+
 	v->node_id = x_strdup(config->node_id);
-	v->state = state;
+	v->state_path = x_strdup(config->state_path);
 	v->locks = volume_locks_new();
 	v->devices = config->devices;
 	v->roots = config->roots;
 	pthread_mutex_init(&v->relist_mutex, NULL);
 	pthread_mutex_init(&v->mutex, NULL);
-	*ret = v;
-	return 0;
+	return v;
 }
 
-void volumes_close(struct volumes *v)
+void volumes_free(struct volumes *v)
 {
 	if (!v)
 		return;
@@ -41,6 +37,7 @@ void volumes_close(struct volumes *v)
 	pthread_mutex_destroy(&v->mutex);
 	pthread_mutex_destroy(&v->relist_mutex);
 	free(v->node_id);
+	free(v->state_path);
 	free(v);
 }
 
@@ -128,7 +125,7 @@ void volumes_keep(struct volumes *v, const struct volume_record *r)
 	pthread_mutex_unlock(&v->mutex);
 }
 
-void volumes_forget(struct volumes *v, const char *id)
+static void forget(struct volumes *v, const char *id)
 {
 	bool found;
 
@@ -141,6 +138,14 @@ void volumes_forget(struct volumes *v, const char *id)
 			(v->n_records - at) * sizeof(struct volume_record *));
 	}
 	pthread_mutex_unlock(&v->mutex);
+}
+
+int volumes_drop(struct volumes *v, const struct volume_record *r, struct error **err)
+{
+	if (state_remove(v->state, r, err) < 0)
+		return -1;
+	forget(v, r->id);
+	return 0;
 }
 
 int volumes_save(struct volumes *v, const struct volume_record *r, struct error **err)

@@ -28,20 +28,24 @@ struct volumes_config {
 };
 
 /**
- * volumes_open() - open the state folder. Nothing is looked at yet: volumes_start() does.
- * @ret: volumes_close()
- * Return: 0, or -1 as state_open().
+ * volumes_new() - the volumes of a node. Nothing is opened or looked at yet: volumes_start() does.
+ * @config: copied, but for what it says is borrowed
+ * Return: never NULL; volumes_free().
  */
-int volumes_open(const struct volumes_config *config, struct volumes **ret, struct error **err) MUST_CHECK;
+struct volumes *volumes_new(const struct volumes_config *config);
 
-/** volumes_close() - release; no operation may be running. NULL is allowed. */
-void volumes_close(struct volumes *v);
-DEFINE_CLEANUP(struct volumes *, volumes_close);
+/** volumes_free() - release; no operation may be running. NULL is allowed. */
+void volumes_free(struct volumes *v);
+DEFINE_CLEANUP(struct volumes *, volumes_free);
 
 /**
- * volumes_start() - load the state, list and activate devices, roll back `.creating`, finish `.erasing`,
- * publish the first snapshot (ready from then on). May be repeated after a failure. Return: 0, or -1 with
- * ERR_INTERNAL, ERR_UNAVAILABLE (listing failed: nothing was changed).
+ * volumes_start() - take the state folder, list and activate devices, roll back `.creating`, finish
+ * `.erasing`, publish the first snapshot (ready from then on). May be repeated after a failure.
+ * @v:   volumes
+ * @err: see docs/ERRORS.md
+ *
+ * Return: 0, or -1 with ERR_UNAVAILABLE (another driver holds the state folder; listing failed: nothing was
+ * changed), or as state_open().
  */
 int volumes_start(struct volumes *v, struct error **err) MUST_CHECK;
 
@@ -128,7 +132,7 @@ enum access_mode {
 struct stage_request {
 	const char *handle;
 	const char *staging_path;
-	const char *fs_type;      /* "" is ext4 */
+	const char *fs_type;
 	char *const *mount_flags; /* strv from the capability */
 	const struct strmap *context;
 };

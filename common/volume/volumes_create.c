@@ -259,6 +259,12 @@ static int create_new(struct volumes *v, const char *id, const struct volume_req
 	if (wanted_bytes(q, &bytes, err) < 0)
 		return -1;
 	find_candidates(v, bytes, q->limit_bytes, &pools);
+	/* what was seen last may be old: a pool that grew since must not send the pod elsewhere */
+	if (pools.n == 0 && !pools.over_limit) {
+		if (volumes_relist(v, err) < 0)
+			return -1;
+		find_candidates(v, bytes, q->limit_bytes, &pools);
+	}
 	if (pools.n == 0)
 		return no_candidate(&pools, bytes, err);
 	r = new_record(v, id, q);
@@ -288,16 +294,13 @@ int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct e
 		return -1;
 	if (presence == DEVICE_MISSING)
 		return err_set(err, ERR_UNAVAILABLE, "its pool is absent or incomplete");
-	/* a device of the same name without our identity is somebody else's */
+	/* a record without identity was not written by us, and cannot claim a device */
 	if (d && r->identity) {
 		if (device_destroy(v->devices, d, /* exclusive_fd= */ -1, err) < 0)
 			return -1;
 		volumes_note(v, d, /* exists= */ false);
 	}
-	if (state_remove(v->state, r, err) < 0)
-		return -1;
-	volumes_forget(v, r->id);
-	return 0;
+	return volumes_drop(v, r, err);
 }
 
 /* The record that has the name, or else the one that has the ID which the name gives. */

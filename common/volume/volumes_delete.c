@@ -47,7 +47,8 @@ static int claim_device(
 		return err_set(err, ERR_PRECONDITION, "volume %s is in use: its device is open %u times",
 			r->id, openers);
 	if (blockdev_open_exclusive(d->path, ret_fd, err) < 0)
-		return err_wrap(err, "volume %s is in use", r->id);
+		return err_wrap(
+			err, "volume %s%s", r->id, (*err)->code == ERR_PRECONDITION ? " is in use" : "");
 	return 0;
 }
 
@@ -77,18 +78,7 @@ int volumes_finish_erasing(struct volumes *v, const struct volume_record *r, con
 			return err_wrap(err, "delete volume %s", r->id);
 		volumes_note(v, device, /* exists= */ false);
 	}
-	if (state_remove(v->state, r, err) < 0)
-		return -1;
-	volumes_forget(v, r->id);
-	return 0;
-}
-
-static int forget_gone(struct volumes *v, const struct volume_record *r, struct error **err)
-{
-	if (state_remove(v->state, r, err) < 0)
-		return -1;
-	volumes_forget(v, r->id);
-	return 0;
+	return volumes_drop(v, r, err);
 }
 
 /* What is erased must be provably gone after a crash; the Go driver's files name no pool. */
@@ -111,7 +101,7 @@ static int delete_locked(struct volumes *v, struct volume_record *r, struct erro
 	if (volumes_find_device(v, r, &d, &presence, err) < 0)
 		return -1;
 	if (presence == DEVICE_GONE)
-		return forget_gone(v, r, err);
+		return volumes_drop(v, r, err);
 	device_free(TAKE_PTR(d));
 	if (volumes_require_device(v, r, &d, err) < 0)
 		return -1;
@@ -125,7 +115,12 @@ static int delete_locked(struct volumes *v, struct volume_record *r, struct erro
 		STEP_POINT("delete-recorded");
 		volumes_keep(v, r);
 	}
-	return volumes_finish_erasing(v, r, d, TAKE_FD(fd), err);
+	if (volumes_finish_erasing(v, r, d, TAKE_FD(fd), err) == 0)
+		return 0;
+	/* from here on FAILED_PRECONDITION would be wrong: it says that nothing was touched */
+	if ((*err)->code == ERR_PRECONDITION)
+		(*err)->code = ERR_UNAVAILABLE;
+	return -1;
 }
 
 int volumes_delete(struct volumes *v, const char *handle, struct error **err)

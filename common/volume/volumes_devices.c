@@ -77,32 +77,33 @@ static bool pool_is_complete(struct volumes *v, const char *uuid)
 }
 
 /* One that bears another identity than the recorded one is somebody else's. */
-static struct device *seen_device_of(struct volumes *v, const struct volume_record *r)
+static bool is_ours(const struct volume_record *r, const struct device *d)
 {
-	CLEANUP(device_freep) struct device *d = volumes_seen_device(v, r->id);
-
-	if (d && r->identity && !str_eq(d->identity, r->identity))
-		return NULL;
-	return TAKE_PTR(d);
+	return !r->identity || str_eq(d->identity, r->identity);
 }
 
 int volumes_find_device(struct volumes *v, const struct volume_record *r, struct device **ret_device,
 	enum presence *ret, struct error **err)
 {
-	struct device *d = seen_device_of(v, r);
+	CLEANUP(device_freep) struct device *d = volumes_seen_device(v, r->id);
 
-	if (!d) {
+	if (!d || !is_ours(r, d)) {
 		if (volumes_relist(v, err) < 0) {
 			(*err)->code = ERR_UNAVAILABLE;
 			return err_wrap(err, "volume %s", r->id);
 		}
-		d = seen_device_of(v, r);
+		device_free(d);
+		d = volumes_seen_device(v, r->id);
 	}
-	*ret_device = d;
-	if (d)
+	*ret_device = NULL;
+	if (d && is_ours(r, d)) {
 		*ret = DEVICE_PRESENT;
-	else
-		*ret = pool_is_complete(v, r->pool) ? DEVICE_GONE : DEVICE_MISSING;
+		*ret_device = TAKE_PTR(d);
+	} else if (!pool_is_complete(v, r->pool)) {
+		*ret = DEVICE_MISSING;
+	} else {
+		*ret = d && str_eq(d->pool, r->pool) ? DEVICE_FOREIGN : DEVICE_GONE;
+	}
 	return 0;
 }
 
@@ -139,6 +140,12 @@ int volumes_require_device(
 	if (presence == DEVICE_GONE)
 		return err_set(
 			err, ERR_UNAVAILABLE, "volume %s is missing: its pool has no such device", r->id);
+	if (presence == DEVICE_FOREIGN)
+		return err_set(err, ERR_PRECONDITION,
+			"the device of volume %s does not bear the identity that was recorded; see "
+			"pmem-csi-driver "
+			"check --repair %s",
+			r->id, r->id);
 	if (!d->active && make_active(v, r->id, &d, err) < 0)
 		return err_wrap(err, "volume %s", r->id);
 	if (d->path && blockdev_wait(d->path, NODE_WAIT_MS, err) < 0) {
@@ -307,6 +314,8 @@ int volumes_start(struct volumes *v, struct error **err)
 {
 	CLEANUP(device_list_freep) struct device_list *list = NULL;
 
+	if (!v->state && state_open(v->state_path, &v->state, err) < 0)
+		return -1;
 	if (list_activated(v, &list, err) < 0)
 		return -1;
 	if (load_state(v, err) < 0)

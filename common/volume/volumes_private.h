@@ -18,7 +18,8 @@
 
 struct volumes {
 	char *node_id;
-	struct state_store *state;
+	char *state_path;
+	struct state_store *state; /* NULL until the folder is ours */
 	struct volume_locks *locks;
 	struct device_manager *devices;
 	struct path_roots *roots;
@@ -49,8 +50,8 @@ int volumes_refuse_stranger(struct volumes *v, const char *id, struct error **er
 /** volumes_keep() - put a copy of @r in the place of the record with its id, or add it. */
 void volumes_keep(struct volumes *v, const struct volume_record *r);
 
-/** volumes_forget() - drop the record of @id from memory. */
-void volumes_forget(struct volumes *v, const char *id);
+/** volumes_drop() - durably forget @r. Return: 0, or -1 as state_remove(). */
+int volumes_drop(struct volumes *v, const struct volume_record *r, struct error **err) MUST_CHECK;
 
 /** volumes_save() - make @r durable and keep it. Return: 0, or -1 as state_put(). */
 int volumes_save(struct volumes *v, const struct volume_record *r, struct error **err) MUST_CHECK;
@@ -68,13 +69,14 @@ void volumes_note(struct volumes *v, const struct device *d, bool exists);
 /** volumes_seen_device() - a copy of the device called @id in what was seen last, or NULL. */
 struct device *volumes_seen_device(struct volumes *v, const char *id);
 
-enum presence { DEVICE_PRESENT, DEVICE_MISSING, DEVICE_GONE };
+enum presence { DEVICE_PRESENT, DEVICE_MISSING, DEVICE_GONE, DEVICE_FOREIGN };
 
 /**
  * volumes_find_device() - the device of @r, which bears its identity where that is recorded; lists anew if it
  * is not among those seen.
  * @ret_device: a copy if present, else NULL
- * @ret:        present; missing (its pool is absent or incomplete); gone (its complete pool lacks it)
+ * @ret:        present; missing (its pool is absent or incomplete); gone (its complete pool lacks it);
+ *              foreign (its complete pool has one of its name that bears another identity)
  * Return: 0, or -1 with ERR_UNAVAILABLE (listing failed).
  */
 int volumes_find_device(struct volumes *v, const struct volume_record *r, struct device **ret_device,

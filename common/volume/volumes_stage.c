@@ -13,7 +13,6 @@
 #include "volume/params.h"
 #include "volume/volumes_private.h"
 
-#define DEFAULT_FS      "ext4"
 #define MKFS_TIMEOUT_MS 300000
 
 struct staging {
@@ -39,7 +38,7 @@ static void staging_done(struct staging *s)
 static int check_request(
 	struct volumes *v, const struct stage_request *q, struct staging *s, struct error **err)
 {
-	s->fs_type = str_empty(q->fs_type) ? DEFAULT_FS : q->fs_type;
+	s->fs_type = q->fs_type;
 	if (!fs_known(s->fs_type))
 		return err_set(
 			err, ERR_INVALID_ARGUMENT, "file system \"%s\" is neither ext4 nor xfs", s->fs_type);
@@ -150,20 +149,27 @@ static int hint_fresh_xfs(const struct staging *s, struct path_roots *roots, str
 	return fs_hint_huge(dir_fd, err);
 }
 
+/* Before the mount, so that no mount of ours is ever unknown. */
+static int record_staging(
+	struct volumes *v, struct volume_record *r, const struct staging *s, struct error **err)
+{
+	if (!r->formatting && r->staged_ever && str_eq(r->staging_path, s->path))
+		return 0;
+	r->formatting = false;
+	r->staged_ever = true;
+	free(r->staging_path);
+	r->staging_path = x_strdup(s->path);
+	return volumes_save(v, r, err);
+}
+
 static int format_and_mount(struct volumes *v, struct volume_record *r, struct staging *s, struct error **err)
 {
 	bool fresh;
 
 	if (format_if_empty(v, r, s, &fresh, err) < 0)
 		return -1;
-	if (fresh || !str_eq(r->staging_path, s->path) || !r->staged_ever) {
-		r->formatting = false;
-		r->staged_ever = true;
-		free(r->staging_path);
-		r->staging_path = x_strdup(s->path);
-		if (volumes_save(v, r, err) < 0)
-			return -1;
-	}
+	if (record_staging(v, r, s, err) < 0)
+		return -1;
 	if (mount_device(s->device->path, s->dir_fd, s->fs_type, (const char *const *)s->options, err) < 0)
 		return -1;
 	if (fresh && !strv_contains(s->options, "ro") && hint_fresh_xfs(s, v->roots, err) < 0) {
@@ -186,7 +192,7 @@ static int stage_locked(struct volumes *v, struct volume_record *r, const struct
 	if (look_at_path(r, s, &staged, err) < 0)
 		return -1;
 	if (staged)
-		return 0;
+		return record_staging(v, r, s, err);
 	if (path_open(v->roots, q->staging_path, PATH_DIR, &s->dir_fd, err) < 0)
 		return err_wrap(err, "staging path");
 	if (format_and_mount(v, r, s, err) < 0)

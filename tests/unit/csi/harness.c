@@ -27,7 +27,7 @@ void harness_open(struct harness *h, bool start)
 	const struct volumes_config config = {
 		.node_id = NODE_ID, .state_path = state, .devices = h->devices, .roots = h->roots};
 	h->csi = (struct csi){.driver_name = DRIVER_NAME, .version = "1.2.3", .node_id = NODE_ID};
-	ck_assert_int_eq(volumes_open(&config, &h->csi.volumes, &err), 0);
+	h->csi.volumes = volumes_new(&config);
 	if (start)
 		ck_assert_int_eq(volumes_start(h->csi.volumes, &err), 0);
 	h->arena = arena_new(1 << 20);
@@ -51,7 +51,7 @@ void harness_close(struct harness *h)
 	CLEANUP(free_charp) char *state = x_asprintf("%s/state", h->dir);
 
 	arena_free(h->arena);
-	volumes_close(h->csi.volumes);
+	volumes_free(h->csi.volumes);
 	path_roots_free(h->roots);
 	device_close(h->devices);
 	remove_folder(state);

@@ -118,6 +118,17 @@ START_TEST(create_names_what_is_wrong)
 }
 END_TEST
 
+START_TEST(a_capability_without_file_system_means_ext4)
+{
+	Csi__V1__CreateVolumeRequest *q = good_request("v");
+
+	q->volume_capabilities[0] = harness_capability(&h, "", MODE(SINGLE_NODE_WRITER));
+	ASSERT_OK(create(q));
+	q->volume_capabilities[0] = harness_capability(&h, "xfs", MODE(SINGLE_NODE_WRITER));
+	ASSERT_FAILS(create(q), ERR_EXISTS, "other parameters");
+}
+END_TEST
+
 START_TEST(a_content_source_is_refused_rather_than_ignored)
 {
 	Csi__V1__CreateVolumeRequest *q = good_request("clone");
@@ -302,7 +313,8 @@ END_TEST
 int main(void)
 {
 	static const TTest *const *tests[] = {&a_volume_comes_with_size_context_and_topology,
-		&create_names_what_is_wrong, &a_content_source_is_refused_rather_than_ignored,
+		&create_names_what_is_wrong, &a_capability_without_file_system_means_ext4,
+		&a_content_source_is_refused_rather_than_ignored,
 		&a_volume_for_another_node_is_exhausted_here, &pages_of_the_list_join_without_gap_or_repeat,
 		&a_token_that_is_none_of_ours_aborts, &capacity_falls_and_rises_with_volumes,
 		&capacity_of_another_topology_is_nothing, &capacity_for_what_can_never_be_created_is_nothing,

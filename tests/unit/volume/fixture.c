@@ -136,7 +136,7 @@ static void do_nothing(void *self)
 
 void fixture_stop(void)
 {
-	volumes_close(TAKE_PTR(fx.v));
+	volumes_free(TAKE_PTR(fx.v));
 }
 
 void fixture_open(void)
@@ -144,9 +144,8 @@ void fixture_open(void)
 	CLEANUP(free_charp) char *state = fixture_path("state");
 	const struct volumes_config config = {
 		.node_id = NODE_ID, .state_path = state, .devices = &fx.devices, .roots = fx.roots};
-	struct error *err = NULL;
 
-	ASSERT_OK(volumes_open(&config, &fx.v, &err));
+	fx.v = volumes_new(&config);
 }
 
 void fixture_restart(void)
@@ -296,6 +295,11 @@ struct volume_info *fixture_create(const char *name, uint64_t required_bytes)
 	return info;
 }
 
+void fixture_make(const char *name, uint64_t required_bytes)
+{
+	volume_info_free(fixture_create(name, required_bytes));
+}
+
 static struct device_list *list_fake(void)
 {
 	struct device_list *l = NULL;
@@ -321,6 +325,11 @@ struct device *fixture_add_device(const char *id, size_t pool, const char *ident
 
 	ASSERT_OK(device_create(fx.fake, &spec, &d, &err));
 	return d;
+}
+
+void fixture_make_device(const char *id, size_t pool, const char *identity, uint64_t size_bytes)
+{
+	device_free(fixture_add_device(id, pool, identity, size_bytes));
 }
 
 size_t fixture_n_devices(void)

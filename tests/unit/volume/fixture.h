@@ -86,11 +86,17 @@ struct volume_request fixture_request(const char *name, uint64_t required_bytes)
 /** fixture_create() - make a volume that must succeed. Return: volume_info_free(). */
 struct volume_info *fixture_create(const char *name, uint64_t required_bytes);
 
+/** fixture_make() - fixture_create() for its effect only. */
+void fixture_make(const char *name, uint64_t required_bytes);
+
 /** fixture_device() - the fake's device, whatever the faults hide. Return: device_free(), or NULL. */
 struct device *fixture_device(const char *id);
 
 /** fixture_add_device() - a device that no volume knows, in pool number @pool. Return: device_free(). */
 struct device *fixture_add_device(const char *id, size_t pool, const char *identity, uint64_t size_bytes);
+
+/** fixture_make_device() - fixture_add_device() for its effect only. */
+void fixture_make_device(const char *id, size_t pool, const char *identity, uint64_t size_bytes);
 
 /** fixture_n_devices() - how many the fake has. */
 size_t fixture_n_devices(void);

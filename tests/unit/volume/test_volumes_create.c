@@ -67,7 +67,7 @@ END_TEST
 
 START_TEST(existing_volume_fits_by_its_size)
 {
-	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
+	fixture_make("pvc-1", SIZE);
 	struct volume_request q = request("pvc-1");
 	struct error *err = NULL;
 
@@ -88,7 +88,7 @@ END_TEST
 
 START_TEST(existing_volume_fits_by_its_parameters)
 {
-	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
+	fixture_make("pvc-1", SIZE);
 	CLEANUP(strmap_done) struct strmap parameters = {0};
 	struct volume_request q = request("pvc-1");
 	struct error *err = NULL;
@@ -169,7 +169,7 @@ END_TEST
 
 START_TEST(fullest_pool_that_still_fits_is_taken)
 {
-	CLEANUP(device_freep) struct device *other = fixture_add_device("other", 1, "", REGION_BYTES - SIZE);
+	fixture_make_device("other", 1, "", REGION_BYTES - SIZE);
 	struct error *err = NULL;
 
 	ASSERT_OK(volumes_refresh(fx.v, &err));
@@ -184,7 +184,7 @@ END_TEST
 
 START_TEST(reported_maximum_can_be_created_and_no_byte_more)
 {
-	CLEANUP(volume_info_freep) struct volume_info *some = fixture_create("some", SIZE);
+	fixture_make("some", SIZE);
 	struct volumes_capacity capacity;
 	struct volume_request q;
 	struct error *err = NULL;
@@ -215,7 +215,7 @@ START_TEST(capacity_is_right_where_listing_is_too_dear_to_repeat)
 
 	fx.ops.cheap_list = false;
 	fx.n_lists = 0;
-	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("some", SIZE);
+	fixture_make("some", SIZE);
 	ck_assert_uint_eq(fx.n_lists, 0);
 	ck_assert(volumes_capacity(fx.v, &capacity));
 	ck_assert_uint_eq(capacity.free_bytes, N_POOLS * REGION_BYTES - SIZE);
@@ -225,11 +225,11 @@ END_TEST
 
 START_TEST(pool_that_filled_up_meanwhile_gives_way_to_the_next)
 {
-	CLEANUP(device_freep) struct device *other = fixture_add_device("other", 0, "", REGION_BYTES - SIZE);
+	fixture_make_device("other", 0, "", REGION_BYTES - SIZE);
 	struct error *err = NULL;
 
 	ASSERT_OK(volumes_refresh(fx.v, &err));
-	CLEANUP(device_freep) struct device *sudden = fixture_add_device("sudden", 0, "", SIZE);
+	fixture_make_device("sudden", 0, "", SIZE);
 	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
 	CLEANUP(device_freep) struct device *d = fixture_device(info->id);
 	ck_assert_uint_eq(fx.n_creates, 2);
@@ -297,7 +297,7 @@ START_TEST(device_of_the_id_without_state_is_refused_and_left_alone)
 	/* also when it appeared since the last listing, and whatever identity it bears */
 	ASSERT_OK(device_destroy(fx.fake, stranger, -1, &err));
 	ASSERT_OK(volumes_refresh(fx.v, &err));
-	CLEANUP(device_freep) struct device *sudden = fixture_add_device(id, 1, "", SIZE);
+	fixture_make_device(id, 1, "", SIZE);
 	ASSERT_FAILS(try_create(&q, &err), ERR_PRECONDITION, "check --repair");
 	ck_assert_uint_eq(fx.n_creates, 1);
 	assert_nothing_left(1);
@@ -311,7 +311,7 @@ START_TEST(device_of_the_go_drivers_id_without_state_is_refused)
 	struct error *err = NULL;
 
 	volume_id_mint_go("pvc-1", id);
-	CLEANUP(device_freep) struct device *stranger = fixture_add_device(id, 0, "", SIZE);
+	fixture_make_device(id, 0, "", SIZE);
 	ASSERT_OK(volumes_refresh(fx.v, &err));
 	ASSERT_FAILS(try_create(&q, &err), ERR_PRECONDITION, id);
 	assert_nothing_left(1);
@@ -343,7 +343,7 @@ START_TEST(volume_of_the_go_driver_is_found_by_its_name)
 	struct error *err = NULL;
 
 	volume_id_mint_go("pvc-1234", id);
-	CLEANUP(device_freep) struct device *d = fixture_add_device(id, 0, "", SIZE);
+	fixture_make_device(id, 0, "", SIZE);
 	CLEANUP(free_charp) char *file = x_asprintf("%s.json", id);
 	CLEANUP(free_charp)
 	char *text = x_asprintf(
@@ -415,14 +415,14 @@ static void call_all_again(void)
 	volume_id_mint("pvc-1", NODE_ID, id);
 	ASSERT_FAILS(try_create(&q, &err), ERR_ABORTED, id);
 	ASSERT_FAILS(volumes_delete(fx.v, id, &err), ERR_ABORTED, id);
-	CLEANUP(volume_info_freep) struct volume_info *other = fixture_create("pvc-2", SIZE);
+	fixture_make("pvc-2", SIZE);
 	ck_assert(volumes_is_ready(fx.v));
 }
 
 START_TEST(second_call_meanwhile_is_aborted_and_others_are_not)
 {
 	fx.faults.in_create = call_all_again;
-	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
+	fixture_make("pvc-1", SIZE);
 	ck_assert_uint_eq(fixture_n_devices(), 2);
 }
 END_TEST

@@ -118,7 +118,7 @@ START_TEST(rolling_back_removes_no_device_of_another_identity)
 	CLEANUP(free_charp) char *id = minted("pvc-1");
 
 	crash_in_create(false);
-	CLEANUP(device_freep) struct device *theirs = fixture_add_device(id, 0, "theirs", SIZE);
+	fixture_make_device(id, 0, "theirs", SIZE);
 	start();
 	ck_assert_uint_eq(fixture_n_files(), 0);
 	ck_assert_uint_eq(fixture_n_devices(), 1);
@@ -141,8 +141,8 @@ START_TEST(device_of_another_identity_does_not_end_the_wait_for_a_pool)
 {
 	write_record("v1", ".creating", "ours", fx.pools[0]);
 	write_record("v2", ".erasing", "ours", fx.pools[0]);
-	CLEANUP(device_freep) struct device *a = fixture_add_device("v1", 1, "theirs", SIZE);
-	CLEANUP(device_freep) struct device *b = fixture_add_device("v2", 1, "theirs", SIZE);
+	fixture_make_device("v1", 1, "theirs", SIZE);
+	fixture_make_device("v2", 1, "theirs", SIZE);
 
 	fx.faults.absent_pool = fx.pools[0];
 	fixture_restart();
@@ -260,7 +260,7 @@ END_TEST
 
 START_TEST(device_without_state_is_left_alone)
 {
-	CLEANUP(device_freep) struct device *d = fixture_add_device("stranger", 0, "theirs", SIZE);
+	fixture_make_device("stranger", 0, "theirs", SIZE);
 	struct volume_info **list = NULL;
 	size_t n;
 	bool more;
@@ -276,7 +276,7 @@ END_TEST
 
 START_TEST(of_two_files_of_one_volume_the_ready_one_is_served)
 {
-	CLEANUP(device_freep) struct device *d = fixture_add_device("v1", 0, "ours", SIZE);
+	fixture_make_device("v1", 0, "ours", SIZE);
 
 	write_record("v1", ".json", "ours", fx.pools[0]);
 	write_record("v1", ".erasing", "ours", fx.pools[0]);
@@ -334,7 +334,7 @@ END_TEST
 
 START_TEST(inactive_devices_are_activated)
 {
-	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
+	fixture_make("pvc-1", SIZE);
 	struct error *err = NULL;
 
 	fx.faults.inactive = true;
@@ -381,15 +381,18 @@ START_TEST(erasing_waits_for_its_device_to_be_active)
 }
 END_TEST
 
-START_TEST(second_driver_on_the_same_state_is_kept_out)
+START_TEST(second_driver_on_the_same_state_waits_for_it)
 {
 	CLEANUP(free_charp) char *state = fixture_path("state");
 	const struct volumes_config config = {
 		.node_id = NODE_ID, .state_path = state, .devices = &fx.devices, .roots = fx.roots};
-	struct volumes *second = NULL;
+	CLEANUP(volumes_freep) struct volumes *second = volumes_new(&config);
 	struct error *err = NULL;
 
-	ASSERT_FAILS(volumes_open(&config, &second, &err), ERR_UNAVAILABLE, "another process");
+	ASSERT_FAILS(volumes_start(second, &err), ERR_UNAVAILABLE, "another process");
+	ck_assert(!volumes_is_ready(second));
+	volumes_free(TAKE_PTR(fx.v));
+	ASSERT_OK(volumes_start(second, &err));
 }
 END_TEST
 
@@ -402,4 +405,4 @@ FIXTURE_MAIN("volumes_start", fixture_memory, half_made_volume_is_rolled_back,
 	device_without_state_is_left_alone, of_two_files_of_one_volume_the_ready_one_is_served,
 	damaged_file_hides_no_other, file_of_the_go_driver_gets_its_pool_when_its_device_is_seen,
 	inactive_devices_are_activated, failed_activation_keeps_no_other_volume_away_and_is_tried_again,
-	erasing_waits_for_its_device_to_be_active, second_driver_on_the_same_state_is_kept_out)
+	erasing_waits_for_its_device_to_be_active, second_driver_on_the_same_state_waits_for_it)
