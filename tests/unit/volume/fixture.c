@@ -136,7 +136,7 @@ static void do_nothing(void *self)
 
 void fixture_stop(void)
 {
-	volumes_free(TAKE_PTR(fx.v));
+	volumes_close(TAKE_PTR(fx.v));
 }
 
 void fixture_open(void)
@@ -144,8 +144,9 @@ void fixture_open(void)
 	CLEANUP(free_charp) char *state = fixture_path("state");
 	const struct volumes_config config = {
 		.node_id = NODE_ID, .state_path = state, .devices = &fx.devices, .roots = fx.roots};
+	struct error *err = NULL;
 
-	fx.v = volumes_new(&config);
+	ASSERT_OK(volumes_open(&config, &fx.v, &err));
 }
 
 void fixture_restart(void)
