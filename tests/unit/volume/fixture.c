@@ -136,7 +136,7 @@ static void do_nothing(void *self)
 
 void fixture_stop(void)
 {
-	volumes_close(TAKE_PTR(fx.v));
+	volumes_free(TAKE_PTR(fx.v));
 }
 
 void fixture_open(void)
@@ -144,9 +144,8 @@ void fixture_open(void)
 	CLEANUP(free_charp) char *state = fixture_path("state");
 	const struct volumes_config config = {
 		.node_id = NODE_ID, .state_path = state, .devices = &fx.devices, .roots = fx.roots};
-	struct error *err = NULL;
 
-	ASSERT_OK(volumes_open(&config, &fx.v, &err));
+	fx.v = volumes_new(&config);
 }
 
 void fixture_restart(void)

@@ -381,15 +381,18 @@ START_TEST(erasing_waits_for_its_device_to_be_active)
 }
 END_TEST
 
-START_TEST(second_driver_on_the_same_state_is_kept_out)
+START_TEST(second_driver_on_the_same_state_waits_for_it)
 {
 	CLEANUP(free_charp) char *state = fixture_path("state");
 	const struct volumes_config config = {
 		.node_id = NODE_ID, .state_path = state, .devices = &fx.devices, .roots = fx.roots};
-	struct volumes *second = NULL;
+	CLEANUP(volumes_freep) struct volumes *second = volumes_new(&config);
 	struct error *err = NULL;
 
-	ASSERT_FAILS(volumes_open(&config, &second, &err), ERR_UNAVAILABLE, "another process");
+	ASSERT_FAILS(volumes_start(second, &err), ERR_UNAVAILABLE, "another process");
+	ck_assert(!volumes_is_ready(second));
+	volumes_free(TAKE_PTR(fx.v));
+	ASSERT_OK(volumes_start(second, &err));
 }
 END_TEST
 
@@ -402,4 +405,4 @@ FIXTURE_MAIN("volumes_start", fixture_memory, half_made_volume_is_rolled_back,
 	device_without_state_is_left_alone, of_two_files_of_one_volume_the_ready_one_is_served,
 	damaged_file_hides_no_other, file_of_the_go_driver_gets_its_pool_when_its_device_is_seen,
 	inactive_devices_are_activated, failed_activation_keeps_no_other_volume_away_and_is_tried_again,
-	erasing_waits_for_its_device_to_be_active, second_driver_on_the_same_state_is_kept_out)
+	erasing_waits_for_its_device_to_be_active, second_driver_on_the_same_state_waits_for_it)
