@@ -81,7 +81,8 @@ struct device_fake_config {
 /**
  * device_open_fake() - regions with extents and alignment; volumes are sparse files on loop devices under
  * @path, where the model is durable and loops are found again after a crash. Return: 0, or -1 with
- * ERR_NOT_FOUND (parent of path missing), ERR_PRECONDITION (the folder holds a model of another shape),
+ * ERR_NOT_FOUND (parent of path missing), ERR_PRECONDITION (the folder holds a model of another shape,
+ * something else, or is damaged), ERR_UNAVAILABLE (another process has it open), ERR_EXHAUSTED (disk full),
  * ERR_INTERNAL.
  */
 int device_open_fake(

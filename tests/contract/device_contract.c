@@ -396,8 +396,12 @@ START_TEST(inactive_devices_are_activated_with_their_content)
 	ck_assert_uint_eq(l->n_devices, 2);
 	ck_assert(!l->devices[0].active && !l->devices[1].active);
 	ASSERT_OK(device_activate(manager, l, &err));
-	assert_listed((struct device *[]){a, b}, 2);
-	transfer(b, O_RDONLY, back, sizeof(back));
+
+	/* a loop device may have another number now */
+	CLEANUP(device_list_freep) struct device_list *after = list();
+	ck_assert_uint_eq(after->n_devices, 2);
+	ck_assert(after->devices[0].active && after->devices[1].active);
+	transfer(&after->devices[1], O_RDONLY, back, sizeof(back));
 	ck_assert_mem_eq(data, back, sizeof(data));
 	ASSERT_OK(device_activate(manager, l, &err));
 }
