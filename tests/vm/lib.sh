@@ -1,0 +1,389 @@
+# shellcheck shell=bash disable=SC2119,SC2120
+# Functions for the guest scripts of this folder, beside those of the lab. BUILD_DIR is the build folder of the
+# programs and tests, VM_TESTS this folder.
+# shellcheck source=tests/lab/guest-lib.sh
+. "$LAB_HOME/guest-lib.sh"
+shopt -s inherit_errexit
+
+export PATH=$BUILD_DIR/bin:$PATH
+export CSI_ENDPOINT=unix:///run/pmem-csi/csi.sock
+state=$LAB_STATE_DIR/state
+kubelet=/var/lib/kubelet
+scratch=/run/vm
+driver_log=$scratch/driver.log
+mkdir -p "$scratch/context" "$kubelet/staging" "$kubelet/pods"
+touch "$driver_log"
+
+# plan NAME...: the results that the script will give. The host counts a missing one as failed.
+plan() {
+	lab_send "PLAN $*"
+}
+
+# Plans every name that stands in the script behind check, run, prove or refute.
+plan_whole_script() {
+	# shellcheck disable=SC2046 # names are single words
+	plan $(sed -nE 's/^[[:blank:]]*(check|run|prove|refute) ([a-z0-9-]+) .*/\2/p' "$LAB_SCRIPT" | sort -u)
+}
+
+# strictly COMMAND...: runs it in a subshell that ends at the first failing step; sets status, and output is in
+# $scratch/said. Not to be called where bash ignores failures (in a condition, before || or &&).
+strictly() {
+	(
+		set -eE
+		trap 'echo "failed: $BASH_COMMAND" >&2' ERR
+		"$@"
+	) >"$scratch/said" 2>&1
+	status=$?
+}
+
+# said: the end of it, as the detail of a result
+said() {
+	tail -n 4 "$scratch/said" | tr '\n' ';'
+}
+
+# prove NAME COMMAND...: one result, ok if no step of the command fails. What it says becomes the detail of a failure.
+prove() {
+	local name=$1 status
+	shift
+	strictly "$@"
+	echo "--- $name: $status"
+	cat "$scratch/said"
+	if [ "$status" = 0 ]; then
+		result "$name" ok
+	else
+		result "$name" fail "$(said)"
+	fi
+}
+
+# refute NAME COMMAND...: ok if a step fails; what was said is told.
+refute() {
+	local name=$1 status
+	shift
+	strictly "$@"
+	echo "--- $name: $status"
+	cat "$scratch/said"
+	if [ "$status" = 0 ]; then
+		result "$name" fail "found nothing"
+	else
+		result "$name" ok "$(said)"
+	fi
+}
+
+# await SECONDS COMMAND...: until the command succeeds.
+await() {
+	local end=$((SECONDS + $1))
+	shift
+	until "$@" >/dev/null 2>&1; do
+		if [ "$SECONDS" -ge "$end" ]; then
+			echo "waited in vain for: $*"
+			return 1
+		fi
+		sleep 0.1
+	done
+}
+
+# equal WHAT FOUND WANTED
+equal() {
+	if [ "$2" != "$3" ]; then
+		echo "$1 is '$2', not '$3'"
+		return 1
+	fi
+}
+
+# fails COMMAND...: succeeds if the command does not.
+fails() {
+	if "$@"; then
+		echo "should have failed: $*"
+		return 1
+	fi
+}
+
+# --- processes
+
+# proc_state PID: the letter of proc(5), or nothing.
+proc_state() {
+	sed -n 's/^State:[[:blank:]]*\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null
+}
+
+is_gone() {
+	case $(proc_state "$1") in
+	'' | Z) ;;
+	*) return 1 ;;
+	esac
+}
+
+is_stopped() {
+	[ "$(proc_state "$1")" = T ]
+}
+
+# child PID NAME: a child process of that name.
+child() {
+	local dir
+	for dir in /proc/[0-9]*; do
+		if [ "$(cat "$dir/comm" 2>/dev/null)" = "$2" ] && grep -q "^PPid:[[:blank:]]$1\$" "$dir/status"; then
+			echo "${dir#/proc/}"
+			return
+		fi
+	done
+	echo "process $1 has no child $2" >&2
+	return 1
+}
+
+# --- the init chain
+
+# init_chain PERCENT
+init_chain() {
+	pmem-ns-init "-useforfsdax=$1" -strict
+	pmem-vgm
+}
+
+# What the chain has made, with all that identifies it.
+chain_facts() {
+	ndctl list -R -N -v
+	lvm vgs --noheadings -o vg_name,vg_uuid,vg_seqno,vg_size,vg_tags
+	lvm pvs --noheadings -o pv_name,pv_uuid,vg_name,pv_size
+	lvm lvs --noheadings -o vg_name,lv_name,lv_uuid,lv_size,lv_tags
+}
+
+# --- the driver
+
+# driver_launch [VARIABLE=VALUE|-FLAG]...: starts it and waits for nothing.
+driver_launch() {
+	local variables=() flags=() word
+	for word; do
+		case $word in
+		-*) flags+=("$word") ;;
+		*) variables+=("$word") ;;
+		esac
+	done
+	env "${variables[@]}" pmem-csi-driver -mode=node -nodeid=lab -v=5 "-statePath=$state" "-kubeletDir=$kubelet" \
+		"${flags[@]}" >>"$driver_log" 2>&1 </dev/null &
+	echo $! >"$scratch/driver.pid"
+}
+
+driver_pid() {
+	cat "$scratch/driver.pid"
+}
+
+is_ready() {
+	[ -n "$(csi-client -timeout 5s probe | sed -n '/ready/,$s/^ *value: true$/&/p')" ]
+}
+
+# Ends the wait early, too, when the driver is no more.
+is_ready_or_gone() {
+	is_ready || is_gone "$(driver_pid)"
+}
+
+# driver_start_with [VARIABLE=VALUE|-FLAG]...: until it is ready.
+driver_start_with() {
+	driver_launch "$@"
+	await 60 is_ready_or_gone
+	if is_gone "$(driver_pid)"; then
+		echo "the driver ended: $(tail -n 2 "$driver_log")"
+		return 1
+	fi
+}
+
+driver_start() {
+	driver_start_with
+}
+
+driver_kill() {
+	kill -KILL "$(driver_pid)"
+	await 30 is_gone "$(driver_pid)"
+}
+
+driver_stop() {
+	kill -TERM "$(driver_pid)"
+	await 60 is_gone "$(driver_pid)"
+}
+
+driver_crash_and_start() {
+	driver_kill
+	driver_start
+}
+
+# logged TEXT: in the driver's log so far
+logged() {
+	if ! grep -q -- "$1" "$driver_log"; then
+		echo "the driver's log does not say: $1"
+		return 1
+	fi
+}
+
+# --- calls
+
+csi() {
+	csi-client -timeout 100s "$@"
+}
+
+# refused CODE ARGUMENT...: the call must fail with that status.
+refused() {
+	local code=$1 text
+	shift
+	if text=$(csi "$@" 2>&1); then
+		echo "not refused: $*"
+		return 1
+	fi
+	echo "$text"
+	if [[ $text != "$code: "* ]]; then
+		echo "refused otherwise than with $code: $*: $text"
+		return 1
+	fi
+}
+
+# field NAME: the value of a field of an answer on standard input.
+field() {
+	sed -n "s/^ *$1: //p"
+}
+
+# create NAME SIZE FS [FLAG]...: prints the ID. What the answer holds for stage and publish is kept.
+create() {
+	local name=$1 size=$2 fs=$3 id
+	shift 3
+	csi -size "$size" -fs "$fs" "$@" create "$name" >"$scratch/created"
+	id=$(field volume_id <"$scratch/created")
+	sed -n 's/^ *volume_context\.\([^:]*\): /\1=/p' "$scratch/created" >"$scratch/context/$id"
+	echo "$fs" >"$scratch/context/$id.fs"
+	echo "$id"
+}
+
+# For the ID of a volume that create() has seen: the flags of stage and publish, in the array flags.
+set_flags() {
+	local line
+	flags=(-fs "$(cat "$scratch/context/$1.fs")")
+	while read -r line; do
+		flags+=(-parameter "$line")
+	done <"$scratch/context/$1"
+}
+
+staging_of() {
+	echo "$kubelet/staging/$1"
+}
+
+# target_of ID [POD]
+target_of() {
+	echo "$kubelet/pods/$1.${2:-pod}"
+}
+
+# stage ID [FLAG]...: as kubelet does, which makes the folder.
+stage() {
+	local id=$1 flags
+	shift
+	set_flags "$id"
+	mkdir -p "$(staging_of "$id")"
+	csi "${flags[@]}" "$@" stage "$id" "$(staging_of "$id")"
+}
+
+unstage() {
+	csi unstage "$1" "$(staging_of "$1")"
+}
+
+# publish ID [POD [FLAG]...]
+publish() {
+	local id=$1 pod=${2:-pod} flags
+	shift
+	[ $# = 0 ] || shift
+	set_flags "$id"
+	csi "${flags[@]}" "$@" publish "$id" "$(staging_of "$id")" "$(target_of "$id" "$pod")"
+}
+
+# unpublish ID [POD]
+unpublish() {
+	csi unpublish "$1" "$(target_of "$1" "${2:-pod}")"
+}
+
+delete() {
+	csi delete "$1"
+}
+
+# The sizes of capacity, in bytes.
+available() {
+	csi capacity | field available_capacity
+}
+
+largest() {
+	csi capacity | field value
+}
+
+listed_ids() {
+	csi list | field volume_id | sort
+}
+
+# --- what the kernel and LVM say, which the driver must agree with
+
+# The groups and their logical volumes, less those named in $foreign_lvs: lines of "GROUP FREE-BYTES [VOLUME]". By
+# segments, since that shows groups without volumes, too.
+pool_report() {
+	local group free name
+	lvm pvs --segments --noheadings --nosuffix --units b -o vg_name,vg_free,lv_name \
+		--select 'vg_name=~"^ndbus.*fsdax$"' |
+		while read -r group free name; do
+			[[ " ${foreign_lvs:-} " != *" ${name:-none} "* ]] || name=''
+			echo "$group $free $name"
+		done
+}
+
+# Names of the logical volumes in the report on standard input, sorted
+volumes_in_report() {
+	awk 'NF == 3 { print $3 }' | sort -u
+}
+
+free_in_report() {
+	awk '!seen[$1]++ { sum += $2 } END { printf "%d\n", sum }'
+}
+
+device_of() {
+	local path
+	path=$(lvm lvs --noheadings -o lv_path --select "lv_name=\"$1\"")
+	echo "${path// /}"
+}
+
+# raw_range ID: the place of a volume's bytes as "DEVICE OFFSET LENGTH"; it must have one segment only.
+raw_range() {
+	local range extent start device
+	range=$(lvm lvs --noheadings -o seg_pe_ranges --select "lv_name=\"$1\"")
+	[[ $range =~ ^\ *(/dev/pmem[0-9]+):([0-9]+)-([0-9]+)\ *$ ]]
+	device=${BASH_REMATCH[1]}
+	extent=$(lvm pvs --noheadings --nosuffix --units b -o vg_extent_size "$device")
+	start=$(lvm pvs --noheadings --nosuffix --units b -o pe_start "$device")
+	echo "$device $((start + BASH_REMATCH[2] * extent)) $(((BASH_REMATCH[3] - BASH_REMATCH[2] + 1) * extent))"
+}
+
+# raw_bytes DEVICE OFFSET LENGTH
+raw_bytes() {
+	dd if="$1" bs=4M iflag=skip_bytes,count_bytes,fullblock skip="$2" count="$3" status=none
+}
+
+# raw_is_zero DEVICE OFFSET LENGTH
+raw_is_zero() {
+	raw_bytes "$@" | cmp -n "$3" - /dev/zero
+}
+
+# mounts_of PATH: mountinfo(5)'s lines of what is mounted there
+mounts_of() {
+	awk -v path="$1" '$5 == path' /proc/self/mountinfo
+}
+
+is_mounted() {
+	[ -n "$(mounts_of "$1")" ]
+}
+
+# has_dax PATH: whether what is mounted there has DAX, by the file system's own options.
+has_dax() {
+	mounts_of "$1" | grep -Eq ' - .*[ ,]dax(=always)?(,|$)'
+}
+
+# Nothing has leaked and nothing is lost: what the driver lists is what LVM has, the state folder holds one file for
+# each, and the capacity is what is free.
+nothing_leaked() {
+	local ids files report
+	ids=$(listed_ids)
+	files=$(find "$state" -mindepth 1 ! -name .lock -printf '%f\n' | sort)
+	report=$(pool_report)
+	equal 'the set of logical volumes' "$(volumes_in_report <<<"$report")" "$ids"
+	equal 'the state folder' "$files" "$(sed '/^$/d; s/$/.json/' <<<"$ids" | sort)"
+	equal 'the capacity' "$(available)" "$(free_in_report <<<"$report")"
+}
+
+lvm_without_udev
