@@ -86,10 +86,16 @@ static int run_locked(
 	struct lvm *l, const char *const argv[], const char *config, struct buf *report, struct error **err)
 {
 	CLEANUP(buf_done) struct buf dropped = BUF_INIT(LVM_ANSWER_MAX_BYTES);
+	const char *all[LVM_WORDS_MAX + 2] = {argv[0], "--nohints"};
 
 	if (check_arguments(argv, err) < 0)
 		return -1;
-	int rc = l->ops->run(l->self, argv, config, report ? report : &dropped, l->timeout_ms, err);
+	/* The hints are shared with the host's LVM: made with another filter they are no use to us, but ours
+	 * is to tell the host when they are out of date, which the option does and devices/hints="none" does
+	 * not. */
+	for (size_t i = 1; argv[i]; i++)
+		all[i + 1] = argv[i];
+	int rc = l->ops->run(l->self, all, config, report ? report : &dropped, l->timeout_ms, err);
 	if (rc < 0)
 		log_debug("LVM command failed", F_STR("command", argv[0]), F_ERR(*err));
 	return rc;

@@ -55,7 +55,7 @@ void lvm_set_devices(struct lvm *l, const char *const *paths, size_t n);
 
 /**
  * lvm_run() - run one command.
- * @argv:   NULL-terminated, at most 63 words without blanks, quotes, backslashes, '#' and control characters
+ * @argv:   NULL-terminated, at most 62 words without blanks, quotes, backslashes, '#' and control characters
  * @report: JSON report appended when the command prints one; NULL to drop it
  *
  * Why LVM refused is not told by the code: a caller that needs to know lists and looks. Return: 0 when LVM

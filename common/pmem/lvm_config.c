@@ -7,10 +7,10 @@
 #define CONFIG_MAX_BYTES (1U << 20)
 
 /*
- * No udev: it may not run where we do, and waiting for it hangs (lvm.conf(5) udev_sync). No hints and no
- * devices file: both are shared with the host's LVM, whose filter is another. No component detection: nothing
- * but our own namespaces passes the filter. Unknown settings are not warned of: older and newer LVM differ in
- * what they know.
+ * No udev: it may not run where we do, and waiting for it hangs (lvm.conf(5) udev_sync). No devices file: it
+ * is shared with the host's LVM, which may know other devices. No component detection: nothing but our own
+ * namespaces passes the filter. Unknown settings are not warned of: older and newer LVM differ in what they
+ * know.
  */
 static const char head[] = "config { checks=0 }\n"
 			   "activation { udev_sync=0 udev_rules=0 monitoring=0 }\n"
@@ -20,7 +20,7 @@ static const char head[] = "config { checks=0 }\n"
 			   "report { output_format=\"json\" compact_output=0 mark_hidden_devices=1 }\n"
 			   "shell { history_size=0 }\n"
 			   "devices {\n"
-			   "\tuse_devicesfile=0 hints=\"none\" scan_lvs=0\n"
+			   "\tuse_devicesfile=0 scan_lvs=0\n"
 			   "\tobtain_device_list_from_udev=0 external_device_info_source=\"none\"\n"
 			   "\tmd_component_detection=0 fw_raid_component_detection=0\n"
 			   "\tmultipath_component_detection=0 multipath_wwids_file=\"\"\n"

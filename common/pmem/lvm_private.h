@@ -14,8 +14,8 @@
 
 #define LVM_ANSWER_MAX_BYTES (16U << 20)
 #define LVM_DIAG_MAX_BYTES   (4U << 10)
-/* The shell drops a command of MAX_ARGS words (LVM's tools/tools.h). */
-#define LVM_WORDS_MAX 63
+/* The shell drops a command of MAX_ARGS words, which is 64 (LVM's tools/tools.h); one is ours. */
+#define LVM_WORDS_MAX 62
 
 /** lvm_config_text() - configuration that admits exactly @paths to LVM; a path with a character that means
  * something in a filter, and that no device of ours has, is left out. Return: caller frees. */

@@ -110,7 +110,8 @@ START_TEST(first_command_runs_by_itself_and_the_shell_takes_the_next)
 	ASSERT_OK(lvm_run(l, ARGV("two", "-b", "c"), &report, &err));
 	ck_assert(str_starts(buf_str(&report), "{\"report\":[{\"pv\":[{\"pv_name\":\"/dev/}{\""));
 	assert_run(l, "three");
-	assert_log("exec one -a\nshell\nasked version\nasked two -b c\nasked three x\n");
+	assert_log("exec one --nohints -a\nshell\nasked version\nasked two --nohints -b c\nasked three "
+		   "--nohints x\n");
 }
 END_TEST
 
@@ -122,7 +123,8 @@ START_TEST(refusal_has_lvms_words_and_the_shell_goes_on)
 	ASSERT_FAILS(run(l, "refuse", &err), ERR_INTERNAL, "lvm refuse (status 5):   no;  space");
 	ASSERT_FAILS(run(l, "refuse", &err), ERR_INTERNAL, "lvm refuse: no space");
 	assert_run(l, "next");
-	assert_log("exec refuse x\nshell\nasked version\nasked refuse x\nasked next x\n");
+	assert_log("exec refuse --nohints x\nshell\nasked version\nasked refuse --nohints x\nasked next "
+		   "--nohints x\n");
 }
 END_TEST
 
@@ -182,7 +184,7 @@ START_TEST(lvm_without_a_shell_gets_processes_for_good)
 	assert_run(l, "one");
 	assert_run(l, "two");
 	assert_run(l, "three");
-	assert_log("exec one x\nshell\nexec two x\nexec three x\n");
+	assert_log("exec one --nohints x\nshell\nexec two --nohints x\nexec three --nohints x\n");
 }
 END_TEST
 
@@ -195,7 +197,7 @@ START_TEST(idle_shell_ends)
 	assert_run(l, "two");
 	nap();
 	lvm_idle(l);
-	assert_log("exec one x\nshell\nasked version\nasked two x\nend\n");
+	assert_log("exec one --nohints x\nshell\nasked version\nasked two --nohints x\nend\n");
 	lvm_idle(l);
 	assert_run(l, "three");
 }
@@ -214,8 +216,9 @@ START_TEST(a_look_neither_keeps_a_shell_nor_starts_one)
 	assert_run(l, "pvs");
 	assert_run(l, "three");
 	assert_run(l, "four");
-	assert_log("exec pvs x\nshell\nasked version\nasked two x\nasked pvs x\nend\n"
-		   "exec pvs x\nexec pvs x\nexec three x\nshell\nasked version\nasked four x\n");
+	assert_log("exec pvs --nohints x\nshell\nasked version\nasked two --nohints x\nasked pvs x\nend\n"
+		   "exec pvs --nohints x\nexec pvs x\nexec three --nohints x\nshell\nasked version\nasked four "
+		   "--nohints x\n");
 }
 END_TEST
 
@@ -229,8 +232,8 @@ START_TEST(other_devices_need_another_shell)
 	assert_run(l, "three");
 	lvm_set_devices(l, ARGV("/dev/pmem0"), 1);
 	assert_run(l, "four");
-	assert_log("exec one x\nshell\nasked version\nasked two x\nend\n"
-		   "exec three x\nshell\nasked version\nasked four x\n");
+	assert_log("exec one --nohints x\nshell\nasked version\nasked two --nohints x\nend\n"
+		   "exec three --nohints x\nshell\nasked version\nasked four --nohints x\n");
 }
 END_TEST
 
@@ -245,8 +248,8 @@ START_TEST(configuration_that_vanished_is_written_again)
 	ASSERT_OK(spawn_check(ARGV("sh", "-c", pattern), NULL, LONG_MS, &err));
 	assert_run(l, "three");
 	assert_run(l, "four");
-	assert_log("exec one x\nshell\nasked version\nasked two x\nend\n"
-		   "exec three x\nshell\nasked version\nasked four x\n");
+	assert_log("exec one --nohints x\nshell\nasked version\nasked two --nohints x\nend\n"
+		   "exec three --nohints x\nshell\nasked version\nasked four --nohints x\n");
 }
 END_TEST
 
@@ -274,7 +277,7 @@ START_TEST(slow_process_is_left_to_end)
 {
 	CLEANUP(lvm_closep) struct lvm *l = lvm_open_exec_program(&fake_program);
 
-	check_slow(l, "exec slow x\nwaiting\ndone\n");
+	check_slow(l, "exec slow --nohints x\nwaiting\ndone\n");
 }
 END_TEST
 
@@ -284,7 +287,8 @@ START_TEST(slow_shell_is_left_to_end)
 
 	assert_run(l, "one");
 	assert_run(l, "two");
-	check_slow(l, "exec one x\nshell\nasked version\nasked two x\nasked slow x\nwaiting\ndone\nend\n");
+	check_slow(l, "exec one --nohints x\nshell\nasked version\nasked two --nohints x\nasked slow "
+		      "--nohints x\nwaiting\ndone\nend\n");
 }
 END_TEST
 
@@ -360,10 +364,10 @@ START_TEST(arguments_that_the_shell_would_change_are_refused)
 		ASSERT_FAILS(lvm_run(l, ARGV("a", bad[i]), NULL, &err), ERR_INVALID_ARGUMENT, "argument");
 	memset(longer, 'a', 1999);
 	ASSERT_FAILS(lvm_run(l, ARGV("a", longer), NULL, &err), ERR_INVALID_ARGUMENT, "argument");
-	for (size_t i = 0; i < 64; i++)
+	for (size_t i = 0; i < 63; i++)
 		many[i] = "a";
-	ASSERT_FAILS(lvm_run(l, many, NULL, &err), ERR_INVALID_ARGUMENT, "64 words");
-	ASSERT_FAILS(lvm_run(l, many + 64, NULL, &err), ERR_INVALID_ARGUMENT, "0 words");
+	ASSERT_FAILS(lvm_run(l, many, NULL, &err), ERR_INVALID_ARGUMENT, "63 words");
+	ASSERT_FAILS(lvm_run(l, many + 63, NULL, &err), ERR_INVALID_ARGUMENT, "0 words");
 }
 END_TEST
 
