@@ -216,8 +216,10 @@ START_TEST(a_look_neither_keeps_a_shell_nor_starts_one)
 	assert_run(l, "pvs");
 	assert_run(l, "three");
 	assert_run(l, "four");
-	assert_log("exec pvs --nohints x\nshell\nasked version\nasked two --nohints x\nasked pvs x\nend\n"
-		   "exec pvs --nohints x\nexec pvs x\nexec three --nohints x\nshell\nasked version\nasked four "
+	assert_log("exec pvs --nohints x\nshell\nasked version\nasked two --nohints x\nasked pvs --nohints "
+		   "x\nend\n"
+		   "exec pvs --nohints x\nexec pvs --nohints x\nexec three --nohints x\nshell\nasked "
+		   "version\nasked four "
 		   "--nohints x\n");
 }
 END_TEST
