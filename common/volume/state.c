@@ -237,26 +237,23 @@ int state_advance(struct state_store *s, struct volume_record *r, enum volume_ph
 	CLEANUP(free_charp) char *from_name = file_name(r->id, r->phase);
 	CLEANUP(free_charp) char *to_name = file_name(r->id, to);
 
-	int rc = file_rename_durable(s->dir_fd, from_name, to_name, err);
-	/* An earlier try may have renamed it and failed to make that durable. */
-	if (rc < 0 && (*err)->code == ERR_NOT_FOUND) {
-		error_clear(err);
-		rc = file_rename_durable(s->dir_fd, to_name, to_name, err);
-	}
-	if (rc < 0)
+	if (file_rename_durable(s->dir_fd, from_name, to_name, err) < 0) {
+		CLEANUP(error_freep) struct error *ignored = NULL;
+
+		/* renamed, but not durably: back, so that the name says what the caller goes on with */
+		if ((*err)->code != ERR_NOT_FOUND)
+			(void)!file_rename_durable(s->dir_fd, to_name, from_name, &ignored);
 		return err_wrap(err, "state of volume %s", r->id);
+	}
 	r->phase = to;
 	return 0;
 }
 
 int state_remove(struct state_store *s, const struct volume_record *r, struct error **err)
 {
-	/* In every phase: a rename that failed half-way left the file under the other name. */
-	for (size_t i = 0; i < ARRAY_SIZE(phase_suffix); i++) {
-		CLEANUP(free_charp) char *name = file_name(r->id, (enum volume_phase)i);
+	CLEANUP(free_charp) char *name = file_name(r->id, r->phase);
 
-		if (file_unlink_durable(s->dir_fd, name, err) < 0)
-			return err_wrap(err, "state of volume %s", r->id);
-	}
+	if (file_unlink_durable(s->dir_fd, name, err) < 0)
+		return err_wrap(err, "state of volume %s", r->id);
 	return 0;
 }

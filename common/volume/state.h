@@ -83,7 +83,7 @@ int state_put(struct state_store *s, const struct volume_record *r, struct error
 int state_advance(
 	struct state_store *s, struct volume_record *r, enum volume_phase to, struct error **err) MUST_CHECK;
 
-/** state_remove() - durably forget the files of @r, in whatever phase; missing ones are success. */
+/** state_remove() - durably forget the file of @r in its phase; a missing one is success. */
 int state_remove(struct state_store *s, const struct volume_record *r, struct error **err) MUST_CHECK;
 
 /** state_parse() and state_format() - the file's content; exposed for tests and `check`. @text: at most 64
