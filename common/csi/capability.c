@@ -4,7 +4,6 @@
 #include "os/fs.h"
 #include "volume/mount_flags.h"
 
-#define DEFAULT_FS "ext4"
 #define MODE(name) CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__MODE__##name
 
 static int read_access_mode(const Csi__V1__VolumeCapability *c, enum access_mode *ret, struct error **err)
@@ -43,7 +42,7 @@ int capability_read(const Csi__V1__VolumeCapability *c, struct capability *ret, 
 		return err_set(err, ERR_INVALID_ARGUMENT, "access_type is missing in a volume capability");
 	if (read_access_mode(c, &cap.access_mode, err) < 0)
 		return -1;
-	cap.fs_type = str_empty(c->mount->fs_type) ? DEFAULT_FS : c->mount->fs_type;
+	cap.fs_type = c->mount->fs_type;
 	for (size_t i = 0; i < c->mount->n_mount_flags; i++)
 		strv_add(&cap.mount_flags, c->mount->mount_flags[i]);
 	*ret = cap;
@@ -68,7 +67,7 @@ int capabilities_check(
 
 		if (capability_read(list[i], &c, err) < 0)
 			return -1;
-		const char *type = c.fs_type;
+		const char *type = str_empty(c.fs_type) ? VOLUME_DEFAULT_FS : c.fs_type;
 		if (!fs_known(type))
 			return err_set(err, ERR_INVALID_ARGUMENT,
 				"file system \"%s\" is neither ext4 nor xfs", type);

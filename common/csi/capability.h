@@ -11,7 +11,7 @@
 #include "volume/volumes.h"
 
 struct capability {
-	const char *fs_type; /* ext4 when not given; borrowed from the request */
+	const char *fs_type; /* "" when not given; borrowed from the request */
 	char **mount_flags;  /* strv */
 	enum access_mode access_mode;
 };

@@ -16,6 +16,8 @@
 #include "base/error.h"
 #include "base/strmap.h"
 
+#define VOLUME_DEFAULT_FS "ext4"
+
 struct device_manager;
 struct path_roots;
 struct volumes;
@@ -132,7 +134,7 @@ enum access_mode {
 struct stage_request {
 	const char *handle;
 	const char *staging_path;
-	const char *fs_type;
+	const char *fs_type;      /* "": as created */
 	char *const *mount_flags; /* strv from the capability */
 	const struct strmap *context;
 };
@@ -154,7 +156,7 @@ struct publish_request {
 	const char *handle;
 	const char *staging_path;
 	const char *target_path;
-	const char *fs_type;
+	const char *fs_type; /* "": as staged */
 	char *const *mount_flags;
 	enum access_mode access_mode;
 	bool readonly;

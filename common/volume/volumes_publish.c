@@ -31,8 +31,6 @@ static int check_request(
 {
 	CLEANUP(params_done) struct volume_params params = {0};
 
-	if (mount_flags_check(q->mount_flags, q->fs_type, err) < 0)
-		return -1;
 	if (params_parse(PARAMS_CONTEXT, q->context, &params, err) < 0)
 		return -1;
 	if (str_empty(q->staging_path))
@@ -192,6 +190,8 @@ static int publish_locked(struct volumes *v, struct volume_record *r, const stru
 	if (mount_table_read(&p->table, err) < 0)
 		return -1;
 	if (check_staged(r, d, p, err) < 0)
+		return -1;
+	if (mount_flags_check(q->mount_flags, p->staged_fs, err) < 0)
 		return -1;
 	if (look_at_target(r, q, p, &published, err) < 0)
 		return -1;

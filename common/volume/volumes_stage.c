@@ -16,10 +16,10 @@
 #define MKFS_TIMEOUT_MS 300000
 
 struct staging {
-	const char *fs_type;
-	char *path;     /* canonical */
-	int dir_fd;     /* O_PATH */
-	char **options; /* for mount: what was asked for, and dax where it applies */
+	const char *fs_type; /* borrowed from request or record */
+	char *path;          /* canonical */
+	int dir_fd;          /* O_PATH */
+	char **options;      /* for mount: what was asked for, and dax where it applies */
 	struct device *device;
 	struct blockdev_info info;
 };
@@ -38,15 +38,19 @@ static void staging_done(struct staging *s)
 static int check_request(
 	struct volumes *v, const struct stage_request *q, struct staging *s, struct error **err)
 {
-	s->fs_type = q->fs_type;
-	if (!fs_known(s->fs_type))
-		return err_set(
-			err, ERR_INVALID_ARGUMENT, "file system \"%s\" is neither ext4 nor xfs", s->fs_type);
-	if (mount_flags_check(q->mount_flags, s->fs_type, err) < 0)
-		return -1;
 	if (path_canonical(v->roots, q->staging_path, &s->path, err) < 0)
 		return err_wrap(err, "staging path");
 	return 0;
+}
+
+static int choose_fs(
+	const struct volume_record *r, const struct stage_request *q, struct staging *s, struct error **err)
+{
+	s->fs_type = !str_empty(q->fs_type) ? q->fs_type : r->fs_type ? r->fs_type : VOLUME_DEFAULT_FS;
+	if (!fs_known(s->fs_type))
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "file system \"%s\" is neither ext4 nor xfs", s->fs_type);
+	return mount_flags_check(q->mount_flags, s->fs_type, err);
 }
 
 static int find_device(
@@ -186,6 +190,8 @@ static int stage_locked(struct volumes *v, struct volume_record *r, const struct
 {
 	bool staged;
 
+	if (choose_fs(r, q, s, err) < 0)
+		return -1;
 	if (find_device(v, r, s, err) < 0)
 		return -1;
 	choose_options(q, params, s);

@@ -72,13 +72,15 @@ START_TEST(empty_volume_gets_the_file_system_and_is_mounted)
 }
 END_TEST
 
-START_TEST(types_other_than_ext4_and_xfs_are_refused)
+START_TEST(no_type_is_that_of_the_creation_and_others_are_refused)
 {
 	struct error *err = NULL;
 
 	ASSERT_FAILS(stage("btrfs", &err), ERR_INVALID_ARGUMENT, "btrfs");
 	ASSERT_FAILS(stage("ext3", &err), ERR_INVALID_ARGUMENT, "ext3");
 	assert_unmounted();
+	ASSERT_OK(stage("", &err));
+	assert_mounted("ext4");
 }
 END_TEST
 
@@ -407,7 +409,7 @@ int main(void)
 		return SKIP_STATUS;
 	tcase_add_loop_test(tcase, empty_volume_gets_the_file_system_and_is_mounted, 0, n_types);
 	tcase_add_loop_test(tcase, volume_staged_with_a_flag_is_staged_with_it_again, 0, n_types);
-	tcase_add_test(tcase, types_other_than_ext4_and_xfs_are_refused);
+	tcase_add_test(tcase, no_type_is_that_of_the_creation_and_others_are_refused);
 	tcase_add_test(tcase, staging_and_unstaging_again_change_nothing);
 	tcase_add_test(tcase, other_way_of_staging_is_refused_while_staged);
 	tcase_add_test(tcase, flags_that_are_not_allowed_are_refused);
