@@ -61,6 +61,22 @@ int json_expect(
 /** json_skip() - read over the value that begins with @first, the last event of json_next(). */
 int json_skip(struct json_reader *r, const struct json_event *first, struct error **err) MUST_CHECK;
 
+/* Whole values after a key, for documents with fixed members. */
+
+/** json_read_str() - a string into *@ret, which it replaces and frees; caller frees.
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
+int json_read_str(struct json_reader *r, char **ret, struct error **err) MUST_CHECK;
+
+/** json_read_u64() - a whole number. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
+int json_read_u64(struct json_reader *r, uint64_t *ret, struct error **err) MUST_CHECK;
+
+/** json_read_bool() - true or false. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
+int json_read_bool(struct json_reader *r, bool *ret, struct error **err) MUST_CHECK;
+
+/** json_read_strv() - an array of strings, added to the strv *@ret. Return: 0, or -1 with
+ * ERR_INVALID_ARGUMENT. */
+int json_read_strv(struct json_reader *r, char ***ret, struct error **err) MUST_CHECK;
+
 struct json_writer {
 	struct buf *out;
 	bool comma; /* a comma is due before the next value or key */

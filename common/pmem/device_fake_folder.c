@@ -46,59 +46,22 @@ static void content_done(struct content *c)
 	strv_free(c->pools);
 }
 
-static int read_text(struct json_reader *r, char **ret, struct error **err)
-{
-	struct json_event ev;
-
-	if (json_expect(r, JSON_STRING, &ev, err) < 0)
-		return -1;
-	free(*ret);
-	*ret = x_strdup(ev.text);
-	return 0;
-}
-
-static int read_bytes(struct json_reader *r, uint64_t *ret, struct error **err)
-{
-	struct json_event ev;
-
-	if (json_expect(r, JSON_NUMBER, &ev, err) < 0)
-		return -1;
-	return parse_u64(ev.text, ret, err);
-}
-
-static int read_texts(struct json_reader *r, char ***ret, struct error **err)
-{
-	struct json_event ev;
-
-	if (json_expect(r, JSON_ARRAY, &ev, err) < 0)
-		return -1;
-	for (;;) {
-		if (json_next(r, &ev, err) < 0)
-			return -1;
-		if (ev.type == JSON_ARRAY_END)
-			return 0;
-		if (ev.type != JSON_STRING)
-			return err_set(err, ERR_INVALID_ARGUMENT, "not an array of strings");
-		strv_add(ret, ev.text);
-	}
-}
-
 static int read_member(struct json_reader *r, const char *key, struct content *c, struct error **err)
 {
 	if (str_eq(key, "id"))
-		return read_text(r, &c->id, err);
+		return json_read_str(r, &c->id, err);
 	if (str_eq(key, "identity"))
-		return read_text(r, &c->identity, err);
+		return json_read_str(r, &c->identity, err);
 	if (str_eq(key, "pool"))
-		return read_text(r, &c->pool, err);
+		return json_read_str(r, &c->pool, err);
 	if (str_eq(key, "pools"))
-		return read_texts(r, &c->pools, err);
+		return json_read_strv(r, &c->pools, err);
 	if (str_eq(key, "offset"))
-		return read_bytes(r, &c->offset_bytes, err);
+		return json_read_u64(r, &c->offset_bytes, err);
 	if (str_eq(key, "size"))
-		return read_bytes(r, &c->size_bytes, err);
+		return json_read_u64(r, &c->size_bytes, err);
 	if (str_eq(key, "unit"))
-		return read_bytes(r, &c->unit_bytes, err);
+		return json_read_u64(r, &c->unit_bytes, err);
 	return err_set(err, ERR_INVALID_ARGUMENT, "unknown member");
 }
 

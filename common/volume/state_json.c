@@ -3,41 +3,10 @@
 
 #include "base/json.h"
 #include "base/mem.h"
-#include "base/parse.h"
 #include "base/str.h"
 #include "volume/state.h"
 
 #define STATE_MAX_BYTES 65536
-
-static int read_string(struct json_reader *r, char **out, struct error **err)
-{
-	struct json_event ev;
-
-	if (json_expect(r, JSON_STRING, &ev, err) < 0)
-		return -1;
-	free(*out);
-	*out = x_strdup(ev.text);
-	return 0;
-}
-
-static int read_u64(struct json_reader *r, uint64_t *out, struct error **err)
-{
-	struct json_event ev;
-
-	if (json_expect(r, JSON_NUMBER, &ev, err) < 0)
-		return -1;
-	return parse_u64(ev.text, out, err);
-}
-
-static int read_bool(struct json_reader *r, bool *out, struct error **err)
-{
-	struct json_event ev;
-
-	if (json_expect(r, JSON_BOOL, &ev, err) < 0)
-		return -1;
-	*out = ev.boolean;
-	return 0;
-}
 
 static int read_map(struct json_reader *r, struct strmap *out, struct error **err)
 {
@@ -64,23 +33,6 @@ static int read_map(struct json_reader *r, struct strmap *out, struct error **er
 	}
 }
 
-static int read_strings(struct json_reader *r, char ***out, struct error **err)
-{
-	struct json_event ev;
-
-	if (json_expect(r, JSON_ARRAY, &ev, err) < 0)
-		return -1;
-	for (;;) {
-		if (json_next(r, &ev, err) < 0)
-			return -1;
-		if (ev.type == JSON_ARRAY_END)
-			return 0;
-		if (ev.type != JSON_STRING)
-			return err_set(err, ERR_INVALID_ARGUMENT, "not an array of strings");
-		strv_add(out, ev.text);
-	}
-}
-
 static int keep_unknown(struct json_reader *r, const char *key, struct buf *unknown, struct error **err)
 {
 	struct json_writer w = JSON_WRITER(unknown);
@@ -97,25 +49,25 @@ static int read_member(struct json_reader *r, const char *key, struct volume_rec
 	struct error **err)
 {
 	if (str_eq(key, "id"))
-		return read_string(r, &rec->id, err);
+		return json_read_str(r, &rec->id, err);
 	if (str_eq(key, "size"))
-		return read_u64(r, &rec->size_bytes, err);
+		return json_read_u64(r, &rec->size_bytes, err);
 	if (str_eq(key, "parameters"))
 		return read_map(r, &rec->parameters, err);
 	if (str_eq(key, "identity"))
-		return read_string(r, &rec->identity, err);
+		return json_read_str(r, &rec->identity, err);
 	if (str_eq(key, "pool"))
-		return read_string(r, &rec->pool, err);
+		return json_read_str(r, &rec->pool, err);
 	if (str_eq(key, "fsType"))
-		return read_string(r, &rec->fs_type, err);
+		return json_read_str(r, &rec->fs_type, err);
 	if (str_eq(key, "formatting"))
-		return read_bool(r, &rec->formatting, err);
+		return json_read_bool(r, &rec->formatting, err);
 	if (str_eq(key, "stagedEver"))
-		return read_bool(r, &rec->staged_ever, err);
+		return json_read_bool(r, &rec->staged_ever, err);
 	if (str_eq(key, "stagingPath"))
-		return read_string(r, &rec->staging_path, err);
+		return json_read_str(r, &rec->staging_path, err);
 	if (str_eq(key, "targets"))
-		return read_strings(r, &rec->targets, err);
+		return json_read_strv(r, &rec->targets, err);
 	return keep_unknown(r, key, unknown, err);
 }
 
