@@ -73,7 +73,8 @@ static int fill_capability(struct client *c, struct capability *cap, struct erro
 
 static int run_info(struct client *c, char *const *operands, struct error **err)
 {
-	Csi__V1__GetPluginInfoRequest q = CSI__V1__GET_PLUGIN_INFO_REQUEST__INIT;
+	Csi__V1__GetPluginInfoRequest q;
+	csi__v1__get_plugin_info_request__init(&q);
 
 	(void)operands;
 	return CALL(c, "Identity", "GetPluginInfo", &q, csi__v1__get_plugin_info, err);
@@ -81,7 +82,8 @@ static int run_info(struct client *c, char *const *operands, struct error **err)
 
 static int run_probe(struct client *c, char *const *operands, struct error **err)
 {
-	Csi__V1__ProbeRequest q = CSI__V1__PROBE_REQUEST__INIT;
+	Csi__V1__ProbeRequest q;
+	csi__v1__probe_request__init(&q);
 
 	(void)operands;
 	return CALL(c, "Identity", "Probe", &q, csi__v1__probe, err);
@@ -89,10 +91,12 @@ static int run_probe(struct client *c, char *const *operands, struct error **err
 
 static int run_capabilities(struct client *c, char *const *operands, struct error **err)
 {
-	Csi__V1__GetPluginCapabilitiesRequest plugin = CSI__V1__GET_PLUGIN_CAPABILITIES_REQUEST__INIT;
-	Csi__V1__ControllerGetCapabilitiesRequest controller =
-		CSI__V1__CONTROLLER_GET_CAPABILITIES_REQUEST__INIT;
-	Csi__V1__NodeGetCapabilitiesRequest node = CSI__V1__NODE_GET_CAPABILITIES_REQUEST__INIT;
+	Csi__V1__GetPluginCapabilitiesRequest plugin;
+	csi__v1__get_plugin_capabilities_request__init(&plugin);
+	Csi__V1__ControllerGetCapabilitiesRequest controller;
+	csi__v1__controller_get_capabilities_request__init(&controller);
+	Csi__V1__NodeGetCapabilitiesRequest node;
+	csi__v1__node_get_capabilities_request__init(&node);
 
 	(void)operands;
 	if (CALL(c, "Identity", "GetPluginCapabilities", &plugin, csi__v1__get_plugin_capabilities, err) < 0)
@@ -105,8 +109,10 @@ static int run_capabilities(struct client *c, char *const *operands, struct erro
 
 static int run_create(struct client *c, char *const *operands, struct error **err)
 {
-	Csi__V1__CreateVolumeRequest q = CSI__V1__CREATE_VOLUME_REQUEST__INIT;
-	Csi__V1__CapacityRange range = CSI__V1__CAPACITY_RANGE__INIT;
+	Csi__V1__CreateVolumeRequest q;
+	csi__v1__create_volume_request__init(&q);
+	Csi__V1__CapacityRange range;
+	csi__v1__capacity_range__init(&range);
 	struct capability cap;
 
 	if (fill_capability(c, &cap, err) < 0)
@@ -126,7 +132,8 @@ static int run_create(struct client *c, char *const *operands, struct error **er
 
 static int run_delete(struct client *c, char *const *operands, struct error **err)
 {
-	Csi__V1__DeleteVolumeRequest q = CSI__V1__DELETE_VOLUME_REQUEST__INIT;
+	Csi__V1__DeleteVolumeRequest q;
+	csi__v1__delete_volume_request__init(&q);
 
 	q.volume_id = operands[0];
 	return CALL(c, "Controller", "DeleteVolume", &q, csi__v1__delete_volume, err);
@@ -134,7 +141,8 @@ static int run_delete(struct client *c, char *const *operands, struct error **er
 
 static int run_validate(struct client *c, char *const *operands, struct error **err)
 {
-	Csi__V1__ValidateVolumeCapabilitiesRequest q = CSI__V1__VALIDATE_VOLUME_CAPABILITIES_REQUEST__INIT;
+	Csi__V1__ValidateVolumeCapabilitiesRequest q;
+	csi__v1__validate_volume_capabilities_request__init(&q);
 	struct capability cap;
 
 	if (fill_capability(c, &cap, err) < 0)
@@ -148,7 +156,8 @@ static int run_validate(struct client *c, char *const *operands, struct error **
 
 static int run_list(struct client *c, char *const *operands, struct error **err)
 {
-	Csi__V1__ListVolumesRequest q = CSI__V1__LIST_VOLUMES_REQUEST__INIT;
+	Csi__V1__ListVolumesRequest q;
+	csi__v1__list_volumes_request__init(&q);
 
 	(void)operands;
 	q.max_entries = (int32_t)c->max_entries;
@@ -158,7 +167,8 @@ static int run_list(struct client *c, char *const *operands, struct error **err)
 
 static int run_capacity(struct client *c, char *const *operands, struct error **err)
 {
-	Csi__V1__GetCapacityRequest q = CSI__V1__GET_CAPACITY_REQUEST__INIT;
+	Csi__V1__GetCapacityRequest q;
+	csi__v1__get_capacity_request__init(&q);
 
 	(void)operands;
 	return CALL(c, "Controller", "GetCapacity", &q, csi__v1__get_capacity, err);
@@ -166,7 +176,8 @@ static int run_capacity(struct client *c, char *const *operands, struct error **
 
 static int run_stage(struct client *c, char *const *operands, struct error **err)
 {
-	Csi__V1__NodeStageVolumeRequest q = CSI__V1__NODE_STAGE_VOLUME_REQUEST__INIT;
+	Csi__V1__NodeStageVolumeRequest q;
+	csi__v1__node_stage_volume_request__init(&q);
 	struct capability cap;
 
 	if (fill_capability(c, &cap, err) < 0)
@@ -184,7 +195,8 @@ static int run_stage(struct client *c, char *const *operands, struct error **err
 
 static int run_unstage(struct client *c, char *const *operands, struct error **err)
 {
-	Csi__V1__NodeUnstageVolumeRequest q = CSI__V1__NODE_UNSTAGE_VOLUME_REQUEST__INIT;
+	Csi__V1__NodeUnstageVolumeRequest q;
+	csi__v1__node_unstage_volume_request__init(&q);
 
 	q.volume_id = operands[0];
 	q.staging_target_path = operands[1];
@@ -193,7 +205,8 @@ static int run_unstage(struct client *c, char *const *operands, struct error **e
 
 static int run_publish(struct client *c, char *const *operands, struct error **err)
 {
-	Csi__V1__NodePublishVolumeRequest q = CSI__V1__NODE_PUBLISH_VOLUME_REQUEST__INIT;
+	Csi__V1__NodePublishVolumeRequest q;
+	csi__v1__node_publish_volume_request__init(&q);
 	struct capability cap;
 
 	if (fill_capability(c, &cap, err) < 0)
@@ -213,7 +226,8 @@ static int run_publish(struct client *c, char *const *operands, struct error **e
 
 static int run_unpublish(struct client *c, char *const *operands, struct error **err)
 {
-	Csi__V1__NodeUnpublishVolumeRequest q = CSI__V1__NODE_UNPUBLISH_VOLUME_REQUEST__INIT;
+	Csi__V1__NodeUnpublishVolumeRequest q;
+	csi__v1__node_unpublish_volume_request__init(&q);
 
 	q.volume_id = operands[0];
 	q.target_path = operands[1];
@@ -222,7 +236,8 @@ static int run_unpublish(struct client *c, char *const *operands, struct error *
 
 static int run_node_info(struct client *c, char *const *operands, struct error **err)
 {
-	Csi__V1__NodeGetInfoRequest q = CSI__V1__NODE_GET_INFO_REQUEST__INIT;
+	Csi__V1__NodeGetInfoRequest q;
+	csi__v1__node_get_info_request__init(&q);
 
 	(void)operands;
 	return CALL(c, "Node", "NodeGetInfo", &q, csi__v1__node_get_info, err);

@@ -110,8 +110,10 @@ Csi__V1__VolumeCapability *harness_capability(
 int harness_create(struct harness *h, const char *name, int64_t required_bytes, Csi__V1__Volume **ret,
 	struct error **err)
 {
-	Csi__V1__CreateVolumeRequest q = CSI__V1__CREATE_VOLUME_REQUEST__INIT;
-	Csi__V1__CapacityRange range = CSI__V1__CAPACITY_RANGE__INIT;
+	Csi__V1__CreateVolumeRequest q;
+	csi__v1__create_volume_request__init(&q);
+	Csi__V1__CapacityRange range;
+	csi__v1__capacity_range__init(&range);
 	Csi__V1__VolumeCapability *list[] = {harness_capability(
 		h, "ext4", CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__MODE__SINGLE_NODE_WRITER)};
 	void *reply;

@@ -17,7 +17,8 @@ static char *repeat(char c, size_t n)
 
 START_TEST(a_string_may_have_128_bytes_and_no_more)
 {
-	Csi__V1__DeleteVolumeRequest q = CSI__V1__DELETE_VOLUME_REQUEST__INIT;
+	Csi__V1__DeleteVolumeRequest q;
+	csi__v1__delete_volume_request__init(&q);
 	CLEANUP(free_charp) char *longest = repeat('a', 128);
 	CLEANUP(free_charp) char *longer = repeat('a', 129);
 
@@ -30,7 +31,8 @@ END_TEST
 
 START_TEST(a_path_may_have_4096_bytes_and_no_more)
 {
-	Csi__V1__NodeUnpublishVolumeRequest q = CSI__V1__NODE_UNPUBLISH_VOLUME_REQUEST__INIT;
+	Csi__V1__NodeUnpublishVolumeRequest q;
+	csi__v1__node_unpublish_volume_request__init(&q);
 	CLEANUP(free_charp) char *longest = repeat('/', 4096);
 	CLEANUP(free_charp) char *longer = repeat('/', 4097);
 
@@ -43,7 +45,8 @@ END_TEST
 
 START_TEST(a_string_must_be_utf8)
 {
-	Csi__V1__DeleteVolumeRequest q = CSI__V1__DELETE_VOLUME_REQUEST__INIT;
+	Csi__V1__DeleteVolumeRequest q;
+	csi__v1__delete_volume_request__init(&q);
 	char bad[] = "vol\xff";
 
 	q.volume_id = bad;
@@ -53,11 +56,12 @@ END_TEST
 
 START_TEST(a_map_is_limited_in_all_not_by_entry)
 {
-	Csi__V1__CreateVolumeRequest q = CSI__V1__CREATE_VOLUME_REQUEST__INIT;
-	Csi__V1__CreateVolumeRequest__ParametersEntry a =
-		CSI__V1__CREATE_VOLUME_REQUEST__PARAMETERS_ENTRY__INIT;
-	Csi__V1__CreateVolumeRequest__ParametersEntry b =
-		CSI__V1__CREATE_VOLUME_REQUEST__PARAMETERS_ENTRY__INIT;
+	Csi__V1__CreateVolumeRequest q;
+	csi__v1__create_volume_request__init(&q);
+	Csi__V1__CreateVolumeRequest__ParametersEntry a;
+	csi__v1__create_volume_request__parameters_entry__init(&a);
+	Csi__V1__CreateVolumeRequest__ParametersEntry b;
+	csi__v1__create_volume_request__parameters_entry__init(&b);
 	Csi__V1__CreateVolumeRequest__ParametersEntry *list[] = {&a, &b};
 	CLEANUP(free_charp) char *value = repeat('v', 2047);
 	char key_a[] = "a";
@@ -77,9 +81,12 @@ END_TEST
 
 START_TEST(nested_messages_are_checked_too)
 {
-	Csi__V1__CreateVolumeRequest q = CSI__V1__CREATE_VOLUME_REQUEST__INIT;
-	Csi__V1__VolumeCapability c = CSI__V1__VOLUME_CAPABILITY__INIT;
-	Csi__V1__VolumeCapability__MountVolume m = CSI__V1__VOLUME_CAPABILITY__MOUNT_VOLUME__INIT;
+	Csi__V1__CreateVolumeRequest q;
+	csi__v1__create_volume_request__init(&q);
+	Csi__V1__VolumeCapability c;
+	csi__v1__volume_capability__init(&c);
+	Csi__V1__VolumeCapability__MountVolume m;
+	csi__v1__volume_capability__mount_volume__init(&m);
 	Csi__V1__VolumeCapability *list[] = {&c};
 	CLEANUP(free_charp) char *longer = repeat('x', 129);
 
@@ -94,10 +101,14 @@ END_TEST
 
 START_TEST(topology_entries_three_levels_down_are_checked)
 {
-	Csi__V1__CreateVolumeRequest q = CSI__V1__CREATE_VOLUME_REQUEST__INIT;
-	Csi__V1__TopologyRequirement r = CSI__V1__TOPOLOGY_REQUIREMENT__INIT;
-	Csi__V1__Topology t = CSI__V1__TOPOLOGY__INIT;
-	Csi__V1__Topology__SegmentsEntry e = CSI__V1__TOPOLOGY__SEGMENTS_ENTRY__INIT;
+	Csi__V1__CreateVolumeRequest q;
+	csi__v1__create_volume_request__init(&q);
+	Csi__V1__TopologyRequirement r;
+	csi__v1__topology_requirement__init(&r);
+	Csi__V1__Topology t;
+	csi__v1__topology__init(&t);
+	Csi__V1__Topology__SegmentsEntry e;
+	csi__v1__topology__segments_entry__init(&e);
 	Csi__V1__Topology *topologies[] = {&t};
 	Csi__V1__Topology__SegmentsEntry *entries[] = {&e};
 	char bad[] = "\xc0\x80";
@@ -114,7 +125,8 @@ END_TEST
 
 START_TEST(a_list_of_strings_is_limited_in_all)
 {
-	Csi__V1__VolumeCapability__MountVolume m = CSI__V1__VOLUME_CAPABILITY__MOUNT_VOLUME__INIT;
+	Csi__V1__VolumeCapability__MountVolume m;
+	csi__v1__volume_capability__mount_volume__init(&m);
 	CLEANUP(free_charp) char *flag = repeat('f', 2048);
 	char *flags[] = {flag, flag, flag};
 

@@ -57,7 +57,8 @@ static Csi__V1__Topology *topology(const char *node)
 	struct csi other = h.csi;
 
 	other.node_id = node;
-	Csi__V1__NodeGetInfoRequest q = CSI__V1__NODE_GET_INFO_REQUEST__INIT;
+	Csi__V1__NodeGetInfoRequest q;
+	csi__v1__node_get_info_request__init(&q);
 	struct harness as = h;
 	void *reply;
 	as.csi = other;
@@ -132,7 +133,8 @@ END_TEST
 START_TEST(a_content_source_is_refused_rather_than_ignored)
 {
 	Csi__V1__CreateVolumeRequest *q = good_request("clone");
-	Csi__V1__VolumeContentSource source = CSI__V1__VOLUME_CONTENT_SOURCE__INIT;
+	Csi__V1__VolumeContentSource source;
+	csi__v1__volume_content_source__init(&source);
 
 	q->volume_content_source = &source;
 	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "volume_content_source");
@@ -142,7 +144,8 @@ END_TEST
 START_TEST(a_volume_for_another_node_is_exhausted_here)
 {
 	Csi__V1__CreateVolumeRequest *q = good_request("v");
-	Csi__V1__TopologyRequirement r = CSI__V1__TOPOLOGY_REQUIREMENT__INIT;
+	Csi__V1__TopologyRequirement r;
+	csi__v1__topology_requirement__init(&r);
 	Csi__V1__Topology *there = topology("node-2");
 	Csi__V1__Topology *both[] = {there, topology(NODE_ID)};
 
@@ -158,7 +161,8 @@ END_TEST
 
 START_TEST(pages_of_the_list_join_without_gap_or_repeat)
 {
-	Csi__V1__ListVolumesRequest q = CSI__V1__LIST_VOLUMES_REQUEST__INIT;
+	Csi__V1__ListVolumesRequest q;
+	csi__v1__list_volumes_request__init(&q);
 	char last[64] = "";
 	size_t seen = 0;
 	Csi__V1__Volume *v;
@@ -184,7 +188,8 @@ END_TEST
 
 START_TEST(a_token_that_is_none_of_ours_aborts)
 {
-	Csi__V1__ListVolumesRequest q = CSI__V1__LIST_VOLUMES_REQUEST__INIT;
+	Csi__V1__ListVolumesRequest q;
+	csi__v1__list_volumes_request__init(&q);
 	char token[] = "invalid-token";
 	void *reply;
 
@@ -200,8 +205,10 @@ END_TEST
 
 START_TEST(capacity_falls_and_rises_with_volumes)
 {
-	Csi__V1__GetCapacityRequest q = CSI__V1__GET_CAPACITY_REQUEST__INIT;
-	Csi__V1__DeleteVolumeRequest dq = CSI__V1__DELETE_VOLUME_REQUEST__INIT;
+	Csi__V1__GetCapacityRequest q;
+	csi__v1__get_capacity_request__init(&q);
+	Csi__V1__DeleteVolumeRequest dq;
+	csi__v1__delete_volume_request__init(&dq);
 	Csi__V1__Volume *v;
 	void *reply;
 
@@ -220,7 +227,8 @@ END_TEST
 
 START_TEST(capacity_of_another_topology_is_nothing)
 {
-	Csi__V1__GetCapacityRequest q = CSI__V1__GET_CAPACITY_REQUEST__INIT;
+	Csi__V1__GetCapacityRequest q;
+	csi__v1__get_capacity_request__init(&q);
 	void *reply;
 
 	q.accessible_topology = topology("node-2");
@@ -231,7 +239,8 @@ END_TEST
 
 START_TEST(capacity_for_what_can_never_be_created_is_nothing)
 {
-	Csi__V1__GetCapacityRequest q = CSI__V1__GET_CAPACITY_REQUEST__INIT;
+	Csi__V1__GetCapacityRequest q;
+	csi__v1__get_capacity_request__init(&q);
 	Csi__V1__VolumeCapability *list[] = {harness_capability(&h, "xfs", MODE(SINGLE_NODE_WRITER))};
 	void *reply;
 
@@ -248,10 +257,12 @@ END_TEST
 
 START_TEST(before_the_first_snapshot_no_volume_is_said_to_be_absent)
 {
-	Csi__V1__ListVolumesRequest list = CSI__V1__LIST_VOLUMES_REQUEST__INIT;
-	Csi__V1__GetCapacityRequest capacity = CSI__V1__GET_CAPACITY_REQUEST__INIT;
-	Csi__V1__ValidateVolumeCapabilitiesRequest validate =
-		CSI__V1__VALIDATE_VOLUME_CAPABILITIES_REQUEST__INIT;
+	Csi__V1__ListVolumesRequest list;
+	csi__v1__list_volumes_request__init(&list);
+	Csi__V1__GetCapacityRequest capacity;
+	csi__v1__get_capacity_request__init(&capacity);
+	Csi__V1__ValidateVolumeCapabilitiesRequest validate;
+	csi__v1__validate_volume_capabilities_request__init(&validate);
 	Csi__V1__VolumeCapability *capabilities[1];
 	char id[] = "pvc-1";
 	void *reply;
@@ -274,7 +285,8 @@ END_TEST
 
 START_TEST(validation_confirms_refuses_and_does_not_know)
 {
-	Csi__V1__ValidateVolumeCapabilitiesRequest q = CSI__V1__VALIDATE_VOLUME_CAPABILITIES_REQUEST__INIT;
+	Csi__V1__ValidateVolumeCapabilitiesRequest q;
+	csi__v1__validate_volume_capabilities_request__init(&q);
 	const char path[] = "/csi.v1.Controller/ValidateVolumeCapabilities";
 	Csi__V1__VolumeCapability *list[] = {harness_capability(&h, "ext4", MODE(SINGLE_NODE_WRITER))};
 	Csi__V1__Volume *v;
@@ -299,7 +311,8 @@ END_TEST
 
 START_TEST(a_handle_in_no_form_of_ours_is_deleted_already)
 {
-	Csi__V1__DeleteVolumeRequest q = CSI__V1__DELETE_VOLUME_REQUEST__INIT;
+	Csi__V1__DeleteVolumeRequest q;
+	csi__v1__delete_volume_request__init(&q);
 	char handle[] = "../../etc/passwd";
 	void *reply;
 

@@ -6,7 +6,8 @@ static struct error *err;
 START_TEST(plugin_info_has_name_and_version)
 {
 	struct harness h;
-	Csi__V1__GetPluginInfoRequest q = CSI__V1__GET_PLUGIN_INFO_REQUEST__INIT;
+	Csi__V1__GetPluginInfoRequest q;
+	csi__v1__get_plugin_info_request__init(&q);
 	void *reply;
 
 	harness_open(&h, /* start= */ false);
@@ -21,7 +22,8 @@ END_TEST
 START_TEST(probe_is_not_ready_before_the_first_snapshot)
 {
 	struct harness h;
-	Csi__V1__ProbeRequest q = CSI__V1__PROBE_REQUEST__INIT;
+	Csi__V1__ProbeRequest q;
+	csi__v1__probe_request__init(&q);
 	void *reply;
 
 	harness_open(&h, /* start= */ false);
@@ -37,7 +39,8 @@ END_TEST
 START_TEST(capabilities_say_controller_and_topology)
 {
 	struct harness h;
-	Csi__V1__GetPluginCapabilitiesRequest q = CSI__V1__GET_PLUGIN_CAPABILITIES_REQUEST__INIT;
+	Csi__V1__GetPluginCapabilitiesRequest q;
+	csi__v1__get_plugin_capabilities_request__init(&q);
 	void *reply;
 
 	harness_open(&h, /* start= */ false);
@@ -53,7 +56,8 @@ END_TEST
 START_TEST(node_info_has_id_and_topology)
 {
 	struct harness h;
-	Csi__V1__NodeGetInfoRequest q = CSI__V1__NODE_GET_INFO_REQUEST__INIT;
+	Csi__V1__NodeGetInfoRequest q;
+	csi__v1__node_get_info_request__init(&q);
 	void *reply;
 
 	harness_open(&h, /* start= */ false);
@@ -71,8 +75,10 @@ END_TEST
 START_TEST(single_node_multi_writer_is_offered_by_controller_and_node_together)
 {
 	struct harness h;
-	Csi__V1__ControllerGetCapabilitiesRequest cq = CSI__V1__CONTROLLER_GET_CAPABILITIES_REQUEST__INIT;
-	Csi__V1__NodeGetCapabilitiesRequest nq = CSI__V1__NODE_GET_CAPABILITIES_REQUEST__INIT;
+	Csi__V1__ControllerGetCapabilitiesRequest cq;
+	csi__v1__controller_get_capabilities_request__init(&cq);
+	Csi__V1__NodeGetCapabilitiesRequest nq;
+	csi__v1__node_get_capabilities_request__init(&nq);
 	unsigned controller = 0;
 	unsigned node = 0;
 	void *reply;
