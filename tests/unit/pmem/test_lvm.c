@@ -108,7 +108,7 @@ START_TEST(first_command_runs_by_itself_and_the_shell_takes_the_next)
 	ck_assert_str_eq(buf_str(&report), "{\"report\":[]}");
 	buf_reset(&report);
 	ASSERT_OK(lvm_run(l, ARGV("two", "-b", "c"), &report, &err));
-	ck_assert(str_starts(buf_str(&report), "{\"report\":[{\"pv\":[{\"pv_name\":\"/dev/}{\""));
+	ck_assert(str_starts(buf_str(&report), "{\"report\":[{\"pv\":[{\"pv_name\":\"/dev/}\\\"}\""));
 	assert_run(l, "three");
 	assert_log("exec one --nohints -a\nshell\nasked version\nasked two --nohints -b c\nasked three "
 		   "--nohints x\n");
