@@ -1,11 +1,13 @@
 # shellcheck shell=bash disable=SC2119,SC2120
 # Functions for the guest scripts of this folder, beside those of the lab. BUILD_DIR is the build folder of the
-# programs and tests, VM_TESTS this folder.
+# programs and tests, VM_TESTS this folder. To start a process costs most in the machine, so bash does what it can.
 # shellcheck source=tests/lab/guest-lib.sh
 . "$LAB_HOME/guest-lib.sh"
 shopt -s inherit_errexit
 
 export PATH=$BUILD_DIR/bin:$PATH
+# For LVM commands given by hand, which complain about descriptors of bash.
+export LVM_SUPPRESS_FD_WARNINGS=1
 export CSI_ENDPOINT=unix:///run/pmem-csi/csi.sock
 state=$LAB_STATE_DIR/state
 kubelet=/var/lib/kubelet
@@ -47,7 +49,7 @@ prove() {
 	shift
 	strictly "$@"
 	echo "--- $name: $status"
-	cat "$scratch/said"
+	echo "$(<"$scratch/said")"
 	if [ "$status" = 0 ]; then
 		result "$name" ok
 	else
@@ -61,13 +63,16 @@ refute() {
 	shift
 	strictly "$@"
 	echo "--- $name: $status"
-	cat "$scratch/said"
+	echo "$(<"$scratch/said")"
 	if [ "$status" = 0 ]; then
 		result "$name" fail "found nothing"
 	else
 		result "$name" ok "$(said)"
 	fi
 }
+
+# A descriptor that never becomes readable: waiting for it is a pause.
+exec {never}<> <(:)
 
 # await SECONDS COMMAND...: until the command succeeds.
 await() {
@@ -78,7 +83,7 @@ await() {
 			echo "waited in vain for: $*"
 			return 1
 		fi
-		sleep 0.1
+		read -rt 0.05 -u "$never" || true
 	done
 }
 
@@ -100,27 +105,34 @@ fails() {
 
 # --- processes
 
-# proc_state PID: the letter of proc(5), or nothing.
-proc_state() {
-	sed -n 's/^State:[[:blank:]]*\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null
+# set_proc_state PID: sets proc_state to the letter of proc(5), or to nothing.
+set_proc_state() {
+	local line=''
+	{ read -r line <"/proc/$1/stat"; } 2>/dev/null || true
+	line=${line##*) }
+	proc_state=${line%% *}
 }
 
 is_gone() {
-	case $(proc_state "$1") in
-	'' | Z) ;;
-	*) return 1 ;;
-	esac
+	local proc_state
+	set_proc_state "$1"
+	[[ $proc_state = '' || $proc_state = Z ]]
 }
 
 is_stopped() {
-	[ "$(proc_state "$1")" = T ]
+	local proc_state
+	set_proc_state "$1"
+	[ "$proc_state" = T ]
 }
 
 # child PID NAME: a child process of that name.
 child() {
-	local dir
+	local dir line fields
 	for dir in /proc/[0-9]*; do
-		if [ "$(cat "$dir/comm" 2>/dev/null)" = "$2" ] && grep -q "^PPid:[[:blank:]]$1\$" "$dir/status"; then
+		# proc_pid_stat(5): PID (NAME) STATE PARENT ...
+		{ read -r line <"$dir/stat"; } 2>/dev/null || continue
+		read -ra fields <<<"${line##*) }"
+		if [[ $line == *"($2)"* && ${fields[1]} = "$1" ]]; then
 			echo "${dir#/proc/}"
 			return
 		fi
@@ -162,16 +174,21 @@ driver_launch() {
 }
 
 driver_pid() {
-	cat "$scratch/driver.pid"
+	echo "$(<"$scratch/driver.pid")"
 }
 
+# In probe's answer ready is the only field.
 is_ready() {
-	[ -n "$(csi-client -timeout 5s probe | sed -n '/ready/,$s/^ *value: true$/&/p')" ]
+	[[ $(csi-client -timeout 5s probe) == *true* ]]
 }
 
 # Ends the wait early, too, when the driver is no more.
 is_ready_or_gone() {
-	is_ready || is_gone "$(driver_pid)"
+	if [ -S "${CSI_ENDPOINT#unix://}" ]; then
+		is_ready || is_gone "$(driver_pid)"
+	else
+		is_gone "$(driver_pid)"
+	fi
 }
 
 # driver_start_with [VARIABLE=VALUE|-FLAG]...: until it is ready.
@@ -232,28 +249,34 @@ refused() {
 	fi
 }
 
-# field NAME: the value of a field of an answer on standard input.
+# field NAME: the values of a field of an answer on standard input.
 field() {
-	sed -n "s/^ *$1: //p"
+	local key value
+	while read -r key value; do
+		[ "$key" != "$1:" ] || echo "$value"
+	done
 }
 
 # create NAME SIZE FS [FLAG]...: prints the ID. What the answer holds for stage and publish is kept.
 create() {
-	local name=$1 size=$2 fs=$3 id
+	local name=$1 size=$2 fs=$3 id key value
 	shift 3
 	csi -size "$size" -fs "$fs" "$@" create "$name" >"$scratch/created"
 	id=$(field volume_id <"$scratch/created")
-	sed -n 's/^ *volume_context\.\([^:]*\): /\1=/p' "$scratch/created" >"$scratch/context/$id"
-	echo "$fs" >"$scratch/context/$id.fs"
+	echo "-fs $fs" >"$scratch/context/$id"
+	while read -r key value; do
+		key=${key%:}
+		[[ $key != volume_context.* ]] || echo "-parameter ${key#*.}=$value"
+	done <"$scratch/created" >>"$scratch/context/$id"
 	echo "$id"
 }
 
 # For the ID of a volume that create() has seen: the flags of stage and publish, in the array flags.
 set_flags() {
-	local line
-	flags=(-fs "$(cat "$scratch/context/$1.fs")")
-	while read -r line; do
-		flags+=(-parameter "$line")
+	local flag value
+	flags=()
+	while read -r flag value; do
+		flags+=("$flag" "$value")
 	done <"$scratch/context/$1"
 }
 
@@ -306,31 +329,42 @@ largest() {
 	csi capacity | field value
 }
 
+# In the order of their bytes
 listed_ids() {
-	csi list | field volume_id | sort
+	csi list | field volume_id
 }
 
 # --- what the kernel and LVM say, which the driver must agree with
 
-# The groups and their logical volumes, less those named in $foreign_lvs: lines of "GROUP FREE-BYTES [VOLUME]". By
-# segments, since that shows groups without volumes, too.
-pool_report() {
-	local group free name
-	lvm pvs --segments --noheadings --nosuffix --units b -o vg_name,vg_free,lv_name \
-		--select 'vg_name=~"^ndbus.*fsdax$"' |
-		while read -r group free name; do
-			[[ " ${foreign_lvs:-} " != *" ${name:-none} "* ]] || name=''
-			echo "$group $free $name"
-		done
+# Sets volumes, the logical volumes in the pools less those named in $foreign_lvs, in the order of their bytes and each
+# followed by a blank, and free_bytes. By segments, since that shows groups without volumes, too.
+look_at_pools() {
+	local report group free name
+	declare -A seen=()
+	volumes='' free_bytes=0
+	report=$(lvm pvs --segments --noheadings --nosuffix --units b -o vg_name,vg_free,lv_name -O lv_name \
+		--select 'vg_name=~"^ndbus.*fsdax$"')
+	while read -r group free name; do
+		if [ -z "${seen[$group]:-}" ]; then
+			seen[$group]=1
+			free_bytes=$((free_bytes + free))
+		fi
+		if [[ -n $name && -z ${seen[$name]:-} && " ${foreign_lvs:-} " != *" $name "* ]]; then
+			seen[$name]=1
+			volumes+="$name "
+		fi
+	done <<<"$report"
 }
 
-# Names of the logical volumes in the report on standard input, sorted
-volumes_in_report() {
-	awk 'NF == 3 { print $3 }' | sort -u
+lv_exists() {
+	local volumes free_bytes
+	look_at_pools
+	[[ " $volumes" == *" $1 "* ]]
 }
 
-free_in_report() {
-	awk '!seen[$1]++ { sum += $2 } END { printf "%d\n", sum }'
+# namespace_of DEVICE: such as namespace1.0 for /dev/pmem1
+namespace_of() {
+	ndctl list -N | sed -n "/\"dev\":/{s/.*\"dev\":\"\([^\"]*\)\".*/\1/;h}; /\"blockdev\":\"${1##*/}\"/{g;p}"
 }
 
 device_of() {
@@ -350,9 +384,9 @@ raw_range() {
 	echo "$device $((start + BASH_REMATCH[2] * extent)) $(((BASH_REMATCH[3] - BASH_REMATCH[2] + 1) * extent))"
 }
 
-# raw_bytes DEVICE OFFSET LENGTH
+# raw_bytes DEVICE OFFSET LENGTH: past the page cache, which knows nothing of what was written through the volume.
 raw_bytes() {
-	dd if="$1" bs=4M iflag=skip_bytes,count_bytes,fullblock skip="$2" count="$3" status=none
+	dd if="$1" bs=4M iflag=direct,skip_bytes,count_bytes,fullblock skip="$2" count="$3" status=none
 }
 
 # raw_is_zero DEVICE OFFSET LENGTH
@@ -362,7 +396,11 @@ raw_is_zero() {
 
 # mounts_of PATH: mountinfo(5)'s lines of what is mounted there
 mounts_of() {
-	awk -v path="$1" '$5 == path' /proc/self/mountinfo
+	local line fields
+	while read -r line; do
+		read -ra fields <<<"$line"
+		[ "${fields[4]}" != "$1" ] || echo "$line"
+	done </proc/self/mountinfo
 }
 
 is_mounted() {
@@ -371,19 +409,33 @@ is_mounted() {
 
 # has_dax PATH: whether what is mounted there has DAX, by the file system's own options.
 has_dax() {
-	mounts_of "$1" | grep -Eq ' - .*[ ,]dax(=always)?(,|$)'
+	local mount options
+	mount=$(mounts_of "$1")
+	options=,${mount##* },
+	[[ $options == *,dax,* || $options == *,dax=always,* ]]
 }
 
 # Nothing has leaked and nothing is lost: what the driver lists is what LVM has, the state folder holds one file for
 # each, and the capacity is what is free.
 nothing_leaked() {
-	local ids files report
-	ids=$(listed_ids)
-	files=$(find "$state" -mindepth 1 ! -name .lock -printf '%f\n' | sort)
-	report=$(pool_report)
-	equal 'the set of logical volumes' "$(volumes_in_report <<<"$report")" "$ids"
-	equal 'the state folder' "$files" "$(sed '/^$/d; s/$/.json/' <<<"$ids" | sort)"
-	equal 'the capacity' "$(available)" "$(free_in_report <<<"$report")"
+	local volumes free_bytes ids='' file files='' id
+	for id in $(listed_ids); do
+		ids+="$id "
+	done
+	for file in "$state"/* "$state"/.[!.]*; do
+		case $file in
+		*'/*' | *'/.[!.]*' | */.lock) ;;
+		*.json)
+			file=${file##*/}
+			files+="${file%.json} "
+			;;
+		*) files+="${file##*/} " ;;
+		esac
+	done
+	look_at_pools
+	equal 'the set of logical volumes' "$volumes" "$ids"
+	equal 'the state folder' "$files" "$ids"
+	equal 'the capacity' "$(available)" "$free_bytes"
 }
 
 lvm_without_udev

@@ -47,8 +47,7 @@ missing_pool() {
 	id=$(create reboot-ext4 64Mi ext4)
 	driver_stop
 	device=$(raw_range "$id")
-	device=${device%% *}
-	namespace=$(basename "$(readlink -f "/sys/block/${device##*/}/device")")
+	namespace=$(namespace_of "${device%% *}")
 	lvm vgchange -qq -an "$(lvm lvs --noheadings -o vg_name --select "lv_name=\"$id\"" | tr -d ' ')"
 	ndctl disable-namespace "$namespace"
 	driver_start

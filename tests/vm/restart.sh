@@ -39,7 +39,7 @@ before_create() {
 
 before_stage() {
 	local id
-	id=$(cat "$scratch/life-id")
+	id=$(<"$scratch/life-id")
 	equal 'the list' "$(listed_ids | grep -cxF -- "$id")" 1
 	stage "$id"
 	stage "$id"
@@ -49,7 +49,7 @@ before_stage() {
 
 before_publish() {
 	local id
-	id=$(cat "$scratch/life-id")
+	id=$(<"$scratch/life-id")
 	publish "$id"
 	publish "$id"
 	publish "$id" reader -readonly
@@ -59,7 +59,7 @@ before_publish() {
 
 before_unpublish() {
 	local id
-	id=$(cat "$scratch/life-id")
+	id=$(<"$scratch/life-id")
 	has_dax "$(target_of "$id")"
 	dax-check -size 1Mi -seed 4 verify "$(target_of "$id")/mapped"
 	refused FAILED_PRECONDITION delete "$id"
@@ -72,7 +72,7 @@ before_unpublish() {
 
 before_unstage() {
 	local id
-	id=$(cat "$scratch/life-id")
+	id=$(<"$scratch/life-id")
 	refused FAILED_PRECONDITION delete "$id"
 	dax-check -size 1Mi -seed 4 verify "$(staging_of "$id")/mapped"
 	unstage "$id"
@@ -82,7 +82,7 @@ before_unstage() {
 
 before_delete() {
 	local id
-	id=$(cat "$scratch/life-id")
+	id=$(<"$scratch/life-id")
 	delete "$id"
 	delete "$id"
 	nothing_leaked

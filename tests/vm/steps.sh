@@ -81,14 +81,10 @@ is_durable() {
 	fi
 }
 
-lv_exists() {
-	pool_report | volumes_in_report | grep -qxF -- "$1"
-}
-
 # is_settled POINT: after the driver's start.
 is_settled() {
 	local id
-	id=$(cat "$scratch/id")
+	id=$(<"$scratch/id")
 	if [ "$1" = create-ready ]; then
 		lv_exists "$id"
 	else
@@ -100,7 +96,7 @@ is_settled() {
 # succeeds_when_retried POINT: as kubelet and external-provisioner do.
 succeeds_when_retried() {
 	local id
-	id=$(cat "$scratch/id")
+	id=$(<"$scratch/id")
 	if [ "$1" != delete-recorded ]; then
 		equal 'ID of the retried creation' "$(create "at-$1" 16Mi ext4)" "$id"
 		stage "$id"

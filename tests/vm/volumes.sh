@@ -254,14 +254,25 @@ foreign_file_system() {
 	delete "$id"
 }
 
+second_is_ready() {
+	CSI_ENDPOINT=unix:///run/pmem-csi/second.sock is_ready
+}
+
+# The second one serves but is not ready, until the first one is no more.
 second_driver() {
 	local first
 	first=$(driver_pid)
 	driver_launch -endpoint=unix:///run/pmem-csi/second.sock
-	await 30 is_gone "$(driver_pid)"
-	echo "$first" >"$scratch/driver.pid"
+	await 30 test -S /run/pmem-csi/second.sock
+	CSI_ENDPOINT=unix:///run/pmem-csi/second.sock refused UNAVAILABLE -size 16Mi -fs ext4 create lab-second
+	await 30 logged 'is held by another process'
+	fails second_is_ready
 	is_ready
-	fails env CSI_ENDPOINT=unix:///run/pmem-csi/second.sock csi-client probe
+	nothing_leaked
+	kill -KILL "$first"
+	await 60 second_is_ready
+	driver_stop
+	driver_start
 }
 
 # --- deletion
