@@ -26,6 +26,6 @@ run_ctest() {
 		/^Test Passed\.$/ { if (!counted) cases++; counted = 0 }
 		/^Test (Failed|not run)/ { if (!counted) { cases++; bad++ } counted = 0 }
 		/^SKIPPED: / { skipped++ }
-		END { print "SUITE", cases - bad, bad, skipped + 0 }' "$log"
+		END { print "SUITE", cases - bad, bad + 0, skipped + 0 }' "$log"
 	return "$status"
 }
