@@ -25,7 +25,7 @@ run_ctest() {
 		/^[0-9]+%: Checks: / { gsub(",", ""); cases += $3; bad += $5 + $7; counted = 1 }
 		/^Test Passed\.$/ { if (!counted) cases++; counted = 0 }
 		/^Test (Failed|not run)/ { if (!counted) { cases++; bad++ } counted = 0 }
-		/^SKIPPED: / { skipped++ }
+		/^skipped: / { skipped++; counted = 1 }
 		END { print "SUITE", cases - bad, bad + 0, skipped + 0 }' "$log"
 	return "$status"
 }
