@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# The contract of device managers on LVM over NVDIMMs, with both ways of running LVM's commands.
+# The contract of device managers on LVM over NVDIMMs. RUNNER=exec: with a process per command in place of LVM's shell.
 # shellcheck source=tests/vm/lib.sh
 . "$VM_TESTS/lib.sh"
 plan_whole_script
@@ -10,9 +10,8 @@ make_groups() {
 }
 
 contract() {
-	PMEM_LAB_MACHINE=1 "$BUILD_DIR/tests/contract/device_lvm" "$@"
+	PMEM_LAB_MACHINE=1 "$BUILD_DIR/tests/contract/device_lvm" ${RUNNER:+"$RUNNER"}
 }
 
 prove groups-are-made make_groups
-prove lvm-shell-keeps-the-contract contract
-prove lvm-commands-keep-the-contract contract exec
+prove contract-is-kept contract
