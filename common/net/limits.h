@@ -1,0 +1,51 @@
+/*
+ * limits.h - every bound on what a peer can make a program hold, do or wait for. Nothing in net/ is bounded
+ * by a number that stands elsewhere.
+ */
+#pragma once
+
+/* One gRPC message on the wire, as grpc-go; in objects it can be thirty times as large, hence the arena's. */
+#define LIMIT_MESSAGE_BYTES (4u << 20)
+#define LIMIT_ARENA_BYTES   (16u << 20)
+
+/* Header fields of one request or reply: their bytes, and 32 more for each in HTTP/2 (RFC 9113 6.5.2). */
+#define LIMIT_HEADER_BYTES 8192
+
+/* HTTP/2 streams of one connection at a time. */
+#define LIMIT_STREAMS 100
+
+/* HTTP/1.1: body of a request; one ExtenderArgs with 5,000 full Node objects is about 30 MiB. */
+#define LIMIT_HTTP1_BODY_BYTES (32u << 20)
+
+/* Connections of one server, and those of them that have not yet made a valid request or handshake. */
+#define LIMIT_CONNECTIONS 1024
+#define LIMIT_NEWCOMERS   256
+
+/* Bytes of requests that are not complete and of replies that are not sent: of one connection, and of all
+ * connections of a server. */
+#define LIMIT_CONN_BUFFERED_BYTES (8u << 20)
+#define LIMIT_BUFFERED_BYTES      (32u << 20)
+
+/* Bytes ready for the socket of one connection, above which nothing more is read from it. */
+#define LIMIT_OUT_BYTES (256u << 10)
+
+/* From accept() to the end of the TLS handshake, and from there (or accept()) to the first valid request. */
+#define LIMIT_HANDSHAKE_MS     10000
+#define LIMIT_FIRST_REQUEST_MS 10000
+
+/* HTTP/1.1: from the first byte of a request to its last; and between requests. */
+#define LIMIT_HTTP1_REQUEST_MS 10000
+#define LIMIT_HTTP1_IDLE_MS    120000
+
+/* A TCP connection of gRPC without a stream. On unix sockets there is no such limit: clients of the field
+ * take the loss of an idle connection for the end of the driver and end themselves (csi-lib-utils). */
+#define LIMIT_GRPC_IDLE_MS 300000
+
+/* No progress of a peer that has to take what we send. */
+#define LIMIT_STALLED_MS 60000
+
+/* Certificate, key and CA files. */
+#define LIMIT_PEM_BYTES (256u << 10)
+
+/* Threads that work on TLS handshakes, and connections that wait for one of them. */
+#define LIMIT_HANDSHAKE_THREADS 4
