@@ -81,16 +81,20 @@ is_durable() {
 	fi
 }
 
-# is_settled POINT: after the driver's start.
+lv_is_gone() {
+	! lv_exists "$1"
+}
+
+# is_settled POINT: after the driver's start. It is ready before it has cleared away what was left unfinished.
 is_settled() {
 	local id
 	id=$(<"$scratch/id")
 	if [ "$1" = create-ready ]; then
 		lv_exists "$id"
 	else
-		fails lv_exists "$id"
+		await 30 lv_is_gone "$id"
 	fi
-	nothing_leaked
+	await 30 nothing_leaked
 }
 
 # succeeds_when_retried POINT: as kubelet and external-provisioner do.
