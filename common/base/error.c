@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 
 static int set(struct error **err, enum err_code code, int os_errno, char *msg)
 {
 	assert(err && !*err);
+	str_clean(msg);
 	*err = x_malloc(sizeof(**err));
 	**err = (struct error){.code = code, .os_errno = os_errno, .msg = msg};
 	return -1;
@@ -45,6 +47,7 @@ int err_wrap(struct error **err, const char *fmt, ...)
 	va_end(ap);
 	CLEANUP(free_charp) char *inner = (*err)->msg;
 	(*err)->msg = x_asprintf("%s: %s", context, inner);
+	str_clean((*err)->msg);
 	return -1;
 }
 

@@ -4,7 +4,9 @@
  * A function that can fail returns int and takes `struct error **err` last. It returns 0, leaves *err NULL
  * and sets its ret_ outputs; or it returns -1, sets *err and leaves the outputs alone. err is never NULL and
  * *err is NULL on entry: both are asserted, so that no error is overwritten unseen. Codes are the canonical
- * gRPC codes, chosen where the meaning is known. docs/ERRORS.md has the whole contract.
+ * gRPC codes, chosen where the meaning is known. Messages may quote peers and tools: what they hold that is
+ * no text is replaced (str_clean()), so that each is one line of UTF-8. docs/ERRORS.md has the whole
+ * contract.
  *
  * Threads: an error belongs to one owner at a time. Nothing here blocks.
  */
@@ -33,7 +35,7 @@ enum err_code {
 struct error {
 	enum err_code code;
 	int os_errno; /* 0 when no system call was the cause */
-	char *msg;    /* one line, outermost context first */
+	char *msg;    /* one line of UTF-8, outermost context first */
 };
 
 /**

@@ -75,6 +75,33 @@ bool str_is_utf8(const void *p, size_t n)
 	return true;
 }
 
+bool str_is_control(const char *s)
+{
+	const uint8_t *p = (const uint8_t *)s;
+
+	/* U+0080 to U+009F are C2 80 to C2 9F */
+	return (p[0] > 0 && p[0] < 0x20) || p[0] == 0x7f || (p[0] == 0xc2 && p[1] <= 0x9f);
+}
+
+void str_clean(char *s)
+{
+	const char *end = s + strlen(s);
+	char *out = s;
+
+	while (s < end) {
+		size_t len = utf8_sequence((const uint8_t *)s, (size_t)(end - s));
+
+		if (len > 0 && !str_is_control(s)) {
+			memmove(out, s, len);
+			out += len;
+		} else {
+			*out++ = strchr("\t\n\v\f\r", *s) ? ' ' : '?';
+		}
+		s += len > 0 ? len : 1;
+	}
+	*out = '\0';
+}
+
 void strv_free(char **v)
 {
 	for (size_t i = 0; v && v[i]; i++)

@@ -25,6 +25,14 @@ bool str_ends(const char *s, const char *suffix);
 /** str_is_utf8() - @n bytes at @p are well-formed UTF-8 (RFC 3629) without NUL. */
 bool str_is_utf8(const void *p, size_t n);
 
+/** str_is_control() - the character at @s, which begins a sequence of well-formed UTF-8, is one of Unicode's
+ * control characters: U+0001 to U+001F, U+007F to U+009F. */
+bool str_is_control(const char *s);
+
+/** str_clean() - make @s one line of UTF-8 in place: a tab or the end of a line becomes a blank, any other
+ * control character and each byte that is not UTF-8 becomes '?'. */
+void str_clean(char *s);
+
 /**
  * strv_free() - destroy a NULL-terminated array of owned strings; NULL is allowed.
  * strv_len() - number of strings in @v; NULL has none.

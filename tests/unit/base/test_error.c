@@ -15,6 +15,17 @@ START_TEST(set_formats_the_message_and_returns_minus_one)
 }
 END_TEST
 
+START_TEST(messages_are_one_line_whatever_they_quote)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	err_set(&err, ERR_INTERNAL, "lvs said \"%s\"", "one\ntwo\x1b");
+	ck_assert_str_eq(err->msg, "lvs said \"one two?\"");
+	err_wrap(&err, "volume %s", "\xff");
+	ck_assert_str_eq(err->msg, "volume ?: lvs said \"one two?\"");
+}
+END_TEST
+
 START_TEST(set_errno_appends_the_system_message_and_keeps_the_number)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -95,6 +106,7 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_add_test(tcase, set_formats_the_message_and_returns_minus_one);
 	tcase_add_test(tcase, set_errno_appends_the_system_message_and_keeps_the_number);
+	tcase_add_test(tcase, messages_are_one_line_whatever_they_quote);
 	tcase_add_test(tcase, wrap_keeps_code_and_errno_and_prepends_context);
 	tcase_add_test(tcase, clear_allows_the_next_error);
 	tcase_add_test(tcase, code_names_are_those_of_grpc);

@@ -51,6 +51,36 @@ START_TEST(overlong_surrogate_truncated_and_stray_bytes_are_not_utf8)
 }
 END_TEST
 
+START_TEST(control_characters_are_c0_del_and_c1)
+{
+	static const char *const control[] = {"\x01", "\t", "\n", "\x1f", "\x7f", "\xc2\x80", "\xc2\x9f"};
+	static const char *const text[] = {"", " ", "~", "\xc2\xa0", "\xc3\x80", "\xe2\x80\xa8"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(control); i++)
+		ck_assert_msg(str_is_control(control[i]), "entry %zu", i);
+	for (size_t i = 0; i < ARRAY_SIZE(text); i++)
+		ck_assert_msg(!str_is_control(text[i]), "entry %zu", i);
+}
+END_TEST
+
+START_TEST(cleaned_text_is_one_line_of_utf8)
+{
+	static const struct {
+		const char *from, *to;
+	} pairs[] = {{"", ""}, {"plain", "plain"}, {"a\tb\r\nc", "a b  c"}, {"\x1b[2J\x7f", "?[2J?"},
+		{"\xc2\x85 \xc2\xa0", "? \xc2\xa0"}, {"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"},
+		{"\xff\xfe", "??"}, {"cut \xe2\x82", "cut ??"}, {"\xed\xa0\x80", "???"}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "%s", pairs[i].from);
+		str_clean(text);
+		ck_assert_str_eq(text, pairs[i].to);
+	}
+}
+END_TEST
+
 START_TEST(an_array_of_strings_grows_from_null)
 {
 	CLEANUP(strv_freep) char **v = NULL;
@@ -69,4 +99,5 @@ END_TEST
 
 UNIT_MAIN("base/str", null_equals_only_null, starts_and_ends_compare_whole_affixes,
 	first_and_last_of_each_length_are_utf8, overlong_surrogate_truncated_and_stray_bytes_are_not_utf8,
+	control_characters_are_c0_del_and_c1, cleaned_text_is_one_line_of_utf8,
 	an_array_of_strings_grows_from_null)
