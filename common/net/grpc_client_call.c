@@ -114,8 +114,12 @@ static int unpack(struct grpc_client_call *call)
 {
 	struct span bytes = buf_span(&call->body.message);
 
-	if (grpc_message_unpack(call->reply_type, bytes, call->arena, &call->reply, &call->error) < 0)
+	if (grpc_message_unpack(call->reply_type, bytes, call->arena, &call->reply, &call->error) < 0) {
+		/* it was not our argument that is wrong */
+		if (call->error->code == ERR_INVALID_ARGUMENT)
+			call->error->code = ERR_INTERNAL;
 		return err_wrap(&call->error, "reply to %s", call->path);
+	}
 	/* The same bytes, which were within the limits. */
 	if (call->ret_copy)
 		*call->ret_copy = protobuf_c_message_unpack(call->reply_type, NULL, bytes.n, bytes.p);

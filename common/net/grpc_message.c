@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 
+#include "net/grpc_text.h"
 #include "net/grpc_wire.h"
 
 #define PREFIX_BYTES 5
@@ -32,8 +33,11 @@ int grpc_message_unpack(const ProtobufCMessageDescriptor *type, struct span byte
 {
 	struct bounded b = {.arena = a};
 	ProtobufCAllocator allocator = {bounded_alloc, bounded_free, &b};
-	ProtobufCMessage *m = protobuf_c_message_unpack(type, &allocator, bytes.n, bytes.p);
+	ProtobufCMessage *m;
 
+	if (grpc_text_check(type, bytes, err) < 0)
+		return -1;
+	m = protobuf_c_message_unpack(type, &allocator, bytes.n, bytes.p);
 	if (!m && b.exceeded)
 		return err_set(err, ERR_EXHAUSTED, "%s of %zu bytes has too many parts", type->name, bytes.n);
 	if (!m)

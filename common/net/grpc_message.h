@@ -15,8 +15,9 @@
 #define GRPC_MAX_UNPACKED (16u << 20)
 
 /** grpc_message_unpack() - @bytes as a message in @a, bounded by the limit of @a.
- * Return: 0, or -1 with ERR_EXHAUSTED (beyond the limit) or ERR_INTERNAL (malformed; the code that grpc-go
- * uses). */
+ * Strings are UTF-8 without U+0000: see grpc_text.h.
+ * Return: 0, or -1 with ERR_EXHAUSTED (beyond the limit), ERR_INVALID_ARGUMENT (a string; names the field) or
+ * ERR_INTERNAL (malformed; the code that grpc-go uses). */
 int grpc_message_unpack(const ProtobufCMessageDescriptor *type, struct span bytes, struct arena *a,
 	ProtobufCMessage **ret, struct error **err) MUST_CHECK;
 
