@@ -1,0 +1,108 @@
+#include "unit/inject/held.h"
+
+#include <check.h>
+#include <ftw.h>
+#include <glob.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define TEXT_MAX (1U << 20)
+#define WALK_FDS 8
+
+static struct buf *walked; /* nftw() hands nothing on */
+
+static void add_descriptors(struct buf *b)
+{
+	CLEANUP(dir_closep) DIR *dir = opendir("/proc/self/fd");
+	char target[PATH_MAX];
+
+	ck_assert_ptr_nonnull(dir);
+	for (const struct dirent *e = readdir(dir); e; e = readdir(dir)) {
+		CLEANUP(free_charp) char *own = x_asprintf("%d", dirfd(dir));
+		ssize_t n = readlinkat(dirfd(dir), e->d_name, target, sizeof(target));
+
+		if (n >= 0 && !str_eq(e->d_name, own))
+			buf_addf(b, "descriptor %s of %.*s\n", e->d_name, (int)n, target);
+	}
+}
+
+/* Without the two numbers at the beginning of each line, which differ after the same mount again. */
+static void add_mounts(struct buf *b)
+{
+	CLEANUP(file_closep) FILE *f = fopen("/proc/self/mountinfo", "re");
+	CLEANUP(free_charp) char *line = NULL;
+	size_t size = 0;
+
+	ck_assert_ptr_nonnull(f);
+	while (getline(&line, &size, f) > 0) {
+		const char *rest = strchr(line, ' ');
+		buf_addf(b, "mount %s", strchr(rest + 1, ' ') + 1);
+	}
+}
+
+static void add_loops(struct buf *b, const char *folder)
+{
+	glob_t found = {0};
+	char target[PATH_MAX];
+
+	if (glob("/sys/block/loop*/loop/backing_file", 0, NULL, &found) != 0)
+		return;
+	for (size_t i = 0; i < found.gl_pathc; i++) {
+		CLEANUP(file_closep) FILE *f = fopen(found.gl_pathv[i], "re");
+
+		/* others come and go meanwhile */
+		if (f && fgets(target, sizeof(target), f) && str_starts(target, folder))
+			buf_addf(b, "loop device over %s", target);
+	}
+	globfree(&found);
+}
+
+static int add_temporary(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+	(void)st;
+	(void)type;
+	(void)ftw;
+	if (str_ends(path, ".tmp"))
+		buf_addf(walked, "temporary file %s\n", path);
+	return 0;
+}
+
+static void add_children(struct buf *b)
+{
+	siginfo_t info = {0};
+
+	if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0)
+		buf_adds(b, "a child\n");
+}
+
+static char *list(const char *folder)
+{
+	CLEANUP(buf_done) struct buf b = BUF_INIT(TEXT_MAX);
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	add_descriptors(&b);
+	add_mounts(&b);
+	add_children(&b);
+	if (folder) {
+		add_loops(&b, folder);
+		walked = &b;
+		nftw(folder, add_temporary, WALK_FDS, FTW_PHYS);
+	}
+	ck_assert_int_eq(buf_check(&b, "what is held", &err), 0);
+	return x_strdup(buf_str(&b));
+}
+
+char *held_now(const char *folder)
+{
+	return list(folder);
+}
+
+char *held_own(void)
+{
+	return list(NULL);
+}
