@@ -16,7 +16,9 @@
 static int lock_until(int fd, uint64_t deadline_ns)
 {
 	while (flock(fd, LOCK_EX | LOCK_NB) < 0) {
-		if (errno != EWOULDBLOCK && errno != EINTR)
+		if (errno == EINTR)
+			continue;
+		if (errno != EWOULDBLOCK)
 			return -errno;
 
 		int wait_ms = clock_left_ms(deadline_ns, RETRY_MS);
