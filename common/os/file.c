@@ -17,7 +17,7 @@ static enum err_code write_error_code(int os_errno)
 
 static enum err_code lookup_error_code(int os_errno)
 {
-	return os_errno == ENOENT ? ERR_NOT_FOUND : ERR_INTERNAL;
+	return os_errno == ENOENT ? ERR_NOT_FOUND : write_error_code(os_errno);
 }
 
 static int sync_fd(int fd, const char *what, struct error **err)
@@ -50,9 +50,13 @@ int dir_open(const char *path, bool create, mode_t mode, int *ret_fd, struct err
 
 	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
-		return err_set_errno(err, lookup_error_code(errno), errno, "open directory %s", path);
-	if (created && finish_new_dir(fd, path, mode, err) < 0)
+		err_set_errno(err, lookup_error_code(errno), errno, "open directory %s", path);
+	if (fd < 0 || (created && finish_new_dir(fd, path, mode, err) < 0)) {
+		/* the next call would take it for finished */
+		if (created)
+			rmdir(path);
 		return -1;
+	}
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }

@@ -21,7 +21,8 @@
  * @ret_fd:  O_DIRECTORY|O_CLOEXEC descriptor, caller closes
  * @err:     see docs/ERRORS.md
  *
- * Return: 0, or -1 with ERR_NOT_FOUND (missing, or its parent), ERR_INTERNAL.
+ * On failure nothing new stays. Return: 0, or -1 with ERR_NOT_FOUND (missing, or its parent), ERR_EXHAUSTED
+ * (disk full), ERR_INTERNAL.
  */
 int dir_open(const char *path, bool create, mode_t mode, int *ret_fd, struct error **err) MUST_CHECK;
 
@@ -54,8 +55,8 @@ int file_read(int dir_fd, const char *name, struct buf *out, struct error **err)
  * @mode:    permissions of the new file, whatever the umask
  * @err:     see docs/ERRORS.md
  *
- * Idempotent. On failure the old content is still there. Return: 0, or -1 with ERR_EXHAUSTED (disk full),
- * ERR_INTERNAL.
+ * Idempotent. On failure the old content is still there, or the new one where only the directory could not be
+ * flushed. Return: 0, or -1 with ERR_EXHAUSTED (disk full), ERR_INTERNAL.
  */
 int file_write_atomic(
 	int dir_fd, const char *name, struct span content, mode_t mode, struct error **err) MUST_CHECK;
