@@ -90,9 +90,11 @@ static int add_root(struct path_roots *r, const char *dir, struct error **err)
 
 static int add_default_roots(struct path_roots *r, struct error **err)
 {
-	struct stat st;
+	struct stat st = {0};
 
-	if (stat(DEFAULT_ROOT, &st) == 0 && S_ISDIR(st.st_mode) && add_root(r, DEFAULT_ROOT, err) < 0)
+	if (stat(DEFAULT_ROOT, &st) < 0 && errno != ENOENT)
+		return err_set_errno(err, ERR_INTERNAL, errno, "directory %s", DEFAULT_ROOT);
+	if (S_ISDIR(st.st_mode) && add_root(r, DEFAULT_ROOT, err) < 0)
 		return -1;
 	return add_root(r, "/", err);
 }
@@ -263,8 +265,11 @@ int path_make(const struct path_roots *r, const char *path, enum path_kind kind,
 	int why = make_at(parent_fd, name, kind);
 	if (why != 0 && why != EEXIST)
 		return err_set_errno(err, open_error_code(why), why, "create %s", path);
-	if (open_beneath(parent_fd, name, path, kind, ret_fd, err) < 0)
+	if (open_beneath(parent_fd, name, path, kind, ret_fd, err) < 0) {
+		if (why == 0)
+			unlinkat(parent_fd, name, kind == PATH_DIR ? AT_REMOVEDIR : 0);
 		return -1;
+	}
 	if (ret_created)
 		*ret_created = why == 0;
 	return 0;

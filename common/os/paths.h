@@ -20,7 +20,7 @@ struct path_roots;
  * @ret:  path_roots_free()
  * @err:  see docs/ERRORS.md
  *
- * Return: 0, or -1 with ERR_INVALID_ARGUMENT (not absolute, missing or no directory; named).
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT (not absolute, missing or no directory; named), ERR_INTERNAL.
  */
 int path_roots_new(char *const *dirs, struct path_roots **ret, struct error **err) MUST_CHECK;
 
@@ -57,7 +57,8 @@ int path_open(const struct path_roots *r, const char *path, enum path_kind kind,
  * @ret_created: whether this call made it; may be NULL
  * @err:         see docs/ERRORS.md
  *
- * Idempotent: what is there already and of that kind is success. Return: 0, or -1 as path_open().
+ * Idempotent: what is there already and of that kind is success. On failure nothing new stays. Return: 0, or
+ * -1 as path_open().
  */
 int path_make(const struct path_roots *r, const char *path, enum path_kind kind, int *ret_fd,
 	bool *ret_created, struct error **err) MUST_CHECK;
