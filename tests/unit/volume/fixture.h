@@ -6,6 +6,8 @@
  */
 #pragma once
 
+#include <stdatomic.h>
+
 #include "pmem/device.h"
 #include "unit/unit.h"
 #include "volume/state.h"
@@ -39,9 +41,10 @@ struct fixture {
 	struct device_manager devices; /* what the volumes see */
 	struct device_ops ops;
 	struct faults faults;
-	unsigned n_lists;
-	unsigned n_creates;
-	unsigned n_destroys;
+	/* any thread may call */
+	atomic_uint n_lists;
+	atomic_uint n_creates;
+	atomic_uint n_destroys;
 	struct path_roots *roots;
 	void (*done)(void); /* called before the tear-down; may be NULL */
 	struct volumes *v;
