@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 
+#include "net/loop.h"
 #include "net/workers.h"
 #include "unit/unit.h"
 
@@ -147,8 +148,85 @@ START_TEST(free_takes_null_and_an_unused_pool)
 }
 END_TEST
 
+#define N_CALLS 4000
+
+/* Calls as a server has them: begun on the loop, worked on by a thread, ended on the loop again. */
+struct calls {
+	struct loop *loop;
+	struct workers *workers;
+	unsigned begun;
+	unsigned ended;
+	unsigned refused;
+};
+
+struct one_call {
+	struct calls *all;
+	unsigned number;
+	unsigned result;
+};
+
+static void begin_call(struct one_call *c);
+
+static void double_number(void *user)
+{
+	struct one_call *c = user;
+
+	c->result = 2 * c->number;
+}
+
+static void on_doubled(void *user)
+{
+	struct one_call *c = user;
+
+	ck_assert_uint_eq(c->result, 2 * c->number);
+	c->all->ended++;
+	loop_release(c->all->loop);
+	begin_call(c);
+}
+
+static void post_doubled(void *user)
+{
+	struct one_call *c = user;
+
+	loop_post(c->all->loop, on_doubled, c);
+}
+
+static void begin_call(struct one_call *c)
+{
+	struct calls *all = c->all;
+
+	if (all->begun == N_CALLS)
+		return;
+	c->number = all->begun++;
+	if (!workers_run(all->workers, double_number, post_doubled, c)) {
+		all->refused++;
+		return;
+	}
+	loop_hold(all->loop);
+}
+
+START_TEST(calls_go_to_threads_and_come_back_to_the_loop)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct calls all = {.workers = workers_new(4)};
+	struct one_call calls[5];
+
+	ASSERT_OK(loop_new(&all.loop, &err));
+	for (size_t i = 0; i < ARRAY_SIZE(calls); i++) {
+		calls[i] = (struct one_call){.all = &all};
+		begin_call(&calls[i]);
+	}
+	loop_run(all.loop);
+	ck_assert_uint_eq(all.begun, N_CALLS);
+	ck_assert_uint_eq(all.ended + all.refused, N_CALLS);
+	ck_assert_uint_le(all.refused, 1);
+	workers_free(all.workers);
+	loop_free(all.loop);
+}
+END_TEST
+
 UNIT_MAIN("workers", a_job_runs_on_another_thread_without_signals,
 	busy_threads_refuse_and_a_free_one_takes_again,
 	who_starts_a_job_for_each_that_is_done_is_never_refused,
 	an_idle_thread_is_used_before_a_new_one_is_made, free_waits_for_running_jobs,
-	free_takes_null_and_an_unused_pool)
+	free_takes_null_and_an_unused_pool, calls_go_to_threads_and_come_back_to_the_loop)
