@@ -33,7 +33,7 @@ int volume_name_check(const char *name, struct error **err)
 	if (!str_is_utf8(name, n))
 		return err_set(err, ERR_INVALID_ARGUMENT, "volume name is not UTF-8");
 	for (const char *c = name; *c; c++) {
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+		if (str_is_control(c) && !strchr("\t\n\r", *c))
 			return err_set(err, ERR_INVALID_ARGUMENT, "volume name contains a control character");
 	}
 	return 0;

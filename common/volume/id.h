@@ -15,8 +15,9 @@
 #define VOLUME_HANDLE_MAX 128
 #define VOLUME_NAME_MAX   128
 
-/** volume_name_check() - a name as CSI wants it: 1..128 bytes of UTF-8 without control characters.
- * Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
+/** volume_name_check() - a name as CSI wants it: 1..128 bytes of UTF-8 without control characters other than
+ * tab, line feed and carriage return. Source: CreateVolumeRequest.name in csi.proto. Return: 0, or -1 with
+ * ERR_INVALID_ARGUMENT. */
 int volume_name_check(const char *name, struct error **err) MUST_CHECK;
 
 /** volume_id_mint() - the ID for @name on node @node_id, into @out. One name gives one ID per node. */

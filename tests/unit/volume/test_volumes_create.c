@@ -115,7 +115,7 @@ START_TEST(requests_that_can_never_succeed_leave_nothing)
 	struct error *err = NULL;
 
 	ASSERT_FAILS(try_create(&q, &err), ERR_INVALID_ARGUMENT, "name");
-	q = request("a\nb");
+	q = request("a\x1b[b");
 	ASSERT_FAILS(try_create(&q, &err), ERR_INVALID_ARGUMENT, "control");
 	q = request("pvc-1");
 	q.fs_type = "btrfs";
