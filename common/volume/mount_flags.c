@@ -3,6 +3,8 @@
 #include "base/str.h"
 #include "os/mount_table.h"
 
+#define SHOWN_MAX_BYTES 64
+
 /* mount_setattr(2) and mount(8), "filesystem-independent mount options"; what mount_bind() can set */
 static const char *const per_mount[] = {"ro", "rw", "nosuid", "suid", "nodev", "dev", "noexec", "exec",
 	"noatime", "relatime", "strictatime", "nodiratime", "diratime"};
@@ -41,12 +43,20 @@ static bool is_allowed(const char *flag, const char *fs_type)
 	return is_in(flag, ext4_only, ARRAY_SIZE(ext4_only));
 }
 
+/* CSI: mount_flags may hold secrets, and errors are logged. Of what is not ours only the name is shown. */
+static int refuse(const char *flag, const char *fs_type, struct error **err)
+{
+	size_t n = strcspn(flag, "=");
+
+	return err_set(err, ERR_INVALID_ARGUMENT, "mount flag \"%.*s%s\" is not allowed for %s",
+		(int)(n < SHOWN_MAX_BYTES ? n : SHOWN_MAX_BYTES), flag, flag[n] ? "=..." : "", fs_type);
+}
+
 int mount_flags_check(char *const *flags, const char *fs_type, struct error **err)
 {
 	for (size_t i = 0; flags && flags[i]; i++) {
 		if (!is_allowed(flags[i], fs_type))
-			return err_set(err, ERR_INVALID_ARGUMENT, "mount flag \"%s\" is not allowed for %s",
-				flags[i], fs_type);
+			return refuse(flags[i], fs_type, err);
 	}
 	return 0;
 }

@@ -12,7 +12,7 @@
 struct mount_entry;
 
 /** mount_flags_check() - every string of @flags (strv or NULL) is allowed for @fs_type; comma lists are
- * refused. Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the flag. */
+ * refused. Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the flag up to its "=". */
 int mount_flags_check(char *const *flags, const char *fs_type, struct error **err) MUST_CHECK;
 
 /** mount_flag_is_per_mount() - @flag can differ between mounts of one file system (ro, nosuid, noatime, ...);

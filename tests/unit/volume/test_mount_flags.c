@@ -35,10 +35,21 @@ START_TEST(flags_are_allowed_for_their_file_system)
 	ASSERT_OK(mount_flags_check(flags("noatime", "dax=always"), "xfs", &err));
 	ASSERT_OK(mount_flags_check(flags("errors=remount-ro", NULL), "ext4", &err));
 	ASSERT_FAILS(mount_flags_check(flags("ro", "errors=remount-ro"), "xfs", &err), ERR_INVALID_ARGUMENT,
-		"\"errors=remount-ro\" is not allowed for xfs");
+		"\"errors=...\" is not allowed for xfs");
 	ASSERT_OK(mount_flags_check(flags("inode64", NULL), "xfs", &err));
 	ASSERT_FAILS(
 		mount_flags_check(flags("inode64", NULL), "ext4", &err), ERR_INVALID_ARGUMENT, "inode64");
+}
+END_TEST
+
+START_TEST(value_of_a_refused_flag_is_kept_secret)
+{
+	struct error *err = NULL;
+
+	ck_assert_int_eq(mount_flags_check(flags("ro", "password=hunter2"), "ext4", &err), -1);
+	ck_assert_ptr_nonnull(strstr(err->msg, "password"));
+	ck_assert_ptr_null(strstr(err->msg, "hunter2"));
+	error_clear(&err);
 }
 END_TEST
 
@@ -54,7 +65,8 @@ START_TEST(anything_else_is_refused_by_name)
 	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
 		char quoted[64];
 
-		snprintf(quoted, sizeof(quoted), "\"%s\"", refused[i]);
+		int n = (int)strcspn(refused[i], "=");
+		snprintf(quoted, sizeof(quoted), "\"%.*s%s\"", n, refused[i], refused[i][n] ? "=..." : "");
 		ASSERT_FAILS(mount_flags_check(flags("ro", refused[i]), "ext4", &err), ERR_INVALID_ARGUMENT,
 			quoted);
 		ASSERT_FAILS(mount_flags_check(flags(refused[i], NULL), "xfs", &err), ERR_INVALID_ARGUMENT,
@@ -124,5 +136,6 @@ START_TEST(defaults_are_in_force_when_their_opposite_is_not_shown)
 END_TEST
 
 UNIT_MAIN("mount_flags", no_flags_are_fine, flags_are_allowed_for_their_file_system,
-	anything_else_is_refused_by_name, per_mount_flags_are_those_that_a_bind_mount_can_have,
+	anything_else_is_refused_by_name, value_of_a_refused_flag_is_kept_secret,
+	per_mount_flags_are_those_that_a_bind_mount_can_have,
 	defaults_are_in_force_when_their_opposite_is_not_shown)
