@@ -7,6 +7,10 @@
 #define KUBERNETES_PREFIX    "csi.storage.k8s.io/"
 #define PROVISIONER_IDENTITY "storage.kubernetes.io/csiProvisionerIdentity"
 
+/* external-provisioner --extra-create-metadata; it removes all other keys with the prefix itself */
+static const char *const create_metadata[] = {
+	KUBERNETES_PREFIX "pvc/name", KUBERNETES_PREFIX "pvc/namespace", KUBERNETES_PREFIX "pv/name", NULL};
+
 enum { AT_CREATE = 1 << PARAMS_CREATE, AT_CONTEXT = 1 << PARAMS_CONTEXT, AT_STATE = 1 << PARAMS_STATE };
 #define AT_ALL (AT_CREATE | AT_CONTEXT | AT_STATE)
 
@@ -88,6 +92,24 @@ static const struct {
 	{"size", AT_STATE, parse_size},
 };
 
+/* Said by Kubernetes, not by an administrator; means nothing here. */
+static bool is_ignored(enum params_origin origin, const char *key)
+{
+	switch (origin) {
+	case PARAMS_CREATE:
+		for (size_t i = 0; create_metadata[i]; i++) {
+			if (str_eq(key, create_metadata[i]))
+				return true;
+		}
+		return false;
+	case PARAMS_CONTEXT:
+		return str_starts(key, KUBERNETES_PREFIX) || str_eq(key, PROVISIONER_IDENTITY);
+	case PARAMS_STATE:
+		return true;
+	}
+	return false;
+}
+
 static int parse_entry(enum params_origin origin, const struct strmap_entry *entry, struct volume_params *p,
 	struct error **err)
 {
@@ -98,10 +120,7 @@ static int parse_entry(enum params_origin origin, const struct strmap_entry *ent
 			return err_wrap(err, "parameter \"%s\"", entry->key);
 		return 0;
 	}
-	if (origin == PARAMS_STATE)
-		return 0;
-	if (origin == PARAMS_CONTEXT &&
-		(str_starts(entry->key, KUBERNETES_PREFIX) || str_eq(entry->key, PROVISIONER_IDENTITY)))
+	if (is_ignored(origin, entry->key))
 		return 0;
 	return err_set(err, ERR_INVALID_ARGUMENT, "unknown parameter \"%s\"", entry->key);
 }
@@ -146,11 +165,21 @@ void params_done(struct volume_params *p)
 	*p = (struct volume_params){0};
 }
 
-void params_to_context(const struct strmap *state_parameters, struct strmap *out)
+static void copy_known(unsigned origin, const struct strmap *from, struct strmap *out)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
-		const char *value = strmap_get(state_parameters, known[i].key);
-		if (value && (known[i].origins & AT_CONTEXT))
+		const char *value = strmap_get(from, known[i].key);
+		if (value && (known[i].origins & origin))
 			strmap_set(out, known[i].key, value);
 	}
+}
+
+void params_to_state(const struct strmap *create_parameters, struct strmap *out)
+{
+	copy_known(AT_STATE, create_parameters, out);
+}
+
+void params_to_context(const struct strmap *state_parameters, struct strmap *out)
+{
+	copy_known(AT_CONTEXT, state_parameters, out);
 }

@@ -119,6 +119,11 @@ START_TEST(each_origin_has_its_own_keys)
 		{"name", "pvc-1", false, true, true},
 		{"deviceMode", "lvm", false, false, true},
 		{"size", "1Gi", false, false, true},
+		{"csi.storage.k8s.io/pvc/name", "x", true, true, true},
+		{"csi.storage.k8s.io/pvc/namespace", "x", true, true, true},
+		{"csi.storage.k8s.io/pv/name", "x", true, true, true},
+		{"csi.storage.k8s.io/pvc/nam", "x", false, true, true},
+		{"csi.storage.k8s.io/fstype", "x", false, true, true},
 		{"csi.storage.k8s.io/pod.name", "x", false, true, true},
 		{"csi.storage.k8s.io/ephemeral", "false", false, true, true},
 		{"storage.kubernetes.io/csiProvisionerIdentity", "x", false, true, true},
@@ -170,8 +175,22 @@ START_TEST(context_holds_what_stage_will_accept_here_and_in_the_go_driver)
 }
 END_TEST
 
+START_TEST(what_kubernetes_adds_at_creation_is_not_recorded)
+{
+	CLEANUP(strmap_done) struct strmap state = {0};
+
+	strmap_set(&map, "eraseafter", "false");
+	strmap_set(&map, "csi.storage.k8s.io/pv/name", "pvc-1");
+	params_to_state(&map, &state);
+	ck_assert_uint_eq(state.n, 1);
+	ck_assert_str_eq(strmap_get(&state, "eraseafter"), "false");
+	forget();
+}
+END_TEST
+
 UNIT_MAIN("params", defaults_hold_where_nothing_is_said, booleans_are_spelt_as_go_spells_them,
 	persistency_model_and_usage_take_known_words_only,
 	parameters_that_need_or_exclude_each_other_are_checked,
 	unknown_keys_are_refused_by_name_where_somebody_may_have_misspelt_them, each_origin_has_its_own_keys,
-	state_keys_are_read, context_holds_what_stage_will_accept_here_and_in_the_go_driver)
+	what_kubernetes_adds_at_creation_is_not_recorded, state_keys_are_read,
+	context_holds_what_stage_will_accept_here_and_in_the_go_driver)
