@@ -18,8 +18,6 @@ static int read_access_mode(const Csi__V1__VolumeCapability *c, enum access_mode
 		{MODE(SINGLE_NODE_MULTI_WRITER), ACCESS_SINGLE_NODE_MULTI_WRITER},
 	};
 
-	if (!c->access_mode)
-		return err_set(err, ERR_INVALID_ARGUMENT, "access_mode is missing in a volume capability");
 	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
 		if (c->access_mode->mode == modes[i].wire) {
 			*ret = modes[i].ours;
@@ -30,16 +28,38 @@ static int read_access_mode(const Csi__V1__VolumeCapability *c, enum access_mode
 		(int)c->access_mode->mode);
 }
 
+static int require_fields(const Csi__V1__VolumeCapability *c, struct error **err)
+{
+	if (c->access_type_case == CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE__NOT_SET)
+		return err_set(err, ERR_INVALID_ARGUMENT, "access_type is missing in a volume capability");
+	if (!c->access_mode || c->access_mode->mode == MODE(UNKNOWN))
+		return err_set(err, ERR_INVALID_ARGUMENT, "access_mode is missing in a volume capability");
+	return 0;
+}
+
+int capabilities_require(Csi__V1__VolumeCapability *const *list, size_t n, struct error **err)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (require_fields(list[i], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 int capability_read(const Csi__V1__VolumeCapability *c, struct capability *ret, struct error **err)
 {
 	struct capability cap = {0};
 
 	if (!c)
 		return err_set(err, ERR_INVALID_ARGUMENT, "volume_capability is missing");
+	if (require_fields(c, err) < 0)
+		return -1;
 	if (c->access_type_case == CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK)
 		return err_set(err, ERR_INVALID_ARGUMENT, "block volumes are not supported");
-	if (c->access_type_case != CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT)
-		return err_set(err, ERR_INVALID_ARGUMENT, "access_type is missing in a volume capability");
+	/* only for plugins with the capability VOLUME_MOUNT_GROUP; ignored, files would have the wrong group
+	 */
+	if (!str_empty(c->mount->volume_mount_group))
+		return err_set(err, ERR_INVALID_ARGUMENT, "volume_mount_group is not supported");
 	if (read_access_mode(c, &cap.access_mode, err) < 0)
 		return -1;
 	cap.fs_type = c->mount->fs_type;

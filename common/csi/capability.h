@@ -16,10 +16,15 @@ struct capability {
 	enum access_mode access_mode;
 };
 
+/** capabilities_require() - each of @n capabilities has the fields that the specification requires, whatever
+ * they say. Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the field. */
+int capabilities_require(Csi__V1__VolumeCapability *const *list, size_t n, struct error **err) MUST_CHECK;
+
 /** capability_read() - check and translate one capability.
  * @c:   may be NULL (missing)
  * @ret: capability_done()
- * Return: 0, or -1 with ERR_INVALID_ARGUMENT (missing, block, an access mode that spans nodes). */
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT (missing, also a required field of it; block; an access mode
+ * that spans nodes; volume_mount_group). */
 int capability_read(
 	const Csi__V1__VolumeCapability *c, struct capability *ret, struct error **err) MUST_CHECK;
 

@@ -62,8 +62,6 @@ static int check_text(const char *text, const char *field, size_t max, struct er
 
 	if (n > max)
 		return err_set(err, ERR_INVALID_ARGUMENT, "%s is longer than %zu bytes", field, max);
-	if (!str_is_utf8(text, n))
-		return err_set(err, ERR_INVALID_ARGUMENT, "%s is not UTF-8", field);
 	return 0;
 }
 

@@ -2,8 +2,9 @@
  * check.h - limits that the CSI specification puts on every request, checked by walking the message's
  * descriptor.
  *
- * Strings: well-formed UTF-8, at most 128 bytes, paths at most 4096; a map or a list of strings: at most 4
- * KiB in all ("Size Limits" in the specification). Threads: safe.
+ * Strings: at most 128 bytes, paths at most 4096; a map or a list of strings: at most 4 KiB in all ("Size
+ * Limits" in the specification). That they are UTF-8 was seen when they were unpacked (net/grpc_text.h).
+ * Threads: safe.
  */
 #pragma once
 

@@ -118,6 +118,8 @@ static int validate_volume_capabilities(const struct csi *csi, struct grpc_call 
 		return -1;
 	if (request->n_volume_capabilities == 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "volume_capabilities is missing");
+	if (capabilities_require(request->volume_capabilities, request->n_volume_capabilities, err) < 0)
+		return -1;
 	if (require_ready(csi, err) < 0)
 		return -1;
 	if (volumes_get(csi->volumes, request->volume_id, &info, err) < 0)
@@ -222,6 +224,8 @@ static int get_capacity(const struct csi *csi, struct grpc_call *call,
 {
 	struct volumes_capacity c = {0};
 
+	if (capabilities_require(request->volume_capabilities, request->n_volume_capabilities, err) < 0)
+		return -1;
 	if (require_ready(csi, err) < 0)
 		return -1;
 	if (can_serve(csi, request))

@@ -309,6 +309,40 @@ START_TEST(validation_confirms_refuses_and_does_not_know)
 }
 END_TEST
 
+START_TEST(a_capability_without_required_fields_is_an_error_even_where_a_refusal_is_none)
+{
+	Csi__V1__ValidateVolumeCapabilitiesRequest validate;
+	csi__v1__validate_volume_capabilities_request__init(&validate);
+	Csi__V1__GetCapacityRequest capacity;
+	csi__v1__get_capacity_request__init(&capacity);
+	Csi__V1__VolumeCapability *list[] = {harness_capability(&h, "ext4", MODE(UNKNOWN))};
+	Csi__V1__Volume *v;
+	void *reply;
+
+	ASSERT_OK(harness_create(&h, "v", 4 * MIB, &v, &err));
+	validate.volume_id = v->volume_id;
+	validate.n_volume_capabilities = capacity.n_volume_capabilities = 1;
+	validate.volume_capabilities = capacity.volume_capabilities = list;
+	ASSERT_FAILS(
+		harness_call(&h, "/csi.v1.Controller/ValidateVolumeCapabilities", &validate, &reply, &err),
+		ERR_INVALID_ARGUMENT, "access_mode is missing");
+	list[0] = harness_capability(&h, "ext4", MODE(SINGLE_NODE_WRITER));
+	list[0]->access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE__NOT_SET;
+	ASSERT_FAILS(harness_call(&h, "/csi.v1.Controller/GetCapacity", &capacity, &reply, &err),
+		ERR_INVALID_ARGUMENT, "access_type is missing");
+}
+END_TEST
+
+START_TEST(a_group_for_mounts_is_refused_rather_than_ignored)
+{
+	Csi__V1__CreateVolumeRequest *q = good_request("v");
+	char group[] = "1000";
+
+	q->volume_capabilities[0]->mount->volume_mount_group = group;
+	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "volume_mount_group");
+}
+END_TEST
+
 START_TEST(a_handle_in_no_form_of_ours_is_deleted_already)
 {
 	Csi__V1__DeleteVolumeRequest q;
@@ -333,6 +367,8 @@ int main(void)
 		&capacity_of_another_topology_is_nothing, &capacity_for_what_can_never_be_created_is_nothing,
 		&before_the_first_snapshot_no_volume_is_said_to_be_absent,
 		&validation_confirms_refuses_and_does_not_know,
+		&a_capability_without_required_fields_is_an_error_even_where_a_refusal_is_none,
+		&a_group_for_mounts_is_refused_rather_than_ignored,
 		&a_handle_in_no_form_of_ours_is_deleted_already};
 	Suite *suite = suite_create("csi/controller");
 	TCase *tcase = tcase_create("controller");
