@@ -139,7 +139,7 @@ START_TEST(every_error_arrives_with_its_code_and_text)
 		CLEANUP(free_charp) char *number = x_asprintf("%u", (unsigned)codes[i]);
 
 		call(c, ECHO "Fail", number, "50% no\nsuch \xe2\x82\xac", 0, &end);
-		assert_ends(&end, codes[i], "50% no\nsuch \xe2\x82\xac");
+		assert_ends(&end, codes[i], "50% no such \xe2\x82\xac");
 	}
 	close_both(c);
 }
