@@ -27,30 +27,42 @@ static char *sysfs_path(dev_t dev, const char *attribute)
 	return x_asprintf("/sys/dev/block/%u:%u%s", major(dev), minor(dev), attribute);
 }
 
-/* Return: value without its newline, or NULL when the device lacks the attribute. */
-static char *read_attribute(dev_t dev, const char *attribute)
+/* @ret: value without its newline, caller frees. Return: 0, or -1 with ERR_NOT_FOUND (no such device, or it
+ * lacks the attribute), ERR_INTERNAL. */
+static int read_attribute(dev_t dev, const char *attribute, char **ret, struct error **err)
 {
 	CLEANUP(free_charp) char *path = sysfs_path(dev, attribute);
 	CLEANUP(buf_done) struct buf b = BUF_INIT(ATTRIBUTE_MAX_BYTES);
-	CLEANUP(error_freep) struct error *ignored = NULL;
 
-	if (file_read(AT_FDCWD, path, &b, &ignored) < 0)
-		return NULL;
-	return x_strndup(buf_str(&b), strcspn(buf_str(&b), "\n"));
+	if (file_read(AT_FDCWD, path, &b, err) < 0)
+		return -1;
+	*ret = x_strndup(buf_str(&b), strcspn(buf_str(&b), "\n"));
+	return 0;
 }
 
 /* From sysfs, so that the device is not opened: an open would be counted as use (dm_open_count()). */
 static int read_size(dev_t dev, uint64_t *ret_bytes, struct error **err)
 {
-	CLEANUP(free_charp) char *text = read_attribute(dev, "/size");
+	CLEANUP(free_charp) char *text = NULL;
 	uint64_t sectors = 0;
 
-	if (!text)
-		return err_set(
-			err, ERR_NOT_FOUND, "block device %u:%u does not exist", major(dev), minor(dev));
-	if (parse_u64(text, &sectors, err) < 0)
+	if (read_attribute(dev, "/size", &text, err) < 0 || parse_u64(text, &sectors, err) < 0)
 		return err_wrap(err, "size of block device %u:%u", major(dev), minor(dev));
 	*ret_bytes = sectors * SECTOR_BYTES;
+	return 0;
+}
+
+/* Without this attribute there is no DAX; without a look at it nobody knows. */
+static int read_dax(dev_t dev, bool *ret, struct error **err)
+{
+	CLEANUP(free_charp) char *text = NULL;
+
+	if (read_attribute(dev, "/queue/dax", &text, err) < 0) {
+		if ((*err)->code != ERR_NOT_FOUND)
+			return err_wrap(err, "DAX of block device %u:%u", major(dev), minor(dev));
+		error_clear(err);
+	}
+	*ret = str_eq(text, "1");
 	return 0;
 }
 
@@ -66,9 +78,8 @@ int blockdev_stat(const char *path, struct blockdev_info *ret, struct error **er
 	info.dev = st.st_rdev;
 	if (read_size(info.dev, &info.size_bytes, err) < 0)
 		return err_wrap(err, "%s", path);
-
-	CLEANUP(free_charp) char *dax = read_attribute(info.dev, "/queue/dax");
-	info.has_dax = str_eq(dax, "1");
+	if (read_dax(info.dev, &info.has_dax, err) < 0)
+		return err_wrap(err, "%s", path);
 	*ret = info;
 	return 0;
 }
@@ -151,6 +162,8 @@ static int is_mapped(dev_t dev, bool *ret, struct error **err)
 	if (access(device, F_OK) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "%s", device);
 	*ret = access(folder, F_OK) == 0;
+	if (!*ret && errno != ENOENT)
+		return err_set_errno(err, ERR_INTERNAL, errno, "%s", folder);
 	return 0;
 }
 

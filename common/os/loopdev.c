@@ -19,28 +19,58 @@
 #define DETACH_POLL_MS 10
 
 /* sysfs has the folder "loop" only while a file is attached; saves opening the others. */
-static bool is_attached(const char *name)
+static int is_attached(const char *name, bool *ret, struct error **err)
 {
 	CLEANUP(free_charp) char *folder = x_asprintf("/sys/block/%s/loop", name);
 
-	return str_starts(name, "loop") && access(folder, F_OK) == 0;
+	*ret = str_starts(name, "loop") && access(folder, F_OK) == 0;
+	if (!*ret && str_starts(name, "loop") && errno != ENOENT)
+		return err_set_errno(err, ERR_INTERNAL, errno, "%s", folder);
+	return 0;
+}
+
+/* Others detach theirs at any time. */
+static bool is_gone(int os_errno)
+{
+	return os_errno == ENOENT || os_errno == ENXIO || os_errno == ENODEV;
 }
 
 /* lo_device and lo_inode are what stat(2) says of the backing file (drivers/block/loop.c, loop_get_status()).
  */
-static bool is_over(const char *path, const struct stat *file, struct loop_info64 *ret_info)
+static int ask(const char *path, const struct stat *file, struct loop_info64 *ret_info, bool *ret_over,
+	struct error **err)
 {
 	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	return fd >= 0 && ioctl(fd, LOOP_GET_STATUS64, ret_info) == 0 &&
-	       ret_info->lo_device == file->st_dev && ret_info->lo_inode == file->st_ino;
+	*ret_over = false;
+	if (fd < 0 || ioctl(fd, LOOP_GET_STATUS64, ret_info) < 0)
+		return is_gone(errno) ? 0 : err_set_errno(err, ERR_INTERNAL, errno, "look at %s", path);
+	*ret_over = ret_info->lo_device == file->st_dev && ret_info->lo_inode == file->st_ino;
+	return 0;
 }
 
+static int is_over(const char *name, const struct stat *file, struct loop_info64 *ret_info, char **ret_path,
+	struct error **err)
+{
+	CLEANUP(free_charp) char *path = x_asprintf("/dev/%s", name);
+	bool attached = false;
+	bool over = false;
+
+	if (is_attached(name, &attached, err) < 0)
+		return -1;
+	if (attached && ask(path, file, ret_info, &over, err) < 0)
+		return -1;
+	*ret_path = over ? TAKE_PTR(path) : NULL;
+	return 0;
+}
+
+/* A device that could not be looked at may be the one: then nothing is known. */
 static int find(int file_fd, char **ret_path, struct loop_info64 *ret_info, struct error **err)
 {
 	CLEANUP(fd_closep) int dir_fd = -1;
 	CLEANUP(strv_freep) char **names = NULL;
 	struct stat file;
+	char *path = NULL;
 
 	if (fstat(file_fd, &file) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "stat the file of a loop device");
@@ -48,17 +78,11 @@ static int find(int file_fd, char **ret_path, struct loop_info64 *ret_info, stru
 		return -1;
 	if (dir_list(dir_fd, &names, err) < 0)
 		return err_wrap(err, "/sys/block");
-	for (char **name = names; *name; name++) {
-		if (!is_attached(*name))
-			continue;
-
-		CLEANUP(free_charp) char *path = x_asprintf("/dev/%s", *name);
-		if (is_over(path, &file, ret_info)) {
-			*ret_path = TAKE_PTR(path);
-			return 0;
-		}
+	for (char **name = names; *name && !path; name++) {
+		if (is_over(*name, &file, ret_info, &path, err) < 0)
+			return -1;
 	}
-	*ret_path = NULL;
+	*ret_path = path;
 	return 0;
 }
 

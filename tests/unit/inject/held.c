@@ -1,10 +1,13 @@
 #include "unit/inject/held.h"
 
 #include <check.h>
+#include <fcntl.h>
 #include <ftw.h>
 #include <glob.h>
 #include <limits.h>
+#include <linux/loop.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/wait.h>
 
 #include "base/buf.h"
@@ -45,21 +48,53 @@ static void add_mounts(struct buf *b)
 	}
 }
 
-static void add_loops(struct buf *b, const char *folder)
+/* Calls @each with every loop device and the path of its file, which ends with a newline. */
+static void list_loops(void (*each)(const char *device, const char *file, void *to), void *to)
 {
 	glob_t found = {0};
-	char target[PATH_MAX];
+	char file[PATH_MAX];
 
 	if (glob("/sys/block/loop*/loop/backing_file", 0, NULL, &found) != 0)
 		return;
 	for (size_t i = 0; i < found.gl_pathc; i++) {
+		const char *name = found.gl_pathv[i] + strlen("/sys/block/");
+		CLEANUP(free_charp) char *device = x_asprintf("/dev/%.*s", (int)strcspn(name, "/"), name);
 		CLEANUP(file_closep) FILE *f = fopen(found.gl_pathv[i], "re");
 
 		/* others come and go meanwhile */
-		if (f && fgets(target, sizeof(target), f) && str_starts(target, folder))
-			buf_addf(b, "loop device over %s", target);
+		if (f && fgets(file, sizeof(file), f))
+			each(device, file, to);
 	}
 	globfree(&found);
+}
+
+struct loops_in {
+	struct buf *b;
+	const char *folder;
+};
+
+static void add_loop(const char *device, const char *file, void *to)
+{
+	const struct loops_in *in = to;
+
+	(void)device;
+	if (str_starts(file, in->folder))
+		buf_addf(in->b, "loop device over %s", file);
+}
+
+static void detach_loop(const char *device, const char *file, void *name)
+{
+	CLEANUP(fd_closep) int fd = strstr(file, name) ? open(device, O_RDONLY | O_CLOEXEC) : -1;
+
+	if (fd >= 0 && ioctl(fd, LOOP_CLR_FD, 0) < 0)
+		perror(device);
+}
+
+void held_detach(const char *name)
+{
+	CLEANUP(free_charp) char *wanted = x_strdup(name);
+
+	list_loops(detach_loop, wanted);
 }
 
 static int add_temporary(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -89,7 +124,7 @@ static char *list(const char *folder)
 	add_mounts(&b);
 	add_children(&b);
 	if (folder) {
-		add_loops(&b, folder);
+		list_loops(add_loop, &(struct loops_in){&b, folder});
 		walked = &b;
 		nftw(folder, add_temporary, WALK_FDS, FTW_PHYS);
 	}

@@ -14,3 +14,6 @@ char *held_now(const char *folder);
 /** held_own() - as held_now(), without what another call can clear away: loop devices and temporary files.
  * Return: caller frees. */
 char *held_own(void);
+
+/** held_detach() - detach loop devices over files whose path contains @name: they outlive a failed test. */
+void held_detach(const char *name);

@@ -70,13 +70,11 @@ static char *find_more(const char *before, const char *now)
 static char *judge_held(const char *when, const char *before, const char *now)
 {
 	CLEANUP(free_charp) char *more = find_more(before, now);
-	CLEANUP(free_charp) char *less = find_more(now, before);
 
-	if (more)
-		return x_asprintf("%s, too much: %s", when, more);
-	return less ? x_asprintf("%s, gone: %s", when, less) : NULL;
+	return more ? x_asprintf("%s, too much: %s", when, more) : NULL;
 }
 
+/* Return: what is wrong, or NULL. What a failed call has removed already is judged by its own rules. */
 static char *judge_failure(const struct sweep *s, enum inject_mode mode, const struct inject_result *r,
 	const char *before, const struct error *err)
 {
@@ -133,7 +131,8 @@ static char *try(
 		s->undo();
 
 	CLEANUP(free_charp) char *end = held_now(s->folder);
-	return judge_held("held at the end", start, end);
+	wrong = judge_held("held at the end", start, end);
+	return wrong ? wrong : judge_held("held at the start, but not at the end", end, start);
 }
 
 static char *describe(const struct sweep *s, const struct inject_plan *plan, const struct inject_result *r,
