@@ -71,20 +71,25 @@ static int add_pipe(struct stdio *io, int n, struct error **err)
 	return 0;
 }
 
-/* Not posix_spawnp(): that would search the PATH which we were started with. Return: NULL when there is none.
- */
-static char *find_program(const char *name)
+/* Not posix_spawnp(): that would search the PATH which we were started with. */
+static int find_program(const char *name, char **ret, struct error **err)
 {
 	static const char *const dirs[] = {"/usr/sbin", "/usr/bin", "/sbin", "/bin"};
 
-	if (strchr(name, '/'))
-		return x_strdup(name);
+	if (strchr(name, '/')) {
+		*ret = x_strdup(name);
+		return 0;
+	}
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
 		CLEANUP(free_charp) char *path = x_asprintf("%s/%s", dirs[i], name);
-		if (access(path, X_OK) == 0)
-			return TAKE_PTR(path);
+		if (access(path, X_OK) == 0) {
+			*ret = TAKE_PTR(path);
+			return 0;
+		}
+		if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
+			return err_set_errno(err, ERR_INTERNAL, errno, "look for %s", path);
 	}
-	return NULL;
+	return err_set(err, ERR_PRECONDITION, "program %s not found", name);
 }
 
 static int fill_actions(posix_spawn_file_actions_t *actions, const struct stdio *io)
@@ -130,12 +135,12 @@ static void add_all(char ***v, const char *const *from)
 static int start(const char *const argv[], const char *const env[], struct stdio *io, pid_t *ret_pid,
 	struct error **err)
 {
-	CLEANUP(free_charp) char *program = find_program(argv[0]);
+	CLEANUP(free_charp) char *program = NULL;
 	CLEANUP(strv_freep) char **args = NULL;
 	CLEANUP(strv_freep) char **vars = NULL;
 
-	if (!program)
-		return err_set(err, ERR_PRECONDITION, "program %s not found", argv[0]);
+	if (find_program(argv[0], &program, err) < 0)
+		return -1;
 	add_all(&args, argv);
 	strv_add(&vars, "PATH=/usr/sbin:/usr/bin:/sbin:/bin");
 	strv_add(&vars, "LC_ALL=C");
@@ -177,10 +182,16 @@ static bool reaped_within(pid_t pid, int timeout_ms)
 	return true;
 }
 
-static void wait_for(pid_t pid, int *ret_state)
+/* Return: whether its end was seen. It was not where SIGCHLD is ignored, as a parent of ours may have left
+ * it: then the kernel reaps (waitpid(2)). */
+static bool wait_for(pid_t pid, int *ret_state)
 {
-	while (waitpid(pid, ret_state, 0) < 0 && errno == EINTR)
-		;
+	for (;;) {
+		if (waitpid(pid, ret_state, 0) == pid)
+			return true;
+		if (errno != EINTR)
+			return false;
+	}
 }
 
 static void terminate(pid_t pid, int grace_ms)
@@ -192,33 +203,52 @@ static void terminate(pid_t pid, int grace_ms)
 	wait_for(pid, NULL);
 }
 
-/* Adds as much as fits, so that a limit keeps the start of the output; the rest marks the buffer. */
-static void drain(int *fd, struct buf *to)
-{
-	char chunk[PIPE_BYTES];
-	ssize_t n = *fd < 0 ? -1 : read(*fd, chunk, sizeof(chunk));
-
-	if (n == 0) {
-		close(*fd);
-		*fd = -1;
-	}
-	if (n <= 0)
-		return;
-
-	size_t got = (size_t)n;
-	size_t fits = got < to->max - to->len ? got : to->max - to->len;
-	buf_add(to, chunk, fits);
-	if (fits < got)
-		buf_add(to, chunk + fits, got - fits);
-}
-
 struct run {
 	pid_t pid;
 	int pidfd;
 	struct stdio *io;
 	struct buf *out;
 	struct buf *diag;
+	int os_errno; /* why it could not be watched or heard to its end */
 };
+
+/* Adds as much as fits, so that a limit keeps the start of the output; the rest marks the buffer.
+ * Return: whether there may be more. */
+static bool drain(struct run *r, int n, struct buf *to)
+{
+	char chunk[PIPE_BYTES];
+	int *fd = &r->io->ours[n];
+	ssize_t got;
+
+	if (*fd < 0)
+		return false;
+	do
+		got = read(*fd, chunk, sizeof(chunk));
+	while (got < 0 && errno == EINTR);
+	if (got < 0 && errno == EAGAIN)
+		return false;
+	if (got <= 0) {
+		r->os_errno = got < 0 ? errno : r->os_errno;
+		close(*fd);
+		*fd = -1;
+		return false;
+	}
+
+	size_t fits = (size_t)got < to->max - to->len ? (size_t)got : to->max - to->len;
+	buf_add(to, chunk, fits);
+	if (fits < (size_t)got)
+		buf_add(to, chunk + fits, (size_t)got - fits);
+	return !to->overflowed;
+}
+
+/* All that it has written: a daemon left behind may go on to write for ever, but not beyond the limits. */
+static void drain_rest(struct run *r)
+{
+	while (drain(r, STDOUT, r->out))
+		;
+	while (drain(r, STDERR, r->diag))
+		;
+}
 
 /* The pidfd ends the wait, not the end of the pipes: a daemon left behind may hold them open for ever. */
 static bool ended_within(struct run *r, int timeout_ms)
@@ -231,29 +261,43 @@ static bool ended_within(struct run *r, int timeout_ms)
 			{.fd = r->io->ours[STDOUT], .events = POLLIN},
 			{.fd = r->io->ours[STDERR], .events = POLLIN},
 		};
-		bool polled = poll(fds, ARRAY_SIZE(fds), clock_left_ms(deadline_ns, INT_MAX)) >= 0;
+		int polled = poll(fds, ARRAY_SIZE(fds), clock_left_ms(deadline_ns, INT_MAX));
 
-		drain(&r->io->ours[STDOUT], r->out);
-		drain(&r->io->ours[STDERR], r->diag);
-		if (polled && fds[0].revents)
+		if (polled < 0 && errno != EINTR) {
+			r->os_errno = errno;
+			return false;
+		}
+		drain(r, STDOUT, r->out);
+		drain(r, STDERR, r->diag);
+		if (polled > 0 && fds[0].revents) {
+			drain_rest(r);
 			return true;
+		}
 		if (clock_ns() >= deadline_ns)
 			return false;
 	}
 }
 
-/* Return: whether the child ended before its time was over. */
-static bool run_to_end(struct run *r, int timeout_ms, int *ret_state)
+/* Ends the child if it does not end by itself, and reaps it. */
+static int run_to_end(struct run *r, const char *name, int timeout_ms, int *ret_state, struct error **err)
 {
 	bool in_time = ended_within(r, timeout_ms);
+	int os_errno = r->os_errno;
 
 	if (!in_time) {
 		kill(r->pid, SIGTERM);
 		if (!ended_within(r, TERM_GRACE_MS))
 			kill(r->pid, SIGKILL);
 	}
-	wait_for(r->pid, ret_state);
-	return in_time;
+	bool seen = wait_for(r->pid, ret_state);
+	os_errno = os_errno ? os_errno : r->os_errno;
+	if (os_errno)
+		return err_set_errno(err, ERR_INTERNAL, os_errno, "watch %s", name);
+	if (!in_time)
+		return err_set(err, ERR_DEADLINE, "%s did not end within %d ms", name, timeout_ms);
+	if (!seen)
+		return err_set_errno(err, ERR_INTERNAL, ECHILD, "how %s ended", name);
+	return 0;
 }
 
 int spawn_run(const char *const argv[], const char *const env[], struct buf *out, struct buf *diag,
@@ -277,8 +321,8 @@ int spawn_run(const char *const argv[], const char *const env[], struct buf *out
 		return err_set_errno(err, ERR_INTERNAL, os_errno, "watch %s", argv[0]);
 	}
 	r.pidfd = pidfd;
-	if (!run_to_end(&r, timeout_ms, &state))
-		return err_set(err, ERR_DEADLINE, "%s did not end within %d ms", argv[0], timeout_ms);
+	if (run_to_end(&r, argv[0], timeout_ms, &state, err) < 0)
+		return -1;
 	if (!WIFEXITED(state))
 		return err_set(err, ERR_INTERNAL, "%s was killed by signal %d", argv[0], WTERMSIG(state));
 	*ret_status = WEXITSTATUS(state);
