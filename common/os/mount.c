@@ -35,9 +35,13 @@ static int split_one(const char *option, struct split_options *s, struct error *
 	CLEANUP(free_charp) char *generic = NULL;
 	CLEANUP(free_charp) char *own = NULL;
 	unsigned long flags = s->flags;
+	int rc = -EINVAL;
 
-	if (str_empty(option) || strchr(option, ',') ||
-		mnt_split_optstr(option, &user, &generic, &own, 0, 0) != 0)
+	if (!str_empty(option) && !strchr(option, ','))
+		rc = mnt_split_optstr(option, &user, &generic, &own, 0, 0);
+	if (rc == -ENOMEM)
+		return err_set_errno(err, ERR_INTERNAL, ENOMEM, "mount option \"%s\"", option);
+	if (rc != 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "malformed mount option \"%s\"", option);
 	if (user)
 		return err_set(
@@ -48,7 +52,7 @@ static int split_one(const char *option, struct split_options *s, struct error *
 		return err_set(err, ERR_INVALID_ARGUMENT, "mount option \"%s\" is not a property of a mount",
 			option);
 	if (own && mnt_optstr_append_option(&s->data, own, NULL) != 0)
-		return err_set(err, ERR_INTERNAL, "libmount is out of memory");
+		return err_set_errno(err, ERR_INTERNAL, ENOMEM, "mount option \"%s\"", option);
 	s->flags = flags;
 	return 0;
 }
@@ -59,6 +63,8 @@ static char *join(const char *const *options)
 
 	for (; options && *options; options++)
 		buf_addf(&b, "%s%s", b.len ? "," : "", *options);
+	if (b.overflowed)
+		return x_strdup("that are too long to be shown");
 	return x_strdup(b.len ? buf_str(&b) : "none");
 }
 
@@ -151,12 +157,16 @@ int mount_bind(int source_fd, int target_fd, const char *const *flags, struct er
 	return 0;
 }
 
-static bool is_mount_point(int parent_fd, const char *name)
+/* EINVAL is the kernel's word for "no mount point" and for refusals (umount(2)). */
+static int explain_einval(int parent_fd, const char *name, const char *target, struct error **err)
 {
-	struct statx stx;
+	struct statx stx = {0};
 
-	return statx(parent_fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &stx) == 0 &&
-	       (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT);
+	if (statx(parent_fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0, &stx) < 0 && errno != ENOENT)
+		return err_set_errno(err, ERR_INTERNAL, errno, "stat %s", target);
+	if (stx.stx_attributes & STATX_ATTR_MOUNT_ROOT)
+		return err_set_errno(err, ERR_INTERNAL, EINVAL, "unmount %s", target);
+	return 0;
 }
 
 /*
@@ -181,8 +191,8 @@ int mount_remove(const char *target, struct error **err)
 	CLEANUP(free_charp) char *path = x_asprintf("/proc/self/fd/%d/%s", parent_fd, slash + 1);
 	if (umount2(path, UMOUNT_NOFOLLOW) == 0 || errno == ENOENT)
 		return 0;
-	if (errno == EINVAL && !is_mount_point(parent_fd, slash + 1))
-		return 0;
+	if (errno == EINVAL)
+		return explain_einval(parent_fd, slash + 1, target, err);
 	return err_set_errno(
 		err, errno == EBUSY ? ERR_PRECONDITION : ERR_INTERNAL, errno, "unmount %s", target);
 }

@@ -42,17 +42,23 @@ static int parse_stream(FILE *f, struct mount_table **ret, struct error **err)
 	CLEANUP(mnt_free_iterp) struct libmnt_iter *it = mnt_new_iter(MNT_ITER_FORWARD);
 	CLEANUP(mount_table_freep) struct mount_table *t = x_calloc(1, sizeof(*t));
 	struct libmnt_fs *fs = NULL;
+	int rc;
 
 	if (!tb || !it)
-		return err_set(err, ERR_INTERNAL, "libmount is out of memory");
+		return err_set_errno(err, ERR_INTERNAL, ENOMEM, "read mount table");
 	mnt_table_set_parser_errcb(tb, refuse_line);
-	if (mnt_table_parse_stream(tb, f, "mountinfo") != 0)
+	rc = mnt_table_parse_stream(tb, f, "mountinfo");
+	if (rc != 0 && rc != -EINVAL)
+		return err_set_errno(err, ERR_INTERNAL, rc < 0 ? -rc : EIO, "read mount table");
+	if (rc != 0)
 		return err_set(err, ERR_INTERNAL, "malformed mount table");
-	while (mnt_table_next_fs(tb, it, &fs) == 0) {
+	while ((rc = mnt_table_next_fs(tb, it, &fs)) == 0) {
 		if (!mnt_fs_get_root(fs) || !mnt_fs_get_target(fs) || !mnt_fs_get_vfs_options(fs))
 			return err_set(err, ERR_INTERNAL, "mount table is not in mountinfo's format");
 		add_entry(t, fs);
 	}
+	if (rc < 0)
+		return err_set_errno(err, ERR_INTERNAL, -rc, "read mount table");
 	*ret = TAKE_PTR(t);
 	return 0;
 }
