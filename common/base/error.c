@@ -7,6 +7,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#undef err_set
+#undef err_set_errno
+#undef err_wrap
+
 static int set(struct error **err, enum err_code code, int os_errno, char *msg)
 {
 	assert(err && !*err);
