@@ -1,11 +1,14 @@
 /*
  * http1.h - one HTTP/1.1 connection of a server without I/O: bytes in, requests out, replies in, bytes out.
- * Over http-parser.
+ * Over http-parser, behind the stricter rules of http1_rules.h.
  *
  * Requests of a connection are handled one after the other: pipelined ones wait unparsed until the reply of
- * the one before is written. Limits: header section LIMIT_HEADER_BYTES (431), body as configured (413);
- * malformed input is answered with 400 and ends the connection. `Expect: 100-continue` is answered, `Upgrade`
- * is not done. Threads: one at a time. Source: RFC 9112.
+ * the one before is written, and while LIMIT_OUT_BYTES of replies wait to be sent. Limits: request line and
+ * header section LIMIT_HEADER_BYTES (414, 431), body as configured (413, decided from the announced length
+ * before a byte of it is taken), all bodies of a server LIMIT_BUFFERED_BYTES (503), waiting requests
+ * LIMIT_HTTP1_PIPELINED_BYTES. Malformed input is answered with 400, another version than 1.x with 505, and
+ * each such refusal ends the connection. `Expect: 100-continue` is answered, `Upgrade` is not done. Threads:
+ * one at a time. Source: RFC 9112.
  */
 #pragma once
 
@@ -22,14 +25,16 @@ struct http1;
 /* Spans live as long as the callback. */
 struct http1_request {
 	struct span method; /* "GET" */
-	struct span path;   /* without the query; not decoded */
+	struct span path;   /* without the query; not decoded. "*" with OPTIONS only */
 	struct span query;  /* behind '?', may be empty */
 	struct span body;
 };
 
 struct http1_config {
 	size_t max_body_bytes;
-	/* a complete request: http1_reply() is called in it or later, exactly once */
+	size_t *buffered_bytes; /* of the bodies of all connections of a server: counted here; borrowed */
+	/* a complete request: http1_reply() is called in it or later, exactly once; http1_free() is not
+	 * allowed in it */
 	void (*on_request)(void *user, const struct http1_request *request);
 	void *user;
 };
@@ -40,9 +45,8 @@ struct http1 *http1_new(const struct http1_config *config);
 /** http1_free() - NULL is allowed. */
 void http1_free(struct http1 *h);
 
-/** http1_receive() - bytes of the peer. Return: 0, or -1 with ERR_UNAVAILABLE after the connection was given
- * up.
- */
+/** http1_receive() - bytes of the peer. After the last request they are thrown away. Return: 0, or -1 with
+ * ERR_UNAVAILABLE when more requests wait than there is room for. */
 int http1_receive(struct http1 *h, struct span bytes, struct error **err) MUST_CHECK;
 
 /** http1_reply() - answer the current request. @content_type may be NULL without a body; @allow is the value
@@ -56,7 +60,12 @@ int http1_send(struct http1 *h, struct buf *out, struct error **err) MUST_CHECK;
 /** http1_is_done() - closes after what was given out. */
 bool http1_is_done(const struct http1 *h);
 
-/** http1_close() - no further request is taken: the current one is answered with `Connection: close`. */
+/** http1_lingers() - once done, the socket is closed in two steps: bytes of the peer that nobody reads would
+ * make the kernel take back replies that are not delivered yet (RFC 9112 section 9.6). */
+bool http1_lingers(const struct http1 *h);
+
+/** http1_close() - no further request is taken: one that is being received is answered with 503, the current
+ * one with `Connection: close`. Nothing lingers. */
 void http1_close(struct http1 *h);
 
 /** http1_requests() - how many requests were complete. http1_is_busy(): one is being received or answered. */
@@ -65,3 +74,6 @@ bool http1_is_busy(const struct http1 *h);
 
 /** http1_request_since_ns() - when the first byte of the request that is being received came; 0: none is. */
 uint64_t http1_request_since_ns(const struct http1 *h);
+
+/** http1_done_since_ns() - when the last byte was given out; 0: not done. */
+uint64_t http1_done_since_ns(const struct http1 *h);

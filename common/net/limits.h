@@ -14,7 +14,7 @@
 /* HTTP/2 streams of one connection at a time. */
 #define LIMIT_STREAMS 100
 
-/* HTTP/1.1: body of a request; one ExtenderArgs with 5,000 full Node objects is about 30 MiB. */
+/* HTTP/1.1: body of a request or a reply; one ExtenderArgs with 5,000 full Node objects is about 30 MiB. */
 #define LIMIT_HTTP1_BODY_BYTES (32u << 20)
 
 /* Connections of one server, and those of them that have not yet made a valid request or handshake. */
@@ -33,9 +33,15 @@
 #define LIMIT_HANDSHAKE_MS     10000
 #define LIMIT_FIRST_REQUEST_MS 10000
 
+/* HTTP/1.1: bytes of requests that wait for the reply of the one before. */
+#define LIMIT_HTTP1_PIPELINED_BYTES (64u << 10)
+
 /* HTTP/1.1: from the first byte of a request to its last; and between requests. */
 #define LIMIT_HTTP1_REQUEST_MS 10000
 #define LIMIT_HTTP1_IDLE_MS    120000
+
+/* HTTP/1.1: from the last byte of the last reply to the close of the socket, unless the peer closes before. */
+#define LIMIT_LINGER_MS 2000
 
 /* A TCP connection of gRPC without a stream. On unix sockets there is no such limit: clients of the field
  * take the loss of an idle connection for the end of the driver and end themselves (csi-lib-utils). */
