@@ -77,8 +77,9 @@ static int add_text(struct json_reader *r, enum json_type type, const void *text
 	q->len = n;
 	buf_add(&r->text, text, n);
 	buf_addc(&r->text, 0);
-	assert(!r->text.overflowed);
-	return 1;
+	if (r->text.overflowed)
+		r->refusal = "text that is too long for the document";
+	return !r->text.overflowed;
 }
 
 static int on_number(void *ctx, const char *text, size_t n)
