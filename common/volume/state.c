@@ -1,6 +1,7 @@
 #include "volume/state.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
 
@@ -173,6 +174,39 @@ static int compare_records(const void *a, const void *b)
 	return strcmp((*x)->id, (*y)->id);
 }
 
+/* Whether it was for want of something that we lack, so that nothing is known of the file. */
+static bool is_shortage(const struct error *err)
+{
+	return err->os_errno == EMFILE || err->os_errno == ENFILE || err->os_errno == ENOMEM;
+}
+
+static int load_entry(struct state_store *s, const char *name, struct state_content *c, struct error **err)
+{
+	CLEANUP(error_freep) struct error *problem = NULL;
+	struct volume_record *rec = NULL;
+	enum volume_phase phase;
+	size_t id_len;
+
+	/* what file_write_atomic() was about to write when it was stopped */
+	if (name[0] == '.' && str_ends(name, ".tmp")) {
+		if (file_unlink_durable(s->dir_fd, name, &problem) < 0)
+			add_problem(c, name, 0, problem->msg);
+		return 0;
+	}
+	if (!is_volume_file(name, &id_len, &phase))
+		return 0;
+	if (load_file(s, name, id_len, phase, &rec, &problem) == 0) {
+		add_record(c, rec);
+		return 0;
+	}
+	if (is_shortage(problem)) {
+		*err = TAKE_PTR(problem);
+		return -1;
+	}
+	add_problem(c, name, id_len, problem->msg);
+	return 0;
+}
+
 int state_load(struct state_store *s, struct state_content *ret, struct error **err)
 {
 	CLEANUP(strv_freep) char **names = NULL;
@@ -181,23 +215,8 @@ int state_load(struct state_store *s, struct state_content *ret, struct error **
 	if (dir_list(s->dir_fd, &names, err) < 0)
 		return err_wrap(err, "state folder %s", s->path);
 	for (size_t i = 0; names[i]; i++) {
-		CLEANUP(error_freep) struct error *problem = NULL;
-		struct volume_record *rec = NULL;
-		enum volume_phase phase;
-		size_t id_len;
-
-		/* what file_write_atomic() was about to write when it was stopped */
-		if (names[i][0] == '.' && str_ends(names[i], ".tmp")) {
-			if (file_unlink_durable(s->dir_fd, names[i], &problem) < 0)
-				add_problem(&c, names[i], 0, problem->msg);
-			continue;
-		}
-		if (!is_volume_file(names[i], &id_len, &phase))
-			continue;
-		if (load_file(s, names[i], id_len, phase, &rec, &problem) < 0)
-			add_problem(&c, names[i], id_len, problem->msg);
-		else
-			add_record(&c, rec);
+		if (load_entry(s, names[i], &c, err) < 0)
+			return err_wrap(err, "state folder %s", s->path);
 	}
 	if (c.n_records > 0)
 		qsort(c.records, c.n_records, sizeof(struct volume_record *), compare_records);
@@ -240,8 +259,10 @@ int state_advance(struct state_store *s, struct volume_record *r, enum volume_ph
 	if (file_rename_durable(s->dir_fd, from_name, to_name, err) < 0) {
 		CLEANUP(error_freep) struct error *ignored = NULL;
 
-		/* renamed, but not durably: back, so that the name says what the caller goes on with */
-		if ((*err)->code != ERR_NOT_FOUND)
+		/* renamed, but not durably: back, so that the name says what the caller goes on with; while
+		 * the old name is there, the new one is another file's */
+		if ((*err)->code != ERR_NOT_FOUND &&
+			faccessat(s->dir_fd, from_name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
 			(void)!file_rename_durable(s->dir_fd, to_name, from_name, &ignored);
 		return err_wrap(err, "state of volume %s", r->id);
 	}

@@ -68,14 +68,16 @@ struct state_content {
 };
 
 /** state_load() - read all volumes. One bad file hides no other; it is reported and left alone. Temporaries
- * are removed. Return: 0, or -1 with ERR_INTERNAL (folder unreadable). @ret: state_content_done(). */
+ * are removed. Return: 0, or -1 with ERR_INTERNAL (folder unreadable; memory or descriptors are short). @ret:
+ * state_content_done(). */
 int state_load(struct state_store *s, struct state_content *ret, struct error **err) MUST_CHECK;
 
 /** state_content_done() - release what @c owns; safe on a zeroed one. */
 void state_content_done(struct state_content *c);
 
 /** state_put() - write @r durably under its id and phase, creating or replacing. On failure the old one
- * stays. Return: 0, or -1 with ERR_EXHAUSTED (disk full), ERR_INTERNAL. */
+ * stays, or the new one is there without being durable. Return: 0, or -1 with ERR_EXHAUSTED (disk full),
+ * ERR_INTERNAL. */
 int state_put(struct state_store *s, const struct volume_record *r, struct error **err) MUST_CHECK;
 
 /** state_advance() - durably rename from @r's phase to @to, and set it in @r on success; content as it was

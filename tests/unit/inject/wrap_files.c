@@ -11,6 +11,8 @@
 
 WRAP(int, access, (const char *path, int mode), (path, mode), -1, EIO, ENOMEM)
 WRAP(int, stat, (const char *path, struct stat *st), (path, st), -1, EIO, ENOMEM)
+WRAP(int, faccessat, (int dir, const char *path, int mode, int flags), (dir, path, mode, flags), -1, EIO,
+	ENOMEM)
 WRAP(int, fstat, (int fd, struct stat *st), (fd, st), -1, EIO, ENOMEM)
 WRAP(int, statx, (int dir, const char *path, int flags, unsigned mask, struct statx *st),
 	(dir, path, flags, mask, st), -1, EIO, ENOMEM)
