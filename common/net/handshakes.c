@@ -1,0 +1,99 @@
+#include "net/handshakes.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "net/limits.h"
+#include "net/workers.h"
+
+/* All of it is the loop thread's. */
+struct handshakes {
+	struct loop *loop;
+	struct workers *workers;
+	struct handshake *first; /* of those that wait */
+	struct handshake **last;
+	unsigned running;
+};
+
+struct handshakes *handshakes_new(struct loop *loop)
+{
+	struct handshakes *h = x_calloc(1, sizeof(*h));
+
+	h->loop = loop;
+	h->workers = workers_new(LIMIT_HANDSHAKE_THREADS);
+	h->last = &h->first;
+	return h;
+}
+
+void handshakes_free(struct handshakes *h)
+{
+	if (!h)
+		return;
+	workers_free(h->workers);
+	free(h);
+}
+
+static void work(void *user)
+{
+	struct handshake *job = user;
+
+	/* The error that tells of a failure is kept in the job. */
+	if (tls_handshake(job->tls, &job->in, &job->out, &job->complete, &job->error) < 0)
+		return;
+}
+
+static void on_worked(void *user);
+
+static void post_worked(void *user)
+{
+	struct handshake *job = user;
+
+	loop_post(job->owner->loop, on_worked, job);
+}
+
+static void start(struct handshakes *h, struct handshake *job)
+{
+	h->running++;
+	if (workers_run(h->workers, work, post_worked, job))
+		return;
+	/* There are as many threads as steps may run: the system gives none. */
+	err_set(&job->error, ERR_UNAVAILABLE, "TLS handshake: no thread can be started");
+	post_worked(job);
+}
+
+static void start_next(struct handshakes *h)
+{
+	struct handshake *job = h->first;
+
+	if (!job)
+		return;
+	h->first = job->next;
+	if (!h->first)
+		h->last = &h->first;
+	job->next = NULL;
+	start(h, job);
+}
+
+static void on_worked(void *user)
+{
+	struct handshake *job = user;
+	struct handshakes *h = job->owner;
+
+	h->running--;
+	loop_release(h->loop);
+	start_next(h);
+	job->done(job->user);
+}
+
+void handshakes_step(struct handshakes *h, struct handshake *job)
+{
+	job->owner = h;
+	job->next = NULL;
+	loop_hold(h->loop);
+	if (h->running < LIMIT_HANDSHAKE_THREADS) {
+		start(h, job);
+		return;
+	}
+	*h->last = job;
+	h->last = &job->next;
+}

@@ -1,0 +1,174 @@
+#include "net/tls_compat.h"
+
+#include <mbedtls/ctr_drbg.h>
+#include <mbedtls/ecp.h>
+#include <mbedtls/pk.h>
+#include <mbedtls/ssl.h>
+#include <mbedtls/ssl_ciphersuites.h>
+#include <mbedtls/version.h>
+
+/* RFC 9113 9.2.2 allows no other kind of suites; AES first, since servers and their clients have AES-NI. */
+static const int suites[] = {
+#ifdef MBEDTLS_SSL_PROTO_TLS1_3
+	MBEDTLS_TLS1_3_AES_128_GCM_SHA256,
+	MBEDTLS_TLS1_3_AES_256_GCM_SHA384,
+	MBEDTLS_TLS1_3_CHACHA20_POLY1305_SHA256,
+#endif
+	MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256,
+	MBEDTLS_TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+	MBEDTLS_TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384,
+	MBEDTLS_TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+	MBEDTLS_TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256,
+	MBEDTLS_TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+	0,
+};
+
+#if MBEDTLS_VERSION_MAJOR >= 3
+
+#include <psa/crypto.h>
+
+static const uint16_t groups[] = {
+	MBEDTLS_SSL_IANA_TLS_GROUP_X25519,
+	MBEDTLS_SSL_IANA_TLS_GROUP_SECP256R1,
+	MBEDTLS_SSL_IANA_TLS_GROUP_NONE,
+};
+
+static const uint16_t signatures[] = {
+	MBEDTLS_TLS1_3_SIG_ECDSA_SECP256R1_SHA256,
+	MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA256,
+	MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA384,
+	MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA512,
+	MBEDTLS_TLS1_3_SIG_RSA_PKCS1_SHA256,
+	MBEDTLS_TLS1_3_SIG_RSA_PKCS1_SHA384,
+	MBEDTLS_TLS1_3_SIG_RSA_PKCS1_SHA512,
+	MBEDTLS_TLS1_3_SIG_NONE,
+};
+
+void tls_compat_init(void)
+{
+	/* A failure shows in the first handshake, with its reason. */
+	(void)psa_crypto_init();
+}
+
+void tls_compat_protocol(struct mbedtls_ssl_config *conf)
+{
+	mbedtls_ssl_conf_min_tls_version(conf, MBEDTLS_SSL_VERSION_TLS1_2);
+	mbedtls_ssl_conf_ciphersuites(conf, suites);
+	mbedtls_ssl_conf_groups(conf, groups);
+	mbedtls_ssl_conf_sig_algs(conf, signatures);
+}
+
+int tls_compat_parse_key(
+	struct mbedtls_pk_context *key, const uint8_t *pem, size_t n, struct mbedtls_ctr_drbg_context *rng)
+{
+	return mbedtls_pk_parse_key(key, pem, n, NULL, 0, mbedtls_ctr_drbg_random, rng);
+}
+
+int tls_compat_check_pair(struct mbedtls_pk_context *public, struct mbedtls_pk_context *key,
+	struct mbedtls_ctr_drbg_context *rng)
+{
+	return mbedtls_pk_check_pair(public, key, mbedtls_ctr_drbg_random, rng);
+}
+
+/* The tables of 3.x are constants. */
+int tls_compat_share_key(struct mbedtls_pk_context *key, struct mbedtls_ctr_drbg_context *rng)
+{
+	(void)key;
+	(void)rng;
+	return 0;
+}
+
+bool tls_compat_is_over(const struct mbedtls_ssl_context *ssl)
+{
+	return ssl->MBEDTLS_PRIVATE(state) >= MBEDTLS_SSL_HANDSHAKE_OVER;
+}
+
+#else
+
+#define MBEDTLS_PRIVATE(member) member
+
+static const mbedtls_ecp_group_id groups[] = {
+	MBEDTLS_ECP_DP_CURVE25519,
+	MBEDTLS_ECP_DP_SECP256R1,
+	MBEDTLS_ECP_DP_NONE,
+};
+
+static const int signatures[] = {
+	MBEDTLS_MD_SHA256,
+	MBEDTLS_MD_SHA384,
+	MBEDTLS_MD_SHA512,
+	MBEDTLS_MD_NONE,
+};
+
+void tls_compat_init(void)
+{
+}
+
+void tls_compat_protocol(struct mbedtls_ssl_config *conf)
+{
+	mbedtls_ssl_conf_min_version(conf, MBEDTLS_SSL_MAJOR_VERSION_3, MBEDTLS_SSL_MINOR_VERSION_3);
+	mbedtls_ssl_conf_ciphersuites(conf, suites);
+	mbedtls_ssl_conf_curves(conf, groups);
+	mbedtls_ssl_conf_sig_hashes(conf, signatures);
+	mbedtls_ssl_conf_renegotiation(conf, MBEDTLS_SSL_RENEGOTIATION_DISABLED);
+}
+
+int tls_compat_parse_key(
+	struct mbedtls_pk_context *key, const uint8_t *pem, size_t n, struct mbedtls_ctr_drbg_context *rng)
+{
+	(void)rng;
+	return mbedtls_pk_parse_key(key, pem, n, NULL, 0);
+}
+
+int tls_compat_check_pair(struct mbedtls_pk_context *public, struct mbedtls_pk_context *key,
+	struct mbedtls_ctr_drbg_context *rng)
+{
+	(void)rng;
+	return mbedtls_pk_check_pair(public, key);
+}
+
+int tls_compat_share_key(struct mbedtls_pk_context *key, struct mbedtls_ctr_drbg_context *rng)
+{
+	mbedtls_ecp_keypair *pair;
+	mbedtls_ecp_point point;
+	mbedtls_mpi one;
+	int rv;
+
+	if (!mbedtls_pk_can_do(key, MBEDTLS_PK_ECKEY))
+		return 0;
+	pair = mbedtls_pk_ec(*key);
+	mbedtls_ecp_point_init(&point);
+	mbedtls_mpi_init(&one);
+	rv = mbedtls_mpi_lset(&one, 1);
+	if (rv == 0)
+		rv = mbedtls_ecp_mul(&pair->grp, &point, &one, &pair->grp.G, mbedtls_ctr_drbg_random, rng);
+	mbedtls_mpi_free(&one);
+	mbedtls_ecp_point_free(&point);
+	return rv;
+}
+
+bool tls_compat_is_over(const struct mbedtls_ssl_context *ssl)
+{
+	return ssl->state == MBEDTLS_SSL_HANDSHAKE_OVER;
+}
+
+#endif
+
+bool tls_compat_has_hello(const struct mbedtls_ssl_context *ssl)
+{
+	return ssl->MBEDTLS_PRIVATE(state) == MBEDTLS_SSL_SERVER_HELLO;
+}
+
+unsigned tls_compat_alert(const struct mbedtls_ssl_context *ssl)
+{
+	return ssl->MBEDTLS_PRIVATE(in_msg)[1];
+}
+
+bool tls_compat_is_retry(int rv)
+{
+#ifdef MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET
+	if (rv == MBEDTLS_ERR_SSL_RECEIVED_NEW_SESSION_TICKET)
+		return true;
+#endif
+	return rv == MBEDTLS_ERR_SSL_WANT_READ;
+}

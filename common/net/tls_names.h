@@ -1,0 +1,28 @@
+/*
+ * tls_names.h - who a certificate says that it is: the dNSName and iPAddress entries of its subjectAltName.
+ *
+ * Compared exactly: no wildcards, ASCII letters of any case in a dNSName, addresses by their bytes. A name
+ * with bytes that no host name has (NUL among them) is none. The common name counts for nothing (RFC
+ * 6125 6.4.4). Threads: safe. Nothing blocks.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/span.h"
+
+struct mbedtls_x509_crt;
+
+/** tls_name_is_address() - whether @name is an IPv4 or IPv6 address, and so is looked for in iPAddress. */
+bool tls_name_is_address(const char *name);
+
+/** tls_names_match() - whether @cert bears @name. */
+bool tls_names_match(const struct mbedtls_x509_crt *cert, const char *name);
+
+/** tls_names_list() - the dNSNames of @cert. Return: never NULL, NULL-terminated; strv_free(). */
+char **tls_names_list(const struct mbedtls_x509_crt *cert);
+
+/** tls_names_describe() - append the names of @cert for an error: at most eight, dNSNames and addresses; or
+ * "no name". */
+void tls_names_describe(const struct mbedtls_x509_crt *cert, struct buf *out);
