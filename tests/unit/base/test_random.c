@@ -39,4 +39,20 @@ START_TEST(every_other_digit_varies)
 }
 END_TEST
 
-UNIT_MAIN("base/random", identities_have_the_form_of_version_4, every_other_digit_varies)
+START_TEST(every_bit_of_a_number_varies)
+{
+	uint64_t zeros = 0;
+	uint64_t ones = 0;
+
+	for (unsigned i = 0; i < 200; i++) {
+		uint64_t n = random_u64();
+
+		ones |= n;
+		zeros |= ~n;
+	}
+	ck_assert_uint_eq(ones & zeros, UINT64_MAX);
+}
+END_TEST
+
+UNIT_MAIN("base/random", identities_have_the_form_of_version_4, every_other_digit_varies,
+	every_bit_of_a_number_varies)
