@@ -27,7 +27,11 @@ struct node {
 	struct loop *loop;
 	struct workers *workers;
 	struct grpc_service services[4]; /* ends with an empty one */
+	struct grpc_service remote_services[3];
+	struct handshakes *handshakes;
 	struct grpc_server *server;
+	struct grpc_server *remote; /* for the central controller; NULL: none */
+	unsigned serving;           /* servers that are not drained */
 	struct loop_timer *refresh;
 	struct loop_signal *on_term;
 	struct loop_signal *on_int;
@@ -120,7 +124,16 @@ static void drained(void *user)
 {
 	struct node *n = user;
 
-	loop_stop(n->loop);
+	if (--n->serving == 0)
+		loop_stop(n->loop);
+}
+
+static void drain(struct node *n, struct grpc_server *server)
+{
+	if (!server)
+		return;
+	n->serving++;
+	grpc_server_drain(server, drained, n);
 }
 
 static void stop_requested(void *user)
@@ -132,26 +145,67 @@ static void stop_requested(void *user)
 	n->draining = true;
 	log_info("stopping: running calls are finished first");
 	loop_timer_stop(n->refresh);
-	grpc_server_drain(n->server, drained, n);
+	drain(n, n->server);
+	drain(n, n->remote);
 }
 
-static int start_server(struct node *n, const struct options *o, struct error **err)
+/* Who may call over TCP: the central controller. */
+static int open_tls(const struct options *o, struct tls_context **ret, struct error **err)
+{
+	static const char *const controller[] = {"pmem-registry", NULL};
+	const struct tls_config config = {
+		.role = TLS_SERVER,
+		.ca_file = o->ca_file,
+		.cert_file = o->cert_file,
+		.key_file = o->key_file,
+		.alpn = "h2",
+		.peer_names = controller,
+		.strict_keys = o->strict_keys,
+	};
+
+	if (str_empty(o->ca_file)) {
+		*ret = NULL;
+		return 0;
+	}
+	return tls_context_new(&config, ret, err);
+}
+
+static int start_server(struct node *n, const struct options *o, const char *endpoint,
+	const struct grpc_service *services, struct grpc_server **ret, struct error **err)
+{
+	CLEANUP(tls_context_unrefp) struct tls_context *tls = NULL;
+	const struct grpc_server_config config = {.loop = n->loop,
+		.workers = n->workers,
+		.services = services,
+		.allow_remote = o->insecure,
+		.handshakes = n->handshakes};
+
+	if (str_starts(endpoint, "tcp://") && open_tls(o, &tls, err) < 0)
+		return -1;
+	*ret = grpc_server_new(&config);
+	if (grpc_server_listen(*ret, endpoint, tls, err) < 0)
+		return err_wrap(err, "endpoint %s", endpoint);
+	log_info("serving", F_STR("endpoint", endpoint), F_STR("tls", tls ? "mutual" : "none"),
+		F_STR("node", o->node_id), F_STR("driver", o->driver_name),
+		F_STR("devices", o->device_manager));
+	return 0;
+}
+
+static int start_servers(struct node *n, const struct options *o, struct error **err)
 {
 	n->csi = (struct csi){.driver_name = o->driver_name,
 		.version = PMEM_VERSION,
 		.node_id = o->node_id,
 		.volumes = n->volumes};
-	n->services[0] = csi_identity_service(&n->csi);
-	n->services[1] = csi_controller_service(&n->csi);
+	/* not the node service: mounts are kubelet's business */
+	n->remote_services[0] = n->services[0] = csi_identity_service(&n->csi);
+	n->remote_services[1] = n->services[1] = csi_controller_service(&n->csi);
 	n->services[2] = csi_node_service(&n->csi);
-	const struct grpc_server_config config = {
-		.loop = n->loop, .workers = n->workers, .services = n->services, .allow_remote = o->insecure};
-	n->server = grpc_server_new(&config);
-	if (grpc_server_listen(n->server, o->endpoint, err) < 0)
-		return err_wrap(err, "endpoint %s", o->endpoint);
-	log_info("serving", F_STR("endpoint", o->endpoint), F_STR("node", o->node_id),
-		F_STR("driver", o->driver_name), F_STR("devices", o->device_manager));
-	return 0;
+	if (start_server(n, o, o->endpoint, n->services, &n->server, err) < 0)
+		return -1;
+	if (str_empty(o->controller_endpoint))
+		return 0;
+	return start_server(n, o, o->controller_endpoint, n->remote_services, &n->remote, err);
 }
 
 static int serve(struct node *n, const struct options *o, struct error **err)
@@ -161,7 +215,7 @@ static int serve(struct node *n, const struct options *o, struct error **err)
 	if (loop_on_signal(n->loop, SIGINT, stop_requested, n, &n->on_int, err) < 0)
 		return -1;
 	n->refresh = loop_timer_new(n->loop, refresh_due, n);
-	if (start_server(n, o, err) < 0)
+	if (start_servers(n, o, err) < 0)
 		return -1;
 	/* after the socket is there: nothing slow comes before it */
 	refresh_due(n);
@@ -173,7 +227,9 @@ static int serve(struct node *n, const struct options *o, struct error **err)
 static void node_done(struct node *n)
 {
 	workers_free(n->workers);
+	handshakes_free(n->handshakes);
 	grpc_server_free(n->server);
+	grpc_server_free(n->remote);
 	if (n->refresh)
 		loop_timer_close(n->refresh);
 	if (n->on_term)
@@ -200,5 +256,6 @@ int node_run(const struct options *o, struct error **err)
 	if (loop_new(&n.loop, err) < 0)
 		return -1;
 	n.workers = workers_new(WORKERS_DEFAULT_MAX);
+	n.handshakes = handshakes_new(n.loop);
 	return serve(&n, o, err);
 }

@@ -24,6 +24,12 @@ static struct opt *option_table(struct options *o, const char **percentage)
 		{"nodeid", OPT_STR, &o->node_id, "ID", "identity of this node"},
 		{"endpoint", OPT_STR, &o->endpoint, "URL",
 			"CSI socket, unix:///path (default: $CSI_ENDPOINT)"},
+		{"controllerEndpoint", OPT_STR, &o->controller_endpoint, "URL",
+			"identity and controller service for the central controller, tcp://host:port"},
+		{"caFile", OPT_STR, &o->ca_file, "FILE", "TLS on TCP endpoints: CA that signs the peers"},
+		{"certFile", OPT_STR, &o->cert_file, "FILE", "TLS: own certificate"},
+		{"keyFile", OPT_STR, &o->key_file, "FILE", "TLS: its key"},
+		{"strictKeys", OPT_BOOL, &o->strict_keys, NULL, "refuse a key file that others may read"},
 		{"deviceManager", OPT_STR, &o->device_manager, "NAME", "lvm or fake"},
 		{"statePath", OPT_STR, &o->state_path, "DIR",
 			"state folder (default: /var/lib/<drivername>)"},
@@ -45,10 +51,6 @@ static struct opt *option_table(struct options *o, const char **percentage)
 		{"testEndpoint", OPT_IGNORED, NULL, NULL,
 			"no effect: the controller service is always there"},
 		{"registryEndpoint", OPT_IGNORED, NULL, "URL", not_served},
-		{"controllerEndpoint", OPT_IGNORED, NULL, "URL", not_served},
-		{"caFile", OPT_IGNORED, NULL, "FILE", not_served},
-		{"certFile", OPT_IGNORED, NULL, "FILE", not_served},
-		{"keyFile", OPT_IGNORED, NULL, "FILE", not_served},
 		{"clientCertFile", OPT_IGNORED, NULL, "FILE", not_served},
 		{"clientKeyFile", OPT_IGNORED, NULL, "FILE", not_served},
 		{"schedulerListen", OPT_IGNORED, NULL, "ADDR", not_served},
@@ -75,6 +77,10 @@ static struct options defaults(void)
 		.mode = "",
 		.driver_name = DEFAULT_DRIVER_NAME,
 		.node_id = "",
+		.controller_endpoint = "",
+		.ca_file = "",
+		.cert_file = "",
+		.key_file = "",
 		.endpoint = str_empty(endpoint) ? DEFAULT_ENDPOINT : endpoint,
 		.device_manager = "lvm",
 		.state_path = NULL,
@@ -98,6 +104,10 @@ static int check(const struct options *o, struct error **err)
 	if (!str_eq(o->device_manager, "lvm") && !str_eq(o->device_manager, "fake"))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-deviceManager must be lvm or fake, not \"%s\"",
 			o->device_manager);
+	if (str_empty(o->ca_file) != str_empty(o->cert_file) ||
+		str_empty(o->cert_file) != str_empty(o->key_file))
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"-caFile, -certFile and -keyFile belong together: all of them or none");
 	if (!str_eq(o->logging_format, "text") && !str_eq(o->logging_format, "json"))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-logging-format must be text or json, not \"%s\"",
 			o->logging_format);

@@ -13,6 +13,11 @@ struct options {
 	const char *driver_name;
 	const char *node_id;
 	const char *endpoint;
+	const char *controller_endpoint; /* "": none */
+	const char *ca_file;             /* all three or none; "": none */
+	const char *cert_file;
+	const char *key_file;
+	bool strict_keys;
 	const char *device_manager;
 	const char *state_path; /* NULL: /var/lib/<driver_name> */
 	char **kubelet_dirs;    /* strv */

@@ -54,6 +54,9 @@ bool conn_flush(struct conn *c) MUST_CHECK;
 /** conn_is_open() - connected, and the TLS handshake is complete. */
 bool conn_is_open(const struct conn *c);
 
+/** conn_has_heard() - whether the peer has sent a byte. */
+bool conn_has_heard(const struct conn *c);
+
 /** conn_why() - why the connection is over, or NULL when it ended as its protocol wants it. Borrowed. */
 const struct error *conn_why(const struct conn *c);
 

@@ -15,8 +15,8 @@ struct grpc_client_call *grpc_client_call_new(const char *path, const ProtobufCM
 	struct grpc_client_call *call = x_calloc(1, sizeof(*call));
 
 	call->path = x_strdup(path);
-	call->arena = arena_new(GRPC_MAX_UNPACKED);
-	call->status_text = BUF_INIT(H2_MAX_HEADER_BYTES);
+	call->arena = arena_new(LIMIT_ARENA_BYTES);
+	call->status_text = BUF_INIT(LIMIT_HEADER_BYTES);
 	call->deadline_ns = timeout_ms ? clock_ns() + timeout_ms * NS_PER_MS : DEADLINE_NONE;
 	call->reply_type = reply_type;
 	call->fn = fn;

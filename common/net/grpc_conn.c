@@ -24,8 +24,31 @@ static void reject(
 	size_t n = head->path.n < MAX_LOGGED_PATH ? head->path.n : MAX_LOGGED_PATH;
 	CLEANUP(free_charp) char *path = x_strndup((const char *)head->path.p, n);
 
-	grpc_reply_error(c->io.h2, id, http, e);
+	grpc_reply_error(c->h2, id, http, e);
 	grpc_log_end("gRPC call refused", path, c->server->calls++, clock_ns(), e);
+}
+
+static int check_room(const struct grpc_server *s, struct error **err)
+{
+	if (s->live_calls < LIMIT_CALLS)
+		return 0;
+	return err_set(err, ERR_UNAVAILABLE, "too many calls at a time");
+}
+
+/* Every client of gRPC sends te. Others want a body, and are answered when they have sent theirs; but a reply
+ * to HEAD has none. */
+static bool is_foreign(const struct grpc_head *head, unsigned http)
+{
+	return http == 415 && head->te.n == 0 && !span_eq(head->method, "HEAD");
+}
+
+static void refuse(
+	struct grpc_conn *c, int32_t id, const struct grpc_head *head, unsigned http, struct error **why)
+{
+	if (is_foreign(head, http) && c->server->live_calls < LIMIT_CALLS)
+		grpc_stream_new(c, id, head)->error = TAKE_PTR(*why);
+	else
+		reject(c, id, head, http, *why);
 }
 
 static void on_headers(void *user, int32_t id, const struct h2_header *headers, size_t n, bool is_trailer)
@@ -36,8 +59,11 @@ static void on_headers(void *user, int32_t id, const struct h2_header *headers, 
 	unsigned http;
 
 	(void)is_trailer;
+	c->known = true;
 	if (grpc_head_read(c->server->config.services, headers, n, &head, &http, &err) < 0)
-		reject(c, id, &head, http, err);
+		refuse(c, id, &head, http, &err);
+	else if (check_room(c->server, &err) < 0)
+		reject(c, id, &head, 200, err);
 	else
 		grpc_stream_new(c, id, &head);
 }
@@ -61,11 +87,14 @@ static void on_end(void *user, int32_t id)
 
 static void on_close(void *user, int32_t id, uint32_t code)
 {
-	struct grpc_stream *st = stream_find(user, id);
+	struct grpc_conn *c = user;
+	struct grpc_stream *st = stream_find(c, id);
 
 	(void)code;
 	if (st)
 		grpc_stream_abandon(st);
+	if (h2_streams(c->h2) == 0)
+		c->idle_since_ns = clock_ns();
 }
 
 static const struct h2_events events = {
@@ -75,67 +104,121 @@ static const struct h2_events events = {
 	.on_close = on_close,
 };
 
-static void on_round(void *user, bool over)
+/* Keeps the server's sum in step with what the connection has to send. */
+static void count(struct grpc_conn *c)
 {
-	if (over)
-		grpc_conn_close(user);
+	size_t now = h2_buffered(c->h2);
+
+	c->server->buffered_bytes += now - c->counted_bytes;
+	c->counted_bytes = now;
 }
 
-int grpc_conn_new(struct grpc_server *s, int fd, bool is_unix, struct error **err)
+bool grpc_conn_has_room(const struct grpc_conn *c, size_t n)
 {
-	struct grpc_conn *c = x_calloc(1, sizeof(*c));
-	struct h2 *h2 = h2_server_new(!is_unix, &events, c);
-
-	if (h2_io_start(&c->io, s->config.loop, fd, h2, false, on_round, c, err) < 0) {
-		free(c);
-		return -1;
-	}
-	c->server = s;
-	c->next = s->conns;
-	if (c->next)
-		c->next->prev = c;
-	s->conns = c;
-	s->conns_n++;
-	return 0;
-}
-
-void grpc_conn_close(struct grpc_conn *c)
-{
-	struct grpc_server *s = c->server;
-
-	if (c->io.why)
-		log_debug("gRPC connection lost", F_ERR(c->io.why));
-	while (c->streams)
-		grpc_stream_abandon(c->streams);
-	h2_io_stop(&c->io);
-	if (c->prev)
-		c->prev->next = c->next;
-	else
-		s->conns = c->next;
-	if (c->next)
-		c->next->prev = c->prev;
-	s->conns_n--;
-	free(c);
-	grpc_server_check(s);
+	return c->request_bytes + h2_buffered(c->h2) + n <= LIMIT_CONN_BUFFERED_BYTES &&
+	       c->server->buffered_bytes + n <= LIMIT_BUFFERED_BYTES;
 }
 
 void grpc_conn_flush(struct grpc_conn *c)
 {
-	if (!h2_io_flush(&c->io))
-		grpc_conn_close(c);
+	accepted_flush(&c->head);
 }
 
-void grpc_conn_drain(struct grpc_conn *c)
+static int conn_receive(void *self, struct span bytes, struct error **err)
 {
+	struct grpc_conn *c = self;
+	int rv = h2_recv(c->h2, bytes, err);
+
+	count(c);
+	return rv;
+}
+
+static int conn_send(void *self, struct buf *out, struct error **err)
+{
+	struct grpc_conn *c = self;
+	int rv = h2_send(c->h2, out, err);
+
+	count(c);
+	return rv;
+}
+
+static bool conn_is_done(const void *self)
+{
+	const struct grpc_conn *c = self;
+
+	return h2_is_done(c->h2);
+}
+
+static const struct conn_protocol protocol = {
+	.receive = conn_receive,
+	.send = conn_send,
+	.is_done = conn_is_done,
+};
+
+static struct accepted *server_open(void *server, bool is_unix)
+{
+	struct grpc_conn *c = x_calloc(1, sizeof(*c));
+
+	c->server = server;
+	c->h2 = h2_server_new(!is_unix, &events, c);
+	return &c->head;
+}
+
+static struct grpc_conn *conn_of(struct accepted *a)
+{
+	return (struct grpc_conn *)a;
+}
+
+static void *server_protocol_self(struct accepted *a)
+{
+	return conn_of(a);
+}
+
+static void server_close(struct accepted *a)
+{
+	struct grpc_conn *c = conn_of(a);
+
+	while (c->streams)
+		grpc_stream_abandon(c->streams);
+	c->server->buffered_bytes -= c->counted_bytes;
+	h2_free(c->h2);
+	free(c);
+}
+
+static void server_drain(struct accepted *a)
+{
+	struct grpc_conn *c = conn_of(a);
 	struct grpc_stream *next;
 
 	for (struct grpc_stream *st = c->streams; st; st = next) {
 		next = st->next;
 		if (st->running)
 			continue;
-		h2_reset(c->io.h2, st->id, H2_REFUSED_STREAM);
+		h2_reset(c->h2, st->id, H2_REFUSED_STREAM);
 		grpc_stream_abandon(st);
 	}
-	h2_shutdown(c->io.h2);
-	grpc_conn_flush(c);
+	h2_shutdown(c->h2);
 }
+
+static bool server_is_known(const struct accepted *a)
+{
+	return ((const struct grpc_conn *)a)->known;
+}
+
+static bool server_has_expired(const struct accepted *a, uint64_t now_ns)
+{
+	const struct grpc_conn *c = (const struct grpc_conn *)a;
+
+	return c->known && !a->is_unix && h2_streams(c->h2) == 0 &&
+	       now_ns > c->idle_since_ns + LIMIT_GRPC_IDLE_MS * NS_PER_MS;
+}
+
+const struct acceptor_server grpc_conn_server = {
+	.protocol = &protocol,
+	.open = server_open,
+	.protocol_self = server_protocol_self,
+	.close = server_close,
+	.drain = server_drain,
+	.is_known = server_is_known,
+	.has_expired = server_has_expired,
+};

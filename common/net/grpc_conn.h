@@ -9,40 +9,35 @@
  */
 #pragma once
 
+#include "net/acceptor.h"
 #include "net/grpc_message.h"
 #include "net/grpc_server.h"
 #include "net/grpc_wire.h"
-#include "net/h2_io.h"
-
-#define GRPC_MAX_CONNECTIONS 1024
-
-/* Request bytes of all calls together, whatever number of peers sends them. */
-#define GRPC_MAX_BUFFERED (128u << 20)
-
-struct grpc_listener;
+#include "net/h2.h"
 
 struct grpc_server {
 	struct grpc_server_config config;
-	struct grpc_listener *listeners;
-	struct loop_timer *retry; /* to accept again after the system had no descriptor left */
-	bool paused;              /* nothing is accepted */
-	struct grpc_conn *conns;
-	unsigned conns_n;
-	unsigned running; /* calls that worker threads have */
-	size_t buffered_bytes;
-	uint64_t calls;
-	bool draining;
+	struct acceptor *acceptor;
+	unsigned running;      /* calls that worker threads have */
+	unsigned big_running;  /* those of them whose request is a big one */
+	size_t buffered_bytes; /* see LIMIT_BUFFERED_BYTES */
+	uint64_t calls;        /* ever */
+	unsigned live_calls;   /* see LIMIT_CALLS */
+	bool no_conns;         /* the last connection is closed after a drain began */
 	bool drained;
 	loop_fn on_drained;
 	void *on_drained_user;
 };
 
 struct grpc_conn {
-	struct grpc_conn *prev;
-	struct grpc_conn *next;
+	struct accepted head;
 	struct grpc_server *server;
-	struct h2_io io;
+	struct h2 *h2;
 	struct grpc_stream *streams;
+	bool known;             /* made a request */
+	uint64_t idle_since_ns; /* valid without streams */
+	size_t counted_bytes;   /* of h2_buffered(), in the server's sum */
+	size_t request_bytes;   /* of streams, in the server's sum */
 };
 
 struct grpc_stream {
@@ -50,10 +45,12 @@ struct grpc_stream {
 	struct grpc_server *server;
 	struct grpc_conn *conn;
 	int32_t id;
-	const struct grpc_method *method;
+	const struct grpc_method
+		*method;   /* NULL: not gRPC; @error is the answer when the request has ended */
 	void *self;        /* of the service */
 	bool has_encoding; /* the request names a grpc-encoding */
 	bool running;      /* a worker thread has the call */
+	bool big;          /* counted in the server's big_running */
 	uint64_t begin_ns;
 	struct loop_timer *timer; /* server-side end of a running call; may be NULL */
 	struct grpc_assembler body;
@@ -67,6 +64,7 @@ struct grpc_head {
 	struct span method;
 	struct span path;
 	struct span content_type;
+	struct span te;
 	struct span timeout;
 	struct span encoding;
 	uint64_t timeout_ns; /* UINT64_MAX: none */
@@ -76,25 +74,19 @@ struct grpc_head {
 
 /* grpc_server.c */
 
-/** grpc_server_check() - a connection or a running call has ended: accept again, or say that all is drained.
- */
+/** grpc_server_check() - a running call has ended: say that all is drained if it is. */
 void grpc_server_check(struct grpc_server *s);
 
 /* grpc_conn.c */
 
-/** grpc_conn_new() - serve @fd, which is owned from now on, also when this fails. Return: 0, or -1 with
- * ERR_INTERNAL. */
-int grpc_conn_new(struct grpc_server *s, int fd, bool is_unix, struct error **err) MUST_CHECK;
+/** what acceptor.h wants to know of gRPC connections; its user is a struct grpc_server */
+extern const struct acceptor_server grpc_conn_server;
 
-/** grpc_conn_close() - close and forget; running calls go on without it. */
-void grpc_conn_close(struct grpc_conn *c);
+/** grpc_conn_has_room() - whether @n more bytes of @c may be held. */
+bool grpc_conn_has_room(const struct grpc_conn *c, size_t n);
 
 /** grpc_conn_flush() - send what is due; the connection may be gone afterwards. */
 void grpc_conn_flush(struct grpc_conn *c);
-
-/** grpc_conn_drain() - GOAWAY; calls that are not running are refused. The connection may be gone afterwards.
- */
-void grpc_conn_drain(struct grpc_conn *c);
 
 /* grpc_head.c */
 
@@ -111,6 +103,9 @@ int grpc_head_read(const struct grpc_service *services, const struct h2_header *
 
 /** grpc_reply_error() - end stream @id with the status @e; nothing was sent on it yet. @http: HTTP status. */
 void grpc_reply_error(struct h2 *h, int32_t id, unsigned http, const struct error *e);
+
+/** grpc_reply_plain() - as grpc_reply_error(), with a body of text for clients of other protocols. */
+void grpc_reply_plain(struct h2 *h, int32_t id, unsigned http, const struct error *e);
 
 /** grpc_reply_message() - end stream @id with the message @packed, prefix included, and status OK. */
 void grpc_reply_message(struct h2 *h, int32_t id, struct span packed);

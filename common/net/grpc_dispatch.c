@@ -8,11 +8,30 @@
 /* Timers count in ms of another width; a longer wait is made of several. */
 #define MAX_TIMER_MS 3600000
 
+/* The call may outlive its connection. */
+static const char *const *copy_names(const struct grpc_conn *c, struct arena *arena)
+{
+	const struct tls *tls = conn_tls(c->head.conn);
+	const char *const *names = tls ? tls_peer_names(tls) : NULL;
+	const char **copy;
+	size_t n = 0;
+
+	if (!names)
+		return NULL;
+	while (names[n])
+		n++;
+	copy = arena_alloc(arena, (n + 1) * sizeof(*copy));
+	for (size_t i = 0; i < n; i++)
+		copy[i] = arena_strdup(arena, names[i]);
+	return copy;
+}
+
 struct grpc_stream *grpc_stream_new(struct grpc_conn *c, int32_t id, const struct grpc_head *head)
 {
 	struct grpc_stream *st = x_calloc(1, sizeof(*st));
 
 	st->server = c->server;
+	st->server->live_calls++;
 	st->conn = c;
 	st->id = id;
 	st->method = head->target;
@@ -20,19 +39,28 @@ struct grpc_stream *grpc_stream_new(struct grpc_conn *c, int32_t id, const struc
 	st->has_encoding = head->encoding.n > 0 && !span_eq(head->encoding, "identity");
 	st->begin_ns = clock_ns();
 	grpc_assembler_init(&st->body);
-	st->call.arena = arena_new(GRPC_MAX_UNPACKED);
+	st->call.arena = arena_new(LIMIT_ARENA_BYTES);
 	st->call.deadline_ns =
 		head->timeout_ns == UINT64_MAX ? DEADLINE_NONE : st->begin_ns + head->timeout_ns;
 	st->call.id = c->server->calls++;
+	st->call.peer_names = copy_names(c, st->call.arena);
 	st->next = c->streams;
 	c->streams = st;
 	return st;
 }
 
-static void stream_free(struct grpc_stream *st)
+static void release_request(struct grpc_stream *st)
 {
 	st->server->buffered_bytes -= st->body.message.cap;
+	if (st->conn)
+		st->conn->request_bytes -= st->body.message.cap;
 	grpc_assembler_done(&st->body);
+}
+
+static void stream_free(struct grpc_stream *st)
+{
+	release_request(st);
+	st->server->live_calls--;
 	arena_free(st->call.arena);
 	error_free(st->error);
 	free(st);
@@ -46,6 +74,7 @@ static void detach(struct grpc_stream *st)
 	while (*link != st)
 		link = &(*link)->next;
 	*link = st->next;
+	st->conn->request_bytes -= st->body.message.cap;
 	st->conn = NULL;
 	loop_timer_close(TAKE_PTR(st->timer));
 }
@@ -79,18 +108,21 @@ static void log_end(const char *msg, const struct grpc_stream *st, const struct 
 /* The client gets @e; @st is gone, or will be when its handler returns. */
 static void answer_error(struct grpc_stream *st, const struct error *e)
 {
-	grpc_reply_error(st->conn->io.h2, st->id, 200, e);
+	grpc_reply_error(st->conn->h2, st->id, 200, e);
 	log_end("gRPC call failed", st, e);
 	grpc_stream_abandon(st);
 }
 
 static void answer(struct grpc_stream *st)
 {
+	release_request(st);
+	if (!st->error && !grpc_conn_has_room(st->conn, st->packed.n))
+		err_set(&st->error, ERR_EXHAUSTED, "the server holds too many bytes of requests and replies");
 	if (st->error) {
 		answer_error(st, st->error);
 		return;
 	}
-	grpc_reply_message(st->conn->io.h2, st->id, st->packed);
+	grpc_reply_message(st->conn->h2, st->id, st->packed);
 	log_end("gRPC call", st, NULL);
 	grpc_stream_abandon(st);
 }
@@ -99,14 +131,19 @@ void grpc_stream_feed(struct grpc_stream *st, struct span data)
 {
 	struct grpc_server *s = st->server;
 	size_t before = st->body.message.cap;
-	int rv = grpc_assembler_feed(&st->body, data, &st->error);
+	int rv;
 
+	if (!st->method)
+		return;
+	rv = grpc_assembler_feed(&st->body, data, &st->error);
 	s->buffered_bytes += st->body.message.cap - before;
+	st->conn->request_bytes += st->body.message.cap - before;
 	/* As grpc-go: a compressed message in an encoding that was not named is an error of another kind. */
 	if (rv < 0 && st->error->code == ERR_UNIMPLEMENTED && !st->has_encoding)
 		st->error->code = ERR_INTERNAL;
-	if (rv == 0 && s->buffered_bytes > GRPC_MAX_BUFFERED)
-		rv = err_set(&st->error, ERR_EXHAUSTED, "the server holds too many bytes of requests");
+	if (rv == 0 && !grpc_conn_has_room(st->conn, 0))
+		rv = err_set(
+			&st->error, ERR_EXHAUSTED, "the server holds too many bytes of requests and replies");
 	if (rv < 0)
 		answer_error(st, st->error);
 }
@@ -145,6 +182,7 @@ static void on_worked(void *user)
 
 	st->running = false;
 	s->running--;
+	s->big_running -= st->big;
 	loop_release(s->config.loop);
 	if (c) {
 		answer(st);
@@ -183,6 +221,12 @@ static void start_work(struct grpc_stream *st)
 {
 	struct grpc_server *s = st->server;
 
+	st->big = st->body.message.len > LIMIT_BIG_MESSAGE_BYTES;
+	if (st->big && s->big_running >= LIMIT_BIG_CALLS) {
+		err_set(&st->error, ERR_UNAVAILABLE, "too many big requests at a time");
+		answer(st);
+		return;
+	}
 	st->running = true;
 	if (!workers_run(s->config.workers, work, post_worked, st)) {
 		st->running = false;
@@ -191,6 +235,7 @@ static void start_work(struct grpc_stream *st)
 		return;
 	}
 	s->running++;
+	s->big_running += st->big;
 	loop_hold(s->config.loop);
 	if (st->call.deadline_ns == DEADLINE_NONE)
 		return;
@@ -198,9 +243,18 @@ static void start_work(struct grpc_stream *st)
 	loop_timer_set(st->timer, (uint64_t)clock_left_ms(st->call.deadline_ns, MAX_TIMER_MS), 0);
 }
 
+static void answer_foreign(struct grpc_stream *st)
+{
+	grpc_reply_plain(st->conn->h2, st->id, 415, st->error);
+	grpc_log_end("call refused: not gRPC", "", st->call.id, st->begin_ns, st->error);
+	grpc_stream_abandon(st);
+}
+
 void grpc_stream_run(struct grpc_stream *st)
 {
-	if (!st->body.complete) {
+	if (!st->method) {
+		answer_foreign(st);
+	} else if (!st->body.complete) {
 		err_set(&st->error, ERR_INTERNAL, "the request ended before its message was complete");
 		answer(st);
 	} else if (clock_ns() >= st->call.deadline_ns) {

@@ -28,6 +28,7 @@ static void collect(const struct h2_header *headers, size_t n, struct grpc_head 
 		{":method", &ret->method},
 		{":path", &ret->path},
 		{"content-type", &ret->content_type},
+		{"te", &ret->te},
 		{"grpc-timeout", &ret->timeout},
 		{"grpc-encoding", &ret->encoding},
 	};

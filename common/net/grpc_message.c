@@ -51,9 +51,9 @@ int grpc_message_pack(const ProtobufCMessage *m, struct arena *a, struct span *r
 	size_t size = protobuf_c_message_get_packed_size(m);
 	uint8_t *p;
 
-	if (size > GRPC_MAX_MESSAGE)
+	if (size > LIMIT_MESSAGE_BYTES)
 		return err_set(err, ERR_EXHAUSTED, "%s of %zu bytes is larger than %u", m->descriptor->name,
-			size, GRPC_MAX_MESSAGE);
+			size, LIMIT_MESSAGE_BYTES);
 	p = arena_alloc(a, PREFIX_BYTES + size);
 	grpc_prefix((uint32_t)size, p);
 	protobuf_c_message_pack(m, p + PREFIX_BYTES);

@@ -10,9 +10,7 @@
 #include "base/arena.h"
 #include "base/error.h"
 #include "base/span.h"
-
-/* for arenas of calls */
-#define GRPC_MAX_UNPACKED (16u << 20)
+#include "net/limits.h"
 
 /** grpc_message_unpack() - @bytes as a message in @a, bounded by the limit of @a.
  * Strings are UTF-8 without U+0000: see grpc_text.h.
@@ -22,6 +20,6 @@ int grpc_message_unpack(const ProtobufCMessageDescriptor *type, struct span byte
 	ProtobufCMessage **ret, struct error **err) MUST_CHECK;
 
 /** grpc_message_pack() - @m in @a with the five bytes of gRPC before it. Return: 0, or -1 with ERR_EXHAUSTED
- * (larger than GRPC_MAX_MESSAGE). */
+ * (larger than LIMIT_MESSAGE_BYTES). */
 int grpc_message_pack(
 	const ProtobufCMessage *m, struct arena *a, struct span *ret, struct error **err) MUST_CHECK;

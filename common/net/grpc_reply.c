@@ -21,7 +21,8 @@ static void add_status_text(const char *msg, struct buf *out)
 	grpc_percent_encode(text, out);
 }
 
-void grpc_reply_error(struct h2 *h, int32_t id, unsigned http, const struct error *e)
+static void send_status(
+	struct h2 *h, int32_t id, unsigned http, const char *content_type, const struct error *e, bool end)
 {
 	struct buf text = BUF_INIT(3 * MAX_STATUS_TEXT);
 	char code[4], status[4];
@@ -32,12 +33,25 @@ void grpc_reply_error(struct h2 *h, int32_t id, unsigned http, const struct erro
 
 	const struct h2_header headers[] = {
 		H2_HEADER(":status", status),
-		H2_HEADER("content-type", "application/grpc"),
+		H2_HEADER("content-type", content_type),
 		H2_HEADER("grpc-status", code),
 		{span_of("grpc-message"), buf_span(&text)},
 	};
-	h2_respond(h, id, headers, ARRAY_SIZE(headers), true);
+	h2_respond(h, id, headers, ARRAY_SIZE(headers), end);
 	buf_done(&text);
+}
+
+void grpc_reply_error(struct h2 *h, int32_t id, unsigned http, const struct error *e)
+{
+	send_status(h, id, http, "application/grpc", e, true);
+}
+
+void grpc_reply_plain(struct h2 *h, int32_t id, unsigned http, const struct error *e)
+{
+	send_status(h, id, http, "text/plain; charset=utf-8", e, false);
+	h2_write(h, id, (struct span){(const uint8_t *)e->msg, strnlen(e->msg, MAX_STATUS_TEXT)});
+	h2_write(h, id, span_of("\n"));
+	h2_finish(h, id, NULL, 0);
 }
 
 void grpc_reply_message(struct h2 *h, int32_t id, struct span packed)

@@ -2,7 +2,7 @@
  * grpc_server.h - gRPC servers on unix and TCP sockets: unary calls, deadlines, drain.
  *
  * Order of checks as grpc-go's: content-type, grpc-timeout, method, path, message. Each connection is an h2
- * (h2.h) behind a watched descriptor. The peer of a unix socket must be uid 0 or our own euid (SO_PEERCRED).
+ * (h2.h) behind acceptor.h.
  * Threads: create, listen and stop belong to the loop thread; worker handlers run on the pool.
  */
 #pragma once
@@ -11,7 +11,9 @@
 
 #include "base/error.h"
 #include "net/grpc_service.h"
+#include "net/handshakes.h"
 #include "net/loop.h"
+#include "net/tls.h"
 #include "net/workers.h"
 
 struct grpc_server;
@@ -21,6 +23,7 @@ struct grpc_server_config {
 	struct workers *workers;             /* borrowed */
 	const struct grpc_service *services; /* ends with methods NULL; borrowed */
 	bool allow_remote;                   /* plain TCP beyond loopback is allowed (-insecure) */
+	struct handshakes *handshakes;       /* borrowed; NULL when no listener has TLS */
 };
 
 /** grpc_server_new() - a server without listeners. Return: never NULL; grpc_server_free() after it has
@@ -31,10 +34,16 @@ DEFINE_CLEANUP(struct grpc_server *, grpc_server_free);
 
 /**
  * grpc_server_listen() - serve on @endpoint (addr.h) too.
+ * @tls: referenced; its ALPN is "h2"; NULL: plain
+ *
  * Return: 0, or -1 with ERR_INVALID_ARGUMENT (malformed; plain TCP beyond loopback without allow_remote), or
  * as addr_listen().
  */
-int grpc_server_listen(struct grpc_server *s, const char *endpoint, struct error **err) MUST_CHECK;
+int grpc_server_listen(
+	struct grpc_server *s, const char *endpoint, struct tls_context *tls, struct error **err) MUST_CHECK;
+
+/** grpc_server_port() - the TCP port of the listener that was added last, or 0. */
+uint16_t grpc_server_port(const struct grpc_server *s);
 
 /**
  * grpc_server_drain() - stop listening (socket files are removed), send GOAWAY, let running calls finish,

@@ -14,10 +14,11 @@
 #include "base/error.h"
 
 struct grpc_call {
-	struct arena *arena;   /* for everything that the reply points to */
-	uint64_t deadline_ns;  /* DEADLINE_NONE when the client gave none */
-	uint64_t id;           /* number of the call in its server, for logs */
-	const char *peer_name; /* verified name of the peer's certificate, or NULL */
+	struct arena *arena;  /* for everything that the reply points to */
+	uint64_t deadline_ns; /* DEADLINE_NONE when the client gave none */
+	uint64_t id;          /* number of the call in its server, for logs */
+	/* dNSNames of the peer's verified certificate, NULL-terminated, in arena; NULL without TLS */
+	const char *const *peer_names;
 };
 
 enum grpc_kind { GRPC_INLINE, GRPC_WORKER };

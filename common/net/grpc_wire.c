@@ -13,7 +13,7 @@
 
 void grpc_assembler_init(struct grpc_assembler *a)
 {
-	*a = (struct grpc_assembler){.message = BUF_INIT(GRPC_MAX_MESSAGE)};
+	*a = (struct grpc_assembler){.message = BUF_INIT(LIMIT_MESSAGE_BYTES)};
 }
 
 void grpc_assembler_done(struct grpc_assembler *a)
@@ -30,9 +30,9 @@ static int read_prefix(struct grpc_assembler *a, struct error **err)
 		return err_set(err, ERR_UNIMPLEMENTED, "compressed gRPC messages are not supported");
 	if (a->prefix[0] != 0)
 		return err_set(err, ERR_INTERNAL, "invalid gRPC message flags 0x%02x", a->prefix[0]);
-	if (length > GRPC_MAX_MESSAGE)
+	if (length > LIMIT_MESSAGE_BYTES)
 		return err_set(err, ERR_EXHAUSTED, "gRPC message of %" PRIu32 " bytes is larger than %u",
-			length, GRPC_MAX_MESSAGE);
+			length, LIMIT_MESSAGE_BYTES);
 	a->have_prefix = true;
 	a->expected = length;
 	return 0;

@@ -12,8 +12,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/span.h"
-
-#define GRPC_MAX_MESSAGE (4u << 20)
+#include "net/limits.h"
 
 /* Collects the one message of a unary call from body bytes that may be split anywhere. */
 struct grpc_assembler {

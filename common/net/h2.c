@@ -10,12 +10,34 @@
 
 #define SEND_BATCH_BYTES (64u << 10)
 
+/* RFC 9113 section 5.1.1: opening a stream closes all lower ones for good. nghttp2 takes the ones that were
+ * passed over for streams that it has forgotten, and ignores what comes on them. One gap is remembered. */
+static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, void *user)
+{
+	struct h2 *h = user;
+
+	if (hd->type != NGHTTP2_HEADERS || hd->stream_id % 2 == 0)
+		return 0;
+	if (hd->stream_id > h->newest) {
+		if (hd->stream_id > h->newest + 2) {
+			h->gap_begin = h->newest + 1;
+			h->gap_end = hd->stream_id;
+		}
+		h->newest = hd->stream_id;
+	} else if (hd->stream_id >= h->gap_begin && hd->stream_id < h->gap_end) {
+		h2_must_have_memory(nghttp2_session_terminate_session(session, NGHTTP2_PROTOCOL_ERROR));
+	}
+	return 0;
+}
+
 static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame, void *user)
 {
 	struct h2 *h = user;
 
 	(void)session;
-	h2_fields_reset(&h->fields);
+	if (!h->fields)
+		h->fields = x_malloc(sizeof(*h->fields));
+	h2_fields_reset(h->fields);
 	if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
 		h2_stream_add(h, frame->hd.stream_id);
 	return 0;
@@ -29,27 +51,27 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 	(void)session;
 	(void)frame;
 	(void)flags;
-	h2_fields_add(&h->fields, (struct span){name, name_len}, (struct span){value, value_len});
+	h2_fields_add(h->fields, (struct span){name, name_len}, (struct span){value, value_len});
 	return 0;
 }
 
 static const char *block_fault(const struct h2 *h, const struct h2_stream *s, bool end)
 {
-	if (h->fields.too_big)
+	if (h->fields->too_big)
 		return "header block too big";
 	if (!h->own_checks)
 		return NULL;
 	if (!s->have_headers)
-		return h2_fields_request_fault(&h->fields);
-	return end ? h2_fields_trailer_fault(&h->fields) : "header block within the body";
+		return h2_fields_request_fault(h->fields);
+	return end ? h2_fields_trailer_fault(h->fields) : "header block within the body";
 }
 
 /* RFC 9110 section 15.2: any number of 1xx replies may come before the one that counts */
 static bool is_interim(const struct h2 *h, const struct h2_stream *s)
 {
-	const struct h2_header *first = h->fields.items;
+	const struct h2_header *first = h->fields->items;
 
-	return !h->server && !s->have_headers && h->fields.n > 0 && span_eq(first->name, ":status") &&
+	return !h->server && !s->have_headers && h->fields->n > 0 && span_eq(first->name, ":status") &&
 	       first->value.n > 0 && first->value.p[0] == '1';
 }
 
@@ -57,6 +79,15 @@ static void receive_end(const struct h2 *h, const struct h2_stream *s)
 {
 	if (!s->dead)
 		h->events->on_end(h->user, s->id);
+}
+
+/* RFC 9113 section 10.5.1; the user never hears of the stream. */
+static void refuse_big_request(struct h2 *h, struct h2_stream *s)
+{
+	const struct h2_header status = H2_HEADER(":status", "431");
+
+	h2_respond(h, s->id, &status, 1, true);
+	s->dead = true;
 }
 
 static void receive_headers(struct h2 *h, const nghttp2_frame *frame)
@@ -71,7 +102,10 @@ static void receive_headers(struct h2 *h, const nghttp2_frame *frame)
 	fault = block_fault(h, s, end);
 	if (fault) {
 		log_debug("HTTP/2 stream rejected", F_STR("reason", fault));
-		h2_stream_reset(h, s, h->fields.too_big ? H2_ENHANCE_YOUR_CALM : H2_PROTOCOL_ERROR);
+		if (h->fields->too_big && h->server && !s->have_headers)
+			refuse_big_request(h, s);
+		else
+			h2_stream_reset(h, s, h->fields->too_big ? H2_ENHANCE_YOUR_CALM : H2_PROTOCOL_ERROR);
 		return;
 	}
 	if (is_interim(h, s))
@@ -82,7 +116,7 @@ static void receive_headers(struct h2 *h, const nghttp2_frame *frame)
 		h2_stream_announce(h, s);
 	/* no protocol of ours has trailers in requests */
 	if (!trailer || !h->server)
-		h->events->on_headers(h->user, s->id, h->fields.items, h->fields.n, trailer);
+		h->events->on_headers(h->user, s->id, h->fields->items, h->fields->n, trailer);
 	if (end)
 		receive_end(h, s);
 }
@@ -96,6 +130,7 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, v
 	switch (frame->hd.type) {
 	case NGHTTP2_HEADERS:
 		receive_headers(h, frame);
+		free(TAKE_PTR(h->fields));
 		break;
 	case NGHTTP2_DATA:
 		s = h2_stream_find_live(h, frame->hd.stream_id);
@@ -204,8 +239,8 @@ static struct h2 *h2_new(const struct h2_events *events, void *user)
 struct h2 *h2_server_new(bool strict_authority, const struct h2_events *events, void *user)
 {
 	const nghttp2_settings_entry settings[] = {
-		{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, H2_MAX_STREAMS},
-		{NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, H2_MAX_HEADER_BYTES},
+		{NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, LIMIT_STREAMS},
+		{NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, LIMIT_HEADER_BYTES},
 	};
 	nghttp2_session_callbacks *cb = callbacks_new();
 	struct h2 *h = h2_new(events, user);
@@ -213,6 +248,7 @@ struct h2 *h2_server_new(bool strict_authority, const struct h2_events *events, 
 
 	h->server = true;
 	h->own_checks = !strict_authority;
+	nghttp2_session_callbacks_set_on_begin_frame_callback(cb, on_begin_frame);
 	h2_must_have_memory(nghttp2_option_new(&option));
 	nghttp2_option_set_no_http_messaging(option, h->own_checks);
 	h2_must_have_memory(nghttp2_session_server_new2(&h->session, cb, h, option));
@@ -227,7 +263,7 @@ struct h2 *h2_client_new(const struct h2_events *events, void *user)
 {
 	const nghttp2_settings_entry settings[] = {
 		{NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
-		{NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, H2_MAX_HEADER_BYTES},
+		{NGHTTP2_SETTINGS_MAX_HEADER_LIST_SIZE, LIMIT_HEADER_BYTES},
 	};
 	nghttp2_session_callbacks *cb = callbacks_new();
 	struct h2 *h = h2_new(events, user);
@@ -246,6 +282,7 @@ void h2_free(struct h2 *h)
 	if (!h)
 		return;
 	nghttp2_session_del(h->session);
+	free(h->fields);
 	for (struct h2_stream *s = h->streams; s; s = next) {
 		next = s->next;
 		h2_stream_free(s);
@@ -293,6 +330,11 @@ bool h2_is_done(const struct h2 *h)
 size_t h2_streams(const struct h2 *h)
 {
 	return h->announced;
+}
+
+size_t h2_buffered(const struct h2 *h)
+{
+	return h->queued_bytes;
 }
 
 void h2_shutdown(struct h2 *h)

@@ -9,7 +9,8 @@
  * Server on a unix socket (strict_authority false): nghttp2's own message checks are off, because clients of
  * the field send a socket path, a percent-encoded one or nothing as :authority; the checks that matter are
  * made here instead (one each of :method, :scheme, :path starting with "/", pseudo headers first, lower-case
- * names, no connection headers). Limits: 100 streams, 8 KiB of headers, 64 KiB windows. Pings are answered
+ * names, no connection headers). Limits: limits.h, and windows of 64 KiB. A request whose header block is too
+ * big gets :status 431, of which the user hears nothing. Pings are answered
  * and not policed. What is queued for sending grows with what is received: whoever cannot write stops feeding
  * h2_recv(). Threads: one at a time. Source: RFC 9113, nghttp2 programmers' guide.
  */
@@ -22,9 +23,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/span.h"
-
-#define H2_MAX_STREAMS      100
-#define H2_MAX_HEADER_BYTES 8192
+#include "net/limits.h"
 
 /* RFC 9113 section 7 */
 enum h2_code {
@@ -98,6 +97,9 @@ bool h2_is_done(const struct h2 *h);
  * more. */
 size_t h2_streams(const struct h2 *h);
 
+/** h2_buffered() - bytes of bodies that h2_write() took and h2_send() has not given out yet. */
+size_t h2_buffered(const struct h2 *h);
+
 /** h2_request() - client: open a stream. @headers copied; @end: no body follows. @ret_stream: its number.
  * Return: 0, or -1 with ERR_UNAVAILABLE (no more streams on this connection). */
 int h2_request(struct h2 *h, const struct h2_header *headers, size_t n, bool end, int32_t *ret_stream,
@@ -108,11 +110,11 @@ int h2_request(struct h2 *h, const struct h2_header *headers, size_t n, bool end
 void h2_respond(struct h2 *h, int32_t stream, const struct h2_header *headers, size_t n, bool end);
 
 /** h2_write() - append @data (copied) to the stream's body. A stream that is gone or finished is ignored; one
- * with more than 8 MiB unsent is reset with H2_INTERNAL_ERROR. */
+ * with more than LIMIT_CONN_BUFFERED_BYTES unsent is reset with H2_INTERNAL_ERROR. */
 void h2_write(struct h2 *h, int32_t stream, struct span data);
 
 /** h2_finish() - end the stream's body; with @n > 0 trailers follow the last byte of it. Trailers of
- * more than H2_MAX_HEADER_BYTES reset the stream with H2_INTERNAL_ERROR. */
+ * more than LIMIT_HEADER_BYTES reset the stream with H2_INTERNAL_ERROR. */
 void h2_finish(struct h2 *h, int32_t stream, const struct h2_header *trailers, size_t n);
 
 /** h2_reset() - give the stream up with @code; on_close follows when the reset is sent. */

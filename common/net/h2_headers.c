@@ -24,7 +24,7 @@ static struct span keep(struct h2_fields *f, struct span s)
 
 void h2_fields_add(struct h2_fields *f, struct span name, struct span value)
 {
-	size_t room = H2_MAX_HEADER_BYTES - f->list_bytes;
+	size_t room = LIMIT_HEADER_BYTES - f->list_bytes;
 
 	if (f->too_big || room < H2_FIELD_OVERHEAD || name.n > room - H2_FIELD_OVERHEAD ||
 		value.n > room - H2_FIELD_OVERHEAD - name.n) {

@@ -15,7 +15,7 @@
 
 /* RFC 9113 section 6.5.2 (SETTINGS_MAX_HEADER_LIST_SIZE): a field counts its bytes and 32 more */
 #define H2_FIELD_OVERHEAD 32
-#define H2_MAX_FIELDS     (H2_MAX_HEADER_BYTES / H2_FIELD_OVERHEAD)
+#define H2_MAX_FIELDS     (LIMIT_HEADER_BYTES / H2_FIELD_OVERHEAD)
 
 /* The spans of @items point into @bytes, so that the struct must not be moved while it holds fields. */
 struct h2_fields {
@@ -24,13 +24,13 @@ struct h2_fields {
 	size_t list_bytes; /* as SETTINGS_MAX_HEADER_LIST_SIZE counts */
 	size_t used;
 	bool too_big; /* a field did not fit; it and all that follow are missing */
-	uint8_t bytes[H2_MAX_HEADER_BYTES];
+	uint8_t bytes[LIMIT_HEADER_BYTES];
 };
 
 /** h2_fields_reset() - empty @f, also before its first use. */
 void h2_fields_reset(struct h2_fields *f);
 
-/** h2_fields_add() - append a copy of the field; beyond H2_MAX_HEADER_BYTES only @f->too_big is set. */
+/** h2_fields_add() - append a copy of the field; beyond LIMIT_HEADER_BYTES only @f->too_big is set. */
 void h2_fields_add(struct h2_fields *f, struct span name, struct span value);
 
 /**

@@ -6,9 +6,6 @@
 
 #include "base/mem.h"
 
-/* The layer above bounds a message to half of this; what passes it is a defect there, not a peer's doing. */
-#define MAX_QUEUED_BYTES (8u << 20)
-
 /* The arguments of the calls below cannot be wrong, so that the only failure is lack of memory. */
 void h2_must_have_memory(int rv)
 {
@@ -37,7 +34,7 @@ struct h2_stream *h2_stream_add(struct h2 *h, int32_t id)
 	struct h2_stream *s = x_calloc(1, sizeof(*s));
 
 	s->id = id;
-	s->body = BUF_INIT(MAX_QUEUED_BYTES);
+	s->body = BUF_INIT(LIMIT_CONN_BUFFERED_BYTES);
 	s->next = h->streams;
 	h->streams = s;
 	return s;
@@ -50,6 +47,7 @@ void h2_stream_unlink(struct h2 *h, const struct h2_stream *s)
 	while (*link != s)
 		link = &(*link)->next;
 	*link = s->next;
+	h->queued_bytes -= s->body.len - s->body_sent;
 }
 
 void h2_stream_free(struct h2_stream *s)
@@ -96,8 +94,8 @@ static int end_body(nghttp2_session *session, const struct h2_stream *s, uint32_
 		return 0;
 	/* Submitted any earlier, trailers overtake a body that waits for flow control (nghttp2 issue 269). */
 	*flags |= NGHTTP2_DATA_FLAG_NO_END_STREAM;
-	nv = nv_new(s->trailers->items, s->trailers->n);
-	rv = nghttp2_submit_trailer(session, s->id, nv, s->trailers->n);
+	nv = nv_new(s->trailers, s->n_trailers);
+	rv = nghttp2_submit_trailer(session, s->id, nv, s->n_trailers);
 	free(nv);
 	h2_must_have_memory(rv);
 	return rv == 0 ? 0 : NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
@@ -106,7 +104,8 @@ static int end_body(nghttp2_session *session, const struct h2_stream *s, uint32_
 static ssize_t read_body(nghttp2_session *session, int32_t id, uint8_t *out, size_t room, uint32_t *flags,
 	nghttp2_data_source *source, void *user)
 {
-	struct h2_stream *s = h2_stream_find(user, id);
+	struct h2 *h = user;
+	struct h2_stream *s = h2_stream_find(h, id);
 	size_t n = s->body.len - s->body_sent;
 
 	(void)source;
@@ -119,6 +118,7 @@ static ssize_t read_body(nghttp2_session *session, int32_t id, uint8_t *out, siz
 	if (n > 0)
 		memcpy(out, s->body.data + s->body_sent, n);
 	s->body_sent += n;
+	h->queued_bytes -= n;
 	if (s->body_sent == s->body.len && s->finished) {
 		int rv = end_body(session, s, flags);
 
@@ -185,10 +185,42 @@ void h2_write(struct h2 *h, int32_t stream, struct span data)
 	buf_consume(&s->body, s->body_sent);
 	s->body_sent = 0;
 	buf_add(&s->body, data.p, data.n);
-	if (s->body.overflowed)
+	if (s->body.overflowed) {
 		h2_stream_reset(h, s, H2_INTERNAL_ERROR);
-	else
-		wake_body(h, s);
+		return;
+	}
+	h->queued_bytes += data.n;
+	wake_body(h, s);
+}
+
+static struct span copy_to(uint8_t **place, struct span s)
+{
+	struct span copy = {*place, s.n};
+
+	if (s.n > 0)
+		memcpy(*place, s.p, s.n);
+	*place += s.n;
+	return copy;
+}
+
+/* Return: false when they are beyond LIMIT_HEADER_BYTES. */
+static bool set_trailers(struct h2_stream *s, const struct h2_header *trailers, size_t n)
+{
+	size_t bytes = 0;
+	uint8_t *place;
+
+	for (size_t i = 0; i < n; i++)
+		bytes += trailers[i].name.n + trailers[i].value.n;
+	if (bytes + n * H2_FIELD_OVERHEAD > LIMIT_HEADER_BYTES)
+		return false;
+	s->trailers = x_malloc(n * sizeof(*trailers) + bytes);
+	s->n_trailers = n;
+	place = (uint8_t *)(s->trailers + n);
+	for (size_t i = 0; i < n; i++) {
+		s->trailers[i].name = copy_to(&place, trailers[i].name);
+		s->trailers[i].value = copy_to(&place, trailers[i].value);
+	}
+	return true;
 }
 
 void h2_finish(struct h2 *h, int32_t stream, const struct h2_header *trailers, size_t n)
@@ -198,13 +230,7 @@ void h2_finish(struct h2 *h, int32_t stream, const struct h2_header *trailers, s
 	if (!s || s->finished)
 		return;
 	s->finished = true;
-	if (n > 0) {
-		s->trailers = x_malloc(sizeof(*s->trailers));
-		h2_fields_reset(s->trailers);
-	}
-	for (size_t i = 0; i < n; i++)
-		h2_fields_add(s->trailers, trailers[i].name, trailers[i].value);
-	if (n > 0 && s->trailers->too_big)
+	if (n > 0 && !set_trailers(s, trailers, n))
 		h2_stream_reset(h, s, H2_INTERNAL_ERROR);
 	else
 		wake_body(h, s);

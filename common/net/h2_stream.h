@@ -29,7 +29,8 @@ struct h2_stream {
 	enum h2_code code;
 	struct buf body;
 	size_t body_sent;
-	struct h2_fields *trailers;
+	struct h2_header *trailers; /* one block of memory with what it points to */
+	size_t n_trailers;
 };
 
 struct h2 {
@@ -41,8 +42,12 @@ struct h2 {
 	bool failed;
 	struct h2_stream *streams;
 	size_t announced;
-	/* HPACK makes header blocks of all streams one sequence: there is one at a time */
-	struct h2_fields fields;
+	int32_t newest;    /* server: the highest number that a client has used */
+	int32_t gap_begin; /* server: numbers that were passed over last, up to gap_end exclusive */
+	int32_t gap_end;
+	size_t queued_bytes; /* of bodies, not given out yet */
+	/* HPACK makes header blocks of all streams one sequence: there is one at a time; NULL between them */
+	struct h2_fields *fields;
 };
 
 /** h2_must_have_memory() - end the process when the nghttp2 result @rv says that memory is out. */

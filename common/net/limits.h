@@ -8,18 +8,32 @@
 #define LIMIT_MESSAGE_BYTES (4u << 20)
 #define LIMIT_ARENA_BYTES   (16u << 20)
 
+/* Requests above that size can fill an arena: few of them run at a time. What Kubernetes sends is far below.
+ */
+#define LIMIT_BIG_MESSAGE_BYTES (64u << 10)
+#define LIMIT_BIG_CALLS         4
+
 /* Header fields of one request or reply: their bytes, and 32 more for each in HTTP/2 (RFC 9113 6.5.2). */
 #define LIMIT_HEADER_BYTES 8192
 
 /* HTTP/2 streams of one connection at a time. */
 #define LIMIT_STREAMS 100
 
+/* Calls of one server that are received, handled or answered, on all connections together. */
+#define LIMIT_CALLS 4096
+
 /* HTTP/1.1: body of a request or a reply; one ExtenderArgs with 5,000 full Node objects is about 30 MiB. */
 #define LIMIT_HTTP1_BODY_BYTES (32u << 20)
 
-/* Connections of one server, and those of them that have not yet made a valid request or handshake. */
+/* Connections of one server, and those of them that have not yet made a valid request (newcomers). Beyond the
+ * latter number the oldest newcomer goes, once it had some time: less if it is silent. */
 #define LIMIT_CONNECTIONS 1024
 #define LIMIT_NEWCOMERS   256
+#define LIMIT_NEWCOMER_MS 1000
+#define LIMIT_SILENT_MS   100
+
+/* Refused peers in the log, per second; what is beyond is counted. */
+#define LIMIT_LOGGED_REFUSALS 10
 
 /* Bytes of requests that are not complete and of replies that are not sent: of one connection, and of all
  * connections of a server. */
@@ -40,7 +54,7 @@
 #define LIMIT_HTTP1_REQUEST_MS 10000
 #define LIMIT_HTTP1_IDLE_MS    120000
 
-/* HTTP/1.1: from the last byte of the last reply to the close of the socket, unless the peer closes before. */
+/* HTTP/1.1: from the last byte of the last reply until the socket is closed, unless the peer closes it. */
 #define LIMIT_LINGER_MS 2000
 
 /* A TCP connection of gRPC without a stream. On unix sockets there is no such limit: clients of the field

@@ -17,7 +17,7 @@ void fixture_serve(struct fixture *f)
 
 	f->drained = false;
 	f->server = grpc_server_new(&config);
-	ASSERT_OK(grpc_server_listen(f->server, f->endpoint, &err));
+	ASSERT_OK(grpc_server_listen(f->server, f->endpoint, NULL, &err));
 }
 
 void fixture_open(struct fixture *f, unsigned workers)
@@ -179,6 +179,8 @@ int32_t raw_request(struct raw *r, struct raw_head head)
 	int32_t stream;
 	size_t n = 5;
 
+	if (head.te)
+		headers[n++] = H2_HEADER("te", head.te);
 	if (head.timeout)
 		headers[n++] = H2_HEADER("grpc-timeout", head.timeout);
 	if (head.encoding)
@@ -282,7 +284,7 @@ const char *raw_call_info(struct raw *r, const char *path, const char *name, con
 	CLEANUP(free_charp) char *own_name = x_strdup(name);
 	CLEANUP(free_charp) char *own_version = x_strdup(vendor_version);
 	Csi__V1__GetPluginInfoResponse info;
-	CLEANUP(buf_done) struct buf packed = BUF_INIT(GRPC_MAX_MESSAGE);
+	CLEANUP(buf_done) struct buf packed = BUF_INIT(LIMIT_MESSAGE_BYTES);
 	size_t n;
 
 	csi__v1__get_plugin_info_response__init(&info);

@@ -63,7 +63,7 @@ struct raw {
 
 /* What a request says; NULL: as a proper client, no timeout and no encoding. */
 struct raw_head {
-	const char *method, *path, *content_type, *timeout, *encoding;
+	const char *method, *path, *content_type, *timeout, *encoding, *te;
 };
 
 /** raw_open() - connect to the server. raw_close(): hang up; what was noted stays. raw_done(): and forget it.

@@ -66,14 +66,15 @@ START_TEST(heads_are_checked_in_the_order_of_grpc_go)
 		struct raw_head head;
 		const char *answer;
 	} cases[] = {
-		{{"GET", "/x", "application/json", "1", NULL},
+		{{"GET", "/x", "application/json", "1", NULL, "trailers"},
 			TRAILERS_ONLY("415", "3") "invalid gRPC request"},
-		{{"GET", "/x", "application/grpcx", "1", NULL},
+		{{"GET", "/x", "application/grpcx", "1", NULL, "trailers"},
 			TRAILERS_ONLY("415", "3") "invalid gRPC request"},
-		{{"GET", "/x", NULL, "1", NULL}, TRAILERS_ONLY("400", "13") "malformed grpc-timeout"},
-		{{"GET", "/x", NULL, "1S", NULL}, TRAILERS_ONLY("405", "13") "method \"GET\" is not POST"},
-		{{"POST", "/x", NULL, "1S", NULL}, TRAILERS_ONLY("200", "12") "unknown method /x"},
-		{{"POST", ECHO "Echo2", NULL, "1S", NULL}, TRAILERS_ONLY("200", "12") "unknown method"},
+		{{"GET", "/x", NULL, "1", NULL, NULL}, TRAILERS_ONLY("400", "13") "malformed grpc-timeout"},
+		{{"GET", "/x", NULL, "1S", NULL, NULL},
+			TRAILERS_ONLY("405", "13") "method \"GET\" is not POST"},
+		{{"POST", "/x", NULL, "1S", NULL, NULL}, TRAILERS_ONLY("200", "12") "unknown method /x"},
+		{{"POST", ECHO "Echo2", NULL, "1S", NULL, NULL}, TRAILERS_ONLY("200", "12") "unknown method"},
 	};
 
 	open_both(1);
@@ -84,6 +85,36 @@ START_TEST(heads_are_checked_in_the_order_of_grpc_go)
 		ck_assert_ptr_null(strstr(log, "trailers"));
 	}
 	assert_echoed(call((struct raw_head){0}));
+	close_both();
+}
+END_TEST
+
+START_TEST(clients_of_other_protocols_get_text_when_their_request_has_ended)
+{
+	const struct raw_head head = {.method = "GET", .path = "/", .content_type = "text/html"};
+	int32_t stream;
+
+	open_both(1);
+	stream = raw_request(&r, head);
+	raw_write(&r, stream, "no message", 10);
+	/* The answer to the second request shows that the first one has none yet. */
+	assert_echoed(raw_finished(&r, raw_begin(&r, (struct raw_head){0})));
+	buf_reset(&r.side.log);
+	buf_reset(&r.side.body);
+	raw_finish(&r, stream);
+	assert_has(raw_finished(&r, stream),
+		":status=415 content-type=text/plain; charset=utf-8 grpc-status=3 grpc-message=invalid");
+	ck_assert_str_eq(buf_str(&r.side.body), "invalid gRPC request content-type \"text/html\"\n");
+	close_both();
+}
+END_TEST
+
+START_TEST(a_reply_to_head_has_no_body)
+{
+	open_both(1);
+	assert_has(call((struct raw_head){.method = "HEAD", .path = "/", .content_type = "text/html"}),
+		TRAILERS_ONLY("415", "3"));
+	ck_assert_uint_eq(r.side.body.len, 0);
 	close_both();
 }
 END_TEST
@@ -316,11 +347,12 @@ START_TEST(each_failed_call_is_logged_once_with_its_level)
 END_TEST
 
 TMPDIR_MAIN("grpc_server", a_call_is_answered_inline_and_by_a_worker, content_types_of_grpc_are_taken,
-	heads_are_checked_in_the_order_of_grpc_go, an_error_is_one_header_block_with_an_encoded_message,
-	a_long_error_message_is_cut_at_a_character, a_message_may_come_in_single_bytes,
-	an_empty_message_is_a_message, bodies_that_are_not_one_message_are_refused,
-	a_message_that_unpacks_to_too_much_is_refused, a_reply_beyond_the_limit_is_resource_exhausted,
-	a_call_whose_deadline_has_passed_does_not_run,
+	heads_are_checked_in_the_order_of_grpc_go,
+	clients_of_other_protocols_get_text_when_their_request_has_ended, a_reply_to_head_has_no_body,
+	an_error_is_one_header_block_with_an_encoded_message, a_long_error_message_is_cut_at_a_character,
+	a_message_may_come_in_single_bytes, an_empty_message_is_a_message,
+	bodies_that_are_not_one_message_are_refused, a_message_that_unpacks_to_too_much_is_refused,
+	a_reply_beyond_the_limit_is_resource_exhausted, a_call_whose_deadline_has_passed_does_not_run,
 	a_running_call_is_answered_at_its_deadline_and_its_result_dropped, a_call_in_time_is_answered_once,
 	a_reset_call_goes_on_and_its_result_is_dropped, a_reset_call_that_does_not_run_yet_is_forgotten,
 	busy_workers_are_unavailable_and_inline_calls_go_on, each_failed_call_is_logged_once_with_its_level)

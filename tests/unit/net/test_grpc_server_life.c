@@ -30,10 +30,11 @@ START_TEST(endpoints_that_must_not_be_served_are_refused)
 	CLEANUP(error_freep) struct error *err = NULL;
 
 	fixture_open(&f, 1);
-	ASSERT_FAILS(grpc_server_listen(f.server, "x", &err), ERR_INVALID_ARGUMENT, "\"x\"");
-	ASSERT_FAILS(grpc_server_listen(f.server, "tcp://0.0.0.0:0", &err), ERR_INVALID_ARGUMENT, "TLS");
-	ASSERT_FAILS(grpc_server_listen(f.server, f.endpoint, &err), ERR_UNAVAILABLE, "in use");
-	ASSERT_OK(grpc_server_listen(f.server, "tcp://127.0.0.1:0", &err));
+	ASSERT_FAILS(grpc_server_listen(f.server, "x", NULL, &err), ERR_INVALID_ARGUMENT, "\"x\"");
+	ASSERT_FAILS(
+		grpc_server_listen(f.server, "tcp://0.0.0.0:0", NULL, &err), ERR_INVALID_ARGUMENT, "TLS");
+	ASSERT_FAILS(grpc_server_listen(f.server, f.endpoint, NULL, &err), ERR_UNAVAILABLE, "in use");
+	ASSERT_OK(grpc_server_listen(f.server, "tcp://127.0.0.1:0", NULL, &err));
 	assert_served();
 	fixture_close(&f);
 }

@@ -104,17 +104,17 @@ END_TEST
 START_TEST(a_message_of_exactly_4_mib_is_accepted)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
-	CLEANUP(free_charp) char *payload = x_calloc(1, GRPC_MAX_MESSAGE);
+	CLEANUP(free_charp) char *payload = x_calloc(1, LIMIT_MESSAGE_BYTES);
 	struct grpc_assembler a;
 	uint8_t prefix[5];
 
-	grpc_prefix(GRPC_MAX_MESSAGE, prefix);
+	grpc_prefix(LIMIT_MESSAGE_BYTES, prefix);
 	ck_assert_mem_eq(prefix, "\0\0\x40\0\0", 5);
 	grpc_assembler_init(&a);
 	ASSERT_OK(grpc_assembler_feed(&a, bytes_of(prefix, 5), &err));
-	ASSERT_OK(grpc_assembler_feed(&a, bytes_of(payload, GRPC_MAX_MESSAGE), &err));
+	ASSERT_OK(grpc_assembler_feed(&a, bytes_of(payload, LIMIT_MESSAGE_BYTES), &err));
 	ck_assert(a.complete);
-	ck_assert_uint_eq(a.message.len, GRPC_MAX_MESSAGE);
+	ck_assert_uint_eq(a.message.len, LIMIT_MESSAGE_BYTES);
 	grpc_assembler_done(&a);
 }
 END_TEST

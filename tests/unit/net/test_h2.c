@@ -448,7 +448,7 @@ START_TEST(oversized_trailers_and_headers_reset_the_stream)
 	int32_t stream;
 
 	memset(big, 'x', 100000);
-	headers[1].value = (struct span){(uint8_t *)big, H2_MAX_HEADER_BYTES};
+	headers[1].value = (struct span){(uint8_t *)big, LIMIT_HEADER_BYTES};
 	h2_pair_init(&p, false, NULL);
 	stream = h2_pair_post(&p, "/a.B/C", true);
 	h2_pair_run(&p);
@@ -466,7 +466,7 @@ START_TEST(oversized_trailers_and_headers_reset_the_stream)
 	ck_assert_str_eq(buf_str(&p.client.log), "close 3 2\n");
 
 	buf_reset(&p.client.log);
-	headers[1].value.n = H2_MAX_HEADER_BYTES;
+	headers[1].value.n = LIMIT_HEADER_BYTES;
 	stream = h2_pair_post(&p, "/a.B/C", true);
 	h2_pair_run(&p);
 	h2_respond(p.server.h2, stream, headers, 2, true);

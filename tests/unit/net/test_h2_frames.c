@@ -186,12 +186,12 @@ START_TEST(an_empty_name_and_a_nul_in_a_value_are_malformed)
 }
 END_TEST
 
-START_TEST(headers_of_more_than_8_kib_reset_the_stream)
+START_TEST(headers_of_more_than_8_kib_are_refused)
 {
 	/* name, value and 32 bytes of each field count */
 	static const char fields[] = GOOD_FIELDS ":authority: localhost\n";
 	size_t others = (7 + 4 + 32) + (7 + 4 + 32) + (5 + 6 + 32) + (10 + 9 + 32) + (1 + 32);
-	static uint8_t value[H2_MAX_HEADER_BYTES];
+	static uint8_t value[LIMIT_HEADER_BYTES];
 	CLEANUP(buf_done) struct buf block = BUF_INIT(10000);
 	struct raw r;
 
@@ -202,20 +202,21 @@ START_TEST(headers_of_more_than_8_kib_reset_the_stream)
 			buf_reset(&block);
 			frames_fields(&block, fields);
 			frames_field(&block, "a",
-				(struct span){value, H2_MAX_HEADER_BYTES - others + (size_t)more});
+				(struct span){value, LIMIT_HEADER_BYTES - others + (size_t)more});
 			frames_add(&r.in, FRAME_HEADERS, FLAG_END_HEADERS | FLAG_END_STREAM, 2 * more + 1,
 				buf_span(&block));
 			raw_run(&r);
 		}
 		ck_assert_ptr_nonnull(strstr(buf_str(&r.server.log), "headers 1 "));
 		ck_assert_ptr_null(strstr(buf_str(&r.server.log), "headers 3 "));
-		ck_assert_ptr_nonnull(strstr(buf_str(&r.text), "RST_STREAM 3 11\n"));
+		ck_assert_ptr_nonnull(strstr(buf_str(&r.text), "HEADERS 3 END\n"));
 		raw_done(&r);
 	}
 }
 END_TEST
 
-START_TEST(a_flood_of_small_fields_resets_the_stream)
+/* with :status 431: test_h2_refusals.c */
+START_TEST(a_flood_of_small_fields_is_refused)
 {
 	CLEANUP(buf_done) struct buf block = BUF_INIT(20000);
 	struct raw r;
@@ -226,7 +227,7 @@ START_TEST(a_flood_of_small_fields_resets_the_stream)
 		buf_addc(&block, (char)0x82); /* :method GET of the static table, RFC 7541 appendix A */
 	frames_add(&r.in, FRAME_HEADERS, FLAG_END_HEADERS | FLAG_END_STREAM, 1, buf_span(&block));
 	raw_run(&r);
-	ck_assert_str_eq(buf_str(&r.text), GREETING "RST_STREAM 1 11\n");
+	ck_assert_str_eq(buf_str(&r.text), GREETING "HEADERS 1 END\n");
 	ck_assert_str_eq(buf_str(&r.server.log), "");
 	assert_alive(&r, 3);
 	raw_done(&r);
@@ -362,11 +363,11 @@ START_TEST(the_101st_stream_is_refused)
 
 	raw_init(&r, false);
 	r.server.react = NULL;
-	for (int32_t i = 0; i < H2_MAX_STREAMS + 1; i++)
+	for (int32_t i = 0; i < LIMIT_STREAMS + 1; i++)
 		frames_post(&r.in, 2 * i + 1, GOOD_FIELDS);
 	raw_run(&r);
 	ck_assert_str_eq(buf_str(&r.text), GREETING "RST_STREAM 201 7\n");
-	ck_assert_uint_eq(h2_streams(r.server.h2), H2_MAX_STREAMS);
+	ck_assert_uint_eq(h2_streams(r.server.h2), LIMIT_STREAMS);
 	ck_assert_ptr_null(strstr(buf_str(&r.server.log), " 201"));
 
 	h2_reply(r.server.h2, 1, span_of("done"));
@@ -461,8 +462,8 @@ END_TEST
 UNIT_MAIN("h2_frames", every_form_of_authority_is_taken_on_a_unix_socket,
 	a_socket_path_as_authority_is_refused_where_it_is_strict,
 	malformed_requests_are_reset_and_the_next_one_is_served,
-	an_empty_name_and_a_nul_in_a_value_are_malformed, headers_of_more_than_8_kib_reset_the_stream,
-	a_flood_of_small_fields_resets_the_stream, a_header_block_may_continue_in_further_frames,
+	an_empty_name_and_a_nul_in_a_value_are_malformed, headers_of_more_than_8_kib_are_refused,
+	a_flood_of_small_fields_is_refused, a_header_block_may_continue_in_further_frames,
 	a_flood_of_continuations_ends_the_connection, trailers_of_a_request_are_dropped,
 	malformed_trailers_of_a_request_reset_it, pings_are_answered_however_many,
 	pings_without_reading_the_answers_end_the_connection, the_101st_stream_is_refused,

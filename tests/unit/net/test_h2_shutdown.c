@@ -107,15 +107,15 @@ START_TEST(the_101st_request_waits_for_a_free_stream)
 
 	h2_pair_init(&p, false, NULL);
 	h2_pair_run(&p);
-	for (int i = 0; i < H2_MAX_STREAMS + 1; i++)
+	for (int i = 0; i < LIMIT_STREAMS + 1; i++)
 		h2_pair_post(&p, "/a.B/C", true);
 	h2_pair_run(&p);
-	ck_assert_uint_eq(h2_streams(p.server.h2), H2_MAX_STREAMS);
-	ck_assert_uint_eq(h2_streams(p.client.h2), H2_MAX_STREAMS + 1);
+	ck_assert_uint_eq(h2_streams(p.server.h2), LIMIT_STREAMS);
+	ck_assert_uint_eq(h2_streams(p.client.h2), LIMIT_STREAMS + 1);
 	ck_assert_ptr_null(strstr(buf_str(&p.server.log), "headers 201 "));
 	h2_reply(p.server.h2, 51, span_of("x"));
 	h2_pair_run(&p);
-	ck_assert_uint_eq(h2_streams(p.server.h2), H2_MAX_STREAMS);
+	ck_assert_uint_eq(h2_streams(p.server.h2), LIMIT_STREAMS);
 	ck_assert_ptr_nonnull(strstr(buf_str(&p.server.log), "headers 201 "));
 	ck_assert_ptr_null(strstr(buf_str(&p.client.log), " 7\n"));
 	h2_pair_done(&p);
@@ -128,7 +128,7 @@ START_TEST(a_request_that_still_waits_at_the_goaway_was_not_processed)
 
 	h2_pair_init(&p, false, NULL);
 	h2_pair_run(&p);
-	for (int i = 0; i < H2_MAX_STREAMS + 1; i++)
+	for (int i = 0; i < LIMIT_STREAMS + 1; i++)
 		h2_pair_post(&p, "/a.B/C", true);
 	h2_pair_run(&p);
 	h2_shutdown(p.server.h2);

@@ -1,0 +1,449 @@
+#include "net/acceptor.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "net/addr.h"
+#include "net/limits.h"
+
+/* One crowd of new peers may not hold up the connections that exist. */
+#define ACCEPT_BATCH 64
+
+#define ACCEPT_RETRY_MS 100
+#define SWEEP_MS        1000
+
+struct listener {
+	struct listener *next;
+	struct acceptor *acceptor;
+	struct addr addr;
+	struct tls_context *tls;
+	int fd;
+	struct loop_watch *watch;
+};
+
+struct acceptor {
+	struct acceptor_config config;
+	struct listener *listeners;
+	struct accepted *first; /* in the order of their arrival */
+	struct accepted *last;
+	unsigned n;
+	unsigned newcomers;
+	bool paused;              /* nothing is accepted */
+	struct loop_timer *retry; /* to accept again */
+	struct loop_timer *sweep; /* runs while there are connections */
+	uint64_t refusals_since_ns;
+	uint64_t refusals;
+	bool draining;
+	bool emptied;
+	loop_fn on_empty;
+	void *on_empty_user;
+};
+
+static void set_paused(struct acceptor *a, bool paused)
+{
+	if (a->paused == paused)
+		return;
+	a->paused = paused;
+	for (struct listener *l = a->listeners; l; l = l->next)
+		loop_watch_set(l->watch, paused ? 0 : LOOP_READ);
+}
+
+static void on_retry(void *user)
+{
+	set_paused(user, false);
+}
+
+static void pause_for_now(struct acceptor *a)
+{
+	set_paused(a, true);
+	loop_timer_set(a->retry, ACCEPT_RETRY_MS, 0);
+}
+
+/* Whoever floods us does not fill the log: what is not shown is counted. */
+static bool may_log_refusal(struct acceptor *a)
+{
+	uint64_t now = clock_ns();
+
+	if (now - a->refusals_since_ns >= NS_PER_S) {
+		if (a->refusals > LIMIT_LOGGED_REFUSALS)
+			log_warn("further peers were refused", F_STR("server", a->config.name),
+				F_U64("n", a->refusals - LIMIT_LOGGED_REFUSALS));
+		a->refusals_since_ns = now;
+		a->refusals = 0;
+	}
+	return ++a->refusals <= LIMIT_LOGGED_REFUSALS;
+}
+
+static void log_refusal(struct acceptor *a, const struct conn *c, const char *msg, const struct error *e)
+{
+	struct buf peer = BUF_INIT(128);
+
+	if (!may_log_refusal(a))
+		return;
+	conn_peer(c, &peer);
+	if (e)
+		log_warn(msg, F_STR("server", a->config.name), F_STR("peer", buf_str(&peer)), F_ERR(e));
+	else
+		log_warn(msg, F_STR("server", a->config.name), F_STR("peer", buf_str(&peer)));
+	buf_done(&peer);
+}
+
+static void check_empty(struct acceptor *a)
+{
+	if (!a->draining || a->emptied || a->first)
+		return;
+	/* Posted: the callback may free the acceptor, which callers of this still use. */
+	a->emptied = true;
+	loop_post(a->config.loop, a->on_empty, a->on_empty_user);
+}
+
+static void unlink_accepted(struct acceptor *a, struct accepted *c)
+{
+	*(c->prev ? &c->prev->next : &a->first) = c->next;
+	*(c->next ? &c->next->prev : &a->last) = c->prev;
+	a->n--;
+	if (c->newcomer)
+		a->newcomers--;
+}
+
+static void close_accepted(struct accepted *c)
+{
+	struct acceptor *a = c->acceptor;
+
+	unlink_accepted(a, c);
+	conn_free(TAKE_PTR(c->conn));
+	a->config.server->close(c);
+	if (!a->first)
+		loop_timer_stop(a->sweep);
+	if (!a->draining)
+		set_paused(a, false);
+	check_empty(a);
+}
+
+static void on_over(struct accepted *c)
+{
+	const struct error *why = conn_why(c->conn);
+
+	if (conn_failed_handshake(c->conn))
+		log_refusal(c->acceptor, c->conn, "TLS handshake failed", why);
+	else if (why && c->newcomer)
+		log_debug("connection without a request", F_STR("server", c->acceptor->config.name),
+			F_ERR(why));
+	close_accepted(c);
+}
+
+static void on_round(void *user, bool over)
+{
+	struct accepted *c = user;
+
+	if (over) {
+		on_over(c);
+		return;
+	}
+	if (!c->open && conn_is_open(c->conn)) {
+		c->open = true;
+		c->since_ns = clock_ns();
+	}
+	if (c->newcomer && c->acceptor->config.server->is_known(c)) {
+		c->newcomer = false;
+		c->acceptor->newcomers--;
+	}
+}
+
+void accepted_flush(struct accepted *c)
+{
+	if (!conn_flush(c->conn))
+		on_over(c);
+}
+
+/* What keeps @c from staying, or NULL. */
+static const char *overdue(const struct accepted *c, uint64_t now_ns)
+{
+	uint64_t age_ms = (now_ns - c->since_ns) / NS_PER_MS;
+	uint64_t stalled_ns = conn_stalled_since_ns(c->conn);
+
+	if (!c->open && age_ms > LIMIT_HANDSHAKE_MS)
+		return "TLS handshake takes too long";
+	if (c->open && c->newcomer && age_ms > LIMIT_FIRST_REQUEST_MS)
+		return "no valid request within the time limit";
+	if (stalled_ns && (now_ns - stalled_ns) / NS_PER_MS > LIMIT_STALLED_MS)
+		return "peer does not read its replies";
+	return NULL;
+}
+
+static void end_expired(struct accepted *c)
+{
+	c->acceptor->config.server->drain(c);
+	if (conn_flush(c->conn))
+		log_debug("connection closed in spite of what it has to send");
+	close_accepted(c);
+}
+
+static void on_sweep(void *user)
+{
+	struct acceptor *a = user;
+	uint64_t now_ns = clock_ns();
+	struct accepted *next;
+
+	for (struct accepted *c = a->first; c; c = next) {
+		const char *reason = overdue(c, now_ns);
+
+		next = c->next;
+		if (reason) {
+			log_refusal(a, c->conn, reason, NULL);
+			close_accepted(c);
+		} else if (a->config.server->has_expired(c, now_ns)) {
+			end_expired(c);
+		}
+	}
+}
+
+/* The oldest newcomer that had its time, or NULL. */
+static struct accepted *find_evictable(const struct acceptor *a)
+{
+	uint64_t now_ns = clock_ns();
+
+	for (struct accepted *c = a->first; c; c = c->next) {
+		uint64_t grace_ms = conn_has_heard(c->conn) ? LIMIT_NEWCOMER_MS : LIMIT_SILENT_MS;
+
+		if (c->newcomer && (now_ns - c->since_ns) / NS_PER_MS >= grace_ms)
+			return c;
+	}
+	return NULL;
+}
+
+static void evict(struct accepted *c)
+{
+	log_refusal(c->acceptor, c->conn, "too many peers without a request: the oldest is dropped", NULL);
+	close_accepted(c);
+}
+
+static bool is_full(const struct acceptor *a)
+{
+	return a->newcomers >= LIMIT_NEWCOMERS || a->n >= LIMIT_CONNECTIONS;
+}
+
+/* The file's mode keeps others out already, unless somebody widens it or hands the socket on. */
+static bool peer_is_allowed(int fd)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
+		return false;
+	if (peer.uid == 0 || peer.uid == geteuid())
+		return true;
+	log_warn("peer of another user refused", F_U64("uid", peer.uid), F_U64("pid", (uint64_t)peer.pid));
+	return false;
+}
+
+static void add_accepted(struct acceptor *a, struct accepted *c)
+{
+	c->prev = a->last;
+	*(a->last ? &a->last->next : &a->first) = c;
+	a->last = c;
+	if (a->n++ == 0)
+		loop_timer_set(a->sweep, SWEEP_MS, SWEEP_MS);
+	a->newcomers++;
+}
+
+static int serve(struct listener *l, int fd, struct error **err)
+{
+	struct acceptor *a = l->acceptor;
+	const struct acceptor_server *server = a->config.server;
+	struct accepted *c = server->open(a->config.user, l->addr.is_unix);
+
+	c->acceptor = a;
+	c->since_ns = clock_ns();
+	c->newcomer = true;
+	c->open = l->tls == NULL;
+	c->is_unix = l->addr.is_unix;
+	const struct conn_config config = {
+		.loop = a->config.loop,
+		.handshakes = a->config.handshakes,
+		.tls = l->tls ? tls_new(l->tls, /* peer_name= */ NULL) : NULL,
+		.protocol = server->protocol,
+		.self = server->protocol_self(c),
+		.on_round = on_round,
+		.user = c,
+	};
+	if (conn_new(&config, fd, &c->conn, err) < 0) {
+		server->close(c);
+		return -1;
+	}
+	add_accepted(a, c);
+	return 0;
+}
+
+static void accepted_one(struct listener *l, int fd)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	const int on = 1;
+
+	if (l->addr.is_unix && !peer_is_allowed(fd)) {
+		close(fd);
+		return;
+	}
+	if (!l->addr.is_unix) {
+		/* Best effort: both only make a connection that works anyway better. */
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+		setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
+	}
+	if (serve(l, fd, &err) < 0)
+		log_warn("connection dropped", F_STR("server", l->acceptor->config.name), F_ERR(err));
+}
+
+/* Return: whether to go on accepting. */
+static bool accept_failed(struct acceptor *a, int os_errno)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	if (os_errno == EINTR || os_errno == ECONNABORTED)
+		return true;
+	if (os_errno == EAGAIN)
+		return false;
+	err_set_errno(&err, ERR_INTERNAL, os_errno, "accept");
+	if (may_log_refusal(a))
+		log_warn("cannot accept connections, will try again", F_STR("server", a->config.name),
+			F_ERR(err));
+	pause_for_now(a);
+	return false;
+}
+
+static void on_acceptable(void *user, unsigned ready, bool failed)
+{
+	struct listener *l = user;
+	struct acceptor *a = l->acceptor;
+
+	(void)ready;
+	(void)failed;
+	for (int i = 0; i < ACCEPT_BATCH; i++) {
+		int fd;
+
+		/* Further peers wait in the backlog. */
+		if (is_full(a) && !find_evictable(a)) {
+			pause_for_now(a);
+			return;
+		}
+		fd = accept4(l->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd < 0 && !accept_failed(a, errno))
+			return;
+		if (fd < 0)
+			continue;
+		if (is_full(a))
+			evict(find_evictable(a));
+		accepted_one(l, fd);
+	}
+}
+
+static void listener_free(struct listener *l)
+{
+	if (!l)
+		return;
+	loop_watch_close(l->watch);
+	if (l->fd >= 0) {
+		addr_unlisten(&l->addr);
+		close(l->fd);
+	}
+	addr_done(&l->addr);
+	tls_context_unref(l->tls);
+	free(l);
+}
+DEFINE_CLEANUP(struct listener *, listener_free);
+
+static void close_listeners(struct acceptor *a)
+{
+	struct listener *next;
+
+	for (struct listener *l = a->listeners; l; l = next) {
+		next = l->next;
+		listener_free(l);
+	}
+	a->listeners = NULL;
+}
+
+struct acceptor *acceptor_new(const struct acceptor_config *config)
+{
+	struct acceptor *a = x_calloc(1, sizeof(*a));
+
+	a->config = *config;
+	a->retry = loop_timer_new(config->loop, on_retry, a);
+	a->sweep = loop_timer_new(config->loop, on_sweep, a);
+	return a;
+}
+
+void acceptor_free(struct acceptor *a)
+{
+	if (!a)
+		return;
+	close_listeners(a);
+	a->emptied = true;
+	while (a->first)
+		close_accepted(a->first);
+	loop_timer_close(a->retry);
+	loop_timer_close(a->sweep);
+	free(a);
+}
+
+int acceptor_listen(struct acceptor *a, const char *endpoint, struct tls_context *tls, bool allow_remote,
+	struct error **err)
+{
+	CLEANUP(listener_freep) struct listener *l = x_calloc(1, sizeof(*l));
+
+	l->fd = -1;
+	l->acceptor = a;
+	if (addr_parse(endpoint, &l->addr, err) < 0)
+		return -1;
+	if (!tls && !addr_is_loopback(&l->addr) && !allow_remote)
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"endpoint \"%s\": TCP without TLS beyond this host has to be allowed explicitly",
+			endpoint);
+	l->tls = tls ? tls_context_ref(tls) : NULL;
+	if (addr_listen(&l->addr, &l->fd, err) < 0)
+		return -1;
+	if (loop_watch_fd(
+		    a->config.loop, l->fd, a->paused ? 0 : LOOP_READ, on_acceptable, l, &l->watch, err) < 0)
+		return -1;
+	l->next = a->listeners;
+	a->listeners = TAKE_PTR(l);
+	return 0;
+}
+
+uint16_t acceptor_port(const struct acceptor *a)
+{
+	struct sockaddr_in6 sa; /* the port is at the same place in both families */
+	socklen_t len = sizeof(sa);
+
+	if (!a->listeners || getsockname(a->listeners->fd, (struct sockaddr *)&sa, &len) < 0)
+		return 0;
+	return sa.sin6_family == AF_UNIX ? 0 : ntohs(sa.sin6_port);
+}
+
+void acceptor_drain(struct acceptor *a, loop_fn on_empty, void *user)
+{
+	struct accepted *next;
+
+	assert(!a->draining);
+	a->draining = true;
+	a->on_empty = on_empty;
+	a->on_empty_user = user;
+	loop_timer_stop(a->retry);
+	close_listeners(a);
+	for (struct accepted *c = a->first; c; c = next) {
+		next = c->next;
+		if (!c->open) {
+			close_accepted(c);
+			continue;
+		}
+		a->config.server->drain(c);
+		accepted_flush(c);
+	}
+	check_empty(a);
+}

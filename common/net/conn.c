@@ -1,0 +1,482 @@
+#include "net/conn.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "net/limits.h"
+
+/* One connection may not hold up the others: what is left is read in the next round of the loop. */
+#define READ_BYTES  (32u << 10)
+#define READ_ROUNDS 8
+
+/* Plain bytes of one TLS record */
+#define PLAIN_BYTES (16u << 10)
+
+/* Records add less than an eighth to what a protocol gives. */
+#define CIPHER_BYTES (LIMIT_OUT_BYTES + LIMIT_OUT_BYTES / 8)
+
+/* Connections may idle for long: only a small buffer is kept for the next call. */
+#define OUT_KEEP_BYTES 4096
+
+/* Both flights of a handshake, with chains of certificates */
+#define SHAKE_BYTES (64u << 10)
+
+enum progress { PROGRESS_MORE, PROGRESS_WAIT, PROGRESS_OVER };
+enum phase { PHASE_CONNECTING, PHASE_SHAKING, PHASE_OPEN };
+
+/* Outlives the connection while a thread works on it. */
+struct shake {
+	struct handshake job;
+	struct conn *conn; /* NULL: has gone */
+	bool running;
+};
+
+struct conn {
+	struct conn_config config;
+	int fd;
+	enum phase phase;
+	struct loop_watch *watch;
+	unsigned events; /* what is watched */
+	struct shake *shake;
+	struct tls *tls; /* after the handshake */
+	struct buf out;  /* for the socket */
+	size_t sent;     /* bytes of out that it has taken */
+	uint64_t stalled_since_ns;
+	bool heard;
+	bool shake_failed;
+	struct error *why; /* why the connection is over; NULL when it ended as its protocol wants it */
+};
+
+static void watch(struct conn *c, unsigned events)
+{
+	if (c->events == events)
+		return;
+	c->events = events;
+	loop_watch_set(c->watch, events);
+}
+
+static void give_up(struct conn *c, int os_errno, const char *what)
+{
+	if (!c->why)
+		err_set_errno(&c->why, ERR_UNAVAILABLE, os_errno, "%s", what);
+}
+
+static enum progress send_some(struct conn *c)
+{
+	ssize_t n = send(c->fd, c->out.data + c->sent, c->out.len - c->sent, MSG_NOSIGNAL);
+
+	if (n >= 0) {
+		c->sent += (size_t)n;
+		c->stalled_since_ns = 0;
+		return PROGRESS_MORE;
+	}
+	if (errno == EINTR)
+		return PROGRESS_MORE;
+	if (errno == EAGAIN) {
+		if (!c->stalled_since_ns)
+			c->stalled_since_ns = clock_ns();
+		return PROGRESS_WAIT;
+	}
+	give_up(c, errno, "send");
+	return PROGRESS_OVER;
+}
+
+/* Return: PROGRESS_MORE when all of out is sent. */
+static enum progress send_out(struct conn *c)
+{
+	enum progress p = PROGRESS_MORE;
+
+	while (p == PROGRESS_MORE && c->sent < c->out.len)
+		p = send_some(c);
+	if (p != PROGRESS_MORE)
+		return p;
+	c->sent = 0;
+	if (c->out.cap > OUT_KEEP_BYTES)
+		buf_done(&c->out);
+	else
+		buf_reset(&c->out);
+	return PROGRESS_MORE;
+}
+
+static int fill_out_tls(struct conn *c)
+{
+	struct buf plain = BUF_INIT(LIMIT_OUT_BYTES);
+	int rv = c->config.protocol->send(c->config.self, &plain, &c->why);
+
+	if (rv == 0 && plain.len > 0)
+		rv = tls_write(c->tls, buf_span(&plain), &c->out, &c->why);
+	buf_done(&plain);
+	return rv;
+}
+
+static int fill_out(struct conn *c)
+{
+	if (c->tls)
+		return fill_out_tls(c);
+	return c->config.protocol->send(c->config.self, &c->out, &c->why);
+}
+
+/* The peer learns that what it got is all; whether it hears it is of no importance. */
+static void say_goodbye(struct conn *c)
+{
+	if (!c->tls)
+		return;
+	tls_close(c->tls, &c->out);
+	if (c->out.len > c->sent)
+		send(c->fd, c->out.data + c->sent, c->out.len - c->sent, MSG_NOSIGNAL);
+}
+
+/* Return: PROGRESS_MORE when all is sent and the connection goes on. */
+static enum progress send_all(struct conn *c)
+{
+	for (;;) {
+		enum progress p = send_out(c);
+
+		if (p != PROGRESS_MORE)
+			return p;
+		if (fill_out(c) < 0)
+			return PROGRESS_OVER;
+		if (c->out.len > 0)
+			continue;
+		if (!c->config.protocol->is_done(c->config.self))
+			return PROGRESS_MORE;
+		say_goodbye(c);
+		return PROGRESS_OVER;
+	}
+}
+
+bool conn_flush(struct conn *c)
+{
+	enum progress p;
+
+	if (c->phase != PHASE_OPEN)
+		return true;
+	p = send_all(c);
+	watch(c, p == PROGRESS_WAIT ? LOOP_WRITE : LOOP_READ);
+	return p != PROGRESS_OVER;
+}
+
+/* Return: PROGRESS_MORE when all of @bytes was taken. */
+static enum progress take_tls(struct conn *c, struct span bytes)
+{
+	uint8_t plain[PLAIN_BYTES];
+	bool closed = false;
+	size_t n;
+
+	do {
+		if (tls_read(c->tls, &bytes, plain, sizeof(plain), &n, &closed, &c->why) < 0)
+			return PROGRESS_OVER;
+		if (n > 0 &&
+			c->config.protocol->receive(c->config.self, (struct span){plain, n}, &c->why) < 0)
+			return PROGRESS_OVER;
+	} while (n > 0);
+	if (!closed)
+		return PROGRESS_MORE;
+	err_set(&c->why, ERR_UNAVAILABLE, "connection closed by the peer");
+	return PROGRESS_OVER;
+}
+
+static enum progress take(struct conn *c, struct span bytes)
+{
+	c->heard = true;
+	if (c->tls)
+		return take_tls(c, bytes);
+	return c->config.protocol->receive(c->config.self, bytes, &c->why) < 0 ? PROGRESS_OVER
+									       : PROGRESS_MORE;
+}
+
+/* Return: PROGRESS_MORE with *@ret_n bytes, or why there are none. */
+static enum progress read_some(struct conn *c, uint8_t *in, size_t room, size_t *ret_n)
+{
+	ssize_t n;
+
+	do {
+		n = recv(c->fd, in, room, 0);
+	} while (n < 0 && errno == EINTR);
+	if (n > 0) {
+		*ret_n = (size_t)n;
+		return PROGRESS_MORE;
+	}
+	if (n < 0 && errno == EAGAIN)
+		return PROGRESS_WAIT;
+	if (n < 0)
+		give_up(c, errno, "receive");
+	else if (!c->why)
+		err_set(&c->why, ERR_UNAVAILABLE, "connection closed by the peer");
+	return PROGRESS_OVER;
+}
+
+/* A read that does not fill the buffer has emptied the socket: that saves the call that would say so. */
+static enum progress receive_some(struct conn *c)
+{
+	uint8_t in[READ_BYTES];
+	size_t n;
+	enum progress p = read_some(c, in, sizeof(in), &n);
+
+	if (p != PROGRESS_MORE)
+		return p;
+	p = take(c, (struct span){in, n});
+	return p == PROGRESS_MORE && n < sizeof(in) ? PROGRESS_WAIT : p;
+}
+
+/* Return: whether the connection goes on. */
+static bool receive_all(struct conn *c)
+{
+	for (int i = 0; i < READ_ROUNDS; i++) {
+		enum progress p = receive_some(c);
+
+		if (p == PROGRESS_OVER || !conn_flush(c))
+			return false;
+		if (p == PROGRESS_WAIT || c->events != LOOP_READ)
+			break;
+	}
+	return true;
+}
+
+static void shake_free(struct shake *s)
+{
+	if (!s)
+		return;
+	tls_free(s->job.tls);
+	buf_done(&s->job.in);
+	buf_done(&s->job.out);
+	error_free(s->job.error);
+	free(s);
+}
+
+static void step(struct conn *c)
+{
+	watch(c, 0);
+	c->shake->running = true;
+	handshakes_step(c->config.handshakes, &c->shake->job);
+}
+
+/* The peer may have sent its first bytes along with the last of the handshake. */
+static bool finish_shaking(struct conn *c)
+{
+	struct shake *s = TAKE_PTR(c->shake);
+	struct span rest = buf_span(&s->job.in);
+	bool alive = true;
+
+	c->tls = TAKE_PTR(s->job.tls);
+	c->phase = PHASE_OPEN;
+	if (rest.n > 0)
+		alive = take_tls(c, rest) == PROGRESS_MORE;
+	shake_free(s);
+	return alive && conn_flush(c);
+}
+
+/* Return: whether the connection goes on. */
+static bool go_on_shaking(struct conn *c)
+{
+	enum progress p = send_out(c);
+
+	if (c->shake_failed || p == PROGRESS_OVER)
+		return false;
+	if (p == PROGRESS_WAIT)
+		watch(c, LOOP_WRITE);
+	else if (c->shake->job.complete)
+		return finish_shaking(c);
+	else
+		watch(c, LOOP_READ);
+	return true;
+}
+
+static void on_stepped(void *user)
+{
+	struct shake *s = user;
+	struct conn *c = s->conn;
+
+	s->running = false;
+	if (!c) {
+		shake_free(s);
+		return;
+	}
+	buf_add(&c->out, s->job.out.data, s->job.out.len);
+	buf_reset(&s->job.out);
+	if (s->job.error) {
+		c->shake_failed = true;
+		if (!c->why)
+			c->why = TAKE_PTR(s->job.error);
+	}
+	c->config.on_round(c->config.user, !go_on_shaking(c));
+}
+
+static struct shake *shake_new(struct conn *c)
+{
+	struct shake *s = x_calloc(1, sizeof(*s));
+
+	s->conn = c;
+	s->job = (struct handshake){
+		.tls = c->config.tls,
+		.in = BUF_INIT(SHAKE_BYTES),
+		.out = BUF_INIT(SHAKE_BYTES),
+		.done = on_stepped,
+		.user = s,
+	};
+	return s;
+}
+
+static bool shake_readable(struct conn *c)
+{
+	uint8_t in[PLAIN_BYTES];
+	size_t n;
+	enum progress p = read_some(c, in, sizeof(in), &n);
+
+	if (p == PROGRESS_WAIT)
+		return true;
+	if (p == PROGRESS_OVER)
+		return false;
+	c->heard = true;
+	buf_add(&c->shake->job.in, in, n);
+	if (buf_check(&c->shake->job.in, "TLS handshake of the peer", &c->why) < 0)
+		return false;
+	step(c);
+	return true;
+}
+
+/* Return: whether the connection goes on. */
+static bool connected(struct conn *c)
+{
+	if (!c->config.tls) {
+		c->phase = PHASE_OPEN;
+		return conn_flush(c);
+	}
+	c->phase = PHASE_SHAKING;
+	step(c);
+	return true;
+}
+
+static bool finish_connecting(struct conn *c)
+{
+	socklen_t len = sizeof(int);
+	int os_errno = 0;
+
+	if (getsockopt(c->fd, SOL_SOCKET, SO_ERROR, &os_errno, &len) < 0)
+		os_errno = errno;
+	if (os_errno) {
+		give_up(c, os_errno, "connect");
+		return false;
+	}
+	return connected(c);
+}
+
+static void on_events(void *user, unsigned events, bool failed)
+{
+	struct conn *c = user;
+	bool alive;
+
+	if (c->phase == PHASE_CONNECTING)
+		alive = finish_connecting(c);
+	else if (c->phase == PHASE_SHAKING)
+		alive = events & LOOP_WRITE ? go_on_shaking(c) : shake_readable(c);
+	else if (events & LOOP_WRITE)
+		alive = conn_flush(c);
+	else
+		alive = receive_all(c);
+	/* The loop reports nothing more after a failure. */
+	c->config.on_round(c->config.user, !alive || failed);
+}
+
+int conn_new(const struct conn_config *config, int fd, struct conn **ret, struct error **err)
+{
+	struct conn *c = x_calloc(1, sizeof(*c));
+
+	c->config = *config;
+	c->fd = fd;
+	c->events = config->connecting ? LOOP_WRITE : LOOP_READ;
+	c->phase = config->connecting ? PHASE_CONNECTING : config->tls ? PHASE_SHAKING : PHASE_OPEN;
+	c->out = BUF_INIT(config->tls ? CIPHER_BYTES : LIMIT_OUT_BYTES);
+	if (config->tls)
+		c->shake = shake_new(c);
+	if (loop_watch_fd(config->loop, fd, c->events, on_events, c, &c->watch, err) < 0) {
+		conn_free(c);
+		return -1;
+	}
+	*ret = c;
+	return 0;
+}
+
+void conn_free(struct conn *c)
+{
+	if (!c)
+		return;
+	loop_watch_close(c->watch);
+	close(c->fd);
+	if (c->shake && c->shake->running)
+		c->shake->conn = NULL;
+	else
+		shake_free(c->shake);
+	tls_free(c->tls);
+	buf_done(&c->out);
+	error_free(c->why);
+	free(c);
+}
+
+bool conn_is_open(const struct conn *c)
+{
+	return c->phase == PHASE_OPEN;
+}
+
+bool conn_has_heard(const struct conn *c)
+{
+	return c->heard;
+}
+
+const struct error *conn_why(const struct conn *c)
+{
+	return c->why;
+}
+
+bool conn_failed_handshake(const struct conn *c)
+{
+	return c->shake_failed;
+}
+
+uint64_t conn_stalled_since_ns(const struct conn *c)
+{
+	return c->stalled_since_ns;
+}
+
+const struct tls *conn_tls(const struct conn *c)
+{
+	return c->tls;
+}
+
+static void peer_unix(int fd, struct buf *out)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0)
+		buf_addf(out, "pid %d uid %u", (int)peer.pid, (unsigned)peer.uid);
+}
+
+void conn_peer(const struct conn *c, struct buf *out)
+{
+	union {
+		struct sockaddr any;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+		struct sockaddr_storage room;
+	} sa = {0};
+	char host[INET6_ADDRSTRLEN] = "";
+	socklen_t len = sizeof(sa);
+
+	if (getpeername(c->fd, &sa.any, &len) < 0)
+		return;
+	if (sa.any.sa_family == AF_UNIX) {
+		peer_unix(c->fd, out);
+	} else if (sa.any.sa_family == AF_INET) {
+		inet_ntop(AF_INET, &sa.in.sin_addr, host, sizeof(host));
+		buf_addf(out, "%s:%u", host, ntohs(sa.in.sin_port));
+	} else if (sa.any.sa_family == AF_INET6) {
+		inet_ntop(AF_INET6, &sa.in6.sin6_addr, host, sizeof(host));
+		buf_addf(out, "[%s]:%u", host, ntohs(sa.in6.sin6_port));
+	}
+}
