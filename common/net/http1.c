@@ -46,8 +46,9 @@ struct http1 {
 	bool closing; /* no further input is taken */
 	bool in_haste;
 	uint64_t requests;
-	uint64_t since_ns; /* 0: no byte of a request has come */
-	uint64_t done_ns;
+	uint64_t since_ns; /* when the first byte of the request came; 0: none has */
+	uint64_t idle_ns;  /* since when none is to be answered */
+	uint64_t done_ns;  /* since when all is given out; 0: it is not */
 };
 
 static bool is_head_method(const struct http1 *h)
@@ -102,6 +103,7 @@ static void start_over(struct http1 *h)
 	h->complete = false;
 	h->keep_alive = false;
 	h->since_ns = 0;
+	h->idle_ns = clock_ns();
 	buf_done(&h->line);
 	buf_done(&h->path);
 	buf_done(&h->query);
@@ -465,17 +467,18 @@ uint64_t http1_requests(const struct http1 *h)
 	return h->requests;
 }
 
-bool http1_is_busy(const struct http1 *h)
+static bool passed(uint64_t since_ns, uint64_t now_ns, uint64_t limit_ms)
 {
-	return h->since_ns || h->answering || h->pending.len > 0 || http1_out_left(&h->out) > 0;
+	return since_ns && now_ns > since_ns && now_ns - since_ns > limit_ms * NS_PER_MS;
 }
 
-uint64_t http1_request_since_ns(const struct http1 *h)
+bool http1_has_expired(const struct http1 *h, uint64_t now_ns)
 {
-	return h->since_ns;
-}
-
-uint64_t http1_done_since_ns(const struct http1 *h)
-{
-	return h->done_ns;
+	if (h->answering || http1_out_left(&h->out) > 0)
+		return false;
+	if (h->closing)
+		return passed(h->done_ns, now_ns, LIMIT_LINGER_MS);
+	if (h->since_ns)
+		return passed(h->since_ns, now_ns, LIMIT_HTTP1_REQUEST_MS);
+	return passed(h->idle_ns, now_ns, LIMIT_HTTP1_IDLE_MS);
 }

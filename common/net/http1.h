@@ -68,12 +68,10 @@ bool http1_lingers(const struct http1 *h);
  * one with `Connection: close`. Nothing lingers. */
 void http1_close(struct http1 *h);
 
-/** http1_requests() - how many requests were complete. http1_is_busy(): one is being received or answered. */
+/** http1_requests() - how many requests were complete. */
 uint64_t http1_requests(const struct http1 *h);
-bool http1_is_busy(const struct http1 *h);
 
-/** http1_request_since_ns() - when the first byte of the request that is being received came; 0: none is. */
-uint64_t http1_request_since_ns(const struct http1 *h);
-
-/** http1_done_since_ns() - when the last byte was given out; 0: not done. */
-uint64_t http1_done_since_ns(const struct http1 *h);
+/** http1_has_expired() - at @now_ns (clock.h) the peer has taken too long: for a request
+ * (LIMIT_HTTP1_REQUEST_MS), between requests (LIMIT_HTTP1_IDLE_MS), or to close its end when all is said
+ * (LIMIT_LINGER_MS). */
+bool http1_has_expired(const struct http1 *h, uint64_t now_ns);

@@ -27,6 +27,8 @@ struct http1_reply {
 
 /** http1_out_init() - room for LIMIT_OUT_BYTES and, on top, one reply of LIMIT_HTTP1_BODY_BYTES. */
 void http1_out_init(struct http1_out *o);
+
+/** http1_out_done() - release; @o is empty and reusable afterwards. */
 void http1_out_done(struct http1_out *o);
 
 /** http1_out_left() - bytes that are not given out yet. */

@@ -1,4 +1,5 @@
 /* Requests and replies of a peer that means well. */
+#include "base/clock.h"
 #include "http1_peer.h"
 #include "net/http1.h"
 #include "net/limits.h"
@@ -141,8 +142,6 @@ START_TEST(later_requests_wait_for_the_reply)
 	http1_peer_say(&p, HTTP1_GET "GET /2 HTTP/1.1\r\nHost: a\r\n\r\nGET /3 ");
 	ck_assert_str_eq(buf_str(&p.log), "GET /\n");
 	ck_assert_str_eq(buf_str(&p.out), "");
-	ck_assert(http1_is_busy(p.http1));
-	ck_assert_uint_eq(http1_request_since_ns(p.http1), 0);
 	http1_reply(p.http1, 200, "text/plain", NULL, span_of("hi\n"));
 	http1_peer_collect(&p);
 	ck_assert_str_eq(buf_str(&p.log), "GET /\nGET /2\n");
@@ -154,25 +153,62 @@ START_TEST(later_requests_wait_for_the_reply)
 }
 END_TEST
 
-START_TEST(it_tells_what_it_is_busy_with)
+/* What began between @begin_ns and now expires after @ms, neither before nor later. */
+static bool expires_after(const struct http1_peer *p, uint64_t begin_ns, uint64_t ms)
 {
+	return !http1_has_expired(p->http1, begin_ns + ms * NS_PER_MS) &&
+	       http1_has_expired(p->http1, clock_ns() + (ms + 1) * NS_PER_MS);
+}
+
+START_TEST(a_slow_request_expires_whatever_trickles_in)
+{
+	uint64_t begin_ns = clock_ns();
 	struct http1_peer p;
 
 	http1_peer_init(&p, 10);
-	ck_assert(!http1_is_busy(p.http1));
-	http1_peer_say(&p, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na");
-	uint64_t since_ns = http1_request_since_ns(p.http1);
-	ck_assert_uint_ne(since_ns, 0);
-	ck_assert(http1_is_busy(p.http1));
+	http1_peer_say(&p, HTTP1_GET "POST / HTTP/1.1\r\n");
+	ck_assert(expires_after(&p, begin_ns, LIMIT_HTTP1_REQUEST_MS));
+	http1_peer_say(&p, "Host: a\r\nContent-Length: 2\r\n\r\n");
+	ck_assert(expires_after(&p, begin_ns, LIMIT_HTTP1_REQUEST_MS));
+	http1_peer_say(&p, "a");
+	ck_assert(expires_after(&p, begin_ns, LIMIT_HTTP1_REQUEST_MS));
 	ck_assert_uint_eq(p.buffered_bytes, 1);
 	http1_peer_say(&p, "b");
-	ck_assert_uint_eq(http1_request_since_ns(p.http1), 0);
-	ck_assert(!http1_is_busy(p.http1));
-	ck_assert_uint_eq(http1_requests(p.http1), 1);
+	ck_assert(expires_after(&p, begin_ns, LIMIT_HTTP1_IDLE_MS));
+	ck_assert_uint_eq(http1_requests(p.http1), 2);
 	ck_assert_uint_eq(p.buffered_bytes, 0);
-	/* an empty line is no request */
+	http1_peer_done(&p);
+}
+END_TEST
+
+START_TEST(a_silent_peer_expires_and_so_does_one_that_sends_empty_lines)
+{
+	uint64_t begin_ns = clock_ns();
+	struct http1_peer p;
+
+	http1_peer_init(&p, 0);
+	ck_assert(expires_after(&p, begin_ns, LIMIT_HTTP1_IDLE_MS));
 	http1_peer_say(&p, "\r\n");
-	ck_assert(!http1_is_busy(p.http1));
+	ck_assert(expires_after(&p, begin_ns, LIMIT_HTTP1_IDLE_MS));
+	http1_peer_say(&p, "\r");
+	ck_assert(expires_after(&p, begin_ns, LIMIT_HTTP1_REQUEST_MS));
+	http1_peer_done(&p);
+}
+END_TEST
+
+START_TEST(nothing_expires_while_the_peer_waits_for_us)
+{
+	uint64_t begin_ns = clock_ns();
+	struct http1_peer p;
+
+	http1_peer_init(&p, 0);
+	p.answers_later = true;
+	http1_peer_say(&p, HTTP1_GET);
+	ck_assert(!http1_has_expired(p.http1, UINT64_MAX));
+	http1_reply(p.http1, 200, NULL, NULL, span_of("x"));
+	ck_assert(!http1_has_expired(p.http1, UINT64_MAX));
+	http1_peer_collect(&p);
+	ck_assert(expires_after(&p, begin_ns, LIMIT_HTTP1_IDLE_MS));
 	http1_peer_done(&p);
 }
 END_TEST
@@ -226,16 +262,15 @@ START_TEST(closing_lets_the_current_request_be_answered)
 }
 END_TEST
 
-START_TEST(the_time_of_the_end_is_known_when_all_is_given_out)
+START_TEST(the_last_reply_lingers_for_a_while)
 {
+	uint64_t begin_ns = clock_ns();
 	struct http1_peer p;
 
 	http1_peer_init(&p, 0);
-	http1_peer_say(&p, HTTP1_GET);
-	ck_assert_uint_eq(http1_done_since_ns(p.http1), 0);
 	http1_peer_say(&p, "GET / HTTP/1.0\r\n\r\n");
-	ck_assert_uint_ne(http1_done_since_ns(p.http1), 0);
 	ck_assert(http1_lingers(p.http1));
+	ck_assert(expires_after(&p, begin_ns, LIMIT_LINGER_MS));
 	http1_peer_done(&p);
 }
 END_TEST
@@ -251,10 +286,12 @@ int main(void)
 	tcase_add_test(tcase, a_reply_bears_what_it_is_given);
 	tcase_add_test(tcase, a_reply_beyond_the_limit_becomes_an_error);
 	tcase_add_test(tcase, later_requests_wait_for_the_reply);
-	tcase_add_test(tcase, it_tells_what_it_is_busy_with);
+	tcase_add_test(tcase, a_slow_request_expires_whatever_trickles_in);
+	tcase_add_test(tcase, a_silent_peer_expires_and_so_does_one_that_sends_empty_lines);
+	tcase_add_test(tcase, nothing_expires_while_the_peer_waits_for_us);
 	tcase_add_test(tcase, closing_an_idle_connection_ends_it_without_a_word);
 	tcase_add_test(tcase, closing_refuses_a_request_that_is_not_complete);
 	tcase_add_test(tcase, closing_lets_the_current_request_be_answered);
-	tcase_add_test(tcase, the_time_of_the_end_is_known_when_all_is_given_out);
+	tcase_add_test(tcase, the_last_reply_lingers_for_a_while);
 	return unit_runner_finish(srunner_create(suite));
 }
