@@ -19,6 +19,9 @@
 #define MAX_PENDING_BYTES 4096
 #define MAX_WHY_BYTES     2048
 
+/* In the clear. */
+#define ALERT_BYTES (TLS_RECORD_HEADER_BYTES + 2)
+
 enum tls_state {
 	TLS_NEW,     /* nothing of the peer was looked at, no certificates either */
 	TLS_SHAKING, /* mbedtls is at work */
@@ -40,7 +43,9 @@ struct tls {
 	struct buf pending;
 	struct buf why;    /* what is wrong with the peer's certificates */
 	uint32_t told;     /* flags of certificates that why tells of */
-	unsigned sent;     /* number of the last alert that was sent in the clear, or 0 */
+	bool replied;      /* something was sent */
+	bool alerted;      /* an alert was sent */
+	unsigned alert;    /* its number, if it was in the clear */
 	char **peer_names; /* of the certificate that was shown */
 };
 
@@ -89,8 +94,12 @@ static int on_receive(void *user, unsigned char *to, size_t room)
 /* RFC 5246 6.2.1, 7.2: what was sent tells what mbedtls found wrong, better than its error does. */
 static void note_alert(struct tls *t, const unsigned char *record, size_t n)
 {
-	if (n == TLS_RECORD_HEADER_BYTES + 2 && record[0] == MBEDTLS_SSL_MSG_ALERT)
-		t->sent = record[n - 1];
+	t->replied = true;
+	if (record[0] != MBEDTLS_SSL_MSG_ALERT)
+		return;
+	t->alerted = true;
+	if (n == ALERT_BYTES)
+		t->alert = record[n - 1];
 }
 
 static int on_send(void *user, const unsigned char *record, size_t n)
@@ -177,15 +186,29 @@ static void describe_failure(struct tls *t, int rv, struct buf *text)
 
 	if (rv == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE)
 		tls_error_alert(tls_compat_alert(&t->ssl), text);
-	else if (t->sent == MBEDTLS_SSL_ALERT_MSG_NO_APPLICATION_PROTOCOL)
+	else if (t->alert == MBEDTLS_SSL_ALERT_MSG_NO_APPLICATION_PROTOCOL)
 		buf_addf(text, "the peer does not offer the application protocol %s (ALPN)",
 			tls_context_alpn(t->context));
 	else if (t->why.len > 0)
 		buf_add(text, t->why.data, t->why.len);
-	else if (flags != UINT32_MAX && flags != 0)
+	else if (rv != MBEDTLS_ERR_SSL_NO_CLIENT_CERTIFICATE && flags != UINT32_MAX && flags != 0)
 		tls_error_flags(flags, text);
 	else
 		tls_error_code(rv, text);
+}
+
+/* mbedtls leaves some errors untold. Before its first message it does not know yet which version to write. */
+static void tell_failure(struct tls *t, int rv)
+{
+	const uint8_t alert[ALERT_BYTES] = {MBEDTLS_SSL_MSG_ALERT, MBEDTLS_SSL_MAJOR_VERSION_3,
+		MBEDTLS_SSL_MINOR_VERSION_3, 0, 2, MBEDTLS_SSL_ALERT_LEVEL_FATAL, tls_error_to_alert(rv)};
+
+	if (t->alerted || rv == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE)
+		return;
+	if (!t->replied)
+		buf_add(t->out, alert, sizeof(alert));
+	else
+		(void)mbedtls_ssl_send_alert_message(&t->ssl, alert[ALERT_BYTES - 2], alert[ALERT_BYTES - 1]);
 }
 
 static int fail_handshake(struct tls *t, int rv, struct error **err)
@@ -196,6 +219,7 @@ static int fail_handshake(struct tls *t, int rv, struct error **err)
 	if (t->out->overflowed)
 		return err_set(err, ERR_UNAUTHENTICATED, "TLS handshake: more than %zu bytes wait to be sent",
 			t->out->max);
+	tell_failure(t, rv);
 	describe_failure(t, rv, &text);
 	return err_set(err, ERR_UNAUTHENTICATED, "TLS handshake: %s", buf_str(&text));
 }
@@ -339,27 +363,33 @@ static void take_pending(struct tls *t, struct buf *out)
 	buf_done(&t->pending);
 }
 
+static int encrypt(struct tls *t, struct span plain, struct error **err)
+{
+	while (plain.n > 0) {
+		int rv = mbedtls_ssl_write(&t->ssl, plain.p, plain.n);
+		if (rv < 0)
+			return fail(t, rv, err);
+		plain.p += rv;
+		plain.n -= (size_t)rv;
+	}
+	return 0;
+}
+
 int tls_write(struct tls *t, struct span plain, struct buf *out, struct error **err)
 {
+	int rv;
+
 	if (check_open(t, err) < 0)
 		return -1;
 	take_pending(t, out);
 	t->out = out;
-	while (plain.n > 0) {
-		int rv = mbedtls_ssl_write(&t->ssl, plain.p, plain.n);
-		if (rv < 0) {
-			t->out = NULL;
-			return fail(t, rv, err);
-		}
-		plain.p += rv;
-		plain.n -= (size_t)rv;
-	}
+	rv = encrypt(t, plain, err);
 	t->out = NULL;
-	if (out->overflowed) {
-		t->state = TLS_FAILED;
-		return err_set(err, ERR_UNAVAILABLE, "TLS: more than %zu bytes wait to be sent", out->max);
-	}
-	return 0;
+	if (rv == 0 && out->overflowed)
+		rv = fail(t, MBEDTLS_ERR_SSL_ALLOC_FAILED, err);
+	if (rv < 0 && out->overflowed)
+		return err_wrap(err, "more than %zu bytes wait to be sent", out->max);
+	return rv;
 }
 
 void tls_close(struct tls *t, struct buf *out)

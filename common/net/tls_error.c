@@ -2,6 +2,7 @@
 
 #include <mbedtls/error.h>
 #include <mbedtls/ssl.h>
+#include <mbedtls/version.h>
 #include <mbedtls/x509_crt.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,15 +17,22 @@ struct meaning {
 	const char *text;
 };
 
-/* What 2.28 and 3.x call alike is told by mbedtls_strerror() well enough, these are not. */
+/* What mbedtls_strerror() says of these helps nobody. A hello in pieces is legal, but 2.28 does not join
+ * them. */
 static const struct meaning codes[] = {
-#ifdef MBEDTLS_ERR_SSL_NO_CIPHER_CHOSEN
+#if MBEDTLS_VERSION_MAJOR < 3
 	{MBEDTLS_ERR_SSL_NO_CIPHER_CHOSEN, "no cipher suite, curve or TLS version in common with the peer"},
+	{MBEDTLS_ERR_SSL_NO_USABLE_CIPHERSUITE,
+		"no cipher suite in common with the peer fits our certificate"},
 	{MBEDTLS_ERR_SSL_BAD_HS_PROTOCOL_VERSION, "the peer does not speak TLS 1.2"},
+	{MBEDTLS_ERR_SSL_BAD_HS_CLIENT_HELLO, "the peer's hello is malformed, or in several records"},
+	{MBEDTLS_ERR_SSL_BAD_HS_SERVER_HELLO,
+		"the peer's hello is malformed, or chooses what we did not offer"},
+	{MBEDTLS_ERR_SSL_BAD_HS_FINISHED, "the handshake was altered on its way"},
 #else
 	{MBEDTLS_ERR_SSL_HANDSHAKE_FAILURE, "no cipher suite, curve or TLS version in common with the peer"},
 	{MBEDTLS_ERR_SSL_BAD_PROTOCOL_VERSION, "the peer does not speak TLS 1.2 or later"},
-	{MBEDTLS_ERR_SSL_NO_APPLICATION_PROTOCOL, "no application protocol (ALPN) in common with the peer"},
+	{MBEDTLS_ERR_SSL_DECODE_ERROR, "the peer sent a malformed message"},
 #endif
 	{MBEDTLS_ERR_SSL_NO_CLIENT_CERTIFICATE, "the peer shows no certificate"},
 	{MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE, "the peer breaks the order of TLS messages"},
@@ -79,6 +87,23 @@ void tls_error_code(int rv, struct buf *out)
 	}
 	mbedtls_strerror(rv, text, sizeof(text));
 	buf_addf(out, "%s (-0x%04x)", text, (unsigned)-rv);
+}
+
+unsigned char tls_error_to_alert(int rv)
+{
+	switch (rv) {
+	case MBEDTLS_ERR_SSL_NO_CLIENT_CERTIFICATE:
+		return MBEDTLS_SSL_ALERT_MSG_HANDSHAKE_FAILURE;
+	case MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE:
+		return MBEDTLS_SSL_ALERT_MSG_UNEXPECTED_MESSAGE;
+	case MBEDTLS_ERR_SSL_INVALID_MAC:
+		return MBEDTLS_SSL_ALERT_MSG_BAD_RECORD_MAC;
+	case MBEDTLS_ERR_SSL_ALLOC_FAILED:
+	case MBEDTLS_ERR_SSL_INTERNAL_ERROR:
+		return MBEDTLS_SSL_ALERT_MSG_INTERNAL_ERROR;
+	default:
+		return MBEDTLS_SSL_ALERT_MSG_DECODE_ERROR;
+	}
 }
 
 void tls_error_alert(unsigned number, struct buf *out)

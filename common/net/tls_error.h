@@ -17,6 +17,9 @@ struct mbedtls_x509_crt;
 /** tls_error_code() - append the meaning of an error @rv of mbedtls to @out. */
 void tls_error_code(int rv, struct buf *out);
 
+/** tls_error_to_alert() - number of the alert that tells the peer of an error @rv of mbedtls. */
+unsigned char tls_error_to_alert(int rv);
+
 /** tls_error_alert() - append the meaning of alert @number, which the peer sent, to @out. */
 void tls_error_alert(unsigned number, struct buf *out);
 
