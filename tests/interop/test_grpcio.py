@@ -32,12 +32,6 @@ UNLIMITED = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_le
 SERVER = None
 
 
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
 def until(condition, what):
     end = time.monotonic() + PATIENCE_S
     while not condition():
@@ -119,13 +113,14 @@ class Served(unittest.TestCase):
         self.folder = tempfile.TemporaryDirectory(prefix="pmem-interop-")
         self.addCleanup(self.folder.cleanup)
         self.path = os.path.join(self.folder.name, "s")
-        self.port = free_port()
-        endpoints = [f"unix://{self.path}", f"tcp://127.0.0.1:{self.port}"]
+        endpoints = [f"unix://{self.path}", "tcp://127.0.0.1:0"]
         self.log = tempfile.TemporaryFile(mode="w+")
         self.addCleanup(self.log.close)
         self.server = subprocess.Popen([SERVER, *endpoints], stdout=subprocess.PIPE, stderr=self.log)
         self.addCleanup(self.stop)
-        self.assertEqual(self.server.stdout.readline(), b"ready\n")
+        ready, port = self.server.stdout.readline().split()
+        self.assertEqual(ready, b"ready")
+        self.port = int(port)
         self.channel = self.connect()
 
     def stop(self):
