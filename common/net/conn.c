@@ -48,6 +48,7 @@ struct conn {
 	size_t sent;     /* bytes of out that it has taken */
 	uint64_t stalled_since_ns;
 	bool heard;
+	bool lingering; /* all is said, the peer's end is waited for */
 	bool shake_failed;
 	struct error *why; /* why the connection is over; NULL when it ended as its protocol wants it */
 };
@@ -124,11 +125,27 @@ static int fill_out(struct conn *c)
 /* The peer learns that what it got is all; whether it hears it is of no importance. */
 static void say_goodbye(struct conn *c)
 {
-	if (!c->tls)
-		return;
-	tls_close(c->tls, &c->out);
+	if (c->tls)
+		tls_close(c->tls, &c->out);
 	if (c->out.len > c->sent)
 		send(c->fd, c->out.data + c->sent, c->out.len - c->sent, MSG_NOSIGNAL);
+	buf_reset(&c->out);
+	c->sent = 0;
+}
+
+/* The protocol is done. Return: PROGRESS_MORE when the peer may go on for a while. */
+static enum progress finish(struct conn *c)
+{
+	const struct conn_protocol *protocol = c->config.protocol;
+
+	if (!c->lingering)
+		say_goodbye(c);
+	if (!protocol->lingers || !protocol->lingers(c->config.self))
+		return PROGRESS_OVER;
+	if (!c->lingering)
+		shutdown(c->fd, SHUT_WR);
+	c->lingering = true;
+	return PROGRESS_MORE;
 }
 
 /* Return: PROGRESS_MORE when all is sent and the connection goes on. */
@@ -145,8 +162,7 @@ static enum progress send_all(struct conn *c)
 			continue;
 		if (!c->config.protocol->is_done(c->config.self))
 			return PROGRESS_MORE;
-		say_goodbye(c);
-		return PROGRESS_OVER;
+		return finish(c);
 	}
 }
 
@@ -184,6 +200,8 @@ static enum progress take_tls(struct conn *c, struct span bytes)
 static enum progress take(struct conn *c, struct span bytes)
 {
 	c->heard = true;
+	if (c->lingering)
+		return PROGRESS_MORE;
 	if (c->tls)
 		return take_tls(c, bytes);
 	return c->config.protocol->receive(c->config.self, bytes, &c->why) < 0 ? PROGRESS_OVER
@@ -206,7 +224,7 @@ static enum progress read_some(struct conn *c, uint8_t *in, size_t room, size_t 
 		return PROGRESS_WAIT;
 	if (n < 0)
 		give_up(c, errno, "receive");
-	else if (!c->why)
+	else if (!c->why && !c->lingering)
 		err_set(&c->why, ERR_UNAVAILABLE, "connection closed by the peer");
 	return PROGRESS_OVER;
 }

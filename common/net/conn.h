@@ -26,6 +26,10 @@ struct conn_protocol {
 	int (*send)(void *self, struct buf *out, struct error **err);
 	/* nothing is left to say or to hear: the connection is closed when what was given is delivered */
 	bool (*is_done)(const void *self);
+	/* once done, the end is said (FIN), and what comes is thrown away until the peer closes, too: were
+	 * the socket closed at once, unread bytes of the peer would take back what it has not read yet.
+	 * Whoever owns the connection limits the time. NULL: never */
+	bool (*lingers)(const void *self);
 };
 
 struct conn_config {

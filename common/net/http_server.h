@@ -1,8 +1,8 @@
 /*
  * http_server.h - HTTP/1.1 servers for a few fixed paths: metrics, probes, the scheduler extender, webhooks.
  *
- * Handlers run on the loop thread and must not wait. An unknown path is 404, another method 405 with Allow;
- * HEAD is GET without the body. Threads: the loop's.
+ * Each connection is an http1 (http1.h) behind acceptor.h. Handlers run on the loop thread and must not wait.
+ * An unknown path is 404, another method 405 with Allow; HEAD is GET without the body. Threads: the loop's.
  */
 #pragma once
 
@@ -21,12 +21,13 @@ struct http_server;
 struct http_reply {
 	unsigned status;          /* 200 unless changed */
 	const char *content_type; /* "text/plain; charset=utf-8" unless changed; static */
-	struct buf body;
+	struct buf body;          /* LIMIT_HTTP1_BODY_BYTES */
 };
 
 struct http_route {
 	const char *path;
 	const char *methods; /* as in Allow: "GET, HEAD" */
+	/* @reply: to be filled in; what does not fit its body becomes 500 */
 	void (*handle)(void *self, const struct http1_request *request, struct http_reply *reply);
 	void *self;
 };
@@ -35,16 +36,19 @@ struct http_server_config {
 	struct loop *loop;
 	struct handshakes *handshakes;   /* NULL without TLS */
 	const struct http_route *routes; /* ends with path NULL; borrowed */
-	size_t max_body_bytes;
+	size_t max_body_bytes;           /* of a request: 413 beyond */
 };
 
 /** http_server_new() - without listeners. Return: never NULL; http_server_free(). */
 struct http_server *http_server_new(const struct http_server_config *config);
+
+/** http_server_free() - close all. NULL is allowed. Not from handlers. */
 void http_server_free(struct http_server *s);
 DEFINE_CLEANUP(struct http_server *, http_server_free);
 
-/** http_server_listen() - serve on @listen, ":port" or "host:port" as in Go's flags. @tls: referenced; NULL:
- * plain. Return: 0, or -1 with ERR_INVALID_ARGUMENT, or as addr_listen(). */
+/** http_server_listen() - serve on @listen, ":port" (all addresses) or "host:port" as in Go's flags; the host
+ * is numeric or "localhost". @tls: referenced; NULL: plain, also beyond this host. Return: 0, or -1 with
+ * ERR_INVALID_ARGUMENT, or as addr_listen(). */
 int http_server_listen(
 	struct http_server *s, const char *listen, struct tls_context *tls, struct error **err) MUST_CHECK;
 

@@ -55,7 +55,7 @@
 #define LIMIT_HTTP1_IDLE_MS    120000
 
 /* HTTP/1.1: from the last byte of the last reply until the socket is closed, unless the peer closes it. */
-#define LIMIT_LINGER_MS 2000
+#define LIMIT_LINGER_MS 10000
 
 /* A TCP connection of gRPC without a stream. On unix sockets there is no such limit: clients of the field
  * take the loss of an idle connection for the end of the driver and end themselves (csi-lib-utils). */
