@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/parse.h"
 #include "base/str.h"
+#include "net/limits.h"
 
 #define BACKLOG 1024
 
@@ -253,18 +254,40 @@ void addr_unlisten(const struct addr *a)
 		unlink(a->path);
 }
 
+/* Header, body and trailers that wait for each other's acknowledgement cost 40 ms per call. A peer that has
+ * vanished without a word, which nobody else would notice while its answer is waited for, is found out by
+ * probes that are not acknowledged (tcp(7)). */
+static int set_up_tcp(int fd, struct error **err)
+{
+	static const struct {
+		int level, name, value;
+	} options[] = {
+		{IPPROTO_TCP, TCP_NODELAY, 1},
+		{SOL_SOCKET, SO_KEEPALIVE, 1},
+		{IPPROTO_TCP, TCP_KEEPIDLE, LIMIT_STALLED_MS / 1000 / 2},
+		{IPPROTO_TCP, TCP_KEEPINTVL, LIMIT_STALLED_MS / 1000 / 6},
+		{IPPROTO_TCP, TCP_USER_TIMEOUT, LIMIT_STALLED_MS},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(options); i++) {
+		int value = options[i].value;
+
+		if (setsockopt(fd, options[i].level, options[i].name, &value, sizeof(value)) < 0)
+			return err_set_errno(err, ERR_INTERNAL, errno, "set up socket");
+	}
+	return 0;
+}
+
 int addr_connect(const struct addr *a, int *ret_fd, struct error **err)
 {
 	CLEANUP(fd_closep) int fd = -1;
-	const int on = 1;
 	union sock_addr sa;
 	socklen_t len = sock_addr_of(a, &sa);
 
 	if (socket_new(sa.any.sa_family, &fd, err) < 0)
 		return -1;
-	/* Header, body and trailers that wait for each other's acknowledgement cost 40 ms per call. */
-	if (!a->is_unix && setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0)
-		return err_set_errno(err, ERR_INTERNAL, errno, "set up socket");
+	if (!a->is_unix && set_up_tcp(fd, err) < 0)
+		return -1;
 	if (connect(fd, &sa.any, len) < 0 && errno != EINPROGRESS) {
 		if (a->is_unix)
 			return err_set_errno(err, ERR_UNAVAILABLE, errno, "connect to \"%s\"", a->path);

@@ -43,6 +43,7 @@ int addr_listen(struct addr *a, int *ret_fd, struct error **err) MUST_CHECK;
  * tcp. The listening descriptor is still open: it keeps the number of the file from being used again. */
 void addr_unlisten(const struct addr *a);
 
-/** addr_connect() - begin to connect. @ret_fd: becomes writable when connected; SO_ERROR tells.
- * Return: 0, or -1 with ERR_UNAVAILABLE (nothing listens, or its backlog is full), ERR_INTERNAL. */
+/** addr_connect() - begin to connect. @ret_fd: becomes writable when connected; SO_ERROR tells. A TCP peer
+ * that vanishes is noticed within LIMIT_STALLED_MS. Return: 0, or -1 with ERR_UNAVAILABLE (nothing listens,
+ * or its backlog is full), ERR_INTERNAL. */
 int addr_connect(const struct addr *a, int *ret_fd, struct error **err) MUST_CHECK;
