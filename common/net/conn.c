@@ -67,9 +67,12 @@ static void give_up(struct conn *c, int os_errno, const char *what)
 		err_set_errno(&c->why, ERR_UNAVAILABLE, os_errno, "%s", what);
 }
 
+static void hear_the_rest(struct conn *c);
+
 static enum progress send_some(struct conn *c)
 {
 	ssize_t n = send(c->fd, c->out.data + c->sent, c->out.len - c->sent, MSG_NOSIGNAL);
+	int os_errno;
 
 	if (n >= 0) {
 		c->sent += (size_t)n;
@@ -83,7 +86,9 @@ static enum progress send_some(struct conn *c)
 			c->stalled_since_ns = clock_ns();
 		return PROGRESS_WAIT;
 	}
-	give_up(c, errno, "send");
+	os_errno = errno;
+	hear_the_rest(c);
+	give_up(c, os_errno, "send");
 	return PROGRESS_OVER;
 }
 
@@ -227,6 +232,19 @@ static enum progress read_some(struct conn *c, uint8_t *in, size_t room, size_t 
 	else if (!c->why && !c->lingering)
 		err_set(&c->why, ERR_UNAVAILABLE, "connection closed by the peer");
 	return PROGRESS_OVER;
+}
+
+/* A peer that has hung up may have said why, and what it did not look at. */
+static void hear_the_rest(struct conn *c)
+{
+	uint8_t in[READ_BYTES];
+	size_t n;
+
+	for (int i = 0; i < READ_ROUNDS && c->phase == PHASE_OPEN; i++) {
+		if (read_some(c, in, sizeof(in), &n) != PROGRESS_MORE ||
+			take(c, (struct span){in, n}) != PROGRESS_MORE)
+			break;
+	}
 }
 
 /* A read that does not fill the buffer has emptied the socket: that saves the call that would say so. */
