@@ -137,6 +137,9 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, v
 		if (s && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM))
 			receive_end(h, s);
 		break;
+	case NGHTTP2_SETTINGS:
+		h->greeted = true;
+		break;
 	case NGHTTP2_GOAWAY:
 		if (h->events->on_goaway)
 			h->events->on_goaway(h->user, frame->goaway.last_stream_id, frame->goaway.error_code);
@@ -330,6 +333,21 @@ bool h2_is_done(const struct h2 *h)
 size_t h2_streams(const struct h2 *h)
 {
 	return h->announced;
+}
+
+bool h2_is_greeted(const struct h2 *h)
+{
+	return h->greeted;
+}
+
+size_t h2_room(const struct h2 *h)
+{
+	uint32_t max =
+		nghttp2_session_get_remote_settings(h->session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS);
+
+	if (max > LIMIT_STREAMS)
+		max = LIMIT_STREAMS;
+	return max > h->announced ? max - h->announced : 0;
 }
 
 size_t h2_buffered(const struct h2 *h)

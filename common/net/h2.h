@@ -97,6 +97,13 @@ bool h2_is_done(const struct h2 *h);
  * more. */
 size_t h2_streams(const struct h2 *h);
 
+/** h2_is_greeted() - whether the peer's SETTINGS have come. */
+bool h2_is_greeted(const struct h2 *h);
+
+/** h2_room() - client: how many more streams the server wants now, at most LIMIT_STREAMS together; it may
+ * change its mind with each h2_recv(). What is beyond waits in h2. */
+size_t h2_room(const struct h2 *h);
+
 /** h2_buffered() - bytes of bodies that h2_write() took and h2_send() has not given out yet. */
 size_t h2_buffered(const struct h2 *h);
 

@@ -28,7 +28,8 @@ struct h2_channel_config {
 	const char *tls_name;          /* whom the server's certificate must name; with tls only */
 	struct handshakes *handshakes; /* with tls only */
 	uint64_t idle_ms;              /* a connection without streams is closed after that long; 0: never */
-	uint64_t backoff_ms;           /* first wait after a failure; 0: the default of 1 s */
+	uint64_t backoff_ms;           /* first wait after a failure; 0: BACKOFF_FIRST_MS */
+	uint64_t open_ms;              /* from connect() to the server's SETTINGS; 0: LIMIT_HANDSHAKE_MS */
 };
 
 /* What happens to a request. on_headers() and on_data() may make and cancel requests, but not free the

@@ -39,6 +39,7 @@ struct h2 {
 	void *user;
 	bool server;
 	bool own_checks;
+	bool greeted; /* by the peer's SETTINGS */
 	bool failed;
 	struct h2_stream *streams;
 	size_t announced;

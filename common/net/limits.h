@@ -22,6 +22,9 @@
 /* Calls of one server that are received, handled or answered, on all connections together. */
 #define LIMIT_CALLS 4096
 
+/* Requests of one channel of ours that have not ended: with a stream or waiting for one. */
+#define LIMIT_CHANNEL_REQUESTS 1024
+
 /* HTTP/1.1: body of a request or a reply; one ExtenderArgs with 5,000 full Node objects is about 30 MiB. */
 #define LIMIT_HTTP1_BODY_BYTES (32u << 20)
 

@@ -1,0 +1,32 @@
+/*
+ * backoff.h - when a connection that could not be opened is tried again: after 1 s, then 1.6 times as long
+ * each time, at most 30 s, and up to 20 % more or less, so that clients of one server do not come at once.
+ *
+ * Source: grpc/doc/connection-backoff.md; its maximum is 120 s, which is long for a node that comes back.
+ * Threads: one owner at a time; nothing blocks.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define BACKOFF_FIRST_MS 1000
+#define BACKOFF_MAX_MS   30000
+
+struct backoff {
+	uint64_t first_ms;
+	uint64_t next_ms;
+	uint64_t until_ns;
+};
+
+/** backoff_init() - no failure yet. @first_ms: the first wait; 0: BACKOFF_FIRST_MS. */
+void backoff_init(struct backoff *b, uint64_t first_ms);
+
+/** backoff_reset() - a connection was opened: the next failure is a first one again. */
+void backoff_reset(struct backoff *b);
+
+/** backoff_fail() - a connection could not be opened. @now_ns: of clock_ns(). */
+void backoff_fail(struct backoff *b, uint64_t now_ns);
+
+/** backoff_is_over() - whether the next connection may be tried. @now_ns: of clock_ns(). */
+bool backoff_is_over(const struct backoff *b, uint64_t now_ns);
