@@ -1,8 +1,9 @@
 /*
- * grpc_client.h - unary gRPC calls to one endpoint.
+ * grpc_client.h - unary gRPC calls to one endpoint, over a channel (h2_channel.h): connections, back-off and
+ * the retry of calls that the server did not look at are the channel's.
  *
- * Threads: everything belongs to the loop thread. The connection is opened with the first call and again
- * after a loss; calls in flight at a loss end with UNAVAILABLE.
+ * A call without an answer because of the connection ends with ERR_UNAVAILABLE. Threads: everything belongs
+ * to the loop thread.
  */
 #pragma once
 
@@ -10,18 +11,22 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "net/loop.h"
+#include "net/h2_channel.h"
 
 struct grpc_client;
+struct grpc_client_call;
 
-/** @reply is NULL if and only if @error is set; both are borrowed for the time of the callback. */
+/** @reply is NULL if and only if @error is set; both are borrowed for the time of the callback. It may do
+ * everything, make calls and free the client included. */
 typedef void (*grpc_reply_fn)(void *user, const ProtobufCMessage *reply, const struct error *error);
 
-/** grpc_client_new() - a client for @endpoint (addr.h). Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
+/** grpc_client_new() - a client; nothing is connected yet. Return: 0, or -1 with ERR_INVALID_ARGUMENT. @ret:
+ * grpc_client_free(). */
 int grpc_client_new(
-	struct loop *loop, const char *endpoint, struct grpc_client **ret, struct error **err) MUST_CHECK;
+	const struct h2_channel_config *config, struct grpc_client **ret, struct error **err) MUST_CHECK;
 
-/** grpc_client_free() - close; calls in flight end with CANCELLED. NULL is allowed. */
+/** grpc_client_free() - close; calls in flight end with ERR_CANCELLED before this returns, except when called
+ * from a grpc_reply_fn: then right after it. NULL is allowed. */
 void grpc_client_free(struct grpc_client *c);
 DEFINE_CLEANUP(struct grpc_client *, grpc_client_free);
 
@@ -32,14 +37,21 @@ DEFINE_CLEANUP(struct grpc_client *, grpc_client_free);
  * @reply_type: descriptor of the reply
  * @timeout_ms: also sent as grpc-timeout; 0 is none
  * @fn:         called exactly once, never before this function returned
+ *
+ * Return: never NULL; valid until @fn is called.
  */
-void grpc_client_call(struct grpc_client *c, const char *path, const ProtobufCMessage *request,
-	const ProtobufCMessageDescriptor *reply_type, uint64_t timeout_ms, grpc_reply_fn fn, void *user);
+struct grpc_client_call *grpc_client_call(struct grpc_client *c, const char *path,
+	const ProtobufCMessage *request, const ProtobufCMessageDescriptor *reply_type, uint64_t timeout_ms,
+	grpc_reply_fn fn, void *user);
+
+/** grpc_client_cancel() - give @call up; its function follows with ERR_CANCELLED. Idempotent. */
+void grpc_client_cancel(struct grpc_client_call *call);
 
 /**
  * grpc_client_call_sync() - make a call and run the loop until it is answered; for command-line tools.
  * @ret_reply: caller frees with protobuf_c_message_free_unpacked(reply, NULL)
- * Return: 0, or -1 with the status of the call.
+ *
+ * Blocks. Return: 0, or -1 with the status of the call.
  */
 int grpc_client_call_sync(struct grpc_client *c, const char *path, const ProtobufCMessage *request,
 	const ProtobufCMessageDescriptor *reply_type, uint64_t timeout_ms, ProtobufCMessage **ret_reply,

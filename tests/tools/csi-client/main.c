@@ -102,13 +102,20 @@ static int usage_error(const char *problem)
 	return 2;
 }
 
+static int connect_to(struct loop *loop, const char *endpoint, struct client *c, struct error **err)
+{
+	const struct h2_channel_config config = {.loop = loop, .endpoint = endpoint};
+
+	return grpc_client_new(&config, &c->grpc, err);
+}
+
 static int run(struct client *c, const char *endpoint, const struct command *cmd, char *const *operands)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(loop_freep) struct loop *loop = NULL;
 	int rc = -1;
 
-	if (loop_new(&loop, &err) == 0 && grpc_client_new(loop, endpoint, &c->grpc, &err) == 0) {
+	if (loop_new(&loop, &err) == 0 && connect_to(loop, endpoint, c, &err) == 0) {
 		rc = cmd->run(c, operands, &err);
 		grpc_client_free(c->grpc);
 	}

@@ -21,8 +21,8 @@ struct end {
 	struct grpc_client *again; /* to call once more from the callback */
 };
 
-static void call(struct grpc_client *c, const char *path, const char *name, const char *version,
-	uint64_t timeout_ms, struct end *end);
+static struct grpc_client_call *call(struct grpc_client *c, const char *path, const char *name,
+	const char *version, uint64_t timeout_ms, struct end *end);
 
 static void on_reply(void *user, const ProtobufCMessage *reply, const struct error *error)
 {
@@ -38,9 +38,10 @@ static void on_reply(void *user, const ProtobufCMessage *reply, const struct err
 		call(TAKE_PTR(end->again), ECHO "Echo", "again", "", 0, end);
 }
 
-static void call(struct grpc_client *c, const char *path, const char *name, const char *version,
-	uint64_t timeout_ms, struct end *end)
+static struct grpc_client_call *call(struct grpc_client *c, const char *path, const char *name,
+	const char *version, uint64_t timeout_ms, struct end *end)
 {
+	struct grpc_client_call *made;
 	CLEANUP(free_charp) char *own_name = x_strdup(name);
 	CLEANUP(free_charp) char *own_version = x_strdup(version);
 	Info info;
@@ -49,8 +50,9 @@ static void call(struct grpc_client *c, const char *path, const char *name, cons
 	csi__v1__get_plugin_info_response__init(&info);
 	info.name = own_name;
 	info.vendor_version = own_version;
-	grpc_client_call(c, path, &info.base, INFO_TYPE, timeout_ms, on_reply, end);
+	made = grpc_client_call(c, path, &info.base, INFO_TYPE, timeout_ms, on_reply, end);
 	ck_assert_uint_eq(end->calls, before);
+	return made;
 }
 
 static bool has_ended(void *user)
@@ -82,7 +84,8 @@ static struct grpc_client *client_make(const char *endpoint)
 	CLEANUP(error_freep) struct error *err = NULL;
 	struct grpc_client *c;
 
-	ASSERT_OK(grpc_client_new(f.loop, endpoint, &c, &err));
+	ASSERT_OK(
+		grpc_client_new(&(struct h2_channel_config){.loop = f.loop, .endpoint = endpoint}, &c, &err));
 	return c;
 }
 
@@ -103,7 +106,8 @@ START_TEST(a_malformed_endpoint_is_refused)
 	CLEANUP(error_freep) struct error *err = NULL;
 	struct grpc_client *c = NULL;
 
-	ASSERT_FAILS(grpc_client_new(NULL, "x", &c, &err), ERR_INVALID_ARGUMENT, "\"x\"");
+	ASSERT_FAILS(grpc_client_new(&(struct h2_channel_config){.endpoint = "x"}, &c, &err),
+		ERR_INVALID_ARGUMENT, "\"x\"");
 	grpc_client_free(c);
 }
 END_TEST
@@ -291,6 +295,44 @@ START_TEST(a_draining_server_answers_while_new_calls_go_elsewhere)
 }
 END_TEST
 
+START_TEST(a_cancelled_call_ends_once)
+{
+	struct grpc_client *c = open_both(1);
+	struct grpc_client_call *made;
+	struct end unsent = {0}, sent = {0}, end = {0};
+
+	grpc_client_cancel(call(c, ECHO "Echo", "unsent", "", 60000, &unsent));
+	assert_ends(&unsent, ERR_CANCELLED, "cancelled");
+	made = call(c, ECHO "Wait", "sent", "", 0, &sent);
+	fixture_until_waiting(&f, 1);
+	grpc_client_cancel(made);
+	grpc_client_cancel(made);
+	assert_ends(&sent, ERR_CANCELLED, "cancelled");
+	echo_release(&f.echo);
+	fixture_until_worked(&f, 1);
+	call(c, ECHO "Echo", "next", "", 0, &end);
+	assert_ends(&end, 0, "next");
+	close_both(c);
+}
+END_TEST
+
+START_TEST(a_call_that_free_ends_may_call_again_in_vain)
+{
+	struct grpc_client *c = open_both(1);
+	struct end end = {.again = c};
+
+	call(c, ECHO "Wait", "", "", 0, &end);
+	fixture_until_waiting(&f, 1);
+	grpc_client_free(c);
+	ck_assert_uint_eq(end.calls, 2);
+	ck_assert_int_eq(end.code, ERR_CANCELLED);
+	free(end.text);
+	echo_release(&f.echo);
+	fixture_until_worked(&f, 1);
+	fixture_close(&f);
+}
+END_TEST
+
 START_TEST(free_cancels_calls_in_flight)
 {
 	struct grpc_client *c = open_both(1);
@@ -376,5 +418,6 @@ TMPDIR_MAIN("grpc_client", a_malformed_endpoint_is_refused, a_client_without_cal
 	large_messages_pass_both_ways, a_request_beyond_the_limit_is_not_sent, a_call_ends_at_its_time_limit,
 	nothing_that_listens_is_unavailable, a_refused_tcp_connection_is_unavailable,
 	the_next_call_after_a_loss_connects_again, a_draining_server_answers_while_new_calls_go_elsewhere,
+	a_cancelled_call_ends_once, a_call_that_free_ends_may_call_again_in_vain,
 	free_cancels_calls_in_flight, a_callback_may_free_the_client, a_callback_may_make_a_call,
 	a_synchronous_call_returns_a_reply_of_the_callers, a_synchronous_call_returns_the_error)

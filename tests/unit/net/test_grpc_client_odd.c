@@ -1,24 +1,16 @@
 /* What the client makes of servers that answer oddly, and what it sends. The server here is nothing but
  * HTTP/2. */
-#include "grpc_fixture.h"
-
 #include <csi.pb-c.h>
-#include <sys/socket.h>
 
-#include "base/mem.h"
-#include "net/addr.h"
-#include "net/grpc_wire.h"
+#include "net/grpc_client.h"
+
+#include "h2_peer.h"
 
 #define INFO_TYPE &csi__v1__get_plugin_info_response__descriptor
 
 struct odd {
 	struct loop *loop;
-	struct addr addr;
-	int listen_fd;
-	struct loop_watch *watch;
-	struct h2_side side;
-	struct h2_io io;
-	bool connected;
+	struct h2_peer peer;
 	struct grpc_client *client;
 	struct error *error; /* of the call */
 	bool done;
@@ -26,55 +18,21 @@ struct odd {
 
 static struct odd o;
 
-static void on_round(void *user, bool over)
-{
-	(void)user;
-	if (!over)
-		return;
-	o.connected = false;
-	o.side.h2 = NULL;
-	h2_io_stop(&o.io);
-}
-
-static void on_acceptable(void *user, unsigned events, bool failed)
-{
-	CLEANUP(error_freep) struct error *err = NULL;
-	int fd = accept4(o.listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-
-	(void)user;
-	(void)events;
-	(void)failed;
-	ck_assert_int_ge(fd, 0);
-	ck_assert(!o.connected);
-	o.connected = true;
-	o.side.h2 = h2_server_new(true, &h2_events_of_sides, &o.side);
-	ASSERT_OK(h2_io_start(&o.io, o.loop, fd, o.side.h2, false, on_round, NULL, &err));
-}
-
 static void odd_open(void (*react)(struct h2_side *side, enum h2_event event, int32_t stream))
 {
 	CLEANUP(error_freep) struct error *err = NULL;
-	CLEANUP(free_charp) char *endpoint = x_asprintf("unix://%s/odd", tmpdir);
 
-	h2_side_init(&o.side);
-	o.side.react = react;
 	ASSERT_OK(loop_new(&o.loop, &err));
-	ASSERT_OK(addr_parse(endpoint, &o.addr, &err));
-	ASSERT_OK(addr_listen(&o.addr, &o.listen_fd, &err));
-	ASSERT_OK(loop_watch_fd(o.loop, o.listen_fd, LOOP_READ, on_acceptable, NULL, &o.watch, &err));
-	ASSERT_OK(grpc_client_new(o.loop, endpoint, &o.client, &err));
+	h2_peer_open(&o.peer, o.loop, NULL, react);
+	const struct h2_channel_config config = {.loop = o.loop, .endpoint = o.peer.endpoint};
+	ASSERT_OK(grpc_client_new(&config, &o.client, &err));
 }
 
 static void odd_close(void)
 {
 	grpc_client_free(o.client);
-	if (o.connected)
-		on_round(NULL, true);
-	h2_side_done(&o.side);
-	loop_watch_close(o.watch);
-	close(o.listen_fd);
+	h2_peer_close(&o.peer);
 	loop_free(o.loop);
-	addr_done(&o.addr);
 	error_free(o.error);
 }
 
@@ -141,15 +99,15 @@ START_TEST(a_request_has_the_headers_that_strict_servers_want)
 	odd_open(answer_empty);
 	call(1000000);
 	ck_assert_ptr_null(o.error);
-	const char *log = buf_str(&o.side.log);
+	const char *log = h2_peer_log(&o.peer, 1);
 	const char *wanted = "headers 1 :method=POST :scheme=http :path=/csi.v1.Identity/GetPluginInfo "
 			     ":authority=localhost te=trailers content-type=application/grpc user-agent=";
 	ck_assert_msg(strncmp(log, wanted, strlen(wanted)) == 0, "%s", log);
 	ck_assert_msg(strstr(log, " grpc-timeout="), "%s", log);
 	ck_assert_msg(strstr(log, "m\n"), "%s", log);
-	ck_assert_uint_eq(o.side.body.len, 5);
+	ck_assert_uint_eq(h2_peer_conn(&o.peer, 1)->side.body.len, 5);
 	call(0);
-	log = strstr(buf_str(&o.side.log), "headers 3");
+	log = strstr(h2_peer_log(&o.peer, 1), "headers 3");
 	ck_assert_ptr_nonnull(log);
 	ck_assert_msg(!strstr(log, "grpc-timeout"), "%s", log);
 	odd_close();
@@ -212,12 +170,6 @@ START_TEST(a_malformed_reply_is_an_error)
 }
 END_TEST
 
-static bool is_reset(void *user)
-{
-	(void)user;
-	return strstr(buf_str(&o.side.log), "close 1 8\n");
-}
-
 static void answer_too_large(struct h2_side *side, enum h2_event event, int32_t stream)
 {
 	if (event != H2_ON_END)
@@ -230,10 +182,10 @@ START_TEST(a_reply_beyond_the_limit_is_an_error_before_it_has_come)
 {
 	odd_open(answer_too_large);
 	assert_fails(ERR_EXHAUSTED, "4194305");
-	o.side.react = answer_empty;
+	h2_peer_conn(&o.peer, 1)->side.react = answer_empty;
 	call(0);
 	ck_assert_ptr_null(o.error);
-	ck_assert(is_reset(NULL));
+	h2_peer_until_told(&o.peer, 1, "close 1 8\n");
 	odd_close();
 }
 END_TEST
@@ -247,24 +199,23 @@ static void refuse(struct h2_side *side, enum h2_event event, int32_t stream)
 START_TEST(a_refused_stream_is_unavailable)
 {
 	odd_open(refuse);
-	assert_fails(ERR_UNAVAILABLE, "");
+	assert_fails(ERR_UNAVAILABLE, "code 7");
 	odd_close();
 }
 END_TEST
 
 static void break_off(struct h2_side *side, enum h2_event event, int32_t stream)
 {
-	(void)side;
 	(void)stream;
 	if (event == H2_ON_END)
-		shutdown(o.io.fd, SHUT_RDWR);
+		h2_peer_cut((struct h2_peer_conn *)side);
 }
 
 START_TEST(a_connection_lost_in_a_call_is_unavailable)
 {
 	odd_open(break_off);
 	assert_fails(ERR_UNAVAILABLE, "closed by the peer");
-	o.side.react = answer_empty;
+	o.peer.react = answer_empty;
 	call(0);
 	ck_assert_ptr_null(o.error);
 	odd_close();
@@ -286,6 +237,7 @@ START_TEST(calls_after_goaway_use_a_new_connection)
 		call(0);
 		ck_assert_msg(!o.error, "%s", o.error->msg);
 	}
+	ck_assert_uint_eq(o.peer.n_conns, 3);
 	odd_close();
 }
 END_TEST
@@ -302,7 +254,7 @@ START_TEST(a_call_that_ends_at_its_time_limit_is_reset)
 	odd_open(stay_silent);
 	call(20);
 	ck_assert_int_eq(o.error->code, ERR_DEADLINE);
-	fixture_until(&(struct fixture){.loop = o.loop}, is_reset, NULL);
+	h2_peer_until_told(&o.peer, 1, "close 1 8\n");
 	odd_close();
 }
 END_TEST
