@@ -100,16 +100,22 @@ void grpc_log_end(const char *msg, const char *method, uint64_t id, uint64_t beg
 		F_U64("duration_ms", duration_ms));
 }
 
-static void log_end(const char *msg, const struct grpc_stream *st, const struct error *e)
+static void end_call(const char *msg, const struct grpc_stream *st, const struct error *e)
 {
+	const struct grpc_observer *observer = &st->server->config.observer;
+
 	grpc_log_end(msg, st->method->path, st->call.id, st->begin_ns, e);
+	/* A call that was answered at its deadline while it runs is observed when it has run. */
+	if (observer->ended && !st->running)
+		observer->ended(observer->user, st->method->path, e ? (unsigned)e->code : 0,
+			clock_ns() - st->begin_ns);
 }
 
 /* The client gets @e; @st is gone, or will be when its handler returns. */
 static void answer_error(struct grpc_stream *st, const struct error *e)
 {
 	grpc_reply_error(st->conn->h2, st->id, 200, e);
-	log_end("gRPC call failed", st, e);
+	end_call("gRPC call failed", st, e);
 	grpc_stream_abandon(st);
 }
 
@@ -123,7 +129,7 @@ static void answer(struct grpc_stream *st)
 		return;
 	}
 	grpc_reply_message(st->conn->h2, st->id, st->packed);
-	log_end("gRPC call", st, NULL);
+	end_call("gRPC call", st, NULL);
 	grpc_stream_abandon(st);
 }
 
@@ -188,7 +194,7 @@ static void on_worked(void *user)
 		answer(st);
 		grpc_conn_flush(c);
 	} else {
-		log_end("gRPC call ended after its client had gone", st, st->error);
+		end_call("gRPC call ended after its client had gone", st, st->error);
 		stream_free(st);
 		grpc_server_check(s);
 	}

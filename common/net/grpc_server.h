@@ -18,12 +18,22 @@
 
 struct grpc_server;
 
+/* Who is told, on the loop thread, of each call of a known method whose handling has ended, once: also when
+ * its client does not wait any more. */
+struct grpc_observer {
+	/* @method_path: that of the method's table. @status: gRPC's, 0 is success. @duration_ns: from its
+	 * header block on */
+	void (*ended)(void *user, const char *method_path, unsigned status, uint64_t duration_ns);
+	void *user;
+};
+
 struct grpc_server_config {
 	struct loop *loop;                   /* borrowed */
 	struct workers *workers;             /* borrowed */
 	const struct grpc_service *services; /* ends with methods NULL; borrowed */
 	bool allow_remote;                   /* plain TCP beyond loopback is allowed (-insecure) */
 	struct handshakes *handshakes;       /* borrowed; NULL when no listener has TLS */
+	struct grpc_observer observer;       /* ended may be NULL */
 };
 
 /** grpc_server_new() - a server without listeners. Return: never NULL; grpc_server_free() after it has

@@ -6,6 +6,14 @@
 #include "net/addr.h"
 #include "net/grpc_wire.h"
 
+static void on_call_ended(void *user, const char *method_path, unsigned status, uint64_t duration_ns)
+{
+	struct fixture *f = user;
+
+	ck_assert_uint_gt(duration_ns, 0);
+	buf_addf(&f->ended, "%s %u\n", method_path, status);
+}
+
 void fixture_serve(struct fixture *f)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -13,6 +21,7 @@ void fixture_serve(struct fixture *f)
 		.loop = f->loop,
 		.workers = f->workers,
 		.services = f->services,
+		.observer = {on_call_ended, f},
 	};
 
 	f->drained = false;
@@ -24,7 +33,7 @@ void fixture_open(struct fixture *f, unsigned workers)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 
-	*f = (struct fixture){0};
+	*f = (struct fixture){.ended = BUF_INIT(SIZE_MAX)};
 	f->path = x_asprintf("%s/s", tmpdir);
 	f->endpoint = x_asprintf("unix://%s", f->path);
 	echo_init(&f->echo);
@@ -69,6 +78,7 @@ void fixture_close(struct fixture *f)
 	loop_free(f->loop);
 	free(f->endpoint);
 	free(f->path);
+	buf_done(&f->ended);
 }
 
 static void on_tick(void *user)
@@ -122,25 +132,21 @@ void fixture_until_worked(struct fixture *f, unsigned n)
 	fixture_until(f, is_count, &(struct count){&f->echo.worked, n});
 }
 
-static int receive(void *self, struct span bytes, struct error **err)
-{
-	const struct raw *r = self;
+struct ending {
+	const struct fixture *fixture;
+	const char *text;
+};
 
-	return h2_recv(r->side.h2, bytes, err);
+static bool is_noted(void *user)
+{
+	const struct ending *e = user;
+
+	return strstr(buf_str(&e->fixture->ended), e->text) != NULL;
 }
 
-static int send_some(void *self, struct buf *out, struct error **err)
+void fixture_until_ended(struct fixture *f, const char *text)
 {
-	const struct raw *r = self;
-
-	return h2_send(r->side.h2, out, err);
-}
-
-static bool is_done(const void *self)
-{
-	const struct raw *r = self;
-
-	return h2_is_done(r->side.h2);
+	fixture_until(f, is_noted, &(struct ending){f, text});
 }
 
 static void on_round(void *user, bool over)
@@ -153,26 +159,17 @@ static void on_round(void *user, bool over)
 
 void raw_open(struct raw *r, struct fixture *f)
 {
-	static const struct conn_protocol protocol = {
-		.receive = receive, .send = send_some, .is_done = is_done};
 	CLEANUP(error_freep) struct error *err = NULL;
-	const struct conn_config config = {
-		.loop = f->loop,
-		.connecting = true,
-		.protocol = &protocol,
-		.self = r,
-		.on_round = on_round,
-		.user = r,
-	};
 	struct addr a;
+	int fd;
 
 	*r = (struct raw){.fixture = f};
 	h2_side_init(&r->side);
 	ASSERT_OK(addr_parse(f->endpoint, &a, &err));
-	ASSERT_OK(addr_connect(&a, &r->fd, &err));
+	ASSERT_OK(addr_connect(&a, &fd, &err));
 	addr_done(&a);
 	r->side.h2 = h2_client_new(&h2_events_of_sides, &r->side);
-	ASSERT_OK(conn_new(&config, r->fd, &r->conn, &err));
+	ASSERT_OK(h2_io_start(&r->io, f->loop, fd, r->side.h2, true, on_round, r, &err));
 }
 
 void raw_close(struct raw *r)
@@ -180,8 +177,8 @@ void raw_close(struct raw *r)
 	if (r->over)
 		return;
 	r->over = true;
-	conn_free(TAKE_PTR(r->conn));
-	h2_free(TAKE_PTR(r->side.h2));
+	r->side.h2 = NULL;
+	h2_io_stop(&r->io);
 }
 
 void raw_done(struct raw *r)
@@ -192,7 +189,7 @@ void raw_done(struct raw *r)
 
 static void flush(struct raw *r)
 {
-	if (!conn_flush(r->conn))
+	if (!h2_io_flush(&r->io))
 		raw_close(r);
 }
 

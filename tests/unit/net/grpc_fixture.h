@@ -5,9 +5,9 @@
 #pragma once
 
 #include "interop/echo_service.h"
-#include "net/conn.h"
 #include "net/grpc_client.h"
 #include "net/grpc_server.h"
+#include "net/h2_io.h"
 #include "net/workers.h"
 
 #include "h2_pair.h"
@@ -24,6 +24,7 @@ struct fixture {
 	char *endpoint;
 	char *path; /* of the socket */
 	bool drained;
+	struct buf ended; /* what the server's observer was told: "PATH STATUS\n" */
 };
 
 /** fixture_open() - start; @workers: number of threads. */
@@ -44,6 +45,9 @@ void fixture_free_server(struct fixture *f);
 /** fixture_until() - run the loop until @done(@user). */
 void fixture_until(struct fixture *f, bool (*done)(void *user), void *user);
 
+/** fixture_until_ended() - run the loop until @text stands in f->ended. */
+void fixture_until_ended(struct fixture *f, const char *text);
+
 /** fixture_rounds() - run the loop for a while, in which nothing is to happen. */
 void fixture_rounds(struct fixture *f);
 
@@ -57,8 +61,7 @@ void fixture_until_worked(struct fixture *f, unsigned n);
 struct raw {
 	struct fixture *fixture;
 	struct h2_side side;
-	struct conn *conn;
-	int fd; /* the connection's */
+	struct h2_io io;
 	bool over;
 };
 

@@ -80,7 +80,7 @@ START_TEST(a_connection_that_breaks_the_protocol_is_closed)
 
 	fixture_open(&f, 1);
 	raw_open(&r, &f);
-	ck_assert_int_gt(send(r.fd, "GET / HTTP/1.1\r\n\r\n", 18, 0), 0);
+	ck_assert_int_gt(send(r.io.fd, "GET / HTTP/1.1\r\n\r\n", 18, 0), 0);
 	raw_until_over(&r);
 	raw_done(&r);
 	assert_served();
@@ -105,6 +105,31 @@ START_TEST(a_client_that_hangs_up_leaves_its_call_running)
 }
 END_TEST
 
+START_TEST(a_call_is_observed_once_when_its_handling_has_ended)
+{
+	struct raw r;
+
+	fixture_open(&f, 1);
+	raw_open(&r, &f);
+	raw_finished(&r, raw_begin(&r, (struct raw_head){0}));
+	raw_finished(&r, raw_begin(&r, (struct raw_head){.path = ECHO "Unknown"}));
+	raw_finished(&r, raw_begin(&r, (struct raw_head){.timeout = "0S"}));
+	ck_assert_str_eq(buf_str(&f.ended), ECHO "Echo 0\n" ECHO "Echo 4\n");
+	/* answered at its deadline, and still running */
+	raw_finished(&r, raw_begin(&r, (struct raw_head){.path = ECHO "Wait", .timeout = "200m"}));
+	ck_assert_str_eq(buf_str(&f.ended), ECHO "Echo 0\n" ECHO "Echo 4\n");
+	echo_release(&f.echo);
+	fixture_until_ended(&f, ECHO "Echo 4\n" ECHO "Wait 0\n");
+	/* its client has gone */
+	raw_begin(&r, (struct raw_head){.path = ECHO "Wait"});
+	fixture_until_waiting(&f, 1);
+	raw_done(&r);
+	echo_release(&f.echo);
+	fixture_until_ended(&f, ECHO "Wait 0\n" ECHO "Wait 0\n");
+	fixture_close(&f);
+}
+END_TEST
+
 START_TEST(connections_come_and_go)
 {
 	fixture_open(&f, 1);
@@ -123,7 +148,7 @@ START_TEST(the_server_accepts_again_after_it_had_no_descriptor_left)
 	raw_open(&r, &f);
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
 	none = old;
-	none.rlim_cur = (rlim_t)r.fd + 1;
+	none.rlim_cur = (rlim_t)r.io.fd + 1;
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
 	raw_request(&r, (struct raw_head){0});
 	/* The request is on its way when accept() fails for the first time. */
@@ -276,8 +301,8 @@ END_TEST
 TMPDIR_MAIN("grpc_server_life", endpoints_that_must_not_be_served_are_refused,
 	a_server_that_never_listened_can_be_freed, a_peer_of_another_user_is_refused,
 	a_connection_that_breaks_the_protocol_is_closed, a_client_that_hangs_up_leaves_its_call_running,
-	connections_come_and_go, the_server_accepts_again_after_it_had_no_descriptor_left,
-	peers_beyond_the_limit_wait_for_a_place, drain_closes_idle_connections_at_once,
-	drain_lets_running_calls_finish, drain_refuses_calls_that_do_not_run_yet,
-	drain_waits_for_calls_whose_client_has_gone, a_socket_that_is_not_ours_any_more_survives_the_drain,
-	a_server_can_follow_one_that_has_drained)
+	a_call_is_observed_once_when_its_handling_has_ended, connections_come_and_go,
+	the_server_accepts_again_after_it_had_no_descriptor_left, peers_beyond_the_limit_wait_for_a_place,
+	drain_closes_idle_connections_at_once, drain_lets_running_calls_finish,
+	drain_refuses_calls_that_do_not_run_yet, drain_waits_for_calls_whose_client_has_gone,
+	a_socket_that_is_not_ours_any_more_survives_the_drain, a_server_can_follow_one_that_has_drained)
