@@ -136,6 +136,8 @@ static int load_own(struct tls_creds *creds, const struct tls_files *files, stru
 		return -1;
 	if (load_key(creds, files->key, err) < 0)
 		return -1;
+	if (tls_files_check_key(files, err) < 0)
+		return -1;
 	rv = tls_compat_check_pair(&creds->cert.pk, &creds->key, &creds->rng);
 	if (rv != 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "%s: not the key of %s", files->key, files->cert);
@@ -178,8 +180,6 @@ static int creds_load(const struct tls_context *c, struct tls_creds **ret, struc
 {
 	CLEANUP(tls_creds_unrefp) struct tls_creds *creds = creds_new();
 
-	if (tls_files_check_key(&c->files, err) < 0)
-		return -1;
 	if (conf_init(creds, c, err) < 0)
 		return -1;
 	if (load_authorities(creds, c->files.ca, err) < 0)

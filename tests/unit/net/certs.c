@@ -53,9 +53,14 @@ static int visit(const char *path, const struct stat *st, int type, struct FTW *
 	return remove(path);
 }
 
+void certs_remove(const char *dir)
+{
+	nftw(dir, visit, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 static void remove_all(void)
 {
-	nftw(certs_dir, visit, 16, FTW_DEPTH | FTW_PHYS);
+	certs_remove(certs_dir);
 }
 
 int certs_run(const char *name, const TTest *const *tests, size_t n)

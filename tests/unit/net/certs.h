@@ -32,6 +32,9 @@ char *certs_path(const char *name);
  * NULL-terminated. */
 void certs_make(const char *dir, const char *const *args);
 
+/** certs_remove() - remove folder @dir and what is in it. */
+void certs_remove(const char *dir);
+
 struct certs_choice {
 	enum tls_role role;
 	const char *ca;   /* folder of the authority, or NULL */
