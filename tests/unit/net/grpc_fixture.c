@@ -149,6 +149,27 @@ void fixture_until_ended(struct fixture *f, const char *text)
 	fixture_until(f, is_noted, &(struct ending){f, text});
 }
 
+static int receive(void *self, struct span bytes, struct error **err)
+{
+	struct raw *r = self;
+
+	return h2_recv(r->side.h2, bytes, err);
+}
+
+static int send_some(void *self, struct buf *out, struct error **err)
+{
+	struct raw *r = self;
+
+	return h2_send(r->side.h2, out, err);
+}
+
+static bool is_done(const void *self)
+{
+	const struct raw *r = self;
+
+	return h2_is_done(r->side.h2);
+}
+
 static void on_round(void *user, bool over)
 {
 	struct raw *r = user;
@@ -159,17 +180,26 @@ static void on_round(void *user, bool over)
 
 void raw_open(struct raw *r, struct fixture *f)
 {
+	static const struct conn_protocol protocol = {
+		.receive = receive, .send = send_some, .is_done = is_done};
 	CLEANUP(error_freep) struct error *err = NULL;
+	const struct conn_config config = {
+		.loop = f->loop,
+		.connecting = true,
+		.protocol = &protocol,
+		.self = r,
+		.on_round = on_round,
+		.user = r,
+	};
 	struct addr a;
-	int fd;
 
 	*r = (struct raw){.fixture = f};
 	h2_side_init(&r->side);
 	ASSERT_OK(addr_parse(f->endpoint, &a, &err));
-	ASSERT_OK(addr_connect(&a, &fd, &err));
+	ASSERT_OK(addr_connect(&a, &r->fd, &err));
 	addr_done(&a);
 	r->side.h2 = h2_client_new(&h2_events_of_sides, &r->side);
-	ASSERT_OK(h2_io_start(&r->io, f->loop, fd, r->side.h2, true, on_round, r, &err));
+	ASSERT_OK(conn_new(&config, r->fd, &r->conn, &err));
 }
 
 void raw_close(struct raw *r)
@@ -177,8 +207,8 @@ void raw_close(struct raw *r)
 	if (r->over)
 		return;
 	r->over = true;
-	r->side.h2 = NULL;
-	h2_io_stop(&r->io);
+	conn_free(TAKE_PTR(r->conn));
+	h2_free(TAKE_PTR(r->side.h2));
 }
 
 void raw_done(struct raw *r)
@@ -189,7 +219,7 @@ void raw_done(struct raw *r)
 
 static void flush(struct raw *r)
 {
-	if (!h2_io_flush(&r->io))
+	if (!conn_flush(r->conn))
 		raw_close(r);
 }
 

@@ -5,9 +5,9 @@
 #pragma once
 
 #include "interop/echo_service.h"
+#include "net/conn.h"
 #include "net/grpc_client.h"
 #include "net/grpc_server.h"
-#include "net/h2_io.h"
 #include "net/workers.h"
 
 #include "h2_pair.h"
@@ -61,7 +61,8 @@ void fixture_until_worked(struct fixture *f, unsigned n);
 struct raw {
 	struct fixture *fixture;
 	struct h2_side side;
-	struct h2_io io;
+	struct conn *conn;
+	int fd; /* the connection's */
 	bool over;
 };
 

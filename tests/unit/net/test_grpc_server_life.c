@@ -80,7 +80,7 @@ START_TEST(a_connection_that_breaks_the_protocol_is_closed)
 
 	fixture_open(&f, 1);
 	raw_open(&r, &f);
-	ck_assert_int_gt(send(r.io.fd, "GET / HTTP/1.1\r\n\r\n", 18, 0), 0);
+	ck_assert_int_gt(send(r.fd, "GET / HTTP/1.1\r\n\r\n", 18, 0), 0);
 	raw_until_over(&r);
 	raw_done(&r);
 	assert_served();
@@ -148,7 +148,7 @@ START_TEST(the_server_accepts_again_after_it_had_no_descriptor_left)
 	raw_open(&r, &f);
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
 	none = old;
-	none.rlim_cur = (rlim_t)r.io.fd + 1;
+	none.rlim_cur = (rlim_t)r.fd + 1;
 	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
 	raw_request(&r, (struct raw_head){0});
 	/* The request is on its way when accept() fails for the first time. */
