@@ -297,3 +297,31 @@ int addr_connect(const struct addr *a, int *ret_fd, struct error **err)
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
+
+static void peer_unix(int fd, struct buf *out)
+{
+	struct ucred peer;
+	socklen_t len = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0)
+		buf_addf(out, "pid %d uid %u", (int)peer.pid, (unsigned)peer.uid);
+}
+
+void addr_peer(int fd, struct buf *out)
+{
+	union sock_addr sa = {0};
+	char host[INET6_ADDRSTRLEN] = "";
+	socklen_t len = sizeof(sa);
+
+	if (getpeername(fd, &sa.any, &len) < 0)
+		return;
+	if (sa.any.sa_family == AF_UNIX) {
+		peer_unix(fd, out);
+	} else if (sa.any.sa_family == AF_INET) {
+		inet_ntop(AF_INET, &sa.in.sin_addr, host, sizeof(host));
+		buf_addf(out, "%s:%u", host, ntohs(sa.in.sin_port));
+	} else if (sa.any.sa_family == AF_INET6) {
+		inet_ntop(AF_INET6, &sa.in6.sin6_addr, host, sizeof(host));
+		buf_addf(out, "[%s]:%u", host, ntohs(sa.in6.sin6_port));
+	}
+}

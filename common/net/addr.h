@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 
 struct addr {
@@ -47,3 +48,7 @@ void addr_unlisten(const struct addr *a);
  * that vanishes is noticed within LIMIT_STALLED_MS. Return: 0, or -1 with ERR_UNAVAILABLE (nothing listens,
  * or its backlog is full), ERR_INTERNAL. */
 int addr_connect(const struct addr *a, int *ret_fd, struct error **err) MUST_CHECK;
+
+/** addr_peer() - append who is at the other end of the connected socket @fd to @out, for logs:
+ * "10.0.0.1:4711", or "pid 17 uid 0". Nothing when that cannot be told. */
+void addr_peer(int fd, struct buf *out);

@@ -1,13 +1,12 @@
 #include "net/conn.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "net/addr.h"
 #include "net/limits.h"
 
 /* One connection may not hold up the others: what is left is read in the next round of the loop. */
@@ -484,35 +483,7 @@ const struct tls *conn_tls(const struct conn *c)
 	return c->tls;
 }
 
-static void peer_unix(int fd, struct buf *out)
-{
-	struct ucred peer;
-	socklen_t len = sizeof(peer);
-
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0)
-		buf_addf(out, "pid %d uid %u", (int)peer.pid, (unsigned)peer.uid);
-}
-
 void conn_peer(const struct conn *c, struct buf *out)
 {
-	union {
-		struct sockaddr any;
-		struct sockaddr_in in;
-		struct sockaddr_in6 in6;
-		struct sockaddr_storage room;
-	} sa = {0};
-	char host[INET6_ADDRSTRLEN] = "";
-	socklen_t len = sizeof(sa);
-
-	if (getpeername(c->fd, &sa.any, &len) < 0)
-		return;
-	if (sa.any.sa_family == AF_UNIX) {
-		peer_unix(c->fd, out);
-	} else if (sa.any.sa_family == AF_INET) {
-		inet_ntop(AF_INET, &sa.in.sin_addr, host, sizeof(host));
-		buf_addf(out, "%s:%u", host, ntohs(sa.in.sin_port));
-	} else if (sa.any.sa_family == AF_INET6) {
-		inet_ntop(AF_INET6, &sa.in6.sin6_addr, host, sizeof(host));
-		buf_addf(out, "[%s]:%u", host, ntohs(sa.in6.sin6_port));
-	}
+	addr_peer(c->fd, out);
 }

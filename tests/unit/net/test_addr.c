@@ -1,6 +1,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -12,6 +13,7 @@
 
 #include "base/mem.h"
 #include "net/addr.h"
+#include "net/limits.h"
 #include "tmpdir.h"
 
 static struct addr parsed(const char *endpoint)
@@ -370,6 +372,84 @@ START_TEST(a_tcp_port_in_use_is_unavailable)
 }
 END_TEST
 
+static int option_of(int fd, int level, int name)
+{
+	socklen_t len = sizeof(int);
+	int value = -1;
+
+	ck_assert_int_eq(getsockopt(fd, level, name, &value, &len), 0);
+	return value;
+}
+
+START_TEST(a_tcp_peer_that_vanishes_is_found_out)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fd_closep) int fd = -1;
+	CLEANUP(fd_closep) int client = -1;
+	struct addr a = parsed("tcp://127.0.0.1:0");
+
+	ASSERT_OK(addr_listen(&a, &fd, &err));
+	a.port = port_of(fd);
+	ASSERT_OK(addr_connect(&a, &client, &err));
+	ck_assert_int_eq(option_of(client, SOL_SOCKET, SO_KEEPALIVE), 1);
+	ck_assert_int_eq(option_of(client, IPPROTO_TCP, TCP_KEEPIDLE), LIMIT_STALLED_MS / 2000);
+	ck_assert_int_eq(option_of(client, IPPROTO_TCP, TCP_USER_TIMEOUT), LIMIT_STALLED_MS);
+	addr_done(&a);
+}
+END_TEST
+
+/* What the listener @a takes its client for. */
+static char *peer_at(struct addr *a)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fd_closep) int listen_fd = -1;
+	CLEANUP(fd_closep) int client = -1;
+	CLEANUP(fd_closep) int server = -1;
+	CLEANUP(buf_done) struct buf out = BUF_INIT(100);
+
+	ASSERT_OK(addr_listen(a, &listen_fd, &err));
+	if (!a->is_unix)
+		a->port = port_of(listen_fd);
+	ASSERT_OK(addr_connect(a, &client, &err));
+	ck_assert_int_eq(poll(&(struct pollfd){.fd = listen_fd, .events = POLLIN}, 1, -1), 1);
+	server = accept(listen_fd, NULL, NULL);
+	ck_assert_int_ge(server, 0);
+	addr_peer(server, &out);
+	if (!a->is_unix)
+		a->port = port_of(client);
+	return x_strdup(buf_str(&out));
+}
+
+START_TEST(peers_are_told_by_address_or_process)
+{
+	struct addr tcp = parsed("tcp://127.0.0.1:0"), tcp6 = parsed("tcp://[::1]:0"), local = in_folder("s");
+	CLEANUP(free_charp) char *local_peer = peer_at(&local);
+	CLEANUP(free_charp) char *tcp_peer = peer_at(&tcp);
+	CLEANUP(free_charp) char *tcp6_peer = peer_at(&tcp6);
+	CLEANUP(free_charp) char *local_wanted = x_asprintf("pid %d uid %u", getpid(), geteuid());
+	CLEANUP(free_charp) char *tcp_wanted = x_asprintf("127.0.0.1:%u", tcp.port);
+	CLEANUP(free_charp) char *tcp6_wanted = x_asprintf("[::1]:%u", tcp6.port);
+
+	ck_assert_str_eq(local_peer, local_wanted);
+	ck_assert_str_eq(tcp_peer, tcp_wanted);
+	ck_assert_str_eq(tcp6_peer, tcp6_wanted);
+	addr_unlisten(&local);
+	addr_done(&local);
+	addr_done(&tcp);
+	addr_done(&tcp6);
+}
+END_TEST
+
+START_TEST(what_is_not_connected_has_no_peer)
+{
+	CLEANUP(fd_closep) int fd = socket(AF_INET, SOCK_STREAM, 0);
+	struct buf out = BUF_INIT(100);
+
+	addr_peer(fd, &out);
+	ck_assert_uint_eq(out.len, 0);
+}
+END_TEST
+
 TMPDIR_MAIN("addr", unix_endpoints_are_parsed, tcp_endpoints_are_numeric_any_or_localhost,
 	malformed_endpoints_are_quoted_in_the_error, a_path_must_fit_into_a_socket_address,
 	a_unix_socket_is_made_with_its_folder_and_removed, a_unix_socket_is_never_open_to_others,
@@ -377,4 +457,5 @@ TMPDIR_MAIN("addr", unix_endpoints_are_parsed, tcp_endpoints_are_numeric_any_or_
 	a_live_socket_with_a_full_backlog_is_refused, what_is_no_socket_is_not_replaced,
 	a_missing_parent_of_the_folder_is_an_error, a_socket_that_took_our_place_is_not_removed,
 	connecting_to_nothing_is_unavailable, tcp_listens_on_loopback_and_on_any_address,
-	a_tcp_port_in_use_is_unavailable)
+	a_tcp_port_in_use_is_unavailable, a_tcp_peer_that_vanishes_is_found_out,
+	peers_are_told_by_address_or_process, what_is_not_connected_has_no_peer)

@@ -252,7 +252,30 @@ START_TEST(a_graceful_goaway_names_its_last_stream_later)
 }
 END_TEST
 
-static void begin_and_go(struct h2_side *side, enum h2_event event, int32_t stream)
+static void lose_unread_goaway(const char *endpoint)
+{
+	struct ask a = {0};
+
+	rig_open(&r, (struct h2_channel_config){.endpoint = endpoint, .backoff_ms = FOR_EVER_MS}, answer);
+	ask_answered(&r);
+	h2_peer_goaway(conn(1), 1, H2_NO_ERROR);
+	h2_peer_flush(conn(1));
+	h2_peer_hang_up(conn(1));
+	ask(&r, "/", "body", &a);
+	ask_ends(&a, 0, "");
+	ck_assert_uint_eq(r.peer.n_conns, 2);
+	ck_assert_str_eq(buf_str(&conn(2)->side.body), "body");
+	rig_close(&r);
+}
+
+START_TEST(a_request_that_crosses_goaway_and_the_end_of_the_connection_is_sent_again)
+{
+	lose_unread_goaway(NULL);
+	lose_unread_goaway("tcp://127.0.0.1:0");
+}
+END_TEST
+
+static void begin_answer(struct h2_side *side, enum h2_event event, int32_t stream)
 {
 	const struct h2_header headers[] = {H2_HEADER(":status", "200")};
 
@@ -264,7 +287,7 @@ START_TEST(a_request_with_a_reply_is_not_sent_again)
 {
 	struct ask a = {0};
 
-	open_rig(FOR_EVER_MS, begin_and_go);
+	open_rig(FOR_EVER_MS, begin_answer);
 	ask(&r, "/", "", &a);
 	ask_until_noted(&a, "headers :status=200\n");
 	r.peer.react = answer;
@@ -378,6 +401,7 @@ TMPDIR_MAIN("net/h2_channel_loss", nothing_that_listens_is_unavailable,
 	the_loss_of_an_idle_connection_is_nobodys_error,
 	after_goaway_streams_finish_and_new_requests_use_another_connection,
 	what_goaway_leaves_out_is_sent_again, a_graceful_goaway_names_its_last_stream_later,
+	a_request_that_crosses_goaway_and_the_end_of_the_connection_is_sent_again,
 	a_request_with_a_reply_is_not_sent_again, a_refused_request_is_sent_again_over_another_connection,
 	a_request_is_sent_again_only_once, a_refusal_leaves_other_streams_alone,
 	a_refused_request_fails_when_no_other_connection_can_be_opened,
