@@ -251,6 +251,7 @@ struct h2 *h2_server_new(bool strict_authority, const struct h2_events *events, 
 
 	h->server = true;
 	h->own_checks = !strict_authority;
+	h2_scan_init(&h->scan);
 	nghttp2_session_callbacks_set_on_begin_frame_callback(cb, on_begin_frame);
 	h2_must_have_memory(nghttp2_option_new(&option));
 	nghttp2_option_set_no_http_messaging(option, h->own_checks);
@@ -293,16 +294,31 @@ void h2_free(struct h2 *h)
 	free(h);
 }
 
+static int feed(struct h2 *h, const uint8_t *bytes, size_t n, struct error **err)
+{
+	ssize_t rv = nghttp2_session_mem_recv(h->session, bytes, n);
+
+	if (rv >= 0)
+		return 0;
+	h->failed = true;
+	return err_set(err, ERR_UNAVAILABLE, "HTTP/2: %s", nghttp2_strerror((int)rv));
+}
+
 int h2_recv(struct h2 *h, struct span bytes, struct error **err)
 {
-	ssize_t n;
+	static const uint8_t zeros[4];
 
 	if (h->failed)
 		return err_set(err, ERR_UNAVAILABLE, "HTTP/2 connection was given up after a protocol error");
-	n = nghttp2_session_mem_recv(h->session, bytes.p, bytes.n);
-	if (n < 0) {
-		h->failed = true;
-		return err_set(err, ERR_UNAVAILABLE, "HTTP/2: %s", nghttp2_strerror((int)n));
+	if (!h->server)
+		return feed(h, bytes.p, bytes.n, err);
+	while (bytes.n > 0) {
+		bool is_number;
+		size_t n = h2_scan_next(&h->scan, bytes, &is_number);
+
+		if (feed(h, is_number ? zeros : bytes.p, n, err) < 0)
+			return -1;
+		bytes = (struct span){bytes.p + n, bytes.n - n};
 	}
 	return 0;
 }

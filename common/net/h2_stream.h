@@ -14,6 +14,7 @@
 #include "base/buf.h"
 #include "net/h2.h"
 #include "net/h2_headers.h"
+#include "net/h2_scan.h"
 
 struct nghttp2_session;
 
@@ -46,6 +47,7 @@ struct h2 {
 	int32_t newest;    /* server: the highest number that a client has used */
 	int32_t gap_begin; /* server: numbers that were passed over last, up to gap_end exclusive */
 	int32_t gap_end;
+	struct h2_scan scan; /* server */
 	size_t queued_bytes; /* of bodies, not given out yet */
 	/* HPACK makes header blocks of all streams one sequence: there is one at a time; NULL between them */
 	struct h2_fields *fields;
