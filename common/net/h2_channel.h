@@ -3,9 +3,11 @@
  * connection, opened with the first request and again after a loss, with back-off.
  *
  * A request is never sent twice unless the server said that it did not look at it (GOAWAY below its stream,
- * REFUSED_STREAM); then it is, once, over a new connection. After a connection could not be opened, the next
- * try waits: 1 s, 1.6 times as long each time, at most 30 s, 20 % jitter (gRPC's connection back-off);
- * requests made meanwhile fail at once with what the last try failed with. Threads: the loop's.
+ * REFUSED_STREAM); then it is, once, over a new connection. Requests wait while a connection is opened, which
+ * is complete with the server's SETTINGS, and while the server takes no more streams; LIMIT_CHANNEL_REQUESTS
+ * bounds them. After a connection could not be opened, the next try waits (backoff.h); requests made
+ * meanwhile fail at once with what the last try failed with. Nothing of a reply is kept: windows of 64 KiB
+ * bound what a server may send before on_data() has had it. Threads: the loop's.
  */
 #pragma once
 
@@ -33,15 +35,15 @@ struct h2_channel_config {
 };
 
 /* What happens to a request. on_headers() and on_data() may make and cancel requests, but not free the
- * client; on_end() may do everything. */
+ * channel; on_end() may do everything. */
 struct h2_request_events {
 	/* a header block of the reply; with @is_trailer the trailers. NULL: not wanted */
 	void (*on_headers)(void *user, const struct h2_header *headers, size_t n, bool is_trailer);
 	/* bytes of the body. Return: false to give the request up; on_end() comes with ERR_CANCELLED */
 	bool (*on_data)(void *user, struct span data);
 	/* exactly once, and nothing after it; the handle is invalid from now on. @error: NULL when the server
-	 * ended the stream in order, otherwise ERR_UNAVAILABLE (connection), ERR_CANCELLED or the code of the
-	 * reset (grpc_wire.h); borrowed */
+	 * ended the stream in order, otherwise ERR_UNAVAILABLE (connection), ERR_EXHAUSTED (too many
+	 * requests), what it was cancelled with, or the code of the reset (grpc_wire.h); borrowed */
 	void (*on_end)(void *user, const struct error *error);
 };
 
@@ -51,7 +53,8 @@ int h2_channel_new(
 	const struct h2_channel_config *config, struct h2_channel **ret, struct error **err) MUST_CHECK;
 
 /** h2_channel_free() - close; requests in flight end with ERR_CANCELLED before this returns, except when
- * called from on_end(): then right after it. NULL is allowed. */
+ * called from on_end(): then right after it. Requests that their on_end() makes end likewise: it must not ask
+ * for ever. NULL is allowed. */
 void h2_channel_free(struct h2_channel *c);
 DEFINE_CLEANUP(struct h2_channel *, h2_channel_free);
 
@@ -60,7 +63,7 @@ const char *h2_channel_authority(const struct h2_channel *c);
 
 /**
  * h2_channel_request() - start a request.
- * @headers, @body: copied; an empty body ends the stream with the headers
+ * @headers, @body: copied; an empty body ends the stream with the headers; LIMIT_CONN_BUFFERED_BYTES at most
  * @events:  borrowed until on_end(), which never comes before this returned
  *
  * Return: never NULL; valid until on_end().
