@@ -35,9 +35,7 @@ static int on_begin_headers(nghttp2_session *session, const nghttp2_frame *frame
 	struct h2 *h = user;
 
 	(void)session;
-	if (!h->fields)
-		h->fields = x_malloc(sizeof(*h->fields));
-	h2_fields_reset(h->fields);
+	h2_fields_done(&h->fields);
 	if (frame->hd.type == NGHTTP2_HEADERS && frame->headers.cat == NGHTTP2_HCAT_REQUEST)
 		h2_stream_add(h, frame->hd.stream_id);
 	return 0;
@@ -51,27 +49,27 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
 	(void)session;
 	(void)frame;
 	(void)flags;
-	h2_fields_add(h->fields, (struct span){name, name_len}, (struct span){value, value_len});
+	h2_fields_add(&h->fields, (struct span){name, name_len}, (struct span){value, value_len});
 	return 0;
 }
 
 static const char *block_fault(const struct h2 *h, const struct h2_stream *s, bool end)
 {
-	if (h->fields->too_big)
+	if (h->fields.too_big)
 		return "header block too big";
 	if (!h->own_checks)
 		return NULL;
 	if (!s->have_headers)
-		return h2_fields_request_fault(h->fields);
-	return end ? h2_fields_trailer_fault(h->fields) : "header block within the body";
+		return h2_fields_request_fault(&h->fields);
+	return end ? h2_fields_trailer_fault(&h->fields) : "header block within the body";
 }
 
 /* RFC 9110 section 15.2: any number of 1xx replies may come before the one that counts */
 static bool is_interim(const struct h2 *h, const struct h2_stream *s)
 {
-	const struct h2_header *first = h->fields->items;
+	const struct h2_header *first = h->fields.items;
 
-	return !h->server && !s->have_headers && h->fields->n > 0 && span_eq(first->name, ":status") &&
+	return !h->server && !s->have_headers && h->fields.n > 0 && span_eq(first->name, ":status") &&
 	       first->value.n > 0 && first->value.p[0] == '1';
 }
 
@@ -102,10 +100,10 @@ static void receive_headers(struct h2 *h, const nghttp2_frame *frame)
 	fault = block_fault(h, s, end);
 	if (fault) {
 		log_debug("HTTP/2 stream rejected", F_STR("reason", fault));
-		if (h->fields->too_big && h->server && !s->have_headers)
+		if (h->fields.too_big && h->server && !s->have_headers)
 			refuse_big_request(h, s);
 		else
-			h2_stream_reset(h, s, h->fields->too_big ? H2_ENHANCE_YOUR_CALM : H2_PROTOCOL_ERROR);
+			h2_stream_reset(h, s, h->fields.too_big ? H2_ENHANCE_YOUR_CALM : H2_PROTOCOL_ERROR);
 		return;
 	}
 	if (is_interim(h, s))
@@ -116,7 +114,7 @@ static void receive_headers(struct h2 *h, const nghttp2_frame *frame)
 		h2_stream_announce(h, s);
 	/* no protocol of ours has trailers in requests */
 	if (!trailer || !h->server)
-		h->events->on_headers(h->user, s->id, h->fields->items, h->fields->n, trailer);
+		h->events->on_headers(h->user, s->id, h->fields.items, h->fields.n, trailer);
 	if (end)
 		receive_end(h, s);
 }
@@ -130,7 +128,7 @@ static int on_frame_recv(nghttp2_session *session, const nghttp2_frame *frame, v
 	switch (frame->hd.type) {
 	case NGHTTP2_HEADERS:
 		receive_headers(h, frame);
-		free(TAKE_PTR(h->fields));
+		h2_fields_done(&h->fields);
 		break;
 	case NGHTTP2_DATA:
 		s = h2_stream_find_live(h, frame->hd.stream_id);
@@ -286,7 +284,7 @@ void h2_free(struct h2 *h)
 	if (!h)
 		return;
 	nghttp2_session_del(h->session);
-	free(h->fields);
+	h2_fields_done(&h->fields);
 	for (struct h2_stream *s = h->streams; s; s = next) {
 		next = s->next;
 		h2_stream_free(s);

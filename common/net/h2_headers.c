@@ -1,15 +1,17 @@
 #include "net/h2_headers.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#include "base/cleanup.h"
+#include "base/mem.h"
 
-void h2_fields_reset(struct h2_fields *f)
+#define FIRST_FIELDS 16
+#define FIRST_BYTES  480
+
+void h2_fields_done(struct h2_fields *f)
 {
-	f->n = 0;
-	f->list_bytes = 0;
-	f->used = 0;
-	f->too_big = false;
+	free(f->items);
+	*f = (struct h2_fields){0};
 }
 
 static struct span keep(struct h2_fields *f, struct span s)
@@ -22,6 +24,31 @@ static struct span keep(struct h2_fields *f, struct span s)
 	return (struct span){place, s.n};
 }
 
+static void push(struct h2_fields *f, struct span name, struct span value)
+{
+	struct h2_header *item = &f->items[f->n++];
+
+	item->name = keep(f, name);
+	item->value = keep(f, value);
+}
+
+/* Room for one more field of @bytes bytes. */
+static void grow(struct h2_fields *f, size_t bytes)
+{
+	struct h2_fields g = {.max_n = f->max_n ? 2 * f->max_n : FIRST_FIELDS,
+		.max_bytes = f->max_bytes ? 2 * f->max_bytes : FIRST_BYTES,
+		.list_bytes = f->list_bytes};
+
+	if (g.max_bytes < f->used + bytes)
+		g.max_bytes = f->used + bytes;
+	g.items = x_malloc(g.max_n * sizeof(*g.items) + g.max_bytes);
+	g.bytes = (uint8_t *)(g.items + g.max_n);
+	for (size_t i = 0; i < f->n; i++)
+		push(&g, f->items[i].name, f->items[i].value);
+	free(f->items);
+	*f = g;
+}
+
 void h2_fields_add(struct h2_fields *f, struct span name, struct span value)
 {
 	size_t room = LIMIT_HEADER_BYTES - f->list_bytes;
@@ -32,9 +59,9 @@ void h2_fields_add(struct h2_fields *f, struct span name, struct span value)
 		return;
 	}
 	f->list_bytes += name.n + value.n + H2_FIELD_OVERHEAD;
-	f->items[f->n].name = keep(f, name);
-	f->items[f->n].value = keep(f, value);
-	f->n++;
+	if (f->n == f->max_n || name.n + value.n > f->max_bytes - f->used)
+		grow(f, name.n + value.n);
+	push(f, name, value);
 }
 
 /* RFC 9110 section 5.6.2 (token) without upper case, RFC 9113 section 8.2.1 */

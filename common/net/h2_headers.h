@@ -15,20 +15,21 @@
 
 /* RFC 9113 section 6.5.2 (SETTINGS_MAX_HEADER_LIST_SIZE): a field counts its bytes and 32 more */
 #define H2_FIELD_OVERHEAD 32
-#define H2_MAX_FIELDS     (LIMIT_HEADER_BYTES / H2_FIELD_OVERHEAD)
 
-/* The spans of @items point into @bytes, so that the struct must not be moved while it holds fields. */
+/* Zeroed is empty. Header blocks of the field fit the first block of memory, which malloc keeps at hand. */
 struct h2_fields {
-	struct h2_header items[H2_MAX_FIELDS];
+	struct h2_header *items; /* one block of memory with the bytes that they point to */
 	size_t n;
-	size_t list_bytes; /* as SETTINGS_MAX_HEADER_LIST_SIZE counts */
+	size_t max_n;
+	uint8_t *bytes;
 	size_t used;
-	bool too_big; /* a field did not fit; it and all that follow are missing */
-	uint8_t bytes[LIMIT_HEADER_BYTES];
+	size_t max_bytes;
+	size_t list_bytes; /* as SETTINGS_MAX_HEADER_LIST_SIZE counts */
+	bool too_big;      /* a field did not fit; it and all that follow are missing */
 };
 
-/** h2_fields_reset() - empty @f, also before its first use. */
-void h2_fields_reset(struct h2_fields *f);
+/** h2_fields_done() - forget the fields and release the memory of @f, which is empty then. */
+void h2_fields_done(struct h2_fields *f);
 
 /** h2_fields_add() - append a copy of the field; beyond LIMIT_HEADER_BYTES only @f->too_big is set. */
 void h2_fields_add(struct h2_fields *f, struct span name, struct span value);

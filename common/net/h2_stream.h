@@ -49,8 +49,9 @@ struct h2 {
 	int32_t gap_end;
 	struct h2_scan scan; /* server */
 	size_t queued_bytes; /* of bodies, not given out yet */
-	/* HPACK makes header blocks of all streams one sequence: there is one at a time; NULL between them */
-	struct h2_fields *fields;
+	/* HPACK makes header blocks of all streams one sequence: there is one at a time; empty between them
+	 */
+	struct h2_fields fields;
 };
 
 /** h2_must_have_memory() - end the process when the nghttp2 result @rv says that memory is out. */
