@@ -109,11 +109,30 @@ static void on_drained(void *user)
 	f->drained = true;
 }
 
+/* What is counted is what is there. */
+static void check_counts(const struct fixture *f)
+{
+	const struct grpc_conn *c = (const struct grpc_conn *)f->conn;
+	size_t request_bytes = 0;
+	unsigned calls = 0;
+
+	if (!fake_is_open(f->conn))
+		return;
+	for (const struct grpc_stream *st = c->streams; st; st = st->next) {
+		request_bytes += st->body.message.cap;
+		calls++;
+	}
+	assert(c->request_bytes == request_bytes);
+	assert(c->counted_bytes == h2_buffered(c->h2));
+	assert(f->server->live_calls >= calls);
+}
+
 static void do_work(struct fixture *f)
 {
 	fake_workers_do(&f->workers);
 	/* nothing is left to wait for, so it only runs what was posted */
 	loop_run(f->loop);
+	check_counts(f);
 }
 
 static void connect(struct fixture *f)
@@ -131,6 +150,7 @@ static void receive(struct fixture *f, struct span bytes)
 		fake_receive(f->conn, bytes);
 	while (f->singly && bytes.n > 0 && fake_is_open(f->conn))
 		fake_receive(f->conn, fuzz_bytes(&bytes, 1));
+	check_counts(f);
 }
 
 static void client_gone(struct fixture *f)

@@ -2,7 +2,8 @@
  * What a server answers to an HTTP/2 client with some requests.
  *
  * The first byte: bits 0 and 1 number of requests less one, bit 2 their bodies stay open, bit 3 the rest is
- * frames in short form (frames.h), bit 4 bytes come singly, bit 5 replies are given up when they begin.
+ * frames in short form (frames.h), bit 4 bytes come singly, bit 5 replies are given up when they begin, bit 6
+ * all frames come at once.
  */
 #include <stdlib.h>
 
@@ -16,6 +17,7 @@
 #define SHORT_FORM       8
 #define SINGLY           16
 #define GIVE_UP          32
+#define AT_ONCE          64
 
 #define WIRE_MAX_BYTES (4u << 20)
 
@@ -61,16 +63,20 @@ static bool feed(struct h2_watch *w, struct span bytes, bool singly)
 	return open;
 }
 
-static void feed_frames(struct h2_watch *w, struct span in, bool singly)
+static void feed_frames(struct h2_watch *w, struct span in, uint8_t choice)
 {
 	CLEANUP(buf_done) struct buf wire = BUF_INIT(WIRE_MAX_BYTES);
 	bool open = true;
 
 	frames_settings(&wire);
 	while (open && frames_next(&in, &wire)) {
-		open = feed(w, buf_span(&wire), singly);
+		if (choice & AT_ONCE)
+			continue;
+		open = feed(w, buf_span(&wire), choice & SINGLY);
 		buf_reset(&wire);
 	}
+	if (open)
+		(void)feed(w, buf_span(&wire), choice & SINGLY);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -84,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		request(&w, !(choice & OPEN_BODY));
 	(void)h2_watch_feed(&w, (struct span){NULL, 0});
 	if (choice & SHORT_FORM)
-		feed_frames(&w, in, choice & SINGLY);
+		feed_frames(&w, in, choice);
 	else
 		(void)feed(&w, in, choice & SINGLY);
 	h2_watch_done(&w);

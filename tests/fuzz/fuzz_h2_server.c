@@ -2,7 +2,8 @@
  * What a client sends to an HTTP/2 server that answers in all the ways that h2.h has.
  *
  * The first byte: bit 0 message checks of nghttp2 (else our own), bit 1 the rest is frames in short form
- * (frames.h), bit 2 bytes come singly, bits 3 to 5 how it answers.
+ * (frames.h), bit 2 bytes come singly, bits 3 to 5 how it answers, bit 6 all frames come at once, bit 7
+ * nothing is taken from it before the end.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,8 @@
 #define SHORT_FORM     2
 #define SINGLY         4
 #define ANSWER(choice) ((choice) >> 3 & 7)
+#define AT_ONCE        64
+#define STUCK          128
 
 #define WIRE_MAX_BYTES (4u << 20)
 #define LONG_BYTES     (100u << 10) /* more than a window */
@@ -100,17 +103,19 @@ static bool feed(struct h2_watch *w, struct span bytes, bool singly)
 	return open;
 }
 
-static bool feed_frames(struct h2_watch *w, struct span in, bool singly)
+static bool feed_frames(struct h2_watch *w, struct span in, uint8_t choice)
 {
 	CLEANUP(buf_done) struct buf wire = BUF_INIT(WIRE_MAX_BYTES);
 	bool open = true;
 
 	frames_preface(&wire);
 	while (open && frames_next(&in, &wire)) {
-		open = feed(w, buf_span(&wire), singly);
+		if (choice & AT_ONCE)
+			continue;
+		open = feed(w, buf_span(&wire), choice & SINGLY);
 		buf_reset(&wire);
 	}
-	return open;
+	return open && feed(w, buf_span(&wire), choice & SINGLY);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -121,11 +126,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bool open;
 
 	w.server = true;
+	w.stuck = choice & STUCK;
 	w.h2 = h2_server_new(choice & STRICT, &h2_watch_events, &w);
 	if (choice & SHORT_FORM)
-		open = feed_frames(&w, in, choice & SINGLY);
+		open = feed_frames(&w, in, choice);
 	else
 		open = feed(&w, in, choice & SINGLY);
+	w.stuck = false;
 	if (open) {
 		h2_shutdown(w.h2);
 		(void)h2_watch_feed(&w, (struct span){NULL, 0});

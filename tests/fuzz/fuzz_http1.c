@@ -14,13 +14,15 @@
 #include "net/limits.h"
 
 #define BODY_MAX_BYTES 1000
-#define TEXT_MAX_BYTES (4u << 20)
+#define TEXT_MAX_BYTES (16u << 20)
+#define LONG_BYTES     (150u << 10) /* two fill what may wait to be sent */
 
 struct run {
 	struct http1 *h;
 	size_t buffered_bytes;
 	bool late; /* answers come when on_request() has returned */
 	bool answer_due;
+	bool answer_long; /* the path asks for it */
 	unsigned requests;
 	struct buf text; /* what was asked */
 	struct buf out;  /* what was answered */
@@ -35,9 +37,13 @@ static void add(struct buf *text, struct span part)
 
 static void answer(struct run *r)
 {
+	static const uint8_t text[LONG_BYTES];
+
 	r->answer_due = false;
 	r->requests++;
-	if (r->requests % 3 == 0)
+	if (r->answer_long)
+		http1_reply(r->h, 200, "text/plain", NULL, (struct span){text, sizeof(text)});
+	else if (r->requests % 3 == 0)
 		http1_reply(r->h, 405, NULL, "GET, HEAD", (struct span){NULL, 0});
 	else
 		http1_reply(r->h, 200, "text/plain", NULL, span_of("body"));
@@ -55,6 +61,7 @@ static void on_request(void *user, const struct http1_request *request)
 	add(&r->text, request->query);
 	add(&r->text, request->body);
 	r->answer_due = true;
+	r->answer_long = span_eq(request->path, "/long");
 	if (!r->late)
 		answer(r);
 }

@@ -144,8 +144,10 @@ bool h2_watch_feed(struct h2_watch *w, struct span bytes)
 		fuzz_error(err);
 		usable = false;
 	}
-	usable = drain(w) && usable;
+	if (!w->stuck)
+		usable = drain(w) && usable;
 	assert(h2_streams(w->h2) == w->open);
+	assert(w->open > 0 || h2_buffered(w->h2) == 0);
 	assert(w->open <= LIMIT_STREAMS);
 	return usable && !h2_is_done(w->h2);
 }

@@ -12,6 +12,7 @@ struct h2_watched; /* one stream */
 struct h2_watch {
 	struct h2 *h2; /* owned; set by the caller */
 	bool server;
+	bool stuck;                 /* the peer takes nothing of what is sent */
 	struct h2_watched *streams; /* open ones */
 	size_t open;
 	/* after the checks of an event, NULL: nothing is done */
@@ -29,8 +30,8 @@ void h2_watch_opened(struct h2_watch *w, int32_t stream);
 /** h2_watch_reset() - h2_reset(), after which nothing but the end of the stream may be heard. */
 void h2_watch_reset(struct h2_watch *w, int32_t stream, enum h2_code code);
 
-/** h2_watch_feed() - the peer sends @bytes, and takes all that is sent. Return: false when the connection is
- * over. */
+/** h2_watch_feed() - the peer sends @bytes, and takes all that is sent unless it is stuck. Return: false when
+ * the connection is over. */
 bool h2_watch_feed(struct h2_watch *w, struct span bytes);
 
 /** h2_watch_done() - free the connection. */
