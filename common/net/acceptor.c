@@ -418,7 +418,7 @@ int acceptor_listen(struct acceptor *a, const char *endpoint, struct tls_context
 
 uint16_t acceptor_port(const struct acceptor *a)
 {
-	struct sockaddr_in6 sa; /* the port is at the same place in both families */
+	struct sockaddr_in6 sa = {0}; /* the port is at the same place in both families */
 	socklen_t len = sizeof(sa);
 
 	if (!a->listeners || getsockname(a->listeners->fd, (struct sockaddr *)&sa, &len) < 0)

@@ -83,7 +83,7 @@ void grpc_prefix(uint32_t length, uint8_t out[static 5])
 }
 
 static const struct timeout_unit {
-	char letter;
+	uint8_t letter;
 	uint64_t ns;
 } timeout_units[] = {
 	{'n', 1},

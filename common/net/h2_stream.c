@@ -1,5 +1,6 @@
 #include "net/h2_stream.h"
 
+#include <assert.h>
 #include <nghttp2/nghttp2.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,9 +107,11 @@ static ssize_t read_body(nghttp2_session *session, int32_t id, uint8_t *out, siz
 {
 	struct h2 *h = user;
 	struct h2_stream *s = h2_stream_find(h, id);
-	size_t n = s->body.len - s->body_sent;
+	size_t n;
 
 	(void)source;
+	assert(s); /* until on_stream_close() */
+	n = s->body.len - s->body_sent;
 	if (n == 0 && !s->finished) {
 		s->deferred = true;
 		return NGHTTP2_ERR_DEFERRED;

@@ -363,7 +363,7 @@ static void take_pending(struct tls *t, struct buf *out)
 	buf_done(&t->pending);
 }
 
-static int encrypt(struct tls *t, struct span plain, struct error **err)
+static int encrypt_plain(struct tls *t, struct span plain, struct error **err)
 {
 	while (plain.n > 0) {
 		int rv = mbedtls_ssl_write(&t->ssl, plain.p, plain.n);
@@ -383,7 +383,7 @@ int tls_write(struct tls *t, struct span plain, struct buf *out, struct error **
 		return -1;
 	take_pending(t, out);
 	t->out = out;
-	rv = encrypt(t, plain, err);
+	rv = encrypt_plain(t, plain, err);
 	t->out = NULL;
 	if (rv == 0 && out->overflowed)
 		rv = fail(t, MBEDTLS_ERR_SSL_ALLOC_FAILED, err);
