@@ -14,8 +14,8 @@
 #define BACKOFF_MAX_MS   30000
 
 struct backoff {
-	uint64_t first_ms;
-	uint64_t next_ms;
+	uint64_t first_ns;
+	uint64_t next_ns;
 	uint64_t until_ns;
 };
 

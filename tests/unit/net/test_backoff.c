@@ -4,13 +4,13 @@
 
 #define NOW_NS (1000 * NS_PER_S)
 
-/* The wait after a failure is between 80 % and 120 % of @ms. */
-static void assert_waits(struct backoff *b, uint64_t ms)
+/* The wait after a failure is between 80 % and 120 % of @us. */
+static void assert_waits(struct backoff *b, uint64_t us)
 {
 	backoff_fail(b, NOW_NS);
 	ck_assert(!backoff_is_over(b, NOW_NS));
-	ck_assert(!backoff_is_over(b, NOW_NS + ms * 8 / 10 * NS_PER_MS - 1));
-	ck_assert(backoff_is_over(b, NOW_NS + (ms * 12 / 10 + 1) * NS_PER_MS));
+	ck_assert(!backoff_is_over(b, NOW_NS + us * 800 - 1));
+	ck_assert(backoff_is_over(b, NOW_NS + (us + 1) * 1200));
 }
 
 START_TEST(nothing_is_to_be_waited_for_before_a_failure)
@@ -24,13 +24,13 @@ END_TEST
 
 START_TEST(waits_grow_up_to_the_maximum)
 {
-	static const uint64_t waits_ms[] = {
-		1000, 1600, 2560, 4096, 6553, 10484, 16774, 26838, 30000, 30000, 30000};
+	static const uint64_t waits_us[] = {1000000, 1600000, 2560000, 4096000, 6553600, 10485760, 16777216,
+		26843545, 30000000, 30000000, 30000000};
 	struct backoff b;
 
 	backoff_init(&b, 0);
-	for (size_t i = 0; i < ARRAY_SIZE(waits_ms); i++)
-		assert_waits(&b, waits_ms[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(waits_us); i++)
+		assert_waits(&b, waits_us[i]);
 }
 END_TEST
 
@@ -38,12 +38,13 @@ START_TEST(a_success_begins_anew)
 {
 	struct backoff b;
 
-	backoff_init(&b, 100);
-	assert_waits(&b, 100);
-	assert_waits(&b, 160);
+	backoff_init(&b, 1);
+	assert_waits(&b, 1000);
+	assert_waits(&b, 1600);
+	assert_waits(&b, 2560);
 	backoff_reset(&b);
 	ck_assert(backoff_is_over(&b, NOW_NS));
-	assert_waits(&b, 100);
+	assert_waits(&b, 1000);
 }
 END_TEST
 
@@ -52,7 +53,7 @@ START_TEST(no_wait_is_longer_than_the_maximum)
 	struct backoff b;
 
 	backoff_init(&b, UINT64_MAX);
-	assert_waits(&b, BACKOFF_MAX_MS);
+	assert_waits(&b, BACKOFF_MAX_MS * 1000);
 }
 END_TEST
 

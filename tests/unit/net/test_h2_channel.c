@@ -206,6 +206,10 @@ START_TEST(requests_beyond_the_limit_of_the_channel_fail)
 	ask_ends(&asks[n], ERR_EXHAUSTED, "too many requests");
 	h2_peer_until_told(&r.peer, 1, "headers 199 ");
 	ck_assert_ptr_null(strstr(h2_peer_log(&r.peer, 1), "headers 201 "));
+	h2_request_cancel(asks[0].request, ERR_CANCELLED, "to make room");
+	ask_ends(&asks[0], ERR_CANCELLED, "to make room");
+	ask(&r, "/", "", &asks[0]);
+	h2_peer_rounds(&r.peer);
 	h2_channel_free(TAKE_PTR(r.channel));
 	for (size_t i = 0; i < n; i++)
 		ask_ended(&asks[i], ERR_CANCELLED, "closed");

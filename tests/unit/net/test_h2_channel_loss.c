@@ -1,6 +1,7 @@
 /* Connections that cannot be opened, that are lost, and that the server gives up. */
 #include "h2_ask.h"
 
+#include "base/clock.h"
 #include "net/backoff.h"
 
 /* a wait that no test sits out */
@@ -106,6 +107,24 @@ START_TEST(after_the_wait_the_next_request_tries_again)
 }
 END_TEST
 
+START_TEST(a_connection_that_opens_makes_the_next_wait_short_again)
+{
+	open_rig(1, answer);
+	r.peer.manner = H2_PEER_HANGS_UP;
+	/* The last wait is 1.6 to the power of 11: 176 ms. */
+	ask_until_tried(12);
+	r.peer.manner = H2_PEER_SERVES;
+	ask_until_tried(13);
+	h2_peer_hang_up(conn(13));
+	h2_peer_rounds(&r.peer);
+	r.peer.manner = H2_PEER_HANGS_UP;
+	ask_until_tried(14);
+	/* Between two requests there are 20 ms or more. */
+	ck_assert_uint_le(ask_until_tried(15), 2);
+	rig_close(&r);
+}
+END_TEST
+
 START_TEST(a_server_that_never_greets_is_given_up)
 {
 	rig_open(&r, (struct h2_channel_config){.open_ms = 20}, NULL);
@@ -113,6 +132,30 @@ START_TEST(a_server_that_never_greets_is_given_up)
 	ask_fails(&r, ERR_UNAVAILABLE, "no HTTP/2 from the server within the time limit");
 	ask_fails(&r, ERR_UNAVAILABLE, "within the time limit");
 	ck_assert_uint_eq(r.peer.n_conns, 1);
+	rig_close(&r);
+}
+END_TEST
+
+static bool is_past(void *user)
+{
+	const uint64_t *end_ns = user;
+
+	return clock_ns() > *end_ns;
+}
+
+START_TEST(the_time_limit_of_opening_does_not_end_what_was_opened)
+{
+	const uint64_t open_ms = 1000;
+	struct ask a = {0};
+	uint64_t end_ns;
+
+	rig_open(&r, (struct h2_channel_config){.open_ms = open_ms}, stay_silent);
+	ask(&r, "/", "", &a);
+	h2_peer_until_told(&r.peer, 1, "end 1\n");
+	end_ns = clock_ns() + open_ms * NS_PER_MS;
+	h2_peer_until(&r.peer, is_past, &end_ns);
+	finish(1, 1);
+	ask_ends(&a, 0, "");
 	rig_close(&r);
 }
 END_TEST
@@ -160,6 +203,29 @@ START_TEST(a_loss_ends_requests_and_the_next_one_connects_without_a_wait)
 	ask_ended(&b, ERR_UNAVAILABLE, "closed by the peer");
 	r.peer.react = answer;
 	ask_answered(&r);
+	ck_assert_uint_eq(r.peer.n_conns, 2);
+	rig_close(&r);
+}
+END_TEST
+
+static void cut_first_connection(struct h2_side *side, enum h2_event event, int32_t stream)
+{
+	if (r.peer.n_conns == 1)
+		cut(side, event, stream);
+	else
+		answer(side, event, stream);
+}
+
+START_TEST(requests_that_wait_for_a_stream_outlive_the_connection)
+{
+	struct ask a = {0}, b = {0};
+
+	open_rig(FOR_EVER_MS, cut_first_connection);
+	r.peer.max_streams = 1;
+	ask(&r, "/1", "", &a);
+	ask(&r, "/2", "", &b);
+	ask_ends(&a, ERR_UNAVAILABLE, "closed by the peer");
+	ask_ends(&b, 0, "");
 	ck_assert_uint_eq(r.peer.n_conns, 2);
 	rig_close(&r);
 }
@@ -394,10 +460,12 @@ END_TEST
 TMPDIR_MAIN("net/h2_channel_loss", nothing_that_listens_is_unavailable,
 	all_that_waits_fails_with_the_connection,
 	until_the_next_try_requests_fail_at_once_with_the_last_reason,
-	after_the_wait_the_next_request_tries_again, a_server_that_never_greets_is_given_up,
+	after_the_wait_the_next_request_tries_again, a_connection_that_opens_makes_the_next_wait_short_again,
+	a_server_that_never_greets_is_given_up, the_time_limit_of_opening_does_not_end_what_was_opened,
 	a_server_that_greets_but_takes_nothing_is_not_tried_over_and_over,
 	a_server_of_another_protocol_is_unavailable,
 	a_loss_ends_requests_and_the_next_one_connects_without_a_wait,
+	requests_that_wait_for_a_stream_outlive_the_connection,
 	the_loss_of_an_idle_connection_is_nobodys_error,
 	after_goaway_streams_finish_and_new_requests_use_another_connection,
 	what_goaway_leaves_out_is_sent_again, a_graceful_goaway_names_its_last_stream_later,
