@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "node.h"
 #include "os/file.h"
@@ -34,6 +35,7 @@ int main(int argc, char **argv)
 	CLEANUP(options_done) struct options o = {0};
 	CLEANUP(strv_freep) char **ignored = NULL;
 
+	mem_tune();
 	if (options_parse(argc, argv, &o, &ignored, &err) < 0) {
 		fprintf(stderr, "pmem-csi-driver: %s\n", err->msg);
 		return 2;

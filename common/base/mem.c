@@ -1,6 +1,7 @@
 #include "base/mem.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,4 +60,15 @@ char *x_asprintf(const char *fmt, ...)
 	char *text = x_vasprintf(fmt, ap);
 	va_end(ap);
 	return text;
+}
+
+void mem_tune(void)
+{
+	mallopt(M_MMAP_THRESHOLD, 16 << 10);
+	mallopt(M_ARENA_MAX, 2);
+}
+
+void mem_trim(void)
+{
+	malloc_trim(0);
 }

@@ -30,3 +30,13 @@ char *x_asprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /** x_vasprintf() - as x_asprintf() with @ap. */
 char *x_vasprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
+
+/**
+ * mem_tune() - set malloc up for a server: pieces of 16 KiB and more, such as the buffers of TLS and HTTP/2,
+ * get pages of their own, of which only those that are touched count and which go back when they are freed;
+ * threads share two heaps. For main(), before threads start.
+ */
+void mem_tune(void);
+
+/** mem_trim() - give free pages of the heap back to the system. Costs up to a millisecond. Threads: safe. */
+void mem_trim(void);

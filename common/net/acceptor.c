@@ -17,6 +17,7 @@
 #define ACCEPT_BATCH 64
 
 #define ACCEPT_RETRY_MS 100
+#define CROWD           64
 #define SWEEP_MS        1000
 
 struct listener {
@@ -34,6 +35,7 @@ struct acceptor {
 	struct accepted *first; /* in the order of their arrival */
 	struct accepted *last;
 	unsigned n;
+	unsigned most; /* of n since it was 0 */
 	unsigned newcomers;
 	bool paused;              /* nothing is accepted */
 	struct loop_timer *retry; /* to accept again */
@@ -113,6 +115,15 @@ static void unlink_accepted(struct acceptor *a, struct accepted *c)
 		a->newcomers--;
 }
 
+/* The memory of a crowd is not kept for the next one. */
+static void on_last(struct acceptor *a)
+{
+	loop_timer_stop(a->sweep);
+	if (a->most >= CROWD)
+		mem_trim();
+	a->most = 0;
+}
+
 static void close_accepted(struct accepted *c)
 {
 	struct acceptor *a = c->acceptor;
@@ -121,7 +132,7 @@ static void close_accepted(struct accepted *c)
 	conn_free(TAKE_PTR(c->conn));
 	a->config.server->close(c);
 	if (!a->first)
-		loop_timer_stop(a->sweep);
+		on_last(a);
 	if (!a->draining)
 		set_paused(a, false);
 	check_empty(a);
@@ -252,6 +263,8 @@ static void add_accepted(struct acceptor *a, struct accepted *c)
 	if (a->n++ == 0)
 		loop_timer_set(a->sweep, SWEEP_MS, SWEEP_MS);
 	a->newcomers++;
+	if (a->n > a->most)
+		a->most = a->n;
 }
 
 static int serve(struct listener *l, int fd, struct error **err)
