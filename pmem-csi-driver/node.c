@@ -8,7 +8,9 @@
 #include "base/str.h"
 #include "csi/csi.h"
 #include "init_chain.h"
+#include "metrics.h"
 #include "net/grpc_server.h"
+#include "net/http_server.h"
 #include "os/paths.h"
 #include "pmem/device.h"
 #include "pmem/lvm.h"
@@ -16,8 +18,12 @@
 
 #define REFRESH_MS     30000
 #define START_RETRY_MS 5000
+#define REGIONS_PATH   "/sys/bus/nd/devices"
 #define FAKE_REGIONS   2
 #define FAKE_UNIT      (4ULL << 20) /* as LVM's extents */
+
+/* Nothing that is served over HTTP looks at a body, but whoever sends one hears what is wrong. */
+#define MAX_HTTP_BODY 4096
 
 struct node {
 	struct device_manager *devices;
@@ -31,7 +37,9 @@ struct node {
 	struct handshakes *handshakes;
 	struct grpc_server *server;
 	struct grpc_server *remote; /* for the central controller; NULL: none */
-	unsigned serving;           /* servers that are not drained */
+	struct metrics *metrics;    /* NULL: none */
+	struct http_server *http;
+	unsigned serving; /* servers that are not drained */
 	struct loop_timer *refresh;
 	struct loop_signal *on_term;
 	struct loop_signal *on_int;
@@ -136,6 +144,14 @@ static void drain(struct node *n, struct grpc_server *server)
 	grpc_server_drain(server, drained, n);
 }
 
+static void drain_http(struct node *n)
+{
+	if (!n->http)
+		return;
+	n->serving++;
+	http_server_drain(n->http, drained, n);
+}
+
 static void stop_requested(void *user)
 {
 	struct node *n = user;
@@ -147,6 +163,7 @@ static void stop_requested(void *user)
 	loop_timer_stop(n->refresh);
 	drain(n, n->server);
 	drain(n, n->remote);
+	drain_http(n);
 }
 
 /* Who may call over TCP: the central controller. */
@@ -178,7 +195,8 @@ static int start_server(struct node *n, const struct options *o, const char *end
 		.workers = n->workers,
 		.services = services,
 		.allow_remote = o->insecure,
-		.handshakes = n->handshakes};
+		.handshakes = n->handshakes,
+		.observer = n->metrics ? metrics_observer(n->metrics) : (struct grpc_observer){0}};
 
 	if (str_starts(endpoint, "tcp://") && open_tls(o, &tls, err) < 0)
 		return -1;
@@ -188,6 +206,37 @@ static int start_server(struct node *n, const struct options *o, const char *end
 	log_info("serving", F_STR("endpoint", endpoint), F_STR("tls", tls ? "mutual" : "none"),
 		F_STR("node", o->node_id), F_STR("driver", o->driver_name),
 		F_STR("devices", o->device_manager));
+	return 0;
+}
+
+static void new_metrics(struct node *n, const struct options *o)
+{
+	const struct metrics_config config = {
+		.path = o->metrics_path,
+		.version = PMEM_VERSION,
+		.driver_name = o->driver_name,
+		.node_id = o->node_id,
+		.regions_path = str_eq(o->device_manager, "fake") ? NULL : REGIONS_PATH,
+		.volumes = n->volumes,
+		.services = n->services,
+	};
+
+	if (!str_empty(o->metrics_listen))
+		n->metrics = metrics_new(&config);
+}
+
+/* Over plain HTTP, also beyond this host: nothing in it is confidential, as with the Go driver. */
+static int start_http(struct node *n, const struct options *o, struct error **err)
+{
+	if (!n->metrics)
+		return 0;
+	const struct http_server_config config = {
+		.loop = n->loop, .routes = metrics_routes(n->metrics), .max_body_bytes = MAX_HTTP_BODY};
+	n->http = http_server_new(&config);
+	if (http_server_listen(n->http, o->metrics_listen, /* tls= */ NULL, err) < 0)
+		return err_wrap(err, "-metricsListen");
+	log_info("serving metrics", F_STR("listen", o->metrics_listen),
+		F_U64("port", http_server_port(n->http)), F_STR("path", o->metrics_path));
 	return 0;
 }
 
@@ -201,6 +250,9 @@ static int start_servers(struct node *n, const struct options *o, struct error *
 	n->remote_services[0] = n->services[0] = csi_identity_service(&n->csi);
 	n->remote_services[1] = n->services[1] = csi_controller_service(&n->csi);
 	n->services[2] = csi_node_service(&n->csi);
+	new_metrics(n, o);
+	if (start_http(n, o, err) < 0)
+		return -1;
 	if (start_server(n, o, o->endpoint, n->services, &n->server, err) < 0)
 		return -1;
 	if (str_empty(o->controller_endpoint))
@@ -230,6 +282,8 @@ static void node_done(struct node *n)
 	handshakes_free(n->handshakes);
 	grpc_server_free(n->server);
 	grpc_server_free(n->remote);
+	http_server_free(n->http);
+	metrics_free(n->metrics);
 	if (n->refresh)
 		loop_timer_close(n->refresh);
 	if (n->on_term)

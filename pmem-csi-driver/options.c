@@ -43,6 +43,10 @@ static struct opt *option_table(struct options *o, const char **percentage)
 			"fake: keep volumes as sparse files on loop devices here"},
 		{"fakeRegionSize", OPT_SIZE, &o->fake_region_bytes, "SIZE",
 			"fake: size of each of the two regions"},
+		{"metricsListen", OPT_STR, &o->metrics_listen, "ADDR",
+			"serve metrics and /healthz over HTTP, :port or host:port"},
+		{"metricsPath", OPT_STR, &o->metrics_path, "PATH",
+			"path of the metrics; PATH/simple tells the version only"},
 		{"insecure", OPT_BOOL, &o->insecure, NULL, "allow plain TCP endpoints beyond loopback"},
 		{"logging-format", OPT_STR, &o->logging_format, "FORMAT", "text or json"},
 		{"v", OPT_U32, &o->verbosity, "N", "log verbosity; 5 and above shows debug messages"},
@@ -55,8 +59,6 @@ static struct opt *option_table(struct options *o, const char **percentage)
 		{"clientKeyFile", OPT_IGNORED, NULL, "FILE", not_served},
 		{"schedulerListen", OPT_IGNORED, NULL, "ADDR", not_served},
 		{"insecureSchedulerListen", OPT_IGNORED, NULL, "ADDR", not_served},
-		{"metricsListen", OPT_IGNORED, NULL, "ADDR", not_served},
-		{"metricsPath", OPT_IGNORED, NULL, "PATH", not_served},
 		{"nodeSelector", OPT_IGNORED, NULL, "JSON", not_served},
 		{"kube-api-qps", OPT_IGNORED, NULL, "N", not_served},
 		{"kube-api-burst", OPT_IGNORED, NULL, "N", not_served},
@@ -85,6 +87,8 @@ static struct options defaults(void)
 		.device_manager = "lvm",
 		.state_path = NULL,
 		.logging_format = "text",
+		.metrics_listen = "",
+		.metrics_path = "/metrics",
 		.fake_region_bytes = 16ULL << 30,
 		.lvm_idle_ms = 60000,
 		.pmem_percentage = 100,
@@ -108,6 +112,9 @@ static int check(const struct options *o, struct error **err)
 		str_empty(o->cert_file) != str_empty(o->key_file))
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"-caFile, -certFile and -keyFile belong together: all of them or none");
+	if (o->metrics_path[0] != '/' || strpbrk(o->metrics_path, "?# "))
+		return err_set(err, ERR_INVALID_ARGUMENT, "-metricsPath \"%s\" is no absolute path",
+			o->metrics_path);
 	if (!str_eq(o->logging_format, "text") && !str_eq(o->logging_format, "json"))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-logging-format must be text or json, not \"%s\"",
 			o->logging_format);

@@ -22,6 +22,8 @@ struct options {
 	const char *state_path; /* NULL: /var/lib/<driver_name> */
 	char **kubelet_dirs;    /* strv */
 	const char *logging_format;
+	const char *metrics_listen; /* ":port" or "host:port"; "": no metrics */
+	const char *metrics_path;
 	const char *fake_path;
 	uint64_t fake_region_bytes;
 	uint64_t lvm_idle_ms;

@@ -1,0 +1,38 @@
+/*
+ * metrics.h - what the driver tells monitoring: its metrics in Prometheus' format, and that it is alive.
+ *
+ * Names and labels are those of the Go driver 1.1 and of csi-lib-utils. Nothing here waits: amounts come from
+ * the snapshot of volumes.h, and `/healthz` and `<path>/simple` touch nothing that work can hold, so that a
+ * liveness probe fails only when the loop is stuck. Being ready is not part of being alive: the CSI call
+ * Probe tells it. Memory is bounded by the number of methods and status codes. Threads: the loop's.
+ */
+#pragma once
+
+#include "net/grpc_server.h"
+#include "net/http_server.h"
+#include "volume/volumes.h"
+
+struct metrics;
+
+/* All borrowed. */
+struct metrics_config {
+	const char *path; /* "/metrics" */
+	const char *version;
+	const char *driver_name;
+	const char *node_id;
+	const char *regions_path; /* sysfs folder of the nvdimm bus; NULL: only what is managed is there */
+	struct volumes *volumes;
+	const struct grpc_service *services; /* whose calls are counted; ends with methods NULL */
+};
+
+/** metrics_new() - nothing is counted yet. Return: never NULL; metrics_free(). */
+struct metrics *metrics_new(const struct metrics_config *config);
+
+/** metrics_free() - after the servers that use it. NULL is allowed. */
+void metrics_free(struct metrics *m);
+
+/** metrics_routes() - for an HTTP server, borrowed. */
+const struct http_route *metrics_routes(const struct metrics *m);
+
+/** metrics_observer() - for gRPC servers of the same services. */
+struct grpc_observer metrics_observer(struct metrics *m);
