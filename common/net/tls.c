@@ -258,6 +258,7 @@ static int step(struct tls *t, bool *ret_done, struct error **err)
 	}
 	if (lacks_alpn(t))
 		return refuse_alpn(t, err);
+	tls_compat_shrink(&t->ssl);
 	t->state = TLS_OPEN;
 	*ret_done = true;
 	return 0;

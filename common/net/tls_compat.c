@@ -3,9 +3,16 @@
 #include <mbedtls/ctr_drbg.h>
 #include <mbedtls/ecp.h>
 #include <mbedtls/pk.h>
+#include <mbedtls/platform.h>
 #include <mbedtls/ssl.h>
 #include <mbedtls/ssl_ciphersuites.h>
 #include <mbedtls/version.h>
+#include <mbedtls/x509_crt.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* What stands before the content of a record: counter, header, explicit nonce. */
+#define HEAD_BYTES 64
 
 /* RFC 9113 9.2.2 allows no other kind of suites; AES first, since servers and their clients have AES-NI. */
 static const int suites[] = {
@@ -78,9 +85,9 @@ int tls_compat_share_key(struct mbedtls_pk_context *key, struct mbedtls_ctr_drbg
 	return 0;
 }
 
-bool tls_compat_is_over(const struct mbedtls_ssl_context *ssl)
+static void drop_peer_certificates(struct mbedtls_ssl_context *ssl)
 {
-	return ssl->MBEDTLS_PRIVATE(state) >= MBEDTLS_SSL_HANDSHAKE_OVER;
+	(void)ssl;
 }
 
 #else
@@ -147,12 +154,20 @@ int tls_compat_share_key(struct mbedtls_pk_context *key, struct mbedtls_ctr_drbg
 	return rv;
 }
 
-bool tls_compat_is_over(const struct mbedtls_ssl_context *ssl)
+/* Only renegotiation, which is refused, would compare them. */
+static void drop_peer_certificates(struct mbedtls_ssl_context *ssl)
 {
-	return ssl->state == MBEDTLS_SSL_HANDSHAKE_OVER;
+	mbedtls_x509_crt_free(ssl->session->peer_cert);
+	mbedtls_free(ssl->session->peer_cert);
+	ssl->session->peer_cert = NULL;
 }
 
 #endif
+
+bool tls_compat_is_over(const struct mbedtls_ssl_context *ssl)
+{
+	return ssl->MBEDTLS_PRIVATE(state) >= MBEDTLS_SSL_HANDSHAKE_OVER;
+}
 
 bool tls_compat_has_hello(const struct mbedtls_ssl_context *ssl)
 {
@@ -171,4 +186,40 @@ bool tls_compat_is_retry(int rv)
 		return true;
 #endif
 	return rv == MBEDTLS_ERR_SSL_WANT_READ;
+}
+
+#ifdef MBEDTLS_SSL_VARIABLE_BUFFER_LENGTH
+
+/* mbedtls has replaced them by shorter ones already. */
+static void shrink_buffers(struct mbedtls_ssl_context *ssl)
+{
+	(void)ssl;
+}
+
+#else
+
+/* The counters of records stand at the beginning, and what is in use is never longer than the last record. */
+static void drop_pages(unsigned char *buffer, size_t n)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t from = ((uintptr_t)buffer + HEAD_BYTES + page - 1) & ~(page - 1);
+	uintptr_t to = ((uintptr_t)buffer + n) & ~(page - 1);
+
+	/* Private anonymous memory reads as zeros afterwards. A failure costs memory only. */
+	if (from < to)
+		(void)madvise((void *)from, to - from, MADV_DONTNEED);
+}
+
+static void shrink_buffers(struct mbedtls_ssl_context *ssl)
+{
+	drop_pages(ssl->MBEDTLS_PRIVATE(in_buf), MBEDTLS_SSL_IN_CONTENT_LEN);
+	drop_pages(ssl->MBEDTLS_PRIVATE(out_buf), MBEDTLS_SSL_OUT_CONTENT_LEN);
+}
+
+#endif
+
+void tls_compat_shrink(struct mbedtls_ssl_context *ssl)
+{
+	drop_peer_certificates(ssl);
+	shrink_buffers(ssl);
 }

@@ -51,3 +51,11 @@ unsigned tls_compat_alert(const struct mbedtls_ssl_context *ssl);
 
 /** tls_compat_is_retry() - @rv of mbedtls_ssl_read() only says that nothing came out this time. */
 bool tls_compat_is_retry(int rv);
+
+/**
+ * tls_compat_shrink() - give back memory that only the handshake needed.
+ *
+ * Both buffers of @ssl are made for the longest records, 16 KiB each, and mostly hold short ones: their pages
+ * go back to the system until they are needed. 2.28 also keeps the peer's certificates.
+ */
+void tls_compat_shrink(struct mbedtls_ssl_context *ssl);
