@@ -212,12 +212,21 @@ static int open_beneath(
 	return 0;
 }
 
+static int refuse_root(const struct located *l, const char *path, struct error **err)
+{
+	if (str_eq(l->rest, "."))
+		return err_set(err, ERR_INVALID_ARGUMENT, "path %s is a root directory itself", path);
+	return 0;
+}
+
 int path_open(
 	const struct path_roots *r, const char *path, enum path_kind kind, int *ret_fd, struct error **err)
 {
 	CLEANUP(located_done) struct located l = {0};
 
 	if (locate(r, path, &l, err) < 0)
+		return -1;
+	if (refuse_root(&l, path, err) < 0)
 		return -1;
 	return open_beneath(l.root->fd, l.rest, path, kind, ret_fd, err);
 }
@@ -230,8 +239,8 @@ static int open_parent(
 
 	if (locate(r, path, &l, err) < 0)
 		return -1;
-	if (str_eq(l.rest, "."))
-		return err_set(err, ERR_INVALID_ARGUMENT, "path %s is a root directory itself", path);
+	if (refuse_root(&l, path, err) < 0)
+		return -1;
 
 	char *slash = strrchr(l.rest, '/');
 	CLEANUP(free_charp) char *name = x_strdup(slash ? slash + 1 : l.rest);
@@ -293,8 +302,9 @@ int path_remove(const struct path_roots *r, const char *path, struct error **err
 		return 0;
 	if (errno == EISDIR && (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT))
 		return 0;
-	return err_set_errno(err, errno == EBUSY || errno == ENOTEMPTY ? ERR_PRECONDITION : ERR_INTERNAL,
-		errno, "remove %s", path);
+	int why = errno;
+	enum err_code code = why == EBUSY || why == ENOTEMPTY ? ERR_PRECONDITION : open_error_code(why);
+	return err_set_errno(err, code, why, "remove %s", path);
 }
 
 int path_canonical(const struct path_roots *r, const char *path, char **ret, struct error **err)

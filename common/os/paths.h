@@ -37,7 +37,8 @@ enum path_kind {
 /**
  * path_open() - O_PATH descriptor of an existing object.
  * @r:     roots
- * @path:  absolute, at most PATH_MAX bytes, from the peer; "." and ".." components are refused
+ * @path:  absolute, at most PATH_MAX bytes, from the peer; "." and ".." components are refused; not a
+ * root itself, where a mount would hide what all other requests are about
  * @kind:  what it must be
  * @ret_fd: O_PATH|O_CLOEXEC, caller closes
  * @err:   see docs/ERRORS.md
@@ -51,7 +52,7 @@ int path_open(const struct path_roots *r, const char *path, enum path_kind kind,
 /**
  * path_make() - make a directory (0755) or an empty file (0644), both less the umask; the parent must exist.
  * @r:           roots
- * @path:        as for path_open(), and not a root itself
+ * @path:        as for path_open()
  * @kind:        PATH_DIR or PATH_FILE
  * @ret_fd:      O_PATH descriptor of the object, new or old
  * @ret_created: whether this call made it; may be NULL
@@ -66,7 +67,7 @@ int path_make(const struct path_roots *r, const char *path, enum path_kind kind,
 /**
  * path_remove() - remove an empty directory or a file; a missing one, or a missing parent, is success.
  * @r:    roots
- * @path: as for path_make(); a symlink as last part is itself removed
+ * @path: as for path_open(); a symlink as last part is itself removed
  * @err:  see docs/ERRORS.md
  *
  * Idempotent. Return: 0, or -1 as path_open(), or with ERR_PRECONDITION (still a mount point, or not empty).

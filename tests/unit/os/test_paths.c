@@ -43,7 +43,6 @@ START_TEST(objects_beneath_a_root_are_opened)
 		const char *path;
 		enum path_kind kind;
 	} cases[] = {
-		{ROOT, PATH_DIR},
 		{ROOT "/pods", PATH_DIR},
 		{"//mnt///kubelet//pods//", PATH_DIR},
 		{ROOT "/file", PATH_FILE},
@@ -59,6 +58,35 @@ START_TEST(objects_beneath_a_root_are_opened)
 		assert_same(fd, cases[i].path);
 		ck_assert_int_eq(fcntl(fd, F_GETFL) & O_PATH, O_PATH);
 	}
+}
+END_TEST
+
+START_TEST(a_root_itself_is_refused)
+{
+	static const char *const paths[] = {ROOT, ROOT "/", "//mnt//kubelet//"};
+	CLEANUP(path_roots_freep) struct path_roots *r = make_roots(ROOT);
+	CLEANUP(error_freep) struct error *err = NULL;
+	int fd = -1;
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		ASSERT_FAILS(path_open(r, paths[i], PATH_DIR, &fd, &err), ERR_INVALID_ARGUMENT, "root");
+		ASSERT_FAILS(path_make(r, paths[i], PATH_DIR, &fd, NULL, &err), ERR_INVALID_ARGUMENT, "root");
+		ASSERT_FAILS(path_remove(r, paths[i], &err), ERR_INVALID_ARGUMENT, "root");
+	}
+}
+END_TEST
+
+START_TEST(names_that_no_file_can_have_are_refused)
+{
+	CLEANUP(path_roots_freep) struct path_roots *r = make_roots(ROOT);
+	CLEANUP(error_freep) struct error *err = NULL;
+	char path[sizeof(ROOT) + NAME_MAX + 2];
+	int fd = -1;
+
+	snprintf(path, sizeof(path), ROOT "/%0*d", NAME_MAX + 1, 0);
+	ASSERT_FAILS(path_open(r, path, PATH_ANY, &fd, &err), ERR_INVALID_ARGUMENT, "too long");
+	ASSERT_FAILS(path_make(r, path, PATH_DIR, &fd, NULL, &err), ERR_INVALID_ARGUMENT, "too long");
+	ASSERT_FAILS(path_remove(r, path, &err), ERR_INVALID_ARGUMENT, "too long");
 }
 END_TEST
 
@@ -209,14 +237,12 @@ START_TEST(without_roots_every_absolute_path_is_accepted)
 	CLEANUP(path_roots_freep) struct path_roots *r = make_roots(NULL);
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(fd_closep) int fd = -1;
-	CLEANUP(fd_closep) int slash = -1;
 	CLEANUP(free_charp) char *top = NULL;
 	CLEANUP(free_charp) char *canonical = NULL;
 	int link = -1;
 
 	ASSERT_OK(path_open(r, OUTSIDE "/secret", PATH_FILE, &fd, &err));
-	ASSERT_OK(path_open(r, "/", PATH_DIR, &slash, &err));
-	assert_same(slash, "/");
+	ASSERT_FAILS(path_open(r, "/", PATH_DIR, &link, &err), ERR_INVALID_ARGUMENT, "root");
 	ASSERT_OK(path_canonical(r, "/", &top, &err));
 	ck_assert_str_eq(top, "/");
 	ASSERT_OK(path_canonical(r, "//mnt//x/", &canonical, &err));
@@ -314,7 +340,8 @@ START_TEST(removing_is_idempotent_and_stops_at_content_and_mounts)
 }
 END_TEST
 
-SCRATCH_MAIN("os/paths", objects_beneath_a_root_are_opened, paths_out_of_the_roots_are_refused,
+SCRATCH_MAIN("os/paths", objects_beneath_a_root_are_opened, a_root_itself_is_refused,
+	names_that_no_file_can_have_are_refused, paths_out_of_the_roots_are_refused,
 	overlong_paths_are_refused, symlinks_are_refused_wherever_they_stand,
 	removing_a_symlink_spares_what_it_points_to, a_descriptor_outlives_the_swap_of_its_path,
 	a_root_given_through_a_symlink_works_by_both_names, a_root_is_resolved_once,
