@@ -40,6 +40,9 @@ static int check_request(
 		return err_wrap(err, "staging path");
 	if (path_canonical(v->roots, q->target_path, &p->target, err) < 0)
 		return err_wrap(err, "target path");
+	if (str_eq(p->staging, p->target))
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "target_path is staging_target_path: %s", p->target);
 	for (size_t i = 0; q->mount_flags && q->mount_flags[i]; i++) {
 		if (mount_flag_is_per_mount(q->mount_flags[i]))
 			strv_add(&p->flags, q->mount_flags[i]);
@@ -253,6 +256,9 @@ int volumes_unpublish(struct volumes *v, const char *handle, const char *target_
 		error_clear(err);
 		return unpublish_unknown(v, handle, target_path, target, err);
 	}
+	if (str_eq(r->staging_path, target))
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"volume %s is staged at target_path %s, not published", r->id, target);
 	if (volumes_unmount(v, r, target, err) < 0)
 		return err_wrap(err, "unpublish volume %s", r->id);
 	if (path_remove(v->roots, target_path, err) < 0)

@@ -1,16 +1,12 @@
 /* NodePublish and NodeUnpublish: who may see the volume where, and that every call can be repeated. */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <semaphore.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "os/file.h"
 #include "unit/volume/mounts.h"
 
 #define SIZE MIB(16)
@@ -264,6 +260,17 @@ START_TEST(something_else_at_the_target_is_left_alone)
 }
 END_TEST
 
+START_TEST(staging_path_is_no_target)
+{
+	struct error *err = NULL;
+
+	ASSERT_FAILS(publish(mt.staging, ACCESS_SINGLE_WRITER, &err), ERR_INVALID_ARGUMENT, "target_path");
+	ck_assert(!mounts_has_target(mt.staging));
+	ASSERT_FAILS(unpublish(mt.staging, &err), ERR_INVALID_ARGUMENT, "target_path");
+	ck_assert_uint_eq(mounts_count(mt.staging), 1);
+}
+END_TEST
+
 START_TEST(failed_publication_leaves_nothing)
 {
 	struct error *err = NULL;
@@ -407,83 +414,6 @@ START_TEST(context_is_checked)
 }
 END_TEST
 
-static sem_t begun;
-static pid_t publisher;
-
-static void *publish_both(void *user)
-{
-	struct error **err = user;
-
-	publisher = (pid_t)syscall(SYS_gettid);
-	sem_post(&begun);
-	if (publish(mt.target, ACCESS_SINGLE_WRITER, err) == 0)
-		(void)!publish(mt.other, ACCESS_SINGLE_WRITER, err);
-	return NULL;
-}
-
-static bool is_asleep(pid_t tid)
-{
-	CLEANUP(free_charp) char *path = x_asprintf("/proc/self/task/%d/stat", tid);
-	CLEANUP(buf_done) struct buf text = BUF_INIT(4096);
-	struct error *err = NULL;
-
-	ASSERT_OK(file_read(AT_FDCWD, path, &text, &err));
-	return strstr(buf_str(&text), ") S ");
-}
-
-static pthread_t thread;
-static struct error *thread_err;
-
-/* The volume's lock is held by the stage call that brought us here. */
-static void publish_meanwhile(void)
-{
-	ck_assert_int_eq(pthread_create(&thread, NULL, publish_both, &thread_err), 0);
-	sem_wait(&begun);
-	while (!is_asleep(publisher))
-		sched_yield();
-}
-
-START_TEST(publishing_waits_for_the_operation_before_it)
-{
-	struct error *err = NULL;
-
-	sem_init(&begun, 0, 0);
-	fx.faults.inactive = true;
-	fx.faults.in_activate = publish_meanwhile;
-	ASSERT_OK(volumes_refresh(fx.v, &err));
-	stage();
-	ck_assert_int_eq(pthread_join(thread, NULL), 0);
-	ck_assert_msg(!thread_err, "%s", thread_err ? thread_err->msg : "");
-	ck_assert_uint_eq(mounts_count(mt.target), 1);
-	ck_assert_uint_eq(mounts_count(mt.other), 1);
-}
-END_TEST
-
-static void call_all_meanwhile(void)
-{
-	const struct stage_request q = mounts_stage_request("ext4");
-	struct error *err = NULL;
-
-	fx.faults.in_activate = NULL;
-	ASSERT_FAILS(volumes_stage(fx.v, &q, &err), ERR_ABORTED, mt.volume->id);
-	ASSERT_FAILS(volumes_unstage(fx.v, mt.volume->id, mt.staging, &err), ERR_ABORTED, mt.volume->id);
-	ASSERT_FAILS(volumes_delete(fx.v, mt.volume->id, &err), ERR_ABORTED, mt.volume->id);
-	ASSERT_FAILS(publish(mt.target, ACCESS_SINGLE_WRITER, &err), ERR_ABORTED, mt.volume->id);
-	ASSERT_FAILS(unpublish(mt.target, &err), ERR_ABORTED, mt.volume->id);
-}
-
-START_TEST(calls_during_a_long_operation_are_aborted)
-{
-	struct error *err = NULL;
-
-	fx.faults.inactive = true;
-	fx.faults.in_activate = call_all_meanwhile;
-	ASSERT_OK(volumes_refresh(fx.v, &err));
-	stage();
-	ASSERT_OK(publish(mt.target, ACCESS_SINGLE_WRITER, &err));
-}
-END_TEST
-
 FIXTURE_MAIN("volumes_publish", set_up, staged_file_system_is_shown_at_the_target,
 	publishing_and_unpublishing_again_change_nothing, volume_must_be_staged_where_the_request_says,
 	read_only_is_read_only_and_compared_both_ways,
@@ -491,9 +421,9 @@ FIXTURE_MAIN("volumes_publish", set_up, staged_file_system_is_shown_at_the_targe
 	other_writers_may_have_further_targets, leftover_target_path_is_no_use,
 	target_that_is_mounted_already_is_recorded, volume_is_not_published_as_another_file_system,
 	leftover_target_of_something_else_is_no_use, published_volume_is_not_deleted,
-	something_else_at_the_target_is_left_alone, failed_publication_leaves_nothing,
-	stacked_mounts_of_the_volume_are_all_unpublished, busy_target_stays_published,
-	unpublishing_goes_on_where_it_was_cut_off, unknown_volume_is_unpublished_unless_something_is_mounted,
-	dying_volume_is_like_an_unknown_one, missing_volume_is_unavailable_but_can_be_unpublished,
-	paths_outside_of_the_roots_or_through_links_are_refused, context_is_checked,
-	publishing_waits_for_the_operation_before_it, calls_during_a_long_operation_are_aborted)
+	something_else_at_the_target_is_left_alone, staging_path_is_no_target,
+	failed_publication_leaves_nothing, stacked_mounts_of_the_volume_are_all_unpublished,
+	busy_target_stays_published, unpublishing_goes_on_where_it_was_cut_off,
+	unknown_volume_is_unpublished_unless_something_is_mounted, dying_volume_is_like_an_unknown_one,
+	missing_volume_is_unavailable_but_can_be_unpublished,
+	paths_outside_of_the_roots_or_through_links_are_refused, context_is_checked)
