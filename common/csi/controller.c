@@ -28,8 +28,10 @@ static int read_range(const Csi__V1__CapacityRange *range, struct volume_request
 {
 	if (!range)
 		return 0;
-	if (range->required_bytes < 0 || range->limit_bytes < 0)
-		return err_set(err, ERR_INVALID_ARGUMENT, "capacity_range is negative");
+	if (range->required_bytes < 0)
+		return err_set(err, ERR_INVALID_ARGUMENT, "capacity_range.required_bytes is negative");
+	if (range->limit_bytes < 0)
+		return err_set(err, ERR_INVALID_ARGUMENT, "capacity_range.limit_bytes is negative");
 	q->required_bytes = (uint64_t)range->required_bytes;
 	q->limit_bytes = (uint64_t)range->limit_bytes;
 	return 0;

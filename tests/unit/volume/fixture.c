@@ -20,7 +20,13 @@
 
 struct fixture fx;
 
-static char base[] = "/tmp/pmem-volume-XXXXXX";
+static char base[32] = "/tmp/pmem-volume-XXXXXX";
+
+void fixture_in_memory(void)
+{
+	if (access("/dev/shm", W_OK) == 0)
+		snprintf(base, sizeof(base), "/dev/shm/pmem-volume-XXXXXX");
+}
 
 char *fixture_path(const char *name)
 {

@@ -53,6 +53,10 @@ struct fixture {
 
 extern struct fixture fx;
 
+/** fixture_in_memory() - the folder is not on a disk, for tests that make thousands of changes durable.
+ * Called by main() before anything else. */
+void fixture_in_memory(void);
+
 /** fixture_memory() - set-up: devices without nodes, volumes started. */
 void fixture_memory(void);
 
