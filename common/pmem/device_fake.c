@@ -94,10 +94,10 @@ static int destroy_locked(
 		return err_set(err, ERR_PRECONDITION, "it bears another identity");
 	if (fd >= 0)
 		close(TAKE_FD(fd));
-	if (fake->folder && fake_folder_destroy(fake->folder, device->id, err) < 0)
+	if (fake->folder && fake_folder_forget(fake->folder, device->id, err) < 0)
 		return -1;
 	fake_model_remove(&fake->model, device->id);
-	return 0;
+	return fake->folder ? fake_folder_clear(fake->folder, device->id, err) : 0;
 }
 
 static int fake_destroy(void *self, const struct device *device, int exclusive_fd, struct error **err)

@@ -267,10 +267,14 @@ static int open_image(struct fake_folder *f, const char *id, int *ret_fd, struct
 	return 0;
 }
 
-/* fsync, so that its size is on the disk before its description is. */
+/* What is there under the name is left from a creation that could not be undone: the model knows no such
+ * device. fsync, so that the size is on the disk before the description is. */
 static int make_image(
 	struct fake_folder *f, const char *name, uint64_t size_bytes, int *ret_fd, struct error **err)
 {
+	if (unlinkat(f->dir_fd, name, 0) < 0 && errno != ENOENT)
+		return err_set_errno(err, ERR_INTERNAL, errno, "remove %s", name);
+
 	CLEANUP(fd_closep)
 	int fd = openat(f->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
 
@@ -296,14 +300,11 @@ static int make_device(struct fake_folder *f, const struct fake_extent *e, const
 	return loop_attach(fd, ret_path, err);
 }
 
-static int remove_files(struct fake_folder *f, const char *id, struct error **err)
+static int remove_file(struct fake_folder *f, const char *id, const char *suffix, struct error **err)
 {
-	CLEANUP(free_charp) char *device = x_asprintf("%s" DEVICE_SUFFIX, id);
-	CLEANUP(free_charp) char *image = x_asprintf("%s" IMAGE_SUFFIX, id);
+	CLEANUP(free_charp) char *name = x_asprintf("%s%s", id, suffix);
 
-	if (file_unlink_durable(f->dir_fd, device, err) < 0)
-		return -1;
-	return file_unlink_durable(f->dir_fd, image, err);
+	return file_unlink_durable(f->dir_fd, name, err);
 }
 
 int fake_folder_create(struct fake_folder *f, const struct fake_extent *e, const char *pool, char **ret_path,
@@ -314,7 +315,7 @@ int fake_folder_create(struct fake_folder *f, const struct fake_extent *e, const
 
 	if (make_device(f, e, image, pool, ret_path, err) == 0)
 		return 0;
-	if (remove_files(f, e->id, &undo) < 0)
+	if (remove_file(f, e->id, DEVICE_SUFFIX, &undo) < 0 || remove_file(f, e->id, IMAGE_SUFFIX, &undo) < 0)
 		return err_wrap(err, "could not be undone (%s)", undo->msg);
 	return -1;
 }
@@ -338,7 +339,7 @@ int fake_folder_attach(struct fake_folder *f, const char *id, struct error **err
 	return loop_attach(fd, &path, err);
 }
 
-int fake_folder_destroy(struct fake_folder *f, const char *id, struct error **err)
+int fake_folder_forget(struct fake_folder *f, const char *id, struct error **err)
 {
 	CLEANUP(fd_closep) int fd = -1;
 
@@ -346,5 +347,10 @@ int fake_folder_destroy(struct fake_folder *f, const char *id, struct error **er
 		return -1;
 	if (loop_detach(fd, err) < 0)
 		return -1;
-	return remove_files(f, id, err);
+	return remove_file(f, id, DEVICE_SUFFIX, err);
+}
+
+int fake_folder_clear(struct fake_folder *f, const char *id, struct error **err)
+{
+	return remove_file(f, id, IMAGE_SUFFIX, err);
 }

@@ -102,6 +102,10 @@ int fake_folder_loop(struct fake_folder *f, const char *id, char **ret_path, str
  * (no free loop), ERR_INTERNAL. */
 int fake_folder_attach(struct fake_folder *f, const char *id, struct error **err) MUST_CHECK;
 
-/** fake_folder_destroy() - detach and remove @id. Return: 0, or -1 with ERR_PRECONDITION (in use),
- * ERR_INTERNAL. */
-int fake_folder_destroy(struct fake_folder *f, const char *id, struct error **err) MUST_CHECK;
+/** fake_folder_forget() - detach @id and remove its description, so that it is no device any more.
+ * Idempotent. Return: 0, or -1 with ERR_PRECONDITION (in use), ERR_INTERNAL. */
+int fake_folder_forget(struct fake_folder *f, const char *id, struct error **err) MUST_CHECK;
+
+/** fake_folder_clear() - remove the image of @id, which is no device any more; one that stays goes at the
+ * next opening. Return: 0, or -1 with ERR_INTERNAL. */
+int fake_folder_clear(struct fake_folder *f, const char *id, struct error **err) MUST_CHECK;
