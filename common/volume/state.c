@@ -251,29 +251,44 @@ int state_put(struct state_store *s, const struct volume_record *r, struct error
 	return 0;
 }
 
+static bool is_missing(const struct state_store *s, const char *name)
+{
+	return faccessat(s->dir_fd, name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT;
+}
+
 int state_advance(struct state_store *s, struct volume_record *r, enum volume_phase to, struct error **err)
 {
 	CLEANUP(free_charp) char *from_name = file_name(r->id, r->phase);
 	CLEANUP(free_charp) char *to_name = file_name(r->id, to);
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	int rc = file_rename_durable(s->dir_fd, from_name, to_name, err);
 
-	if (file_rename_durable(s->dir_fd, from_name, to_name, err) < 0) {
-		CLEANUP(error_freep) struct error *ignored = NULL;
-
-		/* renamed, but not durably: back, so that the name says what the caller goes on with; while
-		 * the old name is there, the new one is another file's */
-		if ((*err)->code != ERR_NOT_FOUND &&
-			faccessat(s->dir_fd, from_name, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
-			(void)!file_rename_durable(s->dir_fd, to_name, from_name, &ignored);
-		return err_wrap(err, "state of volume %s", r->id);
+	/* an earlier try has renamed it, and could neither finish nor go back */
+	if (rc < 0 && (*err)->code == ERR_NOT_FOUND && !is_missing(s, to_name)) {
+		error_clear(err);
+		rc = file_rename_durable(s->dir_fd, to_name, to_name, err);
 	}
-	r->phase = to;
-	return 0;
+	if (rc == 0) {
+		r->phase = to;
+		return 0;
+	}
+	/* renamed, but not durably: back, so that the name says what the caller goes on with; while the old
+	 * name is there, the new one is another file's */
+	if ((*err)->code != ERR_NOT_FOUND && is_missing(s, from_name))
+		(void)!file_rename_durable(s->dir_fd, to_name, from_name, &ignored);
+	return err_wrap(err, "state of volume %s", r->id);
 }
 
 int state_remove(struct state_store *s, const struct volume_record *r, struct error **err)
 {
 	CLEANUP(free_charp) char *name = file_name(r->id, r->phase);
+	CLEANUP(free_charp) char *ready = file_name(r->id, PHASE_READY);
 
+	/* Beside a file that counts as ready no other is loaded: it is what state_advance() could not undo.
+	 */
+	if (r->phase == PHASE_CREATING && !is_missing(s, ready) &&
+		file_unlink_durable(s->dir_fd, ready, err) < 0)
+		return err_wrap(err, "state of volume %s", r->id);
 	if (file_unlink_durable(s->dir_fd, name, err) < 0)
 		return err_wrap(err, "state of volume %s", r->id);
 	return 0;

@@ -81,11 +81,12 @@ void state_content_done(struct state_content *c);
 int state_put(struct state_store *s, const struct volume_record *r, struct error **err) MUST_CHECK;
 
 /** state_advance() - durably rename from @r's phase to @to, and set it in @r on success; content as it was
- * put. */
+ * put. May be repeated after a failure, whatever that left. Return: 0, or -1 as file_rename_durable(). */
 int state_advance(
 	struct state_store *s, struct volume_record *r, enum volume_phase to, struct error **err) MUST_CHECK;
 
-/** state_remove() - durably forget the file of @r in its phase; a missing one is success. */
+/** state_remove() - durably forget the file of @r in its phase; a missing one is success. Of one that is
+ * being created, what a failed state_advance() left goes too. Return: 0, or -1 as file_unlink_durable(). */
 int state_remove(struct state_store *s, const struct volume_record *r, struct error **err) MUST_CHECK;
 
 /** state_parse() and state_format() - the file's content; exposed for tests and `check`. @text: at most 64

@@ -208,7 +208,6 @@ START_TEST(a_record_advances_or_stays)
 	const struct sweep s = {.name = "state_advance",
 		.folder = "/tmp",
 		.min_points = 2,
-		.once = true,
 		.prepare = put_record,
 		.call = advance,
 		.wrong_after_failure = not_as_before,
@@ -233,6 +232,23 @@ START_TEST(a_record_that_does_not_advance_costs_no_other_file)
 	error_free(err);
 	ck_assert(exists("vol.creating"));
 	ck_assert(exists("vol.json"));
+}
+END_TEST
+
+/* Neither finished nor undone: the caller, who was told of a failure, gives the volume up. */
+START_TEST(a_record_that_advanced_unseen_is_forgotten_whole)
+{
+	const struct inject_plan flush = {INJECT_LASTING, INJECT_SYSTEM, 2, 0};
+	struct error *err = NULL;
+
+	put_record();
+	inject_arm(&flush);
+	ck_assert_int_lt(advance(&err), 0);
+	ck_assert_str_eq(inject_disarm().hit, "fsync");
+	error_clear(&err);
+	ck_assert(exists("vol.json"));
+	ASSERT_OK(state_remove(store, record, &err));
+	ck_assert(!exists("vol.json") && !exists("vol.creating"));
 }
 END_TEST
 
@@ -342,6 +358,7 @@ int main(void)
 	tcase_add_test(files, a_record_is_written_whole_or_not_at_all);
 	tcase_add_test(files, a_record_advances_or_stays);
 	tcase_add_test(files, a_record_that_does_not_advance_costs_no_other_file);
+	tcase_add_test(files, a_record_that_advanced_unseen_is_forgotten_whole);
 	tcase_add_test(files, a_record_is_forgotten_in_the_end);
 	tcase_add_test(files, nothing_is_hidden_by_what_cannot_be_read);
 	tcase_add_test(files, a_file_that_we_lack_the_means_to_read_is_not_called_damaged);
