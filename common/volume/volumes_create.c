@@ -295,11 +295,8 @@ int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct e
 	if (presence == DEVICE_MISSING)
 		return err_set(err, ERR_UNAVAILABLE, "its pool is absent or incomplete");
 	/* a record without identity was not written by us, and cannot claim a device */
-	if (d && r->identity) {
-		if (device_destroy(v->devices, d, /* exclusive_fd= */ -1, err) < 0)
-			return -1;
-		volumes_note(v, d, /* exists= */ false);
-	}
+	if (d && r->identity && volumes_destroy_device(v, d, /* exclusive_fd= */ -1, err) < 0)
+		return -1;
 	return volumes_drop(v, r, err);
 }
 

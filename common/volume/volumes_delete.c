@@ -73,11 +73,8 @@ int volumes_finish_erasing(struct volumes *v, const struct volume_record *r, con
 		if (erase_device(r, device, fd, err) < 0)
 			return err_wrap(err, "erase volume %s", r->id);
 	}
-	if (device) {
-		if (device_destroy(v->devices, device, TAKE_FD(fd), err) < 0)
-			return err_wrap(err, "delete volume %s", r->id);
-		volumes_note(v, device, /* exists= */ false);
-	}
+	if (device && volumes_destroy_device(v, device, TAKE_FD(fd), err) < 0)
+		return err_wrap(err, "delete volume %s", r->id);
 	return volumes_drop(v, r, err);
 }
 

@@ -17,6 +17,7 @@ static bool use_list(struct volumes *v, struct device_list **list, uint64_t chan
 	if (current) {
 		old = v->seen;
 		v->seen = TAKE_PTR(*list);
+		v->in_doubt = false;
 	}
 	pthread_mutex_unlock(&v->mutex);
 	return current;
@@ -58,6 +59,19 @@ void volumes_note(struct volumes *v, const struct device *d, bool exists)
 		log_debug("listing after a change failed, ignoring", F_ERR(err));
 }
 
+int volumes_destroy_device(struct volumes *v, const struct device *d, int exclusive_fd, struct error **err)
+{
+	if (device_destroy(v->devices, d, exclusive_fd, err) == 0) {
+		volumes_note(v, d, /* exists= */ false);
+		return 0;
+	}
+	pthread_mutex_lock(&v->mutex);
+	v->in_doubt = true;
+	v->changes++;
+	pthread_mutex_unlock(&v->mutex);
+	return -1;
+}
+
 struct device *volumes_seen_device(struct volumes *v, const char *id)
 {
 	pthread_mutex_lock(&v->mutex);
@@ -65,6 +79,14 @@ struct device *volumes_seen_device(struct volumes *v, const char *id)
 	struct device *copy = d ? device_dup(d) : NULL;
 	pthread_mutex_unlock(&v->mutex);
 	return copy;
+}
+
+static bool is_in_doubt(struct volumes *v)
+{
+	pthread_mutex_lock(&v->mutex);
+	bool in_doubt = v->in_doubt;
+	pthread_mutex_unlock(&v->mutex);
+	return in_doubt;
 }
 
 static bool pool_is_complete(struct volumes *v, const char *uuid)
@@ -87,7 +109,7 @@ int volumes_find_device(struct volumes *v, const struct volume_record *r, struct
 {
 	CLEANUP(device_freep) struct device *d = volumes_seen_device(v, r->id);
 
-	if (!d || !is_ours(r, d)) {
+	if (!d || !is_ours(r, d) || is_in_doubt(v)) {
 		if (volumes_relist(v, err) < 0) {
 			(*err)->code = ERR_UNAVAILABLE;
 			return err_wrap(err, "volume %s", r->id);

@@ -31,8 +31,9 @@ struct volumes {
 	size_t n_records;
 	struct device_list *seen; /* last listing, kept up to date; NULL before the first */
 	uint64_t changes; /* devices that we created or destroyed: a listing that overlaps one is not used */
-	bool loaded;      /* the state folder was read */
-	char **damaged;   /* ids whose state file could not be read: strv */
+	bool in_doubt; /* a removal failed, and may have been done: another device may have its node by now */
+	bool loaded;   /* the state folder was read */
+	char **damaged; /* ids whose state file could not be read: strv */
 };
 
 /** volumes_record() - a copy of the record that @handle means: by ID, or by stored name if it is no ID of
@@ -65,6 +66,11 @@ int volumes_relist(struct volumes *v, struct error **err) MUST_CHECK;
 
 /** volumes_note() - @d was created or destroyed by us. Lists anew where that is cheap, else computes. */
 void volumes_note(struct volumes *v, const struct device *d, bool exists);
+
+/** volumes_destroy_device() - device_destroy(), and note it; after a failure what was seen is in doubt, and
+ * volumes_find_device() lists anew. Parameters and return as device_destroy(). */
+int volumes_destroy_device(
+	struct volumes *v, const struct device *d, int exclusive_fd, struct error **err) MUST_CHECK;
 
 /** volumes_seen_device() - a copy of the device called @id in what was seen last, or NULL. */
 struct device *volumes_seen_device(struct volumes *v, const char *id);

@@ -11,6 +11,8 @@
 	(1U << ERR_INTERNAL | 1U << ERR_UNAVAILABLE | 1U << ERR_EXHAUSTED | 1U << ERR_DEADLINE |             \
 		1U << ERR_ABORTED)
 
+#define BRIEF_STEP 5
+
 struct tally {
 	unsigned points;
 	unsigned failed;
@@ -176,10 +178,11 @@ static char *try_point(const struct sweep *s, struct inject_plan plan, bool *ret
 static char *try_all(const struct sweep *s, enum inject_mode mode, struct tally *t)
 {
 	struct inject_plan plan = {.mode = mode, .kinds = s->kinds ? s->kinds : INJECT_ALL};
+	unsigned step = s->brief && mode == INJECT_LASTING ? BRIEF_STEP : 1;
 	bool hit = true;
 	char *wrong = NULL;
 
-	for (plan.n = 1; !wrong && hit; plan.n++)
+	for (plan.n = 1; !wrong && hit; plan.n += step)
 		wrong = try_point(s, plan, &hit, t);
 	return wrong;
 }

@@ -19,7 +19,7 @@ struct sweep {
 	unsigned kinds;      /* 0: all */
 	unsigned min_points; /* so that it cannot become empty unseen */
 	unsigned codes;      /* 1 << ERR_x: further ones to fail with than those that any call may have */
-	bool brief;          /* each n fails in one way, in turn, not in all */
+	bool brief;          /* each n fails in one way, in turn, not in all; every fifth n lastingly */
 	bool once;           /* not with failures that last, after which the call alone cannot tidy up */
 	bool keeps;          /* what a failed call holds belongs to an object that undo() destroys */
 	void (*prepare)(void);
