@@ -3,16 +3,13 @@
 #include <blkid/blkid.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/fs.h>
-#include <sys/ioctl.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/spawn.h"
 
-#define MIB             (1024ULL * 1024)
-#define HUGE_PAGE_BYTES (2 * MIB)
+#define MIB (1024ULL * 1024)
 
 /* mke2fs makes no journal below 2048 blocks (e2fsprogs lib/ext2fs/mkjournal.c,
  * ext2fs_default_journal_size()). */
@@ -104,7 +101,8 @@ static int make_ext4(const char *device, int timeout_ms, struct error **err)
 /*
  * With a stripe, mkfs.xfs makes 8 allocation groups, and up to 512 MiB none of them has room for a log of the
  * 64 MiB that it demands; two groups do at every size from the minimum on. The log's own stripe would become
- * 32 KiB, to which each log write is padded; memory needs no more than a block.
+ * 32 KiB, to which each log write is padded; memory needs no more than a block. New files inherit from the
+ * root an extent size of 512 blocks, so that they can be mapped with huge pages.
  */
 static int make_xfs(const char *device, int timeout_ms, struct error **err)
 {
@@ -113,7 +111,8 @@ static int make_xfs(const char *device, int timeout_ms, struct error **err)
 	if (blockdev_stat(device, &info, err) < 0)
 		return -1;
 
-	const char *const layout = info.size_bytes < XFS_SMALL_BYTES ? "su=2m,sw=1,agcount=2" : "su=2m,sw=1";
+	const char *const layout = info.size_bytes < XFS_SMALL_BYTES ? "su=2m,sw=1,extszinherit=512,agcount=2"
+								     : "su=2m,sw=1,extszinherit=512";
 	const char *const argv[] = {"mkfs.xfs", "-q", "-f", "-K", "-b", "size=4096", "-m", "reflink=0", "-d",
 		layout, "-l", "su=4k", "--", device, NULL};
 
@@ -127,17 +126,4 @@ int fs_make(const char *fstype, const char *device, int timeout_ms, struct error
 	if (str_eq(fstype, "xfs"))
 		return make_xfs(device, timeout_ms, err);
 	return err_set(err, ERR_INVALID_ARGUMENT, "file system type \"%s\" is neither ext4 nor xfs", fstype);
-}
-
-int fs_hint_huge(int dir_fd, struct error **err)
-{
-	struct fsxattr attr;
-
-	if (ioctl(dir_fd, FS_IOC_FSGETXATTR, &attr) < 0)
-		return err_set_errno(err, ERR_INTERNAL, errno, "read extent size hint");
-	attr.fsx_xflags |= FS_XFLAG_EXTSZINHERIT;
-	attr.fsx_extsize = HUGE_PAGE_BYTES;
-	if (ioctl(dir_fd, FS_IOC_FSSETXATTR, &attr) < 0)
-		return err_set_errno(err, ERR_INTERNAL, errno, "set extent size hint");
-	return 0;
 }

@@ -35,7 +35,8 @@ bool fs_known(const char *fstype);
 
 /**
  * fs_make() - make a file system, laid out for 2 MiB pages where the device has room (ext4 stride/stripe, xfs
- * su/sw, both with 4 KiB blocks; xfs without reflink, which excludes dax on the kernels that we support).
+ * su/sw and an extent size that all files inherit, both with 4 KiB blocks; xfs without reflink, which
+ * excludes dax on the kernels that we support).
  * @fstype:     "ext4" or "xfs"
  * @device:     block device path; whatever is on it is overwritten, so the caller has probed
  * @timeout_ms: bound for mkfs
@@ -44,12 +45,3 @@ bool fs_known(const char *fstype);
  * Return: 0, or -1 with ERR_INVALID_ARGUMENT (unknown type), ERR_DEADLINE, ERR_INTERNAL (mkfs' last line).
  */
 int fs_make(const char *fstype, const char *device, int timeout_ms, struct error **err) MUST_CHECK;
-
-/**
- * fs_hint_huge() - make new files in an xfs get 2 MiB extents (FS_IOC_FSSETXATTR with inheritance).
- * @dir_fd: the mounted root directory, not O_PATH
- * @err:    see docs/ERRORS.md
- *
- * Idempotent. Return: 0, or -1 with ERR_INTERNAL.
- */
-int fs_hint_huge(int dir_fd, struct error **err) MUST_CHECK;

@@ -1,6 +1,6 @@
 /* NodeStage/NodeUnstage: a file system on the device, mounted at the staging path. */
-#include <errno.h>
-#include <fcntl.h>
+#include <stdint.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -109,12 +109,11 @@ static int look_at_path(
 
 /* A mkfs that a crash interrupted may have left anything; the mark says that the device was empty before it.
  */
-static int format_if_empty(struct volumes *v, struct volume_record *r, const struct staging *s,
-	bool *ret_fresh, struct error **err)
+static int format_if_empty(
+	struct volumes *v, struct volume_record *r, const struct staging *s, struct error **err)
 {
 	CLEANUP(free_charp) char *found = NULL;
 
-	*ret_fresh = false;
 	if (!r->formatting) {
 		if (fs_probe(s->device->path, &found, err) < 0)
 			return -1;
@@ -131,26 +130,7 @@ static int format_if_empty(struct volumes *v, struct volume_record *r, const str
 		if (volumes_save(v, r, err) < 0)
 			return -1;
 	}
-	if (fs_make(s->fs_type, s->device->path, MKFS_TIMEOUT_MS, err) < 0)
-		return -1;
-	*ret_fresh = true;
-	return 0;
-}
-
-static int hint_fresh_xfs(const struct staging *s, struct path_roots *roots, struct error **err)
-{
-	CLEANUP(fd_closep) int path_fd = -1;
-	CLEANUP(fd_closep) int dir_fd = -1;
-
-	if (!str_eq(s->fs_type, "xfs"))
-		return 0;
-	/* opened anew: the descriptor that was mounted on shows the directory below */
-	if (path_open(roots, s->path, PATH_DIR, &path_fd, err) < 0)
-		return -1;
-	dir_fd = openat(path_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (dir_fd < 0)
-		return err_set_errno(err, ERR_INTERNAL, errno, "open %s", s->path);
-	return fs_hint_huge(dir_fd, err);
+	return fs_make(s->fs_type, s->device->path, MKFS_TIMEOUT_MS, err);
 }
 
 /* Before the mount, so that no mount of ours is ever unknown. */
@@ -168,21 +148,11 @@ static int record_staging(
 
 static int format_and_mount(struct volumes *v, struct volume_record *r, struct staging *s, struct error **err)
 {
-	bool fresh;
-
-	if (format_if_empty(v, r, s, &fresh, err) < 0)
+	if (format_if_empty(v, r, s, err) < 0)
 		return -1;
 	if (record_staging(v, r, s, err) < 0)
 		return -1;
-	if (mount_device(s->device->path, s->dir_fd, s->fs_type, (const char *const *)s->options, err) < 0)
-		return -1;
-	if (fresh && !strv_contains(s->options, "ro") && hint_fresh_xfs(s, v->roots, err) < 0) {
-		CLEANUP(error_freep) struct error *ignored = NULL;
-
-		(void)!mount_remove(s->path, &ignored);
-		return -1;
-	}
-	return 0;
+	return mount_device(s->device->path, s->dir_fd, s->fs_type, (const char *const *)s->options, err);
 }
 
 static int stage_locked(struct volumes *v, struct volume_record *r, const struct stage_request *q,
@@ -231,28 +201,53 @@ int volumes_stage(struct volumes *v, const struct stage_request *q, struct error
 }
 
 /* Whether what is mounted at a path belongs to @r; a missing device is known by the path recorded. */
-static bool is_mount_of(struct volumes *v, const struct volume_record *r, const struct mount_entry *e)
+static int is_mount_of(struct volumes *v, const struct volume_record *r, const struct mount_entry *e,
+	bool *ret, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = volumes_seen_device(v, r->id);
-	CLEANUP(error_freep) struct error *ignored = NULL;
 	struct blockdev_info info;
 
-	if (d && d->path && blockdev_stat(d->path, &info, &ignored) == 0)
-		return e->dev == info.dev;
-	return str_eq(r->staging_path, e->target) || strv_contains(r->targets, e->target);
+	if (d && d->path) {
+		if (blockdev_stat(d->path, &info, err) == 0) {
+			*ret = e->dev == info.dev;
+			return 0;
+		}
+		if ((*err)->code != ERR_NOT_FOUND && (*err)->code != ERR_PRECONDITION)
+			return -1;
+		error_clear(err);
+	}
+	*ret = str_eq(r->staging_path, e->target) || strv_contains(r->targets, e->target);
+	return 0;
+}
+
+static size_t count_at(const struct mount_table *table, const char *path)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < table->n; i++)
+		n += str_eq(table->entries[i].target, path);
+	return n;
 }
 
 int volumes_unmount(struct volumes *v, const struct volume_record *r, const char *path, struct error **err)
 {
-	for (;;) {
+	for (size_t n_before = SIZE_MAX;;) {
 		CLEANUP(mount_table_freep) struct mount_table *table = NULL;
+		bool ours;
 
 		if (mount_table_read(&table, err) < 0)
 			return -1;
 		const struct mount_entry *e = mount_table_at(table, path);
 		if (!e)
 			return 0;
-		if (!is_mount_of(v, r, e))
+		/* The table shows also what lies under a mount on a folder above, where no path leads. */
+		if (count_at(table, path) >= n_before)
+			return err_set(
+				err, ERR_PRECONDITION, "the mount at %s is hidden by another one", path);
+		n_before = count_at(table, path);
+		if (is_mount_of(v, r, e, &ours, err) < 0)
+			return -1;
+		if (!ours)
 			return err_set(err, ERR_PRECONDITION,
 				"something else than volume %s is mounted at %s", r->id, path);
 		if (mount_remove(path, err) < 0)

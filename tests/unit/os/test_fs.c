@@ -177,12 +177,7 @@ static uint64_t physical_offset(int fd)
 /* Mounts an xfs that fs_make() made and places a file of one huge page in it. */
 static void assert_huge_extents(const char *device)
 {
-	CLEANUP(error_freep) struct error *err = NULL;
-
 	ck_assert_int_eq(mount(device, MOUNT, "xfs", 0, NULL), 0);
-	int dir = open(MOUNT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ASSERT_OK(fs_hint_huge(dir, &err));
-	close(dir);
 	int fd = open(MOUNT "/file", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(fallocate(fd, 0, 0, (off_t)MIB(2)), 0);
@@ -264,7 +259,7 @@ START_TEST(only_two_types_are_known)
 }
 END_TEST
 
-START_TEST(files_inherit_the_extent_size_hint)
+START_TEST(files_of_an_xfs_inherit_the_extent_size)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(300));
@@ -274,8 +269,6 @@ START_TEST(files_inherit_the_extent_size_hint)
 	ck_assert_int_eq(mkdir(MOUNT, 0700), 0);
 	ck_assert_int_eq(mount(disk.path, MOUNT, "xfs", 0, NULL), 0);
 	CLEANUP(fd_closep) int dir = open(MOUNT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	ASSERT_OK(fs_hint_huge(dir, &err));
-	ASSERT_OK(fs_hint_huge(dir, &err));
 	ck_assert_int_eq(mkdirat(dir, "d", 0700), 0);
 	CLEANUP(fd_closep) int fd = openat(dir, "d/f", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	ck_assert_int_eq(ioctl(fd, FS_IOC_FSGETXATTR, &attr), 0);
@@ -289,4 +282,4 @@ SCRATCH_MAIN("os/fs", an_empty_device_and_unknown_data_hold_nothing, what_is_the
 	a_file_system_beside_a_partition_table_is_ambivalent, a_damaged_superblock_is_still_a_file_system,
 	a_physical_volume_with_a_wrong_checksum_is_not_empty, an_unreadable_device_is_an_error_not_empty,
 	xfs_works_at_every_size_from_its_minimum_on, ext4_knows_the_stripe_and_works_from_its_minimum_on,
-	making_says_why_it_failed, only_two_types_are_known, files_inherit_the_extent_size_hint)
+	making_says_why_it_failed, only_two_types_are_known, files_of_an_xfs_inherit_the_extent_size)

@@ -278,6 +278,20 @@ START_TEST(stacked_mounts_of_the_volume_are_all_unstaged)
 }
 END_TEST
 
+START_TEST(staging_path_that_is_hidden_by_another_mount_is_told)
+{
+	CLEANUP(free_charp) char *kubelet = fixture_path("kubelet");
+	struct error *err = NULL;
+
+	ASSERT_OK(stage("ext4", &err));
+	ck_assert_int_eq(mount("none", kubelet, "tmpfs", 0, NULL), 0);
+	ASSERT_FAILS(unstage(&err), ERR_PRECONDITION, "hidden");
+	ck_assert_int_eq(umount2(kubelet, 0), 0);
+	ASSERT_OK(unstage(&err));
+	assert_unmounted();
+}
+END_TEST
+
 START_TEST(busy_staging_path_stays_staged)
 {
 	struct error *err = NULL;
@@ -420,6 +434,7 @@ int main(void)
 	tcase_add_test(tcase, interrupted_mkfs_is_done_again);
 	tcase_add_test(tcase, something_else_at_the_staging_path_is_left_alone);
 	tcase_add_test(tcase, stacked_mounts_of_the_volume_are_all_unstaged);
+	tcase_add_test(tcase, staging_path_that_is_hidden_by_another_mount_is_told);
 	tcase_add_test(tcase, busy_staging_path_stays_staged);
 	tcase_add_test(tcase, staged_volume_is_not_deleted);
 	tcase_add_test(tcase, unknown_volumes_are_not_found);
