@@ -18,6 +18,7 @@ struct loop {
 	uv_async_t wake; /* keeps the loop running only while it is held */
 	unsigned holds;
 	bool stopped;
+	bool in_round;
 	pthread_mutex_t lock;
 	struct post *posts; /* under lock, in order */
 	struct post **posts_end;
@@ -123,7 +124,9 @@ void loop_run(struct loop *l)
 {
 	l->stopped = false;
 	do {
+		l->in_round = true;
 		bool waiting = uv_run(&l->uv, UV_RUN_ONCE);
+		l->in_round = false;
 		bool posted = posts_run(l);
 
 		if (!waiting && !posted)
@@ -131,9 +134,13 @@ void loop_run(struct loop *l)
 	} while (!l->stopped);
 }
 
+/* A round begins with the timers that are due, and then waits, unless libuv is told as well. It remembers
+ * that until the end of the round, and so must not be told between two of them. */
 void loop_stop(struct loop *l)
 {
 	l->stopped = true;
+	if (l->in_round)
+		uv_stop(&l->uv);
 }
 
 void loop_post(struct loop *l, loop_fn fn, void *user)

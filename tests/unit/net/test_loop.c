@@ -280,6 +280,27 @@ START_TEST(a_stopped_timer_does_not_fire)
 }
 END_TEST
 
+static void on_stop_tick(void *user)
+{
+	loop_stop(user);
+}
+
+START_TEST(stop_in_a_timer_that_is_due_waits_for_nothing)
+{
+	CLEANUP(loop_freep) struct loop *l = loop_make();
+	struct ticker late = {.wanted = 1};
+	struct loop_timer *due = loop_timer_new(l, on_stop_tick, l);
+
+	late.timer = loop_timer_new(l, on_tick, &late);
+	loop_timer_set(late.timer, 3600 * 1000, 0);
+	loop_timer_set(due, 0, 0);
+	loop_run(l);
+	ck_assert_uint_eq(late.ticks, 0);
+	loop_timer_close(due);
+	loop_timer_close(late.timer);
+}
+END_TEST
+
 struct catcher {
 	struct loop_signal *signal;
 	unsigned caught;
@@ -322,5 +343,6 @@ UNIT_MAIN("loop", run_returns_when_nothing_is_left, posts_run_in_order_and_may_p
 	a_held_loop_waits_for_posts_of_other_threads, a_readable_descriptor_is_reported,
 	what_is_watched_can_be_changed, a_paused_watch_keeps_nothing_waiting,
 	a_hang_up_makes_the_descriptor_readable, a_descriptor_that_cannot_be_watched_is_an_error,
-	a_timer_fires_after_its_delay_and_repeats, a_stopped_timer_does_not_fire, a_signal_reaches_the_loop,
+	a_timer_fires_after_its_delay_and_repeats, a_stopped_timer_does_not_fire,
+	stop_in_a_timer_that_is_due_waits_for_nothing, a_signal_reaches_the_loop,
 	a_signal_that_cannot_be_caught_is_an_error)
