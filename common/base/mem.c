@@ -64,8 +64,10 @@ char *x_asprintf(const char *fmt, ...)
 
 void mem_tune(void)
 {
+	/* NOLINTBEGIN(concurrency-mt-unsafe): no other thread runs yet */
 	mallopt(M_MMAP_THRESHOLD, 16 << 10);
 	mallopt(M_ARENA_MAX, 2);
+	/* NOLINTEND(concurrency-mt-unsafe) */
 }
 
 void mem_trim(void)

@@ -338,10 +338,11 @@ static void on_acceptable(void *user, unsigned ready, bool failed)
 	(void)ready;
 	(void)failed;
 	for (int i = 0; i < ACCEPT_BATCH; i++) {
+		struct accepted *victim = is_full(a) ? find_evictable(a) : NULL;
 		int fd;
 
 		/* Further peers wait in the backlog. */
-		if (is_full(a) && !find_evictable(a)) {
+		if (is_full(a) && !victim) {
 			pause_for_now(a);
 			return;
 		}
@@ -350,8 +351,8 @@ static void on_acceptable(void *user, unsigned ready, bool failed)
 			return;
 		if (fd < 0)
 			continue;
-		if (is_full(a))
-			evict(find_evictable(a));
+		if (victim)
+			evict(victim);
 		accepted_one(l, fd);
 	}
 }

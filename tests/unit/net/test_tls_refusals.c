@@ -163,7 +163,6 @@ END_TEST
 
 START_TEST(a_server_that_chooses_no_protocol_is_refused)
 {
-	CLEANUP(buf_done) struct buf got = BUF_INIT(1000);
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(tls_pair_done) struct tls_pair p;
 	struct span in;

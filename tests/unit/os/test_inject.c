@@ -249,7 +249,8 @@ static int swallow(struct error **err)
 {
 	(void)err;
 	CLEANUP(error_freep) struct error *lost = NULL;
-	return write_rightly(&lost) < 0 ? 0 : 0;
+	(void)!write_rightly(&lost);
+	return 0;
 }
 
 static int say_nothing(struct error **err)
