@@ -2,6 +2,7 @@
 
 set(PMEM_SANITIZE "" CACHE STRING "Sanitizers to build with, as for -fsanitize=")
 option(PMEM_STEPS "Points at which tests stop a program between durable actions" OFF)
+option(PMEM_ANALYZE "What is written by hand goes through gcc's static analyser" OFF)
 option(PMEM_HARDEN "Hardening and link-time optimisation for shipped programs" OFF)
 
 find_package(PkgConfig REQUIRED)
@@ -22,6 +23,10 @@ add_library(pmem_warnings INTERFACE)
 target_compile_options(pmem_warnings INTERFACE
   -Werror -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wformat=2 -Wcast-qual
   -Wundef -Wvla -Wswitch-enum -Wwrite-strings -Wpointer-arith -Wimplicit-fallthrough)
+
+if(PMEM_ANALYZE)
+  target_compile_options(pmem_warnings INTERFACE -fanalyzer)
+endif()
 
 if(PMEM_STEPS)
   target_compile_definitions(pmem_options INTERFACE PMEM_STEPS)
