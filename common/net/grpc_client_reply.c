@@ -62,8 +62,11 @@ int grpc_client_reply_finish(
 {
 	if (r->error)
 		return err_set(err, r->error->code, "%s: %s", path, r->error->msg);
-	if (r->has_status && r->status != 0)
+	if (r->has_status && r->status != 0 && *buf_str(&r->status_text))
 		return err_set(err, code_of_status(r->status), "%s", buf_str(&r->status_text));
+	if (r->has_status && r->status != 0)
+		return err_set(
+			err, code_of_status(r->status), "%s: status %u without a message", path, r->status);
 	if (cause)
 		return err_set(err, cause->code, "%s: %s", path, cause->msg);
 	if (!r->has_status)

@@ -137,7 +137,7 @@ static void answer_nonsense_status(struct h2_side *side, enum h2_event event, in
 START_TEST(a_status_that_is_no_number_is_unknown)
 {
 	odd_open(answer_nonsense_status);
-	assert_fails(ERR_UNKNOWN, "");
+	assert_fails(ERR_UNKNOWN, "GetPluginInfo: status 2 without a message");
 	odd_close();
 }
 END_TEST
