@@ -52,10 +52,19 @@ char **fuzz_lines(struct span in)
 	return lines;
 }
 
+void fuzz_check_error(const struct error *e)
+{
+	CLEANUP(free_charp) char *clean = NULL;
+
+	assert(e && !str_empty(e->msg));
+	assert(e->code == ERR_UNKNOWN || !str_eq(err_code_name(e->code), "UNKNOWN"));
+	clean = x_strdup(e->msg);
+	str_clean(clean);
+	assert(str_eq(clean, e->msg));
+}
+
 void fuzz_error(struct error *e)
 {
-	assert(e);
-	assert(!str_empty(e->msg));
-	assert(e->code == ERR_UNKNOWN || !str_eq(err_code_name(e->code), "UNKNOWN"));
+	fuzz_check_error(e);
 	error_free(e);
 }

@@ -38,5 +38,9 @@ char *fuzz_text(struct span in);
  * are none. */
 char **fuzz_lines(struct span in);
 
-/** fuzz_error() - @e is as every error must be: a known code and a text. It is destroyed. */
+/** fuzz_check_error() - @e is as every error must be: a known code, and one line of text without control
+ * characters. */
+void fuzz_check_error(const struct error *e);
+
+/** fuzz_error() - fuzz_check_error(), and destroy @e. */
 void fuzz_error(struct error *e);
