@@ -1,7 +1,6 @@
 #include "net/tls_compat.h"
 
 #include <mbedtls/ctr_drbg.h>
-#include <mbedtls/ecp.h>
 #include <mbedtls/pk.h>
 #include <mbedtls/platform.h>
 #include <mbedtls/ssl.h>
@@ -77,14 +76,6 @@ int tls_compat_check_pair(struct mbedtls_pk_context *public, struct mbedtls_pk_c
 	return mbedtls_pk_check_pair(public, key, mbedtls_ctr_drbg_random, rng);
 }
 
-/* The tables of 3.x are constants. */
-int tls_compat_share_key(struct mbedtls_pk_context *key, struct mbedtls_ctr_drbg_context *rng)
-{
-	(void)key;
-	(void)rng;
-	return 0;
-}
-
 static void drop_peer_certificates(struct mbedtls_ssl_context *ssl)
 {
 	(void)ssl;
@@ -132,26 +123,6 @@ int tls_compat_check_pair(struct mbedtls_pk_context *public, struct mbedtls_pk_c
 {
 	(void)rng;
 	return mbedtls_pk_check_pair(public, key);
-}
-
-int tls_compat_share_key(struct mbedtls_pk_context *key, struct mbedtls_ctr_drbg_context *rng)
-{
-	mbedtls_ecp_keypair *pair;
-	mbedtls_ecp_point point;
-	mbedtls_mpi one;
-	int rv;
-
-	if (!mbedtls_pk_can_do(key, MBEDTLS_PK_ECKEY))
-		return 0;
-	pair = mbedtls_pk_ec(*key);
-	mbedtls_ecp_point_init(&point);
-	mbedtls_mpi_init(&one);
-	rv = mbedtls_mpi_lset(&one, 1);
-	if (rv == 0)
-		rv = mbedtls_ecp_mul(&pair->grp, &point, &one, &pair->grp.G, mbedtls_ctr_drbg_random, rng);
-	mbedtls_mpi_free(&one);
-	mbedtls_ecp_point_free(&point);
-	return rv;
 }
 
 /* Only renegotiation, which is refused, would compare them. */

@@ -30,14 +30,6 @@ int tls_compat_parse_key(
 int tls_compat_check_pair(struct mbedtls_pk_context *public, struct mbedtls_pk_context *key,
 	struct mbedtls_ctr_drbg_context *rng);
 
-/**
- * tls_compat_share_key() - make @key safe to be used by several threads.
- *
- * 2.28 keeps a table of the curve in each key, made by its first use without a lock (ecp.c, ecp_mul_comb());
- * this is that first use. Return: 0, or an error of mbedtls.
- */
-int tls_compat_share_key(struct mbedtls_pk_context *key, struct mbedtls_ctr_drbg_context *rng);
-
 /** tls_compat_has_hello() - server: the client's hello was accepted, and nothing is sent yet. */
 bool tls_compat_has_hello(const struct mbedtls_ssl_context *ssl);
 

@@ -95,17 +95,6 @@ static int load_certificates(const char *file, mbedtls_x509_crt *ret, struct err
 	return 0;
 }
 
-/* Each certificate of @chain will be used by all connections at once. */
-static int share_keys(mbedtls_x509_crt *chain, const char *file, struct tls_creds *creds, struct error **err)
-{
-	for (mbedtls_x509_crt *cert = chain; cert; cert = cert->next) {
-		int rv = tls_compat_share_key(&cert->pk, &creds->rng);
-		if (rv != 0)
-			return fail_library(rv, file, "key of a certificate", err);
-	}
-	return 0;
-}
-
 static int load_key(struct tls_creds *creds, const char *file, struct error **err)
 {
 	CLEANUP(tls_secret_done) struct buf pem = TLS_FILE_BUF;
@@ -122,8 +111,7 @@ static int load_key(struct tls_creds *creds, const char *file, struct error **er
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"%s: a key of %zu bits is of no use, only P-256, and RSA of at least %d", file, bits,
 			MIN_RSA_BITS);
-	rv = tls_compat_share_key(&creds->key, &creds->rng);
-	return rv == 0 ? 0 : fail_library(rv, file, "key", err);
+	return 0;
 }
 
 static int load_own(struct tls_creds *creds, const struct tls_files *files, struct error **err)
@@ -151,8 +139,6 @@ static int load_authorities(struct tls_creds *creds, const char *file, struct er
 	if (!file)
 		return 0;
 	if (load_certificates(file, &creds->ca, err) < 0)
-		return -1;
-	if (share_keys(&creds->ca, file, creds, err) < 0)
 		return -1;
 	mbedtls_ssl_conf_ca_chain(&creds->conf, &creds->ca, NULL);
 	return 0;
