@@ -13,7 +13,7 @@ struct lvm {
 	const struct lvm_ops *ops;
 	void *self;
 	char **devices;
-	char *config;
+	char *config; /* NULL: the devices do not fit into one */
 	int timeout_ms;
 };
 
@@ -86,16 +86,22 @@ static int run_locked(
 	struct lvm *l, const char *const argv[], const char *config, struct buf *report, struct error **err)
 {
 	CLEANUP(buf_done) struct buf dropped = BUF_INIT(LVM_ANSWER_MAX_BYTES);
+	struct buf *to = report ? report : &dropped;
 	const char *all[LVM_WORDS_MAX + 2] = {argv[0], "--nohints"};
 
 	if (check_arguments(argv, err) < 0)
 		return -1;
+	if (!config)
+		return err_set(err, ERR_INTERNAL, "the names of LVM's devices take more than %u bytes",
+			LVM_CONFIG_MAX_BYTES);
 	/* The hints are shared with the host's LVM: made with another filter they are no use to us, but ours
 	 * is to tell the host when they are out of date, which the option does and devices/hints="none" does
 	 * not. */
 	for (size_t i = 1; argv[i]; i++)
 		all[i + 1] = argv[i];
-	int rc = l->ops->run(l->self, all, config, report ? report : &dropped, l->timeout_ms, err);
+	int rc = l->ops->run(l->self, all, config, to, l->timeout_ms, err);
+	if (rc == 0)
+		rc = buf_check(to, "LVM's report", err);
 	if (rc < 0)
 		log_debug("LVM command failed", F_STR("command", argv[0]), F_ERR(*err));
 	return rc;
@@ -166,8 +172,10 @@ int lvm_group_exists(struct lvm *l, const char *name, bool *ret, struct error **
 	pthread_mutex_unlock(&l->mutex);
 	if (rc < 0)
 		return err_wrap(err, "look for a volume group %s", name);
-	if (lvm_report_parse(buf_span(&json), r, err) < 0)
+	if (lvm_report_parse(buf_span(&json), r, err) < 0) {
+		(*err)->code = ERR_UNAVAILABLE;
 		return err_wrap(err, "look for a volume group %s", name);
+	}
 	*ret = r->n_vgs > 0;
 	return 0;
 }

@@ -15,6 +15,7 @@
 
 #define PIPE_BYTES   (64U << 10)
 #define END_GRACE_MS 1000
+#define RETRY_MS     10
 /* Enough for processes with different devices to keep apart, short enough to read. */
 #define CONFIG_HASH_LEN 16
 
@@ -89,26 +90,32 @@ static void add(struct buf *to, const char *p, size_t n)
 }
 
 /* Return: whether something was read; @to NULL drops it. */
-static bool drain(int *fd, struct buf *to)
+static bool drain(struct lvm_child *c, int *fd, struct buf *to)
 {
 	char chunk[PIPE_BYTES];
-	ssize_t n = *fd < 0 ? -1 : read(*fd, chunk, sizeof(chunk));
+	ssize_t n;
 
-	if (n == 0) {
+	if (*fd < 0)
+		return false;
+	do
+		n = read(*fd, chunk, sizeof(chunk));
+	while (n < 0 && errno == EINTR);
+	if (n > 0 && to)
+		add(to, chunk, (size_t)n);
+	if (n == 0 || (n < 0 && errno != EAGAIN)) {
+		c->os_errno = n < 0 ? errno : c->os_errno;
 		close(*fd);
 		*fd = -1;
 	}
-	if (n > 0 && to)
-		add(to, chunk, (size_t)n);
 	return n > 0;
 }
 
 static bool drain_all(struct lvm_child *c)
 {
-	bool any = drain(&c->process.extra_fd, &c->answer);
+	bool any = drain(c, &c->process.extra_fd, &c->answer);
 
-	any |= drain(&c->process.stderr_fd, &c->diag);
-	any |= drain(&c->process.stdout_fd, NULL);
+	any |= drain(c, &c->process.stderr_fd, &c->diag);
+	any |= drain(c, &c->process.stdout_fd, NULL);
 	return any;
 }
 
@@ -121,14 +128,17 @@ enum lvm_wait lvm_child_wait(struct lvm_child *c, uint64_t deadline_ns)
 			{.fd = c->process.stderr_fd, .events = POLLIN},
 			{.fd = c->process.extra_fd, .events = POLLIN},
 		};
-		bool polled = poll(fds, ARRAY_SIZE(fds), clock_left_ms(deadline_ns, INT32_MAX)) > 0;
-		bool ended = polled && fds[0].revents;
+		int polled = poll(fds, ARRAY_SIZE(fds), clock_left_ms(deadline_ns, INT32_MAX));
+		bool ended = polled > 0 && fds[0].revents;
+
+		if (polled < 0 && errno != EINTR)
+			nanosleep(&(struct timespec){.tv_nsec = RETRY_MS * (long)NS_PER_MS}, NULL);
 
 		if (drain_all(c))
 			return LVM_WAIT_READ;
 		if (ended)
 			return LVM_WAIT_ENDED;
-		if (!polled && clock_ns() >= deadline_ns)
+		if (polled <= 0 && clock_ns() >= deadline_ns)
 			return LVM_WAIT_LATE;
 	}
 }

@@ -4,8 +4,6 @@
 #include "base/mem.h"
 #include "pmem/lvm_private.h"
 
-#define CONFIG_MAX_BYTES (1U << 20)
-
 /*
  * No udev: it may not run where we do, and waiting for it hangs (lvm.conf(5) udev_sync). No devices file: it
  * is shared with the host's LVM, which may know other devices. No component detection: nothing but our own
@@ -59,7 +57,7 @@ static void admit(struct buf *b, const char *path)
 
 char *lvm_config_text(char *const *paths)
 {
-	CLEANUP(buf_done) struct buf b = BUF_INIT(CONFIG_MAX_BYTES);
+	CLEANUP(buf_done) struct buf b = BUF_INIT(LVM_CONFIG_MAX_BYTES);
 
 	buf_adds(&b, head);
 	for (; paths && *paths; paths++)
@@ -67,7 +65,7 @@ char *lvm_config_text(char *const *paths)
 			admit(&b, *paths);
 	buf_adds(&b, "\"r|.*|\"");
 	buf_adds(&b, tail);
-	return x_strdup(buf_str(&b));
+	return b.overflowed ? NULL : x_strdup(buf_str(&b));
 }
 
 char *lvm_config_text_open(void)

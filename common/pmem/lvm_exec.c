@@ -1,4 +1,5 @@
 /* One process per command. */
+#include <errno.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -28,9 +29,13 @@ static int check_status(struct lvm_child *c, const char *name, struct error **er
 {
 	CLEANUP(free_charp) char *text = one_line(&c->diag);
 	int state = 0;
+	pid_t rc;
 
-	if (waitpid(c->process.pid, &state, 0) < 0)
-		return err_set(err, ERR_UNAVAILABLE, "lvm %s: its end was not seen", name);
+	do
+		rc = waitpid(c->process.pid, &state, 0);
+	while (rc < 0 && errno == EINTR);
+	if (rc < 0)
+		return err_set_errno(err, ERR_UNAVAILABLE, errno, "lvm %s: its end was not seen", name);
 	c->process.pid = -1;
 	if (!WIFEXITED(state))
 		return err_set(err, ERR_UNAVAILABLE, "lvm %s was killed by signal %d", name, WTERMSIG(state));
@@ -62,6 +67,8 @@ int lvm_exec_once(const struct lvm_program *program, const char *const argv[], c
 	}
 	if (check_status(&c, argv[0], err) < 0)
 		return -1;
+	if (c.os_errno)
+		return err_set_errno(err, ERR_UNAVAILABLE, c.os_errno, "lvm %s: read the report", argv[0]);
 	if (c.answer.overflowed)
 		return err_set(err, ERR_INTERNAL, "lvm %s: the report is too large", argv[0]);
 	buf_add(report, c.answer.data, c.answer.len);

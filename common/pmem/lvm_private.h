@@ -13,12 +13,14 @@
 #include "pmem/lvm.h"
 
 #define LVM_ANSWER_MAX_BYTES (16U << 20)
+#define LVM_CONFIG_MAX_BYTES (1U << 20)
 #define LVM_DIAG_MAX_BYTES   (4U << 10)
 /* The shell drops a command of MAX_ARGS words, which is 64 (LVM's tools/tools.h); one is ours. */
 #define LVM_WORDS_MAX 62
 
 /** lvm_config_text() - configuration that admits exactly @paths to LVM; a path with a character that means
- * something in a filter, and that no device of ours has, is left out. Return: caller frees. */
+ * something in a filter, and that no device of ours has, is left out. Return: caller frees; NULL when there
+ * are too many: what is cut off would not keep the others out. */
 char *lvm_config_text(char *const *paths);
 
 /** lvm_config_text_open() - the same that admits every device, for looking only. Return: caller frees. */
@@ -64,6 +66,7 @@ struct lvm_child {
 	char *config_path;
 	struct buf answer; /* from LVM_REPORT_FD */
 	struct buf diag;   /* from stderr: its beginning */
+	int os_errno;      /* why answer or diag may lack something; else 0 */
 };
 
 #define LVM_CHILD_INIT                                                                                       \

@@ -84,7 +84,7 @@ static enum frame_state frame_scan(struct frame *f, const struct buf *b)
 			return FRAME_WHOLE;
 		}
 	}
-	return b->overflowed ? FRAME_GARBAGE : FRAME_MORE;
+	return FRAME_MORE;
 }
 
 /* Reads one answer into r->child.answer, to which @ret points. */
@@ -101,6 +101,11 @@ static int wait_answer(
 			*ret = (struct span){r->child.answer.data, f.at};
 			return 0;
 		}
+		if (r->child.os_errno)
+			return err_set_errno(err, ERR_UNAVAILABLE, r->child.os_errno,
+				"lvm %s: read the shell's answer", name);
+		if (r->child.answer.overflowed)
+			return err_set(err, ERR_UNAVAILABLE, "lvm %s: the shell's answer is too large", name);
 		if (state == FRAME_GARBAGE)
 			return err_set(err, ERR_UNAVAILABLE, "lvm %s: the shell's answer is no report", name);
 		if (wait == LVM_WAIT_ENDED)
@@ -119,6 +124,9 @@ static int send_line(struct shell_runner *r, const char *const argv[], struct er
 		buf_adds(&line, *argv);
 		buf_addc(&line, argv[1] ? ' ' : '\n');
 	}
+	/* one that was cut off could do more than was meant */
+	if (buf_check(&line, "command line", err) < 0)
+		return -1;
 	buf_reset(&r->child.answer);
 	buf_reset(&r->child.diag);
 	if (fd_write_all(r->child.process.stdin_fd, buf_span(&line), err) < 0) {
