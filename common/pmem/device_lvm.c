@@ -7,6 +7,7 @@
  * see is a device that somebody else made in another of our groups since the last listing, under the same ID.
  */
 #include <ctype.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -323,7 +324,7 @@ static int wait_unused(const char *path, struct error **err)
 		unsigned openers = 0;
 
 		if (stat(path, &st) < 0)
-			return 0;
+			return errno == ENOENT ? 0 : err_set_errno(err, ERR_INTERNAL, errno, "%s", path);
 		if (dm_open_count(st.st_rdev, &openers, err) < 0)
 			return -1;
 		if (openers == 0)
@@ -338,7 +339,9 @@ static int wait_unused(const char *path, struct error **err)
  */
 static int check_gone(struct device_lvm *m, const struct device *d, struct error **err)
 {
-	if (d->active && !has_node(d->path)) {
+	struct stat st;
+
+	if (d->active && stat(d->path, &st) < 0 && errno == ENOENT) {
 		device_list_note(m->seen, d, /* exists= */ false);
 		return 0;
 	}
