@@ -1,6 +1,6 @@
-"""grpc-core (python3-grpcio) and bare HTTP/2 (python3-h2) as clients of echo_server.
+"""grpc-core (python3-grpcio) and bare HTTP/2 (python3-h2) as clients of echo_server, over each transport.
 
-usage: test_grpcio.py ECHO_SERVER [unittest options]
+usage: test_grpcio.py ECHO_SERVER MAKE_CERTS [unittest options]
 """
 import os
 import signal
@@ -24,11 +24,13 @@ except ImportError as missing:
     sys.exit(77)
 
 import csi_pb2
+from certs import Certs
 
 Info = csi_pb2.GetPluginInfoResponse
 ECHO = "/pmem.test.Echo/"
 PATIENCE_S = 60
 UNLIMITED = [("grpc.max_send_message_length", -1), ("grpc.max_receive_message_length", -1)]
+CLIENT_NAME = "pmem-node-controller"
 SERVER = None
 
 
@@ -107,16 +109,20 @@ def raw_headers(method, authority, *more):
 
 
 class Served(unittest.TestCase):
-    """Each test has a server of its own, on a unix socket and a TCP port."""
+    """Each test has a server of its own, on a unix socket and a TCP port, which with mtls has TLS."""
+
+    transport = "unix"
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory(prefix="pmem-interop-")
         self.addCleanup(self.folder.cleanup)
         self.path = os.path.join(self.folder.name, "s")
-        endpoints = [f"unix://{self.path}", "tcp://127.0.0.1:0"]
+        arguments = [f"unix://{self.path}", "tcp://127.0.0.1:0"]
+        if self.transport == "mtls":
+            arguments = [*certs.flags("pmem-registry"), f"-peerName={CLIENT_NAME}", *arguments]
         self.log = tempfile.TemporaryFile(mode="w+")
         self.addCleanup(self.log.close)
-        self.server = subprocess.Popen([SERVER, *endpoints], stdout=subprocess.PIPE, stderr=self.log)
+        self.server = subprocess.Popen([SERVER, *arguments], stdout=subprocess.PIPE, stderr=self.log)
         self.addCleanup(self.stop)
         ready, port = self.server.stdout.readline().split()
         self.assertEqual(ready, b"ready")
@@ -137,9 +143,15 @@ class Served(unittest.TestCase):
         self.log.seek(0)
         self.assertEqual(self.server.returncode, 0, self.log.read())
 
-    def connect(self, target=None, *options):
+    def connect(self, *options):
         own = [("grpc.use_local_subchannel_pool", 1), ("grpc.enable_retries", 0), *options]
-        return grpc.insecure_channel(target or f"unix://{self.path}", options=own)
+        if self.transport == "unix":
+            return grpc.insecure_channel(f"unix://{self.path}", options=own)
+        target = f"127.0.0.1:{self.port}"
+        if self.transport == "tcp":
+            return grpc.insecure_channel(target, options=own)
+        own.append(("grpc.ssl_target_name_override", "pmem-registry"))
+        return grpc.secure_channel(target, certs.channel_credentials(CLIENT_NAME), options=own)
 
     def call(self, method, request=Info(), channel=None, timeout=PATIENCE_S):
         return call_on(channel or self.channel, method, request)(request, timeout=timeout)
@@ -175,10 +187,6 @@ class Calls(Served):
         reply = call_on(self.channel, "GetPluginInfo", request, "/csi.v1.Identity/")(request, timeout=PATIENCE_S)
         self.assertEqual(reply.name, "echo.pmem-csi.test")
 
-    def test_tcp(self):
-        with self.connect(f"127.0.0.1:{self.port}") as channel:
-            self.assertEqual(self.call("Echo", Info(name="tcp"), channel).name, "tcp")
-
     def test_unknown_method(self):
         details = self.assert_fails(grpc.StatusCode.UNIMPLEMENTED, "Nothing")
         self.assertIn("/pmem.test.Echo/Nothing", details)
@@ -207,17 +215,17 @@ class Sizes(Served):
     def test_almost_4_mib(self):
         request = Info(name="x" * ((4 << 20) - 5))
         self.assertEqual(len(request.SerializeToString()), 4 << 20)
-        with self.connect(None, *UNLIMITED) as channel:
+        with self.connect(*UNLIMITED) as channel:
             self.assertEqual(self.call("Echo", request, channel), request)
 
     def test_request_beyond_4_mib(self):
-        with self.connect(None, *UNLIMITED) as channel:
+        with self.connect(*UNLIMITED) as channel:
             request = Info(name="x" * (4 << 20))
             self.assert_fails(grpc.StatusCode.RESOURCE_EXHAUSTED, "Echo", request, channel)
             self.assertEqual(self.call("Echo", Info(name="next"), channel).name, "next")
 
     def test_reply_beyond_4_mib(self):
-        with self.connect(None, *UNLIMITED) as channel:
+        with self.connect(*UNLIMITED) as channel:
             self.assert_fails(grpc.StatusCode.RESOURCE_EXHAUSTED, "Grow", Info(name=str(4 << 20)), channel)
             self.assertEqual(len(self.call("Grow", Info(name="4000000"), channel).vendor_version), 4000000)
 
@@ -242,7 +250,8 @@ class Sizes(Served):
 
 class Ends(Served):
     def test_deadline_at_the_client(self):
-        self.assert_fails(grpc.StatusCode.DEADLINE_EXCEEDED, "Wait", timeout=0.1)
+        self.call("Echo")
+        self.assert_fails(grpc.StatusCode.DEADLINE_EXCEEDED, "Wait", timeout=1)
         self.assertEqual(self.waiting(), 1)
         self.release()
         self.assertEqual(self.call("Work", Info(name="next")).name, "next")
@@ -324,8 +333,8 @@ class Crowds(Served):
         self.release(32)
         self.assertEqual([f.result().name for f in futures], [str(i) for i in range(32)])
 
-    def test_1000_connections_with_one_call_each(self):
-        for start in range(0, 1000, 50):
+    def test_many_connections_with_one_call_each(self):
+        for start in range(0, 100 if self.transport == "mtls" else 1000, 50):
             channels = [self.connect() for _ in range(50)]
             futures = [call_on(c, "Echo").future(Info(name="x"), timeout=PATIENCE_S) for c in channels]
             self.assertEqual([f.result().name for f in futures], ["x"] * 50, start)
@@ -341,7 +350,7 @@ class Authority(Served):
 
     def test_given_to_grpc_core(self):
         for authority in ("localhost", self.path, urllib.parse.quote(self.path, safe=""), "127.0.0.1:80"):
-            with self.connect(None, ("grpc.default_authority", authority)) as channel:
+            with self.connect(("grpc.default_authority", authority)) as channel:
                 self.assertEqual(self.call("Echo", Info(name="x"), channel).name, "x", authority)
 
     def test_by_hand(self):
@@ -357,6 +366,37 @@ class Authority(Served):
         self.assertEqual(got, {"reset": 1})
 
 
+class Strangers(Served):
+    """Who may not call where there is TLS."""
+
+    transport = "mtls"
+
+    def test_another_name(self):
+        target = f"127.0.0.1:{self.port}"
+        options = [("grpc.ssl_target_name_override", "pmem-registry")]
+        for credentials in (certs.channel_credentials("pmem-registry"), certs.channel_credentials(None)):
+            with grpc.secure_channel(target, credentials, options=options) as channel:
+                self.assert_fails(grpc.StatusCode.UNAVAILABLE, "Echo", channel=channel)
+
+    def test_no_tls(self):
+        with grpc.insecure_channel(f"127.0.0.1:{self.port}") as channel:
+            self.assert_fails(grpc.StatusCode.UNAVAILABLE, "Echo", channel=channel)
+
+    def test_a_server_of_another_name(self):
+        with grpc.secure_channel(f"127.0.0.1:{self.port}", certs.channel_credentials(CLIENT_NAME)) as channel:
+            self.assert_fails(grpc.StatusCode.UNAVAILABLE, "Echo", channel=channel)
+
+
+def on(transport, tests):
+    return type(f"{tests.__name__}_{transport}", (tests,), {"transport": transport, "__module__": __name__})
+
+
+for each in (Calls, Sizes, Ends, Crowds):
+    for other in ("tcp", "mtls"):
+        globals()[f"{each.__name__}_{other}"] = on(other, each)
+del each
+
 if __name__ == "__main__":
     SERVER = sys.argv.pop(1)
+    certs = Certs(sys.argv.pop(1))
     unittest.main()
