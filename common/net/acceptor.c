@@ -12,6 +12,7 @@
 #include "base/mem.h"
 #include "net/addr.h"
 #include "net/limits.h"
+#include "net/log_quota.h"
 
 /* One crowd of new peers may not hold up the connections that exist. */
 #define ACCEPT_BATCH 64
@@ -40,8 +41,7 @@ struct acceptor {
 	bool paused;              /* nothing is accepted */
 	struct loop_timer *retry; /* to accept again */
 	struct loop_timer *sweep; /* runs while there are connections */
-	uint64_t refusals_since_ns;
-	uint64_t refusals;
+	struct log_quota refusals;
 	bool draining;
 	bool emptied;
 	loop_fn on_empty;
@@ -68,19 +68,14 @@ static void pause_for_now(struct acceptor *a)
 	loop_timer_set(a->retry, ACCEPT_RETRY_MS, 0);
 }
 
-/* Whoever floods us does not fill the log: what is not shown is counted. */
 static bool may_log_refusal(struct acceptor *a)
 {
-	uint64_t now = clock_ns();
+	uint64_t missed;
+	bool ok = log_quota_take(&a->refusals, LIMIT_LOGGED_REFUSALS, clock_ns(), &missed);
 
-	if (now - a->refusals_since_ns >= NS_PER_S) {
-		if (a->refusals > LIMIT_LOGGED_REFUSALS)
-			log_warn("further peers were refused", F_STR("server", a->config.name),
-				F_U64("n", a->refusals - LIMIT_LOGGED_REFUSALS));
-		a->refusals_since_ns = now;
-		a->refusals = 0;
-	}
-	return ++a->refusals <= LIMIT_LOGGED_REFUSALS;
+	if (missed > 0)
+		log_warn("further peers were refused", F_STR("server", a->config.name), F_U64("n", missed));
+	return ok;
 }
 
 static void log_refusal(struct acceptor *a, const struct conn *c, const char *msg, const struct error *e)
@@ -144,6 +139,8 @@ static void on_over(struct accepted *c)
 
 	if (conn_failed_handshake(c->conn))
 		log_refusal(c->acceptor, c->conn, "TLS handshake failed", why);
+	else if (why && why->code == ERR_EXHAUSTED)
+		log_refusal(c->acceptor, c->conn, "connection dropped", why);
 	else if (why && c->newcomer)
 		log_debug("connection without a request", F_STR("server", c->acceptor->config.name),
 			F_ERR(why));

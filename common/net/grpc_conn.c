@@ -25,12 +25,17 @@ static void reject(
 	CLEANUP(free_charp) char *path = x_strndup((const char *)head->path.p, n);
 
 	grpc_reply_error(c->h2, id, http, e);
-	grpc_log_end("gRPC call refused", path, c->server->calls++, clock_ns(), e);
+	grpc_log_end(&c->server->refused_log, "gRPC call refused", path, c->server->calls++, clock_ns(), e);
 }
 
-static int check_room(const struct grpc_server *s, struct error **err)
+static bool has_place(const struct grpc_conn *c)
 {
-	if (s->live_calls < LIMIT_CALLS)
+	return c->calls < LIMIT_RESERVED_CALLS || c->server->live_calls < LIMIT_CALLS;
+}
+
+static int check_place(const struct grpc_conn *c, struct error **err)
+{
+	if (has_place(c))
 		return 0;
 	return err_set(err, ERR_UNAVAILABLE, "too many calls at a time");
 }
@@ -45,7 +50,7 @@ static bool is_foreign(const struct grpc_head *head, unsigned http)
 static void refuse(
 	struct grpc_conn *c, int32_t id, const struct grpc_head *head, unsigned http, struct error **why)
 {
-	if (is_foreign(head, http) && c->server->live_calls < LIMIT_CALLS)
+	if (is_foreign(head, http) && has_place(c))
 		grpc_stream_new(c, id, head)->error = TAKE_PTR(*why);
 	else
 		reject(c, id, head, http, *why);
@@ -62,7 +67,7 @@ static void on_headers(void *user, int32_t id, const struct h2_header *headers, 
 	c->known = true;
 	if (grpc_head_read(c->server->config.services, headers, n, &head, &http, &err) < 0)
 		refuse(c, id, &head, http, &err);
-	else if (check_room(c->server, &err) < 0)
+	else if (check_place(c, &err) < 0)
 		reject(c, id, &head, 200, err);
 	else
 		grpc_stream_new(c, id, &head);
@@ -105,18 +110,36 @@ static const struct h2_events events = {
 };
 
 /* Keeps the server's sum in step with what the connection has to send. */
-static void count(struct grpc_conn *c)
+static void set_sending(struct grpc_conn *c, size_t now)
 {
-	size_t now = h2_buffered(c->h2);
+	if (now == 0)
+		c->stuck_since_ns = 0;
+	else if (now < c->sending_bytes || c->stuck_since_ns == 0)
+		c->stuck_since_ns = clock_ns();
+	c->server->buffered_bytes += now - c->sending_bytes;
+	c->sending_bytes = now;
+}
 
-	c->server->buffered_bytes += now - c->counted_bytes;
-	c->counted_bytes = now;
+void grpc_conn_count(struct grpc_conn *c)
+{
+	set_sending(c, c->out_bytes + h2_buffered(c->h2));
 }
 
 bool grpc_conn_has_room(const struct grpc_conn *c, size_t n)
 {
-	return c->request_bytes + h2_buffered(c->h2) + n <= LIMIT_CONN_BUFFERED_BYTES &&
-	       c->server->buffered_bytes + n <= LIMIT_BUFFERED_BYTES;
+	size_t own = c->request_bytes + c->sending_bytes + n;
+
+	if (own <= LIMIT_RESERVED_BYTES)
+		return true;
+	return own <= LIMIT_CONN_BUFFERED_BYTES && c->server->buffered_bytes + n <= LIMIT_BUFFERED_BYTES;
+}
+
+/* What is held without a call that could be refused: answers to control frames, and what they wait behind. */
+static int check_held(const struct grpc_conn *c, struct error **err)
+{
+	if (c->sending_bytes <= LIMIT_RESERVED_BYTES || c->server->buffered_bytes <= LIMIT_HELD_BYTES)
+		return 0;
+	return err_set(err, ERR_EXHAUSTED, "the server holds too many bytes for its peers");
 }
 
 void grpc_conn_flush(struct grpc_conn *c)
@@ -127,19 +150,22 @@ void grpc_conn_flush(struct grpc_conn *c)
 static int conn_receive(void *self, struct span bytes, struct error **err)
 {
 	struct grpc_conn *c = self;
-	int rv = h2_recv(c->h2, bytes, err);
 
-	count(c);
-	return rv;
+	if (h2_recv(c->h2, bytes, err) < 0)
+		return -1;
+	grpc_conn_count(c);
+	return check_held(c, err);
 }
 
 static int conn_send(void *self, struct buf *out, struct error **err)
 {
 	struct grpc_conn *c = self;
-	int rv = h2_send(c->h2, out, err);
 
-	count(c);
-	return rv;
+	if (h2_send(c->h2, out, err) < 0)
+		return -1;
+	c->out_bytes = out->len;
+	grpc_conn_count(c);
+	return check_held(c, err);
 }
 
 static bool conn_is_done(const void *self)
@@ -180,7 +206,7 @@ static void server_close(struct accepted *a)
 
 	while (c->streams)
 		grpc_stream_abandon(c->streams);
-	c->server->buffered_bytes -= c->counted_bytes;
+	set_sending(c, 0);
 	h2_free(c->h2);
 	free(c);
 }
@@ -205,10 +231,24 @@ static bool server_is_known(const struct accepted *a)
 	return ((const struct grpc_conn *)a)->known;
 }
 
+/* Requests and replies that the peer does not go on with keep what others could use. */
+static bool is_stuck(const struct grpc_conn *c, uint64_t now_ns)
+{
+	if (c->stuck_since_ns && now_ns > c->stuck_since_ns + LIMIT_STALLED_MS * NS_PER_MS)
+		return true;
+	for (const struct grpc_stream *st = c->streams; st; st = st->next) {
+		if (!st->running && now_ns > st->begin_ns + LIMIT_REQUEST_MS * NS_PER_MS)
+			return true;
+	}
+	return false;
+}
+
 static bool server_has_expired(const struct accepted *a, uint64_t now_ns)
 {
 	const struct grpc_conn *c = (const struct grpc_conn *)a;
 
+	if (is_stuck(c, now_ns))
+		return true;
 	return c->known && !a->is_unix && h2_streams(c->h2) == 0 &&
 	       now_ns > c->idle_since_ns + LIMIT_GRPC_IDLE_MS * NS_PER_MS;
 }

@@ -14,6 +14,7 @@
 #include "net/grpc_server.h"
 #include "net/grpc_wire.h"
 #include "net/h2.h"
+#include "net/log_quota.h"
 
 struct grpc_server {
 	struct grpc_server_config config;
@@ -23,7 +24,9 @@ struct grpc_server {
 	size_t buffered_bytes; /* see LIMIT_BUFFERED_BYTES */
 	uint64_t calls;        /* ever */
 	unsigned live_calls;   /* see LIMIT_CALLS */
-	bool no_conns;         /* the last connection is closed after a drain began */
+	struct log_quota refused_log;
+	struct log_quota failed_log;
+	bool no_conns; /* the last connection is closed after a drain began */
 	bool drained;
 	loop_fn on_drained;
 	void *on_drained_user;
@@ -34,10 +37,13 @@ struct grpc_conn {
 	struct grpc_server *server;
 	struct h2 *h2;
 	struct grpc_stream *streams;
-	bool known;             /* made a request */
-	uint64_t idle_since_ns; /* valid without streams */
-	size_t counted_bytes;   /* of h2_buffered(), in the server's sum */
-	size_t request_bytes;   /* of streams, in the server's sum */
+	bool known;              /* made a request */
+	uint64_t idle_since_ns;  /* valid without streams */
+	uint64_t stuck_since_ns; /* nothing of what is to be sent was taken; 0: nothing is to be sent */
+	size_t out_bytes;        /* given to the socket last */
+	size_t sending_bytes;    /* what is to be sent, in the server's sum */
+	size_t request_bytes;    /* of streams, in the server's sum */
+	unsigned calls;          /* streams */
 };
 
 struct grpc_stream {
@@ -85,6 +91,9 @@ extern const struct acceptor_server grpc_conn_server;
 /** grpc_conn_has_room() - whether @n more bytes of @c may be held. */
 bool grpc_conn_has_room(const struct grpc_conn *c, size_t n);
 
+/** grpc_conn_count() - something was added to what @c has to send. */
+void grpc_conn_count(struct grpc_conn *c);
+
 /** grpc_conn_flush() - send what is due; the connection may be gone afterwards. */
 void grpc_conn_flush(struct grpc_conn *c);
 
@@ -125,5 +134,7 @@ void grpc_stream_run(struct grpc_stream *st);
  * returns. */
 void grpc_stream_abandon(struct grpc_stream *st);
 
-/** grpc_log_end() - the one line about the end of a call; @e is NULL when it succeeded. */
-void grpc_log_end(const char *msg, const char *method, uint64_t id, uint64_t begin_ns, const struct error *e);
+/** grpc_log_end() - the one line about the end of a call; @e is NULL when it succeeded, and @quota is asked
+ * otherwise. */
+void grpc_log_end(struct log_quota *quota, const char *msg, const char *method, uint64_t id,
+	uint64_t begin_ns, const struct error *e);

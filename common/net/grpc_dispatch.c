@@ -46,6 +46,7 @@ struct grpc_stream *grpc_stream_new(struct grpc_conn *c, int32_t id, const struc
 	st->call.peer_names = copy_names(c, st->call.arena);
 	st->next = c->streams;
 	c->streams = st;
+	c->calls++;
 	return st;
 }
 
@@ -75,6 +76,7 @@ static void detach(struct grpc_stream *st)
 		link = &(*link)->next;
 	*link = st->next;
 	st->conn->request_bytes -= st->body.message.cap;
+	st->conn->calls--;
 	st->conn = NULL;
 	loop_timer_close(TAKE_PTR(st->timer));
 }
@@ -86,7 +88,18 @@ void grpc_stream_abandon(struct grpc_stream *st)
 		stream_free(st);
 }
 
-void grpc_log_end(const char *msg, const char *method, uint64_t id, uint64_t begin_ns, const struct error *e)
+static bool may_log(struct log_quota *quota)
+{
+	uint64_t missed;
+	bool ok = log_quota_take(quota, LIMIT_LOGGED_CALLS, clock_ns(), &missed);
+
+	if (missed > 0)
+		log_warn("further gRPC calls were refused or failed", F_U64("n", missed));
+	return ok;
+}
+
+void grpc_log_end(struct log_quota *quota, const char *msg, const char *method, uint64_t id,
+	uint64_t begin_ns, const struct error *e)
 {
 	uint64_t duration_ms = (clock_ns() - begin_ns) / NS_PER_MS;
 	bool is_ours;
@@ -95,6 +108,8 @@ void grpc_log_end(const char *msg, const char *method, uint64_t id, uint64_t beg
 		log_debug(msg, F_STR("method", method), F_U64("call", id), F_U64("duration_ms", duration_ms));
 		return;
 	}
+	if (!may_log(quota))
+		return;
 	is_ours = e->code == ERR_INTERNAL || e->code == ERR_UNAVAILABLE || e->code == ERR_UNKNOWN;
 	LOG_AT(is_ours ? LOG_WARN : LOG_INFO, msg, F_STR("method", method), F_U64("call", id), F_ERR(e),
 		F_U64("duration_ms", duration_ms));
@@ -104,7 +119,7 @@ static void end_call(const char *msg, const struct grpc_stream *st, const struct
 {
 	const struct grpc_observer *observer = &st->server->config.observer;
 
-	grpc_log_end(msg, st->method->path, st->call.id, st->begin_ns, e);
+	grpc_log_end(&st->server->failed_log, msg, st->method->path, st->call.id, st->begin_ns, e);
 	/* A call that was answered at its deadline while it runs is observed when it has run. */
 	if (observer->ended && !st->running)
 		observer->ended(observer->user, st->method->path, e ? (unsigned)e->code : 0,
@@ -115,6 +130,7 @@ static void end_call(const char *msg, const struct grpc_stream *st, const struct
 static void answer_error(struct grpc_stream *st, const struct error *e)
 {
 	grpc_reply_error(st->conn->h2, st->id, 200, e);
+	grpc_conn_count(st->conn);
 	end_call("gRPC call failed", st, e);
 	grpc_stream_abandon(st);
 }
@@ -129,6 +145,7 @@ static void answer(struct grpc_stream *st)
 		return;
 	}
 	grpc_reply_message(st->conn->h2, st->id, st->packed);
+	grpc_conn_count(st->conn);
 	end_call("gRPC call", st, NULL);
 	grpc_stream_abandon(st);
 }
@@ -252,7 +269,8 @@ static void start_work(struct grpc_stream *st)
 static void answer_foreign(struct grpc_stream *st)
 {
 	grpc_reply_plain(st->conn->h2, st->id, 415, st->error);
-	grpc_log_end("call refused: not gRPC", "", st->call.id, st->begin_ns, st->error);
+	grpc_log_end(
+		&st->server->refused_log, "call refused: not gRPC", "", st->call.id, st->begin_ns, st->error);
 	grpc_stream_abandon(st);
 }
 

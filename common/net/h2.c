@@ -10,6 +10,9 @@
 
 #define SEND_BATCH_BYTES (64u << 10)
 
+/* A frame that waits to be sent, in nghttp2's memory */
+#define QUEUED_FRAME_BYTES 256
+
 /* RFC 9113 section 5.1.1: opening a stream closes all lower ones for good. nghttp2 takes the ones that were
  * passed over for streams that it has forgotten, and ignores what comes on them. One gap is remembered. */
 static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, void *user)
@@ -182,7 +185,10 @@ static int on_frame_send(nghttp2_session *session, const nghttp2_frame *frame, v
 	struct h2 *h = user;
 	int32_t id = frame->hd.stream_id;
 	bool body = frame->hd.type == NGHTTP2_HEADERS || frame->hd.type == NGHTTP2_DATA;
+	struct h2_stream *s = frame->hd.type == NGHTTP2_HEADERS ? h2_stream_find(h, id) : NULL;
 
+	if (s)
+		h2_stream_head_sent(h, s);
 	if (frame->hd.type == NGHTTP2_GOAWAY && frame->goaway.error_code != NGHTTP2_NO_ERROR) {
 		log_debug("HTTP/2 connection given up", F_U64("code", frame->goaway.error_code));
 		h->failed = true;
@@ -366,7 +372,7 @@ size_t h2_room(const struct h2 *h)
 
 size_t h2_buffered(const struct h2 *h)
 {
-	return h->queued_bytes;
+	return h->queued_bytes + nghttp2_session_get_outbound_queue_size(h->session) * QUEUED_FRAME_BYTES;
 }
 
 void h2_shutdown(struct h2 *h)

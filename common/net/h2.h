@@ -104,7 +104,8 @@ bool h2_is_greeted(const struct h2 *h);
  * change its mind with each h2_recv(). What is beyond waits in h2. */
 size_t h2_room(const struct h2 *h);
 
-/** h2_buffered() - bytes of bodies that h2_write() took and h2_send() has not given out yet. */
+/** h2_buffered() - bytes held that h2_send() has not given out yet: bodies that h2_write() took, headers of
+ * h2_respond(), and what frames that answer the peer need. */
 size_t h2_buffered(const struct h2 *h);
 
 /** h2_request() - client: open a stream. @headers copied; @end: no body follows. @ret_stream: its number.

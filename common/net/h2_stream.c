@@ -41,13 +41,20 @@ struct h2_stream *h2_stream_add(struct h2 *h, int32_t id)
 	return s;
 }
 
-void h2_stream_unlink(struct h2 *h, const struct h2_stream *s)
+void h2_stream_head_sent(struct h2 *h, struct h2_stream *s)
+{
+	h->queued_bytes -= s->head_bytes;
+	s->head_bytes = 0;
+}
+
+void h2_stream_unlink(struct h2 *h, struct h2_stream *s)
 {
 	struct h2_stream **link = &h->streams;
 
 	while (*link != s)
 		link = &(*link)->next;
 	*link = s->next;
+	h2_stream_head_sent(h, s);
 	h->queued_bytes -= s->body.len - s->body_sent;
 }
 
@@ -164,6 +171,9 @@ void h2_respond(struct h2 *h, int32_t stream, const struct h2_header *headers, s
 	if (!s || s->responded)
 		return;
 	s->responded = true;
+	for (size_t i = 0; i < n; i++)
+		s->head_bytes += headers[i].name.n + headers[i].value.n;
+	h->queued_bytes += s->head_bytes;
 	s->finished = s->finished || end;
 	nv = nv_new(headers, n);
 	rv = nghttp2_submit_response(h->session, stream, nv, n, end ? NULL : &body);

@@ -28,6 +28,7 @@ struct h2_stream {
 	bool deferred; /* nghttp2 waits for nghttp2_session_resume_data() */
 	bool dead;     /* given up with @code; only its end is reported */
 	enum h2_code code;
+	size_t head_bytes; /* of a reply's header block that is not given out yet */
 	struct buf body;
 	size_t body_sent;
 	struct h2_header *trailers; /* one block of memory with what it points to */
@@ -48,7 +49,7 @@ struct h2 {
 	int32_t gap_begin; /* server: numbers that were passed over last, up to gap_end exclusive */
 	int32_t gap_end;
 	struct h2_scan scan; /* server */
-	size_t queued_bytes; /* of bodies, not given out yet */
+	size_t queued_bytes; /* of bodies and reply headers, not given out yet */
 	/* HPACK makes header blocks of all streams one sequence: there is one at a time; empty between them
 	 */
 	struct h2_fields fields;
@@ -59,6 +60,9 @@ void h2_must_have_memory(int rv);
 
 /** h2_stream_add() - new stream with number @id. Return: owned by @h. */
 struct h2_stream *h2_stream_add(struct h2 *h, int32_t id);
+
+/** h2_stream_head_sent() - the header block of the reply is given out, or never will be. */
+void h2_stream_head_sent(struct h2 *h, struct h2_stream *s);
 
 /** h2_stream_announce() - count @s as one that the user knows of. */
 void h2_stream_announce(struct h2 *h, struct h2_stream *s);
@@ -73,5 +77,5 @@ void h2_stream_reset(struct h2 *h, struct h2_stream *s, enum h2_code code);
 
 /** h2_stream_unlink() - take @s, which becomes the caller's, out of the list. h2_stream_free(): destroy it.
  */
-void h2_stream_unlink(struct h2 *h, const struct h2_stream *s);
+void h2_stream_unlink(struct h2 *h, struct h2_stream *s);
 void h2_stream_free(struct h2_stream *s);

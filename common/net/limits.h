@@ -22,6 +22,11 @@
 /* Calls of one server that are received, handled or answered, on all connections together. */
 #define LIMIT_CALLS 4096
 
+/* Each connection may have that many calls, and hold that many bytes, however much others have: a crowd keeps
+ * nobody out. Both come on top of LIMIT_CALLS and LIMIT_BUFFERED_BYTES. */
+#define LIMIT_RESERVED_CALLS 4
+#define LIMIT_RESERVED_BYTES (16u << 10)
+
 /* Requests of one channel of ours that have not ended: with a stream or waiting for one. */
 #define LIMIT_CHANNEL_REQUESTS 1024
 
@@ -38,10 +43,15 @@
 /* Refused peers in the log, per second; what is beyond is counted. */
 #define LIMIT_LOGGED_REFUSALS 10
 
-/* Bytes of requests that are not complete and of replies that are not sent: of one connection, and of all
- * connections of a server. */
+/* Calls in the log, per second: those that never got to a handler, and those that failed. */
+#define LIMIT_LOGGED_CALLS 50
+
+/* Bytes of requests that are not complete and of what is not sent: of one connection, and of all connections
+ * of a server. Beyond them calls are refused; who makes us hold more all the same, with frames that have to
+ * be answered, is dropped at the last number. */
 #define LIMIT_CONN_BUFFERED_BYTES (8u << 20)
 #define LIMIT_BUFFERED_BYTES      (32u << 20)
+#define LIMIT_HELD_BYTES          (40u << 20)
 
 /* Bytes ready for the socket of one connection, above which nothing more is read from it. */
 #define LIMIT_OUT_BYTES (256u << 10)
@@ -63,6 +73,9 @@
 /* A TCP connection of gRPC without a stream. On unix sockets there is no such limit: clients of the field
  * take the loss of an idle connection for the end of the driver and end themselves (csi-lib-utils). */
 #define LIMIT_GRPC_IDLE_MS 300000
+
+/* gRPC: from the header block of a request to its last byte. */
+#define LIMIT_REQUEST_MS 60000
 
 /* No progress of a peer that has to take what we send. */
 #define LIMIT_STALLED_MS 60000

@@ -123,7 +123,8 @@ static void check_counts(const struct fixture *f)
 		calls++;
 	}
 	assert(c->request_bytes == request_bytes);
-	assert(c->counted_bytes == h2_buffered(c->h2));
+	assert(c->sending_bytes == c->out_bytes + h2_buffered(c->h2));
+	assert(c->calls == calls);
 	assert(f->server->live_calls >= calls);
 }
 

@@ -147,7 +147,7 @@ bool h2_watch_feed(struct h2_watch *w, struct span bytes)
 	if (!w->stuck)
 		usable = drain(w) && usable;
 	assert(h2_streams(w->h2) == w->open);
-	assert(w->open > 0 || h2_buffered(w->h2) == 0);
+	assert(w->stuck || w->open > 0 || h2_is_done(w->h2) || h2_buffered(w->h2) == 0);
 	assert(w->open <= LIMIT_STREAMS);
 	return usable && !h2_is_done(w->h2);
 }
