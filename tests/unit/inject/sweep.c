@@ -194,13 +194,13 @@ char *sweep_find(const struct sweep *s)
 	struct tally once = {0};
 	struct tally lasting = {0};
 	bool failed;
-	char *wrong = try(s, &count, &all, &failed);
+	CLEANUP(free_charp) char *at_all = try(s, &count, &all, &failed);
 
-	if (wrong)
-		return describe(s, &count, &all, wrong);
+	if (at_all)
+		return describe(s, &count, &all, at_all);
 	if (all.points < s->min_points)
 		return x_asprintf("%s: %u calls, expected at least %u", s->name, all.points, s->min_points);
-	wrong = try_all(s, INJECT_ONCE, &once);
+	char *wrong = try_all(s, INJECT_ONCE, &once);
 	if (!wrong && !s->once)
 		wrong = try_all(s, INJECT_LASTING, &lasting);
 	if (!wrong)
