@@ -279,10 +279,10 @@ static int serve(struct node *n, const struct options *o, struct error **err)
 static void node_done(struct node *n)
 {
 	workers_free(n->workers);
-	handshakes_free(n->handshakes);
 	grpc_server_free(n->server);
 	grpc_server_free(n->remote);
 	http_server_free(n->http);
+	handshakes_free(n->handshakes);
 	metrics_free(n->metrics);
 	if (n->refresh)
 		loop_timer_close(n->refresh);

@@ -12,7 +12,8 @@ struct handshakes {
 	struct workers *workers;
 	struct handshake *first; /* of those that wait */
 	struct handshake **last;
-	unsigned running;
+	struct handshake *running;
+	unsigned n_running;
 };
 
 struct handshakes *handshakes_new(struct loop *loop)
@@ -25,11 +26,24 @@ struct handshakes *handshakes_new(struct loop *loop)
 	return h;
 }
 
+static void end_all(struct handshake *job)
+{
+	struct handshake *next;
+
+	for (; job; job = next) {
+		next = job->next;
+		job->done(job->user);
+	}
+}
+
 void handshakes_free(struct handshakes *h)
 {
 	if (!h)
 		return;
+	/* What the threads post meanwhile is not run any more. */
 	workers_free(h->workers);
+	end_all(h->running);
+	end_all(h->first);
 	free(h);
 }
 
@@ -53,7 +67,9 @@ static void post_worked(void *user)
 
 static void start(struct handshakes *h, struct handshake *job)
 {
-	h->running++;
+	h->n_running++;
+	job->next = h->running;
+	h->running = job;
 	if (workers_run(h->workers, work, post_worked, job))
 		return;
 	/* There are as many threads as steps may run: the system gives none. */
@@ -70,7 +86,6 @@ static void start_next(struct handshakes *h)
 	h->first = job->next;
 	if (!h->first)
 		h->last = &h->first;
-	job->next = NULL;
 	start(h, job);
 }
 
@@ -78,8 +93,12 @@ static void on_worked(void *user)
 {
 	struct handshake *job = user;
 	struct handshakes *h = job->owner;
+	struct handshake **link = &h->running;
 
-	h->running--;
+	while (*link != job)
+		link = &(*link)->next;
+	*link = job->next;
+	h->n_running--;
 	loop_release(h->loop);
 	start_next(h);
 	job->done(job->user);
@@ -90,7 +109,7 @@ void handshakes_step(struct handshakes *h, struct handshake *job)
 	job->owner = h;
 	job->next = NULL;
 	loop_hold(h->loop);
-	if (h->running < LIMIT_HANDSHAKE_THREADS) {
+	if (h->n_running < LIMIT_HANDSHAKE_THREADS) {
 		start(h, job);
 		return;
 	}

@@ -30,8 +30,9 @@ struct handshake {
 /** handshakes_new() - no thread is started yet. Return: never NULL; handshakes_free(). */
 struct handshakes *handshakes_new(struct loop *loop);
 
-/** handshakes_free() - wait for running steps; all jobs must have ended by loop_run() before, or be given up
- * with their users. Blocks. NULL is allowed. */
+/** handshakes_free() - wait for running steps, and call @done of all jobs that are left; it may not step them
+ * again. To be called when the loop is not run any more, after what has its handshakes here was freed.
+ * Blocks. NULL is allowed. */
 void handshakes_free(struct handshakes *h);
 DEFINE_CLEANUP(struct handshakes *, handshakes_free);
 

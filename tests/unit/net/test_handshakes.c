@@ -157,6 +157,29 @@ START_TEST(without_threads_every_job_ends_in_its_turn_with_an_error)
 }
 END_TEST
 
+static void on_given_up(void *user)
+{
+	unsigned *n = user;
+
+	(*n)++;
+}
+
+START_TEST(jobs_that_are_left_end_with_the_pool)
+{
+	CLEANUP(fixture_done) struct fixture f;
+	unsigned n = 0;
+
+	fixture_init(&f);
+	for (unsigned i = 0; i < PAIRS; i++) {
+		f.parties[i].job.done = on_given_up;
+		f.parties[i].job.user = &n;
+		handshakes_step(f.handshakes, &f.parties[i].job);
+	}
+	handshakes_free(TAKE_PTR(f.handshakes));
+	ck_assert_uint_eq(n, PAIRS);
+}
+END_TEST
+
 START_TEST(free_takes_null_and_an_unused_pool)
 {
 	CLEANUP(fixture_done) struct fixture f;
@@ -167,4 +190,5 @@ START_TEST(free_takes_null_and_an_unused_pool)
 END_TEST
 
 CERTS_MAIN("handshakes", more_handshakes_than_threads_all_come_to_their_end, a_failure_is_kept_in_the_job,
-	without_threads_every_job_ends_in_its_turn_with_an_error, free_takes_null_and_an_unused_pool)
+	without_threads_every_job_ends_in_its_turn_with_an_error, jobs_that_are_left_end_with_the_pool,
+	free_takes_null_and_an_unused_pool)
