@@ -20,6 +20,7 @@ struct grpc_client_call {
 	struct grpc_client *client;
 	struct h2_request *request;
 	struct loop_timer *timer;
+	uint64_t deadline_ns;
 	char *path;
 	struct grpc_client_reply reply;
 	const ProtobufCMessageDescriptor *reply_type;
@@ -75,9 +76,15 @@ static void on_end(void *user, const struct error *cause)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(arena_freep) struct arena *arena = arena_new(LIMIT_ARENA_BYTES);
+	CLEANUP(error_freep) struct error *late = NULL;
 	struct grpc_client_call *call = user;
 	ProtobufCMessage *reply = NULL;
 
+	/* As grpc-go: servers that know the deadline reset the stream, maybe before the timer here fires. */
+	if (cause && cause->code == ERR_CANCELLED && clock_ns() >= call->deadline_ns) {
+		err_set(&late, ERR_DEADLINE, "%s", cause->msg);
+		cause = late;
+	}
 	if (grpc_client_reply_finish(&call->reply, call->path, cause, &err) == 0 &&
 		unpack(call, arena, &reply, &err) < 0)
 		reply = NULL;
@@ -155,6 +162,7 @@ struct grpc_client_call *grpc_client_call(struct grpc_client *c, const char *pat
 	call->reply_type = reply_type;
 	call->fn = fn;
 	call->user = user;
+	call->deadline_ns = timeout_ms > 0 ? clock_ns() + timeout_ms * NS_PER_MS : DEADLINE_NONE;
 	grpc_client_reply_init(&call->reply);
 	if (timeout_ms > 0) {
 		call->timer = loop_timer_new(c->loop, on_timeout, call);
