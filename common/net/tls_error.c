@@ -202,6 +202,8 @@ static bool is_h2_settings(struct span first)
 
 int tls_error_check_first(struct span first, struct error **err)
 {
+	/* how much has come beyond them must not change what is said */
+	first.n = TLS_RECORD_HEADER_BYTES;
 	if ((first.p[0] == MBEDTLS_SSL_MSG_HANDSHAKE || first.p[0] == MBEDTLS_SSL_MSG_ALERT) &&
 		first.p[1] == MBEDTLS_SSL_MAJOR_VERSION_3)
 		return 0;
