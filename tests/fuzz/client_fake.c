@@ -17,6 +17,7 @@ struct conn {
 };
 
 static struct conn *newest;
+static unsigned made;
 
 /* in the place of addr_connect(), by the linker's --wrap */
 int __wrap_addr_connect(const struct addr *a, int *ret_fd, struct error **err);
@@ -42,6 +43,7 @@ int conn_new(const struct conn_config *config, int fd, struct conn **ret, struct
 	c->config = *config;
 	c->next = newest;
 	newest = c;
+	made++;
 	*ret = c;
 	return 0;
 }
@@ -93,6 +95,11 @@ const struct tls *conn_tls(const struct conn *c)
 bool fake_conn_exists(void)
 {
 	return newest;
+}
+
+unsigned fake_conn_made(void)
+{
+	return made;
 }
 
 void fake_conn_receive(struct span bytes)

@@ -11,6 +11,9 @@
 /** fake_conn_exists() - whether there is a connection; the newest one is meant by the functions below. */
 bool fake_conn_exists(void);
 
+/** fake_conn_made() - how many connections were ever begun. */
+unsigned fake_conn_made(void);
+
 /** fake_conn_receive() - the server sends @bytes, and takes all that is sent. The connection may be gone
  * afterwards. */
 void fake_conn_receive(struct span bytes);

@@ -38,7 +38,7 @@ struct fixture {
 	unsigned made;
 	unsigned ended;
 	struct grpc_client_call *last; /* NULL when it has ended */
-	bool connected;                /* and greeted */
+	unsigned greeted;              /* fake_conn_made() of the connection that was */
 };
 
 static void on_reply(void *user, const ProtobufCMessage *reply, const struct error *error);
@@ -102,9 +102,10 @@ static void greet(struct fixture *f)
 	CLEANUP(buf_done) struct buf wire = BUF_INIT(WIRE_MAX_BYTES);
 
 	frames_settings(&wire);
-	if (!f->connected && (f->choice & GREETS))
+	if ((f->choice & GREETS) && f->greeted != fake_conn_made()) {
+		f->greeted = fake_conn_made();
 		receive(f, buf_span(&wire));
-	f->connected = fake_conn_exists();
+	}
 }
 
 /* Return: false when nothing more happens */
@@ -123,7 +124,6 @@ static bool run_step(struct fixture *f, struct span *in)
 	case LOST:
 		if (fake_conn_exists())
 			fake_conn_lose();
-		f->connected = false;
 		break;
 	case END:
 		return false;
@@ -140,6 +140,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct span in = {data, size};
 	struct fixture f = {.choice = fuzz_byte(&in)};
+	unsigned conns_before = fake_conn_made();
 	struct error *err = NULL;
 
 	int rv = loop_new(&f.loop, &err);
@@ -157,6 +158,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	f.choice = 0;
 	grpc_client_free(TAKE_PTR(f.client));
 	assert(f.ended == f.made && !fake_conn_exists());
+	/* a call is sent twice at most, and ends where no connection can be opened for it */
+	assert(fake_conn_made() - conns_before <= 3 * f.made);
 	loop_timer_close(f.stop);
 	loop_free(f.loop);
 	return 0;
