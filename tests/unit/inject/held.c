@@ -72,24 +72,23 @@ static void list_loops(void (*each)(const char *device, const char *file, void *
 struct loops_in {
 	struct buf *b;
 	const char *folder;
+	dev_t dev;
 };
 
-/* Other tests have files of the same path, in mount namespaces of their own. */
-static bool is_on(const char *device, const char *folder)
+/* Tests that run beside this one have files of the same names, on file systems of their own. */
+static bool is_on(const char *device, dev_t dev)
 {
 	CLEANUP(fd_closep) int fd = open(device, O_RDONLY | O_CLOEXEC);
 	struct loop_info64 info;
-	struct stat st;
 
-	ck_assert_int_eq(stat(folder, &st), 0);
-	return fd >= 0 && ioctl(fd, LOOP_GET_STATUS64, &info) == 0 && info.lo_device == st.st_dev;
+	return fd >= 0 && ioctl(fd, LOOP_GET_STATUS64, &info) == 0 && info.lo_device == dev;
 }
 
 static void add_loop(const char *device, const char *file, void *to)
 {
 	const struct loops_in *in = to;
 
-	if (str_starts(file, in->folder) && is_on(device, in->folder))
+	if (str_starts(file, in->folder) && is_on(device, in->dev))
 		buf_addf(in->b, "loop device over %s", file);
 }
 
@@ -130,12 +129,14 @@ static char *list(const char *folder)
 {
 	CLEANUP(buf_done) struct buf b = BUF_INIT(TEXT_MAX);
 	CLEANUP(error_freep) struct error *err = NULL;
+	struct stat st;
 
 	add_descriptors(&b);
 	add_mounts(&b);
 	add_children(&b);
 	if (folder) {
-		list_loops(add_loop, &(struct loops_in){&b, folder});
+		ck_assert_int_eq(stat(folder, &st), 0);
+		list_loops(add_loop, &(struct loops_in){&b, folder, st.st_dev});
 		walked = &b;
 		nftw(folder, add_temporary, WALK_FDS, FTW_PHYS);
 	}
