@@ -61,7 +61,7 @@ void conn_free(struct conn *c)
 	free(c);
 }
 
-bool conn_flush(struct conn *c)
+static void drain(struct conn *c)
 {
 	size_t n;
 
@@ -72,6 +72,11 @@ bool conn_flush(struct conn *c)
 		n = out.len;
 	} while (!c->over && n > 0);
 	c->over = c->over || c->config.protocol->is_done(c->config.self);
+}
+
+bool conn_flush(struct conn *c)
+{
+	drain(c);
 	return !c->over;
 }
 
@@ -109,7 +114,7 @@ void fake_conn_receive(struct span bytes)
 	if (c->config.protocol->receive(c->config.self, bytes, &c->why) < 0)
 		c->over = true;
 	if (!c->over)
-		(void)conn_flush(c);
+		drain(c);
 	c->config.on_round(c->config.user, c->over);
 }
 
