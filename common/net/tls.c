@@ -38,8 +38,9 @@ struct tls {
 	bool said_close;
 	struct tls_creds *creds; /* from TLS_SHAKING on */
 	mbedtls_ssl_context ssl;
-	struct span in;  /* not taken yet, during a call */
-	struct buf *out; /* where output goes, during a call; else to pending */
+	struct span in;       /* not taken yet, during a call */
+	const uint8_t *begin; /* of what came with the call of tls_handshake() */
+	struct buf *out;      /* where output goes, during a call; else to pending */
 	struct buf pending;
 	struct buf why;    /* what is wrong with the peer's certificates */
 	uint32_t told;     /* flags of certificates that why tells of */
@@ -180,12 +181,27 @@ static int begin(struct tls *t)
 	return rv;
 }
 
+/* A client of mbedtls 3.6 refuses a server in the clear, although TLS 1.3 has gone over to encryption by
+ * then, and a server of it takes that for garbage. Return: number of the alert, or 0. */
+static unsigned clear_alert(const struct tls *t)
+{
+	const uint8_t header[] = {MBEDTLS_SSL_MSG_ALERT, MBEDTLS_SSL_MAJOR_VERSION_3,
+		MBEDTLS_SSL_MINOR_VERSION_3, 0, 2, MBEDTLS_SSL_ALERT_LEVEL_FATAL};
+	const uint8_t *end = t->in.p;
+
+	if ((size_t)(end - t->begin) < ALERT_BYTES || memcmp(end - ALERT_BYTES, header, sizeof(header)) != 0)
+		return 0;
+	return end[-1];
+}
+
 static void describe_failure(struct tls *t, int rv, struct buf *text)
 {
 	uint32_t flags = mbedtls_ssl_get_verify_result(&t->ssl);
 
 	if (rv == MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE)
 		tls_error_alert(tls_compat_alert(&t->ssl), text);
+	else if (rv == MBEDTLS_ERR_SSL_INVALID_MAC && clear_alert(t) != 0)
+		tls_error_alert(clear_alert(t), text);
 	else if (t->alert == MBEDTLS_SSL_ALERT_MSG_NO_APPLICATION_PROTOCOL)
 		buf_addf(text, "the peer does not offer the application protocol %s (ALPN)",
 			tls_context_alpn(t->context));
@@ -295,10 +311,12 @@ int tls_handshake(struct tls *t, struct buf *in, struct buf *out, bool *ret_done
 		return err_set(err, ERR_UNAUTHENTICATED, "TLS handshake: it has failed before");
 	assert(t->state != TLS_OPEN);
 	t->in = buf_span(in);
+	t->begin = t->in.p;
 	t->out = out;
 	rv = handshake(t, ret_done, err);
 	buf_consume(in, held - t->in.n);
 	t->in = (struct span){0};
+	t->begin = NULL;
 	t->out = NULL;
 	return rv;
 }

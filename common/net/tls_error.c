@@ -37,6 +37,7 @@ static const struct meaning codes[] = {
 	{MBEDTLS_ERR_SSL_NO_CLIENT_CERTIFICATE, "the peer shows no certificate"},
 	{MBEDTLS_ERR_SSL_UNEXPECTED_MESSAGE, "the peer breaks the order of TLS messages"},
 	{MBEDTLS_ERR_SSL_INVALID_RECORD, "the peer sent a malformed TLS record"},
+	{MBEDTLS_ERR_SSL_BAD_INPUT_DATA, "the peer sent a malformed TLS record"},
 	{MBEDTLS_ERR_SSL_INVALID_MAC, "a TLS record was altered on its way, or is not of this connection"},
 };
 
@@ -63,7 +64,7 @@ static const struct meaning alerts[] = {
 	{109, "missing extension"},
 	{110, "unsupported extension"},
 	{112, "it is not the server of that name"},
-	{116, "it requires a certificate"},
+	{116, "our certificate is missing"},
 	{120, "no application protocol (ALPN) in common"},
 };
 

@@ -15,10 +15,35 @@ struct fault {
 	const char *server_says[3];
 };
 
-static void check_error(const struct tls_end *end, const char *who, const char *const says[3])
+/* With TLS 1.3 a client is through before the server has judged it, and reads the verdict. A server of
+ * mbedtls 3.6 encrypts that with keys which are over by then, so that it cannot be read. */
+static bool is_unreadable(const struct error *e)
 {
+	return e->code == ERR_UNAVAILABLE && strstr(e->msg, "a TLS record was altered");
+}
+
+static struct error *read_verdict(struct tls_end *end)
+{
+	struct span in = buf_span(&end->in);
+	struct error *err = NULL;
+	uint8_t out[1];
+	bool closed;
+	size_t n;
+
+	ck_assert_int_eq(tls_read(end->tls, &in, out, sizeof(out), &n, &closed, &err), -1);
+	ck_assert_int_eq(err->code, ERR_UNAVAILABLE);
+	return err;
+}
+
+static void check_error(struct tls_end *end, const char *who, const char *const says[3])
+{
+	if (!end->error && end->complete)
+		end->error = read_verdict(end);
+	else if (end->error)
+		ck_assert_int_eq(end->error->code, ERR_UNAUTHENTICATED);
 	ck_assert_msg(end->error, "the %s found no fault", who);
-	ck_assert_int_eq(end->error->code, ERR_UNAUTHENTICATED);
+	if (is_unreadable(end->error))
+		return;
 	for (size_t i = 0; i < 3 && says[i]; i++)
 		ck_assert_msg(strstr(end->error->msg, says[i]), "the %s says \"%s\", which lacks \"%s\"", who,
 			end->error->msg, says[i]);
@@ -27,16 +52,30 @@ static void check_error(const struct tls_end *end, const char *who, const char *
 static void check_fault(const struct fault *f)
 {
 	CLEANUP(tls_pair_done) struct tls_pair p;
-	CLEANUP(error_freep) struct error *err = NULL;
-	bool done;
 
 	tls_pair_make(&p, &f->client, &f->server, f->peer_name);
 	tls_pair_shake(&p);
 	check_error(&p.client, "client", f->client_says);
 	check_error(&p.server, "server", f->server_says);
-	ASSERT_FAILS(tls_handshake(p.server.tls, &p.server.in, &p.client.in, &done, &err),
-		ERR_UNAUTHENTICATED, "failed before");
 }
+
+START_TEST(a_handshake_that_has_failed_stays_failed)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(tls_pair_done) struct tls_pair p;
+	bool done;
+
+	tls_pair_make(&p, &node,
+		&(struct certs_choice){.ca = "own", .leaf = "other/pmem-registry", .alpn = "h2"},
+		"pmem-registry");
+	tls_pair_shake(&p);
+	ck_assert_ptr_nonnull(p.client.error);
+	ASSERT_FAILS(tls_handshake(p.client.tls, &p.client.in, &p.server.in, &done, &err),
+		ERR_UNAUTHENTICATED, "failed before");
+	ASSERT_FAILS(
+		tls_write(p.client.tls, span_of("x"), &p.server.in, &err), ERR_UNAVAILABLE, "has failed");
+}
+END_TEST
 
 START_TEST(a_server_of_another_authority_is_refused)
 {
@@ -163,22 +202,9 @@ END_TEST
 
 START_TEST(a_server_that_chooses_no_protocol_is_refused)
 {
-	CLEANUP(error_freep) struct error *err = NULL;
-	CLEANUP(tls_pair_done) struct tls_pair p;
-	struct span in;
-	uint8_t out[10];
-	bool closed;
-	size_t n;
-
-	tls_pair_make(
-		&p, &node, &(struct certs_choice){.ca = "own", .leaf = "own/pmem-registry"}, "pmem-registry");
-	tls_pair_shake(&p);
-	check_error(
-		&p.client, "client", (const char *const[3]){"does not agree to the application protocol h2"});
-	ck_assert(p.server.complete);
-	in = buf_span(&p.server.in);
-	ASSERT_FAILS(tls_read(p.server.tls, &in, out, sizeof(out), &n, &closed, &err), ERR_UNAVAILABLE,
-		"no application protocol (ALPN) in common");
+	check_fault(&(struct fault){node, {.ca = "own", .leaf = "own/pmem-registry"}, "pmem-registry",
+		{"does not agree to the application protocol h2"},
+		{"no application protocol (ALPN) in common"}});
 }
 END_TEST
 
@@ -227,7 +253,7 @@ START_TEST(garbage_after_a_good_beginning_is_refused)
 
 	tls_pair_make(&p, &node, &registry, "pmem-registry");
 	tls_end_step(&p.client, &p.server);
-	memset(p.server.in.data + 6, 0xff, p.server.in.len - 6);
+	memset(p.server.in.data + 9, 0xff, p.server.in.len - 9);
 	tls_end_step(&p.server, &p.client);
 	check_error(&p.server, "server", (const char *const[3]){"TLS handshake: "});
 }
@@ -240,7 +266,7 @@ START_TEST(a_record_that_is_too_long_is_refused_by_its_header)
 	tls_pair_make(&p, &node, &registry, "pmem-registry");
 	buf_add(&p.server.in, "\x16\x03\x01\xff\xff", 5);
 	tls_end_step(&p.server, &p.client);
-	check_error(&p.server, "server", (const char *const[3]){"the peer's hello is malformed"});
+	check_error(&p.server, "server", (const char *const[3]){"malformed"});
 	tls_end_step(&p.client, &p.server);
 	tls_end_step(&p.client, &p.server);
 	check_error(&p.client, "client", (const char *const[3]){"malformed message (alert 50)"});
@@ -266,12 +292,12 @@ START_TEST(a_hello_that_is_cut_short_waits)
 }
 END_TEST
 
-CERTS_MAIN("tls_refusals", a_server_of_another_authority_is_refused, a_client_of_another_authority_is_refused,
-	a_server_of_another_name_is_refused, a_client_of_another_name_is_refused, a_common_name_is_no_name,
-	a_server_at_another_address_is_refused, an_expired_server_is_refused, an_expired_client_is_refused,
-	a_server_before_its_time_is_refused, a_client_before_its_time_is_refused,
-	everything_that_is_wrong_is_told, a_client_without_certificate_is_refused,
-	a_client_that_offers_no_protocol_is_refused, a_client_that_offers_another_protocol_is_refused,
-	a_server_that_chooses_no_protocol_is_refused, who_speaks_no_tls_is_told_apart,
-	garbage_after_a_good_beginning_is_refused, a_record_that_is_too_long_is_refused_by_its_header,
-	a_hello_that_is_cut_short_waits)
+CERTS_MAIN("tls_refusals", a_handshake_that_has_failed_stays_failed, a_server_of_another_authority_is_refused,
+	a_client_of_another_authority_is_refused, a_server_of_another_name_is_refused,
+	a_client_of_another_name_is_refused, a_common_name_is_no_name, a_server_at_another_address_is_refused,
+	an_expired_server_is_refused, an_expired_client_is_refused, a_server_before_its_time_is_refused,
+	a_client_before_its_time_is_refused, everything_that_is_wrong_is_told,
+	a_client_without_certificate_is_refused, a_client_that_offers_no_protocol_is_refused,
+	a_client_that_offers_another_protocol_is_refused, a_server_that_chooses_no_protocol_is_refused,
+	who_speaks_no_tls_is_told_apart, garbage_after_a_good_beginning_is_refused,
+	a_record_that_is_too_long_is_refused_by_its_header, a_hello_that_is_cut_short_waits)
