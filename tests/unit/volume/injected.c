@@ -8,7 +8,7 @@
 #include "unit/inject/held.h"
 #include "unit/inject/ops.h"
 
-#define TIMEOUT_S 300
+#define TIMEOUT_S 500
 
 void injected_enter(void)
 {

@@ -157,6 +157,7 @@ START_TEST(a_volume_is_unstaged_in_the_end)
 	const struct sweep stacked = {.name = "volumes_unstage, stacked",
 		.folder = injected_folder(),
 		.min_points = 150,
+		.brief = true,
 		.prepare = stage_twice,
 		.call = unstage,
 		.wrong_at_end = not_unstaged};
@@ -164,6 +165,7 @@ START_TEST(a_volume_is_unstaged_in_the_end)
 	const struct sweep unrecorded = {.name = "volumes_unstage, unrecorded",
 		.folder = injected_folder(),
 		.min_points = 40,
+		.brief = true,
 		.prepare = stage_unrecorded,
 		.call = unstage,
 		.wrong_at_end = not_unstaged};
