@@ -116,5 +116,15 @@ START_TEST(a_child_is_started_and_reaped_or_not_started)
 }
 END_TEST
 
-UNIT_MAIN("inject_spawn", a_program_runs_to_its_end_and_is_heard, success_and_failure_are_told_apart,
-	a_child_is_started_and_reaped_or_not_started)
+int main(void)
+{
+	Suite *suite = suite_create("inject_spawn");
+	TCase *tcase = tcase_create("inject_spawn");
+
+	suite_add_tcase(suite, tcase);
+	tcase_set_timeout(tcase, 100);
+	tcase_add_test(tcase, a_program_runs_to_its_end_and_is_heard);
+	tcase_add_test(tcase, success_and_failure_are_told_apart);
+	tcase_add_test(tcase, a_child_is_started_and_reaped_or_not_started);
+	return unit_runner_finish(srunner_create(suite));
+}

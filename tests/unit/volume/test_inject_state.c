@@ -352,6 +352,7 @@ int main(void)
 		return SKIP_STATUS;
 	}
 	tcase_add_checked_fixture(folder, set_up, NULL);
+	tcase_set_timeout(folder, 60);
 	tcase_add_test(folder, the_folder_is_opened_and_locked_or_not);
 	tcase_add_checked_fixture(files, set_up_store, close_store);
 	tcase_set_timeout(files, 60);
