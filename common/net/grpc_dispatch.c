@@ -197,9 +197,22 @@ static void work(void *user)
 		return;
 }
 
+static bool is_big(const struct grpc_stream *st)
+{
+	return st->body.message.len > LIMIT_BIG_MESSAGE_BYTES;
+}
+
+/* What such a request unpacks to is scattered over the heap, which keeps it otherwise. */
+static void trim_after(bool big)
+{
+	if (big)
+		mem_trim();
+}
+
 static void on_worked(void *user)
 {
 	struct grpc_stream *st = user;
+	bool big = st->big;
 	struct grpc_server *s = st->server;
 	struct grpc_conn *c = st->conn;
 
@@ -215,6 +228,7 @@ static void on_worked(void *user)
 		stream_free(st);
 		grpc_server_check(s);
 	}
+	trim_after(big);
 }
 
 static void post_worked(void *user)
@@ -244,7 +258,7 @@ static void start_work(struct grpc_stream *st)
 {
 	struct grpc_server *s = st->server;
 
-	st->big = st->body.message.len > LIMIT_BIG_MESSAGE_BYTES;
+	st->big = is_big(st);
 	if (st->big && s->big_running >= LIMIT_BIG_CALLS) {
 		err_set(&st->error, ERR_UNAVAILABLE, "too many big requests at a time");
 		answer(st);
@@ -276,6 +290,8 @@ static void answer_foreign(struct grpc_stream *st)
 
 void grpc_stream_run(struct grpc_stream *st)
 {
+	bool big = is_big(st);
+
 	if (!st->method) {
 		answer_foreign(st);
 	} else if (!st->body.complete) {
@@ -289,5 +305,6 @@ void grpc_stream_run(struct grpc_stream *st)
 	} else {
 		work(st);
 		answer(st);
+		trim_after(big);
 	}
 }

@@ -142,7 +142,7 @@ class Queues(Memory):
             frame(HEADERS, END_HEADERS | 1, s, b"\x82") for s in range(1, 40000, 2)))
 
     def test_long_errors(self):
-        self.stall(CROWD // 4, self.driver.unix, BIG_WINDOW, b"".join(
+        self.stall(CROWD // 20, self.driver.unix, BIG_WINDOW, b"".join(
             call(s, "/x/" + "%" * 120) for s in range(1, 4000, 2)))
 
     def test_big_errors_without_a_window(self):
@@ -214,12 +214,12 @@ class Messages(Memory):
                     volume_capabilities=[capability]).SerializeToString()) for i in range(20)))
                 self.assertEqual({r["grpc-status"] for r in peer.replies(20).values()}, {"0"})
 
-    def lists(self, window):
+    def test_lists_without_a_window(self):
         """Each peer asks for the list of volumes, one after the other, until nobody gets it any more."""
         self.make_volumes(400)
 
         def attack():
-            self.crowd(self.driver.unix, 100, greeting(window))
+            self.crowd(self.driver.unix, 100, greeting(0))
             for stream in ALL_STREAMS:
                 statuses = set()
                 for peer in self.peers:
@@ -230,8 +230,18 @@ class Messages(Memory):
                     return
         self.measure(100 * (CONNECTION + STREAMS) + self.held(100), attack)
 
-    def test_lists_without_a_window(self):
-        self.lists(0)
+    def test_lists_that_nobody_reads(self):
+        """They fill the sockets, and what the server has ready for those."""
+        self.make_volumes(400)
+        n = CROWD // 2
+
+        def attack():
+            self.crowd(self.driver.unix, n, greeting(BIG_WINDOW))
+            for stream in range(1, 17, 2):
+                for peer in self.peers:
+                    peer.send(call(stream, CONTROLLER + "ListVolumes"))
+                self.driver.check()
+        self.measure(n * (CONNECTION + STREAMS) + self.held(n), attack)
 
 
 class Handshakes(Memory):
