@@ -3,6 +3,7 @@
 set(PMEM_SANITIZE "" CACHE STRING "Sanitizers to build with, as for -fsanitize=")
 option(PMEM_STEPS "Points at which tests stop a program between durable actions" OFF)
 option(PMEM_ANALYZE "What is written by hand goes through gcc's static analyser" OFF)
+option(PMEM_COVERAGE "Programs count which lines run" OFF)
 option(PMEM_HARDEN "Hardening and link-time optimisation for shipped programs" OFF)
 
 find_package(PkgConfig REQUIRED)
@@ -26,6 +27,11 @@ target_compile_options(pmem_warnings INTERFACE
 
 if(PMEM_ANALYZE)
   target_compile_options(pmem_warnings INTERFACE -fanalyzer)
+endif()
+
+if(PMEM_COVERAGE)
+  target_compile_options(pmem_options INTERFACE --coverage -fprofile-update=atomic -O0)
+  target_link_options(pmem_options INTERFACE --coverage)
 endif()
 
 if(PMEM_STEPS)
