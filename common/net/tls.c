@@ -240,6 +240,14 @@ static int fail_handshake(struct tls *t, int rv, struct error **err)
 	return err_set(err, ERR_UNAUTHENTICATED, "TLS handshake: %s", buf_str(&text));
 }
 
+/* A name that is too long for a certificate, or no memory. */
+static int fail_begin(struct tls *t, int rv, struct error **err)
+{
+	t->state = TLS_FAILED;
+	return err_set(err, ERR_UNAUTHENTICATED, "TLS handshake: cannot begin one with \"%s\" (-0x%04x)",
+		t->peer_name ? t->peer_name : "", (unsigned)-rv);
+}
+
 /* mbedtls goes on when a peer does not know of ALPN: the choice of doing without is ours. */
 static int refuse_alpn(struct tls *t, struct error **err)
 {
@@ -284,7 +292,7 @@ static int step(struct tls *t, bool *ret_done, struct error **err)
 static int handshake(struct tls *t, bool *ret_done, struct error **err)
 {
 	bool has_header = t->in.n >= TLS_RECORD_HEADER_BYTES;
-	int rv = 0;
+	int rv;
 
 	if (!t->speaks_tls && has_header) {
 		if (tls_error_check_first(t->in, err) < 0) {
@@ -297,9 +305,12 @@ static int handshake(struct tls *t, bool *ret_done, struct error **err)
 		*ret_done = false;
 		return 0;
 	}
-	if (t->state == TLS_NEW)
+	if (t->state == TLS_NEW) {
 		rv = begin(t);
-	return rv == 0 ? step(t, ret_done, err) : fail_handshake(t, rv, err);
+		if (rv != 0)
+			return fail_begin(t, rv, err);
+	}
+	return step(t, ret_done, err);
 }
 
 int tls_handshake(struct tls *t, struct buf *in, struct buf *out, bool *ret_done, struct error **err)

@@ -92,6 +92,7 @@ int tls_handshake(
  * @ret_n: bytes written to @out; call again until it is 0
  * @ret_closed: the peer said that it sends nothing more (close_notify)
  *
+ * What it has to answer, such as the alert after a failure, is sent by the next tls_write() or tls_close().
  * Return: 0, or -1 with ERR_UNAVAILABLE when the connection is beyond use.
  */
 int tls_read(struct tls *t, struct span *in, uint8_t *out, size_t room, size_t *ret_n, bool *ret_closed,
@@ -100,7 +101,8 @@ int tls_read(struct tls *t, struct span *in, uint8_t *out, size_t room, size_t *
 /** tls_write() - encrypt all of @plain and append it to @out. Return: 0, or -1 with ERR_UNAVAILABLE. */
 int tls_write(struct tls *t, struct span plain, struct buf *out, struct error **err) MUST_CHECK;
 
-/** tls_close() - append the close_notify to @out. */
+/** tls_close() - append the close_notify to @out, or after a failure the alert that tells of it. Idempotent.
+ */
 void tls_close(struct tls *t, struct buf *out);
 
 /** tls_peer_names() - after the handshake: the dNSNames of the peer's certificate, NULL-terminated, borrowed

@@ -264,8 +264,23 @@ START_TEST(nothing_is_loaded_for_a_peer_that_is_silent)
 }
 END_TEST
 
-CERTS_MAIN("tls", both_ends_know_each_other_by_name, text_goes_both_ways,
-	a_server_without_authority_asks_for_no_certificate,
+START_TEST(a_name_that_no_certificate_can_bear_is_refused)
+{
+	CLEANUP(buf_done) struct buf name = BUF_INIT(1000);
+	CLEANUP(tls_pair_done) struct tls_pair p;
+
+	while (name.len < 300)
+		buf_addc(&name, 'a');
+	tls_pair_make(&p, &node, &registry, buf_str(&name));
+	tls_end_step(&p.client, &p.server);
+	ck_assert_ptr_nonnull(p.client.error);
+	ck_assert_ptr_nonnull(strstr(p.client.error->msg, "cannot begin one with \"aaaa"));
+	ck_assert_uint_eq(p.server.in.len, 0);
+}
+END_TEST
+
+CERTS_MAIN("tls", a_name_that_no_certificate_can_bear_is_refused, both_ends_know_each_other_by_name,
+	text_goes_both_ways, a_server_without_authority_asks_for_no_certificate,
 	any_client_of_the_authority_will_do_where_no_name_is_asked_for, a_client_says_which_name_it_expects,
 	a_server_is_known_by_its_address_which_is_not_said, rsa_certificates_are_accepted,
 	a_handshake_may_arrive_byte_by_byte, what_follows_the_handshake_is_left_for_reading,

@@ -191,6 +191,31 @@ START_TEST(connections_keep_what_they_began_with)
 }
 END_TEST
 
+/* While an authority is replaced, both are trusted. */
+START_TEST(authorities_may_be_several)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(buf_done) struct buf both = BUF_INIT(LIMIT_PEM_BYTES);
+	CLEANUP(free_charp) char *other = certs_path("other/ca.pem");
+	CLEANUP(volume_done) struct volume v;
+
+	volume_init(&v);
+	ASSERT_OK(file_read(AT_FDCWD, v.ca, &both, &err));
+	ASSERT_OK(file_read(AT_FDCWD, other, &both, &err));
+	CLEANUP(fd_closep) int fd = open(v.ca, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	ASSERT_OK(fd_write_all(fd, buf_span(&both), &err));
+	ck_assert(volume_look(&v, DUE_NS));
+	check_server_name(&v, "pmem-registry");
+
+	CLEANUP(tls_context_unrefp)
+	struct tls_context *client = certs_context(
+		&(struct certs_choice){.role = TLS_CLIENT, .ca = "own", .leaf = "other/pmem-registry"});
+	CLEANUP(tls_pair_done) struct tls_pair p;
+	tls_pair_init(&p, client, v.context, "pmem-registry");
+	tls_pair_open(&p);
+}
+END_TEST
+
 /* Number of lines in the log that contain @text. */
 static unsigned count_logged(const struct volume *v, const char *text)
 {
@@ -390,7 +415,7 @@ END_TEST
 
 CERTS_MAIN("tls_files", a_swapped_volume_is_seen, files_are_looked_at_once_per_second_at_most,
 	files_that_are_written_in_place_are_seen, connections_keep_what_they_began_with,
-	files_that_cannot_be_loaded_leave_the_old_ones_in_force_and_are_told_once,
+	authorities_may_be_several, files_that_cannot_be_loaded_leave_the_old_ones_in_force_and_are_told_once,
 	files_that_vanish_leave_the_old_ones_in_force, malformed_files_are_named, what_is_no_file_is_named,
 	a_key_that_everybody_may_read_is_refused_or_warned_of,
 	keys_of_another_certificate_or_curve_are_refused, configurations_without_sense_are_refused)
