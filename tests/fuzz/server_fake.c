@@ -119,6 +119,8 @@ struct accepted *fake_connect(bool is_unix)
 	if (conn->next)
 		conn->next->prev = conn;
 	current->first = conn;
+	/* as a connection does that has something to say at first */
+	accepted_flush(conn);
 	return conn;
 }
 
