@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -11,6 +12,7 @@
 #include "metrics.h"
 #include "net/grpc_server.h"
 #include "net/http_server.h"
+#include "net/limits.h"
 #include "os/paths.h"
 #include "pmem/device.h"
 #include "pmem/lvm.h"
@@ -19,8 +21,11 @@
 #define REFRESH_MS     30000
 #define START_RETRY_MS 5000
 #define REGIONS_PATH   "/sys/bus/nd/devices"
-#define FAKE_REGIONS   2
-#define FAKE_UNIT      (4ULL << 20) /* as LVM's extents */
+/* Connections of both gRPC servers and the HTTP one, and as many again for work. */
+#define DESCRIPTORS (2 * (2 * LIMIT_CONNECTIONS + LIMIT_HTTP1_CONNECTIONS))
+
+#define FAKE_REGIONS 2
+#define FAKE_UNIT    (4ULL << 20) /* as LVM's extents */
 
 /* Nothing that is served over HTTP looks at a body, but whoever sends one hears what is wrong. */
 #define MAX_HTTP_BODY 4096
@@ -296,12 +301,26 @@ static void node_done(struct node *n)
 	device_close(n->devices);
 }
 
+/* Crowds of peers must leave descriptors to work with. */
+static void raise_descriptor_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= DESCRIPTORS)
+		return;
+	limit.rlim_cur = limit.rlim_max < DESCRIPTORS ? limit.rlim_max : DESCRIPTORS;
+	if (setrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur < DESCRIPTORS)
+		log_warn("few descriptors: a crowd of peers can use them up", F_U64("limit", limit.rlim_cur),
+			F_U64("wanted", DESCRIPTORS));
+}
+
 int node_run(const struct options *o, struct error **err)
 {
 	bool runs_init_chain = o->has_pmem_percentage && str_eq(o->device_manager, "lvm");
 	CLEANUP(node_done) struct node n = {.init_percent = runs_init_chain ? (int)o->pmem_percentage : -1};
 
 	signal(SIGPIPE, SIG_IGN);
+	raise_descriptor_limit();
 	if (path_roots_new(o->kubelet_dirs, &n.roots, err) < 0)
 		return err_wrap(err, "-kubeletDir");
 	if (open_devices(o, &n.devices, err) < 0)

@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -19,7 +18,10 @@
 
 #define ACCEPT_RETRY_MS 100
 #define CROWD           64
-#define SWEEP_MS        1000
+
+/* Longer than any limit on waiting. */
+#define FAR_NS   (3600 * NS_PER_S)
+#define SWEEP_MS 1000
 
 struct listener {
 	struct listener *next;
@@ -43,6 +45,7 @@ struct acceptor {
 	struct loop_timer *sweep; /* runs while there are connections */
 	struct log_quota refusals;
 	bool draining;
+	uint64_t draining_since_ns;
 	bool emptied;
 	loop_fn on_empty;
 	void *on_empty_user;
@@ -174,6 +177,7 @@ void accepted_flush(struct accepted *c)
 /* What keeps @c from staying, or NULL. */
 static const char *overdue(const struct accepted *c, uint64_t now_ns)
 {
+	const struct acceptor *a = c->acceptor;
 	uint64_t age_ms = (now_ns - c->since_ns) / NS_PER_MS;
 	uint64_t stalled_ns = conn_stalled_since_ns(c->conn);
 
@@ -181,6 +185,9 @@ static const char *overdue(const struct accepted *c, uint64_t now_ns)
 		return "TLS handshake takes too long";
 	if (c->open && c->newcomer && age_ms > LIMIT_FIRST_REQUEST_MS)
 		return "no valid request within the time limit";
+	if (a->draining && (now_ns - a->draining_since_ns) / NS_PER_MS >= LIMIT_DRAIN_MS &&
+		!a->config.server->is_running(c))
+		return "peer does not let the server end";
 	if (stalled_ns && (now_ns - stalled_ns) / NS_PER_MS > LIMIT_STALLED_MS)
 		return "peer does not read its replies";
 	return NULL;
@@ -213,7 +220,17 @@ static void on_sweep(void *user)
 	}
 }
 
-/* The oldest newcomer that had its time, or NULL. */
+/* The oldest connection that would expire if nothing happened on it from now on, or NULL. */
+static struct accepted *find_idle(const struct acceptor *a, uint64_t now_ns)
+{
+	for (struct accepted *c = a->first; c; c = c->next) {
+		if (a->config.server->has_expired(c, now_ns + FAR_NS))
+			return c;
+	}
+	return NULL;
+}
+
+/* The oldest newcomer that had its time; otherwise, where all places are taken, an idle one; or NULL. */
 static struct accepted *find_evictable(const struct acceptor *a)
 {
 	uint64_t now_ns = clock_ns();
@@ -224,22 +241,25 @@ static struct accepted *find_evictable(const struct acceptor *a)
 		if (c->newcomer && (now_ns - c->since_ns) / NS_PER_MS >= grace_ms)
 			return c;
 	}
-	return NULL;
+	return a->n >= a->config.max_connections ? find_idle(a, now_ns) : NULL;
 }
 
 static void evict(struct accepted *c)
 {
-	log_refusal(c->acceptor, c->conn, "too many peers without a request: the oldest is dropped", NULL);
+	log_refusal(c->acceptor, c->conn,
+		c->newcomer ? "too many peers without a request: the oldest is dropped"
+			    : "too many connections: an idle one is dropped",
+		NULL);
 	close_accepted(c);
 }
 
 static bool is_full(const struct acceptor *a)
 {
-	return a->newcomers >= LIMIT_NEWCOMERS || a->n >= LIMIT_CONNECTIONS;
+	return a->newcomers >= LIMIT_NEWCOMERS || a->n >= a->config.max_connections;
 }
 
 /* The file's mode keeps others out already, unless somebody widens it or hands the socket on. */
-static bool peer_is_allowed(int fd)
+static bool peer_is_allowed(struct acceptor *a, int fd)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
@@ -248,7 +268,9 @@ static bool peer_is_allowed(int fd)
 		return false;
 	if (peer.uid == 0 || peer.uid == geteuid())
 		return true;
-	log_warn("peer of another user refused", F_U64("uid", peer.uid), F_U64("pid", (uint64_t)peer.pid));
+	if (may_log_refusal(a))
+		log_warn("peer of another user refused", F_U64("uid", peer.uid),
+			F_U64("pid", (uint64_t)peer.pid));
 	return false;
 }
 
@@ -295,18 +317,16 @@ static int serve(struct listener *l, int fd, struct error **err)
 static void accepted_one(struct listener *l, int fd)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
-	const int on = 1;
+	CLEANUP(error_freep) struct error *ignored = NULL;
 
-	if (l->addr.is_unix && !peer_is_allowed(fd)) {
+	if (l->addr.is_unix && !peer_is_allowed(l->acceptor, fd)) {
 		close(fd);
 		return;
 	}
-	if (!l->addr.is_unix) {
-		/* Best effort: both only make a connection that works anyway better. */
-		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-		setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on));
-	}
-	if (serve(l, fd, &err) < 0)
+	/* they only make a connection that works anyway better */
+	if (!l->addr.is_unix && addr_set_up_tcp(fd, &ignored) < 0)
+		log_debug("TCP options, ignoring", F_ERR(ignored));
+	if (serve(l, fd, &err) < 0 && may_log_refusal(l->acceptor))
 		log_warn("connection dropped", F_STR("server", l->acceptor->config.name), F_ERR(err));
 }
 
@@ -340,6 +360,9 @@ static void on_acceptable(void *user, unsigned ready, bool failed)
 
 		/* Further peers wait in the backlog. */
 		if (is_full(a) && !victim) {
+			if (may_log_refusal(a))
+				log_warn("all connections are taken, further peers wait",
+					F_STR("server", a->config.name));
 			pause_for_now(a);
 			return;
 		}
@@ -443,6 +466,7 @@ void acceptor_drain(struct acceptor *a, loop_fn on_empty, void *user)
 
 	assert(!a->draining);
 	a->draining = true;
+	a->draining_since_ns = clock_ns();
 	a->on_empty = on_empty;
 	a->on_empty_user = user;
 	loop_timer_stop(a->retry);

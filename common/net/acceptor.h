@@ -45,13 +45,16 @@ struct acceptor_server {
 	bool (*is_known)(const struct accepted *a);
 	/* it has waited too long for something: it is drained, and closed at once */
 	bool (*has_expired)(const struct accepted *a, uint64_t now_ns);
+	/* the server itself is at work for it: it is not closed by a drain */
+	bool (*is_running)(const struct accepted *a);
 };
 
 struct acceptor_config {
 	struct loop *loop;
 	struct handshakes *handshakes; /* NULL when no listener has TLS */
 	const struct acceptor_server *server;
-	void *user;       /* server of open() */
+	void *user; /* server of open() */
+	unsigned max_connections;
 	const char *name; /* for logs: "gRPC" */
 };
 

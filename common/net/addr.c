@@ -254,10 +254,7 @@ void addr_unlisten(const struct addr *a)
 		unlink(a->path);
 }
 
-/* Header, body and trailers that wait for each other's acknowledgement cost 40 ms per call. A peer that has
- * vanished without a word, which nobody else would notice while its answer is waited for, is found out by
- * probes that are not acknowledged (tcp(7)). */
-static int set_up_tcp(int fd, struct error **err)
+int addr_set_up_tcp(int fd, struct error **err)
 {
 	static const struct {
 		int level, name, value;
@@ -286,7 +283,7 @@ int addr_connect(const struct addr *a, int *ret_fd, struct error **err)
 
 	if (socket_new(sa.any.sa_family, &fd, err) < 0)
 		return -1;
-	if (!a->is_unix && set_up_tcp(fd, err) < 0)
+	if (!a->is_unix && addr_set_up_tcp(fd, err) < 0)
 		return -1;
 	if (connect(fd, &sa.any, len) < 0 && errno != EINPROGRESS) {
 		if (a->is_unix)

@@ -52,3 +52,9 @@ int addr_connect(const struct addr *a, int *ret_fd, struct error **err) MUST_CHE
 /** addr_peer() - append who is at the other end of the connected socket @fd to @out, for logs:
  * "10.0.0.1:4711", or "pid 17 uid 0". Nothing when that cannot be told. */
 void addr_peer(int fd, struct buf *out);
+
+/** addr_set_up_tcp() - options of a TCP connection of ours. Header, body and trailers that wait for each
+ * other's acknowledgement cost 40 ms per call; a peer that has vanished without a word, which nobody else
+ * would notice while its answer is waited for, is found out by probes that are not acknowledged (tcp(7)).
+ * Return: 0, or -1 with ERR_INTERNAL. */
+int addr_set_up_tcp(int fd, struct error **err) MUST_CHECK;

@@ -443,7 +443,8 @@ void conn_free(struct conn *c)
 		return;
 	loop_watch_close(c->watch);
 	close(c->fd);
-	if (c->shake && c->shake->running)
+	/* A step that waits for a thread would compute a signature for nobody. */
+	if (c->shake && c->shake->running && !handshakes_cancel(&c->shake->job))
 		c->shake->conn = NULL;
 	else
 		shake_free(c->shake);

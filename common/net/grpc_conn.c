@@ -253,6 +253,17 @@ static bool server_has_expired(const struct accepted *a, uint64_t now_ns)
 	       now_ns > c->idle_since_ns + LIMIT_GRPC_IDLE_MS * NS_PER_MS;
 }
 
+static bool server_is_running(const struct accepted *a)
+{
+	const struct grpc_conn *c = (const struct grpc_conn *)a;
+
+	for (const struct grpc_stream *st = c->streams; st; st = st->next) {
+		if (st->running)
+			return true;
+	}
+	return false;
+}
+
 const struct acceptor_server grpc_conn_server = {
 	.protocol = &protocol,
 	.open = server_open,
@@ -261,4 +272,5 @@ const struct acceptor_server grpc_conn_server = {
 	.drain = server_drain,
 	.is_known = server_is_known,
 	.has_expired = server_has_expired,
+	.is_running = server_is_running,
 };

@@ -14,6 +14,7 @@ struct grpc_server *grpc_server_new(const struct grpc_server_config *config)
 		.handshakes = config->handshakes,
 		.server = &grpc_conn_server,
 		.user = s,
+		.max_connections = LIMIT_CONNECTIONS,
 		.name = "gRPC",
 	};
 

@@ -116,3 +116,19 @@ void handshakes_step(struct handshakes *h, struct handshake *job)
 	*h->last = job;
 	h->last = &job->next;
 }
+
+bool handshakes_cancel(struct handshake *job)
+{
+	struct handshakes *h = job->owner;
+	struct handshake **link = &h->first;
+
+	while (*link && *link != job)
+		link = &(*link)->next;
+	if (!*link)
+		return false;
+	*link = job->next;
+	if (!*link)
+		h->last = link;
+	loop_release(h->loop);
+	return true;
+}

@@ -39,3 +39,7 @@ DEFINE_CLEANUP(struct handshakes *, handshakes_free);
 /** handshakes_step() - run one tls_handshake() on @job, which stays where it is until @job->done. The loop is
  * held until then. */
 void handshakes_step(struct handshakes *h, struct handshake *job);
+
+/** handshakes_cancel() - nobody waits for @job's step any more. Return: true when it had not begun: @job is
+ * the caller's again, and @job->done is not called; false when it runs: @job->done follows. */
+bool handshakes_cancel(struct handshake *job);

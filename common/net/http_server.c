@@ -128,6 +128,13 @@ static bool has_expired(const struct accepted *a, uint64_t now_ns)
 	return http1_has_expired(((const struct http_conn *)a)->http1, now_ns);
 }
 
+/* Handlers run to their end on the loop thread. */
+static bool is_running(const struct accepted *a)
+{
+	(void)a;
+	return false;
+}
+
 static int receive(void *self, struct span bytes, struct error **err)
 {
 	return http1_receive(self, bytes, err);
@@ -163,6 +170,7 @@ static const struct acceptor_server acceptor_server = {
 	.drain = drain_conn,
 	.is_known = is_known,
 	.has_expired = has_expired,
+	.is_running = is_running,
 };
 
 struct http_server *http_server_new(const struct http_server_config *config)
@@ -173,6 +181,7 @@ struct http_server *http_server_new(const struct http_server_config *config)
 		.handshakes = config->handshakes,
 		.server = &acceptor_server,
 		.user = s,
+		.max_connections = LIMIT_HTTP1_CONNECTIONS,
 		.name = "HTTP",
 	};
 

@@ -40,6 +40,9 @@
 #define LIMIT_NEWCOMER_MS 1000
 #define LIMIT_SILENT_MS   100
 
+/* Connections of an HTTP server, for metrics and probes: when all are taken, an idle one goes. */
+#define LIMIT_HTTP1_CONNECTIONS 64
+
 /* Refused peers in the log, per second; what is beyond is counted. */
 #define LIMIT_LOGGED_REFUSALS 10
 
@@ -83,5 +86,9 @@
 /* Certificate, key and CA files. */
 #define LIMIT_PEM_BYTES (256u << 10)
 
-/* Threads that work on TLS handshakes, and connections that wait for one of them. */
+/* Threads that work on TLS handshakes; whoever waits for one of them is a newcomer. */
 #define LIMIT_HANDSHAKE_THREADS 4
+
+/* After a request to end: how long peers may take for replies that are ready. Work that runs is waited for.
+ */
+#define LIMIT_DRAIN_MS 3000

@@ -39,7 +39,8 @@ struct tls_context {
 	struct tls_files files;
 	pthread_mutex_t lock; /* for all that follows */
 	struct tls_creds *creds;
-	struct tls_stamps stamps; /* of the files when they were last tried */
+	struct tls_stamps stamps;        /* of the files that creds was loaded from */
+	struct tls_stamps failed_stamps; /* of those that could not be loaded, as was told */
 	uint64_t looked_ns;
 };
 
@@ -239,14 +240,20 @@ static void look(struct tls_context *c)
 	struct tls_stamps stamps;
 
 	tls_files_stamp(&c->files, &stamps);
-	if (tls_stamps_equal(&stamps, &c->stamps))
+	if (tls_stamps_equal(&stamps, &c->stamps)) {
+		c->failed_stamps = stamps;
 		return;
-	c->stamps = stamps;
+	}
 	if (creds_load(c, &creds, &err) < 0) {
+		/* Tried again, for the reason may pass, but told once. */
+		if (tls_stamps_equal(&stamps, &c->failed_stamps))
+			return;
+		c->failed_stamps = stamps;
 		log_warn("TLS files have changed and cannot be loaded; the old ones stay in force",
 			F_ERR(err));
 		return;
 	}
+	c->stamps = stamps;
 	tls_creds_unref(c->creds);
 	c->creds = creds;
 	log_info("TLS files have changed and are in force",

@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -270,7 +271,30 @@ START_TEST(files_that_vanish_leave_the_old_ones_in_force)
 	ck_assert_uint_eq(count_logged(&v, "No such file"), 1);
 	check_server_name(&v, "pmem-registry");
 	free(volume_link(&v, "tls.crt"));
+	ck_assert(!volume_look(&v, DUE_NS));
+	ck_assert_uint_eq(count_logged(&v, "TLS files"), 1);
+	check_server_name(&v, "pmem-registry");
+}
+END_TEST
+
+/* Nothing about the files changes when descriptors are to be had again. */
+START_TEST(what_could_not_be_loaded_is_tried_again)
+{
+	CLEANUP(volume_done) struct volume v;
+	struct rlimit usual, none;
+
+	volume_init(&v);
+	log_to(&v);
+	volume_write(&v, "own/pmem-evil.pem", "own/pmem-evil-key.pem");
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &usual), 0);
+	none = (struct rlimit){.rlim_cur = STDERR_FILENO + 1, .rlim_max = usual.rlim_max};
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ck_assert(!volume_look(&v, DUE_NS));
+	ck_assert(!volume_look(&v, DUE_NS));
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &usual), 0);
+	ck_assert_uint_eq(count_logged(&v, "Too many open files"), 1);
 	ck_assert(volume_look(&v, DUE_NS));
+	check_server_name(&v, "pmem-evil");
 }
 END_TEST
 
@@ -416,6 +440,7 @@ END_TEST
 CERTS_MAIN("tls_files", a_swapped_volume_is_seen, files_are_looked_at_once_per_second_at_most,
 	files_that_are_written_in_place_are_seen, connections_keep_what_they_began_with,
 	authorities_may_be_several, files_that_cannot_be_loaded_leave_the_old_ones_in_force_and_are_told_once,
-	files_that_vanish_leave_the_old_ones_in_force, malformed_files_are_named, what_is_no_file_is_named,
+	files_that_vanish_leave_the_old_ones_in_force, what_could_not_be_loaded_is_tried_again,
+	malformed_files_are_named, what_is_no_file_is_named,
 	a_key_that_everybody_may_read_is_refused_or_warned_of,
 	keys_of_another_certificate_or_curve_are_refused, configurations_without_sense_are_refused)
