@@ -293,6 +293,24 @@ class Http(Served):
             for peer in slow:
                 peer.close()
 
+    def test_served_peers_that_stay_keep_nobody_out(self):
+        """Each has made a request; beyond the places of that server the one that idles longest goes."""
+        request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+        for _ in range(200):
+            self.assertTrue(self.http(request).socket.recv(65536).startswith(b"HTTP/1.1 200"))
+
+
+class End(unittest.TestCase):
+    def test_replies_that_nobody_takes_do_not_keep_the_driver(self):
+        driver = hostile.Driver(DRIVER)
+        peers = [driver.peer(address) for address in (driver.unix, driver.tcp)]
+        for peer in peers:
+            self.addCleanup(peer.close)
+            peer.send(greeting(0), call(1, IDENTITY + "GetPluginInfo"))
+            self.assertEqual(peer.frames().__next__()[0], SETTINGS)
+        driver.check()
+        driver.stop()
+
 
 if __name__ == "__main__":
     DRIVER, MAKE_CERTS = sys.argv.pop(1), sys.argv.pop(1)

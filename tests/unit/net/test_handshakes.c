@@ -123,6 +123,27 @@ START_TEST(more_handshakes_than_threads_all_come_to_their_end)
 }
 END_TEST
 
+START_TEST(a_step_that_waits_can_be_cancelled)
+{
+	CLEANUP(fixture_done) struct fixture f;
+	struct party *last = &f.parties[PAIRS - 1];
+	struct party *before = &f.parties[PAIRS - 2];
+
+	fixture_init(&f);
+	for (unsigned i = 0; i < PAIRS; i++)
+		handshakes_step(f.handshakes, &f.parties[i].job);
+	ck_assert(handshakes_cancel(&last->job));
+	ck_assert(handshakes_cancel(&before->job));
+	ck_assert(!handshakes_cancel(&f.parties[0].job));
+	/* behind those that are gone */
+	handshakes_step(f.handshakes, &last->job);
+	loop_run(f.loop);
+	ck_assert_uint_eq(before->steps, 0);
+	ck_assert(last->job.complete);
+	ck_assert(f.parties[0].job.complete);
+}
+END_TEST
+
 START_TEST(a_failure_is_kept_in_the_job)
 {
 	CLEANUP(fixture_done) struct fixture f;
@@ -189,6 +210,7 @@ START_TEST(free_takes_null_and_an_unused_pool)
 }
 END_TEST
 
-CERTS_MAIN("handshakes", more_handshakes_than_threads_all_come_to_their_end, a_failure_is_kept_in_the_job,
+CERTS_MAIN("handshakes", more_handshakes_than_threads_all_come_to_their_end,
+	a_step_that_waits_can_be_cancelled, a_failure_is_kept_in_the_job,
 	without_threads_every_job_ends_in_its_turn_with_an_error, jobs_that_are_left_end_with_the_pool,
 	free_takes_null_and_an_unused_pool)
