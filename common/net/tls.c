@@ -43,7 +43,6 @@ struct tls {
 	struct buf *out;      /* where output goes, during a call; else to pending */
 	struct buf pending;
 	struct buf why;    /* what is wrong with the peer's certificates */
-	uint32_t told;     /* flags of certificates that why tells of */
 	bool replied;      /* something was sent */
 	bool alerted;      /* an alert was sent */
 	unsigned alert;    /* its number, if it was in the clear */
@@ -159,7 +158,6 @@ static int on_certificate(void *user, mbedtls_x509_crt *cert, int depth, uint32_
 		if (*flags & MBEDTLS_X509_BADCERT_CN_MISMATCH)
 			expected = expected_text(t);
 		tls_error_certificate(cert, depth, *flags, expected, &t->why);
-		t->told |= *flags;
 	}
 	return 0;
 }
