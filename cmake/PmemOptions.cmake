@@ -16,7 +16,8 @@ target_include_directories(pmem_options INTERFACE "${CMAKE_SOURCE_DIR}/common")
 target_compile_options(pmem_options INTERFACE
   -ffunction-sections -fdata-sections -UNDEBUG
   $<$<CONFIG:Debug>:-O1;-g;-fno-omit-frame-pointer>)
-target_link_options(pmem_options INTERFACE -Wl,--gc-sections -Wl,--as-needed)
+# gold links the hundred programs of the tests in a third of the time.
+target_link_options(pmem_options INTERFACE -Wl,--gc-sections -Wl,--as-needed $<$<CONFIG:Debug>:-fuse-ld=gold>)
 target_link_libraries(pmem_options INTERFACE Threads::Threads)
 
 # Generated code is compiled without these; everything written by hand with them.
@@ -39,8 +40,10 @@ if(PMEM_STEPS)
 endif()
 
 if(PMEM_SANITIZE)
+  # Reports name lines only. Targets with PMEM_QUICK, tests and generated code, are worth no optimising.
   target_compile_options(pmem_options INTERFACE
-    -fsanitize=${PMEM_SANITIZE} -fno-sanitize-recover=all)
+    -fsanitize=${PMEM_SANITIZE} -fno-sanitize-recover=all
+    $<$<CONFIG:Debug>:-g1> $<$<BOOL:$<TARGET_PROPERTY:PMEM_QUICK>>:-O0>)
   target_link_options(pmem_options INTERFACE -fsanitize=${PMEM_SANITIZE})
 endif()
 
