@@ -20,7 +20,8 @@ build() {
 run_ctest() {
 	local preset=$1 log=build/$1/Testing/Temporary/LastTest.log status=0
 	shift
-	ctest --preset "$preset" -j 2 --no-tests=error "$@" || status=$?
+	# half of the time tests wait for the disk
+	ctest --preset "$preset" -j "$(($(nproc) * 2))" --no-tests=error "$@" || status=$?
 	awk '
 		/^[0-9]+%: Checks: / { gsub(",", ""); cases += $3; bad += $5 + $7; counted = 1 }
 		/^Test Passed\.$/ { if (!counted) cases++; counted = 0 }

@@ -79,6 +79,7 @@ START_TEST(busy_threads_refuse_and_a_free_one_takes_again)
 	ck_assert(workers_run(w, work_and_wait, done, &c));
 	sem_post(&a.may_end);
 	sem_post(&c.may_end);
+	sem_wait(&a.done);
 	sem_wait(&c.done);
 	ck_assert_uint_eq(atomic_load(&c.worked), 1);
 }
