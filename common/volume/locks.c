@@ -50,6 +50,16 @@ static bool is_held(const struct volume_locks *t, const char *id)
 	return false;
 }
 
+/* The caller has the mutex. */
+static struct volume_lock *hold(struct volume_locks *t, const char *id)
+{
+	struct volume_lock *l = x_malloc(sizeof(*l));
+
+	*l = (struct volume_lock){.table = t, .id = x_strdup(id), .next = t->held};
+	t->held = l;
+	return l;
+}
+
 int volume_lock(
 	struct volume_locks *t, const char *id, int wait_ms, struct volume_lock **ret, struct error **err)
 {
@@ -65,12 +75,20 @@ int volume_lock(
 			return err_set(err, ERR_ABORTED, "an operation on volume %s is in progress", id);
 		}
 	}
-	struct volume_lock *l = x_malloc(sizeof(*l));
-	*l = (struct volume_lock){.table = t, .id = x_strdup(id), .next = t->held};
-	t->held = l;
+	*ret = hold(t, id);
 	pthread_mutex_unlock(&t->mutex);
-	*ret = l;
 	return 0;
+}
+
+bool volume_lock_if(struct volume_locks *t, const char *id, bool (*wanted)(void *user, const char *id),
+	void *user, struct volume_lock **ret)
+{
+	pthread_mutex_lock(&t->mutex);
+	bool take = !is_held(t, id) && wanted(user, id);
+	if (take)
+		*ret = hold(t, id);
+	pthread_mutex_unlock(&t->mutex);
+	return take;
 }
 
 void volume_unlock(struct volume_lock *l)

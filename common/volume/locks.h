@@ -3,6 +3,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -25,6 +26,16 @@ DEFINE_CLEANUP(struct volume_locks *, volume_locks_free);
  */
 int volume_lock(struct volume_locks *t, const char *id, int wait_ms, struct volume_lock **ret,
 	struct error **err) MUST_CHECK;
+
+/**
+ * volume_lock_if() - take the lock of @id, if nobody holds it and @wanted says that there is work to do, both
+ * at one instant: so callers never find a volume locked by housekeeping that has nothing to do.
+ * @wanted: must not take a lock of this table
+ * @ret:    volume_unlock()
+ * Return: whether it is held now. Never waits.
+ */
+bool volume_lock_if(struct volume_locks *t, const char *id, bool (*wanted)(void *user, const char *id),
+	void *user, struct volume_lock **ret);
 
 /** volume_unlock() - let go of @l and wake who waits for it. NULL is allowed. */
 void volume_unlock(struct volume_lock *l);

@@ -178,6 +178,20 @@ int volumes_require_device(
 	return 0;
 }
 
+static bool lacks_pool(void *user, const char *id)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = volumes_record(user, id);
+
+	return r && !r->pool;
+}
+
+static bool is_unfinished(void *user, const char *id)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = volumes_record(user, id);
+
+	return r && r->phase != PHASE_READY;
+}
+
 /* Files of the Go driver name no pool; the first sight of their device adds it. */
 static void adopt_pools(struct volumes *v)
 {
@@ -195,13 +209,10 @@ static void adopt_pools(struct volumes *v)
 		CLEANUP(device_freep) struct device *d = NULL;
 		CLEANUP(error_freep) struct error *err = NULL;
 
-		if (volume_lock(v->locks, ids[i], /* wait_ms= */ 0, &lock, &err) < 0)
-			continue;
-		/* it may have changed or gone since */
-		r = volumes_record(v, ids[i]);
 		d = volumes_seen_device(v, ids[i]);
-		if (!r || r->pool || !d)
+		if (!d || !volume_lock_if(v->locks, ids[i], lacks_pool, v, &lock))
 			continue;
+		r = volumes_record(v, ids[i]);
 		r->pool = d->pool;
 		d->pool = NULL;
 		if (volumes_save(v, r, &err) < 0)
@@ -270,11 +281,9 @@ static void settle_unfinished(struct volumes *v)
 		CLEANUP(volume_record_freep) struct volume_record *r = NULL;
 		CLEANUP(error_freep) struct error *err = NULL;
 
-		if (volume_lock(v->locks, ids[i], /* wait_ms= */ 0, &lock, &err) < 0)
+		if (!volume_lock_if(v->locks, ids[i], is_unfinished, v, &lock))
 			continue;
 		r = volumes_record(v, ids[i]);
-		if (!r || r->phase == PHASE_READY)
-			continue;
 		const char *what = r->phase == PHASE_CREATING ? "roll back" : "erase";
 		if (settle_record(v, r, &err) < 0)
 			log_warn("unfinished volume stays for now, will be tried again",

@@ -30,6 +30,32 @@ START_TEST(second_caller_is_turned_away_at_once)
 }
 END_TEST
 
+static bool says(void *user, const char *id)
+{
+	ck_assert_str_eq(id, "v1");
+	return *(const bool *)user;
+}
+
+START_TEST(housekeeping_holds_a_lock_only_for_work_that_is_there)
+{
+	struct volume_lock *first = NULL;
+	struct volume_lock *second = NULL;
+	struct error *err = NULL;
+	bool work = false;
+
+	locks = volume_locks_new();
+	ck_assert(!volume_lock_if(locks, "v1", says, &work, &first));
+	work = true;
+	ck_assert(volume_lock_if(locks, "v1", says, &work, &first));
+	ck_assert(!volume_lock_if(locks, "v1", says, &work, &second));
+	ASSERT_FAILS(volume_lock(locks, "v1", 0, &second, &err), ERR_ABORTED, "volume v1");
+	volume_unlock(first);
+	ASSERT_OK(volume_lock(locks, "v1", 0, &second, &err));
+	volume_unlock(second);
+	volume_locks_free(locks);
+}
+END_TEST
+
 START_TEST(volumes_do_not_block_each_other)
 {
 	struct volume_lock *a = NULL;
@@ -173,6 +199,7 @@ START_TEST(callers_that_do_not_wait_enter_or_are_turned_away)
 }
 END_TEST
 
-UNIT_MAIN("locks", second_caller_is_turned_away_at_once, volumes_do_not_block_each_other,
+UNIT_MAIN("locks", second_caller_is_turned_away_at_once,
+	housekeeping_holds_a_lock_only_for_work_that_is_there, volumes_do_not_block_each_other,
 	waiting_ends_when_its_time_is_over, waiting_caller_gets_the_lock_when_it_is_released,
 	one_caller_at_a_time_holds_a_lock, callers_that_do_not_wait_enter_or_are_turned_away)
