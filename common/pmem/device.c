@@ -115,6 +115,38 @@ const struct device *device_list_find(const struct device_list *l, const char *i
 	return at < l->n_devices && str_eq(l->devices[at].id, id) ? &l->devices[at] : NULL;
 }
 
+/* The one that bears @identity too, or NULL. */
+static const struct device *find_exact(const struct device_list *l, const char *id, const char *identity)
+{
+	for (size_t at = place_of(l, id); at < l->n_devices && str_eq(l->devices[at].id, id); at++) {
+		if (str_eq(l->devices[at].identity, identity))
+			return &l->devices[at];
+	}
+	return NULL;
+}
+
+const struct device *device_list_find_own(const struct device_list *l, const char *id, const char *identity)
+{
+	const struct device *own = identity ? find_exact(l, id, identity) : NULL;
+
+	return own ? own : device_list_find(l, id);
+}
+
+uint64_t device_fit(
+	const struct device_manager *m, const struct device_pool *pool, bool sector, uint64_t size_bytes)
+{
+	if (!pool->complete || pool->closed)
+		return UINT64_MAX;
+	return m->ops->fit(pool, sector, size_bytes);
+}
+
+uint64_t device_fit_units(const struct device_pool *pool, bool sector, uint64_t size_bytes)
+{
+	uint64_t rounded = layout_round_up(size_bytes > 0 ? size_bytes : 1, pool->unit_bytes);
+
+	return rounded <= (sector ? pool->max_sector_bytes : pool->max_bytes) ? rounded : UINT64_MAX;
+}
+
 static struct device_pool *pool_of(const struct device_list *l, const char *uuid)
 {
 	for (size_t i = 0; i < l->n_pools; i++)
@@ -149,22 +181,22 @@ static void note_free(struct device_pool *p, uint64_t free_bytes)
 {
 	p->free_bytes = free_bytes;
 	if (p->complete)
-		p->max_bytes = layout_round_down(free_bytes, p->unit_bytes);
+		p->max_sector_bytes = p->max_bytes = layout_round_down(free_bytes, p->unit_bytes);
 }
 
 void device_list_note(struct device_list *l, const struct device *d, bool exists)
 {
 	struct device_pool *p = pool_of(l, d->pool);
-	bool listed = device_list_find(l, d->id) != NULL;
+	const struct device *listed = find_exact(l, d->id, d->identity);
 
-	if (exists == listed)
+	if (exists == (listed != NULL))
 		return;
 	if (exists) {
 		insert(l, d);
 		if (p)
 			note_free(p, p->free_bytes > d->size_bytes ? p->free_bytes - d->size_bytes : 0);
 	} else {
-		erase(l, place_of(l, d->id));
+		erase(l, (size_t)(listed - l->devices));
 		if (p)
 			note_free(p, p->free_bytes + d->size_bytes);
 	}

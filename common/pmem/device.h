@@ -29,9 +29,11 @@ struct device_pool {
 	char *name;
 	uint64_t total_bytes;
 	uint64_t free_bytes;
-	uint64_t max_bytes;  /* largest device that can be created, to the byte */
-	uint64_t unit_bytes; /* sizes are rounded up to it */
-	bool complete;       /* false: parts are missing, so a device that is not listed may still exist */
+	uint64_t max_bytes;        /* largest device that can be created, to the byte */
+	uint64_t max_sector_bytes; /* the same for device_spec.sector */
+	uint64_t unit_bytes;       /* what is taken from the pool is a multiple of it */
+	bool complete; /* false: parts are missing, so a device that is not listed may still exist */
+	bool closed;   /* its devices are served, but no new ones are made: of the other device mode */
 };
 
 struct device_list {
@@ -45,7 +47,8 @@ struct device_spec {
 	const char *id;
 	const char *pool;     /* uuid */
 	const char *identity; /* UUID text */
-	uint64_t size_bytes;  /* rounded up to the pool's unit */
+	uint64_t size_bytes;  /* as device_fit() says */
+	bool sector;          /* for FileIO: sectors are written whole or not at all, where the mode can */
 };
 
 struct device_ops {
@@ -55,6 +58,7 @@ struct device_ops {
 	int (*create)(void *self, const struct device_spec *spec, struct device **ret, struct error **err);
 	int (*destroy)(void *self, const struct device *device, int exclusive_fd, struct error **err);
 	int (*activate)(void *self, const struct device_list *list, struct error **err);
+	uint64_t (*fit)(const struct device_pool *pool, bool sector, uint64_t size_bytes);
 	void (*tick)(void *self);
 	void (*close)(void *self);
 };
@@ -131,8 +135,24 @@ void device_list_free(struct device_list *l);
 DEFINE_CLEANUP(struct device *, device_free);
 DEFINE_CLEANUP(struct device_list *, device_list_free);
 
-/** device_list_find() - the device called @id, borrowed, or NULL. */
+/** device_list_find() - a device called @id, borrowed, or NULL. */
 const struct device *device_list_find(const struct device_list *l, const char *id);
+
+/** device_list_find_own() - the device called @id that bears @identity, else any called @id, borrowed, or
+ * NULL. Names of namespaces need not be unique. @identity: NULL: none is known */
+const struct device *device_list_find_own(const struct device_list *l, const char *id, const char *identity);
+
+/**
+ * device_fit() - the size that a device of at least @size_bytes gets in @pool: requests are rounded up by
+ * what offers were rounded down by, so that what a pool reports as its largest can be created to the byte.
+ * @sector: as device_spec.sector
+ * Return: UINT64_MAX when it does not fit. Pure.
+ */
+uint64_t device_fit(
+	const struct device_manager *m, const struct device_pool *pool, bool sector, uint64_t size_bytes);
+
+/** device_fit_units() - an ops.fit() for pools in which a device takes just its size, in whole units. */
+uint64_t device_fit_units(const struct device_pool *pool, bool sector, uint64_t size_bytes);
 
 /** device_list_pool() - the pool with @uuid, borrowed, or NULL. */
 const struct device_pool *device_list_pool(const struct device_list *l, const char *uuid);

@@ -156,6 +156,7 @@ static const struct device_ops fake_ops = {
 	.create = fake_create,
 	.destroy = fake_destroy,
 	.activate = fake_activate,
+	.fit = device_fit_units,
 	.tick = fake_tick,
 	.close = fake_close,
 };

@@ -155,10 +155,12 @@ static struct device_pool as_pool(const struct fake_model *m, size_t region)
 {
 	size_t n;
 	struct extent *used = used_extents(m, region, &n);
+	uint64_t largest = layout_largest_gap(used, n, m->region_bytes, m->unit_bytes);
 	struct device_pool p = {.uuid = x_strdup(m->uuids[region]),
 		.name = x_asprintf("region%zu", region),
 		.total_bytes = layout_round_down(m->region_bytes, m->unit_bytes),
-		.max_bytes = layout_largest_gap(used, n, m->region_bytes, m->unit_bytes),
+		.max_bytes = largest,
+		.max_sector_bytes = largest,
 		.unit_bytes = m->unit_bytes,
 		.complete = true};
 

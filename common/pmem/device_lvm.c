@@ -82,6 +82,7 @@ static struct device_pool to_pool(const struct lvm_vg *vg)
 		.total_bytes = vg->size_bytes,
 		.free_bytes = vg->free_bytes,
 		.max_bytes = complete ? vg->free_bytes : 0,
+		.max_sector_bytes = complete ? vg->free_bytes : 0,
 		.unit_bytes = vg->extent_bytes,
 		.complete = complete,
 	};
@@ -473,6 +474,7 @@ static const struct device_ops ops = {
 	.create = create,
 	.destroy = destroy,
 	.activate = activate,
+	.fit = device_fit_units,
 	.tick = tick,
 	.close = close_manager,
 };

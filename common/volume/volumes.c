@@ -270,6 +270,8 @@ bool volumes_capacity(struct volumes *v, struct volumes_capacity *ret)
 	for (size_t i = 0; known && i < v->seen->n_pools; i++) {
 		const struct device_pool *p = &v->seen->pools[i];
 
+		if (p->closed)
+			continue;
 		sum.total_bytes += p->total_bytes;
 		/* an incomplete pool takes no new device */
 		if (!p->complete)

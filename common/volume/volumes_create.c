@@ -10,7 +10,6 @@
 #include "os/blockdev.h"
 #include "os/fs.h"
 #include "pmem/erase.h"
-#include "pmem/layout.h"
 #include "volume/id.h"
 #include "volume/params.h"
 #include "volume/volumes_private.h"
@@ -88,7 +87,7 @@ static int wanted_bytes(const struct volume_request *q, uint64_t *ret, struct er
 
 struct candidate {
 	char *uuid;
-	uint64_t size_bytes; /* rounded to the pool's unit */
+	uint64_t size_bytes; /* as device_fit() says */
 	uint64_t max_bytes;
 };
 
@@ -116,28 +115,28 @@ static int compare_candidates(const void *a, const void *b)
 	return x->max_bytes < y->max_bytes ? -1 : x->max_bytes > y->max_bytes;
 }
 
-static void find_candidates(struct volumes *v, uint64_t bytes, uint64_t limit_bytes, struct candidates *ret)
+static void find_candidates(
+	struct volumes *v, uint64_t bytes, uint64_t limit_bytes, bool sector, struct candidates *ret)
 {
 	struct candidates c = {0};
 
 	pthread_mutex_lock(&v->mutex);
 	for (size_t i = 0; i < v->seen->n_pools; i++) {
 		const struct device_pool *p = &v->seen->pools[i];
+		uint64_t max_bytes = sector ? p->max_sector_bytes : p->max_bytes;
+		uint64_t size_bytes = device_fit(v->devices, p, sector, bytes);
 
-		if (!p->complete)
+		if (p->complete && !p->closed && max_bytes > c.largest_bytes)
+			c.largest_bytes = max_bytes;
+		if (size_bytes == UINT64_MAX)
 			continue;
-		uint64_t rounded = layout_round_up(bytes > 0 ? bytes : 1, p->unit_bytes);
-		if (p->max_bytes > c.largest_bytes)
-			c.largest_bytes = p->max_bytes;
-		if (limit_bytes > 0 && rounded > limit_bytes) {
+		if (limit_bytes > 0 && size_bytes > limit_bytes) {
 			c.over_limit = true;
 			continue;
 		}
-		if (rounded > p->max_bytes)
-			continue;
 		c.list = x_realloc(c.list, c.n + 1, sizeof(*c.list));
 		c.list[c.n++] = (struct candidate){
-			.uuid = x_strdup(p->uuid), .size_bytes = rounded, .max_bytes = p->max_bytes};
+			.uuid = x_strdup(p->uuid), .size_bytes = size_bytes, .max_bytes = max_bytes};
 	}
 	pthread_mutex_unlock(&v->mutex);
 	if (c.n > 1)
@@ -175,12 +174,16 @@ static struct volume_record *new_record(struct volumes *v, const char *id, const
 }
 
 /* Makes the device and clears its head, so that nothing of a former owner is recognised. */
-static int make_device(struct volumes *v, struct volume_record *r, struct device **ret, struct error **err)
+static int make_device(
+	struct volumes *v, struct volume_record *r, bool sector, struct device **ret, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
 	CLEANUP(fd_closep) int fd = -1;
-	const struct device_spec spec = {
-		.id = r->id, .pool = r->pool, .identity = r->identity, .size_bytes = r->size_bytes};
+	const struct device_spec spec = {.id = r->id,
+		.pool = r->pool,
+		.identity = r->identity,
+		.size_bytes = r->size_bytes,
+		.sector = sector};
 
 	if (device_create(v->devices, &spec, &d, err) < 0)
 		return -1;
@@ -195,8 +198,8 @@ static int make_device(struct volumes *v, struct volume_record *r, struct device
 	return 0;
 }
 
-static int create_in_pool(
-	struct volumes *v, struct volume_record *r, const struct candidate *c, struct error **err)
+static int create_in_pool(struct volumes *v, struct volume_record *r, const struct candidate *c, bool sector,
+	struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
 
@@ -206,7 +209,7 @@ static int create_in_pool(
 	if (volumes_save(v, r, err) < 0)
 		return -1;
 	STEP_POINT("create-recorded");
-	if (make_device(v, r, &d, err) < 0)
+	if (make_device(v, r, sector, &d, err) < 0)
 		return -1;
 	STEP_POINT("create-device-made");
 	if (d->size_bytes != r->size_bytes) {
@@ -248,8 +251,9 @@ static int refuse_strangers(struct volumes *v, const char *id, const char *name,
 }
 
 static int create_new(struct volumes *v, const char *id, const struct volume_request *q,
-	struct volume_record **ret, struct error **err)
+	const struct volume_params *wanted, struct volume_record **ret, struct error **err)
 {
+	bool sector = wanted->usage == USAGE_FILE_IO;
 	CLEANUP(candidates_done) struct candidates pools = {0};
 	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
 	uint64_t bytes = 0;
@@ -258,18 +262,18 @@ static int create_new(struct volumes *v, const char *id, const struct volume_req
 		return -1;
 	if (wanted_bytes(q, &bytes, err) < 0)
 		return -1;
-	find_candidates(v, bytes, q->limit_bytes, &pools);
+	find_candidates(v, bytes, q->limit_bytes, sector, &pools);
 	/* what was seen last may be old: a pool that grew since must not send the pod elsewhere */
 	if (pools.n == 0 && !pools.over_limit) {
 		if (volumes_relist(v, err) < 0)
 			return -1;
-		find_candidates(v, bytes, q->limit_bytes, &pools);
+		find_candidates(v, bytes, q->limit_bytes, sector, &pools);
 	}
 	if (pools.n == 0)
 		return no_candidate(&pools, bytes, err);
 	r = new_record(v, id, q);
 	for (size_t i = 0; i < pools.n; i++) {
-		if (create_in_pool(v, r, &pools.list[i], err) == 0) {
+		if (create_in_pool(v, r, &pools.list[i], sector, err) == 0) {
 			*ret = TAKE_PTR(r);
 			return 0;
 		}
@@ -320,7 +324,7 @@ static int create_locked(struct volumes *v, const char *id, const struct volume_
 	}
 	if (r)
 		return give_existing(v, r, q, wanted, ret, err);
-	if (create_new(v, id, q, &r, err) < 0)
+	if (create_new(v, id, q, wanted, &r, err) < 0)
 		return err_wrap(err, "create volume %s", id);
 	*ret = volumes_info(v, r);
 	return 0;

@@ -72,10 +72,10 @@ int volumes_destroy_device(struct volumes *v, const struct device *d, int exclus
 	return -1;
 }
 
-struct device *volumes_seen_device(struct volumes *v, const char *id)
+struct device *volumes_seen_device(struct volumes *v, const struct volume_record *r)
 {
 	pthread_mutex_lock(&v->mutex);
-	const struct device *d = v->seen ? device_list_find(v->seen, id) : NULL;
+	const struct device *d = v->seen ? device_list_find_own(v->seen, r->id, r->identity) : NULL;
 	struct device *copy = d ? device_dup(d) : NULL;
 	pthread_mutex_unlock(&v->mutex);
 	return copy;
@@ -107,7 +107,7 @@ static bool is_ours(const struct volume_record *r, const struct device *d)
 int volumes_find_device(struct volumes *v, const struct volume_record *r, struct device **ret_device,
 	enum presence *ret, struct error **err)
 {
-	CLEANUP(device_freep) struct device *d = volumes_seen_device(v, r->id);
+	CLEANUP(device_freep) struct device *d = volumes_seen_device(v, r);
 
 	if (!d || !is_ours(r, d) || is_in_doubt(v)) {
 		if (volumes_relist(v, err) < 0) {
@@ -115,7 +115,7 @@ int volumes_find_device(struct volumes *v, const struct volume_record *r, struct
 			return err_wrap(err, "volume %s", r->id);
 		}
 		device_free(d);
-		d = volumes_seen_device(v, r->id);
+		d = volumes_seen_device(v, r);
 	}
 	*ret_device = NULL;
 	if (d && is_ours(r, d)) {
@@ -130,7 +130,8 @@ int volumes_find_device(struct volumes *v, const struct volume_record *r, struct
 }
 
 /* Nothing but we activates our devices where no udev rule does. */
-static int make_active(struct volumes *v, const char *id, struct device **device, struct error **err)
+static int make_active(
+	struct volumes *v, const struct volume_record *r, struct device **device, struct error **err)
 {
 	CLEANUP(device_list_freep) struct device_list *list = NULL;
 	CLEANUP(error_freep) struct error *activation = NULL;
@@ -141,7 +142,7 @@ static int make_active(struct volumes *v, const char *id, struct device **device
 	if (volumes_relist(v, err) < 0)
 		return -1;
 	device_free(*device);
-	*device = volumes_seen_device(v, id);
+	*device = volumes_seen_device(v, r);
 	if (!*device || !(*device)->active)
 		return err_set(err, ERR_UNAVAILABLE, "its device could not be activated (%s)",
 			all ? "no reason given" : activation->msg);
@@ -168,7 +169,7 @@ int volumes_require_device(
 			"pmem-csi-driver "
 			"check --repair %s",
 			r->id, r->id);
-	if (!d->active && make_active(v, r->id, &d, err) < 0)
+	if (!d->active && make_active(v, r, &d, err) < 0)
 		return err_wrap(err, "volume %s", r->id);
 	if (d->path && blockdev_wait(d->path, NODE_WAIT_MS, err) < 0) {
 		(*err)->code = ERR_UNAVAILABLE;
@@ -209,10 +210,12 @@ static void adopt_pools(struct volumes *v)
 		CLEANUP(device_freep) struct device *d = NULL;
 		CLEANUP(error_freep) struct error *err = NULL;
 
-		d = volumes_seen_device(v, ids[i]);
-		if (!d || !volume_lock_if(v->locks, ids[i], lacks_pool, v, &lock))
+		if (!volume_lock_if(v->locks, ids[i], lacks_pool, v, &lock))
 			continue;
 		r = volumes_record(v, ids[i]);
+		d = volumes_seen_device(v, r);
+		if (!d)
+			continue;
 		r->pool = d->pool;
 		d->pool = NULL;
 		if (volumes_save(v, r, &err) < 0)

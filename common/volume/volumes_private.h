@@ -72,8 +72,9 @@ void volumes_note(struct volumes *v, const struct device *d, bool exists);
 int volumes_destroy_device(
 	struct volumes *v, const struct device *d, int exclusive_fd, struct error **err) MUST_CHECK;
 
-/** volumes_seen_device() - a copy of the device called @id in what was seen last, or NULL. */
-struct device *volumes_seen_device(struct volumes *v, const char *id);
+/** volumes_seen_device() - a copy of the device of @r in what was seen last, or of another one that has its
+ * name, or NULL. */
+struct device *volumes_seen_device(struct volumes *v, const struct volume_record *r);
 
 enum presence { DEVICE_PRESENT, DEVICE_MISSING, DEVICE_GONE, DEVICE_FOREIGN };
 

@@ -204,7 +204,7 @@ int volumes_stage(struct volumes *v, const struct stage_request *q, struct error
 static int is_mount_of(struct volumes *v, const struct volume_record *r, const struct mount_entry *e,
 	bool *ret, struct error **err)
 {
-	CLEANUP(device_freep) struct device *d = volumes_seen_device(v, r->id);
+	CLEANUP(device_freep) struct device *d = volumes_seen_device(v, r);
 	struct blockdev_info info;
 
 	if (d && d->path) {

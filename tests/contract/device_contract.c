@@ -35,7 +35,7 @@ static int try_create(
 	const char *id, const char *pool, uint64_t size_bytes, struct device **ret, struct error **err)
 {
 	char identity[UUID_TEXT_LEN + 1];
-	struct device_spec spec = {id, pool, identity, size_bytes};
+	struct device_spec spec = {id, pool, identity, size_bytes, false};
 
 	uuid_generate_text(identity);
 	if (device_create(manager, &spec, ret, err) < 0)

@@ -88,6 +88,7 @@ void ops_wrap_devices(struct device_manager *m)
 		.create = create_device,
 		.destroy = destroy_device,
 		.activate = activate_devices,
+		.fit = m->ops->fit,
 		.tick = tick,
 		.close = close_devices};
 	*m = (struct device_manager){.ops = &device_ops};

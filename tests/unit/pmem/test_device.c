@@ -10,8 +10,9 @@ static struct device_list *new_list(void)
 
 	l->n_pools = 2;
 	l->pools = x_calloc(l->n_pools, sizeof(*l->pools));
-	l->pools[0] = (struct device_pool){x_strdup("p"), x_strdup("pool"), 100, 100, 100, 8, true};
-	l->pools[1] = (struct device_pool){x_strdup("q"), x_strdup("part"), 100, 50, 0, 8, false};
+	l->pools[0] =
+		(struct device_pool){x_strdup("p"), x_strdup("pool"), 100, 100, 100, 100, 8, true, false};
+	l->pools[1] = (struct device_pool){x_strdup("q"), x_strdup("part"), 100, 50, 0, 0, 8, false, false};
 	return l;
 }
 
@@ -75,6 +76,42 @@ START_TEST(nothing_can_be_made_in_an_incomplete_pool)
 }
 END_TEST
 
+/* Names of namespaces need not be unique. */
+START_TEST(of_devices_with_one_name_the_own_one_is_meant)
+{
+	CLEANUP(device_list_freep) struct device_list *l = new_list();
+	const struct device first = {.id = (char[]){"a"}, .pool = (char[]){"p"}, .identity = (char[]){"1"}};
+	const struct device second = {.id = (char[]){"a"}, .pool = (char[]){"q"}, .identity = (char[]){"2"}};
+
+	device_list_note(l, &first, /* exists= */ true);
+	device_list_note(l, &second, /* exists= */ true);
+	ck_assert_uint_eq(l->n_devices, 2);
+	ck_assert_str_eq(device_list_find_own(l, "a", "1")->pool, "p");
+	ck_assert_str_eq(device_list_find_own(l, "a", "2")->pool, "q");
+	ck_assert_ptr_nonnull(device_list_find_own(l, "a", "3"));
+	ck_assert_ptr_null(device_list_find_own(l, "b", "1"));
+	device_list_note(l, &second, /* exists= */ false);
+	ck_assert_str_eq(device_list_find(l, "a")->identity, "1");
+}
+END_TEST
+
+START_TEST(sizes_fit_in_whole_units_up_to_the_largest)
+{
+	static const struct device_ops ops = {.fit = device_fit_units};
+	const struct device_manager m = {.ops = &ops};
+	struct device_pool p = {.max_bytes = 24, .max_sector_bytes = 16, .unit_bytes = 8, .complete = true};
+
+	ck_assert_uint_eq(device_fit(&m, &p, /* sector= */ false, 0), 8);
+	ck_assert_uint_eq(device_fit(&m, &p, false, 17), 24);
+	ck_assert_uint_eq(device_fit(&m, &p, false, 25), UINT64_MAX);
+	ck_assert_uint_eq(device_fit(&m, &p, /* sector= */ true, 17), UINT64_MAX);
+	p.closed = true;
+	ck_assert_uint_eq(device_fit(&m, &p, false, 8), UINT64_MAX);
+	p.closed = p.complete = false;
+	ck_assert_uint_eq(device_fit(&m, &p, false, 8), UINT64_MAX);
+}
+END_TEST
+
 START_TEST(copy_is_independent)
 {
 	const struct device d = {.id = (char[]){"a"}, .pool = (char[]){"p"}, .size_bytes = 8, .active = true};
@@ -89,4 +126,5 @@ START_TEST(copy_is_independent)
 END_TEST
 
 UNIT_MAIN("device", noted_devices_are_found_in_order, noted_size_changes_what_is_free_once,
-	nothing_can_be_made_in_an_incomplete_pool, copy_is_independent)
+	nothing_can_be_made_in_an_incomplete_pool, of_devices_with_one_name_the_own_one_is_meant,
+	sizes_fit_in_whole_units_up_to_the_largest, copy_is_independent)

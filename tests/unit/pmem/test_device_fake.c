@@ -45,7 +45,7 @@ static struct device *create(struct device_manager *m, const char *id, uint64_t 
 {
 	CLEANUP(device_list_freep) struct device_list *l = list(m);
 	char identity[UUID_TEXT_LEN + 1];
-	const struct device_spec spec = {id, l->pools[0].uuid, identity, size_bytes};
+	const struct device_spec spec = {id, l->pools[0].uuid, identity, size_bytes, false};
 	struct device *d = NULL;
 	struct error *err = NULL;
 
@@ -294,7 +294,7 @@ START_TEST(disk_full_leaves_no_device)
 {
 	CLEANUP(device_closep) struct device_manager *m = open_fake(FOLDER);
 	CLEANUP(device_list_freep) struct device_list *l = list(m);
-	const struct device_spec spec = {"a", l->pools[0].uuid, "identity", UNIT};
+	const struct device_spec spec = {"a", l->pools[0].uuid, "identity", UNIT, false};
 	struct device *d = NULL;
 	struct error *err = NULL;
 

@@ -48,7 +48,7 @@ static struct device_manager *open_manager(struct lvm_fake *fake)
 static int create(
 	struct device_manager *m, const char *id, const char *pool, uint64_t size, struct error **err)
 {
-	const struct device_spec spec = {id, pool, UUID_A, size};
+	const struct device_spec spec = {id, pool, UUID_A, size, false};
 	CLEANUP(device_freep) struct device *d = NULL;
 
 	return device_create(m, &spec, &d, err);
@@ -170,7 +170,7 @@ START_TEST(names_that_mean_something_to_lvm_never_reach_it)
 {
 	static const char *const bad[] = {
 		"", "-new", ".new", "a/new", "a b", "new;", "ne\"w", "@tag", "new\n"};
-	const struct device_spec no_uuid = {"new", "uuid-a", "tag", 1};
+	const struct device_spec no_uuid = {"new", "uuid-a", "tag", 1, false};
 	struct device *d = NULL;
 	OPEN();
 

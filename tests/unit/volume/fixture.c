@@ -197,6 +197,7 @@ static void open_devices(const char *folder)
 		.create = faulty_create,
 		.destroy = faulty_destroy,
 		.activate = faulty_activate,
+		.fit = fx.fake->ops->fit,
 		.tick = do_nothing,
 		.close = do_nothing};
 	fx.devices = (struct device_manager){.ops = &fx.ops};
@@ -325,7 +326,7 @@ struct device *fixture_device(const char *id)
 
 struct device *fixture_add_device(const char *id, size_t pool, const char *identity, uint64_t size_bytes)
 {
-	const struct device_spec spec = {id, fx.pools[pool], identity, size_bytes};
+	const struct device_spec spec = {id, fx.pools[pool], identity, size_bytes, false};
 	struct device *d = NULL;
 	struct error *err = NULL;
 
