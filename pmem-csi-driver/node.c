@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "csi/csi.h"
+#include "devices.h"
 #include "init_chain.h"
 #include "metrics.h"
 #include "net/grpc_server.h"
@@ -15,17 +16,12 @@
 #include "net/limits.h"
 #include "os/paths.h"
 #include "pmem/device.h"
-#include "pmem/lvm.h"
-#include "pmem/nd.h"
 
 #define REFRESH_MS     30000
 #define START_RETRY_MS 5000
 #define REGIONS_PATH   "/sys/bus/nd/devices"
 /* Connections of both gRPC servers and the HTTP one, and as many again for work. */
 #define DESCRIPTORS (2 * (2 * LIMIT_CONNECTIONS + LIMIT_HTTP1_CONNECTIONS))
-
-#define FAKE_REGIONS 2
-#define FAKE_UNIT    (4ULL << 20) /* as LVM's extents */
 
 /* Nothing that is served over HTTP looks at a body, but whoever sends one hears what is wrong. */
 #define MAX_HTTP_BODY 4096
@@ -52,23 +48,6 @@ struct node {
 	bool refreshing;  /* loop thread only */
 	bool draining;    /* loop thread only */
 };
-
-static int open_devices(const struct options *o, struct device_manager **ret, struct error **err)
-{
-	CLEANUP(nd_closep) struct nd *nd = NULL;
-
-	if (str_eq(o->device_manager, "fake")) {
-		const struct device_fake_config config = {.path = o->fake_path,
-			.n_regions = FAKE_REGIONS,
-			.region_bytes = o->fake_region_bytes,
-			.unit_bytes = FAKE_UNIT};
-		return device_open_fake(&config, ret, err);
-	}
-	if (nd_open_real(&nd, err) < 0)
-		return -1;
-	*ret = device_open_lvm(TAKE_PTR(nd), lvm_open_shell(o->lvm_idle_ms));
-	return 0;
-}
 
 static struct volumes *new_volumes(struct node *n, const struct options *o)
 {
@@ -323,8 +302,8 @@ int node_run(const struct options *o, struct error **err)
 	raise_descriptor_limit();
 	if (path_roots_new(o->kubelet_dirs, &n.roots, err) < 0)
 		return err_wrap(err, "-kubeletDir");
-	if (open_devices(o, &n.devices, err) < 0)
-		return err_wrap(err, "device manager %s", o->device_manager);
+	if (devices_open(o, /* few_commands= */ false, &n.devices, err) < 0)
+		return -1;
 	n.volumes = new_volumes(&n, o);
 	if (loop_new(&n.loop, err) < 0)
 		return -1;
