@@ -74,6 +74,10 @@ void volume_id_mint(const char *name, const char *node_id, char out[static VOLUM
 
 	name_prefix(name, prefix);
 	sha224_hex(name, strlen(name), name_hex);
+	if (!node_id) {
+		snprintf(out, VOLUME_ID_MAX + 1, "%s-%s", prefix, name_hex);
+		return;
+	}
 	sha224_hex(node_id, strlen(node_id), node_hex);
 	snprintf(out, VOLUME_ID_MAX + 1, "%s-%.*s.%.*s", prefix, SHA224_HEX_LEN - NODE_HASH_LEN - 1, name_hex,
 		NODE_HASH_LEN, node_hex);

@@ -20,7 +20,8 @@
  * ERR_INVALID_ARGUMENT. */
 int volume_name_check(const char *name, struct error **err) MUST_CHECK;
 
-/** volume_id_mint() - the ID for @name on node @node_id, into @out. One name gives one ID per node. */
+/** volume_id_mint() - the ID for @name on node @node_id, into @out. One name gives one ID per node. @node_id:
+ * NULL: of a cache volume, which has one ID on all its nodes */
 void volume_id_mint(const char *name, const char *node_id, char out[static VOLUME_ID_MAX + 1]);
 
 /** volume_id_mint_go() - the ID that the Go driver (0.7 and later) gave to @name. */

@@ -60,6 +60,10 @@ static int read_member(struct json_reader *r, const char *key, struct volume_rec
 		return json_read_str(r, &rec->pool, err);
 	if (str_eq(key, "fsType"))
 		return json_read_str(r, &rec->fs_type, err);
+	if (str_eq(key, "blockClean"))
+		return json_read_bool(r, &rec->block_clean, err);
+	if (str_eq(key, "erasedBytes"))
+		return json_read_u64(r, &rec->erased_bytes, err);
 	if (str_eq(key, "formatting"))
 		return json_read_bool(r, &rec->formatting, err);
 	if (str_eq(key, "stagedEver"))
@@ -121,6 +125,10 @@ static void write_ours(struct json_writer *w, const struct volume_record *r)
 		json_key_str(w, "pool", r->pool);
 	if (r->fs_type)
 		json_key_str(w, "fsType", r->fs_type);
+	if (r->block_clean)
+		json_key_bool(w, "blockClean", true);
+	if (r->erased_bytes > 0)
+		json_key_u64(w, "erasedBytes", r->erased_bytes);
 	if (r->formatting)
 		json_key_bool(w, "formatting", true);
 	if (r->staged_ever)

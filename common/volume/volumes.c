@@ -205,6 +205,41 @@ struct volume_info *volumes_info(struct volumes *v, const struct volume_record *
 	return info;
 }
 
+static uint64_t left_to_erase(const struct volume_record *r)
+{
+	return r->size_bytes > r->erased_bytes ? r->size_bytes - r->erased_bytes : 0;
+}
+
+static void count_record(const struct volumes *v, const struct volume_record *r, struct volumes_overview *o)
+{
+	switch (r->phase) {
+	case PHASE_CREATING:
+		o->n_creating++;
+		break;
+	case PHASE_READY:
+		if (device_list_find(v->seen, r->id))
+			o->n_ready++;
+		else
+			o->n_missing++;
+		break;
+	case PHASE_ERASING:
+		o->n_erasing++;
+		o->to_erase_bytes += left_to_erase(r);
+		break;
+	}
+}
+
+void volumes_overview(struct volumes *v, struct volumes_overview *ret)
+{
+	struct volumes_overview o = {0};
+
+	pthread_mutex_lock(&v->mutex);
+	for (size_t i = 0; v->loaded && v->seen && i < v->n_records; i++)
+		count_record(v, v->records[i], &o);
+	pthread_mutex_unlock(&v->mutex);
+	*ret = o;
+}
+
 void volume_info_free(struct volume_info *i)
 {
 	if (!i)

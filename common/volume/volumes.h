@@ -59,7 +59,8 @@ struct volume_request {
 	const char *name;
 	uint64_t required_bytes; /* 0: the smallest */
 	uint64_t limit_bytes;    /* 0: none */
-	const char *fs_type;     /* "ext4" or "xfs" */
+	const char *fs_type;     /* "ext4" or "xfs"; NULL: nobody asks for a file system */
+	bool block;              /* somebody asks for the device itself: all of it is zeroed first */
 	const struct strmap *parameters;
 };
 
@@ -76,7 +77,9 @@ DEFINE_CLEANUP(struct volume_info *, volume_info_free);
 /**
  * volumes_create() - make the volume, or give back the one of that name.
  *
- * An existing one fits when its size is within required and limit and its parameters are the same.
+ * An existing one fits when its size is within required and limit and its parameters are the same; as block
+ * device only if it was zeroed when it was made, or is the Go driver's. Zeroing takes its time: a retry
+ * meanwhile gets ERR_ABORTED.
  * Return: 0, or -1 with ERR_INVALID_ARGUMENT (name, parameters, fs type), ERR_EXISTS (other size or
  * parameters), ERR_RANGE (rounded size passes the limit; below the file system's minimum), ERR_EXHAUSTED (no
  * pool has room), ERR_PRECONDITION (a device of that ID without state: names `check --repair`), ERR_ABORTED,
@@ -119,6 +122,20 @@ struct volumes_capacity {
 
 /** volumes_capacity() - from the snapshot. Return: false before the first one. Never waits. */
 bool volumes_capacity(struct volumes *v, struct volumes_capacity *ret);
+
+struct volumes_overview {
+	size_t n_creating;
+	size_t n_ready;   /* and their device was seen last */
+	size_t n_missing; /* ready otherwise */
+	size_t n_erasing;
+	unsigned erasures_running;
+	uint64_t to_erase_bytes; /* of all that are being erased */
+	uint64_t erased_bytes;   /* since the start of the driver */
+};
+
+/** volumes_overview() - volumes by phase, and how far erasing is. Before the first snapshot all is 0. Never
+ * waits. */
+void volumes_overview(struct volumes *v, struct volumes_overview *ret);
 
 /** volumes_is_ready() - the first snapshot exists. Never waits. */
 bool volumes_is_ready(struct volumes *v);

@@ -18,19 +18,19 @@ static int check_request(const struct volume_request *q, struct volume_params *r
 {
 	if (volume_name_check(q->name, err) < 0)
 		return -1;
-	if (!fs_known(q->fs_type))
+	if (!q->fs_type && !q->block)
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "neither a file system nor a block device is asked for");
+	if (q->fs_type && !fs_known(q->fs_type))
 		return err_set(
 			err, ERR_INVALID_ARGUMENT, "file system \"%s\" is neither ext4 nor xfs", q->fs_type);
 	if (q->limit_bytes > 0 && q->required_bytes > q->limit_bytes)
 		return err_set(err, ERR_INVALID_ARGUMENT, "required_bytes is larger than limit_bytes");
 	if (params_parse(PARAMS_CREATE, q->parameters, ret, err) < 0)
 		return -1;
-	const char *unsupported = ret->kata_containers ? "kataContainers=true"
-				  : ret->is_cache      ? "persistencyModel=cache"
-						       : NULL;
-	if (unsupported) {
+	if (ret->kata_containers) {
 		params_done(ret);
-		return err_set(err, ERR_INVALID_ARGUMENT, "parameter %s is not supported", unsupported);
+		return err_set(err, ERR_INVALID_ARGUMENT, "parameter kataContainers=true is not supported");
 	}
 	return 0;
 }
@@ -49,7 +49,8 @@ static int check_existing(const struct volume_record *r, const struct volume_req
 	bool same = have.erase_after == wanted->erase_after &&
 		    have.kata_containers == wanted->kata_containers && have.is_cache == wanted->is_cache &&
 		    have.cache_size == wanted->cache_size && have.usage == wanted->usage &&
-		    (!r->fs_type || str_eq(r->fs_type, q->fs_type));
+		    (!r->fs_type || !q->fs_type || str_eq(r->fs_type, q->fs_type)) &&
+		    (!q->block || r->block_clean || !r->identity);
 	params_done(&have);
 	if (!same)
 		return err_set(err, ERR_EXISTS, "volume %s exists with other parameters", r->id);
@@ -75,7 +76,7 @@ static int give_existing(struct volumes *v, const struct volume_record *r, const
 static int wanted_bytes(const struct volume_request *q, uint64_t *ret, struct error **err)
 {
 	char text[24];
-	uint64_t min_bytes = fs_min_bytes(q->fs_type);
+	uint64_t min_bytes = q->fs_type ? fs_min_bytes(q->fs_type) : 0;
 	uint64_t bytes = q->required_bytes > min_bytes ? q->required_bytes : min_bytes;
 
 	if (q->limit_bytes > 0 && bytes > q->limit_bytes)
@@ -173,12 +174,23 @@ static struct volume_record *new_record(struct volumes *v, const char *id, const
 	return r;
 }
 
-/* Makes the device and clears its head, so that nothing of a former owner is recognised. */
-static int make_device(
-	struct volumes *v, struct volume_record *r, bool sector, struct device **ret, struct error **err)
+/* So that nothing of a former owner is recognised; and where a pod sees the device itself, nothing is left.
+ */
+static int clear_device(const struct device *d, bool whole, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = -1;
+
+	if (!d->path)
+		return 0;
+	if (blockdev_open_exclusive(d->path, &fd, err) < 0)
+		return -1;
+	return whole ? erase_all(fd, d->size_bytes, err) : erase_head(fd, d->size_bytes, err);
+}
+
+static int make_device(struct volumes *v, struct volume_record *r, bool sector, bool block,
+	struct device **ret, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
-	CLEANUP(fd_closep) int fd = -1;
 	const struct device_spec spec = {.id = r->id,
 		.pool = r->pool,
 		.identity = r->identity,
@@ -188,32 +200,30 @@ static int make_device(
 	if (device_create(v->devices, &spec, &d, err) < 0)
 		return -1;
 	volumes_note(v, d, /* exists= */ true);
-	if (d->path) {
-		if (blockdev_open_exclusive(d->path, &fd, err) < 0)
-			return err_wrap(err, "new device");
-		if (erase_head(fd, d->size_bytes, err) < 0)
-			return err_wrap(err, "new device");
-	}
+	if (clear_device(d, block, err) < 0)
+		return err_wrap(err, "new device");
 	*ret = TAKE_PTR(d);
 	return 0;
 }
 
 static int create_in_pool(struct volumes *v, struct volume_record *r, const struct candidate *c, bool sector,
-	struct error **err)
+	bool block, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
 
 	free(r->pool);
 	r->pool = x_strdup(c->uuid);
 	r->size_bytes = c->size_bytes;
+	r->block_clean = false;
 	if (volumes_save(v, r, err) < 0)
 		return -1;
 	STEP_POINT("create-recorded");
-	if (make_device(v, r, sector, &d, err) < 0)
+	if (make_device(v, r, sector, block, &d, err) < 0)
 		return -1;
 	STEP_POINT("create-device-made");
-	if (d->size_bytes != r->size_bytes) {
+	if (d->size_bytes != r->size_bytes || block) {
 		r->size_bytes = d->size_bytes;
+		r->block_clean = block;
 		if (volumes_save(v, r, err) < 0)
 			return -1;
 	}
@@ -273,7 +283,7 @@ static int create_new(struct volumes *v, const char *id, const struct volume_req
 		return no_candidate(&pools, bytes, err);
 	r = new_record(v, id, q);
 	for (size_t i = 0; i < pools.n; i++) {
-		if (create_in_pool(v, r, &pools.list[i], sector, err) == 0) {
+		if (create_in_pool(v, r, &pools.list[i], sector, q->block, err) == 0) {
 			*ret = TAKE_PTR(r);
 			return 0;
 		}
@@ -344,7 +354,7 @@ int volumes_create(
 		return -1;
 	/* A volume of the Go driver, or one made under another node id, has another ID than the name gives
 	 * today. */
-	volume_id_mint(q->name, v->node_id, id);
+	volume_id_mint(q->name, wanted.is_cache ? NULL : v->node_id, id);
 	known = find_existing(v, q->name, id);
 	if (known)
 		snprintf(id, sizeof(id), "%s", known->id);

@@ -87,7 +87,7 @@ static int record_pool(struct volumes *v, struct volume_record *r, const struct 
 	return volumes_save(v, r, err);
 }
 
-static int delete_locked(struct volumes *v, struct volume_record *r, struct error **err)
+int volumes_delete_record(struct volumes *v, struct volume_record *r, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
 	CLEANUP(fd_closep) int fd = -1;
@@ -136,5 +136,5 @@ int volumes_delete(struct volumes *v, const char *handle, struct error **err)
 	r = volumes_record(v, known->id);
 	if (!r)
 		return 0;
-	return delete_locked(v, r, err);
+	return volumes_delete_record(v, r, err);
 }

@@ -104,6 +104,10 @@ int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct e
 int volumes_finish_erasing(struct volumes *v, const struct volume_record *r, const struct device *device,
 	int exclusive_fd, struct error **err) MUST_CHECK;
 
+/** volumes_delete_record() - volumes_delete() for who holds the volume's lock. @r: its current record; its
+ * phase is kept up to date. Return: as volumes_delete(). */
+int volumes_delete_record(struct volumes *v, struct volume_record *r, struct error **err) MUST_CHECK;
+
 /** volumes_info() - what callers are told about @r. Return: volume_info_free(). */
 struct volume_info *volumes_info(struct volumes *v, const struct volume_record *r);
 

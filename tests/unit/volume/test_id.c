@@ -9,6 +9,9 @@ static const struct {
 } minted[] = {
 	{"pvc-1234", "node-1", "pvc-12-8389432503d18aa3c57d1e1697f093ded8f00248ebbb9ee.3eafcf75"},
 	{"pvc-1234", "node-2", "pvc-12-8389432503d18aa3c57d1e1697f093ded8f00248ebbb9ee.1cbfe243"},
+	/* of a cache volume, on whatever node */
+	{"pvc-1234", NULL, "pvc-12-8389432503d18aa3c57d1e1697f093ded8f00248ebbb9ee9d14aa3f6"},
+	{"pvmove", NULL, "vol-7997e55d8343cbd544f77caf35e1efff7b434aa0fd2b1f84f2a82328"},
 	{"0", "n", "0-dfd5f9139a820075df69d7895015360b76d0360f3d4b77a.73363bb5"},
 	/* of the first 6 bytes only harmless ones are kept */
 	{"a b/c.d", "node-1", "abc-ea44b3d0707ef262d0c3921562e24fe6f00f67838bc3467.3eafcf75"},

@@ -7,12 +7,12 @@
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/fs.h"
+#include "unit/volume/content.h"
 #include "unit/volume/fixture.h"
 #include "volume/id.h"
 
 #define SIZE         MIB(16)
 #define MKFS_TIME_MS 60000
-#define BLOCK        4096
 
 static struct volume_info *create_with(const char *name, const char *key, const char *value)
 {
@@ -25,33 +25,6 @@ static struct volume_info *create_with(const char *name, const char *key, const 
 	q.parameters = &parameters;
 	ASSERT_OK(volumes_create(fx.v, &q, &info, &err));
 	return info;
-}
-
-static void fill(const struct device *d, char value)
-{
-	CLEANUP(fd_closep) int fd = open(d->path, O_WRONLY | O_CLOEXEC);
-	char block[BLOCK];
-
-	memset(block, value, sizeof(block));
-	for (uint64_t at = 0; at < d->size_bytes; at += sizeof(block))
-		ck_assert_int_eq(pwrite(fd, block, sizeof(block), (off_t)at), sizeof(block));
-	ck_assert_int_eq(fsync(fd), 0);
-}
-
-/* How many blocks of @d hold only @value. */
-static size_t count_blocks(const struct device *d, char value)
-{
-	CLEANUP(fd_closep) int fd = open(d->path, O_RDONLY | O_CLOEXEC);
-	char block[BLOCK];
-	char expected[BLOCK];
-	size_t n = 0;
-
-	memset(expected, value, sizeof(expected));
-	for (uint64_t at = 0; at < d->size_bytes; at += sizeof(block)) {
-		ck_assert_int_eq(pread(fd, block, sizeof(block), (off_t)at), sizeof(block));
-		n += memcmp(block, expected, sizeof(block)) == 0;
-	}
-	return n;
 }
 
 static void assert_gone(void)
@@ -121,10 +94,10 @@ START_TEST(all_content_is_erased)
 	CLEANUP(device_freep) struct device *d = fixture_device(info->id);
 	struct error *err = NULL;
 
-	fill(d, 'x');
+	content_fill(d, 'x');
 	fx.faults.destroy = ERR_INTERNAL;
 	ASSERT_FAILS(volumes_delete(fx.v, info->id, &err), ERR_INTERNAL, info->id);
-	ck_assert_uint_eq(count_blocks(d, '\0'), SIZE / BLOCK);
+	ck_assert_uint_eq(content_count(d, '\0'), SIZE / CONTENT_BLOCK);
 }
 END_TEST
 
@@ -134,17 +107,17 @@ START_TEST(without_eraseafter_both_ends_are_erased)
 	CLEANUP(device_freep) struct device *d = fixture_device(info->id);
 	struct error *err = NULL;
 
-	fill(d, 'x');
+	content_fill(d, 'x');
 	fx.faults.destroy = ERR_INTERNAL;
 	ASSERT_FAILS(volumes_delete(fx.v, info->id, &err), ERR_INTERNAL, info->id);
-	ck_assert_uint_eq(count_blocks(d, '\0'), MIB(2) / BLOCK);
-	ck_assert_uint_eq(count_blocks(d, 'x'), (SIZE - MIB(2)) / BLOCK);
+	ck_assert_uint_eq(content_count(d, '\0'), MIB(2) / CONTENT_BLOCK);
+	ck_assert_uint_eq(content_count(d, 'x'), (SIZE - MIB(2)) / CONTENT_BLOCK);
 }
 END_TEST
 
 static void leave_content(const struct device *d)
 {
-	fill(d, 'x');
+	content_fill(d, 'x');
 }
 
 START_TEST(new_volume_shows_nothing_of_a_former_owner_at_its_ends)
@@ -153,7 +126,7 @@ START_TEST(new_volume_shows_nothing_of_a_former_owner_at_its_ends)
 	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
 	CLEANUP(device_freep) struct device *d = fixture_device(info->id);
 
-	ck_assert_uint_eq(count_blocks(d, '\0'), MIB(2) / BLOCK);
+	ck_assert_uint_eq(content_count(d, '\0'), MIB(2) / CONTENT_BLOCK);
 }
 END_TEST
 
@@ -189,7 +162,7 @@ static void assert_refused(const struct volume_info *info, const struct device *
 	ck_assert(fixture_exists(file));
 	ck_assert_uint_eq(fixture_n_files(), 1);
 	ck_assert_uint_eq(fx.n_destroys, 0);
-	ck_assert_uint_eq(count_blocks(d, 'x') + count_blocks(d, '\0'), SIZE / BLOCK);
+	ck_assert_uint_eq(content_count(d, 'x') + content_count(d, '\0'), SIZE / CONTENT_BLOCK);
 }
 
 START_TEST(volume_that_is_open_exclusively_is_not_touched)
@@ -199,10 +172,10 @@ START_TEST(volume_that_is_open_exclusively_is_not_touched)
 	struct error *err = NULL;
 	int fd = -1;
 
-	fill(d, 'x');
+	content_fill(d, 'x');
 	ASSERT_OK(blockdev_open_exclusive(d->path, &fd, &err));
 	assert_refused(info, d);
-	ck_assert_uint_eq(count_blocks(d, 'x'), SIZE / BLOCK);
+	ck_assert_uint_eq(content_count(d, 'x'), SIZE / CONTENT_BLOCK);
 	close(fd);
 	ASSERT_OK(volumes_delete(fx.v, info->id, &err));
 	assert_gone();
@@ -216,11 +189,11 @@ START_TEST(volume_whose_node_is_bound_somewhere_is_not_touched)
 	CLEANUP(free_charp) char *target = fixture_path("node");
 	struct error *err = NULL;
 
-	fill(d, 'x');
+	content_fill(d, 'x');
 	close(open(target, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
 	ck_assert_int_eq(mount(d->path, target, NULL, MS_BIND, NULL), 0);
 	assert_refused(info, d);
-	ck_assert_uint_eq(count_blocks(d, 'x'), SIZE / BLOCK);
+	ck_assert_uint_eq(content_count(d, 'x'), SIZE / CONTENT_BLOCK);
 	ck_assert_int_eq(umount(target), 0);
 	ASSERT_OK(volumes_delete(fx.v, info->id, &err));
 	assert_gone();
@@ -282,10 +255,10 @@ START_TEST(device_without_state_is_refused_and_left_alone)
 	CLEANUP(device_freep) struct device *d = fixture_add_device("stranger", 0, "theirs", SIZE);
 	struct error *err = NULL;
 
-	fill(d, 'x');
+	content_fill(d, 'x');
 	ASSERT_OK(volumes_refresh(fx.v, &err));
 	ASSERT_FAILS(volumes_delete(fx.v, "stranger", &err), ERR_PRECONDITION, "check --repair");
-	ck_assert_uint_eq(count_blocks(d, 'x'), SIZE / BLOCK);
+	ck_assert_uint_eq(content_count(d, 'x'), SIZE / CONTENT_BLOCK);
 }
 END_TEST
 
@@ -297,11 +270,11 @@ START_TEST(device_of_another_identity_is_left_alone)
 
 	ASSERT_OK(device_destroy(fx.fake, ours, -1, &err));
 	CLEANUP(device_freep) struct device *theirs = fixture_add_device(info->id, 0, "theirs", SIZE);
-	fill(theirs, 'x');
+	content_fill(theirs, 'x');
 	ASSERT_OK(volumes_refresh(fx.v, &err));
 	ASSERT_FAILS(volumes_delete(fx.v, info->id, &err), ERR_PRECONDITION, "check --repair");
 	ck_assert_uint_eq(fixture_n_files(), 1);
-	ck_assert_uint_eq(count_blocks(theirs, 'x'), SIZE / BLOCK);
+	ck_assert_uint_eq(content_count(theirs, 'x'), SIZE / CONTENT_BLOCK);
 }
 END_TEST
 
@@ -311,7 +284,7 @@ START_TEST(volume_of_the_go_driver_is_erased_and_deleted)
 	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
 	struct error *err = NULL;
 
-	fill(d, 'x');
+	content_fill(d, 'x');
 	fixture_write(
 		"pvc-go.json", "{\"id\":\"pvc-go\",\"size\":16777216,\"parameters\":{\"name\":\"n\"}}\n");
 	fx.faults.absent_pool = d->pool;
@@ -319,7 +292,7 @@ START_TEST(volume_of_the_go_driver_is_erased_and_deleted)
 	fx.faults.absent_pool = NULL;
 	fx.faults.destroy = ERR_INTERNAL;
 	ASSERT_FAILS(volumes_delete(fx.v, "pvc-go", &err), ERR_INTERNAL, "pvc-go");
-	ck_assert_uint_eq(count_blocks(d, '\0'), SIZE / BLOCK);
+	ck_assert_uint_eq(content_count(d, '\0'), SIZE / CONTENT_BLOCK);
 	CLEANUP(free_charp) char *text = fixture_read("pvc-go.erasing");
 	ASSERT_OK(state_parse(span_of(text), &r, &err));
 	ck_assert_str_eq(r->pool, d->pool);
@@ -334,13 +307,13 @@ START_TEST(parameters_that_cannot_be_understood_do_not_keep_content)
 	CLEANUP(device_freep) struct device *d = fixture_add_device("odd", 0, "", SIZE);
 	struct error *err = NULL;
 
-	fill(d, 'x');
+	content_fill(d, 'x');
 	fixture_write(
 		"odd.json", "{\"id\":\"odd\",\"size\":16777216,\"parameters\":{\"eraseafter\":\"never\"}}\n");
 	fixture_restart();
 	fx.faults.destroy = ERR_INTERNAL;
 	ASSERT_FAILS(volumes_delete(fx.v, "odd", &err), ERR_INTERNAL, "odd");
-	ck_assert_uint_eq(count_blocks(d, '\0'), SIZE / BLOCK);
+	ck_assert_uint_eq(content_count(d, '\0'), SIZE / CONTENT_BLOCK);
 }
 END_TEST
 

@@ -124,7 +124,27 @@ START_TEST(only_whole_volumes_are_listed_and_missing_ones_are_marked)
 }
 END_TEST
 
+START_TEST(overview_counts_volumes_by_phase)
+{
+	CLEANUP(volume_info_freep) struct volume_info *a = fixture_create("a", MIB(8));
+	CLEANUP(device_freep) struct device *d = fixture_device(a->id);
+	struct volumes_overview o;
+	struct error *err = NULL;
+
+	volumes_overview(fx.v, &o);
+	ck_assert(o.n_ready == 1 && o.n_creating + o.n_missing + o.n_erasing == 0);
+	fx.faults.absent_pool = d->pool;
+	ASSERT_OK(volumes_refresh(fx.v, &err));
+	volumes_overview(fx.v, &o);
+	ck_assert(o.n_missing == 1 && o.n_creating + o.n_ready + o.n_erasing == 0);
+	fixture_stop();
+	fixture_open();
+	volumes_overview(fx.v, &o);
+	ck_assert(o.n_creating + o.n_ready + o.n_missing + o.n_erasing == 0);
+}
+END_TEST
+
 FIXTURE_MAIN("volumes_list", fixture_memory, empty_list_has_no_more,
 	pages_of_any_size_hold_every_volume_once_and_in_order,
 	changes_between_pages_neither_repeat_nor_hide_others,
-	only_whole_volumes_are_listed_and_missing_ones_are_marked)
+	only_whole_volumes_are_listed_and_missing_ones_are_marked, overview_counts_volumes_by_phase)
