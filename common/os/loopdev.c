@@ -14,9 +14,10 @@
 #include "base/str.h"
 #include "os/file.h"
 
-#define ATTACH_TRIES   16
-#define DETACH_WAIT_MS 2000
-#define DETACH_POLL_MS 10
+#define ATTACH_TRIES      16
+#define BACKING_MAX_BYTES 8192
+#define DETACH_WAIT_MS    2000
+#define DETACH_POLL_MS    10
 
 /* sysfs has the folder "loop" only while a file is attached; saves opening the others. */
 static int is_attached(const char *name, bool *ret, struct error **err)
@@ -176,4 +177,52 @@ int loop_detach(int file_fd, struct error **err)
 			return err_set(err, ERR_PRECONDITION, "%s is open elsewhere", path);
 		nanosleep(&(struct timespec){.tv_nsec = DETACH_POLL_MS * (long)NS_PER_MS}, NULL);
 	}
+}
+
+static int list_one(const char *name, struct loop_list *l, struct error **err)
+{
+	CLEANUP(free_charp) char *file = x_asprintf("/sys/block/%s/loop/backing_file", name);
+	CLEANUP(buf_done) struct buf text = BUF_INIT(BACKING_MAX_BYTES);
+
+	if (file_read(AT_FDCWD, file, &text, err) < 0) {
+		/* detached, or a loop device without a file */
+		if (!is_gone((*err)->os_errno))
+			return -1;
+		error_clear(err);
+		return 0;
+	}
+	l->entries = x_realloc(l->entries, l->n + 1, sizeof(*l->entries));
+	l->entries[l->n++] = (struct loop_entry){.path = x_asprintf("/dev/%s", name),
+		.backing = x_strndup(buf_str(&text), strcspn(buf_str(&text), "\n"))};
+	return 0;
+}
+
+int loop_list_read(struct loop_list **ret, struct error **err)
+{
+	CLEANUP(loop_list_freep) struct loop_list *l = x_calloc(1, sizeof(*l));
+	CLEANUP(fd_closep) int dir_fd = -1;
+	CLEANUP(strv_freep) char **names = NULL;
+
+	if (dir_open("/sys/block", false, 0, &dir_fd, err) < 0)
+		return -1;
+	if (dir_list(dir_fd, &names, err) < 0)
+		return err_wrap(err, "/sys/block");
+	for (char **name = names; *name; name++) {
+		if (str_starts(*name, "loop") && list_one(*name, l, err) < 0)
+			return -1;
+	}
+	*ret = TAKE_PTR(l);
+	return 0;
+}
+
+void loop_list_free(struct loop_list *l)
+{
+	if (!l)
+		return;
+	for (size_t i = 0; i < l->n; i++) {
+		free(l->entries[i].path);
+		free(l->entries[i].backing);
+	}
+	free(l->entries);
+	free(l);
 }

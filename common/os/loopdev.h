@@ -41,3 +41,25 @@ int loop_find(int file_fd, char **ret_path, struct error **err) MUST_CHECK;
  * ERR_INTERNAL.
  */
 int loop_detach(int file_fd, struct error **err) MUST_CHECK;
+
+struct loop_entry {
+	char *path;    /* "/dev/loopN" */
+	char *backing; /* path of its file as it was when it was attached, " (deleted)" behind if it is gone
+			*/
+};
+
+struct loop_list {
+	struct loop_entry *entries; /* in the order of their names */
+	size_t n;
+};
+
+/**
+ * loop_list_read() - all loop devices over files, from sysfs: none is opened.
+ * @ret: loop_list_free()
+ * @err: see docs/ERRORS.md
+ *
+ * Return: 0, or -1 with ERR_INTERNAL.
+ */
+int loop_list_read(struct loop_list **ret, struct error **err) MUST_CHECK;
+void loop_list_free(struct loop_list *l);
+DEFINE_CLEANUP(struct loop_list *, loop_list_free);

@@ -18,7 +18,7 @@
 
 struct state_store {
 	int dir_fd;
-	int lock_fd;
+	int lock_fd; /* -1: open for reading alone */
 	char *path;
 };
 
@@ -83,23 +83,36 @@ int state_open(const char *path, struct state_store **ret, struct error **err)
 	return 0;
 }
 
+int state_open_read(const char *path, struct state_store **ret, struct error **err)
+{
+	int dir_fd = -1;
+
+	if (dir_open(path, /* create= */ false, 0, &dir_fd, err) < 0)
+		return err_wrap(err, "state folder %s", path);
+	struct state_store *s = x_malloc(sizeof(*s));
+	*s = (struct state_store){.dir_fd = dir_fd, .lock_fd = -1, .path = x_strdup(path)};
+	*ret = s;
+	return 0;
+}
+
 void state_close(struct state_store *s)
 {
 	if (!s)
 		return;
 	close(s->dir_fd);
-	close(s->lock_fd);
+	fd_closep(&s->lock_fd);
 	free(s->path);
 	free(s);
 }
 
-/* @id_len: of the id with which @file begins; 0: none is unreadable */
-static void add_problem(struct state_content *c, const char *file, size_t id_len, const char *reason)
+/* Return: the new one, until the next is added. */
+static struct state_problem *add_problem(
+	struct state_content *c, enum state_problem_kind kind, const char *file, const char *reason)
 {
 	c->problems = x_realloc(c->problems, c->n_problems + 1, sizeof(*c->problems));
-	c->problems[c->n_problems++] = (struct state_problem){.file = x_strdup(file),
-		.id = id_len > 0 ? x_strndup(file, id_len) : NULL,
-		.reason = x_strdup(reason)};
+	c->problems[c->n_problems] =
+		(struct state_problem){.kind = kind, .file = x_strdup(file), .reason = x_strdup(reason)};
+	return &c->problems[c->n_problems++];
 }
 
 /* Whether @name is a volume's file; the id's length and the phase are told. */
@@ -148,7 +161,7 @@ static struct volume_record **find_record(struct state_content *c, const char *i
 
 static void add_record(struct state_content *c, struct volume_record *rec)
 {
-	CLEANUP(volume_record_freep) struct volume_record *loser = NULL;
+	struct volume_record *loser = rec;
 	struct volume_record **twin = find_record(c, rec->id);
 
 	if (!twin) {
@@ -159,11 +172,9 @@ static void add_record(struct state_content *c, struct volume_record *rec)
 	if (rec->phase == PHASE_READY) {
 		loser = *twin;
 		*twin = rec;
-	} else {
-		loser = rec;
 	}
 	CLEANUP(free_charp) char *name = file_name(loser->id, loser->phase);
-	add_problem(c, name, 0, "another file of the same volume counts");
+	add_problem(c, STATE_TWIN, name, "another file of the same volume counts")->record = loser;
 }
 
 static int compare_records(const void *a, const void *b)
@@ -180,6 +191,22 @@ static bool is_shortage(const struct error *err)
 	return err->os_errno == EMFILE || err->os_errno == ENFILE || err->os_errno == ENOMEM;
 }
 
+/* The Go driver's, since 1.0, are in the way of its own next write of that volume. */
+static bool is_foreign_temporary(const char *name)
+{
+	return name[0] != '.' && str_ends(name, ".json.tmp");
+}
+
+static void load_temporary(struct state_store *s, const char *name, struct state_content *c)
+{
+	CLEANUP(error_freep) struct error *problem = NULL;
+
+	if (s->lock_fd < 0)
+		add_problem(c, STATE_TEMPORARY, name, "a write of it was cut off");
+	else if (!is_foreign_temporary(name) && file_unlink_durable(s->dir_fd, name, &problem) < 0)
+		add_problem(c, STATE_TEMPORARY, name, problem->msg);
+}
+
 static int load_entry(struct state_store *s, const char *name, struct state_content *c, struct error **err)
 {
 	CLEANUP(error_freep) struct error *problem = NULL;
@@ -188,9 +215,8 @@ static int load_entry(struct state_store *s, const char *name, struct state_cont
 	size_t id_len;
 
 	/* what file_write_atomic() was about to write when it was stopped */
-	if (name[0] == '.' && str_ends(name, ".tmp")) {
-		if (file_unlink_durable(s->dir_fd, name, &problem) < 0)
-			add_problem(c, name, 0, problem->msg);
+	if (is_foreign_temporary(name) || (name[0] == '.' && str_ends(name, ".tmp"))) {
+		load_temporary(s, name, c);
 		return 0;
 	}
 	if (!is_volume_file(name, &id_len, &phase))
@@ -203,7 +229,10 @@ static int load_entry(struct state_store *s, const char *name, struct state_cont
 		*err = TAKE_PTR(problem);
 		return -1;
 	}
-	add_problem(c, name, id_len, problem->msg);
+	/* renamed or removed since the folder was listed: by a driver that runs meanwhile */
+	if (s->lock_fd < 0 && problem->code == ERR_NOT_FOUND)
+		return 0;
+	add_problem(c, STATE_DAMAGED, name, problem->msg)->id = x_strndup(name, id_len);
 	return 0;
 }
 
@@ -234,6 +263,7 @@ void state_content_done(struct state_content *c)
 		free(c->problems[i].file);
 		free(c->problems[i].id);
 		free(c->problems[i].reason);
+		volume_record_free(c->problems[i].record);
 	}
 	free(c->problems);
 	*c = (struct state_content){0};
@@ -292,4 +322,31 @@ int state_remove(struct state_store *s, const struct volume_record *r, struct er
 	if (file_unlink_durable(s->dir_fd, name, err) < 0)
 		return err_wrap(err, "state of volume %s", r->id);
 	return 0;
+}
+
+int state_set_aside(struct state_store *s, const char *file, char **ret_name, struct error **err)
+{
+	CLEANUP(free_charp) char *name = x_asprintf("%s.damaged", file);
+
+	/* nobody else renames here while we have the lock */
+	for (unsigned n = 2; !is_missing(s, name); n++) {
+		free(name);
+		name = x_asprintf("%s.damaged.%u", file, n);
+	}
+	if (file_rename_durable(s->dir_fd, file, name, err) < 0)
+		return err_wrap(err, "state folder %s", s->path);
+	*ret_name = TAKE_PTR(name);
+	return 0;
+}
+
+int state_remove_file(struct state_store *s, const char *file, struct error **err)
+{
+	if (file_unlink_durable(s->dir_fd, file, err) < 0)
+		return err_wrap(err, "state folder %s", s->path);
+	return 0;
+}
+
+int state_holder(struct state_store *s, pid_t *ret, struct error **err)
+{
+	return host_lock_holder(s->dir_fd, STATE_LOCK_NAME, ret, err);
 }

@@ -11,6 +11,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/error.h"
@@ -52,26 +53,41 @@ struct state_store;
  * ERR_INTERNAL.
  */
 int state_open(const char *path, struct state_store **ret, struct error **err) MUST_CHECK;
+/**
+ * state_open_read() - open the state folder for state_load() alone: neither made nor locked, so that one may
+ * look while a driver runs.
+ * @path: absolute folder
+ * @ret:  state_close()
+ * Return: 0, or -1 with ERR_NOT_FOUND, ERR_INTERNAL.
+ */
+int state_open_read(const char *path, struct state_store **ret, struct error **err) MUST_CHECK;
 void state_close(struct state_store *s);
 DEFINE_CLEANUP(struct state_store *, state_close);
 
+enum state_problem_kind {
+	STATE_DAMAGED,   /* unreadable, or named after another volume */
+	STATE_TWIN,      /* another file of the same volume counts; the ready one wins */
+	STATE_TEMPORARY, /* what was about to be written when its writer was stopped */
+};
+
 struct state_problem {
+	enum state_problem_kind kind;
 	char *file;
 	char *id; /* of a volume whose file could not be read, else NULL */
 	char *reason;
+	struct volume_record *record; /* STATE_TWIN: what the file says, else NULL */
 };
 
 struct state_content {
 	struct volume_record **records; /* sorted by id */
 	size_t n_records;
-	struct state_problem
-		*problems; /* unreadable files, ids with two phases (the ready one wins); left as they are */
+	struct state_problem *problems; /* left as they are */
 	size_t n_problems;
 };
 
 /** state_load() - read all volumes. One bad file hides no other; it is reported and left alone. Temporaries
- * are removed. Return: 0, or -1 with ERR_INTERNAL (folder unreadable; memory or descriptors are short). @ret:
- * state_content_done(). */
+ * of ours are removed, unless the folder is open for reading alone. Return: 0, or -1 with ERR_INTERNAL
+ * (folder unreadable; memory or descriptors are short). @ret: state_content_done(). */
 int state_load(struct state_store *s, struct state_content *ret, struct error **err) MUST_CHECK;
 
 /** state_content_done() - release what @c owns; safe on a zeroed one. */
@@ -90,6 +106,20 @@ int state_advance(
 /** state_remove() - durably forget the file of @r in its phase; a missing one is success. Of one that is
  * being created, what a failed state_advance() left goes too. Return: 0, or -1 as file_unlink_durable(). */
 int state_remove(struct state_store *s, const struct volume_record *r, struct error **err) MUST_CHECK;
+
+/** state_set_aside() - durably rename @file, which state_load() found damaged, so that no driver reads it any
+ * more; nothing is lost.
+ * @ret_name: its new name, "<file>.damaged" or with a number behind; caller frees
+ * Return: 0, or -1 as file_rename_durable(). */
+int state_set_aside(struct state_store *s, const char *file, char **ret_name, struct error **err) MUST_CHECK;
+
+/** state_remove_file() - durably remove @file, which state_load() found to be a twin or a temporary; a
+ * missing one is success. Return: 0, or -1 as file_unlink_durable(). */
+int state_remove_file(struct state_store *s, const char *file, struct error **err) MUST_CHECK;
+
+/** state_holder() - the process that has the folder's lock, as far as /proc/locks shows it; 0: none is seen.
+ * Return: 0, or -1 with ERR_INTERNAL. */
+int state_holder(struct state_store *s, pid_t *ret, struct error **err) MUST_CHECK;
 
 /** state_parse() and state_format() - the file's content; exposed for tests and `check`. @text: at most 64
  * KiB. */

@@ -89,43 +89,34 @@ static bool is_in_doubt(struct volumes *v)
 	return in_doubt;
 }
 
-static bool pool_is_complete(struct volumes *v, const char *uuid)
+/* @ret_device: a copy if present, else NULL */
+static enum presence look_up(struct volumes *v, const struct volume_record *r, struct device **ret_device)
 {
-	pthread_mutex_lock(&v->mutex);
-	const struct device_pool *p = uuid ? device_list_pool(v->seen, uuid) : NULL;
-	bool complete = p && p->complete;
-	pthread_mutex_unlock(&v->mutex);
-	return complete;
-}
+	const struct device *d = NULL;
 
-/* One that bears another identity than the recorded one is somebody else's. */
-static bool is_ours(const struct volume_record *r, const struct device *d)
-{
-	return !r->identity || str_eq(d->identity, r->identity);
+	pthread_mutex_lock(&v->mutex);
+	enum presence presence = presence_of(v->seen, r, &d);
+	*ret_device = presence == DEVICE_PRESENT ? device_dup(d) : NULL;
+	pthread_mutex_unlock(&v->mutex);
+	return presence;
 }
 
 int volumes_find_device(struct volumes *v, const struct volume_record *r, struct device **ret_device,
 	enum presence *ret, struct error **err)
 {
-	CLEANUP(device_freep) struct device *d = volumes_seen_device(v, r);
+	CLEANUP(device_freep) struct device *d = NULL;
+	enum presence presence = look_up(v, r, &d);
 
-	if (!d || !is_ours(r, d) || is_in_doubt(v)) {
+	if (presence != DEVICE_PRESENT || is_in_doubt(v)) {
 		if (volumes_relist(v, err) < 0) {
 			(*err)->code = ERR_UNAVAILABLE;
 			return err_wrap(err, "volume %s", r->id);
 		}
-		device_free(d);
-		d = volumes_seen_device(v, r);
+		device_free(TAKE_PTR(d));
+		presence = look_up(v, r, &d);
 	}
-	*ret_device = NULL;
-	if (d && is_ours(r, d)) {
-		*ret = DEVICE_PRESENT;
-		*ret_device = TAKE_PTR(d);
-	} else if (!pool_is_complete(v, r->pool)) {
-		*ret = DEVICE_MISSING;
-	} else {
-		*ret = d && str_eq(d->pool, r->pool) ? DEVICE_FOREIGN : DEVICE_GONE;
-	}
+	*ret_device = TAKE_PTR(d);
+	*ret = presence;
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 
 #include "pmem/device.h"
 #include "volume/locks.h"
+#include "volume/presence.h"
 #include "volume/state.h"
 #include "volume/volumes.h"
 
@@ -76,14 +77,11 @@ int volumes_destroy_device(
  * name, or NULL. */
 struct device *volumes_seen_device(struct volumes *v, const struct volume_record *r);
 
-enum presence { DEVICE_PRESENT, DEVICE_MISSING, DEVICE_GONE, DEVICE_FOREIGN };
-
 /**
  * volumes_find_device() - the device of @r, which bears its identity where that is recorded; lists anew if it
  * is not among those seen.
  * @ret_device: a copy if present, else NULL
- * @ret:        present; missing (its pool is absent or incomplete); gone (its complete pool lacks it);
- *              foreign (its complete pool has one of its name that bears another identity)
+ * @ret:        as presence_of()
  * Return: 0, or -1 with ERR_UNAVAILABLE (listing failed).
  */
 int volumes_find_device(struct volumes *v, const struct volume_record *r, struct device **ret_device,

@@ -31,6 +31,23 @@ START_TEST(a_second_holder_is_refused_until_the_first_closes)
 }
 END_TEST
 
+START_TEST(the_holder_is_seen_without_a_try)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	int fd = -1;
+	pid_t holder = 1;
+
+	ASSERT_OK(host_lock_holder(AT_FDCWD, SCRATCH "/.lock", &holder, &err));
+	ck_assert_int_eq(holder, 0);
+	ASSERT_OK(host_lock(AT_FDCWD, SCRATCH "/.lock", 0, &fd, &err));
+	ASSERT_OK(host_lock_holder(AT_FDCWD, SCRATCH "/.lock", &holder, &err));
+	ck_assert_int_eq(holder, getpid());
+	close(fd);
+	ASSERT_OK(host_lock_holder(AT_FDCWD, SCRATCH "/.lock", &holder, &err));
+	ck_assert_int_eq(holder, 0);
+}
+END_TEST
+
 static void release(int signal_number)
 {
 	(void)signal_number;
@@ -93,6 +110,6 @@ START_TEST(programs_share_locks_in_a_folder_that_is_made)
 }
 END_TEST
 
-SCRATCH_MAIN("os/lock", a_second_holder_is_refused_until_the_first_closes,
+SCRATCH_MAIN("os/lock", a_second_holder_is_refused_until_the_first_closes, the_holder_is_seen_without_a_try,
 	a_waiter_gets_the_lock_when_it_is_released, the_lock_dies_with_its_process,
 	a_symlink_as_lock_file_is_not_followed, programs_share_locks_in_a_folder_that_is_made)

@@ -66,6 +66,33 @@ START_TEST(files_are_told_apart)
 }
 END_TEST
 
+static const char *backing_of(const struct loop_list *l, const char *path)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		if (str_eq(l->entries[i].path, path))
+			return l->entries[i].backing;
+	}
+	return NULL;
+}
+
+START_TEST(loops_are_listed_with_their_files_as_long_as_they_have_one)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fd_closep) int file = scratch_file("listed", MIB(1));
+	CLEANUP(free_charp) char *path = NULL;
+	CLEANUP(loop_list_freep) struct loop_list *l = NULL;
+
+	ASSERT_OK(loop_attach(file, &path, &err));
+	ASSERT_OK(loop_list_read(&l, &err));
+	ck_assert(str_ends(backing_of(l, path), "/listed"));
+	loop_list_free(TAKE_PTR(l));
+	ASSERT_OK(loop_detach(file, &err));
+	ASSERT_OK(loop_list_read(&l, &err));
+	const char *backing = backing_of(l, path);
+	ck_assert(!backing || !str_ends(backing, "/listed"));
+}
+END_TEST
+
 START_TEST(a_read_only_file_gives_a_read_only_loop)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -122,5 +149,5 @@ START_TEST(an_open_loop_is_detached_by_its_last_close_and_not_given_out_before)
 END_TEST
 
 SCRATCH_MAIN("os/loopdev", attaching_is_idempotent_and_detaching_too, files_are_told_apart,
-	a_read_only_file_gives_a_read_only_loop, a_mounted_loop_is_not_detached,
-	an_open_loop_is_detached_by_its_last_close_and_not_given_out_before)
+	loops_are_listed_with_their_files_as_long_as_they_have_one, a_read_only_file_gives_a_read_only_loop,
+	a_mounted_loop_is_not_detached, an_open_loop_is_detached_by_its_last_close_and_not_given_out_before)

@@ -331,6 +331,63 @@ START_TEST(what_is_no_volume_file_is_left_alone_but_own_temporaries)
 }
 END_TEST
 
+START_TEST(who_only_looks_needs_no_lock_and_removes_nothing)
+{
+	struct state_store *looker = NULL;
+	struct error *err = NULL;
+	pid_t holder = 0;
+
+	ASSERT_FAILS(state_open_read(FOLDER, &looker, &err), ERR_NOT_FOUND, FOLDER);
+	open_store();
+	put("v1", PHASE_READY);
+	put("v1", PHASE_CREATING);
+	write_file("v1.json.tmp", "{");
+	write_file(".v1.json.tmp", "{");
+	ASSERT_OK(state_open_read(FOLDER, &looker, &err));
+	ASSERT_OK(state_load(looker, &content, &err));
+	ck_assert_uint_eq(content.n_records, 1);
+	ck_assert_uint_eq(content.n_problems, 3);
+	ck_assert_int_eq(content.problems[0].kind, STATE_TEMPORARY);
+	ck_assert_str_eq(content.problems[0].file, ".v1.json.tmp");
+	ck_assert_int_eq(content.problems[1].kind, STATE_TWIN);
+	ck_assert_int_eq(content.problems[1].record->phase, PHASE_CREATING);
+	ck_assert_int_eq(content.problems[2].kind, STATE_TEMPORARY);
+	ck_assert_str_eq(content.problems[2].file, "v1.json.tmp");
+	ck_assert(exists(".v1.json.tmp"));
+	ASSERT_OK(state_holder(looker, &holder, &err));
+	ck_assert_int_eq(holder, getpid());
+	close_store();
+	ASSERT_OK(state_holder(looker, &holder, &err));
+	ck_assert_int_eq(holder, 0);
+	state_close(looker);
+}
+END_TEST
+
+START_TEST(what_is_set_aside_replaces_nothing)
+{
+	CLEANUP(free_charp) char *first = NULL;
+	CLEANUP(free_charp) char *second = NULL;
+	struct error *err = NULL;
+
+	open_store();
+	write_file("v1.json", "one");
+	ASSERT_OK(state_set_aside(store, "v1.json", &first, &err));
+	write_file("v1.json", "two");
+	ASSERT_OK(state_set_aside(store, "v1.json", &second, &err));
+	ck_assert_str_eq(first, "v1.json.damaged");
+	ck_assert_str_eq(second, "v1.json.damaged.2");
+	CLEANUP(free_charp) char *one = read_text(first);
+	CLEANUP(free_charp) char *two = read_text(second);
+	ck_assert_str_eq(one, "one");
+	ck_assert_str_eq(two, "two");
+	load();
+	ck_assert_uint_eq(content.n_records + content.n_problems, 0);
+	ASSERT_OK(state_remove_file(store, "v1.json.damaged", &err));
+	ASSERT_OK(state_remove_file(store, "v1.json.damaged", &err));
+	close_store();
+}
+END_TEST
+
 START_TEST(full_disk_keeps_the_old_file)
 {
 	CLEANUP(volume_record_freep) struct volume_record *r = new_record("v1", PHASE_READY);
@@ -388,5 +445,7 @@ SCRATCH_MAIN("state", everything_that_is_put_is_loaded, what_was_not_said_is_not
 	file_of_the_go_driver_is_understood, unknown_members_are_kept,
 	damaged_files_hide_no_other_and_are_left_alone, files_that_are_too_large_or_named_badly_are_problems,
 	of_two_files_of_one_volume_the_ready_one_wins,
-	what_is_no_volume_file_is_left_alone_but_own_temporaries, full_disk_keeps_the_old_file,
-	record_that_is_too_large_to_be_read_again_is_not_written, copies_are_deep)
+	what_is_no_volume_file_is_left_alone_but_own_temporaries,
+	who_only_looks_needs_no_lock_and_removes_nothing, what_is_set_aside_replaces_nothing,
+	full_disk_keeps_the_old_file, record_that_is_too_large_to_be_read_again_is_not_written,
+	copies_are_deep)

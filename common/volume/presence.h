@@ -1,0 +1,21 @@
+/*
+ * presence.h - whether the device of a recorded volume is there, from one listing. Pure.
+ */
+#pragma once
+
+#include "pmem/device.h"
+#include "volume/state.h"
+
+enum presence {
+	DEVICE_PRESENT,
+	DEVICE_MISSING, /* its pool is absent or incomplete, or not recorded */
+	DEVICE_GONE,    /* its complete pool lacks it */
+	DEVICE_FOREIGN, /* its complete pool has one of its name that bears another identity */
+};
+
+/**
+ * presence_of() - look for the device of @r in @l.
+ * @ret_device: if present it, if foreign the other one, borrowed; else NULL
+ */
+enum presence presence_of(
+	const struct device_list *l, const struct volume_record *r, const struct device **ret_device);
