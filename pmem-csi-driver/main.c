@@ -1,4 +1,5 @@
-/* pmem-csi-driver: the CSI driver of one node. Exit status: 0 orderly end, 1 failure, 2 wrong usage. */
+/* pmem-csi-driver: the CSI driver of one node, and commands that look at it. Exit status: 0 orderly end, 1
+ * failure, 2 wrong usage; that of a command its -help tells. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "commands.h"
 #include "node.h"
 #include "os/file.h"
 
@@ -36,6 +38,8 @@ int main(int argc, char **argv)
 	CLEANUP(strv_freep) char **ignored = NULL;
 
 	mem_tune();
+	if (argc > 1 && argv[1][0] != '-')
+		return command_main(argc - 1, argv + 1);
 	if (options_parse(argc, argv, &o, &ignored, &err) < 0) {
 		fprintf(stderr, "pmem-csi-driver: %s\n", err->msg);
 		return 2;

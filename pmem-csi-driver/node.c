@@ -51,11 +51,9 @@ struct node {
 
 static struct volumes *new_volumes(struct node *n, const struct options *o)
 {
-	CLEANUP(free_charp) char *default_path = x_asprintf("/var/lib/%s", o->driver_name);
-	const struct volumes_config config = {.node_id = o->node_id,
-		.state_path = o->state_path ? o->state_path : default_path,
-		.devices = n->devices,
-		.roots = n->roots};
+	CLEANUP(free_charp) char *state_path = options_state_path(o);
+	const struct volumes_config config = {
+		.node_id = o->node_id, .state_path = state_path, .devices = n->devices, .roots = n->roots};
 
 	return volumes_new(&config);
 }

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/parse.h"
 #include "base/str.h"
+#include "commands.h"
 #include "os/args.h"
 #include "os/klog_flags.h"
 
@@ -71,7 +72,7 @@ static struct opt *option_table(struct options *o, const char **percentage)
 	return copy;
 }
 
-static struct options defaults(void)
+struct options options_default(void)
 {
 	const char *endpoint = getenv("CSI_ENDPOINT");
 
@@ -96,6 +97,19 @@ static struct options defaults(void)
 	};
 }
 
+int options_check_devices(const struct options *o, struct error **err)
+{
+	if (!str_eq(o->device_manager, "lvm") && !str_eq(o->device_manager, "fake"))
+		return err_set(err, ERR_INVALID_ARGUMENT, "-deviceManager must be lvm or fake, not \"%s\"",
+			o->device_manager);
+	return 0;
+}
+
+char *options_state_path(const struct options *o)
+{
+	return o->state_path ? x_strdup(o->state_path) : x_asprintf("/var/lib/%s", o->driver_name);
+}
+
 static int check(const struct options *o, struct error **err)
 {
 	if (!str_eq(o->mode, "node"))
@@ -105,9 +119,8 @@ static int check(const struct options *o, struct error **err)
 	if (str_empty(o->driver_name) || strchr(o->driver_name, '/'))
 		return err_set(
 			err, ERR_INVALID_ARGUMENT, "-drivername \"%s\" is no driver name", o->driver_name);
-	if (!str_eq(o->device_manager, "lvm") && !str_eq(o->device_manager, "fake"))
-		return err_set(err, ERR_INVALID_ARGUMENT, "-deviceManager must be lvm or fake, not \"%s\"",
-			o->device_manager);
+	if (options_check_devices(o, err) < 0)
+		return -1;
 	if (str_empty(o->ca_file) != str_empty(o->cert_file) ||
 		str_empty(o->cert_file) != str_empty(o->key_file))
 		return err_set(err, ERR_INVALID_ARGUMENT,
@@ -124,7 +137,7 @@ static int check(const struct options *o, struct error **err)
 int options_parse(int argc, char **argv, struct options *ret, char ***ret_ignored, struct error **err)
 {
 	CLEANUP(args_done) struct args args = {0};
-	CLEANUP(options_done) struct options o = defaults();
+	CLEANUP(options_done) struct options o = options_default();
 	const char *percentage = NULL;
 	struct opt *table = option_table(&o, &percentage);
 	int parsed = args_parse(table, argc, argv, &args, err);
@@ -153,10 +166,13 @@ void options_done(struct options *o)
 
 char *options_help(void)
 {
-	struct options o = defaults();
+	struct options o = options_default();
 	const char *percentage;
 	struct opt *table = option_table(&o, &percentage);
-	char *text = args_help("usage: pmem-csi-driver -mode=node -nodeid=ID [flags]", table);
+	char *text = args_help("usage: pmem-csi-driver -mode=node -nodeid=ID [flags]\n"
+			       "       pmem-csi-driver COMMAND [-help] [flags]\n"
+			       "\n" COMMANDS_HELP,
+		table);
 
 	free(table);
 	return text;

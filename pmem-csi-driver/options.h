@@ -44,6 +44,16 @@ struct options {
 int options_parse(
 	int argc, char **argv, struct options *ret, char ***ret_ignored, struct error **err) MUST_CHECK;
 
+/** options_default() - what holds without flags. Return: options_done(). */
+struct options options_default(void);
+
+/** options_state_path() - the state folder. Return: caller frees. */
+char *options_state_path(const struct options *o);
+
+/** options_check_devices() - that the device manager is one that there is. Return: 0, or -1 with
+ * ERR_INVALID_ARGUMENT. */
+int options_check_devices(const struct options *o, struct error **err) MUST_CHECK;
+
 /** options_done() - release what @o owns. */
 void options_done(struct options *o);
 

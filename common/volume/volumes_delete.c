@@ -30,8 +30,7 @@ static int refuse_mounted(const struct volume_record *r, const struct device *d,
 	return 0;
 }
 
-/* On success @ret_fd keeps everybody else out. */
-static int claim_device(
+int volumes_claim_device(
 	const struct volume_record *r, const struct device *d, int *ret_fd, struct error **err)
 {
 	struct blockdev_info info;
@@ -68,7 +67,7 @@ int volumes_finish_erasing(struct volumes *v, const struct volume_record *r, con
 	CLEANUP(fd_closep) int fd = exclusive_fd;
 
 	if (device && device->path) {
-		if (fd < 0 && claim_device(r, device, &fd, err) < 0)
+		if (fd < 0 && volumes_claim_device(r, device, &fd, err) < 0)
 			return -1;
 		if (erase_device(r, device, fd, err) < 0)
 			return err_wrap(err, "erase volume %s", r->id);
@@ -102,7 +101,7 @@ int volumes_delete_record(struct volumes *v, struct volume_record *r, struct err
 	device_free(TAKE_PTR(d));
 	if (volumes_require_device(v, r, &d, err) < 0)
 		return -1;
-	if (d->path && claim_device(r, d, &fd, err) < 0)
+	if (d->path && volumes_claim_device(r, d, &fd, err) < 0)
 		return -1;
 	if (r->phase == PHASE_READY) {
 		if (record_pool(v, r, d, err) < 0)

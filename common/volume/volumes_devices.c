@@ -335,14 +335,16 @@ static int list_activated(struct volumes *v, struct device_list **ret, struct er
 	return 0;
 }
 
-int volumes_start(struct volumes *v, struct error **err)
+static int take_over(struct volumes *v, bool activate, struct error **err)
 {
 	CLEANUP(device_list_freep) struct device_list *list = NULL;
 
 	if (!v->state && state_open(v->state_path, &v->state, err) < 0)
 		return -1;
-	if (list_activated(v, &list, err) < 0)
+	if (activate && list_activated(v, &list, err) < 0)
 		return -1;
+	if (!activate && device_list_read(v->devices, &list, err) < 0)
+		return err_wrap(err, "list devices");
 	if (load_state(v, err) < 0)
 		return -1;
 	pthread_mutex_lock(&v->mutex);
@@ -350,6 +352,18 @@ int volumes_start(struct volumes *v, struct error **err)
 	v->seen = TAKE_PTR(list);
 	v->loaded = true;
 	pthread_mutex_unlock(&v->mutex);
+	return 0;
+}
+
+int volumes_load(struct volumes *v, struct error **err)
+{
+	return take_over(v, /* activate= */ false, err);
+}
+
+int volumes_start(struct volumes *v, struct error **err)
+{
+	if (take_over(v, /* activate= */ true, err) < 0)
+		return -1;
 	report_strangers(v);
 	adopt_pools(v);
 	settle_unfinished(v);

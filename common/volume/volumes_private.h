@@ -58,6 +58,10 @@ int volumes_drop(struct volumes *v, const struct volume_record *r, struct error 
 /** volumes_save() - make @r durable and keep it. Return: 0, or -1 as state_put(). */
 int volumes_save(struct volumes *v, const struct volume_record *r, struct error **err) MUST_CHECK;
 
+/** volumes_load() - take the state folder, read it and list devices, and do nothing about what is found: for
+ * repairs. Return: 0, or -1 as volumes_start(). */
+int volumes_load(struct volumes *v, struct error **err) MUST_CHECK;
+
 /** volumes_require_ready() - Return: 0, or -1 with ERR_UNAVAILABLE before the first snapshot. */
 int volumes_require_ready(struct volumes *v, struct error **err) MUST_CHECK;
 
@@ -96,6 +100,11 @@ int volumes_require_device(
  * file. The caller holds the lock. Return: 0, or -1 (the record stays) with ERR_UNAVAILABLE (pool absent) or
  * as device_destroy(). */
 int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct error **err) MUST_CHECK;
+
+/** volumes_claim_device() - make sure that nobody uses the device of @r, and keep everybody out. @ret_fd: the
+ * caller closes. Return: 0, or -1 with ERR_PRECONDITION (in use), ERR_NOT_FOUND, ERR_INTERNAL. */
+int volumes_claim_device(
+	const struct volume_record *r, const struct device *d, int *ret_fd, struct error **err) MUST_CHECK;
 
 /** volumes_finish_erasing() - erase and remove a volume in phase ERASING. The caller holds the lock.
  * @exclusive_fd: taken over; -1 opens the device here. Return: 0, or -1 (may be repeated). */

@@ -1,0 +1,198 @@
+#include <stdint.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "commands.h"
+#include "devices.h"
+#include "pmem/device.h"
+#include "volume/check.h"
+#include "volume/repair.h"
+#include "volume/volumes.h"
+
+static const char help[] =
+	"usage: pmem-csi-driver check [flags]\n"
+	"       pmem-csi-driver check -repair ID [flags]\n"
+	"       pmem-csi-driver check -forget ID [flags]\n"
+	"\n"
+	"Compares the state folder with devices, mounts and loop devices, and lists every difference. That\n"
+	"changes nothing and may be done while a driver runs; what that is in the middle of shows as a\n"
+	"mismatch. A note is a difference that is to be expected, such as what the Go driver leaves.\n"
+	"\n"
+	"-repair and -forget refuse while a driver runs. -repair does what is safe for one volume: it "
+	"undoes\n"
+	"an unfinished creation, finishes a deletion, sets a damaged state file aside, writes one for a\n"
+	"device that has none and keeps its content, drops what is provably gone, and records what is "
+	"there.\n"
+	"-forget drops the state of a volume whose device is missing, which nothing else does.\n"
+	"\n"
+	"Exit status: 0 consistent, or done; 1 mismatches, or something was not repaired; 2 wrong usage;\n"
+	"3 cannot look: no devices can be listed, or a driver has the state folder.\n";
+
+static const char running[] = "what it is in the middle of shows as a mismatch here";
+
+struct check_args {
+	struct command c;
+	const char *repair;
+	const char *forget;
+};
+
+static void write_findings(const struct check_findings *f, bool notes, struct buf *out)
+{
+	for (size_t i = 0; i < f->n; i++) {
+		const struct check_finding *x = &f->list[i];
+
+		if (x->is_note != notes)
+			continue;
+		buf_addf(
+			out, "%s %s: %s\n", notes ? "note    " : "MISMATCH", check_kind_name(x->kind), x->id);
+		buf_addf(out, "         %s\n         -> %s\n", x->text, x->remedy);
+	}
+}
+
+static void write_text(const struct check_view *v, const struct check_findings *f, struct buf *out)
+{
+	write_findings(f, false, out);
+	write_findings(f, true, out);
+	buf_addf(out, "%zu volumes, %zu devices, %zu pools: %s", v->state.n_records, v->devices->n_devices,
+		v->devices->n_pools, f->n_mismatches > 0 ? "" : "consistent");
+	if (f->n_mismatches > 0)
+		buf_addf(out, "%zu mismatches", f->n_mismatches);
+	if (f->n > f->n_mismatches)
+		buf_addf(out, ", %zu notes", f->n - f->n_mismatches);
+	buf_addc(out, '\n');
+	if (v->holder > 0)
+		buf_addf(out, "a driver runs (process %ld): %s\n", (long)v->holder, running);
+}
+
+static void write_json(const struct check_view *v, const struct check_findings *f, struct buf *out)
+{
+	struct json_writer w = JSON_WRITER(out);
+
+	json_object(&w);
+	json_key_bool(&w, "consistent", f->n_mismatches == 0);
+	json_key_str(&w, "statePath", v->state_path);
+	json_key_str(&w, "deviceManager", v->mode);
+	if (v->holder > 0)
+		json_key_u64(&w, "driverProcess", (uint64_t)v->holder);
+	json_key_u64(&w, "volumes", v->state.n_records);
+	json_key_u64(&w, "devices", v->devices->n_devices);
+	json_key_u64(&w, "pools", v->devices->n_pools);
+	json_key(&w, "findings");
+	json_array(&w);
+	for (size_t i = 0; i < f->n; i++) {
+		json_object(&w);
+		json_key_str(&w, "kind", check_kind_name(f->list[i].kind));
+		json_key_str(&w, "severity", f->list[i].is_note ? "note" : "mismatch");
+		json_key_str(&w, "id", f->list[i].id);
+		json_key_str(&w, "text", f->list[i].text);
+		json_key_str(&w, "remedy", f->list[i].remedy);
+		json_object_end(&w);
+	}
+	json_array_end(&w);
+	json_object_end(&w);
+	buf_addc(out, '\n');
+}
+
+static int look(const struct check_args *a, struct device_manager *devices, struct error **err)
+{
+	CLEANUP(free_charp) char *state_path = options_state_path(&a->c.o);
+	CLEANUP(check_view_done) struct check_view v = {0};
+	CLEANUP(check_findings_done) struct check_findings f = {0};
+	CLEANUP(buf_done) struct buf out = BUF_INIT(COMMAND_OUTPUT_MAX);
+	const struct check_config config = {
+		.devices = devices, .state_path = state_path, .fake_path = a->c.o.fake_path};
+
+	if (check_view_read(&config, &v, err) < 0)
+		return COMMAND_BLIND;
+	check_compare(&v, &f);
+	if (a->c.json)
+		write_json(&v, &f, &out);
+	else
+		write_text(&v, &f, &out);
+	return command_print("check", &out, f.n_mismatches > 0 ? COMMAND_MISMATCH : COMMAND_OK);
+}
+
+static void json_lines(struct json_writer *w, const char *key, char *const *lines)
+{
+	json_key(w, key);
+	json_array(w);
+	for (size_t i = 0; lines && lines[i]; i++)
+		json_str(w, lines[i]);
+	json_array_end(w);
+}
+
+static void write_report_json(const char *id, const struct repair_report *r, struct buf *out)
+{
+	struct json_writer w = JSON_WRITER(out);
+
+	json_object(&w);
+	json_key_str(&w, "id", id);
+	json_lines(&w, "done", r->done);
+	json_lines(&w, "left", r->left);
+	json_object_end(&w);
+	buf_addc(out, '\n');
+}
+
+static void write_report(const char *id, const struct repair_report *r, struct buf *out)
+{
+	for (size_t i = 0; r->done && r->done[i]; i++)
+		buf_addf(out, "%s: %s\n", id, r->done[i]);
+	for (size_t i = 0; r->left && r->left[i]; i++)
+		buf_addf(out, "%s: NOT REPAIRED: %s\n", id, r->left[i]);
+	if (!r->done && !r->left)
+		buf_addf(out, "%s: nothing to repair\n", id);
+}
+
+static int change(const struct check_args *a, struct device_manager *devices, struct error **err)
+{
+	CLEANUP(free_charp) char *state_path = options_state_path(&a->c.o);
+	CLEANUP(buf_done) struct buf out = BUF_INIT(COMMAND_OUTPUT_MAX);
+	CLEANUP(repair_report_done) struct repair_report r = {0};
+	const struct volumes_config config = {.node_id = "", .state_path = state_path, .devices = devices};
+	CLEANUP(volumes_freep) struct volumes *v = volumes_new(&config);
+	const char *id = a->repair ? a->repair : a->forget;
+
+	if ((a->repair ? volumes_repair(v, id, &r, err) : volumes_forget(v, id, &r, err)) < 0)
+		return COMMAND_BLIND;
+	if (a->c.json)
+		write_report_json(id, &r, &out);
+	else
+		write_report(id, &r, &out);
+	return command_print("check", &out, r.left ? COMMAND_MISMATCH : COMMAND_OK);
+}
+
+static int check_usage(const struct check_args *a, struct error **err)
+{
+	const char *id = a->repair ? a->repair : a->forget;
+
+	if (a->repair && a->forget)
+		return err_set(err, ERR_INVALID_ARGUMENT, "-repair and -forget exclude each other");
+	if (id && (!*id || *id == '.' || strchr(id, '/')))
+		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is no volume ID", id);
+	return 0;
+}
+
+int cmd_check(int argc, char **argv)
+{
+	struct check_args a = {.c = COMMAND_INIT};
+	const struct opt table[] = {
+		{"repair", OPT_STR, &a.repair, "ID", "do what is safe for this volume or device"},
+		{"forget", OPT_STR, &a.forget, "ID",
+			"drop the state of this volume, whose device is missing"},
+		COMMAND_FLAGS(&a.c),
+		{0},
+	};
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(device_closep) struct device_manager *devices = NULL;
+	int status;
+
+	if (!command_parse(&a.c, table, argc, argv, help, &status))
+		return status;
+	if (check_usage(&a, &err) < 0)
+		return command_fail("check", err, COMMAND_USAGE);
+	if (devices_open(&a.c.o, /* few_commands= */ true, &devices, &err) < 0)
+		return command_fail("check", err, COMMAND_BLIND);
+	status = a.repair || a.forget ? change(&a, devices, &err) : look(&a, devices, &err);
+	return err ? command_fail("check", err, status) : status;
+}

@@ -1,0 +1,83 @@
+#include "commands.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/str.h"
+
+struct entry {
+	const char *name;
+	int (*run)(int argc, char **argv);
+};
+
+static const struct entry entries[] = {
+	{"check", cmd_check},
+};
+
+int command_fail(const char *command, const struct error *e, int status)
+{
+	fprintf(stderr, "pmem-csi-driver %s: %s\n", command, e->msg);
+	return status;
+}
+
+int command_print(const char *command, const struct buf *out, int status)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	if (buf_check(out, "output", &err) < 0)
+		return command_fail(command, err, COMMAND_BLIND);
+	if (fputs(buf_str(out), stdout) == EOF || fflush(stdout) == EOF) {
+		fprintf(stderr, "pmem-csi-driver %s: write to stdout: %s\n", command, strerror(errno));
+		return COMMAND_BLIND;
+	}
+	return status;
+}
+
+static int check_flags(struct command *c, char *const *rest, struct error **err)
+{
+	if (rest[0])
+		return err_set(err, ERR_INVALID_ARGUMENT, "unexpected argument \"%s\"", rest[0]);
+	if (!str_eq(c->output, "text") && !str_eq(c->output, "json"))
+		return err_set(err, ERR_INVALID_ARGUMENT, "-o must be text or json, not \"%s\"", c->output);
+	c->json = str_eq(c->output, "json");
+	return options_check_devices(&c->o, err);
+}
+
+bool command_parse(
+	struct command *c, const struct opt *table, int argc, char **argv, const char *help, int *ret_status)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(args_done) struct args args = {0};
+
+	if (args_parse(table, argc, argv, &args, &err) < 0) {
+		*ret_status = command_fail(argv[0], err, COMMAND_USAGE);
+		return false;
+	}
+	if (c->show_help) {
+		CLEANUP(free_charp) char *text = args_help(help, table);
+		fputs(text, stdout);
+		*ret_status = COMMAND_OK;
+		return false;
+	}
+	if (check_flags(c, args.rest, &err) < 0) {
+		*ret_status = command_fail(argv[0], err, COMMAND_USAGE);
+		return false;
+	}
+	log_init("pmem-csi-driver", LOG_TEXT, c->o.verbosity);
+	return true;
+}
+
+int command_main(int argc, char **argv)
+{
+	signal(SIGPIPE, SIG_IGN);
+	for (size_t i = 0; i < ARRAY_SIZE(entries); i++) {
+		if (str_eq(argv[0], entries[i].name))
+			return entries[i].run(argc, argv);
+	}
+	fprintf(stderr, "pmem-csi-driver: unknown command \"%s\"; -help lists all\n", argv[0]);
+	return COMMAND_USAGE;
+}

@@ -1,0 +1,68 @@
+/*
+ * commands.h - what an administrator may ask on a node: `pmem-csi-driver COMMAND`.
+ *
+ * Each prints a text for people or, with -o json, one JSON document to stdout; errors go to stderr. All but
+ * `check -repair` and `-forget` only look. Threads: none. They block on namespaces and LVM.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "options.h"
+#include "os/args.h"
+#include "os/klog_flags.h"
+
+#define COMMANDS_HELP                                                                                        \
+	"  check    compare the state folder with what exists; repair\n"                                     \
+	"\n"                                                                                                 \
+	"Without a command the driver runs:"
+
+#define COMMAND_OK       0
+#define COMMAND_MISMATCH 1 /* what was asked about is not as it should be */
+#define COMMAND_USAGE    2
+#define COMMAND_BLIND    3 /* cannot look */
+
+struct command {
+	struct options o; /* those that say where to look */
+	const char *output;
+	bool json;
+	bool show_help;
+};
+
+#define COMMAND_INIT ((struct command){.o = options_default(), .output = "text"})
+
+/** entries for a table of struct opt; @c: struct command * */
+/* clang-format off */
+#define COMMAND_FLAGS(c)                                                                                     \
+	{"o", OPT_STR, &(c)->output, "FORMAT", "text (default) or json"},                                    \
+	{"deviceManager", OPT_STR, &(c)->o.device_manager, "NAME", "as the driver's (default lvm)"},         \
+	{"statePath", OPT_STR, &(c)->o.state_path, "DIR", "as the driver's"},                                \
+	{"drivername", OPT_STR, &(c)->o.driver_name, "NAME", "as the driver's"},                             \
+	{"fakePath", OPT_STR, &(c)->o.fake_path, "DIR", "as the driver's"},                                  \
+	{"fakeRegionSize", OPT_SIZE, &(c)->o.fake_region_bytes, "SIZE", "as the driver's"},                  \
+	{"v", OPT_U32, &(c)->o.verbosity, "N", "log verbosity; 5 and above shows debug messages"},           \
+	{"help", OPT_BOOL, &(c)->show_help, NULL, "print this help and exit"}
+/* clang-format on */
+
+/**
+ * command_parse() - read a command's flags; it takes no operands. Logging is set up.
+ * @argv: begins with the command's name
+ * @help: what -help prints before the flags
+ * @ret_status: exit status when it is over here: help was printed, or the usage is wrong
+ * Return: whether the command goes on.
+ */
+bool command_parse(
+	struct command *c, const struct opt *table, int argc, char **argv, const char *help, int *ret_status);
+
+/** command_fail() - say on stderr why @command ends. Return: @status. */
+int command_fail(const char *command, const struct error *e, int status);
+
+/** command_print() - write @out to stdout. Return: @status, or COMMAND_BLIND when that failed. */
+int command_print(const char *command, const struct buf *out, int status);
+
+#define COMMAND_OUTPUT_MAX (64U << 20)
+
+/** command_main() - run the command argv[0]. Return: exit status. */
+int command_main(int argc, char **argv);
+
+/** cmd_check() - state folder against kernel. */
+int cmd_check(int argc, char **argv);
