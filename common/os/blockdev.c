@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/parse.h"
+#include "base/step.h"
 #include "base/str.h"
 #include "os/file.h"
 
@@ -142,13 +143,13 @@ int blockdev_zero(int fd, uint64_t offset, uint64_t length, struct error **err)
 	while (length > 0) {
 		uint64_t step = length < ZERO_STEP_BYTES ? length : ZERO_STEP_BYTES;
 		uint64_t range[2] = {offset, step};
-		if (ioctl(fd, BLKZEROOUT, range) < 0)
+		if (STEP("zero", ioctl(fd, BLKZEROOUT, range)) < 0)
 			return err_set_errno(err, ERR_INTERNAL, errno, "write %ju zero bytes at %ju",
 				(uintmax_t)step, (uintmax_t)offset);
 		offset += step;
 		length -= step;
 	}
-	if (fdatasync(fd) < 0)
+	if (STEP("zero-sync", fdatasync(fd)) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "flush zeros");
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/mem.h"
+#include "base/step.h"
 #include "base/str.h"
 
 #define READ_CHUNK_BYTES 4096
@@ -22,7 +23,7 @@ static enum err_code lookup_error_code(int os_errno)
 
 static int sync_fd(int fd, const char *what, struct error **err)
 {
-	if (fsync(fd) < 0)
+	if (STEP("file-sync", fsync(fd)) < 0)
 		return err_set_errno(err, write_error_code(errno), errno, "fsync %s", what);
 	return 0;
 }
@@ -43,7 +44,7 @@ static int finish_new_dir(int fd, const char *path, mode_t mode, struct error **
 
 int dir_open(const char *path, bool create, mode_t mode, int *ret_fd, struct error **err)
 {
-	bool created = create && mkdir(path, mode) == 0;
+	bool created = create && STEP("folder-make", mkdir(path, mode)) == 0;
 
 	if (create && !created && errno != EEXIST)
 		return err_set_errno(err, lookup_error_code(errno), errno, "create directory %s", path);
@@ -54,7 +55,7 @@ int dir_open(const char *path, bool create, mode_t mode, int *ret_fd, struct err
 	if (fd < 0 || (created && finish_new_dir(fd, path, mode, err) < 0)) {
 		/* the next call would take it for finished */
 		if (created)
-			rmdir(path);
+			STEP("folder-unmake", rmdir(path));
 		return -1;
 	}
 	*ret_fd = TAKE_FD(fd);
@@ -133,15 +134,16 @@ int fd_write_all(int fd, struct span data, struct error **err)
 /* O_EXCL after unlinking: a leftover of a crash could be a link or have other permissions. */
 static int write_new(int dir_fd, const char *name, struct span content, mode_t mode, struct error **err)
 {
-	if (unlinkat(dir_fd, name, 0) < 0 && errno != ENOENT)
+	if (STEP("file-clear", unlinkat(dir_fd, name, 0)) < 0 && errno != ENOENT)
 		return err_set_errno(err, ERR_INTERNAL, errno, "remove %s", name);
 
-	CLEANUP(fd_closep) int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+	CLEANUP(fd_closep)
+	int fd = STEP("file-create", openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
 	if (fd < 0)
 		return err_set_errno(err, write_error_code(errno), errno, "create %s", name);
 	if (fchmod(fd, mode) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "chmod %s", name);
-	if (fd_write_all(fd, content, err) < 0)
+	if (STEP("file-write", fd_write_all(fd, content, err)) < 0)
 		return err_wrap(err, "%s", name);
 	return sync_fd(fd, name, err);
 }
@@ -152,7 +154,7 @@ int file_write_atomic(int dir_fd, const char *name, struct span content, mode_t 
 
 	if (write_new(dir_fd, tmp, content, mode, err) < 0 ||
 		file_rename_durable(dir_fd, tmp, name, err) < 0) {
-		unlinkat(dir_fd, tmp, 0);
+		STEP("file-drop", unlinkat(dir_fd, tmp, 0));
 		return -1;
 	}
 	return 0;
@@ -160,14 +162,14 @@ int file_write_atomic(int dir_fd, const char *name, struct span content, mode_t 
 
 int file_rename_durable(int dir_fd, const char *from, const char *to, struct error **err)
 {
-	if (renameat(dir_fd, from, dir_fd, to) < 0)
+	if (STEP("file-rename", renameat(dir_fd, from, dir_fd, to)) < 0)
 		return err_set_errno(err, lookup_error_code(errno), errno, "rename %s to %s", from, to);
 	return sync_fd(dir_fd, "directory", err);
 }
 
 int file_unlink_durable(int dir_fd, const char *name, struct error **err)
 {
-	if (unlinkat(dir_fd, name, 0) < 0 && errno != ENOENT)
+	if (STEP("file-unlink", unlinkat(dir_fd, name, 0)) < 0 && errno != ENOENT)
 		return err_set_errno(err, ERR_INTERNAL, errno, "remove %s", name);
 	return sync_fd(dir_fd, "directory", err);
 }

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 
 #include "base/mem.h"
+#include "base/step.h"
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/spawn.h"
@@ -95,7 +96,7 @@ static int make_ext4(const char *device, int timeout_ms, struct error **err)
 		"stride=512,stripe_width=512,nodiscard,lazy_itable_init=1,lazy_journal_init=0", "--", device,
 		NULL};
 
-	return spawn_check(argv, NULL, timeout_ms, err);
+	return STEP("mkfs-ext4", spawn_check(argv, NULL, timeout_ms, err));
 }
 
 /*
@@ -116,7 +117,7 @@ static int make_xfs(const char *device, int timeout_ms, struct error **err)
 	const char *const argv[] = {"mkfs.xfs", "-q", "-f", "-K", "-b", "size=4096", "-m", "reflink=0", "-d",
 		layout, "-l", "su=4k", "--", device, NULL};
 
-	return spawn_check(argv, NULL, timeout_ms, err);
+	return STEP("mkfs-xfs", spawn_check(argv, NULL, timeout_ms, err));
 }
 
 int fs_make(const char *fstype, const char *device, int timeout_ms, struct error **err)

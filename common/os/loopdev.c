@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/step.h"
 #include "base/str.h"
 #include "os/file.h"
 
@@ -105,7 +106,7 @@ static int try_attach(int control_fd, int file_fd, char **ret_path)
 
 	CLEANUP(free_charp) char *path = x_asprintf("/dev/loop%d", number);
 	CLEANUP(fd_closep) int fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0 || ioctl(fd, LOOP_CONFIGURE, &config) < 0)
+	if (fd < 0 || STEP("loop-attach", ioctl(fd, LOOP_CONFIGURE, &config)) < 0)
 		return errno;
 	*ret_path = TAKE_PTR(path);
 	return 0;
@@ -149,7 +150,7 @@ static int clear(const char *path, struct error **err)
 	if (fd < 0)
 		return err_set_errno(
 			err, errno == EBUSY ? ERR_PRECONDITION : ERR_INTERNAL, errno, "open %s", path);
-	if (ioctl(fd, LOOP_CLR_FD, 0) < 0 && errno != ENXIO)
+	if (STEP("loop-detach", ioctl(fd, LOOP_CLR_FD, 0)) < 0 && errno != ENXIO)
 		return err_set_errno(err, ERR_INTERNAL, errno, "detach %s", path);
 	return 0;
 }

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/step.h"
 #include "base/str.h"
 
 #define OPTIONS_MAX_BYTES 4096 /* the kernel takes one page (fs/namespace.c, copy_mount_options()) */
@@ -92,7 +93,7 @@ int mount_device(
 	if (split.data && strlen(split.data) >= OPTIONS_MAX_BYTES)
 		return err_set(err, ERR_INVALID_ARGUMENT, "mount options are longer than %d bytes",
 			OPTIONS_MAX_BYTES);
-	if (mount(device, target, fstype, split.flags, split.data) < 0) {
+	if (STEP("mount", mount(device, target, fstype, split.flags, split.data)) < 0) {
 		int os_errno = errno;
 		CLEANUP(free_charp) char *names = join(options);
 		return err_set_errno(err, mount_error_code(os_errno), os_errno,
@@ -152,7 +153,8 @@ int mount_bind(int source_fd, int target_fd, const char *const *flags, struct er
 	if ((attr.attr_set || attr.attr_clr) &&
 		mount_setattr(tree_fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "set the options of a bind mount");
-	if (move_mount(tree_fd, "", target_fd, "", MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH) < 0)
+	if (STEP("bind", move_mount(tree_fd, "", target_fd, "",
+				 MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH)) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "bind to the target");
 	return 0;
 }
@@ -189,7 +191,7 @@ int mount_remove(const char *target, struct error **err)
 		return err_set_errno(err, ERR_INTERNAL, errno, "open %s", parent);
 
 	CLEANUP(free_charp) char *path = x_asprintf("/proc/self/fd/%d/%s", parent_fd, slash + 1);
-	if (umount2(path, UMOUNT_NOFOLLOW) == 0 || errno == ENOENT)
+	if (STEP("unmount", umount2(path, UMOUNT_NOFOLLOW)) == 0 || errno == ENOENT)
 		return 0;
 	if (errno == EINVAL)
 		return explain_einval(parent_fd, slash + 1, target, err);

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 
 #include "base/mem.h"
+#include "base/step.h"
 #include "base/str.h"
 
 #define DEFAULT_ROOT "/var/lib/kubelet"
@@ -256,9 +257,10 @@ static int open_parent(
 static int make_at(int parent_fd, const char *name, enum path_kind kind)
 {
 	if (kind == PATH_DIR)
-		return mkdirat(parent_fd, name, 0755) < 0 ? errno : 0;
+		return STEP("target-folder", mkdirat(parent_fd, name, 0755)) < 0 ? errno : 0;
 
-	CLEANUP(fd_closep) int fd = openat(parent_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+	CLEANUP(fd_closep)
+	int fd = STEP("target-file", openat(parent_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
 	return fd < 0 ? errno : 0;
 }
 
@@ -276,7 +278,7 @@ int path_make(const struct path_roots *r, const char *path, enum path_kind kind,
 		return err_set_errno(err, open_error_code(why), why, "create %s", path);
 	if (open_beneath(parent_fd, name, path, kind, ret_fd, err) < 0) {
 		if (why == 0)
-			unlinkat(parent_fd, name, kind == PATH_DIR ? AT_REMOVEDIR : 0);
+			STEP("target-undo", unlinkat(parent_fd, name, kind == PATH_DIR ? AT_REMOVEDIR : 0));
 		return -1;
 	}
 	if (ret_created)
@@ -298,9 +300,10 @@ int path_remove(const struct path_roots *r, const char *path, struct error **err
 		*err = missing;
 		return -1;
 	}
-	if (unlinkat(parent_fd, name, 0) == 0 || errno == ENOENT)
+	if (STEP("target-unlink", unlinkat(parent_fd, name, 0)) == 0 || errno == ENOENT)
 		return 0;
-	if (errno == EISDIR && (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno == ENOENT))
+	if (errno == EISDIR &&
+		(STEP("target-rmdir", unlinkat(parent_fd, name, AT_REMOVEDIR)) == 0 || errno == ENOENT))
 		return 0;
 	int why = errno;
 	enum err_code code = why == EBUSY || why == ENOTEMPTY ? ERR_PRECONDITION : open_error_code(why);

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/step.h"
 #include "base/str.h"
 
 #define TERM_GRACE_MS  2000
@@ -154,7 +155,7 @@ static int start(const char *const argv[], const char *const env[], struct stdio
 	if (rc == 0)
 		rc = fill_attributes(&attr);
 	if (rc == 0)
-		rc = posix_spawn(ret_pid, program, &actions, &attr, args, vars);
+		rc = STEP("child-start", posix_spawn(ret_pid, program, &actions, &attr, args, vars));
 	if (rc != 0)
 		return err_set_errno(
 			err, rc == ENOENT ? ERR_PRECONDITION : ERR_INTERNAL, rc, "start %s", program);

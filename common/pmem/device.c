@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/step.h"
 #include "base/str.h"
 #include "pmem/layout.h"
 
@@ -23,13 +24,13 @@ int device_list_read(struct device_manager *m, struct device_list **ret, struct 
 int device_create(
 	struct device_manager *m, const struct device_spec *spec, struct device **ret, struct error **err)
 {
-	return m->ops->create(m->self, spec, ret, err);
+	return STEP("device-create", m->ops->create(m->self, spec, ret, err));
 }
 
 int device_destroy(
 	struct device_manager *m, const struct device *device, int exclusive_fd, struct error **err)
 {
-	return m->ops->destroy(m->self, device, exclusive_fd, err);
+	return STEP("device-destroy", m->ops->destroy(m->self, device, exclusive_fd, err));
 }
 
 int device_activate(struct device_manager *m, const struct device_list *list, struct error **err)

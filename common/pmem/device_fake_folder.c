@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/parse.h"
+#include "base/step.h"
 #include "base/str.h"
 #include "os/file.h"
 #include "os/lock.h"
@@ -272,16 +273,17 @@ static int open_image(struct fake_folder *f, const char *id, int *ret_fd, struct
 static int make_image(
 	struct fake_folder *f, const char *name, uint64_t size_bytes, int *ret_fd, struct error **err)
 {
-	if (unlinkat(f->dir_fd, name, 0) < 0 && errno != ENOENT)
+	if (STEP("image-clear", unlinkat(f->dir_fd, name, 0)) < 0 && errno != ENOENT)
 		return err_set_errno(err, ERR_INTERNAL, errno, "remove %s", name);
 
 	CLEANUP(fd_closep)
-	int fd = openat(f->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, FILE_MODE);
+	int fd = STEP("image-create",
+		openat(f->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, FILE_MODE));
 
 	if (fd < 0)
 		return err_set_errno(
 			err, errno == ENOSPC ? ERR_EXHAUSTED : ERR_INTERNAL, errno, "create %s", name);
-	if (ftruncate(fd, (off_t)size_bytes) < 0 || fsync(fd) < 0)
+	if (STEP("image-size", ftruncate(fd, (off_t)size_bytes)) < 0 || STEP("image-sync", fsync(fd)) < 0)
 		return err_set_errno(
 			err, errno == ENOSPC ? ERR_EXHAUSTED : ERR_INTERNAL, errno, "extend %s", name);
 	*ret_fd = TAKE_FD(fd);

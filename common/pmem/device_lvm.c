@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/random.h"
+#include "base/step.h"
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "pmem/device.h"
@@ -147,7 +148,7 @@ static int run_lvcreate(struct device_lvm *m, const struct device_spec *spec, co
 	const char *const argv[] = {"lvcreate", "-y", "-Zn", "-Wn", "--addtag", spec->identity, "-n",
 		spec->id, "-L", size, group, NULL};
 
-	return lvm_run(m->lvm, argv, NULL, err);
+	return STEP("lvm-create", lvm_run(m->lvm, argv, NULL, err));
 }
 
 static int run_lvremove(struct device_lvm *m, const struct device *d, struct error **err)
@@ -160,7 +161,7 @@ static int run_lvremove(struct device_lvm *m, const struct device *d, struct err
 			     : x_asprintf("lv_name=%s&&vg_uuid=%s", d->id, d->pool);
 	const char *const argv[] = {"lvremove", "-y", "-S", select, pool->name, NULL};
 
-	return lvm_run(m->lvm, argv, NULL, err);
+	return STEP("lvm-remove", lvm_run(m->lvm, argv, NULL, err));
 }
 
 /* LVM takes "group/name" for a name too, and reads a group out of it. */
@@ -411,7 +412,7 @@ static int make_nodes(struct device_lvm *m, const struct device_list *l, struct 
 		const struct device *d = &l->devices[i];
 		if (d->active || has_node(d->path) || !device_list_pool(l, d->pool)->complete)
 			continue;
-		if (!tried && lvm_run(m->lvm, argv, NULL, err) < 0)
+		if (!tried && STEP("lvm-nodes", lvm_run(m->lvm, argv, NULL, err)) < 0)
 			return -1;
 		tried = true;
 		if (blockdev_wait(d->path, NODE_WAIT_MS, err) < 0)

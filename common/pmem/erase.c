@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
+#include "base/step.h"
 #include "os/blockdev.h"
 
 #define PUNCH_STEP_BYTES (1ULL << 30)
@@ -24,10 +25,11 @@ static bool punch(int fd, uint64_t size_bytes)
 {
 	for (uint64_t at = 0; at < size_bytes; at += PUNCH_STEP_BYTES) {
 		uint64_t step = size_bytes - at < PUNCH_STEP_BYTES ? size_bytes - at : PUNCH_STEP_BYTES;
-		if (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at, (off_t)step) < 0)
+		if (STEP("punch", fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at,
+					  (off_t)step)) < 0)
 			return false;
 	}
-	return fdatasync(fd) == 0;
+	return STEP("punch-sync", fdatasync(fd)) == 0;
 }
 
 int erase_all(int fd, uint64_t size_bytes, struct error **err)

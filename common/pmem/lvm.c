@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/step.h"
 #include "base/str.h"
 #include "pmem/lvm_private.h"
 
@@ -190,5 +191,5 @@ int lvm_activate(struct lvm *l, char *const *vg_names, struct error **err)
 	if (n > LVM_WORDS_MAX - 2)
 		return err_set(err, ERR_INTERNAL, "%zu volume groups are too many for one command", n);
 	memcpy(&argv[2], vg_names, n * sizeof(*argv));
-	return lvm_run(l, argv, NULL, err);
+	return STEP("lvm-activate", lvm_run(l, argv, NULL, err));
 }

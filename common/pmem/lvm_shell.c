@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/step.h"
 #include "base/str.h"
 #include "os/file.h"
 #include "pmem/lvm_private.h"
@@ -183,7 +184,7 @@ static int ask(struct shell_runner *r, const char *const argv[], uint64_t deadli
 {
 	struct span answer;
 
-	if (send_line(r, argv, err) < 0)
+	if (STEP("lvm-send", send_line(r, argv, err)) < 0)
 		return -1;
 	if (wait_answer(r, argv[0], deadline_ns, &answer, err) < 0)
 		return -1;

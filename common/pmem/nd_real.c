@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/random.h"
+#include "base/step.h"
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/lock.h"
@@ -142,19 +143,19 @@ static int set_label(struct ndctl_namespace *ndns, const struct nd_spec *spec, s
 
 	if (uuid_parse(spec->uuid, uuid) < 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is not a UUID", spec->uuid);
-	if ((rc = ndctl_namespace_set_uuid(ndns, uuid)) < 0)
+	if ((rc = STEP("nd-uuid", ndctl_namespace_set_uuid(ndns, uuid))) < 0)
 		return refused(err, rc, "set UUID");
-	if ((rc = ndctl_namespace_set_alt_name(ndns, spec->name)) < 0)
+	if ((rc = STEP("nd-name", ndctl_namespace_set_alt_name(ndns, spec->name))) < 0)
 		return refused(err, rc, "set name");
-	if ((rc = ndctl_namespace_set_size(ndns, spec->size_bytes)) < 0)
+	if ((rc = STEP("nd-size", ndctl_namespace_set_size(ndns, spec->size_bytes))) < 0)
 		return refused(err, rc, "set size");
 	for (int i = 0; i < ndctl_namespace_get_num_sector_sizes(ndns); i++) {
 		if (ndctl_namespace_get_supported_sector_size(ndns, i) != SECTOR_BYTES)
 			continue;
-		if ((rc = ndctl_namespace_set_sector_size(ndns, SECTOR_BYTES)) < 0)
+		if ((rc = STEP("nd-sector", ndctl_namespace_set_sector_size(ndns, SECTOR_BYTES))) < 0)
 			return refused(err, rc, "set sector size");
 	}
-	if ((rc = ndctl_namespace_set_enforce_mode(ndns, NDCTL_NS_MODE_FSDAX)) < 0)
+	if ((rc = STEP("nd-mode", ndctl_namespace_set_enforce_mode(ndns, NDCTL_NS_MODE_FSDAX))) < 0)
 		return refused(err, rc, "set mode");
 	return 0;
 }
@@ -169,15 +170,15 @@ static int claim(struct ndctl_pfn *pfn, struct ndctl_namespace *ndns, struct err
 	uuid_generate_text(text);
 	if (uuid_parse(text, uuid) < 0)
 		return err_set(err, ERR_INTERNAL, "generate UUID");
-	if ((rc = ndctl_pfn_set_uuid(pfn, uuid)) < 0)
+	if ((rc = STEP("nd-pfn-uuid", ndctl_pfn_set_uuid(pfn, uuid))) < 0)
 		return refused(err, rc, "set UUID of the page map");
-	if ((rc = ndctl_pfn_set_location(pfn, NDCTL_PFN_LOC_PMEM)) < 0)
+	if ((rc = STEP("nd-pfn-place", ndctl_pfn_set_location(pfn, NDCTL_PFN_LOC_PMEM))) < 0)
 		return refused(err, rc, "set place of the page map");
-	if (align && (rc = ndctl_pfn_set_align(pfn, align)) < 0)
+	if (align && (rc = STEP("nd-pfn-align", ndctl_pfn_set_align(pfn, align))) < 0)
 		return refused(err, rc, "set alignment");
-	if ((rc = ndctl_pfn_set_namespace(pfn, ndns)) < 0)
+	if ((rc = STEP("nd-pfn-claim", ndctl_pfn_set_namespace(pfn, ndns))) < 0)
 		return refused(err, rc, "claim namespace");
-	if ((rc = ndctl_pfn_enable(pfn)) < 0)
+	if ((rc = STEP("nd-pfn-enable", ndctl_pfn_enable(pfn))) < 0)
 		return refused(err, rc, "enable namespace");
 	return 0;
 }
@@ -185,9 +186,9 @@ static int claim(struct ndctl_pfn *pfn, struct ndctl_namespace *ndns, struct err
 /* The first failure is the one to report; whatever cannot be taken back here shows in the next listing. */
 static void give_back(struct ndctl_pfn *pfn, struct ndctl_namespace *ndns)
 {
-	ndctl_pfn_set_namespace(pfn, NULL);
-	ndctl_namespace_set_enforce_mode(ndns, NDCTL_NS_MODE_RAW);
-	ndctl_namespace_delete(ndns);
+	STEP("nd-undo-claim", ndctl_pfn_set_namespace(pfn, NULL));
+	STEP("nd-undo-mode", ndctl_namespace_set_enforce_mode(ndns, NDCTL_NS_MODE_RAW));
+	STEP("nd-undo-label", ndctl_namespace_delete(ndns));
 }
 
 static int make(const struct nd_spec *spec, struct error **err)
@@ -210,7 +211,7 @@ static int make(const struct nd_spec *spec, struct error **err)
 		return err_set(err, ERR_EXHAUSTED, "the kernel offers no idle namespace");
 	/* A process that was killed in the middle leaves its claim; it would make every later one fail. */
 	if (ndctl_pfn_get_namespace(pfn) && !ndctl_pfn_is_enabled(pfn))
-		ndctl_pfn_set_namespace(pfn, NULL);
+		STEP("nd-free-claim", ndctl_pfn_set_namespace(pfn, NULL));
 	if (set_label(ndns, spec, err) < 0 || claim(pfn, ndns, err) < 0) {
 		give_back(pfn, ndns);
 		return -1;
@@ -295,7 +296,7 @@ static struct ndctl_namespace *find_namespace(struct ndctl_ctx *ctx, const char 
 static int disable(struct ndctl_namespace *ndns, struct error **err)
 {
 	const char *dev = ndctl_namespace_get_devname(ndns);
-	int rc = ndctl_namespace_disable_safe(ndns);
+	int rc = STEP("nd-disable", ndctl_namespace_disable_safe(ndns));
 
 	if (rc == -EBUSY)
 		return err_set(err, ERR_PRECONDITION, "%s is in use", dev);
@@ -311,7 +312,7 @@ static int zero_info_block(struct ndctl_namespace *ndns, struct error **err)
 {
 	CLEANUP(free_charp) char *path = NULL;
 	CLEANUP(fd_closep) int fd = -1;
-	int rc = ndctl_namespace_enable(ndns);
+	int rc = STEP("nd-raw-enable", ndctl_namespace_enable(ndns));
 
 	if (rc < 0)
 		return refused(err, rc, "enable as raw");
@@ -324,13 +325,13 @@ static int zero_info_block(struct ndctl_namespace *ndns, struct error **err)
 /* Otherwise a later namespace at the same place is assembled as what this one was. */
 static int forget_content(struct ndctl_namespace *ndns, struct error **err)
 {
-	int rc = ndctl_namespace_set_raw_mode(ndns, 1);
+	int rc = STEP("nd-raw", ndctl_namespace_set_raw_mode(ndns, 1));
 
 	if (rc < 0)
 		return refused(err, rc, "set raw mode");
 	int zeroed = zero_info_block(ndns, err);
-	ndctl_namespace_set_raw_mode(ndns, 0);
-	rc = ndctl_namespace_disable_invalidate(ndns);
+	STEP("nd-raw-end", ndctl_namespace_set_raw_mode(ndns, 0));
+	rc = STEP("nd-raw-disable", ndctl_namespace_disable_invalidate(ndns));
 	if (zeroed < 0)
 		return err_wrap(err, "zero the info block");
 	if (rc < 0)
@@ -355,11 +356,11 @@ static int remove_namespace(const char *uuid, const char *name, struct error **e
 			err, ERR_PRECONDITION, "%s is named \"%s\"", dev, ndctl_namespace_get_alt_name(ndns));
 	if (check_sysfs_writable(dev, err) < 0 || disable(ndns, err) < 0)
 		return -1;
-	if ((rc = ndctl_namespace_set_enforce_mode(ndns, NDCTL_NS_MODE_RAW)) < 0)
+	if ((rc = STEP("nd-mode-raw", ndctl_namespace_set_enforce_mode(ndns, NDCTL_NS_MODE_RAW))) < 0)
 		return refused(err, rc, "set raw mode");
 	if (forget_content(ndns, err) < 0)
 		return -1;
-	if ((rc = ndctl_namespace_delete(ndns)) < 0)
+	if ((rc = STEP("nd-delete", ndctl_namespace_delete(ndns))) < 0)
 		return refused(err, rc, "delete");
 	return 0;
 }

@@ -1,6 +1,7 @@
 #include "pmem/pool_vg.h"
 
 #include "base/mem.h"
+#include "base/step.h"
 #include "base/str.h"
 #include "os/fs.h"
 #include "pmem/lvm_private.h"
@@ -169,7 +170,7 @@ int pool_vg_apply(struct lvm *l, const struct pool_vg_plan *plan, struct error *
 			return -1;
 		argv[n++] = *path;
 	}
-	return lvm_run(l, argv, NULL, err);
+	return STEP("lvm-group", lvm_run(l, argv, NULL, err));
 }
 
 int pool_vg_activate(struct lvm *l, const struct lvm_report *report, struct error **err)
