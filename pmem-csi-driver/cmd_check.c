@@ -149,7 +149,8 @@ static int change(const struct check_args *a, struct device_manager *devices, st
 	CLEANUP(free_charp) char *state_path = options_state_path(&a->c.o);
 	CLEANUP(buf_done) struct buf out = BUF_INIT(COMMAND_OUTPUT_MAX);
 	CLEANUP(repair_report_done) struct repair_report r = {0};
-	const struct volumes_config config = {.node_id = "", .state_path = state_path, .devices = devices};
+	const struct volumes_config config = {
+		.node_id = "", .state_path = state_path, .devices = devices, .erase_in_call = true};
 	CLEANUP(volumes_freep) struct volumes *v = volumes_new(&config);
 	const char *id = a->repair ? a->repair : a->forget;
 

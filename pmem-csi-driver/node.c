@@ -52,8 +52,11 @@ struct node {
 static struct volumes *new_volumes(struct node *n, const struct options *o)
 {
 	CLEANUP(free_charp) char *state_path = options_state_path(o);
-	const struct volumes_config config = {
-		.node_id = o->node_id, .state_path = state_path, .devices = n->devices, .roots = n->roots};
+	const struct volumes_config config = {.node_id = o->node_id,
+		.state_path = state_path,
+		.devices = n->devices,
+		.roots = n->roots,
+		.erase_bytes_per_s = o->erase_bytes_per_s};
 
 	return volumes_new(&config);
 }
@@ -141,8 +144,9 @@ static void stop_requested(void *user)
 	if (n->draining)
 		return;
 	n->draining = true;
-	log_info("stopping: running calls are finished first");
+	log_info("stopping: running calls are finished first, erasing goes on after the next start");
 	loop_timer_stop(n->refresh);
+	volumes_stop(n->volumes);
 	drain(n, n->server);
 	drain(n, n->remote);
 	drain_http(n);

@@ -40,6 +40,9 @@ static struct opt *option_table(struct options *o, const char **percentage)
 			"lvm: run pmem-ns-init with this share and pmem-vgm first"},
 		{"lvmIdleTimeout", OPT_DURATION, &o->lvm_idle_ms, "DURATION",
 			"end the lvm helper process after that long without work; 0: never"},
+		{"eraseBandwidth", OPT_SIZE, &o->erase_bytes_per_s, "SIZE",
+			"erase deleted volumes with at most SIZE bytes per second, all together; 0: no "
+			"limit"},
 		{"fakePath", OPT_STR, &o->fake_path, "DIR",
 			"fake: keep volumes as sparse files on loop devices here"},
 		{"fakeRegionSize", OPT_SIZE, &o->fake_region_bytes, "SIZE",

@@ -27,6 +27,7 @@ struct options {
 	const char *fake_path;
 	uint64_t fake_region_bytes;
 	uint64_t lvm_idle_ms;
+	uint64_t erase_bytes_per_s; /* 0: no limit */
 	unsigned pmem_percentage;
 	bool has_pmem_percentage;
 	uint32_t verbosity;

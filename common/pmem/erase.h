@@ -15,5 +15,6 @@
  * with ERR_INTERNAL. */
 int erase_head(int fd, uint64_t size_bytes, struct error **err) MUST_CHECK;
 
-/** erase_all() - zero the whole device. Return: 0, or -1 with ERR_INTERNAL. */
-int erase_all(int fd, uint64_t size_bytes, struct error **err) MUST_CHECK;
+/** erase_range() - zero a range, durably. @offset, @length: multiples of 64 KiB, but for the end of the
+ * device. Idempotent. Return: 0, or -1 with ERR_INTERNAL. */
+int erase_range(int fd, uint64_t offset, uint64_t length, struct error **err) MUST_CHECK;

@@ -16,6 +16,10 @@ struct volumes *volumes_new(const struct volumes_config *config)
 	v->node_id = x_strdup(config->node_id);
 	v->state_path = x_strdup(config->state_path);
 	v->locks = volume_locks_new();
+	v->eraser = eraser_new(&(struct eraser_config){.erase = volumes_erase,
+		.user = v,
+		.bytes_per_s = config->erase_bytes_per_s,
+		.in_call = config->erase_in_call});
 	v->devices = config->devices;
 	v->roots = config->roots;
 	pthread_mutex_init(&v->relist_mutex, NULL);
@@ -27,6 +31,7 @@ void volumes_free(struct volumes *v)
 {
 	if (!v)
 		return;
+	eraser_free(v->eraser);
 	for (size_t i = 0; i < v->n_records; i++)
 		volume_record_free(v->records[i]);
 	free(v->records);
@@ -39,6 +44,11 @@ void volumes_free(struct volumes *v)
 	free(v->node_id);
 	free(v->state_path);
 	free(v);
+}
+
+void volumes_stop(struct volumes *v)
+{
+	eraser_stop(v->eraser);
 }
 
 /* Where @id is or belongs. Caller holds the mutex. */
@@ -205,9 +215,15 @@ struct volume_info *volumes_info(struct volumes *v, const struct volume_record *
 	return info;
 }
 
-static uint64_t left_to_erase(const struct volume_record *r)
+static uint64_t left_to_erase(const struct volumes *v, const struct volume_record *r)
 {
-	return r->size_bytes > r->erased_bytes ? r->size_bytes - r->erased_bytes : 0;
+	uint64_t done_bytes = eraser_done_bytes(v->eraser, r->id);
+
+	if (!volumes_erases_whole(r))
+		return 0;
+	if (done_bytes < r->erased_bytes)
+		done_bytes = r->erased_bytes;
+	return r->size_bytes > done_bytes ? r->size_bytes - done_bytes : 0;
 }
 
 static void count_record(const struct volumes *v, const struct volume_record *r, struct volumes_overview *o)
@@ -224,7 +240,7 @@ static void count_record(const struct volumes *v, const struct volume_record *r,
 		break;
 	case PHASE_ERASING:
 		o->n_erasing++;
-		o->to_erase_bytes += left_to_erase(r);
+		o->to_erase_bytes += left_to_erase(v, r);
 		break;
 	}
 }
@@ -232,11 +248,15 @@ static void count_record(const struct volumes *v, const struct volume_record *r,
 void volumes_overview(struct volumes *v, struct volumes_overview *ret)
 {
 	struct volumes_overview o = {0};
+	struct eraser_counts counts;
 
 	pthread_mutex_lock(&v->mutex);
 	for (size_t i = 0; v->loaded && v->seen && i < v->n_records; i++)
 		count_record(v, v->records[i], &o);
 	pthread_mutex_unlock(&v->mutex);
+	eraser_count(v->eraser, &counts);
+	o.erasures_running = counts.n_running;
+	o.erased_bytes = counts.erased_bytes;
 	*ret = o;
 }
 

@@ -27,6 +27,8 @@ struct volumes_config {
 	const char *state_path;
 	struct device_manager *devices; /* borrowed */
 	struct path_roots *roots;       /* borrowed */
+	uint64_t erase_bytes_per_s;     /* limit for all deleted volumes together; 0: none */
+	bool erase_in_call; /* volumes_delete() answers when the volume is gone: for who wants no threads */
 };
 
 /**
@@ -36,13 +38,18 @@ struct volumes_config {
  */
 struct volumes *volumes_new(const struct volumes_config *config);
 
-/** volumes_free() - release; no operation may be running. NULL is allowed. */
+/** volumes_stop() - end soon what takes long and can be resumed: erasing, and zeroing of new block volumes,
+ * which then fail. Idempotent; any thread. Never waits. */
+void volumes_stop(struct volumes *v);
+
+/** volumes_free() - volumes_stop(), wait for erasures to end, release; no operation may be running. NULL is
+ * allowed. */
 void volumes_free(struct volumes *v);
 DEFINE_CLEANUP(struct volumes *, volumes_free);
 
 /**
- * volumes_start() - take the state folder, list and activate devices, roll back `.creating`, finish
- * `.erasing`, publish the first snapshot (ready from then on). May be repeated after a failure.
+ * volumes_start() - take the state folder, list and activate devices, roll back `.creating`, go on
+ * erasing `.erasing`, publish the first snapshot (ready from then on). May be repeated after a failure.
  * @v:   volumes
  * @err: see docs/ERRORS.md
  *
@@ -92,8 +99,10 @@ int volumes_create(struct volumes *v, const struct volume_request *request, stru
  * volumes_delete() - destroy a volume and what was in it.
  * @handle: anything; one that is in no form of ours, or unknown, is success
  *
- * Return: 0, or -1 with ERR_PRECONDITION (in use; nothing was touched), ERR_UNAVAILABLE (missing),
- * ERR_ABORTED, ERR_INTERNAL (erasing failed; may be repeated).
+ * After a success the volume is gone for all callers, also after a crash. Its content is erased and its space
+ * given back in the background, resumed at the next start and tried again until it is done; its ID is not
+ * given out before. Idempotent. Return: 0, or -1 with ERR_PRECONDITION (in use; nothing was touched),
+ * ERR_UNAVAILABLE (missing), ERR_ABORTED, ERR_INTERNAL.
  */
 int volumes_delete(struct volumes *v, const char *handle, struct error **err) MUST_CHECK;
 

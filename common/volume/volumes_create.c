@@ -14,6 +14,8 @@
 #include "volume/params.h"
 #include "volume/volumes_private.h"
 
+#define ZERO_STEP_BYTES (64ULL << 20)
+
 static int check_request(const struct volume_request *q, struct volume_params *ret, struct error **err)
 {
 	if (volume_name_check(q->name, err) < 0)
@@ -62,8 +64,6 @@ static int give_existing(struct volumes *v, const struct volume_record *r, const
 {
 	CLEANUP(device_freep) struct device *d = NULL;
 
-	if (r->phase == PHASE_ERASING)
-		return err_set(err, ERR_ABORTED, "the former volume %s is still being erased", r->id);
 	if (volumes_require_device(v, r, &d, err) < 0)
 		return -1;
 	if (check_existing(r, q, wanted, err) < 0)
@@ -174,9 +174,23 @@ static struct volume_record *new_record(struct volumes *v, const char *id, const
 	return r;
 }
 
+/* In pieces, so that it can be given up: what is half zeroed is rolled back. */
+static int zero_all(struct volumes *v, int fd, uint64_t size_bytes, struct error **err)
+{
+	for (uint64_t at = 0; at < size_bytes; at += ZERO_STEP_BYTES) {
+		uint64_t left_bytes = size_bytes - at;
+
+		if (eraser_is_stopping(v->eraser))
+			return err_set(err, ERR_UNAVAILABLE, "the driver is stopping");
+		if (erase_range(fd, at, left_bytes < ZERO_STEP_BYTES ? left_bytes : ZERO_STEP_BYTES, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* So that nothing of a former owner is recognised; and where a pod sees the device itself, nothing is left.
  */
-static int clear_device(const struct device *d, bool whole, struct error **err)
+static int clear_device(struct volumes *v, const struct device *d, bool whole, struct error **err)
 {
 	CLEANUP(fd_closep) int fd = -1;
 
@@ -184,7 +198,7 @@ static int clear_device(const struct device *d, bool whole, struct error **err)
 		return 0;
 	if (blockdev_open_exclusive(d->path, &fd, err) < 0)
 		return -1;
-	return whole ? erase_all(fd, d->size_bytes, err) : erase_head(fd, d->size_bytes, err);
+	return whole ? zero_all(v, fd, d->size_bytes, err) : erase_head(fd, d->size_bytes, err);
 }
 
 static int make_device(struct volumes *v, struct volume_record *r, bool sector, bool block,
@@ -200,7 +214,7 @@ static int make_device(struct volumes *v, struct volume_record *r, bool sector, 
 	if (device_create(v->devices, &spec, &d, err) < 0)
 		return -1;
 	volumes_note(v, d, /* exists= */ true);
-	if (clear_device(d, block, err) < 0)
+	if (clear_device(v, d, block, err) < 0)
 		return err_wrap(err, "new device");
 	*ret = TAKE_PTR(d);
 	return 0;
@@ -314,6 +328,13 @@ int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct e
 	return volumes_drop(v, r, err);
 }
 
+static int refuse_erasing(const struct volume_record *r, struct error **err)
+{
+	if (r && r->phase == PHASE_ERASING)
+		return err_set(err, ERR_ABORTED, "the former volume %s is still being erased", r->id);
+	return 0;
+}
+
 /* The record that has the name, or else the one that has the ID which the name gives. */
 static struct volume_record *find_existing(struct volumes *v, const char *name, const char *id)
 {
@@ -327,6 +348,8 @@ static int create_locked(struct volumes *v, const char *id, const struct volume_
 {
 	CLEANUP(volume_record_freep) struct volume_record *r = find_existing(v, q->name, id);
 
+	if (refuse_erasing(r, err) < 0)
+		return -1;
 	if (r && r->phase == PHASE_CREATING) {
 		if (volumes_roll_back(v, r, err) < 0)
 			return err_wrap(err, "volume %s is half made", r->id);
@@ -356,6 +379,9 @@ int volumes_create(
 	 * today. */
 	volume_id_mint(q->name, wanted.is_cache ? NULL : v->node_id, id);
 	known = find_existing(v, q->name, id);
+	/* its lock is held for as long as that takes */
+	if (refuse_erasing(known, err) < 0)
+		return -1;
 	if (known)
 		snprintf(id, sizeof(id), "%s", known->id);
 	if (volume_lock(v->locks, id, /* wait_ms= */ 0, &lock, err) < 0)

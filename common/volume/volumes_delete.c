@@ -1,4 +1,4 @@
-/* DeleteVolume: refuse what is in use, then make it unreadable, then make it go. */
+/* DeleteVolume: refuse what is in use, record that the volume is to go, and leave the rest to the eraser. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,8 +7,6 @@
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/mount_table.h"
-#include "pmem/erase.h"
-#include "volume/params.h"
 #include "volume/volumes_private.h"
 
 #define DEV_DIR "/dev"
@@ -51,32 +49,6 @@ int volumes_claim_device(
 	return 0;
 }
 
-/* Parameters that cannot be understood are no licence to keep content. */
-static int erase_device(const struct volume_record *r, const struct device *d, int fd, struct error **err)
-{
-	CLEANUP(params_done) struct volume_params params = {0};
-	CLEANUP(error_freep) struct error *ignored = NULL;
-	bool whole = params_parse(PARAMS_STATE, &r->parameters, &params, &ignored) < 0 || params.erase_after;
-
-	return whole ? erase_all(fd, d->size_bytes, err) : erase_head(fd, d->size_bytes, err);
-}
-
-int volumes_finish_erasing(struct volumes *v, const struct volume_record *r, const struct device *device,
-	int exclusive_fd, struct error **err)
-{
-	CLEANUP(fd_closep) int fd = exclusive_fd;
-
-	if (device && device->path) {
-		if (fd < 0 && volumes_claim_device(r, device, &fd, err) < 0)
-			return -1;
-		if (erase_device(r, device, fd, err) < 0)
-			return err_wrap(err, "erase volume %s", r->id);
-	}
-	if (device && volumes_destroy_device(v, device, TAKE_FD(fd), err) < 0)
-		return err_wrap(err, "delete volume %s", r->id);
-	return volumes_drop(v, r, err);
-}
-
 /* What is erased must be provably gone after a crash; the Go driver's files name no pool. */
 static int record_pool(struct volumes *v, struct volume_record *r, const struct device *d, struct error **err)
 {
@@ -86,24 +58,25 @@ static int record_pool(struct volumes *v, struct volume_record *r, const struct 
 	return volumes_save(v, r, err);
 }
 
-int volumes_delete_record(struct volumes *v, struct volume_record *r, struct error **err)
+int volumes_delete_record(
+	struct volumes *v, struct volume_lock **lock, struct volume_record *r, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
-	CLEANUP(fd_closep) int fd = -1;
+	CLEANUP(erase_claim_done) struct erase_claim claim = ERASE_CLAIM_NONE;
 	enum presence presence;
 
 	if (r->phase == PHASE_CREATING)
 		return volumes_roll_back(v, r, err);
-	if (volumes_find_device(v, r, &d, &presence, err) < 0)
-		return -1;
-	if (presence == DEVICE_GONE)
-		return volumes_drop(v, r, err);
-	device_free(TAKE_PTR(d));
-	if (volumes_require_device(v, r, &d, err) < 0)
-		return -1;
-	if (d->path && volumes_claim_device(r, d, &fd, err) < 0)
-		return -1;
 	if (r->phase == PHASE_READY) {
+		if (volumes_find_device(v, r, &d, &presence, err) < 0)
+			return -1;
+		if (presence == DEVICE_GONE)
+			return volumes_drop(v, r, err);
+		device_free(TAKE_PTR(d));
+		if (volumes_require_device(v, r, &d, err) < 0)
+			return -1;
+		if (d->path && volumes_claim_device(r, d, &claim.fd, err) < 0)
+			return -1;
 		if (record_pool(v, r, d, err) < 0)
 			return -1;
 		if (state_advance(v->state, r, PHASE_ERASING, err) < 0)
@@ -111,12 +84,8 @@ int volumes_delete_record(struct volumes *v, struct volume_record *r, struct err
 		STEP_POINT("delete-recorded");
 		volumes_keep(v, r);
 	}
-	if (volumes_finish_erasing(v, r, d, TAKE_FD(fd), err) == 0)
-		return 0;
-	/* from here on FAILED_PRECONDITION would be wrong: it says that nothing was touched */
-	if ((*err)->code == ERR_PRECONDITION)
-		(*err)->code = ERR_UNAVAILABLE;
-	return -1;
+	claim.lock = TAKE_PTR(*lock);
+	return eraser_add(v->eraser, r->id, &claim, err);
 }
 
 int volumes_delete(struct volumes *v, const char *handle, struct error **err)
@@ -130,10 +99,12 @@ int volumes_delete(struct volumes *v, const char *handle, struct error **err)
 	known = volumes_record(v, handle);
 	if (!known)
 		return volumes_refuse_stranger(v, handle, err);
+	if (known->phase == PHASE_ERASING)
+		return eraser_add(v->eraser, known->id, /* claim= */ NULL, err);
 	if (volume_lock(v->locks, known->id, /* wait_ms= */ 0, &lock, err) < 0)
 		return -1;
 	r = volumes_record(v, known->id);
 	if (!r)
 		return 0;
-	return volumes_delete_record(v, r, err);
+	return volumes_delete_record(v, &lock, r, err);
 }

@@ -177,11 +177,11 @@ static bool lacks_pool(void *user, const char *id)
 	return r && !r->pool;
 }
 
-static bool is_unfinished(void *user, const char *id)
+static bool is_half_made(void *user, const char *id)
 {
 	CLEANUP(volume_record_freep) struct volume_record *r = volumes_record(user, id);
 
-	return r && r->phase != PHASE_READY;
+	return r && r->phase == PHASE_CREATING;
 }
 
 /* Files of the Go driver name no pool; the first sight of their device adds it. */
@@ -242,50 +242,57 @@ static int load_state(struct volumes *v, struct error **err)
 	return 0;
 }
 
-static int settle_record(struct volumes *v, const struct volume_record *r, struct error **err)
+static char **ids_in_phase(struct volumes *v, enum volume_phase phase)
 {
-	CLEANUP(device_freep) struct device *d = NULL;
-	enum presence presence;
-
-	if (r->phase == PHASE_CREATING)
-		return volumes_roll_back(v, r, err);
-	if (volumes_find_device(v, r, &d, &presence, err) < 0)
-		return -1;
-	if (presence == DEVICE_GONE)
-		return volumes_finish_erasing(v, r, /* device= */ NULL, /* exclusive_fd= */ -1, err);
-	device_free(TAKE_PTR(d));
-	if (volumes_require_device(v, r, &d, err) < 0)
-		return -1;
-	return volumes_finish_erasing(v, r, d, /* exclusive_fd= */ -1, err);
-}
-
-/* Ends what a crash left half done: `.creating` is rolled back, `.erasing` is finished. */
-static void settle_unfinished(struct volumes *v)
-{
-	CLEANUP(strv_freep) char **ids = NULL;
+	char **ids = NULL;
 
 	pthread_mutex_lock(&v->mutex);
 	for (size_t i = 0; i < v->n_records; i++) {
-		if (v->records[i]->phase != PHASE_READY)
+		if (v->records[i]->phase == phase)
 			strv_add(&ids, v->records[i]->id);
 	}
 	pthread_mutex_unlock(&v->mutex);
+	return ids;
+}
+
+static void roll_back_half_made(struct volumes *v)
+{
+	CLEANUP(strv_freep) char **ids = ids_in_phase(v, PHASE_CREATING);
+
 	for (size_t i = 0; ids && ids[i]; i++) {
 		CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
 		CLEANUP(volume_record_freep) struct volume_record *r = NULL;
 		CLEANUP(error_freep) struct error *err = NULL;
 
-		if (!volume_lock_if(v->locks, ids[i], is_unfinished, v, &lock))
+		if (!volume_lock_if(v->locks, ids[i], is_half_made, v, &lock))
 			continue;
 		r = volumes_record(v, ids[i]);
-		const char *what = r->phase == PHASE_CREATING ? "roll back" : "erase";
-		if (settle_record(v, r, &err) < 0)
-			log_warn("unfinished volume stays for now, will be tried again",
-				F_STR("volume", ids[i]), F_STR("step", what), F_ERR(err));
+		if (volumes_roll_back(v, r, &err) < 0)
+			log_warn("half-made volume stays for now, will be tried again",
+				F_STR("volume", ids[i]), F_ERR(err));
 		else
-			log_info("unfinished volume was cleared away", F_STR("volume", ids[i]),
-				F_STR("step", what));
+			log_info("half-made volume was cleared away", F_STR("volume", ids[i]));
 	}
+}
+
+static void go_on_erasing(struct volumes *v)
+{
+	CLEANUP(strv_freep) char **ids = ids_in_phase(v, PHASE_ERASING);
+
+	for (size_t i = 0; ids && ids[i]; i++) {
+		CLEANUP(error_freep) struct error *err = NULL;
+
+		if (eraser_add(v->eraser, ids[i], /* claim= */ NULL, &err) < 0)
+			log_warn("deleted volume could not be erased, will be tried again",
+				F_STR("volume", ids[i]), F_ERR(err));
+	}
+}
+
+/* Ends what a crash left half done. */
+static void settle_unfinished(struct volumes *v)
+{
+	roll_back_half_made(v);
+	go_on_erasing(v);
 }
 
 static void report_strangers(struct volumes *v)

@@ -10,6 +10,7 @@
 #include <pthread.h>
 
 #include "pmem/device.h"
+#include "volume/eraser.h"
 #include "volume/locks.h"
 #include "volume/presence.h"
 #include "volume/state.h"
@@ -22,6 +23,7 @@ struct volumes {
 	char *state_path;
 	struct state_store *state; /* NULL until the folder is ours */
 	struct volume_locks *locks;
+	struct eraser *eraser;
 	struct device_manager *devices;
 	struct path_roots *roots;
 
@@ -106,14 +108,19 @@ int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct e
 int volumes_claim_device(
 	const struct volume_record *r, const struct device *d, int *ret_fd, struct error **err) MUST_CHECK;
 
-/** volumes_finish_erasing() - erase and remove a volume in phase ERASING. The caller holds the lock.
- * @exclusive_fd: taken over; -1 opens the device here. Return: 0, or -1 (may be repeated). */
-int volumes_finish_erasing(struct volumes *v, const struct volume_record *r, const struct device *device,
-	int exclusive_fd, struct error **err) MUST_CHECK;
+/** volumes_erase() - eraser_config.erase: erase what is in phase ERASING, destroy its device and drop its
+ * record; nothing else is done to others. Resumes where a crash or a failure ended it. */
+int volumes_erase(void *user, const char *id, struct erase_claim *claim, struct erasure *e,
+	struct error **err) MUST_CHECK;
 
-/** volumes_delete_record() - volumes_delete() for who holds the volume's lock. @r: its current record; its
- * phase is kept up to date. Return: as volumes_delete(). */
-int volumes_delete_record(struct volumes *v, struct volume_record *r, struct error **err) MUST_CHECK;
+/** volumes_erases_whole() - whether all of @r is erased after its deletion, not its ends only. Pure. */
+bool volumes_erases_whole(const struct volume_record *r);
+
+/** volumes_delete_record() - volumes_delete() for who holds the volume's lock. @lock: taken over when the
+ * volume is left to the eraser; @r: its current record, whose phase is kept up to date. Return: as
+ * volumes_delete(). */
+int volumes_delete_record(
+	struct volumes *v, struct volume_lock **lock, struct volume_record *r, struct error **err) MUST_CHECK;
 
 /** volumes_info() - what callers are told about @r. Return: volume_info_free(). */
 struct volume_info *volumes_info(struct volumes *v, const struct volume_record *r);

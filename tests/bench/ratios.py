@@ -14,7 +14,8 @@ STEPS = {
     "NodeUnpublishVolume": ("unpublish-ext4", ["unpublish-ext4"], None),
     "NodeUnstageVolume": ("unstage-ext4", ["unstage-ext4"], None),
     "GetCapacity": ("capacity", ["capacity"], 0.1),
-    "DeleteVolume 256 MiB, erased": ("delete-ext4", ["delete-ext4"], None),
+    "DeleteVolume 256 MiB": ("delete-ext4", ["delete-ext4"], None),
+    "DeleteVolume until it is erased": ("erased-ext4", ["delete-ext4"], None),
     "restart to ready": ("ready", ["ready"], 2.0),
     "restart to first volume": ("first-create", ["ready", "ready", "create-ext4"], None),
 }

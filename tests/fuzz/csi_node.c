@@ -54,8 +54,11 @@ static void remove_state(void)
 
 static void start(struct csi_node *n)
 {
-	const struct volumes_config config = {
-		.node_id = NODE_ID, .state_path = STATE_PATH, .devices = n->devices, .roots = n->roots};
+	const struct volumes_config config = {.node_id = NODE_ID,
+		.state_path = STATE_PATH,
+		.devices = n->devices,
+		.roots = n->roots,
+		.erase_in_call = true};
 	struct error *err = NULL;
 
 	n->csi.volumes = volumes_new(&config);

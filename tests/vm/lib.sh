@@ -316,8 +316,14 @@ unpublish() {
 	csi unpublish "$1" "$(target_of "$1" "${2:-pod}")"
 }
 
+is_erased() {
+	! test -e "$state/$1.erasing"
+}
+
+# Until its space is back: it is erased after the answer.
 delete() {
-	csi delete "$1"
+	csi delete "$1" || return
+	await 120 is_erased "$1"
 }
 
 # The sizes of capacity, in bytes.

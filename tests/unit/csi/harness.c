@@ -28,8 +28,11 @@ void harness_open(struct harness *h, bool start)
 	ck_assert_int_eq(device_open_fake(&fake, &h->devices, &err), 0);
 	ck_assert_int_eq(path_roots_new(NULL, &h->roots, &err), 0);
 	CLEANUP(free_charp) char *state = x_asprintf("%s/state", h->dir);
-	const struct volumes_config config = {
-		.node_id = NODE_ID, .state_path = state, .devices = h->devices, .roots = h->roots};
+	const struct volumes_config config = {.node_id = NODE_ID,
+		.state_path = state,
+		.devices = h->devices,
+		.roots = h->roots,
+		.erase_in_call = true};
 	h->csi = (struct csi){.driver_name = DRIVER_NAME, .version = "1.2.3", .node_id = NODE_ID};
 	h->csi.volumes = volumes_new(&config);
 	if (start)

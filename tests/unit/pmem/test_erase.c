@@ -72,7 +72,7 @@ START_TEST(all_leaves_no_byte_and_gives_the_space_of_a_sparse_file_back)
 
 	fill(&d, 0, SIZE_BYTES);
 	ck_assert_uint_ge(allocated_bytes(&d), SIZE_BYTES);
-	ASSERT_OK(erase_all(d.fd, SIZE_BYTES, &err));
+	ASSERT_OK(erase_range(d.fd, 0, SIZE_BYTES, &err));
 	assert_bytes(&d, 0, SIZE_BYTES, 0);
 	ck_assert_uint_lt(allocated_bytes(&d), SIZE_BYTES / 16);
 }
@@ -83,7 +83,7 @@ START_TEST(descriptor_that_cannot_be_written_is_an_error)
 	struct error *err = NULL;
 	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
-	ASSERT_FAILS(erase_all(fd, SIZE_BYTES, &err), ERR_INTERNAL, "zero");
+	ASSERT_FAILS(erase_range(fd, 0, SIZE_BYTES, &err), ERR_INTERNAL, "zero");
 	ASSERT_FAILS(erase_head(fd, SIZE_BYTES, &err), ERR_INTERNAL, "zero");
 	close(fd);
 }

@@ -117,6 +117,8 @@ static int faulty_destroy(void *self, const struct device *device, int exclusive
 
 	(void)self;
 	fx.n_destroys++;
+	if (fx.faults.in_destroy)
+		fx.faults.in_destroy();
 	if (fx.faults.destroy && !fx.faults.after)
 		return fault(fx.faults.destroy, "destroy", err);
 	if (device_destroy(fx.fake, device, TAKE_FD(fd), err) < 0)
@@ -148,8 +150,12 @@ void fixture_stop(void)
 void fixture_open(void)
 {
 	CLEANUP(free_charp) char *state = fixture_path("state");
-	const struct volumes_config config = {
-		.node_id = NODE_ID, .state_path = state, .devices = &fx.devices, .roots = fx.roots};
+	const struct volumes_config config = {.node_id = NODE_ID,
+		.state_path = state,
+		.devices = &fx.devices,
+		.roots = fx.roots,
+		.erase_bytes_per_s = fx.erase_bytes_per_s,
+		.erase_in_call = !fx.in_background};
 
 	fx.v = volumes_new(&config);
 }
@@ -161,6 +167,16 @@ void fixture_restart(void)
 	fixture_stop();
 	fixture_open();
 	ASSERT_OK(volumes_start(fx.v, &err));
+}
+
+void fixture_await_erased(void)
+{
+	struct volumes_overview o;
+
+	do {
+		sched_yield();
+		volumes_overview(fx.v, &o);
+	} while (o.n_erasing > 0 || o.erasures_running > 0);
 }
 
 static int remove_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)

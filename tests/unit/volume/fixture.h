@@ -32,6 +32,7 @@ struct faults {
 	const char *absent_pool;              /* uuid: not listed, nor its devices */
 	const char *incomplete_pool;          /* uuid: its devices are not listed */
 	void (*in_create)(void);              /* called before the device is made */
+	void (*in_destroy)(void);             /* called before the device is destroyed; from any thread */
 	void (*in_activate)(void);            /* called before devices are activated */
 	void (*made)(const struct device *d); /* called with what was made */
 };
@@ -46,6 +47,9 @@ struct fixture {
 	atomic_uint n_creates;
 	atomic_uint n_destroys;
 	struct path_roots *roots;
+	/* for the next fixture_open() */
+	bool in_background; /* deleted volumes are erased by threads, not by who deletes them */
+	uint64_t erase_bytes_per_s;
 	void (*done)(void); /* called before the tear-down; may be NULL */
 	struct volumes *v;
 	char pools[N_POOLS][64]; /* uuids */
@@ -73,6 +77,9 @@ void fixture_open(void);
 
 /** fixture_restart() - stop, open and start. */
 void fixture_restart(void);
+
+/** fixture_await_erased() - wait until no volume is left to erase. */
+void fixture_await_erased(void);
 
 /** fixture_path() - @name in the test's folder. Return: caller frees. */
 char *fixture_path(const char *name);

@@ -195,6 +195,57 @@ START_TEST(readers_see_whole_volumes_while_others_change_and_list_them)
 }
 END_TEST
 
+static void *look_over(void *user)
+{
+	(void)user;
+	while (atomic_load(&writing) > 0) {
+		struct volumes_overview o;
+
+		volumes_overview(fx.v, &o);
+		ck_assert_uint_le(o.n_creating + o.n_ready, N_WRITERS);
+		ck_assert_uint_eq(o.n_missing, 0);
+		ck_assert_uint_eq(o.to_erase_bytes % SIZE, 0);
+	}
+	return NULL;
+}
+
+START_TEST(deleted_volumes_are_erased_behind_callers_and_listings)
+{
+	struct caller writers[N_WRITERS];
+	pthread_t viewer;
+	pthread_t lister;
+
+	fx.in_background = true;
+	fixture_restart();
+	atomic_store(&writing, N_WRITERS);
+	start(writers, N_WRITERS, change_own);
+	ck_assert_int_eq(pthread_create(&viewer, NULL, look_over, NULL), 0);
+	ck_assert_int_eq(pthread_create(&lister, NULL, refresh, NULL), 0);
+	join(writers, N_WRITERS);
+	ck_assert_int_eq(pthread_join(viewer, NULL), 0);
+	ck_assert_int_eq(pthread_join(lister, NULL), 0);
+	fixture_await_erased();
+	assert_nothing_left();
+}
+END_TEST
+
+START_TEST(stop_ends_erasures_while_callers_add_more)
+{
+	struct caller writers[N_WRITERS];
+
+	fx.in_background = true;
+	fixture_restart();
+	atomic_store(&writing, N_WRITERS);
+	start(writers, N_WRITERS, change_own);
+	volumes_stop(fx.v);
+	join(writers, N_WRITERS);
+	fixture_restart();
+	fixture_await_erased();
+	assert_nothing_left();
+}
+END_TEST
+
 FIXTURE_MAIN("volumes_threads", fixture_memory, callers_make_and_delete_volumes_of_their_own,
 	callers_of_one_volume_succeed_or_are_turned_away,
-	readers_see_whole_volumes_while_others_change_and_list_them)
+	readers_see_whole_volumes_while_others_change_and_list_them,
+	deleted_volumes_are_erased_behind_callers_and_listings, stop_ends_erasures_while_callers_add_more)

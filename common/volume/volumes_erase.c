@@ -1,0 +1,180 @@
+/* What is left of a deleted volume after the answer: its content is erased, then its device and its record
+ * go. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/step.h"
+#include "pmem/erase.h"
+#include "volume/params.h"
+#include "volume/volumes_private.h"
+
+/* So much is done again after a crash, at most. */
+#define CHECKPOINT_BYTES (1ULL << 30)
+#define TELL_NS          (60 * NS_PER_S)
+#define TELL_PARTS       10
+/* Whoever turned the volume into one to erase is about to let go of it. */
+#define LOCK_WAIT_MS 10000
+
+struct work {
+	struct volumes *v;
+	struct volume_record *r;
+	struct erasure *erasure;
+	uint64_t size_bytes;
+	uint64_t at;         /* what lies before it is zero */
+	uint64_t written;    /* by this attempt */
+	uint64_t checkpoint; /* where the next one is due */
+	uint64_t begun_ns;
+	uint64_t told_ns;
+	uint64_t told_at;
+};
+
+static uint64_t rate(const struct work *w)
+{
+	uint64_t ms = (clock_ns() - w->begun_ns) / NS_PER_MS;
+
+	return w->written * 1000 / (ms > 0 ? ms : 1);
+}
+
+/* Not for what is done within a moment. */
+static void tell_progress(struct work *w)
+{
+	uint64_t now_ns = clock_ns();
+	bool further = w->at - w->told_at >= w->size_bytes / TELL_PARTS && now_ns - w->told_ns >= NS_PER_S;
+
+	if (!further && now_ns - w->told_ns < TELL_NS)
+		return;
+	w->told_ns = now_ns;
+	w->told_at = w->at;
+	log_info("erasing", F_STR("volume", w->r->id), F_U64("done_bytes", w->at),
+		F_U64("size_bytes", w->size_bytes), F_U64("bytes_per_s", rate(w)));
+}
+
+/* A record that cannot be written, as on a full disk, only costs time after a crash. */
+static void checkpoint(struct work *w)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	w->checkpoint = w->at + CHECKPOINT_BYTES;
+	w->r->erased_bytes = w->at;
+	if (volumes_save(w->v, w->r, &err) < 0)
+		log_debug("progress of erasing is not recorded, ignoring", F_STR("volume", w->r->id),
+			F_ERR(err));
+	STEP_POINT("erase-checkpoint");
+}
+
+static int erase_whole(struct work *w, int fd, struct error **err)
+{
+	while (w->at < w->size_bytes) {
+		uint64_t piece;
+
+		if (erasure_turn(w->erasure, w->size_bytes - w->at, &piece, err) < 0)
+			return -1;
+		if (erase_range(fd, w->at, piece, err) < 0)
+			return -1;
+		w->at += piece;
+		w->written += piece;
+		erasure_note(w->erasure, w->at, piece);
+		tell_progress(w);
+		if (w->at >= w->checkpoint && w->at < w->size_bytes)
+			checkpoint(w);
+	}
+	return 0;
+}
+
+static int erase_ends(struct work *w, int fd, struct error **err)
+{
+	uint64_t piece;
+
+	if (erasure_turn(w->erasure, 2 * ERASE_HEAD_BYTES, &piece, err) < 0)
+		return -1;
+	if (erase_head(fd, w->size_bytes, err) < 0)
+		return -1;
+	w->written = 2 * ERASE_HEAD_BYTES;
+	erasure_note(w->erasure, w->size_bytes, w->written);
+	return 0;
+}
+
+bool volumes_erases_whole(const struct volume_record *r)
+{
+	CLEANUP(params_done) struct volume_params params = {0};
+	CLEANUP(error_freep) struct error *ignored = NULL;
+
+	/* parameters that cannot be understood are no licence to keep content */
+	return params_parse(PARAMS_STATE, &r->parameters, &params, &ignored) < 0 || params.erase_after;
+}
+
+static int erase_device(struct work *w, int fd, struct error **err)
+{
+	bool whole = volumes_erases_whole(w->r);
+
+	log_info("erasing begins", F_STR("volume", w->r->id), F_STR("extent", whole ? "all" : "ends"),
+		F_U64("done_bytes", w->at), F_U64("size_bytes", w->size_bytes));
+	if ((whole ? erase_whole(w, fd, err) : erase_ends(w, fd, err)) < 0)
+		return -1;
+	log_info("volume is erased", F_STR("volume", w->r->id), F_U64("bytes", w->written),
+		F_U64("bytes_per_s", rate(w)));
+	STEP_POINT("erase-done");
+	return 0;
+}
+
+static int erase_and_destroy(
+	struct work *w, const struct device *d, struct erase_claim *claim, struct error **err)
+{
+	if (d->path) {
+		if (claim->fd < 0 && volumes_claim_device(w->r, d, &claim->fd, err) < 0)
+			return -1;
+		if (erase_device(w, claim->fd, err) < 0)
+			return err_wrap(err, "erase volume %s", w->r->id);
+	}
+	if (volumes_destroy_device(w->v, d, TAKE_FD(claim->fd), err) < 0)
+		return err_wrap(err, "delete volume %s", w->r->id);
+	STEP_POINT("erase-destroyed");
+	return 0;
+}
+
+static int finish(struct volumes *v, struct volume_record *r, struct erase_claim *claim, struct erasure *e,
+	struct error **err)
+{
+	CLEANUP(device_freep) struct device *d = NULL;
+	enum presence presence;
+
+	if (volumes_find_device(v, r, &d, &presence, err) < 0)
+		return -1;
+	if (presence != DEVICE_GONE) {
+		device_free(TAKE_PTR(d));
+		if (volumes_require_device(v, r, &d, err) < 0)
+			return -1;
+		uint64_t now_ns = clock_ns();
+		uint64_t at = r->erased_bytes < d->size_bytes ? r->erased_bytes : d->size_bytes;
+		struct work w = {.v = v,
+			.r = r,
+			.erasure = e,
+			.size_bytes = d->size_bytes,
+			.at = at,
+			.checkpoint = at + CHECKPOINT_BYTES,
+			.begun_ns = now_ns,
+			.told_ns = now_ns,
+			.told_at = at};
+		if (erase_and_destroy(&w, d, claim, err) < 0)
+			return -1;
+	}
+	return volumes_drop(v, r, err);
+}
+
+int volumes_erase(
+	void *user, const char *id, struct erase_claim *claim, struct erasure *e, struct error **err)
+{
+	struct volumes *v = user;
+	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
+
+	if (!claim->lock && volume_lock(v->locks, id, LOCK_WAIT_MS, &claim->lock, err) < 0)
+		return -1;
+	r = volumes_record(v, id);
+	if (!r || r->phase != PHASE_ERASING)
+		return 0;
+	if (finish(v, r, claim, e, err) == 0)
+		return 0;
+	/* FAILED_PRECONDITION would say that nothing was touched */
+	if ((*err)->code == ERR_PRECONDITION)
+		(*err)->code = ERR_UNAVAILABLE;
+	return -1;
+}
