@@ -1,0 +1,212 @@
+#include "os/fs_usage.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <sys/statvfs.h>
+#include <time.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#define STACK_BYTES (64U << 10)
+
+/* One question, shared by the helper that asks it and all who wait for the answer. */
+struct question {
+	struct fs_usage_helpers *helpers;
+	dev_t dev;
+	int fd;         /* the helper's */
+	unsigned users; /* the helper, and who waits */
+	bool answered;
+	int why; /* errno, or 0 */
+	struct statvfs answer;
+	struct question *next; /* of those that are not answered yet */
+};
+
+struct fs_usage_helpers {
+	pthread_mutex_t mutex;
+	pthread_cond_t answered;
+	unsigned users; /* the owner and each helper */
+	size_t n_helpers;
+	size_t max_helpers;
+	struct question *open;
+};
+
+struct fs_usage_helpers *fs_usage_helpers_new(size_t max)
+{
+	struct fs_usage_helpers *h = x_calloc(1, sizeof(*h));
+	pthread_condattr_t attr;
+
+	h->users = 1;
+	h->max_helpers = max;
+	pthread_mutex_init(&h->mutex, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&h->answered, &attr);
+	pthread_condattr_destroy(&attr);
+	return h;
+}
+
+/* The caller has the mutex, and loses it. */
+static void release(struct fs_usage_helpers *h)
+{
+	bool last = --h->users == 0;
+
+	pthread_mutex_unlock(&h->mutex);
+	if (!last)
+		return;
+	pthread_cond_destroy(&h->answered);
+	pthread_mutex_destroy(&h->mutex);
+	free(h);
+}
+
+void fs_usage_helpers_free(struct fs_usage_helpers *h)
+{
+	if (!h)
+		return;
+	pthread_mutex_lock(&h->mutex);
+	release(h);
+}
+
+/* The caller has the mutex. */
+static void leave(struct question *q)
+{
+	if (--q->users == 0)
+		free(q);
+}
+
+/* The caller has the mutex. */
+static void close_question(struct question *q)
+{
+	struct question **link = &q->helpers->open;
+
+	while (*link != q)
+		link = &(*link)->next;
+	*link = q->next;
+	q->helpers->n_helpers--;
+	q->answered = true;
+	pthread_cond_broadcast(&q->helpers->answered);
+}
+
+static void *help(void *user)
+{
+	struct question *q = user;
+	struct fs_usage_helpers *h = q->helpers;
+	struct statvfs answer = {0};
+	int why = fstatvfs(q->fd, &answer) < 0 ? errno : 0;
+
+	/* before anybody is told: it would keep a mount busy that the caller takes away next */
+	fd_closep(&q->fd);
+	pthread_mutex_lock(&h->mutex);
+	q->answer = answer;
+	q->why = why;
+	close_question(q);
+	leave(q);
+	release(h);
+	return NULL;
+}
+
+/* Return: 0, or the errno. Signals are for the threads that expect them. */
+static int start_helper(struct question *q)
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+	sigset_t all;
+	sigset_t old;
+
+	sigfillset(&all);
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attr, STACK_BYTES);
+	pthread_sigmask(SIG_BLOCK, &all, &old);
+	int why = pthread_create(&thread, &attr, help, q);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pthread_attr_destroy(&attr);
+	return why;
+}
+
+/* The caller has the mutex. */
+static int ask(struct fs_usage_helpers *h, int fd, dev_t dev, struct question **ret, struct error **err)
+{
+	if (h->n_helpers == h->max_helpers)
+		return err_set(err, ERR_UNAVAILABLE, "%zu file systems do not answer already", h->n_helpers);
+
+	CLEANUP(fd_closep) int own_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (own_fd < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "duplicate a descriptor");
+
+	struct question *q = x_calloc(1, sizeof(*q));
+	*q = (struct question){.helpers = h, .dev = dev, .fd = own_fd, .users = 1, .next = h->open};
+	int why = start_helper(q);
+	if (why != 0) {
+		free(q);
+		return err_set_errno(err, ERR_UNAVAILABLE, why, "start a thread");
+	}
+	(void)TAKE_FD(own_fd);
+	h->open = q;
+	h->n_helpers++;
+	h->users++;
+	*ret = q;
+	return 0;
+}
+
+/* The caller has the mutex. */
+static int find_or_ask(
+	struct fs_usage_helpers *h, int fd, dev_t dev, struct question **ret, struct error **err)
+{
+	for (struct question *q = h->open; q; q = q->next) {
+		if (q->dev == dev) {
+			*ret = q;
+			return 0;
+		}
+	}
+	return ask(h, fd, dev, ret, err);
+}
+
+static int read_answer(const struct question *q, struct fs_usage *ret, struct error **err)
+{
+	const struct statvfs *s = &q->answer;
+
+	if (q->why != 0)
+		return err_set_errno(err, ERR_INTERNAL, q->why, "statvfs");
+	*ret = (struct fs_usage){.total_bytes = (uint64_t)s->f_blocks * s->f_frsize,
+		.used_bytes = (uint64_t)(s->f_blocks - s->f_bfree) * s->f_frsize,
+		.available_bytes = (uint64_t)s->f_bavail * s->f_frsize,
+		.total_inodes = s->f_files,
+		.used_inodes = s->f_files - s->f_ffree,
+		.available_inodes = s->f_favail};
+	return 0;
+}
+
+static int read_locked(struct fs_usage_helpers *h, int fd, dev_t dev, const struct timespec *end,
+	struct fs_usage *ret, struct error **err)
+{
+	struct question *q;
+	int timed_out = 0;
+	int rc;
+
+	if (find_or_ask(h, fd, dev, &q, err) < 0)
+		return -1;
+	q->users++;
+	while (!q->answered && timed_out == 0)
+		timed_out = pthread_cond_timedwait(&h->answered, &h->mutex, end);
+	rc = q->answered ? read_answer(q, ret, err)
+			 : err_set(err, ERR_DEADLINE, "the file system does not answer");
+	leave(q);
+	return rc;
+}
+
+int fs_usage_read(struct fs_usage_helpers *h, int fd, dev_t dev, int timeout_ms, struct fs_usage *ret,
+	struct error **err)
+{
+	uint64_t end_ns = clock_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+	struct timespec end = {.tv_sec = (time_t)(end_ns / NS_PER_S), .tv_nsec = (long)(end_ns % NS_PER_S)};
+
+	pthread_mutex_lock(&h->mutex);
+	int rc = read_locked(h, fd, dev, &end, ret, err);
+	pthread_mutex_unlock(&h->mutex);
+	return rc;
+}
