@@ -16,6 +16,9 @@ static int read_access_mode(const Csi__V1__VolumeCapability *c, enum access_mode
 		{MODE(SINGLE_NODE_READER_ONLY), ACCESS_SINGLE_NODE_READER},
 		{MODE(SINGLE_NODE_SINGLE_WRITER), ACCESS_SINGLE_NODE_SINGLE_WRITER},
 		{MODE(SINGLE_NODE_MULTI_WRITER), ACCESS_SINGLE_NODE_MULTI_WRITER},
+		{MODE(MULTI_NODE_READER_ONLY), ACCESS_MULTI_NODE_READER},
+		{MODE(MULTI_NODE_SINGLE_WRITER), ACCESS_MULTI_NODE_WRITER},
+		{MODE(MULTI_NODE_MULTI_WRITER), ACCESS_MULTI_NODE_WRITER},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
@@ -24,49 +27,67 @@ static int read_access_mode(const Csi__V1__VolumeCapability *c, enum access_mode
 			return 0;
 		}
 	}
-	return err_set(err, ERR_INVALID_ARGUMENT, "access mode %d is not supported: volumes live on one node",
-		(int)c->access_mode->mode);
+	return err_set(
+		err, ERR_INVALID_ARGUMENT, "access mode %d is not supported", (int)c->access_mode->mode);
 }
 
-static int require_fields(const Csi__V1__VolumeCapability *c, struct error **err)
+static bool has_mode(const Csi__V1__VolumeCapability *c)
+{
+	return c->access_mode && c->access_mode->mode != MODE(UNKNOWN);
+}
+
+static int require_fields(const Csi__V1__VolumeCapability *c, bool any_mode, struct error **err)
 {
 	if (c->access_type_case == CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE__NOT_SET)
 		return err_set(err, ERR_INVALID_ARGUMENT, "access_type is missing in a volume capability");
-	if (!c->access_mode || c->access_mode->mode == MODE(UNKNOWN))
+	if (!any_mode && !has_mode(c))
 		return err_set(err, ERR_INVALID_ARGUMENT, "access_mode is missing in a volume capability");
 	return 0;
 }
 
-int capabilities_require(Csi__V1__VolumeCapability *const *list, size_t n, struct error **err)
+int capabilities_require(Csi__V1__VolumeCapability *const *list, size_t n, bool any_mode, struct error **err)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (require_fields(list[i], err) < 0)
+		if (require_fields(list[i], any_mode, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-int capability_read(const Csi__V1__VolumeCapability *c, struct capability *ret, struct error **err)
+static int read_mount(
+	const Csi__V1__VolumeCapability__MountVolume *m, struct capability *cap, struct error **err)
 {
-	struct capability cap = {0};
-
-	if (!c)
-		return err_set(err, ERR_INVALID_ARGUMENT, "volume_capability is missing");
-	if (require_fields(c, err) < 0)
-		return -1;
-	if (c->access_type_case == CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK)
-		return err_set(err, ERR_INVALID_ARGUMENT, "block volumes are not supported");
 	/* only for plugins with the capability VOLUME_MOUNT_GROUP; ignored, files would have the wrong group
 	 */
-	if (!str_empty(c->mount->volume_mount_group))
+	if (!str_empty(m->volume_mount_group))
 		return err_set(err, ERR_INVALID_ARGUMENT, "volume_mount_group is not supported");
-	if (read_access_mode(c, &cap.access_mode, err) < 0)
+	cap->fs_type = m->fs_type;
+	for (size_t i = 0; i < m->n_mount_flags; i++)
+		strv_add(&cap->mount_flags, m->mount_flags[i]);
+	return 0;
+}
+
+static int read_capability(
+	const Csi__V1__VolumeCapability *c, bool any_mode, struct capability *ret, struct error **err)
+{
+	struct capability cap = {.fs_type = ""};
+
+	if (require_fields(c, any_mode, err) < 0)
 		return -1;
-	cap.fs_type = c->mount->fs_type;
-	for (size_t i = 0; i < c->mount->n_mount_flags; i++)
-		strv_add(&cap.mount_flags, c->mount->mount_flags[i]);
+	if (has_mode(c) && read_access_mode(c, &cap.access_mode, err) < 0)
+		return -1;
+	cap.block = c->access_type_case == CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
+	if (!cap.block && read_mount(c->mount, &cap, err) < 0)
+		return -1;
 	*ret = cap;
 	return 0;
+}
+
+int capability_read(const Csi__V1__VolumeCapability *c, struct capability *ret, struct error **err)
+{
+	if (!c)
+		return err_set(err, ERR_INVALID_ARGUMENT, "volume_capability is missing");
+	return read_capability(c, /* any_mode= */ false, ret, err);
 }
 
 void capability_done(struct capability *c)
@@ -75,29 +96,38 @@ void capability_done(struct capability *c)
 	*c = (struct capability){0};
 }
 
-int capabilities_check(
-	Csi__V1__VolumeCapability *const *list, size_t n, const char **ret_fs_type, struct error **err)
+static int check_mount(const struct capability *c, struct capability_set *set, struct error **err)
 {
-	const char *fs_type = NULL;
+	const char *type = str_empty(c->fs_type) ? VOLUME_DEFAULT_FS : c->fs_type;
+
+	if (!fs_known(type))
+		return err_set(err, ERR_INVALID_ARGUMENT, "file system \"%s\" is neither ext4 nor xfs", type);
+	if (set->fs_type && !str_eq(set->fs_type, type))
+		return err_set(err, ERR_INVALID_ARGUMENT, "a volume cannot be %s and %s at once",
+			set->fs_type, type);
+	if (mount_flags_check(c->mount_flags, type, err) < 0)
+		return -1;
+	set->fs_type = type;
+	return 0;
+}
+
+int capabilities_check(Csi__V1__VolumeCapability *const *list, size_t n, bool any_mode,
+	struct capability_set *ret, struct error **err)
+{
+	struct capability_set set = {0};
 
 	if (n == 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "volume_capabilities is missing");
 	for (size_t i = 0; i < n; i++) {
 		CLEANUP(capability_done) struct capability c = {0};
 
-		if (capability_read(list[i], &c, err) < 0)
+		if (read_capability(list[i], any_mode, &c, err) < 0)
 			return -1;
-		const char *type = str_empty(c.fs_type) ? VOLUME_DEFAULT_FS : c.fs_type;
-		if (!fs_known(type))
-			return err_set(err, ERR_INVALID_ARGUMENT,
-				"file system \"%s\" is neither ext4 nor xfs", type);
-		if (fs_type && !str_eq(fs_type, type))
-			return err_set(err, ERR_INVALID_ARGUMENT, "a volume cannot be %s and %s at once",
-				fs_type, type);
-		if (mount_flags_check(c.mount_flags, type, err) < 0)
+		if (!c.block && check_mount(&c, &set, err) < 0)
 			return -1;
-		fs_type = type;
+		set.block = set.block || c.block;
+		set.spans_nodes = set.spans_nodes || access_mode_spans_nodes(c.access_mode);
 	}
-	*ret_fs_type = fs_type;
+	*ret = set;
 	return 0;
 }

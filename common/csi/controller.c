@@ -60,12 +60,16 @@ static int create_volume(const struct csi *csi, struct grpc_call *call,
 	CLEANUP(strmap_done) struct strmap parameters = {0};
 	CLEANUP(volume_info_freep) struct volume_info *info = NULL;
 	struct volume_request q = {.name = request->name, .parameters = &parameters};
+	struct capability_set set;
 
 	if (csi_require(request->name, "name", err) < 0)
 		return -1;
-	if (capabilities_check(
-		    request->volume_capabilities, request->n_volume_capabilities, &q.fs_type, err) < 0)
+	if (capabilities_check(request->volume_capabilities, request->n_volume_capabilities,
+		    /* any_mode= */ false, &set, err) < 0)
 		return -1;
+	q.fs_type = set.fs_type;
+	q.block = set.block;
+	q.spans_nodes = set.spans_nodes;
 	if (request->volume_content_source)
 		return err_set(err, ERR_INVALID_ARGUMENT, "volume_content_source is not supported");
 	if (request->n_mutable_parameters > 0)
@@ -106,6 +110,17 @@ static confirmed_message *confirm(
 	return c;
 }
 
+/* What the volume itself must be for that. */
+static int check_volume(const struct volume_info *info, const struct capability_set *set, struct error **err)
+{
+	if (access_check(set->spans_nodes, info->is_cache, err) < 0)
+		return -1;
+	if (set->block && !info->may_be_block)
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"the volume was not made as a block device: content of others may be left on it");
+	return 0;
+}
+
 static int validate_volume_capabilities(const struct csi *csi, struct grpc_call *call,
 	const Csi__V1__ValidateVolumeCapabilitiesRequest *request,
 	Csi__V1__ValidateVolumeCapabilitiesResponse *reply, struct error **err)
@@ -114,21 +129,23 @@ static int validate_volume_capabilities(const struct csi *csi, struct grpc_call 
 	CLEANUP(error_freep) struct error *refusal = NULL;
 	CLEANUP(strmap_done) struct strmap parameters = {0};
 	CLEANUP(params_done) struct volume_params params = {0};
-	const char *fs_type;
+	struct capability_set set;
 
 	if (csi_require(request->volume_id, "volume_id", err) < 0)
 		return -1;
 	if (request->n_volume_capabilities == 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "volume_capabilities is missing");
-	if (capabilities_require(request->volume_capabilities, request->n_volume_capabilities, err) < 0)
+	if (capabilities_require(request->volume_capabilities, request->n_volume_capabilities,
+		    /* any_mode= */ false, err) < 0)
 		return -1;
 	if (require_ready(csi, err) < 0)
 		return -1;
 	if (volumes_get(csi->volumes, request->volume_id, &info, err) < 0)
 		return -1;
 	CSI_READ_MAP(request, parameters, &parameters);
-	if (capabilities_check(
-		    request->volume_capabilities, request->n_volume_capabilities, &fs_type, &refusal) < 0 ||
+	if (capabilities_check(request->volume_capabilities, request->n_volume_capabilities,
+		    /* any_mode= */ false, &set, &refusal) < 0 ||
+		check_volume(info, &set, &refusal) < 0 ||
 		params_parse(PARAMS_CREATE, &parameters, &params, &refusal) < 0) {
 		reply->message = arena_strdup(call->arena, refusal->msg);
 		return 0;
@@ -208,17 +225,23 @@ static int list_volumes(const struct csi *csi, struct grpc_call *call,
 }
 CSI_HANDLER(list_volumes, Csi__V1__ListVolumesRequest, Csi__V1__ListVolumesResponse);
 
-/* Nothing, where what is asked for can never be created here. */
+/* Nothing, where what is asked for can never be created here. Of the parameters only one matters: they come
+ * as they are in the StorageClass, with keys that no CreateVolume has. */
 static bool can_serve(const struct csi *csi, const Csi__V1__GetCapacityRequest *request)
 {
 	CLEANUP(error_freep) struct error *refusal = NULL;
-	const char *fs_type;
+	CLEANUP(strmap_done) struct strmap parameters = {0};
+	struct capability_set set;
 
 	if (request->accessible_topology && !csi_topology_is_ours(csi, request->accessible_topology))
 		return false;
-	return request->n_volume_capabilities == 0 ||
-	       capabilities_check(
-		       request->volume_capabilities, request->n_volume_capabilities, &fs_type, &refusal) == 0;
+	if (request->n_volume_capabilities == 0)
+		return true;
+	if (capabilities_check(request->volume_capabilities, request->n_volume_capabilities,
+		    /* any_mode= */ true, &set, &refusal) < 0)
+		return false;
+	CSI_READ_MAP(request, parameters, &parameters);
+	return !set.spans_nodes || str_eq(strmap_get(&parameters, "persistencyModel"), "cache");
 }
 
 static int get_capacity(const struct csi *csi, struct grpc_call *call,
@@ -226,7 +249,8 @@ static int get_capacity(const struct csi *csi, struct grpc_call *call,
 {
 	struct volumes_capacity c = {0};
 
-	if (capabilities_require(request->volume_capabilities, request->n_volume_capabilities, err) < 0)
+	if (capabilities_require(request->volume_capabilities, request->n_volume_capabilities,
+		    /* any_mode= */ true, err) < 0)
 		return -1;
 	if (require_ready(csi, err) < 0)
 		return -1;

@@ -6,7 +6,8 @@
 #include "csi/convert.h"
 #include "csi/handler.h"
 
-#define RPC(name) CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__##name
+#define RPC(name)  CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__##name
+#define UNIT(name) CSI__V1__VOLUME_USAGE__UNIT__##name
 
 static int stage_volume(const struct csi *csi, struct grpc_call *call,
 	const Csi__V1__NodeStageVolumeRequest *request, Csi__V1__NodeStageVolumeResponse *reply,
@@ -26,8 +27,10 @@ static int stage_volume(const struct csi *csi, struct grpc_call *call,
 	CSI_READ_MAP(request, volume_context, &context);
 	const struct stage_request q = {.handle = request->volume_id,
 		.staging_path = request->staging_target_path,
+		.block = cap.block,
 		.fs_type = cap.fs_type,
 		.mount_flags = cap.mount_flags,
+		.access_mode = cap.access_mode,
 		.context = &context};
 	return volumes_stage(csi->volumes, &q, err);
 }
@@ -66,6 +69,7 @@ static int publish_volume(const struct csi *csi, struct grpc_call *call,
 	const struct publish_request q = {.handle = request->volume_id,
 		.staging_path = request->staging_target_path,
 		.target_path = request->target_path,
+		.block = cap.block,
 		.fs_type = cap.fs_type,
 		.mount_flags = cap.mount_flags,
 		.access_mode = cap.access_mode,
@@ -89,6 +93,42 @@ static int unpublish_volume(const struct csi *csi, struct grpc_call *call,
 }
 CSI_HANDLER(unpublish_volume, Csi__V1__NodeUnpublishVolumeRequest, Csi__V1__NodeUnpublishVolumeResponse);
 
+static Csi__V1__VolumeUsage *usage(struct arena *arena, Csi__V1__VolumeUsage__Unit unit, uint64_t total,
+	uint64_t used, uint64_t available)
+{
+	Csi__V1__VolumeUsage *u = arena_alloc(arena, sizeof(*u));
+
+	csi__v1__volume_usage__init(u);
+	u->unit = unit;
+	u->total = (int64_t)total;
+	u->used = (int64_t)used;
+	u->available = (int64_t)available;
+	return u;
+}
+
+static int get_volume_stats(const struct csi *csi, struct grpc_call *call,
+	const Csi__V1__NodeGetVolumeStatsRequest *request, Csi__V1__NodeGetVolumeStatsResponse *reply,
+	struct error **err)
+{
+	struct volume_stats stats;
+
+	if (csi_require(request->volume_id, "volume_id", err) < 0)
+		return -1;
+	if (csi_require(request->volume_path, "volume_path", err) < 0)
+		return -1;
+	if (volumes_stats(csi->volumes, request->volume_id, request->volume_path, &stats, err) < 0)
+		return -1;
+	const struct fs_usage *u = &stats.usage;
+	reply->usage = arena_alloc(call->arena, 2 * sizeof(*reply->usage));
+	reply->usage[reply->n_usage++] =
+		usage(call->arena, UNIT(BYTES), u->total_bytes, u->used_bytes, u->available_bytes);
+	if (!stats.block)
+		reply->usage[reply->n_usage++] = usage(
+			call->arena, UNIT(INODES), u->total_inodes, u->used_inodes, u->available_inodes);
+	return 0;
+}
+CSI_HANDLER(get_volume_stats, Csi__V1__NodeGetVolumeStatsRequest, Csi__V1__NodeGetVolumeStatsResponse);
+
 static int get_info(const struct csi *csi, struct grpc_call *call, const Csi__V1__NodeGetInfoRequest *request,
 	Csi__V1__NodeGetInfoResponse *reply, struct error **err)
 {
@@ -105,7 +145,7 @@ static int get_capabilities(const struct csi *csi, struct grpc_call *call,
 	struct error **err)
 {
 	static const Csi__V1__NodeServiceCapability__RPC__Type types[] = {
-		RPC(STAGE_UNSTAGE_VOLUME), RPC(SINGLE_NODE_MULTI_WRITER)};
+		RPC(STAGE_UNSTAGE_VOLUME), RPC(GET_VOLUME_STATS), RPC(SINGLE_NODE_MULTI_WRITER)};
 
 	(void)csi;
 	(void)request;
@@ -132,6 +172,8 @@ static const struct grpc_method methods[] = {
 	CSI_METHOD("Node", "NodePublishVolume", GRPC_WORKER, csi__v1__node_publish_volume, publish_volume),
 	CSI_METHOD(
 		"Node", "NodeUnpublishVolume", GRPC_WORKER, csi__v1__node_unpublish_volume, unpublish_volume),
+	CSI_METHOD(
+		"Node", "NodeGetVolumeStats", GRPC_WORKER, csi__v1__node_get_volume_stats, get_volume_stats),
 	CSI_METHOD("Node", "NodeGetInfo", GRPC_INLINE, csi__v1__node_get_info, get_info),
 	CSI_METHOD(
 		"Node", "NodeGetCapabilities", GRPC_INLINE, csi__v1__node_get_capabilities, get_capabilities),

@@ -18,6 +18,7 @@
 #include "os/file.h"
 
 #define SECTOR_BYTES        512
+#define CHUNK_BYTES         4096
 #define ATTRIBUTE_MAX_BYTES 128
 #define WAIT_POLL_MS        5
 /* One BLKZEROOUT cannot be interrupted on older kernels; this bounds how long a fatal signal waits. */
@@ -135,6 +136,40 @@ int blockdev_open_exclusive(const char *path, int *ret_fd, struct error **err)
 	if (!S_ISBLK(st.st_mode))
 		return err_set(err, ERR_INTERNAL, "%s is not a block device", path);
 	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+static bool is_zero(const uint8_t *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (p[i] != 0)
+			return false;
+	}
+	return true;
+}
+
+int blockdev_starts_zero(const char *path, size_t n_bytes, bool *ret, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	uint8_t chunk[CHUNK_BYTES];
+	bool zero = true;
+
+	if (fd < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "open %s", path);
+	for (size_t at = 0; zero && at < n_bytes;) {
+		size_t wanted = n_bytes - at < sizeof(chunk) ? n_bytes - at : sizeof(chunk);
+		ssize_t n = pread(fd, chunk, wanted, (off_t)at);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return err_set_errno(err, ERR_INTERNAL, errno, "read %s", path);
+		if (n == 0)
+			break;
+		zero = is_zero(chunk, (size_t)n);
+		at += (size_t)n;
+	}
+	*ret = zero;
 	return 0;
 }
 

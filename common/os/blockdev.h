@@ -49,6 +49,17 @@ int blockdev_wait(const char *path, int timeout_ms, struct error **err) MUST_CHE
 int blockdev_open_exclusive(const char *path, int *ret_fd, struct error **err) MUST_CHECK;
 
 /**
+ * blockdev_starts_zero() - whether a device begins with zeros.
+ * @path:    device path
+ * @n_bytes: how many are looked at; as many as there are on a smaller device
+ * @ret:     whether all are zero
+ * @err:     see docs/ERRORS.md
+ *
+ * Return: 0, or -1 with ERR_INTERNAL (cannot be read).
+ */
+int blockdev_starts_zero(const char *path, size_t n_bytes, bool *ret, struct error **err) MUST_CHECK;
+
+/**
  * blockdev_zero() - write zeros over a range and flush it.
  * @fd:     block device, open for writing
  * @offset: bytes, a multiple of the logical block size

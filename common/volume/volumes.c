@@ -22,6 +22,7 @@ struct volumes *volumes_new(const struct volumes_config *config)
 		.in_call = config->erase_in_call});
 	v->devices = config->devices;
 	v->roots = config->roots;
+	v->usage_helpers = fs_usage_helpers_new(USAGE_HELPERS_MAX);
 	pthread_mutex_init(&v->relist_mutex, NULL);
 	pthread_mutex_init(&v->mutex, NULL);
 	return v;
@@ -39,6 +40,7 @@ void volumes_free(struct volumes *v)
 	strv_free(v->damaged);
 	state_close(v->state);
 	volume_locks_free(v->locks);
+	fs_usage_helpers_free(v->usage_helpers);
 	pthread_mutex_destroy(&v->mutex);
 	pthread_mutex_destroy(&v->relist_mutex);
 	free(v->node_id);
@@ -202,6 +204,11 @@ int volumes_lock_ready(struct volumes *v, const char *handle, int wait_ms, struc
 	return 0;
 }
 
+bool volumes_may_be_block(const struct volume_record *r)
+{
+	return r->block_clean || !r->identity;
+}
+
 struct volume_info *volumes_info(struct volumes *v, const struct volume_record *r)
 {
 	struct volume_info *info = x_calloc(1, sizeof(*info));
@@ -209,6 +216,8 @@ struct volume_info *volumes_info(struct volumes *v, const struct volume_record *
 	info->id = x_strdup(r->id);
 	info->size_bytes = r->size_bytes;
 	params_to_context(&r->parameters, &info->context);
+	info->is_cache = str_eq(strmap_get(&r->parameters, "persistencyModel"), "cache");
+	info->may_be_block = volumes_may_be_block(r);
 	pthread_mutex_lock(&v->mutex);
 	info->missing = !v->seen || !device_list_find(v->seen, r->id);
 	pthread_mutex_unlock(&v->mutex);

@@ -15,6 +15,8 @@
 
 #include "base/error.h"
 #include "base/strmap.h"
+#include "os/fs_usage.h"
+#include "volume/access.h"
 
 #define VOLUME_DEFAULT_FS "ext4"
 
@@ -68,6 +70,7 @@ struct volume_request {
 	uint64_t limit_bytes;    /* 0: none */
 	const char *fs_type;     /* "ext4" or "xfs"; NULL: nobody asks for a file system */
 	bool block;              /* somebody asks for the device itself: all of it is zeroed first */
+	bool spans_nodes;        /* an access mode does: for cache volumes only */
 	const struct strmap *parameters;
 };
 
@@ -76,6 +79,8 @@ struct volume_info {
 	uint64_t size_bytes;
 	struct strmap context;
 	bool missing;
+	bool is_cache;
+	bool may_be_block; /* nothing of former owners can be read from the device itself */
 };
 
 void volume_info_free(struct volume_info *i);
@@ -149,19 +154,13 @@ void volumes_overview(struct volumes *v, struct volumes_overview *ret);
 /** volumes_is_ready() - the first snapshot exists. Never waits. */
 bool volumes_is_ready(struct volumes *v);
 
-/** as the CSI access modes that a node can serve */
-enum access_mode {
-	ACCESS_SINGLE_WRITER,
-	ACCESS_SINGLE_NODE_READER,
-	ACCESS_SINGLE_NODE_SINGLE_WRITER,
-	ACCESS_SINGLE_NODE_MULTI_WRITER
-};
-
 struct stage_request {
 	const char *handle;
 	const char *staging_path;
+	bool block;               /* the device itself: it is looked at, and nothing is mounted */
 	const char *fs_type;      /* "": as created */
 	char *const *mount_flags; /* strv from the capability */
+	enum access_mode access_mode;
 	const struct strmap *context;
 };
 
@@ -182,6 +181,7 @@ struct publish_request {
 	const char *handle;
 	const char *staging_path;
 	const char *target_path;
+	bool block;          /* a file at the target becomes the device's node */
 	const char *fs_type; /* "": as staged */
 	char *const *mount_flags;
 	enum access_mode access_mode;
@@ -202,3 +202,19 @@ int volumes_publish(struct volumes *v, const struct publish_request *request, st
  * ERR_INTERNAL. */
 int volumes_unpublish(
 	struct volumes *v, const char *handle, const char *target_path, struct error **err) MUST_CHECK;
+
+struct volume_stats {
+	bool block; /* then only the total bytes are known */
+	struct fs_usage usage;
+};
+
+/**
+ * volumes_stats() - how full a volume is.
+ * @path: where it is staged or published
+ *
+ * Takes no lock of the volume, and waits 5 s at most for a file system that hangs.
+ * Return: 0, or -1 with ERR_NOT_FOUND (unknown volume; it is not at that path), ERR_DEADLINE, ERR_UNAVAILABLE
+ * (the file systems of several volumes hang), ERR_INTERNAL.
+ */
+int volumes_stats(struct volumes *v, const char *handle, const char *path, struct volume_stats *ret,
+	struct error **err) MUST_CHECK;

@@ -34,6 +34,10 @@ static int check_request(const struct volume_request *q, struct volume_params *r
 		params_done(ret);
 		return err_set(err, ERR_INVALID_ARGUMENT, "parameter kataContainers=true is not supported");
 	}
+	if (access_check(q->spans_nodes, ret->is_cache, err) < 0) {
+		params_done(ret);
+		return -1;
+	}
 	return 0;
 }
 

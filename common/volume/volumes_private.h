@@ -16,7 +16,8 @@
 #include "volume/state.h"
 #include "volume/volumes.h"
 
-#define PUBLISH_WAIT_MS 2000
+#define PUBLISH_WAIT_MS   2000
+#define USAGE_HELPERS_MAX 8
 
 struct volumes {
 	char *node_id;
@@ -26,6 +27,7 @@ struct volumes {
 	struct eraser *eraser;
 	struct device_manager *devices;
 	struct path_roots *roots;
+	struct fs_usage_helpers *usage_helpers;
 
 	pthread_mutex_t
 		relist_mutex;  /* one listing at a time, so that an older one never replaces a newer one */
@@ -133,6 +135,47 @@ struct volume_info *volumes_info(struct volumes *v, const struct volume_record *
  */
 int volumes_lock_ready(struct volumes *v, const char *handle, int wait_ms, struct volume_lock **ret_lock,
 	struct volume_record **ret, struct error **err) MUST_CHECK;
+
+/** volumes_may_be_block() - nothing of former owners can be read from the device of @r itself: it was zeroed,
+ * or is the Go driver's, which are served as they are. */
+bool volumes_may_be_block(const struct volume_record *r);
+
+struct mount_entry;
+struct mount_table;
+struct volume_params;
+
+enum shown {
+	SHOWN_NOT,
+	SHOWN_FS,  /* its file system */
+	SHOWN_NODE /* its device node, bound to a file */
+};
+
+/** volumes_shown_by() - how the mount @e (NULL: none) shows the block device @dev. */
+enum shown volumes_shown_by(const struct volumes *v, const struct mount_entry *e, dev_t dev);
+
+/** volumes_shown_where() - a path at which the block device @dev is shown as @how, borrowed from @table, or
+ * NULL. */
+const char *volumes_shown_where(
+	const struct volumes *v, const struct mount_table *table, dev_t dev, enum shown how);
+
+/** volumes_require_mount() - what is mounted as @e belongs to @r. Return: 0, or -1 with ERR_PRECONDITION,
+ * ERR_INTERNAL. */
+int volumes_require_mount(struct volumes *v, const struct volume_record *r, const struct mount_entry *e,
+	struct error **err) MUST_CHECK;
+
+/** volumes_check_use() - whether a pod may use @r with @mode.
+ * @ret_params: as recorded; params_done()
+ * Return: 0, or -1 with ERR_PRECONDITION (for Kata Containers), ERR_INVALID_ARGUMENT (mode). */
+int volumes_check_use(const struct volume_record *r, enum access_mode mode, struct volume_params *ret_params,
+	struct error **err) MUST_CHECK;
+
+/** volumes_check_block() - whether the device @dev of @r may be handed out itself. Return: 0, or -1 with
+ * ERR_PRECONDITION (not zeroed, or mounted). */
+int volumes_check_block(const struct volumes *v, const struct volume_record *r,
+	const struct mount_table *table, dev_t dev, struct error **err) MUST_CHECK;
+
+/** volumes_forget_target() - take @target out of the targets of @r, in memory. */
+void volumes_forget_target(struct volume_record *r, const char *target);
 
 /** volumes_unmount() - unmount everything of @r at @path (canonical). Return: 0 (nothing mounted too), or -1
  * with ERR_PRECONDITION (busy; or something else is mounted there), ERR_INTERNAL. */

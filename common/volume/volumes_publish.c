@@ -1,10 +1,14 @@
-/* NodePublish/NodeUnpublish: the staged file system shown at a pod's path. */
+/* NodePublish/NodeUnpublish: the staged file system, or the device's node, shown at a pod's path. */
+#include <errno.h>
+#include <fcntl.h>
+
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/mount.h"
 #include "os/mount_table.h"
 #include "os/paths.h"
+#include "volume/kata.h"
 #include "volume/mount_flags.h"
 #include "volume/params.h"
 #include "volume/volumes_private.h"
@@ -13,6 +17,8 @@ struct publication {
 	char *staging; /* canonical */
 	char *target;  /* canonical */
 	char **flags;  /* per-mount flags of the bind mount */
+	enum shown how;
+	char *node; /* of the device */
 	dev_t dev;
 	const char *staged_fs; /* borrowed from the table */
 	struct mount_table *table;
@@ -23,6 +29,7 @@ static void publication_done(struct publication *p)
 	free(p->staging);
 	free(p->target);
 	strv_free(p->flags);
+	free(p->node);
 	mount_table_free(p->table);
 }
 
@@ -47,51 +54,67 @@ static int check_request(
 		if (mount_flag_is_per_mount(q->mount_flags[i]))
 			strv_add(&p->flags, q->mount_flags[i]);
 	}
-	if (q->readonly && !strv_contains(p->flags, "ro"))
+	if ((q->readonly || access_mode_is_reader(q->access_mode)) && !strv_contains(p->flags, "ro"))
 		strv_add(&p->flags, "ro");
+	p->how = q->block ? SHOWN_NODE : SHOWN_FS;
 	return 0;
 }
 
-static int check_staged(
-	const struct volume_record *r, const struct device *d, struct publication *p, struct error **err)
+static int find_device(
+	struct volumes *v, const struct volume_record *r, struct publication *p, struct error **err)
 {
+	CLEANUP(device_freep) struct device *d = NULL;
 	struct blockdev_info info;
 
+	if (volumes_require_device(v, r, &d, err) < 0)
+		return -1;
 	if (!d->path)
-		return err_set(
-			err, ERR_PRECONDITION, "volume %s has no block device: it cannot be mounted", r->id);
+		return err_set(err, ERR_PRECONDITION, "volume %s has no block device: it cannot be published",
+			r->id);
 	if (blockdev_stat(d->path, &info, err) < 0)
 		return -1;
-	const struct mount_entry *e = mount_table_at(p->table, p->staging);
-	if (!e || e->dev != info.dev)
-		return err_set(err, ERR_PRECONDITION, "volume %s is not staged at %s", r->id, p->staging);
+	p->node = TAKE_PTR(d->path);
 	p->dev = info.dev;
+	return mount_table_read(&p->table, err);
+}
+
+static int check_staged(const struct volume_record *r, const struct publish_request *q, struct publication *p,
+	struct error **err)
+{
+	const struct mount_entry *e = mount_table_at(p->table, p->staging);
+
+	if (!e || e->dev != p->dev)
+		return err_set(err, ERR_PRECONDITION, "volume %s is not staged at %s", r->id, p->staging);
 	p->staged_fs = e->fstype;
+	if (mount_flags_check(q->mount_flags, p->staged_fs, err) < 0)
+		return -1;
+	if (!str_empty(q->fs_type) && !str_eq(q->fs_type, p->staged_fs))
+		return err_set(err, mount_table_at(p->table, p->target) ? ERR_EXISTS : ERR_PRECONDITION,
+			"volume %s is staged as %s, not %s", r->id, p->staged_fs, q->fs_type);
 	return 0;
 }
 
-static bool is_shown_at(const struct publication *p, const char *path)
+static bool is_shown_at(const struct volumes *v, const struct publication *p, const char *path)
 {
-	const struct mount_entry *e = mount_table_at(p->table, path);
-
-	return e && e->dev == p->dev;
+	return volumes_shown_by(v, mount_table_at(p->table, path), p->dev) != SHOWN_NOT;
 }
 
 /* Compares an existing mount at the target with the request, ro in both directions. */
-static int look_at_target(const struct volume_record *r, const struct publish_request *q,
-	const struct publication *p, bool *ret_published, struct error **err)
+static int look_at_target(struct volumes *v, const struct volume_record *r, const struct publication *p,
+	bool *ret_published, struct error **err)
 {
 	const struct mount_entry *e = mount_table_at(p->table, p->target);
+	enum shown how = volumes_shown_by(v, e, p->dev);
 
 	*ret_published = false;
-	if (!str_empty(q->fs_type) && !str_eq(q->fs_type, p->staged_fs))
-		return err_set(err, e ? ERR_EXISTS : ERR_PRECONDITION, "volume %s is staged as %s, not %s",
-			r->id, p->staged_fs, q->fs_type);
 	if (!e)
 		return 0;
-	if (e->dev != p->dev)
+	if (how == SHOWN_NOT)
 		return err_set(
 			err, ERR_EXISTS, "something else than volume %s is mounted at %s", r->id, p->target);
+	if (how != p->how)
+		return err_set(err, ERR_EXISTS, "volume %s is published at %s as a %s", r->id, p->target,
+			how == SHOWN_NODE ? "block device" : "file system");
 	if (mount_entry_has(e, "ro") != strv_contains(p->flags, "ro"))
 		return err_set(err, ERR_EXISTS, "volume %s is published at %s %s", r->id, p->target,
 			mount_entry_has(e, "ro") ? "read-only" : "read-write");
@@ -105,12 +128,13 @@ static int look_at_target(const struct volume_record *r, const struct publish_re
 }
 
 /* SINGLE_NODE_SINGLE_WRITER: no other target may be a mount of this volume now. */
-static int check_single(const struct volume_record *r, const struct publication *p, struct error **err)
+static int check_single(
+	struct volumes *v, const struct volume_record *r, const struct publication *p, struct error **err)
 {
 	for (size_t i = 0; r->targets && r->targets[i]; i++) {
 		if (str_eq(r->targets[i], p->target))
 			continue;
-		if (is_shown_at(p, r->targets[i]))
+		if (is_shown_at(v, p, r->targets[i]))
 			return err_set(err, ERR_PRECONDITION,
 				"volume %s is published at %s already and has a single writer", r->id,
 				r->targets[i]);
@@ -118,7 +142,7 @@ static int check_single(const struct volume_record *r, const struct publication 
 	return 0;
 }
 
-static void forget_target(struct volume_record *r, const char *target)
+void volumes_forget_target(struct volume_record *r, const char *target)
 {
 	char **rest = NULL;
 
@@ -130,17 +154,32 @@ static void forget_target(struct volume_record *r, const char *target)
 	r->targets = rest;
 }
 
+/* Devices have links as names, and /dev is none of the request's folders. */
+static int open_source(struct volumes *v, const struct publish_request *q, const struct publication *p,
+	int *ret_fd, struct error **err)
+{
+	if (p->how == SHOWN_FS)
+		return path_open(v->roots, q->staging_path, PATH_DIR, ret_fd, err);
+
+	int fd = open(p->node, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "open %s", p->node);
+	*ret_fd = fd;
+	return 0;
+}
+
 static int bind_target(
 	struct volumes *v, const struct publish_request *q, const struct publication *p, struct error **err)
 {
 	CLEANUP(fd_closep) int source_fd = -1;
 	CLEANUP(fd_closep) int target_fd = -1;
 	CLEANUP(error_freep) struct error *ignored = NULL;
+	enum path_kind kind = p->how == SHOWN_NODE ? PATH_FILE : PATH_DIR;
 	bool created;
 
-	if (path_open(v->roots, q->staging_path, PATH_DIR, &source_fd, err) < 0)
-		return err_wrap(err, "staging path");
-	if (path_make(v->roots, q->target_path, PATH_DIR, &target_fd, &created, err) < 0)
+	if (open_source(v, q, p, &source_fd, err) < 0)
+		return err_wrap(err, "what is published");
+	if (path_make(v->roots, q->target_path, kind, &target_fd, &created, err) < 0)
 		return err_wrap(err, "target path");
 	if (mount_bind(source_fd, target_fd, (const char *const *)p->flags, err) < 0) {
 		if (created)
@@ -156,15 +195,17 @@ static int record_target(
 {
 	char **targets = NULL;
 
-	if (strv_contains(r->targets, p->target))
+	if (strv_contains(r->targets, p->target) && r->staged_ever && !r->formatting)
 		return 0;
 	for (size_t i = 0; r->targets && r->targets[i]; i++) {
-		if (is_shown_at(p, r->targets[i]))
+		if (!str_eq(r->targets[i], p->target) && is_shown_at(v, p, r->targets[i]))
 			strv_add(&targets, r->targets[i]);
 	}
 	strv_add(&targets, p->target);
 	strv_free(r->targets);
 	r->targets = targets;
+	r->staged_ever = true;
+	r->formatting = false;
 	return volumes_save(v, r, err);
 }
 
@@ -177,7 +218,7 @@ static int mount_recorded(struct volumes *v, struct volume_record *r, const stru
 	if (bind_target(v, q, p, err) == 0)
 		return 0;
 	CLEANUP(error_freep) struct error *ignored = NULL;
-	forget_target(r, p->target);
+	volumes_forget_target(r, p->target);
 	(void)!volumes_save(v, r, &ignored);
 	return -1;
 }
@@ -185,22 +226,19 @@ static int mount_recorded(struct volumes *v, struct volume_record *r, const stru
 static int publish_locked(struct volumes *v, struct volume_record *r, const struct publish_request *q,
 	struct publication *p, struct error **err)
 {
-	CLEANUP(device_freep) struct device *d = NULL;
 	bool published;
 
-	if (volumes_require_device(v, r, &d, err) < 0)
+	if (find_device(v, r, p, err) < 0)
 		return -1;
-	if (mount_table_read(&p->table, err) < 0)
+	if (q->block && volumes_check_block(v, r, p->table, p->dev, err) < 0)
 		return -1;
-	if (check_staged(r, d, p, err) < 0)
+	if (!q->block && check_staged(r, q, p, err) < 0)
 		return -1;
-	if (mount_flags_check(q->mount_flags, p->staged_fs, err) < 0)
-		return -1;
-	if (look_at_target(r, q, p, &published, err) < 0)
+	if (look_at_target(v, r, p, &published, err) < 0)
 		return -1;
 	if (published)
 		return record_target(v, r, p, err);
-	if (q->access_mode == ACCESS_SINGLE_NODE_SINGLE_WRITER && check_single(r, p, err) < 0)
+	if (q->access_mode == ACCESS_SINGLE_NODE_SINGLE_WRITER && check_single(v, r, p, err) < 0)
 		return -1;
 	if (mount_recorded(v, r, q, p, err) < 0)
 		return err_wrap(err, "publish volume %s", r->id);
@@ -209,6 +247,7 @@ static int publish_locked(struct volumes *v, struct volume_record *r, const stru
 
 int volumes_publish(struct volumes *v, const struct publish_request *q, struct error **err)
 {
+	CLEANUP(params_done) struct volume_params params = {0};
 	CLEANUP(publication_done) struct publication p = {0};
 	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
 	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
@@ -218,6 +257,8 @@ int volumes_publish(struct volumes *v, const struct publish_request *q, struct e
 	if (check_request(v, q, &p, err) < 0)
 		return -1;
 	if (volumes_lock_ready(v, q->handle, PUBLISH_WAIT_MS, &lock, &r, err) < 0)
+		return -1;
+	if (volumes_check_use(r, q->access_mode, &params, err) < 0)
 		return -1;
 	return publish_locked(v, r, q, &p, err);
 }
@@ -263,8 +304,10 @@ int volumes_unpublish(struct volumes *v, const char *handle, const char *target_
 		return err_wrap(err, "unpublish volume %s", r->id);
 	if (path_remove(v->roots, target_path, err) < 0)
 		return err_wrap(err, "unpublish volume %s", r->id);
+	if (kata_has_image(r) && kata_clean(v->state_path, r->id, err) < 0)
+		return err_wrap(err, "unpublish volume %s", r->id);
 	if (!strv_contains(r->targets, target))
 		return 0;
-	forget_target(r, target);
+	volumes_forget_target(r, target);
 	return volumes_save(v, r, err);
 }

@@ -1,5 +1,5 @@
-/* NodeStage/NodeUnstage: a file system on the device, mounted at the staging path. */
-#include <stdint.h>
+/* NodeStage/NodeUnstage: a file system on the device, mounted at the staging path; a block volume is only
+ * looked at. */
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -14,6 +14,8 @@
 #include "volume/volumes_private.h"
 
 #define MKFS_TIMEOUT_MS 300000
+/* what every CreateVolume has zeroed, also the Go driver's with eraseafter=false */
+#define HEAD_BYTES 4096
 
 struct staging {
 	const char *fs_type; /* borrowed from request or record */
@@ -22,6 +24,7 @@ struct staging {
 	char **options;      /* for mount: what was asked for, and dax where it applies */
 	struct device *device;
 	struct blockdev_info info;
+	struct mount_table *table;
 };
 
 #define STAGING_INIT ((struct staging){.dir_fd = -1})
@@ -33,11 +36,16 @@ static void staging_done(struct staging *s)
 		close(s->dir_fd);
 	strv_free(s->options);
 	device_free(s->device);
+	mount_table_free(s->table);
 }
 
 static int check_request(
 	struct volumes *v, const struct stage_request *q, struct staging *s, struct error **err)
 {
+	CLEANUP(params_done) struct volume_params params = {0};
+
+	if (params_parse(PARAMS_CONTEXT, q->context, &params, err) < 0)
+		return -1;
 	if (path_canonical(v->roots, q->staging_path, &s->path, err) < 0)
 		return err_wrap(err, "staging path");
 	return 0;
@@ -61,7 +69,9 @@ static int find_device(
 	if (!s->device->path)
 		return err_set(
 			err, ERR_PRECONDITION, "volume %s has no block device: it cannot be mounted", r->id);
-	return blockdev_stat(s->device->path, &s->info, err);
+	if (blockdev_stat(s->device->path, &s->info, err) < 0)
+		return -1;
+	return mount_table_read(&s->table, err);
 }
 
 /* dax is added where the device has it and the volume is meant for it; the request's own word on dax wins. */
@@ -80,21 +90,9 @@ static void choose_options(
 		strv_add(&s->options, "dax");
 }
 
-/* Something mounted at the path must be this volume, in the way that is asked for. */
-static int look_at_path(
-	const struct volume_record *r, const struct staging *s, bool *ret_staged, struct error **err)
+static int compare_mount(const struct volume_record *r, const struct staging *s, const struct mount_entry *e,
+	struct error **err)
 {
-	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
-
-	if (mount_table_read(&table, err) < 0)
-		return -1;
-	const struct mount_entry *e = mount_table_at(table, s->path);
-	*ret_staged = false;
-	if (!e)
-		return 0;
-	if (e->dev != s->info.dev)
-		return err_set(
-			err, ERR_EXISTS, "something else than volume %s is mounted at %s", r->id, s->path);
 	if (!str_eq(e->fstype, s->fs_type))
 		return err_set(
 			err, ERR_EXISTS, "volume %s is staged as %s, not %s", r->id, e->fstype, s->fs_type);
@@ -103,7 +101,53 @@ static int look_at_path(
 			return err_set(
 				err, ERR_EXISTS, "volume %s is staged without \"%s\"", r->id, s->options[i]);
 	}
-	*ret_staged = true;
+	return 0;
+}
+
+/* Something mounted at the path must be this volume, in the way that is asked for. */
+static int look_at_path(struct volumes *v, const struct volume_record *r, const struct staging *s,
+	bool *ret_staged, struct error **err)
+{
+	const struct mount_entry *e = mount_table_at(s->table, s->path);
+	const char *elsewhere = volumes_shown_where(v, s->table, s->info.dev, SHOWN_NODE);
+
+	*ret_staged = false;
+	if (e && e->dev != s->info.dev)
+		return err_set(
+			err, ERR_EXISTS, "something else than volume %s is mounted at %s", r->id, s->path);
+	if (e && compare_mount(r, s, e, err) < 0)
+		return -1;
+	*ret_staged = e != NULL;
+	if (!e && elsewhere)
+		return err_set(err, ERR_PRECONDITION, "volume %s is published as a block device at %s", r->id,
+			elsewhere);
+	return 0;
+}
+
+/* CSI: "The CO SHALL ensure that there is only one staging_target_path per volume" (NodeStageVolume). */
+static int refuse_second(const struct volume_record *r, const struct staging *s, struct error **err)
+{
+	const struct mount_entry *e = r->staging_path ? mount_table_at(s->table, r->staging_path) : NULL;
+
+	if (!e || e->dev != s->info.dev || str_eq(r->staging_path, s->path))
+		return 0;
+	return err_set(err, ERR_PRECONDITION, "volume %s is staged at %s already", r->id, r->staging_path);
+}
+
+/* Data in no form that is recognised is data nevertheless. */
+static int refuse_data(const struct volume_record *r, const struct staging *s, struct error **err)
+{
+	bool zero;
+
+	if (r->staged_ever)
+		return err_set(err, ERR_PRECONDITION,
+			"the device was in use before, and no file system is recognised on it now: it is not "
+			"formatted again");
+	if (blockdev_starts_zero(s->device->path, HEAD_BYTES, &zero, err) < 0)
+		return -1;
+	if (!zero)
+		return err_set(err, ERR_PRECONDITION,
+			"the device holds data, and no file system is recognised on it: it is not formatted");
 	return 0;
 }
 
@@ -122,10 +166,8 @@ static int format_if_empty(
 		if (*found)
 			return err_set(
 				err, ERR_EXISTS, "the device holds %s already, not %s", found, s->fs_type);
-		if (r->staged_ever)
-			return err_set(err, ERR_PRECONDITION,
-				"the device had a file system, and none is recognised now: it must be "
-				"repaired");
+		if (refuse_data(r, s, err) < 0)
+			return -1;
 		r->formatting = true;
 		if (volumes_save(v, r, err) < 0)
 			return -1;
@@ -155,7 +197,7 @@ static int format_and_mount(struct volumes *v, struct volume_record *r, struct s
 	return mount_device(s->device->path, s->dir_fd, s->fs_type, (const char *const *)s->options, err);
 }
 
-static int stage_locked(struct volumes *v, struct volume_record *r, const struct stage_request *q,
+static int stage_mount(struct volumes *v, struct volume_record *r, const struct stage_request *q,
 	const struct volume_params *params, struct staging *s, struct error **err)
 {
 	bool staged;
@@ -165,7 +207,9 @@ static int stage_locked(struct volumes *v, struct volume_record *r, const struct
 	if (find_device(v, r, s, err) < 0)
 		return -1;
 	choose_options(q, params, s);
-	if (look_at_path(r, s, &staged, err) < 0)
+	if (look_at_path(v, r, s, &staged, err) < 0)
+		return -1;
+	if (refuse_second(r, s, err) < 0)
 		return -1;
 	if (staged)
 		return record_staging(v, r, s, err);
@@ -176,83 +220,32 @@ static int stage_locked(struct volumes *v, struct volume_record *r, const struct
 	return 0;
 }
 
+/* From here on nobody may take the content for nothing. */
+static int stage_block(struct volumes *v, struct volume_record *r, struct staging *s, struct error **err)
+{
+	if (find_device(v, r, s, err) < 0)
+		return -1;
+	if (volumes_check_block(v, r, s->table, s->info.dev, err) < 0)
+		return -1;
+	return record_staging(v, r, s, err);
+}
+
 int volumes_stage(struct volumes *v, const struct stage_request *q, struct error **err)
 {
 	CLEANUP(staging_done) struct staging s = STAGING_INIT;
 	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
 	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
 	CLEANUP(params_done) struct volume_params params = {0};
-	CLEANUP(params_done) struct volume_params stored = {0};
 
 	if (volumes_require_ready(v, err) < 0)
 		return -1;
 	if (check_request(v, q, &s, err) < 0)
 		return -1;
-	if (params_parse(PARAMS_CONTEXT, q->context, &params, err) < 0)
-		return -1;
 	if (volumes_lock_ready(v, q->handle, /* wait_ms= */ 0, &lock, &r, err) < 0)
 		return -1;
-	if (params_parse(PARAMS_STATE, &r->parameters, &stored, err) < 0)
-		return err_wrap(err, "state of volume %s", r->id);
-	if (stored.kata_containers)
-		return err_set(err, ERR_PRECONDITION,
-			"volume %s is for Kata Containers, which is not supported", r->id);
-	return stage_locked(v, r, q, &stored, &s, err);
-}
-
-/* Whether what is mounted at a path belongs to @r; a missing device is known by the path recorded. */
-static int is_mount_of(struct volumes *v, const struct volume_record *r, const struct mount_entry *e,
-	bool *ret, struct error **err)
-{
-	CLEANUP(device_freep) struct device *d = volumes_seen_device(v, r);
-	struct blockdev_info info;
-
-	if (d && d->path) {
-		if (blockdev_stat(d->path, &info, err) == 0) {
-			*ret = e->dev == info.dev;
-			return 0;
-		}
-		if ((*err)->code != ERR_NOT_FOUND && (*err)->code != ERR_PRECONDITION)
-			return -1;
-		error_clear(err);
-	}
-	*ret = str_eq(r->staging_path, e->target) || strv_contains(r->targets, e->target);
-	return 0;
-}
-
-static size_t count_at(const struct mount_table *table, const char *path)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < table->n; i++)
-		n += str_eq(table->entries[i].target, path);
-	return n;
-}
-
-int volumes_unmount(struct volumes *v, const struct volume_record *r, const char *path, struct error **err)
-{
-	for (size_t n_before = SIZE_MAX;;) {
-		CLEANUP(mount_table_freep) struct mount_table *table = NULL;
-		bool ours;
-
-		if (mount_table_read(&table, err) < 0)
-			return -1;
-		const struct mount_entry *e = mount_table_at(table, path);
-		if (!e)
-			return 0;
-		/* The table shows also what lies under a mount on a folder above, where no path leads. */
-		if (count_at(table, path) >= n_before)
-			return err_set(
-				err, ERR_PRECONDITION, "the mount at %s is hidden by another one", path);
-		n_before = count_at(table, path);
-		if (is_mount_of(v, r, e, &ours, err) < 0)
-			return -1;
-		if (!ours)
-			return err_set(err, ERR_PRECONDITION,
-				"something else than volume %s is mounted at %s", r->id, path);
-		if (mount_remove(path, err) < 0)
-			return -1;
-	}
+	if (volumes_check_use(r, q->access_mode, &params, err) < 0)
+		return -1;
+	return q->block ? stage_block(v, r, &s, err) : stage_mount(v, r, q, &params, &s, err);
 }
 
 int volumes_unstage(struct volumes *v, const char *handle, const char *staging_path, struct error **err)

@@ -40,11 +40,13 @@ static const struct {
 	{"NodeUnstageVolume", GENERAL | CODE(ERR_NOT_FOUND) | CODE(ERR_PRECONDITION)},
 	{"NodePublishVolume", GENERAL | CODE(ERR_NOT_FOUND) | CODE(ERR_EXISTS) | CODE(ERR_PRECONDITION)},
 	{"NodeUnpublishVolume", GENERAL | CODE(ERR_NOT_FOUND) | CODE(ERR_PRECONDITION)},
+	{"NodeGetVolumeStats", GENERAL | CODE(ERR_NOT_FOUND)},
 };
 
 /* Fields that csi.proto calls REQUIRED, and what an error must name: a oneof has no name on the wire. */
 #define CAPABILITY(method, field)                                                                            \
 	{method, field ".mount", "access_type", ERR_INVALID_ARGUMENT},                                       \
+		{method, field ".block", "access_type", ERR_INVALID_ARGUMENT},                               \
 		{method, field ".access_mode", "access_mode", ERR_INVALID_ARGUMENT},                         \
 	{                                                                                                    \
 		method, field ".access_mode.mode", "mode", ERR_INVALID_ARGUMENT                              \
@@ -62,7 +64,8 @@ static const struct {
 	{"ValidateVolumeCapabilities", "volume_id", "volume_id", ERR_INVALID_ARGUMENT},
 	{"ValidateVolumeCapabilities", "volume_capabilities", "volume_capabilities", ERR_INVALID_ARGUMENT},
 	CAPABILITY("ValidateVolumeCapabilities", "volume_capabilities"),
-	CAPABILITY("GetCapacity", "volume_capabilities"),
+	/* external-provisioner names no access mode there */
+	{"GetCapacity", "volume_capabilities.mount", "access_type", ERR_INVALID_ARGUMENT},
 	{"NodeStageVolume", "volume_id", "volume_id", ERR_INVALID_ARGUMENT},
 	{"NodeStageVolume", "staging_target_path", "staging_target_path", ERR_INVALID_ARGUMENT},
 	{"NodeStageVolume", "volume_capability", "volume_capability", ERR_INVALID_ARGUMENT},
@@ -75,6 +78,8 @@ static const struct {
 	CAPABILITY("NodePublishVolume", "volume_capability"),
 	/* optional in general, required from plugins that stage, with an error of its own */
 	{"NodePublishVolume", "staging_target_path", "staging_target_path", ERR_PRECONDITION},
+	{"NodeGetVolumeStats", "volume_id", "volume_id", ERR_INVALID_ARGUMENT},
+	{"NodeGetVolumeStats", "volume_path", "volume_path", ERR_INVALID_ARGUMENT},
 	{"NodeUnpublishVolume", "volume_id", "volume_id", ERR_INVALID_ARGUMENT},
 	{"NodeUnpublishVolume", "target_path", "target_path", ERR_INVALID_ARGUMENT},
 };

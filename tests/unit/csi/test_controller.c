@@ -96,14 +96,11 @@ START_TEST(create_names_what_is_wrong)
 	q->volume_capabilities[0]->access_mode = NULL;
 	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "access_mode is missing");
 	q = good_request("v");
-	q->volume_capabilities[0]->access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
-	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "block");
-	q = good_request("v");
 	q->volume_capabilities[0]->access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE__NOT_SET;
 	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "access_type is missing");
 	q = good_request("v");
 	q->volume_capabilities[0] = harness_capability(&h, "ext4", MODE(MULTI_NODE_MULTI_WRITER));
-	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "access mode 5");
+	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "persistencyModel=cache");
 	q = good_request("v");
 	q->volume_capabilities[0] = harness_capability(&h, "btrfs", MODE(SINGLE_NODE_WRITER));
 	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "btrfs");
@@ -116,6 +113,37 @@ START_TEST(create_names_what_is_wrong)
 	q = good_request("v");
 	add_parameter(q, "eraseafter", "maybe");
 	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "eraseafter");
+}
+END_TEST
+
+START_TEST(a_block_volume_is_confirmed_as_such_and_others_are_not)
+{
+	Csi__V1__CreateVolumeRequest *q = good_request("block");
+	Csi__V1__ValidateVolumeCapabilitiesRequest v;
+	csi__v1__validate_volume_capabilities_request__init(&v);
+	Csi__V1__VolumeCapability__BlockVolume block;
+	csi__v1__volume_capability__block_volume__init(&block);
+	Csi__V1__ValidateVolumeCapabilitiesResponse *answer;
+	Csi__V1__CreateVolumeResponse *created;
+	void *reply;
+
+	q->volume_capabilities[0]->access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
+	q->volume_capabilities[0]->block = &block;
+	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/CreateVolume", q, &reply, &err));
+	created = reply;
+	v.volume_id = created->volume->volume_id;
+	v.n_volume_capabilities = 1;
+	v.volume_capabilities = q->volume_capabilities;
+	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/ValidateVolumeCapabilities", &v, &reply, &err));
+	answer = reply;
+	ck_assert_ptr_nonnull(answer->confirmed);
+	Csi__V1__Volume *mount;
+	ASSERT_OK(harness_create(&h, "mount", 0, &mount, &err));
+	v.volume_id = mount->volume_id;
+	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/ValidateVolumeCapabilities", &v, &reply, &err));
+	answer = reply;
+	ck_assert_ptr_null(answer->confirmed);
+	ck_assert_ptr_nonnull(strstr(answer->message, "block device"));
 }
 END_TEST
 
@@ -252,6 +280,38 @@ START_TEST(capacity_for_what_can_never_be_created_is_nothing)
 	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/GetCapacity", &q, &reply, &err));
 	ck_assert_int_eq(((Csi__V1__GetCapacityResponse *)reply)->available_capacity, 0);
 	ck_assert_int_eq(((Csi__V1__GetCapacityResponse *)reply)->maximum_volume_size->value, 0);
+	Csi__V1__GetCapacityRequest__ParametersEntry model;
+	csi__v1__get_capacity_request__parameters_entry__init(&model);
+	Csi__V1__GetCapacityRequest__ParametersEntry *parameters[] = {&model};
+	model.key = (char[]){"persistencyModel"};
+	model.value = (char[]){"cache"};
+	q.n_parameters = 1;
+	q.parameters = parameters;
+	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/GetCapacity", &q, &reply, &err));
+	ck_assert_int_eq(((Csi__V1__GetCapacityResponse *)reply)->available_capacity, 2048 * MIB);
+}
+END_TEST
+
+/* external-provisioner, pkg/capacity/capacity.go: an empty mount, access mode UNKNOWN, and the StorageClass'
+ * parameters as they are. */
+START_TEST(capacity_is_told_as_external_provisioner_asks_for_it)
+{
+	Csi__V1__GetCapacityRequest q;
+	csi__v1__get_capacity_request__init(&q);
+	Csi__V1__VolumeCapability *list[] = {harness_capability(&h, "", MODE(UNKNOWN))};
+	Csi__V1__GetCapacityRequest__ParametersEntry fs_type;
+	csi__v1__get_capacity_request__parameters_entry__init(&fs_type);
+	Csi__V1__GetCapacityRequest__ParametersEntry *parameters[] = {&fs_type};
+	void *reply;
+
+	fs_type.key = (char[]){"csi.storage.k8s.io/fstype"};
+	fs_type.value = (char[]){"xfs"};
+	q.n_volume_capabilities = 1;
+	q.volume_capabilities = list;
+	q.n_parameters = 1;
+	q.parameters = parameters;
+	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/GetCapacity", &q, &reply, &err));
+	ck_assert_int_eq(((Csi__V1__GetCapacityResponse *)reply)->available_capacity, 2048 * MIB);
 }
 END_TEST
 
@@ -360,7 +420,9 @@ END_TEST
 int main(void)
 {
 	static const TTest *const *tests[] = {&a_volume_comes_with_size_context_and_topology,
-		&create_names_what_is_wrong, &a_capability_without_file_system_means_ext4,
+		&create_names_what_is_wrong, &a_block_volume_is_confirmed_as_such_and_others_are_not,
+		&capacity_is_told_as_external_provisioner_asks_for_it,
+		&a_capability_without_file_system_means_ext4,
 		&a_content_source_is_refused_rather_than_ignored,
 		&a_volume_for_another_node_is_exhausted_here, &pages_of_the_list_join_without_gap_or_repeat,
 		&a_token_that_is_none_of_ours_aborts, &capacity_falls_and_rises_with_volumes,

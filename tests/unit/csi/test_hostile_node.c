@@ -29,6 +29,8 @@ static char *flags[] = {flag, NULL};
 
 /* What a request is made on, and what is restored after one that succeeded. */
 static bool staged, published;
+/* Of a volume for block access nothing is mounted at the staging path. */
+static bool block;
 
 static int look_at_entry(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
@@ -88,10 +90,11 @@ static char *look(void)
 
 static void stage(void)
 {
-	struct stage_request q = mounts_stage_request("ext4");
+	struct stage_request q = mounts_stage_request(block ? "" : "ext4");
 	struct error *err = NULL;
 
-	q.mount_flags = flags;
+	q.block = block;
+	q.mount_flags = block ? NULL : flags;
 	ASSERT_OK(volumes_stage(fx.v, &q, &err));
 }
 
@@ -100,7 +103,10 @@ static void publish(void)
 	struct publish_request q = mounts_publish_request(mt.target, ACCESS_SINGLE_WRITER);
 	struct error *err = NULL;
 
-	q.mount_flags = flags;
+	if (block)
+		q.fs_type = "";
+	q.block = block;
+	q.mount_flags = block ? NULL : flags;
 	ASSERT_OK(volumes_publish(fx.v, &q, &err));
 }
 
@@ -174,26 +180,38 @@ static void restore(const void *reply)
 	}
 	if (r->staging_path && (!staged || !str_eq(r->staging_path, mt.staging)))
 		ASSERT_OK(volumes_unstage(fx.v, mt.volume->id, r->staging_path, &err));
-	/* also if it was staged elsewhere meanwhile, where nothing is recorded of it any more */
-	if (staged && (mounts_count(mt.staging) == 0 || !str_eq(r->staging_path, mt.staging)))
+	if (staged && (block ? !str_eq(r->staging_path, mt.staging) : mounts_count(mt.staging) == 0))
 		stage();
 	if (published && mounts_count(mt.target) == 0)
 		publish();
 	restore_traps();
 }
 
-static void set_up(void)
+static void set_up_rest(void)
 {
-	mounts_set_up(SIZE);
 	csi.volumes = fx.v;
 	service = csi_node_service(&csi);
 	seen = BUF_INIT(LOOK_MAX);
 	make_traps();
 	/* what is recorded once stays */
 	staged = published = true;
+	stage();
 	restore(NULL);
 	staged = published = false;
 	restore(NULL);
+}
+
+static void set_up(void)
+{
+	mounts_set_up(SIZE);
+	set_up_rest();
+}
+
+static void set_up_block(void)
+{
+	mounts_set_up_block(SIZE);
+	block = true;
+	set_up_rest();
 }
 
 static void run(struct hostile_rpc rpc)
@@ -212,6 +230,7 @@ static Csi__V1__VolumeCapability *capability(void)
 	static Csi__V1__VolumeCapability c;
 	static Csi__V1__VolumeCapability__AccessMode mode;
 	static Csi__V1__VolumeCapability__MountVolume mount;
+	static Csi__V1__VolumeCapability__BlockVolume device;
 	static char fs_type[] = "ext4";
 
 	csi__v1__volume_capability__init(&c);
@@ -224,6 +243,11 @@ static Csi__V1__VolumeCapability *capability(void)
 	c.access_mode = &mode;
 	c.access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT;
 	c.mount = &mount;
+	if (!block)
+		return &c;
+	csi__v1__volume_capability__block_volume__init(&device);
+	c.access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_BLOCK;
+	c.block = &device;
 	return &c;
 }
 
@@ -259,7 +283,7 @@ static void run_stage(bool again, size_t min)
 	staged = again;
 	run((struct hostile_rpc){.path = "/csi.v1.Node/NodeStageVolume",
 		.valid = &q.base,
-		.bytes = again,
+		.bytes = again && !block,
 		.skip = again ? NULL : skip_likely,
 		.min = min});
 }
@@ -312,7 +336,7 @@ static void run_publish(bool again, size_t min)
 	published = again;
 	run((struct hostile_rpc){.path = "/csi.v1.Node/NodePublishVolume",
 		.valid = &q.base,
-		.bytes = again,
+		.bytes = again && !block,
 		.skip = again ? NULL : skip_likely,
 		.min = min});
 }
@@ -342,6 +366,32 @@ START_TEST(unpublish_volume)
 }
 END_TEST
 
+START_TEST(get_volume_stats)
+{
+	Csi__V1__NodeGetVolumeStatsRequest q;
+	csi__v1__node_get_volume_stats_request__init(&q);
+
+	staged = published = true;
+	q.volume_id = mt.volume->id;
+	q.volume_path = mt.target;
+	q.staging_target_path = mt.staging;
+	run((struct hostile_rpc){
+		.path = "/csi.v1.Node/NodeGetVolumeStats", .valid = &q.base, .bytes = true, .min = 1000});
+}
+END_TEST
+
+START_TEST(stage_block_volume)
+{
+	run_stage(/* again= */ true, 1000);
+}
+END_TEST
+
+START_TEST(publish_block_volume)
+{
+	run_publish(/* again= */ false, 1000);
+}
+END_TEST
+
 START_TEST(requests_without_fields)
 {
 	Csi__V1__NodeGetInfoRequest info;
@@ -355,17 +405,26 @@ START_TEST(requests_without_fields)
 }
 END_TEST
 
+static void add(TCase *tcase, const TTest *const *tests, size_t n)
+{
+	tcase_set_timeout(tcase, TIMEOUT_S);
+	for (size_t i = 0; i < n; i++)
+		tcase_add_test(tcase, tests[i]);
+}
+
 int main(void)
 {
-	const TTest *const tests[] = {stage_volume, stage_volume_that_is_staged, unstage_volume,
-		publish_volume, publish_volume_that_is_published, unpublish_volume, requests_without_fields};
+	const TTest *const mounted[] = {stage_volume, stage_volume_that_is_staged, unstage_volume,
+		publish_volume, publish_volume_that_is_published, unpublish_volume, get_volume_stats,
+		requests_without_fields};
+	const TTest *const devices[] = {
+		stage_block_volume, publish_block_volume, unpublish_volume, get_volume_stats};
 
 	fixture_in_memory();
 	TCase *tcase = fixture_case("csi/hostile_node", set_up);
 	if (!tcase)
 		return SKIP_STATUS;
-	tcase_set_timeout(tcase, TIMEOUT_S);
-	for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
-		tcase_add_test(tcase, tests[i]);
+	add(tcase, mounted, ARRAY_SIZE(mounted));
+	add(fixture_more_cases("block", set_up_block), devices, ARRAY_SIZE(devices));
 	return fixture_finish();
 }

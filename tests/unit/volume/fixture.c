@@ -374,6 +374,16 @@ struct device_pool fixture_pool(size_t pool)
 
 static Suite *suite;
 
+TCase *fixture_more_cases(const char *name, void (*setup)(void))
+{
+	TCase *tcase = tcase_create(name);
+
+	suite_add_tcase(suite, tcase);
+	tcase_add_checked_fixture(tcase, setup, fixture_done);
+	tcase_set_timeout(tcase, TIMEOUT_S);
+	return tcase;
+}
+
 TCase *fixture_case(const char *name, void (*setup)(void))
 {
 	if (geteuid() != 0 || access("/dev/loop-control", R_OK | W_OK) < 0) {
@@ -382,12 +392,8 @@ TCase *fixture_case(const char *name, void (*setup)(void))
 	}
 	if (!mkdtemp(base))
 		abort();
-	TCase *tcase = tcase_create(name);
 	suite = suite_create(name);
-	suite_add_tcase(suite, tcase);
-	tcase_add_checked_fixture(tcase, setup, fixture_done);
-	tcase_set_timeout(tcase, TIMEOUT_S);
-	return tcase;
+	return fixture_more_cases(name, setup);
 }
 
 int fixture_finish(void)

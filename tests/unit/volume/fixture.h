@@ -122,6 +122,9 @@ struct device_pool fixture_pool(size_t pool);
  * cannot. */
 TCase *fixture_case(const char *name, void (*setup)(void));
 
+/** fixture_more_cases() - after fixture_case(): a further place, for tests with another @setup. */
+TCase *fixture_more_cases(const char *name, void (*setup)(void));
+
 /** fixture_finish() - run them and clear away what they left. Return: exit status. */
 int fixture_finish(void);
 

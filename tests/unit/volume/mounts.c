@@ -23,16 +23,34 @@ static void done(void)
 	mount_table_free(table);
 }
 
-void mounts_set_up(uint64_t size_bytes)
+static void set_up(const struct volume_request *q)
 {
+	struct error *err = NULL;
+
 	fixture_folder();
 	fx.done = done;
-	mt.volume = fixture_create("pvc-1", size_bytes);
+	ASSERT_OK(volumes_create(fx.v, q, &mt.volume, &err));
 	mt.device = fixture_device(mt.volume->id);
 	mt.staging = fixture_path("kubelet/staging");
 	mt.target = fixture_path("kubelet/target");
 	mt.other = fixture_path("kubelet/other");
 	ck_assert_int_eq(mkdir(mt.staging, 0755), 0);
+}
+
+void mounts_set_up(uint64_t size_bytes)
+{
+	const struct volume_request q = fixture_request("pvc-1", size_bytes);
+
+	set_up(&q);
+}
+
+void mounts_set_up_block(uint64_t size_bytes)
+{
+	struct volume_request q = fixture_request("pvc-1", size_bytes);
+
+	q.fs_type = NULL;
+	q.block = true;
+	set_up(&q);
 }
 
 struct stage_request mounts_stage_request(const char *fs_type)

@@ -21,6 +21,9 @@ extern struct mounts mt;
  */
 void mounts_set_up(uint64_t size_bytes);
 
+/** mounts_set_up_block() - the same with a volume for block access. */
+void mounts_set_up_block(uint64_t size_bytes);
+
 /** mounts_stage_request() and mounts_publish_request() - for the volume, without flags and context. */
 struct stage_request mounts_stage_request(const char *fs_type);
 struct publish_request mounts_publish_request(const char *target, enum access_mode mode);

@@ -191,9 +191,55 @@ START_TEST(volume_that_lost_its_file_system_is_not_formatted_again)
 	ck_assert_int_eq(pwrite(fd, zeros, sizeof(zeros), 0), sizeof(zeros));
 	ck_assert_int_eq(fsync(fd), 0);
 	close(fd);
-	ASSERT_FAILS(stage("ext4", &err), ERR_PRECONDITION, "repaired");
-	ASSERT_FAILS(stage("xfs", &err), ERR_PRECONDITION, "repaired");
+	ASSERT_FAILS(stage("ext4", &err), ERR_PRECONDITION, "not formatted again");
+	ASSERT_FAILS(stage("xfs", &err), ERR_PRECONDITION, "not formatted again");
 	assert_content("");
+}
+END_TEST
+
+/* As one of the Go driver's whose content is a database's own. */
+START_TEST(data_in_no_known_form_is_not_formatted)
+{
+	struct error *err = NULL;
+
+	int fd = open(mt.device->path, O_WRONLY | O_CLOEXEC);
+	ck_assert_int_eq(pwrite(fd, "x", 1, 4095), 1);
+	ck_assert_int_eq(fsync(fd), 0);
+	close(fd);
+	ASSERT_FAILS(stage("ext4", &err), ERR_PRECONDITION, "holds data");
+	assert_content("");
+}
+END_TEST
+
+START_TEST(volume_has_one_staging_path_at_a_time)
+{
+	struct stage_request q = mounts_stage_request("ext4");
+	struct error *err = NULL;
+
+	ASSERT_OK(stage("ext4", &err));
+	ck_assert_int_eq(mkdir(mt.other, 0755), 0);
+	q.staging_path = mt.other;
+	ASSERT_FAILS(volumes_stage(fx.v, &q, &err), ERR_PRECONDITION, mt.staging);
+	ck_assert_uint_eq(mounts_count(mt.other), 0);
+	/* what is recorded only keeps nobody away */
+	ck_assert_int_eq(umount(mt.staging), 0);
+	ASSERT_OK(volumes_stage(fx.v, &q, &err));
+	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
+	ck_assert_str_eq(r->staging_path, mt.other);
+	ASSERT_OK(volumes_unstage(fx.v, mt.volume->id, mt.other, &err));
+}
+END_TEST
+
+START_TEST(modes_that_span_nodes_are_for_cache_volumes)
+{
+	struct stage_request q = mounts_stage_request("ext4");
+	struct error *err = NULL;
+
+	q.access_mode = ACCESS_MULTI_NODE_WRITER;
+	ASSERT_FAILS(volumes_stage(fx.v, &q, &err), ERR_INVALID_ARGUMENT, "cache");
+	q.access_mode = ACCESS_MULTI_NODE_READER;
+	ASSERT_FAILS(volumes_stage(fx.v, &q, &err), ERR_INVALID_ARGUMENT, "cache");
+	assert_unmounted();
 }
 END_TEST
 
@@ -428,6 +474,9 @@ int main(void)
 	tcase_add_test(tcase, other_way_of_staging_is_refused_while_staged);
 	tcase_add_test(tcase, flags_that_are_not_allowed_are_refused);
 	tcase_add_test(tcase, fresh_xfs_staged_read_only_is_made_and_mounted);
+	tcase_add_test(tcase, data_in_no_known_form_is_not_formatted);
+	tcase_add_test(tcase, volume_has_one_staging_path_at_a_time);
+	tcase_add_test(tcase, modes_that_span_nodes_are_for_cache_volumes);
 	tcase_add_test(tcase, other_content_is_never_formatted);
 	tcase_add_test(tcase, volume_that_lost_its_file_system_is_not_formatted_again);
 	tcase_add_test(tcase, failed_mkfs_is_done_again_whatever_it_left);

@@ -1,0 +1,113 @@
+#include "volume/kata.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "os/blockdev.h"
+#include "os/loopdev.h"
+#include "os/mount.h"
+#include "os/mount_table.h"
+#include "volume/params.h"
+#include "volume/state.h"
+
+#define IMAGE "kata-containers-pmem-csi-vm.img"
+
+bool kata_has_image(const struct volume_record *r)
+{
+	CLEANUP(params_done) struct volume_params params = {0};
+	CLEANUP(error_freep) struct error *ignored = NULL;
+
+	return params_parse(PARAMS_STATE, &r->parameters, &params, &ignored) == 0 && params.kata_containers;
+}
+
+/* As mountinfo shows it. Return: caller frees; NULL when there is no such folder. */
+static char *host_mount(const char *state_path, const char *id)
+{
+	CLEANUP(free_charp) char *path = x_asprintf("%s/mount/%s", state_path, id);
+
+	return realpath(path, NULL);
+}
+
+/* @ret_fd: -1 when there is no image */
+static int open_image(const char *folder, int *ret_fd, struct error **err)
+{
+	CLEANUP(free_charp) char *path = x_asprintf("%s/%s", folder, IMAGE);
+	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	if (fd < 0 && errno != ENOENT)
+		return err_set_errno(err, ERR_INTERNAL, errno, "open %s", path);
+	*ret_fd = fd;
+	return 0;
+}
+
+/* @ret: 0 when nothing is attached to the image, or there is none */
+static int find_loop(int image_fd, dev_t *ret, struct error **err)
+{
+	CLEANUP(free_charp) char *loop = NULL;
+	struct blockdev_info info = {0};
+
+	if (image_fd >= 0 && loop_find(image_fd, &loop, err) < 0)
+		return -1;
+	if (loop && blockdev_stat(loop, &info, err) < 0)
+		return -1;
+	*ret = info.dev;
+	return 0;
+}
+
+int kata_is_loop(const char *state_path, const char *id, dev_t dev, bool *ret, struct error **err)
+{
+	CLEANUP(free_charp) char *folder = host_mount(state_path, id);
+	CLEANUP(fd_closep) int image_fd = -1;
+	dev_t loop = 0;
+
+	if (folder && open_image(folder, &image_fd, err) < 0)
+		return -1;
+	if (find_loop(image_fd, &loop, err) < 0)
+		return -1;
+	*ret = loop != 0 && loop == dev;
+	return 0;
+}
+
+/* @ret_busy: a target still shows it */
+static int detach(const char *folder, bool *ret_busy, struct error **err)
+{
+	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
+	CLEANUP(fd_closep) int image_fd = -1;
+	dev_t loop;
+
+	*ret_busy = false;
+	if (open_image(folder, &image_fd, err) < 0)
+		return -1;
+	if (find_loop(image_fd, &loop, err) < 0)
+		return -1;
+	if (loop == 0)
+		return 0;
+	if (mount_table_read(&table, err) < 0)
+		return -1;
+	*ret_busy = mount_table_uses(table, loop, /* node_root= */ NULL) != NULL;
+	return *ret_busy ? 0 : loop_detach(image_fd, err);
+}
+
+int kata_clean(const char *state_path, const char *id, struct error **err)
+{
+	CLEANUP(free_charp) char *folder = host_mount(state_path, id);
+	bool busy;
+
+	if (!folder)
+		return 0;
+	if (detach(folder, &busy, err) < 0)
+		return -1;
+	if (busy)
+		return 0;
+	if (mount_remove(folder, err) < 0)
+		return -1;
+	if (rmdir(folder) < 0 && errno != ENOENT)
+		return err_set_errno(err,
+			errno == ENOTEMPTY || errno == EBUSY ? ERR_PRECONDITION : ERR_INTERNAL, errno,
+			"remove %s", folder);
+	return 0;
+}

@@ -1,0 +1,166 @@
+/* What the Go driver set up for Kata Containers is taken down. */
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "os/file.h"
+#include "os/fs.h"
+#include "os/loopdev.h"
+#include "unit/volume/mounts.h"
+
+#define SIZE  MIB(64)
+#define IMAGE "kata-containers-pmem-csi-vm.img"
+#define ID    "kata"
+
+static char *folder;
+static char *image;
+static char *loop;
+static struct device *device;
+
+static void attach(void)
+{
+	CLEANUP(fd_closep) int fd = open(image, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	struct error *err = NULL;
+
+	ck_assert_int_eq(ftruncate(fd, (off_t)MIB(16)), 0);
+	ASSERT_OK(loop_attach(fd, &loop, &err));
+	ASSERT_OK(fs_make("ext4", loop, 60000, &err));
+}
+
+/* As the Go driver leaves it while a pod runs. */
+static void set_up(void)
+{
+	struct error *err = NULL;
+
+	mounts_set_up(MIB(16));
+	device = fixture_add_device(ID, 0, "", SIZE);
+	fixture_write(ID ".json",
+		"{\"id\":\"" ID
+		"\",\"size\":67108864,\"parameters\":{\"kataContainers\":\"true\",\"deviceMode\":"
+		"\"fake\"}}\n");
+	fixture_restart();
+	ASSERT_OK(fs_make("ext4", device->path, 60000, &err));
+	CLEANUP(free_charp) char *parent = fixture_path("state/mount");
+	folder = fixture_path("state/mount/" ID);
+	image = x_asprintf("%s/%s", folder, IMAGE);
+	ck_assert_int_eq(mkdir(parent, 0755), 0);
+	ck_assert_int_eq(mkdir(folder, 0755), 0);
+	ck_assert_int_eq(mount(device->path, folder, "ext4", 0, NULL), 0);
+	attach();
+	ck_assert_int_eq(mkdir(mt.target, 0755), 0);
+	ck_assert_int_eq(mount(loop, mt.target, "ext4", 0, NULL), 0);
+}
+
+/* Others may have attached theirs to the device meanwhile. */
+static bool loop_is_attached(void)
+{
+	CLEANUP(free_charp)
+	char *sysfs = x_asprintf("/sys/block/%s/loop/backing_file", strrchr(loop, '/') + 1);
+	CLEANUP(buf_done) struct buf text = BUF_INIT(4096);
+	CLEANUP(error_freep) struct error *ignored = NULL;
+
+	return file_read(AT_FDCWD, sysfs, &text, &ignored) == 0 && strstr(buf_str(&text), IMAGE);
+}
+
+static void assert_clean(void)
+{
+	ck_assert_uint_eq(mounts_count(mt.target), 0);
+	ck_assert_uint_eq(mounts_count(folder), 0);
+	ck_assert_int_ne(access(folder, F_OK), 0);
+	ck_assert_int_ne(access(mt.target, F_OK), 0);
+	ck_assert(!loop_is_attached());
+}
+
+START_TEST(unpublishing_takes_down_loop_and_mount)
+{
+	struct error *err = NULL;
+
+	ASSERT_FAILS(volumes_delete(fx.v, ID, &err), ERR_PRECONDITION, "in use");
+	for (int i = 0; i < 2; i++) {
+		ASSERT_OK(volumes_unpublish(fx.v, ID, mt.target, &err));
+		assert_clean();
+	}
+	ASSERT_OK(volumes_delete(fx.v, ID, &err));
+}
+END_TEST
+
+START_TEST(unpublishing_goes_on_where_it_was_cut_off)
+{
+	CLEANUP(fd_closep) int fd = open(image, O_RDWR | O_CLOEXEC);
+	struct error *err = NULL;
+
+	ck_assert_int_eq(umount(mt.target), 0);
+	if (_i >= 1)
+		ck_assert_int_eq(rmdir(mt.target), 0);
+	if (_i >= 2)
+		ASSERT_OK(loop_detach(fd, &err));
+	fd_closep(&fd);
+	fd = -1;
+	if (_i >= 3)
+		ck_assert_int_eq(umount(folder), 0);
+	ASSERT_OK(volumes_unpublish(fx.v, ID, mt.target, &err));
+	assert_clean();
+}
+END_TEST
+
+START_TEST(further_target_keeps_loop_and_mount)
+{
+	struct error *err = NULL;
+
+	ck_assert_int_eq(mkdir(mt.other, 0755), 0);
+	ck_assert_int_eq(mount(mt.target, mt.other, NULL, MS_BIND, NULL), 0);
+	ASSERT_OK(volumes_unpublish(fx.v, ID, mt.target, &err));
+	ck_assert(loop_is_attached());
+	ck_assert_uint_eq(mounts_count(folder), 1);
+	ck_assert_uint_eq(mounts_count(mt.other), 1);
+	ASSERT_OK(volumes_unpublish(fx.v, ID, mt.other, &err));
+	assert_clean();
+}
+END_TEST
+
+START_TEST(numbers_are_those_of_the_image)
+{
+	struct volume_stats stats;
+	struct error *err = NULL;
+
+	ASSERT_OK(volumes_stats(fx.v, ID, mt.target, &stats, &err));
+	ck_assert_uint_lt(stats.usage.total_bytes, MIB(16));
+	ASSERT_OK(volumes_unpublish(fx.v, ID, mt.target, &err));
+}
+END_TEST
+
+START_TEST(such_a_volume_is_listed_and_not_used_anew)
+{
+	struct publish_request p = mounts_publish_request(mt.other, ACCESS_SINGLE_WRITER);
+	struct stage_request s = mounts_stage_request("ext4");
+	CLEANUP(volume_info_freep) struct volume_info *info = NULL;
+	struct error *err = NULL;
+
+	ASSERT_OK(volumes_get(fx.v, ID, &info, &err));
+	p.handle = s.handle = ID;
+	for (int block = 0; block < 2; block++) {
+		p.block = s.block = block;
+		ASSERT_FAILS(volumes_stage(fx.v, &s, &err), ERR_PRECONDITION, "Kata");
+		ASSERT_FAILS(volumes_publish(fx.v, &p, &err), ERR_PRECONDITION, "Kata");
+	}
+	ASSERT_OK(volumes_unpublish(fx.v, ID, mt.target, &err));
+}
+END_TEST
+
+int main(void)
+{
+	static const int n_cuts = 4;
+	TCase *tcase = fixture_case("kata", set_up);
+
+	if (!tcase)
+		return SKIP_STATUS;
+	tcase_add_test(tcase, unpublishing_takes_down_loop_and_mount);
+	tcase_add_loop_test(tcase, unpublishing_goes_on_where_it_was_cut_off, 0, n_cuts);
+	tcase_add_test(tcase, further_target_keeps_loop_and_mount);
+	tcase_add_test(tcase, numbers_are_those_of_the_image);
+	tcase_add_test(tcase, such_a_volume_is_listed_and_not_used_anew);
+	return fixture_finish();
+}
