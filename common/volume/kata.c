@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/step.h"
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/loopdev.h"
@@ -105,7 +106,7 @@ int kata_clean(const char *state_path, const char *id, struct error **err)
 		return 0;
 	if (mount_remove(folder, err) < 0)
 		return -1;
-	if (rmdir(folder) < 0 && errno != ENOENT)
+	if (STEP("kata-folder", rmdir(folder)) < 0 && errno != ENOENT)
 		return err_set_errno(err,
 			errno == ENOTEMPTY || errno == EBUSY ? ERR_PRECONDITION : ERR_INTERNAL, errno,
 			"remove %s", folder);
