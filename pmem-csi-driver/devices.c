@@ -18,21 +18,32 @@ static int open_fake(const struct options *o, struct device_manager **ret, struc
 	return device_open_fake(&config, ret, err);
 }
 
-static int open_lvm(
+static struct device_manager *open_lvm(const struct options *o, bool few_commands, struct nd *nd)
+{
+	return device_open_lvm(nd, few_commands ? lvm_open_exec() : lvm_open_shell(o->lvm_idle_ms));
+}
+
+/* Volumes of the other device mode go on to be served. */
+static int open_both(
 	const struct options *o, bool few_commands, struct device_manager **ret, struct error **err)
 {
-	CLEANUP(nd_closep) struct nd *nd = NULL;
+	CLEANUP(nd_closep) struct nd *for_lvm = NULL;
+	CLEANUP(nd_closep) struct nd *for_direct = NULL;
 
-	if (nd_open_real(&nd, err) < 0)
+	if (nd_open_real(&for_lvm, err) < 0 || nd_open_real(&for_direct, err) < 0)
 		return -1;
-	*ret = device_open_lvm(TAKE_PTR(nd), few_commands ? lvm_open_exec() : lvm_open_shell(o->lvm_idle_ms));
+
+	struct device_manager *lvm = open_lvm(o, few_commands, TAKE_PTR(for_lvm));
+	struct device_manager *direct = device_open_direct(TAKE_PTR(for_direct));
+	bool is_direct = str_eq(o->device_manager, "direct");
+	*ret = is_direct ? device_open_pair(direct, lvm) : device_open_pair(lvm, direct);
 	return 0;
 }
 
 int devices_open(const struct options *o, bool few_commands, struct device_manager **ret, struct error **err)
 {
 	int rc = str_eq(o->device_manager, "fake") ? open_fake(o, ret, err)
-						   : open_lvm(o, few_commands, ret, err);
+						   : open_both(o, few_commands, ret, err);
 
 	return rc < 0 ? err_wrap(err, "device manager %s", o->device_manager) : 0;
 }

@@ -31,13 +31,13 @@ static struct opt *option_table(struct options *o, const char **percentage)
 		{"certFile", OPT_STR, &o->cert_file, "FILE", "TLS: own certificate"},
 		{"keyFile", OPT_STR, &o->key_file, "FILE", "TLS: its key"},
 		{"strictKeys", OPT_BOOL, &o->strict_keys, NULL, "refuse a key file that others may read"},
-		{"deviceManager", OPT_STR, &o->device_manager, "NAME", "lvm or fake"},
+		{"deviceManager", OPT_STR, &o->device_manager, "NAME", "lvm, direct or fake"},
 		{"statePath", OPT_STR, &o->state_path, "DIR",
 			"state folder (default: /var/lib/<drivername>)"},
 		{"kubeletDir", OPT_STRS, &o->kubelet_dirs, "DIR",
 			"accept only paths below DIR in requests (repeatable)"},
 		{"pmemPercentage", OPT_STR, percentage, "PERCENT",
-			"lvm: run pmem-ns-init with this share and pmem-vgm first"},
+			"lvm: run pmem-ns-init with this share and pmem-vgm first; no effect otherwise"},
 		{"lvmIdleTimeout", OPT_DURATION, &o->lvm_idle_ms, "DURATION",
 			"end the lvm helper process after that long without work; 0: never"},
 		{"eraseBandwidth", OPT_SIZE, &o->erase_bytes_per_s, "SIZE",
@@ -102,9 +102,10 @@ struct options options_default(void)
 
 int options_check_devices(const struct options *o, struct error **err)
 {
-	if (!str_eq(o->device_manager, "lvm") && !str_eq(o->device_manager, "fake"))
-		return err_set(err, ERR_INVALID_ARGUMENT, "-deviceManager must be lvm or fake, not \"%s\"",
-			o->device_manager);
+	if (!str_eq(o->device_manager, "lvm") && !str_eq(o->device_manager, "direct") &&
+		!str_eq(o->device_manager, "fake"))
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"-deviceManager must be lvm, direct or fake, not \"%s\"", o->device_manager);
 	return 0;
 }
 
@@ -153,6 +154,8 @@ int options_parse(int argc, char **argv, struct options *ret, char ***ret_ignore
 	if (percentage && parse_percent(percentage, &o.pmem_percentage, err) < 0)
 		return err_wrap(err, "flag -pmemPercentage");
 	o.has_pmem_percentage = percentage != NULL;
+	if (percentage && !str_eq(o.device_manager, "lvm"))
+		strv_add(&args.ignored, "pmemPercentage");
 	if (!o.show_version && !o.show_help && check(&o, err) < 0)
 		return -1;
 	*ret_ignored = TAKE_PTR(args.ignored);

@@ -1,5 +1,6 @@
 #include "pmem/device.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +8,8 @@
 #include "base/step.h"
 #include "base/str.h"
 #include "pmem/layout.h"
+
+#define DEVICE_ID_MAX 63
 
 void device_close(struct device_manager *m)
 {
@@ -83,7 +86,20 @@ static struct device copy_of(const struct device *d)
 		.path = x_strdup(d->path),
 		.size_bytes = d->size_bytes,
 		.active = d->active,
+		.raw = d->raw,
 	};
+}
+
+bool device_id_valid(const char *id)
+{
+	size_t len = strlen(id);
+
+	if (len == 0 || len > DEVICE_ID_MAX || !isalnum((unsigned char)*id))
+		return false;
+	for (; *id; id++)
+		if (!isalnum((unsigned char)*id) && !strchr("+_.-", *id))
+			return false;
+	return true;
 }
 
 struct device *device_dup(const struct device *d)
@@ -169,6 +185,29 @@ static void insert(struct device_list *l, const struct device *d)
 	memmove(&l->devices[at + 1], &l->devices[at], (l->n_devices - at) * sizeof(*l->devices));
 	l->devices[at] = copy_of(d);
 	l->n_devices++;
+}
+
+static int compare_devices(const void *a, const void *b)
+{
+	return strcmp(((const struct device *)a)->id, ((const struct device *)b)->id);
+}
+
+void device_list_join(struct device_list *l, const struct device_list *other)
+{
+	l->devices = x_realloc(l->devices, l->n_devices + other->n_devices, sizeof(*l->devices));
+	for (size_t i = 0; i < other->n_devices; i++)
+		l->devices[l->n_devices++] = copy_of(&other->devices[i]);
+	if (other->n_devices)
+		qsort(l->devices, l->n_devices, sizeof(*l->devices), compare_devices);
+
+	l->pools = x_realloc(l->pools, l->n_pools + other->n_pools, sizeof(*l->pools));
+	for (size_t i = 0; i < other->n_pools; i++) {
+		struct device_pool *p = &l->pools[l->n_pools++];
+		*p = other->pools[i];
+		p->uuid = x_strdup(p->uuid);
+		p->name = x_strdup(p->name);
+		p->closed = true;
+	}
 }
 
 static void erase(struct device_list *l, size_t at)

@@ -1,6 +1,6 @@
 /*
- * device.h - device managers: where a volume's block device comes from. `lvm`, `fake` (and later `direct`)
- * behind one vtable; tests/contract/ runs one suite on each.
+ * device.h - device managers: where a volume's block device comes from. `lvm`, `direct` and `fake` behind one
+ * vtable; tests/contract/ runs one suite on each.
  *
  * A device's name is the volume ID. Its identity is a random UUID that the caller chose and recorded before
  * (LVM: a tag; namespaces: their UUID), so that a half-made device can be told from somebody else's of the
@@ -17,21 +17,24 @@
 
 struct device {
 	char *id;
-	char *pool;     /* uuid of its pool */
-	char *identity; /* "" when it has none (made by the Go driver) */
-	char *path;     /* block device, present when active */
-	uint64_t size_bytes;
+	char *pool;          /* uuid of its pool */
+	char *identity;      /* "" when it has none (made by the Go driver) */
+	char *path;          /* block device, present when active */
+	uint64_t size_bytes; /* of its block device; when inactive, what that will have */
 	bool active;
+	bool raw; /* a namespace without its mode, half made or half destroyed: content is not where it was */
 };
 
 struct device_pool {
-	char *uuid; /* stays the same for life: VG UUID */
+	char *uuid; /* stays the same for life: VG UUID, identity of the region */
 	char *name;
 	uint64_t total_bytes;
 	uint64_t free_bytes;
 	uint64_t max_bytes;        /* largest device that can be created, to the byte */
 	uint64_t max_sector_bytes; /* the same for device_spec.sector */
 	uint64_t unit_bytes;       /* what is taken from the pool is a multiple of it */
+	uint64_t map_align_bytes;  /* namespaces: as layout_fsdax_usable() */
+	uint64_t btt_start_bytes;  /* namespaces: as layout_btt_usable() */
 	bool complete; /* false: parts are missing, so a device that is not listed may still exist */
 	bool closed;   /* its devices are served, but no new ones are made: of the other device mode */
 };
@@ -52,7 +55,7 @@ struct device_spec {
 };
 
 struct device_ops {
-	const char *mode; /* "lvm", "fake": recorded as deviceMode in the volume's state */
+	const char *mode; /* "lvm", "direct", "fake": recorded as deviceMode in the volume's state */
 	bool cheap_list;  /* a listing costs no command: it is made after each change instead of computed */
 	int (*list)(void *self, struct device_list **ret, struct error **err);
 	int (*create)(void *self, const struct device_spec *spec, struct device **ret, struct error **err);
@@ -73,6 +76,25 @@ struct device_manager {
 struct nd;
 struct lvm;
 struct device_manager *device_open_lvm(struct nd *nd, struct lvm *lvm);
+
+/**
+ * device_open_direct() - a namespace of its own for each volume, in regions with labels; fsdax, or with
+ * device_spec.sector a BTT. @nd is taken over. Return: never NULL; device_close().
+ *
+ * A device is any namespace whose name could be a volume's, but for pool namespaces: whose it is, its
+ * identity tells, the UUID of the namespace. One name may be there several times.
+ */
+struct device_manager *device_open_direct(struct nd *nd);
+
+/**
+ * device_open_pair() - the devices of two managers: new ones are made by @primary, those of @secondary are
+ * served and destroyed, its pools being closed. Both are taken over. Return: never NULL; device_close().
+ *
+ * A listing of @secondary that fails leaves its pools out, so that its volumes are missing and nothing else
+ * is the matter; that is logged once. It is listed together with @primary only, and not for a change in
+ * @primary.
+ */
+struct device_manager *device_open_pair(struct device_manager *primary, struct device_manager *secondary);
 
 struct device_fake_config {
 	const char
@@ -157,10 +179,17 @@ uint64_t device_fit_units(const struct device_pool *pool, bool sector, uint64_t 
 /** device_list_pool() - the pool with @uuid, borrowed, or NULL. */
 const struct device_pool *device_list_pool(const struct device_list *l, const char *uuid);
 
+/** device_list_join() - add copies of the devices of @other and of its pools, which are closed in @l. */
+void device_list_join(struct device_list *l, const struct device_list *other);
+
 /** device_list_note() - bring @l up to date after @d was created (@exists) or destroyed, without asking the
  * kernel: the pool's free bytes change by its size, and the largest device is what is free, rounded to the
  * unit. Nothing changes when @l shows it so already. */
 void device_list_note(struct device_list *l, const struct device *d, bool exists);
+
+/** device_id_valid() - whether @id can be the name of a device: what LVM takes, of at most 63 bytes, as a
+ * namespace's label holds. */
+bool device_id_valid(const char *id);
 
 /** device_dup() - a copy. Return: device_free(). */
 struct device *device_dup(const struct device *d);

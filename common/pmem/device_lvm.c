@@ -6,7 +6,6 @@
  * name or extents of one group, a tag); every refusal is decided on a fresh listing. The one thing it cannot
  * see is a device that somebody else made in another of our groups since the last listing, under the same ID.
  */
-#include <ctype.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -164,17 +163,6 @@ static int run_lvremove(struct device_lvm *m, const struct device *d, struct err
 	return STEP("lvm-remove", lvm_run(m->lvm, argv, NULL, err));
 }
 
-/* LVM takes "group/name" for a name too, and reads a group out of it. */
-static bool is_volume_name(const char *id)
-{
-	if (!isalnum((unsigned char)*id))
-		return false;
-	for (; *id; id++)
-		if (!isalnum((unsigned char)*id) && !strchr("+_.-", *id))
-			return false;
-	return true;
-}
-
 /* Return: 0, or why the device cannot be made, from what was seen. */
 static enum err_code find_obstacle(const struct device_lvm *m, const struct device_spec *spec)
 {
@@ -205,7 +193,8 @@ static int fail_obstacle(enum err_code code, const struct device_spec *spec, str
 /* What is remembered may be old: an obstacle is only true after a fresh look. */
 static int check_spec(struct device_lvm *m, const struct device_spec *spec, struct error **err)
 {
-	if (!is_volume_name(spec->id))
+	/* LVM takes "group/name" for a name too, and reads a group out of it. */
+	if (!device_id_valid(spec->id))
 		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is no name for a volume", spec->id);
 	if (!is_uuid(spec->identity))
 		return err_set(err, ERR_INVALID_ARGUMENT, "identity \"%s\" is no UUID", spec->identity);

@@ -1,5 +1,19 @@
 #include "pmem/layout.h"
 
+/* drivers/nvdimm/pfn_devs.c, nd_pfn_init(): the info block, then one page structure per page */
+#define PFN_INFO_BYTES    (8ULL << 10)
+#define PFN_PAGE_BYTES    4096
+#define PAGE_STRUCT_BYTES 64
+
+/* drivers/nvdimm/btt.h */
+#define ARENA_MIN_BYTES  (1ULL << 24)
+#define ARENA_MAX_BYTES  (1ULL << 39)
+#define BTT_PAGE_BYTES   4096
+#define BTT_FREE_BLOCKS  256
+#define BTT_LOG_BYTES    (BTT_FREE_BLOCKS * 64ULL)
+#define BTT_SECTOR_BYTES 4096
+#define BTT_ENTRY_BYTES  4
+
 static uint64_t greatest_divisor(uint64_t a, uint64_t b)
 {
 	while (b) {
@@ -39,6 +53,38 @@ uint64_t layout_round_up(uint64_t bytes, uint64_t unit)
 uint64_t layout_round_down(uint64_t bytes, uint64_t unit)
 {
 	return bytes - bytes % unit;
+}
+
+uint64_t layout_fsdax_usable(uint64_t raw_bytes, uint64_t align_bytes)
+{
+	/* memremap_compat_align() keeps the kernel from less, whatever is set */
+	uint64_t align = align_bytes > PFN_ALIGN_BYTES ? align_bytes : PFN_ALIGN_BYTES;
+
+	if (raw_bytes <= PFN_INFO_BYTES)
+		return 0;
+	uint64_t map_bytes = (raw_bytes - PFN_INFO_BYTES) / PFN_PAGE_BYTES * PAGE_STRUCT_BYTES;
+	uint64_t data_bytes = layout_round_up(PFN_INFO_BYTES + map_bytes, align);
+	uint64_t end_bytes = layout_round_down(raw_bytes, align);
+	return data_bytes < end_bytes ? end_bytes - data_bytes : 0;
+}
+
+/* The map has an entry per sector; two pages hold the info block and its copy, and some blocks are spare. */
+static uint64_t arena_usable(uint64_t arena_bytes)
+{
+	uint64_t bytes =
+		layout_round_down(arena_bytes, BTT_PAGE_BYTES) - 2ULL * BTT_PAGE_BYTES - BTT_LOG_BYTES;
+	uint64_t blocks = (bytes - BTT_PAGE_BYTES) / (BTT_SECTOR_BYTES + BTT_ENTRY_BYTES);
+
+	return (blocks - BTT_FREE_BLOCKS) * BTT_SECTOR_BYTES;
+}
+
+uint64_t layout_btt_usable(uint64_t raw_bytes, uint64_t start_bytes)
+{
+	uint64_t rest = raw_bytes > start_bytes ? raw_bytes - start_bytes : 0;
+	uint64_t usable = rest / ARENA_MAX_BYTES * arena_usable(ARENA_MAX_BYTES);
+
+	rest %= ARENA_MAX_BYTES;
+	return rest < ARENA_MIN_BYTES ? usable : usable + arena_usable(rest);
 }
 
 struct gap {

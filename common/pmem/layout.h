@@ -12,6 +12,7 @@
 
 #define PFN_ALIGN_BYTES            (2ULL << 20)
 #define REGION_ALIGN_DEFAULT_BYTES (96ULL << 20) /* where the kernel does not tell a region's alignment */
+#define BTT_START_OLD_BYTES        4096 /* BTT 1.1; 2.0, made with labels of 1.2 and later, begins at 0 */
 #define POOL_MIN_BYTES             (64ULL << 20) /* smallest pool namespace, unless one unit is larger */
 
 /** layout_alignment() - unit in bytes for namespaces of a region.
@@ -19,6 +20,16 @@
  * (UINT64_MAX) means REGION_ALIGN_DEFAULT_BYTES. Return: the unit, never 0; UINT64_MAX when it does not fit
  * 64 bits. */
 uint64_t layout_alignment(uint64_t pfn_align_bytes, unsigned ways, uint64_t region_align_bytes);
+
+/** layout_fsdax_usable() - what the block device of an fsdax namespace of @raw_bytes has, its page map being
+ * on the medium. @align_bytes: of the map, 0 means PFN_ALIGN_BYTES. Return: 0 when it is too small for one.
+ * Source: drivers/nvdimm/pfn_devs.c, nd_pfn_init(). */
+uint64_t layout_fsdax_usable(uint64_t raw_bytes, uint64_t align_bytes);
+
+/** layout_btt_usable() - what the block device of a sector namespace of @raw_bytes has, with sectors of 4096
+ * bytes. @start_bytes: where its arenas begin, BTT_START_OLD_BYTES or 0. Return: 0 when it is too small for
+ * one. Source: drivers/nvdimm/btt.c, create_arenas() and alloc_arena(); btt_devs.c, nd_btt_version(). */
+uint64_t layout_btt_usable(uint64_t raw_bytes, uint64_t start_bytes);
 
 /** layout_round_up() - @bytes rounded up to @unit (> 0). Return: UINT64_MAX when that does not fit. */
 uint64_t layout_round_up(uint64_t bytes, uint64_t unit);

@@ -51,6 +51,9 @@ static int check_spec(const struct nd_spec *spec, struct error **err)
 			len, LABEL_NAME_BYTES - 1);
 	if (!is_uuid(spec->uuid))
 		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is not a UUID", spec->uuid);
+	if (spec->mode != ND_FSDAX && spec->mode != ND_SECTOR)
+		return err_set(err, ERR_INVALID_ARGUMENT, "namespaces of mode %s are not made",
+			nd_mode_name(spec->mode));
 	if (spec->size_bytes == 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "namespace of 0 bytes");
 	return 0;
@@ -79,6 +82,16 @@ int nd_destroy(struct nd *nd, const char *uuid, const char *name, struct error *
 	return rc;
 }
 
+int nd_enable(struct nd *nd, const char *uuid, const char *name, struct error **err)
+{
+	pthread_mutex_lock(&one_operation);
+	int rc = nd->ops->enable(nd->self, uuid, name, err);
+	pthread_mutex_unlock(&one_operation);
+	if (rc < 0)
+		err_wrap(err, "enable namespace %s", name);
+	return rc;
+}
+
 static void namespace_done(struct nd_namespace *ns)
 {
 	free(ns->dev);
@@ -102,6 +115,7 @@ static void region_done(struct nd_region *r)
 	free(r->namespaces);
 	free(r->bus);
 	free(r->name);
+	free(r->identity);
 }
 
 void nd_inventory_free(struct nd_inventory *inv)
@@ -117,6 +131,21 @@ void nd_inventory_free(struct nd_inventory *inv)
 uint64_t nd_region_unit(const struct nd_region *r)
 {
 	return layout_alignment(r->pfn_align_bytes, r->ways, r->align_bytes);
+}
+
+uint64_t nd_usable_bytes(const struct nd_region *r, enum nd_mode mode, uint64_t raw_bytes)
+{
+	switch (mode) {
+	case ND_FSDAX:
+		return layout_fsdax_usable(raw_bytes, r->pfn_align_bytes);
+	case ND_SECTOR:
+		return layout_btt_usable(raw_bytes, r->btt_start_bytes);
+	case ND_DEVDAX:
+		return 0;
+	case ND_RAW:
+		break;
+	}
+	return raw_bytes;
 }
 
 /* ND_OFFSET_UNKNOWN is the largest number, so that those come last. */

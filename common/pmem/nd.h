@@ -36,11 +36,16 @@ struct nd_namespace {
 struct nd_region {
 	char *bus;  /* "ndbus0" */
 	char *name; /* "region0" */
+	/* The same after every boot, unlike the numbers: of the interleave set's cookie where there is one.
+	 */
+	char *identity;
 	uint64_t size_bytes;
 	uint64_t available_bytes;
 	uint64_t max_extent_bytes; /* largest contiguous free part */
 	uint64_t align_bytes;      /* the region's own; 0 when unknown */
 	uint64_t pfn_align_bytes;  /* what nd_create() uses: 2 MiB if possible; 0 when unknown */
+	uint64_t btt_start_bytes;  /* as layout_btt_usable(); the worse one when unknown */
+	unsigned free_labels;      /* so many namespaces more can be recorded; UINT_MAX when unknown */
 	unsigned ways;             /* interleave */
 	int numa_node;             /* -1 unknown */
 	bool is_pmem;
@@ -62,12 +67,14 @@ struct nd_spec {
 	const char *name;    /* 1..63 bytes */
 	const char *uuid;    /* text form; recorded by the caller beforehand */
 	uint64_t size_bytes; /* multiple of the region's unit */
+	enum nd_mode mode; /* ND_FSDAX, its page map on the medium, or ND_SECTOR with sectors of 4096 bytes */
 };
 
 struct nd_ops {
 	int (*list)(void *self, struct nd_inventory **ret, struct error **err);
 	int (*create)(void *self, const struct nd_spec *spec, struct nd_namespace **ret, struct error **err);
 	int (*destroy)(void *self, const char *uuid, const char *name, struct error **err);
+	int (*enable)(void *self, const char *uuid, const char *name, struct error **err);
 	void (*close)(void *self);
 };
 
@@ -89,26 +96,37 @@ DEFINE_CLEANUP(struct nd *, nd_close);
 int nd_list(struct nd *nd, struct nd_inventory **ret, struct error **err) MUST_CHECK;
 
 /**
- * nd_create() - create and enable one fsdax namespace with its page map on the medium, verified from a fresh
- * context.
+ * nd_create() - create and enable one namespace, verified from a fresh context.
  * @ret: what was read back; nd_namespace_free()
  *
  * Not idempotent. Start and end of its block device are zeroed, so that no old signature shows. On failure
- * the seed is returned to the region; nothing is left enabled. Return: 0, or -1 with ERR_EXHAUSTED (no extent
- * or no label slot is large enough), ERR_PRECONDITION (region disabled, read-only, without labels; /sys
- * read-only), ERR_INVALID_ARGUMENT (misaligned; name or uuid malformed), ERR_NOT_FOUND (no such region),
- * ERR_INTERNAL (the kernel refused; os_errno set), ERR_UNAVAILABLE as nd_list().
+ * the seed is returned to the region; nothing is left enabled. What a killed process has left of a creation
+ * never stands in the way. Return: 0, or -1 with ERR_EXHAUSTED (no extent is large enough, or all label slots
+ * are in use), ERR_PRECONDITION (region disabled, read-only, without labels; /sys read-only),
+ * ERR_INVALID_ARGUMENT (misaligned; too small for its mode; another mode; name or uuid malformed),
+ * ERR_NOT_FOUND (no such region), ERR_INTERNAL (the kernel refused; os_errno set), ERR_UNAVAILABLE as
+ * nd_list().
  */
 int nd_create(
 	struct nd *nd, const struct nd_spec *spec, struct nd_namespace **ret, struct error **err) MUST_CHECK;
 
 /**
- * nd_destroy() - destroy the namespace that has both @uuid and @name; its info block is zeroed.
+ * nd_destroy() - destroy the namespace that has both @uuid and @name; its info block is zeroed. That it is
+ * gone is verified from a fresh context.
  *
  * Idempotent: none is success. Return: 0, or -1 with ERR_PRECONDITION (in use, or the name differs),
  * ERR_INTERNAL, ERR_UNAVAILABLE as nd_list().
  */
 int nd_destroy(struct nd *nd, const char *uuid, const char *name, struct error **err) MUST_CHECK;
+
+/**
+ * nd_enable() - enable the namespace that has both @uuid and @name; the kernel makes of it what its info
+ * block says, without one a raw block device.
+ *
+ * Idempotent. Return: 0, or -1 with ERR_NOT_FOUND, ERR_PRECONDITION (the name differs; /sys read-only),
+ * ERR_INTERNAL (the kernel refused), ERR_UNAVAILABLE as nd_list().
+ */
+int nd_enable(struct nd *nd, const char *uuid, const char *name, struct error **err) MUST_CHECK;
 
 void nd_inventory_free(struct nd_inventory *inv);
 void nd_namespace_free(struct nd_namespace *ns);
@@ -117,6 +135,10 @@ DEFINE_CLEANUP(struct nd_namespace *, nd_namespace_free);
 
 /** nd_region_unit() - layout_alignment() of @r. */
 uint64_t nd_region_unit(const struct nd_region *r);
+
+/** nd_usable_bytes() - size of the block device that a namespace of @raw_bytes gives in @r in @mode; 0 when
+ * it is too small. */
+uint64_t nd_usable_bytes(const struct nd_region *r, enum nd_mode mode, uint64_t raw_bytes);
 
 /** nd_region_sort() - bring the namespaces of @r, which an nd_ops.list() has collected, into the promised
  * order. */

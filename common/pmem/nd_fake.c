@@ -9,10 +9,6 @@
 
 /* default_align() of the kernel's drivers/nvdimm/region_devs.c, MEMREMAP_COMPAT_ALIGN_MAX on x86 */
 #define KERNEL_ALIGN_BYTES (16ULL << 20)
-/* nd_pfn_init() of drivers/nvdimm/pfn_devs.c: header and one 64-byte page structure per 4 KiB page */
-#define PFN_HEADER_BYTES  (8ULL << 10)
-#define PAGE_BYTES        4096
-#define PAGE_STRUCT_BYTES 64
 
 struct fake {
 	struct nd_inventory *inv; /* free sizes are filled in by listing */
@@ -49,15 +45,17 @@ static uint64_t max_extent(const struct nd_region *r)
 	return bytes;
 }
 
-static struct nd_region copy_region(const struct nd_region *r)
+static struct nd_region copy_region(const struct nd_region *r, unsigned label_slots)
 {
 	struct nd_region copy = *r;
 
 	copy.bus = x_strdup(r->bus);
 	copy.name = x_strdup(r->name);
+	copy.identity = x_strdup(r->identity);
 	copy.namespaces = x_calloc(r->n_namespaces, sizeof(*copy.namespaces));
 	copy.available_bytes = r->size_bytes;
 	copy.max_extent_bytes = max_extent(r);
+	copy.free_labels = label_slots > r->n_namespaces ? label_slots - (unsigned)r->n_namespaces : 0;
 	for (size_t i = 0; i < r->n_namespaces; i++) {
 		copy.namespaces[i] = copy_namespace(&r->namespaces[i]);
 		copy.available_bytes -= r->namespaces[i].raw_bytes;
@@ -74,25 +72,18 @@ static int fake_list(void *self, struct nd_inventory **ret, struct error **err)
 	inv->n_regions = fake->inv->n_regions;
 	inv->regions = x_calloc(inv->n_regions, sizeof(*inv->regions));
 	for (size_t i = 0; i < inv->n_regions; i++)
-		inv->regions[i] = copy_region(&fake->inv->regions[i]);
+		inv->regions[i] = copy_region(&fake->inv->regions[i], fake->configs[i].label_slots);
 	*ret = inv;
 	return 0;
 }
 
-static uint64_t usable_bytes(enum nd_mode mode, uint64_t raw_bytes)
+static void make_active(struct fake *fake, const struct nd_region *r, struct nd_namespace *ns)
 {
-	uint64_t map_bytes = (raw_bytes - PFN_HEADER_BYTES) / PAGE_BYTES * PAGE_STRUCT_BYTES;
-
-	switch (mode) {
-	case ND_FSDAX:
-		return raw_bytes - layout_round_up(PFN_HEADER_BYTES + map_bytes, PFN_ALIGN_BYTES);
-	case ND_DEVDAX:
-		return 0;
-	case ND_RAW:
-	case ND_SECTOR:
-		break;
-	}
-	return raw_bytes;
+	ns->active = true;
+	ns->usable_bytes = nd_usable_bytes(r, ns->mode, ns->raw_bytes);
+	if (ns->mode != ND_DEVDAX)
+		ns->block_path =
+			x_asprintf("/dev/pmem%u%s", fake->next_block++, ns->mode == ND_SECTOR ? "s" : "");
 }
 
 static struct nd_namespace *add_namespace(struct fake *fake, struct nd_region *r, const char *name,
@@ -104,13 +95,10 @@ static struct nd_namespace *add_namespace(struct fake *fake, struct nd_region *r
 		.uuid = x_strdup(uuid),
 		.mode = mode,
 		.raw_bytes = place.size_bytes,
-		.usable_bytes = usable_bytes(mode, place.size_bytes),
 		.offset_bytes = place.start_bytes,
-		.active = true,
 	};
 
-	if (mode != ND_DEVDAX)
-		ns.block_path = x_asprintf("/dev/pmem%u", fake->next_block++);
+	make_active(fake, r, &ns);
 	r->namespaces = x_realloc(r->namespaces, r->n_namespaces + 1, sizeof(*r->namespaces));
 	r->namespaces[r->n_namespaces++] = ns;
 	nd_region_sort(r);
@@ -160,16 +148,18 @@ static int check_region(const struct nd_region *r, struct error **err)
 	return 0;
 }
 
-static int check_fits(const struct fake *fake, const struct nd_region *r, uint64_t size_bytes,
+static int check_fits(const struct fake *fake, const struct nd_region *r, const struct nd_spec *spec,
 	uint64_t *ret_start, struct error **err)
 {
 	if (check_region(r, err) < 0)
 		return -1;
-	if (size_bytes % nd_region_unit(r) || size_bytes % kernel_align(r))
+	if (spec->size_bytes % nd_region_unit(r) || spec->size_bytes % kernel_align(r))
 		return err_set(err, ERR_INVALID_ARGUMENT, "size is not a multiple of the region's unit");
+	if (nd_usable_bytes(r, spec->mode, spec->size_bytes) == 0)
+		return err_set(err, ERR_INVALID_ARGUMENT, "size is too small");
 	if (r->n_namespaces >= fake->configs[r - fake->inv->regions].label_slots)
 		return err_set(err, ERR_EXHAUSTED, "no free label slot");
-	if (!first_fit(r, size_bytes, ret_start))
+	if (!first_fit(r, spec->size_bytes, ret_start))
 		return err_set(err, ERR_EXHAUSTED, "no free extent is large enough");
 	return 0;
 }
@@ -182,7 +172,7 @@ static int fake_create(void *self, const struct nd_spec *spec, struct nd_namespa
 
 	if (!r)
 		return err_set(err, ERR_NOT_FOUND, "no region %s on %s", spec->region, spec->bus);
-	if (check_fits(fake, r, spec->size_bytes, &place.start_bytes, err) < 0)
+	if (check_fits(fake, r, spec, &place.start_bytes, err) < 0)
 		return -1;
 	if (fake->fail) {
 		enum err_code code = fake->fail;
@@ -192,7 +182,7 @@ static int fake_create(void *self, const struct nd_spec *spec, struct nd_namespa
 	}
 
 	struct nd_namespace *copy = x_calloc(1, sizeof(*copy));
-	*copy = copy_namespace(add_namespace(fake, r, spec->name, spec->uuid, ND_FSDAX, place));
+	*copy = copy_namespace(add_namespace(fake, r, spec->name, spec->uuid, spec->mode, place));
 	*ret = copy;
 	return 0;
 }
@@ -208,10 +198,11 @@ static void remove_namespace(struct nd_region *r, size_t at)
 	nd_namespace_free(gone);
 }
 
-static int fake_destroy(void *self, const char *uuid, const char *name, struct error **err)
+/* @ret: its place in @ret_region, or that is NULL when there is none. */
+static int find_own(struct fake *fake, const char *uuid, const char *name, struct nd_region **ret_region,
+	size_t *ret, struct error **err)
 {
-	struct fake *fake = self;
-
+	*ret_region = NULL;
 	for (size_t i = 0; i < fake->inv->n_regions; i++) {
 		struct nd_region *r = &fake->inv->regions[i];
 		for (size_t k = 0; k < r->n_namespaces; k++) {
@@ -221,10 +212,37 @@ static int fake_destroy(void *self, const char *uuid, const char *name, struct e
 			if (!str_eq(ns->name, name))
 				return err_set(
 					err, ERR_PRECONDITION, "%s is named \"%s\"", ns->dev, ns->name);
-			remove_namespace(r, k);
+			*ret_region = r;
+			*ret = k;
 			return 0;
 		}
 	}
+	return 0;
+}
+
+static int fake_destroy(void *self, const char *uuid, const char *name, struct error **err)
+{
+	struct nd_region *r = NULL;
+	size_t at = 0;
+
+	if (find_own(self, uuid, name, &r, &at, err) < 0)
+		return -1;
+	if (r)
+		remove_namespace(r, at);
+	return 0;
+}
+
+static int fake_enable(void *self, const char *uuid, const char *name, struct error **err)
+{
+	struct nd_region *r = NULL;
+	size_t at = 0;
+
+	if (find_own(self, uuid, name, &r, &at, err) < 0)
+		return -1;
+	if (!r)
+		return err_set(err, ERR_NOT_FOUND, "there is none");
+	if (!r->namespaces[at].active)
+		make_active(self, r, &r->namespaces[at]);
 	return 0;
 }
 
@@ -241,6 +259,7 @@ static const struct nd_ops fake_ops = {
 	.list = fake_list,
 	.create = fake_create,
 	.destroy = fake_destroy,
+	.enable = fake_enable,
 	.close = fake_close,
 };
 
@@ -249,9 +268,11 @@ static struct nd_region make_region(const struct nd_fake_region *config, size_t 
 	return (struct nd_region){
 		.bus = x_strdup("ndbus0"),
 		.name = x_asprintf("region%zu", number),
+		.identity = x_asprintf("iset-%016zx", 0x1000 + number),
 		.size_bytes = config->size_bytes,
 		.align_bytes = config->align_bytes,
 		.pfn_align_bytes = PFN_ALIGN_BYTES,
+		.btt_start_bytes = config->new_labels ? 0 : BTT_START_OLD_BYTES,
 		.ways = config->ways ? config->ways : 1,
 		.numa_node = -1,
 		.is_pmem = !config->not_pmem,
@@ -311,6 +332,14 @@ void nd_fake_disable(struct nd *nd, size_t region, uint64_t offset_bytes)
 		ns->usable_bytes = 0;
 		free(TAKE_PTR(ns->block_path));
 	}
+}
+
+void nd_fake_enable_region(struct nd *nd, size_t region, bool enabled)
+{
+	const struct fake *fake = fake_of(nd);
+
+	assert(region < fake->inv->n_regions);
+	fake->inv->regions[region].enabled = enabled;
 }
 
 void nd_fake_fail(struct nd *nd, enum err_code code)

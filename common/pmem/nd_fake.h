@@ -10,6 +10,7 @@ struct nd_fake_region {
 	uint64_t align_bytes; /* 0: the region does not tell; sizes are then bound to 16 MiB as on x86 */
 	unsigned ways;        /* 0 is 1 */
 	unsigned label_slots; /* 0: without labels */
+	bool new_labels;      /* 1.2 or later: BTT 2.0 */
 	bool disabled;
 	bool readonly;
 	bool not_pmem;
@@ -24,6 +25,9 @@ void nd_fake_add(struct nd *nd, size_t region, const char *name, enum nd_mode mo
 
 /** nd_fake_disable() - take the device of the own or foreign namespace at @offset_bytes away. */
 void nd_fake_disable(struct nd *nd, size_t region, uint64_t offset_bytes);
+
+/** nd_fake_enable_region() - take region number @region away, or give it back. */
+void nd_fake_enable_region(struct nd *nd, size_t region, bool enabled);
 
 /** nd_fake_fail() - the next create fails with @code after its side effects would have begun. */
 void nd_fake_fail(struct nd *nd, enum err_code code);

@@ -17,6 +17,12 @@
 #define ATTRIBUTE_MAX_BYTES 4096
 #define SECTOR_BYTES        512
 
+/* Beginning of a label area, struct nd_namespace_index of the kernel's drivers/nvdimm/label.h */
+#define INDEX_SIGNATURE "NAMESPACE_INDEX"
+#define INDEX_MAJOR_AT  60
+#define INDEX_MINOR_AT  62
+#define INDEX_BYTES     64
+
 __attribute__((format(printf, 6, 0))) static void log_library(struct ndctl_ctx *ctx, int priority,
 	const char *file, int line, const char *function, const char *format, va_list ap)
 {
@@ -210,16 +216,77 @@ static uint64_t known(unsigned long long bytes, uint64_t otherwise)
 	return bytes == ULLONG_MAX ? otherwise : bytes;
 }
 
+/* Bus and region numbers are given anew at each boot; the cookie is made of what the modules are. */
+static char *read_identity(struct ndctl_bus *bus, struct ndctl_region *region)
+{
+	struct ndctl_interleave_set *set = ndctl_region_get_interleave_set(region);
+	unsigned long long cookie = set ? ndctl_interleave_set_get_cookie(set) : 0;
+
+	if (cookie)
+		return x_asprintf("iset-%016llx", cookie);
+	return x_asprintf("%s/%s", ndctl_bus_get_provider(bus), ndctl_region_get_devname(region));
+}
+
+static unsigned read_free_labels(struct ndctl_region *region)
+{
+	unsigned least = UINT_MAX;
+	struct ndctl_dimm *dimm;
+
+	ndctl_dimm_foreach_in_region(region, dimm)
+	{
+		unsigned long n = ndctl_dimm_get_available_labels(dimm);
+		if (n < least)
+			least = (unsigned)n;
+	}
+	return least;
+}
+
+/* Without ndctl_dimm_read_label_index(), which waits for udev. Return: whether @ret was read. */
+static bool read_label_index(struct ndctl_dimm *dimm, uint8_t ret[static INDEX_BYTES])
+{
+	struct ndctl_cmd *size = ndctl_dimm_cmd_new_cfg_size(dimm);
+	struct ndctl_cmd *read = NULL;
+	bool done = false;
+
+	if (size && ndctl_cmd_submit(size) >= 0)
+		read = ndctl_dimm_cmd_new_cfg_read(size);
+	if (read && ndctl_cmd_cfg_read_set_extent(read, INDEX_BYTES, 0) >= 0 && ndctl_cmd_submit(read) >= 0)
+		done = ndctl_cmd_cfg_read_get_data(read, ret, INDEX_BYTES, 0) == INDEX_BYTES;
+	if (read)
+		ndctl_cmd_unref(read);
+	if (size)
+		ndctl_cmd_unref(size);
+	return done;
+}
+
+/* As btt_claim_class() of drivers/nvdimm/namespace_devs.c, which wants the same version on all modules. */
+static uint64_t read_btt_start(struct ndctl_region *region)
+{
+	struct ndctl_dimm *dimm = ndctl_region_get_first_dimm(region);
+	uint8_t index[INDEX_BYTES];
+
+	if (!dimm || !read_label_index(dimm, index) ||
+		memcmp(index, INDEX_SIGNATURE, sizeof(INDEX_SIGNATURE)) != 0)
+		return BTT_START_OLD_BYTES;
+
+	unsigned major = index[INDEX_MAJOR_AT] | (unsigned)index[INDEX_MAJOR_AT + 1] << 8;
+	unsigned minor = index[INDEX_MINOR_AT] | (unsigned)index[INDEX_MINOR_AT + 1] << 8;
+	return major == 1 && minor == 1 ? BTT_START_OLD_BYTES : 0;
+}
+
 static struct nd_region read_region(struct ndctl_bus *bus, struct ndctl_region *region)
 {
 	const char *name = ndctl_region_get_devname(region);
 	struct nd_region r = {
 		.bus = x_strdup(ndctl_bus_get_devname(bus)),
 		.name = x_strdup(name),
+		.identity = read_identity(bus, region),
 		.size_bytes = ndctl_region_get_size(region),
 		.available_bytes = known(ndctl_region_get_available_size(region), 0),
 		.align_bytes = known(ndctl_region_get_align(region), 0),
 		.pfn_align_bytes = nd_seed_align(name),
+		.btt_start_bytes = read_btt_start(region),
+		.free_labels = read_free_labels(region),
 		.ways = ndctl_region_get_interleave_ways(region),
 		.numa_node = ndctl_region_get_numa_node(region),
 		.is_pmem = ndctl_region_get_type(region) == ND_DEVICE_REGION_PMEM,

@@ -1,5 +1,6 @@
 /*
- * nd_list.h - reading what libndctl and sysfs show; private to the real nd.h (nd_list.c, nd_real.c).
+ * nd_list.h - reading what libndctl and sysfs show; private to the real nd.h (nd_list.c, nd_check.c,
+ * nd_make.c, nd_real.c).
  *
  * Whether a device is bound and what its block device is called is read from sysfs: libndctl's own getters
  * wait for udev's queue at each call, up to 5 s (ndctl_bus_wait_probe()). Threads: the caller holds the locks
@@ -22,6 +23,35 @@ DEFINE_CLEANUP(struct ndctl_ctx *, nd_context_free);
 /** nd_list_read() - everything there is, from a fresh context. Return: 0, or -1 with ERR_INTERNAL.
  * @ret: nd_inventory_free(). */
 int nd_list_read(struct nd_inventory **ret, struct error **err) MUST_CHECK;
+
+/** nd_make() - nd_create() without the look from a fresh context. Return: 0, or -1 as nd_create(). */
+int nd_make(const struct nd_spec *spec, struct error **err) MUST_CHECK;
+
+/** nd_check_writable() - that sysfs can be written to: every setter would fail with EROFS, and this says why.
+ * @device: on the bus, such as "region0". Return: 0, or -1 with ERR_PRECONDITION, ERR_INTERNAL. */
+int nd_check_writable(const char *device, struct error **err) MUST_CHECK;
+
+/** nd_refused() - the error for what the kernel refused: no space, or ERR_INTERNAL. @rc: -errno.
+ * Return: -1. */
+int nd_refused(struct error **err, int rc, const char *what);
+
+/** nd_check_created() - that the namespace which @spec describes is there as promised, from a fresh context,
+ * and wipe the start and end of its block device. Return: 0, or -1 with ERR_INTERNAL. @ret:
+ * nd_namespace_free().
+ */
+int nd_check_created(const struct nd_spec *spec, struct nd_namespace **ret, struct error **err) MUST_CHECK;
+
+/** nd_check_gone() - that no namespace bears @uuid, from a fresh context. Return: 0, or -1 with ERR_INTERNAL.
+ */
+int nd_check_gone(const char *uuid, struct error **err) MUST_CHECK;
+
+/** nd_check_enabled() - that the namespace with @uuid is active and has a block device, from a fresh context.
+ * Return: 0, or -1 with ERR_INTERNAL. */
+int nd_check_enabled(const char *uuid, struct error **err) MUST_CHECK;
+
+/** nd_open_block_device() - wait for the node at @path and open it for ourselves alone. Return: 0, or -1 as
+ * blockdev_open_exclusive(). */
+int nd_open_block_device(const char *path, int *ret_fd, struct error **err) MUST_CHECK;
 
 /** nd_seed_align() - the alignment that nd_create() gives a namespace of @region ("region0"): PFN_ALIGN_BYTES
  * if it is offered, else what the kernel has set; 0 when that is unknown. */

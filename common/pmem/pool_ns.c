@@ -203,6 +203,7 @@ int pool_ns_apply(struct nd *nd, const struct pool_ns_plan *plan, size_t i, stru
 		.name = POOL_NAMESPACE_NAME,
 		.uuid = uuid,
 		.size_bytes = plan->sizes_bytes[i],
+		.mode = ND_FSDAX,
 	};
 
 	uuid_generate_text(uuid);

@@ -58,7 +58,8 @@ static void deactivate(const struct device *d)
 
 static int run_in_memory(void)
 {
-	const struct device_contract contract = {.name = "device_fake_in_memory", .open = open_memory};
+	const struct device_contract contract = {
+		.name = "device_fake_in_memory", .open = open_memory, .is_plain = true};
 
 	return device_contract_run(&contract);
 }
@@ -89,6 +90,8 @@ static int run_in_folder(void)
 		.open = open_folder,
 		.deactivate = deactivate,
 		.has_nodes = true,
+		.is_plain = true,
+		.sees_opens = true,
 		.is_durable = true};
 
 	if (geteuid() != 0 || access("/dev/loop-control", R_OK | W_OK) < 0) {

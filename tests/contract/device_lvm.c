@@ -55,6 +55,8 @@ int main(int argc, char **argv)
 		.open = exec ? open_exec : open_shell,
 		.deactivate = deactivate,
 		.has_nodes = true,
+		.is_plain = true,
+		.sees_opens = true,
 		.is_durable = true,
 	};
 

@@ -1,5 +1,7 @@
 #include "unit/pmem/nd_contract.h"
 
+#include <string.h>
+
 #include "base/random.h"
 #include "base/str.h"
 #include "pmem/layout.h"
@@ -27,10 +29,11 @@ static void assert_empty(struct nd *nd)
 	ck_assert_uint_eq(r->max_extent_bytes, r->size_bytes);
 }
 
-static struct nd_namespace *create(struct nd *nd, const struct nd_region *r, uint64_t size_bytes)
+static struct nd_namespace *create_as(
+	struct nd *nd, const struct nd_region *r, uint64_t size_bytes, enum nd_mode mode)
 {
 	char uuid[UUID_TEXT_LEN + 1];
-	struct nd_spec spec = {r->bus, r->name, NAME, uuid, size_bytes};
+	struct nd_spec spec = {r->bus, r->name, NAME, uuid, size_bytes, mode};
 	struct nd_namespace *ns = NULL;
 	struct error *err = NULL;
 
@@ -38,6 +41,11 @@ static struct nd_namespace *create(struct nd *nd, const struct nd_region *r, uin
 	ASSERT_OK(nd_create(nd, &spec, &ns, &err));
 	ck_assert_str_eq(ns->uuid, uuid);
 	return ns;
+}
+
+static struct nd_namespace *create(struct nd *nd, const struct nd_region *r, uint64_t size_bytes)
+{
+	return create_as(nd, r, size_bytes, ND_FSDAX);
 }
 
 static void destroy(struct nd *nd, const struct nd_namespace *ns)
@@ -69,9 +77,7 @@ void nd_contract_create(struct nd *nd)
 	ck_assert(ns->active);
 	ck_assert_uint_eq(ns->raw_bytes, size);
 	ck_assert_uint_eq(ns->offset_bytes, 0);
-	/* 64 bytes per 4 KiB page, and the header, rounded up to 2 MiB */
-	ck_assert_uint_lt(ns->usable_bytes, size - size / 64);
-	ck_assert_uint_gt(ns->usable_bytes, size - size / 64 - 2 * PFN_ALIGN_BYTES);
+	ck_assert_uint_eq(ns->usable_bytes, nd_usable_bytes(r, ND_FSDAX, size));
 	ck_assert(str_starts(ns->block_path, "/dev/pmem"));
 
 	CLEANUP(nd_inventory_freep) struct nd_inventory *with = list(nd);
@@ -80,10 +86,51 @@ void nd_contract_create(struct nd *nd)
 	ck_assert_str_eq(with->regions[0].namespaces[0].dev, ns->dev);
 	ck_assert_uint_eq(with->regions[0].available_bytes, r->available_bytes - size);
 	ck_assert_uint_eq(with->regions[0].max_extent_bytes, r->max_extent_bytes - size);
+	ck_assert_uint_eq(with->regions[0].free_labels, r->free_labels - 1);
+	ck_assert_str_eq(with->regions[0].identity, r->identity);
 
 	destroy(nd, ns);
 	assert_empty(nd);
 	destroy(nd, ns);
+}
+
+void nd_contract_sizes(struct nd *nd)
+{
+	static const unsigned units[] = {2, 3, 8, 31};
+	static const enum nd_mode modes[] = {ND_FSDAX, ND_SECTOR};
+	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = list(nd);
+	const struct nd_region *r = &inv->regions[0];
+
+	for (size_t i = 0; i < ARRAY_SIZE(units) * ARRAY_SIZE(modes); i++) {
+		enum nd_mode mode = modes[i % ARRAY_SIZE(modes)];
+		uint64_t size = nd_region_unit(r) * units[i / ARRAY_SIZE(modes)];
+		CLEANUP(nd_namespace_freep) struct nd_namespace *ns = NULL;
+
+		if (size > r->max_extent_bytes)
+			continue;
+		ns = create_as(nd, r, size, mode);
+		ck_assert_uint_eq(ns->usable_bytes, nd_usable_bytes(r, mode, size));
+		destroy(nd, ns);
+	}
+}
+
+void nd_contract_sector(struct nd *nd)
+{
+	CLEANUP(nd_inventory_freep) struct nd_inventory *before = list(nd);
+	const struct nd_region *r = &before->regions[0];
+	uint64_t size = layout_round_up(POOL_MIN_BYTES, nd_region_unit(r));
+	CLEANUP(nd_namespace_freep) struct nd_namespace *ns = create_as(nd, r, size, ND_SECTOR);
+	struct error *err = NULL;
+
+	ck_assert_int_eq(ns->mode, ND_SECTOR);
+	ck_assert(ns->active);
+	ck_assert_uint_eq(ns->raw_bytes, size);
+	ck_assert_uint_eq(ns->usable_bytes % 4096, 0);
+	ck_assert_int_eq(ns->block_path[strlen(ns->block_path) - 1], 's');
+	ASSERT_OK(nd_enable(nd, ns->uuid, ns->name, &err));
+	destroy(nd, ns);
+	assert_empty(nd);
+	ASSERT_FAILS(nd_enable(nd, ns->uuid, ns->name, &err), ERR_NOT_FOUND, NAME);
 }
 
 void nd_contract_refusals(struct nd *nd)
@@ -95,14 +142,23 @@ void nd_contract_refusals(struct nd *nd)
 	uint64_t unit = nd_region_unit(r);
 	uint64_t too_large = layout_round_down(r->max_extent_bytes, unit) + unit;
 
-	assert_refused(nd, &(struct nd_spec){r->bus, r->name, "", uuid, unit}, ERR_INVALID_ARGUMENT);
-	assert_refused(nd, &(struct nd_spec){r->bus, r->name, name_of_64, uuid, unit}, ERR_INVALID_ARGUMENT);
-	assert_refused(nd, &(struct nd_spec){r->bus, r->name, NAME, "6f1d2c3b", unit}, ERR_INVALID_ARGUMENT);
-	assert_refused(nd, &(struct nd_spec){r->bus, r->name, NAME, uuid, 0}, ERR_INVALID_ARGUMENT);
-	assert_refused(nd, &(struct nd_spec){r->bus, r->name, NAME, uuid, unit + 4096}, ERR_INVALID_ARGUMENT);
-	assert_refused(nd, &(struct nd_spec){r->bus, r->name, NAME, uuid, too_large}, ERR_EXHAUSTED);
-	assert_refused(nd, &(struct nd_spec){r->bus, "region99", NAME, uuid, unit}, ERR_NOT_FOUND);
-	assert_refused(nd, &(struct nd_spec){"ndbus99", r->name, NAME, uuid, unit}, ERR_NOT_FOUND);
+	assert_refused(
+		nd, &(struct nd_spec){r->bus, r->name, "", uuid, unit, ND_FSDAX}, ERR_INVALID_ARGUMENT);
+	assert_refused(nd, &(struct nd_spec){r->bus, r->name, name_of_64, uuid, unit, ND_FSDAX},
+		ERR_INVALID_ARGUMENT);
+	assert_refused(nd, &(struct nd_spec){r->bus, r->name, NAME, "6f1d2c3b", unit, ND_FSDAX},
+		ERR_INVALID_ARGUMENT);
+	assert_refused(nd, &(struct nd_spec){r->bus, r->name, NAME, uuid, 0, ND_FSDAX}, ERR_INVALID_ARGUMENT);
+	assert_refused(nd, &(struct nd_spec){r->bus, r->name, NAME, uuid, unit + 4096, ND_FSDAX},
+		ERR_INVALID_ARGUMENT);
+	assert_refused(
+		nd, &(struct nd_spec){r->bus, r->name, NAME, uuid, unit, ND_RAW}, ERR_INVALID_ARGUMENT);
+	assert_refused(
+		nd, &(struct nd_spec){r->bus, r->name, NAME, uuid, unit, ND_DEVDAX}, ERR_INVALID_ARGUMENT);
+	assert_refused(
+		nd, &(struct nd_spec){r->bus, r->name, NAME, uuid, too_large, ND_FSDAX}, ERR_EXHAUSTED);
+	assert_refused(nd, &(struct nd_spec){r->bus, "region99", NAME, uuid, unit, ND_FSDAX}, ERR_NOT_FOUND);
+	assert_refused(nd, &(struct nd_spec){"ndbus99", r->name, NAME, uuid, unit, ND_FSDAX}, ERR_NOT_FOUND);
 	assert_empty(nd);
 }
 
@@ -112,10 +168,10 @@ void nd_contract_foreign(struct nd *nd)
 	const struct nd_region *r = &inv->regions[0];
 	uint64_t size = layout_round_up(POOL_MIN_BYTES, nd_region_unit(r));
 	CLEANUP(nd_namespace_freep) struct nd_namespace *ns = create(nd, r, size);
-	CLEANUP(error_freep) struct error *err = NULL;
+	struct error *err = NULL;
 
-	ck_assert_int_eq(nd_destroy(nd, ns->uuid, "another", &err), -1);
-	ck_assert_int_eq(err->code, ERR_PRECONDITION);
+	ASSERT_FAILS(nd_destroy(nd, ns->uuid, "another", &err), ERR_PRECONDITION, "another");
+	ASSERT_FAILS(nd_enable(nd, ns->uuid, "another", &err), ERR_PRECONDITION, "another");
 
 	CLEANUP(nd_inventory_freep) struct nd_inventory *after = list(nd);
 	ck_assert_uint_eq(after->regions[0].n_namespaces, 1);

@@ -10,9 +10,23 @@ static struct device_list *new_list(void)
 
 	l->n_pools = 2;
 	l->pools = x_calloc(l->n_pools, sizeof(*l->pools));
-	l->pools[0] =
-		(struct device_pool){x_strdup("p"), x_strdup("pool"), 100, 100, 100, 100, 8, true, false};
-	l->pools[1] = (struct device_pool){x_strdup("q"), x_strdup("part"), 100, 50, 0, 0, 8, false, false};
+	l->pools[0] = (struct device_pool){
+		.uuid = x_strdup("p"),
+		.name = x_strdup("pool"),
+		.total_bytes = 100,
+		.free_bytes = 100,
+		.max_bytes = 100,
+		.max_sector_bytes = 100,
+		.unit_bytes = 8,
+		.complete = true,
+	};
+	l->pools[1] = (struct device_pool){
+		.uuid = x_strdup("q"),
+		.name = x_strdup("part"),
+		.total_bytes = 100,
+		.free_bytes = 50,
+		.unit_bytes = 8,
+	};
 	return l;
 }
 

@@ -75,6 +75,75 @@ START_TEST(unit_is_a_multiple_of_both_alignments)
 }
 END_TEST
 
+/* As Linux 6.1 gave them on NVDIMMs with labels of 1.1, and on CXL memory, whose labels are 2.1. */
+static const struct {
+	uint64_t raw_bytes;
+	uint64_t fsdax_bytes;
+	uint64_t btt_1_bytes; /* 0: refused */
+	uint64_t btt_2_bytes; /* 0: not tried */
+} measured[] = {
+	{MIB(16), 14680064, 0, 0},
+	{MIB(32), 31457280, 32440320, 0},
+	{MIB(48), 48234496, 49201152, 0},
+	{MIB(64), 65011712, 65961984, 65966080},
+	{MIB(128), 130023424, 133005312, 0},
+	{MIB(256), 262144000, 267091968, 267096064},
+	{MIB(496), 511705088, 518504448, 0},
+	{MIB(1008), 1040187392, 1054851072, 0},
+};
+
+START_TEST(usable_sizes_are_those_of_the_kernel)
+{
+	uint64_t raw = measured[_i].raw_bytes;
+
+	ck_assert_uint_eq(layout_fsdax_usable(raw, PFN_ALIGN_BYTES), measured[_i].fsdax_bytes);
+	ck_assert_uint_eq(layout_fsdax_usable(raw, 0), measured[_i].fsdax_bytes);
+	ck_assert_uint_eq(layout_btt_usable(raw, BTT_START_OLD_BYTES), measured[_i].btt_1_bytes);
+	if (measured[_i].btt_2_bytes)
+		ck_assert_uint_eq(layout_btt_usable(raw, 0), measured[_i].btt_2_bytes);
+}
+END_TEST
+
+START_TEST(what_is_too_small_has_nothing_usable)
+{
+	ck_assert_uint_eq(layout_fsdax_usable(0, 0), 0);
+	ck_assert_uint_eq(layout_fsdax_usable(8192, 0), 0);
+	ck_assert_uint_eq(layout_fsdax_usable(MIB(2), 0), 0);
+	ck_assert_uint_eq(layout_fsdax_usable(MIB(4), 0), MIB(2));
+	ck_assert_uint_eq(layout_fsdax_usable(GIB(1), GIB(1)), 0);
+	ck_assert_uint_eq(layout_btt_usable(0, 0), 0);
+	ck_assert_uint_eq(layout_btt_usable(4095, 4096), 0);
+	ck_assert_uint_eq(layout_btt_usable(MIB(16) - 1, 0), 0);
+	ck_assert_uint_gt(layout_btt_usable(MIB(16), 0), MIB(14));
+}
+END_TEST
+
+/* An arena has at most 512 GiB, and what is left below 16 MiB is lost. */
+START_TEST(large_sector_namespaces_have_several_arenas)
+{
+	uint64_t one = layout_btt_usable(GIB(512), 0);
+
+	ck_assert_uint_eq(layout_btt_usable(GIB(1024), 0), 2 * one);
+	ck_assert_uint_eq(layout_btt_usable(GIB(512) + MIB(16) - 4096, 0), one);
+	ck_assert_uint_eq(layout_btt_usable(GIB(512) + MIB(64), 0), one + layout_btt_usable(MIB(64), 0));
+}
+END_TEST
+
+START_TEST(usable_never_shrinks_when_the_namespace_grows)
+{
+	uint64_t fsdax = 0, btt = 0;
+
+	for (uint64_t raw = 0; raw < GIB(1040); raw += raw < GIB(1) ? MIB(1) : MIB(16)) {
+		ck_assert_uint_ge(layout_fsdax_usable(raw, 0), fsdax);
+		ck_assert_uint_ge(layout_btt_usable(raw, BTT_START_OLD_BYTES), btt);
+		fsdax = layout_fsdax_usable(raw, 0);
+		btt = layout_btt_usable(raw, BTT_START_OLD_BYTES);
+		ck_assert_uint_le(fsdax, raw);
+		ck_assert_uint_le(btt, raw);
+	}
+}
+END_TEST
+
 START_TEST(rounding_stops_at_the_ends)
 {
 	ck_assert_uint_eq(layout_round_up(0, MIB(6)), 0);
@@ -207,6 +276,10 @@ int main(void)
 	tcase_add_test(tc, alignment_replaces_what_the_kernel_does_not_tell);
 	tcase_add_test(tc, alignment_that_does_not_fit_is_the_largest_number);
 	tcase_add_loop_test(tc, unit_is_a_multiple_of_both_alignments, 0, EACH_UNIT);
+	tcase_add_loop_test(tc, usable_sizes_are_those_of_the_kernel, 0, ARRAY_SIZE(measured));
+	tcase_add_test(tc, what_is_too_small_has_nothing_usable);
+	tcase_add_test(tc, large_sector_namespaces_have_several_arenas);
+	tcase_add_test(tc, usable_never_shrinks_when_the_namespace_grows);
 	tcase_add_test(tc, rounding_stops_at_the_ends);
 	tcase_add_loop_test(tc, rounding_up_what_was_rounded_down_changes_nothing, 0, EACH_UNIT);
 	tcase_add_test(tc, best_gap_is_the_smallest_that_holds_the_size);

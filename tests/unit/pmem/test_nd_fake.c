@@ -23,7 +23,7 @@ static struct nd *open_usual(void)
 
 static int create(struct nd *nd, const char *uuid, uint64_t size_bytes, struct error **err)
 {
-	struct nd_spec spec = {"ndbus0", "region0", "some", uuid, size_bytes};
+	struct nd_spec spec = {"ndbus0", "region0", "some", uuid, size_bytes, ND_FSDAX};
 	CLEANUP(nd_namespace_freep) struct nd_namespace *ns = NULL;
 
 	return nd_create(nd, &spec, &ns, err);
@@ -56,6 +56,8 @@ static struct nd_inventory *list(struct nd *nd)
 	END_TEST
 
 CONTRACT_TEST(create)
+CONTRACT_TEST(sizes)
+CONTRACT_TEST(sector)
 CONTRACT_TEST(refusals)
 CONTRACT_TEST(foreign)
 CONTRACT_TEST(extents)
@@ -149,6 +151,8 @@ int main(void)
 	TCase *tc = tcase_create("nd_fake");
 
 	tcase_add_test(tc, fake_keeps_the_contract_of_create);
+	tcase_add_test(tc, fake_keeps_the_contract_of_sizes);
+	tcase_add_test(tc, fake_keeps_the_contract_of_sector);
 	tcase_add_test(tc, fake_keeps_the_contract_of_refusals);
 	tcase_add_test(tc, fake_keeps_the_contract_of_foreign);
 	tcase_add_test(tc, fake_keeps_the_contract_of_extents);

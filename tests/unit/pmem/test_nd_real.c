@@ -28,6 +28,8 @@ static struct nd *open_real(void)
 	END_TEST
 
 CONTRACT_TEST(create)
+CONTRACT_TEST(sizes)
+CONTRACT_TEST(sector)
 CONTRACT_TEST(refusals)
 CONTRACT_TEST(foreign)
 CONTRACT_TEST(extents)
@@ -44,6 +46,8 @@ int main(void)
 
 	tcase_set_timeout(tc, 60);
 	tcase_add_test(tc, kernel_keeps_the_contract_of_create);
+	tcase_add_test(tc, kernel_keeps_the_contract_of_sizes);
+	tcase_add_test(tc, kernel_keeps_the_contract_of_sector);
 	tcase_add_test(tc, kernel_keeps_the_contract_of_refusals);
 	tcase_add_test(tc, kernel_keeps_the_contract_of_foreign);
 	tcase_add_test(tc, kernel_keeps_the_contract_of_extents);

@@ -1,0 +1,116 @@
+/* Whether the kernel did what it was told, seen from a fresh context: an old one shows what it has set
+ * itself. */
+#include <errno.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/statvfs.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "os/blockdev.h"
+#include "pmem/erase.h"
+#include "pmem/nd_list.h"
+
+#define BLOCK_DEV_TIMEOUT_MS 5000
+
+int nd_check_writable(const char *device, struct error **err)
+{
+	CLEANUP(free_charp) char *path = x_asprintf(ND_SYSFS_DEVICES "/%s/", device);
+	struct statvfs fs;
+
+	if (statvfs(path, &fs) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "%s", path);
+	if (fs.f_flag & ST_RDONLY)
+		return err_set(err, ERR_PRECONDITION,
+			"/sys is mounted read-only, but namespaces are made by writing there; the container "
+			"must be privileged");
+	return 0;
+}
+
+int nd_refused(struct error **err, int rc, const char *what)
+{
+	return err_set_errno(err, rc == -ENOSPC ? ERR_EXHAUSTED : ERR_INTERNAL, -rc, "%s", what);
+}
+
+/* @ret: NULL when there is none. */
+static int read_back(const char *uuid, struct nd_namespace **ret, struct error **err)
+{
+	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
+
+	*ret = NULL;
+	if (nd_list_read(&inv, err) < 0)
+		return -1;
+	for (size_t i = 0; i < inv->n_regions; i++) {
+		struct nd_region *r = &inv->regions[i];
+		for (size_t k = 0; k < r->n_namespaces && !*ret; k++) {
+			if (!str_eq(r->namespaces[k].uuid, uuid))
+				continue;
+			*ret = x_malloc(sizeof(**ret));
+			**ret = r->namespaces[k];
+			r->namespaces[k] = (struct nd_namespace){0};
+		}
+	}
+	return 0;
+}
+
+static int verify(const struct nd_spec *spec, const struct nd_namespace *ns, struct error **err)
+{
+	if (!ns)
+		return err_set(err, ERR_INTERNAL, "the new namespace is not there");
+	if (!str_eq(ns->name, spec->name) || ns->raw_bytes != spec->size_bytes)
+		return err_set(err, ERR_INTERNAL, "%s has name \"%s\" and %ju bytes instead of what was set",
+			ns->dev, ns->name, (uintmax_t)ns->raw_bytes);
+	if (!ns->active || ns->mode != spec->mode || !ns->block_path)
+		return err_set(err, ERR_INTERNAL, "%s did not become a block device of mode %s", ns->dev,
+			nd_mode_name(spec->mode));
+	return 0;
+}
+
+int nd_open_block_device(const char *path, int *ret_fd, struct error **err)
+{
+	if (blockdev_wait(path, BLOCK_DEV_TIMEOUT_MS, err) < 0)
+		return -1;
+	return blockdev_open_exclusive(path, ret_fd, err);
+}
+
+static int wipe(const struct nd_namespace *ns, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = -1;
+
+	if (nd_open_block_device(ns->block_path, &fd, err) < 0 || erase_head(fd, ns->usable_bytes, err) < 0)
+		return err_wrap(err, "wipe old signatures");
+	/* Partitions of the old content appeared with the device. */
+	if (ioctl(fd, BLKRRPART) < 0 && errno != EINVAL)
+		return err_set_errno(err, ERR_INTERNAL, errno, "forget old partitions of %s", ns->block_path);
+	return 0;
+}
+
+int nd_check_created(const struct nd_spec *spec, struct nd_namespace **ret, struct error **err)
+{
+	CLEANUP(nd_namespace_freep) struct nd_namespace *ns = NULL;
+
+	if (read_back(spec->uuid, &ns, err) < 0 || verify(spec, ns, err) < 0 || wipe(ns, err) < 0)
+		return -1;
+	*ret = TAKE_PTR(ns);
+	return 0;
+}
+
+int nd_check_gone(const char *uuid, struct error **err)
+{
+	CLEANUP(nd_namespace_freep) struct nd_namespace *ns = NULL;
+
+	if (read_back(uuid, &ns, err) < 0)
+		return -1;
+	return ns ? err_set(err, ERR_INTERNAL, "%s is still there after its removal", ns->dev) : 0;
+}
+
+int nd_check_enabled(const char *uuid, struct error **err)
+{
+	CLEANUP(nd_namespace_freep) struct nd_namespace *ns = NULL;
+
+	if (read_back(uuid, &ns, err) < 0)
+		return -1;
+	if (!ns || !ns->active || !ns->block_path)
+		return err_set(err, ERR_INTERNAL, "it did not become a block device");
+	return blockdev_wait(ns->block_path, BLOCK_DEV_TIMEOUT_MS, err);
+}
