@@ -12,6 +12,7 @@
 #include "os/loopdev.h"
 #include "os/mount.h"
 #include "os/mount_table.h"
+#include "volume/id.h"
 #include "volume/params.h"
 #include "volume/state.h"
 
@@ -25,12 +26,20 @@ bool kata_has_image(const struct volume_record *r)
 	return params_parse(PARAMS_STATE, &r->parameters, &params, &ignored) == 0 && params.kata_containers;
 }
 
-/* As mountinfo shows it. Return: caller frees; NULL when there is no such folder. */
-static char *host_mount(const char *state_path, const char *id)
+/* As mountinfo shows it; the folder is named as the request was, for inline volumes by the name. Return:
+ * caller frees; NULL when there is no such folder. */
+static char *host_mount(const char *state_path, const struct volume_record *r)
 {
-	CLEANUP(free_charp) char *path = x_asprintf("%s/mount/%s", state_path, id);
+	const char *const names[] = {r->id, strmap_get(&r->parameters, "name")};
+	char *found = NULL;
 
-	return realpath(path, NULL);
+	for (size_t i = 0; !found && i < ARRAY_SIZE(names); i++) {
+		if (!names[i] || !volume_handle_valid(names[i]))
+			continue;
+		CLEANUP(free_charp) char *path = x_asprintf("%s/mount/%s", state_path, names[i]);
+		found = realpath(path, NULL);
+	}
+	return found;
 }
 
 /* @ret_fd: -1 when there is no image */
@@ -59,9 +68,10 @@ static int find_loop(int image_fd, dev_t *ret, struct error **err)
 	return 0;
 }
 
-int kata_is_loop(const char *state_path, const char *id, dev_t dev, bool *ret, struct error **err)
+int kata_is_loop(
+	const char *state_path, const struct volume_record *r, dev_t dev, bool *ret, struct error **err)
 {
-	CLEANUP(free_charp) char *folder = host_mount(state_path, id);
+	CLEANUP(free_charp) char *folder = host_mount(state_path, r);
 	CLEANUP(fd_closep) int image_fd = -1;
 	dev_t loop = 0;
 
@@ -93,9 +103,9 @@ static int detach(const char *folder, bool *ret_busy, struct error **err)
 	return *ret_busy ? 0 : loop_detach(image_fd, err);
 }
 
-int kata_clean(const char *state_path, const char *id, struct error **err)
+int kata_clean(const char *state_path, const struct volume_record *r, struct error **err)
 {
-	CLEANUP(free_charp) char *folder = host_mount(state_path, id);
+	CLEANUP(free_charp) char *folder = host_mount(state_path, r);
 	bool busy;
 
 	if (!folder)

@@ -18,14 +18,15 @@ struct volume_record;
 /** kata_has_image() - whether @r is a volume for Kata Containers. */
 bool kata_has_image(const struct volume_record *r);
 
-/** kata_is_loop() - whether @dev is the loop device over the image in volume @id. Return: 0, or -1 with
- * ERR_INTERNAL. */
-int kata_is_loop(const char *state_path, const char *id, dev_t dev, bool *ret, struct error **err) MUST_CHECK;
+/** kata_is_loop() - whether @dev is the loop device over the image in @r. Return: 0, or -1 with ERR_INTERNAL.
+ */
+int kata_is_loop(const char *state_path, const struct volume_record *r, dev_t dev, bool *ret,
+	struct error **err) MUST_CHECK;
 
 /**
- * kata_clean() - once the last target of volume @id is unmounted: detach the loop device, unmount the volume
- * from its folder and remove that. While the loop is still mounted nothing is done.
+ * kata_clean() - once the last target of @r is unmounted: detach the loop device, unmount the volume from its
+ * folder and remove that. While the loop is still mounted nothing is done.
  *
  * Idempotent. Return: 0, or -1 with ERR_PRECONDITION (busy), ERR_INTERNAL.
  */
-int kata_clean(const char *state_path, const char *id, struct error **err) MUST_CHECK;
+int kata_clean(const char *state_path, const struct volume_record *r, struct error **err) MUST_CHECK;

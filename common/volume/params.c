@@ -5,14 +5,20 @@
 #include "base/str.h"
 
 #define KUBERNETES_PREFIX    "csi.storage.k8s.io/"
+#define EPHEMERAL            KUBERNETES_PREFIX "ephemeral"
 #define PROVISIONER_IDENTITY "storage.kubernetes.io/csiProvisionerIdentity"
 
 /* external-provisioner --extra-create-metadata; it removes all other keys with the prefix itself */
 static const char *const create_metadata[] = {
 	KUBERNETES_PREFIX "pvc/name", KUBERNETES_PREFIX "pvc/namespace", KUBERNETES_PREFIX "pv/name", NULL};
 
-enum { AT_CREATE = 1 << PARAMS_CREATE, AT_CONTEXT = 1 << PARAMS_CONTEXT, AT_STATE = 1 << PARAMS_STATE };
-#define AT_ALL (AT_CREATE | AT_CONTEXT | AT_STATE)
+enum {
+	AT_CREATE = 1 << PARAMS_CREATE,
+	AT_CONTEXT = 1 << PARAMS_CONTEXT,
+	AT_STATE = 1 << PARAMS_STATE,
+	AT_INLINE = 1 << PARAMS_INLINE
+};
+#define AT_ALL (AT_CREATE | AT_CONTEXT | AT_STATE | AT_INLINE)
 
 static int parse_erase_after(const char *value, struct volume_params *p, struct error **err)
 {
@@ -30,8 +36,13 @@ static int parse_model(const char *value, struct volume_params *p, struct error 
 		p->is_cache = true;
 		return 0;
 	}
-	/* "none" is what 0.5 called it; "ephemeral" appears in the state of inline volumes */
-	if (str_eq(value, "normal") || str_eq(value, "none") || str_eq(value, "ephemeral"))
+	/* in the state of inline volumes */
+	if (str_eq(value, "ephemeral")) {
+		p->is_inline = true;
+		return 0;
+	}
+	/* "none" is what 0.5 called it */
+	if (str_eq(value, "normal") || str_eq(value, "none"))
 		return 0;
 	return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is neither normal nor cache", value);
 }
@@ -71,10 +82,7 @@ static int parse_device_mode(const char *value, struct volume_params *p, struct 
 
 static int parse_size(const char *value, struct volume_params *p, struct error **err)
 {
-	uint64_t ignored_bytes;
-
-	(void)p;
-	return parse_quantity(value, &ignored_bytes, err);
+	return parse_quantity(value, &p->size_bytes, err);
 }
 
 static const struct {
@@ -84,12 +92,12 @@ static const struct {
 } known[] = {
 	{"eraseafter", AT_ALL, parse_erase_after},
 	{"kataContainers", AT_ALL, parse_kata},
-	{"persistencyModel", AT_ALL, parse_model},
-	{"cacheSize", AT_ALL, parse_cache_size},
+	{"persistencyModel", AT_ALL & ~AT_INLINE, parse_model},
+	{"cacheSize", AT_ALL & ~AT_INLINE, parse_cache_size},
 	{"usage", AT_ALL, parse_usage},
 	{"name", AT_CONTEXT | AT_STATE, parse_name},
 	{"deviceMode", AT_STATE, parse_device_mode},
-	{"size", AT_STATE, parse_size},
+	{"size", AT_STATE | AT_INLINE, parse_size},
 };
 
 /* Said by Kubernetes, not by an administrator; means nothing here. */
@@ -104,6 +112,8 @@ static bool is_ignored(enum params_origin origin, const char *key)
 		return false;
 	case PARAMS_CONTEXT:
 		return str_starts(key, KUBERNETES_PREFIX) || str_eq(key, PROVISIONER_IDENTITY);
+	case PARAMS_INLINE:
+		return str_starts(key, KUBERNETES_PREFIX);
 	case PARAMS_STATE:
 		return true;
 	}
@@ -134,6 +144,9 @@ static int check_together(enum params_origin origin, const struct strmap *map, c
 	if (p->kata_containers && p->usage == USAGE_FILE_IO)
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"parameters kataContainers=true and usage=FileIO exclude each other");
+	if (origin == PARAMS_INLINE && !strmap_get(map, "size"))
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"parameter \"size\" is missing: an inline volume needs one");
 	if (origin == PARAMS_CREATE && str_eq(strmap_get(map, "persistencyModel"), "ephemeral"))
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"parameter \"persistencyModel\": \"ephemeral\" is neither normal nor cache");
@@ -143,7 +156,7 @@ static int check_together(enum params_origin origin, const struct strmap *map, c
 int params_parse(
 	enum params_origin origin, const struct strmap *map, struct volume_params *ret, struct error **err)
 {
-	struct volume_params p = {.erase_after = true};
+	struct volume_params p = {.erase_after = true, .is_inline = origin == PARAMS_INLINE};
 
 	for (size_t i = 0; i < map->n; i++) {
 		if (parse_entry(origin, &map->entries[i], &p, err) < 0)
@@ -156,6 +169,22 @@ int params_parse(
 failed:
 	params_done(&p);
 	return -1;
+}
+
+int params_say_inline(const struct strmap *context, bool *ret_said, bool *ret_inline, struct error **err)
+{
+	const char *value = strmap_get(context, EPHEMERAL);
+
+	*ret_said = value != NULL;
+	*ret_inline = false;
+	if (value && parse_bool(value, ret_inline, err) < 0)
+		return err_wrap(err, "parameter \"" EPHEMERAL "\"");
+	return 0;
+}
+
+bool params_look_inline(const struct strmap *context)
+{
+	return strmap_get(context, "size") && !strmap_get(context, PROVISIONER_IDENTITY);
 }
 
 void params_done(struct volume_params *p)

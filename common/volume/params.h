@@ -18,6 +18,7 @@ enum params_origin {
 	PARAMS_CONTEXT, /* volume_context of stage and publish: what CreateVolume answered, plus Kubernetes'
 			   own keys */
 	PARAMS_STATE,   /* a state file */
+	PARAMS_INLINE,  /* volumeAttributes of an inline ephemeral volume, which come as volume_context */
 };
 
 enum volume_usage { USAGE_APP_DIRECT, USAGE_FILE_IO };
@@ -26,10 +27,12 @@ struct volume_params {
 	bool erase_after;     /* default true */
 	bool kata_containers; /* default false */
 	bool is_cache;        /* persistencyModel=cache */
+	bool is_inline;       /* persistencyModel=ephemeral: lives as long as its pod */
 	uint32_t cache_size;  /* with is_cache */
 	enum volume_usage usage;
-	char *name;        /* NULL where the origin has none */
-	char *device_mode; /* PARAMS_STATE: "lvm", "direct", "fake" */
+	uint64_t size_bytes; /* PARAMS_INLINE */
+	char *name;          /* NULL where the origin has none */
+	char *device_mode;   /* PARAMS_STATE: "lvm", "direct", "fake" */
 };
 
 /**
@@ -39,6 +42,16 @@ struct volume_params {
  */
 int params_parse(enum params_origin origin, const struct strmap *map, struct volume_params *ret,
 	struct error **err) MUST_CHECK;
+
+/** params_say_inline() - whether @context, of NodePublishVolume, is of an inline volume by its own word.
+ * @ret_said: false: it says nothing, as before Kubernetes 1.16. Return: 0, or -1 with ERR_INVALID_ARGUMENT.
+ */
+int params_say_inline(
+	const struct strmap *context, bool *ret_said, bool *ret_inline, struct error **err) MUST_CHECK;
+
+/** params_look_inline() - whether @context, which says nothing about it, looks like that of an inline volume:
+ * no provisioner has seen it, and it has a size. */
+bool params_look_inline(const struct strmap *context);
 
 /** params_done() - release what @p owns; safe on a zeroed one. */
 void params_done(struct volume_params *p);

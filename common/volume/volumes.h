@@ -72,6 +72,7 @@ struct volume_request {
 	bool block;              /* somebody asks for the device itself: all of it is zeroed first */
 	bool spans_nodes;        /* an access mode does: for cache volumes only */
 	const struct strmap *parameters;
+	const char *inline_target; /* canonical, of the pod with which it goes; NULL: a volume that stays */
 };
 
 struct volume_info {
@@ -190,16 +191,17 @@ struct publish_request {
 };
 
 /**
- * volumes_publish() - bind the staged file system to the target.
+ * volumes_publish() - bind the staged file system, or the device's node, to the target. An inline ephemeral
+ * volume is made, formatted and mounted there; when that fails, it is undone.
  * Return: 0 (already there in the same way too), or -1 with ERR_NOT_FOUND, ERR_INVALID_ARGUMENT,
  * ERR_PRECONDITION (not staged there; single writer with another target), ERR_EXISTS (target mounted in
  * another way), ERR_UNAVAILABLE, ERR_ABORTED, ERR_INTERNAL.
  */
 int volumes_publish(struct volumes *v, const struct publish_request *request, struct error **err) MUST_CHECK;
 
-/** volumes_unpublish() - unmount and remove the target. Return: 0, or -1 with ERR_NOT_FOUND (unknown volume
- * and the target is a mount), ERR_INVALID_ARGUMENT (path), ERR_PRECONDITION (busy), ERR_ABORTED,
- * ERR_INTERNAL. */
+/** volumes_unpublish() - unmount and remove the target, and delete an inline ephemeral volume. Return: 0, or
+ * -1 with ERR_NOT_FOUND (unknown volume and the target is a mount), ERR_INVALID_ARGUMENT (path),
+ * ERR_PRECONDITION (busy), ERR_ABORTED, ERR_INTERNAL. */
 int volumes_unpublish(
 	struct volumes *v, const char *handle, const char *target_path, struct error **err) MUST_CHECK;
 

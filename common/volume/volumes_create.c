@@ -28,7 +28,7 @@ static int check_request(const struct volume_request *q, struct volume_params *r
 			err, ERR_INVALID_ARGUMENT, "file system \"%s\" is neither ext4 nor xfs", q->fs_type);
 	if (q->limit_bytes > 0 && q->required_bytes > q->limit_bytes)
 		return err_set(err, ERR_INVALID_ARGUMENT, "required_bytes is larger than limit_bytes");
-	if (params_parse(PARAMS_CREATE, q->parameters, ret, err) < 0)
+	if (params_parse(q->inline_target ? PARAMS_INLINE : PARAMS_CREATE, q->parameters, ret, err) < 0)
 		return -1;
 	if (ret->kata_containers) {
 		params_done(ret);
@@ -54,7 +54,8 @@ static int check_existing(const struct volume_record *r, const struct volume_req
 		return err_wrap(err, "state of volume %s", r->id);
 	bool same = have.erase_after == wanted->erase_after &&
 		    have.kata_containers == wanted->kata_containers && have.is_cache == wanted->is_cache &&
-		    have.cache_size == wanted->cache_size && have.usage == wanted->usage &&
+		    have.is_inline == wanted->is_inline && have.cache_size == wanted->cache_size &&
+		    have.usage == wanted->usage &&
 		    (!r->fs_type || !q->fs_type || str_eq(r->fs_type, q->fs_type)) &&
 		    (!q->block || r->block_clean || !r->identity);
 	params_done(&have);
@@ -63,17 +64,14 @@ static int check_existing(const struct volume_record *r, const struct volume_req
 	return 0;
 }
 
-static int give_existing(struct volumes *v, const struct volume_record *r, const struct volume_request *q,
-	const struct volume_params *wanted, struct volume_info **ret, struct error **err)
+static int require_existing(struct volumes *v, const struct volume_record *r, const struct volume_request *q,
+	const struct volume_params *wanted, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
 
 	if (volumes_require_device(v, r, &d, err) < 0)
 		return -1;
-	if (check_existing(r, q, wanted, err) < 0)
-		return -1;
-	*ret = volumes_info(v, r);
-	return 0;
+	return check_existing(r, q, wanted, err);
 }
 
 /* Smallest size that serves the request; its file system may need more than was asked for. */
@@ -175,6 +173,10 @@ static struct volume_record *new_record(struct volumes *v, const char *id, const
 	params_to_state(q->parameters, &r->parameters);
 	strmap_set(&r->parameters, "name", q->name);
 	strmap_set(&r->parameters, "deviceMode", v->devices->ops->mode);
+	if (q->inline_target) {
+		strmap_set(&r->parameters, "persistencyModel", "ephemeral");
+		strv_add(&r->targets, q->inline_target);
+	}
 	return r;
 }
 
@@ -347,8 +349,8 @@ static struct volume_record *find_existing(struct volumes *v, const char *name, 
 	return r ? r : volumes_record(v, id);
 }
 
-static int create_locked(struct volumes *v, const char *id, const struct volume_request *q,
-	const struct volume_params *wanted, struct volume_info **ret, struct error **err)
+static int make_locked(struct volumes *v, const char *id, const struct volume_request *q,
+	const struct volume_params *wanted, struct volume_record **ret, struct error **err)
 {
 	CLEANUP(volume_record_freep) struct volume_record *r = find_existing(v, q->name, id);
 
@@ -359,16 +361,16 @@ static int create_locked(struct volumes *v, const char *id, const struct volume_
 			return err_wrap(err, "volume %s is half made", r->id);
 		volume_record_free(TAKE_PTR(r));
 	}
-	if (r)
-		return give_existing(v, r, q, wanted, ret, err);
-	if (create_new(v, id, q, wanted, &r, err) < 0)
+	if (r && require_existing(v, r, q, wanted, err) < 0)
+		return -1;
+	if (!r && create_new(v, id, q, wanted, &r, err) < 0)
 		return err_wrap(err, "create volume %s", id);
-	*ret = volumes_info(v, r);
+	*ret = TAKE_PTR(r);
 	return 0;
 }
 
-int volumes_create(
-	struct volumes *v, const struct volume_request *q, struct volume_info **ret, struct error **err)
+int volumes_make(struct volumes *v, const struct volume_request *q, int wait_ms,
+	struct volume_lock **ret_lock, struct volume_record **ret, struct error **err)
 {
 	CLEANUP(volume_record_freep) struct volume_record *known = NULL;
 	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
@@ -388,7 +390,22 @@ int volumes_create(
 		return -1;
 	if (known)
 		snprintf(id, sizeof(id), "%s", known->id);
-	if (volume_lock(v->locks, id, /* wait_ms= */ 0, &lock, err) < 0)
+	if (volume_lock(v->locks, id, wait_ms, &lock, err) < 0)
 		return -1;
-	return create_locked(v, id, q, &wanted, ret, err);
+	if (make_locked(v, id, q, &wanted, ret, err) < 0)
+		return -1;
+	*ret_lock = TAKE_PTR(lock);
+	return 0;
+}
+
+int volumes_create(
+	struct volumes *v, const struct volume_request *q, struct volume_info **ret, struct error **err)
+{
+	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
+	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
+
+	if (volumes_make(v, q, /* wait_ms= */ 0, &lock, &r, err) < 0)
+		return -1;
+	*ret = volumes_info(v, r);
+	return 0;
 }

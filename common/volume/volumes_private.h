@@ -100,6 +100,11 @@ int volumes_find_device(struct volumes *v, const struct volume_record *r, struct
 int volumes_require_device(
 	struct volumes *v, const struct volume_record *r, struct device **ret, struct error **err) MUST_CHECK;
 
+/** volumes_make() - volumes_create() for who goes on with the volume. @wait_ms: as volume_lock(); @ret_lock:
+ * its lock; @ret: its record, in phase READY. Return: as volumes_create(). */
+int volumes_make(struct volumes *v, const struct volume_request *request, int wait_ms,
+	struct volume_lock **ret_lock, struct volume_record **ret, struct error **err) MUST_CHECK;
+
 /** volumes_roll_back() - undo a `.creating`: remove its device if it bears the recorded identity, then the
  * file. The caller holds the lock. Return: 0, or -1 (the record stays) with ERR_UNAVAILABLE (pool absent) or
  * as device_destroy(). */
@@ -162,6 +167,18 @@ const char *volumes_shown_where(
  * ERR_INTERNAL. */
 int volumes_require_mount(struct volumes *v, const struct volume_record *r, const struct mount_entry *e,
 	struct error **err) MUST_CHECK;
+
+/** volumes_mount_inline() - volumes_stage() of @r at a pod's target (@request->staging_path), which is made
+ * and recorded as the only one. The caller holds the lock. Return: as volumes_stage(). */
+int volumes_mount_inline(struct volumes *v, struct volume_record *r, const struct stage_request *request,
+	const struct volume_params *params, struct error **err) MUST_CHECK;
+
+/** volumes_publish_inline() - volumes_publish() of an inline ephemeral volume. */
+int volumes_publish_inline(
+	struct volumes *v, const struct publish_request *request, struct error **err) MUST_CHECK;
+
+/** volumes_is_inline() - whether @r lives as long as its pod. */
+bool volumes_is_inline(const struct volume_record *r);
 
 /** volumes_check_use() - whether a pod may use @r with @mode.
  * @ret_params: as recorded; params_done()

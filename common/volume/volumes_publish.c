@@ -245,15 +245,38 @@ static int publish_locked(struct volumes *v, struct volume_record *r, const stru
 	return 0;
 }
 
+/* By the context's word. Kubernetes before 1.16 says nothing: what is neither known nor staged, and comes
+ * with a size, must be one. */
+static int is_inline(struct volumes *v, const struct publish_request *q, bool *ret, struct error **err)
+{
+	CLEANUP(volume_record_freep) struct volume_record *known = NULL;
+	bool said;
+
+	if (params_say_inline(q->context, &said, ret, err) < 0)
+		return -1;
+	if (said || !str_empty(q->staging_path) || !params_look_inline(q->context))
+		return 0;
+	known = volumes_record(v, q->handle);
+	if (!known)
+		known = volumes_record_by_name(v, q->handle);
+	*ret = !known || volumes_is_inline(known);
+	return 0;
+}
+
 int volumes_publish(struct volumes *v, const struct publish_request *q, struct error **err)
 {
 	CLEANUP(params_done) struct volume_params params = {0};
 	CLEANUP(publication_done) struct publication p = {0};
 	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
 	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
+	bool ephemeral;
 
 	if (volumes_require_ready(v, err) < 0)
 		return -1;
+	if (is_inline(v, q, &ephemeral, err) < 0)
+		return -1;
+	if (ephemeral)
+		return volumes_publish_inline(v, q, err);
 	if (check_request(v, q, &p, err) < 0)
 		return -1;
 	if (volumes_lock_ready(v, q->handle, PUBLISH_WAIT_MS, &lock, &r, err) < 0)
@@ -277,9 +300,59 @@ static int unpublish_unknown(struct volumes *v, const char *handle, const char *
 	return path_remove(v->roots, target_path, err);
 }
 
+/* An inline volume's handle is its name, in whatever form. */
+static struct volume_record *find_published(struct volumes *v, const char *handle)
+{
+	struct volume_record *r = volumes_record(v, handle);
+
+	if (r)
+		return r;
+	r = volumes_record_by_name(v, handle);
+	if (r && volumes_is_inline(r))
+		return r;
+	volume_record_free(r);
+	return NULL;
+}
+
+static int take_down(struct volumes *v, struct volume_record *r, const char *target_path, const char *target,
+	struct error **err)
+{
+	if (str_eq(r->staging_path, target))
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"volume %s is staged at target_path %s, not published", r->id, target);
+	if (volumes_unmount(v, r, target, err) < 0)
+		return -1;
+	if (path_remove(v->roots, target_path, err) < 0)
+		return -1;
+	return kata_has_image(r) ? kata_clean(v->state_path, r, err) : 0;
+}
+
+/* What is half made, or dying, is mounted nowhere. */
+static int unpublish_unready(struct volumes *v, struct volume_lock **lock, struct volume_record *r,
+	const char *handle, const char *target_path, const char *target, struct error **err)
+{
+	if (r && r->phase == PHASE_CREATING && volumes_is_inline(r) &&
+		volumes_delete_record(v, lock, r, err) < 0)
+		return err_wrap(err, "inline volume %s", handle);
+	return unpublish_unknown(v, handle, target_path, target, err);
+}
+
+static int unpublish_locked(struct volumes *v, struct volume_lock **lock, struct volume_record *r,
+	const char *target_path, const char *target, struct error **err)
+{
+	if (take_down(v, r, target_path, target, err) < 0)
+		return err_wrap(err, "unpublish volume %s", r->id);
+	if (volumes_is_inline(r))
+		return volumes_delete_record(v, lock, r, err);
+	if (!strv_contains(r->targets, target))
+		return 0;
+	volumes_forget_target(r, target);
+	return volumes_save(v, r, err);
+}
+
 int volumes_unpublish(struct volumes *v, const char *handle, const char *target_path, struct error **err)
 {
-	CLEANUP(volume_record_freep) struct volume_record *known = volumes_record(v, handle);
+	CLEANUP(volume_record_freep) struct volume_record *known = NULL;
 	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
 	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
 	CLEANUP(free_charp) char *target = NULL;
@@ -288,26 +361,15 @@ int volumes_unpublish(struct volumes *v, const char *handle, const char *target_
 		return -1;
 	if (path_canonical(v->roots, target_path, &target, err) < 0)
 		return err_wrap(err, "target path");
-	if (!known || known->phase != PHASE_READY)
+	known = find_published(v, handle);
+	if (!known || known->phase == PHASE_ERASING ||
+		(known->phase == PHASE_CREATING && !volumes_is_inline(known)))
 		return unpublish_unknown(v, handle, target_path, target, err);
-	if (volumes_lock_ready(v, handle, PUBLISH_WAIT_MS, &lock, &r, err) < 0) {
-		if ((*err)->code != ERR_NOT_FOUND)
-			return -1;
-		/* deleted while we waited */
-		error_clear(err);
-		return unpublish_unknown(v, handle, target_path, target, err);
-	}
-	if (str_eq(r->staging_path, target))
-		return err_set(err, ERR_INVALID_ARGUMENT,
-			"volume %s is staged at target_path %s, not published", r->id, target);
-	if (volumes_unmount(v, r, target, err) < 0)
-		return err_wrap(err, "unpublish volume %s", r->id);
-	if (path_remove(v->roots, target_path, err) < 0)
-		return err_wrap(err, "unpublish volume %s", r->id);
-	if (kata_has_image(r) && kata_clean(v->state_path, r->id, err) < 0)
-		return err_wrap(err, "unpublish volume %s", r->id);
-	if (!strv_contains(r->targets, target))
-		return 0;
-	volumes_forget_target(r, target);
-	return volumes_save(v, r, err);
+	if (volume_lock(v->locks, known->id, PUBLISH_WAIT_MS, &lock, err) < 0)
+		return -1;
+	/* it may have changed or gone while we waited */
+	r = volumes_record(v, known->id);
+	if (!r || r->phase != PHASE_READY)
+		return unpublish_unready(v, &lock, r, handle, target_path, target, err);
+	return unpublish_locked(v, &lock, r, target_path, target, err);
 }

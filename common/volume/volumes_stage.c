@@ -25,6 +25,7 @@ struct staging {
 	struct device *device;
 	struct blockdev_info info;
 	struct mount_table *table;
+	bool is_inline; /* the path is a pod's target */
 };
 
 #define STAGING_INIT ((struct staging){.dir_fd = -1})
@@ -90,17 +91,25 @@ static void choose_options(
 		strv_add(&s->options, "dax");
 }
 
+static const char *how(const struct staging *s)
+{
+	return s->is_inline ? "published" : "staged";
+}
+
 static int compare_mount(const struct volume_record *r, const struct staging *s, const struct mount_entry *e,
 	struct error **err)
 {
 	if (!str_eq(e->fstype, s->fs_type))
-		return err_set(
-			err, ERR_EXISTS, "volume %s is staged as %s, not %s", r->id, e->fstype, s->fs_type);
+		return err_set(err, ERR_EXISTS, "volume %s is %s as %s, not %s", r->id, how(s), e->fstype,
+			s->fs_type);
 	for (size_t i = 0; s->options && s->options[i]; i++) {
 		if (!mount_flag_in_force(e, s->options[i]))
-			return err_set(
-				err, ERR_EXISTS, "volume %s is staged without \"%s\"", r->id, s->options[i]);
+			return err_set(err, ERR_EXISTS, "volume %s is %s without \"%s\"", r->id, how(s),
+				s->options[i]);
 	}
+	/* not the file system's own, which an error may have made read-only */
+	if ((str_eq(e->options, "ro") || str_starts(e->options, "ro,")) && !strv_contains(s->options, "ro"))
+		return err_set(err, ERR_EXISTS, "volume %s is %s read-only", r->id, how(s));
 	return 0;
 }
 
@@ -129,6 +138,8 @@ static int refuse_second(const struct volume_record *r, const struct staging *s,
 {
 	const struct mount_entry *e = r->staging_path ? mount_table_at(s->table, r->staging_path) : NULL;
 
+	if (s->is_inline && e && e->dev == s->info.dev)
+		return err_set(err, ERR_PRECONDITION, "volume %s is staged at %s", r->id, r->staging_path);
 	if (!e || e->dev != s->info.dev || str_eq(r->staging_path, s->path))
 		return 0;
 	return err_set(err, ERR_PRECONDITION, "volume %s is staged at %s already", r->id, r->staging_path);
@@ -175,26 +186,56 @@ static int format_if_empty(
 	return fs_make(s->fs_type, s->device->path, MKFS_TIMEOUT_MS, err);
 }
 
+static bool is_recorded(const struct volume_record *r, const struct staging *s)
+{
+	if (r->formatting || !r->staged_ever)
+		return false;
+	if (s->is_inline)
+		return strv_contains(r->targets, s->path) && strv_len(r->targets) == 1;
+	return str_eq(r->staging_path, s->path);
+}
+
 /* Before the mount, so that no mount of ours is ever unknown. */
 static int record_staging(
 	struct volumes *v, struct volume_record *r, const struct staging *s, struct error **err)
 {
-	if (!r->formatting && r->staged_ever && str_eq(r->staging_path, s->path))
+	if (is_recorded(r, s))
 		return 0;
 	r->formatting = false;
 	r->staged_ever = true;
-	free(r->staging_path);
-	r->staging_path = x_strdup(s->path);
+	if (s->is_inline) {
+		strv_free(TAKE_PTR(r->targets));
+		strv_add(&r->targets, s->path);
+	} else {
+		free(r->staging_path);
+		r->staging_path = x_strdup(s->path);
+	}
 	return volumes_save(v, r, err);
 }
 
-static int format_and_mount(struct volumes *v, struct volume_record *r, struct staging *s, struct error **err)
+/* The folder is last, so that no failure before leaves one. */
+static int mount_at(struct volumes *v, const char *path, struct staging *s, struct error **err)
+{
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	bool created = false;
+
+	if (s->is_inline && path_make(v->roots, path, PATH_DIR, &s->dir_fd, &created, err) < 0)
+		return err_wrap(err, "target path");
+	if (mount_device(s->device->path, s->dir_fd, s->fs_type, (const char *const *)s->options, err) == 0)
+		return 0;
+	if (created)
+		(void)!path_remove(v->roots, path, &ignored);
+	return -1;
+}
+
+static int format_and_mount(
+	struct volumes *v, struct volume_record *r, const char *path, struct staging *s, struct error **err)
 {
 	if (format_if_empty(v, r, s, err) < 0)
 		return -1;
 	if (record_staging(v, r, s, err) < 0)
 		return -1;
-	return mount_device(s->device->path, s->dir_fd, s->fs_type, (const char *const *)s->options, err);
+	return mount_at(v, path, s, err);
 }
 
 static int stage_mount(struct volumes *v, struct volume_record *r, const struct stage_request *q,
@@ -213,11 +254,22 @@ static int stage_mount(struct volumes *v, struct volume_record *r, const struct 
 		return -1;
 	if (staged)
 		return record_staging(v, r, s, err);
-	if (path_open(v->roots, q->staging_path, PATH_DIR, &s->dir_fd, err) < 0)
+	if (!s->is_inline && path_open(v->roots, q->staging_path, PATH_DIR, &s->dir_fd, err) < 0)
 		return err_wrap(err, "staging path");
-	if (format_and_mount(v, r, s, err) < 0)
+	if (format_and_mount(v, r, q->staging_path, s, err) < 0)
 		return err_wrap(err, "stage volume %s", r->id);
 	return 0;
+}
+
+int volumes_mount_inline(struct volumes *v, struct volume_record *r, const struct stage_request *q,
+	const struct volume_params *params, struct error **err)
+{
+	CLEANUP(staging_done) struct staging s = STAGING_INIT;
+
+	s.is_inline = true;
+	if (path_canonical(v->roots, q->staging_path, &s.path, err) < 0)
+		return err_wrap(err, "target path");
+	return stage_mount(v, r, q, params, &s, err);
 }
 
 /* From here on nobody may take the content for nothing. */

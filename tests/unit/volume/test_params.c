@@ -143,6 +143,56 @@ START_TEST(each_origin_has_its_own_keys)
 }
 END_TEST
 
+START_TEST(inline_volumes_have_a_size_and_keys_of_their_own)
+{
+	ASSERT_FAILS(
+		parse(PARAMS_INLINE, "eraseafter", "false"), ERR_INVALID_ARGUMENT, "\"size\" is missing");
+	ASSERT_OK(parse(PARAMS_INLINE, "size", "1.5Gi"));
+	ck_assert(params.is_inline);
+	ck_assert_uint_eq(params.size_bytes, 3ULL << 29);
+	ASSERT_FAILS(parse(PARAMS_INLINE, "size", "1.5GB"), ERR_INVALID_ARGUMENT, "1.5GB");
+	ASSERT_FAILS(parse(PARAMS_INLINE, "size", "-1"), ERR_INVALID_ARGUMENT, "size");
+	static const char *const foreign[] = {"persistencyModel", "cacheSize", "name", "deviceMode",
+		"storage.kubernetes.io/csiProvisionerIdentity", "Size"};
+	for (size_t i = 0; i < ARRAY_SIZE(foreign); i++)
+		ASSERT_FAILS(parse(PARAMS_INLINE, foreign[i], "1"), ERR_INVALID_ARGUMENT, foreign[i]);
+	static const char *const allowed[][2] = {{"eraseafter", "false"}, {"kataContainers", "true"},
+		{"usage", "FileIO"}, {"csi.storage.k8s.io/pod.uid", "x"}};
+	for (size_t i = 0; i < ARRAY_SIZE(allowed); i++) {
+		forget();
+		strmap_set(&map, "size", "1Gi");
+		strmap_set(&map, allowed[i][0], allowed[i][1]);
+		ASSERT_OK(params_parse(PARAMS_INLINE, &map, &params, &err));
+	}
+	forget();
+}
+END_TEST
+
+START_TEST(context_says_whether_a_volume_is_inline_or_looks_so)
+{
+	bool said;
+	bool is_inline;
+
+	forget();
+	ASSERT_OK(params_say_inline(&map, &said, &is_inline, &err));
+	ck_assert(!said && !is_inline);
+	ck_assert(!params_look_inline(&map));
+	strmap_set(&map, "size", "1Gi");
+	ck_assert(params_look_inline(&map));
+	strmap_set(&map, "storage.kubernetes.io/csiProvisionerIdentity", "x");
+	ck_assert(!params_look_inline(&map));
+	strmap_set(&map, "csi.storage.k8s.io/ephemeral", "true");
+	ASSERT_OK(params_say_inline(&map, &said, &is_inline, &err));
+	ck_assert(said && is_inline);
+	strmap_set(&map, "csi.storage.k8s.io/ephemeral", "false");
+	ASSERT_OK(params_say_inline(&map, &said, &is_inline, &err));
+	ck_assert(said && !is_inline);
+	strmap_set(&map, "csi.storage.k8s.io/ephemeral", "maybe");
+	ASSERT_FAILS(params_say_inline(&map, &said, &is_inline, &err), ERR_INVALID_ARGUMENT, "maybe");
+	forget();
+}
+END_TEST
+
 START_TEST(state_keys_are_read)
 {
 	strmap_set(&map, "name", "pvc-1");
@@ -193,4 +243,5 @@ UNIT_MAIN("params", defaults_hold_where_nothing_is_said, booleans_are_spelt_as_g
 	parameters_that_need_or_exclude_each_other_are_checked,
 	unknown_keys_are_refused_by_name_where_somebody_may_have_misspelt_them, each_origin_has_its_own_keys,
 	what_kubernetes_adds_at_creation_is_not_recorded, state_keys_are_read,
+	inline_volumes_have_a_size_and_keys_of_their_own, context_says_whether_a_volume_is_inline_or_looks_so,
 	context_holds_what_stage_will_accept_here_and_in_the_go_driver)

@@ -1,0 +1,118 @@
+/*
+ * Inline ephemeral volumes: made, formatted and mounted by NodePublish, deleted by NodeUnpublish.
+ *
+ * The handle is a name, from which the ID is minted as in CreateVolume. The record says from the first moment
+ * on that the volume is an inline one, and for which target: whatever is cut off, the repeated publish goes
+ * on with it, or unpublish takes it away.
+ */
+#include "base/mem.h"
+#include "base/str.h"
+#include "os/fs.h"
+#include "os/mount_table.h"
+#include "os/paths.h"
+#include "volume/mount_flags.h"
+#include "volume/params.h"
+#include "volume/volumes_private.h"
+
+struct inline_volume {
+	char *target; /* canonical */
+	const char *fs_type;
+	char **flags; /* of the mount, "ro" included */
+	struct volume_params params;
+};
+
+static void inline_volume_done(struct inline_volume *i)
+{
+	free(i->target);
+	strv_free(i->flags);
+	params_done(&i->params);
+}
+
+bool volumes_is_inline(const struct volume_record *r)
+{
+	return str_eq(strmap_get(&r->parameters, "persistencyModel"), "ephemeral");
+}
+
+static int check_request(
+	struct volumes *v, const struct publish_request *q, struct inline_volume *i, struct error **err)
+{
+	if (params_parse(PARAMS_INLINE, q->context, &i->params, err) < 0)
+		return -1;
+	if (q->block)
+		return err_set(err, ERR_INVALID_ARGUMENT, "an inline volume cannot be a block device");
+	i->fs_type = str_empty(q->fs_type) ? VOLUME_DEFAULT_FS : q->fs_type;
+	if (!fs_known(i->fs_type))
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "file system \"%s\" is neither ext4 nor xfs", i->fs_type);
+	if (mount_flags_check(q->mount_flags, i->fs_type, err) < 0)
+		return -1;
+	if (path_canonical(v->roots, q->target_path, &i->target, err) < 0)
+		return err_wrap(err, "target path");
+	for (size_t k = 0; q->mount_flags && q->mount_flags[k]; k++)
+		strv_add(&i->flags, q->mount_flags[k]);
+	if ((q->readonly || access_mode_is_reader(q->access_mode)) && !strv_contains(i->flags, "ro"))
+		strv_add(&i->flags, "ro");
+	return 0;
+}
+
+/* Of two pods that show it, the first to end would delete it. */
+static int refuse_second(
+	struct volumes *v, const struct volume_record *r, const char *target, struct error **err)
+{
+	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
+
+	if (mount_table_read(&table, err) < 0)
+		return -1;
+	for (size_t i = 0; r->targets && r->targets[i]; i++) {
+		const struct mount_entry *e = mount_table_at(table, r->targets[i]);
+		CLEANUP(error_freep) struct error *other = NULL;
+
+		if (e && !str_eq(r->targets[i], target) && volumes_require_mount(v, r, e, &other) == 0)
+			return err_set(err, ERR_PRECONDITION, "inline volume %s is published at %s already",
+				r->id, r->targets[i]);
+	}
+	return 0;
+}
+
+static int mount_or_undo(struct volumes *v, struct volume_lock **lock, struct volume_record *r,
+	const struct publish_request *q, const struct inline_volume *i, struct error **err)
+{
+	CLEANUP(error_freep) struct error *undo = NULL;
+	const struct stage_request s = {.handle = q->handle,
+		.staging_path = q->target_path,
+		.fs_type = i->fs_type,
+		.mount_flags = i->flags,
+		.access_mode = q->access_mode,
+		.context = q->context};
+	/* one that a pod has used survives: the node may just have been restarted */
+	bool unused = !r->staged_ever;
+
+	if (volumes_mount_inline(v, r, &s, &i->params, err) == 0)
+		return 0;
+	if (unused && volumes_delete_record(v, lock, r, &undo) < 0)
+		return err_wrap(err, "publishing failed and could not be undone yet (%s)", undo->msg);
+	return -1;
+}
+
+int volumes_publish_inline(struct volumes *v, const struct publish_request *q, struct error **err)
+{
+	CLEANUP(inline_volume_done) struct inline_volume i = {0};
+	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
+	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
+
+	if (check_request(v, q, &i, err) < 0)
+		return err_wrap(err, "inline volume %s", q->handle);
+	const struct volume_request create = {.name = q->handle,
+		.required_bytes = i.params.size_bytes,
+		.fs_type = i.fs_type,
+		.spans_nodes = access_mode_spans_nodes(q->access_mode),
+		.parameters = q->context,
+		.inline_target = i.target};
+	if (volumes_make(v, &create, PUBLISH_WAIT_MS, &lock, &r, err) < 0)
+		return err_wrap(err, "inline volume %s", q->handle);
+	if (refuse_second(v, r, i.target, err) < 0)
+		return -1;
+	if (mount_or_undo(v, &lock, r, q, &i, err) < 0)
+		return err_wrap(err, "inline volume %s", q->handle);
+	return 0;
+}
