@@ -447,6 +447,11 @@ static void tick(void *self)
 	lvm_idle(m->lvm);
 }
 
+static void activity(void *self, struct device_activity *ret)
+{
+	lvm_activity(((struct device_lvm *)self)->lvm, ret);
+}
+
 static void close_manager(void *self)
 {
 	struct device_lvm *m = self;
@@ -466,6 +471,7 @@ static const struct device_ops ops = {
 	.activate = activate,
 	.fit = device_fit_units,
 	.tick = tick,
+	.activity = activity,
 	.close = close_manager,
 };
 

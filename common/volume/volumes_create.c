@@ -217,9 +217,11 @@ static int make_device(struct volumes *v, struct volume_record *r, bool sector, 
 		.size_bytes = r->size_bytes,
 		.sector = sector};
 
+	volumes_say(v, r->id, "making its device");
 	if (device_create(v->devices, &spec, &d, err) < 0)
 		return -1;
 	volumes_note(v, d, /* exists= */ true);
+	volumes_say(v, r->id, "zeroing its device");
 	if (clear_device(v, d, block, err) < 0)
 		return err_wrap(err, "new device");
 	*ret = TAKE_PTR(d);
