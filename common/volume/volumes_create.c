@@ -264,6 +264,8 @@ static bool undo_create(struct volumes *v, const struct volume_record *r, struct
 
 	if (volumes_roll_back(v, r, &undo) == 0)
 		return true;
+	/* no other node may be tried while something of it is here */
+	(*err)->code = ERR_UNAVAILABLE;
 	err_wrap(err, "creation failed and could not be undone yet (%s)", undo->msg);
 	return false;
 }
