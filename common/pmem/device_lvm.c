@@ -110,6 +110,8 @@ static int refresh(struct device_lvm *m, struct device_list **ret, struct error 
 
 	if (nd_list(m->nd, &inv, err) < 0)
 		return err_wrap(err, "list namespaces");
+	if (pool_vg_claim(m->lvm, inv, err) < 0)
+		return -1;
 	pool_vg_devices(inv, &paths);
 	lvm_set_devices(m->lvm, (const char *const *)paths, strv_len(paths));
 	if (lvm_list(m->lvm, &report, err) < 0)
