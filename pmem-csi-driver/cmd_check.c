@@ -94,16 +94,14 @@ static void write_json(const struct check_view *v, const struct check_findings *
 	buf_addc(out, '\n');
 }
 
-static int look(const struct check_args *a, struct device_manager *devices, struct error **err)
+static int look(const struct check_args *a, struct error **err)
 {
-	CLEANUP(free_charp) char *state_path = options_state_path(&a->c.o);
+	CLEANUP(device_closep) struct device_manager *devices = NULL;
 	CLEANUP(check_view_done) struct check_view v = {0};
 	CLEANUP(check_findings_done) struct check_findings f = {0};
 	CLEANUP(buf_done) struct buf out = BUF_INIT(COMMAND_OUTPUT_MAX);
-	const struct check_config config = {
-		.devices = devices, .state_path = state_path, .fake_path = a->c.o.fake_path};
 
-	if (check_view_read(&config, &v, err) < 0)
+	if (command_look(&a->c, &devices, &v, err) < 0)
 		return COMMAND_BLIND;
 	check_compare(&v, &f);
 	if (a->c.json)
@@ -144,11 +142,15 @@ static void write_report(const char *id, const struct repair_report *r, struct b
 		buf_addf(out, "%s: nothing to repair\n", id);
 }
 
-static int change(const struct check_args *a, struct device_manager *devices, struct error **err)
+static int change(const struct check_args *a, struct error **err)
 {
+	CLEANUP(device_closep) struct device_manager *devices = NULL;
 	CLEANUP(free_charp) char *state_path = options_state_path(&a->c.o);
 	CLEANUP(buf_done) struct buf out = BUF_INIT(COMMAND_OUTPUT_MAX);
 	CLEANUP(repair_report_done) struct repair_report r = {0};
+
+	if (devices_open(&a->c.o, /* few_commands= */ true, &devices, err) < 0)
+		return COMMAND_BLIND;
 	const struct volumes_config config = {
 		.node_id = "", .state_path = state_path, .devices = devices, .erase_in_call = true};
 	CLEANUP(volumes_freep) struct volumes *v = volumes_new(&config);
@@ -185,15 +187,12 @@ int cmd_check(int argc, char **argv)
 		{0},
 	};
 	CLEANUP(error_freep) struct error *err = NULL;
-	CLEANUP(device_closep) struct device_manager *devices = NULL;
 	int status;
 
 	if (!command_parse(&a.c, table, argc, argv, help, &status))
 		return status;
 	if (check_usage(&a, &err) < 0)
 		return command_fail("check", err, COMMAND_USAGE);
-	if (devices_open(&a.c.o, /* few_commands= */ true, &devices, &err) < 0)
-		return command_fail("check", err, COMMAND_BLIND);
-	status = a.repair || a.forget ? change(&a, devices, &err) : look(&a, devices, &err);
+	status = a.repair || a.forget ? change(&a, &err) : look(&a, &err);
 	return err ? command_fail("check", err, status) : status;
 }

@@ -8,6 +8,8 @@
 
 #include "base/log.h"
 #include "base/str.h"
+#include "devices.h"
+#include "volume/check.h"
 
 struct entry {
 	const char *name;
@@ -16,6 +18,9 @@ struct entry {
 
 static const struct entry entries[] = {
 	{"check", cmd_check},
+	{"doctor", cmd_doctor},
+	{"regions", cmd_regions},
+	{"volumes", cmd_volumes},
 };
 
 int command_fail(const char *command, const struct error *e, int status)
@@ -69,6 +74,22 @@ bool command_parse(
 	}
 	log_init("pmem-csi-driver", LOG_TEXT, c->o.verbosity);
 	return true;
+}
+
+int command_look(const struct command *c, struct device_manager **ret_devices, struct check_view *ret,
+	struct error **err)
+{
+	CLEANUP(free_charp) char *state_path = options_state_path(&c->o);
+	CLEANUP(device_closep) struct device_manager *devices = NULL;
+
+	if (devices_open(&c->o, /* few_commands= */ true, &devices, err) < 0)
+		return -1;
+	const struct check_config config = {
+		.devices = devices, .state_path = state_path, .fake_path = c->o.fake_path};
+	if (check_view_read(&config, ret, err) < 0)
+		return -1;
+	*ret_devices = TAKE_PTR(devices);
+	return 0;
 }
 
 int command_main(int argc, char **argv)

@@ -12,6 +12,9 @@
 #include "os/klog_flags.h"
 
 #define COMMANDS_HELP                                                                                        \
+	"  volumes  show the volumes of this node\n"                                                         \
+	"  regions  show regions and pools, and what can be created\n"                                       \
+	"  doctor   check the node; explain why a volume can or cannot be created\n"                         \
 	"  check    compare the state folder with what exists; repair\n"                                     \
 	"\n"                                                                                                 \
 	"Without a command the driver runs:"
@@ -64,5 +67,26 @@ int command_print(const char *command, const struct buf *out, int status);
 /** command_main() - run the command argv[0]. Return: exit status. */
 int command_main(int argc, char **argv);
 
-/** cmd_check() - state folder against kernel. */
+struct check_view;
+struct device_manager;
+
+/**
+ * command_look() - open the devices of @c and look at the node.
+ * @ret_devices: device_close()
+ * @ret:         check_view_done()
+ * Return: 0, or -1 as devices_open() and check_view_read().
+ */
+int command_look(const struct command *c, struct device_manager **ret_devices, struct check_view *ret,
+	struct error **err) MUST_CHECK;
+
+/** cmd_check() - state folder against kernel. Return: exit status; so for all. */
 int cmd_check(int argc, char **argv);
+
+/** cmd_volumes() - volumes of this node. */
+int cmd_volumes(int argc, char **argv);
+
+/** cmd_regions() - regions and pools. */
+int cmd_regions(int argc, char **argv);
+
+/** cmd_doctor() - the node's set-up, and what can be created. */
+int cmd_doctor(int argc, char **argv);

@@ -4,12 +4,20 @@
 #include <libmount.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mount.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 
 DEFINE_CLEANUP(struct libmnt_table *, mnt_unref_table);
 DEFINE_CLEANUP(struct libmnt_iter *, mnt_free_iter);
+
+static bool is_shared(struct libmnt_fs *fs)
+{
+	unsigned long flags = 0;
+
+	return mnt_fs_get_propagation(fs, &flags) == 0 && (flags & MS_SHARED);
+}
 
 static void add_entry(struct mount_table *t, struct libmnt_fs *fs)
 {
@@ -22,6 +30,7 @@ static void add_entry(struct mount_table *t, struct libmnt_fs *fs)
 		.source = x_strdup(mnt_fs_get_source(fs)),
 		.options = x_strdup(mnt_fs_get_vfs_options(fs)),
 		.fs_options = x_strdup(mnt_fs_get_fs_options(fs)),
+		.shared = is_shared(fs),
 	};
 }
 

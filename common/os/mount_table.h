@@ -19,6 +19,7 @@ struct mount_entry {
 	char *source;     /* as given to mount(2), may be "none" */
 	char *options;    /* per-mount options: "rw,noatime" */
 	char *fs_options; /* super-block options: "rw,dax=always" */
+	bool shared;      /* mounts below it spread to its peers */
 };
 
 struct mount_table {

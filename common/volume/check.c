@@ -8,6 +8,7 @@
 #include "base/parse.h"
 #include "base/str.h"
 #include "volume/check_private.h"
+#include "volume/id.h"
 
 static const char *const kind_names[] = {
 	[CHECK_NO_STATE_FOLDER] = "no-state-folder",
@@ -23,6 +24,7 @@ static const char *const kind_names[] = {
 	[CHECK_SIZE] = "size-differs",
 	[CHECK_MODE] = "device-mode",
 	[CHECK_INACTIVE] = "inactive-device",
+	[CHECK_RAW] = "raw-namespace",
 	[CHECK_NO_POOL_RECORD] = "pool-not-recorded",
 	[CHECK_STRANGER] = "device-without-state",
 	[CHECK_POOL_INCOMPLETE] = "incomplete-pool",
@@ -208,6 +210,11 @@ static void check_mode(const struct check_view *v, const struct volume_record *r
 
 static void check_active(const char *id, const struct device *d, struct check_findings *f)
 {
+	if (d->raw)
+		check_add(f, CHECK_RAW, id,
+			x_strdup("its namespace has no mode: it is half made or half destroyed, or its info "
+				 "block is damaged"),
+			x_strdup("not repaired: what was in it is not where it was; a deletion destroys it"));
 	if (d->active)
 		return;
 	check_add(f, CHECK_INACTIVE, id, x_asprintf("its device in pool %s is not active", d->pool),
@@ -275,6 +282,15 @@ static bool is_damaged(const struct check_view *v, const char *id)
 	return false;
 }
 
+/* Other software's namespaces lie in the same regions; only what has a name of ours is likely to be ours. */
+static bool is_foreign_namespace(const struct check_view *v, const struct device *d)
+{
+	const struct device_pool *pool = device_list_pool(v->devices, d->pool);
+	bool is_direct = pool && str_eq(v->mode, pool->closed ? "lvm" : "direct");
+
+	return is_direct && !volume_id_minted(d->id);
+}
+
 static void check_stranger(const struct check_view *v, const struct device *d, struct check_findings *f)
 {
 	CLEANUP(free_charp) char *pool = name_pool(v, d->pool);
@@ -288,6 +304,10 @@ static void check_stranger(const struct check_view *v, const struct device *d, s
 			"if it is a volume of this driver, check --repair %s writes a state file for it and "
 			"keeps its content; otherwise leave it alone",
 			d->id));
+	if (is_foreign_namespace(v, d)) {
+		check_note(f);
+		return;
+	}
 	check_mounts_of_stranger(v, d, f);
 }
 

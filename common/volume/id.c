@@ -91,6 +91,24 @@ void volume_id_mint_go(const char *name, char out[static VOLUME_ID_MAX + 1])
 	snprintf(out, VOLUME_ID_MAX + 1, "%.*s-%s", NAME_PREFIX_MAX, name, hex);
 }
 
+static size_t count_hex(const char *s)
+{
+	return strspn(s, "0123456789abcdef");
+}
+
+bool volume_id_minted(const char *id)
+{
+	const char *hash = strrchr(id, '-');
+	size_t n = hash ? count_hex(hash + 1) : 0;
+
+	if (n == SHA224_HEX_LEN)
+		return hash[1 + n] == '\0';
+	if (n != SHA224_HEX_LEN - NODE_HASH_LEN - 1)
+		return false;
+	const char *node = hash + 1 + n;
+	return *node == '.' && count_hex(node + 1) == NODE_HASH_LEN && node[1 + NODE_HASH_LEN] == '\0';
+}
+
 bool volume_handle_valid(const char *handle)
 {
 	size_t n = strlen(handle);

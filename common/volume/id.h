@@ -27,6 +27,9 @@ void volume_id_mint(const char *name, const char *node_id, char out[static VOLUM
 /** volume_id_mint_go() - the ID that the Go driver (0.7 and later) gave to @name. */
 void volume_id_mint_go(const char *name, char out[static VOLUME_ID_MAX + 1]);
 
+/** volume_id_minted() - whether @id is in a form in which volume_id_mint() and the Go driver give IDs. */
+bool volume_id_minted(const char *id);
+
 /** volume_handle_valid() - `[A-Za-z0-9][A-Za-z0-9+_.-]{0,127}`. */
 bool volume_handle_valid(const char *handle);
 

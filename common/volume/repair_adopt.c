@@ -76,6 +76,12 @@ void repair_adopt(struct repair *p)
 		repair_leave(p, "the device's pool is incomplete: bring it back first");
 		return;
 	}
+	if (d->raw) {
+		repair_leave(p,
+			"the namespace has no mode, so it is half made or half destroyed: nothing in it "
+			"can be kept");
+		return;
+	}
 	r = x_calloc(1, sizeof(*r));
 	r->id = x_strdup(p->id);
 	r->phase = PHASE_READY;

@@ -239,6 +239,28 @@ START_TEST(devices_of_the_other_mode_are_a_note_and_a_wrong_mode_is_none)
 }
 END_TEST
 
+START_TEST(namespaces_of_others_are_a_note_unless_they_have_a_name_of_ours)
+{
+	static char minted[] = "vol-0123456789abcdef0123456789abcdef0123456789abcde.01234567";
+	struct device_list l = two_of_a_name(true);
+	CLEANUP(check_findings_done) struct check_findings f = {0};
+
+	l.n_devices = 1;
+	char *own_name = l.devices[0].id;
+	static char theirs[] = "theirs";
+	l.devices[0].id = theirs;
+	compare(&l, "direct", &f);
+	ck_assert_int_eq(f.list[1].kind, CHECK_STRANGER);
+	ck_assert(f.list[1].is_note);
+	check_findings_done(&f);
+	l.devices[0].id = minted;
+	compare(&l, "direct", &f);
+	ck_assert_int_eq(f.list[1].kind, CHECK_STRANGER);
+	ck_assert(!f.list[1].is_note);
+	l.devices[0].id = own_name;
+}
+END_TEST
+
 FIXTURE_MAIN("check", fixture_memory, a_node_with_volumes_is_consistent_and_looking_changes_nothing,
 	a_device_without_state_is_found, a_volume_is_missing_or_gone_as_its_pool_says,
 	a_device_that_bears_another_identity_is_told_from_the_volume,
@@ -246,4 +268,5 @@ FIXTURE_MAIN("check", fixture_memory, a_node_with_volumes_is_consistent_and_look
 	a_device_whose_state_file_is_damaged_is_told_once,
 	sizes_are_compared_and_the_go_drivers_smaller_ones_are_a_note, an_inactive_device_is_found,
 	without_a_state_folder_every_device_is_one_without_state, who_cannot_list_devices_compares_nothing,
-	a_second_device_of_the_name_is_found, devices_of_the_other_mode_are_a_note_and_a_wrong_mode_is_none)
+	a_second_device_of_the_name_is_found, devices_of_the_other_mode_are_a_note_and_a_wrong_mode_is_none,
+	namespaces_of_others_are_a_note_unless_they_have_a_name_of_ours)

@@ -107,6 +107,26 @@ START_TEST(names_are_utf8_without_banned_characters_up_to_128_bytes)
 }
 END_TEST
 
+START_TEST(minted_ids_are_told_from_other_names)
+{
+	static const char *const others[] = {"v", "theirs", "", "-", "pmem-csi",
+		"vol-0123456789abcdef0123456789abcdef0123456789abcde",
+		"vol-0123456789abcdef0123456789abcdef0123456789abcde.0123456",
+		"vol-0123456789abcdef0123456789abcdef0123456789abcde.012345678",
+		"vol-0123456789abcdef0123456789abcdef0123456789abcd.01234567"};
+	char id[VOLUME_ID_MAX + 1];
+
+	volume_id_mint("pvc-1", "node", id);
+	ck_assert(volume_id_minted(id));
+	volume_id_mint("pvc-1", NULL, id);
+	ck_assert(volume_id_minted(id));
+	volume_id_mint_go("pvc-1", id);
+	ck_assert(volume_id_minted(id));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		ck_assert_msg(!volume_id_minted(others[i]), "%s", others[i]);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("id");
@@ -114,6 +134,7 @@ int main(void)
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_loop_test(tcase, minted_ids_are_prefix_name_hash_and_node_hash, 0, ARRAY_SIZE(minted));
+	tcase_add_test(tcase, minted_ids_are_told_from_other_names);
 	tcase_add_test(tcase, go_ids_keep_the_whole_hash_and_any_prefix);
 	tcase_add_test(tcase, handles_have_a_safe_first_character_and_a_safe_rest);
 	tcase_add_test(tcase, handles_end_at_128_bytes_and_ids_at_63);

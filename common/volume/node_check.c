@@ -1,0 +1,323 @@
+#include "volume/node_check.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+
+#include "base/mem.h"
+#include "base/parse.h"
+#include "base/str.h"
+#include "os/file.h"
+
+#define KUBELET_DIR     "/var/lib/kubelet"
+#define STATE_MIN_BYTES (16ULL << 20) /* some thousand state files with their temporaries */
+#define SMALL_FILE_MAX  4096
+
+struct look {
+	const struct node_check_config *config;
+	struct node_findings *f;
+};
+
+static void __attribute__((format(printf, 4, 5)))
+add(struct look *l, const char *name, enum node_level level, const char *fmt, ...)
+{
+	struct node_findings *f = l->f;
+	va_list ap;
+
+	va_start(ap, fmt);
+	char *text = x_vasprintf(fmt, ap);
+	va_end(ap);
+	f->list = x_realloc(f->list, f->n + 1, sizeof(*f->list));
+	f->list[f->n++] = (struct node_finding){.name = name, .level = level, .text = text};
+	f->n_problems += level == NODE_PROBLEM;
+}
+
+const char *node_level_name(enum node_level level)
+{
+	static const char *const names[] = {
+		[NODE_OK] = "ok", [NODE_NOTE] = "note", [NODE_PROBLEM] = "problem"};
+
+	return names[level];
+}
+
+void node_findings_done(struct node_findings *f)
+{
+	for (size_t i = 0; i < f->n; i++)
+		free(f->list[i].text);
+	free(f->list);
+	*f = (struct node_findings){0};
+}
+
+static bool exists(const struct look *l, const char *path)
+{
+	CLEANUP(free_charp) char *full = x_asprintf("%s%s", l->config->root, path);
+
+	return access(full, F_OK) == 0;
+}
+
+static bool is_fake(const struct look *l)
+{
+	return str_eq(l->config->mode, "fake");
+}
+
+static void check_sys(struct look *l)
+{
+	CLEANUP(free_charp) char *sys = x_asprintf("%s/sys", l->config->root);
+	struct statvfs st;
+
+	if (statvfs(sys, &st) < 0 || (st.f_flag & ST_RDONLY))
+		add(l, "sys-writable", NODE_PROBLEM,
+			"/sys is read-only: namespaces cannot be made or destroyed; the container must be "
+			"privileged, or /sys be mounted into it");
+	else
+		add(l, "sys-writable", NODE_OK, "/sys is writable");
+}
+
+static void check_nd(struct look *l)
+{
+	const struct nd_inventory *inv = l->config->regions;
+
+	if (!exists(l, "/sys/bus/nd"))
+		add(l, "libnvdimm", NODE_PROBLEM,
+			"no /sys/bus/nd: the module libnvdimm is not loaded, or there is no persistent "
+			"memory");
+	else if (inv && inv->n_regions == 0)
+		add(l, "libnvdimm", NODE_PROBLEM, "the kernel shows no region of persistent memory");
+	else
+		add(l, "libnvdimm", NODE_OK, "the kernel shows %zu regions", inv ? inv->n_regions : 0);
+}
+
+/* A driver that is built in has no folder in /sys/module without parameters, but one on its bus. */
+static void check_driver(struct look *l, const char *module, const char *bus_driver, enum node_level level,
+	const char *purpose)
+{
+	CLEANUP(free_charp) char *in_module = x_asprintf("/sys/module/%s", module);
+
+	if (exists(l, in_module) || exists(l, bus_driver))
+		add(l, module, NODE_OK, "module %s is there", module);
+	else
+		add(l, module, level, "module %s is not there: %s", module, purpose);
+}
+
+static void check_modules(struct look *l)
+{
+	check_driver(
+		l, "nd_pmem", "/sys/bus/nd/drivers/nd_pmem", NODE_PROBLEM, "namespaces get no block devices");
+	check_driver(l, "nd_btt", "/sys/module/nd_btt", NODE_NOTE, "no usage=FileIO in direct mode");
+	check_driver(l, "dax", "/sys/class/dax", NODE_NOTE, "loaded with nd_pmem where it is needed");
+	if (str_eq(l->config->mode, "lvm"))
+		check_driver(l, "dm_mod", "/dev/mapper/control", NODE_PROBLEM, "no logical volumes");
+}
+
+static void check_nodes(struct look *l)
+{
+	const struct nd_inventory *inv = l->config->regions;
+	size_t n = 0;
+	size_t n_missing = 0;
+
+	for (size_t i = 0; inv && i < inv->n_regions; i++) {
+		for (size_t k = 0; k < inv->regions[i].n_namespaces; k++) {
+			const char *path = inv->regions[i].namespaces[k].block_path;
+			n += path != NULL;
+			n_missing += path && !exists(l, path);
+		}
+	}
+	if (n_missing > 0)
+		add(l, "dev-nodes", NODE_PROBLEM,
+			"%zu of %zu block devices of namespaces have no node in /dev: the container must "
+			"mount the host's /dev",
+			n_missing, n);
+	else
+		add(l, "dev-nodes", NODE_OK, "all %zu block devices of namespaces have a node in /dev", n);
+	if (str_eq(l->config->mode, "lvm") && !exists(l, "/dev/mapper/control"))
+		add(l, "dev-mapper", NODE_PROBLEM,
+			"no /dev/mapper/control: no logical volume can be activated");
+}
+
+/* Whether @path is at or below @folder. */
+static bool is_within(const char *path, const char *folder)
+{
+	size_t n = strlen(folder);
+
+	if (str_eq(folder, "/"))
+		return true;
+	return str_starts(path, folder) && (path[n] == '\0' || path[n] == '/');
+}
+
+/* The mount that shows @path: the deepest, and of several at one place the last. */
+static const struct mount_entry *mount_of(const struct mount_table *t, const char *path)
+{
+	const struct mount_entry *best = NULL;
+
+	for (size_t i = 0; i < t->n; i++) {
+		const struct mount_entry *e = &t->entries[i];
+		if (is_within(path, e->target) && (!best || strlen(e->target) >= strlen(best->target)))
+			best = e;
+	}
+	return best;
+}
+
+static void check_propagation(struct look *l, const char *dir)
+{
+	CLEANUP(free_charp) char *full = x_asprintf("%s%s", l->config->root, dir);
+	CLEANUP(free_charp) char *resolved = realpath(full, NULL);
+
+	if (!resolved) {
+		add(l, "kubelet-dir", NODE_NOTE, "%s is not there: is kubelet's folder another one?", dir);
+		return;
+	}
+	const struct mount_entry *e = mount_of(l->config->mounts, resolved);
+	if (e && e->shared)
+		add(l, "kubelet-dir", NODE_OK, "%s: mounts made there spread (%s is shared)", dir, e->target);
+	else
+		add(l, "kubelet-dir", NODE_PROBLEM,
+			"%s: mounts made there stay here, and pods see empty folders: %s is not shared; in a "
+			"pod the volume needs mountPropagation: Bidirectional",
+			dir, e ? e->target : "/");
+}
+
+static void check_kubelet(struct look *l)
+{
+	char *const *dirs = l->config->kubelet_dirs;
+
+	if (!dirs || !dirs[0])
+		check_propagation(l, KUBELET_DIR);
+	for (size_t i = 0; dirs && dirs[i]; i++)
+		check_propagation(l, dirs[i]);
+}
+
+static void check_lvm(struct look *l)
+{
+	if (!str_eq(l->config->mode, "lvm"))
+		return;
+	if (exists(l, "/etc/lvm/devices/system.devices"))
+		add(l, "lvm-devices-file", NODE_NOTE,
+			"/etc/lvm/devices/system.devices exists: the host's own vgs and lvs show our groups "
+			"only if their devices are in it; our programs ignore it");
+	if (exists(l, "/run/udev/control"))
+		add(l, "udev", NODE_NOTE,
+			"udev runs: its rules may activate our volumes before the driver does, and open "
+			"devices for some milliseconds after they were written; both are waited for");
+	else
+		add(l, "udev", NODE_NOTE,
+			"no udev: nothing but pmem-vgm and the driver activates volumes after a boot");
+	if (exists(l, "/etc/lvm/lvm.conf"))
+		add(l, "lvm-conf", NODE_NOTE,
+			"/etc/lvm/lvm.conf has no effect on our programs, which bring their own settings; a "
+			"filter or system_id there is in force for commands by hand only");
+}
+
+static void check_tool(struct look *l, const char *tool, enum node_level level, const char *purpose)
+{
+	static const char *const folders[] = {"/usr/sbin", "/usr/bin", "/sbin", "/bin"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++) {
+		CLEANUP(free_charp) char *path = x_asprintf("%s/%s", folders[i], tool);
+		if (exists(l, path)) {
+			add(l, tool, NODE_OK, "%s is there", path);
+			return;
+		}
+	}
+	add(l, tool, level, "no %s: %s", tool, purpose);
+}
+
+static const char *volatile_name(const struct statfs *st)
+{
+	switch ((unsigned long)st->f_type) {
+	case TMPFS_MAGIC:
+		return "tmpfs";
+	case RAMFS_MAGIC:
+		return "ramfs";
+	case OVERLAYFS_SUPER_MAGIC:
+		return "overlay";
+	default:
+		return NULL;
+	}
+}
+
+/* The nearest folder that exists: the driver makes the last part itself. */
+static int stat_state(const struct look *l, struct statfs *ret)
+{
+	CLEANUP(free_charp) char *path = x_asprintf("%s%s", l->config->root, l->config->state_path);
+	char *slash = NULL;
+
+	if (statfs(path, ret) == 0)
+		return 0;
+	slash = strrchr(path, '/');
+	if (!slash || slash == path)
+		return -1;
+	*slash = '\0';
+	return statfs(path, ret);
+}
+
+static void check_state(struct look *l)
+{
+	const char *path = l->config->state_path;
+	struct statfs st;
+	char text[24];
+
+	if (stat_state(l, &st) < 0) {
+		add(l, "state-folder", NODE_PROBLEM, "neither %s nor its parent is there", path);
+		return;
+	}
+	const char *kind = volatile_name(&st);
+	if (kind)
+		add(l, "state-folder", NODE_PROBLEM,
+			"%s is on %s and does not survive: volumes would be unknown after the next start",
+			path, kind);
+	else
+		add(l, "state-folder", NODE_OK, "%s is on a file system that lasts", path);
+
+	uint64_t free_bytes = (uint64_t)st.f_bavail * (uint64_t)st.f_bsize;
+	if (st.f_flags & ST_RDONLY)
+		add(l, "state-space", NODE_PROBLEM, "the file system of %s is read-only", path);
+	else
+		add(l, "state-space", free_bytes < STATE_MIN_BYTES ? NODE_PROBLEM : NODE_OK,
+			"the file system of %s has %s free", path,
+			format_bytes(free_bytes >> 20 << 20, text));
+	if (l->config->holder > 0)
+		add(l, "driver", NODE_OK, "a driver runs: process %ld has the state folder",
+			(long)l->config->holder);
+	else
+		add(l, "driver", NODE_NOTE, "no driver is seen that has the state folder");
+}
+
+static void check_huge_pages(struct look *l)
+{
+	CLEANUP(free_charp)
+	char *path = x_asprintf("%s/sys/kernel/mm/transparent_hugepage/enabled", l->config->root);
+	CLEANUP(buf_done) struct buf text = BUF_INIT(SMALL_FILE_MAX);
+	CLEANUP(error_freep) struct error *ignored = NULL;
+
+	if (file_read(AT_FDCWD, path, &text, &ignored) < 0 || strstr(buf_str(&text), "[never]"))
+		add(l, "huge-pages", NODE_NOTE,
+			"transparent huge pages are off: mapped files get pages of 4 KiB on some kernels");
+	else
+		add(l, "huge-pages", NODE_OK, "mapped files can get pages of 2 MiB");
+}
+
+void node_check(const struct node_check_config *config, struct node_findings *ret)
+{
+	struct node_findings f = {0};
+	struct look l = {.config = config, .f = &f};
+
+	if (!is_fake(&l)) {
+		check_sys(&l);
+		check_nd(&l);
+		check_modules(&l);
+		check_nodes(&l);
+		check_lvm(&l);
+		check_huge_pages(&l);
+	}
+	check_kubelet(&l);
+	check_tool(&l, "mkfs.ext4", NODE_PROBLEM, "no ext4 volume can be staged for the first time");
+	check_tool(&l, "mkfs.xfs", NODE_PROBLEM, "no xfs volume can be staged for the first time");
+	if (str_eq(config->mode, "lvm"))
+		check_tool(&l, "lvm", NODE_PROBLEM, "volume groups cannot be used");
+	check_state(&l);
+	*ret = f;
+}

@@ -1,0 +1,231 @@
+#include <stdint.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/parse.h"
+#include "base/str.h"
+#include "commands.h"
+#include "devices.h"
+#include "node_map.h"
+#include "os/fs.h"
+#include "volume/fit.h"
+#include "volume/node_check.h"
+
+static const char help[] =
+	"usage: pmem-csi-driver doctor [flags]\n"
+	"       pmem-csi-driver doctor -size SIZE [-fs TYPE] [-usage USAGE] [-block] [flags]\n"
+	"\n"
+	"Checks whether this node is set up so that volumes can be made, mounted and kept. With -size, says\n"
+	"instead for each pool whether such a volume could be created now, and why not: space, fragments,\n"
+	"rounding, label slots, pool share, deletions that are not finished, namespaces of others.\n"
+	"\n"
+	"Exit status: 0 no problem, or it can be created; 1 problems, or it cannot; 2 wrong usage; 3 cannot\n"
+	"look.\n";
+
+struct doctor_args {
+	struct command c;
+	uint64_t size_bytes;
+	const char *fs_type;
+	const char *usage;
+	bool block;
+};
+
+static void write_node_text(const struct node_findings *f, struct buf *out)
+{
+	for (size_t i = 0; i < f->n; i++)
+		buf_addf(out, "%-8s %-16s %s\n", node_level_name(f->list[i].level), f->list[i].name,
+			f->list[i].text);
+	buf_addf(out, "%zu problems\n", f->n_problems);
+}
+
+static void write_node_json(const struct node_findings *f, struct buf *out)
+{
+	struct json_writer w = JSON_WRITER(out);
+
+	json_object(&w);
+	json_key_u64(&w, "problems", f->n_problems);
+	json_key(&w, "checks");
+	json_array(&w);
+	for (size_t i = 0; i < f->n; i++) {
+		json_object(&w);
+		json_key_str(&w, "name", f->list[i].name);
+		json_key_str(&w, "level", node_level_name(f->list[i].level));
+		json_key_str(&w, "text", f->list[i].text);
+		json_object_end(&w);
+	}
+	json_array_end(&w);
+	json_object_end(&w);
+	buf_addc(out, '\n');
+}
+
+/* What cannot be listed is what a doctor is called for: then the node is checked without it. */
+static void read_node(
+	const struct doctor_args *a, const char *state_path, struct node_map *map, pid_t *holder)
+{
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	CLEANUP(error_freep) struct error *ignored_too = NULL;
+	CLEANUP(state_closep) struct state_store *store = NULL;
+
+	if (node_map_read(&a->c.o, map, &ignored) < 0)
+		*map = (struct node_map){0};
+	if (state_open_read(state_path, &store, &ignored_too) == 0)
+		(void)!state_holder(store, holder, &ignored_too);
+}
+
+static int examine_node(const struct doctor_args *a, struct error **err)
+{
+	CLEANUP(free_charp) char *state_path = options_state_path(&a->c.o);
+	CLEANUP(mount_table_freep) struct mount_table *mounts = NULL;
+	CLEANUP(node_map_done) struct node_map map = {0};
+	CLEANUP(node_findings_done) struct node_findings f = {0};
+	CLEANUP(buf_done) struct buf out = BUF_INIT(COMMAND_OUTPUT_MAX);
+	pid_t holder = 0;
+
+	if (mount_table_read(&mounts, err) < 0)
+		return COMMAND_BLIND;
+	read_node(a, state_path, &map, &holder);
+	const struct node_check_config config = {.root = "",
+		.mode = a->c.o.device_manager,
+		.state_path = state_path,
+		.kubelet_dirs = a->c.o.kubelet_dirs,
+		.mounts = mounts,
+		.regions = map.regions,
+		.holder = holder};
+	node_check(&config, &f);
+	if (a->c.json)
+		write_node_json(&f, &out);
+	else
+		write_node_text(&f, &out);
+	return command_print("doctor", &out, f.n_problems > 0 ? COMMAND_MISMATCH : COMMAND_OK);
+}
+
+static void write_answer_text(const struct device_pool *p, const struct fit_answer *a, struct buf *out)
+{
+	char size[24];
+
+	if (a->size_bytes == UINT64_MAX)
+		buf_addf(out, "%s: NO\n", p->name);
+	else
+		buf_addf(out, "%s: yes, with %ju bytes (%s)\n", p->name, (uintmax_t)a->size_bytes,
+			format_bytes(a->size_bytes, size));
+	for (size_t i = 0; i < a->n_reasons; i++)
+		buf_addf(out, "  %s: %s\n", fit_kind_name(a->reasons[i].kind), a->reasons[i].text);
+}
+
+static void json_answer(
+	const struct device_pool *p, bool sector, const struct fit_answer *a, struct json_writer *w)
+{
+	json_object(w);
+	json_key_str(w, "pool", p->name);
+	json_key_str(w, "uuid", p->uuid);
+	json_key_bool(w, "fits", a->size_bytes != UINT64_MAX);
+	json_key_u64(w, "neededBytes", a->needed_bytes);
+	if (a->size_bytes != UINT64_MAX)
+		json_key_u64(w, "sizeBytes", a->size_bytes);
+	json_key_u64(w, "freeBytes", p->free_bytes);
+	json_key_u64(w, "largestBytes", sector ? p->max_sector_bytes : p->max_bytes);
+	json_key_u64(w, "unitBytes", p->unit_bytes);
+	json_key(w, "reasons");
+	json_array(w);
+	for (size_t i = 0; i < a->n_reasons; i++) {
+		json_object(w);
+		json_key_str(w, "kind", fit_kind_name(a->reasons[i].kind));
+		json_key_u64(w, "bytes", a->reasons[i].bytes);
+		json_key_str(w, "text", a->reasons[i].text);
+		json_object_end(w);
+	}
+	json_array_end(w);
+	json_object_end(w);
+}
+
+static bool write_answers(
+	const struct fit_node *node, const struct fit_request *q, bool json, struct buf *out)
+{
+	const struct device_list *l = node->view->devices;
+	struct json_writer w = JSON_WRITER(out);
+	bool fits = false;
+
+	if (json) {
+		json_object(&w);
+		json_key_u64(&w, "requestedBytes", q->size_bytes);
+		json_key(&w, "pools");
+		json_array(&w);
+	}
+	for (size_t i = 0; i < l->n_pools; i++) {
+		CLEANUP(fit_answer_done) struct fit_answer a = {0};
+		fit_explain(node, q, i, &a);
+		fits = fits || a.size_bytes != UINT64_MAX;
+		if (json)
+			json_answer(&l->pools[i], q->sector, &a, &w);
+		else
+			write_answer_text(&l->pools[i], &a, out);
+	}
+	if (json) {
+		json_array_end(&w);
+		json_key_bool(&w, "creatable", fits);
+		json_object_end(&w);
+		buf_addc(out, '\n');
+	} else {
+		buf_adds(out, l->n_pools == 0 ? "no pools: pmem-ns-init and pmem-vgm make them\n"
+			      : fits          ? "it can be created here\n"
+					      : "it cannot be created here\n");
+	}
+	return fits;
+}
+
+static int explain_size(const struct doctor_args *a, struct error **err)
+{
+	const struct fit_request q = {.size_bytes = a->size_bytes,
+		.fs_type = a->fs_type,
+		.sector = str_eq(a->usage, "FileIO"),
+		.block = a->block};
+	CLEANUP(device_closep) struct device_manager *devices = NULL;
+	CLEANUP(check_view_done) struct check_view view = {0};
+	CLEANUP(node_map_done) struct node_map map = {0};
+	CLEANUP(buf_done) struct buf out = BUF_INIT(COMMAND_OUTPUT_MAX);
+
+	if (command_look(&a->c, &devices, &view, err) < 0 || node_map_read(&a->c.o, &map, err) < 0)
+		return COMMAND_BLIND;
+	const struct fit_node node = {
+		.manager = devices, .view = &view, .regions = map.regions, .report = map.report};
+	bool fits = write_answers(&node, &q, a->c.json, &out);
+	return command_print("doctor", &out, fits ? COMMAND_OK : COMMAND_MISMATCH);
+}
+
+static int check_usage(const struct doctor_args *a, struct error **err)
+{
+	if (!fs_known(a->fs_type))
+		return err_set(err, ERR_INVALID_ARGUMENT, "-fs must be ext4 or xfs, not \"%s\"", a->fs_type);
+	if (!str_eq(a->usage, "AppDirect") && !str_eq(a->usage, "FileIO"))
+		return err_set(err, ERR_INVALID_ARGUMENT, "-usage must be AppDirect or FileIO, not \"%s\"",
+			a->usage);
+	return 0;
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	struct doctor_args a = {.c = COMMAND_INIT, .fs_type = "ext4", .usage = "AppDirect"};
+	const struct opt table[] = {
+		{"size", OPT_SIZE, &a.size_bytes, "SIZE",
+			"explain whether a volume of this size can be created"},
+		{"fs", OPT_STR, &a.fs_type, "TYPE", "with -size: ext4 (default) or xfs"},
+		{"usage", OPT_STR, &a.usage, "USAGE", "with -size: AppDirect (default) or FileIO"},
+		{"block", OPT_BOOL, &a.block, NULL, "with -size: a raw block volume"},
+		{"kubeletDir", OPT_STRS, &a.c.o.kubelet_dirs, "DIR", "as the driver's"},
+		COMMAND_FLAGS(&a.c),
+		{0},
+	};
+	CLEANUP(error_freep) struct error *err = NULL;
+	int status;
+
+	if (!command_parse(&a.c, table, argc, argv, help, &status))
+		goto out;
+	status = COMMAND_USAGE;
+	if (check_usage(&a, &err) == 0)
+		status = a.size_bytes > 0 ? explain_size(&a, &err) : examine_node(&a, &err);
+	if (err)
+		command_fail("doctor", err, status);
+out:
+	options_done(&a.c.o);
+	return status;
+}

@@ -1,0 +1,236 @@
+#include <limits.h>
+#include <stdint.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "commands.h"
+#include "devices.h"
+#include "node_map.h"
+#include "table.h"
+#include "volume/inventory.h"
+
+static const char help[] =
+	"usage: pmem-csi-driver regions [flags]\n"
+	"\n"
+	"Shows the regions of persistent memory as the kernel has them: free bytes and in how many pieces,\n"
+	"the unit in which they are given out, free label slots, NUMA node, what pool namespaces, volumes\n"
+	"and namespaces of others take. Then the pools, from which volumes are made: a volume group, or in\n"
+	"direct mode a region; with the largest volume that can be created, to the byte, with DAX and for\n"
+	"usage=FileIO.\n"
+	"\n"
+	"Exit status: 0 done, 2 wrong usage, 3 cannot look.\n";
+
+struct view {
+	struct check_view check;
+	struct node_map map;
+};
+
+static void view_done(struct view *v)
+{
+	check_view_done(&v->check);
+	node_map_done(&v->map);
+}
+
+static void count_cell(struct table *t, uint32_t n, uint32_t unknown)
+{
+	if (n == unknown)
+		table_cell(t, "?");
+	else
+		table_number(t, n);
+}
+
+static void share_cell(struct table *t, uint64_t bytes, const struct nd_region *r)
+{
+	CLEANUP(free_charp)
+	char *share = x_asprintf("%ju %%", (uintmax_t)(r->size_bytes ? bytes * 100 / r->size_bytes : 0));
+
+	table_cell(t, share);
+}
+
+static void region_row(const struct view *v, const struct nd_region *r, struct table *t)
+{
+	CLEANUP(free_charp) char *name = x_asprintf("%s/%s", r->bus, r->name);
+	struct inventory_region row;
+
+	inventory_region(r, &v->check, &row);
+	table_cell(t, name);
+	table_bytes(t, r->size_bytes);
+	table_bytes(t, r->available_bytes);
+	table_bytes(t, r->max_extent_bytes);
+	count_cell(t, row.n_free_extents, INVENTORY_UNKNOWN);
+	table_bytes(t, nd_region_unit(r));
+	count_cell(t, r->has_labels ? r->free_labels : 0, UINT_MAX);
+	count_cell(t, (uint32_t)r->numa_node, UINT32_MAX);
+	share_cell(t, row.pool_bytes, r);
+	table_number(t, row.n_volumes);
+	table_number(t, row.n_foreign);
+	table_bytes(t, row.foreign_bytes);
+}
+
+static void write_regions(const struct view *v, struct buf *out)
+{
+	static const char *const heading[] = {"REGION", "TOTAL", "FREE", "LARGEST PIECE", "PIECES", "UNIT",
+		"FREE LABELS", "NUMA", "POOL SHARE", "VOLUMES", "FOREIGN", "FOREIGN BYTES"};
+	CLEANUP(table_done) struct table t = {.n_columns = ARRAY_SIZE(heading)};
+
+	for (size_t i = 0; i < ARRAY_SIZE(heading); i++)
+		table_cell(&t, heading[i]);
+	for (size_t i = 0; i < v->map.regions->n_regions; i++)
+		region_row(v, &v->map.regions->regions[i], &t);
+	table_write(&t, out);
+	buf_addc(out, '\n');
+}
+
+/* Names of the regions that a pool is made of. Return: caller frees. */
+static char *regions_of(const struct view *v, const struct device_pool *p)
+{
+	char *names = x_strdup("");
+
+	for (size_t i = 0; v->map.regions && i < v->map.regions->n_regions; i++) {
+		const struct nd_region *r = &v->map.regions->regions[i];
+		if (!inventory_pool_has(p, r, v->map.report))
+			continue;
+		char *more = x_asprintf("%s%s%s", names, *names ? "," : "", r->name);
+		free(names);
+		names = more;
+	}
+	return names;
+}
+
+static const char *pool_remark(const struct device_pool *p)
+{
+	if (!p->complete)
+		return "incomplete";
+	return p->closed ? "other mode" : "";
+}
+
+static void pool_row(const struct view *v, const struct device_pool *p, struct table *t)
+{
+	CLEANUP(free_charp) char *regions = regions_of(v, p);
+
+	table_cell(t, p->name);
+	table_bytes(t, p->total_bytes);
+	table_bytes(t, p->free_bytes);
+	table_bytes(t, p->max_bytes);
+	table_bytes(t, p->max_sector_bytes);
+	table_bytes(t, p->unit_bytes);
+	table_bytes(t, inventory_erasing(&v->check, p));
+	table_cell(t, regions);
+	table_cell(t, pool_remark(p));
+}
+
+static void write_text(const struct view *v, struct buf *out)
+{
+	static const char *const heading[] = {"POOL", "TOTAL", "FREE", "LARGEST DAX", "LARGEST FILEIO",
+		"UNIT", "ERASING", "REGIONS", "REMARK"};
+	CLEANUP(table_done) struct table t = {.n_columns = ARRAY_SIZE(heading)};
+	const struct device_list *l = v->check.devices;
+
+	if (v->map.regions)
+		write_regions(v, out);
+	for (size_t i = 0; i < ARRAY_SIZE(heading); i++)
+		table_cell(&t, heading[i]);
+	for (size_t i = 0; i < l->n_pools; i++)
+		pool_row(v, &l->pools[i], &t);
+	if (l->n_pools > 0)
+		table_write(&t, out);
+	else
+		buf_adds(out, "no pools: pmem-ns-init and pmem-vgm make them\n");
+}
+
+static void json_region(const struct view *v, const struct nd_region *r, struct json_writer *w)
+{
+	struct inventory_region row;
+
+	inventory_region(r, &v->check, &row);
+	json_object(w);
+	json_key_str(w, "bus", r->bus);
+	json_key_str(w, "region", r->name);
+	json_key_str(w, "identity", r->identity);
+	json_key_u64(w, "sizeBytes", r->size_bytes);
+	json_key_u64(w, "availableBytes", r->available_bytes);
+	json_key_u64(w, "maxExtentBytes", r->max_extent_bytes);
+	if (row.n_free_extents != INVENTORY_UNKNOWN)
+		json_key_u64(w, "freeExtents", row.n_free_extents);
+	json_key_u64(w, "unitBytes", nd_region_unit(r));
+	json_key_u64(w, "interleaveWays", r->ways);
+	json_key_bool(w, "labels", r->has_labels);
+	if (r->free_labels != UINT_MAX)
+		json_key_u64(w, "freeLabels", r->free_labels);
+	if (r->numa_node >= 0)
+		json_key_u64(w, "numaNode", (uint64_t)r->numa_node);
+	json_key_bool(w, "enabled", r->enabled);
+	json_key_bool(w, "readOnly", r->readonly);
+	json_key_u64(w, "poolNamespaces", row.n_pool);
+	json_key_u64(w, "poolBytes", row.pool_bytes);
+	json_key_u64(w, "volumeNamespaces", row.n_volumes);
+	json_key_u64(w, "volumeBytes", row.volume_bytes);
+	json_key_u64(w, "foreignNamespaces", row.n_foreign);
+	json_key_u64(w, "foreignBytes", row.foreign_bytes);
+	json_object_end(w);
+}
+
+static void json_pool(const struct view *v, const struct device_pool *p, struct json_writer *w)
+{
+	json_object(w);
+	json_key_str(w, "pool", p->name);
+	json_key_str(w, "uuid", p->uuid);
+	json_key_u64(w, "totalBytes", p->total_bytes);
+	json_key_u64(w, "freeBytes", p->free_bytes);
+	json_key_u64(w, "largestBytes", p->max_bytes);
+	json_key_u64(w, "largestFileIOBytes", p->max_sector_bytes);
+	json_key_u64(w, "unitBytes", p->unit_bytes);
+	json_key_u64(w, "erasingBytes", inventory_erasing(&v->check, p));
+	json_key_bool(w, "complete", p->complete);
+	json_key_bool(w, "otherMode", p->closed);
+	json_key(w, "regions");
+	json_array(w);
+	for (size_t i = 0; v->map.regions && i < v->map.regions->n_regions; i++) {
+		const struct nd_region *r = &v->map.regions->regions[i];
+		if (inventory_pool_has(p, r, v->map.report))
+			json_str(w, r->name);
+	}
+	json_array_end(w);
+	json_object_end(w);
+}
+
+static void write_json(const struct view *v, struct buf *out)
+{
+	struct json_writer w = JSON_WRITER(out);
+
+	json_object(&w);
+	json_key(&w, "regions");
+	json_array(&w);
+	for (size_t i = 0; v->map.regions && i < v->map.regions->n_regions; i++)
+		json_region(v, &v->map.regions->regions[i], &w);
+	json_array_end(&w);
+	json_key(&w, "pools");
+	json_array(&w);
+	for (size_t i = 0; i < v->check.devices->n_pools; i++)
+		json_pool(v, &v->check.devices->pools[i], &w);
+	json_array_end(&w);
+	json_object_end(&w);
+	buf_addc(out, '\n');
+}
+
+int cmd_regions(int argc, char **argv)
+{
+	struct command c = COMMAND_INIT;
+	const struct opt table[] = {COMMAND_FLAGS(&c), {0}};
+	CLEANUP(view_done) struct view v = {0};
+	CLEANUP(device_closep) struct device_manager *devices = NULL;
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(buf_done) struct buf out = BUF_INIT(COMMAND_OUTPUT_MAX);
+	int status;
+
+	if (!command_parse(&c, table, argc, argv, help, &status))
+		return status;
+	if (command_look(&c, &devices, &v.check, &err) < 0 || node_map_read(&c.o, &v.map, &err) < 0)
+		return command_fail("regions", err, COMMAND_BLIND);
+	if (c.json)
+		write_json(&v, &out);
+	else
+		write_text(&v, &out);
+	return command_print("regions", &out, COMMAND_OK);
+}

@@ -1,0 +1,125 @@
+#include <stdint.h>
+
+#include "base/json.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "commands.h"
+#include "devices.h"
+#include "table.h"
+#include "volume/inventory.h"
+
+static const char help[] =
+	"usage: pmem-csi-driver volumes [flags]\n"
+	"\n"
+	"Shows the volumes of this node: size, phase (ready, creating, erasing; missing while the pool is\n"
+	"absent or incomplete, gone when it provably lacks the device), device mode, pool, device, where\n"
+	"it is staged, at how many targets it is published, what it is used for, how much is erased.\n"
+	"\n"
+	"Exit status: 0 done, 2 wrong usage, 3 cannot look.\n";
+
+static const char *param(const struct volume_record *r, const char *key, const char *otherwise)
+{
+	const char *value = strmap_get(&r->parameters, key);
+
+	return str_empty(value) ? otherwise : value;
+}
+
+static void write_row(const struct check_view *v, const struct volume_record *r, struct table *t)
+{
+	CLEANUP(free_charp) char *progress = NULL;
+	struct inventory_volume row;
+
+	inventory_volume(v, r, &row);
+	if (r->phase == PHASE_ERASING && r->size_bytes > 0)
+		progress = x_asprintf("%ju %%", (uintmax_t)(r->erased_bytes * 100 / r->size_bytes));
+	table_cell(t, r->id);
+	table_cell(t, param(r, "name", ""));
+	table_bytes(t, r->size_bytes);
+	table_cell(t, inventory_phase(r, row.presence));
+	table_cell(t, param(r, "deviceMode", "unknown"));
+	table_cell(t, row.pool ? row.pool->name : r->pool);
+	table_cell(t, row.device ? row.device->path : NULL);
+	table_cell(t, row.staged ? r->staging_path : NULL);
+	table_number(t, row.n_published);
+	table_cell(t, param(r, "usage", "AppDirect"));
+	table_cell(t, progress);
+}
+
+static void write_text(const struct check_view *v, struct buf *out)
+{
+	static const char *const heading[] = {"ID", "NAME", "SIZE", "PHASE", "MODE", "POOL", "DEVICE",
+		"STAGED AT", "PUBLISHED", "USAGE", "ERASED"};
+	CLEANUP(table_done) struct table t = {.n_columns = ARRAY_SIZE(heading)};
+
+	for (size_t i = 0; i < ARRAY_SIZE(heading); i++)
+		table_cell(&t, heading[i]);
+	for (size_t i = 0; i < v->state.n_records; i++)
+		write_row(v, v->state.records[i], &t);
+	if (v->state.n_records > 0)
+		table_write(&t, out);
+	else
+		buf_adds(out, "no volumes\n");
+}
+
+static void json_volume(const struct check_view *v, const struct volume_record *r, struct json_writer *w)
+{
+	struct inventory_volume row;
+
+	inventory_volume(v, r, &row);
+	json_object(w);
+	json_key_str(w, "id", r->id);
+	json_key_str(w, "name", param(r, "name", ""));
+	json_key_u64(w, "sizeBytes", r->size_bytes);
+	json_key_str(w, "phase", inventory_phase(r, row.presence));
+	json_key_str(w, "deviceMode", param(r, "deviceMode", ""));
+	json_key_str(w, "usage", param(r, "usage", "AppDirect"));
+	json_key_str(w, "pool", row.pool ? row.pool->uuid : r->pool ? r->pool : "");
+	json_key_str(w, "poolName", row.pool ? row.pool->name : "");
+	json_key_str(w, "device", row.device && row.device->path ? row.device->path : "");
+	json_key_bool(w, "active", row.device && row.device->active);
+	json_key_str(w, "stagedAt", row.staged ? r->staging_path : "");
+	json_key_u64(w, "published", row.n_published);
+	json_key(w, "targets");
+	json_array(w);
+	for (size_t i = 0; r->targets && r->targets[i]; i++)
+		json_str(w, r->targets[i]);
+	json_array_end(w);
+	if (r->phase == PHASE_ERASING)
+		json_key_u64(w, "erasedBytes", r->erased_bytes);
+	json_object_end(w);
+}
+
+static void write_json(const struct check_view *v, struct buf *out)
+{
+	struct json_writer w = JSON_WRITER(out);
+
+	json_object(&w);
+	json_key(&w, "volumes");
+	json_array(&w);
+	for (size_t i = 0; i < v->state.n_records; i++)
+		json_volume(v, v->state.records[i], &w);
+	json_array_end(&w);
+	json_object_end(&w);
+	buf_addc(out, '\n');
+}
+
+int cmd_volumes(int argc, char **argv)
+{
+	struct command c = COMMAND_INIT;
+	const struct opt table[] = {COMMAND_FLAGS(&c), {0}};
+	CLEANUP(check_view_done) struct check_view v = {0};
+	CLEANUP(device_closep) struct device_manager *devices = NULL;
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(buf_done) struct buf out = BUF_INIT(COMMAND_OUTPUT_MAX);
+	int status;
+
+	if (!command_parse(&c, table, argc, argv, help, &status))
+		return status;
+	if (command_look(&c, &devices, &v, &err) < 0)
+		return command_fail("volumes", err, COMMAND_BLIND);
+	if (c.json)
+		write_json(&v, &out);
+	else
+		write_text(&v, &out);
+	return command_print("volumes", &out, COMMAND_OK);
+}

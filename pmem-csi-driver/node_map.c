@@ -1,0 +1,46 @@
+#include "node_map.h"
+
+#include "base/log.h"
+#include "base/str.h"
+#include "pmem/pool_vg.h"
+
+static int read_groups(const struct nd_inventory *regions, struct lvm_report **ret, struct error **err)
+{
+	CLEANUP(lvm_closep) struct lvm *lvm = lvm_open_exec();
+	CLEANUP(strv_freep) char **paths = NULL;
+
+	pool_vg_devices(regions, &paths);
+	if (!paths)
+		return 0;
+	lvm_set_devices(lvm, (const char *const *)paths, strv_len(paths));
+	return lvm_list(lvm, ret, err);
+}
+
+int node_map_read(const struct options *o, struct node_map *ret, struct error **err)
+{
+	CLEANUP(node_map_done) struct node_map m = {0};
+	CLEANUP(nd_closep) struct nd *nd = NULL;
+
+	if (str_eq(o->device_manager, "fake"))
+		return 0;
+	if (nd_open_real(&nd, err) < 0)
+		return -1;
+	if (nd_list(nd, &m.regions, err) < 0)
+		return err_wrap(err, "list namespaces");
+	if (read_groups(m.regions, &m.report, err) < 0) {
+		if (str_eq(o->device_manager, "lvm"))
+			return err_wrap(err, "list volume groups");
+		log_warn("volume groups cannot be listed, ignoring", F_ERR(*err));
+		error_clear(err);
+	}
+	*ret = m;
+	m = (struct node_map){0};
+	return 0;
+}
+
+void node_map_done(struct node_map *m)
+{
+	nd_inventory_free(m->regions);
+	lvm_report_free(m->report);
+	*m = (struct node_map){0};
+}

@@ -1,0 +1,225 @@
+"""volumes, regions, doctor and check of pmem-csi-driver on a node with fake devices; JSON is parsed, not searched.
+
+usage: test_commands.py PMEM_CSI_DRIVER CSI_CLIENT [unittest options]
+"""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+MIB = 1 << 20
+REGION_BYTES = 64 * MIB
+UNIT_BYTES = 4 * MIB
+PATIENCE_S = 120
+DRIVER = CLIENT = None
+OK, MISMATCH, USAGE, BLIND = range(4)
+
+
+class Node(unittest.TestCase):
+    """A folder with state and devices of a node that has two volumes and whose driver has ended."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="pmem-csi-commands.")
+        self.addCleanup(self.clean_up)
+        self.state = f"{self.folder}/state"
+        self.fake = f"{self.folder}/fake"
+        self.where = ["-deviceManager=fake", f"-fakePath={self.fake}", "-fakeRegionSize=64Mi",
+                      f"-statePath={self.state}", "-v=0"]
+        self.driver = None
+        self.start()
+        self.ids = [self.create("pvc-one", "16Mi"), self.create("pvc-two", "20Mi", "-parameter", "usage=FileIO")]
+        self.stop()
+
+    def clean_up(self):
+        if self.driver:
+            self.driver.kill()
+            self.driver.communicate()
+        for line in subprocess.run(["losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE"],
+                                   capture_output=True, text=True, check=True).stdout.splitlines():
+            if self.folder in line:
+                subprocess.run(["losetup", "--detach", line.split()[0]], check=True)
+        shutil.rmtree(self.folder)
+
+    def start(self):
+        self.driver = subprocess.Popen(
+            [DRIVER, "-mode=node", "-nodeid=n", f"-endpoint=unix://{self.folder}/csi.sock", *self.where[:-1]],
+            stderr=subprocess.PIPE, text=True)
+        for line in self.driver.stderr:
+            if line.rstrip().endswith(" ready"):
+                return
+        self.fail("the driver ended")
+
+    def stop(self):
+        self.driver.send_signal(signal.SIGTERM)
+        self.driver.communicate(timeout=PATIENCE_S)
+        self.assertEqual(self.driver.returncode, 0)
+        self.driver = None
+
+    def csi(self, *words):
+        run = subprocess.run([CLIENT, "-endpoint", f"unix://{self.folder}/csi.sock", "-o", "json", *words],
+                             capture_output=True, text=True, timeout=PATIENCE_S)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return json.loads(run.stdout or "{}")
+
+    def create(self, name, size, *flags):
+        answer = self.csi("-fs", "ext4", "-size", size, *flags, "create", name)
+        return answer["volume"].get("volume_id") or answer["volume"]["volumeId"]
+
+    def text(self, status, *words):
+        run = subprocess.run([DRIVER, *words, *self.where], capture_output=True, text=True, timeout=PATIENCE_S)
+        self.assertEqual(run.returncode, status, run.stdout + run.stderr)
+        return run.stdout
+
+    def json(self, status, *words):
+        return json.loads(self.text(status, *words, "-o", "json"))
+
+    def findings(self, status=MISMATCH):
+        report = self.json(status, "check")
+        self.assertEqual(report["consistent"], status == OK)
+        return {(f["kind"], f["id"]): f for f in report["findings"]}
+
+    def repair(self, volume, status=OK):
+        report = self.json(status, "check", "-repair", volume)
+        self.assertEqual(report["id"], volume)
+        self.assertEqual(bool(report["left"]), status == MISMATCH)
+        return report
+
+    def path(self, volume, suffix=".json"):
+        return f"{self.state}/{volume}{suffix}"
+
+
+class Look(Node):
+    def test_volumes(self):
+        rows = {v["id"]: v for v in self.json(OK, "volumes")["volumes"]}
+        self.assertEqual(sorted(rows), sorted(self.ids))
+        one, two = (rows[i] for i in self.ids)
+        self.assertEqual((one["name"], one["sizeBytes"], one["phase"]), ("pvc-one", 16 * MIB, "ready"))
+        self.assertEqual((one["deviceMode"], one["usage"], two["usage"]), ("fake", "AppDirect", "FileIO"))
+        self.assertEqual((one["stagedAt"], one["published"]), ("", 0))
+        self.assertTrue(os.path.exists(one["device"]))
+        table = self.text(OK, "volumes").splitlines()
+        self.assertEqual([line.split()[0] for line in table[1:]], [v["id"] for v in rows.values()])
+        self.assertEqual(len({line.index(" ready ") for line in table[1:]}), 1)
+
+    def test_regions(self):
+        pools = self.json(OK, "regions")["pools"]
+        self.assertEqual(len(pools), 2)
+        self.assertEqual(sum(p["totalBytes"] for p in pools), 2 * REGION_BYTES)
+        self.assertEqual(sum(p["freeBytes"] for p in pools), 2 * REGION_BYTES - 36 * MIB)
+        for p in pools:
+            self.assertEqual((p["unitBytes"], p["complete"]), (UNIT_BYTES, True))
+            self.assertIn(p["pool"], self.text(OK, "regions"))
+
+    def test_the_largest_volume_can_be_created_and_no_larger_one(self):
+        largest = max(p["largestBytes"] for p in self.json(OK, "regions")["pools"])
+        answer = self.json(OK, "doctor", "-size", str(largest))
+        self.assertTrue(answer["creatable"])
+        self.assertEqual({p["sizeBytes"] for p in answer["pools"] if p["fits"]}, {largest})
+        answer = self.json(MISMATCH, "doctor", "-size", str(largest + 1))
+        self.assertFalse(answer["creatable"])
+        for p in answer["pools"]:
+            self.assertFalse(p["fits"])
+            self.assertIn("space", {r["kind"] for r in p["reasons"]})
+        self.start()
+        self.create("pvc-largest", str(largest))
+
+    def test_doctor_rounds_up_and_knows_the_smallest_file_system(self):
+        for p in self.json(OK, "doctor", "-size", str(10 * MIB))["pools"]:
+            self.assertEqual((p["sizeBytes"], [r["kind"] for r in p["reasons"]]), (12 * MIB, ["rounding"]))
+        for p in self.json(MISMATCH, "doctor", "-size", "1Mi", "-fs", "xfs")["pools"]:
+            self.assertEqual(p["neededBytes"], 300 * MIB)
+            self.assertEqual(p["reasons"][0]["kind"], "file-system-minimum")
+        self.assertTrue(self.json(OK, "doctor", "-size", "1Mi", "-fs", "xfs", "-block")["creatable"])
+
+    def test_doctor_checks_the_node(self):
+        checks = {c["name"]: c for c in self.json(OK, "doctor")["checks"]}
+        self.assertEqual(checks["mkfs.ext4"]["level"], "ok")
+        self.assertEqual(checks["driver"]["level"], "note")
+        self.start()
+        checks = {c["name"]: c for c in self.json(OK, "doctor")["checks"]}
+        self.assertIn(str(self.driver.pid), checks["driver"]["text"])
+
+    def test_wrong_usage(self):
+        for words in (["nonsense"], ["check", "now"], ["check", "-nonsense"], ["volumes", "-o", "yaml"],
+                      ["check", "-repair", "a", "-forget", "b"], ["check", "-repair", "../x"],
+                      ["doctor", "-size", "much"], ["doctor", "-size", "1Mi", "-fs", "vfat"]):
+            self.assertEqual(self.text(USAGE, *words), "")
+        for command in ("check", "doctor", "regions", "volumes"):
+            self.assertIn("Exit status", self.text(OK, command, "-help"))
+            self.assertIn(command, self.text(OK, "-help"))
+
+
+class Check(Node):
+    def test_a_node_whose_driver_ended_is_consistent(self):
+        before = sorted(os.listdir(self.state))
+        self.assertEqual(self.findings(OK), {})
+        self.assertIn("consistent", self.text(OK, "check"))
+        self.assertEqual(sorted(os.listdir(self.state)), before)
+
+    def test_while_a_driver_runs_nothing_is_repaired(self):
+        self.start()
+        self.text(BLIND, "check", "-repair", self.ids[0])
+        self.text(BLIND, "check", "-forget", self.ids[0])
+
+    def test_a_lost_state_file_is_written_anew(self):
+        os.unlink(self.path(self.ids[0]))
+        self.assertEqual(list(self.findings()), [("device-without-state", self.ids[0])])
+        self.assertIn(f"MISMATCH device-without-state: {self.ids[0]}", self.text(MISMATCH, "check"))
+        self.assertEqual(len(self.repair(self.ids[0])["done"]), 1)
+        self.assertEqual(self.findings(OK), {})
+        with open(self.path(self.ids[0]), encoding="utf-8") as f:
+            self.assertEqual(json.load(f)["size"], 16 * MIB)
+        self.delete_all()
+
+    def test_a_damaged_state_file_is_set_aside(self):
+        with open(self.path(self.ids[1]), "w", encoding="utf-8") as f:
+            f.write('{"id":')
+        self.assertEqual(list(self.findings()), [("damaged-file", self.ids[1])])
+        self.assertEqual(len(self.repair(self.ids[1])["done"]), 2)
+        self.assertEqual(self.repair(self.ids[1])["done"], [])
+        with open(self.path(self.ids[1], ".json.damaged"), encoding="utf-8") as f:
+            self.assertEqual(f.read(), '{"id":')
+        self.assertEqual(self.findings(OK), {})
+        self.delete_all()
+
+    def test_unfinished_work_is_ended(self):
+        os.rename(self.path(self.ids[0]), self.path(self.ids[0], ".creating"))
+        os.rename(self.path(self.ids[1]), self.path(self.ids[1], ".erasing"))
+        self.assertEqual(sorted(kind for kind, _ in self.findings()), ["unfinished-creation", "unfinished-deletion"])
+        phases = {v["id"]: v["phase"] for v in self.json(OK, "volumes")["volumes"]}
+        self.assertEqual([phases[i] for i in self.ids], ["creating", "erasing"])
+        for volume in self.ids:
+            self.repair(volume)
+        self.assertEqual(self.findings(OK), {})
+        self.assertEqual(self.json(OK, "volumes")["volumes"], [])
+        self.assertEqual(sum(p["freeBytes"] for p in self.json(OK, "regions")["pools"]), 2 * REGION_BYTES)
+
+    def test_only_forgetting_drops_what_is_missing(self):
+        with open(self.path(self.ids[0]), encoding="utf-8") as f:
+            record = json.load(f)
+        record.update(id="elsewhere", pool="no-such-pool", identity="00000000-0000-0000-0000-000000000000")
+        with open(self.path("elsewhere"), "w", encoding="utf-8") as f:
+            json.dump(record, f)
+        self.assertEqual(list(self.findings()), [("device-missing", "elsewhere")])
+        self.assertEqual(self.repair("elsewhere", MISMATCH)["done"], [])
+        self.assertEqual(self.json(MISMATCH, "check", "-forget", self.ids[0])["done"], [])
+        self.assertEqual(len(self.json(OK, "check", "-forget", "elsewhere")["done"]), 1)
+        self.assertEqual(self.findings(OK), {})
+
+    def delete_all(self):
+        self.start()
+        for volume in self.ids:
+            self.csi("delete", volume)
+        self.stop()
+
+
+if __name__ == "__main__":
+    DRIVER, CLIENT = sys.argv[1:3]
+    if os.geteuid() != 0 or not os.path.exists("/dev/loop-control"):
+        print("SKIP: needs root and loop devices")
+        sys.exit(77)
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
