@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include "os/spawn.h"
 
 #define STAGE_TIMEOUT_MS 300000
+#define OUTPUT_MAX_BYTES (1U << 20)
 
 static int own_folder(char out[static PATH_MAX], struct error **err)
 {
@@ -29,6 +31,36 @@ static int run_stage(const char *folder, const char *program, const char *flag, 
 	if (spawn_check(argv, /* out= */ NULL, STAGE_TIMEOUT_MS, err) < 0)
 		return err_wrap(err, "stage %s", program);
 	return 0;
+}
+
+/* What the stage says belongs into the log of the pod. */
+static int run_conversion(const char *path, const char *format, struct error **err)
+{
+	const char *const argv[] = {path, "-logging-format", format, "-force", "convert", NULL};
+	CLEANUP(buf_done) struct buf out = BUF_INIT(OUTPUT_MAX_BYTES);
+	CLEANUP(buf_done) struct buf diag = BUF_INIT(OUTPUT_MAX_BYTES);
+	int status = 0;
+
+	if (spawn_run(argv, /* env= */ NULL, &out, &diag, STAGE_TIMEOUT_MS, &status, err) < 0)
+		return err_wrap(err, "conversion");
+	fputs(buf_str(&out), stdout);
+	fflush(stdout);
+	fputs(buf_str(&diag), stderr);
+	if (status != 0)
+		return err_set(err, ERR_INTERNAL,
+			"conversion: pmem-ns-init ended with status %d; see what it logged", status);
+	return 0;
+}
+
+int init_chain_convert(const char *logging_format, struct error **err)
+{
+	CLEANUP(free_charp) char *path = NULL;
+	char folder[PATH_MAX];
+
+	if (own_folder(folder, err) < 0)
+		return -1;
+	path = x_asprintf("%s/pmem-ns-init", folder);
+	return run_conversion(path, logging_format, err);
 }
 
 int init_chain_run(unsigned percent, struct error **err)

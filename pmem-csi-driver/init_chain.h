@@ -12,3 +12,10 @@
  * (it failed; the end of its log).
  */
 int init_chain_run(unsigned percent, struct error **err) MUST_CHECK;
+
+/**
+ * init_chain_convert() - run `pmem-ns-init -force convert`, found beside this program; what it says goes to
+ * stdout and stderr. May be repeated. Blocks until it ended. Return: 0, or -1 with ERR_PRECONDITION (program
+ * missing), ERR_INTERNAL (a namespace was refused or failed, or there is none).
+ */
+int init_chain_convert(const char *logging_format, struct error **err) MUST_CHECK;

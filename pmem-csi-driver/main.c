@@ -1,6 +1,7 @@
 /* pmem-csi-driver: the CSI driver of one node, and commands that look at it. Exit status: 0 orderly end, 1
  * failure, 2 wrong usage; that of a command its -help tells. */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "commands.h"
+#include "init_chain.h"
 #include "node.h"
 #include "os/file.h"
 
@@ -29,6 +31,28 @@ static void warn_ignored(char *const *names)
 {
 	for (size_t i = 0; names && names[i]; i++)
 		log_warn("flag is accepted but has no effect here", F_STR("flag", names[i]));
+}
+
+/* As the Go driver, it does not end by itself: a container that ends is started again, and would convert what
+ * an administrator has made meanwhile. */
+static int convert(const struct options *o, struct error **err)
+{
+	sigset_t set;
+	int caught;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	if (init_chain_convert(o->logging_format, err) < 0)
+		return -1;
+	log_warn("the labels of the node are not changed: remove convert-raw-namespaces and set the one for "
+		 "the "
+		 "node driver",
+		F_STR("node", o->node_id), F_STR("driver", o->driver_name));
+	log_info("conversion is done, waiting for a signal");
+	sigwait(&set, &caught);
+	return 0;
 }
 
 int main(int argc, char **argv)
@@ -55,7 +79,7 @@ int main(int argc, char **argv)
 	}
 	log_init("pmem-csi-driver", str_eq(o.logging_format, "json") ? LOG_JSON : LOG_TEXT, o.verbosity);
 	warn_ignored(ignored);
-	if (node_run(&o, &err) < 0) {
+	if ((str_eq(o.mode, MODE_CONVERT) ? convert(&o, &err) : node_run(&o, &err)) < 0) {
 		log_error("pmem-csi-driver ends", F_ERR(err));
 		write_termination_log(err);
 		return 1;

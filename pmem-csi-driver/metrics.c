@@ -5,13 +5,9 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/mem.h"
-#include "base/parse.h"
 #include "base/prometheus.h"
-#include "base/str.h"
-#include "metrics_process.h"
-#include "os/file.h"
+#include "metrics_sample.h"
 
 #define OPERATIONS "csi_plugin_operations_seconds"
 
@@ -38,6 +34,7 @@ struct metrics {
 	struct method *methods;
 	size_t n_methods;
 	double started; /* seconds since 1970 */
+	struct sampler *sampler;
 };
 
 static void add_build_info(const struct metrics *m, struct buf *out)
@@ -49,73 +46,85 @@ static void add_build_info(const struct metrics *m, struct buf *out)
 	prometheus_sample(out, "build_info", labels, 1);
 }
 
-static void add_amount(
-	const struct metrics *m, struct buf *out, const char *name, const char *help, uint64_t bytes)
+static void add_value(const struct metrics *m, struct buf *out, const char *name, enum prometheus_type type,
+	const char *help, double value)
 {
 	const struct prometheus_label labels[] = {
 		{"driver_name", m->config.driver_name}, {"node", m->config.node_id}, {0}};
 
-	prometheus_family(out, name, PROMETHEUS_GAUGE, help);
-	prometheus_sample(out, name, labels, (double)bytes);
+	prometheus_family(out, name, type, help);
+	prometheus_sample(out, name, labels, value);
 }
 
-static int add_region(int dir, const char *name, uint64_t *sum_bytes, struct error **err)
+static void add_gauge(
+	const struct metrics *m, struct buf *out, const char *name, const char *help, uint64_t value)
 {
-	CLEANUP(free_charp) char *path = x_asprintf("%s/size", name);
-	CLEANUP(buf_done) struct buf text = BUF_INIT(64);
-	uint64_t size;
-
-	if (file_read(dir, path, &text, err) < 0)
-		return -1;
-	if (str_ends(buf_str(&text), "\n"))
-		text.data[text.len - 1] = '\0';
-	if (parse_u64(buf_str(&text), &size, err) < 0)
-		return err_wrap(err, "%s", path);
-	*sum_bytes += size;
-	return 0;
+	add_value(m, out, name, PROMETHEUS_GAUGE, help, (double)value);
 }
 
-/* Of all regions, ours or not. Their sizes are constants to the kernel: reading them takes no lock. */
-static int read_regions(const char *folder, uint64_t *ret_bytes, struct error **err)
-{
-	CLEANUP(strv_freep) char **names = NULL;
-	CLEANUP(fd_closep) int dir = -1;
-	uint64_t sum = 0;
-
-	if (dir_open(folder, /* create= */ false, 0, &dir, err) < 0 || dir_list(dir, &names, err) < 0)
-		return -1;
-	for (size_t i = 0; i < strv_len(names); i++) {
-		if (str_starts(names[i], "region") && add_region(dir, names[i], &sum, err) < 0)
-			return -1;
-	}
-	*ret_bytes = sum;
-	return 0;
-}
-
-static uint64_t total_bytes(const struct metrics *m, uint64_t managed_bytes)
-{
-	CLEANUP(error_freep) struct error *err = NULL;
-	uint64_t bytes = 0;
-
-	if (m->config.regions_path && read_regions(m->config.regions_path, &bytes, &err) < 0)
-		log_debug("sizes of regions are not known, ignoring", F_ERR(err));
-	return bytes > managed_bytes ? bytes : managed_bytes;
-}
-
-static void add_amounts(const struct metrics *m, struct buf *out)
+static void add_amounts(const struct metrics *m, struct buf *out, uint64_t regions_bytes)
 {
 	struct volumes_capacity c;
 
 	if (!volumes_capacity(m->config.volumes, &c))
 		return;
-	add_amount(m, out, "pmem_amount_max_volume_size",
+	add_gauge(m, out, "pmem_amount_max_volume_size",
 		"The size of the largest PMEM volume that can be created.", c.max_volume_bytes);
-	add_amount(m, out, "pmem_amount_available",
+	add_gauge(m, out, "pmem_amount_available",
 		"Remaining amount of PMEM on the host that can be used for new volumes.", c.free_bytes);
-	add_amount(m, out, "pmem_amount_managed", "Amount of PMEM on the host that is managed by PMEM-CSI.",
+	add_gauge(m, out, "pmem_amount_managed", "Amount of PMEM on the host that is managed by PMEM-CSI.",
 		c.total_bytes);
-	add_amount(m, out, "pmem_amount_total", "Total amount of PMEM on the host.",
-		total_bytes(m, c.total_bytes));
+	add_gauge(m, out, "pmem_amount_total", "Total amount of PMEM on the host.",
+		regions_bytes > c.total_bytes ? regions_bytes : c.total_bytes);
+}
+
+static void add_phase(const struct metrics *m, struct buf *out, const char *phase, size_t n)
+{
+	const struct prometheus_label labels[] = {
+		{"driver_name", m->config.driver_name}, {"node", m->config.node_id}, {"phase", phase}, {0}};
+
+	prometheus_sample(out, "pmem_volumes", labels, (double)n);
+}
+
+static void add_volumes(const struct metrics *m, struct buf *out)
+{
+	struct volumes_overview o;
+
+	if (!volumes_is_ready(m->config.volumes))
+		return;
+	volumes_overview(m->config.volumes, &o);
+	prometheus_family(out, "pmem_volumes", PROMETHEUS_GAUGE,
+		"Volumes of the node by phase; missing: their device is not there, or its pool is absent.");
+	add_phase(m, out, "creating", o.n_creating);
+	add_phase(m, out, "ready", o.n_ready);
+	add_phase(m, out, "missing", o.n_missing);
+	add_phase(m, out, "erasing", o.n_erasing);
+	add_gauge(m, out, "pmem_erasures_running", "Deleted volumes that are being overwritten now.",
+		o.erasures_running);
+	add_gauge(m, out, "pmem_erase_bytes_left", "Bytes of deleted volumes that have to be overwritten.",
+		o.to_erase_bytes);
+	add_value(m, out, "pmem_erased_bytes_total", PROMETHEUS_COUNTER,
+		"Bytes of deleted volumes that were overwritten.", (double)o.erased_bytes);
+}
+
+static void add_work(const struct metrics *m, struct buf *out)
+{
+	struct metrics_work w = {0};
+
+	m->config.work(m->config.work_user, &w);
+	if (w.refreshed_s > 0)
+		add_value(m, out, "pmem_last_refresh_timestamp_seconds", PROMETHEUS_GAUGE,
+			"When the devices of the node were listed last, in seconds since unix epoch.",
+			w.refreshed_s);
+	add_value(m, out, "pmem_lvm_restarts_total", PROMETHEUS_COUNTER,
+		"How often the lvm helper process died or had to be given up.", (double)w.devices.restarts);
+	add_gauge(m, out, "pmem_csi_workers_busy", "Threads that work on calls.", w.workers.busy);
+	add_gauge(m, out, "pmem_csi_workers_limit",
+		"Threads that can work on calls; further calls are refused as unavailable.", w.workers.max);
+	add_gauge(m, out, "pmem_csi_calls_in_flight",
+		"gRPC calls that are received, worked on or answered, also those whose client has gone.",
+		w.calls);
+	add_gauge(m, out, "pmem_csi_connections", "Connections of gRPC clients.", w.connections);
 }
 
 static void add_method(const struct metrics *m, struct buf *out, const struct method *method)
@@ -140,13 +149,16 @@ static void add_operations(const struct metrics *m, struct buf *out)
 static void handle_all(void *self, const struct http1_request *request, struct http_reply *reply)
 {
 	const struct metrics *m = self;
+	const struct metrics_sample *sample = sampler_get(m->sampler);
 
 	(void)request;
 	reply->content_type = PROMETHEUS_CONTENT_TYPE;
 	add_build_info(m, &reply->body);
-	add_amounts(m, &reply->body);
+	add_amounts(m, &reply->body, sample->regions_bytes);
+	add_volumes(m, &reply->body);
+	add_work(m, &reply->body);
 	add_operations(m, &reply->body);
-	metrics_process(&reply->body, m->started);
+	metrics_process(&reply->body, m->started, &sample->process);
 }
 
 static void handle_simple(void *self, const struct http1_request *request, struct http_reply *reply)
@@ -191,7 +203,7 @@ static void find_methods(struct metrics *m)
 	}
 }
 
-static double now_s(void)
+double metrics_now_s(void)
 {
 	struct timespec ts;
 
@@ -204,7 +216,8 @@ struct metrics *metrics_new(const struct metrics_config *config)
 	struct metrics *m = x_calloc(1, sizeof(*m));
 
 	m->config = *config;
-	m->started = now_s();
+	m->started = metrics_now_s();
+	m->sampler = sampler_new(config->loop, config->threads, config->regions_path);
 	m->simple_path = x_asprintf("%s/simple", config->path);
 	m->routes[0] = (struct http_route){config->path, "GET, HEAD", handle_all, m};
 	m->routes[1] = (struct http_route){m->simple_path, "GET, HEAD", handle_simple, m};
@@ -222,6 +235,7 @@ void metrics_free(struct metrics *m)
 			free(m->methods[i].by_status[status]);
 	}
 	free(m->methods);
+	sampler_free(m->sampler);
 	free(m->simple_path);
 	free(m);
 }

@@ -2,17 +2,29 @@
  * metrics.h - what the driver tells monitoring: its metrics in Prometheus' format, and that it is alive.
  *
  * Names and labels are those of the Go driver 1.1 and of csi-lib-utils. Nothing here waits: amounts come from
- * the snapshot of volumes.h, and `/healthz` and `<path>/simple` touch nothing that work can hold, so that a
- * liveness probe fails only when the loop is stuck. Being ready is not part of being alive: the CSI call
- * Probe tells it. Memory is bounded by the number of methods and status codes. Threads: the loop's.
+ * the snapshot of volumes.h, what stands in files from a sample that another thread took (metrics_sample.h),
+ * and
+ * `/healthz` and `<path>/simple` touch nothing that work can hold, so that a liveness probe fails only when
+ * the loop is stuck. Being ready is not part of being alive: the CSI call Probe tells it. Memory is bounded
+ * by the number of methods and status codes. Threads: the loop's.
  */
 #pragma once
 
 #include "net/grpc_server.h"
 #include "net/http_server.h"
+#include "pmem/device.h"
 #include "volume/volumes.h"
 
 struct metrics;
+
+/* What the driver has to do now. */
+struct metrics_work {
+	struct workers_usage workers;
+	struct device_activity devices;
+	unsigned calls;
+	unsigned connections;
+	double refreshed_s; /* when devices were listed last, seconds since 1970; 0: never */
+};
 
 /* All borrowed. */
 struct metrics_config {
@@ -23,12 +35,19 @@ struct metrics_config {
 	const char *regions_path; /* sysfs folder of the nvdimm bus; NULL: only what is managed is there */
 	struct volumes *volumes;
 	const struct grpc_service *services; /* whose calls are counted; ends with methods NULL */
+	struct loop *loop;
+	struct workers *threads;                            /* where files are read */
+	void (*work)(void *user, struct metrics_work *ret); /* loop thread; must not wait */
+	void *work_user;
 };
+
+/** metrics_now_s() - seconds since 1970, for gauges that tell when something was. */
+double metrics_now_s(void);
 
 /** metrics_new() - nothing is counted yet. Return: never NULL; metrics_free(). */
 struct metrics *metrics_new(const struct metrics_config *config);
 
-/** metrics_free() - after the servers that use it. NULL is allowed. */
+/** metrics_free() - after the servers that use it and when config.threads have ended. NULL is allowed. */
 void metrics_free(struct metrics *m);
 
 /** metrics_routes() - for an HTTP server, borrowed. */

@@ -54,21 +54,14 @@ static int read_pages(uint64_t *ret_size, uint64_t *ret_resident, struct error *
 	return 0;
 }
 
-static void add_memory(struct buf *out)
+static void add_memory(struct buf *out, const struct process_sample *sample)
 {
-	CLEANUP(error_freep) struct error *err = NULL;
-	double page_bytes = (double)sysconf(_SC_PAGESIZE);
-	uint64_t resident;
-	uint64_t size;
-
-	if (read_pages(&size, &resident, &err) < 0) {
-		log_debug("no memory metrics, ignoring", F_ERR(err));
+	if (!sample->has_pages)
 		return;
-	}
 	add(out, "process_virtual_memory_bytes", PROMETHEUS_GAUGE, "Virtual memory size in bytes.",
-		(double)size * page_bytes);
+		(double)sample->virtual_bytes);
 	add(out, "process_resident_memory_bytes", PROMETHEUS_GAUGE, "Resident memory size in bytes.",
-		(double)resident * page_bytes);
+		(double)sample->resident_bytes);
 }
 
 /* Return: how many are open, or -1. */
@@ -83,24 +76,41 @@ static long count_descriptors(void)
 	return n;
 }
 
-static void add_descriptors(struct buf *out)
+void process_sample_read(struct process_sample *ret)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t resident = 0;
+	uint64_t size = 0;
+
+	*ret = (struct process_sample){.descriptors = count_descriptors()};
+	if (read_pages(&size, &resident, &err) < 0) {
+		log_debug("no memory metrics, ignoring", F_ERR(err));
+		return;
+	}
+	ret->has_pages = true;
+	ret->virtual_bytes = size * page_bytes;
+	ret->resident_bytes = resident * page_bytes;
+}
+
+static void add_descriptors(struct buf *out, const struct process_sample *sample)
 {
 	struct rlimit limit;
-	long n = count_descriptors();
 
-	if (n >= 0)
-		add(out, "process_open_fds", PROMETHEUS_GAUGE, "Number of open file descriptors.", (double)n);
+	if (sample->descriptors >= 0)
+		add(out, "process_open_fds", PROMETHEUS_GAUGE, "Number of open file descriptors.",
+			(double)sample->descriptors);
 	if (getrlimit(RLIMIT_NOFILE, &limit) == 0)
 		add(out, "process_max_fds", PROMETHEUS_GAUGE, "Maximum number of open file descriptors.",
 			(double)limit.rlim_cur);
 }
 
-void metrics_process(struct buf *out, double started)
+void metrics_process(struct buf *out, double started, const struct process_sample *sample)
 {
 	add(out, "process_cpu_seconds_total", PROMETHEUS_COUNTER,
 		"Total user and system CPU time spent in seconds.", cpu_seconds());
-	add_memory(out);
-	add_descriptors(out);
+	add_memory(out, sample);
+	add_descriptors(out, sample);
 	add(out, "process_start_time_seconds", PROMETHEUS_GAUGE,
 		"Start time of the process since unix epoch in seconds.", started);
 }

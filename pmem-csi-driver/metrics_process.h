@@ -3,8 +3,22 @@
  */
 #pragma once
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/buf.h"
 
-/** metrics_process() - append all of them; what /proc does not tell is left out. @started: seconds since
- * 1970. Reads /proc, which does not wait. */
-void metrics_process(struct buf *out, double started);
+/* What stands in /proc. */
+struct process_sample {
+	bool has_pages;
+	uint64_t virtual_bytes;
+	uint64_t resident_bytes;
+	long descriptors; /* -1: not known */
+};
+
+/** process_sample_read() - read /proc/self: takes longer the more descriptors there are. Any thread. */
+void process_sample_read(struct process_sample *ret);
+
+/** metrics_process() - append all of them; what @sample does not know is left out. @started: seconds since
+ * 1970. Never waits. */
+void metrics_process(struct buf *out, double started, const struct process_sample *sample);

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -23,6 +24,15 @@
 /* Connections of both gRPC servers and the HTTP one, and as many again for work. */
 #define DESCRIPTORS (2 * (2 * LIMIT_CONNECTIONS + LIMIT_HTTP1_CONNECTIONS))
 
+/* From SIGTERM on, for calls and for the refresh that run; and then for what is closed. Together less than
+ * the 30 s after which kubelet sends SIGKILL. Nothing is lost by ending in the middle: that is what the state
+ * folder's phases are for. */
+#define STOP_GRACE_MS 20000
+#define CLOSE_GRACE_S 5
+
+/* A refresh and a sample for the metrics: neither waits for a worker, nor takes one. */
+#define HOUSEKEEPING_THREADS 2
+
 /* Nothing that is served over HTTP looks at a body, but whoever sends one hears what is wrong. */
 #define MAX_HTTP_BODY 4096
 
@@ -33,6 +43,7 @@ struct node {
 	struct csi csi;
 	struct loop *loop;
 	struct workers *workers;
+	struct workers *housekeeping;
 	struct grpc_service services[4]; /* ends with an empty one */
 	struct grpc_service remote_services[3];
 	struct handshakes *handshakes;
@@ -40,13 +51,16 @@ struct node {
 	struct grpc_server *remote; /* for the central controller; NULL: none */
 	struct metrics *metrics;    /* NULL: none */
 	struct http_server *http;
-	unsigned serving; /* servers that are not drained */
+	unsigned serving; /* what the end waits for: servers that are not drained, a refresh that runs */
 	struct loop_timer *refresh;
+	struct loop_timer *grace; /* runs from the request to end on */
 	struct loop_signal *on_term;
 	struct loop_signal *on_int;
 	int init_percent; /* share for the init chain; -1: it ran before us */
 	bool refreshing;  /* loop thread only */
-	bool draining;    /* loop thread only */
+	bool refreshed;   /* the refresh that runs has listed the devices */
+	double refreshed_s;
+	bool draining; /* loop thread only */
 };
 
 static struct volumes *new_volumes(struct node *n, const struct options *o)
@@ -61,13 +75,25 @@ static struct volumes *new_volumes(struct node *n, const struct options *o)
 	return volumes_new(&config);
 }
 
+static void drained(void *user)
+{
+	struct node *n = user;
+
+	if (--n->serving == 0)
+		loop_stop(n->loop);
+}
+
 static void plan_refresh(void *user)
 {
 	struct node *n = user;
 
 	n->refreshing = false;
-	if (n->draining)
+	if (n->refreshed)
+		n->refreshed_s = metrics_now_s();
+	if (n->draining) {
+		drained(n);
 		return;
+	}
 	bool ready = volumes_is_ready(n->volumes);
 	loop_timer_set(n->refresh, ready ? REFRESH_MS : START_RETRY_MS, /* repeat_ms= */ 0);
 }
@@ -86,7 +112,7 @@ static int make_ready(struct node *n, struct error **err)
 	return volumes_start(n->volumes, err);
 }
 
-/* On a worker: the first time this makes the driver ready. */
+/* The first time this makes the driver ready. */
 static void refresh_work(void *user)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -94,6 +120,7 @@ static void refresh_work(void *user)
 	bool first = !volumes_is_ready(n->volumes);
 	int rc = first ? make_ready(n, &err) : volumes_refresh(n->volumes, &err);
 
+	n->refreshed = rc == 0;
 	if (rc < 0)
 		log_error(
 			first ? "not ready yet, will try again" : "devices could not be listed", F_ERR(err));
@@ -108,17 +135,30 @@ static void refresh_due(void *user)
 
 	if (n->refreshing || n->draining)
 		return;
-	n->refreshing = workers_run(n->workers, refresh_work, refresh_done, n);
+	n->refreshing = workers_run(n->housekeeping, refresh_work, refresh_done, n);
 	if (!n->refreshing)
 		loop_timer_set(n->refresh, START_RETRY_MS, /* repeat_ms= */ 0);
 }
 
-static void drained(void *user)
+static void count_server(const struct grpc_server *server, struct metrics_work *w)
+{
+	struct grpc_server_count count = {0};
+
+	if (server)
+		grpc_server_count(server, &count);
+	w->calls += count.calls;
+	w->connections += count.connections;
+}
+
+static void count_work(void *user, struct metrics_work *ret)
 {
 	struct node *n = user;
 
-	if (--n->serving == 0)
-		loop_stop(n->loop);
+	*ret = (struct metrics_work){.refreshed_s = n->refreshed_s};
+	workers_usage(n->workers, &ret->workers);
+	device_activity(n->devices, &ret->devices);
+	count_server(n->server, ret);
+	count_server(n->remote, ret);
 }
 
 static void drain(struct node *n, struct grpc_server *server)
@@ -137,6 +177,17 @@ static void drain_http(struct node *n)
 	http_server_drain(n->http, drained, n);
 }
 
+/* What is stuck cannot be ended, nor what it works on be freed. */
+static void grace_is_over(void *user)
+{
+	const struct node *n = user;
+	CLEANUP(free_charp) char *doing = volumes_doing(n->volumes, NULL);
+
+	log_error("ending in the middle of work that does not end", F_STR("work", doing ? doing : "none"),
+		F_STR("refreshing", n->refreshing ? "yes" : "no"));
+	_exit(EXIT_FAILURE);
+}
+
 static void stop_requested(void *user)
 {
 	struct node *n = user;
@@ -146,6 +197,8 @@ static void stop_requested(void *user)
 	n->draining = true;
 	log_info("stopping: running calls are finished first, erasing goes on after the next start");
 	loop_timer_stop(n->refresh);
+	loop_timer_set(n->grace, STOP_GRACE_MS, /* repeat_ms= */ 0);
+	n->serving += n->refreshing;
 	volumes_stop(n->volumes);
 	drain(n, n->server);
 	drain(n, n->remote);
@@ -177,7 +230,8 @@ static int start_server(struct node *n, const struct options *o, const char *end
 	const struct grpc_service *services, struct grpc_server **ret, struct error **err)
 {
 	CLEANUP(tls_context_unrefp) struct tls_context *tls = NULL;
-	const struct grpc_server_config config = {.loop = n->loop,
+	const struct grpc_server_config config = {.name = o->node_id,
+		.loop = n->loop,
 		.workers = n->workers,
 		.services = services,
 		.allow_remote = o->insecure,
@@ -205,6 +259,10 @@ static void new_metrics(struct node *n, const struct options *o)
 		.regions_path = str_eq(o->device_manager, "fake") ? NULL : REGIONS_PATH,
 		.volumes = n->volumes,
 		.services = n->services,
+		.loop = n->loop,
+		.threads = n->housekeeping,
+		.work = count_work,
+		.work_user = n,
 	};
 
 	if (!str_empty(o->metrics_listen))
@@ -253,6 +311,7 @@ static int serve(struct node *n, const struct options *o, struct error **err)
 	if (loop_on_signal(n->loop, SIGINT, stop_requested, n, &n->on_int, err) < 0)
 		return -1;
 	n->refresh = loop_timer_new(n->loop, refresh_due, n);
+	n->grace = loop_timer_new(n->loop, grace_is_over, n);
 	if (start_servers(n, o, err) < 0)
 		return -1;
 	/* after the socket is there: nothing slow comes before it */
@@ -261,17 +320,30 @@ static int serve(struct node *n, const struct options *o, struct error **err)
 	return 0;
 }
 
+static void closing_is_stuck(int signum)
+{
+	static const char line[] = "pmem-csi-driver: ending although not all could be closed\n";
+
+	(void)signum;
+	if (write(STDERR_FILENO, line, sizeof(line) - 1) < 0)
+		_exit(EXIT_FAILURE);
+	_exit(EXIT_FAILURE);
+}
+
 /* In the order in which things depend on each other: running work ends before what it works on. */
 static void node_done(struct node *n)
 {
+	signal(SIGALRM, closing_is_stuck);
+	alarm(CLOSE_GRACE_S);
 	workers_free(n->workers);
+	workers_free(n->housekeeping);
 	grpc_server_free(n->server);
 	grpc_server_free(n->remote);
 	http_server_free(n->http);
 	handshakes_free(n->handshakes);
 	metrics_free(n->metrics);
-	if (n->refresh)
-		loop_timer_close(n->refresh);
+	loop_timer_close(n->refresh);
+	loop_timer_close(n->grace);
 	if (n->on_term)
 		loop_signal_close(n->on_term);
 	if (n->on_int)
@@ -280,6 +352,7 @@ static void node_done(struct node *n)
 	volumes_free(n->volumes);
 	path_roots_free(n->roots);
 	device_close(n->devices);
+	alarm(0);
 }
 
 /* Crowds of peers must leave descriptors to work with. */
@@ -310,6 +383,7 @@ int node_run(const struct options *o, struct error **err)
 	if (loop_new(&n.loop, err) < 0)
 		return -1;
 	n.workers = workers_new(WORKERS_DEFAULT_MAX);
+	n.housekeeping = workers_new(HOUSEKEEPING_THREADS);
 	n.handshakes = handshakes_new(n.loop);
 	return serve(&n, o, err);
 }

@@ -20,7 +20,9 @@ static const char not_served[] = "no effect: not served by this program";
 static struct opt *option_table(struct options *o, const char **percentage)
 {
 	const struct opt table[] = {
-		{"mode", OPT_STR, &o->mode, "MODE", "node"},
+		{"mode", OPT_STR, &o->mode, "MODE",
+			"node, or " MODE_CONVERT
+			": run `pmem-ns-init -force convert`, then wait for a signal"},
 		{"drivername", OPT_STR, &o->driver_name, "NAME", "name of the CSI driver"},
 		{"nodeid", OPT_STR, &o->node_id, "ID", "identity of this node"},
 		{"endpoint", OPT_STR, &o->endpoint, "URL",
@@ -116,8 +118,11 @@ char *options_state_path(const struct options *o)
 
 static int check(const struct options *o, struct error **err)
 {
+	if (str_eq(o->mode, MODE_CONVERT))
+		return 0;
 	if (!str_eq(o->mode, "node"))
-		return err_set(err, ERR_INVALID_ARGUMENT, "-mode must be node, not \"%s\"", o->mode);
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"-mode must be node or " MODE_CONVERT ", not \"%s\"", o->mode);
 	if (str_empty(o->node_id) || strlen(o->node_id) > NODE_ID_MAX)
 		return err_set(err, ERR_INVALID_ARGUMENT, "-nodeid must have 1 to %d bytes", NODE_ID_MAX);
 	if (str_empty(o->driver_name) || strchr(o->driver_name, '/'))

@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 
+#define MODE_CONVERT "force-convert-raw-namespaces" /* as the Go driver calls it */
+
 struct options {
 	const char *mode;
 	const char *driver_name;

@@ -1,6 +1,7 @@
 #include "base/log.h"
 #include "commands.h"
 #include "pmem/pool_ns.h"
+#include "pmem/pool_vg.h"
 
 static void log_created(const struct nd_region *r, const struct nd_namespace *ns)
 {
@@ -49,12 +50,25 @@ static bool create_in(struct nd *nd, const struct nd_region *r, unsigned percent
 	return carry_out(nd, &p);
 }
 
-int cmd_create(struct nd *nd, unsigned percent, bool *ret_complete, struct error **err)
+int inventory_read(struct nd *nd, struct lvm *lvm, struct nd_inventory **ret, struct error **err)
+{
+	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
+	CLEANUP(error_freep) struct error *unknown = NULL;
+
+	if (nd_list(nd, &inv, err) < 0)
+		return -1;
+	if (pool_vg_claim(lvm, inv, &unknown) < 0)
+		log_warn("namespaces without a name are taken for foreign ones", F_ERR(unknown));
+	*ret = TAKE_PTR(inv);
+	return 0;
+}
+
+int cmd_create(struct nd *nd, struct lvm *lvm, unsigned percent, bool *ret_complete, struct error **err)
 {
 	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
 	bool complete = true;
 
-	if (nd_list(nd, &inv, err) < 0)
+	if (inventory_read(nd, lvm, &inv, err) < 0)
 		return -1;
 	if (inv->n_regions == 0) {
 		log_warn("there is no region of persistent memory");

@@ -1,5 +1,6 @@
 /* pmem-ns-init: pool namespaces in each region of persistent memory. Exit status: see usage. */
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,34 +9,41 @@
 #include "commands.h"
 #include "os/args.h"
 #include "os/klog_flags.h"
+#include "pmem/lvm.h"
 #include "pmem/pool_ns.h"
 
-#define OUTPUT_MAX_BYTES (16U << 20)
-
 static const char usage[] =
-	"usage: pmem-ns-init [flags] [create|plan|status]\n"
+	"usage: pmem-ns-init [flags] [create|plan|status|convert [NAMESPACE]...]\n"
 	"\n"
-	"  create  make fsdax namespaces called pmem-csi in each region, up to a share of it (default)\n"
-	"  plan    show what create would do, and why not more; changes nothing\n"
-	"  status  show each region as a map of own, foreign and free extents\n"
+	"  create   make fsdax namespaces called pmem-csi in each region, up to a share of it (default)\n"
+	"  plan     show what create would do, and why not more; changes nothing\n"
+	"  status   show each region as a map of own, foreign and free extents\n"
+	"  convert  make raw namespaces that hold nothing (all, or those given) fsdax ones of ours, and put\n"
+	"           them into a volume group; those of regions without labels and of legacy memory, too.\n"
+	"           What is in use is refused; what holds something is refused without -force\n"
 	"\n"
 	"Exit status: 0 done (a region that failed or was skipped is a warning), 1 failure, or with -strict\n"
-	"a region that failed or could not be used, 2 wrong usage.";
+	"a region that failed or could not be used; convert: a namespace that failed or was refused, or\n"
+	"nothing to convert where nothing is ours; 2 wrong usage.";
 
 struct options {
 	unsigned percent;
 	bool strict;
+	bool force;
+	bool dry_run;
 	bool show_version;
 	bool show_help;
 	uint32_t verbosity;
 	const char *output;
 	const char *logging_format;
 	const char *command;
+	char **only; /* convert: strv */
 };
 
 static int check(const struct options *o, char *const *rest, struct error **err)
 {
-	static const char *const commands[] = {"create", "plan", "status"};
+	static const char *const commands[] = {"create", "plan", "status", "convert"};
+	bool converting = str_eq(o->command, "convert");
 
 	if (!str_eq(o->logging_format, "text") && !str_eq(o->logging_format, "json"))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-logging-format must be text or json, not \"%s\"",
@@ -43,8 +51,10 @@ static int check(const struct options *o, char *const *rest, struct error **err)
 	if (o->output && !str_eq(o->output, "text") && !str_eq(o->output, "json"))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-o must be text or json, not \"%s\"", o->output);
 	if (o->output && str_eq(o->command, "create"))
-		return err_set(err, ERR_INVALID_ARGUMENT, "-o is for plan and status");
-	if (rest[0] && rest[1])
+		return err_set(err, ERR_INVALID_ARGUMENT, "-o is for plan, status and convert");
+	if ((o->force || o->dry_run) && !converting)
+		return err_set(err, ERR_INVALID_ARGUMENT, "-force and -dry-run are for convert");
+	if (rest[0] && rest[1] && !converting)
 		return err_set(err, ERR_INVALID_ARGUMENT, "unexpected argument \"%s\"", rest[1]);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		if (str_eq(o->command, commands[i]))
@@ -61,7 +71,10 @@ static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored
 			"share of each region to use (default 100)"},
 		{"strict", OPT_BOOL, &o.strict, NULL,
 			"exit with 1 when a region failed or could not be used"},
-		{"o", OPT_STR, &o.output, "FORMAT", "plan, status: text (default) or json"},
+		{"force", OPT_BOOL, &o.force, NULL,
+			"convert: even what holds something or has a foreign name; it is lost"},
+		{"dry-run", OPT_BOOL, &o.dry_run, NULL, "convert: only show what would be done"},
+		{"o", OPT_STR, &o.output, "FORMAT", "plan, status, convert: text (default) or json"},
 		{"logging-format", OPT_STR, &o.logging_format, "FORMAT", "text (default) or json"},
 		{"v", OPT_U32, &o.verbosity, "N", "log verbosity; 5 and above shows debug messages"},
 		{"version", OPT_BOOL, &o.show_version, NULL, "print the version and exit"},
@@ -83,20 +96,23 @@ static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored
 		o.command = args.rest[0] ? args.rest[0] : o.command;
 		if (check(&o, args.rest, err) < 0)
 			return -1;
+		for (char **name = args.rest; *name && *++name;)
+			strv_add(&o.only, *name);
 	}
 	*ret_ignored = TAKE_PTR(args.ignored);
 	*ret = o;
 	return 0;
 }
 
-static int show(struct nd *nd, const struct options *o, bool *ret_complete, struct error **err)
+static int show(
+	struct nd *nd, struct lvm *lvm, const struct options *o, bool *ret_complete, struct error **err)
 {
 	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
 	CLEANUP(dax_list_freep) struct dax_list *dax = NULL;
 	CLEANUP(buf_done) struct buf out = BUF_INIT(OUTPUT_MAX_BYTES);
 	bool json = str_eq(o->output, "json");
 
-	if (nd_list(nd, &inv, err) < 0)
+	if (inventory_read(nd, lvm, &inv, err) < 0)
 		return -1;
 	if (str_eq(o->command, "plan")) {
 		*ret_complete = cmd_plan(inv, o->percent, json, &out);
@@ -117,6 +133,7 @@ static int run(const struct options *o, bool *ret_complete, struct error **err)
 	CLEANUP(nd_closep) struct nd *nd = NULL;
 	CLEANUP(fd_closep) int lock = -1;
 	bool creating = str_eq(o->command, "create");
+	bool converting = str_eq(o->command, "convert");
 
 	if (nd_open_real(&nd, err) < 0) {
 		/* As the Go program: a node without persistent memory must not stop the pod. */
@@ -127,11 +144,19 @@ static int run(const struct options *o, bool *ret_complete, struct error **err)
 		*ret_complete = false;
 		return 0;
 	}
-	if (!creating)
-		return show(nd, o, ret_complete, err);
+
+	/* Few commands are run, so that a shell would not pay. */
+	CLEANUP(lvm_closep) struct lvm *lvm = lvm_open_exec();
+	if (!creating && !converting)
+		return show(nd, lvm, o, ret_complete, err);
 	if (pool_ns_lock(&lock, err) < 0)
 		return -1;
-	return cmd_create(nd, o->percent, ret_complete, err);
+	if (creating)
+		return cmd_create(nd, lvm, o->percent, ret_complete, err);
+
+	const struct convert_options convert = {
+		.force = o->force, .dry_run = o->dry_run, .json = str_eq(o->output, "json"), .only = o->only};
+	return cmd_convert(nd, lvm, &convert, ret_complete, err);
 }
 
 int main(int argc, char **argv)
@@ -147,12 +172,15 @@ int main(int argc, char **argv)
 	}
 	if (o.show_help || o.show_version)
 		return 0;
+	signal(SIGPIPE, SIG_IGN);
 	log_init("pmem-ns-init", str_eq(o.logging_format, "json") ? LOG_JSON : LOG_TEXT, o.verbosity);
 	for (size_t i = 0; ignored && ignored[i]; i++)
 		log_warn("flag is accepted but has no effect", F_STR("flag", ignored[i]));
-	if (run(&o, &complete, &err) < 0) {
+	int rc = run(&o, &complete, &err);
+	strv_free(o.only);
+	if (rc < 0) {
 		log_error("failed", F_STR("command", o.command), F_ERR(err));
 		return 1;
 	}
-	return complete || !o.strict ? 0 : 1;
+	return complete || !(o.strict || str_eq(o.command, "convert")) ? 0 : 1;
 }

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/str.h"
 
 static void add(struct region_map *m, struct map_extent e)
 {
@@ -19,7 +18,7 @@ static void add_free(struct region_map *m, uint64_t start_bytes, uint64_t end_by
 
 static void add_namespace(struct region_map *m, const struct nd_namespace *ns)
 {
-	bool own = str_eq(ns->name, POOL_NAMESPACE_NAME);
+	bool own = nd_is_own(ns);
 
 	add(m, (struct map_extent){own ? MAP_OWN : MAP_FOREIGN, ns->offset_bytes, ns->raw_bytes, ns});
 	if (own)

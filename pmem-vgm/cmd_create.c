@@ -10,6 +10,8 @@ int view_read(struct nd *nd, struct lvm *lvm, struct view *ret, struct error **e
 
 	if (nd_list(nd, &v.inv, err) < 0)
 		return err_wrap(err, "list namespaces");
+	if (pool_vg_claim(lvm, v.inv, err) < 0)
+		return -1;
 	pool_vg_devices(v.inv, &paths);
 	lvm_set_devices(lvm, (const char *const *)paths, strv_len(paths));
 	if (lvm_list(lvm, &v.report, err) < 0)

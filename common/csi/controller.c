@@ -305,5 +305,5 @@ static const struct grpc_method methods[] = {
 
 struct grpc_service csi_controller_service(struct csi *csi)
 {
-	return (struct grpc_service){.methods = methods, .self = csi};
+	return (struct grpc_service){.methods = methods, .self = csi, .doing = csi_doing};
 }

@@ -18,6 +18,9 @@ struct csi {
 	struct volumes *volumes;
 };
 
+/** csi_doing() - grpc_service.doing of all services: volumes_doing() of the volume that @request is about. */
+char *csi_doing(void *self, const ProtobufCMessage *request);
+
 /** csi_identity_service() - csi.v1.Identity. @csi is borrowed for the life of the service. */
 struct grpc_service csi_identity_service(struct csi *csi);
 

@@ -43,7 +43,7 @@ struct acceptor {
 	bool paused;              /* nothing is accepted */
 	struct loop_timer *retry; /* to accept again */
 	struct loop_timer *sweep; /* runs while there are connections */
-	struct log_quota refusals;
+	struct log_quota *refusals;
 	bool draining;
 	uint64_t draining_since_ns;
 	bool emptied;
@@ -71,21 +71,11 @@ static void pause_for_now(struct acceptor *a)
 	loop_timer_set(a->retry, ACCEPT_RETRY_MS, 0);
 }
 
-static bool may_log_refusal(struct acceptor *a)
-{
-	uint64_t missed;
-	bool ok = log_quota_take(&a->refusals, LIMIT_LOGGED_REFUSALS, clock_ns(), &missed);
-
-	if (missed > 0)
-		log_warn("further peers were refused", F_STR("server", a->config.name), F_U64("n", missed));
-	return ok;
-}
-
 static void log_refusal(struct acceptor *a, const struct conn *c, const char *msg, const struct error *e)
 {
 	struct buf peer = BUF_INIT(128);
 
-	if (!may_log_refusal(a))
+	if (!log_quota_take(a->refusals, clock_ns()))
 		return;
 	conn_peer(c, &peer);
 	if (e)
@@ -268,7 +258,7 @@ static bool peer_is_allowed(struct acceptor *a, int fd)
 		return false;
 	if (peer.uid == 0 || peer.uid == geteuid())
 		return true;
-	if (may_log_refusal(a))
+	if (log_quota_take(a->refusals, clock_ns()))
 		log_warn("peer of another user refused", F_U64("uid", peer.uid),
 			F_U64("pid", (uint64_t)peer.pid));
 	return false;
@@ -326,7 +316,7 @@ static void accepted_one(struct listener *l, int fd)
 	/* they only make a connection that works anyway better */
 	if (!l->addr.is_unix && addr_set_up_tcp(fd, &ignored) < 0)
 		log_debug("TCP options, ignoring", F_ERR(ignored));
-	if (serve(l, fd, &err) < 0 && may_log_refusal(l->acceptor))
+	if (serve(l, fd, &err) < 0 && log_quota_take(l->acceptor->refusals, clock_ns()))
 		log_warn("connection dropped", F_STR("server", l->acceptor->config.name), F_ERR(err));
 }
 
@@ -340,7 +330,7 @@ static bool accept_failed(struct acceptor *a, int os_errno)
 	if (os_errno == EAGAIN)
 		return false;
 	err_set_errno(&err, ERR_INTERNAL, os_errno, "accept");
-	if (may_log_refusal(a))
+	if (log_quota_take(a->refusals, clock_ns()))
 		log_warn("cannot accept connections, will try again", F_STR("server", a->config.name),
 			F_ERR(err));
 	pause_for_now(a);
@@ -360,7 +350,7 @@ static void on_acceptable(void *user, unsigned ready, bool failed)
 
 		/* Further peers wait in the backlog. */
 		if (is_full(a) && !victim) {
-			if (may_log_refusal(a))
+			if (log_quota_take(a->refusals, clock_ns()))
 				log_warn("all connections are taken, further peers wait",
 					F_STR("server", a->config.name));
 			pause_for_now(a);
@@ -406,8 +396,13 @@ static void close_listeners(struct acceptor *a)
 struct acceptor *acceptor_new(const struct acceptor_config *config)
 {
 	struct acceptor *a = x_calloc(1, sizeof(*a));
+	const struct log_quota_config refusals = {.loop = config->loop,
+		.max = LIMIT_LOGGED_REFUSALS,
+		.missed_msg = "further peers were refused",
+		.server = config->name};
 
 	a->config = *config;
+	a->refusals = log_quota_new(&refusals);
 	a->retry = loop_timer_new(config->loop, on_retry, a);
 	a->sweep = loop_timer_new(config->loop, on_sweep, a);
 	return a;
@@ -423,6 +418,7 @@ void acceptor_free(struct acceptor *a)
 		close_accepted(a->first);
 	loop_timer_close(a->retry);
 	loop_timer_close(a->sweep);
+	log_quota_free(a->refusals);
 	free(a);
 }
 
@@ -448,6 +444,11 @@ int acceptor_listen(struct acceptor *a, const char *endpoint, struct tls_context
 	l->next = a->listeners;
 	a->listeners = TAKE_PTR(l);
 	return 0;
+}
+
+unsigned acceptor_connections(const struct acceptor *a)
+{
+	return a->n;
 }
 
 uint16_t acceptor_port(const struct acceptor *a)

@@ -74,6 +74,9 @@ void acceptor_free(struct acceptor *a);
 int acceptor_listen(struct acceptor *a, const char *endpoint, struct tls_context *tls, bool allow_remote,
 	struct error **err) MUST_CHECK;
 
+/** acceptor_connections() - how many there are now. */
+unsigned acceptor_connections(const struct acceptor *a);
+
 /** acceptor_port() - the TCP port of the listener that was added last, or 0; for endpoints with port 0. */
 uint16_t acceptor_port(const struct acceptor *a);
 

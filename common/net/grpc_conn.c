@@ -25,7 +25,7 @@ static void reject(
 	CLEANUP(free_charp) char *path = x_strndup((const char *)head->path.p, n);
 
 	grpc_reply_error(c->h2, id, http, e);
-	grpc_log_end(&c->server->refused_log, "gRPC call refused", path, c->server->calls++, clock_ns(), e);
+	grpc_log_end(c->server->refused_log, "gRPC call refused", path, c->server->calls++, clock_ns(), e);
 }
 
 static bool has_place(const struct grpc_conn *c)
@@ -65,12 +65,15 @@ static void on_headers(void *user, int32_t id, const struct h2_header *headers, 
 
 	(void)is_trailer;
 	c->known = true;
-	if (grpc_head_read(c->server->config.services, headers, n, &head, &http, &err) < 0)
+	if (grpc_head_read(c->server->config.services, headers, n, &head, &http, &err) < 0) {
+		grpc_server_sign(c->server, &err);
 		refuse(c, id, &head, http, &err);
-	else if (check_place(c, &err) < 0)
+	} else if (check_place(c, &err) < 0) {
+		grpc_server_sign(c->server, &err);
 		reject(c, id, &head, 200, err);
-	else
+	} else {
 		grpc_stream_new(c, id, &head);
+	}
 }
 
 /* A call that was answered already has no stream here, while the rest of its request may still arrive. */

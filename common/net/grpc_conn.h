@@ -4,8 +4,8 @@
  *
  * Ownership: a server owns its connections and a connection its calls (struct grpc_stream). A call whose
  * client went away while a worker runs its handler belongs to nobody (conn NULL) until the worker posts that
- * it is done; the worker touches nothing but the call's arena, request, reply, packed and error. Threads: the
- * loop's otherwise.
+ * it is done; the worker touches nothing but the call's arena, request, reply, packed, error and by_handler.
+ * Threads: the loop's otherwise.
  */
 #pragma once
 
@@ -24,8 +24,8 @@ struct grpc_server {
 	size_t buffered_bytes; /* see LIMIT_BUFFERED_BYTES */
 	uint64_t calls;        /* ever */
 	unsigned live_calls;   /* see LIMIT_CALLS */
-	struct log_quota refused_log;
-	struct log_quota failed_log;
+	struct log_quota *refused_log;
+	struct log_quota *failed_log;
 	bool no_conns; /* the last connection is closed after a drain began */
 	bool drained;
 	loop_fn on_drained;
@@ -52,15 +52,19 @@ struct grpc_stream {
 	struct grpc_conn *conn;
 	int32_t id;
 	const struct grpc_method
-		*method;   /* NULL: not gRPC; @error is the answer when the request has ended */
-	void *self;        /* of the service */
+		*method; /* NULL: not gRPC; @error is the answer when the request has ended */
+	const struct grpc_service *service;
 	bool has_encoding; /* the request names a grpc-encoding */
 	bool running;      /* a worker thread has the call */
+	bool by_handler;   /* @error is what the handler returned; valid while the call is not running */
 	bool big;          /* counted in the server's big_running */
 	uint64_t begin_ns;
+	uint64_t answer_by_ns;    /* a running call; see LIMIT_ANSWER_EARLY_MS */
 	struct loop_timer *timer; /* server-side end of a running call; may be NULL */
 	struct grpc_assembler body;
 	struct grpc_call call;
+	/* unpacked, for who asks what the call is at while it runs; NULL before */
+	_Atomic(const ProtobufCMessage *) request;
 	struct span packed; /* reply with prefix */
 	struct error *error;
 };
@@ -75,13 +79,16 @@ struct grpc_head {
 	struct span encoding;
 	uint64_t timeout_ns; /* UINT64_MAX: none */
 	const struct grpc_method *target;
-	void *self;
+	const struct grpc_service *service; /* that it belongs to */
 };
 
 /* grpc_server.c */
 
 /** grpc_server_check() - a running call has ended: say that all is drained if it is. */
 void grpc_server_check(struct grpc_server *s);
+
+/** grpc_server_sign() - put the server's name before an error that the server itself found. */
+void grpc_server_sign(const struct grpc_server *s, struct error **err);
 
 /* grpc_conn.c */
 

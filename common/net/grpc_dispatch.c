@@ -1,3 +1,4 @@
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -35,7 +36,7 @@ struct grpc_stream *grpc_stream_new(struct grpc_conn *c, int32_t id, const struc
 	st->conn = c;
 	st->id = id;
 	st->method = head->target;
-	st->self = head->self;
+	st->service = head->service;
 	st->has_encoding = head->encoding.n > 0 && !span_eq(head->encoding, "identity");
 	st->begin_ns = clock_ns();
 	grpc_assembler_init(&st->body);
@@ -88,16 +89,6 @@ void grpc_stream_abandon(struct grpc_stream *st)
 		stream_free(st);
 }
 
-static bool may_log(struct log_quota *quota)
-{
-	uint64_t missed;
-	bool ok = log_quota_take(quota, LIMIT_LOGGED_CALLS, clock_ns(), &missed);
-
-	if (missed > 0)
-		log_warn("further gRPC calls were refused or failed", F_U64("n", missed));
-	return ok;
-}
-
 void grpc_log_end(struct log_quota *quota, const char *msg, const char *method, uint64_t id,
 	uint64_t begin_ns, const struct error *e)
 {
@@ -108,7 +99,7 @@ void grpc_log_end(struct log_quota *quota, const char *msg, const char *method, 
 		log_debug(msg, F_STR("method", method), F_U64("call", id), F_U64("duration_ms", duration_ms));
 		return;
 	}
-	if (!may_log(quota))
+	if (!log_quota_take(quota, clock_ns()))
 		return;
 	is_ours = e->code == ERR_INTERNAL || e->code == ERR_UNAVAILABLE || e->code == ERR_UNKNOWN;
 	LOG_AT(is_ours ? LOG_WARN : LOG_INFO, msg, F_STR("method", method), F_U64("call", id), F_ERR(e),
@@ -119,7 +110,7 @@ static void end_call(const char *msg, const struct grpc_stream *st, const struct
 {
 	const struct grpc_observer *observer = &st->server->config.observer;
 
-	grpc_log_end(&st->server->failed_log, msg, st->method->path, st->call.id, st->begin_ns, e);
+	grpc_log_end(st->server->failed_log, msg, st->method->path, st->call.id, st->begin_ns, e);
 	/* A call that was answered at its deadline while it runs is observed when it has run. */
 	if (observer->ended && !st->running)
 		observer->ended(observer->user, st->method->path, e ? (unsigned)e->code : 0,
@@ -135,11 +126,20 @@ static void answer_error(struct grpc_stream *st, const struct error *e)
 	grpc_stream_abandon(st);
 }
 
+static int too_many_bytes(const struct grpc_server *s, struct error **err)
+{
+	err_set(err, ERR_EXHAUSTED, "the server holds too many bytes of requests and replies");
+	grpc_server_sign(s, err);
+	return -1;
+}
+
 static void answer(struct grpc_stream *st)
 {
 	release_request(st);
+	if (st->error && !st->by_handler)
+		grpc_server_sign(st->server, &st->error);
 	if (!st->error && !grpc_conn_has_room(st->conn, st->packed.n))
-		err_set(&st->error, ERR_EXHAUSTED, "the server holds too many bytes of requests and replies");
+		too_many_bytes(st->server, &st->error);
 	if (st->error) {
 		answer_error(st, st->error);
 		return;
@@ -164,9 +164,10 @@ void grpc_stream_feed(struct grpc_stream *st, struct span data)
 	/* As grpc-go: a compressed message in an encoding that was not named is an error of another kind. */
 	if (rv < 0 && st->error->code == ERR_UNIMPLEMENTED && !st->has_encoding)
 		st->error->code = ERR_INTERNAL;
-	if (rv == 0 && !grpc_conn_has_room(st->conn, 0))
-		rv = err_set(
-			&st->error, ERR_EXHAUSTED, "the server holds too many bytes of requests and replies");
+	if (rv < 0)
+		grpc_server_sign(s, &st->error);
+	else if (!grpc_conn_has_room(st->conn, 0))
+		rv = too_many_bytes(s, &st->error);
 	if (rv < 0)
 		answer_error(st, st->error);
 }
@@ -181,9 +182,11 @@ static int handle(struct grpc_stream *st)
 	if (grpc_message_unpack(
 		    st->method->request, buf_span(&st->body.message), call->arena, &request, &st->error) < 0)
 		return -1;
+	atomic_store(&st->request, request);
 	reply = arena_alloc(call->arena, st->method->reply->sizeof_message);
 	protobuf_c_message_init(st->method->reply, reply);
-	if (st->method->handle(st->self, call, request, reply, &st->error) < 0)
+	st->by_handler = st->method->handle(st->service->self, call, request, reply, &st->error) < 0;
+	if (st->by_handler)
 		return -1;
 	return grpc_message_pack(reply, call->arena, &st->packed, &st->error);
 }
@@ -238,20 +241,46 @@ static void post_worked(void *user)
 	loop_post(st->server->config.loop, on_worked, st);
 }
 
-/* The handler cannot be interrupted: it goes on, and what it returns is dropped. */
+static char *ask_service(const struct grpc_stream *st, const ProtobufCMessage *request)
+{
+	return st->service->doing ? st->service->doing(st->service->self, request) : NULL;
+}
+
+/* Nearly at the deadline. The handler cannot be interrupted: it goes on, and what it returns is dropped. */
 static void on_deadline(void *user)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 	struct grpc_stream *st = user;
 	struct grpc_conn *c = st->conn;
 
-	if (clock_ns() < st->call.deadline_ns) {
-		loop_timer_set(st->timer, (uint64_t)clock_left_ms(st->call.deadline_ns, MAX_TIMER_MS), 0);
+	if (clock_ns() < st->answer_by_ns) {
+		loop_timer_set(st->timer, (uint64_t)clock_left_ms(st->answer_by_ns, MAX_TIMER_MS), 0);
 		return;
 	}
-	err_set(&err, ERR_DEADLINE, "the deadline passed; the work goes on");
+
+	const ProtobufCMessage *request = atomic_load(&st->request);
+	CLEANUP(free_charp) char *doing = request ? ask_service(st, request) : NULL;
+	err_set(&err, ERR_DEADLINE, "no answer before the deadline; the work goes on%s%s", doing ? ": " : "",
+		doing ? doing : "");
+	grpc_server_sign(st->server, &err);
 	answer_error(st, err);
 	grpc_conn_flush(c);
+}
+
+static uint64_t early_ns(const struct grpc_stream *st)
+{
+	uint64_t tenth_ns = (st->call.deadline_ns - st->begin_ns) / 10;
+
+	return tenth_ns < LIMIT_ANSWER_EARLY_MS * NS_PER_MS ? tenth_ns : LIMIT_ANSWER_EARLY_MS * NS_PER_MS;
+}
+
+static void answer_busy(struct grpc_stream *st)
+{
+	CLEANUP(free_charp) char *doing = ask_service(st, NULL);
+
+	err_set(&st->error, ERR_UNAVAILABLE, "all worker threads are busy%s%s", doing ? ": " : "",
+		doing ? doing : "");
+	answer(st);
 }
 
 static void start_work(struct grpc_stream *st)
@@ -267,8 +296,7 @@ static void start_work(struct grpc_stream *st)
 	st->running = true;
 	if (!workers_run(s->config.workers, work, post_worked, st)) {
 		st->running = false;
-		err_set(&st->error, ERR_UNAVAILABLE, "all worker threads are busy");
-		answer(st);
+		answer_busy(st);
 		return;
 	}
 	s->running++;
@@ -276,15 +304,16 @@ static void start_work(struct grpc_stream *st)
 	loop_hold(s->config.loop);
 	if (st->call.deadline_ns == DEADLINE_NONE)
 		return;
+	st->answer_by_ns = st->call.deadline_ns - early_ns(st);
 	st->timer = loop_timer_new(s->config.loop, on_deadline, st);
-	loop_timer_set(st->timer, (uint64_t)clock_left_ms(st->call.deadline_ns, MAX_TIMER_MS), 0);
+	loop_timer_set(st->timer, (uint64_t)clock_left_ms(st->answer_by_ns, MAX_TIMER_MS), 0);
 }
 
 static void answer_foreign(struct grpc_stream *st)
 {
 	grpc_reply_plain(st->conn->h2, st->id, 415, st->error);
 	grpc_log_end(
-		&st->server->refused_log, "call refused: not gRPC", "", st->call.id, st->begin_ns, st->error);
+		st->server->refused_log, "call refused: not gRPC", "", st->call.id, st->begin_ns, st->error);
 	grpc_stream_abandon(st);
 }
 

@@ -48,7 +48,7 @@ static bool find_target(const struct grpc_service *services, struct grpc_head *h
 			if (!span_eq(head->path, m->path))
 				continue;
 			head->target = m;
-			head->self = s->self;
+			head->service = s;
 			return true;
 		}
 	}

@@ -6,6 +6,14 @@
 #include "base/mem.h"
 #include "net/grpc_conn.h"
 
+static struct log_quota *new_quota(struct loop *loop, const char *missed_msg)
+{
+	const struct log_quota_config config = {
+		.loop = loop, .max = LIMIT_LOGGED_CALLS, .missed_msg = missed_msg};
+
+	return log_quota_new(&config);
+}
+
 struct grpc_server *grpc_server_new(const struct grpc_server_config *config)
 {
 	struct grpc_server *s = x_calloc(1, sizeof(*s));
@@ -19,6 +27,8 @@ struct grpc_server *grpc_server_new(const struct grpc_server_config *config)
 	};
 
 	s->config = *config;
+	s->refused_log = new_quota(config->loop, "further gRPC calls were refused");
+	s->failed_log = new_quota(config->loop, "further gRPC calls failed");
 	s->acceptor = acceptor_new(&acceptor);
 	return s;
 }
@@ -29,6 +39,8 @@ void grpc_server_free(struct grpc_server *s)
 		return;
 	assert(s->running == 0);
 	acceptor_free(s->acceptor);
+	log_quota_free(s->refused_log);
+	log_quota_free(s->failed_log);
 	free(s);
 }
 
@@ -41,6 +53,18 @@ int grpc_server_listen(
 uint16_t grpc_server_port(const struct grpc_server *s)
 {
 	return acceptor_port(s->acceptor);
+}
+
+void grpc_server_count(const struct grpc_server *s, struct grpc_server_count *ret)
+{
+	*ret = (struct grpc_server_count){
+		.connections = acceptor_connections(s->acceptor), .calls = s->live_calls};
+}
+
+void grpc_server_sign(const struct grpc_server *s, struct error **err)
+{
+	if (s->config.name)
+		err_wrap(err, "%s", s->config.name);
 }
 
 void grpc_server_check(struct grpc_server *s)

@@ -28,6 +28,8 @@ struct grpc_observer {
 };
 
 struct grpc_server_config {
+	const char
+		*name; /* in front of errors that the server itself finds in calls; NULL: nothing. Borrowed */
 	struct loop *loop;                   /* borrowed */
 	struct workers *workers;             /* borrowed */
 	const struct grpc_service *services; /* ends with methods NULL; borrowed */
@@ -54,6 +56,14 @@ int grpc_server_listen(
 
 /** grpc_server_port() - the TCP port of the listener that was added last, or 0. */
 uint16_t grpc_server_port(const struct grpc_server *s);
+
+struct grpc_server_count {
+	unsigned connections;
+	unsigned calls; /* received, handled or answered now, also those whose client has gone */
+};
+
+/** grpc_server_count() - what @s has to do with now. */
+void grpc_server_count(const struct grpc_server *s, struct grpc_server_count *ret);
 
 /**
  * grpc_server_drain() - stop listening (socket files are removed), send GOAWAY, let running calls finish,

@@ -36,4 +36,8 @@ struct grpc_method {
 struct grpc_service {
 	const struct grpc_method *methods; /* ends with path NULL */
 	void *self;
+	/* What the call with @request, which a worker handles, is at: for a client that does not get an
+	 * answer in time. NULL is any call: for a client whose call finds no worker. On the loop thread: must
+	 * not wait. Return: caller frees; NULL: nothing to tell. May be NULL. */
+	char *(*doing)(void *self, const ProtobufCMessage *request);
 };

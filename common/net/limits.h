@@ -80,6 +80,10 @@
 /* gRPC: from the header block of a request to its last byte. */
 #define LIMIT_REQUEST_MS 60000
 
+/* A call that takes too long is answered a tenth of its time before its deadline, at most that much: at the
+ * deadline itself the client has given up, and does not hear what is slow. */
+#define LIMIT_ANSWER_EARLY_MS 500
+
 /* No progress of a peer that has to take what we send. */
 #define LIMIT_STALLED_MS 60000
 

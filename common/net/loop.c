@@ -255,6 +255,11 @@ void loop_timer_stop(struct loop_timer *t)
 	must(uv_timer_stop(&t->uv));
 }
 
+void loop_timer_detach(struct loop_timer *t)
+{
+	uv_unref((uv_handle_t *)&t->uv);
+}
+
 void loop_timer_close(struct loop_timer *t)
 {
 	if (t)

@@ -66,6 +66,9 @@ void loop_timer_set(struct loop_timer *t, uint64_t delay_ms, uint64_t repeat_ms)
 /** loop_timer_stop() - make @t inactive; it can be set again. */
 void loop_timer_stop(struct loop_timer *t);
 
+/** loop_timer_detach() - loop_run() does not go on for @t alone. */
+void loop_timer_detach(struct loop_timer *t);
+
 /** loop_timer_close() - destroy @t; NULL is allowed. */
 void loop_timer_close(struct loop_timer *t);
 

@@ -170,6 +170,15 @@ bool workers_run(struct workers *w, void (*work)(void *user), void (*done)(void 
 	return taken;
 }
 
+void workers_usage(struct workers *w, struct workers_usage *ret)
+{
+	pthread_mutex_lock(&w->lock);
+	*ret = (struct workers_usage){.busy = w->n, .max = w->max};
+	for (const struct worker *idle = w->idle; idle; idle = idle->next)
+		ret->busy--;
+	pthread_mutex_unlock(&w->lock);
+}
+
 void workers_free(struct workers *w)
 {
 	if (!w)

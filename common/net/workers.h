@@ -23,6 +23,14 @@ struct workers *workers_new(unsigned max);
 void workers_free(struct workers *w);
 DEFINE_CLEANUP(struct workers *, workers_free);
 
+struct workers_usage {
+	unsigned busy;
+	unsigned max;
+};
+
+/** workers_usage() - how many threads have work now. Never waits for work. */
+void workers_usage(struct workers *w, struct workers_usage *ret);
+
 /**
  * workers_run() - run @work(@user) and then @done(@user) on some thread.
  * @done: must not wait; its thread counts as free already

@@ -46,6 +46,13 @@ void device_tick(struct device_manager *m)
 	m->ops->tick(m->self);
 }
 
+void device_activity(struct device_manager *m, struct device_activity *ret)
+{
+	*ret = (struct device_activity){0};
+	if (m->ops->activity)
+		m->ops->activity(m->self, ret);
+}
+
 static void device_done(struct device *d)
 {
 	free(d->id);

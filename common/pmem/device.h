@@ -54,6 +54,13 @@ struct device_spec {
 	bool sector;          /* for FileIO: sectors are written whole or not at all, where the mode can */
 };
 
+/* What a manager's helper programs do. */
+struct device_activity {
+	char command[32]; /* that runs now: "lvm lvcreate"; "": none */
+	uint64_t since_ns;
+	uint64_t restarts; /* of a helper process that should have gone on */
+};
+
 struct device_ops {
 	const char *mode; /* "lvm", "direct", "fake": recorded as deviceMode in the volume's state */
 	bool cheap_list;  /* a listing costs no command: it is made after each change instead of computed */
@@ -63,6 +70,8 @@ struct device_ops {
 	int (*activate)(void *self, const struct device_list *list, struct error **err);
 	uint64_t (*fit)(const struct device_pool *pool, bool sector, uint64_t size_bytes);
 	void (*tick)(void *self);
+	void (*activity)(
+		void *self, struct device_activity *ret); /* never waits; NULL: there are no helpers */
 	void (*close)(void *self);
 };
 
@@ -151,6 +160,9 @@ int device_activate(struct device_manager *m, const struct device_list *list, st
 /** device_tick() - housekeeping, called every few seconds from any thread; never waits for running commands.
  */
 void device_tick(struct device_manager *m);
+
+/** device_activity() - what helper programs of @m do. Any thread; never waits for running commands. */
+void device_activity(struct device_manager *m, struct device_activity *ret);
 
 void device_free(struct device *d);
 void device_list_free(struct device_list *l);

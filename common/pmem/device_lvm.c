@@ -110,6 +110,8 @@ static int refresh(struct device_lvm *m, struct device_list **ret, struct error 
 
 	if (nd_list(m->nd, &inv, err) < 0)
 		return err_wrap(err, "list namespaces");
+	if (pool_vg_claim(m->lvm, inv, err) < 0)
+		return -1;
 	pool_vg_devices(inv, &paths);
 	lvm_set_devices(m->lvm, (const char *const *)paths, strv_len(paths));
 	if (lvm_list(m->lvm, &report, err) < 0)
@@ -447,6 +449,11 @@ static void tick(void *self)
 	lvm_idle(m->lvm);
 }
 
+static void activity(void *self, struct device_activity *ret)
+{
+	lvm_activity(((struct device_lvm *)self)->lvm, ret);
+}
+
 static void close_manager(void *self)
 {
 	struct device_lvm *m = self;
@@ -466,6 +473,7 @@ static const struct device_ops ops = {
 	.activate = activate,
 	.fit = device_fit_units,
 	.tick = tick,
+	.activity = activity,
 	.close = close_manager,
 };
 

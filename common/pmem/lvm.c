@@ -1,12 +1,15 @@
 #include "pmem/lvm.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/step.h"
 #include "base/str.h"
+#include "pmem/device.h"
 #include "pmem/lvm_private.h"
 
 struct lvm {
@@ -16,6 +19,8 @@ struct lvm {
 	char **devices;
 	char *config; /* NULL: the devices do not fit into one */
 	int timeout_ms;
+	pthread_mutex_t activity_mutex; /* for what follows; held for moments, also while a command runs */
+	struct device_activity activity;
 };
 
 struct lvm *lvm_open_with(const struct lvm_ops *ops, void *self)
@@ -23,6 +28,7 @@ struct lvm *lvm_open_with(const struct lvm_ops *ops, void *self)
 	struct lvm *l = x_calloc(1, sizeof(*l));
 
 	pthread_mutex_init(&l->mutex, NULL);
+	pthread_mutex_init(&l->activity_mutex, NULL);
 	l->ops = ops;
 	l->self = self;
 	l->config = lvm_config_text(NULL);
@@ -36,6 +42,7 @@ void lvm_close(struct lvm *l)
 		return;
 	l->ops->close(l->self);
 	pthread_mutex_destroy(&l->mutex);
+	pthread_mutex_destroy(&l->activity_mutex);
 	strv_free(l->devices);
 	free(l->config);
 	free(l);
@@ -70,6 +77,26 @@ void lvm_set_timeout(struct lvm *l, int timeout_ms)
 	l->timeout_ms = timeout_ms;
 }
 
+void lvm_activity(struct lvm *l, struct device_activity *ret)
+{
+	pthread_mutex_lock(&l->activity_mutex);
+	*ret = l->activity;
+	pthread_mutex_unlock(&l->activity_mutex);
+	if (l->ops->restarts)
+		ret->restarts = l->ops->restarts(l->self);
+}
+
+/* @command: "": none runs any more */
+static void set_activity(struct lvm *l, const char *command)
+{
+	const char *lvm = *command ? "lvm " : "";
+
+	pthread_mutex_lock(&l->activity_mutex);
+	snprintf(l->activity.command, sizeof(l->activity.command), "%s%s", lvm, command);
+	l->activity.since_ns = clock_ns();
+	pthread_mutex_unlock(&l->activity_mutex);
+}
+
 static int check_arguments(const char *const argv[], struct error **err)
 {
 	size_t n = 0;
@@ -100,7 +127,9 @@ static int run_locked(
 	 * not. */
 	for (size_t i = 1; argv[i]; i++)
 		all[i + 1] = argv[i];
+	set_activity(l, argv[0]);
 	int rc = l->ops->run(l->self, all, config, to, l->timeout_ms, err);
+	set_activity(l, "");
 	if (rc == 0)
 		rc = buf_check(to, "LVM's report", err);
 	if (rc < 0)

@@ -26,6 +26,8 @@ struct lvm_ops {
 	int (*run)(void *self, const char *const argv[], const char *config, struct buf *report,
 		int timeout_ms, struct error **err);
 	void (*idle)(void *self); /* called now and then while no command runs; may be NULL */
+	/* how often a process that should have gone on ended or was given up; any thread; may be NULL */
+	uint64_t (*restarts)(void *self);
 	void (*close)(void *self);
 };
 
@@ -48,6 +50,11 @@ DEFINE_CLEANUP(struct lvm *, lvm_close);
 /** lvm_idle() - end an idle shell child if its time is over; called from a timer. Never blocks on a busy
  * runner. */
 void lvm_idle(struct lvm *l);
+
+/** lvm_activity() - what LVM is at, and how often the shell child died, babbled or was too slow. Never waits
+ * for a command. */
+struct device_activity;
+void lvm_activity(struct lvm *l, struct device_activity *ret);
 
 /** lvm_set_devices() - the block devices that LVM may see from now on; copied. None: LVM sees nothing, nor a
  * path with characters beyond [A-Za-z0-9/_.+:@,=%-]. */

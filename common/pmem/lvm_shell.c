@@ -6,6 +6,7 @@
  * next one: to start the shell costs more than one command.
  */
 #include <ctype.h>
+#include <stdatomic.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -33,6 +34,7 @@ struct shell_runner {
 	bool greeted; /* the child has answered its first, harmless command */
 	bool unusable;
 	uint64_t used_ns;
+	atomic_uint_least64_t restarts;
 };
 
 static bool is_running(const struct shell_runner *r)
@@ -217,8 +219,12 @@ static int shell_run(void *self, const char *const argv[], const char *config, s
 	uint64_t deadline_ns = clock_ns() + (uint64_t)timeout_ms * NS_PER_MS;
 	struct shell_runner *r = self;
 
-	if (is_running(r) && !can_take(r, config))
+	if (is_running(r) && !can_take(r, config)) {
+		/* other devices are no fault of the process */
+		if (str_eq(r->config, config) && !r->unusable)
+			atomic_fetch_add(&r->restarts, 1);
 		stop(r);
+	}
 	if (!is_running(r))
 		return run_without_child(r, argv, config, report, timeout_ms, err);
 
@@ -227,6 +233,7 @@ static int shell_run(void *self, const char *const argv[], const char *config, s
 		r->used_ns = clock_ns();
 	/* After ERR_INTERNAL, which is LVM's own answer, the next command can be sent. */
 	if (rc < 0 && (*err)->code != ERR_INTERNAL) {
+		atomic_fetch_add(&r->restarts, 1);
 		lvm_child_leave(&r->child, &r->late);
 		free(TAKE_PTR(r->config));
 	}
@@ -241,6 +248,13 @@ static void shell_idle(void *self)
 		stop(r);
 }
 
+static uint64_t shell_restarts(void *self)
+{
+	struct shell_runner *r = self;
+
+	return atomic_load(&r->restarts);
+}
+
 static void shell_close(void *self)
 {
 	struct shell_runner *r = self;
@@ -250,7 +264,8 @@ static void shell_close(void *self)
 	free(r);
 }
 
-static const struct lvm_ops shell_ops = {.run = shell_run, .idle = shell_idle, .close = shell_close};
+static const struct lvm_ops shell_ops = {
+	.run = shell_run, .idle = shell_idle, .restarts = shell_restarts, .close = shell_close};
 
 struct lvm *lvm_open_shell_program(const struct lvm_program *program, uint64_t idle_ms)
 {

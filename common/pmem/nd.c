@@ -92,6 +92,26 @@ int nd_enable(struct nd *nd, const char *uuid, const char *name, struct error **
 	return rc;
 }
 
+int nd_wake(struct nd *nd, const char *dev, struct error **err)
+{
+	pthread_mutex_lock(&one_operation);
+	int rc = nd->ops->wake(nd->self, dev, err);
+	pthread_mutex_unlock(&one_operation);
+	if (rc < 0)
+		err_wrap(err, "enable %s", dev);
+	return rc;
+}
+
+int nd_convert(struct nd *nd, const struct nd_namespace *ns, struct nd_namespace **ret, struct error **err)
+{
+	pthread_mutex_lock(&one_operation);
+	int rc = nd->ops->convert(nd->self, ns, ret, err);
+	pthread_mutex_unlock(&one_operation);
+	if (rc < 0)
+		err_wrap(err, "convert %s", ns->dev);
+	return rc;
+}
+
 static void namespace_done(struct nd_namespace *ns)
 {
 	free(ns->dev);
@@ -178,7 +198,12 @@ const char *nd_mode_name(enum nd_mode mode)
 	return "raw";
 }
 
+bool nd_is_own(const struct nd_namespace *ns)
+{
+	return ns->grouped || str_eq(ns->name, POOL_NAMESPACE_NAME);
+}
+
 bool nd_is_pool(const struct nd_namespace *ns)
 {
-	return ns->active && ns->mode == ND_FSDAX && str_eq(ns->name, POOL_NAMESPACE_NAME);
+	return ns->active && ns->mode == ND_FSDAX && nd_is_own(ns);
 }

@@ -31,6 +31,9 @@ struct nd_namespace {
 	uint64_t offset_bytes; /* in the region, or ND_OFFSET_UNKNOWN */
 	char *block_path;      /* "/dev/pmem0", or NULL (inactive, devdax) */
 	bool active;
+	bool bare; /* active, and nothing on the medium describes it: raw, or legacy memory whose page map is
+		    * in RAM, which the kernel calls fsdax */
+	bool grouped; /* in a volume group of ours (pool_vg_claim()); nd_list() does not know */
 };
 
 struct nd_region {
@@ -75,6 +78,9 @@ struct nd_ops {
 	int (*create)(void *self, const struct nd_spec *spec, struct nd_namespace **ret, struct error **err);
 	int (*destroy)(void *self, const char *uuid, const char *name, struct error **err);
 	int (*enable)(void *self, const char *uuid, const char *name, struct error **err);
+	int (*wake)(void *self, const char *dev, struct error **err);
+	int (*convert)(
+		void *self, const struct nd_namespace *ns, struct nd_namespace **ret, struct error **err);
 	void (*close)(void *self);
 };
 
@@ -128,6 +134,29 @@ int nd_destroy(struct nd *nd, const char *uuid, const char *name, struct error *
  */
 int nd_enable(struct nd *nd, const char *uuid, const char *name, struct error **err) MUST_CHECK;
 
+/**
+ * nd_wake() - bring the inactive namespace @dev ("namespace0.0"), which may have neither name nor UUID, up as
+ * what its medium says that it is; what a conversion that was killed has claimed is released.
+ *
+ * Idempotent. Return: 0, or -1 with ERR_NOT_FOUND, ERR_PRECONDITION (/sys read-only), ERR_INTERNAL,
+ * ERR_UNAVAILABLE as nd_list().
+ */
+int nd_wake(struct nd *nd, const char *dev, struct error **err) MUST_CHECK;
+
+/**
+ * nd_convert() - make a bare namespace an fsdax one with its page map on the medium, called
+ * POOL_NAMESPACE_NAME where there is a label to keep the name; its content is lost.
+ * @ns:  as listed; if it has changed since, nothing is done
+ * @ret: what was read back; nd_namespace_free()
+ *
+ * Killed at any point, it leaves a namespace that is inactive (nd_wake()), bare, or done. Start and end of
+ * the block device are then zero. A failure leaves it bare, without its content. Return: 0, or -1 with
+ * ERR_PRECONDITION (in use, not bare, changed; /sys read-only), ERR_NOT_FOUND, ERR_INTERNAL (the kernel
+ * refused), ERR_UNAVAILABLE as nd_list().
+ */
+int nd_convert(struct nd *nd, const struct nd_namespace *ns, struct nd_namespace **ret,
+	struct error **err) MUST_CHECK;
+
 void nd_inventory_free(struct nd_inventory *inv);
 void nd_namespace_free(struct nd_namespace *ns);
 DEFINE_CLEANUP(struct nd_inventory *, nd_inventory_free);
@@ -147,5 +176,9 @@ void nd_region_sort(struct nd_region *r);
 /** nd_mode_name() - "raw", "fsdax", "devdax" or "sector". */
 const char *nd_mode_name(enum nd_mode mode);
 
-/** nd_is_pool() - @ns is an active fsdax pool namespace of ours: named exactly POOL_NAMESPACE_NAME. */
+/** nd_is_own() - @ns is ours: named exactly POOL_NAMESPACE_NAME or, where it has no name, in a volume group
+ * of ours. */
+bool nd_is_own(const struct nd_namespace *ns);
+
+/** nd_is_pool() - @ns is an active fsdax namespace of ours. */
 bool nd_is_pool(const struct nd_namespace *ns);

@@ -73,7 +73,7 @@ int nd_open_block_device(const char *path, int *ret_fd, struct error **err)
 	return blockdev_open_exclusive(path, ret_fd, err);
 }
 
-static int wipe(const struct nd_namespace *ns, struct error **err)
+int nd_wipe(const struct nd_namespace *ns, struct error **err)
 {
 	CLEANUP(fd_closep) int fd = -1;
 
@@ -89,7 +89,7 @@ int nd_check_created(const struct nd_spec *spec, struct nd_namespace **ret, stru
 {
 	CLEANUP(nd_namespace_freep) struct nd_namespace *ns = NULL;
 
-	if (read_back(spec->uuid, &ns, err) < 0 || verify(spec, ns, err) < 0 || wipe(ns, err) < 0)
+	if (read_back(spec->uuid, &ns, err) < 0 || verify(spec, ns, err) < 0 || nd_wipe(ns, err) < 0)
 		return -1;
 	*ret = TAKE_PTR(ns);
 	return 0;

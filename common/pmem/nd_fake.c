@@ -15,7 +15,8 @@ struct fake {
 	struct nd_fake_region *configs;
 	unsigned next_id;
 	unsigned next_block;
-	enum err_code fail; /* 0: none */
+	enum err_code fail;     /* 0: none */
+	enum nd_fake_step stop; /* 0: nowhere */
 };
 
 static struct nd_namespace copy_namespace(const struct nd_namespace *ns)
@@ -25,7 +26,9 @@ static struct nd_namespace copy_namespace(const struct nd_namespace *ns)
 	copy.dev = x_strdup(ns->dev);
 	copy.name = x_strdup(ns->name);
 	copy.uuid = x_strdup(ns->uuid);
-	copy.block_path = x_strdup(ns->block_path);
+	copy.block_path = ns->active ? x_strdup(ns->block_path) : NULL;
+	copy.usable_bytes = ns->active ? ns->usable_bytes : 0;
+	copy.bare = ns->active && ns->bare;
 	return copy;
 }
 
@@ -58,6 +61,9 @@ static struct nd_region copy_region(const struct nd_region *r, unsigned label_sl
 	copy.free_labels = label_slots > r->n_namespaces ? label_slots - (unsigned)r->n_namespaces : 0;
 	for (size_t i = 0; i < r->n_namespaces; i++) {
 		copy.namespaces[i] = copy_namespace(&r->namespaces[i]);
+		/* Without a label nothing tells what an inactive one was. */
+		if (!r->has_labels && !r->namespaces[i].active)
+			copy.namespaces[i].mode = ND_RAW;
 		copy.available_bytes -= r->namespaces[i].raw_bytes;
 	}
 	return copy;
@@ -81,7 +87,7 @@ static void make_active(struct fake *fake, const struct nd_region *r, struct nd_
 {
 	ns->active = true;
 	ns->usable_bytes = nd_usable_bytes(r, ns->mode, ns->raw_bytes);
-	if (ns->mode != ND_DEVDAX)
+	if (ns->mode != ND_DEVDAX && !ns->block_path)
 		ns->block_path =
 			x_asprintf("/dev/pmem%u%s", fake->next_block++, ns->mode == ND_SECTOR ? "s" : "");
 }
@@ -96,6 +102,7 @@ static struct nd_namespace *add_namespace(struct fake *fake, struct nd_region *r
 		.mode = mode,
 		.raw_bytes = place.size_bytes,
 		.offset_bytes = place.start_bytes,
+		.bare = mode == ND_RAW,
 	};
 
 	make_active(fake, r, &ns);
@@ -246,6 +253,88 @@ static int fake_enable(void *self, const char *uuid, const char *name, struct er
 	return 0;
 }
 
+static struct nd_namespace *find_namespace(struct fake *fake, const char *dev, const struct nd_region **ret)
+{
+	for (size_t i = 0; i < fake->inv->n_regions; i++) {
+		struct nd_region *r = &fake->inv->regions[i];
+		for (size_t k = 0; k < r->n_namespaces; k++) {
+			if (!str_eq(r->namespaces[k].dev, dev))
+				continue;
+			*ret = r;
+			return &r->namespaces[k];
+		}
+	}
+	return NULL;
+}
+
+static int fake_wake(void *self, const char *dev, struct error **err)
+{
+	const struct nd_region *r;
+	struct nd_namespace *ns = find_namespace(self, dev, &r);
+
+	if (!ns)
+		return err_set(err, ERR_NOT_FOUND, "there is no %s", dev);
+	if (ns->bare && r->has_labels)
+		ns->mode = ND_RAW;
+	ns->active = true;
+	return 0;
+}
+
+static bool stops_at(struct fake *fake, enum nd_fake_step step, struct error **err)
+{
+	if (fake->stop != step)
+		return false;
+	fake->stop = 0;
+	err_set(err, ERR_INTERNAL, "killed");
+	return true;
+}
+
+/* As the real one, step by step. */
+static int reconfigure(
+	struct fake *fake, const struct nd_region *r, struct nd_namespace *ns, struct error **err)
+{
+	ns->active = false;
+	if (stops_at(fake, ND_FAKE_DISABLED, err))
+		return -1;
+	if (r->has_labels) {
+		free(ns->name);
+		ns->name = x_strdup(POOL_NAMESPACE_NAME);
+		ns->mode = ND_FSDAX;
+	}
+	if (stops_at(fake, ND_FAKE_NAMED, err))
+		return -1;
+	ns->mode = ND_FSDAX;
+	ns->bare = false;
+	ns->usable_bytes = nd_usable_bytes(r, ND_FSDAX, ns->raw_bytes);
+	ns->active = true;
+	return stops_at(fake, ND_FAKE_MAPPED, err) ? -1 : 0;
+}
+
+static int fake_convert(
+	void *self, const struct nd_namespace *wanted, struct nd_namespace **ret, struct error **err)
+{
+	struct fake *fake = self;
+	const struct nd_region *r;
+	struct nd_namespace *ns = find_namespace(fake, wanted->dev, &r);
+
+	if (!ns)
+		return err_set(err, ERR_NOT_FOUND, "there is no %s", wanted->dev);
+	if (!ns->active || !ns->bare || !str_eq(ns->uuid, wanted->uuid) || ns->raw_bytes != wanted->raw_bytes)
+		return err_set(err, ERR_PRECONDITION, "%s has changed meanwhile, or is not raw", wanted->dev);
+	if (fake->fail) {
+		enum err_code code = fake->fail;
+		fake->fail = 0;
+		return err_set(err, code, "the kernel refused");
+	}
+	if (reconfigure(fake, r, ns, err) < 0)
+		return -1;
+
+	struct nd_namespace *copy = x_calloc(1, sizeof(*copy));
+	*copy = copy_namespace(ns);
+	*ret = copy;
+	return 0;
+}
+
 static void fake_close(void *self)
 {
 	struct fake *fake = self;
@@ -260,6 +349,8 @@ static const struct nd_ops fake_ops = {
 	.create = fake_create,
 	.destroy = fake_destroy,
 	.enable = fake_enable,
+	.wake = fake_wake,
+	.convert = fake_convert,
 	.close = fake_close,
 };
 
@@ -314,24 +405,46 @@ void nd_fake_add(struct nd *nd, size_t region, const char *name, enum nd_mode mo
 
 	assert(region < fake->inv->n_regions);
 	uuid_generate_text(uuid);
-	add_namespace(fake, &fake->inv->regions[region], name, uuid, mode,
+	add_namespace(fake, &fake->inv->regions[region], name,
+		fake->inv->regions[region].has_labels ? uuid : "", mode,
 		(struct extent){offset_bytes, size_bytes});
+}
+
+/* Return: the namespace at @offset_bytes. */
+static struct nd_namespace *namespace_at(struct nd *nd, size_t region, uint64_t offset_bytes)
+{
+	const struct fake *fake = fake_of(nd);
+	size_t i = 0;
+
+	assert(region < fake->inv->n_regions);
+	const struct nd_region *r = &fake->inv->regions[region];
+	while (i < r->n_namespaces && r->namespaces[i].offset_bytes != offset_bytes)
+		i++;
+	assert(i < r->n_namespaces);
+	return &r->namespaces[i];
 }
 
 void nd_fake_disable(struct nd *nd, size_t region, uint64_t offset_bytes)
 {
-	const struct fake *fake = fake_of(nd);
+	namespace_at(nd, region, offset_bytes)->active = false;
+}
 
-	assert(region < fake->inv->n_regions);
-	const struct nd_region *r = &fake->inv->regions[region];
-	for (size_t i = 0; i < r->n_namespaces; i++) {
-		struct nd_namespace *ns = &r->namespaces[i];
-		if (ns->offset_bytes != offset_bytes)
-			continue;
-		ns->active = false;
-		ns->usable_bytes = 0;
-		free(TAKE_PTR(ns->block_path));
-	}
+void nd_fake_legacy(struct nd *nd, size_t region, uint64_t offset_bytes)
+{
+	namespace_at(nd, region, offset_bytes)->bare = true;
+}
+
+void nd_fake_block(struct nd *nd, size_t region, uint64_t offset_bytes, const char *path)
+{
+	struct nd_namespace *ns = namespace_at(nd, region, offset_bytes);
+
+	free(ns->block_path);
+	ns->block_path = x_strdup(path);
+}
+
+void nd_fake_stop(struct nd *nd, enum nd_fake_step step)
+{
+	fake_of(nd)->stop = step;
 }
 
 void nd_fake_enable_region(struct nd *nd, size_t region, bool enabled)

@@ -16,6 +16,9 @@ struct nd_fake_region {
 	bool not_pmem;
 };
 
+/** Steps of nd_convert(). */
+enum nd_fake_step { ND_FAKE_DISABLED = 1, ND_FAKE_NAMED, ND_FAKE_MAPPED };
+
 /** nd_open_fake() - a fake with @n regions "region0".. on bus "ndbus0". Return: never NULL; nd_close(). */
 struct nd *nd_open_fake(const struct nd_fake_region *regions, size_t n);
 
@@ -29,5 +32,14 @@ void nd_fake_disable(struct nd *nd, size_t region, uint64_t offset_bytes);
 /** nd_fake_enable_region() - take region number @region away, or give it back. */
 void nd_fake_enable_region(struct nd *nd, size_t region, bool enabled);
 
-/** nd_fake_fail() - the next create fails with @code after its side effects would have begun. */
+/** nd_fake_fail() - the next create or convert fails with @code after its side effects would have begun. */
 void nd_fake_fail(struct nd *nd, enum err_code code);
+
+/** nd_fake_legacy() - what fsdax is at @offset_bytes has its page map in RAM. */
+void nd_fake_legacy(struct nd *nd, size_t region, uint64_t offset_bytes);
+
+/** nd_fake_block() - the block device of the namespace at @offset_bytes is really @path. */
+void nd_fake_block(struct nd *nd, size_t region, uint64_t offset_bytes, const char *path);
+
+/** nd_fake_stop() - the next conversion ends behind @step as if the process had been killed there. */
+void nd_fake_stop(struct nd *nd, enum nd_fake_step step);

@@ -189,6 +189,7 @@ static struct nd_namespace read_namespace(struct ndctl_region *region, struct nd
 		.raw_bytes = ndctl_namespace_get_size(ndns),
 		.offset_bytes = offset_in(region, ndns),
 		.active = active,
+		.bare = active && str_empty(holder),
 	};
 
 	if (active)

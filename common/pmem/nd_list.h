@@ -1,6 +1,6 @@
 /*
  * nd_list.h - reading what libndctl and sysfs show; private to the real nd.h (nd_list.c, nd_check.c,
- * nd_make.c, nd_real.c).
+ * nd_convert.c, nd_make.c, nd_real.c).
  *
  * Whether a device is bound and what its block device is called is read from sysfs: libndctl's own getters
  * wait for udev's queue at each call, up to 5 s (ndctl_bus_wait_probe()). Threads: the caller holds the locks
@@ -13,6 +13,7 @@
 #define ND_SYSFS_DEVICES "/sys/bus/nd/devices"
 
 struct ndctl_ctx;
+struct ndctl_namespace;
 
 /** nd_context_new() - a fresh libndctl context that logs as debug events. Return: 0, or -1 with ERR_INTERNAL.
  * @ret: nd_context_free(). */
@@ -26,6 +27,22 @@ int nd_list_read(struct nd_inventory **ret, struct error **err) MUST_CHECK;
 
 /** nd_make() - nd_create() without the look from a fresh context. Return: 0, or -1 as nd_create(). */
 int nd_make(const struct nd_spec *spec, struct error **err) MUST_CHECK;
+
+/** nd_claim_fsdax() - put a page map on the medium of the inactive namespace @ndns and enable it; on failure
+ * nothing claims it. Return: 0, or -1 with ERR_UNAVAILABLE (no seed), ERR_EXHAUSTED, ERR_INTERNAL. */
+int nd_claim_fsdax(struct ndctl_namespace *ndns, struct error **err) MUST_CHECK;
+
+/** nd_disable() - take the block device of @ndns away. Return: 0, or -1 with ERR_PRECONDITION (in use),
+ * ERR_INTERNAL. */
+int nd_disable(struct ndctl_namespace *ndns, struct error **err) MUST_CHECK;
+
+/** nd_convert_wake(), nd_convert_run() - nd_wake() and nd_convert() of the real one. */
+int nd_convert_wake(const char *dev, struct error **err) MUST_CHECK;
+int nd_convert_run(const struct nd_namespace *ns, struct nd_namespace **ret, struct error **err) MUST_CHECK;
+
+/** nd_wipe() - zero start and end of the block device of @ns, and forget its partitions. Return: 0, or -1
+ * with ERR_PRECONDITION (in use), ERR_DEADLINE (no device), ERR_INTERNAL. */
+int nd_wipe(const struct nd_namespace *ns, struct error **err) MUST_CHECK;
 
 /** nd_check_writable() - that sysfs can be written to: every setter would fail with EROFS, and this says why.
  * @device: on the bus, such as "region0". Return: 0, or -1 with ERR_PRECONDITION, ERR_INTERNAL. */

@@ -285,3 +285,14 @@ int nd_make(const struct nd_spec *spec, struct error **err)
 	}
 	return 0;
 }
+
+int nd_claim_fsdax(struct ndctl_namespace *ndns, struct error **err)
+{
+	struct seeds seeds = find_seeds(ndctl_namespace_get_region(ndns));
+
+	drop_claims(&seeds);
+	if (claim_as_fsdax(seeds.pfn, ndns, err) == 0)
+		return 0;
+	drop_claims(&seeds);
+	return -1;
+}

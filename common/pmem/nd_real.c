@@ -50,7 +50,7 @@ static struct ndctl_namespace *find_namespace(struct ndctl_ctx *ctx, const char 
 	return NULL;
 }
 
-static int disable(struct ndctl_namespace *ndns, struct error **err)
+int nd_disable(struct ndctl_namespace *ndns, struct error **err)
 {
 	const char *dev = ndctl_namespace_get_devname(ndns);
 	int rc = STEP("nd-disable", ndctl_namespace_disable_safe(ndns));
@@ -121,7 +121,7 @@ static int remove_namespace(const char *uuid, const char *name, struct error **e
 		return -1;
 	if (!ndns)
 		return 0;
-	if (disable(ndns, err) < 0)
+	if (nd_disable(ndns, err) < 0)
 		return -1;
 	if ((rc = STEP("nd-mode-raw", ndctl_namespace_set_enforce_mode(ndns, NDCTL_NS_MODE_RAW))) < 0)
 		return nd_refused(err, rc, "set raw mode");
@@ -191,6 +191,27 @@ static int real_enable(void *self, const char *uuid, const char *name, struct er
 	return nd_check_enabled(uuid, err);
 }
 
+static int real_wake(void *self, const char *dev, struct error **err)
+{
+	CLEANUP(fd_closep) int lock = -1;
+
+	(void)self;
+	if (host_lock_run(LOCK_NAME, LOCK_TIMEOUT_MS, &lock, err) < 0)
+		return -1;
+	return nd_convert_wake(dev, err);
+}
+
+static int real_convert(
+	void *self, const struct nd_namespace *ns, struct nd_namespace **ret, struct error **err)
+{
+	CLEANUP(fd_closep) int lock = -1;
+
+	(void)self;
+	if (host_lock_run(LOCK_NAME, LOCK_TIMEOUT_MS, &lock, err) < 0)
+		return -1;
+	return nd_convert_run(ns, ret, err);
+}
+
 static void real_close(void *self)
 {
 	(void)self;
@@ -201,6 +222,8 @@ static const struct nd_ops real_ops = {
 	.create = real_create,
 	.destroy = real_destroy,
 	.enable = real_enable,
+	.wake = real_wake,
+	.convert = real_convert,
 	.close = real_close,
 };
 

@@ -29,7 +29,8 @@ static const char *unusable(const struct nd_region *r, uint64_t unit_bytes)
 	if (r->readonly)
 		return "the region is read-only";
 	if (!r->has_labels)
-		return "no labels: the region cannot be divided into namespaces with names";
+		return "no labels: the region cannot be divided into namespaces with names (convert takes it "
+		       "as a whole)";
 	if (unit_bytes == UINT64_MAX)
 		return "the alignment of the region makes no sense";
 	return NULL;
@@ -45,7 +46,7 @@ static uint64_t sum_own(const struct nd_region *r)
 	uint64_t sum = 0;
 
 	for (size_t i = 0; i < r->n_namespaces; i++)
-		if (str_eq(r->namespaces[i].name, POOL_NAMESPACE_NAME) &&
+		if (nd_is_own(&r->namespaces[i]) &&
 			__builtin_add_overflow(sum, r->namespaces[i].raw_bytes, &sum))
 			return UINT64_MAX;
 	return sum;
@@ -168,9 +169,10 @@ void pool_ns_plan_region(const struct nd_region *region, unsigned percent, struc
 
 	p.own_bytes = sum_own(region);
 	p.budget_bytes = percent_of(region->size_bytes, percent);
-	p.skipped = why != NULL;
+	/* A region without labels that was converted is used as far as it can be. */
+	p.skipped = why && (region->has_labels || p.own_bytes == 0);
 	if (why) {
-		p.reason = x_strdup(why);
+		p.reason = p.skipped ? x_strdup(why) : NULL;
 		*ret = p;
 		return;
 	}

@@ -5,8 +5,9 @@
  * a region: percent x size / 100 (multiplied first), less the raw sizes of its own pool namespaces, never
  * below 0. The rest goes to the largest free extent, then to the next one and so on, each part rounded down
  * to the region's unit and not smaller than the smallest pool namespace: so a repeat adds nothing, in a
- * fragmented region neither. Namespaces count as own by their name alone, so that a broken one is not made up
- * for with a second one. Threads: safe. pool_ns_apply() blocks as nd_create().
+ * fragmented region neither. Namespaces count as own by their name (or, having none, by their volume group),
+ * so that a broken one is not made up for with a second one. Threads: safe. pool_ns_apply() blocks as
+ * nd_create().
  */
 #pragma once
 

@@ -1,5 +1,7 @@
 #include "pmem/pool_vg.h"
 
+#include <string.h>
+
 #include "base/mem.h"
 #include "base/step.h"
 #include "base/str.h"
@@ -23,12 +25,74 @@ void pool_vg_devices(const struct nd_inventory *inv, char ***ret)
 	*ret = paths;
 }
 
+bool pool_vg_may_claim(const struct nd_namespace *ns)
+{
+	return ns->active && ns->mode == ND_FSDAX && ns->block_path && !*ns->name;
+}
+
+/* After the digits that must follow @prefix; NULL: something else is there. */
+static const char *skip_numbered(const char *text, const char *prefix)
+{
+	size_t digits = 0;
+
+	if (!str_starts(text, prefix))
+		return NULL;
+	text += strlen(prefix);
+	digits = strspn(text, "0123456789");
+	return digits ? text + digits : NULL;
+}
+
+static bool is_group_name(const char *name)
+{
+	const char *region = skip_numbered(name, "ndbus");
+	const char *rest = region ? skip_numbered(region, "region") : NULL;
+
+	return rest && str_eq(rest, "fsdax");
+}
+
+/* Return: how many there are. */
+static size_t add_candidates(const struct nd_inventory *inv, char ***paths)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < inv->n_regions; i++)
+		for (size_t k = 0; k < inv->regions[i].n_namespaces; k++) {
+			const struct nd_namespace *ns = &inv->regions[i].namespaces[k];
+			if (!pool_vg_may_claim(ns) || nd_is_pool(ns))
+				continue;
+			strv_add(paths, ns->block_path);
+			n++;
+		}
+	return n;
+}
+
 static const struct lvm_pv *find_pv(const struct lvm_report *r, const char *path)
 {
 	for (size_t i = 0; i < r->n_pvs; i++)
 		if (str_eq(r->pvs[i].path, path))
 			return &r->pvs[i];
 	return NULL;
+}
+
+int pool_vg_claim(struct lvm *l, struct nd_inventory *inv, struct error **err)
+{
+	CLEANUP(lvm_report_freep) struct lvm_report *report = NULL;
+	CLEANUP(strv_freep) char **paths = NULL;
+
+	pool_vg_devices(inv, &paths);
+	if (add_candidates(inv, &paths) == 0)
+		return 0;
+	lvm_set_devices(l, (const char *const *)paths, strv_len(paths));
+	if (lvm_list(l, &report, err) < 0)
+		return err_wrap(err, "look for the groups of namespaces without a name");
+	for (size_t i = 0; i < inv->n_regions; i++)
+		for (size_t k = 0; k < inv->regions[i].n_namespaces; k++) {
+			struct nd_namespace *ns = &inv->regions[i].namespaces[k];
+			const struct lvm_pv *pv = ns->block_path ? find_pv(report, ns->block_path) : NULL;
+			if (pv && pool_vg_may_claim(ns) && is_group_name(pv->vg_name))
+				ns->grouped = true;
+		}
+	return 0;
 }
 
 static const struct lvm_vg *find_vg(const struct lvm_report *r, const char *uuid)
@@ -88,7 +152,7 @@ static void plan_creation(const struct lvm_report *report, struct pool_vg_plan *
 	p->create = p->add_paths != NULL;
 	if (p->create && count_named(report, p->vg_name) > 0)
 		p->problem = x_asprintf(
-			"volume group %s exists, on another region; vgrename makes room for a new one",
+			"volume group %s exists, on another region; rename it after its own (vgrename)",
 			p->vg_name);
 }
 

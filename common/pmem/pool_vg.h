@@ -18,6 +18,22 @@ struct pool_vg_plan {
 	char *problem;    /* why nothing can be done (name taken, PVs in several groups), or NULL */
 };
 
+/**
+ * pool_vg_may_claim() - whether membership in a volume group can make @ns ours: an active fsdax namespace
+ * without a name. Regions without labels keep none, and the Go driver's conversion gave none either.
+ */
+bool pool_vg_may_claim(const struct nd_namespace *ns);
+
+/**
+ * pool_vg_claim() - find out which namespaces without a name are in a volume group of ours, called as the Go
+ * driver and we call it ("ndbus0region0fsdax"), and note that in @inv.
+ *
+ * Groups with any other name are not ours, whatever they are made of. Asks LVM only where there is such a
+ * namespace, and lets it see nothing but these and the pool namespaces; then pool_vg_devices() has what it
+ * may see from then on. Return: 0, or -1 as lvm_list().
+ */
+int pool_vg_claim(struct lvm *l, struct nd_inventory *inv, struct error **err) MUST_CHECK;
+
 /** pool_vg_devices() - block devices of all pool namespaces: what LVM may see. @ret: strv_free(). */
 void pool_vg_devices(const struct nd_inventory *inv, char ***ret);
 

@@ -10,6 +10,8 @@
 struct volume_lock {
 	struct volume_locks *table;
 	char *id;
+	const char *what;  /* NULL: not said */
+	uint64_t since_ns; /* of what, or of the lock */
 	struct volume_lock *next;
 };
 
@@ -41,13 +43,34 @@ void volume_locks_free(struct volume_locks *t)
 	free(t);
 }
 
+/* The caller has the mutex. */
+static struct volume_lock *find(const struct volume_locks *t, const char *id)
+{
+	for (struct volume_lock *l = t->held; l; l = l->next) {
+		if (str_eq(l->id, id))
+			return l;
+	}
+	return NULL;
+}
+
 static bool is_held(const struct volume_locks *t, const char *id)
 {
-	for (const struct volume_lock *l = t->held; l; l = l->next) {
-		if (str_eq(l->id, id))
-			return true;
-	}
-	return false;
+	return find(t, id) != NULL;
+}
+
+static char *describe(const struct volume_lock *l)
+{
+	return x_asprintf("%s for %llu s", l->what ? l->what : "at work",
+		(unsigned long long)((clock_ns() - l->since_ns) / NS_PER_S));
+}
+
+/* The caller has the mutex, which is let go. */
+static int refuse(struct volume_locks *t, const char *id, struct error **err)
+{
+	CLEANUP(free_charp) char *doing = describe(find(t, id));
+
+	pthread_mutex_unlock(&t->mutex);
+	return err_set(err, ERR_ABORTED, "an operation on volume %s is in progress: %s", id, doing);
 }
 
 /* The caller has the mutex. */
@@ -55,7 +78,7 @@ static struct volume_lock *hold(struct volume_locks *t, const char *id)
 {
 	struct volume_lock *l = x_malloc(sizeof(*l));
 
-	*l = (struct volume_lock){.table = t, .id = x_strdup(id), .next = t->held};
+	*l = (struct volume_lock){.table = t, .id = x_strdup(id), .since_ns = clock_ns(), .next = t->held};
 	t->held = l;
 	return l;
 }
@@ -71,8 +94,7 @@ int volume_lock(
 		if (wait_ms == 0 || pthread_cond_timedwait(&t->released, &t->mutex, &end) != 0) {
 			if (!is_held(t, id))
 				break;
-			pthread_mutex_unlock(&t->mutex);
-			return err_set(err, ERR_ABORTED, "an operation on volume %s is in progress", id);
+			return refuse(t, id, err);
 		}
 	}
 	*ret = hold(t, id);
@@ -89,6 +111,47 @@ bool volume_lock_if(struct volume_locks *t, const char *id, bool (*wanted)(void 
 		*ret = hold(t, id);
 	pthread_mutex_unlock(&t->mutex);
 	return take;
+}
+
+void volume_lock_say(struct volume_locks *t, const char *id, const char *what)
+{
+	pthread_mutex_lock(&t->mutex);
+	struct volume_lock *l = find(t, id);
+	if (l) {
+		l->what = what;
+		l->since_ns = clock_ns();
+	}
+	pthread_mutex_unlock(&t->mutex);
+}
+
+/* The caller has the mutex. */
+static const struct volume_lock *oldest(const struct volume_locks *t, size_t *ret_n)
+{
+	const struct volume_lock *found = NULL;
+
+	*ret_n = 0;
+	for (const struct volume_lock *l = t->held; l; l = l->next) {
+		if (!found || l->since_ns < found->since_ns)
+			found = l;
+		++*ret_n;
+	}
+	return found;
+}
+
+char *volume_lock_doing(struct volume_locks *t, const char *id)
+{
+	char *text = NULL;
+	size_t n = 1;
+
+	pthread_mutex_lock(&t->mutex);
+	const struct volume_lock *l = id ? find(t, id) : oldest(t, &n);
+	if (l) {
+		CLEANUP(free_charp) char *doing = describe(l);
+		text = n > 1 ? x_asprintf("volume %s: %s (and %zu others)", l->id, doing, n - 1)
+			     : x_asprintf("volume %s: %s", l->id, doing);
+	}
+	pthread_mutex_unlock(&t->mutex);
+	return text;
 }
 
 void volume_unlock(struct volume_lock *l)

@@ -22,7 +22,7 @@ DEFINE_CLEANUP(struct volume_locks *, volume_locks_free);
  * volume_lock() - take the lock of @id.
  * @wait_ms: 0 for create, delete, stage, unstage; publish and unpublish wait up to 2000 for each other
  * @ret:     volume_unlock()
- * Return: 0, or -1 with ERR_ABORTED ("an operation on volume ... is in progress").
+ * Return: 0, or -1 with ERR_ABORTED ("an operation on volume ... is in progress", and what it is at).
  */
 int volume_lock(struct volume_locks *t, const char *id, int wait_ms, struct volume_lock **ret,
 	struct error **err) MUST_CHECK;
@@ -36,6 +36,17 @@ int volume_lock(struct volume_locks *t, const char *id, int wait_ms, struct volu
  */
 bool volume_lock_if(struct volume_locks *t, const char *id, bool (*wanted)(void *user, const char *id),
 	void *user, struct volume_lock **ret);
+
+/** volume_lock_say() - what the holder of the lock of @id is at from now on, for who wants to know what takes
+ * so long. @what: static, as "mkfs.ext4". Nothing happens when nobody holds it. */
+void volume_lock_say(struct volume_locks *t, const char *id, const char *what);
+
+/**
+ * volume_lock_doing() - what the holder of the lock of @id is at, and for how long: "volume ID: mkfs.ext4 for
+ * 130 s". @id: NULL is the lock that is held longest, and how many others are held.
+ * Never waits. Return: caller frees; NULL: not held.
+ */
+char *volume_lock_doing(struct volume_locks *t, const char *id);
 
 /** volume_unlock() - let go of @l and wake who waits for it. NULL is allowed. */
 void volume_unlock(struct volume_lock *l);

@@ -62,6 +62,18 @@ struct volume_record *volume_record_dup(const struct volume_record *r)
 	return copy;
 }
 
+/* A folder that is full, read-only or broken says nothing about room for volumes, and other nodes are no
+ * better for it: the call is to be made again here (external-provisioner gives up the node for
+ * RESOURCE_EXHAUSTED). */
+static int fail(struct error **err, const char *what, const char *name)
+{
+	int os_errno = (*err)->os_errno;
+
+	if (os_errno == ENOSPC || os_errno == EDQUOT || os_errno == EROFS || os_errno == EIO)
+		(*err)->code = ERR_UNAVAILABLE;
+	return err_wrap(err, "%s %s", what, name);
+}
+
 static char *file_name(const char *id, enum volume_phase phase)
 {
 	return x_asprintf("%s%s", id, phase_suffix[phase]);
@@ -73,9 +85,9 @@ int state_open(const char *path, struct state_store **ret, struct error **err)
 	CLEANUP(fd_closep) int lock_fd = -1;
 
 	if (dir_open(path, /* create= */ true, STATE_DIR_MODE, &dir_fd, err) < 0)
-		return err_wrap(err, "state folder %s", path);
+		return fail(err, "state folder", path);
 	if (host_lock(dir_fd, STATE_LOCK_NAME, /* timeout_ms= */ 0, &lock_fd, err) < 0)
-		return err_wrap(err, "state folder %s", path);
+		return fail(err, "state folder", path);
 	struct state_store *s = x_malloc(sizeof(*s));
 	*s = (struct state_store){
 		.dir_fd = TAKE_FD(dir_fd), .lock_fd = TAKE_FD(lock_fd), .path = x_strdup(path)};
@@ -88,7 +100,7 @@ int state_open_read(const char *path, struct state_store **ret, struct error **e
 	int dir_fd = -1;
 
 	if (dir_open(path, /* create= */ false, 0, &dir_fd, err) < 0)
-		return err_wrap(err, "state folder %s", path);
+		return fail(err, "state folder", path);
 	struct state_store *s = x_malloc(sizeof(*s));
 	*s = (struct state_store){.dir_fd = dir_fd, .lock_fd = -1, .path = x_strdup(path)};
 	*ret = s;
@@ -242,10 +254,10 @@ int state_load(struct state_store *s, struct state_content *ret, struct error **
 	CLEANUP(state_content_done) struct state_content c = {0};
 
 	if (dir_list(s->dir_fd, &names, err) < 0)
-		return err_wrap(err, "state folder %s", s->path);
+		return fail(err, "state folder", s->path);
 	for (size_t i = 0; names[i]; i++) {
 		if (load_entry(s, names[i], &c, err) < 0)
-			return err_wrap(err, "state folder %s", s->path);
+			return fail(err, "state folder", s->path);
 	}
 	if (c.n_records > 0)
 		qsort(c.records, c.n_records, sizeof(struct volume_record *), compare_records);
@@ -275,9 +287,9 @@ int state_put(struct state_store *s, const struct volume_record *r, struct error
 	CLEANUP(free_charp) char *name = file_name(r->id, r->phase);
 
 	if (state_format(r, &text, err) < 0)
-		return err_wrap(err, "state of volume %s", r->id);
+		return fail(err, "state of volume", r->id);
 	if (file_write_atomic(s->dir_fd, name, buf_span(&text), STATE_FILE_MODE, err) < 0)
-		return err_wrap(err, "state of volume %s", r->id);
+		return fail(err, "state of volume", r->id);
 	return 0;
 }
 
@@ -306,7 +318,7 @@ int state_advance(struct state_store *s, struct volume_record *r, enum volume_ph
 	 * name is there, the new one is another file's */
 	if ((*err)->code != ERR_NOT_FOUND && is_missing(s, from_name))
 		(void)!file_rename_durable(s->dir_fd, to_name, from_name, &ignored);
-	return err_wrap(err, "state of volume %s", r->id);
+	return fail(err, "state of volume", r->id);
 }
 
 int state_remove(struct state_store *s, const struct volume_record *r, struct error **err)
@@ -318,9 +330,9 @@ int state_remove(struct state_store *s, const struct volume_record *r, struct er
 	 */
 	if (r->phase == PHASE_CREATING && !is_missing(s, ready) &&
 		file_unlink_durable(s->dir_fd, ready, err) < 0)
-		return err_wrap(err, "state of volume %s", r->id);
+		return fail(err, "state of volume", r->id);
 	if (file_unlink_durable(s->dir_fd, name, err) < 0)
-		return err_wrap(err, "state of volume %s", r->id);
+		return fail(err, "state of volume", r->id);
 	return 0;
 }
 
@@ -334,7 +346,7 @@ int state_set_aside(struct state_store *s, const char *file, char **ret_name, st
 		name = x_asprintf("%s.damaged.%u", file, n);
 	}
 	if (file_rename_durable(s->dir_fd, file, name, err) < 0)
-		return err_wrap(err, "state folder %s", s->path);
+		return fail(err, "state folder", s->path);
 	*ret_name = TAKE_PTR(name);
 	return 0;
 }
@@ -342,7 +354,7 @@ int state_set_aside(struct state_store *s, const char *file, char **ret_name, st
 int state_remove_file(struct state_store *s, const char *file, struct error **err)
 {
 	if (file_unlink_durable(s->dir_fd, file, err) < 0)
-		return err_wrap(err, "state folder %s", s->path);
+		return fail(err, "state folder", s->path);
 	return 0;
 }
 

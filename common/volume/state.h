@@ -94,8 +94,8 @@ int state_load(struct state_store *s, struct state_content *ret, struct error **
 void state_content_done(struct state_content *c);
 
 /** state_put() - write @r durably under its id and phase, creating or replacing. On failure the old one
- * stays, or the new one is there without being durable. Return: 0, or -1 with ERR_EXHAUSTED (disk full),
- * ERR_INTERNAL. */
+ * stays, or the new one is there without being durable. Return: 0, or -1 with ERR_UNAVAILABLE (disk full,
+ * read-only or failing), ERR_INTERNAL. */
 int state_put(struct state_store *s, const struct volume_record *r, struct error **err) MUST_CHECK;
 
 /** state_advance() - durably rename from @r's phase to @to, and set it in @r on success; content as it was

@@ -217,9 +217,11 @@ static int make_device(struct volumes *v, struct volume_record *r, bool sector, 
 		.size_bytes = r->size_bytes,
 		.sector = sector};
 
+	volumes_say(v, r->id, "making its device");
 	if (device_create(v->devices, &spec, &d, err) < 0)
 		return -1;
 	volumes_note(v, d, /* exists= */ true);
+	volumes_say(v, r->id, "zeroing its device");
 	if (clear_device(v, d, block, err) < 0)
 		return err_wrap(err, "new device");
 	*ret = TAKE_PTR(d);
@@ -262,6 +264,8 @@ static bool undo_create(struct volumes *v, const struct volume_record *r, struct
 
 	if (volumes_roll_back(v, r, &undo) == 0)
 		return true;
+	/* no other node may be tried while something of it is here */
+	(*err)->code = ERR_UNAVAILABLE;
 	err_wrap(err, "creation failed and could not be undone yet (%s)", undo->msg);
 	return false;
 }

@@ -61,6 +61,7 @@ void volumes_note(struct volumes *v, const struct device *d, bool exists)
 
 int volumes_destroy_device(struct volumes *v, const struct device *d, int exclusive_fd, struct error **err)
 {
+	volumes_say(v, d->id, "removing its device");
 	if (device_destroy(v->devices, d, exclusive_fd, err) == 0) {
 		volumes_note(v, d, /* exists= */ false);
 		return 0;
@@ -108,6 +109,7 @@ int volumes_find_device(struct volumes *v, const struct volume_record *r, struct
 	enum presence presence = look_up(v, r, &d);
 
 	if (presence != DEVICE_PRESENT || is_in_doubt(v)) {
+		volumes_say(v, r->id, "listing devices");
 		if (volumes_relist(v, err) < 0) {
 			(*err)->code = ERR_UNAVAILABLE;
 			return err_wrap(err, "volume %s", r->id);
@@ -160,6 +162,8 @@ int volumes_require_device(
 			"pmem-csi-driver "
 			"check --repair %s",
 			r->id, r->id);
+	if (!d->active)
+		volumes_say(v, r->id, "activating its device");
 	if (!d->active && make_active(v, r, &d, err) < 0)
 		return err_wrap(err, "volume %s", r->id);
 	if (d->path && blockdev_wait(d->path, NODE_WAIT_MS, err) < 0) {

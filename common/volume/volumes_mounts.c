@@ -133,6 +133,7 @@ static size_t count_at(const struct mount_table *table, const char *path)
 
 int volumes_unmount(struct volumes *v, const struct volume_record *r, const char *path, struct error **err)
 {
+	volumes_say(v, r->id, "unmounting");
 	for (size_t n_before = SIZE_MAX;;) {
 		CLEANUP(mount_table_freep) struct mount_table *table = NULL;
 

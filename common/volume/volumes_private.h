@@ -66,6 +66,9 @@ int volumes_save(struct volumes *v, const struct volume_record *r, struct error 
  * repairs. Return: 0, or -1 as volumes_start(). */
 int volumes_load(struct volumes *v, struct error **err) MUST_CHECK;
 
+/** volumes_say() - as volume_lock_say(). */
+void volumes_say(struct volumes *v, const char *id, const char *what);
+
 /** volumes_require_ready() - Return: 0, or -1 with ERR_UNAVAILABLE before the first snapshot. */
 int volumes_require_ready(struct volumes *v, struct error **err) MUST_CHECK;
 

@@ -162,6 +162,18 @@ static int refuse_data(const struct volume_record *r, const struct staging *s, s
 	return 0;
 }
 
+/* A mkfs that was started before the driver ended goes on without it, and holds the device. */
+static int refuse_held(const struct staging *s, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = -1;
+
+	if (blockdev_open_exclusive(s->device->path, &fd, err) == 0)
+		return 0;
+	if ((*err)->code == ERR_PRECONDITION)
+		(*err)->code = ERR_UNAVAILABLE;
+	return err_wrap(err, "another program holds the device, it may be a mkfs that an earlier call began");
+}
+
 /* A mkfs that a crash interrupted may have left anything; the mark says that the device was empty before it.
  */
 static int format_if_empty(
@@ -170,6 +182,7 @@ static int format_if_empty(
 	CLEANUP(free_charp) char *found = NULL;
 
 	if (!r->formatting) {
+		volumes_say(v, r->id, "looking at the device");
 		if (fs_probe(s->device->path, &found, err) < 0)
 			return -1;
 		if (str_eq(found, s->fs_type))
@@ -183,6 +196,9 @@ static int format_if_empty(
 		if (volumes_save(v, r, err) < 0)
 			return -1;
 	}
+	if (refuse_held(s, err) < 0)
+		return -1;
+	volumes_say(v, r->id, str_eq(s->fs_type, "xfs") ? "mkfs.xfs" : "mkfs.ext4");
 	return fs_make(s->fs_type, s->device->path, MKFS_TIMEOUT_MS, err);
 }
 
@@ -235,6 +251,7 @@ static int format_and_mount(
 		return -1;
 	if (record_staging(v, r, s, err) < 0)
 		return -1;
+	volumes_say(v, r->id, "mounting");
 	return mount_at(v, path, s, err);
 }
 

@@ -65,6 +65,12 @@ int acceptor_listen(struct acceptor *a, const char *endpoint, struct tls_context
 	return err_set(err, ERR_UNIMPLEMENTED, "%s: nothing listens", endpoint);
 }
 
+unsigned acceptor_connections(const struct acceptor *a)
+{
+	(void)a;
+	return 0;
+}
+
 uint16_t acceptor_port(const struct acceptor *a)
 {
 	(void)a;

@@ -111,7 +111,7 @@ static int run(int argc, char **argv, struct program *p, struct error **err)
 	CLEANUP(workers_freep) struct workers *workers = workers_new(WORKERS_DEFAULT_MAX);
 	CLEANUP(tls_context_unrefp) struct tls_context *tls = NULL;
 	CLEANUP(args_done) struct args args = {0};
-	const struct grpc_service services[] = {{echo_methods, &p->echo}, {0}};
+	const struct grpc_service services[] = {{.methods = echo_methods, .self = &p->echo}, {0}};
 	struct handshakes *handshakes;
 	struct flags flags = {0};
 

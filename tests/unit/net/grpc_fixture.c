@@ -37,7 +37,7 @@ void fixture_open(struct fixture *f, unsigned workers)
 	f->path = x_asprintf("%s/s", tmpdir);
 	f->endpoint = x_asprintf("unix://%s", f->path);
 	echo_init(&f->echo);
-	f->services[0] = (struct grpc_service){echo_methods, &f->echo};
+	f->services[0] = (struct grpc_service){.methods = echo_methods, .self = &f->echo};
 	ASSERT_OK(loop_new(&f->loop, &err));
 	f->workers = workers_new(workers);
 	fixture_serve(f);

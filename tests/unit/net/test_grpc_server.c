@@ -246,7 +246,7 @@ START_TEST(a_running_call_is_answered_at_its_deadline_and_its_result_dropped)
 	open_both(1);
 	/* long enough for the call to begin on a busy machine */
 	assert_has(call((struct raw_head){.path = ECHO "Wait", .timeout = "500m"}),
-		TRAILERS_ONLY("200", "4") "the deadline passed; the work goes on");
+		TRAILERS_ONLY("200", "4") "no answer before the deadline; the work goes on");
 	fixture_until_waiting(&f, 1);
 	ck_assert_uint_eq(r.side.body.len, 0);
 	echo_release(&f.echo);

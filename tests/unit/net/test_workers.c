@@ -61,6 +61,15 @@ START_TEST(a_job_runs_on_another_thread_without_signals)
 }
 END_TEST
 
+static void assert_usage(struct workers *w, unsigned busy)
+{
+	struct workers_usage usage;
+
+	workers_usage(w, &usage);
+	ck_assert_uint_eq(usage.busy, busy);
+	ck_assert_uint_eq(usage.max, 2);
+}
+
 START_TEST(busy_threads_refuse_and_a_free_one_takes_again)
 {
 	CLEANUP(workers_freep) struct workers *w = workers_new(2);
@@ -74,8 +83,10 @@ START_TEST(busy_threads_refuse_and_a_free_one_takes_again)
 	sem_wait(&a.begun);
 	sem_wait(&b.begun);
 	ck_assert(!workers_run(w, work_and_wait, done, &c));
+	assert_usage(w, 2);
 	sem_post(&b.may_end);
 	sem_wait(&b.done);
+	assert_usage(w, 1);
 	ck_assert(workers_run(w, work_and_wait, done, &c));
 	sem_post(&a.may_end);
 	sem_post(&c.may_end);

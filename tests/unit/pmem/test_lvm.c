@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "os/file.h"
 #include "os/spawn.h"
+#include "pmem/device.h"
 #include "pmem/lvm_private.h"
 #include "unit/pmem/lvm_fake.h"
 #include "unit/unit.h"
@@ -128,15 +129,27 @@ START_TEST(refusal_has_lvms_words_and_the_shell_goes_on)
 }
 END_TEST
 
+static void assert_restarts(struct lvm *l, uint64_t n)
+{
+	struct device_activity a;
+
+	lvm_activity(l, &a);
+	ck_assert_uint_eq(a.restarts, n);
+	ck_assert_str_eq(a.command, "");
+}
+
 START_TEST(shell_that_dies_or_babbles_is_replaced)
 {
 	CLEANUP(lvm_closep) struct lvm *l = open_shell();
 	struct error *err = NULL;
 
 	assert_run(l, "one");
+	assert_restarts(l, 0);
 	ASSERT_FAILS(run(l, "die", &err), ERR_UNAVAILABLE, "the shell ended");
+	assert_restarts(l, 1);
 	assert_run(l, "two");
 	ASSERT_FAILS(run(l, "garbage", &err), ERR_UNAVAILABLE, "no report");
+	assert_restarts(l, 2);
 
 	/* The old one may take a moment to end. */
 	uint64_t deadline_ns = clock_ns() + LONG_MS * NS_PER_MS;

@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "pmem/nd_fake.h"
 #include "region_map.h"
+#include "unit/pmem/lvm_fake.h"
 #include "unit/unit.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)
@@ -30,10 +31,12 @@ static struct nd_inventory *list(struct nd *nd)
 
 static bool create(struct nd *nd, unsigned percent)
 {
+	CLEANUP(lvm_fake_done) struct lvm_fake fake = LVM_FAKE();
+	CLEANUP(lvm_closep) struct lvm *lvm = lvm_open_fake(&fake);
 	struct error *err = NULL;
 	bool complete = false;
 
-	ASSERT_OK(cmd_create(nd, percent, &complete, &err));
+	ASSERT_OK(cmd_create(nd, lvm, percent, &complete, &err));
 	return complete;
 }
 
@@ -180,7 +183,7 @@ START_TEST(status_draws_every_extent)
 		"  [FFFFFFFFFFFFFFFF................OOOOOOOOOOOOOOOO..FFFFFF........]  O own  F foreign  . "
 		"free\n"
 		"      OFFSET       SIZE  KIND     NAMESPACE     MODE   NAME  DEVICE (USABLE)\n"
-		"           0      256Mi  foreign  namespace0.0  sector theirs  /dev/pmem0 (256Mi)\n"
+		"           0      256Mi  foreign  namespace0.0  sector theirs  /dev/pmem0s (260832Ki)\n"
 		"       256Mi      256Mi  free\n"
 		"       512Mi      256Mi  own      namespace0.1  fsdax  pmem-csi  /dev/pmem1 (250Mi)\n"
 		"       768Mi       32Mi  free\n"

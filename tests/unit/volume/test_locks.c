@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
+#include "base/str.h"
 #include "unit/unit.h"
 
 #define LONG_MS   60000
@@ -51,6 +52,43 @@ START_TEST(housekeeping_holds_a_lock_only_for_work_that_is_there)
 	ASSERT_FAILS(volume_lock(locks, "v1", 0, &second, &err), ERR_ABORTED, "volume v1");
 	volume_unlock(first);
 	ASSERT_OK(volume_lock(locks, "v1", 0, &second, &err));
+	volume_unlock(second);
+	volume_locks_free(locks);
+}
+END_TEST
+
+static void assert_doing(const char *id, const char *wanted)
+{
+	CLEANUP(free_charp) char *doing = volume_lock_doing(locks, id);
+
+	/* on a busy machine seconds may pass */
+	if (!wanted || !doing)
+		ck_assert_pstr_eq(doing, wanted);
+	else
+		ck_assert_msg(str_starts(doing, wanted), "%s", doing);
+}
+
+START_TEST(what_the_holder_is_at_is_told)
+{
+	struct volume_lock *first = NULL;
+	struct volume_lock *second = NULL;
+	struct error *err = NULL;
+
+	locks = volume_locks_new();
+	volume_lock_say(locks, "v1", "nothing");
+	assert_doing("v1", NULL);
+	assert_doing(NULL, NULL);
+	ASSERT_OK(volume_lock(locks, "v1", 0, &first, &err));
+	assert_doing("v1", "volume v1: at work for ");
+	volume_lock_say(locks, "v1", "mkfs.ext4");
+	ASSERT_FAILS(volume_lock(locks, "v1", 0, &second, &err), ERR_ABORTED,
+		"an operation on volume v1 is in progress: mkfs.ext4 for ");
+	ASSERT_OK(volume_lock(locks, "v2", 0, &second, &err));
+	assert_doing("v1", "volume v1: mkfs.ext4 for ");
+	assert_doing(NULL, "volume v1: mkfs.ext4 for ");
+	volume_unlock(first);
+	assert_doing("v1", NULL);
+	assert_doing(NULL, "volume v2: at work for ");
 	volume_unlock(second);
 	volume_locks_free(locks);
 }
@@ -200,6 +238,7 @@ START_TEST(callers_that_do_not_wait_enter_or_are_turned_away)
 END_TEST
 
 UNIT_MAIN("locks", second_caller_is_turned_away_at_once,
-	housekeeping_holds_a_lock_only_for_work_that_is_there, volumes_do_not_block_each_other,
-	waiting_ends_when_its_time_is_over, waiting_caller_gets_the_lock_when_it_is_released,
-	one_caller_at_a_time_holds_a_lock, callers_that_do_not_wait_enter_or_are_turned_away)
+	housekeeping_holds_a_lock_only_for_work_that_is_there, what_the_holder_is_at_is_told,
+	volumes_do_not_block_each_other, waiting_ends_when_its_time_is_over,
+	waiting_caller_gets_the_lock_when_it_is_released, one_caller_at_a_time_holds_a_lock,
+	callers_that_do_not_wait_enter_or_are_turned_away)

@@ -397,7 +397,7 @@ START_TEST(full_disk_keeps_the_old_file)
 	put("v1", PHASE_READY);
 	ck_assert_int_eq(mount("scratch", SCRATCH, NULL, MS_REMOUNT, "size=4k"), 0);
 	r->size_bytes = 1;
-	ASSERT_FAILS(state_put(store, r, &err), ERR_EXHAUSTED, "v1");
+	ASSERT_FAILS(state_put(store, r, &err), ERR_UNAVAILABLE, "v1");
 	load();
 	ck_assert_uint_eq(content.n_records, 1);
 	ck_assert_uint_eq(content.records[0]->size_bytes, 0);

@@ -188,7 +188,7 @@ START_TEST(failure_that_cannot_be_undone_is_taken_away_by_unpublish)
 	fx.faults.create = ERR_INTERNAL;
 	fx.faults.after = true;
 	fx.faults.destroy = ERR_INTERNAL;
-	ASSERT_FAILS(publish(&err), ERR_INTERNAL, "could not be undone");
+	ASSERT_FAILS(publish(&err), ERR_UNAVAILABLE, "could not be undone");
 	ck_assert_uint_eq(fixture_n_files(), 1);
 	fx.faults = (struct faults){0};
 	ASSERT_OK(unpublish(&err));

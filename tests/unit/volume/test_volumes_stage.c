@@ -259,23 +259,6 @@ START_TEST(other_content_is_never_formatted)
 }
 END_TEST
 
-/* A device that is held makes mkfs fail. */
-START_TEST(failed_mkfs_is_done_again_whatever_it_left)
-{
-	struct error *err = NULL;
-	int fd = -1;
-
-	ASSERT_OK(blockdev_open_exclusive(mt.device->path, &fd, &err));
-	ASSERT_FAILS(stage("ext4", &err), ERR_INTERNAL, "mkfs.ext4");
-	close(fd);
-	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
-	ck_assert(r->formatting && !r->staged_ever);
-	ASSERT_OK(fs_make("xfs", mt.device->path, MKFS_TIME_MS, &err));
-	ASSERT_OK(stage("ext4", &err));
-	assert_mounted("ext4");
-}
-END_TEST
-
 /* With a record as a power cut during mkfs leaves it. */
 START_TEST(interrupted_mkfs_is_done_again)
 {
@@ -479,7 +462,6 @@ int main(void)
 	tcase_add_test(tcase, modes_that_span_nodes_are_for_cache_volumes);
 	tcase_add_test(tcase, other_content_is_never_formatted);
 	tcase_add_test(tcase, volume_that_lost_its_file_system_is_not_formatted_again);
-	tcase_add_test(tcase, failed_mkfs_is_done_again_whatever_it_left);
 	tcase_add_test(tcase, interrupted_mkfs_is_done_again);
 	tcase_add_test(tcase, something_else_at_the_staging_path_is_left_alone);
 	tcase_add_test(tcase, stacked_mounts_of_the_volume_are_all_unstaged);

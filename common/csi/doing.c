@@ -1,0 +1,27 @@
+/* Which volume a request is about, for those who want to know what takes so long. */
+#include "base/str.h"
+#include "csi/csi.h"
+
+/* A string of @m, or NULL when messages of that type have none called @name, or it is empty. */
+static const char *text_of(const ProtobufCMessage *m, const char *name)
+{
+	const ProtobufCFieldDescriptor *f =
+		protobuf_c_message_descriptor_get_field_by_name(m->descriptor, name);
+
+	if (!f || f->type != PROTOBUF_C_TYPE_STRING || f->label == PROTOBUF_C_LABEL_REPEATED)
+		return NULL;
+	const char *const *text = (const char *const *)(const void *)((const uint8_t *)m + f->offset);
+	return str_empty(*text) ? NULL : *text;
+}
+
+char *csi_doing(void *self, const ProtobufCMessage *request)
+{
+	const struct csi *csi = self;
+
+	if (!request)
+		return volumes_doing(csi->volumes, NULL);
+	const char *handle = text_of(request, "volume_id");
+	if (!handle)
+		handle = text_of(request, "name");
+	return handle ? volumes_doing(csi->volumes, handle) : NULL;
+}

@@ -1,0 +1,61 @@
+/* What callers hear of operations that take long. */
+#include "base/mem.h"
+#include "base/str.h"
+#include "unit/volume/fixture.h"
+
+static char *while_made;
+static char *by_id;
+static char *of_all;
+static char *of_another;
+
+static void ask(void)
+{
+	while_made = volumes_doing(fx.v, "slow");
+	of_all = volumes_doing(fx.v, NULL);
+	of_another = volumes_doing(fx.v, "other");
+}
+
+static void ask_by_id(const struct device *d)
+{
+	by_id = volumes_doing(fx.v, d->id);
+}
+
+START_TEST(a_volume_is_made_for_some_time)
+{
+	fx.faults.in_create = ask;
+	fx.faults.made = ask_by_id;
+	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("slow", MIB(16));
+	CLEANUP(free_charp) char *wanted = x_asprintf("volume %s: making its device for ", info->id);
+
+	ck_assert_msg(str_starts(while_made, wanted), "%s", while_made);
+	ck_assert_msg(str_starts(of_all, wanted), "%s", of_all);
+	ck_assert_msg(str_starts(by_id, wanted), "%s", by_id);
+	ck_assert_ptr_null(of_another);
+	ck_assert_ptr_null(volumes_doing(fx.v, "slow"));
+	ck_assert_ptr_null(volumes_doing(fx.v, info->id));
+	free(while_made);
+	free(of_all);
+	free(by_id);
+}
+END_TEST
+
+static void run_a_command(void *self, struct device_activity *ret)
+{
+	(void)self;
+	snprintf(ret->command, sizeof(ret->command), "lvm lvcreate");
+}
+
+START_TEST(the_command_that_runs_is_named)
+{
+	fx.ops.activity = run_a_command;
+	fx.faults.in_create = ask;
+	fixture_make("slow", MIB(16));
+	ck_assert_msg(strstr(while_made, " s; lvm lvcreate for "), "%s", while_made);
+	ck_assert_msg(str_starts(of_another, "lvm lvcreate for "), "%s", of_another);
+	free(while_made);
+	free(of_all);
+	free(of_another);
+}
+END_TEST
+
+FIXTURE_MAIN("volumes_doing", fixture_memory, a_volume_is_made_for_some_time, the_command_that_runs_is_named)

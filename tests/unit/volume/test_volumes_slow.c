@@ -1,0 +1,153 @@
+/* Devices and state folders that do not do what they should, and calls that are made again. */
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "os/blockdev.h"
+#include "os/fs.h"
+#include "unit/volume/mounts.h"
+
+#define SIZE         MIB(16)
+#define MKFS_TIME_MS 60000
+#define MKFS         "/usr/sbin/mkfs.ext4"
+
+static void set_up(void)
+{
+	mounts_set_up(MIB(300));
+}
+
+static int stage(struct error **err)
+{
+	const struct stage_request q = mounts_stage_request("ext4");
+
+	return volumes_stage(fx.v, &q, err);
+}
+
+static void assert_staged(void)
+{
+	struct error *err = NULL;
+
+	ASSERT_OK(stage(&err));
+	ck_assert_uint_eq(mounts_count(mt.staging), 1);
+	ck_assert_str_eq(mounts_top(mt.staging)->fstype, "ext4");
+}
+
+/* A mkfs that outlives its driver holds the device. */
+START_TEST(device_that_is_held_is_not_formatted)
+{
+	CLEANUP(free_charp) char *content = NULL;
+	struct error *err = NULL;
+	int fd = -1;
+
+	ASSERT_OK(blockdev_open_exclusive(mt.device->path, &fd, &err));
+	ASSERT_FAILS(stage(&err), ERR_UNAVAILABLE, "another program holds the device");
+	ASSERT_OK(fs_probe(mt.device->path, &content, &err));
+	ck_assert_str_eq(content, "");
+	close(fd);
+	assert_staged();
+}
+END_TEST
+
+START_TEST(failed_mkfs_is_done_again_whatever_it_left)
+{
+	struct error *err = NULL;
+
+	ck_assert_int_eq(mount("/bin/false", MKFS, NULL, MS_BIND, NULL), 0);
+	ASSERT_FAILS(stage(&err), ERR_INTERNAL, "mkfs.ext4 ended with status 1");
+	ck_assert_int_eq(umount(MKFS), 0);
+	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
+	ck_assert(r->formatting && !r->staged_ever);
+	ASSERT_OK(fs_make("xfs", mt.device->path, MKFS_TIME_MS, &err));
+	assert_staged();
+}
+END_TEST
+
+/* Puts the state folder on a file system of @size with what it holds. */
+static void move_state(const char *size)
+{
+	CLEANUP(free_charp) char *state = fixture_path("state");
+	CLEANUP(free_charp) char *options = x_asprintf("size=%s", size);
+	CLEANUP(free_charp) char *name = x_asprintf("%s.json", mt.volume->id);
+	CLEANUP(free_charp) char *text = fixture_read(name);
+	struct error *err = NULL;
+
+	fixture_stop();
+	ck_assert_int_eq(mount("none", state, "tmpfs", 0, options), 0);
+	fixture_write(name, text);
+	fixture_open();
+	ASSERT_OK(volumes_start(fx.v, &err));
+}
+
+static void fill_state(void)
+{
+	CLEANUP(free_charp) char *path = fixture_path("state/filler");
+	CLEANUP(fd_closep) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	char page[4096] = {0};
+
+	ck_assert_int_ge(fd, 0);
+	while (write(fd, page, sizeof(page)) > 0)
+		;
+}
+
+static void empty_state(void)
+{
+	CLEANUP(free_charp) char *path = fixture_path("state/filler");
+
+	ck_assert_int_eq(unlink(path), 0);
+}
+
+/* RESOURCE_EXHAUSTED would send the pod to another node for want of persistent memory. */
+START_TEST(full_state_folder_is_unavailable_and_nothing_is_changed)
+{
+	const struct volume_request q = fixture_request("new", SIZE);
+	struct volume_info *info = NULL;
+	struct error *err = NULL;
+
+	move_state("32k");
+	fill_state();
+	ASSERT_FAILS(volumes_create(fx.v, &q, &info, &err), ERR_UNAVAILABLE, "No space left on device");
+	ASSERT_FAILS(stage(&err), ERR_UNAVAILABLE, "No space left on device");
+	ck_assert_uint_eq(fixture_n_devices(), 1);
+	ck_assert_uint_eq(fixture_n_files(), 2); /* one is the filler */
+	ck_assert_uint_eq(mounts_count(mt.staging), 0);
+	fixture_restart();
+	empty_state();
+	fixture_make("new", SIZE);
+	assert_staged();
+}
+END_TEST
+
+START_TEST(volume_is_deleted_while_the_state_folder_is_full)
+{
+	struct error *err = NULL;
+
+	move_state("32k");
+	fill_state();
+	ASSERT_OK(volumes_delete(fx.v, mt.volume->id, &err));
+	while (fixture_n_devices() > 0 || fixture_n_files() > 1)
+		sched_yield();
+}
+END_TEST
+
+/* As a state disk that the kernel has made read-only after an error. */
+START_TEST(read_only_state_folder_is_told)
+{
+	CLEANUP(free_charp) char *state = fixture_path("state");
+	struct error *err = NULL;
+
+	fixture_stop();
+	ck_assert_int_eq(mount("none", state, "tmpfs", MS_RDONLY, NULL), 0);
+	fixture_open();
+	ASSERT_FAILS(volumes_start(fx.v, &err), ERR_UNAVAILABLE, "Read-only file system");
+	ASSERT_FAILS(stage(&err), ERR_UNAVAILABLE, "starting");
+	ck_assert_int_eq(umount(state), 0);
+	ASSERT_OK(volumes_start(fx.v, &err));
+	assert_staged();
+}
+END_TEST
+
+FIXTURE_MAIN("volumes_slow", set_up, device_that_is_held_is_not_formatted,
+	failed_mkfs_is_done_again_whatever_it_left, full_state_folder_is_unavailable_and_nothing_is_changed,
+	volume_is_deleted_while_the_state_folder_is_full, read_only_state_folder_is_told)

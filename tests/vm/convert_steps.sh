@@ -1,0 +1,65 @@
+# shellcheck shell=bash disable=SC2154,SC2034
+# For convert.sh and convert_labels.sh: pmem-ns-init run, and stopped in the middle of a conversion. Needs lib.sh.
+
+# In their order; those of the label only where there is one.
+label_points='convert-name.after convert-mode.after'
+convert_points="zero.after nd-disable.after $label_points nd-pfn-claim.after nd-pfn-enable.after lvm-group.before lvm-group.after"
+
+# ns_init STATUS [ARGUMENT]...: must end with that status; its output is in $scratch/out and log.
+ns_init() {
+	local wanted=$1 status=0
+	shift
+	pmem-ns-init "$@" >"$scratch/out" 2>"$scratch/log" || status=$?
+	cat "$scratch/out" "$scratch/log"
+	equal 'the exit status' "$status" "$wanted"
+}
+
+says() {
+	grep -q -- "$1" "$scratch/out" "$scratch/log" || {
+		echo "nothing says: $1"
+		return 1
+	}
+}
+
+hand() {
+	lvm "$@"
+}
+
+groups() {
+	local names
+	names=$(hand vgs --noheadings -o vg_name | sort | tr -s ' \n' ' ')
+	names=${names# }
+	echo "${names% }"
+}
+
+# stopped_at STEP: sets pid, of a conversion of namespace0.0 that has stopped itself there.
+stopped_at() {
+	PMEM_STOP_AT=$1 pmem-ns-init convert namespace0.0 >"$scratch/stopped" 2>&1 &
+	pid=$!
+	await 60 is_stopped "$pid"
+}
+
+killed_at() {
+	local pid
+	stopped_at "$1"
+	kill -KILL "$pid"
+	await 30 is_gone "$pid"
+}
+
+# region0's namespace is ours, with its page map on the medium, and in a group of that name.
+is_converted() {
+	equal 'mode and map' "$(ndctl list -n namespace0.0 | sed -nE 's/.*"(mode|map)":"(.*)".*/\2/p' | tr '\n' ' ')" \
+		'fsdax dev '
+	equal 'group' "$(hand pvs --noheadings -o vg_name /dev/pmem0 | tr -d ' ')" ndbus0region0fsdax
+}
+
+make_raw_again() {
+	hand vgremove -qq -f ndbus0region0fsdax
+	hand pvremove -qq -y /dev/pmem0
+	ndctl create-namespace -f -e namespace0.0 -m raw >/dev/null 2>&1
+	wipefs -qa /dev/pmem0
+}
+
+kernel_is_content() {
+	fails grep -E 'BUG:|WARNING:|Oops|Call Trace' <<<"$(dmesg)"
+}
