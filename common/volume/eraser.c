@@ -350,6 +350,12 @@ int erasure_turn(struct erasure *job, uint64_t left_bytes, uint64_t *ret_bytes, 
 	return 0;
 }
 
+/* Counted by who runs the erasure. */
+bool erasure_is_retry(const struct erasure *job)
+{
+	return job->failures > 0;
+}
+
 void erasure_note(struct erasure *job, uint64_t done_bytes, uint64_t written_bytes)
 {
 	pthread_mutex_lock(&job->eraser->mutex);

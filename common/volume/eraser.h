@@ -71,6 +71,9 @@ int erasure_turn(struct erasure *e, uint64_t left_bytes, uint64_t *ret_bytes, st
  * since the last note */
 void erasure_note(struct erasure *e, uint64_t done_bytes, uint64_t written_bytes);
 
+/** erasure_is_retry() - for erase(): it has failed before, so what is done has been told. */
+bool erasure_is_retry(const struct erasure *e);
+
 /** eraser_is_stopping() - eraser_stop() was called. */
 bool eraser_is_stopping(struct eraser *e);
 

@@ -209,6 +209,14 @@ bool volumes_may_be_block(const struct volume_record *r)
 	return r->block_clean || !r->identity;
 }
 
+/* The caller has the mutex. A device of its name that bears another identity is not its own. */
+static bool is_missing(const struct volumes *v, const struct volume_record *r)
+{
+	const struct device *ignored;
+
+	return !v->seen || presence_of(v->seen, r, &ignored) != DEVICE_PRESENT;
+}
+
 struct volume_info *volumes_info(struct volumes *v, const struct volume_record *r)
 {
 	struct volume_info *info = x_calloc(1, sizeof(*info));
@@ -219,7 +227,7 @@ struct volume_info *volumes_info(struct volumes *v, const struct volume_record *
 	info->is_cache = str_eq(strmap_get(&r->parameters, "persistencyModel"), "cache");
 	info->may_be_block = volumes_may_be_block(r);
 	pthread_mutex_lock(&v->mutex);
-	info->missing = !v->seen || !device_list_find(v->seen, r->id);
+	info->missing = is_missing(v, r);
 	pthread_mutex_unlock(&v->mutex);
 	return info;
 }
@@ -242,10 +250,10 @@ static void count_record(const struct volumes *v, const struct volume_record *r,
 		o->n_creating++;
 		break;
 	case PHASE_READY:
-		if (device_list_find(v->seen, r->id))
-			o->n_ready++;
-		else
+		if (is_missing(v, r))
 			o->n_missing++;
+		else
+			o->n_ready++;
 		break;
 	case PHASE_ERASING:
 		o->n_erasing++;

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/mount_table.h"
+#include "volume/id.h"
 #include "volume/volumes_private.h"
 
 #define DEV_DIR "/dev"
@@ -97,8 +98,9 @@ int volumes_delete(struct volumes *v, const char *handle, struct error **err)
 	if (volumes_require_ready(v, err) < 0)
 		return -1;
 	known = volumes_record(v, handle);
+	/* what is in no form of ours was never given out, whatever bears that name */
 	if (!known)
-		return volumes_refuse_stranger(v, handle, err);
+		return volume_id_valid(handle) ? volumes_refuse_stranger(v, handle, err) : 0;
 	if (known->phase == PHASE_ERASING)
 		return eraser_add(v->eraser, known->id, /* claim= */ NULL, err);
 	if (volume_lock(v->locks, known->id, /* wait_ms= */ 0, &lock, err) < 0)

@@ -104,14 +104,15 @@ bool volumes_erases_whole(const struct volume_record *r)
 
 static int erase_device(struct work *w, int fd, struct error **err)
 {
+	enum log_level level = erasure_is_retry(w->erasure) ? LOG_DEBUG : LOG_INFO;
 	bool whole = volumes_erases_whole(w->r);
 
 	volumes_say(w->v, w->r->id, "erasing its device");
-	log_info("erasing begins", F_STR("volume", w->r->id), F_STR("extent", whole ? "all" : "ends"),
+	LOG_AT(level, "erasing begins", F_STR("volume", w->r->id), F_STR("extent", whole ? "all" : "ends"),
 		F_U64("done_bytes", w->at), F_U64("size_bytes", w->size_bytes));
 	if ((whole ? erase_whole(w, fd, err) : erase_ends(w, fd, err)) < 0)
 		return -1;
-	log_info("volume is erased", F_STR("volume", w->r->id), F_U64("bytes", w->written),
+	LOG_AT(level, "volume is erased", F_STR("volume", w->r->id), F_U64("bytes", w->written),
 		F_U64("bytes_per_s", rate(w)));
 	STEP_POINT("erase-done");
 	return 0;

@@ -15,7 +15,7 @@
 
 #define MIB(n)       ((uint64_t)(n) << 20)
 #define UNIT_BYTES   MIB(4)
-#define REGION_BYTES MIB(1024)
+#define REGION_BYTES MIB(3072)
 #define N_POOLS      2
 #define NODE_ID      "node-1"
 #define SKIP_STATUS  77

@@ -11,21 +11,26 @@
 
 static struct volume_info *made;
 
-static int create_with(const struct strmap *parameters, struct error **err)
+/* One whose deletion costs little. */
+static int create_for(bool block, struct error **err)
 {
+	CLEANUP(strmap_done) struct strmap parameters = {0};
 	struct volume_request q = fixture_request(NAME, SIZE);
 
-	q.parameters = parameters;
+	strmap_set(&parameters, "eraseafter", "false");
+	q.parameters = &parameters;
+	q.block = block;
 	return volumes_create(fx.v, &q, &made, err);
 }
 
-/* One whose deletion costs little. */
 static int create(struct error **err)
 {
-	CLEANUP(strmap_done) struct strmap parameters = {0};
+	return create_for(/* block= */ false, err);
+}
 
-	strmap_set(&parameters, "eraseafter", "false");
-	return create_with(&parameters, err);
+static int create_block(struct error **err)
+{
+	return create_for(/* block= */ true, err);
 }
 
 static void make(void)
@@ -78,7 +83,7 @@ START_TEST(a_volume_is_created_or_nothing_is_left)
 		.folder = injected_folder(),
 		.min_points = 80,
 		.brief = true,
-		.call = create,
+		.call = create_block,
 		.wrong_after_failure = not_gone,
 		.wrong_at_end = not_created,
 		.undo = delete_made};
@@ -144,10 +149,10 @@ static void forget_made(void)
 
 static void make_whole(void)
 {
-	const struct strmap none = {0};
+	const struct volume_request q = fixture_request(NAME, SIZE);
 	struct error *err = NULL;
 
-	ASSERT_OK(create_with(&none, &err));
+	ASSERT_OK(volumes_create(fx.v, &q, &made, &err));
 }
 
 START_TEST(a_volume_is_deleted_in_the_end)

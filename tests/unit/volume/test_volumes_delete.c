@@ -262,6 +262,19 @@ START_TEST(device_without_state_is_refused_and_left_alone)
 }
 END_TEST
 
+/* LVM takes names that are no IDs of ours. */
+START_TEST(handle_in_no_form_of_ours_is_deleted_already_whatever_bears_that_name)
+{
+	CLEANUP(device_freep) struct device *d = fixture_add_device("_stranger", 0, "theirs", SIZE);
+	struct error *err = NULL;
+
+	ASSERT_OK(volumes_refresh(fx.v, &err));
+	ASSERT_OK(volumes_delete(fx.v, "_stranger", &err));
+	ck_assert_uint_eq(fixture_n_devices(), 1);
+	ck_assert_uint_eq(fx.n_destroys, 0);
+}
+END_TEST
+
 START_TEST(device_of_another_identity_is_left_alone)
 {
 	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
@@ -323,6 +336,7 @@ FIXTURE_MAIN("volumes_delete", fixture_folder, deleted_volume_is_gone_and_deleti
 	failed_deletion_hides_the_volume_and_can_be_repeated, volume_that_is_open_exclusively_is_not_touched,
 	volume_whose_node_is_bound_somewhere_is_not_touched, mounted_volume_is_not_touched,
 	missing_volume_is_unavailable_until_its_pool_proves_it_gone,
-	device_without_state_is_refused_and_left_alone, device_of_another_identity_is_left_alone,
-	volume_of_the_go_driver_is_erased_and_deleted,
+	device_without_state_is_refused_and_left_alone,
+	handle_in_no_form_of_ours_is_deleted_already_whatever_bears_that_name,
+	device_of_another_identity_is_left_alone, volume_of_the_go_driver_is_erased_and_deleted,
 	parameters_that_cannot_be_understood_do_not_keep_content)

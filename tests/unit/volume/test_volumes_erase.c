@@ -1,6 +1,9 @@
 /* What happens to a deleted volume after the answer: erased in the background, held, stopped, gone on with.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <semaphore.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -297,6 +300,88 @@ START_TEST(record_of_progress_spares_what_is_erased_already)
 }
 END_TEST
 
+static void fill_disk(const char *folder)
+{
+	CLEANUP(free_charp) char *path = x_asprintf("%s/filler", folder);
+	CLEANUP(fd_closep) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	char block[CONTENT_BLOCK] = {0};
+
+	while (write(fd, block, sizeof(block)) > 0)
+		;
+	ck_assert_int_eq(errno, ENOSPC);
+}
+
+START_TEST(progress_is_recorded_once_per_gib)
+{
+	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", MIB(2500));
+	CLEANUP(free_charp) char *file = x_asprintf("%s.erasing", info->id);
+	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
+	struct error *err = NULL;
+
+	fx.faults.in_destroy = hold;
+	delete (info->id);
+	sem_wait(&held);
+	CLEANUP(free_charp) char *text = fixture_read(file);
+	ASSERT_OK(state_parse(span_of(text), &r, &err));
+	ck_assert_uint_eq(r->erased_bytes, MIB(2048));
+	ck_assert_str_eq(strmap_get(&r->parameters, "name"), "pvc-1");
+	sem_post(&let_go);
+	fixture_await_erased();
+	assert_all_gone();
+}
+END_TEST
+
+/* As a state folder on a disk that filled up. */
+START_TEST(progress_that_cannot_be_recorded_holds_nothing_up)
+{
+	CLEANUP(free_charp) char *state = fixture_path("state");
+	CLEANUP(volume_info_freep) struct volume_info *info = NULL;
+	struct error *err = NULL;
+
+	fixture_stop();
+	ck_assert_int_eq(mount("none", state, "tmpfs", 0, "size=16k"), 0);
+	fixture_open();
+	ASSERT_OK(volumes_start(fx.v, &err));
+	info = fixture_create("pvc-1", MIB(1500));
+	CLEANUP(free_charp) char *file = x_asprintf("%s.erasing", info->id);
+	fill_disk(state);
+	fx.faults.in_destroy = hold;
+	delete (info->id);
+	sem_wait(&held);
+	CLEANUP(free_charp) char *text = fixture_read(file);
+	ck_assert_ptr_null(strstr(text, "erasedBytes"));
+	sem_post(&let_go);
+	fixture_await_erased();
+	ck_assert(!erasing_file_exists(info->id));
+	ck_assert_uint_eq(fixture_n_devices(), 0);
+	fixture_stop();
+	ck_assert_int_eq(umount(state), 0);
+	fixture_open();
+}
+END_TEST
+
+START_TEST(deletion_goes_on_when_the_pool_comes_back)
+{
+	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
+	CLEANUP(device_freep) struct device *d = fixture_device(info->id);
+	struct error *err = NULL;
+
+	volumes_stop(fx.v);
+	delete (info->id);
+	fx.faults.absent_pool = d->pool;
+	fixture_restart();
+	delete (info->id);
+	while (overview().erasures_running > 0)
+		;
+	ck_assert(erasing_file_exists(info->id));
+	ck_assert_uint_eq(fx.n_destroys, 0);
+	fx.faults.absent_pool = NULL;
+	ASSERT_OK(volumes_refresh(fx.v, &err));
+	fixture_await_erased();
+	assert_all_gone();
+}
+END_TEST
+
 START_TEST(record_of_progress_beyond_the_end_is_no_reason_to_fail)
 {
 	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
@@ -339,5 +424,6 @@ FIXTURE_MAIN("volumes_erase", set_up, deleted_volume_is_gone_for_callers_while_i
 	after_a_stop_no_new_block_volume_is_zeroed, failed_erasing_is_tried_again_at_a_refresh,
 	failed_erasing_is_tried_again_when_the_volume_is_deleted_again,
 	device_that_is_in_use_when_erasing_goes_on_is_not_touched,
-	record_of_progress_spares_what_is_erased_already,
+	record_of_progress_spares_what_is_erased_already, progress_is_recorded_once_per_gib,
+	progress_that_cannot_be_recorded_holds_nothing_up, deletion_goes_on_when_the_pool_comes_back,
 	record_of_progress_beyond_the_end_is_no_reason_to_fail, without_eraseafter_nothing_is_left_to_erase)

@@ -22,7 +22,7 @@ static void crash_in_create(bool device_was_made)
 	fx.faults.create = ERR_INTERNAL;
 	fx.faults.after = device_was_made;
 	fx.faults.list = ERR_INTERNAL;
-	ASSERT_FAILS(try_create("pvc-1", &err), ERR_INTERNAL, "could not be undone");
+	ASSERT_FAILS(try_create("pvc-1", &err), ERR_UNAVAILABLE, "could not be undone");
 	ck_assert_uint_eq(fixture_n_devices(), device_was_made);
 	ck_assert_uint_eq(fixture_n_files(), 1);
 	fixture_stop();
@@ -194,6 +194,33 @@ START_TEST(deletion_of_a_missing_volume_waits_for_its_pool)
 	refresh();
 	ck_assert_uint_eq(fixture_n_files(), 0);
 	ck_assert_uint_eq(fixture_n_devices(), 0);
+}
+END_TEST
+
+START_TEST(erasing_touches_no_device_of_another_identity)
+{
+	struct error *err = NULL;
+
+	fixture_make_device("dying", 0, "theirs", SIZE);
+	write_record("dying", ".erasing", "ours", fx.pools[0]);
+	fixture_restart();
+	ASSERT_FAILS(volumes_delete(fx.v, "dying", &err), ERR_UNAVAILABLE, "check --repair");
+	ck_assert_uint_eq(fixture_n_devices(), 1);
+	ck_assert_uint_eq(fx.n_destroys, 0);
+	ck_assert(fixture_exists("dying.erasing"));
+}
+END_TEST
+
+START_TEST(volume_whose_device_is_somebody_elses_is_missing)
+{
+	struct volumes_overview o;
+
+	fixture_make_device("pvc", 0, "theirs", SIZE);
+	write_record("pvc", ".json", "ours", fx.pools[0]);
+	fixture_restart();
+	ck_assert(is_missing("pvc"));
+	volumes_overview(fx.v, &o);
+	ck_assert(o.n_missing == 1 && o.n_ready == 0);
 }
 END_TEST
 
@@ -400,6 +427,7 @@ FIXTURE_MAIN("volumes_start", fixture_memory, half_made_volume_is_rolled_back,
 	half_made_volume_in_an_absent_pool_waits_for_it, rolling_back_removes_no_device_of_another_identity,
 	device_of_another_identity_does_not_end_the_wait_for_a_pool,
 	deletion_is_finished_wherever_it_was_cut_off, deletion_of_a_missing_volume_waits_for_its_pool,
+	erasing_touches_no_device_of_another_identity, volume_whose_device_is_somebody_elses_is_missing,
 	failed_listing_changes_nothing_and_the_start_can_be_repeated,
 	no_state_is_dropped_while_a_pool_is_away, even_a_complete_pool_without_the_device_drops_no_state,
 	device_without_state_is_left_alone, of_two_files_of_one_volume_the_ready_one_is_served,
