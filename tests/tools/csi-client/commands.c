@@ -234,6 +234,16 @@ static int run_unpublish(struct client *c, char *const *operands, struct error *
 	return CALL(c, "Node", "NodeUnpublishVolume", &q, csi__v1__node_unpublish_volume, err);
 }
 
+static int run_stats(struct client *c, char *const *operands, struct error **err)
+{
+	Csi__V1__NodeGetVolumeStatsRequest q;
+	csi__v1__node_get_volume_stats_request__init(&q);
+
+	q.volume_id = operands[0];
+	q.volume_path = operands[1];
+	return CALL(c, "Node", "NodeGetVolumeStats", &q, csi__v1__node_get_volume_stats, err);
+}
+
 static int run_node_info(struct client *c, char *const *operands, struct error **err)
 {
 	Csi__V1__NodeGetInfoRequest q;
@@ -256,6 +266,7 @@ static const struct command commands[] = {
 		run_stage},
 	{"unstage", "ID STAGING", 2, "unmount the staging path", run_unstage},
 	{"publish", "ID STAGING TARGET", 3, "show at a target path (-readonly -mount-flag)", run_publish},
+	{"stats", "ID PATH", 2, "how full a volume is, by a path at which it is", run_stats},
 	{"unpublish", "ID TARGET", 2, "unmount and remove the target path", run_unpublish},
 	{"node-info", "", 0, "id and topology of the node", run_node_info},
 };
