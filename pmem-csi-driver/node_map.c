@@ -4,11 +4,14 @@
 #include "base/str.h"
 #include "pmem/pool_vg.h"
 
-static int read_groups(const struct nd_inventory *regions, struct lvm_report **ret, struct error **err)
+/* Which namespaces without a name are ours is noted in @regions. */
+static int read_groups(struct nd_inventory *regions, struct lvm_report **ret, struct error **err)
 {
 	CLEANUP(lvm_closep) struct lvm *lvm = lvm_open_exec();
 	CLEANUP(strv_freep) char **paths = NULL;
 
+	if (pool_vg_claim(lvm, regions, err) < 0)
+		return -1;
 	pool_vg_devices(regions, &paths);
 	if (!paths)
 		return 0;

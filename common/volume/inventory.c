@@ -43,7 +43,7 @@ static bool is_volume(const struct check_view *v, const struct nd_namespace *ns)
 static void count_namespace(
 	const struct check_view *v, const struct nd_namespace *ns, struct inventory_region *row)
 {
-	if (str_eq(ns->name, POOL_NAMESPACE_NAME)) {
+	if (nd_is_own(ns)) {
 		row->pool_bytes += ns->raw_bytes;
 		row->n_pool++;
 	} else if (is_volume(v, ns)) {
