@@ -203,7 +203,8 @@ static int is_mapped(dev_t dev, bool *ret, struct error **err)
 	return 0;
 }
 
-int dm_open_count(dev_t dev, unsigned *ret, struct error **err)
+/* @ret_mapped: false: not device-mapper's; then @ret is as it was */
+static int read_dm_status(dev_t dev, struct dm_ioctl *ret, bool *ret_mapped, struct error **err)
 {
 	struct dm_ioctl io = {
 		.version = {DM_VERSION_MAJOR, 0, 0},
@@ -211,14 +212,11 @@ int dm_open_count(dev_t dev, unsigned *ret, struct error **err)
 		.data_start = sizeof(io),
 		.dev = dev,
 	};
-	bool mapped = false;
 
-	if (is_mapped(dev, &mapped, err) < 0)
+	if (is_mapped(dev, ret_mapped, err) < 0)
 		return -1;
-	if (!mapped) {
-		*ret = 0;
+	if (!*ret_mapped)
 		return 0;
-	}
 
 	CLEANUP(fd_closep) int fd = open("/dev/" DM_DIR "/" DM_CONTROL_NODE, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
@@ -226,6 +224,34 @@ int dm_open_count(dev_t dev, unsigned *ret, struct error **err)
 	if (ioctl(fd, DM_DEV_STATUS, &io) < 0)
 		return err_set_errno(
 			err, ERR_INTERNAL, errno, "status of mapped device %u:%u", major(dev), minor(dev));
+	*ret = io;
+	return 0;
+}
+
+int dm_open_count(dev_t dev, unsigned *ret, struct error **err)
+{
+	struct dm_ioctl io = {0};
+	bool mapped = false;
+
+	if (read_dm_status(dev, &io, &mapped, err) < 0)
+		return -1;
 	*ret = (unsigned)io.open_count;
+	return 0;
+}
+
+int dm_refuse_suspended(const char *path, struct error **err)
+{
+	struct dm_ioctl io = {0};
+	bool mapped = false;
+	struct stat st;
+
+	if (stat(path, &st) < 0 || !S_ISBLK(st.st_mode))
+		return 0;
+	if (read_dm_status(st.st_rdev, &io, &mapped, err) < 0)
+		return err_wrap(err, "%s", path);
+	if (io.flags & DM_SUSPEND_FLAG)
+		return err_set(err, ERR_UNAVAILABLE,
+			"%s is suspended in device-mapper, by who changes it or has forgotten to resume it",
+			path);
 	return 0;
 }

@@ -82,3 +82,13 @@ int blockdev_zero(int fd, uint64_t offset, uint64_t length, struct error **err) 
  * Source: linux/dm-ioctl.h DM_DEV_STATUS. Return: 0, or -1 with ERR_INTERNAL.
  */
 int dm_open_count(dev_t dev, unsigned *ret, struct error **err) MUST_CHECK;
+
+/**
+ * dm_refuse_suspended() - refuse a device on which every access would wait, in a way that no signal ends.
+ * @path: what is no device yet is let pass
+ * @err:  see docs/ERRORS.md
+ *
+ * Does not open the device. Source: linux/dm-ioctl.h DM_SUSPEND_FLAG. Return: 0, or -1 with ERR_UNAVAILABLE
+ * (suspended), ERR_INTERNAL.
+ */
+int dm_refuse_suspended(const char *path, struct error **err) MUST_CHECK;

@@ -128,13 +128,14 @@ enum lvm_wait lvm_child_wait(struct lvm_child *c, uint64_t deadline_ns)
 			{.fd = c->process.stderr_fd, .events = POLLIN},
 			{.fd = c->process.extra_fd, .events = POLLIN},
 		};
+		bool answers = c->process.extra_fd >= 0;
 		int polled = poll(fds, ARRAY_SIZE(fds), clock_left_ms(deadline_ns, INT32_MAX));
 		bool ended = polled > 0 && fds[0].revents;
 
 		if (polled < 0 && errno != EINTR)
 			nanosleep(&(struct timespec){.tv_nsec = RETRY_MS * (long)NS_PER_MS}, NULL);
 
-		if (drain_all(c))
+		if (drain_all(c) || (answers && c->process.extra_fd < 0 && !ended))
 			return LVM_WAIT_READ;
 		if (ended)
 			return LVM_WAIT_ENDED;

@@ -95,8 +95,8 @@ bool lvm_child_is_fit(const struct lvm_child *c);
 enum lvm_wait { LVM_WAIT_READ, LVM_WAIT_ENDED, LVM_WAIT_LATE };
 
 /** lvm_child_wait() - wait for output, which is added to @c, or for the end of the process. Return:
- * LVM_WAIT_READ when there may be more in answer or diag, LVM_WAIT_ENDED when the process has ended and all
- * its output is there, LVM_WAIT_LATE at @deadline_ns. */
+ * LVM_WAIT_READ when there may be more in answer or diag, or no answer can come any more, LVM_WAIT_ENDED when
+ * the process has ended and all its output is there, LVM_WAIT_LATE at @deadline_ns. */
 enum lvm_wait lvm_child_wait(struct lvm_child *c, uint64_t deadline_ns);
 
 /** lvm_child_end() - end a process that works on nothing, and release @c. Safe on LVM_CHILD_INIT and twice.

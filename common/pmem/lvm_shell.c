@@ -18,6 +18,7 @@
 #include "pmem/lvm_private.h"
 
 #define GREETING_MS 20000
+#define CLOSED_MS   1000
 
 /* Errors and how the command ended; LVM's other messages are not asked for (lvmreport(7), log report). */
 static const char log_settings[] =
@@ -95,6 +96,7 @@ static int wait_answer(
 	struct shell_runner *r, const char *name, uint64_t deadline_ns, struct span *ret, struct error **err)
 {
 	struct frame f = {0};
+	bool closed = false;
 
 	for (;;) {
 		enum lvm_wait wait = lvm_child_wait(&r->child, deadline_ns);
@@ -111,11 +113,19 @@ static int wait_answer(
 			return err_set(err, ERR_UNAVAILABLE, "lvm %s: the shell's answer is too large", name);
 		if (state == FRAME_GARBAGE)
 			return err_set(err, ERR_UNAVAILABLE, "lvm %s: the shell's answer is no report", name);
+		/* it closes the pipe when it ends, too, and then says why */
+		if (!closed && r->child.process.extra_fd < 0) {
+			closed = true;
+			deadline_ns = clock_ns() + CLOSED_MS * NS_PER_MS;
+		}
 		if (wait == LVM_WAIT_ENDED)
 			return err_set(err, ERR_UNAVAILABLE, "lvm %s: the shell ended: %s", name,
 				buf_str(&r->child.diag));
+		if (wait == LVM_WAIT_LATE && closed)
+			return err_set(err, ERR_UNAVAILABLE, "lvm %s: the shell gives no more answers", name);
 		if (wait == LVM_WAIT_LATE)
-			return err_set(err, ERR_DEADLINE, "lvm %s did not end in time", name);
+			return err_set(
+				err, ERR_DEADLINE, "lvm %s did not end in time: lvm does not answer", name);
 	}
 }
 

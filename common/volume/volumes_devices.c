@@ -166,6 +166,8 @@ int volumes_require_device(
 		volumes_say(v, r->id, "activating its device");
 	if (!d->active && make_active(v, r, &d, err) < 0)
 		return err_wrap(err, "volume %s", r->id);
+	if (d->path && dm_refuse_suspended(d->path, err) < 0)
+		return err_wrap(err, "volume %s", r->id);
 	if (d->path && blockdev_wait(d->path, NODE_WAIT_MS, err) < 0) {
 		(*err)->code = ERR_UNAVAILABLE;
 		return err_wrap(err, "volume %s", r->id);

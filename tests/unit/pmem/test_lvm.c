@@ -138,6 +138,19 @@ static void assert_restarts(struct lvm *l, uint64_t n)
 	ck_assert_str_eq(a.command, "");
 }
 
+static void run_when_the_old_one_has_ended(struct lvm *l)
+{
+	uint64_t deadline_ns = clock_ns() + LONG_MS * NS_PER_MS;
+	struct error *err = NULL;
+
+	while (run(l, "three", &err) < 0) {
+		ck_assert_int_eq(err->code, ERR_UNAVAILABLE);
+		ck_assert(clock_ns() < deadline_ns);
+		error_clear(&err);
+		nap();
+	}
+}
+
 START_TEST(shell_that_dies_or_babbles_is_replaced)
 {
 	CLEANUP(lvm_closep) struct lvm *l = open_shell();
@@ -151,14 +164,10 @@ START_TEST(shell_that_dies_or_babbles_is_replaced)
 	ASSERT_FAILS(run(l, "garbage", &err), ERR_UNAVAILABLE, "no report");
 	assert_restarts(l, 2);
 
-	/* The old one may take a moment to end. */
-	uint64_t deadline_ns = clock_ns() + LONG_MS * NS_PER_MS;
-	while (run(l, "three", &err) < 0) {
-		ck_assert_int_eq(err->code, ERR_UNAVAILABLE);
-		ck_assert(clock_ns() < deadline_ns);
-		error_clear(&err);
-		nap();
-	}
+	run_when_the_old_one_has_ended(l);
+	ASSERT_FAILS(run(l, "close", &err), ERR_UNAVAILABLE, "no more answers");
+	assert_restarts(l, 3);
+	run_when_the_old_one_has_ended(l);
 	assert_run(l, "four");
 }
 END_TEST
