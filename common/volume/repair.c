@@ -10,7 +10,7 @@
 #include "volume/id.h"
 #include "volume/repair_private.h"
 
-static void report(char ***lines, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static void report(char ***lines, const char *fmt, va_list ap)
 {
 	CLEANUP(free_charp) char *line = x_vasprintf(fmt, ap);
 
