@@ -158,10 +158,11 @@ END_TEST
 
 START_TEST(failure_is_undone)
 {
+	CLEANUP(free_charp) char *orphan = fixture_path("kubelet/none/target");
 	struct error *err = NULL;
 
 	/* the parent is missing */
-	q.target_path = fixture_path("kubelet/none/target");
+	q.target_path = orphan;
 	ASSERT_FAILS(publish(&err), ERR_NOT_FOUND, "none");
 	assert_erased();
 	q.target_path = target;
