@@ -1,5 +1,8 @@
 /* What devices exist: listing, what is remembered of it, and the start-up that compares it with the state. */
+#include <stdlib.h>
+
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "volume/volumes_private.h"
@@ -52,10 +55,15 @@ void volumes_note(struct volumes *v, const struct device *d, bool exists)
 	CLEANUP(error_freep) struct error *err = NULL;
 
 	pthread_mutex_lock(&v->mutex);
-	device_list_note(v->seen, d, exists);
 	v->changes++;
 	pthread_mutex_unlock(&v->mutex);
-	if (v->devices->ops->cheap_list && volumes_relist(v, &err) < 0)
+	/* What is computed is not exact where devices take more than their size. */
+	if (v->devices->ops->cheap_list && volumes_relist(v, &err) == 0)
+		return;
+	pthread_mutex_lock(&v->mutex);
+	device_list_note(v->seen, d, exists);
+	pthread_mutex_unlock(&v->mutex);
+	if (err)
 		log_debug("listing after a change failed, ignoring", F_ERR(err));
 }
 
@@ -122,7 +130,31 @@ int volumes_find_device(struct volumes *v, const struct volume_record *r, struct
 	return 0;
 }
 
-/* Nothing but we activates our devices where no udev rule does. */
+static bool has_record(struct volumes *v, const struct device *d)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = volumes_record(v, d->id);
+
+	return r && (!r->identity || str_eq(r->identity, d->identity));
+}
+
+/* Nothing but we activates our devices where no udev rule does. Others of the same form are left as they are:
+ * names of namespaces are anybody's. */
+static int activate_own(struct volumes *v, const struct device_list *list, struct error **err)
+{
+	struct device_list own = {
+		.devices = x_calloc(list->n_devices, sizeof(*own.devices)),
+		.pools = list->pools,
+		.n_pools = list->n_pools,
+	};
+
+	for (size_t i = 0; i < list->n_devices; i++)
+		if (has_record(v, &list->devices[i]))
+			own.devices[own.n_devices++] = list->devices[i];
+	int rc = device_activate(v->devices, &own, err);
+	free(own.devices);
+	return rc;
+}
+
 static int make_active(
 	struct volumes *v, const struct volume_record *r, struct device **device, struct error **err)
 {
@@ -131,7 +163,7 @@ static int make_active(
 
 	if (device_list_read(v->devices, &list, err) < 0)
 		return -1;
-	bool all = device_activate(v->devices, list, &activation) == 0;
+	bool all = activate_own(v, list, &activation) == 0;
 	if (volumes_relist(v, err) < 0)
 		return -1;
 	device_free(*device);
@@ -172,6 +204,21 @@ int volumes_require_device(
 		(*err)->code = ERR_UNAVAILABLE;
 		return err_wrap(err, "volume %s", r->id);
 	}
+	*ret = TAKE_PTR(d);
+	return 0;
+}
+
+int volumes_require_content(
+	struct volumes *v, const struct volume_record *r, struct device **ret, struct error **err)
+{
+	CLEANUP(device_freep) struct device *d = NULL;
+
+	if (volumes_require_device(v, r, &d, err) < 0)
+		return -1;
+	if (d->raw)
+		return err_set(err, ERR_PRECONDITION,
+			"volume %s: its namespace has lost its mode, so that its content is not where it was",
+			r->id);
 	*ret = TAKE_PTR(d);
 	return 0;
 }
@@ -340,7 +387,7 @@ static int list_activated(struct volumes *v, struct device_list **ret, struct er
 		*ret = TAKE_PTR(list);
 		return 0;
 	}
-	if (device_activate(v->devices, list, &ignored) < 0)
+	if (activate_own(v, list, &ignored) < 0)
 		log_warn(
 			"not all devices are active, will be tried again when they are used", F_ERR(ignored));
 	if (device_list_read(v->devices, ret, err) < 0)
@@ -354,12 +401,12 @@ static int take_over(struct volumes *v, bool activate, struct error **err)
 
 	if (!v->state && state_open(v->state_path, &v->state, err) < 0)
 		return -1;
+	if (load_state(v, err) < 0)
+		return -1;
 	if (activate && list_activated(v, &list, err) < 0)
 		return -1;
 	if (!activate && device_list_read(v->devices, &list, err) < 0)
 		return err_wrap(err, "list devices");
-	if (load_state(v, err) < 0)
-		return -1;
 	pthread_mutex_lock(&v->mutex);
 	device_list_free(v->seen);
 	v->seen = TAKE_PTR(list);

@@ -103,6 +103,11 @@ int volumes_find_device(struct volumes *v, const struct volume_record *r, struct
 int volumes_require_device(
 	struct volumes *v, const struct volume_record *r, struct device **ret, struct error **err) MUST_CHECK;
 
+/** volumes_require_content() - volumes_require_device() whose content is where it belongs. Return: 0, or -1
+ * as that, or with ERR_PRECONDITION. */
+int volumes_require_content(
+	struct volumes *v, const struct volume_record *r, struct device **ret, struct error **err) MUST_CHECK;
+
 /** volumes_make() - volumes_create() for who goes on with the volume. @wait_ms: as volume_lock(); @ret_lock:
  * its lock; @ret: its record, in phase READY. Return: as volumes_create(). */
 int volumes_make(struct volumes *v, const struct volume_request *request, int wait_ms,

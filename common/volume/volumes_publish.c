@@ -66,7 +66,7 @@ static int find_device(
 	CLEANUP(device_freep) struct device *d = NULL;
 	struct blockdev_info info;
 
-	if (volumes_require_device(v, r, &d, err) < 0)
+	if (volumes_require_content(v, r, &d, err) < 0)
 		return -1;
 	if (!d->path)
 		return err_set(err, ERR_PRECONDITION, "volume %s has no block device: it cannot be published",

@@ -65,7 +65,7 @@ static int choose_fs(
 static int find_device(
 	struct volumes *v, const struct volume_record *r, struct staging *s, struct error **err)
 {
-	if (volumes_require_device(v, r, &s->device, err) < 0)
+	if (volumes_require_content(v, r, &s->device, err) < 0)
 		return -1;
 	if (!s->device->path)
 		return err_set(
