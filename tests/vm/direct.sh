@@ -1,0 +1,349 @@
+# shellcheck shell=bash
+# Direct mode, a namespace for each volume: sizes to the byte in a fragmented region, foreign namespaces of any name,
+# sector mode, a driver that is killed in the middle, and volumes that change hands between the device modes. BOOT=2 finds
+# them again after an orderly end.
+# shellcheck source=tests/vm/lib.sh
+. "$VM_TESTS/lib.sh"
+
+mib=1048576
+
+# --- what the kernel says
+
+# namespace_field NAME FIELD: of the namespaces with that name, one per line
+namespace_field() {
+	ndctl list -N -i | awk -F'"' -v name="$1" -v field="$2" '
+		/"dev":/ { delete got }
+		NF >= 4 { got[$2] = $4 }
+		/}/ { if (got["name"] == name) print got[field]; delete got }'
+}
+
+# Names of all namespaces but pool and foreign ones, as words in the order of their bytes
+namespace_names() {
+	local name names=''
+	for name in $(ndctl list -N -i | sed -n 's/.*"name":"\([^"]*\)".*/\1/p' | LC_ALL=C sort); do
+		[[ $name = pmem-csi || " ${foreign_namespaces:-} " == *" $name "* ]] || names+="$name "
+	done
+	echo "$names"
+}
+
+# As the driver counts it: whole units of 16 MiB
+free_in_regions() {
+	local region bytes sum=0
+	for region in /sys/bus/nd/devices/region*; do
+		bytes=$(<"$region/available_size")
+		sum=$((sum + bytes / (16 * mib) * (16 * mib)))
+	done
+	echo "$sum"
+}
+
+nothing_leaked_direct() {
+	local id ids='' file files=''
+	for id in $(listed_ids); do
+		ids+="$id "
+	done
+	for file in "$state"/*; do
+		[ ! -f "$file" ] || files+="$(basename "$file" .json) "
+	done
+	equal 'the set of namespaces' "$(namespace_names)" "$ids"
+	equal 'the state folder' "$files" "$ids"
+	equal 'the capacity' "$(available)" "$(free_in_regions)"
+}
+
+# A deleted volume is erased in the background.
+all_is_back() {
+	await 60 nothing_leaked_direct
+	nothing_leaked_direct
+}
+
+direct_start() {
+	driver_start_with -deviceManager=direct "$@"
+}
+
+# --- the checks
+
+start_on_blank_regions() {
+	labels
+	direct_start -pmemPercentage=50
+	logged 'no effect here.*pmemPercentage'
+	fails logged 'lvm'
+	nothing_leaked_direct
+	available >"$scratch/initial"
+}
+
+make_foreign() {
+	local device
+	ndctl create-namespace -r region1 -m fsdax -n theirs -s 496M >"$scratch/theirs.json"
+	device=/dev/$(namespace_field theirs blockdev)
+	yes 'foreign data' | dd of="$device" bs=1M count=8 iflag=fullblock conv=fsync status=none
+	foreign_facts >"$scratch/foreign"
+	driver_kill
+	direct_start
+	equal 'list' "$(listed_ids)" ''
+}
+
+foreign_facts() {
+	local dev
+	for dev in $(namespace_field theirs dev); do
+		cat "/sys/bus/nd/devices/$dev"/{uuid,alt_name,size,resource}
+		sha256sum "/dev/$(namespace_field theirs blockdev)"
+	done
+}
+
+foreign_unchanged() {
+	foreign_facts | cmp - "$scratch/foreign"
+	csi delete theirs || true
+	foreign_facts | cmp - "$scratch/foreign"
+}
+
+used_with_dax() {
+	local id size
+	id=$(create direct-ext4 64Mi ext4)
+	size=$(field capacity_bytes <"$scratch/created")
+	[ "$size" -ge $((64 * mib)) ]
+	equal 'size of the device' "$(blockdev --getsize64 "/dev/$(namespace_field "$id" blockdev)")" "$size"
+	nothing_leaked_direct
+	stage "$id"
+	has_dax "$(staging_of "$id")"
+	publish "$id"
+	dax-check -size 4Mi -seed 3 write "$(target_of "$id")/mapped"
+	dax-check -size 4Mi -seed 3 verify "$(target_of "$id")/mapped"
+	refused FAILED_PRECONDITION delete "$id"
+	unpublish "$id"
+	unstage "$id"
+	delete "$id"
+	all_is_back
+	equal 'namespaces of that name' "$(namespace_field "$id" dev)" ''
+}
+
+maximum_in_fragments() {
+	local i size id ids=()
+	for i in 1 2 3 4; do
+		ids+=("$(create "direct-part-$i" 96Mi ext4 -parameter eraseafter=false)")
+	done
+	for i in 0 1 3; do
+		delete "${ids[i]}"
+	done
+	all_is_back
+	size=$(largest)
+	[ "$size" -lt "$(available)" ]
+	refused RESOURCE_EXHAUSTED -size $((size + 1)) -fs ext4 create direct-more
+	id=$(create direct-largest "$size" ext4 -limit "$size" -parameter eraseafter=false)
+	equal 'size of the largest' "$(field capacity_bytes <"$scratch/created")" "$size"
+	equal 'size of its device' "$(blockdev --getsize64 "/dev/$(namespace_field "$id" blockdev)")" "$size"
+	nothing_leaked_direct
+	delete "$id"
+	delete "${ids[2]}"
+	all_is_back
+}
+
+# Somebody gives a namespace the name of a volume of ours.
+same_name() {
+	local id ours theirs facts
+	id=$(create direct-twin 32Mi ext4)
+	ours=$(namespace_field "$id" uuid)
+	ndctl create-namespace -r region0 -m fsdax -n "$id" -s 64M >/dev/null
+	theirs=$(namespace_field "$id" uuid | grep -v "$ours")
+	facts=$(twin_facts "$theirs")
+	driver_kill
+	direct_start
+	stage "$id"
+	unstage "$id"
+	delete "$id"
+	await 60 fails test -e "$state/$id.erasing"
+	equal 'namespaces of that name' "$(namespace_field "$id" uuid)" "$theirs"
+	equal 'the foreign one' "$(twin_facts "$theirs")" "$facts"
+	refused FAILED_PRECONDITION -size 32Mi -fs ext4 create direct-twin
+	equal 'the foreign one' "$(twin_facts "$theirs")" "$facts"
+	ndctl destroy-namespace -f "$(namespace_field "$id" dev)"
+	driver_kill
+	direct_start
+	nothing_leaked_direct
+}
+
+# twin_facts UUID: of the namespace with it
+twin_facts() {
+	local dir
+	for dir in /sys/bus/nd/devices/namespace*; do
+		[ "$(<"$dir/uuid")" != "$1" ] || {
+			cat "$dir"/{size,resource}
+			sha256sum "/dev/$(ndctl list -N | awk -F'"' -v uuid="$1" '
+				/"dev":/ { delete got } NF >= 4 { got[$2] = $4 }
+				/}/ { if (got["uuid"] == uuid) print got["blockdev"]; delete got }')"
+		}
+	done
+}
+
+file_io() {
+	local id device
+	id=$(create direct-fileio 32Mi ext4 -parameter usage=FileIO)
+	device=/dev/$(namespace_field "$id" blockdev)
+	[[ $device = *s ]]
+	equal 'sector size' "$(blockdev --getss "$device")" 4096
+	[ "$(blockdev --getsize64 "$device")" -ge $((32 * mib)) ]
+	stage "$id"
+	publish "$id"
+	fails has_dax "$(staging_of "$id")"
+	dax-check -size 1Mi -plain write "$(target_of "$id")/file"
+	dax-check -size 1Mi -plain verify "$(target_of "$id")/file"
+	unpublish "$id"
+	unstage "$id"
+	delete "$id"
+	all_is_back
+}
+
+absent_region() {
+	local id
+	id=$(create direct-absent 32Mi ext4)
+	ndctl disable-region region0
+	driver_kill
+	direct_start
+	refused UNAVAILABLE delete "$id"
+	refused UNAVAILABLE -size 32Mi -fs ext4 create direct-absent
+	test -e "$state/$id.json"
+	ndctl enable-region region0
+	delete "$id"
+	driver_kill
+	direct_start
+	all_is_back
+}
+
+# killed_at POINT: the driver, while it makes or deletes a volume. What it leaves is cleared away by the next one.
+killed_at() {
+	local id
+	driver_kill
+	direct_start "PMEM_KILL_AT=$1"
+	if id=$(create direct-killed 32Mi ext4 -timeout 20s 2>/dev/null); then
+		csi delete "$id" || true
+	fi
+	await 60 is_gone "$(driver_pid)"
+	direct_start
+	id=$(create direct-killed 32Mi ext4)
+	delete "$id"
+	all_is_back
+}
+
+killed_anywhere() {
+	local point
+	for point in nd-uuid.after nd-size.after nd-mode.after nd-pfn-claim.after nd-pfn-enable.after nd-disable.after \
+		nd-raw.after nd-raw-enable.after nd-mode-raw.after nd-delete.before nd-delete.after; do
+		echo "at $point"
+		killed_at "$point"
+	done
+}
+
+# A pool namespace that was given a size but never enabled blocks the region for nobody.
+abandoned_seed() {
+	local point id
+	for point in nd-size.after nd-pfn-claim.after; do
+		PMEM_KILL_AT=$point pmem-ns-init -useforfsdax=20 || true
+		id=$(create direct-beside 32Mi ext4)
+		delete "$id"
+		await 60 fails test -e "$state/$id.erasing"
+		ndctl destroy-namespace -f "$(namespace_field pmem-csi dev)" || true
+		equal 'pool namespaces' "$(namespace_field pmem-csi dev)" ''
+		all_is_back
+	done
+}
+
+# Volumes of one device mode are served in the other, while they are in use.
+change_of_mode() {
+	local lvm direct
+	driver_stop
+	init_chain 40
+	driver_start
+	lvm=$(create direct-by-lvm 32Mi ext4)
+	stage "$lvm"
+	publish "$lvm"
+	dax-check -size 1Mi -seed 4 write "$(target_of "$lvm")/file"
+	driver_stop
+
+	direct_start
+	equal 'list' "$(listed_ids)" "$lvm"
+	direct=$(create direct-by-itself 32Mi ext4)
+	stage "$direct"
+	publish "$direct"
+	dax-check -size 1Mi -seed 5 write "$(target_of "$direct")/file"
+	stage "$lvm"
+	publish "$lvm" second
+	dax-check -size 1Mi -seed 4 verify "$(target_of "$lvm" second)/file"
+	unpublish "$lvm" second
+	driver_stop
+
+	driver_start
+	equal 'number of volumes' "$(listed_ids | wc -l)" 2
+	publish "$direct" second
+	dax-check -size 1Mi -seed 5 verify "$(target_of "$direct" second)/file"
+	unpublish "$direct" second
+	unpublish "$direct"
+	unstage "$direct"
+	delete "$direct"
+	await 60 fails test -e "$state/$direct.erasing"
+	equal 'namespaces of the volume' "$(namespace_field "$direct" dev)" ''
+	driver_stop
+
+	direct_start
+	unpublish "$lvm"
+	unstage "$lvm"
+	delete "$lvm"
+	await 60 fails test -e "$state/$lvm.erasing"
+	equal 'list' "$(listed_ids)" ''
+	fails lv_exists "$lvm"
+	driver_stop
+	lvm vgremove -qq -y "$(lvm vgs --noheadings -o vg_name | tr -d ' ')"
+	ndctl destroy-namespace -f "$(namespace_field pmem-csi dev)"
+	direct_start
+	nothing_leaked_direct
+}
+
+leave_for_reboot() {
+	local id
+	id=$(create direct-reboot 64Mi ext4)
+	stage "$id"
+	dax-check -size 4Mi -seed 11 write "$(staging_of "$id")/mapped"
+	unstage "$id"
+	create direct-reboot-fileio 32Mi ext4 -parameter usage=FileIO >/dev/null
+	equal 'capacity' "$(available)" $(($(cat "$scratch/initial") - (496 + 80 + 48) * mib))
+	driver_stop
+}
+
+found_again() {
+	local id
+	direct_start
+	nothing_leaked_direct
+	id=$(create direct-reboot 64Mi ext4)
+	stage "$id"
+	dax-check -size 4Mi -seed 11 verify "$(staging_of "$id")/mapped"
+	unstage "$id"
+	id=$(create direct-reboot-fileio 32Mi ext4 -parameter usage=FileIO)
+	stage "$id"
+	unstage "$id"
+	for id in $(listed_ids); do
+		delete "$id"
+	done
+	all_is_back
+	driver_stop
+}
+
+foreign_namespaces='theirs'
+if [ "${BOOT:-1}" = 2 ]; then
+	plan direct-volumes-outlive-a-reboot
+	prove direct-volumes-outlive-a-reboot found_again
+else
+	plan blank-regions-are-served foreign-namespace-is-there volume-is-used-with-dax maximum-in-a-fragmented-region \
+		namespace-of-the-same-name-is-untouched file-io-has-whole-sectors volume-without-its-region-is-missing \
+		killed-driver-leaves-nothing abandoned-namespace-is-in-nobodys-way volumes-change-hands-between-modes \
+		foreign-namespace-is-untouched volumes-for-the-next-boot
+	prove blank-regions-are-served start_on_blank_regions
+	prove foreign-namespace-is-there make_foreign
+	prove volume-is-used-with-dax used_with_dax
+	prove maximum-in-a-fragmented-region maximum_in_fragments
+	prove namespace-of-the-same-name-is-untouched same_name
+	prove file-io-has-whole-sectors file_io
+	prove volume-without-its-region-is-missing absent_region
+	prove killed-driver-leaves-nothing killed_anywhere
+	prove abandoned-namespace-is-in-nobodys-way abandoned_seed
+	prove volumes-change-hands-between-modes change_of_mode
+	prove foreign-namespace-is-untouched foreign_unchanged
+	prove volumes-for-the-next-boot leave_for_reboot
+fi
+cat "$driver_log"
