@@ -83,6 +83,8 @@ static int faulty_list(void *self, struct device_list **ret, struct error **err)
 		if (str_eq((*ret)->pools[i].uuid, fx.faults.incomplete_pool))
 			(*ret)->pools[i].complete = false;
 	}
+	for (size_t i = 0; fx.faults.raw && i < (*ret)->n_devices; i++)
+		(*ret)->devices[i].raw = true;
 	for (size_t i = 0; fx.faults.inactive && i < (*ret)->n_devices; i++) {
 		(*ret)->devices[i].active = false;
 		free(TAKE_PTR((*ret)->devices[i].path));
@@ -134,6 +136,8 @@ static int faulty_activate(void *self, const struct device_list *list, struct er
 	if (fx.faults.activate)
 		return fault(fx.faults.activate, "activate", err);
 	fx.faults.inactive = false;
+	for (size_t i = 0; i < list->n_devices; i++)
+		ck_assert_str_ne(list->devices[i].id, "stranger");
 	return device_activate(fx.fake, list, err);
 }
 

@@ -29,6 +29,7 @@ struct faults {
 	unsigned creates;                     /* so many fail, then no more; 0: all */
 	bool after;                           /* create and destroy fail after they have done it */
 	bool inactive;                        /* no device is active until activate succeeds */
+	bool raw;                             /* no device is what it was made as */
 	const char *absent_pool;              /* uuid: not listed, nor its devices */
 	const char *incomplete_pool;          /* uuid: its devices are not listed */
 	void (*in_create)(void);              /* called before the device is made */

@@ -245,6 +245,22 @@ START_TEST(volume_that_was_made_for_file_systems_is_refused)
 }
 END_TEST
 
+/* As when a namespace comes up without its page map: file systems and data would be looked for in other
+ * places. */
+START_TEST(device_that_lost_its_mode_is_not_served)
+{
+	struct error *err = NULL;
+
+	fx.faults.raw = true;
+	ASSERT_OK(volumes_refresh(fx.v, &err));
+	ASSERT_FAILS(stage(/* block= */ true, &err), ERR_PRECONDITION, "lost its mode");
+	ASSERT_FAILS(publish(mt.target, false, &err), ERR_PRECONDITION, "lost its mode");
+	fx.faults.raw = false;
+	ASSERT_OK(volumes_refresh(fx.v, &err));
+	ASSERT_OK(stage(/* block= */ true, &err));
+}
+END_TEST
+
 START_TEST(volume_of_the_go_driver_is_served_as_it_is)
 {
 	struct publish_request q = request(mt.target);
@@ -266,4 +282,4 @@ FIXTURE_MAIN("volumes_node", set_up, target_is_the_device_and_goes_again,
 	single_writer_has_one_target_and_others_have_more, published_device_is_neither_deleted_nor_mounted,
 	device_that_was_used_is_not_formatted, failed_mkfs_before_is_no_licence_to_format,
 	something_else_at_the_target_is_left_alone, volume_that_was_made_for_file_systems_is_refused,
-	volume_of_the_go_driver_is_served_as_it_is)
+	volume_of_the_go_driver_is_served_as_it_is, device_that_lost_its_mode_is_not_served)

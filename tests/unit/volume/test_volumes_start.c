@@ -371,6 +371,17 @@ START_TEST(inactive_devices_are_activated)
 }
 END_TEST
 
+/* The fixture would see it among those to activate. */
+START_TEST(stranger_is_not_activated)
+{
+	fixture_make("pvc-1", SIZE);
+	fixture_make_device("stranger", 0, "theirs", SIZE);
+	fx.faults.inactive = true;
+	fixture_restart();
+	ck_assert(!fx.faults.inactive);
+}
+END_TEST
+
 START_TEST(failed_activation_keeps_no_other_volume_away_and_is_tried_again)
 {
 	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
@@ -432,5 +443,6 @@ FIXTURE_MAIN("volumes_start", fixture_memory, half_made_volume_is_rolled_back,
 	no_state_is_dropped_while_a_pool_is_away, even_a_complete_pool_without_the_device_drops_no_state,
 	device_without_state_is_left_alone, of_two_files_of_one_volume_the_ready_one_is_served,
 	damaged_file_hides_no_other, file_of_the_go_driver_gets_its_pool_when_its_device_is_seen,
-	inactive_devices_are_activated, failed_activation_keeps_no_other_volume_away_and_is_tried_again,
+	inactive_devices_are_activated, stranger_is_not_activated,
+	failed_activation_keeps_no_other_volume_away_and_is_tried_again,
 	erasing_waits_for_its_device_to_be_active, second_driver_on_the_same_state_waits_for_it)
