@@ -261,7 +261,7 @@ static bool read_label_index(struct ndctl_dimm *dimm, uint8_t ret[static INDEX_B
 }
 
 /* As btt_claim_class() of drivers/nvdimm/namespace_devs.c, which wants the same version on all modules. */
-static uint64_t read_btt_start(struct ndctl_region *region)
+uint64_t nd_btt_start(struct ndctl_region *region)
 {
 	struct ndctl_dimm *dimm = ndctl_region_get_first_dimm(region);
 	uint8_t index[INDEX_BYTES];
@@ -286,7 +286,7 @@ static struct nd_region read_region(struct ndctl_bus *bus, struct ndctl_region *
 		.available_bytes = known(ndctl_region_get_available_size(region), 0),
 		.align_bytes = known(ndctl_region_get_align(region), 0),
 		.pfn_align_bytes = nd_seed_align(name),
-		.btt_start_bytes = read_btt_start(region),
+		.btt_start_bytes = nd_btt_start(region),
 		.free_labels = read_free_labels(region),
 		.ways = ndctl_region_get_interleave_ways(region),
 		.numa_node = ndctl_region_get_numa_node(region),

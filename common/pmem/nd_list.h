@@ -14,6 +14,7 @@
 
 struct ndctl_ctx;
 struct ndctl_namespace;
+struct ndctl_region;
 
 /** nd_context_new() - a fresh libndctl context that logs as debug events. Return: 0, or -1 with ERR_INTERNAL.
  * @ret: nd_context_free(). */
@@ -73,3 +74,6 @@ int nd_open_block_device(const char *path, int *ret_fd, struct error **err) MUST
 /** nd_seed_align() - the alignment that nd_create() gives a namespace of @region ("region0"): PFN_ALIGN_BYTES
  * if it is offered, else what the kernel has set; 0 when that is unknown. */
 uint64_t nd_seed_align(const char *region);
+
+/** nd_btt_start() - where BTTs in @region begin, as layout_btt_usable(); the worse one when unknown. */
+uint64_t nd_btt_start(struct ndctl_region *region);
