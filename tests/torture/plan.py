@@ -1,0 +1,52 @@
+"""Which points are met, and in which order they are tried."""
+
+import os
+import random
+from collections import defaultdict
+
+SECOND_MAX = 40
+
+
+def read_trace(path):
+    """The points of a trace, each with its hit: NAME:HIT."""
+    with open(path) as trace:
+        lines = [line.split() for line in trace]
+    os.unlink(path)
+    return [f"{point}:{hit}" for _, point, hit in lines]
+
+
+def name_of(point):
+    return point.split(":")[0]
+
+
+def spread(traces, rng):
+    """All (kind, point), such that the first of them have as many names and kinds as possible."""
+    strata = defaultdict(list)
+    for kind, points in traces.items():
+        for point in points:
+            strata[kind, name_of(point)].append((kind, point))
+    for members in strata.values():
+        rng.shuffle(members)
+    order = []
+    keys = sorted(strata)
+    rng.shuffle(keys)
+    seen = defaultdict(int)
+    for key in keys:
+        for member in strata[key]:
+            order.append((seen[key[1]], len(order), member))
+            seen[key[1]] += 1
+    return [member for _, _, member in sorted(order)]
+
+
+def choose(traces, n, seed):
+    """n crashes as (kind, point, second): after all points were met once, crashes of the recovery are added."""
+    rng = random.Random(seed)
+    chosen = []
+    while len(chosen) < n:
+        again = bool(chosen)
+        round_of = spread(traces, rng)
+        if not round_of:
+            break
+        for kind, point in round_of[: n - len(chosen)]:
+            chosen.append((kind, point, rng.randint(1, SECOND_MAX) if again else None))
+    return chosen

@@ -1,0 +1,64 @@
+"""Counts what was tried and what was found."""
+
+import time
+from collections import Counter, defaultdict
+
+from invariants import INVARIANTS
+from plan import name_of
+
+SHOWN_MAX = 30
+
+
+class Tally:
+    def __init__(self):
+        self.started = time.monotonic()
+        self.passed = self.failed = self.skipped = 0
+        self.tried = Counter()
+        self.missed = Counter()
+        self.bad = Counter()
+        self.names = set()
+        self.found = defaultdict(list)
+
+    def add(self, kind, point, findings, met):
+        """A crash that was tried; met: it came."""
+        self.tried[kind] += 1
+        self.names.add(name_of(point))
+        if findings:
+            self.failed += 1
+            self.bad[kind] += 1
+            for invariant, text in findings:
+                self.found[invariant].append(f"{kind} {point}: {text}")
+                print(f"FAIL {kind} {point}: {invariant}: {text}", flush=True)
+        elif met:
+            self.passed += 1
+        else:
+            self.missed[kind] += 1
+            self.skipped += 1
+
+    def skip(self, what, why):
+        self.skipped += 1
+        print(f"skip {what}: {why}", flush=True)
+
+    def check(self, what, problem):
+        """One result of another sort."""
+        if problem:
+            self.failed += 1
+            print(f"FAIL {what}: {problem}", flush=True)
+        else:
+            self.passed += 1
+            print(f"ok   {what}", flush=True)
+
+    def table(self, points, all_names):
+        print(f"\n{'kind':<12}{'points':>8}{'crashes':>9}{'not met':>9}{'failed':>8}")
+        for kind in points:
+            row = points[kind], self.tried[kind], self.missed[kind], self.bad[kind]
+            print(f"{kind:<12}{row[0]:>8}{row[1]:>9}{row[2]:>9}{row[3]:>8}")
+        print(f"\n{'invariant':<12}{'broken':>8}")
+        for name, meaning in INVARIANTS.items():
+            print(f"{name:<12}{len(self.found[name]):>8}   {meaning}")
+        if all_names:
+            never = sorted(all_names - self.names)
+            print(f"\n{len(all_names) - len(never)} of {len(all_names)} points of the sources met")
+            if never:
+                print("never met:", " ".join(never))
+        print(f"{time.monotonic() - self.started:.0f} s")
