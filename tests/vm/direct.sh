@@ -9,21 +9,31 @@ mib=1048576
 
 # --- what the kernel says
 
-# namespace_field NAME FIELD: of the namespaces with that name, one per line
+# namespace_field NAME FIELD: of the namespaces with that name, one per line. An idle one keeps the name that it had.
 namespace_field() {
-	ndctl list -N -i | awk -F'"' -v name="$1" -v field="$2" '
-		/"dev":/ { delete got }
-		NF >= 4 { got[$2] = $4 }
-		/}/ { if (got["name"] == name) print got[field]; delete got }'
+	local dir block
+	for dir in /sys/bus/nd/devices/namespace*; do
+		[[ $(<"$dir/size") != 0 && $(<"$dir/alt_name") = "$1" ]] || continue
+		case $2 in
+		dev) echo "${dir##*/}" ;;
+		uuid) echo "$(<"$dir/uuid")" ;;
+		blockdev)
+			for block in "$dir"/block/* "/sys/bus/nd/devices/$(<"$dir/holder")"/block/*; do
+				[ ! -e "$block" ] || echo "${block##*/}"
+			done
+			;;
+		esac
+	done
 }
 
 # Names of all namespaces but pool and foreign ones, as words in the order of their bytes
 namespace_names() {
-	local name names=''
-	for name in $(ndctl list -N -i | sed -n 's/.*"name":"\([^"]*\)".*/\1/p' | LC_ALL=C sort); do
-		[[ $name = pmem-csi || " ${foreign_namespaces:-} " == *" $name "* ]] || names+="$name "
+	local dir name names=()
+	for dir in /sys/bus/nd/devices/namespace*; do
+		name=$(<"$dir/alt_name")
+		[[ $(<"$dir/size") = 0 || $name = pmem-csi || " ${foreign_namespaces:-} " = *" $name "* ]] || names+=("$name")
 	done
-	echo "$names"
+	[ ${#names[@]} = 0 ] || printf '%s\n' "${names[@]}" | LC_ALL=C sort | tr '\n' ' '
 }
 
 # As the driver counts it: whole units of 16 MiB
@@ -165,12 +175,9 @@ same_name() {
 twin_facts() {
 	local dir
 	for dir in /sys/bus/nd/devices/namespace*; do
-		[ "$(<"$dir/uuid")" != "$1" ] || {
-			cat "$dir"/{size,resource}
-			sha256sum "/dev/$(ndctl list -N | awk -F'"' -v uuid="$1" '
-				/"dev":/ { delete got } NF >= 4 { got[$2] = $4 }
-				/}/ { if (got["uuid"] == uuid) print got["blockdev"]; delete got }')"
-		}
+		[ "$(<"$dir/uuid")" = "$1" ] || continue
+		cat "$dir"/{size,resource}
+		sha256sum "/dev/$(basename "/sys/bus/nd/devices/$(<"$dir/holder")"/block/*)"
 	done
 }
 
