@@ -3,6 +3,7 @@
 # LVM. Region 1 is fragmented by namespaces of somebody else.
 # shellcheck source=tests/vm/lib.sh
 . "$VM_TESTS/lib.sh"
+leaks_are_meant
 
 # admin STATUS COMMAND [ARGUMENT]...: the command must end with that status; its output is in $scratch/out.
 admin() {

@@ -9,6 +9,7 @@ export PMEM_LAB_MACHINE=1
 make_groups() {
 	labels
 	init_chain 100
+	note_kept
 }
 
 make_regions() {

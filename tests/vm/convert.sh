@@ -4,6 +4,7 @@
 # content is gone.
 # shellcheck source=tests/vm/lib.sh
 . "$VM_TESTS/lib.sh"
+leaks_are_meant
 # shellcheck source=tests/vm/convert_steps.sh
 . "$VM_TESTS/convert_steps.sh"
 

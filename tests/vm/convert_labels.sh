@@ -3,6 +3,7 @@
 # cut in the middle of a conversion (CUT), which the second finishes.
 # shellcheck source=tests/vm/lib.sh
 . "$VM_TESTS/lib.sh"
+leaks_are_meant
 # shellcheck source=tests/vm/convert_steps.sh
 . "$VM_TESTS/convert_steps.sh"
 

@@ -4,6 +4,7 @@
 # them again after an orderly end.
 # shellcheck source=tests/vm/lib.sh
 . "$VM_TESTS/lib.sh"
+leaks_are_meant
 
 mib=1048576
 

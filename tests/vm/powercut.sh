@@ -5,6 +5,9 @@
 . "$VM_TESTS/lib.sh"
 # shellcheck source=tests/vm/steps.sh
 . "$VM_TESTS/steps.sh"
+: "${AFTER:=}" "${CUT:=}"
+# the leak that is the proof
+[ "$AFTER" != stubbed ] || leaks_are_meant
 
 cut() {
 	prove "$CUT-is-reached" "$@"
@@ -33,6 +36,7 @@ after_point() {
 	prove "$AFTER-is-settled" is_settled "$AFTER"
 	prove "$AFTER-succeeds-when-retried" succeeds_when_retried "$AFTER"
 	prove "$AFTER-bystander-is-intact" bystander_is_intact
+	[ -n "$CUT" ] || bystander_is_deleted
 	driver_stop
 }
 
@@ -111,7 +115,6 @@ plan_boot() {
 	esac
 }
 
-: "${AFTER:=}" "${CUT:=}"
 plan_boot
 case $AFTER in
 '') prove set-up set_up ;;

@@ -70,6 +70,7 @@ delete_all() {
 	done
 	nothing_leaked
 	driver_stop
+	kept_as_before
 }
 
 # Manifests without init containers.
@@ -79,6 +80,7 @@ driver_runs_the_chain() {
 	driver_start_with -pmemPercentage=75
 	nothing_leaked
 	lvm vgs ndbus0region0fsdax
+	note_kept
 	delete "$(create reboot-last 16Mi ext4)"
 	driver_stop
 }

@@ -183,4 +183,5 @@ for point in $points; do
 done
 prove killed-in-mkfs killed_in_mkfs
 prove bystander-is-intact bystander_is_intact
+prove bystander-is-deleted bystander_is_deleted
 cat "$driver_log"

@@ -18,6 +18,10 @@ bystander_is_intact() {
 	unstage "$id"
 }
 
+bystander_is_deleted() {
+	delete "$(create bystander 16Mi ext4)"
+}
+
 # go_to POINT: until the driver has stopped itself there.
 go_to() {
 	local id

@@ -2,6 +2,7 @@
 # pmem-vgm in the lab machine with two NVDIMMs. With BOOT=2: after the machine of the first boot was switched off and on.
 # shellcheck source=tests/vm/lib.sh
 . "$VM_TESTS/lib.sh"
+leaks_are_meant
 
 group0=ndbus0region0fsdax
 group1=ndbus0region1fsdax

@@ -3,6 +3,7 @@
 # machine is left with two volumes in use, for reboot.sh.
 # shellcheck source=tests/vm/lib.sh
 . "$VM_TESTS/lib.sh"
+leaks_are_meant
 plan_whole_script
 
 mib=1048576
@@ -47,6 +48,7 @@ make_foreign() {
 	foreign_facts >"$scratch/foreign"
 	driver_crash_and_start
 	logged 'device without state is left alone.*stranger'
+	note_kept
 	nothing_leaked
 	equal 'capacity' "$(available)" $(($(cat "$scratch/initial") - 4 * mib))
 	largest >"$scratch/largest"
