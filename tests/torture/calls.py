@@ -98,14 +98,23 @@ class Driver:
             self.process.wait()
 
     def stop(self):
-        """In order; Timeout if it does not end."""
-        if not self.is_gone():
-            self.process.terminate()
-            try:
-                self.process.wait(START_S)
-            except subprocess.TimeoutExpired:
-                self.kill()
-                raise Timeout("the driver did not end on SIGTERM") from None
+        """In order. Raises Died if it came to a point meanwhile, Timeout if it does not end."""
+        self.check()
+        self.process.terminate()
+
+        def ended():
+            if self.is_gone():
+                return True
+            self.check()
+            return False
+
+        try:
+            until("the driver ends on SIGTERM", ended, START_S)
+        except Timeout:
+            self.kill()
+            raise
+        if self.process.returncode == -signal.SIGKILL:
+            raise Died("killed at its end")
 
     def begin(self, *arguments):
         """A call that is not waited for."""

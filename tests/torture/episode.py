@@ -57,13 +57,13 @@ class Episode:
             elif self.loses_power and crashes != self.crashes and self.at in [s.__name__ for s in life.steps()]:
                 steps = life.rest(self.at, power_lost=True)
         self.at = "end"
-        while not self.survives(life, self.settle):
+        while not self.survives(life, self.end):
             pass
-        self.driver.stop()
         self.check_stopped(life)
 
-    def settle(self):
+    def end(self):
         self.findings += check_settled(self.world, self.driver)
+        self.driver.stop()
 
     def start(self, life):
         """Until a driver is ready that has left the checks alive."""
