@@ -140,7 +140,10 @@ void grpc_timeout_format(uint64_t ns, char out[static 12])
 void grpc_percent_encode(const char *text, struct buf *out)
 {
 	for (const char *c = text; *c; c++) {
-		if (*c < 0x20 || *c > 0x7e || *c == '%')
+		/* RFC 9113, 8.2.1: a value with a blank at either end makes the message malformed */
+		bool end_blank = *c == ' ' && (c == text || !c[1]);
+
+		if (*c < 0x20 || *c > 0x7e || *c == '%' || end_blank)
 			buf_addf(out, "%%%02X", (unsigned char)*c);
 		else
 			buf_addc(out, *c);

@@ -42,7 +42,8 @@ int grpc_timeout_parse(struct span value, uint64_t *ret_ns, struct error **err) 
 /** grpc_timeout_format() - @ns, rounded up, at most 8 digits, into @out. */
 void grpc_timeout_format(uint64_t ns, char out[static 12]);
 
-/** grpc_percent_encode() - append @text, with bytes outside 0x20-0x7E and '%' as %XX. */
+/** grpc_percent_encode() - append @text, with bytes outside 0x20-0x7E, '%' and a blank at either end
+ * as %XX. */
 void grpc_percent_encode(const char *text, struct buf *out);
 
 /** grpc_percent_decode() - append @text decoded; broken escapes stay as they are. Never fails. */

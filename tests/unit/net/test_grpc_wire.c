@@ -215,6 +215,9 @@ START_TEST(messages_are_percent_encoded_and_come_back)
 		{"100%", "100%25"},
 		{"no\nsuch \xe2\x82\xac", "no%0Asuch %E2%82%AC"},
 		{"\x1f\x7f\x80\xff", "%1F%7F%80%FF"},
+		{"ended with status 1: ", "ended with status 1:%20"},
+		{"  two  ", "%20 two %20"},
+		{" ", "%20"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
