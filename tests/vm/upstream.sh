@@ -193,7 +193,8 @@ ephemeral_is_undone() {
 	refused INVALID_ARGUMENT -fs ext4 -parameter csi.storage.k8s.io/ephemeral=true publish csi-undone '' "$(target_of undone)"
 	rm -f /usr/sbin/mkfs.ext4
 	ln -s /bin/false /usr/sbin/mkfs.ext4
-	fails csi "${flags[@]}" publish csi-undone '' "$(target_of undone)"
+	refused INTERNAL "${flags[@]}" publish csi-undone '' "$(target_of undone)" >"$scratch/refusal"
+	grep 'mkfs.ext4 ended with status 1' "$scratch/refusal"
 	equal 'the list' "$(listed_ids)" ''
 	fails test -e "$(target_of undone)"
 	await 60 has_available "$before"
@@ -231,7 +232,7 @@ found() {
 
 leak_of_device() {
 	ndctl create-namespace -r region1 -m fsdax -n leak -s 64M
-	found 'name":"leak"' kept_as_before
+	found 'name:"leak"' kept_as_before
 	ndctl destroy-namespace -f "$(ndctl list -N | sed -n '/"dev":/{s/.*"dev":"\([^"]*\)".*/\1/;h}; /"name":"leak"/{g;p}')"
 }
 
