@@ -149,13 +149,6 @@ static const struct device *find_exact(const struct device_list *l, const char *
 	return NULL;
 }
 
-const struct device *device_list_find_own(const struct device_list *l, const char *id, const char *identity)
-{
-	const struct device *own = identity ? find_exact(l, id, identity) : NULL;
-
-	return own ? own : device_list_find(l, id);
-}
-
 uint64_t device_fit(
 	const struct device_manager *m, const struct device_pool *pool, bool sector, uint64_t size_bytes)
 {

@@ -169,12 +169,9 @@ void device_list_free(struct device_list *l);
 DEFINE_CLEANUP(struct device *, device_free);
 DEFINE_CLEANUP(struct device_list *, device_list_free);
 
-/** device_list_find() - a device called @id, borrowed, or NULL. */
+/** device_list_find() - the first device called @id, borrowed, or NULL. Names of namespaces need not be
+ * unique: others may follow it. */
 const struct device *device_list_find(const struct device_list *l, const char *id);
-
-/** device_list_find_own() - the device called @id that bears @identity, else any called @id, borrowed, or
- * NULL. Names of namespaces need not be unique. @identity: NULL: none is known */
-const struct device *device_list_find_own(const struct device_list *l, const char *id, const char *identity);
 
 /**
  * device_fit() - the size that a device of at least @size_bytes gets in @pool: requests are rounded up by

@@ -2,22 +2,37 @@
 
 #include "base/str.h"
 
+/* The Go driver recorded no identity, so that only a name in the recorded pool tells whose a device is. */
+static bool may_be_own(const struct volume_record *r, const struct device *d)
+{
+	if (r->identity)
+		return str_eq(d->identity, r->identity);
+	return !r->pool || str_eq(d->pool, r->pool);
+}
+
 enum presence presence_of(
 	const struct device_list *l, const struct volume_record *r, const struct device **ret_device)
 {
-	const struct device *d = device_list_find_own(l, r->id, r->identity);
+	const struct device *own = NULL, *other = NULL;
 	const struct device_pool *pool = r->pool ? device_list_pool(l, r->pool) : NULL;
+	size_t n_own = 0;
 
 	*ret_device = NULL;
-	/* one that bears another identity than the recorded one is somebody else's */
-	if (d && (!r->identity || str_eq(d->identity, r->identity))) {
-		*ret_device = d;
+	for (const struct device *d = device_list_find(l, r->id);
+		d && d < l->devices + l->n_devices && str_eq(d->id, r->id); d++) {
+		if (may_be_own(r, d)) {
+			own = d;
+			n_own++;
+		} else if (str_eq(d->pool, r->pool)) {
+			other = d;
+		}
+	}
+	if (n_own == 1) {
+		*ret_device = own;
 		return DEVICE_PRESENT;
 	}
-	if (!pool || !pool->complete)
+	if (n_own > 1 || !pool || !pool->complete)
 		return DEVICE_MISSING;
-	if (!d || !str_eq(d->pool, r->pool))
-		return DEVICE_GONE;
-	*ret_device = d;
-	return DEVICE_FOREIGN;
+	*ret_device = other;
+	return other ? DEVICE_FOREIGN : DEVICE_GONE;
 }

@@ -81,15 +81,6 @@ int volumes_destroy_device(struct volumes *v, const struct device *d, int exclus
 	return -1;
 }
 
-struct device *volumes_seen_device(struct volumes *v, const struct volume_record *r)
-{
-	pthread_mutex_lock(&v->mutex);
-	const struct device *d = v->seen ? device_list_find_own(v->seen, r->id, r->identity) : NULL;
-	struct device *copy = d ? device_dup(d) : NULL;
-	pthread_mutex_unlock(&v->mutex);
-	return copy;
-}
-
 static bool is_in_doubt(struct volumes *v)
 {
 	pthread_mutex_lock(&v->mutex);
@@ -108,6 +99,14 @@ static enum presence look_up(struct volumes *v, const struct volume_record *r, s
 	*ret_device = presence == DEVICE_PRESENT ? device_dup(d) : NULL;
 	pthread_mutex_unlock(&v->mutex);
 	return presence;
+}
+
+struct device *volumes_seen_device(struct volumes *v, const struct volume_record *r)
+{
+	struct device *d;
+
+	look_up(v, r, &d);
+	return d;
 }
 
 int volumes_find_device(struct volumes *v, const struct volume_record *r, struct device **ret_device,
@@ -130,11 +129,12 @@ int volumes_find_device(struct volumes *v, const struct volume_record *r, struct
 	return 0;
 }
 
-static bool has_record(struct volumes *v, const struct device *d)
+static bool has_record(struct volumes *v, const struct device_list *list, const struct device *d)
 {
 	CLEANUP(volume_record_freep) struct volume_record *r = volumes_record(v, d->id);
+	const struct device *own;
 
-	return r && (!r->identity || str_eq(r->identity, d->identity));
+	return r && presence_of(list, r, &own) == DEVICE_PRESENT && own == d;
 }
 
 /* Nothing but we activates our devices where no udev rule does. Others of the same form are left as they are:
@@ -148,7 +148,7 @@ static int activate_own(struct volumes *v, const struct device_list *list, struc
 	};
 
 	for (size_t i = 0; i < list->n_devices; i++)
-		if (has_record(v, &list->devices[i]))
+		if (has_record(v, list, &list->devices[i]))
 			own.devices[own.n_devices++] = list->devices[i];
 	int rc = device_activate(v->devices, &own, err);
 	free(own.devices);
@@ -183,7 +183,9 @@ int volumes_require_device(
 	if (volumes_find_device(v, r, &d, &presence, err) < 0)
 		return -1;
 	if (presence == DEVICE_MISSING)
-		return err_set(err, ERR_UNAVAILABLE, "volume %s is missing: its pool is absent or incomplete",
+		return err_set(err, ERR_UNAVAILABLE,
+			"volume %s is missing: its pool is absent or incomplete, or several devices bear its "
+			"name",
 			r->id);
 	if (presence == DEVICE_GONE)
 		return err_set(
@@ -321,8 +323,8 @@ static void roll_back_half_made(struct volumes *v)
 			continue;
 		r = volumes_record(v, ids[i]);
 		if (volumes_roll_back(v, r, &err) < 0)
-			log_warn("half-made volume stays for now, will be tried again",
-				F_STR("volume", ids[i]), F_ERR(err));
+			log_warn("half-made volume stays, will be tried again", F_STR("volume", ids[i]),
+				F_ERR(err));
 		else
 			log_info("half-made volume was cleared away", F_STR("volume", ids[i]));
 	}

@@ -84,8 +84,7 @@ void volumes_note(struct volumes *v, const struct device *d, bool exists);
 int volumes_destroy_device(
 	struct volumes *v, const struct device *d, int exclusive_fd, struct error **err) MUST_CHECK;
 
-/** volumes_seen_device() - a copy of the device of @r in what was seen last, or of another one that has its
- * name, or NULL. */
+/** volumes_seen_device() - a copy of the device of @r, if present in what was seen last, else NULL. */
 struct device *volumes_seen_device(struct volumes *v, const struct volume_record *r);
 
 /**

@@ -68,6 +68,16 @@ static void hide_pool(struct device_list *l, const char *uuid)
 	}
 }
 
+static void list_twin(struct device_list *l, const char *id)
+{
+	const struct device twin = {.id = (char *)(uintptr_t)id,
+		.pool = fx.pools[0],
+		.identity = (char[]){"twin"},
+		.active = true};
+
+	device_list_note(l, &twin, /* exists= */ true);
+}
+
 static int faulty_list(void *self, struct device_list **ret, struct error **err)
 {
 	(void)self;
@@ -76,6 +86,8 @@ static int faulty_list(void *self, struct device_list **ret, struct error **err)
 		return fault(fx.faults.list, "list", err);
 	if (device_list_read(fx.fake, ret, err) < 0)
 		return -1;
+	if (fx.faults.twin)
+		list_twin(*ret, fx.faults.twin);
 	hide_devices(*ret, fx.faults.absent_pool);
 	hide_devices(*ret, fx.faults.incomplete_pool);
 	hide_pool(*ret, fx.faults.absent_pool);

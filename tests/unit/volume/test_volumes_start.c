@@ -359,6 +359,29 @@ START_TEST(file_of_the_go_driver_gets_its_pool_when_its_device_is_seen)
 }
 END_TEST
 
+START_TEST(file_of_the_go_driver_gets_no_pool_while_two_devices_bear_its_name)
+{
+	CLEANUP(device_freep) struct device *d = fixture_add_device("go", 1, "", SIZE);
+	struct error *err = NULL;
+
+	fixture_write("go.json", "{\"id\":\"go\",\"size\":16777216,\"parameters\":{\"name\":\"n\"}}\n");
+	fx.faults.twin = "go";
+	fixture_restart();
+	ck_assert(is_missing("go"));
+	ASSERT_FAILS(volumes_delete(fx.v, "go", &err), ERR_UNAVAILABLE, "several devices");
+	CLEANUP(free_charp) char *untouched = fixture_read("go.json");
+	ck_assert_ptr_null(strstr(untouched, "pool"));
+
+	fx.faults.twin = NULL;
+	refresh();
+	fx.faults.twin = "go";
+	refresh();
+	ck_assert(!is_missing("go"));
+	ASSERT_OK(volumes_delete(fx.v, "go", &err));
+	ck_assert_uint_eq(fixture_n_devices(), 0);
+}
+END_TEST
+
 START_TEST(inactive_devices_are_activated)
 {
 	fixture_make("pvc-1", SIZE);
@@ -443,6 +466,6 @@ FIXTURE_MAIN("volumes_start", fixture_memory, half_made_volume_is_rolled_back,
 	no_state_is_dropped_while_a_pool_is_away, even_a_complete_pool_without_the_device_drops_no_state,
 	device_without_state_is_left_alone, of_two_files_of_one_volume_the_ready_one_is_served,
 	damaged_file_hides_no_other, file_of_the_go_driver_gets_its_pool_when_its_device_is_seen,
-	inactive_devices_are_activated, stranger_is_not_activated,
-	failed_activation_keeps_no_other_volume_away_and_is_tried_again,
+	file_of_the_go_driver_gets_no_pool_while_two_devices_bear_its_name, inactive_devices_are_activated,
+	stranger_is_not_activated, failed_activation_keeps_no_other_volume_away_and_is_tried_again,
 	erasing_waits_for_its_device_to_be_active, second_driver_on_the_same_state_waits_for_it)
