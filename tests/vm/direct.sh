@@ -216,6 +216,10 @@ absent_region() {
 	all_is_back
 }
 
+nothing_half_made() {
+	! compgen -G "$state/*.creating" >/dev/null
+}
+
 # killed_at POINT: the driver, while it makes or deletes a volume. What it leaves is cleared away by the next one.
 killed_at() {
 	local id
@@ -226,6 +230,8 @@ killed_at() {
 	fi
 	await 60 is_gone "$(driver_pid)"
 	direct_start
+	# until then its name is in use
+	await 60 nothing_half_made
 	id=$(create direct-killed 32Mi ext4)
 	delete "$id"
 	all_is_back
