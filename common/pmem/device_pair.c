@@ -186,6 +186,20 @@ static void tick(void *self)
 	device_tick(m->secondary);
 }
 
+/* Both may run a command; one is enough to say what is waited for. */
+static void activity(void *self, struct device_activity *ret)
+{
+	struct device_pair *m = self;
+	struct device_activity first;
+
+	device_activity(m->primary, &first);
+	device_activity(m->secondary, ret);
+	uint64_t restarts = first.restarts + ret->restarts;
+	if (!str_empty(first.command))
+		*ret = first;
+	ret->restarts = restarts;
+}
+
 static void close_manager(void *self)
 {
 	struct device_pair *m = self;
@@ -215,6 +229,7 @@ struct device_manager *device_open_pair(struct device_manager *primary, struct d
 		.activate = activate,
 		.fit = primary->ops->fit,
 		.tick = tick,
+		.activity = activity,
 		.close = close_manager,
 	};
 	*manager = (struct device_manager){.ops = &m->ops, .self = m};

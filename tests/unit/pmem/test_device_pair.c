@@ -17,6 +17,7 @@ struct side {
 	unsigned listings;
 	unsigned activations; /* devices that it was given */
 	bool fails;
+	struct device_activity activity;
 };
 
 static struct side sides[2];
@@ -85,6 +86,11 @@ static void side_tick(void *self)
 	(void)self;
 }
 
+static void side_activity(void *self, struct device_activity *ret)
+{
+	*ret = ((struct side *)self)->activity;
+}
+
 static void side_close(void *self)
 {
 	struct side *s = self;
@@ -109,6 +115,7 @@ static struct device_manager *open_side(struct side *s, const char *prefix, bool
 		.activate = side_activate,
 		.fit = device_fit_units,
 		.tick = side_tick,
+		.activity = side_activity,
 		.close = side_close};
 	*m = (struct device_manager){.ops = &s->ops, .self = s};
 	return m;
@@ -304,6 +311,25 @@ START_TEST(each_activates_its_own_also_where_the_other_fails)
 }
 END_TEST
 
+START_TEST(helpers_of_both_are_told_of)
+{
+	struct device_activity a;
+
+	sides[0].activity = (struct device_activity){.restarts = 1};
+	sides[1].activity = (struct device_activity){"lvm lvremove", 5, 2};
+	device_activity(pair, &a);
+	ck_assert_str_eq(a.command, "lvm lvremove");
+	ck_assert_uint_eq(a.since_ns, 5);
+	ck_assert_uint_eq(a.restarts, 3);
+
+	sides[0].activity = (struct device_activity){"lvm lvcreate", 7, 1};
+	device_activity(pair, &a);
+	ck_assert_str_eq(a.command, "lvm lvcreate");
+	ck_assert_uint_eq(a.since_ns, 7);
+	ck_assert_uint_eq(a.restarts, 3);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("device_pair");
@@ -319,6 +345,7 @@ int main(void)
 	tcase_add_test(tc, second_is_listed_after_a_change_in_it);
 	tcase_add_test(tc, where_listing_is_dear_both_are_listed_each_time);
 	tcase_add_loop_test(tc, each_activates_its_own_also_where_the_other_fails, 0, 2);
+	tcase_add_test(tc, helpers_of_both_are_told_of);
 	suite_add_tcase(suite, tc);
 
 	return unit_runner_finish(srunner_create(suite));
