@@ -2,7 +2,7 @@
  * Two device managers as one, so that volumes made in the other device mode go on to be served.
  *
  * To list the secondary one may be dear (LVM), and its devices do not change when one of the primary is made
- * or destroyed: the listing that follows such a change shows what it showed last.
+ * or destroyed: the listing that follows such a change shows what it showed last, be it that it failed.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -28,8 +28,8 @@ struct device_pair {
 static bool begin_listing(struct device_pair *m, struct device_list *joined, uint64_t *ret_changes)
 {
 	pthread_mutex_lock(&m->mutex);
-	bool known = m->reuse && m->other;
-	if (known)
+	bool known = m->reuse && (m->other || m->failing);
+	if (known && m->other)
 		device_list_join(joined, m->other);
 	m->reuse = false;
 	*ret_changes = m->changes;
