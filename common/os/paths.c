@@ -286,6 +286,28 @@ int path_make(const struct path_roots *r, const char *path, enum path_kind kind,
 	return 0;
 }
 
+/* Only what path_make() makes, with nothing in it: what else stands there may be somebody's data. */
+static int remove_at(int parent_fd, const char *name, const char *path, struct error **err)
+{
+	struct stat st;
+	int rc;
+
+	if (fstatat(parent_fd, name, &st, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) < 0)
+		return errno == ENOENT ? 0 : err_set_errno(err, open_error_code(errno), errno, "%s", path);
+	if (!S_ISDIR(st.st_mode) && !(S_ISREG(st.st_mode) && st.st_size == 0))
+		return err_set(err, ERR_PRECONDITION,
+			"%s is not removed: it is neither an empty directory nor an empty file", path);
+	if (S_ISDIR(st.st_mode))
+		rc = STEP("target-rmdir", unlinkat(parent_fd, name, AT_REMOVEDIR));
+	else
+		rc = STEP("target-unlink", unlinkat(parent_fd, name, 0));
+	if (rc == 0 || errno == ENOENT)
+		return 0;
+	int why = errno;
+	enum err_code code = why == EBUSY || why == ENOTEMPTY ? ERR_PRECONDITION : open_error_code(why);
+	return err_set_errno(err, code, why, "remove %s", path);
+}
+
 int path_remove(const struct path_roots *r, const char *path, struct error **err)
 {
 	CLEANUP(fd_closep) int parent_fd = -1;
@@ -300,14 +322,7 @@ int path_remove(const struct path_roots *r, const char *path, struct error **err
 		*err = missing;
 		return -1;
 	}
-	if (STEP("target-unlink", unlinkat(parent_fd, name, 0)) == 0 || errno == ENOENT)
-		return 0;
-	if (errno == EISDIR &&
-		(STEP("target-rmdir", unlinkat(parent_fd, name, AT_REMOVEDIR)) == 0 || errno == ENOENT))
-		return 0;
-	int why = errno;
-	enum err_code code = why == EBUSY || why == ENOTEMPTY ? ERR_PRECONDITION : open_error_code(why);
-	return err_set_errno(err, code, why, "remove %s", path);
+	return remove_at(parent_fd, name, path, err);
 }
 
 int path_canonical(const struct path_roots *r, const char *path, char **ret, struct error **err)

@@ -65,12 +65,13 @@ int path_make(const struct path_roots *r, const char *path, enum path_kind kind,
 	bool *ret_created, struct error **err) MUST_CHECK;
 
 /**
- * path_remove() - remove an empty directory or a file; a missing one, or a missing parent, is success.
+ * path_remove() - remove an empty directory or an empty file; a missing one, or a missing parent, is success.
  * @r:    roots
- * @path: as for path_open(); a symlink as last part is itself removed
+ * @path: as for path_open()
  * @err:  see docs/ERRORS.md
  *
- * Idempotent. Return: 0, or -1 as path_open(), or with ERR_PRECONDITION (still a mount point, or not empty).
+ * Idempotent. Return: 0, or -1 as path_open(), or with ERR_PRECONDITION (still a mount point, not empty, or
+ * of another kind, such as a symlink).
  */
 int path_remove(const struct path_roots *r, const char *path, struct error **err) MUST_CHECK;
 

@@ -14,6 +14,8 @@ WRAP(int, stat, (const char *path, struct stat *st), (path, st), -1, EIO, ENOMEM
 WRAP(int, faccessat, (int dir, const char *path, int mode, int flags), (dir, path, mode, flags), -1, EIO,
 	ENOMEM)
 WRAP(int, fstat, (int fd, struct stat *st), (fd, st), -1, EIO, ENOMEM)
+WRAP(int, fstatat, (int dir, const char *path, struct stat *st, int flags), (dir, path, st, flags), -1, EIO,
+	ENOMEM)
 WRAP(int, statx, (int dir, const char *path, int flags, unsigned mask, struct statx *st),
 	(dir, path, flags, mask, st), -1, EIO, ENOMEM)
 WRAP(int, fchmod, (int fd, mode_t mode), (fd, mode), -1, EIO, ENOSPC)

@@ -175,15 +175,20 @@ START_TEST(symlinks_are_refused_wherever_they_stand)
 }
 END_TEST
 
-START_TEST(removing_a_symlink_spares_what_it_points_to)
+START_TEST(removing_spares_all_but_what_is_made_and_empty)
 {
+	static const char *const spared[] = {ROOT "/trap", ROOT "/fifo", ROOT "/full"};
 	CLEANUP(path_roots_freep) struct path_roots *r = make_roots(ROOT);
 	CLEANUP(error_freep) struct error *err = NULL;
 	struct stat st;
 
 	ck_assert_int_eq(symlink("../outside/secret", ROOT "/trap"), 0);
-	ASSERT_OK(path_remove(r, ROOT "/trap", &err));
-	ck_assert_int_lt(lstat(ROOT "/trap", &st), 0);
+	ck_assert_int_eq(mkfifo(ROOT "/fifo", 0600), 0);
+	close(scratch_file("kubelet/full", 1));
+	for (size_t i = 0; i < ARRAY_SIZE(spared); i++) {
+		ASSERT_FAILS(path_remove(r, spared[i], &err), ERR_PRECONDITION, spared[i]);
+		ck_assert_int_eq(lstat(spared[i], &st), 0);
+	}
 	ck_assert_int_eq(access(OUTSIDE "/secret", F_OK), 0);
 }
 END_TEST
@@ -334,8 +339,9 @@ START_TEST(removing_is_idempotent_and_stops_at_content_and_mounts)
 	ASSERT_OK(path_remove(r, ROOT "/pods/sub", &err));
 	ASSERT_OK(path_remove(r, ROOT "/pods/sub/deeper", &err));
 	ASSERT_OK(path_remove(r, ROOT "/pods", &err));
-	ASSERT_OK(path_remove(r, ROOT "/file", &err));
-	ck_assert_int_lt(access(ROOT "/file", F_OK), 0);
+	close(scratch_file("kubelet/empty", 0));
+	ASSERT_OK(path_remove(r, ROOT "/empty", &err));
+	ck_assert_int_lt(access(ROOT "/empty", F_OK), 0);
 	ASSERT_FAILS(path_remove(r, ROOT, &err), ERR_INVALID_ARGUMENT, "itself");
 }
 END_TEST
@@ -343,7 +349,7 @@ END_TEST
 SCRATCH_MAIN("os/paths", objects_beneath_a_root_are_opened, a_root_itself_is_refused,
 	names_that_no_file_can_have_are_refused, paths_out_of_the_roots_are_refused,
 	overlong_paths_are_refused, symlinks_are_refused_wherever_they_stand,
-	removing_a_symlink_spares_what_it_points_to, a_descriptor_outlives_the_swap_of_its_path,
+	removing_spares_all_but_what_is_made_and_empty, a_descriptor_outlives_the_swap_of_its_path,
 	a_root_given_through_a_symlink_works_by_both_names, a_root_is_resolved_once,
 	without_roots_every_absolute_path_is_accepted, roots_that_are_no_absolute_directories_are_named,
 	missing_objects_and_wrong_kinds_are_told_apart, making_is_idempotent_but_keeps_the_kind,
