@@ -126,9 +126,10 @@ static void answer_error(struct grpc_stream *st, const struct error *e)
 	grpc_stream_abandon(st);
 }
 
+/* Not ERR_EXHAUSTED, which is for volumes: the call may have made one, and is to be repeated here. */
 static int too_many_bytes(const struct grpc_server *s, struct error **err)
 {
-	err_set(err, ERR_EXHAUSTED, "the server holds too many bytes of requests and replies");
+	err_set(err, ERR_UNAVAILABLE, "the server holds too many bytes of requests and replies");
 	grpc_server_sign(s, err);
 	return -1;
 }

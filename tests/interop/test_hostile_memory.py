@@ -227,7 +227,7 @@ class Messages(Memory):
                     peer.send(call(stream, CONTROLLER + "ListVolumes"))
                     kind, _, _, payload = next(f for f in peer.frames() if f[0] == HEADERS)
                     statuses.add(dict(peer.decoder.decode(payload)).get("grpc-status", "0"))
-                if statuses == {"8"}:
+                if statuses == {"14"}:
                     return
         self.measure(100 * (CONNECTION + STREAMS) + self.held(100), attack)
 

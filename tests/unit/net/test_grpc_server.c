@@ -314,6 +314,45 @@ START_TEST(busy_workers_are_unavailable_and_inline_calls_go_on)
 }
 END_TEST
 
+/* A call of Wait with a name of @n bytes, which the server holds until it is answered. */
+static int32_t hold(size_t n)
+{
+	const uint8_t head[] = {
+		0x0a, (n & 0x7f) | 0x80, (n >> 7 & 0x7f) | 0x80, (n >> 14 & 0x7f) | 0x80, (uint8_t)(n >> 21)};
+	CLEANUP(free_charp) char *message = x_malloc(sizeof(head) + n);
+	int32_t stream = raw_request(&r, (struct raw_head){.path = ECHO "Wait"});
+
+	memcpy(message, head, sizeof(head));
+	memset(message + sizeof(head), 'a', n);
+	raw_message(&r, stream, message, sizeof(head) + n);
+	raw_finish(&r, stream);
+	return stream;
+}
+
+/* RESOURCE_EXHAUSTED would say that there is no room for volumes here, also after one has been made. */
+START_TEST(calls_beyond_the_bytes_of_a_connection_are_unavailable)
+{
+	static const char answer[] = TRAILERS_ONLY("200", "14") "the server holds too many bytes";
+	int32_t first, second, third;
+
+	open_both(3);
+	first = hold(3u << 20);
+	fixture_until_waiting(&f, 1);
+	second = hold(3u << 19);
+	fixture_until_waiting(&f, 2);
+	assert_has(raw_call_info(&r, ECHO "Grow", "4000000", ""), answer);
+	buf_reset(&r.side.log);
+	third = hold(3u << 20);
+	assert_has(raw_finished(&r, third), answer);
+	echo_release(&f.echo);
+	echo_release(&f.echo);
+	raw_finished(&r, first);
+	raw_finished(&r, second);
+	assert_echoed(call((struct raw_head){0}));
+	close_both();
+}
+END_TEST
+
 START_TEST(each_failed_call_is_logged_once_with_its_level)
 {
 	CLEANUP(file_closep) FILE *log = tmpfile();
@@ -356,4 +395,6 @@ TMPDIR_MAIN("grpc_server", a_call_is_answered_inline_and_by_a_worker, content_ty
 	a_reply_beyond_the_limit_is_resource_exhausted, a_call_whose_deadline_has_passed_does_not_run,
 	a_running_call_is_answered_at_its_deadline_and_its_result_dropped, a_call_in_time_is_answered_once,
 	a_reset_call_goes_on_and_its_result_is_dropped, a_reset_call_that_does_not_run_yet_is_forgotten,
-	busy_workers_are_unavailable_and_inline_calls_go_on, each_failed_call_is_logged_once_with_its_level)
+	busy_workers_are_unavailable_and_inline_calls_go_on,
+	calls_beyond_the_bytes_of_a_connection_are_unavailable,
+	each_failed_call_is_logged_once_with_its_level)
