@@ -225,12 +225,11 @@ static int list_volumes(const struct csi *csi, struct grpc_call *call,
 }
 CSI_HANDLER(list_volumes, Csi__V1__ListVolumesRequest, Csi__V1__ListVolumesResponse);
 
-/* Nothing, where what is asked for can never be created here. Of the parameters only one matters: they come
- * as they are in the StorageClass, with keys that no CreateVolume has. */
-static bool can_serve(const struct csi *csi, const Csi__V1__GetCapacityRequest *request)
+/* Whether what is asked for can ever be created here. */
+static bool can_serve(
+	const struct csi *csi, const Csi__V1__GetCapacityRequest *request, const struct strmap *parameters)
 {
 	CLEANUP(error_freep) struct error *refusal = NULL;
-	CLEANUP(strmap_done) struct strmap parameters = {0};
 	struct capability_set set;
 
 	if (request->accessible_topology && !csi_topology_is_ours(csi, request->accessible_topology))
@@ -240,8 +239,22 @@ static bool can_serve(const struct csi *csi, const Csi__V1__GetCapacityRequest *
 	if (capabilities_check(request->volume_capabilities, request->n_volume_capabilities,
 		    /* any_mode= */ true, &set, &refusal) < 0)
 		return false;
+	return !set.spans_nodes || str_eq(strmap_get(parameters, "persistencyModel"), "cache");
+}
+
+/* Of the parameters only two matter: they come as they are in the StorageClass, with keys that no
+ * CreateVolume has. */
+static void read_capacity(
+	const struct csi *csi, const Csi__V1__GetCapacityRequest *request, struct volumes_capacity *ret)
+{
+	CLEANUP(strmap_done) struct strmap parameters = {0};
+
 	CSI_READ_MAP(request, parameters, &parameters);
-	return !set.spans_nodes || str_eq(strmap_get(&parameters, "persistencyModel"), "cache");
+	if (!can_serve(csi, request, &parameters))
+		return;
+	volumes_capacity(csi->volumes, ret);
+	if (str_eq(strmap_get(&parameters, "usage"), "FileIO"))
+		ret->max_volume_bytes = ret->max_sector_volume_bytes;
 }
 
 static int get_capacity(const struct csi *csi, struct grpc_call *call,
@@ -254,8 +267,7 @@ static int get_capacity(const struct csi *csi, struct grpc_call *call,
 		return -1;
 	if (require_ready(csi, err) < 0)
 		return -1;
-	if (can_serve(csi, request))
-		volumes_capacity(csi->volumes, &c);
+	read_capacity(csi, request, &c);
 	reply->available_capacity = (int64_t)c.free_bytes;
 	reply->maximum_volume_size = arena_alloc(call->arena, sizeof(*reply->maximum_volume_size));
 	google__protobuf__int64_value__init(reply->maximum_volume_size);

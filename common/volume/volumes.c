@@ -351,6 +351,8 @@ bool volumes_capacity(struct volumes *v, struct volumes_capacity *ret)
 		sum.free_bytes += p->free_bytes;
 		if (p->max_bytes > sum.max_volume_bytes)
 			sum.max_volume_bytes = p->max_bytes;
+		if (p->max_sector_bytes > sum.max_sector_volume_bytes)
+			sum.max_sector_volume_bytes = p->max_sector_bytes;
 	}
 	pthread_mutex_unlock(&v->mutex);
 	if (known)

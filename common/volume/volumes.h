@@ -133,6 +133,7 @@ struct volumes_capacity {
 	uint64_t total_bytes;
 	uint64_t free_bytes;
 	uint64_t max_volume_bytes;
+	uint64_t max_sector_volume_bytes; /* the same for usage=FileIO */
 };
 
 /** volumes_capacity() - from the snapshot. Return: false before the first one. Never waits. */

@@ -1,3 +1,4 @@
+#include "base/mem.h"
 #include "unit/csi/harness.h"
 #include "unit/unit.h"
 
@@ -315,6 +316,51 @@ START_TEST(capacity_is_told_as_external_provisioner_asks_for_it)
 }
 END_TEST
 
+static const struct device_ops *plain_ops;
+
+/* As in direct mode, where sectors that are written whole take some of the space. */
+static int list_with_overhead(void *self, struct device_list **ret, struct error **why)
+{
+	if (plain_ops->list(self, ret, why) < 0)
+		return -1;
+	for (size_t i = 0; i < (*ret)->n_pools; i++)
+		(*ret)->pools[i].max_sector_bytes -= 24 * MIB;
+	return 0;
+}
+
+START_TEST(largest_volume_is_that_of_the_usage)
+{
+	static const struct {
+		const char *usage;
+		int64_t max_bytes;
+	} cases[] = {{"AppDirect", 1024 * MIB}, {"FileIO", 1000 * MIB}};
+	Csi__V1__GetCapacityRequest q;
+	csi__v1__get_capacity_request__init(&q);
+	Csi__V1__GetCapacityRequest__ParametersEntry usage;
+	csi__v1__get_capacity_request__parameters_entry__init(&usage);
+	Csi__V1__GetCapacityRequest__ParametersEntry *parameters[] = {&usage};
+	void *reply;
+
+	plain_ops = h.devices->ops;
+	struct device_ops ops = *plain_ops;
+	ops.list = list_with_overhead;
+	h.devices->ops = &ops;
+	ASSERT_OK(volumes_refresh(h.csi.volumes, &err));
+	usage.key = (char[]){"usage"};
+	q.n_parameters = 1;
+	q.parameters = parameters;
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(free_charp) char *value = x_strdup(cases[i].usage);
+		usage.value = value;
+		ASSERT_OK(harness_call(&h, "/csi.v1.Controller/GetCapacity", &q, &reply, &err));
+		const Csi__V1__GetCapacityResponse *capacity = reply;
+		ck_assert_int_eq(capacity->available_capacity, 2048 * MIB);
+		ck_assert_int_eq(capacity->maximum_volume_size->value, cases[i].max_bytes);
+	}
+	h.devices->ops = plain_ops;
+}
+END_TEST
+
 START_TEST(before_the_first_snapshot_no_volume_is_said_to_be_absent)
 {
 	Csi__V1__ListVolumesRequest list;
@@ -421,7 +467,7 @@ int main(void)
 {
 	static const TTest *const *tests[] = {&a_volume_comes_with_size_context_and_topology,
 		&create_names_what_is_wrong, &a_block_volume_is_confirmed_as_such_and_others_are_not,
-		&capacity_is_told_as_external_provisioner_asks_for_it,
+		&capacity_is_told_as_external_provisioner_asks_for_it, &largest_volume_is_that_of_the_usage,
 		&a_capability_without_file_system_means_ext4,
 		&a_content_source_is_refused_rather_than_ignored,
 		&a_volume_for_another_node_is_exhausted_here, &pages_of_the_list_join_without_gap_or_repeat,
