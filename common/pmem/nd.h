@@ -108,10 +108,9 @@ int nd_list(struct nd *nd, struct nd_inventory **ret, struct error **err) MUST_C
  * Not idempotent. Start and end of its block device are zeroed, so that no old signature shows. On failure
  * the seed is returned to the region; nothing is left enabled. What a killed process has left of a creation
  * never stands in the way. Return: 0, or -1 with ERR_EXHAUSTED (no extent is large enough, or all label slots
- * are in use), ERR_PRECONDITION (region disabled, read-only, without labels; /sys read-only),
- * ERR_INVALID_ARGUMENT (misaligned; too small for its mode; another mode; name or uuid malformed),
- * ERR_NOT_FOUND (no such region), ERR_INTERNAL (the kernel refused; os_errno set), ERR_UNAVAILABLE as
- * nd_list().
+ * are in use), ERR_PRECONDITION (region disabled, read-only, without labels), ERR_INVALID_ARGUMENT
+ * (misaligned; too small for its mode; another mode; name or uuid malformed), ERR_NOT_FOUND (no such region),
+ * ERR_INTERNAL (the kernel refused; os_errno set), ERR_UNAVAILABLE (/sys read-only; as nd_list()).
  */
 int nd_create(
 	struct nd *nd, const struct nd_spec *spec, struct nd_namespace **ret, struct error **err) MUST_CHECK;
@@ -121,7 +120,7 @@ int nd_create(
  * gone is verified from a fresh context.
  *
  * Idempotent: none is success. Return: 0, or -1 with ERR_PRECONDITION (in use, or the name differs),
- * ERR_INTERNAL, ERR_UNAVAILABLE as nd_list().
+ * ERR_INTERNAL, ERR_UNAVAILABLE (/sys read-only; as nd_list()).
  */
 int nd_destroy(struct nd *nd, const char *uuid, const char *name, struct error **err) MUST_CHECK;
 
@@ -129,8 +128,8 @@ int nd_destroy(struct nd *nd, const char *uuid, const char *name, struct error *
  * nd_enable() - enable the namespace that has both @uuid and @name; the kernel makes of it what its info
  * block says, without one a raw block device.
  *
- * Idempotent. Return: 0, or -1 with ERR_NOT_FOUND, ERR_PRECONDITION (the name differs; /sys read-only),
- * ERR_INTERNAL (the kernel refused), ERR_UNAVAILABLE as nd_list().
+ * Idempotent. Return: 0, or -1 with ERR_NOT_FOUND, ERR_PRECONDITION (the name differs), ERR_INTERNAL
+ * (the kernel refused), ERR_UNAVAILABLE (/sys read-only; as nd_list()).
  */
 int nd_enable(struct nd *nd, const char *uuid, const char *name, struct error **err) MUST_CHECK;
 
@@ -138,8 +137,8 @@ int nd_enable(struct nd *nd, const char *uuid, const char *name, struct error **
  * nd_wake() - bring the inactive namespace @dev ("namespace0.0"), which may have neither name nor UUID, up as
  * what its medium says that it is; what a conversion that was killed has claimed is released.
  *
- * Idempotent. Return: 0, or -1 with ERR_NOT_FOUND, ERR_PRECONDITION (/sys read-only), ERR_INTERNAL,
- * ERR_UNAVAILABLE as nd_list().
+ * Idempotent. Return: 0, or -1 with ERR_NOT_FOUND, ERR_INTERNAL, ERR_UNAVAILABLE (/sys read-only;
+ * as nd_list()).
  */
 int nd_wake(struct nd *nd, const char *dev, struct error **err) MUST_CHECK;
 
@@ -151,8 +150,8 @@ int nd_wake(struct nd *nd, const char *dev, struct error **err) MUST_CHECK;
  *
  * Killed at any point, it leaves a namespace that is inactive (nd_wake()), bare, or done. Start and end of
  * the block device are then zero. A failure leaves it bare, without its content. Return: 0, or -1 with
- * ERR_PRECONDITION (in use, not bare, changed; /sys read-only), ERR_NOT_FOUND, ERR_INTERNAL (the kernel
- * refused), ERR_UNAVAILABLE as nd_list().
+ * ERR_PRECONDITION (in use, not bare, changed), ERR_NOT_FOUND, ERR_INTERNAL (the kernel refused),
+ * ERR_UNAVAILABLE (/sys read-only; as nd_list()).
  */
 int nd_convert(struct nd *nd, const struct nd_namespace *ns, struct nd_namespace **ret,
 	struct error **err) MUST_CHECK;

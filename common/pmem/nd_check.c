@@ -21,7 +21,8 @@ int nd_check_writable(const char *device, struct error **err)
 	if (statvfs(path, &fs) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "%s", path);
 	if (fs.f_flag & ST_RDONLY)
-		return err_set(err, ERR_PRECONDITION,
+		/* not the fault of the request, which is to come again when the pod is right */
+		return err_set(err, ERR_UNAVAILABLE,
 			"/sys is mounted read-only, but namespaces are made by writing there; the container "
 			"must be privileged");
 	return 0;

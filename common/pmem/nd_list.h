@@ -46,7 +46,7 @@ int nd_convert_run(const struct nd_namespace *ns, struct nd_namespace **ret, str
 int nd_wipe(const struct nd_namespace *ns, struct error **err) MUST_CHECK;
 
 /** nd_check_writable() - that sysfs can be written to: every setter would fail with EROFS, and this says why.
- * @device: on the bus, such as "region0". Return: 0, or -1 with ERR_PRECONDITION, ERR_INTERNAL. */
+ * @device: on the bus, such as "region0". Return: 0, or -1 with ERR_UNAVAILABLE, ERR_INTERNAL. */
 int nd_check_writable(const char *device, struct error **err) MUST_CHECK;
 
 /** nd_refused() - the error for what the kernel refused: no space, or ERR_INTERNAL. @rc: -errno.
