@@ -98,7 +98,8 @@ void nd_close(struct nd *nd);
 DEFINE_CLEANUP(struct nd *, nd_close);
 
 /** nd_list() - everything there is, foreign namespaces included. Return: 0, or -1 with ERR_INTERNAL, or
- * ERR_UNAVAILABLE (another process held the host lock for a minute). @ret: nd_inventory_free(). */
+ * ERR_UNAVAILABLE (another process held the host lock for a minute; not all could be read). @ret:
+ * nd_inventory_free(). */
 int nd_list(struct nd *nd, struct nd_inventory **ret, struct error **err) MUST_CHECK;
 
 /**

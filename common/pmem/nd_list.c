@@ -53,16 +53,28 @@ void nd_context_free(struct ndctl_ctx *ctx)
 	ndctl_unref(ctx);
 }
 
-/* Return: first line of an attribute of a device on the bus, "" when there is none; caller frees. */
-static char *read_attribute(const char *device, const char *attribute)
+/* @ret: first line of an attribute of a device on the bus, "" when there is none; caller frees. */
+static int read_attribute(const char *device, const char *attribute, char **ret, struct error **err)
 {
 	CLEANUP(free_charp) char *path = x_asprintf(ND_SYSFS_DEVICES "/%s/%s", device, attribute);
 	CLEANUP(buf_done) struct buf b = BUF_INIT(ATTRIBUTE_MAX_BYTES);
-	CLEANUP(error_freep) struct error *ignored = NULL;
 
-	if (file_read(AT_FDCWD, path, &b, &ignored) < 0)
-		return x_strdup("");
-	return x_strndup(buf_str(&b), strcspn(buf_str(&b), "\n"));
+	if (file_read(AT_FDCWD, path, &b, err) < 0) {
+		if ((*err)->code != ERR_NOT_FOUND)
+			return -1;
+		error_clear(err);
+	}
+	*ret = x_strndup(buf_str(&b), strcspn(buf_str(&b), "\n"));
+	return 0;
+}
+
+/* Return: as read_attribute(), also "" when it cannot be read. */
+static char *read_hint(const char *device, const char *attribute)
+{
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	char *text = NULL;
+
+	return read_attribute(device, attribute, &text, &ignored) == 0 ? text : x_strdup("");
 }
 
 static bool has_word(const char *text, const char *word)
@@ -80,10 +92,10 @@ static bool has_word(const char *text, const char *word)
 
 uint64_t nd_seed_align(const char *region)
 {
-	CLEANUP(free_charp) char *seed = read_attribute(region, "pfn_seed");
-	CLEANUP(free_charp) char *offered = read_attribute(seed, "supported_alignments");
+	CLEANUP(free_charp) char *seed = read_hint(region, "pfn_seed");
+	CLEANUP(free_charp) char *offered = read_hint(seed, "supported_alignments");
 	CLEANUP(free_charp) char *preferred = x_asprintf("%llu", PFN_ALIGN_BYTES);
-	CLEANUP(free_charp) char *current = read_attribute(seed, "align");
+	CLEANUP(free_charp) char *current = read_hint(seed, "align");
 	CLEANUP(error_freep) struct error *ignored = NULL;
 	uint64_t align = 0;
 
@@ -101,33 +113,40 @@ static bool is_bound(const char *device)
 	return access(path, F_OK) == 0;
 }
 
-/* Return: name of the block device of @device, or NULL; caller frees. */
-static char *read_block_name(const char *device)
+/* @ret: names in the folder of a device on the bus, none when it is not there; strv_free() */
+static int list_folder(const char *device, const char *folder, char ***ret, struct error **err)
 {
-	CLEANUP(free_charp) char *path = x_asprintf(ND_SYSFS_DEVICES "/%s/block", device);
-	CLEANUP(error_freep) struct error *ignored = NULL;
-	CLEANUP(strv_freep) char **names = NULL;
+	CLEANUP(free_charp) char *path = x_asprintf(ND_SYSFS_DEVICES "/%s/%s", device, folder);
 	CLEANUP(fd_closep) int fd = -1;
 
-	if (dir_open(path, false, 0, &fd, &ignored) < 0 || dir_list(fd, &names, &ignored) < 0)
-		return NULL;
-	return x_strdup(names[0]);
+	if (dir_open(path, false, 0, &fd, err) == 0)
+		return dir_list(fd, ret, err);
+	if ((*err)->code != ERR_NOT_FOUND)
+		return -1;
+	error_clear(err);
+	*ret = x_calloc(1, sizeof(**ret));
+	return 0;
 }
 
-static void read_block_device(const char *device, struct nd_namespace *ns)
+static int read_block_device(const char *device, struct nd_namespace *ns, struct error **err)
 {
-	CLEANUP(free_charp) char *block = read_block_name(device);
 	CLEANUP(error_freep) struct error *ignored = NULL;
+	CLEANUP(strv_freep) char **names = NULL;
+	CLEANUP(free_charp) char *text = NULL;
 	uint64_t sectors = 0;
 
-	if (!block)
-		return;
-	CLEANUP(free_charp) char *attribute = x_asprintf("block/%s/size", block);
-	CLEANUP(free_charp) char *text = read_attribute(device, attribute);
+	if (list_folder(device, "block", &names, err) < 0)
+		return -1;
+	if (!names[0])
+		return 0;
+	CLEANUP(free_charp) char *attribute = x_asprintf("block/%s/size", names[0]);
+	if (read_attribute(device, attribute, &text, err) < 0)
+		return -1;
 	if (parse_u64(text, &sectors, &ignored) < 0)
-		return;
+		return 0;
 	ns->usable_bytes = sectors * SECTOR_BYTES;
-	ns->block_path = x_asprintf("/dev/%s", block);
+	ns->block_path = x_asprintf("/dev/%s", names[0]);
+	return 0;
 }
 
 static enum nd_mode convert_mode(enum ndctl_namespace_mode mode)
@@ -175,13 +194,17 @@ static char *uuid_text(struct ndctl_namespace *ndns)
 	return x_strdup(text);
 }
 
-static struct nd_namespace read_namespace(struct ndctl_region *region, struct ndctl_namespace *ndns)
+static int read_namespace(struct ndctl_region *region, struct ndctl_namespace *ndns, struct nd_namespace *ret,
+	struct error **err)
 {
 	const char *dev = ndctl_namespace_get_devname(ndns);
-	CLEANUP(free_charp) char *holder = read_attribute(dev, "holder");
+	CLEANUP(free_charp) char *holder = NULL;
+
+	if (read_attribute(dev, "holder", &holder, err) < 0)
+		return -1;
 	const char *front = str_empty(holder) ? dev : holder;
 	bool active = is_bound(front);
-	struct nd_namespace ns = {
+	*ret = (struct nd_namespace){
 		.dev = x_strdup(dev),
 		.name = x_strdup(ndctl_namespace_get_alt_name(ndns)),
 		.uuid = uuid_text(ndns),
@@ -191,25 +214,43 @@ static struct nd_namespace read_namespace(struct ndctl_region *region, struct nd
 		.active = active,
 		.bare = active && str_empty(holder),
 	};
-
-	if (active)
-		read_block_device(front, &ns);
-	return ns;
+	return active ? read_block_device(front, ret, err) : 0;
 }
 
-static void read_namespaces(struct ndctl_region *region, struct nd_region *r)
+/* libndctl leaves out a namespace of which it cannot read something, such as for want of a descriptor. */
+static int check_complete(const char *region, size_t n_yielded, struct error **err)
+{
+	CLEANUP(strv_freep) char **names = NULL;
+	size_t n = 0;
+
+	if (list_folder(region, ".", &names, err) < 0)
+		return -1;
+	for (char **name = names; *name; name++)
+		n += str_starts(*name, "namespace") && strchr(*name, '.');
+	if (n == n_yielded)
+		return 0;
+	return err_set(err, ERR_UNAVAILABLE, "%s has %zu namespaces, of which libndctl shows %zu", region, n,
+		n_yielded);
+}
+
+static int read_namespaces(struct ndctl_region *region, struct nd_region *r, struct error **err)
 {
 	struct ndctl_namespace *ndns;
+	size_t n_yielded = 0;
 
 	ndctl_namespace_foreach(region, ndns)
 	{
+		n_yielded++;
 		/* seeds, and what a failed creation has left */
 		if (ndctl_namespace_get_size(ndns) == 0)
 			continue;
 		r->namespaces = x_realloc(r->namespaces, r->n_namespaces + 1, sizeof(*r->namespaces));
-		r->namespaces[r->n_namespaces++] = read_namespace(region, ndns);
+		r->namespaces[r->n_namespaces] = (struct nd_namespace){0};
+		if (read_namespace(region, ndns, &r->namespaces[r->n_namespaces++], err) < 0)
+			return -1;
 	}
 	nd_region_sort(r);
+	return check_complete(r->name, n_yielded, err);
 }
 
 static uint64_t known(unsigned long long bytes, uint64_t otherwise)
@@ -275,10 +316,12 @@ uint64_t nd_btt_start(struct ndctl_region *region)
 	return major == 1 && minor == 1 ? BTT_START_OLD_BYTES : 0;
 }
 
-static struct nd_region read_region(struct ndctl_bus *bus, struct ndctl_region *region)
+static int read_region(
+	struct ndctl_bus *bus, struct ndctl_region *region, struct nd_region *ret, struct error **err)
 {
 	const char *name = ndctl_region_get_devname(region);
-	struct nd_region r = {
+
+	*ret = (struct nd_region){
 		.bus = x_strdup(ndctl_bus_get_devname(bus)),
 		.name = x_strdup(name),
 		.identity = read_identity(bus, region),
@@ -296,9 +339,8 @@ static struct nd_region read_region(struct ndctl_bus *bus, struct ndctl_region *
 		.has_labels = ndctl_region_get_nstype(region) == ND_DEVICE_NAMESPACE_PMEM,
 	};
 
-	r.max_extent_bytes = known(ndctl_region_get_max_available_extent(region), r.available_bytes);
-	read_namespaces(region, &r);
-	return r;
+	ret->max_extent_bytes = known(ndctl_region_get_max_available_extent(region), ret->available_bytes);
+	return read_namespaces(region, ret, err);
 }
 
 struct region_key {
@@ -341,21 +383,35 @@ static struct region_key *sorted_regions(struct ndctl_ctx *ctx, size_t *ret_n)
 	return keys;
 }
 
-int nd_list_read(struct nd_inventory **ret, struct error **err)
+static int read_all(struct nd_inventory **ret, struct error **err)
 {
+	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = x_calloc(1, sizeof(*inv));
 	CLEANUP(nd_context_freep) struct ndctl_ctx *ctx = NULL;
 	size_t n = 0;
+	int rc = 0;
 
 	if (nd_context_new(&ctx, err) < 0)
 		return -1;
 
 	struct region_key *keys = sorted_regions(ctx, &n);
-	struct nd_inventory *inv = x_calloc(1, sizeof(*inv));
 	inv->regions = x_calloc(n, sizeof(*inv->regions));
-	inv->n_regions = n;
-	for (size_t i = 0; i < n; i++)
-		inv->regions[i] = read_region(keys[i].ndctl_bus, keys[i].ndctl_region);
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		rc = read_region(
+			keys[i].ndctl_bus, keys[i].ndctl_region, &inv->regions[inv->n_regions++], err);
 	free(keys);
-	*ret = inv;
+	if (rc < 0)
+		return -1;
+	*ret = TAKE_PTR(inv);
 	return 0;
+}
+
+int nd_list_read(struct nd_inventory **ret, struct error **err)
+{
+	CLEANUP(error_freep) struct error *first = NULL;
+
+	/* others may have made or destroyed one meanwhile: they do not take our lock */
+	if (read_all(ret, &first) == 0 || read_all(ret, err) == 0)
+		return 0;
+	(*err)->code = ERR_UNAVAILABLE;
+	return -1;
 }

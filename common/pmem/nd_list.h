@@ -22,8 +22,8 @@ int nd_context_new(struct ndctl_ctx **ret, struct error **err) MUST_CHECK;
 void nd_context_free(struct ndctl_ctx *ctx);
 DEFINE_CLEANUP(struct ndctl_ctx *, nd_context_free);
 
-/** nd_list_read() - everything there is, from a fresh context. Return: 0, or -1 with ERR_INTERNAL.
- * @ret: nd_inventory_free(). */
+/** nd_list_read() - everything there is, from a fresh context. Return: 0, or -1 with ERR_UNAVAILABLE
+ * (something could not be read, twice: what is missing may exist). @ret: nd_inventory_free(). */
 int nd_list_read(struct nd_inventory **ret, struct error **err) MUST_CHECK;
 
 /** nd_make() - nd_create() without the look from a fresh context. Return: 0, or -1 as nd_create(). */
