@@ -112,7 +112,7 @@ uint64_t inventory_erasing(const struct check_view *v, const struct device_pool 
 		const struct volume_record *r = v->state.records[i];
 		const struct device *d = NULL;
 
-		if (r->phase != PHASE_READY && presence_of(v->devices, r, &d) == DEVICE_PRESENT &&
+		if (r->phase == PHASE_ERASING && presence_of(v->devices, r, &d) == DEVICE_PRESENT &&
 			str_eq(d->pool, pool->uuid))
 			bytes += d->size_bytes;
 	}

@@ -185,6 +185,17 @@ START_TEST(deletions_foreign_namespaces_and_unusable_pools_are_told)
 }
 END_TEST
 
+/* Its space comes back only if that fails. */
+START_TEST(unfinished_creations_are_no_deletions)
+{
+	reset();
+	record.phase = PHASE_CREATING;
+	ask(MIB(500), "ext4", true);
+	ck_assert_ptr_null(reason(FIT_ERASING));
+	reset();
+}
+END_TEST
+
 START_TEST(namespaces_are_the_pools_volumes_or_foreign)
 {
 	struct volume_record *records[] = {&record};
@@ -234,5 +245,5 @@ END_TEST
 UNIT_MAIN("fit", what_fits_needs_no_reason_but_rounding, the_smallest_file_system_counts_unless_none_is_made,
 	a_full_group_tells_what_is_short_and_what_the_region_still_has, a_group_has_no_fragments_but_extents,
 	a_fragmented_region_tells_its_largest_piece, label_slots_and_a_region_that_cannot_be_used_are_told,
-	deletions_foreign_namespaces_and_unusable_pools_are_told, namespaces_are_the_pools_volumes_or_foreign,
-	free_pieces_are_counted_where_places_are_known)
+	deletions_foreign_namespaces_and_unusable_pools_are_told, unfinished_creations_are_no_deletions,
+	namespaces_are_the_pools_volumes_or_foreign, free_pieces_are_counted_where_places_are_known)
