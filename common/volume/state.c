@@ -13,7 +13,6 @@
 
 #define STATE_DIR_MODE  0750
 #define STATE_FILE_MODE 0600
-#define STATE_MAX_BYTES 65536
 #define STATE_LOCK_NAME ".lock"
 
 struct state_store {

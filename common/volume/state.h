@@ -18,6 +18,8 @@
 #include "base/span.h"
 #include "base/strmap.h"
 
+#define STATE_MAX_BYTES 65536 /* of one file */
+
 enum volume_phase { PHASE_CREATING, PHASE_READY, PHASE_ERASING };
 
 struct volume_record {

@@ -6,8 +6,6 @@
 #include "base/str.h"
 #include "volume/state.h"
 
-#define STATE_MAX_BYTES 65536
-
 static int read_map(struct json_reader *r, struct strmap *out, struct error **err)
 {
 	struct json_event ev;
