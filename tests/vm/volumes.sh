@@ -227,15 +227,17 @@ delete_in_use() {
 }
 
 wrong_paths() {
-	local id flags
+	local id unstaged flags
 	id=$(cat "$scratch/id-ext4")
 	set_flags "$id"
 	mkdir -p /srv/outside
 	refused INVALID_ARGUMENT "${flags[@]}" stage "$id" /srv/outside
 	fails is_mounted /srv/outside
 	ln -sfn /srv/outside "$kubelet/staging/link"
-	refused INVALID_ARGUMENT "${flags[@]}" stage "$id" "$kubelet/staging/link"
+	unstaged=$(create lab-unstaged 16Mi ext4)
+	refused INVALID_ARGUMENT "${flags[@]}" stage "$unstaged" "$kubelet/staging/link"
 	fails is_mounted /srv/outside
+	delete "$unstaged"
 	refused FAILED_PRECONDITION "${flags[@]}" publish "$id" "$kubelet/staging/elsewhere" "$(target_of "$id" elsewhere)"
 	refused NOT_FOUND -fs ext4 stage no-such-volume "$(staging_of "$id")"
 }
