@@ -55,7 +55,7 @@ static int take(struct repair *p, struct volume_record *r, struct error **err)
 	if (volumes_require_device(p->v, r, &d, err) < 0)
 		return -1;
 	r->size_bytes = d->size_bytes;
-	if (d->path && volumes_claim_device(r, d, &fd, err) < 0)
+	if (d->path && volumes_claim_device(p->v, r, d, &fd, err) < 0)
 		return -1;
 	if (d->path && probe(r, d->path, err) < 0)
 		return -1;

@@ -29,9 +29,10 @@ static int refuse_mounted(const struct volume_record *r, const struct device *d,
 	return 0;
 }
 
-int volumes_claim_device(
-	const struct volume_record *r, const struct device *d, int *ret_fd, struct error **err)
+int volumes_claim_device(struct volumes *v, const struct volume_record *r, const struct device *d,
+	int *ret_fd, struct error **err)
 {
+	CLEANUP(fd_closep) int fd = -1;
 	struct blockdev_info info;
 	unsigned openers;
 
@@ -44,9 +45,12 @@ int volumes_claim_device(
 	if (openers > 0)
 		return err_set(err, ERR_PRECONDITION, "volume %s is in use: its device is open %u times",
 			r->id, openers);
-	if (blockdev_open_exclusive(d->path, ret_fd, err) < 0)
+	if (blockdev_open_exclusive(d->path, &fd, err) < 0)
 		return err_wrap(
 			err, "volume %s%s", r->id, (*err)->code == ERR_PRECONDITION ? " is in use" : "");
+	if (volumes_confirm_path(v, r, d, err) < 0)
+		return -1;
+	*ret_fd = TAKE_FD(fd);
 	return 0;
 }
 
@@ -76,7 +80,7 @@ int volumes_delete_record(
 		device_free(TAKE_PTR(d));
 		if (volumes_require_device(v, r, &d, err) < 0)
 			return -1;
-		if (d->path && volumes_claim_device(r, d, &claim.fd, err) < 0)
+		if (d->path && volumes_claim_device(v, r, d, &claim.fd, err) < 0)
 			return -1;
 		if (record_pool(v, r, d, err) < 0)
 			return -1;

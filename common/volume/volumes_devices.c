@@ -129,6 +129,24 @@ int volumes_find_device(struct volumes *v, const struct volume_record *r, struct
 	return 0;
 }
 
+int volumes_confirm_path(
+	struct volumes *v, const struct volume_record *r, const struct device *d, struct error **err)
+{
+	CLEANUP(device_freep) struct device *now = NULL;
+
+	if (!v->devices->ops->cheap_list)
+		return 0;
+	if (volumes_relist(v, err) < 0) {
+		(*err)->code = ERR_UNAVAILABLE;
+		return err_wrap(err, "volume %s", r->id);
+	}
+	now = volumes_seen_device(v, r);
+	if (!now || !str_eq(now->path, d->path))
+		return err_set(
+			err, ERR_UNAVAILABLE, "volume %s: its device is not %s any more", r->id, d->path);
+	return 0;
+}
+
 static bool has_record(struct volumes *v, const struct device_list *list, const struct device *d)
 {
 	CLEANUP(volume_record_freep) struct volume_record *r = volumes_record(v, d->id);

@@ -122,7 +122,7 @@ static int erase_and_destroy(
 	struct work *w, const struct device *d, struct erase_claim *claim, struct error **err)
 {
 	if (d->path) {
-		if (claim->fd < 0 && volumes_claim_device(w->r, d, &claim->fd, err) < 0)
+		if (claim->fd < 0 && volumes_claim_device(w->v, w->r, d, &claim->fd, err) < 0)
 			return -1;
 		if (erase_device(w, claim->fd, err) < 0)
 			return err_wrap(err, "erase volume %s", w->r->id);

@@ -117,10 +117,17 @@ int volumes_make(struct volumes *v, const struct volume_request *request, int wa
  * as device_destroy(). */
 int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct error **err) MUST_CHECK;
 
+/** volumes_confirm_path() - make sure that @d, the device of @r, still has its path: the kernel gives names
+ * of namespaces anew. To be asked while it is held open, before anything is written. Where a listing is not
+ * cheap, names stay with their devices. Return: 0, or -1 with ERR_UNAVAILABLE. */
+int volumes_confirm_path(struct volumes *v, const struct volume_record *r, const struct device *d,
+	struct error **err) MUST_CHECK;
+
 /** volumes_claim_device() - make sure that nobody uses the device of @r, and keep everybody out. @ret_fd: the
- * caller closes. Return: 0, or -1 with ERR_PRECONDITION (in use), ERR_NOT_FOUND, ERR_INTERNAL. */
-int volumes_claim_device(
-	const struct volume_record *r, const struct device *d, int *ret_fd, struct error **err) MUST_CHECK;
+ * caller closes. Return: 0, or -1 with ERR_PRECONDITION (in use), ERR_NOT_FOUND, ERR_UNAVAILABLE (it is
+ * another one by now), ERR_INTERNAL. */
+int volumes_claim_device(struct volumes *v, const struct volume_record *r, const struct device *d,
+	int *ret_fd, struct error **err) MUST_CHECK;
 
 /** volumes_erase() - eraser_config.erase: erase what is in phase ERASING, destroy its device and drop its
  * record; nothing else is done to others. Resumes where a crash or a failure ended it. */

@@ -71,6 +71,8 @@ static int find_device(
 	if (!d->path)
 		return err_set(err, ERR_PRECONDITION, "volume %s has no block device: it cannot be published",
 			r->id);
+	if (p->how == SHOWN_NODE && volumes_confirm_path(v, r, d, err) < 0)
+		return -1;
 	if (blockdev_stat(d->path, &info, err) < 0)
 		return -1;
 	p->node = TAKE_PTR(d->path);

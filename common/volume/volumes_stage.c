@@ -163,12 +163,13 @@ static int refuse_data(const struct volume_record *r, const struct staging *s, s
 }
 
 /* A mkfs that was started before the driver ended goes on without it, and holds the device. */
-static int refuse_held(const struct staging *s, struct error **err)
+static int refuse_held(
+	struct volumes *v, const struct volume_record *r, const struct staging *s, struct error **err)
 {
 	CLEANUP(fd_closep) int fd = -1;
 
 	if (blockdev_open_exclusive(s->device->path, &fd, err) == 0)
-		return 0;
+		return volumes_confirm_path(v, r, s->device, err);
 	if ((*err)->code == ERR_PRECONDITION)
 		(*err)->code = ERR_UNAVAILABLE;
 	return err_wrap(err, "another program holds the device, it may be a mkfs that an earlier call began");
@@ -196,7 +197,7 @@ static int format_if_empty(
 		if (volumes_save(v, r, err) < 0)
 			return -1;
 	}
-	if (refuse_held(s, err) < 0)
+	if (refuse_held(v, r, s, err) < 0)
 		return -1;
 	volumes_say(v, r->id, str_eq(s->fs_type, "xfs") ? "mkfs.xfs" : "mkfs.ext4");
 	return fs_make(s->fs_type, s->device->path, MKFS_TIMEOUT_MS, err);
@@ -247,6 +248,8 @@ static int mount_at(struct volumes *v, const char *path, struct staging *s, stru
 static int format_and_mount(
 	struct volumes *v, struct volume_record *r, const char *path, struct staging *s, struct error **err)
 {
+	if (volumes_confirm_path(v, r, s->device, err) < 0)
+		return -1;
 	if (format_if_empty(v, r, s, err) < 0)
 		return -1;
 	if (record_staging(v, r, s, err) < 0)

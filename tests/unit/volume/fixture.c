@@ -97,6 +97,10 @@ static int faulty_list(void *self, struct device_list **ret, struct error **err)
 	}
 	for (size_t i = 0; fx.faults.raw && i < (*ret)->n_devices; i++)
 		(*ret)->devices[i].raw = true;
+	for (size_t i = 0; fx.faults.moved_path && i < (*ret)->n_devices; i++) {
+		free((*ret)->devices[i].path);
+		(*ret)->devices[i].path = x_strdup(fx.faults.moved_path);
+	}
 	for (size_t i = 0; fx.faults.inactive && i < (*ret)->n_devices; i++) {
 		(*ret)->devices[i].active = false;
 		free(TAKE_PTR((*ret)->devices[i].path));

@@ -28,6 +28,7 @@ struct faults {
 	enum err_code activate;
 	unsigned creates;                     /* so many fail, then no more; 0: all */
 	bool after;                           /* create and destroy fail after they have done it */
+	const char *moved_path;               /* all devices are listed at it */
 	bool inactive;                        /* no device is active until activate succeeds */
 	bool raw;                             /* no device is what it was made as */
 	const char *absent_pool;              /* uuid: not listed, nor its devices */

@@ -182,6 +182,24 @@ START_TEST(volume_that_is_open_exclusively_is_not_touched)
 }
 END_TEST
 
+/* What has the path that was listed may be somebody else's by now. */
+START_TEST(volume_whose_device_has_moved_is_not_touched)
+{
+	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
+	CLEANUP(device_freep) struct device *d = fixture_device(info->id);
+	struct error *err = NULL;
+
+	content_fill(d, 'x');
+	fx.faults.moved_path = "/dev/pmem9";
+	ASSERT_FAILS(volumes_delete(fx.v, info->id, &err), ERR_UNAVAILABLE, "not /dev/");
+	ck_assert_uint_eq(content_count(d, 'x'), SIZE / CONTENT_BLOCK);
+	fx.faults.moved_path = NULL;
+	ASSERT_OK(volumes_refresh(fx.v, &err));
+	ASSERT_OK(volumes_delete(fx.v, info->id, &err));
+	assert_gone();
+}
+END_TEST
+
 START_TEST(volume_whose_node_is_bound_somewhere_is_not_touched)
 {
 	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
@@ -334,8 +352,8 @@ FIXTURE_MAIN("volumes_delete", fixture_folder, deleted_volume_is_gone_and_deleti
 	handles_that_mean_no_volume_are_success, handle_that_is_no_id_is_a_name, all_content_is_erased,
 	without_eraseafter_both_ends_are_erased, new_volume_shows_nothing_of_a_former_owner_at_its_ends,
 	failed_deletion_hides_the_volume_and_can_be_repeated, volume_that_is_open_exclusively_is_not_touched,
-	volume_whose_node_is_bound_somewhere_is_not_touched, mounted_volume_is_not_touched,
-	missing_volume_is_unavailable_until_its_pool_proves_it_gone,
+	volume_whose_device_has_moved_is_not_touched, volume_whose_node_is_bound_somewhere_is_not_touched,
+	mounted_volume_is_not_touched, missing_volume_is_unavailable_until_its_pool_proves_it_gone,
 	device_without_state_is_refused_and_left_alone,
 	handle_in_no_form_of_ours_is_deleted_already_whatever_bears_that_name,
 	device_of_another_identity_is_left_alone, volume_of_the_go_driver_is_erased_and_deleted,

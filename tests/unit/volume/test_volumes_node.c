@@ -214,6 +214,16 @@ START_TEST(failed_mkfs_before_is_no_licence_to_format)
 }
 END_TEST
 
+START_TEST(what_took_the_place_of_the_device_is_not_published)
+{
+	struct error *err = NULL;
+
+	fx.faults.moved_path = "/dev/pmem9";
+	ASSERT_FAILS(publish(mt.target, false, &err), ERR_UNAVAILABLE, "not /dev/");
+	ck_assert_uint_eq(mounts_count(mt.target), 0);
+}
+END_TEST
+
 START_TEST(something_else_at_the_target_is_left_alone)
 {
 	struct publish_request mount_request = mounts_publish_request(mt.target, ACCESS_SINGLE_WRITER);
@@ -281,5 +291,6 @@ FIXTURE_MAIN("volumes_node", set_up, target_is_the_device_and_goes_again,
 	what_a_crash_left_is_used_or_removed, read_only_is_compared_both_ways,
 	single_writer_has_one_target_and_others_have_more, published_device_is_neither_deleted_nor_mounted,
 	device_that_was_used_is_not_formatted, failed_mkfs_before_is_no_licence_to_format,
-	something_else_at_the_target_is_left_alone, volume_that_was_made_for_file_systems_is_refused,
-	volume_of_the_go_driver_is_served_as_it_is, device_that_lost_its_mode_is_not_served)
+	what_took_the_place_of_the_device_is_not_published, something_else_at_the_target_is_left_alone,
+	volume_that_was_made_for_file_systems_is_refused, volume_of_the_go_driver_is_served_as_it_is,
+	device_that_lost_its_mode_is_not_served)

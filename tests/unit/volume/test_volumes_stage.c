@@ -211,6 +211,22 @@ START_TEST(data_in_no_known_form_is_not_formatted)
 }
 END_TEST
 
+START_TEST(what_took_the_place_of_the_device_is_neither_formatted_nor_mounted)
+{
+	bool zero;
+	struct error *err = NULL;
+
+	fx.faults.moved_path = "/dev/pmem9";
+	ASSERT_FAILS(stage("ext4", &err), ERR_UNAVAILABLE, "not /dev/");
+	assert_unmounted();
+	ASSERT_OK(blockdev_starts_zero(mt.device->path, 4096, &zero, &err));
+	ck_assert(zero);
+	fx.faults.moved_path = NULL;
+	ASSERT_OK(volumes_refresh(fx.v, &err));
+	ASSERT_OK(stage("ext4", &err));
+}
+END_TEST
+
 START_TEST(volume_has_one_staging_path_at_a_time)
 {
 	struct stage_request q = mounts_stage_request("ext4");
@@ -458,6 +474,7 @@ int main(void)
 	tcase_add_test(tcase, flags_that_are_not_allowed_are_refused);
 	tcase_add_test(tcase, fresh_xfs_staged_read_only_is_made_and_mounted);
 	tcase_add_test(tcase, data_in_no_known_form_is_not_formatted);
+	tcase_add_test(tcase, what_took_the_place_of_the_device_is_neither_formatted_nor_mounted);
 	tcase_add_test(tcase, volume_has_one_staging_path_at_a_time);
 	tcase_add_test(tcase, modes_that_span_nodes_are_for_cache_volumes);
 	tcase_add_test(tcase, other_content_is_never_formatted);
