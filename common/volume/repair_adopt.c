@@ -86,6 +86,7 @@ void repair_adopt(struct repair *p)
 	r->id = x_strdup(p->id);
 	r->phase = PHASE_READY;
 	r->identity = *d->identity ? x_strdup(d->identity) : NULL;
+	r->adopted = true;
 	r->pool = x_strdup(d->pool);
 	strmap_set(&r->parameters, "deviceMode", mode_of(p, pool));
 	if (take(p, r, &err) < 0) {

@@ -28,11 +28,12 @@ struct volume_record {
 	uint64_t size_bytes;      /* usable bytes; requested ones while creating */
 	struct strmap parameters; /* the Go driver's: the given ones plus name and deviceMode */
 	char *identity;           /* of the device; NULL in a file of the Go driver */
-	char *pool;               /* uuid; NULL in a file of the Go driver until its device is seen */
-	char *fs_type;            /* asked for at creation: "ext4", "xfs"; NULL unknown */
-	bool block_clean;         /* every byte was zeroed before it was handed out: may be served as block */
-	uint64_t erased_bytes;    /* while erasing: so many from the start are zero, durably */
-	bool formatting;          /* a mkfs on the empty device was begun and its end not recorded */
+	bool adopted;          /* written for a device that had no state: nothing is known of its content */
+	char *pool;            /* uuid; NULL in a file of the Go driver until its device is seen */
+	char *fs_type;         /* asked for at creation: "ext4", "xfs"; NULL unknown */
+	bool block_clean;      /* every byte was zeroed before it was handed out: may be served as block */
+	uint64_t erased_bytes; /* while erasing: so many from the start are zero, durably */
+	bool formatting;       /* a mkfs on the empty device was begun and its end not recorded */
 	bool staged_ever;
 	char *staging_path; /* canonical, while staged; else NULL */
 	char **targets;     /* canonical target paths that were published: strv */

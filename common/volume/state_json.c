@@ -54,6 +54,8 @@ static int read_member(struct json_reader *r, const char *key, struct volume_rec
 		return read_map(r, &rec->parameters, err);
 	if (str_eq(key, "identity"))
 		return json_read_str(r, &rec->identity, err);
+	if (str_eq(key, "adopted"))
+		return json_read_bool(r, &rec->adopted, err);
 	if (str_eq(key, "pool"))
 		return json_read_str(r, &rec->pool, err);
 	if (str_eq(key, "fsType"))
@@ -119,6 +121,8 @@ static void write_ours(struct json_writer *w, const struct volume_record *r)
 {
 	if (r->identity)
 		json_key_str(w, "identity", r->identity);
+	if (r->adopted)
+		json_key_bool(w, "adopted", true);
 	if (r->pool)
 		json_key_str(w, "pool", r->pool);
 	if (r->fs_type)

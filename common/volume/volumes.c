@@ -206,7 +206,7 @@ int volumes_lock_ready(struct volumes *v, const char *handle, int wait_ms, struc
 
 bool volumes_may_be_block(const struct volume_record *r)
 {
-	return r->block_clean || !r->identity;
+	return r->block_clean || (!r->identity && !r->adopted);
 }
 
 /* The caller has the mutex. A device of its name that bears another identity is not its own. */

@@ -57,7 +57,7 @@ static int check_existing(const struct volume_record *r, const struct volume_req
 		    have.is_inline == wanted->is_inline && have.cache_size == wanted->cache_size &&
 		    have.usage == wanted->usage &&
 		    (!r->fs_type || !q->fs_type || str_eq(r->fs_type, q->fs_type)) &&
-		    (!q->block || r->block_clean || !r->identity);
+		    (!q->block || volumes_may_be_block(r));
 	params_done(&have);
 	if (!same)
 		return err_set(err, ERR_EXISTS, "volume %s exists with other parameters", r->id);

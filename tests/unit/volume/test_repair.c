@@ -156,6 +156,22 @@ START_TEST(a_device_without_state_is_adopted_and_can_be_deleted)
 }
 END_TEST
 
+START_TEST(an_adopted_device_without_identity_is_no_block_volume)
+{
+	CLEANUP(volume_info_freep) struct volume_info *info = NULL;
+	struct error *err = NULL;
+
+	fixture_make_device("v", 1, "", SIZE);
+	repair_all_of("v", 1);
+	fixture_restart();
+	ASSERT_OK(volumes_get(fx.v, "v", &info, &err));
+	ck_assert(!info->missing);
+	ck_assert(!info->may_be_block);
+	ASSERT_OK(volumes_delete(fx.v, "v", &err));
+	done();
+}
+END_TEST
+
 START_TEST(what_is_neither_volume_nor_device_needs_no_repair)
 {
 	fixture_make_device("other", 0, OTHERS, SIZE);
@@ -351,6 +367,7 @@ FIXTURE_MAIN("repair", set_up, while_a_driver_has_the_state_folder_nothing_is_re
 	the_device_of_somebody_else_survives_an_unfinished_creation_of_its_name,
 	an_unfinished_creation_stays_while_its_pool_is_absent, an_unfinished_deletion_is_finished,
 	a_device_without_state_is_adopted_and_can_be_deleted,
+	an_adopted_device_without_identity_is_no_block_volume,
 	what_is_neither_volume_nor_device_needs_no_repair, a_device_that_cannot_be_activated_is_not_adopted,
 	a_damaged_file_is_set_aside_and_written_anew_for_its_device, a_repair_that_was_cut_off_is_repeated,
 	a_damaged_file_without_a_device_is_only_set_aside,

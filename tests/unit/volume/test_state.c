@@ -89,6 +89,7 @@ START_TEST(everything_that_is_put_is_loaded)
 	r->identity = x_strdup("identity");
 	r->pool = x_strdup("pool");
 	r->fs_type = x_strdup("xfs");
+	r->adopted = true;
 	r->block_clean = true;
 	r->erased_bytes = 1ULL << 40;
 	r->formatting = true;
@@ -109,6 +110,7 @@ START_TEST(everything_that_is_put_is_loaded)
 	ck_assert_str_eq(back->identity, "identity");
 	ck_assert_str_eq(back->pool, "pool");
 	ck_assert_str_eq(back->fs_type, "xfs");
+	ck_assert(back->adopted);
 	ck_assert(back->block_clean);
 	ck_assert_uint_eq(back->erased_bytes, 1ULL << 40);
 	ck_assert(back->formatting && back->staged_ever);
