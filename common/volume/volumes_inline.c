@@ -84,8 +84,9 @@ static int mount_or_undo(struct volumes *v, struct volume_lock **lock, struct vo
 		.mount_flags = i->flags,
 		.access_mode = q->access_mode,
 		.context = q->context};
-	/* one that a pod has used survives: the node may just have been restarted */
-	bool unused = !r->staged_ever;
+	/* one that a pod has used survives: the node may just have been restarted. The Go driver did not
+	 * record whether one has */
+	bool unused = r->identity && !r->staged_ever;
 
 	if (volumes_mount_inline(v, r, &s, &i->params, err) == 0)
 		return 0;

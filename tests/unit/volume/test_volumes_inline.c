@@ -286,15 +286,34 @@ START_TEST(second_target_and_other_flags_are_refused)
 }
 END_TEST
 
-START_TEST(inline_volume_of_the_go_driver_is_taken_away)
+static void leave_go_volume(void)
 {
-	struct error *err = NULL;
-
 	fixture_make_device("go", 0, "", MIB(16));
 	fixture_write("go.json",
 		"{\"id\":\"go\",\"size\":16777216,\"parameters\":{\"deviceMode\":\"fake\",\"name\":\"" HANDLE
 		"\",\"persistencyModel\":\"ephemeral\",\"size\":\"16777216\"}}\n");
 	fixture_restart();
+}
+
+START_TEST(failure_does_not_undo_an_inline_volume_of_the_go_driver)
+{
+	struct error *err = NULL;
+
+	leave_go_volume();
+	q.mount_flags = (char *[]){(char[]){"dax"}, NULL};
+	ASSERT_FAILS(publish(&err), ERR_INVALID_ARGUMENT, "dax");
+	q.mount_flags = NULL;
+	CLEANUP(device_freep) struct device *d = fixture_device("go");
+	ck_assert_ptr_nonnull(d);
+	ck_assert(fixture_exists("go.json"));
+}
+END_TEST
+
+START_TEST(inline_volume_of_the_go_driver_is_taken_away)
+{
+	struct error *err = NULL;
+
+	leave_go_volume();
 	ASSERT_OK(publish(&err));
 	ck_assert_uint_eq(fixture_n_devices(), 1);
 	ASSERT_OK(unpublish(&err));
@@ -318,6 +337,7 @@ int main(void)
 	tcase_add_loop_test(tcase, unpublishing_goes_on_where_it_was_cut_off, 0, 2);
 	tcase_add_test(tcase, content_stays_over_a_reboot_until_the_pod_ends);
 	tcase_add_test(tcase, second_target_and_other_flags_are_refused);
+	tcase_add_test(tcase, failure_does_not_undo_an_inline_volume_of_the_go_driver);
 	tcase_add_test(tcase, inline_volume_of_the_go_driver_is_taken_away);
 	return fixture_finish();
 }
