@@ -1,4 +1,5 @@
 /* DeleteVolume: refuse what is in use, record that the volume is to go, and leave the rest to the eraser. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,19 +99,23 @@ int volumes_delete(struct volumes *v, const char *handle, struct error **err)
 	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
 	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
 	CLEANUP(volume_record_freep) struct volume_record *known = NULL;
+	char id[VOLUME_ID_MAX + 1];
 
 	if (volumes_require_ready(v, err) < 0)
 		return -1;
 	known = volumes_record(v, handle);
-	/* what is in no form of ours was never given out, whatever bears that name */
-	if (!known)
-		return volume_id_valid(handle) ? volumes_refuse_stranger(v, handle, err) : 0;
-	if (known->phase == PHASE_ERASING)
+	if (known && known->phase == PHASE_ERASING)
 		return eraser_add(v->eraser, known->id, /* claim= */ NULL, err);
-	if (volume_lock(v->locks, known->id, /* wait_ms= */ 0, &lock, err) < 0)
+	/* one that is not known yet may be about to be made: who makes it has the lock of its ID */
+	if (known || volume_id_valid(handle))
+		snprintf(id, sizeof(id), "%s", known ? known->id : handle);
+	else
+		volume_id_mint(handle, v->node_id, id);
+	if (volume_lock(v->locks, id, /* wait_ms= */ 0, &lock, err) < 0)
 		return -1;
-	r = volumes_record(v, known->id);
-	if (!r)
-		return 0;
-	return volumes_delete_record(v, &lock, r, err);
+	r = volumes_record(v, id);
+	if (r)
+		return volumes_delete_record(v, &lock, r, err);
+	/* what is in no form of ours was never given out, whatever bears that name */
+	return known || !volume_id_valid(handle) ? 0 : volumes_refuse_stranger(v, handle, err);
 }

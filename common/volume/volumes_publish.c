@@ -8,6 +8,7 @@
 #include "os/mount.h"
 #include "os/mount_table.h"
 #include "os/paths.h"
+#include "volume/id.h"
 #include "volume/kata.h"
 #include "volume/mount_flags.h"
 #include "volume/params.h"
@@ -352,6 +353,21 @@ static int unpublish_locked(struct volumes *v, struct volume_lock **lock, struct
 	return volumes_save(v, r, err);
 }
 
+/* A volume that is not known yet may be about to be made: the publish that makes it has the lock of the ID
+ * that the handle gives. */
+static int lock_published(struct volumes *v, const char *handle, const struct volume_record *known,
+	struct volume_lock **ret_lock, struct volume_record **ret, struct error **err)
+{
+	char id[VOLUME_ID_MAX + 1];
+
+	volume_id_mint(handle, v->node_id, id);
+	if (volume_lock(v->locks, known ? known->id : id, PUBLISH_WAIT_MS, ret_lock, err) < 0)
+		return -1;
+	/* it may have changed or gone while we waited, or be there now */
+	*ret = volumes_record(v, known ? known->id : id);
+	return 0;
+}
+
 int volumes_unpublish(struct volumes *v, const char *handle, const char *target_path, struct error **err)
 {
 	CLEANUP(volume_record_freep) struct volume_record *known = NULL;
@@ -364,14 +380,12 @@ int volumes_unpublish(struct volumes *v, const char *handle, const char *target_
 	if (path_canonical(v->roots, target_path, &target, err) < 0)
 		return err_wrap(err, "target path");
 	known = find_published(v, handle);
-	if (!known || known->phase == PHASE_ERASING ||
-		(known->phase == PHASE_CREATING && !volumes_is_inline(known)))
+	if (known && (known->phase == PHASE_ERASING ||
+			     (known->phase == PHASE_CREATING && !volumes_is_inline(known))))
 		return unpublish_unknown(v, handle, target_path, target, err);
-	if (volume_lock(v->locks, known->id, PUBLISH_WAIT_MS, &lock, err) < 0)
+	if (lock_published(v, handle, known, &lock, &r, err) < 0)
 		return -1;
-	/* it may have changed or gone while we waited */
-	r = volumes_record(v, known->id);
-	if (!r || r->phase != PHASE_READY)
+	if (!r || r->phase != PHASE_READY || (!known && !volumes_is_inline(r)))
 		return unpublish_unready(v, &lock, r, handle, target_path, target, err);
 	return unpublish_locked(v, &lock, r, target_path, target, err);
 }

@@ -82,6 +82,8 @@ static int faulty_list(void *self, struct device_list **ret, struct error **err)
 {
 	(void)self;
 	fx.n_lists++;
+	if (fx.faults.in_list)
+		fx.faults.in_list();
 	if (fx.faults.list)
 		return fault(fx.faults.list, "list", err);
 	if (device_list_read(fx.fake, ret, err) < 0)

@@ -34,6 +34,7 @@ struct faults {
 	const char *absent_pool;              /* uuid: not listed, nor its devices */
 	const char *incomplete_pool;          /* uuid: its devices are not listed */
 	const char *twin;                     /* id: a further device of that name is listed, in pool 0 */
+	void (*in_list)(void);                /* called before devices are listed; from any thread */
 	void (*in_create)(void);              /* called before the device is made */
 	void (*in_destroy)(void);             /* called before the device is destroyed; from any thread */
 	void (*in_activate)(void);            /* called before devices are activated */

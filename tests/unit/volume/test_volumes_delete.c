@@ -68,6 +68,28 @@ START_TEST(handles_that_mean_no_volume_are_success)
 }
 END_TEST
 
+static void delete_meanwhile(void)
+{
+	char id[VOLUME_ID_MAX + 1];
+	struct error *err = NULL;
+
+	fx.faults.in_list = NULL;
+	volume_id_mint("pvc-1", NODE_ID, id);
+	ASSERT_FAILS(volumes_delete(fx.v, id, &err), ERR_ABORTED, id);
+}
+
+START_TEST(volume_that_is_about_to_be_made_is_not_unknown)
+{
+	const struct volume_request q = fixture_request("pvc-1", N_POOLS * REGION_BYTES);
+	CLEANUP(volume_info_freep) struct volume_info *info = NULL;
+	struct error *err = NULL;
+
+	fx.faults.in_list = delete_meanwhile;
+	ASSERT_FAILS(volumes_create(fx.v, &q, &info, &err), ERR_EXHAUSTED, "not enough space");
+	ck_assert_ptr_null(fx.faults.in_list);
+}
+END_TEST
+
 /* kubelet's handle of an inline volume is 68 bytes long. */
 START_TEST(handle_that_is_no_id_is_a_name)
 {
@@ -349,8 +371,9 @@ START_TEST(parameters_that_cannot_be_understood_do_not_keep_content)
 END_TEST
 
 FIXTURE_MAIN("volumes_delete", fixture_folder, deleted_volume_is_gone_and_deleting_it_again_succeeds,
-	handles_that_mean_no_volume_are_success, handle_that_is_no_id_is_a_name, all_content_is_erased,
-	without_eraseafter_both_ends_are_erased, new_volume_shows_nothing_of_a_former_owner_at_its_ends,
+	handles_that_mean_no_volume_are_success, volume_that_is_about_to_be_made_is_not_unknown,
+	handle_that_is_no_id_is_a_name, all_content_is_erased, without_eraseafter_both_ends_are_erased,
+	new_volume_shows_nothing_of_a_former_owner_at_its_ends,
 	failed_deletion_hides_the_volume_and_can_be_repeated, volume_that_is_open_exclusively_is_not_touched,
 	volume_whose_device_has_moved_is_not_touched, volume_whose_node_is_bound_somewhere_is_not_touched,
 	mounted_volume_is_not_touched, missing_volume_is_unavailable_until_its_pool_proves_it_gone,

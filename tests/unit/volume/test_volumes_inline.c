@@ -199,6 +199,29 @@ START_TEST(failure_that_cannot_be_undone_is_taken_away_by_unpublish)
 }
 END_TEST
 
+static void take_away_meanwhile(void)
+{
+	struct error *err = NULL;
+
+	fx.faults.in_list = NULL;
+	ASSERT_FAILS(unpublish(&err), ERR_ABORTED, "in progress");
+	ASSERT_FAILS(volumes_delete(fx.v, q.handle, &err), ERR_ABORTED, "in progress");
+}
+
+/* Nothing of it is recorded while the publish looks for room; whoever believed it gone would let it leak. */
+START_TEST(volume_that_is_about_to_be_made_is_not_unknown)
+{
+	struct error *err = NULL;
+
+	strmap_set(&context, "size", "1Pi");
+	fx.faults.in_list = take_away_meanwhile;
+	ASSERT_FAILS(publish(&err), ERR_EXHAUSTED, "not enough space");
+	ck_assert_ptr_null(fx.faults.in_list);
+	ASSERT_OK(unpublish(&err));
+	assert_nothing_left();
+}
+END_TEST
+
 /* Made and never mounted, as a crash leaves it. */
 static char *leave_unmounted(void)
 {
@@ -333,6 +356,7 @@ int main(void)
 	tcase_add_test(tcase, bad_attributes_are_named_and_nothing_is_made);
 	tcase_add_test(tcase, failure_is_undone);
 	tcase_add_test(tcase, failure_that_cannot_be_undone_is_taken_away_by_unpublish);
+	tcase_add_test(tcase, volume_that_is_about_to_be_made_is_not_unknown);
 	tcase_add_loop_test(tcase, volume_that_was_never_mounted_is_found_again_or_taken_away, 0, 2);
 	tcase_add_loop_test(tcase, unpublishing_goes_on_where_it_was_cut_off, 0, 2);
 	tcase_add_test(tcase, content_stays_over_a_reboot_until_the_pod_ends);
