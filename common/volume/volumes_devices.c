@@ -184,9 +184,10 @@ static int make_active(
 	bool all = activate_own(v, list, &activation) == 0;
 	if (volumes_relist(v, err) < 0)
 		return -1;
-	device_free(*device);
-	*device = volumes_seen_device(v, r);
-	if (!*device || !(*device)->active)
+	device_free(TAKE_PTR(*device));
+	if (look_up(v, r, device) != DEVICE_PRESENT)
+		return err_set(err, ERR_UNAVAILABLE, "its device is gone since it was listed");
+	if (!(*device)->active)
 		return err_set(err, ERR_UNAVAILABLE, "its device could not be activated (%s)",
 			all ? "no reason given" : activation->msg);
 	return 0;

@@ -423,6 +423,30 @@ START_TEST(failed_activation_keeps_no_other_volume_away_and_is_tried_again)
 }
 END_TEST
 
+static void replace_device(void)
+{
+	CLEANUP(free_charp) char *id = minted("pvc-1");
+	CLEANUP(device_freep) struct device *d = fixture_device(id);
+	struct error *err = NULL;
+
+	fx.faults.in_activate = NULL;
+	ASSERT_OK(device_destroy(fx.fake, d, -1, &err));
+	fixture_make_device(id, 0, "theirs", SIZE);
+}
+
+START_TEST(device_that_was_replaced_while_it_was_activated_is_not_used)
+{
+	struct error *err = NULL;
+
+	fixture_make("pvc-1", SIZE);
+	fx.faults.inactive = true;
+	ASSERT_OK(volumes_refresh(fx.v, &err));
+	fx.faults.in_activate = replace_device;
+	ASSERT_FAILS(try_create("pvc-1", &err), ERR_UNAVAILABLE, "gone since");
+	ck_assert_ptr_null(fx.faults.in_activate);
+}
+END_TEST
+
 START_TEST(erasing_waits_for_its_device_to_be_active)
 {
 	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
@@ -468,4 +492,5 @@ FIXTURE_MAIN("volumes_start", fixture_memory, half_made_volume_is_rolled_back,
 	damaged_file_hides_no_other, file_of_the_go_driver_gets_its_pool_when_its_device_is_seen,
 	file_of_the_go_driver_gets_no_pool_while_two_devices_bear_its_name, inactive_devices_are_activated,
 	stranger_is_not_activated, failed_activation_keeps_no_other_volume_away_and_is_tried_again,
+	device_that_was_replaced_while_it_was_activated_is_not_used,
 	erasing_waits_for_its_device_to_be_active, second_driver_on_the_same_state_waits_for_it)
