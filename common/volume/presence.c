@@ -10,6 +10,15 @@ static bool may_be_own(const struct volume_record *r, const struct device *d)
 	return !r->pool || str_eq(d->pool, r->pool);
 }
 
+/* Of a volume that is being erased an identity of another's is enough to know that its own device is gone: a
+ * namespace's UUID never changes by itself, nor does our tag. One without identity may have lost it. */
+static bool may_stand_for_own(const struct volume_record *r, const struct device *d)
+{
+	if (!str_eq(d->pool, r->pool))
+		return false;
+	return r->phase != PHASE_ERASING || !r->identity || str_empty(d->identity);
+}
+
 enum presence presence_of(
 	const struct device_list *l, const struct volume_record *r, const struct device **ret_device)
 {
@@ -23,7 +32,7 @@ enum presence presence_of(
 		if (may_be_own(r, d)) {
 			own = d;
 			n_own++;
-		} else if (str_eq(d->pool, r->pool)) {
+		} else if (may_stand_for_own(r, d)) {
 			other = d;
 		}
 	}

@@ -10,7 +10,8 @@ enum presence {
 	DEVICE_PRESENT,
 	DEVICE_MISSING, /* its pool is absent or incomplete, or not recorded; or several may be it */
 	DEVICE_GONE,    /* its complete pool lacks it */
-	DEVICE_FOREIGN, /* its complete pool has one of its name that bears another identity */
+	DEVICE_FOREIGN, /* its complete pool has one of its name that bears another identity; while erasing,
+			   none */
 };
 
 /**

@@ -331,6 +331,27 @@ START_TEST(device_of_another_identity_is_left_alone)
 }
 END_TEST
 
+/* The other's identity proves that the volume's own device is gone. */
+START_TEST(deletion_ends_when_another_device_took_the_place_of_the_own)
+{
+	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
+	CLEANUP(device_freep) struct device *own = fixture_device(info->id);
+	struct error *err = NULL;
+
+	fx.faults.destroy = ERR_INTERNAL;
+	ASSERT_FAILS(volumes_delete(fx.v, info->id, &err), ERR_INTERNAL, info->id);
+	fx.faults.destroy = 0;
+	ASSERT_OK(device_destroy(fx.fake, own, -1, &err));
+	fixture_make_device(info->id, str_eq(own->pool, fx.pools[1]), "theirs", SIZE);
+	ASSERT_OK(volumes_refresh(fx.v, &err));
+	ck_assert_uint_eq(fixture_n_files(), 0);
+	/* what has no state now is never removed */
+	ASSERT_FAILS(volumes_delete(fx.v, info->id, &err), ERR_PRECONDITION, "without state");
+	ck_assert_uint_eq(fixture_n_devices(), 1);
+	ck_assert_uint_eq(fx.n_destroys, 1);
+}
+END_TEST
+
 START_TEST(volume_of_the_go_driver_is_erased_and_deleted)
 {
 	CLEANUP(device_freep) struct device *d = fixture_add_device("pvc-go", 0, "", SIZE);
@@ -379,5 +400,6 @@ FIXTURE_MAIN("volumes_delete", fixture_folder, deleted_volume_is_gone_and_deleti
 	mounted_volume_is_not_touched, missing_volume_is_unavailable_until_its_pool_proves_it_gone,
 	device_without_state_is_refused_and_left_alone,
 	handle_in_no_form_of_ours_is_deleted_already_whatever_bears_that_name,
-	device_of_another_identity_is_left_alone, volume_of_the_go_driver_is_erased_and_deleted,
+	device_of_another_identity_is_left_alone, deletion_ends_when_another_device_took_the_place_of_the_own,
+	volume_of_the_go_driver_is_erased_and_deleted,
 	parameters_that_cannot_be_understood_do_not_keep_content)

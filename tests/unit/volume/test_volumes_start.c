@@ -197,11 +197,11 @@ START_TEST(deletion_of_a_missing_volume_waits_for_its_pool)
 }
 END_TEST
 
-START_TEST(erasing_touches_no_device_of_another_identity)
+START_TEST(erasing_touches_no_device_without_the_identity)
 {
 	struct error *err = NULL;
 
-	fixture_make_device("dying", 0, "theirs", SIZE);
+	fixture_make_device("dying", 0, "", SIZE);
 	write_record("dying", ".erasing", "ours", fx.pools[0]);
 	fixture_restart();
 	ASSERT_FAILS(volumes_delete(fx.v, "dying", &err), ERR_UNAVAILABLE, "check --repair");
@@ -485,7 +485,7 @@ FIXTURE_MAIN("volumes_start", fixture_memory, half_made_volume_is_rolled_back,
 	half_made_volume_in_an_absent_pool_waits_for_it, rolling_back_removes_no_device_of_another_identity,
 	device_of_another_identity_does_not_end_the_wait_for_a_pool,
 	deletion_is_finished_wherever_it_was_cut_off, deletion_of_a_missing_volume_waits_for_its_pool,
-	erasing_touches_no_device_of_another_identity, volume_whose_device_is_somebody_elses_is_missing,
+	erasing_touches_no_device_without_the_identity, volume_whose_device_is_somebody_elses_is_missing,
 	failed_listing_changes_nothing_and_the_start_can_be_repeated,
 	no_state_is_dropped_while_a_pool_is_away, even_a_complete_pool_without_the_device_drops_no_state,
 	device_without_state_is_left_alone, of_two_files_of_one_volume_the_ready_one_is_served,
