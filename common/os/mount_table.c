@@ -157,3 +157,9 @@ bool mount_entry_has(const struct mount_entry *e, const char *option)
 		return either_has(e, "dax") || either_has(e, "dax=always");
 	return either_has(e, option);
 }
+
+/* fs/proc_namespace.c, show_mountinfo(): it comes first. */
+bool mount_entry_is_readonly(const struct mount_entry *e)
+{
+	return str_eq(e->options, "ro") || str_starts(e->options, "ro,");
+}

@@ -77,3 +77,7 @@ const struct mount_entry *mount_table_uses(const struct mount_table *t, dev_t de
  * Return: whether it is there.
  */
 bool mount_entry_has(const struct mount_entry *e, const char *option);
+
+/** mount_entry_is_readonly() - whether the mount itself is read-only, whatever its file system is, which an
+ * error may have made so ("errors=remount-ro"). */
+bool mount_entry_is_readonly(const struct mount_entry *e);

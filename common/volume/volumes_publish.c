@@ -118,9 +118,9 @@ static int look_at_target(struct volumes *v, const struct volume_record *r, cons
 	if (how != p->how)
 		return err_set(err, ERR_EXISTS, "volume %s is published at %s as a %s", r->id, p->target,
 			how == SHOWN_NODE ? "block device" : "file system");
-	if (mount_entry_has(e, "ro") != strv_contains(p->flags, "ro"))
+	if (mount_entry_is_readonly(e) != strv_contains(p->flags, "ro"))
 		return err_set(err, ERR_EXISTS, "volume %s is published at %s %s", r->id, p->target,
-			mount_entry_has(e, "ro") ? "read-only" : "read-write");
+			mount_entry_is_readonly(e) ? "read-only" : "read-write");
 	for (size_t i = 0; p->flags && p->flags[i]; i++) {
 		if (!mount_flag_in_force(e, p->flags[i]))
 			return err_set(err, ERR_EXISTS, "volume %s is published at %s without \"%s\"", r->id,

@@ -107,8 +107,7 @@ static int compare_mount(const struct volume_record *r, const struct staging *s,
 			return err_set(err, ERR_EXISTS, "volume %s is %s without \"%s\"", r->id, how(s),
 				s->options[i]);
 	}
-	/* not the file system's own, which an error may have made read-only */
-	if ((str_eq(e->options, "ro") || str_starts(e->options, "ro,")) && !strv_contains(s->options, "ro"))
+	if (mount_entry_is_readonly(e) && !strv_contains(s->options, "ro"))
 		return err_set(err, ERR_EXISTS, "volume %s is %s read-only", r->id, how(s));
 	return 0;
 }

@@ -97,6 +97,21 @@ START_TEST(dax_never_is_not_dax)
 }
 END_TEST
 
+START_TEST(mount_is_not_read_only_because_its_file_system_is)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(mount_table_freep) struct mount_table *t = NULL;
+
+	ASSERT_OK(mount_table_parse("30 22 259:0 / /a rw,noatime - ext4 /dev/pmem0 ro\n"
+				    "31 22 259:0 / /b ro,noatime - ext4 /dev/pmem0 rw\n"
+				    "32 22 259:0 / /c ro - ext4 /dev/pmem0 rw\n",
+		&t, &err));
+	ck_assert(!mount_entry_is_readonly(&t->entries[0]));
+	ck_assert(mount_entry_is_readonly(&t->entries[1]));
+	ck_assert(mount_entry_is_readonly(&t->entries[2]));
+}
+END_TEST
+
 START_TEST(a_malformed_line_is_an_error_not_a_missing_mount)
 {
 	static const char *const texts[] = {
@@ -128,4 +143,5 @@ END_TEST
 
 UNIT_MAIN("os/mount_table", fields_are_taken_apart_and_unescaped, the_last_mount_at_a_target_is_on_top,
 	use_is_a_mounted_device_or_its_bound_node, options_are_compared_whole_and_dax_spellings_are_equal,
-	dax_never_is_not_dax, a_malformed_line_is_an_error_not_a_missing_mount, the_real_table_has_proc)
+	dax_never_is_not_dax, mount_is_not_read_only_because_its_file_system_is,
+	a_malformed_line_is_an_error_not_a_missing_mount, the_real_table_has_proc)

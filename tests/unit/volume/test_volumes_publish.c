@@ -124,6 +124,21 @@ START_TEST(read_only_is_read_only_and_compared_both_ways)
 }
 END_TEST
 
+/* As ext4 does after an error. */
+START_TEST(file_system_that_became_read_only_is_published_as_before)
+{
+	struct error *err = NULL;
+
+	ASSERT_OK(publish_with(NULL, false, &err));
+	ck_assert_int_eq(mount(NULL, mt.staging, NULL, MS_REMOUNT | MS_RDONLY, NULL), 0);
+	ck_assert_int_eq(mount(NULL, mt.staging, NULL, MS_REMOUNT | MS_BIND, NULL), 0);
+	ck_assert_int_ne(mounts_write(mt.target), 0);
+	ASSERT_OK(publish_with(NULL, false, &err));
+	ASSERT_FAILS(publish_with(NULL, true, &err), ERR_EXISTS, "read-write");
+	ck_assert_uint_eq(mounts_count(mt.target), 1);
+}
+END_TEST
+
 START_TEST(volume_published_with_a_flag_is_published_with_it_again)
 {
 	static const char *const flags[] = {"ro", "rw", "nosuid", "suid", "nodev", "dev", "noexec", "exec",
@@ -417,6 +432,7 @@ END_TEST
 FIXTURE_MAIN("volumes_publish", set_up, staged_file_system_is_shown_at_the_target,
 	publishing_and_unpublishing_again_change_nothing, volume_must_be_staged_where_the_request_says,
 	read_only_is_read_only_and_compared_both_ways,
+	file_system_that_became_read_only_is_published_as_before,
 	volume_published_with_a_flag_is_published_with_it_again, single_writer_has_one_target,
 	other_writers_may_have_further_targets, leftover_target_path_is_no_use,
 	target_that_is_mounted_already_is_recorded, volume_is_not_published_as_another_file_system,
