@@ -142,6 +142,16 @@ static struct erasure *find(const struct eraser *e, const char *id)
 	return job;
 }
 
+/* One that runs may be at the end of a former volume of that ID, and one that has a claim needs no other. */
+static struct erasure *find_unclaimed(const struct eraser *e, const char *id)
+{
+	struct erasure *job = e->first;
+
+	while (job && (!str_eq(job->id, id) || job->running || job->claim.lock || job->claim.fd >= 0))
+		job = job->next;
+	return job;
+}
+
 static struct erasure *append(struct eraser *e, const char *id)
 {
 	struct erasure *job = x_calloc(1, sizeof(*job));
@@ -317,8 +327,8 @@ static int begin(struct eraser *e, struct erasure *job, struct error **err)
 int eraser_add(struct eraser *e, const char *id, struct erase_claim *claim, struct error **err)
 {
 	pthread_mutex_lock(&e->mutex);
-	/* who has a claim has seen the end of the volume of that ID before */
-	struct erasure *job = claim ? NULL : find(e, id);
+	/* a volume may be added again, or by a refresh, before its claim is handed on */
+	struct erasure *job = claim ? find_unclaimed(e, id) : find(e, id);
 	if (!job)
 		job = append(e, id);
 	if (claim)

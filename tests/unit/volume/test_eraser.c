@@ -291,6 +291,34 @@ START_TEST(claim_is_handed_on_and_let_go_afterwards)
 }
 END_TEST
 
+static int erase_claimed(
+	void *user, const char *id, struct erase_claim *claim, struct erasure *e, struct error **err)
+{
+	note_begin();
+	if (!claim->lock)
+		return err_set(err, ERR_INTERNAL, "%s fails as the test wants it", id);
+	*(bool *)user = erasure_is_retry(e);
+	return 0;
+}
+
+/* Of two jobs the one without claim would wait for the lock that the other one holds. */
+START_TEST(claim_goes_to_the_job_that_waits_already)
+{
+	struct volume_locks *locks = volume_locks_new();
+	struct erase_claim claim = claim_of(locks, "a");
+	struct error *err = NULL;
+	bool same_job = false;
+
+	start((struct eraser_config){.erase = erase_claimed, .user = &same_job, .in_call = true});
+	ASSERT_FAILS(eraser_add(eraser, "a", NULL, &err), ERR_INTERNAL, "a fails");
+	ASSERT_OK(eraser_add(eraser, "a", &claim, &err));
+	ck_assert_uint_eq(n_begun, 2);
+	ck_assert(same_job);
+	ck_assert(!is_locked(locks, "a"));
+	volume_locks_free(locks);
+}
+END_TEST
+
 START_TEST(claim_of_what_was_not_begun_is_let_go_at_the_end)
 {
 	struct volume_locks *locks = volume_locks_new();
@@ -393,7 +421,8 @@ int main(void)
 		&what_fails_is_tried_again_until_it_succeeds,
 		&what_failed_is_tried_at_once_when_it_is_added_again, &failure_is_told_once_for_each_reason,
 		&stopping_ends_what_waits_for_its_turn, &claim_is_handed_on_and_let_go_afterwards,
-		&claim_of_what_was_not_begun_is_let_go_at_the_end, &few_of_those_that_wait_hold_anything,
+		&claim_goes_to_the_job_that_waits_already, &claim_of_what_was_not_begun_is_let_go_at_the_end,
+		&few_of_those_that_wait_hold_anything,
 		&without_threads_the_caller_erases_and_hears_of_failures,
 		&pieces_come_no_faster_than_the_limit_allows, &without_a_limit_nothing_waits,
 		&pieces_are_short_but_not_tiny};
