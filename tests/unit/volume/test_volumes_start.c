@@ -361,9 +361,9 @@ END_TEST
 
 START_TEST(file_of_the_go_driver_gets_no_pool_while_two_devices_bear_its_name)
 {
-	CLEANUP(device_freep) struct device *d = fixture_add_device("go", 1, "", SIZE);
 	struct error *err = NULL;
 
+	device_free(fixture_add_device("go", 1, "", SIZE));
 	fixture_write("go.json", "{\"id\":\"go\",\"size\":16777216,\"parameters\":{\"name\":\"n\"}}\n");
 	fx.faults.twin = "go";
 	fixture_restart();
