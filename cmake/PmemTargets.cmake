@@ -83,5 +83,5 @@ function(pmem_unit_test layer module)
   add_test(NAME unit/${layer}/${module} COMMAND test_${layer}_${module})
   # check gives a test 4 s, which sanitizers on a busy machine can exceed. 77: it cannot run here, and says why.
   set_tests_properties(unit/${layer}/${module} PROPERTIES
-    LABELS unit TIMEOUT 600 SKIP_RETURN_CODE 77 ENVIRONMENT CK_DEFAULT_TIMEOUT=300)
+    LABELS unit TIMEOUT 900 SKIP_RETURN_CODE 77 ENVIRONMENT CK_DEFAULT_TIMEOUT=600)
 endfunction()

@@ -67,6 +67,7 @@ void repair_adopt(struct repair *p)
 	const struct device *d = only_candidate(p);
 	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
 	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(free_charp) char *pool_name = NULL;
 	char size[24];
 
 	if (!d)
@@ -89,6 +90,8 @@ void repair_adopt(struct repair *p)
 	r->adopted = true;
 	r->pool = x_strdup(d->pool);
 	strmap_set(&r->parameters, "deviceMode", mode_of(p, pool));
+	/* what was seen is listed anew while the device is taken */
+	pool_name = x_strdup(pool->name);
 	if (take(p, r, &err) < 0) {
 		repair_leave(p, "the device has no state and gets none: %s", err->msg);
 		return;
@@ -97,7 +100,7 @@ void repair_adopt(struct repair *p)
 		"wrote a state file for the device: %s in pool %s, %s; it can be used or deleted now, but "
 		"not "
 		"become a block volume",
-		format_bytes(r->size_bytes, size), pool->name,
+		format_bytes(r->size_bytes, size), pool_name,
 		r->fs_type       ? r->fs_type
 		: r->staged_ever ? "content of another kind"
 				 : "no content recognised");
