@@ -115,20 +115,6 @@ static int set_sector_size(struct ndctl_namespace *ndns, unsigned bytes, struct 
 }
 
 /* The size comes last of what makes a namespace show in a listing: one that shows bears its name and UUID. */
-/* A creation that was stopped leaves its UUID on an idle namespace. While no label of the module is in use the
- * kernel does not change it (drivers/nvdimm/namespace_devs.c, namespace_update_uuid()), and size 0 takes it
- * away. */
-static int drop_uuid(struct ndctl_namespace *ndns, struct error **err)
-{
-	uuid_t uuid;
-
-	ndctl_namespace_get_uuid(ndns, uuid);
-	if (uuid_is_null(uuid))
-		return 0;
-	int rc = STEP("nd-drop-uuid", ndctl_namespace_set_size(ndns, 0));
-	return rc < 0 ? nd_refused(err, rc, "drop the UUID of an abandoned namespace") : 0;
-}
-
 static int set_label(struct ndctl_namespace *ndns, const struct nd_spec *spec, struct error **err)
 {
 	bool sector = spec->mode == ND_SECTOR;
@@ -137,8 +123,6 @@ static int set_label(struct ndctl_namespace *ndns, const struct nd_spec *spec, s
 
 	if (uuid_parse(spec->uuid, uuid) < 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is not a UUID", spec->uuid);
-	if (drop_uuid(ndns, err) < 0)
-		return -1;
 	if ((rc = STEP("nd-uuid", ndctl_namespace_set_uuid(ndns, uuid))) < 0)
 		return nd_refused(err, rc, "set UUID");
 	if ((rc = STEP("nd-name", ndctl_namespace_set_alt_name(ndns, spec->name))) < 0)
@@ -201,15 +185,41 @@ static int advance_seed(struct ndctl_region *region, struct error **err)
 	return rc < 0 ? nd_refused(err, rc, "disable an abandoned namespace") : 0;
 }
 
+/*
+ * A creation that was stopped leaves its UUID on an idle namespace, which the kernel does not change while no
+ * label of the module is in use (drivers/nvdimm/namespace_devs.c, namespace_update_uuid()): deleting takes it
+ * away. @ndns is gone afterwards.
+ */
+static int drop_uuid(struct ndctl_namespace *ndns, struct error **err)
+{
+	int rc = STEP("nd-drop-uuid", ndctl_namespace_delete(ndns));
+
+	return rc < 0 ? nd_refused(err, rc, "drop the UUID of an abandoned namespace") : 0;
+}
+
+static bool has_uuid(struct ndctl_namespace *ndns)
+{
+	uuid_t uuid;
+
+	ndctl_namespace_get_uuid(ndns, uuid);
+	return !uuid_is_null(uuid);
+}
+
 static int find_or_free_idle(struct ndctl_region *region, struct ndctl_namespace **ret, struct error **err)
 {
-	*ret = find_idle(region);
-	if (*ret)
+	struct ndctl_namespace *ndns = find_idle(region);
+
+	if (ndns && !has_uuid(ndns)) {
+		*ret = ndns;
 		return 0;
-	if (advance_seed(region, err) < 0)
+	}
+	if ((ndns ? drop_uuid(ndns, err) : advance_seed(region, err)) < 0)
 		return -1;
-	*ret = find_idle(region);
-	return *ret ? 0 : err_set(err, ERR_UNAVAILABLE, "the kernel offers no idle namespace");
+	ndns = find_idle(region);
+	if (!ndns)
+		return err_set(err, ERR_UNAVAILABLE, "the kernel offers no idle namespace");
+	*ret = ndns;
+	return 0;
 }
 
 static int new_uuid(uuid_t ret, struct error **err)
