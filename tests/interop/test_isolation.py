@@ -151,6 +151,11 @@ class Held(unittest.TestCase):
             delete = csi_pb2.DeleteVolumeRequest(volume_id=volume)
             self.insist("Node", "NodeUnstageVolume", unstage, csi_pb2.NodeUnstageVolumeResponse)
             self.insist("Controller", "DeleteVolume", delete, csi_pb2.DeleteVolumeResponse)
+        # until then there are loop devices, which would outlive the driver
+        wait_for(lambda: not self.has_images())
+
+    def has_images(self):
+        return any(name.endswith(".image") for name in os.listdir(f"{self.folder}/fake-devices"))
 
     def insist(self, *args):
         """As kubelet and provisioner: in place, for as long as the code says so."""
