@@ -8,7 +8,7 @@
 #include "unit/inject/held.h"
 #include "unit/inject/ops.h"
 
-#define TIMEOUT_S 500
+#define TIMEOUT_S 1700
 
 void injected_enter(void)
 {
