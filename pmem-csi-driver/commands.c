@@ -36,7 +36,7 @@ int command_print(const char *command, const struct buf *out, int status)
 	if (buf_check(out, "output", &err) < 0)
 		return command_fail(command, err, COMMAND_BLIND);
 	if (fputs(buf_str(out), stdout) == EOF || fflush(stdout) == EOF) {
-		fprintf(stderr, "pmem-csi-driver %s: write to stdout: %s\n", command, strerror(errno));
+		fprintf(stderr, "pmem-csi-driver %s: write to stdout: %m\n", command);
 		return COMMAND_BLIND;
 	}
 	return status;

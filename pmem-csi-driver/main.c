@@ -43,7 +43,7 @@ static int convert(const struct options *o, struct error **err)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
-	sigprocmask(SIG_BLOCK, &set, NULL);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	if (init_chain_convert(o->logging_format, err) < 0)
 		return -1;
 	log_warn("the labels of the node are not changed: remove convert-raw-namespaces and set the one for "

@@ -53,11 +53,6 @@ static struct volume_lock *find(const struct volume_locks *t, const char *id)
 	return NULL;
 }
 
-static bool is_held(const struct volume_locks *t, const char *id)
-{
-	return find(t, id) != NULL;
-}
-
 static char *describe(const struct volume_lock *l)
 {
 	return x_asprintf("%s for %llu s", l->what ? l->what : "at work",
@@ -65,9 +60,9 @@ static char *describe(const struct volume_lock *l)
 }
 
 /* The caller has the mutex, which is let go. */
-static int refuse(struct volume_locks *t, const char *id, struct error **err)
+static int refuse(struct volume_locks *t, const struct volume_lock *l, struct error **err)
 {
-	CLEANUP(free_charp) char *doing = describe(find(t, id));
+	CLEANUP(free_charp) char *id = x_strdup(l->id), *doing = describe(l);
 
 	pthread_mutex_unlock(&t->mutex);
 	return err_set(err, ERR_ABORTED, "an operation on volume %s is in progress: %s", id, doing);
@@ -90,12 +85,11 @@ int volume_lock(
 	struct timespec end = {.tv_sec = (time_t)(end_ns / NS_PER_S), .tv_nsec = (long)(end_ns % NS_PER_S)};
 
 	pthread_mutex_lock(&t->mutex);
-	while (is_held(t, id)) {
-		if (wait_ms == 0 || pthread_cond_timedwait(&t->released, &t->mutex, &end) != 0) {
-			if (!is_held(t, id))
-				break;
-			return refuse(t, id, err);
-		}
+	bool late = wait_ms == 0;
+	for (const struct volume_lock *l; (l = find(t, id));) {
+		if (late)
+			return refuse(t, l, err);
+		late = pthread_cond_timedwait(&t->released, &t->mutex, &end) != 0;
 	}
 	*ret = hold(t, id);
 	pthread_mutex_unlock(&t->mutex);
@@ -106,7 +100,7 @@ bool volume_lock_if(struct volume_locks *t, const char *id, bool (*wanted)(void 
 	void *user, struct volume_lock **ret)
 {
 	pthread_mutex_lock(&t->mutex);
-	bool take = !is_held(t, id) && wanted(user, id);
+	bool take = !find(t, id) && wanted(user, id);
 	if (take)
 		*ret = hold(t, id);
 	pthread_mutex_unlock(&t->mutex);

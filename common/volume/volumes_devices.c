@@ -193,6 +193,19 @@ static int make_active(
 	return 0;
 }
 
+static int refuse_absent(const struct volume_record *r, enum presence presence, struct error **err)
+{
+	if (presence == DEVICE_FOREIGN)
+		return err_set(err, ERR_PRECONDITION,
+			"the device of volume %s does not bear the identity that was recorded; see "
+			"pmem-csi-driver check -repair %s",
+			r->id, r->id);
+	return err_set(err, ERR_UNAVAILABLE, "volume %s is missing: %s", r->id,
+		presence == DEVICE_GONE
+			? "its pool has no such device"
+			: "its pool is absent or incomplete, or several devices bear its name");
+}
+
 int volumes_require_device(
 	struct volumes *v, const struct volume_record *r, struct device **ret, struct error **err)
 {
@@ -201,20 +214,8 @@ int volumes_require_device(
 
 	if (volumes_find_device(v, r, &d, &presence, err) < 0)
 		return -1;
-	if (presence == DEVICE_MISSING)
-		return err_set(err, ERR_UNAVAILABLE,
-			"volume %s is missing: its pool is absent or incomplete, or several devices bear its "
-			"name",
-			r->id);
-	if (presence == DEVICE_GONE)
-		return err_set(
-			err, ERR_UNAVAILABLE, "volume %s is missing: its pool has no such device", r->id);
-	if (presence == DEVICE_FOREIGN)
-		return err_set(err, ERR_PRECONDITION,
-			"the device of volume %s does not bear the identity that was recorded; see "
-			"pmem-csi-driver "
-			"check --repair %s",
-			r->id, r->id);
+	if (!d)
+		return refuse_absent(r, presence, err);
 	if (!d->active)
 		volumes_say(v, r->id, "activating its device");
 	if (!d->active && make_active(v, r, &d, err) < 0)

@@ -58,9 +58,10 @@ static int is_mount_of(struct volumes *v, const struct volume_record *r, const s
 	CLEANUP(device_freep) struct device *d = volumes_seen_device(v, r);
 	struct blockdev_info info;
 
+	*ret = false;
 	if (kata_has_image(r) && kata_is_loop(v->state_path, r, e->dev, ret, err) < 0)
 		return -1;
-	if (kata_has_image(r) && *ret)
+	if (*ret)
 		return 0;
 	if (d && d->path) {
 		if (blockdev_stat(d->path, &info, err) == 0) {
