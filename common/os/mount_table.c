@@ -116,18 +116,6 @@ const struct mount_entry *mount_table_at(const struct mount_table *t, const char
 	return NULL;
 }
 
-const struct mount_entry *mount_table_uses(const struct mount_table *t, dev_t dev, const char *node_root)
-{
-	for (size_t i = 0; i < t->n; i++) {
-		const struct mount_entry *e = &t->entries[i];
-		if (e->dev == dev)
-			return e;
-		if (node_root && str_eq(e->fstype, "devtmpfs") && str_eq(e->root, node_root))
-			return e;
-	}
-	return NULL;
-}
-
 static bool list_has(char *list, const char *option)
 {
 	char *name;

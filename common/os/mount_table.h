@@ -60,16 +60,6 @@ DEFINE_CLEANUP(struct mount_table *, mount_table_free);
 const struct mount_entry *mount_table_at(const struct mount_table *t, const char *target);
 
 /**
- * mount_table_uses() - whether a block device is mounted, or its node in /dev bound somewhere.
- * @t:         table
- * @dev:       number of the block device
- * @node_root: path of its node within devtmpfs, such as "/dm-3"; NULL leaves bound nodes out
- *
- * Return: the first such entry, borrowed, or NULL.
- */
-const struct mount_entry *mount_table_uses(const struct mount_table *t, dev_t dev, const char *node_root);
-
-/**
  * mount_entry_has() - whether an option is in force for the mount or its file system.
  * @e:      entry
  * @option: one whole option ("ro", "noatime", "logbufs=8"); "dax" and "dax=always" are the same

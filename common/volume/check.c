@@ -96,21 +96,20 @@ static void check_problem(const struct state_problem *p, struct check_findings *
 	case STATE_DAMAGED:
 		check_add(f, CHECK_DAMAGED_FILE, p->id,
 			x_asprintf("state file %s cannot be used: %s", p->file, p->reason),
-			x_asprintf(
-				"check --repair %s sets it aside and writes a new one if its device exists",
+			x_asprintf("check -repair %s sets it aside and writes a new one if its device exists",
 				p->id));
 		break;
 	case STATE_TWIN:
 		check_add(f, CHECK_TWO_FILES, p->record->id,
 			x_asprintf(
 				"state file %s does not count: there is another one of this volume", p->file),
-			x_asprintf("check --repair %s removes it", p->record->id));
+			x_asprintf("check -repair %s removes it", p->record->id));
 		break;
 	case STATE_TEMPORARY:
 		id = id_of_temporary(p->file);
 		check_add(f, CHECK_TEMPORARY, id,
 			x_asprintf("temporary file %s is left: %s", p->file, p->reason),
-			x_asprintf("check --repair %s removes it", id));
+			x_asprintf("check -repair %s removes it", id));
 		break;
 	}
 }
@@ -137,7 +136,7 @@ static void check_missing(const struct check_view *v, const struct volume_record
 	else
 		text = x_strdup("its device is not seen, and its pool was never recorded");
 	check_add(f, CHECK_MISSING, r->id, text,
-		x_asprintf("bring its pool back; if that is lost for ever, check --forget %s drops the state",
+		x_asprintf("bring its pool back; if that is lost for ever, check -forget %s drops the state",
 			r->id));
 }
 
@@ -148,7 +147,7 @@ static void check_identity(
 		x_asprintf("its pool has a device of that name with identity %s, recorded is %s",
 			*other->identity ? other->identity : "none", r->identity),
 		x_asprintf("not repaired: the device is somebody else's, and the volume's own is gone; "
-			   "check --forget %s drops the state and leaves the device alone",
+			   "check -forget %s drops the state and leaves the device alone",
 			r->id));
 }
 
@@ -164,11 +163,11 @@ static void check_phase(const struct volume_record *r, enum presence presence, s
 	if (r->phase == PHASE_CREATING)
 		check_add(f, CHECK_CREATING, r->id,
 			x_asprintf("its creation was not finished: %s", device[presence]),
-			x_asprintf("the driver undoes it when it starts, check --repair %s at once", r->id));
+			x_asprintf("the driver undoes it when it starts, check -repair %s at once", r->id));
 	else
 		check_add(f, CHECK_ERASING, r->id,
 			x_asprintf("its deletion was not finished: %s", device[presence]),
-			x_asprintf("the driver goes on when it starts, check --repair %s at once", r->id));
+			x_asprintf("the driver goes on when it starts, check -repair %s at once", r->id));
 }
 
 static void check_size(const struct volume_record *r, const struct device *d, struct check_findings *f)
@@ -180,7 +179,7 @@ static void check_size(const struct volume_record *r, const struct device *d, st
 		x_asprintf("recorded are %ju bytes, its device has %ju", (uintmax_t)r->size_bytes,
 			(uintmax_t)d->size_bytes),
 		smaller ? x_strdup("not repaired: the device is smaller than what was promised")
-			: x_asprintf("check --repair %s records the device's size", r->id));
+			: x_asprintf("check -repair %s records the device's size", r->id));
 	/* before 1.0 the Go driver recorded what was asked for */
 	if (!r->identity && !smaller)
 		check_note(f);
@@ -218,7 +217,7 @@ static void check_active(const char *id, const struct device *d, struct check_fi
 	if (d->active)
 		return;
 	check_add(f, CHECK_INACTIVE, id, x_asprintf("its device in pool %s is not active", d->pool),
-		x_asprintf("the driver activates it when it starts, check --repair %s at once", id));
+		x_asprintf("the driver activates it when it starts, check -repair %s at once", id));
 }
 
 /* Others that bear the name of @r's device. */
@@ -248,7 +247,7 @@ static void check_present(const struct check_view *v, const struct volume_record
 	if (!r->pool) {
 		check_add(f, CHECK_NO_POOL_RECORD, r->id,
 			x_strdup("its state does not say in which pool its device is"),
-			x_asprintf("the driver records it when it starts, check --repair %s at once", r->id));
+			x_asprintf("the driver records it when it starts, check -repair %s at once", r->id));
 		check_note(f);
 	}
 	check_active(r->id, d, f);
@@ -265,7 +264,7 @@ static void check_volume(const struct check_view *v, const struct volume_record 
 		check_missing(v, r, f);
 	else if (presence == DEVICE_GONE)
 		check_add(f, CHECK_GONE, r->id, x_strdup("its pool is complete and has no such device"),
-			x_asprintf("check --repair %s drops the state", r->id));
+			x_asprintf("check -repair %s drops the state", r->id));
 	else if (presence == DEVICE_FOREIGN)
 		check_identity(r, d, f);
 	if (presence == DEVICE_PRESENT)
@@ -301,7 +300,7 @@ static void check_stranger(const struct check_view *v, const struct device *d, s
 	check_add(f, CHECK_STRANGER, d->id,
 		x_asprintf("a device of %s in pool %s has no state", format_bytes(d->size_bytes, size), pool),
 		x_asprintf(
-			"if it is a volume of this driver, check --repair %s writes a state file for it and "
+			"if it is a volume of this driver, check -repair %s writes a state file for it and "
 			"keeps its content; otherwise leave it alone",
 			d->id));
 	if (is_foreign_namespace(v, d)) {

@@ -30,8 +30,7 @@ struct check_view {
 	pid_t holder;    /* of its lock: a driver that runs; 0: none is seen */
 	struct state_content state;
 	struct device_list *devices;
-	dev_t *numbers;    /* of the devices' nodes, in the same order; 0: there is none */
-	char **node_roots; /* their places within devtmpfs ("/dm-3"), or NULL */
+	dev_t *numbers; /* of the devices' nodes, in the same order; 0: there is none */
 	struct mount_table *mounts;
 	struct loop_list *loops;
 };

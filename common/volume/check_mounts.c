@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "os/mount_shown.h"
 #include "volume/check_private.h"
 
 /* kubelet's own binds of a folder in a volume, made and removed without a call to us
@@ -13,10 +14,7 @@
 
 bool check_mount_shows(const struct check_view *v, const struct mount_entry *e, size_t at)
 {
-	if (v->numbers[at] == 0)
-		return false;
-	return e->dev == v->numbers[at] ||
-	       (str_eq(e->fstype, "devtmpfs") && v->node_roots[at] && str_eq(e->root, v->node_roots[at]));
+	return v->numbers[at] != 0 && mount_shown(e, v->numbers[at]) != MOUNT_SHOWN_NOT;
 }
 
 bool check_is_stale(
@@ -34,6 +32,11 @@ bool check_is_stale(
 			return false;
 	}
 	return true;
+}
+
+bool check_staging_is_stale(const struct check_view *v, const struct volume_record *r, const struct device *d)
+{
+	return r->staging_path && !r->staged_block && check_is_stale(v, r, r->staging_path, d);
 }
 
 /* A copy of a recorded mount, where the host's tree is shown a second time. */
@@ -74,18 +77,17 @@ static void check_unknown(const struct check_view *v, const struct volume_record
 void check_mounts_of(const struct check_view *v, const struct volume_record *r, const struct device *d,
 	struct check_findings *f)
 {
-	if (r->staging_path && check_is_stale(v, r, r->staging_path, d))
+	if (check_staging_is_stale(v, r, d))
 		check_add(f, CHECK_STALE_STAGING, r->id,
 			x_asprintf("recorded as staged at %s, where it is not mounted", r->staging_path),
-			x_asprintf(
-				"check --repair %s drops the record; to stage it again needs none", r->id));
+			x_asprintf("check -repair %s drops the record; to stage it again needs none", r->id));
 	for (size_t i = 0; r->targets && r->targets[i]; i++) {
 		if (!check_is_stale(v, r, r->targets[i], d))
 			continue;
 		check_add(f, CHECK_STALE_TARGET, r->id,
 			x_asprintf("recorded as published at %s, where it is not mounted", r->targets[i]),
 			x_asprintf(
-				"check --repair %s drops the record; to publish it again needs none", r->id));
+				"check -repair %s drops the record; to publish it again needs none", r->id));
 	}
 	if (d)
 		check_unknown(v, r, d, f);
@@ -99,7 +101,7 @@ void check_mounts_of_stranger(const struct check_view *v, const struct device *d
 		if (check_mount_shows(v, e, (size_t)(d - v->devices->devices)))
 			check_add(f, CHECK_UNKNOWN_MOUNT, d->id,
 				x_asprintf("%s, which has no state, is mounted at %s", d->path, e->target),
-				x_strdup("unmount it before check --repair"));
+				x_strdup("unmount it before check -repair"));
 	}
 }
 

@@ -24,6 +24,12 @@ void check_mounts_of(const struct check_view *v, const struct volume_record *r, 
 bool check_is_stale(
 	const struct check_view *v, const struct volume_record *r, const char *path, const struct device *d);
 
+/** check_staging_is_stale() - check_is_stale() of the staging path; for block access nothing is mounted
+ * there.
+ */
+bool check_staging_is_stale(
+	const struct check_view *v, const struct volume_record *r, const struct device *d);
+
 /** check_mounts_of_stranger() - mounts of a device without state. */
 void check_mounts_of_stranger(const struct check_view *v, const struct device *d, struct check_findings *f);
 

@@ -6,8 +6,6 @@
 #include "os/blockdev.h"
 #include "volume/check_private.h"
 
-#define DEV_DIR "/dev"
-
 static int read_state(const char *path, struct check_view *v, struct error **err)
 {
 	CLEANUP(state_closep) struct state_store *store = NULL;
@@ -34,11 +32,6 @@ static void read_node(struct check_view *v, size_t at)
 	if (!path || blockdev_stat(path, &info, &ignored) < 0)
 		return;
 	v->numbers[at] = info.dev;
-
-	/* a bound node is shown by its place in devtmpfs; LVM's paths are links to it */
-	CLEANUP(free_charp) char *node = realpath(path, NULL);
-	if (node && str_starts(node, DEV_DIR "/"))
-		v->node_roots[at] = x_strdup(node + strlen(DEV_DIR));
 }
 
 static int read_all(const struct check_config *config, struct check_view *v, struct error **err)
@@ -48,7 +41,6 @@ static int read_all(const struct check_config *config, struct check_view *v, str
 	if (device_list_read(config->devices, &v->devices, err) < 0)
 		return err_wrap(err, "list devices");
 	v->numbers = x_calloc(v->devices->n_devices, sizeof(*v->numbers));
-	v->node_roots = x_calloc(v->devices->n_devices, sizeof(*v->node_roots));
 	for (size_t i = 0; i < v->devices->n_devices; i++)
 		read_node(v, i);
 	if (mount_table_read(&v->mounts, err) < 0)
@@ -72,9 +64,6 @@ int check_view_read(const struct check_config *config, struct check_view *ret, s
 
 void check_view_done(struct check_view *v)
 {
-	for (size_t i = 0; v->node_roots && i < v->devices->n_devices; i++)
-		free(v->node_roots[i]);
-	free(v->node_roots);
 	free(v->numbers);
 	device_list_free(v->devices);
 	state_content_done(&v->state);

@@ -14,7 +14,7 @@ void inventory_volume(const struct check_view *v, const struct volume_record *r,
 		pool = d->pool;
 	}
 	row.pool = pool ? device_list_pool(v->devices, pool) : NULL;
-	row.staged = r->staging_path && !check_is_stale(v, r, r->staging_path, row.device);
+	row.staged = r->staging_path && !check_staging_is_stale(v, r, row.device);
 	for (size_t i = 0; r->targets && r->targets[i]; i++)
 		row.n_published += !check_is_stale(v, r, r->targets[i], row.device);
 	*ret = row;

@@ -11,7 +11,7 @@
 #include "os/blockdev.h"
 #include "os/loopdev.h"
 #include "os/mount.h"
-#include "os/mount_table.h"
+#include "os/mount_shown.h"
 #include "volume/id.h"
 #include "volume/params.h"
 #include "volume/state.h"
@@ -99,7 +99,7 @@ static int detach(const char *folder, bool *ret_busy, struct error **err)
 		return 0;
 	if (mount_table_read(&table, err) < 0)
 		return -1;
-	*ret_busy = mount_table_uses(table, loop, /* node_root= */ NULL) != NULL;
+	*ret_busy = mount_shown_any(table, loop) != NULL;
 	return *ret_busy ? 0 : loop_detach(image_fd, err);
 }
 

@@ -129,7 +129,7 @@ static bool fix_mounts(
 	char **targets = NULL;
 	bool changed = false;
 
-	if (r->staging_path && check_is_stale(view, r, r->staging_path, d)) {
+	if (check_staging_is_stale(view, r, d)) {
 		CLEANUP(free_charp)
 		char *text = x_asprintf("dropped the stale staging path %s", r->staging_path);
 		strv_add(changes, text);
@@ -198,13 +198,13 @@ static void fix_ready(struct repair *p, struct volume_record *r, enum presence p
 	case DEVICE_MISSING:
 		repair_leave(p,
 			"its device is missing, and nothing proves that it is gone: bring its pool back, or "
-			"drop the state with check --forget %s",
+			"drop the state with check -forget %s",
 			r->id);
 		break;
 	case DEVICE_FOREIGN:
 		repair_leave(p,
 			"the device of that name does not bear the recorded identity, so it is somebody "
-			"else's; check --forget %s drops the state and leaves the device alone",
+			"else's; check -forget %s drops the state and leaves the device alone",
 			r->id);
 		break;
 	}

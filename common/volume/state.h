@@ -36,6 +36,7 @@ struct volume_record {
 	bool formatting;       /* a mkfs on the empty device was begun and its end not recorded */
 	bool staged_ever;
 	char *staging_path; /* canonical, while staged; else NULL */
+	bool staged_block;  /* for block access: nothing is mounted at the staging path */
 	char **targets;     /* canonical target paths that were published: strv */
 	char *unknown_json; /* members of keys that are not ours, as JSON text without braces; NULL none */
 };

@@ -70,6 +70,8 @@ static int read_member(struct json_reader *r, const char *key, struct volume_rec
 		return json_read_bool(r, &rec->staged_ever, err);
 	if (str_eq(key, "stagingPath"))
 		return json_read_str(r, &rec->staging_path, err);
+	if (str_eq(key, "stagedBlock"))
+		return json_read_bool(r, &rec->staged_block, err);
 	if (str_eq(key, "targets"))
 		return json_read_strv(r, &rec->targets, err);
 	return keep_unknown(r, key, unknown, err);
@@ -137,6 +139,8 @@ static void write_ours(struct json_writer *w, const struct volume_record *r)
 		json_key_bool(w, "stagedEver", true);
 	if (r->staging_path)
 		json_key_str(w, "stagingPath", r->staging_path);
+	if (r->staged_block)
+		json_key_bool(w, "stagedBlock", true);
 	if (strv_len(r->targets) == 0)
 		return;
 	json_key(w, "targets");

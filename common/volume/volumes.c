@@ -112,10 +112,10 @@ int volumes_refuse_stranger(struct volumes *v, const char *id, struct error **er
 	pthread_mutex_unlock(&v->mutex);
 	if (is_damaged)
 		return err_set(err, ERR_PRECONDITION,
-			"the state file of %s is damaged; see pmem-csi-driver check --repair %s", id, id);
+			"the state file of %s is damaged; see pmem-csi-driver check -repair %s", id, id);
 	if (is_device)
 		return err_set(err, ERR_PRECONDITION,
-			"a device %s exists without state; see pmem-csi-driver check --repair %s", id, id);
+			"a device %s exists without state; see pmem-csi-driver check -repair %s", id, id);
 	return 0;
 }
 

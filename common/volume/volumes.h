@@ -95,7 +95,7 @@ DEFINE_CLEANUP(struct volume_info *, volume_info_free);
  * meanwhile gets ERR_ABORTED.
  * Return: 0, or -1 with ERR_INVALID_ARGUMENT (name, parameters, fs type), ERR_EXISTS (other size or
  * parameters), ERR_RANGE (rounded size passes the limit; below the file system's minimum), ERR_EXHAUSTED (no
- * pool has room), ERR_PRECONDITION (a device of that ID without state: names `check --repair`), ERR_ABORTED,
+ * pool has room), ERR_PRECONDITION (a device of that ID without state: names `check -repair`), ERR_ABORTED,
  * ERR_UNAVAILABLE (missing, not ready), ERR_INTERNAL. @ret: volume_info_free().
  */
 int volumes_create(struct volumes *v, const struct volume_request *request, struct volume_info **ret,

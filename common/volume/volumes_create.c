@@ -318,7 +318,7 @@ static int create_new(struct volumes *v, const char *id, const struct volume_req
 	if ((*err)->code == ERR_EXISTS) {
 		(*err)->code = ERR_PRECONDITION;
 		return err_wrap(
-			err, "a device exists without state; see pmem-csi-driver check --repair %s", id);
+			err, "a device exists without state; see pmem-csi-driver check -repair %s", id);
 	}
 	return -1;
 }

@@ -7,23 +7,17 @@
 #include "base/step.h"
 #include "base/str.h"
 #include "os/blockdev.h"
-#include "os/mount_table.h"
+#include "os/mount_shown.h"
 #include "volume/id.h"
 #include "volume/volumes_private.h"
 
-#define DEV_DIR "/dev"
-
-static int refuse_mounted(const struct volume_record *r, const struct device *d,
-	const struct blockdev_info *info, struct error **err)
+static int refuse_mounted(const struct volume_record *r, dev_t dev, struct error **err)
 {
 	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
-	/* a bound node is shown by its place in devtmpfs; LVM's paths are links to it */
-	CLEANUP(free_charp) char *node = realpath(d->path, NULL);
-	const char *root = node && str_starts(node, DEV_DIR "/") ? node + strlen(DEV_DIR) : NULL;
 
 	if (mount_table_read(&table, err) < 0)
 		return -1;
-	const struct mount_entry *use = mount_table_uses(table, info->dev, root);
+	const struct mount_entry *use = mount_shown_any(table, dev);
 	if (use)
 		return err_set(
 			err, ERR_PRECONDITION, "volume %s is in use: mounted at %s", r->id, use->target);
@@ -41,7 +35,7 @@ int volumes_claim_device(struct volumes *v, const struct volume_record *r, const
 		return err_wrap(err, "volume %s", r->id);
 	if (dm_open_count(info.dev, &openers, err) < 0)
 		return err_wrap(err, "volume %s", r->id);
-	if (refuse_mounted(r, d, &info, err) < 0)
+	if (refuse_mounted(r, info.dev, err) < 0)
 		return -1;
 	if (openers > 0)
 		return err_set(err, ERR_PRECONDITION, "volume %s is in use: its device is open %u times",

@@ -1,55 +1,14 @@
-/* Which mounts show a volume: its file system, its device node, or a loop device on it; and unmounting them.
- */
+/* Whether a mount belongs to a volume, or forbids a use of it; and unmounting. */
 #include <stdint.h>
-#include <sys/stat.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/mount.h"
-#include "os/mount_table.h"
-#include "os/paths.h"
+#include "os/mount_shown.h"
 #include "volume/kata.h"
 #include "volume/params.h"
 #include "volume/volumes_private.h"
-
-/* A device node stands in devtmpfs, or in a container's own /dev, and only a bind mount shows it alone. */
-static bool may_be_node(const struct mount_entry *e)
-{
-	return !str_eq(e->root, "/") && (str_eq(e->fstype, "devtmpfs") || str_eq(e->fstype, "tmpfs"));
-}
-
-/* By number, not by name: a device has several nodes where LVM makes its own. What cannot be looked at, is
- * none of ours: we have published beneath the roots only. */
-static bool is_node_of(const struct volumes *v, const struct mount_entry *e, dev_t dev)
-{
-	CLEANUP(fd_closep) int fd = -1;
-	CLEANUP(error_freep) struct error *ignored = NULL;
-	struct stat st;
-
-	if (!may_be_node(e) || path_open(v->roots, e->target, PATH_FILE, &fd, &ignored) < 0)
-		return false;
-	return fstat(fd, &st) == 0 && S_ISBLK(st.st_mode) && st.st_rdev == dev;
-}
-
-enum shown volumes_shown_by(const struct volumes *v, const struct mount_entry *e, dev_t dev)
-{
-	if (!e)
-		return SHOWN_NOT;
-	if (e->dev == dev)
-		return SHOWN_FS;
-	return is_node_of(v, e, dev) ? SHOWN_NODE : SHOWN_NOT;
-}
-
-const char *volumes_shown_where(
-	const struct volumes *v, const struct mount_table *table, dev_t dev, enum shown how)
-{
-	for (size_t i = 0; i < table->n; i++) {
-		if (volumes_shown_by(v, &table->entries[i], dev) == how)
-			return table->entries[i].target;
-	}
-	return NULL;
-}
 
 /* Whether what is mounted at a path belongs to @r; a missing device is known by the path recorded. */
 static int is_mount_of(struct volumes *v, const struct volume_record *r, const struct mount_entry *e,
@@ -65,7 +24,7 @@ static int is_mount_of(struct volumes *v, const struct volume_record *r, const s
 		return 0;
 	if (d && d->path) {
 		if (blockdev_stat(d->path, &info, err) == 0) {
-			*ret = volumes_shown_by(v, e, info.dev) != SHOWN_NOT;
+			*ret = mount_shown(e, info.dev) != MOUNT_SHOWN_NOT;
 			return 0;
 		}
 		if ((*err)->code != ERR_NOT_FOUND && (*err)->code != ERR_PRECONDITION)
@@ -106,10 +65,10 @@ int volumes_check_use(const struct volume_record *r, enum access_mode mode, stru
 	return 0;
 }
 
-int volumes_check_block(const struct volumes *v, const struct volume_record *r,
-	const struct mount_table *table, dev_t dev, struct error **err)
+int volumes_check_block(
+	const struct volume_record *r, const struct mount_table *table, dev_t dev, struct error **err)
 {
-	const char *mounted = volumes_shown_where(v, table, dev, SHOWN_FS);
+	const struct mount_entry *mounted = mount_shown_as(table, dev, MOUNT_SHOWN_FS);
 
 	if (!volumes_may_be_block(r))
 		return err_set(err, ERR_PRECONDITION,
@@ -119,7 +78,7 @@ int volumes_check_block(const struct volumes *v, const struct volume_record *r,
 		return err_set(err, ERR_PRECONDITION,
 			"the file system of volume %s is mounted at %s: it cannot be a block device "
 			"meanwhile",
-			r->id, mounted);
+			r->id, mounted->target);
 	return 0;
 }
 

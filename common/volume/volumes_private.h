@@ -50,7 +50,7 @@ struct volume_record *volumes_record_by_name(struct volumes *v, const char *name
 
 /** volumes_refuse_stranger() - of @id, which has no record, nothing must be there: neither a device without
  * state nor a state file that could not be read. Return: 0, or -1 with ERR_PRECONDITION that names `check
- * --repair`. */
+ * -repair`. */
 int volumes_refuse_stranger(struct volumes *v, const char *id, struct error **err) MUST_CHECK;
 
 /** volumes_keep() - put a copy of @r in the place of the record with its id, or add it. */
@@ -163,20 +163,6 @@ struct mount_entry;
 struct mount_table;
 struct volume_params;
 
-enum shown {
-	SHOWN_NOT,
-	SHOWN_FS,  /* its file system */
-	SHOWN_NODE /* its device node, bound to a file */
-};
-
-/** volumes_shown_by() - how the mount @e (NULL: none) shows the block device @dev. */
-enum shown volumes_shown_by(const struct volumes *v, const struct mount_entry *e, dev_t dev);
-
-/** volumes_shown_where() - a path at which the block device @dev is shown as @how, borrowed from @table, or
- * NULL. */
-const char *volumes_shown_where(
-	const struct volumes *v, const struct mount_table *table, dev_t dev, enum shown how);
-
 /** volumes_require_mount() - what is mounted as @e belongs to @r. Return: 0, or -1 with ERR_PRECONDITION,
  * ERR_INTERNAL. */
 int volumes_require_mount(struct volumes *v, const struct volume_record *r, const struct mount_entry *e,
@@ -202,8 +188,8 @@ int volumes_check_use(const struct volume_record *r, enum access_mode mode, stru
 
 /** volumes_check_block() - whether the device @dev of @r may be handed out itself. Return: 0, or -1 with
  * ERR_PRECONDITION (not zeroed, or mounted). */
-int volumes_check_block(const struct volumes *v, const struct volume_record *r,
-	const struct mount_table *table, dev_t dev, struct error **err) MUST_CHECK;
+int volumes_check_block(const struct volume_record *r, const struct mount_table *table, dev_t dev,
+	struct error **err) MUST_CHECK;
 
 /** volumes_forget_target() - take @target out of the targets of @r, in memory. */
 void volumes_forget_target(struct volume_record *r, const char *target);

@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/mount.h"
-#include "os/mount_table.h"
+#include "os/mount_shown.h"
 #include "os/paths.h"
 #include "volume/id.h"
 #include "volume/kata.h"
@@ -18,7 +18,7 @@ struct publication {
 	char *staging; /* canonical */
 	char *target;  /* canonical */
 	char **flags;  /* per-mount flags of the bind mount */
-	enum shown how;
+	enum mount_shown how;
 	char *node; /* of the device */
 	dev_t dev;
 	const char *staged_fs; /* borrowed from the table */
@@ -57,7 +57,7 @@ static int check_request(
 	}
 	if ((q->readonly || access_mode_is_reader(q->access_mode)) && !strv_contains(p->flags, "ro"))
 		strv_add(&p->flags, "ro");
-	p->how = q->block ? SHOWN_NODE : SHOWN_FS;
+	p->how = q->block ? MOUNT_SHOWN_NODE : MOUNT_SHOWN_FS;
 	return 0;
 }
 
@@ -72,13 +72,22 @@ static int find_device(
 	if (!d->path)
 		return err_set(err, ERR_PRECONDITION, "volume %s has no block device: it cannot be published",
 			r->id);
-	if (p->how == SHOWN_NODE && volumes_confirm_path(v, r, d, err) < 0)
+	if (p->how == MOUNT_SHOWN_NODE && volumes_confirm_path(v, r, d, err) < 0)
 		return -1;
 	if (blockdev_stat(d->path, &info, err) < 0)
 		return -1;
 	p->node = TAKE_PTR(d->path);
 	p->dev = info.dev;
 	return mount_table_read(&p->table, err);
+}
+
+/* The Go driver recorded no staging. */
+static int check_staged_block(const struct volume_record *r, const struct publication *p, struct error **err)
+{
+	if (r->identity && !(r->staged_block && str_eq(r->staging_path, p->staging)))
+		return err_set(err, ERR_PRECONDITION, "volume %s is not staged as a block device at %s",
+			r->id, p->staging);
+	return 0;
 }
 
 static int check_staged(const struct volume_record *r, const struct publish_request *q, struct publication *p,
@@ -97,27 +106,27 @@ static int check_staged(const struct volume_record *r, const struct publish_requ
 	return 0;
 }
 
-static bool is_shown_at(const struct volumes *v, const struct publication *p, const char *path)
+static bool is_shown_at(const struct publication *p, const char *path)
 {
-	return volumes_shown_by(v, mount_table_at(p->table, path), p->dev) != SHOWN_NOT;
+	return mount_shown(mount_table_at(p->table, path), p->dev) != MOUNT_SHOWN_NOT;
 }
 
 /* Compares an existing mount at the target with the request, ro in both directions. */
-static int look_at_target(struct volumes *v, const struct volume_record *r, const struct publication *p,
-	bool *ret_published, struct error **err)
+static int look_at_target(
+	const struct volume_record *r, const struct publication *p, bool *ret_published, struct error **err)
 {
 	const struct mount_entry *e = mount_table_at(p->table, p->target);
-	enum shown how = volumes_shown_by(v, e, p->dev);
+	enum mount_shown how = mount_shown(e, p->dev);
 
 	*ret_published = false;
 	if (!e)
 		return 0;
-	if (how == SHOWN_NOT)
+	if (how == MOUNT_SHOWN_NOT)
 		return err_set(
 			err, ERR_EXISTS, "something else than volume %s is mounted at %s", r->id, p->target);
 	if (how != p->how)
 		return err_set(err, ERR_EXISTS, "volume %s is published at %s as a %s", r->id, p->target,
-			how == SHOWN_NODE ? "block device" : "file system");
+			how == MOUNT_SHOWN_NODE ? "block device" : "file system");
 	if (mount_entry_is_readonly(e) != strv_contains(p->flags, "ro"))
 		return err_set(err, ERR_EXISTS, "volume %s is published at %s %s", r->id, p->target,
 			mount_entry_is_readonly(e) ? "read-only" : "read-write");
@@ -131,13 +140,12 @@ static int look_at_target(struct volumes *v, const struct volume_record *r, cons
 }
 
 /* SINGLE_NODE_SINGLE_WRITER: no other target may be a mount of this volume now. */
-static int check_single(
-	struct volumes *v, const struct volume_record *r, const struct publication *p, struct error **err)
+static int check_single(const struct volume_record *r, const struct publication *p, struct error **err)
 {
 	for (size_t i = 0; r->targets && r->targets[i]; i++) {
 		if (str_eq(r->targets[i], p->target))
 			continue;
-		if (is_shown_at(v, p, r->targets[i]))
+		if (is_shown_at(p, r->targets[i]))
 			return err_set(err, ERR_PRECONDITION,
 				"volume %s is published at %s already and has a single writer", r->id,
 				r->targets[i]);
@@ -161,7 +169,7 @@ void volumes_forget_target(struct volume_record *r, const char *target)
 static int open_source(struct volumes *v, const struct publish_request *q, const struct publication *p,
 	int *ret_fd, struct error **err)
 {
-	if (p->how == SHOWN_FS)
+	if (p->how == MOUNT_SHOWN_FS)
 		return path_open(v->roots, q->staging_path, PATH_DIR, ret_fd, err);
 
 	int fd = open(p->node, O_PATH | O_CLOEXEC);
@@ -177,7 +185,7 @@ static int bind_target(
 	CLEANUP(fd_closep) int source_fd = -1;
 	CLEANUP(fd_closep) int target_fd = -1;
 	CLEANUP(error_freep) struct error *ignored = NULL;
-	enum path_kind kind = p->how == SHOWN_NODE ? PATH_FILE : PATH_DIR;
+	enum path_kind kind = p->how == MOUNT_SHOWN_NODE ? PATH_FILE : PATH_DIR;
 	bool created;
 
 	if (open_source(v, q, p, &source_fd, err) < 0)
@@ -201,7 +209,7 @@ static int record_target(
 	if (strv_contains(r->targets, p->target) && r->staged_ever && !r->formatting)
 		return 0;
 	for (size_t i = 0; r->targets && r->targets[i]; i++) {
-		if (!str_eq(r->targets[i], p->target) && is_shown_at(v, p, r->targets[i]))
+		if (!str_eq(r->targets[i], p->target) && is_shown_at(p, r->targets[i]))
 			strv_add(&targets, r->targets[i]);
 	}
 	strv_add(&targets, p->target);
@@ -233,15 +241,15 @@ static int publish_locked(struct volumes *v, struct volume_record *r, const stru
 
 	if (find_device(v, r, p, err) < 0)
 		return -1;
-	if (q->block && volumes_check_block(v, r, p->table, p->dev, err) < 0)
+	if (q->block && volumes_check_block(r, p->table, p->dev, err) < 0)
 		return -1;
-	if (!q->block && check_staged(r, q, p, err) < 0)
+	if ((q->block ? check_staged_block(r, p, err) : check_staged(r, q, p, err)) < 0)
 		return -1;
-	if (look_at_target(v, r, p, &published, err) < 0)
+	if (look_at_target(r, p, &published, err) < 0)
 		return -1;
 	if (published)
 		return record_target(v, r, p, err);
-	if (q->access_mode == ACCESS_SINGLE_NODE_SINGLE_WRITER && check_single(v, r, p, err) < 0)
+	if (q->access_mode == ACCESS_SINGLE_NODE_SINGLE_WRITER && check_single(r, p, err) < 0)
 		return -1;
 	if (mount_recorded(v, r, q, p, err) < 0)
 		return err_wrap(err, "publish volume %s", r->id);

@@ -7,7 +7,7 @@
 #include "os/blockdev.h"
 #include "os/fs.h"
 #include "os/mount.h"
-#include "os/mount_table.h"
+#include "os/mount_shown.h"
 #include "os/paths.h"
 #include "volume/mount_flags.h"
 #include "volume/params.h"
@@ -26,6 +26,7 @@ struct staging {
 	struct blockdev_info info;
 	struct mount_table *table;
 	bool is_inline; /* the path is a pod's target */
+	bool is_block;
 };
 
 #define STAGING_INIT ((struct staging){.dir_fd = -1})
@@ -113,11 +114,11 @@ static int compare_mount(const struct volume_record *r, const struct staging *s,
 }
 
 /* Something mounted at the path must be this volume, in the way that is asked for. */
-static int look_at_path(struct volumes *v, const struct volume_record *r, const struct staging *s,
-	bool *ret_staged, struct error **err)
+static int look_at_path(
+	const struct volume_record *r, const struct staging *s, bool *ret_staged, struct error **err)
 {
 	const struct mount_entry *e = mount_table_at(s->table, s->path);
-	const char *elsewhere = volumes_shown_where(v, s->table, s->info.dev, SHOWN_NODE);
+	const struct mount_entry *bound = mount_shown_as(s->table, s->info.dev, MOUNT_SHOWN_NODE);
 
 	*ret_staged = false;
 	if (e && e->dev != s->info.dev)
@@ -126,9 +127,9 @@ static int look_at_path(struct volumes *v, const struct volume_record *r, const 
 	if (e && compare_mount(r, s, e, err) < 0)
 		return -1;
 	*ret_staged = e != NULL;
-	if (!e && elsewhere)
+	if (!e && bound)
 		return err_set(err, ERR_PRECONDITION, "volume %s is published as a block device at %s", r->id,
-			elsewhere);
+			bound->target);
 	return 0;
 }
 
@@ -208,7 +209,7 @@ static bool is_recorded(const struct volume_record *r, const struct staging *s)
 		return false;
 	if (s->is_inline)
 		return strv_contains(r->targets, s->path) && strv_len(r->targets) == 1;
-	return str_eq(r->staging_path, s->path);
+	return str_eq(r->staging_path, s->path) && r->staged_block == s->is_block;
 }
 
 /* Before the mount, so that no mount of ours is ever unknown. */
@@ -225,6 +226,7 @@ static int record_staging(
 	} else {
 		free(r->staging_path);
 		r->staging_path = x_strdup(s->path);
+		r->staged_block = s->is_block;
 	}
 	return volumes_save(v, r, err);
 }
@@ -267,7 +269,7 @@ static int stage_mount(struct volumes *v, struct volume_record *r, const struct 
 	if (find_device(v, r, s, err) < 0)
 		return -1;
 	choose_options(q, params, s);
-	if (look_at_path(v, r, s, &staged, err) < 0)
+	if (look_at_path(r, s, &staged, err) < 0)
 		return -1;
 	if (refuse_second(r, s, err) < 0)
 		return -1;
@@ -294,9 +296,10 @@ int volumes_mount_inline(struct volumes *v, struct volume_record *r, const struc
 /* From here on nobody may take the content for nothing. */
 static int stage_block(struct volumes *v, struct volume_record *r, struct staging *s, struct error **err)
 {
+	s->is_block = true;
 	if (find_device(v, r, s, err) < 0)
 		return -1;
-	if (volumes_check_block(v, r, s->table, s->info.dev, err) < 0)
+	if (volumes_check_block(r, s->table, s->info.dev, err) < 0)
 		return -1;
 	return record_staging(v, r, s, err);
 }
@@ -336,5 +339,6 @@ int volumes_unstage(struct volumes *v, const char *handle, const char *staging_p
 	if (!str_eq(r->staging_path, path))
 		return 0;
 	free(TAKE_PTR(r->staging_path));
+	r->staged_block = false;
 	return volumes_save(v, r, err);
 }

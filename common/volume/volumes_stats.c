@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/fs_usage.h"
-#include "os/mount_table.h"
+#include "os/mount_shown.h"
 #include "os/paths.h"
 #include "volume/volumes_private.h"
 
@@ -42,7 +42,7 @@ static int ask(struct volumes *v, const struct volume_record *r, const char *pat
 
 	if (d && d->path && blockdev_stat(d->path, &info, err) < 0)
 		error_clear(err);
-	if (volumes_shown_by(v, e, info.dev) == SHOWN_NODE) {
+	if (mount_shown(e, info.dev) == MOUNT_SHOWN_NODE) {
 		*ret = (struct volume_stats){.block = true, .usage.total_bytes = info.size_bytes};
 		return 0;
 	}

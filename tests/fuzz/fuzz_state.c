@@ -24,7 +24,8 @@ static bool same(const struct volume_record *a, const struct volume_record *b)
 	       strmap_equal(&a->parameters, &b->parameters) && str_eq(a->identity, b->identity) &&
 	       str_eq(a->pool, b->pool) && str_eq(a->fs_type, b->fs_type) && a->formatting == b->formatting &&
 	       a->staged_ever == b->staged_ever && str_eq(a->staging_path, b->staging_path) &&
-	       same_texts(a->targets, b->targets) && str_eq(a->unknown_json, b->unknown_json);
+	       a->staged_block == b->staged_block && same_texts(a->targets, b->targets) &&
+	       str_eq(a->unknown_json, b->unknown_json);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -72,9 +72,12 @@ block_volume() {
 	unpublish "$id" pod
 	fails test -e "$target"
 	unstage "$id"
+	refused FAILED_PRECONDITION -block publish "$id" "$(staging_of "$id")" "$(target_of "$id" again)"
+	block_stage "$id"
 	block_publish "$id" again
 	yes 'block content' | cmp -n $((4 * mib)) - "$(target_of "$id" again)"
 	unpublish "$id" again
+	unstage "$id"
 	refused FAILED_PRECONDITION -fs ext4 stage "$id" "$(staging_of "$id")"
 	delete "$id"
 	nothing_is_left

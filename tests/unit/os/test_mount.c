@@ -1,12 +1,14 @@
 #include "os/mount.h"
 
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #include "os/fs.h"
-#include "os/mount_table.h"
+#include "os/mount_shown.h"
 #include "unit/os/scratch.h"
 
-#define TARGET SCRATCH "/target"
+#define TARGET   SCRATCH "/target"
+#define OWN_NODE SCRATCH "/node"
 
 #define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
@@ -58,7 +60,9 @@ START_TEST(a_device_is_mounted_with_what_was_asked_for)
 	const struct mount_entry *e = mount_table_at(t, TARGET);
 	ck_assert_ptr_nonnull(e);
 	ck_assert_uint_eq(e->dev, st.st_rdev);
-	ck_assert_ptr_eq(mount_table_uses(t, st.st_rdev, NULL), e);
+	ck_assert_int_eq(mount_shown(e, st.st_rdev), MOUNT_SHOWN_FS);
+	ck_assert_ptr_eq(mount_shown_any(t, st.st_rdev), e);
+	ck_assert_ptr_null(mount_shown_as(t, st.st_rdev, MOUNT_SHOWN_NODE));
 	ck_assert_str_eq(e->fstype, "ext4");
 	ck_assert_str_eq(e->source, disk.path);
 	ck_assert_str_eq(e->options, "rw,nosuid,noatime");
@@ -191,7 +195,40 @@ START_TEST(a_device_node_is_bound_over_a_file)
 	const struct mount_entry *e = mount_table_at(t, TARGET);
 	ck_assert_str_eq(e->root, disk.path + strlen("/dev"));
 	ck_assert_str_eq(e->fstype, "devtmpfs");
-	ck_assert_ptr_eq(mount_table_uses(t, st.st_rdev, e->root), e);
+	ck_assert_int_eq(mount_shown(e, st.st_rdev), MOUNT_SHOWN_NODE);
+	ck_assert_int_eq(mount_shown(e, st.st_rdev + 1), MOUNT_SHOWN_NOT);
+	ck_assert_ptr_eq(mount_shown_any(t, st.st_rdev), e);
+	ck_assert_ptr_eq(mount_shown_as(t, st.st_rdev, MOUNT_SHOWN_NODE), e);
+	ck_assert_int_eq(mount_shown(NULL, st.st_rdev), MOUNT_SHOWN_NOT);
+}
+END_TEST
+
+START_TEST(a_bound_node_is_seen_when_it_is_hidden_or_not_in_devtmpfs)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(1));
+	CLEANUP(fd_closep) int source = open(disk.path, O_PATH | O_CLOEXEC);
+	struct stat st;
+
+	ck_assert_int_eq(fstat(disk.fd, &st), 0);
+	ck_assert_int_eq(mknod(OWN_NODE, S_IFBLK | 0600, st.st_rdev), 0);
+	CLEANUP(fd_closep) int own = open(OWN_NODE, O_PATH | O_CLOEXEC);
+	close(scratch_file("target", 0));
+	CLEANUP(fd_closep) int target = open(TARGET, O_PATH | O_CLOEXEC);
+	ASSERT_OK(mount_bind(own, target, NULL, &err));
+	CLEANUP(mount_table_freep) struct mount_table *t = read_table();
+	ck_assert_str_eq(mount_table_at(t, TARGET)->fstype, "tmpfs");
+	ck_assert_int_eq(mount_shown(mount_table_at(t, TARGET), st.st_rdev), MOUNT_SHOWN_NODE);
+	ck_assert_int_eq(umount2(TARGET, 0), 0);
+
+	CLEANUP(fd_closep) int again = open(TARGET, O_PATH | O_CLOEXEC);
+	ASSERT_OK(mount_bind(source, again, NULL, &err));
+	ck_assert_int_eq(mount("/dev/null", TARGET, NULL, MS_BIND, NULL), 0);
+	CLEANUP(mount_table_freep) struct mount_table *hidden = read_table();
+	const struct mount_entry *e = mount_shown_as(hidden, st.st_rdev, MOUNT_SHOWN_NODE);
+	ck_assert_ptr_nonnull(e);
+	ck_assert_str_eq(e->target, TARGET);
+	ck_assert_ptr_ne(e, mount_table_at(hidden, TARGET));
 }
 END_TEST
 
@@ -263,5 +300,6 @@ SCRATCH_MAIN("os/mount", a_device_is_mounted_with_what_was_asked_for, no_options
 	a_device_held_exclusively_is_busy,
 	the_target_is_the_directory_that_was_opened_whatever_its_path_became,
 	a_bind_shows_the_source_with_its_own_flags, a_later_bind_flag_overrides_an_earlier_one,
-	a_device_node_is_bound_over_a_file, a_bind_that_cannot_be_made_leaves_nothing,
-	removal_takes_the_top_mount_and_is_idempotent, a_busy_mount_stays, removal_follows_no_symlink)
+	a_device_node_is_bound_over_a_file, a_bound_node_is_seen_when_it_is_hidden_or_not_in_devtmpfs,
+	a_bind_that_cannot_be_made_leaves_nothing, removal_takes_the_top_mount_and_is_idempotent,
+	a_busy_mount_stays, removal_follows_no_symlink)

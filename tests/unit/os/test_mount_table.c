@@ -48,20 +48,6 @@ START_TEST(the_last_mount_at_a_target_is_on_top)
 }
 END_TEST
 
-START_TEST(use_is_a_mounted_device_or_its_bound_node)
-{
-	CLEANUP(error_freep) struct error *err = NULL;
-	CLEANUP(mount_table_freep) struct mount_table *t = NULL;
-
-	ASSERT_OK(mount_table_parse(table_text, &t, &err));
-	ck_assert_ptr_eq(mount_table_uses(t, makedev(259, 0), NULL), &t->entries[1]);
-	ck_assert_ptr_eq(mount_table_uses(t, makedev(253, 3), "/dm-3"), &t->entries[3]);
-	ck_assert_ptr_null(mount_table_uses(t, makedev(253, 3), NULL));
-	ck_assert_ptr_null(mount_table_uses(t, makedev(253, 3), "/dm-30"));
-	ck_assert_ptr_null(mount_table_uses(t, makedev(259, 1), "/sub"));
-}
-END_TEST
-
 START_TEST(options_are_compared_whole_and_dax_spellings_are_equal)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -142,6 +128,6 @@ START_TEST(the_real_table_has_proc)
 END_TEST
 
 UNIT_MAIN("os/mount_table", fields_are_taken_apart_and_unescaped, the_last_mount_at_a_target_is_on_top,
-	use_is_a_mounted_device_or_its_bound_node, options_are_compared_whole_and_dax_spellings_are_equal,
-	dax_never_is_not_dax, mount_is_not_read_only_because_its_file_system_is,
-	a_malformed_line_is_an_error_not_a_missing_mount, the_real_table_has_proc)
+	options_are_compared_whole_and_dax_spellings_are_equal, dax_never_is_not_dax,
+	mount_is_not_read_only_because_its_file_system_is, a_malformed_line_is_an_error_not_a_missing_mount,
+	the_real_table_has_proc)

@@ -189,7 +189,6 @@ static void compare(struct device_list *l, const char *mode, struct check_findin
 {
 	static char id[] = "v", ours[] = OURS, pool[] = "p", path[] = "/state", manager[] = "lvm";
 	static dev_t numbers[2];
-	static char *roots[2];
 	struct mount_table mounts = {0};
 	struct loop_list loops = {0};
 	struct volume_record r = {
@@ -201,7 +200,6 @@ static void compare(struct device_list *l, const char *mode, struct check_findin
 		.state = {.records = records, .n_records = 1},
 		.devices = l,
 		.numbers = numbers,
-		.node_roots = roots,
 		.mounts = &mounts,
 		.loops = &loops};
 

@@ -282,7 +282,7 @@ START_TEST(a_missing_volume_is_dropped_by_forgetting_alone)
 {
 	checked_write("v", ".json", OURS, 0, SIZE);
 	fx.faults.incomplete_pool = fx.pools[0];
-	refuse("v", "--forget");
+	refuse("v", "-forget");
 	forget("v");
 	ck_assert(report.done && !report.left);
 	ck_assert_uint_eq(fixture_n_files(), 0);

@@ -95,6 +95,7 @@ START_TEST(everything_that_is_put_is_loaded)
 	r->formatting = true;
 	r->staged_ever = true;
 	r->staging_path = x_strdup("/a/b");
+	r->staged_block = true;
 	strv_add(&r->targets, "/t/1");
 	strv_add(&r->targets, "/t/2");
 	ASSERT_OK(state_put(store, r, &err));
@@ -115,6 +116,7 @@ START_TEST(everything_that_is_put_is_loaded)
 	ck_assert_uint_eq(back->erased_bytes, 1ULL << 40);
 	ck_assert(back->formatting && back->staged_ever);
 	ck_assert_str_eq(back->staging_path, "/a/b");
+	ck_assert(back->staged_block);
 	ck_assert_uint_eq(strv_len(back->targets), 2);
 	ck_assert_str_eq(back->targets[0], "/t/1");
 	ck_assert_str_eq(back->targets[1], "/t/2");

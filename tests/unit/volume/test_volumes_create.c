@@ -290,7 +290,7 @@ START_TEST(device_of_the_id_without_state_is_refused_and_left_alone)
 	volume_id_mint("pvc-1", NODE_ID, id);
 	CLEANUP(device_freep) struct device *stranger = fixture_add_device(id, 1, "theirs", SIZE);
 	ASSERT_OK(volumes_refresh(fx.v, &err));
-	ASSERT_FAILS(try_create(&q, &err), ERR_PRECONDITION, "check --repair");
+	ASSERT_FAILS(try_create(&q, &err), ERR_PRECONDITION, "check -repair");
 	ck_assert_uint_eq(fx.n_creates, 0);
 	assert_nothing_left(1);
 
@@ -298,7 +298,7 @@ START_TEST(device_of_the_id_without_state_is_refused_and_left_alone)
 	ASSERT_OK(device_destroy(fx.fake, stranger, -1, &err));
 	ASSERT_OK(volumes_refresh(fx.v, &err));
 	fixture_make_device(id, 1, "", SIZE);
-	ASSERT_FAILS(try_create(&q, &err), ERR_PRECONDITION, "check --repair");
+	ASSERT_FAILS(try_create(&q, &err), ERR_PRECONDITION, "check -repair");
 	ck_assert_uint_eq(fx.n_creates, 1);
 	assert_nothing_left(1);
 }

@@ -297,7 +297,7 @@ START_TEST(device_without_state_is_refused_and_left_alone)
 
 	content_fill(d, 'x');
 	ASSERT_OK(volumes_refresh(fx.v, &err));
-	ASSERT_FAILS(volumes_delete(fx.v, "stranger", &err), ERR_PRECONDITION, "check --repair");
+	ASSERT_FAILS(volumes_delete(fx.v, "stranger", &err), ERR_PRECONDITION, "check -repair");
 	ck_assert_uint_eq(content_count(d, 'x'), SIZE / CONTENT_BLOCK);
 }
 END_TEST
@@ -325,7 +325,7 @@ START_TEST(device_of_another_identity_is_left_alone)
 	CLEANUP(device_freep) struct device *theirs = fixture_add_device(info->id, 0, "theirs", SIZE);
 	content_fill(theirs, 'x');
 	ASSERT_OK(volumes_refresh(fx.v, &err));
-	ASSERT_FAILS(volumes_delete(fx.v, info->id, &err), ERR_PRECONDITION, "check --repair");
+	ASSERT_FAILS(volumes_delete(fx.v, info->id, &err), ERR_PRECONDITION, "check -repair");
 	ck_assert_uint_eq(fixture_n_files(), 1);
 	ck_assert_uint_eq(content_count(theirs, 'x'), SIZE / CONTENT_BLOCK);
 }

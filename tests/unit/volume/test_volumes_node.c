@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/fs.h"
+#include "unit/volume/checked.h"
 #include "unit/volume/mounts.h"
 
 #define SIZE MIB(16)
@@ -75,6 +76,9 @@ START_TEST(target_is_the_device_and_goes_again)
 	ASSERT_OK(stage(true, &err));
 	ck_assert_uint_eq(mounts_count(mt.staging), 0);
 	ASSERT_OK(publish(mt.target, false, &err));
+	checked_look();
+	ck_assert_uint_eq(checked_n(), 0);
+	checked_done();
 	ck_assert(is_node(mt.target));
 	ck_assert(mounts_has_target(mt.target));
 	int fd = open(mt.target, O_RDWR | O_CLOEXEC);
@@ -93,6 +97,7 @@ START_TEST(file_under_the_node_has_the_mode_of_a_file)
 	struct error *err = NULL;
 	struct stat st;
 
+	ASSERT_OK(stage(true, &err));
 	ASSERT_OK(publish(mt.target, false, &err));
 	ck_assert_int_eq(umount(mt.target), 0);
 	ck_assert_int_eq(stat(mt.target, &st), 0);
@@ -126,6 +131,7 @@ START_TEST(what_a_crash_left_is_used_or_removed)
 {
 	struct error *err = NULL;
 
+	ASSERT_OK(stage(true, &err));
 	ASSERT_OK(publish(mt.target, false, &err));
 	ck_assert_int_eq(umount(mt.target), 0);
 	fixture_restart();
@@ -141,6 +147,7 @@ START_TEST(read_only_is_compared_both_ways)
 {
 	struct error *err = NULL;
 
+	ASSERT_OK(stage(true, &err));
 	ASSERT_OK(publish(mt.target, true, &err));
 	ck_assert(mount_entry_has(mounts_top(mt.target), "ro"));
 	ASSERT_OK(publish(mt.target, true, &err));
@@ -156,6 +163,7 @@ START_TEST(single_writer_has_one_target_and_others_have_more)
 {
 	struct error *err = NULL;
 
+	ASSERT_OK(stage(true, &err));
 	ASSERT_OK(publish_as(mt.target, ACCESS_SINGLE_WRITER, &err));
 	ASSERT_FAILS(
 		publish_as(mt.other, ACCESS_SINGLE_NODE_SINGLE_WRITER, &err), ERR_PRECONDITION, mt.target);
@@ -172,6 +180,7 @@ START_TEST(published_device_is_neither_deleted_nor_mounted)
 {
 	struct error *err = NULL;
 
+	ASSERT_OK(stage(true, &err));
 	ASSERT_OK(publish(mt.target, false, &err));
 	ASSERT_FAILS(volumes_delete(fx.v, mt.volume->id, &err), ERR_PRECONDITION, "in use");
 	ASSERT_FAILS(stage(false, &err), ERR_PRECONDITION, mt.target);
@@ -192,6 +201,7 @@ START_TEST(device_that_was_used_is_not_formatted)
 	ASSERT_FAILS(stage(true, &err), ERR_PRECONDITION, mt.staging);
 	ASSERT_FAILS(publish(mt.target, false, &err), ERR_PRECONDITION, mt.staging);
 	ASSERT_OK(unstage(&err));
+	ASSERT_OK(stage(true, &err));
 	ASSERT_OK(publish(mt.target, false, &err));
 }
 END_TEST
@@ -208,6 +218,7 @@ START_TEST(failed_mkfs_before_is_no_licence_to_format)
 	fixture_stop();
 	fixture_write(file, buf_str(&text));
 	fixture_restart();
+	ASSERT_OK(stage(true, &err));
 	ASSERT_OK(publish(mt.target, false, &err));
 	ASSERT_OK(unpublish(mt.target, &err));
 	ASSERT_FAILS(stage(false, &err), ERR_PRECONDITION, "not formatted");
@@ -229,6 +240,7 @@ START_TEST(something_else_at_the_target_is_left_alone)
 	struct publish_request mount_request = mounts_publish_request(mt.target, ACCESS_SINGLE_WRITER);
 	struct error *err = NULL;
 
+	ASSERT_OK(stage(true, &err));
 	ck_assert_int_eq(mknod(mt.target, S_IFREG | 0644, 0), 0);
 	ck_assert_int_eq(mount("/dev/null", mt.target, NULL, MS_BIND, NULL), 0);
 	ASSERT_FAILS(publish(mt.target, false, &err), ERR_EXISTS, "something else");
@@ -240,6 +252,20 @@ START_TEST(something_else_at_the_target_is_left_alone)
 	ck_assert_int_eq(mkdir(mt.other, 0755), 0);
 	ASSERT_FAILS(publish(mt.other, false, &err), ERR_INVALID_ARGUMENT, "not a file");
 	ck_assert(!mounts_has_target(mt.other));
+}
+END_TEST
+
+START_TEST(device_must_be_staged_as_one)
+{
+	struct error *err = NULL;
+
+	ASSERT_FAILS(publish(mt.target, false, &err), ERR_PRECONDITION, "not staged");
+	ASSERT_OK(stage(true, &err));
+	ASSERT_OK(publish(mt.target, false, &err));
+	ASSERT_OK(unpublish(mt.target, &err));
+	ASSERT_OK(unstage(&err));
+	ASSERT_FAILS(publish(mt.target, false, &err), ERR_PRECONDITION, "not staged");
+	ck_assert_int_ne(access(mt.target, F_OK), 0);
 }
 END_TEST
 
@@ -271,6 +297,7 @@ START_TEST(device_that_lost_its_mode_is_not_served)
 }
 END_TEST
 
+/* It recorded no staging, and kubelet does not stage again what is staged. */
 START_TEST(volume_of_the_go_driver_is_served_as_it_is)
 {
 	struct publish_request q = request(mt.target);
@@ -292,5 +319,5 @@ FIXTURE_MAIN("volumes_node", set_up, target_is_the_device_and_goes_again,
 	single_writer_has_one_target_and_others_have_more, published_device_is_neither_deleted_nor_mounted,
 	device_that_was_used_is_not_formatted, failed_mkfs_before_is_no_licence_to_format,
 	what_took_the_place_of_the_device_is_not_published, something_else_at_the_target_is_left_alone,
-	volume_that_was_made_for_file_systems_is_refused, volume_of_the_go_driver_is_served_as_it_is,
-	device_that_lost_its_mode_is_not_served)
+	device_must_be_staged_as_one, volume_that_was_made_for_file_systems_is_refused,
+	volume_of_the_go_driver_is_served_as_it_is, device_that_lost_its_mode_is_not_served)

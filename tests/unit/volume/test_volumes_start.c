@@ -204,7 +204,7 @@ START_TEST(erasing_touches_no_device_without_the_identity)
 	fixture_make_device("dying", 0, "", SIZE);
 	write_record("dying", ".erasing", "ours", fx.pools[0]);
 	fixture_restart();
-	ASSERT_FAILS(volumes_delete(fx.v, "dying", &err), ERR_UNAVAILABLE, "check --repair");
+	ASSERT_FAILS(volumes_delete(fx.v, "dying", &err), ERR_UNAVAILABLE, "check -repair");
 	ck_assert_uint_eq(fixture_n_devices(), 1);
 	ck_assert_uint_eq(fx.n_destroys, 0);
 	ck_assert(fixture_exists("dying.erasing"));
