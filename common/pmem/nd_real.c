@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/lock.h"
+#include "pmem/btt.h"
 #include "pmem/nd_list.h"
 
 #define LOCK_NAME       "nd.lock"
@@ -65,6 +66,7 @@ int nd_disable(struct ndctl_namespace *ndns, struct error **err)
 	return 0;
 }
 
+/* A table's spare blocks first: without its info block they could not be found after a crash. */
 static int zero_info_block(struct ndctl_namespace *ndns, struct error **err)
 {
 	CLEANUP(free_charp) char *path = NULL;
@@ -75,6 +77,8 @@ static int zero_info_block(struct ndctl_namespace *ndns, struct error **err)
 		return nd_refused(err, rc, "enable as raw");
 	path = x_asprintf("/dev/%s", ndctl_namespace_get_block_device(ndns));
 	if (nd_open_block_device(path, &fd, err) < 0)
+		return -1;
+	if (btt_erase_spare(fd, ndctl_namespace_get_size(ndns), err) < 0)
 		return -1;
 	return blockdev_zero(fd, 0, INFO_BLOCK_BYTES, err);
 }
