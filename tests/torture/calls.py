@@ -48,6 +48,7 @@ class Driver:
         self.endpoint = "unix://" + socket
         self.process = None
         self.stops = False
+        self.log_at = 0
 
     def launch(self, **environment):
         self.forget_socket()
@@ -55,6 +56,8 @@ class Driver:
         env = {**os.environ, "CSI_ENDPOINT": self.endpoint, **environment}
         with open(self.log, "ab") as log:
             log.write(f"--- start {environment}\n".encode())
+            log.flush()
+            self.log_at = log.tell()
             self.process = subprocess.Popen(
                 self.command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=env, close_fds=False
             )
@@ -72,12 +75,18 @@ class Driver:
 
     def is_ready(self):
         self.check()
-        if not os.path.exists(self.socket):
+        if not self.says_ready():
             return False
         try:
             return "true" in self.call("probe")
         except Failed:
             return False
+
+    def says_ready(self):
+        """In its log, which costs less than to ask it."""
+        with open(self.log, "rb") as log:
+            log.seek(self.log_at)
+            return b": ready\n" in log.read()
 
     def is_gone(self):
         return self.process is None or self.process.poll() is not None

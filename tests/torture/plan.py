@@ -9,6 +9,8 @@ SECOND_MAX = 40
 
 def read_trace(path):
     """The points of a trace, each with its hit: NAME:HIT."""
+    if not os.path.exists(path):
+        return []
     with open(path) as trace:
         lines = [line.split() for line in trace]
     os.unlink(path)
@@ -17,6 +19,22 @@ def read_trace(path):
 
 def name_of(point):
     return point.split(":")[0]
+
+
+class Recovery:
+    """Points that only those drivers come to that find what another one has left."""
+
+    def __init__(self, traces):
+        self.known = {name_of(point) for points in traces.values() for point in points}
+
+    def crashes(self, kind, first, points):
+        """Of the driver after a crash at the first point: (kind, first, second) for what was not known before."""
+        found = []
+        for point in points:
+            if name_of(point) not in self.known:
+                self.known.add(name_of(point))
+                found.append((kind, first, point))
+        return found
 
 
 def spread(traces, rng):

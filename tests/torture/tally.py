@@ -3,10 +3,11 @@
 import time
 from collections import Counter, defaultdict
 
+from elsewhere import reason_of
 from invariants import INVARIANTS
 from plan import name_of
 
-SHOWN_MAX = 30
+TOLD_EVERY = 50
 
 
 class Tally:
@@ -22,7 +23,10 @@ class Tally:
     def add(self, kind, point, findings, met):
         """A crash that was tried; met: it came."""
         self.tried[kind] += 1
-        self.names.add(name_of(point))
+        if met:
+            self.names.update(name_of(part) for part in point.split("+"))
+        if sum(self.tried.values()) % TOLD_EVERY == 0:
+            print(f"{sum(self.tried.values())} tried, {time.monotonic() - self.started:.0f} s", flush=True)
         if findings:
             self.failed += 1
             self.bad[kind] += 1
@@ -34,6 +38,7 @@ class Tally:
         else:
             self.missed[kind] += 1
             self.skipped += 1
+            print(f"not met {kind} {point}: the life that was traced came to it, the later ones did not", flush=True)
 
     def skip(self, what, why):
         self.skipped += 1
@@ -59,6 +64,13 @@ class Tally:
         if all_names:
             never = sorted(all_names - self.names)
             print(f"\n{len(all_names) - len(never)} of {len(all_names)} points of the sources met")
-            if never:
-                print("never met:", " ".join(never))
+            self.tell_why(never)
         print(f"{time.monotonic() - self.started:.0f} s")
+
+    def tell_why(self, never):
+        """Of the points that were not met."""
+        names = defaultdict(list)
+        for point in never:
+            names[reason_of(point)].append(point)
+        for reason, points in names.items():
+            print(f"  {len(points):>3} not met, {reason}: {' '.join(points)}")

@@ -114,7 +114,8 @@ class World:
 class FakeWorld(World):
     """Fake devices: loop devices over images. A deleted image stays readable through a link to it, as a medium does."""
 
-    regions, region_bytes = 2, 1 << 30
+    kinds = [*World.kinds, "large"]
+    regions, region_bytes = 2, 4 << 30
     stranger = "stranger-0123456789"
 
     def __init__(self, work):
