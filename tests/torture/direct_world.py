@@ -44,7 +44,8 @@ class DirectWorld(GuestWorld):
 
     def add_stranger(self):
         """A namespace in a region of ours."""
-        run("ndctl", "create-namespace", "-r", "region0", "-m", "fsdax", "-n", self.stranger, "-s", str(STRANGER_BYTES))
+        size = str(STRANGER_BYTES)
+        run("ndctl", "create-namespace", "-r", "region0", "-m", "fsdax", "-n", self.stranger, "-s", size)
         with open(self.stranger_device(), "r+b") as device:
             device.write(b"not ours" * (4 * MIB // 8))
             device.flush()
@@ -62,7 +63,9 @@ class DirectWorld(GuestWorld):
 
     def stranger_facts(self):
         facts = [
-            (read_value(path + "/uuid"), start, size) for name, path, start, size in self.look() if name == self.stranger
+            (read_value(path + "/uuid"), start, size)
+            for name, path, start, size in self.look()
+            if name == self.stranger
         ]
         content = read_direct(self.stranger_device(), 0, 4 * MIB) if facts else b""
         return f"{facts} {hashlib.sha256(content).hexdigest()}"
@@ -96,7 +99,6 @@ class DirectWorld(GuestWorld):
         return sorted(found)
 
     def leaks(self):
-        """A namespace is not left disabled or raw, nor claimed without being one of ours."""
         raw = [name for name, path, _, _ in self.look() if read_value(path + "/force_raw") == "1"]
         return [f"{name} is left raw" for name in raw]
 

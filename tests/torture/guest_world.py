@@ -1,13 +1,12 @@
 """The machine of tests/lab: how it loses its power without going down, and what devices of both kinds have in common.
 
-A power cut of this kind takes what the state disk had not been sent, all mounts, and what the kernel knows of volumes'
-devices; it leaves the kernel running, which saves a boot. Stores to PMEM are never lost, neither so nor when the machine
-is killed.
+A power cut of this kind takes what the state disk had not been sent, all mounts, and what the kernel knows of
+volumes' devices; it leaves the kernel running, which saves a boot. Stores to PMEM are never lost, neither so nor
+when the machine is killed.
 """
 
 import fcntl
 import glob
-import hashlib
 import mmap
 import os
 import signal
@@ -16,7 +15,7 @@ import struct
 import subprocess
 
 from calls import until
-from world import MIB, World, digest
+from world import World, digest
 
 STATE_DISK = "/dev/vda"
 MAPPED = "state"
@@ -70,7 +69,8 @@ def read_direct(path, start, length):
 
 
 class GuestWorld(World):
-    """Its subclasses know the devices: look(), add_stranger(), stranger_facts(), places(), read_place(), renew_devices()."""
+    """Its subclasses know the devices: add_stranger(), stranger_facts(), places(), read_place(), remove(), and
+    renew_devices()."""
 
     stranger = "stranger"
     arguments = []

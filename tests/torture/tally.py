@@ -3,7 +3,7 @@
 import time
 from collections import Counter, defaultdict
 
-from elsewhere import reason_of
+from elsewhere import tell_coverage
 from invariants import INVARIANTS
 from plan import name_of
 
@@ -62,15 +62,5 @@ class Tally:
         for name, meaning in INVARIANTS.items():
             print(f"{name:<12}{len(self.found[name]):>8}   {meaning}")
         if all_names:
-            never = sorted(all_names - self.names)
-            print(f"\n{len(all_names) - len(never)} of {len(all_names)} points of the sources met")
-            self.tell_why(never)
+            tell_coverage(all_names, self.names)
         print(f"{time.monotonic() - self.started:.0f} s")
-
-    def tell_why(self, never):
-        """Of the points that were not met."""
-        names = defaultdict(list)
-        for point in never:
-            names[reason_of(point)].append(point)
-        for reason, points in names.items():
-            print(f"  {len(points):>3} not met, {reason}: {' '.join(points)}")
