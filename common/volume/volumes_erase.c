@@ -133,6 +133,14 @@ static int erase_and_destroy(
 	return 0;
 }
 
+/* What was erased through a namespace's mode does not lie in the same place without it. */
+static uint64_t resume_at(const struct volume_record *r, const struct device *d)
+{
+	if (d->raw)
+		return 0;
+	return r->erased_bytes < d->size_bytes ? r->erased_bytes : d->size_bytes;
+}
+
 static int finish(struct volumes *v, struct volume_record *r, struct erase_claim *claim, struct erasure *e,
 	struct error **err)
 {
@@ -146,7 +154,7 @@ static int finish(struct volumes *v, struct volume_record *r, struct erase_claim
 		if (volumes_require_device(v, r, &d, err) < 0)
 			return -1;
 		uint64_t now_ns = clock_ns();
-		uint64_t at = r->erased_bytes < d->size_bytes ? r->erased_bytes : d->size_bytes;
+		uint64_t at = resume_at(r, d);
 		struct work w = {.v = v,
 			.r = r,
 			.erasure = e,

@@ -4,7 +4,8 @@ import re
 from collections import defaultdict
 
 REASONS = [
-    (r"convert-", "pmem-ns-init convert: killed there by tests/vm/convert.sh"),
+    (r"(convert|lvm-group)", "pmem-ns-init convert: killed there by tests/vm/convert.sh"),
+    (r"nd-seed", "what a killed pmem-ns-init left; tests/vm/direct.sh passes there without a kill"),
     (r"nd-free-dax", "claims of others for device DAX"),
     (r"nd-undo", "taken back after an error of libndctl, which nothing provokes"),
     (r"(file-drop|folder-unmake|target-undo)", "taken back after an error: tests/unit/inject"),

@@ -181,6 +181,16 @@ START_TEST(small_namespaces_have_no_table)
 }
 END_TEST
 
+START_TEST(namespace_that_cannot_be_read_is_an_error)
+{
+	struct error *err = NULL;
+	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	ASSERT_FAILS(btt_erase_spare(fd, SIZE_BYTES, &err), ERR_INTERNAL, "translation table");
+	close(fd);
+}
+END_TEST
+
 SCRATCH_MAIN("btt", blocks_that_the_log_names_are_zeroed_in_every_arena_and_no_others,
 	old_tables_begin_at_four_kib, table_that_cannot_be_trusted_is_none, blocks_beyond_the_table_stay,
-	small_namespaces_have_no_table)
+	small_namespaces_have_no_table, namespace_that_cannot_be_read_is_an_error)

@@ -269,13 +269,14 @@ START_TEST(device_that_is_in_use_when_erasing_goes_on_is_not_touched)
 }
 END_TEST
 
-START_TEST(record_of_progress_spares_what_is_erased_already)
+/* A volume whose erasure was recorded up to 4 MiB and did not go on. It is full. */
+static struct device *leave_in_progress(void)
 {
 	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
-	CLEANUP(device_freep) struct device *d = fixture_device(info->id);
 	CLEANUP(free_charp) char *file = x_asprintf("%s.erasing", info->id);
 	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
 	CLEANUP(buf_done) struct buf text = BUF_INIT(65536);
+	struct device *d = fixture_device(info->id);
 	struct error *err = NULL;
 
 	volumes_stop(fx.v);
@@ -287,6 +288,12 @@ START_TEST(record_of_progress_spares_what_is_erased_already)
 	r->erased_bytes = MIB(4);
 	ASSERT_OK(state_format(r, &text, &err));
 	fixture_write(file, buf_str(&text));
+	return d;
+}
+
+START_TEST(record_of_progress_spares_what_is_erased_already)
+{
+	CLEANUP(device_freep) struct device *d = leave_in_progress();
 
 	fx.faults.in_destroy = hold;
 	fixture_restart();
@@ -294,6 +301,22 @@ START_TEST(record_of_progress_spares_what_is_erased_already)
 	ck_assert_uint_eq(content_count(d, 'x'), MIB(4) / CONTENT_BLOCK);
 	ck_assert_uint_eq(content_count(d, '\0'), (SIZE - MIB(4)) / CONTENT_BLOCK);
 	ck_assert_uint_eq(overview().erased_bytes, SIZE - MIB(4));
+	sem_post(&let_go);
+	fixture_await_erased();
+	assert_all_gone();
+}
+END_TEST
+
+/* A block translation table has its sectors anywhere. */
+START_TEST(record_of_progress_says_nothing_of_a_namespace_that_lost_its_mode)
+{
+	CLEANUP(device_freep) struct device *d = leave_in_progress();
+
+	fx.faults.in_destroy = hold;
+	fx.faults.raw = true;
+	fixture_restart();
+	sem_wait(&held);
+	ck_assert_uint_eq(content_count(d, '\0'), SIZE / CONTENT_BLOCK);
 	sem_post(&let_go);
 	fixture_await_erased();
 	assert_all_gone();
@@ -424,6 +447,7 @@ FIXTURE_MAIN("volumes_erase", set_up, deleted_volume_is_gone_for_callers_while_i
 	after_a_stop_no_new_block_volume_is_zeroed, failed_erasing_is_tried_again_at_a_refresh,
 	failed_erasing_is_tried_again_when_the_volume_is_deleted_again,
 	device_that_is_in_use_when_erasing_goes_on_is_not_touched,
-	record_of_progress_spares_what_is_erased_already, progress_is_recorded_once_per_gib,
+	record_of_progress_spares_what_is_erased_already,
+	record_of_progress_says_nothing_of_a_namespace_that_lost_its_mode, progress_is_recorded_once_per_gib,
 	progress_that_cannot_be_recorded_holds_nothing_up, deletion_goes_on_when_the_pool_comes_back,
 	record_of_progress_beyond_the_end_is_no_reason_to_fail, without_eraseafter_nothing_is_left_to_erase)
