@@ -36,6 +36,7 @@ struct device_pool {
 	uint64_t map_align_bytes;  /* namespaces: as layout_fsdax_usable() */
 	uint64_t btt_start_bytes;  /* namespaces: as layout_btt_usable() */
 	bool complete; /* false: parts are missing, so a device that is not listed may still exist */
+	bool no_slots; /* namespaces: what is free cannot be had, for no label is left to name it */
 	bool closed;   /* its devices are served, but no new ones are made: of the other device mode */
 };
 

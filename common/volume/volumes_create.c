@@ -99,6 +99,7 @@ struct candidates {
 	size_t n;
 	uint64_t largest_bytes; /* over all complete pools, for the message */
 	bool over_limit;        /* a pool would fit, but rounding passes the limit */
+	char *no_slots;         /* name of a pool whose labels are used up, or NULL */
 };
 
 static void candidates_done(struct candidates *c)
@@ -106,6 +107,7 @@ static void candidates_done(struct candidates *c)
 	for (size_t i = 0; i < c->n; i++)
 		free(c->list[i].uuid);
 	free(c->list);
+	free(c->no_slots);
 	*c = (struct candidates){0};
 }
 
@@ -131,6 +133,8 @@ static void find_candidates(
 
 		if (p->complete && !p->closed && max_bytes > c.largest_bytes)
 			c.largest_bytes = max_bytes;
+		if (p->no_slots && !p->closed && !c.no_slots)
+			c.no_slots = x_strdup(p->name);
 		if (size_bytes == UINT64_MAX)
 			continue;
 		if (limit_bytes > 0 && size_bytes > limit_bytes) {
@@ -156,8 +160,9 @@ static int no_candidate(const struct candidates *c, uint64_t bytes, struct error
 			"%llu bytes rounded to what the pool can allocate pass limit_bytes",
 			(unsigned long long)bytes);
 	return err_set(err, ERR_EXHAUSTED,
-		"not enough space: %llu bytes needed, the largest possible volume has %s",
-		(unsigned long long)bytes, format_bytes(c->largest_bytes, largest));
+		"not enough space: %llu bytes needed, the largest possible volume has %s%s%s",
+		(unsigned long long)bytes, format_bytes(c->largest_bytes, largest),
+		c->no_slots ? "; no free label slot in " : "", c->no_slots ? c->no_slots : "");
 }
 
 static struct volume_record *new_record(struct volumes *v, const char *id, const struct volume_request *q)
@@ -301,6 +306,7 @@ static int create_new(struct volumes *v, const char *id, const struct volume_req
 	if (pools.n == 0 && !pools.over_limit) {
 		if (volumes_relist(v, err) < 0)
 			return -1;
+		candidates_done(&pools);
 		find_candidates(v, bytes, q->limit_bytes, sector, &pools);
 	}
 	if (pools.n == 0)

@@ -96,6 +96,12 @@ static int faulty_list(void *self, struct device_list **ret, struct error **err)
 	for (size_t i = 0; i < (*ret)->n_pools; i++) {
 		if (str_eq((*ret)->pools[i].uuid, fx.faults.incomplete_pool))
 			(*ret)->pools[i].complete = false;
+		if (fx.faults.no_slots) {
+			(*ret)->pools[i].no_slots = true;
+			(*ret)->pools[i].free_bytes = 0;
+			(*ret)->pools[i].max_bytes = 0;
+			(*ret)->pools[i].max_sector_bytes = 0;
+		}
 	}
 	for (size_t i = 0; fx.faults.raw && i < (*ret)->n_devices; i++)
 		(*ret)->devices[i].raw = true;

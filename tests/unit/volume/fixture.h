@@ -33,6 +33,7 @@ struct faults {
 	bool raw;                             /* no device is what it was made as */
 	const char *absent_pool;              /* uuid: not listed, nor its devices */
 	const char *incomplete_pool;          /* uuid: its devices are not listed */
+	bool no_slots;                        /* all label slots are in use, in every pool */
 	const char *twin;                     /* id: a further device of that name is listed, in pool 0 */
 	void (*in_list)(void);                /* called before devices are listed; from any thread */
 	void (*in_create)(void);              /* called before the device is made */

@@ -238,6 +238,20 @@ START_TEST(pool_that_filled_up_meanwhile_gives_way_to_the_next)
 }
 END_TEST
 
+START_TEST(used_up_label_slots_are_the_reason_that_is_told)
+{
+	const struct volume_request q = request("pvc-1");
+	struct error *err = NULL;
+
+	fx.faults.no_slots = true;
+	ASSERT_OK(volumes_refresh(fx.v, &err));
+	ASSERT_FAILS(try_create(&q, &err), ERR_EXHAUSTED, "no free label slot in region");
+	assert_nothing_left(0);
+	fx.faults.no_slots = false;
+	ASSERT_OK(try_create(&q, &err));
+}
+END_TEST
+
 START_TEST(creation_that_fails_everywhere_leaves_nothing)
 {
 	const struct volume_request q = request("pvc-1");
@@ -451,6 +465,7 @@ FIXTURE_MAIN("volumes_create", fixture_memory, new_volume_has_the_minted_id_its_
 	capacity_is_right_where_listing_is_too_dear_to_repeat,
 	pool_that_filled_up_meanwhile_gives_way_to_the_next, creation_that_fails_everywhere_leaves_nothing,
 	failure_that_cannot_be_undone_keeps_the_record_and_tries_no_other_pool,
+	used_up_label_slots_are_the_reason_that_is_told,
 	device_of_the_id_without_state_is_refused_and_left_alone,
 	device_of_the_go_drivers_id_without_state_is_refused, damaged_state_file_is_not_replaced,
 	volume_of_the_go_driver_is_found_by_its_name, missing_volume_is_unavailable_and_not_made_again,
