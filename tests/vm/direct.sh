@@ -1,10 +1,10 @@
 # shellcheck shell=bash
 # Direct mode, a namespace for each volume: sizes to the byte in a fragmented region, foreign namespaces of any name,
 # sector mode, a driver that is killed in the middle, and volumes that change hands between the device modes. BOOT=2 finds
-# them again after an orderly end.
+# them again after an orderly end, and has label slots run out.
 # shellcheck source=tests/vm/lib.sh
 . "$VM_TESTS/lib.sh"
-leaks_are_meant
+[ "${BOOT:-1}" = 2 ] || volumes_are_left
 
 mib=1048576
 
@@ -88,16 +88,23 @@ make_foreign() {
 	device=/dev/$(namespace_field theirs blockdev)
 	yes 'foreign data' | dd of="$device" bs=1M count=8 iflag=fullblock conv=fsync status=none
 	foreign_facts >"$scratch/foreign"
+	note_kept
 	driver_kill
 	direct_start
 	equal 'list' "$(listed_ids)" ''
+}
+
+# To hash all of it takes a minute in the machine.
+ends_of() {
+	head -c 8M "$1" | sha256sum
+	tail -c 2M "$1" | sha256sum
 }
 
 foreign_facts() {
 	local dev
 	for dev in $(namespace_field theirs dev); do
 		cat "/sys/bus/nd/devices/$dev"/{uuid,alt_name,size,resource}
-		sha256sum "/dev/$(namespace_field theirs blockdev)"
+		ends_of "/dev/$(namespace_field theirs blockdev)"
 	done
 }
 
@@ -127,6 +134,26 @@ used_with_dax() {
 	equal 'namespaces of that name' "$(namespace_field "$id" dev)" ''
 }
 
+# fragments_are_explained SIZE: region 0 has as much, but not in one piece. ndctl tells pieces as they are, doctor what a volume
+# in them has: the page map takes its share.
+fragments_are_explained() {
+	pmem-csi-driver doctor -deviceManager=direct "-statePath=$state" -o json -size "$1" >"$scratch/doctor" || true
+	pmem-csi-driver regions -deviceManager=direct "-statePath=$state" -o json >"$scratch/regions"
+	ndctl list -R -N -v >"$scratch/ndctl"
+	lvm vgs --reportformat json --units b --nosuffix -o vg_name,vg_uuid,vg_size,vg_free,vg_extent_size >"$scratch/vgs"
+	"$VM_TESTS/compare-regions" "$scratch/regions" "$scratch/ndctl" "$scratch/vgs"
+	python3 -c 'import json, sys
+size, mib = int(sys.argv[1]), 1 << 20
+with open(sys.argv[2]) as f: doctor = json.load(f)
+with open(sys.argv[3]) as f: region = next(r for r in json.load(f)["regions"] if r["dev"] == "region0")
+pool = next(p for p in doctor["pools"] if p["pool"] == "ndbus0region0")
+reasons = {r["kind"]: r["bytes"] for r in pool["reasons"]}
+assert not doctor["creatable"] and set(reasons) == {"fragmentation"}, doctor
+assert region["available_size"] >= size > region["max_available_extent"] - 16 * mib, region
+assert reasons["fragmentation"] == size - 1 < region["max_available_extent"], (reasons, region)' \
+		"$1" "$scratch/doctor" "$scratch/ndctl"
+}
+
 maximum_in_fragments() {
 	local i size id ids=()
 	for i in 1 2 3 4; do
@@ -139,6 +166,7 @@ maximum_in_fragments() {
 	size=$(largest)
 	[ "$size" -lt "$(available)" ]
 	refused RESOURCE_EXHAUSTED -size $((size + 1)) -fs ext4 create direct-more
+	fragments_are_explained $((size + 1))
 	id=$(create direct-largest "$size" ext4 -limit "$size" -parameter eraseafter=false)
 	equal 'size of the largest' "$(field capacity_bytes <"$scratch/created")" "$size"
 	equal 'size of its device' "$(blockdev --getsize64 "/dev/$(namespace_field "$id" blockdev)")" "$size"
@@ -178,7 +206,7 @@ twin_facts() {
 	for dir in /sys/bus/nd/devices/namespace*; do
 		[ "$(<"$dir/uuid")" = "$1" ] || continue
 		cat "$dir"/{size,resource}
-		sha256sum "/dev/$(basename "/sys/bus/nd/devices/$(<"$dir/holder")"/block/*)"
+		ends_of "/dev/$(basename "/sys/bus/nd/devices/$(<"$dir/holder")"/block/*)"
 	done
 }
 
@@ -216,8 +244,8 @@ absent_region() {
 	all_is_back
 }
 
-nothing_half_made() {
-	! compgen -G "$state/*.creating" >/dev/null
+nothing_half_done() {
+	! compgen -G "$state/*.creating" >/dev/null && ! compgen -G "$state/*.erasing" >/dev/null
 }
 
 # killed_at POINT: the driver, while it makes or deletes a volume. What it leaves is cleared away by the next one.
@@ -231,7 +259,7 @@ killed_at() {
 	await 60 is_gone "$(driver_pid)"
 	direct_start
 	# until then its name is in use
-	await 60 nothing_half_made
+	await 60 nothing_half_done
 	id=$(create direct-killed 32Mi ext4)
 	delete "$id"
 	all_is_back
@@ -339,10 +367,55 @@ found_again() {
 	driver_stop
 }
 
+# --- label slots
+
+# few_labels SLOTS: an empty label area for region 0 that has only so many. The kernel keeps one to itself.
+few_labels() {
+	local dimm
+	dimm=$(</sys/bus/nd/devices/region0/mapping0)
+	dimm=${dimm%%,*}
+	ndctl disable-region region0
+	ndctl init-labels -f "$dimm"
+	ndctl read-labels "$dimm" -o "$scratch/labels"
+	"$VM_TESTS/few-labels" "$scratch/labels" "$1"
+	ndctl disable-dimm "$dimm"
+	ndctl write-labels "$dimm" -i "$scratch/labels"
+	ndctl enable-dimm "$dimm"
+	ndctl enable-region region0
+	equal 'label slots' "$(<"/sys/bus/nd/devices/$dimm/available_slots")" $(($1 - 1))
+}
+
+slots_run_out() {
+	local i ids=()
+	few_labels 4
+	direct_start
+	for i in 1 2 3; do
+		ids+=("$(create "direct-slot-$i" 32Mi ext4)")
+	done
+	refused RESOURCE_EXHAUSTED -size 32Mi -fs ext4 create direct-slot-4 >"$scratch/text"
+	grep 'no free label slot in ndbus0region0$' "$scratch/text"
+	pmem-csi-driver doctor -deviceManager=direct "-statePath=$state" -o json -size 32Mi >"$scratch/text" || true
+	grep '"label-slots"' "$scratch/text"
+	equal 'the set of namespaces' "$(namespace_names | wc -w)" 3
+	equal 'number of volumes' "$(listed_ids | wc -l)" 3
+	nothing_half_done
+	equal 'files of the state folder' "$(find "$state" -type f ! -name .lock | wc -l)" 3
+	stage "${ids[0]}"
+	unstage "${ids[0]}"
+	delete "${ids[1]}"
+	ids[1]=$(create direct-slot-4 32Mi ext4)
+	for i in 0 1 2; do
+		delete "${ids[i]}"
+	done
+	all_is_back
+	driver_stop
+}
+
 foreign_namespaces='theirs'
 if [ "${BOOT:-1}" = 2 ]; then
-	plan direct-volumes-outlive-a-reboot
+	plan direct-volumes-outlive-a-reboot label-slots-run-out
 	prove direct-volumes-outlive-a-reboot found_again
+	prove label-slots-run-out slots_run_out
 else
 	plan blank-regions-are-served foreign-namespace-is-there volume-is-used-with-dax maximum-in-a-fragmented-region \
 		namespace-of-the-same-name-is-untouched file-io-has-whole-sectors volume-without-its-region-is-missing \

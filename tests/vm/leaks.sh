@@ -6,9 +6,11 @@
 kept_before=$LAB_STATE_DIR/leaks.before
 boot_before=$scratch/leaks.boot
 
-# What stays in the NVDIMMs.
+# What stays in the NVDIMMs. A line for each namespace: a region that was disabled counts them anew.
 kept_facts() {
-	ndctl list -N | sed -n 's/^ *"\(dev\|mode\|size\|uuid\|name\)"/\1/p'
+	ndctl list -N |
+		sed -nE 's/^ *"dev":"namespace([0-9]+).*/region\1/p; s/^ *"(mode|size|uuid|name)"/\1/p' |
+		awk '/^region/ && NR > 1 { print "" } { printf "%s ", $0 } END { print "" }' | sort
 	lvm vgs --noheadings --nosuffix --units b -o vg_name,vg_free
 	lvm lvs --noheadings -o vg_name,lv_name,lv_uuid,lv_size,lv_tags
 }
@@ -44,6 +46,11 @@ boot_as_before() {
 	boot_facts | diff "$boot_before" -
 }
 
+# Volumes that stay keep their devices.
+boot_as_before_but_devices() {
+	boot_facts | grep -v '^/sys/block/dm-' | diff <(grep -v '^/sys/block/dm-' "$boot_before") -
+}
+
 no_process_left() {
 	local dir name
 	for dir in /proc/[0-9]*; do
@@ -59,13 +66,17 @@ no_process_left() {
 
 # Erasing may run on after the last call.
 nothing_is_left_behind() {
-	if [ -e "$kept_before" ]; then
+	if [ -e "$kept_before" ] && [ -z "$volumes_stay" ]; then
 		await 120 kept_as_before || kept_as_before
 	fi
 	if [ -e "$scratch/driver.pid" ] && ! is_gone "$(driver_pid)"; then
 		driver_stop
 	fi
-	boot_as_before
+	if [ -z "$volumes_stay" ]; then
+		boot_as_before
+	else
+		boot_as_before_but_devices
+	fi
 	no_process_left
 }
 
@@ -73,14 +84,18 @@ check_leaks_at_end() {
 	prove nothing-is-left-behind nothing_is_left_behind
 }
 
-# leaks_are_meant: this boot leaves what it made to the next one, or was to lose it. A boot that ends with a power cut
-# needs not say so.
+# volumes_are_left: to the next boot, which checks what stays in the NVDIMMs; mounts, loop devices and processes are not.
+volumes_are_left() {
+	volumes_stay=1
+}
+
+# leaks_are_meant: this boot was to lose what it made. One that ends with a power cut needs not say so.
 leaks_are_meant() {
 	leaks_meant=1
 	trap - EXIT
 }
 
-leaks_meant=${CUT:-}
+volumes_stay='' leaks_meant=${CUT:-}
 if [ -z "$leaks_meant" ]; then
 	note_boot
 	trap check_leaks_at_end EXIT
