@@ -1,7 +1,9 @@
 #include "node.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -368,6 +370,14 @@ static void raise_descriptor_limit(void)
 			F_U64("wanted", DESCRIPTORS));
 }
 
+/* Where every mapping may get huge pages, which is Debian's setting, each thread would take 2 MiB for its
+ * stack and 2 MiB for its heap. DAX mappings of pods are their own affair. */
+static void keep_pages_small(void)
+{
+	if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) < 0)
+		log_debug("huge pages cannot be declined", F_U64("errno", (uint64_t)errno));
+}
+
 int node_run(const struct options *o, struct error **err)
 {
 	bool runs_init_chain = o->has_pmem_percentage && str_eq(o->device_manager, "lvm");
@@ -375,6 +385,7 @@ int node_run(const struct options *o, struct error **err)
 
 	signal(SIGPIPE, SIG_IGN);
 	raise_descriptor_limit();
+	keep_pages_small();
 	if (path_roots_new(o->kubelet_dirs, &n.roots, err) < 0)
 		return err_wrap(err, "-kubeletDir");
 	if (devices_open(o, /* few_commands= */ false, &n.devices, err) < 0)

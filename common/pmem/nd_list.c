@@ -4,6 +4,8 @@
 #include <limits.h>
 #include <linux/ndctl.h>
 #include <ndctl/libndctl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 #include <uuid/uuid.h>
 
 #include "base/log.h"
@@ -283,22 +285,21 @@ static unsigned read_free_labels(struct ndctl_region *region)
 	return least;
 }
 
-/* Without ndctl_dimm_read_label_index(), which waits for udev. Return: whether @ret was read. */
+/* Without libndctl: ndctl_dimm_read_label_index() waits for udev, and what ndctl_dimm_cmd_new_cfg_read()
+ * allocates, a whole label area, is never freed. Return: whether @ret was read. */
 static bool read_label_index(struct ndctl_dimm *dimm, uint8_t ret[static INDEX_BYTES])
 {
-	struct ndctl_cmd *size = ndctl_dimm_cmd_new_cfg_size(dimm);
-	struct ndctl_cmd *read = NULL;
-	bool done = false;
+	CLEANUP(free_charp) char *path = x_asprintf("/dev/%s", ndctl_dimm_get_devname(dimm));
+	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	union {
+		struct nd_cmd_get_config_data_hdr header;
+		uint8_t bytes[sizeof(struct nd_cmd_get_config_data_hdr) + INDEX_BYTES];
+	} cmd = {.header.in_length = INDEX_BYTES};
 
-	if (size && ndctl_cmd_submit(size) >= 0)
-		read = ndctl_dimm_cmd_new_cfg_read(size);
-	if (read && ndctl_cmd_cfg_read_set_extent(read, INDEX_BYTES, 0) >= 0 && ndctl_cmd_submit(read) >= 0)
-		done = ndctl_cmd_cfg_read_get_data(read, ret, INDEX_BYTES, 0) == INDEX_BYTES;
-	if (read)
-		ndctl_cmd_unref(read);
-	if (size)
-		ndctl_cmd_unref(size);
-	return done;
+	if (fd < 0 || ioctl(fd, ND_IOCTL_GET_CONFIG_DATA, &cmd) < 0 || cmd.header.status != 0)
+		return false;
+	memcpy(ret, cmd.bytes + sizeof(cmd.header), INDEX_BYTES);
+	return true;
 }
 
 /* As btt_claim_class() of drivers/nvdimm/namespace_devs.c, which wants the same version on all modules. */
