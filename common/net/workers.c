@@ -1,13 +1,12 @@
 #include "net/workers.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 
-#define IDLE_S 60
+#define IDLE_NS (60 * NS_PER_S)
 
 struct job {
 	void (*work)(void *user);
@@ -72,13 +71,11 @@ static void run_job(struct worker *me)
 /* Lock held. */
 static void wait_for_job(struct worker *me)
 {
-	struct timespec until;
-	int rv = 0;
+	uint64_t end_ns = clock_ns() + IDLE_NS;
+	bool in_time = true;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_sec += IDLE_S;
-	while (!me->assigned && !me->pool->stopping && rv == 0)
-		rv = pthread_cond_timedwait(&me->wake, &me->pool->lock, &until);
+	while (!me->assigned && !me->pool->stopping && in_time)
+		in_time = thread_wait_until(&me->wake, &me->pool->lock, end_ns);
 }
 
 static void *worker_main(void *user)
@@ -103,34 +100,12 @@ static void *worker_main(void *user)
 static struct worker *worker_new(struct workers *pool, struct job job)
 {
 	struct worker *me = x_calloc(1, sizeof(*me));
-	pthread_condattr_t attr;
 
 	me->pool = pool;
 	me->assigned = true;
 	me->job = job;
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&me->wake, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_cond_init(&me->wake);
 	return me;
-}
-
-/* Signals are the loop thread's: system calls of the work are not to be interrupted. */
-static bool thread_start(struct worker *me)
-{
-	pthread_attr_t attr;
-	sigset_t all, old;
-	pthread_t thread;
-	int rv;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	rv = pthread_create(&thread, &attr, worker_main, me);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	return rv == 0;
 }
 
 /* Lock held. */
@@ -141,7 +116,7 @@ static bool worker_start(struct workers *pool, struct job job)
 	if (pool->n == pool->max)
 		return false;
 	me = worker_new(pool, job);
-	if (!thread_start(me)) {
+	if (thread_start(worker_main, me, /* stack_bytes= */ 0) != 0) {
 		pthread_cond_destroy(&me->wake);
 		free(me);
 		return false;

@@ -2,15 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <sys/statvfs.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/thread.h"
 
 #define STACK_BYTES (64U << 10)
 
@@ -38,15 +36,11 @@ struct fs_usage_helpers {
 struct fs_usage_helpers *fs_usage_helpers_new(size_t max)
 {
 	struct fs_usage_helpers *h = x_calloc(1, sizeof(*h));
-	pthread_condattr_t attr;
 
 	h->users = 1;
 	h->max_helpers = max;
 	pthread_mutex_init(&h->mutex, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&h->answered, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_cond_init(&h->answered);
 	return h;
 }
 
@@ -109,25 +103,6 @@ static void *help(void *user)
 	return NULL;
 }
 
-/* Return: 0, or the errno. Signals are for the threads that expect them. */
-static int start_helper(struct question *q)
-{
-	pthread_attr_t attr;
-	pthread_t thread;
-	sigset_t all;
-	sigset_t old;
-
-	sigfillset(&all);
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attr, STACK_BYTES);
-	pthread_sigmask(SIG_BLOCK, &all, &old);
-	int why = pthread_create(&thread, &attr, help, q);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	return why;
-}
-
 /* The caller has the mutex. */
 static int ask(struct fs_usage_helpers *h, int fd, dev_t dev, struct question **ret, struct error **err)
 {
@@ -140,7 +115,7 @@ static int ask(struct fs_usage_helpers *h, int fd, dev_t dev, struct question **
 
 	struct question *q = x_calloc(1, sizeof(*q));
 	*q = (struct question){.helpers = h, .dev = dev, .fd = own_fd, .users = 1, .next = h->open};
-	int why = start_helper(q);
+	int why = thread_start(help, q, STACK_BYTES);
 	if (why != 0) {
 		free(q);
 		return err_set_errno(err, ERR_UNAVAILABLE, why, "start a thread");
@@ -181,18 +156,18 @@ static int read_answer(const struct question *q, struct fs_usage *ret, struct er
 	return 0;
 }
 
-static int read_locked(struct fs_usage_helpers *h, int fd, dev_t dev, const struct timespec *end,
+static int read_locked(struct fs_usage_helpers *h, int fd, dev_t dev, uint64_t deadline_ns,
 	struct fs_usage *ret, struct error **err)
 {
 	struct question *q;
-	int timed_out = 0;
+	bool in_time = true;
 	int rc;
 
 	if (find_or_ask(h, fd, dev, &q, err) < 0)
 		return -1;
 	q->users++;
-	while (!q->answered && timed_out == 0)
-		timed_out = pthread_cond_timedwait(&h->answered, &h->mutex, end);
+	while (!q->answered && in_time)
+		in_time = thread_wait_until(&h->answered, &h->mutex, deadline_ns);
 	rc = q->answered ? read_answer(q, ret, err)
 			 : err_set(err, ERR_DEADLINE, "the file system does not answer");
 	leave(q);
@@ -202,11 +177,10 @@ static int read_locked(struct fs_usage_helpers *h, int fd, dev_t dev, const stru
 int fs_usage_read(struct fs_usage_helpers *h, int fd, dev_t dev, int timeout_ms, struct fs_usage *ret,
 	struct error **err)
 {
-	uint64_t end_ns = clock_ns() + (uint64_t)timeout_ms * NS_PER_MS;
-	struct timespec end = {.tv_sec = (time_t)(end_ns / NS_PER_S), .tv_nsec = (long)(end_ns % NS_PER_S)};
+	uint64_t deadline_ns = clock_ns() + (uint64_t)timeout_ms * NS_PER_MS;
 
 	pthread_mutex_lock(&h->mutex);
-	int rc = read_locked(h, fd, dev, &end, ret, err);
+	int rc = read_locked(h, fd, dev, deadline_ns, ret, err);
 	pthread_mutex_unlock(&h->mutex);
 	return rc;
 }

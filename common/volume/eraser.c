@@ -1,13 +1,12 @@
 #include "volume/eraser.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/thread.h"
 
 #define FIRST_RETRY_MS 1000
 #define RETRY_MAX_MS   30000
@@ -74,7 +73,6 @@ void erase_claim_done(struct erase_claim *c)
 struct eraser *eraser_new(const struct eraser_config *config)
 {
 	struct eraser *e = x_calloc(1, sizeof(*e));
-	pthread_condattr_t attr;
 
 	e->config = *config;
 	if (e->config.retry_ms == 0)
@@ -82,10 +80,7 @@ struct eraser *eraser_new(const struct eraser_config *config)
 	e->limit.bytes_per_s = config->bytes_per_s;
 	e->last = &e->first;
 	pthread_mutex_init(&e->mutex, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&e->changed, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_cond_init(&e->changed);
 	return e;
 }
 
@@ -262,9 +257,7 @@ static bool wait_for_retry(struct eraser *e)
 	if (e->stopping || e->watched || due_ns == UINT64_MAX)
 		return false;
 	e->watched = true;
-	pthread_cond_timedwait(&e->changed, &e->mutex,
-		&(struct timespec){
-			.tv_sec = (time_t)(due_ns / NS_PER_S), .tv_nsec = (long)(due_ns % NS_PER_S)});
+	(void)thread_wait_until(&e->changed, &e->mutex, due_ns);
 	e->watched = false;
 	return true;
 }
@@ -289,25 +282,15 @@ static void *thread_main(void *user)
 	return NULL;
 }
 
-/* Without a thread it is done when one of the others is free, or when the volume is added again. Signals are
- * for other threads: they are not to interrupt the work. */
+/* Without a thread it is done when one of the others is free, or when the volume is added again. */
 static void start_thread(struct eraser *e)
 {
-	pthread_attr_t attr;
-	sigset_t all, old;
-	pthread_t thread;
+	int why = thread_start(thread_main, e, /* stack_bytes= */ 0);
 
-	pthread_attr_init(&attr);
-	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	int rc = pthread_create(&thread, &attr, thread_main, e);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pthread_attr_destroy(&attr);
-	if (rc == 0)
+	if (why == 0)
 		e->n_threads++;
 	else
-		log_debug("no thread to erase with", F_U64("errno", (uint64_t)rc));
+		log_debug("no thread to erase with", F_U64("errno", (uint64_t)why));
 }
 
 static int begin(struct eraser *e, struct erasure *job, struct error **err)
@@ -348,10 +331,8 @@ int erasure_turn(struct erasure *job, uint64_t left_bytes, uint64_t *ret_bytes, 
 
 	pthread_mutex_lock(&e->mutex);
 	uint64_t begin_ns = e->stopping ? 0 : erase_limit_reserve(&e->limit, clock_ns(), bytes);
-	const struct timespec begin_at = {
-		.tv_sec = (time_t)(begin_ns / NS_PER_S), .tv_nsec = (long)(begin_ns % NS_PER_S)};
 	while (!e->stopping && clock_ns() < begin_ns)
-		pthread_cond_timedwait(&e->changed, &e->mutex, &begin_at);
+		(void)thread_wait_until(&e->changed, &e->mutex, begin_ns);
 	bool stopping = e->stopping;
 	pthread_mutex_unlock(&e->mutex);
 	if (stopping)

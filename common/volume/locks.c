@@ -1,11 +1,11 @@
 #include "volume/locks.h"
 
-#include <pthread.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/thread.h"
 
 struct volume_lock {
 	struct volume_locks *table;
@@ -24,13 +24,9 @@ struct volume_locks {
 struct volume_locks *volume_locks_new(void)
 {
 	struct volume_locks *t = x_calloc(1, sizeof(*t));
-	pthread_condattr_t attr;
 
 	pthread_mutex_init(&t->mutex, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&t->released, &attr);
-	pthread_condattr_destroy(&attr);
+	thread_cond_init(&t->released);
 	return t;
 }
 
@@ -82,14 +78,13 @@ int volume_lock(
 	struct volume_locks *t, const char *id, int wait_ms, struct volume_lock **ret, struct error **err)
 {
 	uint64_t end_ns = clock_ns() + (uint64_t)wait_ms * NS_PER_MS;
-	struct timespec end = {.tv_sec = (time_t)(end_ns / NS_PER_S), .tv_nsec = (long)(end_ns % NS_PER_S)};
 
 	pthread_mutex_lock(&t->mutex);
 	bool late = wait_ms == 0;
 	for (const struct volume_lock *l; (l = find(t, id));) {
 		if (late)
 			return refuse(t, l, err);
-		late = pthread_cond_timedwait(&t->released, &t->mutex, &end) != 0;
+		late = !thread_wait_until(&t->released, &t->mutex, end_ns);
 	}
 	*ret = hold(t, id);
 	pthread_mutex_unlock(&t->mutex);
