@@ -21,6 +21,9 @@
 #define CHUNK_BYTES         4096
 #define ATTRIBUTE_MAX_BYTES 128
 #define WAIT_POLL_MS        5
+/* Where udev runs, it opens a device that was closed after writing, for some milliseconds. */
+#define UNUSED_WAIT_MS 1000
+#define UNUSED_POLL_MS 10
 /* One BLKZEROOUT cannot be interrupted on older kernels; this bounds how long a fatal signal waits. */
 #define ZERO_STEP_BYTES (256ULL << 20)
 
@@ -228,15 +231,26 @@ static int read_dm_status(dev_t dev, struct dm_ioctl *ret, bool *ret_mapped, str
 	return 0;
 }
 
-int dm_open_count(dev_t dev, unsigned *ret, struct error **err)
+int dm_wait_unused(const char *path, struct error **err)
 {
-	struct dm_ioctl io = {0};
-	bool mapped = false;
+	uint64_t deadline_ns = clock_ns() + UNUSED_WAIT_MS * NS_PER_MS;
 
-	if (read_dm_status(dev, &io, &mapped, err) < 0)
-		return -1;
-	*ret = (unsigned)io.open_count;
-	return 0;
+	for (;;) {
+		struct dm_ioctl io = {0};
+		bool mapped = false;
+		struct stat st;
+
+		if (stat(path, &st) < 0)
+			return errno == ENOENT ? 0 : err_set_errno(err, ERR_INTERNAL, errno, "%s", path);
+		if (read_dm_status(st.st_rdev, &io, &mapped, err) < 0)
+			return err_wrap(err, "%s", path);
+		if (io.open_count <= 0)
+			return 0;
+		if (clock_ns() >= deadline_ns)
+			return err_set(
+				err, ERR_PRECONDITION, "%s is in use: open %d times", path, io.open_count);
+		nanosleep(&(struct timespec){.tv_nsec = UNUSED_POLL_MS * (long)NS_PER_MS}, NULL);
+	}
 }
 
 int dm_refuse_suspended(const char *path, struct error **err)

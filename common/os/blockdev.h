@@ -1,5 +1,5 @@
 /*
- * blockdev.h - block devices: size, dax, exclusive use, zeroing; device-mapper's open count.
+ * blockdev.h - block devices: size, dax, exclusive use, zeroing; what device-mapper says of its own.
  *
  * Threads: safe. Blocks on the device. Facts come from sysfs, so that asking does not open the device.
  */
@@ -74,14 +74,14 @@ int blockdev_starts_zero(const char *path, size_t n_bytes, bool *ret, struct err
 int blockdev_zero(int fd, uint64_t offset, uint64_t length, struct error **err) MUST_CHECK;
 
 /**
- * dm_open_count() - how many openers a device-mapper device has (mounts included), without opening it.
- * @dev: its number
- * @ret: count; 0 for a device that is not device-mapper's
- * @err: see docs/ERRORS.md
+ * dm_wait_unused() - wait a second at most until nobody has a device-mapper device open (mounts count, too).
+ * @path: what is no device-mapper device, or gone, is let pass
+ * @err:  see docs/ERRORS.md
  *
- * Source: linux/dm-ioctl.h DM_DEV_STATUS. Return: 0, or -1 with ERR_INTERNAL.
+ * Does not open the device. Source: linux/dm-ioctl.h DM_DEV_STATUS. Return: 0, or -1 with ERR_PRECONDITION
+ * (in use), ERR_INTERNAL.
  */
-int dm_open_count(dev_t dev, unsigned *ret, struct error **err) MUST_CHECK;
+int dm_wait_unused(const char *path, struct error **err) MUST_CHECK;
 
 /**
  * dm_refuse_suspended() - refuse a device on which every access would wait, in a way that no signal ends.

@@ -11,9 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/random.h"
@@ -26,9 +24,6 @@
 #include "pmem/pool_vg.h"
 
 #define NODE_WAIT_MS 5000
-/* Where udev runs, it opens a device that was closed after writing, for some milliseconds. */
-#define UNUSED_WAIT_MS 1000
-#define UNUSED_POLL_MS 10
 
 struct device_lvm {
 	pthread_mutex_t mutex; /* around commands and for seen */
@@ -308,26 +303,6 @@ static int find_to_destroy(
 	return 0;
 }
 
-static int wait_unused(const char *path, struct error **err)
-{
-	uint64_t deadline_ns = clock_ns() + UNUSED_WAIT_MS * NS_PER_MS;
-
-	for (;;) {
-		struct stat st;
-		unsigned openers = 0;
-
-		if (stat(path, &st) < 0)
-			return errno == ENOENT ? 0 : err_set_errno(err, ERR_INTERNAL, errno, "%s", path);
-		if (dm_open_count(st.st_rdev, &openers, err) < 0)
-			return -1;
-		if (openers == 0)
-			return 0;
-		if (clock_ns() >= deadline_ns)
-			return err_set(err, ERR_PRECONDITION, "%s is in use: open %u times", path, openers);
-		nanosleep(&(struct timespec){.tv_nsec = UNUSED_POLL_MS * (long)NS_PER_MS}, NULL);
-	}
-}
-
 /* The selection fits nothing, without an error, when another device has taken the place since the last look.
  */
 static int check_gone(struct device_lvm *m, const struct device *d, struct error **err)
@@ -362,7 +337,7 @@ static int destroy_locked(
 	d = device_dup(found);
 	fd_closep(exclusive_fd);
 	*exclusive_fd = -1;
-	if (wait_unused(d->path, err) < 0)
+	if (dm_wait_unused(d->path, err) < 0)
 		return -1;
 	if (run_lvremove(m, d, err) < 0)
 		return err_wrap(err, "device %s", d->id);

@@ -20,6 +20,7 @@ struct volumes *volumes_new(const struct volumes_config *config)
 		.user = v,
 		.bytes_per_s = config->erase_bytes_per_s,
 		.in_call = config->erase_in_call});
+	v->zeroing = gate_new(ZEROING_MAX, ZEROING_WAITING_MAX);
 	v->devices = config->devices;
 	v->roots = config->roots;
 	v->usage_helpers = fs_usage_helpers_new(USAGE_HELPERS_MAX);
@@ -33,6 +34,7 @@ void volumes_free(struct volumes *v)
 	if (!v)
 		return;
 	eraser_free(v->eraser);
+	gate_free(v->zeroing);
 	for (size_t i = 0; i < v->n_records; i++)
 		volume_record_free(v->records[i]);
 	free(v->records);
@@ -51,6 +53,7 @@ void volumes_free(struct volumes *v)
 void volumes_stop(struct volumes *v)
 {
 	eraser_stop(v->eraser);
+	gate_close(v->zeroing);
 }
 
 /* Where @id is or belongs. Caller holds the mutex. */

@@ -92,10 +92,11 @@ DEFINE_CLEANUP(struct volume_info *, volume_info_free);
  *
  * An existing one fits when its size is within required and limit and its parameters are the same; as block
  * device only if it was zeroed when it was made, or is the Go driver's. Zeroing takes its time: a retry
- * meanwhile gets ERR_ABORTED.
+ * meanwhile gets ERR_ABORTED, and when many are at it already, ERR_UNAVAILABLE.
  * Return: 0, or -1 with ERR_INVALID_ARGUMENT (name, parameters, fs type), ERR_EXISTS (other size or
  * parameters), ERR_RANGE (rounded size passes the limit; below the file system's minimum), ERR_EXHAUSTED (no
- * pool has room), ERR_PRECONDITION (a device of that ID without state: names `check -repair`), ERR_ABORTED,
+ * pool has room), ERR_PRECONDITION (a device of that ID without state: names `check -repair`; an existing one
+ * whose device is not what it was made as), ERR_ABORTED,
  * ERR_UNAVAILABLE (missing, not ready), ERR_INTERNAL. @ret: volume_info_free().
  */
 int volumes_create(struct volumes *v, const struct volume_request *request, struct volume_info **ret,

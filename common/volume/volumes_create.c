@@ -15,6 +15,7 @@
 #include "volume/volumes_private.h"
 
 #define ZERO_STEP_BYTES (64ULL << 20)
+#define ZERO_WAIT_MS    10000
 
 static int check_request(const struct volume_request *q, struct volume_params *ret, struct error **err)
 {
@@ -69,7 +70,7 @@ static int require_existing(struct volumes *v, const struct volume_record *r, co
 {
 	CLEANUP(device_freep) struct device *d = NULL;
 
-	if (volumes_require_device(v, r, &d, err) < 0)
+	if (volumes_require_content(v, r, &d, err) < 0)
 		return -1;
 	return check_existing(r, q, wanted, err);
 }
@@ -289,10 +290,20 @@ static int refuse_strangers(struct volumes *v, const char *id, const char *name,
 	return 0;
 }
 
+/* Before anything is written, so that who is sent away leaves nothing. */
+static int wait_to_zero(struct volumes *v, const char *id, struct gate **ret, struct error **err)
+{
+	volumes_say(v, id, "waiting until it can be zeroed");
+	if (gate_enter(v->zeroing, ZERO_WAIT_MS, ret, err) < 0)
+		return err_wrap(err, "zero a new block volume");
+	return 0;
+}
+
 static int create_new(struct volumes *v, const char *id, const struct volume_request *q,
 	const struct volume_params *wanted, struct volume_record **ret, struct error **err)
 {
 	bool sector = wanted->usage == USAGE_FILE_IO;
+	CLEANUP(gate_leavep) struct gate *zeroing = NULL;
 	CLEANUP(candidates_done) struct candidates pools = {0};
 	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
 	uint64_t bytes = 0;
@@ -300,6 +311,8 @@ static int create_new(struct volumes *v, const char *id, const struct volume_req
 	if (refuse_strangers(v, id, q->name, err) < 0)
 		return -1;
 	if (wanted_bytes(q, &bytes, err) < 0)
+		return -1;
+	if (q->block && wait_to_zero(v, id, &zeroing, err) < 0)
 		return -1;
 	find_candidates(v, bytes, q->limit_bytes, sector, &pools);
 	/* what was seen last may be old: a pool that grew since must not send the pod elsewhere */

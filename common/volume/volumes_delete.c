@@ -29,17 +29,13 @@ int volumes_claim_device(struct volumes *v, const struct volume_record *r, const
 {
 	CLEANUP(fd_closep) int fd = -1;
 	struct blockdev_info info;
-	unsigned openers;
 
 	if (blockdev_stat(d->path, &info, err) < 0)
 		return err_wrap(err, "volume %s", r->id);
-	if (dm_open_count(info.dev, &openers, err) < 0)
-		return err_wrap(err, "volume %s", r->id);
 	if (refuse_mounted(r, info.dev, err) < 0)
 		return -1;
-	if (openers > 0)
-		return err_set(err, ERR_PRECONDITION, "volume %s is in use: its device is open %u times",
-			r->id, openers);
+	if (dm_wait_unused(d->path, err) < 0)
+		return err_wrap(err, "volume %s", r->id);
 	if (blockdev_open_exclusive(d->path, &fd, err) < 0)
 		return err_wrap(
 			err, "volume %s%s", r->id, (*err)->code == ERR_PRECONDITION ? " is in use" : "");

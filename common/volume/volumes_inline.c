@@ -55,6 +55,15 @@ static int check_request(
 	return 0;
 }
 
+/* One that the Go driver made may be of a kind that is not served. */
+static int check_known(struct volumes *v, const struct publish_request *q, struct error **err)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = volumes_record_by_name(v, q->handle);
+	CLEANUP(params_done) struct volume_params params = {0};
+
+	return r ? volumes_check_use(r, q->access_mode, &params, err) : 0;
+}
+
 /* Of two pods that show it, the first to end would delete it. */
 static int refuse_second(
 	struct volumes *v, const struct volume_record *r, const char *target, struct error **err)
@@ -102,6 +111,8 @@ int volumes_publish_inline(struct volumes *v, const struct publish_request *q, s
 	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
 
 	if (check_request(v, q, &i, err) < 0)
+		return err_wrap(err, "inline volume %s", q->handle);
+	if (check_known(v, q, err) < 0)
 		return err_wrap(err, "inline volume %s", q->handle);
 	const struct volume_request create = {.name = q->handle,
 		.required_bytes = i.params.size_bytes,

@@ -11,6 +11,7 @@
 
 #include "pmem/device.h"
 #include "volume/eraser.h"
+#include "volume/gate.h"
 #include "volume/locks.h"
 #include "volume/presence.h"
 #include "volume/state.h"
@@ -18,6 +19,9 @@
 
 #define PUBLISH_WAIT_MS   2000
 #define USAGE_HELPERS_MAX 8
+/* More at once would not be faster; with those that wait they leave most workers to other calls. */
+#define ZEROING_MAX         4
+#define ZEROING_WAITING_MAX 8
 
 struct volumes {
 	char *node_id;
@@ -25,6 +29,7 @@ struct volumes {
 	struct state_store *state; /* NULL until the folder is ours */
 	struct volume_locks *locks;
 	struct eraser *eraser;
+	struct gate *zeroing; /* of new block volumes, within the call */
 	struct device_manager *devices;
 	struct path_roots *roots;
 	struct fs_usage_helpers *usage_helpers;

@@ -119,21 +119,20 @@ START_TEST(zeroing_beyond_the_end_or_without_permission_fails)
 }
 END_TEST
 
-START_TEST(only_mapped_devices_have_an_open_count)
+/* The test itself has it open. */
+START_TEST(only_mapped_devices_are_waited_for)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(1));
-	struct stat st;
-	unsigned count = 99;
 
-	ck_assert_int_eq(fstat(disk.fd, &st), 0);
-	ASSERT_OK(dm_open_count(st.st_rdev, &count, &err));
-	ck_assert_uint_eq(count, 0);
-	ASSERT_FAILS(dm_open_count(makedev(4095, 77), &count, &err), ERR_INTERNAL, "4095:77");
+	ASSERT_OK(dm_wait_unused(disk.path, &err));
+	ASSERT_OK(dm_wait_unused(SCRATCH "/none", &err));
+	ck_assert_int_eq(mknod(SCRATCH "/node", S_IFBLK | 0600, makedev(4095, 77)), 0);
+	ASSERT_FAILS(dm_wait_unused(SCRATCH "/node", &err), ERR_INTERNAL, "4095:77");
 }
 END_TEST
 
 SCRATCH_MAIN("os/blockdev", facts_of_a_disk_are_told, what_is_no_block_device_is_refused,
 	waiting_ends_with_the_device_or_the_time, an_exclusive_open_and_a_mount_exclude_each_other,
 	zeroing_covers_its_range_and_nothing_else, zeroing_beyond_the_end_or_without_permission_fails,
-	only_mapped_devices_have_an_open_count)
+	only_mapped_devices_are_waited_for)

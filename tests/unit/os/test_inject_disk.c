@@ -147,7 +147,6 @@ END_TEST
 
 static struct scratch_disk disk = {.fd = -1};
 static struct blockdev_info info;
-static unsigned openers;
 
 static int stat_disk(struct error **err)
 {
@@ -169,9 +168,9 @@ static int zero_disk(struct error **err)
 	return blockdev_zero(disk.fd, 0, MIB(1), err);
 }
 
-static int count_openers(struct error **err)
+static int wait_unused(struct error **err)
 {
-	return dm_open_count(info.dev, &openers, err);
+	return dm_wait_unused(disk.path, err);
 }
 
 static const char *wrong_info(void)
@@ -223,12 +222,12 @@ START_TEST(facts_of_a_block_device_are_not_guessed)
 		.call = stat_disk,
 		.wrong_at_end = wrong_info};
 	const struct sweep wait = {.name = "blockdev_wait", .min_points = 2, .call = wait_disk};
-	const struct sweep count = {.name = "dm_open_count", .min_points = 2, .call = count_openers};
+	const struct sweep unused = {.name = "dm_wait_unused", .min_points = 2, .call = wait_unused};
 
 	disk = scratch_disk("disk", MIB(16));
 	sweep_run(&facts);
 	sweep_run(&wait);
-	sweep_run(&count);
+	sweep_run(&unused);
 	scratch_disk_done(&disk);
 }
 END_TEST

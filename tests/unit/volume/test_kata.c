@@ -14,6 +14,8 @@
 #define SIZE  MIB(64)
 #define IMAGE "kata-containers-pmem-csi-vm.img"
 #define ID    "kata"
+/* the name of an inline volume */
+#define HANDLE "csi-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 static char *folder;
 static char *image;
@@ -30,21 +32,22 @@ static void attach(void)
 	ASSERT_OK(fs_make("ext4", loop, 60000, &err));
 }
 
-/* As the Go driver leaves it while a pod runs. */
-static void set_up(void)
+/* As the Go driver leaves it while a pod runs. @handle: of the call that published it; @more: parameters */
+static void set_up_as(const char *handle, const char *more)
 {
+	CLEANUP(free_charp)
+	char *state = x_asprintf("{\"id\":\"" ID "\",\"size\":67108864,\"parameters\":{"
+				 "\"kataContainers\":\"true\",\"deviceMode\":\"fake\"%s}}\n",
+		more);
 	struct error *err = NULL;
 
 	mounts_set_up(MIB(16));
 	device = fixture_add_device(ID, 0, "", SIZE);
-	fixture_write(ID ".json",
-		"{\"id\":\"" ID
-		"\",\"size\":67108864,\"parameters\":{\"kataContainers\":\"true\",\"deviceMode\":"
-		"\"fake\"}}\n");
+	fixture_write(ID ".json", state);
 	fixture_restart();
 	ASSERT_OK(fs_make("ext4", device->path, 60000, &err));
 	CLEANUP(free_charp) char *parent = fixture_path("state/mount");
-	folder = fixture_path("state/mount/" ID);
+	folder = x_asprintf("%s/%s", parent, handle);
 	image = x_asprintf("%s/%s", folder, IMAGE);
 	ck_assert_int_eq(mkdir(parent, 0755), 0);
 	ck_assert_int_eq(mkdir(folder, 0755), 0);
@@ -52,6 +55,16 @@ static void set_up(void)
 	attach();
 	ck_assert_int_eq(mkdir(mt.target, 0755), 0);
 	ck_assert_int_eq(mount(loop, mt.target, "ext4", 0, NULL), 0);
+}
+
+static void set_up(void)
+{
+	set_up_as(ID, "");
+}
+
+static void set_up_inline(void)
+{
+	set_up_as(HANDLE, ",\"persistencyModel\":\"ephemeral\",\"name\":\"" HANDLE "\"");
 }
 
 /* Others may have attached theirs to the device meanwhile. */
@@ -150,6 +163,31 @@ START_TEST(such_a_volume_is_listed_and_not_used_anew)
 }
 END_TEST
 
+/* With and without what the Go driver was told when it made it. */
+START_TEST(inline_volume_is_not_published_anew_and_goes_with_its_pod)
+{
+	CLEANUP(strmap_done) struct strmap context = {0};
+	struct publish_request q = {
+		.handle = HANDLE, .target_path = mt.target, .fs_type = "", .context = &context};
+	struct error *err = NULL;
+
+	strmap_set(&context, "csi.storage.k8s.io/ephemeral", "true");
+	strmap_set(&context, "size", "64Mi");
+	for (int said = 0; said < 2; said++) {
+		if (said)
+			strmap_set(&context, "kataContainers", "true");
+		ASSERT_FAILS(volumes_publish(fx.v, &q, &err), ERR_PRECONDITION, "Kata");
+	}
+	ck_assert_uint_eq(mounts_count(mt.target), 1);
+	for (int i = 0; i < 2; i++) {
+		ASSERT_OK(volumes_unpublish(fx.v, HANDLE, mt.target, &err));
+		assert_clean();
+	}
+	fixture_await_erased();
+	ck_assert_uint_eq(fixture_n_devices(), 1);
+}
+END_TEST
+
 int main(void)
 {
 	static const int n_cuts = 4;
@@ -162,5 +200,7 @@ int main(void)
 	tcase_add_test(tcase, further_target_keeps_loop_and_mount);
 	tcase_add_test(tcase, numbers_are_those_of_the_image);
 	tcase_add_test(tcase, such_a_volume_is_listed_and_not_used_anew);
+	tcase = fixture_more_cases("kata_inline", set_up_inline);
+	tcase_add_test(tcase, inline_volume_is_not_published_anew_and_goes_with_its_pod);
 	return fixture_finish();
 }

@@ -399,6 +399,23 @@ START_TEST(missing_volume_is_unavailable_and_not_made_again)
 }
 END_TEST
 
+/* As stage and publish say: an OK would let a pod wait for what cannot come. */
+START_TEST(volume_whose_device_lost_its_mode_is_refused)
+{
+	fixture_make("pvc-1", SIZE);
+	const struct volume_request q = request("pvc-1");
+	struct error *err = NULL;
+
+	fx.faults.raw = true;
+	ASSERT_OK(volumes_refresh(fx.v, &err));
+	ASSERT_FAILS(try_create(&q, &err), ERR_PRECONDITION, "lost its mode");
+	ck_assert_uint_eq(fx.n_creates, 1);
+	fx.faults.raw = false;
+	ASSERT_OK(volumes_refresh(fx.v, &err));
+	ASSERT_OK(try_create(&q, &err));
+}
+END_TEST
+
 START_TEST(incomplete_pools_take_no_volume)
 {
 	const struct volume_request q = request("pvc-1");
@@ -469,5 +486,5 @@ FIXTURE_MAIN("volumes_create", fixture_memory, new_volume_has_the_minted_id_its_
 	device_of_the_id_without_state_is_refused_and_left_alone,
 	device_of_the_go_drivers_id_without_state_is_refused, damaged_state_file_is_not_replaced,
 	volume_of_the_go_driver_is_found_by_its_name, missing_volume_is_unavailable_and_not_made_again,
-	incomplete_pools_take_no_volume, second_call_meanwhile_is_aborted_and_others_are_not,
-	nothing_is_done_before_the_start)
+	volume_whose_device_lost_its_mode_is_refused, incomplete_pools_take_no_volume,
+	second_call_meanwhile_is_aborted_and_others_are_not, nothing_is_done_before_the_start)

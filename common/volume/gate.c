@@ -1,0 +1,97 @@
+#include "volume/gate.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/thread.h"
+
+struct gate {
+	pthread_mutex_t mutex; /* for all that follows */
+	pthread_cond_t changed;
+	unsigned max_inside;
+	unsigned max_waiting;
+	unsigned n_inside;
+	unsigned n_waiting;
+	bool closed;
+};
+
+struct gate *gate_new(unsigned max_inside, unsigned max_waiting)
+{
+	struct gate *g = x_calloc(1, sizeof(*g));
+
+	pthread_mutex_init(&g->mutex, NULL);
+	thread_cond_init(&g->changed);
+	g->max_inside = max_inside;
+	g->max_waiting = max_waiting;
+	return g;
+}
+
+void gate_free(struct gate *g)
+{
+	if (!g)
+		return;
+	pthread_cond_destroy(&g->changed);
+	pthread_mutex_destroy(&g->mutex);
+	free(g);
+}
+
+void gate_close(struct gate *g)
+{
+	pthread_mutex_lock(&g->mutex);
+	g->closed = true;
+	pthread_cond_broadcast(&g->changed);
+	pthread_mutex_unlock(&g->mutex);
+}
+
+/* The caller has the mutex. */
+static bool must_wait(const struct gate *g)
+{
+	return !g->closed && g->n_inside == g->max_inside;
+}
+
+/* The caller has the mutex, which is let go meanwhile. */
+static void wait_for_place(struct gate *g, uint64_t deadline_ns)
+{
+	bool in_time = true;
+
+	g->n_waiting++;
+	while (must_wait(g) && in_time)
+		in_time = thread_wait_until(&g->changed, &g->mutex, deadline_ns);
+	g->n_waiting--;
+}
+
+static int enter_locked(struct gate *g, uint64_t deadline_ns, struct error **err)
+{
+	if (must_wait(g) && g->n_waiting < g->max_waiting)
+		wait_for_place(g, deadline_ns);
+	if (g->closed)
+		return err_set(err, ERR_UNAVAILABLE, "the driver is stopping");
+	if (must_wait(g))
+		return err_set(
+			err, ERR_UNAVAILABLE, "%u are at it already, and %u wait", g->n_inside, g->n_waiting);
+	g->n_inside++;
+	return 0;
+}
+
+int gate_enter(struct gate *g, int wait_ms, struct gate **ret, struct error **err)
+{
+	uint64_t deadline_ns = clock_ns() + (uint64_t)wait_ms * NS_PER_MS;
+
+	pthread_mutex_lock(&g->mutex);
+	int rc = enter_locked(g, deadline_ns, err);
+	pthread_mutex_unlock(&g->mutex);
+	if (rc == 0)
+		*ret = g;
+	return rc;
+}
+
+void gate_leave(struct gate *g)
+{
+	if (!g)
+		return;
+	pthread_mutex_lock(&g->mutex);
+	g->n_inside--;
+	pthread_cond_signal(&g->changed);
+	pthread_mutex_unlock(&g->mutex);
+}

@@ -1,0 +1,92 @@
+/* What device-mapper says of its devices, where there need not be any. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/dm-ioctl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/str.h"
+#include "os/blockdev.h"
+#include "unit/unit.h"
+
+/* Any node that is always there; it is not opened. */
+#define NODE    "/dev/null"
+#define CONTROL "/dev/mapper/control"
+
+static int open_counts[8]; /* of one question after the other; then the last one stays */
+static unsigned n_counts;
+static unsigned n_asked;
+static bool fails;
+
+int __wrap_access(const char *path, int mode);
+int __real_open(const char *path, int how, ...);
+int __wrap_open(const char *path, int how, ...);
+int __wrap_ioctl(int fd, unsigned long request, ...);
+
+int __wrap_access(const char *path, int mode)
+{
+	(void)path;
+	(void)mode;
+	return 0;
+}
+
+int __wrap_open(const char *path, int how, ...)
+{
+	return __real_open(str_eq(path, CONTROL) ? "/dev/null" : path, how);
+}
+
+int __wrap_ioctl(int fd, unsigned long request, ...)
+{
+	va_list ap;
+
+	(void)fd;
+	ck_assert_uint_eq(request, DM_DEV_STATUS);
+	va_start(ap, request);
+	struct dm_ioctl *io = va_arg(ap, struct dm_ioctl *);
+	va_end(ap);
+	if (fails) {
+		errno = ENXIO;
+		return -1;
+	}
+	io->open_count = open_counts[n_asked < n_counts ? n_asked : n_counts - 1];
+	n_asked++;
+	return 0;
+}
+
+START_TEST(device_that_is_open_for_a_moment_is_not_in_use)
+{
+	struct error *err = NULL;
+
+	open_counts[0] = 2;
+	open_counts[1] = 1;
+	open_counts[2] = 0;
+	n_counts = 3;
+	ASSERT_OK(dm_wait_unused(NODE, &err));
+	ck_assert_uint_eq(n_asked, 3);
+}
+END_TEST
+
+START_TEST(device_that_stays_open_is_in_use)
+{
+	struct error *err = NULL;
+
+	open_counts[0] = 2;
+	n_counts = 1;
+	ASSERT_FAILS(dm_wait_unused(NODE, &err), ERR_PRECONDITION, NODE " is in use: open 2 times");
+	ck_assert_uint_gt(n_asked, 1);
+}
+END_TEST
+
+START_TEST(what_device_mapper_does_not_tell_is_not_guessed)
+{
+	struct error *err = NULL;
+
+	fails = true;
+	ASSERT_FAILS(dm_wait_unused(NODE, &err), ERR_INTERNAL, "status of mapped device 1:3");
+}
+END_TEST
+
+UNIT_MAIN("os/dm", device_that_is_open_for_a_moment_is_not_in_use, device_that_stays_open_is_in_use,
+	what_device_mapper_does_not_tell_is_not_guessed)
