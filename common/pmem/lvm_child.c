@@ -19,7 +19,8 @@
 /* Enough for processes with different devices to keep apart, short enough to read. */
 #define CONFIG_HASH_LEN 16
 
-const struct lvm_program lvm_program_default = {.path = "lvm", .run_dir = "/run/pmem-csi"};
+const struct lvm_program lvm_program_default = {
+	.path = "lvm", .run_dir = "/run/pmem-csi", .retry_ms = 300000};
 
 /* The folder is named after its content: processes share it, nobody changes it, and nobody needs to remove
  * it. */

@@ -40,6 +40,7 @@ int lvm_activate(struct lvm *l, char *const *vg_names, struct error **err) MUST_
 struct lvm_program {
 	const char *path;    /* "lvm" */
 	const char *run_dir; /* folder for configurations; made if missing */
+	uint64_t retry_ms;   /* a shell that could not be used is tried again after that */
 };
 
 extern const struct lvm_program lvm_program_default;

@@ -31,9 +31,9 @@ struct shell_runner {
 	uint64_t idle_ms;
 	struct lvm_child child; /* pid -1: none */
 	struct lvm_child late;
-	char *config; /* what the child was started with */
-	bool greeted; /* the child has answered its first, harmless command */
-	bool unusable;
+	char *config;               /* what the child was started with */
+	bool greeted;               /* the child has answered its first, harmless command */
+	uint64_t unusable_until_ns; /* 0: nothing was wrong with it */
 	uint64_t used_ns;
 	atomic_uint_least64_t restarts;
 };
@@ -41,6 +41,20 @@ struct shell_runner {
 static bool is_running(const struct shell_runner *r)
 {
 	return r->child.process.pid >= 0;
+}
+
+/* What was wrong may be over by then; an lvm that was built without a shell costs one process each time. */
+static bool is_unusable(const struct shell_runner *r)
+{
+	return clock_ns() < r->unusable_until_ns;
+}
+
+static void give_up(struct shell_runner *r, const struct error *why)
+{
+	if (r->unusable_until_ns == 0)
+		log_warn("LVM's shell cannot be used, each command gets a process of its own for some time",
+			F_ERR(why));
+	r->unusable_until_ns = clock_ns() + r->program->retry_ms * NS_PER_MS;
 }
 
 static void stop(struct shell_runner *r)
@@ -119,8 +133,8 @@ static int wait_answer(
 			deadline_ns = clock_ns() + CLOSED_MS * NS_PER_MS;
 		}
 		if (wait == LVM_WAIT_ENDED)
-			return err_set(err, ERR_UNAVAILABLE, "lvm %s: the shell ended: %s", name,
-				buf_str(&r->child.diag));
+			return err_set(err, ERR_UNAVAILABLE, "lvm %s: the shell ended%s%s", name,
+				r->child.diag.len > 0 ? ": " : "", buf_str(&r->child.diag));
 		if (wait == LVM_WAIT_LATE && closed)
 			return err_set(err, ERR_UNAVAILABLE, "lvm %s: the shell gives no more answers", name);
 		if (wait == LVM_WAIT_LATE)
@@ -183,11 +197,11 @@ static bool is_usable(struct shell_runner *r)
 	if (r->greeted)
 		return true;
 	if (wait_answer(r, "version", clock_ns() + GREETING_MS * NS_PER_MS, &answer, &err) < 0) {
-		log_warn("LVM's shell cannot be used, each command gets a process of its own", F_ERR(err));
-		r->unusable = true;
+		give_up(r, err);
 		return false;
 	}
 	r->greeted = true;
+	r->unusable_until_ns = 0;
 	return true;
 }
 
@@ -218,7 +232,7 @@ static int run_without_child(struct shell_runner *r, const char *const argv[], c
 	int rc = lvm_exec_once(r->program, argv, config, &r->late, report, timeout_ms, err);
 
 	/* The first look of all is followed by work more often than not. */
-	if (!r->unusable && r->late.process.pid < 0 && (!r->used_ns || !only_looks(argv)))
+	if (!is_unusable(r) && r->late.process.pid < 0 && (!r->used_ns || !only_looks(argv)))
 		start(r, config);
 	return rc;
 }
@@ -231,7 +245,7 @@ static int shell_run(void *self, const char *const argv[], const char *config, s
 
 	if (is_running(r) && !can_take(r, config)) {
 		/* other devices are no fault of the process */
-		if (str_eq(r->config, config) && !r->unusable)
+		if (str_eq(r->config, config) && !is_unusable(r))
 			atomic_fetch_add(&r->restarts, 1);
 		stop(r);
 	}

@@ -73,6 +73,13 @@ static int fail(struct error **err, const char *what, const char *name)
 	return err_wrap(err, "%s %s", what, name);
 }
 
+static int fail_volume(const struct state_store *s, const struct volume_record *r, struct error **err)
+{
+	CLEANUP(free_charp) char *where = x_asprintf("%s in %s", r->id, s->path);
+
+	return fail(err, "state of volume", where);
+}
+
 static char *file_name(const char *id, enum volume_phase phase)
 {
 	return x_asprintf("%s%s", id, phase_suffix[phase]);
@@ -286,9 +293,9 @@ int state_put(struct state_store *s, const struct volume_record *r, struct error
 	CLEANUP(free_charp) char *name = file_name(r->id, r->phase);
 
 	if (state_format(r, &text, err) < 0)
-		return fail(err, "state of volume", r->id);
+		return fail_volume(s, r, err);
 	if (file_write_atomic(s->dir_fd, name, buf_span(&text), STATE_FILE_MODE, err) < 0)
-		return fail(err, "state of volume", r->id);
+		return fail_volume(s, r, err);
 	return 0;
 }
 
@@ -317,7 +324,7 @@ int state_advance(struct state_store *s, struct volume_record *r, enum volume_ph
 	 * name is there, the new one is another file's */
 	if ((*err)->code != ERR_NOT_FOUND && is_missing(s, from_name))
 		(void)!file_rename_durable(s->dir_fd, to_name, from_name, &ignored);
-	return fail(err, "state of volume", r->id);
+	return fail_volume(s, r, err);
 }
 
 int state_remove(struct state_store *s, const struct volume_record *r, struct error **err)
@@ -329,9 +336,9 @@ int state_remove(struct state_store *s, const struct volume_record *r, struct er
 	 */
 	if (r->phase == PHASE_CREATING && !is_missing(s, ready) &&
 		file_unlink_durable(s->dir_fd, ready, err) < 0)
-		return fail(err, "state of volume", r->id);
+		return fail_volume(s, r, err);
 	if (file_unlink_durable(s->dir_fd, name, err) < 0)
-		return fail(err, "state of volume", r->id);
+		return fail_volume(s, r, err);
 	return 0;
 }
 

@@ -23,6 +23,7 @@ struct volumes *volumes_new(const struct volumes_config *config)
 	v->zeroing = gate_new(ZEROING_MAX, ZEROING_WAITING_MAX);
 	v->devices = config->devices;
 	v->roots = config->roots;
+	v->mkfs_timeout_ms = config->mkfs_timeout_ms ? config->mkfs_timeout_ms : MKFS_TIMEOUT_MS;
 	v->usage_helpers = fs_usage_helpers_new(USAGE_HELPERS_MAX);
 	pthread_mutex_init(&v->relist_mutex, NULL);
 	pthread_mutex_init(&v->mutex, NULL);

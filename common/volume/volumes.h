@@ -30,6 +30,7 @@ struct volumes_config {
 	struct device_manager *devices; /* borrowed */
 	struct path_roots *roots;       /* borrowed */
 	uint64_t erase_bytes_per_s;     /* limit for all deleted volumes together; 0: none */
+	int mkfs_timeout_ms;            /* 0: five minutes */
 	bool erase_in_call; /* volumes_delete() answers when the volume is gone: for who wants no threads */
 };
 

@@ -18,6 +18,7 @@
 #include "volume/volumes.h"
 
 #define PUBLISH_WAIT_MS   2000
+#define MKFS_TIMEOUT_MS   300000
 #define USAGE_HELPERS_MAX 8
 /* More at once would not be faster; with those that wait they leave most workers to other calls. */
 #define ZEROING_MAX         4
@@ -33,6 +34,7 @@ struct volumes {
 	struct device_manager *devices;
 	struct path_roots *roots;
 	struct fs_usage_helpers *usage_helpers;
+	int mkfs_timeout_ms;
 
 	pthread_mutex_t
 		relist_mutex;  /* one listing at a time, so that an older one never replaces a newer one */

@@ -13,7 +13,6 @@
 #include "volume/params.h"
 #include "volume/volumes_private.h"
 
-#define MKFS_TIMEOUT_MS 300000
 /* what every CreateVolume has zeroed, also the Go driver's with eraseafter=false */
 #define HEAD_BYTES 4096
 
@@ -200,7 +199,7 @@ static int format_if_empty(
 	if (refuse_held(v, r, s, err) < 0)
 		return -1;
 	volumes_say(v, r->id, str_eq(s->fs_type, "xfs") ? "mkfs.xfs" : "mkfs.ext4");
-	return fs_make(s->fs_type, s->device->path, MKFS_TIMEOUT_MS, err);
+	return fs_make(s->fs_type, s->device->path, v->mkfs_timeout_ms, err);
 }
 
 static bool is_recorded(const struct volume_record *r, const struct staging *s)

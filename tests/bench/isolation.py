@@ -6,6 +6,7 @@ import statistics
 import sys
 import time
 
+import driver
 import test_isolation
 from test_isolation import csi_pb2
 
@@ -35,6 +36,4 @@ class Latency(test_isolation.Held):
 
 
 if __name__ == "__main__":
-    test_isolation.enter_namespace()
-    test_isolation.DRIVER = sys.argv.pop(1)
-    test_isolation.unittest.main()
+    driver.main()

@@ -138,6 +138,8 @@ class Replay(unittest.TestCase):
                                          csi_pb2.DeleteVolumeRequest.SerializeToString,
                                          csi_pb2.DeleteVolumeResponse.FromString)
             delete(csi_pb2.DeleteVolumeRequest(volume_id=VOLUME), timeout=PATIENCE_S)
+        # until then there are loop devices, which would outlive the driver
+        wait_for(lambda: not any(name.endswith(".image") for name in os.listdir(f"{cls.folder.name}/fake")))
         cls.driver.send_signal(signal.SIGTERM)
         status = cls.driver.wait(PATIENCE_S)
         cls.log.seek(0)

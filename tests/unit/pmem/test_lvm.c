@@ -11,18 +11,18 @@
 #include "os/spawn.h"
 #include "pmem/device.h"
 #include "pmem/lvm_private.h"
-#include "unit/pmem/lvm_fake.h"
 #include "unit/unit.h"
 
-#define ARGV(...)   ((const char *const[]){__VA_ARGS__, NULL})
-#define LONG_MS     60000
-#define SHORT_MS    1500
-#define LOG_MAX     (64U << 10)
-#define PMEM0_ROW   "{\"pv_name\":\"/dev/pmem0\",\"pv_size\":\"1\",\"vg_name\":\"v\",\"vg_uuid\":\"u\"}"
-#define REPORT(row) "{\"report\":[{\"pv\":[" row "]}]}"
+#define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define LONG_MS   60000
+#define SHORT_MS  1500
+#define LOG_MAX   (64U << 10)
 
 static char folder[] = "/tmp/pmem-test-lvm-XXXXXX";
-static const struct lvm_program fake_program = {.path = TEST_DATA "/lvm/fake-lvm", .run_dir = folder};
+static const struct lvm_program fake_program = {
+	.path = TEST_DATA "/lvm/fake-lvm", .run_dir = folder, .retry_ms = LONG_MS};
+/* asks for the shell again at once */
+static const struct lvm_program hopeful_program = {.path = TEST_DATA "/lvm/fake-lvm", .run_dir = folder};
 
 static void make_folder(void)
 {
@@ -43,6 +43,13 @@ static void touch(const char *name)
 	CLEANUP(fd_closep) int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
 
 	ck_assert_int_ge(fd, 0);
+}
+
+static void remove_file(const char *name)
+{
+	CLEANUP(free_charp) char *path = x_asprintf("%s/%s", folder, name);
+
+	ck_assert_int_eq(unlink(path), 0);
 }
 
 static char *read_log(void)
@@ -198,7 +205,7 @@ START_TEST(output_beside_the_answer_is_drained)
 }
 END_TEST
 
-START_TEST(lvm_without_a_shell_gets_processes_for_good)
+START_TEST(lvm_without_a_shell_gets_processes)
 {
 	CLEANUP(lvm_closep) struct lvm *l = open_shell();
 
@@ -207,6 +214,21 @@ START_TEST(lvm_without_a_shell_gets_processes_for_good)
 	assert_run(l, "two");
 	assert_run(l, "three");
 	assert_log("exec one --nohints x\nshell\nexec two --nohints x\nexec three --nohints x\n");
+}
+END_TEST
+
+START_TEST(shell_that_failed_once_is_tried_again)
+{
+	CLEANUP(lvm_closep) struct lvm *l = lvm_open_shell_program(&hopeful_program, /* idle_ms= */ 1);
+
+	touch("no-shell");
+	assert_run(l, "one");
+	assert_run(l, "two");
+	remove_file("no-shell");
+	assert_run(l, "three");
+	assert_run(l, "four");
+	assert_log("exec one --nohints x\nshell\nexec two --nohints x\nshell\nexec three --nohints x\nshell\n"
+		   "asked version\nasked four --nohints x\n");
 }
 END_TEST
 
@@ -351,147 +373,24 @@ START_TEST(configuration_is_for_root_only)
 }
 END_TEST
 
-static void assert_filter(char *const *paths, const char *filter)
-{
-	CLEANUP(free_charp) char *config = lvm_config_text(paths);
-	CLEANUP(free_charp) char *expected = x_asprintf("\tfilter=[%s]\n", filter);
-
-	ck_assert_msg(strstr(config, expected), "%s\nlacks %s", config, expected);
-}
-
-#define PATHS(...) ((char *[]){__VA_ARGS__, NULL})
-
-START_TEST(filter_admits_exact_paths_and_nothing_else)
-{
-	assert_filter(NULL, "\"r|.*|\"");
-	assert_filter(PATHS((char[]){"/dev/pmem0"}, (char[]){"/dev/pmem1.1"}),
-		"\"a|^/dev/pmem0$|\",\"a|^/dev/pmem1[.]1$|\",\"r|.*|\"");
-	assert_filter(PATHS((char[]){"/dev/a|b"}, (char[]){"/dev/a\"b"}, (char[]){"/dev/.*"},
-			      (char[]){"/dev/a\\b"}, (char[]){"/dev/a]b"}, (char[]){"/dev/a b"},
-			      (char[]){"/dev/a\nb"}, (char[]){"sda"}, (char[]){""}),
-		"\"r|.*|\"");
-}
-END_TEST
-
-START_TEST(arguments_that_the_shell_would_change_are_refused)
-{
-	static const char *const bad[] = {
-		"", "a b", "a\tb", "a\nb", "'a", "a'b", "\"a\"", "a\\b", "#a", "a\x01", "\xc3\xa4"};
-	CLEANUP(lvm_fake_done) struct lvm_fake fake = LVM_FAKE({"a b&&c={d}:+.,=@/-_", NULL, 0});
-	CLEANUP(lvm_closep) struct lvm *l = lvm_open_fake(&fake);
-	CLEANUP(free_charp) char *longer = x_calloc(2000, 1);
-	const char *many[80] = {0};
-	struct error *err = NULL;
-
-	ASSERT_OK(lvm_run(l, ARGV("a", "b&&c={d}:+.,=@/-_"), NULL, &err));
-	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		ASSERT_FAILS(lvm_run(l, ARGV("a", bad[i]), NULL, &err), ERR_INVALID_ARGUMENT, "argument");
-	memset(longer, 'a', 1999);
-	ASSERT_FAILS(lvm_run(l, ARGV("a", longer), NULL, &err), ERR_INVALID_ARGUMENT, "argument");
-	for (size_t i = 0; i < 63; i++)
-		many[i] = "a";
-	ASSERT_FAILS(lvm_run(l, many, NULL, &err), ERR_INVALID_ARGUMENT, "63 words");
-	ASSERT_FAILS(lvm_run(l, many + 63, NULL, &err), ERR_INVALID_ARGUMENT, "0 words");
-}
-END_TEST
-
-START_TEST(without_devices_nothing_is_listed_and_nothing_run)
-{
-	CLEANUP(lvm_fake_done) struct lvm_fake fake = LVM_FAKE();
-	CLEANUP(lvm_closep) struct lvm *l = lvm_open_fake(&fake);
-	CLEANUP(lvm_report_freep) struct lvm_report *r = NULL;
-	struct error *err = NULL;
-
-	ASSERT_OK(lvm_list(l, &r, &err));
-	ck_assert_uint_eq(r->n_pvs + r->n_vgs + r->n_lvs, 0);
-}
-END_TEST
-
-START_TEST(listing_has_a_filter_and_does_not_only_trust_it)
-{
-	CLEANUP(lvm_fake_done)
-	struct lvm_fake fake =
-		LVM_FAKE({LVM_FAKE_LIST, REPORT(PMEM0_ROW), 0}, {LVM_FAKE_LIST, REPORT(PMEM0_ROW), 0});
-	CLEANUP(lvm_closep) struct lvm *l = lvm_open_fake(&fake);
-	CLEANUP(lvm_report_freep) struct lvm_report *r = NULL;
-	struct lvm_report *none = NULL;
-	struct error *err = NULL;
-
-	lvm_set_devices(l, ARGV("/dev/pmem0", "/dev/pmem1"), 2);
-	ASSERT_OK(lvm_list(l, &r, &err));
-	ck_assert_uint_eq(r->n_pvs, 1);
-	ck_assert_ptr_nonnull(
-		strstr(fake.config, "filter=[\"a|^/dev/pmem0$|\",\"a|^/dev/pmem1$|\",\"r|.*|\"]"));
-	lvm_set_devices(l, ARGV("/dev/pmem1"), 1);
-	ASSERT_FAILS(lvm_list(l, &none, &err), ERR_INTERNAL, "/dev/pmem0");
-}
-END_TEST
-
-START_TEST(listing_that_cannot_be_read_says_nothing)
-{
-	CLEANUP(lvm_fake_done)
-	struct lvm_fake fake =
-		LVM_FAKE({LVM_FAKE_LIST, "{\"report\":", 0}, {LVM_FAKE_LIST, NULL, ERR_DEADLINE});
-	CLEANUP(lvm_closep) struct lvm *l = lvm_open_fake(&fake);
-	struct lvm_report *none = NULL;
-	struct error *err = NULL;
-
-	lvm_set_devices(l, ARGV("/dev/pmem0"), 1);
-	ASSERT_FAILS(lvm_list(l, &none, &err), ERR_UNAVAILABLE, "report");
-	ASSERT_FAILS(lvm_list(l, &none, &err), ERR_DEADLINE, "pvs");
-	ck_assert_ptr_null(none);
-}
-END_TEST
-
-START_TEST(name_is_looked_for_on_all_devices_but_only_then)
-{
-	static const char command[] = "vgs --readonly -o vg_name,vg_uuid -S vg_name=v";
-	CLEANUP(lvm_fake_done)
-	struct lvm_fake fake = LVM_FAKE({command, REPORT("{\"vg_name\":\"v\",\"vg_uuid\":\"u\"}"), 0},
-		{command, REPORT(""), 0}, {LVM_FAKE_LIST, REPORT(PMEM0_ROW), 0});
-	CLEANUP(lvm_closep) struct lvm *l = lvm_open_fake(&fake);
-	CLEANUP(lvm_report_freep) struct lvm_report *r = NULL;
-	struct error *err = NULL;
-	bool exists = false;
-
-	lvm_set_devices(l, ARGV("/dev/pmem0"), 1);
-	ASSERT_OK(lvm_group_exists(l, "v", &exists, &err));
-	ck_assert(exists);
-	ck_assert_ptr_nonnull(strstr(fake.config, "filter=[\"a|.*|\"]"));
-	ASSERT_OK(lvm_group_exists(l, "v", &exists, &err));
-	ck_assert(!exists);
-	ASSERT_OK(lvm_list(l, &r, &err));
-	ck_assert_ptr_nonnull(strstr(fake.config, "\"r|.*|\""));
-}
-END_TEST
-
 int main(void)
 {
-	static const TTest *const *const plain[] = {&filter_admits_exact_paths_and_nothing_else,
-		&arguments_that_the_shell_would_change_are_refused,
-		&without_devices_nothing_is_listed_and_nothing_run,
-		&listing_has_a_filter_and_does_not_only_trust_it, &listing_that_cannot_be_read_says_nothing,
-		&name_is_looked_for_on_all_devices_but_only_then};
 	static const TTest *const *const with_program[] = {
 		&first_command_runs_by_itself_and_the_shell_takes_the_next,
 		&refusal_has_lvms_words_and_the_shell_goes_on, &shell_that_dies_or_babbles_is_replaced,
 		&death_of_an_idle_shell_is_no_failure, &output_beside_the_answer_is_drained,
-		&lvm_without_a_shell_gets_processes_for_good, &idle_shell_ends,
+		&lvm_without_a_shell_gets_processes, &shell_that_failed_once_is_tried_again, &idle_shell_ends,
 		&a_look_neither_keeps_a_shell_nor_starts_one, &other_devices_need_another_shell,
 		&configuration_that_vanished_is_written_again, &slow_process_is_left_to_end,
 		&slow_shell_is_left_to_end, &process_that_is_killed_may_have_done_something,
 		&missing_program_is_told, &configuration_is_for_root_only};
 	Suite *suite = suite_create("lvm");
-	TCase *tcase = tcase_create("lvm");
 	TCase *programs = tcase_create("lvm_program");
 
-	for (size_t i = 0; i < ARRAY_SIZE(plain); i++)
-		tcase_add_test(tcase, *plain[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(with_program); i++)
 		tcase_add_test(programs, *with_program[i]);
 	tcase_add_checked_fixture(programs, make_folder, remove_folder);
 	tcase_set_timeout(programs, LONG_MS / 1000 * 2);
-	suite_add_tcase(suite, tcase);
 	suite_add_tcase(suite, programs);
 	return unit_runner_finish(srunner_create(suite));
 }

@@ -1,16 +1,21 @@
 /* Devices and state folders that do not do what they should, and calls that are made again. */
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
+#include <string.h>
 #include <sys/mount.h>
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/parse.h"
 #include "os/blockdev.h"
+#include "os/file.h"
 #include "os/fs.h"
 #include "unit/volume/mounts.h"
 
 #define SIZE         MIB(16)
 #define MKFS_TIME_MS 60000
+#define SHORT_MS     5000 /* long enough for a script to begin */
 #define MKFS         "/usr/sbin/mkfs.ext4"
 
 static void set_up(void)
@@ -60,6 +65,57 @@ START_TEST(failed_mkfs_is_done_again_whatever_it_left)
 	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
 	ck_assert(r->formatting && !r->staged_ever);
 	ASSERT_OK(fs_make("xfs", mt.device->path, MKFS_TIME_MS, &err));
+	assert_staged();
+}
+END_TEST
+
+/* Puts a mkfs in the place of the real one that holds the device and does not end. */
+static void hang_mkfs(const char *reaction)
+{
+	CLEANUP(free_charp) char *path = fixture_path("mkfs");
+	CLEANUP(free_charp)
+	char *text = x_asprintf("#!/bin/sh\n"
+				"%s\n"
+				"for last; do :; done\n"
+				"exec 9<>\"$last\"\n"
+				"echo $$ >%s.pid\n"
+				"while :; do sleep 0.1 9>&-; done\n",
+		reaction, path);
+	CLEANUP(fd_closep) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
+
+	ck_assert_int_eq(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+	ck_assert_int_eq(mount(path, MKFS, NULL, MS_BIND, NULL), 0);
+}
+
+static pid_t hanging_mkfs(void)
+{
+	CLEANUP(free_charp) char *path = fixture_path("mkfs.pid");
+	CLEANUP(buf_done) struct buf text = BUF_INIT(32);
+	struct error *err = NULL;
+	uint32_t pid = 0;
+
+	ASSERT_OK(file_read(AT_FDCWD, path, &text, &err));
+	CLEANUP(free_charp) char *number = x_strndup(buf_str(&text), strcspn(buf_str(&text), "\n"));
+	ASSERT_OK(parse_u32(number, &pid, &err));
+	return (pid_t)pid;
+}
+
+START_TEST(mkfs_that_hangs_ends_with_its_time_and_leaves_nothing)
+{
+	static const char *const reactions[] = {"", "trap '' TERM"};
+	struct error *err = NULL;
+
+	fixture_stop();
+	fx.mkfs_timeout_ms = SHORT_MS;
+	fixture_open();
+	ASSERT_OK(volumes_start(fx.v, &err));
+	hang_mkfs(reactions[_i]);
+	ASSERT_FAILS(stage(&err), ERR_DEADLINE, "mkfs.ext4");
+	ck_assert_int_eq(kill(hanging_mkfs(), 0), -1);
+	ck_assert_uint_eq(mounts_count(mt.staging), 0);
+	ck_assert_int_eq(umount(MKFS), 0);
+	fx.mkfs_timeout_ms = 0;
+	fixture_restart();
 	assert_staged();
 }
 END_TEST
@@ -148,6 +204,18 @@ START_TEST(read_only_state_folder_is_told)
 }
 END_TEST
 
-FIXTURE_MAIN("volumes_slow", set_up, device_that_is_held_is_not_formatted,
-	failed_mkfs_is_done_again_whatever_it_left, full_state_folder_is_unavailable_and_nothing_is_changed,
-	volume_is_deleted_while_the_state_folder_is_full, read_only_state_folder_is_told)
+int main(void)
+{
+	static const int n_reactions = 2;
+	TCase *tcase = fixture_case("volumes_slow", set_up);
+
+	if (!tcase)
+		return SKIP_STATUS;
+	tcase_add_test(tcase, device_that_is_held_is_not_formatted);
+	tcase_add_test(tcase, failed_mkfs_is_done_again_whatever_it_left);
+	tcase_add_loop_test(tcase, mkfs_that_hangs_ends_with_its_time_and_leaves_nothing, 0, n_reactions);
+	tcase_add_test(tcase, full_state_folder_is_unavailable_and_nothing_is_changed);
+	tcase_add_test(tcase, volume_is_deleted_while_the_state_folder_is_full);
+	tcase_add_test(tcase, read_only_state_folder_is_told);
+	return fixture_finish();
+}
