@@ -131,16 +131,30 @@ class Replay(unittest.TestCase):
         assert volume.volume_id == VOLUME, volume.volume_id
 
     @classmethod
-    def stop(cls):
-        channel = grpc.insecure_channel(f"unix://{cls.path}")
-        with channel:
+    def delete_volumes(cls):
+        """The recorded end of an inline volume is another one's."""
+        inline = recorded("node-publish-volume-inline")
+        gone = csi_pb2.NodeUnpublishVolumeRequest(
+            volume_id=re.search(rb"csi-[0-9a-f]{64}", inline).group().decode(),
+            target_path=re.search(rb"/var/lib/kubelet/pods/[\w./~-]+/mount", inline).group().decode())
+        with grpc.insecure_channel(f"unix://{cls.path}") as channel:
+            unpublish = channel.unary_unary("/csi.v1.Node/NodeUnpublishVolume",
+                                            csi_pb2.NodeUnpublishVolumeRequest.SerializeToString,
+                                            csi_pb2.NodeUnpublishVolumeResponse.FromString)
+            unpublish(gone, timeout=PATIENCE_S)
             delete = channel.unary_unary("/csi.v1.Controller/DeleteVolume",
                                          csi_pb2.DeleteVolumeRequest.SerializeToString,
                                          csi_pb2.DeleteVolumeResponse.FromString)
             delete(csi_pb2.DeleteVolumeRequest(volume_id=VOLUME), timeout=PATIENCE_S)
         # until then there are loop devices, which would outlive the driver
         wait_for(lambda: not any(name.endswith(".image") for name in os.listdir(f"{cls.folder.name}/fake")))
-        cls.driver.send_signal(signal.SIGTERM)
+
+    @classmethod
+    def stop(cls):
+        try:
+            cls.delete_volumes()
+        finally:
+            cls.driver.send_signal(signal.SIGTERM)
         status = cls.driver.wait(PATIENCE_S)
         cls.log.seek(0)
         assert status == 0, cls.log.read()
