@@ -79,7 +79,7 @@ static void hang_mkfs(const char *reaction)
 				"for last; do :; done\n"
 				"exec 9<>\"$last\"\n"
 				"echo $$ >%s.pid\n"
-				"while :; do sleep 0.1 9>&-; done\n",
+				"exec sleep 1000\n",
 		reaction, path);
 	CLEANUP(fd_closep) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
 
