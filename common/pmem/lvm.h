@@ -115,6 +115,9 @@ int lvm_list(struct lvm *l, struct lvm_report **ret, struct error **err) MUST_CH
 /** lvm_report_parse() - the same from the JSON text of one report. Adds to @r, which is consistent in any
  * case. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
 int lvm_report_parse(struct span json, struct lvm_report *r, struct error **err) MUST_CHECK;
+/** lvm_report_pv() - the PV at @path, or NULL. */
+const struct lvm_pv *lvm_report_pv(const struct lvm_report *r, const char *path);
+
 void lvm_report_free(struct lvm_report *r);
 DEFINE_CLEANUP(struct lvm_report *, lvm_report_free);
 

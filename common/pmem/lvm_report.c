@@ -386,6 +386,14 @@ static void verdict_done(struct verdict *v)
 	buf_done(&v->messages);
 }
 
+const struct lvm_pv *lvm_report_pv(const struct lvm_report *r, const char *path)
+{
+	for (size_t i = 0; i < r->n_pvs; i++)
+		if (str_eq(r->pvs[i].path, path))
+			return &r->pvs[i];
+	return NULL;
+}
+
 int lvm_answer_check(struct span answer, struct error **err)
 {
 	CLEANUP(verdict_done) struct verdict v = {.messages = BUF_INIT(MESSAGES_MAX_BYTES)};

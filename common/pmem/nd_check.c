@@ -33,8 +33,7 @@ int nd_refused(struct error **err, int rc, const char *what)
 	return err_set_errno(err, rc == -ENOSPC ? ERR_EXHAUSTED : ERR_INTERNAL, -rc, "%s", what);
 }
 
-/* @ret: NULL when there is none. */
-static int read_back(const char *uuid, struct nd_namespace **ret, struct error **err)
+int nd_read_one(const char *uuid, const char *dev, struct nd_namespace **ret, struct error **err)
 {
 	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
 
@@ -44,7 +43,7 @@ static int read_back(const char *uuid, struct nd_namespace **ret, struct error *
 	for (size_t i = 0; i < inv->n_regions; i++) {
 		struct nd_region *r = &inv->regions[i];
 		for (size_t k = 0; k < r->n_namespaces && !*ret; k++) {
-			if (!str_eq(r->namespaces[k].uuid, uuid))
+			if (!(uuid ? str_eq(r->namespaces[k].uuid, uuid) : str_eq(r->namespaces[k].dev, dev)))
 				continue;
 			*ret = x_malloc(sizeof(**ret));
 			**ret = r->namespaces[k];
@@ -90,7 +89,7 @@ int nd_check_created(const struct nd_spec *spec, struct nd_namespace **ret, stru
 {
 	CLEANUP(nd_namespace_freep) struct nd_namespace *ns = NULL;
 
-	if (read_back(spec->uuid, &ns, err) < 0 || verify(spec, ns, err) < 0 || nd_wipe(ns, err) < 0)
+	if (nd_read_one(spec->uuid, NULL, &ns, err) < 0 || verify(spec, ns, err) < 0 || nd_wipe(ns, err) < 0)
 		return -1;
 	*ret = TAKE_PTR(ns);
 	return 0;
@@ -100,7 +99,7 @@ int nd_check_gone(const char *uuid, struct error **err)
 {
 	CLEANUP(nd_namespace_freep) struct nd_namespace *ns = NULL;
 
-	if (read_back(uuid, &ns, err) < 0)
+	if (nd_read_one(uuid, NULL, &ns, err) < 0)
 		return -1;
 	return ns ? err_set(err, ERR_INTERNAL, "%s is still there after its removal", ns->dev) : 0;
 }
@@ -109,7 +108,7 @@ int nd_check_enabled(const char *uuid, struct error **err)
 {
 	CLEANUP(nd_namespace_freep) struct nd_namespace *ns = NULL;
 
-	if (read_back(uuid, &ns, err) < 0)
+	if (nd_read_one(uuid, NULL, &ns, err) < 0)
 		return -1;
 	if (!ns || !ns->active || !ns->block_path)
 		return err_set(err, ERR_INTERNAL, "it did not become a block device");

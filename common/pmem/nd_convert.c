@@ -9,7 +9,6 @@
 #include <linux/ndctl.h>
 #include <ndctl/libndctl.h>
 
-#include "base/mem.h"
 #include "base/step.h"
 #include "base/str.h"
 #include "os/blockdev.h"
@@ -78,22 +77,9 @@ int nd_convert_wake(const char *dev, struct error **err)
 /* @ret: the namespace @dev as it is now; nd_namespace_free() */
 static int look(const char *dev, struct nd_namespace **ret, struct error **err)
 {
-	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
-
-	if (nd_list_read(&inv, err) < 0)
+	if (nd_read_one(/* uuid= */ NULL, dev, ret, err) < 0)
 		return -1;
-	for (size_t i = 0; i < inv->n_regions; i++) {
-		struct nd_region *r = &inv->regions[i];
-		for (size_t k = 0; k < r->n_namespaces; k++) {
-			if (!str_eq(r->namespaces[k].dev, dev))
-				continue;
-			*ret = x_malloc(sizeof(**ret));
-			**ret = r->namespaces[k];
-			r->namespaces[k] = (struct nd_namespace){0};
-			return 0;
-		}
-	}
-	return err_set(err, ERR_NOT_FOUND, "there is no %s", dev);
+	return *ret ? 0 : err_set(err, ERR_NOT_FOUND, "there is no %s", dev);
 }
 
 static int check_unchanged(const struct nd_namespace *ns, struct error **err)

@@ -59,6 +59,10 @@ int nd_refused(struct error **err, int rc, const char *what);
  */
 int nd_check_created(const struct nd_spec *spec, struct nd_namespace **ret, struct error **err) MUST_CHECK;
 
+/** nd_read_one() - from a fresh context, the namespace that has @uuid or, when that is NULL, is called @dev.
+ * @ret: NULL when there is none. Return: 0, or -1 as nd_list_read(). */
+int nd_read_one(const char *uuid, const char *dev, struct nd_namespace **ret, struct error **err) MUST_CHECK;
+
 /** nd_check_gone() - that no namespace bears @uuid, from a fresh context. Return: 0, or -1 with ERR_INTERNAL.
  */
 int nd_check_gone(const char *uuid, struct error **err) MUST_CHECK;

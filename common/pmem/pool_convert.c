@@ -101,17 +101,9 @@ static void decide_bare(bool force, bool asked_for, struct convert_item *item)
 	}
 }
 
-static const struct lvm_pv *find_pv(const struct lvm_report *r, const char *path)
-{
-	for (size_t i = 0; i < r->n_pvs; i++)
-		if (str_eq(r->pvs[i].path, path))
-			return &r->pvs[i];
-	return NULL;
-}
-
 static void decide_fsdax(const struct lvm_report *report, struct convert_item *item)
 {
-	const struct lvm_pv *pv = find_pv(report, item->ns->block_path);
+	const struct lvm_pv *pv = lvm_report_pv(report, item->ns->block_path);
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(free_charp) char *type = NULL;
 

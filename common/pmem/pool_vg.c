@@ -66,14 +66,6 @@ static size_t add_candidates(const struct nd_inventory *inv, char ***paths)
 	return n;
 }
 
-static const struct lvm_pv *find_pv(const struct lvm_report *r, const char *path)
-{
-	for (size_t i = 0; i < r->n_pvs; i++)
-		if (str_eq(r->pvs[i].path, path))
-			return &r->pvs[i];
-	return NULL;
-}
-
 int pool_vg_claim(struct lvm *l, struct nd_inventory *inv, struct error **err)
 {
 	CLEANUP(lvm_report_freep) struct lvm_report *report = NULL;
@@ -88,7 +80,8 @@ int pool_vg_claim(struct lvm *l, struct nd_inventory *inv, struct error **err)
 	for (size_t i = 0; i < inv->n_regions; i++)
 		for (size_t k = 0; k < inv->regions[i].n_namespaces; k++) {
 			struct nd_namespace *ns = &inv->regions[i].namespaces[k];
-			const struct lvm_pv *pv = ns->block_path ? find_pv(report, ns->block_path) : NULL;
+			const struct lvm_pv *pv =
+				ns->block_path ? lvm_report_pv(report, ns->block_path) : NULL;
 			if (pv && pool_vg_may_claim(ns) && is_group_name(pv->vg_name))
 				ns->grouped = true;
 		}
@@ -116,7 +109,7 @@ static size_t count_named(const struct lvm_report *r, const char *name)
 static void plan_path(const char *path, const struct lvm_report *report, const struct lvm_pv **group,
 	struct pool_vg_plan *p)
 {
-	const struct lvm_pv *pv = find_pv(report, path);
+	const struct lvm_pv *pv = lvm_report_pv(report, path);
 
 	if (!pv || !*pv->vg_uuid) {
 		strv_add(&p->add_paths, path);
