@@ -61,10 +61,10 @@ static void wait_for_place(struct gate *g, uint64_t deadline_ns)
 	g->n_waiting--;
 }
 
-static int enter_locked(struct gate *g, uint64_t deadline_ns, struct error **err)
+static int enter_locked(struct gate *g, int wait_ms, struct error **err)
 {
-	if (must_wait(g) && g->n_waiting < g->max_waiting)
-		wait_for_place(g, deadline_ns);
+	if (must_wait(g) && wait_ms > 0 && g->n_waiting < g->max_waiting)
+		wait_for_place(g, clock_ns() + (uint64_t)wait_ms * NS_PER_MS);
 	if (g->closed)
 		return err_set(err, ERR_UNAVAILABLE, "the driver is stopping");
 	if (must_wait(g))
@@ -76,10 +76,8 @@ static int enter_locked(struct gate *g, uint64_t deadline_ns, struct error **err
 
 int gate_enter(struct gate *g, int wait_ms, struct gate **ret, struct error **err)
 {
-	uint64_t deadline_ns = clock_ns() + (uint64_t)wait_ms * NS_PER_MS;
-
 	pthread_mutex_lock(&g->mutex);
-	int rc = enter_locked(g, deadline_ns, err);
+	int rc = enter_locked(g, wait_ms, err);
 	pthread_mutex_unlock(&g->mutex);
 	if (rc == 0)
 		*ret = g;

@@ -20,7 +20,7 @@ void gate_close(struct gate *g);
 
 /**
  * gate_enter() - get in, after waiting if it must be.
- * @wait_ms: how long at most
+ * @wait_ms: how long at most; 0: not at all
  * @ret:     @g, for gate_leave()
  *
  * Return: 0, or -1 with ERR_UNAVAILABLE (too many are inside and wait; the time is over; closed).

@@ -55,7 +55,6 @@ static void start_waiting(pthread_t *threads, struct error **errors)
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, wait_long, &errors[i]), 0);
 }
 
-/* Until so many wait, each further one would wait as well, for no time. */
 static void await_full(void)
 {
 	struct gate *more = NULL;
