@@ -1,24 +1,22 @@
 # shellcheck shell=bash
-# csi-sanity against the driver with LVM on two NVDIMMs, in the lab machine. BUILD_DIR is the build folder of the
-# programs, SANITY the csi-sanity program, SANITY_TESTS the folder tests/sanity.
-# shellcheck source=tests/lab/guest-lib.sh
-. "$LAB_HOME/guest-lib.sh"
-lvm_without_udev
+# csi-sanity against the driver on two NVDIMMs, with volumes mounted and as block devices. MODE is the device manager,
+# SANITY the csi-sanity program, SANITY_TESTS the folder tests/sanity.
+# shellcheck source=tests/vm/lib.sh
+. "$VM_TESTS/lib.sh"
 
-bin=$BUILD_DIR/bin
 work=$LAB_STATE_DIR/work
 mkdir -p "$work/sanity"
 
-logical_volumes() {
-	lvs --noheadings -o lv_name
+prepare() {
+	labels
+	[ "$MODE" != lvm ] || init_chain 100
+	note_kept
 }
 
-labels || exit 1
-check pmem-ns-init "$bin/pmem-ns-init" -strict
-check pmem-vgm "$bin/pmem-vgm"
-step "init chain is done"
-unshare -m --propagation private "$SANITY_TESTS/check" "$SANITY" "$bin" "$work/sanity" -deviceManager=lvm \
-	>"$work/verdicts" || step "tests/sanity/check: exit status $?"
+prove prepared prepare
+status=0
+unshare -m --propagation private "$SANITY_TESTS/check" "$SANITY" "$BUILD_DIR/bin" "$work/sanity" "-deviceManager=$MODE" \
+	>"$work/verdicts" || status=$?
 while read -r line; do
 	case $line in
 	'ok '*) result "$(tr ' ' - <<<"${line#ok   }")" ok ;;
@@ -26,4 +24,4 @@ while read -r line; do
 	*) step "$line" ;;
 	esac
 done <"$work/verdicts"
-check no-logical-volume-is-left test -z "$(logical_volumes)"
+test "$status" = 0
