@@ -2,7 +2,6 @@
 # Every kind of volume as kubelet uses it: raw block, inline ephemeral, cache, numbers of volumes, huge pages.
 # shellcheck source=tests/vm/lib.sh
 . "$VM_TESTS/lib.sh"
-leaks_are_meant
 plan_whole_script
 
 mib=1048576
