@@ -29,6 +29,7 @@ def read_memory(start, length):
 
 
 class DirectWorld(GuestWorld):
+    points = "nd-"
     kinds = ["ext4", "fileio", "kept", "block", "sector-block", "ephemeral"]
     arguments = ["-deviceManager=direct"]
 

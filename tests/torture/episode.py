@@ -41,6 +41,8 @@ class Episode:
 
     def live(self, life, interrupted):
         self.on_step(self.at)
+        if life.exists and not life.id:
+            life.id = self.world.id_of(life.name)
         self.start(life)
         steps = life.rest(interrupted, power_lost=True) if interrupted else life.steps()
         if interrupted and not life.id:

@@ -70,7 +70,7 @@ def read_direct(path, start, length):
 
 class GuestWorld(World):
     """Its subclasses know the devices: add_stranger(), stranger_facts(), places(), read_place(), remove(), and
-    renew_devices()."""
+    renew_devices(); and points, with which the names of their points begin."""
 
     stranger = "stranger"
     arguments = []

@@ -42,6 +42,7 @@ class Shell:
 
 
 class LvmWorld(GuestWorld):
+    points = "lvm-"
     kinds = ["ext4", "kept", "block", "ephemeral"]
 
     def __init__(self, disk, kubelet):

@@ -68,3 +68,13 @@ def choose(traces, n, seed):
         for kind, point in round_of[: n - len(chosen)]:
             chosen.append((kind, point, rng.randint(1, SECOND_MAX) if again else None))
     return chosen
+
+
+def choose_with(prefix, traces, n, seed):
+    """As choose(), but every other crash is at a point of that prefix, while there are any."""
+    crashes = choose(traces, sum(map(len, traces.values())), seed)
+    own = [crash for crash in crashes if crash[1].startswith(prefix)]
+    others = [crash for crash in crashes if not crash[1].startswith(prefix)]
+    mixed = [crash for pair in zip(own, others) for crash in pair]
+    both = min(len(own), len(others))
+    return (mixed + own[both:] + others[both:])[:n]
