@@ -5,7 +5,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "commands.h"
-#include "devices.h"
 #include "node_map.h"
 #include "table.h"
 #include "volume/inventory.h"
@@ -22,15 +21,9 @@ static const char help[] =
 	"Exit status: 0 done, 2 wrong usage, 3 cannot look.\n";
 
 struct view {
-	struct check_view check;
-	struct node_map map;
+	const struct check_view *check;
+	const struct node_map *map;
 };
-
-static void view_done(struct view *v)
-{
-	check_view_done(&v->check);
-	node_map_done(&v->map);
-}
 
 static void count_cell(struct table *t, uint32_t n, uint32_t unknown)
 {
@@ -53,7 +46,7 @@ static void region_row(const struct view *v, const struct nd_region *r, struct t
 	CLEANUP(free_charp) char *name = x_asprintf("%s/%s", r->bus, r->name);
 	struct inventory_region row;
 
-	inventory_region(r, &v->check, &row);
+	inventory_region(r, v->check, &row);
 	table_cell(t, name);
 	table_bytes(t, r->size_bytes);
 	table_bytes(t, r->available_bytes);
@@ -76,8 +69,8 @@ static void write_regions(const struct view *v, struct buf *out)
 
 	for (size_t i = 0; i < ARRAY_SIZE(heading); i++)
 		table_cell(&t, heading[i]);
-	for (size_t i = 0; i < v->map.regions->n_regions; i++)
-		region_row(v, &v->map.regions->regions[i], &t);
+	for (size_t i = 0; i < v->map->regions->n_regions; i++)
+		region_row(v, &v->map->regions->regions[i], &t);
 	table_write(&t, out);
 	buf_addc(out, '\n');
 }
@@ -87,9 +80,9 @@ static char *regions_of(const struct view *v, const struct device_pool *p)
 {
 	char *names = x_strdup("");
 
-	for (size_t i = 0; v->map.regions && i < v->map.regions->n_regions; i++) {
-		const struct nd_region *r = &v->map.regions->regions[i];
-		if (!inventory_pool_has(p, r, v->map.report))
+	for (size_t i = 0; v->map->regions && i < v->map->regions->n_regions; i++) {
+		const struct nd_region *r = &v->map->regions->regions[i];
+		if (!inventory_pool_has(p, r, v->map->report))
 			continue;
 		char *more = x_asprintf("%s%s%s", names, *names ? "," : "", r->name);
 		free(names);
@@ -115,7 +108,7 @@ static void pool_row(const struct view *v, const struct device_pool *p, struct t
 	table_bytes(t, p->max_bytes);
 	table_bytes(t, p->max_sector_bytes);
 	table_bytes(t, p->unit_bytes);
-	table_bytes(t, inventory_erasing(&v->check, p));
+	table_bytes(t, inventory_erasing(v->check, p));
 	table_cell(t, regions);
 	table_cell(t, pool_remark(p));
 }
@@ -125,9 +118,9 @@ static void write_text(const struct view *v, struct buf *out)
 	static const char *const heading[] = {"POOL", "TOTAL", "FREE", "LARGEST DAX", "LARGEST FILEIO",
 		"UNIT", "ERASING", "REGIONS", "REMARK"};
 	CLEANUP(table_done) struct table t = {.n_columns = ARRAY_SIZE(heading)};
-	const struct device_list *l = v->check.devices;
+	const struct device_list *l = v->check->devices;
 
-	if (v->map.regions)
+	if (v->map->regions)
 		write_regions(v, out);
 	for (size_t i = 0; i < ARRAY_SIZE(heading); i++)
 		table_cell(&t, heading[i]);
@@ -143,7 +136,7 @@ static void json_region(const struct view *v, const struct nd_region *r, struct 
 {
 	struct inventory_region row;
 
-	inventory_region(r, &v->check, &row);
+	inventory_region(r, v->check, &row);
 	json_object(w);
 	json_key_str(w, "bus", r->bus);
 	json_key_str(w, "region", r->name);
@@ -181,14 +174,14 @@ static void json_pool(const struct view *v, const struct device_pool *p, struct 
 	json_key_u64(w, "largestBytes", p->max_bytes);
 	json_key_u64(w, "largestFileIOBytes", p->max_sector_bytes);
 	json_key_u64(w, "unitBytes", p->unit_bytes);
-	json_key_u64(w, "erasingBytes", inventory_erasing(&v->check, p));
+	json_key_u64(w, "erasingBytes", inventory_erasing(v->check, p));
 	json_key_bool(w, "complete", p->complete);
 	json_key_bool(w, "otherMode", p->closed);
 	json_key(w, "regions");
 	json_array(w);
-	for (size_t i = 0; v->map.regions && i < v->map.regions->n_regions; i++) {
-		const struct nd_region *r = &v->map.regions->regions[i];
-		if (inventory_pool_has(p, r, v->map.report))
+	for (size_t i = 0; v->map->regions && i < v->map->regions->n_regions; i++) {
+		const struct nd_region *r = &v->map->regions->regions[i];
+		if (inventory_pool_has(p, r, v->map->report))
 			json_str(w, r->name);
 	}
 	json_array_end(w);
@@ -202,35 +195,38 @@ static void write_json(const struct view *v, struct buf *out)
 	json_object(&w);
 	json_key(&w, "regions");
 	json_array(&w);
-	for (size_t i = 0; v->map.regions && i < v->map.regions->n_regions; i++)
-		json_region(v, &v->map.regions->regions[i], &w);
+	for (size_t i = 0; v->map->regions && i < v->map->regions->n_regions; i++)
+		json_region(v, &v->map->regions->regions[i], &w);
 	json_array_end(&w);
 	json_key(&w, "pools");
 	json_array(&w);
-	for (size_t i = 0; i < v->check.devices->n_pools; i++)
-		json_pool(v, &v->check.devices->pools[i], &w);
+	for (size_t i = 0; i < v->check->devices->n_pools; i++)
+		json_pool(v, &v->check->devices->pools[i], &w);
 	json_array_end(&w);
 	json_object_end(&w);
 	buf_addc(out, '\n');
 }
 
+static int read_map(const struct command *c, void *user, struct error **err)
+{
+	return node_map_read(&c->o, user, err);
+}
+
+static void write_view(const struct check_view *check, const void *user, bool json, struct buf *out)
+{
+	const struct view v = {.check = check, .map = user};
+
+	if (json)
+		write_json(&v, out);
+	else
+		write_text(&v, out);
+}
+
 int cmd_regions(int argc, char **argv)
 {
-	struct command c = COMMAND_INIT;
-	const struct opt table[] = {COMMAND_FLAGS(&c), {0}};
-	CLEANUP(view_done) struct view v = {0};
-	CLEANUP(device_closep) struct device_manager *devices = NULL;
-	CLEANUP(error_freep) struct error *err = NULL;
-	CLEANUP(buf_done) struct buf out = BUF_INIT(COMMAND_OUTPUT_MAX);
-	int status;
+	static const struct command_view view = {
+		.name = "regions", .help = help, .read = read_map, .write = write_view};
+	CLEANUP(node_map_done) struct node_map map = {0};
 
-	if (!command_parse(&c, table, argc, argv, help, &status))
-		return status;
-	if (command_look(&c, &devices, &v.check, &err) < 0 || node_map_read(&c.o, &v.map, &err) < 0)
-		return command_fail("regions", err, COMMAND_BLIND);
-	if (c.json)
-		write_json(&v, &out);
-	else
-		write_text(&v, &out);
-	return command_print("regions", &out, COMMAND_OK);
+	return command_show(&view, argc, argv, &map);
 }

@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "commands.h"
-#include "devices.h"
 #include "table.h"
 #include "volume/inventory.h"
 
@@ -103,23 +102,18 @@ static void write_json(const struct check_view *v, struct buf *out)
 	buf_addc(out, '\n');
 }
 
+static void write_volumes(const struct check_view *v, const void *user, bool json, struct buf *out)
+{
+	(void)user;
+	if (json)
+		write_json(v, out);
+	else
+		write_text(v, out);
+}
+
 int cmd_volumes(int argc, char **argv)
 {
-	struct command c = COMMAND_INIT;
-	const struct opt table[] = {COMMAND_FLAGS(&c), {0}};
-	CLEANUP(check_view_done) struct check_view v = {0};
-	CLEANUP(device_closep) struct device_manager *devices = NULL;
-	CLEANUP(error_freep) struct error *err = NULL;
-	CLEANUP(buf_done) struct buf out = BUF_INIT(COMMAND_OUTPUT_MAX);
-	int status;
+	static const struct command_view view = {.name = "volumes", .help = help, .write = write_volumes};
 
-	if (!command_parse(&c, table, argc, argv, help, &status))
-		return status;
-	if (command_look(&c, &devices, &v, &err) < 0)
-		return command_fail("volumes", err, COMMAND_BLIND);
-	if (c.json)
-		write_json(&v, &out);
-	else
-		write_text(&v, &out);
-	return command_print("volumes", &out, COMMAND_OK);
+	return command_show(&view, argc, argv, /* user= */ NULL);
 }

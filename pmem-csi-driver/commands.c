@@ -92,6 +92,24 @@ int command_look(const struct command *c, struct device_manager **ret_devices, s
 	return 0;
 }
 
+int command_show(const struct command_view *view, int argc, char **argv, void *user)
+{
+	struct command c = COMMAND_INIT;
+	const struct opt table[] = {COMMAND_FLAGS(&c), {0}};
+	CLEANUP(check_view_done) struct check_view v = {0};
+	CLEANUP(device_closep) struct device_manager *devices = NULL;
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(buf_done) struct buf out = BUF_INIT(COMMAND_OUTPUT_MAX);
+	int status;
+
+	if (!command_parse(&c, table, argc, argv, view->help, &status))
+		return status;
+	if (command_look(&c, &devices, &v, &err) < 0 || (view->read && view->read(&c, user, &err) < 0))
+		return command_fail(view->name, err, COMMAND_BLIND);
+	view->write(&v, user, c.json, &out);
+	return command_print(view->name, &out, COMMAND_OK);
+}
+
 int command_main(int argc, char **argv)
 {
 	signal(SIGPIPE, SIG_IGN);

@@ -79,6 +79,18 @@ struct device_manager;
 int command_look(const struct command *c, struct device_manager **ret_devices, struct check_view *ret,
 	struct error **err) MUST_CHECK;
 
+struct command_view {
+	const char *name;
+	const char *help;
+	/* Reads more than the node's view, into @user; NULL: nothing more. Return: 0, or -1. */
+	int (*read)(const struct command *c, void *user, struct error **err);
+	void (*write)(const struct check_view *v, const void *user, bool json, struct buf *out);
+};
+
+/** command_show() - a whole command that only looks: flags, view, output. @user: for read() and write().
+ * Return: exit status. */
+int command_show(const struct command_view *view, int argc, char **argv, void *user);
+
 /** cmd_check() - state folder against kernel. Return: exit status; so for all. */
 int cmd_check(int argc, char **argv);
 
