@@ -207,7 +207,7 @@ ephemeral_is_undone() {
 # --- many at a time
 
 stress() {
-	local volumes=100
+	local volumes=40
 	[ "$MODE" = lvm ] || volumes=20
 	csi-load -workers 10 -volumes "$volumes" -size 15Mi -kubelet "$kubelet" -space 120s >"$scratch/load"
 	cat "$scratch/load"
