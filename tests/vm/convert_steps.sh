@@ -1,10 +1,6 @@
 # shellcheck shell=bash disable=SC2154,SC2034
 # For convert.sh and convert_labels.sh: pmem-ns-init run, and stopped in the middle of a conversion. Needs lib.sh.
 
-# In their order; those of the label only where there is one.
-label_points='convert-name.after convert-mode.after'
-convert_points="zero.after nd-disable.after $label_points nd-pfn-claim.after nd-pfn-enable.after lvm-group.before lvm-group.after"
-
 # ns_init STATUS [ARGUMENT]...: must end with that status; its output is in $scratch/out and log.
 ns_init() {
 	local wanted=$1 status=0
