@@ -22,10 +22,8 @@ static bool is_bound_node(const struct mount_entry *e, dev_t dev)
 
 	if (str_eq(e->root, "/") || (!in_devtmpfs && !str_eq(e->fstype, "tmpfs")))
 		return false;
-	if (is_node(e->target, dev))
-		return true;
 	CLEANUP(free_charp) char *node = in_devtmpfs ? x_asprintf(DEV_DIR "%s", e->root) : NULL;
-	return node && is_node(node, dev);
+	return (node && is_node(node, dev)) || is_node(e->target, dev);
 }
 
 enum mount_shown mount_shown(const struct mount_entry *e, dev_t dev)

@@ -2,7 +2,7 @@
  * mount_shown.h - which mounts show a block device: its file system, or its node bound to a file.
  *
  * By number, not by name: a device has several nodes where LVM or a container has its own /dev. Threads:
- * safe. Blocks: looks at mount points of device nodes only.
+ * safe. Blocks: looks at the mount points of what is bound from a devtmpfs or tmpfs.
  */
 #pragma once
 

@@ -31,7 +31,8 @@ struct shell_runner {
 	uint64_t idle_ms;
 	struct lvm_child child; /* pid -1: none */
 	struct lvm_child late;
-	char *config;               /* what the child was started with */
+	char *config; /* what the child was started with */
+	uint64_t started_ns;
 	bool greeted;               /* the child has answered its first, harmless command */
 	uint64_t unusable_until_ns; /* 0: nothing was wrong with it */
 	uint64_t used_ns;
@@ -176,7 +177,8 @@ static void start(struct shell_runner *r, const char *config)
 	}
 	r->config = x_strdup(config);
 	r->greeted = false;
-	r->used_ns = clock_ns();
+	r->started_ns = clock_ns();
+	r->used_ns = r->started_ns;
 	if (send_line(r, greeting, &err) < 0)
 		log_debug("LVM's shell could not be greeted", F_ERR(err));
 }
@@ -189,14 +191,16 @@ static bool only_looks(const char *const argv[])
 
 /* Before the first answer nothing was asked that could have had an effect: the command can be run otherwise.
  */
-static bool is_usable(struct shell_runner *r)
+static bool is_usable(struct shell_runner *r, uint64_t deadline_ns)
 {
+	uint64_t greeted_by_ns = r->started_ns + GREETING_MS * NS_PER_MS;
 	CLEANUP(error_freep) struct error *err = NULL;
 	struct span answer;
 
 	if (r->greeted)
 		return true;
-	if (wait_answer(r, "version", clock_ns() + GREETING_MS * NS_PER_MS, &answer, &err) < 0) {
+	if (wait_answer(r, "version", greeted_by_ns < deadline_ns ? greeted_by_ns : deadline_ns, &answer,
+		    &err) < 0) {
 		give_up(r, err);
 		return false;
 	}
@@ -221,9 +225,9 @@ static int ask(struct shell_runner *r, const char *const argv[], uint64_t deadli
 }
 
 /* Also against ends that nobody saw while it was idle: they are no failure of the next command. */
-static bool can_take(struct shell_runner *r, const char *config)
+static bool can_take(struct shell_runner *r, const char *config, uint64_t deadline_ns)
 {
-	return str_eq(r->config, config) && is_usable(r) && lvm_child_is_fit(&r->child);
+	return str_eq(r->config, config) && is_usable(r, deadline_ns) && lvm_child_is_fit(&r->child);
 }
 
 static int run_without_child(struct shell_runner *r, const char *const argv[], const char *config,
@@ -243,7 +247,7 @@ static int shell_run(void *self, const char *const argv[], const char *config, s
 	uint64_t deadline_ns = clock_ns() + (uint64_t)timeout_ms * NS_PER_MS;
 	struct shell_runner *r = self;
 
-	if (is_running(r) && !can_take(r, config)) {
+	if (is_running(r) && !can_take(r, config, deadline_ns)) {
 		/* other devices are no fault of the process */
 		if (str_eq(r->config, config) && !is_unusable(r))
 			atomic_fetch_add(&r->restarts, 1);

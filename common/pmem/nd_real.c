@@ -66,8 +66,9 @@ int nd_disable(struct ndctl_namespace *ndns, struct error **err)
 	return 0;
 }
 
-/* A table's spare blocks first: without its info block they could not be found after a crash. */
-static int zero_info_block(struct ndctl_namespace *ndns, struct error **err)
+/* A table's spare blocks first: without its info block they could not be found after a crash. Where no table
+ * was, nothing is read: what cannot be read, because the medium is damaged there, can be zeroed. */
+static int zero_info_block(struct ndctl_namespace *ndns, bool has_table, struct error **err)
 {
 	CLEANUP(free_charp) char *path = NULL;
 	CLEANUP(fd_closep) int fd = -1;
@@ -78,19 +79,19 @@ static int zero_info_block(struct ndctl_namespace *ndns, struct error **err)
 	path = x_asprintf("/dev/%s", ndctl_namespace_get_block_device(ndns));
 	if (nd_open_block_device(path, &fd, err) < 0)
 		return -1;
-	if (btt_erase_spare(fd, ndctl_namespace_get_size(ndns), err) < 0)
+	if (has_table && btt_erase_spare(fd, ndctl_namespace_get_size(ndns), err) < 0)
 		return -1;
 	return blockdev_zero(fd, 0, INFO_BLOCK_BYTES, err);
 }
 
 /* Otherwise a later namespace at the same place is assembled as what this one was. */
-static int forget_content(struct ndctl_namespace *ndns, struct error **err)
+static int forget_content(struct ndctl_namespace *ndns, bool has_table, struct error **err)
 {
 	int rc = STEP("nd-raw", ndctl_namespace_set_raw_mode(ndns, 1));
 
 	if (rc < 0)
 		return nd_refused(err, rc, "set raw mode");
-	int zeroed = zero_info_block(ndns, err);
+	int zeroed = zero_info_block(ndns, has_table, err);
 	STEP("nd-raw-end", ndctl_namespace_set_raw_mode(ndns, 0));
 	rc = STEP("nd-raw-disable", ndctl_namespace_disable_invalidate(ndns));
 	if (zeroed < 0)
@@ -127,9 +128,11 @@ static int remove_namespace(const char *uuid, const char *name, struct error **e
 		return 0;
 	if (nd_disable(ndns, err) < 0)
 		return -1;
+	/* one that says raw may have been stopped here before */
+	bool has_table = ndctl_namespace_get_enforce_mode(ndns) != NDCTL_NS_MODE_FSDAX;
 	if ((rc = STEP("nd-mode-raw", ndctl_namespace_set_enforce_mode(ndns, NDCTL_NS_MODE_RAW))) < 0)
 		return nd_refused(err, rc, "set raw mode");
-	if (forget_content(ndns, err) < 0)
+	if (forget_content(ndns, has_table, err) < 0)
 		return -1;
 	if ((rc = STEP("nd-delete", ndctl_namespace_delete(ndns))) < 0)
 		return nd_refused(err, rc, "delete");

@@ -312,8 +312,6 @@ static int create_new(struct volumes *v, const char *id, const struct volume_req
 		return -1;
 	if (wanted_bytes(q, &bytes, err) < 0)
 		return -1;
-	if (q->block && wait_to_zero(v, id, &zeroing, err) < 0)
-		return -1;
 	find_candidates(v, bytes, q->limit_bytes, sector, &pools);
 	/* what was seen last may be old: a pool that grew since must not send the pod elsewhere */
 	if (pools.n == 0 && !pools.over_limit) {
@@ -324,6 +322,8 @@ static int create_new(struct volumes *v, const char *id, const struct volume_req
 	}
 	if (pools.n == 0)
 		return no_candidate(&pools, bytes, err);
+	if (q->block && wait_to_zero(v, id, &zeroing, err) < 0)
+		return -1;
 	r = new_record(v, id, q);
 	for (size_t i = 0; i < pools.n; i++) {
 		if (create_in_pool(v, r, &pools.list[i], sector, q->block, err) == 0) {

@@ -127,8 +127,11 @@ static int erase_and_destroy(
 		if (erase_device(w, claim->fd, err) < 0)
 			return err_wrap(err, "erase volume %s", w->r->id);
 	}
-	if (volumes_destroy_device(w->v, d, TAKE_FD(claim->fd), err) < 0)
+	if (volumes_destroy_device(w->v, d, TAKE_FD(claim->fd), err) < 0) {
+		/* the next attempt is not to write it all again */
+		checkpoint(w);
 		return err_wrap(err, "delete volume %s", w->r->id);
+	}
 	STEP_POINT("erase-destroyed");
 	return 0;
 }

@@ -243,12 +243,14 @@ static int publish_locked(struct volumes *v, struct volume_record *r, const stru
 		return -1;
 	if (q->block && volumes_check_block(r, p->table, p->dev, err) < 0)
 		return -1;
-	if ((q->block ? check_staged_block(r, p, err) : check_staged(r, q, p, err)) < 0)
+	if (!q->block && check_staged(r, q, p, err) < 0)
 		return -1;
 	if (look_at_target(r, p, &published, err) < 0)
 		return -1;
 	if (published)
 		return record_target(v, r, p, err);
+	if (q->block && check_staged_block(r, p, err) < 0)
+		return -1;
 	if (q->access_mode == ACCESS_SINGLE_NODE_SINGLE_WRITER && check_single(r, p, err) < 0)
 		return -1;
 	if (mount_recorded(v, r, q, p, err) < 0)

@@ -144,6 +144,16 @@ static int refuse_second(const struct volume_record *r, const struct staging *s,
 	return err_set(err, ERR_PRECONDITION, "volume %s is staged at %s already", r->id, r->staging_path);
 }
 
+/* The same where nothing is mounted at the staging path. */
+static int refuse_second_block(const struct volume_record *r, const struct staging *s, struct error **err)
+{
+	if (!r->staged_block || str_eq(r->staging_path, s->path) ||
+		!mount_shown_as(s->table, s->info.dev, MOUNT_SHOWN_NODE))
+		return 0;
+	return err_set(err, ERR_PRECONDITION, "volume %s is staged at %s already, and published", r->id,
+		r->staging_path);
+}
+
 /* Data in no form that is recognised is data nevertheless. */
 static int refuse_data(const struct volume_record *r, const struct staging *s, struct error **err)
 {
@@ -299,6 +309,8 @@ static int stage_block(struct volumes *v, struct volume_record *r, struct stagin
 	if (find_device(v, r, s, err) < 0)
 		return -1;
 	if (volumes_check_block(r, s->table, s->info.dev, err) < 0)
+		return -1;
+	if (refuse_second_block(r, s, err) < 0)
 		return -1;
 	return record_staging(v, r, s, err);
 }

@@ -257,15 +257,22 @@ END_TEST
 
 START_TEST(device_must_be_staged_as_one)
 {
+	struct stage_request second = mounts_stage_request("");
 	struct error *err = NULL;
 
 	ASSERT_FAILS(publish(mt.target, false, &err), ERR_PRECONDITION, "not staged");
 	ASSERT_OK(stage(true, &err));
 	ASSERT_OK(publish(mt.target, false, &err));
-	ASSERT_OK(unpublish(mt.target, &err));
+	second.block = true;
+	second.staging_path = mt.other;
+	ck_assert_int_eq(mkdir(mt.other, 0755), 0);
+	ASSERT_FAILS(volumes_stage(fx.v, &second, &err), ERR_PRECONDITION, mt.staging);
 	ASSERT_OK(unstage(&err));
+	ASSERT_OK(publish(mt.target, false, &err));
+	ASSERT_OK(unpublish(mt.target, &err));
 	ASSERT_FAILS(publish(mt.target, false, &err), ERR_PRECONDITION, "not staged");
 	ck_assert_int_ne(access(mt.target, F_OK), 0);
+	ASSERT_OK(volumes_stage(fx.v, &second, &err));
 }
 END_TEST
 
