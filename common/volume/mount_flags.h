@@ -15,7 +15,7 @@ struct mount_entry;
  * refused. Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the flag up to its "=". */
 int mount_flags_check(char *const *flags, const char *fs_type, struct error **err) MUST_CHECK;
 
-/** mount_flag_is_per_mount() - @flag can differ between mounts of one file system (ro, nosuid, noatime, ...);
+/** mount_flag_is_per_mount() - @flag can differ between mounts of one file system, as ro, nosuid, noatime;
  * the others belong to the file system as staged. */
 bool mount_flag_is_per_mount(const char *flag);
 

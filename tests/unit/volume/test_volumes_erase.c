@@ -226,6 +226,7 @@ START_TEST(failed_erasing_is_tried_again_at_a_refresh)
 	fx.faults.destroy = 0;
 	ASSERT_OK(volumes_refresh(fx.v, &err));
 	fixture_await_erased();
+	ck_assert_uint_eq(overview().erased_bytes, SIZE);
 	assert_all_gone();
 }
 END_TEST
