@@ -77,13 +77,6 @@ class DirectWorld(GuestWorld):
     def read_place(self, start, length):
         return read_memory(start, length)
 
-    def devices(self):
-        found = {}
-        for name, _, _, size in self.look():
-            if name != self.stranger:
-                found[name] = found.get(name, 0) + size
-        return found
-
     def free_bytes(self):
         """In whole units, as the driver counts."""
         return sum(int(read_value(path)) // UNIT * UNIT for path in glob.glob(f"{ND}/region*/available_size"))

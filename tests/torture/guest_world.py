@@ -84,6 +84,13 @@ class GuestWorld(World):
         for folder in (kubelet + "/staging", kubelet + "/pods"):
             os.makedirs(folder, exist_ok=True)
 
+    def devices(self):
+        found = {}
+        for name, _, _, size in self.look():
+            if name != self.stranger:
+                found[name] = found.get(name, 0) + size
+        return found
+
     def map_disk(self):
         """From now on the state disk can lose its power."""
         run("umount", self.disk)

@@ -95,13 +95,6 @@ class LvmWorld(GuestWorld):
     def read_place(self, path, start, length):
         return read_direct(path, start, length)
 
-    def devices(self):
-        found = {}
-        for name, _, _, size in self.look():
-            if name != self.stranger:
-                found[name] = found.get(name, 0) + size
-        return found
-
     def free_bytes(self):
         self.look()
         return sum(self.groups.values())
