@@ -38,6 +38,34 @@ int parse_u64(const char *text, uint64_t *ret, struct error **err)
 	return 0;
 }
 
+/* Return: 16 when @c is none. */
+static unsigned hex_value(char c)
+{
+	if (is_digit(c))
+		return (unsigned)(c - '0');
+	return c >= 'a' && c <= 'f' ? (unsigned)(c - 'a') + 10 : 16;
+}
+
+static int parse_hex(const char *text, const char *digits, uint64_t *ret, struct error **err)
+{
+	uint64_t v = 0;
+
+	if (!*digits)
+		return err_set(err, ERR_INVALID_ARGUMENT, QUOTE " is not a number", text);
+	for (const char *p = digits; *p; p++) {
+		if (hex_value(*p) == 16 || v >> 60)
+			return err_set(err, ERR_INVALID_ARGUMENT, QUOTE " is not a number of 64 bits", text);
+		v = v << 4 | hex_value(*p);
+	}
+	*ret = v;
+	return 0;
+}
+
+int parse_number(const char *text, uint64_t *ret, struct error **err)
+{
+	return str_starts(text, "0x") ? parse_hex(text, text + 2, ret, err) : parse_u64(text, ret, err);
+}
+
 static int parse_up_to(const char *text, uint64_t max, uint64_t *ret, struct error **err)
 {
 	uint64_t v;

@@ -20,6 +20,10 @@
  */
 int parse_u64(const char *text, uint64_t *ret, struct error **err) MUST_CHECK;
 
+/** parse_number() - as parse_u64(), or lower-case hexadecimal digits behind "0x": the two ways in which the
+ * kernel prints numbers in sysfs. */
+int parse_number(const char *text, uint64_t *ret, struct error **err) MUST_CHECK;
+
 /** parse_u32() - as parse_u64(), at most 2^32-1. */
 int parse_u32(const char *text, uint32_t *ret, struct error **err) MUST_CHECK;
 

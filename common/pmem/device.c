@@ -24,6 +24,16 @@ int device_list_read(struct device_manager *m, struct device_list **ret, struct 
 	return m->ops->list(m->self, ret, err);
 }
 
+struct device_list *device_latest(struct device_manager *m)
+{
+	return m->ops->latest ? m->ops->latest(m->self) : NULL;
+}
+
+int device_confirm(struct device_manager *m, const struct device *device, struct error **err)
+{
+	return m->ops->confirm ? m->ops->confirm(m->self, device, err) : 0;
+}
+
 int device_create(
 	struct device_manager *m, const struct device_spec *spec, struct device **ret, struct error **err)
 {
@@ -170,6 +180,17 @@ static struct device_pool *pool_of(const struct device_list *l, const char *uuid
 		if (str_eq(l->pools[i].uuid, uuid))
 			return &l->pools[i];
 	return NULL;
+}
+
+int device_list_confirm(const struct device_list *l, const struct device *d, struct error **err)
+{
+	for (size_t i = 0; i < l->n_devices; i++) {
+		const struct device *now = &l->devices[i];
+		if (str_eq(now->id, d->id) && str_eq(now->identity, d->identity) &&
+			str_eq(now->pool, d->pool) && str_eq(now->path, d->path))
+			return 0;
+	}
+	return err_set(err, ERR_UNAVAILABLE, "its device is not %s any more", d->path);
 }
 
 const struct device_pool *device_list_pool(const struct device_list *l, const char *uuid)

@@ -64,8 +64,9 @@ struct device_activity {
 
 struct device_ops {
 	const char *mode; /* "lvm", "direct", "fake": recorded as deviceMode in the volume's state */
-	bool cheap_list;  /* a listing costs no command: it is made after each change instead of computed */
 	int (*list)(void *self, struct device_list **ret, struct error **err);
+	struct device_list *(*latest)(void *self); /* NULL: changes are computed, a listing costs a command */
+	int (*confirm)(void *self, const struct device *device, struct error **err); /* NULL: nothing to do */
 	int (*create)(void *self, const struct device_spec *spec, struct device **ret, struct error **err);
 	int (*destroy)(void *self, const struct device *device, int exclusive_fd, struct error **err);
 	int (*activate)(void *self, const struct device_list *list, struct error **err);
@@ -131,6 +132,17 @@ DEFINE_CLEANUP(struct device_manager *, device_close);
  * ERR_UNAVAILABLE; a failure says nothing about what exists. @ret: device_list_free(). */
 int device_list_read(struct device_manager *m, struct device_list **ret, struct error **err) MUST_CHECK;
 
+/** device_latest() - all devices and pools as the manager saw them last: not before its own last change, and
+ * at no cost. Return: device_list_free(); NULL when that is not known. Never waits for anything but a command
+ * of
+ * @m that runs. */
+struct device_list *device_latest(struct device_manager *m);
+
+/** device_confirm() - that the device with this identity still has the path of @device: the kernel gives the
+ * names of namespaces that are gone to others. Where names are a device's own, that is always so. Return: 0,
+ * or -1 with ERR_UNAVAILABLE. */
+int device_confirm(struct device_manager *m, const struct device *device, struct error **err) MUST_CHECK;
+
 /**
  * device_create() - make a device that bears @spec->identity, active, its node present. Its content is
  * undefined.
@@ -185,6 +197,9 @@ uint64_t device_fit(
 
 /** device_fit_units() - an ops.fit() for pools in which a device takes just its size, in whole units. */
 uint64_t device_fit_units(const struct device_pool *pool, bool sector, uint64_t size_bytes);
+
+/** device_list_confirm() - an ops.confirm() in @l, which was just read. Return: as device_confirm(). */
+int device_list_confirm(const struct device_list *l, const struct device *d, struct error **err) MUST_CHECK;
 
 /** device_list_pool() - the pool with @uuid, borrowed, or NULL. */
 const struct device_pool *device_list_pool(const struct device_list *l, const char *uuid);

@@ -19,6 +19,8 @@
 struct device_direct {
 	pthread_mutex_t mutex; /* nothing of ours comes between a look and what is done after it */
 	struct nd *nd;
+	struct nd_inventory
+		*latest; /* what was seen last; NULL after a failure, which may have changed things */
 };
 
 /* Without labels a region is one namespace without a name. */
@@ -132,15 +134,52 @@ static struct device_list *to_list(const struct nd_inventory *inv)
 	return l;
 }
 
-static int list(void *self, struct device_list **ret, struct error **err)
+/* @inv: taken over. */
+static void remember(struct device_direct *m, struct nd_inventory *inv)
 {
-	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
-	struct device_direct *m = self;
+	nd_inventory_free(m->latest);
+	m->latest = inv;
+}
+
+static int look(struct device_direct *m, struct error **err)
+{
+	struct nd_inventory *inv = NULL;
 
 	if (nd_list(m->nd, &inv, err) < 0)
 		return err_wrap(err, "list namespaces");
-	*ret = to_list(inv);
+	remember(m, inv);
 	return 0;
+}
+
+static int list(void *self, struct device_list **ret, struct error **err)
+{
+	struct device_direct *m = self;
+
+	pthread_mutex_lock(&m->mutex);
+	int rc = look(m, err);
+	if (rc == 0)
+		*ret = to_list(m->latest);
+	pthread_mutex_unlock(&m->mutex);
+	return rc;
+}
+
+static struct device_list *latest(void *self)
+{
+	struct device_direct *m = self;
+
+	pthread_mutex_lock(&m->mutex);
+	struct device_list *l = m->latest ? to_list(m->latest) : NULL;
+	pthread_mutex_unlock(&m->mutex);
+	return l;
+}
+
+static int confirm(void *self, const struct device *d, struct error **err)
+{
+	CLEANUP(device_list_freep) struct device_list *l = NULL;
+
+	if (list(self, &l, err) < 0)
+		return -1;
+	return device_list_confirm(l, d, err);
 }
 
 static const struct nd_region *find_region(const struct nd_inventory *inv, const char *identity)
@@ -212,13 +251,14 @@ static int plan(const struct nd_inventory *inv, const struct device_spec *spec, 
 static int check_size(
 	struct device_direct *m, const struct device_spec *spec, const struct device *d, struct error **err)
 {
+	CLEANUP(nd_inventory_freep) struct nd_inventory *after = NULL;
 	CLEANUP(error_freep) struct error *second = NULL;
 
 	if (d->size_bytes >= spec->size_bytes)
 		return 0;
 	err_set(err, ERR_INTERNAL, "it got %ju bytes instead of %ju", (uintmax_t)d->size_bytes,
 		(uintmax_t)spec->size_bytes);
-	if (nd_destroy(m->nd, d->identity, d->id, &second) < 0)
+	if (nd_destroy(m->nd, d->identity, d->id, &after, &second) < 0)
 		err_wrap(err, "not taken back (%s)", second->msg);
 	return -1;
 }
@@ -226,21 +266,24 @@ static int check_size(
 static int create_locked(
 	struct device_direct *m, const struct device_spec *spec, struct device **ret, struct error **err)
 {
-	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
+	CLEANUP(nd_inventory_freep) struct nd_inventory *before = NULL;
+	CLEANUP(nd_inventory_freep) struct nd_inventory *after = NULL;
 	CLEANUP(nd_namespace_freep) struct nd_namespace *ns = NULL;
 	CLEANUP(device_freep) struct device *d = NULL;
 	struct nd_spec wanted;
 
-	if (nd_list(m->nd, &inv, err) < 0)
+	if (look(m, err) < 0)
 		return -1;
-	if (plan(inv, spec, &wanted, err) < 0)
+	before = TAKE_PTR(m->latest);
+	if (plan(before, spec, &wanted, err) < 0)
 		return -1;
-	if (nd_create(m->nd, &wanted, &ns, err) < 0)
+	if (nd_create(m->nd, &wanted, &ns, &after, err) < 0)
 		return -1;
 	d = x_malloc(sizeof(*d));
-	*d = to_device(find_region(inv, spec->pool), ns);
+	*d = to_device(find_region(before, spec->pool), ns);
 	if (check_size(m, spec, d, err) < 0)
 		return -1;
+	remember(m, TAKE_PTR(after));
 	*ret = TAKE_PTR(d);
 	return 0;
 }
@@ -255,9 +298,11 @@ static int create(void *self, const struct device_spec *spec, struct device **re
 	return rc < 0 ? err_wrap(err, "device %s", spec->id) : 0;
 }
 
-static const struct nd_namespace *find_own(const struct nd_region *r, const struct device *d)
+static const struct nd_namespace *find_own(const struct nd_inventory *inv, const struct device *d)
 {
-	for (size_t i = 0; i < r->n_namespaces; i++) {
+	const struct nd_region *r = find_region(inv, d->pool);
+
+	for (size_t i = 0; r && i < r->n_namespaces; i++) {
 		const struct nd_namespace *ns = &r->namespaces[i];
 		if (is_volume(ns) && str_eq(ns->name, d->id) && str_eq(ns->uuid, d->identity))
 			return ns;
@@ -265,16 +310,27 @@ static const struct nd_namespace *find_own(const struct nd_region *r, const stru
 	return NULL;
 }
 
-/* @ret: the namespace, or NULL when its region is complete and lacks it. */
-static int find_to_destroy(const struct nd_inventory *inv, const struct device *wanted,
-	const struct nd_namespace **ret, struct error **err)
+/* What is not there in a region that is incomplete may come back with it. */
+static int require_complete(const struct nd_inventory *inv, const char *pool, struct error **err)
 {
-	const struct nd_region *r = find_region(inv, wanted->pool);
+	const struct nd_region *r = find_region(inv, pool);
 
 	if (!r || !r->enabled)
-		return err_set(err, ERR_UNAVAILABLE, "region %s is absent or disabled", wanted->pool);
-	*ret = find_own(r, wanted);
-	if (!*ret && find_named(r, wanted->id))
+		return err_set(err, ERR_UNAVAILABLE, "region %s is absent or disabled", pool);
+	return 0;
+}
+
+/* @ret: whether it was there; else its region is complete and lacks it. */
+static int find_to_destroy(
+	struct device_direct *m, const struct device *wanted, bool *ret, struct error **err)
+{
+	*ret = m->latest && find_own(m->latest, wanted);
+	if (*ret)
+		return 0;
+	if (look(m, err) < 0 || require_complete(m->latest, wanted->pool, err) < 0)
+		return -1;
+	*ret = find_own(m->latest, wanted);
+	if (!*ret && find_named(find_region(m->latest, wanted->pool), wanted->id))
 		return err_set(err, ERR_PRECONDITION, "it is another one of that name");
 	return 0;
 }
@@ -282,19 +338,19 @@ static int find_to_destroy(const struct nd_inventory *inv, const struct device *
 static int destroy_locked(
 	struct device_direct *m, const struct device *wanted, int exclusive_fd, struct error **err)
 {
-	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
 	CLEANUP(fd_closep) int fd = exclusive_fd;
-	const struct nd_namespace *ns = NULL;
+	bool found = false;
 
-	if (nd_list(m->nd, &inv, err) < 0)
+	if (find_to_destroy(m, wanted, &found, err) < 0)
 		return -1;
-	if (find_to_destroy(inv, wanted, &ns, err) < 0)
-		return -1;
-	if (!ns)
+	if (!found)
 		return 0;
 	if (fd >= 0)
 		close(TAKE_FD(fd));
-	return nd_destroy(m->nd, ns->uuid, ns->name, err);
+	remember(m, NULL);
+	if (nd_destroy(m->nd, wanted->identity, wanted->id, &m->latest, err) < 0)
+		return -1;
+	return require_complete(m->latest, wanted->pool, err);
 }
 
 static int destroy(void *self, const struct device *device, int exclusive_fd, struct error **err)
@@ -338,14 +394,16 @@ static void close_manager(void *self)
 	struct device_direct *m = self;
 
 	nd_close(m->nd);
+	nd_inventory_free(m->latest);
 	pthread_mutex_destroy(&m->mutex);
 	free(m);
 }
 
 static const struct device_ops ops = {
 	.mode = "direct",
-	.cheap_list = true,
 	.list = list,
+	.latest = latest,
+	.confirm = confirm,
 	.create = create,
 	.destroy = destroy,
 	.activate = activate,

@@ -44,6 +44,24 @@ static int fake_list(void *self, struct device_list **ret, struct error **err)
 	return rc;
 }
 
+static struct device_list *fake_latest(void *self)
+{
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	struct device_list *l = NULL;
+
+	return fake_list(self, &l, &ignored) == 0 ? l : NULL;
+}
+
+/* Loop devices are given away again, too. */
+static int fake_confirm(void *self, const struct device *d, struct error **err)
+{
+	CLEANUP(device_list_freep) struct device_list *l = NULL;
+
+	if (fake_list(self, &l, err) < 0)
+		return -1;
+	return device_list_confirm(l, d, err);
+}
+
 static int create_locked(
 	struct fake *fake, const struct device_spec *spec, struct device **ret, struct error **err)
 {
@@ -151,8 +169,9 @@ static void fake_close(void *self)
 
 static const struct device_ops fake_ops = {
 	.mode = "fake",
-	.cheap_list = true,
 	.list = fake_list,
+	.latest = fake_latest,
+	.confirm = fake_confirm,
 	.create = fake_create,
 	.destroy = fake_destroy,
 	.activate = fake_activate,

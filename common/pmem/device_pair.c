@@ -2,7 +2,7 @@
  * Two device managers as one, so that volumes made in the other device mode go on to be served.
  *
  * To list the secondary one may be dear (LVM), and its devices do not change when one of the primary is made
- * or destroyed: the listing that follows such a change shows what it showed last, be it that it failed.
+ * or destroyed: what it showed last is remembered.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -20,22 +20,8 @@ struct device_pair {
 	struct device_list *other; /* what the secondary showed last; NULL: not known */
 	char **other_pools;        /* uuids of all pools that it has ever shown: strv */
 	uint64_t changes; /* of the secondary's devices by us: a listing that overlaps one is not kept */
-	bool reuse;       /* only the primary has changed since the last listing */
 	bool failing;     /* the last listing of the secondary failed */
 };
-
-/* @ret_changes: for keep(). */
-static bool begin_listing(struct device_pair *m, struct device_list *joined, uint64_t *ret_changes)
-{
-	pthread_mutex_lock(&m->mutex);
-	bool known = m->reuse && (m->other || m->failing);
-	if (known && m->other)
-		device_list_join(joined, m->other);
-	m->reuse = false;
-	*ret_changes = m->changes;
-	pthread_mutex_unlock(&m->mutex);
-	return known;
-}
 
 /* @other: taken over; NULL: it could not be listed. Return: whether that is news. */
 static bool keep(struct device_pair *m, struct device_list *other, uint64_t changes)
@@ -57,10 +43,10 @@ static void join_other(struct device_pair *m, struct device_list *joined)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 	struct device_list *other = NULL;
-	uint64_t changes = 0;
 
-	if (begin_listing(m, joined, &changes))
-		return;
+	pthread_mutex_lock(&m->mutex);
+	uint64_t changes = m->changes;
+	pthread_mutex_unlock(&m->mutex);
 	if (device_list_read(m->secondary, &other, &err) == 0)
 		device_list_join(joined, other);
 	if (!keep(m, other, changes))
@@ -85,15 +71,27 @@ static int list(void *self, struct device_list **ret, struct error **err)
 	return 0;
 }
 
-static void note_change(struct device_pair *m, bool of_secondary)
+/* What the secondary showed last is joined, be it that it failed. */
+static struct device_list *latest(void *self)
+{
+	struct device_pair *m = self;
+	CLEANUP(device_list_freep) struct device_list *joined = device_latest(m->primary);
+
+	if (!joined)
+		return NULL;
+	pthread_mutex_lock(&m->mutex);
+	bool known = m->other || m->failing;
+	if (m->other)
+		device_list_join(joined, m->other);
+	pthread_mutex_unlock(&m->mutex);
+	return known ? TAKE_PTR(joined) : NULL;
+}
+
+static void forget_other(struct device_pair *m)
 {
 	pthread_mutex_lock(&m->mutex);
-	if (of_secondary) {
-		m->changes++;
-		device_list_free(TAKE_PTR(m->other));
-	} else {
-		m->reuse = m->primary->ops->cheap_list;
-	}
+	m->changes++;
+	device_list_free(TAKE_PTR(m->other));
 	pthread_mutex_unlock(&m->mutex);
 }
 
@@ -119,21 +117,25 @@ static int create(void *self, const struct device_spec *spec, struct device **re
 
 	if (is_taken(m, spec->id))
 		return err_set(err, ERR_EXISTS, "device %s exists, of the other device mode", spec->id);
-	if (device_create(m->primary, spec, ret, err) < 0)
-		return -1;
-	note_change(m, /* of_secondary= */ false);
-	return 0;
+	return device_create(m->primary, spec, ret, err);
 }
 
 static int destroy(void *self, const struct device *device, int exclusive_fd, struct error **err)
 {
 	struct device_pair *m = self;
-	bool of_secondary = is_of_secondary(m, device->pool);
 
-	int rc = device_destroy(of_secondary ? m->secondary : m->primary, device, exclusive_fd, err);
-	if (rc == 0 || of_secondary)
-		note_change(m, of_secondary);
+	if (!is_of_secondary(m, device->pool))
+		return device_destroy(m->primary, device, exclusive_fd, err);
+	int rc = device_destroy(m->secondary, device, exclusive_fd, err);
+	forget_other(m);
 	return rc;
+}
+
+static int confirm(void *self, const struct device *d, struct error **err)
+{
+	struct device_pair *m = self;
+
+	return device_confirm(is_of_secondary(m, d->pool) ? m->secondary : m->primary, d, err);
 }
 
 /* Return: those of @l that one of the managers owns; borrowed, the caller frees the arrays. */
@@ -222,8 +224,9 @@ struct device_manager *device_open_pair(struct device_manager *primary, struct d
 	m->secondary = secondary;
 	m->ops = (struct device_ops){
 		.mode = primary->ops->mode,
-		.cheap_list = primary->ops->cheap_list,
 		.list = list,
+		.latest = primary->ops->latest ? latest : NULL,
+		.confirm = confirm,
 		.create = create,
 		.destroy = destroy,
 		.activate = activate,

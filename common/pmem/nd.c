@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/random.h"
 #include "base/str.h"
 #include "pmem/layout.h"
@@ -59,23 +60,25 @@ static int check_spec(const struct nd_spec *spec, struct error **err)
 	return 0;
 }
 
-int nd_create(struct nd *nd, const struct nd_spec *spec, struct nd_namespace **ret, struct error **err)
+int nd_create(struct nd *nd, const struct nd_spec *spec, struct nd_namespace **ret,
+	struct nd_inventory **ret_after, struct error **err)
 {
 	if (check_spec(spec, err) < 0)
 		return -1;
 
 	pthread_mutex_lock(&one_operation);
-	int rc = nd->ops->create(nd->self, spec, ret, err);
+	int rc = nd->ops->create(nd->self, spec, ret, ret_after, err);
 	pthread_mutex_unlock(&one_operation);
 	if (rc < 0)
 		err_wrap(err, "create namespace in %s", spec->region);
 	return rc;
 }
 
-int nd_destroy(struct nd *nd, const char *uuid, const char *name, struct error **err)
+int nd_destroy(struct nd *nd, const char *uuid, const char *name, struct nd_inventory **ret_after,
+	struct error **err)
 {
 	pthread_mutex_lock(&one_operation);
-	int rc = nd->ops->destroy(nd->self, uuid, name, err);
+	int rc = nd->ops->destroy(nd->self, uuid, name, ret_after, err);
 	pthread_mutex_unlock(&one_operation);
 	if (rc < 0)
 		err_wrap(err, "destroy namespace %s", name);
@@ -126,6 +129,18 @@ void nd_namespace_free(struct nd_namespace *ns)
 		return;
 	namespace_done(ns);
 	free(ns);
+}
+
+struct nd_namespace *nd_namespace_dup(const struct nd_namespace *ns)
+{
+	struct nd_namespace *copy = x_malloc(sizeof(*copy));
+
+	*copy = *ns;
+	copy->dev = x_strdup(ns->dev);
+	copy->name = x_strdup(ns->name);
+	copy->uuid = x_strdup(ns->uuid);
+	copy->block_path = x_strdup(ns->block_path);
+	return copy;
 }
 
 static void region_done(struct nd_region *r)

@@ -2,11 +2,11 @@
  * nd.h - regions and namespaces of persistent memory: a seam over libndctl, with a fake that keeps the same
  * contract.
  *
- * The real one opens a fresh libndctl context per operation, under one process lock and one host-wide flock
- * (/run/lock/pmem-csi/nd.lock): contexts go stale, and parallel use has crashed kernels (ndctl issues 40, 91,
- * 96). Nothing returned here points into libndctl memory. Blocks: sysfs, up to 5 s for udev to settle.
- * Threads: safe, callers are serialised. Source: the sequence of ndctl's namespace creation;
- * Documentation/driver-api/nvdimm.
+ * The real one lists from sysfs, and changes things with a fresh libndctl context per operation: contexts go
+ * stale. All of it is under one process lock and one host-wide flock (/run/lock/pmem-csi/nd.lock), for
+ * parallel use has crashed kernels (ndctl issues 40, 91, 96). Nothing returned here points into libndctl
+ * memory. Blocks: sysfs, and with a change up to 5 s for udev to settle. Threads: safe, callers are
+ * serialised. Source: the sequence of ndctl's namespace creation; Documentation/driver-api/nvdimm.
  */
 #pragma once
 
@@ -75,8 +75,10 @@ struct nd_spec {
 
 struct nd_ops {
 	int (*list)(void *self, struct nd_inventory **ret, struct error **err);
-	int (*create)(void *self, const struct nd_spec *spec, struct nd_namespace **ret, struct error **err);
-	int (*destroy)(void *self, const char *uuid, const char *name, struct error **err);
+	int (*create)(void *self, const struct nd_spec *spec, struct nd_namespace **ret,
+		struct nd_inventory **ret_after, struct error **err);
+	int (*destroy)(void *self, const char *uuid, const char *name, struct nd_inventory **ret_after,
+		struct error **err);
 	int (*enable)(void *self, const char *uuid, const char *name, struct error **err);
 	int (*wake)(void *self, const char *dev, struct error **err);
 	int (*convert)(
@@ -103,8 +105,9 @@ DEFINE_CLEANUP(struct nd *, nd_close);
 int nd_list(struct nd *nd, struct nd_inventory **ret, struct error **err) MUST_CHECK;
 
 /**
- * nd_create() - create and enable one namespace, verified from a fresh context.
- * @ret: what was read back; nd_namespace_free()
+ * nd_create() - create and enable one namespace, verified by a new listing.
+ * @ret:       what was read back; nd_namespace_free()
+ * @ret_after: the listing in which it was found; nd_inventory_free()
  *
  * Not idempotent. Start and end of its block device are zeroed, so that no old signature shows. On failure
  * the seed is returned to the region; nothing is left enabled. What a killed process has left of a creation
@@ -113,17 +116,19 @@ int nd_list(struct nd *nd, struct nd_inventory **ret, struct error **err) MUST_C
  * (misaligned; too small for its mode; another mode; name or uuid malformed), ERR_NOT_FOUND (no such region),
  * ERR_INTERNAL (the kernel refused; os_errno set), ERR_UNAVAILABLE (/sys read-only; as nd_list()).
  */
-int nd_create(
-	struct nd *nd, const struct nd_spec *spec, struct nd_namespace **ret, struct error **err) MUST_CHECK;
+int nd_create(struct nd *nd, const struct nd_spec *spec, struct nd_namespace **ret,
+	struct nd_inventory **ret_after, struct error **err) MUST_CHECK;
 
 /**
  * nd_destroy() - destroy the namespace that has both @uuid and @name; its info block is zeroed. That it is
- * gone is verified from a fresh context.
+ * gone is verified by a new listing.
+ * @ret_after: that listing; nd_inventory_free()
  *
  * Idempotent: none is success. Return: 0, or -1 with ERR_PRECONDITION (in use, or the name differs),
  * ERR_INTERNAL, ERR_UNAVAILABLE (/sys read-only; as nd_list()).
  */
-int nd_destroy(struct nd *nd, const char *uuid, const char *name, struct error **err) MUST_CHECK;
+int nd_destroy(struct nd *nd, const char *uuid, const char *name, struct nd_inventory **ret_after,
+	struct error **err) MUST_CHECK;
 
 /**
  * nd_enable() - enable the namespace that has both @uuid and @name; the kernel makes of it what its info
@@ -159,6 +164,9 @@ int nd_convert(struct nd *nd, const struct nd_namespace *ns, struct nd_namespace
 
 void nd_inventory_free(struct nd_inventory *inv);
 void nd_namespace_free(struct nd_namespace *ns);
+
+/** nd_namespace_dup() - a copy. Return: nd_namespace_free(). */
+struct nd_namespace *nd_namespace_dup(const struct nd_namespace *ns);
 DEFINE_CLEANUP(struct nd_inventory *, nd_inventory_free);
 DEFINE_CLEANUP(struct nd_namespace *, nd_namespace_free);
 

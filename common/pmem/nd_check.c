@@ -1,4 +1,4 @@
-/* Whether the kernel did what it was told, seen from a fresh context: an old one shows what it has set
+/* Whether the kernel did what it was told, read from sysfs: a context of libndctl shows what it has set
  * itself. */
 #include <errno.h>
 #include <linux/fs.h>
@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "pmem/erase.h"
-#include "pmem/nd_list.h"
+#include "pmem/nd_private.h"
 
 #define BLOCK_DEV_TIMEOUT_MS 5000
 
@@ -33,23 +33,28 @@ int nd_refused(struct error **err, int rc, const char *what)
 	return err_set_errno(err, rc == -ENOSPC ? ERR_EXHAUSTED : ERR_INTERNAL, -rc, "%s", what);
 }
 
+/* @uuid: or NULL, then @dev counts. Return: NULL when there is none. */
+static const struct nd_namespace *find(const struct nd_inventory *inv, const char *uuid, const char *dev)
+{
+	for (size_t i = 0; i < inv->n_regions; i++) {
+		const struct nd_region *r = &inv->regions[i];
+		for (size_t k = 0; k < r->n_namespaces; k++) {
+			const struct nd_namespace *ns = &r->namespaces[k];
+			if (uuid ? str_eq(ns->uuid, uuid) : str_eq(ns->dev, dev))
+				return ns;
+		}
+	}
+	return NULL;
+}
+
 int nd_read_one(const char *uuid, const char *dev, struct nd_namespace **ret, struct error **err)
 {
 	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
 
-	*ret = NULL;
 	if (nd_list_read(&inv, err) < 0)
 		return -1;
-	for (size_t i = 0; i < inv->n_regions; i++) {
-		struct nd_region *r = &inv->regions[i];
-		for (size_t k = 0; k < r->n_namespaces && !*ret; k++) {
-			if (!(uuid ? str_eq(r->namespaces[k].uuid, uuid) : str_eq(r->namespaces[k].dev, dev)))
-				continue;
-			*ret = x_malloc(sizeof(**ret));
-			**ret = r->namespaces[k];
-			r->namespaces[k] = (struct nd_namespace){0};
-		}
-	}
+	const struct nd_namespace *ns = find(inv, uuid, dev);
+	*ret = ns ? nd_namespace_dup(ns) : NULL;
 	return 0;
 }
 
@@ -85,23 +90,32 @@ int nd_wipe(const struct nd_namespace *ns, struct error **err)
 	return 0;
 }
 
-int nd_check_created(const struct nd_spec *spec, struct nd_namespace **ret, struct error **err)
+int nd_check_created(const struct nd_spec *spec, struct nd_namespace **ret, struct nd_inventory **ret_after,
+	struct error **err)
 {
-	CLEANUP(nd_namespace_freep) struct nd_namespace *ns = NULL;
+	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
 
-	if (nd_read_one(spec->uuid, NULL, &ns, err) < 0 || verify(spec, ns, err) < 0 || nd_wipe(ns, err) < 0)
+	if (nd_list_read(&inv, err) < 0)
 		return -1;
-	*ret = TAKE_PTR(ns);
+	const struct nd_namespace *ns = find(inv, spec->uuid, /* dev= */ NULL);
+	if (verify(spec, ns, err) < 0 || nd_wipe(ns, err) < 0)
+		return -1;
+	*ret = nd_namespace_dup(ns);
+	*ret_after = TAKE_PTR(inv);
 	return 0;
 }
 
-int nd_check_gone(const char *uuid, struct error **err)
+int nd_check_gone(const char *uuid, struct nd_inventory **ret_after, struct error **err)
 {
-	CLEANUP(nd_namespace_freep) struct nd_namespace *ns = NULL;
+	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
 
-	if (nd_read_one(uuid, NULL, &ns, err) < 0)
+	if (nd_list_read(&inv, err) < 0)
 		return -1;
-	return ns ? err_set(err, ERR_INTERNAL, "%s is still there after its removal", ns->dev) : 0;
+	const struct nd_namespace *ns = find(inv, uuid, /* dev= */ NULL);
+	if (ns)
+		return err_set(err, ERR_INTERNAL, "%s is still there after its removal", ns->dev);
+	*ret_after = TAKE_PTR(inv);
+	return 0;
 }
 
 int nd_check_enabled(const char *uuid, struct error **err)

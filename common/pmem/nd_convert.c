@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "pmem/layout.h"
-#include "pmem/nd_list.h"
+#include "pmem/nd_private.h"
 
 /* The page map takes 64 bytes for each page of 4 KiB, and less than that much more for its header and for
  * alignment (nd_pfn_init() of drivers/nvdimm/pfn_devs.c): behind it the new block device begins. */

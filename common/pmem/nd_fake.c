@@ -19,16 +19,16 @@ struct fake {
 	enum nd_fake_step stop; /* 0: nowhere */
 };
 
-static struct nd_namespace copy_namespace(const struct nd_namespace *ns)
+/* What the kernel shows of @ns. */
+static struct nd_namespace *show_namespace(const struct nd_namespace *ns)
 {
-	struct nd_namespace copy = *ns;
+	struct nd_namespace *copy = nd_namespace_dup(ns);
 
-	copy.dev = x_strdup(ns->dev);
-	copy.name = x_strdup(ns->name);
-	copy.uuid = x_strdup(ns->uuid);
-	copy.block_path = ns->active ? x_strdup(ns->block_path) : NULL;
-	copy.usable_bytes = ns->active ? ns->usable_bytes : 0;
-	copy.bare = ns->active && ns->bare;
+	if (!ns->active) {
+		free(TAKE_PTR(copy->block_path));
+		copy->usable_bytes = 0;
+		copy->bare = false;
+	}
 	return copy;
 }
 
@@ -60,7 +60,9 @@ static struct nd_region copy_region(const struct nd_region *r, unsigned label_sl
 	copy.max_extent_bytes = max_extent(r);
 	copy.free_labels = label_slots > r->n_namespaces ? label_slots - (unsigned)r->n_namespaces : 0;
 	for (size_t i = 0; i < r->n_namespaces; i++) {
-		copy.namespaces[i] = copy_namespace(&r->namespaces[i]);
+		struct nd_namespace *ns = show_namespace(&r->namespaces[i]);
+		copy.namespaces[i] = *ns;
+		free(ns);
 		/* Without a label nothing tells what an inactive one was. */
 		if (!r->has_labels && !r->namespaces[i].active)
 			copy.namespaces[i].mode = ND_RAW;
@@ -171,7 +173,8 @@ static int check_fits(const struct fake *fake, const struct nd_region *r, const 
 	return 0;
 }
 
-static int fake_create(void *self, const struct nd_spec *spec, struct nd_namespace **ret, struct error **err)
+static int fake_create(void *self, const struct nd_spec *spec, struct nd_namespace **ret,
+	struct nd_inventory **ret_after, struct error **err)
 {
 	struct fake *fake = self;
 	struct nd_region *r = find_region(fake, spec->bus, spec->region);
@@ -187,11 +190,8 @@ static int fake_create(void *self, const struct nd_spec *spec, struct nd_namespa
 		fake->next_id++;
 		return err_set(err, code, "the kernel refused");
 	}
-
-	struct nd_namespace *copy = x_calloc(1, sizeof(*copy));
-	*copy = copy_namespace(add_namespace(fake, r, spec->name, spec->uuid, spec->mode, place));
-	*ret = copy;
-	return 0;
+	*ret = show_namespace(add_namespace(fake, r, spec->name, spec->uuid, spec->mode, place));
+	return fake_list(fake, ret_after, err);
 }
 
 static void remove_namespace(struct nd_region *r, size_t at)
@@ -227,7 +227,8 @@ static int find_own(struct fake *fake, const char *uuid, const char *name, struc
 	return 0;
 }
 
-static int fake_destroy(void *self, const char *uuid, const char *name, struct error **err)
+static int fake_destroy(
+	void *self, const char *uuid, const char *name, struct nd_inventory **ret_after, struct error **err)
 {
 	struct nd_region *r = NULL;
 	size_t at = 0;
@@ -236,7 +237,7 @@ static int fake_destroy(void *self, const char *uuid, const char *name, struct e
 		return -1;
 	if (r)
 		remove_namespace(r, at);
-	return 0;
+	return fake_list(self, ret_after, err);
 }
 
 static int fake_enable(void *self, const char *uuid, const char *name, struct error **err)
@@ -328,10 +329,7 @@ static int fake_convert(
 	}
 	if (reconfigure(fake, r, ns, err) < 0)
 		return -1;
-
-	struct nd_namespace *copy = x_calloc(1, sizeof(*copy));
-	*copy = copy_namespace(ns);
-	*ret = copy;
+	*ret = show_namespace(ns);
 	return 0;
 }
 

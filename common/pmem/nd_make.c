@@ -9,7 +9,7 @@
 #include "base/step.h"
 #include "base/str.h"
 #include "pmem/layout.h"
-#include "pmem/nd_list.h"
+#include "pmem/nd_private.h"
 
 #define SECTOR_BYTES     512
 #define BTT_SECTOR_BYTES 4096
@@ -56,7 +56,8 @@ static int check_size(struct ndctl_region *region, const struct nd_spec *spec, s
 	if (size_bytes % unit)
 		return err_set(err, ERR_INVALID_ARGUMENT, "%ju bytes is not a multiple of %ju",
 			(uintmax_t)size_bytes, (uintmax_t)unit);
-	if (spec->mode == ND_SECTOR && layout_btt_usable(size_bytes, nd_btt_start(region)) == 0)
+	if (spec->mode == ND_SECTOR &&
+		layout_btt_usable(size_bytes, nd_btt_start(ndctl_region_get_devname(region))) == 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "%ju bytes are too few for sector mode",
 			(uintmax_t)size_bytes);
 	if (extent == ULLONG_MAX)

@@ -3,18 +3,49 @@
 #include <ndctl/libndctl.h>
 #include <uuid/uuid.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/step.h"
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/lock.h"
 #include "pmem/btt.h"
-#include "pmem/nd_list.h"
+#include "pmem/nd_private.h"
 
 #define LOCK_NAME       "nd.lock"
 #define LOCK_TIMEOUT_MS 60000
 /* BTT keeps its info block at 0 or 4 KiB, pfn and dax at 4 KiB (drivers/nvdimm/btt_devs.c, pfn_devs.c) */
 #define INFO_BLOCK_BYTES 8192
+
+__attribute__((format(printf, 6, 0))) static void log_library(struct ndctl_ctx *ctx, int priority,
+	const char *file, int line, const char *function, const char *format, va_list ap)
+{
+	(void)ctx;
+	(void)priority;
+	(void)file;
+	(void)line;
+	if (!log_enabled(LOG_DEBUG))
+		return;
+	CLEANUP(free_charp) char *text = x_vasprintf(format, ap);
+	log_debug("libndctl", F_STR("function", function), F_STR("message", text));
+}
+
+int nd_context_new(struct ndctl_ctx **ret, struct error **err)
+{
+	struct ndctl_ctx *ctx = NULL;
+	int rc = ndctl_new(&ctx);
+
+	if (rc < 0)
+		return err_set_errno(err, ERR_INTERNAL, -rc, "open libndctl");
+	ndctl_set_log_fn(ctx, log_library);
+	*ret = ctx;
+	return 0;
+}
+
+void nd_context_free(struct ndctl_ctx *ctx)
+{
+	ndctl_unref(ctx);
+}
 
 static int real_list(void *self, struct nd_inventory **ret, struct error **err)
 {
@@ -114,6 +145,7 @@ static int find_own(struct ndctl_ctx *ctx, const char *uuid, const char *name, s
 	return ndns ? nd_check_writable(ndctl_namespace_get_devname(ndns), err) : 0;
 }
 
+/* Having none of that UUID is success. */
 static int remove_namespace(const char *uuid, const char *name, struct error **err)
 {
 	CLEANUP(nd_context_freep) struct ndctl_ctx *ctx = NULL;
@@ -126,6 +158,9 @@ static int remove_namespace(const char *uuid, const char *name, struct error **e
 		return -1;
 	if (!ndns)
 		return 0;
+	if (ndctl_namespace_get_mode(ndns) == NDCTL_NS_MODE_DEVDAX)
+		return err_set(err, ERR_PRECONDITION, "%s has become a devdax namespace",
+			ndctl_namespace_get_devname(ndns));
 	if (nd_disable(ndns, err) < 0)
 		return -1;
 	/* one that says raw may have been stopped here before */
@@ -134,12 +169,12 @@ static int remove_namespace(const char *uuid, const char *name, struct error **e
 		return nd_refused(err, rc, "set raw mode");
 	if (forget_content(ndns, has_table, err) < 0)
 		return -1;
-	if ((rc = STEP("nd-delete", ndctl_namespace_delete(ndns))) < 0)
-		return nd_refused(err, rc, "delete");
-	return nd_check_gone(uuid, err);
+	rc = STEP("nd-delete", ndctl_namespace_delete(ndns));
+	return rc < 0 ? nd_refused(err, rc, "delete") : 0;
 }
 
-static int real_create(void *self, const struct nd_spec *spec, struct nd_namespace **ret, struct error **err)
+static int real_create(void *self, const struct nd_spec *spec, struct nd_namespace **ret,
+	struct nd_inventory **ret_after, struct error **err)
 {
 	CLEANUP(error_freep) struct error *second = NULL;
 	CLEANUP(fd_closep) int lock = -1;
@@ -147,21 +182,24 @@ static int real_create(void *self, const struct nd_spec *spec, struct nd_namespa
 	(void)self;
 	if (host_lock_run(LOCK_NAME, LOCK_TIMEOUT_MS, &lock, err) < 0 || nd_make(spec, err) < 0)
 		return -1;
-	if (nd_check_created(spec, ret, err) == 0)
+	if (nd_check_created(spec, ret, ret_after, err) == 0)
 		return 0;
 	if (remove_namespace(spec->uuid, spec->name, &second) < 0)
 		err_wrap(err, "not taken back (%s)", second->msg);
 	return -1;
 }
 
-static int real_destroy(void *self, const char *uuid, const char *name, struct error **err)
+static int real_destroy(
+	void *self, const char *uuid, const char *name, struct nd_inventory **ret_after, struct error **err)
 {
 	CLEANUP(fd_closep) int lock = -1;
 
 	(void)self;
 	if (host_lock_run(LOCK_NAME, LOCK_TIMEOUT_MS, &lock, err) < 0)
 		return -1;
-	return remove_namespace(uuid, name, err);
+	if (remove_namespace(uuid, name, err) < 0)
+		return -1;
+	return nd_check_gone(uuid, ret_after, err);
 }
 
 /* What is put before a namespace already, but did not start, is started itself. */

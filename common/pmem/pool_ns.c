@@ -198,6 +198,7 @@ void pool_ns_plan_done(struct pool_ns_plan *p)
 int pool_ns_apply(struct nd *nd, const struct pool_ns_plan *plan, size_t i, struct nd_namespace **ret,
 	struct error **err)
 {
+	CLEANUP(nd_inventory_freep) struct nd_inventory *after = NULL;
 	char uuid[UUID_TEXT_LEN + 1];
 	struct nd_spec spec = {
 		.bus = plan->region->bus,
@@ -209,5 +210,5 @@ int pool_ns_apply(struct nd *nd, const struct pool_ns_plan *plan, size_t i, stru
 	};
 
 	uuid_generate_text(uuid);
-	return nd_create(nd, &spec, ret, err);
+	return nd_create(nd, &spec, ret, &after, err);
 }

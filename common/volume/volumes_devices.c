@@ -26,14 +26,20 @@ static bool use_list(struct volumes *v, struct device_list **list, uint64_t chan
 	return current;
 }
 
+static uint64_t read_changes(struct volumes *v)
+{
+	pthread_mutex_lock(&v->mutex);
+	uint64_t changes = v->changes;
+	pthread_mutex_unlock(&v->mutex);
+	return changes;
+}
+
 static int relist_locked(struct volumes *v, struct error **err)
 {
 	for (unsigned tries = 0; tries < RELIST_TRIES; tries++) {
 		CLEANUP(device_list_freep) struct device_list *list = NULL;
+		uint64_t changes = read_changes(v);
 
-		pthread_mutex_lock(&v->mutex);
-		uint64_t changes = v->changes;
-		pthread_mutex_unlock(&v->mutex);
 		if (device_list_read(v->devices, &list, err) < 0)
 			return err_wrap(err, "list devices");
 		if (use_list(v, &list, changes))
@@ -50,21 +56,52 @@ int volumes_relist(struct volumes *v, struct error **err)
 	return rc;
 }
 
-void volumes_note(struct volumes *v, const struct device *d, bool exists)
+/* What is computed is not exact where devices take more than their size; there the manager has looked.
+ * Return: whether that is known. */
+static bool use_latest(struct volumes *v)
+{
+	for (unsigned tries = 0; tries < RELIST_TRIES; tries++) {
+		uint64_t changes = read_changes(v);
+		CLEANUP(device_list_freep) struct device_list *list = device_latest(v->devices);
+
+		if (!list)
+			return false;
+		if (use_list(v, &list, changes))
+			return true;
+	}
+	return false;
+}
+
+static void show_change(struct volumes *v, const struct device *d, bool exists)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 
-	pthread_mutex_lock(&v->mutex);
-	v->changes++;
-	pthread_mutex_unlock(&v->mutex);
-	/* What is computed is not exact where devices take more than their size. */
-	if (v->devices->ops->cheap_list && volumes_relist(v, &err) == 0)
+	if (use_latest(v))
+		return;
+	if (v->devices->ops->latest && volumes_relist(v, &err) == 0)
 		return;
 	pthread_mutex_lock(&v->mutex);
 	device_list_note(v->seen, d, exists);
 	pthread_mutex_unlock(&v->mutex);
 	if (err)
 		log_debug("listing after a change failed, ignoring", F_ERR(err));
+}
+
+void volumes_note(struct volumes *v, const struct device *d, bool exists)
+{
+	pthread_mutex_lock(&v->mutex);
+	v->changes++;
+	pthread_mutex_unlock(&v->mutex);
+	show_change(v, d, exists);
+}
+
+/* What is seen now says nothing for sure any more. */
+static void doubt(struct volumes *v)
+{
+	pthread_mutex_lock(&v->mutex);
+	v->in_doubt = true;
+	v->changes++;
+	pthread_mutex_unlock(&v->mutex);
 }
 
 int volumes_destroy_device(struct volumes *v, const struct device *d, int exclusive_fd, struct error **err)
@@ -74,10 +111,7 @@ int volumes_destroy_device(struct volumes *v, const struct device *d, int exclus
 		volumes_note(v, d, /* exists= */ false);
 		return 0;
 	}
-	pthread_mutex_lock(&v->mutex);
-	v->in_doubt = true;
-	v->changes++;
-	pthread_mutex_unlock(&v->mutex);
+	doubt(v);
 	return -1;
 }
 
@@ -132,19 +166,11 @@ int volumes_find_device(struct volumes *v, const struct volume_record *r, struct
 int volumes_confirm_path(
 	struct volumes *v, const struct volume_record *r, const struct device *d, struct error **err)
 {
-	CLEANUP(device_freep) struct device *now = NULL;
-
-	if (!v->devices->ops->cheap_list)
+	if (device_confirm(v->devices, d, err) == 0)
 		return 0;
-	if (volumes_relist(v, err) < 0) {
-		(*err)->code = ERR_UNAVAILABLE;
-		return err_wrap(err, "volume %s", r->id);
-	}
-	now = volumes_seen_device(v, r);
-	if (!now || !str_eq(now->path, d->path))
-		return err_set(
-			err, ERR_UNAVAILABLE, "volume %s: its device is not %s any more", r->id, d->path);
-	return 0;
+	doubt(v);
+	(*err)->code = ERR_UNAVAILABLE;
+	return err_wrap(err, "volume %s", r->id);
 }
 
 static bool has_record(struct volumes *v, const struct device_list *list, const struct device *d)

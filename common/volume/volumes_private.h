@@ -125,8 +125,8 @@ int volumes_make(struct volumes *v, const struct volume_request *request, int wa
 int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct error **err) MUST_CHECK;
 
 /** volumes_confirm_path() - make sure that @d, the device of @r, still has its path: the kernel gives names
- * of namespaces anew. To be asked while it is held open, before anything is written. Where a listing is not
- * cheap, names stay with their devices. Return: 0, or -1 with ERR_UNAVAILABLE. */
+ * of namespaces anew. To be asked while it is held open, before anything is written. Return: 0, or -1 with
+ * ERR_UNAVAILABLE. */
 int volumes_confirm_path(struct volumes *v, const struct volume_record *r, const struct device *d,
 	struct error **err) MUST_CHECK;
 

@@ -65,6 +65,18 @@ START_TEST(u64_refuses_all_else)
 }
 END_TEST
 
+START_TEST(number_is_decimal_or_hexadecimal)
+{
+	static const struct good good[] = {{"0", 0}, {"16777216", 16777216}, {"0x1000000", 0x1000000},
+		{"0x0", 0}, {"0xffffffffffffffff", UINT64_MAX}, {"0x9af", 0x9af}};
+	static const char *const bad[] = {"", "0x", "0X10", "0xA", "0xg", "x10", "1f", "-0x1", "0x 1",
+		"0x10000000000000000", "18446744073709551616"};
+
+	check_good(parse_number, good, ARRAY_SIZE(good));
+	check_bad(parse_number, bad, ARRAY_SIZE(bad));
+}
+END_TEST
+
 START_TEST(u32_ends_at_its_own_maximum)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -223,8 +235,9 @@ START_TEST(sizes_are_shown_exactly)
 }
 END_TEST
 
-UNIT_MAIN("base/parse", u64_takes_digits_up_to_the_maximum, u64_refuses_all_else, u32_ends_at_its_own_maximum,
-	percent_is_a_whole_number_up_to_100, bool_takes_the_spellings_of_go, quantity_knows_every_suffix,
+UNIT_MAIN("base/parse", u64_takes_digits_up_to_the_maximum, u64_refuses_all_else,
+	number_is_decimal_or_hexadecimal, u32_ends_at_its_own_maximum, percent_is_a_whole_number_up_to_100,
+	bool_takes_the_spellings_of_go, quantity_knows_every_suffix,
 	quantity_computes_fractions_exactly_and_rounds_up, quantity_tells_exa_from_an_exponent,
 	quantity_ends_at_the_largest_signed_number, quantity_refuses_what_is_malformed,
 	duration_adds_its_parts_and_rounds_up, duration_refuses_what_go_refuses_and_what_is_negative,

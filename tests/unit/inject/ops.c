@@ -67,6 +67,20 @@ static int activate_devices(void *self, const struct device_list *list, struct e
 	return way == OPS_AFTER ? ops_fail("device activate", err) : 0;
 }
 
+static struct device_list *latest_devices(void *self)
+{
+	(void)self;
+	return device_latest(&devices);
+}
+
+static int confirm_device(void *self, const struct device *device, struct error **err)
+{
+	(void)self;
+	if (inject_way(INJECT_OP, "device confirm", (const int[]){OPS_BEFORE, 0}))
+		return ops_fail("device confirm", err);
+	return device_confirm(&devices, device, err);
+}
+
 static void tick(void *self)
 {
 	(void)self;
@@ -83,8 +97,9 @@ void ops_wrap_devices(struct device_manager *m)
 {
 	devices = *m;
 	device_ops = (struct device_ops){.mode = m->ops->mode,
-		.cheap_list = m->ops->cheap_list,
 		.list = list_devices,
+		.latest = latest_devices,
+		.confirm = confirm_device,
 		.create = create_device,
 		.destroy = destroy_device,
 		.activate = activate_devices,
@@ -102,35 +117,40 @@ static int list_namespaces(void *self, struct nd_inventory **ret, struct error *
 	return namespaces.ops->list(namespaces.self, ret, err);
 }
 
-static int create_namespace(
-	void *self, const struct nd_spec *spec, struct nd_namespace **ret, struct error **err)
+static int create_namespace(void *self, const struct nd_spec *spec, struct nd_namespace **ret,
+	struct nd_inventory **ret_after, struct error **err)
 {
+	CLEANUP(nd_namespace_freep) struct nd_namespace *ns = NULL;
+	CLEANUP(nd_inventory_freep) struct nd_inventory *after = NULL;
 	enum ops_way way = ops_way("nd create");
-	struct nd_namespace *ns = NULL;
 
 	(void)self;
 	if (way == OPS_BEFORE)
 		return ops_fail("nd create", err);
-	if (namespaces.ops->create(namespaces.self, spec, &ns, err) < 0)
+	if (namespaces.ops->create(namespaces.self, spec, &ns, &after, err) < 0)
 		return -1;
-	if (way == OPS_AFTER) {
-		nd_namespace_free(ns);
+	if (way == OPS_AFTER)
 		return ops_fail("nd create", err);
-	}
-	*ret = ns;
+	*ret = TAKE_PTR(ns);
+	*ret_after = TAKE_PTR(after);
 	return 0;
 }
 
-static int destroy_namespace(void *self, const char *uuid, const char *name, struct error **err)
+static int destroy_namespace(
+	void *self, const char *uuid, const char *name, struct nd_inventory **ret_after, struct error **err)
 {
+	CLEANUP(nd_inventory_freep) struct nd_inventory *after = NULL;
 	enum ops_way way = ops_way("nd destroy");
 
 	(void)self;
 	if (way == OPS_BEFORE)
 		return ops_fail("nd destroy", err);
-	if (namespaces.ops->destroy(namespaces.self, uuid, name, err) < 0)
+	if (namespaces.ops->destroy(namespaces.self, uuid, name, &after, err) < 0)
 		return -1;
-	return way == OPS_AFTER ? ops_fail("nd destroy", err) : 0;
+	if (way == OPS_AFTER)
+		return ops_fail("nd destroy", err);
+	*ret_after = TAKE_PTR(after);
+	return 0;
 }
 
 static void close_namespaces(void *self)

@@ -29,17 +29,28 @@ static void assert_empty(struct nd *nd)
 	ck_assert_uint_eq(r->max_extent_bytes, r->size_bytes);
 }
 
+static bool shows(const struct nd_inventory *inv, const char *uuid)
+{
+	for (size_t i = 0; i < inv->n_regions; i++)
+		for (size_t k = 0; k < inv->regions[i].n_namespaces; k++)
+			if (str_eq(inv->regions[i].namespaces[k].uuid, uuid))
+				return true;
+	return false;
+}
+
 static struct nd_namespace *create_as(
 	struct nd *nd, const struct nd_region *r, uint64_t size_bytes, enum nd_mode mode)
 {
 	char uuid[UUID_TEXT_LEN + 1];
 	struct nd_spec spec = {r->bus, r->name, NAME, uuid, size_bytes, mode};
+	CLEANUP(nd_inventory_freep) struct nd_inventory *after = NULL;
 	struct nd_namespace *ns = NULL;
 	struct error *err = NULL;
 
 	uuid_generate_text(uuid);
-	ASSERT_OK(nd_create(nd, &spec, &ns, &err));
+	ASSERT_OK(nd_create(nd, &spec, &ns, &after, &err));
 	ck_assert_str_eq(ns->uuid, uuid);
+	ck_assert(shows(after, uuid));
 	return ns;
 }
 
@@ -50,18 +61,22 @@ static struct nd_namespace *create(struct nd *nd, const struct nd_region *r, uin
 
 static void destroy(struct nd *nd, const struct nd_namespace *ns)
 {
+	CLEANUP(nd_inventory_freep) struct nd_inventory *after = NULL;
 	struct error *err = NULL;
 
-	ASSERT_OK(nd_destroy(nd, ns->uuid, ns->name, &err));
+	ASSERT_OK(nd_destroy(nd, ns->uuid, ns->name, &after, &err));
+	ck_assert(!shows(after, ns->uuid));
 }
 
 static void assert_refused(struct nd *nd, const struct nd_spec *spec, enum err_code code)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
+	struct nd_inventory *after = NULL;
 	struct nd_namespace *ns = NULL;
 
-	ck_assert_int_eq(nd_create(nd, spec, &ns, &err), -1);
+	ck_assert_int_eq(nd_create(nd, spec, &ns, &after, &err), -1);
 	ck_assert_ptr_null(ns);
+	ck_assert_ptr_null(after);
 	ck_assert_msg(err->code == code, "%s: %s", err_code_name(err->code), err->msg);
 }
 
@@ -168,9 +183,10 @@ void nd_contract_foreign(struct nd *nd)
 	const struct nd_region *r = &inv->regions[0];
 	uint64_t size = layout_round_up(POOL_MIN_BYTES, nd_region_unit(r));
 	CLEANUP(nd_namespace_freep) struct nd_namespace *ns = create(nd, r, size);
+	struct nd_inventory *unchanged = NULL;
 	struct error *err = NULL;
 
-	ASSERT_FAILS(nd_destroy(nd, ns->uuid, "another", &err), ERR_PRECONDITION, "another");
+	ASSERT_FAILS(nd_destroy(nd, ns->uuid, "another", &unchanged, &err), ERR_PRECONDITION, "another");
 	ASSERT_FAILS(nd_enable(nd, ns->uuid, "another", &err), ERR_PRECONDITION, "another");
 
 	CLEANUP(nd_inventory_freep) struct nd_inventory *after = list(nd);

@@ -17,6 +17,7 @@ struct side {
 	unsigned listings;
 	unsigned activations; /* devices that it was given */
 	bool fails;
+	const char *confirmed; /* the device that was asked for last */
 	struct device_activity activity;
 };
 
@@ -44,6 +45,25 @@ static int side_list(void *self, struct device_list **ret, struct error **err)
 		rename_pool(&(*ret)->devices[i].pool, s->prefix);
 	for (size_t i = 0; i < (*ret)->n_pools; i++)
 		rename_pool(&(*ret)->pools[i].uuid, s->prefix);
+	return 0;
+}
+
+static struct device_list *side_latest(void *self)
+{
+	struct side *s = self;
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	struct device_list *l = NULL;
+	unsigned listings = s->listings;
+
+	int rc = side_list(self, &l, &ignored);
+	s->listings = listings;
+	return rc == 0 ? l : NULL;
+}
+
+static int side_confirm(void *self, const struct device *d, struct error **err)
+{
+	(void)err;
+	((struct side *)self)->confirmed = d->id;
 	return 0;
 }
 
@@ -98,7 +118,7 @@ static void side_close(void *self)
 	device_close(s->fake);
 }
 
-static struct device_manager *open_side(struct side *s, const char *prefix, bool cheap_list)
+static struct device_manager *open_side(struct side *s, const char *prefix, bool has_latest)
 {
 	const struct device_fake_config config = {
 		.n_regions = 1, .region_bytes = MIB(64), .unit_bytes = MIB(4)};
@@ -108,8 +128,9 @@ static struct device_manager *open_side(struct side *s, const char *prefix, bool
 	*s = (struct side){.prefix = prefix};
 	ASSERT_OK(device_open_fake(&config, &s->fake, &err));
 	s->ops = (struct device_ops){.mode = prefix,
-		.cheap_list = cheap_list,
 		.list = side_list,
+		.latest = has_latest ? side_latest : NULL,
+		.confirm = side_confirm,
 		.create = side_create,
 		.destroy = side_destroy,
 		.activate = side_activate,
@@ -121,21 +142,30 @@ static struct device_manager *open_side(struct side *s, const char *prefix, bool
 	return m;
 }
 
-static void open_pair(bool cheap_list)
+static void open_pair(bool has_latest)
 {
-	struct device_manager *a = open_side(&sides[0], "a-", cheap_list);
+	struct device_manager *a = open_side(&sides[0], "a-", has_latest);
 
-	pair = device_open_pair(a, open_side(&sides[1], "b-", /* cheap_list= */ false));
+	pair = device_open_pair(a, open_side(&sides[1], "b-", /* has_latest= */ false));
 }
 
 static void open_cheap(void)
 {
-	open_pair(/* cheap_list= */ true);
+	open_pair(/* has_latest= */ true);
 }
 
 static void close_pair(void)
 {
 	device_close(pair);
+}
+
+/* As after a change in the first. */
+static struct device_list *latest(void)
+{
+	struct device_list *l = device_latest(pair);
+
+	ck_assert_ptr_nonnull(l);
+	return l;
 }
 
 static struct device_list *list(void)
@@ -244,7 +274,7 @@ START_TEST(failing_second_is_not_tried_again_for_a_change_in_the_first)
 	device_free(create_in(pair, "own"));
 	sides[1].fails = false;
 	unsigned listings = sides[1].listings;
-	CLEANUP(device_list_freep) struct device_list *after = list();
+	CLEANUP(device_list_freep) struct device_list *after = latest();
 	ck_assert_uint_eq(after->n_devices, 1);
 	ck_assert_uint_eq(after->n_pools, 1);
 	ck_assert_uint_eq(sides[1].listings, listings);
@@ -272,15 +302,37 @@ START_TEST(second_is_not_listed_for_a_change_in_the_first)
 	device_list_free(list());
 	CLEANUP(device_freep) struct device *d = create_in(pair, "own");
 	unsigned listings = sides[1].listings;
-	CLEANUP(device_list_freep) struct device_list *after_create = list();
+	CLEANUP(device_list_freep) struct device_list *after_create = latest();
 	ck_assert_uint_eq(after_create->n_devices, 2);
-	ck_assert_uint_eq(sides[1].listings, listings);
 	ASSERT_OK(device_destroy(pair, d, -1, &err));
-	CLEANUP(device_list_freep) struct device_list *after_destroy = list();
+	CLEANUP(device_list_freep) struct device_list *after_destroy = latest();
 	ck_assert_uint_eq(after_destroy->n_devices, 1);
 	ck_assert_uint_eq(sides[1].listings, listings);
 	device_list_free(list());
 	ck_assert_uint_eq(sides[1].listings, listings + 1);
+}
+END_TEST
+
+START_TEST(nothing_is_known_of_a_second_that_was_not_listed_yet)
+{
+	ck_assert_ptr_null(device_latest(pair));
+	device_list_free(list());
+	device_list_free(latest());
+}
+END_TEST
+
+START_TEST(path_is_confirmed_by_the_owner)
+{
+	struct error *err = NULL;
+
+	have_other_device("other");
+	device_free(create_in(pair, "own"));
+	CLEANUP(device_list_freep) struct device_list *l = list();
+	ASSERT_OK(device_confirm(pair, device_list_find(l, "own"), &err));
+	ck_assert_str_eq(sides[0].confirmed, "own");
+	ck_assert_ptr_null(sides[1].confirmed);
+	ASSERT_OK(device_confirm(pair, device_list_find(l, "other"), &err));
+	ck_assert_str_eq(sides[1].confirmed, "other");
 }
 END_TEST
 
@@ -293,21 +345,20 @@ START_TEST(second_is_listed_after_a_change_in_it)
 	l = list();
 	device_free(create_in(pair, "own"));
 	ASSERT_OK(device_destroy(pair, device_list_find(l, "other"), -1, &err));
+	ck_assert_ptr_null(device_latest(pair));
 	CLEANUP(device_list_freep) struct device_list *after = list();
 	ck_assert_uint_eq(after->n_devices, 1);
 	ck_assert_str_eq(after->devices[0].id, "own");
 }
 END_TEST
 
-START_TEST(where_listing_is_dear_both_are_listed_each_time)
+START_TEST(where_the_first_says_nothing_the_pair_says_nothing)
 {
 	close_pair();
-	open_pair(/* cheap_list= */ false);
-	ck_assert(!pair->ops->cheap_list);
-	device_free(create_in(pair, "own"));
-	unsigned listings = sides[1].listings;
+	open_pair(/* has_latest= */ false);
 	device_list_free(list());
-	ck_assert_uint_eq(sides[1].listings, listings + 1);
+	ck_assert_ptr_null(pair->ops->latest);
+	ck_assert_ptr_null(device_latest(pair));
 }
 END_TEST
 
@@ -361,7 +412,9 @@ int main(void)
 	tcase_add_test(tc, failing_first_is_a_failure);
 	tcase_add_test(tc, second_is_not_listed_for_a_change_in_the_first);
 	tcase_add_test(tc, second_is_listed_after_a_change_in_it);
-	tcase_add_test(tc, where_listing_is_dear_both_are_listed_each_time);
+	tcase_add_test(tc, where_the_first_says_nothing_the_pair_says_nothing);
+	tcase_add_test(tc, nothing_is_known_of_a_second_that_was_not_listed_yet);
+	tcase_add_test(tc, path_is_confirmed_by_the_owner);
 	tcase_add_loop_test(tc, each_activates_its_own_also_where_the_other_fails, 0, 2);
 	tcase_add_test(tc, helpers_of_both_are_told_of);
 	suite_add_tcase(suite, tc);

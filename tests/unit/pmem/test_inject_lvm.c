@@ -250,8 +250,9 @@ static void count_own(bool destroy_them)
 			continue;
 		own_namespaces++;
 		own_bytes += ns->raw_bytes;
+		CLEANUP(nd_inventory_freep) struct nd_inventory *after = NULL;
 		if (destroy_them)
-			ASSERT_OK(nd_destroy(nd, ns->uuid, ns->name, &err));
+			ASSERT_OK(nd_destroy(nd, ns->uuid, ns->name, &after, &err));
 	}
 }
 

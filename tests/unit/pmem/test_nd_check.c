@@ -1,5 +1,5 @@
 /* What is checked before the kernel is told anything, over a folder in the place of /sys. */
-#include "pmem/nd_list.h"
+#include "pmem/nd_private.h"
 
 #include <sys/stat.h>
 

@@ -24,9 +24,10 @@ static struct nd *open_usual(void)
 static int create(struct nd *nd, const char *uuid, uint64_t size_bytes, struct error **err)
 {
 	struct nd_spec spec = {"ndbus0", "region0", "some", uuid, size_bytes, ND_FSDAX};
+	CLEANUP(nd_inventory_freep) struct nd_inventory *after = NULL;
 	CLEANUP(nd_namespace_freep) struct nd_namespace *ns = NULL;
 
-	return nd_create(nd, &spec, &ns, err);
+	return nd_create(nd, &spec, &ns, &after, err);
 }
 
 static void assert_create(struct nd *nd, const char *uuid, uint64_t size_bytes, int code)

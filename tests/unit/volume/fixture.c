@@ -116,6 +116,23 @@ static int faulty_list(void *self, struct device_list **ret, struct error **err)
 	return 0;
 }
 
+static struct device_list *faulty_latest(void *self)
+{
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	struct device_list *l = NULL;
+
+	return faulty_list(self, &l, &ignored) == 0 ? l : NULL;
+}
+
+static int faulty_confirm(void *self, const struct device *d, struct error **err)
+{
+	CLEANUP(device_list_freep) struct device_list *l = NULL;
+
+	if (faulty_list(self, &l, err) < 0)
+		return -1;
+	return device_list_confirm(l, d, err);
+}
+
 static int faulty_create(void *self, const struct device_spec *spec, struct device **ret, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
@@ -237,8 +254,9 @@ static void open_devices(const char *folder)
 
 	ASSERT_OK(device_open_fake(&config, &fx.fake, &err));
 	fx.ops = (struct device_ops){.mode = fx.fake->ops->mode,
-		.cheap_list = fx.fake->ops->cheap_list,
 		.list = faulty_list,
+		.latest = faulty_latest,
+		.confirm = faulty_confirm,
 		.create = faulty_create,
 		.destroy = faulty_destroy,
 		.activate = faulty_activate,

@@ -213,7 +213,7 @@ START_TEST(capacity_is_right_where_listing_is_too_dear_to_repeat)
 {
 	struct volumes_capacity capacity;
 
-	fx.ops.cheap_list = false;
+	fx.ops.latest = NULL;
 	fx.n_lists = 0;
 	fixture_make("some", SIZE);
 	ck_assert_uint_eq(fx.n_lists, 0);

@@ -1,20 +1,15 @@
 /*
- * nd_list.h - reading what libndctl and sysfs show; private to the real nd.h (nd_list.c, nd_check.c,
- * nd_convert.c, nd_make.c, nd_real.c).
- *
- * Whether a device is bound and what its block device is called is read from sysfs: libndctl's own getters
- * wait for udev's queue at each call, up to 5 s (ndctl_bus_wait_probe()). Threads: the caller holds the locks
- * of nd.h.
+ * nd_private.h - the parts of the real nd.h: nd_list.c reads sysfs, nd_make.c, nd_convert.c and nd_real.c
+ * change things through libndctl, nd_check.c looks whether that has worked. Threads: the caller holds the
+ * locks of nd.h.
  */
 #pragma once
 
 #include "pmem/nd.h"
-
-#define ND_SYSFS_DEVICES "/sys/bus/nd/devices"
+#include "pmem/nd_sysfs.h"
 
 struct ndctl_ctx;
 struct ndctl_namespace;
-struct ndctl_region;
 
 /** nd_context_new() - a fresh libndctl context that logs as debug events. Return: 0, or -1 with ERR_INTERNAL.
  * @ret: nd_context_free(). */
@@ -22,11 +17,11 @@ int nd_context_new(struct ndctl_ctx **ret, struct error **err) MUST_CHECK;
 void nd_context_free(struct ndctl_ctx *ctx);
 DEFINE_CLEANUP(struct ndctl_ctx *, nd_context_free);
 
-/** nd_list_read() - everything there is, from a fresh context. Return: 0, or -1 with ERR_UNAVAILABLE
- * (something could not be read, twice: what is missing may exist). @ret: nd_inventory_free(). */
+/** nd_list_read() - everything there is. Return: 0, or -1 with ERR_UNAVAILABLE
+ * (something could not be read, twice: it may exist). @ret: nd_inventory_free(). */
 int nd_list_read(struct nd_inventory **ret, struct error **err) MUST_CHECK;
 
-/** nd_make() - nd_create() without the look from a fresh context. Return: 0, or -1 as nd_create(). */
+/** nd_make() - nd_create() without the look at what came of it. Return: 0, or -1 as nd_create(). */
 int nd_make(const struct nd_spec *spec, struct error **err) MUST_CHECK;
 
 /** nd_claim_fsdax() - put a page map on the medium of the inactive namespace @ndns and enable it; on failure
@@ -53,21 +48,21 @@ int nd_check_writable(const char *device, struct error **err) MUST_CHECK;
  * Return: -1. */
 int nd_refused(struct error **err, int rc, const char *what);
 
-/** nd_check_created() - that the namespace which @spec describes is there as promised, from a fresh context,
- * and wipe the start and end of its block device. Return: 0, or -1 with ERR_INTERNAL. @ret:
- * nd_namespace_free().
- */
-int nd_check_created(const struct nd_spec *spec, struct nd_namespace **ret, struct error **err) MUST_CHECK;
+/** nd_check_created() - that the namespace which @spec describes is there as promised, and wipe the start and
+ * end of its block device. Return: 0, or -1 with ERR_INTERNAL. @ret: nd_namespace_free(); @ret_after: the
+ * listing that shows it, nd_inventory_free(). */
+int nd_check_created(const struct nd_spec *spec, struct nd_namespace **ret, struct nd_inventory **ret_after,
+	struct error **err) MUST_CHECK;
 
-/** nd_read_one() - from a fresh context, the namespace that has @uuid or, when that is NULL, is called @dev.
+/** nd_read_one() - the namespace that has @uuid or, when that is NULL, is called @dev.
  * @ret: NULL when there is none. Return: 0, or -1 as nd_list_read(). */
 int nd_read_one(const char *uuid, const char *dev, struct nd_namespace **ret, struct error **err) MUST_CHECK;
 
-/** nd_check_gone() - that no namespace bears @uuid, from a fresh context. Return: 0, or -1 with ERR_INTERNAL.
- */
-int nd_check_gone(const char *uuid, struct error **err) MUST_CHECK;
+/** nd_check_gone() - that no namespace bears @uuid. Return: 0, or -1 with ERR_INTERNAL. @ret_after: the
+ * listing that shows it, nd_inventory_free(). */
+int nd_check_gone(const char *uuid, struct nd_inventory **ret_after, struct error **err) MUST_CHECK;
 
-/** nd_check_enabled() - that the namespace with @uuid is active and has a block device, from a fresh context.
+/** nd_check_enabled() - that the namespace with @uuid is active and has a block device.
  * Return: 0, or -1 with ERR_INTERNAL. */
 int nd_check_enabled(const char *uuid, struct error **err) MUST_CHECK;
 
@@ -79,5 +74,6 @@ int nd_open_block_device(const char *path, int *ret_fd, struct error **err) MUST
  * if it is offered, else what the kernel has set; 0 when that is unknown. */
 uint64_t nd_seed_align(const char *region);
 
-/** nd_btt_start() - where BTTs in @region begin, as layout_btt_usable(); the worse one when unknown. */
-uint64_t nd_btt_start(struct ndctl_region *region);
+/** nd_btt_start() - where BTTs in @region ("region0") begin, as layout_btt_usable(); the worse one when
+ * unknown. */
+uint64_t nd_btt_start(const char *region);

@@ -1,0 +1,72 @@
+#include "pmem/nd_sysfs.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/parse.h"
+#include "base/str.h"
+#include "os/file.h"
+
+#define ATTRIBUTE_MAX_BYTES 4096
+
+int nd_attr(const char *device, const char *attribute, char **ret, struct error **err)
+{
+	CLEANUP(free_charp) char *path = x_asprintf(ND_SYSFS_DEVICES "/%s/%s", device, attribute);
+	CLEANUP(buf_done) struct buf b = BUF_INIT(ATTRIBUTE_MAX_BYTES);
+
+	if (file_read(AT_FDCWD, path, &b, err) < 0)
+		return -1;
+	size_t len = strlen(buf_str(&b));
+	if (len > 0 && buf_str(&b)[len - 1] == '\n')
+		len--;
+	*ret = x_strndup(buf_str(&b), len);
+	return 0;
+}
+
+int nd_attr_number(const char *device, const char *attribute, uint64_t *ret, struct error **err)
+{
+	CLEANUP(free_charp) char *text = NULL;
+
+	if (nd_attr(device, attribute, &text, err) < 0)
+		return -1;
+	return parse_number(text, ret, err) < 0 ? err_wrap(err, "%s of %s", attribute, device) : 0;
+}
+
+char *nd_attr_hint(const char *device, const char *attribute)
+{
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	char *text = NULL;
+
+	return nd_attr(device, attribute, &text, &ignored) == 0 ? text : x_strdup("");
+}
+
+uint64_t nd_attr_hint_number(const char *device, const char *attribute, uint64_t otherwise)
+{
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	uint64_t n = 0;
+
+	return nd_attr_number(device, attribute, &n, &ignored) == 0 ? n : otherwise;
+}
+
+int nd_attr_names(const char *device, const char *folder, char ***ret, struct error **err)
+{
+	CLEANUP(free_charp) char *path = x_asprintf(ND_SYSFS_DEVICES "/%s/%s", device, folder);
+	CLEANUP(fd_closep) int fd = -1;
+
+	if (dir_open(path, false, 0, &fd, err) == 0)
+		return dir_list(fd, ret, err);
+	if ((*err)->code != ERR_NOT_FOUND)
+		return -1;
+	error_clear(err);
+	*ret = x_calloc(1, sizeof(**ret));
+	return 0;
+}
+
+bool nd_is_bound(const char *device)
+{
+	CLEANUP(free_charp) char *path = x_asprintf(ND_SYSFS_DEVICES "/%s/driver", device);
+
+	return access(path, F_OK) == 0;
+}

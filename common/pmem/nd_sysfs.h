@@ -1,0 +1,36 @@
+/*
+ * nd_sysfs.h - attributes of the devices on the kernel's nd bus; private to the real nd.h.
+ *
+ * @device is always a name on that bus, such as "region0". Threads: safe. Blocks: sysfs. Source: the kernel's
+ * drivers/nvdimm, Documentation/ABI/testing/sysfs-bus-nvdimm.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+#define ND_SYSFS_DEVICES "/sys/bus/nd/devices"
+
+/** nd_attr() - an attribute without its final newline; others stay, so that a label's name with one in it is
+ * not taken for another name. Return: 0, or -1 with ERR_NOT_FOUND, ERR_INTERNAL. @ret: caller
+ * frees. */
+int nd_attr(const char *device, const char *attribute, char **ret, struct error **err) MUST_CHECK;
+
+/** nd_attr_number() - an attribute that is a number. Return: 0, or -1 as nd_attr(), ERR_INVALID_ARGUMENT. */
+int nd_attr_number(const char *device, const char *attribute, uint64_t *ret, struct error **err) MUST_CHECK;
+
+/** nd_attr_hint() - as nd_attr(), for what not every kernel or device shows. Return: "" when it cannot be
+ * read; caller frees. */
+char *nd_attr_hint(const char *device, const char *attribute);
+
+/** nd_attr_hint_number() - as nd_attr_number(). Return: @otherwise when it cannot be read. */
+uint64_t nd_attr_hint_number(const char *device, const char *attribute, uint64_t otherwise);
+
+/** nd_attr_names() - names in the folder @folder of a device, none when it is not there. Return: 0, or -1
+ * with ERR_INTERNAL. @ret: strv_free(). */
+int nd_attr_names(const char *device, const char *folder, char ***ret, struct error **err) MUST_CHECK;
+
+/** nd_is_bound() - whether a driver has taken @device. */
+bool nd_is_bound(const char *device);
