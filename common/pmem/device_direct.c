@@ -175,11 +175,9 @@ static struct device_list *latest(void *self)
 
 static int confirm(void *self, const struct device *d, struct error **err)
 {
-	CLEANUP(device_list_freep) struct device_list *l = NULL;
+	struct device_direct *m = self;
 
-	if (list(self, &l, err) < 0)
-		return -1;
-	return device_list_confirm(l, d, err);
+	return nd_confirm(m->nd, d->path, d->identity, err);
 }
 
 static const struct nd_region *find_region(const struct nd_inventory *inv, const char *identity)

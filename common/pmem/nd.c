@@ -31,6 +31,11 @@ int nd_list(struct nd *nd, struct nd_inventory **ret, struct error **err)
 	return rc;
 }
 
+int nd_confirm(struct nd *nd, const char *block_path, const char *uuid, struct error **err)
+{
+	return nd->ops->confirm(nd->self, block_path, uuid, err);
+}
+
 static bool is_uuid(const char *text)
 {
 	if (strlen(text) != UUID_TEXT_LEN)

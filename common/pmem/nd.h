@@ -75,6 +75,7 @@ struct nd_spec {
 
 struct nd_ops {
 	int (*list)(void *self, struct nd_inventory **ret, struct error **err);
+	int (*confirm)(void *self, const char *block_path, const char *uuid, struct error **err);
 	int (*create)(void *self, const struct nd_spec *spec, struct nd_namespace **ret,
 		struct nd_inventory **ret_after, struct error **err);
 	int (*destroy)(void *self, const char *uuid, const char *name, struct nd_inventory **ret_after,
@@ -103,6 +104,11 @@ DEFINE_CLEANUP(struct nd *, nd_close);
  * ERR_UNAVAILABLE (another process held the host lock for a minute; not all could be read). @ret:
  * nd_inventory_free(). */
 int nd_list(struct nd *nd, struct nd_inventory **ret, struct error **err) MUST_CHECK;
+
+/** nd_confirm() - that @block_path ("/dev/pmem0.1") is the block device of the namespace with @uuid: such
+ * names are given anew. Waits for no other operation. Return: 0, or -1 with ERR_UNAVAILABLE (another's, or
+ * gone). */
+int nd_confirm(struct nd *nd, const char *block_path, const char *uuid, struct error **err) MUST_CHECK;
 
 /**
  * nd_create() - create and enable one namespace, verified by a new listing.

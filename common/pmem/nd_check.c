@@ -2,6 +2,7 @@
  * itself. */
 #include <errno.h>
 #include <linux/fs.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/statvfs.h>
 
@@ -31,6 +32,38 @@ int nd_check_writable(const char *device, struct error **err)
 int nd_refused(struct error **err, int rc, const char *what)
 {
 	return err_set_errno(err, rc == -ENOSPC ? ERR_EXHAUSTED : ERR_INTERNAL, -rc, "%s", what);
+}
+
+/* Return: the device on the nd bus, such as "pfn0.1", behind a block device; NULL when there is none. Caller
+ * frees. */
+static char *front_of(const char *block_path)
+{
+	const char *slash = strrchr(block_path, '/');
+	CLEANUP(free_charp)
+	char *path = x_asprintf("/sys/class/block/%s/device", slash ? slash + 1 : block_path);
+	CLEANUP(free_charp) char *target = NULL;
+	CLEANUP(error_freep) struct error *ignored = NULL;
+
+	if (nd_link(path, &target, &ignored) < 0)
+		return NULL;
+	const char *name = strrchr(target, '/');
+	return x_strdup(name ? name + 1 : target);
+}
+
+static char *namespace_of(const char *front)
+{
+	return str_starts(front, "namespace") ? x_strdup(front) : nd_attr_hint(front, "namespace");
+}
+
+int nd_confirm_read(const char *block_path, const char *uuid, struct error **err)
+{
+	CLEANUP(free_charp) char *front = front_of(block_path);
+	CLEANUP(free_charp) char *dev = front ? namespace_of(front) : NULL;
+	CLEANUP(free_charp) char *found = str_empty(dev) ? NULL : nd_attr_hint(dev, "uuid");
+
+	if (found && str_eq(found, uuid))
+		return 0;
+	return err_set(err, ERR_UNAVAILABLE, "%s is not that of namespace %s", block_path, uuid);
 }
 
 /* @uuid: or NULL, then @dev counts. Return: NULL when there is none. */

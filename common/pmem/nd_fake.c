@@ -59,7 +59,10 @@ static struct nd_region copy_region(const struct nd_region *r, unsigned label_sl
 	copy.available_bytes = r->size_bytes;
 	copy.max_extent_bytes = max_extent(r);
 	copy.free_labels = label_slots > r->n_namespaces ? label_slots - (unsigned)r->n_namespaces : 0;
-	for (size_t i = 0; i < r->n_namespaces; i++) {
+	/* the kernel takes the devices of a region away with it */
+	if (!r->enabled)
+		copy.n_namespaces = 0;
+	for (size_t i = 0; i < copy.n_namespaces; i++) {
 		struct nd_namespace *ns = show_namespace(&r->namespaces[i]);
 		copy.namespaces[i] = *ns;
 		free(ns);
@@ -173,6 +176,21 @@ static int check_fits(const struct fake *fake, const struct nd_region *r, const 
 	return 0;
 }
 
+static int fake_confirm(void *self, const char *block_path, const char *uuid, struct error **err)
+{
+	const struct fake *fake = self;
+
+	for (size_t i = 0; i < fake->inv->n_regions; i++) {
+		const struct nd_region *r = &fake->inv->regions[i];
+		for (size_t k = 0; k < r->n_namespaces; k++) {
+			const struct nd_namespace *ns = &r->namespaces[k];
+			if (ns->active && str_eq(ns->uuid, uuid) && str_eq(ns->block_path, block_path))
+				return 0;
+		}
+	}
+	return err_set(err, ERR_UNAVAILABLE, "%s is not that of namespace %s", block_path, uuid);
+}
+
 static int fake_create(void *self, const struct nd_spec *spec, struct nd_namespace **ret,
 	struct nd_inventory **ret_after, struct error **err)
 {
@@ -212,7 +230,7 @@ static int find_own(struct fake *fake, const char *uuid, const char *name, struc
 	*ret_region = NULL;
 	for (size_t i = 0; i < fake->inv->n_regions; i++) {
 		struct nd_region *r = &fake->inv->regions[i];
-		for (size_t k = 0; k < r->n_namespaces; k++) {
+		for (size_t k = 0; r->enabled && k < r->n_namespaces; k++) {
 			const struct nd_namespace *ns = &r->namespaces[k];
 			if (!str_eq(ns->uuid, uuid))
 				continue;
@@ -344,6 +362,7 @@ static void fake_close(void *self)
 
 static const struct nd_ops fake_ops = {
 	.list = fake_list,
+	.confirm = fake_confirm,
 	.create = fake_create,
 	.destroy = fake_destroy,
 	.enable = fake_enable,

@@ -4,7 +4,6 @@
  * Without libndctl, which reads forty attributes of each device before the first question, looks up kernel
  * modules for each and waits for udev (docs/decisions/015).
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/ndctl.h>
@@ -20,8 +19,6 @@
 #include "pmem/nd_private.h"
 
 #define SECTOR_BYTES 512
-/* Longer than the path of any device. */
-#define LINK_MAX_BYTES 4096
 
 /* Beginning of a label area, struct nd_namespace_index of the kernel's drivers/nvdimm/label.h */
 #define INDEX_SIGNATURE "NAMESPACE_INDEX"
@@ -259,25 +256,22 @@ static int read_region(char *const *devices, struct nd_region *r, struct error *
 	return read_namespaces(devices, r, err);
 }
 
-/* Return: the bus that a region is on, its parent folder; NULL with ERR_INTERNAL. Caller frees. */
-static char *bus_of(const char *region, struct error **err)
+/* @ret: the bus that a region is on, its parent folder; caller frees. */
+static int read_bus(const char *region, char **ret, struct error **err)
 {
 	CLEANUP(free_charp) char *path = x_asprintf(ND_SYSFS_DEVICES "/%s", region);
-	char target[LINK_MAX_BYTES];
-	ssize_t n = readlink(path, target, sizeof(target) - 1);
+	CLEANUP(free_charp) char *target = NULL;
 
-	if (n < 0) {
-		err_set_errno(err, ERR_INTERNAL, errno, "readlink %s", path);
-		return NULL;
-	}
-	target[n] = '\0';
+	if (nd_link(path, &target, err) < 0)
+		return -1;
 	char *end = strrchr(target, '/');
 	if (end)
 		*end = '\0';
-	char *bus = end ? strrchr(target, '/') : NULL;
+	const char *bus = end ? strrchr(target, '/') : NULL;
 	if (!bus)
-		err_set(err, ERR_INTERNAL, "%s is on no bus", region);
-	return bus ? x_strdup(bus + 1) : NULL;
+		return err_set(err, ERR_INTERNAL, "%s is on no bus", region);
+	*ret = x_strdup(bus + 1);
+	return 0;
 }
 
 static uint64_t number_in(const char *name, const char *prefix)
@@ -311,8 +305,7 @@ static int read_regions(char *const *devices, struct nd_inventory *inv, struct e
 		inv->regions = x_realloc(inv->regions, inv->n_regions + 1, sizeof(*inv->regions));
 		struct nd_region *r = &inv->regions[inv->n_regions++];
 		*r = (struct nd_region){.name = x_strdup(*name)};
-		r->bus = bus_of(*name, err);
-		if (!r->bus || read_region(devices, r, err) < 0)
+		if (read_bus(*name, &r->bus, err) < 0 || read_region(devices, r, err) < 0)
 			return -1;
 	}
 	if (inv->n_regions)

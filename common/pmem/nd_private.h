@@ -21,6 +21,9 @@ DEFINE_CLEANUP(struct ndctl_ctx *, nd_context_free);
  * (something could not be read, twice: it may exist). @ret: nd_inventory_free(). */
 int nd_list_read(struct nd_inventory **ret, struct error **err) MUST_CHECK;
 
+/** nd_confirm_read() - nd_confirm() of the real one. */
+int nd_confirm_read(const char *block_path, const char *uuid, struct error **err) MUST_CHECK;
+
 /** nd_make() - nd_create() without the look at what came of it. Return: 0, or -1 as nd_create(). */
 int nd_make(const struct nd_spec *spec, struct error **err) MUST_CHECK;
 

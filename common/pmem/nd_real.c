@@ -57,6 +57,12 @@ static int real_list(void *self, struct nd_inventory **ret, struct error **err)
 	return nd_list_read(ret, err);
 }
 
+static int real_confirm(void *self, const char *block_path, const char *uuid, struct error **err)
+{
+	(void)self;
+	return nd_confirm_read(block_path, uuid, err);
+}
+
 static struct ndctl_namespace *find_namespace(struct ndctl_ctx *ctx, const char *uuid)
 {
 	struct ndctl_bus *bus;
@@ -264,6 +270,7 @@ static void real_close(void *self)
 
 static const struct nd_ops real_ops = {
 	.list = real_list,
+	.confirm = real_confirm,
 	.create = real_create,
 	.destroy = real_destroy,
 	.enable = real_enable,

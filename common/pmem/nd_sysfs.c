@@ -1,5 +1,6 @@
 #include "pmem/nd_sysfs.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
@@ -10,6 +11,8 @@
 #include "os/file.h"
 
 #define ATTRIBUTE_MAX_BYTES 4096
+/* Longer than the path of any device. */
+#define LINK_MAX_BYTES 4096
 
 int nd_attr(const char *device, const char *attribute, char **ret, struct error **err)
 {
@@ -61,6 +64,17 @@ int nd_attr_names(const char *device, const char *folder, char ***ret, struct er
 		return -1;
 	error_clear(err);
 	*ret = x_calloc(1, sizeof(**ret));
+	return 0;
+}
+
+int nd_link(const char *path, char **ret, struct error **err)
+{
+	char target[LINK_MAX_BYTES];
+	ssize_t n = readlink(path, target, sizeof(target));
+
+	if (n < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "readlink %s", path);
+	*ret = x_strndup(target, (size_t)n);
 	return 0;
 }
 

@@ -32,5 +32,9 @@ uint64_t nd_attr_hint_number(const char *device, const char *attribute, uint64_t
  * with ERR_INTERNAL. @ret: strv_free(). */
 int nd_attr_names(const char *device, const char *folder, char ***ret, struct error **err) MUST_CHECK;
 
+/** nd_link() - what the symbolic link @path of sysfs points to. Return: 0, or -1 with ERR_INTERNAL. @ret:
+ * caller frees. */
+int nd_link(const char *path, char **ret, struct error **err) MUST_CHECK;
+
 /** nd_is_bound() - whether a driver has taken @device. */
 bool nd_is_bound(const char *device);

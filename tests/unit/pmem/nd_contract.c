@@ -7,7 +7,8 @@
 #include "pmem/layout.h"
 #include "unit/unit.h"
 
-#define NAME "contract"
+#define NAME    "contract"
+#define NO_UUID "6f1d2c3b-0000-4000-8000-00000000000f"
 
 static struct nd_inventory *list(struct nd *nd)
 {
@@ -86,6 +87,7 @@ void nd_contract_create(struct nd *nd)
 	const struct nd_region *r = &before->regions[0];
 	uint64_t size = layout_round_up(POOL_MIN_BYTES, nd_region_unit(r));
 	CLEANUP(nd_namespace_freep) struct nd_namespace *ns = create(nd, r, size);
+	struct error *err = NULL;
 
 	ck_assert_str_eq(ns->name, NAME);
 	ck_assert_int_eq(ns->mode, ND_FSDAX);
@@ -103,9 +105,12 @@ void nd_contract_create(struct nd *nd)
 	ck_assert_uint_eq(with->regions[0].max_extent_bytes, r->max_extent_bytes - size);
 	ck_assert_uint_eq(with->regions[0].free_labels, r->free_labels - 1);
 	ck_assert_str_eq(with->regions[0].identity, r->identity);
+	ASSERT_OK(nd_confirm(nd, ns->block_path, ns->uuid, &err));
+	ASSERT_FAILS(nd_confirm(nd, ns->block_path, NO_UUID, &err), ERR_UNAVAILABLE, NO_UUID);
 
 	destroy(nd, ns);
 	assert_empty(nd);
+	ASSERT_FAILS(nd_confirm(nd, ns->block_path, ns->uuid, &err), ERR_UNAVAILABLE, ns->block_path);
 	destroy(nd, ns);
 }
 
@@ -142,6 +147,7 @@ void nd_contract_sector(struct nd *nd)
 	ck_assert_uint_eq(ns->raw_bytes, size);
 	ck_assert_uint_eq(ns->usable_bytes % 4096, 0);
 	ck_assert_int_eq(ns->block_path[strlen(ns->block_path) - 1], 's');
+	ASSERT_OK(nd_confirm(nd, ns->block_path, ns->uuid, &err));
 	ASSERT_OK(nd_enable(nd, ns->uuid, ns->name, &err));
 	destroy(nd, ns);
 	assert_empty(nd);

@@ -215,7 +215,67 @@ START_TEST(disabled_region_is_incomplete_and_keeps_its_devices)
 	ASSERT_FAILS(device_destroy(manager, d, -1, &err), ERR_UNAVAILABLE, "one");
 	ASSERT_FAILS(try_create("two", OWN, 1, &other, &err), ERR_UNAVAILABLE, "disabled");
 	nd_fake_enable_region(nd, 0, true);
+	CLEANUP(device_list_freep) struct device_list *again = list();
+	ck_assert_uint_eq(again->n_devices, 1);
 	ASSERT_OK(device_destroy(manager, d, -1, &err));
+}
+END_TEST
+
+/* The manager has seen the device and not yet that its region went. */
+START_TEST(device_of_a_region_that_goes_is_not_gone)
+{
+	CLEANUP(device_freep) struct device *d = create("one", MIB(64));
+	struct error *err = NULL;
+
+	nd_fake_enable_region(nd, 0, false);
+	ASSERT_FAILS(device_destroy(manager, d, -1, &err), ERR_UNAVAILABLE, "absent or disabled");
+	nd_fake_enable_region(nd, 0, true);
+	CLEANUP(device_list_freep) struct device_list *again = list();
+	ck_assert_uint_eq(again->n_devices, 1);
+}
+END_TEST
+
+START_TEST(latest_is_what_a_change_has_shown)
+{
+	CLEANUP(device_freep) struct device *d = create("one", MIB(110));
+	struct error *err = NULL;
+
+	CLEANUP(device_list_freep) struct device_list *made = device_latest(manager);
+	ck_assert_uint_eq(made->n_devices, 1);
+	ck_assert_uint_eq(made->pools[0].free_bytes, GIB(2) - MIB(112));
+	/* it costs no listing */
+	nd_fake_add(nd, 0, "other", ND_FSDAX, GIB(1), MIB(64));
+	CLEANUP(device_list_freep) struct device_list *same = device_latest(manager);
+	ck_assert_uint_eq(same->n_devices, 1);
+	ASSERT_OK(device_destroy(manager, d, -1, &err));
+	CLEANUP(device_list_freep) struct device_list *after = device_latest(manager);
+	ck_assert_uint_eq(after->n_devices, 1);
+	ck_assert_str_eq(after->devices[0].id, "other");
+}
+END_TEST
+
+START_TEST(nothing_is_known_after_a_failure)
+{
+	struct device *d = NULL;
+	struct error *err = NULL;
+
+	device_list_free(list());
+	nd_fake_fail(nd, ERR_INTERNAL);
+	ASSERT_FAILS(try_create("one", OWN, 1, &d, &err), ERR_INTERNAL, "refused");
+	ck_assert_ptr_null(device_latest(manager));
+	device_list_free(list());
+	device_list_free(device_latest(manager));
+}
+END_TEST
+
+START_TEST(path_is_confirmed_by_the_identity)
+{
+	CLEANUP(device_freep) struct device *d = create("one", MIB(64));
+	struct error *err = NULL;
+
+	ASSERT_OK(device_confirm(manager, d, &err));
+	ASSERT_OK(device_destroy(manager, d, -1, &err));
+	ASSERT_FAILS(device_confirm(manager, d, &err), ERR_UNAVAILABLE, d->path);
 }
 END_TEST
 
@@ -325,6 +385,10 @@ int main(void)
 	tcase_add_test(tc, without_a_label_slot_nothing_is_offered);
 	tcase_add_test(tc, disabled_region_is_incomplete_and_keeps_its_devices);
 	tcase_add_test(tc, device_of_an_absent_region_is_not_gone);
+	tcase_add_test(tc, device_of_a_region_that_goes_is_not_gone);
+	tcase_add_test(tc, latest_is_what_a_change_has_shown);
+	tcase_add_test(tc, nothing_is_known_after_a_failure);
+	tcase_add_test(tc, path_is_confirmed_by_the_identity);
 	tcase_add_test(tc, only_regions_with_labels_are_pools);
 	tcase_add_test(tc, inactive_device_tells_its_size_and_is_activated);
 	tcase_add_test(tc, one_that_cannot_be_activated_does_not_keep_others_away);

@@ -325,6 +325,33 @@ START_TEST(region_that_cannot_be_read_fails_the_listing)
 }
 END_TEST
 
+/* The kernel gives the name of a device that is gone to the next one. */
+START_TEST(block_device_is_confirmed_by_the_uuid_behind_it)
+{
+	static const char *const fronts[] = {"pfn0.0", "namespace0.0"};
+	CLEANUP(free_charp) char *front = x_asprintf(REGION "/%s", fronts[_i]);
+	struct error *err = NULL;
+
+	have_sys();
+	have_namespace("namespace0.0", "134217728", "pfn");
+	if (_i == 0) {
+		have_device(REGION, "pfn0.0");
+		have_file(REGION "/pfn0.0", "namespace", "namespace0.0");
+	}
+	have_folder("/sys/class/block/pmem0");
+	ck_assert_int_eq(symlink(front, "/sys/class/block/pmem0/device"), 0);
+	ASSERT_OK(nd_confirm_read("/dev/pmem0", UUID, &err));
+	ASSERT_FAILS(nd_confirm_read("/dev/pmem0", "", &err), ERR_UNAVAILABLE, "/dev/pmem0");
+	ASSERT_FAILS(nd_confirm_read("/dev/pmem1", UUID, &err), ERR_UNAVAILABLE, "/dev/pmem1");
+	have_file(REGION "/namespace0.0", "uuid", "6f1d2c3b-0000-4000-8000-00000000000a");
+	ASSERT_FAILS(nd_confirm_read("/dev/pmem0", UUID, &err), ERR_UNAVAILABLE, UUID);
+	/* released meanwhile */
+	have_file(REGION "/namespace0.0", "uuid", UUID);
+	ck_assert_int_eq(unlink("/sys/class/block/pmem0/device"), 0);
+	ASSERT_FAILS(nd_confirm_read("/dev/pmem0", UUID, &err), ERR_UNAVAILABLE, UUID);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const once[] = {region_is_read, region_without_much_is_read,
@@ -346,6 +373,7 @@ int main(void)
 		tcase_add_test(tc, once[i]);
 	tcase_add_loop_test(tc, active_namespace_is_what_the_kernel_made_of_it, 0, ARRAY_SIZE(kinds));
 	tcase_add_loop_test(tc, attribute_that_cannot_be_read_fails_the_listing, 0, 5);
+	tcase_add_loop_test(tc, block_device_is_confirmed_by_the_uuid_behind_it, 0, 2);
 	tcase_add_loop_test(tc, region_that_cannot_be_read_fails_the_listing, 0, 3);
 	return unit_runner_finish(srunner_create(suite));
 }
