@@ -158,6 +158,14 @@ static void region_done(struct nd_region *r)
 	free(r->identity);
 }
 
+void nd_region_free(struct nd_region *r)
+{
+	if (!r)
+		return;
+	region_done(r);
+	free(r);
+}
+
 void nd_inventory_free(struct nd_inventory *inv)
 {
 	if (!inv)

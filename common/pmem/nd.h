@@ -2,11 +2,12 @@
  * nd.h - regions and namespaces of persistent memory: a seam over libndctl, with a fake that keeps the same
  * contract.
  *
- * The real one lists from sysfs, and changes things with a fresh libndctl context per operation: contexts go
- * stale. All of it is under one process lock and one host-wide flock (/run/lock/pmem-csi/nd.lock), for
- * parallel use has crashed kernels (ndctl issues 40, 91, 96). Nothing returned here points into libndctl
- * memory. Blocks: sysfs, and with a change up to 5 s for udev to settle. Threads: safe, callers are
- * serialised. Source: the sequence of ndctl's namespace creation; Documentation/driver-api/nvdimm.
+ * The real one lists, makes and removes through sysfs (docs/decisions/015); converting and enabling go
+ * through a fresh libndctl context each. All but nd_confirm() is under one process lock and one host-wide
+ * flock (/run/lock/pmem-csi/nd.lock), for parallel use has crashed kernels (ndctl issues 40, 91, 96). Nothing
+ * returned here points into libndctl memory. Blocks: sysfs; what libndctl does, up to 5 s for udev to settle.
+ * Threads: safe, callers are serialised. Source: the sequence of ndctl's namespace creation;
+ * Documentation/driver-api/nvdimm.
  */
 #pragma once
 
@@ -171,8 +172,12 @@ int nd_convert(struct nd *nd, const struct nd_namespace *ns, struct nd_namespace
 void nd_inventory_free(struct nd_inventory *inv);
 void nd_namespace_free(struct nd_namespace *ns);
 
+/** nd_region_free() - release a region that stands by itself; NULL is allowed. */
+void nd_region_free(struct nd_region *r);
+
 /** nd_namespace_dup() - a copy. Return: nd_namespace_free(). */
 struct nd_namespace *nd_namespace_dup(const struct nd_namespace *ns);
+DEFINE_CLEANUP(struct nd_region *, nd_region_free);
 DEFINE_CLEANUP(struct nd_inventory *, nd_inventory_free);
 DEFINE_CLEANUP(struct nd_namespace *, nd_namespace_free);
 

@@ -41,6 +41,21 @@ static struct ndctl_namespace *find(struct ndctl_ctx *ctx, const char *dev)
 	return NULL;
 }
 
+static int disable(struct ndctl_namespace *ndns, struct error **err)
+{
+	const char *dev = ndctl_namespace_get_devname(ndns);
+	int rc = STEP("convert-disable", ndctl_namespace_disable_safe(ndns));
+
+	if (rc == -EBUSY)
+		return err_set(err, ERR_PRECONDITION, "%s is in use", dev);
+	if (rc < 0)
+		return err_set_errno(err, ERR_INTERNAL, -rc, "disable %s", dev);
+	/* It does not tell when the disabling itself fails. */
+	if (ndctl_namespace_is_active(ndns))
+		return err_set(err, ERR_INTERNAL, "%s cannot be disabled", dev);
+	return 0;
+}
+
 static bool has_label(struct ndctl_namespace *ndns)
 {
 	return ndctl_namespace_get_type(ndns) != ND_DEVICE_NAMESPACE_IO;
@@ -142,9 +157,11 @@ static int reconfigure(const struct nd_namespace *ns, struct error **err)
 	struct ndctl_namespace *ndns = find(ctx, ns->dev);
 	if (!ndns)
 		return err_set(err, ERR_NOT_FOUND, "there is no %s", ns->dev);
-	if (nd_disable(ndns, err) < 0)
+	if (disable(ndns, err) < 0)
 		return -1;
-	if (set_label(ndns, err) < 0 || nd_claim_fsdax(ndns, err) < 0) {
+	if (set_label(ndns, err) < 0 ||
+		nd_claim_fsdax(ndctl_region_get_devname(ndctl_namespace_get_region(ndns)), ns->dev, err) <
+			0) {
 		give_back(ndns, ns->name);
 		return -1;
 	}

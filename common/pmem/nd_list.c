@@ -53,7 +53,7 @@ uint64_t nd_seed_align(const char *region)
 	return nd_attr_hint_number(seed, "align", 0);
 }
 
-static int read_block_device(const char *device, struct nd_namespace *ns, struct error **err)
+int nd_block_device(const char *device, char **ret_path, uint64_t *ret_bytes, struct error **err)
 {
 	CLEANUP(strv_freep) char **names = NULL;
 	uint64_t sectors = 0;
@@ -65,8 +65,8 @@ static int read_block_device(const char *device, struct nd_namespace *ns, struct
 	CLEANUP(free_charp) char *attribute = x_asprintf("block/%s/size", names[0]);
 	if (nd_attr_number(device, attribute, &sectors, err) < 0)
 		return -1;
-	ns->usable_bytes = sectors * SECTOR_BYTES;
-	ns->block_path = x_asprintf("/dev/%s", names[0]);
+	*ret_bytes = sectors * SECTOR_BYTES;
+	*ret_path = x_asprintf("/dev/%s", names[0]);
 	return 0;
 }
 
@@ -130,7 +130,7 @@ static int read_namespace(const struct nd_region *r, const char *dev, uint64_t r
 	ns->bare = ns->active && str_empty(holder);
 	if (read_label(r, ns, err) < 0 || read_mode(ns, err) < 0)
 		return -1;
-	return ns->active ? read_block_device(front, ns, err) : 0;
+	return ns->active ? nd_block_device(front, &ns->block_path, &ns->usable_bytes, err) : 0;
 }
 
 /* @devices: all on the bus. A seed, and what a failed creation has left, have no size. */
@@ -208,7 +208,7 @@ static bool read_label_index(const char *module, uint8_t ret[static INDEX_BYTES]
 }
 
 /* As btt_claim_class() of drivers/nvdimm/namespace_devs.c, which wants the same version on all modules. */
-uint64_t nd_btt_start(const char *region)
+static uint64_t read_btt_start(const char *region)
 {
 	CLEANUP(free_charp) char *module = module_of(region, 0);
 	uint8_t index[INDEX_BYTES];
@@ -229,33 +229,6 @@ static int read_numa_node(const char *region)
 	return node < INT_MAX ? (int)node : -1;
 }
 
-/* @r: its bus and name are set. */
-static int read_region(char *const *devices, struct nd_region *r, struct error **err)
-{
-	const char *name = r->name;
-	uint64_t type = 0;
-	uint64_t ways = 0;
-
-	if (nd_attr_number(name, "size", &r->size_bytes, err) < 0 ||
-		nd_attr_number(name, "nstype", &type, err) < 0 ||
-		nd_attr_number(name, "mappings", &ways, err) < 0)
-		return -1;
-	r->is_pmem = type == ND_DEVICE_NAMESPACE_PMEM || type == ND_DEVICE_NAMESPACE_IO;
-	r->has_labels = type == ND_DEVICE_NAMESPACE_PMEM;
-	r->ways = ways > 0 ? (unsigned)ways : 1;
-	r->identity = read_identity(r);
-	r->available_bytes = nd_attr_hint_number(name, "available_size", 0);
-	r->max_extent_bytes = nd_attr_hint_number(name, "max_available_extent", r->available_bytes);
-	r->align_bytes = nd_attr_hint_number(name, "align", 0);
-	r->pfn_align_bytes = nd_seed_align(name);
-	r->btt_start_bytes = nd_btt_start(name);
-	r->free_labels = read_free_labels(r);
-	r->numa_node = read_numa_node(name);
-	r->readonly = nd_attr_hint_number(name, "read_only", 0) != 0;
-	r->enabled = nd_is_bound(name);
-	return read_namespaces(devices, r, err);
-}
-
 /* @ret: the bus that a region is on, its parent folder; caller frees. */
 static int read_bus(const char *region, char **ret, struct error **err)
 {
@@ -271,6 +244,33 @@ static int read_bus(const char *region, char **ret, struct error **err)
 	if (!bus)
 		return err_set(err, ERR_INTERNAL, "%s is on no bus", region);
 	*ret = x_strdup(bus + 1);
+	return 0;
+}
+
+/* @r: its name is set. */
+static int read_attributes(struct nd_region *r, struct error **err)
+{
+	const char *name = r->name;
+	uint64_t type = 0;
+	uint64_t ways = 0;
+
+	if (read_bus(name, &r->bus, err) < 0 || nd_attr_number(name, "size", &r->size_bytes, err) < 0 ||
+		nd_attr_number(name, "nstype", &type, err) < 0 ||
+		nd_attr_number(name, "mappings", &ways, err) < 0)
+		return -1;
+	r->is_pmem = type == ND_DEVICE_NAMESPACE_PMEM || type == ND_DEVICE_NAMESPACE_IO;
+	r->has_labels = type == ND_DEVICE_NAMESPACE_PMEM;
+	r->ways = ways > 0 ? (unsigned)ways : 1;
+	r->identity = read_identity(r);
+	r->available_bytes = nd_attr_hint_number(name, "available_size", 0);
+	r->max_extent_bytes = nd_attr_hint_number(name, "max_available_extent", r->available_bytes);
+	r->align_bytes = nd_attr_hint_number(name, "align", 0);
+	r->pfn_align_bytes = nd_seed_align(name);
+	r->btt_start_bytes = read_btt_start(name);
+	r->free_labels = read_free_labels(r);
+	r->numa_node = read_numa_node(name);
+	r->readonly = nd_attr_hint_number(name, "read_only", 0) != 0;
+	r->enabled = nd_is_bound(name);
 	return 0;
 }
 
@@ -305,11 +305,25 @@ static int read_regions(char *const *devices, struct nd_inventory *inv, struct e
 		inv->regions = x_realloc(inv->regions, inv->n_regions + 1, sizeof(*inv->regions));
 		struct nd_region *r = &inv->regions[inv->n_regions++];
 		*r = (struct nd_region){.name = x_strdup(*name)};
-		if (read_bus(*name, &r->bus, err) < 0 || read_region(devices, r, err) < 0)
+		if (read_attributes(r, err) < 0 || read_namespaces(devices, r, err) < 0)
 			return -1;
 	}
 	if (inv->n_regions)
 		qsort(inv->regions, inv->n_regions, sizeof(*inv->regions), compare_regions);
+	return 0;
+}
+
+int nd_region_read(const char *name, struct nd_region **ret, struct error **err)
+{
+	CLEANUP(nd_region_freep) struct nd_region *r = x_calloc(1, sizeof(*r));
+	CLEANUP(free_charp) char *path = x_asprintf(ND_SYSFS_DEVICES "/%s", name);
+
+	if (access(path, F_OK) < 0)
+		return err_set(err, ERR_NOT_FOUND, "no region %s", name);
+	r->name = x_strdup(name);
+	if (read_attributes(r, err) < 0)
+		return -1;
+	*ret = TAKE_PTR(r);
 	return 0;
 }
 

@@ -27,13 +27,21 @@ int nd_confirm_read(const char *block_path, const char *uuid, struct error **err
 /** nd_make() - nd_create() without the look at what came of it. Return: 0, or -1 as nd_create(). */
 int nd_make(const struct nd_spec *spec, struct error **err) MUST_CHECK;
 
-/** nd_claim_fsdax() - put a page map on the medium of the inactive namespace @ndns and enable it; on failure
- * nothing claims it. Return: 0, or -1 with ERR_UNAVAILABLE (no seed), ERR_EXHAUSTED, ERR_INTERNAL. */
-int nd_claim_fsdax(struct ndctl_namespace *ndns, struct error **err) MUST_CHECK;
+/** nd_claim_fsdax() - put a page map on the medium of the inactive namespace @dev in @region and enable it;
+ * on failure nothing claims it. Return: 0, or -1 with ERR_UNAVAILABLE (no seed), ERR_EXHAUSTED, ERR_INTERNAL.
+ */
+int nd_claim_fsdax(const char *region, const char *dev, struct error **err) MUST_CHECK;
 
-/** nd_disable() - take the block device of @ndns away. Return: 0, or -1 with ERR_PRECONDITION (in use),
- * ERR_INTERNAL. */
-int nd_disable(struct ndctl_namespace *ndns, struct error **err) MUST_CHECK;
+/** nd_remove() - nd_destroy() without the look at what came of it. Return: 0, or -1 as nd_destroy(). */
+int nd_remove(const char *uuid, const char *name, struct error **err) MUST_CHECK;
+
+/** nd_region_read() - the region @name ("region0") without its namespaces. Return: 0, or -1 with
+ * ERR_NOT_FOUND, ERR_INTERNAL. @ret: nd_region_free(). */
+int nd_region_read(const char *name, struct nd_region **ret, struct error **err) MUST_CHECK;
+
+/** nd_block_device() - path and size of the block device of @device ("pfn0.1"). @ret_path: NULL when it has
+ * none; caller frees. Return: 0, or -1 with ERR_INTERNAL. */
+int nd_block_device(const char *device, char **ret_path, uint64_t *ret_bytes, struct error **err) MUST_CHECK;
 
 /** nd_convert_wake(), nd_convert_run() - nd_wake() and nd_convert() of the real one. */
 int nd_convert_wake(const char *dev, struct error **err) MUST_CHECK;
@@ -76,7 +84,3 @@ int nd_open_block_device(const char *path, int *ret_fd, struct error **err) MUST
 /** nd_seed_align() - the alignment that nd_create() gives a namespace of @region ("region0"): PFN_ALIGN_BYTES
  * if it is offered, else what the kernel has set; 0 when that is unknown. */
 uint64_t nd_seed_align(const char *region);
-
-/** nd_btt_start() - where BTTs in @region ("region0") begin, as layout_btt_usable(); the worse one when
- * unknown. */
-uint64_t nd_btt_start(const char *region);

@@ -1,5 +1,4 @@
 #include <errno.h>
-#include <linux/ndctl.h>
 #include <ndctl/libndctl.h>
 #include <uuid/uuid.h>
 
@@ -7,15 +6,11 @@
 #include "base/mem.h"
 #include "base/step.h"
 #include "base/str.h"
-#include "os/blockdev.h"
 #include "os/lock.h"
-#include "pmem/btt.h"
 #include "pmem/nd_private.h"
 
 #define LOCK_NAME       "nd.lock"
 #define LOCK_TIMEOUT_MS 60000
-/* BTT keeps its info block at 0 or 4 KiB, pfn and dax at 4 KiB (drivers/nvdimm/btt_devs.c, pfn_devs.c) */
-#define INFO_BLOCK_BYTES 8192
 
 __attribute__((format(printf, 6, 0))) static void log_library(struct ndctl_ctx *ctx, int priority,
 	const char *file, int line, const char *function, const char *format, va_list ap)
@@ -88,56 +83,6 @@ static struct ndctl_namespace *find_namespace(struct ndctl_ctx *ctx, const char 
 	return NULL;
 }
 
-int nd_disable(struct ndctl_namespace *ndns, struct error **err)
-{
-	const char *dev = ndctl_namespace_get_devname(ndns);
-	int rc = STEP("nd-disable", ndctl_namespace_disable_safe(ndns));
-
-	if (rc == -EBUSY)
-		return err_set(err, ERR_PRECONDITION, "%s is in use", dev);
-	if (rc < 0)
-		return err_set_errno(err, ERR_INTERNAL, -rc, "disable %s", dev);
-	/* It does not tell when the disabling itself fails. */
-	if (ndctl_namespace_is_active(ndns))
-		return err_set(err, ERR_INTERNAL, "%s cannot be disabled", dev);
-	return 0;
-}
-
-/* A table's spare blocks first: without its info block they could not be found after a crash. Where no table
- * was, nothing is read: what cannot be read, because the medium is damaged there, can be zeroed. */
-static int zero_info_block(struct ndctl_namespace *ndns, bool has_table, struct error **err)
-{
-	CLEANUP(free_charp) char *path = NULL;
-	CLEANUP(fd_closep) int fd = -1;
-	int rc = STEP("nd-raw-enable", ndctl_namespace_enable(ndns));
-
-	if (rc < 0)
-		return nd_refused(err, rc, "enable as raw");
-	path = x_asprintf("/dev/%s", ndctl_namespace_get_block_device(ndns));
-	if (nd_open_block_device(path, &fd, err) < 0)
-		return -1;
-	if (has_table && btt_erase_spare(fd, ndctl_namespace_get_size(ndns), err) < 0)
-		return -1;
-	return blockdev_zero(fd, 0, INFO_BLOCK_BYTES, err);
-}
-
-/* Otherwise a later namespace at the same place is assembled as what this one was. */
-static int forget_content(struct ndctl_namespace *ndns, bool has_table, struct error **err)
-{
-	int rc = STEP("nd-raw", ndctl_namespace_set_raw_mode(ndns, 1));
-
-	if (rc < 0)
-		return nd_refused(err, rc, "set raw mode");
-	int zeroed = zero_info_block(ndns, has_table, err);
-	STEP("nd-raw-end", ndctl_namespace_set_raw_mode(ndns, 0));
-	rc = STEP("nd-raw-disable", ndctl_namespace_disable_invalidate(ndns));
-	if (zeroed < 0)
-		return err_wrap(err, "zero the info block");
-	if (rc < 0)
-		return nd_refused(err, rc, "disable");
-	return 0;
-}
-
 /* @ret: the namespace, or NULL when there is none with this UUID. */
 static int find_own(struct ndctl_ctx *ctx, const char *uuid, const char *name, struct ndctl_namespace **ret,
 	struct error **err)
@@ -151,34 +96,6 @@ static int find_own(struct ndctl_ctx *ctx, const char *uuid, const char *name, s
 	return ndns ? nd_check_writable(ndctl_namespace_get_devname(ndns), err) : 0;
 }
 
-/* Having none of that UUID is success. */
-static int remove_namespace(const char *uuid, const char *name, struct error **err)
-{
-	CLEANUP(nd_context_freep) struct ndctl_ctx *ctx = NULL;
-	struct ndctl_namespace *ndns = NULL;
-	int rc = 0;
-
-	if (nd_context_new(&ctx, err) < 0)
-		return -1;
-	if (find_own(ctx, uuid, name, &ndns, err) < 0)
-		return -1;
-	if (!ndns)
-		return 0;
-	if (ndctl_namespace_get_mode(ndns) == NDCTL_NS_MODE_DEVDAX)
-		return err_set(err, ERR_PRECONDITION, "%s has become a devdax namespace",
-			ndctl_namespace_get_devname(ndns));
-	if (nd_disable(ndns, err) < 0)
-		return -1;
-	/* one that says raw may have been stopped here before */
-	bool has_table = ndctl_namespace_get_enforce_mode(ndns) != NDCTL_NS_MODE_FSDAX;
-	if ((rc = STEP("nd-mode-raw", ndctl_namespace_set_enforce_mode(ndns, NDCTL_NS_MODE_RAW))) < 0)
-		return nd_refused(err, rc, "set raw mode");
-	if (forget_content(ndns, has_table, err) < 0)
-		return -1;
-	rc = STEP("nd-delete", ndctl_namespace_delete(ndns));
-	return rc < 0 ? nd_refused(err, rc, "delete") : 0;
-}
-
 static int real_create(void *self, const struct nd_spec *spec, struct nd_namespace **ret,
 	struct nd_inventory **ret_after, struct error **err)
 {
@@ -190,7 +107,7 @@ static int real_create(void *self, const struct nd_spec *spec, struct nd_namespa
 		return -1;
 	if (nd_check_created(spec, ret, ret_after, err) == 0)
 		return 0;
-	if (remove_namespace(spec->uuid, spec->name, &second) < 0)
+	if (nd_remove(spec->uuid, spec->name, &second) < 0)
 		err_wrap(err, "not taken back (%s)", second->msg);
 	return -1;
 }
@@ -203,7 +120,7 @@ static int real_destroy(
 	(void)self;
 	if (host_lock_run(LOCK_NAME, LOCK_TIMEOUT_MS, &lock, err) < 0)
 		return -1;
-	if (remove_namespace(uuid, name, err) < 0)
+	if (nd_remove(uuid, name, err) < 0)
 		return -1;
 	return nd_check_gone(uuid, ret_after, err);
 }

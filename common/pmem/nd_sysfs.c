@@ -7,8 +7,13 @@
 
 #include "base/mem.h"
 #include "base/parse.h"
+#include "base/step.h"
 #include "base/str.h"
 #include "os/file.h"
+#include "os/spawn.h"
+
+#define ND_SYSFS_DRIVER "/sys/bus/nd/drivers/nd_pmem"
+#define LOAD_TIMEOUT_MS 30000
 
 #define ATTRIBUTE_MAX_BYTES 4096
 /* Longer than the path of any device. */
@@ -65,6 +70,58 @@ int nd_attr_names(const char *device, const char *folder, char ***ret, struct er
 	error_clear(err);
 	*ret = x_calloc(1, sizeof(**ret));
 	return 0;
+}
+
+static int write_text(const char *path, const char *text, struct error **err)
+{
+	/* the kernel never sees a write of nothing; a newline means the same to it */
+	const char *content = *text ? text : "\n";
+	CLEANUP(fd_closep) int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "open %s", path);
+	if (write(fd, content, strlen(content)) < 0)
+		return err_set_errno(
+			err, errno == ENOSPC ? ERR_EXHAUSTED : ERR_INTERNAL, errno, "write to %s", path);
+	return 0;
+}
+
+int nd_attr_write(const char *device, const char *attribute, const char *text, struct error **err)
+{
+	CLEANUP(free_charp) char *path = x_asprintf(ND_SYSFS_DEVICES "/%s/%s", device, attribute);
+
+	return write_text(path, text, err);
+}
+
+int nd_attr_write_number(const char *device, const char *attribute, uint64_t number, struct error **err)
+{
+	CLEANUP(free_charp) char *text = x_asprintf("%ju", (uintmax_t)number);
+
+	return nd_attr_write(device, attribute, text, err);
+}
+
+/* Where udev runs, it has loaded the module when the region appeared. */
+static int load_driver(struct error **err)
+{
+	const char *const argv[] = {"modprobe", "nd_pmem", NULL};
+
+	if (access(ND_SYSFS_DRIVER, F_OK) == 0)
+		return 0;
+	if (STEP("nd-load-driver", spawn_check(argv, /* out= */ NULL, LOAD_TIMEOUT_MS, err)) < 0)
+		return err_wrap(err, "load the driver of persistent memory");
+	return 0;
+}
+
+int nd_bind(const char *device, struct error **err)
+{
+	if (load_driver(err) < 0)
+		return -1;
+	return write_text(ND_SYSFS_DRIVER "/bind", device, err);
+}
+
+int nd_unbind(const char *device, struct error **err)
+{
+	return nd_attr_write(device, "driver/unbind", device, err);
 }
 
 int nd_link(const char *path, char **ret, struct error **err)

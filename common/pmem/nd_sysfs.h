@@ -2,7 +2,7 @@
  * nd_sysfs.h - attributes of the devices on the kernel's nd bus; private to the real nd.h.
  *
  * @device is always a name on that bus, such as "region0". Threads: safe. Blocks: sysfs. Source: the kernel's
- * drivers/nvdimm, Documentation/ABI/testing/sysfs-bus-nvdimm.
+ * drivers/nvdimm, Documentation/driver-api/nvdimm/nvdimm.rst.
  */
 #pragma once
 
@@ -27,6 +27,21 @@ char *nd_attr_hint(const char *device, const char *attribute);
 
 /** nd_attr_hint_number() - as nd_attr_number(). Return: @otherwise when it cannot be read. */
 uint64_t nd_attr_hint_number(const char *device, const char *attribute, uint64_t otherwise);
+
+/** nd_attr_write() - set an attribute to @text, "" included. Return: 0, or -1 with ERR_EXHAUSTED (no space),
+ * ERR_INTERNAL (the kernel refused); os_errno set. */
+int nd_attr_write(const char *device, const char *attribute, const char *text, struct error **err) MUST_CHECK;
+
+/** nd_attr_write_number() - nd_attr_write() of a decimal number. */
+int nd_attr_write_number(
+	const char *device, const char *attribute, uint64_t number, struct error **err) MUST_CHECK;
+
+/** nd_bind() - have the driver of persistent memory take @device; its module is loaded where it is not.
+ * Return: 0, or -1 with ERR_INTERNAL (it refused). */
+int nd_bind(const char *device, struct error **err) MUST_CHECK;
+
+/** nd_unbind() - have the driver of @device let go of it. Return: 0, or -1 with ERR_INTERNAL. */
+int nd_unbind(const char *device, struct error **err) MUST_CHECK;
 
 /** nd_attr_names() - names in the folder @folder of a device, none when it is not there. Return: 0, or -1
  * with ERR_INTERNAL. @ret: strv_free(). */

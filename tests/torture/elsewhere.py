@@ -6,8 +6,8 @@ from collections import defaultdict
 REASONS = [
     (r"(convert|lvm-group)", "pmem-ns-init convert: killed there by tests/vm/convert.sh"),
     (r"nd-seed", "what a killed pmem-ns-init left; tests/vm/direct.sh passes there without a kill"),
-    (r"nd-free-dax", "claims of others for device DAX"),
-    (r"nd-undo", "taken back after an error of libndctl, which nothing provokes"),
+    (r"nd-load-driver", "a node without udev, where nothing has loaded the module"),
+    (r"nd-undo", "taken back after an error of the kernel, which nothing provokes"),
     (r"(file-drop|folder-unmake|target-undo)", "taken back after an error: tests/unit/inject"),
     (r"nd-", "namespaces: --direct"),
     (r"(lvm|child)-", "LVM: --lvm"),
