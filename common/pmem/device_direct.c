@@ -372,7 +372,10 @@ static int activate(void *self, const struct device_list *l, struct error **err)
 		const struct device *d = &l->devices[i];
 		CLEANUP(error_freep) struct error *refusal = NULL;
 
-		if (d->active || nd_enable(m->nd, d->identity, d->id, &refusal) == 0)
+		if (d->active)
+			continue;
+		remember(m, NULL);
+		if (nd_enable(m->nd, d->identity, d->id, &refusal) == 0)
 			continue;
 		if (rc == 0)
 			err_set(err, ERR_INTERNAL, "device %s: %s", d->id, refusal->msg);

@@ -12,7 +12,7 @@
 /* NSLABEL_NAME_LEN of the kernel's drivers/nvdimm/label.h, with its NUL */
 #define LABEL_NAME_BYTES 64
 
-/* libndctl contexts do not coordinate: one operation at a time in this process. */
+/* Idle namespaces and seeds are anybody's: one operation at a time in this process. */
 static pthread_mutex_t one_operation = PTHREAD_MUTEX_INITIALIZER;
 
 void nd_close(struct nd *nd)

@@ -34,34 +34,45 @@ int nd_refused(struct error **err, int rc, const char *what)
 	return err_set_errno(err, rc == -ENOSPC ? ERR_EXHAUSTED : ERR_INTERNAL, -rc, "%s", what);
 }
 
-/* Return: the device on the nd bus, such as "pfn0.1", behind a block device; NULL when there is none. Caller
- * frees. */
-static char *front_of(const char *block_path)
+/* @ret: the device on the nd bus, such as "pfn0.1", behind a block device; caller frees. */
+static int read_front(const char *block_path, char **ret, struct error **err)
 {
 	const char *slash = strrchr(block_path, '/');
 	CLEANUP(free_charp)
 	char *path = x_asprintf("/sys/class/block/%s/device", slash ? slash + 1 : block_path);
 	CLEANUP(free_charp) char *target = NULL;
-	CLEANUP(error_freep) struct error *ignored = NULL;
 
-	if (nd_link(path, &target, &ignored) < 0)
-		return NULL;
+	if (nd_link(path, &target, err) < 0)
+		return -1;
 	const char *name = strrchr(target, '/');
-	return x_strdup(name ? name + 1 : target);
+	*ret = x_strdup(name ? name + 1 : target);
+	return 0;
 }
 
-static char *namespace_of(const char *front)
+/* @ret: the uuid of the namespace behind a block device, "" when it has none; caller frees. */
+static int read_uuid_behind(const char *block_path, char **ret, struct error **err)
 {
-	return str_starts(front, "namespace") ? x_strdup(front) : nd_attr_hint(front, "namespace");
+	CLEANUP(free_charp) char *front = NULL;
+	CLEANUP(free_charp) char *dev = NULL;
+
+	if (read_front(block_path, &front, err) < 0)
+		return -1;
+	if (str_starts(front, "namespace"))
+		return nd_attr(front, "uuid", ret, err);
+	if (nd_attr(front, "namespace", &dev, err) < 0)
+		return -1;
+	return nd_attr(dev, "uuid", ret, err);
 }
 
 int nd_confirm_read(const char *block_path, const char *uuid, struct error **err)
 {
-	CLEANUP(free_charp) char *front = front_of(block_path);
-	CLEANUP(free_charp) char *dev = front ? namespace_of(front) : NULL;
-	CLEANUP(free_charp) char *found = str_empty(dev) ? NULL : nd_attr_hint(dev, "uuid");
+	CLEANUP(free_charp) char *found = NULL;
 
-	if (found && str_eq(found, uuid))
+	if (read_uuid_behind(block_path, &found, err) < 0) {
+		(*err)->code = ERR_UNAVAILABLE;
+		return err_wrap(err, "%s is not known to be that of namespace %s", block_path, uuid);
+	}
+	if (!str_empty(found) && str_eq(found, uuid))
 		return 0;
 	return err_set(err, ERR_UNAVAILABLE, "%s is not that of namespace %s", block_path, uuid);
 }
@@ -73,7 +84,7 @@ static const struct nd_namespace *find(const struct nd_inventory *inv, const cha
 		const struct nd_region *r = &inv->regions[i];
 		for (size_t k = 0; k < r->n_namespaces; k++) {
 			const struct nd_namespace *ns = &r->namespaces[k];
-			if (uuid ? str_eq(ns->uuid, uuid) : str_eq(ns->dev, dev))
+			if (uuid ? *uuid && str_eq(ns->uuid, uuid) : str_eq(ns->dev, dev))
 				return ns;
 		}
 	}

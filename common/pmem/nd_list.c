@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/parse.h"
 #include "base/str.h"
@@ -58,6 +59,8 @@ int nd_block_device(const char *device, char **ret_path, uint64_t *ret_bytes, st
 	CLEANUP(strv_freep) char **names = NULL;
 	uint64_t sectors = 0;
 
+	*ret_path = NULL;
+	*ret_bytes = 0;
 	if (nd_attr_names(device, "block", &names, err) < 0)
 		return -1;
 	if (!names[0])
@@ -157,15 +160,33 @@ static int read_namespaces(char *const *devices, struct nd_region *r, struct err
 	return 0;
 }
 
-/* Bus and region numbers are given anew at each boot; the cookie is made of what the modules are. */
-static char *read_identity(const struct nd_region *r)
+static int read_cookie(const char *region, uint64_t *ret, struct error **err)
 {
-	uint64_t cookie = r->has_labels ? nd_attr_hint_number(r->name, "set_cookie", 0) : 0;
+	if (nd_attr_number(region, "set_cookie", ret, err) == 0)
+		return 0;
+	if ((*err)->code != ERR_NOT_FOUND)
+		return -1;
+	error_clear(err);
+	*ret = 0;
+	return 0;
+}
 
-	if (cookie)
-		return x_asprintf("iset-%016jx", (uintmax_t)cookie);
-	CLEANUP(free_charp) char *provider = nd_attr_hint(r->bus, "provider");
-	return x_asprintf("%s/%s", provider, r->name);
+/* Bus and region numbers are given anew at each boot; the cookie is made of what the modules are. */
+static int read_identity(struct nd_region *r, struct error **err)
+{
+	CLEANUP(free_charp) char *provider = NULL;
+	uint64_t cookie = 0;
+
+	if (r->has_labels && read_cookie(r->name, &cookie, err) < 0)
+		return -1;
+	if (cookie) {
+		r->identity = x_asprintf("iset-%016jx", (uintmax_t)cookie);
+		return 0;
+	}
+	if (nd_attr(r->bus, "provider", &provider, err) < 0)
+		return -1;
+	r->identity = x_asprintf("%s/%s", provider, r->name);
+	return 0;
 }
 
 /* Return: the module ("nmem0") behind part @i of @region, "" when there is none; caller frees. */
@@ -261,7 +282,8 @@ static int read_attributes(struct nd_region *r, struct error **err)
 	r->is_pmem = type == ND_DEVICE_NAMESPACE_PMEM || type == ND_DEVICE_NAMESPACE_IO;
 	r->has_labels = type == ND_DEVICE_NAMESPACE_PMEM;
 	r->ways = ways > 0 ? (unsigned)ways : 1;
-	r->identity = read_identity(r);
+	if (read_identity(r, err) < 0)
+		return -1;
 	r->available_bytes = nd_attr_hint_number(name, "available_size", 0);
 	r->max_extent_bytes = nd_attr_hint_number(name, "max_available_extent", r->available_bytes);
 	r->align_bytes = nd_attr_hint_number(name, "align", 0);
@@ -297,7 +319,10 @@ static int compare_regions(const void *a, const void *b)
 	return x_region < y_region ? -1 : x_region > y_region;
 }
 
-static int read_regions(char *const *devices, struct nd_inventory *inv, struct error **err)
+/* @enabled_before: regions that were enabled before @devices were listed. One that is enabled only now had
+ * not shown its namespaces. */
+static int read_regions(
+	char *const *devices, char *const *enabled_before, struct nd_inventory *inv, struct error **err)
 {
 	for (char *const *name = devices; *name; name++) {
 		if (number_in(*name, "region") == UINT64_MAX)
@@ -307,6 +332,7 @@ static int read_regions(char *const *devices, struct nd_inventory *inv, struct e
 		*r = (struct nd_region){.name = x_strdup(*name)};
 		if (read_attributes(r, err) < 0 || read_namespaces(devices, r, err) < 0)
 			return -1;
+		r->enabled = r->enabled && strv_contains(enabled_before, r->name);
 	}
 	if (inv->n_regions)
 		qsort(inv->regions, inv->n_regions, sizeof(*inv->regions), compare_regions);
@@ -327,24 +353,30 @@ int nd_region_read(const char *name, struct nd_region **ret, struct error **err)
 	return 0;
 }
 
-/* A bus whose devices are still being looked for shows only some of them: reading the attribute waits. */
-static void wait_for_buses(char *const *devices)
+/* Waits until what is enabled shows all its devices. @ret_enabled: regions; strv_free() */
+static int settle(char ***ret_enabled, struct error **err)
 {
-	for (; *devices; devices++)
-		if (str_starts(*devices, "ndbus"))
-			free(nd_attr_hint(*devices, "wait_probe"));
+	CLEANUP(strv_freep) char **devices = NULL;
+
+	if (nd_attr_names(".", ".", &devices, err) < 0)
+		return -1;
+	for (char **name = devices; *name; name++)
+		if (number_in(*name, "region") != UINT64_MAX && nd_is_bound(*name))
+			strv_add(ret_enabled, *name);
+	for (char **name = devices; *name; name++)
+		if (str_starts(*name, "ndbus") && nd_settle(*name, err) < 0)
+			return -1;
+	return 0;
 }
 
 static int read_all(struct nd_inventory **ret, struct error **err)
 {
 	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = x_calloc(1, sizeof(*inv));
-	CLEANUP(strv_freep) char **buses = NULL;
+	CLEANUP(strv_freep) char **enabled = NULL;
 	CLEANUP(strv_freep) char **devices = NULL;
 
-	if (nd_attr_names(".", ".", &buses, err) < 0)
-		return -1;
-	wait_for_buses(buses);
-	if (nd_attr_names(".", ".", &devices, err) < 0 || read_regions(devices, inv, err) < 0)
+	if (settle(&enabled, err) < 0 || nd_attr_names(".", ".", &devices, err) < 0 ||
+		read_regions(devices, enabled, inv, err) < 0)
 		return -1;
 	*ret = TAKE_PTR(inv);
 	return 0;
@@ -355,7 +387,10 @@ int nd_list_read(struct nd_inventory **ret, struct error **err)
 	CLEANUP(error_freep) struct error *first = NULL;
 
 	/* others may have made or destroyed one meanwhile: they do not take our lock */
-	if (read_all(ret, &first) == 0 || read_all(ret, err) == 0)
+	if (read_all(ret, &first) == 0)
+		return 0;
+	log_debug("namespaces could not be listed, trying again", F_ERR(first));
+	if (read_all(ret, err) == 0)
 		return 0;
 	(*err)->code = ERR_UNAVAILABLE;
 	return -1;

@@ -1,6 +1,7 @@
 /* From an idle namespace to one that is labelled and enabled. Source: the sequence of ndctl's namespace
  * creation; drivers/nvdimm/namespace_devs.c, claim.c. */
 #include <string.h>
+#include <strings.h>
 
 #include "base/mem.h"
 #include "base/random.h"
@@ -144,14 +145,17 @@ static int find_or_free_idle(const struct nd_region *r, char **ret, struct error
 	CLEANUP(free_charp) char *dev = NULL;
 	CLEANUP(free_charp) char *uuid = NULL;
 
-	if (find_idle(r, &dev, err) < 0)
+	/* the kernel registers and removes them in the background */
+	if (nd_settle(r->bus, err) < 0 || find_idle(r, &dev, err) < 0)
 		return -1;
 	uuid = dev ? nd_attr_hint(dev, "uuid") : NULL;
 	if (dev && str_empty(uuid)) {
 		*ret = TAKE_PTR(dev);
 		return 0;
 	}
-	if ((dev ? drop_uuid(dev, err) : advance_seed(r, err)) < 0 || find_idle(r, ret, err) < 0)
+	if ((dev ? drop_uuid(dev, err) : advance_seed(r, err)) < 0)
+		return -1;
+	if (nd_settle(r->bus, err) < 0 || find_idle(r, ret, err) < 0)
 		return -1;
 	return *ret ? 0 : err_set(err, ERR_UNAVAILABLE, "the kernel offers no idle namespace");
 }
@@ -190,12 +194,29 @@ static int claim_as_sector(const char *region, const char *dev, struct error **e
 	return STEP("nd-btt-enable", nd_bind(btt, err));
 }
 
-/* The first failure is the one to report; whatever cannot be taken back here shows in the next listing. */
-static void give_back(const char *region, const char *dev)
+/* Whatever has claimed @dev: a seed is none any more when its claim has come to something. */
+static void release(const char *dev)
 {
+	CLEANUP(free_charp) char *holder = nd_attr_hint(dev, "holder");
 	CLEANUP(error_freep) struct error *ignored = NULL;
 
-	drop_claims(region);
+	if (str_empty(holder))
+		return;
+	if (nd_is_bound(holder) && STEP("nd-undo-enable", nd_unbind(holder, &ignored)) < 0)
+		error_clear(&ignored);
+	(void)!STEP("nd-undo-claim", nd_attr_write(holder, "namespace", "", &ignored));
+}
+
+/* The first failure is the one to report; whatever cannot be taken back here shows in the next listing. What
+ * does not bear our UUID somebody else has taken meanwhile. */
+static void give_back(const char *dev, const char *uuid)
+{
+	CLEANUP(free_charp) char *found = nd_attr_hint(dev, "uuid");
+	CLEANUP(error_freep) struct error *ignored = NULL;
+
+	if (strcasecmp(found, uuid) != 0)
+		return;
+	release(dev);
 	if (STEP("nd-undo-mode", nd_attr_write(dev, "holder_class", "", &ignored)) < 0)
 		error_clear(&ignored);
 	(void)!STEP("nd-undo-label", nd_attr_write(dev, "size", "0", &ignored));
@@ -215,7 +236,7 @@ int nd_make(const struct nd_spec *spec, struct error **err)
 	CLEANUP(nd_region_freep) struct nd_region *r = NULL;
 	CLEANUP(free_charp) char *dev = NULL;
 
-	if (nd_region_read(spec->region, &r, err) < 0)
+	if (nd_load_driver(err) < 0 || nd_region_read(spec->region, &r, err) < 0)
 		return -1;
 	if (check_region(r, spec, err) < 0 || check_size(r, spec, err) < 0)
 		return -1;
@@ -224,15 +245,17 @@ int nd_make(const struct nd_spec *spec, struct error **err)
 		return -1;
 	if (label_and_claim(dev, spec, err) == 0)
 		return 0;
-	give_back(spec->region, dev);
+	give_back(dev, spec->uuid);
 	return -1;
 }
 
 int nd_claim_fsdax(const char *region, const char *dev, struct error **err)
 {
+	if (nd_load_driver(err) < 0)
+		return -1;
 	drop_claims(region);
 	if (claim_as_fsdax(region, dev, err) == 0)
 		return 0;
-	drop_claims(region);
+	release(dev);
 	return -1;
 }

@@ -1,7 +1,7 @@
 /*
- * nd_private.h - the parts of the real nd.h: nd_list.c reads sysfs, nd_make.c, nd_convert.c and nd_real.c
- * change things through libndctl, nd_check.c looks whether that has worked. Threads: the caller holds the
- * locks of nd.h.
+ * nd_private.h - the parts of the real nd.h: nd_list.c, nd_make.c and nd_remove.c read and write sysfs,
+ * nd_convert.c and nd_real.c change things through libndctl, nd_check.c looks whether that has worked.
+ * Threads: the caller holds the locks of nd.h.
  */
 #pragma once
 

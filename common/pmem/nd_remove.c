@@ -19,6 +19,18 @@ static int check_own(const struct nd_namespace *ns, const char *name, struct err
 	return nd_check_writable(ns->dev, err);
 }
 
+/* Once it is disabled, it is anybody's: others do not take our lock, and the kernel gives its name anew. */
+static int check_still(const struct nd_namespace *ns, struct error **err)
+{
+	CLEANUP(free_charp) char *uuid = NULL;
+
+	if (nd_attr(ns->dev, "uuid", &uuid, err) < 0)
+		return -1;
+	return str_eq(uuid, ns->uuid)
+		       ? 0
+		       : err_set(err, ERR_PRECONDITION, "%s has become another namespace meanwhile", ns->dev);
+}
+
 /* Nobody else has the block device open in a way that counts while it goes. */
 static int disable(const struct nd_namespace *ns, const char *holder, struct error **err)
 {
@@ -47,7 +59,7 @@ static int zero_info_block(const struct nd_namespace *ns, bool has_table, struct
 		return -1;
 	if (!path)
 		return err_set(err, ERR_INTERNAL, "it has no block device as raw");
-	if (nd_open_block_device(path, &fd, err) < 0)
+	if (nd_open_block_device(path, &fd, err) < 0 || check_still(ns, err) < 0)
 		return -1;
 	if (has_table && btt_erase_spare(fd, ns->raw_bytes, err) < 0)
 		return -1;
@@ -58,7 +70,7 @@ static int forget_content(const struct nd_namespace *ns, bool has_table, struct 
 {
 	CLEANUP(error_freep) struct error *second = NULL;
 
-	if (STEP("nd-raw", nd_attr_write(ns->dev, "force_raw", "1", err)) < 0)
+	if (check_still(ns, err) < 0 || STEP("nd-raw", nd_attr_write(ns->dev, "force_raw", "1", err)) < 0)
 		return -1;
 	int rc = zero_info_block(ns, has_table, err);
 	if (STEP("nd-raw-end", nd_attr_write(ns->dev, "force_raw", "0", &second)) < 0)
@@ -80,7 +92,7 @@ int nd_remove(const char *uuid, const char *name, struct error **err)
 		return -1;
 	if (!ns)
 		return 0;
-	if (check_own(ns, name, err) < 0)
+	if (check_own(ns, name, err) < 0 || nd_load_driver(err) < 0)
 		return -1;
 	if (nd_attr(ns->dev, "holder", &holder, err) < 0 || nd_attr(ns->dev, "holder_class", &class, err) < 0)
 		return -1;
@@ -89,7 +101,7 @@ int nd_remove(const char *uuid, const char *name, struct error **err)
 	if (STEP("nd-mode-raw", nd_attr_write(ns->dev, "holder_class", "", err)) < 0)
 		return -1;
 	/* one that says raw may have been stopped here before */
-	if (forget_content(ns, !str_eq(class, "pfn"), err) < 0)
+	if (forget_content(ns, !str_eq(class, "pfn"), err) < 0 || check_still(ns, err) < 0)
 		return -1;
 	return STEP("nd-delete", nd_attr_write(ns->dev, "size", "0", err));
 }

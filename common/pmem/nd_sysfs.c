@@ -64,7 +64,7 @@ int nd_attr_names(const char *device, const char *folder, char ***ret, struct er
 	CLEANUP(fd_closep) int fd = -1;
 
 	if (dir_open(path, false, 0, &fd, err) == 0)
-		return dir_list(fd, ret, err);
+		return dir_list(fd, ret, err) < 0 ? err_wrap(err, "%s", path) : 0;
 	if ((*err)->code != ERR_NOT_FOUND)
 		return -1;
 	error_clear(err);
@@ -100,23 +100,36 @@ int nd_attr_write_number(const char *device, const char *attribute, uint64_t num
 	return nd_attr_write(device, attribute, text, err);
 }
 
-/* Where udev runs, it has loaded the module when the region appeared. */
-static int load_driver(struct error **err)
+int nd_load_driver(struct error **err)
 {
 	const char *const argv[] = {"modprobe", "nd_pmem", NULL};
 
 	if (access(ND_SYSFS_DRIVER, F_OK) == 0)
 		return 0;
-	if (STEP("nd-load-driver", spawn_check(argv, /* out= */ NULL, LOAD_TIMEOUT_MS, err)) < 0)
-		return err_wrap(err, "load the driver of persistent memory");
+	if (STEP("nd-load-driver", spawn_check(argv, /* out= */ NULL, LOAD_TIMEOUT_MS, err)) == 0)
+		return 0;
+	(*err)->code = ERR_UNAVAILABLE;
+	return err_wrap(err, "the driver of persistent memory is not loaded");
+}
+
+int nd_settle(const char *bus, struct error **err)
+{
+	/* it waits for what is queued first, and for regions that are being enabled, which queue more, then
+	 */
+	for (int i = 0; i < 2; i++) {
+		CLEANUP(free_charp) char *text = NULL;
+
+		if (nd_attr(bus, "wait_probe", &text, err) < 0)
+			return -1;
+	}
 	return 0;
 }
 
 int nd_bind(const char *device, struct error **err)
 {
-	if (load_driver(err) < 0)
-		return -1;
-	return write_text(ND_SYSFS_DRIVER "/bind", device, err);
+	if (write_text(ND_SYSFS_DRIVER "/bind", device, err) < 0)
+		return err_wrap(err, "enable %s", device);
+	return 0;
 }
 
 int nd_unbind(const char *device, struct error **err)
@@ -130,7 +143,8 @@ int nd_link(const char *path, char **ret, struct error **err)
 	ssize_t n = readlink(path, target, sizeof(target));
 
 	if (n < 0)
-		return err_set_errno(err, ERR_INTERNAL, errno, "readlink %s", path);
+		return err_set_errno(
+			err, errno == ENOENT ? ERR_NOT_FOUND : ERR_INTERNAL, errno, "readlink %s", path);
 	*ret = x_strndup(target, (size_t)n);
 	return 0;
 }

@@ -14,8 +14,8 @@
 #define ND_SYSFS_DEVICES "/sys/bus/nd/devices"
 
 /** nd_attr() - an attribute without its final newline; others stay, so that a label's name with one in it is
- * not taken for another name. Return: 0, or -1 with ERR_NOT_FOUND, ERR_INTERNAL. @ret: caller
- * frees. */
+ * not taken for another name. Return: 0, or -1 with ERR_NOT_FOUND, ERR_EXHAUSTED (more than 4 KiB),
+ * ERR_INTERNAL. @ret: caller frees. */
 int nd_attr(const char *device, const char *attribute, char **ret, struct error **err) MUST_CHECK;
 
 /** nd_attr_number() - an attribute that is a number. Return: 0, or -1 as nd_attr(), ERR_INVALID_ARGUMENT. */
@@ -36,8 +36,17 @@ int nd_attr_write(const char *device, const char *attribute, const char *text, s
 int nd_attr_write_number(
 	const char *device, const char *attribute, uint64_t number, struct error **err) MUST_CHECK;
 
-/** nd_bind() - have the driver of persistent memory take @device; its module is loaded where it is not.
- * Return: 0, or -1 with ERR_INTERNAL (it refused). */
+/** nd_load_driver() - load the module that drives persistent memory; where udev runs, it has done so when the
+ * region appeared. To be called before anything is claimed: the module takes every device that it finds.
+ * Idempotent. Blocks up to 30 s for modprobe. Return: 0, or -1 with ERR_UNAVAILABLE. */
+int nd_load_driver(struct error **err) MUST_CHECK;
+
+/** nd_settle() - wait until the kernel has registered and probed what it has begun to on @bus ("ndbus0").
+ * Return: 0, or -1 as nd_attr(). */
+int nd_settle(const char *bus, struct error **err) MUST_CHECK;
+
+/** nd_bind() - have the driver of persistent memory take @device. Return: 0, or -1 with ERR_INTERNAL (it
+ * refused, or is not loaded). */
 int nd_bind(const char *device, struct error **err) MUST_CHECK;
 
 /** nd_unbind() - have the driver of @device let go of it. Return: 0, or -1 with ERR_INTERNAL. */

@@ -10,39 +10,47 @@
 #define NODE_WAIT_MS 5000
 #define RELIST_TRIES 8
 
-/* Uses @list if no device was created or destroyed since @changes was read. */
-static bool use_list(struct volumes *v, struct device_list **list, uint64_t changes)
+/* What was seen when. */
+struct moment {
+	uint64_t changes;
+	uint64_t listings;
+};
+
+static struct moment now(struct volumes *v)
+{
+	pthread_mutex_lock(&v->mutex);
+	struct moment m = {v->changes, v->listings};
+	pthread_mutex_unlock(&v->mutex);
+	return m;
+}
+
+/* Uses @list if no device was created or destroyed since then; one that was not read anew (@is_new) also only
+ * if none was used since: that may be the newer one. */
+static bool use_list(struct volumes *v, struct device_list **list, struct moment since, bool is_new)
 {
 	CLEANUP(device_list_freep) struct device_list *old = NULL;
 
 	pthread_mutex_lock(&v->mutex);
-	bool current = v->changes == changes;
+	bool current = v->changes == since.changes && (is_new || v->listings == since.listings);
 	if (current) {
 		old = v->seen;
 		v->seen = TAKE_PTR(*list);
-		v->in_doubt = false;
+		v->listings++;
+		v->in_doubt = v->in_doubt && !is_new;
 	}
 	pthread_mutex_unlock(&v->mutex);
 	return current;
-}
-
-static uint64_t read_changes(struct volumes *v)
-{
-	pthread_mutex_lock(&v->mutex);
-	uint64_t changes = v->changes;
-	pthread_mutex_unlock(&v->mutex);
-	return changes;
 }
 
 static int relist_locked(struct volumes *v, struct error **err)
 {
 	for (unsigned tries = 0; tries < RELIST_TRIES; tries++) {
 		CLEANUP(device_list_freep) struct device_list *list = NULL;
-		uint64_t changes = read_changes(v);
+		struct moment since = now(v);
 
 		if (device_list_read(v->devices, &list, err) < 0)
 			return err_wrap(err, "list devices");
-		if (use_list(v, &list, changes))
+		if (use_list(v, &list, since, /* is_new= */ true))
 			return 0;
 	}
 	return err_set(err, ERR_UNAVAILABLE, "devices change faster than they can be listed");
@@ -61,12 +69,12 @@ int volumes_relist(struct volumes *v, struct error **err)
 static bool use_latest(struct volumes *v)
 {
 	for (unsigned tries = 0; tries < RELIST_TRIES; tries++) {
-		uint64_t changes = read_changes(v);
+		struct moment since = now(v);
 		CLEANUP(device_list_freep) struct device_list *list = device_latest(v->devices);
 
 		if (!list)
 			return false;
-		if (use_list(v, &list, changes))
+		if (use_list(v, &list, since, /* is_new= */ false))
 			return true;
 	}
 	return false;

@@ -42,9 +42,11 @@ struct volumes {
 	struct volume_record **records; /* sorted by id */
 	size_t n_records;
 	struct device_list *seen; /* last listing, kept up to date; NULL before the first */
-	uint64_t changes; /* devices that we created or destroyed: a listing that overlaps one is not used */
-	bool in_doubt; /* a removal failed, and may have been done: another device may have its node by now */
-	bool loaded;   /* the state folder was read */
+	uint64_t changes;  /* devices that we created or destroyed: a listing that overlaps one is not used */
+	uint64_t listings; /* that were used as `seen` */
+	bool in_doubt;  /* a removal failed, and may have been done, or a device's path was another's: until
+			 * the  next new listing */
+	bool loaded;    /* the state folder was read */
 	char **damaged; /* ids whose state file could not be read: strv */
 };
 
@@ -83,7 +85,8 @@ int volumes_require_ready(struct volumes *v, struct error **err) MUST_CHECK;
  * device_list_read(). */
 int volumes_relist(struct volumes *v, struct error **err) MUST_CHECK;
 
-/** volumes_note() - @d was created or destroyed by us. Lists anew where that is cheap, else computes. */
+/** volumes_note() - @d was created or destroyed by us. Shows what the manager has seen of it, else computes
+ * it. */
 void volumes_note(struct volumes *v, const struct device *d, bool exists);
 
 /** volumes_destroy_device() - device_destroy(), and note it; after a failure what was seen is in doubt, and

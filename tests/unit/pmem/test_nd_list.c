@@ -325,6 +325,20 @@ START_TEST(region_that_cannot_be_read_fails_the_listing)
 }
 END_TEST
 
+/* A bus that is not known to be settled may not show all of them; a pool must not change its identity. */
+START_TEST(bus_that_cannot_be_read_fails_the_listing)
+{
+	static const char *const needed[] = {BUS "/wait_probe", REGION "/set_cookie"};
+	struct nd_inventory *inv = NULL;
+	struct error *err = NULL;
+
+	have_sys();
+	ck_assert_int_eq(unlink(needed[_i]), 0);
+	have_folder(needed[_i]);
+	ASSERT_FAILS(nd_list_read(&inv, &err), ERR_UNAVAILABLE, strrchr(needed[_i], '/') + 1);
+}
+END_TEST
+
 /* The kernel gives the name of a device that is gone to the next one. */
 START_TEST(block_device_is_confirmed_by_the_uuid_behind_it)
 {
@@ -343,6 +357,8 @@ START_TEST(block_device_is_confirmed_by_the_uuid_behind_it)
 	ASSERT_OK(nd_confirm_read("/dev/pmem0", UUID, &err));
 	ASSERT_FAILS(nd_confirm_read("/dev/pmem0", "", &err), ERR_UNAVAILABLE, "/dev/pmem0");
 	ASSERT_FAILS(nd_confirm_read("/dev/pmem1", UUID, &err), ERR_UNAVAILABLE, "/dev/pmem1");
+	have_file(REGION "/namespace0.0", "uuid", "");
+	ASSERT_FAILS(nd_confirm_read("/dev/pmem0", "", &err), ERR_UNAVAILABLE, "/dev/pmem0");
 	have_file(REGION "/namespace0.0", "uuid", "6f1d2c3b-0000-4000-8000-00000000000a");
 	ASSERT_FAILS(nd_confirm_read("/dev/pmem0", UUID, &err), ERR_UNAVAILABLE, UUID);
 	/* released meanwhile */
@@ -374,6 +390,7 @@ int main(void)
 	tcase_add_loop_test(tc, active_namespace_is_what_the_kernel_made_of_it, 0, ARRAY_SIZE(kinds));
 	tcase_add_loop_test(tc, attribute_that_cannot_be_read_fails_the_listing, 0, 5);
 	tcase_add_loop_test(tc, block_device_is_confirmed_by_the_uuid_behind_it, 0, 2);
+	tcase_add_loop_test(tc, bus_that_cannot_be_read_fails_the_listing, 0, 2);
 	tcase_add_loop_test(tc, region_that_cannot_be_read_fails_the_listing, 0, 3);
 	return unit_runner_finish(srunner_create(suite));
 }
