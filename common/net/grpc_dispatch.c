@@ -230,6 +230,8 @@ static void on_worked(void *user)
 	} else {
 		end_call("gRPC call ended after its client had gone", st, st->error);
 		stream_free(st);
+		/* a crowd's memory was given back when its last connection ended, before this was free */
+		big = big || s->running == 0;
 		grpc_server_check(s);
 	}
 	trim_after(big);
