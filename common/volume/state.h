@@ -33,6 +33,7 @@ struct volume_record {
 	char *fs_type;         /* asked for at creation: "ext4", "xfs"; NULL unknown */
 	bool block_clean;      /* every byte was zeroed before it was handed out: may be served as block */
 	uint64_t erased_bytes; /* while erasing: so many from the start are zero, durably */
+	bool erased_raw;       /* that is, of the namespace without its mode */
 	bool formatting;       /* a mkfs on the empty device was begun and its end not recorded */
 	bool staged_ever;
 	char *staging_path; /* canonical, while staged; else NULL */

@@ -64,6 +64,8 @@ static int read_member(struct json_reader *r, const char *key, struct volume_rec
 		return json_read_bool(r, &rec->block_clean, err);
 	if (str_eq(key, "erasedBytes"))
 		return json_read_u64(r, &rec->erased_bytes, err);
+	if (str_eq(key, "erasedRaw"))
+		return json_read_bool(r, &rec->erased_raw, err);
 	if (str_eq(key, "formatting"))
 		return json_read_bool(r, &rec->formatting, err);
 	if (str_eq(key, "stagedEver"))
@@ -133,6 +135,8 @@ static void write_ours(struct json_writer *w, const struct volume_record *r)
 		json_key_bool(w, "blockClean", true);
 	if (r->erased_bytes > 0)
 		json_key_u64(w, "erasedBytes", r->erased_bytes);
+	if (r->erased_raw)
+		json_key_bool(w, "erasedRaw", true);
 	if (r->formatting)
 		json_key_bool(w, "formatting", true);
 	if (r->staged_ever)

@@ -139,9 +139,19 @@ static int erase_and_destroy(
 /* What was erased through a namespace's mode does not lie in the same place without it. */
 static uint64_t resume_at(const struct volume_record *r, const struct device *d)
 {
-	if (d->raw)
+	if (d->raw != r->erased_raw)
 		return 0;
 	return r->erased_bytes < d->size_bytes ? r->erased_bytes : d->size_bytes;
+}
+
+/* What a record says of the other layout counts for nothing, in what is told as well. */
+static void note_start(struct volumes *v, struct volume_record *r, uint64_t at, bool raw)
+{
+	if (r->erased_bytes == at && r->erased_raw == raw)
+		return;
+	r->erased_bytes = at;
+	r->erased_raw = raw;
+	volumes_keep(v, r);
 }
 
 static int finish(struct volumes *v, struct volume_record *r, struct erase_claim *claim, struct erasure *e,
@@ -158,6 +168,7 @@ static int finish(struct volumes *v, struct volume_record *r, struct erase_claim
 			return -1;
 		uint64_t now_ns = clock_ns();
 		uint64_t at = resume_at(r, d);
+		note_start(v, r, at, d->raw);
 		struct work w = {.v = v,
 			.r = r,
 			.erasure = e,

@@ -92,6 +92,7 @@ START_TEST(everything_that_is_put_is_loaded)
 	r->adopted = true;
 	r->block_clean = true;
 	r->erased_bytes = 1ULL << 40;
+	r->erased_raw = true;
 	r->formatting = true;
 	r->staged_ever = true;
 	r->staging_path = x_strdup("/a/b");
@@ -114,6 +115,7 @@ START_TEST(everything_that_is_put_is_loaded)
 	ck_assert(back->adopted);
 	ck_assert(back->block_clean);
 	ck_assert_uint_eq(back->erased_bytes, 1ULL << 40);
+	ck_assert(back->erased_raw);
 	ck_assert(back->formatting && back->staged_ever);
 	ck_assert_str_eq(back->staging_path, "/a/b");
 	ck_assert(back->staged_block);

@@ -271,7 +271,7 @@ START_TEST(device_that_is_in_use_when_erasing_goes_on_is_not_touched)
 END_TEST
 
 /* A volume whose erasure was recorded up to 4 MiB and did not go on. It is full. */
-static struct device *leave_in_progress(void)
+static struct device *leave_in_progress(bool raw)
 {
 	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
 	CLEANUP(free_charp) char *file = x_asprintf("%s.erasing", info->id);
@@ -287,16 +287,18 @@ static struct device *leave_in_progress(void)
 	CLEANUP(free_charp) char *old = fixture_read(file);
 	ASSERT_OK(state_parse(span_of(old), &r, &err));
 	r->erased_bytes = MIB(4);
+	r->erased_raw = raw;
 	ASSERT_OK(state_format(r, &text, &err));
 	fixture_write(file, buf_str(&text));
 	return d;
 }
 
-START_TEST(record_of_progress_spares_what_is_erased_already)
+static void assert_resumed(bool raw)
 {
-	CLEANUP(device_freep) struct device *d = leave_in_progress();
+	CLEANUP(device_freep) struct device *d = leave_in_progress(raw);
 
 	fx.faults.in_destroy = hold;
+	fx.faults.raw = raw;
 	fixture_restart();
 	sem_wait(&held);
 	ck_assert_uint_eq(content_count(d, 'x'), MIB(4) / CONTENT_BLOCK);
@@ -306,12 +308,23 @@ START_TEST(record_of_progress_spares_what_is_erased_already)
 	fixture_await_erased();
 	assert_all_gone();
 }
+
+START_TEST(record_of_progress_spares_what_is_erased_already)
+{
+	assert_resumed(/* raw= */ false);
+}
+END_TEST
+
+START_TEST(record_of_progress_counts_without_the_mode_in_which_it_was_made)
+{
+	assert_resumed(/* raw= */ true);
+}
 END_TEST
 
 /* A block translation table has its sectors anywhere. */
 START_TEST(record_of_progress_says_nothing_of_a_namespace_that_lost_its_mode)
 {
-	CLEANUP(device_freep) struct device *d = leave_in_progress();
+	CLEANUP(device_freep) struct device *d = leave_in_progress(/* raw= */ false);
 
 	fx.faults.in_destroy = hold;
 	fx.faults.raw = true;
@@ -449,6 +462,7 @@ FIXTURE_MAIN("volumes_erase", set_up, deleted_volume_is_gone_for_callers_while_i
 	failed_erasing_is_tried_again_when_the_volume_is_deleted_again,
 	device_that_is_in_use_when_erasing_goes_on_is_not_touched,
 	record_of_progress_spares_what_is_erased_already,
+	record_of_progress_counts_without_the_mode_in_which_it_was_made,
 	record_of_progress_says_nothing_of_a_namespace_that_lost_its_mode, progress_is_recorded_once_per_gib,
 	progress_that_cannot_be_recorded_holds_nothing_up, deletion_goes_on_when_the_pool_comes_back,
 	record_of_progress_beyond_the_end_is_no_reason_to_fail, without_eraseafter_nothing_is_left_to_erase)
