@@ -206,7 +206,7 @@ static int is_mapped(dev_t dev, bool *ret, struct error **err)
 	return 0;
 }
 
-/* @ret_mapped: false: not device-mapper's; then @ret is as it was */
+/* @ret_mapped: false: not device-mapper's, or gone; then @ret is as it was */
 static int read_dm_status(dev_t dev, struct dm_ioctl *ret, bool *ret_mapped, struct error **err)
 {
 	struct dm_ioctl io = {
@@ -224,10 +224,15 @@ static int read_dm_status(dev_t dev, struct dm_ioctl *ret, bool *ret_mapped, str
 	CLEANUP(fd_closep) int fd = open("/dev/" DM_DIR "/" DM_CONTROL_NODE, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "open /dev/" DM_DIR "/" DM_CONTROL_NODE);
-	if (ioctl(fd, DM_DEV_STATUS, &io) < 0)
+	if (ioctl(fd, DM_DEV_STATUS, &io) == 0) {
+		*ret = io;
+		return 0;
+	}
+	if (errno != ENXIO)
 		return err_set_errno(
 			err, ERR_INTERNAL, errno, "status of mapped device %u:%u", major(dev), minor(dev));
-	*ret = io;
+	/* removed since */
+	*ret_mapped = false;
 	return 0;
 }
 

@@ -18,7 +18,7 @@
 static int open_counts[8]; /* of one question after the other; then the last one stays */
 static unsigned n_counts;
 static unsigned n_asked;
-static bool fails;
+static int fails_with; /* errno; 0: it does not */
 
 int __wrap_access(const char *path, int mode);
 int __real_open(const char *path, int how, ...);
@@ -46,8 +46,8 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	va_start(ap, request);
 	struct dm_ioctl *io = va_arg(ap, struct dm_ioctl *);
 	va_end(ap);
-	if (fails) {
-		errno = ENXIO;
+	if (fails_with) {
+		errno = fails_with;
 		return -1;
 	}
 	io->open_count = open_counts[n_asked < n_counts ? n_asked : n_counts - 1];
@@ -83,10 +83,19 @@ START_TEST(what_device_mapper_does_not_tell_is_not_guessed)
 {
 	struct error *err = NULL;
 
-	fails = true;
+	fails_with = EACCES;
 	ASSERT_FAILS(dm_wait_unused(NODE, &err), ERR_INTERNAL, "status of mapped device 1:3");
 }
 END_TEST
 
+START_TEST(device_that_went_meanwhile_is_not_in_use)
+{
+	struct error *err = NULL;
+
+	fails_with = ENXIO;
+	ASSERT_OK(dm_wait_unused(NODE, &err));
+}
+END_TEST
+
 UNIT_MAIN("os/dm", device_that_is_open_for_a_moment_is_not_in_use, device_that_stays_open_is_in_use,
-	what_device_mapper_does_not_tell_is_not_guessed)
+	what_device_mapper_does_not_tell_is_not_guessed, device_that_went_meanwhile_is_not_in_use)
