@@ -308,14 +308,17 @@ static const struct nd_namespace *find_own(const struct nd_inventory *inv, const
 	return NULL;
 }
 
-/* What is not there in a region that is incomplete may come back with it. */
-static int require_complete(const struct nd_inventory *inv, const char *pool, struct error **err)
+/* What is not there in a region that is incomplete may come back with it. Return: NULL with ERR_UNAVAILABLE.
+ */
+static const struct nd_region *complete_region(
+	const struct nd_inventory *inv, const char *pool, struct error **err)
 {
 	const struct nd_region *r = find_region(inv, pool);
 
-	if (!r || !r->enabled)
-		return err_set(err, ERR_UNAVAILABLE, "region %s is absent or disabled", pool);
-	return 0;
+	if (r && r->enabled)
+		return r;
+	err_set(err, ERR_UNAVAILABLE, "region %s is absent or disabled", pool);
+	return NULL;
 }
 
 /* @ret: whether it was there; else its region is complete and lacks it. */
@@ -325,10 +328,13 @@ static int find_to_destroy(
 	*ret = m->latest && find_own(m->latest, wanted);
 	if (*ret)
 		return 0;
-	if (look(m, err) < 0 || require_complete(m->latest, wanted->pool, err) < 0)
+	if (look(m, err) < 0)
+		return -1;
+	const struct nd_region *r = complete_region(m->latest, wanted->pool, err);
+	if (!r)
 		return -1;
 	*ret = find_own(m->latest, wanted);
-	if (!*ret && find_named(find_region(m->latest, wanted->pool), wanted->id))
+	if (!*ret && find_named(r, wanted->id))
 		return err_set(err, ERR_PRECONDITION, "it is another one of that name");
 	return 0;
 }
@@ -348,7 +354,7 @@ static int destroy_locked(
 	remember(m, NULL);
 	if (nd_destroy(m->nd, wanted->identity, wanted->id, &m->latest, err) < 0)
 		return -1;
-	return require_complete(m->latest, wanted->pool, err);
+	return complete_region(m->latest, wanted->pool, err) ? 0 : -1;
 }
 
 static int destroy(void *self, const struct device *device, int exclusive_fd, struct error **err)
