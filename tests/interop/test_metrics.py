@@ -174,7 +174,8 @@ class Metrics(Served):
         for name, (kind, value) in wanted.items():
             self.assertEqual((families[name].type, self.value(families, name)), (kind, value), name)
             self.assertEqual(families[name].samples[0].labels, LABELS)
-        listed = self.value(families, "pmem_last_refresh_timestamp_seconds")
+        name = "pmem_last_refresh_timestamp_seconds"
+        listed = self.value(self.scrape_until(name), name)
         self.assertAlmostEqual(listed, time.time(), delta=PATIENCE_S)
 
     def test_process_metrics_tell_of_the_driver(self):
