@@ -17,6 +17,14 @@ void buf_done(struct buf *b)
 	*b = BUF_INIT(b->max);
 }
 
+struct buf buf_take(struct buf *b)
+{
+	struct buf taken = *b;
+
+	*b = BUF_INIT(b->max);
+	return taken;
+}
+
 void buf_reset(struct buf *b)
 {
 	b->len = 0;

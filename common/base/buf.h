@@ -29,6 +29,9 @@ struct buf {
 /** buf_done() - release the memory of @b; NULL is allowed. The buffer is empty and reusable afterwards. */
 void buf_done(struct buf *b);
 
+/** buf_take() - the content of @b, which is empty and reusable afterwards. Return: buf_done(). */
+struct buf buf_take(struct buf *b);
+
 /** buf_reset() - forget the content and the overflow mark of @b, keep its memory. */
 void buf_reset(struct buf *b);
 

@@ -3,16 +3,27 @@
 #include <assert.h>
 #include <mbedtls/md.h>
 
-void sha224_hex(const void *p, size_t n, char out[static SHA224_HEX_LEN + 1])
+static void digest_hex(mbedtls_md_type_t type, const void *p, size_t n, char *out)
 {
 	static const char digits[] = "0123456789abcdef";
-	unsigned char digest[SHA224_HEX_LEN / 2];
+	const mbedtls_md_info_t *md = mbedtls_md_info_from_type(type);
+	unsigned char digest[MBEDTLS_MD_MAX_SIZE];
 
-	int rc = mbedtls_md(mbedtls_md_info_from_type(MBEDTLS_MD_SHA224), p, n, digest);
+	int rc = mbedtls_md(md, p, n, digest);
 	assert(rc == 0);
-	for (size_t i = 0; i < sizeof(digest); i++) {
-		out[2 * i] = digits[digest[i] >> 4];
-		out[2 * i + 1] = digits[digest[i] & 15];
+	for (size_t i = 0; i < mbedtls_md_get_size(md); i++) {
+		*out++ = digits[digest[i] >> 4];
+		*out++ = digits[digest[i] & 15];
 	}
-	out[SHA224_HEX_LEN] = 0;
+	*out = '\0';
+}
+
+void sha224_hex(const void *p, size_t n, char out[static SHA224_HEX_LEN + 1])
+{
+	digest_hex(MBEDTLS_MD_SHA224, p, n, out);
+}
+
+void sha256_hex(const void *p, size_t n, char out[static SHA256_HEX_LEN + 1])
+{
+	digest_hex(MBEDTLS_MD_SHA256, p, n, out);
 }

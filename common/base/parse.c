@@ -98,6 +98,17 @@ int parse_percent(const char *text, unsigned *ret, struct error **err)
 	return 0;
 }
 
+uint32_t parse_u32_or(struct span text, uint32_t otherwise)
+{
+	uint64_t v = 0;
+
+	for (size_t i = 0; i < text.n; i++) {
+		if (!is_digit((char)text.p[i]) || !push_digit(&v, (char)text.p[i]) || v > UINT32_MAX)
+			return otherwise;
+	}
+	return text.n > 0 ? (uint32_t)v : otherwise;
+}
+
 int parse_bool(const char *text, bool *ret, struct error **err)
 {
 	static const char *const yes[] = {"1", "t", "T", "TRUE", "true", "True"};

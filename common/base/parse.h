@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/span.h"
 
 /**
  * parse_u64() - decimal digits only.
@@ -26,6 +27,10 @@ int parse_number(const char *text, uint64_t *ret, struct error **err) MUST_CHECK
 
 /** parse_u32() - as parse_u64(), at most 2^32-1. */
 int parse_u32(const char *text, uint32_t *ret, struct error **err) MUST_CHECK;
+
+/** parse_u32_or() - the bytes of a peer as parse_u32(), where what is no such number stands for @otherwise.
+ */
+uint32_t parse_u32_or(struct span text, uint32_t otherwise) MUST_CHECK;
 
 /** parse_bool() - 1 t T TRUE true True 0 f F FALSE false False, as Go's strconv.ParseBool. */
 int parse_bool(const char *text, bool *ret, struct error **err) MUST_CHECK;

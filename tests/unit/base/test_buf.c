@@ -60,6 +60,22 @@ START_TEST(nothing_is_added_after_an_overflow_until_the_reset)
 }
 END_TEST
 
+START_TEST(content_that_is_taken_leaves_a_buffer_of_the_same_limit)
+{
+	struct buf b = BUF_INIT(5);
+
+	buf_adds(&b, "abc");
+	CLEANUP(buf_done) struct buf taken = buf_take(&b);
+	ck_assert_str_eq(buf_str(&taken), "abc");
+	ck_assert_str_eq(buf_str(&b), "");
+	buf_adds(&b, "12345");
+	ck_assert_str_eq(buf_str(&b), "12345");
+	buf_adds(&b, "6");
+	ck_assert(b.overflowed);
+	buf_done(&b);
+}
+END_TEST
+
 START_TEST(long_formatted_text_is_whole_or_absent)
 {
 	CLEANUP(buf_done) struct buf b = BUF_INIT(1000);
@@ -143,6 +159,6 @@ END_TEST
 
 UNIT_MAIN("base/buf", an_empty_buffer_is_an_empty_string, additions_come_one_after_the_other,
 	the_limit_is_reached_exactly, nothing_is_added_after_an_overflow_until_the_reset,
-	long_formatted_text_is_whole_or_absent, many_small_additions_grow_it,
-	consume_moves_the_rest_to_the_front, reserve_and_commit_write_in_place,
+	content_that_is_taken_leaves_a_buffer_of_the_same_limit, long_formatted_text_is_whole_or_absent,
+	many_small_additions_grow_it, consume_moves_the_rest_to_the_front, reserve_and_commit_write_in_place,
 	a_finished_buffer_is_reusable_under_the_same_limit)

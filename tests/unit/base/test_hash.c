@@ -23,4 +23,13 @@ START_TEST(digests_of_the_standard_examples)
 }
 END_TEST
 
-UNIT_MAIN("base/hash", digests_of_the_standard_examples)
+START_TEST(sha256_of_a_standard_example)
+{
+	char hex[SHA256_HEX_LEN + 1];
+
+	sha256_hex("abc", 3, hex);
+	ck_assert_str_eq(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+}
+END_TEST
+
+UNIT_MAIN("base/hash", digests_of_the_standard_examples, sha256_of_a_standard_example)

@@ -90,6 +90,19 @@ START_TEST(u32_ends_at_its_own_maximum)
 }
 END_TEST
 
+START_TEST(u32_of_a_peer_may_be_anything)
+{
+	static const char *const bad[] = {"", " 1", "1 ", "-1", "0x1", "4294967296", "99999999999999999999"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		ck_assert_uint_eq(parse_u32_or(span_of(bad[i]), 7), 7);
+	ck_assert_uint_eq(parse_u32_or((struct span){(const uint8_t *)"1\0", 2}, 7), 7);
+	ck_assert_uint_eq(parse_u32_or((struct span){(const uint8_t *)"123", 2}, 7), 12);
+	ck_assert_uint_eq(parse_u32_or(span_of("0"), 7), 0);
+	ck_assert_uint_eq(parse_u32_or(span_of("4294967295"), 7), UINT32_MAX);
+}
+END_TEST
+
 START_TEST(percent_is_a_whole_number_up_to_100)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -236,8 +249,8 @@ START_TEST(sizes_are_shown_exactly)
 END_TEST
 
 UNIT_MAIN("base/parse", u64_takes_digits_up_to_the_maximum, u64_refuses_all_else,
-	number_is_decimal_or_hexadecimal, u32_ends_at_its_own_maximum, percent_is_a_whole_number_up_to_100,
-	bool_takes_the_spellings_of_go, quantity_knows_every_suffix,
+	number_is_decimal_or_hexadecimal, u32_ends_at_its_own_maximum, u32_of_a_peer_may_be_anything,
+	percent_is_a_whole_number_up_to_100, bool_takes_the_spellings_of_go, quantity_knows_every_suffix,
 	quantity_computes_fractions_exactly_and_rounds_up, quantity_tells_exa_from_an_exponent,
 	quantity_ends_at_the_largest_signed_number, quantity_refuses_what_is_malformed,
 	duration_adds_its_parts_and_rounds_up, duration_refuses_what_go_refuses_and_what_is_negative,
