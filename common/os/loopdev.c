@@ -15,21 +15,11 @@
 #include "base/str.h"
 #include "os/file.h"
 
-#define ATTACH_TRIES      16
-#define BACKING_MAX_BYTES 8192
-#define DETACH_WAIT_MS    2000
-#define DETACH_POLL_MS    10
-
-/* sysfs has the folder "loop" only while a file is attached; saves opening the others. */
-static int is_attached(const char *name, bool *ret, struct error **err)
-{
-	CLEANUP(free_charp) char *folder = x_asprintf("/sys/block/%s/loop", name);
-
-	*ret = str_starts(name, "loop") && access(folder, F_OK) == 0;
-	if (!*ret && str_starts(name, "loop") && errno != ENOENT)
-		return err_set_errno(err, ERR_INTERNAL, errno, "%s", folder);
-	return 0;
-}
+#define ATTACH_TRIES         16
+#define BACKING_MAX_BYTES    8192
+#define PARTITIONS_MAX_BYTES (4U << 20)
+#define DETACH_WAIT_MS       2000
+#define DETACH_POLL_MS       10
 
 /* Others detach theirs at any time. */
 static bool is_gone(int os_errno)
@@ -37,54 +27,80 @@ static bool is_gone(int os_errno)
 	return os_errno == ENOENT || os_errno == ENXIO || os_errno == ENODEV;
 }
 
-/* lo_device and lo_inode are what stat(2) says of the backing file (drivers/block/loop.c, loop_get_status()).
- */
-static int ask(const char *path, const struct stat *file, struct loop_info64 *ret_info, bool *ret_over,
-	struct error **err)
+/* *ret_attached: it is over a file, and *ret_info tells which. */
+static int look(const char *name, struct loop_info64 *ret_info, bool *ret_attached, struct error **err)
 {
+	CLEANUP(free_charp) char *path = x_asprintf("/dev/%s", name);
+
 	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	*ret_over = false;
-	if (fd < 0 || ioctl(fd, LOOP_GET_STATUS64, ret_info) < 0)
-		return is_gone(errno) ? 0 : err_set_errno(err, ERR_INTERNAL, errno, "look at %s", path);
-	*ret_over = ret_info->lo_device == file->st_dev && ret_info->lo_inode == file->st_ino;
+	*ret_attached = fd >= 0 && ioctl(fd, LOOP_GET_STATUS64, ret_info) == 0;
+	if (!*ret_attached && !is_gone(errno))
+		return err_set_errno(err, ERR_INTERNAL, errno, "look at %s", path);
 	return 0;
 }
 
-static int is_over(const char *name, const struct stat *file, struct loop_info64 *ret_info, char **ret_path,
-	struct error **err)
+/* lo_device and lo_inode are what stat(2) says of the backing file (drivers/block/loop.c, loop_get_status()).
+ */
+static bool is_over(const struct loop_info64 *info, const struct stat *file)
 {
-	CLEANUP(free_charp) char *path = x_asprintf("/dev/%s", name);
-	bool attached = false;
-	bool over = false;
+	return info->lo_device == file->st_dev && info->lo_inode == file->st_ino;
+}
 
-	if (is_attached(name, &attached, err) < 0)
+/* Adds the loop device that a line of /proc/partitions is about, if it is about one: "7  0  1024 loop0". */
+static void add_loop(const char *line, size_t length, char ***names)
+{
+	CLEANUP(free_charp) char *text = x_strndup(line, length);
+	const char *name = strrchr(text, ' ');
+	size_t prefix = strlen("loop");
+
+	if (!name || !str_starts(++name, "loop"))
+		return;
+	/* "loop0p1" is a partition */
+	if (name[prefix] && !name[prefix + strspn(name + prefix, "0123456789")])
+		strv_add(names, name);
+}
+
+/*
+ * *ret: the loop devices that may be over a file, ends with NULL. The kernel leaves out devices without a
+ * capacity (block/genhd.c, show_partition()): where many loop devices were in use once they all stay, and
+ * each would cost a look.
+ */
+static int list_names(char ***ret, struct error **err)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT(PARTITIONS_MAX_BYTES);
+	CLEANUP(strv_freep) char **names = x_calloc(1, sizeof(*names));
+
+	if (file_read(AT_FDCWD, "/proc/partitions", &text, err) < 0)
 		return -1;
-	if (attached && ask(path, file, ret_info, &over, err) < 0)
-		return -1;
-	*ret_path = over ? TAKE_PTR(path) : NULL;
+	for (const char *line = buf_str(&text); *line;) {
+		size_t length = strcspn(line, "\n");
+		add_loop(line, length, &names);
+		line += length + (line[length] == '\n');
+	}
+	*ret = TAKE_PTR(names);
 	return 0;
 }
 
 /* A device that could not be looked at may be the one: then nothing is known. */
 static int find(int file_fd, char **ret_path, struct loop_info64 *ret_info, struct error **err)
 {
-	CLEANUP(fd_closep) int dir_fd = -1;
 	CLEANUP(strv_freep) char **names = NULL;
 	struct stat file;
-	char *path = NULL;
+	bool over = false;
 
 	if (fstat(file_fd, &file) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "stat the file of a loop device");
-	if (dir_open("/sys/block", false, 0, &dir_fd, err) < 0)
+	if (list_names(&names, err) < 0)
 		return -1;
-	if (dir_list(dir_fd, &names, err) < 0)
-		return err_wrap(err, "/sys/block");
-	for (char **name = names; *name && !path; name++) {
-		if (is_over(*name, &file, ret_info, &path, err) < 0)
+	*ret_path = NULL;
+	for (char **name = names; *name && !over; name++) {
+		if (look(*name, ret_info, &over, err) < 0)
 			return -1;
+		over = over && is_over(ret_info, &file);
+		if (over)
+			*ret_path = x_asprintf("/dev/%s", *name);
 	}
-	*ret_path = path;
 	return 0;
 }
 
@@ -93,6 +109,25 @@ int loop_find(int file_fd, char **ret_path, struct error **err)
 	struct loop_info64 info;
 
 	return find(file_fd, ret_path, &info, err);
+}
+
+int loop_find_each(const struct stat *files, size_t n, char **ret_paths, struct error **err)
+{
+	CLEANUP(strv_freep) char **names = NULL;
+
+	if (list_names(&names, err) < 0)
+		return -1;
+	for (char **name = names; *name; name++) {
+		struct loop_info64 info;
+		bool attached = false;
+		if (look(*name, &info, &attached, err) < 0)
+			return -1;
+		for (size_t i = 0; attached && i < n; i++) {
+			if (!ret_paths[i] && is_over(&info, &files[i]))
+				ret_paths[i] = x_asprintf("/dev/%s", *name);
+		}
+	}
+	return 0;
 }
 
 /* Return: 0, or the errno; EBUSY means that another process took that loop in between. */
@@ -201,15 +236,12 @@ static int list_one(const char *name, struct loop_list *l, struct error **err)
 int loop_list_read(struct loop_list **ret, struct error **err)
 {
 	CLEANUP(loop_list_freep) struct loop_list *l = x_calloc(1, sizeof(*l));
-	CLEANUP(fd_closep) int dir_fd = -1;
 	CLEANUP(strv_freep) char **names = NULL;
 
-	if (dir_open("/sys/block", false, 0, &dir_fd, err) < 0)
+	if (list_names(&names, err) < 0)
 		return -1;
-	if (dir_list(dir_fd, &names, err) < 0)
-		return err_wrap(err, "/sys/block");
 	for (char **name = names; *name; name++) {
-		if (str_starts(*name, "loop") && list_one(*name, l, err) < 0)
+		if (list_one(*name, l, err) < 0)
 			return -1;
 	}
 	*ret = TAKE_PTR(l);

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stddef.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 
@@ -32,6 +33,18 @@ int loop_attach(int file_fd, char **ret_path, struct error **err) MUST_CHECK;
 int loop_find(int file_fd, char **ret_path, struct error **err) MUST_CHECK;
 
 /**
+ * loop_find_each() - the loop devices over several files, in one pass over all loop devices.
+ * @files:     what stat(2) says of them
+ * @n:         how many
+ * @ret_paths: array of @n, NULL before; "/dev/loopN", caller frees, after failure, too; NULL where there is
+ * none
+ * @err:       see docs/ERRORS.md
+ *
+ * Return: 0, or -1 with ERR_INTERNAL.
+ */
+int loop_find_each(const struct stat *files, size_t n, char **ret_paths, struct error **err) MUST_CHECK;
+
+/**
  * loop_detach() - detach the loop device over a file; none is success.
  * @file_fd: the file
  * @err:     see docs/ERRORS.md
@@ -49,7 +62,7 @@ struct loop_entry {
 };
 
 struct loop_list {
-	struct loop_entry *entries; /* in the order of their names */
+	struct loop_entry *entries; /* in the order of their numbers */
 	size_t n;
 };
 

@@ -14,22 +14,14 @@ struct fake {
 	struct fake_folder *folder; /* NULL: in memory */
 };
 
-static int find_node(struct fake *fake, struct device *d, struct error **err)
-{
-	if (fake->folder && fake_folder_loop(fake->folder, d->id, &d->path, err) < 0)
-		return -1;
-	d->active = d->path || !fake->folder;
-	return 0;
-}
-
 static int list_locked(struct fake *fake, struct device_list **ret, struct error **err)
 {
 	CLEANUP(device_list_freep) struct device_list *list = fake_model_list(&fake->model);
 
-	for (size_t i = 0; i < list->n_devices; i++) {
-		if (find_node(fake, &list->devices[i], err) < 0)
-			return -1;
-	}
+	if (fake->folder && fake_folder_find(fake->folder, list, err) < 0)
+		return -1;
+	for (size_t i = 0; i < list->n_devices; i++)
+		list->devices[i].active = list->devices[i].path || !fake->folder;
 	*ret = TAKE_PTR(list);
 	return 0;
 }

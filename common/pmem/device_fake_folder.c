@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/json.h"
 #include "base/mem.h"
@@ -322,13 +323,36 @@ int fake_folder_create(struct fake_folder *f, const struct fake_extent *e, const
 	return -1;
 }
 
-int fake_folder_loop(struct fake_folder *f, const char *id, char **ret_path, struct error **err)
+static int stat_image(struct fake_folder *f, const char *id, struct stat *ret, struct error **err)
 {
-	CLEANUP(fd_closep) int fd = -1;
+	CLEANUP(free_charp) char *name = x_asprintf("%s" IMAGE_SUFFIX, id);
 
-	if (open_image(f, id, &fd, err) < 0)
-		return -1;
-	return loop_find(fd, ret_path, err);
+	if (fstatat(f->dir_fd, name, ret, AT_SYMLINK_NOFOLLOW) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "stat %s", name);
+	return 0;
+}
+
+static int find_loops(
+	struct fake_folder *f, struct device_list *l, struct stat *files, char **paths, struct error **err)
+{
+	for (size_t i = 0; i < l->n_devices; i++) {
+		if (stat_image(f, l->devices[i].id, &files[i], err) < 0)
+			return -1;
+	}
+	return loop_find_each(files, l->n_devices, paths, err);
+}
+
+int fake_folder_find(struct fake_folder *f, struct device_list *l, struct error **err)
+{
+	struct stat *files = x_calloc(l->n_devices, sizeof(*files));
+	char **paths = x_calloc(l->n_devices, sizeof(*paths));
+	int rc = find_loops(f, l, files, paths, err);
+
+	for (size_t i = 0; i < l->n_devices; i++)
+		l->devices[i].path = paths[i];
+	free(paths);
+	free(files);
+	return rc;
 }
 
 int fake_folder_attach(struct fake_folder *f, const char *id, struct error **err)

@@ -94,9 +94,9 @@ DEFINE_CLEANUP(struct fake_folder *, fake_folder_close);
 int fake_folder_create(struct fake_folder *f, const struct fake_extent *e, const char *pool, char **ret_path,
 	struct error **err) MUST_CHECK;
 
-/** fake_folder_loop() - loop device of @id, or NULL while there is none. @ret_path: caller frees. Return: 0,
- * or -1 with ERR_INTERNAL. */
-int fake_folder_loop(struct fake_folder *f, const char *id, char **ret_path, struct error **err) MUST_CHECK;
+/** fake_folder_find() - give the devices of @l, which have no paths yet, those of their loop devices; NULL
+ * where there is none. Return: 0, or -1 with ERR_INTERNAL. */
+int fake_folder_find(struct fake_folder *f, struct device_list *l, struct error **err) MUST_CHECK;
 
 /** fake_folder_attach() - make the loop device of @id if there is none. Return: 0, or -1 with ERR_UNAVAILABLE
  * (no free loop), ERR_INTERNAL. */

@@ -3,7 +3,6 @@
 #include <check.h>
 #include <fcntl.h>
 #include <ftw.h>
-#include <glob.h>
 #include <limits.h>
 #include <linux/loop.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "os/loopdev.h"
 
 #define TEXT_MAX (1U << 20)
 #define WALK_FDS 8
@@ -49,32 +49,6 @@ static void add_mounts(struct buf *b)
 	}
 }
 
-/* Calls @each with every loop device and the path of its file, which ends with a newline. */
-static void list_loops(void (*each)(const char *device, const char *file, void *to), void *to)
-{
-	glob_t found = {0};
-	char file[PATH_MAX];
-
-	if (glob("/sys/block/loop*/loop/backing_file", 0, NULL, &found) != 0)
-		return;
-	for (size_t i = 0; i < found.gl_pathc; i++) {
-		const char *name = found.gl_pathv[i] + strlen("/sys/block/");
-		CLEANUP(free_charp) char *device = x_asprintf("/dev/%.*s", (int)strcspn(name, "/"), name);
-		CLEANUP(file_closep) FILE *f = fopen(found.gl_pathv[i], "re");
-
-		/* others come and go meanwhile */
-		if (f && fgets(file, sizeof(file), f))
-			each(device, file, to);
-	}
-	globfree(&found);
-}
-
-struct loops_in {
-	struct buf *b;
-	const char *folder;
-	dev_t dev;
-};
-
 /* Tests that run beside this one have files of the same names, on file systems of their own. */
 static bool is_on(const char *device, dev_t dev)
 {
@@ -84,27 +58,37 @@ static bool is_on(const char *device, dev_t dev)
 	return fd >= 0 && ioctl(fd, LOOP_GET_STATUS64, &info) == 0 && info.lo_device == dev;
 }
 
-static void add_loop(const char *device, const char *file, void *to)
+static void add_loops(struct buf *b, const char *folder, dev_t dev)
 {
-	const struct loops_in *in = to;
+	CLEANUP(loop_list_freep) struct loop_list *loops = NULL;
+	CLEANUP(error_freep) struct error *err = NULL;
 
-	if (str_starts(file, in->folder) && is_on(device, in->dev))
-		buf_addf(in->b, "loop device over %s", file);
+	ck_assert_int_eq(loop_list_read(&loops, &err), 0);
+	for (size_t i = 0; i < loops->n; i++) {
+		const struct loop_entry *e = &loops->entries[i];
+		if (str_starts(e->backing, folder) && is_on(e->path, dev))
+			buf_addf(b, "loop device over %s\n", e->backing);
+	}
 }
 
-static void detach_loop(const char *device, const char *file, void *name)
-{
-	CLEANUP(fd_closep) int fd = strstr(file, name) ? open(device, O_RDONLY | O_CLOEXEC) : -1;
-
-	if (fd >= 0 && ioctl(fd, LOOP_CLR_FD, 0) < 0)
-		perror(device);
-}
-
+/* Called from main(), where no test runs that could fail: check ends a program that asserts there. */
 void held_detach(const char *name)
 {
-	CLEANUP(free_charp) char *wanted = x_strdup(name);
+	CLEANUP(loop_list_freep) struct loop_list *loops = NULL;
+	CLEANUP(error_freep) struct error *err = NULL;
 
-	list_loops(detach_loop, wanted);
+	if (loop_list_read(&loops, &err) < 0) {
+		fprintf(stderr, "loop devices stay: %s\n", err->msg);
+		return;
+	}
+	for (size_t i = 0; i < loops->n; i++) {
+		const struct loop_entry *e = &loops->entries[i];
+		CLEANUP(fd_closep)
+		int fd = strstr(e->backing, name) ? open(e->path, O_RDONLY | O_CLOEXEC) : -1;
+
+		if (fd >= 0 && ioctl(fd, LOOP_CLR_FD, 0) < 0)
+			perror(e->path);
+	}
 }
 
 static int add_temporary(const char *path, const struct stat *st, int type, struct FTW *ftw)
@@ -136,7 +120,7 @@ static char *list(const char *folder)
 	add_children(&b);
 	if (folder) {
 		ck_assert_int_eq(stat(folder, &st), 0);
-		list_loops(add_loop, &(struct loops_in){&b, folder, st.st_dev});
+		add_loops(&b, folder, st.st_dev);
 		walked = &b;
 		nftw(folder, add_temporary, WALK_FDS, FTW_PHYS);
 	}

@@ -98,7 +98,7 @@ START_TEST(a_file_has_one_loop_device_or_none)
 		.undo = must_detach};
 	const struct sweep again = {.name = "loop_attach, attached",
 		.folder = SCRATCH,
-		.min_points = 8,
+		.min_points = 7,
 		.prepare = must_attach,
 		.call = attach,
 		.wrong_at_end = not_one_loop,
@@ -114,7 +114,7 @@ START_TEST(a_loop_device_that_cannot_be_looked_for_is_not_taken_for_none)
 {
 	const struct sweep there = {.name = "loop_find",
 		.folder = SCRATCH,
-		.min_points = 8,
+		.min_points = 7,
 		.prepare = must_attach,
 		.call = find,
 		.wrong_at_end = not_one_loop,

@@ -66,6 +66,33 @@ START_TEST(files_are_told_apart)
 }
 END_TEST
 
+START_TEST(several_files_are_found_at_once)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fd_closep) int one = scratch_file("one", MIB(1));
+	CLEANUP(fd_closep) int none = scratch_file("none", MIB(1));
+	CLEANUP(fd_closep) int two = scratch_file("two", MIB(1));
+	CLEANUP(free_charp) char *path_one = NULL;
+	CLEANUP(free_charp) char *path_two = NULL;
+	struct stat files[3];
+	char *found[3] = {NULL};
+
+	ASSERT_OK(loop_attach(one, &path_one, &err));
+	ASSERT_OK(loop_attach(two, &path_two, &err));
+	ck_assert_int_eq(fstat(two, &files[0]), 0);
+	ck_assert_int_eq(fstat(none, &files[1]), 0);
+	ck_assert_int_eq(fstat(one, &files[2]), 0);
+	ASSERT_OK(loop_find_each(files, 3, found, &err));
+	ASSERT_OK(loop_detach(one, &err));
+	ASSERT_OK(loop_detach(two, &err));
+	ck_assert_str_eq(found[0], path_two);
+	ck_assert_ptr_null(found[1]);
+	ck_assert_str_eq(found[2], path_one);
+	free(found[0]);
+	free(found[2]);
+}
+END_TEST
+
 static const char *backing_of(const struct loop_list *l, const char *path)
 {
 	for (size_t i = 0; i < l->n; i++) {
@@ -149,5 +176,6 @@ START_TEST(an_open_loop_is_detached_by_its_last_close_and_not_given_out_before)
 END_TEST
 
 SCRATCH_MAIN("os/loopdev", attaching_is_idempotent_and_detaching_too, files_are_told_apart,
-	loops_are_listed_with_their_files_as_long_as_they_have_one, a_read_only_file_gives_a_read_only_loop,
-	a_mounted_loop_is_not_detached, an_open_loop_is_detached_by_its_last_close_and_not_given_out_before)
+	several_files_are_found_at_once, loops_are_listed_with_their_files_as_long_as_they_have_one,
+	a_read_only_file_gives_a_read_only_loop, a_mounted_loop_is_not_detached,
+	an_open_loop_is_detached_by_its_last_close_and_not_given_out_before)

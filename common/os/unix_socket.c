@@ -1,0 +1,84 @@
+#include "os/unix_socket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "base/mem.h"
+
+static char *folder_of(const char *path)
+{
+	size_t n = (size_t)(strrchr(path, '/') - path);
+
+	return n > 0 ? x_strndup(path, n) : x_strdup("/");
+}
+
+int unix_socket_lock_folder(const char *path, int *ret_fd, struct error **err)
+{
+	CLEANUP(free_charp) char *folder = folder_of(path);
+	CLEANUP(fd_closep) int fd = -1;
+
+	if (mkdir(folder, 0700) < 0 && errno != EEXIST)
+		return err_set_errno(err, ERR_INTERNAL, errno, "make folder \"%s\"", folder);
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "open folder \"%s\"", folder);
+	if (flock(fd, LOCK_EX) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "lock folder \"%s\"", folder);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+/* A full backlog (EAGAIN) is a live server too; so is one that we may not talk to. */
+int unix_socket_refuse_live(const char *path, struct error **err)
+{
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	CLEANUP(fd_closep) int fd = -1;
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : err_set_errno(err, ERR_INTERNAL, errno, "stat \"%s\"", path);
+	if (!S_ISSOCK(st.st_mode))
+		return err_set(err, ERR_PRECONDITION, "\"%s\" exists and is no socket", path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "socket");
+	memcpy(sa.sun_path, path, strlen(path) + 1);
+	if (connect(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0 &&
+		(errno == ECONNREFUSED || errno == ENOENT))
+		return 0;
+	return err_set(err, ERR_UNAVAILABLE, "\"%s\" is in use by another server", path);
+}
+
+static bool has_folder(const char *path)
+{
+	CLEANUP(free_charp) char *folder = folder_of(path);
+
+	return access(folder, F_OK) == 0;
+}
+
+int unix_socket_remove_stale(const char *path, bool *ret_removed, struct error **err)
+{
+	CLEANUP(fd_closep) int folder_fd = -1;
+
+	if (path[0] != '/' || strlen(path) >= sizeof((struct sockaddr_un){0}.sun_path))
+		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is no absolute path of a socket", path);
+	*ret_removed = false;
+	if (!has_folder(path))
+		return 0;
+	if (unix_socket_lock_folder(path, &folder_fd, err) < 0)
+		return -1;
+	if (unix_socket_refuse_live(path, err) < 0)
+		return -1;
+	if (unlink(path) < 0) {
+		if (errno == ENOENT)
+			return 0;
+		return err_set_errno(err, ERR_INTERNAL, errno, "remove stale \"%s\"", path);
+	}
+	*ret_removed = true;
+	return 0;
+}
