@@ -219,9 +219,12 @@ struct metrics *metrics_new(const struct metrics_config *config)
 	m->started = metrics_now_s();
 	m->sampler = sampler_new(config->loop, config->threads, config->regions_path);
 	m->simple_path = x_asprintf("%s/simple", config->path);
-	m->routes[0] = (struct http_route){config->path, "GET, HEAD", handle_all, m};
-	m->routes[1] = (struct http_route){m->simple_path, "GET, HEAD", handle_simple, m};
-	m->routes[2] = (struct http_route){"/healthz", "GET, HEAD", handle_healthz, NULL};
+	m->routes[0] = (struct http_route){
+		.path = config->path, .methods = "GET, HEAD", .handle = handle_all, .self = m};
+	m->routes[1] = (struct http_route){
+		.path = m->simple_path, .methods = "GET, HEAD", .handle = handle_simple, .self = m};
+	m->routes[2] =
+		(struct http_route){.path = "/healthz", .methods = "GET, HEAD", .handle = handle_healthz};
 	find_methods(m);
 	return m;
 }

@@ -40,6 +40,7 @@ struct acceptor {
 	unsigned n;
 	unsigned most; /* of n since it was 0 */
 	unsigned newcomers;
+	uint64_t got_on_ns;       /* the last handshake was complete */
 	bool paused;              /* nothing is accepted */
 	struct loop_timer *retry; /* to accept again */
 	struct loop_timer *sweep; /* runs while there are connections */
@@ -53,8 +54,6 @@ struct acceptor {
 
 static void set_paused(struct acceptor *a, bool paused)
 {
-	if (a->paused == paused)
-		return;
 	a->paused = paused;
 	for (struct listener *l = a->listeners; l; l = l->next)
 		loop_watch_set(l->watch, paused ? 0 : LOOP_READ);
@@ -121,7 +120,7 @@ static void close_accepted(struct accepted *c)
 	a->config.server->close(c);
 	if (!a->first)
 		on_last(a);
-	if (!a->draining)
+	if (!a->draining && a->paused)
 		set_paused(a, false);
 	check_empty(a);
 }
@@ -150,7 +149,7 @@ static void on_round(void *user, bool over)
 	}
 	if (!c->open && conn_is_open(c->conn)) {
 		c->open = true;
-		c->since_ns = clock_ns();
+		c->since_ns = c->acceptor->got_on_ns = clock_ns();
 	}
 	if (c->newcomer && c->acceptor->config.server->is_known(c)) {
 		c->newcomer = false;
@@ -220,15 +219,23 @@ static struct accepted *find_idle(const struct acceptor *a, uint64_t now_ns)
 	return NULL;
 }
 
+/* Who is dropped while we compute for him, or in a crowd that gets on one by one, comes again. */
+static uint64_t grace_ms(const struct accepted *c, uint64_t now_ns)
+{
+	bool gets_on = now_ns - c->acceptor->got_on_ns < LIMIT_NEWCOMER_MS * NS_PER_MS;
+
+	if (!conn_has_heard(c->conn))
+		return LIMIT_SILENT_MS;
+	return gets_on || conn_is_computing(c->conn) ? LIMIT_CROWD_MS : LIMIT_NEWCOMER_MS;
+}
+
 /* The oldest newcomer that had its time; otherwise, where all places are taken, an idle one; or NULL. */
 static struct accepted *find_evictable(const struct acceptor *a)
 {
 	uint64_t now_ns = clock_ns();
 
 	for (struct accepted *c = a->first; c; c = c->next) {
-		uint64_t grace_ms = conn_has_heard(c->conn) ? LIMIT_NEWCOMER_MS : LIMIT_SILENT_MS;
-
-		if (c->newcomer && (now_ns - c->since_ns) / NS_PER_MS >= grace_ms)
+		if (c->newcomer && (now_ns - c->since_ns) / NS_PER_MS >= grace_ms(c, now_ns))
 			return c;
 	}
 	return a->n >= a->config.max_connections ? find_idle(a, now_ns) : NULL;
@@ -248,17 +255,13 @@ static bool is_full(const struct acceptor *a)
 	return a->newcomers >= LIMIT_NEWCOMERS || a->n >= a->config.max_connections;
 }
 
-/* The file's mode keeps others out already, unless somebody widens it or hands the socket on. */
 static bool peer_is_allowed(struct acceptor *a, int fd)
 {
 	struct ucred peer;
-	socklen_t len = sizeof(peer);
 
-	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0)
-		return false;
-	if (peer.uid == 0 || peer.uid == geteuid())
+	if (addr_is_own_user(fd, &peer))
 		return true;
-	if (log_quota_take(a->refusals, clock_ns()))
+	if (peer.pid != 0 && log_quota_take(a->refusals, clock_ns()))
 		log_warn("peer of another user refused", F_U64("uid", peer.uid),
 			F_U64("pid", (uint64_t)peer.pid));
 	return false;
@@ -337,6 +340,16 @@ static bool accept_failed(struct acceptor *a, int os_errno)
 	return false;
 }
 
+/* Other listeners go on. */
+static bool hold_back(struct listener *l)
+{
+	if (!l->tls || handshakes_waiting(l->acceptor->config.handshakes) < LIMIT_HANDSHAKES_WAITING)
+		return false;
+	loop_watch_set(l->watch, 0);
+	loop_timer_set(l->acceptor->retry, ACCEPT_RETRY_MS, 0);
+	return true;
+}
+
 static void on_acceptable(void *user, unsigned ready, bool failed)
 {
 	struct listener *l = user;
@@ -344,6 +357,8 @@ static void on_acceptable(void *user, unsigned ready, bool failed)
 
 	(void)ready;
 	(void)failed;
+	if (hold_back(l))
+		return;
 	for (int i = 0; i < ACCEPT_BATCH; i++) {
 		struct accepted *victim = is_full(a) ? find_evictable(a) : NULL;
 		int fd;

@@ -7,7 +7,6 @@
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -16,8 +15,10 @@
 #include "base/parse.h"
 #include "base/str.h"
 #include "net/limits.h"
+#include "os/unix_socket.h"
 
-#define BACKLOG 1024
+/* Thousands of nodes may come at once; they wait here while their forerunners shake hands. */
+#define BACKLOG 4096
 
 union sock_addr {
 	struct sockaddr any;
@@ -70,11 +71,10 @@ static socklen_t sock_addr_tcp(const char *host, uint16_t port, union sock_addr 
 }
 
 /* "host:port" or "[host]:port", RFC 3986 section 3.2.2 */
-static int parse_tcp(const char *endpoint, const char *text, struct addr *ret, struct error **err)
+static int split_tcp(const char *endpoint, const char *text, struct addr *ret, struct error **err)
 {
 	const char *colon = strrchr(text, ':');
 	CLEANUP(free_charp) char *host = NULL;
-	union sock_addr unused;
 	size_t host_len;
 	uint32_t port;
 
@@ -90,10 +90,25 @@ static int parse_tcp(const char *endpoint, const char *text, struct addr *ret, s
 		host = x_strndup(text + 1, host_len - 2);
 	else
 		host = x_strndup(text, host_len);
-	if ((text[0] == '[') != (strchr(host, ':') != NULL) || sock_addr_tcp(host, 0, &unused) == 0)
+	if ((text[0] == '[') != (strchr(host, ':') != NULL))
 		return err_set(err, ERR_INVALID_ARGUMENT, "endpoint \"%s\": \"%s\" is not a numeric address",
 			endpoint, host);
 	*ret = (struct addr){.host = TAKE_PTR(host), .port = (uint16_t)port};
+	return 0;
+}
+
+static int parse_tcp(const char *endpoint, const char *text, struct addr *ret, struct error **err)
+{
+	CLEANUP(addr_done) struct addr a = {0};
+	union sock_addr unused;
+
+	if (split_tcp(endpoint, text, &a, err) < 0)
+		return -1;
+	if (sock_addr_tcp(a.host, 0, &unused) == 0)
+		return err_set(err, ERR_INVALID_ARGUMENT, "endpoint \"%s\": \"%s\" is not a numeric address",
+			endpoint, a.host);
+	*ret = a;
+	a = (struct addr){0};
 	return 0;
 }
 
@@ -107,6 +122,22 @@ int addr_parse(const char *endpoint, struct addr *ret, struct error **err)
 		return parse_unix(endpoint, endpoint, ret, err);
 	return err_set(err, ERR_INVALID_ARGUMENT,
 		"endpoint \"%s\" is neither unix:///path nor tcp://host:port", endpoint);
+}
+
+int addr_parse_name(const char *endpoint, struct addr *ret, struct error **err)
+{
+	CLEANUP(addr_done) struct addr a = {0};
+
+	if (!str_starts(endpoint, "tcp://"))
+		return err_set(err, ERR_INVALID_ARGUMENT, "endpoint \"%s\" is not tcp://host:port", endpoint);
+	if (split_tcp(endpoint, endpoint + strlen("tcp://"), &a, err) < 0)
+		return -1;
+	if (str_empty(a.host) || a.port == 0)
+		return err_set(err, ERR_INVALID_ARGUMENT, "endpoint \"%s\" has no %s", endpoint,
+			a.port == 0 ? "port" : "host");
+	*ret = a;
+	a = (struct addr){0};
+	return 0;
 }
 
 void addr_done(struct addr *a)
@@ -148,44 +179,6 @@ static int socket_new(int family, int *ret_fd, struct error **err)
 	return 0;
 }
 
-/* A full backlog (EAGAIN) is a live server too; so is one that we may not talk to. */
-static int refuse_live(const struct addr *a, struct error **err)
-{
-	CLEANUP(fd_closep) int fd = -1;
-	union sock_addr sa;
-	socklen_t len = sock_addr_of(a, &sa);
-	struct stat st;
-
-	if (lstat(a->path, &st) < 0)
-		return errno == ENOENT ? 0 : err_set_errno(err, ERR_INTERNAL, errno, "stat \"%s\"", a->path);
-	if (!S_ISSOCK(st.st_mode))
-		return err_set(err, ERR_PRECONDITION, "\"%s\" exists and is no socket", a->path);
-	if (socket_new(AF_UNIX, &fd, err) < 0)
-		return -1;
-	if (connect(fd, &sa.any, len) < 0 && (errno == ECONNREFUSED || errno == ENOENT))
-		return 0;
-	return err_set(err, ERR_UNAVAILABLE, "\"%s\" is in use by another server", a->path);
-}
-
-/* The folder of the socket, locked until closed: of two servers that start at once, one must see the other's.
- */
-static int folder_lock(const struct addr *a, int *ret_fd, struct error **err)
-{
-	size_t folder_len = (size_t)(strrchr(a->path, '/') - a->path);
-	CLEANUP(free_charp) char *folder = folder_len ? x_strndup(a->path, folder_len) : x_strdup("/");
-	CLEANUP(fd_closep) int fd = -1;
-
-	if (mkdir(folder, 0700) < 0 && errno != EEXIST)
-		return err_set_errno(err, ERR_INTERNAL, errno, "make folder \"%s\"", folder);
-	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return err_set_errno(err, ERR_INTERNAL, errno, "open folder \"%s\"", folder);
-	if (flock(fd, LOCK_EX) < 0)
-		return err_set_errno(err, ERR_INTERNAL, errno, "lock folder \"%s\"", folder);
-	*ret_fd = TAKE_FD(fd);
-	return 0;
-}
-
 static int listen_unix(struct addr *a, int fd, struct error **err)
 {
 	CLEANUP(fd_closep) int folder_fd = -1;
@@ -193,9 +186,9 @@ static int listen_unix(struct addr *a, int fd, struct error **err)
 	socklen_t len = sock_addr_of(a, &sa);
 	struct stat st;
 
-	if (folder_lock(a, &folder_fd, err) < 0)
+	if (unix_socket_lock_folder(a->path, &folder_fd, err) < 0)
 		return -1;
-	if (refuse_live(a, err) < 0)
+	if (unix_socket_refuse_live(a->path, err) < 0)
 		return -1;
 	if (unlink(a->path) < 0 && errno != ENOENT)
 		return err_set_errno(err, ERR_INTERNAL, errno, "remove stale \"%s\"", a->path);
@@ -321,4 +314,21 @@ void addr_peer(int fd, struct buf *out)
 		inet_ntop(AF_INET6, &sa.in6.sin6_addr, host, sizeof(host));
 		buf_addf(out, "[%s]:%u", host, ntohs(sa.in6.sin6_port));
 	}
+}
+
+bool addr_is_own_user(int fd, struct ucred *ret)
+{
+	socklen_t len = sizeof(*ret);
+
+	*ret = (struct ucred){0};
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, ret, &len) < 0)
+		return false;
+	return ret->uid == 0 || ret->uid == geteuid();
+}
+
+bool addr_has_hung_up(int fd)
+{
+	char byte;
+
+	return recv(fd, &byte, sizeof(byte), MSG_PEEK | MSG_DONTWAIT) == 0;
 }

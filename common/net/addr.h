@@ -12,6 +12,8 @@
 #include "base/buf.h"
 #include "base/error.h"
 
+struct ucred;
+
 struct addr {
 	bool is_unix;
 	char *path; /* unix: file system path, below the limit of sun_path */
@@ -25,6 +27,10 @@ struct addr {
  * addr_done(). */
 int addr_parse(const char *endpoint, struct addr *ret, struct error **err) MUST_CHECK;
 void addr_done(struct addr *a);
+
+/** addr_parse_name() - parse `tcp://host:port` of a peer, whose host may be a name, for loop_look_up().
+ * Return: as addr_parse(). */
+int addr_parse_name(const char *endpoint, struct addr *ret, struct error **err) MUST_CHECK;
 
 /** addr_is_loopback() - a unix socket, 127.0.0.0/8, ::1 or localhost. */
 bool addr_is_loopback(const struct addr *a);
@@ -52,6 +58,14 @@ int addr_connect(const struct addr *a, int *ret_fd, struct error **err) MUST_CHE
 /** addr_peer() - append who is at the other end of the connected socket @fd to @out, for logs:
  * "10.0.0.1:4711", or "pid 17 uid 0". Nothing when that cannot be told. */
 void addr_peer(int fd, struct buf *out);
+
+/** addr_is_own_user() - whether uid 0 or our own euid is at the other end of the connected unix socket @fd.
+ * The file's mode keeps others out already, unless somebody widens it or hands the socket on. @ret: all 0
+ * when it cannot be told. */
+bool addr_is_own_user(int fd, struct ucred *ret);
+
+/** addr_has_hung_up() - whether nothing waits to be read from the connected socket @fd, and nothing will. */
+bool addr_has_hung_up(int fd);
 
 /** addr_set_up_tcp() - options of a TCP connection of ours. Header, body and trailers that wait for each
  * other's acknowledgement cost 40 ms per call; a peer that has vanished without a word, which nobody else

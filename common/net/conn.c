@@ -363,10 +363,13 @@ static bool shake_readable(struct conn *c)
 	size_t n;
 	enum progress p = read_some(c, in, sizeof(in), &n);
 
-	if (p == PROGRESS_WAIT)
-		return true;
-	if (p == PROGRESS_OVER)
+	if (p != PROGRESS_MORE)
+		return p == PROGRESS_WAIT;
+	/* Who gave up while his first bytes waited gets no answer: it would be computed for nobody. */
+	if (!c->heard && !c->config.connecting && addr_has_hung_up(c->fd)) {
+		err_set(&c->why, ERR_UNAVAILABLE, "connection closed by the peer");
 		return false;
+	}
 	c->heard = true;
 	buf_add(&c->shake->job.in, in, n);
 	if (buf_check(&c->shake->job.in, "TLS handshake of the peer", &c->why) < 0)
@@ -457,6 +460,11 @@ void conn_free(struct conn *c)
 bool conn_is_open(const struct conn *c)
 {
 	return c->phase == PHASE_OPEN;
+}
+
+bool conn_is_computing(const struct conn *c)
+{
+	return c->shake && c->shake->running;
 }
 
 bool conn_has_heard(const struct conn *c)

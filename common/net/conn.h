@@ -58,6 +58,9 @@ bool conn_flush(struct conn *c) MUST_CHECK;
 /** conn_is_open() - connected, and the TLS handshake is complete. */
 bool conn_is_open(const struct conn *c);
 
+/** conn_is_computing() - a step of its TLS handshake runs or waits for a thread: the peer waits for us. */
+bool conn_is_computing(const struct conn *c);
+
 /** conn_has_heard() - whether the peer has sent a byte. */
 bool conn_has_heard(const struct conn *c);
 

@@ -94,6 +94,13 @@ static void on_end(void *user, const struct error *cause)
 
 static const struct h2_request_events events = {on_headers, on_data, on_end};
 
+bool grpc_client_call_refused(const struct grpc_client_call *call)
+{
+	const struct grpc_client_reply *r = &call->reply;
+
+	return !r->error && r->has_status && r->status != 0;
+}
+
 static void on_timeout(void *user)
 {
 	struct grpc_client_call *call = user;

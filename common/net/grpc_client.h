@@ -8,6 +8,7 @@
 #pragma once
 
 #include <protobuf-c/protobuf-c.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -43,6 +44,13 @@ DEFINE_CLEANUP(struct grpc_client *, grpc_client_free);
 struct grpc_client_call *grpc_client_call(struct grpc_client *c, const char *path,
 	const ProtobufCMessage *request, const ProtobufCMessageDescriptor *reply_type, uint64_t timeout_ms,
 	grpc_reply_fn fn, void *user);
+
+/** grpc_client_call_refused() - whether the error that the call's function is being called with is a status
+ * that the server has sent: it has seen the request, and its code is the server's word. Otherwise it was made
+ * here, with a code that says what became of the connection, the stream or the reply. From that function
+ * only.
+ */
+bool grpc_client_call_refused(const struct grpc_client_call *call);
 
 /** grpc_client_cancel() - give @call up; its function follows with ERR_CANCELLED. Idempotent. */
 void grpc_client_cancel(struct grpc_client_call *call);

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "base/mem.h"
 #include "base/parse.h"
 
 void grpc_client_reply_init(struct grpc_client_reply *r)
@@ -18,25 +17,16 @@ void grpc_client_reply_done(struct grpc_client_reply *r)
 	error_free(r->error);
 }
 
-static unsigned number_or(struct span s, unsigned otherwise)
-{
-	CLEANUP(error_freep) struct error *err = NULL;
-	CLEANUP(free_charp) char *text = x_strndup((const char *)s.p, s.n);
-	uint32_t n;
-
-	return parse_u32(text, &n, &err) < 0 ? otherwise : n;
-}
-
 void grpc_client_reply_headers(struct grpc_client_reply *r, const struct h2_header *headers, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct h2_header *h = &headers[i];
 
 		if (span_eq(h->name, ":status")) {
-			r->http = number_or(h->value, 0);
+			r->http = parse_u32_or(h->value, 0);
 		} else if (span_eq(h->name, "grpc-status")) {
 			r->has_status = true;
-			r->status = number_or(h->value, ERR_UNKNOWN);
+			r->status = parse_u32_or(h->value, ERR_UNKNOWN);
 		} else if (span_eq(h->name, "grpc-message")) {
 			buf_reset(&r->status_text);
 			grpc_percent_decode(h->value, &r->status_text);

@@ -167,6 +167,8 @@ static int conn_send(void *self, struct buf *out, struct error **err)
 	if (h2_send(c->h2, out, err) < 0)
 		return -1;
 	c->out_bytes = out->len;
+	if (c->done_ns == 0 && h2_is_done(c->h2))
+		c->done_ns = clock_ns();
 	grpc_conn_count(c);
 	return check_held(c, err);
 }
@@ -178,10 +180,19 @@ static bool conn_is_done(const void *self)
 	return h2_is_done(c->h2);
 }
 
+/* A peer that has said GOAWAY may still send. One on this machine hangs up at once. */
+static bool conn_lingers(const void *self)
+{
+	const struct grpc_conn *c = self;
+
+	return !c->head.is_unix && !c->draining;
+}
+
 static const struct conn_protocol protocol = {
 	.receive = conn_receive,
 	.send = conn_send,
 	.is_done = conn_is_done,
+	.lingers = conn_lingers,
 };
 
 static struct accepted *server_open(void *server, bool is_unix)
@@ -226,6 +237,7 @@ static void server_drain(struct accepted *a)
 		h2_reset(c->h2, st->id, H2_REFUSED_STREAM);
 		grpc_stream_abandon(st);
 	}
+	c->draining = true;
 	h2_shutdown(c->h2);
 }
 
@@ -252,6 +264,8 @@ static bool server_has_expired(const struct accepted *a, uint64_t now_ns)
 
 	if (is_stuck(c, now_ns))
 		return true;
+	if (c->done_ns)
+		return now_ns > c->done_ns + LIMIT_LINGER_MS * NS_PER_MS;
 	return c->known && !a->is_unix && h2_streams(c->h2) == 0 &&
 	       now_ns > c->idle_since_ns + LIMIT_GRPC_IDLE_MS * NS_PER_MS;
 }

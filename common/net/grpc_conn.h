@@ -5,7 +5,7 @@
  * Ownership: a server owns its connections and a connection its calls (struct grpc_stream). A call whose
  * client went away while a worker runs its handler belongs to nobody (conn NULL) until the worker posts that
  * it is done; the worker touches nothing but the call's arena, request, reply, packed, error and by_handler.
- * Threads: the loop's otherwise.
+ * An async call is its handler's in the same way until grpc_call_finish(). Threads: the loop's otherwise.
  */
 #pragma once
 
@@ -19,8 +19,9 @@
 struct grpc_server {
 	struct grpc_server_config config;
 	struct acceptor *acceptor;
-	unsigned running;      /* calls that worker threads have */
-	unsigned big_running;  /* those of them whose request is a big one */
+	unsigned running;      /* calls that their handlers have, on worker threads or async */
+	unsigned big_running;  /* those on worker threads whose request is a big one */
+	unsigned async;        /* those that are async */
 	size_t buffered_bytes; /* see LIMIT_BUFFERED_BYTES */
 	uint64_t calls;        /* ever */
 	unsigned live_calls;   /* see LIMIT_CALLS */
@@ -38,6 +39,8 @@ struct grpc_conn {
 	struct h2 *h2;
 	struct grpc_stream *streams;
 	bool known;              /* made a request */
+	bool draining;           /* the server ends */
+	uint64_t done_ns;        /* all is said; 0: not yet */
 	uint64_t idle_since_ns;  /* valid without streams */
 	uint64_t stuck_since_ns; /* nothing of what is to be sent was taken; 0: nothing is to be sent */
 	size_t out_bytes;        /* given to the socket last */
@@ -55,7 +58,7 @@ struct grpc_stream {
 		*method; /* NULL: not gRPC; @error is the answer when the request has ended */
 	const struct grpc_service *service;
 	bool has_encoding; /* the request names a grpc-encoding */
-	bool running;      /* a worker thread has the call */
+	bool running;      /* its handler has the call */
 	bool by_handler;   /* @error is what the handler returned; valid while the call is not running */
 	bool big;          /* counted in the server's big_running */
 	uint64_t begin_ns;
@@ -65,6 +68,7 @@ struct grpc_stream {
 	struct grpc_call call;
 	/* unpacked, for who asks what the call is at while it runs; NULL before */
 	_Atomic(const ProtobufCMessage *) request;
+	ProtobufCMessage *reply;
 	struct span packed; /* reply with prefix */
 	struct error *error;
 };

@@ -1,4 +1,5 @@
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -173,23 +174,31 @@ void grpc_stream_feed(struct grpc_stream *st, struct span data)
 		answer_error(st, st->error);
 }
 
-/* Any thread: see grpc_conn.h for what it may touch. */
+/* Any thread, as the next: see grpc_conn.h for what it may touch. */
+static int unpack(struct grpc_stream *st, ProtobufCMessage **ret_request)
+{
+	struct arena *arena = st->call.arena;
+
+	if (grpc_message_unpack(
+		    st->method->request, buf_span(&st->body.message), arena, ret_request, &st->error) < 0)
+		return -1;
+	atomic_store(&st->request, *ret_request);
+	st->reply = arena_alloc(arena, st->method->reply->sizeof_message);
+	protobuf_c_message_init(st->method->reply, st->reply);
+	return 0;
+}
+
 static int handle(struct grpc_stream *st)
 {
 	struct grpc_call *call = &st->call;
 	ProtobufCMessage *request;
-	ProtobufCMessage *reply;
 
-	if (grpc_message_unpack(
-		    st->method->request, buf_span(&st->body.message), call->arena, &request, &st->error) < 0)
+	if (unpack(st, &request) < 0)
 		return -1;
-	atomic_store(&st->request, request);
-	reply = arena_alloc(call->arena, st->method->reply->sizeof_message);
-	protobuf_c_message_init(st->method->reply, reply);
-	st->by_handler = st->method->handle(st->service->self, call, request, reply, &st->error) < 0;
+	st->by_handler = st->method->handle(st->service->self, call, request, st->reply, &st->error) < 0;
 	if (st->by_handler)
 		return -1;
-	return grpc_message_pack(reply, call->arena, &st->packed, &st->error);
+	return grpc_message_pack(st->reply, call->arena, &st->packed, &st->error);
 }
 
 static void work(void *user)
@@ -213,16 +222,15 @@ static void trim_after(bool big)
 		mem_trim();
 }
 
-static void on_worked(void *user)
+/* Its handler gives the call back. */
+static void come_back(struct grpc_stream *st)
 {
-	struct grpc_stream *st = user;
 	bool big = st->big;
 	struct grpc_server *s = st->server;
 	struct grpc_conn *c = st->conn;
 
 	st->running = false;
 	s->running--;
-	s->big_running -= st->big;
 	loop_release(s->config.loop);
 	if (c) {
 		answer(st);
@@ -235,6 +243,14 @@ static void on_worked(void *user)
 		grpc_server_check(s);
 	}
 	trim_after(big);
+}
+
+static void on_worked(void *user)
+{
+	struct grpc_stream *st = user;
+
+	st->server->big_running -= st->big;
+	come_back(st);
 }
 
 static void post_worked(void *user)
@@ -286,6 +302,20 @@ static void answer_busy(struct grpc_stream *st)
 	answer(st);
 }
 
+/* The handler has the call from now on. */
+static void lend(struct grpc_stream *st)
+{
+	struct grpc_server *s = st->server;
+
+	s->running++;
+	loop_hold(s->config.loop);
+	if (st->call.deadline_ns == DEADLINE_NONE)
+		return;
+	st->answer_by_ns = st->call.deadline_ns - early_ns(st);
+	st->timer = loop_timer_new(s->config.loop, on_deadline, st);
+	loop_timer_set(st->timer, (uint64_t)clock_left_ms(st->answer_by_ns, MAX_TIMER_MS), 0);
+}
+
 static void start_work(struct grpc_stream *st)
 {
 	struct grpc_server *s = st->server;
@@ -302,14 +332,58 @@ static void start_work(struct grpc_stream *st)
 		answer_busy(st);
 		return;
 	}
-	s->running++;
 	s->big_running += st->big;
-	loop_hold(s->config.loop);
-	if (st->call.deadline_ns == DEADLINE_NONE)
+	lend(st);
+}
+
+static struct grpc_stream *stream_of(const struct grpc_call *call)
+{
+	return (struct grpc_stream *)((uintptr_t)call - offsetof(struct grpc_stream, call));
+}
+
+static void on_finished(void *user)
+{
+	struct grpc_stream *st = user;
+
+	if (!st->by_handler && grpc_message_pack(st->reply, st->call.arena, &st->packed, &st->error) < 0)
+		log_debug("reply cannot be packed", F_ERR(st->error));
+	st->server->async--;
+	come_back(st);
+}
+
+/* Posted, since the caller may be inside of this or another connection's callbacks. */
+void grpc_call_finish(struct grpc_call *call, struct error *error)
+{
+	struct grpc_stream *st = stream_of(call);
+
+	st->error = error;
+	st->by_handler = error != NULL;
+	loop_post(st->server->config.loop, on_finished, st);
+}
+
+bool grpc_call_is_wanted(const struct grpc_call *call)
+{
+	return stream_of(call)->conn != NULL;
+}
+
+static void start_async(struct grpc_stream *st)
+{
+	struct grpc_server *s = st->server;
+	ProtobufCMessage *request;
+
+	if (s->async >= LIMIT_ASYNC_CALLS) {
+		err_set(&st->error, ERR_UNAVAILABLE, "too many calls at a time that take long");
+		answer(st);
 		return;
-	st->answer_by_ns = st->call.deadline_ns - early_ns(st);
-	st->timer = loop_timer_new(s->config.loop, on_deadline, st);
-	loop_timer_set(st->timer, (uint64_t)clock_left_ms(st->answer_by_ns, MAX_TIMER_MS), 0);
+	}
+	if (unpack(st, &request) < 0) {
+		answer(st);
+		return;
+	}
+	st->running = true;
+	s->async++;
+	lend(st);
+	st->method->start(st->service->self, &st->call, request, st->reply);
 }
 
 static void answer_foreign(struct grpc_stream *st)
@@ -334,6 +408,8 @@ void grpc_stream_run(struct grpc_stream *st)
 		answer(st);
 	} else if (st->method->kind == GRPC_WORKER) {
 		start_work(st);
+	} else if (st->method->kind == GRPC_ASYNC) {
+		start_async(st);
 	} else {
 		work(st);
 		answer(st);

@@ -22,7 +22,7 @@ struct grpc_server *grpc_server_new(const struct grpc_server_config *config)
 		.handshakes = config->handshakes,
 		.server = &grpc_conn_server,
 		.user = s,
-		.max_connections = LIMIT_CONNECTIONS,
+		.max_connections = config->max_connections ? config->max_connections : LIMIT_CONNECTIONS,
 		.name = "gRPC",
 	};
 

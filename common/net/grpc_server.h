@@ -36,6 +36,7 @@ struct grpc_server_config {
 	bool allow_remote;                   /* plain TCP beyond loopback is allowed (-insecure) */
 	struct handshakes *handshakes;       /* borrowed; NULL when no listener has TLS */
 	struct grpc_observer observer;       /* ended may be NULL */
+	unsigned max_connections;            /* 0: LIMIT_CONNECTIONS */
 };
 
 /** grpc_server_new() - a server without listeners. Return: never NULL; grpc_server_free() after it has

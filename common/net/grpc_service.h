@@ -2,12 +2,13 @@
  * grpc_service.h - what a gRPC service is to the server: a table of methods with protobuf types and handlers.
  *
  * A handler gets the unpacked request and an initialised reply, both living in the call's arena. `inline`
- * handlers run on the loop thread and must never wait; `worker` handlers run on a pool thread. Handlers of
- * one service run concurrently.
+ * handlers run on the loop thread and must never wait; `worker` handlers run on a pool thread; `async` ones
+ * begin on the loop thread and end later, without a thread. Handlers of one service run concurrently.
  */
 #pragma once
 
 #include <protobuf-c/protobuf-c.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/arena.h"
@@ -21,7 +22,7 @@ struct grpc_call {
 	const char *const *peer_names;
 };
 
-enum grpc_kind { GRPC_INLINE, GRPC_WORKER };
+enum grpc_kind { GRPC_INLINE, GRPC_WORKER, GRPC_ASYNC };
 
 struct grpc_method {
 	const char *path; /* "/csi.v1.Identity/Probe" */
@@ -31,7 +32,18 @@ struct grpc_method {
 	/* Return: 0, or -1 with the error that becomes the call's status. */
 	int (*handle)(
 		void *self, struct grpc_call *call, const void *request, void *reply, struct error **err);
+	/* GRPC_ASYNC instead: grpc_call_finish() is due, in it or later. All that it gets lives until then,
+	 * also when the client has gone or has been told that its deadline is over. At most
+	 * LIMIT_ASYNC_CALLS of a server have begun and not ended */
+	void (*start)(void *self, struct grpc_call *call, const void *request, void *reply);
 };
+
+/** grpc_call_finish() - the call of an async method has ended, with what is in its reply, or with @error
+ * (taken). Exactly once; @call belongs to the server again. Loop thread. */
+void grpc_call_finish(struct grpc_call *call, struct error *error);
+
+/** grpc_call_is_wanted() - whether somebody still waits for the answer of an async call. Loop thread. */
+bool grpc_call_is_wanted(const struct grpc_call *call);
 
 struct grpc_service {
 	const struct grpc_method *methods; /* ends with path NULL */

@@ -88,6 +88,8 @@ static void lose(struct h2_channel *c, struct h2_link *l)
 	*place = l->next;
 	if (!l->ready || (!l->used && c->waiting.first))
 		open_failed(c, l->why && !l->leaving ? l->why->msg : "the server takes no requests");
+	if (l->ready && c->config.on_lost)
+		c->config.on_lost(c->config.user);
 	h2_link_close(l);
 }
 

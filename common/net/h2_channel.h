@@ -32,6 +32,10 @@ struct h2_channel_config {
 	uint64_t idle_ms;              /* a connection without streams is closed after that long; 0: never */
 	uint64_t backoff_ms;           /* first wait after a failure; 0: BACKOFF_FIRST_MS */
 	uint64_t open_ms;              /* from connect() to the server's SETTINGS; 0: LIMIT_HANDSHAKE_MS */
+	/* a connection that was open has ended: for who keeps one; may make requests, but not free the
+	 * channel. NULL: not wanted */
+	void (*on_lost)(void *user);
+	void *user;
 };
 
 /* What happens to a request. on_headers() and on_data() may make and cancel requests, but not free the

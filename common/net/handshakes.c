@@ -6,14 +6,21 @@
 #include "net/limits.h"
 #include "net/workers.h"
 
+struct queue {
+	struct handshake *first;
+	struct handshake **last;
+};
+
 /* All of it is the loop thread's. */
 struct handshakes {
 	struct loop *loop;
 	struct workers *workers;
-	struct handshake *first; /* of those that wait */
-	struct handshake **last;
+	struct queue begun; /* handshakes that wait for a further step: they go first, so that what was
+			     * computed for them was not for nothing */
+	struct queue fresh; /* those that wait for their first step */
 	struct handshake *running;
 	unsigned n_running;
+	unsigned n_waiting;
 };
 
 struct handshakes *handshakes_new(struct loop *loop)
@@ -22,7 +29,8 @@ struct handshakes *handshakes_new(struct loop *loop)
 
 	h->loop = loop;
 	h->workers = workers_new(LIMIT_HANDSHAKE_THREADS);
-	h->last = &h->first;
+	h->begun.last = &h->begun.first;
+	h->fresh.last = &h->fresh.first;
 	return h;
 }
 
@@ -43,7 +51,8 @@ void handshakes_free(struct handshakes *h)
 	/* What the threads post meanwhile is not run any more. */
 	workers_free(h->workers);
 	end_all(h->running);
-	end_all(h->first);
+	end_all(h->begun.first);
+	end_all(h->fresh.first);
 	free(h);
 }
 
@@ -77,15 +86,27 @@ static void start(struct handshakes *h, struct handshake *job)
 	post_worked(job);
 }
 
-static void start_next(struct handshakes *h)
+static struct handshake *queue_take(struct queue *q)
 {
-	struct handshake *job = h->first;
+	struct handshake *job = q->first;
 
 	if (!job)
+		return NULL;
+	q->first = job->next;
+	if (!q->first)
+		q->last = &q->first;
+	return job;
+}
+
+static void start_next(struct handshakes *h)
+{
+	struct handshake *job = queue_take(&h->begun);
+
+	if (!job)
+		job = queue_take(&h->fresh);
+	if (!job)
 		return;
-	h->first = job->next;
-	if (!h->first)
-		h->last = &h->first;
+	h->n_waiting--;
 	start(h, job);
 }
 
@@ -106,6 +127,8 @@ static void on_worked(void *user)
 
 void handshakes_step(struct handshakes *h, struct handshake *job)
 {
+	struct queue *q = job->owner ? &h->begun : &h->fresh;
+
 	job->owner = h;
 	job->next = NULL;
 	loop_hold(h->loop);
@@ -113,14 +136,19 @@ void handshakes_step(struct handshakes *h, struct handshake *job)
 		start(h, job);
 		return;
 	}
-	*h->last = job;
-	h->last = &job->next;
+	*q->last = job;
+	q->last = &job->next;
+	h->n_waiting++;
 }
 
-bool handshakes_cancel(struct handshake *job)
+unsigned handshakes_waiting(const struct handshakes *h)
 {
-	struct handshakes *h = job->owner;
-	struct handshake **link = &h->first;
+	return h->n_waiting;
+}
+
+static bool queue_remove(struct queue *q, struct handshake *job)
+{
+	struct handshake **link = &q->first;
 
 	while (*link && *link != job)
 		link = &(*link)->next;
@@ -128,7 +156,17 @@ bool handshakes_cancel(struct handshake *job)
 		return false;
 	*link = job->next;
 	if (!*link)
-		h->last = link;
+		q->last = link;
+	return true;
+}
+
+bool handshakes_cancel(struct handshake *job)
+{
+	struct handshakes *h = job->owner;
+
+	if (!queue_remove(&h->begun, job) && !queue_remove(&h->fresh, job))
+		return false;
+	h->n_waiting--;
 	loop_release(h->loop);
 	return true;
 }

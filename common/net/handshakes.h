@@ -1,8 +1,9 @@
 /*
  * handshakes.h - TLS handshakes on threads of their own, so that signatures do not hold up the loop.
  *
- * At most LIMIT_HANDSHAKE_THREADS steps run at a time, others wait in the order they came. While a step runs,
- * the loop touches neither the tls nor the buffers of its job. Threads: the loop's; @done is called there.
+ * At most LIMIT_HANDSHAKE_THREADS steps run at a time, others wait in the order they came, handshakes that
+ * have begun before those that have not. While a step runs, the loop touches neither the tls nor the buffers
+ * of its job. Threads: the loop's; @done is called there.
  */
 #pragma once
 
@@ -23,8 +24,8 @@ struct handshake {
 	struct error *error;
 	void (*done)(void *user); /* the step has ended */
 	void *user;
-	struct handshake *next; /* handshakes.c's */
-	struct handshakes *owner;
+	struct handshake *next;   /* handshakes.c's */
+	struct handshakes *owner; /* NULL before the first step */
 };
 
 /** handshakes_new() - no thread is started yet. Return: never NULL; handshakes_free(). */
@@ -39,6 +40,9 @@ DEFINE_CLEANUP(struct handshakes *, handshakes_free);
 /** handshakes_step() - run one tls_handshake() on @job, which stays where it is until @job->done. The loop is
  * held until then. */
 void handshakes_step(struct handshakes *h, struct handshake *job);
+
+/** handshakes_waiting() - steps that wait for a thread now. */
+unsigned handshakes_waiting(const struct handshakes *h);
 
 /** handshakes_cancel() - nobody waits for @job's step any more. Return: true when it had not begun: @job is
  * the caller's again, and @job->done is not called; false when it runs: @job->done follows. */

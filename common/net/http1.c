@@ -39,6 +39,8 @@ struct http1 {
 	struct buf body;
 	struct buf pending; /* came behind the current request */
 	struct http1_out out;
+	size_t counted_bytes;         /* of out, in config.buffered_bytes */
+	struct http1_held *current;   /* NULL outside of on_request() */
 	struct http1_refusal refusal; /* why the parser was stopped */
 	bool complete;                /* the parser has seen the end of the request */
 	bool answering;
@@ -63,28 +65,20 @@ static const char *connection_field(const struct http1 *h)
 	return h->head.is_1_0 ? "keep-alive" : NULL;
 }
 
-static void add_reply(
-	struct http1 *h, unsigned status, const char *content_type, const char *allow, struct span body)
+static void count_out(struct http1 *h)
 {
-	const struct http1_reply reply = {
-		.status = status,
-		.reason = http_status_str((enum http_status)status),
-		.content_type = content_type,
-		.allow = allow,
-		.connection = connection_field(h),
-		.body = body,
-		.head_only = is_head_method(h),
-	};
-
-	http1_out_add(&h->out, &reply);
+	*h->config.buffered_bytes += h->out.body.len - h->counted_bytes;
+	h->counted_bytes = h->out.body.len;
 }
 
-static struct buf take_buf(struct buf *b)
+/* What depends on the request is filled in. */
+static void add_reply(struct http1 *h, struct http1_reply reply)
 {
-	struct buf taken = *b;
-
-	*b = BUF_INIT(b->max);
-	return taken;
+	reply.reason = http_status_str((enum http_status)reply.status);
+	reply.connection = connection_field(h);
+	reply.head_only = is_head_method(h);
+	http1_out_add(&h->out, &reply);
+	count_out(h);
 }
 
 static void drop_body(struct http1 *h)
@@ -118,7 +112,9 @@ static void refuse(struct http1 *h, struct http1_refusal refusal)
 	log_debug("HTTP request refused", F_U64("status", refusal.status), F_STR("why", refusal.why));
 	buf_addf(&text, "%s: %s\n", reason, refusal.why);
 	h->keep_alive = false;
-	add_reply(h, refusal.status, "text/plain; charset=utf-8", /* allow= */ NULL, buf_span(&text));
+	add_reply(h, (struct http1_reply){.status = refusal.status,
+			     .content_type = "text/plain; charset=utf-8",
+			     .body = buf_span(&text)});
 	buf_done(&text);
 	start_over(h);
 	h->closing = true;
@@ -166,7 +162,10 @@ static int on_body(http_parser *p, const char *at, size_t n)
 {
 	struct http1 *h = p->data;
 
-	if (n > LIMIT_BUFFERED_BYTES - *h->config.buffered_bytes)
+	size_t max = h->config.max_buffered_bytes;
+	size_t used = *h->config.buffered_bytes;
+
+	if (used > max || n > max - used)
 		return stop(h, (struct http1_refusal){503, "the server holds too many bytes of requests"});
 	buf_add(&h->body, at, n);
 	*h->config.buffered_bytes += n;
@@ -202,24 +201,33 @@ static struct http1_refusal execute(struct http1 *h, struct span bytes)
 	return HTTP1_FINE;
 }
 
+void http1_hold(struct http1 *h, struct http1_held *ret)
+{
+	assert(h->current);
+	*ret = *h->current;
+	*h->current = (struct http1_held){0};
+	h->current = NULL;
+}
+
 static void dispatch(struct http1 *h)
 {
 	/* The reply may come in the callback, which may look at the request until its end. */
-	CLEANUP(buf_done) struct buf path = take_buf(&h->path);
-	CLEANUP(buf_done) struct buf query = take_buf(&h->query);
-	CLEANUP(buf_done) struct buf body = take_buf(&h->body);
+	CLEANUP(http1_held_done)
+	struct http1_held held = {
+		buf_take(&h->path), buf_take(&h->query), buf_take(&h->body), h->config.buffered_bytes};
 	const struct http1_request request = {
 		.method = span_of(http_method_str((enum http_method)h->parser.method)),
-		.path = buf_span(&path),
-		.query = buf_span(&query),
-		.body = buf_span(&body),
+		.path = buf_span(&held.path),
+		.query = buf_span(&held.query),
+		.body = buf_span(&held.body),
 	};
 
 	h->since_ns = 0;
 	h->requests++;
 	h->answering = true;
+	h->current = &held;
 	h->config.on_request(h->config.user, &request);
-	*h->config.buffered_bytes -= body.len;
+	h->current = NULL;
 }
 
 static struct http1_refusal check_line(struct http1 *h, struct span line)
@@ -282,20 +290,6 @@ static struct http1_refusal end_line(struct http1 *h)
 	return refusal;
 }
 
-static struct http1_refusal check_bytes(const struct http1 *h, struct span bytes)
-{
-	uint8_t before = h->line.len > 0 ? h->line.data[h->line.len - 1] : 0;
-
-	for (size_t i = 0; i < bytes.n; i++) {
-		struct http1_refusal refusal = http1_check_byte(before, bytes.p[i]);
-
-		if (refusal.status)
-			return refusal;
-		before = bytes.p[i];
-	}
-	return HTTP1_FINE;
-}
-
 /* Takes what belongs to the line that has begun. */
 static struct http1_refusal take_line(struct http1 *h, struct span bytes, size_t *ret_taken)
 {
@@ -308,7 +302,8 @@ static struct http1_refusal take_line(struct http1 *h, struct span bytes, size_t
 	*ret_taken = bytes.n;
 	if (!h->since_ns)
 		h->since_ns = clock_ns();
-	refusal = check_bytes(h, (struct span){bytes.p, bytes.n < room ? bytes.n : room});
+	refusal = http1_check_bytes(h->line.len > 0 ? h->line.data[h->line.len - 1] : 0,
+		(struct span){bytes.p, bytes.n < room ? bytes.n : room});
 	if (refusal.status)
 		return refusal;
 	if (bytes.n > room)
@@ -378,6 +373,8 @@ struct http1 *http1_new(const struct http1_config *config)
 	struct http1 *h = x_calloc(1, sizeof(*h));
 
 	h->config = *config;
+	if (h->config.max_buffered_bytes == 0)
+		h->config.max_buffered_bytes = LIMIT_BUFFERED_BYTES;
 	h->line = BUF_INIT(LIMIT_HEADER_BYTES);
 	h->path = BUF_INIT(LIMIT_HEADER_BYTES);
 	h->query = BUF_INIT(LIMIT_HEADER_BYTES);
@@ -399,6 +396,7 @@ void http1_free(struct http1 *h)
 	buf_done(&h->query);
 	buf_done(&h->pending);
 	http1_out_done(&h->out);
+	count_out(h);
 	free(h);
 }
 
@@ -417,19 +415,33 @@ int http1_receive(struct http1 *h, struct span bytes, struct error **err)
 	return 0;
 }
 
-void http1_reply(
-	struct http1 *h, unsigned status, const char *content_type, const char *allow, struct span body)
+static void reply(struct http1 *h, const struct http1_reply *what)
 {
 	assert(h->answering);
-	if (body.n > LIMIT_HTTP1_BODY_BYTES) {
-		status = 500;
-		body = span_of("");
-	}
-	add_reply(h, status, content_type, allow, body);
+	if (what->body.n > LIMIT_HTTP1_BODY_BYTES)
+		add_reply(h, (struct http1_reply){.status = 500, .content_type = what->content_type});
+	else
+		add_reply(h, *what);
 	h->answering = false;
 	if (!h->keep_alive)
 		h->closing = true;
 	start_over(h);
+}
+
+void http1_reply(
+	struct http1 *h, unsigned status, const char *content_type, const char *allow, struct span body)
+{
+	reply(h, &(struct http1_reply){
+			 .status = status, .content_type = content_type, .allow = allow, .body = body});
+}
+
+void http1_reply_take(struct http1 *h, unsigned status, const char *content_type, struct buf *body)
+{
+	reply(h, &(struct http1_reply){.status = status,
+			 .content_type = content_type,
+			 .body = buf_span(body),
+			 .taken = body});
+	buf_done(body);
 }
 
 int http1_send(struct http1 *h, struct buf *out, struct error **err)
@@ -437,6 +449,7 @@ int http1_send(struct http1 *h, struct buf *out, struct error **err)
 	(void)err;
 	do {
 		http1_out_give(&h->out, out);
+		count_out(h);
 	} while (take_pending(h));
 	if (http1_is_done(h) && !h->done_ns)
 		h->done_ns = clock_ns();

@@ -5,10 +5,10 @@
  * Requests of a connection are handled one after the other: pipelined ones wait unparsed until the reply of
  * the one before is written, and while LIMIT_OUT_BYTES of replies wait to be sent. Limits: request line and
  * header section LIMIT_HEADER_BYTES (414, 431), body as configured (413, decided from the announced length
- * before a byte of it is taken), all bodies of a server LIMIT_BUFFERED_BYTES (503), waiting requests
- * LIMIT_HTTP1_PIPELINED_BYTES. Malformed input is answered with 400, another version than 1.x with 505, and
- * each such refusal ends the connection. `Expect: 100-continue` is answered, `Upgrade` is not done. Threads:
- * one at a time. Source: RFC 9112.
+ * before a byte of it is taken), all bodies of a server as configured (503; those of replies
+ * that were handed over count, too), waiting requests LIMIT_HTTP1_PIPELINED_BYTES. Malformed input is
+ * answered with 400, another version than 1.x with 505, and each such refusal ends the connection. `Expect:
+ * 100-continue` is answered, `Upgrade` is not done. Threads: one at a time. Source: RFC 9112.
  */
 #pragma once
 
@@ -19,10 +19,11 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "base/span.h"
+#include "net/http1_held.h"
 
 struct http1;
 
-/* Spans live as long as the callback. */
+/* Spans live as long as the callback; see http1_hold(). */
 struct http1_request {
 	struct span method; /* "GET" */
 	struct span path;   /* without the query; not decoded. "*" with OPTIONS only */
@@ -32,7 +33,8 @@ struct http1_request {
 
 struct http1_config {
 	size_t max_body_bytes;
-	size_t *buffered_bytes; /* of the bodies of all connections of a server: counted here; borrowed */
+	size_t max_buffered_bytes; /* 0: LIMIT_BUFFERED_BYTES */
+	size_t *buffered_bytes;    /* of the bodies of all connections of a server: counted here; borrowed */
 	/* a complete request: http1_reply() is called in it or later, exactly once; http1_free() is not
 	 * allowed in it */
 	void (*on_request)(void *user, const struct http1_request *request);
@@ -53,6 +55,14 @@ int http1_receive(struct http1 *h, struct span bytes, struct error **err) MUST_C
  * of an Allow header (405) or NULL. To HEAD only the head is sent. */
 void http1_reply(
 	struct http1 *h, unsigned status, const char *content_type, const char *allow, struct span body);
+
+/** http1_reply_take() - http1_reply() with a @body that is taken over: it is not copied, and freed when it is
+ * sent. @body is empty afterwards. */
+void http1_reply_take(struct http1 *h, unsigned status, const char *content_type, struct buf *body);
+
+/** http1_hold() - within on_request(): the spans of the request live until http1_held_done() of @ret,
+ * whatever becomes of @h. Once per request. */
+void http1_hold(struct http1 *h, struct http1_held *ret);
 
 /** http1_send() - append what is to be sent to @out, at most to LIMIT_OUT_BYTES. Return: 0. */
 int http1_send(struct http1 *h, struct buf *out, struct error **err) MUST_CHECK;

@@ -12,7 +12,8 @@
 
 struct http1_out {
 	struct buf bytes;
-	size_t given; /* of them */
+	struct buf body; /* behind them: of the last reply, when it was handed over */
+	size_t given;    /* of both */
 };
 
 struct http1_reply {
@@ -22,7 +23,8 @@ struct http1_reply {
 	const char *allow;        /* as content_type */
 	const char *connection;   /* as content_type */
 	struct span body;
-	bool head_only; /* to HEAD: the length is told, the body is not sent */
+	struct buf *taken; /* NULL, or what holds the body: it is moved, not copied */
+	bool head_only;    /* to HEAD: the length is told, the body is not sent */
 };
 
 /** http1_out_init() - room for LIMIT_OUT_BYTES and, on top, one reply of LIMIT_HTTP1_BODY_BYTES. */

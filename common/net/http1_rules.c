@@ -70,12 +70,24 @@ static struct span trimmed(struct span s)
 	return s;
 }
 
-struct http1_refusal http1_check_byte(uint8_t before, uint8_t byte)
+static struct http1_refusal check_byte(uint8_t before, uint8_t byte)
 {
 	if ((before == '\r') != (byte == '\n'))
 		return HTTP1_BAD("a line must end with CR and LF");
 	if ((byte < ' ' && byte != '\t' && byte != '\r' && byte != '\n') || byte == 0x7f)
 		return HTTP1_BAD("control character");
+	return HTTP1_FINE;
+}
+
+struct http1_refusal http1_check_bytes(uint8_t before, struct span bytes)
+{
+	for (size_t i = 0; i < bytes.n; i++) {
+		struct http1_refusal refusal = check_byte(before, bytes.p[i]);
+
+		if (refusal.status)
+			return refusal;
+		before = bytes.p[i];
+	}
 	return HTTP1_FINE;
 }
 

@@ -31,9 +31,9 @@ struct http1_head {
 	bool expects_continue;
 };
 
-/** http1_check_byte() - @byte in a line, behind @before (0 at its begin): no control characters but HT, CR
+/** http1_check_bytes() - @bytes in a line, behind @before (0 at its begin): no control characters but HT, CR
  * only before LF, LF only behind CR. */
-struct http1_refusal http1_check_byte(uint8_t before, uint8_t byte);
+struct http1_refusal http1_check_bytes(uint8_t before, struct span bytes);
 
 /* What is asked for: parts of the request line, or of literals. */
 struct http1_target {

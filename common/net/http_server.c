@@ -13,12 +13,27 @@ struct http_server {
 	struct http_server_config config;
 	struct acceptor *acceptor;
 	size_t buffered_bytes;
+	struct http_call *calls;
+	bool emptied; /* drained, but for calls */
+	loop_fn on_drained;
+	void *on_drained_user;
 };
 
 struct http_conn {
 	struct accepted head;
 	struct http_server *server;
 	struct http1 *http1;
+	struct http_call *call; /* that is not answered */
+	bool in_handler;
+};
+
+struct http_call {
+	struct http_call *prev;
+	struct http_call *next;
+	struct http_server *server; /* NULL: has gone */
+	struct http_conn *conn;     /* as server */
+	struct http1_request request;
+	struct http1_held held;
 };
 
 static void reply_text(struct http_conn *c, unsigned status, const char *allow, const char *text)
@@ -49,17 +64,95 @@ static const struct http_route *find_route(const struct http_route *routes, stru
 	return NULL;
 }
 
-static void handle(struct http_conn *c, const struct http_route *route, const struct http1_request *request)
+static void send_reply(struct http_conn *c, struct http_reply *reply)
 {
-	struct http_reply reply = {
-		.status = 200, .content_type = TEXT, .body = BUF_INIT(LIMIT_HTTP1_BODY_BYTES)};
-
-	route->handle(route->self, request, &reply);
-	if (reply.body.overflowed)
+	if (reply->body.overflowed)
 		reply_text(c, 500, NULL, "the reply is too large\n");
 	else
-		http1_reply(c->http1, reply.status, reply.content_type, NULL, buf_span(&reply.body));
+		http1_reply_take(c->http1, reply->status, reply->content_type, &reply->body);
+}
+
+static void link_call(struct http_call *call)
+{
+	struct http_server *s = call->server;
+
+	call->next = s->calls;
+	if (s->calls)
+		s->calls->prev = call;
+	s->calls = call;
+}
+
+static void unlink_call(struct http_call *call)
+{
+	*(call->prev ? &call->prev->next : &call->server->calls) = call->next;
+	if (call->next)
+		call->next->prev = call->prev;
+}
+
+static void begin_call(
+	struct http_conn *c, const struct http_route *route, const struct http1_request *request)
+{
+	struct http_call *call = x_calloc(1, sizeof(*call));
+
+	call->server = c->server;
+	call->conn = c;
+	call->request = *request;
+	http1_hold(c->http1, &call->held);
+	link_call(call);
+	c->call = call;
+	c->in_handler = true;
+	route->handle_later(route->self, call);
+	c->in_handler = false;
+}
+
+static void handle(struct http_conn *c, const struct http_route *route, const struct http1_request *request)
+{
+	struct http_reply reply = HTTP_REPLY;
+
+	if (route->handle_later) {
+		begin_call(c, route, request);
+		return;
+	}
+	route->handle(route->self, request, &reply);
+	send_reply(c, &reply);
 	buf_done(&reply.body);
+}
+
+const struct http1_request *http_call_request(const struct http_call *call)
+{
+	return &call->request;
+}
+
+bool http_call_gone(const struct http_call *call)
+{
+	return !call->conn;
+}
+
+static void call_free(struct http_call *call)
+{
+	http1_held_done(&call->held);
+	free(call);
+}
+
+void http_call_reply(struct http_call *call, struct http_reply *reply)
+{
+	struct http_server *s = call->server;
+	struct http_conn *c = call->conn;
+
+	if (s)
+		unlink_call(call);
+	call_free(call);
+	if (c) {
+		c->call = NULL;
+		send_reply(c, reply);
+	}
+	buf_done(&reply->body);
+	/* In a handler the connection sends when that has returned. */
+	if (c && !c->in_handler)
+		accepted_flush(&c->head);
+	/* Posted: the callback may free the server, which callers of this still use. */
+	if (s && s->emptied && !s->calls)
+		loop_post(s->config.loop, s->on_drained, s->on_drained_user);
 }
 
 static void on_request(void *user, const struct http1_request *request)
@@ -84,6 +177,7 @@ static struct accepted *open_conn(void *user, bool is_unix)
 	struct http_conn *c = x_calloc(1, sizeof(*c));
 	const struct http1_config config = {
 		.max_body_bytes = s->config.max_body_bytes,
+		.max_buffered_bytes = s->config.max_buffered_bytes,
 		.buffered_bytes = &s->buffered_bytes,
 		.on_request = on_request,
 		.user = c,
@@ -109,6 +203,8 @@ static void close_conn(struct accepted *a)
 {
 	struct http_conn *c = conn_of(a);
 
+	if (c->call)
+		c->call->conn = NULL;
 	http1_free(c->http1);
 	free(c);
 }
@@ -128,11 +224,9 @@ static bool has_expired(const struct accepted *a, uint64_t now_ns)
 	return http1_has_expired(((const struct http_conn *)a)->http1, now_ns);
 }
 
-/* Handlers run to their end on the loop thread. */
 static bool is_running(const struct accepted *a)
 {
-	(void)a;
-	return false;
+	return ((const struct http_conn *)a)->call != NULL;
 }
 
 static int receive(void *self, struct span bytes, struct error **err)
@@ -181,7 +275,8 @@ struct http_server *http_server_new(const struct http_server_config *config)
 		.handshakes = config->handshakes,
 		.server = &acceptor_server,
 		.user = s,
-		.max_connections = LIMIT_HTTP1_CONNECTIONS,
+		.max_connections =
+			config->max_connections ? config->max_connections : LIMIT_HTTP1_CONNECTIONS,
 		.name = "HTTP",
 	};
 
@@ -195,6 +290,10 @@ void http_server_free(struct http_server *s)
 	if (!s)
 		return;
 	acceptor_free(s->acceptor);
+	for (struct http_call *call = s->calls; call; call = call->next) {
+		call->server = NULL;
+		call->held.buffered_bytes = NULL;
+	}
 	free(s);
 }
 
@@ -210,7 +309,18 @@ unsigned http_server_port(const struct http_server *s)
 	return acceptor_port(s->acceptor);
 }
 
+static void on_empty(void *user)
+{
+	struct http_server *s = user;
+
+	s->emptied = true;
+	if (!s->calls)
+		s->on_drained(s->on_drained_user);
+}
+
 void http_server_drain(struct http_server *s, loop_fn on_drained, void *user)
 {
-	acceptor_drain(s->acceptor, on_drained, user);
+	s->on_drained = on_drained;
+	s->on_drained_user = user;
+	acceptor_drain(s->acceptor, on_empty, s);
 }

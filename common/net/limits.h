@@ -22,6 +22,9 @@
 /* Calls of one server that are received, handled or answered, on all connections together. */
 #define LIMIT_CALLS 4096
 
+/* Calls of async methods of one server that have begun and not ended. */
+#define LIMIT_ASYNC_CALLS 1024
+
 /* Each connection may have that many calls, and hold that many bytes, however much others have: a crowd keeps
  * nobody out. Both come on top of LIMIT_CALLS and LIMIT_BUFFERED_BYTES. */
 #define LIMIT_RESERVED_CALLS 4
@@ -39,6 +42,10 @@
 #define LIMIT_NEWCOMERS   256
 #define LIMIT_NEWCOMER_MS 1000
 #define LIMIT_SILENT_MS   100
+
+/* The time that a newcomer has while we compute its handshake, or when another one's was complete within the
+ * last LIMIT_NEWCOMER_MS: thousands of nodes come at once when a controller was started. */
+#define LIMIT_CROWD_MS 5000
 
 /* Connections of an HTTP server, for metrics and probes: when all are taken, an idle one goes. */
 #define LIMIT_HTTP1_CONNECTIONS 64
@@ -70,7 +77,7 @@
 #define LIMIT_HTTP1_REQUEST_MS 10000
 #define LIMIT_HTTP1_IDLE_MS    120000
 
-/* HTTP/1.1: from the last byte of the last reply until the socket is closed, unless the peer closes it. */
+/* TCP: from the last byte that we send until the socket is closed, unless the peer closes it. */
 #define LIMIT_LINGER_MS 10000
 
 /* A TCP connection of gRPC without a stream. On unix sockets there is no such limit: clients of the field
@@ -92,6 +99,10 @@
 
 /* Threads that work on TLS handshakes; whoever waits for one of them is a newcomer. */
 #define LIMIT_HANDSHAKE_THREADS 4
+
+/* Steps of handshakes that wait for one of them, above which nobody is accepted for TLS: a crowd waits in the
+ * backlog, and whoever is accepted has his answer before he gives up, or is dropped as a newcomer. */
+#define LIMIT_HANDSHAKES_WAITING 64
 
 /* After a request to end: how long peers may take for replies that are ready. Work that runs is waited for.
  */

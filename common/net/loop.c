@@ -1,11 +1,13 @@
 #include "net/loop.h"
 
 #include <assert.h>
+#include <netdb.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <uv.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 
 struct post {
 	struct post *next;
@@ -39,6 +41,15 @@ struct loop_timer {
 struct loop_signal {
 	uv_signal_t uv;
 	loop_fn fn;
+	void *user;
+};
+
+struct loop_lookup {
+	uv_getaddrinfo_t uv;
+	int failed; /* to begin; 0: the thread tells */
+	char *host;
+	uint16_t port;
+	loop_lookup_fn fn; /* NULL: cancelled */
 	void *user;
 };
 
@@ -297,4 +308,72 @@ void loop_signal_close(struct loop_signal *s)
 {
 	if (s)
 		uv_close((uv_handle_t *)&s->uv, on_closed);
+}
+
+static void add_endpoint(const struct addrinfo *a, uint16_t port, char ***endpoints)
+{
+	char host[NI_MAXHOST];
+
+	if (getnameinfo(a->ai_addr, a->ai_addrlen, host, sizeof(host), NULL, 0, NI_NUMERICHOST) != 0)
+		return;
+	CLEANUP(free_charp)
+	char *endpoint = x_asprintf(a->ai_family == AF_INET6 ? "tcp://[%s]:%u" : "tcp://%s:%u", host, port);
+	strv_add(endpoints, endpoint);
+}
+
+static void lookup_end(struct loop_lookup *u, int status, const struct addrinfo *list)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(strv_freep) char **endpoints = NULL;
+
+	for (const struct addrinfo *a = list; status == 0 && a; a = a->ai_next)
+		add_endpoint(a, u->port, &endpoints);
+	if (!endpoints)
+		err_set(&err, ERR_UNAVAILABLE, "no address of %s: %s", u->host,
+			status < 0 ? uv_strerror(status) : "there is none");
+	if (u->fn)
+		u->fn(u->user, endpoints, err);
+	free(u->host);
+	free(u);
+}
+
+static void on_looked_up(uv_getaddrinfo_t *request, int status, struct addrinfo *list)
+{
+	lookup_end(request->data, status, list);
+	uv_freeaddrinfo(list);
+}
+
+static void on_lookup_failed(void *user)
+{
+	struct loop_lookup *u = user;
+
+	lookup_end(u, u->failed, NULL);
+}
+
+struct loop_lookup *loop_look_up(
+	struct loop *l, const char *host, uint16_t port, loop_lookup_fn fn, void *user)
+{
+	static const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+	struct loop_lookup *u = x_calloc(1, sizeof(*u));
+
+	u->uv.data = u;
+	u->host = x_strdup(host);
+	u->port = port;
+	u->fn = fn;
+	u->user = user;
+	/* It refuses names that are too long. */
+	u->failed = uv_getaddrinfo(&l->uv, &u->uv, on_looked_up, host, NULL, &hints);
+	if (u->failed < 0)
+		loop_post(l, on_lookup_failed, u);
+	return u;
+}
+
+void loop_lookup_cancel(struct loop_lookup *u)
+{
+	if (!u)
+		return;
+	u->fn = NULL;
+	/* it fails when the thread is at it, which then ends as it does */
+	if (u->failed == 0)
+		(void)uv_cancel((uv_req_t *)&u->uv);
 }

@@ -16,6 +16,7 @@ struct loop;
 struct loop_watch;
 struct loop_timer;
 struct loop_signal;
+struct loop_lookup;
 
 enum loop_events { LOOP_READ = 1, LOOP_WRITE = 2 };
 
@@ -78,3 +79,16 @@ int loop_on_signal(struct loop *l, int signum, loop_fn fn, void *user, struct lo
 
 /** loop_signal_close() - stop catching; NULL is allowed. */
 void loop_signal_close(struct loop_signal *s);
+
+/* @endpoints: "tcp://ADDRESS:PORT" of each address, in the order of getaddrinfo(3), NULL-terminated; NULL if
+ * and only if @error is set (ERR_UNAVAILABLE). Both are borrowed for the time of the callback. */
+typedef void (*loop_lookup_fn)(void *user, char *const *endpoints, const struct error *error);
+
+/** loop_look_up() - find the TCP addresses of @host, a name or an address. @fn: called once, never before
+ * this returned; the handle is invalid then. Return: never NULL. Source: getaddrinfo(3), on a thread of
+ * libuv. */
+struct loop_lookup *loop_look_up(
+	struct loop *l, const char *host, uint16_t port, loop_lookup_fn fn, void *user);
+
+/** loop_lookup_cancel() - @fn is not called; the loop waits for the thread all the same. NULL is allowed. */
+void loop_lookup_cancel(struct loop_lookup *u);

@@ -106,16 +106,34 @@ static int get_plugin_info(
 	return 0;
 }
 
+static void park(void *self, struct grpc_call *call, const void *request, void *reply)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct echo *e = self;
+	const Info *info = request;
+
+	if (echo(self, call, request, reply, &err) == 0 && strcmp(info->name, "now") == 0)
+		grpc_call_finish(call, NULL);
+	else
+		e->parked[e->n_parked++] = call;
+}
+
+void echo_unpark(struct echo *e, struct error *error)
+{
+	grpc_call_finish(e->parked[--e->n_parked], error);
+}
+
 #define INFO &csi__v1__get_plugin_info_response__descriptor
 
 const struct grpc_method echo_methods[] = {
-	{"/pmem.test.Echo/Echo", GRPC_INLINE, INFO, INFO, echo},
-	{"/pmem.test.Echo/Work", GRPC_WORKER, INFO, INFO, work},
-	{"/pmem.test.Echo/Fail", GRPC_INLINE, INFO, INFO, fail},
-	{"/pmem.test.Echo/Grow", GRPC_WORKER, INFO, INFO, grow},
-	{"/pmem.test.Echo/Wait", GRPC_WORKER, INFO, INFO, wait_for_release},
-	{"/pmem.test.Echo/Waiting", GRPC_INLINE, INFO, INFO, waiting},
+	{"/pmem.test.Echo/Echo", GRPC_INLINE, INFO, INFO, .handle = echo},
+	{"/pmem.test.Echo/Work", GRPC_WORKER, INFO, INFO, .handle = work},
+	{"/pmem.test.Echo/Fail", GRPC_INLINE, INFO, INFO, .handle = fail},
+	{"/pmem.test.Echo/Grow", GRPC_WORKER, INFO, INFO, .handle = grow},
+	{"/pmem.test.Echo/Wait", GRPC_WORKER, INFO, INFO, .handle = wait_for_release},
+	{"/pmem.test.Echo/Park", GRPC_ASYNC, INFO, INFO, .start = park},
+	{"/pmem.test.Echo/Waiting", GRPC_INLINE, INFO, INFO, .handle = waiting},
 	{"/csi.v1.Identity/GetPluginInfo", GRPC_INLINE, &csi__v1__get_plugin_info_request__descriptor, INFO,
-		get_plugin_info},
+		.handle = get_plugin_info},
 	{0},
 };

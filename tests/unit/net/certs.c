@@ -34,8 +34,8 @@ void certs_make(const char *dir, const char *const *args)
 static void make_all(void)
 {
 	ck_assert_ptr_nonnull(mkdtemp(certs_dir));
-	certs_make("own", (const char *const[]){"pmem-registry", "pmem-node-controller", "pmem-evil",
-				  "address=IP:127.0.0.1,IP:::1", "nameless=", NULL});
+	certs_make("own", (const char *const[]){"pmem-registry", "pmem-node-controller", "pmem-scheduler",
+				  "pmem-evil", "address=IP:127.0.0.1,IP:::1", "nameless=", NULL});
 	certs_make("own", (const char *const[]){"-b", "20200101000000Z", "-e", "20210203040506Z",
 				  "expired=DNS:pmem-registry", NULL});
 	certs_make("own", (const char *const[]){"-b", "20450102030405Z", "-e", "20460101000000Z",

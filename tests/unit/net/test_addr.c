@@ -47,6 +47,25 @@ START_TEST(unix_endpoints_are_parsed)
 }
 END_TEST
 
+START_TEST(endpoints_of_peers_may_have_names)
+{
+	static const char *const bad[] = {"tcp://:80", "tcp://name", "tcp://name:0", "tcp://fd00::1:80",
+		"unix:///run/x.sock", "name:80"};
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct addr a;
+
+	ASSERT_OK(addr_parse_name("tcp://registry.example:80", &a, &err));
+	ck_assert_str_eq(a.host, "registry.example");
+	ck_assert_uint_eq(a.port, 80);
+	addr_done(&a);
+	ASSERT_OK(addr_parse_name("tcp://[fd00::1]:80", &a, &err));
+	ck_assert_str_eq(a.host, "fd00::1");
+	addr_done(&a);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		ASSERT_FAILS(addr_parse_name(bad[i], &a, &err), ERR_INVALID_ARGUMENT, bad[i]);
+}
+END_TEST
+
 START_TEST(tcp_endpoints_are_numeric_any_or_localhost)
 {
 	static const struct {
@@ -451,11 +470,12 @@ START_TEST(what_is_not_connected_has_no_peer)
 END_TEST
 
 TMPDIR_MAIN("addr", unix_endpoints_are_parsed, tcp_endpoints_are_numeric_any_or_localhost,
-	malformed_endpoints_are_quoted_in_the_error, a_path_must_fit_into_a_socket_address,
-	a_unix_socket_is_made_with_its_folder_and_removed, a_unix_socket_is_never_open_to_others,
-	an_existing_folder_is_left_as_it_is, a_stale_socket_is_replaced, a_live_socket_is_refused,
-	a_live_socket_with_a_full_backlog_is_refused, what_is_no_socket_is_not_replaced,
-	a_missing_parent_of_the_folder_is_an_error, a_socket_that_took_our_place_is_not_removed,
-	connecting_to_nothing_is_unavailable, tcp_listens_on_loopback_and_on_any_address,
-	a_tcp_port_in_use_is_unavailable, a_tcp_peer_that_vanishes_is_found_out,
-	peers_are_told_by_address_or_process, what_is_not_connected_has_no_peer)
+	endpoints_of_peers_may_have_names, malformed_endpoints_are_quoted_in_the_error,
+	a_path_must_fit_into_a_socket_address, a_unix_socket_is_made_with_its_folder_and_removed,
+	a_unix_socket_is_never_open_to_others, an_existing_folder_is_left_as_it_is,
+	a_stale_socket_is_replaced, a_live_socket_is_refused, a_live_socket_with_a_full_backlog_is_refused,
+	what_is_no_socket_is_not_replaced, a_missing_parent_of_the_folder_is_an_error,
+	a_socket_that_took_our_place_is_not_removed, connecting_to_nothing_is_unavailable,
+	tcp_listens_on_loopback_and_on_any_address, a_tcp_port_in_use_is_unavailable,
+	a_tcp_peer_that_vanishes_is_found_out, peers_are_told_by_address_or_process,
+	what_is_not_connected_has_no_peer)

@@ -18,7 +18,9 @@ struct end {
 	enum err_code code; /* 0: reply */
 	char *text;         /* of the error, or name of the reply */
 	struct grpc_client *free_client;
-	struct grpc_client *again; /* to call once more from the callback */
+	struct grpc_client *again;     /* to call once more from the callback */
+	struct grpc_client_call *made; /* who sent its error is looked at */
+	bool refused;
 };
 
 static struct grpc_client_call *call(struct grpc_client *c, const char *path, const char *name,
@@ -30,6 +32,7 @@ static void on_reply(void *user, const ProtobufCMessage *reply, const struct err
 
 	ck_assert((reply == NULL) == (error != NULL));
 	end->calls++;
+	end->refused = end->made && grpc_client_call_refused(end->made);
 	end->code = error ? error->code : 0;
 	free(end->text);
 	end->text = x_strdup(error ? error->msg : ((const Info *)reply)->name);
@@ -142,7 +145,9 @@ START_TEST(every_error_arrives_with_its_code_and_text)
 	for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
 		CLEANUP(free_charp) char *number = x_asprintf("%u", (unsigned)codes[i]);
 
-		call(c, ECHO "Fail", number, "50% no\nsuch \xe2\x82\xac", 0, &end);
+		end.made = call(c, ECHO "Fail", number, "50% no\nsuch \xe2\x82\xac", 0, &end);
+		fixture_until(&f, has_ended, &end);
+		ck_assert(end.refused);
 		assert_ends(&end, codes[i], "50% no such \xe2\x82\xac");
 	}
 	close_both(c);
@@ -205,7 +210,9 @@ START_TEST(a_request_beyond_the_limit_is_not_sent)
 
 	memset(name, 'x', n);
 	name[n] = 0;
-	call(c, ECHO "Echo", name, "", 0, &end);
+	end.made = call(c, ECHO "Echo", name, "", 0, &end);
+	fixture_until(&f, has_ended, &end);
+	ck_assert(!end.refused);
 	assert_ends(&end, ERR_EXHAUSTED, "larger than 4194304");
 	call(c, ECHO "Echo", "small", "", 0, &end);
 	assert_ends(&end, 0, "small");

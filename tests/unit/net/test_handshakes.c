@@ -39,16 +39,24 @@ struct fixture {
 	struct handshakes *handshakes;
 	struct party parties[PAIRS];
 	unsigned ended;
+	unsigned begun;      /* whose first step has ended, and that are not through */
+	unsigned most_begun; /* at a time */
 };
 
 /* The server's step has ended: the client answers, until both are through. */
 static void on_step(void *user)
 {
 	struct party *party = user;
+	struct fixture *f = party->fixture;
 	struct tls_pair *p = &party->pair;
 
-	if (party->steps++ == 0)
-		party->order = party->fixture->ended++;
+	if (party->steps++ == 0) {
+		party->order = f->ended++;
+		f->begun++;
+	}
+	if (f->begun > f->most_begun)
+		f->most_begun = f->begun;
+	f->begun -= party->job.complete;
 	if (party->job.error)
 		return;
 	buf_add(&p->client.in, party->job.out.data, party->job.out.len);
@@ -58,7 +66,7 @@ static void on_step(void *user)
 	buf_add(&party->job.in, p->server.in.data, p->server.in.len);
 	buf_reset(&p->server.in);
 	if (!party->job.complete)
-		handshakes_step(party->fixture->handshakes, &party->job);
+		handshakes_step(f->handshakes, &party->job);
 }
 
 static void party_init(
@@ -120,6 +128,38 @@ START_TEST(more_handshakes_than_threads_all_come_to_their_end)
 		ck_assert(f.parties[i].pair.client.complete);
 		ck_assert_uint_gt(f.parties[i].steps, 1);
 	}
+}
+END_TEST
+
+START_TEST(what_has_begun_goes_before_what_has_not)
+{
+	CLEANUP(fixture_done) struct fixture f;
+
+	fixture_init(&f);
+	for (unsigned i = 0; i < PAIRS; i++)
+		handshakes_step(f.handshakes, &f.parties[i].job);
+	loop_run(f.loop);
+	ck_assert_uint_eq(f.begun, 0);
+	/* where one step ends, another one has been started before it is said */
+	ck_assert_uint_le(f.most_begun, 2 * LIMIT_HANDSHAKE_THREADS);
+}
+END_TEST
+
+START_TEST(those_that_wait_are_counted)
+{
+	CLEANUP(fixture_done) struct fixture f;
+
+	fixture_init(&f);
+	for (unsigned i = 0; i < PAIRS; i++) {
+		ck_assert_uint_eq(handshakes_waiting(f.handshakes),
+			i < LIMIT_HANDSHAKE_THREADS ? 0 : i - LIMIT_HANDSHAKE_THREADS);
+		handshakes_step(f.handshakes, &f.parties[i].job);
+	}
+	ck_assert(handshakes_cancel(&f.parties[PAIRS - 1].job));
+	ck_assert(!handshakes_cancel(&f.parties[0].job));
+	ck_assert_uint_eq(handshakes_waiting(f.handshakes), PAIRS - 1 - LIMIT_HANDSHAKE_THREADS);
+	loop_run(f.loop);
+	ck_assert_uint_eq(handshakes_waiting(f.handshakes), 0);
 }
 END_TEST
 
@@ -211,6 +251,7 @@ START_TEST(free_takes_null_and_an_unused_pool)
 END_TEST
 
 CERTS_MAIN("handshakes", more_handshakes_than_threads_all_come_to_their_end,
+	what_has_begun_goes_before_what_has_not, those_that_wait_are_counted,
 	a_step_that_waits_can_be_cancelled, a_failure_is_kept_in_the_job,
 	without_threads_every_job_ends_in_its_turn_with_an_error, jobs_that_are_left_end_with_the_pool,
 	free_takes_null_and_an_unused_pool)

@@ -121,6 +121,58 @@ START_TEST(a_reply_bears_what_it_is_given)
 }
 END_TEST
 
+static void reply_long(struct http1_peer *p, char filler, size_t bytes)
+{
+	CLEANUP(buf_done) struct buf body = BUF_INIT(bytes);
+	uint8_t *at = buf_reserve(&body, bytes);
+
+	memset(at, filler, bytes);
+	buf_commit(&body, bytes);
+	http1_reply_take(p->http1, 200, NULL, &body);
+	ck_assert_ptr_null(body.data);
+}
+
+/* The rest of the first one is still to be sent when the second one comes behind it. */
+START_TEST(replies_that_are_handed_over_are_sent_whole_and_in_order)
+{
+	CLEANUP(buf_done) struct buf some = BUF_INIT(LIMIT_OUT_BYTES);
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct http1_peer p;
+	const size_t bytes = 2 * LIMIT_OUT_BYTES - 1000;
+
+	http1_peer_init(&p, 0);
+	p.answers_later = true;
+	http1_peer_say(&p, HTTP1_GET);
+	reply_long(&p, 'a', bytes);
+	ck_assert_uint_eq(p.buffered_bytes, bytes);
+	ASSERT_OK(http1_send(p.http1, &some, &err));
+	buf_add(&p.out, some.data, some.len);
+	ASSERT_OK(http1_receive(p.http1, span_of(HTTP1_GET), &err));
+	reply_long(&p, 'b', bytes);
+	http1_peer_collect(&p);
+	ck_assert_uint_eq(p.buffered_bytes, 0);
+	ck_assert_uint_eq(
+		p.out.len, 2 * (bytes + strlen("HTTP/1.1 200 OK\r\nContent-Length: 523288\r\n\r\n")));
+	ck_assert_ptr_null(memchr(p.out.data, 'b', p.out.len / 2));
+	ck_assert_ptr_null(memchr(p.out.data + p.out.len / 2, 'a', p.out.len / 2));
+	http1_peer_done(&p);
+}
+END_TEST
+
+START_TEST(of_a_reply_that_is_handed_over_head_gets_the_head)
+{
+	struct http1_peer p;
+
+	http1_peer_init(&p, 0);
+	p.answers_later = true;
+	http1_peer_say(&p, "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n");
+	reply_long(&p, 'a', 1000);
+	http1_peer_collect(&p);
+	ck_assert_str_eq(buf_str(&p.out), "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
+	http1_peer_done(&p);
+}
+END_TEST
+
 START_TEST(a_reply_beyond_the_limit_becomes_an_error)
 {
 	struct http1_peer p;
@@ -284,6 +336,8 @@ int main(void)
 	tcase_add_loop_test(tcase, a_request_is_understood_however_it_is_cut, 0, (int)ARRAY_SIZE(exchanges));
 	tcase_add_test(tcase, head_gets_the_head_of_the_reply_only);
 	tcase_add_test(tcase, a_reply_bears_what_it_is_given);
+	tcase_add_test(tcase, replies_that_are_handed_over_are_sent_whole_and_in_order);
+	tcase_add_test(tcase, of_a_reply_that_is_handed_over_head_gets_the_head);
 	tcase_add_test(tcase, a_reply_beyond_the_limit_becomes_an_error);
 	tcase_add_test(tcase, later_requests_wait_for_the_reply);
 	tcase_add_test(tcase, a_slow_request_expires_whatever_trickles_in);

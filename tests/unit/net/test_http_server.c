@@ -58,9 +58,9 @@ static void flood(void *self, const struct http1_request *request, struct http_r
 static char type_of_echo[] = "text/echo";
 
 static const struct http_route routes[] = {
-	{"/echo", "GET, HEAD, POST", echo, type_of_echo},
-	{"/fail", "GET", turn_down, NULL},
-	{"/flood", "GET", flood, NULL},
+	{.path = "/echo", .methods = "GET, HEAD, POST", .handle = echo, .self = type_of_echo},
+	{.path = "/fail", .methods = "GET", .handle = turn_down},
+	{.path = "/flood", .methods = "GET", .handle = flood},
 	{0},
 };
 

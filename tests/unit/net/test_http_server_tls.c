@@ -26,7 +26,7 @@ static void hello(void *self, const struct http1_request *request, struct http_r
 	buf_adds(&reply->body, "hello\n");
 }
 
-static const struct http_route routes[] = {{"/", "GET", hello, NULL}, {0}};
+static const struct http_route routes[] = {{.path = "/", .methods = "GET", .handle = hello}, {0}};
 
 static void site_open(struct site *s)
 {

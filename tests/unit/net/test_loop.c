@@ -5,6 +5,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/str.h"
 #include "net/loop.h"
 #include "unit/unit.h"
 
@@ -338,6 +339,87 @@ START_TEST(a_signal_that_cannot_be_caught_is_an_error)
 }
 END_TEST
 
+struct found {
+	char **endpoints;
+	struct error *error;
+	unsigned calls;
+};
+
+static void on_found(void *user, char *const *endpoints, const struct error *error)
+{
+	struct found *found = user;
+
+	found->calls++;
+	ck_assert_int_eq(endpoints != NULL, error == NULL);
+	for (size_t i = 0; endpoints && endpoints[i]; i++)
+		strv_add(&found->endpoints, endpoints[i]);
+	if (error && err_set(&found->error, error->code, "%s", error->msg) == 0)
+		ck_abort();
+}
+
+static struct found look_up(const char *host)
+{
+	CLEANUP(loop_freep) struct loop *l = loop_make();
+	struct found found = {0};
+
+	loop_look_up(l, host, 10000, on_found, &found);
+	ck_assert_uint_eq(found.calls, 0);
+	loop_run(l);
+	ck_assert_uint_eq(found.calls, 1);
+	return found;
+}
+
+START_TEST(hosts_become_endpoints)
+{
+	static const struct {
+		const char *host;
+		const char *endpoint;
+	} cases[] = {{"127.0.0.2", "tcp://127.0.0.2:10000"}, {"::1", "tcp://[::1]:10000"}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct found found = look_up(cases[i].host);
+
+		ck_assert_ptr_null(found.error);
+		ck_assert_uint_eq(strv_len(found.endpoints), 1);
+		ck_assert_str_eq(found.endpoints[0], cases[i].endpoint);
+		strv_free(found.endpoints);
+	}
+	struct found found = look_up("localhost");
+	ck_assert_ptr_null(found.error);
+	ck_assert(strv_contains(found.endpoints, "tcp://127.0.0.1:10000"));
+	strv_free(found.endpoints);
+}
+END_TEST
+
+START_TEST(a_host_that_cannot_be_found_is_named)
+{
+	char too_long[2000];
+	const char *const hosts[] = {"no-such-host.invalid", too_long};
+
+	memset(too_long, 'x', sizeof(too_long) - 1);
+	too_long[sizeof(too_long) - 1] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(hosts); i++) {
+		struct found found = look_up(hosts[i]);
+
+		ck_assert_ptr_null(found.endpoints);
+		ck_assert_int_eq(found.error->code, ERR_UNAVAILABLE);
+		ck_assert_ptr_nonnull(strstr(found.error->msg, hosts[i]));
+		error_free(found.error);
+	}
+}
+END_TEST
+
+START_TEST(a_cancelled_lookup_tells_nobody)
+{
+	CLEANUP(loop_freep) struct loop *l = loop_make();
+	struct found found = {0};
+
+	loop_lookup_cancel(loop_look_up(l, "localhost", 1, on_found, &found));
+	loop_run(l);
+	ck_assert_uint_eq(found.calls, 0);
+}
+END_TEST
+
 UNIT_MAIN("loop", run_returns_when_nothing_is_left, posts_run_in_order_and_may_post,
 	stop_ends_the_run_and_the_next_run_goes_on, posts_that_did_not_run_are_forgotten,
 	a_held_loop_waits_for_posts_of_other_threads, a_readable_descriptor_is_reported,
@@ -345,4 +427,5 @@ UNIT_MAIN("loop", run_returns_when_nothing_is_left, posts_run_in_order_and_may_p
 	a_hang_up_makes_the_descriptor_readable, a_descriptor_that_cannot_be_watched_is_an_error,
 	a_timer_fires_after_its_delay_and_repeats, a_stopped_timer_does_not_fire,
 	stop_in_a_timer_that_is_due_waits_for_nothing, a_signal_reaches_the_loop,
-	a_signal_that_cannot_be_caught_is_an_error)
+	a_signal_that_cannot_be_caught_is_an_error, hosts_become_endpoints,
+	a_host_that_cannot_be_found_is_named, a_cancelled_lookup_tells_nobody)

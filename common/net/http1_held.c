@@ -1,0 +1,10 @@
+#include "net/http1_held.h"
+
+void http1_held_done(struct http1_held *held)
+{
+	if (held->buffered_bytes)
+		*held->buffered_bytes -= held->body.len;
+	buf_done(&held->path);
+	buf_done(&held->query);
+	buf_done(&held->body);
+}

@@ -1,0 +1,194 @@
+/* What many peers, or slow ones, can do to an HTTP server. clock_gettime() is wrapped: a test moves it on. */
+#include <stdio.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "http_crowd.h"
+#include "net/limits.h"
+#include "unit/unit.h"
+
+#define IDLE  10000
+#define BATCH 50
+#define FEW   10 /* to be read before they count as silent, however slow the machine */
+#define LORIS 16
+
+#define GET "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+
+int __real_clock_gettime(clockid_t id, struct timespec *ts);
+int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
+
+static time_t later_s;
+
+int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
+{
+	int rv = __real_clock_gettime(id, ts);
+
+	ts->tv_sec += later_s;
+	return rv;
+}
+
+static void hello(void *self, const struct http1_request *request, struct http_reply *reply)
+{
+	(void)self;
+	(void)request;
+	buf_adds(&reply->body, "hello\n");
+}
+
+static const struct http_route routes[] = {{.path = "/", .methods = "GET, POST", .handle = hello}, {0}};
+
+static unsigned open_files(void)
+{
+	CLEANUP(dir_closep) DIR *dir = opendir("/proc/self/fd");
+	unsigned n = 0;
+
+	ck_assert_ptr_nonnull(dir);
+	while (readdir(dir))
+		n++;
+	return n;
+}
+
+static void ask(struct crowd *c, int fd)
+{
+	crowd_say(c, fd, GET);
+	crowd_hear(c, fd, "hello\n");
+}
+
+static void close_all(const int *fds, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		close(fds[i]);
+}
+
+START_TEST(ten_thousand_silent_peers_keep_nobody_out)
+{
+	const struct http_server_config limits = {.max_connections = LIMIT_CONNECTIONS};
+	static int fds[IDLE];
+	struct crowd c;
+
+	crowd_open(&c, routes, &limits);
+	int old = crowd_dial(&c);
+	ask(&c, old);
+	unsigned before = open_files();
+	for (unsigned i = 0; i < IDLE; i++) {
+		fds[i] = crowd_dial(&c);
+		if (i % BATCH == 0)
+			crowd_run(&c);
+	}
+	ck_assert_uint_le(open_files(), before + IDLE + LIMIT_NEWCOMERS);
+	ask(&c, old);
+	int new = crowd_dial(&c);
+	ask(&c, new);
+	ck_assert_uint_le(open_files(), before + IDLE + LIMIT_NEWCOMERS + 2);
+	close_all(fds, IDLE);
+	close(old);
+	close(new);
+	crowd_close(&c);
+}
+END_TEST
+
+START_TEST(of_ten_thousand_idle_connections_the_newest_stay)
+{
+	const struct http_server_config limits = {.max_connections = LIMIT_CONNECTIONS};
+	static int fds[IDLE];
+	struct crowd c;
+
+	crowd_open(&c, routes, &limits);
+	unsigned before = open_files();
+	for (unsigned i = 0; i < IDLE; i += FEW) {
+		for (unsigned k = i; k < i + FEW; k++) {
+			fds[k] = crowd_dial(&c);
+			crowd_say(&c, fds[k], GET);
+		}
+		for (unsigned k = i; k < i + FEW; k++)
+			crowd_hear(&c, fds[k], "hello\n");
+	}
+	ck_assert_uint_le(open_files(), before + IDLE + LIMIT_CONNECTIONS);
+	ck_assert(crowd_is_closed(fds[0]));
+	ck_assert(crowd_is_closed(fds[IDLE - LIMIT_CONNECTIONS - 1]));
+	ask(&c, fds[IDLE - LIMIT_CONNECTIONS]);
+	ask(&c, fds[IDLE - 1]);
+	close_all(fds, IDLE);
+	crowd_close(&c);
+}
+END_TEST
+
+static void run_until_closed(struct crowd *c, int fd)
+{
+	while (!crowd_is_closed(fd))
+		crowd_run(c);
+}
+
+/* One byte now and then does not keep a request alive: that of a header field, or of a body. */
+START_TEST(slow_requests_are_ended_and_others_served_meanwhile)
+{
+	const struct http_server_config limits = {.max_body_bytes = 1000};
+	struct crowd c;
+	int fds[LORIS];
+
+	crowd_open(&c, routes, &limits);
+	for (unsigned i = 0; i < LORIS; i++) {
+		fds[i] = crowd_dial(&c);
+		if (i % 4 < 2)
+			ask(&c, fds[i]);
+		crowd_say(&c, fds[i],
+			i % 2 ? "GET / HTTP/1.1\r\nX-a: b"
+			      : "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 500\r\n\r\nb");
+	}
+	int other = crowd_dial(&c);
+	ask(&c, other);
+	for (unsigned s = 0; s < LIMIT_HTTP1_REQUEST_MS / 1000; s += 2) {
+		for (unsigned i = 0; i < LORIS; i++) {
+			crowd_say(&c, fds[i], "b");
+			crowd_run(&c);
+			ck_assert(!crowd_is_closed(fds[i]));
+		}
+		later_s += s < LIMIT_HTTP1_REQUEST_MS / 1000 - 2 ? 1 : 10;
+	}
+	for (unsigned i = 0; i < LORIS; i++)
+		run_until_closed(&c, fds[i]);
+	ask(&c, other);
+	close_all(fds, LORIS);
+	close(other);
+	crowd_close(&c);
+}
+END_TEST
+
+/* Slow ones that take all places do not keep others out until their time is over. */
+START_TEST(slow_requests_make_room)
+{
+	const struct http_server_config limits = {.max_connections = LORIS, .max_body_bytes = 1000};
+	struct crowd c;
+	int fds[LORIS];
+
+	crowd_open(&c, routes, &limits);
+	for (unsigned i = 0; i < LORIS; i++) {
+		fds[i] = crowd_dial(&c);
+		ask(&c, fds[i]);
+		crowd_say(&c, fds[i], "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 500\r\n\r\nb");
+	}
+	int other = crowd_dial(&c);
+	ask(&c, other);
+	ck_assert(crowd_is_closed(fds[0]));
+	close_all(fds, LORIS);
+	close(other);
+	crowd_close(&c);
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *const tests[] = {ten_thousand_silent_peers_keep_nobody_out,
+		of_ten_thousand_idle_connections_the_newest_stay,
+		slow_requests_are_ended_and_others_served_meanwhile, slow_requests_make_room};
+	struct rlimit files;
+
+	/* both ends of each connection are here */
+	if (getrlimit(RLIMIT_NOFILE, &files) < 0)
+		return EXIT_FAILURE;
+	files.rlim_cur = files.rlim_max;
+	if (files.rlim_max < IDLE + 2 * LIMIT_CONNECTIONS || setrlimit(RLIMIT_NOFILE, &files) < 0) {
+		printf("SKIP: a process may open %llu files only\n", (unsigned long long)files.rlim_max);
+		return 77;
+	}
+	return unit_run("http_crowd", tests, ARRAY_SIZE(tests));
+}
