@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "pmem/layout.h"
 
 struct device {
 	char *id;
@@ -35,6 +36,10 @@ struct device_pool {
 	uint64_t unit_bytes;       /* what is taken from the pool is a multiple of it */
 	uint64_t map_align_bytes;  /* namespaces: as layout_fsdax_usable() */
 	uint64_t btt_start_bytes;  /* namespaces: as layout_btt_usable() */
+	/* Pieces that a device fits into or not, largest first: what it takes is layout_raw_bytes() in
+	 * namespaces and else a multiple of the unit. Only the largest ones. None: one piece of max_bytes. */
+	uint64_t free_extent_bytes[LAYOUT_GAPS_MAX];
+	size_t n_free_extents;
 	bool complete; /* false: parts are missing, so a device that is not listed may still exist */
 	bool no_slots; /* namespaces: what is free cannot be had, for no label is left to name it */
 	bool closed;   /* its devices are served, but no new ones are made: of the other device mode */

@@ -47,13 +47,37 @@ static struct device to_device(const struct nd_region *r, const struct nd_namesp
 	};
 }
 
+/* Return: false: where a namespace lies is not known. */
+static bool used_extents(const struct nd_region *r, struct extent *ret)
+{
+	for (size_t i = 0; i < r->n_namespaces; i++) {
+		if (r->namespaces[i].offset_bytes == ND_OFFSET_UNKNOWN)
+			return false;
+		ret[i] = (struct extent){r->namespaces[i].offset_bytes, r->namespaces[i].raw_bytes};
+	}
+	return true;
+}
+
+/* None where they would give more than the kernel does. */
+static size_t free_extents(
+	const struct nd_region *r, uint64_t unit_bytes, uint64_t ret_bytes[static LAYOUT_GAPS_MAX])
+{
+	struct extent *used = x_calloc(r->n_namespaces, sizeof(*used));
+	size_t n = 0;
+
+	if (used_extents(r, used))
+		n = layout_gaps(used, r->n_namespaces, r->size_bytes, unit_bytes, ret_bytes);
+	free(used);
+	return n > 0 && ret_bytes[0] > r->max_extent_bytes ? 0 : n;
+}
+
 static struct device_pool to_pool(const struct nd_region *r)
 {
 	uint64_t unit = nd_region_unit(r);
 	bool full = !r->enabled || r->readonly || r->free_labels == 0;
 	uint64_t largest = full ? 0 : layout_round_down(r->max_extent_bytes, unit);
 
-	return (struct device_pool){
+	struct device_pool p = {
 		.uuid = x_strdup(r->identity),
 		.name = x_asprintf("%s%s", r->bus, r->name),
 		.total_bytes = r->size_bytes,
@@ -66,29 +90,23 @@ static struct device_pool to_pool(const struct nd_region *r)
 		.complete = r->enabled,
 		.no_slots = r->enabled && r->free_labels == 0 && r->available_bytes > 0,
 	};
+
+	if (!full)
+		p.n_free_extents = free_extents(r, unit, p.free_extent_bytes);
+	return p;
 }
 
-static uint64_t usable_bytes(const struct device_pool *p, bool sector, uint64_t raw_bytes)
+static struct layout_rules rules_of(const struct device_pool *p)
 {
-	return sector ? layout_btt_usable(raw_bytes, p->btt_start_bytes)
-		      : layout_fsdax_usable(raw_bytes, p->map_align_bytes);
+	return (struct layout_rules){p->unit_bytes, p->map_align_bytes, p->btt_start_bytes};
 }
 
-/*
- * The smallest namespace that serves @size_bytes, which is no more than the pool's largest. What is missing
- * is added until nothing is; where a BTT gets a further arena, that can be a unit too much.
- */
+/* The smallest namespace that serves @size_bytes, which is no more than the pool's largest. */
 static uint64_t raw_bytes_for(const struct device_pool *p, bool sector, uint64_t size_bytes)
 {
-	uint64_t wanted = size_bytes ? size_bytes : 1;
-	uint64_t raw = layout_round_up(wanted, p->unit_bytes);
-	uint64_t usable;
+	const struct layout_rules rules = rules_of(p);
 
-	while ((usable = usable_bytes(p, sector, raw)) < wanted)
-		raw = layout_round_up(raw + wanted - usable, p->unit_bytes);
-	while (raw > p->unit_bytes && usable_bytes(p, sector, raw - p->unit_bytes) >= wanted)
-		raw -= p->unit_bytes;
-	return raw;
+	return layout_raw_bytes(&rules, sector, size_bytes);
 }
 
 static uint64_t largest_bytes(const struct device_pool *p, bool sector)
@@ -102,7 +120,9 @@ static uint64_t fit(const struct device_pool *pool, bool sector, uint64_t size_b
 
 	if (largest == 0 || size_bytes > largest)
 		return UINT64_MAX;
-	return usable_bytes(pool, sector, raw_bytes_for(pool, sector, size_bytes));
+	const struct layout_rules rules = rules_of(pool);
+
+	return layout_usable(&rules, sector, layout_raw_bytes(&rules, sector, size_bytes));
 }
 
 static int compare_devices(const void *a, const void *b)

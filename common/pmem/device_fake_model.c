@@ -164,6 +164,7 @@ static struct device_pool as_pool(const struct fake_model *m, size_t region)
 		.unit_bytes = m->unit_bytes,
 		.complete = true};
 
+	p.n_free_extents = layout_gaps(used, n, m->region_bytes, m->unit_bytes, p.free_extent_bytes);
 	p.free_bytes = p.total_bytes;
 	for (size_t i = 0; i < n; i++)
 		p.free_bytes -= used[i].size_bytes;

@@ -87,6 +87,26 @@ uint64_t layout_btt_usable(uint64_t raw_bytes, uint64_t start_bytes)
 	return rest < ARENA_MIN_BYTES ? usable : usable + arena_usable(rest);
 }
 
+uint64_t layout_usable(const struct layout_rules *r, bool sector, uint64_t raw_bytes)
+{
+	return sector ? layout_btt_usable(raw_bytes, r->btt_start_bytes)
+		      : layout_fsdax_usable(raw_bytes, r->map_align_bytes);
+}
+
+/* What is missing is added until nothing is. */
+uint64_t layout_raw_bytes(const struct layout_rules *r, bool sector, uint64_t size_bytes)
+{
+	uint64_t wanted = size_bytes ? size_bytes : 1;
+	uint64_t raw = layout_round_up(wanted, r->unit_bytes);
+	uint64_t usable;
+
+	while ((usable = layout_usable(r, sector, raw)) < wanted)
+		raw = layout_round_up(raw + wanted - usable, r->unit_bytes);
+	while (raw > r->unit_bytes && layout_usable(r, sector, raw - r->unit_bytes) >= wanted)
+		raw -= r->unit_bytes;
+	return raw;
+}
+
 struct gap {
 	uint64_t start_bytes; /* rounded up to the unit */
 	uint64_t usable_bytes;
@@ -135,4 +155,24 @@ uint64_t layout_largest_gap(const struct extent *used, size_t n, uint64_t region
 			largest = g.usable_bytes;
 	}
 	return largest;
+}
+
+size_t layout_gaps(const struct extent *used, size_t n, uint64_t region_bytes, uint64_t unit,
+	uint64_t ret_bytes[static LAYOUT_GAPS_MAX])
+{
+	size_t n_gaps = 0;
+
+	for (size_t i = 0; i <= n; i++) {
+		uint64_t bytes = gap_at(used, n, i, region_bytes, unit).usable_bytes;
+		size_t at = n_gaps < LAYOUT_GAPS_MAX ? n_gaps : LAYOUT_GAPS_MAX - 1;
+
+		if (bytes == 0 || (n_gaps == LAYOUT_GAPS_MAX && ret_bytes[at] >= bytes))
+			continue;
+		for (; at > 0 && ret_bytes[at - 1] < bytes; at--)
+			ret_bytes[at] = ret_bytes[at - 1];
+		ret_bytes[at] = bytes;
+		if (n_gaps < LAYOUT_GAPS_MAX)
+			n_gaps++;
+	}
+	return n_gaps;
 }

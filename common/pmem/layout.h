@@ -31,6 +31,23 @@ uint64_t layout_fsdax_usable(uint64_t raw_bytes, uint64_t align_bytes);
  * one. Source: drivers/nvdimm/btt.c, create_arenas() and alloc_arena(); btt_devs.c, nd_btt_version(). */
 uint64_t layout_btt_usable(uint64_t raw_bytes, uint64_t start_bytes);
 
+/* How a region hands out namespaces. */
+struct layout_rules {
+	uint64_t unit_bytes;      /* > 0 */
+	uint64_t map_align_bytes; /* as layout_fsdax_usable() */
+	uint64_t btt_start_bytes; /* as layout_btt_usable() */
+};
+
+/** layout_usable() - what a namespace of @raw_bytes gives, fsdax or with @sector a BTT; 0: too small. */
+uint64_t layout_usable(const struct layout_rules *r, bool sector, uint64_t raw_bytes);
+
+/**
+ * layout_raw_bytes() - the smallest namespace that gives @size_bytes, which some namespace does.
+ *
+ * Where a BTT gets a further arena, that can be a unit too much.
+ */
+uint64_t layout_raw_bytes(const struct layout_rules *r, bool sector, uint64_t size_bytes);
+
 /** layout_round_up() - @bytes rounded up to @unit (> 0). Return: UINT64_MAX when that does not fit. */
 uint64_t layout_round_up(uint64_t bytes, uint64_t unit);
 
@@ -57,3 +74,10 @@ bool layout_find_gap(const struct extent *used, size_t n, uint64_t region_bytes,
 
 /** layout_largest_gap() - the largest multiple of @unit that layout_find_gap() can place; 0 if none. */
 uint64_t layout_largest_gap(const struct extent *used, size_t n, uint64_t region_bytes, uint64_t unit);
+
+#define LAYOUT_GAPS_MAX 32
+
+/** layout_gaps() - what layout_find_gap() can fill: multiples of @unit, largest first, the LAYOUT_GAPS_MAX
+ * largest of them. Return: how many. */
+size_t layout_gaps(const struct extent *used, size_t n, uint64_t region_bytes, uint64_t unit,
+	uint64_t ret_bytes[static LAYOUT_GAPS_MAX]);

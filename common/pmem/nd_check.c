@@ -29,11 +29,6 @@ int nd_check_writable(const char *device, struct error **err)
 	return 0;
 }
 
-int nd_refused(struct error **err, int rc, const char *what)
-{
-	return err_set_errno(err, rc == -ENOSPC ? ERR_EXHAUSTED : ERR_INTERNAL, -rc, "%s", what);
-}
-
 /* @ret: the device on the nd bus, such as "pfn0.1", behind a block device; caller frees. */
 static int read_front(const char *block_path, char **ret, struct error **err)
 {

@@ -1,6 +1,7 @@
 /*
- * Reconfiguring a namespace in place: its label (where there is one) stays, a page map is put onto the
- * medium.
+ * What wants libndctl: namespaces of which the kernel assembles what somebody has written to the medium. They
+ * are enabled, woken, or reconfigured in place: the label (where there is one) stays, a page map is put onto
+ * the medium.
  *
  * Old content is cleared before the page map is made, not only afterwards: whoever is killed in between
  * leaves an fsdax namespace that is blank, and so can be told from one that somebody uses.
@@ -8,7 +9,10 @@
 #include <errno.h>
 #include <linux/ndctl.h>
 #include <ndctl/libndctl.h>
+#include <uuid/uuid.h>
 
+#include "base/log.h"
+#include "base/mem.h"
 #include "base/step.h"
 #include "base/str.h"
 #include "os/blockdev.h"
@@ -20,6 +24,37 @@
 #define MAP_SHARE        64
 #define MAP_EXTRA_BYTES  (16ULL << 20)
 #define ZERO_ALIGN_BYTES 4096
+
+__attribute__((format(printf, 6, 0))) static void log_library(struct ndctl_ctx *ctx, int priority,
+	const char *file, int line, const char *function, const char *format, va_list ap)
+{
+	(void)ctx;
+	(void)priority;
+	(void)file;
+	(void)line;
+	if (!log_enabled(LOG_DEBUG))
+		return;
+	CLEANUP(free_charp) char *text = x_vasprintf(format, ap);
+	log_debug("libndctl", F_STR("function", function), F_STR("message", text));
+}
+
+static int context_new(struct ndctl_ctx **ret, struct error **err)
+{
+	struct ndctl_ctx *ctx = NULL;
+	int rc = ndctl_new(&ctx);
+
+	if (rc < 0)
+		return err_set_errno(err, ERR_INTERNAL, -rc, "open libndctl");
+	ndctl_set_log_fn(ctx, log_library);
+	*ret = ctx;
+	return 0;
+}
+
+static void context_free(struct ndctl_ctx *ctx)
+{
+	ndctl_unref(ctx);
+}
+DEFINE_CLEANUP(struct ndctl_ctx *, context_free);
 
 static struct ndctl_namespace *find(struct ndctl_ctx *ctx, const char *dev)
 {
@@ -41,21 +76,6 @@ static struct ndctl_namespace *find(struct ndctl_ctx *ctx, const char *dev)
 	return NULL;
 }
 
-static int disable(struct ndctl_namespace *ndns, struct error **err)
-{
-	const char *dev = ndctl_namespace_get_devname(ndns);
-	int rc = STEP("convert-disable", ndctl_namespace_disable_safe(ndns));
-
-	if (rc == -EBUSY)
-		return err_set(err, ERR_PRECONDITION, "%s is in use", dev);
-	if (rc < 0)
-		return err_set_errno(err, ERR_INTERNAL, -rc, "disable %s", dev);
-	/* It does not tell when the disabling itself fails. */
-	if (ndctl_namespace_is_active(ndns))
-		return err_set(err, ERR_INTERNAL, "%s cannot be disabled", dev);
-	return 0;
-}
-
 static bool has_label(struct ndctl_namespace *ndns)
 {
 	return ndctl_namespace_get_type(ndns) != ND_DEVICE_NAMESPACE_IO;
@@ -72,9 +92,9 @@ static void release_claim(struct ndctl_namespace *ndns)
 
 int nd_convert_wake(const char *dev, struct error **err)
 {
-	CLEANUP(nd_context_freep) struct ndctl_ctx *ctx = NULL;
+	CLEANUP(context_freep) struct ndctl_ctx *ctx = NULL;
 
-	if (nd_context_new(&ctx, err) < 0)
+	if (context_new(&ctx, err) < 0)
 		return -1;
 
 	struct ndctl_namespace *ndns = find(ctx, dev);
@@ -87,6 +107,72 @@ int nd_convert_wake(const char *dev, struct error **err)
 	if (rc < 0)
 		return err_set_errno(err, ERR_INTERNAL, -rc, "the kernel does not enable it");
 	return 0;
+}
+
+static struct ndctl_namespace *find_namespace(struct ndctl_ctx *ctx, const char *uuid)
+{
+	struct ndctl_bus *bus;
+	struct ndctl_region *region;
+	struct ndctl_namespace *ndns;
+	uuid_t wanted;
+	uuid_t found;
+
+	if (uuid_parse(uuid, wanted) < 0)
+		return NULL;
+	ndctl_bus_foreach(ctx, bus)
+	{
+		ndctl_region_foreach(bus, region)
+		{
+			ndctl_namespace_foreach(region, ndns)
+			{
+				ndctl_namespace_get_uuid(ndns, found);
+				if (ndctl_namespace_get_size(ndns) > 0 && uuid_compare(wanted, found) == 0)
+					return ndns;
+			}
+		}
+	}
+	return NULL;
+}
+
+/* @ret: the namespace, or NULL when there is none with this UUID. */
+static int find_own(struct ndctl_ctx *ctx, const char *uuid, const char *name, struct ndctl_namespace **ret,
+	struct error **err)
+{
+	struct ndctl_namespace *ndns = find_namespace(ctx, uuid);
+
+	if (ndns && !str_eq(ndctl_namespace_get_alt_name(ndns), name))
+		return err_set(err, ERR_PRECONDITION, "%s is named \"%s\"", ndctl_namespace_get_devname(ndns),
+			ndctl_namespace_get_alt_name(ndns));
+	*ret = ndns;
+	return ndns ? nd_check_writable(ndctl_namespace_get_devname(ndns), err) : 0;
+}
+
+/* What is put before a namespace already, but did not start, is started itself. */
+static int start(struct ndctl_namespace *ndns)
+{
+	struct ndctl_pfn *pfn = ndctl_namespace_get_pfn(ndns);
+	struct ndctl_btt *btt = ndctl_namespace_get_btt(ndns);
+
+	if (pfn)
+		return STEP("nd-start-pfn", ndctl_pfn_enable(pfn));
+	if (btt)
+		return STEP("nd-start-btt", ndctl_btt_enable(btt));
+	return STEP("nd-start", ndctl_namespace_enable(ndns));
+}
+
+int nd_convert_enable(const char *uuid, const char *name, struct error **err)
+{
+	CLEANUP(context_freep) struct ndctl_ctx *ctx = NULL;
+	struct ndctl_namespace *ndns = NULL;
+	int rc = 0;
+
+	if (context_new(&ctx, err) < 0 || find_own(ctx, uuid, name, &ndns, err) < 0)
+		return -1;
+	if (!ndns)
+		return err_set(err, ERR_NOT_FOUND, "there is none");
+	if (!ndctl_namespace_is_active(ndns) && (rc = start(ndns)) < 0)
+		return err_set_errno(err, rc == -ENOSPC ? ERR_EXHAUSTED : ERR_INTERNAL, -rc, "enable");
+	return nd_check_enabled(uuid, err);
 }
 
 /* @ret: the namespace @dev as it is now; nd_namespace_free() */
@@ -149,19 +235,17 @@ static void give_back(struct ndctl_namespace *ndns, const char *name)
 
 static int reconfigure(const struct nd_namespace *ns, struct error **err)
 {
-	CLEANUP(nd_context_freep) struct ndctl_ctx *ctx = NULL;
+	CLEANUP(context_freep) struct ndctl_ctx *ctx = NULL;
 
-	if (nd_context_new(&ctx, err) < 0)
+	if (context_new(&ctx, err) < 0)
 		return -1;
 
 	struct ndctl_namespace *ndns = find(ctx, ns->dev);
 	if (!ndns)
 		return err_set(err, ERR_NOT_FOUND, "there is no %s", ns->dev);
-	if (disable(ndns, err) < 0)
+	if (nd_disable(ns, err) < 0)
 		return -1;
-	if (set_label(ndns, err) < 0 ||
-		nd_claim_fsdax(ndctl_region_get_devname(ndctl_namespace_get_region(ndns)), ns->dev, err) <
-			0) {
+	if (set_label(ndns, err) < 0 || nd_claim_fsdax(ns->dev, err) < 0) {
 		give_back(ndns, ns->name);
 		return -1;
 	}

@@ -250,24 +250,6 @@ static int read_numa_node(const char *region)
 	return node < INT_MAX ? (int)node : -1;
 }
 
-/* @ret: the bus that a region is on, its parent folder; caller frees. */
-static int read_bus(const char *region, char **ret, struct error **err)
-{
-	CLEANUP(free_charp) char *path = x_asprintf(ND_SYSFS_DEVICES "/%s", region);
-	CLEANUP(free_charp) char *target = NULL;
-
-	if (nd_link(path, &target, err) < 0)
-		return -1;
-	char *end = strrchr(target, '/');
-	if (end)
-		*end = '\0';
-	const char *bus = end ? strrchr(target, '/') : NULL;
-	if (!bus)
-		return err_set(err, ERR_INTERNAL, "%s is on no bus", region);
-	*ret = x_strdup(bus + 1);
-	return 0;
-}
-
 /* @r: its name is set. */
 static int read_attributes(struct nd_region *r, struct error **err)
 {
@@ -275,7 +257,7 @@ static int read_attributes(struct nd_region *r, struct error **err)
 	uint64_t type = 0;
 	uint64_t ways = 0;
 
-	if (read_bus(name, &r->bus, err) < 0 || nd_attr_number(name, "size", &r->size_bytes, err) < 0 ||
+	if (nd_parent(name, &r->bus, err) < 0 || nd_attr_number(name, "size", &r->size_bytes, err) < 0 ||
 		nd_attr_number(name, "nstype", &type, err) < 0 ||
 		nd_attr_number(name, "mappings", &ways, err) < 0)
 		return -1;

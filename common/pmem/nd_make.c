@@ -249,9 +249,11 @@ int nd_make(const struct nd_spec *spec, struct error **err)
 	return -1;
 }
 
-int nd_claim_fsdax(const char *region, const char *dev, struct error **err)
+int nd_claim_fsdax(const char *dev, struct error **err)
 {
-	if (nd_load_driver(err) < 0)
+	CLEANUP(free_charp) char *region = NULL;
+
+	if (nd_load_driver(err) < 0 || nd_parent(dev, &region, err) < 0)
 		return -1;
 	drop_claims(region);
 	if (claim_as_fsdax(region, dev, err) == 0)

@@ -1,21 +1,12 @@
 /*
  * nd_private.h - the parts of the real nd.h: nd_list.c, nd_make.c and nd_remove.c read and write sysfs,
- * nd_convert.c and nd_real.c change things through libndctl, nd_check.c looks whether that has worked.
+ * nd_convert.c has libndctl assemble what is on the medium, nd_check.c looks whether that has worked.
  * Threads: the caller holds the locks of nd.h.
  */
 #pragma once
 
 #include "pmem/nd.h"
 #include "pmem/nd_sysfs.h"
-
-struct ndctl_ctx;
-struct ndctl_namespace;
-
-/** nd_context_new() - a fresh libndctl context that logs as debug events. Return: 0, or -1 with ERR_INTERNAL.
- * @ret: nd_context_free(). */
-int nd_context_new(struct ndctl_ctx **ret, struct error **err) MUST_CHECK;
-void nd_context_free(struct ndctl_ctx *ctx);
-DEFINE_CLEANUP(struct ndctl_ctx *, nd_context_free);
 
 /** nd_list_read() - everything there is. Return: 0, or -1 with ERR_UNAVAILABLE
  * (something could not be read, twice: it may exist). @ret: nd_inventory_free(). */
@@ -27,10 +18,14 @@ int nd_confirm_read(const char *block_path, const char *uuid, struct error **err
 /** nd_make() - nd_create() without the look at what came of it. Return: 0, or -1 as nd_create(). */
 int nd_make(const struct nd_spec *spec, struct error **err) MUST_CHECK;
 
-/** nd_claim_fsdax() - put a page map on the medium of the inactive namespace @dev in @region and enable it;
- * on failure nothing claims it. Return: 0, or -1 with ERR_UNAVAILABLE (no seed), ERR_EXHAUSTED, ERR_INTERNAL.
+/** nd_claim_fsdax() - put a page map on the medium of the inactive namespace @dev and enable it; on failure
+ * nothing claims it. Return: 0, or -1 with ERR_UNAVAILABLE (no seed), ERR_EXHAUSTED, ERR_INTERNAL.
  */
-int nd_claim_fsdax(const char *region, const char *dev, struct error **err) MUST_CHECK;
+int nd_claim_fsdax(const char *dev, struct error **err) MUST_CHECK;
+
+/** nd_disable() - take the block device of @ns away, and what is put before it. Return: 0, or -1 with
+ * ERR_PRECONDITION (in use), ERR_DEADLINE (its node does not appear), ERR_INTERNAL. */
+int nd_disable(const struct nd_namespace *ns, struct error **err) MUST_CHECK;
 
 /** nd_remove() - nd_destroy() without the look at what came of it. Return: 0, or -1 as nd_destroy(). */
 int nd_remove(const char *uuid, const char *name, struct error **err) MUST_CHECK;
@@ -43,7 +38,9 @@ int nd_region_read(const char *name, struct nd_region **ret, struct error **err)
  * none; caller frees. Return: 0, or -1 with ERR_INTERNAL. */
 int nd_block_device(const char *device, char **ret_path, uint64_t *ret_bytes, struct error **err) MUST_CHECK;
 
-/** nd_convert_wake(), nd_convert_run() - nd_wake() and nd_convert() of the real one. */
+/** nd_convert_enable(), nd_convert_wake(), nd_convert_run() - nd_enable(), nd_wake() and nd_convert() of the
+ * real one. */
+int nd_convert_enable(const char *uuid, const char *name, struct error **err) MUST_CHECK;
 int nd_convert_wake(const char *dev, struct error **err) MUST_CHECK;
 int nd_convert_run(const struct nd_namespace *ns, struct nd_namespace **ret, struct error **err) MUST_CHECK;
 
@@ -54,10 +51,6 @@ int nd_wipe(const struct nd_namespace *ns, struct error **err) MUST_CHECK;
 /** nd_check_writable() - that sysfs can be written to: every setter would fail with EROFS, and this says why.
  * @device: on the bus, such as "region0". Return: 0, or -1 with ERR_UNAVAILABLE, ERR_INTERNAL. */
 int nd_check_writable(const char *device, struct error **err) MUST_CHECK;
-
-/** nd_refused() - the error for what the kernel refused: no space, or ERR_INTERNAL. @rc: -errno.
- * Return: -1. */
-int nd_refused(struct error **err, int rc, const char *what);
 
 /** nd_check_created() - that the namespace which @spec describes is there as promised, and wipe the start and
  * end of its block device. Return: 0, or -1 with ERR_INTERNAL. @ret: nd_namespace_free(); @ret_after: the

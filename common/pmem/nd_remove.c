@@ -32,10 +32,13 @@ static int check_still(const struct nd_namespace *ns, struct error **err)
 }
 
 /* Nobody else has the block device open in a way that counts while it goes. */
-static int disable(const struct nd_namespace *ns, const char *holder, struct error **err)
+int nd_disable(const struct nd_namespace *ns, struct error **err)
 {
+	CLEANUP(free_charp) char *holder = NULL;
 	CLEANUP(fd_closep) int fd = -1;
 
+	if (nd_attr(ns->dev, "holder", &holder, err) < 0)
+		return -1;
 	if (ns->block_path && nd_open_block_device(ns->block_path, &fd, err) < 0)
 		return -1;
 	if (ns->active && STEP("nd-disable", nd_unbind(str_empty(holder) ? ns->dev : holder, err)) < 0)
@@ -70,7 +73,9 @@ static int forget_content(const struct nd_namespace *ns, bool has_table, struct 
 {
 	CLEANUP(error_freep) struct error *second = NULL;
 
-	if (check_still(ns, err) < 0 || STEP("nd-raw", nd_attr_write(ns->dev, "force_raw", "1", err)) < 0)
+	if (check_still(ns, err) < 0 ||
+		STEP("nd-mode-raw", nd_attr_write(ns->dev, "holder_class", "", err)) < 0 ||
+		STEP("nd-raw", nd_attr_write(ns->dev, "force_raw", "1", err)) < 0)
 		return -1;
 	int rc = zero_info_block(ns, has_table, err);
 	if (STEP("nd-raw-end", nd_attr_write(ns->dev, "force_raw", "0", &second)) < 0)
@@ -85,7 +90,6 @@ static int forget_content(const struct nd_namespace *ns, bool has_table, struct 
 int nd_remove(const char *uuid, const char *name, struct error **err)
 {
 	CLEANUP(nd_namespace_freep) struct nd_namespace *ns = NULL;
-	CLEANUP(free_charp) char *holder = NULL;
 	CLEANUP(free_charp) char *class = NULL;
 
 	if (nd_read_one(uuid, /* dev= */ NULL, &ns, err) < 0)
@@ -94,11 +98,7 @@ int nd_remove(const char *uuid, const char *name, struct error **err)
 		return 0;
 	if (check_own(ns, name, err) < 0 || nd_load_driver(err) < 0)
 		return -1;
-	if (nd_attr(ns->dev, "holder", &holder, err) < 0 || nd_attr(ns->dev, "holder_class", &class, err) < 0)
-		return -1;
-	if (disable(ns, holder, err) < 0)
-		return -1;
-	if (STEP("nd-mode-raw", nd_attr_write(ns->dev, "holder_class", "", err)) < 0)
+	if (nd_attr(ns->dev, "holder_class", &class, err) < 0 || nd_disable(ns, err) < 0)
 		return -1;
 	/* one that says raw may have been stopped here before */
 	if (forget_content(ns, !str_eq(class, "pfn"), err) < 0 || check_still(ns, err) < 0)

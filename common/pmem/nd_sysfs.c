@@ -149,6 +149,23 @@ int nd_link(const char *path, char **ret, struct error **err)
 	return 0;
 }
 
+int nd_parent(const char *device, char **ret, struct error **err)
+{
+	CLEANUP(free_charp) char *path = x_asprintf(ND_SYSFS_DEVICES "/%s", device);
+	CLEANUP(free_charp) char *target = NULL;
+
+	if (nd_link(path, &target, err) < 0)
+		return -1;
+	char *end = strrchr(target, '/');
+	if (end)
+		*end = '\0';
+	const char *parent = end ? strrchr(target, '/') : NULL;
+	if (!parent)
+		return err_set(err, ERR_INTERNAL, "%s is part of nothing", device);
+	*ret = x_strdup(parent + 1);
+	return 0;
+}
+
 bool nd_is_bound(const char *device)
 {
 	CLEANUP(free_charp) char *path = x_asprintf(ND_SYSFS_DEVICES "/%s/driver", device);

@@ -60,5 +60,9 @@ int nd_attr_names(const char *device, const char *folder, char ***ret, struct er
  * caller frees. */
 int nd_link(const char *path, char **ret, struct error **err) MUST_CHECK;
 
+/** nd_parent() - the device that @device is part of: the region of a namespace, the bus of a region. Return:
+ * 0, or -1 as nd_link(). @ret: caller frees. */
+int nd_parent(const char *device, char **ret, struct error **err) MUST_CHECK;
+
 /** nd_is_bound() - whether a driver has taken @device. */
 bool nd_is_bound(const char *device);

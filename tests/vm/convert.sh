@@ -111,7 +111,7 @@ force_is_force() {
 # The one that is killed is region0's; each time the next call finishes.
 killed_at_each_step() {
 	local step
-	for step in zero.after convert-disable.after nd-pfn-claim.after nd-pfn-enable.after lvm-group.before lvm-group.after; do
+	for step in zero.after nd-disable.after nd-pfn-claim.after nd-pfn-enable.after lvm-group.before lvm-group.after; do
 		killed_at "$step"
 		ns_init 0 convert namespace0.0
 		is_converted

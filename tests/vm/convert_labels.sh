@@ -33,7 +33,7 @@ foreign_is_untouched() {
 # At the steps of the label, of which the power cut takes one, and next to them; convert.sh has all the others.
 killed_around_the_label() {
 	local step
-	for step in convert-disable.after convert-name.after nd-pfn-claim.after; do
+	for step in nd-disable.after convert-name.after nd-pfn-claim.after; do
 		killed_at "$step"
 		ns_init 0 convert namespace0.0
 		is_converted

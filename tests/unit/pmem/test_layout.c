@@ -267,6 +267,27 @@ START_TEST(largest_gap_can_be_placed_and_nothing_larger)
 }
 END_TEST
 
+START_TEST(gaps_are_told_largest_first_and_only_the_largest)
+{
+	uint64_t gaps[LAYOUT_GAPS_MAX];
+	struct extent used[40];
+
+	used[0] = (struct extent){MIB(3), MIB(1)};
+	used[1] = (struct extent){MIB(10), MIB(1)};
+	ck_assert_uint_eq(layout_gaps(used, 2, MIB(16), MIB(2), gaps), 3);
+	ck_assert_uint_eq(gaps[0], MIB(6));
+	ck_assert_uint_eq(gaps[1], MIB(4));
+	ck_assert_uint_eq(gaps[2], MIB(2));
+	for (size_t i = 0; i < ARRAY_SIZE(used); i++)
+		used[i] = (struct extent){MIB(100) * i + MIB(2) * i, MIB(100)};
+	ck_assert_uint_eq(
+		layout_gaps(used, 40, MIB(100) * 40 + MIB(2) * 39 + MIB(8), MIB(2), gaps), LAYOUT_GAPS_MAX);
+	ck_assert_uint_eq(gaps[0], MIB(8));
+	ck_assert_uint_eq(gaps[LAYOUT_GAPS_MAX - 1], MIB(2));
+	ck_assert_uint_eq(layout_gaps(NULL, 0, MIB(1), MIB(2), gaps), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("layout");
@@ -285,6 +306,7 @@ int main(void)
 	tcase_add_test(tc, best_gap_is_the_smallest_that_holds_the_size);
 	tcase_add_test(tc, places_start_at_a_multiple_of_the_unit);
 	tcase_add_test(tc, region_without_room_has_no_gap);
+	tcase_add_test(tc, gaps_are_told_largest_first_and_only_the_largest);
 	tcase_add_loop_test(tc, largest_gap_can_be_placed_and_nothing_larger, 0, EACH_UNIT);
 	suite_add_tcase(suite, tc);
 
