@@ -1,7 +1,5 @@
 /* csi.v1.Controller for the volumes of this node. */
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "csi.pb-c.h"
 
@@ -9,31 +7,15 @@
 #include "csi/capability.h"
 #include "csi/convert.h"
 #include "csi/handler.h"
-#include "volume/id.h"
+#include "csi/reply.h"
+#include "csi/request.h"
 #include "volume/params.h"
-
-#define RPC(name) CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__##name
-/* A page token is this and the last ID of the page before: recognisable, so that a wrong one is ABORTED. */
-#define TOKEN_PREFIX "after/"
 
 /* Before the first snapshot a volume that exists would look as if it did not. */
 static int require_ready(const struct csi *csi, struct error **err)
 {
 	if (!volumes_is_ready(csi->volumes))
 		return err_set(err, ERR_UNAVAILABLE, "the driver is still starting");
-	return 0;
-}
-
-static int read_range(const Csi__V1__CapacityRange *range, struct volume_request *q, struct error **err)
-{
-	if (!range)
-		return 0;
-	if (range->required_bytes < 0)
-		return err_set(err, ERR_INVALID_ARGUMENT, "capacity_range.required_bytes is negative");
-	if (range->limit_bytes < 0)
-		return err_set(err, ERR_INVALID_ARGUMENT, "capacity_range.limit_bytes is negative");
-	q->required_bytes = (uint64_t)range->required_bytes;
-	q->limit_bytes = (uint64_t)range->limit_bytes;
 	return 0;
 }
 
@@ -59,22 +41,16 @@ static int create_volume(const struct csi *csi, struct grpc_call *call,
 {
 	CLEANUP(strmap_done) struct strmap parameters = {0};
 	CLEANUP(volume_info_freep) struct volume_info *info = NULL;
-	struct volume_request q = {.name = request->name, .parameters = &parameters};
+	struct volume_request q = {
+		.name = request->name, .by_controller = csi->is_remote, .parameters = &parameters};
 	struct capability_set set;
 
-	if (csi_require(request->name, "name", err) < 0)
-		return -1;
-	if (capabilities_check(request->volume_capabilities, request->n_volume_capabilities,
-		    /* any_mode= */ false, &set, err) < 0)
+	if (csi_check_create(request, &set, err) < 0)
 		return -1;
 	q.fs_type = set.fs_type;
 	q.block = set.block;
 	q.spans_nodes = set.spans_nodes;
-	if (request->volume_content_source)
-		return err_set(err, ERR_INVALID_ARGUMENT, "volume_content_source is not supported");
-	if (request->n_mutable_parameters > 0)
-		return err_set(err, ERR_INVALID_ARGUMENT, "mutable_parameters is not supported");
-	if (read_range(request->capacity_range, &q, err) < 0)
+	if (csi_read_range(request->capacity_range, &q.required_bytes, &q.limit_bytes, err) < 0)
 		return -1;
 	CSI_READ_MAP(request, parameters, &parameters);
 	if (check_accessibility(csi, request->accessibility_requirements, err) < 0)
@@ -97,19 +73,6 @@ static int delete_volume(const struct csi *csi, struct grpc_call *call,
 }
 CSI_HANDLER(delete_volume, Csi__V1__DeleteVolumeRequest, Csi__V1__DeleteVolumeResponse);
 
-typedef Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed confirmed_message;
-
-static confirmed_message *confirm(
-	const Csi__V1__ValidateVolumeCapabilitiesRequest *request, struct arena *arena)
-{
-	confirmed_message *c = arena_alloc(arena, sizeof(*c));
-
-	csi__v1__validate_volume_capabilities_response__confirmed__init(c);
-	c->n_volume_capabilities = request->n_volume_capabilities;
-	c->volume_capabilities = request->volume_capabilities;
-	return c;
-}
-
 /* What the volume itself must be for that. */
 static int check_volume(const struct volume_info *info, const struct capability_set *set, struct error **err)
 {
@@ -131,12 +94,7 @@ static int validate_volume_capabilities(const struct csi *csi, struct grpc_call 
 	CLEANUP(params_done) struct volume_params params = {0};
 	struct capability_set set;
 
-	if (csi_require(request->volume_id, "volume_id", err) < 0)
-		return -1;
-	if (request->n_volume_capabilities == 0)
-		return err_set(err, ERR_INVALID_ARGUMENT, "volume_capabilities is missing");
-	if (capabilities_require(request->volume_capabilities, request->n_volume_capabilities,
-		    /* any_mode= */ false, err) < 0)
+	if (csi_check_validate(request, err) < 0)
 		return -1;
 	if (require_ready(csi, err) < 0)
 		return -1;
@@ -150,47 +108,11 @@ static int validate_volume_capabilities(const struct csi *csi, struct grpc_call 
 		reply->message = arena_strdup(call->arena, refusal->msg);
 		return 0;
 	}
-	reply->confirmed = confirm(request, call->arena);
+	reply->confirmed = csi_confirmed(request, call->arena);
 	return 0;
 }
 CSI_HANDLER(validate_volume_capabilities, Csi__V1__ValidateVolumeCapabilitiesRequest,
 	Csi__V1__ValidateVolumeCapabilitiesResponse);
-
-static int read_token(const char *token, const char **ret_after, struct error **err)
-{
-	if (str_empty(token)) {
-		*ret_after = NULL;
-		return 0;
-	}
-	if (!str_starts(token, TOKEN_PREFIX) || !volume_id_valid(token + strlen(TOKEN_PREFIX)))
-		return err_set(err, ERR_ABORTED, "starting_token \"%s\" is none of ours", token);
-	*ret_after = token + strlen(TOKEN_PREFIX);
-	return 0;
-}
-
-static char *make_token(struct arena *arena, const char *last_id)
-{
-	size_t n = sizeof(TOKEN_PREFIX) + strlen(last_id);
-	char *token = arena_alloc(arena, n);
-
-	snprintf(token, n, TOKEN_PREFIX "%s", last_id);
-	return token;
-}
-
-/* Up to CSI 1.12 a volume's condition travels in its status; clients that do not ask for it skip the field.
- */
-static Csi__V1__ListVolumesResponse__VolumeStatus *missing_status(struct arena *arena)
-{
-	Csi__V1__ListVolumesResponse__VolumeStatus *status = arena_alloc(arena, sizeof(*status));
-
-	csi__v1__list_volumes_response__volume_status__init(status);
-	status->volume_condition = arena_alloc(arena, sizeof(*status->volume_condition));
-	csi__v1__volume_condition__init(status->volume_condition);
-	status->volume_condition->abnormal = true;
-	status->volume_condition->message =
-		arena_strdup(arena, "missing: its device is not there, or its pool is absent or incomplete");
-	return status;
-}
 
 static int list_volumes(const struct csi *csi, struct grpc_call *call,
 	const Csi__V1__ListVolumesRequest *request, Csi__V1__ListVolumesResponse *reply, struct error **err)
@@ -202,7 +124,7 @@ static int list_volumes(const struct csi *csi, struct grpc_call *call,
 
 	if (request->max_entries < 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "max_entries is negative");
-	if (read_token(request->starting_token, &after, err) < 0)
+	if (csi_read_token(request->starting_token, &after, err) < 0)
 		return -1;
 	if (require_ready(csi, err) < 0)
 		return -1;
@@ -214,10 +136,10 @@ static int list_volumes(const struct csi *csi, struct grpc_call *call,
 		csi__v1__list_volumes_response__entry__init(e);
 		e->volume = csi_volume(csi, call->arena, page[i]);
 		if (page[i]->missing)
-			e->status = missing_status(call->arena);
+			e->status = csi_missing_status(call->arena);
 		reply->entries[reply->n_entries++] = e;
 		if (more && i + 1 == n)
-			reply->next_token = make_token(call->arena, page[i]->id);
+			reply->next_token = csi_token(call->arena, page[i]->id);
 		volume_info_free(page[i]);
 	}
 	free(page);
@@ -229,17 +151,9 @@ CSI_HANDLER(list_volumes, Csi__V1__ListVolumesRequest, Csi__V1__ListVolumesRespo
 static bool can_serve(
 	const struct csi *csi, const Csi__V1__GetCapacityRequest *request, const struct strmap *parameters)
 {
-	CLEANUP(error_freep) struct error *refusal = NULL;
-	struct capability_set set;
-
 	if (request->accessible_topology && !csi_topology_is_ours(csi, request->accessible_topology))
 		return false;
-	if (request->n_volume_capabilities == 0)
-		return true;
-	if (capabilities_check(request->volume_capabilities, request->n_volume_capabilities,
-		    /* any_mode= */ true, &set, &refusal) < 0)
-		return false;
-	return !set.spans_nodes || str_eq(strmap_get(parameters, "persistencyModel"), "cache");
+	return csi_can_serve(request, parameters);
 }
 
 /* Of the parameters only two matter: they come as they are in the StorageClass, with keys that no
@@ -268,10 +182,7 @@ static int get_capacity(const struct csi *csi, struct grpc_call *call,
 	if (require_ready(csi, err) < 0)
 		return -1;
 	read_capacity(csi, request, &c);
-	reply->available_capacity = (int64_t)c.free_bytes;
-	reply->maximum_volume_size = arena_alloc(call->arena, sizeof(*reply->maximum_volume_size));
-	google__protobuf__int64_value__init(reply->maximum_volume_size);
-	reply->maximum_volume_size->value = (int64_t)c.max_volume_bytes;
+	csi_fill_capacity(reply, call->arena, c.free_bytes, c.max_volume_bytes);
 	return 0;
 }
 CSI_HANDLER(get_capacity, Csi__V1__GetCapacityRequest, Csi__V1__GetCapacityResponse);
@@ -280,24 +191,10 @@ static int get_capabilities(const struct csi *csi, struct grpc_call *call,
 	const Csi__V1__ControllerGetCapabilitiesRequest *request,
 	Csi__V1__ControllerGetCapabilitiesResponse *reply, struct error **err)
 {
-	static const Csi__V1__ControllerServiceCapability__RPC__Type types[] = {RPC(CREATE_DELETE_VOLUME),
-		RPC(LIST_VOLUMES), RPC(GET_CAPACITY), RPC(SINGLE_NODE_MULTI_WRITER)};
-
 	(void)csi;
 	(void)request;
 	(void)err;
-	reply->capabilities = arena_alloc(call->arena, ARRAY_SIZE(types) * sizeof(*reply->capabilities));
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		Csi__V1__ControllerServiceCapability *c = arena_alloc(call->arena, sizeof(*c));
-		Csi__V1__ControllerServiceCapability__RPC *rpc = arena_alloc(call->arena, sizeof(*rpc));
-
-		csi__v1__controller_service_capability__init(c);
-		csi__v1__controller_service_capability__rpc__init(rpc);
-		rpc->type = types[i];
-		c->type_case = CSI__V1__CONTROLLER_SERVICE_CAPABILITY__TYPE_RPC;
-		c->rpc = rpc;
-		reply->capabilities[reply->n_capabilities++] = c;
-	}
+	csi_fill_controller_capabilities(reply, call->arena);
 	return 0;
 }
 CSI_HANDLER(get_capabilities, Csi__V1__ControllerGetCapabilitiesRequest,

@@ -6,42 +6,49 @@
 #include "base/str.h"
 
 /* "<driver>/node" */
-static char *topology_key(const struct csi *csi, struct arena *arena)
+static char *topology_key(const char *driver_name, struct arena *arena)
 {
-	size_t n = strlen(csi->driver_name) + sizeof("/node");
+	size_t n = strlen(driver_name) + sizeof("/node");
 	char *key = arena_alloc(arena, n);
 
-	snprintf(key, n, "%s/node", csi->driver_name);
+	snprintf(key, n, "%s/node", driver_name);
 	return key;
 }
 
-Csi__V1__Topology *csi_topology(const struct csi *csi, struct arena *arena)
+Csi__V1__Topology *csi_topology(const char *driver_name, const char *node_id, struct arena *arena)
 {
 	Csi__V1__Topology *t = arena_alloc(arena, sizeof(*t));
 	Csi__V1__Topology__SegmentsEntry *entry = arena_alloc(arena, sizeof(*entry));
 
 	csi__v1__topology__init(t);
 	csi__v1__topology__segments_entry__init(entry);
-	entry->key = topology_key(csi, arena);
-	entry->value = arena_strdup(arena, csi->node_id);
+	entry->key = topology_key(driver_name, arena);
+	entry->value = arena_strdup(arena, node_id);
 	t->n_segments = 1;
 	t->segments = arena_alloc(arena, sizeof(*t->segments));
 	t->segments[0] = entry;
 	return t;
 }
 
-static bool is_node_key(const struct csi *csi, const char *key)
+static bool is_node_key(const char *driver_name, const char *key)
 {
-	return str_starts(key, csi->driver_name) && str_eq(key + strlen(csi->driver_name), "/node");
+	return str_starts(key, driver_name) && str_eq(key + strlen(driver_name), "/node");
+}
+
+const char *csi_topology_node(const char *driver_name, const Csi__V1__Topology *t)
+{
+	for (size_t i = 0; i < t->n_segments; i++) {
+		if (is_node_key(driver_name, t->segments[i]->key))
+			return t->segments[i]->value;
+	}
+	return NULL;
 }
 
 bool csi_topology_is_ours(const struct csi *csi, const Csi__V1__Topology *t)
 {
-	for (size_t i = 0; i < t->n_segments; i++) {
-		if (is_node_key(csi, t->segments[i]->key) && !str_eq(t->segments[i]->value, csi->node_id))
-			return false;
-	}
-	return true;
+	const char *node_id = csi_topology_node(csi->driver_name, t);
+
+	return !node_id || str_eq(node_id, csi->node_id);
 }
 
 Csi__V1__Volume *csi_volume(const struct csi *csi, struct arena *arena, const struct volume_info *info)
@@ -62,6 +69,6 @@ Csi__V1__Volume *csi_volume(const struct csi *csi, struct arena *arena, const st
 	}
 	v->n_accessible_topology = 1;
 	v->accessible_topology = arena_alloc(arena, sizeof(*v->accessible_topology));
-	v->accessible_topology[0] = csi_topology(csi, arena);
+	v->accessible_topology[0] = csi_topology(csi->driver_name, csi->node_id, arena);
 	return v;
 }

@@ -17,8 +17,11 @@
 			strmap_set((out), (m)->name[map_i_]->key, (m)->name[map_i_]->value);                 \
 	} while (0)
 
-/** csi_topology() - the one segment of this node: <driver>/node = node id. */
-Csi__V1__Topology *csi_topology(const struct csi *csi, struct arena *arena);
+/** csi_topology() - the one segment of a node: <driver>/node = @node_id (copied). */
+Csi__V1__Topology *csi_topology(const char *driver_name, const char *node_id, struct arena *arena);
+
+/** csi_topology_node() - the node that @t names. Return: borrowed from @t; NULL: it admits all of them. */
+const char *csi_topology_node(const char *driver_name, const Csi__V1__Topology *t);
 
 /** csi_topology_is_ours() - whether @t admits this node: our segment, if named, has our value. */
 bool csi_topology_is_ours(const struct csi *csi, const Csi__V1__Topology *t);

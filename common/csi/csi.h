@@ -8,6 +8,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "net/grpc_service.h"
 #include "volume/volumes.h"
 
@@ -15,6 +17,7 @@ struct csi {
 	const char *driver_name;
 	const char *version;
 	const char *node_id;
+	bool is_remote; /* for the central controller: what it makes is recorded as made by it */
 	struct volumes *volumes;
 };
 

@@ -2,8 +2,7 @@
 #include "csi.pb-c.h"
 
 #include "csi/handler.h"
-
-#define SERVICE(name) CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__##name
+#include "csi/reply.h"
 
 static int get_plugin_info(const struct csi *csi, struct grpc_call *call,
 	const Csi__V1__GetPluginInfoRequest *request, Csi__V1__GetPluginInfoResponse *reply,
@@ -11,8 +10,7 @@ static int get_plugin_info(const struct csi *csi, struct grpc_call *call,
 {
 	(void)request;
 	(void)err;
-	reply->name = arena_strdup(call->arena, csi->driver_name);
-	reply->vendor_version = arena_strdup(call->arena, csi->version);
+	csi_fill_plugin_info(reply, call->arena, csi->driver_name, csi->version);
 	return 0;
 }
 CSI_HANDLER(get_plugin_info, Csi__V1__GetPluginInfoRequest, Csi__V1__GetPluginInfoResponse);
@@ -21,24 +19,10 @@ static int get_plugin_capabilities(const struct csi *csi, struct grpc_call *call
 	const Csi__V1__GetPluginCapabilitiesRequest *request, Csi__V1__GetPluginCapabilitiesResponse *reply,
 	struct error **err)
 {
-	static const Csi__V1__PluginCapability__Service__Type types[] = {
-		SERVICE(CONTROLLER_SERVICE), SERVICE(VOLUME_ACCESSIBILITY_CONSTRAINTS)};
-
 	(void)csi;
 	(void)request;
 	(void)err;
-	reply->capabilities = arena_alloc(call->arena, ARRAY_SIZE(types) * sizeof(*reply->capabilities));
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		Csi__V1__PluginCapability *c = arena_alloc(call->arena, sizeof(*c));
-		Csi__V1__PluginCapability__Service *s = arena_alloc(call->arena, sizeof(*s));
-
-		csi__v1__plugin_capability__init(c);
-		csi__v1__plugin_capability__service__init(s);
-		s->type = types[i];
-		c->type_case = CSI__V1__PLUGIN_CAPABILITY__TYPE_SERVICE;
-		c->service = s;
-		reply->capabilities[reply->n_capabilities++] = c;
-	}
+	csi_fill_plugin_capabilities(reply, call->arena);
 	return 0;
 }
 CSI_HANDLER(get_plugin_capabilities, Csi__V1__GetPluginCapabilitiesRequest,
@@ -49,9 +33,7 @@ static int probe(const struct csi *csi, struct grpc_call *call, const Csi__V1__P
 {
 	(void)request;
 	(void)err;
-	reply->ready = arena_alloc(call->arena, sizeof(*reply->ready));
-	google__protobuf__bool_value__init(reply->ready);
-	reply->ready->value = volumes_is_ready(csi->volumes);
+	csi_fill_ready(reply, call->arena, volumes_is_ready(csi->volumes));
 	return 0;
 }
 CSI_HANDLER(probe, Csi__V1__ProbeRequest, Csi__V1__ProbeResponse);

@@ -135,7 +135,7 @@ static int get_info(const struct csi *csi, struct grpc_call *call, const Csi__V1
 	(void)request;
 	(void)err;
 	reply->node_id = arena_strdup(call->arena, csi->node_id);
-	reply->accessible_topology = csi_topology(csi, call->arena);
+	reply->accessible_topology = csi_topology(csi->driver_name, csi->node_id, call->arena);
 	return 0;
 }
 CSI_HANDLER(get_info, Csi__V1__NodeGetInfoRequest, Csi__V1__NodeGetInfoResponse);

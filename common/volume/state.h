@@ -36,6 +36,7 @@ struct volume_record {
 	bool erased_raw;       /* that is, of the namespace without its mode */
 	bool formatting;       /* a mkfs on the empty device was begun and its end not recorded */
 	bool staged_ever;
+	bool by_controller; /* made for the central controller, not for a provisioner on the node */
 	char *staging_path; /* canonical, while staged; else NULL */
 	bool staged_block;  /* for block access: nothing is mounted at the staging path */
 	char **targets;     /* canonical target paths that were published: strv */

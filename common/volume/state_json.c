@@ -70,6 +70,8 @@ static int read_member(struct json_reader *r, const char *key, struct volume_rec
 		return json_read_bool(r, &rec->formatting, err);
 	if (str_eq(key, "stagedEver"))
 		return json_read_bool(r, &rec->staged_ever, err);
+	if (str_eq(key, "madeByController"))
+		return json_read_bool(r, &rec->by_controller, err);
 	if (str_eq(key, "stagingPath"))
 		return json_read_str(r, &rec->staging_path, err);
 	if (str_eq(key, "stagedBlock"))
@@ -141,6 +143,8 @@ static void write_ours(struct json_writer *w, const struct volume_record *r)
 		json_key_bool(w, "formatting", true);
 	if (r->staged_ever)
 		json_key_bool(w, "stagedEver", true);
+	if (r->by_controller)
+		json_key_bool(w, "madeByController", true);
 	if (r->staging_path)
 		json_key_str(w, "stagingPath", r->staging_path);
 	if (r->staged_block)

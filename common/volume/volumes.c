@@ -24,6 +24,8 @@ struct volumes *volumes_new(const struct volumes_config *config)
 	v->devices = config->devices;
 	v->roots = config->roots;
 	v->mkfs_timeout_ms = config->mkfs_timeout_ms ? config->mkfs_timeout_ms : MKFS_TIMEOUT_MS;
+	v->changed = config->changed;
+	v->changed_user = config->user;
 	v->usage_helpers = fs_usage_helpers_new(USAGE_HELPERS_MAX);
 	pthread_mutex_init(&v->relist_mutex, NULL);
 	pthread_mutex_init(&v->mutex, NULL);
@@ -123,6 +125,12 @@ int volumes_refuse_stranger(struct volumes *v, const char *id, struct error **er
 	return 0;
 }
 
+void volumes_tell(struct volumes *v)
+{
+	if (v->changed)
+		v->changed(v->changed_user);
+}
+
 void volumes_keep(struct volumes *v, const struct volume_record *r)
 {
 	bool found;
@@ -139,6 +147,7 @@ void volumes_keep(struct volumes *v, const struct volume_record *r)
 	}
 	v->records[at] = volume_record_dup(r);
 	pthread_mutex_unlock(&v->mutex);
+	volumes_tell(v);
 }
 
 static void forget(struct volumes *v, const char *id)
@@ -154,6 +163,7 @@ static void forget(struct volumes *v, const char *id)
 			(v->n_records - at) * sizeof(struct volume_record *));
 	}
 	pthread_mutex_unlock(&v->mutex);
+	volumes_tell(v);
 }
 
 int volumes_drop(struct volumes *v, const struct volume_record *r, struct error **err)
@@ -213,8 +223,7 @@ bool volumes_may_be_block(const struct volume_record *r)
 	return r->block_clean || (!r->identity && !r->adopted);
 }
 
-/* The caller has the mutex. A device of its name that bears another identity is not its own. */
-static bool is_missing(const struct volumes *v, const struct volume_record *r)
+bool volumes_is_missing(const struct volumes *v, const struct volume_record *r)
 {
 	const struct device *ignored;
 
@@ -231,7 +240,7 @@ struct volume_info *volumes_info(struct volumes *v, const struct volume_record *
 	info->is_cache = str_eq(strmap_get(&r->parameters, "persistencyModel"), "cache");
 	info->may_be_block = volumes_may_be_block(r);
 	pthread_mutex_lock(&v->mutex);
-	info->missing = is_missing(v, r);
+	info->missing = volumes_is_missing(v, r);
 	pthread_mutex_unlock(&v->mutex);
 	return info;
 }
@@ -254,7 +263,7 @@ static void count_record(const struct volumes *v, const struct volume_record *r,
 		o->n_creating++;
 		break;
 	case PHASE_READY:
-		if (is_missing(v, r))
+		if (volumes_is_missing(v, r))
 			o->n_missing++;
 		else
 			o->n_ready++;
@@ -335,31 +344,4 @@ void volumes_list(struct volumes *v, const char *after, size_t max, struct volum
 	*ret = infos;
 	*ret_n = n;
 	*ret_more = more;
-}
-
-bool volumes_capacity(struct volumes *v, struct volumes_capacity *ret)
-{
-	struct volumes_capacity sum = {0};
-
-	pthread_mutex_lock(&v->mutex);
-	bool known = v->loaded && v->seen;
-	for (size_t i = 0; known && i < v->seen->n_pools; i++) {
-		const struct device_pool *p = &v->seen->pools[i];
-
-		if (p->closed)
-			continue;
-		sum.total_bytes += p->total_bytes;
-		/* an incomplete pool takes no new device */
-		if (!p->complete)
-			continue;
-		sum.free_bytes += p->free_bytes;
-		if (p->max_bytes > sum.max_volume_bytes)
-			sum.max_volume_bytes = p->max_bytes;
-		if (p->max_sector_bytes > sum.max_sector_volume_bytes)
-			sum.max_sector_volume_bytes = p->max_sector_bytes;
-	}
-	pthread_mutex_unlock(&v->mutex);
-	if (known)
-		*ret = sum;
-	return known;
 }

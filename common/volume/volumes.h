@@ -32,6 +32,10 @@ struct volumes_config {
 	uint64_t erase_bytes_per_s;     /* limit for all deleted volumes together; 0: none */
 	int mkfs_timeout_ms;            /* 0: five minutes */
 	bool erase_in_call; /* volumes_delete() answers when the volume is gone: for who wants no threads */
+	/* what volumes_report() says may have changed: from any thread, often for nothing; must not wait, nor
+	 * call back. NULL: nobody wants to know */
+	void (*changed)(void *user);
+	void *user;
 };
 
 /**
@@ -72,6 +76,7 @@ struct volume_request {
 	const char *fs_type;     /* "ext4" or "xfs"; NULL: nobody asks for a file system */
 	bool block;              /* somebody asks for the device itself: all of it is zeroed first */
 	bool spans_nodes;        /* an access mode does: for cache volumes only */
+	bool by_controller;      /* the central controller asks, which may lose the answer: recorded */
 	const struct strmap *parameters;
 	const char *inline_target; /* canonical, of the pod with which it goes; NULL: a volume that stays */
 };

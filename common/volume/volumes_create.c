@@ -176,6 +176,7 @@ static struct volume_record *new_record(struct volumes *v, const char *id, const
 	r->phase = PHASE_CREATING;
 	r->identity = x_strdup(identity);
 	r->fs_type = x_strdup(q->fs_type);
+	r->by_controller = q->by_controller;
 	params_to_state(q->parameters, &r->parameters);
 	strmap_set(&r->parameters, "name", q->name);
 	strmap_set(&r->parameters, "deviceMode", v->devices->ops->mode);

@@ -35,6 +35,8 @@ struct volumes {
 	struct path_roots *roots;
 	struct fs_usage_helpers *usage_helpers;
 	int mkfs_timeout_ms;
+	void (*changed)(void *user); /* as in volumes_config */
+	void *changed_user;
 
 	pthread_mutex_t
 		relist_mutex;  /* one listing at a time, so that an older one never replaces a newer one */
@@ -64,6 +66,14 @@ int volumes_refuse_stranger(struct volumes *v, const char *id, struct error **er
 
 /** volumes_keep() - put a copy of @r in the place of the record with its id, or add it. */
 void volumes_keep(struct volumes *v, const struct volume_record *r);
+
+/** volumes_tell() - tell who wants to know that records or what is seen of devices may have changed. Without
+ * the mutex. */
+void volumes_tell(struct volumes *v);
+
+/** volumes_is_missing() - whether the device of @r cannot be seen. A device of its name that bears another
+ * identity is not its own. The caller has the mutex. */
+bool volumes_is_missing(const struct volumes *v, const struct volume_record *r);
 
 /** volumes_drop() - durably forget @r. Return: 0, or -1 as state_remove(). */
 int volumes_drop(struct volumes *v, const struct volume_record *r, struct error **err) MUST_CHECK;
@@ -106,6 +116,11 @@ struct device *volumes_seen_device(struct volumes *v, const struct volume_record
  */
 int volumes_find_device(struct volumes *v, const struct volume_record *r, struct device **ret_device,
 	enum presence *ret, struct error **err) MUST_CHECK;
+
+/** volumes_activate_own() - activate the devices in @list that have records: nothing but we does where no
+ * udev rule does it. Others of the same form are left as they are: names of namespaces are anybody's. Return:
+ * 0, or -1 as device_activate(). */
+int volumes_activate_own(struct volumes *v, const struct device_list *list, struct error **err) MUST_CHECK;
 
 /** volumes_require_device() - volumes_find_device() that must be present, active, with a node.
  * Return: 0, or -1 with ERR_UNAVAILABLE that says what is missing. */

@@ -111,7 +111,7 @@ START_TEST(create_volume)
 	Csi__V1__CreateVolumeRequest__ParametersEntry *parameters[] = {&parameter};
 	Csi__V1__TopologyRequirement accessibility;
 	csi__v1__topology_requirement__init(&accessibility);
-	Csi__V1__Topology *topology = csi_topology(&h.csi, h.arena);
+	Csi__V1__Topology *topology = csi_topology(h.csi.driver_name, h.csi.node_id, h.arena);
 	char name[] = "pvc-hostile", key[] = "eraseafter", value[] = "true";
 
 	q.name = name;
@@ -217,7 +217,7 @@ START_TEST(get_capacity)
 
 	q.n_volume_capabilities = 1;
 	q.volume_capabilities = capabilities();
-	q.accessible_topology = csi_topology(&h.csi, h.arena);
+	q.accessible_topology = csi_topology(h.csi.driver_name, h.csi.node_id, h.arena);
 	run(csi_controller_service(&h.csi), (struct hostile_rpc){.path = "/csi.v1.Controller/GetCapacity",
 						    .valid = &q.base,
 						    .bytes = true,

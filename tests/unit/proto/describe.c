@@ -79,10 +79,13 @@ static void describe_message(struct lines *lines, const ProtobufCMessageDescript
 	lines_add(lines, "%s message %s", package, name);
 	for (unsigned int i = 0; i < message->n_fields; i++) {
 		const ProtobufCFieldDescriptor *field = &message->fields[i];
-		const char *referred = "",
-			   *oneof = field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF ? "oneof " : "";
+		const char *referred = "", *kind = field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF ? "oneof " : "";
 
-		ck_assert_uint_eq(field->flags & ~(uint32_t)PROTOBUF_C_FIELD_FLAG_ONEOF, 0);
+		ck_assert_uint_eq(field->flags & ~(uint32_t)(PROTOBUF_C_FIELD_FLAG_ONEOF |
+							     PROTOBUF_C_FIELD_FLAG_PACKED),
+			0);
+		if (field->flags & PROTOBUF_C_FIELD_FLAG_PACKED)
+			kind = "packed ";
 		if (is_string_map(field)) {
 			lines_add(lines, "%s message %s: %u %s map<string,string>", package, name, field->id,
 				field->name);
@@ -95,9 +98,8 @@ static void describe_message(struct lines *lines, const ProtobufCMessageDescript
 			referred = ((const ProtobufCEnumDescriptor *)field->descriptor)->name;
 			reach(enums, field->descriptor);
 		}
-		lines_add(lines, "%s message %s: %u %s %s%s%s%s", package, name, field->id, field->name,
-			oneof, label_names[field->label], type_names[field->type],
-			relative(referred, package));
+		lines_add(lines, "%s message %s: %u %s %s%s%s%s", package, name, field->id, field->name, kind,
+			label_names[field->label], type_names[field->type], relative(referred, package));
 	}
 }
 

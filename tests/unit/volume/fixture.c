@@ -192,6 +192,12 @@ void fixture_stop(void)
 	volumes_free(TAKE_PTR(fx.v));
 }
 
+static void note_change(void *user)
+{
+	(void)user;
+	fx.n_changes++;
+}
+
 void fixture_open(void)
 {
 	CLEANUP(free_charp) char *state = fixture_path("state");
@@ -201,7 +207,8 @@ void fixture_open(void)
 		.roots = fx.roots,
 		.erase_bytes_per_s = fx.erase_bytes_per_s,
 		.mkfs_timeout_ms = fx.mkfs_timeout_ms,
-		.erase_in_call = !fx.in_background};
+		.erase_in_call = !fx.in_background,
+		.changed = note_change};
 
 	fx.v = volumes_new(&config);
 }

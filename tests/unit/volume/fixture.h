@@ -51,6 +51,7 @@ struct fixture {
 	atomic_uint n_lists;
 	atomic_uint n_creates;
 	atomic_uint n_destroys;
+	atomic_uint n_changes; /* that the volumes told */
 	struct path_roots *roots;
 	/* for the next fixture_open() */
 	bool in_background; /* deleted volumes are erased by threads, not by who deletes them */

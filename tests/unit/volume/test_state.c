@@ -95,6 +95,7 @@ START_TEST(everything_that_is_put_is_loaded)
 	r->erased_raw = true;
 	r->formatting = true;
 	r->staged_ever = true;
+	r->by_controller = true;
 	r->staging_path = x_strdup("/a/b");
 	r->staged_block = true;
 	strv_add(&r->targets, "/t/1");
@@ -117,6 +118,7 @@ START_TEST(everything_that_is_put_is_loaded)
 	ck_assert_uint_eq(back->erased_bytes, 1ULL << 40);
 	ck_assert(back->erased_raw);
 	ck_assert(back->formatting && back->staged_ever);
+	ck_assert(back->by_controller);
 	ck_assert_str_eq(back->staging_path, "/a/b");
 	ck_assert(back->staged_block);
 	ck_assert_uint_eq(strv_len(back->targets), 2);
@@ -140,6 +142,7 @@ START_TEST(what_was_not_said_is_not_written)
 	ck_assert_ptr_null(content.records[0]->pool);
 	ck_assert_ptr_null(content.records[0]->targets);
 	ck_assert(!content.records[0]->formatting && !content.records[0]->staged_ever);
+	ck_assert(!content.records[0]->by_controller);
 	close_store();
 }
 END_TEST
@@ -262,6 +265,7 @@ START_TEST(damaged_files_hide_no_other_and_are_left_alone)
 		"{\"id\":\"bad\",\"size\":1,\"parameters\":{}",
 		"{\"id\":\"bad\",\"size\":1,\"targets\":\"/a\"}",
 		"{\"id\":\"bad\",\"size\":1,\"stagedEver\":1}",
+		"{\"id\":\"bad\",\"size\":1,\"madeByController\":\"true\"}",
 	};
 
 	open_store();

@@ -1,0 +1,141 @@
+#include "csi/plugin_socket.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "net/grpc_server.h"
+
+#define CHECK_MS 10000
+
+struct plugin_socket {
+	struct plugin_socket_config config;
+	struct grpc_service services[2];
+	char *path;
+	struct stat made; /* what bind() made there */
+	struct grpc_server *server;
+	struct grpc_server *lost; /* whose socket was removed; NULL: none */
+	bool lost_is_drained;
+	struct loop_timer *check;
+	unsigned draining;
+	bool failed; /* the last try to listen */
+	loop_fn on_drained;
+	void *user;
+};
+
+static int listen_at(struct plugin_socket *s, struct error **err)
+{
+	const struct grpc_server_config config = {.name = s->config.registration.driver_name,
+		.loop = s->config.loop,
+		.workers = s->config.workers,
+		.services = s->services};
+	struct grpc_server *server = grpc_server_new(&config);
+
+	if (grpc_server_listen(server, s->path, /* tls= */ NULL, err) < 0) {
+		grpc_server_free(server);
+		return -1;
+	}
+	if (lstat(s->path, &s->made) < 0)
+		s->made = (struct stat){0};
+	s->server = server;
+	return 0;
+}
+
+static bool is_there(const struct plugin_socket *s)
+{
+	struct stat st;
+
+	return s->server && lstat(s->path, &st) == 0 && st.st_dev == s->made.st_dev &&
+	       st.st_ino == s->made.st_ino;
+}
+
+static void server_drained(void *user)
+{
+	struct plugin_socket *s = user;
+
+	if (--s->draining == 0)
+		s->on_drained(s->user);
+}
+
+static void lost_drained(void *user)
+{
+	struct plugin_socket *s = user;
+
+	s->lost_is_drained = true;
+	if (s->draining > 0)
+		server_drained(s);
+}
+
+/* The old server goes first: its descriptor is what tells its file from the new one. */
+static void make_again(struct plugin_socket *s)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	if (s->server) {
+		log_warn("kubelet's registration socket was removed by somebody else, making it again",
+			F_STR("path", s->path));
+		s->lost = TAKE_PTR(s->server);
+		s->lost_is_drained = false;
+		grpc_server_drain(s->lost, lost_drained, s);
+	}
+	if (listen_at(s, &err) == 0) {
+		s->failed = false;
+		return;
+	}
+	if (!s->failed)
+		log_error("kubelet's registration socket cannot be made, will be tried again", F_ERR(err));
+	s->failed = true;
+}
+
+static void on_check(void *user)
+{
+	struct plugin_socket *s = user;
+
+	if (s->lost && s->lost_is_drained)
+		grpc_server_free(TAKE_PTR(s->lost));
+	if (!s->lost && !is_there(s))
+		make_again(s);
+}
+
+int plugin_socket_new(
+	const struct plugin_socket_config *config, struct plugin_socket **ret, struct error **err)
+{
+	struct plugin_socket *s = x_calloc(1, sizeof(*s));
+	uint64_t check_ms = config->check_ms ? config->check_ms : CHECK_MS;
+
+	s->config = *config;
+	s->path = x_asprintf("%s/%s-reg.sock", config->folder, config->registration.driver_name);
+	s->services[0] = plugin_registration_service(&s->config.registration);
+	if (listen_at(s, err) < 0) {
+		plugin_socket_free(s);
+		return -1;
+	}
+	s->check = loop_timer_new(config->loop, on_check, s);
+	loop_timer_set(s->check, check_ms, check_ms);
+	*ret = s;
+	return 0;
+}
+
+void plugin_socket_drain(struct plugin_socket *s, loop_fn on_drained, void *user)
+{
+	s->on_drained = on_drained;
+	s->user = user;
+	s->draining = 1 + (s->lost && !s->lost_is_drained);
+	loop_timer_stop(s->check);
+	if (s->server)
+		grpc_server_drain(s->server, server_drained, s);
+	else
+		loop_post(s->config.loop, server_drained, s);
+}
+
+void plugin_socket_free(struct plugin_socket *s)
+{
+	if (!s)
+		return;
+	grpc_server_free(s->server);
+	grpc_server_free(s->lost);
+	loop_timer_close(s->check);
+	free(s->path);
+	free(s);
+}

@@ -1,0 +1,34 @@
+/*
+ * plugin_socket.h - the socket in kubelet's plugins_registry folder by which it finds the driver.
+ *
+ * Its appearance registers the driver, its removal takes that back: so it comes after the socket that serves
+ * CSI, and goes before all else. When somebody else removes it, it is made again. Threads: the loop's;
+ * nothing blocks. Source: k8s.io/kubernetes/pkg/kubelet/pluginmanager.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "csi/plugin_registration.h"
+#include "net/loop.h"
+#include "net/workers.h"
+
+struct plugin_socket;
+
+struct plugin_socket_config {
+	struct loop *loop;                       /* borrowed */
+	struct workers *workers;                 /* borrowed */
+	const char *folder;                      /* absolute; the socket is <folder>/<driver name>-reg.sock */
+	struct plugin_registration registration; /* its strings are borrowed */
+	uint64_t check_ms;                       /* how often to look whether the socket is there; 0: 10 s */
+};
+
+/** plugin_socket_new() - listen there; a stale socket is replaced. Return: 0, or -1 as grpc_server_listen().
+ * @ret: plugin_socket_free() after it has drained. */
+int plugin_socket_new(
+	const struct plugin_socket_config *config, struct plugin_socket **ret, struct error **err) MUST_CHECK;
+
+/** plugin_socket_drain() - remove the socket at once, and then as grpc_server_drain(). */
+void plugin_socket_drain(struct plugin_socket *s, loop_fn on_drained, void *user);
+
+/** plugin_socket_free() - NULL is allowed. */
+void plugin_socket_free(struct plugin_socket *s);

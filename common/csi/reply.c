@@ -1,0 +1,103 @@
+#include "csi/reply.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define RPC(name)     CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__##name
+#define SERVICE(name) CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__##name
+
+char *csi_token(struct arena *arena, const char *last_id)
+{
+	size_t n = sizeof(CSI_TOKEN_PREFIX) + strlen(last_id);
+	char *token = arena_alloc(arena, n);
+
+	snprintf(token, n, CSI_TOKEN_PREFIX "%s", last_id);
+	return token;
+}
+
+/* Up to CSI 1.12 a volume's condition travels in its status; clients that do not ask for it skip the field.
+ */
+Csi__V1__ListVolumesResponse__VolumeStatus *csi_missing_status(struct arena *arena)
+{
+	Csi__V1__ListVolumesResponse__VolumeStatus *status = arena_alloc(arena, sizeof(*status));
+
+	csi__v1__list_volumes_response__volume_status__init(status);
+	status->volume_condition = arena_alloc(arena, sizeof(*status->volume_condition));
+	csi__v1__volume_condition__init(status->volume_condition);
+	status->volume_condition->abnormal = true;
+	status->volume_condition->message =
+		arena_strdup(arena, "missing: its device is not there, or its pool is absent or incomplete");
+	return status;
+}
+
+Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed *csi_confirmed(
+	const Csi__V1__ValidateVolumeCapabilitiesRequest *request, struct arena *arena)
+{
+	Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed *c = arena_alloc(arena, sizeof(*c));
+
+	csi__v1__validate_volume_capabilities_response__confirmed__init(c);
+	c->n_volume_capabilities = request->n_volume_capabilities;
+	c->volume_capabilities = request->volume_capabilities;
+	return c;
+}
+
+void csi_fill_capacity(Csi__V1__GetCapacityResponse *reply, struct arena *arena, uint64_t available_bytes,
+	uint64_t max_volume_bytes)
+{
+	reply->available_capacity = (int64_t)available_bytes;
+	reply->maximum_volume_size = arena_alloc(arena, sizeof(*reply->maximum_volume_size));
+	google__protobuf__int64_value__init(reply->maximum_volume_size);
+	reply->maximum_volume_size->value = (int64_t)max_volume_bytes;
+}
+
+void csi_fill_controller_capabilities(Csi__V1__ControllerGetCapabilitiesResponse *reply, struct arena *arena)
+{
+	static const Csi__V1__ControllerServiceCapability__RPC__Type types[] = {RPC(CREATE_DELETE_VOLUME),
+		RPC(LIST_VOLUMES), RPC(GET_CAPACITY), RPC(SINGLE_NODE_MULTI_WRITER)};
+
+	reply->capabilities = arena_alloc(arena, ARRAY_SIZE(types) * sizeof(*reply->capabilities));
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		Csi__V1__ControllerServiceCapability *c = arena_alloc(arena, sizeof(*c));
+		Csi__V1__ControllerServiceCapability__RPC *rpc = arena_alloc(arena, sizeof(*rpc));
+
+		csi__v1__controller_service_capability__init(c);
+		csi__v1__controller_service_capability__rpc__init(rpc);
+		rpc->type = types[i];
+		c->type_case = CSI__V1__CONTROLLER_SERVICE_CAPABILITY__TYPE_RPC;
+		c->rpc = rpc;
+		reply->capabilities[reply->n_capabilities++] = c;
+	}
+}
+
+void csi_fill_plugin_info(Csi__V1__GetPluginInfoResponse *reply, struct arena *arena, const char *driver_name,
+	const char *version)
+{
+	reply->name = arena_strdup(arena, driver_name);
+	reply->vendor_version = arena_strdup(arena, version);
+}
+
+void csi_fill_plugin_capabilities(Csi__V1__GetPluginCapabilitiesResponse *reply, struct arena *arena)
+{
+	static const Csi__V1__PluginCapability__Service__Type types[] = {
+		SERVICE(CONTROLLER_SERVICE), SERVICE(VOLUME_ACCESSIBILITY_CONSTRAINTS)};
+
+	reply->capabilities = arena_alloc(arena, ARRAY_SIZE(types) * sizeof(*reply->capabilities));
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		Csi__V1__PluginCapability *c = arena_alloc(arena, sizeof(*c));
+		Csi__V1__PluginCapability__Service *s = arena_alloc(arena, sizeof(*s));
+
+		csi__v1__plugin_capability__init(c);
+		csi__v1__plugin_capability__service__init(s);
+		s->type = types[i];
+		c->type_case = CSI__V1__PLUGIN_CAPABILITY__TYPE_SERVICE;
+		c->service = s;
+		reply->capabilities[reply->n_capabilities++] = c;
+	}
+}
+
+void csi_fill_ready(Csi__V1__ProbeResponse *reply, struct arena *arena, bool ready)
+{
+	reply->ready = arena_alloc(arena, sizeof(*reply->ready));
+	google__protobuf__bool_value__init(reply->ready);
+	reply->ready->value = ready;
+}

@@ -1,0 +1,70 @@
+#include "csi/request.h"
+
+#include <string.h>
+
+#include "base/str.h"
+#include "csi/check.h"
+#include "csi/reply.h"
+#include "volume/id.h"
+
+int csi_read_range(
+	const Csi__V1__CapacityRange *range, uint64_t *ret_required, uint64_t *ret_limit, struct error **err)
+{
+	if (range && range->required_bytes < 0)
+		return err_set(err, ERR_INVALID_ARGUMENT, "capacity_range.required_bytes is negative");
+	if (range && range->limit_bytes < 0)
+		return err_set(err, ERR_INVALID_ARGUMENT, "capacity_range.limit_bytes is negative");
+	*ret_required = range ? (uint64_t)range->required_bytes : 0;
+	*ret_limit = range ? (uint64_t)range->limit_bytes : 0;
+	return 0;
+}
+
+int csi_check_create(
+	const Csi__V1__CreateVolumeRequest *request, struct capability_set *ret, struct error **err)
+{
+	if (csi_require(request->name, "name", err) < 0)
+		return -1;
+	if (capabilities_check(request->volume_capabilities, request->n_volume_capabilities,
+		    /* any_mode= */ false, ret, err) < 0)
+		return -1;
+	if (request->volume_content_source)
+		return err_set(err, ERR_INVALID_ARGUMENT, "volume_content_source is not supported");
+	if (request->n_mutable_parameters > 0)
+		return err_set(err, ERR_INVALID_ARGUMENT, "mutable_parameters is not supported");
+	return 0;
+}
+
+int csi_check_validate(const Csi__V1__ValidateVolumeCapabilitiesRequest *request, struct error **err)
+{
+	if (csi_require(request->volume_id, "volume_id", err) < 0)
+		return -1;
+	if (request->n_volume_capabilities == 0)
+		return err_set(err, ERR_INVALID_ARGUMENT, "volume_capabilities is missing");
+	return capabilities_require(request->volume_capabilities, request->n_volume_capabilities,
+		/* any_mode= */ false, err);
+}
+
+bool csi_can_serve(const Csi__V1__GetCapacityRequest *request, const struct strmap *parameters)
+{
+	CLEANUP(error_freep) struct error *refusal = NULL;
+	struct capability_set set;
+
+	if (request->n_volume_capabilities == 0)
+		return true;
+	if (capabilities_check(request->volume_capabilities, request->n_volume_capabilities,
+		    /* any_mode= */ true, &set, &refusal) < 0)
+		return false;
+	return !set.spans_nodes || str_eq(strmap_get(parameters, "persistencyModel"), "cache");
+}
+
+int csi_read_token(const char *token, const char **ret_after, struct error **err)
+{
+	if (str_empty(token)) {
+		*ret_after = NULL;
+		return 0;
+	}
+	if (!str_starts(token, CSI_TOKEN_PREFIX) || !volume_id_valid(token + strlen(CSI_TOKEN_PREFIX)))
+		return err_set(err, ERR_ABORTED, "starting_token \"%s\" is none of ours", token);
+	*ret_after = token + strlen(CSI_TOKEN_PREFIX);
+	return 0;
+}

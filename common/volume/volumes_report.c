@@ -1,0 +1,130 @@
+/* What capacity there is, and what the central controller is told: from memory, without waiting. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "volume/report.h"
+#include "volume/volumes_private.h"
+
+/* An incomplete pool takes no new device, a closed one is of the other device mode. */
+static struct volumes_capacity pool_capacity(const struct device_pool *p)
+{
+	if (p->closed)
+		return (struct volumes_capacity){0};
+	if (!p->complete)
+		return (struct volumes_capacity){.total_bytes = p->total_bytes};
+	return (struct volumes_capacity){.total_bytes = p->total_bytes,
+		.free_bytes = p->free_bytes,
+		.max_volume_bytes = p->max_bytes,
+		.max_sector_volume_bytes = p->max_sector_bytes};
+}
+
+bool volumes_capacity(struct volumes *v, struct volumes_capacity *ret)
+{
+	struct volumes_capacity sum = {0};
+
+	pthread_mutex_lock(&v->mutex);
+	bool known = v->loaded && v->seen;
+	for (size_t i = 0; known && i < v->seen->n_pools; i++) {
+		struct volumes_capacity c = pool_capacity(&v->seen->pools[i]);
+
+		sum.total_bytes += c.total_bytes;
+		sum.free_bytes += c.free_bytes;
+		if (c.max_volume_bytes > sum.max_volume_bytes)
+			sum.max_volume_bytes = c.max_volume_bytes;
+		if (c.max_sector_volume_bytes > sum.max_sector_volume_bytes)
+			sum.max_sector_volume_bytes = c.max_sector_volume_bytes;
+	}
+	pthread_mutex_unlock(&v->mutex);
+	if (known)
+		*ret = sum;
+	return known;
+}
+
+static enum report_phase phase_of(const struct volumes *v, const struct volume_record *r)
+{
+	switch (r->phase) {
+	case PHASE_CREATING:
+		return REPORT_CREATING;
+	case PHASE_READY:
+		return volumes_is_missing(v, r) ? REPORT_MISSING : REPORT_READY;
+	case PHASE_ERASING:
+		return REPORT_ERASING;
+	}
+	return REPORT_DAMAGED;
+}
+
+static struct report_pool report_pool(const struct device_pool *p)
+{
+	struct report_pool out = {.name = x_strdup(p->name),
+		.capacity = pool_capacity(p),
+		.rules = {p->unit_bytes, p->map_align_bytes, p->btt_start_bytes}};
+
+	if (!p->complete)
+		return out;
+	memcpy(out.free_extent_bytes, p->free_extent_bytes, sizeof(out.free_extent_bytes));
+	out.n_free_extents = p->n_free_extents;
+	return out;
+}
+
+static void report_pools(const struct volumes *v, struct volumes_report *out)
+{
+	out->pools = x_calloc(v->seen->n_pools, sizeof(*out->pools));
+	for (size_t i = 0; i < v->seen->n_pools; i++) {
+		const struct device_pool *p = &v->seen->pools[i];
+
+		if (p->closed)
+			continue;
+		out->pools[out->n_pools++] = report_pool(p);
+	}
+}
+
+static void report_volumes(const struct volumes *v, struct volumes_report *out)
+{
+	out->volumes = x_calloc(v->n_records + strv_len(v->damaged), sizeof(*out->volumes));
+	for (size_t i = 0; i < v->n_records; i++) {
+		const struct volume_record *r = v->records[i];
+
+		out->volumes[out->n_volumes++] = (struct report_volume){
+			.id = x_strdup(r->id),
+			.name = x_strdup(strmap_get(&r->parameters, "name")),
+			.size_bytes = r->size_bytes,
+			.phase = phase_of(v, r),
+			.ever_staged = r->staged_ever || !r->identity || r->adopted,
+			.by_controller = r->by_controller,
+		};
+	}
+	for (size_t i = 0; v->damaged && v->damaged[i]; i++)
+		out->volumes[out->n_volumes++] = (struct report_volume){
+			.id = x_strdup(v->damaged[i]), .phase = REPORT_DAMAGED, .ever_staged = true};
+}
+
+bool volumes_report(struct volumes *v, struct volumes_report *ret)
+{
+	struct volumes_report out = {0};
+
+	pthread_mutex_lock(&v->mutex);
+	bool known = v->loaded && v->seen;
+	if (known) {
+		report_pools(v, &out);
+		report_volumes(v, &out);
+	}
+	pthread_mutex_unlock(&v->mutex);
+	if (known)
+		*ret = out;
+	return known;
+}
+
+void volumes_report_done(struct volumes_report *r)
+{
+	for (size_t i = 0; i < r->n_pools; i++)
+		free(r->pools[i].name);
+	free(r->pools);
+	for (size_t i = 0; i < r->n_volumes; i++) {
+		free(r->volumes[i].id);
+		free(r->volumes[i].name);
+	}
+	free(r->volumes);
+	*r = (struct volumes_report){0};
+}

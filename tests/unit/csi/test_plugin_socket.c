@@ -1,0 +1,200 @@
+/* The socket by which the kubelet finds the driver: there, gone, and there again. */
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "pluginregistration.pb-c.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "csi/plugin_socket.h"
+#include "net/grpc_client.h"
+#include "unit/net/tmpdir.h"
+
+#define ROUND_MS 2
+
+static struct loop *loop;
+static struct workers *workers;
+static struct plugin_socket *sock;
+static struct error *err;
+static char *path;
+static bool drained;
+static bool refused;
+
+static void told(void *user, bool registered, const char *reason)
+{
+	(void)user;
+	refused = !registered && str_eq(reason, "no");
+}
+
+static int begin(void)
+{
+	const struct plugin_socket_config config = {.loop = loop,
+		.workers = workers,
+		.folder = tmpdir,
+		.registration = {.driver_name = "driver.example", .endpoint = "/csi.sock", .told = told},
+		.check_ms = ROUND_MS};
+
+	return plugin_socket_new(&config, &sock, &err);
+}
+
+static void open_all(void)
+{
+	ASSERT_OK(loop_new(&loop, &err));
+	workers = workers_new(1);
+	path = x_asprintf("%s/driver.example-reg.sock", tmpdir);
+}
+
+struct until {
+	bool (*done)(void);
+};
+
+static void on_round(void *user)
+{
+	const struct until *u = user;
+
+	if (u->done())
+		loop_stop(loop);
+}
+
+static void until(bool (*done)(void))
+{
+	struct until u = {done};
+	struct loop_timer *tick = loop_timer_new(loop, on_round, &u);
+
+	loop_timer_set(tick, 0, ROUND_MS);
+	loop_run(loop);
+	loop_timer_close(tick);
+}
+
+static bool is_there(void)
+{
+	struct stat st;
+
+	return lstat(path, &st) == 0 && S_ISSOCK(st.st_mode);
+}
+
+static bool a_round(void)
+{
+	return true;
+}
+
+static void on_drained(void *user)
+{
+	ck_assert_ptr_eq(user, &drained);
+	drained = true;
+}
+
+static bool is_drained(void)
+{
+	return drained;
+}
+
+static void close_all(void)
+{
+	plugin_socket_drain(sock, on_drained, &drained);
+	ck_assert(!is_there());
+	until(is_drained);
+	plugin_socket_free(sock);
+	workers_free(workers);
+	loop_free(loop);
+	free(path);
+}
+
+/* As the kubelet does: GetInfo, then what it came to. */
+static void visit(void)
+{
+	Pluginregistration__InfoRequest q;
+	pluginregistration__info_request__init(&q);
+	Pluginregistration__RegistrationStatus status;
+	pluginregistration__registration_status__init(&status);
+	const struct h2_channel_config config = {.loop = loop, .endpoint = path};
+	char no[] = "no";
+	ProtobufCMessage *reply;
+	struct grpc_client *c;
+
+	ASSERT_OK(grpc_client_new(&config, &c, &err));
+	ASSERT_OK(grpc_client_call_sync(c, "/pluginregistration.Registration/GetInfo", &q.base,
+		&pluginregistration__plugin_info__descriptor, 10000, &reply, &err));
+	ck_assert_str_eq(((Pluginregistration__PluginInfo *)reply)->name, "driver.example");
+	protobuf_c_message_free_unpacked(reply, NULL);
+	status.error = no;
+	refused = false;
+	ASSERT_OK(grpc_client_call_sync(c, "/pluginregistration.Registration/NotifyRegistrationStatus",
+		&status.base, &pluginregistration__registration_status_response__descriptor, 10000, &reply,
+		&err));
+	protobuf_c_message_free_unpacked(reply, NULL);
+	ck_assert(refused);
+	grpc_client_free(c);
+}
+
+static void leave_stale_socket(void)
+{
+	struct sockaddr_un sa = {.sun_family = AF_UNIX};
+	CLEANUP(fd_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s", path);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
+}
+
+START_TEST(a_stale_socket_is_replaced)
+{
+	open_all();
+	leave_stale_socket();
+	ASSERT_OK(begin());
+	visit();
+	close_all();
+}
+END_TEST
+
+START_TEST(a_file_that_is_no_socket_is_left_alone)
+{
+	CLEANUP(file_closep) FILE *f = NULL;
+
+	open_all();
+	f = fopen(path, "w");
+	ASSERT_FAILS(begin(), ERR_PRECONDITION, path);
+	ck_assert_int_eq(access(path, F_OK), 0);
+	workers_free(workers);
+	loop_free(loop);
+	free(path);
+}
+END_TEST
+
+START_TEST(a_socket_that_was_removed_is_made_again)
+{
+	open_all();
+	ASSERT_OK(begin());
+	for (int i = 0; i < 3; i++) {
+		visit();
+		ck_assert_int_eq(unlink(path), 0);
+		until(is_there);
+	}
+	visit();
+	close_all();
+}
+END_TEST
+
+START_TEST(a_folder_that_was_removed_is_made_again_and_what_is_in_the_way_is_waited_for)
+{
+	open_all();
+	ASSERT_OK(begin());
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(rmdir(tmpdir), 0);
+	until(is_there);
+	visit();
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	for (int i = 0; i < 20; i++)
+		until(a_round);
+	ck_assert_int_eq(rmdir(path), 0);
+	until(is_there);
+	visit();
+	close_all();
+}
+END_TEST
+
+TMPDIR_MAIN("csi/plugin_socket", a_stale_socket_is_replaced, a_file_that_is_no_socket_is_left_alone,
+	a_socket_that_was_removed_is_made_again,
+	a_folder_that_was_removed_is_made_again_and_what_is_in_the_way_is_waited_for)
