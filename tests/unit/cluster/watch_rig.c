@@ -1,0 +1,88 @@
+#include "watch_rig.h"
+
+#include "base/mem.h"
+
+static void free_thing(void *object)
+{
+	struct thing *t = object;
+
+	kube_meta_done(&t->meta);
+	free(t);
+}
+
+static void *decode_thing(struct json_reader *r, struct error **err)
+{
+	struct thing *t = x_calloc(1, sizeof(*t));
+
+	if (kube_object_read(r, &t->meta, KUBE_KEEP_NONE, NULL, t, err) == 0)
+		return t;
+	free_thing(t);
+	return NULL;
+}
+
+const struct kube_kind watch_rig_kind = {
+	.path = "/api/v1/things",
+	.what = "things",
+	.decode = decode_thing,
+	.free = free_thing,
+};
+
+static void changed(void *user, const char *key, const void *old, const void *new)
+{
+	struct watch_rig *w = user;
+	const struct thing *t = new;
+
+	if (!new)
+		buf_addf(&w->told, "-%s\n", key);
+	else
+		buf_addf(&w->told, "%c%s %s\n", old ? '*' : '+', key, t->meta.resource_version);
+}
+
+static void synced(void *user)
+{
+	struct watch_rig *w = user;
+
+	buf_adds(&w->told, "synced\n");
+}
+
+static const struct informer_events events = {changed, synced};
+
+void watch_rig_open(struct watch_rig *w, const struct kube_kind *kind,
+	void (*serve)(struct fake_api *api, const struct fake_request *r))
+{
+	w->told = BUF_INIT(4u << 20);
+	fake_api_open(&w->api, serve, (struct kube_client_config){0});
+	w->informer = informer_new(w->api.client, kind ? kind : &watch_rig_kind, &events, w);
+}
+
+void watch_rig_close(struct watch_rig *w)
+{
+	informer_free(w->informer);
+	fake_api_close(&w->api);
+	buf_done(&w->told);
+}
+
+struct telling {
+	const struct watch_rig *rig;
+	const char *text;
+};
+
+static bool is_told(void *user)
+{
+	const struct telling *t = user;
+
+	return strstr(buf_str(&t->rig->told), t->text) != NULL;
+}
+
+void watch_rig_until(struct watch_rig *w, const char *text)
+{
+	struct telling t = {w, text};
+
+	fake_until(&w->api, is_told, &t);
+}
+
+void watch_rig_send(const struct fake_request *r, const char *text)
+{
+	fake_say(r, text);
+	h2_peer_flush((struct h2_peer_conn *)r->side);
+}
