@@ -1,0 +1,16 @@
+/*
+ * registration_report.h - what a node says of itself to the controller, as a message.
+ *
+ * Threads: safe. Never waits. Source: registry.proto.
+ */
+#pragma once
+
+#include "registry.pb-c.h"
+
+#include "base/arena.h"
+#include "volume/report.h"
+
+/** registration_report() - add regions and inventory to @q, copied into @arena. Without a call @q has
+ * neither, which tells the controller that the node cannot say yet. */
+void registration_report(
+	const struct volumes_report *report, Registry__V0__RegisterControllerRequest *q, struct arena *arena);

@@ -1,0 +1,53 @@
+/*
+ * registry.h - the registry.v0.Registry service: nodes register, repeat that as heartbeat, and unregister;
+ * the scheduler extender watches the table (DESIGN 6).
+ *
+ * A registration from another endpoint for a live lease waits for a Probe at the old one: if a driver with
+ * the right certificate still answers there, it is refused with ABORTED and the node tries again; otherwise,
+ * or when another live node has the old endpoint now, it is taken. A node that gives no lease time (a Go
+ * driver) is known once it has listed its volumes, is asked for them and for its capacity every 30 s, and
+ * ends after three failures. Over TLS only pmem-node-controller and node-<id> register, the latter only as
+ * <id>, and an id whose lease was taken with such a certificate needs one; only pmem-scheduler watches.
+ * Threads: the loop's.
+ */
+#pragma once
+
+#include "registry.pb-c.h"
+
+#include "cluster/node_caller.h"
+#include "cluster/node_table.h"
+#include "net/grpc_service.h"
+#include "net/loop.h"
+
+struct registry_config {
+	struct loop *loop;
+	struct node_table *table;  /* borrowed; the registry is who puts and ends */
+	struct node_caller caller; /* to probe and to ask nodes */
+	/* the clock of the table; NULL: clock_ns() */
+	uint64_t (*now_ns)(void *user);
+	void *user;
+};
+
+struct registry;
+
+/** registry_new() - Return: never NULL; registry_free(). */
+struct registry *registry_new(const struct registry_config *config);
+
+/** registry_free() - after the server that has its service drained. Calls that wait for a node end when that
+ * call does: free the caller first. NULL is allowed. */
+void registry_free(struct registry *r);
+DEFINE_CLEANUP(struct registry *, registry_free);
+
+/** registry_service() - registry.v0.Registry; valid as long as @r. */
+struct grpc_service registry_service(struct registry *r);
+
+/** registry_tick() - to be called each second: leases, long polls whose time is over, nodes to be asked. */
+void registry_tick(struct registry *r);
+
+/** registry_stop() - the server is about to drain: long polls are answered, and new ones at once. */
+void registry_stop(struct registry *r);
+
+/** registry_entry_read() - copy @m, a node as WatchNodes tells of it. Return: 0, or -1 with
+ * ERR_INVALID_ARGUMENT. @ret: node_report_free(); without endpoint and lease. */
+int registry_entry_read(
+	const Registry__V0__NodeEntry *m, struct node_report **ret, struct error **err) MUST_CHECK;
