@@ -1,0 +1,50 @@
+/*
+ * controller.h - the CSI services of the central controller: they choose nodes and forward calls to them.
+ *
+ * Nothing is kept on disk. What must not be lost is on the nodes: they report the volumes that they have, and
+ * until all that matter have done so, calls end with UNAVAILABLE. What a node has begun and not ended is
+ * remembered per name (attempts.h), so that a retry goes there again; what got lost nevertheless is found by
+ * leftovers.h. Calls for one volume exclude each other: a second one is ABORTED. No call holds a thread.
+ * Threads: the loop's; nothing blocks.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "cluster/node_caller.h"
+#include "cluster/possible_owners.h"
+#include "net/grpc_service.h"
+
+struct controller;
+
+struct controller_config {
+	const char *driver_name; /* borrowed, as the next three */
+	const char *version;
+	struct node_table *nodes;
+	const struct node_caller *caller;
+	struct possible_owners owners;
+	/* A lease: how long after the start a node that has not registered may be about to. */
+	uint64_t start_window_ms;
+	/* A node that is not live and whose Node object is gone counts as having no volumes. */
+	bool forget_gone_nodes;
+	uint64_t (*now_ns)(void *user); /* NULL: clock_ns() */
+	void *user;
+};
+
+/** controller_new() - @config: copied, but for what is borrowed; the start window begins. Return: never NULL;
+ * controller_free() when no call to a node is left, as after node_clients_free(). */
+struct controller *controller_new(const struct controller_config *config);
+void controller_free(struct controller *c);
+DEFINE_CLEANUP(struct controller *, controller_free);
+
+/** controller_identity_service() - csi.v1.Identity. @c is borrowed for the life of the service. */
+struct grpc_service controller_identity_service(struct controller *c);
+
+/** controller_service() - csi.v1.Controller. @c is borrowed for the life of the service. */
+struct grpc_service controller_service(struct controller *c);
+
+/** controller_tick() - with forget_gone_nodes the table forgets such a node, one at a time: in a cluster
+ * whose nodes come and go it would grow for ever. To be called each second. */
+void controller_tick(struct controller *c);
