@@ -1,6 +1,5 @@
-/* pmem-csi-driver: the CSI driver of one node, and commands that look at it. Exit status: 0 orderly end, 1
- * failure, 2 wrong usage; that of a command its -help tells. */
-#include <fcntl.h>
+/* pmem-csi-driver: the CSI driver of one node, its central controller, and commands that look at a node. Exit
+ * status: 0 orderly end, 1 failure, 2 wrong usage; that of a command its -help tells. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,23 +8,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "commands.h"
+#include "controller.h"
 #include "init_chain.h"
 #include "node.h"
-#include "os/file.h"
-
-/* Kubernetes shows the content of this file when a container ends (terminationMessagePath). */
-static void write_termination_log(const struct error *e)
-{
-	CLEANUP(error_freep) struct error *ignored = NULL;
-	CLEANUP(fd_closep) int fd = -1;
-	const char *path = getenv("TERMINATION_LOG_PATH");
-
-	if (str_empty(path))
-		return;
-	fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-	if (fd < 0 || fd_write_all(fd, span_of(e->msg), &ignored) < 0)
-		log_warn("termination log could not be written, ignoring", F_STR("path", path));
-}
+#include "os/process.h"
 
 static void warn_ignored(char *const *names)
 {
@@ -55,6 +41,13 @@ static int convert(const struct options *o, struct error **err)
 	return 0;
 }
 
+static int run(const struct options *o, struct error **err)
+{
+	if (str_eq(o->mode, MODE_CONVERT))
+		return convert(o, err);
+	return str_eq(o->mode, "controller") ? controller_run(o, err) : node_run(o, err);
+}
+
 int main(int argc, char **argv)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -79,9 +72,9 @@ int main(int argc, char **argv)
 	}
 	log_init("pmem-csi-driver", str_eq(o.logging_format, "json") ? LOG_JSON : LOG_TEXT, o.verbosity);
 	warn_ignored(ignored);
-	if ((str_eq(o.mode, MODE_CONVERT) ? convert(&o, &err) : node_run(&o, &err)) < 0) {
+	if (run(&o, &err) < 0) {
 		log_error("pmem-csi-driver ends", F_ERR(err));
-		write_termination_log(err);
+		process_tell_end(err);
 		return 1;
 	}
 	return 0;

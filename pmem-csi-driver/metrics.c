@@ -116,8 +116,10 @@ static void add_work(const struct metrics *m, struct buf *out)
 		add_value(m, out, "pmem_last_refresh_timestamp_seconds", PROMETHEUS_GAUGE,
 			"When the devices of the node were listed last, in seconds since unix epoch.",
 			w.refreshed_s);
-	add_value(m, out, "pmem_lvm_restarts_total", PROMETHEUS_COUNTER,
-		"How often the lvm helper process died or had to be given up.", (double)w.devices.restarts);
+	if (m->config.volumes)
+		add_value(m, out, "pmem_lvm_restarts_total", PROMETHEUS_COUNTER,
+			"How often the lvm helper process died or had to be given up.",
+			(double)w.devices.restarts);
 	add_gauge(m, out, "pmem_csi_workers_busy", "Threads that work on calls.", w.workers.busy);
 	add_gauge(m, out, "pmem_csi_workers_limit",
 		"Threads that can work on calls; further calls are refused as unavailable.", w.workers.max);
@@ -154,9 +156,13 @@ static void handle_all(void *self, const struct http1_request *request, struct h
 	(void)request;
 	reply->content_type = PROMETHEUS_CONTENT_TYPE;
 	add_build_info(m, &reply->body);
-	add_amounts(m, &reply->body, sample->regions_bytes);
-	add_volumes(m, &reply->body);
+	if (m->config.volumes) {
+		add_amounts(m, &reply->body, sample->regions_bytes);
+		add_volumes(m, &reply->body);
+	}
 	add_work(m, &reply->body);
+	if (m->config.add)
+		m->config.add(m->config.add_user, &reply->body);
 	add_operations(m, &reply->body);
 	metrics_process(&reply->body, m->started, &sample->process);
 }
@@ -201,6 +207,16 @@ static void find_methods(struct metrics *m)
 			m->methods[m->n_methods++] = (struct method){.path = method->path};
 		}
 	}
+}
+
+void metrics_count_server(const struct grpc_server *server, struct metrics_work *w)
+{
+	struct grpc_server_count count = {0};
+
+	if (server)
+		grpc_server_count(server, &count);
+	w->calls += count.calls;
+	w->connections += count.connections;
 }
 
 double metrics_now_s(void)

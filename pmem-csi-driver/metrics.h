@@ -33,13 +33,18 @@ struct metrics_config {
 	const char *driver_name;
 	const char *node_id;
 	const char *regions_path; /* sysfs folder of the nvdimm bus; NULL: only what is managed is there */
-	struct volumes *volumes;
+	struct volumes *volumes;  /* NULL: of a controller */
 	const struct grpc_service *services; /* whose calls are counted; ends with methods NULL */
 	struct loop *loop;
 	struct workers *threads;                            /* where files are read */
 	void (*work)(void *user, struct metrics_work *ret); /* loop thread; must not wait */
 	void *work_user;
+	void (*add)(void *user, struct buf *out); /* more metrics; must not wait; NULL: none */
+	void *add_user;
 };
+
+/** metrics_count_server() - add what @server has to do to @w; NULL has nothing. */
+void metrics_count_server(const struct grpc_server *server, struct metrics_work *w);
 
 /** metrics_now_s() - seconds since 1970, for gauges that tell when something was. */
 double metrics_now_s(void);

@@ -1,10 +1,7 @@
 #include "node.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -17,7 +14,11 @@
 #include "net/grpc_server.h"
 #include "net/http_server.h"
 #include "net/limits.h"
+#include "node_plugin.h"
+#include "node_registry.h"
+#include "open_tls.h"
 #include "os/paths.h"
+#include "os/process.h"
 #include "pmem/device.h"
 
 #define REFRESH_MS     30000
@@ -43,6 +44,7 @@ struct node {
 	struct path_roots *roots;
 	struct volumes *volumes;
 	struct csi csi;
+	struct csi remote_csi; /* the same for the central controller */
 	struct loop *loop;
 	struct workers *workers;
 	struct workers *housekeeping;
@@ -51,7 +53,9 @@ struct node {
 	struct handshakes *handshakes;
 	struct grpc_server *server;
 	struct grpc_server *remote; /* for the central controller; NULL: none */
-	struct metrics *metrics;    /* NULL: none */
+	struct node_registry *registry;
+	struct node_plugin plugin;
+	struct metrics *metrics; /* NULL: none */
 	struct http_server *http;
 	unsigned serving; /* what the end waits for: servers that are not drained, a refresh that runs */
 	struct loop_timer *refresh;
@@ -72,7 +76,9 @@ static struct volumes *new_volumes(struct node *n, const struct options *o)
 		.state_path = state_path,
 		.devices = n->devices,
 		.roots = n->roots,
-		.erase_bytes_per_s = o->erase_bytes_per_s};
+		.erase_bytes_per_s = o->erase_bytes_per_s,
+		.changed = node_registry_changed,
+		.user = n->registry};
 
 	return volumes_new(&config);
 }
@@ -142,16 +148,6 @@ static void refresh_due(void *user)
 		loop_timer_set(n->refresh, START_RETRY_MS, /* repeat_ms= */ 0);
 }
 
-static void count_server(const struct grpc_server *server, struct metrics_work *w)
-{
-	struct grpc_server_count count = {0};
-
-	if (server)
-		grpc_server_count(server, &count);
-	w->calls += count.calls;
-	w->connections += count.connections;
-}
-
 static void count_work(void *user, struct metrics_work *ret)
 {
 	struct node *n = user;
@@ -159,8 +155,8 @@ static void count_work(void *user, struct metrics_work *ret)
 	*ret = (struct metrics_work){.refreshed_s = n->refreshed_s};
 	workers_usage(n->workers, &ret->workers);
 	device_activity(n->devices, &ret->devices);
-	count_server(n->server, ret);
-	count_server(n->remote, ret);
+	metrics_count_server(n->server, ret);
+	metrics_count_server(n->remote, ret);
 }
 
 static void drain(struct node *n, struct grpc_server *server)
@@ -190,6 +186,16 @@ static void grace_is_over(void *user)
 	_exit(EXIT_FAILURE);
 }
 
+static void unregistered(void *user)
+{
+	struct node *n = user;
+
+	drain(n, n->server);
+	drain(n, n->remote);
+	drain_http(n);
+	drained(n);
+}
+
 static void stop_requested(void *user)
 {
 	struct node *n = user;
@@ -200,37 +206,31 @@ static void stop_requested(void *user)
 	log_info("stopping: running calls are finished first, erasing goes on after the next start");
 	loop_timer_stop(n->refresh);
 	loop_timer_set(n->grace, STOP_GRACE_MS, /* repeat_ms= */ 0);
-	n->serving += n->refreshing;
 	volumes_stop(n->volumes);
-	drain(n, n->server);
-	drain(n, n->remote);
-	drain_http(n);
+	n->serving += n->refreshing + 2U; /* and what follows */
+	/* kubelet first, then the controllers: nobody is to be sent here while sockets are closed */
+	node_plugin_stop(&n->plugin, drained, n);
+	node_registry_stop(n->registry, unregistered, n);
 }
 
-/* Who may call over TCP: the central controller. */
-static int open_tls(const struct options *o, struct tls_context **ret, struct error **err)
+static int start_registry(struct node *n, const struct options *o, struct error **err)
 {
-	static const char *const controller[] = {"pmem-registry", NULL};
-	const struct tls_config config = {
-		.role = TLS_SERVER,
-		.ca_file = o->ca_file,
-		.cert_file = o->cert_file,
-		.key_file = o->key_file,
-		.alpn = "h2",
-		.peer_names = controller,
-		.strict_keys = o->strict_keys,
+	const struct node_registry_config config = {
+		.options = o,
+		.loop = n->loop,
+		.handshakes = n->handshakes,
+		.volumes = n->volumes,
+		.device_mode = n->devices->ops->mode,
+		.port = n->remote ? grpc_server_port(n->remote) : 0,
 	};
 
-	if (str_empty(o->ca_file)) {
-		*ret = NULL;
-		return 0;
-	}
-	return tls_context_new(&config, ret, err);
+	return node_registry_start(n->registry, &config, err);
 }
 
 static int start_server(struct node *n, const struct options *o, const char *endpoint,
 	const struct grpc_service *services, struct grpc_server **ret, struct error **err)
 {
+	static const char *const central_controller[] = {"pmem-registry", NULL};
 	CLEANUP(tls_context_unrefp) struct tls_context *tls = NULL;
 	const struct grpc_server_config config = {.name = o->node_id,
 		.loop = n->loop,
@@ -240,7 +240,7 @@ static int start_server(struct node *n, const struct options *o, const char *end
 		.handshakes = n->handshakes,
 		.observer = n->metrics ? metrics_observer(n->metrics) : (struct grpc_observer){0}};
 
-	if (str_starts(endpoint, "tcp://") && open_tls(o, &tls, err) < 0)
+	if (str_starts(endpoint, "tcp://") && open_tls(o, TLS_SERVER, central_controller, &tls, err) < 0)
 		return -1;
 	*ret = grpc_server_new(&config);
 	if (grpc_server_listen(*ret, endpoint, tls, err) < 0)
@@ -265,6 +265,8 @@ static void new_metrics(struct node *n, const struct options *o)
 		.threads = n->housekeeping,
 		.work = count_work,
 		.work_user = n,
+		.add = node_registry_metrics,
+		.add_user = n->registry,
 	};
 
 	if (!str_empty(o->metrics_listen))
@@ -292,18 +294,28 @@ static int start_servers(struct node *n, const struct options *o, struct error *
 		.version = PMEM_VERSION,
 		.node_id = o->node_id,
 		.volumes = n->volumes};
-	/* not the node service: mounts are kubelet's business */
-	n->remote_services[0] = n->services[0] = csi_identity_service(&n->csi);
-	n->remote_services[1] = n->services[1] = csi_controller_service(&n->csi);
+	n->services[0] = csi_identity_service(&n->csi);
+	n->services[1] = csi_controller_service(&n->csi);
 	n->services[2] = csi_node_service(&n->csi);
+	n->remote_csi = n->csi;
+	n->remote_csi.is_remote = true;
+	/* not the node service: mounts are kubelet's business */
+	n->remote_services[0] = csi_identity_service(&n->remote_csi);
+	n->remote_services[1] = csi_controller_service(&n->remote_csi);
 	new_metrics(n, o);
 	if (start_http(n, o, err) < 0)
 		return -1;
 	if (start_server(n, o, o->endpoint, n->services, &n->server, err) < 0)
 		return -1;
-	if (str_empty(o->controller_endpoint))
-		return 0;
-	return start_server(n, o, o->controller_endpoint, n->remote_services, &n->remote, err);
+	if (!str_empty(o->controller_endpoint) &&
+		start_server(n, o, o->controller_endpoint, n->remote_services, &n->remote, err) < 0)
+		return -1;
+	if (start_registry(n, o, err) < 0)
+		return -1;
+	/* at last: kubelet calls the CSI socket as soon as it finds the other one */
+	const struct node_plugin_config plugin = {
+		.options = o, .loop = n->loop, .workers = n->workers, .end = stop_requested, .user = n};
+	return node_plugin_start(&n->plugin, &plugin, err);
 }
 
 static int serve(struct node *n, const struct options *o, struct error **err)
@@ -319,26 +331,17 @@ static int serve(struct node *n, const struct options *o, struct error **err)
 	/* after the socket is there: nothing slow comes before it */
 	refresh_due(n);
 	loop_run(n->loop);
-	return 0;
-}
-
-static void closing_is_stuck(int signum)
-{
-	static const char line[] = "pmem-csi-driver: ending although not all could be closed\n";
-
-	(void)signum;
-	if (write(STDERR_FILENO, line, sizeof(line) - 1) < 0)
-		_exit(EXIT_FAILURE);
-	_exit(EXIT_FAILURE);
+	return node_plugin_result(&n->plugin, err);
 }
 
 /* In the order in which things depend on each other: running work ends before what it works on. */
 static void node_done(struct node *n)
 {
-	signal(SIGALRM, closing_is_stuck);
-	alarm(CLOSE_GRACE_S);
+	process_closing(CLOSE_GRACE_S);
 	workers_free(n->workers);
 	workers_free(n->housekeeping);
+	node_registry_close(n->registry);
+	node_plugin_done(&n->plugin);
 	grpc_server_free(n->server);
 	grpc_server_free(n->remote);
 	http_server_free(n->http);
@@ -352,30 +355,10 @@ static void node_done(struct node *n)
 		loop_signal_close(n->on_int);
 	loop_free(n->loop);
 	volumes_free(n->volumes);
+	node_registry_free(n->registry);
 	path_roots_free(n->roots);
 	device_close(n->devices);
-	alarm(0);
-}
-
-/* Crowds of peers must leave descriptors to work with. */
-static void raise_descriptor_limit(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= DESCRIPTORS)
-		return;
-	limit.rlim_cur = limit.rlim_max < DESCRIPTORS ? limit.rlim_max : DESCRIPTORS;
-	if (setrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur < DESCRIPTORS)
-		log_warn("few descriptors: a crowd of peers can use them up", F_U64("limit", limit.rlim_cur),
-			F_U64("wanted", DESCRIPTORS));
-}
-
-/* Where every mapping may get huge pages, which is Debian's setting, each thread would take 2 MiB for its
- * stack and 2 MiB for its heap. DAX mappings of pods are their own affair. */
-static void keep_pages_small(void)
-{
-	if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) < 0)
-		log_debug("huge pages cannot be declined", F_U64("errno", (uint64_t)errno));
+	process_closing(0);
 }
 
 int node_run(const struct options *o, struct error **err)
@@ -383,13 +366,12 @@ int node_run(const struct options *o, struct error **err)
 	bool runs_init_chain = o->has_pmem_percentage && str_eq(o->device_manager, "lvm");
 	CLEANUP(node_done) struct node n = {.init_percent = runs_init_chain ? (int)o->pmem_percentage : -1};
 
-	signal(SIGPIPE, SIG_IGN);
-	raise_descriptor_limit();
-	keep_pages_small();
+	process_set_up(DESCRIPTORS);
 	if (path_roots_new(o->kubelet_dirs, &n.roots, err) < 0)
 		return err_wrap(err, "-kubeletDir");
 	if (devices_open(o, /* few_commands= */ false, &n.devices, err) < 0)
 		return -1;
+	n.registry = node_registry_new();
 	n.volumes = new_volumes(&n, o);
 	if (loop_new(&n.loop, err) < 0)
 		return -1;

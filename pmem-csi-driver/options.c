@@ -3,79 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/mem.h"
 #include "base/parse.h"
 #include "base/str.h"
 #include "commands.h"
-#include "os/args.h"
-#include "os/klog_flags.h"
+#include "options_table.h"
 
 #define DEFAULT_DRIVER_NAME "pmem-csi.intel.com"
 #define DEFAULT_ENDPOINT    "unix:///tmp/pmem-csi.sock"
-#define NODE_ID_MAX         256 /* CSI specification, NodeGetInfoResponse.node_id */
-
-static const char not_served[] = "no effect: not served by this program";
-
-/* @percentage is text, to tell "given" from the default. */
-static struct opt *option_table(struct options *o, const char **percentage)
-{
-	const struct opt table[] = {
-		{"mode", OPT_STR, &o->mode, "MODE",
-			"node, or " MODE_CONVERT
-			": run `pmem-ns-init -force convert`, then wait for a signal"},
-		{"drivername", OPT_STR, &o->driver_name, "NAME", "name of the CSI driver"},
-		{"nodeid", OPT_STR, &o->node_id, "ID", "identity of this node"},
-		{"endpoint", OPT_STR, &o->endpoint, "URL",
-			"CSI socket, unix:///path (default: $CSI_ENDPOINT)"},
-		{"controllerEndpoint", OPT_STR, &o->controller_endpoint, "URL",
-			"identity and controller service for the central controller, tcp://host:port"},
-		{"caFile", OPT_STR, &o->ca_file, "FILE", "TLS on TCP endpoints: CA that signs the peers"},
-		{"certFile", OPT_STR, &o->cert_file, "FILE", "TLS: own certificate"},
-		{"keyFile", OPT_STR, &o->key_file, "FILE", "TLS: its key"},
-		{"strictKeys", OPT_BOOL, &o->strict_keys, NULL, "refuse a key file that others may read"},
-		{"deviceManager", OPT_STR, &o->device_manager, "NAME", "lvm, direct or fake"},
-		{"statePath", OPT_STR, &o->state_path, "DIR",
-			"state folder (default: /var/lib/<drivername>)"},
-		{"kubeletDir", OPT_STRS, &o->kubelet_dirs, "DIR",
-			"accept only paths below DIR in requests (repeatable)"},
-		{"pmemPercentage", OPT_STR, percentage, "PERCENT",
-			"lvm: run pmem-ns-init with this share and pmem-vgm first; no effect otherwise"},
-		{"lvmIdleTimeout", OPT_DURATION, &o->lvm_idle_ms, "DURATION",
-			"end the lvm helper process after that long without work; 0: never"},
-		{"eraseBandwidth", OPT_SIZE, &o->erase_bytes_per_s, "SIZE",
-			"erase deleted volumes with at most SIZE bytes per second, all together; 0: no "
-			"limit"},
-		{"fakePath", OPT_STR, &o->fake_path, "DIR",
-			"fake: keep volumes as sparse files on loop devices here"},
-		{"fakeRegionSize", OPT_SIZE, &o->fake_region_bytes, "SIZE",
-			"fake: size of each of the two regions"},
-		{"metricsListen", OPT_STR, &o->metrics_listen, "ADDR",
-			"serve metrics and /healthz over HTTP, :port or host:port"},
-		{"metricsPath", OPT_STR, &o->metrics_path, "PATH",
-			"path of the metrics; PATH/simple tells the version only"},
-		{"insecure", OPT_BOOL, &o->insecure, NULL, "allow plain TCP endpoints beyond loopback"},
-		{"logging-format", OPT_STR, &o->logging_format, "FORMAT", "text or json"},
-		{"v", OPT_U32, &o->verbosity, "N", "log verbosity; 5 and above shows debug messages"},
-		{"version", OPT_BOOL, &o->show_version, NULL, "print the version and exit"},
-		{"help", OPT_BOOL, &o->show_help, NULL, "print this help and exit"},
-		{"testEndpoint", OPT_IGNORED, NULL, NULL,
-			"no effect: the controller service is always there"},
-		{"registryEndpoint", OPT_IGNORED, NULL, "URL", not_served},
-		{"clientCertFile", OPT_IGNORED, NULL, "FILE", not_served},
-		{"clientKeyFile", OPT_IGNORED, NULL, "FILE", not_served},
-		{"schedulerListen", OPT_IGNORED, NULL, "ADDR", not_served},
-		{"insecureSchedulerListen", OPT_IGNORED, NULL, "ADDR", not_served},
-		{"nodeSelector", OPT_IGNORED, NULL, "JSON", not_served},
-		{"kube-api-qps", OPT_IGNORED, NULL, "N", not_served},
-		{"kube-api-burst", OPT_IGNORED, NULL, "N", not_served},
-		KLOG_IGNORED_FLAGS,
-		{0},
-	};
-	struct opt *copy = x_malloc(sizeof(table));
-
-	memcpy(copy, table, sizeof(table));
-	return copy;
-}
 
 struct options options_default(void)
 {
@@ -86,9 +22,14 @@ struct options options_default(void)
 		.driver_name = DEFAULT_DRIVER_NAME,
 		.node_id = "",
 		.controller_endpoint = "",
+		.registry_endpoint = "",
 		.ca_file = "",
 		.cert_file = "",
 		.key_file = "",
+		.client_cert_file = "",
+		.client_key_file = "",
+		.plugin_registration_path = "",
+		.kubelet_registration_socket = "",
 		.endpoint = str_empty(endpoint) ? DEFAULT_ENDPOINT : endpoint,
 		.device_manager = "lvm",
 		.state_path = NULL,
@@ -98,6 +39,9 @@ struct options options_default(void)
 		.fake_region_bytes = 16ULL << 30,
 		.lvm_idle_ms = 60000,
 		.pmem_percentage = 100,
+		.kube_qps = 50,
+		.kube_burst = 100,
+		.publish_capacity = true,
 		.verbosity = 3,
 	};
 }
@@ -116,24 +60,41 @@ char *options_state_path(const struct options *o)
 	return o->state_path ? x_strdup(o->state_path) : x_asprintf("/var/lib/%s", o->driver_name);
 }
 
+static int check_controller(const struct options *o, struct error **err)
+{
+	if (o->kube_qps == 0 || o->kube_burst == 0)
+		return err_set(err, ERR_INVALID_ARGUMENT, "-kube-api-qps and -kube-api-burst must not be 0");
+	if (str_eq(o->registry_endpoint, o->endpoint))
+		return err_set(err, ERR_INVALID_ARGUMENT, "-registryEndpoint and -endpoint must differ");
+	return 0;
+}
+
+static int check_mode(const struct options *o, struct error **err)
+{
+	if (str_eq(o->mode, "node"))
+		return options_check_node(o, err);
+	if (str_eq(o->mode, "controller"))
+		return check_controller(o, err);
+	return err_set(err, ERR_INVALID_ARGUMENT,
+		"-mode must be node, controller or " MODE_CONVERT ", not \"%s\"", o->mode);
+}
+
 static int check(const struct options *o, struct error **err)
 {
 	if (str_eq(o->mode, MODE_CONVERT))
 		return 0;
-	if (!str_eq(o->mode, "node"))
-		return err_set(err, ERR_INVALID_ARGUMENT,
-			"-mode must be node or " MODE_CONVERT ", not \"%s\"", o->mode);
-	if (str_empty(o->node_id) || strlen(o->node_id) > NODE_ID_MAX)
-		return err_set(err, ERR_INVALID_ARGUMENT, "-nodeid must have 1 to %d bytes", NODE_ID_MAX);
+	if (check_mode(o, err) < 0)
+		return -1;
 	if (str_empty(o->driver_name) || strchr(o->driver_name, '/'))
 		return err_set(
 			err, ERR_INVALID_ARGUMENT, "-drivername \"%s\" is no driver name", o->driver_name);
-	if (options_check_devices(o, err) < 0)
-		return -1;
 	if (str_empty(o->ca_file) != str_empty(o->cert_file) ||
 		str_empty(o->cert_file) != str_empty(o->key_file))
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"-caFile, -certFile and -keyFile belong together: all of them or none");
+	if (str_empty(o->client_cert_file) != str_empty(o->client_key_file))
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"-clientCertFile and -clientKeyFile belong together: both of them or none");
 	if (o->metrics_path[0] != '/' || strpbrk(o->metrics_path, "?# "))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-metricsPath \"%s\" is no absolute path",
 			o->metrics_path);
@@ -143,12 +104,60 @@ static int check(const struct options *o, struct error **err)
 	return 0;
 }
 
+/* Node IDs with commas between; empty ones are left out. */
+static void read_expected_nodes(const char *text, char ***ret)
+{
+	while (*text) {
+		size_t n = strcspn(text, ",");
+		CLEANUP(free_charp) char *id = x_strndup(text, n);
+
+		if (n > 0)
+			strv_add(ret, id);
+		text += n + (text[n] == ',');
+	}
+}
+
+/* As the Go driver: an object of strings. */
+static int read_node_selector(const char *text, struct strmap *ret, struct error **err)
+{
+	CLEANUP(json_reader_freep) struct json_reader *r = json_reader_new(span_of(text));
+	struct json_event e;
+
+	if (json_expect(r, JSON_OBJECT, &e, err) < 0)
+		return -1;
+	for (;;) {
+		CLEANUP(free_charp) char *key = NULL;
+
+		if (json_next(r, &e, err) < 0)
+			return -1;
+		if (e.type == JSON_OBJECT_END)
+			return json_expect(r, JSON_END, &e, err);
+		key = x_strdup(e.text);
+		if (json_expect(r, JSON_STRING, &e, err) < 0)
+			return -1;
+		strmap_set(ret, key, e.text);
+	}
+}
+
+static int read_texts(struct options *o, const struct option_texts *texts, struct error **err)
+{
+	if (texts->percentage && parse_percent(texts->percentage, &o->pmem_percentage, err) < 0)
+		return err_wrap(err, "flag -pmemPercentage");
+	o->has_pmem_percentage = texts->percentage != NULL;
+	if (texts->expected_nodes)
+		read_expected_nodes(texts->expected_nodes, &o->expected_nodes);
+	if (!str_empty(texts->node_selector) &&
+		read_node_selector(texts->node_selector, &o->node_selector, err) < 0)
+		return err_wrap(err, "flag -nodeSelector");
+	return 0;
+}
+
 int options_parse(int argc, char **argv, struct options *ret, char ***ret_ignored, struct error **err)
 {
 	CLEANUP(args_done) struct args args = {0};
 	CLEANUP(options_done) struct options o = options_default();
-	const char *percentage = NULL;
-	struct opt *table = option_table(&o, &percentage);
+	struct option_texts texts = {0};
+	struct opt *table = options_table(&o, &texts);
 	int parsed = args_parse(table, argc, argv, &args, err);
 
 	free(table);
@@ -156,10 +165,9 @@ int options_parse(int argc, char **argv, struct options *ret, char ***ret_ignore
 		return -1;
 	if (args.rest[0])
 		return err_set(err, ERR_INVALID_ARGUMENT, "unexpected argument \"%s\"", args.rest[0]);
-	if (percentage && parse_percent(percentage, &o.pmem_percentage, err) < 0)
-		return err_wrap(err, "flag -pmemPercentage");
-	o.has_pmem_percentage = percentage != NULL;
-	if (percentage && !str_eq(o.device_manager, "lvm"))
+	if (read_texts(&o, &texts, err) < 0)
+		return -1;
+	if (texts.percentage && !str_eq(o.device_manager, "lvm"))
 		strv_add(&args.ignored, "pmemPercentage");
 	if (!o.show_version && !o.show_help && check(&o, err) < 0)
 		return -1;
@@ -172,15 +180,18 @@ int options_parse(int argc, char **argv, struct options *ret, char ***ret_ignore
 void options_done(struct options *o)
 {
 	strv_free(o->kubelet_dirs);
+	strv_free(o->expected_nodes);
+	strmap_done(&o->node_selector);
 	*o = (struct options){0};
 }
 
 char *options_help(void)
 {
 	struct options o = options_default();
-	const char *percentage;
-	struct opt *table = option_table(&o, &percentage);
+	struct option_texts texts = {0};
+	struct opt *table = options_table(&o, &texts);
 	char *text = args_help("usage: pmem-csi-driver -mode=node -nodeid=ID [flags]\n"
+			       "       pmem-csi-driver -mode=controller [flags]\n"
 			       "       pmem-csi-driver COMMAND [-help] [flags]\n"
 			       "\n" COMMANDS_HELP,
 		table);

@@ -7,8 +7,10 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/strmap.h"
 
-#define MODE_CONVERT "force-convert-raw-namespaces" /* as the Go driver calls it */
+#define MODE_CONVERT     "force-convert-raw-namespaces" /* as the Go driver calls it */
+#define DEFAULT_REGISTRY "tcp://:10000"
 
 struct options {
 	const char *mode;
@@ -16,13 +18,18 @@ struct options {
 	const char *node_id;
 	const char *endpoint;
 	const char *controller_endpoint; /* "": none */
+	const char *registry_endpoint;   /* "": DEFAULT_REGISTRY of a controller, none of a node */
 	const char *ca_file;             /* all three or none; "": none */
 	const char *cert_file;
 	const char *key_file;
+	const char *client_cert_file; /* both or none; "": cert_file */
+	const char *client_key_file;
 	bool strict_keys;
 	const char *device_manager;
-	const char *state_path; /* NULL: /var/lib/<driver_name> */
-	char **kubelet_dirs;    /* strv */
+	const char *state_path;                  /* NULL: /var/lib/<driver_name> */
+	char **kubelet_dirs;                     /* strv */
+	const char *plugin_registration_path;    /* folder; "": none */
+	const char *kubelet_registration_socket; /* "": that of endpoint */
 	const char *logging_format;
 	const char *metrics_listen; /* ":port" or "host:port"; "": no metrics */
 	const char *metrics_path;
@@ -32,6 +39,15 @@ struct options {
 	uint64_t erase_bytes_per_s; /* 0: no limit */
 	unsigned pmem_percentage;
 	bool has_pmem_percentage;
+	char **expected_nodes; /* strv */
+	struct strmap node_selector;
+	const char *namespace;  /* NULL: that of the pod or of the kubeconfig */
+	const char *lease_name; /* NULL: made of driver_name */
+	uint32_t kube_qps;
+	uint32_t kube_burst;
+	bool forget_gone_nodes;
+	bool remove_foreign_capacity;
+	bool publish_capacity;
 	uint32_t verbosity;
 	bool insecure;
 	bool show_version;
@@ -56,6 +72,10 @@ char *options_state_path(const struct options *o);
 /** options_check_devices() - that the device manager is one that there is. Return: 0, or -1 with
  * ERR_INVALID_ARGUMENT. */
 int options_check_devices(const struct options *o, struct error **err) MUST_CHECK;
+
+/** options_check_node() - what a node needs. Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the flag.
+ */
+int options_check_node(const struct options *o, struct error **err) MUST_CHECK;
 
 /** options_done() - release what @o owns. */
 void options_done(struct options *o);

@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "os/args.h"
 #include "os/klog_flags.h"
+#include "os/unix_socket.h"
 #include "pmem/lvm.h"
 #include "pmem/pool_ns.h"
 
@@ -37,7 +38,8 @@ struct options {
 	const char *output;
 	const char *logging_format;
 	const char *command;
-	char **only; /* convert: strv */
+	char **only;          /* convert: strv */
+	char **stale_sockets; /* create: strv */
 };
 
 static int check(const struct options *o, char *const *rest, struct error **err)
@@ -54,6 +56,8 @@ static int check(const struct options *o, char *const *rest, struct error **err)
 		return err_set(err, ERR_INVALID_ARGUMENT, "-o is for plan, status and convert");
 	if ((o->force || o->dry_run) && !converting)
 		return err_set(err, ERR_INVALID_ARGUMENT, "-force and -dry-run are for convert");
+	if (o->stale_sockets && !str_eq(o->command, "create"))
+		return err_set(err, ERR_INVALID_ARGUMENT, "-removeStaleSocket is for create");
 	if (rest[0] && rest[1] && !converting)
 		return err_set(err, ERR_INVALID_ARGUMENT, "unexpected argument \"%s\"", rest[1]);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
@@ -66,11 +70,14 @@ static int check(const struct options *o, char *const *rest, struct error **err)
 static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored, struct error **err)
 {
 	struct options o = {.percent = 100, .logging_format = "text", .verbosity = 3, .command = "create"};
+	CLEANUP(strv_freep) char **stale_sockets = NULL;
 	const struct opt table[] = {
 		{"useforfsdax", OPT_PERCENT, &o.percent, "PERCENT",
 			"share of each region to use (default 100)"},
 		{"strict", OPT_BOOL, &o.strict, NULL,
 			"exit with 1 when a region failed or could not be used"},
+		{"removeStaleSocket", OPT_STRS, &stale_sockets, "PATH",
+			"create: first of all remove this socket if nobody listens on it (repeatable)"},
 		{"force", OPT_BOOL, &o.force, NULL,
 			"convert: even what holds something or has a foreign name; it is lost"},
 		{"dry-run", OPT_BOOL, &o.dry_run, NULL, "convert: only show what would be done"},
@@ -94,11 +101,13 @@ static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored
 		puts(PMEM_VERSION);
 	} else {
 		o.command = args.rest[0] ? args.rest[0] : o.command;
+		o.stale_sockets = stale_sockets;
 		if (check(&o, args.rest, err) < 0)
 			return -1;
 		for (char **name = args.rest; *name && *++name;)
 			strv_add(&o.only, *name);
 	}
+	o.stale_sockets = TAKE_PTR(stale_sockets);
 	*ret_ignored = TAKE_PTR(args.ignored);
 	*ret = o;
 	return 0;
@@ -159,6 +168,21 @@ static int run(const struct options *o, bool *ret_complete, struct error **err)
 	return cmd_convert(nd, lvm, &convert, ret_complete, err);
 }
 
+/* kubelet goes on trying a registration socket that a driver has left behind, later and later, and would then
+ * be late when the driver comes. What is in the way here is not worth a pod that does not start. */
+static void remove_stale_sockets(char *const *paths)
+{
+	for (size_t i = 0; paths && paths[i]; i++) {
+		CLEANUP(error_freep) struct error *err = NULL;
+		bool removed = false;
+
+		if (unix_socket_remove_stale(paths[i], &removed, &err) < 0)
+			log_warn("socket is left alone", F_STR("path", paths[i]), F_ERR(err));
+		else if (removed)
+			log_info("removed a stale socket", F_STR("path", paths[i]));
+	}
+}
+
 int main(int argc, char **argv)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -170,14 +194,18 @@ int main(int argc, char **argv)
 		fprintf(stderr, "pmem-ns-init: %s\n", err->msg);
 		return 2;
 	}
-	if (o.show_help || o.show_version)
+	if (o.show_help || o.show_version) {
+		strv_free(o.stale_sockets);
 		return 0;
+	}
 	signal(SIGPIPE, SIG_IGN);
 	log_init("pmem-ns-init", str_eq(o.logging_format, "json") ? LOG_JSON : LOG_TEXT, o.verbosity);
 	for (size_t i = 0; ignored && ignored[i]; i++)
 		log_warn("flag is accepted but has no effect", F_STR("flag", ignored[i]));
+	remove_stale_sockets(o.stale_sockets);
 	int rc = run(&o, &complete, &err);
 	strv_free(o.only);
+	strv_free(o.stale_sockets);
 	if (rc < 0) {
 		log_error("failed", F_STR("command", o.command), F_ERR(err));
 		return 1;

@@ -6,9 +6,10 @@ import grpc
 
 
 class Certs:
-    def __init__(self, make_certs):
+    def __init__(self, make_certs, *leaves):
+        """@leaves: instead of those that make-certs makes by itself"""
         self.folder = tempfile.TemporaryDirectory(prefix="pmem-certs-")
-        subprocess.run([make_certs, "-o", self.folder.name], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run([make_certs, "-o", self.folder.name, *leaves], check=True, stdout=subprocess.DEVNULL)
 
     def path(self, name):
         return f"{self.folder.name}/{name}.pem"

@@ -40,6 +40,15 @@ def capability():
                                     access_mode=csi_pb2.VolumeCapability.AccessMode(mode="SINGLE_NODE_WRITER"))
 
 
+def detach_loops(folder):
+    """Those that a driver has left for the next one: over files in @folder."""
+    listed = subprocess.run(["losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE"], check=True,
+                            capture_output=True, text=True).stdout
+    for name, file in (line.split(maxsplit=1) for line in listed.splitlines()):
+        if file.startswith(f"{folder}/"):
+            subprocess.run(["losetup", "--detach", name], check=True)
+
+
 class DriverTest(unittest.TestCase):
     """Each test has a driver of its own, which it starts."""
 
@@ -49,28 +58,32 @@ class DriverTest(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="pmem-interop-")
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
+        self.addCleanup(detach_loops, self.folder)
         os.mkdir(f"{self.folder}/staging")
 
     def devices(self):
         """Flags that say which."""
         return ["-deviceManager=fake", f"-fakePath={self.folder}/fake-devices", "-fakeRegionSize=1Gi"]
 
-    def start_driver(self):
+    def start_driver(self, *flags):
         path = self.folder
         self.log = open(f"{path}/log", "a+")
         self.driver = subprocess.Popen(
             [self.program, "-mode=node", f"-nodeid={NODE}", *self.devices(), f"-statePath={path}/state",
-             f"-endpoint=unix://{path}/s", "-metricsListen=127.0.0.1:0"], stderr=self.log)
+             f"-endpoint=unix://{path}/s", "-metricsListen=127.0.0.1:0", *flags], stderr=self.log)
         self.channel = grpc.insecure_channel(f"unix://{path}/s")
         wait_for(self.is_up)
         self.port = int(re.findall(r"serving metrics .*port=(\d+)", self.logged())[-1])
 
     def stop_driver(self):
         self.driver.send_signal(signal.SIGTERM)
+        self.end_driver(0)
+
+    def end_driver(self, wanted):
         status = self.driver.wait(PATIENCE_S)
         self.log.close()
         self.channel.close()
-        self.assertEqual(status, 0)
+        self.assertEqual(status, wanted)
 
     def logged(self):
         self.log.seek(0)
@@ -164,15 +177,15 @@ class DriverTest(unittest.TestCase):
         self.assertNotIn(False, map(bool, answers))
 
 
-def enter_namespace():
-    """Again, where nobody else sees what is mounted."""
+def enter_namespace(*more):
+    """Again, where nobody else sees what is mounted. @more: further flags of unshare"""
     if os.geteuid() != 0:
         print("SKIP: needs root, for loop devices and mounts")
         sys.exit(77)
     if "PMEM_INTEROP_INSIDE" in os.environ:
         return
     os.environ["PMEM_INTEROP_INSIDE"] = "1"
-    os.execvp("unshare", ["unshare", "-m", "--propagation", "private", sys.executable, *sys.argv])
+    os.execvp("unshare", ["unshare", "-m", *more, "--propagation", "private", sys.executable, *sys.argv])
 
 
 def main():

@@ -12,7 +12,8 @@
 
 struct options {
 	const char *endpoint;
-	const char *name; /* volumes are called NAME-1, NAME-2, ... */
+	const char *ca_file, *cert_file, *key_file; /* NULL: no TLS */
+	const char *name;                           /* volumes are called NAME-1, NAME-2, ... */
 	const char *fs_type;
 	const char *
 		kubelet; /* folder for staging and target paths; NULL: volumes are created and deleted only */

@@ -22,6 +22,8 @@
 struct load {
 	const struct options *options;
 	struct loop *loop;
+	struct tls_context *tls; /* NULL: plain */
+	struct handshakes *handshakes;
 	struct grpc_client *grpc; /* for the capacity */
 	struct loop_timer *look;
 	struct worker *workers;
@@ -32,6 +34,7 @@ struct load {
 	uint32_t odd;     /* calls that failed otherwise */
 	int64_t before_bytes;
 	uint64_t began_ns;
+	uint64_t create_ns;  /* of all first steps, with their retries */
 	uint64_t ended_ns;   /* of the last volume */
 	uint64_t back_ns;    /* when the space was back */
 	struct error *error; /* that ends everything */
@@ -116,8 +119,10 @@ static void on_reply(void *user, const ProtobufCMessage *reply, const struct err
 		next_volume(w);
 		return;
 	}
-	if (w->step == 0)
+	if (w->step == 0) {
 		load_take_id(w, reply);
+		w->load->create_ns += clock_ns() - w->began_ns;
+	}
 	w->began_ns = clock_ns();
 	if (++w->step == load_n_steps(o))
 		next_volume(w);
@@ -181,9 +186,29 @@ static void on_capacity_before(void *user, const ProtobufCMessage *reply, const 
 		next_volume(&l->workers[i]);
 }
 
+static int open_tls(struct load *l, struct error **err)
+{
+	const struct tls_config config = {.role = TLS_CLIENT,
+		.ca_file = l->options->ca_file,
+		.cert_file = l->options->cert_file,
+		.key_file = l->options->key_file,
+		.alpn = "h2"};
+
+	if (!l->options->ca_file)
+		return 0;
+	l->handshakes = handshakes_new(l->loop);
+	return tls_context_new(&config, &l->tls, err);
+}
+
 static int start(struct load *l, struct error **err)
 {
-	const struct h2_channel_config config = {.loop = l->loop, .endpoint = l->options->endpoint};
+	if (open_tls(l, err) < 0)
+		return -1;
+	const struct h2_channel_config config = {.loop = l->loop,
+		.endpoint = l->options->endpoint,
+		.tls = l->tls,
+		.tls_name = l->tls ? "pmem-node-controller" : NULL,
+		.handshakes = l->handshakes};
 
 	if (grpc_client_new(&config, &l->grpc, err) < 0)
 		return -1;
@@ -212,6 +237,8 @@ static void finish(struct load *l)
 	grpc_client_free(l->grpc);
 	if (l->look)
 		loop_timer_close(l->look);
+	handshakes_free(l->handshakes);
+	tls_context_unref(l->tls);
 	loop_free(l->loop);
 }
 
@@ -228,8 +255,9 @@ static int run(const struct options *o, struct error **err)
 		*err = l.error;
 		return -1;
 	}
-	printf("volumes %u failed %u odd %u early %u ms %llu", o->volumes, l.failed, l.odd, l.early,
-		(unsigned long long)((l.ended_ns - l.began_ns) / NS_PER_MS));
+	printf("volumes %u failed %u odd %u early %u ms %llu create_us %llu", o->volumes, l.failed, l.odd,
+		l.early, (unsigned long long)((l.ended_ns - l.began_ns) / NS_PER_MS),
+		(unsigned long long)(l.create_ns / (NS_PER_MS / 1000) / o->volumes));
 	if (o->space_ms > 0)
 		printf(" space_ms %llu", (unsigned long long)((l.back_ns - l.began_ns) / NS_PER_MS));
 	putchar('\n');
@@ -249,6 +277,9 @@ int main(int argc, char **argv)
 		.volumes = 1};
 	const struct opt table[] = {
 		{"endpoint", OPT_STR, &o.endpoint, "URL", "socket of the driver (default: $CSI_ENDPOINT)"},
+		{"caFile", OPT_STR, &o.ca_file, "FILE", "mutual TLS: CA of the server"},
+		{"certFile", OPT_STR, &o.cert_file, "FILE", "mutual TLS: own certificate"},
+		{"keyFile", OPT_STR, &o.key_file, "FILE", "mutual TLS: key of it"},
 		{"name", OPT_STR, &o.name, "NAME", "volumes are called NAME-1, ... (default load)"},
 		{"fs", OPT_STR, &o.fs_type, "TYPE", "file system: ext4 (default) or xfs"},
 		{"kubelet", OPT_STR, &o.kubelet, "DIR",

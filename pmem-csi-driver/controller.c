@@ -1,0 +1,323 @@
+#include "controller.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cluster/controller.h"
+#include "cluster/node_clients.h"
+#include "cluster/owners.h"
+#include "cluster/registry.h"
+#include "controller_kube.h"
+#include "controller_metrics.h"
+#include "metrics.h"
+#include "net/grpc_server.h"
+#include "net/http_server.h"
+#include "net/limits.h"
+#include "open_tls.h"
+#include "os/process.h"
+
+#define TICK_MS 1000
+
+/* A lease: until then a node that has not registered may be about to. */
+#define START_WINDOW_MS 90000
+
+/* Each node keeps one connection, and may be called over another one. */
+#define MAX_NODES   8192
+#define DESCRIPTORS (2 * MAX_NODES + LIMIT_CONNECTIONS + LIMIT_HTTP1_CONNECTIONS + 64)
+
+/* From SIGTERM on, for calls that run; and then for what is closed. Together less than the 30 s after which
+ * kubelet sends SIGKILL. */
+#define STOP_GRACE_MS 20000
+#define CLOSE_GRACE_S 5
+
+/* Files for the metrics are read by one. */
+#define THREADS 2
+
+/* Nothing that is served over HTTP looks at a body, but whoever sends one hears what is wrong. */
+#define MAX_HTTP_BODY 4096
+
+struct program {
+	const struct options *options;
+	struct loop *loop;
+	struct workers *workers;
+	struct handshakes *handshakes;
+	struct tls_context *server_tls; /* NULL: plain */
+	struct tls_context *client_tls;
+	struct node_table *nodes;
+	struct node_clients *clients;
+	struct node_caller caller;
+	struct registry *registry;
+	struct controller_kube *kube; /* NULL: no API server */
+	struct owners *expected;      /* instead of it */
+	struct controller *controller;
+	struct grpc_service services[4]; /* ends with an empty one: for metrics, of both servers */
+	struct grpc_service registry_services[2];
+	struct grpc_server *server;
+	struct grpc_server *registry_server;
+	struct controller_metrics *node_metrics;
+	struct metrics *metrics; /* NULL: none */
+	struct http_server *http;
+	struct loop_timer *tick;
+	struct loop_timer *grace; /* runs from the request to end on */
+	struct loop_signal *on_term;
+	struct loop_signal *on_int;
+	unsigned serving; /* what the end waits for */
+	bool draining;
+};
+
+static void ended(void *user)
+{
+	struct program *p = user;
+
+	if (--p->serving == 0)
+		loop_stop(p->loop);
+}
+
+static void tick(void *user)
+{
+	struct program *p = user;
+	uint64_t now = clock_ns();
+
+	registry_tick(p->registry);
+	controller_tick(p->controller);
+	if (p->kube)
+		controller_kube_tick(p->kube, now);
+}
+
+static void count_work(void *user, struct metrics_work *ret)
+{
+	struct program *p = user;
+
+	*ret = (struct metrics_work){0};
+	workers_usage(p->workers, &ret->workers);
+	metrics_count_server(p->server, ret);
+	metrics_count_server(p->registry_server, ret);
+}
+
+static void add_metrics(void *user, struct buf *out)
+{
+	const struct program *p = user;
+	struct controller_metrics_kube kube = {0};
+
+	if (p->kube) {
+		kube.leads = controller_kube_leads(p->kube);
+		kube.pending = controller_kube_pending(p->kube);
+	}
+	controller_metrics_add(p->node_metrics, p->kube ? &kube : NULL, clock_ns(), out);
+}
+
+static void grace_is_over(void *user)
+{
+	(void)user;
+	log_error("ending in the middle of calls that do not end");
+	_exit(EXIT_FAILURE);
+}
+
+static void stop_requested(void *user)
+{
+	struct program *p = user;
+
+	if (p->draining)
+		return;
+	p->draining = true;
+	log_info("stopping: running calls are finished first");
+	loop_timer_stop(p->tick);
+	loop_timer_set(p->grace, STOP_GRACE_MS, /* repeat_ms= */ 0);
+	registry_stop(p->registry);
+	p->serving = 2 + (p->http != NULL) + (p->kube != NULL);
+	grpc_server_drain(p->server, ended, p);
+	grpc_server_drain(p->registry_server, ended, p);
+	if (p->http)
+		http_server_drain(p->http, ended, p);
+	if (p->kube)
+		controller_kube_stop(p->kube, ended, p);
+}
+
+static int start_server(struct program *p, const char *endpoint, struct tls_context *tls,
+	const struct grpc_service *services, struct grpc_server **ret, struct error **err)
+{
+	const struct grpc_server_config config = {.name = "controller",
+		.loop = p->loop,
+		.workers = p->workers,
+		.services = services,
+		.allow_remote = p->options->insecure,
+		.handshakes = p->handshakes,
+		.observer = p->metrics ? metrics_observer(p->metrics) : (struct grpc_observer){0},
+		.max_connections = tls ? MAX_NODES : 0};
+
+	*ret = grpc_server_new(&config);
+	if (grpc_server_listen(*ret, endpoint, tls, err) < 0)
+		return err_wrap(err, "endpoint %s", endpoint);
+	log_info("serving", F_STR("endpoint", endpoint), F_U64("port", grpc_server_port(*ret)),
+		F_STR("tls", tls ? "mutual" : "none"), F_STR("driver", p->options->driver_name));
+	return 0;
+}
+
+/* Over plain HTTP, also beyond this host: nothing in it is confidential. */
+static int start_http(struct program *p, struct error **err)
+{
+	const struct options *o = p->options;
+	const struct metrics_config config = {
+		.path = o->metrics_path,
+		.version = PMEM_VERSION,
+		.driver_name = o->driver_name,
+		.node_id = o->node_id,
+		.services = p->services,
+		.loop = p->loop,
+		.threads = p->workers,
+		.work = count_work,
+		.work_user = p,
+		.add = add_metrics,
+		.add_user = p,
+	};
+
+	if (str_empty(o->metrics_listen))
+		return 0;
+	p->metrics = metrics_new(&config);
+	const struct http_server_config http = {
+		.loop = p->loop, .routes = metrics_routes(p->metrics), .max_body_bytes = MAX_HTTP_BODY};
+	p->http = http_server_new(&http);
+	if (http_server_listen(p->http, o->metrics_listen, /* tls= */ NULL, err) < 0)
+		return err_wrap(err, "-metricsListen");
+	log_info("serving metrics", F_STR("listen", o->metrics_listen),
+		F_U64("port", http_server_port(p->http)), F_STR("path", o->metrics_path));
+	return 0;
+}
+
+static int start_servers(struct program *p, struct error **err)
+{
+	const struct options *o = p->options;
+	const char *registry = str_empty(o->registry_endpoint) ? DEFAULT_REGISTRY : o->registry_endpoint;
+
+	p->services[0] = controller_identity_service(p->controller);
+	p->services[1] = controller_service(p->controller);
+	p->registry_services[0] = p->services[2] = registry_service(p->registry);
+	if (start_http(p, err) < 0)
+		return -1;
+	/* The registry is not served where CSI is: the same process does both, but not for the same peers. */
+	p->services[2] = (struct grpc_service){0};
+	if (start_server(p, registry, p->server_tls, p->registry_services, &p->registry_server, err) < 0)
+		return -1;
+	return start_server(p, o->endpoint, str_starts(o->endpoint, "tcp://") ? p->server_tls : NULL,
+		p->services, &p->server, err);
+}
+
+/* What is known of nodes, and how they are called. Who may do what the registry itself tells by the names of
+ * the certificate. */
+static int open_nodes(struct program *p, struct error **err)
+{
+	if (open_tls(p->options, TLS_SERVER, /* peer_names= */ NULL, &p->server_tls, err) < 0 ||
+		open_tls(p->options, TLS_CLIENT, /* peer_names= */ NULL, &p->client_tls, err) < 0)
+		return -1;
+	const struct node_clients_config clients = {
+		.loop = p->loop, .tls = p->client_tls, .handshakes = p->handshakes};
+	p->nodes = node_table_new();
+	p->clients = node_clients_new(&clients);
+	p->caller = node_clients_caller(p->clients);
+	const struct registry_config registry = {.loop = p->loop, .table = p->nodes, .caller = p->caller};
+	p->registry = registry_new(&registry);
+	p->node_metrics = controller_metrics_new(p->nodes);
+	return 0;
+}
+
+static int open_kube(struct program *p, struct error **err)
+{
+	const struct controller_kube_config config = {.options = p->options,
+		.loop = p->loop,
+		.handshakes = p->handshakes,
+		.nodes = p->nodes,
+		.observer = controller_metrics_observer(p->node_metrics),
+		.start_window_ms = START_WINDOW_MS};
+
+	if (controller_kube_new(&config, &p->kube, err) < 0)
+		return err_wrap(err, "Kubernetes");
+	if (p->kube)
+		return 0;
+	p->expected = owners_expect(p->options->expected_nodes);
+	if (p->options->expected_nodes)
+		log_info("no Kubernetes API: -expectedNodes are all nodes that may hold volumes");
+	else
+		log_warn(
+			"no Kubernetes API and no -expectedNodes: deletes whose node cannot be told from the "
+			"volume's ID will fail");
+	return 0;
+}
+
+static void open_controller(struct program *p)
+{
+	const struct controller_config config = {.driver_name = p->options->driver_name,
+		.version = PMEM_VERSION,
+		.nodes = p->nodes,
+		.caller = &p->caller,
+		.owners = p->kube ? controller_kube_owners(p->kube) : owners_possible(p->expected),
+		.start_window_ms = START_WINDOW_MS,
+		.forget_gone_nodes = p->options->forget_gone_nodes};
+
+	p->controller = controller_new(&config);
+}
+
+static int serve(struct program *p, struct error **err)
+{
+	if (loop_on_signal(p->loop, SIGTERM, stop_requested, p, &p->on_term, err) < 0)
+		return -1;
+	if (loop_on_signal(p->loop, SIGINT, stop_requested, p, &p->on_int, err) < 0)
+		return -1;
+	p->tick = loop_timer_new(p->loop, tick, p);
+	p->grace = loop_timer_new(p->loop, grace_is_over, p);
+	if (open_nodes(p, err) < 0 || open_kube(p, err) < 0)
+		return -1;
+	open_controller(p);
+	if (start_servers(p, err) < 0)
+		return -1;
+	if (p->kube)
+		controller_kube_start(p->kube, p->controller);
+	loop_timer_set(p->tick, TICK_MS, TICK_MS);
+	loop_run(p->loop);
+	return 0;
+}
+
+/* Who asks goes before who is asked; the nodes' clients end the calls that nobody waits for any more. */
+static void program_done(struct program *p)
+{
+	process_closing(CLOSE_GRACE_S);
+	workers_free(p->workers);
+	controller_kube_free(p->kube);
+	if (p->clients)
+		node_clients_free(p->clients);
+	grpc_server_free(p->server);
+	grpc_server_free(p->registry_server);
+	http_server_free(p->http);
+	registry_free(p->registry);
+	controller_free(p->controller);
+	owners_free(p->expected);
+	handshakes_free(p->handshakes);
+	metrics_free(p->metrics);
+	controller_metrics_free(p->node_metrics);
+	node_table_free(p->nodes);
+	tls_context_unref(p->server_tls);
+	tls_context_unref(p->client_tls);
+	loop_timer_close(p->tick);
+	loop_timer_close(p->grace);
+	if (p->on_term)
+		loop_signal_close(p->on_term);
+	if (p->on_int)
+		loop_signal_close(p->on_int);
+	loop_free(p->loop);
+	process_closing(0);
+}
+
+int controller_run(const struct options *o, struct error **err)
+{
+	CLEANUP(program_done) struct program p = {.options = o};
+
+	process_set_up(DESCRIPTORS);
+	if (loop_new(&p.loop, err) < 0)
+		return -1;
+	p.workers = workers_new(THREADS);
+	p.handshakes = handshakes_new(p.loop);
+	return serve(&p, err);
+}

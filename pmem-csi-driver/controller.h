@@ -1,0 +1,13 @@
+/*
+ * controller.h - the central controller: wires registry, CSI services, Kubernetes and metrics together and
+ * runs until told to end.
+ */
+#pragma once
+
+#include "options.h"
+
+/**
+ * controller_run() - serve until SIGTERM or SIGINT, then drain.
+ * Blocks for the life of the program. Return: 0 after an orderly end, or -1 with what kept it from starting.
+ */
+int controller_run(const struct options *o, struct error **err) MUST_CHECK;

@@ -1,0 +1,283 @@
+#include "controller_kube.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "base/str.h"
+#include "cluster/capacity_objects.h"
+#include "cluster/claim_events.h"
+#include "cluster/claim_lookup.h"
+#include "cluster/kube/events.h"
+#include "cluster/kube/informer.h"
+#include "cluster/kube/lease.h"
+#include "cluster/kube/objects.h"
+#include "cluster/leftovers.h"
+#include "cluster/owners.h"
+#include "cluster/rescheduler.h"
+
+#define DUTY_NS (5 * NS_PER_S)
+
+struct controller_kube {
+	struct controller_kube_config config;
+	struct kube_config *kube;
+	struct kube_client *client;
+	struct owners *owners;
+	struct informer *classes;
+	struct informer *claims;           /* while we lead: nobody else looks at them */
+	struct capacity_objects *capacity; /* NULL: others publish them */
+	struct kube_events *events;
+	struct claim_reader *reader;
+	struct controller *controller;
+	/* what only who leads has */
+	struct rescheduler *rescheduler;
+	struct claim_events *claim_events;
+	struct leftovers *leftovers;
+	struct lease *lease;
+	char *namespace;
+	char *lease_name;
+	char *identity;
+	uint64_t start_ns;
+	uint64_t duties_ns; /* when they were done last */
+};
+
+static void class_changed(void *user, const char *key, const void *old, const void *new)
+{
+	struct controller_kube *k = user;
+
+	(void)old;
+	(void)new;
+	if (k->capacity)
+		capacity_objects_class_changed(k->capacity, key);
+}
+
+static void tell_claim(void *user, const struct kube_meta *claim, const char *message, uint64_t now_ns)
+{
+	struct controller_kube *k = user;
+	const struct kube_reference object = {.api_version = "v1",
+		.kind = "PersistentVolumeClaim",
+		.namespace = claim->namespace,
+		.name = claim->name,
+		.uid = claim->uid};
+
+	kube_event_post(k->events, &object, "Warning", "VolumeDoesNotFit", message, now_ns);
+}
+
+static void leftover_deleted(
+	void *user, const char *node_id, const char *volume_id, const struct error *error)
+{
+	(void)user;
+	if (error)
+		log_warn("a volume that nobody was told of cannot be deleted yet", F_STR("node", node_id),
+			F_STR("volume", volume_id), F_ERR(error));
+	else
+		log_info("deleted a volume that nobody was told of", F_STR("node", node_id),
+			F_STR("volume", volume_id));
+}
+
+static void leftover_kept(void *user, const char *node_id, const char *volume_id, const char *why)
+{
+	(void)user;
+	log_warn("a volume belongs to no PersistentVolume; it is kept", F_STR("node", node_id),
+		F_STR("volume", volume_id), F_STR("why", why));
+}
+
+static void begin_duties(struct controller_kube *k)
+{
+	static const struct informer_events none = {0};
+	const struct options *o = k->config.options;
+
+	k->claims = informer_new(k->client, &kube_kind_claims, &none, k);
+	const struct rescheduler_config rescheduler = {.client = k->client,
+		.driver_name = o->driver_name,
+		.node_selector = &o->node_selector,
+		.nodes = k->config.nodes,
+		.classes = k->classes,
+		.claims = k->claims};
+	k->rescheduler = rescheduler_new(&rescheduler);
+	const struct claim_events_config claims = {.driver_name = o->driver_name,
+		.nodes = k->config.nodes,
+		.classes = k->classes,
+		.claims = k->claims,
+		.tell = tell_claim,
+		.user = k};
+	k->claim_events = claim_events_new(&claims);
+	const struct leftovers_config leftovers = {.controller = k->controller,
+		.lookup = claim_reader_lookup(k->reader),
+		.observer = {leftover_deleted, leftover_kept, k}};
+	k->leftovers = leftovers_new(&leftovers);
+}
+
+static void end_duties(struct controller_kube *k)
+{
+	leftovers_free(TAKE_PTR(k->leftovers));
+	claim_events_free(TAKE_PTR(k->claim_events));
+	rescheduler_free(TAKE_PTR(k->rescheduler));
+	informer_free(TAKE_PTR(k->claims));
+}
+
+static void lease_changed(void *user, bool leading)
+{
+	struct controller_kube *k = user;
+
+	log_info(leading ? "leading" : "not leading any more", F_STR("lease", k->lease_name),
+		F_STR("namespace", k->namespace), F_STR("identity", k->identity));
+	if (leading)
+		begin_duties(k);
+	else
+		end_duties(k);
+	if (k->capacity)
+		capacity_objects_lead(k->capacity, leading);
+}
+
+/* The API server that there is, if any: what somebody has set comes before what the pod has. */
+static int read_config(struct kube_config **ret, struct error **err)
+{
+	CLEANUP(error_freep) struct error *none = NULL;
+	const char *path = getenv("KUBECONFIG");
+
+	*ret = NULL;
+	if (!str_empty(path))
+		return kube_config_load(path, ret, err);
+	if (kube_config_in_cluster(ret, &none) == 0 || none->code == ERR_NOT_FOUND)
+		return 0;
+	*err = TAKE_PTR(none);
+	return -1;
+}
+
+/* Unique, also among replicas that share a host's name. */
+static char *make_identity(void)
+{
+	const char *pod = getenv("POD_NAME");
+	char host[256] = "";
+	char uuid[UUID_TEXT_LEN + 1];
+
+	if (gethostname(host, sizeof(host) - 1) < 0)
+		host[0] = '\0';
+	uuid_generate_text(uuid);
+	return x_asprintf("%s_%s", str_empty(pod) ? host : pod, uuid);
+}
+
+static int open_client(struct controller_kube *k, struct error **err)
+{
+	const struct kube_client_config config = {.loop = k->config.loop,
+		.handshakes = k->config.handshakes,
+		.kube = k->kube,
+		.qps = k->config.options->kube_qps,
+		.burst = k->config.options->kube_burst,
+		.observer = k->config.observer};
+
+	return kube_client_new(&config, &k->client, err);
+}
+
+static void open_parts(struct controller_kube *k)
+{
+	static const struct informer_events events = {.changed = class_changed};
+	const struct options *o = k->config.options;
+
+	k->namespace = x_strdup(o->namespace ? o->namespace : kube_client_namespace(k->client));
+	k->lease_name = o->lease_name ? x_strdup(o->lease_name) : x_asprintf("%s-controller", o->driver_name);
+	k->identity = make_identity();
+	k->owners = owners_watch(k->client, o->driver_name);
+	k->classes = informer_new(k->client, &kube_kind_classes, &events, k);
+	k->events = kube_events_new(k->client, o->driver_name, k->identity);
+	k->reader = claim_reader_new(k->client, o->driver_name);
+	const struct capacity_objects_config capacity = {.client = k->client,
+		.namespace = k->namespace,
+		.driver_name = o->driver_name,
+		.nodes = k->config.nodes,
+		.classes = k->classes,
+		.owners = owners_possible(k->owners),
+		.remove_foreign = o->remove_foreign_capacity};
+	if (o->publish_capacity)
+		k->capacity = capacity_objects_new(&capacity);
+}
+
+int controller_kube_new(
+	const struct controller_kube_config *config, struct controller_kube **ret, struct error **err)
+{
+	struct controller_kube *k = x_calloc(1, sizeof(*k));
+
+	k->config = *config;
+	k->start_ns = clock_ns();
+	if (read_config(&k->kube, err) < 0 || (k->kube && open_client(k, err) < 0)) {
+		controller_kube_free(k);
+		return -1;
+	}
+	if (!k->kube) {
+		controller_kube_free(TAKE_PTR(k));
+		*ret = NULL;
+		return 0;
+	}
+	open_parts(k);
+	*ret = k;
+	return 0;
+}
+
+void controller_kube_free(struct controller_kube *k)
+{
+	if (!k)
+		return;
+	lease_free(k->lease);
+	end_duties(k);
+	capacity_objects_free(k->capacity);
+	claim_reader_free(k->reader);
+	kube_events_free(k->events);
+	informer_free(k->classes);
+	owners_free(k->owners);
+	kube_client_free(k->client);
+	kube_config_free(k->kube);
+	free(k->namespace);
+	free(k->lease_name);
+	free(k->identity);
+	free(k);
+}
+
+struct possible_owners controller_kube_owners(struct controller_kube *k)
+{
+	return owners_possible(k->owners);
+}
+
+void controller_kube_start(struct controller_kube *k, struct controller *controller)
+{
+	const struct lease_config config = {.client = k->client,
+		.namespace = k->namespace,
+		.name = k->lease_name,
+		.identity = k->identity,
+		.changed = lease_changed,
+		.user = k};
+
+	k->controller = controller;
+	k->lease = lease_new(&config);
+}
+
+void controller_kube_tick(struct controller_kube *k, uint64_t now_ns)
+{
+	if (k->capacity)
+		capacity_objects_tick(k->capacity);
+	if (!k->leftovers || now_ns - k->duties_ns < DUTY_NS)
+		return;
+	k->duties_ns = now_ns;
+	rescheduler_tick(k->rescheduler, now_ns);
+	leftovers_tick(k->leftovers, now_ns);
+	if (now_ns - k->start_ns >= k->config.start_window_ms * NS_PER_MS)
+		claim_events_tick(k->claim_events, now_ns);
+}
+
+void controller_kube_stop(struct controller_kube *k, void (*done)(void *user), void *user)
+{
+	lease_stop(k->lease, done, user);
+}
+
+bool controller_kube_leads(const struct controller_kube *k)
+{
+	return k->lease && lease_is_leading(k->lease);
+}
+
+size_t controller_kube_pending(const struct controller_kube *k)
+{
+	return k->capacity ? capacity_objects_pending(k->capacity) : 0;
+}

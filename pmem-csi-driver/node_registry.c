@@ -1,0 +1,190 @@
+#include "node_registry.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/prometheus.h"
+#include "base/str.h"
+#include "cluster/registration_report.h"
+#include "metrics.h"
+#include "open_tls.h"
+#include "os/file.h"
+#include "volume/report.h"
+
+#define BOOT_ID_FOLDER    "/proc/sys/kernel/random"
+#define BOOT_ID_MAX_BYTES 64
+
+struct node_registry {
+	struct node_registry_config config;
+	struct registration *registration; /* NULL: none */
+	char *endpoint;                    /* where the controllers find us */
+	char *boot_id;
+	pthread_mutex_t mutex; /* guards what follows */
+	struct loop *loop;     /* NULL: nobody is told of changes */
+	bool posted;
+};
+
+struct node_registry *node_registry_new(void)
+{
+	struct node_registry *r = x_calloc(1, sizeof(*r));
+
+	pthread_mutex_init(&r->mutex, NULL);
+	return r;
+}
+
+void node_registry_free(struct node_registry *r)
+{
+	if (!r)
+		return;
+	pthread_mutex_destroy(&r->mutex);
+	free(r->endpoint);
+	free(r->boot_id);
+	free(r);
+}
+
+static void tell(void *user)
+{
+	struct node_registry *r = user;
+
+	pthread_mutex_lock(&r->mutex);
+	r->posted = false;
+	pthread_mutex_unlock(&r->mutex);
+	if (r->registration)
+		registration_touch(r->registration);
+}
+
+void node_registry_changed(void *user)
+{
+	struct node_registry *r = user;
+
+	pthread_mutex_lock(&r->mutex);
+	if (r->loop && !r->posted) {
+		r->posted = true;
+		loop_post(r->loop, tell, r);
+	}
+	pthread_mutex_unlock(&r->mutex);
+}
+
+static void fill(void *user, Registry__V0__RegisterControllerRequest *q, struct arena *arena)
+{
+	CLEANUP(volumes_report_done) struct volumes_report report = {0};
+	const struct node_registry *r = user;
+
+	q->endpoint = r->endpoint;
+	q->device_mode = arena_strdup(arena, r->config.device_mode);
+	q->version = arena_strdup(arena, PMEM_VERSION);
+	q->boot_id = r->boot_id;
+	if (volumes_report(r->config.volumes, &report))
+		registration_report(&report, q, arena);
+}
+
+/* As given, but for a port that the system has chosen. */
+static char *reachable(const char *endpoint, uint16_t port)
+{
+	return x_asprintf("%.*s:%u", (int)(strrchr(endpoint, ':') - endpoint), endpoint, port);
+}
+
+static int read_boot_id(char **ret, struct error **err)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT(BOOT_ID_MAX_BYTES);
+	CLEANUP(fd_closep) int dir_fd = -1;
+
+	if (dir_open(BOOT_ID_FOLDER, /* create= */ false, 0, &dir_fd, err) < 0 ||
+		file_read(dir_fd, "boot_id", &text, err) < 0)
+		return err_wrap(err, BOOT_ID_FOLDER);
+	*ret = x_strndup(buf_str(&text), strcspn(buf_str(&text), "\n"));
+	return 0;
+}
+
+int node_registry_start(
+	struct node_registry *r, const struct node_registry_config *config, struct error **err)
+{
+	const struct options *o = config->options;
+	CLEANUP(tls_context_unrefp) struct tls_context *tls = NULL;
+
+	if (str_empty(o->registry_endpoint))
+		return 0;
+	r->config = *config;
+	r->endpoint = reachable(o->controller_endpoint, config->port);
+	if (read_boot_id(&r->boot_id, err) < 0)
+		return -1;
+	if (open_tls(o, TLS_CLIENT, /* peer_names= */ NULL, &tls, err) < 0)
+		return err_wrap(err, "-registryEndpoint");
+	const struct registration_config registration = {
+		.loop = config->loop,
+		.endpoint = o->registry_endpoint,
+		.node_id = o->node_id,
+		.tls = tls,
+		.handshakes = config->handshakes,
+		.fill = fill,
+		.user = r,
+	};
+	if (registration_new(&registration, &r->registration, err) < 0)
+		return err_wrap(err, "-registryEndpoint");
+	pthread_mutex_lock(&r->mutex);
+	r->loop = config->loop;
+	pthread_mutex_unlock(&r->mutex);
+	return 0;
+}
+
+void node_registry_stop(struct node_registry *r, loop_fn done, void *user)
+{
+	if (r->registration)
+		registration_stop(r->registration, done, user);
+	else
+		done(user);
+}
+
+void node_registry_close(struct node_registry *r)
+{
+	if (!r)
+		return;
+	pthread_mutex_lock(&r->mutex);
+	r->loop = NULL;
+	pthread_mutex_unlock(&r->mutex);
+	registration_free(TAKE_PTR(r->registration));
+}
+
+static void add_age(struct buf *out, const struct node_registry *r, const struct registration_peer *p)
+{
+	const struct options *o = r->config.options;
+	const struct prometheus_label labels[] = {
+		{"driver_name", o->driver_name}, {"node", o->node_id}, {"address", p->address}, {0}};
+	double age_s = (double)(clock_ns() - p->answered_ns) / (double)NS_PER_S;
+
+	if (p->answered_ns > 0)
+		prometheus_sample(
+			out, "pmem_registry_last_success_timestamp_seconds", labels, metrics_now_s() - age_s);
+}
+
+static void add_state(struct buf *out, const struct node_registry *r, const struct registration_peer *p)
+{
+	const struct options *o = r->config.options;
+	const struct prometheus_label labels[] = {
+		{"driver_name", o->driver_name}, {"node", o->node_id}, {"address", p->address}, {0}};
+
+	prometheus_sample(out, "pmem_registry_registered", labels, p->registered ? 1 : 0);
+}
+
+void node_registry_metrics(void *user, struct buf *out)
+{
+	const struct node_registry *r = user;
+	struct registration_peer *peers;
+	size_t n;
+
+	if (!r->registration)
+		return;
+	n = registration_peers(r->registration, &peers);
+	prometheus_family(out, "pmem_registry_registered", PROMETHEUS_GAUGE,
+		"Whether the node is registered with the controller at that address.");
+	for (size_t i = 0; i < n; i++)
+		add_state(out, r, &peers[i]);
+	prometheus_family(out, "pmem_registry_last_success_timestamp_seconds", PROMETHEUS_GAUGE,
+		"When the controller at that address took a registration last, in seconds since unix epoch.");
+	for (size_t i = 0; i < n; i++)
+		add_age(out, r, &peers[i]);
+	free(peers);
+}

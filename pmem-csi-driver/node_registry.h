@@ -1,0 +1,44 @@
+/*
+ * node_registry.h - the driver's part of registering with the central controllers: what is said, and when.
+ *
+ * Without -registryEndpoint nothing is said, and all is allowed. Threads: the loop's, but for
+ * node_registry_changed().
+ */
+#pragma once
+
+#include "cluster/registration.h"
+#include "options.h"
+#include "volume/volumes.h"
+
+struct node_registry;
+
+/** node_registry_new() - nothing is said yet. Return: never NULL; node_registry_free() after the volumes. */
+struct node_registry *node_registry_new(void);
+void node_registry_free(struct node_registry *r);
+
+/** node_registry_changed() - volumes_config.changed; @user: the registry. Any thread; never waits. */
+void node_registry_changed(void *user);
+
+struct node_registry_config {
+	const struct options *options;
+	struct loop *loop;
+	struct handshakes *handshakes;
+	struct volumes *volumes;
+	const char *device_mode;
+	uint16_t port; /* where the controller service listens */
+};
+
+/** node_registry_start() - begin to register. @config: what it points to is borrowed until
+ * node_registry_close(). Return: 0, or -1 with ERR_INVALID_ARGUMENT (certificates). */
+int node_registry_start(
+	struct node_registry *r, const struct node_registry_config *config, struct error **err) MUST_CHECK;
+
+/** node_registry_stop() - tell the controllers. @done: called once from the loop, within
+ * REGISTRATION_STOP_MS. */
+void node_registry_stop(struct node_registry *r, loop_fn done, void *user);
+
+/** node_registry_close() - nothing is said any more; before the loop goes. NULL is allowed. */
+void node_registry_close(struct node_registry *r);
+
+/** node_registry_metrics() - metrics_config.add; @user: the registry. */
+void node_registry_metrics(void *user, struct buf *out);

@@ -1,0 +1,13 @@
+/*
+ * open_tls.h - the certificates that the driver's flags name. Threads: any.
+ */
+#pragma once
+
+#include "net/tls.h"
+#include "options.h"
+
+/** open_tls() - what -caFile and the flags beside it tell. @role: servers show -certFile, clients
+ * -clientCertFile where that is given. @peer_names: as in tls.h. Blocks on files. Return: 0, or -1 with what
+ * is wrong with a file. @ret: tls_context_unref(); NULL without -caFile. */
+int open_tls(const struct options *o, enum tls_role role, const char *const *peer_names,
+	struct tls_context **ret, struct error **err) MUST_CHECK;

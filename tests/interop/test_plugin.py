@@ -1,0 +1,159 @@
+"""grpcio (grpc-core) as the kubelet that finds the driver's registration socket, asks, and tells what came of it.
+
+As recorded of kubelet 1.34: :authority is the percent-encoded path of the socket, GetInfo and the notification
+come over one connection, and between them NodeGetInfo over another one to the socket that GetInfo named.
+
+usage: test_plugin.py PMEM_CSI_DRIVER [unittest options]
+"""
+import os
+import socket
+import stat
+import subprocess
+import urllib.parse
+
+import driver
+import grpc
+
+import csi_pb2
+import pluginregistration_pb2 as plugin
+
+NAME = "pmem-csi.intel.com"
+
+
+class Kubelet:
+    def __init__(self, path):
+        authority = urllib.parse.quote(path, safe="")
+        self.channel = grpc.insecure_channel(f"unix://{path}", [("grpc.default_authority", authority)])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.channel.close()
+
+    def call(self, method, request, reply, timeout):
+        return self.channel.unary_unary(f"/pluginregistration.Registration/{method}", type(request).SerializeToString,
+                                        reply.FromString)(request, timeout=timeout, wait_for_ready=True)
+
+    def info(self):
+        return self.call("GetInfo", plugin.InfoRequest(), plugin.PluginInfo, driver.PATIENCE_S)
+
+    def notify(self, **status):
+        return self.call("NotifyRegistrationStatus", plugin.RegistrationStatus(**status),
+                         plugin.RegistrationStatusResponse, driver.PATIENCE_S)
+
+
+def node_id(endpoint):
+    with grpc.insecure_channel(f"unix://{endpoint}") as channel:
+        call = channel.unary_unary("/csi.v1.Node/NodeGetInfo", csi_pb2.NodeGetInfoRequest.SerializeToString,
+                                   csi_pb2.NodeGetInfoResponse.FromString)
+        return call(csi_pb2.NodeGetInfoRequest(), timeout=driver.PATIENCE_S).node_id
+
+
+class Plugin(driver.DriverTest):
+    def setUp(self):
+        super().setUp()
+        self.registry = f"{self.folder}/plugins_registry"
+        self.socket = f"{self.registry}/{NAME}-reg.sock"
+        os.mkdir(self.registry)
+
+    def is_there(self):
+        return os.path.exists(self.socket)
+
+    def start(self, *flags):
+        self.start_driver(f"-pluginRegistrationPath={self.registry}", *flags)
+        driver.wait_for(self.is_there)
+
+    def register(self):
+        with Kubelet(self.socket) as kubelet:
+            info = kubelet.info()
+            self.assertEqual(node_id(info.endpoint), driver.NODE)
+            kubelet.notify(plugin_registered=True)
+            return info
+
+    def test_kubelet_registers_the_driver_as_often_as_it_likes(self):
+        self.start()
+        for _ in range(2):
+            info = self.register()
+            self.assertEqual((info.type, info.name, info.endpoint, list(info.supported_versions)),
+                             ("CSIPlugin", NAME, f"{self.folder}/s", ["1.0.0"]))
+        self.assertIn("registered with kubelet", self.logged())
+        self.stop_driver()
+        self.assertEqual(os.listdir(self.registry), [])
+
+    def test_two_kubelets_at_a_time(self):
+        self.start()
+        with Kubelet(self.socket) as one, Kubelet(self.socket) as two:
+            self.assertEqual(one.info(), two.info())
+            one.notify(plugin_registered=True)
+            two.notify(plugin_registered=True)
+        self.stop_driver()
+
+    def test_the_csi_socket_is_there_first(self):
+        self.start_driver(f"-pluginRegistrationPath={self.registry}")
+        log = self.logged()
+        self.stop_driver()
+        for _ in range(5):
+            process = subprocess.Popen(
+                [self.program, "-mode=node", f"-nodeid={driver.NODE}", *self.devices(),
+                 f"-statePath={self.folder}/state", f"-endpoint=unix://{self.folder}/s",
+                 f"-pluginRegistrationPath={self.registry}"], stderr=subprocess.DEVNULL)
+            driver.wait_for(self.is_there)
+            with socket.socket(socket.AF_UNIX) as client:
+                client.connect(f"{self.folder}/s")
+            process.terminate()
+            self.assertEqual(process.wait(driver.PATIENCE_S), 0, log)
+
+    def test_a_stale_socket_is_replaced(self):
+        with socket.socket(socket.AF_UNIX) as stale:
+            stale.bind(self.socket)
+        self.start()
+        self.register()
+        self.stop_driver()
+        self.assertFalse(self.is_there())
+
+    def test_a_socket_that_was_removed_comes_again(self):
+        self.start()
+        self.register()
+        os.unlink(self.socket)
+        driver.wait_for(self.is_there)
+        self.register()
+        self.assertTrue(stat.S_ISSOCK(os.stat(self.socket).st_mode))
+        self.stop_driver()
+        self.assertFalse(self.is_there())
+
+    def test_kubelet_hears_the_path_on_the_host(self):
+        self.start("-kubeletRegistrationSocket=/var/lib/kubelet/plugins/x/csi.sock")
+        with Kubelet(self.socket) as kubelet:
+            self.assertEqual(kubelet.info().endpoint, "/var/lib/kubelet/plugins/x/csi.sock")
+        self.stop_driver()
+
+    def test_a_driver_that_is_refused_ends_and_says_why(self):
+        self.start()
+        with Kubelet(self.socket) as kubelet:
+            kubelet.info()
+            kubelet.notify(plugin_registered=False, error="detected topology value collision")
+        log = self.log
+        self.driver.wait(driver.PATIENCE_S)
+        self.assertIn("detected topology value collision", self.logged())
+        self.assertFalse(log.closed)
+        self.end_driver(1)
+        self.assertFalse(self.is_there())
+
+    def test_without_the_flag_there_is_no_socket(self):
+        self.start_driver()
+        self.assertEqual(os.listdir(self.registry), [])
+        self.stop_driver()
+
+    def test_flags_that_cannot_work_are_refused(self):
+        for flags in (["-pluginRegistrationPath=registry"],
+                      ["-kubeletRegistrationSocket=csi.sock"],
+                      ["-pluginRegistrationPath=/r", "-endpoint=tcp://127.0.0.1:0"]):
+            done = subprocess.run([self.program, "-mode=node", "-nodeid=n", "-deviceManager=fake", *flags],
+                                  stderr=subprocess.PIPE, text=True, timeout=driver.PATIENCE_S)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(flags[0].split("=")[0], done.stderr)
+
+
+if __name__ == "__main__":
+    driver.main()
