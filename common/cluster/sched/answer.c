@@ -1,0 +1,123 @@
+#include "cluster/sched/answer.h"
+
+#include <stdbool.h>
+
+#include "base/json.h"
+
+/* One reason; what is longer is nothing that somebody reads. */
+#define REASON_MAX_BYTES 1024
+
+static void add_span(struct buf *out, struct span s)
+{
+	buf_add(out, s.p, s.n);
+}
+
+/* Before each one of a list. */
+static void separate(struct buf *out, bool *first)
+{
+	if (!*first)
+		buf_addc(out, ',');
+	*first = false;
+}
+
+static size_t passing_bytes(const struct sched_args *args, const struct sched_verdicts *verdicts)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < args->n; i++) {
+		if (verdicts->v[i] == SCHED_PASSES)
+			n += args->nodes[i].raw.n + 1;
+	}
+	return n;
+}
+
+static void add_passing(const struct sched_args *args, const struct sched_verdicts *verdicts, struct buf *out)
+{
+	bool first = true;
+
+	/* at once, so that megabytes do not move while it grows */
+	buf_reserve(out, passing_bytes(args, verdicts));
+	buf_addc(out, '[');
+	for (size_t i = 0; i < args->n; i++) {
+		if (verdicts->v[i] != SCHED_PASSES)
+			continue;
+		separate(out, &first);
+		add_span(out, args->nodes[i].raw);
+	}
+	buf_addc(out, ']');
+}
+
+static void add_failing(const struct sched_args *args, const struct sched_verdicts *verdicts,
+	enum sched_verdict which, struct buf *out)
+{
+	CLEANUP(buf_done) struct buf reason = BUF_INIT(REASON_MAX_BYTES);
+	bool first = true;
+
+	buf_addc(out, '{');
+	for (size_t i = 0; i < args->n; i++) {
+		struct json_writer w = JSON_WRITER(out);
+
+		if (verdicts->v[i] != which)
+			continue;
+		separate(out, &first);
+		add_span(out, args->nodes[i].quoted);
+		buf_addc(out, ':');
+		buf_reset(&reason);
+		verdicts->explain(verdicts->user, i, &reason);
+		json_str(&w, buf_str(&reason));
+	}
+	buf_addc(out, '}');
+}
+
+void sched_answer_filter(
+	const struct sched_args *args, const struct sched_verdicts *verdicts, struct buf *out)
+{
+	if (args->has_objects) {
+		buf_adds(out, "{\"Nodes\":{\"metadata\":{},\"items\":");
+		add_passing(args, verdicts, out);
+		buf_adds(out, "},\"NodeNames\":null");
+	} else {
+		buf_adds(out, "{\"Nodes\":null,\"NodeNames\":");
+		add_passing(args, verdicts, out);
+	}
+	buf_adds(out, ",\"FailedNodes\":");
+	add_failing(args, verdicts, SCHED_FAILS, out);
+	buf_adds(out, ",\"FailedAndUnresolvableNodes\":");
+	add_failing(args, verdicts, SCHED_FAILS_FOR_GOOD, out);
+	buf_adds(out, ",\"Error\":\"\"}");
+}
+
+void sched_answer_error(const char *message, struct buf *out)
+{
+	struct json_writer w = JSON_WRITER(out);
+
+	buf_adds(out,
+		"{\"Nodes\":null,\"NodeNames\":null,\"FailedNodes\":{},\"FailedAndUnresolvableNodes\":{},"
+		"\"Error\":");
+	json_str(&w, message);
+	buf_addc(out, '}');
+}
+
+/* printf would take longer than all else that is written of thousands of nodes. */
+static void add_score(struct buf *out, int score)
+{
+	if (score >= 10)
+		buf_addc(out, (char)('0' + score / 10));
+	buf_addc(out, (char)('0' + score % 10));
+}
+
+void sched_answer_scores(const struct sched_args *args, const int *scores, struct buf *out)
+{
+	bool first = true;
+
+	buf_addc(out, '[');
+	for (size_t i = 0; i < args->n; i++) {
+		separate(out, &first);
+		buf_adds(out, "{\"Host\":");
+		add_span(out, args->nodes[i].quoted);
+		buf_adds(out, ",\"Score\":");
+		add_score(out, scores[i]);
+		buf_addc(out, '}');
+	}
+	buf_addc(out, ']');
+}

@@ -1,0 +1,35 @@
+/*
+ * answer.h - what an extender says to kube-scheduler: ExtenderFilterResult and HostPriorityList.
+ *
+ * Nodes are handed back in the form of the request and as they were written there. Threads: pure functions.
+ * Source: k8s.io/kube-scheduler/extender/v1.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "cluster/sched/args.h"
+
+enum sched_verdict {
+	SCHED_PASSES,
+	SCHED_FAILS,          /* evicting pods may help */
+	SCHED_FAILS_FOR_GOOD, /* it does not: FailedAndUnresolvableNodes */
+};
+
+struct sched_verdicts {
+	const enum sched_verdict *v; /* one for each node of the request */
+	/* append why node @i of the request fails */
+	void (*explain)(void *user, size_t i, struct buf *out);
+	void *user;
+};
+
+/** sched_answer_filter() - append the reply to a filter request to @out; ask buf_check() afterwards. */
+void sched_answer_filter(
+	const struct sched_args *args, const struct sched_verdicts *verdicts, struct buf *out);
+
+/** sched_answer_error() - append the reply that fails the attempt as a whole; kube-scheduler tries the pod
+ * again later. */
+void sched_answer_error(const char *message, struct buf *out);
+
+/** sched_answer_scores() - append the reply to a prioritize request. @scores: one for each node of the
+ * request, 0 to 10. */
+void sched_answer_scores(const struct sched_args *args, const int *scores, struct buf *out);

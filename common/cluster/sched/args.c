@@ -1,0 +1,246 @@
+#include "cluster/sched/args.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json_scan.h"
+#include "base/mem.h"
+
+/* RFC 1123 subdomain, which names of nodes are */
+#define NAME_MAX_BYTES 253
+
+#define MIN_ROOM 64
+
+/* A request that is being read. */
+struct reading {
+	struct json_scan scan;
+	struct sched_args *args;
+	bool has_names;
+	size_t seen; /* nodes, also of keys that are there again */
+};
+
+/* Escapes are never needed in the name of a node, but they are allowed. */
+static int unquote(struct sched_args *a, struct span quoted, struct span *ret, struct error **err)
+{
+	CLEANUP(json_reader_freep) struct json_reader *r = NULL;
+	struct json_event ev;
+	uint8_t *copy;
+
+	*ret = (struct span){quoted.p + 1, quoted.n - 2};
+	if (!memchr(quoted.p, '\\', quoted.n))
+		return 0;
+	r = json_reader_new(quoted);
+	if (json_expect(r, JSON_STRING, &ev, err) < 0)
+		return -1;
+	if (!a->unquoted)
+		a->unquoted = arena_new(SIZE_MAX);
+	copy = arena_alloc(a->unquoted, ev.len);
+	memcpy(copy, ev.text, ev.len);
+	*ret = (struct span){copy, ev.len};
+	return 0;
+}
+
+static int read_name(struct reading *r, struct span *ret_quoted, struct error **err)
+{
+	if (json_scan_peek(&r->scan) != JSON_STRING)
+		return err_set(err, ERR_INVALID_ARGUMENT, "the name of a node is not a string");
+	return json_scan_value(&r->scan, ret_quoted, err);
+}
+
+static int check_name(const struct sched_arg_node *node, struct error **err)
+{
+	if (node->name.n == 0)
+		return err_set(err, ERR_INVALID_ARGUMENT, "a node has no name");
+	if (node->name.n > NAME_MAX_BYTES)
+		return err_set(err, ERR_INVALID_ARGUMENT, "the name of a node is too long");
+	return 0;
+}
+
+static int add_node(struct reading *r, struct span quoted, struct span raw, struct error **err)
+{
+	struct sched_arg_node node = {.quoted = quoted, .raw = raw};
+	struct sched_args *a = r->args;
+
+	if (r->seen++ == SCHED_ARGS_MAX_NODES)
+		return err_set(err, ERR_INVALID_ARGUMENT, "more than %u nodes", SCHED_ARGS_MAX_NODES);
+	if (quoted.n > 0 && unquote(a, quoted, &node.name, err) < 0)
+		return -1;
+	if (check_name(&node, err) < 0)
+		return -1;
+	if (a->n == a->room) {
+		a->room = a->room ? 2 * a->room : MIN_ROOM;
+		a->nodes = x_realloc(a->nodes, a->room, sizeof(*a->nodes));
+	}
+	a->nodes[a->n++] = node;
+	return 0;
+}
+
+static int read_metadata(struct reading *r, struct span *ret_quoted, struct error **err)
+{
+	struct json_scan *s = &r->scan;
+	struct span key, ignored;
+	bool more;
+
+	if (json_scan_enter(s, JSON_OBJECT, err) < 0 || json_scan_member(s, &key, &more, err) < 0)
+		return -1;
+	while (more) {
+		int rv = json_scan_key_is(key, "name") ? read_name(r, ret_quoted, err)
+						       : json_scan_value(s, &ignored, err);
+
+		if (rv < 0 || json_scan_member(s, &key, &more, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_object(struct reading *r, struct error **err)
+{
+	struct json_scan *s = &r->scan;
+	struct span quoted = {0};
+	struct span raw, key, ignored;
+	bool more;
+
+	json_scan_peek(s);
+	raw.p = s->text.p + s->at;
+	if (json_scan_enter(s, JSON_OBJECT, err) < 0 || json_scan_member(s, &key, &more, err) < 0)
+		return -1;
+	while (more) {
+		int rv = json_scan_key_is(key, "metadata") ? read_metadata(r, &quoted, err)
+							   : json_scan_value(s, &ignored, err);
+
+		if (rv < 0 || json_scan_member(s, &key, &more, err) < 0)
+			return -1;
+	}
+	raw.n = (size_t)(s->text.p + s->at - raw.p);
+	return add_node(r, quoted, raw, err);
+}
+
+static int read_string(struct reading *r, struct error **err)
+{
+	struct span quoted;
+
+	if (read_name(r, &quoted, err) < 0)
+		return -1;
+	return add_node(r, quoted, quoted, err);
+}
+
+/* An array; null is an empty one, as in Go. */
+static int read_array(
+	struct reading *r, int (*read_one)(struct reading *, struct error **), struct error **err)
+{
+	struct json_scan *s = &r->scan;
+	struct span ignored;
+	bool more;
+
+	r->args->n = 0;
+	if (json_scan_peek(s) == JSON_NULL)
+		return json_scan_value(s, &ignored, err);
+	if (json_scan_enter(s, JSON_ARRAY, err) < 0 || json_scan_element(s, &more, err) < 0)
+		return -1;
+	while (more) {
+		if (read_one(r, err) < 0 || json_scan_element(s, &more, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_list(struct reading *r, struct error **err)
+{
+	struct json_scan *s = &r->scan;
+	struct span key, ignored;
+	bool more;
+
+	r->args->n = 0;
+	if (json_scan_enter(s, JSON_OBJECT, err) < 0 || json_scan_member(s, &key, &more, err) < 0)
+		return -1;
+	while (more) {
+		int rv = json_scan_key_is(key, "items") ? read_array(r, read_object, err)
+							: json_scan_value(s, &ignored, err);
+
+		if (rv < 0 || json_scan_member(s, &key, &more, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The form that is null is the one that the request does not have. */
+static int read_form(struct reading *r, bool objects, struct error **err)
+{
+	bool *has = objects ? &r->args->has_objects : &r->has_names;
+	struct span ignored;
+
+	if (json_scan_peek(&r->scan) == JSON_NULL) {
+		*has = false;
+		return json_scan_value(&r->scan, &ignored, err);
+	}
+	*has = true;
+	if (r->args->has_objects && r->has_names)
+		return err_set(err, ERR_INVALID_ARGUMENT, "both Nodes and NodeNames");
+	return objects ? read_list(r, err) : read_array(r, read_string, err);
+}
+
+static int read_pod(struct reading *r, struct error **err)
+{
+	enum json_type type = json_scan_peek(&r->scan);
+
+	if (json_scan_value(&r->scan, &r->args->pod, err) < 0)
+		return -1;
+	if (type == JSON_NULL)
+		r->args->pod = (struct span){0};
+	else if (type != JSON_OBJECT)
+		return err_set(err, ERR_INVALID_ARGUMENT, "Pod is not an object");
+	return 0;
+}
+
+static int read_member(struct reading *r, struct span key, struct error **err)
+{
+	struct span ignored;
+
+	if (json_scan_key_is(key, "Pod"))
+		return read_pod(r, err);
+	if (json_scan_key_is(key, "Nodes"))
+		return read_form(r, true, err);
+	if (json_scan_key_is(key, "NodeNames"))
+		return read_form(r, false, err);
+	return json_scan_value(&r->scan, &ignored, err);
+}
+
+static int read_args(struct reading *r, struct error **err)
+{
+	struct span key;
+	bool more;
+
+	if (json_scan_enter(&r->scan, JSON_OBJECT, err) < 0 ||
+		json_scan_member(&r->scan, &key, &more, err) < 0)
+		return -1;
+	while (more) {
+		if (read_member(r, key, err) < 0 || json_scan_member(&r->scan, &key, &more, err) < 0)
+			return -1;
+	}
+	return json_scan_end(&r->scan, err);
+}
+
+int sched_args_read(struct span body, struct sched_args *ret, struct error **err)
+{
+	CLEANUP(sched_args_done) struct sched_args args = {0};
+	struct reading r = {.scan = JSON_SCAN(body), .args = &args};
+
+	if (read_args(&r, err) < 0)
+		return -1;
+	if (!args.pod.p)
+		return err_set(err, ERR_INVALID_ARGUMENT, "no Pod");
+	if (!args.has_objects && !r.has_names)
+		return err_set(err, ERR_INVALID_ARGUMENT, "neither Nodes nor NodeNames");
+	*ret = args;
+	args = (struct sched_args){0};
+	return 0;
+}
+
+void sched_args_done(struct sched_args *a)
+{
+	if (!a)
+		return;
+	arena_free(a->unquoted);
+	free(a->nodes);
+	*a = (struct sched_args){0};
+}

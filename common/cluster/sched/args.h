@@ -1,0 +1,48 @@
+/*
+ * args.h - what kube-scheduler asks of an extender: ExtenderArgs, skimmed.
+ *
+ * Megabytes of Node objects are neither read nor copied: a node is its name and the text of its object, which
+ * an answer hands back as it is. Keys are the names in Go's source, matched without regard to case; of a key
+ * that is there twice the last one counts (encoding/json). Threads: pure functions.
+ * Source: k8s.io/kube-scheduler/extender/v1, ExtenderArgs.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/arena.h"
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/span.h"
+
+/* Above what the largest clusters have; each costs 48 bytes. */
+#define SCHED_ARGS_MAX_NODES (128u << 10)
+
+struct sched_arg_node {
+	struct span name;   /* 1 to 253 bytes, decoded */
+	struct span quoted; /* the name as the request writes it, with its quotes */
+	struct span raw;    /* the text of the Node object; of a request with names: as quoted */
+};
+
+struct sched_args {
+	struct span pod;  /* the text of an object */
+	bool has_objects; /* the request has Nodes; otherwise NodeNames. The reply has the same */
+	struct sched_arg_node *nodes;
+	size_t n;
+	size_t room;            /* in nodes */
+	struct arena *unquoted; /* names that were written with escapes; NULL: there are none */
+};
+
+/**
+ * sched_args_read() - take a request apart.
+ * @body: of the request; @ret points into it
+ * @ret:  sched_args_done()
+ *
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT: no JSON, no pod, neither or both of Nodes and NodeNames, a node
+ * without a name, more nodes than SCHED_ARGS_MAX_NODES.
+ */
+int sched_args_read(struct span body, struct sched_args *ret, struct error **err) MUST_CHECK;
+
+/** sched_args_done() - release what @a holds; NULL is allowed. */
+void sched_args_done(struct sched_args *a);

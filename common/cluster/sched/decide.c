@@ -1,0 +1,229 @@
+#include "cluster/sched/decide.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cluster/sched/fit.h"
+
+/* Nodes; as long as memory takes to answer. */
+#define FETCH_AHEAD 8
+
+/* How good a node is by the question's policy: what is compared first comes first. */
+struct rank {
+	size_t n_needed;     /* volumes to be made: fewer are better */
+	uint64_t rest_bytes; /* of the piece that the largest one is cut from: less is better */
+	uint64_t left_bytes; /* free on the node after all */
+};
+
+static bool is_home(const struct sched_question *q, struct span name)
+{
+	for (size_t i = 0; i < q->needs->n_homes; i++) {
+		char *const *home = q->needs->homes[i];
+
+		while (home && *home && !span_eq(name, *home))
+			home++;
+		if (!home || !*home)
+			return false;
+	}
+	return true;
+}
+
+/* Whether some region, if it were empty, holds each volume. */
+static bool is_large_enough(const struct fit *f, const struct sched_node *node)
+{
+	uint64_t largest_bytes = 0;
+
+	for (size_t i = 0; i < node->n_regions; i++) {
+		if (node->regions[i].total_bytes > largest_bytes)
+			largest_bytes = node->regions[i].total_bytes;
+	}
+	for (size_t i = 0; i < f->q->needs->n; i++) {
+		if (fit_is_needed(f, node, i) && f->needs[i].item.size_bytes > largest_bytes)
+			return false;
+	}
+	return true;
+}
+
+static enum sched_fit fit_of(struct fit *f, const struct sched_candidate *c)
+{
+	if (!is_home(f->q, c->name))
+		return SCHED_ELSEWHERE;
+	if (f->q->needs->n == 0)
+		return SCHED_FITS;
+	if (!c->node)
+		return SCHED_UNKNOWN_NODE;
+	if (c->node->stale)
+		return SCHED_STALE;
+	if (fit_on(f, c->node, FIT_WITH_ALL, 1))
+		return SCHED_FITS;
+	if (fit_on(f, c->node, FIT_WITH_DECIDED, 1))
+		return SCHED_FITS_WITHOUT_UNDECIDED;
+	if (fit_on(f, c->node, FIT_WITHOUT_CHARGES, 1))
+		return SCHED_FITS_WITHOUT_CHARGES;
+	return c->node->has_inline && is_large_enough(f, c->node) ? SCHED_FITS_WITHOUT_PODS : SCHED_NEVER;
+}
+
+/* The smallest piece that holds @item. Return: UINT64_MAX: none does. */
+static uint64_t rest_after(const struct sched_node *node, const struct sched_item *item)
+{
+	uint64_t rest = UINT64_MAX;
+
+	for (size_t i = 0; i < node->n_bins; i++) {
+		const struct sched_bin *bin = &node->bins[i];
+		uint64_t takes = sched_node_raw_bytes(node, bin->region, item->size_bytes, item->sector);
+
+		if (takes <= bin->bytes && bin->bytes - takes < rest)
+			rest = bin->bytes - takes;
+	}
+	return rest;
+}
+
+static struct rank rank_of(const struct fit *f, const struct sched_node *node)
+{
+	struct sched_load load = sched_charges_load(f->q->charges, node, /* undecided= */ true);
+	struct sched_item largest = {0};
+	struct rank r = {0};
+
+	for (size_t i = 0; i < node->n_bins; i++)
+		r.left_bytes += node->bins[i].bytes;
+	for (size_t i = 0; i < f->q->needs->n; i++) {
+		if (!fit_is_needed(f, node, i))
+			continue;
+		r.n_needed++;
+		load.size_bytes += f->needs[i].item.size_bytes;
+		if (f->needs[i].item.size_bytes >= largest.size_bytes)
+			largest = f->needs[i].item;
+	}
+	r.rest_bytes = r.n_needed > 0 ? rest_after(node, &largest) : 0;
+	r.left_bytes -= r.left_bytes < load.size_bytes ? r.left_bytes : load.size_bytes;
+	return r;
+}
+
+static bool is_better(enum sched_policy policy, const struct rank *a, const struct rank *b)
+{
+	if (a->n_needed != b->n_needed)
+		return a->n_needed < b->n_needed;
+	if (policy == SCHED_SPREAD)
+		return a->left_bytes > b->left_bytes;
+	if (a->rest_bytes != b->rest_bytes)
+		return a->rest_bytes < b->rest_bytes;
+	return a->left_bytes < b->left_bytes;
+}
+
+/* The best node so far. */
+struct best {
+	size_t at;
+	struct rank rank;
+	bool any;
+};
+
+static void keep_better(struct best *best, const struct fit *f, size_t i)
+{
+	struct rank rank = rank_of(f, f->q->candidates[i].node);
+
+	if (best->any && !is_better(f->q->policy, &rank, &best->rank))
+		return;
+	*best = (struct best){i, rank, true};
+}
+
+/* The nodes lie all over the heap: what is looked at soon is fetched meanwhile. */
+static void fetch_ahead(const struct sched_question *q, size_t i)
+{
+	const struct sched_node *node;
+
+	if (i + 2 * FETCH_AHEAD < q->n)
+		__builtin_prefetch(q->candidates[i + 2 * FETCH_AHEAD].node);
+	if (i + FETCH_AHEAD >= q->n)
+		return;
+	node = q->candidates[i + FETCH_AHEAD].node;
+	if (node)
+		sched_charges_fetch(q->charges, node);
+}
+
+/* Whether no second such pod fits. */
+static bool is_tight(struct fit *f, size_t i)
+{
+	return !fit_on(f, f->q->candidates[i].node, FIT_WITH_ALL, 2);
+}
+
+static void hold_back(struct fit *f, size_t best, enum sched_fit *fits)
+{
+	bool alone = is_tight(f, best);
+
+	for (size_t i = 0; i < f->q->n; i++) {
+		fetch_ahead(f->q, i);
+		if (fits[i] == SCHED_FITS && i != best && (alone || is_tight(f, i)))
+			fits[i] = SCHED_HELD_BACK;
+	}
+}
+
+enum sched_outcome sched_decide(const struct sched_question *q, enum sched_fit *ret_fits)
+{
+	enum sched_outcome outcome = SCHED_REFUSE;
+	struct best best = {0};
+	struct fit f;
+
+	fit_init(&f, q);
+	for (size_t i = 0; i < q->n; i++) {
+		fetch_ahead(q, i);
+		ret_fits[i] = fit_of(&f, &q->candidates[i]);
+		if (ret_fits[i] == SCHED_FITS)
+			outcome = SCHED_PASS;
+		else if (ret_fits[i] == SCHED_FITS_WITHOUT_UNDECIDED && outcome == SCHED_REFUSE)
+			outcome = SCHED_WAIT;
+		if (ret_fits[i] == SCHED_FITS && q->needs->n > 0)
+			keep_better(&best, &f, i);
+	}
+	if (best.any)
+		hold_back(&f, best.at, ret_fits);
+	fit_done(&f);
+	return outcome;
+}
+
+/* @part of @whole in steps from 0 to @steps. */
+static int share(uint64_t part, uint64_t whole, int steps)
+{
+	double ratio = whole > 0 ? (double)part / (double)whole : 0;
+
+	return ratio < 1 ? (int)(ratio * steps + 0.5) : steps;
+}
+
+static int score_of(struct fit *f, const struct sched_candidate *c)
+{
+	uint64_t total_bytes = 0;
+	uint64_t largest_bytes = 0;
+	struct rank r;
+
+	if (f->q->needs->n == 0 || !c->node || c->node->stale || !is_home(f->q, c->name))
+		return 0;
+	r = rank_of(f, c->node);
+	if (r.n_needed == 0)
+		return SCHED_SCORE_MAX;
+	if (r.rest_bytes == UINT64_MAX)
+		return 0;
+	if (r.n_needed < f->q->needs->n)
+		return SCHED_SCORE_MAX - 1;
+	for (size_t i = 0; i < c->node->n_regions; i++) {
+		uint64_t bytes = c->node->regions[i].total_bytes;
+
+		total_bytes += bytes;
+		if (bytes > largest_bytes)
+			largest_bytes = bytes;
+	}
+	if (f->q->policy == SCHED_SPREAD)
+		return 1 + share(r.left_bytes, total_bytes, SCHED_SCORE_MAX - 3);
+	return SCHED_SCORE_MAX - 2 - share(r.rest_bytes, largest_bytes, SCHED_SCORE_MAX - 3);
+}
+
+void sched_score(const struct sched_question *q, int *ret_scores)
+{
+	struct fit f;
+
+	fit_init(&f, q);
+	for (size_t i = 0; i < q->n; i++) {
+		fetch_ahead(q, i);
+		ret_scores[i] = score_of(&f, &q->candidates[i]);
+	}
+	fit_done(&f);
+}

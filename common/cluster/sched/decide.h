@@ -1,0 +1,68 @@
+/*
+ * decide.h - on which nodes the volumes of a pod fit, with those that are on their way (charges.h), and which
+ * of them are best.
+ *
+ * The volumes of a pod must find a place in whatever order they are made, beside those on their way
+ * (order.h); for one volume it is enough that there is a way, as far as the search is bounded (pack.h).
+ * Threads: one owner. Nothing blocks.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "cluster/sched/charges.h"
+
+enum sched_fit {
+	SCHED_FITS,
+	SCHED_HELD_BACK, /* it fits, but then no second such pod does, and others have more room */
+	SCHED_FITS_WITHOUT_UNDECIDED, /* worth waiting for decisions */
+	SCHED_FITS_WITHOUT_CHARGES,   /* pods on their way take it, which may come to nothing */
+	SCHED_FITS_WITHOUT_PODS,      /* it may, once pods there take their inline volumes along */
+	SCHED_NEVER,                  /* as the node is */
+	SCHED_ELSEWHERE,              /* a volume that the pod has is on other nodes only */
+	SCHED_UNKNOWN_NODE,
+	SCHED_STALE,
+};
+
+enum sched_policy {
+	SCHED_BINPACK, /* what is left over is small: large extents stay whole */
+	SCHED_SPREAD,  /* what is left over is large */
+};
+
+enum sched_outcome {
+	SCHED_PASS, /* the nodes marked SCHED_FITS */
+	SCHED_WAIT, /* no node now, but maybe when more is decided */
+	SCHED_REFUSE,
+};
+
+#define SCHED_SCORE_MAX 10
+
+struct sched_candidate {
+	struct span name;
+	const struct sched_node *node; /* NULL: not known */
+};
+
+struct sched_question {
+	const struct sched_nodes *nodes;
+	const struct sched_charges *charges; /* without those of the pod itself (sched_charges_drop()) */
+	const struct sched_needs *needs;
+	const struct sched_candidate *candidates;
+	size_t n;
+	enum sched_policy policy;
+};
+
+/**
+ * sched_decide() - which of the candidates the pod may go to.
+ * @ret_fits: one per candidate
+ *
+ * Where the best node could not take a second such pod, it is the only one: its charge is decided at once.
+ * Otherwise nodes that could not are held back. A pod that needs no new volume is only kept to the nodes of
+ * those it has.
+ */
+enum sched_outcome sched_decide(const struct sched_question *q, enum sched_fit *ret_fits);
+
+/** sched_explain() - add to @out why candidate @i is not among the nodes, which is @fit: one sentence. */
+void sched_explain(const struct sched_question *q, size_t i, enum sched_fit fit, struct buf *out);
+
+/** sched_score() - of each candidate, 0 (worst) to SCHED_SCORE_MAX, by policy; nodes that have the volumes
+ * first, stale and unknown ones and those without room 0. @ret_scores: one per candidate */
+void sched_score(const struct sched_question *q, int *ret_scores);

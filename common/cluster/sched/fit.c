@@ -1,0 +1,254 @@
+#include "cluster/sched/fit.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "cluster/sched/order.h"
+#include "cluster/sched/pack.h"
+
+/* Steps of all searches for one request: some milliseconds. One node may take so many. */
+#define BUDGET      400000
+#define NODE_BUDGET 20000
+
+/* More than a node has on its way at a time. */
+#define ITEMS_MAX 512
+
+void fit_init(struct fit *f, const struct sched_question *q)
+{
+	*f = (struct fit){.q = q, .budget = BUDGET};
+	f->needs = x_calloc(q->needs->n, sizeof(*f->needs));
+	for (size_t i = 0; i < q->needs->n; i++) {
+		const struct sched_need *need = &q->needs->v[i];
+		struct fit_need *to = &f->needs[i];
+
+		to->item.size_bytes = need->size_bytes < SCHED_SIZE_MAX ? need->size_bytes : SCHED_SIZE_MAX;
+		to->item.sector = need->sector;
+		to->anywhere = sched_nodes_have_volume(q->nodes, need->name);
+		to->decided =
+			sched_charges_node(q->charges, need->name, &to->decided_node, &to->decided_item);
+	}
+}
+
+void fit_done(struct fit *f)
+{
+	free(f->needs);
+	free(f->items);
+	free(f->takes);
+	free(f->place);
+	free(f->bins);
+}
+
+bool fit_is_needed(const struct fit *f, const struct sched_node *node, size_t i)
+{
+	return !f->needs[i].anywhere || !sched_node_volume(f->q->nodes, node, f->q->needs->v[i].name);
+}
+
+static bool is_charged_here(const struct fit_need *need, const struct sched_node *node)
+{
+	return need->decided && need->decided_node == node->index;
+}
+
+/* Some piece holds @item. */
+static bool has_piece(const struct sched_node *node, const struct sched_item *item)
+{
+	for (size_t i = 0; i < node->n_bins; i++) {
+		uint64_t takes =
+			sched_node_raw_bytes(node, node->bins[i].region, item->size_bytes, item->sector);
+
+		if (takes <= node->bins[i].bytes)
+			return true;
+	}
+	return false;
+}
+
+enum answer { YES, NO, MAYBE };
+
+/* Whether there is room for as many as the largest. */
+static bool has_slots(const struct sched_node *node, const struct sched_load *load)
+{
+	uint64_t slots = 0;
+
+	for (size_t i = 0; i < node->n_bins && load->max_raw_bytes > 0; i++)
+		slots += node->bins[i].bytes / load->max_raw_bytes;
+	return load->n <= slots;
+}
+
+static enum answer by_sums(const struct sched_node *node, const struct sched_load *load)
+{
+	uint64_t all = 0;
+	uint64_t sure = 0;
+
+	for (size_t i = 0; i < node->n_bins; i++) {
+		uint64_t bytes = node->bins[i].bytes;
+
+		all += bytes;
+		if (bytes > load->max_raw_bytes)
+			sure += bytes - load->max_raw_bytes;
+	}
+	if (load->size_bytes > all)
+		return NO;
+	/* A volume finds no place only when less than the largest one is left in each piece. */
+	return load->raw_bytes <= sure || has_slots(node, load) ? YES : MAYBE;
+}
+
+static void *grown(void *p, size_t *room, size_t n, size_t size)
+{
+	if (n <= *room)
+		return p;
+	*room = n;
+	return x_realloc(p, n, size);
+}
+
+static int compare_items(const void *a, const void *b)
+{
+	const struct sched_item *x = a;
+	const struct sched_item *y = b;
+
+	if (x->size_bytes != y->size_bytes)
+		return x->size_bytes > y->size_bytes ? -1 : 1;
+	return (int)y->sector - (int)x->sector;
+}
+
+/* One of the charges is the pod's own, decided in an earlier round. */
+static size_t leave_out(struct sched_item *items, size_t n, const struct sched_item *own)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (items[i].size_bytes != own->size_bytes || items[i].sector != own->sector)
+			continue;
+		items[i] = items[n - 1];
+		return n - 1;
+	}
+	return n;
+}
+
+/* The first @n items of @f, and what is free on @node. */
+static struct pack set_out(struct fit *f, const struct sched_node *node, size_t n)
+{
+	size_t n_kinds = node->n_regions;
+
+	f->takes = grown(f->takes, &f->takes_room, n * n_kinds, sizeof(*f->takes));
+	f->place = grown(f->place, &f->place_room, n, sizeof(*f->place));
+	f->bins = grown(f->bins, &f->bins_room, 2 * node->n_bins, sizeof(*f->bins));
+	for (size_t i = 0; i < n; i++) {
+		const struct sched_item *item = &f->items[i];
+
+		for (size_t k = 0; k < n_kinds; k++)
+			f->takes[i * n_kinds + k] =
+				sched_node_raw_bytes(node, k, item->size_bytes, item->sector);
+	}
+	for (size_t i = 0; i < node->n_bins; i++)
+		f->bins[i] = (struct pack_bin){node->bins[i].bytes, node->bins[i].region};
+
+	return (struct pack){f->bins, node->n_bins, f->takes, n_kinds, n, f->place};
+}
+
+static bool pack_on(struct fit *f, const struct sched_node *node, size_t n)
+{
+	size_t budget = f->budget < NODE_BUDGET ? f->budget : NODE_BUDGET;
+	size_t before = budget;
+
+	qsort(f->items, n, sizeof(*f->items), compare_items);
+	struct pack p = set_out(f, node, n);
+	bool fits = pack_items(&p, &budget);
+
+	f->budget -= before - budget;
+	return fits;
+}
+
+/* Volumes of one pod are made at the same time. */
+static bool in_any_order(struct fit *f, const struct sched_node *node, size_t n_charged, size_t n)
+{
+	qsort(f->items, n_charged, sizeof(*f->items), compare_items);
+	qsort(f->items + n_charged, n - n_charged, sizeof(*f->items), compare_items);
+	struct pack p = set_out(f, node, n);
+
+	return order_fits_any(&p, n_charged, f->bins + node->n_bins);
+}
+
+static bool by_search(
+	struct fit *f, const struct sched_node *node, enum fit_level level, size_t copies, size_t n_charged)
+{
+	size_t n = 0;
+
+	/* so many that the pod's own among them make no difference */
+	if (n_charged > ITEMS_MAX + f->q->needs->n)
+		return false;
+	f->items = grown(f->items, &f->items_room, n_charged + copies * f->q->needs->n, sizeof(*f->items));
+	if (level != FIT_WITHOUT_CHARGES)
+		n = sched_charges_items(f->q->charges, node, level == FIT_WITH_ALL, f->items);
+	for (size_t i = 0; level != FIT_WITHOUT_CHARGES && i < f->q->needs->n; i++) {
+		if (is_charged_here(&f->needs[i], node))
+			n = leave_out(f->items, n, &f->needs[i].decided_item);
+	}
+	n_charged = n;
+	for (size_t i = 0; i < f->q->needs->n; i++) {
+		for (size_t k = 0; k < copies && fit_is_needed(f, node, i); k++)
+			f->items[n++] = f->needs[i].item;
+	}
+	if (n > ITEMS_MAX)
+		return false;
+	if (copies == 1 && n - n_charged > 1)
+		return in_any_order(f, node, n_charged, n);
+	return pack_on(f, node, n);
+}
+
+/* Return: how many volumes of the pod are to be made there; they are added to @load, @copies times. */
+static size_t add_needs(const struct fit *f, const struct sched_node *node, size_t copies,
+	struct sched_load *load, bool *ret_charged)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->q->needs->n; i++) {
+		const struct sched_item *item = &f->needs[i].item;
+		uint64_t raw_bytes;
+
+		if (!fit_is_needed(f, node, i))
+			continue;
+		raw_bytes = sched_node_most_bytes(node, item->size_bytes, item->sector);
+		load->n += copies;
+		load->size_bytes += copies * item->size_bytes;
+		load->raw_bytes += copies * raw_bytes;
+		if (raw_bytes > load->max_raw_bytes)
+			load->max_raw_bytes = raw_bytes;
+		*ret_charged |= is_charged_here(&f->needs[i], node);
+		n++;
+	}
+	return n;
+}
+
+static bool each_has_piece(const struct fit *f, const struct sched_node *node)
+{
+	for (size_t i = 0; i < f->q->needs->n; i++) {
+		if (fit_is_needed(f, node, i) && !has_piece(node, &f->needs[i].item))
+			return false;
+	}
+	return true;
+}
+
+bool fit_on(struct fit *f, const struct sched_node *node, enum fit_level level, size_t copies)
+{
+	struct sched_load load = {0};
+	bool charged = false;
+	size_t n_charged;
+
+	if (level != FIT_WITHOUT_CHARGES)
+		load = sched_charges_load(f->q->charges, node, level == FIT_WITH_ALL);
+	n_charged = load.n;
+	if (add_needs(f, node, copies, &load, &charged) == 0)
+		return true;
+	if (!each_has_piece(f, node))
+		return false;
+	if (load.n == 1)
+		return true;
+	if (!charged) {
+		switch (by_sums(node, &load)) {
+		case YES:
+			return true;
+		case NO:
+			return false;
+		case MAYBE:
+			break;
+		}
+	}
+	return by_search(f, node, level, copies, n_charged);
+}

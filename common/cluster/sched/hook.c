@@ -1,0 +1,240 @@
+#include "cluster/sched/hook.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "cluster/class_room.h"
+#include "cluster/kube/objects.h"
+#include "cluster/sched/webhook.h"
+
+/* Of one request; a pod has a volume or two. What is beyond stays unknown. */
+#define MAX_LOOKS 16
+
+struct look {
+	struct review *review;
+	struct kube_request *request; /* NULL: it has ended, or was not needed */
+	char *key;                    /* "namespace/name" of a claim, or NULL */
+	char *name;                   /* of a class, or NULL */
+	struct kube_claim *claim;     /* what was found */
+	struct kube_class *class;
+};
+
+/* A request for which something is looked up. */
+struct review {
+	struct review *next;
+	struct sched_hook *hook;
+	struct http_call *call;
+	struct look looks[MAX_LOOKS];
+	size_t n_looks;
+	size_t open;
+};
+
+struct sched_hook {
+	struct sched_hook_config config;
+	struct sched_webhook_world watched;
+	struct review *reviews;
+};
+
+static void look_done(struct look *l)
+{
+	kube_request_cancel(l->request);
+	if (l->claim)
+		kube_kind_claims.free(l->claim);
+	if (l->class)
+		kube_kind_classes.free(l->class);
+	free(l->key);
+	free(l->name);
+}
+
+static void review_free(struct review *r)
+{
+	struct review **at = &r->hook->reviews;
+
+	while (*at != r)
+		at = &(*at)->next;
+	*at = r->next;
+	for (size_t i = 0; i < r->n_looks; i++)
+		look_done(&r->looks[i]);
+	free(r);
+}
+
+static bool find_claim(void *user, const char *namespace, const char *name, const char **ret_class)
+{
+	const struct review *r = user;
+	CLEANUP(free_charp) char *key = x_asprintf("%s/%s", namespace, name);
+
+	for (size_t i = 0; i < r->n_looks; i++) {
+		const struct look *l = &r->looks[i];
+		if (l->claim && str_eq(l->key, key)) {
+			*ret_class = l->claim->storage_class;
+			return true;
+		}
+	}
+	return r->hook->watched.claim(r->hook->watched.user, namespace, name, ret_class);
+}
+
+static enum sched_class find_class(void *user, const char *name)
+{
+	const struct review *r = user;
+	enum sched_class found = r->hook->watched.class(r->hook->watched.user, name);
+
+	for (size_t i = 0; name && found == SCHED_CLASS_UNKNOWN && i < r->n_looks; i++) {
+		const struct kube_class *class = r->looks[i].class;
+		if (class && str_eq(r->looks[i].name, name))
+			found = class_is_ours(class, r->hook->config.driver_name) && class->waits_for_consumer
+					? SCHED_CLASS_OURS
+					: SCHED_CLASS_OTHER;
+	}
+	return found;
+}
+
+static void review_again(struct review *r);
+
+static void look_ended(void *user, unsigned status, struct span body, const struct error *error)
+{
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	struct look *l = user;
+	struct review *r = l->review;
+
+	(void)status;
+	l->request = NULL;
+	if (!error && l->key)
+		l->claim = kube_claim_decode(body, &ignored);
+	else if (!error)
+		l->class = kube_class_decode(body, &ignored);
+	if (--r->open == 0)
+		review_again(r);
+}
+
+/* @path: of the object; @what: for messages. */
+static void look_up(struct review *r, struct look *l, const char *path, const char *what)
+{
+	const struct kube_call call = {
+		.verb = "get", .what = what, .method = "GET", .path = path, .timeout_ms = SCHED_HOOK_LOOK_MS};
+
+	l->review = r;
+	r->open++;
+	l->request = kube_client_call(r->hook->config.client, &call, look_ended, l);
+}
+
+static void look_up_claim(struct review *r, const char *namespace, const char *name)
+{
+	CLEANUP(free_charp)
+	char *path = x_asprintf("/api/v1/namespaces/%s/persistentvolumeclaims/%s", namespace, name);
+	CLEANUP(free_charp) char *what = x_asprintf("persistentvolumeclaims %s/%s", namespace, name);
+	struct look *l = &r->looks[r->n_looks++];
+
+	l->key = x_asprintf("%s/%s", namespace, name);
+	look_up(r, l, path, what);
+}
+
+static void look_up_class(struct review *r, const char *name)
+{
+	CLEANUP(free_charp) char *path = x_asprintf("/apis/storage.k8s.io/v1/storageclasses/%s", name);
+	CLEANUP(free_charp) char *what = x_asprintf("storageclasses %s", name);
+	struct look *l = &r->looks[r->n_looks++];
+
+	l->name = x_strdup(name);
+	look_up(r, l, path, what);
+}
+
+static bool was_looked_up(const struct review *r, const char *namespace, const char *claim, const char *class)
+{
+	CLEANUP(free_charp) char *key = claim ? x_asprintf("%s/%s", namespace, claim) : NULL;
+
+	for (size_t i = 0; i < r->n_looks; i++) {
+		if (key ? str_eq(r->looks[i].key, key) : str_eq(r->looks[i].name, class))
+			return true;
+	}
+	return false;
+}
+
+/* Names go into paths: others than those that objects can have are not asked for. */
+static bool can_look_up(const struct review *r, const char *namespace, const char *claim, const char *class)
+{
+	return r->n_looks < MAX_LOOKS && kube_is_name(claim ? claim : class) &&
+	       (!claim || kube_is_name(namespace)) && !was_looked_up(r, namespace, claim, class);
+}
+
+/* What was not looked up yet. A claim that was found may name a class that nobody knew of before. */
+static void look_up_missing(struct review *r, const struct sched_webhook_missing *m)
+{
+	for (char **claim = m->claims; claim && *claim; claim++) {
+		if (can_look_up(r, m->namespace, *claim, NULL))
+			look_up_claim(r, m->namespace, *claim);
+	}
+	for (char **class = m->classes; class && *class; class ++) {
+		if (can_look_up(r, NULL, NULL, *class))
+			look_up_class(r, *class);
+	}
+}
+
+static void review_again(struct review *r)
+{
+	CLEANUP(sched_webhook_missing_done) struct sched_webhook_missing missing = {0};
+	const struct sched_webhook_world world = {find_claim, find_class, r};
+	struct http_reply reply = HTTP_REPLY;
+
+	reply.content_type = "application/json";
+	reply.status = sched_webhook_review(
+		&world, r->hook->config.driver_name, http_call_request(r->call)->body, &missing, &reply.body);
+	if (!http_call_gone(r->call))
+		look_up_missing(r, &missing);
+	if (r->open > 0) {
+		buf_done(&reply.body);
+		return;
+	}
+	http_call_reply(r->call, &reply);
+	review_free(r);
+}
+
+/* Not an answer to the API server, which goes by the webhook's failure policy then. */
+static void be_unavailable(struct http_call *call)
+{
+	struct http_reply reply = HTTP_REPLY;
+
+	reply.status = 503;
+	buf_adds(&reply.body, "the cluster's objects are still being read\n");
+	http_call_reply(call, &reply);
+}
+
+void sched_hook_handle(void *self, struct http_call *call)
+{
+	struct sched_hook *h = self;
+	struct review *r;
+
+	if (!sched_world_is_synced(h->config.world)) {
+		be_unavailable(call);
+		return;
+	}
+	r = x_calloc(1, sizeof(*r));
+	r->hook = h;
+	r->call = call;
+	r->next = h->reviews;
+	h->reviews = r;
+	review_again(r);
+}
+
+struct sched_hook *sched_hook_new(const struct sched_hook_config *config)
+{
+	struct sched_hook *h = x_calloc(1, sizeof(*h));
+
+	h->config = *config;
+	h->watched = sched_world_webhook(config->world);
+	return h;
+}
+
+void sched_hook_free(struct sched_hook *h)
+{
+	if (!h)
+		return;
+	while (h->reviews) {
+		struct http_reply reply = HTTP_REPLY;
+
+		reply.status = 503;
+		http_call_reply(h->reviews->call, &reply);
+		review_free(h->reviews);
+	}
+	free(h);
+}

@@ -1,0 +1,36 @@
+/*
+ * hook.h - serves the admission webhook (webhook.h) with what the watches know. What they do not know yet is
+ * looked up once in the API server before the answer: a claim is often made right before its pod. A look-up
+ * that fails leaves it unknown: the pod is allowed as it is. Before the watches have shown all that there is,
+ * every claim would have to be looked up: until then the answer is 503, and the failure policy of the
+ * webhook's configuration decides. Threads: the loop's; nothing blocks.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+#include "cluster/kube/client.h"
+#include "cluster/sched/world.h"
+#include "net/http_server.h"
+
+/* For one look-up. A request waits for two in a row at most, of claims and then of their classes; API servers
+ * wait 10 s for a webhook, or what its configuration says. */
+#define SCHED_HOOK_LOOK_MS 2000
+
+struct sched_hook_config {
+	struct sched_world *world;
+	struct kube_client *client;
+	const char *driver_name;
+};
+
+struct sched_hook;
+
+/** sched_hook_new() - @config: copied, what it points to is borrowed. Return: never NULL; sched_hook_free().
+ */
+struct sched_hook *sched_hook_new(const struct sched_hook_config *config);
+
+/** sched_hook_free() - before the client, and after the HTTP server was freed. NULL is allowed. */
+void sched_hook_free(struct sched_hook *h);
+DEFINE_CLEANUP(struct sched_hook *, sched_hook_free);
+
+/** sched_hook_handle() - route for POST (http_server.h); @self: the hook. */
+void sched_hook_handle(void *self, struct http_call *call);

@@ -1,0 +1,315 @@
+#include "cluster/sched/service.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cluster/sched/answer.h"
+
+/* A request that is being answered. */
+struct asked {
+	struct asked *next; /* of those that wait */
+	struct sched_service *service;
+	struct http_call *call;
+	const char *verb;
+	uint64_t begin_ns;
+	struct sched_args args;
+	struct sched_needs needs;
+	char *pod_uid;
+	struct sched_candidate *candidates; /* one for each node of args, as in all arrays here */
+	enum sched_fit *fits;
+};
+
+struct sched_service {
+	struct sched_service_config config;
+	struct asked *waiting; /* oldest first */
+	struct loop_timer *timer;
+};
+
+static void asked_free(struct asked *a)
+{
+	if (!a)
+		return;
+	sched_args_done(&a->args);
+	sched_needs_done(&a->needs);
+	free(a->pod_uid);
+	free(a->candidates);
+	free(a->fits);
+	free(a);
+}
+
+static struct asked *asked_new(struct sched_service *s, struct http_call *call, const char *verb)
+{
+	struct asked *a = x_calloc(1, sizeof(*a));
+
+	a->service = s;
+	a->call = call;
+	a->verb = verb;
+	a->begin_ns = clock_ns();
+	return a;
+}
+
+/* A pod of other drivers' volumes is nobody's business here, whatever is known of nodes. */
+static bool needs_nothing(const struct asked *a)
+{
+	return a->needs.n == 0 && a->needs.n_homes == 0;
+}
+
+/* Each time anew: while a request waits, nodes come and are forgotten. */
+static void find_nodes(struct asked *a)
+{
+	struct span *names = x_calloc(a->args.n, sizeof(*names));
+	const struct sched_node **nodes = x_calloc(a->args.n, sizeof(*nodes));
+
+	for (size_t i = 0; i < a->args.n; i++)
+		names[i] = a->args.nodes[i].name;
+	sched_nodes_find(a->service->config.nodes, names, a->args.n, nodes);
+	for (size_t i = 0; i < a->args.n; i++)
+		a->candidates[i] = (struct sched_candidate){names[i], nodes[i]};
+	free(names);
+	free(nodes);
+}
+
+static int prepare(struct asked *a, struct error **err)
+{
+	struct span body = http_call_request(a->call)->body;
+	const struct sched_service_config *config = &a->service->config;
+
+	if (sched_args_read(body, &a->args, err) < 0)
+		return -1;
+	if (sched_world_needs(config->world, a->args.pod, &a->needs, &a->pod_uid, err) < 0)
+		return -1;
+	if (needs_nothing(a))
+		return 0;
+	if (!sched_node_watch_is_synced(config->watch))
+		return err_set(err, ERR_UNAVAILABLE, "the capacity of the nodes is not known yet");
+	a->candidates = x_calloc(a->args.n + 1, sizeof(*a->candidates));
+	a->fits = x_calloc(a->args.n + 1, sizeof(*a->fits));
+	find_nodes(a);
+	return 0;
+}
+
+static struct sched_question question_of(const struct asked *a)
+{
+	const struct sched_service_config *config = &a->service->config;
+
+	return (struct sched_question){.nodes = config->nodes,
+		.charges = config->charges,
+		.needs = &a->needs,
+		.candidates = a->candidates,
+		.n = a->args.n,
+		.policy = config->policy};
+}
+
+/* The request ends with @a. */
+static void finish(struct asked *a, struct http_reply *reply, bool failed)
+{
+	const struct sched_service_observer *observer = &a->service->config.observer;
+
+	reply->content_type = "application/json";
+	http_call_reply(a->call, reply);
+	if (observer->ended)
+		observer->ended(observer->user, a->verb, failed, clock_ns() - a->begin_ns);
+	asked_free(a);
+}
+
+static void answer_error(struct asked *a, const struct error *e)
+{
+	struct http_reply reply = HTTP_REPLY;
+
+	sched_answer_error(e->msg, &reply.body);
+	finish(a, &reply, /* failed= */ true);
+}
+
+static enum sched_verdict verdict_of(enum sched_fit fit)
+{
+	switch (fit) {
+	case SCHED_FITS:
+		return SCHED_PASSES;
+	case SCHED_HELD_BACK:
+	case SCHED_FITS_WITHOUT_UNDECIDED:
+	case SCHED_FITS_WITHOUT_CHARGES:
+	case SCHED_FITS_WITHOUT_PODS:
+		return SCHED_FAILS;
+	case SCHED_NEVER:
+	case SCHED_ELSEWHERE:
+	case SCHED_UNKNOWN_NODE:
+	case SCHED_STALE:
+		break;
+	}
+	return SCHED_FAILS_FOR_GOOD;
+}
+
+static void explain(void *user, size_t i, struct buf *out)
+{
+	const struct asked *a = user;
+	struct sched_question q = question_of(a);
+
+	sched_explain(&q, i, a->fits[i], out);
+}
+
+/* From here on the pod counts on each of the nodes that it may go to. */
+static void charge(const struct asked *a)
+{
+	const struct sched_node **nodes = x_calloc(a->args.n + 1, sizeof(*nodes));
+	size_t n = 0;
+
+	for (size_t i = 0; i < a->args.n; i++) {
+		if (a->fits[i] == SCHED_FITS)
+			nodes[n++] = a->candidates[i].node;
+	}
+	if (a->needs.n > 0 && n > 0)
+		sched_charges_pod(a->service->config.charges, a->pod_uid, &a->needs, nodes, n, clock_ns());
+	free(nodes);
+}
+
+static void answer_filter(struct asked *a)
+{
+	struct http_reply reply = HTTP_REPLY;
+	enum sched_verdict *verdicts = x_calloc(a->args.n + 1, sizeof(*verdicts));
+	const struct sched_verdicts said = {.v = verdicts, .explain = explain, .user = a};
+
+	for (size_t i = 0; a->fits && i < a->args.n; i++)
+		verdicts[i] = verdict_of(a->fits[i]);
+	sched_answer_filter(&a->args, &said, &reply.body);
+	free(verdicts);
+	finish(a, &reply, /* failed= */ false);
+}
+
+/* Nobody waits for the answer. */
+static void give_up(struct asked *a)
+{
+	struct http_reply reply = HTTP_REPLY;
+
+	finish(a, &reply, /* failed= */ true);
+}
+
+/* Return: whether the pod has to wait; otherwise it is decided, and charged. */
+static bool must_wait(struct asked *a, uint64_t now_ns)
+{
+	struct sched_question q = question_of(a);
+	enum sched_outcome outcome = sched_decide(&q, a->fits);
+
+	if (outcome == SCHED_PASS)
+		charge(a);
+	return outcome == SCHED_WAIT && now_ns < a->begin_ns + SCHED_WAIT_MS * NS_PER_MS;
+}
+
+/* Those that wait, in the order in which they came: what is decided now counts for those behind. Who is
+ * answered is off the list before: an answer makes room for the next request of its connection. */
+static void look_again(void *user)
+{
+	struct sched_service *s = user;
+	uint64_t now = clock_ns();
+	struct asked **at = &s->waiting;
+
+	while (*at) {
+		struct asked *a = *at;
+		bool gone = http_call_gone(a->call);
+
+		if (!gone)
+			find_nodes(a);
+		if (!gone && must_wait(a, now)) {
+			at = &a->next;
+			continue;
+		}
+		*at = a->next;
+		if (gone)
+			give_up(a);
+		else
+			answer_filter(a);
+	}
+	if (s->waiting) {
+		uint64_t end = s->waiting->begin_ns + SCHED_WAIT_MS * NS_PER_MS;
+		loop_timer_set(s->timer, end > now ? (end - now) / NS_PER_MS + 1 : 1, /* repeat_ms= */ 0);
+	}
+}
+
+static void park(struct asked *a)
+{
+	struct sched_service *s = a->service;
+	struct asked **at = &s->waiting;
+
+	if (!*at)
+		loop_timer_set(s->timer, SCHED_WAIT_MS, /* repeat_ms= */ 0);
+	while (*at)
+		at = &(*at)->next;
+	*at = a;
+}
+
+void sched_service_charges_changed(struct sched_service *s)
+{
+	if (s->waiting)
+		loop_timer_set(s->timer, 0, /* repeat_ms= */ 0);
+}
+
+static int check_room(const struct sched_service *s, struct error **err)
+{
+	size_t max = s->config.max_pods > 0 ? s->config.max_pods : SCHED_PODS_MAX;
+
+	if (sched_charges_count(s->config.charges).pods < max)
+		return 0;
+	return err_set(err, ERR_EXHAUSTED, "%zu pods are on their way, no further one is looked at", max);
+}
+
+void sched_service_filter(void *self, struct http_call *call)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct sched_service *s = self;
+	struct asked *a = asked_new(s, call, "filter");
+
+	if (prepare(a, &err) < 0) {
+		answer_error(a, err);
+		return;
+	}
+	/* what it was charged before was for an attempt that came to nothing */
+	sched_charges_drop(s->config.charges, a->pod_uid);
+	if (!needs_nothing(a) && check_room(s, &err) < 0)
+		answer_error(a, err);
+	else if (!needs_nothing(a) && must_wait(a, a->begin_ns))
+		park(a);
+	else
+		answer_filter(a);
+}
+
+void sched_service_prioritize(void *self, struct http_call *call)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct asked *a = asked_new(self, call, "prioritize");
+	bool failed = prepare(a, &err) < 0;
+	struct http_reply reply = HTTP_REPLY;
+	int *scores;
+
+	/* The reply has no place for an error: then all nodes are equal. */
+	scores = x_calloc(a->args.n + 1, sizeof(*scores));
+	if (!failed && !needs_nothing(a)) {
+		struct sched_question q = question_of(a);
+		sched_score(&q, scores);
+	}
+	sched_answer_scores(&a->args, scores, &reply.body);
+	free(scores);
+	finish(a, &reply, failed);
+}
+
+struct sched_service *sched_service_new(const struct sched_service_config *config)
+{
+	struct sched_service *s = x_calloc(1, sizeof(*s));
+
+	s->config = *config;
+	s->timer = loop_timer_new(config->loop, look_again, s);
+	return s;
+}
+
+void sched_service_free(struct sched_service *s)
+{
+	if (!s)
+		return;
+	while (s->waiting) {
+		struct asked *a = s->waiting;
+		s->waiting = a->next;
+		give_up(a);
+	}
+	loop_timer_close(s->timer);
+	free(s);
+}

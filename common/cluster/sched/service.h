@@ -1,0 +1,62 @@
+/*
+ * service.h - what kube-scheduler asks, answered: filter and prioritize over HTTP.
+ *
+ * An answer is computed from memory, at once; a filter request whose pod fits nowhere but for pods that
+ * passed and are not decided waits for decisions, SCHED_WAIT_MS at most. Whatever is wrong with a request, or
+ * not known yet, is said with HTTP status 200 in the field Error, as kube-scheduler wants it: it tries the
+ * pod again later. Threads: the loop's; nothing blocks. Source: k8s.io/kube-scheduler/extender/v1.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cluster/sched/decide.h"
+#include "cluster/sched/node_watch.h"
+#include "cluster/sched/world.h"
+#include "net/http_server.h"
+#include "net/loop.h"
+
+#define SCHED_WAIT_MS 250
+
+/* Pods that passed and are not bound yet, above which further ones hear an Error: whoever can reach the
+ * server may make them up, and each is remembered for SCHED_CHARGE_NS. */
+#define SCHED_PODS_MAX 8192
+
+/* For metrics. */
+struct sched_service_observer {
+	/* @verb: "filter" or "prioritize"; @failed: with an Error; @took_ns: the time it waited included */
+	void (*ended)(void *user, const char *verb, bool failed, uint64_t took_ns);
+	void *user;
+};
+
+struct sched_service_config {
+	struct loop *loop;
+	const struct sched_world *world;
+	const struct sched_nodes *nodes;
+	const struct sched_node_watch *watch;
+	struct sched_charges *charges;
+	enum sched_policy policy;
+	size_t max_pods;                        /* on their way at a time; 0: SCHED_PODS_MAX */
+	struct sched_service_observer observer; /* .ended NULL: none */
+};
+
+struct sched_service;
+
+/** sched_service_new() - @config: copied, what it points to is borrowed. Return: never NULL;
+ * sched_service_free(). */
+struct sched_service *sched_service_new(const struct sched_service_config *config);
+
+/** sched_service_free() - after the HTTP server was drained or freed: nobody waits any more. NULL is allowed.
+ */
+void sched_service_free(struct sched_service *s);
+DEFINE_CLEANUP(struct sched_service *, sched_service_free);
+
+/** sched_service_charges_changed() - there may be more room (charges.h): who waits is looked at again, soon.
+ */
+void sched_service_charges_changed(struct sched_service *s);
+
+/** sched_service_filter(), sched_service_prioritize() - routes for POST (http_server.h); @self: the service.
+ */
+void sched_service_filter(void *self, struct http_call *call);
+void sched_service_prioritize(void *self, struct http_call *call);

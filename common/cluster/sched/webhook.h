@@ -1,0 +1,59 @@
+/*
+ * webhook.h - the mutating admission webhook for pods: an AdmissionReview in, an AdmissionReview out.
+ *
+ * kube-scheduler asks the extender about pods that request the resource "<driver name>/scheduler" only. A pod
+ * with a volume of ours that is made where the pod runs (inline, or of a class that binds late) gets it: 1,
+ * as request and limit of its first container. Every other pod, one that is labelled "<driver name>/webhook:
+ * ignore", and one whose claims or classes do not exist, is allowed as it is. A pod that requests the
+ * resource in any container is not changed again.
+ *
+ * Nothing is remembered and nothing is written, so dry runs need no care. Threads: any; nothing blocks.
+ * Sources: k8s.io/api/admission/v1 types.go, RFC 6902, PMEM-CSI 1.0 pkg/scheduler/mutate_pod.go.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/span.h"
+
+#define SCHED_WEBHOOK_BODY_BYTES (8u << 20) /* of a request; an API server takes pods of 3 MiB at most */
+
+enum sched_class {
+	SCHED_CLASS_OTHER,  /* another driver's, or one that binds immediately */
+	SCHED_CLASS_OURS,   /* our driver's, and waits for the first consumer */
+	SCHED_CLASS_UNKNOWN /* not there */
+};
+
+/* What the webhook asks about the cluster. Answers come at once. */
+struct sched_webhook_world {
+	/* whether the claim exists; *ret_class: its class, borrowed until the next call, NULL without one */
+	bool (*claim)(void *user, const char *namespace, const char *name, const char **ret_class);
+	/* @name NULL: the cluster's default class, SCHED_CLASS_OTHER when there is none */
+	enum sched_class (*class)(void *user, const char *name);
+	void *user;
+};
+
+/* What the world did not know, and the answer hangs on; empty when it does not. */
+struct sched_webhook_missing {
+	char *namespace;
+	char **claims;  /* strv */
+	char **classes; /* strv */
+};
+
+/** sched_webhook_missing_done() - release the content of @m, which is empty then. */
+void sched_webhook_missing_done(struct sched_webhook_missing *m);
+
+/**
+ * sched_webhook_review() - answer one request.
+ * @world:       what is asked
+ * @driver_name: of our driver
+ * @body:        of the request
+ * @missing:     what to look for before the answer is given, empty on entry; the caller releases it
+ * @out:         the reply, application/json
+ *
+ * Return: the HTTP status: 200, 400 (not an AdmissionReview; the reply says so in its own status, too) or
+ * 413. What is no pod is denied with code 400 in a reply of 200: only then does the API server tell why.
+ */
+unsigned sched_webhook_review(const struct sched_webhook_world *world, const char *driver_name,
+	struct span body, struct sched_webhook_missing *missing, struct buf *out);

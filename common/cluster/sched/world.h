@@ -1,0 +1,60 @@
+/*
+ * world.h - what the scheduler extender knows of the Kubernetes cluster, from watches alone: pods on their
+ * way, claims, volumes of our driver, storage classes.
+ *
+ * It says what volumes a pod needs, and tells the charges (charges.h) what the scheduler has decided, also
+ * before this process began: a claim with a selected node, and a pod with inline volumes and a node, count
+ * there. A claim that is bound counts until its volume shows in the inventory, SCHED_CHARGE_NS at most.
+ * Claims that bind immediately are placed by their topology, and then keep the pod to their node; only once a
+ * node is selected for one does it count. Threads: the loop's; nothing blocks.
+ * Sources: kube-scheduler's volumebinding plugin, external-provisioner, kubelet's CSI plugin.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/cleanup.h"
+#include "base/error.h"
+#include "base/span.h"
+#include "cluster/kube/client.h"
+#include "cluster/sched/charges.h"
+#include "cluster/sched/need.h"
+#include "cluster/sched/webhook.h"
+
+/* What a claim without a size is taken for, as by PMEM-CSI 1.0 pkg/scheduler. */
+#define SCHED_DEFAULT_BYTES (1ULL << 30)
+
+struct sched_world;
+
+/** sched_world_new() - begin to watch. @client, @charges: borrowed. @driver_name: copied. Return: never NULL;
+ * sched_world_free(). */
+struct sched_world *sched_world_new(
+	struct kube_client *client, const char *driver_name, struct sched_charges *charges);
+
+/** sched_world_free() - before kube_client_free() and sched_charges_free(). NULL is allowed. */
+void sched_world_free(struct sched_world *w);
+DEFINE_CLEANUP(struct sched_world *, sched_world_free);
+
+/** sched_world_is_synced() - all that there was in the beginning is known. */
+bool sched_world_is_synced(const struct sched_world *w);
+
+/**
+ * sched_world_needs() - which volumes of our driver @pod_json, a v1 Pod, needs that do not exist yet, and
+ * where those are that it has: claims that bind late and are not bound, those made for the pod included, and
+ * inline volumes.
+ * @ret:         sched_needs_done()
+ * @ret_pod_uid: caller frees
+ *
+ * Return: 0, or -1 with ERR_UNAVAILABLE (the watches have not shown all of it yet), ERR_PRECONDITION (a claim
+ * is another pod's), ERR_INVALID_ARGUMENT (the pod makes no sense).
+ */
+int sched_world_needs(const struct sched_world *w, struct span pod_json, struct sched_needs *ret,
+	char **ret_pod_uid, struct error **err) MUST_CHECK;
+
+/** sched_world_webhook() - what the webhook asks; valid as long as @w. Of several default classes one of ours
+ * that binds late is preferred: a pod that is looked at in vain costs little. */
+struct sched_webhook_world sched_world_webhook(struct sched_world *w);
+
+/** sched_world_tick() - to be called each second or so. @now_ns: of clock_ns() */
+void sched_world_tick(struct sched_world *w, uint64_t now_ns);

@@ -1,0 +1,43 @@
+/*
+ * metrics.h - what the extender tells monitoring and probes. Threads: the loop's; nothing blocks.
+ */
+#pragma once
+
+#include "cluster/kube/client.h"
+#include "cluster/sched/service.h"
+#include "net/http_server.h"
+
+struct metrics;
+
+/** metrics_new() - @driver_name: borrowed. Return: never NULL; metrics_free(). */
+struct metrics *metrics_new(const char *driver_name);
+
+/** metrics_free() - after those that it observes. NULL is allowed. */
+void metrics_free(struct metrics *m);
+
+/* All borrowed. */
+struct metrics_parts {
+	const struct sched_world *world;
+	const struct sched_nodes *nodes;
+	const struct sched_node_watch *watch;
+	const struct sched_charges *charges;
+};
+
+/** metrics_watch() - tell of @parts from now on. */
+void metrics_watch(struct metrics *m, const struct metrics_parts *parts);
+
+/** metrics_kube_observer(), metrics_service_observer() - count requests; valid as long as @m. */
+struct kube_observer metrics_kube_observer(struct metrics *m);
+struct sched_service_observer metrics_service_observer(struct metrics *m);
+
+/**
+ * metrics_all() - /metrics.
+ * metrics_healthz() - /healthz: "ok": the process is there.
+ * metrics_status() - /status: "ok" once all is known that is needed to answer; before, 503 and what is
+ * missing.
+ *
+ * Routes (http_server.h) with @self a struct metrics.
+ */
+void metrics_all(void *self, const struct http1_request *request, struct http_reply *reply);
+void metrics_status(void *self, const struct http1_request *request, struct http_reply *reply);
+void metrics_healthz(void *self, const struct http1_request *request, struct http_reply *reply);

@@ -1,0 +1,157 @@
+#include "options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "os/args.h"
+#include "os/klog_flags.h"
+
+#define DEFAULT_DRIVER_NAME "pmem-csi.intel.com"
+#define DEFAULT_REGISTRY    "tcp://pmem-csi-controller:10000"
+
+static struct options defaults(void)
+{
+	return (struct options){.driver_name = DEFAULT_DRIVER_NAME,
+		.scheduler_listen = "",
+		.insecure_scheduler_listen = "",
+		.client_ca_file = "",
+		.registry_endpoint = DEFAULT_REGISTRY,
+		.ca_file = "",
+		.cert_file = "",
+		.key_file = "",
+		.client_cert_file = "",
+		.client_key_file = "",
+		.logging_format = "text",
+		.policy = SCHED_BINPACK,
+		.kube_qps = 50,
+		.kube_burst = 100,
+		.verbosity = 3};
+}
+
+static void free_opts(struct opt **opts)
+{
+	free(*opts);
+}
+
+/* Return: caller frees. */
+static struct opt *table(struct options *o, const char **policy)
+{
+	const struct opt rows[] = {
+		{"schedulerListen", OPT_STR, &o->scheduler_listen, "ADDR",
+			"serve kube-scheduler and kube-apiserver over HTTPS, :port or host:port; needs "
+			"-certFile"},
+		{"insecureSchedulerListen", OPT_STR, &o->insecure_scheduler_listen, "ADDR",
+			"the same over plain HTTP, for a container beside kube-scheduler"},
+		{"clientCAFile", OPT_STR, &o->client_ca_file, "FILE",
+			"HTTPS: CA that must have signed the client's certificate (default: none is asked "
+			"for)"},
+		{"drivername", OPT_STR, &o->driver_name, "NAME", "name of the CSI driver"},
+		{"policy", OPT_STR, policy, "NAME",
+			"where volumes go first: binpack keeps large free extents whole, spread takes the "
+			"node with most left"},
+		{"registryEndpoint", OPT_STR, &o->registry_endpoint, "URL",
+			"the controllers that know the nodes' capacity, tcp://host:port, at all addresses of "
+			"the host (default: " DEFAULT_REGISTRY ")"},
+		{"caFile", OPT_STR, &o->ca_file, "FILE", "TLS of the registry: CA that signs it"},
+		{"certFile", OPT_STR, &o->cert_file, "FILE", "TLS: own certificate"},
+		{"keyFile", OPT_STR, &o->key_file, "FILE", "TLS: its key"},
+		{"clientCertFile", OPT_STR, &o->client_cert_file, "FILE",
+			"TLS: certificate for the registry, for pmem-scheduler (default: -certFile)"},
+		{"clientKeyFile", OPT_STR, &o->client_key_file, "FILE", "TLS: its key (default: -keyFile)"},
+		{"strictKeys", OPT_BOOL, &o->strict_keys, NULL, "refuse a key file that others may read"},
+		{"insecure", OPT_BOOL, &o->insecure, NULL, "allow a registry without TLS beyond loopback"},
+		{"kube-api-qps", OPT_U32, &o->kube_qps, "N",
+			"requests per second to the Kubernetes API server"},
+		{"kube-api-burst", OPT_U32, &o->kube_burst, "N", "how many at once"},
+		{"logging-format", OPT_STR, &o->logging_format, "FORMAT", "text or json"},
+		{"v", OPT_U32, &o->verbosity, "N", "log verbosity; 5 and above shows debug messages"},
+		{"version", OPT_BOOL, &o->show_version, NULL, "print the version and exit"},
+		{"help", OPT_BOOL, &o->show_help, NULL, "print this help and exit"},
+		KLOG_IGNORED_FLAGS,
+		{0},
+	};
+	struct opt *copy = x_calloc(ARRAY_SIZE(rows), sizeof(*copy));
+
+	memcpy(copy, rows, sizeof(rows));
+	return copy;
+}
+
+static int read_policy(const char *name, enum sched_policy *ret, struct error **err)
+{
+	if (str_eq(name, "binpack"))
+		*ret = SCHED_BINPACK;
+	else if (str_eq(name, "spread"))
+		*ret = SCHED_SPREAD;
+	else
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "-policy must be binpack or spread, not \"%s\"", name);
+	return 0;
+}
+
+static int check_files(const struct options *o, struct error **err)
+{
+	if (str_empty(o->cert_file) != str_empty(o->key_file))
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"-certFile and -keyFile belong together: both of them or none");
+	if (str_empty(o->client_cert_file) != str_empty(o->client_key_file))
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"-clientCertFile and -clientKeyFile belong together: both of them or none");
+	if (!str_empty(o->scheduler_listen) && str_empty(o->cert_file))
+		return err_set(err, ERR_INVALID_ARGUMENT, "-schedulerListen needs -certFile and -keyFile");
+	if (!str_empty(o->ca_file) && str_empty(o->cert_file) && str_empty(o->client_cert_file))
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"-caFile needs a certificate for the registry: -certFile or -clientCertFile");
+	if (!str_empty(o->client_ca_file) && str_empty(o->scheduler_listen))
+		return err_set(err, ERR_INVALID_ARGUMENT, "-clientCAFile needs -schedulerListen");
+	return 0;
+}
+
+static int check(const struct options *o, struct error **err)
+{
+	if (str_empty(o->scheduler_listen) && str_empty(o->insecure_scheduler_listen))
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"nothing to serve: -schedulerListen or -insecureSchedulerListen is needed");
+	if (str_empty(o->driver_name) || strchr(o->driver_name, '/'))
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "-drivername \"%s\" is no driver name", o->driver_name);
+	if (o->kube_qps == 0 || o->kube_burst == 0)
+		return err_set(err, ERR_INVALID_ARGUMENT, "-kube-api-qps and -kube-api-burst must not be 0");
+	if (!str_eq(o->logging_format, "text") && !str_eq(o->logging_format, "json"))
+		return err_set(err, ERR_INVALID_ARGUMENT, "-logging-format must be text or json, not \"%s\"",
+			o->logging_format);
+	return check_files(o, err);
+}
+
+int options_parse(int argc, char **argv, struct options *ret, char ***ret_ignored, struct error **err)
+{
+	CLEANUP(args_done) struct args args = {0};
+	struct options o = defaults();
+	const char *policy = "binpack";
+	CLEANUP(free_opts) struct opt *opts = table(&o, &policy);
+
+	if (args_parse(opts, argc, argv, &args, err) < 0)
+		return -1;
+	if (args.rest[0])
+		return err_set(err, ERR_INVALID_ARGUMENT, "unexpected argument \"%s\"", args.rest[0]);
+	if (read_policy(policy, &o.policy, err) < 0)
+		return -1;
+	if (!o.show_version && !o.show_help && check(&o, err) < 0)
+		return -1;
+	*ret_ignored = TAKE_PTR(args.ignored);
+	*ret = o;
+	return 0;
+}
+
+char *options_help(void)
+{
+	struct options o = defaults();
+	const char *policy = "binpack";
+	CLEANUP(free_opts) struct opt *opts = table(&o, &policy);
+
+	return args_help(
+		"usage: scheduler-extender -schedulerListen=ADDR -certFile=FILE -keyFile=FILE [flags]\n"
+		"       scheduler-extender -insecureSchedulerListen=ADDR [flags]\n",
+		opts);
+}

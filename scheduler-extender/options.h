@@ -1,0 +1,45 @@
+/*
+ * options.h - the extender's command line.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "cluster/sched/decide.h"
+
+struct options {
+	const char *driver_name;
+	const char *scheduler_listen;          /* HTTPS; "": none */
+	const char *insecure_scheduler_listen; /* HTTP; "": none */
+	const char *client_ca_file; /* who signs clients of scheduler_listen; "": none is asked for */
+	const char *registry_endpoint;
+	const char *ca_file;   /* of the registry; all three or none; "": none */
+	const char *cert_file; /* of scheduler_listen, too */
+	const char *key_file;
+	const char *client_cert_file; /* for the registry; both or none; "": cert_file */
+	const char *client_key_file;
+	const char *logging_format;
+	enum sched_policy policy;
+	uint32_t kube_qps;
+	uint32_t kube_burst;
+	uint32_t verbosity;
+	bool insecure;
+	bool strict_keys;
+	bool show_version;
+	bool show_help;
+};
+
+/**
+ * options_parse() - read the command line, with defaults filled in and values checked.
+ * @ret:         strings are borrowed from @argv and literals
+ * @ret_ignored: names of accepted flags without effect, for one warning each: strv_free()
+ *
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the flag.
+ */
+int options_parse(
+	int argc, char **argv, struct options *ret, char ***ret_ignored, struct error **err) MUST_CHECK;
+
+/** options_help() - usage text. Return: caller frees. */
+char *options_help(void);

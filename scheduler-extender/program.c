@@ -1,0 +1,311 @@
+#include "program.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "cluster/kube/config.h"
+#include "cluster/sched/hook.h"
+#include "cluster/sched/service.h"
+#include "metrics.h"
+#include "net/addr.h"
+#include "net/limits.h"
+#include "os/process.h"
+
+#define TICK_MS     1000
+#define DESCRIPTORS (2 * LIMIT_CONNECTIONS + 64)
+
+/* The largest request, its reply, and what the webhook is asked meanwhile. */
+#define MAX_BUFFERED_BYTES (2 * LIMIT_HTTP1_BODY_BYTES + LIMIT_BUFFERED_BYTES)
+
+/* From SIGTERM on. Nothing takes longer to answer than SCHED_WAIT_MS. */
+#define STOP_GRACE_MS 5000
+#define CLOSE_GRACE_S 5
+
+struct program {
+	const struct options *options;
+	struct loop *loop;
+	struct handshakes *handshakes;
+	struct tls_context *server_tls;
+	struct tls_context *registry_tls; /* NULL: plain */
+	struct kube_config *kube;
+	struct kube_client *client;
+	struct sched_nodes *nodes;
+	struct sched_charges *charges;
+	struct sched_world *world;
+	struct sched_node_watch *watch;
+	struct sched_service *service;
+	struct sched_hook *hook;
+	struct metrics *metrics;
+	struct http_route routes[8];
+	struct http_server *http; /* both listeners */
+	struct loop_timer *tick;
+	struct loop_timer *grace;
+	struct loop_signal *on_term;
+	struct loop_signal *on_int;
+	bool draining;
+};
+
+static void tick(void *user)
+{
+	struct program *p = user;
+	uint64_t now = clock_ns();
+
+	sched_world_tick(p->world, now);
+	sched_charges_expire(p->charges, now);
+}
+
+static void charges_changed(void *user)
+{
+	struct program *p = user;
+
+	if (p->service)
+		sched_service_charges_changed(p->service);
+}
+
+static void ended(void *user)
+{
+	struct program *p = user;
+
+	loop_stop(p->loop);
+}
+
+static void grace_is_over(void *user)
+{
+	(void)user;
+	log_error("ending in the middle of requests that do not end");
+	_exit(EXIT_FAILURE);
+}
+
+static void stop_requested(void *user)
+{
+	struct program *p = user;
+
+	if (p->draining)
+		return;
+	p->draining = true;
+	log_info("stopping: running requests are finished first");
+	loop_timer_stop(p->tick);
+	loop_timer_set(p->grace, STOP_GRACE_MS, /* repeat_ms= */ 0);
+	http_server_drain(p->http, ended, p);
+}
+
+static int open_registry_tls(const struct options *o, struct tls_context **ret, struct error **err)
+{
+	bool own = str_empty(o->client_cert_file);
+	const struct tls_config config = {.role = TLS_CLIENT,
+		.ca_file = o->ca_file,
+		.cert_file = own ? o->cert_file : o->client_cert_file,
+		.key_file = own ? o->key_file : o->client_key_file,
+		.alpn = "h2",
+		.strict_keys = o->strict_keys};
+
+	if (str_empty(o->ca_file)) {
+		*ret = NULL;
+		return 0;
+	}
+	return tls_context_new(&config, ret, err);
+}
+
+static int open_server_tls(const struct options *o, struct tls_context **ret, struct error **err)
+{
+	const struct tls_config config = {.role = TLS_SERVER,
+		.ca_file = str_empty(o->client_ca_file) ? NULL : o->client_ca_file,
+		.cert_file = o->cert_file,
+		.key_file = o->key_file,
+		.alpn = "http/1.1",
+		.strict_keys = o->strict_keys};
+
+	return tls_context_new(&config, ret, err);
+}
+
+static int read_kube_config(struct kube_config **ret, struct error **err)
+{
+	const char *path = getenv("KUBECONFIG");
+
+	if (!str_empty(path))
+		return kube_config_load(path, ret, err);
+	return kube_config_in_cluster(ret, err);
+}
+
+static int open_kube(struct program *p, struct error **err)
+{
+	if (read_kube_config(&p->kube, err) < 0)
+		return -1;
+	const struct kube_client_config config = {.loop = p->loop,
+		.handshakes = p->handshakes,
+		.kube = p->kube,
+		.qps = p->options->kube_qps,
+		.burst = p->options->kube_burst,
+		.observer = metrics_kube_observer(p->metrics)};
+	return kube_client_new(&config, &p->client, err);
+}
+
+/* What is said to others is theirs alone only over TLS. */
+static int check_registry(const struct options *o, struct error **err)
+{
+	CLEANUP(addr_done) struct addr a = {0};
+
+	if (addr_parse_name(o->registry_endpoint, &a, err) < 0)
+		return -1;
+	if (!str_empty(o->ca_file) || o->insecure || addr_is_loopback(&a))
+		return 0;
+	return err_set(err, ERR_INVALID_ARGUMENT,
+		"-registryEndpoint %s is beyond this host: -caFile or -insecure is needed",
+		o->registry_endpoint);
+}
+
+static int open_watch(struct program *p, struct error **err)
+{
+	const struct options *o = p->options;
+
+	if (open_registry_tls(o, &p->registry_tls, err) < 0)
+		return -1;
+	const struct sched_node_watch_config config = {.loop = p->loop,
+		.endpoint = o->registry_endpoint,
+		.tls = p->registry_tls,
+		.handshakes = p->handshakes,
+		.nodes = p->nodes};
+	if (check_registry(o, err) < 0 || sched_node_watch_new(&config, &p->watch, err) < 0)
+		return err_wrap(err, "-registryEndpoint");
+	return 0;
+}
+
+static int open_parts(struct program *p, struct error **err)
+{
+	p->nodes = sched_nodes_new();
+	p->charges = sched_charges_new(p->nodes, charges_changed, p);
+	if (open_kube(p, err) < 0)
+		return err_wrap(err, "Kubernetes");
+	p->world = sched_world_new(p->client, p->options->driver_name, p->charges);
+	if (open_watch(p, err) < 0)
+		return -1;
+	const struct sched_service_config service = {.loop = p->loop,
+		.world = p->world,
+		.nodes = p->nodes,
+		.watch = p->watch,
+		.charges = p->charges,
+		.policy = p->options->policy,
+		.observer = metrics_service_observer(p->metrics)};
+	p->service = sched_service_new(&service);
+	const struct sched_hook_config hook = {
+		.world = p->world, .client = p->client, .driver_name = p->options->driver_name};
+	p->hook = sched_hook_new(&hook);
+	const struct metrics_parts parts = {p->world, p->nodes, p->watch, p->charges};
+	metrics_watch(p->metrics, &parts);
+	return 0;
+}
+
+static int listen_on(
+	struct program *p, const char *flag, const char *where, struct tls_context *tls, struct error **err)
+{
+	if (str_empty(where))
+		return 0;
+	if (http_server_listen(p->http, where, tls, err) < 0)
+		return err_wrap(err, "%s", flag);
+	log_info("serving", F_STR("listen", where), F_U64("port", http_server_port(p->http)),
+		F_STR("tls", !tls                                    ? "none"
+			     : str_empty(p->options->client_ca_file) ? "server"
+								     : "mutual"),
+		F_STR("driver", p->options->driver_name));
+	return 0;
+}
+
+static void set_routes(struct program *p)
+{
+	const struct http_route routes[] = {
+		{.path = "/filter",
+			.methods = "GET, POST",
+			.handle_later = sched_service_filter,
+			.self = p->service},
+		{.path = "/prioritize",
+			.methods = "GET, POST",
+			.handle_later = sched_service_prioritize,
+			.self = p->service},
+		{.path = "/pod/mutate",
+			.methods = "GET, POST",
+			.handle_later = sched_hook_handle,
+			.self = p->hook},
+		{.path = "/status", .methods = "GET, POST", .handle = metrics_status, .self = p->metrics},
+		{.path = "/healthz", .methods = "GET, HEAD", .handle = metrics_healthz, .self = p->metrics},
+		{.path = "/metrics", .methods = "GET, HEAD", .handle = metrics_all, .self = p->metrics},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(routes); i++)
+		p->routes[i] = routes[i];
+}
+
+static int start_http(struct program *p, struct error **err)
+{
+	const struct options *o = p->options;
+	const struct http_server_config config = {.loop = p->loop,
+		.handshakes = p->handshakes,
+		.routes = p->routes,
+		.max_body_bytes = LIMIT_HTTP1_BODY_BYTES,
+		.max_buffered_bytes = MAX_BUFFERED_BYTES};
+
+	if (!str_empty(o->cert_file) && open_server_tls(o, &p->server_tls, err) < 0)
+		return -1;
+	set_routes(p);
+	p->http = http_server_new(&config);
+	if (listen_on(p, "-schedulerListen", o->scheduler_listen, p->server_tls, err) < 0)
+		return -1;
+	return listen_on(p, "-insecureSchedulerListen", o->insecure_scheduler_listen, /* tls= */ NULL, err);
+}
+
+static int serve(struct program *p, struct error **err)
+{
+	if (loop_on_signal(p->loop, SIGTERM, stop_requested, p, &p->on_term, err) < 0)
+		return -1;
+	if (loop_on_signal(p->loop, SIGINT, stop_requested, p, &p->on_int, err) < 0)
+		return -1;
+	p->tick = loop_timer_new(p->loop, tick, p);
+	p->grace = loop_timer_new(p->loop, grace_is_over, p);
+	p->metrics = metrics_new(p->options->driver_name);
+	if (open_parts(p, err) < 0 || start_http(p, err) < 0)
+		return -1;
+	loop_timer_set(p->tick, TICK_MS, TICK_MS);
+	loop_run(p->loop);
+	return 0;
+}
+
+/* Who asks goes before who is asked. */
+static void program_done(struct program *p)
+{
+	process_closing(CLOSE_GRACE_S);
+	http_server_free(p->http);
+	sched_service_free(TAKE_PTR(p->service));
+	sched_hook_free(p->hook);
+	sched_node_watch_free(p->watch);
+	sched_world_free(p->world);
+	kube_client_free(p->client);
+	kube_config_free(p->kube);
+	sched_charges_free(p->charges);
+	sched_nodes_free(p->nodes);
+	handshakes_free(p->handshakes);
+	metrics_free(p->metrics);
+	tls_context_unref(p->server_tls);
+	tls_context_unref(p->registry_tls);
+	loop_timer_close(p->tick);
+	loop_timer_close(p->grace);
+	if (p->on_term)
+		loop_signal_close(p->on_term);
+	if (p->on_int)
+		loop_signal_close(p->on_int);
+	loop_free(p->loop);
+	process_closing(0);
+}
+
+int program_run(const struct options *o, struct error **err)
+{
+	CLEANUP(program_done) struct program p = {.options = o};
+
+	process_set_up(DESCRIPTORS);
+	if (loop_new(&p.loop, err) < 0)
+		return -1;
+	p.handshakes = handshakes_new(p.loop);
+	return serve(&p, err);
+}

@@ -1,0 +1,94 @@
+"""The command line of scheduler-extender: what is wrong with it is said in one line, and nothing is started.
+
+usage: test_scheduler_extender.py SCHEDULER_EXTENDER [unittest options]
+"""
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PATIENCE_S = 120
+EXTENDER = None
+OK, FAILURE, USAGE = range(3)
+PLAIN = "-insecureSchedulerListen=127.0.0.1:0"
+
+
+class Options(unittest.TestCase):
+    def run_it(self, *words, **env):
+        own = {k: v for k, v in os.environ.items() if k not in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST")}
+        return subprocess.run([EXTENDER, *words], capture_output=True, text=True, timeout=PATIENCE_S, env=own | env)
+
+    def refused(self, text, *words):
+        run = self.run_it(*words)
+        self.assertEqual((run.returncode, run.stdout), (USAGE, ""), run.stderr)
+        self.assertEqual(run.stderr.count("\n"), 1, run.stderr)
+        self.assertTrue(run.stderr.startswith("scheduler-extender: "), run.stderr)
+        self.assertIn(text, run.stderr)
+
+    def test_something_must_be_served(self):
+        self.refused("nothing to serve: -schedulerListen or -insecureSchedulerListen is needed")
+
+    def test_what_is_no_flag_is_refused(self):
+        self.refused("nonsense", PLAIN, "-nonsense")
+        self.refused('unexpected argument "more"', PLAIN, "more")
+
+    def test_values_are_checked(self):
+        self.refused('-policy must be binpack or spread, not "most"', PLAIN, "-policy=most")
+        self.refused('-drivername "" is no driver name', PLAIN, "-drivername=")
+        self.refused('-drivername "a/b" is no driver name', PLAIN, "-drivername=a/b")
+        self.refused("must not be 0", PLAIN, "-kube-api-qps=0")
+        self.refused("must not be 0", PLAIN, "-kube-api-burst=0")
+        self.refused("kube-api-qps", PLAIN, "-kube-api-qps=-1")
+        self.refused("kube-api-burst", PLAIN, "-kube-api-burst=many")
+        self.refused('-logging-format must be text or json, not "xml"', PLAIN, "-logging-format=xml")
+
+    def test_https_needs_a_certificate_and_its_key(self):
+        https = "-schedulerListen=127.0.0.1:0"
+        self.refused("-schedulerListen needs -certFile and -keyFile", https)
+        self.refused("-certFile and -keyFile belong together", https, "-certFile=c")
+        self.refused("-certFile and -keyFile belong together", https, "-keyFile=k")
+
+    def test_what_tls_needs_is_checked(self):
+        self.refused("-clientCertFile and -clientKeyFile belong together", PLAIN, "-clientCertFile=c")
+        self.refused("-clientCertFile and -clientKeyFile belong together", PLAIN, "-clientKeyFile=k")
+        self.refused("-caFile needs a certificate for the registry", PLAIN, "-caFile=ca")
+        self.refused("-clientCAFile needs -schedulerListen", PLAIN, "-clientCAFile=ca")
+
+    def test_help_names_all_flags(self):
+        run = self.run_it("-help")
+        self.assertEqual((run.returncode, run.stderr), (OK, ""))
+        for flag in ("schedulerListen", "insecureSchedulerListen", "clientCAFile", "drivername", "policy",
+                     "registryEndpoint", "caFile", "certFile", "keyFile", "clientCertFile", "clientKeyFile",
+                     "strictKeys", "insecure", "kube-api-qps", "kube-api-burst", "logging-format", "v", "version"):
+            self.assertIn(f"-{flag}", run.stdout)
+
+    def test_the_version_is_one_line(self):
+        run = self.run_it("-version")
+        self.assertEqual((run.returncode, run.stderr, run.stdout.count("\n")), (OK, "", 1))
+        self.assertNotEqual(run.stdout, "\n")
+
+    def test_without_kubernetes_it_ends(self):
+        run = self.run_it(PLAIN)
+        self.assertEqual((run.returncode, run.stdout), (FAILURE, ""))
+        self.assertIn("Kubernetes", run.stderr)
+
+    def test_a_registry_elsewhere_needs_tls(self):
+        with tempfile.TemporaryDirectory(prefix="scheduler-extender.") as folder:
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes",
+                            "-subj", "/CN=ca", "-keyout", f"{folder}/key", "-out", f"{folder}/ca"],
+                           stderr=subprocess.DEVNULL, check=True)
+            config = f"{folder}/config"
+            with open(config, "w", encoding="utf-8") as f:
+                f.write("apiVersion: v1\nkind: Config\ncurrent-context: c\n"
+                        "clusters: [{name: c, cluster: {server: 'https://127.0.0.1:1', certificate-authority: ca}}]\n"
+                        "users: [{name: u, user: {token: t}}]\n"
+                        "contexts: [{name: c, context: {cluster: c, user: u}}]\n")
+            run = self.run_it(PLAIN, "-registryEndpoint=tcp://192.0.2.1:10000", KUBECONFIG=config)
+        self.assertEqual((run.returncode, run.stdout), (FAILURE, ""))
+        self.assertIn("-caFile or -insecure is needed", run.stderr)
+
+
+if __name__ == "__main__":
+    EXTENDER = sys.argv[1]
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
