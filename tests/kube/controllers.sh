@@ -1,0 +1,159 @@
+# shellcheck shell=bash
+# Controllers of a run, "a" and "b": each in what its pod would give it, driver and provisioner.
+
+# shellcheck source=tests/kube/cluster.sh
+. "$(dirname "${BASH_SOURCE[0]}")/cluster.sh"
+
+# A pod's world: no root, no capabilities, nothing that can be written but /tmp and the folder of the socket, and the
+# ServiceAccount's token where it is in a pod; the host's name is the pod's, by which the provisioner goes when one of
+# several leads. Arguments: pod, folder of the account, folder that is written, program...
+# shellcheck disable=SC2016 # expanded in the namespace
+pod_world='
+	set -e
+	echo "$1" >/proc/sys/kernel/hostname
+	account=$2 writable=$3
+	shift 3
+	mount -t tmpfs -o mode=0755 tmpfs /run
+	mkdir -p /run/secrets/kubernetes.io/serviceaccount
+	mount --rbind "$account" /run/secrets/kubernetes.io/serviceaccount
+	mount --bind "$writable" "$writable"
+	mount -t tmpfs -o mode=1777 tmpfs /var/tmp
+	mount -o remount,bind,ro /
+	exec setpriv --reuid=1000 --regid=1000 --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all "$@"'
+
+# account_folder ACCOUNT: makes what kubelet mounts into a pod for it.
+account_folder() {
+	local dir=$KUBE_RUN/accounts/$1
+	token_of "$1"
+	mkdir -p "$dir"
+	cp "$KUBE_RUN/tokens/$1" "$dir/token"
+	cp "$KUBE_RUN/pki/ca.pem" "$dir/ca.crt"
+	echo -n pmem-csi >"$dir/namespace"
+}
+
+# secret FOLDER AUTHORITIES NAME GROUP: publishes certificates as kubelet does, which replaces them all by one rename.
+secret() {
+	local folder=$1 authorities=$2 name=$3 group=$4 version
+	mkdir -p "$folder"
+	version=$(mktemp -d "$folder/..XXXXXX")
+	chmod 0755 "$version"
+	cat "$authorities" >"$version/ca.crt"
+	cp "$name.pem" "$version/tls.crt"
+	install -m 0440 -g "$group" "$name-key.pem" "$version/tls.key"
+	ln -sfn "${version##*/}" "$folder/..new"
+	mv -T "$folder/..new" "$folder/..data"
+	local file
+	for file in ca.crt tls.crt tls.key; do
+		ln -sf "..data/$file" "$folder/$file"
+	done
+}
+
+# secrets AUTHORITIES CERTS: for controllers and nodes, out of what make-certs made in CERTS.
+secrets() {
+	local dir
+	secret "$KUBE_RUN/secrets/registry" "$1" "$2/pmem-registry" 1000
+	for dir in "$KUBE_RUN"/nodes/*/; do
+		secret "${dir}certs" "$1" "$2/pmem-node-controller" 0
+	done
+}
+
+controller_address() {
+	case $1 in
+	a) address 2 ;;
+	b) address 3 ;;
+	esac
+}
+
+# Nodes find the controllers as they would by the headless service.
+name_controllers() {
+	local node dir controller
+	for node in node1 node2; do
+		dir=$KUBE_RUN/nodes/$node
+		{
+			echo "127.0.0.1 localhost"
+			for controller in "$@"; do
+				echo "$(controller_address "$controller") pmem-csi-controller"
+			done
+		} >"$dir/hosts"
+	done
+}
+
+# in_pod_world NAME ACCOUNT POD FOLDER PROGRAM...: starts it as process NAME; only FOLDER is written to.
+in_pod_world() {
+	local name=$1 account=$2 pod=$3 folder=$4
+	shift 4
+	install -d -o 1000 -g 1000 -m 0700 "$folder"
+	start "$name" unshare -m -u --propagation private bash -c "$pod_world" - "$pod" \
+		"$KUBE_RUN/accounts/$account" "$folder" \
+		env KUBERNETES_SERVICE_PORT=6443 "KUBERNETES_SERVICE_HOST=$(address 1)" \
+		"POD_NAME=$pod" POD_NAMESPACE=pmem-csi NAMESPACE=pmem-csi "$@"
+}
+
+# deployment_pod DEPLOYMENT a|b: its first or second pod.
+deployment_pod() {
+	local pods
+	mapfile -t pods < <(k -n pmem-csi get pods -l "app.kubernetes.io/name=$1" \
+		-o 'jsonpath={range .items[*]}{.metadata.name}{"\n"}{end}' | sort)
+	case $2 in
+	a) echo "${pods[0]}" ;;
+	b) echo "${pods[1]}" ;;
+	esac
+}
+
+controller_pod() {
+	deployment_pod pmem-csi-controller "$1"
+}
+
+# in_controller_world NAME CONTROLLER PROGRAM...
+in_controller_world() {
+	local name=$1 controller=$2
+	shift 2
+	mkdir -p "$KUBE_RUN/controllers"
+	in_pod_world "$name" pmem-csi-controller "$(controller_pod "$controller")" "$KUBE_RUN/controllers/$controller" "$@"
+}
+
+# controller_args CONTROLLER CONTAINER: into the array "arguments".
+controller_args() {
+	local dir=$KUBE_RUN/controllers/$1 address
+	address=$(controller_address "$1")
+	mapfile -t arguments < <(manifest_args deployment pmem-csi-controller "$2" | sed -e "s|//0.0.0.0:|//$address:|" \
+		-e "s|=\(unix://\)\{0,1\}/csi/|=\1$dir/|" -e "s|=/certs|=$KUBE_RUN/secrets/registry|" \
+		-e "s|=:\(100[0-9]*\)|=$address:\1|")
+}
+
+controller_up() {
+	local controller=$1 arguments
+	shift
+	controller_args "$controller" pmem-driver
+	in_controller_world "controller-$controller" "$controller" "$programs/pmem-csi-driver" "${arguments[@]}" -v=5 "$@"
+}
+
+# The provisioner waits for the driver by itself.
+provisioner_for() {
+	local controller=$1 arguments
+	shift
+	controller_args "$controller" external-provisioner
+	in_controller_world "provisioner-$controller" "$controller" bash -c "$again_and_again" - "$programs/csi-provisioner" "${arguments[@]}" -v=5 "$@"
+}
+
+# controller_metric CONTROLLER PATTERN: the value of the first line that fits, an integer.
+controller_metric() {
+	curl -sf "http://$(controller_address "$1"):10010/metrics" | awk -v pattern="$2" '
+		$0 !~ /^#/ && $0 ~ pattern { printf "%.0f\n", $NF; found = 1; exit }
+		END { exit !found }'
+}
+
+knows_nodes() {
+	[ "$(controller_metric "$1" '^pmem_nodes.*(live|registered)')" = "$2" ]
+}
+
+# handles: of the PVs, sorted.
+handles() {
+	k get pv -o 'jsonpath={range .items[*]}{.spec.csi.volumeHandle}{"\n"}{end}' | sort
+}
+
+# volumes_on NODE: IDs, sorted, as the node's driver lists them.
+volumes_on() {
+	"$programs/csi-client" -endpoint "unix://$KUBE_RUN/nodes/$1/kubelet/plugins/$driver/csi.sock" -o json list |
+		grep -o '"volume_id": *"[^"]*"' | cut -d '"' -f 4 | sort
+}

@@ -1,0 +1,267 @@
+# shellcheck shell=bash
+# Schedulers and extenders of a run, "a" and "b", and simulated nodes: without kubelet, so that a pod is there when it
+# is bound, and with volumes that take space.
+
+# shellcheck source=tests/kube/controllers.sh
+. "$(dirname "${BASH_SOURCE[0]}")/controllers.sh"
+
+resource=$driver/scheduler
+
+extender_address() {
+	case $1 in
+	a) address 4 ;;
+	b) address 5 ;;
+	esac
+}
+
+# certificates: of all programs here, as README says; the API server calls extenders by the name of their Service.
+certificates() {
+	local host=pmem-csi-scheduler
+	"$here/../../scripts/make-certs" -o "$KUBE_RUN/certs" pmem-registry pmem-node-controller \
+		"pmem-scheduler=DNS:pmem-scheduler,DNS:$host,DNS:$host.pmem-csi.svc"
+	secret "$KUBE_RUN/secrets/registry" "$KUBE_RUN/certs/ca.pem" "$KUBE_RUN/certs/pmem-registry" 1000
+	secret "$KUBE_RUN/secrets/scheduler" "$KUBE_RUN/certs/ca.pem" "$KUBE_RUN/certs/pmem-scheduler" 1000
+}
+
+# extender_up EXTENDER [ARGUMENT]...: as its pod would, and without TLS, too.
+extender_up() {
+	local it=$1 address arguments
+	shift
+	address=$(extender_address "$it")
+	mapfile -t arguments < <(manifest_args deployment pmem-csi-scheduler scheduler-extender |
+		sed -e "s|=/certs|=$KUBE_RUN/secrets/scheduler|" -e "s|=:8000|=$address:8000|" \
+			-e "s|//pmem-csi-controller:|//$(controller_address a):|")
+	mkdir -p "$KUBE_RUN/extenders"
+	in_pod_world "extender-$it" pmem-csi-scheduler "$(deployment_pod pmem-csi-scheduler "$it")" \
+		"$KUBE_RUN/extenders/$it" "$programs/scheduler-extender" "${arguments[@]}" \
+		"-insecureSchedulerListen=$address:8001" -v=5 "$@"
+}
+
+# It has heard from all that it watches.
+is_extender_ready() {
+	curl -sfk "https://$(extender_address "$1"):8000/status"
+}
+
+# webhook_to EXTENDER: what a Service does where there is a network of its own.
+webhook_to() {
+	k -n pmem-csi patch service pmem-csi-scheduler --type=merge -p "spec: {type: ExternalName, clusterIP: null,
+		clusterIPs: null, sessionAffinity: None, externalName: '$(extender_address "$1")'}"
+	k patch mutatingwebhookconfiguration pmem-csi-hook --type=json -p "[
+		{op: add, path: /webhooks/0/clientConfig/service/port, value: 8000},
+		{op: add, path: /webhooks/0/clientConfig/caBundle, value: $(base64 -w 0 "$KUBE_RUN/certs/ca.pem")}]"
+}
+
+# manifests_up: applies them, and starts a controller and its provisioner. Kubernetes' own capacity tracking is off: it
+# would be kube-scheduler itself that knows of room.
+manifests_up() {
+	stop scheduler
+	apply_manifests lvm-scheduler
+	k patch csidriver "$driver" --type=merge -p 'spec: {storageCapacity: false}'
+	certificates
+	account_folder pmem-csi-controller
+	account_folder pmem-csi-scheduler
+	wait_for 30 "the controller's pods" controller_pod b
+	wait_for 30 "the extender's pods" deployment_pod pmem-csi-scheduler b
+	controller_up a
+	provisioner_for a --kube-api-qps=500 --kube-api-burst=1000
+	webhook_to a
+}
+
+# extender_config EXTENDER FORM: an entry of kube-scheduler's configuration, made of the one in the manifests, which is
+# the form "https-names". The others are for pods that ask for the resource test.pmem/FORM.
+extender_config() {
+	local address edit=()
+	address=$(extender_address "$1")
+	case $2 in
+	https-*) edit+=(-e "s|urlPrefix: .*|urlPrefix: https://$address:8000|" -e "s|caFile: .*|caFile: $KUBE_RUN/certs/ca.pem|") ;;
+	plain-*) edit+=(-e "s|urlPrefix: .*|urlPrefix: http://$address:8001|" -e '/enableHTTPS:/d; /tlsConfig:/,/caFile:/d') ;;
+	esac
+	[[ $2 == *-names ]] || edit+=(-e 's|nodeCacheCapable: true|nodeCacheCapable: false|')
+	[ "$2" = https-names ] || edit+=(-e "s|name: $resource|name: test.pmem/$2|")
+	sed -n '/^extenders:/,$p' "$here/../../manifests/scheduler/kube-scheduler.yaml" | sed '1d; /^ *#/d' | sed "${edit[@]}"
+}
+
+# scheduler_up a|b [true|false]: it asks the extender of the same name; with the other it has to agree on who leads. One
+# that cannot renew its lease in time ends itself.
+scheduler_up() {
+	local file=$KUBE_RUN/scheduler-$1.yaml form
+	cat >"$file" <<-END
+		apiVersion: kubescheduler.config.k8s.io/v1
+		kind: KubeSchedulerConfiguration
+		clientConnection: {kubeconfig: $KUBE_RUN/users/scheduler, qps: 500, burst: 1000}
+		leaderElection: {leaderElect: ${2:-true}, leaseDuration: 8s, renewDeadline: 6s, retryPeriod: 1s}
+		podMaxBackoffSeconds: 2
+		extenders:
+	END
+	for form in https-names https-objects plain-names plain-objects; do
+		extender_config "$1" "$form"
+	done >>"$file"
+	start "scheduler-$1" bash -c "$again_and_again" - "$bin/kube-scheduler" "--config=$file" "--bind-address=$(extender_address "$1")"
+}
+
+# nodes_up GROUP NUMBER SIZE...: with regions of these sizes, as API objects and as what registers with the controller.
+nodes_up() {
+	local group=$1 number=$2 args=() size
+	shift 2
+	for size in "$@"; do
+		args+=("-region=$size")
+	done
+	node_objects "$group" "$number" | k create -f - >/dev/null
+	groups=$((${groups:-0} + 1))
+	start "nodes-$group" "$programs/node-sim" "-prefix=$group-" "-count=$number" "${args[@]}" \
+		"-port=$(($(port_base) + groups))" "-registryEndpoint=tcp://$(controller_address a):10000" \
+		"-caFile=$KUBE_RUN/certs/ca.pem" "-certFile=$KUBE_RUN/certs/pmem-node-controller.pem" \
+		"-keyFile=$KUBE_RUN/certs/pmem-node-controller-key.pem"
+	wait_for 60 "registration of $group" grep -q '"event":"registered"' "$KUBE_RUN/log/nodes-$group.log"
+}
+
+# Simulated nodes are at the same addresses in each run, so the ports tell runs apart.
+port_base() {
+	local a b
+	IFS=. read -r _ a b <"$KUBE_RUN/net"
+	echo $((10100 + (a * 256 + b) % 1100 * 20))
+}
+
+node_objects() {
+	local i
+	for ((i = 0; i < $2; i++)); do
+		cat <<-END
+			---
+			apiVersion: v1
+			kind: Node
+			metadata: {name: $1-$i, labels: {group: $1, kubernetes.io/hostname: $1-$i, $driver/node: $1-$i}}
+			status:
+			  allocatable: {cpu: "1000", memory: 1Ti, pods: "1000"}
+			  capacity: {cpu: "1000", memory: 1Ti, pods: "1000"}
+			---
+			apiVersion: storage.k8s.io/v1
+			kind: CSINode
+			metadata: {name: $1-$i}
+			spec: {drivers: [{name: $driver, nodeID: $1-$i, topologyKeys: [$driver/node]}]}
+		END
+	done
+}
+
+# refusals: volumes that a node had no room for.
+refusals() {
+	cat "$KUBE_RUN"/log/nodes-*.log | awk '/"event":"refused"/ { n++ } END { print n + 0 }'
+}
+
+# nothing_refused: no node was asked for what it has no room for, nor did a provisioner fail for want of it.
+nothing_refused() {
+	local events
+	[ "$(refusals)" = 0 ]
+	events=$(k get events -o 'jsonpath={range .items[?(@.reason=="ProvisioningFailed")]}{.message}{"\n"}{end}')
+	echo "$events"
+	! grep -q ResourceExhausted <<<"$events"
+}
+
+# pod_spec INDENT GROUP FORM: of a pod for this group of nodes; volumes are to follow. FORM says by which extender it is
+# placed, where "hook" is the one of the webhook. No kubelet ends it: it goes at once.
+pod_spec() {
+	local request=''
+	[ "$3" = hook ] || request="test.pmem/$3: 1"
+	sed "s/^/$1/" <<-END
+		nodeSelector: {group: $2}
+		tolerations: [{operator: Exists}]
+		automountServiceAccountToken: false
+		terminationGracePeriodSeconds: 0
+		containers: [{name: main, image: none, resources: {limits: {$request}}}]
+		volumes:
+	END
+}
+
+# labels SET FORM
+labels() {
+	[ "$2" = hook ] && echo "set: $1" || echo "set: $1, $driver/webhook: ignore"
+}
+
+claim_spec() {
+	echo "{accessModes: [ReadWriteOnce], storageClassName: pmem-csi-sc-ext4, resources: {requests: {storage: $1}}}"
+}
+
+# pod_with SET NAME GROUP FORM SIZE...: a pod with claims of these sizes that are named after it.
+pod_with() {
+	local set=$1 name=$2 group=$3 form=$4 n
+	shift 4
+	for ((n = 1; n <= $#; n++)); do
+		cat <<-END
+			---
+			apiVersion: v1
+			kind: PersistentVolumeClaim
+			metadata: {name: $name-$n, labels: {set: $set}}
+			spec: $(claim_spec "${!n}")
+		END
+	done
+	cat <<-END
+		---
+		apiVersion: v1
+		kind: Pod
+		metadata: {name: $name, labels: {$(labels "$set" "$form")}}
+		spec:
+		$(pod_spec '  ' "$group" "$form")
+	END
+	for ((n = 1; n <= $#; n++)); do
+		echo "  - {name: v$n, persistentVolumeClaim: {claimName: $name-$n}}"
+	done
+}
+
+# replicas SET NAME NUMBER GROUP FORM SIZE: pods that come all at once, each with a claim of its own.
+replicas() {
+	cat <<-END
+		---
+		apiVersion: apps/v1
+		kind: ReplicaSet
+		metadata: {name: $2, labels: {set: $1}}
+		spec:
+		  replicas: $3
+		  selector: {matchLabels: {replicas: $2}}
+		  template:
+		    metadata: {labels: {replicas: $2, $(labels "$1" "$5")}}
+		    spec:
+		$(pod_spec '      ' "$4" "$5")
+		      - {name: v, ephemeral: {volumeClaimTemplate: {metadata: {labels: {set: $1}}, spec: $(claim_spec "$6")}}}
+	END
+}
+
+create() {
+	k create -f - >/dev/null
+}
+
+# placed SET: how many of its pods have a node.
+placed() {
+	nodes_of "$1" | wc -l
+}
+
+# nodes_of SET: one line for each pod that has one.
+nodes_of() {
+	k get pods -l "set=$1" -o 'jsonpath={range .items[*]}{.spec.nodeName}{"\n"}{end}' | grep . || true
+}
+
+are_placed() {
+	[ "$(placed "$1")" -ge "$2" ]
+}
+
+# wait_placed SET NUMBER [SECONDS]
+wait_placed() {
+	wait_for "${3:-60}" "$2 pods of $1 to be placed" are_placed "$1" "$2" || {
+		echo "$(placed "$1") are"
+		k get events --field-selector reason=FailedScheduling -o 'jsonpath={range .items[*]}{.message}{"\n"}{end}' |
+			sort | uniq -c | sort -n | tail -n 5
+		return 1
+	}
+}
+
+# delete_set SET: and wait until its volumes have gone.
+delete_set() {
+	k delete replicasets,pods,pvc -l "set=$1" --wait=false >/dev/null
+	wait_for 90 "the end of the volumes of $1" has_no_claims "$1"
+}
+
+has_no_claims() {
+	[ -z "$(k get pvc -l "set=$1" -o name)" ]
+}
+
+has_no_volumes() {
+	is_gone pv
+}

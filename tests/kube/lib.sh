@@ -1,0 +1,89 @@
+# shellcheck shell=bash
+# What the programs here share. $KUBE_RUN is the folder of a run, made by "up"; $bin holds Kubernetes' programs.
+#
+#   pids/NAME    process id of what start() started     log/NAME.log    its output
+#   net          first three numbers of the addresses of this run, in the loopback network: each process has an
+#                address of its own there, and the port of the manifests
+#   pki/         certificate of the API server, key of the ServiceAccounts
+#   users/NAME   kubeconfig of NAME
+#   nodes/NAME/  a node: kubelet/, containerd/, and, of our driver, state/ and devices/
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
+bin=$("$here/get")
+
+die() {
+	echo "${0##*/}: $*" >&2
+	exit 1
+}
+
+# wait_for SECONDS WHAT COMMAND...: until COMMAND succeeds; fails, and says what for, when that takes too long.
+wait_for() {
+	local until=$((SECONDS + $1)) what=$2
+	shift 2
+	until "$@" >/dev/null 2>&1; do
+		[ "$SECONDS" -lt "$until" ] || {
+			echo "waited in vain for $what"
+			return 1
+		}
+		sleep 0.2
+	done
+}
+
+# address N: of this run. 1 is the API server's, 2 and 3 are the controllers', 4 and 5
+# the extenders', 11 and up those of nodes.
+address() {
+	echo "$(<"$KUBE_RUN/net").$1"
+}
+
+# start NAME COMMAND...: in the background, in a session of its own.
+start() {
+	local name=$1
+	shift
+	setsid "$@" </dev/null >>"$KUBE_RUN/log/$name.log" 2>&1 &
+	echo $! >"$KUBE_RUN/pids/$name"
+}
+
+# As kubelet does with containers that end: a provisioner ends itself when it loses the driver.
+# shellcheck disable=SC2016,SC2034 # expanded later; used by those who source this
+again_and_again='while :; do "$@"; sleep 0.5; done'
+
+pid_of() {
+	cat "$KUBE_RUN/pids/$1" 2>/dev/null
+}
+
+is_running() {
+	local pid
+	pid=$(pid_of "$1") && [[ $(ps -o state= -p "$pid") =~ ^[^Z] ]]
+}
+
+is_stopped() {
+	! is_running "$1"
+}
+
+# stop NAME [SIGNAL]: ends it, with what it has started, and waits; one that takes longer than half a minute is killed.
+stop() {
+	local name=$1 pid
+	pid=$(pid_of "$name") || return 0
+	kill "-${2:-TERM}" -- "-$pid" 2>/dev/null || true
+	if ! wait_for 30 "the end of $name" is_stopped "$name"; then
+		kill -KILL -- "-$pid" 2>/dev/null || true
+		wait_for 10 "the end of $name" is_stopped "$name" || true
+	fi
+	rm -f "$KUBE_RUN/pids/$name"
+}
+
+k() {
+	"$bin/kubectl" --kubeconfig="$KUBE_RUN/users/admin" "$@"
+}
+
+# write_user NAME TOKEN-FILE: a kubeconfig.
+write_user() {
+	cat >"$KUBE_RUN/users/$1" <<-END
+		apiVersion: v1
+		kind: Config
+		clusters: [{name: k, cluster: {server: "https://$(address 1):6443", certificate-authority: $KUBE_RUN/pki/ca.pem}}]
+		users: [{name: u, user: {tokenFile: $2}}]
+		contexts: [{name: c, context: {cluster: k, user: u}}]
+		current-context: c
+	END
+}
