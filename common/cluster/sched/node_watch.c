@@ -23,6 +23,9 @@
 #define POLL_MS 30000
 #define LATE_MS 15000
 
+/* A node that does not come back is forgotten after one to two of these. */
+#define SWEEP_MS 3600000
+
 struct sched_node_watch {
 	struct sched_node_watch_config config; /* its endpoint is the one below */
 	char *endpoint;
@@ -37,7 +40,8 @@ struct sched_node_watch {
 	struct loop_timer *retry;
 	struct loop_timer *stale; /* nothing was heard for the lease time */
 	struct loop_timer *grace; /* nodes had the time to register anew */
-	char *instance;           /* of the table that is told of; NULL: none */
+	struct loop_timer *sweep;
+	char *instance; /* of the table that is told of; NULL: none */
 	uint64_t generation;
 	uint64_t heard_ns;
 	bool grace_runs;  /* sched_nodes_end_table() is due then */
@@ -72,6 +76,13 @@ static void end_grace(void *user)
 	w->grace_runs = false;
 	loop_timer_stop(w->grace);
 	sched_nodes_end_table(w->config.nodes);
+}
+
+static void sweep(void *user)
+{
+	struct sched_node_watch *w = user;
+
+	sched_nodes_sweep(w->config.nodes);
 }
 
 /* Whatever controller is heard next tells all it knows: what it has not changed meanwhile must come back,
@@ -242,6 +253,8 @@ int sched_node_watch_new(
 	w->retry = loop_timer_new(config->loop, go_on, w);
 	w->stale = loop_timer_new(config->loop, on_stale, w);
 	w->grace = loop_timer_new(config->loop, end_grace, w);
+	w->sweep = loop_timer_new(config->loop, sweep, w);
+	loop_timer_set(w->sweep, SWEEP_MS, SWEEP_MS);
 	go_on(w);
 	*ret = w;
 	return 0;
@@ -257,6 +270,7 @@ void sched_node_watch_free(struct sched_node_watch *w)
 	loop_timer_close(w->retry);
 	loop_timer_close(w->stale);
 	loop_timer_close(w->grace);
+	loop_timer_close(w->sweep);
 	tls_context_unref(w->config.tls);
 	wait_log_over(&w->waiting);
 	addr_done(&w->addr);

@@ -5,7 +5,8 @@
  * The endpoint's name may lead to several controllers, which all know all nodes: the first one that answers
  * is asked until it fails, then the next one. Another run of a controller, or another controller, starts with
  * an empty table that the nodes fill within their lease time: what was known before holds that long. What no
- * controller has confirmed for as long is stale. Threads: the loop's; nothing blocks. Source: registry.proto.
+ * controller has confirmed for as long is stale, and forgotten after an hour or two. Threads: the loop's;
+ * nothing blocks. Source: registry.proto.
  */
 #pragma once
 

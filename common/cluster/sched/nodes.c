@@ -29,6 +29,7 @@ struct place {
 	size_t n_volumes;
 	bool put;       /* since sched_nodes_begin_table() */
 	bool was_stale; /* before it */
+	bool swept;     /* it has been stale since sched_nodes_sweep() */
 };
 
 struct sched_nodes {
@@ -233,6 +234,7 @@ void sched_nodes_put(struct sched_nodes *nodes, struct node_report *report)
 	p->report = report;
 	p->node.report = report;
 	p->node.stale = false;
+	p->swept = false;
 	p->put = true;
 	name_index_add(&nodes->by_id, &p->by_id, report->node_id);
 	find_bins(&p->node);
@@ -281,6 +283,20 @@ void sched_nodes_end_table(struct sched_nodes *nodes)
 			forget(nodes, i);
 		else
 			p->node.stale = true;
+	}
+}
+
+void sched_nodes_sweep(struct sched_nodes *nodes)
+{
+	for (size_t i = 0; i < nodes->n; i++) {
+		struct place *p = nodes->places[i];
+
+		if (!p || !p->node.stale)
+			continue;
+		if (p->swept)
+			forget(nodes, i);
+		else
+			p->swept = true;
 	}
 }
 

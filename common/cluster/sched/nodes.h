@@ -1,8 +1,8 @@
 /*
  * nodes.h - the scheduler extender's copy of the controller's node table.
  *
- * A node whose lease has ended stays, as stale: its volumes and its size are still known. What is handed out
- * is borrowed until the next change. Threads: one owner. Nothing blocks or reads a clock.
+ * A node whose lease has ended stays for a while, as stale: its volumes and its size are still known. What is
+ * handed out is borrowed until the next change. Threads: one owner. Nothing blocks or reads a clock.
  */
 #pragma once
 
@@ -57,6 +57,9 @@ void sched_nodes_end(struct sched_nodes *nodes, const char *node_id);
  * forgotten. */
 void sched_nodes_begin_table(struct sched_nodes *nodes);
 void sched_nodes_end_table(struct sched_nodes *nodes);
+
+/** sched_nodes_sweep() - forget nodes that have been stale since the call before. */
+void sched_nodes_sweep(struct sched_nodes *nodes);
 
 /** sched_nodes_get() - the node called @name, stale or not. Return: NULL if it is not known. */
 const struct sched_node *sched_nodes_get(const struct sched_nodes *nodes, struct span name);

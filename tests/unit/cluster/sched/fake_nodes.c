@@ -48,6 +48,11 @@ void sched_nodes_end_table(struct sched_nodes *n)
 	buf_adds(&n->told, "over\n");
 }
 
+void sched_nodes_sweep(struct sched_nodes *n)
+{
+	buf_adds(&n->told, "sweep\n");
+}
+
 const char *fake_nodes_told(const struct sched_nodes *n)
 {
 	return buf_str(&n->told);

@@ -46,6 +46,23 @@ START_TEST(node_whose_lease_ended_stays_as_stale_until_it_is_back)
 }
 END_TEST
 
+START_TEST(node_that_stays_stale_is_forgotten)
+{
+	sched_nodes_put(nodes, report_new("a"));
+	sched_nodes_put(nodes, report_new("b"));
+	sched_nodes_end(nodes, "b");
+	sched_nodes_sweep(nodes);
+	ck_assert_ptr_nonnull(get("b"));
+	sched_nodes_put(nodes, report_new("b"));
+	sched_nodes_end(nodes, "b");
+	sched_nodes_sweep(nodes);
+	ck_assert_ptr_nonnull(get("b"));
+	sched_nodes_sweep(nodes);
+	ck_assert_ptr_null(get("b"));
+	ck_assert(!get("a")->stale);
+}
+END_TEST
+
 START_TEST(new_table_makes_the_others_stale_and_forgets_who_was)
 {
 	sched_nodes_put(nodes, report_new("a"));
@@ -165,6 +182,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, node_is_found_by_bytes_of_its_name);
 	tcase_add_test(tcase, node_whose_lease_ended_stays_as_stale_until_it_is_back);
+	tcase_add_test(tcase, node_that_stays_stale_is_forgotten);
 	tcase_add_test(tcase, new_table_makes_the_others_stale_and_forgets_who_was);
 	tcase_add_test(tcase, index_of_a_forgotten_node_is_used_again);
 	tcase_add_test(tcase, volume_is_found_on_its_node_only);
