@@ -305,10 +305,15 @@ bool sched_charges_node(
 	return true;
 }
 
+size_t sched_charges_pods(const struct sched_charges *c)
+{
+	return c->pods_by_uid.n;
+}
+
 struct sched_charges_count sched_charges_count(const struct sched_charges *c)
 {
 	struct sched_charges_count count = {
-		.pods = c->pods_by_uid.n, .volumes_decided = c->records_by_name.n};
+		.pods = sched_charges_pods(c), .volumes_decided = c->records_by_name.n};
 
 	for (const struct sched_pod *pod = c->pods; pod; pod = pod->next)
 		count.pods_undecided += pod->set != NULL;

@@ -105,6 +105,9 @@ size_t sched_charges_items(
 bool sched_charges_node(
 	const struct sched_charges *c, const char *name, size_t *ret_index, struct sched_item *ret);
 
+/** sched_charges_pods() - how many pods count, by the need of a volume of which no claim says where. */
+size_t sched_charges_pods(const struct sched_charges *c);
+
 struct sched_charges_count {
 	size_t pods;
 	size_t pods_undecided;

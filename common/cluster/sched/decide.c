@@ -55,11 +55,11 @@ static enum sched_fit fit_of(struct fit *f, const struct sched_candidate *c)
 		return SCHED_UNKNOWN_NODE;
 	if (c->node->stale)
 		return SCHED_STALE;
-	if (fit_on(f, c->node, FIT_WITH_ALL, 1))
+	if (fit_on(f, c->node, FIT_WITH_ALL))
 		return SCHED_FITS;
-	if (fit_on(f, c->node, FIT_WITH_DECIDED, 1))
+	if (fit_on(f, c->node, FIT_WITH_DECIDED))
 		return SCHED_FITS_WITHOUT_UNDECIDED;
-	if (fit_on(f, c->node, FIT_WITHOUT_CHARGES, 1))
+	if (fit_on(f, c->node, FIT_WITHOUT_CHARGES))
 		return SCHED_FITS_WITHOUT_CHARGES;
 	return c->node->has_inline && is_large_enough(f, c->node) ? SCHED_FITS_WITHOUT_PODS : SCHED_NEVER;
 }
@@ -141,19 +141,22 @@ static void fetch_ahead(const struct sched_question *q, size_t i)
 		sched_charges_fetch(q->charges, node);
 }
 
-/* Whether no second such pod fits. */
-static bool is_tight(struct fit *f, size_t i)
+/* Such a pod and a second one, and one more for each pod on its way: the more there are, the later shows what
+ * kube-scheduler decided, and an undecided charge may end before that. */
+static size_t copies_for_freedom(const struct fit *f)
 {
-	return !fit_on(f, f->q->candidates[i].node, FIT_WITH_ALL, 2);
+	return 2 + sched_charges_pods(f->q->charges);
 }
 
 static void hold_back(struct fit *f, size_t best, enum sched_fit *fits)
 {
-	bool alone = is_tight(f, best);
+	size_t copies = copies_for_freedom(f);
+	bool alone = !fit_has_room(f, f->q->candidates[best].node, copies);
 
 	for (size_t i = 0; i < f->q->n; i++) {
 		fetch_ahead(f->q, i);
-		if (fits[i] == SCHED_FITS && i != best && (alone || is_tight(f, i)))
+		if (fits[i] == SCHED_FITS && i != best &&
+			(alone || !fit_has_room(f, f->q->candidates[i].node, copies)))
 			fits[i] = SCHED_HELD_BACK;
 	}
 }

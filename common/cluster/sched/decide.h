@@ -13,7 +13,7 @@
 
 enum sched_fit {
 	SCHED_FITS,
-	SCHED_HELD_BACK, /* it fits, but then no second such pod does, and others have more room */
+	SCHED_HELD_BACK,              /* it fits, but with little room beside it, and others have more */
 	SCHED_FITS_WITHOUT_UNDECIDED, /* worth waiting for decisions */
 	SCHED_FITS_WITHOUT_CHARGES,   /* pods on their way take it, which may come to nothing */
 	SCHED_FITS_WITHOUT_PODS,      /* it may, once pods there take their inline volumes along */
@@ -54,9 +54,9 @@ struct sched_question {
  * sched_decide() - which of the candidates the pod may go to.
  * @ret_fits: one per candidate
  *
- * Where the best node could not take a second such pod, it is the only one: its charge is decided at once.
- * Otherwise nodes that could not are held back. A pod that needs no new volume is only kept to the nodes of
- * those it has.
+ * Where the best node could not take a second such pod, and one more for each pod on its way, it is the only
+ * one: its charge is decided at once. Otherwise nodes that could not are held back. A pod that needs no new
+ * volume is only kept to the nodes of those it has.
  */
 enum sched_outcome sched_decide(const struct sched_question *q, enum sched_fit *ret_fits);
 

@@ -165,15 +165,14 @@ static bool in_any_order(struct fit *f, const struct sched_node *node, size_t n_
 	return order_fits_any(&p, n_charged, f->bins + node->n_bins);
 }
 
-static bool by_search(
-	struct fit *f, const struct sched_node *node, enum fit_level level, size_t copies, size_t n_charged)
+static bool by_search(struct fit *f, const struct sched_node *node, enum fit_level level, size_t n_charged)
 {
 	size_t n = 0;
 
 	/* so many that the pod's own among them make no difference */
 	if (n_charged > ITEMS_MAX + f->q->needs->n)
 		return false;
-	f->items = grown(f->items, &f->items_room, n_charged + copies * f->q->needs->n, sizeof(*f->items));
+	f->items = grown(f->items, &f->items_room, n_charged + f->q->needs->n, sizeof(*f->items));
 	if (level != FIT_WITHOUT_CHARGES)
 		n = sched_charges_items(f->q->charges, node, level == FIT_WITH_ALL, f->items);
 	for (size_t i = 0; level != FIT_WITHOUT_CHARGES && i < f->q->needs->n; i++) {
@@ -182,12 +181,12 @@ static bool by_search(
 	}
 	n_charged = n;
 	for (size_t i = 0; i < f->q->needs->n; i++) {
-		for (size_t k = 0; k < copies && fit_is_needed(f, node, i); k++)
+		if (fit_is_needed(f, node, i))
 			f->items[n++] = f->needs[i].item;
 	}
 	if (n > ITEMS_MAX)
 		return false;
-	if (copies == 1 && n - n_charged > 1)
+	if (n - n_charged > 1)
 		return in_any_order(f, node, n_charged, n);
 	return pack_on(f, node, n);
 }
@@ -225,7 +224,7 @@ static bool each_has_piece(const struct fit *f, const struct sched_node *node)
 	return true;
 }
 
-bool fit_on(struct fit *f, const struct sched_node *node, enum fit_level level, size_t copies)
+bool fit_on(struct fit *f, const struct sched_node *node, enum fit_level level)
 {
 	struct sched_load load = {0};
 	bool charged = false;
@@ -234,7 +233,7 @@ bool fit_on(struct fit *f, const struct sched_node *node, enum fit_level level, 
 	if (level != FIT_WITHOUT_CHARGES)
 		load = sched_charges_load(f->q->charges, node, level == FIT_WITH_ALL);
 	n_charged = load.n;
-	if (add_needs(f, node, copies, &load, &charged) == 0)
+	if (add_needs(f, node, 1, &load, &charged) == 0)
 		return true;
 	if (!each_has_piece(f, node))
 		return false;
@@ -250,5 +249,13 @@ bool fit_on(struct fit *f, const struct sched_node *node, enum fit_level level, 
 			break;
 		}
 	}
-	return by_search(f, node, level, copies, n_charged);
+	return by_search(f, node, level, n_charged);
+}
+
+bool fit_has_room(const struct fit *f, const struct sched_node *node, size_t copies)
+{
+	struct sched_load load = sched_charges_load(f->q->charges, node, /* undecided= */ true);
+	bool charged = false;
+
+	return add_needs(f, node, copies, &load, &charged) == 0 || by_sums(node, &load) == YES;
 }

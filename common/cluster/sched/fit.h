@@ -43,5 +43,9 @@ void fit_done(struct fit *f);
 /** fit_is_needed() - whether the volume of need @i is yet to be made on @node. */
 bool fit_is_needed(const struct fit *f, const struct sched_node *node, size_t i);
 
-/** fit_on() - whether the pod fits on @node, @copies times, beside what @level says. */
-bool fit_on(struct fit *f, const struct sched_node *node, enum fit_level level, size_t copies);
+/** fit_on() - whether the pod fits on @node beside what @level says. */
+bool fit_on(struct fit *f, const struct sched_node *node, enum fit_level level);
+
+/** fit_has_room() - whether @copies such pods fit on @node beside all charges, in whatever order. By sums
+ * alone: there may be room where it says that there is none. */
+bool fit_has_room(const struct fit *f, const struct sched_node *node, size_t copies);

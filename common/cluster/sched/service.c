@@ -248,7 +248,7 @@ static int check_room(const struct sched_service *s, struct error **err)
 {
 	size_t max = s->config.max_pods > 0 ? s->config.max_pods : SCHED_PODS_MAX;
 
-	if (sched_charges_count(s->config.charges).pods < max)
+	if (sched_charges_pods(s->config.charges) < max)
 		return 0;
 	return err_set(err, ERR_EXHAUSTED, "%zu pods are on their way, no further one is looked at", max);
 }
