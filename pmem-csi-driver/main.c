@@ -54,7 +54,7 @@ int main(int argc, char **argv)
 	CLEANUP(options_done) struct options o = {0};
 	CLEANUP(strv_freep) char **ignored = NULL;
 
-	mem_tune();
+	mem_tune(MEM_LARGE_BYTES);
 	if (argc > 1 && argv[1][0] != '-')
 		return command_main(argc - 1, argv + 1);
 	if (options_parse(argc, argv, &o, &ignored, &err) < 0) {

@@ -10,6 +10,9 @@
 #include "os/process.h"
 #include "program.h"
 
+/* The names of some thousand nodes are worked on in less than that. */
+#define LARGE_BYTES (1 << 20)
+
 static void warn_ignored(char *const *names)
 {
 	for (size_t i = 0; names && names[i]; i++)
@@ -22,7 +25,7 @@ int main(int argc, char **argv)
 	CLEANUP(strv_freep) char **ignored = NULL;
 	struct options o;
 
-	mem_tune();
+	mem_tune(LARGE_BYTES);
 	if (options_parse(argc, argv, &o, &ignored, &err) < 0) {
 		fprintf(stderr, "scheduler-extender: %s\n", err->msg);
 		return 2;

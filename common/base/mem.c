@@ -7,6 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* What malloc keeps at the end of a heap by itself. */
+#define TRIM_BYTES (128 << 10)
+
 static void *or_abort(void *p)
 {
 	static const char text[] = "out of memory\n";
@@ -62,10 +65,11 @@ char *x_asprintf(const char *fmt, ...)
 	return text;
 }
 
-void mem_tune(void)
+void mem_tune(int large_bytes)
 {
 	/* NOLINTBEGIN(concurrency-mt-unsafe): no other thread runs yet */
-	mallopt(M_MMAP_THRESHOLD, 16 << 10);
+	mallopt(M_MMAP_THRESHOLD, large_bytes);
+	mallopt(M_TRIM_THRESHOLD, 2 * large_bytes > TRIM_BYTES ? 2 * large_bytes : TRIM_BYTES);
 	mallopt(M_ARENA_MAX, 2);
 	/* NOLINTEND(concurrency-mt-unsafe) */
 }

@@ -102,7 +102,8 @@ void name_index_add(struct name_index *x, struct name_link *link, const char *na
 	if (x->n == x->n_buckets)
 		grow(x);
 	link->name = name;
-	link->hash = siphash(x->key, name, strlen(name));
+	link->name_n = strlen(name);
+	link->hash = siphash(x->key, name, link->name_n);
 	to = bucket_of(x, link->hash);
 	link->next = *to;
 	*to = link;
@@ -122,7 +123,7 @@ void name_index_remove(struct name_index *x, struct name_link *link)
 
 static struct name_link *find(struct name_link *l, uint64_t hash, struct span name)
 {
-	while (l && (l->hash != hash || !span_eq(name, l->name)))
+	while (l && (l->hash != hash || l->name_n != name.n || memcmp(l->name, name.p, name.n) != 0))
 		l = l->next;
 	return l;
 }
@@ -166,5 +167,5 @@ struct name_link *name_index_first(const struct name_index *x, const char *name)
 
 struct name_link *name_index_next(const struct name_link *link)
 {
-	return find(link->next, link->hash, span_of(link->name));
+	return find(link->next, link->hash, (struct span){(const uint8_t *)link->name, link->name_n});
 }

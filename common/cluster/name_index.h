@@ -16,6 +16,7 @@
 struct name_link {
 	struct name_link *next;
 	const char *name; /* borrowed from the owner, which removes the link before it frees it */
+	size_t name_n;    /* its length */
 	uint64_t hash;
 };
 

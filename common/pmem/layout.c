@@ -40,9 +40,16 @@ uint64_t layout_alignment(uint64_t pfn_align_bytes, unsigned ways, uint64_t regi
 	return unit;
 }
 
+/* Units are powers of two as a rule, and the sizes of thousands of nodes are rounded for one pod: no division
+ * where none is needed. */
+static uint64_t rest_of(uint64_t bytes, uint64_t unit)
+{
+	return (unit & (unit - 1)) == 0 ? bytes & (unit - 1) : bytes % unit;
+}
+
 uint64_t layout_round_up(uint64_t bytes, uint64_t unit)
 {
-	uint64_t rest = bytes % unit;
+	uint64_t rest = rest_of(bytes, unit);
 	uint64_t rounded = bytes;
 
 	if (rest && __builtin_add_overflow(bytes, unit - rest, &rounded))
@@ -52,7 +59,7 @@ uint64_t layout_round_up(uint64_t bytes, uint64_t unit)
 
 uint64_t layout_round_down(uint64_t bytes, uint64_t unit)
 {
-	return bytes - bytes % unit;
+	return bytes - rest_of(bytes, unit);
 }
 
 uint64_t layout_fsdax_usable(uint64_t raw_bytes, uint64_t align_bytes)

@@ -1,8 +1,10 @@
 #include "cluster/sched/answer.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "base/json.h"
+#include "cluster/sched/decide.h"
 
 /* One reason; what is longer is nothing that somebody reads. */
 #define REASON_MAX_BYTES 1024
@@ -98,26 +100,21 @@ void sched_answer_error(const char *message, struct buf *out)
 	buf_addc(out, '}');
 }
 
-/* printf would take longer than all else that is written of thousands of nodes. */
-static void add_score(struct buf *out, int score)
-{
-	if (score >= 10)
-		buf_addc(out, (char)('0' + score / 10));
-	buf_addc(out, (char)('0' + score % 10));
-}
-
 void sched_answer_scores(const struct sched_args *args, const int *scores, struct buf *out)
 {
-	bool first = true;
+	static const char begin[] = ",{\"Host\":";
+	/* written once: printf for each would take longer than all else */
+	char ends[SCHED_SCORE_MAX + 1][sizeof(",\"Score\":10}")];
+	size_t comma = 1;
 
+	for (int score = 0; score <= SCHED_SCORE_MAX; score++)
+		snprintf(ends[score], sizeof(ends[score]), ",\"Score\":%d}", score);
 	buf_addc(out, '[');
 	for (size_t i = 0; i < args->n; i++) {
-		separate(out, &first);
-		buf_adds(out, "{\"Host\":");
+		buf_add(out, begin + comma, sizeof(begin) - 1 - comma);
 		add_span(out, args->nodes[i].quoted);
-		buf_adds(out, ",\"Score\":");
-		add_score(out, scores[i]);
-		buf_addc(out, '}');
+		buf_adds(out, ends[scores[i]]);
+		comma = 0;
 	}
 	buf_addc(out, ']');
 }

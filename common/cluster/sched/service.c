@@ -7,6 +7,9 @@
 #include "base/str.h"
 #include "cluster/sched/answer.h"
 
+/* Names that are looked up together. */
+#define FIND_AT_ONCE 64
+
 /* A request that is being answered. */
 struct asked {
 	struct asked *next; /* of those that wait */
@@ -59,16 +62,18 @@ static bool needs_nothing(const struct asked *a)
 /* Each time anew: while a request waits, nodes come and are forgotten. */
 static void find_nodes(struct asked *a)
 {
-	struct span *names = x_calloc(a->args.n, sizeof(*names));
-	const struct sched_node **nodes = x_calloc(a->args.n, sizeof(*nodes));
+	struct span names[FIND_AT_ONCE];
+	const struct sched_node *nodes[FIND_AT_ONCE];
 
-	for (size_t i = 0; i < a->args.n; i++)
-		names[i] = a->args.nodes[i].name;
-	sched_nodes_find(a->service->config.nodes, names, a->args.n, nodes);
-	for (size_t i = 0; i < a->args.n; i++)
-		a->candidates[i] = (struct sched_candidate){names[i], nodes[i]};
-	free(names);
-	free(nodes);
+	for (size_t i = 0; i < a->args.n; i += FIND_AT_ONCE) {
+		size_t some = a->args.n - i < FIND_AT_ONCE ? a->args.n - i : FIND_AT_ONCE;
+
+		for (size_t k = 0; k < some; k++)
+			names[k] = a->args.nodes[i + k].name;
+		sched_nodes_find(a->service->config.nodes, names, some, nodes);
+		for (size_t k = 0; k < some; k++)
+			a->candidates[i + k] = (struct sched_candidate){names[k], nodes[k]};
+	}
 }
 
 static int prepare(struct asked *a, struct error **err)

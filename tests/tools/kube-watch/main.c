@@ -206,7 +206,7 @@ int main(int argc, char **argv)
 	CLEANUP(error_freep) struct error *err = NULL;
 	struct program p = {0};
 
-	mem_tune();
+	mem_tune(MEM_LARGE_BYTES);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	log_init("kube-watch", LOG_TEXT, 0);
 	if (argc < 4) {

@@ -221,7 +221,7 @@ int main(int argc, char **argv)
 		return o.show_help ? 0 : 2;
 	}
 	log_init("node-sim", LOG_TEXT, 0);
-	mem_tune();
+	mem_tune(MEM_LARGE_BYTES);
 	sim.nodes = x_calloc(o.count, sizeof(*sim.nodes));
 	if (loop_new(&sim.loop, &err) < 0 || open_tls(&sim, &err) < 0) {
 		fprintf(stderr, "node-sim: %s\n", err->msg);

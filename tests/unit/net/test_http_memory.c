@@ -99,7 +99,7 @@ START_TEST(memory_is_bounded_by_request_and_reply_and_given_back)
 				 "Content-Length: %u\r\n\r\n",
 		BODY_BYTES);
 
-	mem_tune();
+	mem_tune(MEM_LARGE_BYTES);
 	crowd_open(&c, routes, &limits);
 	int fd = crowd_dial(&c);
 	for (int i = 0; i < ROUNDS; i++) {
