@@ -180,7 +180,7 @@ static int open_parts(struct program *p, struct error **err)
 	p->charges = sched_charges_new(p->nodes, charges_changed, p);
 	if (open_kube(p, err) < 0)
 		return err_wrap(err, "Kubernetes");
-	p->world = sched_world_new(p->client, p->options->driver_name, p->charges);
+	p->world = sched_world_new(p->client, p->options->driver_name, p->charges, p->nodes);
 	if (open_watch(p, err) < 0)
 		return -1;
 	const struct sched_service_config service = {.loop = p->loop,

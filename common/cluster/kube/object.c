@@ -85,6 +85,7 @@ const char *kube_meta_annotation(const struct kube_meta *m, const char *key)
 
 struct owner_reference {
 	char *uid;
+	char *kind;
 	bool controls;
 };
 
@@ -94,6 +95,8 @@ static int read_reference_member(void *user, const char *key, struct json_reader
 
 	if (str_eq(key, "uid"))
 		return kube_read_text(r, &o->uid, err);
+	if (str_eq(key, "kind"))
+		return kube_read_text(r, &o->kind, err);
 	if (str_eq(key, "controller"))
 		return kube_read_flag(r, &o->controls, err);
 	return kube_skip_value(r, err);
@@ -102,14 +105,16 @@ static int read_reference_member(void *user, const char *key, struct json_reader
 static int read_reference(void *user, struct json_reader *r, struct error **err)
 {
 	struct owner_reference o = {0};
-	char **uid = user;
+	struct kube_meta *m = user;
 	int rv = kube_read_members(r, read_reference_member, &o, err);
 
 	if (rv == 0 && o.controls) {
-		free(*uid);
-		*uid = TAKE_PTR(o.uid);
+		free(m->owner_uid);
+		m->owner_uid = TAKE_PTR(o.uid);
+		m->owned_by_pod = str_eq(o.kind, "Pod");
 	}
 	free(o.uid);
+	free(o.kind);
 	return rv;
 }
 
@@ -136,7 +141,7 @@ static int read_meta_member(void *user, const char *key, struct json_reader *r, 
 	if (str_eq(key, "annotations") && reading->keep & KUBE_KEEP_ANNOTATIONS)
 		return kube_pairs_read(r, &m->annotations, err);
 	if (str_eq(key, "ownerReferences") && reading->keep & KUBE_KEEP_OWNER)
-		return kube_read_array(r, read_reference, &m->owner_uid, err);
+		return kube_read_array(r, read_reference, m, err);
 	if (str_eq(key, "deletionTimestamp")) {
 		CLEANUP(free_charp) char *when = NULL;
 

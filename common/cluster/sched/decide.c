@@ -61,7 +61,7 @@ static enum sched_fit fit_of(struct fit *f, const struct sched_candidate *c)
 		return SCHED_FITS_WITHOUT_UNDECIDED;
 	if (fit_on(f, c->node, FIT_WITHOUT_CHARGES))
 		return SCHED_FITS_WITHOUT_CHARGES;
-	return c->node->has_inline && is_large_enough(f, c->node) ? SCHED_FITS_WITHOUT_PODS : SCHED_NEVER;
+	return c->node->has_ephemeral && is_large_enough(f, c->node) ? SCHED_FITS_WITHOUT_PODS : SCHED_NEVER;
 }
 
 /* The smallest piece that holds @item. Return: UINT64_MAX: none does. */

@@ -73,13 +73,14 @@ static void watch_all(struct sched_world *w, struct kube_client *client)
 	w->drivers = informer_new(client, &w->driver_kind, &of_others, w);
 }
 
-struct sched_world *sched_world_new(
-	struct kube_client *client, const char *driver_name, struct sched_charges *charges)
+struct sched_world *sched_world_new(struct kube_client *client, const char *driver_name,
+	struct sched_charges *charges, struct sched_nodes *nodes)
 {
 	struct sched_world *w = x_calloc(1, sizeof(*w));
 
 	w->driver_name = x_strdup(driver_name);
 	w->charges = charges;
+	w->nodes = nodes;
 	w->bound_end = &w->bound;
 	w->driver_selector = x_asprintf("metadata.name=%s", driver_name);
 	w->pod_kind = kube_kind_pods;

@@ -27,10 +27,10 @@
 
 struct sched_world;
 
-/** sched_world_new() - begin to watch. @client, @charges: borrowed. @driver_name: copied. Return: never NULL;
- * sched_world_free(). */
-struct sched_world *sched_world_new(
-	struct kube_client *client, const char *driver_name, struct sched_charges *charges);
+/** sched_world_new() - begin to watch. @client, @charges, @nodes: borrowed. @driver_name: copied. Return:
+ * never NULL; sched_world_free(). */
+struct sched_world *sched_world_new(struct kube_client *client, const char *driver_name,
+	struct sched_charges *charges, struct sched_nodes *nodes);
 
 /** sched_world_free() - before kube_client_free() and sched_charges_free(). NULL is allowed. */
 void sched_world_free(struct sched_world *w);

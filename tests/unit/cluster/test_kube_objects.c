@@ -197,12 +197,14 @@ START_TEST(the_owner_that_controls_a_claim_is_known_and_the_modes_of_a_driver)
 {
 	struct kube_claim *c = decode(&kube_kind_claims,
 		"{\"metadata\":{\"name\":\"c\",\"ownerReferences\":[{\"uid\":\"other\"},"
-		"{\"uid\":\"pod\",\"controller\":true},{\"uid\":\"last\",\"controller\":false}]}}");
+		"{\"kind\":\"Pod\",\"uid\":\"pod\",\"controller\":true},{\"uid\":\"last\",\"controller\":"
+		"false}]}}");
 	struct kube_csi_driver *d = decode(&kube_kind_csi_drivers,
 		"{\"metadata\":{\"name\":\"d\"},\"spec\":{\"volumeLifecycleModes\":[\"Persistent\","
 		"\"Ephemeral\"]}}");
 
 	ck_assert_str_eq(c->meta.owner_uid, "pod");
+	ck_assert(c->meta.owned_by_pod);
 	ck_assert_uint_eq(strv_len(d->modes), 2);
 	ck_assert(strv_contains(d->modes, "Ephemeral"));
 	kube_kind_claims.free(c);

@@ -70,7 +70,7 @@ void extender_rig_open(struct extender_rig *rig)
 	rig->client = fake_kube_new(rig->registry.loop);
 	rig->nodes = sched_nodes_new();
 	rig->charges = sched_charges_new(rig->nodes, on_changed, rig);
-	rig->world = sched_world_new(rig->client, RIG_DRIVER, rig->charges);
+	rig->world = sched_world_new(rig->client, RIG_DRIVER, rig->charges, rig->nodes);
 	rig->hook = sched_hook_new(&(struct sched_hook_config){
 		.world = rig->world, .client = rig->client, .driver_name = RIG_DRIVER});
 	extender_rig_put(rig, "storageclasses", kube_json_class("late", RIG_DRIVER, "{}"));

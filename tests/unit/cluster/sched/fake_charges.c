@@ -18,6 +18,12 @@ void sched_charges_undecided(struct sched_charges *c, const char *name)
 	buf_addf(&fake_charges_told, "%s nowhere\n", name);
 }
 
+void sched_nodes_ephemeral(struct sched_nodes *n, const char *name, bool is)
+{
+	(void)n;
+	buf_addf(&fake_charges_told, "%s %s\n", name, is ? "goes with its pod" : "is gone");
+}
+
 void sched_charges_drop(struct sched_charges *c, const char *pod_uid)
 {
 	(void)c;

@@ -134,6 +134,25 @@ START_TEST(eviction_may_help_where_pods_have_inline_volumes)
 }
 END_TEST
 
+START_TEST(eviction_may_help_where_claims_go_with_their_pods)
+{
+	sched_nodes_ephemeral(rig.nodes, "pvc-0123", true);
+	cluster_rig_node(&rig, "a", 2, 0, "pvc-0123");
+	cluster_rig_node(&rig, "b", 2, 0, "pvc-4567");
+	NEED(4);
+	ck_assert_int_eq(DECIDE("a", "b"), SCHED_REFUSE);
+	ck_assert_int_eq(fits[0], SCHED_FITS_WITHOUT_PODS);
+	ck_assert_int_eq(fits[1], SCHED_NEVER);
+	sched_nodes_ephemeral(rig.nodes, "pvc-0123", false);
+	sched_nodes_ephemeral(rig.nodes, "pvc-0123", false);
+	sched_nodes_ephemeral(rig.nodes, "pvc-4567", true);
+	sched_nodes_ephemeral(rig.nodes, "pvc-4567", true);
+	ck_assert_int_eq(DECIDE("a", "b"), SCHED_REFUSE);
+	ck_assert_int_eq(fits[0], SCHED_NEVER);
+	ck_assert_int_eq(fits[1], SCHED_FITS_WITHOUT_PODS);
+}
+END_TEST
+
 START_TEST(volume_that_exists_costs_nothing_there)
 {
 	cluster_rig_node(&rig, "a", 1, 0, "v");
@@ -280,6 +299,7 @@ int main(void)
 	tcase_add_test(tcase, search_finds_what_best_fit_does_not);
 	tcase_add_test(tcase, reasons_name_sizes_and_regions);
 	tcase_add_test(tcase, eviction_may_help_where_pods_have_inline_volumes);
+	tcase_add_test(tcase, eviction_may_help_where_claims_go_with_their_pods);
 	tcase_add_test(tcase, volume_that_exists_costs_nothing_there);
 	tcase_add_test(tcase, bound_volume_keeps_the_pod_to_its_nodes);
 	tcase_add_test(tcase, pod_without_new_volumes_may_go_anywhere);

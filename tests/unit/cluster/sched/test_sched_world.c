@@ -78,7 +78,7 @@ static void set_up(void)
 {
 	ASSERT_OK(loop_new(&loop, &err));
 	client = fake_kube_new(loop);
-	world = sched_world_new(client, DRIVER, NULL);
+	world = sched_world_new(client, DRIVER, NULL, NULL);
 	put_class("late", DRIVER, "{}");
 	put_class("xfs", DRIVER, "{\"csi.storage.k8s.io/fstype\":\"xfs\",\"usage\":\"FileIO\"}");
 	put_class("theirs", "other", "{}");
@@ -326,6 +326,31 @@ START_TEST(another_claim_of_the_same_name_is_another)
 }
 END_TEST
 
+static void put_owned_claim(const char *class, const char *kind)
+{
+	put("persistentvolumeclaims",
+		x_asprintf("{\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\",\"uid\":\"u\","
+			   "\"ownerReferences\":[{"
+			   "\"kind\":\"%s\",\"uid\":\"o\",\"controller\":true}]},\"spec\":{"
+			   "\"storageClassName\":\"%s\",\"volumeName\":\"v\"}}",
+			kind, class));
+}
+
+START_TEST(a_claim_of_a_pod_goes_with_it)
+{
+	sync_all();
+	put_owned_claim("theirs", "Pod");
+	put_owned_claim("late", "StatefulSet");
+	told("");
+	fake_informer_remove(of("persistentvolumeclaims"), "ns/a");
+	told("pvc-u nowhere\n");
+	put_owned_claim("late", "Pod");
+	told("pvc-u goes with its pod\n");
+	fake_informer_remove(of("persistentvolumeclaims"), "ns/a");
+	told("pvc-u nowhere\npvc-u is gone\n");
+}
+END_TEST
+
 START_TEST(a_class_that_comes_later_makes_claims_count)
 {
 	put_claim("a", "new", "n1", NULL);
@@ -458,7 +483,8 @@ int main(void)
 		what_was_decided_before_the_beginning_counts,
 		a_claim_counts_from_its_selected_node_on_until_that_is_taken_back,
 		a_bound_claim_counts_a_minute_longer, another_claim_of_the_same_name_is_another,
-		a_class_that_comes_later_makes_claims_count, the_node_of_a_pod_decides_for_all_its_volumes,
+		a_claim_of_a_pod_goes_with_it, a_class_that_comes_later_makes_claims_count,
+		the_node_of_a_pod_decides_for_all_its_volumes,
 		a_pod_without_inline_volumes_is_forgotten_when_it_has_a_node,
 		a_pod_that_was_not_scheduled_counts_no_more, pods_that_are_still_there_are_seen_now_and_then,
 		the_webhook_learns_of_claims_and_classes, the_webhook_learns_of_the_default_class};
