@@ -245,7 +245,8 @@ static int start_http(struct program *p, struct error **err)
 		.handshakes = p->handshakes,
 		.routes = p->routes,
 		.max_body_bytes = LIMIT_HTTP1_BODY_BYTES,
-		.max_buffered_bytes = MAX_BUFFERED_BYTES};
+		.max_buffered_bytes = MAX_BUFFERED_BYTES,
+		.max_connections = LIMIT_CONNECTIONS};
 
 	if (!str_empty(o->cert_file) && open_server_tls(o, &p->server_tls, err) < 0)
 		return -1;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/acceptor_private.h"
 #include "net/addr.h"
 #include "net/limits.h"
 #include "net/log_quota.h"
@@ -19,8 +20,6 @@
 #define ACCEPT_RETRY_MS 100
 #define CROWD           64
 
-/* Longer than any limit on waiting. */
-#define FAR_NS   (3600 * NS_PER_S)
 #define SWEEP_MS 1000
 
 struct listener {
@@ -30,26 +29,6 @@ struct listener {
 	struct tls_context *tls;
 	int fd;
 	struct loop_watch *watch;
-};
-
-struct acceptor {
-	struct acceptor_config config;
-	struct listener *listeners;
-	struct accepted *first; /* in the order of their arrival */
-	struct accepted *last;
-	unsigned n;
-	unsigned most; /* of n since it was 0 */
-	unsigned newcomers;
-	uint64_t got_on_ns;       /* the last handshake was complete */
-	bool paused;              /* nothing is accepted */
-	struct loop_timer *retry; /* to accept again */
-	struct loop_timer *sweep; /* runs while there are connections */
-	struct log_quota *refusals;
-	bool draining;
-	uint64_t draining_since_ns;
-	bool emptied;
-	loop_fn on_empty;
-	void *on_empty_user;
 };
 
 static void set_paused(struct acceptor *a, bool paused)
@@ -70,7 +49,7 @@ static void pause_for_now(struct acceptor *a)
 	loop_timer_set(a->retry, ACCEPT_RETRY_MS, 0);
 }
 
-static void log_refusal(struct acceptor *a, const struct conn *c, const char *msg, const struct error *e)
+void acceptor_log(struct acceptor *a, const struct conn *c, const char *msg, const struct error *e)
 {
 	struct buf peer = BUF_INIT(128);
 
@@ -98,7 +77,7 @@ static void unlink_accepted(struct acceptor *a, struct accepted *c)
 	*(c->prev ? &c->prev->next : &a->first) = c->next;
 	*(c->next ? &c->next->prev : &a->last) = c->prev;
 	a->n--;
-	if (c->newcomer)
+	if (accepted_is_new(c))
 		a->newcomers--;
 }
 
@@ -111,7 +90,7 @@ static void on_last(struct acceptor *a)
 	a->most = 0;
 }
 
-static void close_accepted(struct accepted *c)
+void accepted_close(struct accepted *c)
 {
 	struct acceptor *a = c->acceptor;
 
@@ -130,13 +109,25 @@ static void on_over(struct accepted *c)
 	const struct error *why = conn_why(c->conn);
 
 	if (conn_failed_handshake(c->conn))
-		log_refusal(c->acceptor, c->conn, "TLS handshake failed", why);
+		acceptor_log(c->acceptor, c->conn, "TLS handshake failed", why);
 	else if (why && why->code == ERR_EXHAUSTED)
-		log_refusal(c->acceptor, c->conn, "connection dropped", why);
-	else if (why && c->newcomer)
+		acceptor_log(c->acceptor, c->conn, "connection dropped", why);
+	else if (why && accepted_is_new(c))
 		log_debug("connection without a request", F_STR("server", c->acceptor->config.name),
 			F_ERR(why));
-	close_accepted(c);
+	accepted_close(c);
+}
+
+static void count_requests(struct accepted *c)
+{
+	uint64_t requests = c->acceptor->config.server->requests(c);
+
+	if (requests == c->requests)
+		return;
+	if (accepted_is_new(c))
+		c->acceptor->newcomers--;
+	c->requests = requests;
+	c->asked_ns = clock_ns();
 }
 
 static void on_round(void *user, bool over)
@@ -151,103 +142,13 @@ static void on_round(void *user, bool over)
 		c->open = true;
 		c->since_ns = c->acceptor->got_on_ns = clock_ns();
 	}
-	if (c->newcomer && c->acceptor->config.server->is_known(c)) {
-		c->newcomer = false;
-		c->acceptor->newcomers--;
-	}
+	count_requests(c);
 }
 
 void accepted_flush(struct accepted *c)
 {
 	if (!conn_flush(c->conn))
 		on_over(c);
-}
-
-/* What keeps @c from staying, or NULL. */
-static const char *overdue(const struct accepted *c, uint64_t now_ns)
-{
-	const struct acceptor *a = c->acceptor;
-	uint64_t age_ms = (now_ns - c->since_ns) / NS_PER_MS;
-	uint64_t stalled_ns = conn_stalled_since_ns(c->conn);
-
-	if (!c->open && age_ms > LIMIT_HANDSHAKE_MS)
-		return "TLS handshake takes too long";
-	if (c->open && c->newcomer && age_ms > LIMIT_FIRST_REQUEST_MS)
-		return "no valid request within the time limit";
-	if (a->draining && (now_ns - a->draining_since_ns) / NS_PER_MS >= LIMIT_DRAIN_MS &&
-		!a->config.server->is_running(c))
-		return "peer does not let the server end";
-	if (stalled_ns && (now_ns - stalled_ns) / NS_PER_MS > LIMIT_STALLED_MS)
-		return "peer does not read its replies";
-	return NULL;
-}
-
-static void end_expired(struct accepted *c)
-{
-	c->acceptor->config.server->drain(c);
-	if (conn_flush(c->conn))
-		log_debug("connection closed in spite of what it has to send");
-	close_accepted(c);
-}
-
-static void on_sweep(void *user)
-{
-	struct acceptor *a = user;
-	uint64_t now_ns = clock_ns();
-	struct accepted *next;
-
-	for (struct accepted *c = a->first; c; c = next) {
-		const char *reason = overdue(c, now_ns);
-
-		next = c->next;
-		if (reason) {
-			log_refusal(a, c->conn, reason, NULL);
-			close_accepted(c);
-		} else if (a->config.server->has_expired(c, now_ns)) {
-			end_expired(c);
-		}
-	}
-}
-
-/* The oldest connection that would expire if nothing happened on it from now on, or NULL. */
-static struct accepted *find_idle(const struct acceptor *a, uint64_t now_ns)
-{
-	for (struct accepted *c = a->first; c; c = c->next) {
-		if (a->config.server->has_expired(c, now_ns + FAR_NS))
-			return c;
-	}
-	return NULL;
-}
-
-/* Who is dropped while we compute for him, or in a crowd that gets on one by one, comes again. */
-static uint64_t grace_ms(const struct accepted *c, uint64_t now_ns)
-{
-	bool gets_on = now_ns - c->acceptor->got_on_ns < LIMIT_NEWCOMER_MS * NS_PER_MS;
-
-	if (!conn_has_heard(c->conn))
-		return LIMIT_SILENT_MS;
-	return gets_on || conn_is_computing(c->conn) ? LIMIT_CROWD_MS : LIMIT_NEWCOMER_MS;
-}
-
-/* The oldest newcomer that had its time; otherwise, where all places are taken, an idle one; or NULL. */
-static struct accepted *find_evictable(const struct acceptor *a)
-{
-	uint64_t now_ns = clock_ns();
-
-	for (struct accepted *c = a->first; c; c = c->next) {
-		if (c->newcomer && (now_ns - c->since_ns) / NS_PER_MS >= grace_ms(c, now_ns))
-			return c;
-	}
-	return a->n >= a->config.max_connections ? find_idle(a, now_ns) : NULL;
-}
-
-static void evict(struct accepted *c)
-{
-	log_refusal(c->acceptor, c->conn,
-		c->newcomer ? "too many peers without a request: the oldest is dropped"
-			    : "too many connections: an idle one is dropped",
-		NULL);
-	close_accepted(c);
 }
 
 static bool is_full(const struct acceptor *a)
@@ -287,7 +188,6 @@ static int serve(struct listener *l, int fd, struct error **err)
 
 	c->acceptor = a;
 	c->since_ns = clock_ns();
-	c->newcomer = true;
 	c->open = l->tls == NULL;
 	c->is_unix = l->addr.is_unix;
 	const struct conn_config config = {
@@ -360,7 +260,7 @@ static void on_acceptable(void *user, unsigned ready, bool failed)
 	if (hold_back(l))
 		return;
 	for (int i = 0; i < ACCEPT_BATCH; i++) {
-		struct accepted *victim = is_full(a) ? find_evictable(a) : NULL;
+		struct accepted *victim = is_full(a) ? acceptor_find_evictable(a) : NULL;
 		int fd;
 
 		/* Further peers wait in the backlog. */
@@ -377,7 +277,7 @@ static void on_acceptable(void *user, unsigned ready, bool failed)
 		if (fd < 0)
 			continue;
 		if (victim)
-			evict(victim);
+			accepted_evict(victim);
 		accepted_one(l, fd);
 	}
 }
@@ -419,7 +319,7 @@ struct acceptor *acceptor_new(const struct acceptor_config *config)
 	a->config = *config;
 	a->refusals = log_quota_new(&refusals);
 	a->retry = loop_timer_new(config->loop, on_retry, a);
-	a->sweep = loop_timer_new(config->loop, on_sweep, a);
+	a->sweep = loop_timer_new(config->loop, acceptor_sweep, a);
 	return a;
 }
 
@@ -430,7 +330,7 @@ void acceptor_free(struct acceptor *a)
 	close_listeners(a);
 	a->emptied = true;
 	while (a->first)
-		close_accepted(a->first);
+		accepted_close(a->first);
 	loop_timer_close(a->retry);
 	loop_timer_close(a->sweep);
 	log_quota_free(a->refusals);
@@ -490,7 +390,7 @@ void acceptor_drain(struct acceptor *a, loop_fn on_empty, void *user)
 	for (struct accepted *c = a->first; c; c = next) {
 		next = c->next;
 		if (!c->open) {
-			close_accepted(c);
+			accepted_close(c);
 			continue;
 		}
 		a->config.server->drain(c);

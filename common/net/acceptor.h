@@ -25,8 +25,9 @@ struct accepted {
 	struct acceptor *acceptor;
 	struct conn *conn;
 	uint64_t since_ns; /* accepted, or shook hands */
+	uint64_t asked_ns; /* it made its last valid request */
+	uint64_t requests; /* that it made until then; a newcomer has made none */
 	bool open;         /* connected, and through with the handshake */
-	bool newcomer;     /* has not made a valid request yet */
 	bool is_unix;
 };
 
@@ -41,8 +42,8 @@ struct acceptor_server {
 	void (*close)(struct accepted *a);
 	/* end soon: refuse what is not running; is_done() becomes true when the rest is answered */
 	void (*drain)(struct accepted *a);
-	/* it has made a valid request at some time */
-	bool (*is_known)(const struct accepted *a);
+	/* how many valid requests it has made */
+	uint64_t (*requests)(const struct accepted *a);
 	/* it has waited too long for something: it is drained, and closed at once */
 	bool (*has_expired)(const struct accepted *a, uint64_t now_ns);
 	/* the server itself is at work for it: it is not closed by a drain */

@@ -64,7 +64,7 @@ static void on_headers(void *user, int32_t id, const struct h2_header *headers, 
 	unsigned http;
 
 	(void)is_trailer;
-	c->known = true;
+	c->requests++;
 	if (grpc_head_read(c->server->config.services, headers, n, &head, &http, &err) < 0) {
 		grpc_server_sign(c->server, &err);
 		refuse(c, id, &head, http, &err);
@@ -241,9 +241,9 @@ static void server_drain(struct accepted *a)
 	h2_shutdown(c->h2);
 }
 
-static bool server_is_known(const struct accepted *a)
+static uint64_t server_requests(const struct accepted *a)
 {
-	return ((const struct grpc_conn *)a)->known;
+	return ((const struct grpc_conn *)a)->requests;
 }
 
 /* Requests and replies that the peer does not go on with keep what others could use. */
@@ -266,7 +266,7 @@ static bool server_has_expired(const struct accepted *a, uint64_t now_ns)
 		return true;
 	if (c->done_ns)
 		return now_ns > c->done_ns + LIMIT_LINGER_MS * NS_PER_MS;
-	return c->known && !a->is_unix && h2_streams(c->h2) == 0 &&
+	return c->requests > 0 && !a->is_unix && h2_streams(c->h2) == 0 &&
 	       now_ns > c->idle_since_ns + LIMIT_GRPC_IDLE_MS * NS_PER_MS;
 }
 
@@ -287,7 +287,7 @@ const struct acceptor_server grpc_conn_server = {
 	.protocol_self = server_protocol_self,
 	.close = server_close,
 	.drain = server_drain,
-	.is_known = server_is_known,
+	.requests = server_requests,
 	.has_expired = server_has_expired,
 	.is_running = server_is_running,
 };

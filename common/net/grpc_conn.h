@@ -38,7 +38,7 @@ struct grpc_conn {
 	struct grpc_server *server;
 	struct h2 *h2;
 	struct grpc_stream *streams;
-	bool known;              /* made a request */
+	uint64_t requests;       /* that it made */
 	bool draining;           /* the server ends */
 	uint64_t done_ns;        /* all is said; 0: not yet */
 	uint64_t idle_since_ns;  /* valid without streams */

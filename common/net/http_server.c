@@ -214,9 +214,9 @@ static void drain_conn(struct accepted *a)
 	http1_close(conn_of(a)->http1);
 }
 
-static bool is_known(const struct accepted *a)
+static uint64_t requests(const struct accepted *a)
 {
-	return http1_requests(((const struct http_conn *)a)->http1) > 0;
+	return http1_requests(((const struct http_conn *)a)->http1);
 }
 
 static bool has_expired(const struct accepted *a, uint64_t now_ns)
@@ -262,7 +262,7 @@ static const struct acceptor_server acceptor_server = {
 	.protocol_self = protocol_self,
 	.close = close_conn,
 	.drain = drain_conn,
-	.is_known = is_known,
+	.requests = requests,
 	.has_expired = has_expired,
 	.is_running = is_running,
 };

@@ -47,8 +47,11 @@
  * last LIMIT_NEWCOMER_MS: thousands of nodes come at once when a controller was started. */
 #define LIMIT_CROWD_MS 5000
 
-/* Connections of an HTTP server, for metrics and probes: when all are taken, an idle one goes. */
+/* Connections of an HTTP server, for metrics and probes. */
 #define LIMIT_HTTP1_CONNECTIONS 64
+
+/* When all connections are taken one that was idle for so long goes; if there is none, further peers wait. */
+#define LIMIT_REUSE_MS 1000
 
 /* Refused peers in the log, per second; what is beyond is counted. */
 #define LIMIT_LOGGED_REFUSALS 10

@@ -95,6 +95,7 @@ START_TEST(of_ten_thousand_idle_connections_the_newest_stay)
 	crowd_open(&c, routes, &limits);
 	unsigned before = open_files();
 	for (unsigned i = 0; i < IDLE; i += FEW) {
+		later_s += i % 1000 == 0; /* those before may go */
 		for (unsigned k = i; k < i + FEW; k++) {
 			fds[k] = crowd_dial(&c);
 			crowd_say(&c, fds[k], GET);
@@ -175,10 +176,38 @@ START_TEST(slow_requests_make_room)
 }
 END_TEST
 
+/* A peer that was answered just now may be sending its next request on the same connection. */
+START_TEST(who_was_answered_just_now_stays_and_others_wait)
+{
+	const struct http_server_config limits = {.max_connections = FEW};
+	struct crowd c;
+	int fds[FEW];
+
+	crowd_open(&c, routes, &limits);
+	for (unsigned i = 0; i < FEW; i++) {
+		fds[i] = crowd_dial(&c);
+		ask(&c, fds[i]);
+	}
+	int other = crowd_dial(&c);
+	crowd_say(&c, other, GET);
+	for (unsigned i = 0; i < FEW; i++)
+		ask(&c, fds[i]);
+	later_s += LIMIT_REUSE_MS / 1000;
+	ask(&c, fds[0]);
+	crowd_hear(&c, other, "hello\n");
+	ck_assert(!crowd_is_closed(fds[0]));
+	ck_assert(crowd_is_closed(fds[1]));
+	close_all(fds, FEW);
+	close(other);
+	crowd_close(&c);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {ten_thousand_silent_peers_keep_nobody_out,
 		of_ten_thousand_idle_connections_the_newest_stay,
+		who_was_answered_just_now_stays_and_others_wait,
 		slow_requests_are_ended_and_others_served_meanwhile, slow_requests_make_room};
 	struct rlimit files;
 
