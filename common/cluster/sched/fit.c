@@ -3,12 +3,9 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "cluster/sched/order.h"
-#include "cluster/sched/pack.h"
 
-/* Steps of all searches for one request: some milliseconds. One node may take so many. */
-#define BUDGET      400000
-#define NODE_BUDGET 20000
+/* Volumes times pieces that are looked at for one request: some milliseconds. */
+#define BUDGET 2000000
 
 /* More than a node has on its way at a time. */
 #define ITEMS_MAX 512
@@ -34,7 +31,6 @@ void fit_done(struct fit *f)
 	free(f->needs);
 	free(f->items);
 	free(f->takes);
-	free(f->place);
 	free(f->bins);
 }
 
@@ -122,12 +118,11 @@ static size_t leave_out(struct sched_item *items, size_t n, const struct sched_i
 }
 
 /* The first @n items of @f, and what is free on @node. */
-static struct pack set_out(struct fit *f, const struct sched_node *node, size_t n)
+static struct order set_out(struct fit *f, const struct sched_node *node, size_t n)
 {
 	size_t n_kinds = node->n_regions;
 
 	f->takes = grown(f->takes, &f->takes_room, n * n_kinds, sizeof(*f->takes));
-	f->place = grown(f->place, &f->place_room, n, sizeof(*f->place));
 	f->bins = grown(f->bins, &f->bins_room, 2 * node->n_bins, sizeof(*f->bins));
 	for (size_t i = 0; i < n; i++) {
 		const struct sched_item *item = &f->items[i];
@@ -137,58 +132,46 @@ static struct pack set_out(struct fit *f, const struct sched_node *node, size_t 
 				sched_node_raw_bytes(node, k, item->size_bytes, item->sector);
 	}
 	for (size_t i = 0; i < node->n_bins; i++)
-		f->bins[i] = (struct pack_bin){node->bins[i].bytes, node->bins[i].region};
-
-	return (struct pack){f->bins, node->n_bins, f->takes, n_kinds, n, f->place};
+		f->bins[i] = (struct order_bin){node->bins[i].bytes, node->bins[i].region};
+	return (struct order){f->bins, node->n_bins, f->takes, n_kinds, n};
 }
 
-static bool pack_on(struct fit *f, const struct sched_node *node, size_t n)
-{
-	size_t budget = f->budget < NODE_BUDGET ? f->budget : NODE_BUDGET;
-	size_t before = budget;
-
-	qsort(f->items, n, sizeof(*f->items), compare_items);
-	struct pack p = set_out(f, node, n);
-	bool fits = pack_items(&p, &budget);
-
-	f->budget -= before - budget;
-	return fits;
-}
-
-/* Volumes of one pod are made at the same time. */
-static bool in_any_order(struct fit *f, const struct sched_node *node, size_t n_charged, size_t n)
-{
-	qsort(f->items, n_charged, sizeof(*f->items), compare_items);
-	qsort(f->items + n_charged, n - n_charged, sizeof(*f->items), compare_items);
-	struct pack p = set_out(f, node, n);
-
-	return order_fits_any(&p, n_charged, f->bins + node->n_bins);
-}
-
-static bool by_search(struct fit *f, const struct sched_node *node, enum fit_level level, size_t n_charged)
+/* What is charged, less what of it is the pod's own. Return: how many. */
+static size_t charged_items(struct fit *f, const struct sched_node *node, enum fit_level level)
 {
 	size_t n = 0;
+
+	if (level == FIT_WITHOUT_CHARGES)
+		return 0;
+	n = sched_charges_items(f->q->charges, node, level == FIT_WITH_ALL, f->items);
+	for (size_t i = 0; i < f->q->needs->n; i++) {
+		if (is_charged_here(&f->needs[i], node))
+			n = leave_out(f->items, n, &f->needs[i].decided_item);
+	}
+	return n;
+}
+
+/* Volumes on their way are made in no order that is known. */
+static bool by_search(struct fit *f, const struct sched_node *node, enum fit_level level, size_t n_charged)
+{
+	size_t n;
 
 	/* so many that the pod's own among them make no difference */
 	if (n_charged > ITEMS_MAX + f->q->needs->n)
 		return false;
 	f->items = grown(f->items, &f->items_room, n_charged + f->q->needs->n, sizeof(*f->items));
-	if (level != FIT_WITHOUT_CHARGES)
-		n = sched_charges_items(f->q->charges, node, level == FIT_WITH_ALL, f->items);
-	for (size_t i = 0; level != FIT_WITHOUT_CHARGES && i < f->q->needs->n; i++) {
-		if (is_charged_here(&f->needs[i], node))
-			n = leave_out(f->items, n, &f->needs[i].decided_item);
-	}
-	n_charged = n;
+	n = charged_items(f, node, level);
 	for (size_t i = 0; i < f->q->needs->n; i++) {
 		if (fit_is_needed(f, node, i))
 			f->items[n++] = f->needs[i].item;
 	}
-	if (n > ITEMS_MAX)
+	if (n > ITEMS_MAX || n * node->n_bins > f->budget)
 		return false;
-	if (n - n_charged > 1)
-		return in_any_order(f, node, n_charged, n);
-	return pack_on(f, node, n);
+	f->budget -= n * node->n_bins;
+	qsort(f->items, n, sizeof(*f->items), compare_items);
+
+	const struct order o = set_out(f, node, n);
+	return order_fits_any(&o, f->bins + node->n_bins);
 }
 
 /* Return: how many volumes of the pod are to be made there; they are added to @load, @copies times. */

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "cluster/sched/decide.h"
+#include "cluster/sched/order.h"
 
 /* What is counted besides the pod itself. */
 enum fit_level {
@@ -30,9 +31,7 @@ struct fit {
 	size_t items_room;
 	uint64_t *takes;
 	size_t takes_room;
-	size_t *place;
-	size_t place_room;
-	struct pack_bin *bins;
+	struct order_bin *bins;
 	size_t bins_room;
 };
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static uint64_t largest_of(const struct pack_bin *bins, size_t n_bins, size_t kind)
+static uint64_t largest_of(const struct order_bin *bins, size_t n_bins, size_t kind)
 {
 	uint64_t largest = 0;
 
@@ -14,21 +14,22 @@ static uint64_t largest_of(const struct pack_bin *bins, size_t n_bins, size_t ki
 }
 
 /* Source: volume/volumes_create.c, find_candidates(); pmem/layout.h, layout_find_gap(). */
-static bool make_one(const struct pack *p, size_t item, struct pack_bin *bins)
+static bool make_one(const struct order *o, size_t item, struct order_bin *bins)
 {
-	const uint64_t *takes = &p->takes[item * p->n_kinds];
-	struct pack_bin *best = NULL;
+	const uint64_t *takes = &o->takes[item * o->n_kinds];
+	struct order_bin *best = NULL;
 	uint64_t best_largest = 0;
+	uint64_t largest = 0;
 
-	for (size_t i = 0; i < p->n_bins; i++) {
-		struct pack_bin *bin = &bins[i];
-		uint64_t largest;
+	for (size_t i = 0; i < o->n_bins; i++) {
+		struct order_bin *bin = &bins[i];
 
+		if (i == 0 || bin->kind != bins[i - 1].kind)
+			largest = largest_of(bins, o->n_bins, bin->kind);
 		if (takes[bin->kind] > bin->rest_bytes)
 			continue;
-		largest = largest_of(bins, p->n_bins, bin->kind);
-		if (best && (largest > best_largest ||
-				    (bin->kind == best->kind && bin->rest_bytes >= best->rest_bytes)))
+		if (best && (bin->kind == best->kind ? bin->rest_bytes >= best->rest_bytes
+						     : largest >= best_largest))
 			continue;
 		best = bin;
 		best_largest = largest;
@@ -36,17 +37,6 @@ static bool make_one(const struct pack *p, size_t item, struct pack_bin *bins)
 	if (best)
 		best->rest_bytes -= takes[best->kind];
 	return best != NULL;
-}
-
-/* Those that are there already. */
-static bool begin(const struct pack *p, size_t n_first, struct pack_bin *work)
-{
-	memcpy(work, p->bins, p->n_bins * sizeof(*work));
-	for (size_t i = 0; i < n_first; i++) {
-		if (!make_one(p, i, work))
-			return false;
-	}
-	return true;
 }
 
 /* The next one of all orders of @n numbers, the rising one being the first. Return: false after the last. */
@@ -72,47 +62,40 @@ static bool next_order(size_t *order, size_t n)
 	return true;
 }
 
-static bool fits_in_order(const struct pack *p, size_t n_first, const size_t *order, struct pack_bin *work)
+static bool fits_in_order(const struct order *o, const size_t *order, struct order_bin *work)
 {
-	if (!begin(p, n_first, work))
-		return false;
-	for (size_t i = n_first; i < p->n_items; i++) {
-		if (!make_one(p, order[i - n_first], work))
+	memcpy(work, o->bins, o->n_bins * sizeof(*work));
+	for (size_t i = 0; i < o->n_items; i++) {
+		if (!make_one(o, order[i], work))
 			return false;
 	}
 	return true;
 }
 
-/* As they stand, and the other way round. */
-static bool fits_both_ways(const struct pack *p, size_t n_first, struct pack_bin *work)
+static bool fits_both_ways(const struct order *o, struct order_bin *work)
 {
-	if (!begin(p, n_first, work))
-		return false;
-	for (size_t i = n_first; i < p->n_items; i++) {
-		if (!make_one(p, i, work))
+	memcpy(work, o->bins, o->n_bins * sizeof(*work));
+	for (size_t i = 0; i < o->n_items; i++) {
+		if (!make_one(o, i, work))
 			return false;
 	}
-	if (!begin(p, n_first, work))
-		return false;
-	for (size_t i = p->n_items; i > n_first; i--) {
-		if (!make_one(p, i - 1, work))
+	memcpy(work, o->bins, o->n_bins * sizeof(*work));
+	for (size_t i = o->n_items; i > 0; i--) {
+		if (!make_one(o, i - 1, work))
 			return false;
 	}
 	return true;
 }
 
-bool order_fits_any(const struct pack *p, size_t n_first, struct pack_bin *work)
+bool order_fits_any(const struct order *o, struct order_bin *work)
 {
-	size_t n = p->n_items - n_first;
-	size_t order[ORDER_ALL_MAX] = {0};
+	size_t order[ORDER_ALL_MAX] = {0, 1, 2, 3};
 
-	if (n > ORDER_ALL_MAX)
-		return fits_both_ways(p, n_first, work);
-	for (size_t i = 0; i < n; i++)
-		order[i] = n_first + i;
+	if (o->n_items > ORDER_ALL_MAX)
+		return fits_both_ways(o, work);
 	do {
-		if (!fits_in_order(p, n_first, order, work))
+		if (!fits_in_order(o, order, work))
 			return false;
-	} while (n > 1 && next_order(order, n));
+	} while (o->n_items > 1 && next_order(order, o->n_items));
 	return true;
 }

@@ -8,13 +8,25 @@
 #pragma once
 
 #include <stdbool.h>
-
-#include "cluster/sched/pack.h"
+#include <stddef.h>
+#include <stdint.h>
 
 /* So many are tried in all orders, more of them the smallest and the largest first. */
 #define ORDER_ALL_MAX 4
 
-/** order_fits_any() - after the first @n_first items of @p, which are there in their order, all others find a
- * place in any order. @p: as of pack_items(), but in no order of size; its bins are left as they were. @work:
- * room for as many bins */
-bool order_fits_any(const struct pack *p, size_t n_first, struct pack_bin *work);
+/* A piece of free space. */
+struct order_bin {
+	uint64_t rest_bytes;
+	size_t kind; /* of the region */
+};
+
+struct order {
+	const struct order_bin *bins; /* those of a region one after the other */
+	size_t n_bins;
+	const uint64_t *takes; /* of item i in a bin of kind k: [i * n_kinds + k]; UINT64_MAX: it fits none */
+	size_t n_kinds;
+	size_t n_items; /* the largest first */
+};
+
+/** order_fits_any() - whether all items of @o find a place. @work: room for as many bins */
+bool order_fits_any(const struct order *o, struct order_bin *work);
