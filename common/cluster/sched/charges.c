@@ -222,20 +222,23 @@ static bool is_earlier(const char *since, const char *looked_at)
 }
 
 void sched_charges_unscheduled(
-	struct sched_charges *c, const char *pod_uid, uint64_t version, const char *since)
+	struct sched_charges *c, const char *pod_uid, uint64_t version, const char *since, bool again)
 {
-	const struct sched_pod *pod = sched_pod_find(c, pod_uid);
+	struct sched_pod *pod = sched_pod_find(c, pod_uid);
 
-	if (!pod || (version != 0 && version <= pod->version) || is_earlier(since, pod->looked_at))
+	if (!pod || (version != 0 && version <= pod->version))
 		return;
-	sched_charges_drop(c, pod_uid);
+	if (again)
+		pod->doubtful = true;
+	else if (!is_earlier(since, pod->looked_at))
+		sched_charges_drop(c, pod_uid);
 }
 
 void sched_charges_seen(struct sched_charges *c, const char *pod_uid, uint64_t now_ns)
 {
 	struct sched_pod *pod = sched_pod_find(c, pod_uid);
 
-	if (pod && !pod->set)
+	if (pod && !pod->set && !pod->doubtful)
 		pod->until_ns = now_ns + SCHED_CHARGE_NS;
 }
 
@@ -243,10 +246,13 @@ void sched_charges_expire(struct sched_charges *c, uint64_t now_ns)
 {
 	bool any = false;
 
+	c->n_late = 0;
 	for (struct sched_pod *pod = c->pods, *next; pod; pod = next) {
 		next = pod->next;
-		if (now_ns < pod->until_ns)
+		if (now_ns < pod->until_ns) {
+			c->n_late += now_ns - pod->passed_ns >= SCHED_LATE_NS;
 			continue;
+		}
 		sched_pod_free(c, pod);
 		any = true;
 	}
@@ -284,6 +290,7 @@ size_t sched_charges_items(
 
 	for (const struct sched_record *r = c->on_nodes[node->index].records; r; r = r->next)
 		ret[n++] = r->item;
+	undecided = undecided && c->on_nodes[node->index].undecided.n > 0;
 	for (const struct sched_pod *pod = c->pods; undecided && pod; pod = pod->next) {
 		if (!sched_pod_has(pod, node->index))
 			continue;
@@ -308,6 +315,11 @@ bool sched_charges_node(
 size_t sched_charges_pods(const struct sched_charges *c)
 {
 	return c->pods_by_uid.n;
+}
+
+size_t sched_charges_late(const struct sched_charges *c)
+{
+	return c->n_late;
 }
 
 struct sched_charges_count sched_charges_count(const struct sched_charges *c)

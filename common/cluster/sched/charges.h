@@ -58,13 +58,15 @@ void sched_charges_drop(struct sched_charges *c, const char *pod_uid);
  * sched_charges_unscheduled() - as sched_charges_drop(), for a pod that says that it found no node.
  * @version: resourceVersion of the pod; 0: unknown
  * @since:   when it began to say so, RFC 3339; NULL: unknown
+ * @again:   it said so before, for another reason, and @since is of then
  *
  * Ignored when that is of an attempt before the one that passed: kube-scheduler writes 50 conditions per
- * second, and another one may have passed when it comes to one. Source: resourceVersions of one kind of
- * objects are numbers that grow (Kubernetes enhancement 5504).
+ * second, and another one may have passed when it comes to one. When it cannot be told, the charge ends when
+ * its time is over, decided or not. Source: resourceVersions of one kind of objects are numbers that grow
+ * (Kubernetes enhancement 5504); pod/util.go, UpdatePodCondition(), for the time.
  */
 void sched_charges_unscheduled(
-	struct sched_charges *c, const char *pod_uid, uint64_t version, const char *since);
+	struct sched_charges *c, const char *pod_uid, uint64_t version, const char *since, bool again);
 
 /** sched_charges_seen() - the pod is still there: if it is decided, it goes on counting. Binding a pod can
  * take kube-scheduler minutes when many wait. Unknown: ignored. */
@@ -107,6 +109,13 @@ bool sched_charges_node(
 
 /** sched_charges_pods() - how many pods count, by the need of a volume of which no claim says where. */
 size_t sched_charges_pods(const struct sched_charges *c);
+
+/* kube-scheduler writes down what it decided sooner, if it is not behind. */
+#define SCHED_LATE_NS 5000000000ULL
+
+/** sched_charges_late() - how many of these had passed for SCHED_LATE_NS when sched_charges_expire() was
+ * called last. */
+size_t sched_charges_late(const struct sched_charges *c);
 
 struct sched_charges_count {
 	size_t pods;

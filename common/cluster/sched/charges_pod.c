@@ -133,6 +133,7 @@ static struct sched_pod *pod_new(struct sched_charges *c, const char *uid, uint6
 	struct sched_pod *pod = x_calloc(1, sizeof(*pod));
 
 	pod->uid = x_strdup(uid);
+	pod->passed_ns = now_ns;
 	pod->until_ns = now_ns + SCHED_CHARGE_NS;
 	pod->next = c->pods;
 	pod->place = &c->pods;

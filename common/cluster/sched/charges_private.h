@@ -39,7 +39,9 @@ struct sched_pod {
 	struct sched_pod *next;
 	struct sched_pod **place;
 	struct sched_need_charge *needs; /* never without, but while it is made or freed */
+	uint64_t passed_ns;
 	uint64_t until_ns;
+	bool doubtful;    /* it may have found no node */
 	uint64_t version; /* sched_needs.pod_version */
 	char looked_at[SCHED_TIME_LEN + 1];
 	uint64_t *set; /* of node indexes; NULL: decided */
@@ -64,6 +66,7 @@ struct sched_charges {
 	struct sched_record *homeless; /* of nodes that are not known */
 	struct sched_on_node *on_nodes;
 	size_t n_nodes;
+	size_t n_late;
 };
 
 /** sched_load_add(), sched_load_take() - @item counts on @node, or no longer. */

@@ -141,11 +141,11 @@ static void fetch_ahead(const struct sched_question *q, size_t i)
 		sched_charges_fetch(q->charges, node);
 }
 
-/* Such a pod and a second one, and one more for each pod on its way: the more there are, the later shows what
- * kube-scheduler decided, and an undecided charge may end before that. */
+/* Such a pod and a second one, and one more for each pod of which kube-scheduler takes long to write down
+ * what it decided: an undecided charge may end before that. */
 static size_t copies_for_freedom(const struct fit *f)
 {
-	return 2 + sched_charges_pods(f->q->charges);
+	return 2 + sched_charges_late(f->q->charges);
 }
 
 static void hold_back(struct fit *f, size_t best, enum sched_fit *fits)
@@ -178,7 +178,7 @@ enum sched_outcome sched_decide(const struct sched_question *q, enum sched_fit *
 		if (ret_fits[i] == SCHED_FITS && q->needs->n > 0)
 			keep_better(&best, &f, i);
 	}
-	if (best.any)
+	if (best.any && !q->all)
 		hold_back(&f, best.at, ret_fits);
 	fit_done(&f);
 	return outcome;

@@ -2,8 +2,7 @@
  * decide.h - on which nodes the volumes of a pod fit, with those that are on their way (charges.h), and which
  * of them are best.
  *
- * The volumes of a pod must find a place in whatever order they are made, beside those on their way
- * (order.h); for one volume it is enough that there is a way, as far as the search is bounded (pack.h).
+ * The volumes of a pod and those on their way must find a place in whatever order they are made (order.h).
  * Threads: one owner. Nothing blocks.
  */
 #pragma once
@@ -48,15 +47,16 @@ struct sched_question {
 	const struct sched_candidate *candidates;
 	size_t n;
 	enum sched_policy policy;
+	bool all; /* no node is held back */
 };
 
 /**
  * sched_decide() - which of the candidates the pod may go to.
  * @ret_fits: one per candidate
  *
- * Where the best node could not take a second such pod, and one more for each pod on its way, it is the only
- * one: its charge is decided at once. Otherwise nodes that could not are held back. A pod that needs no new
- * volume is only kept to the nodes of those it has.
+ * Where the best node could not take a second such pod, and one more for each pod that waits for its decision
+ * for long (sched_charges_late()), it is the only one: its charge is decided at once. Otherwise nodes that
+ * could not are held back. A pod that needs no new volume is only kept to the nodes of those it has.
  */
 enum sched_outcome sched_decide(const struct sched_question *q, enum sched_fit *ret_fits);
 

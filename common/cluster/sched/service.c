@@ -10,6 +10,10 @@
 /* Names that are looked up together. */
 #define FIND_AT_ONCE 64
 
+/* Pods that are remembered for having had one node only: more than kube-scheduler tries again in a few
+ * seconds. */
+#define KEPT_MAX 256
+
 /* A request that is being answered. */
 struct asked {
 	struct asked *next; /* of those that wait */
@@ -20,6 +24,7 @@ struct asked {
 	struct sched_args args;
 	struct sched_needs needs;
 	char *pod_uid;
+	bool again;                         /* the one node that the pod had before did not serve */
 	struct sched_candidate *candidates; /* one for each node of args, as in all arrays here */
 	enum sched_fit *fits;
 };
@@ -28,6 +33,8 @@ struct sched_service {
 	struct sched_service_config config;
 	struct asked *waiting; /* oldest first */
 	struct loop_timer *timer;
+	char *kept[KEPT_MAX]; /* UIDs of pods that were kept to one node of several */
+	size_t next_kept;
 };
 
 static void asked_free(struct asked *a)
@@ -87,7 +94,7 @@ static int prepare(struct asked *a, struct error **err)
 		return -1;
 	if (needs_nothing(a))
 		return 0;
-	if (!sched_node_watch_is_synced(config->watch))
+	if (a->needs.n > 0 && !sched_node_watch_is_synced(config->watch))
 		return err_set(err, ERR_UNAVAILABLE, "the capacity of the nodes is not known yet");
 	a->candidates = x_calloc(a->args.n + 1, sizeof(*a->candidates));
 	a->fits = x_calloc(a->args.n + 1, sizeof(*a->fits));
@@ -104,7 +111,8 @@ static struct sched_question question_of(const struct asked *a)
 		.needs = &a->needs,
 		.candidates = a->candidates,
 		.n = a->args.n,
-		.policy = config->policy};
+		.policy = config->policy,
+		.all = a->again};
 }
 
 /* The request ends with @a. */
@@ -154,16 +162,40 @@ static void explain(void *user, size_t i, struct buf *out)
 	sched_explain(&q, i, a->fits[i], out);
 }
 
+static void keep(struct sched_service *s, const char *pod_uid)
+{
+	free(s->kept[s->next_kept]);
+	s->kept[s->next_kept] = x_strdup(pod_uid);
+	s->next_kept = (s->next_kept + 1) % KEPT_MAX;
+}
+
+/* Return: whether the pod was kept to one node. kube-scheduler asks again when that was of no use, for
+ * reasons that are not known here: this time it has the choice. */
+static bool was_kept(struct sched_service *s, const char *pod_uid)
+{
+	for (size_t i = 0; i < KEPT_MAX; i++) {
+		if (!s->kept[i] || !str_eq(s->kept[i], pod_uid))
+			continue;
+		free(TAKE_PTR(s->kept[i]));
+		return true;
+	}
+	return false;
+}
+
 /* From here on the pod counts on each of the nodes that it may go to. */
 static void charge(const struct asked *a)
 {
 	const struct sched_node **nodes = x_calloc(a->args.n + 1, sizeof(*nodes));
 	size_t n = 0;
+	bool held_back = false;
 
 	for (size_t i = 0; i < a->args.n; i++) {
+		held_back |= a->fits[i] == SCHED_HELD_BACK;
 		if (a->fits[i] == SCHED_FITS)
 			nodes[n++] = a->candidates[i].node;
 	}
+	if (n == 1 && held_back)
+		keep(a->service, a->pod_uid);
 	if (a->needs.n > 0 && n > 0)
 		sched_charges_pod(a->service->config.charges, a->pod_uid, &a->needs, nodes, n, clock_ns());
 	free(nodes);
@@ -270,7 +302,8 @@ void sched_service_filter(void *self, struct http_call *call)
 	}
 	/* what it was charged before was for an attempt that came to nothing */
 	sched_charges_drop(s->config.charges, a->pod_uid);
-	if (!needs_nothing(a) && check_room(s, &err) < 0)
+	a->again = was_kept(s, a->pod_uid);
+	if (a->needs.n > 0 && check_room(s, &err) < 0)
 		answer_error(a, err);
 	else if (!needs_nothing(a) && must_wait(a, a->begin_ns))
 		park(a);
@@ -316,5 +349,7 @@ void sched_service_free(struct sched_service *s)
 		give_up(a);
 	}
 	loop_timer_close(s->timer);
+	for (size_t i = 0; i < KEPT_MAX; i++)
+		free(s->kept[i]);
 	free(s);
 }

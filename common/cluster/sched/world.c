@@ -16,8 +16,6 @@ static void *decode_claim(struct json_reader *r, struct error **err)
 	if (!c)
 		return NULL;
 	free(TAKE_PTR(c->phase));
-	if (!str_empty(c->storage_class))
-		free(TAKE_PTR(c->provisioner));
 	return c;
 }
 

@@ -51,7 +51,7 @@ static void is_ephemeral(struct sched_world *w, const struct kube_claim *claim, 
 {
 	CLEANUP(free_charp) char *name = NULL;
 
-	if (!claim->meta.owned_by_pod)
+	if (is && !claim->meta.owned_by_pod)
 		return;
 	name = x_asprintf("pvc-%s", claim->meta.uid);
 	sched_nodes_ephemeral(w->nodes, name, is);
@@ -72,6 +72,8 @@ static void claim_is(struct sched_world *w, const struct kube_claim *old, const 
 	}
 	if (world_class(w, new))
 		is_ephemeral(w, new, true);
+	if (old && old->meta.owned_by_pod && !new->meta.owned_by_pod)
+		is_ephemeral(w, new, false);
 	if (is_bound(new)) {
 		/* of others the inventories tell */
 		if (!old || is_bound(old) || !world_class(w, new))
@@ -154,8 +156,8 @@ static void pod_is(struct sched_world *w, const struct kube_pod *old, const stru
 		decide_claims(w, new);
 	}
 	if (str_empty(new->node_name) && new->unscheduled && (!old || old->unscheduled != new->unscheduled))
-		sched_charges_unscheduled(
-			w->charges, new->meta.uid, world_version(&new->meta), new->unscheduled_since);
+		sched_charges_unscheduled(w->charges, new->meta.uid, world_version(&new->meta),
+			new->unscheduled_since, old && old->unscheduled);
 }
 
 static void see_pod(void *user, const void *object)

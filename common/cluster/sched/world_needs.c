@@ -112,10 +112,10 @@ static int add_home(const struct sched_world *w, const struct kube_claim *claim,
 	struct error **err)
 {
 	const struct kube_volume *volume = informer_get(w->volumes, claim->volume_name);
-	bool ours = str_eq(claim->provisioner, w->driver_name) || world_class(w, claim);
 	char **home = NULL;
 
-	if (!volume && ours)
+	/* a claim of our class may have been bound to another driver's volume by hand */
+	if (!volume && str_eq(claim->provisioner, w->driver_name))
 		return err_set(err, ERR_UNAVAILABLE, "volume %s of claim %s/%s is not known yet",
 			claim->volume_name, claim->meta.namespace, claim->meta.name);
 	if (!volume || !volume->node_values)

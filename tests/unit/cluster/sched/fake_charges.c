@@ -31,7 +31,7 @@ void sched_charges_drop(struct sched_charges *c, const char *pod_uid)
 }
 
 void sched_charges_unscheduled(
-	struct sched_charges *c, const char *pod_uid, uint64_t version, const char *since)
+	struct sched_charges *c, const char *pod_uid, uint64_t version, const char *since, bool again)
 {
 	(void)c;
 	buf_addf(&fake_charges_told, "unscheduled %s", pod_uid);
@@ -39,6 +39,8 @@ void sched_charges_unscheduled(
 		buf_addf(&fake_charges_told, " as of %llu", (unsigned long long)version);
 	if (since)
 		buf_addf(&fake_charges_told, " since %s", since);
+	if (again)
+		buf_adds(&fake_charges_told, " again");
 	buf_addc(&fake_charges_told, '\n');
 }
 

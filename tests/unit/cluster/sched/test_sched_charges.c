@@ -183,20 +183,54 @@ static void pass_as_of(uint64_t version)
 START_TEST(failures_of_earlier_attempts_come_late)
 {
 	pass_as_of(7);
-	sched_charges_unscheduled(rig.charges, "pod", 6, NULL);
-	sched_charges_unscheduled(rig.charges, "pod", 7, NULL);
-	sched_charges_unscheduled(rig.charges, "nobody", 8, NULL);
+	sched_charges_unscheduled(rig.charges, "pod", 6, NULL, false);
+	sched_charges_unscheduled(rig.charges, "pod", 7, NULL, false);
+	sched_charges_unscheduled(rig.charges, "nobody", 8, NULL, false);
 	ck_assert_uint_eq(load("a", false), 1);
-	sched_charges_unscheduled(rig.charges, "pod", 8, NULL);
+	sched_charges_unscheduled(rig.charges, "pod", 8, NULL, false);
 	ck_assert_uint_eq(load("a", false), 0);
 	pass_as_of(7);
-	sched_charges_unscheduled(rig.charges, "pod", 0, NULL);
+	sched_charges_unscheduled(rig.charges, "pod", 0, NULL, false);
 	ck_assert_uint_eq(load("a", false), 0);
 	pass_as_of(7);
-	sched_charges_unscheduled(rig.charges, "pod", 8, "2026-01-02T03:04:04Z");
+	sched_charges_unscheduled(rig.charges, "pod", 8, "2026-01-02T03:04:04Z", false);
 	ck_assert_uint_eq(load("a", false), 1);
-	sched_charges_unscheduled(rig.charges, "pod", 8, "2026-01-02T03:04:05Z");
+	sched_charges_unscheduled(rig.charges, "pod", 8, "2026-01-02T03:04:05Z", false);
 	ck_assert_uint_eq(load("a", false), 0);
+}
+END_TEST
+
+/* The time of the condition is that of the first failure: this may be of any. */
+START_TEST(a_pod_that_says_anew_that_it_found_no_node_counts_a_minute_at_most)
+{
+	const struct sched_node *a = cluster_rig_get(&rig, "a");
+	struct sched_needs needs = rig_needs("v", 1, &(uint64_t){1});
+
+	needs.pod_version = 7;
+	sched_charges_pod(rig.charges, "pod", &needs, &a, 1, 0);
+	sched_charges_seen(rig.charges, "pod", 1);
+	sched_charges_unscheduled(rig.charges, "pod", 7, NULL, true);
+	sched_charges_seen(rig.charges, "pod", 2);
+	sched_charges_unscheduled(rig.charges, "pod", 8, NULL, true);
+	sched_charges_seen(rig.charges, "pod", SCHED_CHARGE_NS);
+	sched_charges_expire(rig.charges, SCHED_CHARGE_NS + 1);
+	ck_assert_uint_eq(load("a", false), 1);
+	sched_charges_expire(rig.charges, SCHED_CHARGE_NS + 2);
+	ck_assert_uint_eq(load("a", false), 0);
+	sched_needs_done(&needs);
+}
+END_TEST
+
+START_TEST(pods_that_wait_for_long_are_late)
+{
+	pass("pod", "v", 1, true);
+	sched_charges_expire(rig.charges, SCHED_LATE_NS - 1);
+	ck_assert_uint_eq(sched_charges_late(rig.charges), 0);
+	sched_charges_expire(rig.charges, SCHED_LATE_NS);
+	ck_assert_uint_eq(sched_charges_late(rig.charges), 1);
+	sched_charges_drop(rig.charges, "pod");
+	sched_charges_expire(rig.charges, SCHED_LATE_NS);
+	ck_assert_uint_eq(sched_charges_late(rig.charges), 0);
 }
 END_TEST
 
@@ -243,6 +277,8 @@ int main(void)
 	tcase_add_test(tcase, charges_expire);
 	tcase_add_test(tcase, decided_pods_count_as_long_as_they_are_seen);
 	tcase_add_test(tcase, failures_of_earlier_attempts_come_late);
+	tcase_add_test(tcase, a_pod_that_says_anew_that_it_found_no_node_counts_a_minute_at_most);
+	tcase_add_test(tcase, pods_that_wait_for_long_are_late);
 	tcase_add_test(tcase, pods_that_share_a_claim_go_where_it_goes);
 	tcase_add_test(tcase, node_that_is_forgotten_takes_its_charges_along_until_it_is_back);
 	suite_add_tcase(suite, tcase);

@@ -241,7 +241,7 @@ START_TEST(best_node_is_alone_where_no_second_such_pod_fits)
 }
 END_TEST
 
-START_TEST(best_node_is_alone_where_not_all_on_their_way_would_fit_once_more)
+START_TEST(best_node_is_alone_where_not_all_that_are_late_would_fit_once_more)
 {
 	static const char *const names[] = {"p", "q", "r"};
 
@@ -255,9 +255,17 @@ START_TEST(best_node_is_alone_where_not_all_on_their_way_would_fit_once_more)
 		charge(names[i], names[i], 1, 1, (const char *const[]){"a"});
 	}
 	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
+	ck_assert_int_eq(fits[0], SCHED_FITS);
+	sched_charges_expire(rig.charges, SCHED_LATE_NS);
+	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
 	ck_assert_int_eq(fits[0], SCHED_HELD_BACK);
 	ck_assert_int_eq(fits[1], SCHED_FITS);
+	q.all = true;
+	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
+	ck_assert_int_eq(fits[0], SCHED_FITS);
+	q.all = false;
 	sched_charges_drop(rig.charges, names[0]);
+	sched_charges_expire(rig.charges, SCHED_LATE_NS);
 	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
 	ck_assert_int_eq(fits[0], SCHED_FITS);
 }
@@ -306,7 +314,7 @@ int main(void)
 	tcase_add_test(tcase, undecided_charges_are_waited_for_and_decided_ones_are_not);
 	tcase_add_test(tcase, own_decision_of_an_earlier_round_does_not_count_twice);
 	tcase_add_test(tcase, best_node_is_alone_where_no_second_such_pod_fits);
-	tcase_add_test(tcase, best_node_is_alone_where_not_all_on_their_way_would_fit_once_more);
+	tcase_add_test(tcase, best_node_is_alone_where_not_all_that_are_late_would_fit_once_more);
 	tcase_add_test(tcase, scores_follow_the_policy);
 	suite_add_tcase(suite, tcase);
 	return unit_runner_finish(srunner_create(suite));

@@ -166,6 +166,17 @@ START_TEST(a_pod_stays_where_its_volumes_are)
 }
 END_TEST
 
+START_TEST(a_pod_that_has_its_volumes_needs_no_controller)
+{
+	put_claim("e", "n2", "pv-e");
+	extender_rig_put(&rig, "persistentvolumes", kube_json_volume("pv-e", RIG_DRIVER, "h", "n2"));
+	extender_rig_watch(&rig, /* reachable= */ false);
+	extender_rig_sync(&rig);
+	ck_assert_str_eq(filter("p", CLAIM("e"), "\"n1\",\"n2\""),
+		NAMES("\"n2\"", "", "\"n1\":\"a volume of the pod exists on other nodes only\""));
+}
+END_TEST
+
 /* Each takes what the one before it was charged for at once. */
 START_TEST(where_room_is_tight_a_pod_gets_one_node_alone)
 {
@@ -179,6 +190,19 @@ START_TEST(where_room_is_tight_a_pod_gets_one_node_alone)
 		filter("p2", CLAIM("b"), "\"n1\",\"n2\""), NAMES("\"n2\"", "\"n1\":\"" TAKEN "\"", ""));
 	ck_assert_str_eq(filter("p3", CLAIM("c"), "\"n1\",\"n2\""),
 		NAMES("", "\"n1\":\"" TAKEN "\",\"n2\":\"" TAKEN "\"", ""));
+}
+END_TEST
+
+START_TEST(a_pod_that_comes_back_from_its_only_node_has_the_choice)
+{
+	extender_rig_node(&rig, "n1", 4, 0);
+	extender_rig_node(&rig, "n2", 4, 0);
+	serve();
+	for (int i = 0; i < 2; i++) {
+		ck_assert_ptr_nonnull(
+			strstr(filter("p", CLAIM("a"), "\"n1\",\"n2\""), "\"NodeNames\":[\"n1\"]"));
+		ck_assert_str_eq(filter("p", CLAIM("a"), "\"n1\",\"n2\""), NAMES("\"n1\",\"n2\"", "", ""));
+	}
 }
 END_TEST
 
@@ -379,7 +403,8 @@ int main(void)
 		what_is_not_known_yet_is_an_error, what_is_no_request_is_an_error,
 		nodes_are_given_back_as_they_came, the_volumes_of_a_pod_fit_together_or_not_at_all,
 		a_node_that_is_too_small_says_what_it_has, a_pod_stays_where_its_volumes_are,
-		where_room_is_tight_a_pod_gets_one_node_alone, a_pod_does_not_stand_in_its_own_way,
+		a_pod_that_has_its_volumes_needs_no_controller, where_room_is_tight_a_pod_gets_one_node_alone,
+		a_pod_that_comes_back_from_its_only_node_has_the_choice, a_pod_does_not_stand_in_its_own_way,
 		a_pod_that_is_asked_for_again_holds_nothing_meanwhile,
 		a_pod_waits_for_a_decision_that_does_not_come,
 		a_pod_that_waits_passes_when_another_goes_elsewhere, who_waits_longest_passes_first,

@@ -181,12 +181,24 @@ END_TEST
 START_TEST(what_is_not_there_yet_is_waited_for)
 {
 	put_claim("a", "new", NULL, NULL);
-	put_claim("b", "late", "n1", "pvc-uid-b");
+	put("persistentvolumeclaims",
+		x_strdup("{\"metadata\":{\"name\":\"b\",\"namespace\":\"ns\",\"uid\":\"u\",\"annotations\":{"
+			 "\"volume.kubernetes.io/storage-provisioner\":\"" DRIVER "\"}},\"spec\":{"
+			 "\"storageClassName\":\"late\",\"volumeName\":\"pvc-uid-b\"}}"));
 	sync_all();
 	refused(CLAIM("x"), ERR_UNAVAILABLE, "claim ns/x");
 	refused(CLAIM("a"), ERR_UNAVAILABLE, "storage class new");
 	refused(CLAIM("b"), ERR_UNAVAILABLE, "volume pvc-uid-b");
 	refused(EPHEMERAL("e"), ERR_UNAVAILABLE, "claim ns/p-e");
+}
+END_TEST
+
+START_TEST(a_claim_bound_by_hand_may_have_a_volume_of_others)
+{
+	put_claim("a", "late", "n1", "theirs");
+	sync_all();
+	ASSERT_OK(look(CLAIM("a")));
+	ck_assert_uint_eq(needs.n + needs.n_homes, 0);
 }
 END_TEST
 
@@ -292,7 +304,7 @@ START_TEST(a_claim_counts_from_its_selected_node_on_until_that_is_taken_back)
 	put_claim("a", "late", "n2", NULL);
 	told("pvc-uid-a on n2 4096Mi\n");
 	fake_informer_remove(of("persistentvolumeclaims"), "ns/a");
-	told("pvc-uid-a nowhere\n");
+	told("pvc-uid-a nowhere\npvc-uid-a is gone\n");
 }
 END_TEST
 
@@ -322,7 +334,7 @@ START_TEST(another_claim_of_the_same_name_is_another)
 	put("persistentvolumeclaims",
 		x_strdup("{\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\",\"uid\":\"new\"},\"spec\":{"
 			 "\"storageClassName\":\"late\"}}"));
-	told("pvc-uid-a nowhere\n");
+	told("pvc-uid-a nowhere\npvc-uid-a is gone\n");
 }
 END_TEST
 
@@ -340,10 +352,15 @@ START_TEST(a_claim_of_a_pod_goes_with_it)
 {
 	sync_all();
 	put_owned_claim("theirs", "Pod");
-	put_owned_claim("late", "StatefulSet");
 	told("");
+	put_owned_claim("late", "StatefulSet");
+	told("pvc-u is gone\n");
 	fake_informer_remove(of("persistentvolumeclaims"), "ns/a");
-	told("pvc-u nowhere\n");
+	told("pvc-u nowhere\npvc-u is gone\n");
+	put_owned_claim("late", "Pod");
+	told("pvc-u goes with its pod\n");
+	put_owned_claim("late", "StatefulSet");
+	told("pvc-u is gone\n");
 	put_owned_claim("late", "Pod");
 	told("pvc-u goes with its pod\n");
 	fake_informer_remove(of("persistentvolumeclaims"), "ns/a");
@@ -409,7 +426,7 @@ START_TEST(a_pod_that_was_not_scheduled_counts_no_more)
 				     "a") "]},\"status\":"
 					  "{\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\","
 					  "\"message\":\"no room either\"}]}}"));
-	told("unscheduled pod-uid as of 77\n");
+	told("unscheduled pod-uid as of 77 again\n");
 	fake_informer_remove(of("pods"), "ns/p");
 	told("drop pod-uid\n");
 }
@@ -477,7 +494,8 @@ int main(void)
 	const TTest *const tests[] = {nothing_is_said_before_all_is_known,
 		claims_that_bind_late_are_needed_each_once, other_claims_are_not_needed,
 		a_size_is_at_least_what_its_file_system_needs, what_is_not_there_yet_is_waited_for,
-		a_claim_of_the_pod_must_be_its_own, a_bound_claim_keeps_the_pod_to_the_nodes_of_its_volume,
+		a_claim_bound_by_hand_may_have_a_volume_of_others, a_claim_of_the_pod_must_be_its_own,
+		a_bound_claim_keeps_the_pod_to_the_nodes_of_its_volume,
 		inline_volumes_are_needed_where_the_driver_has_them,
 		a_pod_has_so_many_new_volumes_and_no_more, pods_that_make_no_sense_are_refused,
 		what_was_decided_before_the_beginning_counts,
