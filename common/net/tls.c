@@ -257,10 +257,13 @@ static int refuse_alpn(struct tls *t, struct error **err)
 		tls_context_alpn(t->context));
 }
 
+/* Who offers other protocols only is refused by mbedtls; HTTP/1.1 is also spoken without ALPN. */
 static bool lacks_alpn(const struct tls *t)
 {
-	return tls_context_alpn(t->context) &&
-	       !str_eq(mbedtls_ssl_get_alpn_protocol(&t->ssl), tls_context_alpn(t->context));
+	const char *wanted = tls_context_alpn(t->context);
+
+	return wanted && !str_eq(wanted, "http/1.1") &&
+	       !str_eq(mbedtls_ssl_get_alpn_protocol(&t->ssl), wanted);
 }
 
 /* A server refuses as soon as it knows, before it has computed anything. */

@@ -32,7 +32,7 @@ struct tls_config {
 	const char *ca_file;   /* who signs the peers; NULL (server only): no certificate is asked for */
 	const char *cert_file; /* own chain; NULL (client only) with key_file: shows none */
 	const char *key_file;
-	const char *alpn;              /* "h2" or "http/1.1"; NULL: not negotiated. Borrowed for ever */
+	const char *alpn; /* "h2", or "http/1.1", which need not be offered; NULL: none. Borrowed for ever */
 	const char *const *peer_names; /* server: one of these must be the client's; NULL-terminated; NULL:
 					* any name of the CA */
 	bool strict_keys;              /* a key file that others may read is an error instead of a warning */

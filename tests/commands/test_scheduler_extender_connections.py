@@ -1,0 +1,174 @@
+"""Connections to scheduler-extender: who is let in over TLS, a certificate that is replaced, and many at once.
+
+usage: test_scheduler_extender_connections.py SCHEDULER_EXTENDER MAKE_CERTS [unittest options]
+"""
+import http.client
+import json
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PATIENCE_S = 120
+# More than LIMIT_HTTP1_CONNECTIONS and LIMIT_NEWCOMERS: clients keep idle connections for what they ask next.
+CROWD = 300
+SERVER, CLIENT = "server", "client"
+EXTENDER = MAKE_CERTS = None
+
+
+def wait_for(condition):
+    end = time.monotonic() + PATIENCE_S
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {PATIENCE_S} s")
+        time.sleep(0.01)
+
+
+class Authority:
+    """Any two have the same name and differ in their keys."""
+
+    def __init__(self, test):
+        folder = tempfile.TemporaryDirectory(prefix="scheduler-extender.")
+        test.addCleanup(folder.cleanup)
+        self.folder = folder.name
+        self.make(f"{SERVER}=IP:127.0.0.1", CLIENT)
+
+    def make(self, *words):
+        subprocess.run([MAKE_CERTS, "-o", self.folder, *words], check=True, stdout=subprocess.DEVNULL)
+
+    def path(self, name):
+        return f"{self.folder}/{name}.pem"
+
+    def pair(self, name):
+        return self.path(name), self.path(name + "-key")
+
+    def certificate(self, name):
+        """As SSLSocket.getpeercert() has it."""
+        with open(self.path(name), encoding="ascii") as file:
+            return ssl.PEM_cert_to_DER_cert(file.read())
+
+
+class Served(unittest.TestCase):
+    """An extender whose API server and registry refuse connections: it serves what needs no cluster."""
+
+    def setUp(self):
+        self.authority = Authority(self)
+        nobody = socket.socket()
+        self.addCleanup(nobody.close)
+        nobody.bind(("127.0.0.1", 0))
+        self.nowhere = f"127.0.0.1:{nobody.getsockname()[1]}"
+
+    def start(self, *flags):
+        """Returns the port of each listener, in the order TLS, plain."""
+        certificate, key = self.authority.pair(SERVER)
+        self.process = subprocess.Popen(
+            [EXTENDER, "-schedulerListen=127.0.0.1:0", "-insecureSchedulerListen=127.0.0.1:0", f"-certFile={certificate}",
+             f"-keyFile={key}", f"-registryEndpoint=tcp://{self.nowhere}", *flags],
+            env={"KUBECONFIG": self.write_config()}, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(self.stop)
+        logged, ports = "", []
+        while len(ports) < 2:
+            line = self.process.stderr.readline()
+            logged += line
+            self.assertTrue(line, logged)
+            ports += map(int, re.findall(r" serving listen=\S+ port=(\d+)", line))
+        return ports
+
+    def write_config(self):
+        path = f"{self.authority.folder}/config"
+        cluster = {"server": f"https://{self.nowhere}", "certificate-authority": self.authority.path("ca")}
+        with open(path, "w", encoding="ascii") as file:
+            json.dump({"current-context": "c", "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+                       "clusters": [{"name": "c", "cluster": cluster}],
+                       "users": [{"name": "u", "user": {"token": "t"}}]}, file)
+        return path
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        _, logged = self.process.communicate(timeout=PATIENCE_S)
+        self.assertEqual(self.process.returncode, 0, logged)
+
+    def connect(self, port, tls=None):
+        """A connection that is lost stays so: http.client would make another one."""
+        if tls:
+            connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=PATIENCE_S, context=tls)
+        else:
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+        self.addCleanup(connection.close)
+        connection.connect()
+        connection.auto_open = False
+        return connection
+
+    def assert_served(self, connection):
+        connection.request("GET", "/healthz")
+        reply = connection.getresponse()
+        self.assertEqual((reply.status, reply.read()), (200, b"ok"))
+
+    def trust(self, certificate=()):
+        """Of a client that knows the authority of the server, and offers no protocol. @certificate: its own, with the key"""
+        tls = ssl.create_default_context(cafile=self.authority.path("ca"))
+        if certificate:
+            tls.load_cert_chain(*certificate)
+        return tls
+
+
+class Clients(Served):
+    """With -clientCAFile."""
+
+    def setUp(self):
+        super().setUp()
+        self.port, self.plain = self.start(f"-clientCAFile={self.authority.path('ca')}")
+
+    def assert_refused(self, tls, alert):
+        with self.assertRaises(ssl.SSLError) as refused:
+            self.assert_served(self.connect(self.port, tls))
+        self.assertRegex(str(refused.exception), alert)
+
+    def test_only_those_of_the_authority_are_served(self):
+        self.assert_refused(self.trust(), "ALERT_(HANDSHAKE_FAILURE|CERTIFICATE_REQUIRED)")
+        self.assert_refused(self.trust(Authority(self).pair(CLIENT)), "ALERT_UNKNOWN_CA")
+        self.assert_served(self.connect(self.port, self.trust(self.authority.pair(CLIENT))))
+
+    def test_the_plain_listener_asks_for_none(self):
+        self.assert_served(self.connect(self.plain))
+
+
+class Certificate(Served):
+    def test_a_new_one_is_for_new_connections(self):
+        port, _ = self.start()
+        tls, old = self.trust(), self.authority.certificate(SERVER)
+
+        def shown():
+            connection = self.connect(port, tls)
+            self.assert_served(connection)
+            return connection.sock.getpeercert(binary_form=True)
+        first = self.connect(port, tls)
+        self.assert_served(first)
+        self.assertEqual(shown(), old)
+        self.authority.make("-e", "20491231235959Z", f"{SERVER}=IP:127.0.0.1")
+        new = self.authority.certificate(SERVER)
+        self.assertNotEqual(new, old)
+        wait_for(lambda: shown() == new)
+        self.assert_served(first)
+        self.assertEqual(first.sock.getpeercert(binary_form=True), old)
+
+
+class Crowd(Served):
+    def test_idle_connections_are_kept(self):
+        _, plain = self.start()
+        connections = []
+        for _ in range(CROWD):
+            connections.append(self.connect(plain))
+            self.assert_served(connections[-1])
+        for connection in connections:
+            self.assert_served(connection)
+
+
+if __name__ == "__main__":
+    EXTENDER, MAKE_CERTS = sys.argv[1:3]
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
