@@ -40,11 +40,18 @@ static void add_passing(const struct sched_args *args, const struct sched_verdic
 	/* at once, so that megabytes do not move while it grows */
 	buf_reserve(out, passing_bytes(args, verdicts));
 	buf_addc(out, '[');
-	for (size_t i = 0; i < args->n; i++) {
-		if (verdicts->v[i] != SCHED_PASSES)
+	for (size_t i = 0, end; i < args->n; i = end) {
+		const uint8_t *from = args->nodes[i].raw.p;
+
+		/* they follow each other in the request, with commas between them */
+		for (end = i; end < args->n && verdicts->v[end] == SCHED_PASSES; end++)
+			;
+		if (end == i) {
+			end++;
 			continue;
+		}
 		separate(out, &first);
-		add_span(out, args->nodes[i].raw);
+		buf_add(out, from, (size_t)(args->nodes[end - 1].raw.p + args->nodes[end - 1].raw.n - from));
 	}
 	buf_addc(out, ']');
 }

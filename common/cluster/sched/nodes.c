@@ -163,6 +163,8 @@ uint64_t sched_node_most_bytes(const struct sched_node *node, uint64_t size_byte
 {
 	uint64_t most = 0;
 
+	if (node->unit_bytes > 0)
+		return layout_round_up(size_bytes > 0 ? size_bytes : 1, node->unit_bytes);
 	for (size_t i = 0; i < node->n_regions; i++) {
 		const struct sched_region *r = &node->regions[i];
 		uint64_t bytes = r->rules.unit_bytes > 0 ? raw_bytes(r, size_bytes, sector) : 0;
@@ -203,6 +205,18 @@ static void add_bins(struct sched_node *node, size_t region, const struct node_r
 		node->bins[node->n_bins++] = (struct sched_bin){only_piece(to), region};
 }
 
+/* The nodes of a cluster nearly always have one, for which nothing else need be looked at. */
+static uint64_t common_unit(const struct sched_node *node)
+{
+	uint64_t unit = node->n_regions > 0 ? node->regions[0].rules.unit_bytes : 0;
+
+	for (size_t i = 0; i < node->n_regions; i++) {
+		if (node->regions[i].has_rules || node->regions[i].rules.unit_bytes != unit)
+			return 0;
+	}
+	return (unit & (unit - 1)) == 0 ? unit : 0;
+}
+
 /* Thousands of nodes are looked at for each pod: what counts lies in one place for each. */
 static void find_bins(struct sched_node *node)
 {
@@ -219,6 +233,7 @@ static void find_bins(struct sched_node *node)
 		node->regions[i] = region_of(report, &report->regions[i]);
 		add_bins(node, i, &report->regions[i]);
 	}
+	node->unit_bytes = common_unit(node);
 }
 
 /* Source: kubelet pkg/volume/csi csi_mounter.go makeVolumeHandle(). */
