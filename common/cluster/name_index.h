@@ -13,11 +13,14 @@
 
 #include "base/span.h"
 
+#define NAME_INDEX_HEAD 32
+
 struct name_link {
 	struct name_link *next;
 	const char *name; /* borrowed from the owner, which removes the link before it frees it */
 	size_t name_n;    /* its length */
 	uint64_t hash;
+	char head[NAME_INDEX_HEAD]; /* its first bytes: the rest is looked at for longer ones only */
 };
 
 struct name_index {

@@ -148,17 +148,15 @@ static size_t copies_for_freedom(const struct fit *f)
 	return 2 + sched_charges_late(f->q->charges);
 }
 
-static void hold_back(struct fit *f, size_t best, enum sched_fit *fits)
+/* Where the best node has no room to spare it is the only one. Otherwise those that have none are held back
+ * already. */
+static void keep_best_alone(enum sched_fit *fits, size_t n, size_t best)
 {
-	size_t copies = copies_for_freedom(f);
-	bool alone = !fit_has_room(f, f->q->candidates[best].node, copies);
-
-	for (size_t i = 0; i < f->q->n; i++) {
-		fetch_ahead(f->q, i);
-		if (fits[i] == SCHED_FITS && i != best &&
-			(alone || !fit_has_room(f, f->q->candidates[i].node, copies)))
+	for (size_t i = 0; i < n; i++) {
+		if (fits[i] == SCHED_FITS)
 			fits[i] = SCHED_HELD_BACK;
 	}
+	fits[best] = SCHED_FITS;
 }
 
 enum sched_outcome sched_decide(const struct sched_question *q, enum sched_fit *ret_fits)
@@ -166,20 +164,26 @@ enum sched_outcome sched_decide(const struct sched_question *q, enum sched_fit *
 	enum sched_outcome outcome = SCHED_REFUSE;
 	struct best best = {0};
 	struct fit f;
+	size_t copies;
 
 	fit_init(&f, q);
+	copies = copies_for_freedom(&f);
 	for (size_t i = 0; i < q->n; i++) {
 		fetch_ahead(q, i);
 		ret_fits[i] = fit_of(&f, &q->candidates[i]);
-		if (ret_fits[i] == SCHED_FITS)
-			outcome = SCHED_PASS;
-		else if (ret_fits[i] == SCHED_FITS_WITHOUT_UNDECIDED && outcome == SCHED_REFUSE)
+		if (ret_fits[i] == SCHED_FITS_WITHOUT_UNDECIDED && outcome == SCHED_REFUSE)
 			outcome = SCHED_WAIT;
-		if (ret_fits[i] == SCHED_FITS && q->needs->n > 0)
-			keep_better(&best, &f, i);
+		if (ret_fits[i] != SCHED_FITS)
+			continue;
+		outcome = SCHED_PASS;
+		if (q->needs->n == 0)
+			continue;
+		keep_better(&best, &f, i);
+		if (!q->all && !fit_has_room(&f, q->candidates[i].node, copies))
+			ret_fits[i] = SCHED_HELD_BACK;
 	}
-	if (best.any && !q->all)
-		hold_back(&f, best.at, ret_fits);
+	if (best.any && ret_fits[best.at] == SCHED_HELD_BACK)
+		keep_best_alone(ret_fits, q->n, best.at);
 	fit_done(&f);
 	return outcome;
 }
