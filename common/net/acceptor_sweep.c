@@ -53,12 +53,12 @@ void acceptor_sweep(void *user)
 	}
 }
 
-/* The oldest connection that would expire if nothing happened on it from now on, or NULL. Who had an answer
- * just now may be sending the next request, which he could not repeat elsewhere. */
+/* The oldest known connection that would expire if nothing happened on it from now on, or NULL. Whose last
+ * request was just now may be sending the next one, which he could not repeat elsewhere. */
 static struct accepted *find_idle(const struct acceptor *a, uint64_t now_ns)
 {
 	for (struct accepted *c = a->first; c; c = c->next) {
-		if (now_ns - c->asked_ns >= LIMIT_REUSE_MS * NS_PER_MS &&
+		if (!accepted_is_new(c) && now_ns - c->asked_ns >= LIMIT_REUSE_MS * NS_PER_MS &&
 			a->config.server->has_expired(c, now_ns + FAR_NS))
 			return c;
 	}

@@ -50,7 +50,8 @@
 /* Connections of an HTTP server, for metrics and probes. */
 #define LIMIT_HTTP1_CONNECTIONS 64
 
-/* When all connections are taken one that was idle for so long goes; if there is none, further peers wait. */
+/* When all connections are taken one goes that waits for its peer, whose last request was so long ago; if
+ * there is none, further peers wait. */
 #define LIMIT_REUSE_MS 1000
 
 /* Refused peers in the log, per second; what is beyond is counted. */

@@ -68,8 +68,8 @@ void sched_charges_drop(struct sched_charges *c, const char *pod_uid);
 void sched_charges_unscheduled(
 	struct sched_charges *c, const char *pod_uid, uint64_t version, const char *since, bool again);
 
-/** sched_charges_seen() - the pod is still there: if it is decided, it goes on counting. Binding a pod can
- * take kube-scheduler minutes when many wait. Unknown: ignored. */
+/** sched_charges_seen() - the pod is still there: if it is decided, and not in doubt, it goes on counting.
+ * Binding a pod can take kube-scheduler minutes when many wait. Unknown: ignored. */
 void sched_charges_seen(struct sched_charges *c, const char *pod_uid, uint64_t now_ns);
 
 /** sched_charges_expire() - drop pods that passed SCHED_CHARGE_NS ago, or were seen then, of which nothing

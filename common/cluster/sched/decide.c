@@ -59,7 +59,7 @@ static enum sched_fit fit_of(struct fit *f, const struct sched_candidate *c)
 		return SCHED_FITS;
 	if (fit_on(f, c->node, FIT_WITH_DECIDED))
 		return SCHED_FITS_WITHOUT_UNDECIDED;
-	if (fit_on(f, c->node, FIT_WITHOUT_CHARGES))
+	if (fit_on(f, c->node, FIT_WITHOUT_CHARGES) || f->gave_up)
 		return SCHED_FITS_WITHOUT_CHARGES;
 	return c->node->has_ephemeral && is_large_enough(f, c->node) ? SCHED_FITS_WITHOUT_PODS : SCHED_NEVER;
 }

@@ -4,8 +4,9 @@
 
 #include "base/mem.h"
 
-/* Volumes times pieces that are looked at for one request: some milliseconds. */
-#define BUDGET 2000000
+/* Steps of all searches for one request: some milliseconds. One search may take so many. */
+#define BUDGET        2000000
+#define SEARCH_BUDGET 100000
 
 /* More than a node has on its way at a time. */
 #define ITEMS_MAX 512
@@ -154,8 +155,9 @@ static size_t charged_items(struct fit *f, const struct sched_node *node, enum f
 /* Volumes on their way are made in no order that is known. */
 static bool by_search(struct fit *f, const struct sched_node *node, enum fit_level level, size_t n_charged)
 {
-	size_t n;
+	size_t n, steps;
 
+	f->gave_up = true;
 	/* so many that the pod's own among them make no difference */
 	if (n_charged > ITEMS_MAX + f->q->needs->n)
 		return false;
@@ -165,9 +167,11 @@ static bool by_search(struct fit *f, const struct sched_node *node, enum fit_lev
 		if (fit_is_needed(f, node, i))
 			f->items[n++] = f->needs[i].item;
 	}
-	if (n > ITEMS_MAX || n * node->n_bins > f->budget)
+	steps = order_steps(n, node->n_bins, node->n_regions);
+	if (n > ITEMS_MAX || steps > SEARCH_BUDGET || steps > f->budget)
 		return false;
-	f->budget -= n * node->n_bins;
+	f->gave_up = false;
+	f->budget -= steps;
 	qsort(f->items, n, sizeof(*f->items), compare_items);
 
 	const struct order o = set_out(f, node, n);
@@ -213,6 +217,7 @@ bool fit_on(struct fit *f, const struct sched_node *node, enum fit_level level)
 	bool charged = false;
 	size_t n_charged;
 
+	f->gave_up = false;
 	if (level != FIT_WITHOUT_CHARGES)
 		load = sched_charges_load(f->q->charges, node, level == FIT_WITH_ALL);
 	n_charged = load.n;

@@ -26,6 +26,7 @@ struct fit {
 	const struct sched_question *q;
 	struct fit_need *needs; /* as the question's */
 	size_t budget;          /* of all searches */
+	bool gave_up;           /* the last look took too long: the node may have room */
 	/* Room for what one node takes, grown as needed. */
 	struct sched_item *items;
 	size_t items_room;

@@ -34,7 +34,7 @@ struct sched_node {
 	struct sched_region *regions; /* as many as the report has; in one piece of memory with the bins */
 	size_t n_bins;
 	size_t n_regions;
-	uint64_t unit_bytes; /* of each region, a power of two; 0: they differ, or have rules */
+	uint64_t unit_bytes; /* of each region, a power of two; 0: it is none, they differ, or have rules */
 	size_t index;        /* small; not another node's before this one is forgotten */
 	bool stale;          /* the lease has ended, or the controller that told of it has gone */
 	bool has_ephemeral;  /* volumes that go when their pods do */

@@ -87,6 +87,13 @@ static bool fits_both_ways(const struct order *o, struct order_bin *work)
 	return true;
 }
 
+size_t order_steps(size_t n_items, size_t n_bins, size_t n_kinds)
+{
+	static const size_t n_orders[ORDER_ALL_MAX + 1] = {1, 1, 2, 6, 24};
+
+	return (n_items > ORDER_ALL_MAX ? 2 : n_orders[n_items]) * n_items * n_bins * (1 + n_kinds);
+}
+
 bool order_fits_any(const struct order *o, struct order_bin *work)
 {
 	size_t order[ORDER_ALL_MAX] = {0, 1, 2, 3};

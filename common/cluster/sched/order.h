@@ -28,5 +28,8 @@ struct order {
 	size_t n_items; /* the largest first */
 };
 
+/** order_steps() - what order_fits_any() takes for so many items, bins and kinds of these, at most. */
+size_t order_steps(size_t n_items, size_t n_bins, size_t n_kinds);
+
 /** order_fits_any() - whether all items of @o find a place. @work: room for as many bins */
 bool order_fits_any(const struct order *o, struct order_bin *work);

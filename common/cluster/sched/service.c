@@ -33,7 +33,7 @@ struct sched_service {
 	struct sched_service_config config;
 	struct asked *waiting; /* oldest first */
 	struct loop_timer *timer;
-	char *kept[KEPT_MAX]; /* UIDs of pods that were kept to one node of several */
+	char *kept[KEPT_MAX]; /* UIDs of pods that were not given all nodes that fit */
 	size_t next_kept;
 };
 
@@ -169,17 +169,24 @@ static void keep(struct sched_service *s, const char *pod_uid)
 	s->next_kept = (s->next_kept + 1) % KEPT_MAX;
 }
 
-/* Return: whether the pod was kept to one node. kube-scheduler asks again when that was of no use, for
- * reasons that are not known here: this time it has the choice. */
-static bool was_kept(struct sched_service *s, const char *pod_uid)
+/* Return: where it is noted that the pod was not given all that fit, or NULL. kube-scheduler asks again when
+ * what it was given was of no use, for reasons that are not known here: then it has the choice. */
+static char **find_kept(struct sched_service *s, const char *pod_uid)
 {
 	for (size_t i = 0; i < KEPT_MAX; i++) {
-		if (!s->kept[i] || !str_eq(s->kept[i], pod_uid))
-			continue;
-		free(TAKE_PTR(s->kept[i]));
-		return true;
+		if (s->kept[i] && str_eq(s->kept[i], pod_uid))
+			return &s->kept[i];
 	}
-	return false;
+	return NULL;
+}
+
+/* A question about one node, as after an eviction, is no choice. */
+static void forget_kept(struct sched_service *s, const struct asked *a)
+{
+	char **kept = find_kept(s, a->pod_uid);
+
+	if (kept && a->args.n > 1)
+		free(TAKE_PTR(*kept));
 }
 
 /* From here on the pod counts on each of the nodes that it may go to. */
@@ -194,7 +201,9 @@ static void charge(const struct asked *a)
 		if (a->fits[i] == SCHED_FITS)
 			nodes[n++] = a->candidates[i].node;
 	}
-	if (n == 1 && held_back)
+	if (n > 0 && a->again)
+		forget_kept(a->service, a);
+	else if (n > 0 && held_back)
 		keep(a->service, a->pod_uid);
 	if (a->needs.n > 0 && n > 0)
 		sched_charges_pod(a->service->config.charges, a->pod_uid, &a->needs, nodes, n, clock_ns());
@@ -302,7 +311,7 @@ void sched_service_filter(void *self, struct http_call *call)
 	}
 	/* what it was charged before was for an attempt that came to nothing */
 	sched_charges_drop(s->config.charges, a->pod_uid);
-	a->again = was_kept(s, a->pod_uid);
+	a->again = find_kept(s, a->pod_uid) != NULL;
 	if (a->needs.n > 0 && check_room(s, &err) < 0)
 		answer_error(a, err);
 	else if (!needs_nothing(a) && must_wait(a, a->begin_ns))

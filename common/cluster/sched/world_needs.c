@@ -10,7 +10,8 @@
 #include "cluster/sched/world_private.h"
 #include "os/fs.h"
 
-#define DEFAULT_FS "ext4" /* as the node's */
+#define DEFAULT_FS    "ext4" /* as the node's */
+#define UID_MAX_BYTES 128    /* of a UUID it is 36 */
 
 static bool is_file_io(const struct kube_pairs *parameters)
 {
@@ -112,10 +113,11 @@ static int add_home(const struct sched_world *w, const struct kube_claim *claim,
 	struct error **err)
 {
 	const struct kube_volume *volume = informer_get(w->volumes, claim->volume_name);
+	CLEANUP(free_charp) char *made = x_asprintf("pvc-%s", claim->meta.uid);
 	char **home = NULL;
 
 	/* a claim of our class may have been bound to another driver's volume by hand */
-	if (!volume && str_eq(claim->provisioner, w->driver_name))
+	if (!volume && str_eq(claim->provisioner, w->driver_name) && str_eq(claim->volume_name, made))
 		return err_set(err, ERR_UNAVAILABLE, "volume %s of claim %s/%s is not known yet",
 			claim->volume_name, claim->meta.namespace, claim->meta.name);
 	if (!volume || !volume->node_values)
@@ -199,6 +201,8 @@ int sched_world_needs(const struct sched_world *w, struct span pod_json, struct 
 		return -1;
 	if (str_empty(pod->meta.uid) || str_empty(pod->meta.namespace))
 		return err_set(err, ERR_INVALID_ARGUMENT, "a pod without uid or namespace");
+	if (strlen(pod->meta.uid) > UID_MAX_BYTES)
+		return err_set(err, ERR_INVALID_ARGUMENT, "the uid of a pod is too long");
 	for (size_t i = 0; i < pod->n_volumes; i++) {
 		if (add_volume(w, pod, &pod->volumes[i], &needs, err) < 0)
 			return -1;

@@ -108,11 +108,15 @@ END_TEST
 
 START_TEST(what_is_no_request_is_an_error)
 {
+	char name[140] = "";
+
 	serve();
 	ck_assert(strstr(hear(extender_rig_ask(&rig, "/filter", "{")), "\"NodeNames\":null"));
 	ck_assert_ptr_null(strstr(heard, "\"Error\":\"\""));
 	ck_assert_str_eq(hear(extender_rig_ask(&rig, "/prioritize", "{")), "[]");
-	ck_assert_uint_eq(rig.n_failed, 2);
+	memset(name, 'p', sizeof(name) - 1);
+	ck_assert_str_eq(filter(name, CLAIM("a"), "\"n1\""), ERROR("the uid of a pod is too long"));
+	ck_assert_uint_eq(rig.n_failed, 3);
 }
 END_TEST
 

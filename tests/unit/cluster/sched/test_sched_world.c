@@ -190,14 +190,14 @@ START_TEST(what_is_not_there_yet_is_waited_for)
 {
 	put_claim("a", "new", NULL, NULL);
 	put("persistentvolumeclaims",
-		x_strdup("{\"metadata\":{\"name\":\"b\",\"namespace\":\"ns\",\"annotations\":{"
-			 "\"volume.kubernetes.io/storage-provisioner\":\"" DRIVER "\"}},\"spec\":{"
-			 "\"storageClassName\":\"late\",\"volumeName\":\"pvc-uid-b\"}}"));
+		x_strdup("{\"spec\":{\"storageClassName\":\"late\",\"volumeName\":\"pvc-u\"},"
+			 "\"metadata\":{\"name\":\"b\",\"namespace\":\"ns\",\"uid\":\"u\",\"annotations\":{"
+			 "\"volume.kubernetes.io/storage-provisioner\":\"" DRIVER "\"}}}"));
 	put_claim("by-hand", "late", "n1", "theirs");
 	sync_all();
 	refused(CLAIM("x"), ERR_UNAVAILABLE, "claim ns/x");
 	refused(CLAIM("a"), ERR_UNAVAILABLE, "storage class new");
-	refused(CLAIM("b"), ERR_UNAVAILABLE, "volume pvc-uid-b");
+	refused(CLAIM("b"), ERR_UNAVAILABLE, "volume pvc-u");
 	ASSERT_OK(look(CLAIM("by-hand")));
 	refused(EPHEMERAL("e"), ERR_UNAVAILABLE, "claim ns/p-e");
 }
