@@ -23,6 +23,9 @@ struct name_link {
 	char head[NAME_INDEX_HEAD]; /* its first bytes: the rest is looked at for longer ones only */
 };
 
+/* What a link lives in: of a @type that has it as @member. */
+#define OWNER_OF(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
+
 struct name_index {
 	struct name_link **buckets;
 	size_t n_buckets; /* a power of two, or 0 */

@@ -9,8 +9,6 @@
 #include "cluster/name_index.h"
 #include "cluster/node_table.h"
 
-#define OWNER_OF(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
-
 /* One volume of a node, as it is found by ID and by name. */
 struct volume_place {
 	struct name_link by_id;

@@ -10,8 +10,6 @@
 #define CACHE_LINE_BYTES 64
 #define NODE_LINES       3 /* two regions and what is free in them */
 
-#define OWNER_OF(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
-
 static void tell(const struct sched_charges *c)
 {
 	if (c->changed)

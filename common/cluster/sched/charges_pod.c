@@ -6,9 +6,8 @@
 #include "base/str.h"
 #include "cluster/sched/charges_private.h"
 
-#define OWNER_OF(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
-#define WORD_BITS                    64
-#define FETCH_AHEAD                  8
+#define WORD_BITS   64
+#define FETCH_AHEAD 8
 
 struct sched_pod *sched_pod_find(const struct sched_charges *c, const char *uid)
 {

@@ -5,8 +5,6 @@
 #include "base/str.h"
 #include "cluster/sched/charges_private.h"
 
-#define OWNER_OF(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
-
 void sched_load_add(struct sched_load *l, const struct sched_node *node, const struct sched_item *item)
 {
 	uint64_t raw_bytes = sched_node_most_bytes(node, item->size_bytes, item->sector);

@@ -13,8 +13,6 @@
 
 #define FIND_AT_ONCE NAME_INDEX_EACH_MAX
 
-#define OWNER_OF(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
-
 struct volume_link {
 	struct name_link by_name;
 	const struct node_volume *volume;
