@@ -153,6 +153,29 @@ START_TEST(eviction_may_help_where_claims_go_with_their_pods)
 }
 END_TEST
 
+/* A piece of 8 GiB and thousands of 1 GiB: to look for a place in each order would take too long. */
+START_TEST(node_that_is_too_long_to_look_at_is_not_full_for_good)
+{
+	struct node_report *r = report_new("a");
+	size_t n = 6000;
+
+	r->regions[0].max_volume_bytes = 8 * RIG_GIB;
+	r->regions[0].unit_bytes = 1 << 20;
+	r->regions[0].free_extent_bytes = x_calloc(n, sizeof(uint64_t));
+	for (r->regions[0].n_free_extents = 0; r->regions[0].n_free_extents < n;
+		r->regions[0].n_free_extents++)
+		r->regions[0].free_extent_bytes[r->regions[0].n_free_extents] = RIG_GIB;
+	r->regions[0].free_extent_bytes[0] = 8 * RIG_GIB;
+	sched_nodes_put(rig.nodes, r);
+	NEED(7, 7, 1, 1, 1);
+	ck_assert_int_eq(DECIDE("a"), SCHED_REFUSE);
+	ck_assert_int_eq(fits[0], SCHED_FITS_WITHOUT_CHARGES);
+	NEED(9);
+	ck_assert_int_eq(DECIDE("a"), SCHED_REFUSE);
+	ck_assert_int_eq(fits[0], SCHED_NEVER);
+}
+END_TEST
+
 START_TEST(volume_that_exists_costs_nothing_there)
 {
 	cluster_rig_node(&rig, "a", 1, 0, "v");
@@ -308,6 +331,7 @@ int main(void)
 	tcase_add_test(tcase, reasons_name_sizes_and_regions);
 	tcase_add_test(tcase, eviction_may_help_where_pods_have_inline_volumes);
 	tcase_add_test(tcase, eviction_may_help_where_claims_go_with_their_pods);
+	tcase_add_test(tcase, node_that_is_too_long_to_look_at_is_not_full_for_good);
 	tcase_add_test(tcase, volume_that_exists_costs_nothing_there);
 	tcase_add_test(tcase, bound_volume_keeps_the_pod_to_its_nodes);
 	tcase_add_test(tcase, pod_without_new_volumes_may_go_anywhere);
