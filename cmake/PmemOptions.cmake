@@ -1,10 +1,17 @@
 # One INTERFACE target carries every compiler and linker choice; nothing sets global flags.
 
+option(PMEM_TESTS "Tests, and the tools that they use, as well as the programs" ON)
+option(PMEM_TOOLS "The tools of scripts/bench and scripts/demo as well as the programs" OFF)
 set(PMEM_SANITIZE "" CACHE STRING "Sanitizers to build with, as for -fsanitize=")
 option(PMEM_STEPS "Points at which tests stop a program between durable actions" OFF)
 option(PMEM_ANALYZE "What is written by hand goes through gcc's static analyser" OFF)
 option(PMEM_COVERAGE "Programs count which lines run" OFF)
 option(PMEM_HARDEN "Hardening and link-time optimisation for shipped programs" OFF)
+
+# Tests replace functions with the linker's --wrap, which does not see calls that link-time optimisation has resolved.
+if(PMEM_HARDEN AND PMEM_TESTS)
+  message(FATAL_ERROR "PMEM_HARDEN optimises at link time, which PMEM_TESTS cannot stand: choose one of them")
+endif()
 
 find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)

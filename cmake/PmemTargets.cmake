@@ -1,7 +1,7 @@
 # pmem_layer(NAME SOURCES file... [USES layer...] [PACKAGES pkg-config-module...] [LIBRARIES lib...])
 #
-# One layer of common/: a static library common_NAME that links the layers it may use, and a test that
-# each of its headers compiles alone.
+# One layer of common/: a static library common_NAME that links the layers it may use and, with PMEM_TESTS, a test
+# that each of its headers compiles alone.
 function(pmem_layer name)
   cmake_parse_arguments(arg "" "" "SOURCES;USES;PACKAGES;LIBRARIES" ${ARGN})
   add_library(common_${name} STATIC ${arg_SOURCES})
@@ -21,6 +21,9 @@ function(pmem_layer name)
     target_link_libraries(common_${name} PUBLIC ${LIB_${library}})
   endforeach()
 
+  if(NOT PMEM_TESTS)
+    return()
+  endif()
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.h")
   set(units)
   foreach(header IN LISTS headers)
