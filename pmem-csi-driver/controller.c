@@ -19,6 +19,7 @@
 #include "net/limits.h"
 #include "open_tls.h"
 #include "os/process.h"
+#include "probes.h"
 
 #define TICK_MS 1000
 
@@ -26,8 +27,9 @@
 #define START_WINDOW_MS 90000
 
 /* Each node keeps one connection, and may be called over another one. */
-#define MAX_NODES   8192
-#define DESCRIPTORS (2 * MAX_NODES + LIMIT_CONNECTIONS + LIMIT_HTTP1_CONNECTIONS + 64)
+#define MAX_NODES 8192
+#define DESCRIPTORS                                                                                          \
+	(2 * MAX_NODES + LIMIT_CONNECTIONS + LIMIT_HTTP1_CONNECTIONS + LIMIT_PROBE_CONNECTIONS + 64)
 
 /* From SIGTERM on, for calls that run; and then for what is closed. Together less than the 30 s after which
  * kubelet sends SIGKILL. */
@@ -61,6 +63,7 @@ struct program {
 	struct controller_metrics *node_metrics;
 	struct metrics *metrics; /* NULL: none */
 	struct http_server *http;
+	struct http_server *probes;
 	struct loop_timer *tick;
 	struct loop_timer *grace; /* runs from the request to end on */
 	struct loop_signal *on_term;
@@ -196,7 +199,7 @@ static int start_servers(struct program *p, struct error **err)
 	p->services[0] = controller_identity_service(p->controller);
 	p->services[1] = controller_service(p->controller);
 	p->registry_services[0] = p->services[2] = registry_service(p->registry);
-	if (start_http(p, err) < 0)
+	if (start_http(p, err) < 0 || probes_start(p->loop, o->probe_listen, &p->probes, err) < 0)
 		return -1;
 	/* The registry is not served where CSI is: the same process does both, but not for the same peers. */
 	p->services[2] = (struct grpc_service){0};
@@ -291,6 +294,7 @@ static void program_done(struct program *p)
 	grpc_server_free(p->server);
 	grpc_server_free(p->registry_server);
 	http_server_free(p->http);
+	http_server_free(p->probes);
 	registry_free(p->registry);
 	controller_free(p->controller);
 	owners_free(p->expected);

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/prometheus.h"
 #include "metrics_sample.h"
+#include "probes.h"
 
 #define OPERATIONS "csi_plugin_operations_seconds"
 
@@ -174,13 +175,6 @@ static void handle_simple(void *self, const struct http1_request *request, struc
 	add_build_info(self, &reply->body);
 }
 
-static void handle_healthz(void *self, const struct http1_request *request, struct http_reply *reply)
-{
-	(void)self;
-	(void)request;
-	buf_adds(&reply->body, "ok");
-}
-
 static void call_ended(void *user, const char *method_path, unsigned status, uint64_t duration_ns)
 {
 	struct metrics *m = user;
@@ -240,7 +234,7 @@ struct metrics *metrics_new(const struct metrics_config *config)
 	m->routes[1] = (struct http_route){
 		.path = m->simple_path, .methods = "GET, HEAD", .handle = handle_simple, .self = m};
 	m->routes[2] =
-		(struct http_route){.path = "/healthz", .methods = "GET, HEAD", .handle = handle_healthz};
+		(struct http_route){.path = "/healthz", .methods = "GET, HEAD", .handle = probes_healthz};
 	find_methods(m);
 	return m;
 }

@@ -20,12 +20,13 @@
 #include "os/paths.h"
 #include "os/process.h"
 #include "pmem/device.h"
+#include "probes.h"
 
 #define REFRESH_MS     30000
 #define START_RETRY_MS 5000
 #define REGIONS_PATH   "/sys/bus/nd/devices"
-/* Connections of both gRPC servers and the HTTP one, and as many again for work. */
-#define DESCRIPTORS (2 * (2 * LIMIT_CONNECTIONS + LIMIT_HTTP1_CONNECTIONS))
+/* Connections of both gRPC servers and the HTTP ones, and as many again for work. */
+#define DESCRIPTORS (2 * (2 * LIMIT_CONNECTIONS + LIMIT_HTTP1_CONNECTIONS + LIMIT_PROBE_CONNECTIONS))
 
 /* From SIGTERM on, for calls and for the refresh that run; and then for what is closed. Together less than
  * the 30 s after which kubelet sends SIGKILL. Nothing is lost by ending in the middle: that is what the state
@@ -57,6 +58,7 @@ struct node {
 	struct node_plugin plugin;
 	struct metrics *metrics; /* NULL: none */
 	struct http_server *http;
+	struct http_server *probes;
 	unsigned serving; /* what the end waits for: servers that are not drained, a refresh that runs */
 	struct loop_timer *refresh;
 	struct loop_timer *grace; /* runs from the request to end on */
@@ -303,7 +305,7 @@ static int start_servers(struct node *n, const struct options *o, struct error *
 	n->remote_services[0] = csi_identity_service(&n->remote_csi);
 	n->remote_services[1] = csi_controller_service(&n->remote_csi);
 	new_metrics(n, o);
-	if (start_http(n, o, err) < 0)
+	if (start_http(n, o, err) < 0 || probes_start(n->loop, o->probe_listen, &n->probes, err) < 0)
 		return -1;
 	if (start_server(n, o, o->endpoint, n->services, &n->server, err) < 0)
 		return -1;
@@ -345,6 +347,7 @@ static void node_done(struct node *n)
 	grpc_server_free(n->server);
 	grpc_server_free(n->remote);
 	http_server_free(n->http);
+	http_server_free(n->probes);
 	handshakes_free(n->handshakes);
 	metrics_free(n->metrics);
 	loop_timer_close(n->refresh);

@@ -36,6 +36,7 @@ struct options options_default(void)
 		.logging_format = "text",
 		.metrics_listen = "",
 		.metrics_path = "/metrics",
+		.probe_listen = "",
 		.fake_region_bytes = 16ULL << 30,
 		.lvm_idle_ms = 60000,
 		.pmem_percentage = 100,

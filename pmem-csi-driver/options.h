@@ -33,6 +33,7 @@ struct options {
 	const char *logging_format;
 	const char *metrics_listen; /* ":port" or "host:port"; "": no metrics */
 	const char *metrics_path;
+	const char *probe_listen; /* as metrics_listen; "": no port for probes only */
 	const char *fake_path;
 	uint64_t fake_region_bytes;
 	uint64_t lvm_idle_ms;

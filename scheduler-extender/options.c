@@ -16,6 +16,7 @@ static struct options defaults(void)
 	return (struct options){.driver_name = DEFAULT_DRIVER_NAME,
 		.scheduler_listen = "",
 		.insecure_scheduler_listen = "",
+		.probe_listen = "",
 		.client_ca_file = "",
 		.registry_endpoint = DEFAULT_REGISTRY,
 		.ca_file = "",
@@ -44,6 +45,9 @@ static struct opt *table(struct options *o, const char **policy)
 			"-certFile"},
 		{"insecureSchedulerListen", OPT_STR, &o->insecure_scheduler_listen, "ADDR",
 			"the same over plain HTTP, for a container beside kube-scheduler"},
+		{"probeListen", OPT_STR, &o->probe_listen, "ADDR",
+			"serve /healthz and /status over plain HTTP for probes only: others cannot keep them "
+			"out"},
 		{"clientCAFile", OPT_STR, &o->client_ca_file, "FILE",
 			"HTTPS: CA that must have signed the client's certificate (default: none is asked "
 			"for)"},

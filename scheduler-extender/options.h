@@ -13,6 +13,7 @@ struct options {
 	const char *driver_name;
 	const char *scheduler_listen;          /* HTTPS; "": none */
 	const char *insecure_scheduler_listen; /* HTTP; "": none */
+	const char *probe_listen;              /* HTTP, for probes only; "": none */
 	const char *client_ca_file; /* who signs clients of scheduler_listen; "": none is asked for */
 	const char *registry_endpoint;
 	const char *ca_file;   /* of the registry; all three or none; "": none */

@@ -15,8 +15,13 @@
 #include "net/limits.h"
 #include "os/process.h"
 
-#define TICK_MS     1000
-#define DESCRIPTORS (2 * LIMIT_CONNECTIONS + 64)
+#define TICK_MS 1000
+
+/* A probe has no body, but whoever sends one hears what is wrong. */
+#define MAX_PROBE_BODY 4096
+
+/* Connections, and as many again for work. */
+#define DESCRIPTORS (2 * LIMIT_CONNECTIONS + LIMIT_PROBE_CONNECTIONS + 64)
 
 /* The largest request, its reply, and what the webhook is asked meanwhile. */
 #define MAX_BUFFERED_BYTES (2 * LIMIT_HTTP1_BODY_BYTES + LIMIT_BUFFERED_BYTES)
@@ -42,6 +47,8 @@ struct program {
 	struct metrics *metrics;
 	struct http_route routes[8];
 	struct http_server *http; /* both listeners */
+	struct http_route probe_routes[3];
+	struct http_server *probes; /* NULL: none */
 	struct loop_timer *tick;
 	struct loop_timer *grace;
 	struct loop_signal *on_term;
@@ -199,14 +206,14 @@ static int open_parts(struct program *p, struct error **err)
 	return 0;
 }
 
-static int listen_on(
-	struct program *p, const char *flag, const char *where, struct tls_context *tls, struct error **err)
+static int listen_on(struct program *p, struct http_server *server, const char *flag, const char *where,
+	struct tls_context *tls, struct error **err)
 {
 	if (str_empty(where))
 		return 0;
-	if (http_server_listen(p->http, where, tls, err) < 0)
+	if (http_server_listen(server, where, tls, err) < 0)
 		return err_wrap(err, "%s", flag);
-	log_info("serving", F_STR("listen", where), F_U64("port", http_server_port(p->http)),
+	log_info("serving", F_STR("listen", where), F_U64("port", http_server_port(server)),
 		F_STR("tls", !tls                                    ? "none"
 			     : str_empty(p->options->client_ca_file) ? "server"
 								     : "mutual"),
@@ -238,6 +245,24 @@ static void set_routes(struct program *p)
 		p->routes[i] = routes[i];
 }
 
+static int start_probes(struct program *p, struct error **err)
+{
+	const char *where = p->options->probe_listen;
+	const struct http_server_config config = {.loop = p->loop,
+		.routes = p->probe_routes,
+		.max_body_bytes = MAX_PROBE_BODY,
+		.for_probes = true};
+
+	if (str_empty(where))
+		return 0;
+	p->probe_routes[0] = (struct http_route){
+		.path = "/healthz", .methods = "GET, HEAD", .handle = metrics_healthz, .self = p->metrics};
+	p->probe_routes[1] = (struct http_route){
+		.path = "/status", .methods = "GET, HEAD", .handle = metrics_status, .self = p->metrics};
+	p->probes = http_server_new(&config);
+	return listen_on(p, p->probes, "-probeListen", where, /* tls= */ NULL, err);
+}
+
 static int start_http(struct program *p, struct error **err)
 {
 	const struct options *o = p->options;
@@ -252,9 +277,11 @@ static int start_http(struct program *p, struct error **err)
 		return -1;
 	set_routes(p);
 	p->http = http_server_new(&config);
-	if (listen_on(p, "-schedulerListen", o->scheduler_listen, p->server_tls, err) < 0)
+	if (listen_on(p, p->http, "-schedulerListen", o->scheduler_listen, p->server_tls, err) < 0 ||
+		listen_on(p, p->http, "-insecureSchedulerListen", o->insecure_scheduler_listen,
+			/* tls= */ NULL, err) < 0)
 		return -1;
-	return listen_on(p, "-insecureSchedulerListen", o->insecure_scheduler_listen, /* tls= */ NULL, err);
+	return start_probes(p, err);
 }
 
 static int serve(struct program *p, struct error **err)
@@ -278,6 +305,7 @@ static void program_done(struct program *p)
 {
 	process_closing(CLOSE_GRACE_S);
 	http_server_free(p->http);
+	http_server_free(p->probes);
 	sched_service_free(TAKE_PTR(p->service));
 	sched_hook_free(p->hook);
 	sched_node_watch_free(p->watch);

@@ -56,6 +56,7 @@ struct acceptor_config {
 	const struct acceptor_server *server;
 	void *user; /* server of open() */
 	unsigned max_connections;
+	bool is_brief;    /* newcomers are expected to ask at once: LIMIT_SILENT_MS is all that they have */
 	const char *name; /* for logs: "gRPC" */
 };
 

@@ -70,7 +70,7 @@ static uint64_t grace_ms(const struct accepted *c, uint64_t now_ns)
 {
 	bool gets_on = now_ns - c->acceptor->got_on_ns < LIMIT_NEWCOMER_MS * NS_PER_MS;
 
-	if (!conn_has_heard(c->conn))
+	if (c->acceptor->config.is_brief || !conn_has_heard(c->conn))
 		return LIMIT_SILENT_MS;
 	return gets_on || conn_is_computing(c->conn) ? LIMIT_CROWD_MS : LIMIT_NEWCOMER_MS;
 }

@@ -12,6 +12,7 @@
 /* One connection may not hold up the others: what is left is read in the next round of the loop. */
 #define READ_BYTES  (32u << 10)
 #define READ_ROUNDS 8
+#define SEND_ROUNDS 4
 
 /* Plain bytes of one TLS record */
 #define PLAIN_BYTES (16u << 10)
@@ -152,14 +153,17 @@ static enum progress finish(struct conn *c)
 	return PROGRESS_MORE;
 }
 
-/* Return: PROGRESS_MORE when all is sent and the connection goes on. */
+/* Return: PROGRESS_MORE when all is sent and the connection goes on. PROGRESS_WAIT: the loop calls when the
+ * socket takes more, which may be at once: requests that wait in one connection do not hold up the others. */
 static enum progress send_all(struct conn *c)
 {
-	for (;;) {
+	for (int round = 0;; round++) {
 		enum progress p = send_out(c);
 
 		if (p != PROGRESS_MORE)
 			return p;
+		if (round == SEND_ROUNDS)
+			return PROGRESS_WAIT;
 		if (fill_out(c) < 0)
 			return PROGRESS_OVER;
 		if (c->out.len > 0)

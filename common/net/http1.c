@@ -134,7 +134,7 @@ static int on_headers_complete(http_parser *p)
 
 	/* What follows would be taken for another protocol. */
 	p->upgrade = 0;
-	h->keep_alive = http_should_keep_alive(p) && !(p->flags & F_CONNECTION_CLOSE);
+	h->keep_alive = !h->config.is_single && http_should_keep_alive(p) && !(p->flags & F_CONNECTION_CLOSE);
 	if (has_length != (h->head.n_content_length > 0) || is_chunked != (h->head.n_transfer_encoding > 0))
 		return stop(h, HTTP1_BAD("unclear where the body ends"));
 	if (has_length && p->content_length > h->config.max_body_bytes)
@@ -463,7 +463,7 @@ bool http1_is_done(const struct http1 *h)
 
 bool http1_lingers(const struct http1 *h)
 {
-	return !h->in_haste;
+	return !h->in_haste && !h->config.is_single;
 }
 
 void http1_close(struct http1 *h)

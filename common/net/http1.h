@@ -34,6 +34,7 @@ struct http1_request {
 struct http1_config {
 	size_t max_body_bytes;
 	size_t max_buffered_bytes; /* 0: LIMIT_BUFFERED_BYTES */
+	bool is_single;            /* the connection is closed at once behind its first reply */
 	size_t *buffered_bytes;    /* of the bodies of all connections of a server: counted here; borrowed */
 	/* a complete request: http1_reply() is called in it or later, exactly once; http1_free() is not
 	 * allowed in it */

@@ -179,6 +179,7 @@ static struct accepted *open_conn(void *user, bool is_unix)
 		.max_body_bytes = s->config.max_body_bytes,
 		.max_buffered_bytes = s->config.max_buffered_bytes,
 		.buffered_bytes = &s->buffered_bytes,
+		.is_single = s->config.for_probes,
 		.on_request = on_request,
 		.user = c,
 	};
@@ -267,6 +268,13 @@ static const struct acceptor_server acceptor_server = {
 	.is_running = is_running,
 };
 
+static unsigned max_connections(const struct http_server_config *config)
+{
+	if (config->for_probes)
+		return LIMIT_PROBE_CONNECTIONS;
+	return config->max_connections ? config->max_connections : LIMIT_HTTP1_CONNECTIONS;
+}
+
 struct http_server *http_server_new(const struct http_server_config *config)
 {
 	struct http_server *s = x_calloc(1, sizeof(*s));
@@ -275,8 +283,8 @@ struct http_server *http_server_new(const struct http_server_config *config)
 		.handshakes = config->handshakes,
 		.server = &acceptor_server,
 		.user = s,
-		.max_connections =
-			config->max_connections ? config->max_connections : LIMIT_HTTP1_CONNECTIONS,
+		.max_connections = max_connections(config),
+		.is_brief = config->for_probes,
 		.name = "HTTP",
 	};
 

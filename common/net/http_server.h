@@ -53,6 +53,10 @@ struct http_server_config {
 	size_t max_buffered_bytes; /* bodies of requests, and of replies on their way: requests beyond are
 				    * refused with 503. 0: LIMIT_BUFFERED_BYTES */
 	unsigned max_connections;  /* 0: LIMIT_HTTP1_CONNECTIONS */
+	/* A server for probes, which no crowd on other ports can fill, and hardly one on its own: a
+	 * connection makes one request, is closed behind the reply, and has LIMIT_SILENT_MS while others
+	 * wait. It may have LIMIT_PROBE_CONNECTIONS, whatever max_connections says. */
+	bool for_probes;
 };
 
 /** http_server_new() - without listeners. Return: never NULL; http_server_free(). */

@@ -50,6 +50,9 @@
 /* Connections of an HTTP server, for metrics and probes. */
 #define LIMIT_HTTP1_CONNECTIONS 64
 
+/* Connections of a server for probes. Each makes one request: what they hold is little, and not for long. */
+#define LIMIT_PROBE_CONNECTIONS 256
+
 /* When all connections are taken one goes that waits for its peer, whose last request was so long ago; if
  * there is none, further peers wait. */
 #define LIMIT_REUSE_MS 1000

@@ -63,21 +63,21 @@ class Served(unittest.TestCase):
         nobody.bind(("127.0.0.1", 0))
         self.nowhere = f"127.0.0.1:{nobody.getsockname()[1]}"
 
-    def start(self, *flags):
-        """Returns the port of each listener, in the order TLS, plain."""
+    def start(self, *flags, ports=2):
+        """Returns the port of each listener, in the order TLS, plain, and of probes if there is one."""
         certificate, key = self.authority.pair(SERVER)
         self.process = subprocess.Popen(
             [EXTENDER, "-schedulerListen=127.0.0.1:0", "-insecureSchedulerListen=127.0.0.1:0", f"-certFile={certificate}",
              f"-keyFile={key}", f"-registryEndpoint=tcp://{self.nowhere}", *flags],
             env={"KUBECONFIG": self.write_config()}, stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.stop)
-        logged, ports = "", []
-        while len(ports) < 2:
+        logged, self.ports = "", []
+        while len(self.ports) < ports:
             line = self.process.stderr.readline()
             logged += line
             self.assertTrue(line, logged)
-            ports += map(int, re.findall(r" serving listen=\S+ port=(\d+)", line))
-        return ports
+            self.ports += map(int, re.findall(r" serving listen=\S+ port=(\d+)", line))
+        return self.ports
 
     def write_config(self):
         path = f"{self.authority.folder}/config"
@@ -115,6 +115,24 @@ class Served(unittest.TestCase):
         if certificate:
             tls.load_cert_chain(*certificate)
         return tls
+
+
+class Probes(Served):
+    def test_they_have_a_port_that_no_client_fills(self):
+        self.start("-probeListen=127.0.0.1:0", ports=3)
+        plain, probes = self.ports[1:]
+        crowd = [socket.create_connection(("127.0.0.1", plain)) for _ in range(CROWD)]
+        for peer in crowd:
+            self.addCleanup(peer.close)
+            peer.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 100)
+        self.assert_served(self.connect(probes))
+        connection = self.connect(probes)
+        connection.request("GET", "/status")
+        reply = connection.getresponse()
+        self.assertEqual((reply.status, reply.getheader("Connection")), (503, "close"))
+        connection = self.connect(probes)
+        connection.request("POST", "/filter", b"{}")
+        self.assertEqual(connection.getresponse().status, 404)
 
 
 class Clients(Served):

@@ -193,10 +193,11 @@ class Driver:
             self.process = subprocess.Popen(
                 [program, "-mode=node", "-nodeid=n", "-deviceManager=fake", "-fakeRegionSize=64Gi",
                  f"-statePath={path}/state", f"-endpoint=unix://{self.unix}", "-controllerEndpoint=tcp://127.0.0.1:0",
-                 "-metricsListen=127.0.0.1:0", *flags], stderr=log)
+                 "-metricsListen=127.0.0.1:0", "-probeListen=127.0.0.1:0", *flags], stderr=log)
         until(lambda: re.search(r" ready\b", self.log()) or self.process.poll() is not None, "the driver")
         self.http = ("127.0.0.1", int(re.search(r"serving metrics .*port=(\d+)", self.log()).group(1)))
-        (port,) = listening_ports(self.process.pid) - {self.http[1]}
+        self.probes = ("127.0.0.1", int(re.search(r"serving probes .*port=(\d+)", self.log()).group(1)))
+        (port,) = listening_ports(self.process.pid) - {self.http[1], self.probes[1]}
         self.tcp = ("127.0.0.1", port)
 
     def make_certs(self, script):

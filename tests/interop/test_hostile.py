@@ -17,6 +17,9 @@ from hostile import (CONTINUATION, CONTROLLER, DATA, END_HEADERS, END_STREAM, HE
                      message, settings, text)
 
 CROWD = 1000
+STALLED = 300
+# What kubelet waits for a probe, as the manifests say.
+PROBE_S = 5
 # Refused peers and calls have quotas per second (limits.h); a case lasts a few.
 MAX_LINES = 1000
 PROBE = IDENTITY + "Probe"
@@ -290,6 +293,27 @@ class Http(Served):
             with hostile.Peer(self.driver.http) as peer:
                 peer.send(b"GET /metrics/simple HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
                 self.assertTrue(peer.socket.recv(65536).startswith(b"HTTP/1.1 200"))
+            for peer in slow:
+                peer.close()
+
+    def assert_alive(self, address, seconds):
+        """As kubelet probes: on a connection of its own."""
+        with socket.create_connection(address, timeout=seconds) as probe:
+            probe.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+            self.assertTrue(probe.recv(65536).startswith(b"HTTP/1.1 200"))
+
+    def test_readers_that_stall_keep_no_probe_out(self):
+        """They ask for more than socket buffers take, and read nothing of it."""
+        for address in self.driver.http, self.driver.probes:
+            slow = []
+            for _ in range(STALLED):
+                slow.append(hostile.Peer(address))
+                slow[-1].socket.setblocking(False)
+                try:
+                    slow[-1].socket.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 1500)
+                except (BlockingIOError, ConnectionError):
+                    pass
+            self.assert_alive(self.driver.probes, PROBE_S)
             for peer in slow:
                 peer.close()
 

@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "base/clock.h"
 #include "http_crowd.h"
 #include "net/limits.h"
 #include "unit/unit.h"
@@ -12,6 +13,11 @@
 #define FEW    10 /* to be read before they count as silent, however slow the machine */
 #define LORIS  16
 #define OTHERS 3
+
+/* Peers of a port for probes, and how long a probe may then take: kubelet waits for a second where nobody
+ * says otherwise. */
+#define CROWD    1500
+#define PROBE_MS 1000
 
 #define GET "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -216,12 +222,54 @@ START_TEST(who_was_answered_just_now_stays_and_others_wait)
 }
 END_TEST
 
+/* Enough to take all places of the port, and what of them waits, many times over; all have begun a request.
+ */
+START_TEST(a_crowd_on_the_port_for_probes_keeps_no_probe_out)
+{
+	const struct http_server_config limits = {.for_probes = true, .max_connections = 1};
+	static int fds[CROWD];
+	struct crowd c;
+
+	crowd_open(&c, routes, &limits);
+	unsigned before = open_files();
+	for (unsigned i = 0; i < CROWD; i++) {
+		fds[i] = crowd_dial(&c);
+		crowd_say(&c, fds[i], "GET / HTTP/1.1\r\nX-a: b");
+	}
+	int probe = crowd_dial(&c);
+	uint64_t since_ns = clock_ns();
+	ask(&c, probe);
+	ck_assert_uint_lt((clock_ns() - since_ns) / NS_PER_MS, PROBE_MS);
+	ck_assert_uint_le(open_files(), before + CROWD + 1 + LIMIT_PROBE_CONNECTIONS);
+	close_all(fds, CROWD);
+	close(probe);
+	crowd_close(&c);
+}
+END_TEST
+
+START_TEST(the_port_for_probes_answers_once_per_connection)
+{
+	const struct http_server_config limits = {.for_probes = true};
+	struct crowd c;
+
+	crowd_open(&c, routes, &limits);
+	int probe = crowd_dial(&c);
+	crowd_say(&c, probe, GET);
+	ck_assert_ptr_nonnull(strstr(crowd_hear(&c, probe, "hello\n"), "Connection: close\r\n"));
+	run_until_closed(&c, probe);
+	close(probe);
+	crowd_close(&c);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {ten_thousand_silent_peers_keep_nobody_out,
 		of_ten_thousand_idle_connections_the_newest_stay,
 		who_was_answered_just_now_stays_and_others_wait,
-		slow_requests_are_ended_and_others_served_meanwhile, slow_requests_make_room};
+		slow_requests_are_ended_and_others_served_meanwhile, slow_requests_make_room,
+		a_crowd_on_the_port_for_probes_keeps_no_probe_out,
+		the_port_for_probes_answers_once_per_connection};
 	struct rlimit files;
 
 	/* both ends of each connection are here */
