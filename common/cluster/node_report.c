@@ -29,6 +29,7 @@ void node_report_done(struct node_report *r)
 	free(r->device_mode);
 	free(r->version);
 	free(r->boot_id);
+	free(r->instance);
 }
 
 void node_report_free(struct node_report *r)
@@ -65,8 +66,9 @@ bool node_report_equal(const struct node_report *a, const struct node_report *b)
 {
 	if (!str_eq(a->node_id, b->node_id) || !str_eq(a->endpoint, b->endpoint) ||
 		!str_eq(a->device_mode, b->device_mode) || !str_eq(a->version, b->version) ||
-		!str_eq(a->boot_id, b->boot_id) || a->n_regions != b->n_regions ||
-		a->n_volumes != b->n_volumes || a->has_inventory != b->has_inventory || a->bound != b->bound)
+		!str_eq(a->boot_id, b->boot_id) || !str_eq(a->instance, b->instance) ||
+		a->n_regions != b->n_regions || a->n_volumes != b->n_volumes ||
+		a->has_inventory != b->has_inventory || a->bound != b->bound)
 		return false;
 	for (size_t i = 0; i < a->n_regions; i++) {
 		if (!regions_equal(&a->regions[i], &b->regions[i]))

@@ -58,6 +58,7 @@ struct node_report {
 	char *device_mode;
 	char *version;
 	char *boot_id;
+	char *instance;    /* of the driver's run; "": it has given none */
 	uint64_t lease_ms; /* 0: for ever */
 	struct node_region *regions;
 	size_t n_regions;

@@ -17,7 +17,8 @@ struct registration {
 	struct registration_config config; /* its strings are those below */
 	char *node_id;
 	char *endpoint;
-	struct addr addr; /* its host may be a name */
+	char instance[UUID_TEXT_LEN + 1]; /* names this run to the controllers */
+	struct addr addr;                 /* its host may be a name */
 	struct peer *peers;
 	struct loop_lookup *lookup; /* NULL: none runs */
 	struct backoff backoff;     /* of look-ups */
@@ -55,8 +56,11 @@ static struct peer *find_peer(const struct registration *r, const char *address)
 
 static void add_peer(struct registration *r, const char *address)
 {
-	const struct registration_peer_config config = {
-		.registration = &r->config, .unreachable = look_up, .left = peer_left, .user = r};
+	const struct registration_peer_config config = {.registration = &r->config,
+		.instance = r->instance,
+		.unreachable = look_up,
+		.left = peer_left,
+		.user = r};
 	struct peer *p = peer_new(&config, address);
 
 	p->found = true;
@@ -175,6 +179,7 @@ int registration_new(const struct registration_config *config, struct registrati
 	r->addr = addr;
 	r->node_id = x_strdup(config->node_id);
 	r->endpoint = x_strdup(config->endpoint);
+	uuid_generate_text(r->instance);
 	r->config = *config;
 	r->config.node_id = r->node_id;
 	r->config.endpoint = r->endpoint;

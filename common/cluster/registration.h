@@ -38,8 +38,8 @@ struct registration_config {
 	struct tls_context *tls;       /* referenced; the server must bear "pmem-registry". NULL: plain */
 	struct handshakes *handshakes; /* with tls only */
 	uint64_t heartbeat_ms;         /* 0: REGISTRATION_HEARTBEAT_MS */
-	/* Says all of @request but node_id and lease_seconds; what it points to lives in @arena. Loop
-	 * thread; must not wait. */
+	/* Says all of @request but node_id, instance and lease_seconds; what it points to lives in @arena.
+	 * Loop thread; must not wait. */
 	void (*fill)(void *user, Registry__V0__RegisterControllerRequest *request, struct arena *arena);
 	void *user;
 };

@@ -139,6 +139,7 @@ static void fill(const struct peer *p, struct arena *arena, Registry__V0__Regist
 	registry__v0__register_controller_request__init(ret);
 	r->fill(r->user, ret, arena);
 	ret->node_id = arena_strdup(arena, r->node_id);
+	ret->instance = arena_strdup(arena, p->config.instance);
 	ret->lease_seconds = (uint32_t)((REGISTRATION_LEASE_HEARTBEATS * heartbeat_ms(p) + 999) / 1000);
 	hash_request(&ret->base, hash);
 }
@@ -233,9 +234,10 @@ static void on_left(void *user, const ProtobufCMessage *reply, const struct erro
 
 bool peer_leave(struct peer *p)
 {
+	CLEANUP(arena_freep) struct arena *arena = arena_new(LIMIT_ARENA_BYTES);
 	Registry__V0__UnregisterControllerRequest request;
-	registry__v0__unregister_controller_request__init(&request);
-	CLEANUP(free_charp) char *node_id = x_strdup(p->config.registration->node_id);
+	Registry__V0__RegisterControllerRequest said;
+	char hash[SHA224_HEX_LEN + 1];
 
 	p->leaving = true;
 	loop_timer_stop(p->retry);
@@ -243,7 +245,11 @@ bool peer_leave(struct peer *p)
 		return false;
 	if (p->call)
 		grpc_client_cancel(TAKE_PTR(p->call));
-	request.node_id = node_id;
+	fill(p, arena, &said, hash);
+	registry__v0__unregister_controller_request__init(&request);
+	request.node_id = said.node_id;
+	request.endpoint = said.endpoint;
+	request.instance = said.instance;
 	grpc_client_call(p->client, "/registry.v0.Registry/UnregisterController", &request.base,
 		&registry__v0__unregister_controller_reply__descriptor, REGISTRATION_STOP_MS, on_left, p);
 	return true;

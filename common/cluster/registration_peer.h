@@ -14,6 +14,7 @@
 
 struct registration_peer_config {
 	const struct registration_config *registration; /* borrowed */
+	const char *instance;                           /* of this run of the driver; borrowed */
 	/* the address does not answer: maybe the name has another one by now */
 	void (*unreachable)(void *user);
 	void (*left)(void *user); /* peer_leave() has ended */

@@ -79,7 +79,7 @@ static int unregister_controller(
 		return err_set(err, ERR_INVALID_ARGUMENT, "registry: node_id is empty");
 	if (registry_check_node(r, call, m->node_id, &bound, err) < 0)
 		return err_wrap(err, "registry");
-	registry_dismiss(r, m->node_id);
+	registry_dismiss(r, m);
 	return 0;
 }
 

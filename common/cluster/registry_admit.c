@@ -38,15 +38,30 @@ void registry_admit(struct registry *r, struct node_report *report)
 	node_table_put(r->config.table, report, registry_now(r));
 }
 
-void registry_dismiss(struct registry *r, const char *node_id)
+/* A driver without instance, such as the Go driver, does not name its endpoint here either. */
+static bool is_same_run(const struct node_report *report, const Registry__V0__UnregisterControllerRequest *m)
 {
-	const struct node *node = node_table_get(r->config.table, node_id);
+	if (!str_eq(report->instance, m->instance))
+		return false;
+	return str_eq(report->endpoint, m->endpoint) || (str_empty(m->instance) && str_empty(m->endpoint));
+}
+
+void registry_dismiss(struct registry *r, const Registry__V0__UnregisterControllerRequest *m)
+{
+	const struct node *node = node_table_get(r->config.table, m->node_id);
 
 	if (!node || !node->live)
 		return;
+	if (!is_same_run(&node->report, m)) {
+		if (may_log(r))
+			log_info("a driver that does not have the lease of its node has unregistered",
+				F_STR("node", m->node_id), F_STR("endpoint", m->endpoint),
+				F_STR("lease", node->report.endpoint));
+		return;
+	}
 	if (may_log(r))
-		log_info("node has unregistered", F_STR("node", node_id));
-	node_table_end(r->config.table, node_id);
+		log_info("node has unregistered", F_STR("node", m->node_id));
+	node_table_end(r->config.table, m->node_id);
 }
 
 void registry_lose(struct registry *r, const char *node_id, const struct error *why)

@@ -76,6 +76,7 @@ static void poll(struct registry_polled *p, const struct node *node)
 	report->device_mode = x_strdup(known->device_mode);
 	report->version = x_strdup(known->version);
 	report->boot_id = x_strdup(known->boot_id);
+	report->instance = x_strdup(known->instance);
 	report->bound = known->bound;
 	p->asking = true;
 	node_inquire(&p->registry->config.caller, report, REGISTRY_INQUIRY_MS, on_answer, p);

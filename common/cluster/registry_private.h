@@ -105,8 +105,9 @@ int registry_report_read(const Registry__V0__RegisterControllerRequest *m, struc
 /** registry_admit() - put @report (taken) into the table, and say in the log what is new about it. */
 void registry_admit(struct registry *r, struct node_report *report);
 
-/** registry_dismiss() - @node_id has unregistered; one that is not live is ignored. */
-void registry_dismiss(struct registry *r, const char *node_id);
+/** registry_dismiss() - end the lease that @m describes. Nothing happens when the node's lease is another
+ * one, or over. */
+void registry_dismiss(struct registry *r, const Registry__V0__UnregisterControllerRequest *m);
 
 /** registry_lose() - @node_id does not answer any more, as @why says. */
 void registry_lose(struct registry *r, const char *node_id, const struct error *why);

@@ -47,7 +47,8 @@ static int check_head(const Registry__V0__RegisterControllerRequest *m, struct e
 		check_endpoint(m->endpoint, err) < 0 ||
 		check_text("device_mode", m->device_mode, REGISTRY_MAX_TEXT, err) < 0 ||
 		check_text("version", m->version, REGISTRY_MAX_TEXT, err) < 0 ||
-		check_text("boot_id", m->boot_id, REGISTRY_MAX_TEXT, err) < 0)
+		check_text("boot_id", m->boot_id, REGISTRY_MAX_TEXT, err) < 0 ||
+		check_text("instance", m->instance, REGISTRY_MAX_TEXT, err) < 0)
 		return -1;
 	if (m->n_regions > REGISTRY_MAX_REGIONS)
 		return err_set(err, ERR_INVALID_ARGUMENT, "more than %d regions", REGISTRY_MAX_REGIONS);
@@ -180,6 +181,7 @@ int registry_report_read(
 	r->device_mode = x_strdup(m->device_mode);
 	r->version = x_strdup(m->version);
 	r->boot_id = x_strdup(m->boot_id);
+	r->instance = x_strdup(m->instance);
 	r->lease_ms = lease_ms(m->lease_seconds);
 	if (read_regions(m->regions, m->n_regions, r, err) < 0 || read_inventory(m->inventory, r, err) < 0)
 		return err_wrap(err, "node \"%s\"", m->node_id);
@@ -196,6 +198,7 @@ int registry_entry_read(const Registry__V0__NodeEntry *m, struct node_report **r
 	r->device_mode = x_strdup(m->device_mode);
 	r->version = x_strdup("");
 	r->boot_id = x_strdup("");
+	r->instance = x_strdup("");
 	if (read_regions(m->regions, m->n_regions, r, err) < 0 || read_inventory(m->inventory, r, err) < 0)
 		return err_wrap(err, "node \"%s\"", m->node_id);
 	*ret = TAKE_PTR(r);

@@ -168,7 +168,11 @@ static void on_unregister(void *self, struct grpc_call *call, const void *reques
 	struct registry_side *s = self;
 
 	(void)reply;
+	ck_assert_ptr_nonnull(s->last);
 	ck_assert_str_eq(q->node_id, "node-1");
+	ck_assert_str_eq(q->endpoint, s->last->endpoint);
+	ck_assert_str_ne(q->instance, "");
+	ck_assert_str_eq(q->instance, s->last->instance);
 	s->unregistered++;
 	if (s->hold)
 		hold(s, call);

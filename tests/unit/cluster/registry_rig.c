@@ -117,7 +117,8 @@ struct rig_call *rig_send(struct rig *rig, const Registry__V0__RegisterControlle
 		&registry__v0__register_controller_reply__descriptor);
 }
 
-struct rig_call *rig_register(struct rig *rig, const char *node_id, const char *endpoint, bool is_go)
+static struct rig_call *send_head(
+	struct rig *rig, const char *node_id, const char *endpoint, const char *instance, bool is_go)
 {
 	Registry__V0__RegisterControllerRequest m;
 	registry__v0__register_controller_request__init(&m);
@@ -125,9 +126,11 @@ struct rig_call *rig_register(struct rig *rig, const char *node_id, const char *
 	registry__v0__inventory__init(&inventory);
 	CLEANUP(free_charp) char *id = x_strdup(node_id);
 	CLEANUP(free_charp) char *at = x_strdup(endpoint);
+	CLEANUP(free_charp) char *run = x_strdup(instance);
 
 	m.node_id = id;
 	m.endpoint = at;
+	m.instance = run;
 	if (!is_go) {
 		m.lease_seconds = 90;
 		m.inventory = &inventory;
@@ -135,15 +138,36 @@ struct rig_call *rig_register(struct rig *rig, const char *node_id, const char *
 	return rig_send(rig, &m);
 }
 
-struct rig_call *rig_unregister(struct rig *rig, const char *node_id)
+struct rig_call *rig_register(struct rig *rig, const char *node_id, const char *endpoint, bool is_go)
+{
+	return send_head(rig, node_id, endpoint, "", is_go);
+}
+
+struct rig_call *rig_register_run(
+	struct rig *rig, const char *node_id, const char *endpoint, const char *instance)
+{
+	return send_head(rig, node_id, endpoint, instance, /* is_go= */ false);
+}
+
+struct rig_call *rig_unregister_run(
+	struct rig *rig, const char *node_id, const char *endpoint, const char *instance)
 {
 	Registry__V0__UnregisterControllerRequest m;
 	registry__v0__unregister_controller_request__init(&m);
 	CLEANUP(free_charp) char *id = x_strdup(node_id);
+	CLEANUP(free_charp) char *at = x_strdup(endpoint);
+	CLEANUP(free_charp) char *run = x_strdup(instance);
 
 	m.node_id = id;
+	m.endpoint = at;
+	m.instance = run;
 	return start(rig, SERVICE "UnregisterController", &m.base,
 		&registry__v0__unregister_controller_reply__descriptor);
+}
+
+struct rig_call *rig_unregister(struct rig *rig, const char *node_id)
+{
+	return rig_unregister_run(rig, node_id, "", "");
 }
 
 struct rig_call *rig_watch(struct rig *rig, const Registry__V0__WatchNodesReply *since, uint32_t timeout_ms)

@@ -53,10 +53,17 @@ void rig_close(struct rig *rig);
  * @is_go. Return: to be freed by rig_call_free(). */
 struct rig_call *rig_register(struct rig *rig, const char *node_id, const char *endpoint, bool is_go);
 
+/** rig_register_run() - with a lease of 90 s, an empty inventory and @instance. */
+struct rig_call *rig_register_run(
+	struct rig *rig, const char *node_id, const char *endpoint, const char *instance);
+
 /** rig_send() - @request as it is. */
 struct rig_call *rig_send(struct rig *rig, const Registry__V0__RegisterControllerRequest *request);
 
-/** rig_unregister() - as it says. rig_watch(): WatchNodes after @since, NULL: the first call. */
+/** rig_unregister_run() - as it says. rig_unregister(): as a driver that knows node_id only. rig_watch():
+ * WatchNodes after @since, NULL: the first call. */
+struct rig_call *rig_unregister_run(
+	struct rig *rig, const char *node_id, const char *endpoint, const char *instance);
 struct rig_call *rig_unregister(struct rig *rig, const char *node_id);
 struct rig_call *rig_watch(struct rig *rig, const Registry__V0__WatchNodesReply *since, uint32_t timeout_ms);
 

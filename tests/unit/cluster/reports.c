@@ -13,6 +13,7 @@ struct node_report *report_new(const char *node_id)
 	r->device_mode = x_strdup("fake");
 	r->version = x_strdup("2.0.0");
 	r->boot_id = x_strdup("boot");
+	r->instance = x_strdup("run");
 	r->lease_ms = 90000;
 	r->regions = x_calloc(1, sizeof(*r->regions));
 	r->n_regions = 1;

@@ -200,6 +200,52 @@ START_TEST(unregistering_ends_the_lease_and_may_be_repeated)
 }
 END_TEST
 
+START_TEST(unregistering_ends_no_lease_of_another_run)
+{
+	static const struct {
+		const char *endpoint, *instance;
+	} cases[] = {{B, "1"}, {A, "2"}, {B, "2"}, {A, ""}, {"", "1"}, {"", ""}};
+
+	rig_open(&rig);
+	rig_done(&rig, rig_register_run(&rig, "a", A, "1"), 0, "");
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		rig_done(&rig, rig_unregister_run(&rig, "a", cases[i].endpoint, cases[i].instance), 0, "");
+		ck_assert_msg(rig_is_live(&rig, "a"), "case %zu", i);
+	}
+	rig_done(&rig, rig_unregister_run(&rig, "a", A, "1"), 0, "");
+	ck_assert(!rig_is_live(&rig, "a"));
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(a_late_end_of_the_run_before_does_not_end_the_lease)
+{
+	rig_open(&rig);
+	rig_done(&rig, rig_register_run(&rig, "a", A, "1"), 0, "");
+	rig_done(&rig, rig_register_run(&rig, "a", A, "2"), 0, "");
+	rig_done(&rig, rig_unregister_run(&rig, "a", A, "1"), 0, "");
+	ck_assert(rig_is_live(&rig, "a"));
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(a_duplicate_that_ends_while_it_registers_leaves_the_lease)
+{
+	struct rig_call *second;
+
+	rig_open(&rig);
+	rig_done(&rig, rig_register_run(&rig, "a", A, "1"), 0, "");
+	second = rig_register_run(&rig, "a", B, "2");
+	rig_until_called(&rig, 1);
+	rig_done(&rig, rig_unregister_run(&rig, "a", B, "2"), 0, "");
+	ck_assert(rig_is_live(&rig, "a"));
+	rig_answer(&rig, &alive.base, 0);
+	rig_done(&rig, second, ERR_ABORTED, "still answers");
+	ck_assert_str_eq(endpoint_of("a"), A);
+	rig_close(&rig);
+}
+END_TEST
+
 START_TEST(a_lease_stays_with_an_endpoint_that_answers)
 {
 	struct rig_call *second;
@@ -302,6 +348,8 @@ END_TEST
 UNIT_MAIN("registry", a_node_is_live_until_its_lease_is_over, all_that_a_node_says_is_in_the_table,
 	how_a_region_hands_out_space_is_kept, what_cannot_be_is_refused,
 	a_volume_that_is_named_twice_is_refused, unregistering_ends_the_lease_and_may_be_repeated,
+	unregistering_ends_no_lease_of_another_run, a_late_end_of_the_run_before_does_not_end_the_lease,
+	a_duplicate_that_ends_while_it_registers_leaves_the_lease,
 	a_lease_stays_with_an_endpoint_that_answers, a_lease_moves_from_an_endpoint_that_does_not_answer,
 	an_endpoint_that_another_node_has_now_is_not_asked, a_heartbeat_meanwhile_counts_as_an_answer,
 	a_third_registration_is_aborted_while_the_second_waits,
