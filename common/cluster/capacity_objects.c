@@ -87,6 +87,13 @@ static bool is_gone(const struct capacity_objects *c, const struct node *node, c
 	return capacity_now(c) >= seen_ns + CAPACITY_GONE_NS;
 }
 
+/* The scheduler looks at capacity for classes that bind late, and for no others. Source: kube-scheduler,
+ * plugins/volumebinding/binder.go, checkVolumeProvisions(). */
+static bool is_published(const struct capacity_objects *c, const struct kube_class *class)
+{
+	return class_is_ours(class, c->config.driver_name) && class->waits_for_consumer;
+}
+
 static void find_wish(struct capacity_slot *slot)
 {
 	const struct capacity_objects *c = slot->owner;
@@ -95,7 +102,7 @@ static void find_wish(struct capacity_slot *slot)
 
 	slot->wanted = (struct class_room){0};
 	slot->is_wanted = false;
-	if (!class_is_ours(class, c->config.driver_name))
+	if (!is_published(c, class))
 		return;
 	if (node && node->live) {
 		slot->is_wanted = true;
@@ -232,7 +239,7 @@ static void visit_class(void *user, const void *object)
 	const struct kube_class *class = object;
 	struct visit *v = user;
 
-	if (class_is_ours(class, v->c->config.driver_name))
+	if (is_published(v->c, class))
 		capacity_settle(slot_get(v->c, class->meta.name, v->node->report.node_id));
 }
 
@@ -301,7 +308,7 @@ void capacity_objects_class_changed(struct capacity_objects *c, const char *name
 	if (!c->active)
 		return;
 	n = node_table_nodes(c->config.nodes, &nodes);
-	if (class_is_ours(informer_get(c->config.classes, name), c->config.driver_name)) {
+	if (is_published(c, informer_get(c->config.classes, name))) {
 		for (size_t i = 0; i < n; i++)
 			slot_get(c, name, nodes[i]->report.node_id);
 	}

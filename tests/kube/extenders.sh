@@ -177,7 +177,7 @@ labels() {
 }
 
 claim_spec() {
-	echo "{accessModes: [ReadWriteOnce], storageClassName: pmem-csi-sc-ext4, resources: {requests: {storage: $1}}}"
+	echo "{accessModes: [ReadWriteOnce], storageClassName: pmem-csi-sc-late-binding-ext4, resources: {requests: {storage: $1}}}"
 }
 
 # pod_with SET NAME GROUP FORM SIZE...: a pod with claims of these sizes that are named after it.

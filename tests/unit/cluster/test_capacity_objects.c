@@ -93,14 +93,19 @@ static void set_up(void)
 	begin(/* remove_foreign= */ false);
 }
 
-static void put_class(const char *name, const char *provisioner)
+static void put_class_binding(const char *name, const char *provisioner, const char *mode)
 {
 	CLEANUP(free_charp)
 	char *json = x_asprintf("{\"metadata\":{\"name\":\"%s\",\"uid\":\"u\",\"resourceVersion\":\"1\"},"
-				"\"provisioner\":\"%s\",\"volumeBindingMode\":\"WaitForFirstConsumer\"}",
-		name, provisioner);
+				"\"provisioner\":\"%s\",\"volumeBindingMode\":\"%s\"}",
+		name, provisioner, mode);
 
 	fake_informer_put(classes, json);
+}
+
+static void put_class(const char *name, const char *provisioner)
+{
+	put_class_binding(name, provisioner, "WaitForFirstConsumer");
 }
 
 static char *object_json(const char *name, const char *version, const char *manager, const char *node,
@@ -173,6 +178,16 @@ static void publish(void)
 	answer_written("csisc-1", "7", 8 * GIB, 5 * GIB);
 	ck_assert_uint_eq(fake_kube_count(client), 0);
 }
+
+START_TEST(a_class_that_binds_at_once_gets_no_objects)
+{
+	put_class_binding("now", "pmem", "Immediate");
+	put_node("n1", 8 * GIB, 5 * GIB);
+	lead();
+	capacity_objects_class_changed(capacity, "now");
+	ck_assert_uint_eq(fake_kube_count(client), 0);
+}
+END_TEST
 
 START_TEST(each_node_and_class_of_ours_gets_an_object)
 {
@@ -450,6 +465,7 @@ int main(void)
 		a_watch_that_lags_behind_does_not_undo_what_was_written,
 		somebody_elses_change_is_looked_at_before_ours_is_repeated,
 		a_failure_is_tried_again_after_a_while, an_object_that_somebody_deleted_is_made_anew,
+		a_class_that_binds_at_once_gets_no_objects,
 		a_node_whose_lease_ended_has_nothing_and_its_object_goes_with_its_node,
 		the_object_of_a_node_that_stays_away_goes_after_ten_minutes,
 		objects_of_nodes_that_have_not_registered_yet_are_left_alone, objects_go_with_their_class,
