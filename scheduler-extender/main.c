@@ -23,7 +23,7 @@ int main(int argc, char **argv)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(strv_freep) char **ignored = NULL;
-	struct options o;
+	CLEANUP(options_done) struct options o = {0};
 
 	mem_tune(LARGE_BYTES);
 	if (options_parse(argc, argv, &o, &ignored, &err) < 0) {

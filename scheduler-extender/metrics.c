@@ -12,7 +12,7 @@
 static const double bounds_s[] = {
 	0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1};
 
-static const char *const verbs[] = {"filter", "prioritize"};
+static const char *const verbs[] = {"filter", "prioritize", "preempt"};
 
 struct metrics {
 	const char *driver_name;
@@ -71,11 +71,12 @@ static void add_charges(const struct metrics *m, struct buf *out)
 
 static void add_known(const struct metrics *m, struct buf *out)
 {
-	uint64_t heard_ns = sched_node_watch_heard_ns(m->parts.watch);
+	uint64_t heard_ns = m->parts.watch ? sched_node_watch_heard_ns(m->parts.watch) : 0;
 
 	add_gauge(out, "pmem_scheduler_synced",
 		"1: the watches of the Kubernetes API and the controller's node table are complete.",
-		sched_world_is_synced(m->parts.world) && sched_node_watch_is_synced(m->parts.watch));
+		sched_world_is_synced(m->parts.world) &&
+			(!m->parts.watch || sched_node_watch_is_synced(m->parts.watch)));
 	if (heard_ns > 0)
 		add_gauge(out, "pmem_registry_age_seconds", "Time since a controller has answered last.",
 			(double)(clock_ns() - heard_ns) / (double)NS_PER_S);
@@ -109,10 +110,12 @@ void metrics_all(void *self, const struct http1_request *request, struct http_re
 	prometheus_family(&reply->body, "build_info", PROMETHEUS_GAUGE,
 		"A metric with a constant '1' value labeled by version.");
 	prometheus_sample(&reply->body, "build_info", labels, 1);
-	add_nodes(m, &reply->body);
-	add_charges(m, &reply->body);
 	add_known(m, &reply->body);
-	add_requests(m, &reply->body);
+	if (m->parts.watch) {
+		add_nodes(m, &reply->body);
+		add_charges(m, &reply->body);
+		add_requests(m, &reply->body);
+	}
 	kube_request_counts_add(m->requests, &reply->body);
 }
 
@@ -126,12 +129,18 @@ void metrics_healthz(void *self, const struct http1_request *request, struct htt
 void metrics_status(void *self, const struct http1_request *request, struct http_reply *reply)
 {
 	const struct metrics *m = self;
+	const char *kind;
+	uint64_t silent_ns;
 
 	(void)request;
 	if (!sched_world_is_synced(m->parts.world)) {
 		reply->status = 503;
 		buf_adds(&reply->body, "the Kubernetes API has not told all yet\n");
-	} else if (!sched_node_watch_is_synced(m->parts.watch)) {
+	} else if (sched_world_is_silent(m->parts.world, clock_ns(), &kind, &silent_ns)) {
+		reply->status = 503;
+		buf_addf(&reply->body, "the Kubernetes API has sent nothing about %s for %llu s\n", kind,
+			(unsigned long long)(silent_ns / NS_PER_S));
+	} else if (m->parts.watch && !sched_node_watch_is_synced(m->parts.watch)) {
 		const char *failure = sched_node_watch_failure(m->parts.watch);
 
 		reply->status = 503;

@@ -15,7 +15,7 @@ struct metrics *metrics_new(const char *driver_name);
 /** metrics_free() - after those that it observes. NULL is allowed. */
 void metrics_free(struct metrics *m);
 
-/* All borrowed. */
+/* All borrowed. Of the webhook alone all but .world is NULL. */
 struct metrics_parts {
 	const struct sched_world *world;
 	const struct sched_nodes *nodes;
@@ -33,8 +33,8 @@ struct sched_service_observer metrics_service_observer(struct metrics *m);
 /**
  * metrics_all() - /metrics.
  * metrics_healthz() - /healthz: "ok": the process is there.
- * metrics_status() - /status: "ok" once all is known that is needed to answer; before, 503 and what is
- * missing.
+ * metrics_status() - /status: "ok" while all is known that is needed to answer; otherwise 503 and what is
+ * missing, or has not been heard of for too long.
  *
  * Routes (http_server.h) with @self a struct metrics.
  */

@@ -17,6 +17,7 @@ static struct options defaults(void)
 		.scheduler_listen = "",
 		.insecure_scheduler_listen = "",
 		.probe_listen = "",
+		.webhook_listen = "",
 		.client_ca_file = "",
 		.registry_endpoint = DEFAULT_REGISTRY,
 		.ca_file = "",
@@ -36,15 +37,28 @@ static void free_opts(struct opt **opts)
 	free(*opts);
 }
 
+/* Values that are taken apart later. */
+struct texts {
+	const char *policy;
+	const char *scheduler_names;
+};
+
+#define DEFAULT_TEXTS ((struct texts){.policy = "binpack", .scheduler_names = "default-scheduler"})
+
 /* Return: caller frees. */
-static struct opt *table(struct options *o, const char **policy)
+static struct opt *table(struct options *o, struct texts *t)
 {
 	const struct opt rows[] = {
 		{"schedulerListen", OPT_STR, &o->scheduler_listen, "ADDR",
-			"serve kube-scheduler and kube-apiserver over HTTPS, :port or host:port; needs "
-			"-certFile"},
+			"serve kube-scheduler over HTTPS, :port or host:port; needs -certFile. Without "
+			"-webhookListen kube-apiserver is served there, too"},
 		{"insecureSchedulerListen", OPT_STR, &o->insecure_scheduler_listen, "ADDR",
-			"the same over plain HTTP, for a container beside kube-scheduler"},
+			"the same over plain HTTP, on the loopback address beside kube-scheduler"},
+		{"webhookListen", OPT_STR, &o->webhook_listen, "ADDR",
+			"serve kube-apiserver's webhook over HTTPS, and it alone; needs -certFile"},
+		{"schedulerNames", OPT_STR, &t->scheduler_names, "NAMES",
+			"schedulers that ask the extender, separated by commas: the webhook leaves pods of "
+			"others as they are (default: default-scheduler)"},
 		{"probeListen", OPT_STR, &o->probe_listen, "ADDR",
 			"serve /healthz and /status over plain HTTP for probes only: others cannot keep them "
 			"out"},
@@ -52,7 +66,7 @@ static struct opt *table(struct options *o, const char **policy)
 			"HTTPS: CA that must have signed the client's certificate (default: none is asked "
 			"for)"},
 		{"drivername", OPT_STR, &o->driver_name, "NAME", "name of the CSI driver"},
-		{"policy", OPT_STR, policy, "NAME",
+		{"policy", OPT_STR, &t->policy, "NAME",
 			"where volumes go first: binpack keeps large free extents whole, spread takes the "
 			"node with most left"},
 		{"registryEndpoint", OPT_STR, &o->registry_endpoint, "URL",
@@ -94,6 +108,27 @@ static int read_policy(const char *name, enum sched_policy *ret, struct error **
 	return 0;
 }
 
+/* @names: separated by commas. @ret: strv_free(), also after a failure */
+static int read_scheduler_names(const char *names, char ***ret, struct error **err)
+{
+	for (const char *p = names; p; p = *p ? p + 1 : NULL) {
+		size_t n = strcspn(p, ",");
+		CLEANUP(free_charp) char *name = x_asprintf("%.*s", (int)n, p);
+
+		if (n == 0)
+			return err_set(err, ERR_INVALID_ARGUMENT,
+				"-schedulerNames \"%s\" has an empty name in it", names);
+		strv_add(ret, name);
+		p += n;
+	}
+	return 0;
+}
+
+void options_done(struct options *o)
+{
+	strv_free(TAKE_PTR(o->scheduler_names));
+}
+
 static int check_files(const struct options *o, struct error **err)
 {
 	if (str_empty(o->cert_file) != str_empty(o->key_file))
@@ -104,19 +139,28 @@ static int check_files(const struct options *o, struct error **err)
 			"-clientCertFile and -clientKeyFile belong together: both of them or none");
 	if (!str_empty(o->scheduler_listen) && str_empty(o->cert_file))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-schedulerListen needs -certFile and -keyFile");
+	if (!str_empty(o->webhook_listen) && str_empty(o->cert_file))
+		return err_set(err, ERR_INVALID_ARGUMENT, "-webhookListen needs -certFile and -keyFile");
 	if (!str_empty(o->ca_file) && str_empty(o->cert_file) && str_empty(o->client_cert_file))
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"-caFile needs a certificate for the registry: -certFile or -clientCertFile");
-	if (!str_empty(o->client_ca_file) && str_empty(o->scheduler_listen))
-		return err_set(err, ERR_INVALID_ARGUMENT, "-clientCAFile needs -schedulerListen");
+	if (!str_empty(o->client_ca_file) && str_empty(o->scheduler_listen) && str_empty(o->webhook_listen))
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "-clientCAFile needs -schedulerListen or -webhookListen");
 	return 0;
+}
+
+bool options_serve_scheduler(const struct options *o)
+{
+	return !str_empty(o->scheduler_listen) || !str_empty(o->insecure_scheduler_listen);
 }
 
 static int check(const struct options *o, struct error **err)
 {
-	if (str_empty(o->scheduler_listen) && str_empty(o->insecure_scheduler_listen))
+	if (!options_serve_scheduler(o) && str_empty(o->webhook_listen))
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"nothing to serve: -schedulerListen or -insecureSchedulerListen is needed");
+			"nothing to serve: -schedulerListen, -insecureSchedulerListen or -webhookListen is "
+			"needed");
 	if (str_empty(o->driver_name) || strchr(o->driver_name, '/'))
 		return err_set(
 			err, ERR_INVALID_ARGUMENT, "-drivername \"%s\" is no driver name", o->driver_name);
@@ -131,31 +175,34 @@ static int check(const struct options *o, struct error **err)
 int options_parse(int argc, char **argv, struct options *ret, char ***ret_ignored, struct error **err)
 {
 	CLEANUP(args_done) struct args args = {0};
-	struct options o = defaults();
-	const char *policy = "binpack";
-	CLEANUP(free_opts) struct opt *opts = table(&o, &policy);
+	CLEANUP(options_done) struct options o = defaults();
+	struct texts texts = DEFAULT_TEXTS;
+	CLEANUP(free_opts) struct opt *opts = table(&o, &texts);
 
 	if (args_parse(opts, argc, argv, &args, err) < 0)
 		return -1;
 	if (args.rest[0])
 		return err_set(err, ERR_INVALID_ARGUMENT, "unexpected argument \"%s\"", args.rest[0]);
-	if (read_policy(policy, &o.policy, err) < 0)
+	if (read_policy(texts.policy, &o.policy, err) < 0 ||
+		read_scheduler_names(texts.scheduler_names, &o.scheduler_names, err) < 0)
 		return -1;
 	if (!o.show_version && !o.show_help && check(&o, err) < 0)
 		return -1;
 	*ret_ignored = TAKE_PTR(args.ignored);
 	*ret = o;
+	o.scheduler_names = NULL;
 	return 0;
 }
 
 char *options_help(void)
 {
 	struct options o = defaults();
-	const char *policy = "binpack";
-	CLEANUP(free_opts) struct opt *opts = table(&o, &policy);
+	struct texts texts = DEFAULT_TEXTS;
+	CLEANUP(free_opts) struct opt *opts = table(&o, &texts);
 
 	return args_help(
 		"usage: scheduler-extender -schedulerListen=ADDR -certFile=FILE -keyFile=FILE [flags]\n"
-		"       scheduler-extender -insecureSchedulerListen=ADDR [flags]\n",
+		"       scheduler-extender -insecureSchedulerListen=ADDR [flags]\n"
+		"       scheduler-extender -webhookListen=ADDR -certFile=FILE -keyFile=FILE [flags]\n",
 		opts);
 }

@@ -14,14 +14,16 @@ struct options {
 	const char *scheduler_listen;          /* HTTPS; "": none */
 	const char *insecure_scheduler_listen; /* HTTP; "": none */
 	const char *probe_listen;              /* HTTP, for probes only; "": none */
-	const char *client_ca_file; /* who signs clients of scheduler_listen; "": none is asked for */
+	const char *webhook_listen;            /* HTTPS; "": the others serve the webhook, too */
+	const char *client_ca_file;            /* who signs clients over HTTPS; "": none is asked for */
 	const char *registry_endpoint;
 	const char *ca_file;   /* of the registry; all three or none; "": none */
-	const char *cert_file; /* of scheduler_listen, too */
+	const char *cert_file; /* of what is served over HTTPS, too */
 	const char *key_file;
 	const char *client_cert_file; /* for the registry; both or none; "": cert_file */
 	const char *client_key_file;
 	const char *logging_format;
+	char **scheduler_names; /* strv: their pods are marked by the webhook */
 	enum sched_policy policy;
 	uint32_t kube_qps;
 	uint32_t kube_burst;
@@ -34,13 +36,19 @@ struct options {
 
 /**
  * options_parse() - read the command line, with defaults filled in and values checked.
- * @ret:         strings are borrowed from @argv and literals
+ * @ret:         options_done(); strings are borrowed from @argv and literals
  * @ret_ignored: names of accepted flags without effect, for one warning each: strv_free()
  *
  * Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the flag.
  */
 int options_parse(
 	int argc, char **argv, struct options *ret, char ***ret_ignored, struct error **err) MUST_CHECK;
+
+/** options_done() - release what @o owns; safe on a zeroed one. */
+void options_done(struct options *o);
+
+/** options_serve_scheduler() - whether kube-scheduler is served, and not the webhook alone. */
+bool options_serve_scheduler(const struct options *o);
 
 /** options_help() - usage text. Return: caller frees. */
 char *options_help(void);

@@ -20,8 +20,8 @@
 /* A probe has no body, but whoever sends one hears what is wrong. */
 #define MAX_PROBE_BODY 4096
 
-/* Connections, and as many again for work. */
-#define DESCRIPTORS (2 * LIMIT_CONNECTIONS + LIMIT_PROBE_CONNECTIONS + 64)
+/* Connections of both servers, and as many again for work. */
+#define DESCRIPTORS (4 * LIMIT_CONNECTIONS + LIMIT_PROBE_CONNECTIONS + 64)
 
 /* The largest request, its reply, and what the webhook is asked meanwhile. */
 #define MAX_BUFFERED_BYTES (2 * LIMIT_HTTP1_BODY_BYTES + LIMIT_BUFFERED_BYTES)
@@ -38,15 +38,18 @@ struct program {
 	struct tls_context *registry_tls; /* NULL: plain */
 	struct kube_config *kube;
 	struct kube_client *client;
+	struct sched_world *world;
+	/* NULL where the webhook alone is served: */
 	struct sched_nodes *nodes;
 	struct sched_charges *charges;
-	struct sched_world *world;
 	struct sched_node_watch *watch;
 	struct sched_service *service;
 	struct sched_hook *hook;
 	struct metrics *metrics;
-	struct http_route routes[8];
-	struct http_server *http; /* both listeners */
+	struct http_route scheduler_routes[8];
+	struct http_server *scheduler; /* for kube-scheduler; NULL: none */
+	struct http_route webhook_routes[5];
+	struct http_server *webhook; /* for kube-apiserver; NULL: none of its own */
 	struct http_route probe_routes[3];
 	struct http_server *probes; /* NULL: none */
 	struct loop_timer *tick;
@@ -54,6 +57,7 @@ struct program {
 	struct loop_signal *on_term;
 	struct loop_signal *on_int;
 	bool draining;
+	unsigned n_serving; /* servers that have not drained */
 };
 
 static void tick(void *user)
@@ -62,7 +66,8 @@ static void tick(void *user)
 	uint64_t now = clock_ns();
 
 	sched_world_tick(p->world, now);
-	sched_charges_expire(p->charges, now);
+	if (p->charges)
+		sched_charges_expire(p->charges, now);
 }
 
 static void charges_changed(void *user)
@@ -77,7 +82,8 @@ static void ended(void *user)
 {
 	struct program *p = user;
 
-	loop_stop(p->loop);
+	if (--p->n_serving == 0)
+		loop_stop(p->loop);
 }
 
 static void grace_is_over(void *user)
@@ -97,7 +103,11 @@ static void stop_requested(void *user)
 	log_info("stopping: running requests are finished first");
 	loop_timer_stop(p->tick);
 	loop_timer_set(p->grace, STOP_GRACE_MS, /* repeat_ms= */ 0);
-	http_server_drain(p->http, ended, p);
+	p->n_serving = (p->scheduler != NULL) + (p->webhook != NULL);
+	if (p->webhook)
+		http_server_drain(p->webhook, ended, p);
+	if (p->scheduler)
+		http_server_drain(p->scheduler, ended, p);
 }
 
 static int open_registry_tls(const struct options *o, struct tls_context **ret, struct error **err)
@@ -181,25 +191,37 @@ static int open_watch(struct program *p, struct error **err)
 	return 0;
 }
 
-static int open_parts(struct program *p, struct error **err)
+/* What kube-scheduler's questions need, once the world is there. */
+static int open_service(struct program *p, struct error **err)
 {
-	p->nodes = sched_nodes_new();
-	p->charges = sched_charges_new(p->nodes, charges_changed, p);
-	if (open_kube(p, err) < 0)
-		return err_wrap(err, "Kubernetes");
-	p->world = sched_world_new(p->client, p->options->driver_name, p->charges, p->nodes);
 	if (open_watch(p, err) < 0)
 		return -1;
-	const struct sched_service_config service = {.loop = p->loop,
+	const struct sched_service_config config = {.loop = p->loop,
 		.world = p->world,
 		.nodes = p->nodes,
 		.watch = p->watch,
 		.charges = p->charges,
 		.policy = p->options->policy,
 		.observer = metrics_service_observer(p->metrics)};
-	p->service = sched_service_new(&service);
+	p->service = sched_service_new(&config);
+	return 0;
+}
+
+static int open_parts(struct program *p, struct error **err)
+{
+	const struct options *o = p->options;
+
+	if (options_serve_scheduler(o)) {
+		p->nodes = sched_nodes_new();
+		p->charges = sched_charges_new(p->nodes, charges_changed, p);
+	}
+	if (open_kube(p, err) < 0)
+		return err_wrap(err, "Kubernetes");
+	p->world = sched_world_new(p->client, o->driver_name, p->charges);
+	if (p->charges && open_service(p, err) < 0)
+		return -1;
 	const struct sched_hook_config hook = {
-		.world = p->world, .client = p->client, .driver_name = p->options->driver_name};
+		.world = p->world, .client = p->client, .rules = {o->driver_name, o->scheduler_names}};
 	p->hook = sched_hook_new(&hook);
 	const struct metrics_parts parts = {p->world, p->nodes, p->watch, p->charges};
 	metrics_watch(p->metrics, &parts);
@@ -221,7 +243,28 @@ static int listen_on(struct program *p, struct http_server *server, const char *
 	return 0;
 }
 
-static void set_routes(struct program *p)
+/* What each server has: N_COMMON routes. */
+#define N_COMMON 3
+
+static void add_common_routes(struct program *p, struct http_route *routes)
+{
+	routes[0] = (struct http_route){
+		.path = "/status", .methods = "GET, POST", .handle = metrics_status, .self = p->metrics};
+	routes[1] = (struct http_route){
+		.path = "/healthz", .methods = "GET, HEAD", .handle = metrics_healthz, .self = p->metrics};
+	routes[2] = (struct http_route){
+		.path = "/metrics", .methods = "GET, HEAD", .handle = metrics_all, .self = p->metrics};
+}
+
+static struct http_route webhook_route(struct program *p)
+{
+	return (struct http_route){.path = "/pod/mutate",
+		.methods = "GET, POST",
+		.handle_later = sched_hook_handle,
+		.self = p->hook};
+}
+
+static void set_scheduler_routes(struct program *p)
 {
 	const struct http_route routes[] = {
 		{.path = "/filter",
@@ -232,17 +275,19 @@ static void set_routes(struct program *p)
 			.methods = "GET, POST",
 			.handle_later = sched_service_prioritize,
 			.self = p->service},
-		{.path = "/pod/mutate",
-			.methods = "GET, POST",
-			.handle_later = sched_hook_handle,
-			.self = p->hook},
-		{.path = "/status", .methods = "GET, POST", .handle = metrics_status, .self = p->metrics},
-		{.path = "/healthz", .methods = "GET, HEAD", .handle = metrics_healthz, .self = p->metrics},
-		{.path = "/metrics", .methods = "GET, HEAD", .handle = metrics_all, .self = p->metrics},
+		{.path = "/preempt",
+			.methods = "POST",
+			.handle_later = sched_service_preempt,
+			.self = p->service},
 	};
+	size_t n = N_COMMON;
 
+	add_common_routes(p, p->scheduler_routes);
 	for (size_t i = 0; i < ARRAY_SIZE(routes); i++)
-		p->routes[i] = routes[i];
+		p->scheduler_routes[n++] = routes[i];
+	/* As before there was a port of its own for it. */
+	if (str_empty(p->options->webhook_listen))
+		p->scheduler_routes[n] = webhook_route(p);
 }
 
 static int start_probes(struct program *p, struct error **err)
@@ -263,23 +308,52 @@ static int start_probes(struct program *p, struct error **err)
 	return listen_on(p, p->probes, "-probeListen", where, /* tls= */ NULL, err);
 }
 
-static int start_http(struct program *p, struct error **err)
+static struct http_server *new_server(struct program *p, const struct http_route *routes)
 {
-	const struct options *o = p->options;
 	const struct http_server_config config = {.loop = p->loop,
 		.handshakes = p->handshakes,
-		.routes = p->routes,
+		.routes = routes,
 		.max_body_bytes = LIMIT_HTTP1_BODY_BYTES,
 		.max_buffered_bytes = MAX_BUFFERED_BYTES,
 		.max_connections = LIMIT_CONNECTIONS};
 
-	if (!str_empty(o->cert_file) && open_server_tls(o, &p->server_tls, err) < 0)
+	return http_server_new(&config);
+}
+
+static int start_scheduler(struct program *p, struct error **err)
+{
+	const struct options *o = p->options;
+
+	set_scheduler_routes(p);
+	p->scheduler = new_server(p, p->scheduler_routes);
+	if (listen_on(p, p->scheduler, "-schedulerListen", o->scheduler_listen, p->server_tls, err) < 0)
 		return -1;
-	set_routes(p);
-	p->http = http_server_new(&config);
-	if (listen_on(p, p->http, "-schedulerListen", o->scheduler_listen, p->server_tls, err) < 0 ||
-		listen_on(p, p->http, "-insecureSchedulerListen", o->insecure_scheduler_listen,
-			/* tls= */ NULL, err) < 0)
+	return listen_on(p, p->scheduler, "-insecureSchedulerListen", o->insecure_scheduler_listen,
+		/* tls= */ NULL, err);
+}
+
+static int start_webhook(struct program *p, struct error **err)
+{
+	add_common_routes(p, p->webhook_routes);
+	p->webhook_routes[N_COMMON] = webhook_route(p);
+	p->webhook = new_server(p, p->webhook_routes);
+	return listen_on(p, p->webhook, "-webhookListen", p->options->webhook_listen, p->server_tls, err);
+}
+
+static bool serves_https(const struct options *o)
+{
+	return !str_empty(o->scheduler_listen) || !str_empty(o->webhook_listen);
+}
+
+static int start_http(struct program *p, struct error **err)
+{
+	const struct options *o = p->options;
+
+	if (serves_https(o) && open_server_tls(o, &p->server_tls, err) < 0)
+		return -1;
+	if (options_serve_scheduler(o) && start_scheduler(p, err) < 0)
+		return -1;
+	if (!str_empty(o->webhook_listen) && start_webhook(p, err) < 0)
 		return -1;
 	return start_probes(p, err);
 }
@@ -304,7 +378,8 @@ static int serve(struct program *p, struct error **err)
 static void program_done(struct program *p)
 {
 	process_closing(CLOSE_GRACE_S);
-	http_server_free(p->http);
+	http_server_free(p->scheduler);
+	http_server_free(p->webhook);
 	http_server_free(p->probes);
 	sched_service_free(TAKE_PTR(p->service));
 	sched_hook_free(p->hook);

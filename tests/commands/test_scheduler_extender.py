@@ -27,7 +27,7 @@ class Options(unittest.TestCase):
         self.assertIn(text, run.stderr)
 
     def test_something_must_be_served(self):
-        self.refused("nothing to serve: -schedulerListen or -insecureSchedulerListen is needed")
+        self.refused("nothing to serve: -schedulerListen, -insecureSchedulerListen or -webhookListen is needed")
 
     def test_what_is_no_flag_is_refused(self):
         self.refused("nonsense", PLAIN, "-nonsense")
@@ -53,12 +53,17 @@ class Options(unittest.TestCase):
         self.refused("-clientCertFile and -clientKeyFile belong together", PLAIN, "-clientCertFile=c")
         self.refused("-clientCertFile and -clientKeyFile belong together", PLAIN, "-clientKeyFile=k")
         self.refused("-caFile needs a certificate for the registry", PLAIN, "-caFile=ca")
-        self.refused("-clientCAFile needs -schedulerListen", PLAIN, "-clientCAFile=ca")
+        self.refused("-clientCAFile needs -schedulerListen or -webhookListen", PLAIN, "-clientCAFile=ca")
+        self.refused("-webhookListen needs -certFile and -keyFile", "-webhookListen=127.0.0.1:0")
+
+    def test_schedulers_have_names(self):
+        for names in "", ",", "a,", ",a", "a,,b":
+            self.refused(f'-schedulerNames "{names}" has an empty name in it', PLAIN, f"-schedulerNames={names}")
 
     def test_help_names_all_flags(self):
         run = self.run_it("-help")
         self.assertEqual((run.returncode, run.stderr), (OK, ""))
-        for flag in ("schedulerListen", "insecureSchedulerListen", "clientCAFile", "drivername", "policy",
+        for flag in ("schedulerListen", "insecureSchedulerListen", "webhookListen", "schedulerNames", "clientCAFile", "drivername", "policy",
                      "registryEndpoint", "caFile", "certFile", "keyFile", "clientCertFile", "clientKeyFile",
                      "strictKeys", "insecure", "kube-api-qps", "kube-api-burst", "logging-format", "v", "version"):
             self.assertIn(f"-{flag}", run.stdout)

@@ -64,11 +64,14 @@ class Served(unittest.TestCase):
         self.nowhere = f"127.0.0.1:{nobody.getsockname()[1]}"
 
     def start(self, *flags, ports=2):
-        """Returns the port of each listener, in the order TLS, plain, and of probes if there is one."""
+        """Returns the port of each listener, in the order TLS, plain, and of the webhook and probes if there are any."""
+        return self.start_only("-schedulerListen=127.0.0.1:0", "-insecureSchedulerListen=127.0.0.1:0",
+                               f"-registryEndpoint=tcp://{self.nowhere}", *flags, ports=ports)
+
+    def start_only(self, *flags, ports):
         certificate, key = self.authority.pair(SERVER)
         self.process = subprocess.Popen(
-            [EXTENDER, "-schedulerListen=127.0.0.1:0", "-insecureSchedulerListen=127.0.0.1:0", f"-certFile={certificate}",
-             f"-keyFile={key}", f"-registryEndpoint=tcp://{self.nowhere}", *flags],
+            [EXTENDER, f"-certFile={certificate}", f"-keyFile={key}", *flags],
             env={"KUBECONFIG": self.write_config()}, stderr=subprocess.PIPE, text=True)
         self.addCleanup(self.stop)
         logged, self.ports = "", []
@@ -133,6 +136,47 @@ class Probes(Served):
         connection = self.connect(probes)
         connection.request("POST", "/filter", b"{}")
         self.assertEqual(connection.getresponse().status, 404)
+
+
+class Webhook(Served):
+    """What the API server may reach is not what kube-scheduler asks, which the API's users could fill with made-up pods."""
+
+    SCHEDULER = ("/filter", "/prioritize", "/preempt")
+    MUTATE = "/pod/mutate"
+
+    def status(self, port, path, tls=None):
+        connection = self.connect(port, tls)
+        connection.request("POST", path, b"{}")
+        return connection.getresponse().status
+
+    def test_with_a_port_of_its_own_it_is_served_there_alone(self):
+        listeners = self.start("-webhookListen=127.0.0.1:0", ports=3)
+        tls = self.trust()
+        # 503: the API server has not told what there is
+        self.assertEqual(self.status(listeners[2], self.MUTATE, tls), 503)
+        for path in self.SCHEDULER:
+            self.assertEqual(self.status(listeners[2], path, tls), 404)
+        for port, trust in zip(listeners, (tls, None)):
+            self.assertEqual(self.status(port, self.MUTATE, trust), 404)
+            self.assertEqual(self.status(port, "/filter", trust), 200)
+
+    def test_it_may_be_all_that_is_served(self):
+        port, = self.start_only("-webhookListen=127.0.0.1:0", ports=1)
+        tls = self.trust()
+        self.assertEqual(self.status(port, self.MUTATE, tls), 503)
+        for path in self.SCHEDULER:
+            self.assertEqual(self.status(port, path, tls), 404)
+        connection = self.connect(port, tls)
+        connection.request("GET", "/metrics")
+        metrics = connection.getresponse().read()
+        self.assertIn(b"pmem_scheduler_synced 0", metrics)
+        self.assertNotIn(b"pmem_nodes", metrics)
+
+    def test_without_one_it_is_served_beside_the_rest(self):
+        port, plain = self.start()
+        self.assertEqual(self.status(port, self.MUTATE, self.trust()), 503)
+        self.assertEqual(self.status(plain, self.MUTATE), 503)
+        self.assertEqual(self.status(plain, "/preempt"), 400)
 
 
 class Clients(Served):

@@ -88,20 +88,41 @@ static void check_answers(const struct sched_args *args)
 {
 	CLEANUP(buf_done) struct buf filter = BUF_INIT(ANSWER_MAX_BYTES);
 	CLEANUP(buf_done) struct buf scores = BUF_INIT(ANSWER_MAX_BYTES);
-	enum sched_verdict *v = calloc(args->n + 1, sizeof(*v));
+	CLEANUP(buf_done) struct buf preemption = BUF_INIT(ANSWER_MAX_BYTES);
+	bool *passes = calloc(args->n + 1, sizeof(*passes));
 	int *score = calloc(args->n + 1, sizeof(*score));
 
-	assert(v && score);
+	assert(passes && score);
 	for (size_t i = 0; i < args->n; i++) {
-		v[i] = (enum sched_verdict)((i + args->n) % 3);
+		passes[i] = (i + args->n) % 3 == 0;
 		score[i] = (int)(i % 11);
 	}
-	sched_answer_filter(args, &(struct sched_verdicts){.v = v, .explain = explain}, &filter);
+	sched_answer_filter(args, &(struct sched_verdicts){.passes = passes, .explain = explain}, &filter);
 	sched_answer_scores(args, score, &scores);
 	assert(!filter.overflowed && scan_takes(buf_span(&filter)));
 	assert(!scores.overflowed && scan_takes(buf_span(&scores)));
-	free(v);
+	sched_answer_preemption(args, passes, &preemption);
+	assert(!preemption.overflowed && scan_takes(buf_span(&preemption)));
+	free(passes);
 	free(score);
+}
+
+static void check_preemption(struct span in)
+{
+	struct sched_args args = {0};
+	struct error *err = NULL;
+
+	if (sched_args_read_preemption(in, &args, &err) < 0) {
+		fuzz_error(err);
+		return;
+	}
+	check_inside(args.pod, in);
+	for (size_t i = 0; i < args.n; i++) {
+		check_inside(args.nodes[i].quoted, in);
+		assert(scan_takes(args.nodes[i].raw));
+	}
+	check_answers(&args);
+	sched_args_done(&args);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -113,6 +134,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	assert(taken || has_yajl_space(in) || !reader_takes(in));
 	assert(!taken || !str_is_utf8(data, size) || has_odd_escape(in) || reader_takes(in));
+	check_preemption(in);
 	if (sched_args_read(in, &args, &err) < 0) {
 		fuzz_error(err);
 		return 0;

@@ -9,13 +9,16 @@
 #include "cluster/sched/webhook.h"
 #include "fuzz/fuzz.h"
 
-static bool find_claim(void *user, const char *namespace, const char *name, const char **ret_class)
+static enum sched_claim find_claim(
+	void *user, const char *namespace, const char *name, const char **ret_class)
 {
 	const uint8_t *how = user;
 
 	assert(*namespace && *name);
 	*ret_class = *how & 1 ? name : NULL;
-	return *how & 2;
+	if (!(*how & 2))
+		return SCHED_CLAIM_UNKNOWN;
+	return *how & 16 ? SCHED_CLAIM_BOUND : SCHED_CLAIM_UNBOUND;
 }
 
 static enum sched_class find_class(void *user, const char *name)
@@ -47,13 +50,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	CLEANUP(sched_webhook_missing_done) struct sched_webhook_missing missing = {.namespace = NULL};
 	CLEANUP(buf_done) struct buf out = BUF_INIT(SCHED_WEBHOOK_BODY_BYTES);
+	static char name[] = "default-scheduler";
+	static char *const schedulers[] = {name, NULL};
+	const struct sched_webhook_rules rules = {"pmem-csi.intel.com", schedulers};
 	uint8_t how = size > 0 ? data[0] : 0;
 	struct sched_webhook_world world = {find_claim, find_class, &how};
 
 	if (size == 0)
 		return 0;
-	unsigned status = sched_webhook_review(
-		&world, "pmem-csi.intel.com", (struct span){data + 1, size - 1}, &missing, &out);
+	unsigned status =
+		sched_webhook_review(&world, &rules, (struct span){data + 1, size - 1}, &missing, &out);
 
 	assert(status == 200 || status == 400);
 	bool has_patch = check_reply(buf_span(&out));

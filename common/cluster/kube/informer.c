@@ -63,6 +63,16 @@ bool informer_is_synced(const struct informer *i)
 	return i->is_synced;
 }
 
+uint64_t informer_heard_ns(const struct informer *i)
+{
+	return i->heard_ns;
+}
+
+bool informer_is_failing(const struct informer *i)
+{
+	return i->told != NULL;
+}
+
 const void *informer_get(const struct informer *i, const char *key)
 {
 	const struct kube_stored *e = kube_store_get(&i->store, key);
@@ -168,6 +178,14 @@ static void page_ended(void *user, unsigned status, struct span body, const stru
 	retry_later(i);
 }
 
+static bool take_page(void *user, struct span data)
+{
+	struct informer *i = user;
+
+	i->heard_ns = clock_ns();
+	return informer_take_page(i, data);
+}
+
 static void list_page(struct informer *i)
 {
 	CLEANUP(buf_done) struct buf path = BUF_INIT(KUBE_MAX_ENVELOPE_BYTES);
@@ -178,7 +196,7 @@ static void list_page(struct informer *i)
 		.accept = i->kind->metadata_only ? "application/json;as=PartialObjectMetadataList;" METADATA
 						 : NULL,
 		.timeout_ms = PAGE_MS,
-		.on_data = informer_take_page,
+		.on_data = take_page,
 	};
 
 	if (!i->next_page) {
@@ -227,6 +245,7 @@ static bool take_watch(void *user, struct span data)
 	struct informer *i = user;
 	bool more = informer_take_watch(i, data);
 
+	i->heard_ns = clock_ns();
 	if (i->got_line && i->told)
 		succeed(i);
 	return more;

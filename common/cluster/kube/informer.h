@@ -58,6 +58,14 @@ DEFINE_CLEANUP(struct informer *, informer_free);
 /** informer_is_synced() - the first list was complete. */
 bool informer_is_synced(const struct informer *i);
 
+/** informer_heard_ns() - when the server sent something for it last, of clock_ns(); 0: never. Of an idle
+ * watch that is a bookmark about once a minute. Source: apiserver storage/cacher, defaultBookmarkFrequency.
+ */
+uint64_t informer_heard_ns(const struct informer *i);
+
+/** informer_is_failing() - its last request failed, and the server has sent nothing since. */
+bool informer_is_failing(const struct informer *i);
+
 /** informer_get() - the object with @key (kube_meta_key()), or NULL. Borrowed until it changes. */
 const void *informer_get(const struct informer *i, const char *key);
 

@@ -26,6 +26,7 @@ struct informer {
 	struct kube_items items;
 	struct kube_lines lines;
 	bool is_synced;
+	uint64_t heard_ns; /* when bytes came last; 0: never */
 
 	/* of the request that runs */
 	struct error *fault; /* why its reply was given up */

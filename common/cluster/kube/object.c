@@ -85,7 +85,6 @@ const char *kube_meta_annotation(const struct kube_meta *m, const char *key)
 
 struct owner_reference {
 	char *uid;
-	char *kind;
 	bool controls;
 };
 
@@ -95,8 +94,6 @@ static int read_reference_member(void *user, const char *key, struct json_reader
 
 	if (str_eq(key, "uid"))
 		return kube_read_text(r, &o->uid, err);
-	if (str_eq(key, "kind"))
-		return kube_read_text(r, &o->kind, err);
 	if (str_eq(key, "controller"))
 		return kube_read_flag(r, &o->controls, err);
 	return kube_skip_value(r, err);
@@ -111,10 +108,8 @@ static int read_reference(void *user, struct json_reader *r, struct error **err)
 	if (rv == 0 && o.controls) {
 		free(m->owner_uid);
 		m->owner_uid = TAKE_PTR(o.uid);
-		m->owned_by_pod = str_eq(o.kind, "Pod");
 	}
 	free(o.uid);
-	free(o.kind);
 	return rv;
 }
 

@@ -26,8 +26,7 @@ struct kube_meta {
 	struct kube_pairs labels;
 	struct kube_pairs annotations;
 	char *owner_uid; /* of the owner that controls it; NULL: has none */
-	bool owned_by_pod;
-	bool deleting; /* has a deletionTimestamp */
+	bool deleting;   /* has a deletionTimestamp */
 };
 
 /* What kube_meta_read() keeps besides the names. */

@@ -1,6 +1,5 @@
 #include "cluster/sched/answer.h"
 
-#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/json.h"
@@ -27,7 +26,7 @@ static size_t passing_bytes(const struct sched_args *args, const struct sched_ve
 	size_t n = 0;
 
 	for (size_t i = 0; i < args->n; i++) {
-		if (verdicts->v[i] == SCHED_PASSES)
+		if (verdicts->passes[i])
 			n += args->nodes[i].raw.n + 1;
 	}
 	return n;
@@ -44,7 +43,7 @@ static void add_passing(const struct sched_args *args, const struct sched_verdic
 		const uint8_t *from = args->nodes[i].raw.p;
 
 		/* they follow each other in the request, with commas between them */
-		for (end = i; end < args->n && verdicts->v[end] == SCHED_PASSES; end++)
+		for (end = i; end < args->n && verdicts->passes[end]; end++)
 			;
 		if (end == i) {
 			end++;
@@ -56,8 +55,7 @@ static void add_passing(const struct sched_args *args, const struct sched_verdic
 	buf_addc(out, ']');
 }
 
-static void add_failing(const struct sched_args *args, const struct sched_verdicts *verdicts,
-	enum sched_verdict which, struct buf *out)
+static void add_failing(const struct sched_args *args, const struct sched_verdicts *verdicts, struct buf *out)
 {
 	CLEANUP(buf_done) struct buf reason = BUF_INIT(REASON_MAX_BYTES);
 	bool first = true;
@@ -66,7 +64,7 @@ static void add_failing(const struct sched_args *args, const struct sched_verdic
 	for (size_t i = 0; i < args->n; i++) {
 		struct json_writer w = JSON_WRITER(out);
 
-		if (verdicts->v[i] != which)
+		if (verdicts->passes[i])
 			continue;
 		separate(out, &first);
 		add_span(out, args->nodes[i].quoted);
@@ -89,11 +87,25 @@ void sched_answer_filter(
 		buf_adds(out, "{\"Nodes\":null,\"NodeNames\":");
 		add_passing(args, verdicts, out);
 	}
-	buf_adds(out, ",\"FailedNodes\":");
-	add_failing(args, verdicts, SCHED_FAILS, out);
-	buf_adds(out, ",\"FailedAndUnresolvableNodes\":");
-	add_failing(args, verdicts, SCHED_FAILS_FOR_GOOD, out);
+	buf_adds(out, ",\"FailedNodes\":{},\"FailedAndUnresolvableNodes\":");
+	add_failing(args, verdicts, out);
 	buf_adds(out, ",\"Error\":\"\"}");
+}
+
+void sched_answer_preemption(const struct sched_args *args, const bool *passes, struct buf *out)
+{
+	bool first = true;
+
+	buf_adds(out, "{\"NodeNameToMetaVictims\":{");
+	for (size_t i = 0; i < args->n; i++) {
+		if (!passes[i])
+			continue;
+		separate(out, &first);
+		add_span(out, args->nodes[i].quoted);
+		buf_addc(out, ':');
+		add_span(out, args->nodes[i].raw);
+	}
+	buf_adds(out, "}}");
 }
 
 void sched_answer_error(const char *message, struct buf *out)

@@ -1,30 +1,37 @@
 /*
- * answer.h - what an extender says to kube-scheduler: ExtenderFilterResult and HostPriorityList.
+ * answer.h - what an extender says to kube-scheduler: ExtenderFilterResult, HostPriorityList and
+ * ExtenderPreemptionResult.
  *
  * Nodes are handed back in the form of the request and as they were written there. Threads: pure functions.
  * Source: k8s.io/kube-scheduler/extender/v1.
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 #include "cluster/sched/args.h"
 
-enum sched_verdict {
-	SCHED_PASSES,
-	SCHED_FAILS,          /* evicting pods may help */
-	SCHED_FAILS_FOR_GOOD, /* it does not: FailedAndUnresolvableNodes */
-};
-
 struct sched_verdicts {
-	const enum sched_verdict *v; /* one for each node of the request */
+	const bool *passes; /* one for each node of the request */
 	/* append why node @i of the request fails */
 	void (*explain)(void *user, size_t i, struct buf *out);
 	void *user;
 };
 
-/** sched_answer_filter() - append the reply to a filter request to @out; ask buf_check() afterwards. */
+/**
+ * sched_answer_filter() - append the reply to a filter request to @out; ask buf_check() afterwards.
+ *
+ * A node that fails is always among the FailedAndUnresolvableNodes. One among the FailedNodes would be tried
+ * for preemption, where all filters that kube-scheduler has itself pass without any victim, which it takes
+ * for an error of the whole attempt (framework/preemption, DryRunPreemption()).
+ */
 void sched_answer_filter(
 	const struct sched_args *args, const struct sched_verdicts *verdicts, struct buf *out);
+
+/** sched_answer_preemption() - append the reply to a preemption request: the nodes that pass, with the
+ * victims that they came with. */
+void sched_answer_preemption(const struct sched_args *args, const bool *passes, struct buf *out);
 
 /** sched_answer_error() - append the reply that fails the attempt as a whole; kube-scheduler tries the pod
  * again later. */

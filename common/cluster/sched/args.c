@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/json_scan.h"
 #include "base/mem.h"
 
@@ -10,6 +11,9 @@
 #define NAME_MAX_BYTES 253
 
 #define MIN_ROOM 64
+
+/* Of one node, where Kubernetes has some hundred pods: their UIDs. */
+#define VICTIMS_MAX_BYTES (1u << 20)
 
 /* A request that is being read. */
 struct reading {
@@ -32,9 +36,9 @@ static int unquote(struct sched_args *a, struct span quoted, struct span *ret, s
 	r = json_reader_new(quoted);
 	if (json_expect(r, JSON_STRING, &ev, err) < 0)
 		return -1;
-	if (!a->unquoted)
-		a->unquoted = arena_new(SIZE_MAX);
-	copy = arena_alloc(a->unquoted, ev.len);
+	if (!a->copies)
+		a->copies = arena_new(SIZE_MAX);
+	copy = arena_alloc(a->copies, ev.len);
 	memcpy(copy, ev.text, ev.len);
 	*ret = (struct span){copy, ev.len};
 	return 0;
@@ -205,7 +209,8 @@ static int read_member(struct reading *r, struct span key, struct error **err)
 	return json_scan_value(&r->scan, &ignored, err);
 }
 
-static int read_args(struct reading *r, struct error **err)
+static int read_members(struct reading *r,
+	int (*read_one)(struct reading *r, struct span key, struct error **err), struct error **err)
 {
 	struct span key;
 	bool more;
@@ -214,33 +219,220 @@ static int read_args(struct reading *r, struct error **err)
 		json_scan_member(&r->scan, &key, &more, err) < 0)
 		return -1;
 	while (more) {
-		if (read_member(r, key, err) < 0 || json_scan_member(&r->scan, &key, &more, err) < 0)
+		if (read_one(r, key, err) < 0 || json_scan_member(&r->scan, &key, &more, err) < 0)
 			return -1;
 	}
 	return json_scan_end(&r->scan, err);
 }
 
-int sched_args_read(struct span body, struct sched_args *ret, struct error **err)
+/* The victims on a node, as an answer has them. */
+struct victims {
+	struct buf text;
+	size_t n;
+	struct span n_violations; /* as the request writes it */
+};
+
+static void victims_done(struct victims *v)
+{
+	buf_done(&v->text);
+}
+
+static void add_victim(struct victims *v, struct span quoted_uid)
+{
+	buf_adds(&v->text, v->n++ == 0 ? "{\"Pods\":[{\"UID\":" : ",{\"UID\":");
+	buf_add(&v->text, quoted_uid.p, quoted_uid.n);
+	buf_addc(&v->text, '}');
+}
+
+static int read_uid(struct reading *r, const char *key_of_uid, struct span *ret_quoted, struct error **err)
+{
+	struct json_scan *s = &r->scan;
+	struct span key, ignored;
+	bool more;
+
+	if (json_scan_enter(s, JSON_OBJECT, err) < 0 || json_scan_member(s, &key, &more, err) < 0)
+		return -1;
+	while (more) {
+		bool is_uid = json_scan_key_is(key, key_of_uid);
+		bool is_text = json_scan_peek(s) == JSON_STRING;
+
+		if (json_scan_value(s, is_uid && is_text ? ret_quoted : &ignored, err) < 0 ||
+			json_scan_member(s, &key, &more, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* A v1 Pod, whose UID is in its metadata. */
+static int read_uid_of_pod(struct reading *r, struct span *ret_quoted, struct error **err)
+{
+	struct json_scan *s = &r->scan;
+	struct span key, ignored;
+	bool more;
+
+	if (json_scan_enter(s, JSON_OBJECT, err) < 0 || json_scan_member(s, &key, &more, err) < 0)
+		return -1;
+	while (more) {
+		int rv = json_scan_key_is(key, "metadata") ? read_uid(r, "uid", ret_quoted, err)
+							   : json_scan_value(s, &ignored, err);
+
+		if (rv < 0 || json_scan_member(s, &key, &more, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_victim_pods(struct reading *r, struct victims *v, struct error **err)
+{
+	struct json_scan *s = &r->scan;
+	struct span ignored;
+	bool more;
+
+	if (json_scan_peek(s) == JSON_NULL)
+		return json_scan_value(s, &ignored, err);
+	if (json_scan_enter(s, JSON_ARRAY, err) < 0 || json_scan_element(s, &more, err) < 0)
+		return -1;
+	while (more) {
+		struct span uid = {0};
+		int rv = r->args->has_objects ? read_uid_of_pod(r, &uid, err) : read_uid(r, "UID", &uid, err);
+
+		if (rv < 0)
+			return -1;
+		if (uid.n <= 2)
+			return err_set(err, ERR_INVALID_ARGUMENT, "a victim has no UID");
+		add_victim(v, uid);
+		if (json_scan_element(s, &more, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_violations(struct reading *r, struct victims *v, struct error **err)
+{
+	if (json_scan_peek(&r->scan) != JSON_NUMBER)
+		return err_set(err, ERR_INVALID_ARGUMENT, "NumPDBViolations is not a number");
+	return json_scan_value(&r->scan, &v->n_violations, err);
+}
+
+static int read_members_of_victims(struct reading *r, struct victims *v, struct error **err)
+{
+	struct json_scan *s = &r->scan;
+	struct span key, ignored;
+	bool more;
+
+	if (json_scan_peek(s) == JSON_NULL)
+		return json_scan_value(s, &ignored, err);
+	if (json_scan_enter(s, JSON_OBJECT, err) < 0 || json_scan_member(s, &key, &more, err) < 0)
+		return -1;
+	while (more) {
+		int rv;
+
+		if (json_scan_key_is(key, "Pods"))
+			rv = read_victim_pods(r, v, err);
+		else if (json_scan_key_is(key, "NumPDBViolations"))
+			rv = read_violations(r, v, err);
+		else
+			rv = json_scan_value(s, &ignored, err);
+		if (rv < 0 || json_scan_member(s, &key, &more, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* @name: of the node, with its quotes */
+static int read_victims(struct reading *r, struct span name, struct error **err)
+{
+	CLEANUP(victims_done) struct victims v = {.text = BUF_INIT(VICTIMS_MAX_BYTES)};
+	struct sched_args *a = r->args;
+	uint8_t *copy;
+
+	if (read_members_of_victims(r, &v, err) < 0)
+		return -1;
+	if (v.n == 0)
+		return 0;
+	buf_adds(&v.text, "],\"NumPDBViolations\":");
+	if (v.n_violations.n > 0)
+		buf_add(&v.text, v.n_violations.p, v.n_violations.n);
+	else
+		buf_addc(&v.text, '0');
+	buf_addc(&v.text, '}');
+	if (buf_check(&v.text, "the victims on a node", err) < 0)
+		return -1;
+	if (!a->copies)
+		a->copies = arena_new(SIZE_MAX);
+	copy = arena_alloc(a->copies, v.text.len);
+	memcpy(copy, v.text.data, v.text.len);
+	return add_node(r, name, (struct span){copy, v.text.len}, err);
+}
+
+/* A map from names of nodes. */
+static int read_nodes_with_victims(struct reading *r, struct error **err)
+{
+	struct json_scan *s = &r->scan;
+	struct span name;
+	bool more;
+
+	r->args->n = 0;
+	if (json_scan_enter(s, JSON_OBJECT, err) < 0 || json_scan_member(s, &name, &more, err) < 0)
+		return -1;
+	while (more) {
+		if (read_victims(r, name, err) < 0 || json_scan_member(s, &name, &more, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_preemption_member(struct reading *r, struct span key, struct error **err)
+{
+	bool pods = json_scan_key_is(key, "NodeNameToVictims");
+	struct span ignored;
+
+	if (json_scan_key_is(key, "Pod"))
+		return read_pod(r, err);
+	if (json_scan_peek(&r->scan) == JSON_NULL ||
+		(!pods && !json_scan_key_is(key, "NodeNameToMetaVictims")))
+		return json_scan_value(&r->scan, &ignored, err);
+	if (pods ? r->has_names : r->args->has_objects)
+		return err_set(err, ERR_INVALID_ARGUMENT, "both NodeNameToVictims and NodeNameToMetaVictims");
+	*(pods ? &r->args->has_objects : &r->has_names) = true;
+	return read_nodes_with_victims(r, err);
+}
+
+/* @nodes: how the request may say which nodes it is about */
+static int read_request(struct span body,
+	int (*read_one)(struct reading *r, struct span key, struct error **err), const char *nodes,
+	struct sched_args *ret, struct error **err)
 {
 	CLEANUP(sched_args_done) struct sched_args args = {0};
 	struct reading r = {.scan = JSON_SCAN(body), .args = &args};
 
-	if (read_args(&r, err) < 0)
+	if (read_members(&r, read_one, err) < 0)
 		return -1;
 	if (!args.pod.p)
 		return err_set(err, ERR_INVALID_ARGUMENT, "no Pod");
 	if (!args.has_objects && !r.has_names)
-		return err_set(err, ERR_INVALID_ARGUMENT, "neither Nodes nor NodeNames");
+		return err_set(err, ERR_INVALID_ARGUMENT, "neither %s", nodes);
 	*ret = args;
 	args = (struct sched_args){0};
 	return 0;
+}
+
+int sched_args_read(struct span body, struct sched_args *ret, struct error **err)
+{
+	return read_request(body, read_member, "Nodes nor NodeNames", ret, err);
+}
+
+int sched_args_read_preemption(struct span body, struct sched_args *ret, struct error **err)
+{
+	return read_request(
+		body, read_preemption_member, "NodeNameToVictims nor NodeNameToMetaVictims", ret, err);
 }
 
 void sched_args_done(struct sched_args *a)
 {
 	if (!a)
 		return;
-	arena_free(a->unquoted);
+	arena_free(a->copies);
 	free(a->nodes);
 	*a = (struct sched_args){0};
 }

@@ -1,10 +1,10 @@
 /*
- * args.h - what kube-scheduler asks of an extender: ExtenderArgs, skimmed.
+ * args.h - what kube-scheduler asks of an extender: ExtenderArgs and ExtenderPreemptionArgs, skimmed.
  *
  * Megabytes of Node objects are neither read nor copied: a node is its name and the text of its object, which
  * an answer hands back as it is. Keys are the names in Go's source, matched without regard to case; of a key
  * that is there twice the last one counts (encoding/json). Threads: pure functions.
- * Source: k8s.io/kube-scheduler/extender/v1, ExtenderArgs.
+ * Source: k8s.io/kube-scheduler/extender/v1.
  */
 #pragma once
 
@@ -22,7 +22,8 @@
 struct sched_arg_node {
 	struct span name;   /* 1 to 253 bytes, decoded */
 	struct span quoted; /* the name as the request writes it, with its quotes */
-	struct span raw;    /* the text of the Node object; of a request with names: as quoted */
+	struct span raw; /* the text of the Node object; of a request with names: as quoted; of a preemption:
+			  * the node's MetaVictims */
 };
 
 struct sched_args {
@@ -30,8 +31,8 @@ struct sched_args {
 	bool has_objects; /* the request has Nodes; otherwise NodeNames. The reply has the same */
 	struct sched_arg_node *nodes;
 	size_t n;
-	size_t room;            /* in nodes */
-	struct arena *unquoted; /* names that were written with escapes; NULL: there are none */
+	size_t room;          /* in nodes */
+	struct arena *copies; /* names that were written with escapes, and victims; NULL: there are none */
 };
 
 /**
@@ -43,6 +44,18 @@ struct sched_args {
  * without a name, more nodes than SCHED_ARGS_MAX_NODES.
  */
 int sched_args_read(struct span body, struct sched_args *ret, struct error **err) MUST_CHECK;
+
+/**
+ * sched_args_read_preemption() - take a request apart that asks about nodes from which pods would be evicted.
+ * @body: of the request; @ret points into it
+ * @ret:  sched_args_done(). Victims that came as whole pods are brought into the form that answers have. A
+ *        node without victims is left out: kube-scheduler takes one in the answer for an error
+ *        (framework/preemption, callExtenders())
+ *
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT: no JSON, no pod, neither or both of NodeNameToVictims and
+ * NodeNameToMetaVictims, a node without a name, a victim without a UID, more nodes than SCHED_ARGS_MAX_NODES.
+ */
+int sched_args_read_preemption(struct span body, struct sched_args *ret, struct error **err) MUST_CHECK;
 
 /** sched_args_done() - release what @a holds; NULL is allowed. */
 void sched_args_done(struct sched_args *a);

@@ -29,22 +29,6 @@ static bool is_home(const struct sched_question *q, struct span name)
 	return true;
 }
 
-/* Whether some region, if it were empty, holds each volume. */
-static bool is_large_enough(const struct fit *f, const struct sched_node *node)
-{
-	uint64_t largest_bytes = 0;
-
-	for (size_t i = 0; i < node->n_regions; i++) {
-		if (node->regions[i].total_bytes > largest_bytes)
-			largest_bytes = node->regions[i].total_bytes;
-	}
-	for (size_t i = 0; i < f->q->needs->n; i++) {
-		if (fit_is_needed(f, node, i) && f->needs[i].item.size_bytes > largest_bytes)
-			return false;
-	}
-	return true;
-}
-
 static enum sched_fit fit_of(struct fit *f, const struct sched_candidate *c)
 {
 	if (!is_home(f->q, c->name))
@@ -61,7 +45,7 @@ static enum sched_fit fit_of(struct fit *f, const struct sched_candidate *c)
 		return SCHED_FITS_WITHOUT_UNDECIDED;
 	if (fit_on(f, c->node, FIT_WITHOUT_CHARGES) || f->gave_up)
 		return SCHED_FITS_WITHOUT_CHARGES;
-	return c->node->has_ephemeral && is_large_enough(f, c->node) ? SCHED_FITS_WITHOUT_PODS : SCHED_NEVER;
+	return SCHED_NEVER;
 }
 
 /* The smallest piece that holds @item. Return: UINT64_MAX: none does. */

@@ -15,7 +15,6 @@ enum sched_fit {
 	SCHED_HELD_BACK,              /* it fits, but with little room beside it, and others have more */
 	SCHED_FITS_WITHOUT_UNDECIDED, /* worth waiting for decisions */
 	SCHED_FITS_WITHOUT_CHARGES,   /* pods on their way take it, which may come to nothing */
-	SCHED_FITS_WITHOUT_PODS,      /* it may, once pods there take their ephemeral volumes along */
 	SCHED_NEVER,                  /* as the node is */
 	SCHED_ELSEWHERE,              /* a volume that the pod has is on other nodes only */
 	SCHED_UNKNOWN_NODE,

@@ -77,7 +77,6 @@ void sched_explain(const struct sched_question *q, size_t i, enum sched_fit fit,
 	case SCHED_FITS_WITHOUT_CHARGES:
 		buf_adds(out, "what is free is taken by volumes of other pods that are being scheduled");
 		break;
-	case SCHED_FITS_WITHOUT_PODS:
 	case SCHED_NEVER:
 		explain_room(q, q->candidates[i].node, out);
 		break;

@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cluster/class_room.h"
@@ -18,6 +19,7 @@ struct look {
 	char *name;                   /* of a class, or NULL */
 	struct kube_claim *claim;     /* what was found */
 	struct kube_class *class;
+	struct error *failure; /* why it is not known whether it is there; NULL: it is, or it is not */
 };
 
 /* A request for which something is looked up. */
@@ -43,6 +45,7 @@ static void look_done(struct look *l)
 		kube_kind_claims.free(l->claim);
 	if (l->class)
 		kube_kind_classes.free(l->class);
+	error_free(l->failure);
 	free(l->key);
 	free(l->name);
 }
@@ -59,7 +62,8 @@ static void review_free(struct review *r)
 	free(r);
 }
 
-static bool find_claim(void *user, const char *namespace, const char *name, const char **ret_class)
+static enum sched_claim find_claim(
+	void *user, const char *namespace, const char *name, const char **ret_class)
 {
 	const struct review *r = user;
 	CLEANUP(free_charp) char *key = x_asprintf("%s/%s", namespace, name);
@@ -68,7 +72,7 @@ static bool find_claim(void *user, const char *namespace, const char *name, cons
 		const struct look *l = &r->looks[i];
 		if (l->claim && str_eq(l->key, key)) {
 			*ret_class = l->claim->storage_class;
-			return true;
+			return str_empty(l->claim->volume_name) ? SCHED_CLAIM_UNBOUND : SCHED_CLAIM_BOUND;
 		}
 	}
 	return r->hook->watched.claim(r->hook->watched.user, namespace, name, ret_class);
@@ -82,7 +86,8 @@ static enum sched_class find_class(void *user, const char *name)
 	for (size_t i = 0; name && found == SCHED_CLASS_UNKNOWN && i < r->n_looks; i++) {
 		const struct kube_class *class = r->looks[i].class;
 		if (class && str_eq(r->looks[i].name, name))
-			found = class_is_ours(class, r->hook->config.driver_name) && class->waits_for_consumer
+			found = class_is_ours(class, r->hook->config.rules.driver_name) &&
+						class->waits_for_consumer
 					? SCHED_CLASS_OURS
 					: SCHED_CLASS_OTHER;
 	}
@@ -93,16 +98,17 @@ static void review_again(struct review *r);
 
 static void look_ended(void *user, unsigned status, struct span body, const struct error *error)
 {
-	CLEANUP(error_freep) struct error *ignored = NULL;
 	struct look *l = user;
 	struct review *r = l->review;
 
 	(void)status;
 	l->request = NULL;
-	if (!error && l->key)
-		l->claim = kube_claim_decode(body, &ignored);
+	if (error && error->code != ERR_NOT_FOUND)
+		err_set(&l->failure, error->code, "%s", error->msg);
+	else if (!error && l->key)
+		l->claim = kube_claim_decode(body, &l->failure);
 	else if (!error)
-		l->class = kube_class_decode(body, &ignored);
+		l->class = kube_class_decode(body, &l->failure);
 	if (--r->open == 0)
 		review_again(r);
 }
@@ -139,22 +145,23 @@ static void look_up_class(struct review *r, const char *name)
 	look_up(r, l, path, what);
 }
 
-static bool was_looked_up(const struct review *r, const char *namespace, const char *claim, const char *class)
+static const struct look *find_look(
+	const struct review *r, const char *namespace, const char *claim, const char *class)
 {
 	CLEANUP(free_charp) char *key = claim ? x_asprintf("%s/%s", namespace, claim) : NULL;
 
 	for (size_t i = 0; i < r->n_looks; i++) {
 		if (key ? str_eq(r->looks[i].key, key) : str_eq(r->looks[i].name, class))
-			return true;
+			return &r->looks[i];
 	}
-	return false;
+	return NULL;
 }
 
 /* Names go into paths: others than those that objects can have are not asked for. */
 static bool can_look_up(const struct review *r, const char *namespace, const char *claim, const char *class)
 {
 	return r->n_looks < MAX_LOOKS && kube_is_name(claim ? claim : class) &&
-	       (!claim || kube_is_name(namespace)) && !was_looked_up(r, namespace, claim, class);
+	       (!claim || kube_is_name(namespace)) && !find_look(r, namespace, claim, class);
 }
 
 /* What was not looked up yet. A claim that was found may name a class that nobody knew of before. */
@@ -170,6 +177,32 @@ static void look_up_missing(struct review *r, const struct sched_webhook_missing
 	}
 }
 
+/* Return: why something on which the answer depends is not known, or NULL. */
+static const struct error *find_failure(const struct review *r, const struct sched_webhook_missing *m)
+{
+	for (char **claim = m->claims; claim && *claim; claim++) {
+		const struct look *l = find_look(r, m->namespace, *claim, NULL);
+		if (l && l->failure)
+			return l->failure;
+	}
+	for (char **class = m->classes; class && *class; class ++) {
+		const struct look *l = find_look(r, NULL, NULL, *class);
+		if (l && l->failure)
+			return l->failure;
+	}
+	return NULL;
+}
+
+/* Not an answer to the API server, which goes by the webhook's failure policy then. */
+static void be_unavailable(struct http_call *call, const char *why)
+{
+	struct http_reply reply = HTTP_REPLY;
+
+	reply.status = 503;
+	buf_addf(&reply.body, "%s\n", why);
+	http_call_reply(call, &reply);
+}
+
 static void review_again(struct review *r)
 {
 	CLEANUP(sched_webhook_missing_done) struct sched_webhook_missing missing = {0};
@@ -178,25 +211,23 @@ static void review_again(struct review *r)
 
 	reply.content_type = "application/json";
 	reply.status = sched_webhook_review(
-		&world, r->hook->config.driver_name, http_call_request(r->call)->body, &missing, &reply.body);
+		&world, &r->hook->config.rules, http_call_request(r->call)->body, &missing, &reply.body);
 	if (!http_call_gone(r->call))
 		look_up_missing(r, &missing);
 	if (r->open > 0) {
 		buf_done(&reply.body);
 		return;
 	}
-	http_call_reply(r->call, &reply);
+	const struct error *failure = find_failure(r, &missing);
+
+	if (failure) {
+		log_warn("whether a pod needs persistent memory cannot be told", F_ERR(failure));
+		buf_done(&reply.body);
+		be_unavailable(r->call, failure->msg);
+	} else {
+		http_call_reply(r->call, &reply);
+	}
 	review_free(r);
-}
-
-/* Not an answer to the API server, which goes by the webhook's failure policy then. */
-static void be_unavailable(struct http_call *call)
-{
-	struct http_reply reply = HTTP_REPLY;
-
-	reply.status = 503;
-	buf_adds(&reply.body, "the cluster's objects are still being read\n");
-	http_call_reply(call, &reply);
 }
 
 void sched_hook_handle(void *self, struct http_call *call)
@@ -205,7 +236,7 @@ void sched_hook_handle(void *self, struct http_call *call)
 	struct review *r;
 
 	if (!sched_world_is_synced(h->config.world)) {
-		be_unavailable(call);
+		be_unavailable(call, "the cluster's objects are still being read");
 		return;
 	}
 	r = x_calloc(1, sizeof(*r));

@@ -1,14 +1,16 @@
 /*
  * hook.h - serves the admission webhook (webhook.h) with what the watches know. What they do not know yet is
- * looked up once in the API server before the answer: a claim is often made right before its pod. A look-up
- * that fails leaves it unknown: the pod is allowed as it is. Before the watches have shown all that there is,
- * every claim would have to be looked up: until then the answer is 503, and the failure policy of the
- * webhook's configuration decides. Threads: the loop's; nothing blocks.
+ * looked up once in the API server before the answer: a claim is often made right before its pod. Only what
+ * the API server says is not there (404) counts as absent. When a look-up on which the answer depends fails
+ * in another way, and before the watches have shown all that there is, the answer is 503: the failure policy
+ * of the webhook's configuration decides, and the API server's metrics and log tell of it. Threads: the
+ * loop's; nothing blocks. Source: apiserver pkg/admission/plugin/webhook/mutating/dispatcher.go.
  */
 #pragma once
 
 #include "base/cleanup.h"
 #include "cluster/kube/client.h"
+#include "cluster/sched/webhook.h"
 #include "cluster/sched/world.h"
 #include "net/http_server.h"
 
@@ -19,7 +21,7 @@
 struct sched_hook_config {
 	struct sched_world *world;
 	struct kube_client *client;
-	const char *driver_name;
+	struct sched_webhook_rules rules;
 };
 
 struct sched_hook;

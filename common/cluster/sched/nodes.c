@@ -19,14 +19,6 @@ struct volume_link {
 	size_t node;
 };
 
-/* A volume that goes when its pod does. */
-struct ephemeral {
-	struct name_link by_name;
-	struct ephemeral *next;
-	struct ephemeral **place;
-	char *name;
-};
-
 struct place {
 	struct sched_node node;
 	struct name_link by_id;
@@ -44,8 +36,6 @@ struct sched_nodes {
 	size_t first_free; /* no place before it is */
 	struct name_index by_id;
 	struct name_index volumes;
-	struct name_index ephemeral;
-	struct ephemeral *all_ephemeral;
 	struct sched_nodes_watcher watcher;
 };
 
@@ -55,7 +45,6 @@ struct sched_nodes *sched_nodes_new(void)
 
 	name_index_init(&nodes->by_id);
 	name_index_init(&nodes->volumes);
-	name_index_init(&nodes->ephemeral);
 	return nodes;
 }
 
@@ -75,16 +64,6 @@ static void place_free(struct sched_nodes *nodes, struct place *p)
 	free(p);
 }
 
-static void ephemeral_free(struct sched_nodes *nodes, struct ephemeral *e)
-{
-	*e->place = e->next;
-	if (e->next)
-		e->next->place = e->place;
-	name_index_remove(&nodes->ephemeral, &e->by_name);
-	free(e->name);
-	free(e);
-}
-
 void sched_nodes_free(struct sched_nodes *nodes)
 {
 	if (!nodes)
@@ -94,11 +73,8 @@ void sched_nodes_free(struct sched_nodes *nodes)
 			place_free(nodes, nodes->places[i]);
 	}
 	free(nodes->places);
-	while (nodes->all_ephemeral)
-		ephemeral_free(nodes, nodes->all_ephemeral);
 	name_index_done(&nodes->by_id);
 	name_index_done(&nodes->volumes);
-	name_index_done(&nodes->ephemeral);
 	free(nodes);
 }
 
@@ -234,22 +210,6 @@ static void find_bins(struct sched_node *node)
 	node->unit_bytes = common_unit(node);
 }
 
-/* Source: kubelet pkg/volume/csi csi_mounter.go makeVolumeHandle(). */
-static bool is_inline(const struct node_volume *v)
-{
-	return str_starts(v->name, "csi-");
-}
-
-static void look_for_ephemeral(const struct sched_nodes *nodes, struct place *p)
-{
-	p->node.has_ephemeral = false;
-	for (size_t i = 0; i < p->n_volumes && !p->node.has_ephemeral; i++) {
-		const struct node_volume *v = p->volumes[i].volume;
-
-		p->node.has_ephemeral = is_inline(v) || name_index_first(&nodes->ephemeral, v->name);
-	}
-}
-
 static void index_volumes(struct sched_nodes *nodes, struct place *p)
 {
 	p->volumes = x_calloc(p->report->n_volumes, sizeof(*p->volumes));
@@ -264,34 +224,6 @@ static void index_volumes(struct sched_nodes *nodes, struct place *p)
 		name_index_add(&nodes->volumes, &l->by_name, v->name);
 		p->n_volumes++;
 	}
-	look_for_ephemeral(nodes, p);
-}
-
-static void add_ephemeral(struct sched_nodes *nodes, const char *name)
-{
-	struct ephemeral *e = x_calloc(1, sizeof(*e));
-
-	e->name = x_strdup(name);
-	e->next = nodes->all_ephemeral;
-	e->place = &nodes->all_ephemeral;
-	if (e->next)
-		e->next->place = &e->next;
-	nodes->all_ephemeral = e;
-	name_index_add(&nodes->ephemeral, &e->by_name, e->name);
-}
-
-void sched_nodes_ephemeral(struct sched_nodes *nodes, const char *name, bool is)
-{
-	struct name_link *known = name_index_first(&nodes->ephemeral, name);
-
-	if (is == (known != NULL))
-		return;
-	if (known)
-		ephemeral_free(nodes, OWNER_OF(known, struct ephemeral, by_name));
-	else
-		add_ephemeral(nodes, name);
-	for (struct name_link *l = name_index_first(&nodes->volumes, name); l; l = name_index_next(l))
-		look_for_ephemeral(nodes, nodes->places[OWNER_OF(l, struct volume_link, by_name)->node]);
 }
 
 void sched_nodes_put(struct sched_nodes *nodes, struct node_report *report)

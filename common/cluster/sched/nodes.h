@@ -37,7 +37,6 @@ struct sched_node {
 	uint64_t unit_bytes; /* of each region, a power of two; 0: it is none, they differ, or have rules */
 	size_t index;        /* small; not another node's before this one is forgotten */
 	bool stale;          /* the lease has ended, or the controller that told of it has gone */
-	bool has_ephemeral;  /* volumes that go when their pods do */
 };
 
 struct sched_nodes;
@@ -58,10 +57,6 @@ void sched_nodes_end(struct sched_nodes *nodes, const char *node_id);
  * forgotten. */
 void sched_nodes_begin_table(struct sched_nodes *nodes);
 void sched_nodes_end_table(struct sched_nodes *nodes);
-
-/** sched_nodes_ephemeral() - the volume made for @name goes when a pod does, or no longer (@is). It need not
- * be there yet; inline volumes are known as such. Idempotent. */
-void sched_nodes_ephemeral(struct sched_nodes *nodes, const char *name, bool is);
 
 /** sched_nodes_sweep() - forget nodes that have been stale since the call before. */
 void sched_nodes_sweep(struct sched_nodes *nodes);

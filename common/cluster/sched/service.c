@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cluster/sched/answer.h"
@@ -24,7 +25,8 @@ struct asked {
 	struct sched_args args;
 	struct sched_needs needs;
 	char *pod_uid;
-	bool again;                         /* the one node that the pod had before did not serve */
+	bool again;                         /* no node is held back: the one that the pod had before did not
+					     * serve, or it is about preemption */
 	struct sched_candidate *candidates; /* one for each node of args, as in all arrays here */
 	enum sched_fit *fits;
 };
@@ -83,12 +85,14 @@ static void find_nodes(struct asked *a)
 	}
 }
 
-static int prepare(struct asked *a, struct error **err)
+/* @read: takes the request apart */
+static int prepare(struct asked *a, int (*read)(struct span body, struct sched_args *ret, struct error **err),
+	struct error **err)
 {
 	struct span body = http_call_request(a->call)->body;
 	const struct sched_service_config *config = &a->service->config;
 
-	if (sched_args_read(body, &a->args, err) < 0)
+	if (read(body, &a->args, err) < 0)
 		return -1;
 	if (sched_world_needs(config->world, a->args.pod, &a->needs, &a->pod_uid, err) < 0)
 		return -1;
@@ -135,23 +139,14 @@ static void answer_error(struct asked *a, const struct error *e)
 	finish(a, &reply, /* failed= */ true);
 }
 
-static enum sched_verdict verdict_of(enum sched_fit fit)
+/* Return: which nodes the pod may go to; caller frees. */
+static bool *passes_of(const struct asked *a)
 {
-	switch (fit) {
-	case SCHED_FITS:
-		return SCHED_PASSES;
-	case SCHED_HELD_BACK:
-	case SCHED_FITS_WITHOUT_UNDECIDED:
-	case SCHED_FITS_WITHOUT_CHARGES:
-	case SCHED_FITS_WITHOUT_PODS:
-		return SCHED_FAILS;
-	case SCHED_NEVER:
-	case SCHED_ELSEWHERE:
-	case SCHED_UNKNOWN_NODE:
-	case SCHED_STALE:
-		break;
-	}
-	return SCHED_FAILS_FOR_GOOD;
+	bool *passes = x_calloc(a->args.n + 1, sizeof(*passes));
+
+	for (size_t i = 0; i < a->args.n; i++)
+		passes[i] = !a->fits || a->fits[i] == SCHED_FITS;
+	return passes;
 }
 
 static void explain(void *user, size_t i, struct buf *out)
@@ -213,13 +208,11 @@ static void charge(const struct asked *a)
 static void answer_filter(struct asked *a)
 {
 	struct http_reply reply = HTTP_REPLY;
-	enum sched_verdict *verdicts = x_calloc(a->args.n + 1, sizeof(*verdicts));
-	const struct sched_verdicts said = {.v = verdicts, .explain = explain, .user = a};
+	bool *passes = passes_of(a);
+	const struct sched_verdicts verdicts = {.passes = passes, .explain = explain, .user = a};
 
-	for (size_t i = 0; a->fits && i < a->args.n; i++)
-		verdicts[i] = verdict_of(a->fits[i]);
-	sched_answer_filter(&a->args, &said, &reply.body);
-	free(verdicts);
+	sched_answer_filter(&a->args, &verdicts, &reply.body);
+	free(passes);
 	finish(a, &reply, /* failed= */ false);
 }
 
@@ -305,7 +298,7 @@ void sched_service_filter(void *self, struct http_call *call)
 	struct sched_service *s = self;
 	struct asked *a = asked_new(s, call, "filter");
 
-	if (prepare(a, &err) < 0) {
+	if (prepare(a, sched_args_read, &err) < 0) {
 		answer_error(a, err);
 		return;
 	}
@@ -324,7 +317,7 @@ void sched_service_prioritize(void *self, struct http_call *call)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 	struct asked *a = asked_new(self, call, "prioritize");
-	bool failed = prepare(a, &err) < 0;
+	bool failed = prepare(a, sched_args_read, &err) < 0;
 	struct http_reply reply = HTTP_REPLY;
 	int *scores;
 
@@ -337,6 +330,42 @@ void sched_service_prioritize(void *self, struct http_call *call)
 	sched_answer_scores(&a->args, scores, &reply.body);
 	free(scores);
 	finish(a, &reply, failed);
+}
+
+/* kube-scheduler is not shown the text, so that it is in the log. */
+static void refuse_preemption(struct asked *a, const struct error *e)
+{
+	struct http_reply reply = HTTP_REPLY;
+
+	log_warn("preemption is refused: it is not known where the pod's volumes fit", F_ERR(e));
+	reply.status = e->code == ERR_INVALID_ARGUMENT ? 400 : 503;
+	sched_answer_error(e->msg, &reply.body);
+	finish(a, &reply, /* failed= */ true);
+}
+
+void sched_service_preempt(void *self, struct http_call *call)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct sched_service *s = self;
+	struct asked *a = asked_new(s, call, "preempt");
+	struct http_reply reply = HTTP_REPLY;
+	bool *passes;
+
+	if (prepare(a, sched_args_read_preemption, &err) < 0) {
+		refuse_preemption(a, err);
+		return;
+	}
+	if (!needs_nothing(a)) {
+		/* the attempt that it was charged for came to nothing */
+		sched_charges_drop(s->config.charges, a->pod_uid);
+		a->again = true;
+		struct sched_question q = question_of(a);
+		sched_decide(&q, a->fits);
+	}
+	passes = passes_of(a);
+	sched_answer_preemption(&a->args, passes, &reply.body);
+	free(passes);
+	finish(a, &reply, /* failed= */ false);
 }
 
 struct sched_service *sched_service_new(const struct sched_service_config *config)

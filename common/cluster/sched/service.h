@@ -1,10 +1,12 @@
 /*
- * service.h - what kube-scheduler asks, answered: filter and prioritize over HTTP.
+ * service.h - what kube-scheduler asks, answered: filter, prioritize and preempt over HTTP.
  *
  * An answer is computed from memory, at once; a filter request whose pod fits nowhere but for pods that
  * passed and are not decided waits for decisions, SCHED_WAIT_MS at most. Whatever is wrong with a request, or
  * not known yet, is said with HTTP status 200 in the field Error, as kube-scheduler wants it: it tries the
- * pod again later. Threads: the loop's; nothing blocks. Source: k8s.io/kube-scheduler/extender/v1.
+ * pod again later. The reply to a preempt request has no such field: there it is 400 or 503, upon which
+ * kube-scheduler evicts nobody. Threads: the loop's; nothing blocks. Source:
+ * k8s.io/kube-scheduler/extender/v1.
  */
 #pragma once
 
@@ -25,7 +27,8 @@
 
 /* For metrics. */
 struct sched_service_observer {
-	/* @verb: "filter" or "prioritize"; @failed: with an Error; @took_ns: the time it waited included */
+	/* @verb: "filter", "prioritize" or "preempt"; @failed: with an Error; @took_ns: the time it waited
+	 * included */
 	void (*ended)(void *user, const char *verb, bool failed, uint64_t took_ns);
 	void *user;
 };
@@ -60,3 +63,10 @@ void sched_service_charges_changed(struct sched_service *s);
  */
 void sched_service_filter(void *self, struct http_call *call);
 void sched_service_prioritize(void *self, struct http_call *call);
+
+/**
+ * sched_service_preempt() - likewise: of the nodes from which kube-scheduler would evict pods, those remain
+ * on which the volumes of the new pod fit now. An evicted pod leaves its volumes behind, but for ephemeral
+ * ones; those are not counted as room either, for they go some time after their pods.
+ */
+void sched_service_preempt(void *self, struct http_call *call);

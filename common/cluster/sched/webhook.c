@@ -12,6 +12,9 @@
 
 #define PATCH_BYTES (64u << 10)
 
+/* k8s.io/api/core/v1 DefaultSchedulerName */
+#define DEFAULT_SCHEDULER "default-scheduler"
+
 #define FIRST_CONTAINER "/spec/containers/0/resources"
 
 struct verdict {
@@ -137,21 +140,24 @@ static bool is_our_class(
 	return found == SCHED_CLASS_OURS;
 }
 
+/* Whether a claim of the pod is ours and waits for the pod to be placed. */
 static bool has_our_claim(const struct webhook_review *v, const char *namespace,
 	const struct sched_webhook_world *world, struct sched_webhook_missing *missing)
 {
 	for (char **claim = v->pod.claims; claim && *claim; claim++) {
 		const char *class = NULL;
+		enum sched_claim found = world->claim(world->user, namespace, *claim, &class);
 
-		if (!world->claim(world->user, namespace, *claim, &class))
+		if (found == SCHED_CLAIM_UNKNOWN)
 			kube_add_text(&missing->claims, *claim);
-		else if (!str_empty(class) && is_our_class(world, class, missing))
+		else if (found == SCHED_CLAIM_UNBOUND && !str_empty(class) &&
+			 is_our_class(world, class, missing))
 			return true;
 	}
 	return false;
 }
 
-/* Whether the pod has a volume that is made where the pod runs. */
+/* Whether the pod has a volume that is still to be made where the pod runs. */
 static bool needs_us(const struct webhook_review *v, const struct sched_webhook_world *world,
 	struct sched_webhook_missing *missing)
 {
@@ -175,8 +181,16 @@ static bool is_new_pod(const struct webhook_review *v)
 	       str_empty(v->group) && (!v->plural || str_eq(v->plural, "pods"));
 }
 
+/* An API server fills the default in before it asks (pkg/apis/core/v1, SetDefaults_PodSpec()); others that
+ * send reviews may not. */
+static bool is_of_our_scheduler(const struct webhook_review *v, const struct sched_webhook_rules *rules)
+{
+	return strv_contains(
+		rules->schedulers, str_empty(v->pod.scheduler) ? DEFAULT_SCHEDULER : v->pod.scheduler);
+}
+
 static struct verdict decide(const struct webhook_review *v, const struct sched_webhook_world *world,
-	struct sched_webhook_missing *missing)
+	const struct sched_webhook_rules *rules, struct sched_webhook_missing *missing)
 {
 	const struct verdict marked = {true, true, 200, "uses volumes that are made where the pod runs"};
 
@@ -190,6 +204,10 @@ static struct verdict decide(const struct webhook_review *v, const struct sched_
 		return (struct verdict){false, false, 403, "pod has no containers"};
 	if (!v->pod.has_volumes)
 		return (struct verdict){true, false, 200, "no volumes"};
+	if (!str_empty(v->pod.node))
+		return (struct verdict){true, false, 200, "has a node already"};
+	if (!is_of_our_scheduler(v, rules))
+		return (struct verdict){true, false, 200, "is of another scheduler"};
 	if (v->pod.is_marked)
 		return (struct verdict){true, false, 200, "requests the resource already"};
 	return needs_us(v, world, missing) ? marked
@@ -219,10 +237,11 @@ static unsigned refuse(struct webhook_review *v, unsigned code, const char *why,
 	return code;
 }
 
-unsigned sched_webhook_review(const struct sched_webhook_world *world, const char *driver_name,
-	struct span body, struct sched_webhook_missing *missing, struct buf *out)
+unsigned sched_webhook_review(const struct sched_webhook_world *world,
+	const struct sched_webhook_rules *rules, struct span body, struct sched_webhook_missing *missing,
+	struct buf *out)
 {
-	CLEANUP(webhook_review_done) struct webhook_review v = {.driver_name = driver_name};
+	CLEANUP(webhook_review_done) struct webhook_review v = {.driver_name = rules->driver_name};
 	CLEANUP(error_freep) struct error *err = NULL;
 
 	if (body.n > SCHED_WEBHOOK_BODY_BYTES)
@@ -233,7 +252,7 @@ unsigned sched_webhook_review(const struct sched_webhook_world *world, const cha
 
 	if (fault)
 		return refuse(&v, 400, fault, out);
-	struct verdict verdict = decide(&v, world, missing);
+	struct verdict verdict = decide(&v, world, rules, missing);
 
 	if (verdict.changes)
 		sched_webhook_missing_done(missing);

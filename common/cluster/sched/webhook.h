@@ -2,10 +2,11 @@
  * webhook.h - the mutating admission webhook for pods: an AdmissionReview in, an AdmissionReview out.
  *
  * kube-scheduler asks the extender about pods that request the resource "<driver name>/scheduler" only. A pod
- * with a volume of ours that is made where the pod runs (inline, or of a class that binds late) gets it: 1,
- * as request and limit of its first container. Every other pod, one that is labelled "<driver name>/webhook:
- * ignore", and one whose claims or classes do not exist, is allowed as it is. A pod that requests the
- * resource in any container is not changed again.
+ * of a scheduler that asks, with a volume of ours that is still to be made where the pod runs (inline, or an
+ * unbound claim of a class that binds late), gets it: 1, as request and limit of its first container. No node
+ * offers the resource, so every other scheduler would keep such a pod waiting for ever. Every other pod, one
+ * that has a node, one that is labelled "<driver name>/webhook: ignore", and one whose claims or classes do
+ * not exist, is allowed as it is. A pod that requests the resource in any container is not changed again.
  *
  * Nothing is remembered and nothing is written, so dry runs need no care. Threads: any; nothing blocks.
  * Sources: k8s.io/api/admission/v1 types.go, RFC 6902, PMEM-CSI 1.0 pkg/scheduler/mutate_pod.go.
@@ -25,10 +26,17 @@ enum sched_class {
 	SCHED_CLASS_UNKNOWN /* not there */
 };
 
+enum sched_claim {
+	SCHED_CLAIM_UNBOUND,
+	SCHED_CLAIM_BOUND,  /* it has a volume: nothing is left to decide */
+	SCHED_CLAIM_UNKNOWN /* not there */
+};
+
 /* What the webhook asks about the cluster. Answers come at once. */
 struct sched_webhook_world {
-	/* whether the claim exists; *ret_class: its class, borrowed until the next call, NULL without one */
-	bool (*claim)(void *user, const char *namespace, const char *name, const char **ret_class);
+	/* @ret_class: the class of a claim that exists, borrowed until the next call, NULL without one */
+	enum sched_claim (*claim)(
+		void *user, const char *namespace, const char *name, const char **ret_class);
 	/* @name NULL: the cluster's default class, SCHED_CLASS_OTHER when there is none */
 	enum sched_class (*class)(void *user, const char *name);
 	void *user;
@@ -41,13 +49,19 @@ struct sched_webhook_missing {
 	char **classes; /* strv */
 };
 
+/* What the administrator says. All borrowed. */
+struct sched_webhook_rules {
+	const char *driver_name;
+	char *const *schedulers; /* strv: names of those that ask the extender */
+};
+
 /** sched_webhook_missing_done() - release the content of @m, which is empty then. */
 void sched_webhook_missing_done(struct sched_webhook_missing *m);
 
 /**
  * sched_webhook_review() - answer one request.
  * @world:       what is asked
- * @driver_name: of our driver
+ * @rules:       which pods are ours
  * @body:        of the request
  * @missing:     what to look for before the answer is given, empty on entry; the caller releases it
  * @out:         the reply, application/json
@@ -55,5 +69,6 @@ void sched_webhook_missing_done(struct sched_webhook_missing *m);
  * Return: the HTTP status: 200, 400 (not an AdmissionReview; the reply says so in its own status, too) or
  * 413. What is no pod is denied with code 400 in a reply of 200: only then does the API server tell why.
  */
-unsigned sched_webhook_review(const struct sched_webhook_world *world, const char *driver_name,
-	struct span body, struct sched_webhook_missing *missing, struct buf *out);
+unsigned sched_webhook_review(const struct sched_webhook_world *world,
+	const struct sched_webhook_rules *rules, struct span body, struct sched_webhook_missing *missing,
+	struct buf *out);

@@ -24,8 +24,10 @@ struct webhook_pod {
 	bool has_inline;        /* a volume of our driver */
 	bool has_default_class; /* a generic ephemeral volume that names no class */
 	char *namespace;
-	char **claims;  /* strv */
-	char **classes; /* of generic ephemeral volumes; strv */
+	char *scheduler; /* NULL: the default one */
+	char *node;      /* where it is put without a scheduler, or NULL */
+	char **claims;   /* strv */
+	char **classes;  /* of generic ephemeral volumes; strv */
 	size_t n_containers;
 	bool is_marked; /* a container, or one that initialises, has the resource */
 	struct webhook_container first;

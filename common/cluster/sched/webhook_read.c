@@ -285,6 +285,10 @@ static void read_spec(struct reading *r, struct webhook_pod *pod)
 			read_containers(r, pod, /* initialise= */ true);
 		} else if (json_scan_key_is(key, "volumes")) {
 			read_volumes(r, pod);
+		} else if (json_scan_key_is(key, "schedulerName")) {
+			read_text(r, "schedulerName", &pod->scheduler);
+		} else if (json_scan_key_is(key, "nodeName")) {
+			read_text(r, "nodeName", &pod->node);
 		} else {
 			skip(r);
 		}
@@ -423,6 +427,8 @@ void webhook_review_done(struct webhook_review *v)
 	free(v->plural);
 	free(v->sub_resource);
 	free(v->pod.namespace);
+	free(v->pod.scheduler);
+	free(v->pod.node);
 	strv_free(v->pod.claims);
 	strv_free(v->pod.classes);
 	free(v->odd);

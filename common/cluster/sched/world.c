@@ -57,42 +57,50 @@ static bool keeps_pod(const void *user, const void *object)
 	return false;
 }
 
-static void watch_all(struct sched_world *w, struct kube_client *client)
+/* What only kube-scheduler's questions need. */
+static void watch_pods_and_volumes(struct sched_world *w, struct kube_client *client)
 {
 	static const struct informer_events of_pods = {world_pod_changed, world_synced};
-	static const struct informer_events of_claims = {world_claim_changed, world_synced};
-	static const struct informer_events of_classes = {world_class_changed, world_synced};
 	static const struct informer_events of_others = {NULL, world_synced};
 
+	w->pod_kind = kube_kind_pods;
+	w->pod_kind.keeps = keeps_pod;
+	w->pod_kind.keeps_user = w->driver_name;
+	w->volume_kind = kube_kind_volumes;
+	w->volume_kind.decode = decode_volume;
+	w->volume_kind.keeps = keeps_volume;
+	w->volume_kind.keeps_user = w->driver_name;
+	w->driver_selector = x_asprintf("metadata.name=%s", w->driver_name);
+	w->driver_kind = kube_kind_csi_drivers;
+	w->driver_kind.field_selector = w->driver_selector;
 	w->pods = informer_new(client, &w->pod_kind, &of_pods, w);
-	w->claims = informer_new(client, &w->claim_kind, &of_claims, w);
 	w->volumes = informer_new(client, &w->volume_kind, &of_others, w);
-	w->classes = informer_new(client, &kube_kind_classes, &of_classes, w);
 	w->drivers = informer_new(client, &w->driver_kind, &of_others, w);
 }
 
-struct sched_world *sched_world_new(struct kube_client *client, const char *driver_name,
-	struct sched_charges *charges, struct sched_nodes *nodes)
+static void watch_claims_and_classes(struct sched_world *w, struct kube_client *client)
+{
+	static const struct informer_events of_claims = {world_claim_changed, world_synced};
+	static const struct informer_events of_classes = {world_class_changed, world_synced};
+	static const struct informer_events none = {NULL, NULL};
+
+	w->claim_kind = kube_kind_claims;
+	w->claim_kind.decode = decode_claim;
+	w->claims = informer_new(client, &w->claim_kind, w->charges ? &of_claims : &none, w);
+	w->classes = informer_new(client, &kube_kind_classes, w->charges ? &of_classes : &none, w);
+}
+
+struct sched_world *sched_world_new(
+	struct kube_client *client, const char *driver_name, struct sched_charges *charges)
 {
 	struct sched_world *w = x_calloc(1, sizeof(*w));
 
 	w->driver_name = x_strdup(driver_name);
 	w->charges = charges;
-	w->nodes = nodes;
 	w->bound_end = &w->bound;
-	w->driver_selector = x_asprintf("metadata.name=%s", driver_name);
-	w->pod_kind = kube_kind_pods;
-	w->pod_kind.keeps = keeps_pod;
-	w->pod_kind.keeps_user = w->driver_name;
-	w->claim_kind = kube_kind_claims;
-	w->claim_kind.decode = decode_claim;
-	w->volume_kind = kube_kind_volumes;
-	w->volume_kind.decode = decode_volume;
-	w->volume_kind.keeps = keeps_volume;
-	w->volume_kind.keeps_user = w->driver_name;
-	w->driver_kind = kube_kind_csi_drivers;
-	w->driver_kind.field_selector = w->driver_selector;
-	watch_all(w, client);
+	watch_claims_and_classes(w, client);
+	if (charges)
+		watch_pods_and_volumes(w, client);
 	return w;
 }
 
@@ -123,11 +131,44 @@ void sched_world_free(struct sched_world *w)
 	free(w);
 }
 
+/* The parts that are not watched count as known. */
+static bool is_synced(const struct informer *i)
+{
+	return !i || informer_is_synced(i);
+}
+
 bool sched_world_is_synced(const struct sched_world *w)
 {
-	return informer_is_synced(w->pods) && informer_is_synced(w->claims) &&
-	       informer_is_synced(w->volumes) && informer_is_synced(w->classes) &&
-	       informer_is_synced(w->drivers);
+	return is_synced(w->pods) && is_synced(w->claims) && is_synced(w->volumes) && is_synced(w->classes) &&
+	       is_synced(w->drivers);
+}
+
+bool sched_world_is_silent(
+	const struct sched_world *w, uint64_t now_ns, const char **ret_kind, uint64_t *ret_ns)
+{
+	const struct {
+		const struct informer *informer;
+		const char *kind;
+	} parts[] = {
+		{w->pods, "pods"},
+		{w->claims, "persistentvolumeclaims"},
+		{w->volumes, "persistentvolumes"},
+		{w->classes, "storageclasses"},
+		{w->drivers, "csidrivers"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		const struct informer *informer = parts[i].informer;
+		uint64_t heard_ns = informer ? informer_heard_ns(informer) : 0;
+
+		if (heard_ns == 0)
+			continue;
+		*ret_kind = parts[i].kind;
+		*ret_ns = now_ns - heard_ns;
+		if (*ret_ns > (informer_is_failing(informer) ? SCHED_FAILING_NS : SCHED_SILENT_NS))
+			return true;
+	}
+	return false;
 }
 
 void sched_world_tick(struct sched_world *w, uint64_t now_ns)
@@ -136,7 +177,7 @@ void sched_world_tick(struct sched_world *w, uint64_t now_ns)
 		sched_charges_undecided(w->charges, w->bound->name);
 		forget_first(w);
 	}
-	if (now_ns - w->seen_ns < SEE_NS)
+	if (!w->pods || now_ns - w->seen_ns < SEE_NS)
 		return;
 	w->seen_ns = now_ns;
 	world_see_pods(w, now_ns);

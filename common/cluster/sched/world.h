@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/span.h"
 #include "cluster/kube/client.h"
@@ -27,10 +28,16 @@
 
 struct sched_world;
 
-/** sched_world_new() - begin to watch. @client, @charges, @nodes: borrowed. @driver_name: copied. Return:
- * never NULL; sched_world_free(). */
-struct sched_world *sched_world_new(struct kube_client *client, const char *driver_name,
-	struct sched_charges *charges, struct sched_nodes *nodes);
+/**
+ * sched_world_new() - begin to watch.
+ * @client, @charges: borrowed. @charges NULL: only claims and classes are watched, which is all that the
+ *                    webhook needs, and sched_world_needs() must not be called
+ * @driver_name:      copied
+ *
+ * Return: never NULL; sched_world_free().
+ */
+struct sched_world *sched_world_new(
+	struct kube_client *client, const char *driver_name, struct sched_charges *charges);
 
 /** sched_world_free() - before kube_client_free() and sched_charges_free(). NULL is allowed. */
 void sched_world_free(struct sched_world *w);
@@ -38,6 +45,17 @@ DEFINE_CLEANUP(struct sched_world *, sched_world_free);
 
 /** sched_world_is_synced() - all that there was in the beginning is known. */
 bool sched_world_is_synced(const struct sched_world *w);
+
+/* An API server that is well sends a bookmark for each watch after 75 s at most (apiserver storage/cacher):
+ * twice that without any sign is silence. Where a request has failed as well, less is enough. */
+#define SCHED_SILENT_NS  (150 * NS_PER_S)
+#define SCHED_FAILING_NS (30 * NS_PER_S)
+
+/** sched_world_is_silent() - whether the API server has sent nothing for one of the watches for so long that
+ * what is known may be outdated. @now_ns: of clock_ns(). @ret_kind: of the objects, static; @ret_ns: since
+ * when. Both are set when true is returned. */
+bool sched_world_is_silent(
+	const struct sched_world *w, uint64_t now_ns, const char **ret_kind, uint64_t *ret_ns);
 
 /**
  * sched_world_needs() - which volumes of our driver @pod_json, a v1 Pod, needs that do not exist yet, and

@@ -46,34 +46,13 @@ static void keep_for_a_while(struct sched_world *w, const struct kube_claim *cla
 	w->bound_end = &b->next;
 }
 
-/* Of a pod that is evicted its own claims go, and so do their volumes. */
-static void is_ephemeral(struct sched_world *w, const struct kube_claim *claim, bool is)
-{
-	CLEANUP(free_charp) char *name = NULL;
-
-	if (is && !claim->meta.owned_by_pod)
-		return;
-	name = x_asprintf("pvc-%s", claim->meta.uid);
-	sched_nodes_ephemeral(w->nodes, name, is);
-}
-
-static void claim_is_gone(struct sched_world *w, const struct kube_claim *claim)
-{
-	undecided(w, claim);
-	is_ephemeral(w, claim, false);
-}
-
 /* @old: the same claim, or NULL */
 static void claim_is(struct sched_world *w, const struct kube_claim *old, const struct kube_claim *new)
 {
 	if (old && !str_eq(old->meta.uid, new->meta.uid)) {
-		claim_is_gone(w, old);
+		undecided(w, old);
 		old = NULL;
 	}
-	if (world_class(w, new))
-		is_ephemeral(w, new, true);
-	if (old && old->meta.owned_by_pod && !new->meta.owned_by_pod)
-		is_ephemeral(w, new, false);
 	if (is_bound(new)) {
 		/* of others the inventories tell */
 		if (!old || is_bound(old) || !world_class(w, new))
@@ -98,7 +77,7 @@ void world_claim_changed(void *user, const char *key, const void *old, const voi
 	if (new)
 		claim_is(w, old, new);
 	else
-		claim_is_gone(w, old);
+		undecided(w, old);
 }
 
 static void for_each_inline(struct sched_world *w, const struct kube_pod *pod,

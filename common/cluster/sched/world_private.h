@@ -16,8 +16,7 @@ struct bound_claim {
 
 struct sched_world {
 	char *driver_name;
-	struct sched_charges *charges;
-	struct sched_nodes *nodes;
+	struct sched_charges *charges; /* NULL: the webhook's part only */
 	char *driver_selector;
 	struct kube_kind pod_kind;
 	struct kube_kind claim_kind;

@@ -4,15 +4,17 @@
 #include "cluster/class_room.h"
 #include "cluster/sched/world_private.h"
 
-static bool find_claim(void *user, const char *namespace, const char *name, const char **ret_class)
+static enum sched_claim find_claim(
+	void *user, const char *namespace, const char *name, const char **ret_class)
 {
 	CLEANUP(free_charp) char *key = x_asprintf("%s/%s", namespace, name);
 	const struct sched_world *w = user;
 	const struct kube_claim *claim = informer_get(w->claims, key);
 
-	if (claim)
-		*ret_class = claim->storage_class;
-	return claim != NULL;
+	if (!claim)
+		return SCHED_CLAIM_UNKNOWN;
+	*ret_class = claim->storage_class;
+	return str_empty(claim->volume_name) ? SCHED_CLAIM_UNBOUND : SCHED_CLAIM_BOUND;
 }
 
 static bool is_ours(const struct sched_world *w, const struct kube_class *class)

@@ -22,6 +22,8 @@ struct informer {
 	void **objects; /* begin with a struct kube_meta */
 	size_t n;
 	bool synced;
+	uint64_t heard_ns;
+	bool failing;
 	struct informer *next;
 };
 
@@ -168,6 +170,22 @@ void informer_free(struct informer *i)
 		i->kind->free(i->objects[n]);
 	free(i->objects);
 	free(i);
+}
+
+void fake_informer_heard(struct informer *i, uint64_t heard_ns, bool failing)
+{
+	i->heard_ns = heard_ns;
+	i->failing = failing;
+}
+
+uint64_t informer_heard_ns(const struct informer *i)
+{
+	return i->heard_ns;
+}
+
+bool informer_is_failing(const struct informer *i)
+{
+	return i->failing;
 }
 
 bool informer_is_synced(const struct informer *i)

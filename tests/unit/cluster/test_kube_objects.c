@@ -204,7 +204,6 @@ START_TEST(the_owner_that_controls_a_claim_is_known_and_the_modes_of_a_driver)
 		"\"Ephemeral\"]}}");
 
 	ck_assert_str_eq(c->meta.owner_uid, "pod");
-	ck_assert(c->meta.owned_by_pod);
 	ck_assert_uint_eq(strv_len(d->modes), 2);
 	ck_assert(strv_contains(d->modes, "Ephemeral"));
 	kube_kind_claims.free(c);

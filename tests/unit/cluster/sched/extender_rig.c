@@ -55,6 +55,14 @@ static void prioritize(void *self, struct http_call *call)
 	note(rig, call);
 }
 
+static void preempt(void *self, struct http_call *call)
+{
+	struct extender_rig *rig = self;
+
+	sched_service_preempt(rig->service, call);
+	note(rig, call);
+}
+
 static void mutate(void *self, struct http_call *call)
 {
 	struct extender_rig *rig = self;
@@ -65,14 +73,17 @@ static void mutate(void *self, struct http_call *call)
 
 void extender_rig_open(struct extender_rig *rig)
 {
+	static char name[] = "default-scheduler";
+	static char *const schedulers[] = {name, NULL};
+
 	*rig = (struct extender_rig){0};
 	rig_open(&rig->registry);
 	rig->client = fake_kube_new(rig->registry.loop);
 	rig->nodes = sched_nodes_new();
 	rig->charges = sched_charges_new(rig->nodes, on_changed, rig);
-	rig->world = sched_world_new(rig->client, RIG_DRIVER, rig->charges, rig->nodes);
+	rig->world = sched_world_new(rig->client, RIG_DRIVER, rig->charges);
 	rig->hook = sched_hook_new(&(struct sched_hook_config){
-		.world = rig->world, .client = rig->client, .driver_name = RIG_DRIVER});
+		.world = rig->world, .client = rig->client, .rules = {RIG_DRIVER, schedulers}});
 	extender_rig_put(rig, "storageclasses", kube_json_class("late", RIG_DRIVER, "{}"));
 }
 
@@ -123,6 +134,8 @@ void extender_rig_watch(struct extender_rig *rig, bool reachable)
 		.path = "/prioritize", .methods = "POST", .handle_later = prioritize, .self = rig};
 	rig->routes[2] = (struct http_route){
 		.path = "/pod/mutate", .methods = "POST", .handle_later = mutate, .self = rig};
+	rig->routes[3] = (struct http_route){
+		.path = "/preempt", .methods = "POST", .handle_later = preempt, .self = rig};
 	rig->http = http_server_new(&(struct http_server_config){
 		.loop = rig->registry.loop, .routes = rig->routes, .max_body_bytes = 1u << 20});
 	ASSERT_OK(http_server_listen(rig->http, "127.0.0.1:0", NULL, &err));

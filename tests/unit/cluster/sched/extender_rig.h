@@ -24,7 +24,7 @@ struct extender_rig {
 	struct sched_service *service;  /* as watch */
 	struct sched_hook *hook;
 	struct http_server *http; /* as watch */
-	struct http_route routes[4];
+	struct http_route routes[5];
 	struct http_call *call; /* that came last; gone when it is answered */
 	size_t n_asked;
 	size_t n_ended; /* by the service's observer */

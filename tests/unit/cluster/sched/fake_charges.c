@@ -4,6 +4,13 @@
 
 struct buf fake_charges_told = BUF_INIT(1u << 20);
 
+struct sched_charges *fake_charges(void)
+{
+	static char nothing;
+
+	return (struct sched_charges *)&nothing;
+}
+
 void sched_charges_decided(
 	struct sched_charges *c, const char *name, const char *node_id, uint64_t size_bytes, bool sector)
 {
@@ -16,12 +23,6 @@ void sched_charges_undecided(struct sched_charges *c, const char *name)
 {
 	(void)c;
 	buf_addf(&fake_charges_told, "%s nowhere\n", name);
-}
-
-void sched_nodes_ephemeral(struct sched_nodes *n, const char *name, bool is)
-{
-	(void)n;
-	buf_addf(&fake_charges_told, "%s %s\n", name, is ? "goes with its pod" : "is gone");
 }
 
 void sched_charges_drop(struct sched_charges *c, const char *pod_uid)

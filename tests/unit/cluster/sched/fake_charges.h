@@ -1,7 +1,6 @@
 /*
  * fake_charges.h - in place of cluster/sched/charges.h: says what it was told, one line per call: "NAME on
- * NODE SIZEMi", "NAME nowhere", "drop UID", "unscheduled UID as of VERSION", "saw UID"; also of nodes.h:
- * "NAME goes with its pod", "NAME is gone".
+ * NODE SIZEMi", "NAME nowhere", "drop UID", "unscheduled UID as of VERSION", "saw UID".
  */
 #pragma once
 
@@ -9,3 +8,6 @@
 #include "cluster/sched/charges.h"
 
 extern struct buf fake_charges_told;
+
+/** fake_charges() - of which nothing is ever looked at. */
+struct sched_charges *fake_charges(void);

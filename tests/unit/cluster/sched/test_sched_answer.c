@@ -14,9 +14,9 @@ static void explain(void *user, size_t i, struct buf *out)
 	buf_addf(out, "\"%zu\" is full", i);
 }
 
-static void check_filter(const char *request, const enum sched_verdict *v, const char *reply)
+static void check_filter(const char *request, const bool *passes, const char *reply)
 {
-	const struct sched_verdicts verdicts = {.v = v, .explain = explain};
+	const struct sched_verdicts verdicts = {.passes = passes, .explain = explain};
 	CLEANUP(sched_args_done) struct sched_args args = {0};
 	CLEANUP(buf_done) struct buf out = BUF_INIT(10000);
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -26,15 +26,16 @@ static void check_filter(const char *request, const enum sched_verdict *v, const
 	ck_assert_str_eq(buf_str(&out), reply);
 }
 
-static const enum sched_verdict mixed[] = {SCHED_FAILS, SCHED_PASSES, SCHED_FAILS_FOR_GOOD, SCHED_PASSES};
-static const enum sched_verdict none[] = {SCHED_FAILS, SCHED_FAILS, SCHED_FAILS, SCHED_FAILS};
-static const enum sched_verdict all[] = {SCHED_PASSES, SCHED_PASSES, SCHED_PASSES, SCHED_PASSES};
+static const bool mixed[] = {false, true, false, true};
+static const bool none[] = {false, false, false, false};
+static const bool all[] = {true, true, true, true};
 
 START_TEST(names_are_answered_with_names)
 {
 	check_filter(NAMES, mixed,
-		"{\"Nodes\":null,\"NodeNames\":[\"b\",\"d\"],\"FailedNodes\":{\"a\":\"\\\"0\\\" is full\"},"
-		"\"FailedAndUnresolvableNodes\":{\"\\u0063\":\"\\\"2\\\" is full\"},\"Error\":\"\"}");
+		"{\"Nodes\":null,\"NodeNames\":[\"b\",\"d\"],\"FailedNodes\":{},"
+		"\"FailedAndUnresolvableNodes\":{\"a\":\"\\\"0\\\" is full\",\"\\u0063\":\"\\\"2\\\" is "
+		"full\"},\"Error\":\"\"}");
 	check_filter(NAMES, all,
 		"{\"Nodes\":null,\"NodeNames\":[\"a\",\"b\",\"\\u0063\",\"d\"],\"FailedNodes\":{},"
 		"\"FailedAndUnresolvableNodes\":{},\"Error\":\"\"}");
@@ -45,21 +46,21 @@ START_TEST(objects_are_answered_with_the_same_objects)
 {
 	check_filter(OBJECTS, mixed,
 		"{\"Nodes\":{\"metadata\":{},\"items\":[" OBJECT("b") "," OBJECT(
-			"d") "]},\"NodeNames\":null,\"FailedNodes\":{\"a\":\"\\\"0\\\" is full\"},"
-			     "\"FailedAndUnresolvableNodes\":{\"c\":\"\\\"2\\\" is full\"},\"Error\":\"\"}");
+			"d") "]},\"NodeNames\":null,\"FailedNodes\":{},"
+			     "\"FailedAndUnresolvableNodes\":{\"a\":\"\\\"0\\\" is full\",\"c\":\"\\\"2\\\" "
+			     "is full\"},\"Error\":\"\"}");
 }
 END_TEST
 
 START_TEST(an_answer_without_a_node_has_the_form_of_the_request)
 {
 	static const char failed[] =
-		"\"FailedNodes\":{\"a\":\"\\\"0\\\" is full\",\"b\":\"\\\"1\\\" is full\","
+		"\"FailedAndUnresolvableNodes\":{\"a\":\"\\\"0\\\" is full\",\"b\":\"\\\"1\\\" is full\","
 		"\"c\":\"\\\"2\\\" is full\",\"d\":\"\\\"3\\\" is full\"}";
 	CLEANUP(buf_done) struct buf reply = BUF_INIT(10000);
 
 	buf_addf(&reply,
-		"{\"Nodes\":{\"metadata\":{},\"items\":[]},\"NodeNames\":null,%s,"
-		"\"FailedAndUnresolvableNodes\":{},"
+		"{\"Nodes\":{\"metadata\":{},\"items\":[]},\"NodeNames\":null,\"FailedNodes\":{},%s,"
 		"\"Error\":\"\"}",
 		failed);
 	check_filter(OBJECTS, none, buf_str(&reply));
@@ -94,7 +95,7 @@ END_TEST
 
 START_TEST(an_answer_that_does_not_fit_is_marked)
 {
-	const struct sched_verdicts verdicts = {.v = all, .explain = explain};
+	const struct sched_verdicts verdicts = {.passes = all, .explain = explain};
 	CLEANUP(sched_args_done) struct sched_args args = {0};
 	CLEANUP(buf_done) struct buf out = BUF_INIT(40);
 	CLEANUP(error_freep) struct error *err = NULL;

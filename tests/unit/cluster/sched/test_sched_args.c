@@ -264,10 +264,80 @@ START_TEST(what_kube_scheduler_sends_is_taken)
 }
 END_TEST
 
+static void check_preemption(const char *body, const char *name, const char *victims)
+{
+	CLEANUP(sched_args_done) struct sched_args args = {0};
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	ASSERT_OK(sched_args_read_preemption(span_of(body), &args, &err));
+	ck_assert(span_eq(args.pod, "{}"));
+	ck_assert_uint_eq(args.n, name ? 1 : 0);
+	if (!name)
+		return;
+	ck_assert(span_eq(args.nodes[0].name, name));
+	ck_assert_msg(
+		span_eq(args.nodes[0].raw, victims), "%.*s", (int)args.nodes[0].raw.n, args.nodes[0].raw.p);
+}
+
+static void refuse_preemption(const char *body, const char *why)
+{
+	CLEANUP(sched_args_done) struct sched_args args = {0};
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	ck_assert_int_eq(sched_args_read_preemption(span_of(body), &args, &err), -1);
+	ck_assert_int_eq(err->code, ERR_INVALID_ARGUMENT);
+	ck_assert_msg(strstr(err->msg, why) != NULL, "%s", err->msg);
+}
+
+#define META(victims)  "{\"Pod\":{},\"NodeNameToVictims\":null,\"NodeNameToMetaVictims\":{" victims "}}"
+#define WHOLE(victims) "{\"Pod\":{},\"NodeNameToVictims\":{" victims "},\"NodeNameToMetaVictims\":null}"
+
+START_TEST(victims_are_taken_in_the_form_of_the_answer)
+{
+	check_preemption(
+		META("\"n\\u0031\":{\"Pods\":[{\"UID\":\"u1\"},{\"UID\":\"u2\"}],\"NumPDBViolations\":3}"),
+		"n1", "{\"Pods\":[{\"UID\":\"u1\"},{\"UID\":\"u2\"}],\"NumPDBViolations\":3}");
+	check_preemption(
+		WHOLE("\"n1\":{\"NumPDBViolations\":1,\"Pods\":[{\"spec\":{},\"metadata\":{\"name\":\"x\","
+		      "\"uid\":\"u1\"}}]}"),
+		"n1", "{\"Pods\":[{\"UID\":\"u1\"}],\"NumPDBViolations\":1}");
+	check_preemption(META("\"n1\":{\"Pods\":[{\"UID\":\"u1\"}]}"), "n1",
+		"{\"Pods\":[{\"UID\":\"u1\"}],\"NumPDBViolations\":0}");
+}
+END_TEST
+
+/* In an answer kube-scheduler takes it for an error of the whole attempt. */
+START_TEST(a_node_without_victims_is_left_out)
+{
+	check_preemption(META(""), NULL, NULL);
+	check_preemption(META("\"n1\":null"), NULL, NULL);
+	check_preemption(META("\"n1\":{\"Pods\":null,\"NumPDBViolations\":0}"), NULL, NULL);
+	check_preemption(META("\"n1\":{\"Pods\":[]},\"n2\":{\"Pods\":[{\"UID\":\"u\"}]}"), "n2",
+		"{\"Pods\":[{\"UID\":\"u\"}],\"NumPDBViolations\":0}");
+}
+END_TEST
+
+START_TEST(odd_preemptions_are_refused)
+{
+	refuse_preemption("{\"NodeNameToMetaVictims\":{}}", "no Pod");
+	refuse_preemption("{\"Pod\":{}}", "neither NodeNameToVictims");
+	refuse_preemption("{\"Pod\":{},\"NodeNameToVictims\":{},\"NodeNameToMetaVictims\":{}}", "both");
+	refuse_preemption(META("\"n1\":{\"Pods\":[{}]}"), "no UID");
+	refuse_preemption(META("\"n1\":{\"Pods\":[{\"UID\":\"\"}]}"), "no UID");
+	refuse_preemption(META("\"n1\":{\"Pods\":[{\"UID\":7}]}"), "no UID");
+	refuse_preemption(WHOLE("\"n1\":{\"Pods\":[{\"UID\":\"u\"}]}"), "no UID");
+	refuse_preemption(META("\"\":{\"Pods\":[{\"UID\":\"u\"}]}"), "no name");
+	refuse_preemption(
+		META("\"n1\":{\"Pods\":[{\"UID\":\"u\"}],\"NumPDBViolations\":\"1\"}"), "not a number");
+	refuse_preemption("{\"Pod\":{},\"NodeNameToMetaVictims\":[]}", "");
+}
+END_TEST
+
 UNIT_MAIN("sched_args", names_are_taken_in_their_order, objects_are_taken_as_they_are_written,
 	the_pod_is_handed_out_as_text, names_with_escapes_are_decoded,
 	of_a_key_that_is_there_twice_the_last_one_counts, keys_match_without_regard_to_case,
 	what_is_not_asked_for_is_passed_over, a_request_without_its_parts_is_refused, other_types_are_refused,
 	nodes_without_a_usable_name_are_refused, no_beginning_of_a_request_is_taken,
 	deep_requests_are_refused, the_number_of_nodes_is_limited, nodes_of_keys_that_are_there_again_count,
-	what_kube_scheduler_sends_is_taken)
+	what_kube_scheduler_sends_is_taken, victims_are_taken_in_the_form_of_the_answer,
+	a_node_without_victims_is_left_out, odd_preemptions_are_refused)

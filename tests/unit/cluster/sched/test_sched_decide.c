@@ -115,44 +115,6 @@ START_TEST(reasons_name_sizes_and_regions)
 }
 END_TEST
 
-START_TEST(eviction_may_help_where_pods_have_inline_volumes)
-{
-	cluster_rig_node(&rig, "a", 2, 0, "csi-0123");
-	cluster_rig_node(&rig, "b", 2, 0, "pvc-0123");
-	NEED(4);
-	ck_assert_int_eq(DECIDE("a", "b"), SCHED_REFUSE);
-	ck_assert_int_eq(fits[0], SCHED_FITS_WITHOUT_PODS);
-	assert_reason(0, "largest creatable volume 2Gi in region0");
-	ck_assert_int_eq(fits[1], SCHED_NEVER);
-	NEED(17);
-	ck_assert_int_eq(DECIDE("a"), SCHED_REFUSE);
-	ck_assert_int_eq(fits[0], SCHED_NEVER);
-	NEED(4);
-	cluster_rig_node(&rig, "a", 2, 0, NULL);
-	ck_assert_int_eq(DECIDE("a"), SCHED_REFUSE);
-	ck_assert_int_eq(fits[0], SCHED_NEVER);
-}
-END_TEST
-
-START_TEST(eviction_may_help_where_claims_go_with_their_pods)
-{
-	sched_nodes_ephemeral(rig.nodes, "pvc-0123", true);
-	cluster_rig_node(&rig, "a", 2, 0, "pvc-0123");
-	cluster_rig_node(&rig, "b", 2, 0, "pvc-4567");
-	NEED(4);
-	ck_assert_int_eq(DECIDE("a", "b"), SCHED_REFUSE);
-	ck_assert_int_eq(fits[0], SCHED_FITS_WITHOUT_PODS);
-	ck_assert_int_eq(fits[1], SCHED_NEVER);
-	sched_nodes_ephemeral(rig.nodes, "pvc-0123", false);
-	sched_nodes_ephemeral(rig.nodes, "pvc-0123", false);
-	sched_nodes_ephemeral(rig.nodes, "pvc-4567", true);
-	sched_nodes_ephemeral(rig.nodes, "pvc-4567", true);
-	ck_assert_int_eq(DECIDE("a", "b"), SCHED_REFUSE);
-	ck_assert_int_eq(fits[0], SCHED_NEVER);
-	ck_assert_int_eq(fits[1], SCHED_FITS_WITHOUT_PODS);
-}
-END_TEST
-
 /* A piece of 8 GiB and thousands of 1 GiB: to look for a place in each order would take too long. */
 START_TEST(node_that_is_too_long_to_look_at_is_not_full_for_good)
 {
@@ -329,8 +291,6 @@ int main(void)
 	tcase_add_test(tcase, volumes_must_fit_in_whatever_order_they_are_made);
 	tcase_add_test(tcase, search_finds_what_best_fit_does_not);
 	tcase_add_test(tcase, reasons_name_sizes_and_regions);
-	tcase_add_test(tcase, eviction_may_help_where_pods_have_inline_volumes);
-	tcase_add_test(tcase, eviction_may_help_where_claims_go_with_their_pods);
 	tcase_add_test(tcase, node_that_is_too_long_to_look_at_is_not_full_for_good);
 	tcase_add_test(tcase, volume_that_exists_costs_nothing_there);
 	tcase_add_test(tcase, bound_volume_keeps_the_pod_to_its_nodes);

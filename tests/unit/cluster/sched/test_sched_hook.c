@@ -122,23 +122,72 @@ END_TEST
 
 START_TEST(a_pod_whose_objects_are_not_found_is_allowed_as_it_is)
 {
-	static const unsigned statuses[] = {404, 403, 500, 0};
+	extender_rig_sync(&rig);
+	int fd = create(CLAIM("a"));
+
+	answer(CLAIM_PATH("a"), 404, NULL);
+	is_allowed(fd, false);
+	fd = create(CLAIM("a"));
+	answer(CLAIM_PATH("a"), 200, claim_of("new"));
+	answer(CLASS_PATH("new"), 404, NULL);
+	is_allowed(fd, false);
+}
+END_TEST
+
+static void is_unavailable(int fd)
+{
+	hear(fd);
+	ck_assert_msg(str_starts(heard, "HTTP/1.1 503 "), "%s", heard);
+	ck_assert_uint_eq(fake_kube_count(rig.client), 0);
+}
+
+/* 0: there was no answer at all */
+START_TEST(a_look_up_that_fails_is_left_to_the_failure_policy)
+{
+	static const unsigned statuses[] = {403, 429, 500, 503, 0};
 
 	extender_rig_sync(&rig);
 	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++) {
 		int fd = create(CLAIM("a"));
 
 		answer(CLAIM_PATH("a"), statuses[i], NULL);
-		is_allowed(fd, false);
+		is_unavailable(fd);
 		fd = create(CLAIM("a"));
 		answer(CLAIM_PATH("a"), 200, claim_of("new"));
 		answer(CLASS_PATH("new"), statuses[i], NULL);
-		is_allowed(fd, false);
+		is_unavailable(fd);
 	}
 	int fd = create(CLAIM("a"));
 
 	answer(CLAIM_PATH("a"), 200, x_strdup("[]"));
+	is_unavailable(fd);
+}
+END_TEST
+
+START_TEST(a_look_up_that_fails_does_not_matter_where_another_claim_decides)
+{
+	extender_rig_sync(&rig);
+	int fd = create(CLAIM("x") "," CLAIM("a"));
+
+	ck_assert_uint_eq(fake_kube_count(rig.client), 2);
+	fake_kube_answer(rig.client, 500, NULL);
+	extender_rig_round(&rig);
+	answer(CLAIM_PATH("a"), 200, claim_of("late"));
+	is_allowed(fd, true);
+}
+END_TEST
+
+START_TEST(a_claim_that_is_bound_leaves_its_pod_as_it_is)
+{
+	extender_rig_sync(&rig);
+	int fd = create(CLAIM("a"));
+
+	answer(CLAIM_PATH("a"), 200, kube_json_claim("a", "late", "n1", "pv-a"));
 	is_allowed(fd, false);
+	extender_rig_put(&rig, "persistentvolumeclaims", kube_json_claim("a", "late", "n1", "pv-a"));
+	is_allowed(create(CLAIM("a")), false);
+	extender_rig_put(&rig, "persistentvolumeclaims", kube_json_claim("a", "late", "n1", NULL));
+	is_allowed(create(CLAIM("a")), true);
 }
 END_TEST
 
@@ -281,7 +330,10 @@ int main(void)
 {
 	const TTest *const tests[] = {before_the_watches_have_shown_all_the_failure_policy_decides,
 		what_the_watches_show_is_not_looked_up, a_claim_and_then_its_class_are_looked_up_once,
-		a_pod_whose_objects_are_not_found_is_allowed_as_it_is, one_claim_that_is_found_is_enough,
+		a_pod_whose_objects_are_not_found_is_allowed_as_it_is,
+		a_look_up_that_fails_is_left_to_the_failure_policy,
+		a_look_up_that_fails_does_not_matter_where_another_claim_decides,
+		a_claim_that_is_bound_leaves_its_pod_as_it_is, one_claim_that_is_found_is_enough,
 		what_is_found_is_told_apart_by_name, odd_names_are_not_looked_up,
 		look_ups_of_a_pod_are_limited, for_who_has_gone_nothing_more_is_looked_up,
 		what_is_no_review_is_refused_at_once, drain_waits_for_look_ups,

@@ -73,9 +73,9 @@ static const char *filter(const char *pod, const char *volumes, const char *name
 	return hear(ask("/filter", pod, volumes, names));
 }
 
-#define NAMES(passing, failing, never)                                                                       \
-	"{\"Nodes\":null,\"NodeNames\":[" passing "],\"FailedNodes\":{" failing                              \
-	"},\"FailedAndUnresolvableNodes\":{" never "},\"Error\":\"\"}"
+#define NAMES(passing, failing)                                                                              \
+	"{\"Nodes\":null,\"NodeNames\":[" passing                                                            \
+	"],\"FailedNodes\":{},\"FailedAndUnresolvableNodes\":{" failing "},\"Error\":\"\"}"
 #define ERROR(text)                                                                                          \
 	"{\"Nodes\":null,\"NodeNames\":null,\"FailedNodes\":{},\"FailedAndUnresolvableNodes\":{},\"Error\":" \
 	"\"" text "\"}"
@@ -84,7 +84,7 @@ START_TEST(a_pod_without_our_volumes_passes_whatever_is_known_of_nodes)
 {
 	extender_rig_sync(&rig);
 	extender_rig_watch(&rig, /* reachable= */ false);
-	ck_assert_str_eq(filter("p", "", "\"n1\",\"n2\""), NAMES("\"n1\",\"n2\"", "", ""));
+	ck_assert_str_eq(filter("p", "", "\"n1\",\"n2\""), NAMES("\"n1\",\"n2\"", ""));
 	ck_assert_str_eq(hear(ask("/prioritize", "p", "", "\"n1\"")), "[{\"Host\":\"n1\",\"Score\":0}]");
 	ck_assert_uint_eq(rig.n_ended, 2);
 	ck_assert_uint_eq(rig.n_failed, 0);
@@ -143,7 +143,7 @@ START_TEST(the_volumes_of_a_pod_fit_together_or_not_at_all)
 	extender_rig_node(&rig, "two", 4, 4);
 	serve();
 	ck_assert_str_eq(filter("p", CLAIM("a") "," CLAIM("b"), "\"one\",\"two\""),
-		NAMES("\"two\"", "",
+		NAMES("\"two\"",
 			"\"one\":\"the pod's new volumes do not fit together: 8Gi needed, 7Gi free in 1 "
 			"piece\""));
 }
@@ -154,8 +154,7 @@ START_TEST(a_node_that_is_too_small_says_what_it_has)
 	extender_rig_node(&rig, "n1", 2, 3);
 	serve();
 	ck_assert_str_eq(filter("p", CLAIM("a"), "\"n1\""),
-		NAMES("", "",
-			"\"n1\":\"largest creatable volume 3Gi in region1, 4Gi needed for claim ns/a\""));
+		NAMES("", "\"n1\":\"largest creatable volume 3Gi in region1, 4Gi needed for claim ns/a\""));
 }
 END_TEST
 
@@ -166,7 +165,7 @@ START_TEST(a_pod_stays_where_its_volumes_are)
 	extender_rig_put(&rig, "persistentvolumes", kube_json_volume("pv-e", RIG_DRIVER, "h", "n2"));
 	serve();
 	ck_assert_str_eq(filter("p", CLAIM("e"), "\"n1\",\"n2\""),
-		NAMES("\"n2\"", "", "\"n1\":\"a volume of the pod exists on other nodes only\""));
+		NAMES("\"n2\"", "\"n1\":\"a volume of the pod exists on other nodes only\""));
 }
 END_TEST
 
@@ -177,7 +176,7 @@ START_TEST(a_pod_that_has_its_volumes_needs_no_controller)
 	extender_rig_watch(&rig, /* reachable= */ false);
 	extender_rig_sync(&rig);
 	ck_assert_str_eq(filter("p", CLAIM("e"), "\"n1\",\"n2\""),
-		NAMES("\"n2\"", "", "\"n1\":\"a volume of the pod exists on other nodes only\""));
+		NAMES("\"n2\"", "\"n1\":\"a volume of the pod exists on other nodes only\""));
 }
 END_TEST
 
@@ -188,12 +187,11 @@ START_TEST(where_room_is_tight_a_pod_gets_one_node_alone)
 	extender_rig_node(&rig, "n2", 4, 0);
 	serve();
 	ck_assert_str_eq(filter("p1", CLAIM("a"), "\"n1\",\"n2\""),
-		NAMES("\"n1\"", "\"n2\":\"has room for one such pod only, which another node is better for\"",
-			""));
-	ck_assert_str_eq(
-		filter("p2", CLAIM("b"), "\"n1\",\"n2\""), NAMES("\"n2\"", "\"n1\":\"" TAKEN "\"", ""));
+		NAMES("\"n1\"",
+			"\"n2\":\"has room for one such pod only, which another node is better for\""));
+	ck_assert_str_eq(filter("p2", CLAIM("b"), "\"n1\",\"n2\""), NAMES("\"n2\"", "\"n1\":\"" TAKEN "\""));
 	ck_assert_str_eq(filter("p3", CLAIM("c"), "\"n1\",\"n2\""),
-		NAMES("", "\"n1\":\"" TAKEN "\",\"n2\":\"" TAKEN "\"", ""));
+		NAMES("", "\"n1\":\"" TAKEN "\",\"n2\":\"" TAKEN "\""));
 }
 END_TEST
 
@@ -205,7 +203,7 @@ START_TEST(a_pod_that_comes_back_from_its_only_node_has_the_choice)
 	for (int i = 0; i < 2; i++) {
 		ck_assert_ptr_nonnull(
 			strstr(filter("p", CLAIM("a"), "\"n1\",\"n2\""), "\"NodeNames\":[\"n1\"]"));
-		ck_assert_str_eq(filter("p", CLAIM("a"), "\"n1\",\"n2\""), NAMES("\"n1\",\"n2\"", "", ""));
+		ck_assert_str_eq(filter("p", CLAIM("a"), "\"n1\",\"n2\""), NAMES("\"n1\",\"n2\"", ""));
 	}
 }
 END_TEST
@@ -215,8 +213,8 @@ START_TEST(a_pod_does_not_stand_in_its_own_way)
 	extender_rig_node(&rig, "n1", 4, 0);
 	serve();
 	for (int i = 0; i < 3; i++)
-		ck_assert_str_eq(filter("p", CLAIM("a"), "\"n1\""), NAMES("\"n1\"", "", ""));
-	ck_assert_str_eq(filter("q", CLAIM("b"), "\"n1\""), NAMES("", "\"n1\":\"" TAKEN "\"", ""));
+		ck_assert_str_eq(filter("p", CLAIM("a"), "\"n1\""), NAMES("\"n1\"", ""));
+	ck_assert_str_eq(filter("q", CLAIM("b"), "\"n1\""), NAMES("", "\"n1\":\"" TAKEN "\""));
 }
 END_TEST
 
@@ -225,9 +223,9 @@ START_TEST(a_pod_that_is_asked_for_again_holds_nothing_meanwhile)
 	extender_rig_node(&rig, "n1", 4, 0);
 	extender_rig_node(&rig, "n2", 3, 0);
 	serve();
-	ck_assert_str_eq(filter("p", CLAIM("a"), "\"n1\""), NAMES("\"n1\"", "", ""));
+	ck_assert_str_eq(filter("p", CLAIM("a"), "\"n1\""), NAMES("\"n1\"", ""));
 	ck_assert_ptr_nonnull(strstr(filter("p", CLAIM("a"), "\"n2\""), "\"NodeNames\":[]"));
-	ck_assert_str_eq(filter("q", CLAIM("b"), "\"n1\""), NAMES("\"n1\"", "", ""));
+	ck_assert_str_eq(filter("q", CLAIM("b"), "\"n1\""), NAMES("\"n1\"", ""));
 }
 END_TEST
 
@@ -237,8 +235,8 @@ static void fill_n1(void)
 	extender_rig_node(&rig, "n1", 8, 0);
 	extender_rig_node(&rig, "n2", 8, 0);
 	serve();
-	ck_assert_str_eq(filter("p1", CLAIM("a"), "\"n1\",\"n2\""), NAMES("\"n1\",\"n2\"", "", ""));
-	ck_assert_str_eq(filter("p2", CLAIM("b"), "\"n1\""), NAMES("\"n1\"", "", ""));
+	ck_assert_str_eq(filter("p1", CLAIM("a"), "\"n1\",\"n2\""), NAMES("\"n1\",\"n2\"", ""));
+	ck_assert_str_eq(filter("p2", CLAIM("b"), "\"n1\""), NAMES("\"n1\"", ""));
 	ck_assert_uint_eq(rig.n_ended, 2);
 }
 
@@ -254,7 +252,7 @@ START_TEST(a_pod_waits_for_a_decision_that_does_not_come)
 	int fd = ask("/filter", "p3", CLAIM("c"), "\"n1\"");
 
 	is_waiting(1);
-	ck_assert_str_eq(hear(fd), NAMES("", "\"n1\":\"" TAKEN "\"", ""));
+	ck_assert_str_eq(hear(fd), NAMES("", "\"n1\":\"" TAKEN "\""));
 	ck_assert_uint_eq(rig.n_failed, 0);
 }
 END_TEST
@@ -269,8 +267,8 @@ START_TEST(a_pod_that_waits_passes_when_another_goes_elsewhere)
 	/* with the next timers, not when the time is over */
 	extender_rig_round(&rig);
 	ck_assert_uint_eq(rig.n_ended, 3);
-	ck_assert_str_eq(hear(first), NAMES("\"n1\"", "", ""));
-	ck_assert_str_eq(filter("p4", CLAIM("d"), "\"n1\""), NAMES("", "\"n1\":\"" TAKEN "\"", ""));
+	ck_assert_str_eq(hear(first), NAMES("\"n1\"", ""));
+	ck_assert_str_eq(filter("p4", CLAIM("d"), "\"n1\""), NAMES("", "\"n1\":\"" TAKEN "\""));
 }
 END_TEST
 
@@ -292,8 +290,8 @@ START_TEST(who_waits_longest_passes_first)
 		hear(second);
 	}
 	put_claim("a", "n2", NULL);
-	ck_assert_str_eq(hear(second), NAMES("", "\"n1\":\"" TAKEN "\"", ""));
-	ck_assert_str_eq(hear(first), NAMES("\"n1\"", "", ""));
+	ck_assert_str_eq(hear(second), NAMES("", "\"n1\":\"" TAKEN "\""));
+	ck_assert_str_eq(hear(first), NAMES("\"n1\"", ""));
 }
 END_TEST
 
@@ -309,7 +307,7 @@ START_TEST(who_has_gone_is_not_charged)
 	put_claim("a", "n2", NULL);
 	while (rig.n_ended == 2)
 		extender_rig_round(&rig);
-	ck_assert_str_eq(filter("p4", CLAIM("d"), "\"n1\""), NAMES("\"n1\"", "", ""));
+	ck_assert_str_eq(filter("p4", CLAIM("d"), "\"n1\""), NAMES("\"n1\"", ""));
 }
 END_TEST
 
@@ -322,7 +320,7 @@ START_TEST(requests_of_one_connection_wait_one_after_the_other)
 	int fd = extender_rig_dial(&rig);
 	extender_rig_say(fd, "/filter", third, /* last= */ false);
 	extender_rig_say(fd, "/filter", fourth, /* last= */ true);
-	ck_assert_str_eq(strrchr(hear(fd), '\n') + 1, NAMES("", "\"n1\":\"" TAKEN "\"", ""));
+	ck_assert_str_eq(strrchr(hear(fd), '\n') + 1, NAMES("", "\"n1\":\"" TAKEN "\""));
 	ck_assert_uint_eq(rig.n_ended, 4);
 }
 END_TEST
@@ -338,8 +336,7 @@ START_TEST(a_node_may_be_forgotten_while_a_pod_waits_for_it)
 		sched_nodes_begin_table(rig.nodes);
 		sched_nodes_end_table(rig.nodes);
 	}
-	ck_assert_str_eq(
-		hear(fd), NAMES("", "", "\"n1\":\"its driver has not registered with the controller\""));
+	ck_assert_str_eq(hear(fd), NAMES("", "\"n1\":\"its driver has not registered with the controller\""));
 }
 END_TEST
 
@@ -350,7 +347,7 @@ START_TEST(drain_waits_for_those_who_wait)
 
 	is_waiting(1);
 	extender_rig_drain(&rig);
-	ck_assert_str_eq(hear(fd), NAMES("", "\"n1\":\"" TAKEN "\"", ""));
+	ck_assert_str_eq(hear(fd), NAMES("", "\"n1\":\"" TAKEN "\""));
 	while (!rig.drained)
 		extender_rig_round(&rig);
 }
@@ -378,14 +375,98 @@ START_TEST(pods_on_their_way_are_bounded)
 	serve();
 	for (unsigned i = 0; i < EXTENDER_RIG_MAX_PODS; i++) {
 		CLEANUP(free_charp) char *pod = x_asprintf("p%u", i);
-		ck_assert_str_eq(
-			filter(pod, CLAIM("a"), "\"one\",\"two\""), NAMES("\"one\",\"two\"", "", ""));
+		ck_assert_str_eq(filter(pod, CLAIM("a"), "\"one\",\"two\""), NAMES("\"one\",\"two\"", ""));
 	}
 	ck_assert_str_eq(filter("one-more", CLAIM("a"), "\"one\""),
 		ERROR("3 pods are on their way, no further one is looked at"));
-	ck_assert_str_eq(filter("none-of-ours", "", "\"one\""), NAMES("\"one\"", "", ""));
+	ck_assert_str_eq(filter("none-of-ours", "", "\"one\""), NAMES("\"one\"", ""));
 	/* again: it was among them */
-	ck_assert_str_eq(filter("p0", CLAIM("a"), "\"one\",\"two\""), NAMES("\"one\",\"two\"", "", ""));
+	ck_assert_str_eq(filter("p0", CLAIM("a"), "\"one\",\"two\""), NAMES("\"one\",\"two\"", ""));
+}
+END_TEST
+
+/* @victims: what stands between the braces. */
+static int ask_preempt(const char *pod, const char *volumes, const char *form, const char *victims)
+{
+	CLEANUP(free_charp)
+	char *body = x_asprintf("{\"Pod\":{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":"
+				"\"uid-%s\"},\"spec\":{\"volumes\":[%s]}},\"%s\":{%s}}",
+		pod, pod, volumes, form, victims);
+
+	return extender_rig_ask(&rig, "/preempt", body);
+}
+
+static const char *preempt(const char *pod, const char *volumes, const char *victims)
+{
+	return hear(ask_preempt(pod, volumes, "NodeNameToMetaVictims", victims));
+}
+
+#define VICTIM(node, uid) "\"" node "\":{\"Pods\":[{\"UID\":\"" uid "\"}],\"NumPDBViolations\":0}"
+#define KEPT(victims)     "{\"NodeNameToMetaVictims\":{" victims "}}"
+
+START_TEST(victims_remain_where_the_volumes_fit)
+{
+	extender_rig_node(&rig, "n1", 8, 0);
+	extender_rig_node(&rig, "n2", 3, 0);
+	extender_rig_node(&rig, "n3", 4, 0);
+	serve();
+	ck_assert_str_eq(preempt("p", CLAIM("a"),
+				 VICTIM("n1", "v1") "," VICTIM("n2", "v2") "," VICTIM("n3", "v3") "," VICTIM(
+					 "x", "v4")),
+		KEPT(VICTIM("n1", "v1") "," VICTIM("n3", "v3")));
+	ck_assert_str_eq(preempt("p", CLAIM("a"), VICTIM("n2", "v2")), KEPT(""));
+	ck_assert_uint_eq(rig.n_failed, 0);
+}
+END_TEST
+
+START_TEST(whole_victims_are_answered_with_their_uids)
+{
+	extender_rig_node(&rig, "n1", 8, 0);
+	serve();
+	ck_assert_str_eq(
+		hear(ask_preempt("p", CLAIM("a"), "NodeNameToVictims",
+			"\"n1\":{\"Pods\":[{\"metadata\":{\"name\":\"x\",\"uid\":\"v1\"},\"spec\":{}},"
+			"{\"metadata\":{\"uid\":\"v2\"}}],\"NumPDBViolations\":2}")),
+		KEPT("\"n1\":{\"Pods\":[{\"UID\":\"v1\"},{\"UID\":\"v2\"}],\"NumPDBViolations\":2}"));
+}
+END_TEST
+
+START_TEST(nobody_is_evicted_for_room_that_others_were_promised)
+{
+	extender_rig_node(&rig, "n1", 4, 0);
+	serve();
+	ck_assert_str_eq(filter("p", CLAIM("a"), "\"n1\""), NAMES("\"n1\"", ""));
+	ck_assert_str_eq(preempt("q", CLAIM("b"), VICTIM("n1", "v")), KEPT(""));
+	/* what the pod itself was promised does not stand in its way */
+	ck_assert_str_eq(preempt("p", CLAIM("a"), VICTIM("n1", "v")), KEPT(VICTIM("n1", "v")));
+}
+END_TEST
+
+START_TEST(a_pod_without_new_volumes_may_evict)
+{
+	extender_rig_sync(&rig);
+	extender_rig_watch(&rig, /* reachable= */ false);
+	ck_assert_str_eq(preempt("p", "", VICTIM("n1", "v")), KEPT(VICTIM("n1", "v")));
+}
+END_TEST
+
+static void is_refused(int fd, const char *status)
+{
+	free(heard);
+	heard = extender_rig_hear(&rig, fd);
+	ck_assert_msg(str_starts(heard, status), "%s", heard);
+}
+
+/* The reply has no place for an error, and without one nodes that are left out mean: evict nobody there. */
+START_TEST(where_it_is_not_known_nobody_is_evicted)
+{
+	put_claim("a", NULL, NULL);
+	extender_rig_watch(&rig, /* reachable= */ false);
+	is_refused(ask_preempt("p", CLAIM("a"), "NodeNameToMetaVictims", VICTIM("n1", "v")), "HTTP/1.1 503 ");
+	extender_rig_sync(&rig);
+	is_refused(ask_preempt("p", CLAIM("a"), "NodeNameToMetaVictims", VICTIM("n1", "v")), "HTTP/1.1 503 ");
+	is_refused(extender_rig_ask(&rig, "/preempt", "{"), "HTTP/1.1 400 ");
+	ck_assert_uint_eq(rig.n_failed, 3);
 }
 END_TEST
 
@@ -414,7 +495,10 @@ int main(void)
 		a_pod_that_waits_passes_when_another_goes_elsewhere, who_waits_longest_passes_first,
 		who_has_gone_is_not_charged, requests_of_one_connection_wait_one_after_the_other,
 		a_node_may_be_forgotten_while_a_pod_waits_for_it, drain_waits_for_those_who_wait,
-		the_end_does_not_wait, a_close_fit_scores_best, pods_on_their_way_are_bounded};
+		the_end_does_not_wait, a_close_fit_scores_best, pods_on_their_way_are_bounded,
+		victims_remain_where_the_volumes_fit, whole_victims_are_answered_with_their_uids,
+		nobody_is_evicted_for_room_that_others_were_promised, a_pod_without_new_volumes_may_evict,
+		where_it_is_not_known_nobody_is_evicted};
 	Suite *suite = suite_create("sched service");
 	TCase *tcase = tcase_create("sched service");
 

@@ -11,12 +11,17 @@
 #define DRIVER "pmem-csi.intel.com"
 
 /* Claims are called like their class. */
-static bool find_claim(void *user, const char *namespace, const char *name, const char **ret_class)
+static enum sched_claim find_claim(
+	void *user, const char *namespace, const char *name, const char **ret_class)
 {
 	(void)user;
 	ck_assert_str_eq(namespace, "testns");
 	*ret_class = str_eq(name, "no-class") ? NULL : name;
-	return !str_eq(name, "no-claim");
+	if (str_eq(name, "bound"))
+		*ret_class = "late";
+	return str_eq(name, "no-claim") ? SCHED_CLAIM_UNKNOWN
+	       : str_eq(name, "bound")  ? SCHED_CLAIM_BOUND
+					: SCHED_CLAIM_UNBOUND;
 }
 
 static enum sched_class default_class = SCHED_CLASS_OTHER;
@@ -138,8 +143,13 @@ static void forget_reply(void)
 
 static void review_bytes(struct span body, const char *driver_name)
 {
+	static char first[] = "default-scheduler";
+	static char second[] = "ours";
+	static char *const schedulers[] = {first, second, NULL};
+	const struct sched_webhook_rules rules = {driver_name, schedulers};
+
 	forget_reply();
-	reply.status = sched_webhook_review(&world, driver_name, body, &reply.missing, &out);
+	reply.status = sched_webhook_review(&world, &rules, body, &reply.missing, &out);
 	read_reply();
 }
 
@@ -238,6 +248,52 @@ START_TEST(the_cases_of_the_go_driver_end_as_there)
 	ck_assert_uint_eq(reply.status, 200);
 	review_pod(CLAIM("no-class"), "{}");
 	is_unchanged(IRRELEVANT);
+}
+END_TEST
+
+START_TEST(a_claim_that_is_bound_needs_no_decision)
+{
+	review_pod(CLAIM("bound"), "{}");
+	is_unchanged(IRRELEVANT);
+	ck_assert_ptr_null(reply.missing.claims);
+	review_pod(CLAIM("bound") "," CLAIM("late"), "{}");
+	is_marked();
+}
+END_TEST
+
+static void review_spec(const char *member)
+{
+	CLEANUP(free_charp)
+	char *object =
+		x_asprintf("{\"spec\":{%s,\"volumes\":[" INLINE(DRIVER) "],\"containers\":[{}]}}", member);
+
+	review_object(object, DRIVER);
+}
+
+/* No node offers the resource: who does not know that it is to be ignored keeps the pod waiting for ever. */
+START_TEST(only_pods_of_schedulers_that_ask_are_marked)
+{
+	review_spec("\"schedulerName\":\"volcano\"");
+	is_unchanged("is of another scheduler");
+	review_spec("\"schedulerName\":\"default-scheduler-2\"");
+	is_unchanged("is of another scheduler");
+	review_spec("\"schedulerName\":\"ours\"");
+	is_marked();
+	review_spec("\"schedulerName\":\"default-scheduler\"");
+	is_marked();
+	review_spec("\"schedulerName\":\"\"");
+	is_marked();
+	review_spec("\"schedulerName\":null");
+	is_marked();
+}
+END_TEST
+
+START_TEST(a_pod_that_has_a_node_is_not_scheduled)
+{
+	review_spec("\"nodeName\":\"n1\"");
+	is_unchanged("has a node already");
+	review_spec("\"nodeName\":\"\"");
+	is_marked();
 }
 END_TEST
 
@@ -458,10 +514,11 @@ START_TEST(a_review_of_a_real_api_server_is_understood)
 END_TEST
 
 UNIT_MAIN("cluster/sched_webhook", the_cases_of_the_go_driver_end_as_there,
-	claims_that_will_be_made_for_the_pod_count, what_is_not_known_is_told_once_the_answer_hangs_on_it,
-	the_patch_fits_what_the_container_has, a_name_is_escaped_in_the_path_and_not_in_the_value,
-	a_pod_that_has_the_resource_is_not_changed_again, half_of_the_resource_is_completed,
-	the_label_keeps_a_pod_as_it_is, only_new_pods_are_looked_at, odd_strings_elsewhere_do_not_matter,
-	a_pod_of_the_wrong_shape_is_denied_with_its_uid, what_is_no_review_is_refused,
-	the_version_of_the_review_is_that_of_the_reply, depth_and_length_are_limited,
-	a_review_of_a_real_api_server_is_understood)
+	a_claim_that_is_bound_needs_no_decision, only_pods_of_schedulers_that_ask_are_marked,
+	a_pod_that_has_a_node_is_not_scheduled, claims_that_will_be_made_for_the_pod_count,
+	what_is_not_known_is_told_once_the_answer_hangs_on_it, the_patch_fits_what_the_container_has,
+	a_name_is_escaped_in_the_path_and_not_in_the_value, a_pod_that_has_the_resource_is_not_changed_again,
+	half_of_the_resource_is_completed, the_label_keeps_a_pod_as_it_is, only_new_pods_are_looked_at,
+	odd_strings_elsewhere_do_not_matter, a_pod_of_the_wrong_shape_is_denied_with_its_uid,
+	what_is_no_review_is_refused, the_version_of_the_review_is_that_of_the_reply,
+	depth_and_length_are_limited, a_review_of_a_real_api_server_is_understood)

@@ -45,15 +45,6 @@ static void put_claim(const char *name, const char *class_name, const char *node
 }
 
 /* "a", bound. @kind: of its owner */
-static void put_owned_claim(const char *class, const char *kind)
-{
-	put("persistentvolumeclaims", x_asprintf("{\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\",\"uid\":"
-						 "\"u\",\"ownerReferences\":[{"
-						 "\"kind\":\"%s\",\"controller\":true}]},\"spec\":{"
-						 "\"storageClassName\":\"%s\",\"volumeName\":\"v\"}}",
-					      kind, class));
-}
-
 /* @volumes: JSON objects; @status: of the condition PodScheduled; @message: of it */
 static char *pod(const char *node, const char *volumes, const char *status, const char *message)
 {
@@ -88,7 +79,7 @@ static void set_up(void)
 {
 	ASSERT_OK(loop_new(&loop, &err));
 	client = fake_kube_new(loop);
-	world = sched_world_new(client, DRIVER, NULL, NULL);
+	world = sched_world_new(client, DRIVER, fake_charges());
 	put_class("late", DRIVER, "{}");
 	put_class("xfs", DRIVER, "{\"csi.storage.k8s.io/fstype\":\"xfs\",\"usage\":\"FileIO\"}");
 	put_class("theirs", "other", "{}");
@@ -305,7 +296,7 @@ START_TEST(a_claim_counts_from_its_selected_node_on_until_that_is_taken_back)
 	put_claim("a", "late", "n2", NULL);
 	told("pvc-uid-a on n2 4096Mi\n");
 	fake_informer_remove(of("persistentvolumeclaims"), "ns/a");
-	told("pvc-uid-a nowhere\npvc-uid-a is gone\n");
+	told("pvc-uid-a nowhere\n");
 }
 END_TEST
 
@@ -332,23 +323,61 @@ START_TEST(another_claim_of_the_same_name_is_another)
 	sync_all();
 	put_claim("a", "late", "n1", NULL);
 	told("pvc-uid-a on n1 4096Mi\n");
-	put_owned_claim("late", "StatefulSet");
-	told("pvc-uid-a nowhere\npvc-uid-a is gone\n");
+	put("persistentvolumeclaims",
+		x_strdup("{\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\",\"uid\":\"u\"},\"spec\":{"
+			 "\"storageClassName\":\"late\",\"volumeName\":\"v\"}}"));
+	told("pvc-uid-a nowhere\n");
 }
 END_TEST
 
-START_TEST(a_claim_of_a_pod_goes_with_it)
+START_TEST(the_webhook_alone_watches_claims_and_classes)
 {
-	sync_all();
-	put_owned_claim("theirs", "Pod");
+	const char *class = NULL;
+
+	sched_world_free(world);
+	world = sched_world_new(client, DRIVER, NULL);
+	ck_assert_ptr_null(fake_kube_informer(client, "pods"));
+	ck_assert_ptr_null(fake_kube_informer(client, "persistentvolumes"));
+	ck_assert_ptr_null(fake_kube_informer(client, "csidrivers"));
+	fake_informer_sync(of("persistentvolumeclaims"));
+	ck_assert(!sched_world_is_synced(world));
+	fake_informer_sync(of("storageclasses"));
+	ck_assert(sched_world_is_synced(world));
+	put_claim("a", "late", "n1", NULL);
+	struct sched_webhook_world asked = sched_world_webhook(world);
+
+	ck_assert_int_eq(asked.claim(asked.user, "ns", "a", &class), SCHED_CLAIM_UNBOUND);
+	ck_assert_str_eq(class, "late");
+	put_claim("a", "late", "n1", "pv-a");
+	ck_assert_int_eq(asked.claim(asked.user, "ns", "a", &class), SCHED_CLAIM_BOUND);
+	sched_world_tick(world, clock_ns() + 2 * SCHED_CHARGE_NS);
 	told("");
-	put_owned_claim("late", "Pod");
-	told("pvc-u goes with its pod\n");
-	put_owned_claim("late", "StatefulSet");
-	put_owned_claim("late", "Pod");
-	told("pvc-u is gone\npvc-u goes with its pod\n");
-	fake_informer_remove(of("persistentvolumeclaims"), "ns/a");
-	told("pvc-u nowhere\npvc-u is gone\n");
+}
+END_TEST
+
+static void is_silent(uint64_t now_ns, const char *kind)
+{
+	const char *found = NULL;
+	uint64_t for_ns = 0;
+
+	ck_assert_int_eq(sched_world_is_silent(world, now_ns, &found, &for_ns), kind != NULL);
+	if (kind)
+		ck_assert_str_eq(found, kind);
+}
+
+START_TEST(an_api_that_sends_nothing_is_noticed)
+{
+	uint64_t now_ns = 10 * SCHED_SILENT_NS;
+
+	is_silent(now_ns, NULL);
+	sync_all();
+	fake_informer_heard(of("pods"), now_ns - SCHED_SILENT_NS, /* failing= */ false);
+	fake_informer_heard(of("storageclasses"), now_ns, /* failing= */ true);
+	is_silent(now_ns, NULL);
+	is_silent(now_ns + 1, "pods");
+	fake_informer_heard(of("pods"), now_ns, /* failing= */ false);
+	is_silent(now_ns + SCHED_FAILING_NS, NULL);
+	is_silent(now_ns + SCHED_FAILING_NS + 1, "storageclasses");
 }
 END_TEST
 
@@ -440,11 +469,11 @@ START_TEST(the_webhook_learns_of_claims_and_classes)
 
 	put_claim("a", "late", NULL, NULL);
 	put("persistentvolumeclaims", x_strdup("{\"metadata\":{\"name\":\"b\",\"namespace\":\"ns\"}}"));
-	ck_assert(w.claim(w.user, "ns", "a", &class));
+	ck_assert_int_eq(w.claim(w.user, "ns", "a", &class), SCHED_CLAIM_UNBOUND);
 	ck_assert_str_eq(class, "late");
-	ck_assert(w.claim(w.user, "ns", "b", &class));
+	ck_assert_int_eq(w.claim(w.user, "ns", "b", &class), SCHED_CLAIM_UNBOUND);
 	ck_assert_ptr_null(class);
-	ck_assert(!w.claim(w.user, "other", "a", &class));
+	ck_assert_int_eq(w.claim(w.user, "other", "a", &class), SCHED_CLAIM_UNKNOWN);
 	ck_assert_int_eq(w.class(w.user, "late"), SCHED_CLASS_OURS);
 	ck_assert_int_eq(w.class(w.user, "now"), SCHED_CLASS_OTHER);
 	ck_assert_int_eq(w.class(w.user, "theirs"), SCHED_CLASS_OTHER);
@@ -484,8 +513,8 @@ int main(void)
 		what_was_decided_before_the_beginning_counts,
 		a_claim_counts_from_its_selected_node_on_until_that_is_taken_back,
 		a_bound_claim_counts_a_minute_longer, another_claim_of_the_same_name_is_another,
-		a_claim_of_a_pod_goes_with_it, a_class_that_comes_later_makes_claims_count,
-		the_node_of_a_pod_decides_for_all_its_volumes,
+		a_class_that_comes_later_makes_claims_count, the_webhook_alone_watches_claims_and_classes,
+		an_api_that_sends_nothing_is_noticed, the_node_of_a_pod_decides_for_all_its_volumes,
 		a_pod_without_inline_volumes_is_forgotten_when_it_has_a_node,
 		a_pod_that_was_not_scheduled_counts_no_more, pods_that_are_still_there_are_seen_now_and_then,
 		the_webhook_learns_of_claims_and_classes, the_webhook_learns_of_the_default_class};

@@ -99,7 +99,7 @@ static void begin(unsigned n)
 {
 	n_claims = n;
 	fake_api_open(&api, serve, (struct kube_client_config){0});
-	world = sched_world_new(api.client, DRIVER, NULL, NULL);
+	world = sched_world_new(api.client, DRIVER, fake_charges());
 }
 
 static void end(void)
