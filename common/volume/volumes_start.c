@@ -63,7 +63,19 @@ static void keep_damaged(struct volumes *v, const struct state_content *content)
 	pthread_mutex_unlock(&v->mutex);
 }
 
-static int load_state(struct volumes *v, struct error **err)
+/* A file that says "half made" or "deleted" licenses the destruction of the device; a damaged file of the
+ * same volume may have said the opposite. */
+static bool is_undecided(const struct state_content *content, const struct volume_record *r)
+{
+	for (size_t i = 0; r->phase != PHASE_READY && i < content->n_problems; i++) {
+		if (str_eq(content->problems[i].id, r->id))
+			return true;
+	}
+	return false;
+}
+
+/* @for_repair: what is undecided is loaded, too, and not acted upon. */
+static int load_state(struct volumes *v, bool for_repair, struct error **err)
 {
 	CLEANUP(state_content_done) struct state_content content = {0};
 
@@ -72,8 +84,16 @@ static int load_state(struct volumes *v, struct error **err)
 	for (size_t i = 0; i < content.n_problems; i++)
 		log_warn("state file is not used", F_STR("file", content.problems[i].file),
 			F_STR("reason", content.problems[i].reason));
-	for (size_t i = 0; i < content.n_records; i++)
-		volumes_keep(v, content.records[i]);
+	for (size_t i = 0; i < content.n_records; i++) {
+		const struct volume_record *r = content.records[i];
+
+		if (for_repair || !is_undecided(&content, r))
+			volumes_keep(v, r);
+		else
+			log_warn("volume is left as it is: one of its state files says that it is half made "
+				 "or deleted, and another one is damaged; see pmem-csi-driver check -repair",
+				F_STR("volume", r->id));
+	}
 	keep_damaged(v, &content);
 	return 0;
 }
@@ -184,7 +204,7 @@ static int take_over(struct volumes *v, bool activate, struct error **err)
 
 	if (!v->state && state_open(v->state_path, &v->state, err) < 0)
 		return -1;
-	if (load_state(v, err) < 0)
+	if (load_state(v, /* for_repair= */ !activate, err) < 0)
 		return -1;
 	if (activate && list_activated(v, &list, err) < 0)
 		return -1;

@@ -328,6 +328,41 @@ START_TEST(damaged_file_hides_no_other)
 }
 END_TEST
 
+/* The damaged file may have said that the volume is ready and holds data. */
+START_TEST(no_device_is_destroyed_while_a_state_file_of_its_volume_is_damaged)
+{
+	static const struct {
+		const char *name, *whole, *damaged;
+	} pairs[] = {
+		{"pvc-1", ".creating", ".json"},
+		{"pvc-2", ".creating", ".erasing"},
+		{"pvc-3", ".erasing", ".json"},
+		{"pvc-4", ".erasing", ".creating"},
+	};
+	struct error *err = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		CLEANUP(free_charp) char *id = minted(pairs[i].name);
+		CLEANUP(free_charp) char *damaged = x_asprintf("%s%s", id, pairs[i].damaged);
+
+		fixture_make_device(id, 0, "ours", SIZE);
+		write_record(id, pairs[i].whole, "ours", fx.pools[0]);
+		fixture_write(damaged, "{");
+	}
+	fixture_restart();
+	refresh();
+	for (size_t i = 0; i < ARRAY_SIZE(pairs); i++) {
+		CLEANUP(free_charp) char *id = minted(pairs[i].name);
+
+		ASSERT_FAILS(try_create(pairs[i].name, &err), ERR_PRECONDITION, "check -repair");
+		ASSERT_FAILS(volumes_delete(fx.v, id, &err), ERR_PRECONDITION, "check -repair");
+	}
+	ck_assert_uint_eq(fx.n_destroys, 0);
+	ck_assert_uint_eq(fixture_n_devices(), ARRAY_SIZE(pairs));
+	ck_assert_uint_eq(fixture_n_files(), 2 * ARRAY_SIZE(pairs));
+}
+END_TEST
+
 START_TEST(file_of_the_go_driver_gets_its_pool_when_its_device_is_seen)
 {
 	static const char *const text = "{\"id\":\"go\",\"size\":16777216,\"future\":[1,{\"a\":null}],"
@@ -489,7 +524,8 @@ FIXTURE_MAIN("volumes_start", fixture_memory, half_made_volume_is_rolled_back,
 	failed_listing_changes_nothing_and_the_start_can_be_repeated,
 	no_state_is_dropped_while_a_pool_is_away, even_a_complete_pool_without_the_device_drops_no_state,
 	device_without_state_is_left_alone, of_two_files_of_one_volume_the_ready_one_is_served,
-	damaged_file_hides_no_other, file_of_the_go_driver_gets_its_pool_when_its_device_is_seen,
+	damaged_file_hides_no_other, no_device_is_destroyed_while_a_state_file_of_its_volume_is_damaged,
+	file_of_the_go_driver_gets_its_pool_when_its_device_is_seen,
 	file_of_the_go_driver_gets_no_pool_while_two_devices_bear_its_name, inactive_devices_are_activated,
 	stranger_is_not_activated, failed_activation_keeps_no_other_volume_away_and_is_tried_again,
 	device_that_was_replaced_while_it_was_activated_is_not_used,
