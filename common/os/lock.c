@@ -8,9 +8,12 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/parse.h"
 #include "base/str.h"
 #include "os/file.h"
@@ -20,8 +23,11 @@
 #define LOCKS_MAX_BYTES (4U << 20)
 #define WORD_MAX        48
 
-#define RUN_PARENT "/run/lock"
-#define RUN_DIR    "/run/lock/pmem-csi"
+#define RUN_PARENT "/run"
+#define RUN_NAME   "pmem-csi"
+#define RUN_DIR    RUN_PARENT "/" RUN_NAME
+
+#define HOLDER_MAX_BYTES 256
 
 /* flock(2) has no time-out of its own, and a signal to end its wait cannot be aimed at one thread's call. */
 static int lock_until(int fd, uint64_t deadline_ns)
@@ -118,15 +124,89 @@ int host_lock_holder(int dir_fd, const char *name, pid_t *ret, struct error **er
 	return 0;
 }
 
-int host_lock_run(const char *name, int timeout_ms, int *ret_fd, struct error **err)
+/* Who can write there could take our locks away, or hold them for ever. */
+static int check_run_dir(int fd, struct error **err)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "stat " RUN_DIR);
+	if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
+		return err_set(err, ERR_UNAVAILABLE,
+			RUN_DIR
+			" belongs to user %u and has mode %03o: it must belong to user %u, and nobody "
+			"else may write there",
+			st.st_uid, st.st_mode & 0777, geteuid());
+	return 0;
+}
+
+static int open_run_dir(int *ret_fd, struct error **err)
 {
 	CLEANUP(fd_closep) int parent = -1;
+	CLEANUP(fd_closep) int fd = -1;
+
+	if (dir_open(RUN_PARENT, /* create= */ false, 0, &parent, err) < 0)
+		return -1;
+	if (mkdirat(parent, RUN_NAME, 0700) < 0 && errno != EEXIST)
+		/* not the fault of the request, which is to come again when the pod is right */
+		return err_set_errno(err, ERR_UNAVAILABLE, errno,
+			"create " RUN_DIR " (in a container it must be a folder of the host)");
+	fd = openat(parent, RUN_NAME, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return err_set_errno(err, ERR_UNAVAILABLE, errno, "open " RUN_DIR " without following links");
+	if (check_run_dir(fd, err) < 0)
+		return -1;
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+/* For those who wait: processes in other containers are out of sight of their /proc. A lock without it is as
+ * good. What a longer signature has left stands behind the end of the line. */
+static void sign(int fd)
+{
+	char host[64] = "";
+
+	(void)!gethostname(host, sizeof(host) - 1);
+	CLEANUP(free_charp)
+	char *text = x_asprintf("%s, process %d on %s\n", program_invocation_short_name, getpid(), host);
+	(void)!pwrite(fd, text, strlen(text), 0);
+}
+
+/* As /proc/locks shows it, else as the last holder of ours signed. Return: caller frees. */
+static char *describe_holder(int dir_fd, const char *name)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT(HOLDER_MAX_BYTES);
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	pid_t pid = 0;
+
+	if (host_lock_holder(dir_fd, name, &pid, &ignored) == 0 && pid > 0) {
+		CLEANUP(free_charp) char *comm = x_asprintf("/proc/%d/comm", pid);
+
+		if (file_read(AT_FDCWD, comm, &text, &ignored) < 0)
+			return x_asprintf("process %d", pid);
+		return x_asprintf(
+			"%.*s, process %d", (int)strcspn(buf_str(&text), "\n"), buf_str(&text), pid);
+	}
+	error_clear(&ignored);
+	if (file_read(dir_fd, name, &text, &ignored) < 0 || text.len == 0)
+		return x_strdup("a process that cannot be seen from here");
+	return x_asprintf("%.*s", (int)strcspn(buf_str(&text), "\n"), buf_str(&text));
+}
+
+int host_lock_run(const char *name, int timeout_ms, int *ret_fd, struct error **err)
+{
 	CLEANUP(fd_closep) int dir = -1;
 
-	if (dir_open(RUN_PARENT, true, 0755, &parent, err) < 0 ||
-		dir_open(RUN_DIR, true, 0700, &dir, err) < 0)
+	if (open_run_dir(&dir, err) < 0)
 		return -1;
-	if (host_lock(dir, name, timeout_ms, ret_fd, err) < 0)
+	if (host_lock(dir, name, timeout_ms, ret_fd, err) == 0) {
+		sign(*ret_fd);
+		return 0;
+	}
+	if ((*err)->code != ERR_UNAVAILABLE)
 		return err_wrap(err, RUN_DIR);
-	return 0;
+	CLEANUP(free_charp) char *holder = describe_holder(dir, name);
+	error_clear(err);
+	return err_set(err, ERR_UNAVAILABLE, RUN_DIR "/%s is held by %s, and was not free within %d s", name,
+		holder, timeout_ms / 1000);
 }

@@ -28,7 +28,11 @@ int host_lock(int dir_fd, const char *name, int timeout_ms, int *ret_fd, struct 
 int host_lock_holder(int dir_fd, const char *name, pid_t *ret, struct error **err) MUST_CHECK;
 
 /**
- * host_lock_run() - host_lock() on file @name in /run/lock/pmem-csi, the folder that all our programs share;
- * it is made if it is missing. Parameters and return as host_lock().
+ * host_lock_run() - host_lock() on file @name in /run/pmem-csi, the folder that all our programs on a host
+ * share. It is made (mode 0700) if it is missing. It must belong to the user of this process, be no symbolic
+ * link and be writable for nobody else: in a folder like /run/lock every user could hold the lock for ever.
+ *
+ * Parameters as host_lock(). Return: 0, or -1 with ERR_UNAVAILABLE (the folder cannot be made or is not safe;
+ * held by another process, which the message names as far as it can be known), ERR_INTERNAL.
  */
 int host_lock_run(const char *name, int timeout_ms, int *ret_fd, struct error **err) MUST_CHECK;

@@ -11,11 +11,14 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/file.h"
+#include "os/lock.h"
 #include "pmem/lvm_private.h"
 
 #define PIPE_BYTES   (64U << 10)
 #define END_GRACE_MS 1000
 #define RETRY_MS     10
+/* To write a file takes moments. */
+#define CONFIG_LOCK_MS 10000
 /* Enough for processes with different devices to keep apart, short enough to read. */
 #define CONFIG_HASH_LEN 16
 
@@ -28,6 +31,7 @@ static int write_config(const char *run_dir, const char *text, char **ret_dir, s
 {
 	CLEANUP(fd_closep) int run_fd = -1;
 	CLEANUP(fd_closep) int dir_fd = -1;
+	CLEANUP(fd_closep) int lock_fd = -1;
 	char hash[SHA224_HEX_LEN + 1];
 
 	sha224_hex(text, strlen(text), hash);
@@ -35,6 +39,10 @@ static int write_config(const char *run_dir, const char *text, char **ret_dir, s
 	if (dir_open(run_dir, /* create= */ true, 0700, &run_fd, err) < 0)
 		return -1;
 	if (dir_open(dir, /* create= */ true, 0700, &dir_fd, err) < 0)
+		return -1;
+	/* two that write it at once have one name for their temporaries: half a configuration would admit
+	 * other devices */
+	if (host_lock(dir_fd, ".lock", CONFIG_LOCK_MS, &lock_fd, err) < 0)
 		return -1;
 	if (file_write_atomic(dir_fd, "lvm.conf", span_of(text), 0600, err) < 0)
 		return -1;

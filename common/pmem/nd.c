@@ -7,13 +7,41 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/str.h"
+#include "base/turn.h"
 #include "pmem/layout.h"
 
 /* NSLABEL_NAME_LEN of the kernel's drivers/nvdimm/label.h, with its NUL */
 #define LABEL_NAME_BYTES 64
 
+/* As long as an operation of moderate size may take. One that hangs in the kernel never ends, and is not waited
+ * for. */
+#define WAIT_MS 20000
+
 /* Idle namespaces and seeds are anybody's: one operation at a time in this process. */
-static pthread_mutex_t one_operation = PTHREAD_MUTEX_INITIALIZER;
+static struct turn one_operation;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void prepare(void)
+{
+	turn_init(&one_operation);
+}
+
+/* @what, @where: what is done, for those that wait */
+static int take_turn(const char *what, const char *where, struct turn **ret, struct error **err)
+{
+	CLEANUP(free_charp) char *doing = x_asprintf("%s%s", what, where);
+
+	pthread_once(&once, prepare);
+	if (turn_take(&one_operation, doing, WAIT_MS, ret, err) < 0)
+		return err_wrap(err, "namespaces");
+	return 0;
+}
+
+uint64_t nd_activity(char ret_doing[static TURN_TEXT_MAX])
+{
+	pthread_once(&once, prepare);
+	return turn_look(&one_operation, ret_doing);
+}
 
 void nd_close(struct nd *nd)
 {
@@ -25,9 +53,11 @@ void nd_close(struct nd *nd)
 
 int nd_list(struct nd *nd, struct nd_inventory **ret, struct error **err)
 {
-	pthread_mutex_lock(&one_operation);
+	CLEANUP(turn_endp) struct turn *turn = NULL;
+
+	if (take_turn("list namespaces", "", &turn, err) < 0)
+		return -1;
 	int rc = nd->ops->list(nd->self, ret, err);
-	pthread_mutex_unlock(&one_operation);
 	return rc;
 }
 
@@ -68,12 +98,14 @@ static int check_spec(const struct nd_spec *spec, struct error **err)
 int nd_create(struct nd *nd, const struct nd_spec *spec, struct nd_namespace **ret,
 	struct nd_inventory **ret_after, struct error **err)
 {
+	CLEANUP(turn_endp) struct turn *turn = NULL;
+
 	if (check_spec(spec, err) < 0)
 		return -1;
 
-	pthread_mutex_lock(&one_operation);
+	if (take_turn("create namespace in ", spec->region, &turn, err) < 0)
+		return -1;
 	int rc = nd->ops->create(nd->self, spec, ret, ret_after, err);
-	pthread_mutex_unlock(&one_operation);
 	if (rc < 0)
 		err_wrap(err, "create namespace in %s", spec->region);
 	return rc;
@@ -82,9 +114,11 @@ int nd_create(struct nd *nd, const struct nd_spec *spec, struct nd_namespace **r
 int nd_destroy(struct nd *nd, const char *uuid, const char *name, struct nd_inventory **ret_after,
 	struct error **err)
 {
-	pthread_mutex_lock(&one_operation);
+	CLEANUP(turn_endp) struct turn *turn = NULL;
+
+	if (take_turn("destroy namespace ", name, &turn, err) < 0)
+		return -1;
 	int rc = nd->ops->destroy(nd->self, uuid, name, ret_after, err);
-	pthread_mutex_unlock(&one_operation);
 	if (rc < 0)
 		err_wrap(err, "destroy namespace %s", name);
 	return rc;
@@ -92,9 +126,11 @@ int nd_destroy(struct nd *nd, const char *uuid, const char *name, struct nd_inve
 
 int nd_enable(struct nd *nd, const char *uuid, const char *name, struct error **err)
 {
-	pthread_mutex_lock(&one_operation);
+	CLEANUP(turn_endp) struct turn *turn = NULL;
+
+	if (take_turn("enable namespace ", name, &turn, err) < 0)
+		return -1;
 	int rc = nd->ops->enable(nd->self, uuid, name, err);
-	pthread_mutex_unlock(&one_operation);
 	if (rc < 0)
 		err_wrap(err, "enable namespace %s", name);
 	return rc;
@@ -102,9 +138,11 @@ int nd_enable(struct nd *nd, const char *uuid, const char *name, struct error **
 
 int nd_wake(struct nd *nd, const char *dev, struct error **err)
 {
-	pthread_mutex_lock(&one_operation);
+	CLEANUP(turn_endp) struct turn *turn = NULL;
+
+	if (take_turn("enable ", dev, &turn, err) < 0)
+		return -1;
 	int rc = nd->ops->wake(nd->self, dev, err);
-	pthread_mutex_unlock(&one_operation);
 	if (rc < 0)
 		err_wrap(err, "enable %s", dev);
 	return rc;
@@ -112,9 +150,11 @@ int nd_wake(struct nd *nd, const char *dev, struct error **err)
 
 int nd_convert(struct nd *nd, const struct nd_namespace *ns, struct nd_namespace **ret, struct error **err)
 {
-	pthread_mutex_lock(&one_operation);
+	CLEANUP(turn_endp) struct turn *turn = NULL;
+
+	if (take_turn("convert ", ns->dev, &turn, err) < 0)
+		return -1;
 	int rc = nd->ops->convert(nd->self, ns, ret, err);
-	pthread_mutex_unlock(&one_operation);
 	if (rc < 0)
 		err_wrap(err, "convert %s", ns->dev);
 	return rc;

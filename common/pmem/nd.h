@@ -4,7 +4,7 @@
  *
  * The real one lists, makes and removes through sysfs (docs/decisions/015); converting and enabling go
  * through a fresh libndctl context each. All but nd_confirm() is under one process lock and one host-wide
- * flock (/run/lock/pmem-csi/nd.lock), for parallel use has crashed kernels (ndctl issues 40, 91, 96). Nothing
+ * flock (/run/pmem-csi/nd.lock), for parallel use has crashed kernels (ndctl issues 40, 91, 96). Nothing
  * returned here points into libndctl memory. Blocks: sysfs, 5 s for a block device's node, 30 s for modprobe,
  * 5 s for udev where libndctl waits for it. Threads: safe, callers are serialised. Source: the sequence of
  * ndctl's namespace creation; Documentation/driver-api/nvdimm.
