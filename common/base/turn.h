@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-#define TURN_TEXT_MAX 64
+#define TURN_TEXT_MAX 96
 
 struct turn {
 	pthread_mutex_t mutex; /* for what follows; held for moments */

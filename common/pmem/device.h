@@ -60,9 +60,9 @@ struct device_spec {
 	bool sector;          /* for FileIO: sectors are written whole or not at all, where the mode can */
 };
 
-/* What a manager's helper programs do. */
+/* What a manager waits for: a helper program, or the kernel. */
 struct device_activity {
-	char command[32]; /* that runs now: "lvm lvcreate"; "": none */
+	char command[96]; /* that runs now: "lvm lvcreate", "create namespace in region0"; "": none */
 	uint64_t since_ns;
 	uint64_t restarts; /* of a helper process that should have gone on */
 };
@@ -78,7 +78,7 @@ struct device_ops {
 	uint64_t (*fit)(const struct device_pool *pool, bool sector, uint64_t size_bytes);
 	void (*tick)(void *self);
 	void (*activity)(
-		void *self, struct device_activity *ret); /* never waits; NULL: there are no helpers */
+		void *self, struct device_activity *ret); /* never waits; NULL: it waits for nothing */
 	void (*close)(void *self);
 };
 
@@ -95,7 +95,8 @@ struct device_manager *device_open_lvm(struct nd *nd, struct lvm *lvm);
 
 /**
  * device_open_direct() - a namespace of its own for each volume, in regions with labels; fsdax, or with
- * device_spec.sector a BTT. @nd is taken over. Return: never NULL; device_close().
+ * device_spec.sector a BTT. @nd is taken over. Where the kernel hangs in an operation, the others are refused
+ * after 20 s at most (ERR_UNAVAILABLE). Return: never NULL; device_close().
  *
  * A device is any namespace whose name could be a volume's, but for pool namespaces: whose it is, its
  * identity tells, the UUID of the namespace. One name may be there several times.
@@ -138,9 +139,8 @@ DEFINE_CLEANUP(struct device_manager *, device_close);
 int device_list_read(struct device_manager *m, struct device_list **ret, struct error **err) MUST_CHECK;
 
 /** device_latest() - all devices and pools as the manager saw them last: not before its own last change, and
- * at no cost. Return: device_list_free(); NULL when that is not known. Never waits for anything but a command
- * of
- * @m that runs. */
+ * at no cost. Return: device_list_free(); NULL when that is not known. Never waits for more than a command of
+ * @m that runs and cannot hang. */
 struct device_list *device_latest(struct device_manager *m);
 
 /** device_confirm() - that the device with this identity still has the path of @device: the kernel gives the
@@ -179,7 +179,7 @@ int device_activate(struct device_manager *m, const struct device_list *list, st
  */
 void device_tick(struct device_manager *m);
 
-/** device_activity() - what helper programs of @m do. Any thread; never waits for running commands. */
+/** device_activity() - what @m waits for. Any thread; never waits for running commands. */
 void device_activity(struct device_manager *m, struct device_activity *ret);
 
 void device_free(struct device *d);

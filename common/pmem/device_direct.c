@@ -6,21 +6,28 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/turn.h"
 #include "pmem/device.h"
 #include "pmem/layout.h"
 #include "pmem/nd.h"
 
+/* As nd.h, whose operations it is about. */
+#define WAIT_MS 20000
+
 struct device_direct {
-	pthread_mutex_t mutex; /* nothing of ours comes between a look and what is done after it */
+	struct turn turn; /* nothing of ours comes between a look and what is done after it */
 	struct nd *nd;
-	struct nd_inventory
-		*latest; /* what was seen last; NULL after a failure, which may have changed things */
+	pthread_mutex_t mutex; /* guards what follows, for those whose turn it is not; held for moments */
+	/* What was seen last; NULL after a failure, which may have changed things. Only the one whose turn it
+	 * is replaces it. */
+	struct nd_inventory *latest;
 };
 
 /* Without labels a region is one namespace without a name. */
@@ -154,11 +161,14 @@ static struct device_list *to_list(const struct nd_inventory *inv)
 	return l;
 }
 
-/* @inv: taken over. */
+/* @inv: taken over; NULL: what there is is not known any more. */
 static void remember(struct device_direct *m, struct nd_inventory *inv)
 {
-	nd_inventory_free(m->latest);
+	pthread_mutex_lock(&m->mutex);
+	struct nd_inventory *old = m->latest;
 	m->latest = inv;
+	pthread_mutex_unlock(&m->mutex);
+	nd_inventory_free(old);
 }
 
 static int look(struct device_direct *m, struct error **err)
@@ -174,13 +184,12 @@ static int look(struct device_direct *m, struct error **err)
 static int list(void *self, struct device_list **ret, struct error **err)
 {
 	struct device_direct *m = self;
+	CLEANUP(turn_endp) struct turn *turn = NULL;
 
-	pthread_mutex_lock(&m->mutex);
-	int rc = look(m, err);
-	if (rc == 0)
-		*ret = to_list(m->latest);
-	pthread_mutex_unlock(&m->mutex);
-	return rc;
+	if (turn_take(&m->turn, "list devices", WAIT_MS, &turn, err) < 0 || look(m, err) < 0)
+		return -1;
+	*ret = to_list(m->latest);
+	return 0;
 }
 
 static struct device_list *latest(void *self)
@@ -281,24 +290,20 @@ static int check_size(
 	return -1;
 }
 
-static int create_locked(
+static int create_in_turn(
 	struct device_direct *m, const struct device_spec *spec, struct device **ret, struct error **err)
 {
-	CLEANUP(nd_inventory_freep) struct nd_inventory *before = NULL;
 	CLEANUP(nd_inventory_freep) struct nd_inventory *after = NULL;
 	CLEANUP(nd_namespace_freep) struct nd_namespace *ns = NULL;
 	CLEANUP(device_freep) struct device *d = NULL;
 	struct nd_spec wanted;
 
-	if (look(m, err) < 0)
-		return -1;
-	before = TAKE_PTR(m->latest);
-	if (plan(before, spec, &wanted, err) < 0)
+	if (look(m, err) < 0 || plan(m->latest, spec, &wanted, err) < 0)
 		return -1;
 	if (nd_create(m->nd, &wanted, &ns, &after, err) < 0)
 		return -1;
 	d = x_malloc(sizeof(*d));
-	*d = to_device(find_region(before, spec->pool), ns);
+	*d = to_device(find_region(m->latest, spec->pool), ns);
 	if (check_size(m, spec, d, err) < 0)
 		return -1;
 	remember(m, TAKE_PTR(after));
@@ -309,11 +314,14 @@ static int create_locked(
 static int create(void *self, const struct device_spec *spec, struct device **ret, struct error **err)
 {
 	struct device_direct *m = self;
+	CLEANUP(turn_endp) struct turn *turn = NULL;
 
-	pthread_mutex_lock(&m->mutex);
-	int rc = create_locked(m, spec, ret, err);
-	pthread_mutex_unlock(&m->mutex);
-	return rc < 0 ? err_wrap(err, "device %s", spec->id) : 0;
+	if (turn_take(&m->turn, "make a device", WAIT_MS, &turn, err) < 0)
+		return err_wrap(err, "device %s", spec->id);
+	if (create_in_turn(m, spec, ret, err) == 0)
+		return 0;
+	remember(m, NULL);
+	return err_wrap(err, "device %s", spec->id);
 }
 
 static const struct nd_namespace *find_own(const struct nd_inventory *inv, const struct device *d)
@@ -359,9 +367,10 @@ static int find_to_destroy(
 	return 0;
 }
 
-static int destroy_locked(
+static int destroy_in_turn(
 	struct device_direct *m, const struct device *wanted, int exclusive_fd, struct error **err)
 {
+	CLEANUP(nd_inventory_freep) struct nd_inventory *after = NULL;
 	CLEANUP(fd_closep) int fd = exclusive_fd;
 	bool found = false;
 
@@ -371,29 +380,35 @@ static int destroy_locked(
 		return 0;
 	if (fd >= 0)
 		close(TAKE_FD(fd));
-	remember(m, NULL);
-	if (nd_destroy(m->nd, wanted->identity, wanted->id, &m->latest, err) < 0)
+	if (nd_destroy(m->nd, wanted->identity, wanted->id, &after, err) < 0) {
+		remember(m, NULL);
 		return -1;
+	}
+	remember(m, TAKE_PTR(after));
 	return complete_region(m->latest, wanted->pool, err) ? 0 : -1;
 }
 
 static int destroy(void *self, const struct device *device, int exclusive_fd, struct error **err)
 {
 	struct device_direct *m = self;
+	CLEANUP(turn_endp) struct turn *turn = NULL;
+	CLEANUP(fd_closep) int fd = exclusive_fd;
 
-	pthread_mutex_lock(&m->mutex);
-	int rc = destroy_locked(m, device, exclusive_fd, err);
-	pthread_mutex_unlock(&m->mutex);
-	return rc < 0 ? err_wrap(err, "device %s", device->id) : 0;
+	if (turn_take(&m->turn, "remove a device", WAIT_MS, &turn, err) < 0 ||
+		destroy_in_turn(m, device, TAKE_FD(fd), err) < 0)
+		return err_wrap(err, "device %s", device->id);
+	return 0;
 }
 
 /* One that the kernel refuses must not keep the others away. */
 static int activate(void *self, const struct device_list *l, struct error **err)
 {
 	struct device_direct *m = self;
+	CLEANUP(turn_endp) struct turn *turn = NULL;
 	int rc = 0;
 
-	pthread_mutex_lock(&m->mutex);
+	if (turn_take(&m->turn, "activate devices", WAIT_MS, &turn, err) < 0)
+		return -1;
 	for (size_t i = 0; i < l->n_devices; i++) {
 		const struct device *d = &l->devices[i];
 		CLEANUP(error_freep) struct error *refusal = NULL;
@@ -407,8 +422,17 @@ static int activate(void *self, const struct device_list *l, struct error **err)
 			err_set(err, ERR_INTERNAL, "device %s: %s", d->id, refusal->msg);
 		rc = -1;
 	}
-	pthread_mutex_unlock(&m->mutex);
 	return rc;
+}
+
+/* Of the process: there is one kernel below all managers. */
+static void activity(void *self, struct device_activity *ret)
+{
+	char doing[TURN_TEXT_MAX];
+
+	(void)self;
+	*ret = (struct device_activity){.since_ns = nd_activity(doing)};
+	snprintf(ret->command, sizeof(ret->command), "%s", doing);
 }
 
 static void tick(void *self)
@@ -423,6 +447,7 @@ static void close_manager(void *self)
 	nd_close(m->nd);
 	nd_inventory_free(m->latest);
 	pthread_mutex_destroy(&m->mutex);
+	turn_done(&m->turn);
 	free(m);
 }
 
@@ -436,6 +461,7 @@ static const struct device_ops ops = {
 	.activate = activate,
 	.fit = fit,
 	.tick = tick,
+	.activity = activity,
 	.close = close_manager,
 };
 
@@ -444,6 +470,7 @@ struct device_manager *device_open_direct(struct nd *nd)
 	struct device_manager *manager = x_malloc(sizeof(*manager));
 	struct device_direct *m = x_calloc(1, sizeof(*m));
 
+	turn_init(&m->turn);
 	pthread_mutex_init(&m->mutex, NULL);
 	m->nd = nd;
 	*manager = (struct device_manager){.ops = &ops, .self = m};

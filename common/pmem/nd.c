@@ -13,8 +13,8 @@
 /* NSLABEL_NAME_LEN of the kernel's drivers/nvdimm/label.h, with its NUL */
 #define LABEL_NAME_BYTES 64
 
-/* As long as an operation of moderate size may take. One that hangs in the kernel never ends, and is not waited
- * for. */
+/* As long as an operation of moderate size may take. One that hangs in the kernel never ends, and is not
+ * waited for. */
 #define WAIT_MS 20000
 
 /* Idle namespaces and seeds are anybody's: one operation at a time in this process. */
@@ -57,8 +57,7 @@ int nd_list(struct nd *nd, struct nd_inventory **ret, struct error **err)
 
 	if (take_turn("list namespaces", "", &turn, err) < 0)
 		return -1;
-	int rc = nd->ops->list(nd->self, ret, err);
-	return rc;
+	return nd->ops->list(nd->self, ret, err);
 }
 
 int nd_confirm(struct nd *nd, const char *block_path, const char *uuid, struct error **err)
@@ -102,7 +101,6 @@ int nd_create(struct nd *nd, const struct nd_spec *spec, struct nd_namespace **r
 
 	if (check_spec(spec, err) < 0)
 		return -1;
-
 	if (take_turn("create namespace in ", spec->region, &turn, err) < 0)
 		return -1;
 	int rc = nd->ops->create(nd->self, spec, ret, ret_after, err);

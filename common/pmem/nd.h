@@ -6,8 +6,10 @@
  * through a fresh libndctl context each. All but nd_confirm() is under one process lock and one host-wide
  * flock (/run/pmem-csi/nd.lock), for parallel use has crashed kernels (ndctl issues 40, 91, 96). Nothing
  * returned here points into libndctl memory. Blocks: sysfs, 5 s for a block device's node, 30 s for modprobe,
- * 5 s for udev where libndctl waits for it. Threads: safe, callers are serialised. Source: the sequence of
- * ndctl's namespace creation; Documentation/driver-api/nvdimm.
+ * 5 s for udev where libndctl waits for it; and in the kernel, for as long as that hangs. Threads: safe,
+ * callers are serialised: one waits 20 s for another, and not at all for one that takes longer already
+ * (ERR_UNAVAILABLE, with what goes on and for how long). Source: the sequence of ndctl's namespace creation;
+ * Documentation/driver-api/nvdimm.
  */
 #pragma once
 
@@ -16,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/turn.h"
 
 #define POOL_NAMESPACE_NAME "pmem-csi" /* marks our pool namespaces, since the Go driver */
 #define ND_OFFSET_UNKNOWN   UINT64_MAX
@@ -96,6 +99,10 @@ struct nd {
 /** nd_open_real() - over the kernel of this host. Return: 0, or -1 with ERR_PRECONDITION (no /sys/bus/nd: the
  * libnvdimm module is not loaded). @ret: nd_close(). */
 int nd_open_real(struct nd **ret, struct error **err) MUST_CHECK;
+
+/** nd_activity() - which operation goes on in this process. @ret_doing: as turn_look(). Return: since when,
+ * as clock_ns(). Never waits. */
+uint64_t nd_activity(char ret_doing[static TURN_TEXT_MAX]);
 
 /** nd_close() - release; NULL is allowed. */
 void nd_close(struct nd *nd);
