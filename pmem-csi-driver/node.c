@@ -17,10 +17,12 @@
 #include "node_plugin.h"
 #include "node_registry.h"
 #include "open_tls.h"
+#include "os/mount_table.h"
 #include "os/paths.h"
 #include "os/process.h"
 #include "pmem/device.h"
 #include "probes.h"
+#include "volume/node_check.h"
 
 #define REFRESH_MS     30000
 #define START_RETRY_MS 5000
@@ -364,6 +366,27 @@ static void node_done(struct node *n)
 	process_closing(0);
 }
 
+/* A volume that the host does not see looks like an empty folder to its pod, which then writes to the disk
+ * below. */
+static void warn_of_mounts_that_stay(const struct options *o)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(mount_table_freep) struct mount_table *mounts = NULL;
+	CLEANUP(node_findings_done) struct node_findings findings = {0};
+
+	if (mount_table_read(&mounts, &err) < 0) {
+		log_warn("it is not known whether mounts reach the pods", F_ERR(err));
+		return;
+	}
+	const struct node_check_config config = {
+		.root = "", .kubelet_dirs = o->kubelet_dirs, .mounts = mounts};
+	node_check_propagation(&config, &findings);
+	for (size_t i = 0; i < findings.n; i++) {
+		if (findings.list[i].level == NODE_PROBLEM)
+			log_warn("mounts do not reach the pods", F_STR("reason", findings.list[i].text));
+	}
+}
+
 int node_run(const struct options *o, struct error **err)
 {
 	bool runs_init_chain = o->has_pmem_percentage && str_eq(o->device_manager, "lvm");
@@ -372,6 +395,7 @@ int node_run(const struct options *o, struct error **err)
 	process_set_up(DESCRIPTORS);
 	if (path_roots_new(o->kubelet_dirs, &n.roots, err) < 0)
 		return err_wrap(err, "-kubeletDir");
+	warn_of_mounts_that_stay(o);
 	if (devices_open(o, /* few_commands= */ false, &n.devices, err) < 0)
 		return -1;
 	n.registry = node_registry_new();

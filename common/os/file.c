@@ -97,13 +97,29 @@ int dir_list(int dir_fd, char ***ret_names, struct error **err)
 	return 0;
 }
 
-int file_read(int dir_fd, const char *name, struct buf *out, struct error **err)
+/* A FIFO would be waited for until somebody writes to it, at open() already, and /dev/zero has no end. */
+static int open_regular(int dir_fd, const char *name, int *ret_fd, struct error **err)
 {
-	CLEANUP(fd_closep) int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
-	char chunk[READ_CHUNK_BYTES];
+	CLEANUP(fd_closep) int fd = openat(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	struct stat st;
 
 	if (fd < 0)
 		return err_set_errno(err, lookup_error_code(errno), errno, "open %s", name);
+	if (fstat(fd, &st) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "stat %s", name);
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, ERR_INTERNAL, "%s is no regular file", name);
+	*ret_fd = TAKE_FD(fd);
+	return 0;
+}
+
+int file_read(int dir_fd, const char *name, struct buf *out, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = -1;
+	char chunk[READ_CHUNK_BYTES];
+
+	if (open_regular(dir_fd, name, &fd, err) < 0)
+		return -1;
 	while (!out->overflowed) {
 		ssize_t n = read(fd, chunk, sizeof(chunk));
 		if (n < 0 && errno == EINTR)

@@ -43,7 +43,10 @@ int dir_list(int dir_fd, char ***ret_names, struct error **err) MUST_CHECK;
  * @out:    appended to; its limit bounds the read
  * @err:    see docs/ERRORS.md
  *
- * Return: 0, or -1 with ERR_NOT_FOUND (no such file), ERR_EXHAUSTED (over the limit of @out), ERR_INTERNAL.
+ * Does not wait for a FIFO or a device that stands in the place of a file.
+ *
+ * Return: 0, or -1 with ERR_NOT_FOUND (no such file), ERR_EXHAUSTED (over the limit of @out), ERR_INTERNAL
+ * (it cannot be read, or is no regular file).
  */
 int file_read(int dir_fd, const char *name, struct buf *out, struct error **err) MUST_CHECK;
 

@@ -300,6 +300,15 @@ static void check_huge_pages(struct look *l)
 		add(l, "huge-pages", NODE_OK, "mapped files can get pages of 2 MiB");
 }
 
+void node_check_propagation(const struct node_check_config *config, struct node_findings *ret)
+{
+	struct node_findings f = {0};
+	struct look l = {.config = config, .f = &f};
+
+	check_kubelet(&l);
+	*ret = f;
+}
+
 void node_check(const struct node_check_config *config, struct node_findings *ret)
 {
 	struct node_findings f = {0};

@@ -43,6 +43,10 @@ struct node_check_config {
 /** node_check() - look at everything. @ret: node_findings_done(). Cannot fail. */
 void node_check(const struct node_check_config *config, struct node_findings *ret);
 
+/** node_check_propagation() - only whether mounts that are made in kubelet's folders reach the pods; of
+ * @config it needs root, kubelet_dirs and mounts. @ret: node_findings_done(). Cannot fail. */
+void node_check_propagation(const struct node_check_config *config, struct node_findings *ret);
+
 /** node_level_name() - "ok", "note" or "problem". */
 const char *node_level_name(enum node_level level);
 

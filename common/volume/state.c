@@ -61,14 +61,15 @@ struct volume_record *volume_record_dup(const struct volume_record *r)
 	return copy;
 }
 
-/* A folder that is full, read-only or broken says nothing about room for volumes, and other nodes are no
- * better for it: the call is to be made again here (external-provisioner gives up the node for
+/* A folder that is full, read-only, broken or removed says nothing about room for volumes, and other nodes
+ * are no better for it: the call is to be made again here (external-provisioner gives up the node for
  * RESOURCE_EXHAUSTED). */
 static int fail(struct error **err, const char *what, const char *name)
 {
 	int os_errno = (*err)->os_errno;
 
-	if (os_errno == ENOSPC || os_errno == EDQUOT || os_errno == EROFS || os_errno == EIO)
+	if (os_errno == ENOSPC || os_errno == EDQUOT || os_errno == EROFS || os_errno == EIO ||
+		(os_errno == ENOENT && (*err)->code == ERR_INTERNAL))
 		(*err)->code = ERR_UNAVAILABLE;
 	return err_wrap(err, "%s %s", what, name);
 }

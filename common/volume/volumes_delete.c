@@ -54,6 +54,19 @@ static int record_pool(struct volumes *v, struct volume_record *r, const struct 
 	return volumes_save(v, r, err);
 }
 
+/* A file that somebody removed meanwhile is written again: all that it said is in @r. */
+static int record_deletion(struct volumes *v, struct volume_record *r, struct error **err)
+{
+	if (state_advance(v->state, r, PHASE_ERASING, err) == 0)
+		return 0;
+	if ((*err)->code != ERR_NOT_FOUND)
+		return -1;
+	error_clear(err);
+	if (volumes_save(v, r, err) < 0)
+		return -1;
+	return state_advance(v->state, r, PHASE_ERASING, err);
+}
+
 int volumes_delete_record(
 	struct volumes *v, struct volume_lock **lock, struct volume_record *r, struct error **err)
 {
@@ -75,7 +88,7 @@ int volumes_delete_record(
 			return -1;
 		if (record_pool(v, r, d, err) < 0)
 			return -1;
-		if (state_advance(v->state, r, PHASE_ERASING, err) < 0)
+		if (record_deletion(v, r, err) < 0)
 			return -1;
 		STEP_POINT("delete-recorded");
 		volumes_keep(v, r);

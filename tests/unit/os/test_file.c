@@ -98,6 +98,19 @@ START_TEST(reading_appends_up_to_the_limit)
 }
 END_TEST
 
+START_TEST(what_is_no_regular_file_is_not_waited_for)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fd_closep) int dir = open_scratch();
+	CLEANUP(buf_done) struct buf content = BUF_INIT(100);
+
+	ck_assert_int_eq(mkfifoat(dir, "fifo", 0600), 0);
+	ASSERT_FAILS(file_read(dir, "fifo", &content, &err), ERR_INTERNAL, "fifo is no regular file");
+	ASSERT_FAILS(file_read(dir, "/dev/zero", &content, &err), ERR_INTERNAL, "no regular file");
+	ck_assert_uint_eq(content.len, 0);
+}
+END_TEST
+
 START_TEST(a_write_replaces_the_content_and_the_mode)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -190,6 +203,7 @@ END_TEST
 
 SCRATCH_MAIN("os/file", a_directory_is_made_once_with_its_mode, a_missing_directory_or_parent_is_not_found,
 	names_are_listed_in_order_and_again, reading_appends_up_to_the_limit,
-	a_write_replaces_the_content_and_the_mode, a_leftover_temporary_is_replaced_even_if_it_is_a_link,
+	what_is_no_regular_file_is_not_waited_for, a_write_replaces_the_content_and_the_mode,
+	a_leftover_temporary_is_replaced_even_if_it_is_a_link,
 	a_full_disk_leaves_the_old_content_and_no_temporary, a_file_cannot_replace_a_directory,
 	renaming_replaces_and_a_missing_source_is_not_found, unlinking_is_idempotent_and_refuses_directories)
