@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/statvfs.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -14,6 +15,8 @@
 #define STATE_DIR_MODE  0750
 #define STATE_FILE_MODE 0600
 #define STATE_LOCK_NAME ".lock"
+/* A file of the usual size and its successor. */
+#define ROOM_MIN_BYTES 8192
 
 struct state_store {
 	int dir_fd;
@@ -61,15 +64,19 @@ struct volume_record *volume_record_dup(const struct volume_record *r)
 	return copy;
 }
 
-/* A folder that is full, read-only, broken or removed says nothing about room for volumes, and other nodes
- * are no better for it: the call is to be made again here (external-provisioner gives up the node for
- * RESOURCE_EXHAUSTED). */
+bool state_refuses(const struct error *err)
+{
+	return err->os_errno == ENOSPC || err->os_errno == EDQUOT || err->os_errno == EROFS ||
+	       err->os_errno == EIO;
+}
+
+/* A call about a volume that is here is to be made again here, whatever became of the folder:
+ * external-provisioner gives up the node for RESOURCE_EXHAUSTED. */
 static int fail(struct error **err, const char *what, const char *name)
 {
-	int os_errno = (*err)->os_errno;
+	bool removed = (*err)->os_errno == ENOENT && (*err)->code == ERR_INTERNAL;
 
-	if (os_errno == ENOSPC || os_errno == EDQUOT || os_errno == EROFS || os_errno == EIO ||
-		(os_errno == ENOENT && (*err)->code == ERR_INTERNAL))
+	if (state_refuses(*err) || removed)
 		(*err)->code = ERR_UNAVAILABLE;
 	return err_wrap(err, "%s %s", what, name);
 }
@@ -288,6 +295,24 @@ void state_content_done(struct state_content *c)
 	*c = (struct state_content){0};
 }
 
+/* Root may use what is kept back from others. Network file systems may know no number of files. */
+int state_check_room(const struct state_store *s, struct error **err)
+{
+	struct statvfs fs;
+
+	if (fstatvfs(s->dir_fd, &fs) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "state folder %s", s->path);
+	if (fs.f_flag & ST_RDONLY)
+		return err_set(
+			err, ERR_EXHAUSTED, "the file system of the state folder %s is read-only", s->path);
+	if ((uint64_t)fs.f_bfree * fs.f_frsize < ROOM_MIN_BYTES)
+		return err_set(err, ERR_EXHAUSTED, "the file system of the state folder %s is full", s->path);
+	if (fs.f_files > 0 && fs.f_ffree == 0)
+		return err_set(err, ERR_EXHAUSTED, "the file system of the state folder %s has no inode left",
+			s->path);
+	return 0;
+}
+
 int state_put(struct state_store *s, const struct volume_record *r, struct error **err)
 {
 	CLEANUP(buf_done) struct buf text = BUF_INIT(STATE_MAX_BYTES);
@@ -338,8 +363,12 @@ int state_remove(struct state_store *s, const struct volume_record *r, struct er
 	if (r->phase == PHASE_CREATING && !is_missing(s, ready) &&
 		file_unlink_durable(s->dir_fd, ready, err) < 0)
 		return fail_volume(s, r, err);
-	if (file_unlink_durable(s->dir_fd, name, err) < 0)
+	if (file_unlink_durable(s->dir_fd, name, err) == 0)
+		return 0;
+	/* a read-only file system refuses before it looks whether there is anything to remove */
+	if ((*err)->os_errno != EROFS || !is_missing(s, name))
 		return fail_volume(s, r, err);
+	error_clear(err);
 	return 0;
 }
 

@@ -99,6 +99,15 @@ int state_load(struct state_store *s, struct state_content *ret, struct error **
 /** state_content_done() - release what @c owns; safe on a zeroed one. */
 void state_content_done(struct state_content *c);
 
+/** state_check_room() - whether the folder can take the file of a further volume, as far as its file system
+ * says. Return: 0, or -1 with ERR_EXHAUSTED (full or read-only), ERR_INTERNAL. */
+int state_check_room(const struct state_store *s, struct error **err) MUST_CHECK;
+
+/** state_refuses() - whether @err, of state_put(), means that the disk of the folder is full, read-only or
+ * failing.
+ */
+bool state_refuses(const struct error *err);
+
 /** state_put() - write @r durably under its id and phase, creating or replacing. On failure the old one
  * stays, or the new one is there without being durable. Return: 0, or -1 with ERR_UNAVAILABLE (disk full,
  * read-only or failing), ERR_INTERNAL. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "volume/id.h"
@@ -20,6 +21,7 @@ struct volumes *volumes_new(const struct volumes_config *config)
 		.user = v,
 		.bytes_per_s = config->erase_bytes_per_s,
 		.in_call = config->erase_in_call});
+	v->making = gate_new(MAKING_MAX, MAKING_WAITING_MAX);
 	v->zeroing = gate_new(ZEROING_MAX, ZEROING_WAITING_MAX);
 	v->devices = config->devices;
 	v->roots = config->roots;
@@ -27,7 +29,8 @@ struct volumes *volumes_new(const struct volumes_config *config)
 	v->changed = config->changed;
 	v->changed_user = config->user;
 	v->usage_helpers = fs_usage_helpers_new(USAGE_HELPERS_MAX);
-	pthread_mutex_init(&v->relist_mutex, NULL);
+	v->failing = failing_new();
+	turn_init(&v->relisting);
 	pthread_mutex_init(&v->mutex, NULL);
 	return v;
 }
@@ -37,17 +40,21 @@ void volumes_free(struct volumes *v)
 	if (!v)
 		return;
 	eraser_free(v->eraser);
+	gate_free(v->making);
 	gate_free(v->zeroing);
 	for (size_t i = 0; i < v->n_records; i++)
 		volume_record_free(v->records[i]);
 	free(v->records);
 	device_list_free(v->seen);
 	strv_free(v->damaged);
+	strv_free(v->in_doubt);
+	failing_free(v->failing);
+	free(v->no_room);
 	state_close(v->state);
 	volume_locks_free(v->locks);
 	fs_usage_helpers_free(v->usage_helpers);
 	pthread_mutex_destroy(&v->mutex);
-	pthread_mutex_destroy(&v->relist_mutex);
+	turn_done(&v->relisting);
 	free(v->node_id);
 	free(v->state_path);
 	free(v);
@@ -180,6 +187,32 @@ int volumes_save(struct volumes *v, const struct volume_record *r, struct error 
 		return -1;
 	volumes_keep(v, r);
 	return 0;
+}
+
+/* Return: whether that is news. */
+static bool note_room(struct volumes *v, const char *no_room)
+{
+	pthread_mutex_lock(&v->mutex);
+	bool news = !v->no_room != !no_room;
+	free(v->no_room);
+	v->no_room = x_strdup(no_room);
+	pthread_mutex_unlock(&v->mutex);
+	if (news)
+		volumes_tell(v);
+	return news;
+}
+
+int volumes_check_room(struct volumes *v, struct error **err)
+{
+	int rc = state_check_room(v->state, err);
+
+	if (!note_room(v, rc < 0 ? (*err)->msg : NULL))
+		return rc;
+	if (rc < 0)
+		log_warn("no volume can be made, and no capacity is offered", F_ERR(*err));
+	else
+		log_info("volumes can be made again: the state folder has room");
+	return rc;
 }
 
 bool volumes_is_ready(struct volumes *v)

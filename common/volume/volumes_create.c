@@ -2,6 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/parse.h"
 #include "base/random.h"
@@ -16,6 +18,9 @@
 
 #define ZERO_STEP_BYTES (64ULL << 20)
 #define ZERO_WAIT_MS    10000
+#define MAKE_WAIT_MS    10000
+/* What takes longer hangs, or is something so large that others are better made later. */
+#define HANGS_NS (20 * NS_PER_S)
 
 static int check_request(const struct volume_request *q, struct volume_params *ret, struct error **err)
 {
@@ -91,6 +96,7 @@ static int wanted_bytes(const struct volume_request *q, uint64_t *ret, struct er
 
 struct candidate {
 	char *uuid;
+	bool avoided;        /* devices could not be made there of late */
 	uint64_t size_bytes; /* as device_fit() says */
 	uint64_t max_bytes;
 };
@@ -112,12 +118,14 @@ static void candidates_done(struct candidates *c)
 	*c = (struct candidates){0};
 }
 
-/* Best fit first: large extents stay whole for large volumes. */
+/* Best fit first: large extents stay whole for large volumes. What is avoided comes last. */
 static int compare_candidates(const void *a, const void *b)
 {
 	const struct candidate *x = a;
 	const struct candidate *y = b;
 
+	if (x->avoided != y->avoided)
+		return x->avoided ? 1 : -1;
 	return x->max_bytes < y->max_bytes ? -1 : x->max_bytes > y->max_bytes;
 }
 
@@ -125,6 +133,7 @@ static void find_candidates(
 	struct volumes *v, uint64_t bytes, uint64_t limit_bytes, bool sector, struct candidates *ret)
 {
 	struct candidates c = {0};
+	uint64_t now_ns = clock_ns();
 
 	pthread_mutex_lock(&v->mutex);
 	for (size_t i = 0; i < v->seen->n_pools; i++) {
@@ -143,8 +152,10 @@ static void find_candidates(
 			continue;
 		}
 		c.list = x_realloc(c.list, c.n + 1, sizeof(*c.list));
-		c.list[c.n++] = (struct candidate){
-			.uuid = x_strdup(p->uuid), .size_bytes = size_bytes, .max_bytes = max_bytes};
+		c.list[c.n++] = (struct candidate){.uuid = x_strdup(p->uuid),
+			.avoided = failing_avoids(v->failing, p->uuid, now_ns),
+			.size_bytes = size_bytes,
+			.max_bytes = max_bytes};
 	}
 	pthread_mutex_unlock(&v->mutex);
 	if (c.n > 1)
@@ -214,45 +225,79 @@ static int clear_device(struct volumes *v, const struct device *d, bool whole, s
 	return whole ? zero_all(v, fd, d->size_bytes, err) : erase_head(fd, d->size_bytes, err);
 }
 
-static int make_device(struct volumes *v, struct volume_record *r, bool sector, bool block,
-	struct device **ret, struct error **err)
+/* A volume that is being made. */
+struct creation {
+	struct volume_record *r;
+	bool sector;
+	bool block;
+	struct gate *making;  /* left when the device is there */
+	struct gate *zeroing; /* NULL: not zeroed */
+	bool device_failed;   /* the pool is to blame */
+};
+
+static void creation_done(struct creation *c)
+{
+	gate_leave(c->making);
+	gate_leave(c->zeroing);
+	volume_record_free(c->r);
+}
+
+static int make_device(struct volumes *v, struct creation *c, struct device **ret, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
+	const struct volume_record *r = c->r;
 	const struct device_spec spec = {.id = r->id,
 		.pool = r->pool,
 		.identity = r->identity,
 		.size_bytes = r->size_bytes,
-		.sector = sector};
+		.sector = c->sector};
 
 	volumes_say(v, r->id, "making its device");
 	if (device_create(v->devices, &spec, &d, err) < 0)
 		return -1;
+	gate_leave(TAKE_PTR(c->making));
 	volumes_note(v, d, /* exists= */ true);
 	volumes_say(v, r->id, "zeroing its device");
-	if (clear_device(v, d, block, err) < 0)
+	if (clear_device(v, d, c->block, err) < 0)
 		return err_wrap(err, "new device");
 	*ret = TAKE_PTR(d);
 	return 0;
 }
 
-static int create_in_pool(struct volumes *v, struct volume_record *r, const struct candidate *c, bool sector,
-	bool block, struct error **err)
+/* Nothing is made yet, so that another node may be better. */
+static int record_creation(struct volumes *v, const struct volume_record *r, struct error **err)
+{
+	CLEANUP(error_freep) struct error *refusal = NULL;
+
+	if (volumes_save(v, r, &refusal) == 0)
+		return 0;
+	if (state_refuses(refusal))
+		return err_set(
+			err, ERR_EXHAUSTED, "no volume can be recorded on this node: %s", refusal->msg);
+	*err = TAKE_PTR(refusal);
+	return -1;
+}
+
+static int create_in_pool(
+	struct volumes *v, struct creation *c, const struct candidate *pool, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
+	struct volume_record *r = c->r;
 
 	free(r->pool);
-	r->pool = x_strdup(c->uuid);
-	r->size_bytes = c->size_bytes;
+	r->pool = x_strdup(pool->uuid);
+	r->size_bytes = pool->size_bytes;
 	r->block_clean = false;
-	if (volumes_save(v, r, err) < 0)
+	if (record_creation(v, r, err) < 0)
 		return -1;
 	STEP_POINT("create-recorded");
-	if (make_device(v, r, sector, block, &d, err) < 0)
+	c->device_failed = make_device(v, c, &d, err) < 0;
+	if (c->device_failed)
 		return -1;
 	STEP_POINT("create-device-made");
-	if (d->size_bytes != r->size_bytes || block) {
+	if (d->size_bytes != r->size_bytes || c->block) {
 		r->size_bytes = d->size_bytes;
-		r->block_clean = block;
+		r->block_clean = c->block;
 		if (volumes_save(v, r, err) < 0)
 			return -1;
 	}
@@ -291,49 +336,114 @@ static int refuse_strangers(struct volumes *v, const char *id, const char *name,
 	return 0;
 }
 
-/* Before anything is written, so that who is sent away leaves nothing. */
-static int wait_to_zero(struct volumes *v, const char *id, struct gate **ret, struct error **err)
+/* Where the kernel or LVM hangs, each attempt would hold a thread and leave a record. */
+static int refuse_while_stuck(struct volumes *v, struct error **err)
 {
-	volumes_say(v, id, "waiting until it can be zeroed");
-	if (gate_enter(v->zeroing, ZERO_WAIT_MS, ret, err) < 0)
-		return err_wrap(err, "zero a new block volume");
+	struct device_activity a;
+
+	device_activity(v->devices, &a);
+	uint64_t now_ns = clock_ns();
+	if (!a.command[0] || now_ns < a.since_ns + HANGS_NS)
+		return 0;
+	return err_set(err, ERR_UNAVAILABLE,
+		"no device can be made while \"%s\" does not end, which has been going on for %ju s",
+		a.command, (uintmax_t)((now_ns - a.since_ns) / NS_PER_S));
+}
+
+/* Before anything is written, so that those who are sent away leave nothing. */
+static int enter_gates(struct volumes *v, struct creation *c, struct error **err)
+{
+	if (refuse_while_stuck(v, err) < 0)
+		return -1;
+	if (c->block) {
+		volumes_say(v, c->r->id, "waiting until it can be zeroed");
+		if (gate_enter(v->zeroing, ZERO_WAIT_MS, &c->zeroing, err) < 0)
+			return err_wrap(err, "zero a new block volume");
+	}
+	volumes_say(v, c->r->id, "waiting until its device can be made");
+	if (gate_enter(v->making, MAKE_WAIT_MS, &c->making, err) < 0)
+		return err_wrap(err, "make devices");
 	return 0;
+}
+
+/* Return: whether another pool may do better. */
+static bool blame_pool(struct volumes *v, const struct creation *c, const struct error *err)
+{
+	if (!c->device_failed || err->code == ERR_EXISTS || err->code == ERR_ABORTED ||
+		err->code == ERR_INVALID_ARGUMENT)
+		return false;
+	/* another one was faster */
+	if (err->code == ERR_EXHAUSTED)
+		return true;
+	pthread_mutex_lock(&v->mutex);
+	unsigned seconds = failing_note(v->failing, c->r->pool, clock_ns());
+	pthread_mutex_unlock(&v->mutex);
+	log_warn("a device could not be made; its pool is avoided and offers no capacity for some time",
+		F_STR("pool", c->r->pool), F_U64("seconds", seconds), F_ERR(err));
+	volumes_tell(v);
+	return true;
+}
+
+static void praise_pool(struct volumes *v, const struct creation *c)
+{
+	pthread_mutex_lock(&v->mutex);
+	bool failed_before = failing_clear(v->failing, c->r->pool);
+	pthread_mutex_unlock(&v->mutex);
+	if (failed_before)
+		log_info("devices can be made in the pool again", F_STR("pool", c->r->pool));
+}
+
+static int create_in_any(
+	struct volumes *v, struct creation *c, const struct candidates *pools, struct error **err)
+{
+	for (size_t i = 0;; i++) {
+		c->device_failed = false;
+		if (create_in_pool(v, c, &pools->list[i], err) == 0) {
+			praise_pool(v, c);
+			return 0;
+		}
+		bool next = blame_pool(v, c, *err);
+		if (!undo_create(v, c->r, err) || !next || i + 1 == pools->n)
+			return -1;
+		error_clear(err);
+	}
+}
+
+/* What was seen last may be old: a pool that grew since must not send the pod elsewhere. */
+static int require_candidates(struct volumes *v, const struct volume_request *q, bool sector,
+	struct candidates *ret, struct error **err)
+{
+	uint64_t bytes = 0;
+
+	if (wanted_bytes(q, &bytes, err) < 0)
+		return -1;
+	find_candidates(v, bytes, q->limit_bytes, sector, ret);
+	if (ret->n == 0 && !ret->over_limit) {
+		if (volumes_relist(v, err) < 0)
+			return -1;
+		candidates_done(ret);
+		find_candidates(v, bytes, q->limit_bytes, sector, ret);
+	}
+	return ret->n > 0 ? 0 : no_candidate(ret, bytes, err);
 }
 
 static int create_new(struct volumes *v, const char *id, const struct volume_request *q,
 	const struct volume_params *wanted, struct volume_record **ret, struct error **err)
 {
-	bool sector = wanted->usage == USAGE_FILE_IO;
-	CLEANUP(gate_leavep) struct gate *zeroing = NULL;
 	CLEANUP(candidates_done) struct candidates pools = {0};
-	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
-	uint64_t bytes = 0;
+	CLEANUP(creation_done)
+	struct creation c = {.sector = wanted->usage == USAGE_FILE_IO, .block = q->block};
 
-	if (refuse_strangers(v, id, q->name, err) < 0)
+	if (refuse_strangers(v, id, q->name, err) < 0 || volumes_check_room(v, err) < 0)
 		return -1;
-	if (wanted_bytes(q, &bytes, err) < 0)
+	if (require_candidates(v, q, c.sector, &pools, err) < 0)
 		return -1;
-	find_candidates(v, bytes, q->limit_bytes, sector, &pools);
-	/* what was seen last may be old: a pool that grew since must not send the pod elsewhere */
-	if (pools.n == 0 && !pools.over_limit) {
-		if (volumes_relist(v, err) < 0)
-			return -1;
-		candidates_done(&pools);
-		find_candidates(v, bytes, q->limit_bytes, sector, &pools);
-	}
-	if (pools.n == 0)
-		return no_candidate(&pools, bytes, err);
-	if (q->block && wait_to_zero(v, id, &zeroing, err) < 0)
+	c.r = new_record(v, id, q);
+	if (enter_gates(v, &c, err) < 0)
 		return -1;
-	r = new_record(v, id, q);
-	for (size_t i = 0; i < pools.n; i++) {
-		if (create_in_pool(v, r, &pools.list[i], sector, q->block, err) == 0) {
-			*ret = TAKE_PTR(r);
-			return 0;
-		}
-		if (!undo_create(v, r, err) || (*err)->code != ERR_EXHAUSTED || i + 1 == pools.n)
-			break;
-		error_clear(err);
+	if (create_in_any(v, &c, &pools, err) == 0) {
+		*ret = TAKE_PTR(c.r);
+		return 0;
 	}
 	if ((*err)->code == ERR_EXISTS) {
 		(*err)->code = ERR_PRECONDITION;

@@ -9,6 +9,8 @@
 
 #define NODE_WAIT_MS 5000
 #define RELIST_TRIES 8
+/* A listing can hang in the kernel. */
+#define RELIST_WAIT_MS 20000
 
 /* What was seen when. */
 struct moment {
@@ -36,7 +38,8 @@ static bool use_list(struct volumes *v, struct device_list **list, struct moment
 		old = v->seen;
 		v->seen = TAKE_PTR(*list);
 		v->listings++;
-		v->in_doubt = v->in_doubt && !is_new;
+		if (is_new)
+			strv_free(TAKE_PTR(v->in_doubt));
 	}
 	pthread_mutex_unlock(&v->mutex);
 	if (current)
@@ -44,7 +47,7 @@ static bool use_list(struct volumes *v, struct device_list **list, struct moment
 	return current;
 }
 
-static int relist_locked(struct volumes *v, struct error **err)
+static int relist_in_turn(struct volumes *v, struct error **err)
 {
 	for (unsigned tries = 0; tries < RELIST_TRIES; tries++) {
 		CLEANUP(device_list_freep) struct device_list *list = NULL;
@@ -60,10 +63,11 @@ static int relist_locked(struct volumes *v, struct error **err)
 
 int volumes_relist(struct volumes *v, struct error **err)
 {
-	pthread_mutex_lock(&v->relist_mutex);
-	int rc = relist_locked(v, err);
-	pthread_mutex_unlock(&v->relist_mutex);
-	return rc;
+	CLEANUP(turn_endp) struct turn *turn = NULL;
+
+	if (turn_take(&v->relisting, "list devices", RELIST_WAIT_MS, &turn, err) < 0)
+		return -1;
+	return relist_in_turn(v, err);
 }
 
 /* What is computed is not exact where devices take more than their size; there the manager has looked.
@@ -106,11 +110,13 @@ void volumes_note(struct volumes *v, const struct device *d, bool exists)
 	show_change(v, d, exists);
 }
 
-/* What is seen now says nothing for sure any more. */
-static void doubt(struct volumes *v)
+/* What is seen now of the device of @id says nothing for sure any more. Of others it does: they are not to
+ * wait for a listing, which may hang for the same reason. */
+static void doubt(struct volumes *v, const char *id)
 {
 	pthread_mutex_lock(&v->mutex);
-	v->in_doubt = true;
+	if (!strv_contains(v->in_doubt, id))
+		strv_add(&v->in_doubt, id);
 	v->changes++;
 	pthread_mutex_unlock(&v->mutex);
 }
@@ -122,14 +128,14 @@ int volumes_destroy_device(struct volumes *v, const struct device *d, int exclus
 		volumes_note(v, d, /* exists= */ false);
 		return 0;
 	}
-	doubt(v);
+	doubt(v, d->id);
 	return -1;
 }
 
-static bool is_in_doubt(struct volumes *v)
+static bool is_in_doubt(struct volumes *v, const char *id)
 {
 	pthread_mutex_lock(&v->mutex);
-	bool in_doubt = v->in_doubt;
+	bool in_doubt = strv_contains(v->in_doubt, id);
 	pthread_mutex_unlock(&v->mutex);
 	return in_doubt;
 }
@@ -160,7 +166,7 @@ int volumes_find_device(struct volumes *v, const struct volume_record *r, struct
 	CLEANUP(device_freep) struct device *d = NULL;
 	enum presence presence = look_up(v, r, &d);
 
-	if (presence != DEVICE_PRESENT || is_in_doubt(v)) {
+	if (presence != DEVICE_PRESENT || is_in_doubt(v, r->id)) {
 		volumes_say(v, r->id, "listing devices");
 		if (volumes_relist(v, err) < 0) {
 			(*err)->code = ERR_UNAVAILABLE;
@@ -179,7 +185,7 @@ int volumes_confirm_path(
 {
 	if (device_confirm(v->devices, d, err) == 0)
 		return 0;
-	doubt(v);
+	doubt(v, r->id);
 	(*err)->code = ERR_UNAVAILABLE;
 	return err_wrap(err, "volume %s", r->id);
 }

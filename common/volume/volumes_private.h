@@ -9,8 +9,10 @@
 
 #include <pthread.h>
 
+#include "base/turn.h"
 #include "pmem/device.h"
 #include "volume/eraser.h"
+#include "volume/failing.h"
 #include "volume/gate.h"
 #include "volume/locks.h"
 #include "volume/presence.h"
@@ -23,6 +25,9 @@
 /* More at once would not be faster; with those that wait they leave most workers to other calls. */
 #define ZEROING_MAX         4
 #define ZEROING_WAITING_MAX 8
+/* Devices are made one after the other; those that wait leave most workers to other calls. */
+#define MAKING_MAX         6
+#define MAKING_WAITING_MAX 6
 
 struct volumes {
 	char *node_id;
@@ -30,6 +35,7 @@ struct volumes {
 	struct state_store *state; /* NULL until the folder is ours */
 	struct volume_locks *locks;
 	struct eraser *eraser;
+	struct gate *making;  /* of devices, within the call */
 	struct gate *zeroing; /* of new block volumes, within the call */
 	struct device_manager *devices;
 	struct path_roots *roots;
@@ -38,16 +44,17 @@ struct volumes {
 	void (*changed)(void *user); /* as in volumes_config */
 	void *changed_user;
 
-	pthread_mutex_t
-		relist_mutex;  /* one listing at a time, so that an older one never replaces a newer one */
+	struct turn relisting; /* one listing at a time, so that an older one never replaces a newer one */
 	pthread_mutex_t mutex; /* guards what follows */
 	struct volume_record **records; /* sorted by id */
 	size_t n_records;
 	struct device_list *seen; /* last listing, kept up to date; NULL before the first */
 	uint64_t changes;  /* devices that we created or destroyed: a listing that overlaps one is not used */
 	uint64_t listings; /* that were used as `seen` */
-	bool in_doubt;  /* a removal failed, and may have been done, or a device's path was another's: until
-			 * the  next new listing */
+	char **in_doubt;   /* ids whose removal failed, and may have been done, or whose device's path was
+			    * another's, until the next new listing: strv */
+	struct failing *failing;
+	char *no_room;  /* why the state folder takes no new volume; NULL: it does */
 	bool loaded;    /* the state folder was read */
 	char **damaged; /* ids whose state file could not be read: strv */
 };
@@ -80,6 +87,13 @@ int volumes_drop(struct volumes *v, const struct volume_record *r, struct error 
 
 /** volumes_save() - make @r durable and keep it. Return: 0, or -1 as state_put(). */
 int volumes_save(struct volumes *v, const struct volume_record *r, struct error **err) MUST_CHECK;
+
+/** volumes_takes_new() - whether new devices are made in @p now. The caller has the mutex. */
+bool volumes_takes_new(const struct volumes *v, const struct device_pool *p);
+
+/** volumes_check_room() - look whether the state folder can record a further volume, and remember it for what
+ * capacity is told. Return: 0, or -1 with ERR_EXHAUSTED. */
+int volumes_check_room(struct volumes *v, struct error **err) MUST_CHECK;
 
 /** volumes_load() - take the state folder, read it and list devices, and do nothing about what is found: for
  * repairs. Return: 0, or -1 as volumes_start(). */

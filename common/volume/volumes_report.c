@@ -2,17 +2,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "volume/report.h"
 #include "volume/volumes_private.h"
 
-/* An incomplete pool takes no new device, a closed one is of the other device mode. */
-static struct volumes_capacity pool_capacity(const struct device_pool *p)
+bool volumes_takes_new(const struct volumes *v, const struct device_pool *p)
+{
+	return p->complete && !p->closed && !v->no_room && !failing_avoids(v->failing, p->uuid, clock_ns());
+}
+
+/* A closed pool is of the other device mode. */
+static struct volumes_capacity pool_capacity(const struct volumes *v, const struct device_pool *p)
 {
 	if (p->closed)
 		return (struct volumes_capacity){0};
-	if (!p->complete)
+	if (!volumes_takes_new(v, p))
 		return (struct volumes_capacity){.total_bytes = p->total_bytes};
 	return (struct volumes_capacity){.total_bytes = p->total_bytes,
 		.free_bytes = p->free_bytes,
@@ -27,7 +33,7 @@ bool volumes_capacity(struct volumes *v, struct volumes_capacity *ret)
 	pthread_mutex_lock(&v->mutex);
 	bool known = v->loaded && v->seen;
 	for (size_t i = 0; known && i < v->seen->n_pools; i++) {
-		struct volumes_capacity c = pool_capacity(&v->seen->pools[i]);
+		struct volumes_capacity c = pool_capacity(v, &v->seen->pools[i]);
 
 		sum.total_bytes += c.total_bytes;
 		sum.free_bytes += c.free_bytes;
@@ -55,13 +61,13 @@ static enum report_phase phase_of(const struct volumes *v, const struct volume_r
 	return REPORT_DAMAGED;
 }
 
-static struct report_pool report_pool(const struct device_pool *p)
+static struct report_pool report_pool(const struct volumes *v, const struct device_pool *p)
 {
 	struct report_pool out = {.name = x_strdup(p->name),
-		.capacity = pool_capacity(p),
+		.capacity = pool_capacity(v, p),
 		.rules = {p->unit_bytes, p->map_align_bytes, p->btt_start_bytes}};
 
-	if (!p->complete)
+	if (!volumes_takes_new(v, p))
 		return out;
 	memcpy(out.free_extent_bytes, p->free_extent_bytes, sizeof(out.free_extent_bytes));
 	out.n_free_extents = p->n_free_extents;
@@ -76,7 +82,7 @@ static void report_pools(const struct volumes *v, struct volumes_report *out)
 
 		if (p->closed)
 			continue;
-		out->pools[out->n_pools++] = report_pool(p);
+		out->pools[out->n_pools++] = report_pool(v, p);
 	}
 }
 

@@ -224,11 +224,21 @@ int volumes_load(struct volumes *v, struct error **err)
 	return take_over(v, /* activate= */ false, err);
 }
 
+/* Logged when it changes. */
+static void note_room(struct volumes *v)
+{
+	CLEANUP(error_freep) struct error *full = NULL;
+
+	if (volumes_check_room(v, &full) < 0)
+		log_debug("no volume can be recorded", F_ERR(full));
+}
+
 int volumes_start(struct volumes *v, struct error **err)
 {
 	if (take_over(v, /* activate= */ true, err) < 0)
 		return -1;
 	report_strangers(v);
+	note_room(v);
 	adopt_pools(v);
 	settle_unfinished(v);
 	return 0;
@@ -238,6 +248,7 @@ int volumes_refresh(struct volumes *v, struct error **err)
 {
 	if (volumes_require_ready(v, err) < 0)
 		return -1;
+	note_room(v);
 	if (volumes_relist(v, err) < 0)
 		return -1;
 	adopt_pools(v);

@@ -141,7 +141,8 @@ static int faulty_create(void *self, const struct device_spec *spec, struct devi
 	fx.n_creates++;
 	if (fx.faults.in_create)
 		fx.faults.in_create();
-	bool fails = fx.faults.create && (fx.faults.creates == 0 || fx.n_creates <= fx.faults.creates);
+	bool fails = fx.faults.create && (!fx.faults.creates_if || fx.faults.creates_if(spec)) &&
+		     (fx.faults.creates == 0 || fx.n_creates <= fx.faults.creates);
 	if (fails && !fx.faults.after)
 		return fault(fx.faults.create, "create", err);
 	if (device_create(fx.fake, spec, &d, err) < 0)

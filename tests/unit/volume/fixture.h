@@ -26,7 +26,8 @@ struct faults {
 	enum err_code create;
 	enum err_code destroy;
 	enum err_code activate;
-	unsigned creates;                     /* so many fail, then no more; 0: all */
+	bool (*creates_if)(const struct device_spec *spec); /* NULL: all fail; else those fail */
+	unsigned creates;                                   /* so many fail, then no more; 0: all */
 	bool after;                           /* create and destroy fail after they have done it */
 	const char *moved_path;               /* all devices are listed at it */
 	bool inactive;                        /* no device is active until activate succeeds */

@@ -268,10 +268,60 @@ START_TEST(creation_that_fails_everywhere_leaves_nothing)
 	fx.n_creates = 0;
 	fx.faults.create = ERR_INTERNAL;
 	ASSERT_FAILS(try_create(&q, &err), ERR_INTERNAL, "create volume");
-	ck_assert_uint_eq(fx.n_creates, 1);
-	assert_nothing_left(0);
+	ck_assert_uint_eq(fx.n_creates, N_POOLS);
+	ck_assert_uint_eq(fixture_n_devices(), 0);
+	ck_assert_uint_eq(fixture_n_files(), 0);
 	fx.faults.create = 0;
 	ASSERT_OK(try_create(&q, &err));
+}
+END_TEST
+
+static const char *refusing_pool;
+
+/* The other region works. */
+static bool fails_in_pool(const struct device_spec *spec)
+{
+	return str_eq(spec->pool, refusing_pool);
+}
+
+static uint64_t offered(void)
+{
+	struct volumes_capacity c;
+
+	ck_assert(volumes_capacity(fx.v, &c));
+	return c.free_bytes;
+}
+
+START_TEST(a_pool_that_fails_is_left_for_the_other_and_avoided_for_a_while)
+{
+	CLEANUP(volume_info_freep) struct volume_info *big = NULL;
+	CLEANUP(volume_info_freep) struct volume_info *second = NULL;
+	struct volume_request q = fixture_request("big", REGION_BYTES / 2);
+	struct error *err = NULL;
+
+	/* the smaller rest is the best fit */
+	big = fixture_create("first", SIZE);
+	CLEANUP(device_freep) struct device *d = fixture_device(big->id);
+	refusing_pool = d->pool;
+	fx.faults.create = ERR_INTERNAL;
+	fx.faults.creates_if = fails_in_pool;
+	fx.n_creates = 0;
+	second = fixture_create("second", SIZE);
+	ck_assert_uint_eq(fx.n_creates, 2);
+	CLEANUP(device_freep) struct device *other = fixture_device(second->id);
+	ck_assert_str_ne(other->pool, refusing_pool);
+	ck_assert_uint_eq(offered(), REGION_BYTES - SIZE);
+
+	/* not asked again, as long as the other has room */
+	fixture_make("third", SIZE);
+	ck_assert_uint_eq(fx.n_creates, 3);
+
+	/* but rather than nothing */
+	q.required_bytes = REGION_BYTES - SIZE;
+	ASSERT_FAILS(try_create(&q, &err), ERR_INTERNAL, "create fails");
+	fx.faults.create = 0;
+	ASSERT_OK(try_create(&q, &err));
+	ck_assert_uint_eq(offered(), REGION_BYTES - 2 * SIZE);
 }
 END_TEST
 
@@ -481,6 +531,7 @@ FIXTURE_MAIN("volumes_create", fixture_memory, new_volume_has_the_minted_id_its_
 	fullest_pool_that_still_fits_is_taken, reported_maximum_can_be_created_and_no_byte_more,
 	capacity_is_right_where_listing_is_too_dear_to_repeat,
 	pool_that_filled_up_meanwhile_gives_way_to_the_next, creation_that_fails_everywhere_leaves_nothing,
+	a_pool_that_fails_is_left_for_the_other_and_avoided_for_a_while,
 	failure_that_cannot_be_undone_keeps_the_record_and_tries_no_other_pool,
 	used_up_label_slots_are_the_reason_that_is_told,
 	device_of_the_id_without_state_is_refused_and_left_alone,

@@ -1,4 +1,5 @@
 /* What callers hear of operations that take long. */
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "unit/volume/fixture.h"
@@ -7,6 +8,7 @@ static char *while_made;
 static char *by_id;
 static char *of_all;
 static char *of_another;
+static uint64_t command_age_s;
 
 static void ask(void)
 {
@@ -43,7 +45,29 @@ static void run_a_command(void *self, struct device_activity *ret)
 {
 	(void)self;
 	snprintf(ret->command, sizeof(ret->command), "lvm lvcreate");
+	ret->since_ns = clock_ns() - command_age_s * NS_PER_S;
 }
+
+/* Else each attempt would hold a thread and leave a record, until no call is served any more. */
+START_TEST(nothing_new_is_made_while_something_hangs)
+{
+	CLEANUP(volume_info_freep) struct volume_info *info = NULL;
+	const struct volume_request q = fixture_request("new", MIB(16));
+	struct volumes_capacity c;
+	struct error *err = NULL;
+
+	fx.ops.activity = run_a_command;
+	command_age_s = 73;
+	fx.n_creates = 0;
+	ASSERT_FAILS(volumes_create(fx.v, &q, &info, &err), ERR_UNAVAILABLE,
+		"\"lvm lvcreate\" does not end, which has been going on for 73 s");
+	ck_assert_uint_eq(fx.n_creates, 0);
+	ck_assert_uint_eq(fixture_n_files(), 0);
+	ck_assert(volumes_capacity(fx.v, &c));
+	command_age_s = 0;
+	ASSERT_OK(volumes_create(fx.v, &q, &info, &err));
+}
+END_TEST
 
 START_TEST(the_command_that_runs_is_named)
 {
@@ -58,4 +82,5 @@ START_TEST(the_command_that_runs_is_named)
 }
 END_TEST
 
-FIXTURE_MAIN("volumes_doing", fixture_memory, a_volume_is_made_for_some_time, the_command_that_runs_is_named)
+FIXTURE_MAIN("volumes_doing", fixture_memory, a_volume_is_made_for_some_time,
+	nothing_new_is_made_while_something_hangs, the_command_that_runs_is_named)

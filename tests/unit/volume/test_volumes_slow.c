@@ -154,8 +154,16 @@ static void empty_state(void)
 	ck_assert_int_eq(unlink(path), 0);
 }
 
-/* RESOURCE_EXHAUSTED would send the pod to another node for want of persistent memory. */
-START_TEST(full_state_folder_is_unavailable_and_nothing_is_changed)
+static uint64_t offered(void)
+{
+	struct volumes_capacity c;
+
+	ck_assert(volumes_capacity(fx.v, &c));
+	return c.free_bytes;
+}
+
+/* A new volume may be made on another node; one that is here cannot be used there. */
+START_TEST(full_state_folder_sends_new_volumes_away_and_changes_nothing)
 {
 	const struct volume_request q = fixture_request("new", SIZE);
 	struct volume_info *info = NULL;
@@ -163,15 +171,33 @@ START_TEST(full_state_folder_is_unavailable_and_nothing_is_changed)
 
 	move_state("32k");
 	fill_state();
-	ASSERT_FAILS(volumes_create(fx.v, &q, &info, &err), ERR_UNAVAILABLE, "No space left on device");
+	ASSERT_FAILS(volumes_create(fx.v, &q, &info, &err), ERR_EXHAUSTED, "is full");
+	ck_assert_uint_eq(offered(), 0);
 	ASSERT_FAILS(stage(&err), ERR_UNAVAILABLE, "No space left on device");
 	ck_assert_uint_eq(fixture_n_devices(), 1);
 	ck_assert_uint_eq(fixture_n_files(), 2); /* one is the filler */
 	ck_assert_uint_eq(mounts_count(mt.staging), 0);
 	fixture_restart();
+	ck_assert_uint_eq(offered(), 0);
 	empty_state();
+	ASSERT_OK(volumes_refresh(fx.v, &err));
+	ck_assert_uint_gt(offered(), 0);
 	fixture_make("new", SIZE);
 	assert_staged();
+}
+END_TEST
+
+START_TEST(state_folder_without_inodes_sends_new_volumes_away)
+{
+	const struct volume_request q = fixture_request("new", SIZE);
+	struct volume_info *info = NULL;
+	struct error *err = NULL;
+
+	move_state("64k,nr_inodes=4");
+	fixture_write("filler", "1");
+	ASSERT_FAILS(volumes_create(fx.v, &q, &info, &err), ERR_EXHAUSTED, "no inode left");
+	ck_assert_uint_eq(offered(), 0);
+	ck_assert_uint_eq(fixture_n_devices(), 1);
 }
 END_TEST
 
@@ -214,7 +240,8 @@ int main(void)
 	tcase_add_test(tcase, device_that_is_held_is_not_formatted);
 	tcase_add_test(tcase, failed_mkfs_is_done_again_whatever_it_left);
 	tcase_add_loop_test(tcase, mkfs_that_hangs_ends_with_its_time_and_leaves_nothing, 0, n_reactions);
-	tcase_add_test(tcase, full_state_folder_is_unavailable_and_nothing_is_changed);
+	tcase_add_test(tcase, full_state_folder_sends_new_volumes_away_and_changes_nothing);
+	tcase_add_test(tcase, state_folder_without_inodes_sends_new_volumes_away);
 	tcase_add_test(tcase, volume_is_deleted_while_the_state_folder_is_full);
 	tcase_add_test(tcase, read_only_state_folder_is_told);
 	return fixture_finish();
