@@ -221,9 +221,36 @@ static int open_nodes(struct program *p, struct error **err)
 	p->nodes = node_table_new();
 	p->clients = node_clients_new(&clients);
 	p->caller = node_clients_caller(p->clients);
-	const struct registry_config registry = {.loop = p->loop, .table = p->nodes, .caller = p->caller};
-	p->registry = registry_new(&registry);
 	p->node_metrics = controller_metrics_new(p->nodes);
+	return 0;
+}
+
+static enum registry_proof proof_of(const struct program *p)
+{
+	const char *how = p->options->node_authentication;
+
+	if (str_eq(how, "role"))
+		return REGISTRY_PROOF_ROLE;
+	if (str_eq(how, "certificate") || (str_empty(how) && !p->kube))
+		return REGISTRY_PROOF_CERTIFICATE;
+	return REGISTRY_PROOF_TOKEN;
+}
+
+static int open_registry(struct program *p, struct error **err)
+{
+	const struct registry_config config = {.loop = p->loop,
+		.table = p->nodes,
+		.caller = p->caller,
+		.proof = proof_of(p),
+		.tokens = p->kube ? controller_kube_tokens(p->kube) : NULL};
+
+	if (config.proof == REGISTRY_PROOF_TOKEN && !p->kube)
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"-nodeAuthentication=token needs a Kubernetes API server, which checks the tokens: "
+			"neither $KUBECONFIG nor the account of a pod leads to one");
+	if (config.proof == REGISTRY_PROOF_ROLE)
+		log_warn("-nodeAuthentication=role: every node can register and unregister every other node");
+	p->registry = registry_new(&config);
 	return 0;
 }
 
@@ -234,7 +261,9 @@ static int open_kube(struct program *p, struct error **err)
 		.handshakes = p->handshakes,
 		.nodes = p->nodes,
 		.observer = controller_metrics_observer(p->node_metrics),
-		.start_window_ms = START_WINDOW_MS};
+		.start_window_ms = START_WINDOW_MS,
+		.checks_tokens = str_empty(p->options->node_authentication) ||
+				 str_eq(p->options->node_authentication, "token")};
 
 	if (controller_kube_new(&config, &p->kube, err) < 0)
 		return err_wrap(err, "Kubernetes");
@@ -271,7 +300,7 @@ static int serve(struct program *p, struct error **err)
 		return -1;
 	p->tick = loop_timer_new(p->loop, tick, p);
 	p->grace = loop_timer_new(p->loop, grace_is_over, p);
-	if (open_nodes(p, err) < 0 || open_kube(p, err) < 0)
+	if (open_nodes(p, err) < 0 || open_kube(p, err) < 0 || open_registry(p, err) < 0)
 		return -1;
 	open_controller(p);
 	if (start_servers(p, err) < 0)

@@ -9,6 +9,7 @@
 #include "cluster/controller.h"
 #include "cluster/kube/client.h"
 #include "cluster/node_table.h"
+#include "cluster/node_tokens.h"
 #include "cluster/possible_owners.h"
 #include "net/handshakes.h"
 #include "options.h"
@@ -21,6 +22,7 @@ struct controller_kube_config {
 	struct node_table *nodes;
 	struct kube_observer observer;
 	uint64_t start_window_ms;
+	bool checks_tokens; /* of nodes */
 };
 
 struct controller_kube;
@@ -35,6 +37,9 @@ void controller_kube_free(struct controller_kube *k);
 
 /** controller_kube_owners() - valid as long as @k. */
 struct possible_owners controller_kube_owners(struct controller_kube *k);
+
+/** controller_kube_tokens() - NULL unless checks_tokens; valid as long as @k. */
+struct node_tokens *controller_kube_tokens(struct controller_kube *k);
 
 /** controller_kube_start() - begin to ask for the lease. @controller: borrowed */
 void controller_kube_start(struct controller_kube *k, struct controller *controller);

@@ -119,6 +119,7 @@ int node_registry_start(
 		.node_id = o->node_id,
 		.tls = tls,
 		.handshakes = config->handshakes,
+		.token_file = str_empty(o->registry_token_file) ? NULL : o->registry_token_file,
 		.fill = fill,
 		.user = r,
 	};

@@ -31,6 +31,9 @@ struct options options_default(void)
 		.plugin_registration_path = "",
 		.kubelet_registration_socket = "",
 		.endpoint = str_empty(endpoint) ? DEFAULT_ENDPOINT : endpoint,
+		.node_authentication = "",
+		.node_account = "pmem-csi-node",
+		.registry_token_file = "",
 		.device_manager = "lvm",
 		.state_path = NULL,
 		.logging_format = "text",
@@ -65,6 +68,11 @@ static int check_controller(const struct options *o, struct error **err)
 {
 	if (o->kube_qps == 0 || o->kube_burst == 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "-kube-api-qps and -kube-api-burst must not be 0");
+	if (!str_empty(o->node_authentication) && !str_eq(o->node_authentication, "token") &&
+		!str_eq(o->node_authentication, "certificate") && !str_eq(o->node_authentication, "role"))
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"-nodeAuthentication must be token, certificate or role, not \"%s\"",
+			o->node_authentication);
 	if (str_eq(o->registry_endpoint, o->endpoint))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-registryEndpoint and -endpoint must differ");
 	return 0;

@@ -93,12 +93,24 @@ static void add_controller(struct table *t, struct options *o, struct option_tex
 			"controller: where nodes register, tcp://host:port (default: " DEFAULT_REGISTRY
 			"); node: the controllers to register with, at all addresses of the host (default: "
 			"none)"},
+		{"registryTokenFile", OPT_STR, &o->registry_token_file, "FILE",
+			"node: ServiceAccount token for the audience <drivername>/registry, by which this "
+			"node proves to the controller who it is; sent over TLS only (default: none)"},
+		{"nodeAuthentication", OPT_STR, &o->node_authentication, "HOW",
+			"controller: how nodes prove over TLS who they are. token: by -registryTokenFile, "
+			"which the API server checks, or by a certificate for node-<ID>. certificate: by "
+			"the latter only. role: not at all, any node with a certificate for "
+			"pmem-node-controller may speak for any other (default: token with Kubernetes, "
+			"certificate without)"},
+		{"nodeAccount", OPT_STR, &o->node_account, "NAME",
+			"controller: the nodes' ServiceAccount, NAME or NAMESPACE/NAME (default: "
+			"pmem-csi-node in the namespace of the controller)"},
 		{"expectedNodes", OPT_STR, &texts->expected_nodes, "IDS",
 			"controller without Kubernetes: all nodes that may hold volumes, with commas "
 			"between"},
 		{"forgetGoneNodes", OPT_BOOL, &o->forget_gone_nodes, NULL,
-			"controller: a node without Node object, whose driver is gone too, has lost its "
-			"volumes"},
+			"controller: volumes that can only be on a node without Node object, whose driver is "
+			"gone, too, are gone with it"},
 		{"publishCapacity", OPT_BOOL, &o->publish_capacity, NULL,
 			"controller: write CSIStorageCapacity objects; false where external-provisioner "
 			"does, on "

@@ -17,6 +17,7 @@ struct registration {
 	struct registration_config config; /* its strings are those below */
 	char *node_id;
 	char *endpoint;
+	char *token_file;
 	char instance[UUID_TEXT_LEN + 1]; /* names this run to the controllers */
 	struct addr addr;                 /* its host may be a name */
 	struct peer *peers;
@@ -183,6 +184,8 @@ int registration_new(const struct registration_config *config, struct registrati
 	r->config = *config;
 	r->config.node_id = r->node_id;
 	r->config.endpoint = r->endpoint;
+	r->token_file = x_strdup(config->token_file);
+	r->config.token_file = r->token_file;
 	if (config->tls)
 		tls_context_ref(config->tls);
 	if (r->config.heartbeat_ms == 0)
@@ -219,6 +222,7 @@ void registration_free(struct registration *r)
 	addr_done(&r->addr);
 	free(r->node_id);
 	free(r->endpoint);
+	free(r->token_file);
 	free(r);
 }
 

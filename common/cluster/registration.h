@@ -6,7 +6,8 @@
  * connection, and over it one registration: said at once, again with each heartbeat, when the connection was
  * lost, and when what there is to say has changed. What fails is tried again for ever, with back-off. Two
  * addresses of one controller do no harm: it hears the same twice. What it waits for is logged once, and then
- * rarely. Threads: the loop's; nothing blocks. Source: DESIGN 6.
+ * rarely. The token's file is read again for each call: kubelet replaces it before the token expires.
+ * Threads: the loop's; nothing blocks but reading that file.
  */
 #pragma once
 
@@ -37,6 +38,7 @@ struct registration_config {
 	const char *node_id;           /* copied */
 	struct tls_context *tls;       /* referenced; the server must bear "pmem-registry". NULL: plain */
 	struct handshakes *handshakes; /* with tls only */
+	const char *token_file;        /* proves which node this is, with tls only; copied; NULL: none */
 	uint64_t heartbeat_ms;         /* 0: REGISTRATION_HEARTBEAT_MS */
 	/* Says all of @request but node_id, instance and lease_seconds; what it points to lives in @arena.
 	 * Loop thread; must not wait. */

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/random.h"
+#include "cluster/kube/token.h"
 #include "net/limits.h"
 
 #define SERVER_NAME "pmem-registry"
@@ -144,12 +145,28 @@ static void fill(const struct peer *p, struct arena *arena, Registry__V0__Regist
 	hash_request(&ret->base, hash);
 }
 
+/* Puts what proves which node this is on the calls that follow. */
+static int authorize(struct peer *p, struct error **err)
+{
+	const struct registration_config *r = p->config.registration;
+	CLEANUP(kube_token_done) struct kube_token token = {0};
+	const char *value;
+
+	if (!r->tls || !r->token_file)
+		return 0;
+	if (kube_token_init(&token, /* token= */ NULL, r->token_file, err) < 0 ||
+		kube_token_get(&token, clock_ns(), &value, err) < 0)
+		return err_wrap(err, "-registryTokenFile");
+	grpc_client_authorize(p->client, value);
+	return 0;
+}
+
 static void send_report(struct peer *p, const Registry__V0__RegisterControllerRequest *request)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 
 	p->again = false;
-	if (!p->client && connect_to(p, &err) < 0) {
+	if ((!p->client && connect_to(p, &err) < 0) || authorize(p, &err) < 0) {
 		failed(p, err);
 		return;
 	}
@@ -236,6 +253,7 @@ bool peer_leave(struct peer *p)
 {
 	CLEANUP(arena_freep) struct arena *arena = arena_new(LIMIT_ARENA_BYTES);
 	Registry__V0__UnregisterControllerRequest request;
+	CLEANUP(error_freep) struct error *unproven = NULL;
 	Registry__V0__RegisterControllerRequest said;
 	char hash[SHA224_HEX_LEN + 1];
 
@@ -245,6 +263,8 @@ bool peer_leave(struct peer *p)
 		return false;
 	if (p->call)
 		grpc_client_cancel(TAKE_PTR(p->call));
+	if (authorize(p, &unproven) < 0)
+		log_warn("the controller may not believe that the node goes", F_ERR(unproven));
 	fill(p, arena, &said, hash);
 	registry__v0__unregister_controller_request__init(&request);
 	request.node_id = said.node_id;

@@ -25,34 +25,33 @@ static int check_room(const struct registry *r, const struct node_report *report
 	return 0;
 }
 
-static int read_report(const struct registry *r, const struct grpc_call *call,
-	const Registry__V0__RegisterControllerRequest *m, struct node_report **ret, struct error **err)
+static int read_report(const struct registry *r, const Registry__V0__RegisterControllerRequest *m,
+	struct node_report **ret, struct error **err)
 {
 	CLEANUP(node_report_freep) struct node_report *report = NULL;
-	bool bound;
 
-	/* the fields first: the names of the peer are compared with one of them */
-	if (registry_report_read(m, &report, err) < 0 ||
-		registry_check_node(r, call, report->node_id, &bound, err) < 0 ||
-		check_room(r, report, err) < 0)
+	if (registry_report_read(m, &report, err) < 0 || check_room(r, report, err) < 0)
 		return -1;
-	report->bound = bound;
 	*ret = TAKE_PTR(report);
 	return 0;
 }
 
-static void register_controller(void *self, struct grpc_call *call, const void *request, void *reply)
+static void refuse(struct grpc_call *call, struct error *err)
 {
-	struct node_report *report;
-	struct error *err = NULL;
-	struct registry *r = self;
+	err_wrap(&err, "registry");
+	grpc_call_finish(call, err);
+}
 
-	(void)reply;
-	if (read_report(r, call, request, &report, &err) < 0) {
-		err_wrap(&err, "registry");
-		grpc_call_finish(call, err);
-		return;
-	}
+/* A call of a driver, until it is clear whether it comes from the node that it names. */
+struct applicant {
+	struct registry *registry;
+	struct grpc_call *call;
+	struct node_report *report; /* that it registers; NULL: it unregisters */
+	const Registry__V0__UnregisterControllerRequest *leaving; /* lives as long as the call */
+};
+
+static void admit(struct registry *r, struct node_report *report, struct grpc_call *call)
+{
 	switch (registry_judge(r, report)) {
 	case REGISTRY_ASK:
 		registry_move(r, report, call);
@@ -67,20 +66,105 @@ static void register_controller(void *self, struct grpc_call *call, const void *
 	grpc_call_finish(call, NULL);
 }
 
-static int unregister_controller(
-	void *self, struct grpc_call *call, const void *request, void *reply, struct error **err)
+/* Whose call @a is has been found out. A driver that does not wait for the answer may be gone, and is not
+ * registered any more; but one that unregisters may well go at once. */
+static void applicant_admit(const struct applicant *a)
 {
-	const Registry__V0__UnregisterControllerRequest *m = request;
-	struct registry *r = self;
-	bool bound;
+	if (a->report && grpc_call_is_wanted(a->call)) {
+		admit(a->registry, a->report, a->call);
+		return;
+	}
+	if (a->leaving)
+		registry_dismiss(a->registry, a->leaving);
+	node_report_free(a->report);
+	grpc_call_finish(a->call, NULL);
+}
+
+static void on_checked(void *user, const struct error *error)
+{
+	const struct applicant a = *(const struct applicant *)user;
+	struct error *err = NULL;
+
+	free(user);
+	if (!error) {
+		if (a.report)
+			a.report->bound = true;
+		applicant_admit(&a);
+		return;
+	}
+	node_report_free(a.report);
+	(void)err_set(&err, error->code, "%s", error->msg);
+	refuse(a.call, err);
+}
+
+/* Finishes the call of @a in the end. */
+static void check_token(const struct applicant *a, const struct node_claim *claim)
+{
+	struct applicant *copy = x_malloc(sizeof(*copy));
+	struct error *err = NULL;
+
+	*copy = *a;
+	switch (node_tokens_check(a->registry->config.tokens, claim, on_checked, copy, &err)) {
+	case NODE_ASKING:
+		return;
+	case NODE_GENUINE:
+	case NODE_REFUSED:
+		break;
+	}
+	on_checked(copy, err);
+	error_free(err);
+}
+
+/* Takes the report of @a, and finishes its call in the end. */
+static void apply(const struct applicant *a, struct node_claim *claim)
+{
+	enum registry_standing standing;
+	struct error *err = NULL;
+
+	if (registry_check_node(a->registry, a->call, claim->node_id, &standing, &err) < 0) {
+		node_report_free(a->report);
+		refuse(a->call, err);
+		return;
+	}
+	if (standing == REGISTRY_NEEDS_TOKEN) {
+		claim->authorization = a->call->authorization;
+		claim->has_lease = registry_has_lease(a->registry, claim);
+		check_token(a, claim);
+		return;
+	}
+	if (a->report)
+		a->report->bound = standing == REGISTRY_IS_NODE;
+	applicant_admit(a);
+}
+
+static void register_controller(void *self, struct grpc_call *call, const void *request, void *reply)
+{
+	struct applicant a = {.registry = self, .call = call};
+	struct error *err = NULL;
 
 	(void)reply;
-	if (str_empty(m->node_id))
-		return err_set(err, ERR_INVALID_ARGUMENT, "registry: node_id is empty");
-	if (registry_check_node(r, call, m->node_id, &bound, err) < 0)
-		return err_wrap(err, "registry");
-	registry_dismiss(r, m);
-	return 0;
+	/* the fields first: the names of the peer are compared with one of them */
+	if (read_report(self, request, &a.report, &err) < 0) {
+		refuse(call, err);
+		return;
+	}
+	struct node_claim claim = {
+		.node_id = a.report->node_id, .endpoint = a.report->endpoint, .instance = a.report->instance};
+	apply(&a, &claim);
+}
+
+static void unregister_controller(void *self, struct grpc_call *call, const void *request, void *reply)
+{
+	const Registry__V0__UnregisterControllerRequest *m = request;
+	const struct applicant a = {.registry = self, .call = call, .leaving = m};
+	struct node_claim claim = {.node_id = m->node_id, .endpoint = m->endpoint, .instance = m->instance};
+	struct error *err = NULL;
+
+	(void)reply;
+	if (registry_check_leaving(m, &err) < 0)
+		refuse(call, err);
+	else
+		apply(&a, &claim);
 }
 
 static const struct grpc_method methods[] = {
@@ -90,10 +174,10 @@ static const struct grpc_method methods[] = {
 		.reply = &registry__v0__register_controller_reply__descriptor,
 		.start = register_controller},
 	{.path = "/registry.v0.Registry/UnregisterController",
-		.kind = GRPC_INLINE,
+		.kind = GRPC_ASYNC,
 		.request = &registry__v0__unregister_controller_request__descriptor,
 		.reply = &registry__v0__unregister_controller_reply__descriptor,
-		.handle = unregister_controller},
+		.start = unregister_controller},
 	{.path = "/registry.v0.Registry/WatchNodes",
 		.kind = GRPC_ASYNC,
 		.request = &registry__v0__watch_nodes_request__descriptor,

@@ -6,8 +6,11 @@
  * the right certificate still answers there, it is refused with ABORTED and the node tries again; otherwise,
  * or when another live node has the old endpoint now, it is taken. A node that gives no lease time (a Go
  * driver) is known once it has listed its volumes, is asked for them and for its capacity every 30 s, and
- * ends after three failures. Over TLS only pmem-node-controller and node-<id> register, the latter only as
- * <id>, and an id whose lease was taken with such a certificate needs one; only pmem-scheduler watches.
+ * ends after three failures. An unregistration ends the lease that it describes, and no other.
+ *
+ * Over TLS only pmem-node-controller and node-<id> register and unregister, the latter only as <id>, and the
+ * former as enum registry_proof says; only pmem-scheduler watches. Over plain TCP, which has to be allowed
+ * explicitly beyond loopback, nothing is checked.
  * Threads: the loop's.
  */
 #pragma once
@@ -16,13 +19,24 @@
 
 #include "cluster/node_caller.h"
 #include "cluster/node_table.h"
+#include "cluster/node_tokens.h"
 #include "net/grpc_service.h"
 #include "net/loop.h"
+
+/* What proves that a driver is that of the node that it names, over TLS. A certificate for node-<id> always
+ * does. */
+enum registry_proof {
+	REGISTRY_PROOF_CERTIFICATE, /* nothing else does */
+	REGISTRY_PROOF_TOKEN,       /* pmem-node-controller and a token of the node do, too */
+	REGISTRY_PROOF_ROLE,        /* pmem-node-controller suffices: any node speaks for any other */
+};
 
 struct registry_config {
 	struct loop *loop;
 	struct node_table *table;  /* borrowed; the registry is who puts and ends */
 	struct node_caller caller; /* to probe and to ask nodes */
+	enum registry_proof proof;
+	struct node_tokens *tokens; /* borrowed; with REGISTRY_PROOF_TOKEN only */
 	/* the clock of the table; NULL: clock_ns() */
 	uint64_t (*now_ns)(void *user);
 	void *user;

@@ -84,10 +84,19 @@ uint64_t registry_now(const struct registry *r);
 
 /* registry_peer.c */
 
-/** registry_check_node() - whether the peer of @call may speak for @node_id. @ret_bound: its certificate says
- * so. Return: 0, or -1 with ERR_PERMISSION. */
+enum registry_standing {
+	REGISTRY_IS_NODE,     /* its certificate says that it is that node */
+	REGISTRY_IS_ANY,      /* it may be any node, and that suffices */
+	REGISTRY_NEEDS_TOKEN, /* it may be any node, and has to prove which */
+};
+
+/** registry_check_node() - what the certificate of @call's peer says about speaking for @node_id. Return: 0,
+ * or -1 with ERR_PERMISSION. */
 int registry_check_node(const struct registry *r, const struct grpc_call *call, const char *node_id,
-	bool *ret_bound, struct error **err) MUST_CHECK;
+	enum registry_standing *ret, struct error **err) MUST_CHECK;
+
+/** registry_has_lease() - whether endpoint and instance of @claim have the live lease of its node. */
+bool registry_has_lease(const struct registry *r, const struct node_claim *claim);
 
 /** registry_check_scheduler() - whether the peer of @call may watch. Return: 0, or -1 with ERR_PERMISSION. */
 int registry_check_scheduler(const struct grpc_call *call, struct error **err) MUST_CHECK;
@@ -99,6 +108,9 @@ int registry_check_scheduler(const struct grpc_call *call, struct error **err) M
  * @ret: node_report_free(). */
 int registry_report_read(const Registry__V0__RegisterControllerRequest *m, struct node_report **ret,
 	struct error **err) MUST_CHECK;
+
+/** registry_check_leaving() - Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the field. */
+int registry_check_leaving(const Registry__V0__UnregisterControllerRequest *m, struct error **err) MUST_CHECK;
 
 /* registry_admit.c */
 

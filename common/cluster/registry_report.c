@@ -189,6 +189,16 @@ int registry_report_read(
 	return 0;
 }
 
+int registry_check_leaving(const Registry__V0__UnregisterControllerRequest *m, struct error **err)
+{
+	if (str_empty(m->node_id))
+		return err_set(err, ERR_INVALID_ARGUMENT, "node_id is empty");
+	if (check_text("node_id", m->node_id, REGISTRY_MAX_NODE_ID, err) < 0 ||
+		check_text("endpoint", m->endpoint, REGISTRY_MAX_TEXT, err) < 0)
+		return -1;
+	return check_text("instance", m->instance, REGISTRY_MAX_TEXT, err);
+}
+
 int registry_entry_read(const Registry__V0__NodeEntry *m, struct node_report **ret, struct error **err)
 {
 	CLEANUP(node_report_freep) struct node_report *r = x_calloc(1, sizeof(*r));

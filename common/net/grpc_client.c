@@ -1,6 +1,7 @@
 #include "net/grpc_client.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/clock.h"
@@ -13,7 +14,8 @@ struct grpc_client {
 	struct loop *loop;
 	struct h2_channel *channel;
 	const char *scheme;
-	size_t refs; /* of its calls, and of who made it: those that free() ends may make new ones */
+	char *authorization; /* NULL: none */
+	size_t refs;         /* of its calls, and of who made it: those that free() ends may make new ones */
 };
 
 struct grpc_client_call {
@@ -29,10 +31,22 @@ struct grpc_client_call {
 	void *user;
 };
 
+void grpc_client_authorize(struct grpc_client *c, const char *value)
+{
+	char *old = c->authorization;
+
+	c->authorization = value ? x_strdup(value) : NULL;
+	if (old)
+		explicit_bzero(old, strlen(old));
+	free(old);
+}
+
 static void client_unref(struct grpc_client *c)
 {
-	if (--c->refs == 0)
-		free(c);
+	if (--c->refs > 0)
+		return;
+	grpc_client_authorize(c, NULL);
+	free(c);
 }
 
 static void call_free(struct grpc_client_call *call)
@@ -134,7 +148,7 @@ void grpc_client_free(struct grpc_client *c)
 
 static struct h2_request *send_request(struct grpc_client_call *call, struct span packed, uint64_t timeout_ms)
 {
-	struct h2_header headers[10] = {
+	struct h2_header headers[11] = {
 		H2_HEADER(":method", "POST"),
 		H2_HEADER(":scheme", call->client->scheme),
 		H2_HEADER(":path", call->path),
@@ -151,6 +165,8 @@ static struct h2_request *send_request(struct grpc_client_call *call, struct spa
 		grpc_timeout_format(timeout_ms * NS_PER_MS, timeout);
 		headers[n++] = H2_HEADER("grpc-timeout", timeout);
 	}
+	if (call->client->authorization)
+		headers[n++] = H2_HEADER("authorization", call->client->authorization);
 	return h2_channel_request(call->client->channel, headers, n, packed, &events, call);
 }
 

@@ -31,6 +31,10 @@ int grpc_client_new(
 void grpc_client_free(struct grpc_client *c);
 DEFINE_CLEANUP(struct grpc_client *, grpc_client_free);
 
+/** grpc_client_authorize() - calls begun from now on bear the header "authorization" with @value (copied);
+ * NULL: none do. It is for the server alone: the caller sees to it that the channel has TLS. */
+void grpc_client_authorize(struct grpc_client *c, const char *value);
+
 /**
  * grpc_client_call() - start a unary call.
  * @path:       "/csi.v1.Identity/Probe"

@@ -1,6 +1,7 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -28,6 +29,18 @@ static const char *const *copy_names(const struct grpc_conn *c, struct arena *ar
 	return copy;
 }
 
+static const char *copy_text(struct span text, struct arena *arena)
+{
+	char *copy;
+
+	if (!text.p)
+		return NULL;
+	copy = arena_alloc(arena, text.n + 1);
+	memcpy(copy, text.p, text.n);
+	copy[text.n] = '\0';
+	return copy;
+}
+
 struct grpc_stream *grpc_stream_new(struct grpc_conn *c, int32_t id, const struct grpc_head *head)
 {
 	struct grpc_stream *st = x_calloc(1, sizeof(*st));
@@ -46,6 +59,7 @@ struct grpc_stream *grpc_stream_new(struct grpc_conn *c, int32_t id, const struc
 		head->timeout_ns == UINT64_MAX ? DEADLINE_NONE : st->begin_ns + head->timeout_ns;
 	st->call.id = c->server->calls++;
 	st->call.peer_names = copy_names(c, st->call.arena);
+	st->call.authorization = copy_text(head->authorization, st->call.arena);
 	st->next = c->streams;
 	c->streams = st;
 	c->calls++;

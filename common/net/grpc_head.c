@@ -31,6 +31,7 @@ static void collect(const struct h2_header *headers, size_t n, struct grpc_head 
 		{"te", &ret->te},
 		{"grpc-timeout", &ret->timeout},
 		{"grpc-encoding", &ret->encoding},
+		{"authorization", &ret->authorization},
 	};
 
 	for (size_t i = 0; i < n; i++) {

@@ -261,8 +261,12 @@ static void open_desk(struct desk *d)
 	d->now_ns = NS_PER_S;
 	d->end = &d->first;
 	d->table = node_table_new();
-	d->registry = registry_new(&(struct registry_config){
-		.loop = d->loop, .table = d->table, .caller = {call_node, d}, .now_ns = now, .user = d});
+	d->registry = registry_new(&(struct registry_config){.loop = d->loop,
+		.table = d->table,
+		.caller = {call_node, d},
+		.proof = REGISTRY_PROOF_ROLE,
+		.now_ns = now,
+		.user = d});
 	node_table_watch(d->table, on_changed, d);
 }
 

@@ -55,6 +55,7 @@ class Controller(unittest.TestCase):
         self.folder = folder.name
         self.controller = self.start(
             "controller", "-mode=controller", "-registryEndpoint=tcp://127.0.0.1:0", f"-endpoint=unix://{self.folder}/c",
+            "-nodeAuthentication=role",
             f"-expectedNodes={','.join(NODES)}", "-metricsListen=127.0.0.1:0", *CERTS.flags("pmem-registry"))
         self.registry = self.controller.wait_for(r"serving endpoint=tcp\S+ port=(\d+)").group(1)
         self.port = int(self.controller.wait_for(r"serving metrics .*port=(\d+)").group(1))
@@ -169,8 +170,17 @@ class Usage(unittest.TestCase):
         self.assertIn("-nodeSelector", self.refused("-nodeSelector={storage:pmem}"))
         self.assertIn("-nodeSelector", self.refused('-nodeSelector={"storage":1}'))
         self.assertIn("-nodeSelector", self.refused('-nodeSelector={"storage":"pmem"} x'))
+        self.assertIn("-nodeAuthentication", self.refused("-nodeAuthentication=none"))
         self.assertIn("-kube-api-qps", self.refused("-kube-api-qps=0"))
         self.assertIn("must differ", self.refused("-endpoint=tcp://:1", "-registryEndpoint=tcp://:1"))
+
+    def test_tokens_need_an_api_server(self):
+        with tempfile.TemporaryDirectory() as folder:
+            done = subprocess.run([PROGRAM, "-mode=controller", "-nodeAuthentication=token",
+                                   f"-endpoint=unix://{folder}/c", *CERTS.flags("pmem-registry")],
+                                  capture_output=True, text=True, timeout=driver.PATIENCE_S, check=False)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("needs a Kubernetes API server", done.stderr)
 
     def test_plain_tcp_beyond_loopback_is_refused(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -91,7 +91,7 @@ class Partitions(unittest.TestCase):
         run("ip", "link", "add", "hub", "type", "bridge")
         run("ip", "link", "set", "hub", "up")
         names = [f"n{i}" for i in range(1, N_NODES + 1)]
-        self.controller = self.host(0, ["-mode=controller", "-registryEndpoint=tcp://@:10000",
+        self.controller = self.host(0, ["-mode=controller", "-registryEndpoint=tcp://@:10000", "-nodeAuthentication=role",
                                         f"-expectedNodes={','.join(names)}", *CERTS.flags("pmem-registry")])
         self.nodes = {name: self.host(i + 1, self.node_flags(name)) for i, name in enumerate(names)}
 

@@ -80,6 +80,7 @@ class Node:
 
 class Served(unittest.TestCase):
     host = "127.0.0.1"
+    flags = ["-nodeAuthentication=role"]
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix="pmem-registry-")
@@ -88,7 +89,8 @@ class Served(unittest.TestCase):
         with open(self.log_path, "w", encoding="utf-8") as log:
             self.process = subprocess.Popen(
                 [PROGRAM, "-mode=controller", f"-registryEndpoint=tcp://{self.host}:0",
-                 f"-endpoint=unix://{folder.name}/c", "-expectedNodes=a,b", *CERTS.flags("pmem-registry")], stderr=log)
+                 f"-endpoint=unix://{folder.name}/c", "-expectedNodes=a,b", *self.flags,
+                 *CERTS.flags("pmem-registry")], stderr=log)
         self.addCleanup(self.stop)
         driver.wait_for(lambda: re.search(r"serving endpoint=tcp\S+ port=(\d+)", self.logged()))
         self.port = int(re.search(r"serving endpoint=tcp\S+ port=(\d+)", self.logged()).group(1))
@@ -120,8 +122,8 @@ class Served(unittest.TestCase):
         more = {"lease_seconds": LEASE_S, "inventory": registry.Inventory(), "boot_id": "1", **more}
         return self.register(node_id, endpoint, certificate, **more)
 
-    def unregister(self, node_id, certificate=NODES):
-        request = registry.UnregisterControllerRequest(node_id=node_id)
+    def unregister(self, node_id, certificate=NODES, **more):
+        request = registry.UnregisterControllerRequest(node_id=node_id, **more)
         return self.call(certificate, "UnregisterController", request, registry.UnregisterControllerReply)
 
     def watch(self, after=registry.WatchNodesReply(), certificate=SCHEDULER, timeout_ms=0):
@@ -248,6 +250,30 @@ class Names(Served):
     def test_a_client_without_a_certificate_is_not_served(self):
         self.assert_fails(Code.UNAVAILABLE, "", self.watch, certificate=None)
         driver.wait_for(lambda: "TLS handshake failed" in self.logged())
+
+
+class Strict(Served):
+    """Without Kubernetes and without another wish."""
+    flags = []
+
+    def test_the_certificate_of_all_nodes_speaks_for_none(self):
+        node = Node(self)
+        for call in lambda: self.register_ours("a", node.endpoint), lambda: self.unregister("a"):
+            self.assert_fails(Code.PERMISSION_DENIED, 'needs one for "node-a"', call)
+        self.register_ours("a", node.endpoint, "node-a")
+        self.assertEqual(list(self.nodes()), ["a"])
+
+
+class Runs(Served):
+    def test_a_driver_ends_its_own_lease_only(self):
+        node = Node(self)
+        self.register_ours("a", node.endpoint, instance="1")
+        for more in {}, {"endpoint": node.endpoint}, {"endpoint": node.endpoint, "instance": "2"}, \
+                {"endpoint": "tcp://127.0.0.1:1", "instance": "1"}:
+            self.unregister("a", **more)
+            self.assertEqual(list(self.nodes()), ["a"], more)
+        self.unregister("a", endpoint=node.endpoint, instance="1")
+        self.assertEqual(self.nodes(), {})
 
 
 class Watches(Served):

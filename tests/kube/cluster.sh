@@ -58,7 +58,7 @@ node_args() {
 	address=$(address $((10 + ${1#node})))
 	mapfile -t arguments < <(manifest_args daemonset pmem-csi-node "$2" | sed -e "s|\$(NODE_NAME)|$1|" \
 		-e "s|\$(POD_IP)|$address|" -e "s|/var/lib/kubelet|$dir/kubelet|" -e "s|/var/lib/$driver|$dir/state|" \
-		-e "s|=/certs|=$dir/certs|" -e "s|=/csi/|=$dir/kubelet/plugins/$driver/|" \
+		-e "s|=/certs|=$dir/certs|" -e "s|=/registry-token|=$dir/registry-token|" -e "s|=/csi/|=$dir/kubelet/plugins/$driver/|" \
 		-e "s|=:\(100[0-9]*\)|=$address:\1|")
 }
 

@@ -57,6 +57,36 @@ secrets() {
 	done
 }
 
+# token_pod NODE [PATCH]: a pod that has the token which the DaemonSet's pod would have: from a real kubelet, which
+# projects it and replaces it. The driver finds it where the manifest says.
+token_pod() {
+	local node=$1
+	k -n pmem-csi get daemonset pmem-csi-node -o json | /usr/bin/python3 -c '
+import json, sys
+node, patch = sys.argv[1], json.loads(sys.argv[2])
+spec = json.load(sys.stdin)["spec"]["template"]["spec"]
+volume = next(v for v in spec["volumes"] if v["name"] == "registry-token")
+volume["projected"]["sources"][0]["serviceAccountToken"].update(patch)
+json.dump({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"token-{node}"}, "spec": {
+    "serviceAccountName": spec["serviceAccountName"], "automountServiceAccountToken": False, "hostNetwork": True,
+    "nodeName": node, "terminationGracePeriodSeconds": 1, "volumes": [volume], "containers": [{
+        "name": "main", "image": "localhost/busybox:1", "imagePullPolicy": "Never", "command": ["sleep", "36000"],
+        "volumeMounts": [{"name": volume["name"], "mountPath": "/registry-token"}]}]}}, sys.stdout)
+' "$node" "${2:-{\}}" | k -n pmem-csi create -f -
+	wait_for 60 "the token of $node" has_token "$node"
+	ln -sfn "$(token_folder "$node")" "$KUBE_RUN/nodes/$node/registry-token"
+}
+
+token_folder() {
+	local uid
+	uid=$(k -n pmem-csi get pod "token-$1" -o 'jsonpath={.metadata.uid}')
+	echo "$KUBE_RUN/nodes/$1/kubelet/pods/$uid/volumes/kubernetes.io~projected/registry-token"
+}
+
+has_token() {
+	on_node "$1" test -s "$(token_folder "$1")/token"
+}
+
 controller_address() {
 	case $1 in
 	a) address 2 ;;

@@ -62,7 +62,8 @@ manifests_up() {
 	account_folder pmem-csi-scheduler
 	wait_for 30 "the controller's pods" controller_pod b
 	wait_for 30 "the extender's pods" deployment_pod pmem-csi-scheduler b
-	controller_up a
+	# Simulated nodes are many in one process, and no kubelet has given them tokens.
+	controller_up a -nodeAuthentication=role
 	provisioner_for a --kube-api-qps=500 --kube-api-burst=1000
 	webhook_to a
 }

@@ -40,26 +40,48 @@ static void stop_waiting(void *user)
 	loop_stop(rig->loop);
 }
 
+/* The loop is there. */
+static void open_registry(struct rig *rig, const struct rig_tls *tls)
+{
+	struct error *err = NULL;
+
+	rig->workers = workers_new(0);
+	rig->table = node_table_new();
+	rig->registry = registry_new(&(struct registry_config){.loop = rig->loop,
+		.table = rig->table,
+		.caller = {call_node, rig},
+		.proof = tls->proof,
+		.tokens = tls->tokens,
+		.now_ns = now,
+		.user = rig});
+	rig->services[0] = registry_service(rig->registry);
+	rig->server = grpc_server_new(&(struct grpc_server_config){.loop = rig->loop,
+		.workers = rig->workers,
+		.services = rig->services,
+		.handshakes = tls->handshakes});
+	ASSERT_OK(grpc_server_listen(rig->server, "tcp://127.0.0.1:0", tls->server, &err));
+	CLEANUP(free_charp) char *endpoint = x_asprintf("tcp://127.0.0.1:%u", grpc_server_port(rig->server));
+	ASSERT_OK(grpc_client_new(&(struct h2_channel_config){.loop = rig->loop,
+					  .endpoint = endpoint,
+					  .tls = tls->client,
+					  .tls_name = tls->client ? "pmem-registry" : NULL,
+					  .handshakes = tls->handshakes},
+		&rig->client, &err));
+}
+
 void rig_open(struct rig *rig)
 {
 	struct error *err = NULL;
 
 	*rig = (struct rig){.now_ns = NS_PER_S};
 	ASSERT_OK(loop_new(&rig->loop, &err));
-	rig->workers = workers_new(0);
-	rig->table = node_table_new();
-	rig->registry = registry_new(&(struct registry_config){.loop = rig->loop,
-		.table = rig->table,
-		.caller = {call_node, rig},
-		.now_ns = now,
-		.user = rig});
-	rig->services[0] = registry_service(rig->registry);
-	rig->server = grpc_server_new(&(struct grpc_server_config){
-		.loop = rig->loop, .workers = rig->workers, .services = rig->services});
-	ASSERT_OK(grpc_server_listen(rig->server, "tcp://127.0.0.1:0", NULL, &err));
-	CLEANUP(free_charp) char *endpoint = x_asprintf("tcp://127.0.0.1:%u", grpc_server_port(rig->server));
-	ASSERT_OK(grpc_client_new(
-		&(struct h2_channel_config){.loop = rig->loop, .endpoint = endpoint}, &rig->client, &err));
+	open_registry(rig, &(struct rig_tls){0});
+}
+
+void rig_open_tls(struct rig *rig, struct loop *loop, const struct rig_tls *tls)
+{
+	*rig = (struct rig){.now_ns = NS_PER_S, .loop = loop, .loop_is_borrowed = true};
+	open_registry(rig, tls);
 }
 
 static void on_drained(void *user)
@@ -82,7 +104,8 @@ void rig_close(struct rig *rig)
 	registry_free(rig->registry);
 	node_table_free(rig->table);
 	workers_free(rig->workers);
-	loop_free(rig->loop);
+	if (!rig->loop_is_borrowed)
+		loop_free(rig->loop);
 }
 
 static void on_reply(void *user, const ProtobufCMessage *reply, const struct error *error)

@@ -43,11 +43,23 @@ struct rig {
 	uint64_t now_ns;
 	bool drained;
 	bool waiting;
+	bool loop_is_borrowed;
+};
+
+struct rig_tls {
+	struct tls_context *server; /* NULL: plain */
+	struct tls_context *client;
+	struct handshakes *handshakes;
+	enum registry_proof proof;
+	struct node_tokens *tokens;
 };
 
 /** rig_open() - start. rig_close(): end; no call to a node is unanswered. */
 void rig_open(struct rig *rig);
 void rig_close(struct rig *rig);
+
+/** rig_open_tls() - rig_open() on @loop, which is borrowed. */
+void rig_open_tls(struct rig *rig, struct loop *loop, const struct rig_tls *tls);
 
 /** rig_register() - a node of the Go driver's fields, and a lease of 90 s with an empty inventory unless
  * @is_go. Return: to be freed by rig_call_free(). */
