@@ -65,7 +65,7 @@ struct node_report {
 	struct node_volume *volumes; /* only with has_inventory */
 	size_t n_volumes;
 	bool has_inventory;
-	bool bound; /* its driver has proven to be that of this node */
+	bool bound; /* its certificate says node-<id> */
 };
 
 /* What a reply of the node said of one volume. */

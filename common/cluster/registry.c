@@ -87,8 +87,6 @@ static void on_checked(void *user, const struct error *error)
 
 	free(user);
 	if (!error) {
-		if (a.report)
-			a.report->bound = true;
 		applicant_admit(&a);
 		return;
 	}
