@@ -39,12 +39,19 @@ bool controller_in_start_window(const struct controller *c)
 	return controller_now_ns(c) - c->started_ns < c->config.start_window_ms * NS_PER_MS;
 }
 
+/* For as long as a controller that has just started would wait for it. */
+static bool is_silent(const struct controller *c, const struct node *node)
+{
+	return !node || (!node->live && controller_now_ns(c) - node->registered_ns >=
+						c->config.start_window_ms * NS_PER_MS);
+}
+
 bool controller_is_gone(const struct controller *c, const char *node_id)
 {
 	const struct possible_owners *o = &c->config.owners;
 
-	return c->config.forget_gone_nodes && !controller_in_start_window(c) && o->ready(o->self) &&
-	       !o->exists(o->self, node_id);
+	return !controller_in_start_window(c) && is_silent(c, node_table_get(c->config.nodes, node_id)) &&
+	       o->ready(o->self) && !o->exists(o->self, node_id);
 }
 
 void controller_tick(struct controller *c)

@@ -27,7 +27,7 @@ struct controller_config {
 	struct possible_owners owners;
 	/* A lease: how long after the start a node that has not registered may be about to. */
 	uint64_t start_window_ms;
-	/* A node that is not live and whose Node object is gone counts as having no volumes. */
+	/* A volume whose ID names a node that is gone is gone with it. */
 	bool forget_gone_nodes;
 	uint64_t (*now_ns)(void *user); /* NULL: clock_ns() */
 	void *user;
@@ -45,6 +45,7 @@ struct grpc_service controller_identity_service(struct controller *c);
 /** controller_service() - csi.v1.Controller. @c is borrowed for the life of the service. */
 struct grpc_service controller_service(struct controller *c);
 
-/** controller_tick() - with forget_gone_nodes the table forgets such a node, one at a time: in a cluster
- * whose nodes come and go it would grow for ever. To be called each second. */
+/** controller_tick() - the table forgets nodes that are gone, one at a time: what a delete needs must not
+ * depend on how long this controller runs, and in a cluster whose nodes come and go the table would grow for
+ * ever. To be called each second. */
 void controller_tick(struct controller *c);

@@ -24,6 +24,7 @@ struct delete
 	struct waiter waiter;
 	const char *id;
 	struct volume_key key;
+	bool is_anywhere; /* its ID names no node */
 	Csi__V1__DeleteVolumeRequest request;
 	const char **targets; /* node IDs */
 	size_t n_targets;
@@ -134,9 +135,11 @@ static int route_to_all(struct delete *op, struct error **err)
 	const struct node *const *nodes;
 	size_t n = node_table_nodes(c->config.nodes, &nodes);
 
-	if (!o->ready(o->self))
+	/* Not all that are live have registered in the start window, and their Node objects may be gone. */
+	if (!o->ready(o->self) || controller_in_start_window(c))
 		return err_set(err, ERR_UNAVAILABLE,
-			"volume %s may be on any node, and which nodes there are is not known", op->id);
+			"volume %s may be on any node, and which nodes there are is not known yet", op->id);
+	op->is_anywhere = true;
 	for (size_t i = 0; i < n; i++)
 		add_target(op, nodes[i]->report.node_id);
 	add_owners(op, NULL);
@@ -206,7 +209,7 @@ static void ask(struct delete *op, const char *node_id)
 	struct error *failure = NULL;
 	struct delete_call *call;
 
-	if (!node && controller_is_gone(c, node_id))
+	if (!node && (op->is_anywhere || c->config.forget_gone_nodes) && controller_is_gone(c, node_id))
 		return;
 	if (!node)
 		err_set(&failure, ERR_UNAVAILABLE, "node %s may have volume %s, but is not connected",

@@ -42,7 +42,8 @@ uint64_t controller_now_ns(const struct controller *c);
 /** controller_in_start_window() - nodes that have not registered may be about to. */
 bool controller_in_start_window(const struct controller *c);
 
-/** controller_is_gone() - @node_id, which is not live, counts as having no volumes (forget_gone_nodes). */
+/** controller_is_gone() - the cluster has no such node any more, and nothing was heard of its driver for a
+ * lease time: what a controller that has just started finds out, too. */
 bool controller_is_gone(const struct controller *c, const char *node_id);
 
 /** controller_classify() - of a node's answer; @error: NULL: success. */

@@ -93,6 +93,7 @@ START_TEST(a_dead_node_that_may_have_begun_does_not_until_it_is_gone_for_good)
 	desk_create(&d, &a);
 	DESK_FAILED(&a, ERR_UNAVAILABLE, "node n1 may have the volume");
 	d.missing = "n1";
+	d.now_ns += DESK_LEASE_NS;
 	again();
 	desk_ask_nodes(&a, NODES("n1"), NULL);
 	desk_create(&d, &a);

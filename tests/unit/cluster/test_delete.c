@@ -105,6 +105,10 @@ START_TEST(a_node_that_is_gone_for_good_counts_as_empty_where_that_is_wanted)
 	again();
 	d.missing = "n1";
 	desk_delete(&d, &a, id_1);
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "node n1 may have volume");
+	again();
+	d.now_ns += DESK_LEASE_NS;
+	desk_delete(&d, &a, id_1);
 	DESK_OK(&a);
 	again();
 	node_table_forget(d.table, "n1");
@@ -120,7 +124,7 @@ END_TEST
 
 START_TEST(nodes_that_are_gone_for_good_are_forgotten)
 {
-	begin(/* early= */ false, /* forget_gone= */ true);
+	begin(/* early= */ false, /* forget_gone= */ false);
 	desk_add_node(&d, "n1", 4);
 	desk_add_node(&d, "n2", 4);
 	d.missing = "n1";
@@ -128,6 +132,10 @@ START_TEST(nodes_that_are_gone_for_good_are_forgotten)
 	ck_assert_ptr_nonnull(node_table_get(d.table, "n1"));
 	node_table_end(d.table, "n1");
 	node_table_end(d.table, "n2");
+	d.now_ns += DESK_LEASE_NS - 1;
+	controller_tick(d.controller);
+	ck_assert_ptr_nonnull(node_table_get(d.table, "n1"));
+	d.now_ns++;
 	controller_tick(d.controller);
 	controller_tick(d.controller);
 	ck_assert_ptr_null(node_table_get(d.table, "n1"));
@@ -136,14 +144,54 @@ START_TEST(nodes_that_are_gone_for_good_are_forgotten)
 }
 END_TEST
 
-START_TEST(nodes_are_remembered_where_that_is_not_wanted)
+/* @known: the controller has heard of n1; otherwise it was started after that. */
+static void delete_anywhere(bool known)
+{
+	begin(/* early= */ !known, /* forget_gone= */ false);
+	if (known) {
+		desk_add_node(&d, "n1", 4);
+		node_table_end(d.table, "n1");
+	}
+	desk_add_node(&d, "n2", 4);
+	d.missing = "n1";
+	desk_delete(&d, &a, id_any);
+	while (d.n_calls > 0 && !d.calls[d.n_calls - 1].answered)
+		desk_deleted(&d.calls[d.n_calls - 1]);
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "may");
+	again();
+	d.now_ns += DESK_LEASE_NS;
+	desk_add_node(&d, "n2", 4);
+	desk_delete(&d, &a, id_any);
+	desk_deleted(desk_last(&d, "n2"));
+	DESK_OK(&a);
+	/* the volume that can only be on n1 waits for it, or for -forgetGoneNodes */
+	again();
+	desk_delete(&d, &a, id_1);
+	DESK_FAILED(&a, ERR_UNAVAILABLE, known ? "node n1 may have volume" : "has not registered");
+	end();
+}
+
+START_TEST(a_node_that_is_gone_does_not_block_the_delete_of_what_may_be_anywhere)
+{
+	delete_anywhere(/* known= */ true);
+}
+END_TEST
+
+START_TEST(a_controller_that_has_just_started_comes_to_the_same)
+{
+	delete_anywhere(/* known= */ false);
+}
+END_TEST
+
+START_TEST(a_node_that_is_only_away_blocks_the_delete_of_what_may_be_anywhere)
 {
 	begin(/* early= */ false, /* forget_gone= */ false);
 	desk_add_node(&d, "n1", 4);
-	d.missing = "n1";
 	node_table_end(d.table, "n1");
+	d.now_ns += 100 * DESK_LEASE_NS;
 	controller_tick(d.controller);
-	ck_assert_ptr_nonnull(node_table_get(d.table, "n1"));
+	desk_delete(&d, &a, id_any);
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "node n1 may have volume");
 	end();
 }
 END_TEST
@@ -287,7 +335,10 @@ UNIT_MAIN("cluster/delete", a_handle_in_no_form_of_ours_is_gone,
 	a_handle_in_no_form_of_ours_that_a_node_has_goes_there, the_node_that_the_id_names_is_asked_alone,
 	without_that_node_the_delete_is_not_done,
 	a_node_that_is_gone_for_good_counts_as_empty_where_that_is_wanted,
-	nodes_that_are_gone_for_good_are_forgotten, nodes_are_remembered_where_that_is_not_wanted,
+	nodes_that_are_gone_for_good_are_forgotten,
+	a_node_that_is_gone_does_not_block_the_delete_of_what_may_be_anywhere,
+	a_controller_that_has_just_started_comes_to_the_same,
+	a_node_that_is_only_away_blocks_the_delete_of_what_may_be_anywhere,
 	nothing_counts_as_gone_in_the_start_window,
 	an_id_without_a_node_is_gone_when_every_possible_owner_says_so,
 	old_ids_of_the_go_driver_are_looked_for_everywhere,
