@@ -17,21 +17,26 @@
 struct lookup {
 	struct claim_reader *owner;
 	char *name;
+	char *handle;
 	claim_lookup_fn fn;
 	void *user;
 	struct kube_request *request; /* of the PV */
-	bool waits;                   /* for a list of claims */
-	bool listed;                  /* that list has begun after the PV was not found */
+	struct kube_volume *volume;   /* of that name, but another one; NULL: there is none */
+	bool waits;                   /* for the lists */
+	bool listed;                  /* the lists have begun after the PV was asked for */
 	bool has_claim;
+	bool is_referenced;
 	struct lookup *next;
 };
 
 struct claim_reader {
 	struct kube_client *client;
 	const char *driver_name;
-	struct kube_kind kind;
+	struct kube_kind claim_kind;
+	struct kube_kind volume_kind;
 	struct lookup *lookups;
-	struct informer *list;    /* of all claims; NULL: none runs */
+	struct informer *claims;  /* a list of all; NULL: none runs */
+	struct informer *volumes; /* those whose handles are looked for; runs with it */
 	struct loop_timer *timer; /* an informer may not be freed from its own calls */
 };
 
@@ -44,31 +49,59 @@ static void finish(struct lookup *l, const struct claim_state *state, const stru
 	*at = l->next;
 	kube_request_cancel(l->request);
 	l->fn(l->user, state, error);
+	if (l->volume)
+		kube_kind_volumes.free(l->volume);
 	free(l->name);
+	free(l->handle);
 	free(l);
 }
 
-static void list_claims(struct claim_reader *c);
+/* @v: the PV of the name; NULL: there is none */
+static void finish_with(struct lookup *l, const struct kube_volume *v)
+{
+	bool ours = v && str_eq(v->driver, l->owner->driver_name);
+	const struct claim_state state = {
+		.has_volume = v != NULL,
+		.handle = ours ? v->handle : NULL,
+		.node_ids = v ? (const char *const *)v->node_values : NULL,
+		.n_node_ids = v ? strv_len(v->node_values) : 0,
+		.has_claim = v || l->has_claim, /* not looked for: the PV decides */
+		.is_referenced = l->is_referenced,
+	};
+
+	finish(l, &state, /* error= */ NULL);
+}
+
+static void start_lists(struct claim_reader *c);
+
+static bool are_complete(const struct claim_reader *c)
+{
+	return informer_is_synced(c->claims) && informer_is_synced(c->volumes);
+}
 
 static void timer_fired(void *user)
 {
 	CLEANUP(error_freep) struct error *late = NULL;
 	struct claim_reader *c = user;
-	bool complete = informer_is_synced(c->list);
+	bool complete = are_complete(c);
 	struct lookup *next;
 
-	informer_free(TAKE_PTR(c->list));
+	informer_free(TAKE_PTR(c->claims));
+	informer_free(TAKE_PTR(c->volumes));
 	if (!complete)
-		(void)err_set(&late, ERR_DEADLINE, "kube: list persistentvolumeclaims: no answer in %d s",
+		(void)err_set(&late, ERR_DEADLINE,
+			"kube: list persistentvolumes and persistentvolumeclaims: no answer in %d s",
 			LIST_TIMEOUT_MS / 1000);
 	for (struct lookup *l = c->lookups; l; l = next) {
-		const struct claim_state state = {.has_claim = l->has_claim};
-
 		next = l->next;
-		if (l->listed)
-			finish(l, complete ? &state : NULL, late);
+		if (!l->listed)
+			continue;
+		if (complete)
+			finish_with(l, l->volume);
+		else
+			finish(l, NULL, late);
 	}
-	list_claims(c);
+	start_lists(c);
 }
 
 static void visit_claim(void *user, const void *object)
@@ -77,25 +110,55 @@ static void visit_claim(void *user, const void *object)
 	struct claim_reader *c = user;
 
 	for (struct lookup *l = c->lookups; l; l = l->next) {
-		if (l->listed && str_eq(l->name + strlen(NAME_PREFIX), claim->meta.uid))
+		if (l->listed && str_starts(l->name, NAME_PREFIX) &&
+			str_eq(l->name + strlen(NAME_PREFIX), claim->meta.uid))
 			l->has_claim = true;
 	}
+}
+
+/* The PV of the name itself was read on its own. */
+static bool refers_to(const struct kube_volume *v, const struct lookup *l)
+{
+	return str_eq(v->driver, l->owner->driver_name) && str_eq(v->handle, l->handle) &&
+	       !str_eq(v->meta.name, l->name);
+}
+
+static void visit_volume(void *user, const void *object)
+{
+	struct claim_reader *c = user;
+
+	for (struct lookup *l = c->lookups; l; l = l->next)
+		l->is_referenced = l->is_referenced || (l->listed && refers_to(object, l));
+}
+
+static bool is_of_interest(const void *user, const void *object)
+{
+	const struct claim_reader *c = user;
+
+	for (const struct lookup *l = c->lookups; l; l = l->next) {
+		if (refers_to(object, l))
+			return true;
+	}
+	return false;
 }
 
 static void synced(void *user)
 {
 	struct claim_reader *c = user;
 
-	informer_each(c->list, visit_claim, c);
+	if (!are_complete(c))
+		return;
+	informer_each(c->claims, visit_claim, c);
+	informer_each(c->volumes, visit_volume, c);
 	loop_timer_set(c->timer, /* delay_ms= */ 0, /* repeat_ms= */ 0);
 }
 
-static void list_claims(struct claim_reader *c)
+static void start_lists(struct claim_reader *c)
 {
 	static const struct informer_events events = {.synced = synced};
 	bool any = false;
 
-	if (c->list)
+	if (c->claims)
 		return;
 	for (struct lookup *l = c->lookups; l; l = l->next) {
 		l->listed = l->waits;
@@ -104,21 +167,15 @@ static void list_claims(struct claim_reader *c)
 	if (!any)
 		return;
 	loop_timer_set(c->timer, LIST_TIMEOUT_MS, /* repeat_ms= */ 0);
-	c->list = informer_new(c->client, &c->kind, &events, c);
+	c->claims = informer_new(c->client, &c->claim_kind, &events, c);
+	c->volumes = informer_new(c->client, &c->volume_kind, &events, c);
 }
 
-static void finish_with_volume(struct lookup *l, const struct kube_volume *volume)
+static void wait_for_lists(struct lookup *l, struct kube_volume *other)
 {
-	bool ours = str_eq(volume->driver, l->owner->driver_name);
-	const struct claim_state state = {
-		.has_volume = true,
-		.handle = ours ? volume->handle : NULL,
-		.node_ids = (const char *const *)volume->node_values,
-		.n_node_ids = strv_len(volume->node_values),
-		.has_claim = true, /* not looked for: the PV decides */
-	};
-
-	finish(l, &state, /* error= */ NULL);
+	l->volume = other;
+	l->waits = true;
+	start_lists(l->owner);
 }
 
 static void got_volume(void *user, unsigned status, struct span body, const struct error *error)
@@ -129,9 +186,8 @@ static void got_volume(void *user, unsigned status, struct span body, const stru
 
 	(void)status;
 	l->request = NULL;
-	if (error && error->code == ERR_NOT_FOUND && str_starts(l->name, NAME_PREFIX)) {
-		l->waits = true;
-		list_claims(l->owner);
+	if (error && error->code == ERR_NOT_FOUND) {
+		wait_for_lists(l, /* other= */ NULL);
 		return;
 	}
 	if (error) {
@@ -143,7 +199,11 @@ static void got_volume(void *user, unsigned status, struct span body, const stru
 		finish(l, /* state= */ NULL, err);
 		return;
 	}
-	finish_with_volume(l, volume);
+	if (!str_eq(volume->driver, l->owner->driver_name) || !str_eq(volume->handle, l->handle)) {
+		wait_for_lists(l, volume);
+		return;
+	}
+	finish_with(l, volume);
 	kube_kind_volumes.free(volume);
 }
 
@@ -166,7 +226,7 @@ static char *path_of(const char *name)
 	return text;
 }
 
-static void look(void *self, const char *volume_name, claim_lookup_fn fn, void *user)
+static void look(void *self, const char *volume_name, const char *handle, claim_lookup_fn fn, void *user)
 {
 	CLEANUP(free_charp) char *path = path_of(volume_name);
 	CLEANUP(free_charp) char *what = x_asprintf("persistentvolumes %s", volume_name);
@@ -175,8 +235,12 @@ static void look(void *self, const char *volume_name, claim_lookup_fn fn, void *
 	struct claim_reader *c = self;
 	struct lookup *l = x_calloc(1, sizeof(*l));
 
-	*l = (struct lookup){
-		.owner = c, .name = x_strdup(volume_name), .fn = fn, .user = user, .next = c->lookups};
+	*l = (struct lookup){.owner = c,
+		.name = x_strdup(volume_name),
+		.handle = x_strdup(handle),
+		.fn = fn,
+		.user = user,
+		.next = c->lookups};
 	c->lookups = l;
 	l->request = kube_client_call(c->client, &call, got_volume, l);
 }
@@ -187,8 +251,11 @@ struct claim_reader *claim_reader_new(struct kube_client *client, const char *dr
 
 	c->client = client;
 	c->driver_name = driver_name;
-	c->kind = kube_kind_claims;
-	c->kind.metadata_only = true;
+	c->claim_kind = kube_kind_claims;
+	c->claim_kind.metadata_only = true;
+	c->volume_kind = kube_kind_volumes;
+	c->volume_kind.keeps = is_of_interest;
+	c->volume_kind.keeps_user = c;
 	c->timer = loop_timer_new(kube_client_loop(client), timer_fired, c);
 	return c;
 }
@@ -199,7 +266,8 @@ void claim_reader_free(struct claim_reader *c)
 
 	if (!c)
 		return;
-	informer_free(c->list);
+	informer_free(c->claims);
+	informer_free(c->volumes);
 	(void)err_set(&gone, ERR_CANCELLED, "the client is being freed");
 	while (c->lookups)
 		finish(c->lookups, /* state= */ NULL, gone);

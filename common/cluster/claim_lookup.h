@@ -2,8 +2,9 @@
  * claim_lookup.h - what the cluster says of a volume by its name: the claim_lookup of leftovers.h, read live
  * from the API.
  *
- * The PV is read by its name. PVCs cannot be found by uid, so all of them are listed, metadata only, once for
- * all lookups that wait. Threads: the loop's; nothing blocks.
+ * The PV is read by its name. Where there is none, or it is another volume, PVs of other names are looked for
+ * that have the handle, and PVCs with the uid. The API finds neither by those, so all of them are listed,
+ * PVCs metadata only, once for all lookups that wait. Threads: the loop's; nothing blocks.
  */
 #pragma once
 

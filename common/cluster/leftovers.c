@@ -37,6 +37,7 @@ struct suspect {
 	uint64_t due_ns;
 	uint64_t absent_ns; /* when neither PV nor PVC was found first; 0: not so */
 	bool busy;          /* being looked up, or deleted */
+	bool had_volume;    /* it was seen to be that of a PV */
 	bool told;          /* of being kept */
 	bool present;       /* seen by the walk over the table that runs */
 };
@@ -260,15 +261,23 @@ static bool lists_node(const struct claim_state *state, const struct suspect *s)
 	return false;
 }
 
+static void judge_by_volume(struct suspect *s, const struct claim_state *state)
+{
+	bool own = str_eq(state->handle, s->id);
+
+	s->absent_ns = 0;
+	s->due_ns = s->all->now_ns + AGAIN_NS;
+	s->had_volume = s->had_volume || own || state->is_referenced;
+	if (!state->is_referenced && (!own || !lists_node(state, s)))
+		get_rid_of(s);
+}
+
 static void judge(struct suspect *s, const struct claim_state *state)
 {
 	uint64_t now_ns = s->all->now_ns;
 
-	if (state->has_volume) {
-		s->absent_ns = 0;
-		s->due_ns = now_ns + AGAIN_NS;
-		if (!str_eq(state->handle, s->id) || !lists_node(state, s))
-			get_rid_of(s);
+	if (state->has_volume || state->is_referenced) {
+		judge_by_volume(s, state);
 		return;
 	}
 	s->due_ns = now_ns + TWICE_NS;
@@ -277,7 +286,10 @@ static void judge(struct suspect *s, const struct claim_state *state)
 	} else if (s->absent_ns == 0) {
 		s->absent_ns = now_ns;
 	} else if (now_ns - s->absent_ns >= TWICE_NS) {
-		get_rid_of(s);
+		if (s->had_volume)
+			keep(s, "its PersistentVolume has gone without being deleted through this driver");
+		else
+			get_rid_of(s);
 	}
 }
 
@@ -304,7 +316,7 @@ static void look(struct suspect *s)
 		return;
 	}
 	set_busy(s);
-	l->config.lookup.look(l->config.lookup.self, s->name, on_looked, s);
+	l->config.lookup.look(l->config.lookup.self, s->name, s->id, on_looked, s);
 }
 
 void leftovers_tick(struct leftovers *l, uint64_t now_ns)

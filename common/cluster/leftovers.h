@@ -2,9 +2,11 @@
  * leftovers.h - finds volumes on nodes that nobody was told of, and deletes those that are surely such.
  *
  * A copy is left over when a reply got lost and nobody asked again. It is deleted when all of that holds: our
- * controller made it; it was never staged or published; its name is `pvc-<uid>`; and either the PV of that
- * name is another volume (of a cache volume: does not list this node), or, read twice at least five minutes
- * apart, there is neither that PV nor a PVC of that uid. Anything else that fits no PV is only reported,
+ * controller made it; it was never staged or published; its name is `pvc-<uid>`; no PV of any name has its
+ * handle; and either the PV of that name is another volume (of a cache volume: does not list this node), or,
+ * read twice at least five minutes apart, there is neither that PV nor a PVC of that uid, nor was there ever
+ * such a PV as far as this controller has seen. A PV that has gone without a call to delete its volume was
+ * removed by hand, or with all others when etcd was restored. Anything else that fits no PV is only reported,
  * once. Nothing is done about a name while a call for it is under way. Threads: the loop's; nothing blocks.
  */
 #pragma once
@@ -25,7 +27,8 @@ struct claim_state {
 	const char *handle;          /* of that PV, when it is our driver's; NULL otherwise */
 	const char *const *node_ids; /* that it can be used on */
 	size_t n_node_ids;
-	bool has_claim; /* there is a PVC with that uid, in any namespace */
+	bool has_claim;     /* there is a PVC with that uid, in any namespace */
+	bool is_referenced; /* a PV of our driver that has another name has the handle that was asked for */
 };
 
 /** @state is NULL if and only if @error is set; both are borrowed for the time of the call. */
@@ -33,8 +36,8 @@ typedef void (*claim_lookup_fn)(void *user, const struct claim_state *state, con
 
 struct claim_lookup {
 	/* Reads live, from the API and from no cache; @fn is called exactly once, never before this returned.
-	 * @volume_name: "pvc-<uid>", borrowed for this call only */
-	void (*look)(void *self, const char *volume_name, claim_lookup_fn fn, void *user);
+	 * @volume_name: "pvc-<uid>", borrowed for this call only, as is @handle, of the volume in question */
+	void (*look)(void *self, const char *volume_name, const char *handle, claim_lookup_fn fn, void *user);
 	void *self;
 };
 

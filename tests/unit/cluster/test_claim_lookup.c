@@ -13,6 +13,7 @@ struct answer {
 	unsigned n;
 	bool has_volume;
 	bool has_claim;
+	bool is_referenced;
 	char handle[32];
 	char node[32];
 	enum err_code code; /* 0: none */
@@ -53,6 +54,7 @@ static void looked(void *user, const struct claim_state *state, const struct err
 	}
 	a->has_volume = state->has_volume;
 	a->has_claim = state->has_claim;
+	a->is_referenced = state->is_referenced;
 	snprintf(a->handle, sizeof(a->handle), "%s", state->handle ? state->handle : "none");
 	snprintf(a->node, sizeof(a->node), "%s", state->n_node_ids == 1 ? state->node_ids[0] : "");
 }
@@ -61,7 +63,7 @@ static void look(const char *name, struct answer *a)
 {
 	const struct claim_lookup l = claim_reader_lookup(reader);
 
-	l.look(l.self, name, looked, a);
+	l.look(l.self, name, "handle-1", looked, a);
 	ck_assert_uint_eq(a->n, 0);
 }
 
@@ -87,6 +89,14 @@ START_TEST(a_volume_is_told_of_as_the_api_has_it)
 }
 END_TEST
 
+/* The lists that run are complete, and those who waited for them are answered. */
+static void complete(struct informer *claims)
+{
+	fake_informer_sync(claims);
+	fake_informer_sync(fake_kube_informer(client, "persistentvolumes"));
+	loop_run(loop);
+}
+
 START_TEST(the_handle_of_another_driver_is_none)
 {
 	CLEANUP(free_charp) char *json = kube_json_volume("pvc-1", "other", "handle-1", "n1");
@@ -94,17 +104,12 @@ START_TEST(the_handle_of_another_driver_is_none)
 
 	look("pvc-1", &a);
 	fake_kube_answer(client, 200, json);
+	complete(fake_kube_informer(client, "persistentvolumeclaims"));
 	ck_assert(a.has_volume);
 	ck_assert_str_eq(a.handle, "none");
+	ck_assert(!a.is_referenced);
 }
 END_TEST
-
-/* The list that runs is complete, and those who waited for it are answered. */
-static void complete(struct informer *list)
-{
-	fake_informer_sync(list);
-	loop_run(loop);
-}
 
 static struct informer *running_list(void)
 {
@@ -132,6 +137,51 @@ START_TEST(without_a_volume_the_claims_are_listed)
 }
 END_TEST
 
+static void put_volume(const char *name, const char *driver, const char *handle)
+{
+	CLEANUP(free_charp) char *json = kube_json_volume(name, driver, handle, "n1");
+
+	fake_informer_put(fake_kube_informer(client, "persistentvolumes"), json);
+}
+
+START_TEST(a_pv_of_another_name_is_found_by_its_handle)
+{
+	struct answer missing = {0};
+	struct answer exchanged = {0};
+	CLEANUP(free_charp) char *json = kube_json_volume("pvc-2", "pmem", "another", "n1");
+
+	look("pvc-uid-a", &missing);
+	look("pvc-2", &exchanged);
+	fake_kube_answer(client, 404, NULL);
+	fake_kube_answer(client, 200, json);
+	put_volume("static-pv", "pmem", "handle-1");
+	stops = true;
+	complete(running_list());
+	stops = false;
+	ck_assert_uint_eq(missing.n, 1);
+	ck_assert(missing.is_referenced && !missing.has_volume);
+	put_volume("static-pv", "pmem", "handle-1");
+	complete(running_list());
+	ck_assert_uint_eq(exchanged.n, 1);
+	ck_assert(exchanged.is_referenced && exchanged.has_volume);
+	ck_assert_str_eq(exchanged.handle, "another");
+}
+END_TEST
+
+START_TEST(pvs_of_other_drivers_and_handles_refer_to_nothing)
+{
+	struct answer a = {0};
+
+	look("pvc-uid-a", &a);
+	fake_kube_answer(client, 404, NULL);
+	put_volume("one", "other", "handle-1");
+	put_volume("two", "pmem", "handle-2");
+	complete(running_list());
+	ck_assert_uint_eq(a.n, 1);
+	ck_assert(!a.is_referenced);
+}
+END_TEST
+
 START_TEST(a_list_that_has_begun_counts_for_nobody_who_asks_later)
 {
 	struct answer first = {0};
@@ -147,9 +197,8 @@ START_TEST(a_list_that_has_begun_counts_for_nobody_who_asks_later)
 	fake_kube_answer(client, 404, NULL);
 	fake_kube_answer(client, 404, NULL);
 	put_claim(list, "gone");
-	fake_informer_sync(list);
 	stops = true;
-	loop_run(loop);
+	complete(list);
 	stops = false;
 	ck_assert_uint_eq(first.n, 1);
 	ck_assert(!first.has_claim);
@@ -205,6 +254,8 @@ int main(void)
 {
 	const TTest *const tests[] = {a_volume_is_told_of_as_the_api_has_it,
 		the_handle_of_another_driver_is_none, without_a_volume_the_claims_are_listed,
+		a_pv_of_another_name_is_found_by_its_handle,
+		pvs_of_other_drivers_and_handles_refer_to_nothing,
 		a_list_that_has_begun_counts_for_nobody_who_asks_later,
 		a_failure_is_told_and_nothing_is_concluded, a_name_leads_to_no_other_object,
 		who_waits_when_all_ends_is_told};

@@ -23,9 +23,10 @@ static unsigned n_kept;
 static const char *last_why;
 static char id[VOLUME_ID_MAX + 1];
 
-static void look(void *self, const char *volume_name, claim_lookup_fn fn, void *user)
+static void look(void *self, const char *volume_name, const char *handle, claim_lookup_fn fn, void *user)
 {
 	(void)self;
+	ck_assert_str_eq(handle, id);
 	ck_assert_uint_lt(n_looks, LOOKS);
 	looks[n_looks].name = x_strdup(volume_name);
 	looks[n_looks].fn = fn;
@@ -174,6 +175,36 @@ START_TEST(a_volume_of_its_pv_stays)
 }
 END_TEST
 
+START_TEST(a_volume_whose_pv_was_made_again_under_another_name_stays)
+{
+	const struct claim_state renamed = {.is_referenced = true};
+	const struct claim_state exchanged = {.has_volume = true, .handle = "another", .is_referenced = true};
+
+	begin(/* staged= */ false, /* ours= */ true, /* cached= */ false);
+	find(&nothing);
+	find(&renamed);
+	find(&exchanged);
+	find(&nothing);
+	ck_assert_uint_eq(d.n_calls, 0);
+	end();
+}
+END_TEST
+
+START_TEST(a_volume_whose_pv_has_vanished_stays_and_is_reported)
+{
+	const struct claim_state own = {.has_volume = true, .handle = id};
+
+	begin(/* staged= */ false, /* ours= */ true, /* cached= */ false);
+	find(&own);
+	for (unsigned i = 0; i < 3; i++)
+		find(&nothing);
+	ck_assert_uint_eq(d.n_calls, 0);
+	ck_assert_uint_eq(n_kept, 1);
+	ck_assert_ptr_nonnull(strstr(last_why, "without being deleted"));
+	end();
+}
+END_TEST
+
 START_TEST(a_cache_copy_that_the_pv_does_not_list_is_deleted)
 {
 	static const char *const others[] = {"n2", "n3"};
@@ -284,7 +315,9 @@ END_TEST
 
 UNIT_MAIN("cluster/leftovers", a_copy_that_neither_pv_nor_pvc_knows_twice_is_deleted,
 	a_claim_or_a_failed_look_in_between_begins_anew, a_copy_whose_pv_is_another_volume_is_deleted,
-	a_volume_of_its_pv_stays, a_cache_copy_that_the_pv_does_not_list_is_deleted,
-	what_was_in_use_is_reported_once_and_stays, what_others_made_is_reported_and_stays,
-	it_was_staged_between_look_and_verdict, nothing_happens_to_a_name_that_is_being_worked_on,
-	other_names_and_phases_are_not_looked_at, answers_after_the_end_are_ignored)
+	a_volume_of_its_pv_stays, a_volume_whose_pv_was_made_again_under_another_name_stays,
+	a_volume_whose_pv_has_vanished_stays_and_is_reported,
+	a_cache_copy_that_the_pv_does_not_list_is_deleted, what_was_in_use_is_reported_once_and_stays,
+	what_others_made_is_reported_and_stays, it_was_staged_between_look_and_verdict,
+	nothing_happens_to_a_name_that_is_being_worked_on, other_names_and_phases_are_not_looked_at,
+	answers_after_the_end_are_ignored)

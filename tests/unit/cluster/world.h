@@ -141,7 +141,7 @@ void world_claim_delete(struct world_claim *c);
 void world_claim_stage(struct world_claim *c);
 void world_claim_retain(struct world_claim *c);
 void world_provisioner_restart(struct world *w);
-void world_look(void *self, const char *volume_name, claim_lookup_fn fn, void *user);
+void world_look(void *self, const char *volume_name, const char *handle, claim_lookup_fn fn, void *user);
 
 /* world.c */
 void world_open(struct world *w, const struct world_config *config);

@@ -331,8 +331,9 @@ static void found(void *user)
 	l->fn(l->user, &state, NULL);
 }
 
-void world_look(void *self, const char *volume_name, claim_lookup_fn fn, void *user)
+void world_look(void *self, const char *volume_name, const char *handle, claim_lookup_fn fn, void *user)
 {
+	(void)handle; /* each PV has the name of its volume here */
 	struct world *w = self;
 	struct looking *l = arena_alloc(w->memory, sizeof(*l));
 
