@@ -217,7 +217,7 @@ static void accepted_one(struct listener *l, int fd)
 		return;
 	}
 	/* they only make a connection that works anyway better */
-	if (!l->addr.is_unix && addr_set_up_tcp(fd, &ignored) < 0)
+	if (!l->addr.is_unix && (addr_set_up_tcp(fd, &ignored) < 0 || addr_bound_sending(fd, &ignored) < 0))
 		log_debug("TCP options, ignoring", F_ERR(ignored));
 	if (serve(l, fd, &err) < 0 && log_quota_take(l->acceptor->refusals, clock_ns()))
 		log_warn("connection dropped", F_STR("server", l->acceptor->config.name), F_ERR(err));

@@ -44,8 +44,8 @@ void acceptor_log(struct acceptor *a, const struct conn *c, const char *msg, con
 /** acceptor_sweep() - end all that have taken too long. @user: the acceptor */
 void acceptor_sweep(void *user);
 
-/** acceptor_find_evictable() - who makes room: the oldest newcomer that had its time; otherwise, where all
- * places are taken, an idle one; or NULL. */
+/** acceptor_find_evictable() - which connection makes room: the oldest newcomer that had its time; otherwise,
+ * where all places are taken, the one that does not read its replies for longest, or an idle one; or NULL. */
 struct accepted *acceptor_find_evictable(const struct acceptor *a);
 
 /** accepted_evict() - @c makes room. */

@@ -75,22 +75,46 @@ static uint64_t grace_ms(const struct accepted *c, uint64_t now_ns)
 	return gets_on || conn_is_computing(c->conn) ? LIMIT_CROWD_MS : LIMIT_NEWCOMER_MS;
 }
 
+/* Whoever lags for longest, and for long enough. */
+static struct accepted *find_behind(const struct acceptor *a, uint64_t now_ns)
+{
+	uint64_t oldest_ns = now_ns - LIMIT_BEHIND_MS * NS_PER_MS;
+	struct accepted *found = NULL;
+
+	for (struct accepted *c = a->first; c; c = c->next) {
+		uint64_t since_ns = conn_behind_since_ns(c->conn);
+
+		if (since_ns == 0 || since_ns > oldest_ns)
+			continue;
+		oldest_ns = since_ns;
+		found = c;
+	}
+	return found;
+}
+
 struct accepted *acceptor_find_evictable(const struct acceptor *a)
 {
 	uint64_t now_ns = clock_ns();
+	struct accepted *behind;
 
 	for (struct accepted *c = a->first; c; c = c->next) {
 		if (accepted_is_new(c) && (now_ns - c->since_ns) / NS_PER_MS >= grace_ms(c, now_ns))
 			return c;
 	}
-	return a->n >= a->config.max_connections ? find_idle(a, now_ns) : NULL;
+	if (a->n < a->config.max_connections)
+		return NULL;
+	behind = find_behind(a, now_ns);
+	return behind ? behind : find_idle(a, now_ns);
 }
 
 void accepted_evict(struct accepted *c)
 {
-	acceptor_log(c->acceptor, c->conn,
-		accepted_is_new(c) ? "too many peers without a request: the oldest is dropped"
-				   : "too many connections: an idle one is dropped",
-		NULL);
+	const char *why = "too many connections: an idle one is dropped";
+
+	if (accepted_is_new(c))
+		why = "too many peers without a request: the oldest is dropped";
+	else if (conn_behind_since_ns(c->conn))
+		why = "too many connections: one that does not read its replies is dropped";
+	acceptor_log(c->acceptor, c->conn, why, NULL);
 	accepted_close(c);
 }

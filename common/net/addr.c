@@ -268,6 +268,15 @@ int addr_set_up_tcp(int fd, struct error **err)
 	return 0;
 }
 
+int addr_bound_sending(int fd, struct error **err)
+{
+	const int bytes = LIMIT_SEND_BUFFER_BYTES;
+
+	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "bound the send buffer of a socket");
+	return 0;
+}
+
 int addr_connect(const struct addr *a, int *ret_fd, struct error **err)
 {
 	CLEANUP(fd_closep) int fd = -1;

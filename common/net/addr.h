@@ -72,3 +72,7 @@ bool addr_has_hung_up(int fd);
  * would notice while its answer is waited for, is found out by probes that are not acknowledged (tcp(7)).
  * Return: 0, or -1 with ERR_INTERNAL. */
 int addr_set_up_tcp(int fd, struct error **err) MUST_CHECK;
+
+/** addr_bound_sending() - bound what the kernel holds for the peer of @fd by LIMIT_SEND_BUFFER_BYTES. Return:
+ * 0, or -1 with ERR_INTERNAL. */
+int addr_bound_sending(int fd, struct error **err) MUST_CHECK;

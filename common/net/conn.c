@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "net/addr.h"
+#include "net/lag.h"
 #include "net/limits.h"
 
 /* One connection may not hold up the others: what is left is read in the next round of the loop. */
@@ -43,10 +44,11 @@ struct conn {
 	struct loop_watch *watch;
 	unsigned events; /* what is watched */
 	struct shake *shake;
-	struct tls *tls; /* after the handshake */
-	struct buf out;  /* for the socket */
-	size_t sent;     /* bytes of out that it has taken */
-	uint64_t stalled_since_ns;
+	struct tls *tls;           /* after the handshake */
+	struct buf out;            /* for the socket */
+	size_t sent;               /* bytes of out that it has taken */
+	uint64_t stalled_since_ns; /* lag.h, by LIMIT_STALLED_BYTES_PER_S */
+	uint64_t behind_since_ns;  /* by LIMIT_BEHIND_BYTES_PER_S */
 	bool heard;
 	bool lingering; /* all is said, the peer's end is waited for */
 	bool shake_failed;
@@ -69,21 +71,39 @@ static void give_up(struct conn *c, int os_errno, const char *what)
 
 static void hear_the_rest(struct conn *c);
 
+static void took(struct conn *c, size_t n)
+{
+	uint64_t now_ns;
+
+	c->sent += n;
+	if (!c->behind_since_ns)
+		return;
+	now_ns = clock_ns();
+	lag_progress(&c->stalled_since_ns, n, LIMIT_STALLED_BYTES_PER_S, now_ns);
+	lag_progress(&c->behind_since_ns, n, LIMIT_BEHIND_BYTES_PER_S, now_ns);
+}
+
+static void took_nothing(struct conn *c)
+{
+	uint64_t now_ns = clock_ns();
+
+	lag_begin(&c->stalled_since_ns, now_ns);
+	lag_begin(&c->behind_since_ns, now_ns);
+}
+
 static enum progress send_some(struct conn *c)
 {
 	ssize_t n = send(c->fd, c->out.data + c->sent, c->out.len - c->sent, MSG_NOSIGNAL);
 	int os_errno;
 
 	if (n >= 0) {
-		c->sent += (size_t)n;
-		c->stalled_since_ns = 0;
+		took(c, (size_t)n);
 		return PROGRESS_MORE;
 	}
 	if (errno == EINTR)
 		return PROGRESS_MORE;
 	if (errno == EAGAIN) {
-		if (!c->stalled_since_ns)
-			c->stalled_since_ns = clock_ns();
+		took_nothing(c);
 		return PROGRESS_WAIT;
 	}
 	os_errno = errno;
@@ -102,6 +122,7 @@ static enum progress send_out(struct conn *c)
 	if (p != PROGRESS_MORE)
 		return p;
 	c->sent = 0;
+	c->stalled_since_ns = c->behind_since_ns = 0;
 	if (c->out.cap > OUT_KEEP_BYTES)
 		buf_done(&c->out);
 	else
@@ -489,6 +510,11 @@ bool conn_failed_handshake(const struct conn *c)
 uint64_t conn_stalled_since_ns(const struct conn *c)
 {
 	return c->stalled_since_ns;
+}
+
+uint64_t conn_behind_since_ns(const struct conn *c)
+{
+	return c->behind_since_ns;
 }
 
 const struct tls *conn_tls(const struct conn *c)

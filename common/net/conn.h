@@ -70,8 +70,12 @@ const struct error *conn_why(const struct conn *c);
 /** conn_failed_handshake() - whether it is over because the TLS handshake failed. */
 bool conn_failed_handshake(const struct conn *c);
 
-/** conn_stalled_since_ns() - since when the peer has taken nothing of what waits for it; 0: nothing waits. */
+/** conn_stalled_since_ns() - since when the peer has been behind with what waits for it, measured by
+ * LIMIT_STALLED_BYTES_PER_S (lag.h). 0: nothing waits. */
 uint64_t conn_stalled_since_ns(const struct conn *c);
+
+/** conn_behind_since_ns() - the same by LIMIT_BEHIND_BYTES_PER_S. */
+uint64_t conn_behind_since_ns(const struct conn *c);
 
 /** conn_tls() - the TLS state of an open connection, or NULL. Borrowed. */
 const struct tls *conn_tls(const struct conn *c);

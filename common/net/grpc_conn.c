@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "net/lag.h"
 
 /* of a method that does not exist, in the log */
 #define MAX_LOGGED_PATH 256
@@ -115,10 +116,14 @@ static const struct h2_events events = {
 /* Keeps the server's sum in step with what the connection has to send. */
 static void set_sending(struct grpc_conn *c, size_t now)
 {
+	uint64_t now_ns = clock_ns();
+
 	if (now == 0)
 		c->stuck_since_ns = 0;
-	else if (now < c->sending_bytes || c->stuck_since_ns == 0)
-		c->stuck_since_ns = clock_ns();
+	else if (now < c->sending_bytes)
+		lag_progress(&c->stuck_since_ns, c->sending_bytes - now, LIMIT_STALLED_BYTES_PER_S, now_ns);
+	else
+		lag_begin(&c->stuck_since_ns, now_ns);
 	c->server->buffered_bytes += now - c->sending_bytes;
 	c->sending_bytes = now;
 }

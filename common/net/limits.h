@@ -98,8 +98,18 @@
  * deadline itself the client has given up, and does not hear what is slow. */
 #define LIMIT_ANSWER_EARLY_MS 500
 
-/* No progress of a peer that has to take what we send. */
-#define LIMIT_STALLED_MS 60000
+/* How long a peer may stay behind with taking what we send, and how many bytes it has to take each second so
+ * as not to be behind. */
+#define LIMIT_STALLED_MS          60000
+#define LIMIT_STALLED_BYTES_PER_S 1024
+
+/* The same while all connections are taken: the one that is behind for longest goes. */
+#define LIMIT_BEHIND_MS          1000
+#define LIMIT_BEHIND_BYTES_PER_S (64u << 10)
+
+/* What the kernel holds of replies for one peer; it doubles the number for its own needs (socket(7)).
+ * Otherwise it takes megabytes of each peer that does not read, which count as memory of the container. */
+#define LIMIT_SEND_BUFFER_BYTES (256u << 10)
 
 /* Certificate, key and CA files. */
 #define LIMIT_PEM_BYTES (256u << 10)

@@ -317,6 +317,13 @@ class Http(Served):
             for peer in slow:
                 peer.close()
 
+    def test_readers_that_stall_make_room(self):
+        """On the port that they fill."""
+        slow = [self.http(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 1500) for _ in range(STALLED)]
+        self.assert_alive(self.driver.http, PATIENCE_S // 2)
+        for peer in slow:
+            peer.close()
+
     def test_served_peers_that_stay_keep_nobody_out(self):
         """Each has made a request; beyond the places of that server the one that idles longest goes."""
         request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"

@@ -1,6 +1,7 @@
 /* What many peers, or slow ones, can do to an HTTP server. clock_gettime() is wrapped: a test moves it on. */
 #include <stdio.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -19,7 +20,11 @@
 #define CROWD    1500
 #define PROBE_MS 1000
 
-#define GET "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+#define GET     "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+#define GET_BIG "GET /big HTTP/1.1\r\nHost: a\r\n\r\n"
+
+/* Four of them are more than the sockets of both sides take. */
+#define BIG_BYTES (8u << 20)
 
 int __real_clock_gettime(clockid_t id, struct timespec *ts);
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
@@ -44,7 +49,16 @@ static void hello(void *self, const struct http1_request *request, struct http_r
 	buf_adds(&reply->body, "hello\n");
 }
 
-static const struct http_route routes[] = {{.path = "/", .methods = "GET, POST", .handle = hello}, {0}};
+static void big(void *self, const struct http1_request *request, struct http_reply *reply)
+{
+	(void)self;
+	(void)request;
+	memset(buf_reserve(&reply->body, BIG_BYTES), 'x', BIG_BYTES);
+	buf_commit(&reply->body, BIG_BYTES);
+}
+
+static const struct http_route routes[] = {{.path = "/", .methods = "GET, POST", .handle = hello},
+	{.path = "/big", .methods = "GET", .handle = big}, {0}};
 
 static unsigned open_files(void)
 {
@@ -222,6 +236,74 @@ START_TEST(who_was_answered_just_now_stays_and_others_wait)
 }
 END_TEST
 
+static void stall_all(struct crowd *c, int *fds)
+{
+	for (unsigned i = 0; i < FEW; i++) {
+		fds[i] = crowd_dial(c);
+		for (unsigned k = 0; k < 4; k++)
+			crowd_say(c, fds[i], GET_BIG);
+	}
+}
+
+static void take_a_byte(struct crowd *c, int fd)
+{
+	char byte;
+
+	crowd_run(c);
+	while (recv(fd, &byte, 1, 0) != 1)
+		crowd_run(c);
+}
+
+/* A byte now and then does not help those that take no more. */
+START_TEST(who_does_not_read_makes_room_but_not_who_reads)
+{
+	const struct http_server_config limits = {.max_connections = FEW};
+	struct crowd c;
+	int fds[FEW];
+
+	crowd_open(&c, routes, &limits);
+	stall_all(&c, fds);
+	int other = crowd_dial(&c);
+	crowd_say(&c, other, GET);
+	for (unsigned s = 0; s < 2; s++) {
+		for (unsigned i = 1; i < FEW; i++)
+			take_a_byte(&c, fds[i]);
+		ck_assert(!crowd_is_closed(fds[0])); /* which takes all */
+		later_s++;
+	}
+	crowd_hear(&c, other, "hello\n");
+	ck_assert(!crowd_is_closed(fds[0]));
+	ck_assert(crowd_is_closed(fds[1]));
+	close_all(fds, FEW);
+	close(other);
+	crowd_close(&c);
+}
+END_TEST
+
+/* Nobody waits for the place, but what is held for the peer has its price. */
+START_TEST(who_takes_a_byte_now_and_then_is_dropped_in_the_end)
+{
+	const struct http_server_config limits = {0};
+	struct crowd c;
+
+	crowd_open(&c, routes, &limits);
+	unsigned before = open_files();
+	int fd = crowd_dial(&c);
+	for (unsigned k = 0; k < 4; k++)
+		crowd_say(&c, fd, GET_BIG);
+	for (unsigned s = 0; s < LIMIT_STALLED_MS / 1000; s += 10) {
+		take_a_byte(&c, fd);
+		ck_assert_uint_eq(open_files(), before + 2);
+		later_s += 10;
+	}
+	later_s += 10;
+	while (open_files() > before + 1)
+		crowd_run(&c);
+	close(fd);
+	crowd_close(&c);
+}
+END_TEST
+
 /* Enough to take all places of the port, and what of them waits, many times over; all have begun a request.
  */
 START_TEST(a_crowd_on_the_port_for_probes_keeps_no_probe_out)
@@ -269,7 +351,9 @@ int main(void)
 		who_was_answered_just_now_stays_and_others_wait,
 		slow_requests_are_ended_and_others_served_meanwhile, slow_requests_make_room,
 		a_crowd_on_the_port_for_probes_keeps_no_probe_out,
-		the_port_for_probes_answers_once_per_connection};
+		the_port_for_probes_answers_once_per_connection,
+		who_does_not_read_makes_room_but_not_who_reads,
+		who_takes_a_byte_now_and_then_is_dropped_in_the_end};
 	struct rlimit files;
 
 	/* both ends of each connection are here */
