@@ -375,6 +375,12 @@ size_t h2_buffered(const struct h2 *h)
 	return h->queued_bytes + nghttp2_session_get_outbound_queue_size(h->session) * QUEUED_FRAME_BYTES;
 }
 
+void h2_ping(struct h2 *h)
+{
+	if (!h->failed)
+		h2_must_have_memory(nghttp2_submit_ping(h->session, NGHTTP2_FLAG_NONE, NULL));
+}
+
 void h2_shutdown(struct h2 *h)
 {
 	if (h->failed)

@@ -128,6 +128,10 @@ void h2_finish(struct h2 *h, int32_t stream, const struct h2_header *trailers, s
 /** h2_reset() - give the stream up with @code; on_close follows when the reset is sent. */
 void h2_reset(struct h2 *h, int32_t stream, enum h2_code code);
 
+/** h2_ping() - send PING; what answers it is h2's own business. Nothing on a connection that is beyond use.
+ */
+void h2_ping(struct h2 *h);
+
 /** h2_shutdown() - server: stop taking streams, GOAWAY with the last one seen; running ones go on. Requests
  * that cross it are not processed, which the client learns from the number. Idempotent. */
 void h2_shutdown(struct h2 *h);

@@ -102,6 +102,8 @@ static void tend_links(struct h2_channel *c)
 		h2_link_tend(l);
 		if (l->ready && !l->leaving)
 			backoff_reset(&c->backoff);
+		if (l->unwanted_pings)
+			c->config.ping_ms = 0;
 		if (l->over)
 			lose(c, l);
 	}
@@ -129,6 +131,8 @@ static struct h2_link *open_link(struct h2_channel *c)
 		.handshakes = c->config.handshakes,
 		.open_ms = c->config.open_ms,
 		.idle_ms = c->config.idle_ms,
+		.ping_ms = c->config.ping_ms,
+		.ping_timeout_ms = c->config.ping_timeout_ms,
 		.waiting = &c->waiting,
 		.ended = &c->ended,
 		.on_change = on_change,
@@ -214,6 +218,8 @@ int h2_channel_new(const struct h2_channel_config *config, struct h2_channel **r
 		tls_context_ref(config->tls);
 	if (c->config.open_ms == 0)
 		c->config.open_ms = LIMIT_HANDSHAKE_MS;
+	if (c->config.ping_timeout_ms == 0)
+		c->config.ping_timeout_ms = LIMIT_PING_MS;
 	backoff_init(&c->backoff, config->backoff_ms);
 	c->kick = loop_timer_new(config->loop, on_change, c);
 	*ret = c;
@@ -274,6 +280,8 @@ void h2_request_cancel(struct h2_request *r, enum err_code code, const char *msg
 	if (r->list == &c->ended)
 		return;
 	h2_request_fail(r, code, "%s", msg);
+	if (r->link && code == ERR_DEADLINE)
+		h2_link_doubt(r);
 	if (r->link)
 		h2_link_drop(r);
 	h2_request_append(r, &c->ended);

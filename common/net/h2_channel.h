@@ -6,7 +6,9 @@
  * REFUSED_STREAM); then it is, once, over a new connection. Requests wait while a connection is opened, which
  * is complete with the server's SETTINGS, and while the server takes no more streams; LIMIT_CHANNEL_REQUESTS
  * bounds them. After a connection could not be opened, the next try waits (backoff.h); requests made
- * meanwhile fail at once with what the last try failed with. Nothing of a reply is kept: windows of 64 KiB
+ * meanwhile fail at once with what the last try failed with. A connection whose server does not answer PING
+ * is lost; one on which nothing came during all of a request's time limit (a cancellation with ERR_DEADLINE)
+ * gets no further requests, so that the next one opens another. Nothing of a reply is kept: windows of 64 KiB
  * bound what a server may send before on_data() has had it. Threads: the loop's.
  */
 #pragma once
@@ -32,6 +34,11 @@ struct h2_channel_config {
 	uint64_t idle_ms;              /* a connection without streams is closed after that long; 0: never */
 	uint64_t backoff_ms;           /* first wait after a failure; 0: BACKOFF_FIRST_MS */
 	uint64_t open_ms;              /* from connect() to the server's SETTINGS; 0: LIMIT_HANDSHAKE_MS */
+	/* PING to a server that has said nothing for so long, whether there are streams or not; 0: only when
+	 * a request has run into its time limit without a byte from the server. Servers of grpc-go take pings
+	 * that come more often than every 5 minutes for abuse */
+	uint64_t ping_ms;
+	uint64_t ping_timeout_ms; /* without a byte behind a PING the connection is lost; 0: LIMIT_PING_MS */
 	/* a connection that was open has ended: for who keeps one; may make requests, but not free the
 	 * channel. NULL: not wanted */
 	void (*on_lost)(void *user);
@@ -75,6 +82,6 @@ const char *h2_channel_authority(const struct h2_channel *c);
 struct h2_request *h2_channel_request(struct h2_channel *c, const struct h2_header *headers, size_t n,
 	struct span body, const struct h2_request_events *events, void *user);
 
-/** h2_request_cancel() - the server gets RST_STREAM(CANCEL); on_end() follows with @code and @msg.
- * Idempotent. */
+/** h2_request_cancel() - the server gets RST_STREAM(CANCEL); on_end() follows with @code and @msg. With
+ * ERR_DEADLINE a connection that was silent all the time is given up for further requests. Idempotent. */
 void h2_request_cancel(struct h2_request *r, enum err_code code, const char *msg);

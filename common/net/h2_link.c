@@ -1,9 +1,15 @@
 #include "net/h2_link.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "net/grpc_wire.h"
+#include "net/limits.h"
+
+/* A timer that fires so late tells of ourselves, not of the server. */
+#define LATE_NS NS_PER_S
 
 static struct h2_request *find(const struct h2_link *l, int32_t stream)
 {
@@ -78,8 +84,8 @@ static void on_goaway(void *user, int32_t last_stream, uint32_t code)
 	struct h2_link *l = user;
 
 	(void)last_stream;
-	(void)code;
 	l->leaving = true;
+	l->unwanted_pings = code == H2_ENHANCE_YOUR_CALM;
 }
 
 static const struct h2_events h2_events = {
@@ -92,8 +98,9 @@ static const struct h2_events h2_events = {
 
 static int receive(void *self, struct span bytes, struct error **err)
 {
-	const struct h2_link *l = self;
+	struct h2_link *l = self;
 
+	l->heard_ns = clock_ns();
 	return h2_recv(l->h2, bytes, err);
 }
 
@@ -146,6 +153,64 @@ static void on_timer(void *user)
 	l->config.on_change(l->config.user);
 }
 
+static void set_pulse(struct h2_link *l, uint64_t wait_ms)
+{
+	l->pulse_ns = clock_ns() + wait_ms * NS_PER_MS;
+	loop_timer_set(l->pulse, wait_ms, 0);
+}
+
+static void ping(struct h2_link *l)
+{
+	h2_ping(l->h2);
+	l->flush_due = true;
+	l->ping_ns = clock_ns();
+	set_pulse(l, l->config.ping_timeout_ms);
+}
+
+/* Everything that the server says counts as an answer, as in Go's golang.org/x/net/http2. */
+static bool is_pinging(const struct h2_link *l)
+{
+	return l->ping_ns > l->heard_ns;
+}
+
+static void check_pulse(struct h2_link *l)
+{
+	uint64_t now_ns = clock_ns();
+	uint64_t silent_ms = (now_ns - l->heard_ns) / NS_PER_MS;
+	/* A process that was stopped itself has not looked yet at what came meanwhile. */
+	bool late = now_ns > l->pulse_ns + LATE_NS;
+
+	if (is_pinging(l) && !late) {
+		l->over = true;
+		err_set(&l->why, ERR_UNAVAILABLE,
+			"the server has not said anything for %" PRIu64 " ms, nor answered a PING",
+			silent_ms);
+	} else if (late || (l->config.ping_ms > 0 && silent_ms >= l->config.ping_ms)) {
+		ping(l);
+	} else if (l->config.ping_ms > 0) {
+		set_pulse(l, l->config.ping_ms - silent_ms);
+	}
+}
+
+static void on_pulse(void *user)
+{
+	struct h2_link *l = user;
+
+	check_pulse(l);
+	l->config.on_change(l->config.user);
+}
+
+void h2_link_doubt(struct h2_request *r)
+{
+	struct h2_link *l = r->link;
+
+	if (l->heard_ns > r->started_ns || clock_ns() - r->started_ns < LIMIT_SILENCE_MS * NS_PER_MS)
+		return;
+	l->leaving = true;
+	if (!is_pinging(l))
+		ping(l);
+}
+
 int h2_link_open(const struct h2_link_config *config, struct h2_link **ret, struct error **err)
 {
 	CLEANUP(tls_freep) struct tls *tls = config->tls;
@@ -158,6 +223,7 @@ int h2_link_open(const struct h2_link_config *config, struct h2_link **ret, stru
 	l->config = *config;
 	l->h2 = h2_client_new(&h2_events, l);
 	l->timer = loop_timer_new(config->loop, on_timer, l);
+	l->pulse = loop_timer_new(config->loop, on_pulse, l);
 	const struct conn_config conn = {
 		.loop = config->loop,
 		.handshakes = config->handshakes,
@@ -188,6 +254,7 @@ void h2_link_close(struct h2_link *l)
 		end(l, r);
 	}
 	loop_timer_close(l->timer);
+	loop_timer_close(l->pulse);
 	conn_free(l->conn);
 	h2_free(l->h2);
 	error_free(l->why);
@@ -216,6 +283,7 @@ bool h2_link_start(struct h2_link *l, struct h2_request *r)
 	l->used = true;
 	l->flush_due = true;
 	r->link = l;
+	r->started_ns = clock_ns();
 	h2_request_append(r, &l->requests);
 	if (r->body.n > 0) {
 		h2_write(l->h2, r->stream, r->body);
@@ -242,6 +310,8 @@ static void see_ready(struct h2_link *l)
 		return;
 	l->ready = true;
 	loop_timer_stop(l->timer);
+	if (l->config.ping_ms > 0)
+		set_pulse(l, l->config.ping_ms);
 }
 
 /* Normally the end of the reply ends the stream. What the server did not want to read of the request, it does

@@ -29,6 +29,7 @@ struct h2_request {
 	struct h2_requests *list;
 	struct h2_channel *channel;
 	struct h2_link *link; /* NULL: has no stream */
+	uint64_t started_ns;  /* has it since then */
 	int32_t stream;
 	struct arena *payload; /* headers and body; NULL when they are not needed again */
 	struct h2_header *headers;
@@ -66,6 +67,8 @@ struct h2_link_config {
 	struct handshakes *handshakes; /* with tls only */
 	uint64_t open_ms;
 	uint64_t idle_ms; /* 0: never closed for that */
+	uint64_t ping_ms; /* silence of the server after which it is sent PING; 0: only in doubt */
+	uint64_t ping_timeout_ms;
 	struct h2_requests *waiting;
 	struct h2_requests *ended;
 	/* something has changed; h2_link_close() is allowed in it */
@@ -79,12 +82,17 @@ struct h2_link {
 	struct h2 *h2;
 	struct conn *conn;
 	struct loop_timer *timer; /* until it is ready: for that; then: without streams */
+	struct loop_timer *pulse; /* when it is ready: the next PING, or the end of waiting for an answer */
+	uint64_t heard_ns;        /* the server's last byte */
+	uint64_t ping_ns;         /* our last PING; 0: none */
+	uint64_t pulse_ns;        /* when pulse is due */
 	struct h2_requests requests;
 	bool ready;   /* the server's SETTINGS have come */
 	bool used;    /* has had a request */
 	bool leaving; /* takes no new requests */
 	bool over;
 	bool timing_idle;
+	bool unwanted_pings; /* the server takes them for abuse */
 	bool flush_due;
 	struct error *why; /* of over; NULL: in order */
 };
@@ -102,6 +110,11 @@ bool h2_link_start(struct h2_link *l, struct h2_request *r) MUST_CHECK;
 
 /** h2_link_drop() - reset the stream of @r, which then is without a link. */
 void h2_link_drop(struct h2_request *r);
+
+/** h2_link_doubt() - a request has run into its time limit. If nothing at all has come since it was sent,
+ * further requests use another connection, and what is left of this one ends unless the server answers a
+ * PING. @r: has a stream. */
+void h2_link_doubt(struct h2_request *r);
 
 /** h2_link_tend() - see what the last round of reading and writing has brought: readiness, replies that are
  * complete before the request is, the end of the last stream. */

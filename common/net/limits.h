@@ -111,6 +111,14 @@
  * Otherwise it takes megabytes of each peer that does not read, which count as memory of the container. */
 #define LIMIT_SEND_BUFFER_BYTES (256u << 10)
 
+/* From a PING of ours to the last moment at which the server may answer it, or say anything else, as
+ * client-go. */
+#define LIMIT_PING_MS 15000
+
+/* A connection on which nothing has come for the whole time limit of a request, and for that long, is not
+ * used for further requests. */
+#define LIMIT_SILENCE_MS 1000
+
 /* Certificate, key and CA files. */
 #define LIMIT_PEM_BYTES (256u << 10)
 

@@ -5,12 +5,16 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cluster/kube/client_private.h"
 
 /* A name is not looked up more often. */
 #define LOOK_UP_AGAIN_NS (10 * NS_PER_S)
+
+/* client-go, rest/transport.go: HTTP2_READ_IDLE_TIMEOUT_SECONDS. The API server does not count pings. */
+#define PING_MS 30000
 
 static bool is_address(const char *host)
 {
@@ -28,6 +32,8 @@ static int open_channel(struct kube_client *c, const char *endpoint, struct erro
 		.tls_name = c->config.kube->tls_name,
 		.handshakes = c->config.handshakes,
 		.backoff_ms = c->config.backoff_ms,
+		.ping_ms = c->config.ping_ms ? c->config.ping_ms : PING_MS,
+		.ping_timeout_ms = c->config.ping_timeout_ms,
 	};
 
 	if (h2_channel_new(&config, &c->channel, err) < 0)
@@ -69,9 +75,10 @@ static void on_pump(void *user)
 	kube_client_pump(user);
 }
 
-int kube_client_new(const struct kube_client_config *config, struct kube_client **ret, struct error **err)
+/* Without token, TLS and server. */
+static struct kube_client *client_new(const struct kube_client_config *config)
 {
-	CLEANUP(kube_client_freep) struct kube_client *c = x_calloc(1, sizeof(*c));
+	struct kube_client *c = x_calloc(1, sizeof(*c));
 
 	c->config = *config;
 	c->refs = 1;
@@ -81,11 +88,38 @@ int kube_client_new(const struct kube_client_config *config, struct kube_client 
 	TAILQ_INIT(&c->running);
 	TAILQ_INIT(&c->paused);
 	kube_bucket_init(&c->bucket, config->qps, config->burst);
+	return c;
+}
+
+int kube_client_new(const struct kube_client_config *config, struct kube_client **ret, struct error **err)
+{
+	CLEANUP(kube_client_freep) struct kube_client *c = client_new(config);
+
 	if (kube_token_init(&c->token, config->kube->token, config->kube->token_file, err) < 0 ||
 		set_up_tls(c, err) < 0 || set_up_server(c, err) < 0)
 		return -1;
 	*ret = TAKE_PTR(c);
 	return 0;
+}
+
+struct kube_client *kube_client_sibling(
+	const struct kube_client *c, uint64_t ping_ms, uint64_t ping_timeout_ms)
+{
+	CLEANUP(error_freep) struct error *later = NULL;
+	struct kube_client_config config = c->config;
+	struct kube_client *sibling;
+
+	config.user_agent = c->user_agent;
+	config.qps = 0;
+	config.ping_ms = ping_ms;
+	config.ping_timeout_ms = ping_timeout_ms;
+	sibling = client_new(&config);
+	kube_token_copy(&sibling->token, &c->token);
+	sibling->tls = c->tls ? tls_context_ref(c->tls) : NULL;
+	/* What is wrong with the server's address its first request would say; but @c has it, too. */
+	if (set_up_server(sibling, &later) < 0)
+		log_warn("kube: the server cannot be set up", F_ERR(later));
+	return sibling;
 }
 
 void kube_client_unref(struct kube_client *c)

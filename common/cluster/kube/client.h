@@ -1,5 +1,6 @@
 /*
- * client.h - requests to the Kubernetes API server, over one HTTP/2 connection.
+ * client.h - requests to the Kubernetes API server, over one HTTP/2 connection, which is replaced when the
+ * server does not answer on it any more (h2_channel.h).
  *
  * At most qps requests per second are begun on the long run, burst at once; others wait in order, their
  * time-out running. A watch counts when it begins. What the server refuses with 429 or 503 and a Retry-After
@@ -42,6 +43,8 @@ struct kube_client_config {
 	const char *user_agent;        /* NULL: that of the project */
 	struct kube_observer observer; /* .ended NULL: none */
 	uint64_t backoff_ms;           /* between connections that fail; 0: BACKOFF_FIRST_MS */
+	uint64_t ping_ms;              /* as of h2_channel_config; 0: 30 s, as client-go */
+	uint64_t ping_timeout_ms;
 };
 
 struct kube_call {
@@ -68,6 +71,12 @@ typedef void (*kube_reply_fn)(void *user, unsigned status, struct span body, con
  * ERR_INVALID_ARGUMENT (certificates). @ret: kube_client_free(). */
 int kube_client_new(
 	const struct kube_client_config *config, struct kube_client **ret, struct error **err) MUST_CHECK;
+
+/** kube_client_sibling() - another client of the same server, with a connection of its own and without a
+ * limit on requests per second, for what must not wait behind other requests. @ping_ms, @ping_timeout_ms: as
+ * of kube_client_config. Return: never NULL; kube_client_free(), before the config of @c ends. */
+struct kube_client *kube_client_sibling(
+	const struct kube_client *c, uint64_t ping_ms, uint64_t ping_timeout_ms);
 
 /** kube_client_free() - close; requests in flight end with ERR_CANCELLED before this returns, except when
  * called from a kube_reply_fn: then right after it. NULL is allowed. */

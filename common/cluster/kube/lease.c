@@ -14,10 +14,12 @@
 #define RENEW_MS    10000
 #define RETRY_MS    5000
 #define RELEASE_MS  1000
+#define MIN_PING_MS 500
 #define MAX_BODY    (128u << 10)
 
 struct lease {
 	struct lease_config config; /* its strings are those below */
+	struct kube_client *client; /* our own */
 	char *namespace;
 	char *name;
 	char *identity;
@@ -57,11 +59,16 @@ struct lease *lease_new(const struct lease_config *config)
 {
 	struct lease *l = x_calloc(1, sizeof(*l));
 	struct loop *loop = kube_client_loop(config->client);
+	uint64_t ping_ms;
 
 	l->config = *config;
 	l->config.duration_ms = config->duration_ms ? config->duration_ms : DURATION_MS;
 	l->config.renew_ms = config->renew_ms ? config->renew_ms : RENEW_MS;
 	l->config.retry_ms = config->retry_ms ? config->retry_ms : RETRY_MS;
+	ping_ms = l->config.retry_ms * 3 / 10;
+	if (ping_ms < MIN_PING_MS)
+		ping_ms = MIN_PING_MS;
+	l->client = kube_client_sibling(config->client, ping_ms, ping_ms);
 	l->namespace = x_strdup(config->namespace);
 	l->name = x_strdup(config->name);
 	l->identity = x_strdup(config->identity);
@@ -79,6 +86,7 @@ void lease_free(struct lease *l)
 	if (!l)
 		return;
 	kube_request_cancel(l->request);
+	kube_client_free(l->client);
 	loop_timer_close(l->timer);
 	loop_timer_close(l->deadline);
 	lease_record_done(&l->record);
@@ -131,7 +139,7 @@ static void call(struct lease *l, const char *verb, const char *method, bool at_
 	};
 
 	l->asked_ns = clock_ns();
-	l->request = kube_client_call(l->config.client, &request, fn, l);
+	l->request = kube_client_call(l->client, &request, fn, l);
 	l->is_writing = body.n > 0;
 }
 
@@ -204,7 +212,7 @@ static void on_written(void *user, unsigned status, struct span body, const stru
 	if (l->done)
 		give_back(l);
 	else
-		wait_for_next(l, lost_race && l->leading);
+		wait_for_next(l, error && l->leading);
 }
 
 static void on_read(void *user, unsigned status, struct span body, const struct error *error)
@@ -222,7 +230,7 @@ static void on_read(void *user, unsigned status, struct span body, const struct 
 		error = err;
 	if (error) {
 		tell(l, error);
-		wait_for_next(l, false);
+		wait_for_next(l, l->leading);
 		return;
 	}
 	if (!str_eq(l->record.holder, l->identity)) {

@@ -4,8 +4,10 @@
  * As client-go does it: a holder whose record has not changed for its leaseDurationSeconds, by the clock of
  * who looks, is taken for gone; updates carry the resourceVersion that was read, so that one of two wins. Who
  * leads renews every retry_ms and has stopped to lead renew_ms after it asked for the last renewal that
- * succeeded, whatever the network does; that is before anybody else can begin. Threads: the loop's. Source:
- * client-go tools/leaderelection.
+ * succeeded, whatever the network does; that is before anybody else can begin. Requests have a connection of
+ * their own, and wait behind no others; a server that is silent on it is found out within less than retry_ms,
+ * so that one connection that hangs does not cost the lease. Threads: the loop's. Source: client-go
+ * tools/leaderelection.
  */
 #pragma once
 
@@ -15,7 +17,7 @@
 #include "cluster/kube/client.h"
 
 struct lease_config {
-	struct kube_client *client;
+	struct kube_client *client; /* whose server it is (kube_client_sibling()) */
 	const char *namespace;
 	const char *name;
 	const char *identity; /* unique: host name and process, or the pod's name */

@@ -25,6 +25,13 @@ static void set(struct kube_token *t, const char *token)
 	t->authorization = x_asprintf("Bearer %s", token);
 }
 
+void kube_token_copy(struct kube_token *t, const struct kube_token *from)
+{
+	*t = *from;
+	t->file = x_strdup(from->file);
+	t->authorization = x_strdup(from->authorization);
+}
+
 void kube_token_done(struct kube_token *t)
 {
 	free(t->file);

@@ -20,6 +20,9 @@ struct kube_token {
  * ERR_INVALID_ARGUMENT (a fixed one that is none). */
 int kube_token_init(struct kube_token *t, const char *token, const char *file, struct error **err) MUST_CHECK;
 
+/** kube_token_copy() - the same token in @t. */
+void kube_token_copy(struct kube_token *t, const struct kube_token *from);
+
 /** kube_token_done() - release @t and leave nothing of it in memory. */
 void kube_token_done(struct kube_token *t);
 

@@ -2,10 +2,13 @@
  * test_lease_record.c. */
 #include "cluster/kube/lease.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cluster/kube/lease_record.h"
 #include "fake_api.h"
+
+#define EVENTS 300
 
 struct candidate {
 	struct lease *lease;
@@ -48,8 +51,8 @@ static void serve(struct fake_api *f, const struct fake_request *r)
 	CLEANUP(free_charp) char *now = NULL;
 
 	(void)f;
-	if (is_down) {
-		fake_answer(r, "500", "");
+	if (is_down || str_eq(r->path, "/events")) {
+		fake_answer(r, is_down ? "500" : "201", "");
 		return;
 	}
 	if (race && str_eq(r->method, "PUT"))
@@ -77,21 +80,31 @@ static void changed(void *user, bool leading)
 	ck_assert(!(a.leading && b.leading));
 }
 
+/* @times: the rest is set here */
+static void begin_with(struct candidate *c, const char *identity, const struct lease_config *times)
+{
+	struct lease_config config = *times;
+
+	config.client = api.client;
+	config.namespace = "ns";
+	config.name = "l";
+	config.identity = identity;
+	config.changed = changed;
+	config.user = c;
+	*c = (struct candidate){.lease = lease_new(&config)};
+}
+
 static void begin(struct candidate *c, const char *identity)
 {
-	const struct lease_config config = {
-		.client = api.client,
-		.namespace = "ns",
-		.name = "l",
-		.identity = identity,
-		.duration_ms = 2000,
-		.renew_ms = 1000,
-		.retry_ms = 20,
-		.changed = changed,
-		.user = c,
-	};
+	begin_with(
+		c, identity, &(struct lease_config){.duration_ms = 2000, .renew_ms = 1000, .retry_ms = 20});
+}
 
-	*c = (struct candidate){.lease = lease_new(&config)};
+static bool is_past(void *user)
+{
+	const uint64_t *end_ns = user;
+
+	return clock_ns() > *end_ns;
 }
 
 static void stopped(void *user)
@@ -252,7 +265,56 @@ START_TEST(stopping_ends_while_the_server_is_down_and_without_leading)
 }
 END_TEST
 
+static void ignore(void *user, unsigned status, struct span body, const struct error *error)
+{
+	(void)user;
+	(void)status;
+	(void)body;
+	(void)error;
+}
+
+/* As many Events as may wait, and a request per second of them. */
+START_TEST(a_renewal_waits_behind_no_other_requests)
+{
+	const struct kube_call call = {.verb = "create",
+		.what = "events",
+		.method = "POST",
+		.path = "/events",
+		.body = span_of("{}")};
+
+	fake_api_open(&api, serve, (struct kube_client_config){.qps = 1, .burst = 1});
+	for (unsigned i = 0; i < EVENTS; i++)
+		kube_client_call(api.client, &call, ignore, NULL);
+	begin(&a, "a");
+	fake_until(&api, leads, &a);
+	ck_assert_uint_lt(api.n, EVENTS / 10);
+	finish();
+}
+END_TEST
+
+/* The server goes on to hold that connection, and would serve another one. */
+START_TEST(a_connection_that_hangs_does_not_cost_the_lease)
+{
+	uint64_t end_ns;
+
+	open_server();
+	begin_with(
+		&a, "a", &(struct lease_config){.duration_ms = 15000, .renew_ms = 10000, .retry_ms = 2000});
+	fake_until(&api, leads, &a);
+	int fd = dup(h2_peer_conn(&api.peer, 1)->fd);
+	h2_peer_hang_up(h2_peer_conn(&api.peer, 1));
+	end_ns = clock_ns() + 11000 * NS_PER_MS;
+	fake_until(&api, is_past, &end_ns);
+	ck_assert(leads(&a));
+	ck_assert_uint_eq(a.n_changes, 1);
+	ck_assert_uint_eq(api.peer.n_conns, 2);
+	close(fd);
+	finish();
+}
+END_TEST
+
 TMPDIR_MAIN("cluster/kube_lease", one_of_two_leads_and_goes_on, what_is_given_back_is_taken_at_once,
 	who_cannot_renew_stops_to_lead_and_leads_again_later, a_holder_that_vanished_is_followed,
+	a_renewal_waits_behind_no_other_requests, a_connection_that_hangs_does_not_cost_the_lease,
 	a_race_that_is_lost_is_run_again, who_finds_another_holder_stops_to_lead,
 	a_lease_that_was_removed_is_made_anew, stopping_ends_while_the_server_is_down_and_without_leading)
