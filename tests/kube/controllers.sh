@@ -146,7 +146,7 @@ in_controller_world() {
 controller_args() {
 	local dir=$KUBE_RUN/controllers/$1 address
 	address=$(controller_address "$1")
-	mapfile -t arguments < <(manifest_args deployment pmem-csi-controller "$2" | sed -e "s|//0.0.0.0:|//$address:|" \
+	mapfile -t arguments < <(manifest_args deployment pmem-csi-controller "$2" | sed -e "s|//:|//$address:|" \
 		-e "s|=\(unix://\)\{0,1\}/csi/|=\1$dir/|" -e "s|=/certs|=$KUBE_RUN/secrets/registry|" \
 		-e "s|=:\(100[0-9]*\)|=$address:\1|")
 }

@@ -29,7 +29,7 @@ extender_up() {
 	shift
 	address=$(extender_address "$it")
 	mapfile -t arguments < <(manifest_args deployment pmem-csi-scheduler scheduler-extender |
-		sed -e "s|=/certs|=$KUBE_RUN/secrets/scheduler|" -e "s|=:8000|=$address:8000|" \
+		sed -e "s|=/certs|=$KUBE_RUN/secrets/scheduler|" -e "s|=:\(800[0-9]\)|=$address:\1|" \
 			-e "s|//pmem-csi-controller:|//$(controller_address a):|")
 	mkdir -p "$KUBE_RUN/extenders"
 	in_pod_world "extender-$it" pmem-csi-scheduler "$(deployment_pod pmem-csi-scheduler "$it")" \
