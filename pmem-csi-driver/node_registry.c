@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "cluster/registration_report.h"
 #include "metrics.h"
+#include "net/addr.h"
 #include "open_tls.h"
 #include "os/file.h"
 #include "volume/report.h"
@@ -81,10 +82,16 @@ static void fill(void *user, Registry__V0__RegisterControllerRequest *q, struct 
 		registration_report(&report, q, arena);
 }
 
-/* As given, but for a port that the system has chosen. */
-static char *reachable(const char *endpoint, uint16_t port)
+/* As given, but for a port that the system has chosen, and brackets. */
+static int set_endpoint(struct node_registry *r, const char *endpoint, uint16_t port, struct error **err)
 {
-	return x_asprintf("%.*s:%u", (int)(strrchr(endpoint, ':') - endpoint), endpoint, port);
+	CLEANUP(addr_done) struct addr a = {0};
+
+	if (addr_parse(endpoint, &a, err) < 0)
+		return err_wrap(err, "-controllerEndpoint");
+	a.port = port;
+	r->endpoint = addr_format(&a);
+	return 0;
 }
 
 static int read_boot_id(char **ret, struct error **err)
@@ -108,8 +115,8 @@ int node_registry_start(
 	if (str_empty(o->registry_endpoint))
 		return 0;
 	r->config = *config;
-	r->endpoint = reachable(o->controller_endpoint, config->port);
-	if (read_boot_id(&r->boot_id, err) < 0)
+	if (set_endpoint(r, o->controller_endpoint, config->port, err) < 0 ||
+		read_boot_id(&r->boot_id, err) < 0)
 		return -1;
 	if (open_tls(o, TLS_CLIENT, /* peer_names= */ NULL, &tls, err) < 0)
 		return err_wrap(err, "-registryEndpoint");

@@ -70,7 +70,29 @@ static socklen_t sock_addr_tcp(const char *host, uint16_t port, union sock_addr 
 	return sizeof(ret->in6);
 }
 
-/* "host:port" or "[host]:port", RFC 3986 section 3.2.2 */
+static bool is_ipv6(const char *text)
+{
+	struct in6_addr unused;
+
+	return inet_pton(AF_INET6, text, &unused) == 1;
+}
+
+/* Colons without brackets: Kubernetes puts $(POD_IP) and a port together so. @text is both, @host the first.
+ */
+static int check_bare_ipv6(const char *endpoint, const char *text, const char *host, struct error **err)
+{
+	if (!is_ipv6(host))
+		return err_set(err, ERR_INVALID_ARGUMENT, "endpoint \"%s\": \"%s\" is not a numeric address",
+			endpoint, host);
+	if (is_ipv6(text))
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"endpoint \"%s\": is \"%s\" a port or a part of the IPv6 address? Write "
+			"tcp://[ADDRESS]:PORT",
+			endpoint, strrchr(text, ':') + 1);
+	return 0;
+}
+
+/* "host:port" or "[host]:port" */
 static int split_tcp(const char *endpoint, const char *text, struct addr *ret, struct error **err)
 {
 	const char *colon = strrchr(text, ':');
@@ -90,7 +112,9 @@ static int split_tcp(const char *endpoint, const char *text, struct addr *ret, s
 		host = x_strndup(text + 1, host_len - 2);
 	else
 		host = x_strndup(text, host_len);
-	if ((text[0] == '[') != (strchr(host, ':') != NULL))
+	if (text[0] != '[' && strchr(host, ':') && check_bare_ipv6(endpoint, text, host, err) < 0)
+		return -1;
+	if (text[0] == '[' && !strchr(host, ':'))
 		return err_set(err, ERR_INVALID_ARGUMENT, "endpoint \"%s\": \"%s\" is not a numeric address",
 			endpoint, host);
 	*ret = (struct addr){.host = TAKE_PTR(host), .port = (uint16_t)port};
@@ -145,6 +169,13 @@ void addr_done(struct addr *a)
 	free(a->path);
 	free(a->host);
 	*a = (struct addr){0};
+}
+
+char *addr_format(const struct addr *a)
+{
+	if (a->is_unix)
+		return x_asprintf("unix://%s", a->path);
+	return x_asprintf(strchr(a->host, ':') ? "tcp://[%s]:%u" : "tcp://%s:%u", a->host, a->port);
 }
 
 bool addr_is_loopback(const struct addr *a)

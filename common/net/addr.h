@@ -1,5 +1,7 @@
 /*
- * addr.h - endpoints: `unix:///path`, `unix://path`, `/path` and `tcp://host:port`, and their sockets.
+ * addr.h - endpoints: `unix:///path`, `unix://path`, `/path` and `tcp://host:port`, and their sockets. An
+ * IPv6 address stands in brackets (RFC 3986 section 3.2.2); without them, as in tcp://$(POD_IP):10001 of a
+ * pod, it is taken where address and port cannot be confused.
  *
  * All sockets are non-blocking and CLOEXEC. Threads: safe. addr_listen() and addr_connect() do no DNS; hosts
  * are numeric, empty (any) or "localhost".
@@ -27,6 +29,10 @@ struct addr {
  * addr_done(). */
 int addr_parse(const char *endpoint, struct addr *ret, struct error **err) MUST_CHECK;
 void addr_done(struct addr *a);
+
+/** addr_format() - the endpoint of @a as everybody reads it: IPv6 addresses are in brackets, as Go's net.Dial
+ * wants them. Return: caller frees. */
+char *addr_format(const struct addr *a);
 
 /** addr_parse_name() - parse `tcp://host:port` of a peer, whose host may be a name, for loop_look_up().
  * Return: as addr_parse(). */

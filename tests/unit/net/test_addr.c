@@ -82,6 +82,9 @@ START_TEST(tcp_endpoints_are_numeric_any_or_localhost)
 		{"tcp://[::]:80", "::", 80, false},
 		{"tcp://192.0.2.1:80", "192.0.2.1", 80, false},
 		{"tcp://[2001:db8::1]:80", "2001:db8::1", 80, false},
+		{"tcp://fd00::5:10001", "fd00::5", 10001, false},
+		{"tcp://::1:10001", "::1", 10001, true},
+		{"tcp://1:2:3:4:5:6:7:8:80", "1:2:3:4:5:6:7:8", 80, false},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -93,6 +96,37 @@ START_TEST(tcp_endpoints_are_numeric_any_or_localhost)
 		ck_assert_msg(addr_is_loopback(&a) == cases[i].loopback, "%s", cases[i].endpoint);
 		addr_done(&a);
 	}
+}
+END_TEST
+
+START_TEST(endpoints_are_written_as_everybody_reads_them)
+{
+	static const char *const cases[][2] = {
+		{"tcp://fd00::5:10001", "tcp://[fd00::5]:10001"},
+		{"tcp://[fd00::5]:1", "tcp://[fd00::5]:1"},
+		{"tcp://192.0.2.1:80", "tcp://192.0.2.1:80"},
+		{"tcp://localhost:80", "tcp://localhost:80"},
+		{"tcp://:80", "tcp://:80"},
+		{"/run/x", "unix:///run/x"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct addr a = parsed(cases[i][0]);
+		CLEANUP(free_charp) char *text = addr_format(&a);
+
+		ck_assert_str_eq(text, cases[i][1]);
+		addr_done(&a);
+	}
+}
+END_TEST
+
+START_TEST(an_address_that_could_be_all_or_half_of_it_asks_for_brackets)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct addr a;
+
+	ASSERT_FAILS(
+		addr_parse("tcp://fd00::5:8080", &a, &err), ERR_INVALID_ARGUMENT, "tcp://[ADDRESS]:PORT");
 }
 END_TEST
 
@@ -120,6 +154,9 @@ START_TEST(malformed_endpoints_are_quoted_in_the_error)
 		"tcp://[::1:80",
 		"tcp://::1]:80",
 		"tcp://[]:80",
+		"tcp://fd00::5:8080", /* could be all address */
+		"tcp://fd00::5:10001:80000",
+		"tcp://fd00::5:",
 	};
 	CLEANUP(error_freep) struct error *err = NULL;
 	struct addr a;
@@ -471,11 +508,12 @@ END_TEST
 
 TMPDIR_MAIN("addr", unix_endpoints_are_parsed, tcp_endpoints_are_numeric_any_or_localhost,
 	endpoints_of_peers_may_have_names, malformed_endpoints_are_quoted_in_the_error,
-	a_path_must_fit_into_a_socket_address, a_unix_socket_is_made_with_its_folder_and_removed,
-	a_unix_socket_is_never_open_to_others, an_existing_folder_is_left_as_it_is,
-	a_stale_socket_is_replaced, a_live_socket_is_refused, a_live_socket_with_a_full_backlog_is_refused,
-	what_is_no_socket_is_not_replaced, a_missing_parent_of_the_folder_is_an_error,
-	a_socket_that_took_our_place_is_not_removed, connecting_to_nothing_is_unavailable,
-	tcp_listens_on_loopback_and_on_any_address, a_tcp_port_in_use_is_unavailable,
-	a_tcp_peer_that_vanishes_is_found_out, peers_are_told_by_address_or_process,
-	what_is_not_connected_has_no_peer)
+	endpoints_are_written_as_everybody_reads_them,
+	an_address_that_could_be_all_or_half_of_it_asks_for_brackets, a_path_must_fit_into_a_socket_address,
+	a_unix_socket_is_made_with_its_folder_and_removed, a_unix_socket_is_never_open_to_others,
+	an_existing_folder_is_left_as_it_is, a_stale_socket_is_replaced, a_live_socket_is_refused,
+	a_live_socket_with_a_full_backlog_is_refused, what_is_no_socket_is_not_replaced,
+	a_missing_parent_of_the_folder_is_an_error, a_socket_that_took_our_place_is_not_removed,
+	connecting_to_nothing_is_unavailable, tcp_listens_on_loopback_and_on_any_address,
+	a_tcp_port_in_use_is_unavailable, a_tcp_peer_that_vanishes_is_found_out,
+	peers_are_told_by_address_or_process, what_is_not_connected_has_no_peer)
