@@ -48,6 +48,7 @@ struct program {
 	struct workers *workers;
 	struct handshakes *handshakes;
 	struct tls_context *server_tls; /* NULL: plain */
+	struct tls_context *csi_tls;    /* for CSI over TCP; NULL: plain, or a unix socket */
 	struct tls_context *client_tls;
 	struct node_table *nodes;
 	struct node_clients *clients;
@@ -191,6 +192,16 @@ static int start_http(struct program *p, struct error **err)
 	return 0;
 }
 
+/* Whoever may tell nodes to delete volumes may tell the controller to, and nobody else. */
+static int open_csi_tls(struct program *p, struct error **err)
+{
+	static const char *const controllers[] = {"pmem-registry", NULL};
+
+	if (!str_starts(p->options->endpoint, "tcp://"))
+		return 0;
+	return open_tls(p->options, TLS_SERVER, controllers, &p->csi_tls, err);
+}
+
 static int start_servers(struct program *p, struct error **err)
 {
 	const struct options *o = p->options;
@@ -205,8 +216,9 @@ static int start_servers(struct program *p, struct error **err)
 	p->services[2] = (struct grpc_service){0};
 	if (start_server(p, registry, p->server_tls, p->registry_services, &p->registry_server, err) < 0)
 		return -1;
-	return start_server(p, o->endpoint, str_starts(o->endpoint, "tcp://") ? p->server_tls : NULL,
-		p->services, &p->server, err);
+	if (open_csi_tls(p, err) < 0)
+		return -1;
+	return start_server(p, o->endpoint, p->csi_tls, p->services, &p->server, err);
 }
 
 /* What is known of nodes, and how they are called. Who may do what the registry itself tells by the names of
@@ -332,6 +344,7 @@ static void program_done(struct program *p)
 	controller_metrics_free(p->node_metrics);
 	node_table_free(p->nodes);
 	tls_context_unref(p->server_tls);
+	tls_context_unref(p->csi_tls);
 	tls_context_unref(p->client_tls);
 	loop_timer_close(p->tick);
 	loop_timer_close(p->grace);

@@ -5,6 +5,7 @@ usage: test_controller.py PMEM_CSI_DRIVER MAKE_CERTS [unittest options]
 import http.client
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -71,12 +72,12 @@ class Controller(unittest.TestCase):
         self.addCleanup(process.kill)
         return process
 
-    def start_node(self, name):
+    def start_node(self, name, endpoint="-controllerEndpoint=tcp://127.0.0.1:0"):
         path = f"{self.folder}/{name}"
         return self.start(name, "-mode=node", f"-nodeid={name}", "-deviceManager=fake", "-fakeRegionSize=64Mi",
                           f"-statePath={path}", f"-endpoint=unix://{path}.sock",
                           f"-registryEndpoint=tcp://127.0.0.1:{self.registry}",
-                          "-controllerEndpoint=tcp://127.0.0.1:0", *CERTS.flags("pmem-node-controller"))
+                          endpoint, *CERTS.flags("pmem-node-controller"))
 
     def call(self, method, request, reply):
         stub = self.channel.unary_unary(f"/csi.v1.Controller/{method}", type(request).SerializeToString, reply.FromString)
@@ -122,6 +123,38 @@ class Controller(unittest.TestCase):
             self.delete(volume.volume_id)
         driver.wait_for(lambda: self.metrics("pmem_node_amount_available") == before)
         self.assertEqual(self.listed(), set())
+
+    def test_csi_over_tcp_is_for_the_name_of_a_controller_only(self):
+        controller = self.start(
+            "remote", "-mode=controller", "-registryEndpoint=tcp://127.0.0.1:0", "-endpoint=tcp://localhost:0",
+            *CERTS.flags("pmem-registry"))
+        driver.wait_for(lambda: len(re.findall(r"serving endpoint=tcp", controller.logged())) == 2)
+        port = re.findall(r"serving endpoint=tcp\S+ port=(\d+)", controller.logged())[1]
+
+        def ask(name):
+            options = [("grpc.ssl_target_name_override", "pmem-registry")]
+            with grpc.secure_channel(f"127.0.0.1:{port}", CERTS.channel_credentials(name), options) as channel:
+                stub = channel.unary_unary("/csi.v1.Identity/GetPluginInfo", csi.GetPluginInfoRequest.SerializeToString,
+                                           csi.GetPluginInfoResponse.FromString)
+                return stub(csi.GetPluginInfoRequest(), timeout=driver.PATIENCE_S).name
+        self.assertEqual(ask("pmem-registry"), DRIVER_NAME)
+        with self.assertRaises(grpc.RpcError) as refused:
+            ask("pmem-node-controller")
+        self.assertEqual(refused.exception.code(), grpc.StatusCode.UNAVAILABLE)
+        controller.wait_for("bears pmem-node-controller, but pmem-registry is expected")
+
+    def test_a_node_with_an_ipv6_address_is_reached(self):
+        """As Kubernetes writes tcp://$(POD_IP):PORT in a cluster with IPv6 only; ports below 10000 need brackets."""
+        if not socket.has_ipv6:
+            self.skipTest("no IPv6 here")
+        with socket.socket(socket.AF_INET6) as free:
+            free.bind(("::1", 0))
+            port = free.getsockname()[1]
+        self.assertGreaterEqual(port, 10000)
+        self.start_node("host6", f"-controllerEndpoint=tcp://::1:{port}")
+        self.controller.wait_for(rf"node registered node=host6 .*\[::1\]:{port}")
+        volume = self.create("pvc-6", "host6")
+        self.assertEqual(volume.accessible_topology[0].segments[f"{DRIVER_NAME}/node"], "host6")
 
     def test_the_next_node_is_taken_when_one_is_full(self):
         self.create("pvc-fill-1", "host1", size=48 * MIB)
