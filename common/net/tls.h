@@ -2,10 +2,10 @@
  * tls.h - TLS without I/O over mbedtls: mutual authentication, exact peer names, certificates that follow
  * their files.
  *
- * Rules: TLS 1.2 or later, ECDHE with AEAD only, curves X25519 and P-256, no session resumption, no
- * renegotiation. A peer is who its certificate's subjectAltName says, dNSName or iPAddress, compared exactly:
- * no wildcards, and the common name counts for nothing. With an ALPN protocol configured, a peer that does
- * not agree to it is refused.
+ * Rules: TLS 1.2 or later, ECDHE with AEAD only, curves X25519, P-256, P-384 and P-521 in this order, no
+ * session resumption, no renegotiation. A peer is who its certificate's subjectAltName says, dNSName or
+ * iPAddress, compared exactly: no wildcards, and the common name counts for nothing. With an ALPN protocol
+ * configured, a peer that does not agree to it is refused.
  *
  * A context belongs to one role and one set of files; its certificates are loaded anew when a handshake
  * begins and the files have changed (looked at once per second at most, which follows the symlink swap of

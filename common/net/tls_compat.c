@@ -36,11 +36,15 @@ static const int suites[] = {
 static const uint16_t groups[] = {
 	MBEDTLS_SSL_IANA_TLS_GROUP_X25519,
 	MBEDTLS_SSL_IANA_TLS_GROUP_SECP256R1,
+	MBEDTLS_SSL_IANA_TLS_GROUP_SECP384R1,
+	MBEDTLS_SSL_IANA_TLS_GROUP_SECP521R1,
 	MBEDTLS_SSL_IANA_TLS_GROUP_NONE,
 };
 
 static const uint16_t signatures[] = {
 	MBEDTLS_TLS1_3_SIG_ECDSA_SECP256R1_SHA256,
+	MBEDTLS_TLS1_3_SIG_ECDSA_SECP384R1_SHA384,
+	MBEDTLS_TLS1_3_SIG_ECDSA_SECP521R1_SHA512,
 	MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA256,
 	MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA384,
 	MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA512,
@@ -85,9 +89,12 @@ static void drop_peer_certificates(struct mbedtls_ssl_context *ssl)
 
 #define MBEDTLS_PRIVATE(member) member
 
+/* 2.28 holds the keys of certificates, too, against this list. */
 static const mbedtls_ecp_group_id groups[] = {
 	MBEDTLS_ECP_DP_CURVE25519,
 	MBEDTLS_ECP_DP_SECP256R1,
+	MBEDTLS_ECP_DP_SECP384R1,
+	MBEDTLS_ECP_DP_SECP521R1,
 	MBEDTLS_ECP_DP_NONE,
 };
 

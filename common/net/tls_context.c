@@ -17,7 +17,6 @@
 #include "net/tls_compat.h"
 #include "net/tls_files.h"
 
-#define EC_BITS      256
 #define MIN_RSA_BITS 2048
 
 struct tls_creds {
@@ -96,6 +95,11 @@ static int load_certificates(const char *file, mbedtls_x509_crt *ret, struct err
 	return 0;
 }
 
+static bool is_curve(size_t bits)
+{
+	return bits == 256 || bits == 384 || bits == 521;
+}
+
 static int load_key(struct tls_creds *creds, const char *file, struct error **err)
 {
 	CLEANUP(tls_secret_done) struct buf pem = TLS_FILE_BUF;
@@ -108,10 +112,11 @@ static int load_key(struct tls_creds *creds, const char *file, struct error **er
 	if (rv != 0)
 		return fail_library(rv, file, "malformed key", err);
 	bits = mbedtls_pk_get_bitlen(&creds->key);
-	if (mbedtls_pk_can_do(&creds->key, MBEDTLS_PK_RSA) ? bits < MIN_RSA_BITS : bits != EC_BITS)
+	if (mbedtls_pk_can_do(&creds->key, MBEDTLS_PK_RSA) ? bits < MIN_RSA_BITS : !is_curve(bits))
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"%s: a key of %zu bits is of no use, only P-256, and RSA of at least %d", file, bits,
-			MIN_RSA_BITS);
+			"%s: a key of %zu bits is of no use, only P-256, P-384, P-521, and RSA of at least "
+			"%d",
+			file, bits, MIN_RSA_BITS);
 	return 0;
 }
 

@@ -56,7 +56,12 @@ static const struct meaning alerts[] = {
 	{49, "our certificate gives no access"},
 	{50, "malformed message"},
 	{51, "wrong signature or key"},
-	{70, "TLS version not supported"},
+#if MBEDTLS_VERSION_MAJOR < 3
+	{70, "it does not take TLS 1.2, which is all that this program speaks (kube-apiserver takes it with "
+	     "--tls-min-version=VersionTLS12)"},
+#else
+	{70, "it takes neither TLS 1.2 nor TLS 1.3"},
+#endif
 	{71, "cipher suite too weak"},
 	{80, "internal error"},
 	{86, "inappropriate fallback"},

@@ -41,7 +41,9 @@ static void make_all(void)
 	certs_make("own", (const char *const[]){"-b", "20450102030405Z", "-e", "20460101000000Z",
 				  "future=DNS:pmem-registry", NULL});
 	certs_make("own", (const char *const[]){"-a", "rsa:2048", "rsa=DNS:pmem-registry", NULL});
+	certs_make("own", (const char *const[]){"-a", "P-224", "small=DNS:pmem-registry", NULL});
 	certs_make("own", (const char *const[]){"-a", "P-384", "big=DNS:pmem-registry", NULL});
+	certs_make("own", (const char *const[]){"-a", "P-521", "biggest=DNS:pmem-registry", NULL});
 	certs_make("other", (const char *const[]){"-c", "Other CA", "pmem-registry", NULL});
 }
 

@@ -398,15 +398,15 @@ START_TEST(keys_of_another_certificate_or_curve_are_refused)
 	struct tls_context *c = NULL;
 	CLEANUP(free_charp) char *cert = certs_path("own/pmem-registry.pem");
 	CLEANUP(free_charp) char *other_key = certs_path("own/pmem-evil-key.pem");
-	CLEANUP(free_charp) char *big = certs_path("own/big.pem");
-	CLEANUP(free_charp) char *big_key = certs_path("own/big-key.pem");
+	CLEANUP(free_charp) char *small = certs_path("own/small.pem");
+	CLEANUP(free_charp) char *small_key = certs_path("own/small-key.pem");
 	const struct tls_config another = {.role = TLS_SERVER, .cert_file = cert, .key_file = other_key};
-	const struct tls_config curve = {.role = TLS_SERVER, .cert_file = big, .key_file = big_key};
+	const struct tls_config curve = {.role = TLS_SERVER, .cert_file = small, .key_file = small_key};
 
 	ASSERT_FAILS(tls_context_new(&another, &c, &err), ERR_INVALID_ARGUMENT,
 		"pmem-evil-key.pem: not the key of");
 	ASSERT_FAILS(tls_context_new(&curve, &c, &err), ERR_INVALID_ARGUMENT,
-		"big-key.pem: a key of 384 bits is of no use, only P-256");
+		"small-key.pem: a key of 224 bits is of no use, only P-256");
 }
 END_TEST
 

@@ -117,8 +117,8 @@ static bool listen_to(struct foreign *f)
 	return n > 0;
 }
 
-/* openssl s_server with @args; we connect to the port that it chooses. */
-static void start_server(struct foreign *f, const char *const *args)
+/* openssl s_server with @args and the files of @leaf; we connect to the port that it chooses. */
+static void start_server_as(struct foreign *f, const char *leaf, const char *const *args)
 {
 	static const char marker[] = "ACCEPT 127.0.0.1:";
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -129,7 +129,7 @@ static void start_server(struct foreign *f, const char *const *args)
 
 	for (; *args; args++)
 		argv[n++] = *args;
-	start(f, argv, "own/pmem-registry");
+	start(f, argv, leaf);
 	while (!strstr(buf_str(&f->said), marker) || f->said.data[f->said.len - 1] != '\n')
 		ck_assert(listen_to(f));
 	CLEANUP(free_charp)
@@ -140,6 +140,11 @@ static void start_server(struct foreign *f, const char *const *args)
 	f->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	ck_assert_int_eq(connect(f->fd, (const struct sockaddr *)&address, sizeof(address)), 0);
 	begin(f, "pmem-registry");
+}
+
+static void start_server(struct foreign *f, const char *const *args)
+{
+	start_server_as(f, "own/pmem-registry", args);
 }
 
 static void send_all(struct foreign *f)
@@ -257,6 +262,7 @@ START_TEST(clients_with_every_suite_of_ours_are_served)
 		"Cipher is ECDHE-ECDSA-CHACHA20-POLY1305");
 	check_client(ARGS("-alpn", "h2", "-tls1_2", "-curves", "P-256"), "ECDH, prime256v1");
 	check_client(ARGS("-alpn", "h2", "-tls1_2", "-curves", "X25519:P-256"), "X25519, 253 bits");
+	check_client(ARGS("-alpn", "h2", "-tls1_2", "-curves", "P-384:P-256"), "ECDH, prime256v1");
 }
 END_TEST
 
@@ -278,7 +284,7 @@ START_TEST(clients_with_weak_suites_or_curves_are_refused)
 	check_bad_client(ARGS("-alpn", "h2", "-tls1_2", "-cipher", "AES128-GCM-SHA256"), none);
 	check_bad_client(ARGS("-alpn", "h2", "-tls1_2", "-cipher", "DHE-RSA-AES128-GCM-SHA256"), none);
 	check_bad_client(ARGS("-alpn", "h2", "-tls1_2", "-cipher", "ECDHE-ECDSA-AES128-CCM"), none);
-	check_bad_client(ARGS("-alpn", "h2", "-tls1_2", "-curves", "P-384"), none);
+	check_bad_client(ARGS("-alpn", "h2", "-tls1_2", "-curves", "secp256k1"), none);
 }
 END_TEST
 
@@ -361,6 +367,31 @@ START_TEST(servers_with_our_suites_are_accepted)
 }
 END_TEST
 
+/* Authorities of clusters issue these, too. */
+START_TEST(servers_with_keys_on_larger_curves_or_of_rsa_are_accepted)
+{
+	static const char *const leaves[] = {"own/big", "own/biggest", "own/rsa"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(leaves); i++) {
+		CLEANUP(foreign_done) struct foreign f;
+
+		foreign_init(&f, &client);
+		start_server_as(&f, leaves[i], ARGS("-alpn", "h2", "-tls1_2"));
+		check_open(&f);
+	}
+}
+END_TEST
+
+START_TEST(servers_that_want_tls13_only_are_accepted_from_mbedtls_3_on)
+{
+#if MBEDTLS_VERSION_MAJOR >= 3
+	check_server(ARGS("-alpn", "h2", "-tls1_3"));
+#else
+	check_bad_server(ARGS("-alpn", "h2", "-tls1_3"), "--tls-min-version=VersionTLS12");
+#endif
+}
+END_TEST
+
 START_TEST(servers_with_less_than_we_ask_for_are_refused)
 {
 	const char *const common = "the peer refuses";
@@ -387,4 +418,6 @@ CERTS_MAIN("tls_foreign", clients_with_every_suite_of_ours_are_served, clients_w
 	clients_with_weak_suites_or_curves_are_refused,
 	clients_that_want_tls13_only_are_served_from_mbedtls_3_on, clients_without_our_protocol_are_refused,
 	sessions_are_not_resumed, a_client_cannot_renegotiate, servers_with_our_suites_are_accepted,
+	servers_with_keys_on_larger_curves_or_of_rsa_are_accepted,
+	servers_that_want_tls13_only_are_accepted_from_mbedtls_3_on,
 	servers_with_less_than_we_ask_for_are_refused, a_server_cannot_renegotiate)
