@@ -108,6 +108,8 @@ static int check_mount(const struct capability *c, struct capability_set *set, s
 	if (mount_flags_check(c->mount_flags, type, err) < 0)
 		return -1;
 	set->fs_type = type;
+	if (!str_empty(c->fs_type))
+		set->asked_fs_type = type;
 	return 0;
 }
 

@@ -37,8 +37,9 @@ void capability_done(struct capability *c);
 /* What one volume has to be, for all capabilities of a request. */
 struct capability_set {
 	bool block;
-	const char *fs_type; /* what they name, "ext4" when none does; NULL for block only; borrowed */
-	bool spans_nodes;    /* the access mode of one does */
+	const char *fs_type;       /* what they name, "ext4" when none does; NULL for block only; borrowed */
+	const char *asked_fs_type; /* the same, but NULL when none names one */
+	bool spans_nodes;          /* the access mode of one does */
 };
 
 /** capabilities_check() - all of @n capabilities can be served together by one volume.

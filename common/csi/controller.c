@@ -76,8 +76,11 @@ CSI_HANDLER(delete_volume, Csi__V1__DeleteVolumeRequest, Csi__V1__DeleteVolumeRe
 /* What the volume itself must be for that. */
 static int check_volume(const struct volume_info *info, const struct capability_set *set, struct error **err)
 {
-	if (access_check(set->spans_nodes, info->is_cache, err) < 0)
+	if (access_check(set->spans_nodes, info->is_cache || info->is_taken_over, err) < 0)
 		return -1;
+	if (set->asked_fs_type && info->fs_type && !str_eq(set->asked_fs_type, info->fs_type))
+		return err_set(err, ERR_INVALID_ARGUMENT, "the volume is %s, not %s", info->fs_type,
+			set->asked_fs_type);
 	if (set->block && !info->may_be_block)
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"the volume was not made as a block device: content of others may be left on it");

@@ -3,7 +3,10 @@
 #include <blkid/blkid.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/step.h"
 #include "base/str.h"
@@ -11,6 +14,8 @@
 #include "os/spawn.h"
 
 #define MIB (1024ULL * 1024)
+
+#define FSCK_WORDS_MAX 512 /* bytes of its output in a message */
 
 /* mke2fs makes no journal below 2048 blocks (e2fsprogs lib/ext2fs/mkjournal.c,
  * ext2fs_default_journal_size()). */
@@ -90,9 +95,9 @@ bool fs_known(const char *fstype)
  * Inode tables are left to the kernel's lazy initialisation. The journal is written: it is recovered by
  * sequence number, which an old one in its place could match (mke2fs(8), lazy_journal_init).
  */
-static int make_ext4(const char *device, int timeout_ms, struct error **err)
+static int make_ext4(const char *device, const char *uuid, int timeout_ms, struct error **err)
 {
-	const char *const argv[] = {"mkfs.ext4", "-q", "-F", "-b", "4096", "-E",
+	const char *const argv[] = {"mkfs.ext4", "-q", "-F", "-b", "4096", "-U", uuid ? uuid : "random", "-E",
 		"stride=512,stripe_width=512,nodiscard,lazy_itable_init=1,lazy_journal_init=0", "--", device,
 		NULL};
 
@@ -105,7 +110,7 @@ static int make_ext4(const char *device, int timeout_ms, struct error **err)
  * 32 KiB, to which each log write is padded; memory needs no more than a block. New files inherit from the
  * root an extent size of 512 blocks, so that they can be mapped with huge pages.
  */
-static int make_xfs(const char *device, int timeout_ms, struct error **err)
+static int make_xfs(const char *device, const char *uuid, int timeout_ms, struct error **err)
 {
 	struct blockdev_info info;
 
@@ -114,17 +119,143 @@ static int make_xfs(const char *device, int timeout_ms, struct error **err)
 
 	const char *const layout = info.size_bytes < XFS_SMALL_BYTES ? "su=2m,sw=1,extszinherit=512,agcount=2"
 								     : "su=2m,sw=1,extszinherit=512";
-	const char *const argv[] = {"mkfs.xfs", "-q", "-f", "-K", "-b", "size=4096", "-m", "reflink=0", "-d",
+	CLEANUP(free_charp)
+	char *metadata = uuid ? x_asprintf("reflink=0,uuid=%s", uuid) : x_strdup("reflink=0");
+	const char *const argv[] = {"mkfs.xfs", "-q", "-f", "-K", "-b", "size=4096", "-m", metadata, "-d",
 		layout, "-l", "su=4k", "--", device, NULL};
 
 	return STEP("mkfs-xfs", spawn_check(argv, NULL, timeout_ms, err));
 }
 
-int fs_make(const char *fstype, const char *device, int timeout_ms, struct error **err)
+int fs_make(const char *fstype, const char *device, const char *uuid, int timeout_ms, struct error **err)
 {
 	if (str_eq(fstype, "ext4"))
-		return make_ext4(device, timeout_ms, err);
+		return make_ext4(device, uuid, timeout_ms, err);
 	if (str_eq(fstype, "xfs"))
-		return make_xfs(device, timeout_ms, err);
+		return make_xfs(device, uuid, timeout_ms, err);
 	return err_set(err, ERR_INVALID_ARGUMENT, "file system type \"%s\" is neither ext4 nor xfs", fstype);
+}
+
+/* fs/ext4/ext4.h, struct ext4_super_block; fs/xfs/libxfs/xfs_format.h, struct xfs_dsb */
+#define EXT4_SUPER_AT     1024
+#define EXT4_MOUNT_TIME   0x2c
+#define EXT4_MOUNT_COUNT  0x34
+#define EXT4_MAGIC        0x38
+#define EXT4_UUID         0x68
+#define EXT4_MOUNT_TIME_H 0x275
+#define XFS_UUID          32
+#define XFS_IN_PROGRESS   126
+#define SUPER_BYTES       4096
+
+static void format_uuid(const unsigned char *u, char out[static FS_UUID_TEXT_LEN + 1])
+{
+	static const char digits[] = "0123456789abcdef";
+	size_t n = 0;
+
+	for (size_t i = 0; i < 16; i++) {
+		if (i == 4 || i == 6 || i == 8 || i == 10)
+			out[n++] = '-';
+		out[n++] = digits[u[i] >> 4];
+		out[n++] = digits[u[i] & 15];
+	}
+	out[n] = '\0';
+}
+
+static bool is_zero(const unsigned char *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (p[i])
+			return false;
+	}
+	return true;
+}
+
+static bool read_ext4_super(const unsigned char *head, struct fs_super *ret)
+{
+	const unsigned char *s = head + EXT4_SUPER_AT;
+
+	format_uuid(s + EXT4_UUID, ret->uuid);
+	ret->unused = is_zero(s + EXT4_MOUNT_TIME, 4) && s[EXT4_MOUNT_TIME_H] == 0 &&
+		      is_zero(s + EXT4_MOUNT_COUNT, 2);
+	return s[EXT4_MAGIC] == 0x53 && s[EXT4_MAGIC + 1] == 0xef;
+}
+
+static bool read_xfs_super(const unsigned char *head, struct fs_super *ret)
+{
+	format_uuid(head + XFS_UUID, ret->uuid);
+	ret->unused = head[XFS_IN_PROGRESS] != 0;
+	return memcmp(head, "XFSB", 4) == 0;
+}
+
+int fs_read_super(const char *fstype, const char *device, struct fs_super *ret, struct error **err)
+{
+	unsigned char head[SUPER_BYTES];
+	CLEANUP(fd_closep) int fd = open(device, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "open %s", device);
+	ssize_t n = pread(fd, head, sizeof(head), 0);
+	if (n < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "read %s", device);
+	if (n != (ssize_t)sizeof(head) ||
+		!(str_eq(fstype, "xfs") ? read_xfs_super(head, ret) : read_ext4_super(head, ret)))
+		return err_set(err, ERR_PRECONDITION, "%s has no superblock of %s", device, fstype);
+	return 0;
+}
+
+/* e2fsck(8), "EXIT CODE": bits, of which 1 and 2 say that errors were corrected */
+#define FSCK_CORRECTED   3
+#define FSCK_UNCORRECTED 4
+#define FSCK_MAX_BYTES   8192
+
+/* Return: caller frees. */
+static char *last_words(struct buf *out)
+{
+	char *text = x_strdup(buf_str(out));
+	size_t n = strlen(text);
+
+	while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == ' '))
+		text[--n] = '\0';
+	if (n > FSCK_WORDS_MAX)
+		memmove(text, text + n - FSCK_WORDS_MAX, FSCK_WORDS_MAX + 1);
+	str_clean(text);
+	return text;
+}
+
+static int judge(const char *device, int status, struct buf *out, char **ret_verdict, struct error **err)
+{
+	CLEANUP(free_charp) char *words = last_words(out);
+
+	if (status & FSCK_UNCORRECTED)
+		return err_set(err, ERR_PRECONDITION,
+			"e2fsck found errors on %s that need a decision (\"%s\"): save the data if they "
+			"matter, "
+			"then run e2fsck -f %s on the node",
+			device, words, device);
+	*ret_verdict = status == 0
+			       ? NULL
+			       : x_asprintf("%s with status %d: %s",
+					 status & ~FSCK_CORRECTED ? "e2fsck could not do its work, and ended"
+								  : "e2fsck mended it, and ended",
+					 status, words);
+	return 0;
+}
+
+int fs_check(const char *fstype, const char *device, int timeout_ms, char **ret_verdict, struct error **err)
+{
+	CLEANUP(buf_done) struct buf out = BUF_INIT(FSCK_MAX_BYTES);
+	const char *const argv[] = {"e2fsck", "-p", "--", device, NULL};
+	int status;
+
+	*ret_verdict = NULL;
+	if (!str_eq(fstype, "ext4"))
+		return 0;
+	if (STEP("fsck-ext4", spawn_run(argv, NULL, &out, &out, timeout_ms, &status, err)) < 0) {
+		if ((*err)->code != ERR_PRECONDITION)
+			return -1;
+		*ret_verdict = x_strdup((*err)->msg);
+		error_clear(err);
+		return 0;
+	}
+	return judge(device, status, &out, ret_verdict, err);
 }

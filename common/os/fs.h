@@ -33,15 +33,57 @@ uint64_t fs_min_bytes(const char *fstype);
 /** fs_known() - whether @fstype is one that we make: ext4 or xfs. */
 bool fs_known(const char *fstype);
 
+#define FS_UUID_TEXT_LEN 36
+
+struct fs_super {
+	char uuid[FS_UUID_TEXT_LEN + 1]; /* lower case */
+	bool unused;                     /* it never was mounted for writing: nothing is in it */
+};
+
+/**
+ * fs_read_super() - what the superblock says of a file system that fs_probe() has found.
+ * @fstype: "ext4" or "xfs"
+ * @device: block device path, not mounted
+ * @ret:    filled on success
+ * @err:    see docs/ERRORS.md
+ *
+ * "Unused" is ext4 without a time of mounting, which the kernel writes before a first mount for writing
+ * returns (fs/ext4/super.c, ext4_setup_super()), and xfs whose mkfs has not come to its end (sb_inprogress,
+ * with which the kernel refuses to mount: fs/xfs/libxfs/xfs_sb.c, xfs_validate_sb_common()). A finished xfs
+ * is never said to be unused: the kernel writes its superblock long after files are in its log. Return: 0, or
+ * -1 with ERR_INTERNAL (unreadable), ERR_PRECONDITION (no such superblock).
+ */
+int fs_read_super(
+	const char *fstype, const char *device, struct fs_super *ret, struct error **err) MUST_CHECK;
+
+/**
+ * fs_check() - repair before a mount what can be repaired without a decision, as `fsck -a` does.
+ * @fstype:      "ext4" or "xfs"; of xfs nothing is done, since its mount replays the log
+ * @device:      block device path, not mounted
+ * @timeout_ms:  bound for e2fsck
+ * @ret_verdict: the program's last words when something was mended or could not be looked at; NULL: all was
+ *               well; caller frees
+ * @err:         see docs/ERRORS.md
+ *
+ * A checker that cannot do its work, or is not installed, hinders no mount, as in Kubernetes'
+ * mount-utils (formatAndMountSensitive()). Source: e2fsck(8), exit codes.
+ * Return: 0, or -1 with ERR_PRECONDITION (errors that it does not mend by itself; its verdict), ERR_DEADLINE,
+ * ERR_INTERNAL.
+ */
+int fs_check(const char *fstype, const char *device, int timeout_ms, char **ret_verdict,
+	struct error **err) MUST_CHECK;
+
 /**
  * fs_make() - make a file system, laid out for 2 MiB pages where the device has room (ext4 stride/stripe, xfs
  * su/sw and an extent size that all files inherit, both with 4 KiB blocks; xfs without reflink, which
  * excludes dax on the kernels that we support).
  * @fstype:     "ext4" or "xfs"
  * @device:     block device path; whatever is on it is overwritten, so the caller has probed
+ * @uuid:       that it gets, as text; NULL: a random one
  * @timeout_ms: bound for mkfs
  * @err:        see docs/ERRORS.md
  *
  * Return: 0, or -1 with ERR_INVALID_ARGUMENT (unknown type), ERR_DEADLINE, ERR_INTERNAL (mkfs' last line).
  */
-int fs_make(const char *fstype, const char *device, int timeout_ms, struct error **err) MUST_CHECK;
+int fs_make(const char *fstype, const char *device, const char *uuid, int timeout_ms,
+	struct error **err) MUST_CHECK;

@@ -102,6 +102,29 @@ int mount_device(
 	return 0;
 }
 
+static int set_option(int context_fd, const char *own)
+{
+	const char *value = strchr(own, '=');
+	CLEANUP(free_charp) char *key = x_strndup(own, strcspn(own, "="));
+
+	if (value)
+		return fsconfig(context_fd, FSCONFIG_SET_STRING, key, value + 1, 0);
+	return fsconfig(context_fd, FSCONFIG_SET_FLAG, key, NULL, 0);
+}
+
+bool mount_option_is_known(const char *fstype, const char *option)
+{
+	CLEANUP(split_options_done) struct split_options split = {0};
+	CLEANUP(error_freep) struct error *malformed = NULL;
+	CLEANUP(fd_closep) int context_fd = -1;
+
+	if (split_one(option, &split, &malformed) < 0)
+		return false;
+	if (split.data)
+		context_fd = fsopen(fstype, FSOPEN_CLOEXEC);
+	return context_fd < 0 || set_option(context_fd, split.data) == 0 || errno != EINVAL;
+}
+
 struct bind_flag {
 	const char *name;
 	uint64_t set;
@@ -175,7 +198,7 @@ static int explain_einval(int parent_fd, const char *name, const char *target, s
  * umount2(2) takes a path only, and a descriptor of the mount itself would keep it busy. So the parent is
  * held by descriptor, and UMOUNT_NOFOLLOW covers the last component.
  */
-int mount_remove(const char *target, struct error **err)
+int mount_open_parent(const char *target, int *ret_fd, struct error **err)
 {
 	const char *slash = strrchr(target, '/');
 	struct open_how how = {.flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
@@ -184,17 +207,31 @@ int mount_remove(const char *target, struct error **err)
 		return err_set(err, ERR_INTERNAL, "unmount %s: not a canonical path", target);
 
 	CLEANUP(free_charp) char *parent = x_strndup(target, (size_t)(slash - target) + 1);
-	CLEANUP(fd_closep) int parent_fd = (int)syscall(SYS_openat2, AT_FDCWD, parent, &how, sizeof(how));
-	if (parent_fd < 0 && (errno == ENOENT || errno == ENOTDIR))
-		return 0;
-	if (parent_fd < 0)
+	int fd = (int)syscall(SYS_openat2, AT_FDCWD, parent, &how, sizeof(how));
+	if (fd < 0 && errno != ENOENT && errno != ENOTDIR)
 		return err_set_errno(err, ERR_INTERNAL, errno, "open %s", parent);
+	*ret_fd = fd;
+	return 0;
+}
 
-	CLEANUP(free_charp) char *path = x_asprintf("/proc/self/fd/%d/%s", parent_fd, slash + 1);
-	if (STEP("unmount", umount2(path, UMOUNT_NOFOLLOW)) == 0 || errno == ENOENT)
+int mount_remove_from(int parent_fd, const char *target, struct error **err)
+{
+	const char *name = strrchr(target, '/') + 1;
+	CLEANUP(free_charp) char *path = x_asprintf("/proc/self/fd/%d/%s", parent_fd, name);
+
+	if (parent_fd < 0 || STEP("unmount", umount2(path, UMOUNT_NOFOLLOW)) == 0 || errno == ENOENT)
 		return 0;
 	if (errno == EINVAL)
-		return explain_einval(parent_fd, slash + 1, target, err);
+		return explain_einval(parent_fd, name, target, err);
 	return err_set_errno(
 		err, errno == EBUSY ? ERR_PRECONDITION : ERR_INTERNAL, errno, "unmount %s", target);
+}
+
+int mount_remove(const char *target, struct error **err)
+{
+	CLEANUP(fd_closep) int parent_fd = -1;
+
+	if (mount_open_parent(target, &parent_fd, err) < 0)
+		return -1;
+	return mount_remove_from(parent_fd, target, err);
 }

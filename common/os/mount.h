@@ -27,6 +27,16 @@ int mount_device(const char *device, int target_fd, const char *fstype, const ch
 	struct error **err) MUST_CHECK;
 
 /**
+ * mount_option_is_known() - whether the kernel's file system knows an option; without mounting anything.
+ * @fstype: "ext4" or "xfs"
+ * @option: one option string, as in mount_device(); what is not the file system's own is known
+ *
+ * Source: fsconfig(2); fs/fs_parser.c, __fs_parse(). Return: false when a mount with it would fail. Where the
+ * kernel cannot say (ext4 before Linux 5.17 looks at options in the mount only), it is said to be known.
+ */
+bool mount_option_is_known(const char *fstype, const char *option);
+
+/**
  * mount_bind() - show a directory or file at a second place.
  * @source_fd: O_PATH descriptor of a directory or file
  * @target_fd: O_PATH descriptor of the same kind
@@ -48,3 +58,17 @@ int mount_bind(int source_fd, int target_fd, const char *const *flags, struct er
  * ERR_INTERNAL.
  */
 int mount_remove(const char *target, struct error **err) MUST_CHECK;
+
+/**
+ * mount_open_parent() - what mount_remove_from() needs, opened before a mount that may have to be undone when
+ * no descriptor is left.
+ * @target: canonical path
+ * @ret_fd: of the folder that @target is in, the caller closes; -1: there is none
+ * @err:    see docs/ERRORS.md
+ *
+ * Return: 0, or -1 with ERR_INTERNAL.
+ */
+int mount_open_parent(const char *target, int *ret_fd, struct error **err) MUST_CHECK;
+
+/** mount_remove_from() - mount_remove() of @target, whose folder mount_open_parent() has opened. */
+int mount_remove_from(int parent_fd, const char *target, struct error **err) MUST_CHECK;

@@ -1,13 +1,19 @@
 #include "os/mount_table.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <libmount.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
+#include "base/parse.h"
 #include "base/str.h"
+#include "os/file.h"
+
+#define FDINFO_MAX_BYTES 4096
 
 DEFINE_CLEANUP(struct libmnt_table *, mnt_unref_table);
 DEFINE_CLEANUP(struct libmnt_iter *, mnt_free_iter);
@@ -23,6 +29,7 @@ static void add_entry(struct mount_table *t, struct libmnt_fs *fs)
 {
 	t->entries = x_realloc(t->entries, t->n + 1, sizeof(*t->entries));
 	t->entries[t->n++] = (struct mount_entry){
+		.id = (uint64_t)mnt_fs_get_id(fs),
 		.dev = mnt_fs_get_devno(fs),
 		.root = x_strdup(mnt_fs_get_root(fs)),
 		.target = x_strdup(mnt_fs_get_target(fs)),
@@ -114,6 +121,36 @@ const struct mount_entry *mount_table_at(const struct mount_table *t, const char
 		if (str_eq(t->entries[i - 1].target, target))
 			return &t->entries[i - 1];
 	return NULL;
+}
+
+static int read_mount_id(int fd, uint64_t *ret, struct error **err)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT(FDINFO_MAX_BYTES);
+	CLEANUP(free_charp) char *path = x_asprintf("/proc/self/fdinfo/%d", fd);
+	static const char key[] = "mnt_id:\t";
+
+	if (file_read(AT_FDCWD, path, &text, err) < 0)
+		return -1;
+	const char *value = strstr(buf_str(&text), key);
+	if (!value)
+		return err_set(err, ERR_INTERNAL, "%s does not name the mount", path);
+	value += strlen(key);
+	CLEANUP(free_charp) char *number = x_strndup(value, strcspn(value, "\n"));
+	return parse_u64(number, ret, err);
+}
+
+int mount_table_of(const struct mount_table *t, int fd, const struct mount_entry **ret, struct error **err)
+{
+	uint64_t id;
+
+	if (read_mount_id(fd, &id, err) < 0)
+		return err_wrap(err, "which mount a path leads to");
+	*ret = NULL;
+	for (size_t i = 0; i < t->n && !*ret; i++) {
+		if (t->entries[i].id == id)
+			*ret = &t->entries[i];
+	}
+	return 0;
 }
 
 static bool list_has(char *list, const char *option)

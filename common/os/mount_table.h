@@ -7,11 +7,13 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "base/error.h"
 
 struct mount_entry {
+	uint64_t id;  /* of the mount, while it exists */
 	dev_t dev;    /* st_dev of files in it */
 	char *root;   /* directory or file of the file system that is visible here ("/" unless bind) */
 	char *target; /* mount point */
@@ -58,6 +60,20 @@ DEFINE_CLEANUP(struct mount_table *, mount_table_free);
  * Return: the topmost entry, borrowed, or NULL.
  */
 const struct mount_entry *mount_table_at(const struct mount_table *t, const char *target);
+
+/**
+ * mount_table_of() - the mount in which a descriptor is.
+ * @t:       table of our mount namespace, read after the descriptor was opened
+ * @fd:      any descriptor, also O_PATH
+ * @ret:     the entry, borrowed; NULL: the mount is not in the table, as after it was taken away
+ * @err:     see docs/ERRORS.md
+ *
+ * By the mount's number, so that it is not misled by a mount that hides another one at the same path. Does
+ * not ask the file system, which may be shut down. Source: proc(5), /proc/pid/fdinfo, mnt_id. Return: 0, or
+ * -1 with ERR_INTERNAL.
+ */
+int mount_table_of(
+	const struct mount_table *t, int fd, const struct mount_entry **ret, struct error **err) MUST_CHECK;
 
 /**
  * mount_entry_has() - whether an option is in force for the mount or its file system.

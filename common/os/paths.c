@@ -232,6 +232,17 @@ int path_open(
 	return open_beneath(l.root->fd, l.rest, path, kind, ret_fd, err);
 }
 
+int path_open_canonical(const char *path, int *ret_fd, struct error **err)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+	int fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
+
+	if (fd < 0)
+		return err_set_errno(err, open_error_code(errno), errno, "path %s", path);
+	*ret_fd = fd;
+	return 0;
+}
+
 /* @ret_name: caller frees. */
 static int open_parent(
 	const struct path_roots *r, const char *path, int *ret_fd, char **ret_name, struct error **err)

@@ -76,6 +76,18 @@ int path_make(const struct path_roots *r, const char *path, enum path_kind kind,
 int path_remove(const struct path_roots *r, const char *path, struct error **err) MUST_CHECK;
 
 /**
+ * path_open_canonical() - what a canonical path leads to now, from the root of our mount namespace, as
+ * everybody else sees it: path_open() goes on from a root that was opened when the program started, which a
+ * mount may have hidden since.
+ * @path:   from path_canonical()
+ * @ret_fd: O_PATH|O_CLOEXEC, caller closes
+ * @err:    see docs/ERRORS.md
+ *
+ * Asks the file system nothing, which may be shut down. Return: 0, or -1 as path_open().
+ */
+int path_open_canonical(const char *path, int *ret_fd, struct error **err) MUST_CHECK;
+
+/**
  * path_canonical() - the path as /proc/self/mountinfo shows it: the resolved root plus the rest, no double or
  * trailing slashes. Nothing is opened.
  * @r:    roots

@@ -39,10 +39,21 @@ void volume_record_free(struct volume_record *r)
 	free(r->identity);
 	free(r->pool);
 	free(r->fs_type);
+	free(r->fs_uuid);
 	free(r->staging_path);
+	strv_free(r->staged_flags);
 	strv_free(r->targets);
 	free(r->unknown_json);
 	free(r);
+}
+
+static char **dup_strings(char *const *strings)
+{
+	char **copy = NULL;
+
+	for (size_t i = 0; strings && strings[i]; i++)
+		strv_add(&copy, strings[i]);
+	return copy;
 }
 
 struct volume_record *volume_record_dup(const struct volume_record *r)
@@ -56,10 +67,10 @@ struct volume_record *volume_record_dup(const struct volume_record *r)
 	copy->identity = x_strdup(r->identity);
 	copy->pool = x_strdup(r->pool);
 	copy->fs_type = x_strdup(r->fs_type);
+	copy->fs_uuid = x_strdup(r->fs_uuid);
 	copy->staging_path = x_strdup(r->staging_path);
-	copy->targets = NULL;
-	for (size_t i = 0; r->targets && r->targets[i]; i++)
-		strv_add(&copy->targets, r->targets[i]);
+	copy->staged_flags = dup_strings(r->staged_flags);
+	copy->targets = dup_strings(r->targets);
 	copy->unknown_json = x_strdup(r->unknown_json);
 	return copy;
 }

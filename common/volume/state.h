@@ -34,13 +34,16 @@ struct volume_record {
 	bool block_clean;      /* every byte was zeroed before it was handed out: may be served as block */
 	uint64_t erased_bytes; /* while erasing: so many from the start are zero, durably */
 	bool erased_raw;       /* that is, of the namespace without its mode */
-	bool formatting;       /* a mkfs on the empty device was begun and its end not recorded */
+	char *fs_uuid; /* of the file system that we make: recorded before mkfs runs; NULL: none was begun */
+	bool formatting; /* as earlier versions recorded it: a mkfs on the empty device was begun */
 	bool staged_ever;
-	bool by_controller; /* made for the central controller, not for a provisioner on the node */
-	char *staging_path; /* canonical, while staged; else NULL */
-	bool staged_block;  /* for block access: nothing is mounted at the staging path */
-	char **targets;     /* canonical target paths that were published: strv */
-	char *unknown_json; /* members of keys that are not ours, as JSON text without braces; NULL none */
+	bool by_controller;  /* made for the central controller, not for a provisioner on the node */
+	char *staging_path;  /* canonical, while staged; else NULL */
+	bool staged_block;   /* for block access: nothing is mounted at the staging path */
+	char **staged_flags; /* of the file system, as asked for at the mount: the kernel may drop some. strv
+			      */
+	char **targets;      /* canonical target paths that were published: strv */
+	char *unknown_json;  /* members of keys that are not ours, as JSON text without braces; NULL none */
 };
 
 void volume_record_free(struct volume_record *r);

@@ -66,6 +66,8 @@ static int read_member(struct json_reader *r, const char *key, struct volume_rec
 		return json_read_u64(r, &rec->erased_bytes, err);
 	if (str_eq(key, "erasedRaw"))
 		return json_read_bool(r, &rec->erased_raw, err);
+	if (str_eq(key, "fsUUID"))
+		return json_read_str(r, &rec->fs_uuid, err);
 	if (str_eq(key, "formatting"))
 		return json_read_bool(r, &rec->formatting, err);
 	if (str_eq(key, "stagedEver"))
@@ -76,6 +78,8 @@ static int read_member(struct json_reader *r, const char *key, struct volume_rec
 		return json_read_str(r, &rec->staging_path, err);
 	if (str_eq(key, "stagedBlock"))
 		return json_read_bool(r, &rec->staged_block, err);
+	if (str_eq(key, "stagedFlags"))
+		return json_read_strv(r, &rec->staged_flags, err);
 	if (str_eq(key, "targets"))
 		return json_read_strv(r, &rec->targets, err);
 	return keep_unknown(r, key, unknown, err);
@@ -123,6 +127,17 @@ int state_parse(struct span text, struct volume_record **ret, struct error **err
 	return 0;
 }
 
+static void write_strings(struct json_writer *w, const char *key, char *const *strings)
+{
+	if (strv_len(strings) == 0)
+		return;
+	json_key(w, key);
+	json_array(w);
+	for (size_t i = 0; strings[i]; i++)
+		json_str(w, strings[i]);
+	json_array_end(w);
+}
+
 static void write_ours(struct json_writer *w, const struct volume_record *r)
 {
 	if (r->identity)
@@ -139,6 +154,8 @@ static void write_ours(struct json_writer *w, const struct volume_record *r)
 		json_key_u64(w, "erasedBytes", r->erased_bytes);
 	if (r->erased_raw)
 		json_key_bool(w, "erasedRaw", true);
+	if (r->fs_uuid)
+		json_key_str(w, "fsUUID", r->fs_uuid);
 	if (r->formatting)
 		json_key_bool(w, "formatting", true);
 	if (r->staged_ever)
@@ -149,13 +166,8 @@ static void write_ours(struct json_writer *w, const struct volume_record *r)
 		json_key_str(w, "stagingPath", r->staging_path);
 	if (r->staged_block)
 		json_key_bool(w, "stagedBlock", true);
-	if (strv_len(r->targets) == 0)
-		return;
-	json_key(w, "targets");
-	json_array(w);
-	for (size_t i = 0; r->targets[i]; i++)
-		json_str(w, r->targets[i]);
-	json_array_end(w);
+	write_strings(w, "stagedFlags", r->staged_flags);
+	write_strings(w, "targets", r->targets);
 }
 
 int state_format(const struct volume_record *r, struct buf *out, struct error **err)

@@ -251,9 +251,22 @@ int volumes_lock_ready(struct volumes *v, const char *handle, int wait_ms, struc
 	return 0;
 }
 
+bool volumes_is_taken_over(const struct volume_record *r)
+{
+	return !r->identity && !r->adopted;
+}
+
 bool volumes_may_be_block(const struct volume_record *r)
 {
-	return r->block_clean || (!r->identity && !r->adopted);
+	return r->block_clean || volumes_is_taken_over(r);
+}
+
+bool volumes_lacks_record(struct volumes *v, const char *id)
+{
+	pthread_mutex_lock(&v->mutex);
+	bool lacks = !v->loaded || !v->seen || strv_contains(v->damaged, id) || device_list_find(v->seen, id);
+	pthread_mutex_unlock(&v->mutex);
+	return lacks;
 }
 
 bool volumes_is_missing(const struct volumes *v, const struct volume_record *r)
@@ -272,6 +285,8 @@ struct volume_info *volumes_info(struct volumes *v, const struct volume_record *
 	params_to_context(&r->parameters, &info->context);
 	info->is_cache = str_eq(strmap_get(&r->parameters, "persistencyModel"), "cache");
 	info->may_be_block = volumes_may_be_block(r);
+	info->is_taken_over = volumes_is_taken_over(r);
+	info->fs_type = x_strdup(r->fs_type);
 	pthread_mutex_lock(&v->mutex);
 	info->missing = volumes_is_missing(v, r);
 	pthread_mutex_unlock(&v->mutex);
@@ -328,6 +343,7 @@ void volume_info_free(struct volume_info *i)
 	if (!i)
 		return;
 	free(i->id);
+	free(i->fs_type);
 	strmap_done(&i->context);
 	free(i);
 }

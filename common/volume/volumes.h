@@ -87,7 +87,9 @@ struct volume_info {
 	struct strmap context;
 	bool missing;
 	bool is_cache;
-	bool may_be_block; /* nothing of former owners can be read from the device itself */
+	bool may_be_block;  /* nothing of former owners can be read from the device itself */
+	bool is_taken_over; /* made by the Go driver, which took every access mode */
+	char *fs_type;      /* asked for at creation; NULL: none, or not known */
 };
 
 void volume_info_free(struct volume_info *i);
@@ -181,15 +183,16 @@ struct stage_request {
 };
 
 /**
- * volumes_stage() - file system on the device if it is empty, mounted at the staging path (with dax where the
- * device has it). Return: 0, or -1 with ERR_NOT_FOUND, ERR_INVALID_ARGUMENT (flag not in the allow-list,
- * path), ERR_EXISTS (formatted otherwise, or staged there in another way), ERR_PRECONDITION (Kata volume),
- * ERR_UNAVAILABLE, ERR_ABORTED, ERR_INTERNAL.
+ * volumes_stage() - file system on the device if it is empty, mounted at the staging path; with DAX where the
+ * usage is AppDirect. Return: 0, or -1 with ERR_NOT_FOUND, ERR_INVALID_ARGUMENT (flag not in the allow-list,
+ * path), ERR_EXISTS (formatted otherwise, or staged there in another way), ERR_PRECONDITION (Kata volume; no
+ * DAX; hidden by another mount; e2fsck wants a decision), ERR_UNAVAILABLE, ERR_ABORTED, ERR_INTERNAL.
  */
 int volumes_stage(struct volumes *v, const struct stage_request *request, struct error **err) MUST_CHECK;
 
-/** volumes_unstage() - unmount; not mounted is success. Return: 0, or -1 with ERR_NOT_FOUND (unknown volume),
- * ERR_INVALID_ARGUMENT (path), ERR_PRECONDITION (busy), ERR_ABORTED, ERR_INTERNAL. */
+/** volumes_unstage() - unmount; not mounted is success. Needs neither a state that can be read or written nor
+ * a device that answers, and works before volumes_start(). Return: 0, or -1 with ERR_NOT_FOUND (unknown
+ * volume), ERR_INVALID_ARGUMENT (path), ERR_PRECONDITION (busy; hidden), ERR_ABORTED, ERR_INTERNAL. */
 int volumes_unstage(
 	struct volumes *v, const char *handle, const char *staging_path, struct error **err) MUST_CHECK;
 
@@ -207,16 +210,19 @@ struct publish_request {
 
 /**
  * volumes_publish() - bind the staged file system, or the device's node, to the target. An inline ephemeral
- * volume is made, formatted and mounted there; when that fails, it is undone.
+ * volume is made, formatted and mounted there; when that fails, it is undone, or if it stays the error is
+ * ERR_UNAVAILABLE: kubelet then asks again, or unpublishes.
  * Return: 0 (already there in the same way too), or -1 with ERR_NOT_FOUND, ERR_INVALID_ARGUMENT,
  * ERR_PRECONDITION (not staged there; single writer with another target), ERR_EXISTS (target mounted in
  * another way), ERR_UNAVAILABLE, ERR_ABORTED, ERR_INTERNAL.
  */
 int volumes_publish(struct volumes *v, const struct publish_request *request, struct error **err) MUST_CHECK;
 
-/** volumes_unpublish() - unmount and remove the target, and delete an inline ephemeral volume. Return: 0, or
- * -1 with ERR_NOT_FOUND (unknown volume and the target is a mount), ERR_INVALID_ARGUMENT (path),
- * ERR_PRECONDITION (busy), ERR_ABORTED, ERR_INTERNAL. */
+/** volumes_unpublish() - unmount and remove the target, and delete an inline ephemeral volume. A target that
+ * is no mount and holds something is left as it is, which is success. Like volumes_unstage() it works when
+ * state or device do not, but for the deletion. Return: 0, or -1 with ERR_NOT_FOUND (unknown volume and the
+ * target is a mount), ERR_INVALID_ARGUMENT (path), ERR_PRECONDITION (busy; hidden), ERR_UNAVAILABLE (an
+ * inline volume that cannot be deleted yet), ERR_ABORTED, ERR_INTERNAL. */
 int volumes_unpublish(
 	struct volumes *v, const char *handle, const char *target_path, struct error **err) MUST_CHECK;
 

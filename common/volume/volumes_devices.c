@@ -154,10 +154,23 @@ static enum presence look_up(struct volumes *v, const struct volume_record *r, s
 
 struct device *volumes_seen_device(struct volumes *v, const struct volume_record *r)
 {
-	struct device *d;
+	const struct device *d;
 
-	look_up(v, r, &d);
-	return d;
+	pthread_mutex_lock(&v->mutex);
+	bool present = v->seen && presence_of(v->seen, r, &d) == DEVICE_PRESENT;
+	struct device *copy = present ? device_dup(d) : NULL;
+	pthread_mutex_unlock(&v->mutex);
+	return copy;
+}
+
+struct device *volumes_seen_stranger(struct volumes *v, const char *id)
+{
+	pthread_mutex_lock(&v->mutex);
+	const struct device *d = v->seen ? device_list_find(v->seen, id) : NULL;
+	bool is_only = d && (d + 1 == v->seen->devices + v->seen->n_devices || !str_eq(d[1].id, id));
+	struct device *copy = is_only ? device_dup(d) : NULL;
+	pthread_mutex_unlock(&v->mutex);
+	return copy;
 }
 
 int volumes_find_device(struct volumes *v, const struct volume_record *r, struct device **ret_device,

@@ -10,6 +10,7 @@
 #include "os/fs.h"
 #include "os/mount_table.h"
 #include "os/paths.h"
+#include "volume/attachment.h"
 #include "volume/mount_flags.h"
 #include "volume/params.h"
 #include "volume/volumes_private.h"
@@ -17,14 +18,12 @@
 struct inline_volume {
 	char *target; /* canonical */
 	const char *fs_type;
-	char **flags; /* of the mount, "ro" included */
 	struct volume_params params;
 };
 
 static void inline_volume_done(struct inline_volume *i)
 {
 	free(i->target);
-	strv_free(i->flags);
 	params_done(&i->params);
 }
 
@@ -44,23 +43,20 @@ static int check_request(
 	if (!fs_known(i->fs_type))
 		return err_set(
 			err, ERR_INVALID_ARGUMENT, "file system \"%s\" is neither ext4 nor xfs", i->fs_type);
-	if (mount_flags_check(q->mount_flags, i->fs_type, err) < 0)
-		return -1;
 	if (path_canonical(v->roots, q->target_path, &i->target, err) < 0)
 		return err_wrap(err, "target path");
-	for (size_t k = 0; q->mount_flags && q->mount_flags[k]; k++)
-		strv_add(&i->flags, q->mount_flags[k]);
-	if ((q->readonly || access_mode_is_reader(q->access_mode)) && !strv_contains(i->flags, "ro"))
-		strv_add(&i->flags, "ro");
 	return 0;
 }
 
-/* One that the Go driver made may be of a kind that is not served. */
-static int check_known(struct volumes *v, const struct publish_request *q, struct error **err)
+/* Before anything is made. One that the Go driver made may be of a kind that is not served. */
+static int check_use(
+	struct volumes *v, const struct publish_request *q, const char *fs_type, struct error **err)
 {
 	CLEANUP(volume_record_freep) struct volume_record *r = volumes_record_by_name(v, q->handle);
 	CLEANUP(params_done) struct volume_params params = {0};
 
+	if ((!r || !volumes_is_taken_over(r)) && mount_flags_check(q->mount_flags, fs_type, err) < 0)
+		return -1;
 	return r ? volumes_check_use(r, q->access_mode, &params, err) : 0;
 }
 
@@ -83,25 +79,39 @@ static int refuse_second(
 	return 0;
 }
 
+/* kubelet takes most codes for final and forgets the volume, which it then never unpublishes
+ * (pkg/volume/csi/csi_client.go, isFinalError()): while the volume is there, the code is another one. */
+static int stays(struct error **err, const char *why)
+{
+	CLEANUP(error_freep) struct error *cause = TAKE_PTR(*err);
+
+	return err_set(err, ERR_UNAVAILABLE, "publishing failed and %s: %s", why, cause->msg);
+}
+
 static int mount_or_undo(struct volumes *v, struct volume_lock **lock, struct volume_record *r,
 	const struct publish_request *q, const struct inline_volume *i, struct error **err)
 {
 	CLEANUP(error_freep) struct error *undo = NULL;
-	const struct stage_request s = {.handle = q->handle,
-		.staging_path = q->target_path,
+	const struct attachment_request wanted = {.kind = ATTACHMENT_INLINE,
+		.path = q->target_path,
+		.at = i->target,
 		.fs_type = i->fs_type,
-		.mount_flags = i->flags,
+		.mount_flags = q->mount_flags,
+		.readonly = q->readonly || access_mode_is_reader(q->access_mode),
 		.access_mode = q->access_mode,
-		.context = q->context};
+		.params = &i->params};
 	/* one that a pod has used survives: the node may just have been restarted. The Go driver did not
 	 * record whether one has */
 	bool unused = r->identity && !r->staged_ever;
 
-	if (volumes_mount_inline(v, r, &s, &i->params, err) == 0)
+	if (volumes_attach(v, r, &wanted, err) == 0)
 		return 0;
-	if (unused && volumes_delete_record(v, lock, r, &undo) < 0)
-		return err_wrap(err, "publishing failed and could not be undone yet (%s)", undo->msg);
-	return -1;
+	if (!unused)
+		return stays(err, "the volume, which was in use before, stays until it is unpublished");
+	if (volumes_delete_record(v, lock, r, &undo) == 0)
+		return -1;
+	CLEANUP(free_charp) char *why = x_asprintf("could not be undone yet (%s)", undo->msg);
+	return stays(err, why);
 }
 
 int volumes_publish_inline(struct volumes *v, const struct publish_request *q, struct error **err)
@@ -112,7 +122,7 @@ int volumes_publish_inline(struct volumes *v, const struct publish_request *q, s
 
 	if (check_request(v, q, &i, err) < 0)
 		return err_wrap(err, "inline volume %s", q->handle);
-	if (check_known(v, q, err) < 0)
+	if (check_use(v, q, i.fs_type, err) < 0)
 		return err_wrap(err, "inline volume %s", q->handle);
 	const struct volume_request create = {.name = q->handle,
 		.required_bytes = i.params.size_bytes,

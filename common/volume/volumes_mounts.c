@@ -1,38 +1,135 @@
 /* Whether a mount belongs to a volume, or forbids a use of it; and unmounting. */
-#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/mount.h"
 #include "os/mount_shown.h"
+#include "os/paths.h"
+#include "volume/attachment.h"
 #include "volume/kata.h"
 #include "volume/params.h"
 #include "volume/volumes_private.h"
 
-/* Whether what is mounted at a path belongs to @r; a missing device is known by the path recorded. */
+/* The file system of a block device, or the node of one. */
+static bool is_of_block_device(const struct mount_entry *e)
+{
+	CLEANUP(free_charp) char *sysfs = x_asprintf("/sys/dev/block/%u:%u", major(e->dev), minor(e->dev));
+	struct stat st;
+
+	return access(sysfs, F_OK) == 0 || (lstat(e->target, &st) == 0 && S_ISBLK(st.st_mode));
+}
+
+/* Paths of the devices that were seen of other volumes. Return: strv */
+static char **other_devices(struct volumes *v, const char *id)
+{
+	char **paths = NULL;
+
+	pthread_mutex_lock(&v->mutex);
+	for (size_t i = 0; v->seen && i < v->seen->n_devices; i++) {
+		const struct device *d = &v->seen->devices[i];
+
+		if (d->path && !str_eq(d->id, id))
+			strv_add(&paths, d->path);
+	}
+	pthread_mutex_unlock(&v->mutex);
+	return paths;
+}
+
+static bool is_recorded_for_another(struct volumes *v, const char *id, const char *at)
+{
+	bool other = false;
+
+	pthread_mutex_lock(&v->mutex);
+	for (size_t i = 0; i < v->n_records && !other; i++) {
+		const struct volume_record *r = v->records[i];
+
+		other = !str_eq(r->id, id) && (str_eq(r->staging_path, at) || strv_contains(r->targets, at));
+	}
+	pthread_mutex_unlock(&v->mutex);
+	return other;
+}
+
+static bool is_of_another(struct volumes *v, const char *id, const struct mount_entry *e)
+{
+	CLEANUP(strv_freep) char **paths = other_devices(v, id);
+
+	for (size_t i = 0; paths && paths[i]; i++) {
+		CLEANUP(error_freep) struct error *ignored = NULL;
+		struct blockdev_info info;
+
+		if (blockdev_stat(paths[i], &info, &ignored) == 0 &&
+			mount_shown(e, info.dev) != MOUNT_SHOWN_NOT)
+			return true;
+	}
+	return is_recorded_for_another(v, id, e->target);
+}
+
+/* @ret_known: false: the device cannot be seen. Return: 0, or -1 as blockdev_stat(). */
+static int is_device_of(
+	const struct device *d, const struct mount_entry *e, bool *ret_known, bool *ret, struct error **err)
+{
+	struct blockdev_info info;
+
+	*ret_known = false;
+	if (!d || !d->path)
+		return 0;
+	if (blockdev_stat(d->path, &info, err) == 0) {
+		*ret_known = true;
+		*ret = mount_shown(e, info.dev) != MOUNT_SHOWN_NOT;
+		return 0;
+	}
+	if ((*err)->code != ERR_NOT_FOUND && (*err)->code != ERR_PRECONDITION)
+		return -1;
+	error_clear(err);
+	return 0;
+}
+
+/* Whether what is mounted at a path belongs to @r. A missing device is known by the path recorded; the Go
+ * driver recorded none. */
 static int is_mount_of(struct volumes *v, const struct volume_record *r, const struct mount_entry *e,
 	bool *ret, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = volumes_seen_device(v, r);
-	struct blockdev_info info;
+	bool known;
 
 	*ret = false;
 	if (kata_has_image(r) && kata_is_loop(v->state_path, r, e->dev, ret, err) < 0)
 		return -1;
 	if (*ret)
 		return 0;
-	if (d && d->path) {
-		if (blockdev_stat(d->path, &info, err) == 0) {
-			*ret = mount_shown(e, info.dev) != MOUNT_SHOWN_NOT;
-			return 0;
-		}
-		if ((*err)->code != ERR_NOT_FOUND && (*err)->code != ERR_PRECONDITION)
-			return -1;
-		error_clear(err);
-	}
-	*ret = str_eq(r->staging_path, e->target) || strv_contains(r->targets, e->target);
+	if (is_device_of(d, e, &known, ret, err) < 0)
+		return -1;
+	if (known)
+		return 0;
+	*ret = str_eq(r->staging_path, e->target) || strv_contains(r->targets, e->target) ||
+	       (volumes_is_taken_over(r) && is_of_block_device(e) && !is_of_another(v, r->id, e));
 	return 0;
+}
+
+/* The same of a volume without a record that can be read. */
+static int is_mount_of_stranger(
+	struct volumes *v, const char *id, const struct mount_entry *e, bool *ret, struct error **err)
+{
+	CLEANUP(device_freep) struct device *d = volumes_seen_stranger(v, id);
+	bool known;
+
+	*ret = false;
+	if (is_device_of(d, e, &known, ret, err) < 0)
+		return -1;
+	if (!known)
+		*ret = is_of_block_device(e) && !is_of_another(v, id, e);
+	return 0;
+}
+
+static int something_else(const char *id, const struct mount_entry *e, struct error **err)
+{
+	return err_set(
+		err, ERR_PRECONDITION, "something else than volume %s is mounted at %s", id, e->target);
 }
 
 int volumes_require_mount(
@@ -42,10 +139,7 @@ int volumes_require_mount(
 
 	if (is_mount_of(v, r, e, &ours, err) < 0)
 		return -1;
-	if (!ours)
-		return err_set(err, ERR_PRECONDITION, "something else than volume %s is mounted at %s", r->id,
-			e->target);
-	return 0;
+	return ours ? 0 : something_else(r->id, e, err);
 }
 
 int volumes_check_use(const struct volume_record *r, enum access_mode mode, struct volume_params *ret_params,
@@ -58,7 +152,7 @@ int volumes_check_use(const struct volume_record *r, enum access_mode mode, stru
 	if (params.kata_containers)
 		return err_set(err, ERR_PRECONDITION,
 			"volume %s is for Kata Containers, which is not supported", r->id);
-	if (access_check(access_mode_spans_nodes(mode), params.is_cache, err) < 0)
+	if (access_check(access_mode_spans_nodes(mode), params.is_cache || volumes_is_taken_over(r), err) < 0)
 		return err_wrap(err, "volume %s", r->id);
 	*ret_params = params;
 	params = (struct volume_params){0};
@@ -82,34 +176,93 @@ int volumes_check_block(
 	return 0;
 }
 
-static size_t count_at(const struct mount_table *table, const char *path)
+void volumes_forget_target(struct volume_record *r, const char *target)
 {
-	size_t n = 0;
+	char **rest = NULL;
 
-	for (size_t i = 0; i < table->n; i++)
-		n += str_eq(table->entries[i].target, path);
-	return n;
+	for (size_t i = 0; r->targets && r->targets[i]; i++) {
+		if (!str_eq(r->targets[i], target))
+			strv_add(&rest, r->targets[i]);
+	}
+	strv_free(r->targets);
+	r->targets = rest;
 }
 
-int volumes_unmount(struct volumes *v, const struct volume_record *r, const char *path, struct error **err)
+int volumes_look_at(const char *at, int *ret_fd, struct error **err)
 {
-	volumes_say(v, r->id, "unmounting");
-	for (size_t n_before = SIZE_MAX;;) {
-		CLEANUP(mount_table_freep) struct mount_table *table = NULL;
+	if (path_open_canonical(at, ret_fd, err) == 0)
+		return 0;
+	if ((*err)->code != ERR_NOT_FOUND)
+		return -1;
+	error_clear(err);
+	return 0;
+}
 
-		if (mount_table_read(&table, err) < 0)
+/* What the path leads to, if that is a mount; where it leads to none, the table may show one that is hidden.
+ * The descriptor is closed again: it would keep the mount busy. */
+static int find_mount(
+	const char *at, struct mount_table **ret_table, const struct mount_entry **ret, struct error **err)
+{
+	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
+	CLEANUP(fd_closep) int fd = -1;
+	const struct mount_entry *e = NULL;
+
+	if (volumes_look_at(at, &fd, err) < 0) {
+		/* a link on the way leads to no mount of ours */
+		if ((*err)->code != ERR_INVALID_ARGUMENT)
 			return -1;
-		const struct mount_entry *e = mount_table_at(table, path);
+		error_clear(err);
+	}
+	if (mount_table_read(&table, err) < 0)
+		return -1;
+	if (fd >= 0 && mount_table_of(table, fd, &e, err) < 0)
+		return -1;
+	*ret = e && str_eq(e->target, at) ? e : NULL;
+	if (!*ret && mount_table_at(table, at))
+		return err_set(err, ERR_PRECONDITION, "the mount at %s is hidden by another one, at %s", at,
+			e ? e->target : "a folder above");
+	*ret_table = TAKE_PTR(table);
+	return 0;
+}
+
+static int require_own(struct volumes *v, const char *id, const struct volume_record *r,
+	const struct mount_entry *e, struct error **err)
+{
+	bool ours;
+
+	if (r)
+		return volumes_require_mount(v, r, e, err);
+	if (is_mount_of_stranger(v, id, e, &ours, err) < 0)
+		return -1;
+	return ours ? 0 : something_else(id, e, err);
+}
+
+int volumes_detach(
+	struct volumes *v, const char *id, const struct volume_record *r, const char *at, struct error **err)
+{
+	volumes_say(v, id, "unmounting");
+	for (;;) {
+		CLEANUP(mount_table_freep) struct mount_table *table = NULL;
+		const struct mount_entry *e;
+
+		if (find_mount(at, &table, &e, err) < 0)
+			return -1;
 		if (!e)
 			return 0;
-		/* The table shows also what lies under a mount on a folder above, where no path leads. */
-		if (count_at(table, path) >= n_before)
-			return err_set(
-				err, ERR_PRECONDITION, "the mount at %s is hidden by another one", path);
-		n_before = count_at(table, path);
-		if (volumes_require_mount(v, r, e, err) < 0)
+		if (require_own(v, id, r, e, err) < 0)
 			return -1;
-		if (mount_remove(path, err) < 0)
+		if (mount_remove(at, err) < 0)
 			return -1;
 	}
+}
+
+void volumes_save_detached(struct volumes *v, const struct volume_record *r)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	if (volumes_is_ready(v) && volumes_save(v, r, &err) == 0)
+		return;
+	volumes_keep(v, r);
+	log_warn("volume is not mounted any more, but its record still says so", F_STR("volume", r->id),
+		err ? F_ERR(err) : F_STR("reason", "the driver is still starting"));
 }

@@ -207,11 +207,6 @@ struct volume_params;
 int volumes_require_mount(struct volumes *v, const struct volume_record *r, const struct mount_entry *e,
 	struct error **err) MUST_CHECK;
 
-/** volumes_mount_inline() - volumes_stage() of @r at a pod's target (@request->staging_path), which is made
- * and recorded as the only one. The caller holds the lock. Return: as volumes_stage(). */
-int volumes_mount_inline(struct volumes *v, struct volume_record *r, const struct stage_request *request,
-	const struct volume_params *params, struct error **err) MUST_CHECK;
-
 /** volumes_publish_inline() - volumes_publish() of an inline ephemeral volume. */
 int volumes_publish_inline(
 	struct volumes *v, const struct publish_request *request, struct error **err) MUST_CHECK;
@@ -233,7 +228,18 @@ int volumes_check_block(const struct volume_record *r, const struct mount_table 
 /** volumes_forget_target() - take @target out of the targets of @r, in memory. */
 void volumes_forget_target(struct volume_record *r, const char *target);
 
-/** volumes_unmount() - unmount everything of @r at @path (canonical). Return: 0 (nothing mounted too), or -1
- * with ERR_PRECONDITION (busy; or something else is mounted there), ERR_INTERNAL. */
-int volumes_unmount(
-	struct volumes *v, const struct volume_record *r, const char *path, struct error **err) MUST_CHECK;
+/** volumes_save_detached() - volumes_save() of what is not mounted somewhere any more. That a path is
+ * recorded keeps nobody from anything, so a disk that takes no changes does not make it fail: it is kept in
+ * memory, and goes to the disk with the next change. */
+void volumes_save_detached(struct volumes *v, const struct volume_record *r);
+
+/** volumes_is_taken_over() - whether @r was made by the Go driver, which neither looked at access modes and
+ * mount flags nor recorded what it did. Pure. */
+bool volumes_is_taken_over(const struct volume_record *r);
+
+/** volumes_lacks_record() - whether there may be a volume @id although there is no record of it: its state
+ * file is damaged, a device of that name has none, or the state was not read yet. */
+bool volumes_lacks_record(struct volumes *v, const char *id);
+
+/** volumes_seen_stranger() - a copy of the only device called @id, if it was seen last, else NULL. */
+struct device *volumes_seen_stranger(struct volumes *v, const char *id);

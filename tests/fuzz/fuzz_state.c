@@ -23,6 +23,7 @@ static bool same(const struct volume_record *a, const struct volume_record *b)
 	return str_eq(a->id, b->id) && a->phase == b->phase && a->size_bytes == b->size_bytes &&
 	       strmap_equal(&a->parameters, &b->parameters) && str_eq(a->identity, b->identity) &&
 	       str_eq(a->pool, b->pool) && str_eq(a->fs_type, b->fs_type) && a->formatting == b->formatting &&
+	       str_eq(a->fs_uuid, b->fs_uuid) && same_texts(a->staged_flags, b->staged_flags) &&
 	       a->staged_ever == b->staged_ever && a->by_controller == b->by_controller &&
 	       str_eq(a->staging_path, b->staging_path) && a->staged_block == b->staged_block &&
 	       same_texts(a->targets, b->targets) && str_eq(a->unknown_json, b->unknown_json);

@@ -63,7 +63,7 @@ START_TEST(an_exclusive_open_and_a_mount_exclude_each_other)
 	CLEANUP(fd_closep) int fd = -1;
 	int second = -1;
 
-	ASSERT_OK(fs_make("ext4", disk.path, 60000, &err));
+	ASSERT_OK(fs_make("ext4", disk.path, NULL, 60000, &err));
 	ck_assert_int_eq(mkdir(SCRATCH "/m", 0700), 0);
 	ck_assert_int_eq(mount(disk.path, SCRATCH "/m", "ext4", 0, NULL), 0);
 	ASSERT_FAILS(blockdev_open_exclusive(disk.path, &fd, &err), ERR_PRECONDITION, disk.path);

@@ -53,11 +53,11 @@ START_TEST(what_is_there_is_named)
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(300));
 
-	ASSERT_OK(fs_make("ext4", disk.path, TIMEOUT_MS, &err));
+	ASSERT_OK(fs_make("ext4", disk.path, NULL, TIMEOUT_MS, &err));
 	assert_probe(disk.path, "ext4");
-	ASSERT_OK(fs_make("xfs", disk.path, TIMEOUT_MS, &err));
+	ASSERT_OK(fs_make("xfs", disk.path, NULL, TIMEOUT_MS, &err));
 	assert_probe(disk.path, "xfs");
-	ASSERT_OK(fs_make("ext4", disk.path, TIMEOUT_MS, &err));
+	ASSERT_OK(fs_make("ext4", disk.path, NULL, TIMEOUT_MS, &err));
 	assert_probe(disk.path, "ext4");
 	run("mkswap", disk.path);
 	assert_probe(disk.path, "swap");
@@ -85,9 +85,9 @@ START_TEST(several_signatures_are_ambivalent)
 	char xfs_head[512];
 
 	/* ext4 leaves its first 1024 bytes alone, where xfs has its superblock. */
-	ASSERT_OK(fs_make("xfs", disk.path, TIMEOUT_MS, &err));
+	ASSERT_OK(fs_make("xfs", disk.path, NULL, TIMEOUT_MS, &err));
 	ck_assert_int_eq(pread(disk.fd, xfs_head, sizeof(xfs_head), 0), sizeof(xfs_head));
-	ASSERT_OK(fs_make("ext4", disk.path, TIMEOUT_MS, &err));
+	ASSERT_OK(fs_make("ext4", disk.path, NULL, TIMEOUT_MS, &err));
 	put(disk.fd, 0, xfs_head, sizeof(xfs_head));
 	ASSERT_FAILS(fs_probe(disk.path, &type, &err), ERR_PRECONDITION, disk.path);
 	ck_assert_ptr_null(type);
@@ -101,7 +101,7 @@ START_TEST(a_file_system_beside_a_partition_table_is_ambivalent)
 	CLEANUP(free_charp) char *type = NULL;
 	static const unsigned char entry[16] = {0, 0, 0, 0, 0x83, 0, 0, 0, 0, 8, 0, 0, 0, 8, 0, 0};
 
-	ASSERT_OK(fs_make("ext4", disk.path, TIMEOUT_MS, &err));
+	ASSERT_OK(fs_make("ext4", disk.path, NULL, TIMEOUT_MS, &err));
 	put(disk.fd, 446, entry, sizeof(entry));
 	put(disk.fd, 510, "\x55\xaa", 2);
 	ASSERT_FAILS(fs_probe(disk.path, &type, &err), ERR_PRECONDITION, disk.path);
@@ -119,7 +119,7 @@ START_TEST(a_damaged_superblock_is_still_a_file_system)
 	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(300));
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		ASSERT_OK(fs_make(cases[i].fstype, disk.path, TIMEOUT_MS, &err));
+		ASSERT_OK(fs_make(cases[i].fstype, disk.path, NULL, TIMEOUT_MS, &err));
 		put(disk.fd, cases[i].uuid_offset, "\x5a\xa5", 2);
 		assert_probe(disk.path, cases[i].fstype);
 	}
@@ -195,7 +195,7 @@ START_TEST(xfs_works_at_every_size_from_its_minimum_on)
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		CLEANUP(error_freep) struct error *err = NULL;
 		CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", sizes[i]);
-		ASSERT_OK(fs_make("xfs", disk.path, TIMEOUT_MS, &err));
+		ASSERT_OK(fs_make("xfs", disk.path, NULL, TIMEOUT_MS, &err));
 		assert_huge_extents(disk.path);
 		ck_assert_int_eq(unlink(SCRATCH "/disk"), 0);
 	}
@@ -223,13 +223,13 @@ START_TEST(ext4_knows_the_stripe_and_works_from_its_minimum_on)
 	struct scratch_disk smallest = scratch_disk("smallest", fs_min_bytes("ext4"));
 
 	ck_assert_int_eq(mkdir(MOUNT, 0700), 0);
-	ASSERT_OK(fs_make("ext4", smallest.path, TIMEOUT_MS, &err));
+	ASSERT_OK(fs_make("ext4", smallest.path, NULL, TIMEOUT_MS, &err));
 	/* data=journal needs a journal. */
 	ck_assert_int_eq(mount(smallest.path, MOUNT, "ext4", 0, "data=journal"), 0);
 	ck_assert_int_eq(umount(MOUNT), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", sizes[i]);
-		ASSERT_OK(fs_make("ext4", disk.path, TIMEOUT_MS, &err));
+		ASSERT_OK(fs_make("ext4", disk.path, NULL, TIMEOUT_MS, &err));
 		assert_stripe(disk.fd);
 		ck_assert_int_eq(unlink(SCRATCH "/disk"), 0);
 	}
@@ -241,9 +241,9 @@ START_TEST(making_says_why_it_failed)
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(299));
 
-	ASSERT_FAILS(fs_make("xfs", disk.path, TIMEOUT_MS, &err), ERR_INTERNAL, "mkfs.xfs");
-	ASSERT_FAILS(fs_make("btrfs", disk.path, TIMEOUT_MS, &err), ERR_INVALID_ARGUMENT, "btrfs");
-	ASSERT_FAILS(fs_make("ext4", SCRATCH "/none", TIMEOUT_MS, &err), ERR_INTERNAL, "mkfs.ext4");
+	ASSERT_FAILS(fs_make("xfs", disk.path, NULL, TIMEOUT_MS, &err), ERR_INTERNAL, "mkfs.xfs");
+	ASSERT_FAILS(fs_make("btrfs", disk.path, NULL, TIMEOUT_MS, &err), ERR_INVALID_ARGUMENT, "btrfs");
+	ASSERT_FAILS(fs_make("ext4", SCRATCH "/none", NULL, TIMEOUT_MS, &err), ERR_INTERNAL, "mkfs.ext4");
 	assert_probe(disk.path, "");
 }
 END_TEST
@@ -265,7 +265,7 @@ START_TEST(files_of_an_xfs_inherit_the_extent_size)
 	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(300));
 	struct fsxattr attr = {0};
 
-	ASSERT_OK(fs_make("xfs", disk.path, TIMEOUT_MS, &err));
+	ASSERT_OK(fs_make("xfs", disk.path, NULL, TIMEOUT_MS, &err));
 	ck_assert_int_eq(mkdir(MOUNT, 0700), 0);
 	ck_assert_int_eq(mount(disk.path, MOUNT, "xfs", 0, NULL), 0);
 	CLEANUP(fd_closep) int dir = open(MOUNT, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

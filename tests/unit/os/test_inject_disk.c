@@ -259,7 +259,7 @@ static int probe(struct error **err)
 
 static int make_fs(struct error **err)
 {
-	return fs_make("ext4", disk.path, TIMEOUT_MS, err);
+	return fs_make("ext4", disk.path, NULL, TIMEOUT_MS, err);
 }
 
 static const char *not_ext4(void)

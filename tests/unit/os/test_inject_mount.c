@@ -72,7 +72,7 @@ START_TEST(a_device_is_mounted_as_asked_or_not)
 
 	disk = scratch_disk("disk", MIB(16));
 	target_fd = make_folder(TARGET);
-	ASSERT_OK(fs_make("ext4", disk.path, TIMEOUT_MS, &err));
+	ASSERT_OK(fs_make("ext4", disk.path, NULL, TIMEOUT_MS, &err));
 	sweep_run(&s);
 	scratch_disk_done(&disk);
 }

@@ -146,7 +146,7 @@ START_TEST(a_mounted_loop_is_not_detached)
 	CLEANUP(free_charp) char *found = NULL;
 
 	ASSERT_OK(loop_attach(file, &path, &err));
-	ASSERT_OK(fs_make("ext4", path, 60000, &err));
+	ASSERT_OK(fs_make("ext4", path, NULL, 60000, &err));
 	ck_assert_int_eq(mkdir(SCRATCH "/m", 0700), 0);
 	ck_assert_int_eq(mount(path, SCRATCH "/m", "ext4", 0, NULL), 0);
 	ASSERT_FAILS(loop_detach(file, &err), ERR_PRECONDITION, path);

@@ -25,7 +25,7 @@ static struct scratch_disk make_ext4_disk(void)
 	CLEANUP(error_freep) struct error *err = NULL;
 	struct scratch_disk disk = scratch_disk("disk", MIB(16));
 
-	ASSERT_OK(fs_make("ext4", disk.path, 60000, &err));
+	ASSERT_OK(fs_make("ext4", disk.path, NULL, 60000, &err));
 	return disk;
 }
 

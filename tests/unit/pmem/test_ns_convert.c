@@ -162,7 +162,7 @@ static void make_ext4(const struct node *n)
 {
 	struct error *err = NULL;
 
-	ASSERT_OK(fs_make("ext4", n->disk.path, MKFS_MS, &err));
+	ASSERT_OK(fs_make("ext4", n->disk.path, NULL, MKFS_MS, &err));
 }
 
 START_TEST(raw_namespace_without_label_becomes_ours_by_its_group)

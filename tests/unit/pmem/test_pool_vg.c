@@ -228,7 +228,7 @@ START_TEST(namespace_with_content_is_not_overwritten)
 	CLEANUP(setup_done) struct setup s = {0};
 	struct error *err = NULL;
 
-	ASSERT_OK(fs_make("ext4", image, MKFS_MS, &err));
+	ASSERT_OK(fs_make("ext4", image, NULL, MKFS_MS, &err));
 	make_plan(&s, ROW("/dev/pmem0", "a", "0"), PATHS("/dev/pmem0", image));
 	ASSERT_FAILS(apply(&s, &(struct lvm_fake_step){0}, &err), ERR_PRECONDITION, "holds ext4");
 }
@@ -242,7 +242,7 @@ START_TEST(pv_without_group_is_used_without_a_look)
 	CLEANUP(setup_done) struct setup s = {0};
 	struct error *err = NULL;
 
-	ASSERT_OK(fs_make("ext4", image, MKFS_MS, &err));
+	ASSERT_OK(fs_make("ext4", image, NULL, MKFS_MS, &err));
 	make_plan(&s, rows, PATHS("/dev/pmem0", image));
 	ASSERT_OK(apply(&s, STEPS({extend, NULL, 0}), &err));
 }

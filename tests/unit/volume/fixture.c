@@ -199,9 +199,22 @@ static void note_change(void *user)
 	fx.n_changes++;
 }
 
+/* As the programs do when they start: what is mounted over a root later does not change what it stands for.
+ */
+static void open_roots(void)
+{
+	CLEANUP(free_charp) char *kubelet = fixture_path("kubelet");
+	char *roots[] = {kubelet, NULL};
+	struct error *err = NULL;
+
+	path_roots_free(TAKE_PTR(fx.roots));
+	ASSERT_OK(path_roots_new(roots, &fx.roots, &err));
+}
+
 void fixture_open(void)
 {
 	CLEANUP(free_charp) char *state = fixture_path("state");
+
 	const struct volumes_config config = {.node_id = NODE_ID,
 		.state_path = state,
 		.devices = &fx.devices,
@@ -219,6 +232,7 @@ void fixture_restart(void)
 	struct error *err = NULL;
 
 	fixture_stop();
+	open_roots();
 	fixture_open();
 	ASSERT_OK(volumes_start(fx.v, &err));
 }
@@ -281,7 +295,6 @@ static void set_up(bool in_folder)
 {
 	CLEANUP(free_charp) char *fake = fixture_path("fake");
 	CLEANUP(free_charp) char *kubelet = fixture_path("kubelet");
-	char *roots[] = {kubelet, NULL};
 	struct error *err = NULL;
 
 	ck_assert_int_eq(unshare(CLONE_NEWNS), 0);
@@ -290,7 +303,7 @@ static void set_up(bool in_folder)
 	ck_assert_int_eq(mkdir(base, 0755), 0);
 	ck_assert_int_eq(mkdir(kubelet, 0755), 0);
 	open_devices(in_folder ? fake : NULL);
-	ASSERT_OK(path_roots_new(roots, &fx.roots, &err));
+	open_roots();
 	fixture_open();
 	ASSERT_OK(volumes_start(fx.v, &err));
 }
@@ -310,7 +323,7 @@ void fixture_done(void)
 	if (fx.done)
 		fx.done();
 	fixture_stop();
-	path_roots_free(fx.roots);
+	path_roots_free(TAKE_PTR(fx.roots));
 	device_close(fx.fake);
 }
 

@@ -29,7 +29,7 @@ static void attach(void)
 
 	ck_assert_int_eq(ftruncate(fd, (off_t)MIB(16)), 0);
 	ASSERT_OK(loop_attach(fd, &loop, &err));
-	ASSERT_OK(fs_make("ext4", loop, 60000, &err));
+	ASSERT_OK(fs_make("ext4", loop, NULL, 60000, &err));
 }
 
 /* As the Go driver leaves it while a pod runs. @handle: of the call that published it; @more: parameters */
@@ -45,7 +45,7 @@ static void set_up_as(const char *handle, const char *more)
 	device = fixture_add_device(ID, 0, "", SIZE);
 	fixture_write(ID ".json", state);
 	fixture_restart();
-	ASSERT_OK(fs_make("ext4", device->path, 60000, &err));
+	ASSERT_OK(fs_make("ext4", device->path, NULL, 60000, &err));
 	CLEANUP(free_charp) char *parent = fixture_path("state/mount");
 	folder = x_asprintf("%s/%s", parent, handle);
 	image = x_asprintf("%s/%s", folder, IMAGE);

@@ -94,6 +94,8 @@ START_TEST(everything_that_is_put_is_loaded)
 	r->erased_bytes = 1ULL << 40;
 	r->erased_raw = true;
 	r->formatting = true;
+	r->fs_uuid = x_strdup("uuid");
+	strv_add(&r->staged_flags, "discard");
 	r->staged_ever = true;
 	r->by_controller = true;
 	r->staging_path = x_strdup("/a/b");
@@ -118,6 +120,9 @@ START_TEST(everything_that_is_put_is_loaded)
 	ck_assert_uint_eq(back->erased_bytes, 1ULL << 40);
 	ck_assert(back->erased_raw);
 	ck_assert(back->formatting && back->staged_ever);
+	ck_assert_str_eq(back->fs_uuid, "uuid");
+	ck_assert_uint_eq(strv_len(back->staged_flags), 1);
+	ck_assert_str_eq(back->staged_flags[0], "discard");
 	ck_assert(back->by_controller);
 	ck_assert_str_eq(back->staging_path, "/a/b");
 	ck_assert(back->staged_block);

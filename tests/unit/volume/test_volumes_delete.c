@@ -250,7 +250,7 @@ START_TEST(mounted_volume_is_not_touched)
 	struct error *err = NULL;
 	char back[8] = "";
 
-	ASSERT_OK(fs_make("ext4", d->path, MKFS_TIME_MS, &err));
+	ASSERT_OK(fs_make("ext4", d->path, NULL, MKFS_TIME_MS, &err));
 	ck_assert_int_eq(mount(d->path, target, "ext4", 0, NULL), 0);
 	int fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	ck_assert_int_eq(write(fd, "content", 7), 7);

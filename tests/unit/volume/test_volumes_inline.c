@@ -278,7 +278,7 @@ START_TEST(content_stays_over_a_reboot_until_the_pod_ends)
 	fixture_restart();
 	/* a mount that fails now takes nothing away */
 	q.mount_flags = (char *[]){(char[]){"dax"}, NULL};
-	ASSERT_FAILS(publish(&err), ERR_INVALID_ARGUMENT, "dax");
+	ASSERT_FAILS(publish(&err), ERR_UNAVAILABLE, "stays until it is unpublished");
 	q.mount_flags = NULL;
 	ASSERT_OK(publish(&err));
 	ck_assert_int_eq(access(data, F_OK), 0);
@@ -297,13 +297,13 @@ START_TEST(second_target_and_other_flags_are_refused)
 	ck_assert_int_ne(access(other, F_OK), 0);
 	q.target_path = target;
 	q.readonly = true;
-	ASSERT_FAILS(publish(&err), ERR_EXISTS, "ro");
+	ASSERT_FAILS(publish(&err), ERR_UNAVAILABLE, "read-write, not ro");
 	ck_assert(is_mounted(target, "ext4"));
 	ASSERT_OK(unpublish(&err));
 	assert_erased();
 	ASSERT_OK(publish(&err));
 	q.readonly = false;
-	ASSERT_FAILS(publish(&err), ERR_EXISTS, "read-only");
+	ASSERT_FAILS(publish(&err), ERR_UNAVAILABLE, "read-only");
 	ASSERT_OK(unpublish(&err));
 	assert_nothing_left();
 }
@@ -324,7 +324,7 @@ START_TEST(failure_does_not_undo_an_inline_volume_of_the_go_driver)
 
 	leave_go_volume();
 	q.mount_flags = (char *[]){(char[]){"dax"}, NULL};
-	ASSERT_FAILS(publish(&err), ERR_INVALID_ARGUMENT, "dax");
+	ASSERT_FAILS(publish(&err), ERR_UNAVAILABLE, "dax");
 	q.mount_flags = NULL;
 	CLEANUP(device_freep) struct device *d = fixture_device("go");
 	ck_assert_ptr_nonnull(d);

@@ -196,7 +196,7 @@ START_TEST(device_that_was_used_is_not_formatted)
 	ASSERT_OK(stage(true, &err));
 	ASSERT_OK(unstage(&err));
 	ASSERT_FAILS(stage(false, &err), ERR_PRECONDITION, "not formatted");
-	ASSERT_OK(fs_make("ext4", mt.device->path, 60000, &err));
+	ASSERT_OK(fs_make("ext4", mt.device->path, NULL, 60000, &err));
 	ASSERT_OK(stage(false, &err));
 	ASSERT_FAILS(stage(true, &err), ERR_PRECONDITION, mt.staging);
 	ASSERT_FAILS(publish(mt.target, false, &err), ERR_PRECONDITION, mt.staging);

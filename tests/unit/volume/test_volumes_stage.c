@@ -62,7 +62,7 @@ START_TEST(empty_volume_gets_the_file_system_and_is_mounted)
 	assert_mounted(types[_i]);
 	ck_assert_int_eq(mounts_write(mt.staging), 0);
 	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
-	ck_assert(r->staged_ever && !r->formatting);
+	ck_assert(r->staged_ever && r->fs_uuid);
 	ck_assert_str_eq(r->staging_path, mt.staging);
 	ASSERT_OK(unstage(&err));
 	assert_unmounted();
@@ -152,8 +152,8 @@ START_TEST(flags_that_are_not_allowed_are_refused)
 {
 	struct error *err = NULL;
 
-	ASSERT_FAILS(
-		stage_with("ext4", (char[]){"data=writeback"}, &err), ERR_INVALID_ARGUMENT, "\"data=...\"");
+	ASSERT_FAILS(stage_with("ext4", (char[]){"journal_path=x"}, &err), ERR_INVALID_ARGUMENT,
+		"journal_path=...");
 	ASSERT_FAILS(stage_with("ext4", (char[]){"ro,bind"}, &err), ERR_INVALID_ARGUMENT, "ro,bind");
 	assert_unmounted();
 }
@@ -266,35 +266,182 @@ START_TEST(other_content_is_never_formatted)
 
 	ASSERT_OK(spawn_check(mkswap, NULL, MKFS_TIME_MS, &err));
 	ASSERT_FAILS(stage("ext4", &err), ERR_EXISTS, "swap");
-	ASSERT_OK(fs_make("xfs", mt.device->path, MKFS_TIME_MS, &err));
+	ASSERT_OK(fs_make("xfs", mt.device->path, NULL, MKFS_TIME_MS, &err));
 	ASSERT_FAILS(stage("ext4", &err), ERR_EXISTS, "xfs");
 	assert_unmounted();
 	assert_content("xfs");
 	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
-	ck_assert(!r->formatting && !r->staged_ever);
+	ck_assert(!r->fs_uuid && !r->staged_ever);
 }
 END_TEST
 
-/* With a record as a power cut during mkfs leaves it. */
-START_TEST(interrupted_mkfs_is_done_again)
+/* Adds @members to the volume's record, as another driver or an earlier one has left it. */
+static void add_to_record(const char *members)
 {
 	CLEANUP(free_charp) char *file = x_asprintf("%s.json", mt.volume->id);
 	CLEANUP(free_charp) char *text = fixture_read(file);
+
+	text[strlen(text) - 2] = '\0';
+	CLEANUP(free_charp) char *more = x_asprintf("%s,%s}\n", text, members);
+	fixture_write(file, more);
+	fixture_restart();
+}
+
+#define UUID "0d9a3c7e-8f3d-4c43-a1c5-5f6a3e6b7a10"
+
+static void assert_uuid(const char *type, const char *uuid)
+{
+	struct error *err = NULL;
+	struct fs_super super;
+
+	ASSERT_OK(fs_read_super(type, mt.device->path, &super, &err));
+	ck_assert_str_eq(super.uuid, uuid);
+}
+
+/* As a power cut between mkfs and the record of the staging leaves it. */
+START_TEST(mkfs_that_was_not_recorded_as_done_is_done_again)
+{
 	struct error *err = NULL;
 
-	ASSERT_OK(fs_make("xfs", mt.device->path, MKFS_TIME_MS, &err));
-	text[strlen(text) - 2] = '\0';
-	CLEANUP(free_charp) char *marked = x_asprintf("%s,\"formatting\":true}\n", text);
-	fixture_write(file, marked);
-	fixture_restart();
-	ASSERT_OK(stage("ext4", &err));
-	assert_mounted("ext4");
+	ASSERT_OK(fs_make("ext4", mt.device->path, UUID, MKFS_TIME_MS, &err));
+	add_to_record("\"fsUUID\":\"" UUID "\"");
+	ASSERT_OK(_i ? stage("xfs", &err) : stage("ext4", &err));
+	assert_mounted(_i ? "xfs" : "ext4");
 	ck_assert_int_eq(mounts_write(mt.staging), 0);
+	ASSERT_OK(unstage(&err));
+	ASSERT_OK(_i ? stage("xfs", &err) : stage("ext4", &err));
+	ck_assert(mounts_has_file(mt.staging));
+	ASSERT_OK(unstage(&err));
+	assert_uuid(_i ? "xfs" : "ext4", UUID);
+}
+END_TEST
+
+/* As an earlier version leaves it, which recorded no UUID. */
+START_TEST(mark_of_an_earlier_version_lets_the_device_decide)
+{
+	struct error *err = NULL;
+
+	ASSERT_OK(fs_make("ext4", mt.device->path, NULL, MKFS_TIME_MS, &err));
+	add_to_record("\"formatting\":true");
+	ASSERT_OK(stage("ext4", &err));
+	ck_assert_int_eq(mounts_write(mt.staging), 0);
+	ASSERT_OK(unstage(&err));
 	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
 	ck_assert(!r->formatting);
+	assert_uuid("ext4", r->fs_uuid);
+}
+END_TEST
+
+/* The node goes back to the Go driver after mkfs: it mounts what is there, and never rewrites the record. */
+START_TEST(what_was_mounted_meanwhile_is_not_formatted_again)
+{
+	static const char *const marks[] = {"\"fsUUID\":\"" UUID "\"", "\"formatting\":true"};
+	const char *type = _i < 2 ? "ext4" : "xfs";
+	struct error *err = NULL;
+
+	ASSERT_OK(fs_make(type, mt.device->path, UUID, MKFS_TIME_MS, &err));
+	add_to_record(marks[_i % 2]);
+	ck_assert_int_eq(mount(mt.device->path, mt.staging, type, 0, NULL), 0);
+	ck_assert_int_eq(mounts_write(mt.staging), 0);
+	ck_assert_int_eq(umount(mt.staging), 0);
+	ASSERT_OK(stage(type, &err));
+	ck_assert(mounts_has_file(mt.staging));
+}
+END_TEST
+
+/* The other driver may also have formatted what a mkfs of ours did not come to. */
+START_TEST(file_system_with_another_uuid_is_used_as_it_is)
+{
+	struct error *err = NULL;
+
+	ASSERT_OK(fs_make("ext4", mt.device->path, NULL, MKFS_TIME_MS, &err));
+	add_to_record("\"fsUUID\":\"" UUID "\"");
+	ASSERT_FAILS(stage("xfs", &err), ERR_EXISTS, "holds ext4 already");
+	ASSERT_OK(stage("ext4", &err));
 	ASSERT_OK(unstage(&err));
+	struct fs_super super;
+	ASSERT_OK(fs_read_super("ext4", mt.device->path, &super, &err));
+	ck_assert_str_ne(super.uuid, UUID);
+}
+END_TEST
+
+/* mkfs.xfs clears sb_inprogress last; the kernel mounts nothing that bears it. */
+START_TEST(xfs_that_was_not_finished_is_made_again)
+{
+	static const char in_progress = 1;
+	struct error *err = NULL;
+
+	ASSERT_OK(fs_make("xfs", mt.device->path, UUID, MKFS_TIME_MS, &err));
+	int fd = open(mt.device->path, O_WRONLY | O_CLOEXEC);
+	ck_assert_int_eq(pwrite(fd, &in_progress, 1, 126), 1);
+	ck_assert_int_eq(fsync(fd), 0);
+	close(fd);
+	add_to_record("\"fsUUID\":\"" UUID "\"");
+	ASSERT_OK(stage("xfs", &err));
+	assert_mounted("xfs");
+}
+END_TEST
+
+START_TEST(data_after_a_recorded_mkfs_are_not_formatted)
+{
+	struct error *err = NULL;
+
+	add_to_record("\"fsUUID\":\"" UUID "\"");
+	int fd = open(mt.device->path, O_WRONLY | O_CLOEXEC);
+	ck_assert_int_eq(pwrite(fd, "x", 1, 0), 1);
+	ck_assert_int_eq(fsync(fd), 0);
+	close(fd);
+	ASSERT_FAILS(stage("ext4", &err), ERR_PRECONDITION, "holds data");
+	assert_content("");
+}
+END_TEST
+
+static void debugfs(const char *request)
+{
+	const char *const argv[] = {"debugfs", "-w", "-R", request, mt.device->path, NULL};
+	struct error *err = NULL;
+
+	ASSERT_OK(spawn_check(argv, NULL, MKFS_TIME_MS, &err));
+}
+
+static uint16_t ext4_state(void)
+{
+	unsigned char state[2];
+	int fd = open(mt.device->path, O_RDONLY | O_CLOEXEC);
+
+	ck_assert_int_eq(pread(fd, state, sizeof(state), 1024 + 0x3a), sizeof(state));
+	close(fd);
+	return (uint16_t)(state[0] | state[1] << 8);
+}
+
+/* The kernel would go on with it as if nothing had happened (errors=continue). */
+START_TEST(file_system_with_its_error_flag_is_checked_before_it_is_mounted)
+{
+	struct error *err = NULL;
+
+	ASSERT_OK(stage("ext4", &err));
+	ck_assert_int_eq(mounts_write(mt.staging), 0);
+	ASSERT_OK(unstage(&err));
+	debugfs("ssv state 2");
+	ck_assert_uint_eq(ext4_state(), 2);
 	ASSERT_OK(stage("ext4", &err));
 	ck_assert(mounts_has_file(mt.staging));
+	ASSERT_OK(unstage(&err));
+	ck_assert_uint_eq(ext4_state(), 1);
+}
+END_TEST
+
+START_TEST(what_cannot_be_mended_without_a_decision_is_refused)
+{
+	struct error *err = NULL;
+
+	ASSERT_OK(stage("ext4", &err));
+	ASSERT_OK(unstage(&err));
+	/* the root is no folder any more */
+	debugfs("sif <2> mode 0100644");
+	debugfs("ssv state 2");
+	ASSERT_FAILS(stage("ext4", &err), ERR_PRECONDITION, "e2fsck -f ");
+	assert_unmounted();
 }
 END_TEST
 
@@ -459,6 +606,160 @@ START_TEST(dax_is_not_asked_of_a_device_without_it)
 }
 END_TEST
 
+/* Loop devices over a block device have no discard; what the kernel drops is no other way of staging. */
+START_TEST(flag_that_the_kernel_drops_is_answered_as_before)
+{
+	struct error *err = NULL;
+
+	ASSERT_OK(stage_with("xfs", (char[]){"dax"}, &err));
+	ck_assert(mount_entry_has(mounts_top(mt.staging), "dax=never"));
+	ASSERT_OK(stage_with("xfs", (char[]){"dax"}, &err));
+	fixture_restart();
+	ASSERT_OK(stage_with("xfs", (char[]){"dax"}, &err));
+	ASSERT_FAILS(stage_with("xfs", (char[]){"wsync"}, &err), ERR_EXISTS, "wsync");
+	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
+	ck_assert_uint_eq(strv_len(r->staged_flags), 1);
+	ASSERT_OK(unstage(&err));
+	CLEANUP(volume_record_freep) struct volume_record *after = mounts_record();
+	ck_assert_ptr_null(after->staged_flags);
+}
+END_TEST
+
+START_TEST(mount_with_more_than_was_asked_for_is_another_way)
+{
+	static const char *const flags[] = {
+		"ro", "noexec", "nosuid", "nodev", "noatime", "nodiratime", "strictatime"};
+	struct error *err = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(flags); i++) {
+		char flag[32];
+
+		snprintf(flag, sizeof(flag), "%s", flags[i]);
+		ASSERT_OK(stage_with("ext4", flag, &err));
+		ASSERT_FAILS(stage("ext4", &err), ERR_EXISTS, "staged");
+		ASSERT_OK(unstage(&err));
+	}
+}
+END_TEST
+
+/* A manager of persistent memory, with devices that have no DAX. */
+START_TEST(app_direct_without_dax_is_refused_on_persistent_memory)
+{
+	struct error *err = NULL;
+	bool zero;
+
+	fx.ops.mode = "lvm";
+	ASSERT_FAILS(stage("ext4", &err), ERR_PRECONDITION, "has no DAX");
+	ASSERT_FAILS(stage_with("xfs", (char[]){"dax"}, &err), ERR_PRECONDITION, "has no DAX");
+	assert_unmounted();
+	ASSERT_OK(blockdev_starts_zero(mt.device->path, 4096, &zero, &err));
+	ck_assert(zero);
+	ASSERT_OK(stage_with("ext4", (char[]){"dax=never"}, &err));
+	ASSERT_OK(stage_with("ext4", (char[]){"dax=never"}, &err));
+}
+END_TEST
+
+static void bind_over_itself(const char *path)
+{
+	ck_assert_int_eq(mount(path, path, NULL, MS_BIND, NULL), 0);
+}
+
+/* As kubelet in a container does with its folder, before the driver is started again. */
+START_TEST(staging_mount_that_is_hidden_is_not_staged)
+{
+	CLEANUP(free_charp) char *kubelet = fixture_path("kubelet");
+	struct publish_request q = mounts_publish_request(mt.target, ACCESS_SINGLE_WRITER);
+	struct error *err = NULL;
+
+	ASSERT_OK(stage("ext4", &err));
+	bind_over_itself(kubelet);
+	if (_i)
+		fixture_restart();
+	ASSERT_FAILS(stage("ext4", &err), ERR_PRECONDITION, "hides it");
+	ASSERT_FAILS(volumes_publish(fx.v, &q, &err), ERR_PRECONDITION, "hides it");
+	ck_assert_uint_eq(mounts_count(mt.target), 0);
+	ASSERT_FAILS(unstage(&err), ERR_PRECONDITION, "hidden");
+	ck_assert_int_eq(umount2(kubelet, MNT_DETACH), 0);
+	fixture_restart();
+	ASSERT_OK(stage("ext4", &err));
+	ASSERT_OK(volumes_publish(fx.v, &q, &err));
+}
+END_TEST
+
+/* What would be mounted beneath the root that was opened then, nobody else would see. */
+START_TEST(root_that_is_hidden_since_the_start_is_noticed)
+{
+	CLEANUP(free_charp) char *kubelet = fixture_path("kubelet");
+	struct error *err = NULL;
+
+	bind_over_itself(kubelet);
+	ASSERT_FAILS(stage("ext4", &err), ERR_PRECONDITION, "restart the driver");
+	assert_unmounted();
+	fixture_restart();
+	ASSERT_OK(stage("ext4", &err));
+	assert_mounted("ext4");
+	ASSERT_OK(unstage(&err));
+}
+END_TEST
+
+/* Where a folder of the root disk was published by mistake, its device tells. */
+START_TEST(folder_that_is_not_the_file_system_is_not_published)
+{
+	struct publish_request q = mounts_publish_request(mt.target, ACCESS_SINGLE_WRITER);
+	struct error *err = NULL;
+
+	ASSERT_OK(stage("ext4", &err));
+	ck_assert_int_eq(mkdir(mt.other, 0755), 0);
+	ck_assert_int_eq(mount(mt.other, mt.staging, NULL, MS_BIND, NULL), 0);
+	ASSERT_FAILS(volumes_publish(fx.v, &q, &err), ERR_PRECONDITION, "not staged");
+	ck_assert_uint_eq(mounts_count(mt.target), 0);
+}
+END_TEST
+
+static void leave_go_volume(const char *id)
+{
+	CLEANUP(free_charp) char *file = x_asprintf("%s.json", id);
+	CLEANUP(free_charp)
+	char *text = x_asprintf("{\"id\":\"%s\",\"size\":%d,\"parameters\":{\"deviceMode\":\"fake\","
+				"\"name\":\"of-go\"}}\n",
+		id, (int)XFS_SIZE);
+
+	fixture_make_device(id, 0, "", XFS_SIZE);
+	fixture_write(file, text);
+	fixture_restart();
+}
+
+/* It looked neither at access modes nor at mount flags. */
+START_TEST(volume_of_the_go_driver_is_staged_as_it_was)
+{
+	char *const flags[] = {(char[]){"nobarrier,noatime"}, (char[]){"commit=60"}, (char[]){"nofail"},
+		(char[]){"noinit_itable"}, (char[]){"ihashsize=7"}, NULL};
+	char *const dangerous[] = {(char[]){"errors=panic"}, NULL};
+	const char *type = _i ? "xfs" : "ext4";
+	struct stage_request q = mounts_stage_request(type);
+	struct publish_request p = mounts_publish_request(mt.target, ACCESS_MULTI_NODE_READER);
+	struct error *err = NULL;
+
+	leave_go_volume("go");
+	q.handle = "go";
+	q.access_mode = ACCESS_MULTI_NODE_WRITER;
+	q.mount_flags = dangerous;
+	ASSERT_FAILS(volumes_stage(fx.v, &q, &err), ERR_INVALID_ARGUMENT, "errors=...");
+	q.mount_flags = flags;
+	ASSERT_OK(volumes_stage(fx.v, &q, &err));
+	ck_assert(mount_entry_has(mounts_top(mt.staging), "noatime"));
+	ASSERT_OK(volumes_stage(fx.v, &q, &err));
+	p.handle = "go";
+	p.fs_type = type;
+	p.mount_flags = flags;
+	ASSERT_OK(volumes_publish(fx.v, &p, &err));
+	ASSERT_OK(volumes_publish(fx.v, &p, &err));
+	ck_assert_int_eq(mounts_write(mt.target), 0);
+	ASSERT_OK(volumes_unpublish(fx.v, "go", mt.target, &err));
+	ASSERT_OK(volumes_unstage(fx.v, "go", mt.staging, &err));
+}
+END_TEST
+
 int main(void)
 {
 	static const int n_types = 2;
@@ -479,7 +780,14 @@ int main(void)
 	tcase_add_test(tcase, modes_that_span_nodes_are_for_cache_volumes);
 	tcase_add_test(tcase, other_content_is_never_formatted);
 	tcase_add_test(tcase, volume_that_lost_its_file_system_is_not_formatted_again);
-	tcase_add_test(tcase, interrupted_mkfs_is_done_again);
+	tcase_add_loop_test(tcase, mkfs_that_was_not_recorded_as_done_is_done_again, 0, n_types);
+	tcase_add_test(tcase, mark_of_an_earlier_version_lets_the_device_decide);
+	tcase_add_loop_test(tcase, what_was_mounted_meanwhile_is_not_formatted_again, 0, 2 * n_types);
+	tcase_add_test(tcase, file_system_with_another_uuid_is_used_as_it_is);
+	tcase_add_test(tcase, xfs_that_was_not_finished_is_made_again);
+	tcase_add_test(tcase, data_after_a_recorded_mkfs_are_not_formatted);
+	tcase_add_test(tcase, file_system_with_its_error_flag_is_checked_before_it_is_mounted);
+	tcase_add_test(tcase, what_cannot_be_mended_without_a_decision_is_refused);
 	tcase_add_test(tcase, something_else_at_the_staging_path_is_left_alone);
 	tcase_add_test(tcase, stacked_mounts_of_the_volume_are_all_unstaged);
 	tcase_add_test(tcase, staging_path_that_is_hidden_by_another_mount_is_told);
@@ -491,5 +799,12 @@ int main(void)
 	tcase_add_test(tcase, missing_volume_is_unavailable_but_can_be_unstaged);
 	tcase_add_test(tcase, volume_for_kata_is_refused);
 	tcase_add_test(tcase, dax_is_not_asked_of_a_device_without_it);
+	tcase_add_test(tcase, flag_that_the_kernel_drops_is_answered_as_before);
+	tcase_add_test(tcase, mount_with_more_than_was_asked_for_is_another_way);
+	tcase_add_test(tcase, app_direct_without_dax_is_refused_on_persistent_memory);
+	tcase_add_loop_test(tcase, staging_mount_that_is_hidden_is_not_staged, 0, 2);
+	tcase_add_test(tcase, root_that_is_hidden_since_the_start_is_noticed);
+	tcase_add_test(tcase, folder_that_is_not_the_file_system_is_not_published);
+	tcase_add_loop_test(tcase, volume_of_the_go_driver_is_staged_as_it_was, 0, n_types);
 	return fixture_finish();
 }

@@ -1,0 +1,23 @@
+/*
+ * kmsg.h - what the kernel said of a device lately. A mount(2) that fails says EINVAL only; the reason stands
+ * in the kernel's log.
+ *
+ * Threads: safe. Never waits.
+ */
+#pragma once
+
+#include <sys/types.h>
+
+/** kmsg_mark() - remember where the kernel's log ends now. Return: for kmsg_since(), which the caller closes;
+ * -1 where the log may not be read. */
+int kmsg_mark(void);
+
+/**
+ * kmsg_since() - what the kernel has said since then of a device.
+ * @mark_fd: from kmsg_mark(); -1: nothing is known
+ * @dev:     number of the block device
+ *
+ * Source: Documentation/ABI/testing/dev-kmsg. Return: its last few messages, joined by "; "; caller frees;
+ * NULL: none.
+ */
+char *kmsg_since(int mark_fd, dev_t dev);

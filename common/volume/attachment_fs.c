@@ -1,0 +1,116 @@
+/* The file system below an attachment: found, checked, or made. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "base/str.h"
+#include "os/blockdev.h"
+#include "os/fs.h"
+#include "volume/attachment.h"
+#include "volume/volumes_private.h"
+
+/* what every CreateVolume has zeroed, also the Go driver's with eraseafter=false */
+#define HEAD_BYTES 4096
+/* A check of everything, after an error, reads all inodes; a signal in the middle of a repair helps nobody.
+ */
+#define FSCK_TIMEOUT_MS 3600000
+
+/* Data in no form that is recognised is data nevertheless. */
+static int refuse_data(const struct volume_record *r, const struct device *d, struct error **err)
+{
+	bool zero;
+
+	if (r->staged_ever)
+		return err_set(err, ERR_PRECONDITION,
+			"the device was in use before, and no file system is recognised on it now: it is not "
+			"formatted again");
+	if (blockdev_starts_zero(d->path, HEAD_BYTES, &zero, err) < 0)
+		return -1;
+	if (!zero)
+		return err_set(err, ERR_PRECONDITION,
+			"the device holds data, and no file system is recognised on it: it is not formatted");
+	return 0;
+}
+
+/* A mkfs that was started before the driver ended goes on without it, and holds the device. */
+static int refuse_held(
+	struct volumes *v, const struct volume_record *r, const struct device *d, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = -1;
+
+	if (blockdev_open_exclusive(d->path, &fd, err) == 0)
+		return volumes_confirm_path(v, r, d, err);
+	if ((*err)->code == ERR_PRECONDITION)
+		(*err)->code = ERR_UNAVAILABLE;
+	return err_wrap(err, "another program holds the device, it may be a mkfs that an earlier call began");
+}
+
+/* With the UUID in the record, what a mkfs leaves that is cut off can be told from what somebody else made.
+ */
+static int format(struct volumes *v, struct volume_record *r, const struct device *d, const char *fs_type,
+	struct error **err)
+{
+	if (!r->fs_uuid || r->formatting) {
+		char uuid[UUID_TEXT_LEN + 1];
+
+		uuid_generate_text(uuid);
+		free(r->fs_uuid);
+		r->fs_uuid = x_strdup(uuid);
+		r->formatting = false;
+		if (volumes_save(v, r, err) < 0)
+			return -1;
+	}
+	if (refuse_held(v, r, d, err) < 0)
+		return -1;
+	volumes_say(v, r->id, str_eq(fs_type, "xfs") ? "mkfs.xfs" : "mkfs.ext4");
+	return fs_make(fs_type, d->path, r->fs_uuid, v->mkfs_timeout_ms, err);
+}
+
+/* Whether what is found is what a mkfs of ours left, and nothing can be in it. Earlier versions recorded only
+ * that there was one. */
+static int is_unfinished(const struct volume_record *r, const struct device *d, const char *found, bool *ret,
+	struct error **err)
+{
+	struct fs_super super;
+
+	*ret = false;
+	if (r->staged_ever || (!r->fs_uuid && !r->formatting) || !fs_known(found))
+		return 0;
+	if (fs_read_super(found, d->path, &super, err) < 0)
+		return -1;
+	*ret = super.unused && (r->formatting || str_eq(super.uuid, r->fs_uuid));
+	return 0;
+}
+
+static int check(struct volumes *v, const struct volume_record *r, const struct device *d,
+	const char *fs_type, struct error **err)
+{
+	CLEANUP(free_charp) char *verdict = NULL;
+
+	volumes_say(v, r->id, "checking the file system");
+	if (fs_check(fs_type, d->path, FSCK_TIMEOUT_MS, &verdict, err) < 0)
+		return -1;
+	if (verdict)
+		log_warn("file system was checked before it is mounted", F_STR("volume", r->id),
+			F_STR("device", d->path), F_STR("verdict", verdict));
+	return 0;
+}
+
+int volumes_prepare_fs(struct volumes *v, struct volume_record *r, const struct device *d,
+	const char *fs_type, bool readonly, struct error **err)
+{
+	CLEANUP(free_charp) char *found = NULL;
+	bool unfinished;
+
+	volumes_say(v, r->id, "looking at the device");
+	if (fs_probe(d->path, &found, err) < 0)
+		return -1;
+	if (!*found)
+		return refuse_data(r, d, err) < 0 ? -1 : format(v, r, d, fs_type, err);
+	if (is_unfinished(r, d, found, &unfinished, err) < 0)
+		return -1;
+	if (unfinished)
+		return format(v, r, d, fs_type, err);
+	if (!str_eq(found, fs_type))
+		return err_set(err, ERR_EXISTS, "the device holds %s already, not %s", found, fs_type);
+	return readonly ? 0 : check(v, r, d, fs_type, err);
+}
