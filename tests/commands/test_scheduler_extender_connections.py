@@ -96,12 +96,12 @@ class Served(unittest.TestCase):
         _, logged = self.process.communicate(timeout=PATIENCE_S)
         self.assertEqual(self.process.returncode, 0, logged)
 
-    def connect(self, port, tls=None):
+    def connect(self, port, tls=None, host="127.0.0.1"):
         """A connection that is lost stays so: http.client would make another one."""
         if tls:
-            connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=PATIENCE_S, context=tls)
+            connection = http.client.HTTPSConnection(host, port, timeout=PATIENCE_S, context=tls)
         else:
-            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
+            connection = http.client.HTTPConnection(host, port, timeout=PATIENCE_S)
         self.addCleanup(connection.close)
         connection.connect()
         connection.auto_open = False
@@ -171,6 +171,16 @@ class Webhook(Served):
         metrics = connection.getresponse().read()
         self.assertIn(b"pmem_scheduler_synced 0", metrics)
         self.assertNotIn(b"pmem_nodes", metrics)
+
+    def test_loopback_may_be_that_of_ipv6(self):
+        plain, webhook = self.start_only("-insecureSchedulerListen=[::1]:0", "-webhookListen=[::1]:0",
+                                         f"-registryEndpoint=tcp://{self.nowhere}", ports=2)
+        self.assert_served(self.connect(plain, host="::1"))
+        with self.assertRaises(ConnectionRefusedError):
+            self.connect(plain)
+        tls = self.trust()
+        tls.check_hostname = False
+        self.assert_served(self.connect(webhook, tls, host="::1"))
 
     def test_without_one_it_is_served_beside_the_rest(self):
         port, plain = self.start()

@@ -108,6 +108,15 @@ name_controllers() {
 	done
 }
 
+# api_address: of the API server, for pods; with the file "through-proxy", of a proxy before it.
+api_address() {
+	if [ -e "$KUBE_RUN/through-proxy" ]; then
+		address 7
+	else
+		address 1
+	fi
+}
+
 # in_pod_world NAME ACCOUNT POD FOLDER PROGRAM...: starts it as process NAME; only FOLDER is written to.
 in_pod_world() {
 	local name=$1 account=$2 pod=$3 folder=$4
@@ -115,7 +124,7 @@ in_pod_world() {
 	install -d -o 1000 -g 1000 -m 0700 "$folder"
 	start "$name" unshare -m -u --propagation private bash -c "$pod_world" - "$pod" \
 		"$KUBE_RUN/accounts/$account" "$folder" \
-		env KUBERNETES_SERVICE_PORT=6443 "KUBERNETES_SERVICE_HOST=$(address 1)" \
+		env KUBERNETES_SERVICE_PORT=6443 "KUBERNETES_SERVICE_HOST=$(api_address)" \
 		"POD_NAME=$pod" POD_NAMESPACE=pmem-csi NAMESPACE=pmem-csi "$@"
 }
 

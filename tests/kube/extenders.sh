@@ -14,44 +14,65 @@ extender_address() {
 	esac
 }
 
-# certificates: of all programs here, as README says; the API server calls extenders by the name of their Service.
+# certificates: of all programs here, as README says; the extender serves HTTPS, too, which its manifest does not need.
 certificates() {
-	local host=pmem-csi-scheduler
 	"$here/../../scripts/make-certs" -o "$KUBE_RUN/certs" pmem-registry pmem-node-controller \
-		"pmem-scheduler=DNS:pmem-scheduler,DNS:$host,DNS:$host.pmem-csi.svc"
+		"pmem-scheduler=DNS:pmem-scheduler,DNS:pmem-csi-scheduler" \
+		"pmem-csi-webhook=DNS:pmem-csi-webhook.pmem-csi.svc"
 	secret "$KUBE_RUN/secrets/registry" "$KUBE_RUN/certs/ca.pem" "$KUBE_RUN/certs/pmem-registry" 1000
 	secret "$KUBE_RUN/secrets/scheduler" "$KUBE_RUN/certs/ca.pem" "$KUBE_RUN/certs/pmem-scheduler" 1000
+	secret "$KUBE_RUN/secrets/webhook" "$KUBE_RUN/certs/ca.pem" "$KUBE_RUN/certs/pmem-csi-webhook" 1000
 }
 
-# extender_up EXTENDER [ARGUMENT]...: as its pod would, and without TLS, too.
+# extender_args KIND NAME ADDRESS: of the extender in this pod. All run on one machine here, so that each has an address.
+extender_args() {
+	manifest_args "$1" "$2" scheduler-extender |
+		sed -e "s|=/certs|=$KUBE_RUN/secrets/scheduler|" -e "s|127.0.0.1:10270|$3:8001|" \
+			-e "s|127.0.0.1:10271|$3:10271|" -e "s|=:8001|=$3:10271|" \
+			-e "s|//pmem-csi-controller:|//$(controller_address a):|"
+}
+
+# extender_up EXTENDER [ARGUMENT]...: as its pod would, and with HTTPS, too.
 extender_up() {
 	local it=$1 address arguments
 	shift
 	address=$(extender_address "$it")
-	mapfile -t arguments < <(manifest_args deployment pmem-csi-scheduler scheduler-extender |
-		sed -e "s|=/certs|=$KUBE_RUN/secrets/scheduler|" -e "s|=:\(800[0-9]\)|=$address:\1|" \
-			-e "s|//pmem-csi-controller:|//$(controller_address a):|")
+	mapfile -t arguments < <(extender_args daemonset pmem-csi-scheduler "$address")
 	mkdir -p "$KUBE_RUN/extenders"
-	in_pod_world "extender-$it" pmem-csi-scheduler "$(deployment_pod pmem-csi-scheduler "$it")" \
-		"$KUBE_RUN/extenders/$it" "$programs/scheduler-extender" "${arguments[@]}" \
-		"-insecureSchedulerListen=$address:8001" -v=5 "$@"
+	in_pod_world "extender-$it" pmem-csi-scheduler "extender-$it" "$KUBE_RUN/extenders/$it" \
+		"$programs/scheduler-extender" "${arguments[@]}" "-schedulerListen=$address:8000" \
+		"-certFile=$KUBE_RUN/secrets/scheduler/tls.crt" "-keyFile=$KUBE_RUN/secrets/scheduler/tls.key" -v=5 "$@"
 }
 
-# It has heard from all that it watches.
+# is_extender_ready EXTENDER: it has heard from all that it watches.
 is_extender_ready() {
-	curl -sfk "https://$(extender_address "$1"):8000/status"
+	curl -sf "http://$(extender_address "$1"):10271/status"
 }
 
-# webhook_to EXTENDER: what a Service does where there is a network of its own.
-webhook_to() {
-	k -n pmem-csi patch service pmem-csi-scheduler --type=merge -p "spec: {type: ExternalName, clusterIP: null,
-		clusterIPs: null, sessionAffinity: None, externalName: '$(extender_address "$1")'}"
+webhook_up() {
+	local address arguments
+	address=$(address 6)
+	mapfile -t arguments < <(manifest_args deployment pmem-csi-webhook webhook |
+		sed -e "s|=/certs|=$KUBE_RUN/secrets/webhook|" -e "s|=:8443|=$address:8443|" -e "s|=:8001|=$address:8001|")
+	mkdir -p "$KUBE_RUN/extenders"
+	in_pod_world webhook pmem-csi-webhook "$(deployment_pod pmem-csi-webhook a)" "$KUBE_RUN/extenders/webhook" \
+		"$programs/scheduler-extender" "${arguments[@]}" -v=5
+}
+
+is_webhook_ready() {
+	curl -sf "http://$(address 6):8001/status"
+}
+
+# webhook_is_called: what a Service does where there is a network of its own.
+webhook_is_called() {
+	k -n pmem-csi patch service pmem-csi-webhook --type=merge -p "spec: {type: ExternalName, clusterIP: null,
+		clusterIPs: null, externalName: '$(address 6)'}"
 	k patch mutatingwebhookconfiguration pmem-csi-hook --type=json -p "[
-		{op: add, path: /webhooks/0/clientConfig/service/port, value: 8000},
+		{op: add, path: /webhooks/0/clientConfig/service/port, value: 8443},
 		{op: add, path: /webhooks/0/clientConfig/caBundle, value: $(base64 -w 0 "$KUBE_RUN/certs/ca.pem")}]"
 }
 
-# manifests_up: applies them, and starts a controller and its provisioner. Kubernetes' own capacity tracking is off: it
+# manifests_up: applies them, and starts a controller, its provisioner and the webhook. Kubernetes' own capacity tracking is off: it
 # would be kube-scheduler itself that knows of room.
 manifests_up() {
 	stop scheduler
@@ -60,25 +81,28 @@ manifests_up() {
 	certificates
 	account_folder pmem-csi-controller
 	account_folder pmem-csi-scheduler
+	account_folder pmem-csi-webhook
 	wait_for 30 "the controller's pods" controller_pod b
-	wait_for 30 "the extender's pods" deployment_pod pmem-csi-scheduler b
+	wait_for 30 "the webhook's pods" deployment_pod pmem-csi-webhook b
 	# Simulated nodes are many in one process, and no kubelet has given them tokens.
 	controller_up a -nodeAuthentication=role
 	provisioner_for a --kube-api-qps=500 --kube-api-burst=1000
-	webhook_to a
+	webhook_up
+	wait_for 30 "the webhook" is_webhook_ready
+	webhook_is_called
 }
 
 # extender_config EXTENDER FORM: an entry of kube-scheduler's configuration, made of the one in the manifests, which is
-# the form "https-names". The others are for pods that ask for the resource test.pmem/FORM.
+# the form "plain-names". The others are for pods that ask for the resource test.pmem/FORM.
 extender_config() {
 	local address edit=()
 	address=$(extender_address "$1")
 	case $2 in
-	https-*) edit+=(-e "s|urlPrefix: .*|urlPrefix: https://$address:8000|" -e "s|caFile: .*|caFile: $KUBE_RUN/certs/ca.pem|") ;;
-	plain-*) edit+=(-e "s|urlPrefix: .*|urlPrefix: http://$address:8001|" -e '/enableHTTPS:/d; /tlsConfig:/,/caFile:/d') ;;
+	https-*) edit+=(-e "s|urlPrefix: .*|urlPrefix: https://$address:8000\n  enableHTTPS: true\n  tlsConfig: {serverName: pmem-csi-scheduler, caFile: $KUBE_RUN/certs/ca.pem}|") ;;
+	plain-*) edit+=(-e "s|urlPrefix: .*|urlPrefix: http://$address:8001|") ;;
 	esac
 	[[ $2 == *-names ]] || edit+=(-e 's|nodeCacheCapable: true|nodeCacheCapable: false|')
-	[ "$2" = https-names ] || edit+=(-e "s|name: $resource|name: test.pmem/$2|")
+	[ "$2" = plain-names ] || edit+=(-e "s|name: $resource|name: test.pmem/$2|")
 	sed -n '/^extenders:/,$p' "$here/../../manifests/scheduler/kube-scheduler.yaml" | sed '1d; /^ *#/d' | sed "${edit[@]}"
 }
 
@@ -94,7 +118,7 @@ scheduler_up() {
 		podMaxBackoffSeconds: 2
 		extenders:
 	END
-	for form in https-names https-objects plain-names plain-objects; do
+	for form in plain-names plain-objects https-names https-objects; do
 		extender_config "$1" "$form"
 	done >>"$file"
 	start "scheduler-$1" bash -c "$again_and_again" - "$bin/kube-scheduler" "--config=$file" "--bind-address=$(extender_address "$1")"
@@ -158,7 +182,7 @@ nothing_refused() {
 }
 
 # pod_spec INDENT GROUP FORM: of a pod for this group of nodes; volumes are to follow. FORM says by which extender it is
-# placed, where "hook" is the one of the webhook. No kubelet ends it: it goes at once.
+# placed, where "hook" is the one of the manifests. No kubelet ends it: it goes at once.
 pod_spec() {
 	local request=''
 	[ "$3" = hook ] || request="test.pmem/$3: 1"

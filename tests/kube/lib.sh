@@ -6,6 +6,7 @@
 #                address of its own there, and the port of the manifests
 #   pki/         certificate of the API server, key of the ServiceAccounts
 #   users/NAME   kubeconfig of NAME
+#   through-proxy    if it is there, pods reach the API server through a proxy
 #   nodes/NAME/  a node: kubelet/, containerd/, and, of our driver, state/ and devices/
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
@@ -29,8 +30,8 @@ wait_for() {
 	done
 }
 
-# address N: of this run. 1 is the API server's, 2 and 3 are the controllers', 4 and 5
-# the extenders', 11 and up those of nodes.
+# address N: of this run. 1 is the API server's, 2 and 3 are the controllers', 4 and 5 the extenders', 6 the webhook's,
+# 7 that of a proxy before the API server, 11 and up those of nodes.
 address() {
 	echo "$(<"$KUBE_RUN/net").$1"
 }
