@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "os/fs.h"
 #include "os/mount_table.h"
 #include "volume/check_private.h"
 #include "volume/id.h"
@@ -73,6 +74,19 @@ static void drop(struct repair *p, const struct volume_record *r, const char *wh
 		repair_did(p, "dropped the state: %s", why);
 }
 
+/* Its state file is older than its content: the volume was finished and used since. */
+static int finish_creation(struct repair *p, struct volume_record *r, char **found, struct error **err)
+{
+	r->staged_ever = true;
+	if (fs_known(*found)) {
+		free(r->fs_type);
+		r->fs_type = TAKE_PTR(*found);
+	}
+	if (volumes_save(p->v, r, err) < 0)
+		return -1;
+	return state_advance(p->v->state, r, PHASE_READY, err);
+}
+
 static void undo_creation(struct repair *p, const struct volume_record *r, enum presence presence)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -83,6 +97,23 @@ static void undo_creation(struct repair *p, const struct volume_record *r, enum 
 		repair_did(p, "undid its unfinished creation: removed its device and the state");
 	else
 		repair_did(p, "undid its unfinished creation: dropped the state");
+}
+
+static void settle_creation(struct repair *p, struct volume_record *r, enum presence presence)
+{
+	CLEANUP(free_charp) char *found = NULL;
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	if (volumes_find_content(p->v, r, &found, &err) < 0)
+		repair_leave(p, "what its device holds cannot be seen: %s", err->msg);
+	else if (!*found)
+		undo_creation(p, r, presence);
+	else if (finish_creation(p, r, &found, &err) < 0)
+		repair_leave(p, "its device holds content, but its state cannot be written: %s", err->msg);
+	else
+		repair_did(p,
+			"kept its device, which holds content: it is ready now, although its state said that "
+			"its creation was never finished");
 }
 
 static void finish_deletion(struct repair *p, const struct volume_record *r)
@@ -224,7 +255,7 @@ static void repair_volume(struct repair *p)
 	}
 	enum presence presence = presence_of(p->v->seen, r, &d);
 	if (r->phase == PHASE_CREATING)
-		undo_creation(p, r, presence);
+		settle_creation(p, r, presence);
 	else if (r->phase == PHASE_ERASING)
 		finish_deletion(p, r);
 	else

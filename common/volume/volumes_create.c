@@ -468,6 +468,38 @@ int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct e
 	return volumes_drop(v, r, err);
 }
 
+int volumes_find_content(
+	struct volumes *v, const struct volume_record *r, char **ret_found, struct error **err)
+{
+	CLEANUP(device_freep) struct device *d = NULL;
+	enum presence presence;
+
+	if (volumes_find_device(v, r, &d, &presence, err) < 0)
+		return -1;
+	if (d && d->path && d->active)
+		return fs_probe(d->path, ret_found, err);
+	*ret_found = x_strdup("");
+	return 0;
+}
+
+/* No volume gets a file system before it is ready. One that has it was finished, and its state file is of an
+ * earlier time: restored from a backup, for instance. */
+int volumes_undo_leftover(struct volumes *v, const struct volume_record *r, struct error **err)
+{
+	CLEANUP(free_charp) char *found = NULL;
+
+	if (volumes_find_content(v, r, &found, err) < 0)
+		return -1;
+	if (*found)
+		return err_set(err, ERR_PRECONDITION,
+			"its device holds %s, although its state file says that its creation was never "
+			"finished, as one does that was restored from a backup; pmem-csi-driver check "
+			"-repair "
+			"%s keeps the content",
+			found, r->id);
+	return volumes_roll_back(v, r, err);
+}
+
 static int refuse_erasing(const struct volume_record *r, struct error **err)
 {
 	if (r && r->phase == PHASE_ERASING)
@@ -491,7 +523,7 @@ static int make_locked(struct volumes *v, const char *id, const struct volume_re
 	if (refuse_erasing(r, err) < 0)
 		return -1;
 	if (r && r->phase == PHASE_CREATING) {
-		if (volumes_roll_back(v, r, err) < 0)
+		if (volumes_undo_leftover(v, r, err) < 0)
 			return err_wrap(err, "volume %s is half made", r->id);
 		volume_record_free(TAKE_PTR(r));
 	}

@@ -156,6 +156,17 @@ int volumes_make(struct volumes *v, const struct volume_request *request, int wa
  * as device_destroy(). */
 int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct error **err) MUST_CHECK;
 
+/** volumes_find_content() - what is recognised on the device of @r, as fs_probe() says it; "" also where it
+ * has no path, or is not active. Blocks on the device. Return: 0, or -1 as volumes_find_device() and
+ * fs_probe(). */
+int volumes_find_content(
+	struct volumes *v, const struct volume_record *r, char **ret_found, struct error **err) MUST_CHECK;
+
+/** volumes_undo_leftover() - volumes_roll_back() of what an earlier run of the driver, or an earlier call,
+ * left. A device on which content is recognised is not removed, since its creation was finished. The caller
+ * holds the lock. Return: as volumes_roll_back(), or -1 with ERR_PRECONDITION (content). */
+int volumes_undo_leftover(struct volumes *v, const struct volume_record *r, struct error **err) MUST_CHECK;
+
 /** volumes_confirm_path() - make sure that @d, the device of @r, still has its path: the kernel gives names
  * of namespaces anew. To be asked while it is held open, before anything is written. Return: 0, or -1 with
  * ERR_UNAVAILABLE. */

@@ -123,7 +123,7 @@ static void roll_back_half_made(struct volumes *v)
 		if (!volume_lock_if(v->locks, ids[i], is_half_made, v, &lock))
 			continue;
 		r = volumes_record(v, ids[i]);
-		if (volumes_roll_back(v, r, &err) < 0)
+		if (volumes_undo_leftover(v, r, &err) < 0)
 			log_warn("half-made volume stays, will be tried again", F_STR("volume", ids[i]),
 				F_ERR(err));
 		else
