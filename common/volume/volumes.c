@@ -189,8 +189,7 @@ int volumes_save(struct volumes *v, const struct volume_record *r, struct error 
 	return 0;
 }
 
-/* Return: whether that is news. */
-static bool note_room(struct volumes *v, const char *no_room)
+bool volumes_note_room(struct volumes *v, const char *no_room)
 {
 	pthread_mutex_lock(&v->mutex);
 	bool news = !v->no_room != !no_room;
@@ -206,7 +205,7 @@ int volumes_check_room(struct volumes *v, struct error **err)
 {
 	int rc = state_check_room(v->state, err);
 
-	if (!note_room(v, rc < 0 ? (*err)->msg : NULL))
+	if (!volumes_note_room(v, rc < 0 ? (*err)->msg : NULL))
 		return rc;
 	if (rc < 0)
 		log_warn("no volume can be made, and no capacity is offered", F_ERR(*err));

@@ -18,7 +18,10 @@
 
 #define ZERO_STEP_BYTES (64ULL << 20)
 #define ZERO_WAIT_MS    10000
-#define MAKE_WAIT_MS    10000
+#define MAKE_WAIT_MS    20000
+#define MAKE_PIECE_MS   500
+/* A device is made in less: what takes longer is not to hold more threads. */
+#define SLOW_NS (2 * NS_PER_S)
 /* What takes longer hangs, or is something so large that others are better made later. */
 #define HANGS_NS (20 * NS_PER_S)
 
@@ -271,9 +274,12 @@ static int record_creation(struct volumes *v, const struct volume_record *r, str
 
 	if (volumes_save(v, r, &refusal) == 0)
 		return 0;
-	if (state_refuses(refusal))
+	if (state_refuses(refusal)) {
+		/* until the next refresh looks: a file system that has failed may not tell by statvfs(3) */
+		(void)volumes_note_room(v, refusal->msg);
 		return err_set(
 			err, ERR_EXHAUSTED, "no volume can be recorded on this node: %s", refusal->msg);
+	}
 	*err = TAKE_PTR(refusal);
 	return -1;
 }
@@ -336,18 +342,42 @@ static int refuse_strangers(struct volumes *v, const char *id, const char *name,
 	return 0;
 }
 
+/* Return: for how long the present operation of the device manager has been going on; 0: none is. */
+static uint64_t activity_ns(struct volumes *v, struct device_activity *ret)
+{
+	device_activity(v->devices, ret);
+	uint64_t now_ns = clock_ns();
+	return ret->command[0] && now_ns > ret->since_ns ? now_ns - ret->since_ns : 0;
+}
+
 /* Where the kernel or LVM hangs, each attempt would hold a thread and leave a record. */
 static int refuse_while_stuck(struct volumes *v, struct error **err)
 {
 	struct device_activity a;
+	uint64_t age_ns = activity_ns(v, &a);
 
-	device_activity(v->devices, &a);
-	uint64_t now_ns = clock_ns();
-	if (!a.command[0] || now_ns < a.since_ns + HANGS_NS)
+	if (age_ns < HANGS_NS)
 		return 0;
 	return err_set(err, ERR_UNAVAILABLE,
 		"no device can be made while \"%s\" does not end, which has been going on for %ju s",
-		a.command, (uintmax_t)((now_ns - a.since_ns) / NS_PER_S));
+		a.command, (uintmax_t)(age_ns / NS_PER_S));
+}
+
+/* A burst of requests waits its turn, as long as devices are made at the usual pace. */
+static int enter_making(struct volumes *v, struct gate **ret, struct error **err)
+{
+	uint64_t deadline_ns = clock_ns() + MAKE_WAIT_MS * NS_PER_MS;
+	struct device_activity a;
+
+	for (;;) {
+		bool wait = clock_ns() < deadline_ns && activity_ns(v, &a) < SLOW_NS;
+
+		if (gate_enter(v->making, wait ? MAKE_PIECE_MS : 0, ret, err) == 0)
+			return 0;
+		if (!wait)
+			return err_wrap(err, "make devices");
+		error_clear(err);
+	}
 }
 
 /* Before anything is written, so that those who are sent away leave nothing. */
@@ -361,9 +391,7 @@ static int enter_gates(struct volumes *v, struct creation *c, struct error **err
 			return err_wrap(err, "zero a new block volume");
 	}
 	volumes_say(v, c->r->id, "waiting until its device can be made");
-	if (gate_enter(v->making, MAKE_WAIT_MS, &c->making, err) < 0)
-		return err_wrap(err, "make devices");
-	return 0;
+	return enter_making(v, &c->making, err);
 }
 
 /* Return: whether another pool may do better. */

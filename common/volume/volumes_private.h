@@ -25,9 +25,10 @@
 /* More at once would not be faster; with those that wait they leave most workers to other calls. */
 #define ZEROING_MAX         4
 #define ZEROING_WAITING_MAX 8
-/* Devices are made one after the other; those that wait leave most workers to other calls. */
-#define MAKING_MAX         6
-#define MAKING_WAITING_MAX 6
+/* Devices are made one after the other. While one takes long, those inside leave most workers to other calls.
+ */
+#define MAKING_MAX         12
+#define MAKING_WAITING_MAX 32
 
 struct volumes {
 	char *node_id;
@@ -94,6 +95,10 @@ bool volumes_takes_new(const struct volumes *v, const struct device_pool *p);
 /** volumes_check_room() - look whether the state folder can record a further volume, and remember it for what
  * capacity is told. Return: 0, or -1 with ERR_EXHAUSTED. */
 int volumes_check_room(struct volumes *v, struct error **err) MUST_CHECK;
+
+/** volumes_note_room() - remember why the state folder takes no new volume. @no_room: NULL: it does. Return:
+ * whether that is news. */
+bool volumes_note_room(struct volumes *v, const char *no_room);
 
 /** volumes_load() - take the state folder, read it and list devices, and do nothing about what is found: for
  * repairs. Return: 0, or -1 as volumes_start(). */

@@ -9,6 +9,8 @@ import os
 import struct
 import subprocess
 
+import grpc
+
 import driver
 from driver import MIB, wait_for
 
@@ -53,14 +55,23 @@ class StateFolder(driver.DriverTest):
     def recorded(self):
         return sorted(name for name in os.listdir(self.state) if name.endswith((".json", ".creating", ".erasing", ".tmp")))
 
-    def assert_nothing_is_done(self, cause):
-        """But told, and what only reads memory answers."""
-        before = self.images(), self.available()
+    def assert_sent_away(self, error, reason):
+        """To another node: nothing is here, and nothing can be made here."""
+        self.assertEqual(error.code(), grpc.StatusCode.RESOURCE_EXHAUSTED, error.details())
+        self.assertRegex(error.details(), reason)
+
+    def assert_nothing_is_done(self, cause, reason):
+        """But told, and what only reads memory answers. @reason: of new volumes; None: whether one is there is not known."""
+        before = self.images()
         for _ in range(2):
-            self.assert_retried(self.create("new").exception(), f"in {self.state}: .*{cause}")
+            if reason:
+                self.assert_sent_away(self.create("new").exception(), reason)
+                self.assertEqual(self.available(), 0)
+            else:
+                self.assert_retried(self.create("new").exception(), f"in {self.state}: .*{cause}")
             self.assert_retried(self.stage(self.volume).exception(), f"in {self.state}: .*{cause}")
         self.assert_memory_is_read()
-        self.assertEqual((self.images(), self.available()), before)
+        self.assertEqual(self.images(), before)
         with open("/proc/self/mountinfo") as mounts:
             self.assertNotIn(f"{self.folder}/staging", mounts.read())
 
@@ -83,7 +94,7 @@ class StateFolder(driver.DriverTest):
                     pass
             except OSError:
                 pass
-        self.assert_nothing_is_done("No space left on device")
+        self.assert_nothing_is_done("No space left on device", "is full")
         os.unlink(filler)
         self.assert_all_works()
 
@@ -96,7 +107,7 @@ class StateFolder(driver.DriverTest):
             self.skipTest(f"no {trigger}")
         with open(trigger, "w") as file:
             file.write("1")
-        self.assert_nothing_is_done("Read-only file system")
+        self.assert_nothing_is_done("Read-only file system", "Read-only file system")
         self.assert_retried(self.delete(self.volume).exception(), f"in {self.state}: .*Read-only file system")
         self.mend_disk()
         self.assert_all_works()
@@ -107,7 +118,7 @@ class StateFolder(driver.DriverTest):
         fd = os.open(self.state, os.O_RDONLY)
         fcntl.ioctl(fd, SHUTDOWN, struct.pack("I", 0))
         os.close(fd)
-        self.assert_nothing_is_done("Input/output error")
+        self.assert_nothing_is_done("Input/output error", None)
         self.assert_retried(self.delete(self.volume).exception(), f"in {self.state}: .*Input/output error")
         self.mend_disk()
         self.assert_all_works()

@@ -179,13 +179,13 @@ system_ram() {
 	check devdax-is-shown grep -q '^  dax0\.[0-9]*: [0-9MGi]*, devdax$' "$work/out"
 }
 
-# One that does not work is not made up for with a second one.
+# It is used again, and not made up for with a second one.
 disabled_pool() {
 	local pool
 	pool=$(namespace_called region1 pmem-csi)
 	ndctl disable-namespace "$pool" >/dev/null 2>&1
 	run create-beside-disabled 0
-	check disabled-pool-is-named warned "$pool is named pmem-csi but"
+	check disabled-pool-is-enabled warned "enabled a pool namespace.*$pool"
 	check disabled-pool-counts pools region1 2048
 	check status-with-disabled status_is_true
 }
