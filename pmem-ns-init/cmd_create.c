@@ -63,13 +63,64 @@ int inventory_read(struct nd *nd, struct lvm *lvm, struct nd_inventory **ret, st
 	return 0;
 }
 
+/* Return: whether nothing is lost to what a creation that was cut off has left. */
+static bool settle(struct nd *nd, const struct nd_region *r, const struct nd_namespace *ns, bool *ret_changed)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	enum pool_ns_outcome outcome;
+
+	if (pool_ns_settle(nd, r, ns, &outcome, &err) < 0) {
+		log_warn("a pool namespace that was not finished can be neither used nor given back",
+			F_STR("region", r->name), F_STR("namespace", ns->dev), F_ERR(err));
+		return false;
+	}
+	*ret_changed = *ret_changed || outcome == POOL_NS_USED || outcome == POOL_NS_GIVEN_BACK;
+	switch (outcome) {
+	case POOL_NS_WHOLE:
+		break;
+	case POOL_NS_USED:
+		log_info("enabled a pool namespace", F_STR("region", r->name), F_STR("namespace", ns->dev));
+		break;
+	case POOL_NS_GIVEN_BACK:
+		log_info("gave back a pool namespace whose creation was cut off", F_STR("region", r->name),
+			F_STR("namespace", ns->dev), F_U64("rawBytes", ns->raw_bytes));
+		break;
+	case POOL_NS_LEFT:
+		log_warn("a namespace of ours is no active fsdax namespace, but holds something and is left "
+			 "alone: its space is lost until it is converted (pmem-ns-init -force convert) or "
+			 "destroyed (ndctl destroy-namespace)",
+			F_STR("region", r->name), F_STR("namespace", ns->dev),
+			F_U64("rawBytes", ns->raw_bytes));
+		break;
+	}
+	return outcome != POOL_NS_LEFT;
+}
+
+static bool settle_all(struct nd *nd, const struct nd_inventory *inv, bool *ret_changed)
+{
+	bool complete = true;
+
+	for (size_t i = 0; i < inv->n_regions; i++)
+		for (size_t k = 0; k < inv->regions[i].n_namespaces; k++)
+			complete =
+				settle(nd, &inv->regions[i], &inv->regions[i].namespaces[k], ret_changed) &&
+				complete;
+	return complete;
+}
+
 int cmd_create(struct nd *nd, struct lvm *lvm, unsigned percent, bool *ret_complete, struct error **err)
 {
 	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
-	bool complete = true;
+	bool changed = false;
 
 	if (inventory_read(nd, lvm, &inv, err) < 0)
 		return -1;
+	bool complete = settle_all(nd, inv, &changed);
+	if (changed) {
+		nd_inventory_free(TAKE_PTR(inv));
+		if (inventory_read(nd, lvm, &inv, err) < 0)
+			return -1;
+	}
 	if (inv->n_regions == 0) {
 		log_warn("there is no region of persistent memory");
 		complete = false;

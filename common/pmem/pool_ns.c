@@ -1,14 +1,23 @@
 #include "pmem/pool_ns.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
 #include "base/mem.h"
 #include "base/parse.h"
 #include "base/random.h"
 #include "base/str.h"
+#include "os/blockdev.h"
 #include "os/lock.h"
 #include "pmem/layout.h"
 
 #define LOCK_NAME       "pool.lock"
 #define LOCK_TIMEOUT_MS 300000
+
+#define NODE_WAIT_MS 5000
+/* Superblocks of file systems, partition tables and LVM's labels lie in it. */
+#define LOOK_BYTES (1U << 20)
 
 int pool_ns_lock(int *ret_fd, struct error **err)
 {
@@ -211,4 +220,97 @@ int pool_ns_apply(struct nd *nd, const struct pool_ns_plan *plan, size_t i, stru
 
 	uuid_generate_text(uuid);
 	return nd_create(nd, &spec, ret, &after, err);
+}
+
+static int is_zero_at(int fd, uint64_t at_bytes, bool *ret, struct error **err)
+{
+	CLEANUP(free_charp) char *bytes = x_malloc(LOOK_BYTES);
+	size_t n = 0;
+
+	while (n < LOOK_BYTES) {
+		ssize_t got = pread(fd, bytes + n, LOOK_BYTES - n, (off_t)(at_bytes + n));
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return err_set_errno(err, ERR_INTERNAL, errno, "read");
+		if (got == 0)
+			break;
+		n += (size_t)got;
+	}
+	*ret = true;
+	for (size_t i = 0; i < n && *ret; i++)
+		*ret = bytes[i] == 0;
+	return 0;
+}
+
+/* Of a pool namespace that has lost its page map the data are still there, behind the place of the map. */
+static int is_blank(
+	const struct nd_region *region, const struct nd_namespace *ns, bool *ret, struct error **err)
+{
+	uint64_t usable = nd_usable_bytes(region, ND_FSDAX, ns->raw_bytes);
+	uint64_t data = ns->raw_bytes - usable;
+	bool head = false;
+	bool behind = false;
+
+	if (access(ns->block_path, F_OK) < 0 && blockdev_wait(ns->block_path, NODE_WAIT_MS, err) < 0)
+		return -1;
+	CLEANUP(fd_closep) int fd = open(ns->block_path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "open %s", ns->block_path);
+	if (is_zero_at(fd, 0, &head, err) < 0 || is_zero_at(fd, data, &behind, err) < 0)
+		return err_wrap(err, "%s", ns->block_path);
+	*ret = head && behind;
+	return 0;
+}
+
+/* @ret: nd_namespace_free(); NULL: gone */
+static int look_again(struct nd *nd, const char *uuid, struct nd_namespace **ret, struct error **err)
+{
+	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
+
+	if (nd_list(nd, &inv, err) < 0)
+		return -1;
+	*ret = NULL;
+	for (size_t i = 0; i < inv->n_regions; i++)
+		for (size_t k = 0; k < inv->regions[i].n_namespaces && !*ret; k++)
+			if (str_eq(inv->regions[i].namespaces[k].uuid, uuid))
+				*ret = nd_namespace_dup(&inv->regions[i].namespaces[k]);
+	return 0;
+}
+
+static int give_back(struct nd *nd, const struct nd_namespace *ns, struct error **err)
+{
+	CLEANUP(nd_inventory_freep) struct nd_inventory *after = NULL;
+
+	return nd_destroy(nd, ns->uuid, ns->name, &after, err);
+}
+
+int pool_ns_settle(struct nd *nd, const struct nd_region *region, const struct nd_namespace *ns,
+	enum pool_ns_outcome *ret, struct error **err)
+{
+	CLEANUP(nd_namespace_freep) struct nd_namespace *now = NULL;
+	bool blank = false;
+
+	*ret = POOL_NS_WHOLE;
+	if (!region->has_labels || !region->enabled || region->readonly || nd_is_pool(ns) ||
+		!str_eq(ns->name, POOL_NAMESPACE_NAME) || str_empty(ns->uuid))
+		return 0;
+	*ret = POOL_NS_LEFT;
+	if (!ns->active && nd_wake(nd, ns->dev, err) < 0)
+		return -1;
+	if (look_again(nd, ns->uuid, &now, err) < 0)
+		return -1;
+	if (now && nd_is_pool(now)) {
+		*ret = POOL_NS_USED;
+		return 0;
+	}
+	if (!now || !now->active || now->mode != ND_RAW || !now->block_path)
+		return 0;
+	if (is_blank(region, now, &blank, err) < 0)
+		return -1;
+	if (blank && give_back(nd, now, err) < 0)
+		return -1;
+	*ret = blank ? POOL_NS_GIVEN_BACK : POOL_NS_LEFT;
+	return 0;
 }

@@ -40,6 +40,25 @@ void pool_ns_plan_done(struct pool_ns_plan *p);
  */
 int pool_ns_lock(int *ret_fd, struct error **err) MUST_CHECK;
 
+enum pool_ns_outcome {
+	POOL_NS_WHOLE,      /* nothing was to be done */
+	POOL_NS_USED,       /* it was enabled, and is a pool namespace now */
+	POOL_NS_GIVEN_BACK, /* it was blank, and is gone */
+	POOL_NS_LEFT,       /* it holds something, or is of another mode */
+};
+
+/**
+ * pool_ns_settle() - end what a creation that was cut off has begun: use @ns or give its space back.
+ * @ns: in the region @region of the last listing
+ *
+ * Only a namespace with the name of a pool namespace and a label is touched. It is enabled: with a page map
+ * on the medium it is whole. One without, which holds nothing at its beginning nor where its data would begin
+ * behind the map, was never used, and is destroyed. To be called under pool_ns_lock(). Idempotent. Return: 0,
+ * or -1 with ERR_INTERNAL (the kernel does not enable or destroy it), ERR_UNAVAILABLE.
+ */
+int pool_ns_settle(struct nd *nd, const struct nd_region *region, const struct nd_namespace *ns,
+	enum pool_ns_outcome *ret, struct error **err) MUST_CHECK;
+
 /** pool_ns_min_bytes() - smallest pool namespace of a region whose unit is @unit_bytes. */
 uint64_t pool_ns_min_bytes(uint64_t unit_bytes);
 

@@ -1,6 +1,8 @@
 /* The commands of pmem-ns-init over the fake. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -67,6 +69,72 @@ static void assert_plan(struct nd *nd, unsigned percent, bool json, const char *
 	cmd_plan(inv, percent, json, &out);
 	ck_assert_str_eq(buf_str(&out), expected);
 }
+
+#define MEDIUM "/tmp/pmem-ns-init-test"
+
+/* What a creation that was cut off behind the size has left, over a file as the medium. */
+static struct nd *open_cut_off(bool with_map, uint64_t data_at_bytes)
+{
+	static const struct nd_fake_region region = REGION(8);
+	struct nd *nd = nd_open_fake(&region, 1);
+	CLEANUP(fd_closep) int fd = open(MEDIUM, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	ck_assert_int_eq(ftruncate(fd, (off_t)MIB(256)), 0);
+	if (data_at_bytes != UINT64_MAX)
+		ck_assert_int_eq(pwrite(fd, "data", 4, (off_t)data_at_bytes), 4);
+	nd_fake_add(nd, 0, "pmem-csi", with_map ? ND_FSDAX : ND_RAW, 0, MIB(256));
+	nd_fake_disable(nd, 0, 0);
+	nd_fake_block(nd, 0, 0, MEDIUM);
+	return nd;
+}
+
+static size_t n_pools(struct nd *nd, size_t *ret_n_all)
+{
+	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = list(nd);
+	const struct nd_region *r = &inv->regions[0];
+	size_t n = 0;
+
+	for (size_t i = 0; i < r->n_namespaces; i++)
+		n += nd_is_pool(&r->namespaces[i]);
+	*ret_n_all = r->n_namespaces;
+	return n;
+}
+
+START_TEST(a_creation_that_was_cut_off_is_used_or_given_back)
+{
+	for (int with_map = 0; with_map < 2; with_map++) {
+		CLEANUP(nd_closep) struct nd *nd = open_cut_off(with_map == 1, UINT64_MAX);
+		size_t n_all = 0;
+
+		ck_assert(create(nd, 25));
+		ck_assert_uint_eq(n_pools(nd, &n_all), 1);
+		ck_assert_uint_eq(n_all, 1);
+		ck_assert_uint_eq(available(nd, 0), MIB(768));
+	}
+	unlink(MEDIUM);
+}
+END_TEST
+
+/* The information block of a namespace that was in use may be lost. */
+START_TEST(what_holds_something_is_left_alone)
+{
+	CLEANUP(nd_closep) struct nd *usual = open_cut_off(true, UINT64_MAX);
+	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = list(usual);
+	uint64_t data = MIB(256) - nd_usable_bytes(&inv->regions[0], ND_FSDAX, MIB(256));
+	const uint64_t places[] = {0, 4096, data, data + 4096};
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		CLEANUP(nd_closep) struct nd *nd = open_cut_off(false, places[i]);
+		size_t n_all = 0;
+
+		ck_assert(!create(nd, 25));
+		ck_assert(!create(nd, 25));
+		ck_assert_uint_eq(n_pools(nd, &n_all), 0);
+		ck_assert_uint_eq(n_all, 1);
+	}
+	unlink(MEDIUM);
+}
+END_TEST
 
 START_TEST(create_uses_every_region)
 {
@@ -268,7 +336,8 @@ START_TEST(unknown_places_are_shown_as_unknown)
 }
 END_TEST
 
-UNIT_MAIN("ns_init", create_uses_every_region, failed_region_does_not_stop_the_others,
+UNIT_MAIN("ns_init", a_creation_that_was_cut_off_is_used_or_given_back, what_holds_something_is_left_alone,
+	create_uses_every_region, failed_region_does_not_stop_the_others,
 	region_of_persistent_memory_that_is_skipped_is_incomplete, foreign_namespaces_stay_as_they_are,
 	plan_says_what_would_be_created_and_why_not_more, plan_names_skipped_regions,
 	status_draws_every_extent, status_as_json_has_the_same_extents, map_covers_the_region_without_gaps,
