@@ -90,6 +90,7 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 		.kubelet_dirs = a->c.o.kubelet_dirs,
 		.mounts = mounts,
 		.regions = map.regions,
+		.groups = map.report,
 		.holder = holder};
 	node_check(&config, &f);
 	if (a->c.json)

@@ -1,9 +1,12 @@
 #include "devices.h"
 
+#include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "pmem/device.h"
 #include "pmem/lvm.h"
 #include "pmem/nd.h"
+#include "pmem/pool_saved.h"
 
 #define FAKE_REGIONS 2
 #define FAKE_UNIT    (4ULL << 20) /* as LVM's extents */
@@ -18,9 +21,20 @@ static int open_fake(const struct options *o, struct device_manager **ret, struc
 	return device_open_fake(&config, ret, err);
 }
 
+/* A tool that looks keeps no copies. */
 static struct device_manager *open_lvm(const struct options *o, bool few_commands, struct nd *nd)
 {
-	return device_open_lvm(nd, few_commands ? lvm_open_exec() : lvm_open_shell(o->lvm_idle_ms));
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	if (few_commands)
+		return device_open_lvm(nd, lvm_open_exec(), /* saved_folder= */ NULL);
+	struct lvm *lvm = lvm_open_shell(o->lvm_idle_ms);
+	CLEANUP(free_charp) char *state_path = options_state_path(o);
+	CLEANUP(free_charp) char *folder = pool_saved_folder(state_path);
+	if (pool_saved_open(state_path, lvm, &err) < 0)
+		log_warn("copies of the volume groups' metadata cannot be kept, going on without",
+			F_STR("folder", folder), F_ERR(err));
+	return device_open_lvm(nd, lvm, folder);
 }
 
 /* Volumes of the other device mode go on to be served. */

@@ -63,14 +63,15 @@ int init_chain_convert(const char *logging_format, struct error **err)
 	return run_conversion(path, logging_format, err);
 }
 
-int init_chain_run(unsigned percent, struct error **err)
+int init_chain_run(unsigned percent, const char *state_path, struct error **err)
 {
 	CLEANUP(free_charp) char *share = x_asprintf("-useforfsdax=%u", percent);
+	CLEANUP(free_charp) char *state = x_asprintf("-statePath=%s", state_path);
 	char folder[PATH_MAX];
 
 	if (own_folder(folder, err) < 0)
 		return -1;
 	if (run_stage(folder, "pmem-ns-init", share, err) < 0)
 		return -1;
-	return run_stage(folder, "pmem-vgm", /* flag= */ NULL, err);
+	return run_stage(folder, "pmem-vgm", state, err);
 }

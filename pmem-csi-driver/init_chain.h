@@ -7,11 +7,11 @@
 #include "base/error.h"
 
 /**
- * init_chain_run() - run pmem-ns-init with @percent and then pmem-vgm, both found beside this program.
- * Idempotent. Blocks until both ended. Return: 0, or -1 with ERR_PRECONDITION (program missing), ERR_INTERNAL
- * (it failed; the end of its log).
+ * init_chain_run() - run pmem-ns-init with @percent and then pmem-vgm with @state_path, both found beside
+ * this program. Idempotent. Blocks until both ended. Return: 0, or -1 with ERR_PRECONDITION (program
+ * missing), ERR_INTERNAL (it failed; the end of its log).
  */
-int init_chain_run(unsigned percent, struct error **err) MUST_CHECK;
+int init_chain_run(unsigned percent, const char *state_path, struct error **err) MUST_CHECK;
 
 /**
  * init_chain_convert() - run `pmem-ns-init -force convert`, found beside this program; what it says goes to

@@ -26,6 +26,7 @@
 
 #define REFRESH_MS     30000
 #define START_RETRY_MS 5000
+#define TICK_MS        1000
 #define REGIONS_PATH   "/sys/bus/nd/devices"
 /* Connections of both gRPC servers and the HTTP ones, and as many again for work. */
 #define DESCRIPTORS (2 * (2 * LIMIT_CONNECTIONS + LIMIT_HTTP1_CONNECTIONS + LIMIT_PROBE_CONNECTIONS))
@@ -63,21 +64,22 @@ struct node {
 	struct http_server *probes;
 	unsigned serving; /* what the end waits for: servers that are not drained, a refresh that runs */
 	struct loop_timer *refresh;
+	struct loop_timer *tick;
 	struct loop_timer *grace; /* runs from the request to end on */
 	struct loop_signal *on_term;
 	struct loop_signal *on_int;
 	int init_percent; /* share for the init chain; -1: it ran before us */
-	bool refreshing;  /* loop thread only */
-	bool refreshed;   /* the refresh that runs has listed the devices */
+	char *state_path;
+	bool refreshing; /* loop thread only */
+	bool refreshed;  /* the refresh that runs has listed the devices */
 	double refreshed_s;
 	bool draining; /* loop thread only */
 };
 
 static struct volumes *new_volumes(struct node *n, const struct options *o)
 {
-	CLEANUP(free_charp) char *state_path = options_state_path(o);
 	const struct volumes_config config = {.node_id = o->node_id,
-		.state_path = state_path,
+		.state_path = n->state_path,
 		.devices = n->devices,
 		.roots = n->roots,
 		.erase_bytes_per_s = o->erase_bytes_per_s,
@@ -119,7 +121,7 @@ static void refresh_done(void *user)
 
 static int make_ready(struct node *n, struct error **err)
 {
-	if (n->init_percent >= 0 && init_chain_run((unsigned)n->init_percent, err) < 0)
+	if (n->init_percent >= 0 && init_chain_run((unsigned)n->init_percent, n->state_path, err) < 0)
 		return -1;
 	return volumes_start(n->volumes, err);
 }
@@ -138,6 +140,12 @@ static void refresh_work(void *user)
 			first ? "not ready yet, will try again" : "devices could not be listed", F_ERR(err));
 	else if (first)
 		log_info("ready");
+}
+
+static void tick(void *user)
+{
+	struct node *n = user;
+
 	device_tick(n->devices);
 }
 
@@ -330,6 +338,9 @@ static int serve(struct node *n, const struct options *o, struct error **err)
 		return -1;
 	n->refresh = loop_timer_new(n->loop, refresh_due, n);
 	n->grace = loop_timer_new(n->loop, grace_is_over, n);
+	n->tick = loop_timer_new(n->loop, tick, n);
+	loop_timer_detach(n->tick);
+	loop_timer_set(n->tick, TICK_MS, TICK_MS);
 	if (start_servers(n, o, err) < 0)
 		return -1;
 	/* after the socket is there: nothing slow comes before it */
@@ -354,6 +365,7 @@ static void node_done(struct node *n)
 	metrics_free(n->metrics);
 	loop_timer_close(n->refresh);
 	loop_timer_close(n->grace);
+	loop_timer_close(n->tick);
 	if (n->on_term)
 		loop_signal_close(n->on_term);
 	if (n->on_int)
@@ -363,6 +375,7 @@ static void node_done(struct node *n)
 	node_registry_free(n->registry);
 	path_roots_free(n->roots);
 	device_close(n->devices);
+	free(n->state_path);
 	process_closing(0);
 }
 
@@ -398,6 +411,7 @@ int node_run(const struct options *o, struct error **err)
 	warn_of_mounts_that_stay(o);
 	if (devices_open(o, /* few_commands= */ false, &n.devices, err) < 0)
 		return -1;
+	n.state_path = options_state_path(o);
 	n.registry = node_registry_new();
 	n.volumes = new_volumes(&n, o);
 	if (loop_new(&n.loop, err) < 0)

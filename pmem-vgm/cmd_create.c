@@ -1,6 +1,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "commands.h"
+#include "pmem/pool_saved.h"
 #include "pmem/pool_vg.h"
 
 int view_read(struct nd *nd, struct lvm *lvm, struct view *ret, struct error **err)
@@ -30,15 +31,16 @@ void view_done(struct view *v)
 }
 
 /* Return: whether the region's group is as it should be. */
-static bool create_in(
-	struct lvm *lvm, const struct nd_region *r, const struct lvm_report *report, bool *ret_changed)
+static bool create_in(struct lvm *lvm, const char *folder, const struct nd_region *r,
+	const struct lvm_report *report, bool *ret_changed)
 {
 	CLEANUP(pool_vg_plan_done) struct pool_vg_plan p = {0};
 	CLEANUP(error_freep) struct error *err = NULL;
 
 	pool_vg_plan_region(r, report, &p);
+	pool_vg_examine(folder, &p);
 	if (pool_vg_apply(lvm, &p, &err) < 0) {
-		log_warn("volume group not made", F_STR("region", r->name), F_STR("group", p.vg_name),
+		log_error("volume group not made", F_STR("region", r->name), F_STR("group", p.vg_name),
 			F_ERR(err));
 		return false;
 	}
@@ -59,7 +61,18 @@ static bool activate(struct lvm *lvm, const struct lvm_report *report)
 	return false;
 }
 
-int cmd_create(struct nd *nd, struct lvm *lvm, bool *ret_complete, struct error **err)
+static void save(struct lvm *lvm, const char *folder, const struct view *v)
+{
+	CLEANUP(error_freep) struct error *not_noted = NULL;
+	CLEANUP(error_freep) struct error *not_saved = NULL;
+
+	if (pool_saved_note(folder, v->inv, v->report, &not_noted) < 0)
+		log_warn("going on without a record of what was grouped", F_ERR(not_noted));
+	if (pool_saved_catch_up(folder, lvm, v->report, &not_saved) < 0)
+		log_warn("going on without a copy of the metadata", F_ERR(not_saved));
+}
+
+int cmd_create(struct nd *nd, struct lvm *lvm, const char *folder, bool *ret_complete, struct error **err)
 {
 	CLEANUP(view_done) struct view v = {0};
 	bool changed = false;
@@ -67,10 +80,14 @@ int cmd_create(struct nd *nd, struct lvm *lvm, bool *ret_complete, struct error 
 
 	if (view_read(nd, lvm, &v, err) < 0)
 		return -1;
+	save(lvm, folder, &v);
 	for (size_t i = 0; i < v.inv->n_regions; i++)
-		complete = create_in(lvm, &v.inv->regions[i], v.report, &changed) && complete;
-	if (changed && view_read(nd, lvm, &v, err) < 0)
-		return -1;
+		complete = create_in(lvm, folder, &v.inv->regions[i], v.report, &changed) && complete;
+	if (changed) {
+		if (view_read(nd, lvm, &v, err) < 0)
+			return -1;
+		save(lvm, folder, &v);
+	}
 	if (v.report->n_vgs == 0) {
 		log_warn("there is no volume group: no region has a pool namespace");
 		complete = false;

@@ -52,7 +52,7 @@ static void write_json(const struct pool_vg_plan *p, struct json_writer *w)
 	json_object_end(w);
 }
 
-bool cmd_plan(const struct view *v, bool json, struct buf *out)
+bool cmd_plan(const struct view *v, const char *folder, bool json, struct buf *out)
 {
 	struct json_writer w = JSON_WRITER(out);
 	bool possible = true;
@@ -68,6 +68,7 @@ bool cmd_plan(const struct view *v, bool json, struct buf *out)
 		if (!has_pool(&v->inv->regions[i]))
 			continue;
 		pool_vg_plan_region(&v->inv->regions[i], v->report, &p);
+		pool_vg_examine(folder, &p);
 		if (json)
 			write_json(&p, &w);
 		else

@@ -27,22 +27,26 @@ void view_done(struct view *v);
 /**
  * cmd_create() - create or extend the volume group of each region that has pool namespaces, then activate
  * what they hold.
+ * @folder:       of pool_saved.h
  * @ret_complete: false when a group could not be made as planned, or not everything in it activated
  *
- * A region that fails is logged and does not stop the others. Repeating changes nothing. Return: 0, or -1 as
- * view_read().
+ * First and last, the groups that are there are recorded and their metadata is saved; where that fails it is
+ * logged, and the groups are made none the less. A region that fails is logged and does not stop the others.
+ * Repeating changes nothing. Return: 0, or -1 as view_read().
  */
-int cmd_create(struct nd *nd, struct lvm *lvm, bool *ret_complete, struct error **err) MUST_CHECK;
+int cmd_create(struct nd *nd, struct lvm *lvm, const char *folder, bool *ret_complete,
+	struct error **err) MUST_CHECK;
 
 /**
  * cmd_plan() - write what cmd_create() would do.
+ * @folder: of pool_saved.h
  * @json: as one JSON document instead of text
  * @out:  appended to
  *
  * Whether a group of the host outside of our namespaces has the name is only looked at by cmd_create().
  * Return: whether every region can get what it needs.
  */
-bool cmd_plan(const struct view *v, bool json, struct buf *out);
+bool cmd_plan(const struct view *v, const char *folder, bool json, struct buf *out);
 
 /** cmd_status() - write the groups of the regions with their devices and volumes. @out: appended to. */
 void cmd_status(const struct view *v, bool json, struct buf *out);

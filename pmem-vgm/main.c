@@ -9,6 +9,7 @@
 #include "commands.h"
 #include "os/args.h"
 #include "os/klog_flags.h"
+#include "pmem/pool_saved.h"
 
 #define OUTPUT_MAX_BYTES (16U << 20)
 
@@ -28,6 +29,7 @@ struct options {
 	bool show_version;
 	bool show_help;
 	uint32_t verbosity;
+	const char *state_path;
 	const char *output;
 	const char *logging_format;
 	const char *command;
@@ -55,9 +57,14 @@ static int check(const struct options *o, char *const *rest, struct error **err)
 /* Help and version are answered here; @ret then says so by show_help or show_version. */
 static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored, struct error **err)
 {
-	struct options o = {.logging_format = "text", .verbosity = 3, .command = "create"};
+	struct options o = {.logging_format = "text",
+		.verbosity = 3,
+		.command = "create",
+		.state_path = "/var/lib/pmem-csi.intel.com"};
 	const struct opt table[] = {
 		{"strict", OPT_BOOL, &o.strict, NULL, "exit with 1 when a region failed"},
+		{"statePath", OPT_STR, &o.state_path, "DIR",
+			"the driver's; what groups there are is recorded in its folder lvm"},
 		{"o", OPT_STR, &o.output, "FORMAT", "plan, status: text (default) or json"},
 		{"logging-format", OPT_STR, &o.logging_format, "FORMAT", "text (default) or json"},
 		{"v", OPT_U32, &o.verbosity, "N", "log verbosity; 5 and above shows debug messages"},
@@ -88,6 +95,7 @@ static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored
 static int show(
 	struct nd *nd, struct lvm *lvm, const struct options *o, bool *ret_complete, struct error **err)
 {
+	CLEANUP(free_charp) char *folder = pool_saved_folder(o->state_path);
 	CLEANUP(view_done) struct view v = {0};
 	CLEANUP(buf_done) struct buf out = BUF_INIT(OUTPUT_MAX_BYTES);
 	bool json = str_eq(o->output, "json");
@@ -95,7 +103,7 @@ static int show(
 	if (view_read(nd, lvm, &v, err) < 0)
 		return -1;
 	if (str_eq(o->command, "plan"))
-		*ret_complete = cmd_plan(&v, json, &out);
+		*ret_complete = cmd_plan(&v, folder, json, &out);
 	else
 		cmd_status(&v, json, &out);
 	if (buf_check(&out, "output", err) < 0)
@@ -103,6 +111,17 @@ static int show(
 	if (fputs(buf_str(&out), stdout) == EOF || fflush(stdout) == EOF)
 		return err_set_errno(err, ERR_INTERNAL, errno, "write to stdout");
 	return 0;
+}
+
+static int create(
+	struct nd *nd, struct lvm *lvm, const struct options *o, bool *ret_complete, struct error **err)
+{
+	CLEANUP(free_charp) char *folder = pool_saved_folder(o->state_path);
+	CLEANUP(error_freep) struct error *not_kept = NULL;
+
+	if (pool_saved_open(o->state_path, lvm, &not_kept) < 0)
+		log_warn("going on without a folder for copies of metadata", F_ERR(not_kept));
+	return cmd_create(nd, lvm, folder, ret_complete, err);
 }
 
 static int run(const struct options *o, bool *ret_complete, struct error **err)
@@ -124,7 +143,7 @@ static int run(const struct options *o, bool *ret_complete, struct error **err)
 	CLEANUP(lvm_closep) struct lvm *lvm = lvm_open_exec();
 	if (!creating)
 		return show(nd, lvm, o, ret_complete, err);
-	return cmd_create(nd, lvm, ret_complete, err);
+	return create(nd, lvm, o, ret_complete, err);
 }
 
 int main(int argc, char **argv)

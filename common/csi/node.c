@@ -129,12 +129,23 @@ static int get_volume_stats(const struct csi *csi, struct grpc_call *call,
 }
 CSI_HANDLER(get_volume_stats, Csi__V1__NodeGetVolumeStatsRequest, Csi__V1__NodeGetVolumeStatsResponse);
 
+/* kubelet asks once, when the driver registers, and the scheduler counts a node's volumes against it. */
+static int64_t max_volumes(const struct csi *csi)
+{
+	struct volumes_capacity c;
+
+	if (!volumes_capacity(csi->volumes, &c) || c.max_volumes > INT32_MAX)
+		return 0;
+	return (int64_t)c.max_volumes;
+}
+
 static int get_info(const struct csi *csi, struct grpc_call *call, const Csi__V1__NodeGetInfoRequest *request,
 	Csi__V1__NodeGetInfoResponse *reply, struct error **err)
 {
 	(void)request;
 	(void)err;
 	reply->node_id = arena_strdup(call->arena, csi->node_id);
+	reply->max_volumes_per_node = max_volumes(csi);
 	reply->accessible_topology = csi_topology(csi->driver_name, csi->node_id, call->arena);
 	return 0;
 }

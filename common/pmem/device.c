@@ -238,10 +238,23 @@ static void erase(struct device_list *l, size_t at)
 	memmove(&l->devices[at], &l->devices[at + 1], (l->n_devices - at) * sizeof(*l->devices));
 }
 
+static void note_described(struct device_pool *p, bool exists)
+{
+	if (p->max_devices == 0)
+		return;
+	if (!exists)
+		p->more_devices++;
+	else if (p->more_devices > 0)
+		p->more_devices--;
+	p->used_up = p->more_devices == 0 ? DEVICE_NO_TEXT : NULL;
+}
+
 static void note_free(struct device_pool *p, uint64_t free_bytes)
 {
 	p->free_bytes = free_bytes;
-	if (p->complete)
+	if (p->used_up)
+		p->max_sector_bytes = p->max_bytes = 0;
+	else if (p->complete)
 		p->max_sector_bytes = p->max_bytes = layout_round_down(free_bytes, p->unit_bytes);
 }
 
@@ -252,6 +265,8 @@ void device_list_note(struct device_list *l, const struct device *d, bool exists
 
 	if (exists == (listed != NULL))
 		return;
+	if (p)
+		note_described(p, exists);
 	if (exists) {
 		insert(l, d);
 		if (p)

@@ -26,6 +26,9 @@ struct device {
 	bool raw; /* a namespace without its mode, half made or half destroyed: content is not where it was */
 };
 
+#define DEVICE_NO_SLOT "label slot"           /* namespaces are named there */
+#define DEVICE_NO_TEXT "room in the metadata" /* of a volume group, which describes its volumes */
+
 struct device_pool {
 	char *uuid; /* stays the same for life: VG UUID, identity of the region */
 	char *name;
@@ -41,8 +44,12 @@ struct device_pool {
 	uint64_t free_extent_bytes[LAYOUT_GAPS_MAX];
 	size_t n_free_extents;
 	bool complete; /* false: parts are missing, so a device that is not listed may still exist */
-	bool no_slots; /* namespaces: what is free cannot be had, for no label is left to name it */
-	bool closed;   /* its devices are served, but no new ones are made: of the other device mode */
+	/* What is used up, if that keeps what is free from being had: DEVICE_NO_SLOT, DEVICE_NO_TEXT or NULL.
+	 */
+	const char *used_up;
+	uint64_t max_devices;  /* so many can be described; 0: no limit is known */
+	uint64_t more_devices; /* of them so many more */
+	bool closed; /* its devices are served, but no new ones are made: of the other device mode */
 };
 
 struct device_list {
@@ -88,10 +95,11 @@ struct device_manager {
 };
 
 /** device_open_lvm() - logical volumes in the groups that stand on pool namespaces. @nd and @lvm are taken
- * over. Return: never NULL; device_close(). */
+ * over. @saved_folder: where copies of the groups' metadata are brought up to date with each listing
+ * (pool_saved.h), or NULL. Return: never NULL; device_close(). */
 struct nd;
 struct lvm;
-struct device_manager *device_open_lvm(struct nd *nd, struct lvm *lvm);
+struct device_manager *device_open_lvm(struct nd *nd, struct lvm *lvm, const char *saved_folder);
 
 /**
  * device_open_direct() - a namespace of its own for each volume, in regions with labels; fsdax, or with
@@ -175,8 +183,7 @@ int device_destroy(struct device_manager *m, const struct device *device, int ex
  * where no udev rule runs). Return: 0, or -1 with ERR_INTERNAL. */
 int device_activate(struct device_manager *m, const struct device_list *list, struct error **err) MUST_CHECK;
 
-/** device_tick() - housekeeping, called every few seconds from any thread; never waits for running commands.
- */
+/** device_tick() - housekeeping, called each second from any thread; waits for nothing. */
 void device_tick(struct device_manager *m);
 
 /** device_activity() - what @m waits for. Any thread; never waits for running commands. */
@@ -213,8 +220,8 @@ const struct device_pool *device_list_pool(const struct device_list *l, const ch
 void device_list_join(struct device_list *l, const struct device_list *other);
 
 /** device_list_note() - bring @l up to date after @d was created (@exists) or destroyed, without asking the
- * kernel: the pool's free bytes change by its size, and the largest device is what is free, rounded to the
- * unit. Nothing changes when @l shows it so already. */
+ * kernel: the pool's free bytes change by its size, the largest device is what is free, rounded to the unit,
+ * and one device less or more can be described. Nothing changes when @l shows it so already. */
 void device_list_note(struct device_list *l, const struct device *d, bool exists);
 
 /** device_id_valid() - whether @id can be the name of a device: what LVM takes, of at most 63 bytes, as a

@@ -95,7 +95,8 @@ static struct device_pool to_pool(const struct nd_region *r)
 		.map_align_bytes = r->pfn_align_bytes,
 		.btt_start_bytes = r->btt_start_bytes,
 		.complete = r->enabled,
-		.no_slots = r->enabled && r->free_labels == 0 && r->available_bytes > 0,
+		.used_up =
+			r->enabled && r->free_labels == 0 && r->available_bytes > 0 ? DEVICE_NO_SLOT : NULL,
 	};
 
 	if (!full)

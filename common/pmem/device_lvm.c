@@ -21,15 +21,25 @@
 #include "pmem/device.h"
 #include "pmem/layout.h"
 #include "pmem/lvm_private.h"
+#include "pmem/pool_saved.h"
 #include "pmem/pool_vg.h"
 
 #define NODE_WAIT_MS 5000
+
+/* What LVM writes about a volume of ours, which has a name of up to 63 bytes, a tag and one segment. */
+#define LV_TEXT_BYTES 512
+/* What a group is described by beside its volumes. */
+#define VG_TEXT_BYTES     2048
+#define MIN_RESERVE_BYTES 2048
+#define MAX_RESERVE_BYTES (64U << 10)
 
 struct device_lvm {
 	pthread_mutex_t mutex; /* around commands and for seen */
 	struct nd *nd;
 	struct lvm *lvm;
 	struct device_list *seen; /* NULL before the first listing */
+	char *saved_folder;       /* pool_saved.h; NULL: no copies of metadata are kept */
+	bool saving_fails;        /* and that was logged */
 };
 
 static bool is_uuid(const char *tag)
@@ -66,19 +76,53 @@ static struct device to_device(const struct lvm_lv *lv)
 	};
 }
 
+/*
+ * Old and new text must both fit into a metadata area (_vg_write_raw() of LVM's
+ * lib/format_text/format-text.c), so that one can grow to half of it. What is kept back describes a volume in
+ * hundreds of pieces, and lets volumes be removed, which writes a new text, too.
+ */
+static uint64_t text_reserve(const struct lvm_vg *vg)
+{
+	uint64_t part = vg->mda_bytes / 32;
+
+	return part < MIN_RESERVE_BYTES   ? MIN_RESERVE_BYTES
+	       : part > MAX_RESERVE_BYTES ? MAX_RESERVE_BYTES
+					  : part;
+}
+
+static uint64_t count_more(const struct lvm_vg *vg)
+{
+	uint64_t reserve = text_reserve(vg);
+
+	return vg->mda_free_bytes > reserve ? (vg->mda_free_bytes - reserve) / LV_TEXT_BYTES : 0;
+}
+
+static uint64_t count_all(const struct lvm_vg *vg)
+{
+	uint64_t taken = VG_TEXT_BYTES + text_reserve(vg);
+
+	if (vg->mda_bytes == 0)
+		return 0;
+	return vg->mda_bytes / 2 > taken ? (vg->mda_bytes / 2 - taken) / LV_TEXT_BYTES : 1;
+}
+
 /* LVM changes nothing in a group that lacks parts. */
 static struct device_pool to_pool(const struct lvm_vg *vg)
 {
 	bool complete = vg->missing_pvs == 0;
+	bool usable = complete && (vg->mda_bytes == 0 || count_more(vg) > 0);
 
 	return (struct device_pool){
 		.uuid = x_strdup(vg->uuid),
 		.name = x_strdup(vg->name),
 		.total_bytes = vg->size_bytes,
 		.free_bytes = vg->free_bytes,
-		.max_bytes = complete ? vg->free_bytes : 0,
-		.max_sector_bytes = complete ? vg->free_bytes : 0,
+		.max_bytes = usable ? vg->free_bytes : 0,
+		.max_sector_bytes = usable ? vg->free_bytes : 0,
 		.unit_bytes = vg->extent_bytes,
+		.used_up = complete && !usable ? DEVICE_NO_TEXT : NULL,
+		.max_devices = count_all(vg),
+		.more_devices = count_more(vg),
 		.complete = complete,
 	};
 }
@@ -96,6 +140,21 @@ static struct device_list *to_list(const struct lvm_report *r)
 	return l;
 }
 
+/* For want of a copy nothing is refused: what is made meanwhile is described on the devices, twice. */
+static void save(struct device_lvm *m, const struct lvm_report *report)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	bool failed = false;
+
+	if (!m->saved_folder)
+		return;
+	failed = pool_saved_catch_up(m->saved_folder, m->lvm, report, &err) < 0;
+	if (failed && !m->saving_fails)
+		log_warn("copies of the volume groups' metadata cannot be kept, going on without",
+			F_STR("folder", m->saved_folder), F_ERR(err));
+	m->saving_fails = failed;
+}
+
 /* @ret: a second copy for the caller, or NULL. */
 static int refresh(struct device_lvm *m, struct device_list **ret, struct error **err)
 {
@@ -111,6 +170,7 @@ static int refresh(struct device_lvm *m, struct device_list **ret, struct error 
 	lvm_set_devices(m->lvm, (const char *const *)paths, strv_len(paths));
 	if (lvm_list(m->lvm, &report, err) < 0)
 		return err_wrap(err, "list volume groups");
+	save(m, report);
 	device_list_free(m->seen);
 	m->seen = to_list(report);
 	if (ret)
@@ -171,11 +231,14 @@ static enum err_code find_obstacle(const struct device_lvm *m, const struct devi
 		return ERR_EXISTS;
 	if (!pool->complete)
 		return ERR_UNAVAILABLE;
-	return spec->size_bytes > pool->max_bytes ? ERR_EXHAUSTED : 0;
+	return pool->used_up || spec->size_bytes > pool->max_bytes ? ERR_EXHAUSTED : 0;
 }
 
-static int fail_obstacle(enum err_code code, const struct device_spec *spec, struct error **err)
+static int fail_obstacle(
+	const struct device_lvm *m, enum err_code code, const struct device_spec *spec, struct error **err)
 {
+	const struct device_pool *pool = device_list_pool(m->seen, spec->pool);
+
 	if (code == ERR_NOT_FOUND)
 		return err_set(err, code, "device %s: there is no volume group %s", spec->id, spec->pool);
 	if (code == ERR_EXISTS)
@@ -183,6 +246,10 @@ static int fail_obstacle(enum err_code code, const struct device_spec *spec, str
 	if (code == ERR_UNAVAILABLE)
 		return err_set(
 			err, code, "device %s: parts of volume group %s are missing", spec->id, spec->pool);
+	if (pool->used_up)
+		return err_set(err, code,
+			"device %s: no free %s of volume group %s: it cannot describe more volumes", spec->id,
+			pool->used_up, pool->name);
 	return err_set(err, code, "device %s: %ju bytes do not fit in volume group %s", spec->id,
 		(uintmax_t)spec->size_bytes, spec->pool);
 }
@@ -201,7 +268,7 @@ static int check_spec(struct device_lvm *m, const struct device_spec *spec, stru
 		return -1;
 
 	enum err_code code = find_obstacle(m, spec);
-	return code ? fail_obstacle(code, spec, err) : 0;
+	return code ? fail_obstacle(m, code, spec, err) : 0;
 }
 
 static int make(struct device_lvm *m, const struct device_spec *spec, struct device **ret, struct error **err)
@@ -251,7 +318,7 @@ static int clean_up_and_explain(struct device_lvm *m, const struct device_spec *
 	if ((*err)->code != ERR_INTERNAL || !code)
 		return err_wrap(err, "device %s", spec->id);
 	error_clear(err);
-	return fail_obstacle(code, spec, err);
+	return fail_obstacle(m, code, spec, err);
 }
 
 static int create_locked(
@@ -434,6 +501,7 @@ static void close_manager(void *self)
 	struct device_lvm *m = self;
 
 	device_list_free(m->seen);
+	free(m->saved_folder);
 	lvm_close(m->lvm);
 	nd_close(m->nd);
 	pthread_mutex_destroy(&m->mutex);
@@ -452,7 +520,7 @@ static const struct device_ops ops = {
 	.close = close_manager,
 };
 
-struct device_manager *device_open_lvm(struct nd *nd, struct lvm *lvm)
+struct device_manager *device_open_lvm(struct nd *nd, struct lvm *lvm, const char *saved_folder)
 {
 	struct device_manager *manager = x_malloc(sizeof(*manager));
 	struct device_lvm *m = x_calloc(1, sizeof(*m));
@@ -460,6 +528,7 @@ struct device_manager *device_open_lvm(struct nd *nd, struct lvm *lvm)
 	pthread_mutex_init(&m->mutex, NULL);
 	m->nd = nd;
 	m->lvm = lvm;
+	m->saved_folder = saved_folder ? x_strdup(saved_folder) : NULL;
 	*manager = (struct device_manager){.ops = &ops, .self = m};
 	return manager;
 }

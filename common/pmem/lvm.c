@@ -17,7 +17,8 @@ struct lvm {
 	const struct lvm_ops *ops;
 	void *self;
 	char **devices;
-	char *config; /* NULL: the devices do not fit into one */
+	char *backup_dir; /* NULL: no copies are kept */
+	char *config;     /* NULL: the devices do not fit into one */
 	int timeout_ms;
 	pthread_mutex_t activity_mutex; /* for what follows; held for moments, also while a command runs */
 	struct device_activity activity;
@@ -31,7 +32,7 @@ struct lvm *lvm_open_with(const struct lvm_ops *ops, void *self)
 	pthread_mutex_init(&l->activity_mutex, NULL);
 	l->ops = ops;
 	l->self = self;
-	l->config = lvm_config_text(NULL);
+	l->config = lvm_config_text(NULL, NULL);
 	l->timeout_ms = LVM_TIMEOUT_MS;
 	return l;
 }
@@ -44,6 +45,7 @@ void lvm_close(struct lvm *l)
 	pthread_mutex_destroy(&l->mutex);
 	pthread_mutex_destroy(&l->activity_mutex);
 	strv_free(l->devices);
+	free(l->backup_dir);
 	free(l->config);
 	free(l);
 }
@@ -56,6 +58,12 @@ void lvm_idle(struct lvm *l)
 	pthread_mutex_unlock(&l->mutex);
 }
 
+static void configure(struct lvm *l)
+{
+	free(l->config);
+	l->config = lvm_config_text(l->devices, l->backup_dir);
+}
+
 void lvm_set_devices(struct lvm *l, const char *const *paths, size_t n)
 {
 	char **devices = NULL;
@@ -63,12 +71,19 @@ void lvm_set_devices(struct lvm *l, const char *const *paths, size_t n)
 	for (size_t i = 0; i < n; i++)
 		strv_add(&devices, paths[i]);
 
-	char *config = lvm_config_text(devices);
 	pthread_mutex_lock(&l->mutex);
 	strv_free(l->devices);
-	free(l->config);
 	l->devices = devices;
-	l->config = config;
+	configure(l);
+	pthread_mutex_unlock(&l->mutex);
+}
+
+void lvm_set_backup_dir(struct lvm *l, const char *dir)
+{
+	pthread_mutex_lock(&l->mutex);
+	free(l->backup_dir);
+	l->backup_dir = dir ? x_strdup(dir) : NULL;
+	configure(l);
 	pthread_mutex_unlock(&l->mutex);
 }
 
@@ -160,8 +175,8 @@ static int list_locked(struct lvm *l, struct lvm_report **ret, struct error **er
 	/* One row per piece of a PV, free ones too: this one command shows PVs without group and groups
 	 * without LV. fullreport would show no more and takes half as long again. */
 	static const char *const argv[] = {"pvs", "-o",
-		"pv_name,pv_size,pv_missing,vg_name,vg_uuid,vg_size,vg_free,vg_extent_size,vg_missing_pv_"
-		"count,"
+		"pv_name,pv_size,pv_missing,pv_uuid,vg_name,vg_uuid,vg_size,vg_free,vg_extent_size,"
+		"vg_missing_pv_count,vg_seqno,vg_mda_size,vg_mda_free,"
 		"lv_name,lv_path,lv_tags,lv_size,lv_active",
 		NULL};
 	CLEANUP(buf_done) struct buf json = BUF_INIT(LVM_ANSWER_MAX_BYTES);

@@ -47,8 +47,8 @@ struct lvm *lvm_open_with(const struct lvm_ops *ops, void *self);
 void lvm_close(struct lvm *l);
 DEFINE_CLEANUP(struct lvm *, lvm_close);
 
-/** lvm_idle() - end an idle shell child if its time is over; called from a timer. Never blocks on a busy
- * runner. */
+/** lvm_idle() - reap a shell child that has ended, and let one go whose idle time is over, which a later call
+ * then reaps; called from a timer. Waits neither for a busy runner nor for a process. */
 void lvm_idle(struct lvm *l);
 
 /** lvm_activity() - what LVM is at, and how often the shell child died, babbled or was too slow. Never waits
@@ -59,6 +59,16 @@ void lvm_activity(struct lvm *l, struct device_activity *ret);
 /** lvm_set_devices() - the block devices that LVM may see from now on; copied. None: LVM sees nothing, nor a
  * path with characters beyond [A-Za-z0-9/_.+:@,=%-]. */
 void lvm_set_devices(struct lvm *l, const char *const *paths, size_t n);
+
+/**
+ * lvm_set_backup_dir() - the existing folder in which LVM keeps a copy of a group's metadata, under the
+ * group's name, after each change that it makes from now on; copied. NULL, as at first: nowhere.
+ *
+ * LVM replaces a copy by a whole one (temporary file, fsync, rename, fsync of the folder; _vg_write_file()
+ * and _vg_commit_file_backup() of LVM's lib/format_text/format-text.c), and a copy that cannot be written
+ * fails no command (vg_backup_if_needed() in its lib/metadata/vg.c).
+ */
+void lvm_set_backup_dir(struct lvm *l, const char *dir);
 
 /**
  * lvm_run() - run one command.
@@ -73,7 +83,8 @@ void lvm_set_devices(struct lvm *l, const char *const *paths, size_t n);
 int lvm_run(struct lvm *l, const char *const argv[], struct buf *report, struct error **err) MUST_CHECK;
 
 struct lvm_pv {
-	char *path;    /* "[unknown]" when missing */
+	char *path; /* "[unknown]" when missing */
+	char *uuid;
 	char *vg_name; /* "" when in none */
 	char *vg_uuid;
 	uint64_t size_bytes;
@@ -86,6 +97,9 @@ struct lvm_vg {
 	uint64_t size_bytes;
 	uint64_t free_bytes;
 	uint64_t extent_bytes;
+	uint64_t seqno;          /* of its metadata: one more with each change; 0: unknown */
+	uint64_t mda_bytes;      /* of its smallest metadata area, which holds two texts; 0: unknown */
+	uint64_t mda_free_bytes; /* so much may the text still grow */
 	unsigned missing_pvs;
 };
 

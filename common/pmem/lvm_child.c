@@ -153,11 +153,16 @@ enum lvm_wait lvm_child_wait(struct lvm_child *c, uint64_t deadline_ns)
 	}
 }
 
-bool lvm_child_is_fit(const struct lvm_child *c)
+bool lvm_child_has_ended(const struct lvm_child *c)
 {
 	struct pollfd end = {.fd = c->pidfd, .events = POLLIN};
 
-	return poll(&end, 1, 0) == 0 && access(c->config_path, F_OK) == 0;
+	return poll(&end, 1, 0) != 0;
+}
+
+bool lvm_child_is_fit(const struct lvm_child *c)
+{
+	return !lvm_child_has_ended(c) && access(c->config_path, F_OK) == 0;
 }
 
 static void release(struct lvm_child *c)

@@ -12,7 +12,6 @@
  */
 static const char head[] = "config { checks=0 }\n"
 			   "activation { udev_sync=0 udev_rules=0 monitoring=0 }\n"
-			   "backup { backup=0 archive=0 }\n"
 			   "global { use_lvmpolld=0 use_lvmlockd=0 event_activation=0 notify_dbus=0 "
 			   "units=\"b\" suffix=0 }\n"
 			   "report { output_format=\"json\" compact_output=0 mark_hidden_devices=1 }\n"
@@ -55,10 +54,24 @@ static void admit(struct buf *b, const char *path)
 	buf_adds(b, "$|\",");
 }
 
-char *lvm_config_text(char *const *paths)
+/* Older copies are kept by pool_saved.c: LVM would write one more file with each command. */
+static void add_backup(struct buf *b, const char *dir)
+{
+	buf_addf(b, "backup { archive=0 backup=%d", dir != NULL);
+	if (dir) {
+		buf_adds(b, " backup_dir=\"");
+		for (; *dir; dir++)
+			buf_addf(b, *dir == '"' || *dir == '\\' ? "\\%c" : "%c", *dir);
+		buf_addc(b, '"');
+	}
+	buf_adds(b, " }\n");
+}
+
+char *lvm_config_text(char *const *paths, const char *backup_dir)
 {
 	CLEANUP(buf_done) struct buf b = BUF_INIT(LVM_CONFIG_MAX_BYTES);
 
+	add_backup(&b, backup_dir);
 	buf_adds(&b, head);
 	for (; paths && *paths; paths++)
 		if (can_be_admitted(*paths))
@@ -70,7 +83,11 @@ char *lvm_config_text(char *const *paths)
 
 char *lvm_config_text_open(void)
 {
-	return x_asprintf("%s\"a|.*|\"%s", head, tail);
+	CLEANUP(buf_done) struct buf b = BUF_INIT(LVM_CONFIG_MAX_BYTES);
+
+	add_backup(&b, /* dir= */ NULL);
+	buf_addf(&b, "%s\"a|.*|\"%s", head, tail);
+	return x_strdup(buf_str(&b));
 }
 
 bool lvm_argument_ok(const char *arg)

@@ -19,9 +19,11 @@
 #define LVM_WORDS_MAX 62
 
 /** lvm_config_text() - configuration that admits exactly @paths to LVM; a path with a character that means
- * something in a filter, and that no device of ours has, is left out. Return: caller frees; NULL when there
- * are too many: what is cut off would not keep the others out. */
-char *lvm_config_text(char *const *paths);
+ * something in a filter, and that no device of ours has, is left out.
+ * @backup_dir: as lvm_set_backup_dir()
+ *
+ * Return: caller frees; NULL when there are too many: what is cut off would not keep the others out. */
+char *lvm_config_text(char *const *paths, const char *backup_dir);
 
 /** lvm_config_text_open() - the same that admits every device, for looking only. Return: caller frees. */
 char *lvm_config_text_open(void);
@@ -88,6 +90,9 @@ struct lvm_child {
  */
 int lvm_child_start(const struct lvm_program *program, const char *const argv[], const char *config,
 	const char *log, struct lvm_child *ret, struct error **err) MUST_CHECK;
+
+/** lvm_child_has_ended() - whether only its status is left, so that lvm_child_end() waits for nothing. */
+bool lvm_child_has_ended(const struct lvm_child *c);
 
 /** lvm_child_is_fit() - whether the process is alive and its configuration is still in place: LVM looks
  * before each command, and works with its defaults when the file is gone. */

@@ -12,8 +12,12 @@ enum field {
 	PV_NAME,
 	PV_SIZE,
 	PV_MISSING,
+	PV_UUID,
 	VG_NAME,
 	VG_UUID,
+	VG_SEQNO,
+	VG_MDA_SIZE,
+	VG_MDA_FREE,
 	VG_SIZE,
 	VG_FREE,
 	VG_EXTENT_SIZE,
@@ -33,8 +37,12 @@ static const char *const field_names[N_FIELDS] = {
 	[PV_NAME] = "pv_name",
 	[PV_SIZE] = "pv_size",
 	[PV_MISSING] = "pv_missing",
+	[PV_UUID] = "pv_uuid",
 	[VG_NAME] = "vg_name",
 	[VG_UUID] = "vg_uuid",
+	[VG_SEQNO] = "vg_seqno",
+	[VG_MDA_SIZE] = "vg_mda_size",
+	[VG_MDA_FREE] = "vg_mda_free",
 	[VG_SIZE] = "vg_size",
 	[VG_FREE] = "vg_free",
 	[VG_EXTENT_SIZE] = "vg_extent_size",
@@ -185,6 +193,7 @@ static int add_pv(struct lvm_report *r, const struct row *row, struct error **er
 	r->pvs = x_realloc(r->pvs, r->n_pvs + 1, sizeof(*r->pvs));
 	r->pvs[r->n_pvs++] = (struct lvm_pv){
 		.path = x_strdup(get(row, PV_NAME)),
+		.uuid = x_strdup(get(row, PV_UUID)),
 		.vg_name = x_strdup(get(row, VG_NAME)),
 		.vg_uuid = x_strdup(get(row, VG_UUID)),
 		.size_bytes = size,
@@ -207,6 +216,12 @@ static int add_vg(struct lvm_report *r, const struct row *row, struct error **er
 	if (get_u64(row, VG_EXTENT_SIZE, &vg.extent_bytes, err) < 0)
 		return -1;
 	if (get_u64(row, VG_MISSING_PV_COUNT, &missing, err) < 0)
+		return -1;
+	if (get_u64(row, VG_SEQNO, &vg.seqno, err) < 0)
+		return -1;
+	if (get_u64(row, VG_MDA_SIZE, &vg.mda_bytes, err) < 0)
+		return -1;
+	if (get_u64(row, VG_MDA_FREE, &vg.mda_free_bytes, err) < 0)
 		return -1;
 	vg.missing_pvs = (unsigned)missing;
 	vg.name = x_strdup(get(row, VG_NAME));
@@ -268,6 +283,7 @@ static void pv_done(void *p)
 	struct lvm_pv *pv = p;
 
 	free(pv->path);
+	free(pv->uuid);
 	free(pv->vg_name);
 	free(pv->vg_uuid);
 }

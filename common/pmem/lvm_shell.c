@@ -58,6 +58,12 @@ static void give_up(struct shell_runner *r, const struct error *why)
 	r->unusable_until_ns = clock_ns() + r->program->retry_ms * NS_PER_MS;
 }
 
+/* It ends when it has nothing more to read. */
+static bool is_told_to_end(const struct shell_runner *r)
+{
+	return r->child.process.stdin_fd < 0;
+}
+
 static void stop(struct shell_runner *r)
 {
 	lvm_child_end(&r->child);
@@ -227,7 +233,8 @@ static int ask(struct shell_runner *r, const char *const argv[], uint64_t deadli
 /* Also against ends that nobody saw while it was idle: they are no failure of the next command. */
 static bool can_take(struct shell_runner *r, const char *config, uint64_t deadline_ns)
 {
-	return str_eq(r->config, config) && is_usable(r, deadline_ns) && lvm_child_is_fit(&r->child);
+	return !is_told_to_end(r) && str_eq(r->config, config) && is_usable(r, deadline_ns) &&
+	       lvm_child_is_fit(&r->child);
 }
 
 static int run_without_child(struct shell_runner *r, const char *const argv[], const char *config,
@@ -249,7 +256,7 @@ static int shell_run(void *self, const char *const argv[], const char *config, s
 
 	if (is_running(r) && !can_take(r, config, deadline_ns)) {
 		/* other devices are no fault of the process */
-		if (str_eq(r->config, config) && !is_unusable(r))
+		if (str_eq(r->config, config) && !is_unusable(r) && !is_told_to_end(r))
 			atomic_fetch_add(&r->restarts, 1);
 		stop(r);
 	}
@@ -271,9 +278,18 @@ static int shell_run(void *self, const char *const argv[], const char *config, s
 static void shell_idle(void *self)
 {
 	struct shell_runner *r = self;
+	CLEANUP(error_freep) struct error *still_there = NULL;
 
-	if (is_running(r) && r->idle_ms > 0 && clock_ns() - r->used_ns >= r->idle_ms * NS_PER_MS)
+	(void)!lvm_child_gone(&r->late, &still_there);
+	if (!is_running(r))
+		return;
+	if (lvm_child_has_ended(&r->child)) {
+		atomic_fetch_add(&r->restarts, is_told_to_end(r) ? 0 : 1);
 		stop(r);
+	} else if (r->idle_ms > 0 && clock_ns() - r->used_ns >= r->idle_ms * NS_PER_MS) {
+		fd_closep(&r->child.process.stdin_fd);
+		r->child.process.stdin_fd = -1;
+	}
 }
 
 static uint64_t shell_restarts(void *self)

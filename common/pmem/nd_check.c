@@ -13,6 +13,7 @@
 #include "pmem/nd_private.h"
 
 #define BLOCK_DEV_TIMEOUT_MS 5000
+#define END_BYTES            (4ULL << 20)
 
 int nd_check_writable(const char *device, struct error **err)
 {
@@ -117,11 +118,21 @@ int nd_open_block_device(const char *path, int *ret_fd, struct error **err)
 	return blockdev_open_exclusive(path, ret_fd, err);
 }
 
+/* A second metadata area of LVM begins at the last multiple of the data alignment, 2 MiB in our groups, that
+ * leaves it 1 MiB (add_metadata_area_to_pv() of LVM's lib/format_text/format-text.c). */
+static int wipe_end(int fd, uint64_t size_bytes, struct error **err)
+{
+	uint64_t length = size_bytes < END_BYTES ? size_bytes : END_BYTES;
+
+	return blockdev_zero(fd, size_bytes - length, length, err);
+}
+
 int nd_wipe(const struct nd_namespace *ns, struct error **err)
 {
 	CLEANUP(fd_closep) int fd = -1;
 
-	if (nd_open_block_device(ns->block_path, &fd, err) < 0 || erase_head(fd, ns->usable_bytes, err) < 0)
+	if (nd_open_block_device(ns->block_path, &fd, err) < 0 || erase_head(fd, ns->usable_bytes, err) < 0 ||
+		wipe_end(fd, ns->usable_bytes, err) < 0)
 		return err_wrap(err, "wipe old signatures");
 	/* Partitions of the old content appeared with the device. */
 	if (ioctl(fd, BLKRRPART) < 0 && errno != EINVAL)

@@ -7,12 +7,16 @@
 #include "base/str.h"
 #include "os/fs.h"
 #include "pmem/lvm_private.h"
+#include "pmem/pool_area.h"
+#include "pmem/pool_saved.h"
 
 /*
  * Extents begin at a multiple of the huge page: with LVM's default of 1 MiB no volume could be mapped with
  * huge pages, since namespaces begin at such a multiple too.
  */
 #define DATA_ALIGNMENT "2m"
+/* The second one, at the end of the device, survives what destroys the first. */
+#define METADATA_COPIES "2"
 
 void pool_vg_devices(const struct nd_inventory *inv, char ***ret)
 {
@@ -174,6 +178,75 @@ void pool_vg_plan_done(struct pool_vg_plan *p)
 	*p = (struct pool_vg_plan){0};
 }
 
+static const struct nd_namespace *namespace_at(const struct nd_region *r, const char *path)
+{
+	for (size_t i = 0; i < r->n_namespaces; i++)
+		if (str_eq(r->namespaces[i].block_path, path))
+			return &r->namespaces[i];
+	return NULL;
+}
+
+/* LVM itself takes devices out of groups by emptying their metadata area. Return: why not, caller frees; NULL
+ * when the namespace may be grouped. */
+static char *find_reason(const char *folder, const struct nd_region *region, const char *path)
+{
+	const struct nd_namespace *ns = namespace_at(region, path);
+	const struct nd_inventory just_this = {&(struct nd_region){.identity = region->identity,
+						       .namespaces = (struct nd_namespace *)(uintptr_t)ns,
+						       .n_namespaces = ns ? 1 : 0},
+		1};
+	const struct lvm_report in_no_group = {0};
+	CLEANUP(pool_lost_list_done) struct pool_lost_list lost = {0};
+	CLEANUP(pool_record_done) struct pool_record record = {0};
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	if (!ns)
+		return NULL;
+	if (pool_saved_find(folder, region, ns, &record, &err) < 0)
+		return x_asprintf("%s; until that can be read, nothing new is made on %s", err->msg, path);
+	pool_saved_lost(folder, &just_this, &in_no_group, &lost);
+	return lost.n > 0 ? pool_lost_text(&lost.list[0]) : NULL;
+}
+
+void pool_vg_examine(const char *folder, struct pool_vg_plan *plan)
+{
+	for (char **path = plan->add_paths; path && *path; path++) {
+		char *reason = find_reason(folder, plan->region, *path);
+		if (!reason)
+			continue;
+		free(plan->problem);
+		plan->problem = reason;
+		return;
+	}
+}
+
+/*
+ * The text that describes volumes outlives the label. A device that LVM shows without a group is one because
+ * it says so itself: with a metadata area that cannot be read, LVM shows it just so.
+ */
+static int check_area(const struct pool_vg_plan *plan, const char *path, struct error **err)
+{
+	bool is_pv = strv_contains(plan->pv_paths, path);
+	struct pool_area area;
+
+	if (pool_area_look(path, &area, err) < 0)
+		return err_wrap(err, "pool namespace %s", path);
+	if (is_pv && area.first == POOL_AREA_EMPTY)
+		return 0;
+	if (!is_pv && area.first != POOL_AREA_USED && area.second != POOL_AREA_USED)
+		return 0;
+	return err_set(err, ERR_PRECONDITION,
+		"pool namespace %s is in no volume group that LVM shows, but %s: its label or its metadata "
+		"is "
+		"damaged, and nothing new is made on it; pvck --dump metadata_search shows what can be "
+		"restored; if its volumes may be lost instead: lvm pvcreate -ff --yes --dataalignment 2m "
+		"--pvmetadatacopies 2 %s",
+		path,
+		is_pv ? "bears LVM's label without a metadata area that says it is free"
+		      : "holds metadata of LVM",
+		path);
+}
+
 /* LVM asks before it wipes a signature and is told yes: so what has one is refused here, unless LVM itself
  * showed it as a PV without group. A damaged PV bears LVM's signature and is not shown. */
 static int check_blank(const struct pool_vg_plan *plan, const char *path, struct error **err)
@@ -210,9 +283,11 @@ int pool_vg_apply(struct lvm *l, const struct pool_vg_plan *plan, struct error *
 		"-y",
 		"--dataalignment",
 		DATA_ALIGNMENT,
+		"--pvmetadatacopies",
+		METADATA_COPIES,
 		plan->vg_name,
 	};
-	size_t n = 5;
+	size_t n = 7;
 
 	if (plan->problem)
 		return err_set(err, ERR_PRECONDITION, "%s", plan->problem);
@@ -223,7 +298,7 @@ int pool_vg_apply(struct lvm *l, const struct pool_vg_plan *plan, struct error *
 	for (char **path = plan->add_paths; *path; path++) {
 		if (n == LVM_WORDS_MAX)
 			return err_set(err, ERR_INTERNAL, "too many new namespaces for one command");
-		if (check_blank(plan, *path, err) < 0)
+		if (check_area(plan, *path, err) < 0 || check_blank(plan, *path, err) < 0)
 			return -1;
 		argv[n++] = *path;
 	}

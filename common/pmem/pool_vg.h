@@ -2,7 +2,8 @@
  * pool_vg.h - the second stage: one volume group per region from its pool namespaces (pmem-vgm).
  *
  * A region's group is found by its PVs, since bus and region numbers change between boots; only a new one is
- * named after the region ("ndbus0region0fsdax"). A foreign group of that name is an error, never extended.
+ * named after the region ("ndbus0region0fsdax"). A foreign group of that name is an error, never extended. No
+ * group is made of a namespace that was in one, unless LVM itself took it out (docs/decisions/026).
  */
 #pragma once
 
@@ -42,12 +43,16 @@ void pool_vg_devices(const struct nd_inventory *inv, char ***ret);
 void pool_vg_plan_region(
 	const struct nd_region *region, const struct lvm_report *report, struct pool_vg_plan *ret);
 
+/** pool_vg_examine() - make it the problem of @plan when a namespace to be added has a record in @folder
+ * (pool_saved.h) and was not taken out of its group by LVM. @folder: NULL: there are no records. */
+void pool_vg_examine(const char *folder, struct pool_vg_plan *plan);
+
 /** pool_vg_plan_done() - release what @p owns. */
 void pool_vg_plan_done(struct pool_vg_plan *p);
 
 /** pool_vg_apply() - create or extend; a plan without @add_paths does nothing. Return: 0, or -1 with
- * ERR_PRECONDITION (@plan->problem; a namespace holds something else), ERR_EXISTS (a group of that name is on
- * other devices of the host), or as lvm_run(). */
+ * ERR_PRECONDITION (@plan->problem; a namespace holds something else, or metadata of LVM), ERR_EXISTS (a
+ * group of that name is on other devices of the host), or as lvm_run(). */
 int pool_vg_apply(struct lvm *l, const struct pool_vg_plan *plan, struct error **err) MUST_CHECK;
 
 /** pool_vg_activate() - activate every inactive LV of the groups in @report. Return: 0, or -1 as lvm_run().

@@ -19,6 +19,7 @@ static const char *const kind_names[] = {
 	[FIT_SPACE] = "space",
 	[FIT_FRAGMENTATION] = "fragmentation",
 	[FIT_LABELS] = "label-slots",
+	[FIT_METADATA] = "group-metadata",
 	[FIT_REGION] = "region",
 	[FIT_ERASING] = "erasing",
 	[FIT_SHARE] = "pool-share",
@@ -92,6 +93,13 @@ static void explain_space(const struct fit_node *node, const struct device_pool 
 	if (p->free_bytes < a->needed_bytes) {
 		add(a, FIT_SPACE, a->needed_bytes - p->free_bytes, "%s needed, %s free", needed,
 			show(p->free_bytes, free_bytes));
+		return;
+	}
+	if (!is_contiguous(node, p) && p->used_up) {
+		add(a, FIT_METADATA, 0,
+			"no free %s: volume group %s cannot describe more volumes, however much space is "
+			"free",
+			p->used_up, p->name);
 		return;
 	}
 	if (!is_contiguous(node, p)) {

@@ -28,6 +28,7 @@ enum fit_kind {
 	FIT_SPACE,         /* less is free than is needed */
 	FIT_FRAGMENTATION, /* enough is free, but not in one piece */
 	FIT_LABELS,        /* no label slot is free */
+	FIT_METADATA,      /* the volume group cannot describe more volumes */
 	FIT_REGION,        /* disabled or read-only */
 	FIT_ERASING,       /* deleted volumes still take space */
 	FIT_SHARE,         /* the region has more that is not in the pool */

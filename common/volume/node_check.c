@@ -12,6 +12,7 @@
 #include "base/parse.h"
 #include "base/str.h"
 #include "os/file.h"
+#include "pmem/pool_saved.h"
 
 #define KUBELET_DIR     "/var/lib/kubelet"
 #define STATE_MIN_BYTES (16ULL << 20) /* some thousand state files with their temporaries */
@@ -211,6 +212,32 @@ static void check_lvm(struct look *l)
 			"filter or system_id there is in force for commands by hand only");
 }
 
+/* In direct mode, too: volumes that were made in the other mode are served. */
+static void check_groups(struct look *l)
+{
+	CLEANUP(free_charp) char *state_path = x_asprintf("%s%s", l->config->root, l->config->state_path);
+	CLEANUP(free_charp) char *folder = pool_saved_folder(state_path);
+	CLEANUP(pool_lost_list_done) struct pool_lost_list lost = {0};
+	CLEANUP(strv_freep) char **stale = NULL;
+
+	if (!l->config->regions || !l->config->groups)
+		return;
+	pool_saved_lost(folder, l->config->regions, l->config->groups, &lost);
+	for (size_t i = 0; i < lost.n; i++) {
+		CLEANUP(free_charp) char *text = pool_lost_text(&lost.list[i]);
+		add(l, "volume-group", NODE_PROBLEM, "%s", text);
+	}
+	stale = pool_saved_stale(folder, l->config->groups);
+	for (char **name = stale; name && *name; name++)
+		add(l, "group-copy", NODE_NOTE,
+			"there is no current copy of the metadata of volume group %s in %s: the driver and "
+			"pmem-vgm write it, when they run and can write there",
+			*name, folder);
+	if (lost.n == 0 && !stale && l->config->groups->n_vgs > 0)
+		add(l, "volume-group", NODE_OK, "%zu volume groups, each with a copy of its metadata in %s",
+			l->config->groups->n_vgs, folder);
+}
+
 static void check_tool(struct look *l, const char *tool, enum node_level level, const char *purpose)
 {
 	static const char *const folders[] = {"/usr/sbin", "/usr/bin", "/sbin", "/bin"};
@@ -320,6 +347,7 @@ void node_check(const struct node_check_config *config, struct node_findings *re
 		check_modules(&l);
 		check_nodes(&l);
 		check_lvm(&l);
+		check_groups(&l);
 		check_huge_pages(&l);
 	}
 	check_kubelet(&l);

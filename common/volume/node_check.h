@@ -1,7 +1,8 @@
 /*
  * node_check.h - whether a node is set up so that volumes can be made, mounted and kept.
  *
- * By looking at sysfs, /dev, /etc and the mount table alone; no tool is run and nothing is changed. Threads:
+ * By looking at sysfs, /dev, /etc, the mount table, the state folder and the beginnings of pool namespaces
+ * alone; no tool is run and nothing is changed. Threads:
  * none. Blocks on the file systems that it looks at.
  */
 #pragma once
@@ -10,6 +11,7 @@
 #include <stddef.h>
 
 #include "os/mount_table.h"
+#include "pmem/lvm.h"
 #include "pmem/nd.h"
 
 enum node_level {
@@ -37,6 +39,7 @@ struct node_check_config {
 	char *const *kubelet_dirs;          /* strv; NULL: /var/lib/kubelet */
 	const struct mount_table *mounts;   /* borrowed */
 	const struct nd_inventory *regions; /* NULL: unknown */
+	const struct lvm_report *groups;    /* NULL: unknown */
 	pid_t holder;                       /* of the state folder; 0: none is seen */
 };
 

@@ -143,6 +143,7 @@ struct volumes_capacity {
 	uint64_t free_bytes;
 	uint64_t max_volume_bytes;
 	uint64_t max_sector_volume_bytes; /* the same for usage=FileIO */
+	uint64_t max_volumes;             /* so many can be described; 0: no limit is known */
 };
 
 /** volumes_capacity() - from the snapshot. Return: false before the first one. Never waits. */

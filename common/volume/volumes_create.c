@@ -109,7 +109,7 @@ struct candidates {
 	size_t n;
 	uint64_t largest_bytes; /* over all complete pools, for the message */
 	bool over_limit;        /* a pool would fit, but rounding passes the limit */
-	char *no_slots;         /* name of a pool whose labels are used up, or NULL */
+	char *used_up;          /* what, in which pool, keeps space from being used, or NULL */
 };
 
 static void candidates_done(struct candidates *c)
@@ -117,7 +117,7 @@ static void candidates_done(struct candidates *c)
 	for (size_t i = 0; i < c->n; i++)
 		free(c->list[i].uuid);
 	free(c->list);
-	free(c->no_slots);
+	free(c->used_up);
 	*c = (struct candidates){0};
 }
 
@@ -146,8 +146,8 @@ static void find_candidates(
 
 		if (p->complete && !p->closed && max_bytes > c.largest_bytes)
 			c.largest_bytes = max_bytes;
-		if (p->no_slots && !p->closed && !c.no_slots)
-			c.no_slots = x_strdup(p->name);
+		if (p->used_up && !p->closed && !c.used_up)
+			c.used_up = x_asprintf("%s in %s", p->used_up, p->name);
 		if (size_bytes == UINT64_MAX)
 			continue;
 		if (limit_bytes > 0 && size_bytes > limit_bytes) {
@@ -177,7 +177,7 @@ static int no_candidate(const struct candidates *c, uint64_t bytes, struct error
 	return err_set(err, ERR_EXHAUSTED,
 		"not enough space: %llu bytes needed, the largest possible volume has %s%s%s",
 		(unsigned long long)bytes, format_bytes(c->largest_bytes, largest),
-		c->no_slots ? "; no free label slot in " : "", c->no_slots ? c->no_slots : "");
+		c->used_up ? "; no free " : "", c->used_up ? c->used_up : "");
 }
 
 static struct volume_record *new_record(struct volumes *v, const char *id, const struct volume_request *q)

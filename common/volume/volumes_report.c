@@ -19,8 +19,10 @@ static struct volumes_capacity pool_capacity(const struct volumes *v, const stru
 	if (p->closed)
 		return (struct volumes_capacity){0};
 	if (!volumes_takes_new(v, p))
-		return (struct volumes_capacity){.total_bytes = p->total_bytes};
+		return (struct volumes_capacity){
+			.total_bytes = p->total_bytes, .max_volumes = p->max_devices};
 	return (struct volumes_capacity){.total_bytes = p->total_bytes,
+		.max_volumes = p->max_devices,
 		.free_bytes = p->free_bytes,
 		.max_volume_bytes = p->max_bytes,
 		.max_sector_volume_bytes = p->max_sector_bytes};
@@ -32,9 +34,12 @@ bool volumes_capacity(struct volumes *v, struct volumes_capacity *ret)
 
 	pthread_mutex_lock(&v->mutex);
 	bool known = v->loaded && v->seen;
+	bool limited = true;
 	for (size_t i = 0; known && i < v->seen->n_pools; i++) {
 		struct volumes_capacity c = pool_capacity(v, &v->seen->pools[i]);
 
+		limited = limited && (c.max_volumes > 0 || v->seen->pools[i].closed);
+		sum.max_volumes += c.max_volumes;
 		sum.total_bytes += c.total_bytes;
 		sum.free_bytes += c.free_bytes;
 		if (c.max_volume_bytes > sum.max_volume_bytes)
@@ -43,6 +48,7 @@ bool volumes_capacity(struct volumes *v, struct volumes_capacity *ret)
 			sum.max_sector_volume_bytes = c.max_sector_volume_bytes;
 	}
 	pthread_mutex_unlock(&v->mutex);
+	sum.max_volumes = limited ? sum.max_volumes : 0;
 	if (known)
 		*ret = sum;
 	return known;

@@ -21,7 +21,7 @@ static struct device_manager *open_manager(struct lvm *lvm)
 	struct error *err = NULL;
 
 	ASSERT_OK(nd_open_real(&nd, &err));
-	return device_open_lvm(nd, lvm);
+	return device_open_lvm(nd, lvm, /* saved_folder= */ NULL);
 }
 
 static struct device_manager *open_shell(void)

@@ -34,7 +34,7 @@ foreign_is_untouched() {
 
 foreign_is_invisible() {
 	local text
-	for text in "$(pmem-vgm status)" "$(pmem-vgm plan)"; do
+	for text in "$(pmem-vgm "-statePath=$state" status)" "$(pmem-vgm "-statePath=$state" plan)"; do
 		fails grep -q 'theirs\|pmem1' <<<"$text"
 	done
 	pmem-ns-init status -o json | python3 -c '
@@ -46,7 +46,7 @@ for r in json.load(sys.stdin)["regions"]:
 raw_namespaces_are_skipped() {
 	ns_init 1 create -strict
 	says 'convert takes it as a whole'
-	pmem-vgm status >"$scratch/out"
+	pmem-vgm "-statePath=$state" status >"$scratch/out"
 	says '^no volume groups$'
 }
 
@@ -133,7 +133,7 @@ repeating_changes_nothing() {
 	ns_init 0 create
 	says 'skipped region region=region1'
 	fails says 'skipped region region=region[02]'
-	pmem-vgm -strict
+	pmem-vgm "-statePath=$state" -strict
 	chain_facts | diff "$scratch/before" -
 }
 
@@ -175,7 +175,7 @@ boot_1() {
 
 volumes_are_back() {
 	local id
-	pmem-vgm -strict
+	pmem-vgm "-statePath=$state" -strict
 	driver_start
 	id=$(create two 160Mi ext4)
 	stage "$id"

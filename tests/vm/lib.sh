@@ -148,7 +148,7 @@ child() {
 # init_chain PERCENT
 init_chain() {
 	pmem-ns-init "-useforfsdax=$1" -strict
-	pmem-vgm
+	pmem-vgm "-statePath=$state"
 }
 
 # What the chain has made, with all that identifies it.
@@ -433,7 +433,7 @@ nothing_leaked() {
 	done
 	for file in "$state"/* "$state"/.[!.]*; do
 		case $file in
-		*'/*' | *'/.[!.]*' | */.lock) ;;
+		*'/*' | *'/.[!.]*' | */.lock | */lvm) ;;
 		*.json)
 			file=${file##*/}
 			files+="${file%.json} "

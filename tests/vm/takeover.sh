@@ -251,7 +251,7 @@ only_names_of_go() {
 	local file
 	for file in "$state"/*; do
 		case $file in
-		*.json | *.json.tmp | */mount) ;;
+		*.json | *.json.tmp | */mount | */lvm) ;;
 		*) echo "${file##*/} is left" && return 1 ;;
 		esac
 	done

@@ -11,7 +11,7 @@ group1=ndbus0region1fsdax
 vgm() {
 	local wanted=$1 status=0
 	shift
-	pmem-vgm "$@" >"$scratch/out" 2>"$scratch/log" || status=$?
+	pmem-vgm "-statePath=$state" "$@" >"$scratch/out" 2>"$scratch/log" || status=$?
 	cat "$scratch/out" "$scratch/log"
 	equal 'the exit status' "$status" "$wanted"
 }
@@ -194,11 +194,16 @@ content_is_kept() {
 	local sum
 	mke2fs -q -F -t ext4 /dev/pmem1.1
 	sum=$(head -c 8M /dev/pmem1.1 | sha256sum)
-	vgm 0
+	vgm 0 "-statePath=$scratch/without-records"
 	says '/dev/pmem1.1 holds ext4'
 	vgm 1 -strict
+	says 'namespace1.[0-9]* (/dev/pmem1.1) was in volume group'
 	equal 'the content' "$(head -c 8M /dev/pmem1.1 | sha256sum)" "$sum"
 	wipefs -qa /dev/pmem1.1
+	# Nothing on it tells any more that LVM took it out of its group.
+	vgm 1 -strict
+	says 'nothing new is made on it'
+	hand pvcreate -qq -ff -y --dataalignment 2m --pvmetadatacopies 2 /dev/pmem1.1
 	vgm 0 -strict
 	equal 'the devices of the new group' "$(field_of_group $group1 pv_count)" 2
 }

@@ -121,8 +121,8 @@ static void run_command(struct lvm_model *m, const char *const argv[], struct bu
 		for (size_t i = 0; i < m->n_lvs; i++)
 			make_node(m, &m->lvs[i]);
 	} else if (str_eq(argv[0], "vgcreate")) {
-		/* -y --dataalignment 2m GROUP PATH */
-		snprintf(m->group, sizeof(m->group), "%s", argv[5]);
+		/* -y --dataalignment 2m --pvmetadatacopies 2 GROUP PATH */
+		snprintf(m->group, sizeof(m->group), "%s", argv[7]);
 	} else {
 		ck_abort_msg("unexpected command: %s", argv[0]);
 	}

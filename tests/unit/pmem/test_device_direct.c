@@ -196,7 +196,7 @@ START_TEST(without_a_label_slot_nothing_is_offered)
 	ck_assert_uint_eq(l->pools[0].max_bytes, 0);
 	ck_assert_uint_eq(l->pools[0].max_sector_bytes, 0);
 	ck_assert_uint_eq(l->pools[0].free_bytes, 0);
-	ck_assert(l->pools[0].no_slots);
+	ck_assert(l->pools[0].used_up != NULL);
 	ck_assert_uint_eq(device_fit(manager, &l->pools[0], false, 1), UINT64_MAX);
 	ASSERT_FAILS(try_create("more", OWN, 1, &d, &err), ERR_EXHAUSTED, "label slot");
 }

@@ -42,7 +42,7 @@ static struct device_manager *open_manager(struct lvm_fake *fake)
 
 	nd_fake_add(nd, 0, POOL_NAMESPACE_NAME, ND_FSDAX, 0, MIB(256));
 	nd_fake_add(nd, 0, "theirs", ND_FSDAX, MIB(256), MIB(256));
-	return device_open_lvm(nd, lvm_open_fake(fake));
+	return device_open_lvm(nd, lvm_open_fake(fake), /* saved_folder= */ NULL);
 }
 
 static int create(
@@ -116,6 +116,35 @@ START_TEST(obstacles_are_found_without_a_try)
 	ASSERT_FAILS(create(m, "vol", "uuid-b", 1, &err), ERR_EXISTS, "vol");
 	ASSERT_FAILS(create(m, "new", "uuid-a", MIB(20) + 1, &err), ERR_EXHAUSTED, "uuid-a");
 	ASSERT_FAILS(create(m, "new", "uuid-b", 1, &err), ERR_UNAVAILABLE, "uuid-b");
+}
+END_TEST
+
+#define METADATA(free) "\"vg_mda_size\":\"2093056\",\"vg_mda_free\":\"" free "\""
+#define FULL_TEXT      EMPTY_WITH(METADATA("65024"))
+#define ROOM_TEXT      EMPTY_WITH(METADATA("66048"))
+#define EMPTY_WITH(more)                                                                                     \
+	"{\"pv_name\":\"/dev/pmem0\",\"pv_size\":\"1\"," GROUP("a", "20971520", "0") "," more "}"
+
+START_TEST(group_that_can_describe_no_more_volumes_is_exhausted)
+{
+	OPEN(LIST(FULL_TEXT), LIST(FULL_TEXT), LIST(ROOM_TEXT),
+		{CREATE("new", "4194304b"), NULL, ERR_INTERNAL}, LIST(FULL_TEXT));
+	CLEANUP(device_list_freep) struct device_list *l = NULL;
+	CLEANUP(device_list_freep) struct device_list *room = NULL;
+
+	ASSERT_OK(device_list_read(m, &l, &err));
+	const struct device_pool *a = device_list_pool(l, "uuid-a");
+	ck_assert_uint_eq(a->free_bytes, MIB(20));
+	ck_assert_uint_eq(a->max_bytes, 0);
+	ck_assert_uint_eq(a->max_sector_bytes, 0);
+	ck_assert_str_eq(a->used_up, DEVICE_NO_TEXT);
+	ck_assert_uint_gt(a->max_devices, 1000);
+	ck_assert_uint_lt(a->max_devices, 2093056 / 2 / 400);
+	ASSERT_FAILS(create(m, "new", "uuid-a", 1, &err), ERR_EXHAUSTED, "room in the metadata");
+	ASSERT_OK(device_list_read(m, &room, &err));
+	ck_assert_uint_eq(device_list_pool(room, "uuid-a")->max_bytes, MIB(20));
+	ck_assert_ptr_null(device_list_pool(room, "uuid-a")->used_up);
+	ASSERT_FAILS(create(m, "new", "uuid-a", 1, &err), ERR_EXHAUSTED, "cannot describe more volumes");
 }
 END_TEST
 
@@ -275,6 +304,7 @@ int main(void)
 	tcase_add_test(tcase, groups_are_pools_and_volumes_devices);
 	tcase_add_test(tcase, failed_listing_says_nothing);
 	tcase_add_test(tcase, obstacles_are_found_without_a_try);
+	tcase_add_test(tcase, group_that_can_describe_no_more_volumes_is_exhausted);
 	tcase_add_test(tcase, obstacle_that_has_gone_is_none);
 	tcase_add_test(tcase, refusal_is_explained_by_a_look_not_by_words);
 	tcase_add_test(tcase, half_made_device_is_removed);

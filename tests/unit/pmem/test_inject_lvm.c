@@ -68,7 +68,7 @@ static void set_up_manager(void)
 	nd_fake_add(nd, 0, POOL_NAMESPACE_NAME, ND_FSDAX, 0, MIB(256));
 	ops_wrap_nd(nd);
 	snprintf(model.group, sizeof(model.group), GROUP);
-	manager = device_open_lvm(nd, lvm);
+	manager = device_open_lvm(nd, lvm, /* saved_folder= */ NULL);
 }
 
 static void close_manager(void)

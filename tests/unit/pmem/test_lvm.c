@@ -2,10 +2,12 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/parse.h"
 #include "base/str.h"
 #include "os/file.h"
 #include "os/spawn.h"
@@ -235,6 +237,36 @@ START_TEST(shell_that_failed_once_is_tried_again)
 }
 END_TEST
 
+static bool has_child(void)
+{
+	siginfo_t info;
+
+	return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0;
+}
+
+static void await_no_child(struct lvm *l)
+{
+	uint64_t deadline_ns = clock_ns() + LONG_MS * NS_PER_MS;
+
+	for (lvm_idle(l); has_child(); lvm_idle(l)) {
+		ck_assert_msg(clock_ns() < deadline_ns, "a child stays");
+		nap();
+	}
+}
+
+static void kill_children(void)
+{
+	CLEANUP(free_charp) char *path = x_asprintf("/proc/self/task/%d/children", getpid());
+	CLEANUP(buf_done) struct buf b = BUF_INIT(LOG_MAX);
+	CLEANUP(error_freep) struct error *err = NULL;
+	uint32_t pid = 0;
+
+	ASSERT_OK(file_read(AT_FDCWD, path, &b, &err));
+	CLEANUP(free_charp) char *text = x_strndup(buf_str(&b), strcspn(buf_str(&b), " "));
+	ASSERT_OK(parse_u32(text, &pid, &err));
+	ck_assert_int_eq(kill((pid_t)pid, SIGKILL), 0);
+}
+
 START_TEST(idle_shell_ends)
 {
 	CLEANUP(lvm_closep) struct lvm *l = open_shell();
@@ -244,9 +276,36 @@ START_TEST(idle_shell_ends)
 	assert_run(l, "two");
 	nap();
 	lvm_idle(l);
-	assert_log("exec one --nohints x\nshell\nasked version\nasked two --nohints x\nend\n");
-	lvm_idle(l);
+	await_log("exec one --nohints x\nshell\nasked version\nasked two --nohints x\nend\n");
+	await_no_child(l);
 	assert_run(l, "three");
+	assert_restarts(l, 0);
+}
+END_TEST
+
+/* A process that somebody has killed is not to stay as a zombie until the next command. */
+START_TEST(killed_shell_is_reaped_without_a_command)
+{
+	CLEANUP(lvm_closep) struct lvm *l = lvm_open_shell_program(&fake_program, /* idle_ms= */ LONG_MS);
+
+	assert_run(l, "one");
+	assert_run(l, "two");
+	kill_children();
+	await_no_child(l);
+	assert_restarts(l, 1);
+	assert_run(l, "three");
+}
+END_TEST
+
+START_TEST(command_after_the_idle_time_does_not_wait_for_the_end)
+{
+	CLEANUP(lvm_closep) struct lvm *l = open_shell();
+
+	for (int i = 0; i < 20; i++) {
+		assert_run(l, "one");
+		lvm_idle(l);
+	}
+	assert_restarts(l, 0);
 }
 END_TEST
 
@@ -383,6 +442,8 @@ int main(void)
 		&refusal_has_lvms_words_and_the_shell_goes_on, &shell_that_dies_or_babbles_is_replaced,
 		&death_of_an_idle_shell_is_no_failure, &output_beside_the_answer_is_drained,
 		&lvm_without_a_shell_gets_processes, &shell_that_failed_once_is_tried_again, &idle_shell_ends,
+		&killed_shell_is_reaped_without_a_command,
+		&command_after_the_idle_time_does_not_wait_for_the_end,
 		&a_look_neither_keeps_a_shell_nor_starts_one, &other_devices_need_another_shell,
 		&configuration_that_vanished_is_written_again, &slow_process_is_left_to_end,
 		&slow_shell_is_left_to_end, &process_that_is_killed_may_have_done_something,

@@ -10,7 +10,7 @@
 
 static void assert_filter(char *const *paths, const char *filter)
 {
-	CLEANUP(free_charp) char *config = lvm_config_text(paths);
+	CLEANUP(free_charp) char *config = lvm_config_text(paths, /* backup_dir= */ NULL);
 	CLEANUP(free_charp) char *expected = x_asprintf("\tfilter=[%s]\n", filter);
 
 	ck_assert_msg(strstr(config, expected), "%s\nlacks %s", config, expected);
@@ -27,6 +27,19 @@ START_TEST(filter_admits_exact_paths_and_nothing_else)
 			      (char[]){"/dev/a\\b"}, (char[]){"/dev/a]b"}, (char[]){"/dev/a b"},
 			      (char[]){"/dev/a\nb"}, (char[]){"sda"}, (char[]){""}),
 		"\"r|.*|\"");
+}
+END_TEST
+
+START_TEST(copies_of_metadata_are_kept_where_a_folder_is_set_and_nowhere_else)
+{
+	CLEANUP(free_charp) char *without = lvm_config_text(NULL, /* backup_dir= */ NULL);
+	CLEANUP(free_charp) char *with = lvm_config_text(NULL, "/var/lib/a \"b\\c/lvm");
+	CLEANUP(free_charp) char *open = lvm_config_text_open();
+
+	ck_assert_ptr_nonnull(strstr(without, "backup { archive=0 backup=0 }\n"));
+	ck_assert_ptr_nonnull(strstr(open, "backup { archive=0 backup=0 }\n"));
+	ck_assert_ptr_nonnull(
+		strstr(with, "backup { archive=0 backup=1 backup_dir=\"/var/lib/a \\\"b\\\\c/lvm\" }\n"));
 }
 END_TEST
 
@@ -123,6 +136,7 @@ START_TEST(name_is_looked_for_on_all_devices_but_only_then)
 END_TEST
 
 UNIT_MAIN("pmem/lvm_commands", filter_admits_exact_paths_and_nothing_else,
+	copies_of_metadata_are_kept_where_a_folder_is_set_and_nowhere_else,
 	arguments_that_the_shell_would_change_are_refused, without_devices_nothing_is_listed_and_nothing_run,
 	listing_has_a_filter_and_does_not_only_trust_it, listing_that_cannot_be_read_says_nothing,
 	name_is_looked_for_on_all_devices_but_only_then)

@@ -6,8 +6,9 @@
 
 #define NAMESPACE  ND_SYS_REGION "/namespace0.0"
 #define HOLDER     ND_SYS_REGION "/pfn0.0"
-#define DISK_BYTES MIB(4)
+#define DISK_BYTES MIB(16)
 #define HEAD_BYTES MIB(1)
+#define END_BYTES  MIB(4)
 #define PATTERN    'x'
 
 static const struct nd_spec spec = {.bus = "ndbus0",
@@ -66,8 +67,8 @@ START_TEST(what_was_made_is_read_back_and_has_no_old_signature)
 	ck_assert_str_eq(ns->block_path, d.path);
 	ck_assert_uint_eq(after->regions[0].n_namespaces, 1);
 	for (uint64_t at = 0; at < DISK_BYTES; at += KIB(512)) {
-		bool is_head = at < HEAD_BYTES || at >= DISK_BYTES - HEAD_BYTES;
-		ck_assert_int_eq(byte_at(&d, at), is_head ? 0 : PATTERN);
+		bool is_erased = at < HEAD_BYTES || at >= DISK_BYTES - END_BYTES;
+		ck_assert_int_eq(byte_at(&d, at), is_erased ? 0 : PATTERN);
 	}
 }
 END_TEST

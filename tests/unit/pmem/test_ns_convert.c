@@ -6,6 +6,7 @@
 #include "pmem/nd_fake.h"
 #include "pmem/pool_vg.h"
 #include "unit/os/scratch.h"
+#include "unit/pmem/lvm_area.h"
 
 #define SIZE_BYTES MIB(64)
 #define MKFS_MS    60000
@@ -66,9 +67,9 @@ static int run_model(void *self, const char *const argv[], const char *config, s
 		buf_adds(report, "{\"report\":[{\"vg\":[]}]}");
 	} else {
 		ck_assert(str_eq(argv[0], "vgcreate") || str_eq(argv[0], "vgextend"));
-		/* --nohints -y --dataalignment 2m GROUP DEVICE... */
-		for (size_t i = 6; argv[i]; i++)
-			add_pv(m, argv[i], argv[5]);
+		/* --nohints -y --dataalignment 2m --pvmetadatacopies 2 GROUP DEVICE... */
+		for (size_t i = 8; argv[i]; i++)
+			add_pv(m, argv[i], argv[7]);
 		m->made++;
 	}
 	return 0;
@@ -303,6 +304,7 @@ START_TEST(device_that_lvm_got_no_further_with_is_grouped)
 
 	node_open(&n, 0, "", ND_FSDAX);
 	add_pv(&n.model, n.disk.path, "");
+	lvm_area_put(n.disk.path, LVM_AREA_FIRST, MIB(2) - LVM_AREA_FIRST, /* used= */ false);
 	ck_assert(convert(&n));
 	assert_converted(&n, "");
 }

@@ -6,10 +6,13 @@
 #include "base/str.h"
 #include "os/fs.h"
 #include "pmem/pool_vg.h"
+#include "unit/pmem/lvm_area.h"
 #include "unit/pmem/lvm_fake.h"
 #include "unit/unit.h"
 
 #define IMAGE_BYTES   (32LL << 20)
+#define AREA_BYTES    (2LL << 20)
+#define SECOND_AREA   (IMAGE_BYTES - AREA_BYTES)
 #define MKFS_MS       60000
 #define MAX_POOLS     3
 #define OPEN_LIST     "vgs --readonly -o vg_name,vg_uuid -S vg_name=ndbus0region0fsdax"
@@ -203,7 +206,8 @@ static int apply(const struct setup *s, const struct lvm_fake_step *steps, struc
 START_TEST(blank_namespace_is_made_a_group_aligned_to_huge_pages)
 {
 	CLEANUP(free_charp)
-	char *create = x_asprintf("vgcreate -y --dataalignment 2m ndbus0region0fsdax %s", image);
+	char *create = x_asprintf(
+		"vgcreate -y --dataalignment 2m --pvmetadatacopies 2 ndbus0region0fsdax %s", image);
 	CLEANUP(setup_done) struct setup s = {0};
 	struct error *err = NULL;
 
@@ -234,17 +238,51 @@ START_TEST(namespace_with_content_is_not_overwritten)
 }
 END_TEST
 
-START_TEST(pv_without_group_is_used_without_a_look)
+START_TEST(pv_that_lvm_has_emptied_is_used)
 {
-	CLEANUP(free_charp) char *extend = x_asprintf("vgextend -y --dataalignment 2m a %s", image);
+	CLEANUP(free_charp)
+	char *extend = x_asprintf("vgextend -y --dataalignment 2m --pvmetadatacopies 2 a %s", image);
 	CLEANUP(free_charp)
 	char *rows = x_asprintf(ROW("/dev/pmem0", "a", "0") ",{\"pv_name\":\"%s\",\"pv_size\":\"1\"}", image);
 	CLEANUP(setup_done) struct setup s = {0};
 	struct error *err = NULL;
 
-	ASSERT_OK(fs_make("ext4", image, NULL, MKFS_MS, &err));
+	lvm_area_put(image, LVM_AREA_FIRST, AREA_BYTES - LVM_AREA_FIRST, /* used= */ false);
+	/* of a life before, which pvcreate does not remove */
+	lvm_area_put(image, SECOND_AREA, AREA_BYTES, /* used= */ true);
 	make_plan(&s, rows, PATHS("/dev/pmem0", image));
 	ASSERT_OK(apply(&s, STEPS({extend, NULL, 0}), &err));
+}
+END_TEST
+
+/* With its metadata damaged, LVM shows a PV as one that is in no group. */
+START_TEST(pv_without_readable_metadata_is_not_used)
+{
+	CLEANUP(free_charp)
+	char *rows = x_asprintf(ROW("/dev/pmem0", "a", "0") ",{\"pv_name\":\"%s\",\"pv_size\":\"1\"}", image);
+	CLEANUP(setup_done) struct setup s = {0};
+	struct error *err = NULL;
+
+	make_plan(&s, rows, PATHS("/dev/pmem0", image));
+	ASSERT_FAILS(
+		apply(&s, &(struct lvm_fake_step){0}, &err), ERR_PRECONDITION, "without a metadata area");
+	lvm_area_put(image, LVM_AREA_FIRST, AREA_BYTES - LVM_AREA_FIRST, /* used= */ true);
+	ASSERT_FAILS(apply(&s, &(struct lvm_fake_step){0}, &err), ERR_PRECONDITION, "nothing new is made");
+}
+END_TEST
+
+START_TEST(metadata_of_volumes_without_a_label_is_never_overwritten)
+{
+	static const struct {
+		uint64_t offset, size;
+	} areas[] = {{LVM_AREA_FIRST, AREA_BYTES - LVM_AREA_FIRST}, {SECOND_AREA, AREA_BYTES},
+		{IMAGE_BYTES - (1 << 20), 1 << 20}};
+	CLEANUP(setup_done) struct setup s = {0};
+	struct error *err = NULL;
+
+	make_plan(&s, "", PATHS(image));
+	lvm_area_put(image, areas[_i].offset, areas[_i].size, /* used= */ true);
+	ASSERT_FAILS(apply(&s, STEPS({OPEN_LIST, NO_GROUP, 0}), &err), ERR_PRECONDITION, "metadata of LVM");
 }
 END_TEST
 
@@ -302,7 +340,9 @@ int main(void)
 	tcase_add_test(tcase, blank_namespace_is_made_a_group_aligned_to_huge_pages);
 	tcase_add_test(tcase, foreign_group_of_that_name_is_never_touched);
 	tcase_add_test(tcase, namespace_with_content_is_not_overwritten);
-	tcase_add_test(tcase, pv_without_group_is_used_without_a_look);
+	tcase_add_test(tcase, pv_that_lvm_has_emptied_is_used);
+	tcase_add_test(tcase, pv_without_readable_metadata_is_not_used);
+	tcase_add_loop_test(tcase, metadata_of_volumes_without_a_label_is_never_overwritten, 0, 3);
 	suite_add_tcase(suite, tcase);
 	return unit_runner_finish(srunner_create(suite));
 }

@@ -97,7 +97,7 @@ static int faulty_list(void *self, struct device_list **ret, struct error **err)
 		if (str_eq((*ret)->pools[i].uuid, fx.faults.incomplete_pool))
 			(*ret)->pools[i].complete = false;
 		if (fx.faults.no_slots) {
-			(*ret)->pools[i].no_slots = true;
+			(*ret)->pools[i].used_up = DEVICE_NO_SLOT;
 			(*ret)->pools[i].free_bytes = 0;
 			(*ret)->pools[i].max_bytes = 0;
 			(*ret)->pools[i].max_sector_bytes = 0;
