@@ -46,6 +46,7 @@ static inline void fd_closep(int *fd)
 {
 	if (*fd >= 0)
 		close(*fd);
+	*fd = -1;
 }
 
 static inline void dir_closep(DIR **dir)
