@@ -58,6 +58,10 @@ static char *text_of(char *record)
 		return record;
 	text++;
 	text[strcspn(text, "\n")] = '\0';
+	/* an end of line within the message is written as an escape */
+	char *end = strstr(text, "\\x0a");
+	if (end)
+		*end = '\0';
 	return text;
 }
 

@@ -686,7 +686,6 @@ static int mount_at(struct attachment *a, struct error **err)
 	}
 	if (refuse_stale_root(a, target_fd, err) == 0 && make_mount(a, target_fd, err) == 0)
 		return 0;
-	fd_closep(&target_fd);
 	if (created)
 		(void)!path_remove(a->v->roots, a->q->path, &ignored);
 	return -1;
@@ -694,14 +693,20 @@ static int mount_at(struct attachment *a, struct error **err)
 
 /* --- the kinds */
 
-static int attach_fs(struct attachment *a, struct error **err)
+/* Nothing is written for want of a folder. */
+static int require_folder(const struct attachment *a, struct error **err)
 {
 	CLEANUP(fd_closep) int fd = -1;
 
-	/* nothing is written for want of a folder */
 	if (a->q->kind == ATTACHMENT_STAGED && path_open(a->v->roots, a->q->path, PATH_DIR, &fd, err) < 0)
 		return err_wrap(err, "staging path");
-	fd_closep(&fd);
+	return 0;
+}
+
+static int attach_fs(struct attachment *a, struct error **err)
+{
+	if (require_folder(a, err) < 0)
+		return -1;
 	if (volumes_confirm_path(a->v, a->r, a->device, err) < 0)
 		return -1;
 	if (volumes_prepare_fs(a->v, a->r, a->device, a->fs_type, a->attributes.readonly, err) < 0)

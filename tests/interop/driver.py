@@ -113,11 +113,12 @@ class DriverTest(unittest.TestCase):
                                               capacity_range=csi_pb2.CapacityRange(required_bytes=16 * MIB))
         return self.future("Controller", "CreateVolume", request, csi_pb2.CreateVolumeResponse, **more)
 
-    def stage(self, volume):
+    def stage(self, volume, *flags):
         path = f"{self.folder}/staging/{volume}"
         os.makedirs(path, exist_ok=True)
         request = csi_pb2.NodeStageVolumeRequest(volume_id=volume, staging_target_path=path,
                                                  volume_capability=capability())
+        request.volume_capability.mount.mount_flags.extend(flags)
         return self.future("Node", "NodeStageVolume", request, csi_pb2.NodeStageVolumeResponse)
 
     def unstage(self, volume):

@@ -277,9 +277,62 @@ START_TEST(files_of_an_xfs_inherit_the_extent_size)
 }
 END_TEST
 
+#define UUID "0d9a3c7e-8f3d-4c43-a1c5-5f6a3e6b7a10"
+
+START_TEST(the_superblock_tells_uuid_and_use)
+{
+	static const char *const types[] = {"ext4", "xfs"};
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(300));
+	struct fs_super super;
+
+	ck_assert_int_eq(mkdir(MOUNT, 0700), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		ASSERT_OK(fs_make(types[i], disk.path, UUID, TIMEOUT_MS, &err));
+		ASSERT_OK(fs_read_super(types[i], disk.path, &super, &err));
+		ck_assert_str_eq(super.uuid, UUID);
+		/* of xfs it is not known */
+		ck_assert(super.unused == (i == 0));
+		ck_assert_int_eq(mount(disk.path, MOUNT, types[i], 0, NULL), 0);
+		ck_assert_int_eq(umount(MOUNT), 0);
+		ASSERT_OK(fs_read_super(types[i], disk.path, &super, &err));
+		ck_assert(!super.unused);
+		ASSERT_FAILS(fs_read_super(types[!i], disk.path, &super, &err), ERR_PRECONDITION, types[!i]);
+	}
+}
+END_TEST
+
+START_TEST(a_sound_file_system_needs_no_verdict)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(300));
+	CLEANUP(free_charp) char *verdict = NULL;
+
+	ASSERT_OK(fs_make("ext4", disk.path, NULL, TIMEOUT_MS, &err));
+	ASSERT_OK(fs_check("ext4", disk.path, TIMEOUT_MS, &verdict, &err));
+	ck_assert_ptr_null(verdict);
+	ASSERT_OK(fs_check("xfs", disk.path, TIMEOUT_MS, &verdict, &err));
+	ck_assert_ptr_null(verdict);
+}
+END_TEST
+
+/* As in an image that lacks it; it must not keep a pod from its volume. */
+START_TEST(a_checker_that_cannot_work_is_a_verdict_only)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(16));
+	CLEANUP(free_charp) char *verdict = NULL;
+
+	ASSERT_OK(fs_check("ext4", disk.path, TIMEOUT_MS, &verdict, &err));
+	ck_assert_ptr_nonnull(strstr(verdict, "could not do its work"));
+}
+END_TEST
+
 SCRATCH_MAIN("os/fs", an_empty_device_and_unknown_data_hold_nothing, what_is_there_is_named,
 	a_partition_table_is_not_empty, several_signatures_are_ambivalent,
 	a_file_system_beside_a_partition_table_is_ambivalent, a_damaged_superblock_is_still_a_file_system,
 	a_physical_volume_with_a_wrong_checksum_is_not_empty, an_unreadable_device_is_an_error_not_empty,
 	xfs_works_at_every_size_from_its_minimum_on, ext4_knows_the_stripe_and_works_from_its_minimum_on,
-	making_says_why_it_failed, only_two_types_are_known, files_of_an_xfs_inherit_the_extent_size)
+	making_says_why_it_failed, only_two_types_are_known, files_of_an_xfs_inherit_the_extent_size,
+	the_superblock_tells_uuid_and_use, a_sound_file_system_needs_no_verdict,
+	a_checker_that_cannot_work_is_a_verdict_only)

@@ -295,6 +295,43 @@ START_TEST(removal_follows_no_symlink)
 }
 END_TEST
 
+START_TEST(the_kernel_says_which_options_it_knows)
+{
+	ck_assert(mount_option_is_known("xfs", "inode64"));
+	ck_assert(mount_option_is_known("xfs", "logbufs=8"));
+	ck_assert(mount_option_is_known("xfs", "noatime"));
+	ck_assert(mount_option_is_known("ext4", "commit=60"));
+	/* gone since Linux 4.19 */
+	ck_assert(!mount_option_is_known("xfs", "nobarrier"));
+	ck_assert(!mount_option_is_known("xfs", "ihashsize=7"));
+	ck_assert(!mount_option_is_known("xfs", "a,b"));
+	/* not to be asked of: the mount itself will say it */
+	ck_assert(mount_option_is_known("no-such-fs", "whatever"));
+}
+END_TEST
+
+/* Two mounts have one path, and the descriptor of the hidden one is still its own. */
+START_TEST(a_descriptor_tells_its_mount)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	const struct mount_entry *e;
+
+	CLEANUP(fd_closep) int below = make_dir(SCRATCH "/dir");
+	ck_assert_int_eq(mount("one", SCRATCH "/dir", "tmpfs", 0, NULL), 0);
+	CLEANUP(fd_closep) int hidden = open(SCRATCH "/dir", O_PATH | O_CLOEXEC);
+	ck_assert_int_eq(mount("two", SCRATCH "/dir", "tmpfs", 0, NULL), 0);
+	CLEANUP(fd_closep) int top = open(SCRATCH "/dir", O_PATH | O_CLOEXEC);
+	CLEANUP(mount_table_freep) struct mount_table *t = read_table();
+	ASSERT_OK(mount_table_of(t, top, &e, &err));
+	ck_assert_str_eq(e->source, "two");
+	ASSERT_OK(mount_table_of(t, hidden, &e, &err));
+	ck_assert_str_eq(e->source, "one");
+	ASSERT_OK(mount_table_of(t, below, &e, &err));
+	ck_assert_str_ne(e->target, SCRATCH "/dir");
+	ASSERT_FAILS(mount_table_of(t, -1, &e, &err), ERR_NOT_FOUND, "which mount");
+}
+END_TEST
+
 SCRATCH_MAIN("os/mount", a_device_is_mounted_with_what_was_asked_for, no_options_mean_none,
 	options_that_the_kernel_refuses_are_named, options_that_would_make_another_operation_are_refused,
 	a_device_held_exclusively_is_busy,
@@ -302,4 +339,5 @@ SCRATCH_MAIN("os/mount", a_device_is_mounted_with_what_was_asked_for, no_options
 	a_bind_shows_the_source_with_its_own_flags, a_later_bind_flag_overrides_an_earlier_one,
 	a_device_node_is_bound_over_a_file, a_bound_node_is_seen_when_it_is_hidden_or_not_in_devtmpfs,
 	a_bind_that_cannot_be_made_leaves_nothing, removal_takes_the_top_mount_and_is_idempotent,
-	a_busy_mount_stays, removal_follows_no_symlink)
+	a_busy_mount_stays, removal_follows_no_symlink, the_kernel_says_which_options_it_knows,
+	a_descriptor_tells_its_mount)
