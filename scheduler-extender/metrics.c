@@ -138,7 +138,7 @@ void metrics_status(void *self, const struct http1_request *request, struct http
 		buf_adds(&reply->body, "the Kubernetes API has not told all yet\n");
 	} else if (sched_world_is_silent(m->parts.world, clock_ns(), &kind, &silent_ns)) {
 		reply->status = 503;
-		buf_addf(&reply->body, "the Kubernetes API has sent nothing about %s for %llu s\n", kind,
+		buf_addf(&reply->body, "the Kubernetes API has not answered about %s for %llu s\n", kind,
 			(unsigned long long)(silent_ns / NS_PER_S));
 	} else if (m->parts.watch && !sched_node_watch_is_synced(m->parts.watch)) {
 		const char *failure = sched_node_watch_failure(m->parts.watch);

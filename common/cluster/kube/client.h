@@ -59,6 +59,9 @@ struct kube_call {
 	/* bytes of the body of a reply of 200 as they come, which are then not kept for @fn. Return: false to
 	 * give the request up, which ends with ERR_CANCELLED. It may not free the client. NULL: keep them */
 	bool (*on_data)(void *user, struct span data);
+	/* a reply of 2xx begins: of a watch, long before anything comes. It may not cancel the request, nor
+	 * free the client. NULL: nobody wants to know */
+	void (*on_begin)(void *user);
 };
 
 /** Called exactly once, never before kube_client_call() returned, and not after kube_request_cancel().

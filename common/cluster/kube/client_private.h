@@ -33,6 +33,7 @@ struct kube_request {
 	char *content_type;
 	struct buf body;
 	bool (*on_data)(void *user, struct span data);
+	void (*on_begin)(void *user);
 	kube_reply_fn fn; /* NULL: cancelled */
 	void *user;
 	uint64_t deadline_ns;

@@ -63,14 +63,9 @@ bool informer_is_synced(const struct informer *i)
 	return i->is_synced;
 }
 
-uint64_t informer_heard_ns(const struct informer *i)
+uint64_t informer_failing_ns(const struct informer *i)
 {
-	return i->heard_ns;
-}
-
-bool informer_is_failing(const struct informer *i)
-{
-	return i->told != NULL;
+	return i->failing_ns;
 }
 
 const void *informer_get(const struct informer *i, const char *key)
@@ -124,6 +119,8 @@ static void forget_versions(struct informer *i)
 
 static void tell(struct informer *i, const struct error *error)
 {
+	if (i->failing_ns == 0)
+		i->failing_ns = clock_ns();
 	if (str_eq(i->told, error->msg))
 		return;
 	free(i->told);
@@ -178,12 +175,11 @@ static void page_ended(void *user, unsigned status, struct span body, const stru
 	retry_later(i);
 }
 
-static bool take_page(void *user, struct span data)
+static void begin_reply(void *user)
 {
 	struct informer *i = user;
 
-	i->heard_ns = clock_ns();
-	return informer_take_page(i, data);
+	i->failing_ns = 0;
 }
 
 static void list_page(struct informer *i)
@@ -196,7 +192,8 @@ static void list_page(struct informer *i)
 		.accept = i->kind->metadata_only ? "application/json;as=PartialObjectMetadataList;" METADATA
 						 : NULL,
 		.timeout_ms = PAGE_MS,
-		.on_data = take_page,
+		.on_data = informer_take_page,
+		.on_begin = begin_reply,
 	};
 
 	if (!i->next_page) {
@@ -245,7 +242,6 @@ static bool take_watch(void *user, struct span data)
 	struct informer *i = user;
 	bool more = informer_take_watch(i, data);
 
-	i->heard_ns = clock_ns();
 	if (i->got_line && i->told)
 		succeed(i);
 	return more;
@@ -263,6 +259,7 @@ static void watch(struct informer *i)
 			i->kind->metadata_only ? "application/json;as=PartialObjectMetadata;" METADATA : NULL,
 		.timeout_ms = seconds * 1000 + WATCH_LATE_MS,
 		.on_data = take_watch,
+		.on_begin = begin_reply,
 	};
 
 	begin_path(i, &path);

@@ -58,13 +58,10 @@ DEFINE_CLEANUP(struct informer *, informer_free);
 /** informer_is_synced() - the first list was complete. */
 bool informer_is_synced(const struct informer *i);
 
-/** informer_heard_ns() - when the server sent something for it last, of clock_ns(); 0: never. Of an idle
- * watch that is a bookmark about once a minute. Source: apiserver storage/cacher, defaultBookmarkFrequency.
- */
-uint64_t informer_heard_ns(const struct informer *i);
-
-/** informer_is_failing() - its last request failed, and the server has sent nothing since. */
-bool informer_is_failing(const struct informer *i);
+/** informer_failing_ns() - since when its requests have failed, of clock_ns(); 0: the server has accepted the
+ * last one. That nothing comes of a watch says nothing: of objects that do not change there are not even
+ * bookmarks (apiserver storage/cacher, dispatchEvents()). A connection that hangs ends all its requests. */
+uint64_t informer_failing_ns(const struct informer *i);
 
 /** informer_get() - the object with @key (kube_meta_key()), or NULL. Borrowed until it changes. */
 const void *informer_get(const struct informer *i, const char *key);

@@ -26,7 +26,7 @@ struct informer {
 	struct kube_items items;
 	struct kube_lines lines;
 	bool is_synced;
-	uint64_t heard_ns; /* when bytes came last; 0: never */
+	uint64_t failing_ns; /* since when requests fail; 0: they do not */
 
 	/* of the request that runs */
 	struct error *fault; /* why its reply was given up */

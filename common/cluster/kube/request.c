@@ -100,6 +100,7 @@ struct kube_request *kube_request_new(
 	r->body = BUF_INIT(call->body.n);
 	buf_add(&r->body, call->body.p, call->body.n);
 	r->on_data = call->on_data;
+	r->on_begin = call->on_begin;
 	r->fn = fn;
 	r->user = user;
 	r->reply = BUF_INIT(KUBE_MAX_REPLY_BYTES);
@@ -149,6 +150,8 @@ static void on_headers(void *user, const struct h2_header *headers, size_t n, bo
 		r->reply.max = KUBE_MAX_FAILURE_BYTES;
 	if (str_eq(r->verb, "watch"))
 		observe(r);
+	if (is_success(r->status) && r->fn && r->on_begin)
+		r->on_begin(r->user);
 }
 
 /* What is too long of a failure's text is left out; a success that is cut off would be none. */

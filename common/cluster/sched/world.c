@@ -159,14 +159,13 @@ bool sched_world_is_silent(
 
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
 		const struct informer *informer = parts[i].informer;
-		uint64_t heard_ns = informer ? informer_heard_ns(informer) : 0;
+		uint64_t failing_ns = informer ? informer_failing_ns(informer) : 0;
 
-		if (heard_ns == 0)
+		if (failing_ns == 0 || now_ns - failing_ns <= SCHED_SILENT_NS)
 			continue;
 		*ret_kind = parts[i].kind;
-		*ret_ns = now_ns - heard_ns;
-		if (*ret_ns > (informer_is_failing(informer) ? SCHED_FAILING_NS : SCHED_SILENT_NS))
-			return true;
+		*ret_ns = now_ns - failing_ns;
+		return true;
 	}
 	return false;
 }

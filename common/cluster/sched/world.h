@@ -46,14 +46,12 @@ DEFINE_CLEANUP(struct sched_world *, sched_world_free);
 /** sched_world_is_synced() - all that there was in the beginning is known. */
 bool sched_world_is_synced(const struct sched_world *w);
 
-/* An API server that is well sends a bookmark for each watch after 75 s at most (apiserver storage/cacher):
- * twice that without any sign is silence. Where a request has failed as well, less is enough. */
-#define SCHED_SILENT_NS  (150 * NS_PER_S)
-#define SCHED_FAILING_NS (30 * NS_PER_S)
+/* What every client has to put up with for a moment, such as the restart of an API server, is no silence. */
+#define SCHED_SILENT_NS (10 * NS_PER_S)
 
-/** sched_world_is_silent() - whether the API server has sent nothing for one of the watches for so long that
- * what is known may be outdated. @now_ns: of clock_ns(). @ret_kind: of the objects, static; @ret_ns: since
- * when. Both are set when true is returned. */
+/** sched_world_is_silent() - whether the API server has not answered about one of the watches for so long
+ * that what is known may be outdated. @now_ns: of clock_ns(). @ret_kind: of the objects, static; @ret_ns: for
+ * how long. Both are set when true is returned. */
 bool sched_world_is_silent(
 	const struct sched_world *w, uint64_t now_ns, const char **ret_kind, uint64_t *ret_ns);
 

@@ -22,8 +22,7 @@ struct informer {
 	void **objects; /* begin with a struct kube_meta */
 	size_t n;
 	bool synced;
-	uint64_t heard_ns;
-	bool failing;
+	uint64_t failing_ns;
 	struct informer *next;
 };
 
@@ -172,20 +171,14 @@ void informer_free(struct informer *i)
 	free(i);
 }
 
-void fake_informer_heard(struct informer *i, uint64_t heard_ns, bool failing)
+void fake_informer_fail(struct informer *i, uint64_t failing_ns)
 {
-	i->heard_ns = heard_ns;
-	i->failing = failing;
+	i->failing_ns = failing_ns;
 }
 
-uint64_t informer_heard_ns(const struct informer *i)
+uint64_t informer_failing_ns(const struct informer *i)
 {
-	return i->heard_ns;
-}
-
-bool informer_is_failing(const struct informer *i)
-{
-	return i->failing;
+	return i->failing_ns;
 }
 
 bool informer_is_synced(const struct informer *i)

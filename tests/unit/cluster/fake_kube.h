@@ -40,8 +40,8 @@ void fake_informer_remove(struct informer *i, const char *key);
 /** fake_informer_sync() - the first list is complete. */
 void fake_informer_sync(struct informer *i);
 
-/** fake_informer_heard() - what informer_heard_ns() and informer_is_failing() say from now on. */
-void fake_informer_heard(struct informer *i, uint64_t heard_ns, bool failing);
+/** fake_informer_fail() - what informer_failing_ns() says from now on. */
+void fake_informer_fail(struct informer *i, uint64_t failing_ns);
 
 /** fake_informer_kind() - what it was made for. */
 const struct kube_kind *fake_informer_kind(const struct informer *i);

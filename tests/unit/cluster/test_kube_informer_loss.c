@@ -211,6 +211,42 @@ START_TEST(refusals_of_list_and_watch_are_waited_out)
 }
 END_TEST
 
+static void serve_refused_watch(struct fake_api *a, const struct fake_request *r)
+{
+	(void)a;
+	if (!is_watch(r))
+		answer_list(r);
+	else if (n_watches++ == 0)
+		fake_answer(r, "500", "");
+	else
+		fake_begin(r);
+}
+
+static bool is_failing(void *user)
+{
+	(void)user;
+	return informer_failing_ns(w.informer) != 0;
+}
+
+static bool is_accepted(void *user)
+{
+	return !is_failing(user);
+}
+
+/* The second watch is accepted, and nothing ever comes of it, as of objects that do not change. */
+START_TEST(a_watch_that_is_accepted_is_no_failure_though_nothing_comes)
+{
+	n_lists = 0;
+	n_watches = 0;
+	watch_rig_open(&w, NULL, serve_refused_watch);
+	ck_assert(!is_failing(NULL));
+	fake_until(&w.api, is_failing, NULL);
+	fake_until(&w.api, is_accepted, NULL);
+	ck_assert_uint_eq(n_watches, 2);
+	watch_rig_close(&w);
+}
+END_TEST
+
 START_TEST(an_informer_can_be_freed_at_any_time)
 {
 	for (unsigned n = 0; n < 3; n++) {
@@ -227,4 +263,4 @@ TMPDIR_MAIN("cluster/kube_informer_loss", what_went_while_the_server_forgot_is_t
 	what_is_not_understood_is_listed_anew, an_event_that_is_too_long_is_not_read_to_its_end,
 	another_error_of_a_watch_makes_no_list, a_watch_goes_on_after_the_connection_was_lost,
 	a_list_that_breaks_off_begins_anew, refusals_of_list_and_watch_are_waited_out,
-	an_informer_can_be_freed_at_any_time)
+	a_watch_that_is_accepted_is_no_failure_though_nothing_comes, an_informer_can_be_freed_at_any_time)

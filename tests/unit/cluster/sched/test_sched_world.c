@@ -365,19 +365,19 @@ static void is_silent(uint64_t now_ns, const char *kind)
 		ck_assert_str_eq(found, kind);
 }
 
-START_TEST(an_api_that_sends_nothing_is_noticed)
+START_TEST(an_api_that_does_not_answer_is_noticed)
 {
 	uint64_t now_ns = 10 * SCHED_SILENT_NS;
 
-	is_silent(now_ns, NULL);
 	sync_all();
-	fake_informer_heard(of("pods"), now_ns - SCHED_SILENT_NS, /* failing= */ false);
-	fake_informer_heard(of("storageclasses"), now_ns, /* failing= */ true);
+	is_silent(now_ns, NULL);
+	fake_informer_fail(of("pods"), now_ns - SCHED_SILENT_NS);
+	fake_informer_fail(of("storageclasses"), now_ns);
 	is_silent(now_ns, NULL);
 	is_silent(now_ns + 1, "pods");
-	fake_informer_heard(of("pods"), now_ns, /* failing= */ false);
-	is_silent(now_ns + SCHED_FAILING_NS, NULL);
-	is_silent(now_ns + SCHED_FAILING_NS + 1, "storageclasses");
+	fake_informer_fail(of("pods"), 0);
+	is_silent(now_ns + SCHED_SILENT_NS, NULL);
+	is_silent(now_ns + SCHED_SILENT_NS + 1, "storageclasses");
 }
 END_TEST
 
@@ -514,7 +514,7 @@ int main(void)
 		a_claim_counts_from_its_selected_node_on_until_that_is_taken_back,
 		a_bound_claim_counts_a_minute_longer, another_claim_of_the_same_name_is_another,
 		a_class_that_comes_later_makes_claims_count, the_webhook_alone_watches_claims_and_classes,
-		an_api_that_sends_nothing_is_noticed, the_node_of_a_pod_decides_for_all_its_volumes,
+		an_api_that_does_not_answer_is_noticed, the_node_of_a_pod_decides_for_all_its_volumes,
 		a_pod_without_inline_volumes_is_forgotten_when_it_has_a_node,
 		a_pod_that_was_not_scheduled_counts_no_more, pods_that_are_still_there_are_seen_now_and_then,
 		the_webhook_learns_of_claims_and_classes, the_webhook_learns_of_the_default_class};
