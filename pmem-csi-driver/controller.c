@@ -192,7 +192,7 @@ static int start_http(struct program *p, struct error **err)
 	return 0;
 }
 
-/* Whoever may tell nodes to delete volumes may tell the controller to, and nobody else. */
+/* Clients may delete volumes on every node: as on a node, only a controller's certificate gives access. */
 static int open_csi_tls(struct program *p, struct error **err)
 {
 	static const char *const controllers[] = {"pmem-registry", NULL};

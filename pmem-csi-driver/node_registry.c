@@ -82,7 +82,7 @@ static void fill(void *user, Registry__V0__RegisterControllerRequest *q, struct 
 		registration_report(&report, q, arena);
 }
 
-/* As given, but for a port that the system has chosen, and brackets. */
+/* The controller is told the port that the system has chosen, and an IPv6 address in brackets. */
 static int set_endpoint(struct node_registry *r, const char *endpoint, uint16_t port, struct error **err)
 {
 	CLEANUP(addr_done) struct addr a = {0};

@@ -77,22 +77,7 @@ static bool is_ipv6(const char *text)
 	return inet_pton(AF_INET6, text, &unused) == 1;
 }
 
-/* Colons without brackets: Kubernetes puts $(POD_IP) and a port together so. @text is both, @host the first.
- */
-static int check_bare_ipv6(const char *endpoint, const char *text, const char *host, struct error **err)
-{
-	if (!is_ipv6(host))
-		return err_set(err, ERR_INVALID_ARGUMENT, "endpoint \"%s\": \"%s\" is not a numeric address",
-			endpoint, host);
-	if (is_ipv6(text))
-		return err_set(err, ERR_INVALID_ARGUMENT,
-			"endpoint \"%s\": is \"%s\" a port or a part of the IPv6 address? Write "
-			"tcp://[ADDRESS]:PORT",
-			endpoint, strrchr(text, ':') + 1);
-	return 0;
-}
-
-/* "host:port" or "[host]:port" */
+/* "host:port" or "[host]:port". In a pod's arguments $(POD_IP) is an IPv6 address without brackets. */
 static int split_tcp(const char *endpoint, const char *text, struct addr *ret, struct error **err)
 {
 	const char *colon = strrchr(text, ':');
@@ -112,11 +97,14 @@ static int split_tcp(const char *endpoint, const char *text, struct addr *ret, s
 		host = x_strndup(text + 1, host_len - 2);
 	else
 		host = x_strndup(text, host_len);
-	if (text[0] != '[' && strchr(host, ':') && check_bare_ipv6(endpoint, text, host, err) < 0)
-		return -1;
-	if (text[0] == '[' && !strchr(host, ':'))
+	if (text[0] == '[' ? !strchr(host, ':') : strchr(host, ':') && !is_ipv6(host))
 		return err_set(err, ERR_INVALID_ARGUMENT, "endpoint \"%s\": \"%s\" is not a numeric address",
 			endpoint, host);
+	if (is_ipv6(text))
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"endpoint \"%s\": is \"%s\" a port or a part of the IPv6 address? Write "
+			"tcp://[ADDRESS]:PORT",
+			endpoint, colon + 1);
 	*ret = (struct addr){.host = TAKE_PTR(host), .port = (uint16_t)port};
 	return 0;
 }

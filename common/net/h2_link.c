@@ -85,7 +85,8 @@ static void on_goaway(void *user, int32_t last_stream, uint32_t code)
 
 	(void)last_stream;
 	l->leaving = true;
-	l->unwanted_pings = code == H2_ENHANCE_YOUR_CALM;
+	/* A server may send several: one that ends the connection without haste takes nothing back. */
+	l->unwanted_pings = l->unwanted_pings || code == H2_ENHANCE_YOUR_CALM;
 }
 
 static const struct h2_events h2_events = {

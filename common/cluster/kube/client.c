@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "cluster/kube/client_private.h"
@@ -75,7 +74,7 @@ static void on_pump(void *user)
 	kube_client_pump(user);
 }
 
-/* Without token, TLS and server. */
+/* The token, TLS and the server are set up by the caller. */
 static struct kube_client *client_new(const struct kube_client_config *config)
 {
 	struct kube_client *c = x_calloc(1, sizeof(*c));
@@ -105,7 +104,6 @@ int kube_client_new(const struct kube_client_config *config, struct kube_client 
 struct kube_client *kube_client_sibling(
 	const struct kube_client *c, uint64_t ping_ms, uint64_t ping_timeout_ms)
 {
-	CLEANUP(error_freep) struct error *later = NULL;
 	struct kube_client_config config = c->config;
 	struct kube_client *sibling;
 
@@ -116,9 +114,8 @@ struct kube_client *kube_client_sibling(
 	sibling = client_new(&config);
 	kube_token_copy(&sibling->token, &c->token);
 	sibling->tls = c->tls ? tls_context_ref(c->tls) : NULL;
-	/* What is wrong with the server's address its first request would say; but @c has it, too. */
-	if (set_up_server(sibling, &later) < 0)
-		log_warn("kube: the server cannot be set up", F_ERR(later));
+	/* The first request opens the channel; looking up a numeric address asks nobody. */
+	sibling->is_named = c->is_named;
 	return sibling;
 }
 
