@@ -10,8 +10,6 @@ import concurrent.futures
 import itertools
 import os
 import random
-import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,6 +17,7 @@ import unittest
 
 import driver
 import grpc
+import hosts
 
 import csi_pb2
 from certs import Certs
@@ -30,55 +29,6 @@ PROGRAM = CERTS = None
 TOPOLOGY = "pmem-csi.intel.com/node"
 
 
-def run(*command):
-    subprocess.run(command, check=True)
-
-
-class Host:
-    """A program with a network of its own, linked to the others'."""
-
-    def __init__(self, number, folder, flags):
-        self.space, self.link = f"pmem-{os.getpid()}-{number}", f"host{number}"
-        self.address = f"10.111.0.{number + 1}"
-        self.socket = f"{folder}/{number}.sock"
-        self.log = open(f"{folder}/{number}.log", "a+", encoding="utf-8", errors="replace")
-        self.flags = [flag.replace("@", self.address) for flag in flags] + [f"-endpoint=unix://{self.socket}"]
-        run("ip", "netns", "add", self.space)
-        run("ip", "link", "add", self.link, "type", "veth", "peer", "name", "eth0", "netns", self.space)
-        run("ip", "link", "set", self.link, "master", "hub", "up")
-        for command in (f"addr add {self.address}/24 dev eth0", "link set eth0 up", "link set lo up"):
-            run("ip", "-n", self.space, *command.split())
-        self.start()
-
-    def start(self):
-        self.process = subprocess.Popen(["ip", "netns", "exec", self.space, PROGRAM, *self.flags], stderr=self.log)
-
-    def restart(self):
-        self.process.kill()
-        self.process.wait()
-        self.start()
-
-    def set_link(self, state):
-        run("ip", "link", "set", self.link, state)
-
-    def stop(self):
-        self.process.send_signal(signal.SIGCONT)
-        self.process.kill()
-        self.process.wait()
-        self.log.close()
-        run("ip", "netns", "delete", self.space)
-
-    def call(self, method, request, reply, timeout):
-        with grpc.insecure_channel(f"unix://{self.socket}") as channel:
-            stub = channel.unary_unary(f"/csi.v1.Controller/{method}", type(request).SerializeToString,
-                                       reply.FromString)
-            return stub(request, timeout=timeout)
-
-    def volumes(self):
-        request = csi_pb2.ListVolumesRequest()
-        return {e.volume.volume_id for e in self.call("ListVolumes", request, csi_pb2.ListVolumesResponse, 60).entries}
-
-
 class Partitions(unittest.TestCase):
     def setUp(self):
         seed = os.environ.get("PARTITIONS_SEED") or str(random.SystemRandom().randrange(1 << 32))
@@ -88,15 +38,14 @@ class Partitions(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
         self.addCleanup(driver.detach_loops, self.folder)
-        run("ip", "link", "add", "hub", "type", "bridge")
-        run("ip", "link", "set", "hub", "up")
+        hosts.open_hub()
         names = [f"n{i}" for i in range(1, N_NODES + 1)]
         self.controller = self.host(0, ["-mode=controller", "-registryEndpoint=tcp://@:10000", "-nodeAuthentication=role",
                                         f"-expectedNodes={','.join(names)}", *CERTS.flags("pmem-registry")])
         self.nodes = {name: self.host(i + 1, self.node_flags(name)) for i, name in enumerate(names)}
 
-    def host(self, *args):
-        host = Host(args[0], self.folder, args[1])
+    def host(self, number, flags):
+        host = hosts.Host(number, self.folder, [PROGRAM, *flags, f"-endpoint=unix://{self.folder}/{number}.sock"])
         self.addCleanup(host.stop)
         return host
 
@@ -146,8 +95,8 @@ class Partitions(unittest.TestCase):
         if kind == "kill":
             host.restart()
             return lambda: None
-        host.process.send_signal(signal.SIGSTOP)
-        return lambda: host.process.send_signal(signal.SIGCONT)
+        host.freeze()
+        return host.thaw
 
     def live_on(self, end):
         """One life after the other. Return: what live() does, of each."""

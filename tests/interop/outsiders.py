@@ -1,0 +1,177 @@
+"""Stand-ins for parties outside, to be run at an address of their own (hosts.py). What they do is written in a file, MODE,
+which they read again for each request or connection.
+
+usage: outsiders.py dns ADDRESS MODE                     "silent", "servfail", or the address that all names have
+       outsiders.py proxy ADDRESS:PORT TARGET:PORT MODE  "forward", "silent", or how many bytes are forwarded before the
+                                                         connection is reset on both sides
+       outsiders.py api ADDRESS:PORT CERTIFICATE KEY     an API server without objects, which keeps leases
+"""
+import asyncio
+import json
+import socket
+import ssl
+import struct
+import sys
+import threading
+
+RESET = struct.pack("ii", 1, 0)
+
+
+def read(path):
+    with open(path, encoding="ascii") as file:
+        return file.read().strip()
+
+
+def place(text):
+    host, _, port = text.rpartition(":")
+    return host, int(port)
+
+
+def say_serving():
+    print("serving", file=sys.stderr, flush=True)
+
+
+def answer_dns(query, mode):
+    """RFC 1035 section 4.1; names are not compressed in the question."""
+    end = query.index(b"\0", 12) + 5
+    if mode == "servfail":
+        return query[:2] + b"\x81\x82" + b"\0\1\0\0\0\0\0\0" + query[12:end]
+    is_a = query[end - 4:end - 2] == b"\0\1"
+    answer = b"\xc0\x0c\0\1\0\1\0\0\0\0\0\4" + socket.inet_aton(mode) if is_a else b""
+    return query[:2] + b"\x81\x80\0\1" + (b"\0\1" if is_a else b"\0\0") + b"\0\0\0\0" + query[12:end] + answer
+
+
+def serve_dns(address, mode_file):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+        server.bind((address, 53))
+        say_serving()
+        while True:
+            query, peer = server.recvfrom(512)
+            mode = read(mode_file)
+            if mode != "silent":
+                server.sendto(answer_dns(query, mode), peer)
+
+
+class Forwarding:
+    def __init__(self, client, target, mode):
+        self.client = client
+        self.server = socket.create_connection(target)
+        self.left = None if mode == "forward" else int(mode)
+        self.lock = threading.Lock()
+        for source, sink in ((self.client, self.server), (self.server, self.client)):
+            threading.Thread(target=self.forward, args=(source, sink), daemon=True).start()
+
+    def forward(self, source, sink):
+        try:
+            while data := source.recv(4096):
+                with self.lock:
+                    if self.left is not None:
+                        data, self.left = data[:self.left], self.left - min(self.left, len(data))
+                sink.sendall(data)
+                if self.left == 0:
+                    self.reset()
+                    return
+            sink.shutdown(socket.SHUT_WR)
+        except OSError:
+            self.reset()
+
+    def reset(self):
+        for end in (self.client, self.server):
+            try:
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RESET)
+                end.shutdown(socket.SHUT_RD)
+                end.close()
+            except OSError:
+                pass
+
+
+def serve_proxy(listen, target, mode_file):
+    held = []
+    with socket.create_server(place(listen)) as server:
+        say_serving()
+        while True:
+            client, _ = server.accept()
+            mode = read(mode_file)
+            try:
+                held.append(client if mode == "silent" else Forwarding(client, place(target), mode))
+            except OSError:
+                client.close()
+
+
+class ApiConnection(asyncio.Protocol):
+    leases, version = {}, 7
+
+    def __init__(self):
+        import h2.config
+        import h2.connection
+        config = h2.config.H2Configuration(client_side=False, header_encoding="utf-8")
+        self.h2 = h2.connection.H2Connection(config)
+        self.requests = {}
+
+    def connection_made(self, transport):
+        self.transport = transport
+        self.h2.initiate_connection()
+        transport.write(self.h2.data_to_send())
+
+    def data_received(self, data):
+        import h2.events
+        for event in self.h2.receive_data(data):
+            if isinstance(event, h2.events.RequestReceived):
+                self.requests[event.stream_id] = dict(event.headers), bytearray()
+            elif isinstance(event, h2.events.DataReceived):
+                self.requests[event.stream_id][1].extend(event.data)
+                self.h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
+            elif isinstance(event, h2.events.StreamEnded):
+                self.answer(event.stream_id, *self.requests.pop(event.stream_id))
+        self.transport.write(self.h2.data_to_send())
+
+    def answer(self, stream, headers, body):
+        status, reply = self.handle(headers[":method"], headers[":path"], body)
+        self.h2.send_headers(stream, [(":status", str(status)), ("content-type", "application/json")])
+        # a watch, in which nothing happens
+        if reply is not None:
+            self.h2.send_data(stream, json.dumps(reply).encode(), end_stream=True)
+
+    def handle(self, method, target, body):
+        path, _, query = target.partition("?")
+        if "watch" in query:
+            return 200, None
+        if "/leases" in path:
+            return self.handle_lease(method, path.rpartition("/leases")[2], body)
+        if method == "GET":
+            return 200, {"metadata": {"resourceVersion": "7"}, "items": []}
+        return 201, json.loads(body)
+
+    def handle_lease(self, method, name, body):
+        old = self.leases.get(name)
+        if method == "GET":
+            return (200, old) if old else (404, {"kind": "Status", "code": 404, "reason": "NotFound"})
+        lease = json.loads(body)
+        name = name or "/" + lease["metadata"]["name"]
+        old = self.leases.get(name)
+        if old and lease["metadata"].get("resourceVersion") != old["metadata"]["resourceVersion"]:
+            return 409, {"kind": "Status", "code": 409, "reason": "Conflict"}
+        ApiConnection.version += 1
+        lease["metadata"]["resourceVersion"] = str(self.version)
+        self.leases[name] = lease
+        return 200, lease
+
+
+async def serve_api(listen, certificate, key):
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    tls.load_cert_chain(certificate, key)
+    tls.set_alpn_protocols(["h2"])
+    server = await asyncio.get_running_loop().create_server(ApiConnection, *place(listen), ssl=tls)
+    say_serving()
+    await server.serve_forever()
+
+
+def main():
+    kind, *args = sys.argv[1:]
+    if kind == "api":
+        asyncio.run(serve_api(*args))
+    else:
+        {"dns": serve_dns, "proxy": serve_proxy}[kind](*args)
+
+
+main()
