@@ -24,6 +24,7 @@ struct token_waiter {
 	char *node_id;
 	char *endpoint;
 	char *instance;
+	bool has_lease;
 	node_token_fn fn;
 	void *user;
 };
@@ -187,9 +188,14 @@ static enum node_verdict answer(
 	return NODE_GENUINE;
 }
 
-/* The API server gives no answer about a token that was good: whether it goes on to count. */
-static bool may_stay(const struct token *k, const char *node_id, const char *endpoint, const char *instance)
+/* The API server gives no answer about @k (NULL: not known): whether the caller is the one that was genuine.
+ * Where there was no verdict on this token, the lease tells: kubelet may have replaced the token just before.
+ */
+static bool may_stay(const struct token *k, const char *node_id, const char *endpoint, const char *instance,
+	bool has_lease)
 {
+	if (!k || (!k->node_name && !k->reason))
+		return has_lease;
 	return str_eq(k->node_name, node_id) && str_eq(k->endpoint, endpoint) && !str_empty(instance) &&
 	       str_eq(k->instance, instance);
 }
@@ -256,7 +262,7 @@ static void answer_waiters(struct token *k, const struct error *why)
 		list = w->next;
 		if (!why)
 			(void)answer(k, w->node_id, w->endpoint, w->instance, &err);
-		else if (!may_stay(k, w->node_id, w->endpoint, w->instance))
+		else if (!may_stay(k, w->node_id, w->endpoint, w->instance, w->has_lease))
 			(void)err_set(&err, ERR_UNAVAILABLE, "the token cannot be checked: %s", why->msg);
 		waiter_end(w, err);
 	}
@@ -319,6 +325,7 @@ static void add_waiter(struct token *k, const struct node_claim *claim, node_tok
 	*w = (struct token_waiter){.node_id = x_strdup(claim->node_id),
 		.endpoint = x_strdup(claim->endpoint),
 		.instance = x_strdup(claim->instance),
+		.has_lease = claim->has_lease,
 		.fn = fn,
 		.user = user};
 	/* in order: a driver registers before it unregisters */
@@ -355,7 +362,7 @@ static struct token *token_add(struct node_tokens *t, const char *token)
 static enum node_verdict without_asking(
 	const struct token *k, const struct node_claim *claim, const char *why, struct error **err)
 {
-	if (k && may_stay(k, claim->node_id, claim->endpoint, claim->instance))
+	if (may_stay(k, claim->node_id, claim->endpoint, claim->instance, claim->has_lease))
 		return NODE_GENUINE;
 	(void)err_set(err, ERR_UNAVAILABLE, "the token cannot be checked: %s", why);
 	return NODE_REFUSED;

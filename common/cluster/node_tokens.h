@@ -4,11 +4,12 @@
  *
  * A verdict is kept by the SHA-256 of the token, never with the token, until the token expires, and for
  * NODE_TOKENS_KEEP_NS at most. Then the API server is asked again. As long as it gives no answer, the verdict
- * goes on to count for the node, instance and endpoint that it was last used for, and for nobody else: a
- * driver whose token was never checked has to wait. A refusal is kept for NODE_TOKENS_REFUSED_NS. Calls with
- * the same token wait for the same answer; how many tokens are asked about at a time is limited, separately
- * for drivers that have the lease of their node and for others, so that nobody who has a certificate only can
- * keep leases from being renewed. Threads: the loop's; nothing blocks.
+ * goes on to count for the node, instance and endpoint that it was last used for, and for nobody else. A
+ * token on which there is no verdict then counts for the driver that has the lease of its node, because
+ * kubelet may have replaced the token just before; other drivers have to wait. A refusal is kept for
+ * NODE_TOKENS_REFUSED_NS. Calls with the same token wait for the same answer; how many tokens are asked about
+ * at a time is limited, separately for drivers that have the lease of their node and for others, so that
+ * nobody who has a certificate only can keep leases from being renewed. Threads: the loop's; nothing blocks.
  */
 #pragma once
 

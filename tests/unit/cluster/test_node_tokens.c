@@ -300,7 +300,7 @@ START_TEST(the_silence_helps_no_other_instance_address_or_node)
 	others[0].instance = "i2";
 	others[1].endpoint = "tcp://2";
 	others[2].node_id = "n2";
-	others[3].has_lease = true;
+	others[0].has_lease = true; /* a verdict on the token comes first */
 	prove("Bearer a.b.c");
 	now += NODE_TOKENS_KEEP_NS;
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
@@ -312,6 +312,42 @@ START_TEST(the_silence_helps_no_other_instance_address_or_node)
 		assert_refused(&o, ERR_UNAVAILABLE, "cannot be checked");
 	}
 	ck_assert_uint_eq(fake_kube_count(client), 0);
+}
+END_TEST
+
+START_TEST(a_token_that_was_replaced_just_before_the_silence_keeps_the_lease)
+{
+	struct node_claim renewed = claim_of("Bearer new.er.token");
+	struct outcome o;
+
+	renewed.has_lease = true;
+	prove("Bearer a.b.c");
+	check_claim(&renewed, &o);
+	fake_kube_answer(client, 503, NULL);
+	assert_genuine(&o);
+	check_claim(&renewed, &o);
+	assert_genuine(&o);
+	ck_assert_uint_eq(fake_kube_count(client), 0);
+	now += NODE_TOKENS_AGAIN_NS;
+	check_claim(&renewed, &o);
+	answer_node("n1");
+	assert_genuine(&o);
+}
+END_TEST
+
+START_TEST(a_token_that_was_refused_before_the_silence_keeps_no_lease)
+{
+	struct node_claim renewed = claim_of("Bearer new.er.token");
+	struct outcome o;
+
+	renewed.has_lease = true;
+	check_claim(&renewed, &o);
+	fake_kube_answer(client, 201, "{\"status\":{\"error\":\"token has expired\"}}");
+	assert_refused(&o, ERR_UNAUTHENTICATED, "expired");
+	now += NODE_TOKENS_REFUSED_NS;
+	check_claim(&renewed, &o);
+	fake_kube_answer(client, 503, NULL);
+	assert_refused(&o, ERR_UNAVAILABLE, "cannot be checked");
 }
 END_TEST
 
@@ -385,7 +421,9 @@ int main(void)
 		what_is_no_token_is_not_asked_about, a_verdict_counts_for_ten_minutes,
 		a_verdict_ends_with_its_token, a_clock_that_is_ahead_means_more_questions_only,
 		a_lease_goes_on_while_the_api_server_is_silent,
-		the_silence_helps_no_other_instance_address_or_node, an_answer_that_is_none_is_silence,
+		the_silence_helps_no_other_instance_address_or_node,
+		a_token_that_was_replaced_just_before_the_silence_keeps_the_lease,
+		a_token_that_was_refused_before_the_silence_keeps_no_lease, an_answer_that_is_none_is_silence,
 		a_crowd_of_strangers_does_not_keep_leases_from_being_renewed,
 		verdicts_that_nobody_uses_are_forgotten, the_end_is_told_to_those_who_wait};
 	Suite *suite = suite_create("node tokens");
