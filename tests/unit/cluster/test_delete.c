@@ -196,6 +196,22 @@ START_TEST(a_node_that_is_only_away_blocks_the_delete_of_what_may_be_anywhere)
 }
 END_TEST
 
+/* Somebody has removed the label, or the Node, beside a driver that goes on. */
+START_TEST(a_live_node_is_asked_even_if_the_cluster_does_not_know_it)
+{
+	begin(/* early= */ false, /* forget_gone= */ true);
+	desk_add_node(&d, "n1", 4);
+	d.missing = "n1";
+	controller_tick(d.controller);
+	desk_delete(&d, &a, id_any);
+	ck_assert_str_eq(desk_last(&d, "n1")->delete_request->volume_id, id_any);
+	ck_assert(!a.finished);
+	desk_deleted(desk_last(&d, "n1"));
+	DESK_OK(&a);
+	end();
+}
+END_TEST
+
 START_TEST(nothing_counts_as_gone_in_the_start_window)
 {
 	begin(/* early= */ true, /* forget_gone= */ true);
@@ -339,7 +355,7 @@ UNIT_MAIN("cluster/delete", a_handle_in_no_form_of_ours_is_gone,
 	a_node_that_is_gone_does_not_block_the_delete_of_what_may_be_anywhere,
 	a_controller_that_has_just_started_comes_to_the_same,
 	a_node_that_is_only_away_blocks_the_delete_of_what_may_be_anywhere,
-	nothing_counts_as_gone_in_the_start_window,
+	a_live_node_is_asked_even_if_the_cluster_does_not_know_it, nothing_counts_as_gone_in_the_start_window,
 	an_id_without_a_node_is_gone_when_every_possible_owner_says_so,
 	old_ids_of_the_go_driver_are_looked_for_everywhere,
 	what_a_node_says_is_handed_through_and_the_worst_of_it, at_most_64_nodes_are_asked_at_a_time,
