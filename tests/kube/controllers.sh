@@ -21,7 +21,7 @@ pod_world='
 	mount -o remount,bind,ro /
 	exec setpriv --reuid=1000 --regid=1000 --clear-groups --no-new-privs --bounding-set=-all --inh-caps=-all "$@"'
 
-# account_folder ACCOUNT: makes what kubelet mounts into a pod for it.
+# account_folder ACCOUNT: makes what kubelet mounts into a container for it.
 account_folder() {
 	local dir=$KUBE_RUN/accounts/$1
 	token_of "$1"
@@ -29,6 +29,26 @@ account_folder() {
 	cp "$KUBE_RUN/tokens/$1" "$dir/token"
 	cp "$KUBE_RUN/pki/ca.pem" "$dir/ca.crt"
 	echo -n pmem-csi >"$dir/namespace"
+}
+
+# The driver's account comes by a Secret that Kubernetes fills, the provisioner's is the pod's.
+controller_accounts() {
+	local dir=$KUBE_RUN/accounts/pmem-csi-controller key
+	account_folder pmem-csi-provisioner
+	mkdir -p "$dir"
+	wait_for 30 "the token in the driver's Secret" is_filled pmem-csi-controller-token
+	for key in token ca.crt namespace; do
+		in_secret pmem-csi-controller-token "$key" >"$dir/$key"
+	done
+}
+
+# in_secret SECRET KEY
+in_secret() {
+	k -n pmem-csi get secret "$1" -o "jsonpath={.data.${2//./\\.}}" | base64 -d
+}
+
+is_filled() {
+	[ -n "$(in_secret "$1" token)" ]
 }
 
 # secret FOLDER AUTHORITIES NAME GROUP: publishes certificates as kubelet does, which replaces them all by one rename.
@@ -143,12 +163,12 @@ controller_pod() {
 	deployment_pod pmem-csi-controller "$1"
 }
 
-# in_controller_world NAME CONTROLLER PROGRAM...
+# in_controller_world NAME ACCOUNT CONTROLLER PROGRAM...
 in_controller_world() {
-	local name=$1 controller=$2
-	shift 2
+	local name=$1 account=$2 controller=$3
+	shift 3
 	mkdir -p "$KUBE_RUN/controllers"
-	in_pod_world "$name" pmem-csi-controller "$(controller_pod "$controller")" "$KUBE_RUN/controllers/$controller" "$@"
+	in_pod_world "$name" "$account" "$(controller_pod "$controller")" "$KUBE_RUN/controllers/$controller" "$@"
 }
 
 # controller_args CONTROLLER CONTAINER: into the array "arguments".
@@ -164,7 +184,7 @@ controller_up() {
 	local controller=$1 arguments
 	shift
 	controller_args "$controller" pmem-driver
-	in_controller_world "controller-$controller" "$controller" "$programs/pmem-csi-driver" "${arguments[@]}" -v=5 "$@"
+	in_controller_world "controller-$controller" pmem-csi-controller "$controller" "$programs/pmem-csi-driver" "${arguments[@]}" -v=5 "$@"
 }
 
 # The provisioner waits for the driver by itself.
@@ -172,7 +192,7 @@ provisioner_for() {
 	local controller=$1 arguments
 	shift
 	controller_args "$controller" external-provisioner
-	in_controller_world "provisioner-$controller" "$controller" bash -c "$again_and_again" - "$programs/csi-provisioner" "${arguments[@]}" -v=5 "$@"
+	in_controller_world "provisioner-$controller" pmem-csi-provisioner "$controller" bash -c "$again_and_again" - "$programs/csi-provisioner" "${arguments[@]}" -v=5 "$@"
 }
 
 # controller_metric CONTROLLER PATTERN: the value of the first line that fits, an integer.

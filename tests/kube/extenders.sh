@@ -79,7 +79,7 @@ manifests_up() {
 	apply_manifests lvm-scheduler
 	k patch csidriver "$driver" --type=merge -p 'spec: {storageCapacity: false}'
 	certificates
-	account_folder pmem-csi-controller
+	controller_accounts
 	account_folder pmem-csi-scheduler
 	account_folder pmem-csi-webhook
 	wait_for 30 "the controller's pods" controller_pod b
