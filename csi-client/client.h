@@ -41,8 +41,8 @@ struct command {
 /** command_find() - the command called @name, or NULL. */
 const struct command *command_find(const char *name);
 
-/** command_help() - one line per command on stdout. */
-void command_help(void);
+/** command_help() - one line per command. Return: caller frees. */
+char *command_help(void);
 
 /**
  * client_call() - make a call, print the reply as asked for.

@@ -3,9 +3,12 @@
 
 #include "csi.pb-c.h"
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "client.h"
+
+#define HELP_MAX_BYTES 16384
 
 #define CALL(c, service, method, request, prefix, err)                                                       \
 	client_call(                                                                                         \
@@ -89,6 +92,16 @@ static int run_probe(struct client *c, char *const *operands, struct error **err
 	return CALL(c, "Identity", "Probe", &q, csi__v1__probe, err);
 }
 
+/* A node has no controller service, or the controller no node service: that is no failure of the question. */
+static int skip_unserved(int rc, const char *service, struct error **err)
+{
+	if (rc == 0 || (*err)->code != ERR_UNIMPLEMENTED)
+		return rc;
+	fprintf(stderr, "the %s service is not served here\n", service);
+	error_clear(err);
+	return 0;
+}
+
 static int run_capabilities(struct client *c, char *const *operands, struct error **err)
 {
 	Csi__V1__GetPluginCapabilitiesRequest plugin;
@@ -101,10 +114,12 @@ static int run_capabilities(struct client *c, char *const *operands, struct erro
 	(void)operands;
 	if (CALL(c, "Identity", "GetPluginCapabilities", &plugin, csi__v1__get_plugin_capabilities, err) < 0)
 		return -1;
-	if (CALL(c, "Controller", "ControllerGetCapabilities", &controller,
-		    csi__v1__controller_get_capabilities, err) < 0)
+	int rc = CALL(c, "Controller", "ControllerGetCapabilities", &controller,
+		csi__v1__controller_get_capabilities, err);
+	if (skip_unserved(rc, "controller", err) < 0)
 		return -1;
-	return CALL(c, "Node", "NodeGetCapabilities", &node, csi__v1__node_get_capabilities, err);
+	rc = CALL(c, "Node", "NodeGetCapabilities", &node, csi__v1__node_get_capabilities, err);
+	return skip_unserved(rc, "node", err);
 }
 
 static int run_create(struct client *c, char *const *operands, struct error **err)
@@ -280,9 +295,12 @@ const struct command *command_find(const char *name)
 	return NULL;
 }
 
-void command_help(void)
+char *command_help(void)
 {
-	puts("\ncommands:");
+	CLEANUP(buf_done) struct buf b = BUF_INIT(HELP_MAX_BYTES);
+
+	buf_adds(&b, "\nCommands:\n");
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		printf("  %-12s %-18s %s\n", commands[i].name, commands[i].operands, commands[i].help);
+		buf_addf(&b, "  %-12s %-18s %s\n", commands[i].name, commands[i].operands, commands[i].help);
+	return x_strdup(buf_str(&b));
 }

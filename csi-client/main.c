@@ -2,23 +2,35 @@
  * csi-client: one CSI call from the command line. Exit status: 0 the call succeeded, 1 it failed (the status
  * is printed on stderr as CODE: message), 2 wrong usage.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "client.h"
+#include "net/addr.h"
 #include "os/args.h"
+#include "os/process.h"
 #include "print.h"
 
 #define OUTPUT_MAX_BYTES (64U << 20)
+
+static const char usage[] =
+	"usage: csi-client [flags] COMMAND [operands]\n"
+	"\n"
+	"Makes one CSI call and prints the answer.\n"
+	"\n"
+	"Exit status: 0 the call succeeded, 1 it failed (CODE: message on stderr), 2 wrong usage.";
 
 struct options {
 	const char *endpoint;
 	const char *output;
 	char **parameters; /* "key=value" */
+	bool show_version;
 	bool show_help;
 };
 
@@ -39,7 +51,8 @@ int client_call(struct client *c, const char *path, const ProtobufCMessage *requ
 	protobuf_c_message_free_unpacked(reply, NULL);
 	if (buf_check(&out, "reply", err) < 0)
 		return -1;
-	fputs(buf_str(&out), stdout);
+	if (process_print(buf_str(&out), err) < 0)
+		return -1;
 	if (c->show_time)
 		fprintf(stderr, "time_us %llu\n", (unsigned long long)(took_ns / 1000));
 	return 0;
@@ -58,38 +71,48 @@ static int parse_parameters(char *const *texts, struct strmap *out, struct error
 	return 0;
 }
 
+static int show_about(const struct options *o, const char *help, struct error **err)
+{
+	CLEANUP(free_charp) char *commands = command_help();
+
+	if (!o->show_help)
+		return process_print(PMEM_VERSION "\n", err);
+	if (process_print(help, err) < 0)
+		return -1;
+	return process_print(commands, err);
+}
+
 static int parse(
 	int argc, char **argv, struct client *c, struct options *o, struct args *args, struct error **err)
 {
 	const struct opt opts[] = {
-		{"endpoint", OPT_STR, &o->endpoint, "URL", "socket of the driver (default: $CSI_ENDPOINT)"},
-		{"timeout", OPT_DURATION, &c->timeout_ms, "DURATION", "deadline of the call (default 2m)"},
+		{"endpoint", OPT_STR, &o->endpoint, "URL",
+			"socket of the driver (default: $CSI_ENDPOINT, or unix:///tmp/pmem-csi.sock)"},
+		{"timeout", OPT_DURATION, &c->timeout_ms, "DURATION", "deadline of the call"},
 		{"o", OPT_STR, &o->output, "FORMAT", "text or json"},
 		{"time", OPT_BOOL, &c->show_time, NULL, "print how long the call took, on stderr"},
 		{"size", OPT_SIZE, &c->size_bytes, "SIZE", "required size"},
 		{"limit", OPT_SIZE, &c->limit_bytes, "SIZE", "largest acceptable size"},
 		{"fs", OPT_STR, &c->fs_type, "TYPE", "file system: ext4 or xfs"},
 		{"block", OPT_BOOL, &c->block, NULL, "ask for a raw block volume"},
-		{"access-mode", OPT_STR, &c->access_mode, "MODE", "such as SINGLE_NODE_WRITER (default)"},
+		{"access-mode", OPT_STR, &c->access_mode, "MODE", "such as SINGLE_NODE_MULTI_WRITER"},
 		{"mount-flag", OPT_STRS, &c->mount_flags, "FLAG", "mount flag (repeatable)"},
 		{"parameter", OPT_STRS, &o->parameters, "KEY=VALUE",
 			"parameter or volume context (repeatable)"},
 		{"max", OPT_U32, &c->max_entries, "N", "largest number of entries of a page"},
 		{"token", OPT_STR, &c->token, "TOKEN", "where a page begins"},
 		{"readonly", OPT_BOOL, &c->readonly, NULL, "publish read-only"},
+		{"version", OPT_BOOL, &o->show_version, NULL, "print the version and exit"},
 		{"help", OPT_BOOL, &o->show_help, NULL, "print this help and exit"},
 		{0},
 	};
 
+	CLEANUP(free_charp) char *help = args_help(usage, opts);
+
 	if (args_parse(opts, argc, argv, args, err) < 0)
 		return -1;
-	if (o->show_help) {
-		CLEANUP(free_charp)
-		char *help = args_help("usage: csi-client [flags] COMMAND [operands]", opts);
-		fputs(help, stdout);
-		command_help();
-		return 0;
-	}
+	if (o->show_help || o->show_version)
+		return show_about(o, help, err);
 	if (!str_eq(o->output, "text") && !str_eq(o->output, "json"))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-o must be text or json, not \"%s\"", o->output);
 	c->json = str_eq(o->output, "json");
@@ -109,6 +132,16 @@ static int connect_to(struct loop *loop, const char *endpoint, struct client *c,
 	return grpc_client_new(&config, &c->grpc, err);
 }
 
+static bool may_connect(const char *endpoint)
+{
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	CLEANUP(addr_done) struct addr a = {0};
+
+	if (addr_parse(endpoint, &a, &ignored) < 0 || !a.is_unix)
+		return true;
+	return access(a.path, R_OK | W_OK) == 0 || errno != EACCES;
+}
+
 static int run(struct client *c, const char *endpoint, const struct command *cmd, char *const *operands)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -119,9 +152,11 @@ static int run(struct client *c, const char *endpoint, const struct command *cmd
 		rc = cmd->run(c, operands, &err);
 		grpc_client_free(c->grpc);
 	}
-	if (rc < 0)
-		fprintf(stderr, "%s: %s\n", err_code_name(err->code), err->msg);
-	return rc < 0 ? 1 : 0;
+	if (rc == 0)
+		return 0;
+	fprintf(stderr, "%s: %s%s\n", err_code_name(err->code), err->msg,
+		may_connect(endpoint) ? "" : " (the socket is for root only: run as root)");
+	return 1;
 }
 
 int main(int argc, char **argv)
@@ -134,14 +169,18 @@ int main(int argc, char **argv)
 		.timeout_ms = 120000, .fs_type = "", .access_mode = "SINGLE_NODE_WRITER", .token = ""};
 	int status = 2;
 
+	process_begin();
 	if (parse(argc, argv, &c, &o, &args, &err) < 0) {
-		status = usage_error(err->msg);
-	} else if (o.show_help) {
+		usage_error(err->msg);
+		status = err->code == ERR_INVALID_ARGUMENT ? 2 : 1;
+	} else if (o.show_help || o.show_version) {
 		status = 0;
 	} else {
 		const struct command *cmd = args.rest[0] ? command_find(args.rest[0]) : NULL;
 
-		if (!cmd)
+		if (!args.rest[0])
+			status = usage_error("a command is needed");
+		else if (!cmd)
 			status = usage_error("no such command");
 		else if (strv_len(args.rest) - 1 != (size_t)cmd->n_operands)
 			status = usage_error("wrong number of operands");

@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "commands.h"
 #include "devices.h"
+#include "os/process.h"
 #include "pmem/device.h"
 #include "volume/check.h"
 #include "volume/repair.h"
@@ -12,7 +13,7 @@
 
 static const char help[] =
 	"usage: pmem-csi-driver check [flags]\n"
-	"       pmem-csi-driver check -repair ID [flags]\n"
+	"       pmem-csi-driver check -repair ID [-block] [flags]\n"
 	"       pmem-csi-driver check -forget ID [flags]\n"
 	"\n"
 	"Compares the state folder with devices, mounts and loop devices, and lists every difference. That\n"
@@ -23,10 +24,13 @@ static const char help[] =
 	"undoes\n"
 	"an unfinished creation, finishes a deletion, sets a damaged state file aside, writes one for a\n"
 	"device that has none and keeps its content, drops what is provably gone, and records what is "
-	"there.\n"
+	"there. A file system is never made on a device that got its state file in this way; with -block it\n"
+	"is a block volume.\n"
 	"-forget drops the state of a volume whose device is missing, which nothing else does.\n"
 	"\n"
-	"Exit status: 0 consistent, or done; 1 mismatches, or something was not repaired; 2 wrong usage;\n"
+	"Exit status: 0 consistent, or done; 1 mismatches, or something was not repaired, or there is "
+	"nothing\n"
+	"of that ID; 2 wrong usage;\n"
 	"3 cannot look: no devices can be listed, or a driver has the state folder.\n";
 
 static const char running[] = "what it is in the middle of shows as a mismatch here";
@@ -35,6 +39,7 @@ struct check_args {
 	struct command c;
 	const char *repair;
 	const char *forget;
+	bool block;
 };
 
 static void write_findings(const struct check_findings *f, bool notes, struct buf *out)
@@ -101,8 +106,10 @@ static int look(const struct check_args *a, struct error **err)
 	CLEANUP(check_findings_done) struct check_findings f = {0};
 	CLEANUP(buf_done) struct buf out = BUF_INIT(COMMAND_OUTPUT_MAX);
 
-	if (command_look(&a->c, &devices, &v, err) < 0)
+	if (command_look(&a->c, &devices, &v, err) < 0) {
+		process_blame(err);
 		return COMMAND_BLIND;
+	}
 	check_compare(&v, &f);
 	if (a->c.json)
 		write_json(&v, &f, &out);
@@ -149,15 +156,19 @@ static int change(const struct check_args *a, struct error **err)
 	CLEANUP(buf_done) struct buf out = BUF_INIT(COMMAND_OUTPUT_MAX);
 	CLEANUP(repair_report_done) struct repair_report r = {0};
 
-	if (devices_open(&a->c.o, /* few_commands= */ true, &devices, err) < 0)
+	if (devices_open(&a->c.o, DEVICES_CHANGE, &devices, err) < 0) {
+		process_blame(err);
 		return COMMAND_BLIND;
+	}
 	const struct volumes_config config = {
 		.node_id = "", .state_path = state_path, .devices = devices, .erase_in_call = true};
 	CLEANUP(volumes_freep) struct volumes *v = volumes_new(&config);
 	const char *id = a->repair ? a->repair : a->forget;
 
-	if ((a->repair ? volumes_repair(v, id, &r, err) : volumes_forget(v, id, &r, err)) < 0)
+	if ((a->repair ? volumes_repair(v, id, a->block, &r, err) : volumes_forget(v, id, &r, err)) < 0) {
+		process_blame(err);
 		return COMMAND_BLIND;
+	}
 	if (a->c.json)
 		write_report_json(id, &r, &out);
 	else
@@ -171,6 +182,8 @@ static int check_usage(const struct check_args *a, struct error **err)
 
 	if (a->repair && a->forget)
 		return err_set(err, ERR_INVALID_ARGUMENT, "-repair and -forget exclude each other");
+	if (a->block && !a->repair)
+		return err_set(err, ERR_INVALID_ARGUMENT, "-block is for -repair");
 	if (id && (!*id || *id == '.' || strchr(id, '/')))
 		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is no volume ID", id);
 	return 0;
@@ -181,6 +194,8 @@ int cmd_check(int argc, char **argv)
 	struct check_args a = {.c = COMMAND_INIT};
 	const struct opt table[] = {
 		{"repair", OPT_STR, &a.repair, "ID", "do what is safe for this volume or device"},
+		{"block", OPT_BOOL, &a.block, NULL,
+			"with -repair: the device without state is a raw block volume"},
 		{"forget", OPT_STR, &a.forget, "ID",
 			"drop the state of this volume, whose device is missing"},
 		COMMAND_FLAGS(&a.c),

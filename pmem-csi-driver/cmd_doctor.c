@@ -1,4 +1,5 @@
 #include <stdint.h>
+#include <unistd.h>
 
 #include "base/json.h"
 #include "base/mem.h"
@@ -8,6 +9,7 @@
 #include "devices.h"
 #include "node_map.h"
 #include "os/fs.h"
+#include "os/process.h"
 #include "volume/fit.h"
 #include "volume/node_check.h"
 
@@ -20,7 +22,7 @@ static const char help[] =
 	"rounding, label slots, pool share, deletions that are not finished, namespaces of others.\n"
 	"\n"
 	"Exit status: 0 no problem, or it can be created; 1 problems, or it cannot; 2 wrong usage; 3 cannot\n"
-	"look.\n";
+	"look, or not at everything: run it as root.\n";
 
 struct doctor_args {
 	struct command c;
@@ -36,6 +38,8 @@ static void write_node_text(const struct node_findings *f, struct buf *out)
 		buf_addf(out, "%-8s %-16s %s\n", node_level_name(f->list[i].level), f->list[i].name,
 			f->list[i].text);
 	buf_addf(out, "%zu problems\n", f->n_problems);
+	if (f->n_unknown > 0)
+		buf_addf(out, "%zu things could not be looked at\n", f->n_unknown);
 }
 
 static void write_node_json(const struct node_findings *f, struct buf *out)
@@ -44,6 +48,7 @@ static void write_node_json(const struct node_findings *f, struct buf *out)
 
 	json_object(&w);
 	json_key_u64(&w, "problems", f->n_problems);
+	json_key_u64(&w, "unknown", f->n_unknown);
 	json_key(&w, "checks");
 	json_array(&w);
 	for (size_t i = 0; i < f->n; i++) {
@@ -59,14 +64,13 @@ static void write_node_json(const struct node_findings *f, struct buf *out)
 }
 
 /* What cannot be listed is what a doctor is called for: then the node is checked without it. */
-static void read_node(
-	const struct doctor_args *a, const char *state_path, struct node_map *map, pid_t *holder)
+static void read_node(const struct doctor_args *a, const char *state_path, struct node_map *map,
+	pid_t *holder, struct error **ret_why)
 {
-	CLEANUP(error_freep) struct error *ignored = NULL;
 	CLEANUP(error_freep) struct error *ignored_too = NULL;
 	CLEANUP(state_closep) struct state_store *store = NULL;
 
-	if (node_map_read(&a->c.o, map, &ignored) < 0)
+	if (node_map_read(&a->c.o, map, ret_why) < 0)
 		*map = (struct node_map){0};
 	if (state_open_read(state_path, &store, &ignored_too) == 0)
 		(void)!state_holder(store, holder, &ignored_too);
@@ -79,11 +83,12 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 	CLEANUP(node_map_done) struct node_map map = {0};
 	CLEANUP(node_findings_done) struct node_findings f = {0};
 	CLEANUP(buf_done) struct buf out = BUF_INIT(COMMAND_OUTPUT_MAX);
+	CLEANUP(error_freep) struct error *why = NULL;
 	pid_t holder = 0;
 
 	if (mount_table_read(&mounts, err) < 0)
 		return COMMAND_BLIND;
-	read_node(a, state_path, &map, &holder);
+	read_node(a, state_path, &map, &holder, &why);
 	const struct node_check_config config = {.root = "",
 		.mode = a->c.o.device_manager,
 		.state_path = state_path,
@@ -91,12 +96,16 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 		.mounts = mounts,
 		.regions = map.regions,
 		.groups = map.report,
+		.regions_problem = why ? why->msg : NULL,
+		.user = geteuid(),
 		.holder = holder};
 	node_check(&config, &f);
 	if (a->c.json)
 		write_node_json(&f, &out);
 	else
 		write_node_text(&f, &out);
+	if (f.n_problems == 0 && f.n_unknown > 0)
+		return command_print("doctor", &out, COMMAND_BLIND);
 	return command_print("doctor", &out, f.n_problems > 0 ? COMMAND_MISMATCH : COMMAND_OK);
 }
 
@@ -209,8 +218,8 @@ int cmd_doctor(int argc, char **argv)
 	const struct opt table[] = {
 		{"size", OPT_SIZE, &a.size_bytes, "SIZE",
 			"explain whether a volume of this size can be created"},
-		{"fs", OPT_STR, &a.fs_type, "TYPE", "with -size: ext4 (default) or xfs"},
-		{"usage", OPT_STR, &a.usage, "USAGE", "with -size: AppDirect (default) or FileIO"},
+		{"fs", OPT_STR, &a.fs_type, "TYPE", "with -size: ext4 or xfs"},
+		{"usage", OPT_STR, &a.usage, "USAGE", "with -size: AppDirect or FileIO"},
 		{"block", OPT_BOOL, &a.block, NULL, "with -size: a raw block volume"},
 		{"kubeletDir", OPT_STRS, &a.c.o.kubelet_dirs, "DIR", "as the driver's"},
 		COMMAND_FLAGS(&a.c),
@@ -224,8 +233,10 @@ int cmd_doctor(int argc, char **argv)
 	status = COMMAND_USAGE;
 	if (check_usage(&a, &err) == 0)
 		status = a.size_bytes > 0 ? explain_size(&a, &err) : examine_node(&a, &err);
-	if (err)
+	if (err) {
+		process_blame(&err);
 		command_fail("doctor", err, status);
+	}
 out:
 	options_done(&a.c.o);
 	return status;

@@ -1,14 +1,14 @@
 #include "commands.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "base/names.h"
 #include "base/str.h"
 #include "devices.h"
+#include "os/process.h"
 #include "volume/check.h"
 
 struct entry {
@@ -29,16 +29,20 @@ int command_fail(const char *command, const struct error *e, int status)
 	return status;
 }
 
+int command_fail_to_look(const char *command, struct error **err)
+{
+	process_blame(err);
+	return command_fail(command, *err, COMMAND_BLIND);
+}
+
 int command_print(const char *command, const struct buf *out, int status)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 
 	if (buf_check(out, "output", &err) < 0)
 		return command_fail(command, err, COMMAND_BLIND);
-	if (fputs(buf_str(out), stdout) == EOF || fflush(stdout) == EOF) {
-		fprintf(stderr, "pmem-csi-driver %s: write to stdout: %m\n", command);
-		return COMMAND_BLIND;
-	}
+	if (process_print(buf_str(out), &err) < 0)
+		return command_fail(command, err, COMMAND_BLIND);
 	return status;
 }
 
@@ -49,7 +53,13 @@ static int check_flags(struct command *c, char *const *rest, struct error **err)
 	if (!str_eq(c->output, "text") && !str_eq(c->output, "json"))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-o must be text or json, not \"%s\"", c->output);
 	c->json = str_eq(c->output, "json");
-	return options_check_devices(&c->o, err);
+	if (name_check_driver(c->o.driver_name, err) < 0 || options_check_devices(&c->o, err) < 0)
+		return -1;
+	if (str_eq(c->o.device_manager, "fake") && str_empty(c->o.fake_path))
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"-deviceManager=fake needs -fakePath here: without it the devices are in the "
+			"driver's memory");
+	return 0;
 }
 
 bool command_parse(
@@ -57,15 +67,16 @@ bool command_parse(
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(args_done) struct args args = {0};
+	CLEANUP(free_charp) char *text = args_help(help, table);
 
 	if (args_parse(table, argc, argv, &args, &err) < 0) {
 		*ret_status = command_fail(argv[0], err, COMMAND_USAGE);
 		return false;
 	}
 	if (c->show_help) {
-		CLEANUP(free_charp) char *text = args_help(help, table);
-		fputs(text, stdout);
 		*ret_status = COMMAND_OK;
+		if (process_print(text, &err) < 0)
+			*ret_status = command_fail(argv[0], err, COMMAND_BLIND);
 		return false;
 	}
 	if (check_flags(c, args.rest, &err) < 0) {
@@ -82,7 +93,7 @@ int command_look(const struct command *c, struct device_manager **ret_devices, s
 	CLEANUP(free_charp) char *state_path = options_state_path(&c->o);
 	CLEANUP(device_closep) struct device_manager *devices = NULL;
 
-	if (devices_open(&c->o, /* few_commands= */ true, &devices, err) < 0)
+	if (devices_open(&c->o, DEVICES_LOOK, &devices, err) < 0)
 		return -1;
 	const struct check_config config = {
 		.devices = devices, .state_path = state_path, .fake_path = c->o.fake_path};
@@ -105,14 +116,13 @@ int command_show(const struct command_view *view, int argc, char **argv, void *u
 	if (!command_parse(&c, table, argc, argv, view->help, &status))
 		return status;
 	if (command_look(&c, &devices, &v, &err) < 0 || (view->read && view->read(&c, user, &err) < 0))
-		return command_fail(view->name, err, COMMAND_BLIND);
+		return command_fail_to_look(view->name, &err);
 	view->write(&v, user, c.json, &out);
 	return command_print(view->name, &out, COMMAND_OK);
 }
 
 int command_main(int argc, char **argv)
 {
-	signal(SIGPIPE, SIG_IGN);
 	for (size_t i = 0; i < ARRAY_SIZE(entries); i++) {
 		if (str_eq(argv[0], entries[i].name))
 			return entries[i].run(argc, argv);

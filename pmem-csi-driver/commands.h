@@ -36,12 +36,13 @@ struct command {
 /** entries for a table of struct opt; @c: struct command * */
 /* clang-format off */
 #define COMMAND_FLAGS(c)                                                                                     \
-	{"o", OPT_STR, &(c)->output, "FORMAT", "text (default) or json"},                                    \
-	{"deviceManager", OPT_STR, &(c)->o.device_manager, "NAME", "as the driver's (default lvm)"},         \
-	{"statePath", OPT_STR, &(c)->o.state_path, "DIR", "as the driver's"},                                \
+	{"o", OPT_STR, &(c)->output, "FORMAT", "text or json"},                                    \
+	{"deviceManager", OPT_STR, &(c)->o.device_manager, "NAME", "as the driver's"},         \
+	{"statePath", OPT_STR, &(c)->o.state_path, "DIR", "as the driver's (default: /var/lib/<drivername>)"}, \
 	{"drivername", OPT_STR, &(c)->o.driver_name, "NAME", "as the driver's"},                             \
 	{"fakePath", OPT_STR, &(c)->o.fake_path, "DIR", "as the driver's"},                                  \
-	{"fakeRegionSize", OPT_SIZE, &(c)->o.fake_region_bytes, "SIZE", "as the driver's"},                  \
+	{"fakeRegionSize", OPT_SIZE, &(c)->o.fake_region_bytes, "SIZE",                                       \
+		"accepted; the folder knows it (default: what the folder says)"},                            \
 	{"v", OPT_U32, &(c)->o.verbosity, "N", "log verbosity; 5 and above shows debug messages"},           \
 	{"help", OPT_BOOL, &(c)->show_help, NULL, "print this help and exit"}
 /* clang-format on */
@@ -58,6 +59,10 @@ bool command_parse(
 
 /** command_fail() - say on stderr why @command ends. Return: @status. */
 int command_fail(const char *command, const struct error *e, int status);
+
+/** command_fail_to_look() - command_fail() for what the system refused: it tells that root is needed. Return:
+ * COMMAND_BLIND. */
+int command_fail_to_look(const char *command, struct error **err);
 
 /** command_print() - write @out to stdout. Return: @status, or COMMAND_BLIND when that failed. */
 int command_print(const char *command, const struct buf *out, int status);

@@ -1,6 +1,5 @@
 #include "controller.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -67,8 +66,7 @@ struct program {
 	struct http_server *probes;
 	struct loop_timer *tick;
 	struct loop_timer *grace; /* runs from the request to end on */
-	struct loop_signal *on_term;
-	struct loop_signal *on_int;
+	struct loop_stop_signals *on_stop;
 	unsigned serving; /* what the end waits for */
 	bool draining;
 };
@@ -306,9 +304,7 @@ static void open_controller(struct program *p)
 
 static int serve(struct program *p, struct error **err)
 {
-	if (loop_on_signal(p->loop, SIGTERM, stop_requested, p, &p->on_term, err) < 0)
-		return -1;
-	if (loop_on_signal(p->loop, SIGINT, stop_requested, p, &p->on_int, err) < 0)
+	if (loop_on_stop(p->loop, stop_requested, p, &p->on_stop, err) < 0)
 		return -1;
 	p->tick = loop_timer_new(p->loop, tick, p);
 	p->grace = loop_timer_new(p->loop, grace_is_over, p);
@@ -348,10 +344,7 @@ static void program_done(struct program *p)
 	tls_context_unref(p->client_tls);
 	loop_timer_close(p->tick);
 	loop_timer_close(p->grace);
-	if (p->on_term)
-		loop_signal_close(p->on_term);
-	if (p->on_int)
-		loop_signal_close(p->on_int);
+	loop_stop_signals_close(p->on_stop);
 	loop_free(p->loop);
 	process_closing(0);
 }

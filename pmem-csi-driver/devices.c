@@ -11,12 +11,14 @@
 #define FAKE_REGIONS 2
 #define FAKE_UNIT    (4ULL << 20) /* as LVM's extents */
 
-static int open_fake(const struct options *o, struct device_manager **ret, struct error **err)
+static int open_fake(const struct options *o, enum devices_purpose purpose, struct device_manager **ret,
+	struct error **err)
 {
 	const struct device_fake_config config = {.path = o->fake_path,
 		.n_regions = FAKE_REGIONS,
-		.region_bytes = o->fake_region_bytes,
-		.unit_bytes = FAKE_UNIT};
+		.region_bytes = purpose == DEVICES_SERVE ? o->fake_region_bytes : 0,
+		.unit_bytes = FAKE_UNIT,
+		.read_only = purpose == DEVICES_LOOK};
 
 	return device_open_fake(&config, ret, err);
 }
@@ -54,10 +56,11 @@ static int open_both(
 	return 0;
 }
 
-int devices_open(const struct options *o, bool few_commands, struct device_manager **ret, struct error **err)
+int devices_open(const struct options *o, enum devices_purpose purpose, struct device_manager **ret,
+	struct error **err)
 {
-	int rc = str_eq(o->device_manager, "fake") ? open_fake(o, ret, err)
-						   : open_both(o, few_commands, ret, err);
+	int rc = str_eq(o->device_manager, "fake") ? open_fake(o, purpose, ret, err)
+						   : open_both(o, purpose != DEVICES_SERVE, ret, err);
 
 	return rc < 0 ? err_wrap(err, "device manager %s", o->device_manager) : 0;
 }

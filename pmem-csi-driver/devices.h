@@ -7,12 +7,17 @@
 
 struct device_manager;
 
+enum devices_purpose {
+	DEVICES_SERVE,  /* for a long time */
+	DEVICES_CHANGE, /* a few changes: no helper process is started */
+	DEVICES_LOOK,   /* the same, and nothing is changed: a driver may be running */
+};
+
 /**
  * devices_open() - the device manager of @o.
- * @few_commands: for a program that ends soon: no helper process is started
- * @ret:          device_close()
+ * @ret: device_close()
  *
  * Return: 0, or -1 as nd_open_real() and device_open_fake().
  */
-int devices_open(const struct options *o, bool few_commands, struct device_manager **ret,
+int devices_open(const struct options *o, enum devices_purpose purpose, struct device_manager **ret,
 	struct error **err) MUST_CHECK;

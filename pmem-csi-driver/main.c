@@ -29,6 +29,8 @@ static int convert(const struct options *o, struct error **err)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
+	if (process_hangs_up())
+		sigaddset(&set, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	if (init_chain_convert(o->logging_format, err) < 0)
 		return -1;
@@ -54,6 +56,7 @@ int main(int argc, char **argv)
 	CLEANUP(options_done) struct options o = {0};
 	CLEANUP(strv_freep) char **ignored = NULL;
 
+	process_begin();
 	mem_tune(MEM_LARGE_BYTES);
 	if (argc > 1 && argv[1][0] != '-')
 		return command_main(argc - 1, argv + 1);
@@ -63,16 +66,15 @@ int main(int argc, char **argv)
 	}
 	if (o.show_help) {
 		CLEANUP(free_charp) char *help = options_help();
-		fputs(help, stdout);
-		return 0;
+		return process_print_or_fail("pmem-csi-driver", help);
 	}
 	if (o.show_version) {
-		puts(PMEM_VERSION);
-		return 0;
+		return process_print_or_fail("pmem-csi-driver", PMEM_VERSION "\n");
 	}
 	log_init("pmem-csi-driver", str_eq(o.logging_format, "json") ? LOG_JSON : LOG_TEXT, o.verbosity);
 	warn_ignored(ignored);
 	if (run(&o, &err) < 0) {
+		process_blame(&err);
 		log_error("pmem-csi-driver ends", F_ERR(err));
 		process_tell_end(err);
 		return 1;

@@ -1,6 +1,5 @@
 #include "node.h"
 
-#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -66,8 +65,7 @@ struct node {
 	struct loop_timer *refresh;
 	struct loop_timer *tick;
 	struct loop_timer *grace; /* runs from the request to end on */
-	struct loop_signal *on_term;
-	struct loop_signal *on_int;
+	struct loop_stop_signals *on_stop;
 	int init_percent; /* share for the init chain; -1: it ran before us */
 	char *state_path;
 	bool refreshing; /* loop thread only */
@@ -332,9 +330,7 @@ static int start_servers(struct node *n, const struct options *o, struct error *
 
 static int serve(struct node *n, const struct options *o, struct error **err)
 {
-	if (loop_on_signal(n->loop, SIGTERM, stop_requested, n, &n->on_term, err) < 0)
-		return -1;
-	if (loop_on_signal(n->loop, SIGINT, stop_requested, n, &n->on_int, err) < 0)
+	if (loop_on_stop(n->loop, stop_requested, n, &n->on_stop, err) < 0)
 		return -1;
 	n->refresh = loop_timer_new(n->loop, refresh_due, n);
 	n->grace = loop_timer_new(n->loop, grace_is_over, n);
@@ -366,10 +362,7 @@ static void node_done(struct node *n)
 	loop_timer_close(n->refresh);
 	loop_timer_close(n->grace);
 	loop_timer_close(n->tick);
-	if (n->on_term)
-		loop_signal_close(n->on_term);
-	if (n->on_int)
-		loop_signal_close(n->on_int);
+	loop_stop_signals_close(n->on_stop);
 	loop_free(n->loop);
 	volumes_free(n->volumes);
 	node_registry_free(n->registry);
@@ -409,9 +402,13 @@ int node_run(const struct options *o, struct error **err)
 	if (path_roots_new(o->kubelet_dirs, &n.roots, err) < 0)
 		return err_wrap(err, "-kubeletDir");
 	warn_of_mounts_that_stay(o);
-	if (devices_open(o, /* few_commands= */ false, &n.devices, err) < 0)
+	if (devices_open(o, DEVICES_SERVE, &n.devices, err) < 0)
 		return -1;
 	n.state_path = options_state_path(o);
+	if (str_eq(o->device_manager, "fake") && str_empty(o->fake_path))
+		log_warn("-deviceManager=fake without -fakePath: volumes have no devices, so that none can "
+			 "be staged, and "
+			 "are gone when the driver ends");
 	n.registry = node_registry_new();
 	n.volumes = new_volumes(&n, o);
 	if (loop_new(&n.loop, err) < 0)

@@ -5,9 +5,11 @@
 
 #include "base/json.h"
 #include "base/mem.h"
+#include "base/names.h"
 #include "base/parse.h"
 #include "base/str.h"
 #include "commands.h"
+#include "net/addr.h"
 #include "options_table.h"
 
 #define DEFAULT_DRIVER_NAME "pmem-csi.intel.com"
@@ -40,7 +42,6 @@ struct options options_default(void)
 		.metrics_listen = "",
 		.metrics_path = "/metrics",
 		.probe_listen = "",
-		.fake_region_bytes = 16ULL << 30,
 		.lvm_idle_ms = 60000,
 		.pmem_percentage = 100,
 		.kube_qps = 50,
@@ -88,15 +89,48 @@ static int check_mode(const struct options *o, struct error **err)
 		"-mode must be node, controller or " MODE_CONVERT ", not \"%s\"", o->mode);
 }
 
+static int check_endpoint(const char *flag, const char *endpoint, struct error **err)
+{
+	CLEANUP(addr_done) struct addr a = {0};
+
+	return addr_parse(endpoint, &a, err) < 0 ? err_wrap(err, "%s", flag) : 0;
+}
+
+static int check_listen(const char *flag, const char *where, struct error **err)
+{
+	CLEANUP(free_charp) char *endpoint = x_asprintf("tcp://%s", where);
+
+	return str_empty(where) ? 0 : check_endpoint(flag, endpoint, err);
+}
+
+/* What is served, and where: found out before anything is opened. */
+static int check_places(const struct options *o, struct error **err)
+{
+	if (check_endpoint("-endpoint", o->endpoint, err) < 0)
+		return -1;
+	if (!str_empty(o->controller_endpoint) &&
+		check_endpoint("-controllerEndpoint", o->controller_endpoint, err) < 0)
+		return -1;
+	if (check_listen("-metricsListen", o->metrics_listen, err) < 0 ||
+		check_listen("-probeListen", o->probe_listen, err) < 0)
+		return -1;
+	if (str_eq(o->mode, "controller") && !str_empty(o->registry_endpoint) &&
+		check_endpoint("-registryEndpoint", o->registry_endpoint, err) < 0)
+		return -1;
+	if (o->state_path && o->state_path[0] != '/')
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "-statePath \"%s\" is no absolute path", o->state_path);
+	return 0;
+}
+
 static int check(const struct options *o, struct error **err)
 {
 	if (str_eq(o->mode, MODE_CONVERT))
 		return 0;
 	if (check_mode(o, err) < 0)
 		return -1;
-	if (str_empty(o->driver_name) || strchr(o->driver_name, '/'))
-		return err_set(
-			err, ERR_INVALID_ARGUMENT, "-drivername \"%s\" is no driver name", o->driver_name);
+	if (name_check_driver(o->driver_name, err) < 0 || check_places(o, err) < 0)
+		return -1;
 	if (str_empty(o->ca_file) != str_empty(o->cert_file) ||
 		str_empty(o->cert_file) != str_empty(o->key_file))
 		return err_set(err, ERR_INVALID_ARGUMENT,
@@ -199,10 +233,17 @@ char *options_help(void)
 	struct options o = options_default();
 	struct option_texts texts = {0};
 	struct opt *table = options_table(&o, &texts);
-	char *text = args_help("usage: pmem-csi-driver -mode=node -nodeid=ID [flags]\n"
-			       "       pmem-csi-driver -mode=controller [flags]\n"
-			       "       pmem-csi-driver COMMAND [-help] [flags]\n"
-			       "\n" COMMANDS_HELP,
+	char *text = args_help(
+		"usage: pmem-csi-driver -mode=node -nodeid=ID [flags]\n"
+		"       pmem-csi-driver -mode=controller [flags]\n"
+		"       pmem-csi-driver COMMAND [-help] [flags]\n"
+		"\n" COMMANDS_HELP "\n"
+		"\n"
+		"SIGTERM, SIGINT and SIGHUP end it when the running calls are done; SIGUSR1, SIGUSR2 and\n"
+		"SIGPIPE are ignored.\n"
+		"\n"
+		"Exit status: 0 ended as it was asked to, 1 failure, 2 wrong usage; that of a command its\n"
+		"-help tells.",
 		table);
 
 	free(table);

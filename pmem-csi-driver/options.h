@@ -35,7 +35,7 @@ struct options {
 	const char *metrics_path;
 	const char *probe_listen; /* as metrics_listen; "": no port for probes only */
 	const char *fake_path;
-	uint64_t fake_region_bytes;
+	uint64_t fake_region_bytes; /* 0: what the folder has */
 	uint64_t lvm_idle_ms;
 	uint64_t erase_bytes_per_s; /* 0: no limit */
 	unsigned pmem_percentage;

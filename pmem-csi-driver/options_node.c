@@ -1,11 +1,10 @@
 /* What is checked of the flags of a node. */
 #include <string.h>
 
+#include "base/names.h"
 #include "base/str.h"
 #include "net/addr.h"
 #include "options.h"
-
-#define NODE_ID_MAX 256 /* CSI specification, NodeGetInfoResponse.node_id */
 
 /* Whether a controller on another host could connect there. */
 static bool is_destination(const struct addr *a)
@@ -64,8 +63,8 @@ static int check_plugin(const struct options *o, struct error **err)
 
 int options_check_node(const struct options *o, struct error **err)
 {
-	if (str_empty(o->node_id) || strlen(o->node_id) > NODE_ID_MAX)
-		return err_set(err, ERR_INVALID_ARGUMENT, "-nodeid must have 1 to %d bytes", NODE_ID_MAX);
+	if (name_check_node(o->node_id, err) < 0)
+		return -1;
 	if (check_registry(o, err) < 0 || check_plugin(o, err) < 0)
 		return -1;
 	return options_check_devices(o, err);

@@ -27,7 +27,7 @@ static void add_general(struct table *t, struct options *o)
 			": run `pmem-ns-init -force convert`, then wait for a signal"},
 		{"drivername", OPT_STR, &o->driver_name, "NAME", "name of the CSI driver"},
 		{"endpoint", OPT_STR, &o->endpoint, "URL",
-			"CSI socket, unix:///path (default: $CSI_ENDPOINT)"},
+			"CSI socket, unix:///path (default: $CSI_ENDPOINT, or unix:///tmp/pmem-csi.sock)"},
 		{"caFile", OPT_STR, &o->ca_file, "FILE", "TLS on TCP endpoints: CA that signs the peers"},
 		{"certFile", OPT_STR, &o->cert_file, "FILE", "TLS: own certificate"},
 		{"keyFile", OPT_STR, &o->key_file, "FILE", "TLS: its key"},
@@ -64,23 +64,26 @@ static void add_node(struct table *t, struct options *o, struct option_texts *te
 			"kubelet's plugins_registry folder: register with it through a socket there "
 			"(default: not at all)"},
 		{"kubeletRegistrationSocket", OPT_STR, &o->kubelet_registration_socket, "PATH",
-			"path of the CSI socket on the host, where it differs from that of -endpoint"},
+			"path of the CSI socket on the host (default: that of -endpoint)"},
 		{"deviceManager", OPT_STR, &o->device_manager, "NAME", "lvm, direct or fake"},
 		{"statePath", OPT_STR, &o->state_path, "DIR",
 			"state folder (default: /var/lib/<drivername>)"},
 		{"kubeletDir", OPT_STRS, &o->kubelet_dirs, "DIR",
 			"accept only paths below DIR in requests (repeatable)"},
 		{"pmemPercentage", OPT_STR, &texts->percentage, "PERCENT",
-			"lvm: run pmem-ns-init with this share and pmem-vgm first; no effect otherwise"},
+			"lvm: run pmem-ns-init with this share and pmem-vgm first; no effect otherwise "
+			"(default: they are not run)"},
 		{"lvmIdleTimeout", OPT_DURATION, &o->lvm_idle_ms, "DURATION",
 			"end the lvm helper process after that long without work; 0: never"},
 		{"eraseBandwidth", OPT_SIZE, &o->erase_bytes_per_s, "SIZE",
 			"erase deleted volumes with at most SIZE bytes per second, all together; 0: no "
 			"limit"},
 		{"fakePath", OPT_STR, &o->fake_path, "DIR",
-			"fake: keep volumes as sparse files on loop devices here"},
+			"fake: keep volumes as sparse files on loop devices here; without it they have no "
+			"devices, cannot be staged, and are gone when the driver ends"},
 		{"fakeRegionSize", OPT_SIZE, &o->fake_region_bytes, "SIZE",
-			"fake: size of each of the two regions"},
+			"fake: size of each of the two regions (default: that of the folder, 16Gi for a new "
+			"one)"},
 	};
 
 	add(t, rows, ARRAY_SIZE(rows));

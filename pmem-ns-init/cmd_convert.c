@@ -1,11 +1,9 @@
-#include <errno.h>
-#include <stdio.h>
-
 #include "base/json.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "base/str.h"
 #include "commands.h"
+#include "os/process.h"
 #include "pmem/pool_convert.h"
 #include "pmem/pool_vg.h"
 
@@ -166,10 +164,10 @@ static bool carry_out(struct nd *nd, struct lvm *lvm, const struct view *v)
 {
 	bool complete = true;
 
-	for (size_t k = 0; k < v->inv->n_regions; k++) {
+	for (size_t k = 0; k < v->inv->n_regions && !process_is_stopped(); k++) {
 		const struct nd_region *r = &v->inv->regions[k];
 		CLEANUP(strv_freep) char **devs = NULL;
-		for (size_t i = 0; i < v->plan.n; i++)
+		for (size_t i = 0; i < v->plan.n && !process_is_stopped(); i++)
 			if (v->plan.items[i].region == r && convert_one(nd, &v->plan.items[i], &complete))
 				strv_add(&devs, v->plan.items[i].ns->dev);
 		if ((devs || has_pool(r)) && !group_region(nd, lvm, r, devs))
@@ -196,9 +194,7 @@ static int show(const struct convert_options *o, const struct convert_plan *plan
 		write_text(plan, &out);
 	if (buf_check(&out, "output", err) < 0)
 		return -1;
-	if (fputs(buf_str(&out), stdout) == EOF || fflush(stdout) == EOF)
-		return err_set_errno(err, ERR_INTERNAL, errno, "write to stdout");
-	return 0;
+	return process_print(buf_str(&out), err);
 }
 
 int cmd_convert(struct nd *nd, struct lvm *lvm, const struct convert_options *o, bool *ret_complete,

@@ -1,5 +1,6 @@
 #include "base/log.h"
 #include "commands.h"
+#include "os/process.h"
 #include "pmem/pool_ns.h"
 #include "pmem/pool_vg.h"
 
@@ -19,7 +20,7 @@ static void log_skipped(const struct pool_ns_plan *p)
 /* Return: whether all that was planned is there; later ones count on the places of earlier ones. */
 static bool carry_out(struct nd *nd, const struct pool_ns_plan *p)
 {
-	for (size_t i = 0; i < p->n_sizes; i++) {
+	for (size_t i = 0; i < p->n_sizes && !process_is_stopped(); i++) {
 		CLEANUP(nd_namespace_freep) struct nd_namespace *ns = NULL;
 		CLEANUP(error_freep) struct error *err = NULL;
 		if (pool_ns_apply(nd, p, i, &ns, &err) < 0) {
@@ -125,7 +126,7 @@ int cmd_create(struct nd *nd, struct lvm *lvm, unsigned percent, bool *ret_compl
 		log_warn("there is no region of persistent memory");
 		complete = false;
 	}
-	for (size_t i = 0; i < inv->n_regions; i++)
+	for (size_t i = 0; i < inv->n_regions && !process_is_stopped(); i++)
 		complete = create_in(nd, &inv->regions[i], percent) && complete;
 	*ret_complete = complete;
 	return 0;

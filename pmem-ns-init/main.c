@@ -1,6 +1,4 @@
 /* pmem-ns-init: pool namespaces in each region of persistent memory. Exit status: see usage. */
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,6 +7,7 @@
 #include "commands.h"
 #include "os/args.h"
 #include "os/klog_flags.h"
+#include "os/process.h"
 #include "os/unix_socket.h"
 #include "pmem/lvm.h"
 #include "pmem/pool_ns.h"
@@ -25,7 +24,10 @@ static const char usage[] =
 	"\n"
 	"Exit status: 0 done (a region that failed or was skipped is a warning), 1 failure, or with -strict\n"
 	"a region that failed or could not be used; convert: a namespace that failed or was refused, or\n"
-	"nothing to convert where nothing is ours; 2 wrong usage.";
+	"nothing to convert where nothing is ours, or stopped by a signal; 2 wrong usage.\n"
+	"\n"
+	"SIGTERM, SIGINT and SIGHUP stop create and convert before the next step, never in the middle of "
+	"one.";
 
 struct options {
 	unsigned percent;
@@ -72,8 +74,7 @@ static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored
 	struct options o = {.percent = 100, .logging_format = "text", .verbosity = 3, .command = "create"};
 	CLEANUP(strv_freep) char **stale_sockets = NULL;
 	const struct opt table[] = {
-		{"useforfsdax", OPT_PERCENT, &o.percent, "PERCENT",
-			"share of each region to use (default 100)"},
+		{"useforfsdax", OPT_PERCENT, &o.percent, "PERCENT", "share of each region to use"},
 		{"strict", OPT_BOOL, &o.strict, NULL,
 			"exit with 1 when a region failed or could not be used"},
 		{"removeStaleSocket", OPT_STRS, &stale_sockets, "PATH",
@@ -82,7 +83,7 @@ static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored
 			"convert: even what holds something or has a foreign name; it is lost"},
 		{"dry-run", OPT_BOOL, &o.dry_run, NULL, "convert: only show what would be done"},
 		{"o", OPT_STR, &o.output, "FORMAT", "plan, status, convert: text (default) or json"},
-		{"logging-format", OPT_STR, &o.logging_format, "FORMAT", "text (default) or json"},
+		{"logging-format", OPT_STR, &o.logging_format, "FORMAT", "text or json"},
 		{"v", OPT_U32, &o.verbosity, "N", "log verbosity; 5 and above shows debug messages"},
 		{"version", OPT_BOOL, &o.show_version, NULL, "print the version and exit"},
 		{"help", OPT_BOOL, &o.show_help, NULL, "print this help and exit"},
@@ -91,14 +92,16 @@ static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored
 		{0},
 	};
 	CLEANUP(args_done) struct args args = {0};
+	CLEANUP(free_charp) char *help = args_help(usage, table);
 
 	if (args_parse(table, argc, argv, &args, err) < 0)
 		return -1;
 	if (o.show_help) {
-		CLEANUP(free_charp) char *help = args_help(usage, table);
-		fputs(help, stdout);
+		if (process_print(help, err) < 0)
+			return -1;
 	} else if (o.show_version) {
-		puts(PMEM_VERSION);
+		if (process_print(PMEM_VERSION "\n", err) < 0)
+			return -1;
 	} else {
 		o.command = args.rest[0] ? args.rest[0] : o.command;
 		o.stale_sockets = stale_sockets;
@@ -132,9 +135,7 @@ static int show(
 	}
 	if (buf_check(&out, "output", err) < 0)
 		return -1;
-	if (fputs(buf_str(&out), stdout) == EOF || fflush(stdout) == EOF)
-		return err_set_errno(err, ERR_INTERNAL, errno, "write to stdout");
-	return 0;
+	return process_print(buf_str(&out), err);
 }
 
 static int run(const struct options *o, bool *ret_complete, struct error **err)
@@ -144,6 +145,9 @@ static int run(const struct options *o, bool *ret_complete, struct error **err)
 	bool creating = str_eq(o->command, "create");
 	bool converting = str_eq(o->command, "convert");
 
+	/* Looking may end at any time; what makes something goes on to the end of the step. */
+	if (creating || converting)
+		process_hold_stop();
 	if (nd_open_real(&nd, err) < 0) {
 		/* As the Go program: a node without persistent memory must not stop the pod. */
 		if (!creating || (*err)->code != ERR_PRECONDITION)
@@ -190,15 +194,15 @@ int main(int argc, char **argv)
 	struct options o = {0};
 	bool complete = true;
 
+	process_begin();
 	if (parse(argc, argv, &o, &ignored, &err) < 0) {
 		fprintf(stderr, "pmem-ns-init: %s\n", err->msg);
-		return 2;
+		return err->code == ERR_INVALID_ARGUMENT ? 2 : 1;
 	}
 	if (o.show_help || o.show_version) {
 		strv_free(o.stale_sockets);
 		return 0;
 	}
-	signal(SIGPIPE, SIG_IGN);
 	log_init("pmem-ns-init", str_eq(o.logging_format, "json") ? LOG_JSON : LOG_TEXT, o.verbosity);
 	for (size_t i = 0; ignored && ignored[i]; i++)
 		log_warn("flag is accepted but has no effect", F_STR("flag", ignored[i]));
@@ -207,7 +211,13 @@ int main(int argc, char **argv)
 	strv_free(o.only);
 	strv_free(o.stale_sockets);
 	if (rc < 0) {
+		process_blame(&err);
 		log_error("failed", F_STR("command", o.command), F_ERR(err));
+		return 1;
+	}
+	if (process_is_stopped()) {
+		log_warn("stopped between two steps: run it again to go on",
+			F_STR("signal", process_is_stopped()));
 		return 1;
 	}
 	return complete || !(o.strict || str_eq(o.command, "convert")) ? 0 : 1;

@@ -1,6 +1,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "commands.h"
+#include "os/process.h"
 #include "pmem/pool_saved.h"
 #include "pmem/pool_vg.h"
 
@@ -81,12 +82,16 @@ int cmd_create(struct nd *nd, struct lvm *lvm, const char *folder, bool *ret_com
 	if (view_read(nd, lvm, &v, err) < 0)
 		return -1;
 	save(lvm, folder, &v);
-	for (size_t i = 0; i < v.inv->n_regions; i++)
+	for (size_t i = 0; i < v.inv->n_regions && !process_is_stopped(); i++)
 		complete = create_in(lvm, folder, &v.inv->regions[i], v.report, &changed) && complete;
 	if (changed) {
 		if (view_read(nd, lvm, &v, err) < 0)
 			return -1;
 		save(lvm, folder, &v);
+	}
+	if (process_is_stopped()) {
+		*ret_complete = false;
+		return 0;
 	}
 	if (v.report->n_vgs == 0) {
 		log_warn("there is no volume group: no region has a pool namespace");

@@ -1,6 +1,4 @@
 /* pmem-vgm: one LVM volume group per region from its pool namespaces. Exit status: see usage. */
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -9,6 +7,7 @@
 #include "commands.h"
 #include "os/args.h"
 #include "os/klog_flags.h"
+#include "os/process.h"
 #include "pmem/pool_saved.h"
 
 #define OUTPUT_MAX_BYTES (16U << 20)
@@ -21,8 +20,10 @@ static const char usage[] =
 	"  plan    show what create would do; changes nothing\n"
 	"  status  show the groups with their devices and volumes\n"
 	"\n"
-	"Exit status: 0 done (a region that failed is a warning), 1 failure, or with -strict a region that\n"
-	"failed, 2 wrong usage.";
+	"Exit status: 0 done (a region that failed is a warning), 1 failure, stopped by a signal, or with\n"
+	"-strict a region that failed, 2 wrong usage.\n"
+	"\n"
+	"SIGTERM, SIGINT and SIGHUP stop create before the next step, never in the middle of one.";
 
 struct options {
 	bool strict;
@@ -66,7 +67,7 @@ static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored
 		{"statePath", OPT_STR, &o.state_path, "DIR",
 			"the driver's; what groups there are is recorded in its folder lvm"},
 		{"o", OPT_STR, &o.output, "FORMAT", "plan, status: text (default) or json"},
-		{"logging-format", OPT_STR, &o.logging_format, "FORMAT", "text (default) or json"},
+		{"logging-format", OPT_STR, &o.logging_format, "FORMAT", "text or json"},
 		{"v", OPT_U32, &o.verbosity, "N", "log verbosity; 5 and above shows debug messages"},
 		{"version", OPT_BOOL, &o.show_version, NULL, "print the version and exit"},
 		{"help", OPT_BOOL, &o.show_help, NULL, "print this help and exit"},
@@ -74,14 +75,16 @@ static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored
 		{0},
 	};
 	CLEANUP(args_done) struct args args = {0};
+	CLEANUP(free_charp) char *help = args_help(usage, table);
 
 	if (args_parse(table, argc, argv, &args, err) < 0)
 		return -1;
 	if (o.show_help) {
-		CLEANUP(free_charp) char *help = args_help(usage, table);
-		fputs(help, stdout);
+		if (process_print(help, err) < 0)
+			return -1;
 	} else if (o.show_version) {
-		puts(PMEM_VERSION);
+		if (process_print(PMEM_VERSION "\n", err) < 0)
+			return -1;
 	} else {
 		o.command = args.rest[0] ? args.rest[0] : o.command;
 		if (check(&o, args.rest, err) < 0)
@@ -108,9 +111,7 @@ static int show(
 		cmd_status(&v, json, &out);
 	if (buf_check(&out, "output", err) < 0)
 		return -1;
-	if (fputs(buf_str(&out), stdout) == EOF || fflush(stdout) == EOF)
-		return err_set_errno(err, ERR_INTERNAL, errno, "write to stdout");
-	return 0;
+	return process_print(buf_str(&out), err);
 }
 
 static int create(
@@ -129,6 +130,9 @@ static int run(const struct options *o, bool *ret_complete, struct error **err)
 	CLEANUP(nd_closep) struct nd *nd = NULL;
 	bool creating = str_eq(o->command, "create");
 
+	/* Looking may end at any time; what makes something goes on to the end of the step. */
+	if (creating)
+		process_hold_stop();
 	if (nd_open_real(&nd, err) < 0) {
 		/* As the Go program: a node without persistent memory must not stop the pod. */
 		if (!creating || (*err)->code != ERR_PRECONDITION)
@@ -153,18 +157,24 @@ int main(int argc, char **argv)
 	struct options o = {0};
 	bool complete = true;
 
+	process_begin();
 	if (parse(argc, argv, &o, &ignored, &err) < 0) {
 		fprintf(stderr, "pmem-vgm: %s\n", err->msg);
-		return 2;
+		return err->code == ERR_INVALID_ARGUMENT ? 2 : 1;
 	}
 	if (o.show_help || o.show_version)
 		return 0;
-	signal(SIGPIPE, SIG_IGN);
 	log_init("pmem-vgm", str_eq(o.logging_format, "json") ? LOG_JSON : LOG_TEXT, o.verbosity);
 	for (size_t i = 0; ignored && ignored[i]; i++)
 		log_warn("flag is accepted but has no effect", F_STR("flag", ignored[i]));
 	if (run(&o, &complete, &err) < 0) {
+		process_blame(&err);
 		log_error("failed", F_STR("command", o.command), F_ERR(err));
+		return 1;
+	}
+	if (process_is_stopped()) {
+		log_warn("stopped between two steps: run it again to go on",
+			F_STR("signal", process_is_stopped()));
 		return 1;
 	}
 	return complete || !o.strict ? 0 : 1;

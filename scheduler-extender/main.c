@@ -25,6 +25,7 @@ int main(int argc, char **argv)
 	CLEANUP(strv_freep) char **ignored = NULL;
 	CLEANUP(options_done) struct options o = {0};
 
+	process_begin();
 	mem_tune(LARGE_BYTES);
 	if (options_parse(argc, argv, &o, &ignored, &err) < 0) {
 		fprintf(stderr, "scheduler-extender: %s\n", err->msg);
@@ -32,16 +33,15 @@ int main(int argc, char **argv)
 	}
 	if (o.show_help) {
 		CLEANUP(free_charp) char *help = options_help();
-		fputs(help, stdout);
-		return 0;
+		return process_print_or_fail("scheduler-extender", help);
 	}
 	if (o.show_version) {
-		puts(PMEM_VERSION);
-		return 0;
+		return process_print_or_fail("scheduler-extender", PMEM_VERSION "\n");
 	}
 	log_init("scheduler-extender", str_eq(o.logging_format, "json") ? LOG_JSON : LOG_TEXT, o.verbosity);
 	warn_ignored(ignored);
 	if (program_run(&o, &err) < 0) {
+		process_blame(&err);
 		log_error("scheduler-extender ends", F_ERR(err));
 		process_tell_end(err);
 		return EXIT_FAILURE;

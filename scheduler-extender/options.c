@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/names.h"
 #include "base/str.h"
+#include "net/addr.h"
 #include "os/args.h"
 #include "os/klog_flags.h"
 
@@ -71,7 +73,7 @@ static struct opt *table(struct options *o, struct texts *t)
 			"node with most left"},
 		{"registryEndpoint", OPT_STR, &o->registry_endpoint, "URL",
 			"the controllers that know the nodes' capacity, tcp://host:port, at all addresses of "
-			"the host (default: " DEFAULT_REGISTRY ")"},
+			"the host"},
 		{"caFile", OPT_STR, &o->ca_file, "FILE", "TLS of the registry: CA that signs it"},
 		{"certFile", OPT_STR, &o->cert_file, "FILE", "TLS: own certificate"},
 		{"keyFile", OPT_STR, &o->key_file, "FILE", "TLS: its key"},
@@ -155,20 +157,34 @@ bool options_serve_scheduler(const struct options *o)
 	return !str_empty(o->scheduler_listen) || !str_empty(o->insecure_scheduler_listen);
 }
 
+static int check_listen(const char *flag, const char *where, struct error **err)
+{
+	CLEANUP(free_charp) char *endpoint = x_asprintf("tcp://%s", where);
+	CLEANUP(addr_done) struct addr a = {0};
+
+	if (str_empty(where) || addr_parse(endpoint, &a, err) == 0)
+		return 0;
+	return err_wrap(err, "%s", flag);
+}
+
 static int check(const struct options *o, struct error **err)
 {
 	if (!options_serve_scheduler(o) && str_empty(o->webhook_listen))
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"nothing to serve: -schedulerListen, -insecureSchedulerListen or -webhookListen is "
 			"needed");
-	if (str_empty(o->driver_name) || strchr(o->driver_name, '/'))
-		return err_set(
-			err, ERR_INVALID_ARGUMENT, "-drivername \"%s\" is no driver name", o->driver_name);
+	if (name_check_driver(o->driver_name, err) < 0)
+		return -1;
 	if (o->kube_qps == 0 || o->kube_burst == 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "-kube-api-qps and -kube-api-burst must not be 0");
 	if (!str_eq(o->logging_format, "text") && !str_eq(o->logging_format, "json"))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-logging-format must be text or json, not \"%s\"",
 			o->logging_format);
+	if (check_listen("-schedulerListen", o->scheduler_listen, err) < 0 ||
+		check_listen("-insecureSchedulerListen", o->insecure_scheduler_listen, err) < 0 ||
+		check_listen("-webhookListen", o->webhook_listen, err) < 0 ||
+		check_listen("-probeListen", o->probe_listen, err) < 0)
+		return -1;
 	return check_files(o, err);
 }
 
@@ -203,6 +219,20 @@ char *options_help(void)
 	return args_help(
 		"usage: scheduler-extender -schedulerListen=ADDR -certFile=FILE -keyFile=FILE [flags]\n"
 		"       scheduler-extender -insecureSchedulerListen=ADDR [flags]\n"
-		"       scheduler-extender -webhookListen=ADDR -certFile=FILE -keyFile=FILE [flags]\n",
+		"       scheduler-extender -webhookListen=ADDR -certFile=FILE -keyFile=FILE [flags]\n"
+		"\n"
+		"Serves kube-scheduler's extender calls /filter and /prioritize, so that pods go to nodes on "
+		"which\n"
+		"all their volumes fit, and the admission webhook /pod/mutate, which marks those pods for "
+		"it. What\n"
+		"nodes have left is asked of the controllers, the rest of the API server: that of "
+		"$KUBECONFIG if it\n"
+		"is set, otherwise the pod's.\n"
+		"\n"
+		"SIGTERM, SIGINT and SIGHUP end it when the running requests are answered; SIGUSR1, SIGUSR2 "
+		"and SIGPIPE\n"
+		"are ignored.\n"
+		"\n"
+		"Exit status: 0 ended as it was asked to, 1 failure, 2 wrong usage.",
 		opts);
 }

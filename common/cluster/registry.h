@@ -1,6 +1,6 @@
 /*
  * registry.h - the registry.v0.Registry service: nodes register, repeat that as heartbeat, and unregister;
- * the scheduler extender watches the table (DESIGN 6).
+ * the scheduler extender watches the table.
  *
  * A registration from another endpoint for a live lease waits for a Probe at the old one: if a driver with
  * the right certificate still answers there, it is refused with ABORTED and the node tries again; otherwise,

@@ -348,7 +348,7 @@ int acceptor_listen(struct acceptor *a, const char *endpoint, struct tls_context
 		return -1;
 	if (!tls && !addr_is_loopback(&l->addr) && !allow_remote)
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"endpoint \"%s\": TCP without TLS beyond this host has to be allowed explicitly",
+			"endpoint \"%s\": TCP beyond this host needs TLS, or -insecure to do without",
 			endpoint);
 	l->tls = tls ? tls_context_ref(tls) : NULL;
 	if (addr_listen(&l->addr, &l->fd, err) < 0)

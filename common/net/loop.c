@@ -3,11 +3,13 @@
 #include <assert.h>
 #include <netdb.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <uv.h>
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "os/process.h"
 
 struct post {
 	struct post *next;
@@ -308,6 +310,34 @@ void loop_signal_close(struct loop_signal *s)
 {
 	if (s)
 		uv_close((uv_handle_t *)&s->uv, on_closed);
+}
+
+struct loop_stop_signals {
+	struct loop_signal *signals[3];
+};
+
+int loop_on_stop(struct loop *l, loop_fn fn, void *user, struct loop_stop_signals **ret, struct error **err)
+{
+	static const int numbers[] = {SIGTERM, SIGINT, SIGHUP};
+	CLEANUP(loop_stop_signals_closep) struct loop_stop_signals *s = x_calloc(1, sizeof(*s));
+
+	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
+		if (numbers[i] == SIGHUP && !process_hangs_up())
+			continue;
+		if (loop_on_signal(l, numbers[i], fn, user, &s->signals[i], err) < 0)
+			return -1;
+	}
+	*ret = TAKE_PTR(s);
+	return 0;
+}
+
+void loop_stop_signals_close(struct loop_stop_signals *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(s->signals); i++)
+		loop_signal_close(s->signals[i]);
+	free(s);
 }
 
 static void add_endpoint(const struct addrinfo *a, uint16_t port, char ***endpoints)

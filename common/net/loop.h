@@ -16,6 +16,7 @@ struct loop;
 struct loop_watch;
 struct loop_timer;
 struct loop_signal;
+struct loop_stop_signals;
 struct loop_lookup;
 
 enum loop_events { LOOP_READ = 1, LOOP_WRITE = 2 };
@@ -79,6 +80,21 @@ int loop_on_signal(struct loop *l, int signum, loop_fn fn, void *user, struct lo
 
 /** loop_signal_close() - stop catching; NULL is allowed. */
 void loop_signal_close(struct loop_signal *s);
+
+/**
+ * loop_on_stop() - call @fn on the loop thread, once or more often, when the program is asked to end: by
+ * SIGTERM, SIGINT, or SIGHUP, which comes when the terminal is closed in which a server was started by hand.
+ * SIGHUP goes on to be ignored where it was (nohup).
+ * @ret: loop_stop_signals_close()
+ *
+ * Return: 0, or -1 with ERR_INTERNAL.
+ */
+int loop_on_stop(struct loop *l, loop_fn fn, void *user, struct loop_stop_signals **ret,
+	struct error **err) MUST_CHECK;
+
+/** loop_stop_signals_close() - stop catching; NULL is allowed. */
+void loop_stop_signals_close(struct loop_stop_signals *s);
+DEFINE_CLEANUP(struct loop_stop_signals *, loop_stop_signals_close);
 
 /* @endpoints: "tcp://ADDRESS:PORT" of each address, in the order of getaddrinfo(3), NULL-terminated; NULL if
  * and only if @error is set (ERR_UNAVAILABLE). Both are borrowed for the time of the callback. */

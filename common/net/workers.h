@@ -2,7 +2,7 @@
  * workers.h - a bounded pool of threads for work that waits: made on demand, at most a fixed number, no
  * queue.
  *
- * No free thread means "no", at once: the caller answers UNAVAILABLE (DESIGN 3). Idle threads end after 60 s.
+ * No free thread means "no", at once: the caller answers UNAVAILABLE. Idle threads end after 60 s.
  * Threads: safe.
  */
 #pragma once

@@ -1,5 +1,8 @@
 #include "os/args.h"
 
+#include <ctype.h>
+#include <limits.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -8,6 +11,11 @@
 #include "base/str.h"
 
 #define HELP_MAX_BYTES (256U << 10)
+#define QUOTED_MAX     200 /* of an argument that nothing is known about */
+
+#define NAME_MAX_LEN     63
+#define SHORT_NAME_LEN   5
+#define SUGGEST_DISTANCE 3
 
 static const struct opt *find_opt(const struct opt *opts, const char *name, size_t len)
 {
@@ -15,6 +23,72 @@ static const struct opt *find_opt(const struct opt *opts, const char *name, size
 		if (strlen(opts->name) == len && memcmp(opts->name, name, len) == 0)
 			return opts;
 	return NULL;
+}
+
+/* "-h" is help everywhere. */
+static const struct opt *find_named(const struct opt *opts, const char *name, size_t len)
+{
+	const struct opt *o = find_opt(opts, name, len);
+
+	return !o && len == 1 && *name == 'h' ? find_opt(opts, "help", strlen("help")) : o;
+}
+
+static unsigned smallest(unsigned a, unsigned b, unsigned c)
+{
+	unsigned least = a < b ? a : b;
+
+	return least < c ? least : c;
+}
+
+/* How many letters have to be inserted, removed or replaced, upper and lower case being the same
+ * (Levenshtein); a large number where a name is too long to be a slip of one of ours. */
+static unsigned distance(const char *a, size_t n_a, const char *b, size_t n_b)
+{
+	unsigned row[NAME_MAX_LEN + 1];
+
+	if (n_a > NAME_MAX_LEN || n_b > NAME_MAX_LEN)
+		return UINT_MAX;
+	for (size_t k = 0; k <= n_b; k++)
+		row[k] = (unsigned)k;
+	for (size_t i = 0; i < n_a; i++) {
+		unsigned diagonal = row[0];
+
+		row[0] = (unsigned)i + 1;
+		for (size_t k = 0; k < n_b; k++) {
+			bool same = tolower((unsigned char)a[i]) == tolower((unsigned char)b[k]);
+			unsigned above = row[k + 1];
+
+			row[k + 1] = smallest(diagonal + !same, above + 1, row[k] + 1);
+			diagonal = above;
+		}
+	}
+	return row[n_b];
+}
+
+/* Return: the name that is likely to be meant, or NULL. */
+static const char *suggest(const struct opt *opts, const char *name, size_t len)
+{
+	unsigned best = len < SHORT_NAME_LEN ? 1 : SUGGEST_DISTANCE;
+	const char *found = NULL;
+
+	for (; len > 1 && opts->name; opts++) {
+		unsigned d = distance(name, len, opts->name, strlen(opts->name));
+
+		if (opts->type == OPT_IGNORED || d > best || (found && d == best))
+			continue;
+		best = d;
+		found = opts->name;
+	}
+	return found;
+}
+
+static int refuse_unknown(
+	const struct opt *opts, const char *word, const char *name, size_t len, struct error **err)
+{
+	const char *meant = suggest(opts, name, len);
+
+	return err_set(err, ERR_INVALID_ARGUMENT, "unknown flag \"%.*s\"%s%s%s", QUOTED_MAX, word,
+		meant ? ": did you mean -" : "; -help lists all", meant ? meant : "", meant ? "?" : "");
 }
 
 static int set_target(const struct opt *o, const char *value, struct error **err)
@@ -49,10 +123,10 @@ static int parse_flag(const struct opt *opts, char **argv, int *i, char ***ignor
 	const char *name = word + (word[1] == '-' ? 2 : 1);
 	size_t len = strcspn(name, "=");
 	const char *value = name[len] ? name + len + 1 : NULL;
-	const struct opt *o = find_opt(opts, name, len);
+	const struct opt *o = find_named(opts, name, len);
 
 	if (!o)
-		return err_set(err, ERR_INVALID_ARGUMENT, "unknown flag \"%s\"", word);
+		return refuse_unknown(opts, word, name, len, err);
 	if (o->type == OPT_IGNORED) {
 		if (o->arg && !value && argv[*i + 1])
 			++*i;
@@ -65,9 +139,9 @@ static int parse_flag(const struct opt *opts, char **argv, int *i, char ***ignor
 	if (!value && argv[*i + 1])
 		value = argv[++*i];
 	if (!value)
-		return err_set(err, ERR_INVALID_ARGUMENT, "flag \"%s\" needs a value", word);
+		return err_set(err, ERR_INVALID_ARGUMENT, "flag -%s needs a value", o->name);
 	if (set_target(o, value, err) < 0)
-		return err_wrap(err, "flag \"%s\"", word);
+		return err_wrap(err, "flag -%s", o->name);
 	return 0;
 }
 
@@ -109,6 +183,62 @@ static size_t flag_width(const struct opt *o)
 	return 1 + strlen(o->name) + (o->arg ? 1 + strlen(o->arg) : 0);
 }
 
+static void add_text(struct buf *b, const char *text)
+{
+	if (str_empty(text))
+		buf_adds(b, "none");
+	else
+		buf_adds(b, text);
+}
+
+static void add_duration(struct buf *b, uint64_t ms)
+{
+	if (ms % 1000 == 0)
+		buf_addf(b, "%jus", (uintmax_t)(ms / 1000));
+	else
+		buf_addf(b, "%jums", (uintmax_t)ms);
+}
+
+static void add_value(struct buf *b, const struct opt *o)
+{
+	char text[24];
+
+	switch (o->type) {
+	case OPT_BOOL:
+		buf_adds(b, *(const bool *)o->target ? "true" : "false");
+		break;
+	case OPT_U32:
+		buf_addf(b, "%u", *(const uint32_t *)o->target);
+		break;
+	case OPT_PERCENT:
+		buf_addf(b, "%u", *(const unsigned *)o->target);
+		break;
+	case OPT_STR:
+		add_text(b, *(const char *const *)o->target);
+		break;
+	case OPT_SIZE:
+		buf_adds(b, format_bytes(*(const uint64_t *)o->target, text));
+		break;
+	case OPT_DURATION:
+		add_duration(b, *(const uint64_t *)o->target);
+		break;
+	case OPT_STRS:
+	case OPT_IGNORED:
+		break;
+	}
+}
+
+/* A default that depends on more than the table is in the text already; what is repeated has none. */
+static void add_default(struct buf *b, const struct opt *o)
+{
+	if (strstr(o->help, "(default") || o->type == OPT_STRS || o->type == OPT_IGNORED ||
+		str_eq(o->name, "help") || str_eq(o->name, "version"))
+		return;
+	buf_adds(b, " (default: ");
+	add_value(b, o);
+	buf_adds(b, ")");
+}
+
 char *args_help(const char *usage, const struct opt *opts)
 {
 	CLEANUP(buf_done) struct buf b = BUF_INIT(HELP_MAX_BYTES);
@@ -119,9 +249,12 @@ char *args_help(const char *usage, const struct opt *opts)
 			width = flag_width(o);
 
 	buf_addf(&b, "%s\n\nFlags:\n", usage);
-	for (const struct opt *o = opts; o->name; o++)
-		buf_addf(&b, "  -%s%s%s%*s  %s%s\n", o->name, o->arg ? " " : "", o->arg ? o->arg : "",
+	for (const struct opt *o = opts; o->name; o++) {
+		buf_addf(&b, "  -%s%s%s%*s  %s%s", o->name, o->arg ? " " : "", o->arg ? o->arg : "",
 			(int)(width - flag_width(o)), "", o->type == OPT_IGNORED ? "no effect: " : "",
 			o->help);
+		add_default(&b, o);
+		buf_addc(&b, '\n');
+	}
 	return x_strdup(buf_str(&b));
 }

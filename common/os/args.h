@@ -42,8 +42,9 @@ struct args {
  * @ret:  args_done()
  * @err:  see docs/ERRORS.md
  *
- * A flag given twice: the last one counts. On failure some targets may be set already.
- * Return: 0, or -1 with ERR_INVALID_ARGUMENT that quotes the offending argument.
+ * A flag given twice: the last one counts. -h is -help where the table has that. On failure some targets may
+ * be set already. Return: 0, or -1 with ERR_INVALID_ARGUMENT that quotes the offending argument; of an
+ * unknown flag it names the one that is likely to be meant.
  */
 int args_parse(
 	const struct opt *opts, int argc, char **argv, struct args *ret, struct error **err) MUST_CHECK;
@@ -52,9 +53,10 @@ int args_parse(
 void args_done(struct args *a);
 
 /**
- * args_help() - usage text from the table, one line per flag.
+ * args_help() - usage text from the table, one line per flag, with its default.
  * @usage: first line, without a newline
- * @opts:  the table
+ * @opts:  the table; its targets hold the defaults, so that this comes before args_parse(). A default in the
+ * help of a flag, "(default: ...)", wins.
  *
  * Return: caller frees.
  */

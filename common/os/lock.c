@@ -46,6 +46,16 @@ static int lock_until(int fd, uint64_t deadline_ns)
 	return 0;
 }
 
+static int refuse_held(int dir_fd, const char *name, struct error **err)
+{
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	pid_t holder = 0;
+
+	if (host_lock_holder(dir_fd, name, &holder, &ignored) < 0 || holder <= 0)
+		return err_set(err, ERR_UNAVAILABLE, "lock file %s is held by another process", name);
+	return err_set(err, ERR_UNAVAILABLE, "lock file %s is held by process %ld", name, (long)holder);
+}
+
 int host_lock(int dir_fd, const char *name, int timeout_ms, int *ret_fd, struct error **err)
 {
 	uint64_t deadline_ns = clock_ns() + (uint64_t)timeout_ms * NS_PER_MS;
@@ -56,7 +66,7 @@ int host_lock(int dir_fd, const char *name, int timeout_ms, int *ret_fd, struct 
 
 	int rc = lock_until(fd, deadline_ns);
 	if (rc == -EWOULDBLOCK)
-		return err_set(err, ERR_UNAVAILABLE, "lock file %s is held by another process", name);
+		return refuse_held(dir_fd, name, err);
 	if (rc < 0)
 		return err_set_errno(err, ERR_INTERNAL, -rc, "lock %s", name);
 	*ret_fd = TAKE_FD(fd);

@@ -14,7 +14,8 @@
  * @ret_fd:     holds the lock until closed
  * @err:        see docs/ERRORS.md
  *
- * Return: 0, or -1 with ERR_UNAVAILABLE (held by another process; the message names the file), ERR_INTERNAL.
+ * Return: 0, or -1 with ERR_UNAVAILABLE (held by another process; the message names the file and, where it
+ * can be seen, the process), ERR_INTERNAL.
  */
 int host_lock(int dir_fd, const char *name, int timeout_ms, int *ret_fd, struct error **err) MUST_CHECK;
 

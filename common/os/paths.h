@@ -3,8 +3,8 @@
  *
  * openat2(RESOLVE_NO_SYMLINKS|RESOLVE_BENEATH) relative to one of the configured roots (-kubeletDir, each
  * resolved once when added, following links). When roots were given, a path outside all of them is refused;
- * without any, every absolute path is accepted, and /var/lib/kubelet is a resolved root if it exists (DESIGN
- * 7). Threads: a path_roots is read-only after set-up. Blocks on the file system.
+ * without any, every absolute path is accepted, and /var/lib/kubelet is a resolved root if it exists.
+ * Threads: a path_roots is read-only after set-up. Blocks on the file system.
  */
 #pragma once
 

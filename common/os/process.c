@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -13,6 +14,88 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "os/file.h"
+
+/* Opened the other way round, so that what is read or written there fails. */
+static void open_standard(int fd)
+{
+	if (fcntl(fd, F_GETFD) >= 0)
+		return;
+	if (open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) != fd)
+		abort();
+}
+
+void process_begin(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		open_standard(fd);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGUSR1, SIG_IGN);
+	signal(SIGUSR2, SIG_IGN);
+}
+
+int process_print(const char *text, struct error **err)
+{
+	if (fputs(text, stdout) != EOF && fflush(stdout) != EOF)
+		return 0;
+	if (errno == EPIPE) {
+		signal(SIGPIPE, SIG_DFL);
+		raise(SIGPIPE);
+	}
+	return err_set_errno(err, ERR_INTERNAL, errno, "write to stdout");
+}
+
+int process_print_or_fail(const char *program, const char *text)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	if (process_print(text, &err) == 0)
+		return EXIT_SUCCESS;
+	fprintf(stderr, "%s: %s\n", program, err->msg);
+	return EXIT_FAILURE;
+}
+
+void process_blame(struct error **err)
+{
+	int cause = (*err)->os_errno;
+
+	if ((cause == EACCES || cause == EPERM || cause == EROFS) && geteuid() != 0)
+		(void)!err_wrap(err, "not root (uid %u), run as root", (unsigned)geteuid());
+}
+
+static const struct {
+	int number;
+	const char *name;
+} stop_signals[] = {{SIGHUP, "SIGHUP"}, {SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}};
+
+bool process_hangs_up(void)
+{
+	struct sigaction now;
+
+	return sigaction(SIGHUP, NULL, &now) == 0 && now.sa_handler != SIG_IGN;
+}
+
+void process_hold_stop(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(stop_signals); i++)
+		if (stop_signals[i].number != SIGHUP || process_hangs_up())
+			sigaddset(&set, stop_signals[i].number);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
+
+const char *process_is_stopped(void)
+{
+	sigset_t set;
+
+	if (sigpending(&set) < 0)
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(stop_signals); i++)
+		if (sigismember(&set, stop_signals[i].number))
+			return stop_signals[i].name;
+	return NULL;
+}
 
 static void closing_is_stuck(int signum)
 {
@@ -55,7 +138,6 @@ static void keep_pages_small(void)
 
 void process_set_up(unsigned descriptors)
 {
-	signal(SIGPIPE, SIG_IGN);
 	raise_descriptor_limit(descriptors);
 	keep_pages_small();
 }

@@ -109,20 +109,23 @@ static int fill_actions(posix_spawn_file_actions_t *actions, const struct stdio 
 	return rc;
 }
 
-/* What a program expects at its start and we have changed: nothing blocked, SIGPIPE deadly. */
+/* What a program expects at its start and we may have changed: nothing blocked, and no signal ignored. In a
+ * process group of its own it does not get what a terminal sends to ours: we end first what is running. */
 static int fill_attributes(posix_spawnattr_t *attr)
 {
 	sigset_t none, defaults;
 	int rc;
 
 	sigemptyset(&none);
-	sigemptyset(&defaults);
-	sigaddset(&defaults, SIGPIPE);
+	sigfillset(&defaults);
 	rc = posix_spawnattr_setsigmask(attr, &none);
 	if (rc == 0)
 		rc = posix_spawnattr_setsigdefault(attr, &defaults);
 	if (rc == 0)
-		rc = posix_spawnattr_setflags(attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+		rc = posix_spawnattr_setpgroup(attr, 0);
+	if (rc == 0)
+		rc = posix_spawnattr_setflags(
+			attr, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETPGROUP);
 	return rc;
 }
 

@@ -124,10 +124,13 @@ struct device_manager *device_open_pair(struct device_manager *primary, struct d
 struct device_fake_config {
 	const char
 		*path; /* folder for backing files and the model; NULL: in memory, devices without a node */
-	size_t n_regions; /* pools */
-	uint64_t region_bytes;
+	size_t n_regions;      /* pools */
+	uint64_t region_bytes; /* 0: what the folder was made with; DEVICE_FAKE_REGION_BYTES for a new one */
 	uint64_t unit_bytes;
+	bool read_only; /* the folder is neither locked nor changed: another process may have it */
 };
+
+#define DEVICE_FAKE_REGION_BYTES (16ULL << 30)
 
 /**
  * device_open_fake() - regions with extents and alignment; volumes are sparse files on loop devices under

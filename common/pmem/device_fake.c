@@ -179,7 +179,7 @@ int device_open_fake(const struct device_fake_config *config, struct device_mana
 
 	assert(config->unit_bytes > 0);
 	fake_model_init(&model, config);
-	if (config->path && fake_folder_open(config->path, &model, &folder, err) < 0)
+	if (config->path && fake_folder_open(config, &model, &folder, err) < 0)
 		return err_wrap(err, "fake devices");
 
 	struct fake *fake = x_malloc(sizeof(*fake));

@@ -26,6 +26,7 @@
 #define MODEL_NAME    "model.json"
 #define LOCK_NAME     ".lock"
 #define JSON_MAX      65536
+#define LOOKS         5
 #define DEVICE_SUFFIX ".device"
 #define IMAGE_SUFFIX  ".image"
 
@@ -141,16 +142,21 @@ static int write_device(
 	return write_file(f, name, &text, err);
 }
 
-static int load_model(struct fake_folder *f, struct fake_model *m, struct error **err)
+static int load_model(struct fake_folder *f, const struct device_fake_config *config, struct fake_model *m,
+	struct error **err)
 {
 	CLEANUP(content_done) struct content c = {0};
 
 	if (read_file(f, MODEL_NAME, &c, err) < 0)
 		return -1;
+	if (config->region_bytes == 0)
+		m->region_bytes = c.size_bytes;
 	if (c.size_bytes != m->region_bytes || c.unit_bytes != m->unit_bytes ||
 		strv_len(c.pools) != m->n_regions)
 		return err_set(err, ERR_PRECONDITION,
-			"it holds %zu regions of %ju bytes in units of %ju, not %zu of %ju in units of %ju",
+			"it holds %zu regions of %ju bytes in units of %ju, not %zu of %ju in units of %ju: "
+			"leave "
+			"-fakeRegionSize out to take it as it is",
 			strv_len(c.pools), (uintmax_t)c.size_bytes, (uintmax_t)c.unit_bytes, m->n_regions,
 			(uintmax_t)m->region_bytes, (uintmax_t)m->unit_bytes);
 	strv_free(m->uuids);
@@ -219,7 +225,26 @@ static int check_unused(char *const *names, struct error **err)
 	return 0;
 }
 
-static int load(struct fake_folder *f, struct fake_model *m, struct error **err)
+/* A driver that has the folder makes and removes files while they are read, all of them whole. */
+static int look(struct fake_folder *f, const struct device_fake_config *config, struct fake_model *m,
+	struct error **err)
+{
+	for (unsigned i = 0;; i++) {
+		CLEANUP(strv_freep) char **names = NULL;
+
+		if (load_model(f, config, m, err) < 0 || dir_list(f->dir_fd, &names, err) < 0)
+			return -1;
+		if (load_devices(f, m, names, err) == 0)
+			return 0;
+		if (i == LOOKS)
+			return -1;
+		error_clear(err);
+		fake_model_clear(m);
+	}
+}
+
+static int load(struct fake_folder *f, const struct device_fake_config *config, struct fake_model *m,
+	struct error **err)
 {
 	CLEANUP(strv_freep) char **names = NULL;
 
@@ -227,24 +252,25 @@ static int load(struct fake_folder *f, struct fake_model *m, struct error **err)
 		return -1;
 	if (!strv_contains(names, MODEL_NAME))
 		return check_unused(names, err) < 0 ? -1 : write_model(f, m, err);
-	if (load_model(f, m, err) < 0)
+	if (load_model(f, config, m, err) < 0)
 		return -1;
 	if (load_devices(f, m, names, err) < 0)
 		return -1;
 	return remove_rubbish(f, m, names, err);
 }
 
-int fake_folder_open(const char *path, struct fake_model *m, struct fake_folder **ret, struct error **err)
+int fake_folder_open(const struct device_fake_config *config, struct fake_model *m, struct fake_folder **ret,
+	struct error **err)
 {
 	CLEANUP(fake_folder_closep) struct fake_folder *f = x_malloc(sizeof(*f));
 
 	*f = (struct fake_folder){.dir_fd = -1, .lock_fd = -1};
-	if (dir_open(path, /* create= */ true, FOLDER_MODE, &f->dir_fd, err) < 0)
+	if (dir_open(config->path, /* create= */ !config->read_only, FOLDER_MODE, &f->dir_fd, err) < 0)
 		return -1;
-	if (host_lock(f->dir_fd, LOCK_NAME, /* timeout_ms= */ 0, &f->lock_fd, err) < 0)
-		return err_wrap(err, "folder %s", path);
-	if (load(f, m, err) < 0)
-		return err_wrap(err, "folder %s", path);
+	if (!config->read_only && host_lock(f->dir_fd, LOCK_NAME, /* timeout_ms= */ 0, &f->lock_fd, err) < 0)
+		return err_wrap(err, "folder %s", config->path);
+	if ((config->read_only ? look : load)(f, config, m, err) < 0)
+		return err_wrap(err, "folder %s", config->path);
 	*ret = TAKE_PTR(f);
 	return 0;
 }

@@ -10,7 +10,7 @@
 void fake_model_init(struct fake_model *m, const struct device_fake_config *config)
 {
 	*m = (struct fake_model){.n_regions = config->n_regions,
-		.region_bytes = config->region_bytes,
+		.region_bytes = config->region_bytes ? config->region_bytes : DEVICE_FAKE_REGION_BYTES,
 		.unit_bytes = config->unit_bytes};
 	for (size_t i = 0; i < m->n_regions; i++) {
 		char uuid[UUID_TEXT_LEN + 1];
@@ -26,11 +26,17 @@ static void extent_done(struct fake_extent *e)
 	free(e->identity);
 }
 
+void fake_model_clear(struct fake_model *m)
+{
+	for (size_t i = 0; i < m->n_extents; i++)
+		extent_done(&m->extents[i]);
+	m->n_extents = 0;
+}
+
 void fake_model_done(struct fake_model *m)
 {
 	strv_free(m->uuids);
-	for (size_t i = 0; i < m->n_extents; i++)
-		extent_done(&m->extents[i]);
+	fake_model_clear(m);
 	free(m->extents);
 	*m = (struct fake_model){0};
 }

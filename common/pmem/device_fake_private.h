@@ -53,6 +53,9 @@ int fake_model_check(const struct fake_model *m, const struct fake_extent *e, st
 /** fake_model_add() - copy @e in. */
 void fake_model_add(struct fake_model *m, const struct fake_extent *e);
 
+/** fake_model_clear() - forget all extents. */
+void fake_model_clear(struct fake_model *m);
+
 /** fake_model_remove() - forget the extent called @id if there is one. */
 void fake_model_remove(struct fake_model *m, const char *id);
 
@@ -68,16 +71,17 @@ struct fake_folder {
 };
 
 /**
- * fake_folder_open() - lock the folder, clear away what a crash left, load the model.
- * @path: made if it is missing, its parent is not
- * @m:    as fake_model_init() left it: the shape that is wanted; gets the folder's UUIDs and extents
- * @ret:  fake_folder_close()
+ * fake_folder_open() - lock the folder, clear away what a crash left, load the model; with config->read_only
+ * only the last of these.
+ * @config: its path is made if it is missing and may be, the parent is not
+ * @m:      as fake_model_init() left it; gets the folder's shape, UUIDs and extents
+ * @ret:    fake_folder_close()
  *
  * Return: 0, or -1 with ERR_NOT_FOUND, ERR_UNAVAILABLE (another process has the folder), ERR_PRECONDITION
  * (another shape, not a folder of ours, or damaged), ERR_EXHAUSTED, ERR_INTERNAL.
  */
-int fake_folder_open(
-	const char *path, struct fake_model *m, struct fake_folder **ret, struct error **err) MUST_CHECK;
+int fake_folder_open(const struct device_fake_config *config, struct fake_model *m, struct fake_folder **ret,
+	struct error **err) MUST_CHECK;
 
 /** fake_folder_close() - let go of the folder; its loop devices stay. NULL is allowed. */
 void fake_folder_close(struct fake_folder *f);

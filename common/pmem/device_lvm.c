@@ -321,39 +321,15 @@ static int clean_up_and_explain(struct device_lvm *m, const struct device_spec *
 	return fail_obstacle(m, code, spec, err);
 }
 
-static int make_or_clean_up(
-	struct device_lvm *m, const struct device_spec *spec, struct device **ret, struct error **err)
-{
-	if (make(m, spec, ret, err) == 0)
-		return 0;
-	return clean_up_and_explain(m, spec, err);
-}
-
-/* Commands name a group, which vgrename may have changed since it was listed; its UUID stays. */
-static bool was_renamed(const struct device_lvm *m, const struct device_spec *spec, const char *name)
-{
-	const struct device_pool *pool = m->seen ? device_list_pool(m->seen, spec->pool) : NULL;
-
-	return pool && !str_eq(pool->name, name) && find_obstacle(m, spec) == 0;
-}
-
 static int create_locked(
 	struct device_lvm *m, const struct device_spec *spec, struct device **ret, struct error **err)
 {
-	CLEANUP(free_charp) char *name = NULL;
-	int rc;
-
 	if (check_spec(m, spec, err) < 0)
 		return -1;
-	name = x_strdup(device_list_pool(m->seen, spec->pool)->name);
-	rc = make_or_clean_up(m, spec, ret, err);
-	if (rc < 0 && was_renamed(m, spec, name)) {
-		error_clear(err);
-		rc = make_or_clean_up(m, spec, ret, err);
-	}
-	if (rc == 0)
-		device_list_note(m->seen, *ret, /* exists= */ true);
-	return rc;
+	if (make(m, spec, ret, err) < 0)
+		return clean_up_and_explain(m, spec, err);
+	device_list_note(m->seen, *ret, /* exists= */ true);
+	return 0;
 }
 
 static int create(void *self, const struct device_spec *spec, struct device **ret, struct error **err)

@@ -2,7 +2,7 @@
  * layout.h - sizes and places in a region, as pure functions.
  *
  * One rule for alignment, lcm(pfn_align x interleave_ways, region_align), rounds requests up and offers down,
- * so that a reported maximum can always be created (DESIGN 4). Threads: safe; nothing blocks.
+ * so that a reported maximum can always be created. Threads: safe; nothing blocks.
  */
 #pragma once
 

@@ -1,5 +1,5 @@
 /*
- * id.h - names, handles and IDs of volumes (DESIGN 5).
+ * id.h - names, handles and IDs of volumes.
  *
  * A *handle* is what travels in volume_id; an *ID* is a handle that also serves as device name and state file
  * name. New IDs are `<prefix>-<47 hex of sha224(name)>.<8 hex of sha224(node id)>`; the Go driver's

@@ -1,5 +1,5 @@
 /*
- * locks.h - one lock per volume ID (DESIGN 5). Threads: safe.
+ * locks.h - one lock per volume ID. Threads: safe.
  */
 #pragma once
 

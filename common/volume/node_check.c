@@ -35,12 +35,15 @@ add(struct look *l, const char *name, enum node_level level, const char *fmt, ..
 	f->list = x_realloc(f->list, f->n + 1, sizeof(*f->list));
 	f->list[f->n++] = (struct node_finding){.name = name, .level = level, .text = text};
 	f->n_problems += level == NODE_PROBLEM;
+	f->n_unknown += level == NODE_UNKNOWN;
 }
 
 const char *node_level_name(enum node_level level)
 {
-	static const char *const names[] = {
-		[NODE_OK] = "ok", [NODE_NOTE] = "note", [NODE_PROBLEM] = "problem"};
+	static const char *const names[] = {[NODE_OK] = "ok",
+		[NODE_NOTE] = "note",
+		[NODE_UNKNOWN] = "unknown",
+		[NODE_PROBLEM] = "problem"};
 
 	return names[level];
 }
@@ -65,6 +68,19 @@ static bool is_fake(const struct look *l)
 	return str_eq(l->config->mode, "fake");
 }
 
+static bool is_root(const struct look *l)
+{
+	return l->config->user == 0;
+}
+
+static void check_user(struct look *l)
+{
+	if (!is_root(l))
+		add(l, "user", NODE_UNKNOWN,
+			"this is uid %u: what only root may see or do cannot be told; run it as root",
+			(unsigned)l->config->user);
+}
+
 static void check_sys(struct look *l)
 {
 	CLEANUP(free_charp) char *sys = x_asprintf("%s/sys", l->config->root);
@@ -74,6 +90,8 @@ static void check_sys(struct look *l)
 		add(l, "sys-writable", NODE_PROBLEM,
 			"/sys is read-only: namespaces cannot be made or destroyed; the container must be "
 			"privileged, or /sys be mounted into it");
+	else if (!is_root(l))
+		add(l, "sys-writable", NODE_UNKNOWN, "whether /sys is writable only root can tell");
 	else
 		add(l, "sys-writable", NODE_OK, "/sys is writable");
 }
@@ -86,10 +104,13 @@ static void check_nd(struct look *l)
 		add(l, "libnvdimm", NODE_PROBLEM,
 			"no /sys/bus/nd: the module libnvdimm is not loaded, or there is no persistent "
 			"memory");
-	else if (inv && inv->n_regions == 0)
+	else if (!inv)
+		add(l, "libnvdimm", is_root(l) ? NODE_PROBLEM : NODE_UNKNOWN, "regions cannot be listed: %s",
+			l->config->regions_problem ? l->config->regions_problem : "unknown reason");
+	else if (inv->n_regions == 0)
 		add(l, "libnvdimm", NODE_PROBLEM, "the kernel shows no region of persistent memory");
 	else
-		add(l, "libnvdimm", NODE_OK, "the kernel shows %zu regions", inv ? inv->n_regions : 0);
+		add(l, "libnvdimm", NODE_OK, "the kernel shows %zu regions", inv->n_regions);
 }
 
 /* A driver that is built in has no folder in /sys/module without parameters, but one on its bus. */
@@ -120,6 +141,9 @@ static void check_nodes(struct look *l)
 	size_t n = 0;
 	size_t n_missing = 0;
 
+	if (!inv)
+		add(l, "dev-nodes", NODE_UNKNOWN,
+			"without a list of namespaces, their nodes in /dev are not looked for");
 	for (size_t i = 0; inv && i < inv->n_regions; i++) {
 		for (size_t k = 0; k < inv->regions[i].n_namespaces; k++) {
 			const char *path = inv->regions[i].namespaces[k].block_path;
@@ -132,7 +156,7 @@ static void check_nodes(struct look *l)
 			"%zu of %zu block devices of namespaces have no node in /dev: the container must "
 			"mount the host's /dev",
 			n_missing, n);
-	else
+	else if (inv)
 		add(l, "dev-nodes", NODE_OK, "all %zu block devices of namespaces have a node in /dev", n);
 	if (str_eq(l->config->mode, "lvm") && !exists(l, "/dev/mapper/control"))
 		add(l, "dev-mapper", NODE_PROBLEM,
@@ -341,6 +365,7 @@ void node_check(const struct node_check_config *config, struct node_findings *re
 	struct node_findings f = {0};
 	struct look l = {.config = config, .f = &f};
 
+	check_user(&l);
 	if (!is_fake(&l)) {
 		check_sys(&l);
 		check_nd(&l);

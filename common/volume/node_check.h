@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "os/mount_table.h"
 #include "pmem/lvm.h"
@@ -17,6 +18,7 @@
 enum node_level {
 	NODE_OK,
 	NODE_NOTE,    /* good to know */
+	NODE_UNKNOWN, /* it could not be looked at */
 	NODE_PROBLEM, /* volumes cannot be served, or not be kept */
 };
 
@@ -30,6 +32,7 @@ struct node_findings {
 	struct node_finding *list;
 	size_t n;
 	size_t n_problems;
+	size_t n_unknown;
 };
 
 struct node_check_config {
@@ -40,6 +43,8 @@ struct node_check_config {
 	const struct mount_table *mounts;   /* borrowed */
 	const struct nd_inventory *regions; /* NULL: unknown */
 	const struct lvm_report *groups;    /* NULL: unknown */
+	const char *regions_problem;        /* why they are */
+	uid_t user;                         /* that looks: what only root may see is unknown to others */
 	pid_t holder;                       /* of the state folder; 0: none is seen */
 };
 
@@ -50,7 +55,7 @@ void node_check(const struct node_check_config *config, struct node_findings *re
  * @config it needs root, kubelet_dirs and mounts. @ret: node_findings_done(). Cannot fail. */
 void node_check_propagation(const struct node_check_config *config, struct node_findings *ret);
 
-/** node_level_name() - "ok", "note" or "problem". */
+/** node_level_name() - "ok", "note", "unknown" or "problem". */
 const char *node_level_name(enum node_level level);
 
 /** node_findings_done() - release what @f owns; safe on a zeroed one. */

@@ -153,6 +153,22 @@ static bool fix_pool(struct volume_record *r, const struct device *d, char ***ch
 	return true;
 }
 
+/* Only of a device whose state was lost nobody knows what it was: all others are recorded as they were made.
+ */
+static bool fix_block(struct repair *p, struct volume_record *r, char ***changes)
+{
+	if (!p->block || r->block_clean)
+		return false;
+	if (!r->adopted) {
+		repair_leave(p, "it was not made as a block volume");
+		return false;
+	}
+	r->block_clean = true;
+	free(TAKE_PTR(r->fs_type));
+	strv_add(changes, "recorded it as a block volume");
+	return true;
+}
+
 /* @d: in the view's listing */
 static bool fix_mounts(
 	struct volume_record *r, const struct check_view *view, const struct device *d, char ***changes)
@@ -194,6 +210,7 @@ static int save_facts(struct repair *p, struct volume_record *r, struct error **
 		return 0;
 	bool changed = fix_size(p, r, d, &changes);
 	changed = fix_pool(r, d, &changes) || changed;
+	changed = fix_block(p, r, &changes) || changed;
 	changed = fix_mounts(r, &view, d, &changes) || changed;
 	if (changed && volumes_save(p->v, r, err) < 0)
 		return -1;
@@ -250,7 +267,8 @@ static void repair_volume(struct repair *p)
 		return;
 	r = volumes_record(p->v, p->id);
 	if (!r) {
-		repair_adopt(p);
+		if (repair_has_device(p))
+			repair_adopt(p);
 		return;
 	}
 	enum presence presence = presence_of(p->v->seen, r, &d);
@@ -272,11 +290,26 @@ static int read_content(struct volumes *v, struct state_content *ret, struct err
 	return state_load(store, ret, err);
 }
 
-int volumes_repair(struct volumes *v, const char *id, struct repair_report *ret, struct error **err)
+/* Whether there is anything that the name could mean. */
+static bool is_known(const struct repair *p, const struct state_content *content)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = volumes_record(p->v, p->id);
+
+	if (r || repair_has_device(p))
+		return true;
+	for (size_t i = 0; i < content->n_problems; i++) {
+		if (repair_is_about(p, &content->problems[i]))
+			return true;
+	}
+	return false;
+}
+
+int volumes_repair(
+	struct volumes *v, const char *id, bool block, struct repair_report *ret, struct error **err)
 {
 	CLEANUP(state_content_done) struct state_content content = {0};
 	struct repair_report done = {0};
-	struct repair p = {.v = v, .id = id, .report = &done};
+	struct repair p = {.v = v, .id = id, .block = block, .report = &done};
 
 	if (!v->state && state_open(v->state_path, &v->state, err) < 0)
 		return -1;
@@ -285,7 +318,9 @@ int volumes_repair(struct volumes *v, const char *id, struct repair_report *ret,
 		return -1;
 	if (volumes_load(v, err) < 0)
 		return -1;
-	if (repair_files(&p, &content))
+	if (!is_known(&p, &content))
+		repair_leave(&p, "there is neither a volume, nor a device, nor a state file of that name");
+	else if (repair_files(&p, &content))
 		repair_volume(&p);
 	*ret = done;
 	return 0;

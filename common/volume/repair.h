@@ -8,6 +8,8 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "base/error.h"
 
 struct volumes;
@@ -19,18 +21,21 @@ struct repair_report {
 
 /**
  * volumes_repair() - do what is safe about every difference of one volume.
- * @v:   new, not started: it is loaded here
- * @id:  of a volume or device, or the name of a damaged state file without its suffix
- * @ret: repair_report_done()
+ * @v:     new, not started: it is loaded here
+ * @id:    of a volume or device, or the name of a damaged state file without its suffix
+ * @block: a device without state, or that had none when it was repaired before, is a block volume
+ * @ret:   repair_report_done()
  *
  * Files: temporaries and files beside the one that counts are removed, damaged ones set aside. Then, by what
  * is recorded: an unfinished creation is undone, an unfinished deletion finished, a volume whose device is
  * provably gone forgotten; otherwise its device is activated and its size, pool, staging and targets are
- * recorded as they are. A device without state gets a state file and keeps its content. Return: 0, or -1 as
- * volumes_load(): nothing was changed.
+ * recorded as they are. A device without state gets a state file and keeps its content: no file system is
+ * ever made on it. Where that cannot be done, for instance because it is in use, its damaged file stays where
+ * it is. An ID of which there is nothing is reported as not repaired. Return: 0, or -1 as volumes_load():
+ * nothing was changed.
  */
-int volumes_repair(
-	struct volumes *v, const char *id, struct repair_report *ret, struct error **err) MUST_CHECK;
+int volumes_repair(struct volumes *v, const char *id, bool block, struct repair_report *ret,
+	struct error **err) MUST_CHECK;
 
 /**
  * volumes_forget() - drop the state of a volume whose device is not there, whatever the reason.

@@ -33,21 +33,20 @@ static const char *mode_of(const struct repair *p, const struct device_pool *poo
 	return str_eq(mode, "lvm") ? "direct" : "lvm";
 }
 
-/* What is recognised on the device must survive: only one without content may get a file system. */
-static int probe(struct volume_record *r, const char *path, struct error **err)
+bool repair_has_device(const struct repair *p)
 {
-	CLEANUP(free_charp) char *found = NULL;
+	const struct device_list *l = p->v->seen;
 
-	if (fs_probe(path, &found, err) < 0)
-		return -1;
-	r->staged_ever = *found != '\0';
-	if (fs_known(found))
-		r->fs_type = TAKE_PTR(found);
-	return 0;
+	for (size_t i = 0; i < l->n_devices; i++) {
+		if (str_eq(l->devices[i].id, p->id))
+			return true;
+	}
+	return false;
 }
 
-/* Nothing may use it meanwhile, for what uses it may be its real owner. */
-static int take(struct repair *p, struct volume_record *r, struct error **err)
+/* Nothing may use it meanwhile, for what uses it may be its real owner. @ret_found: what is recognised on it
+ */
+static int take(struct repair *p, struct volume_record *r, char **ret_found, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
 	CLEANUP(fd_closep) int fd = -1;
@@ -57,51 +56,97 @@ static int take(struct repair *p, struct volume_record *r, struct error **err)
 	r->size_bytes = d->size_bytes;
 	if (d->path && volumes_claim_device(p->v, r, d, &fd, err) < 0)
 		return -1;
-	if (d->path && probe(r, d->path, err) < 0)
-		return -1;
-	return volumes_save(p->v, r, err);
+	return d->path ? fs_probe(d->path, ret_found, err) : 0;
 }
 
-void repair_adopt(struct repair *p)
+static struct volume_record *new_record(
+	const struct repair *p, const struct device *d, const struct device_pool *pool)
+{
+	struct volume_record *r = x_calloc(1, sizeof(*r));
+
+	r->id = x_strdup(p->id);
+	r->phase = PHASE_READY;
+	r->identity = *d->identity ? x_strdup(d->identity) : NULL;
+	r->adopted = true;
+	/* Data in no form that is recognised is data nevertheless: nothing is ever formatted here. */
+	r->staged_ever = true;
+	r->block_clean = p->block;
+	r->pool = x_strdup(d->pool);
+	strmap_set(&r->parameters, "deviceMode", mode_of(p, pool));
+	return r;
+}
+
+/* All that comes before the state file is written. Return: the record, volume_record_free(); or NULL, and the
+ * report says why. */
+static struct volume_record *prepare(struct repair *p, char **ret_pool, char **ret_found)
 {
 	const struct device *d = only_candidate(p);
 	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
 	CLEANUP(error_freep) struct error *err = NULL;
-	CLEANUP(free_charp) char *pool_name = NULL;
-	char size[24];
 
 	if (!d)
-		return;
+		return NULL;
 	const struct device_pool *pool = device_list_pool(p->v->seen, d->pool);
 	if (!pool || !pool->complete) {
 		repair_leave(p, "the device's pool is incomplete: bring it back first");
-		return;
+		return NULL;
 	}
 	if (d->raw) {
 		repair_leave(p,
 			"the namespace has no mode, so it is half made or half destroyed: nothing in it "
 			"can be kept");
-		return;
+		return NULL;
 	}
-	r = x_calloc(1, sizeof(*r));
-	r->id = x_strdup(p->id);
-	r->phase = PHASE_READY;
-	r->identity = *d->identity ? x_strdup(d->identity) : NULL;
-	r->adopted = true;
-	r->pool = x_strdup(d->pool);
-	strmap_set(&r->parameters, "deviceMode", mode_of(p, pool));
-	/* what was seen is listed anew while the device is taken */
-	pool_name = x_strdup(pool->name);
-	if (take(p, r, &err) < 0) {
+	r = new_record(p, d, pool);
+	/* what was seen is listed again while the device is taken */
+	*ret_pool = x_strdup(pool->name);
+	if (take(p, r, ret_found, &err) < 0) {
+		repair_leave(p, "the device has no state and gets none: %s", err->msg);
+		return NULL;
+	}
+	return TAKE_PTR(r);
+}
+
+bool repair_can_adopt(struct repair *p)
+{
+	CLEANUP(free_charp) char *pool = NULL;
+	CLEANUP(free_charp) char *found = NULL;
+	CLEANUP(volume_record_freep) struct volume_record *r = prepare(p, &pool, &found);
+
+	return r != NULL;
+}
+
+static const char *describe(const struct volume_record *r, const char *found)
+{
+	if (r->block_clean)
+		return "a block volume; it can be used or deleted now";
+	if (r->fs_type)
+		return "it can be used or deleted now, but not become a block volume";
+	if (!str_empty(found))
+		return "content of another kind; it is never formatted: repair it with -block if it is a "
+		       "block volume, or "
+		       "delete it";
+	return "no content recognised; it is never formatted: repair it with -block if it is a block volume, "
+	       "or delete it";
+}
+
+void repair_adopt(struct repair *p)
+{
+	CLEANUP(free_charp) char *pool = NULL;
+	CLEANUP(free_charp) char *found = NULL;
+	CLEANUP(volume_record_freep) struct volume_record *r = prepare(p, &pool, &found);
+	CLEANUP(error_freep) struct error *err = NULL;
+	char size[24];
+
+	if (!r)
+		return;
+	if (!p->block && found && fs_known(found))
+		r->fs_type = x_strdup(found);
+	if (volumes_save(p->v, r, &err) < 0) {
 		repair_leave(p, "the device has no state and gets none: %s", err->msg);
 		return;
 	}
-	repair_did(p,
-		"wrote a state file for the device: %s in pool %s, %s; it can be used or deleted now, but "
-		"not "
-		"become a block volume",
-		format_bytes(r->size_bytes, size), pool_name,
-		r->fs_type       ? r->fs_type
-		: r->staged_ever ? "content of another kind"
-				 : "no content recognised");
+	repair_did(p, "wrote a state file for the device: %s in pool %s, %s%s%s",
+		format_bytes(r->size_bytes, size), pool, r->fs_type ? r->fs_type : "", r->fs_type ? "; " : "",
+		describe(r, found));
 }

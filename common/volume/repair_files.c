@@ -51,6 +51,9 @@ static bool set_aside(struct repair *p, const struct state_problem *problem)
 			problem->file);
 		return false;
 	}
+	/* once it is aside, a device that cannot be adopted would have no state at all */
+	if (!other && repair_has_device(p) && !repair_can_adopt(p))
+		return false;
 	if (state_set_aside(p->v->state, problem->file, &name, &err) < 0) {
 		repair_leave(p, "%s", err->msg);
 		return false;
@@ -70,18 +73,31 @@ static bool is_temporary_of(const char *file, const char *id)
 		       str_eq(name + strlen(id), ".erasing.tmp"));
 }
 
-static bool repair_file(struct repair *p, const struct state_problem *problem)
+bool repair_is_about(const struct repair *p, const struct state_problem *problem)
 {
 	switch (problem->kind) {
 	case STATE_DAMAGED:
-		return !str_eq(problem->id, p->id) || set_aside(p, problem);
+		return str_eq(problem->id, p->id);
 	case STATE_TWIN:
-		if (str_eq(problem->record->id, p->id))
-			remove_twin(p, problem);
+		return str_eq(problem->record->id, p->id);
+	case STATE_TEMPORARY:
+		return is_temporary_of(problem->file, p->id);
+	}
+	return false;
+}
+
+static bool repair_file(struct repair *p, const struct state_problem *problem)
+{
+	if (!repair_is_about(p, problem))
+		return true;
+	switch (problem->kind) {
+	case STATE_DAMAGED:
+		return set_aside(p, problem);
+	case STATE_TWIN:
+		remove_twin(p, problem);
 		return true;
 	case STATE_TEMPORARY:
-		if (is_temporary_of(problem->file, p->id))
-			remove_file(p, problem->file, "the temporary");
+		remove_file(p, problem->file, "the temporary");
 		return true;
 	}
 	return true;

@@ -1,5 +1,5 @@
 /*
- * state.h - what is intended: one durable file per volume in the state folder (DESIGN 5).
+ * state.h - what is intended: one durable file per volume in the state folder.
  *
  * The phase is the file's suffix: <id>.creating -> <id>.json -> <id>.erasing -> gone, each step a durable
  * rename, so a Go driver after a roll-back, which reads *.json only, never serves a half-made or dying

@@ -1,7 +1,7 @@
 /*
  * volumes.h - the volumes of one node: the domain. Knows neither protobuf nor sockets.
  *
- * The kernel says what exists, the state store what is intended (DESIGN 5). Every operation is idempotent and
+ * The kernel says what exists, the state store what is intended. Every operation is idempotent and
  * takes the volume's lock; a second caller meanwhile gets ERR_ABORTED. Volumes whose device cannot be seen
  * while its pool is absent or incomplete, or while listing fails, are *missing*: create, stage, publish and
  * delete of them answer ERR_UNAVAILABLE, and nothing of their state is dropped. Threads: safe. Blocks on

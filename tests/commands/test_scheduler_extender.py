@@ -35,8 +35,8 @@ class Options(unittest.TestCase):
 
     def test_values_are_checked(self):
         self.refused('-policy must be binpack or spread, not "most"', PLAIN, "-policy=most")
-        self.refused('-drivername "" is no driver name', PLAIN, "-drivername=")
-        self.refused('-drivername "a/b" is no driver name', PLAIN, "-drivername=a/b")
+        self.refused('-drivername "" is no name for a CSI driver', PLAIN, "-drivername=")
+        self.refused('-drivername "a/b" is no name for a CSI driver', PLAIN, "-drivername=a/b")
         self.refused("must not be 0", PLAIN, "-kube-api-qps=0")
         self.refused("must not be 0", PLAIN, "-kube-api-burst=0")
         self.refused("kube-api-qps", PLAIN, "-kube-api-qps=-1")

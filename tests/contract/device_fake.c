@@ -28,7 +28,8 @@ static void must(int rc, const struct error *err)
 
 static struct device_manager *open_fake(const char *path)
 {
-	const struct device_fake_config config = {path, N_REGIONS, REGION_BYTES, UNIT_BYTES};
+	const struct device_fake_config config = {
+		.path = path, .n_regions = N_REGIONS, .region_bytes = REGION_BYTES, .unit_bytes = UNIT_BYTES};
 	struct device_manager *m = NULL;
 	struct error *err = NULL;
 

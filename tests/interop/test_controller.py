@@ -221,7 +221,7 @@ class Usage(unittest.TestCase):
                                    f"-endpoint=unix://{folder}/c"], capture_output=True, text=True,
                                   timeout=driver.PATIENCE_S, check=False)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("TCP without TLS", done.stderr)
+        self.assertIn("-insecure", done.stderr)
 
 
 if __name__ == "__main__":

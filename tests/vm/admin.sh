@@ -172,7 +172,10 @@ mounts_are_told() {
 unfinished_work_is_ended() {
 	mv "$state/$second.json" "$state/$second.erasing"
 	kinds unfinished-deletion
-	repaired "$second"
+	admin 0 check -o json "-repair=$second"
+	told 'o["done"] and not o["left"]'
+	admin 1 check -o json "-repair=$second"
+	told 'not o["done"] and "neither a volume" in o["left"][0]'
 	fails lv_exists "$second"
 	driver_start
 	publish "$first"
@@ -204,6 +207,29 @@ absent_region_is_missing() {
 	umount "$kubelet"
 }
 
+listens_as_readme_says() {
+	[[ $(csi-client -timeout 5s -endpoint unix:///run/pmem-csi/csi.sock probe) == *true* ]]
+}
+
+# What README shows for a node, as it stands there; only the driver goes on in the background.
+readme_is_right() {
+	local command driver=''
+	python3 "$VM_TESTS/../commands/readme.py" "$VM_TESTS/../../README.md" 'Using it on a node' >"$scratch/commands"
+	while read -r command; do
+		echo "$command"
+		case $command in
+		'pmem-csi-driver -mode=node '*)
+			bash -c "exec $command" </dev/null &
+			driver=$!
+			await 60 listens_as_readme_says
+			;;
+		*) bash -c "$command" </dev/null ;;
+		esac
+	done <"$scratch/commands"
+	kill -TERM "$driver"
+	wait "$driver"
+}
+
 plan_whole_script
 lvm_without_udev
 check prepared prepare
@@ -217,4 +243,5 @@ prove devices-are-told devices_are_told
 prove mounts-are-told mounts_are_told
 prove unfinished-work-is-ended unfinished_work_is_ended
 prove absent-region-is-missing absent_region_is_missing
+prove readme-is-right readme_is_right
 cat "$driver_log"

@@ -269,7 +269,7 @@ second_driver() {
 	driver_launch -endpoint=unix:///run/pmem-csi/second.sock
 	await 30 test -S /run/pmem-csi/second.sock
 	CSI_ENDPOINT=unix:///run/pmem-csi/second.sock refused UNAVAILABLE -size 16Mi -fs ext4 create lab-second
-	await 30 logged 'is held by another process'
+	await 30 logged 'is held by'
 	fails second_is_ready
 	is_ready
 	nothing_leaked

@@ -161,6 +161,7 @@ START_TEST(a_server_that_takes_pings_for_abuse_gets_no_more_of_them)
 	open_rig(PING_MS, answer);
 	ask_answered(&r);
 	h2_peer_goaway(h2_peer_conn(&r.peer, 1), 1, H2_ENHANCE_YOUR_CALM);
+	h2_peer_goaway(h2_peer_conn(&r.peer, 1), 1, H2_NO_ERROR);
 	h2_peer_flush(h2_peer_conn(&r.peer, 1));
 	h2_peer_rounds(&r.peer);
 	r.peer.react = stay_silent;

@@ -136,16 +136,19 @@ START_TEST(errors_quote_the_offending_argument)
 		const char *words[3];
 		const char *text;
 	} cases[] = {
-		{{"--levels=1"}, "unknown flag \"--levels=1\""},
+		{{"--levels=1"}, "unknown flag \"--levels=1\": did you mean -level?"},
+		{{"-LEVEL=1"}, "did you mean -level?"},
+		{{"-prcent=1"}, "did you mean -percent?"},
+		{{"-nonsense"}, "-help lists all"},
 		{{"-leve"}, "unknown flag \"-leve\""},
 		{{"---level"}, "unknown flag \"---level\""},
 		{{"-=1"}, "unknown flag \"-=1\""},
-		{{"x", "-level"}, "\"-level\" needs a value"},
-		{{"-level=-1"}, "flag \"-level=-1\""},
-		{{"--percent", "101"}, "flag \"--percent\""},
-		{{"-verbose=maybe"}, "flag \"-verbose=maybe\""},
+		{{"x", "-level"}, "flag -level needs a value"},
+		{{"-level=-1"}, "flag -level: "},
+		{{"--percent", "101"}, "flag -percent: "},
+		{{"-verbose=maybe"}, "flag -verbose: "},
 		{{"-size=12Q"}, "12Q"},
-		{{"-wait=5"}, "flag \"-wait=5\""},
+		{{"-wait=5"}, "flag -wait: "},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -166,8 +169,8 @@ START_TEST(help_has_a_line_for_each_flag)
 	ck_assert(str_starts(text, "usage: program [flags]\n"));
 	for (const struct opt *o = opts; o->name; o++)
 		ck_assert_ptr_nonnull(strstr(text, o->help));
-	ck_assert_ptr_nonnull(strstr(text, "\n  -percent PERCENT  share\n"));
-	ck_assert_ptr_nonnull(strstr(text, "\n  -verbose          say more\n"));
+	ck_assert_ptr_nonnull(strstr(text, "\n  -percent PERCENT  share (default: 0)\n"));
+	ck_assert_ptr_nonnull(strstr(text, "\n  -verbose          say more (default: false)\n"));
 	ck_assert_ptr_nonnull(strstr(text, "\n  -old ANY          no effect: gone since 1.0\n"));
 }
 END_TEST

@@ -272,7 +272,7 @@ static const char *not_locked(void)
 	int second = -1;
 
 	RIGHT_IF(host_lock(dir_fd, "lock", 0, &second, &err) < 0);
-	RIGHT_IF(err->code == ERR_UNAVAILABLE && strstr(err->msg, "held by another process"));
+	RIGHT_IF(err->code == ERR_UNAVAILABLE && strstr(err->msg, "held by"));
 	return NULL;
 }
 

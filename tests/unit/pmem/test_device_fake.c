@@ -18,7 +18,8 @@
 static int open_with(const char *path, size_t n_regions, uint64_t region_bytes, uint64_t unit_bytes,
 	struct device_manager **ret, struct error **err)
 {
-	const struct device_fake_config config = {path, n_regions, region_bytes, unit_bytes};
+	const struct device_fake_config config = {
+		.path = path, .n_regions = n_regions, .region_bytes = region_bytes, .unit_bytes = unit_bytes};
 
 	return device_open_fake(&config, ret, err);
 }
@@ -182,7 +183,7 @@ START_TEST(folder_has_one_user_at_a_time)
 	struct error *err = NULL;
 
 	ASSERT_FAILS(open_with(FOLDER, N_REGIONS, REGION, UNIT, &second, &err), ERR_UNAVAILABLE,
-		"another process");
+		"is held by process");
 	device_close(first);
 	device_close(open_fake(FOLDER));
 }

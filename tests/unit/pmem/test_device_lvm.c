@@ -16,10 +16,6 @@
 	"\",\"vg_extent_size\":\"4194304\",\"vg_missing_pv_count\":\"" missing "\""
 #define EMPTY(name, free, missing)                                                                           \
 	"{\"pv_name\":\"/dev/pmem0\",\"pv_size\":\"1\"," GROUP(name, free, missing) "}"
-#define EMPTY_RENAMED(name, uuid)                                                                            \
-	"{\"pv_name\":\"/dev/pmem0\",\"pv_size\":\"1\",\"vg_name\":\"" name "\",\"vg_uuid\":\"uuid-" uuid    \
-	"\",\"vg_size\":\"104857600\",\"vg_free\":\"20971520\",\"vg_extent_size\":\"4194304\","              \
-	"\"vg_missing_pv_count\":\"0\"}"
 #define VOLUME(group, name, tags)                                                                            \
 	"{" group ",\"lv_name\":\"" name "\",\"lv_path\":\"/dev/nowhere/" name "\",\"lv_tags\":\"" tags      \
 	"\",\"lv_size\":\"8388608\",\"lv_active\":\"\"}"
@@ -176,18 +172,6 @@ START_TEST(refusal_is_explained_by_a_look_not_by_words)
 }
 END_TEST
 
-/* The second attempt fails, too, so that no device node is needed: what counts is which group it names. */
-START_TEST(group_that_was_renamed_is_found_by_its_uuid)
-{
-	OPEN(LIST(EMPTY_RENAMED("a", "a")), {CREATE("vol", "8388608b"), NULL, ERR_INTERNAL},
-		LIST(EMPTY_RENAMED("z", "a")),
-		{"lvcreate -y -Zn -Wn --addtag " UUID_A " -n vol -L 8388608b z", NULL, ERR_UNAVAILABLE},
-		LIST(EMPTY_RENAMED("z", "a")));
-
-	ASSERT_FAILS(create(m, "vol", "uuid-a", MIB(8), &err), ERR_UNAVAILABLE, "vol");
-}
-END_TEST
-
 START_TEST(half_made_device_is_removed)
 {
 	OPEN(LIST(EMPTY("a", "20971520", "0")), {CREATE("new", "4194304b"), NULL, ERR_UNAVAILABLE},
@@ -323,7 +307,6 @@ int main(void)
 	tcase_add_test(tcase, group_that_can_describe_no_more_volumes_is_exhausted);
 	tcase_add_test(tcase, obstacle_that_has_gone_is_none);
 	tcase_add_test(tcase, refusal_is_explained_by_a_look_not_by_words);
-	tcase_add_test(tcase, group_that_was_renamed_is_found_by_its_uuid);
 	tcase_add_test(tcase, half_made_device_is_removed);
 	tcase_add_test(tcase, device_without_a_node_is_removed);
 	tcase_add_test(tcase, names_that_mean_something_to_lvm_never_reach_it);

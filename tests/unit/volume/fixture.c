@@ -270,7 +270,8 @@ static void remove_all(const char *path)
 
 static void open_devices(const char *folder)
 {
-	const struct device_fake_config config = {folder, N_POOLS, REGION_BYTES, UNIT_BYTES};
+	const struct device_fake_config config = {
+		.path = folder, .n_regions = N_POOLS, .region_bytes = REGION_BYTES, .unit_bytes = UNIT_BYTES};
 	CLEANUP(device_list_freep) struct device_list *l = NULL;
 	struct error *err = NULL;
 

@@ -30,7 +30,7 @@ static void repair(struct repair_report *ret)
 	repair_report_done(ret);
 	fixture_stop();
 	fixture_open();
-	ASSERT_OK(volumes_repair(fx.v, mt.volume->id, ret, &err));
+	ASSERT_OK(volumes_repair(fx.v, mt.volume->id, false, ret, &err));
 }
 
 static void make_folder(const char *path)

@@ -29,7 +29,7 @@ static void repair(const char *id)
 	struct error *err = NULL;
 
 	reopen();
-	ASSERT_OK(volumes_repair(fx.v, id, &report, &err));
+	ASSERT_OK(volumes_repair(fx.v, id, false, &report, &err));
 }
 
 static void forget(const char *id)
@@ -49,7 +49,9 @@ static void repair_all_of(const char *id, size_t n_done)
 	unsigned n_destroys = fx.n_destroys;
 	size_t n_files = fixture_n_files();
 	repair(id);
-	ck_assert(!report.done && !report.left);
+	ck_assert_ptr_null(report.done);
+	ck_assert_msg(!report.left || strstr(report.left[0], "neither a volume"), "%s",
+		report.left ? report.left[0] : "");
 	ck_assert_uint_eq(fx.n_destroys, n_destroys);
 	ck_assert_uint_eq(fixture_n_files(), n_files);
 	checked_look();
@@ -84,7 +86,7 @@ START_TEST(while_a_driver_has_the_state_folder_nothing_is_repaired)
 	struct error *err = NULL;
 
 	fixture_restart();
-	ASSERT_FAILS(volumes_repair(second, "v", &report, &err), ERR_UNAVAILABLE, ".lock");
+	ASSERT_FAILS(volumes_repair(second, "v", false, &report, &err), ERR_UNAVAILABLE, ".lock");
 	ASSERT_FAILS(volumes_forget(second, "v", &report, &err), ERR_UNAVAILABLE, ".lock");
 }
 END_TEST
@@ -172,11 +174,83 @@ START_TEST(an_adopted_device_without_identity_is_no_block_volume)
 }
 END_TEST
 
-START_TEST(what_is_neither_volume_nor_device_needs_no_repair)
+START_TEST(nothing_of_that_name_is_told)
 {
 	fixture_make_device("other", 0, OTHERS, SIZE);
-	repair_all_of("v", 0);
+	refuse("v", "neither a volume, nor a device, nor a state file");
 	ck_assert_uint_eq(fixture_n_files(), 0);
+	done();
+}
+END_TEST
+
+static struct volume_record *record_of(const char *file)
+{
+	CLEANUP(free_charp) char *text = fixture_read(file);
+	struct volume_record *r = NULL;
+	struct error *err = NULL;
+
+	ASSERT_OK(state_parse(span_of(text), &r, &err));
+	return r;
+}
+
+START_TEST(an_adopted_device_is_never_formatted)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
+
+	fixture_make_device("v", 0, OURS, SIZE);
+	repair("v");
+	r = record_of("v.json");
+	ck_assert(r->staged_ever && r->adopted && !r->block_clean);
+	done();
+}
+END_TEST
+
+START_TEST(a_block_volume_is_adopted_as_one_at_once_or_later)
+{
+	CLEANUP(volume_record_freep) struct volume_record *first = NULL;
+	CLEANUP(volume_record_freep) struct volume_record *second = NULL;
+	struct error *err = NULL;
+
+	fixture_make_device("v", 0, OURS, SIZE);
+	reopen();
+	ASSERT_OK(volumes_repair(fx.v, "v", /* block= */ true, &report, &err));
+	ck_assert(report.done && !report.left);
+	first = record_of("v.json");
+	ck_assert(first->block_clean && first->staged_ever);
+
+	fixture_make_device("w", 0, OTHERS, SIZE);
+	repair("w");
+	reopen();
+	ASSERT_OK(volumes_repair(fx.v, "w", /* block= */ true, &report, &err));
+	ck_assert(report.done && !report.left);
+	second = record_of("w.json");
+	ck_assert(second->block_clean && second->staged_ever);
+	done();
+}
+END_TEST
+
+START_TEST(a_volume_that_was_made_for_files_does_not_become_a_block_volume)
+{
+	struct error *err = NULL;
+
+	checked_write("v", ".json", OURS, 0, SIZE);
+	fixture_make_device("v", 0, OURS, SIZE);
+	reopen();
+	ASSERT_OK(volumes_repair(fx.v, "v", /* block= */ true, &report, &err));
+	ck_assert_ptr_null(report.done);
+	ck_assert_ptr_nonnull(strstr(report.left[0], "not made as a block volume"));
+	done();
+}
+END_TEST
+
+START_TEST(a_damaged_file_stays_while_its_device_cannot_be_adopted)
+{
+	fixture_make_device("v", 0, OURS, SIZE);
+	fixture_write("v.json", "{\"id\":");
+	fx.faults.inactive = true;
+	fx.faults.activate = ERR_INTERNAL;
+	refuse("v", "could not be activated");
+	ck_assert(fixture_exists("v.json") && !fixture_exists("v.json.damaged"));
 	done();
 }
 END_TEST
@@ -356,7 +430,7 @@ START_TEST(who_cannot_list_devices_repairs_nothing)
 	fixture_write("v.creating", "{");
 	fx.faults.list = ERR_INTERNAL;
 	reopen();
-	ASSERT_FAILS(volumes_repair(fx.v, "v", &report, &err), ERR_INTERNAL, "list devices");
+	ASSERT_FAILS(volumes_repair(fx.v, "v", false, &report, &err), ERR_INTERNAL, "list devices");
 	ASSERT_FAILS(volumes_forget(fx.v, "v", &report, &err), ERR_INTERNAL, "list devices");
 	ck_assert_uint_eq(fixture_n_files(), 2);
 }
@@ -367,8 +441,11 @@ FIXTURE_MAIN("repair", set_up, while_a_driver_has_the_state_folder_nothing_is_re
 	the_device_of_somebody_else_survives_an_unfinished_creation_of_its_name,
 	an_unfinished_creation_stays_while_its_pool_is_absent, an_unfinished_deletion_is_finished,
 	a_device_without_state_is_adopted_and_can_be_deleted,
-	an_adopted_device_without_identity_is_no_block_volume,
-	what_is_neither_volume_nor_device_needs_no_repair, a_device_that_cannot_be_activated_is_not_adopted,
+	an_adopted_device_without_identity_is_no_block_volume, nothing_of_that_name_is_told,
+	an_adopted_device_is_never_formatted, a_block_volume_is_adopted_as_one_at_once_or_later,
+	a_volume_that_was_made_for_files_does_not_become_a_block_volume,
+	a_damaged_file_stays_while_its_device_cannot_be_adopted,
+	a_device_that_cannot_be_activated_is_not_adopted,
 	a_damaged_file_is_set_aside_and_written_anew_for_its_device, a_repair_that_was_cut_off_is_repeated,
 	a_damaged_file_without_a_device_is_only_set_aside,
 	a_damaged_ready_file_beside_another_phase_is_not_decided, files_that_do_not_count_are_removed,

@@ -509,7 +509,7 @@ START_TEST(second_driver_on_the_same_state_waits_for_it)
 	CLEANUP(volumes_freep) struct volumes *second = volumes_new(&config);
 	struct error *err = NULL;
 
-	ASSERT_FAILS(volumes_start(second, &err), ERR_UNAVAILABLE, "another process");
+	ASSERT_FAILS(volumes_start(second, &err), ERR_UNAVAILABLE, "held by process");
 	ck_assert(!volumes_is_ready(second));
 	volumes_free(TAKE_PTR(fx.v));
 	ASSERT_OK(volumes_start(second, &err));

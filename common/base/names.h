@@ -1,0 +1,17 @@
+/*
+ * names.h - names that go through Kubernetes, checked before anything depends on them. Threads: safe.
+ */
+#pragma once
+
+#include "base/error.h"
+
+/** name_check_driver() - that @name, given by -drivername, can be the name of a CSI driver: at most 63 bytes,
+ * parts of letters, digits and "-" that begin and end with a letter or digit, with dots between. Source: CSI
+ * specification, GetPluginInfoResponse.name; ValidateCSIDriverName() of Kubernetes. Return: 0, or -1 with
+ * ERR_INVALID_ARGUMENT. */
+int name_check_driver(const char *name, struct error **err) MUST_CHECK;
+
+/** name_check_node() - that @id, given by -nodeid, can be the identity of a node: as the value of a topology
+ * label it has at most 63 bytes, begins and ends with a letter or digit, and has nothing but "-", "_" and "."
+ * between besides. Source: CSI specification, Topology. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
+int name_check_node(const char *id, struct error **err) MUST_CHECK;

@@ -1,0 +1,324 @@
+"""The programs in the hands of an administrator: slips on the command line, no rights, closed output, signals.
+
+usage: test_administrator.py BIN [unittest options]
+"""
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import unittest
+
+import test_commands
+
+BIN = None
+PATIENCE_S = 60
+PROGRAMS = ("pmem-csi-driver", "pmem-ns-init", "pmem-vgm", "scheduler-extender", "csi-client")
+NOBODY = 65534
+
+
+def run(program, *words, **options):
+    options.setdefault("stdout", subprocess.PIPE)
+    return subprocess.run([f"{BIN}/{program}", *words], stderr=subprocess.PIPE, text=True, timeout=PATIENCE_S,
+                          check=False, **options)
+
+
+class Usage(unittest.TestCase):
+    def refused(self, text, *words):
+        """Wrong usage: status 2, nothing on stdout, one line that has the text."""
+        answer = run(*words)
+        self.assertEqual((answer.returncode, answer.stdout), (2, ""), answer.stderr)
+        self.assertEqual(answer.stderr.count("\n"), 1, answer.stderr)
+        self.assertIn(text, answer.stderr)
+
+    def test_help_and_version_everywhere(self):
+        for program in PROGRAMS:
+            for flag in ("-h", "--h", "-help", "--help"):
+                answer = run(program, flag)
+                self.assertEqual(answer.returncode, 0, program)
+                self.assertIn("Exit status", answer.stdout)
+            self.assertRegex(run(program, "-version").stdout, r"^\d+\.\d+\.\d+\n$")
+        for command in ("check", "doctor", "regions", "volumes"):
+            self.assertEqual(run("pmem-csi-driver", command, "-h").returncode, 0)
+
+    def test_help_has_the_default_of_every_flag(self):
+        for program in PROGRAMS:
+            flags = run(program, "-help").stdout.split("\nFlags:\n")[1].split("\n\n")[0].splitlines()
+            self.assertGreater(len(flags), 5)
+            for line in flags:
+                if not re.search(r"-(help|version) |no effect:|repeatable", line):
+                    self.assertIn("(default", line)
+
+    def test_help_shows_defaults_and_not_what_was_given(self):
+        self.assertIn("(default: text)", run("pmem-csi-driver", "check", "-o", "json", "-help").stdout)
+
+    def test_slips(self):
+        self.refused("did you mean -nodeid?", "pmem-csi-driver", "-nodeID=n")
+        self.refused("did you mean -statePath?", "pmem-csi-driver", "check", "-statepath=/x")
+        self.refused("did you mean -useforfsdax?", "pmem-ns-init", "-useforfsdx=50")
+        self.refused("-help lists all", "pmem-vgm", "-nonsense")
+        self.refused("unknown flag", "pmem-csi-driver", "-" + "x" * 100000)
+        self.refused("a command is needed", "csi-client")
+        self.refused("no such command", "csi-client", "destroy")
+        self.refused("unknown command", "pmem-csi-driver", "vols")
+        self.refused("unknown command", "pmem-ns-init", "destroy")
+
+    def test_values(self):
+        node = ("pmem-csi-driver", "-mode=node", "-deviceManager=fake")
+        ours = (*node, "-nodeid=n")
+        self.refused("-nodeid is needed", *node)
+        self.refused("-nodeid", *node, "-nodeid=n 1/..")
+        self.refused("-nodeid", *node, "-nodeid=" + "n" * 100)
+        self.refused("-nodeid", *node, "-nodeid=a\nb")
+        self.refused("-drivername", *ours, "-drivername=Bad Name!")
+        self.refused("-drivername", *ours, "-drivername=")
+        self.refused("-metricsListen", *ours, "-metricsListen=99999999")
+        self.refused("-metricsListen", *ours, "-metricsListen=host:port")
+        self.refused("-endpoint", *ours, "-endpoint=")
+        self.refused("-endpoint", *ours, "-endpoint=nonsense")
+        self.refused("-controllerEndpoint", *ours, "-controllerEndpoint=tcp://x")
+        self.refused("-statePath", *ours, "-statePath=")
+        self.refused("-statePath", *ours, "-statePath=relative")
+        self.refused("-v", *ours, "-v=much")
+        self.refused("-mode", "pmem-csi-driver", "-mode=")
+        self.refused("-registryEndpoint", "pmem-csi-driver", "-mode=controller", "-registryEndpoint=10000")
+        self.refused("-insecureSchedulerListen", "scheduler-extender", "-insecureSchedulerListen=99999999")
+        self.refused("-fakePath", "pmem-csi-driver", "volumes", "-deviceManager=fake")
+
+    def test_plain_tcp_beyond_this_host_names_the_flag(self):
+        answer = run("pmem-csi-driver", "-mode=node", "-nodeid=n", "-deviceManager=fake", "-statePath=/nonexistent/x",
+                     "-endpoint=tcp://0.0.0.0:0")
+        self.assertEqual(answer.returncode, 1)
+        self.assertIn("-insecure", answer.stderr)
+
+
+class Output(unittest.TestCase):
+    """Where stdout cannot be written to, the exit status says so; nothing is ever written elsewhere instead."""
+
+    def test_a_full_disk(self):
+        for program in PROGRAMS:
+            for flag in ("-help", "-version"):
+                with open("/dev/full", "w", encoding="utf-8") as full:
+                    answer = run(program, flag, stdout=full)
+                self.assertEqual(answer.returncode, 1, program)
+                self.assertIn("write to stdout: No space left on device", answer.stderr)
+
+    def test_a_closed_descriptor(self):
+        for program in PROGRAMS:
+            answer = subprocess.run(["sh", "-c", f"exec {BIN}/{program} -help >&-"], capture_output=True, text=True,
+                                    timeout=PATIENCE_S, check=False)
+            self.assertEqual(answer.returncode, 1, program)
+            self.assertIn("write to stdout", answer.stderr)
+            answer = subprocess.run(["sh", "-c", f"exec {BIN}/{program} -help <&- >&- 2>&-"], timeout=PATIENCE_S,
+                                    check=False)
+            self.assertEqual(answer.returncode, 1, program)
+
+    def test_a_reader_that_has_gone(self):
+        for program in PROGRAMS:
+            reader, writer = os.pipe()
+            os.close(reader)
+            answer = run(program, "-help", stdout=writer)
+            os.close(writer)
+            self.assertEqual((answer.returncode, answer.stderr), (-signal.SIGPIPE, ""), program)
+
+
+class Node(test_commands.Node):
+    def command(self, *words, **options):
+        return run("pmem-csi-driver", *words, *self.where, **options)
+
+    def test_everything_can_be_looked_at_while_the_driver_runs(self):
+        self.start()
+        without_size = [w for w in self.where if not w.startswith("-fakeRegionSize")]
+        for command in ("volumes", "regions", "check"):
+            for where in (self.where, without_size):
+                answer = run("pmem-csi-driver", command, *where)
+                self.assertEqual(answer.returncode, 0, answer.stderr)
+        self.assertEqual(run("pmem-csi-driver", "doctor", "-size=1Mi", *without_size).returncode, 0)
+        before = sorted(os.listdir(self.fake))
+        self.json(0, "volumes")
+        self.assertEqual(sorted(os.listdir(self.fake)), before)
+
+    def test_a_driver_takes_the_region_size_that_its_folder_has(self):
+        self.where = [w for w in self.where if not w.startswith("-fakeRegionSize")]
+        self.start()
+        self.assertEqual(len(self.csi("list")["entries"]), 2)
+        self.stop()
+        self.where.insert(0, "-fakeRegionSize=128Mi")
+        answer = run("pmem-csi-driver", "-mode=node", "-nodeid=n", f"-endpoint=unix://{self.folder}/csi.sock",
+                     *self.where)
+        self.assertEqual(answer.returncode, 1)
+        self.assertIn("leave -fakeRegionSize out", answer.stderr)
+
+    def test_who_has_the_lock_is_named(self):
+        self.start()
+        answer = self.command("check", "-repair", self.ids[0])
+        self.assertEqual(answer.returncode, 3)
+        self.assertIn(f"held by process {self.driver.pid}", answer.stderr)
+
+    def test_a_name_of_nothing_is_not_repaired(self):
+        answer = self.command("check", "-repair", "nosuch")
+        self.assertEqual(answer.returncode, 1, answer.stderr)
+        self.assertIn("NOT REPAIRED: there is neither a volume, nor a device, nor a state file", answer.stdout)
+        self.assertEqual(self.command("check").returncode, 0)
+
+    def test_a_damaged_file_of_a_mounted_volume_is_left_where_it_is(self):
+        self.start()
+        staging = f"{self.folder}/staging"
+        os.mkdir(staging)
+        self.csi("-fs", "ext4", "stage", self.ids[0], staging)
+        self.stop()
+        with open(self.path(self.ids[0]), "w", encoding="utf-8") as f:
+            f.write("{")
+        try:
+            answer = self.command("check", "-repair", self.ids[0])
+        finally:
+            subprocess.run(["umount", staging], check=True)
+        self.assertEqual(answer.returncode, 1, answer.stdout)
+        self.assertIn("NOT REPAIRED", answer.stdout)
+        self.assertNotIn("aside", answer.stdout)
+        self.assertTrue(os.path.exists(self.path(self.ids[0])))
+        self.assertFalse(os.path.exists(self.path(self.ids[0], ".json.damaged")))
+
+    def test_a_block_volume_survives_the_loss_of_its_state(self):
+        """Its first 4 KiB are zero: nothing but the record can say that there is data behind them."""
+        self.start()
+        volume = self.csi("-block", "-size", "8Mi", "create", "pvc-block")["volume"]["volume_id"]
+        device = next(v["device"] for v in self.json(0, "volumes")["volumes"] if v["id"] == volume)
+        with open(device, "r+b") as f:
+            f.seek(1 << 20)
+            f.write(b"data" * 1024)
+        self.stop()
+        os.unlink(self.path(volume))
+        self.assertEqual(self.command("check", "-repair", volume).returncode, 0)
+        staging = f"{self.folder}/staging"
+        os.mkdir(staging)
+        self.start()
+        call = [f"{BIN}/csi-client", "-endpoint", f"unix://{self.folder}/csi.sock"]
+        answer = subprocess.run([*call, "-fs", "ext4", "stage", volume, staging], capture_output=True, text=True,
+                                timeout=PATIENCE_S, check=False)
+        self.assertIn("FAILED_PRECONDITION", answer.stderr)
+        self.stop()
+        self.assertEqual(self.command("check", "-repair", volume, "-block").returncode, 0)
+        self.start()
+        self.csi("-block", "stage", volume, staging)
+        self.csi("-block", "publish", volume, staging, f"{self.folder}/target")
+        with open(f"{self.folder}/target", "rb") as f:
+            f.seek(1 << 20)
+            self.assertEqual(f.read(4096), b"data" * 1024)
+        self.csi("unpublish", volume, f"{self.folder}/target")
+        self.csi("unstage", volume, staging)
+        self.stop()
+
+    def test_without_rights(self):
+        os.chmod(self.folder, 0o755)
+        options = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+        answer = self.command("doctor", "-o", "json", **options)
+        self.assertNotEqual(answer.returncode, 0)
+        self.assertEqual([c["level"] for c in json.loads(answer.stdout)["checks"] if c["name"] == "user"], ["unknown"])
+        answer = run("pmem-csi-driver", "doctor", "-o", "json", **options)
+        self.assertNotEqual(answer.returncode, 0)
+        for check in json.loads(answer.stdout)["checks"]:
+            if check["name"] in ("sys-writable", "libnvdimm", "dev-nodes"):
+                self.assertNotEqual(check["level"], "ok", check)
+        for command in ("volumes", "check", "regions"):
+            answer = self.command(command, **options)
+            self.assertEqual(answer.returncode, 3, command)
+            self.assertIn("run as root", answer.stderr)
+        self.start()
+        answer = run("csi-client", "-endpoint", f"unix://{self.folder}/csi.sock", "info", **options)
+        self.assertEqual(answer.returncode, 1)
+        self.assertIn("run as root", answer.stderr)
+
+    def test_signals_that_are_not_meant_for_a_server_do_not_end_it(self):
+        self.start()
+        for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE):
+            self.driver.send_signal(number)
+        self.assertEqual(len(self.csi("list")["entries"]), 2)
+        self.driver.send_signal(signal.SIGHUP)
+        self.driver.communicate(timeout=PATIENCE_S)
+        self.assertEqual(self.driver.returncode, 0)
+        self.driver = None
+
+    def test_a_driver_without_folder_says_what_that_means(self):
+        driver = subprocess.Popen(
+            [f"{BIN}/pmem-csi-driver", "-mode=node", "-nodeid=n", "-deviceManager=fake",
+             f"-statePath={self.folder}/other", f"-endpoint=unix://{self.folder}/other.sock"],
+            stderr=subprocess.PIPE, text=True)
+        try:
+            lines = []
+            for line in driver.stderr:
+                lines.append(line)
+                if line.rstrip().endswith(" ready"):
+                    break
+            self.assertIn("without -fakePath", "".join(lines))
+        finally:
+            driver.terminate()
+            driver.communicate(timeout=PATIENCE_S)
+
+    def test_a_controller_says_what_it_serves(self):
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        controller = subprocess.Popen(
+            [f"{BIN}/pmem-csi-driver", "-mode=controller", f"-endpoint=unix://{self.folder}/controller.sock",
+             f"-registryEndpoint=tcp://127.0.0.1:{port}"], stderr=subprocess.DEVNULL,
+            env={k: v for k, v in os.environ.items() if not k.startswith("KUBE")})
+        try:
+            end = time.monotonic() + PATIENCE_S
+            while not os.path.exists(f"{self.folder}/controller.sock") and time.monotonic() < end:
+                time.sleep(0.05)
+            answer = run("csi-client", "-endpoint", f"unix://{self.folder}/controller.sock", "capabilities")
+            self.assertEqual(answer.returncode, 0, answer.stderr)
+            self.assertIn("CREATE_DELETE_VOLUME", answer.stdout)
+            self.assertIn("the node service is not served here", answer.stderr)
+        finally:
+            controller.send_signal(signal.SIGHUP)
+            self.assertEqual(controller.wait(timeout=PATIENCE_S), 0)
+
+
+class World(test_commands.Node):
+    """State folders that are not what they should be."""
+
+    def fails(self, text, state, endpoint="second.sock"):
+        driver = subprocess.Popen(
+            [f"{BIN}/pmem-csi-driver", "-mode=node", "-nodeid=n", f"-endpoint=unix://{self.folder}/{endpoint}",
+             *[w for w in self.where[:-1] if not w.startswith(("-statePath", "-fakePath"))],
+             f"-statePath={state}", f"-fakePath={self.folder}/fake2"], stderr=subprocess.PIPE, text=True)
+        try:
+            for line in driver.stderr:
+                if text in line:
+                    return
+                self.assertFalse(line.rstrip().endswith(" ready"), "the driver is ready")
+            self.fail(f"the driver ended without a word of {text}")
+        finally:
+            driver.terminate()
+            driver.communicate(timeout=PATIENCE_S)
+
+    def test_a_file_is_no_state_folder(self):
+        with open(f"{self.folder}/file", "w", encoding="utf-8"):
+            pass
+        self.fails(f"{self.folder}/file", f"{self.folder}/file")
+        answer = run("pmem-csi-driver", "check", *self.where[:-2], f"-statePath={self.folder}/file")
+        self.assertEqual(answer.returncode, 3)
+        self.assertIn(f"{self.folder}/file", answer.stderr)
+
+    def test_two_drivers_on_one_folder(self):
+        self.start()
+        self.fails(f"process {self.driver.pid}", self.state)
+
+    def test_no_home_and_no_path(self):
+        answer = subprocess.run([f"{BIN}/pmem-csi-driver", "check", *self.where], env={}, capture_output=True, text=True,
+                                timeout=PATIENCE_S, check=False)
+        self.assertEqual(answer.returncode, 0, answer.stderr)
+
+
+if __name__ == "__main__":
+    BIN = sys.argv[1]
+    test_commands.DRIVER, test_commands.CLIENT = f"{BIN}/pmem-csi-driver", f"{BIN}/csi-client"
+    if os.geteuid() != 0 or not os.path.exists("/dev/loop-control"):
+        print("SKIP: needs root and loop devices")
+        sys.exit(77)
+    unittest.main(argv=[sys.argv[0], *sys.argv[2:]])
