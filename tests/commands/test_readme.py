@@ -1,0 +1,252 @@
+"""What README.md shows is run, as it stands there: a command that no test runs and nobody has listed here is a failure.
+
+usage: test_readme.py BIN SOURCE_TREE [unittest options]
+"""
+import os
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import readme
+import test_commands
+
+PATIENCE_S = 120
+BIN = TREE = README = None
+
+# Sections whose commands other suites run; each of them takes the commands from README by the section's name.
+RUN_ELSEWHERE = {
+    "Building": "tests/suites/12-release",
+    "Using it on a node": "tests/vm/admin.sh",
+}
+
+# Commands that no test runs.
+NOT_RUN = {
+    "scripts/demo": "boots virtual machines for minutes; the suites vm and vm-powercut show the same",
+    "scripts/test": "runs this test",
+}
+NOT_RUN_TRANSCRIPTS = {
+    "Two commands": "printed by a run of scripts/demo, which fails where a claim is not true",
+}
+
+# What a command may end with besides 0: a verdict on this machine.
+VERDICTS = {"pmem-csi-driver doctor": {1}, "pmem-csi-driver doctor -size 100Mi": {1}, "pmem-csi-driver check": {1}}
+
+RAN = set()
+
+
+def write_program(path, text):
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+    os.chmod(path, stat.S_IRWXU)
+
+
+class Looking(test_commands.Node):
+    """The section on looking at a node, on fake devices: two volumes, as README says."""
+
+    def setUp(self):
+        super().setUp()
+        self.bin = f"{self.folder}/bin"
+        os.mkdir(self.bin)
+        # -deviceManager and -statePath have to be given as the driver has them
+        where = " ".join(self.where)
+        write_program(f"{self.bin}/pmem-csi-driver", f'#!/bin/sh\nexec {BIN}/pmem-csi-driver "$@" {where}\n')
+
+    def shell(self, command):
+        RAN.add(command)
+        return subprocess.run(["bash", "-euo", "pipefail", "-c", command], capture_output=True, text=True,
+                              timeout=PATIENCE_S, check=False,
+                              env={**os.environ, "PATH": f"{self.bin}:{os.environ['PATH']}"})
+
+    def test_the_commands_work(self):
+        for command in readme.of_section(README, "Looking at a node"):
+            run = self.shell(command)
+            self.assertIn(run.returncode, {0} | VERDICTS.get(command, set()), f"{command}: {run.stdout}{run.stderr}")
+            self.assertTrue(run.stdout, command)
+
+    def test_the_transcript_is_what_is_printed(self):
+        steps = readme.transcript(README, "Looking at a node")
+        self.assertGreater(len(steps), 3)
+        os.unlink(self.path(self.ids[0]))
+        pool = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+        for command, output in steps:
+            run = self.shell(command)
+            self.assertIn(run.returncode, (0, 1), run.stderr)
+            self.assertEqual(pool.sub("POOL", run.stdout), pool.sub("POOL", output), command)
+
+
+# Stands in for kubectl, without a cluster: what files and manifests must be for the real one to do its work.
+KUBECTL = r"""#!/usr/bin/python3
+import base64, json, os, re, subprocess, sys
+
+def pem(text):
+    assert text.startswith("-----BEGIN "), "not PEM"
+
+def is_made(name):
+    return os.path.exists(f"made/{name}")
+
+def make(kind, name):
+    os.makedirs(f"made/{kind}", exist_ok=True)
+    open(f"made/{kind}/{name}", "x").close()
+
+def build(folder):
+    real = os.environ["REAL_KUBECTL"]
+    if real:
+        return subprocess.run([real, "kustomize", folder], check=True, capture_output=True, text=True).stdout
+    assert os.path.exists(f"{folder}/kustomization.yaml"), folder
+    return ""
+
+def create_secret(words):
+    assert words[0] == "generic" and namespace, words
+    assert is_made(f"namespace/{namespace}")
+    for word in words[2:]:
+        option, _, value = word.partition("=")
+        assert option == "--from-file", word
+        with open(value.partition("=")[2]) as f:
+            pem(f.read())
+    make("secret", words[1])
+
+def apply(words):
+    assert words[0] == "-k", words
+    text = build(words[1])
+    own = {re.search(r"^  name: (\S+)", d, re.M).group(1) for d in text.split("\n---\n") if re.search("^kind: Secret$", d, re.M)}
+    for name in set(re.findall(r"secretName: (\S+)", text)) - own:
+        assert is_made(f"secret/{name}"), f"nothing has made the secret {name}"
+    for name in re.findall(r"^  namespace: (\S+)", text, re.M):
+        assert is_made(f"namespace/{name}") or name == "kube-system", f"nothing has made the namespace {name}"
+    label = open("made/label").read()
+    selectors = re.findall(r"nodeSelector:\n\s+(\S+): (\S+)\n", text)
+    assert not text or f"{label.replace('=', ': ')}" in [": ".join(s) for s in selectors], selectors
+    open("made/applied", "w").write(text)
+
+def label(words):
+    assert words[0] == "node" and "=" in words[2], words
+    open("made/label", "w").write(words[2])
+
+def patch(words):
+    kind, name, form, option, text = words
+    assert form == "--type=json" and option == "-p"
+    applied = open("made/applied").read()
+    assert not applied or re.search(f"^  name: {name}$", applied, re.M), f"no {kind} {name}"
+    for change in json.loads(text):
+        assert change["op"] == "add" and change["path"].startswith("/webhooks/0/clientConfig/")
+        pem(base64.b64decode(change["value"]).decode())
+
+words = sys.argv[1:]
+namespace = None
+if words[0] == "-n":
+    namespace, words = words[1], words[2:]
+verb, words = words[0], words[1:]
+if verb == "create":
+    kind, words = words[0], words[1:]
+    create_secret(words) if kind == "secret" else make(kind, words[0])
+else:
+    {"apply": apply, "label": label, "patch": patch}[verb](words)
+"""
+
+
+class Kubernetes(unittest.TestCase):
+    """The section on Kubernetes, in one shell, without a cluster: tests/kube has one."""
+
+    def test_the_commands_fit_together(self):
+        commands = readme.of_section(README, "Kubernetes")
+        RAN.update(commands)
+        self.assertTrue(any(c.startswith("kubectl apply") for c in commands))
+        with tempfile.TemporaryDirectory(prefix="pmem-csi-readme.") as folder:
+            for name in ("scripts", "manifests"):
+                os.symlink(f"{TREE}/{name}", f"{folder}/{name}")
+            os.makedirs(f"{folder}/bin")
+            os.makedirs(f"{folder}/made")
+            write_program(f"{folder}/bin/kubectl", KUBECTL)
+            run = subprocess.run(
+                ["bash", "-euo", "pipefail"], input="\n".join(commands), cwd=folder, capture_output=True, text=True,
+                timeout=PATIENCE_S, check=False,
+                env={**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}",
+                     "REAL_KUBECTL": shutil.which("kubectl") or ""})
+            self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+
+
+def help_of(*words):
+    return subprocess.run([f"{BIN}/{words[0]}", *words[1:], "-help"], capture_output=True, text=True,
+                          timeout=PATIENCE_S, check=True).stdout
+
+
+class Flags(unittest.TestCase):
+    """Flags that README names are those of the programs, with their defaults."""
+
+    PROGRAMS = ("pmem-csi-driver", "pmem-ns-init", "pmem-vgm", "scheduler-extender", "csi-client")
+
+    def table(self, above):
+        """(flag, default) of the rows of the first table behind the line with this text."""
+        rows = README[README.index(above):]
+        rows = rows[rows.index("| flag |"):]
+        rows = rows[:rows.index("\n\n")].splitlines()[2:]
+        for row in rows:
+            cells = [c.strip() for c in row.strip("|").split("|")]
+            for flag in re.findall(r"`-([\w-]+)`", cells[0]):
+                yield flag, cells[1]
+
+    def check_table(self, above, program):
+        text = help_of(program)
+        rows = list(self.table(above))
+        self.assertGreater(len(rows), 5)
+        for flag, default in rows:
+            line = re.search(rf"^  -{re.escape(flag)}( .*|)$", text, re.M)
+            self.assertTrue(line, f"{program} has no flag -{flag}")
+            value = re.fullmatch(r"`([^`<$-][^`<$]*)`", default)
+            if value:
+                self.assertIn(value.group(1), line.group(0), f"{program} -{flag}")
+
+    def test_tables(self):
+        self.check_table("The important ones\nof the driver", "pmem-csi-driver")
+        self.check_table("Those of the central controller", "pmem-csi-driver")
+        self.check_table("Those of `scheduler-extender`", "scheduler-extender")
+
+    def test_flags_of_commands(self):
+        shown = [c.text for c in readme.commands(README)] + re.findall(r"`([^`]+)`", README)
+        n_flags = 0
+        for text in shown:
+            words = text.split()
+            if not words or words[0] not in self.PROGRAMS:
+                continue
+            is_command = words[0] == "pmem-csi-driver" and len(words) > 1 and words[1][0] != "-"
+            text = help_of(*words[:2]) if is_command else help_of(words[0])
+            for word in words[1:]:
+                flag = re.match(r"--?([A-Za-z][\w-]*)", word)
+                if flag:
+                    n_flags += 1
+                    self.assertRegex(text, rf"(?m)^  -{flag.group(1)}\b", f"{' '.join(words)}")
+        self.assertGreater(n_flags, 10)
+
+
+class Zz_Everything(unittest.TestCase):
+    """Runs last, when it is known what has been run."""
+
+    def test_every_command_is_run_or_listed(self):
+        unused = set(NOT_RUN)
+        for c in readme.commands(README):
+            unused.discard(c.text)
+            listed = c.text in NOT_RUN or (c.is_transcript and c.section in NOT_RUN_TRANSCRIPTS)
+            elsewhere = c.section in RUN_ELSEWHERE and not c.is_transcript
+            self.assertTrue(c.text in RAN or listed or elsewhere,
+                            f"README shows a command that nothing runs and that is not listed with a reason: {c}")
+        self.assertFalse(unused, "listed as not run, and README does not show it")
+
+    def test_the_other_suites_take_the_commands_from_readme(self):
+        for section, file in RUN_ELSEWHERE.items():
+            with open(f"{TREE}/{file}", encoding="utf-8") as f:
+                self.assertRegex(f.read(), rf"readme\.py\S* \S*README\.md\S* .{section}[^\w ]")
+
+
+if __name__ == "__main__":
+    BIN, TREE = sys.argv[1:3]
+    test_commands.DRIVER, test_commands.CLIENT = f"{BIN}/pmem-csi-driver", f"{BIN}/csi-client"
+    with open(f"{TREE}/README.md", encoding="utf-8") as readme_file:
+        README = readme_file.read()
+    if os.geteuid() != 0 or not os.path.exists("/dev/loop-control"):
+        print("SKIP: needs root and loop devices")
+        sys.exit(77)
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
