@@ -480,7 +480,7 @@ static bool same_strings(char *const *x, char *const *y)
 {
 	if (strv_len(x) != strv_len(y))
 		return false;
-	for (size_t i = 0; x && x[i]; i++) {
+	for (size_t i = 0; x && y && x[i]; i++) {
 		if (!str_eq(x[i], y[i]))
 			return false;
 	}

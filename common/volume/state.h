@@ -28,18 +28,18 @@ struct volume_record {
 	uint64_t size_bytes;      /* usable bytes; requested ones while creating */
 	struct strmap parameters; /* the Go driver's: the given ones plus name and deviceMode */
 	char *identity;           /* of the device; NULL in a file of the Go driver */
-	bool adopted;          /* written for a device that had no state: nothing is known of its content */
-	char *pool;            /* uuid; NULL in a file of the Go driver until its device is seen */
-	char *fs_type;         /* asked for at creation: "ext4", "xfs"; NULL unknown */
-	bool block_clean;      /* every byte was zeroed before it was handed out: may be served as block */
-	uint64_t erased_bytes; /* while erasing: so many from the start are zero, durably */
-	bool erased_raw;       /* that is, of the namespace without its mode */
+	char *pool;               /* uuid; NULL in a file of the Go driver until its device is seen */
+	char *fs_type;            /* asked for at creation: "ext4", "xfs"; NULL unknown */
 	char *fs_uuid; /* of the file system that we make: recorded before mkfs runs; NULL: none was begun */
-	bool formatting; /* as earlier versions recorded it: a mkfs on the empty device was begun */
+	uint64_t erased_bytes; /* while erasing: so many from the start are zero, durably */
+	bool block_clean;      /* every byte was zeroed before it was handed out: may be served as block */
+	bool erased_raw;       /* that is, of the namespace without its mode */
+	bool formatting;       /* as earlier versions recorded it: a mkfs on the empty device was begun */
+	bool adopted;          /* written for a device that had no state: nothing is known of its content */
 	bool staged_ever;
+	bool staged_block;   /* for block access: nothing is mounted at the staging path */
 	bool by_controller;  /* made for the central controller, not for a provisioner on the node */
 	char *staging_path;  /* canonical, while staged; else NULL */
-	bool staged_block;   /* for block access: nothing is mounted at the staging path */
 	char **staged_flags; /* of the file system, as asked for at the mount: the kernel may drop some. strv
 			      */
 	char **targets;      /* canonical target paths that were published: strv */
