@@ -8,11 +8,15 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <time.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/step.h"
 #include "base/str.h"
+
+#define BUSY_TRIES    25
+#define BUSY_PAUSE_NS 20000000
 
 #define OPTIONS_MAX_BYTES 4096 /* the kernel takes one page (fs/namespace.c, copy_mount_options()) */
 
@@ -214,12 +218,26 @@ int mount_open_parent(const char *target, int *ret_fd, struct error **err)
 	return 0;
 }
 
+/* A descriptor of the mount that was closed a moment ago may still be held: by the copy that a child which
+ * another thread starts has until it runs its program (posix_spawn(3), FD_CLOEXEC). */
+static int unmount_patiently(const char *path)
+{
+	const struct timespec pause = {.tv_nsec = BUSY_PAUSE_NS};
+	int rc = STEP("unmount", umount2(path, UMOUNT_NOFOLLOW));
+
+	for (unsigned tries = 0; rc < 0 && errno == EBUSY && tries < BUSY_TRIES; tries++) {
+		(void)!nanosleep(&pause, NULL);
+		rc = STEP("unmount-again", umount2(path, UMOUNT_NOFOLLOW));
+	}
+	return rc;
+}
+
 int mount_remove_from(int parent_fd, const char *target, struct error **err)
 {
 	const char *name = strrchr(target, '/') + 1;
 	CLEANUP(free_charp) char *path = x_asprintf("/proc/self/fd/%d/%s", parent_fd, name);
 
-	if (parent_fd < 0 || STEP("unmount", umount2(path, UMOUNT_NOFOLLOW)) == 0 || errno == ENOENT)
+	if (parent_fd < 0 || unmount_patiently(path) == 0 || errno == ENOENT)
 		return 0;
 	if (errno == EINVAL)
 		return explain_einval(parent_fd, name, target, err);

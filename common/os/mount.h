@@ -54,7 +54,8 @@ int mount_bind(int source_fd, int target_fd, const char *const *flags, struct er
  * @target: canonical path (path_canonical()); a symlink anywhere in it is refused
  * @err:    see docs/ERRORS.md
  *
- * Idempotent. Return: 0 (nothing mounted there is success too), or -1 with ERR_PRECONDITION (busy),
+ * Waits half a second for a mount that is busy. Idempotent. Return: 0 (nothing mounted there is success too),
+ * or -1 with ERR_PRECONDITION (busy),
  * ERR_INTERNAL.
  */
 int mount_remove(const char *target, struct error **err) MUST_CHECK;

@@ -1,5 +1,6 @@
 #include "os/mount.h"
 
+#include <pthread.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 
@@ -279,6 +280,30 @@ START_TEST(a_busy_mount_stays)
 }
 END_TEST
 
+static void *close_soon(void *fd)
+{
+	const struct timespec soon = {.tv_nsec = 100000000};
+
+	nanosleep(&soon, NULL);
+	close(*(int *)fd);
+	return NULL;
+}
+
+/* As by a child of another thread, until it runs its program. */
+START_TEST(a_mount_that_is_busy_for_a_moment_is_removed)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	pthread_t thread;
+
+	close(make_dir(SCRATCH "/dir"));
+	ck_assert_int_eq(mount("top", SCRATCH "/dir", "tmpfs", 0, NULL), 0);
+	int fd = open(SCRATCH "/dir", O_PATH | O_CLOEXEC);
+	ck_assert_int_eq(pthread_create(&thread, NULL, close_soon, &fd), 0);
+	ASSERT_OK(mount_remove(SCRATCH "/dir", &err));
+	pthread_join(thread, NULL);
+}
+END_TEST
+
 START_TEST(removal_follows_no_symlink)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -340,4 +365,4 @@ SCRATCH_MAIN("os/mount", a_device_is_mounted_with_what_was_asked_for, no_options
 	a_device_node_is_bound_over_a_file, a_bound_node_is_seen_when_it_is_hidden_or_not_in_devtmpfs,
 	a_bind_that_cannot_be_made_leaves_nothing, removal_takes_the_top_mount_and_is_idempotent,
 	a_busy_mount_stays, removal_follows_no_symlink, the_kernel_says_which_options_it_knows,
-	a_descriptor_tells_its_mount)
+	a_descriptor_tells_its_mount, a_mount_that_is_busy_for_a_moment_is_removed)
