@@ -274,3 +274,47 @@ int dm_refuse_suspended(const char *path, struct error **err)
 			path);
 	return 0;
 }
+
+/* How many devices lie on mapped device @name, such as dm-3. */
+static int count_holders(const char *name, size_t *ret, struct error **err)
+{
+	CLEANUP(free_charp) char *path = x_asprintf("/sys/block/%s/holders", name);
+	CLEANUP(fd_closep) int fd = -1;
+	CLEANUP(strv_freep) char **holders = NULL;
+
+	if (dir_open(path, /* create= */ false, 0, &fd, err) < 0 || dir_list(fd, &holders, err) < 0)
+		return -1;
+	*ret = 0;
+	while (holders[*ret])
+		++*ret;
+	return 0;
+}
+
+int dm_refuse_shared(dev_t dev, struct error **err)
+{
+	CLEANUP(free_charp) char *path = sysfs_path(dev, "/slaves");
+	CLEANUP(fd_closep) int fd = -1;
+	CLEANUP(strv_freep) char **below = NULL;
+
+	if (dir_open(path, /* create= */ false, 0, &fd, err) < 0) {
+		if ((*err)->code != ERR_NOT_FOUND)
+			return -1;
+		error_clear(err);
+		return 0;
+	}
+	if (dir_list(fd, &below, err) < 0)
+		return -1;
+	for (size_t i = 0; below[i]; i++) {
+		size_t n_holders = 0;
+
+		if (!str_starts(below[i], "dm-"))
+			continue;
+		if (count_holders(below[i], &n_holders, err) < 0)
+			return -1;
+		if (n_holders > 1)
+			return err_set(err, ERR_PRECONDITION,
+				"is in use: a snapshot is made of it, which would go with it (lvs -o "
+				"lv_name,origin shows which; remove it first)");
+	}
+	return 0;
+}

@@ -84,6 +84,18 @@ int blockdev_zero(int fd, uint64_t offset, uint64_t length, struct error **err) 
 int dm_wait_unused(const char *path, struct error **err) MUST_CHECK;
 
 /**
+ * dm_refuse_shared() - refuse a mapped device whose own data another mapped device shows as well, as a
+ * snapshot does.
+ * @dev: device number; what is no device-mapper device, or lies on no other one, is let pass
+ * @err: see docs/ERRORS.md
+ *
+ * LVM puts origin and snapshot on one hidden device (lvmsnapshot(7), NAME-real), and removes snapshots with
+ * their origin. The memory below plain volumes is no mapped device, so that they do not count as sharing it.
+ * Does not open anything but sysfs. Return: 0, or -1 with ERR_PRECONDITION (shared), ERR_INTERNAL.
+ */
+int dm_refuse_shared(dev_t dev, struct error **err) MUST_CHECK;
+
+/**
  * dm_refuse_suspended() - refuse a device on which every access would wait, in a way that no signal ends.
  * @path: what is no device yet is let pass
  * @err:  see docs/ERRORS.md

@@ -34,7 +34,7 @@ int volumes_claim_device(struct volumes *v, const struct volume_record *r, const
 		return err_wrap(err, "volume %s", r->id);
 	if (refuse_mounted(r, info.dev, err) < 0)
 		return -1;
-	if (dm_wait_unused(d->path, err) < 0)
+	if (dm_wait_unused(d->path, err) < 0 || dm_refuse_shared(info.dev, err) < 0)
 		return err_wrap(err, "volume %s", r->id);
 	if (blockdev_open_exclusive(d->path, &fd, err) < 0)
 		return err_wrap(

@@ -120,6 +120,19 @@ START_TEST(zeroing_beyond_the_end_or_without_permission_fails)
 END_TEST
 
 /* The test itself has it open. */
+/* What is shared needs device-mapper: tests/vm/hands.sh. */
+START_TEST(what_lies_on_no_mapped_device_is_not_shared)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(1));
+	struct blockdev_info info;
+
+	ASSERT_OK(blockdev_stat(disk.path, &info, &err));
+	ASSERT_OK(dm_refuse_shared(info.dev, &err));
+	ASSERT_OK(dm_refuse_shared(makedev(4095, 77), &err));
+}
+END_TEST
+
 START_TEST(only_mapped_devices_are_waited_for)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -135,4 +148,4 @@ END_TEST
 SCRATCH_MAIN("os/blockdev", facts_of_a_disk_are_told, what_is_no_block_device_is_refused,
 	waiting_ends_with_the_device_or_the_time, an_exclusive_open_and_a_mount_exclude_each_other,
 	zeroing_covers_its_range_and_nothing_else, zeroing_beyond_the_end_or_without_permission_fails,
-	only_mapped_devices_are_waited_for)
+	what_lies_on_no_mapped_device_is_not_shared, only_mapped_devices_are_waited_for)
