@@ -44,7 +44,8 @@ def detach_loops(folder):
     """Those that a driver has left for the next one: over files in @folder."""
     listed = subprocess.run(["losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE"], check=True,
                             capture_output=True, text=True).stdout
-    for name, file in (line.split(maxsplit=1) for line in listed.splitlines()):
+    # one that somebody else detaches just now has no file any more
+    for name, file in (line.split(maxsplit=1) for line in listed.splitlines() if len(line.split()) > 1):
         if file.startswith(f"{folder}/"):
             subprocess.run(["losetup", "--detach", name], check=True)
 

@@ -65,7 +65,7 @@ class Node(driver.DriverTest):
     # --- what kubelet and provisioner do
 
     def make(self, name):
-        return self.create(name).result().volume.volume_id
+        return self.insist(self.create, name).volume.volume_id
 
     def staging(self, volume):
         return f"{self.folder}/staging/{volume}"
