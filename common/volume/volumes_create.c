@@ -400,8 +400,8 @@ static bool blame_pool(struct volumes *v, const struct creation *c, const struct
 	if (!c->device_failed || err->code == ERR_EXISTS || err->code == ERR_ABORTED ||
 		err->code == ERR_INVALID_ARGUMENT)
 		return false;
-	/* another one was faster */
-	if (err->code == ERR_EXHAUSTED)
+	/* another one was faster; or something hangs that may have nothing to do with this pool */
+	if (err->code == ERR_EXHAUSTED || err->code == ERR_UNAVAILABLE)
 		return true;
 	pthread_mutex_lock(&v->mutex);
 	unsigned seconds = failing_note(v->failing, c->r->pool, clock_ns());

@@ -325,6 +325,20 @@ START_TEST(a_pool_that_fails_is_left_for_the_other_and_avoided_for_a_while)
 }
 END_TEST
 
+START_TEST(a_pool_is_not_avoided_for_what_only_came_too_early)
+{
+	static const enum err_code codes[] = {ERR_UNAVAILABLE, ERR_EXHAUSTED};
+	const struct volume_request q = request("pvc-1");
+	struct error *err = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(codes); i++) {
+		fx.faults.create = codes[i];
+		ASSERT_FAILS(try_create(&q, &err), codes[i], "create fails");
+		ck_assert_uint_eq(offered(), N_POOLS * REGION_BYTES);
+	}
+}
+END_TEST
+
 START_TEST(failure_that_cannot_be_undone_keeps_the_record_and_tries_no_other_pool)
 {
 	const struct volume_request q = request("pvc-1");
@@ -532,6 +546,7 @@ FIXTURE_MAIN("volumes_create", fixture_memory, new_volume_has_the_minted_id_its_
 	capacity_is_right_where_listing_is_too_dear_to_repeat,
 	pool_that_filled_up_meanwhile_gives_way_to_the_next, creation_that_fails_everywhere_leaves_nothing,
 	a_pool_that_fails_is_left_for_the_other_and_avoided_for_a_while,
+	a_pool_is_not_avoided_for_what_only_came_too_early,
 	failure_that_cannot_be_undone_keeps_the_record_and_tries_no_other_pool,
 	used_up_label_slots_are_the_reason_that_is_told,
 	device_of_the_id_without_state_is_refused_and_left_alone,

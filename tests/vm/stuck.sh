@@ -1,0 +1,179 @@
+# shellcheck shell=bash
+# Direct mode on a kernel that hangs, and beside a region that refuses every write. A FIFO in the place of an attribute of
+# sysfs lets the write hang that our driver makes, until somebody reads; all the rest is the kernel's own. What reads memory
+# answers, volumes that exist are staged and published, new ones are refused with what hangs and for how long; and when it
+# goes on, all recovers.
+# shellcheck source=tests/vm/lib.sh
+. "$VM_TESTS/lib.sh"
+plan_whole_script
+
+fifo=$scratch/fifo
+nd=/sys/bus/nd/devices
+# What our driver sees is covered; this is the kernel's own.
+real=$scratch/sys
+
+start() {
+	labels
+	mkfifo "$fifo"
+	mkdir -p "$real"
+	mount -t sysfs sysfs "$real"
+	driver_start_with -deviceManager=direct
+	available >"$scratch/initial"
+	create stuck-other 32Mi ext4 >"$scratch/other"
+	create stuck-doomed 32Mi ext4 -parameter eraseafter=false >"$scratch/doomed"
+}
+
+# namespace_called NAME
+namespace_called() {
+	local dir
+	for dir in "$nd"/namespace*; do
+		if [[ $(<"$dir/size") != 0 && $(<"$dir/alt_name") = "$1" ]]; then
+			echo "${dir##*/}"
+		fi
+	done
+}
+
+answers() {
+	is_ready
+	csi-client -timeout 5s capacity >/dev/null
+	csi-client -timeout 5s list >/dev/null
+	csi-client -timeout 5s node-info >/dev/null
+}
+
+# The namespace of a volume that is there needs no lock.
+others_go_on() {
+	local id
+	id=$(<"$scratch/other")
+	answers
+	stage "$id"
+	publish "$id"
+	dax-check -size 1Mi -seed 3 write "$(target_of "$id")/file"
+	unpublish "$id"
+	unstage "$id"
+}
+
+# Many at once: each would hold a worker, until nobody is served.
+crowd() {
+	local i
+	for i in {1..40}; do
+		csi-client -timeout 60s -size 32Mi -fs ext4 create "stuck-crowd-$i" >/dev/null 2>&1 &
+	done
+}
+
+# refused_with_reason PATTERN
+refused_with_reason() {
+	refused UNAVAILABLE -size 32Mi -fs ext4 create stuck-new | tee "$scratch/text"
+	grep -E "$1.*going on for [0-9]+ s" "$scratch/text"
+}
+
+label_write_hangs() {
+	local region seed
+	for region in 0 1; do
+		seed=$(<"$nd/region$region/namespace_seed")
+		mount --bind "$fifo" "$nd/$seed/sector_size"
+		echo "$nd/$seed/sector_size" >>"$scratch/covered"
+	done
+	csi-client -timeout 2s -size 32Mi -fs ext4 create stuck-first || true
+	crowd
+	others_go_on
+	await 100 refused_with_reason '"create namespace in region[01]" does not end'
+	others_go_on
+	[ "$(compgen -G "$state/*.creating" | wc -l)" -le 12 ]
+}
+
+goes_on() {
+	local path
+	while read -r path; do
+		umount -l "$path"
+	done <"$scratch/covered"
+	rm "$scratch/covered"
+	# whoever waits for a reader
+	timeout 5 cat "$fifo" >/dev/null || true
+	wait_for_crowd
+	create stuck-first 32Mi ext4 >"$scratch/first"
+	delete "$(<"$scratch/first")"
+}
+
+all_created_are_deleted() {
+	local id
+	for id in $(listed_ids); do
+		[[ $id == "$(<"$scratch/other")" || $id == "$(<"$scratch/doomed")" ]] || delete "$id"
+	done
+}
+
+wait_for_crowd() {
+	await 60 no_client
+	await 60 nothing_half_done
+	all_created_are_deleted
+}
+
+no_client() {
+	! pgrep -x csi-client
+}
+
+nothing_half_done() {
+	! compgen -G "$state/*.creating" >/dev/null && ! compgen -G "$state/*.erasing" >/dev/null
+}
+
+unbind_hangs() {
+	local id
+	id=$(<"$scratch/doomed")
+	mount --bind "$fifo" /sys/bus/nd/drivers/nd_pmem/unbind
+	csi delete "$id"
+	others_go_on
+	await 100 refused_with_reason '"(remove a device|destroy namespace .*)"'
+	others_go_on
+	test -e "$state/$id.erasing"
+}
+
+# What the driver asked for is done behind its back, before its write comes back.
+unbind_goes_on() {
+	local id dev holder
+	id=$(<"$scratch/doomed")
+	dev=$(namespace_called "$id")
+	holder=$(<"$nd/$dev/holder")
+	umount -l /sys/bus/nd/drivers/nd_pmem/unbind
+	echo "$holder" >"$real/bus/nd/drivers/nd_pmem/unbind"
+	timeout 5 cat "$fifo" >/dev/null || true
+	await 60 is_erased "$id"
+	equal 'namespaces of the volume' "$(namespace_called "$id")" ''
+	create stuck-after 32Mi ext4 >"$scratch/after"
+	delete "$(<"$scratch/after")"
+}
+
+# One file in the place of what is written first: nothing can be made in region 0.
+one_region_fails() {
+	local seed free id i
+	seed=$(<"$nd/region0/namespace_seed")
+	echo 512 >"$scratch/attribute"
+	mount --bind "$scratch/attribute" "$nd/$seed/sector_size"
+	mount -o remount,bind,ro "$nd/$seed/sector_size"
+	free=$(available)
+	for i in 1 2 3; do
+		id=$(create "stuck-beside-$i" 32Mi ext4)
+		[[ $(namespace_called "$id") = namespace1.* ]]
+		echo "$id" >>"$scratch/beside"
+		# the back-off begins with 10 s
+		[ "$i" != 1 ] || [ "$(available)" -lt $((free * 3 / 4)) ]
+	done
+	logged 'its pool is avoided'
+	umount -l "$nd/$seed/sector_size"
+	while read -r id; do
+		delete "$id"
+	done <"$scratch/beside"
+}
+
+end() {
+	delete "$(<"$scratch/other")"
+	umount "$real"
+	driver_stop
+}
+
+prove started start
+prove label-write-hangs-and-others-go-on label_write_hangs
+prove label-write-goes-on-and-all-recovers goes_on
+prove unbind-hangs-and-others-go-on unbind_hangs
+prove unbind-goes-on-and-all-recovers unbind_goes_on
+prove one-region-that-refuses-writes-stops-nothing one_region_fails
+prove ended end
+cat "$driver_log"
