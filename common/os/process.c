@@ -82,7 +82,7 @@ void process_hold_stop(void)
 	for (size_t i = 0; i < ARRAY_SIZE(stop_signals); i++)
 		if (stop_signals[i].number != SIGHUP || process_hangs_up())
 			sigaddset(&set, stop_signals[i].number);
-	sigprocmask(SIG_BLOCK, &set, NULL);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
 const char *process_is_stopped(void)
