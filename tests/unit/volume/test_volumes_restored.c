@@ -1,5 +1,6 @@
 /* A state folder that was restored from a backup, beside devices that have gone on since. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -60,9 +61,9 @@ END_TEST
 
 START_TEST(volume_without_content_is_half_made)
 {
-	CLEANUP(free_charp) char *id = restore_creation(NULL);
 	struct error *err = NULL;
 
+	free(restore_creation(NULL));
 	ASSERT_OK(volumes_start(fx.v, &err));
 	ck_assert_uint_eq(fixture_n_devices(), 0);
 	ck_assert_uint_eq(fixture_n_files(), 0);
