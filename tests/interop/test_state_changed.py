@@ -108,7 +108,7 @@ class Backup(Changed):
         first = self.make("volume")
         self.back_up()
         self.delete(first).result()
-        wait_for(lambda: not self.images())
+        wait_for(lambda: not self.images() and not os.path.exists(f"{self.state}/{first}.erasing"))
         second = self.make("volume")
         self.assertEqual(first, second)
         self.use(second)
