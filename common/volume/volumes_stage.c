@@ -41,6 +41,12 @@ static bool is_ready(const struct volume_record *r)
 	return r && r->phase == PHASE_READY;
 }
 
+/* What is half made, or being erased, is staged nowhere; without a record, something may be. */
+static bool may_be_staged(struct volumes *v, const char *id, const struct volume_record *r)
+{
+	return r ? is_ready(r) : volumes_lacks_record(v, id);
+}
+
 /* The record may have changed or gone while the lock was waited for. */
 static int lock_staged(struct volumes *v, const char *handle, struct volume_lock **ret_lock,
 	struct volume_record **ret, struct error **err)
@@ -48,12 +54,12 @@ static int lock_staged(struct volumes *v, const char *handle, struct volume_lock
 	CLEANUP(volume_record_freep) struct volume_record *known = volumes_record(v, handle);
 	const char *id = known ? known->id : handle;
 
-	if (!is_ready(known) && !volumes_lacks_record(v, id))
+	if (!may_be_staged(v, id, known))
 		return err_set(err, ERR_NOT_FOUND, "volume %s does not exist", handle);
 	if (volume_lock(v->locks, id, /* wait_ms= */ 0, ret_lock, err) < 0)
 		return -1;
 	*ret = volumes_record(v, id);
-	if (!is_ready(*ret) && !volumes_lacks_record(v, id))
+	if (!may_be_staged(v, id, *ret))
 		return err_set(err, ERR_NOT_FOUND, "volume %s does not exist", handle);
 	return 0;
 }
