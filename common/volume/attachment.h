@@ -84,11 +84,11 @@ int volumes_look_at(const char *at, int *ret_fd, struct error **err) MUST_CHECK;
  * @fs_type:  "ext4" or "xfs"
  * @readonly: it will not be mounted for writing: nothing is mended
  *
- * Formatted is only what holds nothing: a device on which nothing is recognised and whose head is zero, or a
- * file system of the recorded UUID in which nothing can be (fs_read_super()). Return: 0, or -1 with
- * ERR_EXISTS (another file system), ERR_PRECONDITION (data that are not recognised; in use before and nothing
- * recognised; e2fsck wants a decision), ERR_UNAVAILABLE (held by another program; the record cannot be
- * written), ERR_DEADLINE, ERR_INTERNAL.
+ * Formatted is only what holds nothing: a device on which nothing is recognised and whose head is zero or a
+ * mkfs is recorded, or a file system of the recorded UUID in which nothing can be (fs_read_super()). Return:
+ * 0, or -1 with ERR_EXISTS (another file system), ERR_PRECONDITION (data that are not recognised; in use
+ * before and nothing recognised; e2fsck wants a decision), ERR_UNAVAILABLE (held by another program; the
+ * record cannot be written), ERR_DEADLINE, ERR_INTERNAL.
  */
 int volumes_prepare_fs(struct volumes *v, struct volume_record *r, const struct device *d,
 	const char *fs_type, bool readonly, struct error **err) MUST_CHECK;

@@ -23,7 +23,8 @@ static int refuse_data(const struct volume_record *r, const struct device *d, st
 		return err_set(err, ERR_PRECONDITION,
 			"the device was in use before, and no file system is recognised on it now: it is not "
 			"formatted again");
-	/* a mkfs of ours was begun on a device that held nothing: cut off, it leaves what nobody recognises */
+	/* a mkfs of ours was begun on a device that held nothing: cut off, it leaves what nobody recognises
+	 */
 	if (r->fs_uuid || r->formatting)
 		return 0;
 	if (blockdev_starts_zero(d->path, HEAD_BYTES, &zero, err) < 0)
