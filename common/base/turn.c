@@ -19,7 +19,7 @@ void turn_done(struct turn *t)
 	pthread_mutex_destroy(&t->mutex);
 }
 
-/* The caller has the mutex, which is let go meanwhile. A new holder starts its time anew. */
+/* The caller holds the mutex, which is released while it waits. The time starts again with each holder. */
 static bool wait_locked(struct turn *t, uint64_t wait_ns)
 {
 	uint64_t deadline_ns = clock_ns() + wait_ns;

@@ -21,7 +21,7 @@ struct lookup {
 	claim_lookup_fn fn;
 	void *user;
 	struct kube_request *request; /* of the PV */
-	struct kube_volume *volume;   /* of that name, but another one; NULL: there is none */
+	struct kube_volume *volume;   /* of that name, but another one; NULL if none */
 	bool waits;                   /* for the lists */
 	bool listed;                  /* the lists have begun after the PV was asked for */
 	bool has_claim;
@@ -56,7 +56,7 @@ static void finish(struct lookup *l, const struct claim_state *state, const stru
 	free(l);
 }
 
-/* @v: the PV of the name; NULL: there is none */
+/* @v: the PV of the name; NULL if none */
 static void finish_with(struct lookup *l, const struct kube_volume *v)
 {
 	bool ours = v && str_eq(v->driver, l->owner->driver_name);

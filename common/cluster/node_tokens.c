@@ -37,7 +37,7 @@ struct token {
 	char hash[SHA256_HEX_LEN + 1];
 	uint64_t expiry_s;    /* as the token says; 0: it does not */
 	char *node_name;      /* whose it is; NULL: there is no good verdict */
-	struct error *reason; /* of a refusal; NULL: there is none */
+	struct error *reason; /* of a refusal; NULL if none */
 	uint64_t until_ns;    /* how long the verdict counts without a doubt */
 	uint64_t again_ns;    /* before that the API server is not asked about it again */
 	uint64_t used_ns;

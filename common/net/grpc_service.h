@@ -20,7 +20,7 @@ struct grpc_call {
 	uint64_t id;          /* number of the call in its server, for logs */
 	/* dNSNames of the peer's verified certificate, NULL-terminated, in arena; NULL without TLS */
 	const char *const *peer_names;
-	const char *authorization; /* value of that header, in arena; NULL: there is none. A secret */
+	const char *authorization; /* value of that header, in arena; NULL if absent. A secret */
 };
 
 enum grpc_kind { GRPC_INLINE, GRPC_WORKER, GRPC_ASYNC };

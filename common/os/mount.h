@@ -64,7 +64,7 @@ int mount_remove(const char *target, struct error **err) MUST_CHECK;
  * mount_open_parent() - what mount_remove_from() needs, opened before a mount that may have to be undone when
  * no descriptor is left.
  * @target: canonical path
- * @ret_fd: of the folder that @target is in, the caller closes; -1: there is none
+ * @ret_fd: of the folder that @target is in, the caller closes; -1 if none
  * @err:    see docs/ERRORS.md
  *
  * Return: 0, or -1 with ERR_INTERNAL.

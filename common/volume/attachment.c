@@ -195,7 +195,7 @@ static int wish_for_dax(struct attachment *a, struct error **err)
 
 /* --- what is there */
 
-/* Reads the table anew and says what a path leads to; -1 as descriptor: nothing is there. */
+/* Finds the mount that an opened path leads to. A descriptor of -1 means that nothing is there. */
 static int look_through(const struct mount_table *t, int fd, const char *at, const struct mount_entry **ret,
 	const struct mount_entry **ret_through, struct error **err)
 {
@@ -595,7 +595,7 @@ static int explain_no_dax(struct attachment *a, int kmsg_fd, struct error **err)
 		a->info.has_dax ? "has" : "has no");
 }
 
-/* Opened anew, so that it is seen what the path leads to now. */
+/* The path is opened again, so that what it leads to now is what is compared. */
 static int read_back(struct attachment *a, int kmsg_fd, struct error **err)
 {
 	CLEANUP(fd_closep) int fd = -1;
