@@ -9,7 +9,8 @@
  * kubelet may have replaced the token just before; other drivers have to wait. A refusal is kept for
  * NODE_TOKENS_REFUSED_NS. Calls with the same token wait for the same answer; how many tokens are asked about
  * at a time is limited, separately for drivers that have the lease of their node and for others, so that
- * a peer with nothing but a certificate cannot keep leases from being renewed. Threads: the loop's; nothing blocks.
+ * a peer with nothing but a certificate cannot keep leases from being renewed. Threads: the loop's; nothing
+ * blocks.
  */
 #pragma once
 
