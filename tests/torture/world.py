@@ -92,10 +92,10 @@ class World:
         return all(phases == ["json"] for phases in self.records().values())
 
     def state_files(self):
-        """All but the lock, which is nobody's loss."""
+        """All but the lock, which is nobody's loss, and what is kept about volume groups, which outlives the volumes."""
         found = {}
         for name in sorted(os.listdir(self.state)):
-            if name != ".lock":
+            if name not in (".lock", "lvm"):
                 with open(f"{self.state}/{name}", "rb") as f:
                     found[name] = f.read().decode("latin-1")
         return found

@@ -399,7 +399,7 @@ slots_run_out() {
 	equal 'the set of namespaces' "$(namespace_names | wc -w)" 3
 	equal 'number of volumes' "$(listed_ids | wc -l)" 3
 	nothing_half_done
-	equal 'files of the state folder' "$(find "$state" -type f ! -name .lock | wc -l)" 3
+	equal 'files of the state folder' "$(find "$state" -maxdepth 1 -type f ! -name .lock | wc -l)" 3
 	stage "${ids[0]}"
 	unstage "${ids[0]}"
 	delete "${ids[1]}"
