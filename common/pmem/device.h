@@ -92,6 +92,7 @@ struct device_ops {
 struct device_manager {
 	const struct device_ops *ops;
 	void *self;
+	const char *why_no_path; /* why no device has a block device, and what to do; NULL: they have */
 };
 
 /** device_open_lvm() - logical volumes in the groups that stand on pool namespaces. @nd and @lvm are taken

@@ -189,6 +189,9 @@ int device_open_fake(const struct device_fake_config *config, struct device_mana
 
 	struct device_manager *m = x_malloc(sizeof(*m));
 	*m = (struct device_manager){.ops = &fake_ops, .self = fake};
+	if (!config->path)
+		m->why_no_path = "-deviceManager=fake keeps volumes in memory only: start the driver with "
+				 "-fakePath=DIR as well";
 	*ret = m;
 	return 0;
 }

@@ -162,15 +162,21 @@ static int choose_fs(struct attachment *a, struct error **err)
 	return read_flags(a, err);
 }
 
+static int fail_without_path(const struct attachment *a, struct error **err)
+{
+	const char *why = a->v->devices->why_no_path;
+	bool to_mount = a->q->kind == ATTACHMENT_STAGED || a->q->kind == ATTACHMENT_INLINE;
+
+	return err_set(err, ERR_PRECONDITION, "volume %s has no block device: it cannot be %s%s%s", a->r->id,
+		to_mount ? "mounted" : "published", why ? "; " : "", why ? why : "");
+}
+
 static int find_device(struct attachment *a, struct error **err)
 {
 	if (volumes_require_content(a->v, a->r, &a->device, err) < 0)
 		return -1;
 	if (!a->device->path)
-		return err_set(err, ERR_PRECONDITION, "volume %s has no block device: it cannot be %s",
-			a->r->id,
-			a->q->kind == ATTACHMENT_STAGED || a->q->kind == ATTACHMENT_INLINE ? "mounted"
-											   : "published");
+		return fail_without_path(a, err);
 	if (is_node(a->q->kind) && volumes_confirm_path(a->v, a->r, a->device, err) < 0)
 		return -1;
 	return blockdev_stat(a->device->path, &a->info, err);

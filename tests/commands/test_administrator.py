@@ -254,6 +254,12 @@ class Node(test_commands.Node):
                 if line.rstrip().endswith(" ready"):
                     break
             self.assertIn("without -fakePath", "".join(lines))
+            call = ("csi-client", "-endpoint", f"unix://{self.folder}/other.sock", "-fs", "ext4")
+            volume = json.loads(run(*call, "-o", "json", "-size", "8Mi", "create", "pvc").stdout)["volume"]["volume_id"]
+            os.mkdir(f"{self.folder}/staging")
+            answer = run(*call, "stage", volume, f"{self.folder}/staging")
+            self.assertEqual(answer.returncode, 1)
+            self.assertRegex(answer.stderr, "FAILED_PRECONDITION.*cannot be mounted; .*start the driver with -fakePath=DIR")
         finally:
             driver.terminate()
             driver.communicate(timeout=PATIENCE_S)
