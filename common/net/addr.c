@@ -212,7 +212,8 @@ static int listen_unix(struct addr *a, int fd, struct error **err)
 	if (unlink(a->path) < 0 && errno != ENOENT)
 		return err_set_errno(err, ERR_INTERNAL, errno, "remove stale \"%s\"", a->path);
 	/* The file is born with the mode of the socket's own inode (unix_bind() in Linux's
-	 * net/unix/af_unix.c), so that no change of umask, which other threads would feel, is needed. */
+	 * linux/net/unix/af_unix.c), so that no change of umask, which other threads would feel, is needed.
+	 */
 	if (fchmod(fd, 0600) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "mode of socket \"%s\"", a->path);
 	if (bind(fd, &sa.any, len) < 0)

@@ -112,7 +112,8 @@ void grpc_conn_flush(struct grpc_conn *c);
 /* grpc_head.c */
 
 /**
- * grpc_head_read() - read and check a request's header block, in the order of grpc-go's http2_server.go.
+ * grpc_head_read() - read and check a request's header block, in the order of
+ * grpc-go/internal/transport/http2_server.go.
  * @ret_http: HTTP status for the reply, set in both cases
  *
  * Return: 0, or -1 with the error that becomes the status of the call.

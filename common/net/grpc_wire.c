@@ -202,7 +202,8 @@ enum err_code grpc_code_of_http(unsigned status)
 	}
 }
 
-/* PROTOCOL-HTTP2.md, section "HTTP2 Transport Mapping - Errors"; numbers without a name here are RFC 9113's.
+/* grpc/doc/PROTOCOL-HTTP2.md, section "HTTP2 Transport Mapping - Errors"; numbers without a name here are RFC
+ * 9113's.
  */
 enum err_code grpc_code_of_reset(uint32_t h2_code)
 {

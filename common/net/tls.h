@@ -13,7 +13,7 @@
  * old ones in force and say so in the log, once per change.
  *
  * Threads: a context is safe to share; one struct tls belongs to one thread at a time. Nothing waits but for
- * files, in tls_context_new() and tls_handshake(). Sources: RFC 5246, 6125, 7301; mbedtls' ssl.h.
+ * files, in tls_context_new() and tls_handshake(). Sources: RFC 5246, 6125, 7301; mbedtls/ssl.h.
  */
 #pragma once
 

@@ -2,7 +2,7 @@
  * tls_compat.h - what differs between mbedtls 2.28 and 3.x, and what this project takes from its insides.
  *
  * Its own types only, so that users need no header of mbedtls. Threads: safe on different objects. Nothing
- * blocks. Source: mbedtls' docs/3.0-migration-guide.md.
+ * blocks. Source: mbedtls/docs/3.0-migration-guide.md.
  */
 #pragma once
 

@@ -28,7 +28,8 @@ uint64_t layout_fsdax_usable(uint64_t raw_bytes, uint64_t align_bytes);
 
 /** layout_btt_usable() - what the block device of a sector namespace of @raw_bytes has, with sectors of 4096
  * bytes. @start_bytes: where its arenas begin, BTT_START_OLD_BYTES or 0. Return: 0 when it is too small for
- * one. Source: drivers/nvdimm/btt.c, create_arenas() and alloc_arena(); btt_devs.c, nd_btt_version(). */
+ * one. Source: drivers/nvdimm/btt.c, create_arenas() and alloc_arena(); drivers/nvdimm/btt_devs.c,
+ * nd_btt_version(). */
 uint64_t layout_btt_usable(uint64_t raw_bytes, uint64_t start_bytes);
 
 /* How a region hands out namespaces. */

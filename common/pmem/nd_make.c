@@ -1,5 +1,5 @@
 /* From an idle namespace to one that is labelled and enabled. Source: the sequence of ndctl's namespace
- * creation; drivers/nvdimm/namespace_devs.c, claim.c. */
+ * creation; drivers/nvdimm/namespace_devs.c, drivers/nvdimm/claim.c. */
 #include <string.h>
 #include <strings.h>
 

@@ -7,7 +7,8 @@
 #include "pmem/btt.h"
 #include "pmem/nd_private.h"
 
-/* BTT keeps its info block at 0 or 4 KiB, pfn and dax at 4 KiB (drivers/nvdimm/btt_devs.c, pfn_devs.c) */
+/* BTT keeps its info block at 0 or 4 KiB, pfn and dax at 4 KiB (drivers/nvdimm/btt_devs.c,
+ * drivers/nvdimm/pfn_devs.c) */
 #define INFO_BLOCK_BYTES 8192
 
 static int check_own(const struct nd_namespace *ns, const char *name, struct error **err)

@@ -11,7 +11,8 @@
 #include "os/fs.h"
 #include "pmem/pool_vg.h"
 
-/* Where info blocks of drivers/nvdimm begin (btt_devs.c, pfn_devs.c), and their signatures (btt.h, pfn.h). */
+/* Where info blocks begin (drivers/nvdimm/btt_devs.c, drivers/nvdimm/pfn_devs.c), and their signatures
+ * (drivers/nvdimm/btt.h, drivers/nvdimm/pfn.h). */
 #define INFO_OFFSETS                                                                                         \
 	{                                                                                                    \
 		0, 4096                                                                                      \

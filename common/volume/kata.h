@@ -3,8 +3,8 @@
  *
  * It mounted the volume at <state folder>/mount/<id>, made one image file in there, and mounted a loop device
  * over that at the pod's target. We make none of that; pods that were started before we took the node over
- * still end. Source: the Go driver's nodeserver.go. Threads: safe under the volume's lock. Blocks on the file
- * system.
+ * still end. Source: the Go driver's pkg/pmem-csi-driver/nodeserver.go. Threads: safe under the volume's
+ * lock. Blocks on the file system.
  */
 #pragma once
 

@@ -1,10 +1,11 @@
 # C without what is not code: comments become blanks, strings and characters become empty. Prints FILE:LINE:TEXT.
-# Include lines stay whole, since what they name stands in quotes.
+# Include lines stay whole, since what they name stands in quotes. With -v comments=1 it prints the comments instead.
 FNR == 1 { in_comment = 0 }
 {
 	rest = $0
 	code = ""
-	if (!in_comment && rest ~ /^[ \t]*#[ \t]*include/) {
+	said = ""
+	if (!comments && !in_comment && rest ~ /^[ \t]*#[ \t]*include/) {
 		sub(/[ \t]*\/[*\/].*/, "", rest)
 		print FILENAME ":" FNR ":" rest
 		next
@@ -12,8 +13,11 @@ FNR == 1 { in_comment = 0 }
 	while (rest != "") {
 		if (in_comment) {
 			end = index(rest, "*/")
-			if (!end)
+			if (!end) {
+				said = said rest
 				break
+			}
+			said = said substr(rest, 1, end - 1) " "
 			rest = substr(rest, end + 2)
 			in_comment = 0
 			code = code " "
@@ -21,8 +25,10 @@ FNR == 1 { in_comment = 0 }
 			mark = substr(rest, RSTART, RLENGTH)
 			code = code substr(rest, 1, RSTART - 1)
 			rest = substr(rest, RSTART + RLENGTH)
-			if (mark == "//")
+			if (mark == "//") {
+				said = said rest
 				break
+			}
 			if (mark == "/*") {
 				in_comment = 1
 				continue
@@ -37,5 +43,5 @@ FNR == 1 { in_comment = 0 }
 			rest = ""
 		}
 	}
-	print FILENAME ":" FNR ":" code
+	print FILENAME ":" FNR ":" (comments ? said : code)
 }

@@ -23,6 +23,11 @@ list_code() {
 	awk -f "$checks/code.awk" "$@"
 }
 
+# Prints the comments of each C file given as FILE:LINE:TEXT.
+list_comments() {
+	awk -v comments=1 -f "$checks/code.awk" "$@"
+}
+
 # Passes findings on from stdin and fails if there are any.
 report() {
 	! grep . || return 1

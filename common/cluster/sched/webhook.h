@@ -9,7 +9,7 @@
  * not exist, is allowed as it is. A pod that requests the resource in any container is not changed again.
  *
  * Nothing is remembered and nothing is written, so dry runs need no care. Threads: any; nothing blocks.
- * Sources: k8s.io/api/admission/v1 types.go, RFC 6902, PMEM-CSI 1.0 pkg/scheduler/mutate_pod.go.
+ * Sources: k8s.io/api/admission/v1/types.go, RFC 6902, PMEM-CSI 1.0 pkg/scheduler/mutate_pod.go.
  */
 #pragma once
 

@@ -39,7 +39,7 @@ void world_claim_need(const struct kube_claim *claim, const struct kube_class *c
 	};
 }
 
-/* Source: kubelet pkg/volume/csi csi_plugin.go supportsVolumeLifecycleMode(). */
+/* Source: Kubernetes pkg/volume/csi/csi_plugin.go, supportsVolumeLifecycleMode(). */
 bool world_is_inline(const struct sched_world *w, const struct kube_pod_volume *v)
 {
 	const struct kube_csi_driver *driver;
@@ -50,7 +50,7 @@ bool world_is_inline(const struct sched_world *w, const struct kube_pod_volume *
 	return !driver || strv_contains(driver->modes, "Ephemeral");
 }
 
-/* Source: kubelet pkg/volume/csi csi_mounter.go makeVolumeHandle(). */
+/* Source: Kubernetes pkg/volume/csi/csi_mounter.go, makeVolumeHandle(). */
 static char *inline_handle(const struct kube_pod *pod, const struct kube_pod_volume *v)
 {
 	CLEANUP(free_charp) char *text = x_asprintf("%s%s", pod->meta.uid, v->name);
