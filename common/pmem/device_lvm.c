@@ -155,8 +155,8 @@ static void save(struct device_lvm *m, const struct lvm_report *report)
 	m->saving_fails = failed;
 }
 
-/* @ret: a second copy for the caller, or NULL. */
-static int refresh(struct device_lvm *m, struct device_list **ret, struct error **err)
+/* @ret: the report itself, too, unless NULL. */
+static int refresh(struct device_lvm *m, struct lvm_report **ret, struct error **err)
 {
 	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
 	CLEANUP(lvm_report_freep) struct lvm_report *report = NULL;
@@ -170,20 +170,28 @@ static int refresh(struct device_lvm *m, struct device_list **ret, struct error 
 	lvm_set_devices(m->lvm, (const char *const *)paths, strv_len(paths));
 	if (lvm_list(m->lvm, &report, err) < 0)
 		return err_wrap(err, "list volume groups");
-	save(m, report);
 	device_list_free(m->seen);
 	m->seen = to_list(report);
 	if (ret)
-		*ret = to_list(report);
+		*ret = TAKE_PTR(report);
 	return 0;
 }
 
+/* The start of the driver waits for the first listing, and calls for those of refresh(): copies have time
+ * until the next one that nobody waits for. */
 static int list(void *self, struct device_list **ret, struct error **err)
 {
 	struct device_lvm *m = self;
+	CLEANUP(lvm_report_freep) struct lvm_report *report = NULL;
 
 	pthread_mutex_lock(&m->mutex);
-	int rc = refresh(m, ret, err);
+	bool is_first = !m->seen;
+	int rc = refresh(m, &report, err);
+	if (rc == 0) {
+		if (!is_first)
+			save(m, report);
+		*ret = to_list(report);
+	}
 	pthread_mutex_unlock(&m->mutex);
 	return rc;
 }

@@ -53,7 +53,7 @@ two_areas() {
 copies_are_current() {
 	local group seqno
 	while read -r group seqno; do
-		grep -qP "^\tseqno = $seqno$" "$state/lvm/copies/$group"
+		grep -qP "^\tseqno = $seqno$" "$state/lvm/copies/$group" || return 1
 	done < <(lvm vgs --noheadings -o vg_name,vg_seqno)
 	doctor
 	grep -q '^ok *volume-group' "$scratch/out"
@@ -70,8 +70,7 @@ copy_is_made_up_for() {
 	delete "$id"
 	rm "$state/lvm/copies"
 	mv "$state/lvm/kept" "$state/lvm/copies"
-	driver_crash_and_start
-	copies_are_current
+	await 40 copies_are_current
 	compgen -G "$state/lvm/older/*" >/dev/null
 }
 
@@ -81,8 +80,7 @@ foreign_change_is_saved() {
 	group=$(lvm pvs --noheadings -o vg_name "$(device)" | tr -d ' ')
 	lvm vgchange -qq --addtag mine "$group"
 	lvm vgchange -qq --deltag mine "$group"
-	driver_crash_and_start
-	copies_are_current
+	await 40 copies_are_current
 }
 
 zero_label() {

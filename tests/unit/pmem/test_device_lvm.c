@@ -1,3 +1,6 @@
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "base/mem.h"
 #include "base/str.h"
 #include "pmem/device.h"
@@ -24,6 +27,8 @@
 #define B_0   GROUP("b", "0", "0")
 #define B_BAD GROUP("b", "20971520", "1")
 
+#define FULL "{\"pv_name\":\"/dev/pmem0\",\"pv_size\":\"1\",\"vg_seqno\":\"7\"," GROUP("a", "0", "0") "}"
+
 #define LIST(rows)                                                                                           \
 	{                                                                                                    \
 		LVM_FAKE_LIST, "{\"report\":[{\"pv\":[" rows "]}]}", 0                                       \
@@ -35,14 +40,19 @@
 	CLEANUP(device_closep) struct device_manager *m = open_manager(&fake);                               \
 	CLEANUP(error_freep) struct error *err = NULL
 
-static struct device_manager *open_manager(struct lvm_fake *fake)
+static struct device_manager *open_saving_manager(struct lvm_fake *fake, const char *saved_folder)
 {
 	const struct nd_fake_region region = {.size_bytes = MIB(1024), .label_slots = 4};
 	struct nd *nd = nd_open_fake(&region, 1);
 
 	nd_fake_add(nd, 0, POOL_NAMESPACE_NAME, ND_FSDAX, 0, MIB(256));
 	nd_fake_add(nd, 0, "theirs", ND_FSDAX, MIB(256), MIB(256));
-	return device_open_lvm(nd, lvm_open_fake(fake), /* saved_folder= */ NULL);
+	return device_open_lvm(nd, lvm_open_fake(fake), saved_folder);
+}
+
+static struct device_manager *open_manager(struct lvm_fake *fake)
+{
+	return open_saving_manager(fake, /* saved_folder= */ NULL);
 }
 
 static int create(
@@ -294,6 +304,25 @@ START_TEST(only_of_incomplete_groups_nothing_is_waited_for)
 }
 END_TEST
 
+/* vgcfgbackup comes with the second listing: neither the first nor what a creation looks at waits for it. */
+START_TEST(nobody_waits_for_copies_of_metadata)
+{
+	char scratch[] = "/tmp/pmem-test-device-lvm-XXXXXX";
+	CLEANUP(lvm_fake_done)
+	struct lvm_fake fake = LVM_FAKE(LIST(FULL), LIST(FULL), LIST(FULL), {"vgcfgbackup a", NULL, 0});
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(device_list_freep) struct device_list *first = NULL;
+	CLEANUP(device_list_freep) struct device_list *second = NULL;
+
+	ck_assert_ptr_nonnull(mkdtemp(scratch));
+	CLEANUP(device_closep) struct device_manager *m = open_saving_manager(&fake, scratch);
+	ASSERT_OK(device_list_read(m, &first, &err));
+	ASSERT_FAILS(create(m, "vol", "uuid-a", 4096, &err), ERR_EXHAUSTED, "do not fit");
+	ASSERT_OK(device_list_read(m, &second, &err));
+	ck_assert_int_eq(rmdir(scratch), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("device_lvm");
@@ -318,6 +347,7 @@ int main(void)
 	tcase_add_test(tcase, activation_covers_each_group_once_and_tolerates_missing_parts);
 	tcase_add_test(tcase, nothing_inactive_needs_no_command);
 	tcase_add_test(tcase, only_of_incomplete_groups_nothing_is_waited_for);
+	tcase_add_test(tcase, nobody_waits_for_copies_of_metadata);
 	suite_add_tcase(suite, tcase);
 	return unit_runner_finish(srunner_create(suite));
 }
