@@ -14,8 +14,9 @@
 #include "net/limits.h"
 #include "net/log_quota.h"
 
-/* One crowd of new peers may not hold up the connections that exist. */
-#define ACCEPT_BATCH 64
+/* One crowd of new peers may not hold up the connections that exist. With TLS each of them means work. */
+#define ACCEPT_BATCH     LIMIT_NEWCOMERS
+#define ACCEPT_BATCH_TLS 64
 
 #define ACCEPT_RETRY_MS 100
 #define CROWD           64
@@ -259,7 +260,7 @@ static void on_acceptable(void *user, unsigned ready, bool failed)
 	(void)failed;
 	if (hold_back(l))
 		return;
-	for (int i = 0; i < ACCEPT_BATCH; i++) {
+	for (unsigned i = 0; i < (l->tls ? ACCEPT_BATCH_TLS : ACCEPT_BATCH); i++) {
 		struct accepted *victim = is_full(a) ? acceptor_find_evictable(a) : NULL;
 		int fd;
 

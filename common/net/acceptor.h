@@ -48,6 +48,9 @@ struct acceptor_server {
 	bool (*has_expired)(const struct accepted *a, uint64_t now_ns);
 	/* the server itself is at work for it: it is not closed by a drain */
 	bool (*is_running)(const struct accepted *a);
+	/* since when (clock.h) there has always been a request that waits for the reply to another one of the
+	 * same connection, or 0; NULL: requests do not wait for each other */
+	uint64_t (*queued_since_ns)(const struct accepted *a);
 };
 
 struct acceptor_config {

@@ -45,7 +45,8 @@ void acceptor_log(struct acceptor *a, const struct conn *c, const char *msg, con
 void acceptor_sweep(void *user);
 
 /** acceptor_find_evictable() - which connection makes room: the oldest newcomer that had its time; otherwise,
- * where all places are taken, the one that does not read its replies for longest, or an idle one; or NULL. */
+ * where all places are taken, the one that has asked for more than it reads for longest, or an idle one; or
+ * NULL. */
 struct accepted *acceptor_find_evictable(const struct acceptor *a);
 
 /** accepted_evict() - @c makes room. */

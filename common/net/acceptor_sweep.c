@@ -75,16 +75,34 @@ static uint64_t grace_ms(const struct accepted *c, uint64_t now_ns)
 	return gets_on || conn_is_computing(c->conn) ? LIMIT_CROWD_MS : LIMIT_NEWCOMER_MS;
 }
 
-/* Whoever lags for longest, and for long enough. */
-static struct accepted *find_behind(const struct acceptor *a, uint64_t now_ns)
+static bool is_over(uint64_t since_ns, uint64_t limit_ms, uint64_t now_ns)
 {
-	uint64_t oldest_ns = now_ns - LIMIT_BEHIND_MS * NS_PER_MS;
+	return since_ns && now_ns - since_ns >= limit_ms * NS_PER_MS;
+}
+
+/* Since when the peer does not read its replies, or has further requests before it had the replies to the
+ * last ones; 0: neither, or not for long enough. */
+static uint64_t greedy_since_ns(const struct accepted *c, uint64_t now_ns)
+{
+	const struct acceptor_server *server = c->acceptor->config.server;
+	uint64_t behind_ns = conn_behind_since_ns(c->conn);
+	uint64_t queued_ns = server->queued_since_ns ? server->queued_since_ns(c) : 0;
+
+	if (is_over(behind_ns, LIMIT_BEHIND_MS, now_ns))
+		return behind_ns;
+	return is_over(queued_ns, LIMIT_QUEUED_MS, now_ns) ? queued_ns : 0;
+}
+
+/* Whoever does so for longest. */
+static struct accepted *find_greedy(const struct acceptor *a, uint64_t now_ns)
+{
+	uint64_t oldest_ns = now_ns + 1;
 	struct accepted *found = NULL;
 
 	for (struct accepted *c = a->first; c; c = c->next) {
-		uint64_t since_ns = conn_behind_since_ns(c->conn);
+		uint64_t since_ns = greedy_since_ns(c, now_ns);
 
-		if (since_ns == 0 || since_ns > oldest_ns)
+		if (since_ns == 0 || since_ns >= oldest_ns)
 			continue;
 		oldest_ns = since_ns;
 		found = c;
@@ -95,7 +113,7 @@ static struct accepted *find_behind(const struct acceptor *a, uint64_t now_ns)
 struct accepted *acceptor_find_evictable(const struct acceptor *a)
 {
 	uint64_t now_ns = clock_ns();
-	struct accepted *behind;
+	struct accepted *greedy;
 
 	for (struct accepted *c = a->first; c; c = c->next) {
 		if (accepted_is_new(c) && (now_ns - c->since_ns) / NS_PER_MS >= grace_ms(c, now_ns))
@@ -103,8 +121,8 @@ struct accepted *acceptor_find_evictable(const struct acceptor *a)
 	}
 	if (a->n < a->config.max_connections)
 		return NULL;
-	behind = find_behind(a, now_ns);
-	return behind ? behind : find_idle(a, now_ns);
+	greedy = find_greedy(a, now_ns);
+	return greedy ? greedy : find_idle(a, now_ns);
 }
 
 void accepted_evict(struct accepted *c)
@@ -113,8 +131,8 @@ void accepted_evict(struct accepted *c)
 
 	if (accepted_is_new(c))
 		why = "too many peers without a request: the oldest is dropped";
-	else if (conn_behind_since_ns(c->conn))
-		why = "too many connections: one that does not read its replies is dropped";
+	else if (greedy_since_ns(c, clock_ns()))
+		why = "too many connections: one that asks for more than it reads is dropped";
 	acceptor_log(c->acceptor, c->conn, why, NULL);
 	accepted_close(c);
 }

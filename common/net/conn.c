@@ -13,7 +13,7 @@
 /* One connection may not hold up the others: what is left is read in the next round of the loop. */
 #define READ_BYTES  (32u << 10)
 #define READ_ROUNDS 8
-#define SEND_ROUNDS 4
+#define SEND_ROUNDS 2
 
 /* Plain bytes of one TLS record */
 #define PLAIN_BYTES (16u << 10)
@@ -183,8 +183,11 @@ static enum progress send_all(struct conn *c)
 
 		if (p != PROGRESS_MORE)
 			return p;
-		if (round == SEND_ROUNDS)
+		if (round == SEND_ROUNDS) {
+			/* The socket may have taken all so far, and take nothing more. */
+			took_nothing(c);
 			return PROGRESS_WAIT;
+		}
 		if (fill_out(c) < 0)
 			return PROGRESS_OVER;
 		if (c->out.len > 0)

@@ -48,9 +48,10 @@ struct http1 {
 	bool closing; /* no further input is taken */
 	bool in_haste;
 	uint64_t requests;
-	uint64_t since_ns; /* when the first byte of the request came; 0: none has */
-	uint64_t idle_ns;  /* since when none is to be answered */
-	uint64_t done_ns;  /* since when all is given out; 0: it is not */
+	uint64_t since_ns;  /* when the first byte of the request came; 0: none has */
+	uint64_t idle_ns;   /* since when none is to be answered */
+	uint64_t done_ns;   /* since when all is given out; 0: it is not */
+	uint64_t queued_ns; /* since when there has always been something in pending; 0: there is nothing */
 };
 
 static bool is_head_method(const struct http1 *h)
@@ -331,9 +332,10 @@ static struct http1_refusal take_data(struct http1 *h, struct span bytes, size_t
 	return refusal;
 }
 
+/* The next request is not begun before the reply to the last one is given out. */
 static bool takes_input(const struct http1 *h)
 {
-	return !h->closing && !h->answering && http1_out_left(&h->out) < LIMIT_OUT_BYTES;
+	return !h->closing && !h->answering && (h->since_ns || http1_out_left(&h->out) == 0);
 }
 
 /* Return: how many of @bytes were taken. */
@@ -363,8 +365,10 @@ static bool take_pending(struct http1 *h)
 	size_t taken = take(h, buf_span(&h->pending));
 
 	buf_consume(&h->pending, taken);
-	if (h->pending.len == 0 || h->closing)
+	if (h->pending.len == 0 || h->closing) {
 		buf_done(&h->pending);
+		h->queued_ns = 0;
+	}
 	return taken > 0;
 }
 
@@ -409,6 +413,8 @@ int http1_receive(struct http1 *h, struct span bytes, struct error **err)
 	if (h->closing)
 		return 0;
 	buf_add(&h->pending, bytes.p + taken, bytes.n - taken);
+	if (h->pending.len > 0 && !h->queued_ns)
+		h->queued_ns = clock_ns();
 	if (h->pending.overflowed)
 		return err_set(err, ERR_UNAVAILABLE, "more than %u bytes of requests wait",
 			LIMIT_HTTP1_PIPELINED_BYTES);
@@ -450,7 +456,7 @@ int http1_send(struct http1 *h, struct buf *out, struct error **err)
 	do {
 		http1_out_give(&h->out, out);
 		count_out(h);
-	} while (take_pending(h));
+	} while (out->len == 0 && take_pending(h));
 	if (http1_is_done(h) && !h->done_ns)
 		h->done_ns = clock_ns();
 	return 0;
@@ -478,6 +484,11 @@ void http1_close(struct http1 *h)
 uint64_t http1_requests(const struct http1 *h)
 {
 	return h->requests;
+}
+
+uint64_t http1_queued_since_ns(const struct http1 *h)
+{
+	return h->queued_ns;
 }
 
 static bool passed(uint64_t since_ns, uint64_t now_ns, uint64_t limit_ms)

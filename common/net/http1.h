@@ -2,8 +2,8 @@
  * http1.h - one HTTP/1.1 connection of a server without I/O: bytes in, requests out, replies in, bytes out.
  * Over http-parser, behind the stricter rules of http1_rules.h.
  *
- * Requests of a connection are handled one after the other: pipelined ones wait unparsed until the reply of
- * the one before is written, and while LIMIT_OUT_BYTES of replies wait to be sent. Limits: request line and
+ * Requests of a connection are handled one after the other: pipelined ones wait unparsed until the reply to
+ * the one before is given out. Limits: request line and
  * header section LIMIT_HEADER_BYTES (414, 431), body as configured (413, decided from the announced length
  * before a byte of it is taken), all bodies of a server as configured (503; those of replies
  * that were handed over count, too), waiting requests LIMIT_HTTP1_PIPELINED_BYTES. Malformed input is
@@ -65,7 +65,7 @@ void http1_reply_take(struct http1 *h, unsigned status, const char *content_type
  * whatever becomes of @h. Once per request. */
 void http1_hold(struct http1 *h, struct http1_held *ret);
 
-/** http1_send() - append what is to be sent to @out, at most to LIMIT_OUT_BYTES. Return: 0. */
+/** http1_send() - append what is to be sent to @out: of one reply, at most to LIMIT_OUT_BYTES. Return: 0. */
 int http1_send(struct http1 *h, struct buf *out, struct error **err) MUST_CHECK;
 
 /** http1_is_done() - closes after what was given out. */
@@ -81,6 +81,10 @@ void http1_close(struct http1 *h);
 
 /** http1_requests() - how many requests were complete. */
 uint64_t http1_requests(const struct http1 *h);
+
+/** http1_queued_since_ns() - since when (clock.h) there has always been a pipelined request, or a part of
+ * one, that waits for the reply to another. 0: none waits. */
+uint64_t http1_queued_since_ns(const struct http1 *h);
 
 /** http1_has_expired() - at @now_ns (clock.h) the peer has taken too long: for a request
  * (LIMIT_HTTP1_REQUEST_MS), between requests (LIMIT_HTTP1_IDLE_MS), or to close its end when all is said

@@ -230,6 +230,11 @@ static bool is_running(const struct accepted *a)
 	return ((const struct http_conn *)a)->call != NULL;
 }
 
+static uint64_t queued_since_ns(const struct accepted *a)
+{
+	return http1_queued_since_ns(((const struct http_conn *)a)->http1);
+}
+
 static int receive(void *self, struct span bytes, struct error **err)
 {
 	return http1_receive(self, bytes, err);
@@ -266,6 +271,7 @@ static const struct acceptor_server acceptor_server = {
 	.requests = requests,
 	.has_expired = has_expired,
 	.is_running = is_running,
+	.queued_since_ns = queued_since_ns,
 };
 
 static unsigned max_connections(const struct http_server_config *config)

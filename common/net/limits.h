@@ -107,6 +107,10 @@
 #define LIMIT_BEHIND_MS          1000
 #define LIMIT_BEHIND_BYTES_PER_S (64u << 10)
 
+/* HTTP/1.1, while all connections are taken: how long a peer may have further requests waiting behind the one
+ * that is answered. Clients of Kubernetes have none. */
+#define LIMIT_QUEUED_MS 200
+
 /* What the kernel holds of replies for one peer; it doubles the number for its own needs (socket(7)).
  * Otherwise it takes megabytes of each peer that does not read, which count as memory of the container. */
 #define LIMIT_SEND_BUFFER_BYTES (256u << 10)

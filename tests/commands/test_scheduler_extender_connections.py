@@ -17,6 +17,13 @@ import unittest
 PATIENCE_S = 120
 # More than LIMIT_HTTP1_CONNECTIONS and LIMIT_NEWCOMERS: clients keep idle connections for what they ask next.
 CROWD = 300
+# More than there is room for, several times over
+STALLED = 2600
+# common/net/limits.h: bytes of requests that wait
+PIPELINED = 64 << 10
+# manifests/: timeoutSeconds of the webhook, httpTimeout of kube-scheduler; of probes, as kubelet has it by itself
+CALL_S = 5
+PROBE_S = 1
 SERVER, CLIENT = "server", "client"
 EXTENDER = MAKE_CERTS = None
 
@@ -239,6 +246,41 @@ class Crowd(Served):
             self.assert_served(connections[-1])
         for connection in connections:
             self.assert_served(connection)
+
+    def stall(self, port):
+        """A peer that asks for more than the buffers take, and reads nothing of it."""
+        peer = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE_S)
+        self.addCleanup(peer.close)
+        peer.setblocking(False)
+        request = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
+        try:
+            peer.send(request * (PIPELINED // len(request)))
+        except OSError:
+            pass
+
+    def assert_answered(self, limit_s, connection, method, path, wanted):
+        begin = time.monotonic()
+        connection.request(method, path, b"{}" if method == "POST" else None)
+        reply = connection.getresponse()
+        reply.read()
+        self.assertEqual(reply.status, wanted)
+        self.assertLess(time.monotonic() - begin, limit_s, path)
+
+    def test_thousands_that_do_not_read_hold_up_nobody(self):
+        """Whoever asks is answered in time, on a connection that exists and on one of its own behind the crowd."""
+        secure, plain, probes = self.start("-probeListen=127.0.0.1:0", ports=3)
+        tls, old = self.trust(), self.connect(plain)
+        # 503: the API server has not told what there is
+        self.assert_answered(CALL_S, old, "POST", "/pod/mutate", 503)
+        for _ in range(STALLED):
+            self.stall(plain)
+        self.assert_answered(CALL_S, old, "POST", "/filter", 200)
+        for _ in range(3):
+            self.assert_answered(PROBE_S, self.connect(probes), "GET", "/healthz", 200)
+            self.assert_answered(CALL_S, self.connect(plain), "GET", "/healthz", 200)
+            self.assert_answered(CALL_S, self.connect(plain), "POST", "/filter", 200)
+            self.assert_answered(CALL_S, self.connect(plain), "POST", "/pod/mutate", 503)
+            self.assert_answered(CALL_S, self.connect(secure, tls), "POST", "/pod/mutate", 503)
 
 
 if __name__ == "__main__":

@@ -132,7 +132,7 @@ static void reply_long(struct http1_peer *p, char filler, size_t bytes)
 	ck_assert_ptr_null(body.data);
 }
 
-/* The rest of the first one is still to be sent when the second one comes behind it. */
+/* The rest of the first one is still to be sent when the second request comes, which waits for that. */
 START_TEST(replies_that_are_handed_over_are_sent_whole_and_in_order)
 {
 	CLEANUP(buf_done) struct buf some = BUF_INIT(LIMIT_OUT_BYTES);
@@ -148,6 +148,9 @@ START_TEST(replies_that_are_handed_over_are_sent_whole_and_in_order)
 	ASSERT_OK(http1_send(p.http1, &some, &err));
 	buf_add(&p.out, some.data, some.len);
 	ASSERT_OK(http1_receive(p.http1, span_of(HTTP1_GET), &err));
+	ck_assert_uint_ne(http1_queued_since_ns(p.http1), 0);
+	http1_peer_collect(&p);
+	ck_assert_uint_eq(http1_queued_since_ns(p.http1), 0);
 	reply_long(&p, 'b', bytes);
 	http1_peer_collect(&p);
 	ck_assert_uint_eq(p.buffered_bytes, 0);

@@ -23,8 +23,9 @@
 #define GET     "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 #define GET_BIG "GET /big HTTP/1.1\r\nHost: a\r\n\r\n"
 
-/* Four of them are more than the sockets of both sides take. */
-#define BIG_BYTES (8u << 20)
+/* More than the sockets of both sides take, if the peer's does not grow. */
+#define BIG_BYTES     (8u << 20)
+#define RECEIVE_BYTES (64 << 10)
 
 int __real_clock_gettime(clockid_t id, struct timespec *ts);
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
@@ -236,13 +237,20 @@ START_TEST(who_was_answered_just_now_stays_and_others_wait)
 }
 END_TEST
 
+static int stall(struct crowd *c)
+{
+	const int bytes = RECEIVE_BYTES;
+	int fd = crowd_dial(c);
+
+	ck_assert_int_eq(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)), 0);
+	crowd_say(c, fd, GET_BIG);
+	return fd;
+}
+
 static void stall_all(struct crowd *c, int *fds)
 {
-	for (unsigned i = 0; i < FEW; i++) {
-		fds[i] = crowd_dial(c);
-		for (unsigned k = 0; k < 4; k++)
-			crowd_say(c, fds[i], GET_BIG);
-	}
+	for (unsigned i = 0; i < FEW; i++)
+		fds[i] = stall(c);
 }
 
 static void take_a_byte(struct crowd *c, int fd)
@@ -282,6 +290,35 @@ START_TEST(who_does_not_read_makes_room_but_not_who_reads)
 }
 END_TEST
 
+/* Before it counts as one that does not read. */
+START_TEST(who_asks_on_before_it_has_its_replies_makes_room_soon)
+{
+	const struct http_server_config limits = {.max_connections = FEW};
+	struct crowd c;
+	int fds[FEW];
+
+	__real_clock_gettime(CLOCK_MONOTONIC, &stopped_at);
+	stopped_at.tv_sec++;
+	stopped_at.tv_nsec = 0;
+	crowd_open(&c, routes, &limits);
+	stall_all(&c, fds);
+	for (unsigned i = 0; i < FEW; i++)
+		crowd_say(&c, fds[i], GET);
+	int other = crowd_dial(&c);
+	crowd_say(&c, other, GET);
+	for (unsigned i = 0; i < BATCH; i++)
+		crowd_run(&c);
+	ck_assert(!crowd_is_closed(fds[0]));
+	stopped_at.tv_nsec = LIMIT_QUEUED_MS * NS_PER_MS;
+	crowd_hear(&c, other, "hello\n");
+	ck_assert(crowd_is_closed(fds[0]));
+	ck_assert(!crowd_is_closed(fds[1]));
+	close_all(fds, FEW);
+	close(other);
+	crowd_close(&c);
+}
+END_TEST
+
 /* Nobody waits for the place, but what is held for the peer has its price. */
 START_TEST(who_takes_a_byte_now_and_then_is_dropped_in_the_end)
 {
@@ -290,9 +327,7 @@ START_TEST(who_takes_a_byte_now_and_then_is_dropped_in_the_end)
 
 	crowd_open(&c, routes, &limits);
 	unsigned before = open_files();
-	int fd = crowd_dial(&c);
-	for (unsigned k = 0; k < 4; k++)
-		crowd_say(&c, fd, GET_BIG);
+	int fd = stall(&c);
 	for (unsigned s = 0; s < LIMIT_STALLED_MS / 1000; s += 10) {
 		take_a_byte(&c, fd);
 		ck_assert_uint_eq(open_files(), before + 2);
@@ -355,6 +390,7 @@ int main(void)
 		a_crowd_on_the_port_for_probes_keeps_no_probe_out,
 		the_port_for_probes_answers_once_per_connection,
 		who_does_not_read_makes_room_but_not_who_reads,
+		who_asks_on_before_it_has_its_replies_makes_room_soon,
 		who_takes_a_byte_now_and_then_is_dropped_in_the_end};
 	struct rlimit files;
 
