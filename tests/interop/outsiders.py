@@ -2,8 +2,9 @@
 which they read again for each request or connection.
 
 usage: outsiders.py dns ADDRESS MODE                     "silent", "servfail", or the address that all names have
-       outsiders.py proxy ADDRESS:PORT TARGET:PORT MODE  "forward", "silent", or how many bytes are forwarded before the
-                                                         connection is reset on both sides
+       outsiders.py proxy ADDRESS:PORT TARGET:PORT MODE  "forward", "silent", or the number of the TLS record of
+                                                         which half is forwarded before the connection is reset on both
+                                                         sides; tells what it does with each record
        outsiders.py api ADDRESS:PORT CERTIFICATE KEY     an API server without objects, which keeps leases
 """
 import asyncio
@@ -15,6 +16,7 @@ import sys
 import threading
 
 RESET = struct.pack("ii", 1, 0)
+RECORDS = {22: "handshake", 23: "data"}
 
 
 def read(path):
@@ -53,27 +55,43 @@ def serve_dns(address, mode_file):
 
 
 class Forwarding:
+    """Of a connection with TLS, record by record (RFC 5246 section 6.2.1), counted in the order in which they pass."""
+
+    n_connections = 0
+
     def __init__(self, client, target, mode):
         self.client = client
         self.server = socket.create_connection(target)
-        self.left = None if mode == "forward" else int(mode)
+        self.number = Forwarding.n_connections
+        Forwarding.n_connections += 1
+        self.cut_at = None if mode == "forward" else int(mode)
+        self.n_records = 0
         self.lock = threading.Lock()
-        for source, sink in ((self.client, self.server), (self.server, self.client)):
-            threading.Thread(target=self.forward, args=(source, sink), daemon=True).start()
+        for sender, source, sink in (("client", self.client, self.server), ("server", self.server, self.client)):
+            threading.Thread(target=self.forward, args=(sender, source, sink), daemon=True).start()
 
-    def forward(self, source, sink):
+    def forward(self, sender, source, sink):
         try:
-            while data := source.recv(4096):
-                with self.lock:
-                    if self.left is not None:
-                        data, self.left = data[:self.left], self.left - min(self.left, len(data))
-                sink.sendall(data)
-                if self.left == 0:
-                    self.reset()
-                    return
+            with source.makefile("rb") as stream:
+                while len(head := stream.read(5)) == 5:
+                    record = head + stream.read(int.from_bytes(head[3:], "big"))
+                    if not self.pass_on(sender, sink, record):
+                        self.reset()
+                        return
             sink.shutdown(socket.SHUT_WR)
         except OSError:
             self.reset()
+
+    def pass_on(self, sender, sink, record):
+        """Return: whether the connection goes on"""
+        with self.lock:
+            n = self.n_records
+            self.n_records += 1
+            is_cut = n == self.cut_at
+            print("cut" if is_cut else "passed", n, self.number, sender, RECORDS.get(record[0], "other"), file=sys.stderr,
+                  flush=True)
+            sink.sendall(record[:len(record) // 2] if is_cut else record)
+        return not is_cut
 
     def reset(self):
         for end in (self.client, self.server):

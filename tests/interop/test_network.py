@@ -8,11 +8,13 @@ usage: test_network.py PMEM_CSI_DRIVER MAKE_CERTS [CASE]
 import concurrent.futures
 import datetime
 import http.client
+import itertools
 import os
 import re
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -36,6 +38,9 @@ RENEW_S = 10
 # common/net/limits.h
 HANDSHAKE_S = 10
 METRICS_CONNECTIONS = 64
+# common/cluster/kube/lease.c; each record costs as much
+RETRY_S = 5
+API_RECORDS = 8
 # What a busy machine may add
 SLACK_S = 10
 REGISTERED = "registered with the controller"
@@ -250,35 +255,62 @@ class Network(unittest.TestCase):
         host.wait_for(READY)
         self.assert_answers(host)
 
+    def records(self, proxy):
+        """Those of the first connection, as the proxy tells of them. Return: (sender, kind) of each to the last one with data
+        of the server"""
+        passed = [line.split()[3:] for line in proxy.logged().splitlines() if re.match(r"passed \d+ 0 ", line)]
+        ends = [i for i, record in enumerate(passed) if record == ["server", "data"]]
+        return [tuple(record) for record in passed[:ends[-1] + 1]]
+
+    def assert_all_kinds(self, records):
+        """Of the messages of a connection: handshake and data, both ways."""
+        self.assertLessEqual(set(itertools.product(("client", "server"), ("handshake", "data"))), set(records))
+
     def test_resets_in_the_middle(self):
-        """Of the handshake, of the greeting, and of requests and replies: each time once, until the bytes suffice."""
+        """Each record that a registration takes is cut in two once: those of the handshake, of the greeting, of the request
+        and of its reply."""
         controller = self.controller("-expectedNodes=n1")
         controller.wait_for("serving endpoint=tcp")
-        proxy = self.outsider("proxy", "@:10000", f"{controller.address}:10000", self.mode("0"))
+        proxy = self.outsider("proxy", "@:10000", f"{controller.address}:10000", self.mode("forward"))
         node = self.node("n1", proxy.address)
-        node.wait_for(WAITING)
-        for n in (1, 300, 2000, 3300, 3500):
+        node.wait_for(REGISTERED)
+        records = self.records(proxy)
+        cut = []
+        for n in range(len(records)):
             self.mode(str(n))
-            time.sleep(1)
+            registered = node.logged().count(REGISTERED)
+            # each run makes its first attempt at once
+            node.restart()
+            proxy.wait_for(f"cut {n} ")
+            node.wait_for(WAITING, times=n + 1)
             self.assert_answers(node)
+            if node.logged().count(REGISTERED) == registered:
+                cut.append(records[n])
+        # after the reply to the request come acknowledgements only
+        self.assertEqual(cut, records[:len(cut)])
+        self.assert_all_kinds(cut)
+        registered = node.logged().count(REGISTERED)
         self.mode("forward")
+        node.restart()
         with self.within(REPORT_S):
-            node.wait_for(REGISTERED)
+            node.wait_for(REGISTERED, times=registered + 1)
         volume = self.create(controller, "pvc-1").volume_id
         self.assertEqual(node.volumes(), {volume})
 
     def test_api_server_resets_in_the_middle(self):
+        """Of each connection to it the same record is cut in two: those of the handshake, and of the first request and its
+        reply. Between two such times it is there for so long that the lease can be renewed."""
         api = self.api_server()
         proxy = self.outsider("proxy", "@:6443", f"{api.address}:6443", self.mode("forward"))
         controller = self.kube_controller(proxy.address)
-        # New connections only: what is there is reset when the stand-in ends.
-        for n in (0, 300, 3000, 5000):
+        records = self.records(proxy)
+        self.assert_all_kinds(records)
+        for n in range(min(len(records), API_RECORDS)):
             self.mode(str(n))
             proxy.restart()
-            time.sleep(1)
-        self.mode("forward")
-        proxy.restart()
-        time.sleep(RENEW_S)
+            proxy.wait_for(f"cut {n} ")
+            self.mode("forward")
+            time.sleep(RETRY_S + 1)
         self.assertNotIn("not leading any more", controller.logged())
         self.assertIsNone(controller.process.poll())
 
@@ -372,25 +404,71 @@ class Network(unittest.TestCase):
         os.rename(f"{folder}/..data_tmp", f"{folder}/..data")
         return [f"-caFile={folder}/ca.crt", f"-certFile={folder}/tls.crt", f"-keyFile={folder}/tls.key"]
 
+    def begin_handshake(self, address, verify=True):
+        """As a node. Return: what ends it, which has all that the server says first"""
+        context = ssl.create_default_context(cafile=CERTS.path("ca"))
+        context.load_cert_chain(CERTS.path("pmem-node-controller"), CERTS.path("pmem-node-controller-key"))
+        context.set_alpn_protocols(["h2"])
+        if not verify:
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        connection = socket.create_connection((address, 10000), timeout=driver.PATIENCE_S)
+        self.addCleanup(connection.close)
+        heard, said = ssl.MemoryBIO(), ssl.MemoryBIO()
+        tls = context.wrap_bio(heard, said, server_hostname="pmem-registry")
+
+        def step(wanted):
+            while True:
+                try:
+                    return wanted()
+                except ssl.SSLWantReadError:
+                    connection.sendall(said.read())
+                    heard.write(connection.recv(65536))
+        with self.assertRaises(ssl.SSLWantReadError):
+            tls.do_handshake()
+        connection.sendall(said.read())
+        # its flight may come in pieces; ours is ready after the last one
+        while not said.pending:
+            heard.write(connection.recv(65536))
+            with self.assertRaises(ssl.SSLWantReadError):
+                tls.do_handshake()
+
+        def end():
+            step(tls.do_handshake)
+            tls.write(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0")
+            # SETTINGS (RFC 9113 section 6.5)
+            self.assertEqual(step(lambda: tls.read(9))[3], 4)
+            return ssl.DER_cert_to_PEM_cert(tls.getpeercert(True))
+        return end
+
+    def certificate_in(self, flags):
+        with open(flags[1].partition("=")[2], encoding="ascii") as file:
+            return re.search("-----BEGIN.*?-----END CERTIFICATE-----\n", file.read(), re.S)[0]
+
     def test_certificate_that_expires_and_is_renewed(self):
-        """What is connected goes on; a new connection is refused until kubelet has swapped the Secret, which does nothing to
-        a handshake that is half-way."""
-        tls = self.secret("registry", "pmem-registry", b=-60, e=8)
-        expiry = time.monotonic() + 8
+        """What is connected goes on; a new connection is refused until kubelet has swapped the Secret. Neither disturbs a
+        handshake that is half-way."""
+        tls = self.secret("registry", "pmem-registry", b=-60, e=12)
+        expiry = time.monotonic() + 12
         controller = self.controller("-expectedNodes=n1", tls=tls)
         node = self.node("n1", controller.address)
         node.wait_for(REGISTERED)
-        time.sleep(max(0, expiry + 1 - time.monotonic()))
+        time.sleep(max(0, expiry - 2 - time.monotonic()))
+        end_handshake = self.begin_handshake(controller.address)
+        time.sleep(max(0, expiry + 2 - time.monotonic()))
+        old = self.certificate_in(tls)
+        self.assertEqual(end_handshake(), old)
+        with self.assertRaisesRegex(ssl.SSLCertVerificationError, "expired"):
+            self.begin_handshake(controller.address)
         self.create(node, "pvc-before")
         self.assert_answers(node)
         controller.restart()
         node.wait_for("expired")
-        with socket.create_connection((controller.address, 10000)) as half:
-            # of a ClientHello
-            half.sendall(b"\x16\x03\x01\x01\x00\x01\x00\x00\xfc\x03\x03")
-            self.secret("registry", "pmem-registry", b=-60, e=3600)
-            with self.within(REPORT_S):
-                node.wait_for(REGISTERED, times=2)
+        end_handshake = self.begin_handshake(controller.address, verify=False)
+        self.secret("registry", "pmem-registry", b=-60, e=3600)
+        driver.wait_for(lambda: self.begin_handshake(controller.address, verify=False)() == self.certificate_in(tls))
+        self.assertEqual(end_handshake(), old)
+        with self.within(REPORT_S):
+            node.wait_for(REGISTERED, times=2)
         self.create(controller, "pvc-after", "n1")
 
     def test_certificate_of_the_future(self):
