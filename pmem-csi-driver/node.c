@@ -261,6 +261,14 @@ static int start_server(struct node *n, const struct options *o, const char *end
 	return 0;
 }
 
+static void add_metrics(void *user, struct buf *out)
+{
+	struct node *n = user;
+
+	node_registry_metrics(n->registry, out);
+	node_plugin_metrics(&n->plugin, out);
+}
+
 static void new_metrics(struct node *n, const struct options *o)
 {
 	const struct metrics_config config = {
@@ -275,8 +283,8 @@ static void new_metrics(struct node *n, const struct options *o)
 		.threads = n->housekeeping,
 		.work = count_work,
 		.work_user = n,
-		.add = node_registry_metrics,
-		.add_user = n->registry,
+		.add = add_metrics,
+		.add_user = n,
 	};
 
 	if (!str_empty(o->metrics_listen))

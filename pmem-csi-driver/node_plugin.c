@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/prometheus.h"
 #include "base/str.h"
 #include "net/addr.h"
 
@@ -70,6 +71,18 @@ int node_plugin_result(struct node_plugin *p, struct error **err)
 		return 0;
 	*err = TAKE_PTR(p->failure);
 	return -1;
+}
+
+void node_plugin_metrics(const struct node_plugin *p, struct buf *out)
+{
+	const struct options *o = p->config.options;
+
+	if (!p->socket)
+		return;
+	const struct prometheus_label labels[] = {{"driver_name", o->driver_name}, {"node", o->node_id}, {0}};
+	prometheus_family(out, "pmem_kubelet_registered", PROMETHEUS_GAUGE,
+		"Whether kubelet has registered the driver since its socket was made.");
+	prometheus_sample(out, "pmem_kubelet_registered", labels, plugin_socket_is_registered(p->socket));
 }
 
 void node_plugin_done(struct node_plugin *p)

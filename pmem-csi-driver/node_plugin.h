@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "base/buf.h"
 #include "csi/plugin_socket.h"
 #include "options.h"
 
@@ -34,6 +35,10 @@ void node_plugin_stop(struct node_plugin *p, loop_fn done, void *user);
 /** node_plugin_result() - whether the driver has ended in order. Return: 0, or -1 with ERR_PRECONDITION:
  * kubelet has refused. */
 int node_plugin_result(struct node_plugin *p, struct error **err) MUST_CHECK;
+
+/** node_plugin_metrics() - whether kubelet has registered the driver; nothing without
+ * -pluginRegistrationPath. */
+void node_plugin_metrics(const struct node_plugin *p, struct buf *out);
 
 /** node_plugin_done() - release what @p owns; safe on a zeroed one. */
 void node_plugin_done(struct node_plugin *p);

@@ -1,16 +1,20 @@
 #include "csi/plugin_socket.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "net/grpc_server.h"
 
-#define CHECK_MS 10000
+#define CHECK_MS   10000
+#define SILENCE_MS 30000
 
 struct plugin_socket {
 	struct plugin_socket_config config;
+	struct plugin_registration registration; /* that of the config, listened to */
 	struct grpc_service services[2];
 	char *path;
 	struct stat made; /* what bind() made there */
@@ -18,6 +22,8 @@ struct plugin_socket {
 	struct grpc_server *lost; /* whose socket was removed; NULL: none */
 	bool lost_is_drained;
 	struct loop_timer *check;
+	struct loop_timer *silence; /* runs until kubelet has registered the driver */
+	bool registered;
 	unsigned draining;
 	bool failed; /* the last try to listen */
 	loop_fn on_drained;
@@ -39,7 +45,29 @@ static int listen_at(struct plugin_socket *s, struct error **err)
 	if (lstat(s->path, &s->made) < 0)
 		s->made = (struct stat){0};
 	s->server = server;
+	s->registered = false;
+	loop_timer_set(
+		s->silence, s->config.silence_ms ? s->config.silence_ms : SILENCE_MS, /* repeat_ms= */ 0);
 	return 0;
+}
+
+static void on_silence(void *user)
+{
+	const struct plugin_socket *s = user;
+
+	log_warn("kubelet has not registered the driver yet: without that no pod gets a volume here; "
+		 "-pluginRegistrationPath has to be the folder plugins_registry below kubelet's --root-dir, "
+		 "mounted from the host",
+		F_STR("folder", s->config.folder));
+}
+
+static void told(void *user, bool registered, const char *reason)
+{
+	struct plugin_socket *s = user;
+
+	s->registered = registered;
+	loop_timer_stop(s->silence);
+	s->config.registration.told(s->config.registration.user, registered, reason);
 }
 
 static bool is_there(const struct plugin_socket *s)
@@ -103,18 +131,33 @@ int plugin_socket_new(
 {
 	struct plugin_socket *s = x_calloc(1, sizeof(*s));
 	uint64_t check_ms = config->check_ms ? config->check_ms : CHECK_MS;
+	bool folder_is_missing = access(config->folder, F_OK) < 0 && errno == ENOENT;
 
 	s->config = *config;
+	s->registration = config->registration;
+	s->registration.told = told;
+	s->registration.user = s;
 	s->path = x_asprintf("%s/%s-reg.sock", config->folder, config->registration.driver_name);
-	s->services[0] = plugin_registration_service(&s->config.registration);
+	s->services[0] = plugin_registration_service(&s->registration);
+	s->silence = loop_timer_new(config->loop, on_silence, s);
 	if (listen_at(s, err) < 0) {
 		plugin_socket_free(s);
-		return -1;
+		return folder_is_missing ? err_wrap(err, "\"%s\" does not exist", config->folder) : -1;
 	}
+	if (folder_is_missing)
+		log_warn("the folder in which kubelet looks for drivers did not exist, and was made: kubelet "
+			 "makes "
+			 "it when it starts",
+			F_STR("folder", config->folder));
 	s->check = loop_timer_new(config->loop, on_check, s);
 	loop_timer_set(s->check, check_ms, check_ms);
 	*ret = s;
 	return 0;
+}
+
+bool plugin_socket_is_registered(const struct plugin_socket *s)
+{
+	return s->registered;
 }
 
 void plugin_socket_drain(struct plugin_socket *s, loop_fn on_drained, void *user)
@@ -123,6 +166,7 @@ void plugin_socket_drain(struct plugin_socket *s, loop_fn on_drained, void *user
 	s->user = user;
 	s->draining = 1 + (s->lost && !s->lost_is_drained);
 	loop_timer_stop(s->check);
+	loop_timer_stop(s->silence);
 	if (s->server)
 		grpc_server_drain(s->server, server_drained, s);
 	else
@@ -136,6 +180,7 @@ void plugin_socket_free(struct plugin_socket *s)
 	grpc_server_free(s->server);
 	grpc_server_free(s->lost);
 	loop_timer_close(s->check);
+	loop_timer_close(s->silence);
 	free(s->path);
 	free(s);
 }

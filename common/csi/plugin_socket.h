@@ -2,10 +2,14 @@
  * plugin_socket.h - the socket in kubelet's plugins_registry folder by which it finds the driver.
  *
  * Its appearance registers the driver, its removal takes that back: so it comes after the socket that serves
- * CSI, and goes before all else. When somebody else removes it, it is made again. Threads: the loop's;
- * nothing blocks. Source: k8s.io/kubernetes/pkg/kubelet/pluginmanager.
+ * CSI, and goes before all else. When somebody else removes it, it is made again. A kubelet that does not
+ * register the driver says nothing, so that the log does, once for each socket: in the wrong folder nobody
+ * ever looks at it. Threads: the loop's; nothing blocks. Source: k8s.io/kubernetes/pkg/kubelet/pluginmanager.
  */
 #pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "csi/plugin_registration.h"
@@ -20,12 +24,18 @@ struct plugin_socket_config {
 	const char *folder;                      /* absolute; the socket is <folder>/<driver name>-reg.sock */
 	struct plugin_registration registration; /* its strings are borrowed */
 	uint64_t check_ms;                       /* how often to look whether the socket is there; 0: 10 s */
+	uint64_t silence_ms; /* how long kubelet may take before the log says so; 0: 30 s */
 };
 
 /** plugin_socket_new() - listen there; a stale socket is replaced. Return: 0, or -1 as grpc_server_listen().
+ * A missing folder is made if its parent exists, with a warning: kubelet makes it when it starts.
  * @ret: plugin_socket_free() after it has drained. */
 int plugin_socket_new(
 	const struct plugin_socket_config *config, struct plugin_socket **ret, struct error **err) MUST_CHECK;
+
+/** plugin_socket_is_registered() - whether kubelet has said that the driver is registered, since the socket
+ * was made. */
+bool plugin_socket_is_registered(const struct plugin_socket *s);
 
 /** plugin_socket_drain() - remove the socket at once, and then as grpc_server_drain(). */
 void plugin_socket_drain(struct plugin_socket *s, loop_fn on_drained, void *user);

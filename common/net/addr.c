@@ -211,7 +211,7 @@ static int listen_unix(struct addr *a, int fd, struct error **err)
 		return -1;
 	if (unlink(a->path) < 0 && errno != ENOENT)
 		return err_set_errno(err, ERR_INTERNAL, errno, "remove stale \"%s\"", a->path);
-	/* The file is born with the mode of the socket's own inode (unix_bind() in Linux's
+	/* The file is born with the mode of the socket's own inode (unix_bind() in
 	 * linux/net/unix/af_unix.c), so that no change of umask, which other threads would feel, is needed.
 	 */
 	if (fchmod(fd, 0600) < 0)

@@ -81,6 +81,13 @@ class Plugin(driver.DriverTest):
         self.stop_driver()
         self.assertEqual(os.listdir(self.registry), [])
 
+    def test_whether_kubelet_has_registered_the_driver_is_measured(self):
+        self.start()
+        self.assertEqual(self.metric("pmem_kubelet_registered"), 0)
+        self.register()
+        self.assertEqual(self.metric("pmem_kubelet_registered"), 1)
+        self.stop_driver()
+
     def test_two_kubelets_at_a_time(self):
         self.start()
         with Kubelet(self.socket) as one, Kubelet(self.socket) as two:
@@ -143,6 +150,7 @@ class Plugin(driver.DriverTest):
     def test_without_the_flag_there_is_no_socket(self):
         self.start_driver()
         self.assertEqual(os.listdir(self.registry), [])
+        self.assertNotIn("pmem_kubelet_registered", self.get("/metrics"))
         self.stop_driver()
 
     def test_flags_that_cannot_work_are_refused(self):

@@ -6,6 +6,7 @@
 
 #include "pluginregistration.pb-c.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "csi/plugin_socket.h"
@@ -21,6 +22,10 @@ static struct error *err;
 static char *path;
 static bool drained;
 static bool refused;
+static bool registers; /* what kubelet comes to */
+static uint64_t silence_ms;
+static FILE *log_file;
+static int old_stderr;
 
 static void told(void *user, bool registered, const char *reason)
 {
@@ -34,7 +39,8 @@ static int begin(void)
 		.workers = workers,
 		.folder = tmpdir,
 		.registration = {.driver_name = "driver.example", .endpoint = "/csi.sock", .told = told},
-		.check_ms = ROUND_MS};
+		.check_ms = ROUND_MS,
+		.silence_ms = silence_ms};
 
 	return plugin_socket_new(&config, &sock, &err);
 }
@@ -44,6 +50,28 @@ static void open_all(void)
 	ASSERT_OK(loop_new(&loop, &err));
 	workers = workers_new(1);
 	path = x_asprintf("%s/driver.example-reg.sock", tmpdir);
+	registers = false;
+	silence_ms = 0;
+	log_file = tmpfile();
+	old_stderr = dup(STDERR_FILENO);
+	ck_assert_int_ge(dup2(fileno(log_file), STDERR_FILENO), 0);
+}
+
+/* Return: how many lines with @text were logged. */
+static unsigned logged(const char *text)
+{
+	char line[1024];
+	unsigned n = 0;
+
+	rewind(log_file);
+	while (fgets(line, sizeof(line), log_file))
+		n += strstr(line, text) != NULL;
+	return n;
+}
+
+static bool kubelet_is_missed(void)
+{
+	return logged("kubelet has not registered the driver yet") > 0;
 }
 
 struct until {
@@ -91,15 +119,23 @@ static bool is_drained(void)
 	return drained;
 }
 
+static void close_rest(void)
+{
+	workers_free(workers);
+	loop_free(loop);
+	free(path);
+	dup2(old_stderr, STDERR_FILENO);
+	close(old_stderr);
+	fclose(log_file);
+}
+
 static void close_all(void)
 {
 	plugin_socket_drain(sock, on_drained, &drained);
 	ck_assert(!is_there());
 	until(is_drained);
 	plugin_socket_free(sock);
-	workers_free(workers);
-	loop_free(loop);
-	free(path);
+	close_rest();
 }
 
 /* As the kubelet does: GetInfo, then what it came to. */
@@ -119,13 +155,17 @@ static void visit(void)
 		&pluginregistration__plugin_info__descriptor, 10000, &reply, &err));
 	ck_assert_str_eq(((Pluginregistration__PluginInfo *)reply)->name, "driver.example");
 	protobuf_c_message_free_unpacked(reply, NULL);
-	status.error = no;
+	if (registers)
+		status.plugin_registered = true;
+	else
+		status.error = no;
 	refused = false;
 	ASSERT_OK(grpc_client_call_sync(c, "/pluginregistration.Registration/NotifyRegistrationStatus",
 		&status.base, &pluginregistration__registration_status_response__descriptor, 10000, &reply,
 		&err));
 	protobuf_c_message_free_unpacked(reply, NULL);
-	ck_assert(refused);
+	ck_assert(refused == !registers);
+	ck_assert(plugin_socket_is_registered(sock) == registers);
 	grpc_client_free(c);
 }
 
@@ -156,9 +196,7 @@ START_TEST(a_file_that_is_no_socket_is_left_alone)
 	f = fopen(path, "w");
 	ASSERT_FAILS(begin(), ERR_PRECONDITION, path);
 	ck_assert_int_eq(access(path, F_OK), 0);
-	workers_free(workers);
-	loop_free(loop);
-	free(path);
+	close_rest();
 }
 END_TEST
 
@@ -195,6 +233,73 @@ START_TEST(a_folder_that_was_removed_is_made_again_and_what_is_in_the_way_is_wai
 }
 END_TEST
 
+START_TEST(a_kubelet_that_does_not_come_is_missed_once_for_each_socket)
+{
+	open_all();
+	silence_ms = 2 * ROUND_MS;
+	ASSERT_OK(begin());
+	until(kubelet_is_missed);
+	for (int i = 0; i < 20; i++)
+		until(a_round);
+	ck_assert_uint_eq(logged("-pluginRegistrationPath"), 1);
+	ck_assert_uint_eq(logged(tmpdir), 1);
+	ck_assert(!plugin_socket_is_registered(sock));
+	ck_assert_int_eq(unlink(path), 0);
+	while (logged("-pluginRegistrationPath") < 2)
+		until(a_round);
+	close_all();
+}
+END_TEST
+
+static uint64_t silence_ends_ns;
+
+static bool silence_is_over(void)
+{
+	return clock_ns() > silence_ends_ns;
+}
+
+START_TEST(a_kubelet_that_has_come_is_not_missed)
+{
+	open_all();
+	silence_ms = 1000;
+	registers = true;
+	ASSERT_OK(begin());
+	visit();
+	silence_ends_ns = clock_ns() + (silence_ms + 20 * ROUND_MS) * 1000000;
+	until(silence_is_over);
+	ck_assert(!kubelet_is_missed());
+	ck_assert(plugin_socket_is_registered(sock));
+	close_all();
+}
+END_TEST
+
+START_TEST(a_folder_that_did_not_exist_is_made_and_warned_of)
+{
+	open_all();
+	ck_assert_int_eq(rmdir(tmpdir), 0);
+	ASSERT_OK(begin());
+	ck_assert_uint_eq(logged("did not exist, and was made"), 1);
+	visit();
+	close_all();
+}
+END_TEST
+
+START_TEST(a_folder_without_parent_is_refused)
+{
+	CLEANUP(free_charp) char *folder = x_asprintf("%s/none/registry", tmpdir);
+	struct plugin_socket_config config = {
+		.folder = folder, .registration = {.driver_name = "driver.example", .endpoint = "/csi.sock"}};
+
+	open_all();
+	config.loop = loop;
+	ASSERT_FAILS(
+		plugin_socket_new(&config, &sock, &err), ERR_INTERNAL, "/none/registry\" does not exist");
+	close_rest();
+}
+END_TEST
+
 TMPDIR_MAIN("csi/plugin_socket", a_stale_socket_is_replaced, a_file_that_is_no_socket_is_left_alone,
 	a_socket_that_was_removed_is_made_again,
-	a_folder_that_was_removed_is_made_again_and_what_is_in_the_way_is_waited_for)
+	a_folder_that_was_removed_is_made_again_and_what_is_in_the_way_is_waited_for,
+	a_kubelet_that_does_not_come_is_missed_once_for_each_socket, a_kubelet_that_has_come_is_not_missed,
+	a_folder_that_did_not_exist_is_made_and_warned_of, a_folder_without_parent_is_refused)
