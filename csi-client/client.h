@@ -38,8 +38,8 @@ struct command {
 	int (*run)(struct client *c, char *const *operands, struct error **err);
 };
 
-/** command_find() - the command called @name, or NULL. */
-const struct command *command_find(const char *name);
+/** command_find() - the command called @name. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
+int command_find(const char *name, const struct command **ret, struct error **err) MUST_CHECK;
 
 /** command_help() - one line per command. Return: caller frees. */
 char *command_help(void);

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "client.h"
+#include "os/args.h"
 
 #define HELP_MAX_BYTES 16384
 
@@ -286,13 +287,18 @@ static const struct command commands[] = {
 	{"node-info", "", 0, "id and topology of the node", run_node_info},
 };
 
-const struct command *command_find(const char *name)
+int command_find(const char *name, const struct command **ret, struct error **err)
 {
+	const char *names[ARRAY_SIZE(commands) + 1] = {NULL};
+
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
-		if (str_eq(commands[i].name, name))
-			return &commands[i];
+		names[i] = commands[i].name;
+		if (str_eq(names[i], name)) {
+			*ret = &commands[i];
+			return 0;
+		}
 	}
-	return NULL;
+	return args_refuse_command(name, names, err);
 }
 
 char *command_help(void)

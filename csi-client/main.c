@@ -88,7 +88,7 @@ static int parse(
 	const struct opt opts[] = {
 		{"endpoint", OPT_STR, &o->endpoint, "URL",
 			"socket of the driver (default: $CSI_ENDPOINT, or unix:///tmp/pmem-csi.sock)"},
-		{"timeout", OPT_DURATION, &c->timeout_ms, "DURATION", "deadline of the call"},
+		{"timeout", OPT_DURATION, &c->timeout_ms, "DURATION", "deadline of the call; 0: none"},
 		{"o", OPT_STR, &o->output, "FORMAT", "text or json"},
 		{"time", OPT_BOOL, &c->show_time, NULL, "print how long the call took, on stderr"},
 		{"size", OPT_SIZE, &c->size_bytes, "SIZE", "required size"},
@@ -119,10 +119,28 @@ static int parse(
 	return parse_parameters(o->parameters, &c->parameters, err);
 }
 
-static int usage_error(const char *problem)
+/* What is asked, and of whom. */
+static int choose(const struct options *o, char *const *words, const struct command **ret, struct error **err)
 {
-	fprintf(stderr, "csi-client: %s (-help)\n", problem);
-	return 2;
+	CLEANUP(addr_done) struct addr a = {0};
+	const struct command *cmd;
+
+	if (!words[0])
+		return err_set(err, ERR_INVALID_ARGUMENT, "a command is needed; -help lists all");
+	if (command_find(words[0], &cmd, err) < 0)
+		return -1;
+	if (strv_len(words) - 1 != (size_t)cmd->n_operands)
+		return err_set(err, ERR_INVALID_ARGUMENT, "usage: csi-client [flags] %s%s%s", cmd->name,
+			*cmd->operands ? " " : "", cmd->operands);
+	if (addr_parse(o->endpoint, &a, err) < 0)
+		return err_wrap(err, "-endpoint");
+	*ret = cmd;
+	return 0;
+}
+
+static void usage_error(const char *problem)
+{
+	fprintf(stderr, "csi-client: %s\n", problem);
 }
 
 static int connect_to(struct loop *loop, const char *endpoint, struct client *c, struct error **err)
@@ -164,7 +182,9 @@ int main(int argc, char **argv)
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(args_done) struct args args = {0};
 	const char *endpoint = getenv("CSI_ENDPOINT");
-	struct options o = {.endpoint = endpoint ? endpoint : "unix:///tmp/pmem-csi.sock", .output = "text"};
+	struct options o = {
+		.endpoint = str_empty(endpoint) ? "unix:///tmp/pmem-csi.sock" : endpoint, .output = "text"};
+	const struct command *cmd = NULL;
 	struct client c = {
 		.timeout_ms = 120000, .fs_type = "", .access_mode = "SINGLE_NODE_WRITER", .token = ""};
 	int status = 2;
@@ -175,17 +195,10 @@ int main(int argc, char **argv)
 		status = err->code == ERR_INVALID_ARGUMENT ? 2 : 1;
 	} else if (o.show_help || o.show_version) {
 		status = 0;
+	} else if (choose(&o, args.rest, &cmd, &err) < 0) {
+		usage_error(err->msg);
 	} else {
-		const struct command *cmd = args.rest[0] ? command_find(args.rest[0]) : NULL;
-
-		if (!args.rest[0])
-			status = usage_error("a command is needed");
-		else if (!cmd)
-			status = usage_error("no such command");
-		else if (strv_len(args.rest) - 1 != (size_t)cmd->n_operands)
-			status = usage_error("wrong number of operands");
-		else
-			status = run(&c, o.endpoint, cmd, args.rest + 1);
+		status = run(&c, o.endpoint, cmd, args.rest + 1);
 	}
 	strmap_done(&c.parameters);
 	strv_free(c.mount_flags);

@@ -24,9 +24,11 @@ static const char help[] =
 	"Exit status: 0 no problem, or it can be created; 1 problems, or it cannot; 2 wrong usage; 3 cannot\n"
 	"look, or not at everything: run it as root.\n";
 
+#define NO_SIZE UINT64_MAX /* more than a quantity can be */
+
 struct doctor_args {
 	struct command c;
-	uint64_t size_bytes;
+	uint64_t size_bytes; /* NO_SIZE: the node is examined */
 	const char *fs_type;
 	const char *usage;
 	bool block;
@@ -202,8 +204,14 @@ static int explain_size(const struct doctor_args *a, struct error **err)
 	return command_print("doctor", &out, fits ? COMMAND_OK : COMMAND_MISMATCH);
 }
 
-static int check_usage(const struct doctor_args *a, struct error **err)
+static int check_usage(struct doctor_args *a, struct error **err)
 {
+	if (a->size_bytes == 0)
+		return err_set(err, ERR_INVALID_ARGUMENT, "-size must be more than 0");
+	if (a->size_bytes == NO_SIZE && (a->fs_type || a->usage || a->block))
+		return err_set(err, ERR_INVALID_ARGUMENT, "-fs, -usage and -block are for -size");
+	a->fs_type = a->fs_type ? a->fs_type : "ext4";
+	a->usage = a->usage ? a->usage : "AppDirect";
 	if (!fs_known(a->fs_type))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-fs must be ext4 or xfs, not \"%s\"", a->fs_type);
 	if (!str_eq(a->usage, "AppDirect") && !str_eq(a->usage, "FileIO"))
@@ -214,12 +222,12 @@ static int check_usage(const struct doctor_args *a, struct error **err)
 
 int cmd_doctor(int argc, char **argv)
 {
-	struct doctor_args a = {.c = COMMAND_INIT, .fs_type = "ext4", .usage = "AppDirect"};
+	struct doctor_args a = {.c = COMMAND_INIT, .size_bytes = NO_SIZE};
 	const struct opt table[] = {
 		{"size", OPT_SIZE, &a.size_bytes, "SIZE",
-			"explain whether a volume of this size can be created"},
-		{"fs", OPT_STR, &a.fs_type, "TYPE", "with -size: ext4 or xfs"},
-		{"usage", OPT_STR, &a.usage, "USAGE", "with -size: AppDirect or FileIO"},
+			"explain whether a volume of this size can be created (default: check the node)"},
+		{"fs", OPT_STR, &a.fs_type, "TYPE", "with -size: ext4 or xfs (default: ext4)"},
+		{"usage", OPT_STR, &a.usage, "USAGE", "with -size: AppDirect or FileIO (default: AppDirect)"},
 		{"block", OPT_BOOL, &a.block, NULL, "with -size: a raw block volume"},
 		{"kubeletDir", OPT_STRS, &a.c.o.kubelet_dirs, "DIR", "as the driver's"},
 		COMMAND_FLAGS(&a.c),
@@ -232,7 +240,7 @@ int cmd_doctor(int argc, char **argv)
 		goto out;
 	status = COMMAND_USAGE;
 	if (check_usage(&a, &err) == 0)
-		status = a.size_bytes > 0 ? explain_size(&a, &err) : examine_node(&a, &err);
+		status = a.size_bytes != NO_SIZE ? explain_size(&a, &err) : examine_node(&a, &err);
 	if (err) {
 		process_blame(&err);
 		command_fail("doctor", err, status);

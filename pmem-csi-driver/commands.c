@@ -53,7 +53,8 @@ static int check_flags(struct command *c, char *const *rest, struct error **err)
 	if (!str_eq(c->output, "text") && !str_eq(c->output, "json"))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-o must be text or json, not \"%s\"", c->output);
 	c->json = str_eq(c->output, "json");
-	if (name_check_driver(c->o.driver_name, err) < 0 || options_check_devices(&c->o, err) < 0)
+	if (name_check_driver(c->o.driver_name, err) < 0 || options_check_devices(&c->o, err) < 0 ||
+		options_check_folders(&c->o, err) < 0)
 		return -1;
 	if (str_eq(c->o.device_manager, "fake") && str_empty(c->o.fake_path))
 		return err_set(err, ERR_INVALID_ARGUMENT,
@@ -121,12 +122,35 @@ int command_show(const struct command_view *view, int argc, char **argv, void *u
 	return command_print(view->name, &out, COMMAND_OK);
 }
 
-int command_main(int argc, char **argv)
+static const struct entry *find(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(entries); i++) {
-		if (str_eq(argv[0], entries[i].name))
-			return entries[i].run(argc, argv);
+		if (str_eq(name, entries[i].name))
+			return &entries[i];
 	}
-	fprintf(stderr, "pmem-csi-driver: unknown command \"%s\"; -help lists all\n", argv[0]);
+	return NULL;
+}
+
+int command_main(int argc, char **argv)
+{
+	const char *names[ARRAY_SIZE(entries) + 1] = {NULL};
+	const struct entry *entry = find(argv[0]);
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	if (entry)
+		return entry->run(argc, argv);
+	for (size_t i = 0; i < ARRAY_SIZE(entries); i++)
+		names[i] = entries[i].name;
+	(void)!args_refuse_command(argv[0], names, &err);
+	fprintf(stderr, "pmem-csi-driver: %s\n", err->msg);
 	return COMMAND_USAGE;
+}
+
+const char *command_misplaced(int argc, char **argv)
+{
+	for (int i = 2; i < argc; i++) {
+		if (find(argv[i]))
+			return argv[i];
+	}
+	return NULL;
 }

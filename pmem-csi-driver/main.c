@@ -50,6 +50,17 @@ static int run(const struct options *o, struct error **err)
 	return str_eq(o->mode, "controller") ? controller_run(o, err) : node_run(o, err);
 }
 
+static int refuse(int argc, char **argv, const struct error *e)
+{
+	const char *command = command_misplaced(argc, argv);
+
+	fprintf(stderr, "pmem-csi-driver: %s", e->msg);
+	if (command)
+		fprintf(stderr, "; a command comes first: pmem-csi-driver %s ...", command);
+	fputc('\n', stderr);
+	return 2;
+}
+
 int main(int argc, char **argv)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -60,10 +71,8 @@ int main(int argc, char **argv)
 	mem_tune(MEM_LARGE_BYTES);
 	if (argc > 1 && argv[1][0] != '-')
 		return command_main(argc - 1, argv + 1);
-	if (options_parse(argc, argv, &o, &ignored, &err) < 0) {
-		fprintf(stderr, "pmem-csi-driver: %s\n", err->msg);
-		return 2;
-	}
+	if (options_parse(argc, argv, &o, &ignored, &err) < 0)
+		return refuse(argc, argv, err);
 	if (o.show_help) {
 		CLEANUP(free_charp) char *help = options_help();
 		return process_print_or_fail("pmem-csi-driver", help);

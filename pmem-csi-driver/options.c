@@ -117,9 +117,6 @@ static int check_places(const struct options *o, struct error **err)
 	if (str_eq(o->mode, "controller") && !str_empty(o->registry_endpoint) &&
 		check_endpoint("-registryEndpoint", o->registry_endpoint, err) < 0)
 		return -1;
-	if (o->state_path && o->state_path[0] != '/')
-		return err_set(
-			err, ERR_INVALID_ARGUMENT, "-statePath \"%s\" is no absolute path", o->state_path);
 	return 0;
 }
 

@@ -77,6 +77,10 @@ char *options_state_path(const struct options *o);
  * ERR_INVALID_ARGUMENT. */
 int options_check_devices(const struct options *o, struct error **err) MUST_CHECK;
 
+/** options_check_folders() - that the folders of a node are absolute paths. Return: 0, or -1 with
+ * ERR_INVALID_ARGUMENT that names the flag. */
+int options_check_folders(const struct options *o, struct error **err) MUST_CHECK;
+
 /** options_check_node() - what a node needs. Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the flag.
  */
 int options_check_node(const struct options *o, struct error **err) MUST_CHECK;

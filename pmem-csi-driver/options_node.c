@@ -39,6 +39,25 @@ static int check_registry(const struct options *o, struct error **err)
 	return 0;
 }
 
+static int check_folder(const char *flag, const char *path, struct error **err)
+{
+	if (path && path[0] != '/')
+		return err_set(err, ERR_INVALID_ARGUMENT, "-%s \"%s\" is no absolute path", flag, path);
+	return 0;
+}
+
+int options_check_folders(const struct options *o, struct error **err)
+{
+	if (check_folder("statePath", o->state_path, err) < 0 ||
+		check_folder("fakePath", o->fake_path, err) < 0)
+		return -1;
+	for (size_t i = 0; o->kubelet_dirs && o->kubelet_dirs[i]; i++) {
+		if (check_folder("kubeletDir", o->kubelet_dirs[i], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 static int check_plugin(const struct options *o, struct error **err)
 {
 	CLEANUP(addr_done) struct addr endpoint = {0};
@@ -46,9 +65,8 @@ static int check_plugin(const struct options *o, struct error **err)
 	static const char *const flags[] = {"pluginRegistrationPath", "kubeletRegistrationSocket"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-		if (!str_empty(paths[i]) && paths[i][0] != '/')
-			return err_set(err, ERR_INVALID_ARGUMENT, "-%s \"%s\" is no absolute path", flags[i],
-				paths[i]);
+		if (!str_empty(paths[i]) && check_folder(flags[i], paths[i], err) < 0)
+			return -1;
 	}
 	if (str_empty(o->plugin_registration_path))
 		return 0;
@@ -65,7 +83,7 @@ int options_check_node(const struct options *o, struct error **err)
 {
 	if (name_check_node(o->node_id, err) < 0)
 		return -1;
-	if (check_registry(o, err) < 0 || check_plugin(o, err) < 0)
+	if (check_registry(o, err) < 0 || check_plugin(o, err) < 0 || options_check_folders(o, err) < 0)
 		return -1;
 	return options_check_devices(o, err);
 }

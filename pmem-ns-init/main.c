@@ -46,7 +46,7 @@ struct options {
 
 static int check(const struct options *o, char *const *rest, struct error **err)
 {
-	static const char *const commands[] = {"create", "plan", "status", "convert"};
+	static const char *const commands[] = {"create", "plan", "status", "convert", NULL};
 	bool converting = str_eq(o->command, "convert");
 
 	if (!str_eq(o->logging_format, "text") && !str_eq(o->logging_format, "json"))
@@ -62,10 +62,10 @@ static int check(const struct options *o, char *const *rest, struct error **err)
 		return err_set(err, ERR_INVALID_ARGUMENT, "-removeStaleSocket is for create");
 	if (rest[0] && rest[1] && !converting)
 		return err_set(err, ERR_INVALID_ARGUMENT, "unexpected argument \"%s\"", rest[1]);
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+	for (size_t i = 0; commands[i]; i++)
 		if (str_eq(o->command, commands[i]))
 			return 0;
-	return err_set(err, ERR_INVALID_ARGUMENT, "unknown command \"%s\"", o->command);
+	return args_refuse_command(o->command, commands, err);
 }
 
 /* Help and version are answered here; @ret then says so by show_help or show_version. */

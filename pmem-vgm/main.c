@@ -38,7 +38,7 @@ struct options {
 
 static int check(const struct options *o, char *const *rest, struct error **err)
 {
-	static const char *const commands[] = {"create", "plan", "status"};
+	static const char *const commands[] = {"create", "plan", "status", NULL};
 
 	if (!str_eq(o->logging_format, "text") && !str_eq(o->logging_format, "json"))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-logging-format must be text or json, not \"%s\"",
@@ -47,12 +47,15 @@ static int check(const struct options *o, char *const *rest, struct error **err)
 		return err_set(err, ERR_INVALID_ARGUMENT, "-o must be text or json, not \"%s\"", o->output);
 	if (o->output && str_eq(o->command, "create"))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-o is for plan and status");
+	if (o->state_path[0] != '/')
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "-statePath \"%s\" is no absolute path", o->state_path);
 	if (rest[0] && rest[1])
 		return err_set(err, ERR_INVALID_ARGUMENT, "unexpected argument \"%s\"", rest[1]);
-	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+	for (size_t i = 0; commands[i]; i++)
 		if (str_eq(o->command, commands[i]))
 			return 0;
-	return err_set(err, ERR_INVALID_ARGUMENT, "unknown command \"%s\"", o->command);
+	return args_refuse_command(o->command, commands, err);
 }
 
 /* Help and version are answered here; @ret then says so by show_help or show_version. */

@@ -65,30 +65,59 @@ static unsigned distance(const char *a, size_t n_a, const char *b, size_t n_b)
 	return row[n_b];
 }
 
-/* Return: the name that is likely to be meant, or NULL. */
-static const char *suggest(const struct opt *opts, const char *name, size_t len)
+/* The name that is likely to be meant by what was typed. */
+struct guess {
+	const char *typed;
+	size_t len;
+	unsigned distance;
+	const char *name; /* NULL: none is near */
+};
+
+static struct guess guess_for(const char *typed, size_t len)
 {
-	unsigned best = len < SHORT_NAME_LEN ? 1 : SUGGEST_DISTANCE;
-	const char *found = NULL;
+	return (struct guess){
+		.typed = typed, .len = len, .distance = len < SHORT_NAME_LEN ? 1 : SUGGEST_DISTANCE};
+}
 
-	for (; len > 1 && opts->name; opts++) {
-		unsigned d = distance(name, len, opts->name, strlen(opts->name));
+static void consider(struct guess *g, const char *name)
+{
+	unsigned d = distance(g->typed, g->len, name, strlen(name));
 
-		if (opts->type == OPT_IGNORED || d > best || (found && d == best))
-			continue;
-		best = d;
-		found = opts->name;
-	}
-	return found;
+	if (g->len < 2 || d > g->distance || (g->name && d == g->distance))
+		return;
+	g->distance = d;
+	g->name = name;
+}
+
+static int refuse(
+	const char *what, const char *word, const char *prefix, const char *meant, struct error **err)
+{
+	if (!meant)
+		return err_set(err, ERR_INVALID_ARGUMENT, "unknown %s \"%.*s\"; -help lists all", what,
+			QUOTED_MAX, word);
+	return err_set(err, ERR_INVALID_ARGUMENT, "unknown %s \"%.*s\": did you mean %s%s?", what, QUOTED_MAX,
+		word, prefix, meant);
 }
 
 static int refuse_unknown(
 	const struct opt *opts, const char *word, const char *name, size_t len, struct error **err)
 {
-	const char *meant = suggest(opts, name, len);
+	struct guess g = guess_for(name, len);
 
-	return err_set(err, ERR_INVALID_ARGUMENT, "unknown flag \"%.*s\"%s%s%s", QUOTED_MAX, word,
-		meant ? ": did you mean -" : "; -help lists all", meant ? meant : "", meant ? "?" : "");
+	for (; opts->name; opts++) {
+		if (opts->type != OPT_IGNORED)
+			consider(&g, opts->name);
+	}
+	return refuse("flag", word, "-", g.name, err);
+}
+
+int args_refuse_command(const char *word, const char *const *commands, struct error **err)
+{
+	struct guess g = guess_for(word, strlen(word));
+
+	for (; *commands; commands++)
+		consider(&g, *commands);
+	return refuse("command", word, "", g.name, err);
 }
 
 static int set_target(const struct opt *o, const char *value, struct error **err)

@@ -49,6 +49,10 @@ struct args {
 int args_parse(
 	const struct opt *opts, int argc, char **argv, struct args *ret, struct error **err) MUST_CHECK;
 
+/** args_refuse_command() - an error for @word, which is none of @commands (NULL-terminated); it names the one
+ * that is likely to be meant. Return: -1 with ERR_INVALID_ARGUMENT. */
+int args_refuse_command(const char *word, const char *const *commands, struct error **err) MUST_CHECK;
+
 /** args_done() - release @a; safe on a zeroed one and twice. */
 void args_done(struct args *a);
 

@@ -62,9 +62,55 @@ class Usage(unittest.TestCase):
         self.refused("-help lists all", "pmem-vgm", "-nonsense")
         self.refused("unknown flag", "pmem-csi-driver", "-" + "x" * 100000)
         self.refused("a command is needed", "csi-client")
-        self.refused("no such command", "csi-client", "destroy")
-        self.refused("unknown command", "pmem-csi-driver", "vols")
         self.refused("unknown command", "pmem-ns-init", "destroy")
+
+    def test_slips_in_commands(self):
+        for program, typed, meant in (
+                ("pmem-csi-driver", "volume", "volumes"), ("pmem-csi-driver", "Doctor", "doctor"),
+                ("pmem-csi-driver", "chekc", "check"), ("pmem-ns-init", "statsu", "status"),
+                ("pmem-vgm", "PLAN", "plan"), ("csi-client", "unstag", "unstage")):
+            self.refused(f'unknown command "{typed}": did you mean {meant}?', program, typed)
+        for program, typed in (("pmem-csi-driver", "help"), ("pmem-vgm", "destroy"), ("csi-client", "x" * 100000),
+                               ("csi-client", ""), ("pmem-ns-init", "")):
+            self.refused(f'unknown command "{typed[:200]}"; -help lists all', program, typed)
+        self.refused("usage: csi-client [flags] stage ID STAGING", "csi-client", "stage", "volume")
+        self.refused("usage: csi-client [flags] list", "csi-client", "list", "volume")
+
+    def test_a_command_that_is_not_the_first_word(self):
+        for words in (("-o", "json", "volumes"), ("-deviceManager=fake", "volumes"), ("--help", "volumes")):
+            self.refused("a command comes first: pmem-csi-driver volumes ...", "pmem-csi-driver", *words)
+        self.assertNotIn("comes first", run("pmem-csi-driver", "-o", "json").stderr)
+
+    def test_folders_that_are_no_absolute_paths(self):
+        node = ("pmem-csi-driver", "-mode=node", "-nodeid=n", "-deviceManager=fake")
+        for flag in ("fakePath", "statePath", "kubeletDir"):
+            for value in ("", "relative", "./x", "~/x"):
+                self.refused(f'-{flag} "{value}" is no absolute path', *node, f"-{flag}={value}")
+        for flag in ("fakePath", "statePath"):
+            for command in ("volumes", "check", "regions", "doctor"):
+                self.refused(f'-{flag} "relative"', "pmem-csi-driver", command, "-deviceManager=fake",
+                             "-fakePath=/nonexistent", f"-{flag}=relative")
+        self.refused("-statePath", "pmem-vgm", "-statePath=relative")
+        self.refused("-statePath", "pmem-vgm", "status", "-statePath=")
+
+    def test_questions_to_doctor(self):
+        self.refused("-size must be more than 0", "pmem-csi-driver", "doctor", "-size=0")
+        self.refused("-size", "pmem-csi-driver", "doctor", "-size=-1")
+        self.refused("-size", "pmem-csi-driver", "doctor", "-size=18446744073709551615")
+        for words in (("-fs=xfs",), ("-usage=FileIO",), ("-block",)):
+            self.refused("-fs, -usage and -block are for -size", "pmem-csi-driver", "doctor", *words)
+
+    def test_endpoints_of_the_client(self):
+        for endpoint in ("", "junk", "http://x", "unix://" + "n" * 200, "unix:///" + "n" * 108, "tcp://:x"):
+            self.refused("-endpoint", "csi-client", "-endpoint", endpoint, "info")
+        environment = {k: v for k, v in os.environ.items() if k != "CSI_ENDPOINT"}
+        for value, endpoint in (({}, "/tmp/pmem-csi.sock"), ({"CSI_ENDPOINT": ""}, "/tmp/pmem-csi.sock"),
+                                ({"CSI_ENDPOINT": "unix:///nonexistent/s"}, "/nonexistent/s")):
+            answer = run("csi-client", "-timeout=1s", "info", env={**environment, **value})
+            self.assertEqual(answer.returncode, 1)
+            self.assertIn(endpoint, answer.stderr)
+        answer = run("csi-client", "info", env={**environment, "CSI_ENDPOINT": "junk"})
+        self.assertEqual(answer.returncode, 2)
 
     def test_values(self):
         node = ("pmem-csi-driver", "-mode=node", "-deviceManager=fake")
