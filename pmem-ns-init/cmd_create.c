@@ -102,7 +102,7 @@ static bool settle_all(struct nd *nd, const struct nd_inventory *inv, bool *ret_
 	bool complete = true;
 
 	for (size_t i = 0; i < inv->n_regions; i++)
-		for (size_t k = 0; k < inv->regions[i].n_namespaces; k++)
+		for (size_t k = 0; k < inv->regions[i].n_namespaces && !process_is_stopped(); k++)
 			complete =
 				settle(nd, &inv->regions[i], &inv->regions[i].namespaces[k], ret_changed) &&
 				complete;

@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # pmem-ns-init is killed at each step of making a namespace, and once the power is cut: the next run uses what is left or gives
-# it back, and says so. What is not blank is left alone and told.
+# it back, and says so. What is not blank is left alone and told. A signal that asks it or pmem-vgm to end lets it finish the
+# namespace or group that it is making.
 # shellcheck source=tests/vm/lib.sh
 . "$VM_TESTS/lib.sh"
 
@@ -75,6 +76,64 @@ what_holds_data_is_left() {
 	destroy_all
 }
 
+# signalled POINT SIGNAL PROGRAM ARGUMENT...: the signal arrives while the program stands at the point. Sets status.
+signalled() {
+	local point=$1 signal=$2 pid
+	shift 2
+	status=0
+	PMEM_STOP_AT=$point "$@" 2>"$log" &
+	pid=$!
+	await 60 is_stopped "$pid"
+	kill "-$signal" "$pid"
+	kill -CONT "$pid"
+	wait "$pid" || status=$?
+	cat "$log"
+}
+
+was_asked_to_end_by() {
+	equal 'exit status' "$status" 1
+	grep -q "stopped between two steps: run it again to go on signal=SIG$1" "$log"
+}
+
+groups() {
+	lvm vgs --noheadings -o vg_name,pv_count | tr -s ' \n' ' '
+}
+
+signals_finish_the_step() {
+	local point signal status device
+	labels
+	for signal in TERM INT HUP; do
+		case $signal in
+		TERM) point=nd-uuid.after ;;
+		INT) point=nd-size.after ;;
+		HUP) point=nd-pfn-claim.after ;;
+		esac
+		echo "$signal at $point"
+		signalled "$point" "$signal" pmem-ns-init -strict -useforfsdax=50
+		was_asked_to_end_by "$signal"
+		equal 'sizes of pool namespaces' "$(pool_sizes)" '256 '
+		equal 'active pool namespaces' "$(active_pools)" 1
+		next_run_is_whole
+		fails grep 'gave back' "$log"
+		destroy_all
+	done
+	signalled nd-size.after USR1 pmem-ns-init -strict -useforfsdax=50
+	equal 'exit status' "$status" 0
+	equal 'active pool namespaces' "$(active_pools)" 2
+	signalled lvm-group.before TERM pmem-vgm -strict "-statePath=$state"
+	was_asked_to_end_by TERM
+	equal 'volume groups' "$(groups)" ' ndbus0region0fsdax 1 '
+	pmem-vgm -strict "-statePath=$state"
+	equal 'volume groups' "$(groups)" ' ndbus0region0fsdax 1 ndbus0region1fsdax 1 '
+	lvm vgremove -qqf ndbus0region0fsdax ndbus0region1fsdax
+	# what LVM has written would be left alone as data when a creation there is cut off
+	for device in /dev/pmem*; do
+		dd if=/dev/zero of="$device" bs=1M count=4 conv=fsync status=none
+	done
+	rm -rf "$state"
+	destroy_all
+}
+
 stop_at() {
 	labels
 	PMEM_STOP_AT=$CUT pmem-ns-init -strict -useforfsdax=50 2>"$log" &
@@ -82,9 +141,10 @@ stop_at() {
 }
 
 if [ -n "${CUT:-}" ]; then
-	plan killed-at-each-step what-holds-data-is-left-alone stopped-for-the-cut
+	plan killed-at-each-step what-holds-data-is-left-alone signals-finish-the-step stopped-for-the-cut
 	prove killed-at-each-step killed_at_each_step
 	prove what-holds-data-is-left-alone what_holds_data_is_left
+	prove signals-finish-the-step signals_finish_the_step
 	prove stopped-for-the-cut stop_at
 	cut_power
 fi
