@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -26,7 +27,9 @@
 #define REFRESH_MS     30000
 #define START_RETRY_MS 5000
 #define TICK_MS        1000
-#define REGIONS_PATH   "/sys/bus/nd/devices"
+/* Longer than a refresh takes on a node with thousands of volumes. */
+#define REFRESH_PATIENCE_S 20
+#define REGIONS_PATH       "/sys/bus/nd/devices"
 /* Connections of both gRPC servers and the HTTP ones, and as many again for work. */
 #define DESCRIPTORS (2 * (2 * LIMIT_CONNECTIONS + LIMIT_HTTP1_CONNECTIONS + LIMIT_PROBE_CONNECTIONS))
 
@@ -69,7 +72,9 @@ struct node {
 	int init_percent; /* share for the init chain; -1: it ran before us */
 	char *state_path;
 	bool refreshing; /* loop thread only */
-	bool refreshed;  /* the refresh that runs has listed the devices */
+	uint64_t refreshing_since_ns;
+	unsigned patience_s; /* until a refresh that runs is complained of next */
+	bool refreshed;      /* the refresh that runs has listed the devices */
 	double refreshed_s;
 	bool draining; /* loop thread only */
 };
@@ -140,11 +145,29 @@ static void refresh_work(void *user)
 		log_info("ready");
 }
 
+/* A refresh can hang in the kernel, and would do so without a word. */
+static void complain_of_refresh(struct node *n)
+{
+	uint64_t age_s = (clock_ns() - n->refreshing_since_ns) / NS_PER_S;
+	struct device_activity a;
+
+	if (!n->refreshing || age_s < n->patience_s)
+		return;
+	n->patience_s *= 2;
+	device_activity(n->devices, &a);
+	log_warn(volumes_is_ready(n->volumes)
+			 ? "devices are not listed: the last look at them does not end"
+			 : "not ready yet: the first look at state and devices does not end",
+		F_U64("seconds", age_s),
+		F_STR("doing", a.command[0] ? a.command : "reading or writing state"));
+}
+
 static void tick(void *user)
 {
 	struct node *n = user;
 
 	device_tick(n->devices);
+	complain_of_refresh(n);
 }
 
 static void refresh_due(void *user)
@@ -153,6 +176,8 @@ static void refresh_due(void *user)
 
 	if (n->refreshing || n->draining)
 		return;
+	n->refreshing_since_ns = clock_ns();
+	n->patience_s = REFRESH_PATIENCE_S;
 	n->refreshing = workers_run(n->housekeeping, refresh_work, refresh_done, n);
 	if (!n->refreshing)
 		loop_timer_set(n->refresh, START_RETRY_MS, /* repeat_ms= */ 0);

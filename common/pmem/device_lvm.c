@@ -7,7 +7,7 @@
  * see is a device that somebody else made in another of our groups since the last listing, under the same ID.
  */
 #include <errno.h>
-#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -17,6 +17,7 @@
 #include "base/random.h"
 #include "base/step.h"
 #include "base/str.h"
+#include "base/turn.h"
 #include "os/blockdev.h"
 #include "pmem/device.h"
 #include "pmem/layout.h"
@@ -25,6 +26,9 @@
 #include "pmem/pool_vg.h"
 
 #define NODE_WAIT_MS 5000
+/* As nd.h: what takes longer may hang in the kernel, where nothing ends it, and each caller that waits holds
+ * a thread. */
+#define WAIT_MS 20000
 
 /* What LVM writes about a volume of ours, which has a name of up to 63 bytes, a tag and one segment. */
 #define LV_TEXT_BYTES 512
@@ -34,7 +38,7 @@
 #define MAX_RESERVE_BYTES (64U << 10)
 
 struct device_lvm {
-	pthread_mutex_t mutex; /* around commands and for seen */
+	struct turn turn; /* around commands and for what follows */
 	struct nd *nd;
 	struct lvm *lvm;
 	struct device_list *seen; /* NULL before the first listing */
@@ -183,17 +187,17 @@ static int list(void *self, struct device_list **ret, struct error **err)
 {
 	struct device_lvm *m = self;
 	CLEANUP(lvm_report_freep) struct lvm_report *report = NULL;
+	CLEANUP(turn_endp) struct turn *turn = NULL;
 
-	pthread_mutex_lock(&m->mutex);
+	if (turn_take(&m->turn, "list devices", WAIT_MS, &turn, err) < 0)
+		return -1;
 	bool is_first = !m->seen;
-	int rc = refresh(m, &report, err);
-	if (rc == 0) {
-		if (!is_first)
-			save(m, report);
-		*ret = to_list(report);
-	}
-	pthread_mutex_unlock(&m->mutex);
-	return rc;
+	if (refresh(m, &report, err) < 0)
+		return -1;
+	if (!is_first)
+		save(m, report);
+	*ret = to_list(report);
+	return 0;
 }
 
 static const struct device *find(const struct device_lvm *m, const char *pool, const char *id)
@@ -329,7 +333,7 @@ static int clean_up_and_explain(struct device_lvm *m, const struct device_spec *
 	return fail_obstacle(m, code, spec, err);
 }
 
-static int create_locked(
+static int create_in_turn(
 	struct device_lvm *m, const struct device_spec *spec, struct device **ret, struct error **err)
 {
 	if (check_spec(m, spec, err) < 0)
@@ -343,11 +347,11 @@ static int create_locked(
 static int create(void *self, const struct device_spec *spec, struct device **ret, struct error **err)
 {
 	struct device_lvm *m = self;
+	CLEANUP(turn_endp) struct turn *turn = NULL;
 
-	pthread_mutex_lock(&m->mutex);
-	int rc = create_locked(m, spec, ret, err);
-	pthread_mutex_unlock(&m->mutex);
-	return rc;
+	if (turn_take(&m->turn, "make a device", WAIT_MS, &turn, err) < 0)
+		return err_wrap(err, "device %s", spec->id);
+	return create_in_turn(m, spec, ret, err);
 }
 
 static int refuse_other(const struct device *wanted, struct error **err)
@@ -399,7 +403,7 @@ static int check_gone(struct device_lvm *m, const struct device *d, struct error
 	return err_set(err, ERR_INTERNAL, "device %s is still there after its removal", d->id);
 }
 
-static int destroy_locked(
+static int destroy_in_turn(
 	struct device_lvm *m, const struct device *wanted, int *exclusive_fd, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
@@ -422,12 +426,12 @@ static int destroy_locked(
 static int destroy(void *self, const struct device *device, int exclusive_fd, struct error **err)
 {
 	CLEANUP(fd_closep) int fd = exclusive_fd;
+	CLEANUP(turn_endp) struct turn *turn = NULL;
 	struct device_lvm *m = self;
 
-	pthread_mutex_lock(&m->mutex);
-	int rc = destroy_locked(m, device, &fd, err);
-	pthread_mutex_unlock(&m->mutex);
-	return rc;
+	if (turn_take(&m->turn, "remove a device", WAIT_MS, &turn, err) < 0)
+		return err_wrap(err, "device %s", device->id);
+	return destroy_in_turn(m, device, &fd, err);
 }
 
 /* Groups with inactive devices in @l: complete ones, or the others. */
@@ -462,7 +466,7 @@ static int make_nodes(struct device_lvm *m, const struct device_list *l, struct 
 	return 0;
 }
 
-static int activate_locked(struct device_lvm *m, const struct device_list *l, struct error **err)
+static int activate_in_turn(struct device_lvm *m, const struct device_list *l, struct error **err)
 {
 	CLEANUP(strv_freep) char **complete = inactive_groups(l, true);
 	CLEANUP(strv_freep) char **incomplete = inactive_groups(l, false);
@@ -485,11 +489,11 @@ static int activate_locked(struct device_lvm *m, const struct device_list *l, st
 static int activate(void *self, const struct device_list *l, struct error **err)
 {
 	struct device_lvm *m = self;
+	CLEANUP(turn_endp) struct turn *turn = NULL;
 
-	pthread_mutex_lock(&m->mutex);
-	int rc = activate_locked(m, l, err);
-	pthread_mutex_unlock(&m->mutex);
-	return rc;
+	if (turn_take(&m->turn, "activate devices", WAIT_MS, &turn, err) < 0)
+		return -1;
+	return activate_in_turn(m, l, err);
 }
 
 static void tick(void *self)
@@ -499,9 +503,19 @@ static void tick(void *self)
 	lvm_idle(m->lvm);
 }
 
+/* Between commands, what may hang is the kernel's list of namespaces, or the disk of the copies. */
 static void activity(void *self, struct device_activity *ret)
 {
-	lvm_activity(((struct device_lvm *)self)->lvm, ret);
+	struct device_lvm *m = self;
+	char doing[TURN_TEXT_MAX];
+
+	lvm_activity(m->lvm, ret);
+	if (!str_empty(ret->command))
+		return;
+	ret->since_ns = nd_activity(doing);
+	if (str_empty(doing))
+		ret->since_ns = turn_look(&m->turn, doing);
+	snprintf(ret->command, sizeof(ret->command), "%s", doing);
 }
 
 static void close_manager(void *self)
@@ -512,7 +526,7 @@ static void close_manager(void *self)
 	free(m->saved_folder);
 	lvm_close(m->lvm);
 	nd_close(m->nd);
-	pthread_mutex_destroy(&m->mutex);
+	turn_done(&m->turn);
 	free(m);
 }
 
@@ -533,7 +547,7 @@ struct device_manager *device_open_lvm(struct nd *nd, struct lvm *lvm, const cha
 	struct device_manager *manager = x_malloc(sizeof(*manager));
 	struct device_lvm *m = x_calloc(1, sizeof(*m));
 
-	pthread_mutex_init(&m->mutex, NULL);
+	turn_init(&m->turn);
 	m->nd = nd;
 	m->lvm = lvm;
 	m->saved_folder = saved_folder ? x_strdup(saved_folder) : NULL;

@@ -224,9 +224,13 @@ bool volumes_is_ready(struct volumes *v)
 
 int volumes_require_ready(struct volumes *v, struct error **err)
 {
-	if (!volumes_is_ready(v))
-		return err_set(err, ERR_UNAVAILABLE, "the driver is still starting");
-	return 0;
+	CLEANUP(free_charp) char *doing = NULL;
+
+	if (volumes_is_ready(v))
+		return 0;
+	doing = volumes_doing(v, NULL);
+	return err_set(err, ERR_UNAVAILABLE, "the driver is still starting%s%s", doing ? ": " : "",
+		doing ? doing : "");
 }
 
 int volumes_lock_ready(struct volumes *v, const char *handle, int wait_ms, struct volume_lock **ret_lock,

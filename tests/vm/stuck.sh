@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # Direct mode on a kernel that hangs, and beside a region that refuses every write. A FIFO in the place of an attribute of
-# sysfs lets the write hang that our driver makes, until somebody reads; all the rest is the kernel's own. What reads memory
-# answers, volumes that exist are staged and published, new ones are refused with what hangs and for how long; and when it
+# sysfs lets the write hang that our driver makes, until somebody reads; a folder of sysfs that is covered by a file system
+# which never answers lets a listing hang, also with volume groups; all the rest is the kernel's own. What reads memory answers, volumes that exist are staged and published, new ones are refused with what hangs and for how long; and when it
 # goes on, all recovers.
 # shellcheck source=tests/vm/lib.sh
 . "$VM_TESTS/lib.sh"
@@ -14,6 +14,7 @@ real=$scratch/sys
 
 start() {
 	labels
+	load_modules fuse
 	mkfifo "$fifo"
 	mkdir -p "$real"
 	mount -t sysfs sysfs "$real"
@@ -163,6 +164,103 @@ one_region_fails() {
 	done <"$scratch/beside"
 }
 
+# --- a listing
+
+# cover REGION: who lists namespaces hangs there.
+cover() {
+	"$VM_TESTS/hang-folder" "$nd/$1" >"$scratch/covering" 2>&1 &
+	echo $! >"$scratch/coverer"
+	await 10 grep -q covered "$scratch/covering"
+}
+
+uncover() {
+	kill "$(<"$scratch/coverer")"
+	await 10 is_gone "$(<"$scratch/coverer")"
+}
+
+not_listed='devices are not listed: .* doing="list namespaces"\|devices could not be listed .*going on for'
+not_ready='not ready yet: the first look at state and devices does not end seconds=[0-9]* doing="list namespaces"'
+
+# times_logged TEXT
+times_logged() {
+	grep -c -- "$1" "$driver_log" || true
+}
+
+# logged_more TIMES TEXT
+logged_more() {
+	[ "$(times_logged "$2")" -gt "$1" ]
+}
+
+# With a volume of the other region, for what lies in this one cannot be looked at.
+listing_hangs() {
+	local before
+	await 60 nothing_half_done
+	before=$(times_logged "$not_listed")
+	cover region1
+	crowd
+	await 60 refused_with_reason '"(list namespaces|list devices|make a device)"'
+	others_go_on
+	[ "$(compgen -G "$state/*.creating" | wc -l)" -le 12 ]
+	# whether it is the refresh itself that hangs, or one that waited for a call that does
+	await 60 logged_more "$before" "$not_listed"
+	others_go_on
+}
+
+listing_goes_on() {
+	uncover
+	wait_for_crowd
+	create stuck-listed 32Mi ext4 >"$scratch/listed"
+	delete "$(<"$scratch/listed")"
+}
+
+# not_ready_with_reason METHOD...
+not_ready_with_reason() {
+	fails is_ready
+	refused UNAVAILABLE -size 32Mi -fs ext4 create stuck-early | tee "$scratch/text"
+	grep 'still starting: list namespaces for [0-9]* s' "$scratch/text"
+}
+
+start_hangs() {
+	local before
+	before=$(times_logged "$not_ready")
+	driver_kill
+	cover region1
+	driver_launch "$@"
+	await 20 not_ready_with_reason
+	await 60 logged_more "$before" "$not_ready"
+	not_ready_with_reason
+	fails is_gone "$(driver_pid)"
+}
+
+start_goes_on() {
+	uncover
+	await 60 is_ready
+	others_go_on
+}
+
+# The driver has its own end, whatever hangs.
+ends_while_listing_hangs() {
+	cover region1
+	csi-client -timeout 2s -size 32Mi -fs ext4 create stuck-at-the-end || true
+	await 60 refused_with_reason '"(list namespaces|list devices|make a device)"'
+	kill -TERM "$(driver_pid)"
+	await 30 is_gone "$(driver_pid)"
+	uncover
+}
+
+# The same with volume groups, where the driver lists namespaces before each listing of them.
+with_groups() {
+	local id
+	driver_start_with -deviceManager=direct
+	delete "$(<"$scratch/other")"
+	driver_stop
+	init_chain 50
+	note_kept
+	driver_start
+	id=$(create stuck-in-a-group 32Mi ext4)
+	echo "$id" >"$scratch/other"
+}
+
 end() {
 	delete "$(<"$scratch/other")"
 	umount "$real"
@@ -175,5 +273,15 @@ prove label-write-goes-on-and-all-recovers goes_on
 prove unbind-hangs-and-others-go-on unbind_hangs
 prove unbind-goes-on-and-all-recovers unbind_goes_on
 prove one-region-that-refuses-writes-stops-nothing one_region_fails
+prove listing-hangs-and-others-go-on listing_hangs
+prove listing-goes-on-and-all-recovers listing_goes_on
+prove start-hangs-and-says-why start_hangs -deviceManager=direct
+prove start-goes-on start_goes_on
+prove ends-while-a-listing-hangs ends_while_listing_hangs
+prove with-groups with_groups
+prove listing-hangs-below-groups listing_hangs
+prove listing-goes-on-below-groups listing_goes_on
+prove start-hangs-below-groups start_hangs
+prove start-goes-on-below-groups start_goes_on
 prove ended end
 cat "$driver_log"
