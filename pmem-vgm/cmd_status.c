@@ -50,6 +50,8 @@ static void write_group(const struct view *v, const struct lvm_vg *vg, struct bu
 		buf_addf(out, " %s", *name);
 	if (vg->missing_pvs > 0)
 		buf_addf(out, ", INCOMPLETE: %u devices are missing", vg->missing_pvs);
+	if (vg->exported)
+		buf_adds(out, ", EXPORTED: vgimport(8) ends that");
 	buf_addc(out, '\n');
 	for (size_t i = 0; i < v->report->n_pvs; i++)
 		if (str_eq(v->report->pvs[i].vg_uuid, vg->uuid))
@@ -122,6 +124,7 @@ static void json_group(const struct view *v, const struct lvm_vg *vg, struct jso
 	json_key_u64(w, "freeBytes", vg->free_bytes);
 	json_key_u64(w, "extentBytes", vg->extent_bytes);
 	json_key_bool(w, "complete", vg->missing_pvs == 0);
+	json_key_bool(w, "exported", vg->exported);
 	json_key(w, "regions");
 	json_array(w);
 	for (char **name = regions; name && *name; name++)

@@ -29,6 +29,9 @@ struct device {
 #define DEVICE_NO_SLOT "label slot"           /* namespaces are named there */
 #define DEVICE_NO_TEXT "room in the metadata" /* of a volume group, which describes its volumes */
 
+#define DEVICE_PARTS_MISSING "is incomplete: some of its devices are missing"
+#define DEVICE_EXPORTED      "is exported, so that LVM does not touch it; vgimport(8) ends that"
+
 struct device_pool {
 	char *uuid; /* stays the same for life: VG UUID, identity of the region */
 	char *name;
@@ -43,7 +46,10 @@ struct device_pool {
 	 * namespaces and else a multiple of the unit. Only the largest ones. None: one piece of max_bytes. */
 	uint64_t free_extent_bytes[LAYOUT_GAPS_MAX];
 	size_t n_free_extents;
-	bool complete; /* false: parts are missing, so a device that is not listed may still exist */
+	bool complete; /* false: parts are missing, so a device that is not listed may still exist; or it may
+			* not be touched */
+	const char *obstacle; /* why it is not complete, where that is known: DEVICE_PARTS_MISSING,
+			       * DEVICE_EXPORTED or NULL */
 	/* What is used up, if that keeps what is free from being had: DEVICE_NO_SLOT, DEVICE_NO_TEXT or NULL.
 	 */
 	const char *used_up;

@@ -110,10 +110,18 @@ static uint64_t count_all(const struct lvm_vg *vg)
 	return vg->mda_bytes / 2 > taken ? (vg->mda_bytes / 2 - taken) / LV_TEXT_BYTES : 1;
 }
 
-/* LVM changes nothing in a group that lacks parts. */
+static const char *obstacle_of(const struct lvm_vg *vg)
+{
+	if (vg->exported)
+		return DEVICE_EXPORTED;
+	return vg->missing_pvs > 0 ? DEVICE_PARTS_MISSING : NULL;
+}
+
+/* LVM changes nothing in a group that lacks parts or is exported. */
 static struct device_pool to_pool(const struct lvm_vg *vg)
 {
-	bool complete = vg->missing_pvs == 0;
+	const char *obstacle = obstacle_of(vg);
+	bool complete = !obstacle;
 	bool usable = complete && (vg->mda_bytes == 0 || count_more(vg) > 0);
 
 	return (struct device_pool){
@@ -128,6 +136,7 @@ static struct device_pool to_pool(const struct lvm_vg *vg)
 		.max_devices = count_all(vg),
 		.more_devices = count_more(vg),
 		.complete = complete,
+		.obstacle = obstacle,
 	};
 }
 
@@ -257,7 +266,7 @@ static int fail_obstacle(
 		return err_set(err, code, "device %s exists", spec->id);
 	if (code == ERR_UNAVAILABLE)
 		return err_set(
-			err, code, "device %s: parts of volume group %s are missing", spec->id, spec->pool);
+			err, code, "device %s: volume group %s %s", spec->id, pool->name, pool->obstacle);
 	if (pool->used_up)
 		return err_set(err, code,
 			"device %s: no free %s of volume group %s: it cannot describe more volumes", spec->id,
@@ -376,8 +385,8 @@ static int find_to_destroy(
 
 	const struct device_pool *pool = device_list_pool(m->seen, wanted->pool);
 	if (!pool || !pool->complete)
-		return err_set(err, ERR_UNAVAILABLE, "device %s: volume group %s is absent or incomplete",
-			wanted->id, wanted->pool);
+		return err_set(err, ERR_UNAVAILABLE, "device %s: volume group %s %s", wanted->id,
+			pool ? pool->name : wanted->pool, pool ? pool->obstacle : "is absent");
 	*ret = d;
 	return 0;
 }
@@ -466,6 +475,18 @@ static int make_nodes(struct device_lvm *m, const struct device_list *l, struct 
 	return 0;
 }
 
+/* The caller has to know: LVM would say nothing that helps. */
+static int refuse_exported(const struct device_list *l, struct error **err)
+{
+	for (size_t i = 0; i < l->n_devices; i++) {
+		const struct device_pool *pool = device_list_pool(l, l->devices[i].pool);
+		if (!l->devices[i].active && str_eq(pool->obstacle, DEVICE_EXPORTED))
+			return err_set(
+				err, ERR_UNAVAILABLE, "volume group %s %s", pool->name, pool->obstacle);
+	}
+	return 0;
+}
+
 static int activate_in_turn(struct device_lvm *m, const struct device_list *l, struct error **err)
 {
 	CLEANUP(strv_freep) char **complete = inactive_groups(l, true);
@@ -483,7 +504,7 @@ static int activate_in_turn(struct device_lvm *m, const struct device_list *l, s
 		return err_wrap(err, "activate devices");
 	if (make_nodes(m, l, err) < 0)
 		return err_wrap(err, "activate devices");
-	return 0;
+	return refuse_exported(l, err);
 }
 
 static int activate(void *self, const struct device_list *l, struct error **err)

@@ -101,6 +101,7 @@ struct lvm_vg {
 	uint64_t mda_bytes;      /* of its smallest metadata area, which holds two texts; 0: unknown */
 	uint64_t mda_free_bytes; /* so much may the text still grow */
 	unsigned missing_pvs;
+	bool exported; /* vgexport(8): LVM neither changes nor activates what is in it */
 };
 
 struct lvm_lv {
@@ -129,6 +130,10 @@ int lvm_list(struct lvm *l, struct lvm_report **ret, struct error **err) MUST_CH
 /** lvm_report_parse() - the same from the JSON text of one report. Adds to @r, which is consistent in any
  * case. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
 int lvm_report_parse(struct span json, struct lvm_report *r, struct error **err) MUST_CHECK;
+/** lvm_vg_obstacle() - why LVM changes nothing in @vg and activates nothing, or not everything, of it: it is
+ * exported or incomplete. Return: caller frees; NULL: there is no reason. */
+char *lvm_vg_obstacle(const struct lvm_vg *vg);
+
 /** lvm_report_pv() - the PV at @path, or NULL. */
 const struct lvm_pv *lvm_report_pv(const struct lvm_report *r, const char *path);
 

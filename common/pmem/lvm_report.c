@@ -22,6 +22,7 @@ enum field {
 	VG_FREE,
 	VG_EXTENT_SIZE,
 	VG_MISSING_PV_COUNT,
+	VG_EXPORTED,
 	LV_NAME,
 	LV_PATH,
 	LV_TAGS,
@@ -47,6 +48,7 @@ static const char *const field_names[N_FIELDS] = {
 	[VG_FREE] = "vg_free",
 	[VG_EXTENT_SIZE] = "vg_extent_size",
 	[VG_MISSING_PV_COUNT] = "vg_missing_pv_count",
+	[VG_EXPORTED] = "vg_exported",
 	[LV_NAME] = "lv_name",
 	[LV_PATH] = "lv_path",
 	[LV_TAGS] = "lv_tags",
@@ -224,6 +226,7 @@ static int add_vg(struct lvm_report *r, const struct row *row, struct error **er
 	if (get_u64(row, VG_MDA_FREE, &vg.mda_free_bytes, err) < 0)
 		return -1;
 	vg.missing_pvs = (unsigned)missing;
+	vg.exported = *get(row, VG_EXPORTED);
 	vg.name = x_strdup(get(row, VG_NAME));
 	vg.uuid = x_strdup(get(row, VG_UUID));
 	r->vgs = x_realloc(r->vgs, r->n_vgs + 1, sizeof(*r->vgs));
@@ -407,6 +410,19 @@ const struct lvm_pv *lvm_report_pv(const struct lvm_report *r, const char *path)
 	for (size_t i = 0; i < r->n_pvs; i++)
 		if (str_eq(r->pvs[i].path, path))
 			return &r->pvs[i];
+	return NULL;
+}
+
+char *lvm_vg_obstacle(const struct lvm_vg *vg)
+{
+	if (vg->exported)
+		return x_asprintf(
+			"volume group %s is exported, so that LVM does not touch it; \"vgimport %s\" ends "
+			"that",
+			vg->name, vg->name);
+	if (vg->missing_pvs > 0)
+		return x_asprintf("volume group %s is incomplete: %u of its devices are missing", vg->name,
+			vg->missing_pvs);
 	return NULL;
 }
 

@@ -134,13 +134,12 @@ static void plan_extension(
 	const struct lvm_vg *vg = find_vg(report, group->vg_uuid);
 
 	p->vg_name = x_strdup(group->vg_name);
-	if (p->problem || !p->add_paths)
+	if (p->problem || !(p->add_paths || (vg && vg->exported)))
 		return;
 	if (count_named(report, group->vg_name) > 1)
 		p->problem = x_asprintf("there are several volume groups called %s", group->vg_name);
-	else if (vg && vg->missing_pvs > 0)
-		p->problem = x_asprintf("volume group %s is incomplete: %u of its devices are missing",
-			vg->name, vg->missing_pvs);
+	else if (vg)
+		p->problem = lvm_vg_obstacle(vg);
 }
 
 static void plan_creation(const struct lvm_report *report, struct pool_vg_plan *p)

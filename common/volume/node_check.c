@@ -243,6 +243,7 @@ static void check_groups(struct look *l)
 	CLEANUP(free_charp) char *folder = pool_saved_folder(state_path);
 	CLEANUP(pool_lost_list_done) struct pool_lost_list lost = {0};
 	CLEANUP(strv_freep) char **stale = NULL;
+	size_t n_obstacles = 0;
 
 	if (!l->config->regions || !l->config->groups)
 		return;
@@ -251,13 +252,19 @@ static void check_groups(struct look *l)
 		CLEANUP(free_charp) char *text = pool_lost_text(&lost.list[i]);
 		add(l, "volume-group", NODE_PROBLEM, "%s", text);
 	}
+	for (size_t i = 0; i < l->config->groups->n_vgs; i++) {
+		CLEANUP(free_charp) char *obstacle = lvm_vg_obstacle(&l->config->groups->vgs[i]);
+		if (obstacle)
+			add(l, "volume-group", NODE_PROBLEM, "%s", obstacle);
+		n_obstacles += obstacle != NULL;
+	}
 	stale = pool_saved_stale(folder, l->config->groups);
 	for (char **name = stale; name && *name; name++)
 		add(l, "group-copy", NODE_NOTE,
 			"there is no current copy of the metadata of volume group %s in %s: the driver and "
 			"pmem-vgm write it, when they run and can write there",
 			*name, folder);
-	if (lost.n == 0 && !stale && l->config->groups->n_vgs > 0)
+	if (lost.n == 0 && n_obstacles == 0 && !stale && l->config->groups->n_vgs > 0)
 		add(l, "volume-group", NODE_OK, "%zu volume groups, each with a copy of its metadata in %s",
 			l->config->groups->n_vgs, folder);
 }

@@ -125,7 +125,25 @@ START_TEST(obstacles_are_found_without_a_try)
 	ASSERT_FAILS(create(m, "new", "uuid-c", 1, &err), ERR_NOT_FOUND, "uuid-c");
 	ASSERT_FAILS(create(m, "vol", "uuid-b", 1, &err), ERR_EXISTS, "vol");
 	ASSERT_FAILS(create(m, "new", "uuid-a", MIB(20) + 1, &err), ERR_EXHAUSTED, "uuid-a");
-	ASSERT_FAILS(create(m, "new", "uuid-b", 1, &err), ERR_UNAVAILABLE, "uuid-b");
+	ASSERT_FAILS(create(m, "new", "uuid-b", 1, &err), ERR_UNAVAILABLE, "volume group b is incomplete");
+}
+END_TEST
+
+#define EXPORTED GROUP("e", "20971520", "0") ",\"vg_exported\":\"exported\""
+
+/* vgexport(8): LVM neither changes nor activates what is in such a group. */
+START_TEST(exported_group_takes_no_volume_and_is_named)
+{
+	OPEN(LIST(VOLUME(EXPORTED, "vol", UUID_A)), LIST(VOLUME(EXPORTED, "vol", UUID_A)),
+		LIST(VOLUME(EXPORTED, "vol", UUID_A)), {"vgchange -ay e", NULL, ERR_INTERNAL});
+	CLEANUP(device_list_freep) struct device_list *l = NULL;
+
+	ASSERT_OK(device_list_read(m, &l, &err));
+	ck_assert(!device_list_pool(l, "uuid-e")->complete);
+	ck_assert_uint_eq(device_list_pool(l, "uuid-e")->max_bytes, 0);
+	ASSERT_FAILS(create(m, "new", "uuid-e", 1, &err), ERR_UNAVAILABLE, "volume group e is exported");
+	ASSERT_FAILS(destroy(m, "uuid-e", UUID_B, &err), ERR_PRECONDITION, "another one of that name");
+	ASSERT_FAILS(device_activate(m, l, &err), ERR_UNAVAILABLE, "volume group e is exported");
 }
 END_TEST
 
@@ -346,6 +364,7 @@ int main(void)
 	tcase_add_test(tcase, device_of_the_go_driver_is_removed_by_name_and_group);
 	tcase_add_test(tcase, activation_covers_each_group_once_and_tolerates_missing_parts);
 	tcase_add_test(tcase, nothing_inactive_needs_no_command);
+	tcase_add_test(tcase, exported_group_takes_no_volume_and_is_named);
 	tcase_add_test(tcase, only_of_incomplete_groups_nothing_is_waited_for);
 	tcase_add_test(tcase, nobody_waits_for_copies_of_metadata);
 	suite_add_tcase(suite, tcase);

@@ -168,6 +168,16 @@ START_TEST(incomplete_group_is_not_extended)
 }
 END_TEST
 
+/* Also without anything to be added: nothing in it can be activated. */
+START_TEST(exported_group_is_named)
+{
+	CLEANUP(setup_done) struct setup s = {0};
+
+	make_plan(&s, ROW("/dev/pmem0", "theirs", "0\",\"vg_exported\":\"exported"), PATHS("/dev/pmem0"));
+	assert_problem(&s, "volume group theirs is exported");
+}
+END_TEST
+
 START_TEST(incomplete_group_without_news_is_no_problem)
 {
 	CLEANUP(setup_done) struct setup s = {0};
@@ -330,6 +340,7 @@ int main(void)
 	tcase_add_test(plans, name_of_another_region_s_group_is_a_problem);
 	tcase_add_test(plans, namespaces_in_several_groups_are_a_problem);
 	tcase_add_test(plans, incomplete_group_is_not_extended);
+	tcase_add_test(plans, exported_group_is_named);
 	tcase_add_test(plans, incomplete_group_without_news_is_no_problem);
 	tcase_add_test(plans, nothing_to_do_runs_nothing);
 	tcase_add_test(plans, groups_with_something_inactive_are_activated_at_once);
