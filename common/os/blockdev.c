@@ -275,6 +275,52 @@ int dm_refuse_suspended(const char *path, struct error **err)
 	return 0;
 }
 
+/* Adds what the device of folder @device in sysfs lies on to @names. Nothing: it lies on none. */
+static int add_below(const char *device, char ***names, struct error **err)
+{
+	CLEANUP(free_charp) char *path = x_asprintf("%s/slaves", device);
+	CLEANUP(strv_freep) char **below = NULL;
+	CLEANUP(fd_closep) int fd = -1;
+
+	if (dir_open(path, /* create= */ false, 0, &fd, err) < 0 || dir_list(fd, &below, err) < 0)
+		return -1;
+	for (char **name = below; *name; name++) {
+		if (!strv_contains(*names, *name))
+			strv_add(names, *name);
+	}
+	return 0;
+}
+
+int dm_require_on(const char *path, char *const *bases, struct error **err)
+{
+	CLEANUP(strv_freep) char **names = NULL;
+	CLEANUP(free_charp) char *top = NULL;
+	bool mapped = false;
+	struct stat st;
+
+	if (stat(path, &st) < 0 || !S_ISBLK(st.st_mode))
+		return 0;
+	if (is_mapped(st.st_rdev, &mapped, err) < 0)
+		return -1;
+	if (!mapped)
+		return 0;
+	top = sysfs_path(st.st_rdev, "");
+	if (add_below(top, &names, err) < 0)
+		return -1;
+	for (size_t i = 0; names && names[i]; i++) {
+		CLEANUP(free_charp) char *node = x_asprintf("/dev/%s", names[i]);
+		CLEANUP(free_charp) char *folder = x_asprintf("/sys/block/%s", names[i]);
+
+		if (strv_contains(bases, node))
+			continue;
+		if (!str_starts(names[i], "dm-"))
+			return err_set(err, ERR_UNAVAILABLE, "%s lies on %s", path, node);
+		if (add_below(folder, &names, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* How many devices lie on mapped device @name, such as dm-3. */
 static int count_holders(const char *name, size_t *ret, struct error **err)
 {

@@ -96,6 +96,18 @@ int dm_wait_unused(const char *path, struct error **err) MUST_CHECK;
 int dm_refuse_shared(dev_t dev, struct error **err) MUST_CHECK;
 
 /**
+ * dm_require_on() - make sure that a mapped device lies on nothing but some devices.
+ * @path:  what is no mapped device, or none any more, is let pass
+ * @bases: paths of block devices ("/dev/pmem0"): strv
+ * @err:   see docs/ERRORS.md
+ *
+ * LVM finds a volume's mapped device by its UUID (lib/activate/dev_manager.c, _build_dlid()), which a volume
+ * on a copy of the disk bears, too. Looks through mapped devices at what they lie on. Opens nothing but
+ * sysfs. Return: 0, or -1 with ERR_UNAVAILABLE (it lies on another one, which is named), ERR_INTERNAL.
+ */
+int dm_require_on(const char *path, char *const *bases, struct error **err) MUST_CHECK;
+
+/**
  * dm_refuse_suspended() - refuse a device on which every access would wait, in a way that no signal ends.
  * @path: what is no device yet is let pass
  * @err:  see docs/ERRORS.md

@@ -162,8 +162,8 @@ int device_list_read(struct device_manager *m, struct device_list **ret, struct 
 struct device_list *device_latest(struct device_manager *m);
 
 /** device_confirm() - that the device with this identity still has the path of @device: the kernel gives the
- * names of namespaces that are gone to others. Where names are a device's own, that is always so. Return: 0,
- * or -1 with ERR_UNAVAILABLE. */
+ * names of namespaces that are gone to others, and LVM shows what is active on a copy of a group. Return: 0,
+ * or -1 with ERR_UNAVAILABLE, ERR_INTERNAL. */
 int device_confirm(struct device_manager *m, const struct device *device, struct error **err) MUST_CHECK;
 
 /**

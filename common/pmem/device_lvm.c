@@ -7,6 +7,7 @@
  * see is a device that somebody else made in another of our groups since the last listing, under the same ID.
  */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,9 +42,11 @@ struct device_lvm {
 	struct turn turn; /* around commands and for what follows */
 	struct nd *nd;
 	struct lvm *lvm;
-	struct device_list *seen; /* NULL before the first listing */
-	char *saved_folder;       /* pool_saved.h; NULL: no copies of metadata are kept */
-	bool saving_fails;        /* and that was logged */
+	struct device_list *seen;    /* NULL before the first listing */
+	char *saved_folder;          /* pool_saved.h; NULL: no copies of metadata are kept */
+	bool saving_fails;           /* and that was logged */
+	pthread_mutex_t paths_mutex; /* for what follows; held for moments */
+	char **paths;                /* block devices below our groups, as listed last: strv */
 };
 
 static bool is_uuid(const char *tag)
@@ -168,6 +171,16 @@ static void save(struct device_lvm *m, const struct lvm_report *report)
 	m->saving_fails = failed;
 }
 
+/* @paths: taken over */
+static void keep_paths(struct device_lvm *m, char ***paths)
+{
+	pthread_mutex_lock(&m->paths_mutex);
+	char **old = m->paths;
+	m->paths = TAKE_PTR(*paths);
+	pthread_mutex_unlock(&m->paths_mutex);
+	strv_free(old);
+}
+
 /* @ret: the report itself, too, unless NULL. */
 static int refresh(struct device_lvm *m, struct lvm_report **ret, struct error **err)
 {
@@ -181,6 +194,7 @@ static int refresh(struct device_lvm *m, struct lvm_report **ret, struct error *
 		return -1;
 	pool_vg_devices(inv, &paths);
 	lvm_set_devices(m->lvm, (const char *const *)paths, strv_len(paths));
+	keep_paths(m, &paths);
 	if (lvm_list(m->lvm, &report, err) < 0)
 		return err_wrap(err, "list volume groups");
 	device_list_free(m->seen);
@@ -206,6 +220,26 @@ static int list(void *self, struct device_list **ret, struct error **err)
 	if (!is_first)
 		save(m, report);
 	*ret = to_list(report);
+	return 0;
+}
+
+/* A copy of our devices on another disk has volumes of the same names and UUIDs, which somebody may have
+ * activated: LVM, which is not shown that disk, takes them for ours. */
+static int confirm(void *self, const struct device *d, struct error **err)
+{
+	struct device_lvm *m = self;
+	CLEANUP(strv_freep) char **paths = NULL;
+
+	pthread_mutex_lock(&m->paths_mutex);
+	for (char **path = m->paths; path && *path; path++)
+		strv_add(&paths, *path);
+	pthread_mutex_unlock(&m->paths_mutex);
+	if (dm_require_on(d->path, paths, err) < 0)
+		return err_wrap(err,
+			"what is active as volume %s is not on persistent memory of ours: deactivate the "
+			"copy of its group "
+			"(lvchange -an)",
+			d->id);
 	return 0;
 }
 
@@ -547,6 +581,8 @@ static void close_manager(void *self)
 	free(m->saved_folder);
 	lvm_close(m->lvm);
 	nd_close(m->nd);
+	strv_free(m->paths);
+	pthread_mutex_destroy(&m->paths_mutex);
 	turn_done(&m->turn);
 	free(m);
 }
@@ -554,6 +590,7 @@ static void close_manager(void *self)
 static const struct device_ops ops = {
 	.mode = "lvm",
 	.list = list,
+	.confirm = confirm,
 	.create = create,
 	.destroy = destroy,
 	.activate = activate,
@@ -569,6 +606,7 @@ struct device_manager *device_open_lvm(struct nd *nd, struct lvm *lvm, const cha
 	struct device_lvm *m = x_calloc(1, sizeof(*m));
 
 	turn_init(&m->turn);
+	pthread_mutex_init(&m->paths_mutex, NULL);
 	m->nd = nd;
 	m->lvm = lvm;
 	m->saved_folder = saved_folder ? x_strdup(saved_folder) : NULL;

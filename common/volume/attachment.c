@@ -186,6 +186,10 @@ static int find_device(struct attachment *a, struct error **err)
 static int wish_for_dax(struct attachment *a, struct error **err)
 {
 	a->dax = choose_dax(a);
+	/* a copy of it on another disk has none, and is not what to blame */
+	if (a->dax == DAX_REQUIRED && !a->info.has_dax &&
+		volumes_confirm_path(a->v, a->r, a->device, err) < 0)
+		return -1;
 	if (a->dax == DAX_REQUIRED && !a->info.has_dax)
 		return err_set(err, ERR_PRECONDITION,
 			"%s of volume %s has no DAX (its queue/dax in sysfs is 0), which usage=AppDirect "
