@@ -34,9 +34,10 @@ static int run_stage(const char *folder, const char *program, const char *flag, 
 }
 
 /* What the stage says belongs into the log of the pod. */
-static int run_conversion(const char *path, const char *format, struct error **err)
+static int run_conversion(const char *path, const char *format, const char *state_path, struct error **err)
 {
-	const char *const argv[] = {path, "-logging-format", format, "-force", "convert", NULL};
+	CLEANUP(free_charp) char *state = x_asprintf("-statePath=%s", state_path);
+	const char *const argv[] = {path, "-logging-format", format, state, "-force", "convert", NULL};
 	CLEANUP(buf_done) struct buf out = BUF_INIT(OUTPUT_MAX_BYTES);
 	CLEANUP(buf_done) struct buf diag = BUF_INIT(OUTPUT_MAX_BYTES);
 	int status = 0;
@@ -52,7 +53,7 @@ static int run_conversion(const char *path, const char *format, struct error **e
 	return 0;
 }
 
-int init_chain_convert(const char *logging_format, struct error **err)
+int init_chain_convert(const char *logging_format, const char *state_path, struct error **err)
 {
 	CLEANUP(free_charp) char *path = NULL;
 	char folder[PATH_MAX];
@@ -60,7 +61,7 @@ int init_chain_convert(const char *logging_format, struct error **err)
 	if (own_folder(folder, err) < 0)
 		return -1;
 	path = x_asprintf("%s/pmem-ns-init", folder);
-	return run_conversion(path, logging_format, err);
+	return run_conversion(path, logging_format, state_path, err);
 }
 
 int init_chain_run(unsigned percent, const char *state_path, struct error **err)

@@ -14,8 +14,8 @@
 int init_chain_run(unsigned percent, const char *state_path, struct error **err) MUST_CHECK;
 
 /**
- * init_chain_convert() - run `pmem-ns-init -force convert`, found beside this program; what it says goes to
- * stdout and stderr. May be repeated. Blocks until it ended. Return: 0, or -1 with ERR_PRECONDITION (program
- * missing), ERR_INTERNAL (a namespace was refused or failed, or there is none).
+ * init_chain_convert() - run `pmem-ns-init -force convert` with @state_path, found beside this program; what
+ * it says goes to stdout and stderr. May be repeated. Blocks until it ended. Return: 0, or -1 with
+ * ERR_PRECONDITION (program missing), ERR_INTERNAL (a namespace was refused or failed, or there is none).
  */
-int init_chain_convert(const char *logging_format, struct error **err) MUST_CHECK;
+int init_chain_convert(const char *logging_format, const char *state_path, struct error **err) MUST_CHECK;

@@ -32,7 +32,9 @@ static int convert(const struct options *o, struct error **err)
 	if (process_hangs_up())
 		sigaddset(&set, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
-	if (init_chain_convert(o->logging_format, err) < 0)
+	CLEANUP(free_charp) char *state_path = options_state_path(o);
+
+	if (init_chain_convert(o->logging_format, state_path, err) < 0)
 		return -1;
 	log_warn("the labels of the node are not changed: remove convert-raw-namespaces and set the one for "
 		 "the "

@@ -27,7 +27,7 @@ static int view_read(
 
 	if (nd_list(nd, &v.inv, err) < 0 || pool_vg_claim(lvm, v.inv, err) < 0)
 		return -1;
-	if (pool_convert_plan(lvm, v.inv, o->force, o->only, &v.plan, err) < 0)
+	if (pool_convert_plan(lvm, o->folder, v.inv, o->force, o->only, &v.plan, err) < 0)
 		return -1;
 	view_done(ret);
 	*ret = v;
@@ -53,6 +53,11 @@ static const char *describe(const struct convert_item *item)
 	return "left alone";
 }
 
+static bool is_lossy(const struct convert_item *item)
+{
+	return item->action == CONVERT_MAP || item->action == CONVERT_GROUP;
+}
+
 static void write_text(const struct convert_plan *plan, struct buf *out)
 {
 	char size[24];
@@ -62,7 +67,7 @@ static void write_text(const struct convert_plan *plan, struct buf *out)
 		buf_addf(out, "%s in %s on %s, %s: %s", item->ns->dev, item->region->name, item->region->bus,
 			format_bytes(item->ns->raw_bytes, size), describe(item));
 		if (item->reason)
-			buf_addf(out, item->action == CONVERT_MAP ? " (LOST: %s)" : " (%s)", item->reason);
+			buf_addf(out, is_lossy(item) ? " (LOST: %s)" : " (%s)", item->reason);
 		buf_addc(out, '\n');
 	}
 	if (plan->n == 0)
@@ -136,12 +141,13 @@ static bool convert_one(struct nd *nd, const struct convert_item *item, bool *re
 	return true;
 }
 
-static bool group_region(struct nd *nd, struct lvm *lvm, const struct nd_region *r, char *const *devs)
+static bool group_region(
+	struct nd *nd, struct lvm *lvm, const char *folder, const struct nd_region *r, char *const *devs)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(free_charp) char *group = NULL;
 
-	if (pool_convert_group(nd, lvm, r->bus, r->name, devs, &group, &err) < 0) {
+	if (pool_convert_group(nd, lvm, folder, r->bus, r->name, devs, &group, &err) < 0) {
 		log_warn("volume group not made", F_STR("region", r->name), F_ERR(err));
 		return false;
 	}
@@ -160,7 +166,7 @@ static bool has_pool(const struct nd_region *r)
 
 /* The group is made before the next region is touched, so that as little as possible is nobody's at any time;
  * pool namespaces of before may lack theirs because the command was killed. */
-static bool carry_out(struct nd *nd, struct lvm *lvm, const struct view *v)
+static bool carry_out(struct nd *nd, struct lvm *lvm, const char *folder, const struct view *v)
 {
 	bool complete = true;
 
@@ -170,7 +176,7 @@ static bool carry_out(struct nd *nd, struct lvm *lvm, const struct view *v)
 		for (size_t i = 0; i < v->plan.n && !process_is_stopped(); i++)
 			if (v->plan.items[i].region == r && convert_one(nd, &v->plan.items[i], &complete))
 				strv_add(&devs, v->plan.items[i].ns->dev);
-		if ((devs || has_pool(r)) && !group_region(nd, lvm, r, devs))
+		if ((devs || has_pool(r)) && !group_region(nd, lvm, folder, r, devs))
 			complete = false;
 	}
 	return complete;
@@ -210,7 +216,7 @@ int cmd_convert(struct nd *nd, struct lvm *lvm, const struct convert_options *o,
 	if (show(o, &v.plan, err) < 0)
 		return -1;
 	if (!o->dry_run)
-		complete = carry_out(nd, lvm, &v) && complete;
+		complete = carry_out(nd, lvm, o->folder, &v) && complete;
 	if (v.plan.n == 0 && !has_any_pool(v.inv)) {
 		log_warn("there is neither a namespace to convert nor one of ours");
 		complete = false;

@@ -45,10 +45,11 @@ bool cmd_plan(const struct nd_inventory *inv, unsigned percent, bool json, struc
 void cmd_status(const struct nd_inventory *inv, const struct dax_list *dax, bool json, struct buf *out);
 
 struct convert_options {
-	bool force;        /* what holds something, too */
-	bool dry_run;      /* only show */
-	bool json;         /* show as one JSON document */
-	char *const *only; /* names of namespaces: strv; NULL: all */
+	bool force;         /* what holds something, too */
+	bool dry_run;       /* only show */
+	bool json;          /* show as one JSON document */
+	char *const *only;  /* names of namespaces: strv; NULL: all */
+	const char *folder; /* of pool_saved.h; NULL: there are no records */
 };
 
 /**

@@ -11,6 +11,7 @@
 #include "os/unix_socket.h"
 #include "pmem/lvm.h"
 #include "pmem/pool_ns.h"
+#include "pmem/pool_saved.h"
 
 static const char usage[] =
 	"usage: pmem-ns-init [flags] [create|plan|status|convert [NAMESPACE]...]\n"
@@ -20,7 +21,9 @@ static const char usage[] =
 	"  status   show each region as a map of own, foreign and free extents\n"
 	"  convert  make raw namespaces that hold nothing (all, or those given) fsdax ones of ours, and put\n"
 	"           them into a volume group; those of regions without labels and of legacy memory, too.\n"
-	"           What is in use is refused; what holds something is refused without -force\n"
+	"           What is in use is refused; what holds something is refused without -force; what was in "
+	"a\n"
+	"           volume group that is not found now is refused without -force and its name\n"
 	"\n"
 	"Exit status: 0 done (a region that failed or was skipped is a warning), 1 failure, or with -strict\n"
 	"a region that failed or could not be used; convert: a namespace that failed or was refused, or\n"
@@ -37,6 +40,7 @@ struct options {
 	bool show_version;
 	bool show_help;
 	uint32_t verbosity;
+	const char *state_path;
 	const char *output;
 	const char *logging_format;
 	const char *command;
@@ -71,7 +75,11 @@ static int check(const struct options *o, char *const *rest, struct error **err)
 /* Help and version are answered here; @ret then says so by show_help or show_version. */
 static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored, struct error **err)
 {
-	struct options o = {.percent = 100, .logging_format = "text", .verbosity = 3, .command = "create"};
+	struct options o = {.percent = 100,
+		.logging_format = "text",
+		.verbosity = 3,
+		.command = "create",
+		.state_path = "/var/lib/pmem-csi.intel.com"};
 	CLEANUP(strv_freep) char **stale_sockets = NULL;
 	const struct opt table[] = {
 		{"useforfsdax", OPT_PERCENT, &o.percent, "PERCENT", "share of each region to use"},
@@ -82,6 +90,8 @@ static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored
 		{"force", OPT_BOOL, &o.force, NULL,
 			"convert: even what holds something or has a foreign name; it is lost"},
 		{"dry-run", OPT_BOOL, &o.dry_run, NULL, "convert: only show what would be done"},
+		{"statePath", OPT_STR, &o.state_path, "DIR",
+			"convert: the driver's; what was in a volume group is recorded in its folder lvm"},
 		{"o", OPT_STR, &o.output, "FORMAT", "plan, status, convert: text (default) or json"},
 		{"logging-format", OPT_STR, &o.logging_format, "FORMAT", "text or json"},
 		{"v", OPT_U32, &o.verbosity, "N", "log verbosity; 5 and above shows debug messages"},
@@ -140,6 +150,7 @@ static int show(
 
 static int run(const struct options *o, bool *ret_complete, struct error **err)
 {
+	CLEANUP(free_charp) char *folder = pool_saved_folder(o->state_path);
 	CLEANUP(nd_closep) struct nd *nd = NULL;
 	CLEANUP(fd_closep) int lock = -1;
 	bool creating = str_eq(o->command, "create");
@@ -167,8 +178,11 @@ static int run(const struct options *o, bool *ret_complete, struct error **err)
 	if (creating)
 		return cmd_create(nd, lvm, o->percent, ret_complete, err);
 
-	const struct convert_options convert = {
-		.force = o->force, .dry_run = o->dry_run, .json = str_eq(o->output, "json"), .only = o->only};
+	const struct convert_options convert = {.force = o->force,
+		.dry_run = o->dry_run,
+		.json = str_eq(o->output, "json"),
+		.only = o->only,
+		.folder = folder};
 	return cmd_convert(nd, lvm, &convert, ret_complete, err);
 }
 

@@ -39,7 +39,7 @@ static bool create_in(struct lvm *lvm, const char *folder, const struct nd_regio
 	CLEANUP(error_freep) struct error *err = NULL;
 
 	pool_vg_plan_region(r, report, &p);
-	pool_vg_examine(folder, &p);
+	pool_vg_examine(folder, /* but= */ NULL, &p);
 	if (pool_vg_apply(lvm, &p, &err) < 0) {
 		log_error("volume group not made", F_STR("region", r->name), F_STR("group", p.vg_name),
 			F_ERR(err));

@@ -68,7 +68,7 @@ bool cmd_plan(const struct view *v, const char *folder, bool json, struct buf *o
 		if (!has_pool(&v->inv->regions[i]))
 			continue;
 		pool_vg_plan_region(&v->inv->regions[i], v->report, &p);
-		pool_vg_examine(folder, &p);
+		pool_vg_examine(folder, /* but= */ NULL, &p);
 		if (json)
 			write_json(&p, &w);
 		else

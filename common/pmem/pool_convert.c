@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/fs.h"
+#include "pmem/pool_saved.h"
 #include "pmem/pool_vg.h"
 
 /* Where info blocks begin (drivers/nvdimm/btt_devs.c, drivers/nvdimm/pfn_devs.c), and their signatures
@@ -120,6 +121,39 @@ static void decide_fsdax(const struct lvm_report *report, struct convert_item *i
 		item->action = CONVERT_GROUP;
 }
 
+/* Of a namespace that is raw. Its label, if there is one, is not where it would be looked for now. */
+static char *find_former_group(
+	const char *folder, const struct nd_region *region, const struct nd_namespace *ns)
+{
+	CLEANUP(pool_record_done) struct pool_record record = {0};
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	if (pool_saved_find(folder, region, ns, &record, &err) < 0)
+		return x_strdup(err->msg);
+	if (!record.group)
+		return NULL;
+	return x_asprintf("was in volume group %s when it was fsdax, and its volumes may still be there; if "
+			  "they may be "
+			  "lost: pmem-ns-init -force convert %s",
+		record.group, ns->dev);
+}
+
+/* What is lost with a label or an info block leaves nothing that a probe recognises. */
+static void heed_record(const char *folder, bool insisted, struct convert_item *item)
+{
+	char *refusal = NULL;
+
+	if (item->action != CONVERT_MAP && item->action != CONVERT_GROUP)
+		return;
+	refusal = item->action == CONVERT_GROUP ? pool_vg_refusal(folder, item->region, item->ns)
+						: find_former_group(folder, item->region, item->ns);
+	if (!refusal)
+		return;
+	free(item->reason);
+	item->reason = refusal;
+	item->action = insisted ? item->action : CONVERT_REFUSE;
+}
+
 static void decide(const struct lvm_report *report, bool force, bool asked_for, struct convert_item *item)
 {
 	if (!item->ns->active) {
@@ -171,8 +205,8 @@ static int list_fsdax(
 	return lvm_list(l, ret, err);
 }
 
-int pool_convert_plan(struct lvm *l, const struct nd_inventory *inv, bool force, char *const *only,
-	struct convert_plan *ret, struct error **err)
+int pool_convert_plan(struct lvm *l, const char *folder, const struct nd_inventory *inv, bool force,
+	char *const *only, struct convert_plan *ret, struct error **err)
 {
 	CLEANUP(convert_plan_done) struct convert_plan p = {0};
 	CLEANUP(lvm_report_freep) struct lvm_report *report = NULL;
@@ -186,8 +220,10 @@ int pool_convert_plan(struct lvm *l, const struct nd_inventory *inv, bool force,
 				*dev);
 	if (list_fsdax(l, &p, &report, err) < 0)
 		return -1;
-	for (size_t i = 0; i < p.n; i++)
+	for (size_t i = 0; i < p.n; i++) {
 		decide(report, force, only != NULL, &p.items[i]);
+		heed_record(folder, force && only != NULL, &p.items[i]);
+	}
 	*ret = p;
 	p = (struct convert_plan){0};
 	return 0;
@@ -234,8 +270,8 @@ static void hand_over(struct nd_region *r, char *const *devs)
 			r->namespaces[i].grouped = true;
 }
 
-int pool_convert_group(struct nd *nd, struct lvm *l, const char *bus, const char *region, char *const *devs,
-	char **ret_vg, struct error **err)
+int pool_convert_group(struct nd *nd, struct lvm *l, const char *folder, const char *bus, const char *region,
+	char *const *devs, char **ret_vg, struct error **err)
 {
 	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
 	CLEANUP(lvm_report_freep) struct lvm_report *report = NULL;
@@ -254,6 +290,7 @@ int pool_convert_group(struct nd *nd, struct lvm *l, const char *bus, const char
 	if (lvm_list(l, &report, err) < 0)
 		return err_wrap(err, "list volume groups");
 	pool_vg_plan_region(r, report, &plan);
+	pool_vg_examine(folder, devs, &plan);
 	if (pool_vg_apply(l, &plan, err) < 0)
 		return -1;
 	*ret_vg = plan.add_paths ? TAKE_PTR(plan.vg_name) : NULL;

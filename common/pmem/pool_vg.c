@@ -187,30 +187,34 @@ static const struct nd_namespace *namespace_at(const struct nd_region *r, const 
 
 /* LVM itself takes devices out of groups by emptying their metadata area. Return: why not, caller frees; NULL
  * when the namespace may be grouped. */
-static char *find_reason(const char *folder, const struct nd_region *region, const char *path)
+char *pool_vg_refusal(const char *folder, const struct nd_region *region, const struct nd_namespace *ns)
 {
-	const struct nd_namespace *ns = namespace_at(region, path);
 	const struct nd_inventory just_this = {&(struct nd_region){.identity = region->identity,
 						       .namespaces = (struct nd_namespace *)(uintptr_t)ns,
-						       .n_namespaces = ns ? 1 : 0},
+						       .n_namespaces = 1},
 		1};
 	const struct lvm_report in_no_group = {0};
 	CLEANUP(pool_lost_list_done) struct pool_lost_list lost = {0};
 	CLEANUP(pool_record_done) struct pool_record record = {0};
 	CLEANUP(error_freep) struct error *err = NULL;
 
-	if (!ns)
+	if (!folder)
 		return NULL;
 	if (pool_saved_find(folder, region, ns, &record, &err) < 0)
-		return x_asprintf("%s; until that can be read, nothing new is made on %s", err->msg, path);
+		return x_asprintf(
+			"%s; until that can be read, nothing new is made on %s", err->msg, ns->block_path);
 	pool_saved_lost(folder, &just_this, &in_no_group, &lost);
 	return lost.n > 0 ? pool_lost_text(&lost.list[0]) : NULL;
 }
 
-void pool_vg_examine(const char *folder, struct pool_vg_plan *plan)
+void pool_vg_examine(const char *folder, char *const *but, struct pool_vg_plan *plan)
 {
 	for (char **path = plan->add_paths; path && *path; path++) {
-		char *reason = find_reason(folder, plan->region, *path);
+		const struct nd_namespace *ns = namespace_at(plan->region, *path);
+		char *reason = NULL;
+
+		if (ns && !strv_contains(but, ns->dev))
+			reason = pool_vg_refusal(folder, plan->region, ns);
 		if (!reason)
 			continue;
 		free(plan->problem);

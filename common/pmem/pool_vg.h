@@ -44,8 +44,13 @@ void pool_vg_plan_region(
 	const struct nd_region *region, const struct lvm_report *report, struct pool_vg_plan *ret);
 
 /** pool_vg_examine() - make it the problem of @plan when a namespace to be added has a record in @folder
- * (pool_saved.h) and was not taken out of its group by LVM. @folder: NULL: there are no records. */
-void pool_vg_examine(const char *folder, struct pool_vg_plan *plan);
+ * (pool_saved.h) and was not taken out of its group by LVM. @folder: NULL: there are no records. @but:
+ * namespaces ("namespace0.0") whose records do not count: strv or NULL. */
+void pool_vg_examine(const char *folder, char *const *but, struct pool_vg_plan *plan);
+
+/** pool_vg_refusal() - the same for @ns of @region by itself. Return: why it must not be grouped, caller
+ * frees; NULL: no record forbids it. */
+char *pool_vg_refusal(const char *folder, const struct nd_region *region, const struct nd_namespace *ns);
 
 /** pool_vg_plan_done() - release what @p owns. */
 void pool_vg_plan_done(struct pool_vg_plan *p);

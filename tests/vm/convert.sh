@@ -137,6 +137,44 @@ repeating_changes_nothing() {
 	chain_facts | diff "$scratch/before" -
 }
 
+# zeroed FIRST_MIB LAST_MIB: what is lost of region0's device
+zeroed() {
+	dd if=/dev/zero of=/dev/pmem0 bs=1M count="$1" conv=fsync status=none
+	dd if=/dev/zero of=/dev/pmem0 bs=1M count="$2" seek=$(($(blockdev --getsize64 /dev/pmem0) / 1048576 - $2)) conv=fsync \
+		status=none
+}
+
+device_sum() {
+	raw_bytes /dev/pmem0 0 $((64 << 20)) | sha256sum
+}
+
+# Label and both metadata areas are lost, so that nothing on the device tells what it was; its record does, and the command
+# that is printed brings the group back.
+former_group_is_refused() {
+	local sum command
+	hand lvcreate -qq -y -an -n kept -L 16m "$group0"
+	pmem-vgm "-statePath=$state" -strict
+	hand vgchange -qq -an "$group0"
+	zeroed 2 4
+	sum=$(device_sum)
+	ns_init 1 convert "-statePath=$state"
+	says "^namespace0.0 .*: refused (.* was in volume group $group0"
+	ns_init 1 -force convert "-statePath=$state"
+	ns_init 1 convert "-statePath=$state" namespace0.0
+	equal 'the device' "$(device_sum)" "$sum"
+	command=$(sed -n 's/.*: \(lvm pvck .*\); if its volumes.*/\1/p' "$scratch/out")
+	echo "$command"
+	sh -c "$command"
+	equal 'volumes' "$(hand lvs --noheadings -o lv_name "$group0" | tr -d ' ')" kept
+	hand lvremove -qq -y "$group0/kept"
+	# with the second area as before
+	hand vgremove -qq "$group0"
+	hand pvremove -qq /dev/pmem0
+	zeroed 2 4
+	ns_init 0 -force convert "-statePath=$state" namespace0.0
+	is_converted
+}
+
 # The first fits best into the smaller group, that of the legacy memory, which forgets.
 use_volumes() {
 	local first second id
@@ -168,6 +206,7 @@ boot_1() {
 	prove convert-all convert_all
 	prove repeating-changes-nothing repeating_changes_nothing
 	prove foreign-is-invisible foreign_is_invisible
+	prove former-group-is-refused former_group_is_refused
 	prove use-volumes use_volumes
 	prove foreign-is-untouched foreign_is_untouched
 	prove kernel-does-not-complain kernel_is_content

@@ -1,9 +1,13 @@
 /* pmem-ns-init convert over the fake; the block devices of its namespaces are loop devices. */
+#include <stdio.h>
+#include <string.h>
+
 #include "base/mem.h"
 #include "base/str.h"
 #include "commands.h"
 #include "os/fs.h"
 #include "pmem/nd_fake.h"
+#include "pmem/pool_saved.h"
 #include "pmem/pool_vg.h"
 #include "unit/os/scratch.h"
 #include "unit/pmem/lvm_area.h"
@@ -310,6 +314,56 @@ START_TEST(device_that_lvm_got_no_further_with_is_grouped)
 }
 END_TEST
 
+/* As pmem-vgm does for what it finds in a group: nothing is left of that group but the record. */
+static void put_record(struct node *n, const char *folder, const char *text)
+{
+	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = look(n);
+	CLEANUP(free_charp) char *name = x_strdup(inv->regions[0].identity);
+
+	for (char *c = name; *c; c++)
+		*c = *c == '/' ? '_' : *c;
+	CLEANUP(free_charp) char *path = x_asprintf("%s/namespaces/%s.json", folder, name);
+	FILE *f = fopen(path, "we");
+	ck_assert_ptr_nonnull(f);
+	fputs(text, f);
+	ck_assert_int_eq(fclose(f), 0);
+}
+
+static void refuse_recorded(enum nd_mode mode, const char *record)
+{
+	CLEANUP(free_charp) char *folder = pool_saved_folder(SCRATCH "/state");
+	CLEANUP(strv_freep) char **only = NULL;
+	CLEANUP(lvm_closep) struct lvm *lvm = NULL;
+	CLEANUP(node_done) struct node n;
+	struct error *err = NULL;
+
+	unlink(SCRATCH "/disk");
+	node_open(&n, 0, "", mode);
+	lvm = lvm_open_with(&model_ops, &n.model);
+	ASSERT_OK(pool_saved_open(SCRATCH "/state", lvm, &err));
+	put_record(&n, folder, record);
+	ck_assert(!convert_with(&n, &(struct convert_options){.folder = folder}));
+	ck_assert(!convert_with(&n, &(struct convert_options){.folder = folder, .force = true}));
+	strv_add(&only, "namespace0.0");
+	ck_assert(!convert_with(&n, &(struct convert_options){.folder = folder, .only = only}));
+	assert_untouched(&n, mode);
+	ck_assert(convert_with(&n, &(struct convert_options){.folder = folder, .force = true, .only = only}));
+	assert_converted(&n, "");
+}
+
+/* Its label and metadata are gone, or the info block before them: a probe finds nothing, and the volumes may
+ * be there. */
+START_TEST(what_was_in_a_group_is_refused_unless_force_and_name_are_given)
+{
+	static const char record[] = "{\"group\":\"" GROUP "\",\"groupUUID\":\"u\",\"pvUUID\":\"p\"}\n";
+
+	refuse_recorded(ND_FSDAX, record);
+	refuse_recorded(ND_RAW, record);
+	refuse_recorded(ND_FSDAX, "damaged");
+	refuse_recorded(ND_RAW, "damaged");
+}
+END_TEST
+
 START_TEST(failed_conversion_is_told_and_can_be_repeated)
 {
 	CLEANUP(node_done) struct node n;
@@ -411,6 +465,7 @@ SCRATCH_MAIN("ns_convert", raw_namespace_without_label_becomes_ours_by_its_group
 	info_block_of_another_mode_counts_as_content, what_is_in_use_is_refused_even_by_force,
 	name_that_somebody_gave_protects_unless_asked_for, unknown_namespace_is_an_error,
 	conversion_killed_at_any_step_is_finished_by_the_next, device_that_lvm_got_no_further_with_is_grouped,
+	what_was_in_a_group_is_refused_unless_force_and_name_are_given,
 	failed_conversion_is_told_and_can_be_repeated, foreign_group_stays_foreign_even_by_force,
 	file_system_on_fsdax_is_left_alone_even_by_force, blank_fsdax_is_taken_only_where_there_are_no_names,
 	group_of_the_go_driver_s_conversion_is_ours, name_outweighs_the_group, nothing_at_all_is_incomplete)
