@@ -23,6 +23,9 @@
 #define COPY_HEAD_BYTES (64U << 10)
 #define OLDER_MAX       5
 
+/* Whatever the host's lvm.conf says. */
+#define SEES_ALL "--config 'devices { use_devicesfile=0 filter=[\"a|.*|\"] global_filter=[\"a|.*|\"] }'"
+
 char *pool_saved_folder(const char *state_path)
 {
 	return x_asprintf("%s/lvm", state_path);
@@ -405,7 +408,7 @@ void pool_lost_list_done(struct pool_lost_list *l)
 /*
  * pvck finds a second area by itself only where LVM's default alignment puts it (_check_for_mda2() of LVM's
  * tools/pvck.c looks 1 MiB before the end), and the device by a name that may be another one's by now. The
- * devices file of the host need not have the device.
+ * devices file of the host need not have the device, and its filters may reject it.
  */
 static char *make_command(
 	const struct pool_record *r, const char *device, const struct pool_area *area, const char *copy)
@@ -417,8 +420,9 @@ static char *make_command(
 		second = x_asprintf(" mda2_offset=%ju mda2_size=%ju", (uintmax_t)area->second_offset_bytes,
 			(uintmax_t)area->second_bytes);
 	}
-	return x_asprintf("lvm pvck --config devices/use_devicesfile=0 --yes --repair --file '%s' --settings "
-			  "'pv_uuid=%s%s' %s && lvm vgchange --config devices/use_devicesfile=0 -ay %s",
+	return x_asprintf("lvm pvck " SEES_ALL
+			  " --yes --repair --file '%s' --settings 'pv_uuid=%s%s' %s && lvm vgchange " SEES_ALL
+			  " -ay %s",
 		copy, r->pv_uuid, second, device, r->group);
 }
 

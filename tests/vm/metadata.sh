@@ -147,13 +147,21 @@ others_go_on() {
 	refused UNAVAILABLE delete "$id"
 }
 
+hostile_lvm() {
+	mkdir -p "$scratch/hostile"
+	sed 's/filter=.*/filter=["r|.*|"] global_filter=["r|.*|"]/; s/use_devicesfile=0/use_devicesfile=1/' \
+		"$LVM_SYSTEM_DIR/lvm.conf" >"$scratch/hostile/lvm.conf"
+	echo "$scratch/hostile"
+}
+
 doctor_restores() {
 	local command
 	doctor
 	command=$(sed -n 's/^problem *volume-group .*use: \(lvm pvck .*\); if its volumes.*/\1/p' "$scratch/out")
 	test -n "$command"
 	echo "$command"
-	sh -c "$command"
+	# as on a host whose own LVM is kept from persistent memory
+	LVM_SYSTEM_DIR=$(hostile_lvm) sh -c "$command"
 	groups_are
 	two_areas
 	lvm vgck

@@ -21,6 +21,8 @@
 #define VG_UUID     "aaaaaa-bbbb-cccc-dddd-eeee-ffff-gggggg"
 #define PV_UUID     "hhhhhh-bbbb-cccc-dddd-eeee-ffff-iiiiii"
 
+#define SEES_ALL "--config 'devices { use_devicesfile=0 filter=[\"a|.*|\"] global_filter=[\"a|.*|\"] }'"
+
 static char scratch[] = "/tmp/pmem-test-saved-XXXXXX";
 static char *state_path, *folder, *image;
 
@@ -265,10 +267,9 @@ START_TEST(lost_label_is_told_with_the_newest_copy_and_the_command)
 	ck_assert_uint_eq(lost.n, 1);
 	CLEANUP(free_charp) char *copy = x_asprintf("%s/copies/renamed", folder);
 	CLEANUP(free_charp)
-	char *command = x_asprintf(
-		"lvm pvck --config devices/use_devicesfile=0 --yes --repair --file '%s' --settings "
-		"'pv_uuid=" PV_UUID " mda2_offset=%ju mda2_size=%ju' %s && "
-		"lvm vgchange --config devices/use_devicesfile=0 -ay group",
+	char *command = x_asprintf("lvm pvck " SEES_ALL " --yes --repair --file '%s' --settings "
+				   "'pv_uuid=" PV_UUID " mda2_offset=%ju mda2_size=%ju' %s && "
+				   "lvm vgchange " SEES_ALL " -ay group",
 		copy, (uintmax_t)(IMAGE_BYTES - MIB(2)), (uintmax_t)MIB(2), image);
 	ck_assert_str_eq(lost.list[0].command, command);
 	CLEANUP(free_charp) char *text = pool_lost_text(&lost.list[0]);
