@@ -1,5 +1,7 @@
 /* What devices exist: listing, and what is remembered of it. */
+#include <errno.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -173,21 +175,27 @@ struct device *volumes_seen_stranger(struct volumes *v, const char *id)
 	return copy;
 }
 
+static int look_again(struct volumes *v, const struct volume_record *r, struct device **d,
+	enum presence *presence, struct error **err)
+{
+	volumes_say(v, r->id, "listing devices");
+	if (volumes_relist(v, err) < 0) {
+		(*err)->code = ERR_UNAVAILABLE;
+		return err_wrap(err, "volume %s", r->id);
+	}
+	device_free(TAKE_PTR(*d));
+	*presence = look_up(v, r, d);
+	return 0;
+}
+
 int volumes_find_device(struct volumes *v, const struct volume_record *r, struct device **ret_device,
 	enum presence *ret, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
 	enum presence presence = look_up(v, r, &d);
 
-	if (presence != DEVICE_PRESENT || is_in_doubt(v, r->id)) {
-		volumes_say(v, r->id, "listing devices");
-		if (volumes_relist(v, err) < 0) {
-			(*err)->code = ERR_UNAVAILABLE;
-			return err_wrap(err, "volume %s", r->id);
-		}
-		device_free(TAKE_PTR(d));
-		presence = look_up(v, r, &d);
-	}
+	if ((presence != DEVICE_PRESENT || is_in_doubt(v, r->id)) && look_again(v, r, &d, &presence, err) < 0)
+		return -1;
 	*ret_device = TAKE_PTR(d);
 	*ret = presence;
 	return 0;
@@ -260,6 +268,15 @@ static int refuse_absent(const struct volume_record *r, enum presence presence, 
 			: "its pool is absent or incomplete, or several devices bear its name");
 }
 
+/* Somebody deactivated, renamed or removed it since it was seen. To wait for a node is for devices that we
+ * make. */
+static bool has_vanished(const struct device *d)
+{
+	struct stat st;
+
+	return d->active && d->path && stat(d->path, &st) < 0 && errno == ENOENT;
+}
+
 int volumes_require_device(
 	struct volumes *v, const struct volume_record *r, struct device **ret, struct error **err)
 {
@@ -267,6 +284,8 @@ int volumes_require_device(
 	enum presence presence;
 
 	if (volumes_find_device(v, r, &d, &presence, err) < 0)
+		return -1;
+	if (d && has_vanished(d) && look_again(v, r, &d, &presence, err) < 0)
 		return -1;
 	if (!d)
 		return refuse_absent(r, presence, err);
