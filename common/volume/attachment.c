@@ -555,6 +555,18 @@ static int record_target(struct attachment *a, struct error **err)
 
 /* --- making it, and what the kernel made of it */
 
+/* The kernel says EINVAL, and why only in its log. */
+static int explain_twin(const struct attachment *a, struct error **err)
+{
+	CLEANUP(free_charp) char *twin = volumes_find_twin(a->v, a->fs_type, a->device, a->table);
+	CLEANUP(error_freep) struct error *refusal = NULL;
+
+	if (!twin)
+		return -1;
+	refusal = TAKE_PTR(*err);
+	return err_set(err, ERR_PRECONDITION, "%s (%s)", twin, refusal->msg);
+}
+
 static int mount_fs(struct attachment *a, int target_fd, int kmsg_fd, struct error **err)
 {
 	CLEANUP(strv_freep) char **options = NULL;
@@ -567,8 +579,8 @@ static int mount_fs(struct attachment *a, int target_fd, int kmsg_fd, struct err
 		return 0;
 	CLEANUP(free_charp) char *said = kmsg_since(kmsg_fd, a->info.dev);
 	if (said)
-		return err_wrap(err, "the kernel says \"%s\"", said);
-	return -1;
+		err_wrap(err, "the kernel says \"%s\"", said);
+	return explain_twin(a, err);
 }
 
 static int bind_source(struct attachment *a, int target_fd, struct error **err)

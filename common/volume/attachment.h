@@ -92,3 +92,16 @@ int volumes_look_at(const char *at, int *ret_fd, struct error **err) MUST_CHECK;
  */
 int volumes_prepare_fs(struct volumes *v, struct volume_record *r, const struct device *d,
 	const char *fs_type, bool readonly, struct error **err) MUST_CHECK;
+
+struct mount_table;
+
+/**
+ * volumes_find_twin() - look for a mounted file system because of which the kernel refuses to mount that of
+ * @d: two xfs with one UUID are not mounted at a time (a copy of a device bears the UUID of the original).
+ * @fs_type: of @d
+ * @t:       what is mounted
+ *
+ * Reads superblocks. Return: what is the matter and what to do about it, caller frees; NULL: there is none.
+ */
+char *volumes_find_twin(
+	struct volumes *v, const char *fs_type, const struct device *d, const struct mount_table *t);

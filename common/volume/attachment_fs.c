@@ -1,10 +1,13 @@
 /* The file system below an attachment: found, checked, or made. */
+#include <sys/stat.h>
+
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/fs.h"
+#include "os/mount_table.h"
 #include "volume/attachment.h"
 #include "volume/volumes_private.h"
 
@@ -97,6 +100,51 @@ static int check(struct volumes *v, const struct volume_record *r, const struct 
 		log_warn("file system was checked before it is mounted", F_STR("volume", r->id),
 			F_STR("device", d->path), F_STR("verdict", verdict));
 	return 0;
+}
+
+/* Of a mount whose source is the device that is mounted: another namespace's name may be another device's
+ * here. */
+static bool has_uuid(const struct mount_entry *e, const char *uuid)
+{
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	struct fs_super super;
+	struct stat st;
+
+	if (stat(e->source, &st) < 0 || !S_ISBLK(st.st_mode) || st.st_rdev != e->dev)
+		return false;
+	/* a read would wait in the kernel */
+	if (dm_refuse_suspended(e->source, &ignored) < 0)
+		return false;
+	return fs_read_super(e->fstype, e->source, &super, &ignored) == 0 && str_eq(super.uuid, uuid);
+}
+
+static char *describe_twin(
+	struct volumes *v, const struct device *d, const char *uuid, const struct mount_entry *e)
+{
+	CLEANUP(free_charp) char *id = volumes_mounted_at(v, e->target);
+
+	return x_asprintf(
+		"its xfs has the UUID %s, as has the one of %s%s%s, which is mounted at %s, and the kernel "
+		"mounts only one of them at a time: unstage that, or give one of them a UUID of its own "
+		"(xfs_admin -U generate %s)",
+		uuid, id ? "volume " : "", id ? id : "", id ? "" : e->source, e->target, d->path);
+}
+
+/* fs/xfs/xfs_mount.c, xfs_uuid_mount() */
+char *volumes_find_twin(
+	struct volumes *v, const char *fs_type, const struct device *d, const struct mount_table *t)
+{
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	struct fs_super super;
+
+	if (!str_eq(fs_type, "xfs") || fs_read_super(fs_type, d->path, &super, &ignored) < 0)
+		return NULL;
+	for (size_t i = 0; i < t->n; i++) {
+		const struct mount_entry *e = &t->entries[i];
+		if (str_eq(e->fstype, fs_type) && has_uuid(e, super.uuid))
+			return describe_twin(v, d, super.uuid, e);
+	}
+	return NULL;
 }
 
 int volumes_prepare_fs(struct volumes *v, struct volume_record *r, const struct device *d,

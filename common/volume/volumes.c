@@ -117,6 +117,20 @@ struct volume_record *volumes_record(struct volumes *v, const char *handle)
 	return copy;
 }
 
+char *volumes_mounted_at(struct volumes *v, const char *path)
+{
+	char *id = NULL;
+
+	pthread_mutex_lock(&v->mutex);
+	for (size_t i = 0; i < v->n_records && !id; i++) {
+		const struct volume_record *r = v->records[i];
+		if (str_eq(r->staging_path, path) || strv_contains(r->targets, path))
+			id = x_strdup(r->id);
+	}
+	pthread_mutex_unlock(&v->mutex);
+	return id;
+}
+
 int volumes_refuse_stranger(struct volumes *v, const char *id, struct error **err)
 {
 	pthread_mutex_lock(&v->mutex);

@@ -67,6 +67,10 @@ struct volume_record *volumes_record(struct volumes *v, const char *handle);
 /** volumes_record_by_name() - a copy of the record whose stored name is @name, or NULL. */
 struct volume_record *volumes_record_by_name(struct volumes *v, const char *name);
 
+/** volumes_mounted_at() - the ID of the volume that is recorded to be staged or published at @path. Return:
+ * caller frees; NULL: none is. */
+char *volumes_mounted_at(struct volumes *v, const char *path);
+
 /** volumes_refuse_stranger() - of @id, which has no record, nothing must be there: neither a device without
  * state nor a state file that could not be read. Return: 0, or -1 with ERR_PRECONDITION that names `check
  * -repair`. */

@@ -9,7 +9,7 @@ import subprocess
 
 import driver
 from driver import MIB, csi_pb2
-from node import Node
+from node import Code, Node
 
 MKE2FS = "/usr/sbin/mke2fs"
 UNKNOWN_FEATURE = 0x80000000
@@ -111,7 +111,8 @@ class FileSystems(Node):
         self.delete_all()
 
     def test_copy_of_an_xfs_volume(self):
-        """The kernel mounts one of the two only: the other one is refused until the first is no more in use."""
+        """The kernel mounts one of the two only: the other one is refused until the first is no more in use, and
+        the refusal names the UUID and the first."""
         first, second = self.make_xfs("first"), self.make_xfs("second")
         for volume in first, second:
             self.stage_xfs(volume).result()
@@ -120,6 +121,10 @@ class FileSystems(Node):
         self.stage_xfs(first).result()
         failure = self.stage_xfs(second).exception()
         self.assertIsNotNone(failure)
+        self.assertEqual(failure.code(), Code.FAILED_PRECONDITION, failure.details())
+        self.assertIn(first, failure.details())
+        self.assertRegex(failure.details(), "UUID [0-9a-f]{8}-")
+        self.assertIn("xfs_admin -U generate", failure.details())
         self.assertEqual(self.mounted(self.staging(second)), [])
         self.unstage(first).result()
         self.stage_xfs(second).result()
