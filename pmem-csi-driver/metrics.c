@@ -100,6 +100,10 @@ static void add_volumes(const struct metrics *m, struct buf *out)
 	add_phase(m, out, "ready", o.n_ready);
 	add_phase(m, out, "missing", o.n_missing);
 	add_phase(m, out, "erasing", o.n_erasing);
+	add_gauge(m, out, "pmem_pools_failing",
+		"Regions or volume groups in which the last volume could not be made; they are avoided for "
+		"some time.",
+		o.n_failing_pools);
 	add_gauge(m, out, "pmem_erasures_running", "Deleted volumes that are being overwritten now.",
 		o.erasures_running);
 	add_gauge(m, out, "pmem_erase_bytes_left", "Bytes of deleted volumes that have to be overwritten.",

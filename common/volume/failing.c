@@ -74,3 +74,8 @@ bool failing_avoids(const struct failing *f, const char *pool, uint64_t now_ns)
 
 	return e && now_ns < e->until_ns;
 }
+
+bool failing_has(const struct failing *f, const char *pool)
+{
+	return find(f, pool) != NULL;
+}

@@ -30,3 +30,7 @@ bool failing_clear(struct failing *f, const char *pool);
 
 /** failing_avoids() - whether @pool is to be avoided at @now_ns. */
 bool failing_avoids(const struct failing *f, const char *pool, uint64_t now_ns);
+
+/** failing_has() - whether the last device that was to be made in @pool could not be made there, however long
+ * ago. */
+bool failing_has(const struct failing *f, const char *pool);

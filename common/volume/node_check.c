@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 
@@ -111,6 +112,56 @@ static void check_nd(struct look *l)
 		add(l, "libnvdimm", NODE_PROBLEM, "the kernel shows no region of persistent memory");
 	else
 		add(l, "libnvdimm", NODE_OK, "the kernel shows %zu regions", inv->n_regions);
+}
+
+static bool is_readonly(const struct look *l, const char *block_path)
+{
+	const char *slash = strrchr(block_path, '/');
+	CLEANUP(free_charp)
+	char *path = x_asprintf("%s/sys/class/block/%s/ro", l->config->root, slash ? slash + 1 : block_path);
+	CLEANUP(buf_done) struct buf text = BUF_INIT(SMALL_FILE_MAX);
+	CLEANUP(error_freep) struct error *ignored = NULL;
+
+	return file_read(AT_FDCWD, path, &text, &ignored) == 0 && str_starts(buf_str(&text), "1");
+}
+
+static void check_readonly(struct look *l, const struct nd_region *r)
+{
+	for (size_t i = 0; i < r->n_namespaces; i++) {
+		const char *path = r->namespaces[i].block_path;
+		if (path && !r->readonly && is_readonly(l, path))
+			add(l, "region", NODE_PROBLEM,
+				"%s in %s is read-only: nothing is made on it, and what is there is not "
+				"mounted for "
+				"writing (blockdev --setrw ends that, unless the DIMM is at fault)",
+				path, r->name);
+	}
+}
+
+/* Why no volume is made in a region. */
+static void check_regions(struct look *l)
+{
+	const struct nd_inventory *inv = l->config->regions;
+
+	for (size_t i = 0; inv && i < inv->n_regions; i++) {
+		const struct nd_region *r = &inv->regions[i];
+
+		if (!r->is_pmem)
+			continue;
+		if (!r->enabled)
+			add(l, "region", NODE_PROBLEM,
+				"%s on %s is disabled: nothing is made in it, and what is there is missing "
+				"(ndctl "
+				"enable-region %s)",
+				r->name, r->bus, r->name);
+		if (r->readonly)
+			add(l, "region", NODE_PROBLEM,
+				"%s on %s is read-only: nothing is made in it, and what is there is not "
+				"mounted for "
+				"writing (its read_only in sysfs is 1)",
+				r->name, r->bus);
+		check_readonly(l, r);
+	}
 }
 
 /* A driver that is built in has no folder in /sys/module without parameters, but one on its bus. */
@@ -376,6 +427,7 @@ void node_check(const struct node_check_config *config, struct node_findings *re
 	if (!is_fake(&l)) {
 		check_sys(&l);
 		check_nd(&l);
+		check_regions(&l);
 		check_modules(&l);
 		check_nodes(&l);
 		check_lvm(&l);

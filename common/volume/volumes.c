@@ -348,6 +348,8 @@ void volumes_overview(struct volumes *v, struct volumes_overview *ret)
 	pthread_mutex_lock(&v->mutex);
 	for (size_t i = 0; v->loaded && v->seen && i < v->n_records; i++)
 		count_record(v, v->records[i], &o);
+	for (size_t i = 0; v->loaded && v->seen && i < v->seen->n_pools; i++)
+		o.n_failing_pools += failing_has(v->failing, v->seen->pools[i].uuid);
 	pthread_mutex_unlock(&v->mutex);
 	eraser_count(v->eraser, &counts);
 	o.erasures_running = counts.n_running;

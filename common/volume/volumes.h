@@ -157,6 +157,7 @@ struct volumes_overview {
 	unsigned erasures_running;
 	uint64_t to_erase_bytes; /* of all that are being erased */
 	uint64_t erased_bytes;   /* since the start of the driver */
+	size_t n_failing_pools;  /* in which the last device could not be made; see the log for the reasons */
 };
 
 /** volumes_overview() - volumes by phase, and how far erasing is. Before the first snapshot all is 0. Never

@@ -11,6 +11,7 @@
 #include "unit/os/scratch.h"
 
 static struct node_findings found;
+static struct nd_region region;
 
 /* @path: below the scratch folder; a folder if it ends with a slash */
 static void make(const char *path)
@@ -41,11 +42,12 @@ static void look(const char *mode, const char *mountinfo)
 {
 	static char pmem0[] = "/dev/pmem0";
 	struct nd_namespace ns = {.block_path = pmem0};
-	struct nd_region r = {.namespaces = &ns, .n_namespaces = 1};
-	const struct nd_inventory inv = {.regions = &r, .n_regions = 1};
+	const struct nd_inventory inv = {.regions = &region, .n_regions = 1};
 	CLEANUP(mount_table_freep) struct mount_table *mounts = NULL;
 	struct error *err = NULL;
 
+	region.namespaces = &ns;
+	region.n_namespaces = 1;
 	ASSERT_OK(mount_table_parse(mountinfo, &mounts, &err));
 	const struct node_check_config config = {.root = SCRATCH,
 		.mode = mode,
@@ -132,6 +134,48 @@ START_TEST(without_libnvdimm_and_with_a_read_only_sys_nothing_can_be_made)
 }
 END_TEST
 
+/* Of region0, made good again afterwards. */
+static void assert_region_is_told(const char *text)
+{
+	size_t n = 0;
+
+	look("lvm", shared);
+	for (size_t i = 0; i < found.n; i++) {
+		if (!str_eq(found.list[i].name, "region"))
+			continue;
+		ck_assert_int_eq(found.list[i].level, NODE_PROBLEM);
+		ck_assert_msg(strstr(found.list[i].text, text), "%s", found.list[i].text);
+		n++;
+	}
+	ck_assert_uint_eq(n, *text ? 1 : 0);
+	node_findings_done(&found);
+	region.enabled = true;
+	region.readonly = false;
+}
+
+START_TEST(a_region_in_which_nothing_can_be_made_is_a_problem)
+{
+	FILE *ro;
+
+	make_good_node();
+	make("/sys/class/block/pmem0/ro");
+	region.bus = (char[]){"ndbus0"};
+	region.name = (char[]){"region0"};
+	region.is_pmem = true;
+	region.enabled = true;
+	assert_region_is_told("");
+	region.enabled = false;
+	assert_region_is_told("region0 on ndbus0 is disabled");
+	region.readonly = true;
+	assert_region_is_told("region0 on ndbus0 is read-only");
+	ro = fopen(SCRATCH "/sys/class/block/pmem0/ro", "we");
+	ck_assert_ptr_nonnull(ro);
+	fputs("1\n", ro);
+	ck_assert_int_eq(fclose(ro), 0);
+	assert_region_is_told("/dev/pmem0 in region0 is read-only");
+}
+END_TEST
+
 START_TEST(traps_of_the_hosts_lvm_are_noted)
 {
 	make_good_node();
@@ -157,6 +201,7 @@ START_TEST(fake_devices_need_no_persistent_memory)
 END_TEST
 
 SCRATCH_MAIN("node_check", a_good_node_has_one_problem_here_that_scratch_files_do_not_last,
-	each_thing_that_is_not_there_is_a_problem, mounts_that_do_not_spread_are_a_problem,
+	each_thing_that_is_not_there_is_a_problem, a_region_in_which_nothing_can_be_made_is_a_problem,
+	mounts_that_do_not_spread_are_a_problem,
 	without_libnvdimm_and_with_a_read_only_sys_nothing_can_be_made, traps_of_the_hosts_lvm_are_noted,
 	fake_devices_need_no_persistent_memory)

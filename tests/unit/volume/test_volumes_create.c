@@ -292,6 +292,14 @@ static uint64_t offered(void)
 	return c.free_bytes;
 }
 
+static size_t n_failing_pools(void)
+{
+	struct volumes_overview o;
+
+	volumes_overview(fx.v, &o);
+	return o.n_failing_pools;
+}
+
 START_TEST(a_pool_that_fails_is_left_for_the_other_and_avoided_for_a_while)
 {
 	CLEANUP(volume_info_freep) struct volume_info *big = NULL;
@@ -311,6 +319,7 @@ START_TEST(a_pool_that_fails_is_left_for_the_other_and_avoided_for_a_while)
 	CLEANUP(device_freep) struct device *other = fixture_device(second->id);
 	ck_assert_str_ne(other->pool, refusing_pool);
 	ck_assert_uint_eq(offered(), REGION_BYTES - SIZE);
+	ck_assert_uint_eq(n_failing_pools(), 1);
 
 	/* not asked again, as long as the other has room */
 	fixture_make("third", SIZE);
@@ -322,6 +331,7 @@ START_TEST(a_pool_that_fails_is_left_for_the_other_and_avoided_for_a_while)
 	fx.faults.create = 0;
 	ASSERT_OK(try_create(&q, &err));
 	ck_assert_uint_eq(offered(), REGION_BYTES - 2 * SIZE);
+	ck_assert_uint_eq(n_failing_pools(), 0);
 }
 END_TEST
 
