@@ -9,8 +9,8 @@
 #include "cluster/kube/objects.h"
 #include "cluster/sched/webhook.h"
 
-/* Of one request; a pod has a volume or two. What is beyond stays unknown. */
-#define MAX_LOOKS 16
+/* Of one request; a pod has a volume or two. */
+#define MAX_LOOKS 64
 
 struct look {
 	struct review *review;
@@ -30,6 +30,7 @@ struct review {
 	struct look looks[MAX_LOOKS];
 	size_t n_looks;
 	size_t open;
+	bool is_too_much; /* more is unknown than is looked up */
 };
 
 struct sched_hook {
@@ -158,39 +159,56 @@ static const struct look *find_look(
 }
 
 /* Names go into paths: others than those that objects can have are not asked for. */
-static bool can_look_up(const struct review *r, const char *namespace, const char *claim, const char *class)
+static bool is_to_look_up(const struct review *r, const char *namespace, const char *claim, const char *class)
 {
-	return r->n_looks < MAX_LOOKS && kube_is_name(claim ? claim : class) &&
-	       (!claim || kube_is_name(namespace)) && !find_look(r, namespace, claim, class);
+	return kube_is_name(claim ? claim : class) && (!claim || kube_is_name(namespace)) &&
+	       !find_look(r, namespace, claim, class);
+}
+
+/* Otherwise it would count as absent. Return: false when there are too many already. */
+static bool can_look_up(struct review *r)
+{
+	r->is_too_much |= r->n_looks == MAX_LOOKS;
+	return !r->is_too_much;
 }
 
 /* What was not looked up yet. A claim that was found may name a class that nobody knew of before. */
 static void look_up_missing(struct review *r, const struct sched_webhook_missing *m)
 {
 	for (char **claim = m->claims; claim && *claim; claim++) {
-		if (can_look_up(r, m->namespace, *claim, NULL))
+		if (is_to_look_up(r, m->namespace, *claim, NULL) && can_look_up(r))
 			look_up_claim(r, m->namespace, *claim);
 	}
 	for (char **class = m->classes; class && *class; class ++) {
-		if (can_look_up(r, NULL, NULL, *class))
+		if (is_to_look_up(r, NULL, NULL, *class) && can_look_up(r))
 			look_up_class(r, *class);
 	}
 }
 
-/* Return: why something on which the answer depends is not known, or NULL. */
-static const struct error *find_failure(const struct review *r, const struct sched_webhook_missing *m)
+static const struct error *failure_of(const struct look *l)
 {
-	for (char **claim = m->claims; claim && *claim; claim++) {
-		const struct look *l = find_look(r, m->namespace, *claim, NULL);
-		if (l && l->failure)
-			return l->failure;
-	}
-	for (char **class = m->classes; class && *class; class ++) {
-		const struct look *l = find_look(r, NULL, NULL, *class);
-		if (l && l->failure)
-			return l->failure;
-	}
-	return NULL;
+	return l ? l->failure : NULL;
+}
+
+/* Return: 0, or -1 and why something on which the answer depends is not known. */
+static int find_failure(const struct review *r, const struct sched_webhook_missing *m, struct error **err)
+{
+	const struct error *failure = NULL;
+
+	for (char **claim = m->claims; !failure && claim && *claim; claim++)
+		failure = failure_of(find_look(r, m->namespace, *claim, NULL));
+	for (char **class = m->classes; !failure && class && *class; class ++)
+		failure = failure_of(find_look(r, NULL, NULL, *class));
+	if (failure)
+		return err_set(err, failure->code, "%s", failure->msg);
+	/* Without anything missing the answer does not depend on it. */
+	if (r->is_too_much && (m->claims || m->classes))
+		return err_set(err, ERR_EXHAUSTED,
+			"more than %d claims and classes of the pod have to be looked up; create it again "
+			"when its claims "
+			"have been there for a second",
+			MAX_LOOKS);
+	return 0;
 }
 
 /* Not an answer to the API server, which goes by the webhook's failure policy then. */
@@ -218,9 +236,9 @@ static void review_again(struct review *r)
 		buf_done(&reply.body);
 		return;
 	}
-	const struct error *failure = find_failure(r, &missing);
+	CLEANUP(error_freep) struct error *failure = NULL;
 
-	if (failure) {
+	if (find_failure(r, &missing, &failure) < 0) {
 		log_warn("whether a pod needs persistent memory cannot be told", F_ERR(failure));
 		buf_done(&reply.body);
 		be_unavailable(r->call, failure->msg);

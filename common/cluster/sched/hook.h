@@ -2,9 +2,10 @@
  * hook.h - serves the admission webhook (webhook.h) with what the watches know. What they do not know yet is
  * looked up once in the API server before the answer: a claim is often made right before its pod. Only what
  * the API server says is not there (404) counts as absent. When a look-up on which the answer depends fails
- * in another way, and before the watches have shown all that there is, the answer is 503: the failure policy
- * of the webhook's configuration decides, and the API server's metrics and log tell of it. Threads: the
- * loop's; nothing blocks. Source: apiserver pkg/admission/plugin/webhook/mutating/dispatcher.go.
+ * in another way, when more is unknown than is looked up for one pod, and before the watches have shown all
+ * that there is, the answer is 503: the failure policy of the webhook's configuration decides, and the API
+ * server's metrics and log tell of it. Threads: the loop's; nothing blocks. Source: apiserver
+ * pkg/admission/plugin/webhook/mutating/dispatcher.go.
  */
 #pragma once
 

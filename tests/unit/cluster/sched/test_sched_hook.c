@@ -243,20 +243,42 @@ START_TEST(odd_names_are_not_looked_up)
 }
 END_TEST
 
-START_TEST(look_ups_of_a_pod_are_limited)
+static int create_many(int n, const char *last)
 {
 	CLEANUP(buf_done) struct buf volumes = BUF_INIT(1u << 16);
 
-	extender_rig_sync(&rig);
-	for (int i = 0; i < 20; i++)
+	for (int i = 0; i < n; i++)
 		buf_addf(&volumes, CLAIM("c%d") ",", i);
-	buf_adds(&volumes, CLAIM("last"));
-	int fd = create(buf_str(&volumes));
+	buf_adds(&volumes, last);
+	return create(buf_str(&volumes));
+}
 
-	ck_assert_uint_eq(fake_kube_count(rig.client), 16);
+START_TEST(the_last_of_many_claims_counts)
+{
+	extender_rig_sync(&rig);
+	int fd = create_many(63, CLAIM("a"));
+
+	ck_assert_uint_eq(fake_kube_count(rig.client), 64);
+	for (int i = 0; i < 63; i++)
+		fake_kube_answer(rig.client, 404, NULL);
+	extender_rig_round(&rig);
+	answer(CLAIM_PATH("a"), 200, claim_of("late"));
+	is_allowed(fd, true);
+}
+END_TEST
+
+/* What is not looked up does not count as absent. */
+START_TEST(a_pod_with_too_many_unknown_claims_is_left_to_the_failure_policy)
+{
+	extender_rig_sync(&rig);
+	int fd = create_many(64, CLAIM("a"));
+
+	ck_assert_uint_eq(fake_kube_count(rig.client), 64);
 	while (fake_kube_next(rig.client))
 		fake_kube_answer(rig.client, 404, NULL);
-	is_allowed(fd, false);
+	is_unavailable(fd);
+	ck_assert_ptr_nonnull(strstr(heard, "more than 64 claims"));
+	is_allowed(create_many(64, "{\"name\":\"i\",\"csi\":{\"driver\":\"" RIG_DRIVER "\"}}"), true);
 }
 END_TEST
 
@@ -335,9 +357,10 @@ int main(void)
 		a_look_up_that_fails_does_not_matter_where_another_claim_decides,
 		a_claim_that_is_bound_leaves_its_pod_as_it_is, one_claim_that_is_found_is_enough,
 		what_is_found_is_told_apart_by_name, odd_names_are_not_looked_up,
-		look_ups_of_a_pod_are_limited, for_who_has_gone_nothing_more_is_looked_up,
-		what_is_no_review_is_refused_at_once, drain_waits_for_look_ups,
-		the_end_does_not_wait_for_look_ups, a_hook_that_ends_first_says_so};
+		the_last_of_many_claims_counts,
+		a_pod_with_too_many_unknown_claims_is_left_to_the_failure_policy,
+		for_who_has_gone_nothing_more_is_looked_up, what_is_no_review_is_refused_at_once,
+		drain_waits_for_look_ups, the_end_does_not_wait_for_look_ups, a_hook_that_ends_first_says_so};
 	Suite *suite = suite_create("sched hook");
 	TCase *tcase = tcase_create("sched hook");
 
