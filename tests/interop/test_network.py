@@ -35,11 +35,12 @@ TOPOLOGY = "pmem-csi.intel.com/node"
 REPORT_S = 30
 # common/cluster/kube/lease.c
 RENEW_S = 10
+RETRY_S = 5
+LEASE_S = 15
 # common/net/limits.h
 HANDSHAKE_S = 10
 METRICS_CONNECTIONS = 64
-# common/cluster/kube/lease.c; each record costs as much
-RETRY_S = 5
+# Each of them costs RETRY_S
 API_RECORDS = 8
 # What a busy machine may add
 SLACK_S = 10
@@ -220,6 +221,24 @@ class Network(unittest.TestCase):
         api.thaw()
         with self.within(2 * RENEW_S):
             controller.wait_for(LEADING, times=2)
+
+    def test_leader_that_is_stopped(self):
+        """For longer than its lease: another replica leads, and the first one knows it as soon as it goes on."""
+        api = self.api_server()
+        first = self.kube_controller(api.address)
+        second = self.controller("-namespace=default", env={"KUBECONFIG": self.kubeconfig(api.address)})
+        second.wait_for("serving endpoint=tcp")
+        time.sleep(RETRY_S + 1)
+        self.assertNotIn(LEADING, second.logged())
+        first.freeze()
+        with self.within(LEASE_S + RETRY_S):
+            second.wait_for(LEADING)
+        first.thaw()
+        with self.within(0):
+            first.wait_for("not leading any more")
+        time.sleep(LEASE_S)
+        self.assertEqual((first.logged().count(LEADING), second.logged().count(LEADING)), (1, 1))
+        self.assertNotIn("not leading any more", second.logged())
 
     def test_mtu_black_hole(self):
         """Small packets pass and large ones vanish, so that each handshake hangs half-way."""

@@ -7,6 +7,10 @@
 
 KUBE_RUN=$1 programs=$2
 driver=pmem-csi.intel.com
+# its namespace, and what the names of its objects begin with
+installed=pmem-csi
+# for the extender of a second one
+second_port=10280
 passed=0 failed=0
 
 # prove NAME COMMAND...: one result, ok if no step of the command fails. What it said is shown when it does.
@@ -32,6 +36,15 @@ prove() {
 	fi
 }
 
+# of_this_driver: manifests on standard input, as they are for the driver that is meant.
+of_this_driver() {
+	if [ "$installed" = pmem-csi ]; then
+		cat
+	else
+		"$here/../../scripts/second-driver" "$installed" "$driver" "$second_port"
+	fi
+}
+
 # apply_manifests OVERLAY: with pods that exist but are never started; the test does that in their place.
 apply_manifests() {
 	local dir=$KUBE_RUN/overlay/$1
@@ -43,12 +56,12 @@ apply_manifests() {
 		  patch: |
 		    - {op: add, path: /spec/template/spec/schedulingGates, value: [{name: test/gate}]}
 	END
-	k apply -k "$dir"
+	k kustomize "$dir" | of_this_driver | k apply -f -
 }
 
 # manifest_args KIND NAME CONTAINER: the arguments of a container, one per line.
 manifest_args() {
-	k -n pmem-csi get "$1" "$2" \
+	k -n "$installed" get "$1" "$2" \
 		-o "jsonpath={range .spec.template.spec.containers[?(@.name==\"$3\")].args[*]}{@}{\"\\n\"}{end}"
 }
 
@@ -56,7 +69,7 @@ manifest_args() {
 node_args() {
 	local dir=$KUBE_RUN/nodes/$1 address
 	address=$(address $((10 + ${1#node})))
-	mapfile -t arguments < <(manifest_args daemonset pmem-csi-node "$2" | sed -e "s|\$(NODE_NAME)|$1|" \
+	mapfile -t arguments < <(manifest_args daemonset "$installed-node" "$2" | sed -e "s|\$(NODE_NAME)|$1|" \
 		-e "s|\$(POD_IP)|$address|" -e "s|/var/lib/kubelet|$dir/kubelet|" -e "s|/var/lib/$driver|$dir/state|" \
 		-e "s|=/certs|=$dir/certs|" -e "s|=/registry-token|=$dir/registry-token|" -e "s|=/csi/|=$dir/kubelet/plugins/$driver/|" \
 		-e "s|=:\(100[0-9]*\)|=$address:\1|")
@@ -191,7 +204,7 @@ has_written() {
 
 # token_of ACCOUNT: writes a kubeconfig users/ACCOUNT that has nothing but a token of this ServiceAccount.
 token_of() {
-	k -n pmem-csi create token "$1" --duration=4h >"$KUBE_RUN/tokens/$1"
+	k -n "$installed" create token "$1" --duration=4h >"$KUBE_RUN/tokens/$1"
 	write_user "$1" "$KUBE_RUN/tokens/$1"
 	chmod 0644 "$KUBE_RUN/tokens/$1" "$KUBE_RUN/users/$1"
 }
@@ -199,7 +212,7 @@ token_of() {
 # pod_of PREFIX [NODE]: name of a pod that the API server has of the manifests; of this node, if it is a DaemonSet's.
 pod_of() {
 	local affinity=.spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution
-	k -n pmem-csi get pods -o "jsonpath={range .items[*]}{.metadata.name} {$affinity.nodeSelectorTerms[*].matchFields[*].values[*]}{\"\\n\"}{end}" |
+	k -n "$installed" get pods -o "jsonpath={range .items[*]}{.metadata.name} {$affinity.nodeSelectorTerms[*].matchFields[*].values[*]}{\"\\n\"}{end}" |
 		awk -v prefix="$1" -v node="${2:-}" 'index($1, prefix) == 1 && (node == "" || $2 == node) { print $1; exit }'
 }
 
@@ -209,12 +222,12 @@ provisioner_up() {
 	shift
 	node_args "$node" external-provisioner
 	wait_for 30 "the DaemonSet's pod for $node" has_pod "$node" || return 1
-	start "$node-provisioner" bash -c "$again_and_again" - env "NODE_NAME=$node" NAMESPACE=pmem-csi "POD_NAME=$(pod_of pmem-csi-node "$node")" \
-		"$bin/csi-provisioner" "--kubeconfig=$KUBE_RUN/users/pmem-csi-node" "${arguments[@]}" -v=5 "$@"
+	start "$node-provisioner" bash -c "$again_and_again" - env "NODE_NAME=$node" "NAMESPACE=$installed" "POD_NAME=$(pod_of "$installed-node" "$node")" \
+		"$bin/csi-provisioner" "--kubeconfig=$KUBE_RUN/users/$installed-node" "${arguments[@]}" -v=5 "$@"
 }
 
 has_pod() {
-	[ -n "$(pod_of pmem-csi-node "$1")" ]
+	[ -n "$(pod_of "$installed-node" "$1")" ]
 }
 
 summary() {

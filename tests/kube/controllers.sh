@@ -28,23 +28,23 @@ account_folder() {
 	mkdir -p "$dir"
 	cp "$KUBE_RUN/tokens/$1" "$dir/token"
 	cp "$KUBE_RUN/pki/ca.pem" "$dir/ca.crt"
-	echo -n pmem-csi >"$dir/namespace"
+	echo -n "$installed" >"$dir/namespace"
 }
 
 # The driver's account comes by a Secret that Kubernetes fills, the provisioner's is the pod's.
 controller_accounts() {
-	local dir=$KUBE_RUN/accounts/pmem-csi-controller key
-	account_folder pmem-csi-provisioner
+	local dir=$KUBE_RUN/accounts/$installed-controller key
+	account_folder "$installed-provisioner"
 	mkdir -p "$dir"
-	wait_for 30 "the token in the driver's Secret" is_filled pmem-csi-controller-token
+	wait_for 30 "the token in the driver's Secret" is_filled "$installed-controller-token"
 	for key in token ca.crt namespace; do
-		in_secret pmem-csi-controller-token "$key" >"$dir/$key"
+		in_secret "$installed-controller-token" "$key" >"$dir/$key"
 	done
 }
 
 # in_secret SECRET KEY
 in_secret() {
-	k -n pmem-csi get secret "$1" -o "jsonpath={.data.${2//./\\.}}" | base64 -d
+	k -n "$installed" get secret "$1" -o "jsonpath={.data.${2//./\\.}}" | base64 -d
 }
 
 is_filled() {
@@ -81,7 +81,7 @@ secrets() {
 # projects it and replaces it. The driver finds it where the manifest says.
 token_pod() {
 	local node=$1
-	k -n pmem-csi get daemonset pmem-csi-node -o json | /usr/bin/python3 -c '
+	k -n "$installed" get daemonset "$installed-node" -o json | /usr/bin/python3 -c '
 import json, sys
 node, patch = sys.argv[1], json.loads(sys.argv[2])
 spec = json.load(sys.stdin)["spec"]["template"]["spec"]
@@ -92,14 +92,14 @@ json.dump({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"token-{node
     "nodeName": node, "terminationGracePeriodSeconds": 1, "volumes": [volume], "containers": [{
         "name": "main", "image": "localhost/busybox:1", "imagePullPolicy": "Never", "command": ["sleep", "36000"],
         "volumeMounts": [{"name": volume["name"], "mountPath": "/registry-token"}]}]}}, sys.stdout)
-' "$node" "${2:-{\}}" | k -n pmem-csi create -f -
+' "$node" "${2:-{\}}" | k -n "$installed" create -f -
 	wait_for 60 "the token of $node" has_token "$node"
 	ln -sfn "$(token_folder "$node")" "$KUBE_RUN/nodes/$node/registry-token"
 }
 
 token_folder() {
 	local uid
-	uid=$(k -n pmem-csi get pod "token-$1" -o 'jsonpath={.metadata.uid}')
+	uid=$(k -n "$installed" get pod "token-$1" -o 'jsonpath={.metadata.uid}')
 	echo "$KUBE_RUN/nodes/$1/kubelet/pods/$uid/volumes/kubernetes.io~projected/registry-token"
 }
 
@@ -122,7 +122,7 @@ name_controllers() {
 		{
 			echo "127.0.0.1 localhost"
 			for controller in "$@"; do
-				echo "$(controller_address "$controller") pmem-csi-controller"
+				echo "$(controller_address "$controller") $installed-controller"
 			done
 		} >"$dir/hosts"
 	done
@@ -145,13 +145,13 @@ in_pod_world() {
 	start "$name" unshare -m -u --propagation private bash -c "$pod_world" - "$pod" \
 		"$KUBE_RUN/accounts/$account" "$folder" \
 		env KUBERNETES_SERVICE_PORT=6443 "KUBERNETES_SERVICE_HOST=$(api_address)" \
-		"POD_NAME=$pod" POD_NAMESPACE=pmem-csi NAMESPACE=pmem-csi "$@"
+		"POD_NAME=$pod" "POD_NAMESPACE=$installed" "NAMESPACE=$installed" "$@"
 }
 
 # deployment_pod DEPLOYMENT a|b: its first or second pod.
 deployment_pod() {
 	local pods
-	mapfile -t pods < <(k -n pmem-csi get pods -l "app.kubernetes.io/name=$1" \
+	mapfile -t pods < <(k -n "$installed" get pods -l "app.kubernetes.io/name=$1" \
 		-o 'jsonpath={range .items[*]}{.metadata.name}{"\n"}{end}' | sort)
 	case $2 in
 	a) echo "${pods[0]}" ;;
@@ -160,7 +160,7 @@ deployment_pod() {
 }
 
 controller_pod() {
-	deployment_pod pmem-csi-controller "$1"
+	deployment_pod "$installed-controller" "$1"
 }
 
 # in_controller_world NAME ACCOUNT CONTROLLER PROGRAM...
@@ -175,7 +175,7 @@ in_controller_world() {
 controller_args() {
 	local dir=$KUBE_RUN/controllers/$1 address
 	address=$(controller_address "$1")
-	mapfile -t arguments < <(manifest_args deployment pmem-csi-controller "$2" | sed -e "s|//:|//$address:|" \
+	mapfile -t arguments < <(manifest_args deployment "$installed-controller" "$2" | sed -e "s|//:|//$address:|" \
 		-e "s|=\(unix://\)\{0,1\}/csi/|=\1$dir/|" -e "s|=/certs|=$KUBE_RUN/secrets/registry|" \
 		-e "s|=:\(100[0-9]*\)|=$address:\1|")
 }
@@ -184,7 +184,7 @@ controller_up() {
 	local controller=$1 arguments
 	shift
 	controller_args "$controller" pmem-driver
-	in_controller_world "controller-$controller" pmem-csi-controller "$controller" "$programs/pmem-csi-driver" "${arguments[@]}" -v=5 "$@"
+	in_controller_world "controller-$controller" "$installed-controller" "$controller" "$programs/pmem-csi-driver" "${arguments[@]}" -v=5 "$@"
 }
 
 # The provisioner waits for the driver by itself.
@@ -192,7 +192,7 @@ provisioner_for() {
 	local controller=$1 arguments
 	shift
 	controller_args "$controller" external-provisioner
-	in_controller_world "provisioner-$controller" pmem-csi-provisioner "$controller" bash -c "$again_and_again" - "$programs/csi-provisioner" "${arguments[@]}" -v=5 "$@"
+	in_controller_world "provisioner-$controller" "$installed-provisioner" "$controller" bash -c "$again_and_again" - "$programs/csi-provisioner" "${arguments[@]}" -v=5 "$@"
 }
 
 # controller_metric CONTROLLER PATTERN: the value of the first line that fits, an integer.

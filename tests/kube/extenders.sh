@@ -17,19 +17,19 @@ extender_address() {
 # certificates: of all programs here, as README says; the extender serves HTTPS, too, which its manifest does not need.
 certificates() {
 	"$here/../../scripts/make-certs" -o "$KUBE_RUN/certs" pmem-registry pmem-node-controller \
-		"pmem-scheduler=DNS:pmem-scheduler,DNS:pmem-csi-scheduler" \
-		"pmem-csi-webhook=DNS:pmem-csi-webhook.pmem-csi.svc"
+		"pmem-scheduler=DNS:pmem-scheduler,DNS:$installed-scheduler" \
+		"$installed-webhook=DNS:$installed-webhook.$installed.svc"
 	secret "$KUBE_RUN/secrets/registry" "$KUBE_RUN/certs/ca.pem" "$KUBE_RUN/certs/pmem-registry" 1000
 	secret "$KUBE_RUN/secrets/scheduler" "$KUBE_RUN/certs/ca.pem" "$KUBE_RUN/certs/pmem-scheduler" 1000
-	secret "$KUBE_RUN/secrets/webhook" "$KUBE_RUN/certs/ca.pem" "$KUBE_RUN/certs/pmem-csi-webhook" 1000
+	secret "$KUBE_RUN/secrets/webhook" "$KUBE_RUN/certs/ca.pem" "$KUBE_RUN/certs/$installed-webhook" 1000
 }
 
 # extender_args KIND NAME ADDRESS: of the extender in this pod. All run on one machine here, so that each has an address.
 extender_args() {
 	manifest_args "$1" "$2" scheduler-extender |
-		sed -e "s|=/certs|=$KUBE_RUN/secrets/scheduler|" -e "s|127.0.0.1:10270|$3:8001|" \
-			-e "s|127.0.0.1:10271|$3:10271|" -e "s|=:8001|=$3:10271|" \
-			-e "s|//pmem-csi-controller:|//$(controller_address a):|"
+		sed -e "s|=/certs|=$KUBE_RUN/secrets/scheduler|" -e "s|127.0.0.1:[0-9]*0\\b|$3:8001|" \
+			-e "s|127.0.0.1:[0-9]*1\\b|$3:10271|" -e "s|=:8001|=$3:10271|" \
+			-e "s|//$installed-controller:|//$(controller_address a):|"
 }
 
 # extender_up EXTENDER [ARGUMENT]...: as its pod would, and with HTTPS, too.
@@ -37,9 +37,9 @@ extender_up() {
 	local it=$1 address arguments
 	shift
 	address=$(extender_address "$it")
-	mapfile -t arguments < <(extender_args daemonset pmem-csi-scheduler "$address")
+	mapfile -t arguments < <(extender_args daemonset "$installed-scheduler" "$address")
 	mkdir -p "$KUBE_RUN/extenders"
-	in_pod_world "extender-$it" pmem-csi-scheduler "extender-$it" "$KUBE_RUN/extenders/$it" \
+	in_pod_world "extender-$it" "$installed-scheduler" "extender-$it" "$KUBE_RUN/extenders/$it" \
 		"$programs/scheduler-extender" "${arguments[@]}" "-schedulerListen=$address:8000" \
 		"-certFile=$KUBE_RUN/secrets/scheduler/tls.crt" "-keyFile=$KUBE_RUN/secrets/scheduler/tls.key" -v=5 "$@"
 }
@@ -52,10 +52,10 @@ is_extender_ready() {
 webhook_up() {
 	local address arguments
 	address=$(address 6)
-	mapfile -t arguments < <(manifest_args deployment pmem-csi-webhook webhook |
+	mapfile -t arguments < <(manifest_args deployment "$installed-webhook" webhook |
 		sed -e "s|=/certs|=$KUBE_RUN/secrets/webhook|" -e "s|=:8443|=$address:8443|" -e "s|=:8001|=$address:8001|")
 	mkdir -p "$KUBE_RUN/extenders"
-	in_pod_world webhook pmem-csi-webhook "$(deployment_pod pmem-csi-webhook a)" "$KUBE_RUN/extenders/webhook" \
+	in_pod_world webhook "$installed-webhook" "$(deployment_pod "$installed-webhook" a)" "$KUBE_RUN/extenders/webhook" \
 		"$programs/scheduler-extender" "${arguments[@]}" -v=5
 }
 
@@ -65,9 +65,9 @@ is_webhook_ready() {
 
 # webhook_is_called: what a Service does where there is a network of its own.
 webhook_is_called() {
-	k -n pmem-csi patch service pmem-csi-webhook --type=merge -p "spec: {type: ExternalName, clusterIP: null,
+	k -n "$installed" patch service "$installed-webhook" --type=merge -p "spec: {type: ExternalName, clusterIP: null,
 		clusterIPs: null, externalName: '$(address 6)'}"
-	k patch mutatingwebhookconfiguration pmem-csi-hook --type=json -p "[
+	k patch mutatingwebhookconfiguration "$installed-hook" --type=json -p "[
 		{op: add, path: /webhooks/0/clientConfig/service/port, value: 8443},
 		{op: add, path: /webhooks/0/clientConfig/caBundle, value: $(base64 -w 0 "$KUBE_RUN/certs/ca.pem")}]"
 }
@@ -80,10 +80,10 @@ manifests_up() {
 	k patch csidriver "$driver" --type=merge -p 'spec: {storageCapacity: false}'
 	certificates
 	controller_accounts
-	account_folder pmem-csi-scheduler
-	account_folder pmem-csi-webhook
+	account_folder "$installed-scheduler"
+	account_folder "$installed-webhook"
 	wait_for 30 "the controller's pods" controller_pod b
-	wait_for 30 "the webhook's pods" deployment_pod pmem-csi-webhook b
+	wait_for 30 "the webhook's pods" deployment_pod "$installed-webhook" b
 	# Simulated nodes are many in one process, and no kubelet has given them tokens.
 	controller_up a -nodeAuthentication=role
 	provisioner_for a --kube-api-qps=500 --kube-api-burst=1000
@@ -98,19 +98,17 @@ extender_config() {
 	local address edit=()
 	address=$(extender_address "$1")
 	case $2 in
-	https-*) edit+=(-e "s|urlPrefix: .*|urlPrefix: https://$address:8000\n  enableHTTPS: true\n  tlsConfig: {serverName: pmem-csi-scheduler, caFile: $KUBE_RUN/certs/ca.pem}|") ;;
+	https-*) edit+=(-e "s|urlPrefix: .*|urlPrefix: https://$address:8000\n  enableHTTPS: true\n  tlsConfig: {serverName: $installed-scheduler, caFile: $KUBE_RUN/certs/ca.pem}|") ;;
 	plain-*) edit+=(-e "s|urlPrefix: .*|urlPrefix: http://$address:8001|") ;;
 	esac
 	[[ $2 == *-names ]] || edit+=(-e 's|nodeCacheCapable: true|nodeCacheCapable: false|')
 	[ "$2" = plain-names ] || edit+=(-e "s|name: $resource|name: test.pmem/$2|")
-	sed -n '/^extenders:/,$p' "$here/../../manifests/scheduler/kube-scheduler.yaml" | sed '1d; /^ *#/d' | sed "${edit[@]}"
+	of_this_driver <"$here/../../manifests/scheduler/kube-scheduler.yaml" | sed '1,/^extenders:/d; /^ *#/d' | sed "${edit[@]}"
 }
 
-# scheduler_up a|b [true|false]: it asks the extender of the same name; with the other it has to agree on who leads. One
-# that cannot renew its lease in time ends itself.
-scheduler_up() {
-	local file=$KUBE_RUN/scheduler-$1.yaml form
-	cat >"$file" <<-END
+# scheduler_config FILE [true|false]: of a kube-scheduler that asks no extender yet; extenders are to follow.
+scheduler_config() {
+	cat >"$1" <<-END
 		apiVersion: kubescheduler.config.k8s.io/v1
 		kind: KubeSchedulerConfiguration
 		clientConnection: {kubeconfig: $KUBE_RUN/users/scheduler, qps: 500, burst: 1000}
@@ -118,24 +116,40 @@ scheduler_up() {
 		podMaxBackoffSeconds: 2
 		extenders:
 	END
+}
+
+# scheduler_start a|b FILE: one that cannot renew its lease in time ends itself.
+scheduler_start() {
+	start "scheduler-$1" bash -c "$again_and_again" - "$bin/kube-scheduler" "--config=$2" "--bind-address=$(extender_address "$1")"
+}
+
+# scheduler_up a|b [true|false]: it asks the extender of the same name; with the other it has to agree on who leads.
+scheduler_up() {
+	local file=$KUBE_RUN/scheduler-$1.yaml form
+	scheduler_config "$file" "${2:-true}"
 	for form in plain-names plain-objects https-names https-objects; do
 		extender_config "$1" "$form"
 	done >>"$file"
-	start "scheduler-$1" bash -c "$again_and_again" - "$bin/kube-scheduler" "--config=$file" "--bind-address=$(extender_address "$1")"
+	scheduler_start "$1" "$file"
 }
 
 # nodes_up GROUP NUMBER SIZE...: with regions of these sizes, as API objects and as what registers with the controller.
 nodes_up() {
+	node_objects "$1" "$2" | k create -f - >/dev/null
+	drivers_up "$@"
+}
+
+# drivers_up GROUP NUMBER SIZE...: what registers with the controller only
+drivers_up() {
 	local group=$1 number=$2 args=() size
 	shift 2
 	for size in "$@"; do
 		args+=("-region=$size")
 	done
-	node_objects "$group" "$number" | k create -f - >/dev/null
 	groups=$((${groups:-0} + 1))
 	start "nodes-$group" "$programs/node-sim" "-prefix=$group-" "-count=$number" "${args[@]}" \
 		"-port=$(($(port_base) + groups))" "-registryEndpoint=tcp://$(controller_address a):10000" \
-		"-caFile=$KUBE_RUN/certs/ca.pem" "-certFile=$KUBE_RUN/certs/pmem-node-controller.pem" \
+		"-drivername=$driver" "-caFile=$KUBE_RUN/certs/ca.pem" "-certFile=$KUBE_RUN/certs/pmem-node-controller.pem" \
 		"-keyFile=$KUBE_RUN/certs/pmem-node-controller-key.pem"
 	wait_for 60 "registration of $group" grep -q '"event":"registered"' "$KUBE_RUN/log/nodes-$group.log"
 }
@@ -202,7 +216,7 @@ labels() {
 }
 
 claim_spec() {
-	echo "{accessModes: [ReadWriteOnce], storageClassName: pmem-csi-sc-late-binding-ext4, resources: {requests: {storage: $1}}}"
+	echo "{accessModes: [ReadWriteOnce], storageClassName: $installed-sc-late-binding-ext4, resources: {requests: {storage: $1}}}"
 }
 
 # pod_with SET NAME GROUP FORM SIZE...: a pod with claims of these sizes that are named after it.

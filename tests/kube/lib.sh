@@ -31,9 +31,9 @@ wait_for() {
 }
 
 # address N: of this run. 1 is the API server's, 2 and 3 are the controllers', 4 and 5 the extenders', 6 the webhook's,
-# 7 that of a proxy before the API server, 11 and up those of nodes.
+# 7 that of a proxy before the API server, 11 and up those of nodes. Those of a second driver are $apart behind.
 address() {
-	echo "$(<"$KUBE_RUN/net").$1"
+	echo "$(<"$KUBE_RUN/net").$(($1 == 1 ? 1 : $1 + ${apart:-0}))"
 }
 
 # start NAME COMMAND...: in the background, in a session of its own.
@@ -71,6 +71,16 @@ stop() {
 		wait_for 10 "the end of $name" is_stopped "$name" || true
 	fi
 	rm -f "$KUBE_RUN/pids/$name"
+}
+
+# apiserver_dies: killed, and after a moment started again as it was; what etcd has is all that stays.
+apiserver_dies() {
+	local command
+	mapfile -d '' -t command <"/proc/$(pid_of apiserver)/cmdline"
+	stop apiserver KILL
+	sleep 2
+	start apiserver "${command[@]}"
+	wait_for 60 "the API server" k get namespace default
 }
 
 k() {

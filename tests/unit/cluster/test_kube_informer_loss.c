@@ -72,6 +72,36 @@ START_TEST(what_is_not_understood_is_listed_anew)
 }
 END_TEST
 
+/* Of several API servers with one address that one answers which has not seen this version yet: apiserver
+ * pkg/storage/errors.go, NewTooLargeResourceVersionError(). */
+static void serve_behind(struct fake_api *a, const struct fake_request *r)
+{
+	(void)a;
+	if (!is_watch(r)) {
+		answer_list(r);
+	} else if (n_watches++ < 2) {
+		fake_answer(r, "504",
+			"{\"kind\":\"Status\",\"code\":504,\"reason\":\"Timeout\",\"message\":\"Timeout: Too "
+			"large resource version: 5, current: 3\",\"details\":{\"causes\":[{\"reason\":"
+			"\"ResourceVersionTooLarge\"}],\"retryAfterSeconds\":1}}");
+	} else {
+		fake_begin(r);
+		fake_say(r, THING_EVENT("ADDED", "d", "8"));
+	}
+}
+
+START_TEST(a_server_that_lags_behind_is_asked_again_and_nothing_is_forgotten)
+{
+	n_lists = n_watches = 0;
+	watch_rig_open(&w, NULL, serve_behind);
+	watch_rig_until(&w, "+d 8\n");
+	ck_assert_str_eq(buf_str(&w.told), "+a 1\n+b 2\nsynced\n+d 8\n");
+	ck_assert_uint_eq(n_lists, 1);
+	ck_assert(str_ends(buf_str(&w.api.log), "&resourceVersion=5\n"));
+	watch_rig_close(&w);
+}
+END_TEST
+
 static void serve_huge_line(struct fake_api *a, const struct fake_request *r)
 {
 	static char blanks[(1u << 20) + 1];
@@ -261,6 +291,7 @@ END_TEST
 
 TMPDIR_MAIN("cluster/kube_informer_loss", what_went_while_the_server_forgot_is_told_as_gone,
 	what_is_not_understood_is_listed_anew, an_event_that_is_too_long_is_not_read_to_its_end,
+	a_server_that_lags_behind_is_asked_again_and_nothing_is_forgotten,
 	another_error_of_a_watch_makes_no_list, a_watch_goes_on_after_the_connection_was_lost,
 	a_list_that_breaks_off_begins_anew, refusals_of_list_and_watch_are_waited_out,
 	a_watch_that_is_accepted_is_no_failure_though_nothing_comes, an_informer_can_be_freed_at_any_time)
