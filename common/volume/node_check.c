@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 
@@ -18,6 +19,7 @@
 #define KUBELET_DIR     "/var/lib/kubelet"
 #define STATE_MIN_BYTES (16ULL << 20) /* some thousand state files with their temporaries */
 #define SMALL_FILE_MAX  4096
+#define LVM_LOCKS       "/run/lock/lvm" /* global/locking_dir of lvm.conf(5) */
 
 struct look {
 	const struct node_check_config *config;
@@ -266,8 +268,26 @@ static void check_kubelet(struct look *l)
 		check_propagation(l, dirs[i]);
 }
 
+/* /run/lock is writable for all on many hosts: whoever makes the folder first can hold its locks for ever. */
+static void check_lvm_locks(struct look *l)
+{
+	CLEANUP(free_charp) char *path = x_asprintf("%s" LVM_LOCKS, l->config->root);
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return;
+	if (!S_ISDIR(st.st_mode) || st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH)))
+		add(l, "lvm-locks", NODE_PROBLEM,
+			LVM_LOCKS
+			" is not a folder that only root may write to (uid %u, mode %04o): others can hold "
+			"LVM's locks, and every command of LVM waits then; remove it while no lvm command "
+			"runs",
+			(unsigned)st.st_uid, (unsigned)(st.st_mode & 07777));
+}
+
 static void check_lvm(struct look *l)
 {
+	check_lvm_locks(l);
 	if (!str_eq(l->config->mode, "lvm"))
 		return;
 	if (exists(l, "/etc/lvm/devices/system.devices"))

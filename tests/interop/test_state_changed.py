@@ -277,6 +277,28 @@ class Folder(Changed):
         self.unuse(volume)
         self.delete_all()
 
+    def test_pods_end_while_the_folder_is_removed(self):
+        """Unmounting needs no record: nothing stays mounted, and what is restored knows no more than it may."""
+        volume = self.make("volume")
+        self.use(volume)
+        shutil.copytree(self.state, f"{self.folder}/before", ignore=lambda folder, names: [".lock"])
+        shutil.rmtree(self.state)
+        self.unpublish(volume).result()
+        self.unstage(volume).result()
+        for path in self.target(volume), self.staging(volume):
+            self.assertEqual(self.mounted(path), [])
+        self.unpublish(volume).result()
+        self.unstage(volume).result()
+        self.assertEqual(len(self.images()), 1)
+        self.kill_driver()
+        shutil.copytree(f"{self.folder}/before", self.state)
+        self.start_driver()
+        self.stage(volume).result()
+        self.publish(volume).result()
+        self.assert_kept(volume)
+        self.unuse(volume)
+        self.delete_all()
+
     def test_folder_moved_under_the_driver(self):
         """It goes on with the folder that it has; a second driver does not get the same volumes."""
         volume = self.make("volume")

@@ -176,6 +176,35 @@ START_TEST(a_region_in_which_nothing_can_be_made_is_a_problem)
 }
 END_TEST
 
+static size_t n_found(const char *name)
+{
+	size_t n = 0;
+
+	look("lvm", shared);
+	for (size_t i = 0; i < found.n; i++)
+		n += str_eq(found.list[i].name, name);
+	node_findings_done(&found);
+	return n;
+}
+
+START_TEST(locks_of_lvm_that_others_can_hold_are_a_problem)
+{
+	static const char path[] = SCRATCH "/run/lock/lvm";
+
+	make_good_node();
+	make("/run/lock/lvm/");
+	ck_assert_uint_eq(n_found("lvm-locks"), 0);
+	ck_assert_int_eq(chmod(path, 01777), 0);
+	ck_assert_uint_eq(n_found("lvm-locks"), 1);
+	ck_assert_int_eq(chmod(path, 0700), 0);
+	ck_assert_int_eq(chown(path, 1000, 1000), 0);
+	ck_assert_uint_eq(n_found("lvm-locks"), 1);
+	ck_assert_int_eq(rmdir(path), 0);
+	ck_assert_int_eq(symlink("/tmp", path), 0);
+	ck_assert_uint_eq(n_found("lvm-locks"), 1);
+}
+END_TEST
+
 START_TEST(traps_of_the_hosts_lvm_are_noted)
 {
 	make_good_node();
@@ -202,6 +231,6 @@ END_TEST
 
 SCRATCH_MAIN("node_check", a_good_node_has_one_problem_here_that_scratch_files_do_not_last,
 	each_thing_that_is_not_there_is_a_problem, a_region_in_which_nothing_can_be_made_is_a_problem,
-	mounts_that_do_not_spread_are_a_problem,
+	locks_of_lvm_that_others_can_hold_are_a_problem, mounts_that_do_not_spread_are_a_problem,
 	without_libnvdimm_and_with_a_read_only_sys_nothing_can_be_made, traps_of_the_hosts_lvm_are_noted,
 	fake_devices_need_no_persistent_memory)
