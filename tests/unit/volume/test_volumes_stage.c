@@ -211,6 +211,20 @@ START_TEST(data_in_no_known_form_is_not_formatted)
 }
 END_TEST
 
+/* Somebody deactivated it, say, and it has come back elsewhere: to wait for the path would be in vain. */
+START_TEST(devices_are_listed_again_when_a_path_has_vanished)
+{
+	struct error *err = NULL;
+
+	fx.faults.moved_path = "/dev/nowhere";
+	ASSERT_OK(volumes_refresh(fx.v, &err));
+	fx.faults.moved_path = NULL;
+	ASSERT_OK(stage("ext4", &err));
+	assert_mounted("ext4");
+	ASSERT_OK(unstage(&err));
+}
+END_TEST
+
 START_TEST(what_took_the_place_of_the_device_is_neither_formatted_nor_mounted)
 {
 	bool zero;
@@ -780,6 +794,7 @@ int main(void)
 	tcase_add_test(tcase, volume_has_one_staging_path_at_a_time);
 	tcase_add_test(tcase, modes_that_span_nodes_are_for_cache_volumes);
 	tcase_add_test(tcase, other_content_is_never_formatted);
+	tcase_add_test(tcase, devices_are_listed_again_when_a_path_has_vanished);
 	tcase_add_test(tcase, volume_that_lost_its_file_system_is_not_formatted_again);
 	tcase_add_loop_test(tcase, mkfs_that_was_not_recorded_as_done_is_done_again, 0, n_types);
 	tcase_add_test(tcase, mark_of_an_earlier_version_lets_the_device_decide);
