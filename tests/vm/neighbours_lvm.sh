@@ -59,6 +59,17 @@ used_again() {
 	unstage "$1"
 }
 
+nothing_half_done() {
+	! compgen -G "$state/*.creating" >/dev/null && ! compgen -G "$state/*.erasing" >/dev/null
+}
+
+# Once the driver has looked again, and has cleared away what could not be undone.
+settled() {
+	await 60 nothing_half_done
+	await 60 nothing_leaked
+	nothing_leaked
+}
+
 answers() {
 	is_ready
 	csi-client -timeout 5s capacity >/dev/null
@@ -115,11 +126,11 @@ lock_is_free_again() {
 	local id
 	let_go
 	await 120 no_client
-	await 60 create lvm-waits 16Mi ext4
+	await 60 csi -size 16Mi -fs ext4 create lvm-waits
 	for id in $(listed_ids); do
 		is_ours "$id" || delete "$id"
 	done
-	await 60 nothing_leaked
+	settled
 }
 
 # --- vgexport, which LVM allows when nothing of the group is active
@@ -154,8 +165,15 @@ group_is_exported() {
 	local group id before groups started
 	group=$(<"$scratch/second-group")
 	before=$(available)
+	# it lists devices now, and not again for half a minute
+	driver_crash_and_start
 	lvm vgchange -qq -an "$group"
 	lvm vgexport -qq "$group"
+	# its node is gone, which the first call notices, without waiting for it
+	started=$SECONDS
+	refused_stage UNAVAILABLE "$(<"$scratch/second")"
+	grep -q "volume group $group is exported" "$scratch/text"
+	[ $((SECONDS - started)) -lt 4 ]
 	groups=$(lvm vgs --noheadings -o vg_name,vg_uuid,vg_seqno)
 	vgm 1 -strict
 	grep -q "volume group $group is exported.*vgimport $group" "$scratch/vgm"
@@ -163,11 +181,6 @@ group_is_exported() {
 	vgm 0 status
 	grep -q "^$group: .*EXPORTED" "$scratch/vgm"
 	equal 'the groups' "$(lvm vgs --noheadings -o vg_name,vg_uuid,vg_seqno)" "$groups"
-	# its node is gone, which the first call notices, without waiting for it
-	started=$SECONDS
-	refused_stage UNAVAILABLE "$(<"$scratch/second")"
-	grep -q "volume group $group is exported" "$scratch/text"
-	[ $((SECONDS - started)) -lt 4 ]
 	await 60 capacity_is_below "$before"
 	refused RESOURCE_EXHAUSTED -size 96Mi -fs ext4 create lvm-large
 	refused UNAVAILABLE delete "$(<"$scratch/second")" | tee "$scratch/text"
@@ -194,7 +207,7 @@ group_is_imported() {
 	vgm 0 -strict
 	doctor_says '^ok *volume-group'
 	delete "$(create lvm-large 96Mi ext4)"
-	await 60 nothing_leaked
+	settled
 }
 
 # --- memory that takes no write: the kernel makes the devices of a read-only region read-only, below LVM
@@ -232,7 +245,7 @@ region_fails_every_write() {
 		delete "$id"
 	done <"$scratch/beside"
 	# the back-off begins with 10 s
-	await 60 nothing_leaked
+	settled
 	id=$(create lvm-in-it-again 16Mi ext4)
 	equal 'its group' "$(group_of "$id")" "$(<"$scratch/first-group")"
 	delete "$id"
@@ -271,7 +284,7 @@ group_of_the_same_name() {
 	delete "$id"
 	vgm 0 -strict
 	loop_facts "$loop" | diff "$scratch/theirs" -
-	await 60 nothing_leaked
+	settled
 	on_loop vgremove -qq -f "$group"
 	losetup --detach "$loop"
 }
@@ -338,7 +351,7 @@ hosts_configuration_is_not_ours() {
 	delete "$id"
 	used_again "$(<"$scratch/second")" 'of the second'
 	umount /etc/lvm
-	await 60 nothing_leaked
+	settled
 }
 
 end() {
