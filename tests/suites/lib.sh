@@ -15,6 +15,16 @@ build() {
 	rm -f "$log"
 }
 
+# need_image: build/image/pmem-csi.tar and build/image/root, made of the sources as they are.
+need_image() {
+	local file=build/image/pmem-csi.tar sources
+	mapfile -d '' sources < <(git ls-files -z common csi-client pmem-csi-driver pmem-ns-init pmem-vgm proto \
+		scheduler-extender cmake CMakeLists.txt Containerfile scripts/image scripts/image-root)
+	if [ ! -e "$file" ] || [ ! -d build/image/root ] || [ -n "$(find "${sources[@]}" -newer "$file" -print -quit)" ]; then
+		scripts/image
+	fi
+}
+
 # run_ctest PRESET [CTEST-ARGUMENT]...: runs tests and prints the closing line of a suite. What counts are the cases
 # that check reports, and each test of another kind as one.
 run_ctest() {

@@ -1,12 +1,13 @@
 # shellcheck shell=bash
-# The init chain and the driver with exactly the mounts of the manifests, as a container runtime makes them: read-only root,
-# nothing in /run but what is mounted. A volume is made and used, so that every LVM command runs. Without the mount of
+# The init chain and the driver from the image, with exactly the mounts of the manifests, as a container runtime makes them:
+# read-only root, nothing in /run but what is mounted. A volume is made and used, so that every LVM command runs. Without the mount of
 # /run/pmem-csi nothing works, which shows that the test would find a mount that is forgotten.
 # shellcheck source=tests/vm/lib.sh
 . "$VM_TESTS/lib.sh"
 plan_whole_script
 
 manifests=$VM_TESTS/../../manifests
+image=$VM_TESTS/../../build/image/root
 export CSI_ENDPOINT=unix:///var/lib/kubelet/plugins/pmem-csi.intel.com/csi.sock
 state=/var/lib/pmem-csi.intel.com
 
@@ -18,7 +19,7 @@ set_pod() {
 		pod+=(--without "$2")
 		shift 2
 	fi
-	pod+=("$manifests" "$BUILD_DIR/bin" "$1")
+	pod+=("$manifests" "$image" "$1")
 }
 
 run_pod() {
@@ -77,16 +78,21 @@ staging_of() {
 	echo "$kubelet/plugins/kubernetes.io/csi/$1/globalmount"
 }
 
-use_volume() {
-	local id
-	id=$(create manifest-volume 64Mi ext4)
-	stage "$id"
-	publish "$id"
-	has_dax "$(target_of "$id")"
-	dax-check -size 1Mi -seed 3 write "$(target_of "$id")/file"
-	unpublish "$id"
-	unstage "$id"
-	delete "$id"
+use_volumes() {
+	local id fs
+	for fs in ext4=64Mi xfs=320Mi; do
+		id=$(create "manifest-${fs%=*}" "${fs#*=}" "${fs%=*}")
+		stage "$id"
+		publish "$id"
+		has_dax "$(target_of "$id")"
+		dax-check -size 1Mi -seed 3 write "$(target_of "$id")/file"
+		unpublish "$id"
+		unstage "$id"
+		# an ext4 that was in use is checked first
+		stage "$id"
+		unstage "$id"
+		delete "$id"
+	done
 	nothing_leaked
 	driver_stop
 	fails logged 'Read-only file system'
@@ -95,5 +101,5 @@ use_volume() {
 prove prepared prepare
 prove init-chain-runs-with-the-mounts-of-its-manifest run_init_chain
 prove driver-starts-with-the-mounts-of-its-manifest start_driver
-prove volume-is-made-and-used-with-them use_volume
+prove volumes-are-made-and-used-with-them use_volumes
 cat "$driver_log"
