@@ -24,13 +24,26 @@ static void open_standard(int fd)
 		abort();
 }
 
+/* What the parent has left behind: with SIGCHLD ignored, no child's exit status can be had, and a signal that
+ * is blocked cannot end a server. A write beyond RLIMIT_FSIZE is to fail, not to end the process half-way. */
+static void begin_signals(void)
+{
+	sigset_t none;
+
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGUSR1, SIG_IGN);
+	signal(SIGUSR2, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	sigemptyset(&none);
+	pthread_sigmask(SIG_SETMASK, &none, NULL);
+}
+
 void process_begin(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		open_standard(fd);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGUSR1, SIG_IGN);
-	signal(SIGUSR2, SIG_IGN);
+	begin_signals();
 }
 
 int process_print(const char *text, struct error **err)

@@ -11,9 +11,9 @@
 /**
  * process_begin() - the first thing that main() does. Descriptors 0 to 2 are open afterwards: where one was
  * closed, the next file to be opened would get its number, and what is printed would be written into it; one
- * that had to be opened fails when it is used, as a closed one does. SIGPIPE, SIGUSR1 and SIGUSR2 are
- * ignored. Children get the usual signals back (os/spawn.h). Source: of the descriptors, glibc's
- * csu/check_fds.c.
+ * that had to be opened fails when it is used, as a closed one does. SIGPIPE, SIGUSR1, SIGUSR2 and SIGXFSZ
+ * are ignored, SIGCHLD is not, and no signal is blocked, whatever the parent has left. Children get the usual
+ * signals back (os/spawn.h). Source: of the descriptors, glibc's csu/check_fds.c.
  */
 void process_begin(void);
 

@@ -353,9 +353,15 @@ static int stat_image(struct fake_folder *f, const char *id, struct stat *ret, s
 {
 	CLEANUP(free_charp) char *name = x_asprintf("%s" IMAGE_SUFFIX, id);
 
-	if (fstatat(f->dir_fd, name, ret, AT_SYMLINK_NOFOLLOW) < 0)
-		return err_set_errno(err, ERR_INTERNAL, errno, "stat %s", name);
-	return 0;
+	if (fstatat(f->dir_fd, name, ret, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
+	/* who looks without the lock may come while the device is removed, and there is no loop device then
+	 */
+	if (errno == ENOENT && f->lock_fd < 0) {
+		*ret = (struct stat){0};
+		return 0;
+	}
+	return err_set_errno(err, ERR_INTERNAL, errno, "stat %s", name);
 }
 
 static int find_loops(

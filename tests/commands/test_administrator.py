@@ -5,10 +5,12 @@ usage: test_administrator.py BIN [unittest options]
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 import unittest
 
@@ -287,6 +289,78 @@ class Node(test_commands.Node):
         self.driver.communicate(timeout=PATIENCE_S)
         self.assertEqual(self.driver.returncode, 0)
         self.driver = None
+
+    def volume_lives(self):
+        volume = self.create("pvc-lives", "8Mi")
+        staging = f"{self.folder}/staging"
+        os.makedirs(staging, exist_ok=True)
+        self.csi("-fs", "ext4", "stage", volume, staging)
+        self.csi("unstage", volume, staging)
+        self.csi("delete", volume)
+
+    def test_signals_that_the_parent_has_ignored_or_blocked(self):
+        ends = {signal.SIGTERM, signal.SIGINT, signal.SIGHUP}
+
+        def ignore():
+            for number in (signal.SIGCHLD, signal.SIGALRM, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN)
+
+        for prepare in (ignore, lambda: signal.pthread_sigmask(signal.SIG_BLOCK, ends | {signal.SIGCHLD})):
+            self.start(preexec_fn=prepare)
+            self.volume_lives()
+            self.stop()
+
+    def test_a_limit_of_the_size_of_files_does_not_end_the_driver(self):
+        self.start()
+        resource.prlimit(self.driver.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+        answer = run("csi-client", "-endpoint", f"unix://{self.folder}/csi.sock", "-size", "8Mi", "create", "pvc-none")
+        self.assertEqual(answer.returncode, 1)
+        self.assertIn("File too large", answer.stderr)
+        resource.prlimit(self.driver.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        self.volume_lives()
+        self.assertEqual(len(self.csi("list")["entries"]), 2)
+        self.stop()
+
+    def test_surroundings_that_are_unusual(self):
+        folder = f"{self.folder}/gone"
+        surroundings = (
+            {"env": {}}, {"preexec_fn": lambda: os.umask(0o777)}, {"preexec_fn": lambda: os.rmdir(os.getcwd()), "cwd": folder},
+            {"env": {"LC_ALL": "de_DE.UTF-8", "LANGUAGE": "de", "COLUMNS": "20", "TZ": "Asia/Kolkata"}},
+            {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (32, 32))},
+            {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (256 << 20, 256 << 20))})
+        os.mkdir(folder)
+        for surrounding in surroundings:
+            with self.subTest(str(surrounding)):
+                self.start(**surrounding)
+                self.volume_lives()
+                answer = self.command("check")
+                self.stop()
+                # what is being deleted may show
+                self.assertIn(answer.returncode, (0, 1), answer.stdout + answer.stderr)
+
+    def test_volumes_go_while_somebody_looks(self):
+        self.start()
+        over = threading.Event()
+
+        def look(command, failures):
+            while not over.is_set():
+                answer = self.command(command)
+                if answer.returncode not in (0, 1):
+                    failures.append(answer.stderr)
+
+        failures = []
+        lookers = [threading.Thread(target=look, args=(command, failures)) for command in ("volumes", "check", "regions")]
+        for looker in lookers:
+            looker.start()
+        try:
+            for i in range(40):
+                self.csi("delete", self.create(f"pvc-{i}", "8Mi"))
+        finally:
+            over.set()
+            for looker in lookers:
+                looker.join()
+        self.assertEqual(failures, [])
+        self.stop()
 
     def test_a_driver_without_folder_says_what_that_means(self):
         driver = subprocess.Popen(

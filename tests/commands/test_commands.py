@@ -44,10 +44,10 @@ class Node(unittest.TestCase):
                 subprocess.run(["losetup", "--detach", line.split()[0]], check=True)
         shutil.rmtree(self.folder)
 
-    def start(self):
+    def start(self, **more):
         self.driver = subprocess.Popen(
             [DRIVER, "-mode=node", "-nodeid=n", f"-endpoint=unix://{self.folder}/csi.sock", *self.where[:-1]],
-            stderr=subprocess.PIPE, text=True)
+            stderr=subprocess.PIPE, text=True, **more)
         for line in self.driver.stderr:
             if line.rstrip().endswith(" ready"):
                 return
