@@ -19,7 +19,8 @@ void turn_done(struct turn *t)
 	pthread_mutex_destroy(&t->mutex);
 }
 
-/* The caller holds the mutex, which is released while it waits. The time starts again with each holder. */
+/* The caller holds the mutex, which is released while it waits. What has gone on for @wait_ns is taken to
+ * hang. */
 static bool wait_locked(struct turn *t, uint64_t wait_ns)
 {
 	uint64_t deadline_ns = clock_ns() + wait_ns;
