@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # One INTERFACE target carries every compiler and linker choice; nothing sets global flags.
 
 option(PMEM_TESTS "Tests, and the tools that they use, as well as the programs" ON)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # pmem_proto(TARGET file.proto... [IMPORTS google/protobuf/file.proto...])
 #
 # Library of C code for protobuf files, generated into the build folder. IMPORTS are files of protobuf's own

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # pmem_layer(NAME SOURCES file... [USES layer...] [PACKAGES pkg-config-module...] [LIBRARIES lib...])
 #
 # One layer of common/: a static library common_NAME that links the layers it may use and, with PMEM_TESTS, a test

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * client.h - the commands of csi-client: each makes one request from the command line and prints the reply.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * csi-client: one CSI call from the command line. Exit status: 0 the call succeeded, 1 it failed (the status
  * is printed on stderr as CODE: message), 2 wrong usage.

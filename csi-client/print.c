@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The functions that descend do so along the message types of CSI, which do not nest in themselves. */
 #include "print.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * print.h - any protobuf message as text or JSON, by its descriptor.
  */

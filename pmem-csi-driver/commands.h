@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * commands.h - what an administrator may ask on a node: `pmem-csi-driver COMMAND`.
  *

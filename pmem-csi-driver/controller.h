@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * controller.h - the central controller: wires registry, CSI services, Kubernetes and metrics together and
  * runs until told to end.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * controller_kube.h - what the controller has to do with Kubernetes: the set of possible owners, the lease,
  * and what only who has the lease does. Wiring only.

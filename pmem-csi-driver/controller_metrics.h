@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * controller_metrics.h - what the controller tells monitoring besides metrics.h: its nodes, its requests to
  * the API server, and whether it leads. Threads: the loop's; nothing blocks.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * devices.h - the device manager that the command line asks for: one place for the driver and its commands.
  */

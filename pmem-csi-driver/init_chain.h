@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * init_chain.h - the two stages before the driver, run by the driver itself for manifests without init
  * containers.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pmem-csi-driver: the CSI driver of one node, its central controller, and commands that look at a node. Exit
  * status: 0 orderly end, 1 failure, 2 wrong usage; that of a command its -help tells. */
 #include <signal.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * metrics.h - what the driver tells monitoring: its metrics in Prometheus' format, and that it is alive.
  *

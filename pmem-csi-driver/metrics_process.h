@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * metrics_process.h - metrics of this process, under the names that Prometheus' own libraries give them.
  */

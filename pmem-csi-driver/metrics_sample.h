@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * metrics_sample.h - what metrics take from files: read on a thread where that may take its time, told from
  * memory.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * node.h - the driver on a node: wires devices, volumes, services and the socket together and runs until told
  * to end.

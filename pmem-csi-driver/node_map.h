@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * node_map.h - regions and volume groups under the pools, for the commands that show them.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * node_plugin.h - the driver's part of being registered with kubelet. Without -pluginRegistrationPath there
  * is none, and all is allowed. Threads: the loop's.

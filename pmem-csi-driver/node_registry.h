@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * node_registry.h - the driver's part of registering with the central controllers: what is said, and when.
  *

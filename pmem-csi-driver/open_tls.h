@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * open_tls.h - the certificates that the driver's flags name. Threads: any.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * options.h - the driver's command line. Flags of the Go driver from 0.5 to 1.1 are all accepted.
  */

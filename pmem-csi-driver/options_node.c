@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is checked of the flags of a node. */
 #include <string.h>
 

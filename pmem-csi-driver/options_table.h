@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * options_table.h - the flags of the driver, by what they are for.
  */

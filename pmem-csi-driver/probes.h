@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * probes.h - the port that kubelet probes, on which nothing else is served. Threads: the loop's.
  */

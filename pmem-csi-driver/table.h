@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * table.h - rows of text in columns as wide as they need to be. Threads: none.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * commands.h - what pmem-ns-init does: create, plan, status, convert. Only create and convert change
  * anything.

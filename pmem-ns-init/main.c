@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pmem-ns-init: pool namespaces in each region of persistent memory. Exit status: see usage. */
 #include <stdio.h>
 #include <stdlib.h>

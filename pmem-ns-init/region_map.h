@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * region_map.h - a region as a row of extents: pool namespaces of ours, namespaces of others, free space.
  */

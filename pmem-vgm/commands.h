@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * commands.h - what pmem-vgm does: create, plan, status. Only create changes anything.
  *

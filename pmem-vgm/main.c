@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pmem-vgm: one LVM volume group per region from its pool namespaces. Exit status: see usage. */
 #include <stdio.h>
 #include <stdlib.h>

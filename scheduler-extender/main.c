@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* scheduler-extender: places pods by the persistent memory that nodes have left, and marks pods for that.
  * Exit status: 0 orderly end, 1 failure, 2 wrong usage. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * metrics.h - what the extender tells monitoring and probes. Threads: the loop's; nothing blocks.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * base64.h - base64 (RFC 4648 section 4) with padding. Threads: safe.
  */

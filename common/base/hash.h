@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hash.h - digests, over mbedtls' md module. Threads: safe.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * json.h - reading JSON event by event and writing it straight into a buffer.
  *

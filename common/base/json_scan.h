@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * json_scan.h - skimming JSON text: where its values begin and end, without reading them.
  *

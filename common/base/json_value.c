@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whole values, read event by event. */
 #include "base/json.h"
 #include "base/mem.h"

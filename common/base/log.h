@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * log.h - the log sink: one line per event on stderr, text or JSON, key=value pairs in the order given.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * names.h - names that go through Kubernetes, checked before anything depends on them. Threads: safe.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * parse.h - strict, total parsers: the whole text or nothing; the offending text is quoted in the error.
  *

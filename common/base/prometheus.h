@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * prometheus.h - writes metrics in Prometheus' text format 0.0.4 into a buf.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * random.h - numbers and identities from the kernel's generator. Threads: safe. Blocks only until it is
  * seeded.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * span.h - borrowed bytes of a peer, not yet validated, not NUL-terminated.
  */

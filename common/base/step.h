@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * step.h - durable actions under names, at which a test stops the process, kills it, or cuts the power.
  *

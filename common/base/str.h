@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * str.h - the few questions about C strings that more than one place asks. Threads: safe.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * strmap.h - small map of strings, kept sorted by key so that equal maps have equal bytes when written.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * thread.h - threads that work and end by themselves, and waits on the one clock (clock.h).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * turn.h - one at a time, where the one at work may hang in the kernel: waiting is bounded, and those who
  * waited in vain learn what is being done and for how long. Threads: safe.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attempts.h - which volume is being worked on, and which nodes may have begun to make it although nobody has
  * heard so: a retry has to go there again.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * capacity_objects.h - one CSIStorageCapacity object per node and StorageClass of ours, from which
  * kube-scheduler learns where a volume can be made.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * capacity_private.h - what capacity_objects.c (what there should be) and capacity_write.c (making it so)
  * share.

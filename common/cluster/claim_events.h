@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * claim_events.h - tells with Events on PVCs why their volumes cannot be made: there is no live node where
  * they fit.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * claim_lookup.h - what the cluster says of a volume by its name: the claim_lookup of leftovers.h, read live
  * from the API.

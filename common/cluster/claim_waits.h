@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * claim_waits.h - when to tell of a claim that waits. Pure; no clock. Threads: none.
  */

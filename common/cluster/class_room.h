@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * class_room.h - how much of a node's memory volumes of a StorageClass can have. Pure. Threads: none.
  */

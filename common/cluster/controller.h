@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * controller.h - the CSI services of the central controller: they choose nodes and forward calls to them.
  *

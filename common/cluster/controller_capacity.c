@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* GetCapacity: what live nodes have reported. */
 #include "base/str.h"
 #include "cluster/controller_private.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CreateVolume: one node after the other until enough have the volume; of a cache volume several at a time.
  */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* DeleteVolume: done when every node that may have the volume has said that it has not. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ListVolumes over all nodes, and ValidateVolumeCapabilities at one of them. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * controller_private.h - what the parts of controller.h share. See there for threads.
  *

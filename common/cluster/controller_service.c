@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The method tables: from gRPC calls to the work behind them and back. */
 #include "base/mem.h"
 #include "cluster/controller_private.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Copies that were begun on nodes of which another one was chosen in the end. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who could take a new volume: what the caller admits, and what the nodes have said of themselves. */
 #include <stdlib.h>
 #include <string.h>

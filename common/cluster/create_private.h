@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * create_private.h - one CreateVolume at the controller: what is asked for, who could take it, and what nodes
  * have said so far. Lives in the call's arena. See controller.h for threads.

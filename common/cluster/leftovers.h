@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * leftovers.h - finds volumes on nodes that nobody was told of, and deletes those that are surely such.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * name_index.h - finds what bears a name: links that live inside their owners, in a hash table that grows
  * with them. Several links may bear one name.

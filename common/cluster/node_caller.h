@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * node_caller.h - how the controller calls nodes: one function, so that tests can put a network of their own
  * in its place. node_clients.h is the real one.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * node_clients.h - the real node_caller: a gRPC client per node over mutual TLS, connected with the first
  * call, closed after a minute without one.

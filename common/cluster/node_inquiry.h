@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * node_inquiry.h - asks a node for what a Go driver does not report: its volumes, page by page, and its
  * capacity.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * node_table.h - what the controller knows of each node: its last report, whether its lease runs, and what
  * the controller itself has learned since by the replies of that node.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * node_table_private.h - inside of the node table. Private to node_table*.c and node_notes.c.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * node_tokens.h - whether a call comes from the node that it names: by the ServiceAccount token that kubelet
  * has projected into the pod of the node's driver, and that the API server has checked (TokenReview).

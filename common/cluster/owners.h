@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * owners.h - which nodes may own volumes: Nodes that bear the label `<driver>/node`, which kubelet sets when
  * the driver registers and leaves when it goes; or a list that somebody gave, where there is no API.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cluster/placement.h"
 
 /* FNV-1a, 64 bits, of both parts. */

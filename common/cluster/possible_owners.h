@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * possible_owners.h - which nodes may own volumes although they have not registered: a delete whose way is
  * not known is only done when all of them have said so (docs/ARCHITECTURE.md).

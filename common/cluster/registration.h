@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * registration.h - a node makes itself known to every central controller that a name resolves to, and stays
  * so.

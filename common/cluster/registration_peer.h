@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * registration_peer.h - the registration of a node at one address of the controller. Private to
  * registration.h.

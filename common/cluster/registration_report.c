@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cluster/registration_report.h"
 
 static Registry__V0__InventoryVolume__Phase wire_phase(enum report_phase phase)

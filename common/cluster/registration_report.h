@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * registration_report.h - what a node says of itself to the controller, as a message.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * registry.h - the registry.v0.Registry service: nodes register, repeat that as heartbeat, and unregister;
  * the scheduler extender watches the table.

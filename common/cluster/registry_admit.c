@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the registry does to the table, and says of it in the log. */
 #include "base/clock.h"
 #include "base/log.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Registrations that cannot be taken at once: a live lease that changes its endpoint, a node that has to be
  * asked for its volumes. */
 #include "csi.pb-c.h"

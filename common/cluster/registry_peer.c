@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who may say what, by the names of the peer's certificate. */
 #include "base/str.h"
 #include "cluster/registry_private.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes without a lease time: Go drivers register once, so that they have to be asked whether they are there.
  */
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * registry_private.h - inside of the registry. Private to registry*.c and node_inquiry.c.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* WatchNodes: the table's changes for the scheduler extender. */
 #include <stdlib.h>
 

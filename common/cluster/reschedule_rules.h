@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * reschedule_rules.h - which PVCs must be moved away from the node that the scheduler has chosen for them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rescheduler.h - moves PVCs away from nodes where nobody will make their volume: the annotation
  * volume.kubernetes.io/selected-node is removed, and kube-scheduler chooses anew.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * wait_log.h - when to log what a program waits for: at once, and then rarely, so that nothing waits in
  * silence and nothing fills the log. Threads: one owner at a time; nothing blocks.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * capability.h - volume capabilities: what of them this driver serves.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * check.h - limits that the CSI specification puts on every request, checked by walking the message's
  * descriptor.

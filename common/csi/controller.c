@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csi.v1.Controller for the volumes of this node. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * convert.h - maps, topology and volumes between messages and our types. Replies live in the call's arena.
  *

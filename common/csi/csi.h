@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * csi.h - the CSI services of one node: translation between messages and volume/, nothing else.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which volume a request is about, for those who want to know what takes so long. */
 #include "base/str.h"
 #include "csi/csi.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * handler.h - what every CSI handler does before and after its own work, written once.
  *

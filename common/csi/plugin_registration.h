@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plugin_registration.h - what the kubelet asks a plugin whose socket it finds in its plugins_registry
  * folder.

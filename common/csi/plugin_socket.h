@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plugin_socket.h - the socket in kubelet's plugins_registry folder by which it finds the driver.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * reply.h - parts of replies that a node and the central controller give alike. All of it lives in the call's
  * arena.

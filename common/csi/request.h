@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * request.h - what is read out of requests and refused in them, by a node and by the central controller
  * alike.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * acceptor.h - the listening side of a server of any protocol: sockets, limits, time-outs, drain.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * acceptor_private.h - inside of the acceptor: who is there (acceptor.c), and who has to go
  * (acceptor_sweep.c). Threads: the loop's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who has to go: by the time that a peer takes, or to make room. */
 #include "base/clock.h"
 #include "base/log.h"

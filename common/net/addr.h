@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * addr.h - endpoints: `unix:///path`, `unix://path`, `/path` and `tcp://host:port`, and their sockets. An
  * IPv6 address stands in brackets (RFC 3986 section 3.2.2); without them, as in tcp://$(POD_IP):10001 of a

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * backoff.h - when a connection that could not be opened is tried again: after 1 s, then 1.6 times as long
  * each time, at most 30 s, and up to 20 % more or less, so that clients of one server do not come at once.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * conn.h - one stream socket on the loop, with TLS or without, under a protocol that does no I/O itself.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * grpc_client.h - unary gRPC calls to one endpoint, over a channel (h2_channel.h): connections, back-off and
  * the retry of calls that the server did not look at are the channel's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * grpc_client_reply.h - what a gRPC client collects of one reply, and what it makes of it. Private to
  * grpc_client.c and grpc_client_reply.c.

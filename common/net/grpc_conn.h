@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * grpc_conn.h - inside of a gRPC server: the server, its connections and the calls on them. Private to
  * grpc_*.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * grpc_message.h - protobuf messages of gRPC calls to and from bytes, within limits. Private to net/.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * grpc_server.h - gRPC servers on unix and TCP sockets: unary calls, deadlines, drain.
  *

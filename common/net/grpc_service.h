@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * grpc_service.h - what a gRPC service is to the server: a table of methods with protobuf types and handlers.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * grpc_text.h - strings of a packed protobuf message: whether C strings can hold them. Private to net/.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * grpc_wire.h - gRPC's bits over HTTP/2 as pure functions: message prefix, grpc-timeout, grpc-message, status
  * codes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * h2.h - one HTTP/2 connection without I/O: bytes in, bytes out. Over nghttp2; server or client.
  *

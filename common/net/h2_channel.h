@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * h2_channel.h - a channel to one endpoint: requests as HTTP/2 streams with incremental bodies: one
  * connection, opened with the first request and again after a loss, with back-off.

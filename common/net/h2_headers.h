@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * h2_headers.h - one HTTP/2 header block: bounded collection, and the checks that h2.c makes instead of
  * nghttp2.

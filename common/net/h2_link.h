@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * h2_link.h - one connection of a channel, and the requests on its streams. Private to h2_channel.c,
  * h2_link.c and h2_request.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * h2_scan.h - finds the last stream number in GOAWAY frames of a client, as bytes arrive in any pieces.
  *

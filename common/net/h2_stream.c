@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "net/h2_stream.h"
 
 #include <assert.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * h2_stream.h - the streams of one HTTP/2 connection, and what is sent on them. Private to h2.c and
  * h2_stream.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * handshakes.h - TLS handshakes on threads of their own, so that signatures do not hold up the loop.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "net/http1_held.h"
 
 void http1_held_done(struct http1_held *held)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * http1_held.h - what a request of http1.h consists of, by itself: it may outlive the connection.
  *

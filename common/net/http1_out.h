@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * http1_out.h - what an HTTP/1.1 connection has to send: heads and bodies of replies, given out in pieces.
  * Part of http1.h. Threads: as there.

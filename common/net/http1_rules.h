@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * http1_rules.h - what RFC 9112 demands of the lines of a request, beyond what http-parser checks.
  *

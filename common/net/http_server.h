@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * http_server.h - HTTP/1.1 servers for a few fixed paths: metrics, probes, the scheduler extender, webhooks.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lag.h - since when a peer has not taken what waits for it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * limits.h - every bound on what a peer can make a program hold, do or wait for. Nothing in net/ is bounded
  * by a number that stands elsewhere.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "net/log_quota.h"
 
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * log_quota.h - how many lines per second a peer can make a program log, so that whoever floods it does not
  * fill the disk. What is not shown is counted, and told when its second is over, or at the end.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * loop.h - the event loop: descriptors, timers, signals, and work posted from other threads. Over libuv.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tls.h - TLS without I/O over mbedtls: mutual authentication, exact peer names, certificates that follow
  * their files.

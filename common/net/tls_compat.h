@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tls_compat.h - what differs between mbedtls 2.28 and 3.x, and what this project takes from its insides.
  *

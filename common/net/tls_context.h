@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tls_context.h - the certificates of a tls_context, as tls.c uses them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tls_error.h - why a handshake or a connection failed, in words for those who run the cluster.
  *

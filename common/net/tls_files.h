@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tls_files.h - the files of a tls_context: whether they changed, their content.
  *

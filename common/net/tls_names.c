@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "net/tls_names.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tls_names.h - who a certificate says that it is: the dNSName and iPAddress entries of its subjectAltName.
  *

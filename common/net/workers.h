@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * workers.h - a bounded pool of threads for work that waits: made on demand, at most a fixed number, no
  * queue.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * args.h - command lines in Go's style: -flag=value, --flag value, -bool, -bool=false; one table per program
  * drives parsing and help. Threads: none. Never exits; the caller decides.

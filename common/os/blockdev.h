@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * blockdev.h - block devices: size, dax, exclusive use, zeroing; what device-mapper says of its own.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fs.h - file systems: what is on a device, making one, its numbers. Over libblkid, mkfs.ext4, mkfs.xfs.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fs_usage.h - how full a file system is, asked under a deadline.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * klog_flags.h - flags of klog, the Go programs' logger, that manifests may carry and that have no effect
  * here.

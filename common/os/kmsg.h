@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kmsg.h - what the kernel said of a device lately. A mount(2) that fails says EINVAL only; the reason stands
  * in the kernel's log.

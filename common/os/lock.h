@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lock.h - flock(2) between processes. The lock lives as long as the descriptor. Threads: safe.
  */

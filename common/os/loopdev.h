@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * loopdev.h - loop devices over files (fake volumes, Kata image files). Source: linux/loop.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mount.h - mounting by descriptor, so that no symlink can redirect it between check and use.
  *

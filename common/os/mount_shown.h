@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mount_shown.h - which mounts show a block device: its file system, or its node bound to a file.
  *

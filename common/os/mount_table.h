@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mount_table.h - what is mounted, from /proc/self/mountinfo, over libmount. Truth is read anew each time.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * paths.h - opening paths that a request names, without ever following a symlink beneath their root.
  *

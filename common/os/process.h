@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * process.h - what a program asks of the system for its process. Threads: before others start, or after they
  * ended.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * spawn.h - running other programs: argv arrays, no shell, posix_spawn.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * unix_socket.h - files of unix sockets that servers have left behind. Threads: safe. Blocks on the file
  * system and on who removes or makes a socket in the same folder.

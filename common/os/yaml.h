@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * yaml.h - YAML documents as JSON, over libyaml's events, so that one reader serves both.
  *

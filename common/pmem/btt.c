@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The namespace is a chain of arenas. Each has a log with a group for each processor that may write at a
  * time; an entry tells which block a sector had and which one it got. The block that it had is where that

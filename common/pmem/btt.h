@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * btt.h - what a block translation table keeps beside its sectors.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dax.h - device-dax and system-ram use of persistent memory, over libdaxctl; only looked at, never changed.
  *

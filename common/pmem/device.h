@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * device.h - device managers: where a volume's block device comes from. `lvm`, `direct` and `fake` behind one
  * vtable; tests/contract/ runs one suite on each.

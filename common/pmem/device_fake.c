@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Device manager without persistent memory: regions are a model, devices are loop devices over sparse files,
  * or nothing at all. */
 #include <assert.h>

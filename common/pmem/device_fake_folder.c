@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The fake's folder: model.json says what the regions are, <id>.device what lies where, <id>.image holds the
  * bytes.

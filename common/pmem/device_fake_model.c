@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The fake's regions: what lies where, and what still fits. */
 #include <string.h>
 

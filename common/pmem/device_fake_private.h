@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * device_fake_private.h - the two halves of the fake device manager: the model (regions and what lies where
  * in them) and the files that make it durable.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two device managers as one, so that volumes made in the other device mode go on to be served.
  *

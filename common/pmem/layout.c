@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "pmem/layout.h"
 
 /* drivers/nvdimm/pfn_devs.c, nd_pfn_init(): the info block, then one page structure per page */

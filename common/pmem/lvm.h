@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lvm.h - running LVM commands behind one seam, and reading their reports.
  *

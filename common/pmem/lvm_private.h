@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lvm_private.h - what the parts of the LVM seam share: the configuration that commands run with, one `lvm`
  * process, and the verdict of its answer. Only lvm*.c and their tests include this.

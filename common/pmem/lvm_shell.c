@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A long-lived `lvm` shell that reads commands from stdin and answers each with one JSON document on
  * LVM_REPORT_FD.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * nd.h - regions and namespaces of persistent memory: a seam over the kernel, with a fake that keeps the same
  * contract.

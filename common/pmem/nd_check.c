@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whether the kernel did what it was told, read from sysfs: a context of libndctl shows what it has set
  * itself. */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What wants libndctl: namespaces of which the kernel assembles what somebody has written to the medium. They
  * are enabled, woken, or reconfigured in place: the label (where there is one) stays, a page map is put onto

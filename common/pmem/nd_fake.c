@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "pmem/nd_fake.h"
 
 #include <assert.h>

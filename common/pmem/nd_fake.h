@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * nd_fake.h - an nd.h of regions in memory, for tests: honours sizes, alignment, extents and label slots.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From an idle namespace to one that is labelled and enabled. Source: the sequence of ndctl's namespace
  * creation; drivers/nvdimm/namespace_devs.c, drivers/nvdimm/claim.c. */
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * nd_private.h - the parts of the real nd.h: nd_list.c, nd_make.c and nd_remove.c read and write sysfs,
  * nd_convert.c has libndctl assemble what is on the medium, nd_check.c looks whether that has worked.

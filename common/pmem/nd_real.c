@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The kernel of this host: each operation under the lock that other processes of ours take, too. */
 #include <errno.h>
 #include <unistd.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From a namespace in use to none: its info block is zeroed, so that a later one at the same place is not
  * assembled as what this one was. Source: the sequence of ndctl's namespace destruction. */
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * nd_sysfs.h - attributes of the devices on the kernel's nd bus; private to the real nd.h.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "pmem/pool_area.h"
 
 #include <endian.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pool_area.h - what LVM has left on a device, seen without LVM: its label may be gone while the text that
  * describes the volumes is still there.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pool_convert.h - namespaces that others have made, or the kernel where there are no labels, become pools
  * (pmem-ns-init convert).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pool_ns.h - the first stage: pool namespaces, one plan per region, and carrying it out (pmem-ns-init).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pool_saved.h - what is kept beside the state about volume groups, for the day on which LVM's label on a
  * device is lost: which namespaces have been in which group, and copies of the groups' metadata.

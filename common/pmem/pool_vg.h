@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pool_vg.h - the second stage: one volume group per region from its pool namespaces (pmem-vgm).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "volume/access.h"
 
 bool access_mode_spans_nodes(enum access_mode mode)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attachment.h - how a volume comes to a path, and how it is taken away from there.
  *

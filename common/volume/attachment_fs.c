@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The file system below an attachment: found, checked, or made. */
 #include <sys/stat.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* State files and devices against each other. */
 #include "volume/check.h"
 

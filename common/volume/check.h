@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * check.h - what is intended compared with what exists: every difference between state folder and kernel.
  *

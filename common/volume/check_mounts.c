@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Mounts and loop devices against what the state says of them. */
 #include <stdlib.h>
 

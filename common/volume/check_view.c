@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Looking at state folder, devices, mounts and loops. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * eraser.h - when deleted volumes are erased, by whom and how fast; what erasing is, the caller says.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * failing.h - pools in which devices could not be made, and for how long they are avoided: a region that
  * fails every write would otherwise be the best fit for each new volume, again and again. Threads: the caller

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fit.h - why a volume can or cannot be made in a pool, with numbers. Pure; the decision itself is
  * device_fit()'s, as for CreateVolume. Threads: none.

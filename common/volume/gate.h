@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gate.h - how many may do something slow at once. Who has to wait is bounded, too, in number and in time,
  * since each that waits holds a thread. Threads: safe.

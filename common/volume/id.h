@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * id.h - names, handles and IDs of volumes.
  *

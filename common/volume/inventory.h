@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * inventory.h - what there is on a node, put together from several listings: volumes with their devices,
  * pools with their regions. Pure. Threads: none.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kata.h - what the Go driver set up for volumes with kataContainers=true, and taking it down again.
  *

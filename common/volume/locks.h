@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * locks.h - one lock per volume ID. Threads: safe.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mount_flags.h - the mount flags that a request may carry, and what they ask of a mount.
  *

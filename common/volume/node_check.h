@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * node_check.h - whether a node is set up so that volumes can be made, mounted and kept.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * params.h - volume parameters: which keys each origin may carry, their types and defaults.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * presence.h - whether the device of a recorded volume is there, from one listing. Pure.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * repair.h - the ways out of what check.h finds, one volume at a time, by an administrator's word.
  *

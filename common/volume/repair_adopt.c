@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A state file for a device that has none. */
 #include "base/mem.h"
 #include "base/parse.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* State files that do not count. */
 #include "base/mem.h"
 #include "base/step.h"

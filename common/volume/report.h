@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * report.h - what the central controller is told about a node: its pools and the volumes that it knows of.
  *

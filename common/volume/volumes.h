@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * volumes.h - the volumes of one node: the domain. Knows neither protobuf nor sockets.
  *

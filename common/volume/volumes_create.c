@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CreateVolume: from a name to a device with a durable record, and back again when that fails. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* DeleteVolume: refuse what is in use, record that the volume is to go, and leave the rest to the eraser. */
 #include <stdio.h>
 #include <stdlib.h>

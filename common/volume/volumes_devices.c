@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What devices exist: listing, and what is remembered of it. */
 #include <errno.h>
 #include <stdlib.h>

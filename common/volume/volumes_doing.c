@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What operations are at, for callers that do not get an answer in time. Reads memory only. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is left of a deleted volume after the answer: its content is erased, then its device and its record
  * go. */
 #include "base/clock.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Inline ephemeral volumes: made, formatted and mounted by NodePublish, deleted by NodeUnpublish.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whether a mount belongs to a volume, or forbids a use of it; and unmounting. */
 #include <sys/stat.h>
 #include <sys/sysmacros.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * volumes_private.h - what the files of volumes.h share.
  *

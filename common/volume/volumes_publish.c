@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* NodePublish/NodeUnpublish: the staged file system, or the device's node, shown at a pod's path. */
 #include "base/log.h"
 #include "base/mem.h"

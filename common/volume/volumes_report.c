@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What capacity there is, and what the central controller is told: from memory, without waiting. */
 #include <stdlib.h>
 #include <string.h>

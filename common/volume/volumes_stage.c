@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* NodeStage/NodeUnstage: a file system on the device, mounted at the staging path; a block volume is only
  * looked at. */
 #include "base/mem.h"

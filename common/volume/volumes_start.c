@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* From the state folder and a listing of devices to the first snapshot, and what is done about what a crash
  * left half done. */
 #include <stdlib.h>

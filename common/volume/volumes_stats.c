@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* NodeGetVolumeStats: how full a volume is, whatever else is done with it. */
 #include <errno.h>
 #include <sys/stat.h>

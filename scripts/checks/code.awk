@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # C without what is not code: comments become blanks, strings and characters become empty. Prints FILE:LINE:TEXT.
 # Include lines stay whole, since what they name stands in quotes. With -v comments=1 it prints the comments instead.
 FNR == 1 { in_comment = 0 }

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # What the checks share. A check runs in the root of the tree and prints "FILE:LINE: what is wrong" to stdout for each
 # finding; its status is 1 when there was one, and 2 when it could not do its work.

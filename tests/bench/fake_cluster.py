@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """What the scheduler extender learns of a cluster: the lists of an API server in which nothing changes, and WatchNodes of a
 controller. Each node has the volumes of VOLUMES claims, which pods use; PODS pods wait, each with a claim of its own.
 

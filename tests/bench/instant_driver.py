@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A CSI driver that answers CreateVolume and DeleteVolume at once and has nothing: what others can be compared with.
 
 usage: instant_driver.py NAME SOCKET       (PYTHONPATH: where csi_pb2 is)

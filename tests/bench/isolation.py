@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Latency of what must answer within 10 ms, while all worker threads are held; the client's own time is in it.
 
 usage: isolation.py PMEM_CSI_DRIVER       (finds test_isolation and csi_pb2 by PYTHONPATH; needs root)

@@ -1,4 +1,5 @@
 #!/usr/bin/python3
+# SPDX-License-Identifier: Apache-2.0
 """Reads "TIME step side microseconds" and "SIZE what KiB" lines; prints the medians of each side, ratios and limits.
 
 usage: ratios.py lvm|direct

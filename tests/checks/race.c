@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Two threads that share a counter without a lock: the thread sanitizer must tell of it. */
 #include <pthread.h>
 

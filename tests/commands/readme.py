@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands that README.md shows, by section: what is indented, and behind "$ " between fences. Fences are for the rest.
 
 usage: readme.py README SECTION      prints the commands of the section that are not part of a transcript

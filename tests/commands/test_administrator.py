@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The programs in the hands of an administrator: slips on the command line, no rights, closed output, signals.
 
 usage: test_administrator.py BIN [unittest options]

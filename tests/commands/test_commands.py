@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """volumes, regions, doctor and check of pmem-csi-driver on a node with fake devices; JSON is parsed, not searched.
 
 usage: test_commands.py PMEM_CSI_DRIVER CSI_CLIENT [unittest options]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What README.md shows is run, as it stands there: a command that no test runs and nobody has listed here is a failure.
 
 usage: test_readme.py BIN SOURCE_TREE [unittest options]

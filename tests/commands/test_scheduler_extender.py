@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The command line of scheduler-extender: what is wrong with it is said in one line, and nothing is started.
 
 usage: test_scheduler_extender.py SCHEDULER_EXTENDER [unittest options]

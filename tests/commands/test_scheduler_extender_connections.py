@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connections to scheduler-extender: who is let in over TLS, a certificate that is replaced, and many at once.
 
 usage: test_scheduler_extender_connections.py SCHEDULER_EXTENDER MAKE_CERTS [unittest options]

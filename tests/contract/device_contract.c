@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "contract/device_contract_private.h"
 
 #include <check.h>

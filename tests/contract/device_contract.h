@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * device_contract.h - what device.h promises, as one suite of checks that runs on every device manager.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The checks that need block devices, and those across a new start of the manager. */
 #include "contract/device_contract_private.h"
 

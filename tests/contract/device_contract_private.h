@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * device_contract_private.h - what the files of the contract share. All of it asserts, and is for checks
  * only.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the checks are made of. */
 #include "contract/device_contract_private.h"
 

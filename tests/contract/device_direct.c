@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The contract of device managers on namespaces: over a fake, and with the argument "kernel" over the regions
  * of the lab machine. */
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The contract of device managers on the fake one, in memory and in a folder. */
 #include <fcntl.h>
 #include <stdlib.h>

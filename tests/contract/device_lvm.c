@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The contract of device managers on LVM, over the volume groups of the lab machine. With the argument
  * "exec": with a process per command instead of LVM's shell. */
 #include <signal.h>

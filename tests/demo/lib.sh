@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # What the two guest scripts of scripts/demo share. BIN is the folder of the programs. What is sent to the host, besides
 # results:

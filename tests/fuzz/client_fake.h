@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * client_fake.h - conn.h and addr_connect() without sockets, in place of the real ones: a target that links
  * this says what the server sends, and when a connection is lost.

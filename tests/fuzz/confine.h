@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * confine.h - for targets whose code makes, removes and mounts files as root: nothing of the host is within
  * their reach.

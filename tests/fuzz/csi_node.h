@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * csi_node.h - the CSI services of a node for fuzzing: devices in memory without block nodes, so that nothing
  * can be formatted or mounted, its files in CONFINED_DIR.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * frames.h - HTTP/2 frames in a short form, so that a fuzzer changes what is in them without breaking the
  * lengths around it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fuzz.h - what fuzz targets share: the functions that libFuzzer or replay.c calls, and taking an input
  * apart.

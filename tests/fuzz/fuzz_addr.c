@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Endpoints. Nothing is listened on or connected to. */
 #include "net/addr.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a server sends to a gRPC client, whose calls must end once each.
  *

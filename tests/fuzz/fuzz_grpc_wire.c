@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gRPC's bits over HTTP/2: message prefix, timeout, percent encoding.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a client sends to an HTTP/2 server that answers in all the ways that h2.h has.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What an API server says in watches and pages, for each kind of object that is decoded. The first byte
  * chooses: the kind, page or watch, and how the rest is cut.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kubeconfig files, and the YAML that they are. */
 #include "cluster/kube/config.h"
 #include "fuzz/fuzz.h"

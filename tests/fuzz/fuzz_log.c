@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The log: whatever a peer sends, one event is one line of printable text, and as JSON one object.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What LVM answers: the report, and the log of its shell. */
 #include "fuzz/fuzz.h"
 #include "pmem/lvm_private.h"

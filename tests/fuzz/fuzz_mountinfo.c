@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The kernel's mount table: first line a path to look for, second an option, then the table. */
 #include "os/mount_shown.h"
 

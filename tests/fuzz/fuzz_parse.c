@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers, booleans, percentages, quantities and durations of one text. */
 #include "base/parse.h"
 

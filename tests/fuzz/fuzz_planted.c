@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A parser with a defect: the length that the input names is not compared with what is there. It shows that
  * scripts/fuzz finds such (scripts/fuzz --prove), and is no part of the tests otherwise.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Messages of CSI and of the kubelet's plug-in registration: bytes to objects in an arena, the limits of the
  * CSI specification, and back.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The registry: what peers ask it and what nodes answer it, one step after the other.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What comes to the webhook for pods. The first byte chooses what the cluster is like; whatever comes, the
  * reply is one JSON document, and nothing that is refused is changed.

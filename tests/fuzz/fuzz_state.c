@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The state file of a volume: what was read is written, and read again as the same. */
 #include <stdlib.h>
 

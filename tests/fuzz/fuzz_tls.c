@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * TLS, in two ways that the first byte chooses (bit 0).
  *

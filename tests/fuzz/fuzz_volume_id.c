@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Volume names, handles and IDs: first line the node, then a name or a handle. */
 #include "volume/id.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Volume parameters: lines of "key=value", read as each origin would.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * h2_watch.h - callbacks of an HTTP/2 connection that check what h2.h promises about them: their order, and
  * that each stream ends once.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * replay.c - main of a fuzz target without a fuzzer: runs every file of a folder, and what is left of it when
  * its end is cut off.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * server_fake.h - acceptor.h and workers.h without sockets and threads, in place of the real ones: a target
  * that links this says which bytes arrive, and when work is done.

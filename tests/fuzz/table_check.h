@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * table_check.h - what holds of every node table that only the registry changes.
  *

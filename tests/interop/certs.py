@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Certificates of scripts/make-certs for grpcio."""
 import subprocess
 import tempfile

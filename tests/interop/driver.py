@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pmem-csi-driver for tests: started with fake devices in a folder of its own, and its clients.
 
 Needs root, for loop devices and mounts, which stay in a mount namespace of their own (enter_namespace()).

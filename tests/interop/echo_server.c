@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * echo_server.c - serves echo_service.h on the endpoints of its command line, for clients of other makes.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "interop/echo_service.h"
 
 #include <csi.pb-c.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * echo_service.h - the gRPC service that tests of the server call: it echoes, fails, grows and waits as
  * asked.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * grpc_client.c - makes gRPC calls to a server of another make, as lines on standard input say.
  *

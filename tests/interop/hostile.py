@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What tests with hostile peers share: the driver as a process, and peers that send whatever bytes they like."""
 import os
 import re

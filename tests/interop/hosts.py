@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that each have a network of their own: a network namespace, linked to the others by a bridge.
 
 The test itself runs in a network namespace of its own, driver.enter_namespace("-n").

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The driver on a host without persistent memory: one region with one pool namespace, of which LVM, or what
  * stands in for it, has a volume group. */
 #include "pmem/nd_fake.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A driver with fake devices, and what kubelet, provisioner and an administrator do to its node."""
 import json
 import os

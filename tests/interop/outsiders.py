@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stand-ins for parties outside, to be run at an address of their own (hosts.py). What they do is written in a file, MODE,
 which they read again for each request or connection.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pmem-csi-driver in mount namespaces as a container runtime makes them, well or not.
 
 usage: test_container.py PMEM_CSI_DRIVER [unittest options]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The central controller between a client in grpcio and two nodes of ours, over mutual TLS.
 
 usage: test_controller.py PMEM_CSI_DRIVER MAKE_CERTS [unittest options]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pmem-csi-driver with file systems that others made or changed, and without the programs that make them.
 
 usage: test_file_systems.py PMEM_CSI_DRIVER [unittest options]

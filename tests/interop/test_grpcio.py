@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """grpc-core (python3-grpcio) and bare HTTP/2 (python3-h2) as clients of echo_server, over each transport.
 
 usage: test_grpcio.py ECHO_SERVER MAKE_CERTS [unittest options]

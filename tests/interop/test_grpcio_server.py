@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Our client against servers of grpc-core (python3-grpcio), over each transport.
 
 usage: test_grpcio_server.py GRPC_CLIENT MAKE_CERTS [unittest options]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hostile peers of pmem-csi-driver over sockets: what they get, that others are served, and that the log stays short.
 
 usage: test_hostile.py PMEM_CSI_DRIVER MAKE_CERTS [unittest options]

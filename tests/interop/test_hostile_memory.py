@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Peak memory of pmem-csi-driver while peers try to make it hold as much as they can.
 
 usage: test_hostile_memory.py PMEM_CSI_DRIVER LIMITS_H MAKE_CERTS [unittest options]

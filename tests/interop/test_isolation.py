@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pmem-csi-driver while all of its worker threads are held by a mkfs that does not end.
 
 usage: test_isolation.py PMEM_CSI_DRIVER [unittest options]

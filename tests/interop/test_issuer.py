@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A controller and nodes whose certificates expire, begin later, are cut off or taken away while both run.
 
 usage: test_issuer.py PMEM_CSI_DRIVER MAKE_CERTS [unittest options]

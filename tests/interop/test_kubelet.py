@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recorded connections of a kubelet (tests/data/kubelet) replayed to the driver, in every possible pair of pieces.
 
 usage: test_kubelet.py PMEM_CSI_DRIVER DATA_DIR [unittest options]

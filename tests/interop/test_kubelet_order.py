@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pmem-csi-driver with a kubelet that repeats, mixes up and crosses its calls, and whose folders somebody changes.
 
 usage: test_kubelet_order.py PMEM_CSI_DRIVER [unittest options]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pmem-csi-driver while lvm dies, says nothing, or talks garbage.
 
 usage: test_lvm.py PMEM_CSI_DRIVER_LVM [unittest options]

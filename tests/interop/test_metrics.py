@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metrics and probes of pmem-csi-driver, read by Prometheus' own parser and asked for in good and bad HTTP.
 
 usage: test_metrics.py PMEM_CSI_DRIVER [unittest options]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A controller and nodes while the network, the name server, the API server, certificates and each other fail for real: each
 program has a network of its own, and stand-ins of outsiders.py have theirs.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A controller and nodes, each in a network of its own, while links fail and programs are killed.
 
 A caller asks for volumes and deletes some of them, and repeats each call as external-provisioner does, until the

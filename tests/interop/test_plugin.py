@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """grpcio (grpc-core) as the kubelet that finds the driver's registration socket, asks, and tells what came of it.
 
 As recorded of kubelet 1.34: :authority is the percent-encoded path of the socket, GetInfo and the notification

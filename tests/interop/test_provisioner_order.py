@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pmem-csi-driver with a provisioner that is there twice, gives up, repeats, and deletes what it still creates.
 
 usage: test_provisioner_order.py PMEM_CSI_DRIVER [unittest options]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The driver of a node against registries in grpcio (grpc-core) over mutual TLS.
 
 usage: test_registration.py PMEM_CSI_DRIVER MAKE_CERTS [unittest options]

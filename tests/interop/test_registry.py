@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The controller's registry between nodes and a scheduler extender in grpcio, over mutual TLS, and openssl at its port.
 
 usage: test_registry.py PMEM_CSI_DRIVER MAKE_CERTS [unittest options]

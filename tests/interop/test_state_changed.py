@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pmem-csi-driver whose state folder is changed by others: restored from a backup, copied into, cut off, linked, removed.
 
 usage: test_state_changed.py PMEM_CSI_DRIVER [unittest options]

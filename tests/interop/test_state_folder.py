@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pmem-csi-driver while the file system of its state folder is full, read-only or broken.
 
 usage: test_state_folder.py PMEM_CSI_DRIVER [unittest options]

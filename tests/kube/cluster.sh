@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # Our driver in the cluster of a run: manifests, the processes that they would start, claims and pods. For scenarios.
 # Sourced with the arguments of a scenario: the folder of the run, and that of the programs under test.

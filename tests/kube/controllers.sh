@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # Controllers of a run, "a" and "b": each in what its pod would give it, driver and provisioner.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # Schedulers and extenders of a run, "a" and "b", and simulated nodes: without kubelet, so that a pod is there when it
 # is bound, and with volumes that take space.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # What the programs here share. $KUBE_RUN is the folder of a run, made by "up"; $bin holds Kubernetes' programs.
 #

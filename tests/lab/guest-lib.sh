@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # Functions for guest scripts: . "$LAB_HOME/guest-lib.sh". What they send is described in README.md.
 

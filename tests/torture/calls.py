@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The driver as a process that is killed and started again, and calls to it through csi-client."""
 
 import os

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * defects.c - defects of the driver, one of which PMEM_DEFECT chooses, by replaced calls (--wrap, for each
  * __wrap_ here). Each breaks one of the invariants that the torture checks; defects.py says which.

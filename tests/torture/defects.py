@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What can be wrong with the driver of defects.c, and which invariant finds it."""
 
 from dataclasses import dataclass

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Namespaces of emulated NVDIMMs, one for each volume."""
 
 import glob

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Why no life comes to a point of the sources, and what does."""
 
 import re

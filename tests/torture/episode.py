@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One life of a volume with a crash in it."""
 
 from calls import Died, Failed, Timeout

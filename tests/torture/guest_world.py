@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The machine of tests/lab: how it loses its power without going down, and what devices of both kinds have in common.
 
 A power cut of this kind takes what the state disk had not been sent, all mounts, and what the kernel knows of

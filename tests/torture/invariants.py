@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What has to be true after a crash, whatever was interrupted. Each finding is (invariant, text)."""
 
 from calls import Failed, Timeout, fields, until

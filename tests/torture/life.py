@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The lives of volumes of each kind, call by call; see KINDS."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which points are met, and in which order they are tried."""
 
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What there is beside the driver: files, devices and mounts as the kernel shows them, and things of strangers."""
 
 import glob

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * unit.h - what every unit test needs around check: the main function and assertions about `struct error`.
  *

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # A DIMM that does not appear at boot: three boots of one machine, the second (BOOT=2) without NVDIMM 0. Nothing may be
 # lost, and nothing may leak. What is left gets other numbers: the group of the second DIMM is then found on region0.

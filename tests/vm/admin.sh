@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # What an administrator asks of a node with volume groups: volumes, regions, doctor and check, compared with ndctl and
 # LVM. Region 1 is fragmented by namespaces of somebody else.

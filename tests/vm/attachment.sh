@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # How volumes come to a path and away from it on persistent memory: mkfs that was cut off, the Go driver in between, file
 # systems without DAX, options that the kernel drops, errors on the file system, mounts that are hidden, broken state.

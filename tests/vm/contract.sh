@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # The contract of device managers on LVM over NVDIMMs. RUNNER=exec: with a process per command in place of LVM's shell.
 # MODE=direct: on namespaces, and what nd.h promises, which that stands on; with CXL=1 in a region of two devices.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # pmem-ns-init convert on NVDIMMs without a label area (region0, region1) and legacy memory (region2), and the driver on
 # what it makes. With BOOT=2: after the machine of the first boot was switched off and on, without legacy memory, whose

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # pmem-ns-init convert where there are labels: raw namespaces get the name of our pools. The first boot ends with a power
 # cut in the middle of a conversion (CUT), which the second finishes.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154,SC2034
 # For convert.sh and convert_labels.sh: pmem-ns-init run, and stopped in the middle of a conversion. Needs lib.sh.
 

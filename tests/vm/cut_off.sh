@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # pmem-ns-init is killed at each step of making a namespace, and once the power is cut: the next run uses what is left or gives
 # it back, and says so. What is not blank is left alone and told. A signal that asks it or pmem-vgm to end lets it finish the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # Direct mode, a namespace for each volume: sizes to the byte in a fragmented region, foreign namespaces of any name,
 # sector mode, a driver that is killed in the middle, and volumes that change hands between the device modes. BOOT=2 finds

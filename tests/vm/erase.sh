@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # Four deleted volumes of 1 GiB are overwritten at a time, each a namespace: what needs no worker answers, and another
 # volume is made and used. First slowly, so that all of it happens meanwhile; then a restart goes on as fast as it can.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154
 # A node as the Go driver leaves it, made by hand after its behaviour; for takeover.sh. Needs lib.sh.
 

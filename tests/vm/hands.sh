@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # What an administrator and a backup tool do with LVM, ndctl, wipefs and sysfs while the driver runs: snapshots, renamed, removed
 # and extended volumes, wiped signatures, devices taken away under a mount. First with volume groups, then in direct mode.

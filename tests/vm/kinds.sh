@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # Every kind of volume as kubelet uses it: raw block, inline ephemeral, cache, numbers of volumes, huge pages.
 # shellcheck source=tests/vm/lib.sh

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154
 # What a scenario leaves behind. lib.sh brings this into every script: when the script ends, namespaces, logical
 # volumes, device mapper and loop devices and mounts must be as they were. What outlives a boot is compared with how the

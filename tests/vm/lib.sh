@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2119,SC2120
 # Functions for the guest scripts of this folder, beside those of the lab. BUILD_DIR is the build folder of the
 # programs and tests, VM_TESTS this folder. To start a process costs most in the machine, so bash does what it can.

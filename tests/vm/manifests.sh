@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # The init chain and the driver from the image, with exactly the mounts of the manifests, as a container runtime makes them:
 # read-only root, nothing in /run but what is mounted. A volume is made and used, so that every LVM command runs. Without the mount of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # The label of a physical volume lost while 20 volumes lie on it: two boots of one machine. Nothing new may be made on it,
 # and the command that doctor prints must bring all of them back: with running pods, and with nothing active after a boot.

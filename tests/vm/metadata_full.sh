@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # A volume group that can describe no more volumes although it has space: a small metadata area, made by hand.
 # shellcheck source=tests/vm/lib.sh

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # What else uses LVM on the host while the driver runs: somebody holds the lock of a group, a group is exported, another disk
 # has a group of the same name or is a copy of ours, and the host's own configuration keeps LVM from persistent memory.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * nosync.c - a library to preload: everything that makes file content durable succeeds and does nothing, so
  * that a test of durability must fail.

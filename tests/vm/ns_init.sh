@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2119
 # pmem-ns-init on two NVDIMMs: percentages, fragments, old content, foreign namespaces, unusable regions.
 # shellcheck source=tests/vm/lib.sh

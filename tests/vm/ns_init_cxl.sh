@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2119
 # pmem-ns-init on a region that CXL interleaves over two devices.
 # shellcheck source=tests/vm/lib.sh

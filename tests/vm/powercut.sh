@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # Power cuts. AFTER is the point at which the power was cut before this boot, CUT the one at which it will be cut; a
 # chain of boots goes through several. At the point "stubbed" the driver's fsync does nothing, which must show.

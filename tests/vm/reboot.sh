@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # The machine of volumes.sh, switched off in order and on again: nothing has activated the logical volumes.
 # shellcheck source=tests/vm/lib.sh

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # The driver is killed and started again between any two calls of a volume's life, and in the middle of some; each call
 # is also repeated.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # csi-sanity against the driver on two NVDIMMs, with volumes mounted and as block devices. MODE is the device manager,
 # SANITY the csi-sanity program, SANITY_TESTS the folder tests/sanity.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash disable=SC2154
 # The points of a volume's life at which the power is cut or the driver is killed, for powercut.sh and restart.sh: how
 # to get there, what must be durable then, and what must be true after the next start. Needs lib.sh.

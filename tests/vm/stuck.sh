@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # Direct mode on a kernel that hangs, and beside a region that refuses every write. A FIFO in the place of an attribute of
 # sysfs lets the write hang that our driver makes, until somebody reads; a folder of sysfs that is covered by a file system

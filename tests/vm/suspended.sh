@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # A volume's device is suspended in device-mapper, before a call and below one: it is refused or hears at its deadline what
 # is slow, nobody else waits, and when the device goes on all is settled. The driver ends meanwhile, too.

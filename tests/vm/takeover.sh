@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # A node as the Go driver leaves it, made by hand: state files of its releases 0.6 to 1.1, a volume
 # group, devices, and mounts in use at the moment of the change. Our driver takes it over, serves it, and hands it back.

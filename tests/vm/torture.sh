@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # Power cuts and kills at any point of volumes' lives, by tests/torture/guest: CUTS of the power that the machine survives,
 # KILLS, AGAIN of drivers that recover, and with CUT=last one that ends it, after which the next boot (BOOT=2 and on) goes on. SEED says at which points,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # The cases that the Go driver had beside csi-sanity, and that no other script here has. MODE is the device manager; only
 # with lvm there is a pool, which grows with its share. Ends with leaks made by hand that leaks.sh must find.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # pmem-vgm in the lab machine with two NVDIMMs. With BOOT=2: after the machine of the first boot was switched off and on.
 # shellcheck source=tests/vm/lib.sh

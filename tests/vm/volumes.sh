@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # Volumes from blank NVDIMMs on: sizes, refusals, both file systems, DAX, what must not be touched, and deletion. The
 # machine is left with two volumes in use, for reboot.sh.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # What a node lives through: its clock is set by hours, forwards and backwards, and its state disk is slow, hangs, fails and comes
 # back. Certificates are not valid yet for a clock that is behind.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bucket.h - a token bucket: how often something may be done. Threads: one owner at a time.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * client.h - requests to the Kubernetes API server, over one HTTP/2 connection, which is replaced when the
  * server does not answer on it any more (h2_channel.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * client_private.h - requests of a client, as client.c (where they wait) and request.c (what becomes of them)
  * see them. Threads: the loop's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * config.h - where the API server is and who we are there: in a pod, or by a kubeconfig file.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * config_private.h - what config.c and kubeconfig.c share, and their tests.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * informer.h - a copy of all objects of one kind, kept up by list and watch.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * informer_private.h - what informer.c (which request comes next) and informer_read.c (what replies say)
  * share. Threads: the loop's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reads kubeconfig files. Source: client-go tools/clientcmd/api/v1/types.go. */
 #include <fcntl.h>
 #include <stdlib.h>

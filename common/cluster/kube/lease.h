@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lease.h - leader election over a Lease object: at most one of those who ask for it leads.
  *

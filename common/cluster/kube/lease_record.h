@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lease_record.h - a Lease as it was read, and whether it may be taken. No clock, no requests. Threads: one
  * owner at a time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * object.h - what all Kubernetes objects have in common, and times as the API writes them.
  *

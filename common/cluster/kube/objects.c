@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes, CSINodes, StorageClasses. */
 #include "cluster/kube/objects.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * objects.h - the kinds of objects that the duties look at, with what they need of them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pods, and what the cluster knows of CSI drivers. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* PersistentVolumes and PersistentVolumeClaims. */
 #include <stdlib.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * read.h - reading JSON of which only some members matter. What has another type than expected reads as
  * absent; only malformed JSON is an error. Threads: one owner at a time.

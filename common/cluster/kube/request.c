@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One request: sent, tried again where the server says when, ended. */
 #include <stdlib.h>
 #include <string.h>

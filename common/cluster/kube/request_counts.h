@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * request_counts.h - counts the requests to the API server and how long they took, for monitoring. Threads:
  * the loop's; nothing blocks.

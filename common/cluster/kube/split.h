@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * split.h - replies of the API server in pieces, as they come: a watch by lines, a list by its items, so that
  * no reply has to be held. Threads: one owner at a time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store.h - the objects of an informer, by key. Threads: one owner at a time.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * token.h - the bearer token: fixed, or in a file that is replaced before the token expires. Threads: one
  * owner at a time. Blocks on the file.

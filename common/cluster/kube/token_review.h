@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * token_review.h - asking the API server whose a ServiceAccount token is: the messages of TokenReview.
  *

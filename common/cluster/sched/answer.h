@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * answer.h - what an extender says to kube-scheduler: ExtenderFilterResult, HostPriorityList and
  * ExtenderPreemptionResult.

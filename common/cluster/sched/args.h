@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * args.h - what kube-scheduler asks of an extender: ExtenderArgs and ExtenderPreemptionArgs, skimmed.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * charges.h - volumes that are on their way: what pods will take that no inventory shows yet.
  *

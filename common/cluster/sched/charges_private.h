@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * charges_private.h - inside of the charges. Private to charges*.c.
  *

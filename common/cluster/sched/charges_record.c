@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Volumes of which the node is known. */
 #include <stdlib.h>
 

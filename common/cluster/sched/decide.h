@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * decide.h - on which nodes the volumes of a pod fit, with those that are on their way (charges.h), and which
  * of them are best.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Why a node is not among those that a pod may go to, for who reads the events of the pod. */
 #include "base/parse.h"
 #include "base/str.h"

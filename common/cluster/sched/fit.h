@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fit.h - whether the volumes of a pod fit on one node. Private to decide.c and explain.c. Threads: one
  * owner.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hook.h - serves the admission webhook (webhook.h) with what the watches know. What they do not know yet is
  * looked up once in the API server before the answer: a claim is often made right before its pod. Only what

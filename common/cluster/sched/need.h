@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * need.h - what a pod needs of the node that it goes to. Threads: none. Nothing blocks.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * node_watch.h - keeps the extender's copy of the node table (nodes.h) equal to a controller's, by long polls
  * of registry.v0.Registry/WatchNodes.

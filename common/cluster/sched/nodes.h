@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * nodes.h - the scheduler extender's copy of the controller's node table.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * order.h - whether volumes find a place in whatever order they are made: pure.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * service.h - what kube-scheduler asks, answered: filter, prioritize and preempt over HTTP.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * webhook.h - the mutating admission webhook for pods: an AdmissionReview in, an AdmissionReview out.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * webhook_private.h - what the webhook reads of an AdmissionReview.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * world.h - what the scheduler extender knows of the Kubernetes cluster, from watches alone: pods on their
  * way, claims, volumes of our driver, storage classes.

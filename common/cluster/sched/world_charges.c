@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the watches say of volumes on their way. */
 #include <stdlib.h>
 

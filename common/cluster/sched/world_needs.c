@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What volumes a pod needs. */
 #include <stdlib.h>
 #include <string.h>

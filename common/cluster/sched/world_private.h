@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * world_private.h - inside of world*.c. Threads: the loop's.
  */

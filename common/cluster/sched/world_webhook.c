@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the webhook for pods asks about claims and classes. */
 #include "base/mem.h"
 #include "base/str.h"

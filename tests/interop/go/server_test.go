@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package interop lets grpc-go talk to the programs of this tree, in both roles.
 //
 // PMEM_BUILD names the build folder; echo_server and grpc_client come from its tests/interop, pmem-csi-driver from its

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * load.h - the calls of a volume's life, made by several workers at a time. Everything belongs to the loop
  * thread.

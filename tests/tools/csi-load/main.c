@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * csi-load: many volumes at a time through their lives, as pods come and go. A worker has one volume at a
  * time; a call that fails in a way that Kubernetes repeats is repeated. Prints one line of "KEY VALUE" pairs.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * dax-check: whether a file has DAX, shown by a mapping with MAP_SYNC that is written and read.
  * Exit status: see usage.

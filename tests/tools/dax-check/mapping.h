@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mapping.h - a file mapped so that stores reach the medium without a system call.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pattern.h - bytes that are told by their seed and offset, so that any lost, moved or stale page shows.
  */

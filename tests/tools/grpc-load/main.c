@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * grpc-load: many gRPC calls of GetPluginInfo, to measure a server. Prints how long they took; what the
  * server spent is to be read from /proc. Exit status: 0 all calls succeeded, 1 one failed, 2 wrong usage.

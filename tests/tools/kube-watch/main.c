@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kube-watch: what the Kubernetes client makes of a real API server.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* csi.v1 Identity and Controller of one node. */
 #include "csi.pb-c.h"
 

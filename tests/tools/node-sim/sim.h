@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sim.h - nodes that exist in memory only: each registers over a connection of its own with the code of the
  * real driver, and serves csi.v1 Identity and Controller at an address of its own of 127/8.

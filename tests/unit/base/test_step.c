@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a process with points does, as its environment says; only builds with PMEM_STEPS have any. */
 #include <errno.h>
 #include <fcntl.h>

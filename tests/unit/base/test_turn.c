@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One at a time, with a limit to waiting. */
 #include "base/turn.h"
 

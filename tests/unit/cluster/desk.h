@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * desk.h - a controller whose calls to nodes land on a desk, where the test answers them; and a caller.
  */

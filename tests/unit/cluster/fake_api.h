@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fake_api.h - a scripted API server on the loop of the test, without TLS, and a client of it.
  */

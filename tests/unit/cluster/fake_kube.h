@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fake_kube.h - an API server without network or time, in place of kube/client.h and kube/informer.h: the
  * test sees each request and answers it, and says what informers learn.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fake_registry.h - controllers that nodes register with, and the name that leads to them, on one loop.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kube_json.h - Kubernetes objects as the API server writes them, as far as the duties look at them.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * registry_rig.h - a registry behind a gRPC server on a socket, one client, nodes that the test itself
  * answers for, and a clock that the test sets.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which nodes CreateVolume asks, in which order, and what it makes of their answers. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CreateVolume while not all is known, after nodes have died, and of cache volumes. */
 #include "base/clock.h"
 #include "base/mem.h"

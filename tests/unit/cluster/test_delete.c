@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* DeleteVolume: who has to answer before it is done. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the server refuses and takes later, tokens, and rates. */
 #include "cluster/kube/client.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists and watches that go as they should. What goes wrong: test_kube_informer_loss.c. */
 #include "base/str.h"
 #include "watch_rig.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What goes wrong while objects are listed and watched: in the end the copy is right all the same. */
 #include "base/str.h"
 #include "watch_rig.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Candidates against a server that keeps one Lease as etcd would. The rules by the clock:
  * test_lease_record.c. */
 #include "cluster/kube/lease.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a large cluster costs: what is kept, and nothing of the pages that it came in. */
 #include <malloc.h>
 

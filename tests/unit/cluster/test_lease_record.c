@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The clock is a number here. */
 #include "cluster/kube/lease_record.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Random histories of a cluster: in the end each volume is where its caller was told, and nowhere else. */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls to nodes over real connections with mutual TLS. */
 #include "csi.pb-c.h"
 

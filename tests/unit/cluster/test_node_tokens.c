@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Verdicts on tokens: whose they are, how long they count, what happens while the API server is silent. */
 #include "cluster/node_tokens.h"
 

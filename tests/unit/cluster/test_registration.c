@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A node and the controllers that it registers with: what is said when, and how often what fails is tried. */
 #include "base/mem.h"
 #include "cluster/registration.h"

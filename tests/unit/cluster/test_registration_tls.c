@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A node tells only a controller that proves its name, and goes on when that one comes. */
 #include "base/mem.h"
 #include "base/str.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Registration, heartbeat, change of endpoint. */
 #include "base/mem.h"
 #include "cluster/registry_private.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Nodes without a lease time. */
 #include "cluster/registry_private.h"
 #include "unit/cluster/registry_rig.h"

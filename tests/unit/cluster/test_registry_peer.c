@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who may register which node. */
 #include "cluster/registry_private.h"
 #include "unit/cluster/reports.h"

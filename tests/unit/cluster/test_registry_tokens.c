@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls of nodes that prove by tokens who they are, over TLS. */
 #include "base/mem.h"
 #include "unit/cluster/fake_kube.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is waited for is logged once, and then rarely. */
 #include "base/clock.h"
 #include "cluster/wait_log.h"

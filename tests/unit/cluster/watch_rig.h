@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * watch_rig.h - an informer of "things" on a scripted API server, and what it told: lines "+KEY VERSION",
  * "*KEY VERSION", "-KEY", "synced".

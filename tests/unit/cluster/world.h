@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * world.h - a cluster in memory, with a time and a network of its own: models of nodes, of
  * external-provisioner and of the API, around the real controller, node table and leftovers.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* external-provisioner and the API, as far as they matter: what is asked again, where, and what is known. */
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls from the controller to nodes. */
 #include <string.h>
 

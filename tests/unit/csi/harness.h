@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * harness.h - the services of a node over an in-memory fake device manager, called method by method as the
  * server does.

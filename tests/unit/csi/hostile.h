@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hostile.h - runs every mutation of a request through what the server does with it: unpack within the
  * arena's limit, call the method, pack the reply. Judges the answer by the CSI specification, not by our

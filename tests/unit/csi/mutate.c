@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "unit/csi/mutate_private.h"
 
 #include <check.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mutate.h - everything that can be wrong with one request, derived from its descriptor: each field of each
  * message in it missing, twice, empty, huge, in another wire type, with values that nobody expects; unknown

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mutate_private.h - the walk over a request. Private to mutate*.c.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Values of strings and numbers. */
 #include <limits.h>
 #include <string.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The controller service as the central controller has it. */
 #include "base/str.h"
 #include "unit/csi/harness.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every mutation of every request of the services Identity and Controller, over in-memory devices. */
 #include "base/mem.h"
 #include "base/str.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every mutation of every request of the service Node, with a real file system on a loop device. */
 #include <ftw.h>
 #include <limits.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* All services of csi.proto: which methods are answered at all, and that no request of any of them, served or
  * not, upsets what comes before the method. */
 #include "base/str.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the kubelet asks a plugin, and tells it. */
 #include "pluginregistration.pb-c.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The socket by which the kubelet finds the driver: there, gone, and there again. */
 #include <sys/socket.h>
 #include <sys/stat.h>

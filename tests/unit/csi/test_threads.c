@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Methods on several threads at once, as the workers of the server call them. */
 #include <pthread.h>
 

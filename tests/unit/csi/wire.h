@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * wire.h - protobuf's wire format by hand, for messages that no library would write.
  */

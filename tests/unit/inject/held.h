@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * held.h - what a process holds that outlives a call: descriptors, mounts, loop devices, temporary files,
  * children.

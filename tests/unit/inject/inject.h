@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * inject.h - makes the n-th call fail that common/ makes at one of its seams, for every n that there is.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ops.h - vtables whose n-th call fails: before it has done anything, or after all of it, as when a reply is
  * lost.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "unit/inject/sweep.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sweep.h - one call, tried again and again, with the n-th of the calls that it makes failing, for every n.
  *

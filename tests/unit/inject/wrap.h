@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * wrap.h - how a call is replaced. The build finds what to replace by the lines that begin with WRAP in
  * wrap_*.c.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bounded buffers: the n-th addition finds the buffer full. */
 #include <stdarg.h>
 

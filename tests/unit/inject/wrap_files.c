@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls on files and descriptors. */
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Mounts, processes, time, and the libraries of the system. */
 #include <signal.h>
 #include <spawn.h>

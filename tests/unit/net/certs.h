@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * certs.h - certificates for tests, made once per program by scripts/make-certs in a folder of its own.
  *

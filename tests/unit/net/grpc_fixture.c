@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "grpc_fixture.h"
 
 #include <csi.pb-c.h>

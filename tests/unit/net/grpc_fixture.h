@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * grpc_fixture.h - a gRPC server with the echo service on a socket in tmpdir, and clients of it, all on one
  * loop.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * h2_ask.h - a channel to a scripted server, and requests over it that write down what they are told.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * h2_frames.h - HTTP/2 frames by hand, for a client that does what nghttp2 as a client would not, and the
  * server's answer as text.

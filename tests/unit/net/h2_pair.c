@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "h2_pair.h"
 
 #include "unit/unit.h"

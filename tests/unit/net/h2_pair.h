@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * h2_pair.h - an HTTP/2 server and a client, connected by byte arrays, that write down what they are told.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * h2_peer.h - a scripted HTTP/2 server on the loop of the test, and its connections in the order in which
  * they came.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * http1_peer.h - an HTTP/1.1 server without a socket that writes down what it is asked.
  *

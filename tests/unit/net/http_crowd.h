@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * http_crowd.h - an HTTP server and many clients of it in one thread: the clients act between rounds of the
  * loop.

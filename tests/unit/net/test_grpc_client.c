@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The client against our server, either of which may see the end of a deadline first. Servers that answer
  * oddly: test_grpc_client_odd.c. */
 #include "grpc_fixture.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the client makes of servers that answer oddly, and what it sends. The server here is nothing but
  * HTTP/2. */
 #include <csi.pb-c.h>

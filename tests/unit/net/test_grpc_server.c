@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Requests of one connection: checks, messages, deadlines. Connections and drain: test_grpc_server_life.c. */
 #include "grpc_fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Calls that end later, without a thread. */
 #include "grpc_fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Listening, peers, connections that go away, drain. */
 #include "grpc_fixture.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What a peer that has said GOAWAY may still do, over TCP.
  *

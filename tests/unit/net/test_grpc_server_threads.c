@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Clients that go away while worker threads have their calls: what the threads and the loop share. */
 #include "grpc_fixture.h"
 

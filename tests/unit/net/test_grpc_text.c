@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Strings of packed messages, written by hand byte for byte. */
 #include "csi.pb-c.h"
 

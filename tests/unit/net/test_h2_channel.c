@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Requests over a connection that holds. Connections that do not: test_h2_channel_loss.c. */
 #include "h2_ask.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Requests that are cancelled, and channels that are freed. */
 #include "h2_ask.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Connections that cannot be opened, that are lost, and that the server gives up. */
 #include "h2_ask.h"
 

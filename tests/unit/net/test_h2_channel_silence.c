@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Servers that keep the connection and say nothing on it: hung, or cut off without a word. */
 #include "h2_ask.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A channel over mutual TLS on TCP. */
 #include "certs.h"
 #include "h2_ask.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The server against a client that sends what nghttp2 as a client would not. */
 #include "h2_frames.h"
 #include "h2_pair.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What an HTTP/2 server answers to requests that it does not take, on its own account. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Recorded connections of real clients (tests/data), in whatever pieces they arrive. */
 #include <dirent.h>
 #include <fcntl.h>

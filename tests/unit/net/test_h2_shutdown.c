@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The end of connections, and more requests than the server takes at once. */
 #include "h2_frames.h"
 #include "h2_pair.h"

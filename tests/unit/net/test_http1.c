@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Requests and replies of a peer that means well. */
 #include "base/clock.h"
 #include "http1_peer.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a peer is refused: malformed requests, ambiguous framing, limits, and random bytes. */
 #include <stdlib.h>
 

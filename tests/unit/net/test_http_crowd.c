@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What many peers, or slow ones, can do to an HTTP server. clock_gettime() is wrapped: a test moves it on. */
 #include <stdio.h>
 #include <sys/resource.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Requests that are answered later, on real sockets: the client is in this thread, between rounds of the
  * loop. */
 #include <arpa/inet.h>

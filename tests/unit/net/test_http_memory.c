@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a request of 2,000 Node objects and its reply cost, while they are there and afterwards. */
 #include <errno.h>
 #include <malloc.h>

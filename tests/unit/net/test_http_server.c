@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The HTTP server on real sockets: the loop runs here, a client that waits has a thread of its own. */
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The HTTP server behind TLS: the loop runs here, the client waits in a thread of its own. */
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who waits and who has to go when a crowd comes, while handshakes are being computed.
  *

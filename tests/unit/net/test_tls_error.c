@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include <mbedtls/ssl.h>
 #include <mbedtls/x509_crt.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Our two roles against openssl's, which can be made to speak what we refuse. */
 #include <mbedtls/version.h>
 #include <netinet/in.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tls_pair.h"
 
 #define TEXT      "pay 100 to alice"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tls_pair.h"
 
 static const char *const node_controllers[] = {"pmem-node-controller", NULL};

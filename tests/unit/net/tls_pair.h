@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tls_pair.h - a TLS client and a TLS server that talk through two buffers.
  */

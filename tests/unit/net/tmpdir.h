@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tmpdir.h - a folder of its own for each test, removed afterwards; short enough for paths of sockets.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * scratch.h - an empty tmpfs in a mount namespace of the test's own, and disks over files in it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What device-mapper says of its devices, where there need not be any. */
 #include <errno.h>
 #include <fcntl.h>

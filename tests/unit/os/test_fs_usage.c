@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers of file systems, also of ones that do not answer. */
 #include <fcntl.h>
 #include <pthread.h>

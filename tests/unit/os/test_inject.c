@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The harness itself: each kind of defect that it is there to find, put in on purpose. */
 #include <errno.h>
 #include <linux/loop.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Loop devices, block devices and file systems, with the n-th system call below them failing. */
 #include <linux/fs.h>
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files, paths and locks, with the n-th system call below them failing. */
 #include <sys/stat.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Mounting, with the n-th system call below it failing. */
 #include <sys/stat.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Running programs, with the n-th system call below it failing. */
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "os/paths.h"
 
 #include <sys/stat.h>

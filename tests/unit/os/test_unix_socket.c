@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sockets that a server left behind are removed, and nothing else is. */
 #include <sys/socket.h>
 #include <sys/stat.h>

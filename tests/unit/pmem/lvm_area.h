@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lvm_area.h - headers of LVM's metadata areas, as in its lib/format_text/layout.h, without their checksums.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lvm_fake.h - an LVM that expects commands in a given order and answers from a table.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lvm_model.h - an LVM that remembers: one PV, at most one group on it, and volumes whose nodes are all of
  * one block device. Each command can be made to fail (unit/inject).

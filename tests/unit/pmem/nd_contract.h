@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * nd_contract.h - what nd.h promises, checked on any nd with an empty region: the fake, and the kernel in the
  * lab.

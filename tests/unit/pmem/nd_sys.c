@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "unit/pmem/nd_sys.h"
 
 #include <stdarg.h>

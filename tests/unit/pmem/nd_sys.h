@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * nd_sys.h - a folder in the place of /sys that looks as the kernel's, with one bus of NVDIMMs.
  *

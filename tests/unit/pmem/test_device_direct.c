@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Namespaces as devices, over a fake: what the contract of all device managers does not say. */
 #include <string.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the fake promises beyond the contract of device managers: its folder, crashes, fragmentation. */
 #include <sys/stat.h>
 

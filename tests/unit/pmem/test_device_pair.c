@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Two managers as one, over two fakes whose listings are counted and can fail. */
 #include <string.h>
 

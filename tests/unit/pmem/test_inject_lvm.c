@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Devices on LVM and the pools below them, with the n-th command, namespace call or system call failing. */
 #include <fcntl.h>
 #include <sched.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Running LVM, by itself and as a shell, with the n-th call below it failing. */
 #include <signal.h>
 #include <sys/wait.h>

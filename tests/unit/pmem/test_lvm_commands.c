@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What LVM is told, whoever runs it: filter, words, listings. */
 #include "base/mem.h"
 #include "pmem/lvm_private.h"

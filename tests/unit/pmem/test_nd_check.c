@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is checked before and after the kernel is told anything, over a folder in the place of /sys. */
 #include "base/mem.h"
 #include "pmem/nd_private.h"

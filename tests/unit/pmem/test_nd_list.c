@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The listing of namespaces, over a folder in the place of /sys that looks as the kernel's. */
 #include <limits.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The making of a namespace, and failures half way, over a folder in the place of /sys. */
 #include "base/mem.h"
 #include "pmem/nd_private.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The contract of nd.h on the kernel of this machine. It makes and destroys namespaces, so that it runs only
  * where PMEM_LAB_MACHINE is set: in the virtual machine, with empty regions.

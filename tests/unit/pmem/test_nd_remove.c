@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The removal of a namespace, over a folder in the place of /sys; its block device is a loop device. */
 #include "base/mem.h"
 #include "pmem/nd_private.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pmem-ns-init convert over the fake; the block devices of its namespaces are loop devices. */
 #include <stdio.h>
 #include <string.h>

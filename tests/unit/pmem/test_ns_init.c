@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The commands of pmem-ns-init over the fake. */
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is kept about volume groups beside the state, and what is said when a label is lost. */
 #include "pmem/pool_saved.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * describe.h - what the generated descriptors say, as lines of the form that lines_add_table() makes.
  *

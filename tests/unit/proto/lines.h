@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lines.h - sets of text lines, for comparing what is with what is written down.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The generated descriptors against the tables in tests/data/proto: both ways, so that a missing and an
  * additional field, value or method fail alike. */
 #include <check.h>

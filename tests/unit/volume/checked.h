@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * checked.h - looking at the fixture's node with check.h, for tests.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * content.h - what the bytes of a volume's device are.
  */

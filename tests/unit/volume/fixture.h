@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fixture.h - the volumes of a node over the fake device manager, with what can go wrong below them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * injected.h - the fixture of volumes, in memory and with calls that can fail.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mounts.h - one volume on a loop device, the paths at which it is staged and published, and what is mounted
  * there.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every difference between state and devices is found, and nothing else is. */
 #include "unit/volume/checked.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is mounted against what is recorded, and loop devices that belong to nothing. */
 #include <fcntl.h>
 #include <stdio.h>

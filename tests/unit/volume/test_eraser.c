@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The queue of volumes to erase: order, how many at once, retries, the limit, and the end. */
 #include "volume/eraser.h"
 

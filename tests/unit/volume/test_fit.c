@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Why a volume fits or not, and whose the bytes of a region are. */
 #include "volume/fit.h"
 

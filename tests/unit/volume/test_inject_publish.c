@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Publishing and unpublishing, with the n-th call below them failing. */
 #include <sys/mount.h>
 #include <sys/stat.h>

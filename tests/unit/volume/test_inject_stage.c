@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Staging and unstaging, with the n-th call below them failing. */
 #include <fcntl.h>
 #include <sys/mount.h>

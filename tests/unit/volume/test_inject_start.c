@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Start and refresh, with the n-th call below them failing: what a crash left is settled in the end. */
 #include <stdio.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The state store, with the n-th call below it failing. */
 #include <errno.h>
 #include <sched.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The life of a volume, with the n-th call below it failing: creation, deletion, start, refresh. */
 #include <fcntl.h>
 #include <unistd.h>

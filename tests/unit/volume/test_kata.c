@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the Go driver set up for Kata Containers is taken down. */
 #include <fcntl.h>
 #include <sys/mount.h>

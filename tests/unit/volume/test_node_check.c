@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is wrong with a node, shown with trees of folders in the place of /sys, /dev and /etc. */
 #include "volume/node_check.h"
 

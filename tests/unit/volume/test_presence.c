@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* When a device is there, missing, gone or somebody else's. */
 #include "volume/presence.h"
 

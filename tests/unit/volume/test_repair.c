@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Repairs: what is safe is done, repeated without effect, and nothing else is touched. */
 #include "volume/repair.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The files that say what is intended: their names, their content, and what is made of damaged ones. */
 #include "volume/state.h"
 

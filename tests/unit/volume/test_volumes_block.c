@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CreateVolume for raw block access, and of cache volumes. */
 #include "base/mem.h"
 #include "base/str.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CreateVolume: names and sizes, what exists already, where there is room, and what a failure leaves. */
 #include "base/mem.h"
 #include "base/str.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* DeleteVolume: what is in use stays, what is deleted is unreadable, and every step can be repeated. */
 #include <fcntl.h>
 #include <sys/mount.h>

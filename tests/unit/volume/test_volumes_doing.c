@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What callers hear of operations that take long. */
 #include "base/clock.h"
 #include "base/mem.h"

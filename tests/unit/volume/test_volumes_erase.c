@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What happens to a deleted volume after the answer: erased in the background, held, stopped, gone on with.
  */
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Inline ephemeral volumes: made by NodePublish, gone with NodeUnpublish, and nothing leaks between. */
 #include <sys/mount.h>
 #include <sys/stat.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ListVolumes: pages that stay right while volumes come and go. */
 #include "base/mem.h"
 #include "base/str.h"

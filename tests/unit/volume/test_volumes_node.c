@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Volumes published as block devices: a file at the target is the device's node. */
 #include <fcntl.h>
 #include <sys/mount.h>

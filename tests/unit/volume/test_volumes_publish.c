@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* NodePublish and NodeUnpublish: who may see the volume where, and that every call can be repeated. */
 #include <errno.h>
 #include <fcntl.h>

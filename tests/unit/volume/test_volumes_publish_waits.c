@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* NodePublish and NodeUnpublish while another operation has the volume. */
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the central controller is told, and that it is known when there is something new to tell. */
 #include "base/str.h"
 #include "unit/volume/fixture.h"

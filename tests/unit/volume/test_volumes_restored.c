@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A state folder that was restored from a backup, beside devices that have gone on since. */
 #include <stdio.h>
 #include <stdlib.h>

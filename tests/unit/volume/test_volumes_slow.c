@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Devices and state folders that do not do what they should, and calls that are made again. */
 #include <fcntl.h>
 #include <sched.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* NodeStage and NodeUnstage: never a file system over something, the same answer to the same call. */
 #include <fcntl.h>
 #include <sys/mount.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a start makes of what a crash, a roll-back or another driver left, and of pools that come and go. */
 #include "base/mem.h"
 #include "base/str.h"

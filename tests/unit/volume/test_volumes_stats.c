@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* NodeGetVolumeStats: numbers of what is really at a path. */
 #include <sys/mount.h>
 #include <sys/stat.h>

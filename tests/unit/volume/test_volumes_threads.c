@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Callers on several threads at once. What they do to each other's memory is for the thread sanitizer to see.
  */
 #include <pthread.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* NodeUnpublish and NodeUnstage while something is broken: what is mounted is taken down, and nothing else.
  */
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Many new block volumes at once: what they are zeroed for must not hold all who work. */
 #include <pthread.h>
 #include <stdatomic.h>

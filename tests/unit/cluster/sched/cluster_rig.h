@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cluster_rig.h - nodes and pods for tests of what is charged and decided.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "unit/cluster/sched/extender_rig.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * extender_rig.h - what the scheduler extender serves, on a loopback port: nodes come from a real registry,
  * objects of Kubernetes from the test (fake_kube.h), which is also the client of the server.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "unit/cluster/sched/fake_charges.h"
 
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fake_charges.h - in place of cluster/sched/charges.h: says what it was told, one line per call: "NAME on
  * NODE SIZEMi", "NAME nowhere", "drop UID", "unscheduled UID as of VERSION", "saw UID".

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "unit/cluster/sched/fake_nodes.h"
 
 #include <stdlib.h>

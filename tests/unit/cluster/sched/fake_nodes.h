@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fake_nodes.h - in place of cluster/sched/nodes.h: says what it was told, one line per call: "begin", "put
  * a", "end a", "over" (of sched_nodes_end_table()).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is charged, against a model that keeps it in tables and sums up anew each time. */
 #include <stdlib.h>
 

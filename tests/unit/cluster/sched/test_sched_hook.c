@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The webhook over HTTP: what the watches do not show is looked up before the answer. */
 #include <unistd.h>
 

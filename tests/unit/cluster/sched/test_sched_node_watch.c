@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The extender and a real registry: what it learns of the nodes, and when it stops to believe it. */
 #include "cluster/sched/node_watch.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The extender believes only a controller that proves its name, and a controller tells only an extender. */
 #include "base/clock.h"
 #include "base/mem.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Filter and prioritize over HTTP, with what kube-scheduler sends and what it gets. */
 #include <unistd.h>
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What pods need, and what the watches say of volumes on their way. */
 #include "cluster/sched/world.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A large cluster on a scripted API server: what is asked of it, what its watches say, what is kept. */
 #include <malloc.h>
 
