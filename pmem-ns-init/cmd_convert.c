@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <sys/stat.h>
+
 #include "base/json.h"
 #include "base/log.h"
 #include "base/parse.h"
@@ -165,9 +168,20 @@ static bool has_pool(const struct nd_region *r)
 	return false;
 }
 
+/* What an earlier run of the same command has converted is ours by now, and what it held before is as lost.
+ */
+static void add_insisted(const struct convert_options *o, const struct nd_region *r, char ***devs)
+{
+	for (size_t i = 0; o->force && o->only && i < r->n_namespaces; i++) {
+		const struct nd_namespace *ns = &r->namespaces[i];
+		if (nd_is_pool(ns) && strv_contains(o->only, ns->dev))
+			strv_add(devs, ns->dev);
+	}
+}
+
 /* The group is made before the next region is touched, so that as little as possible is nobody's at any time;
  * pool namespaces of before may lack theirs because the command was killed. */
-static bool carry_out(struct nd *nd, struct lvm *lvm, const char *folder, const struct view *v)
+static bool carry_out(struct nd *nd, struct lvm *lvm, const struct convert_options *o, const struct view *v)
 {
 	bool complete = true;
 
@@ -177,7 +191,8 @@ static bool carry_out(struct nd *nd, struct lvm *lvm, const char *folder, const 
 		for (size_t i = 0; i < v->plan.n && !process_is_stopped(); i++)
 			if (v->plan.items[i].region == r && convert_one(nd, &v->plan.items[i], &complete))
 				strv_add(&devs, v->plan.items[i].ns->dev);
-		if ((devs || has_pool(r)) && !group_region(nd, lvm, folder, r, devs))
+		add_insisted(o, r, &devs);
+		if ((devs || has_pool(r)) && !group_region(nd, lvm, o->folder, r, devs))
 			complete = false;
 	}
 	return complete;
@@ -204,12 +219,23 @@ static int show(const struct convert_options *o, const struct convert_plan *plan
 	return process_print(buf_str(&out), err);
 }
 
+static void note_lack_of_records(const char *folder)
+{
+	struct stat st;
+
+	if (folder && stat(folder, &st) < 0 && errno == ENOENT)
+		log_info("there are no records of former volume groups: if a driver has run on this node, "
+			 "-statePath has to be the driver's",
+			F_STR("folder", folder));
+}
+
 int cmd_convert(struct nd *nd, struct lvm *lvm, const struct convert_options *o, bool *ret_complete,
 	struct error **err)
 {
 	CLEANUP(view_done) struct view v = {0};
 	bool complete = true;
 
+	note_lack_of_records(o->folder);
 	if (view_read(nd, lvm, o, &v, err) < 0)
 		return -1;
 	if (!o->dry_run && enable_inactive(nd, &v.plan, &complete) && view_read(nd, lvm, o, &v, err) < 0)
@@ -217,7 +243,7 @@ int cmd_convert(struct nd *nd, struct lvm *lvm, const struct convert_options *o,
 	if (show(o, &v.plan, err) < 0)
 		return -1;
 	if (!o->dry_run)
-		complete = carry_out(nd, lvm, o->folder, &v) && complete;
+		complete = carry_out(nd, lvm, o, &v) && complete;
 	if (v.plan.n == 0 && !has_any_pool(v.inv)) {
 		log_warn("there is neither a namespace to convert nor one of ours");
 		complete = false;

@@ -63,6 +63,9 @@ static int check(const struct options *o, char *const *rest, struct error **err)
 		return err_set(err, ERR_INVALID_ARGUMENT, "-o is for plan, status and convert");
 	if ((o->force || o->dry_run) && !converting)
 		return err_set(err, ERR_INVALID_ARGUMENT, "-force and -dry-run are for convert");
+	if (*o->state_path != '/')
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "-statePath \"%s\" is no absolute path", o->state_path);
 	if (o->stale_sockets && !str_eq(o->command, "create"))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-removeStaleSocket is for create");
 	if (rest[0] && rest[1] && !converting)

@@ -43,6 +43,26 @@ killed_around_the_label() {
 	done
 }
 
+# As a run with -force and the name leaves it that ends between conversion and group: the namespace is ours, holds nothing, and
+# was in a group by the record.
+forced_conversion_is_finished() {
+	local device=/dev/pmem0 sectors
+	ns_init 0 "-statePath=$state" convert namespace0.0
+	pmem-vgm "-statePath=$state"
+	hand vgremove -qq -f ndbus0region0fsdax
+	hand pvremove -qq -y "$device"
+	sectors=$(blockdev --getsz "$device")
+	dd if=/dev/zero of="$device" bs=1M count=4 conv=fsync status=none
+	dd if=/dev/zero of="$device" bs=512 seek=$((sectors - 8192)) count=8192 conv=fsync status=none
+	pmem-vgm "-statePath=$state" >"$scratch/out" 2>"$scratch/log"
+	says 'was in volume group ndbus0region0fsdax'
+	ns_init 1 "-statePath=$state" convert namespace0.0
+	ns_init 0 -force "-statePath=$state" convert namespace0.0
+	is_converted
+	is_named
+	make_raw_again
+}
+
 is_named() {
 	equal 'name' "$(</sys/bus/nd/devices/namespace0.0/alt_name)" pmem-csi
 }
@@ -56,6 +76,7 @@ cut_there() {
 boot_1() {
 	prove make-namespaces make_namespaces
 	prove killed-around-the-label killed_around_the_label
+	prove forced-conversion-is-finished forced_conversion_is_finished
 	prove named-raw-namespace-is-refused named_is_refused
 	prove foreign-is-untouched foreign_is_untouched
 	prove stopped-before-the-cut cut_there
