@@ -559,9 +559,11 @@ static int record_target(struct attachment *a, struct error **err)
 /* The kernel says EINVAL, and why only in its log. */
 static int explain_twin(const struct attachment *a, struct error **err)
 {
-	CLEANUP(free_charp) char *twin = volumes_find_twin(a->v, a->fs_type, a->device, a->table);
+	CLEANUP(free_charp) char *twin = NULL;
 	CLEANUP(error_freep) struct error *refusal = NULL;
 
+	if ((*err)->code == ERR_INVALID_ARGUMENT)
+		twin = volumes_find_twin(a->v, a->fs_type, a->device, a->table);
 	if (!twin)
 		return -1;
 	refusal = TAKE_PTR(*err);

@@ -97,8 +97,8 @@ int volumes_prepare_fs(struct volumes *v, struct volume_record *r, const struct 
 struct mount_table;
 
 /**
- * volumes_find_twin() - look for a mounted file system because of which the kernel refuses to mount that of
- * @d: two xfs with one UUID are not mounted at a time (a copy of a device bears the UUID of the original).
+ * volumes_find_twin() - look for a mounted volume because of which the kernel refuses to mount that of @d:
+ * two xfs with one UUID are not mounted at a time (a copy of a device bears the UUID of the original).
  * @fs_type: of @d
  * @t:       what is mounted
  *

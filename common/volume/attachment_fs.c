@@ -120,15 +120,14 @@ static bool has_uuid(const struct mount_entry *e, const char *uuid)
 }
 
 static char *describe_twin(
-	struct volumes *v, const struct device *d, const char *uuid, const struct mount_entry *e)
+	const struct device *d, const char *uuid, const char *other_id, const struct mount_entry *e)
 {
-	CLEANUP(free_charp) char *id = volumes_mounted_at(v, e->target);
-
 	return x_asprintf(
-		"its xfs has the UUID %s, as has the one of %s%s%s, which is mounted at %s, and the kernel "
+		"its xfs has the UUID %s, as has the one of volume %s, which is mounted at %s, and the "
+		"kernel "
 		"mounts only one of them at a time: unstage that, or give one of them a UUID of its own "
 		"(xfs_admin -U generate %s)",
-		uuid, id ? "volume " : "", id ? id : "", id ? "" : e->source, e->target, d->path);
+		uuid, other_id, e->target, d->path);
 }
 
 /* fs/xfs/xfs_mount.c, xfs_uuid_mount() */
@@ -142,8 +141,10 @@ char *volumes_find_twin(
 		return NULL;
 	for (size_t i = 0; i < t->n; i++) {
 		const struct mount_entry *e = &t->entries[i];
-		if (str_eq(e->fstype, fs_type) && has_uuid(e, super.uuid))
-			return describe_twin(v, d, super.uuid, e);
+		/* a device that is not of ours may hang, as one in a network does */
+		CLEANUP(free_charp) char *id = volumes_mounted_at(v, e->target);
+		if (id && str_eq(e->fstype, fs_type) && has_uuid(e, super.uuid))
+			return describe_twin(d, super.uuid, id, e);
 	}
 	return NULL;
 }
