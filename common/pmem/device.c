@@ -57,6 +57,12 @@ void device_tick(struct device_manager *m)
 	m->ops->tick(m->self);
 }
 
+void device_back_up(struct device_manager *m)
+{
+	if (m->ops->back_up)
+		m->ops->back_up(m->self);
+}
+
 void device_activity(struct device_manager *m, struct device_activity *ret)
 {
 	*ret = (struct device_activity){0};

@@ -91,6 +91,7 @@ struct device_ops {
 	int (*activate)(void *self, const struct device_list *list, struct error **err);
 	uint64_t (*fit)(const struct device_pool *pool, bool sector, uint64_t size_bytes);
 	void (*tick)(void *self);
+	void (*back_up)(void *self); /* NULL: nothing to do */
 	void (*activity)(
 		void *self, struct device_activity *ret); /* never waits; NULL: it waits for nothing */
 	void (*close)(void *self);
@@ -196,6 +197,10 @@ int device_activate(struct device_manager *m, const struct device_list *list, st
 
 /** device_tick() - housekeeping, called each second from any thread; waits for nothing. */
 void device_tick(struct device_manager *m);
+
+/** device_back_up() - bring up to date what @m keeps about its pools beside them, as they were when they were
+ * listed last. Blocks on programs and the disk; a failure is logged. */
+void device_back_up(struct device_manager *m);
 
 /** device_activity() - what @m waits for. Any thread; never waits for running commands. */
 void device_activity(struct device_manager *m, struct device_activity *ret);

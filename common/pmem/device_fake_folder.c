@@ -356,8 +356,7 @@ static int stat_image(struct fake_folder *f, const char *id, struct stat *ret, s
 
 	if (fstatat(f->dir_fd, name, ret, AT_SYMLINK_NOFOLLOW) == 0)
 		return 0;
-	/* who looks without the lock may come while the device is removed, and there is no loop device then
-	 */
+	/* without the lock, the device may just be removed, and there is no loop device then */
 	if (errno == ENOENT && f->lock_fd < 0) {
 		*ret = (struct stat){0};
 		return 0;

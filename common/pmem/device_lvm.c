@@ -43,7 +43,8 @@ struct device_lvm {
 	struct turn turn; /* around commands and for what follows */
 	struct nd *nd;
 	struct lvm *lvm;
-	struct device_list *seen;    /* NULL before the first listing */
+	struct lvm_report *report;   /* of the last listing; NULL before the first */
+	struct device_list *seen;    /* the same, with what we have changed since */
 	char *saved_folder;          /* pool_saved.h; NULL: no copies of metadata are kept */
 	bool saving_fails;           /* and that was logged */
 	pthread_mutex_t paths_mutex; /* for what follows; held for moments */
@@ -157,21 +158,6 @@ static struct device_list *to_list(const struct lvm_report *r)
 	return l;
 }
 
-/* For want of a copy nothing is refused: what is made meanwhile is described on the devices, twice. */
-static void save(struct device_lvm *m, const struct lvm_report *report)
-{
-	CLEANUP(error_freep) struct error *err = NULL;
-	bool failed = false;
-
-	if (!m->saved_folder)
-		return;
-	failed = pool_saved_catch_up(m->saved_folder, m->lvm, report, &err) < 0;
-	if (failed && !m->saving_fails)
-		log_warn("copies of the volume groups' metadata cannot be kept, going on without",
-			F_STR("folder", m->saved_folder), F_ERR(err));
-	m->saving_fails = failed;
-}
-
 /* @paths: taken over */
 static void keep_paths(struct device_lvm *m, char ***paths)
 {
@@ -182,8 +168,7 @@ static void keep_paths(struct device_lvm *m, char ***paths)
 	strv_free(old);
 }
 
-/* @ret: the report itself, too, unless NULL. */
-static int refresh(struct device_lvm *m, struct lvm_report **ret, struct error **err)
+static int refresh(struct device_lvm *m, struct error **err)
 {
 	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
 	CLEANUP(lvm_report_freep) struct lvm_report *report = NULL;
@@ -198,29 +183,23 @@ static int refresh(struct device_lvm *m, struct lvm_report **ret, struct error *
 	keep_paths(m, &paths);
 	if (lvm_list(m->lvm, &report, err) < 0)
 		return err_wrap(err, "list volume groups");
+	lvm_report_free(m->report);
+	m->report = TAKE_PTR(report);
 	device_list_free(m->seen);
-	m->seen = to_list(report);
-	if (ret)
-		*ret = TAKE_PTR(report);
+	m->seen = to_list(m->report);
 	return 0;
 }
 
-/* The start of the driver waits for the first listing, and calls for those of refresh(): copies have time
- * until the next one that nobody waits for. */
 static int list(void *self, struct device_list **ret, struct error **err)
 {
 	struct device_lvm *m = self;
-	CLEANUP(lvm_report_freep) struct lvm_report *report = NULL;
 	CLEANUP(turn_endp) struct turn *turn = NULL;
 
 	if (turn_take(&m->turn, "list devices", WAIT_MS, &turn, err) < 0)
 		return -1;
-	bool is_first = !m->seen;
-	if (refresh(m, &report, err) < 0)
+	if (refresh(m, err) < 0)
 		return -1;
-	if (!is_first)
-		save(m, report);
-	*ret = to_list(report);
+	*ret = to_list(m->report);
 	return 0;
 }
 
@@ -320,7 +299,7 @@ static int check_spec(struct device_lvm *m, const struct device_spec *spec, stru
 		return err_set(err, ERR_INVALID_ARGUMENT, "identity \"%s\" is no UUID", spec->identity);
 	if (m->seen && find_obstacle(m, spec) == 0)
 		return 0;
-	if (refresh(m, NULL, err) < 0)
+	if (refresh(m, err) < 0)
 		return -1;
 
 	enum err_code code = find_obstacle(m, spec);
@@ -360,7 +339,7 @@ static int clean_up_and_explain(struct device_lvm *m, const struct device_spec *
 	CLEANUP(error_freep) struct error *ignored = NULL;
 	enum err_code code;
 
-	if (refresh(m, NULL, &ignored) < 0)
+	if (refresh(m, &ignored) < 0)
 		return -1;
 
 	const struct device *d = find(m, spec->pool, spec->id);
@@ -411,7 +390,7 @@ static int find_to_destroy(
 	const struct device *d = m->seen ? find(m, wanted->pool, wanted->id) : NULL;
 
 	if (!d || !*d->identity || !str_eq(d->identity, wanted->identity)) {
-		if (refresh(m, NULL, err) < 0)
+		if (refresh(m, err) < 0)
 			return -1;
 		d = find(m, wanted->pool, wanted->id);
 	}
@@ -436,7 +415,7 @@ static int check_gone(struct device_lvm *m, const struct device *d, struct error
 		device_list_note(m->seen, d, /* exists= */ false);
 		return 0;
 	}
-	if (refresh(m, NULL, err) < 0)
+	if (refresh(m, err) < 0)
 		return -1;
 
 	const struct device *now = find(m, d->pool, d->id);
@@ -530,7 +509,7 @@ static int activate_in_turn(struct device_lvm *m, const struct device_list *l, s
 
 	if (!complete && !incomplete)
 		return 0;
-	if (!m->seen && refresh(m, NULL, err) < 0)
+	if (!m->seen && refresh(m, err) < 0)
 		return -1;
 	/* Of an incomplete group LVM activates what it can, and says that it failed. */
 	if (lvm_activate(m->lvm, incomplete, &partial) < 0)
@@ -550,6 +529,23 @@ static int activate(void *self, const struct device_list *l, struct error **err)
 	if (turn_take(&m->turn, "activate devices", WAIT_MS, &turn, err) < 0)
 		return -1;
 	return activate_in_turn(m, l, err);
+}
+
+/* For want of a copy nothing is refused: what is made meanwhile is described on the devices, twice. */
+static void back_up(void *self)
+{
+	struct device_lvm *m = self;
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(turn_endp) struct turn *turn = NULL;
+
+	if (!m->saved_folder || turn_take(&m->turn, "save copies of metadata", WAIT_MS, &turn, &err) < 0 ||
+		!m->report)
+		return;
+	bool failed = pool_saved_catch_up(m->saved_folder, m->lvm, m->report, &err) < 0;
+	if (failed && !m->saving_fails)
+		log_warn("copies of the volume groups' metadata cannot be kept, going on without",
+			F_STR("folder", m->saved_folder), F_ERR(err));
+	m->saving_fails = failed;
 }
 
 static void tick(void *self)
@@ -579,6 +575,7 @@ static void close_manager(void *self)
 	struct device_lvm *m = self;
 
 	device_list_free(m->seen);
+	lvm_report_free(m->report);
 	free(m->saved_folder);
 	lvm_close(m->lvm);
 	nd_close(m->nd);
@@ -597,6 +594,7 @@ static const struct device_ops ops = {
 	.activate = activate,
 	.fit = device_fit_units,
 	.tick = tick,
+	.back_up = back_up,
 	.activity = activity,
 	.close = close_manager,
 };

@@ -181,6 +181,14 @@ static int activate(void *self, const struct device_list *l, struct error **err)
 	return -1;
 }
 
+static void back_up(void *self)
+{
+	struct device_pair *m = self;
+
+	device_back_up(m->primary);
+	device_back_up(m->secondary);
+}
+
 static void tick(void *self)
 {
 	struct device_pair *m = self;
@@ -233,6 +241,7 @@ struct device_manager *device_open_pair(struct device_manager *primary, struct d
 		.activate = activate,
 		.fit = primary->ops->fit,
 		.tick = tick,
+		.back_up = back_up,
 		.activity = activity,
 		.close = close_manager,
 	};

@@ -252,6 +252,7 @@ int volumes_refresh(struct volumes *v, struct error **err)
 	note_room(v);
 	if (volumes_relist(v, err) < 0)
 		return -1;
+	device_back_up(v->devices);
 	adopt_pools(v);
 	settle_unfinished(v);
 	return 0;
