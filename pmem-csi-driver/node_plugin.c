@@ -10,7 +10,7 @@
 #include "net/addr.h"
 
 /* As node-driver-registrar: a driver that is started anew is looked at anew. */
-static void told(void *user, bool registered, const char *reason)
+static void on_registered(void *user, bool registered, const char *reason)
 {
 	struct node_plugin *p = user;
 
@@ -50,7 +50,7 @@ int node_plugin_start(struct node_plugin *p, const struct node_plugin_config *co
 		.folder = o->plugin_registration_path,
 		.registration = {.driver_name = o->driver_name,
 			.endpoint = p->endpoint,
-			.told = told,
+			.on_registered = on_registered,
 			.user = p},
 	};
 	if (plugin_socket_new(&plugin, &p->socket, err) < 0)

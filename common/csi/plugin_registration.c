@@ -30,7 +30,7 @@ static int notify(void *self, struct grpc_call *call, const void *request, void 
 	(void)call;
 	(void)reply;
 	(void)err;
-	p->told(p->user, status->plugin_registered, status->error);
+	p->on_registered(p->user, status->plugin_registered, status->error);
 	return 0;
 }
 

@@ -16,7 +16,7 @@ struct plugin_registration {
 	const char *driver_name;
 	const char *endpoint; /* absolute path, on the host, of the socket that serves CSI */
 	/* what the kubelet came to; @reason: why it has refused, borrowed */
-	void (*told)(void *user, bool registered, const char *reason);
+	void (*on_registered)(void *user, bool registered, const char *reason);
 	void *user;
 };
 

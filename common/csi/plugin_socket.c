@@ -62,13 +62,13 @@ static void on_silence(void *user)
 		F_STR("folder", s->config.folder));
 }
 
-static void told(void *user, bool registered, const char *reason)
+static void on_registered(void *user, bool registered, const char *reason)
 {
 	struct plugin_socket *s = user;
 
 	s->registered = registered;
 	loop_timer_stop(s->silence);
-	s->config.registration.told(s->config.registration.user, registered, reason);
+	s->config.registration.on_registered(s->config.registration.user, registered, reason);
 }
 
 static bool is_there(const struct plugin_socket *s)
@@ -136,7 +136,7 @@ int plugin_socket_new(
 
 	s->config = *config;
 	s->registration = config->registration;
-	s->registration.told = told;
+	s->registration.on_registered = on_registered;
 	s->registration.user = s;
 	s->path = x_asprintf("%s/%s-reg.sock", config->folder, config->registration.driver_name);
 	s->services[0] = plugin_registration_service(&s->registration);

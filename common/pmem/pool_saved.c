@@ -24,7 +24,7 @@
 #define COPY_HEAD_BYTES (64U << 10)
 #define OLDER_MAX       5
 
-/* Whatever the host's lvm.conf says. */
+/* Whatever filters and devices file of the host say. */
 #define SEES_ALL "--config 'devices { use_devicesfile=0 filter=[\"a|.*|\"] global_filter=[\"a|.*|\"] }'"
 
 char *pool_saved_folder(const char *state_path)

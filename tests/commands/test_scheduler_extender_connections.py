@@ -160,7 +160,7 @@ class Webhook(Served):
     def test_with_a_port_of_its_own_it_is_served_there_alone(self):
         listeners = self.start("-webhookListen=127.0.0.1:0", ports=3)
         tls = self.trust()
-        # 503: the API server has not told what there is
+        # 503: what there is has not come from the API server yet
         self.assertEqual(self.status(listeners[2], self.MUTATE, tls), 503)
         for path in self.SCHEDULER:
             self.assertEqual(self.status(listeners[2], path, tls), 404)
@@ -271,7 +271,7 @@ class Crowd(Served):
         """Whoever asks is answered in time, on a connection that exists and on one of its own behind the crowd."""
         secure, plain, probes = self.start("-probeListen=127.0.0.1:0", ports=3)
         tls, old = self.trust(), self.connect(plain)
-        # 503: the API server has not told what there is
+        # 503: what there is has not come from the API server yet
         self.assert_answered(CALL_S, old, "POST", "/pod/mutate", 503)
         for _ in range(STALLED):
             self.stall(plain)

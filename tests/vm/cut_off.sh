@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # pmem-ns-init is killed at each step of making a namespace, and once the power is cut: the next run uses what is left or gives
-# it back, and says so. What is not blank is left alone and told. A signal that asks it or pmem-vgm to end lets it finish the
+# it back, and says so. What is not blank is left alone and named. A signal that asks it or pmem-vgm to end lets it finish the
 # namespace or group that it is making.
 # shellcheck source=tests/vm/lib.sh
 . "$VM_TESTS/lib.sh"

@@ -2,7 +2,8 @@
 # shellcheck shell=bash
 # Direct mode on a kernel that hangs, and beside a region that refuses every write. A FIFO in the place of an attribute of
 # sysfs lets the write hang that our driver makes, until somebody reads; a folder of sysfs that is covered by a file system
-# which never answers lets a listing hang, also with volume groups; all the rest is the kernel's own. What reads memory answers, volumes that exist are staged and published, new ones are refused with what hangs and for how long; and when it
+# which never answers lets a listing hang, also with volume groups; all the rest is the kernel's own. What reads memory
+# answers, volumes that exist are staged and published, new ones are refused with what hangs and for how long; and when it
 # goes on, all recovers.
 # shellcheck source=tests/vm/lib.sh
 . "$VM_TESTS/lib.sh"
@@ -167,7 +168,7 @@ one_region_fails() {
 
 # --- a listing
 
-# cover REGION: who lists namespaces hangs there.
+# cover REGION: listings of namespaces hang there.
 cover() {
 	"$VM_TESTS/hang-folder" "$nd/$1" >"$scratch/covering" 2>&1 &
 	echo $! >"$scratch/coverer"

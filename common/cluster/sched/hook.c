@@ -166,8 +166,9 @@ static bool is_to_look_up(const struct review *r, const char *namespace, const c
 	       !find_look(r, namespace, claim, class);
 }
 
-/* Otherwise it would count as absent. Return: false when there are too many already. */
-static bool can_look_up(struct review *r)
+/* What is not looked up counts as absent, so that too many are a failure of the review. Return: whether there
+ * is room for one more. */
+static bool reserve_look(struct review *r)
 {
 	r->is_too_much |= r->n_looks == MAX_LOOKS;
 	return !r->is_too_much;
@@ -177,11 +178,11 @@ static bool can_look_up(struct review *r)
 static void look_up_missing(struct review *r, const struct sched_webhook_missing *m)
 {
 	for (char **claim = m->claims; claim && *claim; claim++) {
-		if (is_to_look_up(r, m->namespace, *claim, NULL) && can_look_up(r))
+		if (is_to_look_up(r, m->namespace, *claim, NULL) && reserve_look(r))
 			look_up_claim(r, m->namespace, *claim);
 	}
 	for (char **class = m->classes; class && *class; class ++) {
-		if (is_to_look_up(r, NULL, NULL, *class) && can_look_up(r))
+		if (is_to_look_up(r, NULL, NULL, *class) && reserve_look(r))
 			look_up_class(r, *class);
 	}
 }
@@ -240,7 +241,7 @@ static void review_again(struct review *r)
 	CLEANUP(error_freep) struct error *failure = NULL;
 
 	if (find_failure(r, &missing, &failure) < 0) {
-		log_warn("whether a pod needs persistent memory cannot be told", F_ERR(failure));
+		log_warn("it is not known whether a pod needs persistent memory", F_ERR(failure));
 		buf_done(&reply.body);
 		be_unavailable(r->call, failure->msg);
 	} else {

@@ -11,7 +11,7 @@ static unsigned n_told;
 static bool registered;
 static char *told_reason;
 
-static void told(void *user, bool is_registered, const char *reason)
+static void on_registered(void *user, bool is_registered, const char *reason)
 {
 	ck_assert_ptr_eq(user, &n_told);
 	n_told++;
@@ -20,8 +20,10 @@ static void told(void *user, bool is_registered, const char *reason)
 	told_reason = x_strdup(reason);
 }
 
-static struct plugin_registration plugin = {
-	.driver_name = "driver.example", .endpoint = "/host/csi.sock", .told = told, .user = &n_told};
+static struct plugin_registration plugin = {.driver_name = "driver.example",
+	.endpoint = "/host/csi.sock",
+	.on_registered = on_registered,
+	.user = &n_told};
 
 static void *call(size_t method, const void *request, struct arena *arena)
 {

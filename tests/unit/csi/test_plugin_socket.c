@@ -28,7 +28,7 @@ static uint64_t silence_ms;
 static FILE *log_file;
 static int old_stderr;
 
-static void told(void *user, bool registered, const char *reason)
+static void on_registered(void *user, bool registered, const char *reason)
 {
 	(void)user;
 	refused = !registered && str_eq(reason, "no");
@@ -39,7 +39,9 @@ static int begin(void)
 	const struct plugin_socket_config config = {.loop = loop,
 		.workers = workers,
 		.folder = tmpdir,
-		.registration = {.driver_name = "driver.example", .endpoint = "/csi.sock", .told = told},
+		.registration = {.driver_name = "driver.example",
+			.endpoint = "/csi.sock",
+			.on_registered = on_registered},
 		.check_ms = ROUND_MS,
 		.silence_ms = silence_ms};
 

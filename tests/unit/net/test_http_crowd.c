@@ -292,7 +292,7 @@ START_TEST(who_does_not_read_makes_room_but_not_who_reads)
 END_TEST
 
 /* Before it counts as one that does not read. */
-START_TEST(who_asks_on_before_it_has_its_replies_makes_room_soon)
+START_TEST(a_peer_that_asks_on_before_it_has_its_replies_makes_room_soon)
 {
 	const struct http_server_config limits = {.max_connections = FEW};
 	struct crowd c;
@@ -391,7 +391,7 @@ int main(void)
 		a_crowd_on_the_port_for_probes_keeps_no_probe_out,
 		the_port_for_probes_answers_once_per_connection,
 		who_does_not_read_makes_room_but_not_who_reads,
-		who_asks_on_before_it_has_its_replies_makes_room_soon,
+		a_peer_that_asks_on_before_it_has_its_replies_makes_room_soon,
 		who_takes_a_byte_now_and_then_is_dropped_in_the_end};
 	struct rlimit files;
 

@@ -136,7 +136,7 @@ START_TEST(without_libnvdimm_and_with_a_read_only_sys_nothing_can_be_made)
 END_TEST
 
 /* Of region0, made good again afterwards. */
-static void assert_region_is_told(const char *text)
+static void assert_region_is_named(const char *text)
 {
 	size_t n = 0;
 
@@ -164,16 +164,16 @@ START_TEST(a_region_in_which_nothing_can_be_made_is_a_problem)
 	region.name = (char[]){"region0"};
 	region.is_pmem = true;
 	region.enabled = true;
-	assert_region_is_told("");
+	assert_region_is_named("");
 	region.enabled = false;
-	assert_region_is_told("region0 on ndbus0 is disabled");
+	assert_region_is_named("region0 on ndbus0 is disabled");
 	region.readonly = true;
-	assert_region_is_told("region0 on ndbus0 is read-only");
+	assert_region_is_named("region0 on ndbus0 is read-only");
 	ro = fopen(SCRATCH "/sys/class/block/pmem0/ro", "we");
 	ck_assert_ptr_nonnull(ro);
 	fputs("1\n", ro);
 	ck_assert_int_eq(fclose(ro), 0);
-	assert_region_is_told("/dev/pmem0 in region0 is read-only");
+	assert_region_is_named("/dev/pmem0 in region0 is read-only");
 }
 END_TEST
 
