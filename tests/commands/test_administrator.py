@@ -298,7 +298,9 @@ class Node(test_commands.Node):
         self.driver = None
 
     def volume_lives(self):
-        volume = self.create("pvc-lives", "8Mi")
+        # a volume of the same name may still be erased
+        self.n_lives = getattr(self, "n_lives", 0) + 1
+        volume = self.create(f"pvc-lives-{self.n_lives}", "8Mi")
         staging = f"{self.folder}/staging"
         os.makedirs(staging, exist_ok=True)
         self.csi("-fs", "ext4", "stage", volume, staging)
