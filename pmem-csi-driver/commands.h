@@ -73,8 +73,7 @@ int command_print(const char *command, const struct buf *out, int status);
 /** command_main() - run the command argv[0]. Return: exit status. */
 int command_main(int argc, char **argv);
 
-/** command_misplaced() - the name of a command that stands behind flags, where it is none. Return: borrowed
- * from
+/** command_misplaced() - find a command's name behind flags, where it has no effect. Return: borrowed from
  * @argv, or NULL. */
 const char *command_misplaced(int argc, char **argv);
 

@@ -50,7 +50,7 @@ struct args {
 int args_parse(
 	const struct opt *opts, int argc, char **argv, struct args *ret, struct error **err) MUST_CHECK;
 
-/** args_refuse_command() - an error for @word, which is none of @commands (NULL-terminated); it names the one
+/** args_refuse_command() - report that @word is not among @commands (NULL-terminated), and suggest the one
  * that is likely to be meant. Return: -1 with ERR_INVALID_ARGUMENT. */
 int args_refuse_command(const char *word, const char *const *commands, struct error **err) MUST_CHECK;
 

@@ -122,7 +122,8 @@ static void decide_fsdax(const struct lvm_report *report, struct convert_item *i
 		item->action = CONVERT_GROUP;
 }
 
-/* Of a namespace that is raw. Its label, if there is one, is not where it would be looked for now. */
+/* @ns is raw: without the info block its data begin elsewhere, and LVM's label cannot be looked for. Return:
+ * the reason to refuse it, or NULL. */
 static char *find_former_group(
 	const char *folder, const struct nd_region *region, const struct nd_namespace *ns)
 {
@@ -133,9 +134,8 @@ static char *find_former_group(
 		return x_strdup(err->msg);
 	if (!record.group)
 		return NULL;
-	return x_asprintf("was in volume group %s when it was fsdax, and its volumes may still be there; if "
-			  "they may be "
-			  "lost: pmem-ns-init -force convert %s",
+	return x_asprintf("was in volume group %s when it was fsdax, and its volumes may still be there; "
+			  "if they may be lost: pmem-ns-init -force convert %s",
 		record.group, ns->dev);
 }
 

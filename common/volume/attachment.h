@@ -102,7 +102,8 @@ struct mount_table;
  * @fs_type: of @d
  * @t:       what is mounted
  *
- * Reads superblocks. Return: what is the matter and what to do about it, caller frees; NULL: there is none.
+ * Reads superblocks. Return: which mount is in the way and what to do about it, caller frees; NULL if none
+ * is.
  */
 char *volumes_find_twin(
 	struct volumes *v, const char *fs_type, const struct device *d, const struct mount_table *t);
