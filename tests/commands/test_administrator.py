@@ -101,6 +101,17 @@ class Usage(unittest.TestCase):
                              "-fakePath=/nonexistent", f"-{flag}=relative")
         self.refused("-statePath", "pmem-vgm", "-statePath=relative")
         self.refused("-statePath", "pmem-vgm", "status", "-statePath=")
+        for value in ("", "relative"):
+            self.refused(f'-statePath "{value}" is no absolute path', "pmem-ns-init", "convert", f"-statePath={value}")
+
+    def test_ports_of_a_second_driver(self):
+        """The extender's and the next one: neither may be one of the first driver's."""
+        program = f"{os.path.dirname(os.path.abspath(__file__))}/../../scripts/second-driver"
+        for port, wanted in ((10268, 0), (10269, 2), (10270, 2), (10271, 2), (10272, 0), (65535, 2)):
+            answer = subprocess.run([program, "b", "b.example.com", str(port)], input="- 127.0.0.1:10270 10271\n", text=True,
+                                    capture_output=True, timeout=PATIENCE_S, check=False)
+            self.assertEqual(answer.returncode, wanted, answer.stderr)
+            self.assertEqual(answer.stdout, f"- 127.0.0.1:{port} {port + 1}\n" if wanted == 0 else "")
 
     def test_questions_to_doctor(self):
         self.refused("-size must be more than 0", "pmem-csi-driver", "doctor", "-size=0")

@@ -259,16 +259,11 @@ class Folder(Changed):
         self.insist(self.delete, volume)
         self.delete_all()
 
-    def test_folder_removed_under_the_driver(self):
-        """Nothing is made that cannot be recorded, and with the folder of before all is as it was."""
-        volume = self.make("volume")
-        self.use(volume)
+    def remove_folder(self):
         shutil.copytree(self.state, f"{self.folder}/before", ignore=lambda folder, names: [".lock"])
         shutil.rmtree(self.state)
-        self.assert_retried(self.create("new").exception(), "state of volume .*No such file or directory")
-        self.assertEqual(len(self.images()), 1)
-        self.assert_memory_is_read()
-        self.assert_kept(volume)
+
+    def restore_folder_and_use(self, volume):
         self.kill_driver()
         shutil.copytree(f"{self.folder}/before", self.state)
         self.start_driver()
@@ -278,12 +273,22 @@ class Folder(Changed):
         self.unuse(volume)
         self.delete_all()
 
+    def test_folder_removed_under_the_driver(self):
+        """Nothing is made that cannot be recorded, and with the folder of before all is as it was."""
+        volume = self.make("volume")
+        self.use(volume)
+        self.remove_folder()
+        self.assert_retried(self.create("new").exception(), "state of volume .*No such file or directory")
+        self.assertEqual(len(self.images()), 1)
+        self.assert_memory_is_read()
+        self.assert_kept(volume)
+        self.restore_folder_and_use(volume)
+
     def test_pods_end_while_the_folder_is_removed(self):
         """Unmounting needs no record: nothing stays mounted, and what is restored knows no more than it may."""
         volume = self.make("volume")
         self.use(volume)
-        shutil.copytree(self.state, f"{self.folder}/before", ignore=lambda folder, names: [".lock"])
-        shutil.rmtree(self.state)
+        self.remove_folder()
         self.unpublish(volume).result()
         self.unstage(volume).result()
         for path in self.target(volume), self.staging(volume):
@@ -291,14 +296,7 @@ class Folder(Changed):
         self.unpublish(volume).result()
         self.unstage(volume).result()
         self.assertEqual(len(self.images()), 1)
-        self.kill_driver()
-        shutil.copytree(f"{self.folder}/before", self.state)
-        self.start_driver()
-        self.stage(volume).result()
-        self.publish(volume).result()
-        self.assert_kept(volume)
-        self.unuse(volume)
-        self.delete_all()
+        self.restore_folder_and_use(volume)
 
     def test_folder_moved_under_the_driver(self):
         """It goes on with the folder that it has; a second driver does not get the same volumes."""
