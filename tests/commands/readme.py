@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The commands that README.md shows, by section: what is indented, and behind "$ " between fences. Fences are for the rest.
+"""The commands that a document shows, by section: what is indented, and behind "$ " between fences. Fences are for the rest.
 
-usage: readme.py README SECTION      prints the commands of the section that are not part of a transcript
+usage: readme.py DOCUMENT SECTION     prints the commands of the section that are not part of a transcript
 """
 import re
 import subprocess
@@ -33,7 +33,7 @@ def join(lines):
         if whole and is_whole(whole):
             yield whole
             whole = ""
-    assert not whole, f"README breaks off in the middle of a command: {whole}"
+    assert not whole, f"the document breaks off in the middle of a command: {whole}"
 
 
 def blocks(text):

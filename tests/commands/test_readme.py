@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What README.md shows is run, as it stands there: a command that no test runs and nobody has listed here is a failure.
+"""What README.md and the documents for users show is run, as it stands there: a command that no test runs and nobody has listed here is a failure.
 
 usage: test_readme.py BIN SOURCE_TREE [unittest options]
 """
+import glob
 import os
 import re
 import shutil
@@ -17,8 +18,10 @@ import test_commands
 
 PATIENCE_S = 120
 BIN = TREE = README = None
+DOCUMENTS = ("README.md", "docs/INSTALL.md", "docs/STORAGECLASSES.md", "docs/CONFIGURATION.md", "docs/MONITORING.md",
+             "docs/TROUBLESHOOTING.md", "docs/COMPATIBILITY.md")
 
-# Sections whose commands other suites run; each of them takes the commands from README by the section's name.
+# Sections whose commands other suites run; each of them takes the commands from the document by the section's name.
 RUN_ELSEWHERE = {
     "Building": "tests/suites/12-release",
     "Using it on a node": "tests/vm/admin.sh",
@@ -30,6 +33,7 @@ NOT_RUN = {
     "scripts/test": "runs this test",
 }
 NOT_RUN_TRANSCRIPTS = {
+    "PMEM-CSI": "the emulated memory of tests/lab, as pmem-ns-init prints it there; tests/vm/compare-status compares it with ndctl",
     "Two commands": "printed by a run of scripts/demo, which fails where a claim is not true",
 }
 
@@ -153,7 +157,7 @@ class Kubernetes(unittest.TestCase):
     """The section on Kubernetes, in one shell, without a cluster: tests/kube has one."""
 
     def test_the_commands_fit_together(self):
-        commands = readme.of_section(README, "Kubernetes")
+        commands = [c for section in ("Kubernetes", "The scheduler extender") for c in readme.of_section(README, section)]
         RAN.update(commands)
         self.assertTrue(any(c.startswith("kubectl apply") for c in commands))
         with tempfile.TemporaryDirectory(prefix="pmem-csi-readme.") as folder:
@@ -223,6 +227,25 @@ class Flags(unittest.TestCase):
         self.assertGreater(n_flags, 10)
 
 
+class Errors(unittest.TestCase):
+    """The errors that TROUBLESHOOTING explains are printed by a program."""
+
+    def test_each_error_is_in_a_source(self):
+        sources = ""
+        for path in glob.glob(f"{TREE}/**/*.c", recursive=True):
+            if "/tests/" not in path and "/build/" not in path:
+                with open(path, encoding="utf-8") as source:
+                    sources += re.sub(r'"\s*\n\s*"', "", source.read())
+        sources = re.sub(r"%[a-z]+", "", sources)
+        rows = README[README.index("| error |"):]
+        rows = rows[:rows.index("\n\n")].splitlines()[2:]
+        self.assertGreater(len(rows), 10)
+        for row in rows:
+            shown = re.match(r"\| .*?`([^`]+)`", row).group(1)
+            for piece in re.split(r" ?…[ ,]?|N of M ", shown):
+                self.assertTrue(piece.strip() in sources, f"no program says \"{piece}\": {row}")
+
+
 class Zz_Everything(unittest.TestCase):
     """Runs last, when it is known what has been run."""
 
@@ -239,14 +262,16 @@ class Zz_Everything(unittest.TestCase):
     def test_the_other_suites_take_the_commands_from_readme(self):
         for section, file in RUN_ELSEWHERE.items():
             with open(f"{TREE}/{file}", encoding="utf-8") as f:
-                self.assertRegex(f.read(), rf"readme\.py\S* \S*README\.md\S* .{section}[^\w ]")
+                self.assertRegex(f.read(), rf"readme\.py\S* \S*INSTALL\.md\S* .{section}[^\w ]")
 
 
 if __name__ == "__main__":
     BIN, TREE = sys.argv[1:3]
     test_commands.DRIVER, test_commands.CLIENT = f"{BIN}/pmem-csi-driver", f"{BIN}/csi-client"
-    with open(f"{TREE}/README.md", encoding="utf-8") as readme_file:
-        README = readme_file.read()
+    README = ""
+    for name in DOCUMENTS:
+        with open(f"{TREE}/{name}", encoding="utf-8") as document:
+            README += document.read()
     if os.geteuid() != 0 or not os.path.exists("/dev/loop-control"):
         print("SKIP: needs root and loop devices")
         sys.exit(77)

@@ -212,10 +212,10 @@ listens_as_readme_says() {
 	[[ $(csi-client -timeout 5s -endpoint unix:///run/pmem-csi/csi.sock probe) == *true* ]]
 }
 
-# What README shows for a node, as it stands there; only the driver goes on in the background.
+# What docs/INSTALL.md shows for a node, as it stands there; only the driver goes on in the background.
 readme_is_right() {
 	local command driver=''
-	python3 "$VM_TESTS/../commands/readme.py" "$VM_TESTS/../../README.md" 'Using it on a node' >"$scratch/commands"
+	python3 "$VM_TESTS/../commands/readme.py" "$VM_TESTS/../../docs/INSTALL.md" 'Using it on a node' >"$scratch/commands"
 	while read -r command; do
 		echo "$command"
 		case $command in
