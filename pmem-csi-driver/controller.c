@@ -64,7 +64,7 @@ struct program {
 	struct controller_metrics *node_metrics;
 	struct metrics *metrics; /* NULL: none */
 	struct http_server *http;
-	struct http_server *probes;
+	struct probes *probes; /* NULL: none */
 	struct loop_timer *tick;
 	struct loop_timer *grace; /* runs from the request to end on */
 	struct loop_stop_signals *on_stop;
@@ -99,6 +99,13 @@ static void count_work(void *user, struct metrics_work *ret)
 	workers_usage(p->workers, &ret->workers);
 	metrics_count_server(p->server, ret);
 	metrics_count_server(p->registry_server, ret);
+}
+
+static int require_ready(void *user, struct error **err)
+{
+	struct program *p = user;
+
+	return controller_require_ready(p->controller, err);
 }
 
 static void add_metrics(void *user, struct buf *out)
@@ -174,6 +181,7 @@ static int start_http(struct program *p, struct error **err)
 		.threads = p->workers,
 		.work = count_work,
 		.work_user = p,
+		.ready = {require_ready, p},
 		.add = add_metrics,
 		.add_user = p,
 	};
@@ -209,7 +217,8 @@ static int start_servers(struct program *p, struct error **err)
 	p->services[0] = controller_identity_service(p->controller);
 	p->services[1] = controller_service(p->controller);
 	p->registry_services[0] = p->services[2] = registry_service(p->registry);
-	if (start_http(p, err) < 0 || probes_start(p->loop, o->probe_listen, &p->probes, err) < 0)
+	const struct readiness ready = {require_ready, p};
+	if (start_http(p, err) < 0 || probes_start(p->loop, o->probe_listen, &ready, &p->probes, err) < 0)
 		return -1;
 	/* The registry is not served where CSI is: the same process does both, but not for the same peers. */
 	p->services[2] = (struct grpc_service){0};
@@ -298,6 +307,7 @@ static void open_controller(struct program *p)
 		.caller = &p->caller,
 		.owners = p->kube ? controller_kube_owners(p->kube) : owners_possible(p->expected),
 		.start_window_ms = START_WINDOW_MS,
+		.needs_owners = p->kube != NULL,
 		.forget_gone_nodes = p->options->forget_gone_nodes};
 
 	p->controller = controller_new(&config);
@@ -332,7 +342,7 @@ static void program_done(struct program *p)
 	grpc_server_free(p->server);
 	grpc_server_free(p->registry_server);
 	http_server_free(p->http);
-	http_server_free(p->probes);
+	probes_free(p->probes);
 	registry_free(p->registry);
 	controller_free(p->controller);
 	owners_free(p->expected);

@@ -32,7 +32,7 @@ struct method {
 struct metrics {
 	struct metrics_config config;
 	char *simple_path;
-	struct http_route routes[4];
+	struct http_route routes[5];
 	struct method *methods;
 	size_t n_methods;
 	double started; /* seconds since 1970 */
@@ -113,6 +113,14 @@ static void add_volumes(const struct metrics *m, struct buf *out)
 		"Bytes of deleted volumes that were overwritten.", (double)o.erased_bytes);
 }
 
+static void add_ready(const struct metrics *m, struct buf *out)
+{
+	CLEANUP(error_freep) struct error *why = NULL;
+
+	add_gauge(m, out, "pmem_ready", "Whether the driver is ready, as the CSI call Probe tells.",
+		m->config.ready.require(m->config.ready.user, &why) == 0);
+}
+
 static void add_work(const struct metrics *m, struct buf *out)
 {
 	struct metrics_work w = {0};
@@ -162,6 +170,7 @@ static void handle_all(void *self, const struct http1_request *request, struct h
 	(void)request;
 	reply->content_type = PROMETHEUS_CONTENT_TYPE;
 	add_build_info(m, &reply->body);
+	add_ready(m, &reply->body);
 	if (m->config.volumes) {
 		add_amounts(m, &reply->body, sample->regions_bytes);
 		add_volumes(m, &reply->body);
@@ -238,8 +247,7 @@ struct metrics *metrics_new(const struct metrics_config *config)
 		.path = config->path, .methods = "GET, HEAD", .handle = handle_all, .self = m};
 	m->routes[1] = (struct http_route){
 		.path = m->simple_path, .methods = "GET, HEAD", .handle = handle_simple, .self = m};
-	m->routes[2] =
-		(struct http_route){.path = "/healthz", .methods = "GET, HEAD", .handle = probes_healthz};
+	probes_routes(&m->config.ready, &m->routes[2]);
 	find_methods(m);
 	return m;
 }

@@ -6,7 +6,7 @@
  * the snapshot of volumes.h, what stands in files from a sample that another thread took (metrics_sample.h),
  * and
  * `/healthz` and `<path>/simple` touch nothing that work can hold, so that a liveness probe fails only when
- * the loop is stuck. Being ready is not part of being alive: the CSI call Probe tells it. Memory is bounded
+ * the loop is stuck. Being ready is not part of being alive: `/readyz` tells it. Memory is bounded
  * by the number of methods and status codes. Threads: the loop's.
  */
 #pragma once
@@ -14,6 +14,7 @@
 #include "net/grpc_server.h"
 #include "net/http_server.h"
 #include "pmem/device.h"
+#include "probes.h"
 #include "volume/volumes.h"
 
 struct metrics;
@@ -40,6 +41,7 @@ struct metrics_config {
 	struct workers *threads;                            /* where files are read */
 	void (*work)(void *user, struct metrics_work *ret); /* loop thread; must not wait */
 	void *work_user;
+	struct readiness ready;
 	void (*add)(void *user, struct buf *out); /* more metrics; must not wait; NULL: none */
 	void *add_user;
 };

@@ -64,8 +64,8 @@ struct node {
 	struct node_plugin plugin;
 	struct metrics *metrics; /* NULL: none */
 	struct http_server *http;
-	struct http_server *probes;
-	unsigned serving; /* what the end waits for: servers that are not drained, a refresh that runs */
+	struct probes *probes; /* NULL: none */
+	unsigned serving;      /* what the end waits for: servers that are not drained, a refresh that runs */
 	struct loop_timer *refresh;
 	struct loop_timer *tick;
 	struct loop_timer *grace; /* runs from the request to end on */
@@ -139,6 +139,8 @@ static void refresh_work(void *user)
 	int rc = first ? make_ready(n, &err) : volumes_refresh(n->volumes, &err);
 
 	n->refreshed = rc == 0;
+	if (first && rc < 0)
+		volumes_start_failed(n->volumes, err);
 	if (rc < 0)
 		log_error(
 			first ? "not ready yet, will try again" : "devices could not be listed", F_ERR(err));
@@ -182,6 +184,13 @@ static void refresh_due(void *user)
 	n->refreshing = workers_run(n->housekeeping, refresh_work, refresh_done, n);
 	if (!n->refreshing)
 		loop_timer_set(n->refresh, START_RETRY_MS, /* repeat_ms= */ 0);
+}
+
+static int require_ready(void *user, struct error **err)
+{
+	struct node *n = user;
+
+	return volumes_require_ready(n->volumes, err);
 }
 
 static void count_work(void *user, struct metrics_work *ret)
@@ -309,6 +318,7 @@ static void new_metrics(struct node *n, const struct options *o)
 		.threads = n->housekeeping,
 		.work = count_work,
 		.work_user = n,
+		.ready = {require_ready, n},
 		.add = add_metrics,
 		.add_user = n,
 	};
@@ -347,7 +357,8 @@ static int start_servers(struct node *n, const struct options *o, struct error *
 	n->remote_services[0] = csi_identity_service(&n->remote_csi);
 	n->remote_services[1] = csi_controller_service(&n->remote_csi);
 	new_metrics(n, o);
-	if (start_http(n, o, err) < 0 || probes_start(n->loop, o->probe_listen, &n->probes, err) < 0)
+	const struct readiness ready = {require_ready, n};
+	if (start_http(n, o, err) < 0 || probes_start(n->loop, o->probe_listen, &ready, &n->probes, err) < 0)
 		return -1;
 	if (start_server(n, o, o->endpoint, n->services, &n->server, err) < 0)
 		return -1;
@@ -390,7 +401,7 @@ static void node_done(struct node *n)
 	grpc_server_free(n->server);
 	grpc_server_free(n->remote);
 	http_server_free(n->http);
-	http_server_free(n->probes);
+	probes_free(n->probes);
 	handshakes_free(n->handshakes);
 	metrics_free(n->metrics);
 	loop_timer_close(n->refresh);

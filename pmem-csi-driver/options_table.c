@@ -37,11 +37,10 @@ static void add_general(struct table *t, struct options *o)
 		{"clientKeyFile", OPT_STR, &o->client_key_file, "FILE", "TLS: its key (default: -keyFile)"},
 		{"strictKeys", OPT_BOOL, &o->strict_keys, NULL, "refuse a key file that others may read"},
 		{"metricsListen", OPT_STR, &o->metrics_listen, "ADDR",
-			"serve metrics and /healthz over HTTP, :port or host:port"},
+			"serve metrics, /healthz and /readyz over HTTP, :port or host:port"},
 		{"probeListen", OPT_STR, &o->probe_listen, "ADDR",
-			"serve /healthz over HTTP for probes only, :port or host:port: clients of the "
-			"metrics "
-			"cannot keep them out"},
+			"serve /healthz and /readyz over HTTP for probes only, :port or host:port: "
+			"clients of the metrics cannot keep them out"},
 		{"metricsPath", OPT_STR, &o->metrics_path, "PATH",
 			"path of the metrics; PATH/simple tells the version only"},
 		{"insecure", OPT_BOOL, &o->insecure, NULL, "allow plain TCP endpoints beyond loopback"},

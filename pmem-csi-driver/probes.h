@@ -1,20 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probes.h - the port that kubelet probes, on which nothing else is served. Threads: the loop's.
+ * probes.h - what kubelet asks: whether the driver is alive, and whether it is ready; and a port for that, on
+ * which nothing else is served. Threads: the loop's. Nothing waits.
  */
 #pragma once
 
 #include "net/http_server.h"
 
-/** probes_healthz() - /healthz: "ok" while the loop runs. A handler of http_server.h; needs no self. */
-void probes_healthz(void *self, const struct http1_request *request, struct http_reply *reply);
+/* Whether the driver is ready, from memory. Return: 0, or -1 with the reason. */
+struct readiness {
+	int (*require)(void *user, struct error **err);
+	void *user;
+};
 
 /**
- * probes_start() - serve /healthz over plain HTTP.
+ * probes_routes() - /healthz: "ok" while the loop runs; /readyz: "ok" as well, or 503 and the reason.
+ * @ready:  borrowed for the life of the routes
+ * @routes: room for two
+ */
+void probes_routes(const struct readiness *ready, struct http_route *routes);
+
+struct probes;
+
+/**
+ * probes_start() - serve probes_routes() over plain HTTP.
  * @listen: as http_server_listen(); "": nothing is served
- * @ret:    NULL when nothing is served; http_server_free(). It need not be drained.
+ * @ready:  copied
+ * @ret:    NULL when nothing is served; probes_free(). It need not be drained.
  *
  * Return: 0, or -1 with the error of http_server_listen(), which names the flag.
  */
-int probes_start(
-	struct loop *loop, const char *listen, struct http_server **ret, struct error **err) MUST_CHECK;
+int probes_start(struct loop *loop, const char *listen, const struct readiness *ready, struct probes **ret,
+	struct error **err) MUST_CHECK;
+
+/** probes_free() - close. NULL is allowed. */
+void probes_free(struct probes *p);
+DEFINE_CLEANUP(struct probes *, probes_free);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/mem.h"
 #include "base/prometheus.h"
 #include "base/str.h"
@@ -100,6 +101,35 @@ static void add_requests(const struct metrics *m, struct buf *out)
 	}
 }
 
+/* Whether all is known that is needed to answer. */
+static int require_ready(const struct metrics *m, struct error **err)
+{
+	const char *kind;
+	uint64_t silent_ns;
+
+	if (!sched_world_is_synced(m->parts.world))
+		return err_set(err, ERR_UNAVAILABLE, "the Kubernetes API has not told all yet");
+	if (sched_world_is_silent(m->parts.world, clock_ns(), &kind, &silent_ns))
+		return err_set(err, ERR_UNAVAILABLE,
+			"the Kubernetes API has not answered about %s for %llu s", kind,
+			(unsigned long long)(silent_ns / NS_PER_S));
+	if (!m->parts.watch || sched_node_watch_is_synced(m->parts.watch))
+		return 0;
+	const char *failure = sched_node_watch_failure(m->parts.watch);
+	return err_set(err, ERR_UNAVAILABLE, "no controller has told of the nodes yet%s%s",
+		failure ? ": " : "", failure ? failure : "");
+}
+
+static void add_ready(const struct metrics *m, struct buf *out)
+{
+	CLEANUP(error_freep) struct error *why = NULL;
+	const struct prometheus_label labels[] = {{"driver_name", m->driver_name}, {0}};
+
+	prometheus_family(
+		out, "pmem_ready", PROMETHEUS_GAUGE, "Whether all is known that is needed to answer.");
+	prometheus_sample(out, "pmem_ready", labels, require_ready(m, &why) == 0);
+}
+
 void metrics_all(void *self, const struct http1_request *request, struct http_reply *reply)
 {
 	const struct metrics *m = self;
@@ -111,6 +141,7 @@ void metrics_all(void *self, const struct http1_request *request, struct http_re
 	prometheus_family(&reply->body, "build_info", PROMETHEUS_GAUGE,
 		"A metric with a constant '1' value labeled by version.");
 	prometheus_sample(&reply->body, "build_info", labels, 1);
+	add_ready(m, &reply->body);
 	add_known(m, &reply->body);
 	if (m->parts.watch) {
 		add_nodes(m, &reply->body);
@@ -127,29 +158,17 @@ void metrics_healthz(void *self, const struct http1_request *request, struct htt
 	buf_adds(&reply->body, "ok");
 }
 
-void metrics_status(void *self, const struct http1_request *request, struct http_reply *reply)
+void metrics_readyz(void *self, const struct http1_request *request, struct http_reply *reply)
 {
-	const struct metrics *m = self;
-	const char *kind;
-	uint64_t silent_ns;
+	CLEANUP(error_freep) struct error *why = NULL;
 
 	(void)request;
-	if (!sched_world_is_synced(m->parts.world)) {
-		reply->status = 503;
-		buf_adds(&reply->body, "the Kubernetes API has not told all yet\n");
-	} else if (sched_world_is_silent(m->parts.world, clock_ns(), &kind, &silent_ns)) {
-		reply->status = 503;
-		buf_addf(&reply->body, "the Kubernetes API has not answered about %s for %llu s\n", kind,
-			(unsigned long long)(silent_ns / NS_PER_S));
-	} else if (m->parts.watch && !sched_node_watch_is_synced(m->parts.watch)) {
-		const char *failure = sched_node_watch_failure(m->parts.watch);
-
-		reply->status = 503;
-		buf_addf(&reply->body, "no controller has told of the nodes yet%s%s\n", failure ? ": " : "",
-			failure ? failure : "");
-	} else {
+	if (require_ready(self, &why) == 0) {
 		buf_adds(&reply->body, "ok");
+		return;
 	}
+	reply->status = 503;
+	buf_addf(&reply->body, "%s\n", why->msg);
 }
 
 struct metrics *metrics_new(const char *driver_name)

@@ -34,11 +34,11 @@ struct sched_service_observer metrics_service_observer(struct metrics *m);
 /**
  * metrics_all() - /metrics.
  * metrics_healthz() - /healthz: "ok": the process is there.
- * metrics_status() - /status: "ok" while all is known that is needed to answer; otherwise 503 and what is
- * missing, or has not been heard of for too long.
+ * metrics_readyz() - /readyz and /status: "ok" while all is known that is needed to answer; otherwise 503 and
+ * what is missing, or has not been heard of for too long.
  *
  * Routes (http_server.h) with @self a struct metrics.
  */
 void metrics_all(void *self, const struct http1_request *request, struct http_reply *reply);
-void metrics_status(void *self, const struct http1_request *request, struct http_reply *reply);
+void metrics_readyz(void *self, const struct http1_request *request, struct http_reply *reply);
 void metrics_healthz(void *self, const struct http1_request *request, struct http_reply *reply);

@@ -63,7 +63,7 @@ static struct opt *table(struct options *o, struct texts *t)
 			"schedulers that ask the extender, separated by commas: the webhook leaves pods of "
 			"others as they are (default: default-scheduler)"},
 		{"probeListen", OPT_STR, &o->probe_listen, "ADDR",
-			"serve /healthz and /status over plain HTTP for probes only: others cannot keep them "
+			"serve /healthz and /readyz over plain HTTP for probes only: others cannot keep them "
 			"out"},
 		{"clientCAFile", OPT_STR, &o->client_ca_file, "FILE",
 			"HTTPS: CA that must have signed the client's certificate (default: none is asked "

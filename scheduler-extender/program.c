@@ -46,11 +46,11 @@ struct program {
 	struct sched_service *service;
 	struct sched_hook *hook;
 	struct metrics *metrics;
-	struct http_route scheduler_routes[8];
+	struct http_route scheduler_routes[9];
 	struct http_server *scheduler; /* for kube-scheduler; NULL: none */
-	struct http_route webhook_routes[5];
+	struct http_route webhook_routes[6];
 	struct http_server *webhook; /* for kube-apiserver; NULL: none of its own */
-	struct http_route probe_routes[3];
+	struct http_route probe_routes[4];
 	struct http_server *probes; /* NULL: none */
 	struct loop_timer *tick;
 	struct loop_timer *grace;
@@ -243,16 +243,24 @@ static int listen_on(struct program *p, struct http_server *server, const char *
 }
 
 /* What each server has: N_COMMON routes. */
-#define N_COMMON 3
+#define N_COMMON 4
+
+/* As the driver's. /status says the same, and is called so by those who know the extender from before. */
+static struct http_route readiness_route(struct program *p, const char *path)
+{
+	return (struct http_route){
+		.path = path, .methods = "GET, HEAD", .handle = metrics_readyz, .self = p->metrics};
+}
 
 static void add_common_routes(struct program *p, struct http_route *routes)
 {
 	routes[0] = (struct http_route){
-		.path = "/status", .methods = "GET, POST", .handle = metrics_status, .self = p->metrics};
+		.path = "/status", .methods = "GET, POST", .handle = metrics_readyz, .self = p->metrics};
 	routes[1] = (struct http_route){
 		.path = "/healthz", .methods = "GET, HEAD", .handle = metrics_healthz, .self = p->metrics};
 	routes[2] = (struct http_route){
 		.path = "/metrics", .methods = "GET, HEAD", .handle = metrics_all, .self = p->metrics};
+	routes[3] = readiness_route(p, "/readyz");
 }
 
 static struct http_route webhook_route(struct program *p)
@@ -301,8 +309,8 @@ static int start_probes(struct program *p, struct error **err)
 		return 0;
 	p->probe_routes[0] = (struct http_route){
 		.path = "/healthz", .methods = "GET, HEAD", .handle = metrics_healthz, .self = p->metrics};
-	p->probe_routes[1] = (struct http_route){
-		.path = "/status", .methods = "GET, HEAD", .handle = metrics_status, .self = p->metrics};
+	p->probe_routes[1] = readiness_route(p, "/readyz");
+	p->probe_routes[2] = readiness_route(p, "/status");
 	p->probes = http_server_new(&config);
 	return listen_on(p, p->probes, "-probeListen", where, /* tls= */ NULL, err);
 }

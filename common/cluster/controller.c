@@ -40,6 +40,17 @@ bool controller_in_start_window(const struct controller *c)
 	return controller_now_ns(c) - c->started_ns < c->config.start_window_ms * NS_PER_MS;
 }
 
+int controller_require_ready(const struct controller *c, struct error **err)
+{
+	const struct possible_owners *o = &c->config.owners;
+
+	if (!c->config.needs_owners || o->ready(o->self))
+		return 0;
+	return err_set(err, ERR_UNAVAILABLE,
+		"the controller is still starting: the Kubernetes API has not told yet which nodes there "
+		"are");
+}
+
 /* For as long as a controller that has just started would wait for it. */
 static bool is_silent(const struct controller *c, const struct node *node)
 {

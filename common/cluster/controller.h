@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "base/error.h"
 #include "cluster/node_caller.h"
 #include "cluster/possible_owners.h"
 #include "net/grpc_service.h"
@@ -28,6 +29,7 @@ struct controller_config {
 	struct possible_owners owners;
 	/* A lease: how long after the start a node that has not registered may be about to. */
 	uint64_t start_window_ms;
+	bool needs_owners; /* it is not ready before owners are: their list comes by itself */
 	/* A volume whose ID names a node that is gone is gone with it. */
 	bool forget_gone_nodes;
 	uint64_t (*now_ns)(void *user); /* NULL: clock_ns() */
@@ -45,6 +47,11 @@ struct grpc_service controller_identity_service(struct controller *c);
 
 /** controller_service() - csi.v1.Controller. @c is borrowed for the life of the service. */
 struct grpc_service controller_service(struct controller *c);
+
+/** controller_require_ready() - what the CSI call Probe answers, with the reason: before the list of nodes is
+ * there, hardly a volume can be made, found or deleted. Never waits. Return: 0, or -1 with ERR_UNAVAILABLE.
+ */
+int controller_require_ready(const struct controller *c, struct error **err) MUST_CHECK;
 
 /** controller_tick() - the table forgets nodes that are gone, one at a time: what a delete needs must not
  * depend on how long this controller runs, and in a cluster whose nodes come and go the table would grow for

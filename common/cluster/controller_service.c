@@ -104,13 +104,13 @@ static int get_plugin_capabilities(
 	return 0;
 }
 
-/* Ready from the start: a call that needs a node which is not there yet says which. */
 static int probe(void *self, struct grpc_call *call, const void *request, void *reply, struct error **err)
 {
-	(void)self;
+	CLEANUP(error_freep) struct error *why = NULL;
+
 	(void)request;
 	(void)err;
-	csi_fill_ready(reply, call->arena, true);
+	csi_fill_ready(reply, call->arena, controller_require_ready(self, &why) == 0);
 	return 0;
 }
 

@@ -15,9 +15,7 @@
 /* Before the first snapshot a volume that exists would look as if it did not. */
 static int require_ready(const struct csi *csi, struct error **err)
 {
-	if (!volumes_is_ready(csi->volumes))
-		return err_set(err, ERR_UNAVAILABLE, "the driver is still starting");
-	return 0;
+	return volumes_require_ready(csi->volumes, err);
 }
 
 /* Preferred topologies are a subset of the requisite ones; where both are given the requisite ones decide. */

@@ -51,6 +51,7 @@ void volumes_free(struct volumes *v)
 	strv_free(v->in_doubt);
 	failing_free(v->failing);
 	free(v->no_room);
+	free(v->start_failure);
 	state_close(v->state);
 	volume_locks_free(v->locks);
 	fs_usage_helpers_free(v->usage_helpers);
@@ -240,12 +241,25 @@ bool volumes_is_ready(struct volumes *v)
 int volumes_require_ready(struct volumes *v, struct error **err)
 {
 	CLEANUP(free_charp) char *doing = NULL;
+	CLEANUP(free_charp) char *failure = NULL;
 
-	if (volumes_is_ready(v))
+	pthread_mutex_lock(&v->mutex);
+	bool ready = v->loaded && v->seen;
+	failure = x_strdup(v->start_failure);
+	pthread_mutex_unlock(&v->mutex);
+	if (ready)
 		return 0;
 	doing = volumes_doing(v, NULL);
-	return err_set(err, ERR_UNAVAILABLE, "the driver is still starting%s%s", doing ? ": " : "",
-		doing ? doing : "");
+	return err_set(err, ERR_UNAVAILABLE, "the driver is still starting%s%s%s%s", doing ? ": " : "",
+		doing ? doing : "", failure ? "; the last attempt failed: " : "", failure ? failure : "");
+}
+
+void volumes_start_failed(struct volumes *v, const struct error *e)
+{
+	pthread_mutex_lock(&v->mutex);
+	free(v->start_failure);
+	v->start_failure = x_strdup(e->msg);
+	pthread_mutex_unlock(&v->mutex);
 }
 
 int volumes_lock_ready(struct volumes *v, const char *handle, int wait_ms, struct volume_lock **ret_lock,

@@ -175,6 +175,14 @@ char *volumes_doing(struct volumes *v, const char *handle);
 /** volumes_is_ready() - the first snapshot exists. Never waits. */
 bool volumes_is_ready(struct volumes *v);
 
+/** volumes_require_ready() - the same with the reason. Never waits. Return: 0, or -1 with ERR_UNAVAILABLE,
+ * which says what the start is at, and why the last attempt failed. */
+int volumes_require_ready(struct volumes *v, struct error **err) MUST_CHECK;
+
+/** volumes_start_failed() - remember why an attempt to start has failed, in volumes_start() or before it, for
+ * volumes_require_ready(). @e: copied. */
+void volumes_start_failed(struct volumes *v, const struct error *e);
+
 struct stage_request {
 	const char *handle;
 	const char *staging_path;

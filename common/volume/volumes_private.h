@@ -56,9 +56,10 @@ struct volumes {
 	char **in_doubt;   /* ids whose removal failed, and may have been done, or whose device's path was
 			    * another's, until the next new listing: strv */
 	struct failing *failing;
-	char *no_room;  /* why the state folder takes no new volume; NULL: it does */
-	bool loaded;    /* the state folder was read */
-	char **damaged; /* ids whose state file could not be read: strv */
+	char *no_room;       /* why the state folder takes no new volume; NULL: it does */
+	char *start_failure; /* of the last attempt to start; NULL: none has failed */
+	bool loaded;         /* the state folder was read */
+	char **damaged;      /* ids whose state file could not be read: strv */
 };
 
 /** volumes_record() - a copy of the record that @handle means: by ID, or by stored name if it is no ID of
@@ -111,9 +112,6 @@ int volumes_load(struct volumes *v, struct error **err) MUST_CHECK;
 
 /** volumes_say() - as volume_lock_say(). */
 void volumes_say(struct volumes *v, const char *id, const char *what);
-
-/** volumes_require_ready() - Return: 0, or -1 with ERR_UNAVAILABLE before the first snapshot. */
-int volumes_require_ready(struct volumes *v, struct error **err) MUST_CHECK;
 
 /** volumes_relist() - list devices anew. On failure what was seen stays. Return: 0, or -1 as
  * device_list_read(). */

@@ -101,6 +101,17 @@ class Lvm(driver.DriverTest):
         """The logical volume is there, and nobody said so."""
         self.fail_and_recover("killed")
 
+    def test_a_start_without_lvm_says_so(self):
+        self.stop_driver()
+        self.be("dead")
+        self.is_up = lambda: not self.probe()
+        self.start_driver()
+        wait_for(lambda: "the last attempt failed" in self.create("pvc").exception().details())
+        self.assert_retried(self.create("pvc").exception(), "still starting.*the last attempt failed: .*lvm")
+        self.be("work")
+        wait_for(self.probe)
+        self.end(self.make("pvc"))
+
     def test_lvm_that_says_nothing(self):
         volumes = [self.make("first"), self.make("second")]
         self.be("silent")

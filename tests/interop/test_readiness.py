@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pmem-csi-driver that cannot become ready says why, wherever somebody asks, and is alive meanwhile.
+
+usage: test_readiness.py PMEM_CSI_DRIVER [unittest options]
+"""
+import http.client
+import os
+import re
+import signal
+import subprocess
+
+import csi_pb2
+import driver
+from driver import MIB, wait_for
+
+
+
+class Readiness(driver.DriverTest):
+    def is_up(self):
+        return not self.probe() if self.is_broken else self.probe()
+
+    def start(self, *flags, is_broken=False):
+        self.is_broken = is_broken
+        self.start_driver("-probeListen=127.0.0.1:0", *flags)
+        wait_for(lambda: "serving probes" in self.logged())
+        self.probe_port = int(re.findall(r"serving probes .*port=(\d+)", self.logged())[-1])
+        self.addCleanup(self.stop_driver)
+
+    def answer(self, port, path):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=driver.PATIENCE_S)
+        self.addCleanup(connection.close)
+        connection.request("GET", path)
+        reply = connection.getresponse()
+        return reply.status, reply.read().decode()
+
+    def assert_not_ready(self, reason):
+        """Everywhere, and with the same words."""
+        wait_for(lambda: "the last attempt failed" in self.answer(self.probe_port, "/readyz")[1])
+        for port in self.port, self.probe_port:
+            self.assertEqual(self.answer(port, "/healthz"), (200, "ok"))
+            status, text = self.answer(port, "/readyz")
+            self.assertEqual(status, 503)
+            self.assertRegex(text, rf"\Athe driver is still starting.*; the last attempt failed: .*{reason}.*\n\Z")
+        self.assertFalse(self.probe())
+        self.assertEqual(self.metric("pmem_ready"), 0)
+        self.assert_retried(self.create("pvc").exception(), reason)
+        failure = self.future("Controller", "GetCapacity", csi_pb2.GetCapacityRequest(), csi_pb2.GetCapacityResponse)
+        self.assert_retried(failure.exception(), reason)
+
+    def assert_ready(self):
+        wait_for(lambda: self.answer(self.probe_port, "/readyz") == (200, "ok"))
+        self.assertEqual(self.answer(self.port, "/readyz"), (200, "ok"))
+        self.assertTrue(self.probe())
+        self.assertEqual(self.metric("pmem_ready"), 1)
+        self.assertEqual(self.create("pvc").result().volume.capacity_bytes, 16 * MIB)
+
+    def test_ready(self):
+        self.start()
+        self.assert_ready()
+
+    def test_a_state_path_that_is_a_file(self):
+        with open(f"{self.folder}/state", "w", encoding="ascii"):
+            pass
+        self.start(is_broken=True)
+        self.assert_not_ready("Not a directory")
+        os.unlink(f"{self.folder}/state")
+        self.assert_ready()
+
+    def test_a_state_folder_that_another_driver_has(self):
+        other = subprocess.Popen([self.program, "-mode=node", "-nodeid=other", "-deviceManager=fake",
+                                  f"-statePath={self.folder}/state", f"-endpoint=unix://{self.folder}/other"],
+                                 stderr=subprocess.DEVNULL)
+        self.addCleanup(other.wait, driver.PATIENCE_S)
+        self.addCleanup(other.kill)
+        wait_for(lambda: os.path.exists(f"{self.folder}/state/.lock"))
+        self.start(is_broken=True)
+        self.assert_not_ready(f"held by process {other.pid}")
+        other.send_signal(signal.SIGTERM)
+        self.assert_ready()
+
+    def test_no_persistent_memory_is_no_reason(self):
+        """Otherwise the roll-out of a DaemonSet would wait for ever for a node that has none."""
+        if os.path.exists("/sys/bus/nd/devices") and os.listdir("/sys/bus/nd/devices"):
+            self.skipTest("this host has persistent memory")
+        self.devices = lambda: ["-deviceManager=direct"]
+        self.start()
+        self.assertEqual(self.answer(self.probe_port, "/readyz"), (200, "ok"))
+        self.assertEqual(self.available(), 0)
+
+
+if __name__ == "__main__":
+    driver.main()
