@@ -192,7 +192,7 @@ static int check_usage(const struct check_args *a, struct error **err)
 
 int cmd_check(int argc, char **argv)
 {
-	struct check_args a = {.c = COMMAND_INIT};
+	struct check_args a = {.c = command_init()};
 	const struct opt table[] = {
 		{"repair", OPT_STR, &a.repair, "ID", "do what is safe for this volume or device"},
 		{"block", OPT_BOOL, &a.block, NULL,
@@ -206,9 +206,13 @@ int cmd_check(int argc, char **argv)
 	int status;
 
 	if (!command_parse(&a.c, table, argc, argv, help, &status))
-		return status;
-	if (check_usage(&a, &err) < 0)
-		return command_fail("check", err, COMMAND_USAGE);
-	status = a.repair || a.forget ? change(&a, &err) : look(&a, &err);
-	return err ? command_fail("check", err, status) : status;
+		goto out;
+	status = COMMAND_USAGE;
+	if (check_usage(&a, &err) == 0)
+		status = a.repair || a.forget ? change(&a, &err) : look(&a, &err);
+	if (err)
+		command_fail("check", err, status);
+out:
+	command_done(&a.c);
+	return status;
 }

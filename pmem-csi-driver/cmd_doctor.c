@@ -92,6 +92,8 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 	if (mount_table_read(&mounts, err) < 0)
 		return COMMAND_BLIND;
 	read_node(a, state_path, &map, &holder, &why);
+	if (command_check_place(&a->c, holder, err) < 0)
+		return COMMAND_BLIND;
 	const struct node_check_config config = {.root = "",
 		.mode = a->c.o.device_manager,
 		.state_path = state_path,
@@ -101,7 +103,8 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 		.groups = map.report,
 		.regions_problem = why ? why->msg : NULL,
 		.user = geteuid(),
-		.holder = holder};
+		.holder = holder,
+		.not_ready = a->c.setup.not_ready};
 	node_check(&config, &f);
 	if (a->c.json)
 		write_node_json(&f, &out);
@@ -223,7 +226,7 @@ static int check_usage(struct doctor_args *a, struct error **err)
 
 int cmd_doctor(int argc, char **argv)
 {
-	struct doctor_args a = {.c = COMMAND_INIT, .size_bytes = NO_SIZE};
+	struct doctor_args a = {.c = command_init(), .size_bytes = NO_SIZE};
 	const struct opt table[] = {
 		{"size", OPT_SIZE, &a.size_bytes, "SIZE",
 			"explain whether a volume of this size can be created (default: check the node)"},
@@ -247,6 +250,6 @@ int cmd_doctor(int argc, char **argv)
 		command_fail("doctor", err, status);
 	}
 out:
-	options_done(&a.c.o);
+	command_done(&a.c);
 	return status;
 }

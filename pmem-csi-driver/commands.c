@@ -47,6 +47,40 @@ int command_print(const char *command, const struct buf *out, int status)
 	return status;
 }
 
+struct command command_init(void)
+{
+	struct command c = {.o = options_default(), .output = "text"};
+
+	c.o.device_manager = NULL;
+	c.o.driver_name = NULL;
+	return c;
+}
+
+void command_done(struct command *c)
+{
+	options_done(&c->o);
+	setup_done(&c->setup);
+}
+
+/* Whether a driver is asked, or which flags say where to look. */
+static int choose_place(struct command *c, struct error **err)
+{
+	const struct options defaults = options_default();
+	const char *inherited = getenv("CSI_ENDPOINT");
+	bool is_told = c->o.device_manager || c->o.state_path || c->o.driver_name || c->o.fake_path;
+
+	if (c->endpoint && is_told)
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"-endpoint asks the driver where to look: -deviceManager, -statePath, -drivername "
+			"and "
+			"-fakePath are for looking without it");
+	if (!c->endpoint && !is_told && !str_empty(inherited))
+		c->endpoint = inherited;
+	c->o.device_manager = c->o.device_manager ? c->o.device_manager : defaults.device_manager;
+	c->o.driver_name = c->o.driver_name ? c->o.driver_name : defaults.driver_name;
+	return 0;
+}
+
 static int check_flags(struct command *c, char *const *rest, struct error **err)
 {
 	if (rest[0])
@@ -54,14 +88,36 @@ static int check_flags(struct command *c, char *const *rest, struct error **err)
 	if (!str_eq(c->output, "text") && !str_eq(c->output, "json"))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-o must be text or json, not \"%s\"", c->output);
 	c->json = str_eq(c->output, "json");
-	if (name_check_driver(c->o.driver_name, err) < 0 || options_check_devices(&c->o, err) < 0 ||
-		options_check_folders(&c->o, err) < 0)
+	if (choose_place(c, err) < 0 || name_check_driver(c->o.driver_name, err) < 0 ||
+		options_check_devices(&c->o, err) < 0 || options_check_folders(&c->o, err) < 0)
 		return -1;
 	if (str_eq(c->o.device_manager, "fake") && str_empty(c->o.fake_path))
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"-deviceManager=fake needs -fakePath here: without it the devices are in the "
 			"driver's memory");
 	return 0;
+}
+
+static int ask(struct command *c, struct error **err)
+{
+	CLEANUP(error_freep) struct error *why = NULL;
+
+	if (setup_ask(c->endpoint, &c->setup, &why) < 0)
+		return err_set(
+			err, why->code, "%s; -deviceManager and -statePath look without a driver", why->msg);
+	c->o.driver_name = c->setup.driver_name;
+	c->o.device_manager = c->setup.device_manager;
+	c->o.state_path = c->setup.state_path;
+	c->o.fake_path = c->setup.fake_path;
+	if (!c->o.kubelet_dirs)
+		c->o.kubelet_dirs = TAKE_PTR(c->setup.kubelet_dirs);
+	if (str_eq(c->o.device_manager, "fake") && !c->o.fake_path)
+		return err_set(err, ERR_PRECONDITION,
+			"the driver at %s has its devices in its own memory: start it with -fakePath=DIR",
+			c->endpoint);
+	if (c->setup.not_ready)
+		fprintf(stderr, "%s\n", c->setup.not_ready);
+	return options_check_devices(&c->o, err);
 }
 
 bool command_parse(
@@ -86,7 +142,23 @@ bool command_parse(
 		return false;
 	}
 	log_init("pmem-csi-driver", LOG_TEXT, c->o.verbosity);
+	if (c->endpoint && ask(c, &err) < 0) {
+		*ret_status = err->code == ERR_INVALID_ARGUMENT ? command_fail(argv[0], err, COMMAND_USAGE)
+								: command_fail_to_look(argv[0], &err);
+		return false;
+	}
 	return true;
+}
+
+int command_check_place(const struct command *c, pid_t holder, struct error **err)
+{
+	if (!c->endpoint || c->setup.not_ready || holder > 0)
+		return 0;
+	return err_set(err, ERR_PRECONDITION,
+		"the driver at %s has its state in %s, but no driver has that folder here: run this where "
+		"the "
+		"driver runs, in a pod with kubectl exec",
+		c->endpoint, c->o.state_path);
 }
 
 int command_look(const struct command *c, struct device_manager **ret_devices, struct check_view *ret,
@@ -101,13 +173,17 @@ int command_look(const struct command *c, struct device_manager **ret_devices, s
 		.devices = devices, .state_path = state_path, .fake_path = c->o.fake_path};
 	if (check_view_read(&config, ret, err) < 0)
 		return -1;
+	if (command_check_place(c, ret->holder, err) < 0) {
+		check_view_done(ret);
+		return -1;
+	}
 	*ret_devices = TAKE_PTR(devices);
 	return 0;
 }
 
 int command_show(const struct command_view *view, int argc, char **argv, void *user)
 {
-	struct command c = COMMAND_INIT;
+	CLEANUP(command_done) struct command c = command_init();
 	const struct opt table[] = {COMMAND_FLAGS(&c), {0}};
 	CLEANUP(check_view_done) struct check_view v = {0};
 	CLEANUP(device_closep) struct device_manager *devices = NULL;

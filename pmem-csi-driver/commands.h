@@ -11,6 +11,7 @@
 #include "options.h"
 #include "os/args.h"
 #include "os/klog_flags.h"
+#include "setup.h"
 
 #define COMMANDS_HELP                                                                                        \
 	"  volumes  show the volumes of this node\n"                                                         \
@@ -26,21 +27,24 @@
 #define COMMAND_BLIND    3 /* cannot look */
 
 struct command {
-	struct options o; /* those that say where to look */
+	struct options o;     /* those that say where to look; borrows from setup */
+	const char *endpoint; /* of the driver that says where; NULL: none is asked */
+	struct setup setup;   /* of that driver */
 	const char *output;
 	bool json;
 	bool show_help;
 };
 
-#define COMMAND_INIT ((struct command){.o = options_default(), .output = "text"})
-
 /** entries for a table of struct opt; @c: struct command * */
 /* clang-format off */
 #define COMMAND_FLAGS(c)                                                                                     \
 	{"o", OPT_STR, &(c)->output, "FORMAT", "text or json"},                                    \
-	{"deviceManager", OPT_STR, &(c)->o.device_manager, "NAME", "as the driver's"},         \
+	{"endpoint", OPT_STR, &(c)->endpoint, "URL",                                                         \
+		"ask the driver that serves this socket, unix:///path, where to look (default: "             \
+		"$CSI_ENDPOINT, unless one of the next four flags says where)"},                             \
+	{"deviceManager", OPT_STR, &(c)->o.device_manager, "NAME", "as the driver's (default: lvm)"},        \
 	{"statePath", OPT_STR, &(c)->o.state_path, "DIR", "as the driver's (default: /var/lib/<drivername>)"}, \
-	{"drivername", OPT_STR, &(c)->o.driver_name, "NAME", "as the driver's"},                             \
+	{"drivername", OPT_STR, &(c)->o.driver_name, "NAME", "as the driver's (default: pmem-csi.intel.com)"}, \
 	{"fakePath", OPT_STR, &(c)->o.fake_path, "DIR", "as the driver's"},                                  \
 	{"fakeRegionSize", OPT_SIZE, &(c)->o.fake_region_bytes, "SIZE",                                       \
 		"accepted; the folder knows it (default: what the folder says)"},                            \
@@ -48,11 +52,18 @@ struct command {
 	{"help", OPT_BOOL, &(c)->show_help, NULL, "print this help and exit"}
 /* clang-format on */
 
+/** command_init() - what holds without flags. Return: command_done(). */
+struct command command_init(void);
+
+/** command_done() - release what @c owns. */
+void command_done(struct command *c);
+
 /**
- * command_parse() - read a command's flags; it takes no operands. Logging is set up.
+ * command_parse() - read a command's flags; it takes no operands. A driver that is to be asked is asked where
+ * to look. Logging is set up.
  * @argv: begins with the command's name
  * @help: what -help prints before the flags
- * @ret_status: exit status when it is over here: help was printed, or the usage is wrong
+ * @ret_status: exit status when it is over here: help was printed, the usage is wrong, or no driver answers
  * Return: whether the command goes on.
  */
 bool command_parse(
@@ -77,6 +88,14 @@ int command_main(int argc, char **argv);
  * @argv, or NULL. */
 const char *command_misplaced(int argc, char **argv);
 
+/**
+ * command_check_place() - that this is the place where the driver runs that was asked: it has the state
+ * folder that is seen here. Else all that is found would be about something else.
+ * @holder: of the state folder; 0: none is seen
+ * Return: 0, or -1 with ERR_PRECONDITION.
+ */
+int command_check_place(const struct command *c, pid_t holder, struct error **err) MUST_CHECK;
+
 struct check_view;
 struct device_manager;
 
@@ -84,7 +103,7 @@ struct device_manager;
  * command_look() - open the devices of @c and look at the node.
  * @ret_devices: device_close()
  * @ret:         check_view_done()
- * Return: 0, or -1 as devices_open() and check_view_read().
+ * Return: 0, or -1 as devices_open(), check_view_read() and command_check_place().
  */
 int command_look(const struct command *c, struct device_manager **ret_devices, struct check_view *ret,
 	struct error **err) MUST_CHECK;

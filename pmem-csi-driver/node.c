@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "csi/csi.h"
+#include "csi/inspect.h"
 #include "devices.h"
 #include "init_chain.h"
 #include "metrics.h"
@@ -52,10 +53,11 @@ struct node {
 	struct volumes *volumes;
 	struct csi csi;
 	struct csi remote_csi; /* the same for the central controller */
+	struct inspect inspect;
 	struct loop *loop;
 	struct workers *workers;
 	struct workers *housekeeping;
-	struct grpc_service services[4]; /* ends with an empty one */
+	struct grpc_service services[5]; /* ends with an empty one */
 	struct grpc_service remote_services[3];
 	struct handshakes *handshakes;
 	struct grpc_server *server;
@@ -342,6 +344,17 @@ static int start_http(struct node *n, const struct options *o, struct error **er
 	return 0;
 }
 
+/* Not over TCP: it is about folders of this host. */
+static struct grpc_service open_inspection(struct node *n, const struct options *o)
+{
+	n->inspect = (struct inspect){.csi = &n->csi,
+		.device_manager = o->device_manager,
+		.state_path = n->state_path,
+		.fake_path = o->fake_path,
+		.kubelet_dirs = o->kubelet_dirs};
+	return inspect_service(&n->inspect);
+}
+
 static int start_servers(struct node *n, const struct options *o, struct error **err)
 {
 	n->csi = (struct csi){.driver_name = o->driver_name,
@@ -351,6 +364,8 @@ static int start_servers(struct node *n, const struct options *o, struct error *
 	n->services[0] = csi_identity_service(&n->csi);
 	n->services[1] = csi_controller_service(&n->csi);
 	n->services[2] = csi_node_service(&n->csi);
+	if (!str_starts(o->endpoint, "tcp://"))
+		n->services[3] = open_inspection(n, o);
 	n->remote_csi = n->csi;
 	n->remote_csi.is_remote = true;
 	/* not the node service: mounts are kubelet's business */

@@ -409,7 +409,9 @@ static void check_state(struct look *l)
 		add(l, "state-space", free_bytes < STATE_MIN_BYTES ? NODE_PROBLEM : NODE_OK,
 			"the file system of %s has %s free", path,
 			format_bytes(free_bytes >> 20 << 20, text));
-	if (l->config->holder > 0)
+	if (l->config->not_ready)
+		add(l, "driver", NODE_PROBLEM, "a driver runs and is not ready: %s", l->config->not_ready);
+	else if (l->config->holder > 0)
 		add(l, "driver", NODE_OK, "a driver runs: process %ld has the state folder",
 			(long)l->config->holder);
 	else

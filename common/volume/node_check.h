@@ -47,6 +47,7 @@ struct node_check_config {
 	const char *regions_problem;        /* why they are */
 	uid_t user;                         /* that looks: what only root may see is unknown to others */
 	pid_t holder;                       /* of the state folder; 0: none is seen */
+	const char *not_ready;              /* what a driver that was asked said; NULL: nothing */
 };
 
 /** node_check() - look at everything. @ret: node_findings_done(). Cannot fail. */

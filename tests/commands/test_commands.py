@@ -7,9 +7,11 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 MIB = 1 << 20
@@ -227,6 +229,92 @@ class Check(Node):
         self.start()
         for volume in self.ids:
             self.csi("delete", volume)
+        self.stop()
+
+
+class Asked(Node):
+    """A driver that runs says where to look: no flag of it has to be repeated."""
+
+    def setUp(self):
+        super().setUp()
+        self.endpoint = f"unix://{self.folder}/csi.sock"
+        self.without = {k: v for k, v in os.environ.items() if k != "CSI_ENDPOINT"}
+
+    def ask(self, status, *words, **variables):
+        run = subprocess.run([DRIVER, *words], capture_output=True, text=True, timeout=PATIENCE_S, check=False,
+                             env={**self.without, **variables})
+        self.assertEqual(run.returncode, status, run.stdout + run.stderr)
+        return run
+
+    def test_each_command_says_what_it_says_with_the_flags(self):
+        self.start()
+        for words in (["volumes"], ["regions"], ["check"], ["volumes", "-o", "json"], ["doctor", "-size", "1Mi"]):
+            by_flags = self.text(OK, *words)
+            self.assertIn("region0", by_flags + "region0" * (words == ["check"]))
+            self.assertEqual(self.ask(OK, *words, "-endpoint", self.endpoint).stdout, by_flags)
+            self.assertEqual(self.ask(OK, *words, CSI_ENDPOINT=self.endpoint).stdout, by_flags)
+        self.assertEqual(len(json.loads(self.ask(OK, "volumes", "-o", "json", CSI_ENDPOINT=self.endpoint).stdout)["volumes"]), 2)
+        self.ask(BLIND, "check", "-repair", self.ids[0], CSI_ENDPOINT=self.endpoint)
+        self.stop()
+
+    def test_flags_that_say_where_are_believed(self):
+        self.assertEqual(self.ask(OK, "volumes", *self.where, CSI_ENDPOINT=self.endpoint).stdout, self.text(OK, "volumes"))
+        run = self.ask(USAGE, "volumes", *self.where, "-endpoint", self.endpoint)
+        self.assertIn("-endpoint asks the driver where to look", run.stderr)
+
+    def test_who_is_not_there_or_no_driver_of_a_node(self):
+        for variables, words in ({}, ["-endpoint", self.endpoint]), ({"CSI_ENDPOINT": self.endpoint}, []):
+            run = self.ask(BLIND, "volumes", *words, **variables)
+            self.assertRegex(run.stderr, f"the driver at {self.endpoint}: .*; -deviceManager and -statePath look without")
+        run = self.ask(USAGE, "volumes", "-endpoint", "tcp://127.0.0.1:1")
+        self.assertIn("is no unix:///path", run.stderr)
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        controller = subprocess.Popen([DRIVER, "-mode=controller", f"-endpoint={self.endpoint}",
+                                       f"-registryEndpoint=tcp://127.0.0.1:{port}"], stderr=subprocess.DEVNULL,
+                                      env={k: v for k, v in self.without.items() if not k.startswith("KUBE")})
+        self.addCleanup(controller.wait, PATIENCE_S)
+        self.addCleanup(controller.terminate)
+        end = time.monotonic() + PATIENCE_S
+        while not os.path.exists(f"{self.folder}/csi.sock") and time.monotonic() < end:
+            time.sleep(0.05)
+        run = self.ask(BLIND, "volumes", "-endpoint", self.endpoint)
+        self.assertIn("is not the socket of a node's driver of this version", run.stderr)
+
+    def test_another_place_than_the_drivers_is_no_place_to_look(self):
+        """Such as the host, or another pod: what lies at the same paths there is something else."""
+        self.start()
+        run = subprocess.run(["unshare", "-m", "sh", "-ec", 'mount -t tmpfs none "$1"; shift; exec "$@"', "sh", self.state,
+                              DRIVER, "volumes", "-endpoint", self.endpoint], capture_output=True, text=True,
+                             timeout=PATIENCE_S, check=False, env=self.without)
+        self.assertEqual((run.returncode, run.stdout), (BLIND, ""), run.stderr)
+        self.assertIn("run this where the driver runs", run.stderr)
+        self.stop()
+
+    def test_devices_in_a_drivers_memory_are_only_there(self):
+        self.where = ["-deviceManager=fake", f"-statePath={self.folder}/other", "-v=0"]
+        self.start()
+        self.assertIn("start it with -fakePath=DIR", self.ask(BLIND, "volumes", "-endpoint", self.endpoint).stderr)
+        self.stop()
+
+    def test_a_driver_that_is_not_ready_says_why(self):
+        other = f"unix://{self.folder}/other.sock"
+        self.start()
+        where = [w for w in self.where if not w.startswith("-fakePath")]
+        driver = subprocess.Popen([DRIVER, "-mode=node", "-nodeid=n", f"-endpoint={other}", *where,
+                                   f"-fakePath={self.folder}/fake2"], stderr=subprocess.DEVNULL)
+        self.addCleanup(driver.wait, PATIENCE_S)
+        self.addCleanup(driver.terminate)
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end:
+            run = subprocess.run([DRIVER, "doctor", "-endpoint", other], capture_output=True, text=True, check=False)
+            if "the last attempt failed" in run.stdout:
+                break
+            time.sleep(0.1)
+        self.assertEqual(run.returncode, MISMATCH)
+        self.assertRegex(run.stdout, f"(?m)^problem +driver .*not ready: .*held by process {self.driver.pid}")
+        self.assertIn("the last attempt failed", self.ask(OK, "volumes", "-endpoint", other).stderr)
         self.stop()
 
 

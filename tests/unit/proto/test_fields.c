@@ -8,6 +8,7 @@
 #include "base/cleanup.h"
 #include "csi.pb-c.h"
 #include "describe.h"
+#include "inspect.pb-c.h"
 #include "lines.h"
 #include "pluginregistration.pb-c.h"
 #include "registry.pb-c.h"
@@ -25,6 +26,8 @@ static const ProtobufCServiceDescriptor *const registry_services[] = {&registry_
 static const ProtobufCServiceDescriptor *const registration_services[] = {
 	&pluginregistration__registration__descriptor,
 };
+
+static const ProtobufCServiceDescriptor *const inspect_services[] = {&inspect__v0__inspect__descriptor};
 
 static void check_services(
 	const ProtobufCServiceDescriptor *const *services, size_t count, const char *table_path)
@@ -50,6 +53,12 @@ END_TEST
 START_TEST(the_registry_is_what_the_table_says)
 {
 	check_services(registry_services, ARRAY_SIZE(registry_services), TEST_DATA "/proto/registry.txt");
+}
+END_TEST
+
+START_TEST(inspection_is_what_the_table_says)
+{
+	check_services(inspect_services, ARRAY_SIZE(inspect_services), TEST_DATA "/proto/inspect.txt");
 }
 END_TEST
 
@@ -166,6 +175,7 @@ int main(void)
 
 	tcase_add_test(tcase, csi_is_what_the_table_says);
 	tcase_add_test(tcase, the_registry_is_what_the_table_says);
+	tcase_add_test(tcase, inspection_is_what_the_table_says);
 	tcase_add_test(tcase, plugin_registration_is_what_the_table_says);
 	tcase_add_test(tcase, a_missing_field_is_a_difference);
 	tcase_add_test(tcase, an_additional_field_is_a_difference);
