@@ -5,6 +5,8 @@
 
 # shellcheck source=tests/kube/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+# shellcheck source=tests/kube/objects.sh
+. "$here/objects.sh"
 
 KUBE_RUN=$1 programs=$2
 driver=pmem-csi.intel.com
@@ -12,30 +14,6 @@ driver=pmem-csi.intel.com
 installed=pmem-csi
 # for the extender of a second one
 second_port=10280
-passed=0 failed=0
-
-# prove NAME COMMAND...: one result, ok if no step of the command fails. What it said is shown when it does.
-prove() {
-	local name=$1 said started=$SECONDS status=0
-	shift
-	# Not in a condition: there bash would go on after a failing step.
-	set +e
-	said=$(
-		set -eE
-		trap 'echo "failed: $BASH_COMMAND"' ERR
-		"$@" 2>&1
-	)
-	status=$?
-	set -e
-	if [ "$status" = 0 ]; then
-		passed=$((passed + 1))
-		echo "ok   $name ($((SECONDS - started)) s)"
-	else
-		failed=$((failed + 1))
-		echo "FAIL $name ($((SECONDS - started)) s)"
-		tail -n 30 <<<"$said" | sed 's/^/     /'
-	fi
-}
 
 # of_this_driver: manifests on standard input, as they are for the driver that is meant.
 of_this_driver() {
@@ -107,16 +85,6 @@ devices_of() {
 		awk -v dir="$KUBE_RUN/nodes/$1/devices/" 'index($0, dir)'
 }
 
-# claim NAME CLASS SIZE [ACCESS-MODE]
-claim() {
-	k apply -f - <<-END
-		apiVersion: v1
-		kind: PersistentVolumeClaim
-		metadata: {name: $1}
-		spec: {accessModes: [${4:-ReadWriteOnce}], storageClassName: $2, resources: {requests: {storage: $3}}}
-	END
-}
-
 # pod NAME VOLUME [NODE]: writes its name into a file of the volume, which is YAML without its name.
 pod() {
 	local selector=''
@@ -139,45 +107,6 @@ pod() {
 		  volumes:
 		  - {name: volume, $2}
 	END
-}
-
-claimed() {
-	echo "persistentVolumeClaim: {claimName: $1}"
-}
-
-# value KIND NAME JSONPATH
-value() {
-	k get "$1" "$2" -o "jsonpath={$3}"
-}
-
-phase_is() {
-	[ "$(value "$1" "$2" .status.phase)" = "$3" ]
-}
-
-wait_phase() {
-	wait_for "${4:-60}" "$1 $2 to be $3" phase_is "$1" "$2" "$3" || {
-		k describe "$1" "$2" | tail -n 15
-		return 1
-	}
-}
-
-# has_event OBJECT PATTERN: of who told it, the reason and the message
-has_event() {
-	k get events --field-selector "involvedObject.name=$1" \
-		-o 'jsonpath={range .items[*]}{.source.component}{.reportingComponent} {.reason} {.message}{"\n"}{end}' |
-		grep -q "$2"
-}
-
-# wait_event OBJECT PATTERN [SECONDS]
-wait_event() {
-	wait_for "${3:-60}" "an event of $1 with '$2'" has_event "$1" "$2" || {
-		k get events --field-selector "involvedObject.name=$1"
-		return 1
-	}
-}
-
-is_gone() {
-	[ -z "$(k get "$1" ${2:+"$2"} --ignore-not-found -o name)" ]
 }
 
 # in_pod NODE POD: the folder that the pod's volume is mounted at, in the node's namespace.
@@ -229,9 +158,4 @@ provisioner_up() {
 
 has_pod() {
 	[ -n "$(pod_of "$installed-node" "$1")" ]
-}
-
-summary() {
-	echo "SUITE $passed $failed 0"
-	[ "$failed" = 0 ]
 }

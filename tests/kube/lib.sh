@@ -4,7 +4,8 @@
 #
 #   pids/NAME    process id of what start() started     log/NAME.log    its output
 #   net          first three numbers of the addresses of this run, in the loopback network: each process has an
-#                address of its own there, and the port of the manifests
+#                address of its own there, and the port of the manifests; or those of netns
+#   netns        if it is there, the network namespace of a cluster of machines (tests/cluster), which all is in
 #   pki/         certificate of the API server, key of the ServiceAccounts
 #   users/NAME   kubeconfig of NAME
 #   through-proxy    if it is there, pods reach the API server through a proxy
@@ -37,11 +38,25 @@ address() {
 	echo "$(<"$KUBE_RUN/net").$(($1 == 1 ? 1 : $1 + ${apart:-0}))"
 }
 
+# enter_network: sets "enter" to what a command is prefixed with, so that it runs where the addresses are.
+enter_network() {
+	enter=()
+	[ ! -e "$KUBE_RUN/netns" ] || enter=(nsenter "--net=$KUBE_RUN/netns")
+}
+
+# in_network COMMAND...
+in_network() {
+	local enter
+	enter_network
+	"${enter[@]}" "$@"
+}
+
 # start NAME COMMAND...: in the background, in a session of its own.
 start() {
-	local name=$1
+	local name=$1 enter
 	shift
-	setsid "$@" </dev/null >>"$KUBE_RUN/log/$name.log" 2>&1 &
+	enter_network
+	setsid "${enter[@]}" "$@" </dev/null >>"$KUBE_RUN/log/$name.log" 2>&1 &
 	echo $! >"$KUBE_RUN/pids/$name"
 }
 
@@ -85,7 +100,7 @@ apiserver_dies() {
 }
 
 k() {
-	"$bin/kubectl" --kubeconfig="$KUBE_RUN/users/admin" "$@"
+	in_network "$bin/kubectl" --kubeconfig="$KUBE_RUN/users/admin" "$@"
 }
 
 # write_user NAME TOKEN-FILE: a kubeconfig.
