@@ -43,23 +43,25 @@ struct check_args {
 	bool block;
 };
 
-static void write_findings(const struct check_findings *f, bool notes, struct buf *out)
+static void write_findings(
+	const struct check_view *v, const struct check_findings *f, bool notes, struct buf *out)
 {
 	for (size_t i = 0; i < f->n; i++) {
 		const struct check_finding *x = &f->list[i];
 
 		if (x->is_note != notes)
 			continue;
-		buf_addf(
-			out, "%s %s: %s\n", notes ? "note    " : "MISMATCH", check_kind_name(x->kind), x->id);
+		CLEANUP(free_charp) char *claim = check_claim(v, x->id);
+		buf_addf(out, "%s %s: %s%s%s%s\n", notes ? "note    " : "MISMATCH", check_kind_name(x->kind),
+			x->id, claim ? " (" : "", claim ? claim : "", claim ? ")" : "");
 		buf_addf(out, "         %s\n         -> %s\n", x->text, x->remedy);
 	}
 }
 
 static void write_text(const struct check_view *v, const struct check_findings *f, struct buf *out)
 {
-	write_findings(f, false, out);
-	write_findings(f, true, out);
+	write_findings(v, f, false, out);
+	write_findings(v, f, true, out);
 	buf_addf(out, "%zu volumes, %zu devices, %zu pools: %s", v->state.n_records, v->devices->n_devices,
 		v->devices->n_pools, f->n_mismatches > 0 ? "" : "consistent");
 	if (f->n_mismatches > 0)
@@ -91,6 +93,9 @@ static void write_json(const struct check_view *v, const struct check_findings *
 		json_key_str(&w, "kind", check_kind_name(f->list[i].kind));
 		json_key_str(&w, "severity", f->list[i].is_note ? "note" : "mismatch");
 		json_key_str(&w, "id", f->list[i].id);
+		CLEANUP(free_charp) char *claim = check_claim(v, f->list[i].id);
+		if (claim)
+			json_key_str(&w, "claim", claim);
 		json_key_str(&w, "text", f->list[i].text);
 		json_key_str(&w, "remedy", f->list[i].remedy);
 		json_object_end(&w);

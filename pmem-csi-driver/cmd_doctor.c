@@ -12,6 +12,7 @@
 #include "os/fs.h"
 #include "os/process.h"
 #include "volume/fit.h"
+#include "volume/inventory.h"
 #include "volume/node_check.h"
 
 static const char help[] =
@@ -66,6 +67,18 @@ static void write_node_json(const struct node_findings *f, struct buf *out)
 	buf_addc(out, '\n');
 }
 
+/* Return: whether they could be counted. */
+static bool count_volumes(const struct doctor_args *a, struct inventory_counts *ret, struct error **ret_why)
+{
+	CLEANUP(device_closep) struct device_manager *devices = NULL;
+	CLEANUP(check_view_done) struct check_view view = {0};
+
+	if (command_look(&a->c, &devices, &view, ret_why) < 0)
+		return false;
+	inventory_count(&view, ret);
+	return true;
+}
+
 /* What cannot be listed is what a doctor is called for: then the node is checked without it. */
 static void read_node(const struct doctor_args *a, const char *state_path, struct node_map *map,
 	pid_t *holder, struct error **ret_why)
@@ -87,6 +100,8 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 	CLEANUP(node_findings_done) struct node_findings f = {0};
 	CLEANUP(buf_done) struct buf out = BUF_INIT(COMMAND_OUTPUT_MAX);
 	CLEANUP(error_freep) struct error *why = NULL;
+	CLEANUP(error_freep) struct error *not_counted = NULL;
+	struct inventory_counts volumes = {0};
 	pid_t holder = 0;
 
 	if (mount_table_read(&mounts, err) < 0)
@@ -94,6 +109,7 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 	read_node(a, state_path, &map, &holder, &why);
 	if (command_check_place(&a->c, holder, err) < 0)
 		return COMMAND_BLIND;
+	bool counted = count_volumes(a, &volumes, &not_counted);
 	const struct node_check_config config = {.root = "",
 		.mode = a->c.o.device_manager,
 		.state_path = state_path,
@@ -104,7 +120,9 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 		.regions_problem = why ? why->msg : NULL,
 		.user = geteuid(),
 		.holder = holder,
-		.not_ready = a->c.setup.not_ready};
+		.not_ready = a->c.setup.not_ready,
+		.volumes = counted ? &volumes : NULL,
+		.volumes_problem = counted ? NULL : not_counted->msg};
 	node_check(&config, &f);
 	if (a->c.json)
 		write_node_json(&f, &out);

@@ -12,8 +12,10 @@ static const char help[] =
 	"usage: pmem-csi-driver volumes [flags]\n"
 	"\n"
 	"Shows the volumes of this node: size, phase (ready, creating, erasing; missing while the pool is\n"
-	"absent or incomplete, gone when it provably lacks the device), device mode, pool, device, where\n"
-	"it is staged, at how many targets it is published, what it is used for, how much is erased.\n"
+	"absent or incomplete, gone when it provably lacks the device; damaged when the state file cannot\n"
+	"be read; device-without-state when a device has none), device mode, pool, device, where it is\n"
+	"staged, at how many targets it is published, what it is used for, how much is erased, and for\n"
+	"which claim it was made, or for which pod.\n"
 	"\n"
 	"Exit status: 0 done, 2 wrong usage, 3 cannot look.\n";
 
@@ -26,6 +28,7 @@ static const char *param(const struct volume_record *r, const char *key, const c
 
 static void write_row(const struct check_view *v, const struct volume_record *r, struct table *t)
 {
+	CLEANUP(free_charp) char *claim = check_claim(v, r->id);
 	CLEANUP(free_charp) char *progress = NULL;
 	struct inventory_volume row;
 
@@ -43,22 +46,99 @@ static void write_row(const struct check_view *v, const struct volume_record *r,
 	table_number(t, row.n_published);
 	table_cell(t, param(r, "usage", "AppDirect"));
 	table_cell(t, progress);
+	table_cell(t, claim);
+}
+
+/* What is known of something without a record: the rest of its row stays empty. */
+static void write_unrecorded(const struct check_view *v, const char *id, const char *phase,
+	const struct device *d, struct table *t)
+{
+	const struct device_pool *pool = d ? device_list_pool(v->devices, d->pool) : NULL;
+
+	table_cell(t, id);
+	table_cell(t, NULL);
+	if (d)
+		table_bytes(t, d->size_bytes);
+	else
+		table_cell(t, NULL);
+	table_cell(t, phase);
+	table_cell(t, NULL);
+	table_cell(t, pool ? pool->name : NULL);
+	table_cell(t, d ? d->path : NULL);
+	for (unsigned filled = 7; filled < t->n_columns; filled++)
+		table_cell(t, NULL);
+}
+
+static void json_unrecorded(const struct check_view *v, const char *id, const char *phase,
+	const struct device *d, struct json_writer *w)
+{
+	const struct device_pool *pool = d ? device_list_pool(v->devices, d->pool) : NULL;
+
+	json_object(w);
+	json_key_str(w, "id", id);
+	json_key_str(w, "phase", phase);
+	if (d)
+		json_key_u64(w, "sizeBytes", d->size_bytes);
+	json_key_str(w, "pool", d ? d->pool : "");
+	json_key_str(w, "poolName", pool ? pool->name : "");
+	json_key_str(w, "device", d && d->path ? d->path : "");
+	json_object_end(w);
+}
+
+/* Volumes whose state file is damaged, then devices that have none: to @t, or to @w. */
+static void write_all_unrecorded(const struct check_view *v, struct table *t, struct json_writer *w)
+{
+	for (size_t i = 0; i < v->state.n_problems; i++) {
+		const char *id = v->state.problems[i].id;
+
+		if (!check_is_damaged(v, i))
+			continue;
+		if (t)
+			write_unrecorded(v, id, "damaged", device_list_find(v->devices, id), t);
+		else
+			json_unrecorded(v, id, "damaged", device_list_find(v->devices, id), w);
+	}
+	for (size_t i = 0; i < v->devices->n_devices; i++) {
+		const struct device *d = &v->devices->devices[i];
+
+		if (!check_is_stranger(v, d))
+			continue;
+		if (t)
+			write_unrecorded(v, d->id, "device-without-state", d, t);
+		else
+			json_unrecorded(v, d->id, "device-without-state", d, w);
+	}
 }
 
 static void write_text(const struct check_view *v, struct buf *out)
 {
 	static const char *const heading[] = {"ID", "NAME", "SIZE", "PHASE", "MODE", "POOL", "DEVICE",
-		"STAGED AT", "PUBLISHED", "USAGE", "ERASED"};
+		"STAGED AT", "PUBLISHED", "USAGE", "ERASED", "CLAIM"};
 	CLEANUP(table_done) struct table t = {.n_columns = ARRAY_SIZE(heading)};
 
 	for (size_t i = 0; i < ARRAY_SIZE(heading); i++)
 		table_cell(&t, heading[i]);
 	for (size_t i = 0; i < v->state.n_records; i++)
 		write_row(v, v->state.records[i], &t);
-	if (v->state.n_records > 0)
+	write_all_unrecorded(v, &t, /* w= */ NULL);
+	if (strv_len(t.cells) > t.n_columns)
 		table_write(&t, out);
 	else
 		buf_adds(out, "no volumes\n");
+}
+
+static void json_claim(const struct volume_claim *c, struct json_writer *w)
+{
+	if (c->name) {
+		json_key_str(w, "claimNamespace", c->namespace);
+		json_key_str(w, "claimName", c->name);
+	}
+	if (c->pv)
+		json_key_str(w, "pvName", c->pv);
+	if (c->pod) {
+		json_key_str(w, "podNamespace", c->pod_namespace);
+		json_key_str(w, "podName", c->pod);
+	}
 }
 
 static void json_volume(const struct check_view *v, const struct volume_record *r, struct json_writer *w)
@@ -86,6 +166,7 @@ static void json_volume(const struct check_view *v, const struct volume_record *
 	json_array_end(w);
 	if (r->phase == PHASE_ERASING)
 		json_key_u64(w, "erasedBytes", r->erased_bytes);
+	json_claim(&r->claim, w);
 	json_object_end(w);
 }
 
@@ -98,6 +179,7 @@ static void write_json(const struct check_view *v, struct buf *out)
 	json_array(&w);
 	for (size_t i = 0; i < v->state.n_records; i++)
 		json_volume(v, v->state.records[i], &w);
+	write_all_unrecorded(v, /* t= */ NULL, &w);
 	json_array_end(&w);
 	json_object_end(&w);
 	buf_addc(out, '\n');

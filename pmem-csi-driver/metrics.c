@@ -20,8 +20,9 @@ static const char *const status_names[] = {"OK", "Canceled", "Unknown", "Invalid
 
 #define N_STATUS ARRAY_SIZE(status_names)
 
-/* csi-lib-utils, metrics/metrics.go */
-static const double bounds_s[] = {0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600};
+/* csi-lib-utils, metrics/metrics.go, and what lies below its first: most calls take less */
+static const double bounds_s[] = {
+	0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 15, 25, 50, 120, 300, 600};
 
 /* Calls of one method, by status; NULL: none yet */
 struct method {
@@ -96,11 +97,16 @@ static void add_volumes(const struct metrics *m, struct buf *out)
 		return;
 	volumes_overview(m->config.volumes, &o);
 	prometheus_family(out, "pmem_volumes", PROMETHEUS_GAUGE,
-		"Volumes of the node by phase; missing: their device is not there, or its pool is absent.");
+		"Volumes of the node by phase; missing: their device is not there, or its pool is absent; "
+		"damaged: "
+		"their state file cannot be read; device-without-state: devices of which there is no state "
+		"file.");
 	add_phase(m, out, "creating", o.n_creating);
 	add_phase(m, out, "ready", o.n_ready);
 	add_phase(m, out, "missing", o.n_missing);
 	add_phase(m, out, "erasing", o.n_erasing);
+	add_phase(m, out, "damaged", o.n_damaged);
+	add_phase(m, out, "device-without-state", o.n_strangers);
 	add_gauge(m, out, "pmem_pools_failing",
 		"Regions or volume groups in which the last volume could not be made; they are avoided for "
 		"some time.",

@@ -34,7 +34,7 @@ static int add_region(int dir, const char *name, uint64_t *sum_bytes, struct err
 	return 0;
 }
 
-static int read_regions(const char *folder, uint64_t *ret_bytes, struct error **err)
+int regions_bytes_read(const char *folder, uint64_t *ret_bytes, struct error **err)
 {
 	CLEANUP(strv_freep) char **names = NULL;
 	CLEANUP(fd_closep) int dir = -1;
@@ -57,7 +57,7 @@ static void sample(void *user)
 
 	process_sample_read(&s->next.process);
 	s->next.regions_bytes = 0;
-	if (s->regions_path && read_regions(s->regions_path, &s->next.regions_bytes, &err) < 0)
+	if (s->regions_path && regions_bytes_read(s->regions_path, &s->next.regions_bytes, &err) < 0)
 		log_debug("sizes of regions are not known, ignoring", F_ERR(err));
 }
 

@@ -28,3 +28,7 @@ void sampler_free(struct sampler *s);
 
 /** sampler_get() - the last sample, borrowed; start another one. Never waits. */
 const struct metrics_sample *sampler_get(struct sampler *s);
+
+/** regions_bytes_read() - how large all regions in the sysfs folder @folder are together. Blocks on sysfs.
+ * Return: 0, or -1 as dir_open(), file_read() and parse_u64(). */
+int regions_bytes_read(const char *folder, uint64_t *ret_bytes, struct error **err) MUST_CHECK;

@@ -18,6 +18,7 @@
 #include "net/limits.h"
 #include "node_plugin.h"
 #include "node_registry.h"
+#include "node_room.h"
 #include "open_tls.h"
 #include "os/mount_table.h"
 #include "os/paths.h"
@@ -147,7 +148,7 @@ static void refresh_work(void *user)
 		log_error(
 			first ? "not ready yet, will try again" : "devices could not be listed", F_ERR(err));
 	else if (first)
-		log_info("ready");
+		node_room_log(n->volumes, n->devices->ops->mode, REGIONS_PATH);
 }
 
 /* A refresh can hang in the kernel, and would do so without a word. */

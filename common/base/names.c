@@ -62,3 +62,8 @@ int name_check_node(const char *id, struct error **err)
 		"\"-\", \"_\" and \".\", and begin and end with a letter or digit",
 		QUOTED_MAX, id, NAME_MAX_BYTES);
 }
+
+bool name_is_object(const char *name, size_t max_bytes)
+{
+	return strnlen(name, max_bytes + 1) <= max_bytes && is_domain(name);
+}

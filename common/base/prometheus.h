@@ -24,7 +24,7 @@ struct prometheus_label {
 	const char *value;
 };
 
-#define PROMETHEUS_MAX_BUCKETS 16
+#define PROMETHEUS_MAX_BUCKETS 24
 
 struct prometheus_histogram {
 	const double *bounds; /* upper ones, inclusive, rising; +Inf is not among them. Borrowed */

@@ -12,9 +12,6 @@
 #include "volume/id.h"
 
 #define VALIDATE_PATH "/csi.v1.Controller/ValidateVolumeCapabilities"
-/* More would not fit into a message: an entry has up to 600 bytes, and one more topology per copy. */
-#define LIST_PAGE_MAX 4000
-
 /* All that the table has, in order of IDs. */
 struct listing {
 	struct node_hit *hits;
@@ -105,6 +102,7 @@ static Csi__V1__ListVolumesResponse__Entry *make_entry(
 		if (hits[i].volume->phase == NODE_VOLUME_MISSING && !e->status)
 			e->status = csi_missing_status(arena);
 	}
+	csi_add_claim(v, hits[0].volume->claim, CSI_CLAIM_KEYS, arena);
 	e->volume = v;
 	return e;
 }
@@ -135,13 +133,9 @@ int controller_list(struct controller *c, struct arena *arena, const Csi__V1__Li
 	const struct node *const *nodes;
 	const char *after = NULL;
 	size_t n = node_table_nodes(c->config.nodes, &nodes);
-	size_t max = request->max_entries > 0 && request->max_entries < LIST_PAGE_MAX
-			     ? (size_t)request->max_entries
-			     : LIST_PAGE_MAX;
+	size_t max;
 
-	if (request->max_entries < 0)
-		return err_set(err, ERR_INVALID_ARGUMENT, "max_entries is negative");
-	if (csi_read_token(request->starting_token, &after, err) < 0)
+	if (csi_read_page(request, &after, &max, err) < 0)
 		return -1;
 	if (require_complete(c, err) < 0)
 		return -1;

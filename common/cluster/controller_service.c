@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "cluster/controller_private.h"
 #include "csi/check.h"
+#include "csi/csi.h"
 #include "csi/reply.h"
 
 static void finish_call(void *user, struct error *error)
@@ -148,5 +149,5 @@ struct grpc_service controller_identity_service(struct controller *c)
 
 struct grpc_service controller_service(struct controller *c)
 {
-	return (struct grpc_service){.methods = controller_methods, .self = c};
+	return (struct grpc_service){.methods = controller_methods, .self = c, .volume_of = csi_volume_of};
 }

@@ -15,6 +15,7 @@ void node_volume_done(struct node_volume *v)
 {
 	free(v->id);
 	free(v->name);
+	free(v->claim);
 }
 
 void node_report_done(struct node_report *r)
@@ -60,7 +61,7 @@ static bool volumes_equal(const struct node_volume *a, const struct node_volume 
 {
 	return str_eq(a->id, b->id) && str_eq(a->name, b->name) && a->size_bytes == b->size_bytes &&
 	       a->phase == b->phase && a->ever_staged == b->ever_staged &&
-	       a->made_by_controller == b->made_by_controller;
+	       a->made_by_controller == b->made_by_controller && str_eq(a->claim, b->claim);
 }
 
 bool node_report_equal(const struct node_report *a, const struct node_report *b)

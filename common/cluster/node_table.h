@@ -50,6 +50,7 @@ struct node_volume {
 	enum node_volume_phase phase;
 	bool ever_staged;
 	bool made_by_controller;
+	char *claim; /* as in registry.proto; NULL: not known */
 };
 
 /* One registration; the strings are never NULL. */

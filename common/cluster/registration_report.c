@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cluster/registration_report.h"
 
+#include <string.h>
+
 static Registry__V0__InventoryVolume__Phase wire_phase(enum report_phase phase)
 {
 	switch (phase) {
@@ -17,6 +19,9 @@ static Registry__V0__InventoryVolume__Phase wire_phase(enum report_phase phase)
 	}
 	return REGISTRY__V0__INVENTORY_VOLUME__PHASE__UNKNOWN;
 }
+
+/* So much of them that a message with as many volumes as a controller takes stays below its limit. */
+#define CLAIMS_MAX_BYTES (1U << 20)
 
 static Registry__V0__InventoryVolume *wire_volume(const struct report_volume *v, struct arena *arena)
 {
@@ -51,6 +56,23 @@ static Registry__V0__RegionCapacity *wire_region(const struct report_pool *p, st
 	return out;
 }
 
+static void add_claims(
+	const struct volumes_report *report, Registry__V0__Inventory *inventory, struct arena *arena)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < report->n_volumes; i++) {
+		const char *claim = report->volumes[i].claim;
+
+		if (!claim)
+			continue;
+		bytes += strlen(claim);
+		if (bytes > CLAIMS_MAX_BYTES)
+			return;
+		inventory->volumes[i]->claim = arena_strdup(arena, claim);
+	}
+}
+
 void registration_report(
 	const struct volumes_report *report, Registry__V0__RegisterControllerRequest *q, struct arena *arena)
 {
@@ -62,4 +84,5 @@ void registration_report(
 	q->inventory->volumes = arena_alloc(arena, report->n_volumes * sizeof(*q->inventory->volumes));
 	for (size_t i = 0; i < report->n_volumes; i++)
 		q->inventory->volumes[q->inventory->n_volumes++] = wire_volume(&report->volumes[i], arena);
+	add_claims(report, q->inventory, arena);
 }

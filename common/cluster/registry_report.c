@@ -7,6 +7,7 @@
 #include "cluster/registry_private.h"
 #include "net/addr.h"
 #include "pmem/layout.h"
+#include "volume/claim.h"
 #include "volume/id.h"
 
 #define MS_PER_S 1000
@@ -109,7 +110,9 @@ static int read_volume(const Registry__V0__InventoryVolume *m, struct node_volum
 		.size_bytes = m->size_bytes,
 		.phase = read_phase(m->phase),
 		.ever_staged = m->ever_staged,
-		.made_by_controller = m->made_by_controller};
+		.made_by_controller = m->made_by_controller,
+		/* one that is no claim's name is no reason to refuse a node */
+		.claim = claim_text_valid(m->claim) ? x_strdup(m->claim) : NULL};
 	return 0;
 }
 

@@ -121,22 +121,23 @@ static int list_volumes(const struct csi *csi, struct grpc_call *call,
 {
 	struct volume_info **page;
 	const char *after = NULL;
+	size_t max;
 	size_t n;
 	bool more;
 
-	if (request->max_entries < 0)
-		return err_set(err, ERR_INVALID_ARGUMENT, "max_entries is negative");
-	if (csi_read_token(request->starting_token, &after, err) < 0)
+	if (csi_read_page(request, &after, &max, err) < 0)
 		return -1;
 	if (require_ready(csi, err) < 0)
 		return -1;
-	volumes_list(csi->volumes, after, (size_t)request->max_entries, &page, &n, &more);
+	volumes_list(csi->volumes, after, max, &page, &n, &more);
 	reply->entries = arena_alloc(call->arena, n * sizeof(*reply->entries));
 	for (size_t i = 0; i < n; i++) {
 		Csi__V1__ListVolumesResponse__Entry *e = arena_alloc(call->arena, sizeof(*e));
 
 		csi__v1__list_volumes_response__entry__init(e);
 		e->volume = csi_volume(csi, call->arena, page[i]);
+		csi_add_claim(e->volume, page[i]->claim, CSI_CLAIM_KEYS, call->arena);
+		csi_add_claim(e->volume, page[i]->pod, CSI_POD_KEYS, call->arena);
 		if (page[i]->missing)
 			e->status = csi_missing_status(call->arena);
 		reply->entries[reply->n_entries++] = e;
@@ -216,5 +217,6 @@ static const struct grpc_method methods[] = {
 
 struct grpc_service csi_controller_service(struct csi *csi)
 {
-	return (struct grpc_service){.methods = methods, .self = csi, .doing = csi_doing};
+	return (struct grpc_service){
+		.methods = methods, .self = csi, .doing = csi_doing, .volume_of = csi_volume_of};
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 
 /* "<driver>/node" */
@@ -52,6 +53,34 @@ bool csi_topology_is_ours(const struct csi *csi, const Csi__V1__Topology *t)
 	return !node_id || str_eq(node_id, csi->node_id);
 }
 
+static Csi__V1__Volume__VolumeContextEntry *context_entry(
+	const char *key, const char *value, struct arena *arena)
+{
+	Csi__V1__Volume__VolumeContextEntry *entry = arena_alloc(arena, sizeof(*entry));
+
+	csi__v1__volume__volume_context_entry__init(entry);
+	entry->key = arena_strdup(arena, key);
+	entry->value = arena_strdup(arena, value);
+	return entry;
+}
+
+void csi_add_claim(Csi__V1__Volume *v, const char *text, const char *namespace_key, const char *name_key,
+	struct arena *arena)
+{
+	if (!text)
+		return;
+	const char *name = strchr(text, '/') + 1;
+	CLEANUP(free_charp) char *namespace = x_strndup(text, (size_t)(name - 1 - text));
+	Csi__V1__Volume__VolumeContextEntry **more =
+		arena_alloc(arena, (v->n_volume_context + 2) * sizeof(*more));
+
+	for (size_t i = 0; i < v->n_volume_context; i++)
+		more[i] = v->volume_context[i];
+	more[v->n_volume_context++] = context_entry(namespace_key, namespace, arena);
+	more[v->n_volume_context++] = context_entry(name_key, name, arena);
+	v->volume_context = more;
+}
+
 Csi__V1__Volume *csi_volume(const struct csi *csi, struct arena *arena, const struct volume_info *info)
 {
 	Csi__V1__Volume *v = arena_alloc(arena, sizeof(*v));
@@ -60,14 +89,9 @@ Csi__V1__Volume *csi_volume(const struct csi *csi, struct arena *arena, const st
 	v->volume_id = arena_strdup(arena, info->id);
 	v->capacity_bytes = (int64_t)info->size_bytes;
 	v->volume_context = arena_alloc(arena, info->context.n * sizeof(*v->volume_context));
-	for (size_t i = 0; i < info->context.n; i++) {
-		Csi__V1__Volume__VolumeContextEntry *entry = arena_alloc(arena, sizeof(*entry));
-
-		csi__v1__volume__volume_context_entry__init(entry);
-		entry->key = arena_strdup(arena, info->context.entries[i].key);
-		entry->value = arena_strdup(arena, info->context.entries[i].value);
-		v->volume_context[v->n_volume_context++] = entry;
-	}
+	for (size_t i = 0; i < info->context.n; i++)
+		v->volume_context[v->n_volume_context++] =
+			context_entry(info->context.entries[i].key, info->context.entries[i].value, arena);
 	v->n_accessible_topology = 1;
 	v->accessible_topology = arena_alloc(arena, sizeof(*v->accessible_topology));
 	v->accessible_topology[0] = csi_topology(csi->driver_name, csi->node_id, arena);

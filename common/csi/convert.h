@@ -27,5 +27,14 @@ const char *csi_topology_node(const char *driver_name, const Csi__V1__Topology *
 /** csi_topology_is_ours() - whether @t admits this node: our segment, if named, has our value. */
 bool csi_topology_is_ours(const struct csi *csi, const Csi__V1__Topology *t);
 
+#define CSI_CLAIM_KEYS "csi.storage.k8s.io/pvc/namespace", "csi.storage.k8s.io/pvc/name"
+#define CSI_POD_KEYS   "csi.storage.k8s.io/pod.namespace", "csi.storage.k8s.io/pod.name"
+
+/** csi_add_claim() - add to the context of @v, which ListVolumes shows, for whom it is.
+ * @text:          as claim_text() or claim_pod(); NULL: nothing is added
+ * @namespace_key: CSI_CLAIM_KEYS or CSI_POD_KEYS are both keys */
+void csi_add_claim(Csi__V1__Volume *v, const char *text, const char *namespace_key, const char *name_key,
+	struct arena *arena);
+
 /** csi_volume() - the message for @info. */
 Csi__V1__Volume *csi_volume(const struct csi *csi, struct arena *arena, const struct volume_info *info);

@@ -25,6 +25,10 @@ struct csi {
 /** csi_doing() - grpc_service.doing of all services: volumes_doing() of the volume that @request is about. */
 char *csi_doing(void *self, const ProtobufCMessage *request);
 
+/** csi_volume_of() - grpc_service.volume_of of all services, those of the central controller too: its ID, or
+ * the name that it is made for. */
+const char *csi_volume_of(const ProtobufCMessage *request);
+
 /** csi_identity_service() - csi.v1.Identity. @csi is borrowed for the life of the service. */
 struct grpc_service csi_identity_service(struct csi *csi);
 

@@ -15,14 +15,19 @@ static const char *text_of(const ProtobufCMessage *m, const char *name)
 	return str_empty(*text) ? NULL : *text;
 }
 
+const char *csi_volume_of(const ProtobufCMessage *request)
+{
+	const char *id = text_of(request, "volume_id");
+
+	return id ? id : text_of(request, "name");
+}
+
 char *csi_doing(void *self, const ProtobufCMessage *request)
 {
 	const struct csi *csi = self;
 
 	if (!request)
 		return volumes_doing(csi->volumes, NULL);
-	const char *handle = text_of(request, "volume_id");
-	if (!handle)
-		handle = text_of(request, "name");
+	const char *handle = csi_volume_of(request);
 	return handle ? volumes_doing(csi->volumes, handle) : NULL;
 }

@@ -194,5 +194,6 @@ static const struct grpc_method methods[] = {
 
 struct grpc_service csi_node_service(struct csi *csi)
 {
-	return (struct grpc_service){.methods = methods, .self = csi, .doing = csi_doing};
+	return (struct grpc_service){
+		.methods = methods, .self = csi, .doing = csi_doing, .volume_of = csi_volume_of};
 }

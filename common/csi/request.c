@@ -8,6 +8,10 @@
 #include "csi/reply.h"
 #include "volume/id.h"
 
+/* More would not fit into a message: an entry has up to 1,400 bytes, and at a controller one more topology
+ * per copy. */
+#define LIST_PAGE_MAX 2500
+
 int csi_read_range(
 	const Csi__V1__CapacityRange *range, uint64_t *ret_required, uint64_t *ret_limit, struct error **err)
 {
@@ -58,7 +62,7 @@ bool csi_can_serve(const Csi__V1__GetCapacityRequest *request, const struct strm
 	return !set.spans_nodes || str_eq(strmap_get(parameters, "persistencyModel"), "cache");
 }
 
-int csi_read_token(const char *token, const char **ret_after, struct error **err)
+static int read_token(const char *token, const char **ret_after, struct error **err)
 {
 	if (str_empty(token)) {
 		*ret_after = NULL;
@@ -67,5 +71,18 @@ int csi_read_token(const char *token, const char **ret_after, struct error **err
 	if (!str_starts(token, CSI_TOKEN_PREFIX) || !volume_id_valid(token + strlen(CSI_TOKEN_PREFIX)))
 		return err_set(err, ERR_ABORTED, "starting_token \"%s\" is none of ours", token);
 	*ret_after = token + strlen(CSI_TOKEN_PREFIX);
+	return 0;
+}
+
+int csi_read_page(const Csi__V1__ListVolumesRequest *request, const char **ret_after, size_t *ret_max,
+	struct error **err)
+{
+	if (request->max_entries < 0)
+		return err_set(err, ERR_INVALID_ARGUMENT, "max_entries is negative");
+	if (read_token(request->starting_token, ret_after, err) < 0)
+		return -1;
+	*ret_max = request->max_entries > 0 && request->max_entries < LIST_PAGE_MAX
+			   ? (size_t)request->max_entries
+			   : LIST_PAGE_MAX;
 	return 0;
 }

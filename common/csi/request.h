@@ -31,6 +31,9 @@ int csi_check_validate(
  * those of the StorageClass */
 bool csi_can_serve(const Csi__V1__GetCapacityRequest *request, const struct strmap *parameters);
 
-/** csi_read_token() - the ID behind which a page of ListVolumes begins. @ret_after: borrowed from @token;
- * NULL: the first page. Return: 0, or -1 with ERR_ABORTED when @token is not of csi_token(). */
-int csi_read_token(const char *token, const char **ret_after, struct error **err) MUST_CHECK;
+/** csi_read_page() - which page of ListVolumes is asked for. @ret_after: the ID behind which it begins,
+ * borrowed from @request; NULL: it is the first one. @ret_max: most entries, never more than fit into a
+ * reply. Return: 0, or -1 with ERR_INVALID_ARGUMENT (a negative number of entries), ERR_ABORTED (the token is
+ * not of csi_token()). */
+int csi_read_page(const Csi__V1__ListVolumesRequest *request, const char **ret_after, size_t *ret_max,
+	struct error **err) MUST_CHECK;

@@ -27,7 +27,8 @@ static void reject(
 	CLEANUP(free_charp) char *path = x_strndup((const char *)head->path.p, n);
 
 	grpc_reply_error(c->h2, id, http, e);
-	grpc_log_end(c->server->refused_log, "gRPC call refused", path, c->server->calls++, clock_ns(), e);
+	grpc_log_end(c->server->refused_log, "gRPC call refused", path, c->server->calls++,
+		/* volume= */ NULL, clock_ns(), e);
 }
 
 static bool has_place(const struct grpc_conn *c)

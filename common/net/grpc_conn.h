@@ -149,6 +149,6 @@ void grpc_stream_run(struct grpc_stream *st);
 void grpc_stream_abandon(struct grpc_stream *st);
 
 /** grpc_log_end() - the one line about the end of a call; @e is NULL when it succeeded, and @quota is asked
- * otherwise. */
+ * otherwise. @volume: that the call is about; NULL: none. */
 void grpc_log_end(struct log_quota *quota, const char *msg, const char *method, uint64_t id,
-	uint64_t begin_ns, const struct error *e);
+	const char *volume, uint64_t begin_ns, const struct error *e);

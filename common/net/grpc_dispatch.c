@@ -106,27 +106,38 @@ void grpc_stream_abandon(struct grpc_stream *st)
 }
 
 void grpc_log_end(struct log_quota *quota, const char *msg, const char *method, uint64_t id,
-	uint64_t begin_ns, const struct error *e)
+	const char *volume, uint64_t begin_ns, const struct error *e)
 {
 	uint64_t duration_ms = (clock_ns() - begin_ns) / NS_PER_MS;
+	/* a field without a key ends the line */
+	const struct log_field about = volume ? F_STR("volume", volume) : (struct log_field){0};
 	bool is_ours;
 
 	if (!e) {
-		log_debug(msg, F_STR("method", method), F_U64("call", id), F_U64("duration_ms", duration_ms));
+		log_debug(msg, F_STR("method", method), F_U64("call", id), F_U64("duration_ms", duration_ms),
+			about);
 		return;
 	}
 	if (!log_quota_take(quota, clock_ns()))
 		return;
 	is_ours = e->code == ERR_INTERNAL || e->code == ERR_UNAVAILABLE || e->code == ERR_UNKNOWN;
 	LOG_AT(is_ours ? LOG_WARN : LOG_INFO, msg, F_STR("method", method), F_U64("call", id), F_ERR(e),
-		F_U64("duration_ms", duration_ms));
+		F_U64("duration_ms", duration_ms), about);
+}
+
+static const char *volume_of(const struct grpc_stream *st)
+{
+	const ProtobufCMessage *request = atomic_load(&st->request);
+
+	return request && st->service->volume_of ? st->service->volume_of(request) : NULL;
 }
 
 static void end_call(const char *msg, const struct grpc_stream *st, const struct error *e)
 {
 	const struct grpc_observer *observer = &st->server->config.observer;
 
-	grpc_log_end(st->server->failed_log, msg, st->method->path, st->call.id, st->begin_ns, e);
+	grpc_log_end(
+		st->server->failed_log, msg, st->method->path, st->call.id, volume_of(st), st->begin_ns, e);
 	/* A call that was answered at its deadline while it runs is observed when it has run. */
 	if (observer->ended && !st->running)
 		observer->ended(observer->user, st->method->path, e ? (unsigned)e->code : 0,
@@ -404,8 +415,8 @@ static void start_async(struct grpc_stream *st)
 static void answer_foreign(struct grpc_stream *st)
 {
 	grpc_reply_plain(st->conn->h2, st->id, 415, st->error);
-	grpc_log_end(
-		st->server->refused_log, "call refused: not gRPC", "", st->call.id, st->begin_ns, st->error);
+	grpc_log_end(st->server->refused_log, "call refused: not gRPC", "", st->call.id, /* volume= */ NULL,
+		st->begin_ns, st->error);
 	grpc_stream_abandon(st);
 }
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -41,6 +42,7 @@ struct attachment {
 	const struct mount_entry *here;   /* what is mounted at the path, on top; borrowed from the table */
 	const struct mount_entry *staged; /* what is bound; likewise */
 	int source_fd;                    /* what is bound: O_PATH */
+	uint64_t begun_ns;
 };
 
 #define ATTACHMENT_INIT ((struct attachment){.source_fd = -1})
@@ -728,6 +730,19 @@ static int require_folder(const struct attachment *a, struct error **err)
 	return 0;
 }
 
+static void log_change(const struct attachment *a)
+{
+	bool staged = a->q->kind == ATTACHMENT_STAGED || a->q->kind == ATTACHMENT_STAGED_NODE;
+	const struct volume_change change = {.what = staged ? "volume staged" : "volume published",
+		.staging = staged ? a->q->at : NULL,
+		.target = staged ? NULL : a->q->at,
+		.device = a->device->path,
+		.of = a->q->claim,
+		.begun_ns = a->begun_ns};
+
+	volumes_log_change(a->v, a->r, &change);
+}
+
 static int attach_fs(struct attachment *a, struct error **err)
 {
 	if (require_folder(a, err) < 0)
@@ -760,6 +775,7 @@ static int stage_fs(struct attachment *a, struct error **err)
 	if (attach_fs(a, err) < 0)
 		return err_wrap(
 			err, "%s volume %s", a->q->kind == ATTACHMENT_STAGED ? "stage" : "publish", a->r->id);
+	log_change(a);
 	return 0;
 }
 
@@ -774,7 +790,12 @@ static int stage_node(struct attachment *a, struct error **err)
 		return -1;
 	if (refuse_second_node(a, err) < 0)
 		return -1;
-	return record_staging(a, err);
+	bool news = !a->r->staged_block || !str_eq(a->r->staging_path, a->q->at);
+	if (record_staging(a, err) < 0)
+		return -1;
+	if (news)
+		log_change(a);
+	return 0;
 }
 
 /* What is asked of a bind: as what is staged says, which was mounted with the flags of the same volume. */
@@ -831,6 +852,7 @@ static int publish(struct attachment *a, struct error **err)
 		return -1;
 	if (mount_target(a, err) < 0)
 		return err_wrap(err, "publish volume %s", a->r->id);
+	log_change(a);
 	return 0;
 }
 
@@ -842,6 +864,7 @@ int volumes_attach(
 	a.v = v;
 	a.r = r;
 	a.q = q;
+	a.begun_ns = clock_ns();
 	switch (q->kind) {
 	case ATTACHMENT_STAGED:
 	case ATTACHMENT_INLINE:

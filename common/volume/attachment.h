@@ -19,6 +19,7 @@
 #include "volume/access.h"
 
 struct device;
+struct volume_claim;
 struct volume_params;
 struct volume_record;
 struct volumes;
@@ -42,6 +43,7 @@ struct attachment_request {
 	bool readonly;
 	enum access_mode access_mode;
 	const struct volume_params *params; /* of the record */
+	const struct volume_claim *claim;   /* that the request names; NULL: none */
 };
 
 /**
@@ -64,6 +66,7 @@ int volumes_attach(struct volumes *v, struct volume_record *r, const struct atta
  * @id:  of the volume
  * @r:   its record; NULL: none that can be read
  * @at:  canonical path
+ * @ret: whether something was mounted
  * @err: see docs/ERRORS.md
  *
  * What is mounted there must be the volume's. Where neither device nor record can tell, the file system or
@@ -72,7 +75,7 @@ int volumes_attach(struct volumes *v, struct volume_record *r, const struct atta
  * hidden; something else is mounted there), ERR_INTERNAL.
  */
 int volumes_detach(struct volumes *v, const char *id, const struct volume_record *r, const char *at,
-	struct error **err) MUST_CHECK;
+	bool *ret, struct error **err) MUST_CHECK;
 
 /** volumes_look_at() - path_open_canonical() that says -1 as descriptor where nothing is. Return: 0, or -1 as
  * that, but never with ERR_NOT_FOUND. */

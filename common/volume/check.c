@@ -9,11 +9,10 @@
 #include "base/parse.h"
 #include "base/str.h"
 #include "volume/check_private.h"
-#include "volume/id.h"
 
 static const char *const kind_names[] = {
 	[CHECK_NO_STATE_FOLDER] = "no-state-folder",
-	[CHECK_DAMAGED_FILE] = "damaged-file",
+	[CHECK_DAMAGED] = "damaged",
 	[CHECK_TWO_FILES] = "two-files",
 	[CHECK_TEMPORARY] = "leftover-temporary",
 	[CHECK_CREATING] = "unfinished-creation",
@@ -95,7 +94,7 @@ static void check_problem(const struct state_problem *p, struct check_findings *
 
 	switch (p->kind) {
 	case STATE_DAMAGED:
-		check_add(f, CHECK_DAMAGED_FILE, p->id,
+		check_add(f, CHECK_DAMAGED, p->id,
 			x_asprintf("state file %s cannot be used: %s", p->file, p->reason),
 			x_asprintf("check -repair %s sets it aside and writes a new one if its device exists",
 				p->id));
@@ -282,13 +281,34 @@ static bool is_damaged(const struct check_view *v, const char *id)
 	return false;
 }
 
-/* Other software's namespaces lie in the same regions; only what has a name of ours is likely to be ours. */
-static bool is_foreign_namespace(const struct check_view *v, const struct device *d)
+static bool has_state(const struct check_view *v, const struct device *d)
 {
-	const struct device_pool *pool = device_list_pool(v->devices, d->pool);
-	bool is_direct = pool && str_eq(v->mode, pool->closed ? "lvm" : "direct");
+	return check_record(v, d->id) || is_damaged(v, d->id);
+}
 
-	return is_direct && !volume_id_minted(d->id);
+bool check_is_stranger(const struct check_view *v, const struct device *d)
+{
+	return !has_state(v, d) && presence_may_be_stranger(v->devices, v->mode, d);
+}
+
+bool check_is_damaged(const struct check_view *v, size_t at)
+{
+	const struct state_problem *p = &v->state.problems[at];
+	const struct volume_record *r = p->kind == STATE_DAMAGED ? check_record(v, p->id) : NULL;
+
+	for (size_t i = 0; i < at; i++) {
+		if (v->state.problems[i].kind == STATE_DAMAGED && str_eq(v->state.problems[i].id, p->id))
+			return false;
+	}
+	return p->kind == STATE_DAMAGED && !(r && r->phase == PHASE_READY);
+}
+
+char *check_claim(const struct check_view *v, const char *id)
+{
+	const struct volume_record *r = check_record(v, id);
+	char *claim = r ? claim_text(&r->claim) : NULL;
+
+	return claim || !r ? claim : claim_pod(&r->claim);
 }
 
 static void check_stranger(const struct check_view *v, const struct device *d, struct check_findings *f)
@@ -296,7 +316,7 @@ static void check_stranger(const struct check_view *v, const struct device *d, s
 	CLEANUP(free_charp) char *pool = name_pool(v, d->pool);
 	char size[24];
 
-	if (check_record(v, d->id) || is_damaged(v, d->id))
+	if (has_state(v, d))
 		return;
 	check_add(f, CHECK_STRANGER, d->id,
 		x_asprintf("a device of %s in pool %s has no state", format_bytes(d->size_bytes, size), pool),
@@ -304,7 +324,7 @@ static void check_stranger(const struct check_view *v, const struct device *d, s
 			"if it is a volume of this driver, check -repair %s writes a state file for it and "
 			"keeps its content; otherwise leave it alone",
 			d->id));
-	if (is_foreign_namespace(v, d)) {
+	if (!check_is_stranger(v, d)) {
 		check_note(f);
 		return;
 	}

@@ -45,7 +45,7 @@ void check_view_done(struct check_view *v);
 
 enum check_kind {
 	CHECK_NO_STATE_FOLDER,
-	CHECK_DAMAGED_FILE,
+	CHECK_DAMAGED,
 	CHECK_TWO_FILES,
 	CHECK_TEMPORARY,
 	CHECK_CREATING,
@@ -87,6 +87,18 @@ struct check_findings {
 /** check_compare() - all differences: of state files, in the order of their IDs, then of devices, mounts and
  * loops. @ret: check_findings_done() */
 void check_compare(const struct check_view *v, struct check_findings *ret);
+
+/** check_is_stranger() - whether @d of the view is a device of ours that has no state file. */
+bool check_is_stranger(const struct check_view *v, const struct device *d);
+
+/** check_is_damaged() - whether the problem @at of the view's state is all that is known of a volume: one
+ * whose file cannot be read. Another file of it that counts, or an earlier problem, speaks for it otherwise.
+ */
+bool check_is_damaged(const struct check_view *v, size_t at);
+
+/** check_claim() - for whom the volume @id is, as claim_text(), or claim_pod() of an inline one. Return:
+ * caller frees; NULL: not known. */
+char *check_claim(const struct check_view *v, const char *id);
 
 /** check_findings_done() - release what @f owns; safe on a zeroed one. */
 void check_findings_done(struct check_findings *f);

@@ -33,6 +33,25 @@ const char *inventory_phase(const struct volume_record *r, enum presence presenc
 	return r->phase == PHASE_READY ? absences[presence] : phases[r->phase];
 }
 
+void inventory_count(const struct check_view *v, struct inventory_counts *ret)
+{
+	struct inventory_counts c = {0};
+
+	for (size_t i = 0; i < v->state.n_records; i++) {
+		const struct volume_record *r = v->state.records[i];
+		const struct device *ignored;
+
+		c.n_volumes++;
+		c.n_absent +=
+			r->phase == PHASE_READY && presence_of(v->devices, r, &ignored) != DEVICE_PRESENT;
+	}
+	for (size_t i = 0; i < v->state.n_problems; i++)
+		c.n_damaged += check_is_damaged(v, i);
+	for (size_t i = 0; i < v->devices->n_devices; i++)
+		c.n_strangers += check_is_stranger(v, &v->devices->devices[i]);
+	*ret = c;
+}
+
 /* The Go driver recorded no identity. */
 static bool is_volume(const struct check_view *v, const struct nd_namespace *ns)
 {

@@ -28,6 +28,16 @@ void inventory_volume(
  * "gone" or "foreign". */
 const char *inventory_phase(const struct volume_record *r, enum presence presence);
 
+struct inventory_counts {
+	uint32_t n_volumes;   /* of which there is a state file that can be read */
+	uint32_t n_absent;    /* those of them that are ready, and whose device is not there */
+	uint32_t n_damaged;   /* whose state file cannot be read */
+	uint32_t n_strangers; /* devices of ours without a state file */
+};
+
+/** inventory_count() - how many there are of what @v shows. */
+void inventory_count(const struct check_view *v, struct inventory_counts *ret);
+
 struct inventory_region {
 	uint64_t pool_bytes; /* raw, in our pool namespaces */
 	uint32_t n_pool;

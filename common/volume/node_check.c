@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "os/file.h"
 #include "pmem/pool_saved.h"
+#include "volume/inventory.h"
 
 #define KUBELET_DIR     "/var/lib/kubelet"
 #define STATE_MIN_BYTES (16ULL << 20) /* some thousand state files with their temporaries */
@@ -418,6 +419,26 @@ static void check_state(struct look *l)
 		add(l, "driver", NODE_NOTE, "no driver is seen that has the state folder");
 }
 
+/* In the words that metrics and the other commands have for phases. */
+static void check_volumes(struct look *l)
+{
+	const struct inventory_counts *c = l->config->volumes;
+
+	if (!c && l->config->volumes_problem)
+		add(l, "volumes", NODE_UNKNOWN, "%s", l->config->volumes_problem);
+	if (!c)
+		return;
+	if (c->n_absent + c->n_damaged + c->n_strangers == 0)
+		add(l, "volumes", NODE_OK, "%u volumes, and nothing is amiss with them", c->n_volumes);
+	else
+		add(l, "volumes", NODE_PROBLEM,
+			"of %u volumes %u are missing; besides, %u are damaged (their state file cannot be "
+			"read), and %u are device-without-state: pmem-csi-driver check says which, and what "
+			"to "
+			"do",
+			c->n_volumes, c->n_absent, c->n_damaged, c->n_strangers);
+}
+
 static void check_huge_pages(struct look *l)
 {
 	CLEANUP(free_charp)
@@ -463,5 +484,6 @@ void node_check(const struct node_check_config *config, struct node_findings *re
 	if (str_eq(config->mode, "lvm"))
 		check_tool(&l, "lvm", NODE_PROBLEM, "volume groups cannot be used");
 	check_state(&l);
+	check_volumes(&l);
 	*ret = f;
 }

@@ -16,6 +16,8 @@
 #include "pmem/lvm.h"
 #include "pmem/nd.h"
 
+struct inventory_counts;
+
 enum node_level {
 	NODE_OK,
 	NODE_NOTE,    /* good to know */
@@ -40,14 +42,16 @@ struct node_check_config {
 	const char *root; /* in front of all paths: "" on a real node */
 	const char *mode; /* of the device manager: "lvm", "direct" or "fake" */
 	const char *state_path;
-	char *const *kubelet_dirs;          /* strv; NULL: /var/lib/kubelet */
-	const struct mount_table *mounts;   /* borrowed */
-	const struct nd_inventory *regions; /* NULL: unknown */
-	const struct lvm_report *groups;    /* NULL: unknown */
-	const char *regions_problem;        /* why they are */
-	uid_t user;                         /* that looks: what only root may see is unknown to others */
-	pid_t holder;                       /* of the state folder; 0: none is seen */
-	const char *not_ready;              /* what a driver that was asked said; NULL: nothing */
+	char *const *kubelet_dirs;              /* strv; NULL: /var/lib/kubelet */
+	const struct mount_table *mounts;       /* borrowed */
+	const struct nd_inventory *regions;     /* NULL: unknown */
+	const struct lvm_report *groups;        /* NULL: unknown */
+	const char *regions_problem;            /* why they are */
+	uid_t user;                             /* that looks: what only root may see is unknown to others */
+	pid_t holder;                           /* of the state folder; 0: none is seen */
+	const char *not_ready;                  /* what a driver that was asked said; NULL: nothing */
+	const struct inventory_counts *volumes; /* NULL: unknown */
+	const char *volumes_problem;            /* why they are; NULL: nobody looked */
 };
 
 /** node_check() - look at everything. @ret: node_findings_done(). Cannot fail. */

@@ -21,3 +21,8 @@ enum presence {
  */
 enum presence presence_of(
 	const struct device_list *l, const struct volume_record *r, const struct device **ret_device);
+
+/** presence_may_be_stranger() - whether @d of @l, of which no state file tells, is counted as a device of
+ * ours without one. Other software's namespaces lie in the same regions: there only what has a name of ours
+ * is likely to be ours. @mode: of the device manager */
+bool presence_may_be_stranger(const struct device_list *l, const char *mode, const struct device *d);

@@ -30,6 +30,7 @@ struct report_volume {
 	enum report_phase phase;
 	bool ever_staged; /* or nobody can say that it was not: of the Go driver, adopted, damaged */
 	bool by_controller;
+	char *claim; /* that it was made for, as claim_text(); NULL: not known */
 };
 
 struct report_pool {

@@ -44,6 +44,7 @@ void volume_record_free(struct volume_record *r)
 	free(r->staging_path);
 	strv_free(r->staged_flags);
 	strv_free(r->targets);
+	claim_done(&r->claim);
 	free(r->unknown_json);
 	free(r);
 }
@@ -72,6 +73,7 @@ struct volume_record *volume_record_dup(const struct volume_record *r)
 	copy->staging_path = x_strdup(r->staging_path);
 	copy->staged_flags = dup_strings(r->staged_flags);
 	copy->targets = dup_strings(r->targets);
+	claim_copy(&r->claim, &copy->claim);
 	copy->unknown_json = x_strdup(r->unknown_json);
 	return copy;
 }

@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "base/span.h"
 #include "base/strmap.h"
+#include "volume/claim.h"
 
 #define STATE_MAX_BYTES 65536 /* of one file */
 
@@ -44,7 +45,8 @@ struct volume_record {
 	char **staged_flags; /* of the file system, as asked for at the mount: the kernel may drop some. strv
 			      */
 	char **targets;      /* canonical target paths that were published: strv */
-	char *unknown_json;  /* members of keys that are not ours, as JSON text without braces; NULL none */
+	struct volume_claim claim; /* for whom it was made, as far as somebody has said so */
+	char *unknown_json; /* members of keys that are not ours, as JSON text without braces; NULL none */
 };
 
 void volume_record_free(struct volume_record *r);

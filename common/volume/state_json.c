@@ -44,6 +44,22 @@ static int keep_unknown(struct json_reader *r, const char *key, struct buf *unkn
 	return json_copy(r, &ev, &w, err);
 }
 
+static int read_claim(struct json_reader *r, const char *key, struct volume_claim *c, struct buf *unknown,
+	struct error **err)
+{
+	if (str_eq(key, "claimNamespace"))
+		return json_read_str(r, &c->namespace, err);
+	if (str_eq(key, "claimName"))
+		return json_read_str(r, &c->name, err);
+	if (str_eq(key, "pvName"))
+		return json_read_str(r, &c->pv, err);
+	if (str_eq(key, "podNamespace"))
+		return json_read_str(r, &c->pod_namespace, err);
+	if (str_eq(key, "podName"))
+		return json_read_str(r, &c->pod, err);
+	return keep_unknown(r, key, unknown, err);
+}
+
 static int read_member(struct json_reader *r, const char *key, struct volume_record *rec, struct buf *unknown,
 	struct error **err)
 {
@@ -83,7 +99,7 @@ static int read_member(struct json_reader *r, const char *key, struct volume_rec
 		return json_read_strv(r, &rec->staged_flags, err);
 	if (str_eq(key, "targets"))
 		return json_read_strv(r, &rec->targets, err);
-	return keep_unknown(r, key, unknown, err);
+	return read_claim(r, key, &rec->claim, unknown, err);
 }
 
 static int read_record(
@@ -121,6 +137,7 @@ int state_parse(struct span text, struct volume_record **ret, struct error **err
 		return -1;
 	if (!rec->id || !*rec->id)
 		return err_set(err, ERR_INVALID_ARGUMENT, "\"id\" is missing");
+	claim_check(&rec->claim);
 	if (unknown.len > 0)
 		rec->unknown_json = x_strdup(buf_str(&unknown));
 	rec->phase = PHASE_READY;
@@ -137,6 +154,20 @@ static void write_strings(struct json_writer *w, const char *key, char *const *s
 	for (size_t i = 0; strings[i]; i++)
 		json_str(w, strings[i]);
 	json_array_end(w);
+}
+
+static void write_claim(struct json_writer *w, const struct volume_claim *c)
+{
+	if (c->name) {
+		json_key_str(w, "claimNamespace", c->namespace);
+		json_key_str(w, "claimName", c->name);
+	}
+	if (c->pv)
+		json_key_str(w, "pvName", c->pv);
+	if (c->pod) {
+		json_key_str(w, "podNamespace", c->pod_namespace);
+		json_key_str(w, "podName", c->pod);
+	}
 }
 
 static void write_ours(struct json_writer *w, const struct volume_record *r)
@@ -169,6 +200,7 @@ static void write_ours(struct json_writer *w, const struct volume_record *r)
 		json_key_bool(w, "stagedBlock", true);
 	write_strings(w, "stagedFlags", r->staged_flags);
 	write_strings(w, "targets", r->targets);
+	write_claim(w, &r->claim);
 }
 
 int state_format(const struct volume_record *r, struct buf *out, struct error **err)

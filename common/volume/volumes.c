@@ -319,6 +319,8 @@ struct volume_info *volumes_info(struct volumes *v, const struct volume_record *
 	info->may_be_block = volumes_may_be_block(r);
 	info->is_taken_over = volumes_is_taken_over(r);
 	info->fs_type = x_strdup(r->fs_type);
+	info->claim = claim_text(&r->claim);
+	info->pod = claim_pod(&r->claim);
 	pthread_mutex_lock(&v->mutex);
 	info->missing = volumes_is_missing(v, r);
 	pthread_mutex_unlock(&v->mutex);
@@ -355,6 +357,26 @@ static void count_record(const struct volumes *v, const struct volume_record *r,
 	}
 }
 
+bool volumes_is_recorded(const struct volumes *v, const char *id)
+{
+	bool found;
+
+	(void)record_index(v, id, &found);
+	return found;
+}
+
+/* The caller has the mutex. */
+static void count_unrecorded(const struct volumes *v, struct volumes_overview *o)
+{
+	for (size_t i = 0; i < v->seen->n_devices; i++) {
+		const struct device *d = &v->seen->devices[i];
+		o->n_strangers += !volumes_is_recorded(v, d->id) && !strv_contains(v->damaged, d->id) &&
+				  presence_may_be_stranger(v->seen, v->devices->ops->mode, d);
+	}
+	for (size_t i = 0; v->damaged && v->damaged[i]; i++)
+		o->n_damaged += !volumes_is_recorded(v, v->damaged[i]);
+}
+
 void volumes_overview(struct volumes *v, struct volumes_overview *ret)
 {
 	struct volumes_overview o = {0};
@@ -363,6 +385,8 @@ void volumes_overview(struct volumes *v, struct volumes_overview *ret)
 	pthread_mutex_lock(&v->mutex);
 	for (size_t i = 0; v->loaded && v->seen && i < v->n_records; i++)
 		count_record(v, v->records[i], &o);
+	if (v->loaded && v->seen)
+		count_unrecorded(v, &o);
 	for (size_t i = 0; v->loaded && v->seen && i < v->seen->n_pools; i++)
 		o.n_failing_pools += failing_has(v->failing, v->seen->pools[i].uuid);
 	pthread_mutex_unlock(&v->mutex);
@@ -378,6 +402,8 @@ void volume_info_free(struct volume_info *i)
 		return;
 	free(i->id);
 	free(i->fs_type);
+	free(i->claim);
+	free(i->pod);
 	strmap_done(&i->context);
 	free(i);
 }

@@ -91,6 +91,8 @@ struct volume_info {
 	bool may_be_block;  /* nothing of former owners can be read from the device itself */
 	bool is_taken_over; /* made by the Go driver, which took every access mode */
 	char *fs_type;      /* asked for at creation; NULL: none, or not known */
+	char *claim;        /* that it was made for, as claim_text(); NULL: not known */
+	char *pod;          /* of an inline one, as claim_pod(); NULL: not known */
 };
 
 void volume_info_free(struct volume_info *i);
@@ -158,6 +160,8 @@ struct volumes_overview {
 	unsigned erasures_running;
 	uint64_t to_erase_bytes; /* of all that are being erased */
 	uint64_t erased_bytes;   /* since the start of the driver */
+	size_t n_damaged;        /* their state file could not be read when the driver started */
+	size_t n_strangers;      /* devices of ours without a state file */
 	size_t n_failing_pools;  /* in which the last device could not be made; see the log for the reasons */
 };
 

@@ -193,6 +193,7 @@ static struct volume_record *new_record(struct volumes *v, const char *id, const
 	r->fs_type = x_strdup(q->fs_type);
 	r->by_controller = q->by_controller;
 	params_to_state(q->parameters, &r->parameters);
+	claim_read(q->parameters, &r->claim);
 	strmap_set(&r->parameters, "name", q->name);
 	strmap_set(&r->parameters, "deviceMode", v->devices->ops->mode);
 	if (q->inline_target) {
@@ -462,6 +463,7 @@ static int create_new(struct volumes *v, const char *id, const struct volume_req
 	CLEANUP(candidates_done) struct candidates pools = {0};
 	CLEANUP(creation_done)
 	struct creation c = {.sector = wanted->usage == USAGE_FILE_IO, .block = q->block};
+	const struct volume_change change = {.what = "volume created", .begun_ns = clock_ns()};
 
 	if (refuse_strangers(v, id, q->name, err) < 0 || volumes_check_room(v, err) < 0)
 		return -1;
@@ -471,6 +473,7 @@ static int create_new(struct volumes *v, const char *id, const struct volume_req
 	if (enter_gates(v, &c, err) < 0)
 		return -1;
 	if (create_in_any(v, &c, &pools, err) == 0) {
+		volumes_log_change(v, c.r, &change);
 		*ret = TAKE_PTR(c.r);
 		return 0;
 	}
@@ -558,6 +561,8 @@ static int make_locked(struct volumes *v, const char *id, const struct volume_re
 	}
 	if (r && require_existing(v, r, q, wanted, err) < 0)
 		return -1;
+	if (r)
+		volumes_note_claim(v, r, q->parameters);
 	if (!r && create_new(v, id, q, wanted, &r, err) < 0)
 		return err_wrap(err, "create volume %s", id);
 	*ret = TAKE_PTR(r);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/step.h"
 #include "base/str.h"
@@ -73,6 +74,7 @@ int volumes_delete_record(
 {
 	CLEANUP(device_freep) struct device *d = NULL;
 	CLEANUP(erase_claim_done) struct erase_claim claim = ERASE_CLAIM_NONE;
+	const struct volume_change change = {.what = "volume deleted", .begun_ns = clock_ns()};
 	enum presence presence;
 
 	if (r->phase == PHASE_CREATING)
@@ -80,8 +82,12 @@ int volumes_delete_record(
 	if (r->phase == PHASE_READY) {
 		if (volumes_find_device(v, r, &d, &presence, err) < 0)
 			return -1;
-		if (presence == DEVICE_GONE)
-			return volumes_drop(v, r, err);
+		if (presence == DEVICE_GONE) {
+			if (volumes_drop(v, r, err) < 0)
+				return -1;
+			volumes_log_change(v, r, &change);
+			return 0;
+		}
 		device_free(TAKE_PTR(d));
 		if (volumes_require_device(v, r, &d, err) < 0)
 			return -1;
@@ -93,6 +99,7 @@ int volumes_delete_record(
 			return -1;
 		STEP_POINT("delete-recorded");
 		volumes_keep(v, r);
+		volumes_log_change(v, r, &change);
 	}
 	claim.lock = TAKE_PTR(*lock);
 	return eraser_add(v->eraser, r->id, &claim, err);

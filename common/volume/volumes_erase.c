@@ -3,6 +3,7 @@
  * go. */
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/step.h"
 #include "pmem/erase.h"
 #include "volume/params.h"
@@ -106,6 +107,7 @@ bool volumes_erases_whole(const struct volume_record *r)
 static int erase_device(struct work *w, int fd, struct error **err)
 {
 	enum log_level level = erasure_is_retry(w->erasure) ? LOG_DEBUG : LOG_INFO;
+	CLEANUP(free_charp) char *claim = claim_text(&w->r->claim);
 	bool whole = volumes_erases_whole(w->r);
 
 	volumes_say(w->v, w->r->id, "erasing its device");
@@ -113,8 +115,10 @@ static int erase_device(struct work *w, int fd, struct error **err)
 		F_U64("done_bytes", w->at), F_U64("size_bytes", w->size_bytes));
 	if ((whole ? erase_whole(w, fd, err) : erase_ends(w, fd, err)) < 0)
 		return -1;
+	/* a field without a key ends the line */
 	LOG_AT(level, "volume is erased", F_STR("volume", w->r->id), F_U64("bytes", w->written),
-		F_U64("bytes_per_s", rate(w)));
+		F_U64("bytes_per_s", rate(w)), F_U64("ms", (clock_ns() - w->begun_ns) / NS_PER_MS),
+		claim ? F_STR("claim", claim) : (struct log_field){0});
 	STEP_POINT("erase-done");
 	return 0;
 }

@@ -238,9 +238,11 @@ static int require_own(struct volumes *v, const char *id, const struct volume_re
 	return ours ? 0 : something_else(id, e, err);
 }
 
-int volumes_detach(
-	struct volumes *v, const char *id, const struct volume_record *r, const char *at, struct error **err)
+int volumes_detach(struct volumes *v, const char *id, const struct volume_record *r, const char *at,
+	bool *ret, struct error **err)
 {
+	bool was_mounted = false;
+
 	volumes_say(v, id, "unmounting");
 	for (;;) {
 		CLEANUP(mount_table_freep) struct mount_table *table = NULL;
@@ -248,12 +250,15 @@ int volumes_detach(
 
 		if (find_mount(at, &table, &e, err) < 0)
 			return -1;
-		if (!e)
+		if (!e) {
+			*ret = was_mounted;
 			return 0;
+		}
 		if (require_own(v, id, r, e, err) < 0)
 			return -1;
 		if (mount_remove(at, err) < 0)
 			return -1;
+		was_mounted = true;
 	}
 }
 

@@ -78,6 +78,25 @@ char *volumes_mounted_at(struct volumes *v, const char *path);
  * -repair`. */
 int volumes_refuse_stranger(struct volumes *v, const char *id, struct error **err) MUST_CHECK;
 
+/* A change of what a volume is, or where it is. All borrowed. */
+struct volume_change {
+	const char *what;              /* the line's message: "volume created" */
+	const char *staging;           /* where; NULL: nowhere */
+	const char *target;            /* likewise */
+	const char *device;            /* its path; NULL: of the one that was seen last */
+	const struct volume_claim *of; /* whose pod is named; NULL: as recorded */
+	uint64_t begun_ns;             /* when the work on it began */
+};
+
+/** volumes_log_change() - one line at info level about a change of @r that has been made. Not for calls that
+ * found everything as they wanted it. */
+void volumes_log_change(struct volumes *v, const struct volume_record *r, const struct volume_change *c);
+
+/** volumes_note_claim() - record what @said, parameters or context of a call, says of whom @r is for and the
+ * record lacks. A disk that takes no changes does not matter: it goes there with the next one. The caller
+ * holds the lock. */
+void volumes_note_claim(struct volumes *v, struct volume_record *r, const struct strmap *said);
+
 /** volumes_keep() - put a copy of @r in the place of the record with its id, or add it. */
 void volumes_keep(struct volumes *v, const struct volume_record *r);
 
@@ -112,6 +131,9 @@ int volumes_load(struct volumes *v, struct error **err) MUST_CHECK;
 
 /** volumes_say() - as volume_lock_say(). */
 void volumes_say(struct volumes *v, const char *id, const char *what);
+
+/** volumes_is_recorded() - whether @id has a record. The caller has the mutex. */
+bool volumes_is_recorded(const struct volumes *v, const char *id);
 
 /** volumes_relist() - list devices anew. On failure what was seen stays. Return: 0, or -1 as
  * device_list_read(). */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NodePublish/NodeUnpublish: the staged file system, or the device's node, shown at a pod's path. */
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -66,6 +67,7 @@ int volumes_publish(struct volumes *v, const struct publish_request *q, struct e
 	CLEANUP(publication_done) struct publication p = {0};
 	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
 	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
+	CLEANUP(claim_done) struct volume_claim claim = {0};
 	bool ephemeral;
 
 	if (volumes_require_ready(v, err) < 0)
@@ -80,6 +82,8 @@ int volumes_publish(struct volumes *v, const struct publish_request *q, struct e
 		return -1;
 	if (volumes_check_use(r, q->access_mode, &params, err) < 0)
 		return -1;
+	volumes_note_claim(v, r, q->context);
+	claim_read(q->context, &claim);
 	const struct attachment_request wanted = {
 		.kind = q->block ? ATTACHMENT_TARGET_NODE : ATTACHMENT_TARGET,
 		.path = q->target_path,
@@ -91,7 +95,8 @@ int volumes_publish(struct volumes *v, const struct publish_request *q, struct e
 		.readonly =
 			q->readonly || (access_mode_is_reader(q->access_mode) && !volumes_is_taken_over(r)),
 		.access_mode = q->access_mode,
-		.params = &params};
+		.params = &params,
+		.claim = &claim};
 	return volumes_attach(v, r, &wanted, err);
 }
 
@@ -137,12 +142,12 @@ static struct volume_record *find_published(struct volumes *v, const char *handl
 }
 
 static int take_down(struct volumes *v, struct volume_record *r, const char *target_path, const char *target,
-	struct error **err)
+	bool *ret_detached, struct error **err)
 {
 	if (str_eq(r->staging_path, target))
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"volume %s is staged at target_path %s, not published", r->id, target);
-	if (volumes_detach(v, r->id, r, target, err) < 0)
+	if (volumes_detach(v, r->id, r, target, ret_detached, err) < 0)
 		return -1;
 	if (remove_target(v, r->id, target_path, err) < 0)
 		return -1;
@@ -166,10 +171,13 @@ static int finish_later(struct volumes *v, const char *handle, struct error **er
 static int unpublish_unrecorded(struct volumes *v, const char *id, const char *handle,
 	const char *target_path, const char *target, struct error **err)
 {
-	if (volumes_detach(v, id, NULL, target, err) < 0)
+	bool detached;
+
+	if (volumes_detach(v, id, NULL, target, &detached, err) < 0)
 		return err_wrap(err, "unpublish volume %s", id);
-	log_warn("volume without a readable record is unpublished", F_STR("volume", id),
-		F_STR("path", target));
+	if (detached)
+		log_warn("volume without a readable record is unpublished", F_STR("volume", id),
+			F_STR("path", target));
 	if (remove_target(v, id, target_path, err) < 0)
 		return err_wrap(err, "unpublish volume %s", id);
 	return finish_later(v, handle, err);
@@ -188,15 +196,23 @@ static int unpublish_unready(struct volumes *v, struct volume_lock **lock, struc
 static int unpublish_locked(struct volumes *v, struct volume_lock **lock, struct volume_record *r,
 	const char *target_path, const char *target, struct error **err)
 {
-	if (take_down(v, r, target_path, target, err) < 0)
+	const struct volume_change change = {
+		.what = "volume unpublished", .target = target, .begun_ns = clock_ns()};
+	bool ends = volumes_is_inline(r);
+	bool is_recorded = !ends && strv_contains(r->targets, target);
+	bool detached;
+
+	if (take_down(v, r, target_path, target, &detached, err) < 0)
 		return err_wrap(err, "unpublish volume %s", r->id);
-	if (volumes_is_inline(r))
-		return volumes_require_ready(v, err) < 0 ? -1 : volumes_delete_record(v, lock, r, err);
-	if (!strv_contains(r->targets, target))
+	if (is_recorded) {
+		volumes_forget_target(r, target);
+		volumes_save_detached(v, r);
+	}
+	if (is_recorded || detached)
+		volumes_log_change(v, r, &change);
+	if (!ends)
 		return 0;
-	volumes_forget_target(r, target);
-	volumes_save_detached(v, r);
-	return 0;
+	return volumes_require_ready(v, err) < 0 ? -1 : volumes_delete_record(v, lock, r, err);
 }
 
 /* A volume that is not known yet may be about to be made: the publish that makes it has the lock of the ID

@@ -106,11 +106,16 @@ static void report_volumes(const struct volumes *v, struct volumes_report *out)
 			.phase = phase_of(v, r),
 			.ever_staged = r->staged_ever || !r->identity || r->adopted,
 			.by_controller = r->by_controller,
+			.claim = claim_text(&r->claim),
 		};
 	}
-	for (size_t i = 0; v->damaged && v->damaged[i]; i++)
+	for (size_t i = 0; v->damaged && v->damaged[i]; i++) {
+		/* another file of it counts, and a volume is named once */
+		if (volumes_is_recorded(v, v->damaged[i]))
+			continue;
 		out->volumes[out->n_volumes++] = (struct report_volume){
 			.id = x_strdup(v->damaged[i]), .phase = REPORT_DAMAGED, .ever_staged = true};
+	}
 }
 
 bool volumes_report(struct volumes *v, struct volumes_report *ret)
@@ -137,6 +142,7 @@ void volumes_report_done(struct volumes_report *r)
 	for (size_t i = 0; i < r->n_volumes; i++) {
 		free(r->volumes[i].id);
 		free(r->volumes[i].name);
+		free(r->volumes[i].claim);
 	}
 	free(r->volumes);
 	*r = (struct volumes_report){0};

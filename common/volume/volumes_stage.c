@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NodeStage/NodeUnstage: a file system on the device, mounted at the staging path; a block volume is only
  * looked at. */
+#include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/paths.h"
@@ -26,6 +28,7 @@ int volumes_stage(struct volumes *v, const struct stage_request *q, struct error
 		return -1;
 	if (volumes_check_use(r, q->access_mode, &params, err) < 0)
 		return -1;
+	volumes_note_claim(v, r, q->context);
 	const struct attachment_request wanted = {
 		.kind = q->block ? ATTACHMENT_STAGED_NODE : ATTACHMENT_STAGED,
 		.path = q->staging_path,
@@ -65,24 +68,41 @@ static int lock_staged(struct volumes *v, const char *handle, struct volume_lock
 	return 0;
 }
 
+/* The Go driver recorded no path. */
+static void note_unstaged(
+	struct volumes *v, struct volume_record *r, const struct volume_change *change, bool detached)
+{
+	if (str_eq(r->staging_path, change->staging)) {
+		free(TAKE_PTR(r->staging_path));
+		strv_free(TAKE_PTR(r->staged_flags));
+		r->staged_block = false;
+		volumes_save_detached(v, r);
+	} else if (!detached) {
+		return;
+	}
+	volumes_log_change(v, r, change);
+}
+
 int volumes_unstage(struct volumes *v, const char *handle, const char *staging_path, struct error **err)
 {
 	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
 	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
 	CLEANUP(free_charp) char *at = NULL;
+	bool detached;
 
 	if (path_canonical(v->roots, staging_path, &at, err) < 0)
 		return err_wrap(err, "staging path");
+	const struct volume_change change = {
+		.what = "volume unstaged", .staging = at, .begun_ns = clock_ns()};
 	if (lock_staged(v, handle, &lock, &r, err) < 0)
 		return -1;
 	const char *id = r ? r->id : handle;
-	if (volumes_detach(v, id, is_ready(r) ? r : NULL, at, err) < 0)
+	if (volumes_detach(v, id, is_ready(r) ? r : NULL, at, &detached, err) < 0)
 		return err_wrap(err, "unstage volume %s", id);
-	if (!is_ready(r) || !str_eq(r->staging_path, at))
-		return 0;
-	free(TAKE_PTR(r->staging_path));
-	strv_free(TAKE_PTR(r->staged_flags));
-	r->staged_block = false;
-	volumes_save_detached(v, r);
+	if (is_ready(r))
+		note_unstaged(v, r, &change, detached);
+	else if (detached)
+		log_warn("volume without a readable record is unstaged", F_STR("volume", id),
+			F_STR("path", at));
 	return 0;
 }

@@ -58,8 +58,10 @@ static void keep_damaged(struct volumes *v, const struct state_content *content)
 	strv_free(v->damaged);
 	v->damaged = NULL;
 	for (size_t i = 0; i < content->n_problems; i++) {
-		if (content->problems[i].id)
-			strv_add(&v->damaged, content->problems[i].id);
+		const char *id = content->problems[i].id;
+
+		if (id && !strv_contains(v->damaged, id))
+			strv_add(&v->damaged, id);
 	}
 	pthread_mutex_unlock(&v->mutex);
 }

@@ -52,7 +52,7 @@ class Node(unittest.TestCase):
             [DRIVER, "-mode=node", "-nodeid=n", f"-endpoint=unix://{self.folder}/csi.sock", *self.where[:-1]],
             stderr=subprocess.PIPE, text=True, **more)
         for line in self.driver.stderr:
-            if line.rstrip().endswith(" ready"):
+            if ": ready " in line:
                 return
         self.fail("the driver ended")
 
@@ -193,7 +193,7 @@ class Check(Node):
     def test_a_damaged_state_file_is_set_aside(self):
         with open(self.path(self.ids[1]), "w", encoding="utf-8") as f:
             f.write('{"id":')
-        self.assertEqual(list(self.findings()), [("damaged-file", self.ids[1])])
+        self.assertEqual(list(self.findings()), [("damaged", self.ids[1])])
         self.assertEqual(len(self.repair(self.ids[1])["done"]), 2)
         self.assertEqual(self.repair(self.ids[1])["done"], [])
         with open(self.path(self.ids[1], ".json.damaged"), encoding="utf-8") as f:

@@ -30,7 +30,7 @@ REGIONS, REGION_BYTES = 2, 64 * MIB
 DRIVER_NAME, NODE = "pmem-csi.example.org", "node-1.example_2"
 PROMETHEUS_TEXT = "text/plain; version=0.0.4; charset=utf-8"
 LABELS = {"driver_name": DRIVER_NAME, "node": NODE}
-BUCKETS = ["0.1", "0.25", "0.5", "1", "2.5", "5", "10", "15", "25", "50", "120", "300", "600", "+Inf"]
+BUCKETS = ["0.001", "0.0025", "0.005", "0.01", "0.025", "0.05", "0.1", "0.25", "0.5", "1", "2.5", "5", "10", "15", "25", "50", "120", "300", "600", "+Inf"]
 DRIVER = None
 
 
@@ -162,7 +162,8 @@ class Metrics(Served):
 
     def test_volumes_are_counted_by_phase(self):
         samples = self.scrape()["pmem_volumes"].samples
-        self.assertEqual([sample.labels["phase"] for sample in samples], ["creating", "ready", "missing", "erasing"])
+        self.assertEqual([sample.labels["phase"] for sample in samples], ["creating", "ready", "missing", "erasing", "damaged",
+                                                                          "device-without-state"])
         for sample in samples:
             self.assertEqual((sample.labels, sample.value), ({**LABELS, "phase": sample.labels["phase"]}, 0))
 

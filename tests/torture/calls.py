@@ -87,7 +87,7 @@ class Driver:
         """In its log, which costs less than to ask it."""
         with open(self.log, "rb") as log:
             log.seek(self.log_at)
-            return b": ready\n" in log.read()
+            return b": ready " in log.read()
 
     def is_gone(self):
         return self.process is None or self.process.poll() is not None

@@ -122,7 +122,7 @@ lost_state_is_written_anew() {
 	cmp <(json_of "$scratch/second" identity pool size) <(json_of "$state/$second.json" identity pool size)
 	admin 0 check
 	echo '{"id":' >"$state/$second.json"
-	kinds damaged-file
+	kinds damaged
 	repaired "$second"
 	test -s "$state/$second.json.damaged"
 	rm "$state/$second.json.damaged"

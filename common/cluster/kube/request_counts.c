@@ -12,8 +12,8 @@
 /* Verbs, resources and codes are few; who counts more has gone wrong. */
 #define MAX_SERIES 256
 
-/* of rest_client_request_duration_seconds (component-base/metrics/prometheus/restclient) */
-static const double bounds_s[] = {0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60};
+/* of rest_client_request_duration_seconds (component-base/metrics/prometheus/restclient), and one below */
+static const double bounds_s[] = {0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60};
 
 struct series {
 	char *verb;

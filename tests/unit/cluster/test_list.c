@@ -43,7 +43,7 @@ START_TEST(volumes_of_all_nodes_are_listed_in_pages_that_stay_stable)
 	Csi__V1__ListVolumesResponse page;
 
 	begin(/* early= */ false);
-	report_add_volume(r1, "b", "");
+	report_add_volume(r1, "b", "")->claim = x_strdup("default/data");
 	report_add_volume(r1, "cache", "");
 	report_add_volume(r1, "making", "")->phase = NODE_VOLUME_CREATING;
 	report_add_volume(r1, "erasing", "")->phase = NODE_VOLUME_ERASING;
@@ -56,6 +56,12 @@ START_TEST(volumes_of_all_nodes_are_listed_in_pages_that_stay_stable)
 	ck_assert_uint_eq(page.n_entries, 2);
 	ck_assert_str_eq(page.entries[0]->volume->volume_id, "a");
 	ck_assert_str_eq(page.entries[1]->volume->volume_id, "b");
+	ck_assert_uint_eq(page.entries[0]->volume->n_volume_context, 0);
+	ck_assert_uint_eq(page.entries[1]->volume->n_volume_context, 2);
+	ck_assert_str_eq(page.entries[1]->volume->volume_context[0]->key, "csi.storage.k8s.io/pvc/namespace");
+	ck_assert_str_eq(page.entries[1]->volume->volume_context[0]->value, "default");
+	ck_assert_str_eq(page.entries[1]->volume->volume_context[1]->key, "csi.storage.k8s.io/pvc/name");
+	ck_assert_str_eq(page.entries[1]->volume->volume_context[1]->value, "data");
 	node_table_note_deleted(d.table, "n1", "b", d.now_ns);
 	ASSERT_OK(list(2, page.next_token, &page));
 	ck_assert_uint_eq(page.n_entries, 2);
@@ -79,7 +85,7 @@ START_TEST(a_page_always_fits_into_a_message)
 		char id[64];
 
 		snprintf(id, sizeof(id), "pvc-%08u-0123456789abcdef0123456789abcdef0123456789abcdef01", i);
-		report_add_volume(r, id, "");
+		report_add_volume(r, id, "")->claim = x_asprintf("%063d/%0253d", 1, 1);
 	}
 	node_table_put(d.table, r, d.now_ns);
 	ASSERT_OK(list(0, "", &page));

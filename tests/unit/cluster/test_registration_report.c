@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cluster/registration_report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
 #include "unit/unit.h"
 
 #define PHASE(name) REGISTRY__V0__INVENTORY_VOLUME__PHASE__##name
@@ -50,6 +55,33 @@ START_TEST(volumes_and_pools_are_told_as_they_are)
 }
 END_TEST
 
+START_TEST(claims_are_told_as_far_as_they_fit)
+{
+	CLEANUP(arena_freep) struct arena *arena = arena_new(0);
+	Registry__V0__RegisterControllerRequest q;
+	static char id[10000][6];
+	static char claim[318];
+	static struct report_volume volumes[10000];
+	size_t told = 0;
+
+	memset(claim, 'a', sizeof(claim) - 1);
+	claim[63] = '/';
+	for (size_t i = 0; i < ARRAY_SIZE(volumes); i++) {
+		snprintf(id[i], sizeof(id[i]), "%zu", i);
+		volumes[i] = (struct report_volume){.id = id[i], .claim = claim};
+	}
+	registry__v0__register_controller_request__init(&q);
+	registration_report(&(struct volumes_report){NULL, 0, volumes, ARRAY_SIZE(volumes)}, &q, arena);
+	ck_assert_uint_eq(q.inventory->n_volumes, ARRAY_SIZE(volumes));
+	while (told < q.inventory->n_volumes && str_eq(q.inventory->volumes[told]->claim, claim))
+		told++;
+	ck_assert_uint_eq(told, (1U << 20) / strlen(claim));
+	for (size_t i = told; i < q.inventory->n_volumes; i++)
+		ck_assert_str_eq(q.inventory->volumes[i]->claim, "");
+	ck_assert_uint_lt(registry__v0__register_controller_request__get_packed_size(&q), 2U << 20);
+}
+END_TEST
+
 START_TEST(phases_are_those_of_the_wire)
 {
 	static const struct {
@@ -83,5 +115,5 @@ START_TEST(a_node_without_volumes_says_so)
 }
 END_TEST
 
-UNIT_MAIN("cluster/registration_report", volumes_and_pools_are_told_as_they_are, phases_are_those_of_the_wire,
-	a_node_without_volumes_says_so)
+UNIT_MAIN("cluster/registration_report", volumes_and_pools_are_told_as_they_are,
+	claims_are_told_as_far_as_they_fit, phases_are_those_of_the_wire, a_node_without_volumes_says_so)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Registration, heartbeat, change of endpoint. */
 #include "base/mem.h"
+#include "base/str.h"
 #include "cluster/registry_private.h"
 #include "unit/cluster/registry_rig.h"
 
@@ -89,6 +90,35 @@ START_TEST(all_that_a_node_says_is_in_the_table)
 	ck_assert_uint_eq(r->volumes[0].size_bytes, 7);
 	ck_assert_int_eq(r->volumes[0].phase, NODE_VOLUME_MISSING);
 	ck_assert(r->volumes[0].ever_staged && r->volumes[0].made_by_controller && !r->bound);
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(claims_of_volumes_are_kept_if_they_can_be_true)
+{
+	Registry__V0__RegisterControllerRequest m;
+	Registry__V0__InventoryVolume volume;
+	Registry__V0__Inventory inventory;
+	char node[] = "n", endpoint[] = A, id[] = "id";
+	char claims[][16] = {"default/data", "other/data", "../data", ""};
+
+	registry__v0__register_controller_request__init(&m);
+	registry__v0__inventory_volume__init(&volume);
+	registry__v0__inventory__init(&inventory);
+	volume.id = id;
+	inventory.n_volumes = 1;
+	inventory.volumes = (Registry__V0__InventoryVolume *[]){&volume};
+	m.node_id = node;
+	m.endpoint = endpoint;
+	m.inventory = &inventory;
+	rig_open(&rig);
+	for (size_t i = 0; i < ARRAY_SIZE(claims); i++) {
+		/* nothing else is new in the report */
+		volume.claim = claims[i];
+		rig_done(&rig, rig_send(&rig, &m), 0, "");
+		const char *kept = node_table_get(rig.table, "n")->report.volumes[0].claim;
+		ck_assert(i < 2 ? str_eq(kept, claims[i]) : !kept);
+	}
 	rig_close(&rig);
 }
 END_TEST
@@ -347,9 +377,10 @@ START_TEST(who_has_gone_while_he_waited_is_not_registered)
 END_TEST
 
 UNIT_MAIN("registry", a_node_is_live_until_its_lease_is_over, all_that_a_node_says_is_in_the_table,
-	how_a_region_hands_out_space_is_kept, what_cannot_be_is_refused,
-	a_volume_that_is_named_twice_is_refused, unregistering_ends_the_lease_and_may_be_repeated,
-	unregistering_ends_no_lease_of_another_run, a_late_end_of_the_run_before_does_not_end_the_lease,
+	claims_of_volumes_are_kept_if_they_can_be_true, how_a_region_hands_out_space_is_kept,
+	what_cannot_be_is_refused, a_volume_that_is_named_twice_is_refused,
+	unregistering_ends_the_lease_and_may_be_repeated, unregistering_ends_no_lease_of_another_run,
+	a_late_end_of_the_run_before_does_not_end_the_lease,
 	a_duplicate_that_ends_while_it_registers_leaves_the_lease,
 	a_lease_stays_with_an_endpoint_that_answers, a_lease_moves_from_an_endpoint_that_does_not_answer,
 	an_endpoint_that_another_node_has_now_is_not_asked, a_heartbeat_meanwhile_counts_as_an_answer,

@@ -92,8 +92,8 @@ START_TEST(files_that_do_not_count_are_found)
 	ck_assert_uint_eq(checked_n(), 5);
 	ck_assert_ptr_nonnull(checked_find(CHECK_TEMPORARY, "w"));
 	ck_assert_ptr_nonnull(checked_find(CHECK_TEMPORARY, "x"));
-	ck_assert_ptr_nonnull(checked_find(CHECK_DAMAGED_FILE, "y.z"));
-	ck_assert_ptr_nonnull(strstr(checked_find(CHECK_DAMAGED_FILE, "misnamed")->text, "named after"));
+	ck_assert_ptr_nonnull(checked_find(CHECK_DAMAGED, "y.z"));
+	ck_assert_ptr_nonnull(strstr(checked_find(CHECK_DAMAGED, "misnamed")->text, "named after"));
 	checked_done();
 }
 END_TEST
@@ -103,7 +103,7 @@ START_TEST(a_device_whose_state_file_is_damaged_is_told_once)
 	fixture_make_device("v", 0, OURS, SIZE);
 	fixture_write("v.json", "{");
 	checked_look();
-	checked_only(CHECK_DAMAGED_FILE, "v");
+	checked_only(CHECK_DAMAGED, "v");
 	checked_done();
 }
 END_TEST

@@ -78,6 +78,28 @@ static void put(const char *id, enum volume_phase phase)
 	ASSERT_OK(state_put(store, r, &err));
 }
 
+START_TEST(for_whom_a_volume_is_is_loaded)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = new_record("v1", PHASE_READY);
+	struct error *err = NULL;
+
+	open_store();
+	r->claim = (struct volume_claim){.namespace = x_strdup("default"),
+		.name = x_strdup("data"),
+		.pv = x_strdup("pvc-1"),
+		.pod_namespace = x_strdup("pods"),
+		.pod = x_strdup("web-0")};
+	ASSERT_OK(state_put(store, r, &err));
+	load();
+	CLEANUP(free_charp) char *claim = claim_text(&content.records[0]->claim);
+	CLEANUP(free_charp) char *pod = claim_pod(&content.records[0]->claim);
+	ck_assert_str_eq(claim, "default/data");
+	ck_assert_str_eq(pod, "pods/web-0");
+	ck_assert_str_eq(content.records[0]->claim.pv, "pvc-1");
+	close_store();
+}
+END_TEST
+
 START_TEST(everything_that_is_put_is_loaded)
 {
 	CLEANUP(volume_record_freep) struct volume_record *r = new_record("v1", PHASE_READY);
@@ -455,10 +477,10 @@ START_TEST(copies_are_deep)
 }
 END_TEST
 
-SCRATCH_MAIN("state", everything_that_is_put_is_loaded, what_was_not_said_is_not_written,
-	phase_is_the_suffix_and_each_step_a_rename, folder_is_made_with_the_go_drivers_modes,
-	folder_without_parent_is_not_made, folder_has_one_driver_at_a_time,
-	file_of_the_go_driver_is_understood, unknown_members_are_kept,
+SCRATCH_MAIN("state", everything_that_is_put_is_loaded, for_whom_a_volume_is_is_loaded,
+	what_was_not_said_is_not_written, phase_is_the_suffix_and_each_step_a_rename,
+	folder_is_made_with_the_go_drivers_modes, folder_without_parent_is_not_made,
+	folder_has_one_driver_at_a_time, file_of_the_go_driver_is_understood, unknown_members_are_kept,
 	damaged_files_hide_no_other_and_are_left_alone, files_that_are_too_large_or_named_badly_are_problems,
 	of_two_files_of_one_volume_the_ready_one_wins,
 	what_is_no_volume_file_is_left_alone_but_own_temporaries,

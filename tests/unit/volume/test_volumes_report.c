@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the central controller is told, and that it is known when there is something new to tell. */
+#include <string.h>
+
+#include "base/mem.h"
 #include "base/str.h"
 #include "unit/volume/fixture.h"
 #include "volume/report.h"
@@ -101,6 +104,85 @@ START_TEST(a_volume_comes_with_its_name_and_who_asked_for_it_also_after_a_restar
 }
 END_TEST
 
+static struct volume_info *create_for(const char *name, const char *claim_name)
+{
+	CLEANUP(strmap_done) struct strmap parameters = {0};
+	struct volume_request q = fixture_request(name, SIZE);
+	struct volume_info *info = NULL;
+
+	strmap_set(&parameters, "csi.storage.k8s.io/pvc/namespace", "default");
+	strmap_set(&parameters, "csi.storage.k8s.io/pvc/name", claim_name);
+	strmap_set(&parameters, "csi.storage.k8s.io/pv/name", name);
+	q.parameters = &parameters;
+	ASSERT_OK(volumes_create(fx.v, &q, &info, &err));
+	return info;
+}
+
+START_TEST(a_volume_comes_with_its_claim_which_nobody_changes)
+{
+	CLEANUP(volume_info_freep) struct volume_info *first = create_for("pvc-1", "data");
+	CLEANUP(volume_info_freep) struct volume_info *again = create_for("pvc-1", "other");
+
+	ck_assert_str_eq(first->id, again->id);
+	ck_assert_str_eq(again->claim, "default/data");
+	ck_assert(strmap_equal(&first->context, &again->context));
+	ck_assert_uint_eq(first->context.n, 1);
+	fixture_restart();
+	look();
+	ck_assert_str_eq(find(first->id)->claim, "default/data");
+}
+END_TEST
+
+START_TEST(a_volume_of_which_nobody_has_said_so_gets_its_claim_when_it_is_asked_for_again)
+{
+	CLEANUP(volume_info_freep) struct volume_info *old = create("pvc-1", false);
+	CLEANUP(free_charp) char *file = x_asprintf("%s.json", old->id);
+
+	ck_assert_ptr_null(old->claim);
+	CLEANUP(volume_info_freep) struct volume_info *again = create_for("pvc-1", "data");
+	ck_assert_str_eq(again->claim, "default/data");
+	ck_assert(strmap_equal(&old->context, &again->context));
+	CLEANUP(free_charp) char *text = fixture_read(file);
+	ck_assert_ptr_nonnull(
+		strstr(text, "\"claimNamespace\":\"default\",\"claimName\":\"data\",\"pvName\":\"pvc-1\""));
+}
+END_TEST
+
+START_TEST(claim_names_in_a_file_are_believed_only_as_names)
+{
+	fixture_write("v.json", "{\"id\":\"v\",\"size\":1,\"parameters\":{},\"identity\":\"x\","
+				"\"claimNamespace\":\"a/b\",\"claimName\":\"data\",\"later\":[1]}\n");
+	fixture_restart();
+	look();
+	ck_assert_ptr_null(find("v")->claim);
+}
+END_TEST
+
+/* A controller refuses a report that names one twice. */
+START_TEST(a_volume_with_a_damaged_second_file_is_named_once)
+{
+	struct volumes_overview o;
+	size_t n = 0;
+
+	fixture_write("twice.json", "{\"id\":\"twice\",\"size\":1,\"parameters\":{},\"identity\":\"x\"}\n");
+	fixture_write("twice.creating", "{");
+	fixture_write("lost.json", "{");
+	fixture_write("lost.erasing", "{");
+	fixture_make_device("stranger", 0, "", SIZE);
+	fixture_restart();
+	look();
+	ck_assert_uint_eq(report.n_volumes, 2);
+	for (size_t i = 0; i < report.n_volumes; i++)
+		n += report.volumes[i].phase == REPORT_DAMAGED;
+	ck_assert_uint_eq(n, 1);
+	volumes_overview(fx.v, &o);
+	ck_assert_uint_eq(o.n_damaged, 1);
+	ck_assert_uint_eq(o.n_missing, 1);
+	ck_assert_uint_eq(o.n_strangers, 1);
+	ck_assert_uint_eq(o.n_ready, 0);
+}
+END_TEST
+
 START_TEST(who_makes_it_is_recorded_not_who_asks_again)
 {
 	CLEANUP(volume_info_freep) struct volume_info *first = create("pvc-1", false);
@@ -173,6 +255,10 @@ int main(void)
 		pools_come_with_what_can_be_made_in_them, an_incomplete_pool_offers_nothing,
 		a_volume_comes_with_its_name_and_who_asked_for_it_also_after_a_restart,
 		who_makes_it_is_recorded_not_who_asks_again,
+		a_volume_comes_with_its_claim_which_nobody_changes,
+		a_volume_of_which_nobody_has_said_so_gets_its_claim_when_it_is_asked_for_again,
+		claim_names_in_a_file_are_believed_only_as_names,
+		a_volume_with_a_damaged_second_file_is_named_once,
 		volumes_of_which_nobody_can_say_that_they_are_empty_count_as_staged, phases_are_told_apart,
 		a_change_is_told};
 

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* For whom volumes are, and the one line in the log for each change of what a volume is or where it is. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "volume/volumes_private.h"
+
+/* More than volumes_log_change() adds, and the end. */
+#define FIELDS_MAX 12
+
+/* By the name that administrators know, if its pool is seen. Return: caller frees; NULL: not known. */
+static char *pool_name(struct volumes *v, const char *uuid)
+{
+	pthread_mutex_lock(&v->mutex);
+	const struct device_pool *p = v->seen && uuid ? device_list_pool(v->seen, uuid) : NULL;
+	char *name = x_strdup(p ? p->name : uuid);
+	pthread_mutex_unlock(&v->mutex);
+	return name;
+}
+
+static void add(struct log_field *fields, size_t *n, const char *key, const char *value)
+{
+	if (value)
+		fields[(*n)++] = F_STR(key, value);
+}
+
+void volumes_log_change(struct volumes *v, const struct volume_record *r, const struct volume_change *c)
+{
+	CLEANUP(device_freep) struct device *seen = c->device ? NULL : volumes_seen_device(v, r);
+	CLEANUP(free_charp) char *pool = pool_name(v, r->pool);
+	CLEANUP(free_charp) char *claim = claim_text(&r->claim);
+	CLEANUP(free_charp) char *pod = claim_pod(c->of ? c->of : &r->claim);
+	struct log_field fields[FIELDS_MAX] = {{0}};
+	size_t n = 0;
+
+	add(fields, &n, "volume", r->id);
+	add(fields, &n, "claim", claim);
+	add(fields, &n, "pod", pod);
+	add(fields, &n, "kind", volumes_is_inline(r) ? "inline" : NULL);
+	fields[n++] = F_U64("size_bytes", r->size_bytes);
+	add(fields, &n, "pool", pool);
+	add(fields, &n, "device", c->device ? c->device : seen ? seen->path : NULL);
+	add(fields, &n, "staging", c->staging);
+	add(fields, &n, "target", c->target);
+	fields[n++] = F_U64("ms", (clock_ns() - c->begun_ns) / NS_PER_MS);
+	log_event(LOG_INFO, c->what, fields);
+}
+
+void volumes_note_claim(struct volumes *v, struct volume_record *r, const struct strmap *said)
+{
+	CLEANUP(claim_done) struct volume_claim claim = {0};
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	claim_read(said, &claim);
+	/* others have as many pods as they like */
+	if (!volumes_is_inline(r))
+		claim_drop_pod(&claim);
+	if (!claim_add(&r->claim, &claim))
+		return;
+	if (volumes_save(v, r, &err) == 0)
+		return;
+	volumes_keep(v, r);
+	log_debug("whose volume it is goes to the disk with the next change", F_STR("volume", r->id),
+		F_ERR(err));
+}
