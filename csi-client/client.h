@@ -46,6 +46,19 @@ int command_find(const char *name, const struct command **ret, struct error **er
 char *command_help(void);
 
 /**
+ * client_ask() - make a call.
+ * @ret: the reply; protobuf_c_message_free_unpacked()
+ * Return: 0, or -1 with the status of the call.
+ */
+int client_ask(struct client *c, const char *path, const ProtobufCMessage *request,
+	const ProtobufCMessageDescriptor *reply_type, ProtobufCMessage **ret, struct error **err) MUST_CHECK;
+
+#define CLIENT_OUTPUT_MAX_BYTES (64U << 20)
+
+/** client_print() - @out to stdout. Return: 0, or -1 when it is too long or stdout takes nothing. */
+int client_print(const struct buf *out, struct error **err) MUST_CHECK;
+
+/**
  * client_call() - make a call, print the reply as asked for.
  * Return: 0, or -1 with the status of the call.
  */

@@ -8,7 +8,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "client.h"
+#include "list.h"
 #include "os/args.h"
+#include "print.h"
 
 #define HELP_MAX_BYTES 16384
 
@@ -104,24 +106,50 @@ static int skip_unserved(int rc, const char *service, struct error **err)
 	return 0;
 }
 
-static int run_capabilities(struct client *c, char *const *operands, struct error **err)
-{
-	Csi__V1__GetPluginCapabilitiesRequest plugin;
-	csi__v1__get_plugin_capabilities_request__init(&plugin);
-	Csi__V1__ControllerGetCapabilitiesRequest controller;
-	csi__v1__controller_get_capabilities_request__init(&controller);
-	Csi__V1__NodeGetCapabilitiesRequest node;
-	csi__v1__node_get_capabilities_request__init(&node);
+#define ASK(c, service, method, request, prefix, ret, err)                                                   \
+	client_ask((c), "/csi.v1." service "/" method, &(request)->base, &prefix##_response__descriptor,     \
+		(ret), (err))
 
-	(void)operands;
-	if (CALL(c, "Identity", "GetPluginCapabilities", &plugin, csi__v1__get_plugin_capabilities, err) < 0)
+static int ask_capabilities(struct client *c, ProtobufCMessage **plugin, ProtobufCMessage **controller,
+	ProtobufCMessage **node, struct error **err)
+{
+	Csi__V1__GetPluginCapabilitiesRequest of_plugin;
+	csi__v1__get_plugin_capabilities_request__init(&of_plugin);
+	Csi__V1__ControllerGetCapabilitiesRequest of_controller;
+	csi__v1__controller_get_capabilities_request__init(&of_controller);
+	Csi__V1__NodeGetCapabilitiesRequest of_node;
+	csi__v1__node_get_capabilities_request__init(&of_node);
+
+	if (ASK(c, "Identity", "GetPluginCapabilities", &of_plugin, csi__v1__get_plugin_capabilities, plugin,
+		    err) < 0)
 		return -1;
-	int rc = CALL(c, "Controller", "ControllerGetCapabilities", &controller,
-		csi__v1__controller_get_capabilities, err);
+	int rc = ASK(c, "Controller", "ControllerGetCapabilities", &of_controller,
+		csi__v1__controller_get_capabilities, controller, err);
 	if (skip_unserved(rc, "controller", err) < 0)
 		return -1;
-	rc = CALL(c, "Node", "NodeGetCapabilities", &node, csi__v1__node_get_capabilities, err);
+	rc = ASK(c, "Node", "NodeGetCapabilities", &of_node, csi__v1__node_get_capabilities, node, err);
 	return skip_unserved(rc, "node", err);
+}
+
+static int run_capabilities(struct client *c, char *const *operands, struct error **err)
+{
+	CLEANUP(buf_done) struct buf out = BUF_INIT(CLIENT_OUTPUT_MAX_BYTES);
+	ProtobufCMessage *replies[3] = {NULL};
+	int rc = ask_capabilities(c, &replies[0], &replies[1], &replies[2], err);
+
+	(void)operands;
+	if (rc == 0) {
+		const struct print_part parts[] = {
+			{"plugin", replies[0]}, {"controller", replies[1]}, {"node", replies[2]}};
+
+		print_parts(parts, ARRAY_SIZE(parts), c->json, &out);
+		rc = client_print(&out, err);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(replies); i++) {
+		if (replies[i])
+			protobuf_c_message_free_unpacked(replies[i], NULL);
+	}
+	return rc;
 }
 
 static int run_create(struct client *c, char *const *operands, struct error **err)
@@ -179,7 +207,16 @@ static int run_list(struct client *c, char *const *operands, struct error **err)
 	(void)operands;
 	q.max_entries = (int32_t)c->max_entries;
 	q.starting_token = (char *)(uintptr_t)c->token;
-	return CALL(c, "Controller", "ListVolumes", &q, csi__v1__list_volumes, err);
+	if (c->json)
+		return CALL(c, "Controller", "ListVolumes", &q, csi__v1__list_volumes, err);
+	CLEANUP(buf_done) struct buf out = BUF_INIT(CLIENT_OUTPUT_MAX_BYTES);
+	ProtobufCMessage *reply;
+
+	if (ASK(c, "Controller", "ListVolumes", &q, csi__v1__list_volumes, &reply, err) < 0)
+		return -1;
+	list_text((const Csi__V1__ListVolumesResponse *)reply, &out);
+	protobuf_c_message_free_unpacked(reply, NULL);
+	return client_print(&out, err);
 }
 
 static int run_capacity(struct client *c, char *const *operands, struct error **err)

@@ -18,8 +18,6 @@
 #include "os/process.h"
 #include "print.h"
 
-#define OUTPUT_MAX_BYTES (64U << 20)
-
 static const char usage[] =
 	"usage: csi-client [flags] COMMAND [operands]\n"
 	"\n"
@@ -35,28 +33,39 @@ struct options {
 	bool show_help;
 };
 
+int client_ask(struct client *c, const char *path, const ProtobufCMessage *request,
+	const ProtobufCMessageDescriptor *reply_type, ProtobufCMessage **ret, struct error **err)
+{
+	uint64_t start_ns = clock_ns();
+
+	if (grpc_client_call_sync(c->grpc, path, request, reply_type, c->timeout_ms, ret, err) < 0)
+		return -1;
+	if (c->show_time)
+		fprintf(stderr, "time_us %llu\n", (unsigned long long)((clock_ns() - start_ns) / 1000));
+	return 0;
+}
+
+int client_print(const struct buf *out, struct error **err)
+{
+	if (buf_check(out, "reply", err) < 0)
+		return -1;
+	return process_print(buf_str(out), err);
+}
+
 int client_call(struct client *c, const char *path, const ProtobufCMessage *request,
 	const ProtobufCMessageDescriptor *reply_type, struct error **err)
 {
-	CLEANUP(buf_done) struct buf out = BUF_INIT(OUTPUT_MAX_BYTES);
+	CLEANUP(buf_done) struct buf out = BUF_INIT(CLIENT_OUTPUT_MAX_BYTES);
 	ProtobufCMessage *reply;
-	uint64_t start_ns = clock_ns();
 
-	if (grpc_client_call_sync(c->grpc, path, request, reply_type, c->timeout_ms, &reply, err) < 0)
+	if (client_ask(c, path, request, reply_type, &reply, err) < 0)
 		return -1;
-	uint64_t took_ns = clock_ns() - start_ns;
 	if (c->json)
 		print_json(reply, &out);
 	else
 		print_text(reply, &out);
 	protobuf_c_message_free_unpacked(reply, NULL);
-	if (buf_check(&out, "reply", err) < 0)
-		return -1;
-	if (process_print(buf_str(&out), err) < 0)
-		return -1;
-	if (c->show_time)
-		fprintf(stderr, "time_us %llu\n", (unsigned long long)(took_ns / 1000));
-	return 0;
+	return client_print(&out, err);
 }
 
 static int parse_parameters(char *const *texts, struct strmap *out, struct error **err)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/mem.h"
 #include "base/str.h"
 
 static const void *member(const ProtobufCMessage *m, unsigned offset)
@@ -74,6 +75,22 @@ static void entry_of(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *
 
 static void json_message(struct json_writer *w, const ProtobufCMessage *m);
 
+/* volume_id becomes volumeId. */
+static void json_name(struct json_writer *w, const char *name)
+{
+	CLEANUP(free_charp) char *camel = x_strdup(name);
+	char *to = camel;
+
+	for (const char *from = name; *from; from++) {
+		bool capital = from[0] == '_' && from[1] >= 'a' && from[1] <= 'z';
+
+		from += capital;
+		*to++ = capital ? (char)(*from - 'a' + 'A') : *from;
+	}
+	*to = '\0';
+	json_key(w, camel);
+}
+
 static void json_element(
 	struct json_writer *w, const ProtobufCMessage *m, const ProtobufCFieldDescriptor *f, size_t i)
 {
@@ -99,11 +116,11 @@ static void json_field(struct json_writer *w, const ProtobufCMessage *m, const P
 	if (f->label != PROTOBUF_C_LABEL_REPEATED) {
 		if (n == 0)
 			return;
-		json_key(w, f->name);
+		json_name(w, f->name);
 		json_element(w, m, f, 0);
 		return;
 	}
-	json_key(w, f->name);
+	json_name(w, f->name);
 	if (is_map(f)) {
 		json_object(w);
 		for (size_t i = 0; i < n; i++) {
@@ -122,11 +139,16 @@ static void json_field(struct json_writer *w, const ProtobufCMessage *m, const P
 	json_array_end(w);
 }
 
+static void json_fields(struct json_writer *w, const ProtobufCMessage *m)
+{
+	for (unsigned i = 0; i < m->descriptor->n_fields; i++)
+		json_field(w, m, &m->descriptor->fields[i]);
+}
+
 static void json_message(struct json_writer *w, const ProtobufCMessage *m)
 {
 	json_object(w);
-	for (unsigned i = 0; i < m->descriptor->n_fields; i++)
-		json_field(w, m, &m->descriptor->fields[i]);
+	json_fields(w, m);
 	json_object_end(w);
 }
 
@@ -134,7 +156,9 @@ void print_json(const ProtobufCMessage *m, struct buf *out)
 {
 	struct json_writer w = JSON_WRITER(out);
 
-	json_message(&w, m);
+	json_document(&w);
+	json_fields(&w, m);
+	json_object_end(&w);
 	buf_addc(out, '\n');
 }
 
@@ -183,4 +207,33 @@ static void text_message(const ProtobufCMessage *m, unsigned indent, struct buf 
 void print_text(const ProtobufCMessage *m, struct buf *out)
 {
 	text_message(m, 0, out);
+}
+
+static void json_parts(const struct print_part *parts, size_t n, struct buf *out)
+{
+	struct json_writer w = JSON_WRITER(out);
+
+	json_document(&w);
+	for (size_t i = 0; i < n; i++) {
+		if (!parts[i].message)
+			continue;
+		json_key(&w, parts[i].name);
+		json_message(&w, parts[i].message);
+	}
+	json_object_end(&w);
+	buf_addc(out, '\n');
+}
+
+void print_parts(const struct print_part *parts, size_t n, bool json, struct buf *out)
+{
+	if (json) {
+		json_parts(parts, n, out);
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (!parts[i].message)
+			continue;
+		buf_addf(out, "%s:\n", parts[i].name);
+		text_message(parts[i].message, 2, out);
+	}
 }

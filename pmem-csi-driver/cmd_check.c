@@ -77,7 +77,7 @@ static void write_json(const struct check_view *v, const struct check_findings *
 {
 	struct json_writer w = JSON_WRITER(out);
 
-	json_object(&w);
+	json_document(&w);
 	json_key_bool(&w, "consistent", f->n_mismatches == 0);
 	json_key_str(&w, "statePath", v->state_path);
 	json_key_str(&w, "deviceManager", v->mode);
@@ -137,7 +137,7 @@ static void write_report_json(const char *id, const struct repair_report *r, str
 {
 	struct json_writer w = JSON_WRITER(out);
 
-	json_object(&w);
+	json_document(&w);
 	json_key_str(&w, "id", id);
 	json_lines(&w, "done", r->done);
 	json_lines(&w, "left", r->left);

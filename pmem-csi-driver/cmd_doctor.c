@@ -50,7 +50,7 @@ static void write_node_json(const struct node_findings *f, struct buf *out)
 {
 	struct json_writer w = JSON_WRITER(out);
 
-	json_object(&w);
+	json_document(&w);
 	json_key_u64(&w, "problems", f->n_problems);
 	json_key_u64(&w, "unknown", f->n_unknown);
 	json_key(&w, "checks");
@@ -180,7 +180,7 @@ static bool write_answers(
 	bool fits = false;
 
 	if (json) {
-		json_object(&w);
+		json_document(&w);
 		json_key_u64(&w, "requestedBytes", q->size_bytes);
 		json_key(&w, "pools");
 		json_array(&w);

@@ -5,9 +5,9 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/table.h"
 #include "commands.h"
 #include "node_map.h"
-#include "table.h"
 #include "volume/inventory.h"
 
 static const char help[] =
@@ -193,7 +193,7 @@ static void write_json(const struct view *v, struct buf *out)
 {
 	struct json_writer w = JSON_WRITER(out);
 
-	json_object(&w);
+	json_document(&w);
 	json_key(&w, "regions");
 	json_array(&w);
 	for (size_t i = 0; v->map->regions && i < v->map->regions->n_regions; i++)

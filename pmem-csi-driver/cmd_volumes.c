@@ -4,8 +4,8 @@
 #include "base/json.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/table.h"
 #include "commands.h"
-#include "table.h"
 #include "volume/inventory.h"
 
 static const char help[] =
@@ -174,7 +174,7 @@ static void write_json(const struct check_view *v, struct buf *out)
 {
 	struct json_writer w = JSON_WRITER(out);
 
-	json_object(&w);
+	json_document(&w);
 	json_key(&w, "volumes");
 	json_array(&w);
 	for (size_t i = 0; i < v->state.n_records; i++)

@@ -82,7 +82,7 @@ static void write_json(const struct convert_plan *plan, struct buf *out)
 {
 	struct json_writer w = JSON_WRITER(out);
 
-	json_object(&w);
+	json_document(&w);
 	json_key(&w, "namespaces");
 	json_array(&w);
 	for (size_t i = 0; i < plan->n; i++) {

@@ -58,7 +58,7 @@ bool cmd_plan(const struct nd_inventory *inv, unsigned percent, bool json, struc
 	bool complete = inv->n_regions > 0;
 
 	if (json) {
-		json_object(&w);
+		json_document(&w);
 		json_key_u64(&w, "percent", percent);
 		json_key(&w, "regions");
 		json_array(&w);

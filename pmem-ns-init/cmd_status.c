@@ -163,7 +163,7 @@ void cmd_status(const struct nd_inventory *inv, const struct dax_list *dax, bool
 			buf_adds(out, "no regions\n");
 		return;
 	}
-	json_object(&w);
+	json_document(&w);
 	json_key(&w, "regions");
 	json_array(&w);
 	for (size_t i = 0; i < inv->n_regions; i++)

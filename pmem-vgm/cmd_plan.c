@@ -60,7 +60,7 @@ bool cmd_plan(const struct view *v, const char *folder, bool json, struct buf *o
 	size_t n = 0;
 
 	if (json) {
-		json_object(&w);
+		json_document(&w);
 		json_key(&w, "regions");
 		json_array(&w);
 	}

@@ -148,7 +148,7 @@ void cmd_status(const struct view *v, bool json, struct buf *out)
 		write_unused(v, out);
 		return;
 	}
-	json_object(&w);
+	json_document(&w);
 	json_key(&w, "groups");
 	json_array(&w);
 	for (size_t i = 0; i < v->report->n_vgs; i++)

@@ -89,6 +89,13 @@ struct json_writer {
 int json_copy(struct json_reader *r, const struct json_event *first, struct json_writer *w,
 	struct error **err) MUST_CHECK;
 
+/* Of all documents that our programs print. Members may be added without a change of it. */
+#define JSON_SCHEMA_VERSION 1
+
+/** json_document() - open the object that is a whole document for other programs: its first member says which
+ * schema it follows, "schemaVersion". json_object_end() closes it. */
+void json_document(struct json_writer *w);
+
 /**
  * json_object() - open an object in @w; the caller nests tokens rightly, nothing checks it.
  * json_object_end() - close it.

@@ -159,3 +159,9 @@ void json_key_bool(struct json_writer *w, const char *key, bool value)
 	json_key(w, key);
 	json_bool(w, value);
 }
+
+void json_document(struct json_writer *w)
+{
+	json_object(w);
+	json_key_u64(w, "schemaVersion", JSON_SCHEMA_VERSION);
+}

@@ -251,7 +251,7 @@ class Node(test_commands.Node):
     def test_a_block_volume_survives_the_loss_of_its_state(self):
         """Its first 4 KiB are zero: nothing but the record can say that there is data behind them."""
         self.start()
-        volume = self.csi("-block", "-size", "8Mi", "create", "pvc-block")["volume"]["volume_id"]
+        volume = self.csi("-block", "-size", "8Mi", "create", "pvc-block")["volume"]["volumeId"]
         device = next(v["device"] for v in self.json(0, "volumes")["volumes"] if v["id"] == volume)
         with open(device, "r+b") as f:
             f.seek(1 << 20)
@@ -396,7 +396,7 @@ class Node(test_commands.Node):
                     break
             self.assertIn("without -fakePath", "".join(lines))
             call = ("csi-client", "-endpoint", f"unix://{self.folder}/other.sock", "-fs", "ext4")
-            volume = json.loads(run(*call, "-o", "json", "-size", "8Mi", "create", "pvc").stdout)["volume"]["volume_id"]
+            volume = json.loads(run(*call, "-o", "json", "-size", "8Mi", "create", "pvc").stdout)["volume"]["volumeId"]
             os.mkdir(f"{self.folder}/staging")
             answer = run(*call, "stage", volume, f"{self.folder}/staging")
             self.assertEqual(answer.returncode, 1)

@@ -66,11 +66,18 @@ class Node(unittest.TestCase):
         run = subprocess.run([CLIENT, "-endpoint", f"unix://{self.folder}/csi.sock", "-o", "json", *words],
                              capture_output=True, text=True, timeout=PATIENCE_S)
         self.assertEqual(run.returncode, 0, run.stderr)
-        return json.loads(run.stdout or "{}")
+        return self.document(run.stdout)
+
+    def document(self, text):
+        """What a program prints with -o json: one document, whose schema is named, in which no name of ours is in snake case."""
+        value = json.loads(text)
+        self.assertEqual(value["schemaVersion"], 1)
+        self.assertNotRegex(text, r'"[a-z]+_[a-z_]+":')
+        return value
 
     def create(self, name, size, *flags):
         answer = self.csi("-fs", "ext4", "-size", size, *flags, "create", name)
-        return answer["volume"].get("volume_id") or answer["volume"]["volumeId"]
+        return answer["volume"]["volumeId"]
 
     def text(self, status, *words):
         run = subprocess.run([DRIVER, *words, *self.where], capture_output=True, text=True, timeout=PATIENCE_S)
@@ -78,7 +85,7 @@ class Node(unittest.TestCase):
         return run.stdout
 
     def json(self, status, *words):
-        return json.loads(self.text(status, *words, "-o", "json"))
+        return self.document(self.text(status, *words, "-o", "json"))
 
     def findings(self, status=MISMATCH):
         report = self.json(status, "check")
@@ -93,6 +100,41 @@ class Node(unittest.TestCase):
 
     def path(self, volume, suffix=".json"):
         return f"{self.state}/{volume}{suffix}"
+
+
+class Client(Node):
+    def setUp(self):
+        super().setUp()
+        self.start()
+
+    def words(self, *words):
+        run = subprocess.run([CLIENT, "-endpoint", f"unix://{self.folder}/csi.sock", *words], capture_output=True, text=True,
+                             timeout=PATIENCE_S, check=True)
+        return run.stdout.splitlines()
+
+    def test_volumes_are_a_table(self):
+        key = "csi.storage.k8s.io/pvc"
+        claimed = self.create("pvc-three", "8Mi", "-parameter", f"{key}/namespace=default", "-parameter", f"{key}/name=data")
+        heading, *rows = [line.split() for line in self.words("list")]
+        self.assertEqual(heading, ["ID", "SIZE", "NODE", "CLAIM", "CONDITION"])
+        self.assertEqual(rows, sorted([[self.ids[0], "16Mi", "n", "-", "ok"], [self.ids[1], "20Mi", "n", "-", "ok"],
+                                       [claimed, "8Mi", "n", "default/data", "ok"]]))
+        heading, first, second, more = self.words("-max", "2", "list")
+        self.assertEqual([first.split()[0], second.split()[0]], [row[0] for row in rows[:2]])
+        self.assertTrue(more.startswith("more follow: -token "))
+        heading, last = self.words("-token", more.rpartition(" ")[2], "list")
+        self.assertEqual(last.split()[0], rows[2][0])
+        self.assertEqual([e["volume"]["volumeId"] for e in self.csi("list")["entries"]], [row[0] for row in rows])
+        for volume in (claimed, *self.ids):
+            self.csi("delete", volume)
+        self.assertEqual(self.words("list"), ["no volumes"])
+
+    def test_capabilities_are_one_document(self):
+        answer = self.csi("capabilities")
+        self.assertEqual(sorted(answer), ["controller", "node", "plugin", "schemaVersion"])
+        self.assertIn({"rpc": {"type": "CREATE_DELETE_VOLUME"}}, answer["controller"]["capabilities"])
+        self.assertEqual([line for line in self.words("capabilities") if not line.startswith(" ")],
+                         ["plugin:", "controller:", "node:"])
 
 
 class Look(Node):

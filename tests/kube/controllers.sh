@@ -215,5 +215,5 @@ handles() {
 # volumes_on NODE: IDs, sorted, as the node's driver lists them.
 volumes_on() {
 	"$programs/csi-client" -endpoint "unix://$KUBE_RUN/nodes/$1/kubelet/plugins/$driver/csi.sock" -o json list |
-		grep -o '"volume_id": *"[^"]*"' | cut -d '"' -f 4 | sort
+		grep -o '"volumeId": *"[^"]*"' | cut -d '"' -f 4 | sort
 }

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What has to be true after a crash, whatever was interrupted. Each finding is (invariant, text)."""
 
+import json
+
 from calls import Failed, Timeout, fields, until
 
 SETTLE_S = 60
@@ -92,7 +94,7 @@ def check_all(world, driver, life, bystander, foreign):
     """After a crash and the start that follows. Raises calls.Died if the driver is killed meanwhile."""
     findings = list(check_settled(world, driver))
     try:
-        listed = fields(driver.call("list")).get("volume_id", [])
+        listed = [e["volume"]["volumeId"] for e in json.loads(driver.call("-o", "json", "list"))["entries"]]
     except Failed as failure:
         return [("retry", str(failure))]
     findings += check_records(world, life, bystander, listed)

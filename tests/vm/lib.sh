@@ -341,7 +341,7 @@ largest() {
 
 # In the order of their bytes
 listed_ids() {
-	csi list | field volume_id
+	csi list | awk 'NR > 1 { print $1 }'
 }
 
 # --- what the kernel and LVM say, which the driver must agree with

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "table.h"
+#include "base/table.h"
 
 #include "base/mem.h"
 #include "base/parse.h"
