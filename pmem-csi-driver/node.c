@@ -19,6 +19,7 @@
 #include "node_plugin.h"
 #include "node_registry.h"
 #include "node_room.h"
+#include "node_socket.h"
 #include "open_tls.h"
 #include "os/mount_table.h"
 #include "os/paths.h"
@@ -65,6 +66,8 @@ struct node {
 	struct grpc_server *remote; /* for the central controller; NULL: none */
 	struct node_registry *registry;
 	struct node_plugin plugin;
+	struct node_socket socket;
+	struct error *failure;   /* why it ends without being asked to; NULL: it does not */
 	struct metrics *metrics; /* NULL: none */
 	struct http_server *http;
 	struct probes *probes; /* NULL: none */
@@ -168,14 +171,6 @@ static void complain_of_refresh(struct node *n)
 		F_STR("doing", a.command[0] ? a.command : "reading or writing state"));
 }
 
-static void tick(void *user)
-{
-	struct node *n = user;
-
-	device_tick(n->devices);
-	complain_of_refresh(n);
-}
-
 static void refresh_due(void *user)
 {
 	struct node *n = user;
@@ -259,6 +254,16 @@ static void stop_requested(void *user)
 	/* kubelet first, then the controllers: nobody is to be sent here while sockets are closed */
 	node_plugin_stop(&n->plugin, drained, n);
 	node_registry_stop(n->registry, unregistered, n);
+}
+
+static void tick(void *user)
+{
+	struct node *n = user;
+
+	device_tick(n->devices);
+	complain_of_refresh(n);
+	if (!n->draining && node_socket_check(&n->socket, &n->failure) < 0)
+		stop_requested(n);
 }
 
 static int start_registry(struct node *n, const struct options *o, struct error **err)
@@ -378,6 +383,7 @@ static int start_servers(struct node *n, const struct options *o, struct error *
 		return -1;
 	if (start_server(n, o, o->endpoint, n->services, &n->server, err) < 0)
 		return -1;
+	node_socket_note(&n->socket, o->endpoint);
 	if (!str_empty(o->controller_endpoint) &&
 		start_server(n, o, o->controller_endpoint, n->remote_services, &n->remote, err) < 0)
 		return -1;
@@ -403,6 +409,10 @@ static int serve(struct node *n, const struct options *o, struct error **err)
 	/* after the socket is there: nothing slow comes before it */
 	refresh_due(n);
 	loop_run(n->loop);
+	if (n->failure) {
+		*err = TAKE_PTR(n->failure);
+		return -1;
+	}
 	return node_plugin_result(&n->plugin, err);
 }
 
@@ -414,6 +424,8 @@ static void node_done(struct node *n)
 	workers_free(n->housekeeping);
 	node_registry_close(n->registry);
 	node_plugin_done(&n->plugin);
+	node_socket_done(&n->socket);
+	error_free(n->failure);
 	grpc_server_free(n->server);
 	grpc_server_free(n->remote);
 	http_server_free(n->http);

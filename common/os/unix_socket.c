@@ -52,7 +52,8 @@ int unix_socket_refuse_live(const char *path, struct error **err)
 	if (connect(fd, (const struct sockaddr *)&sa, sizeof(sa)) < 0 &&
 		(errno == ECONNREFUSED || errno == ENOENT))
 		return 0;
-	return err_set(err, ERR_UNAVAILABLE, "\"%s\" is in use by another server", path);
+	return err_set(err, ERR_UNAVAILABLE,
+		"\"%s\" is in use by another server, which has to be ended first", path);
 }
 
 static bool has_folder(const char *path)

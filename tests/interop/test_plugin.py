@@ -148,6 +148,37 @@ class Plugin(driver.DriverTest):
         self.end_driver(1)
         self.assertFalse(self.is_there())
 
+    def ends_with(self, reason):
+        self.driver.wait(driver.PATIENCE_S)
+        self.assertRegex(self.logged(), reason)
+        self.end_driver(1)
+
+    def test_a_driver_that_takes_the_csi_socket_ends_this_one(self):
+        """As the Go driver does: it removes the file, whoever listens there."""
+        self.start()
+        endpoint = f"{self.folder}/s"
+        os.unlink(endpoint)
+        with socket.socket(socket.AF_UNIX) as other:
+            other.bind(endpoint)
+            other.listen()
+            self.ends_with("another driver has taken the CSI socket.*is in use by another server")
+            self.assertFalse(self.is_there())
+            # kubelet starts it again and again, and the other one keeps what it has
+            again = subprocess.run(
+                [self.program, "-mode=node", "-nodeid=n", *self.devices(), f"-statePath={self.folder}/state",
+                 f"-endpoint=unix://{endpoint}"], stderr=subprocess.PIPE, text=True, timeout=driver.PATIENCE_S)
+            self.assertEqual(again.returncode, 1)
+            self.assertIn("is in use by another server, which has to be ended first", again.stderr)
+            self.assertTrue(stat.S_ISSOCK(os.stat(endpoint).st_mode))
+        self.start()
+        self.register()
+        self.stop_driver()
+
+    def test_a_driver_whose_csi_socket_was_removed_ends(self):
+        self.start()
+        os.unlink(f"{self.folder}/s")
+        self.ends_with("somebody has removed the CSI socket")
+
     def test_without_the_flag_there_is_no_socket(self):
         self.start_driver()
         self.assertEqual(os.listdir(self.registry), [])
