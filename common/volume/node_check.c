@@ -241,23 +241,40 @@ static const struct mount_entry *mount_of(const struct mount_table *t, const cha
 	return best;
 }
 
+/* Whether mounts made at @place spread; *@ret_target is the mount that decides. */
+static bool spreads(struct look *l, const char *place, const char **ret_target)
+{
+	CLEANUP(free_charp) char *full = x_asprintf("%s%s", l->config->root, place);
+	CLEANUP(free_charp) char *resolved = realpath(full, NULL);
+	const struct mount_entry *e = resolved ? mount_of(l->config->mounts, resolved) : NULL;
+
+	*ret_target = e ? e->target : "/";
+	return e && e->shared;
+}
+
+/* In a pod of the driver, two folders below kubelet's are mounts from the host, and kubelet's own folder is
+ * none. */
 static void check_propagation(struct look *l, const char *dir)
 {
-	CLEANUP(free_charp) char *full = x_asprintf("%s%s", l->config->root, dir);
-	CLEANUP(free_charp) char *resolved = realpath(full, NULL);
+	static const char *const used[] = {"pods", "plugins/kubernetes.io/csi"};
+	const char *target = NULL;
 
-	if (!resolved) {
+	if (!exists(l, dir)) {
 		add(l, "kubelet-dir", NODE_NOTE, "%s is not there: is kubelet's folder another one?", dir);
 		return;
 	}
-	const struct mount_entry *e = mount_of(l->config->mounts, resolved);
-	if (e && e->shared)
-		add(l, "kubelet-dir", NODE_OK, "%s: mounts made there spread (%s is shared)", dir, e->target);
-	else
+	for (size_t i = 0; i < ARRAY_SIZE(used); i++) {
+		CLEANUP(free_charp) char *below = x_asprintf("%s/%s", dir, used[i]);
+		const char *place = exists(l, below) ? below : dir;
+		if (spreads(l, place, &target))
+			continue;
 		add(l, "kubelet-dir", NODE_PROBLEM,
 			"%s: mounts made there stay here, and pods see empty folders: %s is not shared; in a "
 			"pod the volume needs mountPropagation: Bidirectional",
-			dir, e ? e->target : "/");
+			place, target);
+		return;
+	}
+	add(l, "kubelet-dir", NODE_OK, "%s: mounts made there spread (%s is shared)", dir, target);
 }
 
 static void check_kubelet(struct look *l)
