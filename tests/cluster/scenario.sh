@@ -128,6 +128,11 @@ writes_without_error() {
 	done
 }
 
+# Its container has ended once at least.
+is_started_again() {
+	[ "$(value pod "$1" '.status.containerStatuses[0].restartCount')" -ge 1 ] && phase_is pod "$1" Running
+}
+
 # all_gone: pods and claims of the scenario, with their volumes.
 all_gone() {
 	k delete pods -l scenario --timeout="${patience_s}s" --ignore-not-found
