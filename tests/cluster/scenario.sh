@@ -12,7 +12,7 @@
 
 KUBE_RUN=$1
 driver=pmem-csi.intel.com
-patience_s=240
+patience_s=${SCENARIO_PATIENCE_S:-240} # on a host that is busy otherwise, more
 
 # kd ARGUMENT...: kubectl in the driver's namespace.
 kd() {
