@@ -14,6 +14,7 @@
 #include "controller_kube.h"
 #include "controller_metrics.h"
 #include "metrics.h"
+#include "net/cert_watch.h"
 #include "net/grpc_server.h"
 #include "net/http_server.h"
 #include "net/limits.h"
@@ -65,6 +66,7 @@ struct program {
 	struct metrics *metrics; /* NULL: none */
 	struct http_server *http;
 	struct probes *probes; /* NULL: none */
+	struct cert_watch *certs;
 	struct loop_timer *tick;
 	struct loop_timer *grace; /* runs from the request to end on */
 	struct loop_stop_signals *on_stop;
@@ -113,6 +115,7 @@ static void add_metrics(void *user, struct buf *out)
 	const struct program *p = user;
 	struct controller_metrics_kube kube = {0};
 
+	metrics_certificates(p->metrics, p->certs, out);
 	if (p->kube) {
 		kube.leads = controller_kube_leads(p->kube);
 		kube.pending = controller_kube_pending(p->kube);
@@ -343,6 +346,7 @@ static void program_done(struct program *p)
 	grpc_server_free(p->registry_server);
 	http_server_free(p->http);
 	probes_free(p->probes);
+	cert_watch_free(p->certs);
 	registry_free(p->registry);
 	controller_free(p->controller);
 	owners_free(p->expected);
@@ -369,5 +373,6 @@ int controller_run(const struct options *o, struct error **err)
 		return -1;
 	p.workers = workers_new(THREADS);
 	p.handshakes = handshakes_new(p.loop);
+	p.certs = watch_certificates(o, p.loop, p.workers);
 	return serve(&p, err);
 }

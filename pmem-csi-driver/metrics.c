@@ -233,6 +233,14 @@ void metrics_count_server(const struct grpc_server *server, struct metrics_work 
 	w->connections += count.connections;
 }
 
+void metrics_certificates(const struct metrics *m, struct cert_watch *certs, struct buf *out)
+{
+	const struct prometheus_label labels[] = {
+		{"driver_name", m->config.driver_name}, {"node", m->config.node_id}, {0}};
+
+	cert_watch_metrics(certs, labels, out);
+}
+
 double metrics_now_s(void)
 {
 	struct timespec ts;

@@ -11,6 +11,7 @@
  */
 #pragma once
 
+#include "net/cert_watch.h"
 #include "net/grpc_server.h"
 #include "net/http_server.h"
 #include "pmem/device.h"
@@ -48,6 +49,9 @@ struct metrics_config {
 
 /** metrics_count_server() - add what @server has to do to @w; NULL has nothing. */
 void metrics_count_server(const struct grpc_server *server, struct metrics_work *w);
+
+/** metrics_certificates() - add what @certs knows, with the labels of all metrics. */
+void metrics_certificates(const struct metrics *m, struct cert_watch *certs, struct buf *out);
 
 /** metrics_now_s() - seconds since 1970, for gauges that tell when something was. */
 double metrics_now_s(void);

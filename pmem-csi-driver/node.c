@@ -13,6 +13,7 @@
 #include "devices.h"
 #include "init_chain.h"
 #include "metrics.h"
+#include "net/cert_watch.h"
 #include "net/grpc_server.h"
 #include "net/http_server.h"
 #include "net/limits.h"
@@ -71,7 +72,8 @@ struct node {
 	struct metrics *metrics; /* NULL: none */
 	struct http_server *http;
 	struct probes *probes; /* NULL: none */
-	unsigned serving;      /* what the end waits for: servers that are not drained, a refresh that runs */
+	struct cert_watch *certs;
+	unsigned serving; /* what the end waits for: servers that are not drained, a refresh that runs */
 	struct loop_timer *refresh;
 	struct loop_timer *tick;
 	struct loop_timer *grace; /* runs from the request to end on */
@@ -309,6 +311,7 @@ static void add_metrics(void *user, struct buf *out)
 	struct node *n = user;
 
 	node_registry_metrics(n->registry, out);
+	metrics_certificates(n->metrics, n->certs, out);
 	node_plugin_metrics(&n->plugin, out);
 }
 
@@ -430,6 +433,7 @@ static void node_done(struct node *n)
 	grpc_server_free(n->remote);
 	http_server_free(n->http);
 	probes_free(n->probes);
+	cert_watch_free(n->certs);
 	handshakes_free(n->handshakes);
 	metrics_free(n->metrics);
 	loop_timer_close(n->refresh);
@@ -489,5 +493,6 @@ int node_run(const struct options *o, struct error **err)
 	n.workers = workers_new(WORKERS_DEFAULT_MAX);
 	n.housekeeping = workers_new(HOUSEKEEPING_THREADS);
 	n.handshakes = handshakes_new(n.loop);
+	n.certs = watch_certificates(o, n.loop, n.housekeeping);
 	return serve(&n, o, err);
 }

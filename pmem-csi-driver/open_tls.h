@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include "net/cert_watch.h"
 #include "net/tls.h"
 #include "options.h"
 
@@ -12,3 +13,6 @@
  * is wrong with a file. @ret: tls_context_unref(); NULL without -caFile. */
 int open_tls(const struct options *o, enum tls_role role, const char *const *peer_names,
 	struct tls_context **ret, struct error **err) MUST_CHECK;
+
+/** watch_certificates() - when these files expire. Return: never NULL; cert_watch_free(). */
+struct cert_watch *watch_certificates(const struct options *o, struct loop *loop, struct workers *workers);

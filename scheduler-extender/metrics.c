@@ -18,6 +18,7 @@ static const char *const verbs[] = {"filter", "prioritize", "preempt"};
 
 struct metrics {
 	const char *driver_name;
+	struct cert_watch *certs;
 	struct metrics_parts parts;
 	struct kube_request_counts *requests;
 	struct prometheus_histogram durations[ARRAY_SIZE(verbs)];
@@ -135,6 +136,7 @@ void metrics_all(void *self, const struct http1_request *request, struct http_re
 	const struct metrics *m = self;
 	const struct prometheus_label labels[] = {
 		{"version", PMEM_VERSION}, {"driver_name", m->driver_name}, {0}};
+	const struct prometheus_label driver[] = {{"driver_name", m->driver_name}, {0}};
 
 	(void)request;
 	reply->content_type = PROMETHEUS_CONTENT_TYPE;
@@ -142,6 +144,7 @@ void metrics_all(void *self, const struct http1_request *request, struct http_re
 		"A metric with a constant '1' value labeled by version.");
 	prometheus_sample(&reply->body, "build_info", labels, 1);
 	add_ready(m, &reply->body);
+	cert_watch_metrics(m->certs, driver, &reply->body);
 	add_known(m, &reply->body);
 	if (m->parts.watch) {
 		add_nodes(m, &reply->body);
@@ -171,11 +174,12 @@ void metrics_readyz(void *self, const struct http1_request *request, struct http
 	buf_addf(&reply->body, "%s\n", why->msg);
 }
 
-struct metrics *metrics_new(const char *driver_name)
+struct metrics *metrics_new(const char *driver_name, struct cert_watch *certs)
 {
 	struct metrics *m = x_calloc(1, sizeof(*m));
 
 	m->driver_name = driver_name;
+	m->certs = certs;
 	m->requests = kube_request_counts_new();
 	for (size_t i = 0; i < ARRAY_SIZE(verbs); i++)
 		m->durations[i] =

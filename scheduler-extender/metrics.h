@@ -6,12 +6,13 @@
 
 #include "cluster/kube/client.h"
 #include "cluster/sched/service.h"
+#include "net/cert_watch.h"
 #include "net/http_server.h"
 
 struct metrics;
 
-/** metrics_new() - @driver_name: borrowed. Return: never NULL; metrics_free(). */
-struct metrics *metrics_new(const char *driver_name);
+/** metrics_new() - @driver_name, @certs: borrowed. Return: never NULL; metrics_free(). */
+struct metrics *metrics_new(const char *driver_name, struct cert_watch *certs);
 
 /** metrics_free() - after those that it observes. NULL is allowed. */
 void metrics_free(struct metrics *m);

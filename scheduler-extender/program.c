@@ -12,6 +12,7 @@
 #include "cluster/sched/service.h"
 #include "metrics.h"
 #include "net/addr.h"
+#include "net/cert_watch.h"
 #include "net/limits.h"
 #include "os/process.h"
 
@@ -34,6 +35,8 @@ struct program {
 	const struct options *options;
 	struct loop *loop;
 	struct handshakes *handshakes;
+	struct workers *workers; /* that read certificates now and then */
+	struct cert_watch *certs;
 	struct tls_context *server_tls;
 	struct tls_context *registry_tls; /* NULL: plain */
 	struct kube_config *kube;
@@ -365,13 +368,25 @@ static int start_http(struct program *p, struct error **err)
 	return start_probes(p, err);
 }
 
+static struct cert_watch *watch_certificates(struct program *p)
+{
+	const struct options *o = p->options;
+	const char *const certs[] = {o->cert_file, o->client_cert_file, NULL};
+	const char *const authorities[] = {o->ca_file, o->client_ca_file, NULL};
+	const struct cert_watch_config config = {
+		.loop = p->loop, .workers = p->workers, .cert_files = certs, .ca_files = authorities};
+
+	return cert_watch_new(&config);
+}
+
 static int serve(struct program *p, struct error **err)
 {
 	if (loop_on_stop(p->loop, stop_requested, p, &p->on_stop, err) < 0)
 		return -1;
 	p->tick = loop_timer_new(p->loop, tick, p);
 	p->grace = loop_timer_new(p->loop, grace_is_over, p);
-	p->metrics = metrics_new(p->options->driver_name);
+	p->certs = watch_certificates(p);
+	p->metrics = metrics_new(p->options->driver_name, p->certs);
 	if (open_parts(p, err) < 0 || start_http(p, err) < 0)
 		return -1;
 	loop_timer_set(p->tick, TICK_MS, TICK_MS);
@@ -383,6 +398,7 @@ static int serve(struct program *p, struct error **err)
 static void program_done(struct program *p)
 {
 	process_closing(CLOSE_GRACE_S);
+	workers_free(p->workers);
 	http_server_free(p->scheduler);
 	http_server_free(p->webhook);
 	http_server_free(p->probes);
@@ -396,6 +412,7 @@ static void program_done(struct program *p)
 	sched_nodes_free(p->nodes);
 	handshakes_free(p->handshakes);
 	metrics_free(p->metrics);
+	cert_watch_free(p->certs);
 	tls_context_unref(p->server_tls);
 	tls_context_unref(p->registry_tls);
 	loop_timer_close(p->tick);
@@ -413,5 +430,6 @@ int program_run(const struct options *o, struct error **err)
 	if (loop_new(&p.loop, err) < 0)
 		return -1;
 	p.handshakes = handshakes_new(p.loop);
+	p.workers = workers_new(1);
 	return serve(&p, err);
 }

@@ -39,6 +39,15 @@ struct tls_config {
 	bool strict_keys;              /* a key file that others may read is an error instead of a warning */
 };
 
+enum tls_expiry_kind {
+	TLS_EXPIRY_CHAIN,       /* of no use when one of them has expired */
+	TLS_EXPIRY_AUTHORITIES, /* of use until the last one has */
+};
+
+/** tls_expiry() - when the certificates in a file expire. @ret: seconds since 1970. Blocks on the file.
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the file. */
+int tls_expiry(const char *file, enum tls_expiry_kind kind, int64_t *ret, struct error **err) MUST_CHECK;
+
 struct tls_context;
 
 /**

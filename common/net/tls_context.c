@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -94,6 +95,38 @@ static int load_certificates(const char *file, mbedtls_x509_crt *ret, struct err
 		return err_set(
 			err, ERR_INVALID_ARGUMENT, "%s: %d of its certificates are malformed", file, rv);
 	return 0;
+}
+
+static int64_t seconds_of(const mbedtls_x509_time *t)
+{
+	struct tm tm = {.tm_year = t->year - 1900,
+		.tm_mon = t->mon - 1,
+		.tm_mday = t->day,
+		.tm_hour = t->hour,
+		.tm_min = t->min,
+		.tm_sec = t->sec};
+
+	return (int64_t)timegm(&tm);
+}
+
+int tls_expiry(const char *file, enum tls_expiry_kind kind, int64_t *ret, struct error **err)
+{
+	mbedtls_x509_crt chain;
+	int64_t expires_s = 0;
+
+	tls_compat_init();
+	mbedtls_x509_crt_init(&chain);
+	int rc = load_certificates(file, &chain, err);
+	for (const mbedtls_x509_crt *crt = &chain; rc == 0 && crt; crt = crt->next) {
+		int64_t s = seconds_of(&crt->valid_to);
+
+		if (crt == &chain || (kind == TLS_EXPIRY_CHAIN ? s < expires_s : s > expires_s))
+			expires_s = s;
+	}
+	mbedtls_x509_crt_free(&chain);
+	if (rc == 0)
+		*ret = expires_s;
+	return rc;
 }
 
 static bool is_curve(size_t bits)

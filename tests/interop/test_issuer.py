@@ -4,6 +4,7 @@
 usage: test_issuer.py PMEM_CSI_DRIVER MAKE_CERTS [unittest options]
 """
 import datetime
+import http.client
 import os
 import re
 import subprocess
@@ -86,6 +87,26 @@ class Issuer(unittest.TestCase):
         self.assertNotIn("unregistered", self.logged("controller"))
         self.issue("-e", in_seconds(3600))
         self.wait_for("controller", "node registered node=host2 ")
+
+    def expiry(self, port, file):
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=driver.PATIENCE_S)
+        self.addCleanup(connection.close)
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+        found = re.search(rf'pmem_certificate_expiry_timestamp_seconds{{.*file="{file}"}} (\S+)', text)
+        return float(found.group(1)) if found else None
+
+    def test_their_end_is_told_beforehand(self):
+        """By metrics and log, of programs that have no connection yet."""
+        self.issue("-e", in_seconds(3 * 86400 + 600))
+        for name, flags in (("node", ["-mode=node", "-nodeid=n", "-deviceManager=fake", f"-statePath={self.folder}/s"]),
+                            ("other", ["-mode=controller", "-registryEndpoint=tcp://127.0.0.1:0"])):
+            self.start(name, NODE, *flags, f"-endpoint=unix://{self.folder}/{name}.sock", "-metricsListen=127.0.0.1:0")
+            self.wait_for(name, rf"certificate expires soon.* file={self.path(NODE)} .*days=3")
+            self.assertNotIn("ca.pem", self.logged(name).replace("authority", ""))
+            port = int(self.wait_for(name, r"serving metrics .*port=(\d+)").group(1))
+            self.assertAlmostEqual(self.expiry(port, self.path(NODE)), time.time() + 3 * 86400 + 600, delta=300)
+            self.assertGreater(self.expiry(port, self.path("ca")), time.time() + 14 * 86400)
 
     def test_they_begin_later(self):
         """As made by an issuer whose clock is ahead: refused with that reason, until the time has come."""
