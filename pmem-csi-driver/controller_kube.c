@@ -20,6 +20,7 @@
 #include "cluster/leftovers.h"
 #include "cluster/owners.h"
 #include "cluster/rescheduler.h"
+#include "cluster/trouble_events.h"
 
 /* Reviews of tokens, on a connection of their own: those of 5,000 nodes, the most that Kubernetes supports,
  * take less than a minute after a start, and then ten minutes hold 12 times as many. */
@@ -44,6 +45,7 @@ struct controller_kube {
 	/* what only who leads has */
 	struct rescheduler *rescheduler;
 	struct claim_events *claim_events;
+	struct trouble_events *trouble_events;
 	struct leftovers *leftovers;
 	struct lease *lease;
 	char *namespace;
@@ -63,7 +65,8 @@ static void class_changed(void *user, const char *key, const void *old, const vo
 		capacity_objects_class_changed(k->capacity, key);
 }
 
-static void tell_claim(void *user, const struct kube_meta *claim, const char *message, uint64_t now_ns)
+static void tell_trouble(
+	void *user, const struct kube_meta *claim, const char *reason, const char *message, uint64_t now_ns)
 {
 	struct controller_kube *k = user;
 	const struct kube_reference object = {.api_version = "v1",
@@ -72,7 +75,23 @@ static void tell_claim(void *user, const struct kube_meta *claim, const char *me
 		.name = claim->name,
 		.uid = claim->uid};
 
-	kube_event_post(k->events, &object, "Warning", "VolumeDoesNotFit", message, now_ns);
+	kube_event_post(k->events, &object, "Warning", reason, message, now_ns);
+}
+
+static void tell_claim(void *user, const struct kube_meta *claim, const char *message, uint64_t now_ns)
+{
+	tell_trouble(user, claim, "VolumeDoesNotFit", message, now_ns);
+}
+
+/* By its name, as kubelet does: kubectl describe shows both. */
+static void tell_node(
+	void *user, const char *node_id, const char *reason, const char *message, uint64_t now_ns)
+{
+	struct controller_kube *k = user;
+	const struct kube_reference object = {
+		.api_version = "v1", .kind = "Node", .name = node_id, .uid = node_id};
+
+	kube_event_post(k->events, &object, "Warning", reason, message, now_ns);
 }
 
 static void leftover_deleted(
@@ -114,6 +133,12 @@ static void begin_duties(struct controller_kube *k)
 		.tell = tell_claim,
 		.user = k};
 	k->claim_events = claim_events_new(&claims);
+	const struct trouble_events_config trouble = {.nodes = k->config.nodes,
+		.claims = k->claims,
+		.tell_node = tell_node,
+		.tell_claim = tell_trouble,
+		.user = k};
+	k->trouble_events = trouble_events_new(&trouble);
 	const struct leftovers_config leftovers = {.controller = k->controller,
 		.lookup = claim_reader_lookup(k->reader),
 		.observer = {leftover_deleted, leftover_kept, k}};
@@ -123,6 +148,7 @@ static void begin_duties(struct controller_kube *k)
 static void end_duties(struct controller_kube *k)
 {
 	leftovers_free(TAKE_PTR(k->leftovers));
+	trouble_events_free(TAKE_PTR(k->trouble_events));
 	claim_events_free(TAKE_PTR(k->claim_events));
 	rescheduler_free(TAKE_PTR(k->rescheduler));
 	informer_free(TAKE_PTR(k->claims));
@@ -307,6 +333,7 @@ void controller_kube_tick(struct controller_kube *k, uint64_t now_ns)
 	k->duties_ns = now_ns;
 	rescheduler_tick(k->rescheduler, now_ns);
 	leftovers_tick(k->leftovers, now_ns);
+	trouble_events_tick(k->trouble_events, now_ns);
 	if (now_ns - k->start_ns >= k->config.start_window_ms * NS_PER_MS)
 		claim_events_tick(k->claim_events, now_ns);
 }

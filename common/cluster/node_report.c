@@ -54,7 +54,7 @@ static bool regions_equal(const struct node_region *a, const struct node_region 
 	       a->available_bytes == b->available_bytes && a->max_volume_bytes == b->max_volume_bytes &&
 	       a->max_sector_volume_bytes == b->max_sector_volume_bytes && a->unit_bytes == b->unit_bytes &&
 	       a->map_align_bytes == b->map_align_bytes && a->btt_start_bytes == b->btt_start_bytes &&
-	       extents_equal(a, b);
+	       a->incomplete == b->incomplete && extents_equal(a, b);
 }
 
 static bool volumes_equal(const struct node_volume *a, const struct node_volume *b)

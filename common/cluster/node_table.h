@@ -32,6 +32,7 @@ struct node_region {
 	uint64_t btt_start_bytes;
 	uint64_t *free_extent_bytes;
 	size_t n_free_extents;
+	bool incomplete;
 };
 
 /* Numbers as in registry.proto. */

@@ -50,6 +50,7 @@ static Registry__V0__RegionCapacity *wire_region(const struct report_pool *p, st
 	out->unit_bytes = p->rules.unit_bytes;
 	out->map_align_bytes = p->rules.map_align_bytes;
 	out->btt_start_bytes = p->rules.btt_start_bytes;
+	out->incomplete = p->incomplete;
 	out->free_extent_bytes = arena_alloc(arena, p->n_free_extents * sizeof(*out->free_extent_bytes));
 	for (size_t i = 0; i < p->n_free_extents; i++)
 		out->free_extent_bytes[out->n_free_extent_bytes++] = p->free_extent_bytes[i];

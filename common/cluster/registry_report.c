@@ -72,7 +72,8 @@ static int read_region(const Registry__V0__RegionCapacity *m, struct node_region
 		.max_sector_volume_bytes = m->max_sector_volume_bytes,
 		.unit_bytes = m->unit_bytes,
 		.map_align_bytes = m->map_align_bytes,
-		.btt_start_bytes = m->btt_start_bytes};
+		.btt_start_bytes = m->btt_start_bytes,
+		.incomplete = m->incomplete};
 	ret->free_extent_bytes = x_calloc(m->n_free_extent_bytes, sizeof(*ret->free_extent_bytes));
 	for (; ret->n_free_extents < m->n_free_extent_bytes; ret->n_free_extents++)
 		ret->free_extent_bytes[ret->n_free_extents] = m->free_extent_bytes[ret->n_free_extents];

@@ -23,6 +23,7 @@ static Registry__V0__RegionCapacity *region_entry(struct arena *arena, const str
 	m->unit_bytes = from->unit_bytes;
 	m->map_align_bytes = from->map_align_bytes;
 	m->btt_start_bytes = from->btt_start_bytes;
+	m->incomplete = from->incomplete;
 	m->free_extent_bytes = arena_alloc(arena, from->n_free_extents * sizeof(*m->free_extent_bytes));
 	for (; m->n_free_extent_bytes < from->n_free_extents; m->n_free_extent_bytes++)
 		m->free_extent_bytes[m->n_free_extent_bytes] =

@@ -21,7 +21,11 @@
 #define KUBELET_DIR     "/var/lib/kubelet"
 #define STATE_MIN_BYTES (16ULL << 20) /* some thousand state files with their temporaries */
 #define SMALL_FILE_MAX  4096
-#define LVM_LOCKS       "/run/lock/lvm" /* global/locking_dir of lvm.conf(5) */
+/* What makes regions. */
+#define MEMORY_REMEDY                                                                                        \
+	"NVDIMMs: ipmctl create -goal PersistentMemoryType=AppDirect and a reboot; CXL: cxl create-region; " \
+	"for a trial: memmap=4G!4G on the kernel's command line"
+#define LVM_LOCKS "/run/lock/lvm" /* global/locking_dir of lvm.conf(5) */
 
 struct look {
 	const struct node_check_config *config;
@@ -108,12 +112,13 @@ static void check_nd(struct look *l)
 	if (!exists(l, "/sys/bus/nd"))
 		add(l, "libnvdimm", NODE_PROBLEM,
 			"no /sys/bus/nd: the module libnvdimm is not loaded, or there is no persistent "
-			"memory");
+			"memory: modprobe nd_pmem; " MEMORY_REMEDY);
 	else if (!inv)
 		add(l, "libnvdimm", is_root(l) ? NODE_PROBLEM : NODE_UNKNOWN, "regions cannot be listed: %s",
 			l->config->regions_problem ? l->config->regions_problem : "unknown reason");
 	else if (inv->n_regions == 0)
-		add(l, "libnvdimm", NODE_PROBLEM, "the kernel shows no region of persistent memory");
+		add(l, "libnvdimm", NODE_PROBLEM,
+			"the kernel shows no region of persistent memory: " MEMORY_REMEDY);
 	else
 		add(l, "libnvdimm", NODE_OK, "the kernel shows %zu regions", inv->n_regions);
 }
@@ -162,8 +167,9 @@ static void check_regions(struct look *l)
 			add(l, "region", NODE_PROBLEM,
 				"%s on %s is read-only: nothing is made in it, and what is there is not "
 				"mounted for "
-				"writing (its read_only in sysfs is 1)",
-				r->name, r->bus);
+				"writing (echo 0 >/sys/bus/nd/devices/%s/read_only ends that, unless the "
+				"DIMM is at fault)",
+				r->name, r->bus, r->name);
 		check_readonly(l, r);
 	}
 }
@@ -177,7 +183,7 @@ static void check_driver(struct look *l, const char *module, const char *bus_dri
 	if (exists(l, in_module) || exists(l, bus_driver))
 		add(l, module, NODE_OK, "module %s is there", module);
 	else
-		add(l, module, level, "module %s is not there: %s", module, purpose);
+		add(l, module, level, "module %s is not there: %s; modprobe %s", module, purpose, module);
 }
 
 static void check_modules(struct look *l)
@@ -215,7 +221,9 @@ static void check_nodes(struct look *l)
 		add(l, "dev-nodes", NODE_OK, "all %zu block devices of namespaces have a node in /dev", n);
 	if (str_eq(l->config->mode, "lvm") && !exists(l, "/dev/mapper/control"))
 		add(l, "dev-mapper", NODE_PROBLEM,
-			"no /dev/mapper/control: no logical volume can be activated");
+			"no /dev/mapper/control: no logical volume can be activated; modprobe dm_mod, and in "
+			"a "
+			"container mount the host's /dev");
 }
 
 /* Whether @path is at or below @folder. */
@@ -270,7 +278,9 @@ static void check_propagation(struct look *l, const char *dir)
 			continue;
 		add(l, "kubelet-dir", NODE_PROBLEM,
 			"%s: mounts made there stay here, and pods see empty folders: %s is not shared; in a "
-			"pod the volume needs mountPropagation: Bidirectional",
+			"pod the volume needs mountPropagation: Bidirectional, on the host mount "
+			"--make-rshared "
+			"does it",
 			place, target);
 		return;
 	}
@@ -359,7 +369,7 @@ static void check_groups(struct look *l)
 			l->config->groups->n_vgs, folder);
 }
 
-static void check_tool(struct look *l, const char *tool, enum node_level level, const char *purpose)
+static void check_tool(struct look *l, const char *tool, const char *package, const char *purpose)
 {
 	static const char *const folders[] = {"/usr/sbin", "/usr/bin", "/sbin", "/bin"};
 
@@ -370,7 +380,7 @@ static void check_tool(struct look *l, const char *tool, enum node_level level, 
 			return;
 		}
 	}
-	add(l, tool, level, "no %s: %s", tool, purpose);
+	add(l, tool, NODE_PROBLEM, "no %s: %s; install %s", tool, purpose, package);
 }
 
 static const char *volatile_name(const struct statfs *st)
@@ -409,24 +419,30 @@ static void check_state(struct look *l)
 	char text[24];
 
 	if (stat_state(l, &st) < 0) {
-		add(l, "state-folder", NODE_PROBLEM, "neither %s nor its parent is there", path);
+		add(l, "state-folder", NODE_PROBLEM,
+			"neither %s nor its parent is there: make it, or give -statePath another folder",
+			path);
 		return;
 	}
 	const char *kind = volatile_name(&st);
 	if (kind)
 		add(l, "state-folder", NODE_PROBLEM,
-			"%s is on %s and does not survive: volumes would be unknown after the next start",
+			"%s is on %s and does not survive: volumes would be unknown after the next start; "
+			"give "
+			"-statePath a folder on a disk",
 			path, kind);
 	else
 		add(l, "state-folder", NODE_OK, "%s is on a file system that lasts", path);
 
 	uint64_t free_bytes = (uint64_t)st.f_bavail * (uint64_t)st.f_bsize;
 	if (st.f_flags & ST_RDONLY)
-		add(l, "state-space", NODE_PROBLEM, "the file system of %s is read-only", path);
+		add(l, "state-space", NODE_PROBLEM,
+			"the file system of %s is read-only: see dmesg for errors, then remount it", path);
 	else
 		add(l, "state-space", free_bytes < STATE_MIN_BYTES ? NODE_PROBLEM : NODE_OK,
-			"the file system of %s has %s free", path,
-			format_bytes(free_bytes >> 20 << 20, text));
+			"the file system of %s has %s free%s", path,
+			format_bytes(free_bytes >> 20 << 20, text),
+			free_bytes < STATE_MIN_BYTES ? ": make room there" : "");
 	if (l->config->not_ready)
 		add(l, "driver", NODE_PROBLEM, "a driver runs and is not ready: %s", l->config->not_ready);
 	else if (l->config->holder > 0)
@@ -496,10 +512,10 @@ void node_check(const struct node_check_config *config, struct node_findings *re
 		check_huge_pages(&l);
 	}
 	check_kubelet(&l);
-	check_tool(&l, "mkfs.ext4", NODE_PROBLEM, "no ext4 volume can be staged for the first time");
-	check_tool(&l, "mkfs.xfs", NODE_PROBLEM, "no xfs volume can be staged for the first time");
+	check_tool(&l, "mkfs.ext4", "e2fsprogs", "no ext4 volume can be staged for the first time");
+	check_tool(&l, "mkfs.xfs", "xfsprogs", "no xfs volume can be staged for the first time");
 	if (str_eq(config->mode, "lvm"))
-		check_tool(&l, "lvm", NODE_PROBLEM, "volume groups cannot be used");
+		check_tool(&l, "lvm", "lvm2", "volume groups cannot be used");
 	check_state(&l);
 	check_volumes(&l);
 	*ret = f;

@@ -39,6 +39,7 @@ struct report_pool {
 	struct layout_rules rules;
 	uint64_t free_extent_bytes[LAYOUT_GAPS_MAX]; /* as struct device_pool says */
 	size_t n_free_extents;
+	bool incomplete; /* a device of it is missing */
 };
 
 struct volumes_report {

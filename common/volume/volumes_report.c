@@ -72,7 +72,8 @@ static struct report_pool report_pool(const struct volumes *v, const struct devi
 {
 	struct report_pool out = {.name = x_strdup(p->name),
 		.capacity = pool_capacity(v, p),
-		.rules = {p->unit_bytes, p->map_align_bytes, p->btt_start_bytes}};
+		.rules = {p->unit_bytes, p->map_align_bytes, p->btt_start_bytes},
+		.incomplete = !p->complete};
 
 	if (!volumes_takes_new(v, p))
 		return out;

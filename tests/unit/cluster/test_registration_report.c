@@ -28,7 +28,8 @@ START_TEST(volumes_and_pools_are_told_as_they_are)
 			.max_sector_volume_bytes = 1},
 		.rules = {8, 9, 10},
 		.free_extent_bytes = {12, 11},
-		.n_free_extents = 2}};
+		.n_free_extents = 2,
+		.incomplete = true}};
 	const struct volumes_report report = {pools, 1, volumes, 2};
 
 	registry__v0__register_controller_request__init(&q);
@@ -42,6 +43,7 @@ START_TEST(volumes_and_pools_are_told_as_they_are)
 	ck_assert_uint_eq(q.regions[0]->unit_bytes, 8);
 	ck_assert_uint_eq(q.regions[0]->map_align_bytes, 9);
 	ck_assert_uint_eq(q.regions[0]->btt_start_bytes, 10);
+	ck_assert(q.regions[0]->incomplete);
 	ck_assert_uint_eq(q.regions[0]->n_free_extent_bytes, 2);
 	ck_assert_uint_eq(q.regions[0]->free_extent_bytes[0], 12);
 	ck_assert_uint_eq(q.regions[0]->free_extent_bytes[1], 11);

@@ -140,6 +140,7 @@ START_TEST(how_a_region_hands_out_space_is_kept)
 	region.unit_bytes = 8;
 	region.map_align_bytes = 9;
 	region.btt_start_bytes = 10;
+	region.incomplete = true;
 	region.n_free_extent_bytes = 2;
 	region.free_extent_bytes = extents;
 	m.node_id = name;
@@ -152,6 +153,7 @@ START_TEST(how_a_region_hands_out_space_is_kept)
 	ck_assert_uint_eq(r->unit_bytes, 8);
 	ck_assert_uint_eq(r->map_align_bytes, 9);
 	ck_assert_uint_eq(r->btt_start_bytes, 10);
+	ck_assert(r->incomplete);
 	ck_assert_uint_eq(r->n_free_extents, 2);
 	ck_assert_uint_eq(r->free_extent_bytes[1], 11);
 	region.n_free_extent_bytes = ARRAY_SIZE(extents);

@@ -13,6 +13,7 @@
 
 static struct node_findings found;
 static struct nd_region region;
+static const char *not_ready;
 
 /* @path: below the scratch folder; a folder if it ends with a slash */
 static void make(const char *path)
@@ -55,9 +56,20 @@ static void look(const char *mode, const char *mountinfo)
 		.state_path = "/var/lib/driver",
 		.mounts = mounts,
 		.regions = &inv,
-		.holder = 42};
+		.holder = 42,
+		.not_ready = not_ready};
 	node_findings_done(&found);
 	node_check(&config, &found);
+}
+
+static const char *text_of(const char *name)
+{
+	for (size_t i = 0; i < found.n; i++) {
+		if (str_eq(found.list[i].name, name))
+			return found.list[i].text;
+	}
+	ck_abort_msg("%s was not looked at", name);
+	return "";
 }
 
 static enum node_level level_of(const char *name)
@@ -91,13 +103,14 @@ END_TEST
 
 START_TEST(each_thing_that_is_not_there_is_a_problem)
 {
-	static const char *const cases[][2] = {
-		{"/sys/bus/nd/drivers/nd_pmem", "nd_pmem"},
-		{"/dev/pmem0", "dev-nodes"},
-		{"/dev/mapper/control", "dev-mapper"},
-		{"/usr/sbin/mkfs.ext4", "mkfs.ext4"},
-		{"/sbin/mkfs.xfs", "mkfs.xfs"},
-		{"/usr/bin/lvm", "lvm"},
+	/* the path, what is looked at, what the text says to do */
+	static const char *const cases[][3] = {
+		{"/sys/bus/nd/drivers/nd_pmem", "nd_pmem", "modprobe nd_pmem"},
+		{"/dev/pmem0", "dev-nodes", "mount the host's /dev"},
+		{"/dev/mapper/control", "dev-mapper", "modprobe dm_mod"},
+		{"/usr/sbin/mkfs.ext4", "mkfs.ext4", "install e2fsprogs"},
+		{"/sbin/mkfs.xfs", "mkfs.xfs", "install xfsprogs"},
+		{"/usr/bin/lvm", "lvm", "install lvm2"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -108,6 +121,8 @@ START_TEST(each_thing_that_is_not_there_is_a_problem)
 		look("lvm", shared);
 		ck_assert_msg(level_of(cases[i][1]) == NODE_PROBLEM, "%s", cases[i][0]);
 		ck_assert_uint_eq(found.n_problems, 2);
+		ck_assert_ptr_nonnull(strstr(text_of(cases[i][1]), cases[i][2]));
+		ck_assert_ptr_nonnull(strstr(text_of("state-folder"), "give -statePath"));
 	}
 	node_findings_done(&found);
 }
@@ -148,6 +163,8 @@ START_TEST(without_libnvdimm_and_with_a_read_only_sys_nothing_can_be_made)
 	ck_assert_int_eq(mount("sys", SCRATCH "/sys", "tmpfs", MS_RDONLY, NULL), 0);
 	look("direct", shared);
 	ck_assert_int_eq(level_of("libnvdimm"), NODE_PROBLEM);
+	ck_assert_ptr_nonnull(strstr(text_of("libnvdimm"), "ipmctl create"));
+	ck_assert_ptr_nonnull(strstr(text_of("libnvdimm"), "memmap=4G!4G"));
 	ck_assert_int_eq(level_of("sys-writable"), NODE_PROBLEM);
 	ck_assert_int_eq(level_of("kubelet-dir"), NODE_NOTE);
 	node_findings_done(&found);
@@ -239,6 +256,18 @@ START_TEST(traps_of_the_hosts_lvm_are_noted)
 }
 END_TEST
 
+START_TEST(a_driver_that_is_not_ready_is_a_problem)
+{
+	make_good_node();
+	not_ready = "the driver is still starting; the last attempt failed: x";
+	look("lvm", shared);
+	not_ready = NULL;
+	ck_assert_int_eq(level_of("driver"), NODE_PROBLEM);
+	ck_assert_ptr_nonnull(strstr(text_of("driver"), "the last attempt failed: x"));
+	node_findings_done(&found);
+}
+END_TEST
+
 START_TEST(fake_devices_need_no_persistent_memory)
 {
 	make("/var/lib/driver/");
@@ -254,4 +283,4 @@ SCRATCH_MAIN("node_check", a_good_node_has_one_problem_here_that_scratch_files_d
 	locks_of_lvm_that_others_can_hold_are_a_problem, mounts_that_do_not_spread_are_a_problem,
 	in_a_pod_the_folders_that_are_mounted_into_it_count,
 	without_libnvdimm_and_with_a_read_only_sys_nothing_can_be_made, traps_of_the_hosts_lvm_are_noted,
-	fake_devices_need_no_persistent_memory)
+	a_driver_that_is_not_ready_is_a_problem, fake_devices_need_no_persistent_memory)
