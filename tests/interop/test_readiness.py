@@ -7,7 +7,10 @@ import http.client
 import os
 import re
 import signal
+import socket
 import subprocess
+
+import grpc
 
 import csi_pb2
 import driver
@@ -86,6 +89,43 @@ class Readiness(driver.DriverTest):
         self.start()
         self.assertEqual(self.answer(self.probe_port, "/readyz"), (200, "ok"))
         self.assertEqual(self.available(), 0)
+
+    def asked_for_its_set_up(self, target):
+        """Return: the status, and what was said."""
+        with grpc.insecure_channel(target) as channel:
+            call = channel.unary_unary("/inspect.v0.Inspect/GetSetup", lambda m: m, lambda m: m).future(
+                b"", timeout=driver.PATIENCE_S, wait_for_ready=True)
+            return call.code(), call.result() if call.code() == grpc.StatusCode.OK else b""
+
+    def test_the_set_up_is_told_on_the_unix_socket_only(self):
+        """Paths of the host are nobody else's business."""
+        self.start("-controllerEndpoint=tcp://127.0.0.1:0")
+        code, said = self.asked_for_its_set_up(f"unix://{self.folder}/s")
+        self.assertEqual(code, grpc.StatusCode.OK)
+        self.assertIn(f"{self.folder}/state".encode(), said)
+        port = [line for line in self.listening() if line not in (self.port, self.probe_port)]
+        self.assertEqual(len(port), 1)
+        self.assertEqual(self.asked_for_its_set_up(f"127.0.0.1:{port[0]}"), (grpc.StatusCode.UNIMPLEMENTED, b""))
+
+    def listening(self):
+        """TCP ports of the driver."""
+        sockets = {os.readlink(f"/proc/{self.driver.pid}/fd/{fd}") for fd in os.listdir(f"/proc/{self.driver.pid}/fd")}
+        with open(f"/proc/{self.driver.pid}/net/tcp", encoding="ascii") as file:
+            rows = [line.split() for line in file][1:]
+        return [int(row[1].split(":")[1], 16) for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in sockets]
+
+    def test_a_csi_socket_on_tcp_tells_no_set_up(self):
+        self.is_broken = False
+        log = open(f"{self.folder}/tcp.log", "w+", encoding="utf-8")
+        self.addCleanup(log.close)
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        self.driver = subprocess.Popen([self.program, "-mode=node", "-nodeid=n", *self.devices(), f"-endpoint=tcp://127.0.0.1:{port}",
+                                        f"-statePath={self.folder}/state"], stderr=log)
+        self.addCleanup(self.driver.wait, driver.PATIENCE_S)
+        self.addCleanup(self.driver.terminate)
+        self.assertEqual(self.asked_for_its_set_up(f"127.0.0.1:{port}"), (grpc.StatusCode.UNIMPLEMENTED, b""))
 
 
 if __name__ == "__main__":
