@@ -9,9 +9,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/parse.h"
 #include "base/step.h"
 #include "base/str.h"
 #include "os/file.h"
@@ -19,6 +21,7 @@
 #define ATTACH_TRIES         16
 #define BACKING_MAX_BYTES    8192
 #define PARTITIONS_MAX_BYTES (4U << 20)
+#define LOOP_NODE_MODE       0660 /* as devtmpfs */
 #define DETACH_WAIT_MS       2000
 #define DETACH_POLL_MS       10
 
@@ -131,6 +134,44 @@ int loop_find_each(const struct stat *files, size_t n, char **ret_paths, struct 
 	return 0;
 }
 
+/* "7:3" of sysfs. Return: false if that is not known. */
+static bool read_number(int loop, dev_t *ret)
+{
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	CLEANUP(free_charp) char *file = x_asprintf("/sys/block/loop%d/dev", loop);
+	CLEANUP(buf_done) struct buf text = BUF_INIT(BACKING_MAX_BYTES);
+
+	if (file_read(AT_FDCWD, file, &text, &ignored) < 0)
+		return false;
+
+	const char *s = buf_str(&text);
+	size_t n = strcspn(s, ":");
+	const char *rest = s[n] ? s + n + 1 : "";
+	uint32_t major = parse_u32_or((struct span){(const uint8_t *)s, n}, 0);
+	uint32_t minor = parse_u32_or((struct span){(const uint8_t *)rest, strcspn(rest, "\n")}, UINT32_MAX);
+	*ret = makedev(major, minor);
+	return major != 0 && minor != UINT32_MAX;
+}
+
+/*
+ * A new loop device appears in devtmpfs. A /dev that is something else, as that of a node that runs in a
+ * container, has only what was there when it was made.
+ */
+static int open_new(int loop, const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	dev_t number;
+
+	if (fd >= 0 || errno != ENOENT)
+		return fd;
+	if (!read_number(loop, &number) ||
+		(mknod(path, S_IFBLK | LOOP_NODE_MODE, number) < 0 && errno != EEXIST)) {
+		errno = ENOENT;
+		return -1;
+	}
+	return open(path, O_RDWR | O_CLOEXEC);
+}
+
 /* Return: 0, or the errno; EBUSY means that another process took that loop in between. */
 static int try_attach(int control_fd, int file_fd, char **ret_path)
 {
@@ -141,7 +182,7 @@ static int try_attach(int control_fd, int file_fd, char **ret_path)
 		return errno;
 
 	CLEANUP(free_charp) char *path = x_asprintf("/dev/loop%d", number);
-	CLEANUP(fd_closep) int fd = open(path, O_RDWR | O_CLOEXEC);
+	CLEANUP(fd_closep) int fd = open_new(number, path);
 	if (fd < 0 || STEP("loop-attach", ioctl(fd, LOOP_CONFIGURE, &config)) < 0)
 		return errno;
 	*ret_path = TAKE_PTR(path);

@@ -94,6 +94,26 @@ START_TEST(several_files_are_found_at_once)
 }
 END_TEST
 
+/* As container runtimes make it for a privileged container: nodes of what there is, and nothing new appears.
+ */
+START_TEST(a_loop_is_attached_where_dev_does_not_follow_the_kernel)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fd_closep) int file = scratch_file("image", MIB(1));
+	CLEANUP(free_charp) char *path = NULL;
+	CLEANUP(free_charp) char *found = NULL;
+	struct stat control;
+
+	ck_assert_int_eq(stat("/dev/loop-control", &control), 0);
+	ck_assert_int_eq(mount("dev", "/dev", "tmpfs", 0, NULL), 0);
+	ck_assert_int_eq(mknod("/dev/loop-control", S_IFCHR | 0600, control.st_rdev), 0);
+	ASSERT_OK(loop_attach(file, &path, &err));
+	ASSERT_OK(loop_find(file, &found, &err));
+	ck_assert_str_eq(found, path);
+	ASSERT_OK(loop_detach(file, &err));
+}
+END_TEST
+
 static const char *backing_of(const struct loop_list *l, const char *path)
 {
 	for (size_t i = 0; i < l->n; i++) {
@@ -177,6 +197,6 @@ START_TEST(an_open_loop_is_detached_by_its_last_close_and_not_given_out_before)
 END_TEST
 
 SCRATCH_MAIN("os/loopdev", attaching_is_idempotent_and_detaching_too, files_are_told_apart,
-	several_files_are_found_at_once, loops_are_listed_with_their_files_as_long_as_they_have_one,
-	a_read_only_file_gives_a_read_only_loop, a_mounted_loop_is_not_detached,
-	an_open_loop_is_detached_by_its_last_close_and_not_given_out_before)
+	several_files_are_found_at_once, a_loop_is_attached_where_dev_does_not_follow_the_kernel,
+	loops_are_listed_with_their_files_as_long_as_they_have_one, a_read_only_file_gives_a_read_only_loop,
+	a_mounted_loop_is_not_detached, an_open_loop_is_detached_by_its_last_close_and_not_given_out_before)
