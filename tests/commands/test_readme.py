@@ -18,12 +18,13 @@ import test_commands
 
 PATIENCE_S = 120
 BIN = TREE = README = None
-DOCUMENTS = ("README.md", "docs/INSTALL.md", "docs/STORAGECLASSES.md", "docs/CONFIGURATION.md", "docs/MONITORING.md",
+DOCUMENTS = ("README.md", "docs/QUICKSTART.md", "docs/INSTALL.md", "docs/STORAGECLASSES.md", "docs/CONFIGURATION.md", "docs/MONITORING.md",
              "docs/TROUBLESHOOTING.md", "docs/COMPATIBILITY.md")
 
 # Sections whose commands other suites run; each of them takes the commands from the document by the section's name.
 RUN_ELSEWHERE = {
     "Building": "tests/suites/12-release",
+    "Quick start": "tests/e2e/quickstart",
     "Using it on a node": "tests/vm/admin.sh",
 }
 
@@ -262,7 +263,7 @@ class Zz_Everything(unittest.TestCase):
     def test_the_other_suites_take_the_commands_from_readme(self):
         for section, file in RUN_ELSEWHERE.items():
             with open(f"{TREE}/{file}", encoding="utf-8") as f:
-                self.assertRegex(f.read(), rf"readme\.py\S* \S*INSTALL\.md\S* .{section}[^\w ]")
+                self.assertRegex(f.read(), rf"readme\.py\S* \S*(INSTALL|QUICKSTART)\.md\S* .{section}[^\w ]")
 
 
 if __name__ == "__main__":

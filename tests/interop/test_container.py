@@ -103,7 +103,7 @@ class Container(Node):
         self.delete_all()
 
     def test_dev_is_not_the_hosts(self):
-        """Devices that are made then have no node there: the driver makes none itself, and says what is missing."""
+        """Nothing can be made without loop-control, and the driver says what is missing."""
         self.start_contained("shared", "mount --make-private /dev && mount -t tmpfs tmpfs /dev && mknod /dev/null c 1 3")
         failure = self.create("volume").exception()
         self.assertIsNotNone(failure)

@@ -6,6 +6,9 @@
 #   net          first three numbers of the addresses of this run, in the loopback network: each process has an
 #                address of its own there, and the port of the manifests; or those of netns
 #   netns        if it is there, the network namespace of a cluster of machines (tests/cluster), which all is in
+#   containers   if it is there, nodes are like those of kind: containers of their own, with kubelet's folder where it is on any
+#                machine and addresses for pods. All is in the network namespace of the caller then, where 192.0.2.1 is the
+#                API server's address, and that of the Service that stands for it (tests/e2e/cluster)
 #   pki/         certificate of the API server, key of the ServiceAccounts
 #   users/NAME   kubeconfig of NAME
 #   through-proxy    if it is there, pods reach the API server through a proxy
@@ -49,6 +52,15 @@ in_network() {
 	local enter
 	enter_network
 	"${enter[@]}" "$@"
+}
+
+nodes_are_containers() {
+	[ -e "$KUBE_RUN/containers" ]
+}
+
+# That of the Service: there is no kube-proxy that would translate it.
+api_port() {
+	if nodes_are_containers; then echo 443; else echo 6443; fi
 }
 
 # start NAME COMMAND...: in the background, in a session of its own.
@@ -108,7 +120,7 @@ write_user() {
 	cat >"$KUBE_RUN/users/$1" <<-END
 		apiVersion: v1
 		kind: Config
-		clusters: [{name: k, cluster: {server: "https://$(address 1):6443", certificate-authority: $KUBE_RUN/pki/ca.pem}}]
+		clusters: [{name: k, cluster: {server: "https://$(address 1):$(api_port)", certificate-authority: $KUBE_RUN/pki/ca.pem}}]
 		users: [{name: u, user: {tokenFile: $2}}]
 		contexts: [{name: c, context: {cluster: k, user: u}}]
 		current-context: c
