@@ -17,9 +17,7 @@
 	"  volumes  show the volumes of this node\n"                                                         \
 	"  regions  show regions and pools, and what can be created\n"                                       \
 	"  doctor   check the node; explain why a volume can or cannot be created\n"                         \
-	"  check    compare the state folder with what exists; repair\n"                                     \
-	"\n"                                                                                                 \
-	"Without a command the driver runs:"
+	"  check    compare the state folder with what exists; repair\n"
 
 #define COMMAND_OK       0
 #define COMMAND_MISMATCH 1 /* what was asked about is not as it should be */

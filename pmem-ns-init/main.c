@@ -17,6 +17,8 @@
 static const char usage[] =
 	"usage: pmem-ns-init [flags] [create|plan|status|convert [NAMESPACE]...]\n"
 	"\n"
+	"Prepares regions of persistent memory for volumes.\n"
+	"\n"
 	"  create   make fsdax namespaces called pmem-csi in each region, up to a share of it (default)\n"
 	"  plan     show what create would do, and why not more; changes nothing\n"
 	"  status   show each region as a map of own, foreign and free extents\n"

@@ -16,6 +16,8 @@
 static const char usage[] =
 	"usage: pmem-vgm [flags] [create|plan|status]\n"
 	"\n"
+	"Makes one LVM volume group per region of persistent memory.\n"
+	"\n"
 	"  create  make or extend the volume group of each region that has namespaces called pmem-csi,\n"
 	"          and activate the volumes in them (default)\n"
 	"  plan    show what create would do; changes nothing\n"

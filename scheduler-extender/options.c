@@ -222,6 +222,8 @@ char *options_help(void)
 		"       scheduler-extender -insecureSchedulerListen=ADDR [flags]\n"
 		"       scheduler-extender -webhookListen=ADDR -certFile=FILE -keyFile=FILE [flags]\n"
 		"\n"
+		"Places pods by the persistent memory that nodes have left.\n"
+		"\n"
 		"Serves kube-scheduler's extender calls /filter and /prioritize, so that pods go to nodes on "
 		"which\n"
 		"all their volumes fit, and the admission webhook /pod/mutate, which marks those pods for "
