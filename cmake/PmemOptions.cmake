@@ -55,9 +55,10 @@ if(PMEM_SANITIZE)
   target_link_options(pmem_options INTERFACE -fsanitize=${PMEM_SANITIZE})
 endif()
 
+# The same bytes wherever the sources lie: assertions name their file.
 if(PMEM_HARDEN)
   target_compile_options(pmem_options INTERFACE
-    -O2 -flto -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong
+    "-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=" -O2 -flto -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong
     -fstack-clash-protection -fcf-protection -fPIE)
   target_link_options(pmem_options INTERFACE
     -flto -pie -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -s)
