@@ -6,6 +6,7 @@ usage: readme.py DOCUMENT SECTION     prints the commands of the section that ar
 import re
 import subprocess
 import sys
+import textwrap
 from dataclasses import dataclass
 
 
@@ -50,7 +51,8 @@ def blocks(text):
             lines.append(line[4:])
         else:
             if lines:
-                yield section, lines, False
+                # within a list all of it is further in
+                yield section, textwrap.dedent("\n".join(lines)).splitlines(), False
                 lines = []
             if line.startswith("#"):
                 section = line.lstrip("# ")
