@@ -133,7 +133,9 @@ static void begin_duties(struct controller_kube *k)
 		.tell = tell_claim,
 		.user = k};
 	k->claim_events = claim_events_new(&claims);
-	const struct trouble_events_config trouble = {.nodes = k->config.nodes,
+	const struct trouble_events_config trouble = {.driver_name = o->driver_name,
+		.nodes = k->config.nodes,
+		.classes = k->classes,
 		.claims = k->claims,
 		.tell_node = tell_node,
 		.tell_claim = tell_trouble,

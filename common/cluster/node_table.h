@@ -37,6 +37,7 @@ struct node_region {
 
 /* Numbers as in registry.proto. */
 enum node_volume_phase {
+	NODE_VOLUME_LATER = -1, /* one that a later release has added; the protocol itself will not use -1 */
 	NODE_VOLUME_UNKNOWN,
 	NODE_VOLUME_CREATING,
 	NODE_VOLUME_READY,

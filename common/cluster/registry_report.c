@@ -80,7 +80,6 @@ static int read_region(const Registry__V0__RegionCapacity *m, struct node_region
 	return 0;
 }
 
-/* A number that a later release may have added is a phase that is not known here. */
 static enum node_volume_phase read_phase(Registry__V0__InventoryVolume__Phase phase)
 {
 	switch (phase) {
@@ -93,10 +92,11 @@ static enum node_volume_phase read_phase(Registry__V0__InventoryVolume__Phase ph
 	case REGISTRY__V0__INVENTORY_VOLUME__PHASE__MISSING:
 		return NODE_VOLUME_MISSING;
 	case REGISTRY__V0__INVENTORY_VOLUME__PHASE__UNKNOWN:
+		return NODE_VOLUME_UNKNOWN;
 	case _REGISTRY__V0__INVENTORY_VOLUME__PHASE_IS_INT_SIZE:
 		break;
 	}
-	return NODE_VOLUME_UNKNOWN;
+	return NODE_VOLUME_LATER;
 }
 
 static int read_volume(const Registry__V0__InventoryVolume *m, struct node_volume *ret, struct error **err)

@@ -7,11 +7,15 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cluster/claim_waits.h"
+#include "cluster/class_room.h"
 #include "cluster/kube/objects.h"
 #include "volume/id.h"
 
 /* Volumes whose claims are looked for at a time: the walk over the claims is multiplied by them. */
 #define MAX_TROUBLED 64
+
+/* Of one node, which must not use up what there is for all. */
+#define MAX_TROUBLED_OF_NODE 8
 
 /* A volume with which something is wrong. */
 struct troubled {
@@ -24,6 +28,7 @@ struct trouble_events {
 	struct claim_waits waits; /* of Nodes and claims, by what is_due() makes of them */
 	struct troubled troubled[MAX_TROUBLED];
 	size_t n_troubled;
+	bool has_nameless; /* among the troubled */
 	uint64_t now_ns;
 };
 
@@ -48,8 +53,10 @@ tell_node(struct trouble_events *e, const struct node *node, const char *reason,
 
 static void note(struct trouble_events *e, const struct node *node, const struct node_volume *v)
 {
-	if (e->n_troubled < MAX_TROUBLED)
-		e->troubled[e->n_troubled++] = (struct troubled){node, v};
+	if (e->n_troubled == MAX_TROUBLED)
+		return;
+	e->troubled[e->n_troubled++] = (struct troubled){node, v};
+	e->has_nameless = e->has_nameless || str_empty(v->name);
 }
 
 static void look_at_volumes(struct trouble_events *e, const struct node *node)
@@ -64,7 +71,8 @@ static void look_at_volumes(struct trouble_events *e, const struct node *node)
 	while ((v = node_next_volume(node, &at))) {
 		if (v->phase != NODE_VOLUME_MISSING && v->phase != NODE_VOLUME_UNKNOWN)
 			continue;
-		note(e, node, v);
+		if (n_missing + n_damaged < MAX_TROUBLED_OF_NODE)
+			note(e, node, v);
 		if (v->phase == NODE_VOLUME_MISSING && n_missing++ == 0)
 			missing = v;
 		if (v->phase == NODE_VOLUME_UNKNOWN && n_damaged++ == 0)
@@ -100,15 +108,12 @@ static void look_at_pools(struct trouble_events *e, const struct node *node)
 			n, first);
 }
 
-/* A damaged state file has no name, but IDs are made of names. */
-static bool is_of(const struct troubled *t, const char *name)
+/* A damaged state file has no name, but IDs are made of names. @ids: of @name, unless all have names */
+static bool is_of(const struct troubled *t, const char *name, const struct volume_ids *ids)
 {
-	char id[VOLUME_ID_MAX + 1];
-
 	if (!str_empty(t->volume->name))
 		return str_eq(t->volume->name, name);
-	volume_id_mint(name, t->node->report.node_id, id);
-	return str_eq(t->volume->id, id);
+	return volume_ids_have(ids, t->volume->id, t->node->hash);
 }
 
 static void tell_claim(struct trouble_events *e, const struct kube_claim *claim, const struct troubled *t)
@@ -129,13 +134,30 @@ static void tell_claim(struct trouble_events *e, const struct kube_claim *claim,
 		e->config.tell_claim(e->config.user, &claim->meta, reason, message, e->now_ns);
 }
 
+/* A class may be deleted while its claims stay; static PVs need none. */
+static bool is_of_another_driver(const struct trouble_events *e, const struct kube_claim *claim)
+{
+	const struct kube_class *class;
+
+	if (str_empty(claim->storage_class))
+		return false;
+	class = informer_get(e->config.classes, claim->storage_class);
+	return class && !class_is_ours(class, e->config.driver_name);
+}
+
 static void visit_claim(void *user, const void *object)
 {
 	const struct kube_claim *claim = object;
 	struct trouble_events *e = user;
+	struct volume_ids ids = {0};
 
-	for (size_t i = 0; !str_empty(claim->volume_name) && i < e->n_troubled; i++) {
-		if (is_of(&e->troubled[i], claim->volume_name))
+	if (str_empty(claim->volume_name) || is_of_another_driver(e, claim))
+		return;
+	/* On the loop's thread, of each claim of the cluster: not once more than needed. */
+	if (e->has_nameless)
+		volume_id_mint_all(claim->volume_name, &ids);
+	for (size_t i = 0; i < e->n_troubled; i++) {
+		if (is_of(&e->troubled[i], claim->volume_name, &ids))
 			tell_claim(e, claim, &e->troubled[i]);
 	}
 }
@@ -147,13 +169,15 @@ void trouble_events_tick(struct trouble_events *e, uint64_t now_ns)
 
 	e->now_ns = now_ns;
 	e->n_troubled = 0;
+	e->has_nameless = false;
 	for (size_t i = 0; i < n; i++) {
 		if (!nodes[i]->live)
 			continue;
 		look_at_volumes(e, nodes[i]);
 		look_at_pools(e, nodes[i]);
 	}
-	if (e->n_troubled > 0 && informer_is_synced(e->config.claims))
+	if (e->n_troubled > 0 && informer_is_synced(e->config.claims) &&
+		informer_is_synced(e->config.classes))
 		informer_each(e->config.claims, visit_claim, e);
 	claim_waits_end(&e->waits);
 }

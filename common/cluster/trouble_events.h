@@ -5,8 +5,9 @@
  *
  * Trouble is told of when it has lasted for some seconds, again after three minutes if what there is to tell
  * has changed, and after half an hour if not; of a node with many such volumes the Node's Event names the
- * first one, and PVCs are told of up to a limit. Nodes have no permission at the API server, so that the
- * controller writes for them. Threads: the loop's; nothing blocks.
+ * first one, and PVCs are told of for eight volumes of a node and 64 in all, unless their class is of another
+ * driver. Nodes have no permission at the API server, so that the controller writes for them. Threads: the
+ * loop's; nothing blocks.
  */
 #pragma once
 
@@ -21,7 +22,9 @@ struct trouble_events;
 
 /* All borrowed. */
 struct trouble_events_config {
+	const char *driver_name;
 	const struct node_table *nodes;
+	const struct informer *classes;
 	const struct informer *claims;
 	/* @reason: one word in CamelCase; @claim: borrowed for the call only */
 	void (*tell_node)(

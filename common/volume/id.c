@@ -67,29 +67,46 @@ static void name_prefix(const char *name, char out[static NAME_PREFIX_MAX + 1])
 		snprintf(out, NAME_PREFIX_MAX + 1, "vol");
 }
 
-void volume_id_mint(const char *name, const char *node_id, char out[static VOLUME_ID_MAX + 1])
+void volume_id_mint_all(const char *name, struct volume_ids *ret)
 {
 	char prefix[NAME_PREFIX_MAX + 1];
-	char name_hex[SHA224_HEX_LEN + 1];
-	char node_hex[SHA224_HEX_LEN + 1];
+	char hex[SHA224_HEX_LEN + 1];
 
 	name_prefix(name, prefix);
-	sha224_hex(name, strlen(name), name_hex);
+	sha224_hex(name, strlen(name), hex);
+	snprintf(ret->cache, sizeof(ret->cache), "%s-%s", prefix, hex);
+	snprintf(ret->go, sizeof(ret->go), "%.*s-%s", NAME_PREFIX_MAX, name, hex);
+	ret->n_shared = strlen(ret->cache) - NODE_HASH_LEN - 1;
+}
+
+bool volume_ids_have(const struct volume_ids *ids, const char *id, const char *node_hash)
+{
+	if (str_eq(id, ids->cache) || str_eq(id, ids->go))
+		return true;
+	return strncmp(id, ids->cache, ids->n_shared) == 0 && id[ids->n_shared] == '.' &&
+	       str_eq(id + ids->n_shared + 1, node_hash);
+}
+
+void volume_id_mint(const char *name, const char *node_id, char out[static VOLUME_ID_MAX + 1])
+{
+	char node_hex[SHA224_HEX_LEN + 1];
+	struct volume_ids ids;
+
+	volume_id_mint_all(name, &ids);
 	if (!node_id) {
-		snprintf(out, VOLUME_ID_MAX + 1, "%s-%s", prefix, name_hex);
+		memcpy(out, ids.cache, sizeof(ids.cache));
 		return;
 	}
 	sha224_hex(node_id, strlen(node_id), node_hex);
-	snprintf(out, VOLUME_ID_MAX + 1, "%s-%.*s.%.*s", prefix, SHA224_HEX_LEN - NODE_HASH_LEN - 1, name_hex,
-		NODE_HASH_LEN, node_hex);
+	snprintf(out, VOLUME_ID_MAX + 1, "%.*s.%.*s", (int)ids.n_shared, ids.cache, NODE_HASH_LEN, node_hex);
 }
 
 void volume_id_mint_go(const char *name, char out[static VOLUME_ID_MAX + 1])
 {
-	char hex[SHA224_HEX_LEN + 1];
+	struct volume_ids ids;
 
-	sha224_hex(name, strlen(name), hex);
-	snprintf(out, VOLUME_ID_MAX + 1, "%.*s-%s", NAME_PREFIX_MAX, name, hex);
+	volume_id_mint_all(name, &ids);
+	memcpy(out, ids.go, sizeof(ids.go));
 }
 
 static size_t count_hex(const char *s)

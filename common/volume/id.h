@@ -9,6 +9,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/error.h"
 
@@ -27,6 +28,21 @@ void volume_id_mint(const char *name, const char *node_id, char out[static VOLUM
 
 /** volume_id_mint_go() - the ID that the Go driver (0.7 and later) gave to @name. */
 void volume_id_mint_go(const char *name, char out[static VOLUME_ID_MAX + 1]);
+
+/* What is needed to compare many IDs with one name. */
+struct volume_ids {
+	char cache[VOLUME_ID_MAX + 1]; /* volume_id_mint() without a node */
+	char go[VOLUME_ID_MAX + 1];    /* volume_id_mint_go() */
+	size_t n_shared;               /* bytes of @cache with which the IDs on all nodes begin */
+};
+
+/** volume_id_mint_all() - the IDs that @name can have, into @ret. Hashes @name once. */
+void volume_id_mint_all(const char *name, struct volume_ids *ret);
+
+/** volume_ids_have() - whether @id is one of @ids: of a volume on the node with @node_hash, of a cache
+ * volume, or of the Go driver. @node_hash: the first eight hex digits of the SHA-224 of the node's ID. Hashes
+ * nothing. */
+bool volume_ids_have(const struct volume_ids *ids, const char *id, const char *node_hash);
 
 /** volume_id_minted() - whether @id is in a form in which volume_id_mint() and the Go driver give IDs. */
 bool volume_id_minted(const char *id);

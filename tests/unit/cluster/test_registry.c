@@ -94,6 +94,46 @@ START_TEST(all_that_a_node_says_is_in_the_table)
 }
 END_TEST
 
+START_TEST(phases_are_kept_and_those_of_later_releases_kept_apart)
+{
+	static const struct {
+		int wire;
+		enum node_volume_phase phase;
+	} cases[] = {{0, NODE_VOLUME_UNKNOWN}, {1, NODE_VOLUME_CREATING}, {2, NODE_VOLUME_READY},
+		{3, NODE_VOLUME_ERASING}, {4, NODE_VOLUME_MISSING}, {5, NODE_VOLUME_LATER},
+		{1000, NODE_VOLUME_LATER}, {INT32_MAX, NODE_VOLUME_LATER}, {-1, NODE_VOLUME_LATER}};
+	Registry__V0__RegisterControllerRequest m;
+	Registry__V0__InventoryVolume volume;
+	Registry__V0__Inventory inventory;
+	char node[] = "n", endpoint[] = A, id[] = "id";
+
+	registry__v0__register_controller_request__init(&m);
+	registry__v0__inventory_volume__init(&volume);
+	registry__v0__inventory__init(&inventory);
+	volume.id = id;
+	inventory.n_volumes = 1;
+	inventory.volumes = (Registry__V0__InventoryVolume *[]){&volume};
+	m.node_id = node;
+	m.endpoint = endpoint;
+	m.inventory = &inventory;
+	rig_open(&rig);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct rig_call *watched;
+
+		volume.phase = (Registry__V0__InventoryVolume__Phase)cases[i].wire;
+		rig_done(&rig, rig_send(&rig, &m), 0, "");
+		ck_assert_int_eq(node_table_get(rig.table, "n")->report.volumes[0].phase, cases[i].phase);
+		/* those that watch see the same */
+		watched = rig_watch(&rig, NULL, 0);
+		ck_assert_int_eq(rig_end(&rig, watched), 0);
+		ck_assert_int_eq(
+			(int)watched->watched->changed[0]->inventory->volumes[0]->phase, (int)cases[i].phase);
+		rig_call_free(watched);
+	}
+	rig_close(&rig);
+}
+END_TEST
+
 START_TEST(claims_of_volumes_are_kept_if_they_can_be_true)
 {
 	Registry__V0__RegisterControllerRequest m;
@@ -379,6 +419,7 @@ START_TEST(who_has_gone_while_he_waited_is_not_registered)
 END_TEST
 
 UNIT_MAIN("registry", a_node_is_live_until_its_lease_is_over, all_that_a_node_says_is_in_the_table,
+	phases_are_kept_and_those_of_later_releases_kept_apart,
 	claims_of_volumes_are_kept_if_they_can_be_true, how_a_region_hands_out_space_is_kept,
 	what_cannot_be_is_refused, a_volume_that_is_named_twice_is_refused,
 	unregistering_ends_the_lease_and_may_be_repeated, unregistering_ends_no_lease_of_another_run,

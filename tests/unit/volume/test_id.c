@@ -53,6 +53,40 @@ START_TEST(go_ids_keep_the_whole_hash_and_any_prefix)
 }
 END_TEST
 
+START_TEST(a_name_has_its_ids_on_the_node_of_a_cache_volume_and_of_the_go_driver)
+{
+	static const char *const theirs[] = {
+		"pvc-12-8389432503d18aa3c57d1e1697f093ded8f00248ebbb9ee.3eafcf75",
+		"pvc-12-8389432503d18aa3c57d1e1697f093ded8f00248ebbb9ee9d14aa3f6",
+	};
+	static const char *const others[] = {
+		"",
+		"pvc-12",
+		/* on another node, of another name, cut and continued */
+		"pvc-12-8389432503d18aa3c57d1e1697f093ded8f00248ebbb9ee.1cbfe243",
+		"pvc-12-8389432503d18aa3c57d1e1697f093ded8f00248ebbb9ef.3eafcf75",
+		"pvc-12-8389432503d18aa3c57d1e1697f093ded8f00248ebbb9ef9d14aa3f6",
+		"pvc-12-8389432503d18aa3c57d1e1697f093ded8f00248ebbb9ee",
+		"pvc-12-8389432503d18aa3c57d1e1697f093ded8f00248ebbb9ee.",
+		"pvc-12-8389432503d18aa3c57d1e1697f093ded8f00248ebbb9ee-3eafcf75",
+		"pvc-12-8389432503d18aa3c57d1e1697f093ded8f00248ebbb9ee.3eafcf750",
+	};
+	struct volume_ids ids;
+
+	volume_id_mint_all("pvc-1234", &ids);
+	for (size_t i = 0; i < ARRAY_SIZE(theirs); i++)
+		ck_assert_msg(volume_ids_have(&ids, theirs[i], "3eafcf75"), "%s", theirs[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		ck_assert_msg(!volume_ids_have(&ids, others[i], "3eafcf75"), "%s", others[i]);
+	/* only the Go driver keeps what LVM reserves */
+	volume_id_mint_all("pvmove", &ids);
+	ck_assert(volume_ids_have(
+		&ids, "pvmove-7997e55d8343cbd544f77caf35e1efff7b434aa0fd2b1f84f2a82328", "73363bb5"));
+	ck_assert(volume_ids_have(
+		&ids, "vol-7997e55d8343cbd544f77caf35e1efff7b434aa0fd2b1f8.73363bb5", "73363bb5"));
+}
+END_TEST
+
 START_TEST(handles_have_a_safe_first_character_and_a_safe_rest)
 {
 	static const char *const valid[] = {"a", "0", "Z", "a+_.-", "pvc-1.2", "csi-0123456789abcdef"};
@@ -137,6 +171,7 @@ int main(void)
 	tcase_add_loop_test(tcase, minted_ids_are_prefix_name_hash_and_node_hash, 0, ARRAY_SIZE(minted));
 	tcase_add_test(tcase, minted_ids_are_told_from_other_names);
 	tcase_add_test(tcase, go_ids_keep_the_whole_hash_and_any_prefix);
+	tcase_add_test(tcase, a_name_has_its_ids_on_the_node_of_a_cache_volume_and_of_the_go_driver);
 	tcase_add_test(tcase, handles_have_a_safe_first_character_and_a_safe_rest);
 	tcase_add_test(tcase, handles_end_at_128_bytes_and_ids_at_63);
 	tcase_add_test(tcase, names_are_utf8_without_banned_characters_up_to_128_bytes);
