@@ -155,6 +155,15 @@ static void write_report(const char *id, const struct repair_report *r, struct b
 		buf_addf(out, "%s: nothing to repair\n", id);
 }
 
+/* The lock of the state folder does not tell: in another mount namespace that path is another folder, where
+ * live volumes seem to have no state. */
+static int refuse_running(const struct command *c, struct error **err)
+{
+	if (!c->endpoint || c->setup.not_ready)
+		return 0;
+	return err_set(err, ERR_PRECONDITION, "the driver at %s runs: stop it first", c->endpoint);
+}
+
 static int change(const struct check_args *a, struct error **err)
 {
 	CLEANUP(device_closep) struct device_manager *devices = NULL;
@@ -162,6 +171,8 @@ static int change(const struct check_args *a, struct error **err)
 	CLEANUP(buf_done) struct buf out = BUF_INIT(COMMAND_OUTPUT_MAX);
 	CLEANUP(repair_report_done) struct repair_report r = {0};
 
+	if (refuse_running(&a->c, err) < 0)
+		return COMMAND_BLIND;
 	if (devices_open(&a->c.o, DEVICES_CHANGE, &devices, err) < 0) {
 		process_blame(err);
 		return COMMAND_BLIND;

@@ -69,6 +69,7 @@ static void write_unrecorded(const struct check_view *v, const char *id, const c
 		table_cell(t, NULL);
 }
 
+/* With the members that each volume has: programs need not ask for the phase first. */
 static void json_unrecorded(const struct check_view *v, const char *id, const char *phase,
 	const struct device *d, struct json_writer *w)
 {
@@ -76,12 +77,20 @@ static void json_unrecorded(const struct check_view *v, const char *id, const ch
 
 	json_object(w);
 	json_key_str(w, "id", id);
+	json_key_str(w, "name", "");
+	json_key_u64(w, "sizeBytes", d ? d->size_bytes : 0);
 	json_key_str(w, "phase", phase);
-	if (d)
-		json_key_u64(w, "sizeBytes", d->size_bytes);
+	json_key_str(w, "deviceMode", "");
+	json_key_str(w, "usage", "");
 	json_key_str(w, "pool", d ? d->pool : "");
 	json_key_str(w, "poolName", pool ? pool->name : "");
 	json_key_str(w, "device", d && d->path ? d->path : "");
+	json_key_bool(w, "active", d && d->active);
+	json_key_str(w, "stagedAt", "");
+	json_key_u64(w, "published", 0);
+	json_key(w, "targets");
+	json_array(w);
+	json_array_end(w);
 	json_object_end(w);
 }
 

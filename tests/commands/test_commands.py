@@ -210,6 +210,23 @@ class Look(Node):
             self.assertIn(command, self.text(OK, "-help"))
 
 
+    def test_what_has_no_record_has_the_members_of_a_volume(self):
+        """Devices without a state file, and damaged state files with and without a device."""
+        good = self.json(OK, "volumes")["volumes"][0]
+        os.unlink(self.path(self.ids[0]))
+        for volume in self.ids[1], "lost":
+            with open(self.path(volume), "w", encoding="utf-8") as f:
+                f.write("{")
+        rows = {v["id"]: v for v in self.json(OK, "volumes")["volumes"]}
+        self.assertEqual({volume: row["phase"] for volume, row in rows.items()},
+                         {self.ids[0]: "device-without-state", self.ids[1]: "damaged", "lost": "damaged"})
+        for row in rows.values():
+            self.assertEqual({key: type(value) for key, value in row.items()}, {key: type(good[key]) for key in good})
+        self.assertEqual([rows[i]["sizeBytes"] for i in (*self.ids, "lost")], [16 * MIB, 20 * MIB, 0])
+        self.assertEqual([rows[i]["active"] for i in (*self.ids, "lost")], [True, True, False])
+        self.assertEqual((rows["lost"]["device"], rows["lost"]["targets"], rows["lost"]["published"]), ("", [], 0))
+
+
 class Check(Node):
     def test_a_node_whose_driver_ended_is_consistent(self):
         before = sorted(os.listdir(self.state))
@@ -324,15 +341,35 @@ class Asked(Node):
         run = self.ask(BLIND, "volumes", "-endpoint", self.endpoint)
         self.assertIn("is not the socket of a node's driver of this version", run.stderr)
 
+    def elsewhere(self, folder, *words):
+        """Standard error of a command that is refused where @folder lies at the path of the driver's state."""
+        run = subprocess.run(["unshare", "-m", "sh", "-ec", 'mount --bind "$1" "$2"; shift 2; exec "$@"', "sh", folder,
+                              self.state, DRIVER, *words, "-endpoint", self.endpoint], capture_output=True, text=True,
+                             timeout=PATIENCE_S, check=False, env=self.without)
+        self.assertEqual((run.returncode, run.stdout), (BLIND, ""), run.stderr)
+        return run.stderr
+
     def test_another_place_than_the_drivers_is_no_place_to_look(self):
         """Such as the host, or another pod: what lies at the same paths there is something else."""
         self.start()
-        run = subprocess.run(["unshare", "-m", "sh", "-ec", 'mount -t tmpfs none "$1"; shift; exec "$@"', "sh", self.state,
-                              DRIVER, "volumes", "-endpoint", self.endpoint], capture_output=True, text=True,
-                             timeout=PATIENCE_S, check=False, env=self.without)
-        self.assertEqual((run.returncode, run.stdout), (BLIND, ""), run.stderr)
-        self.assertIn("run this where the driver runs", run.stderr)
+        os.mkdir(f"{self.folder}/empty")
+        self.assertIn("run this where the driver runs", self.elsewhere(f"{self.folder}/empty", "volumes"))
         self.stop()
+
+    def test_nothing_is_repaired_from_another_place_while_the_driver_runs(self):
+        """There its volumes seem to have no state, or that of an earlier time, by which they would be destroyed."""
+        empty, old = f"{self.folder}/empty", f"{self.folder}/old"
+        os.mkdir(empty)
+        shutil.copytree(self.state, old)
+        os.rename(f"{old}/{self.ids[0]}.json", f"{old}/{self.ids[0]}.creating")
+        self.start()
+        for folder in empty, old:
+            for flag in "-repair", "-forget":
+                self.assertIn(f"the driver at {self.endpoint} runs: stop it first",
+                              self.elsewhere(folder, "check", flag, self.ids[0]))
+        self.assertEqual(os.listdir(empty), [])
+        self.stop()
+        self.assertEqual(self.findings(OK), {})
 
     def test_devices_in_a_drivers_memory_are_only_there(self):
         self.where = ["-deviceManager=fake", f"-statePath={self.folder}/other", "-v=0"]
