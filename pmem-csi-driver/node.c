@@ -264,8 +264,11 @@ static void tick(void *user)
 
 	device_tick(n->devices);
 	complain_of_refresh(n);
-	if (!n->draining && node_socket_check(&n->socket, &n->failure) < 0)
-		stop_requested(n);
+	if (n->draining || node_socket_check(&n->socket, &n->failure) == 0)
+		return;
+	/* at once: a call that runs may keep it from coming to an end of its own */
+	log_error("the CSI socket is lost, the driver ends", F_ERR(n->failure));
+	stop_requested(n);
 }
 
 static int start_registry(struct node *n, const struct options *o, struct error **err)
@@ -386,7 +389,8 @@ static int start_servers(struct node *n, const struct options *o, struct error *
 		return -1;
 	if (start_server(n, o, o->endpoint, n->services, &n->server, err) < 0)
 		return -1;
-	node_socket_note(&n->socket, o->endpoint);
+	if (node_socket_note(&n->socket, o->endpoint, err) < 0)
+		return -1;
 	if (!str_empty(o->controller_endpoint) &&
 		start_server(n, o, o->controller_endpoint, n->remote_services, &n->remote, err) < 0)
 		return -1;

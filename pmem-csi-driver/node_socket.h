@@ -17,13 +17,18 @@ struct node_socket {
 	ino_t ino;
 };
 
-/** node_socket_note() - remember the socket that is at @endpoint, which is valid and has just been listened
- * to. A second call replaces what was remembered. Blocks on the file system. */
-void node_socket_note(struct node_socket *s, const char *endpoint);
+/**
+ * node_socket_note() - remember the socket that is at @endpoint, which is valid and has just been listened
+ * to. A second call replaces what was remembered. Blocks on the file system. Return: 0, or -1 with
+ * ERR_INTERNAL: it cannot be looked at. That it is gone is found by the first look.
+ */
+int node_socket_note(struct node_socket *s, const char *endpoint, struct error **err) MUST_CHECK;
 
 /**
  * node_socket_check() - look whether it is still the same one. May be repeated. Blocks on the file system.
- * Return: 0, or -1 with ERR_UNAVAILABLE (another driver listens there), ERR_PRECONDITION (it was removed).
+ * Return: 0, also while it cannot be looked at, or -1 with ERR_UNAVAILABLE (another driver listens there),
+ * ERR_PRECONDITION (it was removed, or something else is in its place), ERR_INTERNAL (it is another one, and
+ * it is not known whether somebody listens there).
  */
 int node_socket_check(const struct node_socket *s, struct error **err) MUST_CHECK;
 

@@ -10,6 +10,7 @@ import os
 import socket
 import stat
 import subprocess
+import time
 import urllib.parse
 
 import driver
@@ -177,7 +178,30 @@ class Plugin(driver.DriverTest):
     def test_a_driver_whose_csi_socket_was_removed_ends(self):
         self.start()
         os.unlink(f"{self.folder}/s")
-        self.ends_with("somebody has removed the CSI socket")
+        self.ends_with("(?s)the CSI socket is lost.*somebody has removed the CSI socket.*stopping:")
+
+    def test_what_lies_in_place_of_the_csi_socket_is_named(self):
+        self.start()
+        with open(f"{self.folder}/plain", "w", encoding="utf-8"):
+            pass
+        os.rename(f"{self.folder}/plain", f"{self.folder}/s")
+        self.driver.wait(driver.PATIENCE_S)
+        self.assertNotIn("another driver", self.logged())
+        self.ends_with("somebody has replaced the CSI socket: .*exists and is no socket")
+
+    def test_a_csi_socket_that_cannot_be_looked_at_for_a_time_ends_nothing(self):
+        """As where the file system fails: here each look ends with ELOOP."""
+        self.start_driver()
+        moved = f"{self.folder}.moved"
+        os.rename(self.folder, moved)
+        os.symlink(self.folder, self.folder)
+        self.assertRaisesRegex(OSError, "Too many levels", os.lstat, f"{self.folder}/s")
+        time.sleep(3)  # it looks once a second
+        os.unlink(self.folder)
+        os.rename(moved, self.folder)
+        time.sleep(2)
+        self.assertIsNone(self.driver.poll(), self.logged())
+        self.stop_driver()
 
     def test_without_the_flag_there_is_no_socket(self):
         self.start_driver()
