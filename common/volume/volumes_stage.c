@@ -40,18 +40,14 @@ int volumes_stage(struct volumes *v, const struct stage_request *q, struct error
 	return volumes_attach(v, r, &wanted, err);
 }
 
-static bool is_ready(const struct volume_record *r)
-{
-	return r && r->phase == PHASE_READY;
-}
-
 /* What is half made, or being erased, is staged nowhere; without a record, something may be. */
 static bool may_be_staged(struct volumes *v, const char *id, const struct volume_record *r)
 {
-	return r ? is_ready(r) : volumes_lacks_record(v, id);
+	return r ? r->phase == PHASE_READY : volumes_lacks_record(v, id);
 }
 
-/* The record may have changed or gone while the lock was waited for. */
+/* The record may have changed or gone while the lock was waited for. @ret: of a volume that is ready; NULL:
+ * there is none that can be read */
 static int lock_staged(struct volumes *v, const char *handle, struct volume_lock **ret_lock,
 	struct volume_record **ret, struct error **err)
 {
@@ -97,9 +93,9 @@ int volumes_unstage(struct volumes *v, const char *handle, const char *staging_p
 	if (lock_staged(v, handle, &lock, &r, err) < 0)
 		return -1;
 	const char *id = r ? r->id : handle;
-	if (volumes_detach(v, id, is_ready(r) ? r : NULL, at, &detached, err) < 0)
+	if (volumes_detach(v, id, r, at, &detached, err) < 0)
 		return err_wrap(err, "unstage volume %s", id);
-	if (is_ready(r))
+	if (r)
 		note_unstaged(v, r, &change, detached);
 	else if (detached)
 		log_warn("volume without a readable record is unstaged", F_STR("volume", id),
