@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The content of a state file: reading and writing JSON. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -44,19 +45,33 @@ static int keep_unknown(struct json_reader *r, const char *key, struct buf *unkn
 	return json_copy(r, &ev, &w, err);
 }
 
+/* Nothing depends on it: what is no string is as if it were not there, and the record stays good. */
+static int read_name(struct json_reader *r, char **ret, struct error **err)
+{
+	struct json_event ev;
+
+	if (json_next(r, &ev, err) < 0)
+		return -1;
+	free(TAKE_PTR(*ret));
+	if (ev.type != JSON_STRING)
+		return json_skip(r, &ev, err);
+	*ret = x_strdup(ev.text);
+	return 0;
+}
+
 static int read_claim(struct json_reader *r, const char *key, struct volume_claim *c, struct buf *unknown,
 	struct error **err)
 {
 	if (str_eq(key, "claimNamespace"))
-		return json_read_str(r, &c->namespace, err);
+		return read_name(r, &c->namespace, err);
 	if (str_eq(key, "claimName"))
-		return json_read_str(r, &c->name, err);
+		return read_name(r, &c->name, err);
 	if (str_eq(key, "pvName"))
-		return json_read_str(r, &c->pv, err);
+		return read_name(r, &c->pv, err);
 	if (str_eq(key, "podNamespace"))
-		return json_read_str(r, &c->pod_namespace, err);
+		return read_name(r, &c->pod_namespace, err);
 	if (str_eq(key, "podName"))
-		return json_read_str(r, &c->pod, err);
+		return read_name(r, &c->pod, err);
 	return keep_unknown(r, key, unknown, err);
 }
 

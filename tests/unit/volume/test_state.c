@@ -100,6 +100,40 @@ START_TEST(for_whom_a_volume_is_is_loaded)
 }
 END_TEST
 
+START_TEST(for_whom_a_volume_is_damages_no_record)
+{
+	static const char *const members[] = {
+		"claimNamespace", "claimName", "pvName", "podNamespace", "podName"};
+	static const char *const values[] = {"5", "null", "true", "{\"a\":[{}]}", "[1,\"x\"]"};
+	struct error *err = NULL;
+
+	open_store();
+	for (size_t i = 0; i < ARRAY_SIZE(members) * ARRAY_SIZE(values); i++) {
+		const char *member = members[i / ARRAY_SIZE(values)];
+		CLEANUP(free_charp)
+		char *text = x_asprintf(
+			"{\"id\":\"v1\",\"claimNamespace\":\"default\",\"claimName\":\"data\","
+			"\"podNamespace\":\"pods\",\"podName\":\"web-0\",\"pvName\":\"pvc-1\",\"%s\":%s,"
+			"\"size\":7,\"parameters\":{}}",
+			member, values[i % ARRAY_SIZE(values)]);
+
+		write_file("v1.json", text);
+		load();
+		ck_assert_msg(content.n_records == 1 && content.n_problems == 0, "%s", text);
+		const struct volume_claim *c = &content.records[0]->claim;
+		ck_assert_int_eq(!c->name, str_starts(member, "claim"));
+		ck_assert_int_eq(!c->pod, str_starts(member, "pod"));
+		ck_assert_int_eq(!c->pv, str_eq(member, "pvName"));
+		ck_assert_uint_eq(content.records[0]->size_bytes, 7);
+		ck_assert_ptr_null(content.records[0]->unknown_json);
+		ASSERT_OK(state_put(store, content.records[0], &err));
+		CLEANUP(free_charp) char *back = read_text("v1.json");
+		ck_assert_ptr_null(strstr(back, member));
+	}
+	close_store();
+}
+END_TEST
+
 START_TEST(everything_that_is_put_is_loaded)
 {
 	CLEANUP(volume_record_freep) struct volume_record *r = new_record("v1", PHASE_READY);
@@ -478,9 +512,10 @@ START_TEST(copies_are_deep)
 END_TEST
 
 SCRATCH_MAIN("state", everything_that_is_put_is_loaded, for_whom_a_volume_is_is_loaded,
-	what_was_not_said_is_not_written, phase_is_the_suffix_and_each_step_a_rename,
-	folder_is_made_with_the_go_drivers_modes, folder_without_parent_is_not_made,
-	folder_has_one_driver_at_a_time, file_of_the_go_driver_is_understood, unknown_members_are_kept,
+	for_whom_a_volume_is_damages_no_record, what_was_not_said_is_not_written,
+	phase_is_the_suffix_and_each_step_a_rename, folder_is_made_with_the_go_drivers_modes,
+	folder_without_parent_is_not_made, folder_has_one_driver_at_a_time,
+	file_of_the_go_driver_is_understood, unknown_members_are_kept,
 	damaged_files_hide_no_other_and_are_left_alone, files_that_are_too_large_or_named_badly_are_problems,
 	of_two_files_of_one_volume_the_ready_one_wins,
 	what_is_no_volume_file_is_left_alone_but_own_temporaries,
