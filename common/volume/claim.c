@@ -15,20 +15,21 @@
 /* The place of the value of a key, and of the one with which it makes a pair. */
 static const struct field {
 	const char *key;
+	enum claim_part part;
 	size_t place;
 	size_t other;
 	size_t max_bytes;
 } fields[] = {
-	{KEY("pvc/namespace"), offsetof(struct volume_claim, namespace), offsetof(struct volume_claim, name),
-		NAME_NAMESPACE_MAX},
-	{KEY("pvc/name"), offsetof(struct volume_claim, name), offsetof(struct volume_claim, namespace),
+	{KEY("pvc/namespace"), CLAIM_PVC, offsetof(struct volume_claim, namespace),
+		offsetof(struct volume_claim, name), NAME_NAMESPACE_MAX},
+	{KEY("pvc/name"), CLAIM_PVC, offsetof(struct volume_claim, name),
+		offsetof(struct volume_claim, namespace), NAME_OBJECT_MAX},
+	{KEY("pv/name"), CLAIM_PVC, offsetof(struct volume_claim, pv), offsetof(struct volume_claim, pv),
 		NAME_OBJECT_MAX},
-	{KEY("pv/name"), offsetof(struct volume_claim, pv), offsetof(struct volume_claim, pv),
-		NAME_OBJECT_MAX},
-	{KEY("pod.namespace"), offsetof(struct volume_claim, pod_namespace),
+	{KEY("pod.namespace"), CLAIM_POD, offsetof(struct volume_claim, pod_namespace),
 		offsetof(struct volume_claim, pod), NAME_NAMESPACE_MAX},
-	{KEY("pod.name"), offsetof(struct volume_claim, pod), offsetof(struct volume_claim, pod_namespace),
-		NAME_OBJECT_MAX},
+	{KEY("pod.name"), CLAIM_POD, offsetof(struct volume_claim, pod),
+		offsetof(struct volume_claim, pod_namespace), NAME_OBJECT_MAX},
 };
 
 static char **place(struct volume_claim *c, size_t offset)
@@ -47,12 +48,6 @@ static void drop(struct volume_claim *c, size_t offset)
 	*place(c, offset) = NULL;
 }
 
-void claim_drop_pod(struct volume_claim *c)
-{
-	drop(c, offsetof(struct volume_claim, pod_namespace));
-	drop(c, offsetof(struct volume_claim, pod));
-}
-
 void claim_check(struct volume_claim *c)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
@@ -66,12 +61,14 @@ void claim_check(struct volume_claim *c)
 	}
 }
 
-void claim_read(const struct strmap *said, struct volume_claim *ret)
+void claim_read(const struct strmap *said, enum claim_part part, struct volume_claim *ret)
 {
 	struct volume_claim c = {0};
 
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		*place(&c, fields[i].place) = x_strdup(strmap_get(said, fields[i].key));
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		if (fields[i].part == part)
+			*place(&c, fields[i].place) = x_strdup(strmap_get(said, fields[i].key));
+	}
 	claim_check(&c);
 	*ret = c;
 }

@@ -23,15 +23,17 @@ struct volume_claim {
 	char *pod;
 };
 
-/** claim_read() - what @said, parameters or volume_context of a call, says. Keys that are missing and values
- * that are no names are no failure. @ret: claim_done() */
-void claim_read(const struct strmap *said, struct volume_claim *ret);
+enum claim_part {
+	CLAIM_PVC, /* the claim and its PersistentVolume */
+	CLAIM_POD,
+};
+
+/** claim_read() - what @said, parameters or volume_context of a call, says of one part; the other stays
+ * unknown. Keys that are missing and values that are no names are no failure. @ret: claim_done() */
+void claim_read(const struct strmap *said, enum claim_part part, struct volume_claim *ret);
 
 /** claim_add() - take over into @c what it lacks and @more says. Return: whether there was something. */
 bool claim_add(struct volume_claim *c, const struct volume_claim *more);
-
-/** claim_drop_pod() - forget the pod. */
-void claim_drop_pod(struct volume_claim *c);
 
 /** claim_check() - drop what is no name, or half of a pair. */
 void claim_check(struct volume_claim *c);

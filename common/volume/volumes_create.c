@@ -193,13 +193,13 @@ static struct volume_record *new_record(struct volumes *v, const char *id, const
 	r->fs_type = x_strdup(q->fs_type);
 	r->by_controller = q->by_controller;
 	params_to_state(q->parameters, &r->parameters);
-	claim_read(q->parameters, &r->claim);
 	strmap_set(&r->parameters, "name", q->name);
 	strmap_set(&r->parameters, "deviceMode", v->devices->ops->mode);
 	if (q->inline_target) {
 		strmap_set(&r->parameters, "persistencyModel", "ephemeral");
 		strv_add(&r->targets, q->inline_target);
 	}
+	volumes_read_claim(r, q->parameters, &r->claim);
 	return r;
 }
 

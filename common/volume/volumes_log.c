@@ -47,15 +47,19 @@ void volumes_log_change(struct volumes *v, const struct volume_record *r, const 
 	log_event(LOG_INFO, c->what, fields);
 }
 
+void volumes_read_claim(const struct volume_record *r, const struct strmap *said, struct volume_claim *ret)
+{
+	/* the parameters of an inline one are what its pod's author writes; only the pod is kubelet's word.
+	 * Others have as many pods as they like */
+	claim_read(said, volumes_is_inline(r) ? CLAIM_POD : CLAIM_PVC, ret);
+}
+
 void volumes_note_claim(struct volumes *v, struct volume_record *r, const struct strmap *said)
 {
 	CLEANUP(claim_done) struct volume_claim claim = {0};
 	CLEANUP(error_freep) struct error *err = NULL;
 
-	claim_read(said, &claim);
-	/* others have as many pods as they like */
-	if (!volumes_is_inline(r))
-		claim_drop_pod(&claim);
+	volumes_read_claim(r, said, &claim);
 	if (!claim_add(&r->claim, &claim))
 		return;
 	if (volumes_save(v, r, &err) == 0)

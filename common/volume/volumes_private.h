@@ -92,6 +92,9 @@ struct volume_change {
  * found everything as they wanted it. */
 void volumes_log_change(struct volumes *v, const struct volume_record *r, const struct volume_change *c);
 
+/** volumes_read_claim() - what @said says of whom the new or recorded volume @r is for. @ret: claim_done() */
+void volumes_read_claim(const struct volume_record *r, const struct strmap *said, struct volume_claim *ret);
+
 /** volumes_note_claim() - record what @said, parameters or context of a call, says of whom @r is for and the
  * record lacks. A disk that takes no changes does not matter: it goes there with the next one. The caller
  * holds the lock. */

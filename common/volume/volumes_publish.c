@@ -83,7 +83,7 @@ int volumes_publish(struct volumes *v, const struct publish_request *q, struct e
 	if (volumes_check_use(r, q->access_mode, &params, err) < 0)
 		return -1;
 	volumes_note_claim(v, r, q->context);
-	claim_read(q->context, &claim);
+	claim_read(q->context, CLAIM_POD, &claim);
 	const struct attachment_request wanted = {
 		.kind = q->block ? ATTACHMENT_TARGET_NODE : ATTACHMENT_TARGET,
 		.path = q->target_path,

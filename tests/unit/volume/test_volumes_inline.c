@@ -85,6 +85,31 @@ START_TEST(volume_is_made_mounted_and_taken_away)
 }
 END_TEST
 
+/* All that is in the context but kubelet's own words is the pod's author's. */
+START_TEST(a_pod_names_no_claim_of_somebody_else)
+{
+	char id[VOLUME_ID_MAX + 1];
+	struct error *err = NULL;
+
+	strmap_set(&context, "csi.storage.k8s.io/pod.namespace", "pods");
+	strmap_set(&context, "csi.storage.k8s.io/pvc/namespace", "stranger");
+	strmap_set(&context, "csi.storage.k8s.io/pvc/name", "secret");
+	strmap_set(&context, "csi.storage.k8s.io/pv/name", "pvc-of-stranger");
+	volume_id_mint(HANDLE, NODE_ID, id);
+	CLEANUP(free_charp) char *file = x_asprintf("%s.json", id);
+	for (int i = 0; i < 2; i++) {
+		ASSERT_OK(publish(&err));
+		CLEANUP(free_charp) char *text = fixture_read(file);
+		ck_assert_ptr_nonnull(strstr(text, "\"podNamespace\":\"pods\",\"podName\":\"pod-1\""));
+		ck_assert_ptr_null(strstr(text, "stranger"));
+		ck_assert_ptr_null(strstr(text, "secret"));
+		fixture_restart();
+	}
+	ASSERT_OK(unpublish(&err));
+	assert_nothing_left();
+}
+END_TEST
+
 START_TEST(kubelet_that_says_nothing_is_understood)
 {
 	struct error *err = NULL;
@@ -353,6 +378,7 @@ int main(void)
 		return SKIP_STATUS;
 	tcase_add_loop_test(tcase, volume_is_made_mounted_and_taken_away, 0, 3);
 	tcase_add_loop_test(tcase, kubelet_that_says_nothing_is_understood, 0, 2);
+	tcase_add_test(tcase, a_pod_names_no_claim_of_somebody_else);
 	tcase_add_test(tcase, what_is_no_inline_volume_is_not_made_into_one);
 	tcase_add_test(tcase, bad_attributes_are_named_and_nothing_is_made);
 	tcase_add_test(tcase, failure_is_undone);
