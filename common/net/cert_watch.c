@@ -14,6 +14,7 @@
 #define LOOK_MS    60000
 #define DAY_S      (24 * 60 * 60)
 #define SOON_S     (14 * DAY_S)
+#define SOON_PART  3 /* of a certificate's life, where that is shorter: issuers renew at about a third */
 #define MAX_LABELS 4
 #define METRIC     "pmem_certificate_expiry_timestamp_seconds"
 
@@ -21,6 +22,7 @@ struct watched {
 	char *path;
 	enum tls_expiry_kind kind;
 	int64_t expires_s; /* 0: not known */
+	int64_t soon_s;    /* how long before that it is warned of */
 	int64_t warned_s;  /* when, and of which: */
 	int64_t warned_of_s;
 };
@@ -57,9 +59,17 @@ static void warn(const struct watched *f, int64_t now_s)
 			F_U64("days", (uint64_t)((f->expires_s - now_s) / DAY_S)));
 }
 
+/* A certificate may be made for less than two weeks, and is no reason to warn all its life. */
+static int64_t soon_s(const struct tls_validity *v)
+{
+	int64_t part_s = (v->expires_s - v->begins_s) / SOON_PART;
+
+	return part_s < SOON_S ? part_s : SOON_S;
+}
+
 static bool is_to_be_told(const struct watched *f, int64_t now_s)
 {
-	if (f->expires_s == 0 || f->expires_s - now_s >= SOON_S)
+	if (f->expires_s == 0 || (f->expires_s > now_s && f->expires_s - now_s >= f->soon_s))
 		return false;
 	if (f->warned_of_s != f->expires_s)
 		return true;
@@ -73,16 +83,17 @@ static void look_at(struct cert_watch *w, struct watched *f)
 {
 	CLEANUP(error_freep) struct error *ignored = NULL;
 	int64_t now_s = w->now_s();
-	int64_t expires_s = 0;
+	struct tls_validity validity = {0};
 
-	(void)!tls_expiry(f->path, f->kind, &expires_s, &ignored);
+	(void)!tls_expiry(f->path, f->kind, &validity, &ignored);
 	pthread_mutex_lock(&w->mutex);
-	f->expires_s = expires_s;
+	f->expires_s = validity.expires_s;
+	f->soon_s = soon_s(&validity);
 	pthread_mutex_unlock(&w->mutex);
 	if (!is_to_be_told(f, now_s))
 		return;
 	f->warned_s = now_s;
-	f->warned_of_s = expires_s;
+	f->warned_of_s = validity.expires_s;
 	warn(f, now_s);
 }
 

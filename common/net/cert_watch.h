@@ -2,9 +2,9 @@
 /*
  * cert_watch.h - when certificate files expire: for metrics, and for the log while there is time to act.
  *
- * Files are read once a minute on a worker's thread. A certificate of less than 14 days is warned of when
- * that is first seen, once a day from then on, and when the file is replaced by another such one. Threads:
- * the loop's.
+ * Files are read once a minute on a worker's thread. A certificate that lasts less than 14 days and less than
+ * a third of its life is warned of when that is first seen, once a day from then on, and when the file is
+ * replaced by another such one. Threads: the loop's.
  */
 #pragma once
 

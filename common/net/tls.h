@@ -44,9 +44,15 @@ enum tls_expiry_kind {
 	TLS_EXPIRY_AUTHORITIES, /* of use until the last one has */
 };
 
-/** tls_expiry() - when the certificates in a file expire. @ret: seconds since 1970. Blocks on the file.
- * Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the file. */
-int tls_expiry(const char *file, enum tls_expiry_kind kind, int64_t *ret, struct error **err) MUST_CHECK;
+struct tls_validity {
+	int64_t begins_s; /* since 1970 */
+	int64_t expires_s;
+};
+
+/** tls_expiry() - when the certificates in a file expire. @ret: of the certificate that decides. Blocks on
+ * the file. Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the file. */
+int tls_expiry(
+	const char *file, enum tls_expiry_kind kind, struct tls_validity *ret, struct error **err) MUST_CHECK;
 
 struct tls_context;
 

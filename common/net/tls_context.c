@@ -109,10 +109,10 @@ static int64_t seconds_of(const mbedtls_x509_time *t)
 	return (int64_t)timegm(&tm);
 }
 
-int tls_expiry(const char *file, enum tls_expiry_kind kind, int64_t *ret, struct error **err)
+int tls_expiry(const char *file, enum tls_expiry_kind kind, struct tls_validity *ret, struct error **err)
 {
 	mbedtls_x509_crt chain;
-	int64_t expires_s = 0;
+	struct tls_validity found = {0};
 
 	tls_compat_init();
 	mbedtls_x509_crt_init(&chain);
@@ -120,12 +120,13 @@ int tls_expiry(const char *file, enum tls_expiry_kind kind, int64_t *ret, struct
 	for (const mbedtls_x509_crt *crt = &chain; rc == 0 && crt; crt = crt->next) {
 		int64_t s = seconds_of(&crt->valid_to);
 
-		if (crt == &chain || (kind == TLS_EXPIRY_CHAIN ? s < expires_s : s > expires_s))
-			expires_s = s;
+		if (crt == &chain || (kind == TLS_EXPIRY_CHAIN ? s < found.expires_s : s > found.expires_s))
+			found = (struct tls_validity){
+				.begins_s = seconds_of(&crt->valid_from), .expires_s = s};
 	}
 	mbedtls_x509_crt_free(&chain);
 	if (rc == 0)
-		*ret = expires_s;
+		*ret = found;
 	return rc;
 }
 

@@ -98,7 +98,7 @@ class Issuer(unittest.TestCase):
 
     def test_their_end_is_told_beforehand(self):
         """By metrics and log, of programs that have no connection yet."""
-        self.issue("-e", in_seconds(3 * 86400 + 600))
+        self.issue("-b", in_seconds(-90 * 86400), "-e", in_seconds(3 * 86400 + 600))
         for name, flags in (("node", ["-mode=node", "-nodeid=n", "-deviceManager=fake", f"-statePath={self.folder}/s"]),
                             ("other", ["-mode=controller", "-registryEndpoint=tcp://127.0.0.1:0"])):
             self.start(name, NODE, *flags, f"-endpoint=unix://{self.folder}/{name}.sock", "-metricsListen=127.0.0.1:0")

@@ -39,6 +39,8 @@ static void make_all(void)
 				  "pmem-evil", "address=IP:127.0.0.1,IP:::1", "nameless=", NULL});
 	certs_make("own", (const char *const[]){"-b", "20200101000000Z", "-e", "20210203040506Z",
 				  "expired=DNS:pmem-registry", NULL});
+	certs_make("own", (const char *const[]){"-b", "20210201040506Z", "-e", "20210204040506Z",
+				  "short=DNS:pmem-registry", NULL});
 	certs_make("own", (const char *const[]){"-b", "20450102030405Z", "-e", "20460101000000Z",
 				  "future=DNS:pmem-registry", NULL});
 	certs_make("own", (const char *const[]){"-a", "rsa:2048", "rsa=DNS:pmem-registry", NULL});

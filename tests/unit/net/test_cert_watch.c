@@ -13,8 +13,10 @@
 #include "os/file.h"
 
 #define EXPIRED_S 1612325106 /* own/expired.pem, as certs.c has it made: 2021-02-03T04:05:06Z */
-#define HOUR_S    (60 * 60)
-#define DAY_S     (24 * HOUR_S)
+/* own/short.pem, which lives for three days */
+#define SHORT_EXPIRES_S (EXPIRED_S + DAY_S)
+#define HOUR_S          (60 * 60)
+#define DAY_S           (24 * HOUR_S)
 
 static int64_t now_s;
 
@@ -99,14 +101,15 @@ START_TEST(of_a_chain_the_first_counts_and_of_authorities_the_last)
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(free_charp) char *path = certs_path("both.pem");
 	CLEANUP(free_charp) char *missing = certs_path("missing.pem");
-	int64_t s = 0;
+	struct tls_validity v = {0};
 
 	join(path, "own/future.pem", "own/expired.pem");
-	ASSERT_OK(tls_expiry(path, TLS_EXPIRY_CHAIN, &s, &err));
-	ck_assert_int_eq(s, EXPIRED_S);
-	ASSERT_OK(tls_expiry(path, TLS_EXPIRY_AUTHORITIES, &s, &err));
-	ck_assert_int_eq(s, 2398377600); /* 2046-01-01T00:00:00Z */
-	ck_assert_int_eq(tls_expiry(missing, TLS_EXPIRY_CHAIN, &s, &err), -1);
+	ASSERT_OK(tls_expiry(path, TLS_EXPIRY_CHAIN, &v, &err));
+	ck_assert_int_eq(v.expires_s, EXPIRED_S);
+	ck_assert_int_eq(v.begins_s, 1577836800); /* 2020-01-01T00:00:00Z */
+	ASSERT_OK(tls_expiry(path, TLS_EXPIRY_AUTHORITIES, &v, &err));
+	ck_assert_int_eq(v.expires_s, 2398377600); /* 2046-01-01T00:00:00Z */
+	ck_assert_int_eq(tls_expiry(missing, TLS_EXPIRY_CHAIN, &v, &err), -1);
 	ck_assert_int_eq(err->code, ERR_INVALID_ARGUMENT);
 }
 END_TEST
@@ -128,6 +131,22 @@ START_TEST(what_expires_soon_is_told_once_a_day)
 	ck_assert_uint_eq(count_logged(&r, "has expired"), 1);
 	ck_assert_uint_eq(warned_at(&r, EXPIRED_S + HOUR_S), 0);
 	ck_assert_uint_eq(warned_at(&r, EXPIRED_S + DAY_S), 1);
+	rig_close(&r);
+}
+END_TEST
+
+START_TEST(what_lives_shortly_is_told_in_the_last_third)
+{
+	CLEANUP(free_charp) char *path = certs_path("own/short.pem");
+	struct rig r;
+
+	rig_open(&r, path, NULL);
+	ck_assert_uint_eq(warned_at(&r, SHORT_EXPIRES_S - 3 * DAY_S), 0);
+	ck_assert_uint_eq(warned_at(&r, SHORT_EXPIRES_S - DAY_S), 0);
+	ck_assert_uint_eq(warned_at(&r, SHORT_EXPIRES_S - DAY_S + 1), 1);
+	ck_assert_uint_eq(warned_at(&r, SHORT_EXPIRES_S - HOUR_S), 0);
+	ck_assert_uint_eq(warned_at(&r, SHORT_EXPIRES_S), 1);
+	ck_assert_uint_eq(count_logged(&r, "has expired"), 1);
 	rig_close(&r);
 }
 END_TEST
@@ -198,5 +217,5 @@ START_TEST(without_files_nothing_is_told)
 END_TEST
 
 CERTS_MAIN("net/cert_watch", of_a_chain_the_first_counts_and_of_authorities_the_last,
-	what_expires_soon_is_told_once_a_day, a_file_that_is_replaced_is_seen,
-	it_is_looked_at_once_from_the_loop, without_files_nothing_is_told)
+	what_expires_soon_is_told_once_a_day, what_lives_shortly_is_told_in_the_last_third,
+	a_file_that_is_replaced_is_seen, it_is_looked_at_once_from_the_loop, without_files_nothing_is_told)
