@@ -26,6 +26,44 @@ need_image() {
 	fi
 }
 
+n_passed=0 n_failed=0
+
+# check NAME COMMAND...: counts a case, which passes if no step of the command fails. The command runs in a subshell, so what
+# later cases need is assigned outside.
+check() {
+	local name=$1 status
+	shift
+	# Not in a condition: there bash would go on after a failing step.
+	set +e
+	(
+		set -eE
+		# A failure within $() is one only if the step that it is a part of fails.
+		trap '[ "$BASH_SUBSHELL" -gt 1 ] || echo "failed: $BASH_COMMAND"' ERR
+		"$@"
+	) 2>&1
+	status=$?
+	set -e
+	if [ "$status" = 0 ]; then
+		n_passed=$((n_passed + 1))
+	else
+		n_failed=$((n_failed + 1))
+		echo "FAIL $name"
+	fi
+}
+
+# finds_nothing COMMAND...: a grep or the like whose status is 1, as that of a search that failed is not.
+finds_nothing() {
+	local status=0
+	"$@" || status=$?
+	[ "$status" = 1 ]
+}
+
+# finish: prints the closing line of a suite of such cases; fails if one of them did.
+finish() {
+	echo "SUITE $n_passed $n_failed 0"
+	[ "$n_failed" = 0 ]
+}
+
 # run_ctest PRESET [CTEST-ARGUMENT]...: runs tests and prints the closing line of a suite. What counts are the cases
 # that check reports, and each test of another kind as one.
 run_ctest() {
