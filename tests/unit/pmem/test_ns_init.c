@@ -215,7 +215,8 @@ START_TEST(plan_says_what_would_be_created_and_why_not_more)
 	assert_plan(
 		nd, 25, false, "region0 on ndbus0: nothing to create (budget 256Mi, own 256Mi, unit 16Mi)\n");
 	assert_plan(nd, 100, true,
-		"{\"percent\":100,\"regions\":[{\"bus\":\"ndbus0\",\"region\":\"region0\",\"sizeBytes\":"
+		"{\"schemaVersion\":1,\"percent\":100,\"regions\":[{\"bus\":\"ndbus0\",\"region\":"
+		"\"region0\",\"sizeBytes\":"
 		"1073741824,"
 		"\"skipped\":false,\"unitBytes\":16777216,\"budgetBytes\":1073741824,\"ownBytes\":268435456,"
 		"\"createBytes\":402653184,\"namespaces\":[268435456,134217728],\"reason\":\"384Mi of the "
@@ -232,7 +233,7 @@ START_TEST(plan_names_skipped_regions)
 
 	assert_plan(nd, 100, false, "region0 on ndbus0: skipped: the region is read-only\n");
 	assert_plan(none, 100, false, "no regions\n");
-	assert_plan(none, 100, true, "{\"percent\":100,\"regions\":[]}\n");
+	assert_plan(none, 100, true, "{\"schemaVersion\":1,\"percent\":100,\"regions\":[]}\n");
 }
 END_TEST
 
@@ -279,7 +280,8 @@ START_TEST(status_as_json_has_the_same_extents)
 		own->uuid);
 	ck_assert_ptr_nonnull(strstr(buf_str(&out), expected));
 	ck_assert_ptr_nonnull(strstr(buf_str(&out), "\"name\":\"bell\\u0007\""));
-	ck_assert(str_starts(buf_str(&out), "{\"regions\":[{\"bus\":\"ndbus0\",\"region\":\"region0\","));
+	ck_assert(str_starts(buf_str(&out),
+		"{\"schemaVersion\":1,\"regions\":[{\"bus\":\"ndbus0\",\"region\":\"region0\","));
 	ck_assert(str_ends(buf_str(&out), "\"dax\":[]}]}\n"));
 }
 END_TEST
