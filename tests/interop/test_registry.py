@@ -352,7 +352,8 @@ class Garbage(Served):
                            inventory=registry.Inventory(volumes=[volume]))
         told = self.nodes()["a"]
         self.assertEqual((len(told.regions), told.regions[255]), (256, region))
-        self.assertEqual((told.inventory.volumes[0].size_bytes, told.inventory.volumes[0].phase), (most, 0))
+        # a phase that a later release has added is passed on as such
+        self.assertEqual((told.inventory.volumes[0].size_bytes, told.inventory.volumes[0].phase), (most, -1))
 
 
 class Ipv6(Served):
