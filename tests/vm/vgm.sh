@@ -51,7 +51,7 @@ without_pools() {
 	vgm 0 status
 	says 'no volume groups'
 	vgm 0 status -o json
-	equal 'the status' "$(cat "$scratch/out")" '{"groups":[]}'
+	equal 'the status' "$(cat "$scratch/out")" '{"schemaVersion":1,"groups":[]}'
 }
 
 usage() {
