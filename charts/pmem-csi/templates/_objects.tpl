@@ -1,0 +1,75 @@
+{{- /* SPDX-License-Identifier: Apache-2.0 */ -}}
+
+{{- /* The objects of a file in files/, changed as the values say: list ROOT NAME. */ -}}
+{{- define "pmem-csi.objects" -}}
+{{- $root := index . 0 -}}
+{{- range $document := splitList "\n---\n" (include "pmem-csi.text" .) -}}
+{{- $object := fromYaml $document -}}
+{{- with $object.Error -}}
+{{- fail (printf "%s: %s" (index $ 1) .) -}}
+{{- end -}}
+{{- include "pmem-csi.metadata" (list $root $object) -}}
+{{- if has $object.kind (list "DaemonSet" "Deployment") -}}
+{{- include "pmem-csi.workload" (list $root $object) -}}
+{{- else if eq $object.kind "StorageClass" -}}
+{{- include "pmem-csi.storageClass" (list $root $object) -}}
+{{- else if eq $object.kind "MutatingWebhookConfiguration" -}}
+{{- include "pmem-csi.hook" (list $root $object) -}}
+{{- end }}
+---
+{{ toYaml $object }}
+{{- end -}}
+{{- end -}}
+
+{{- /* Changes an object: list ROOT OBJECT. */ -}}
+{{- define "pmem-csi.metadata" -}}
+{{- $root := index . 0 -}}
+{{- $metadata := (index . 1).metadata -}}
+{{- $labels := include "pmem-csi.labels" $root | fromYaml -}}
+{{- $_ := set $metadata "labels" (mergeOverwrite (dict) $root.Values.labels $labels ($metadata.labels | default dict)) -}}
+{{- with $root.Values.annotations -}}
+{{- $_ := set $metadata "annotations" (mergeOverwrite (dict) . ($metadata.annotations | default dict)) -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "pmem-csi.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+{{- end -}}
+
+{{- /* Changes a StorageClass: list ROOT OBJECT. */ -}}
+{{- define "pmem-csi.storageClass" -}}
+{{- $root := index . 0 -}}
+{{- $metadata := (index . 1).metadata -}}
+{{- $annotations := $metadata.annotations | default dict -}}
+{{- if $root.Values.storageClasses.keep -}}
+{{- $_ := set $annotations "helm.sh/resource-policy" "keep" -}}
+{{- end -}}
+{{- if eq $metadata.name $root.Values.storageClasses.default -}}
+{{- $_ := set $annotations "storageclass.kubernetes.io/is-default-class" "true" -}}
+{{- end -}}
+{{- with $annotations -}}
+{{- $_ := set $metadata "annotations" . -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Changes the webhook's configuration: list ROOT OBJECT. */ -}}
+{{- define "pmem-csi.hook" -}}
+{{- $root := index . 0 -}}
+{{- $object := index . 1 -}}
+{{- $source := $root.Values.certificates.source -}}
+{{- $hook := index $object.webhooks 0 -}}
+{{- if eq $source "chart" -}}
+{{- $_ := set $hook.clientConfig "caBundle" (include "pmem-csi.authority" $root | fromYaml).cert -}}
+{{- else if $root.Values.webhook.caBundle -}}
+{{- $_ := set $hook.clientConfig "caBundle" $root.Values.webhook.caBundle -}}
+{{- end -}}
+{{- if eq $source "cert-manager" -}}
+{{- $name := printf "%s/%s-webhook" $root.Release.Namespace (include "pmem-csi.prefix" $root) -}}
+{{- $annotations := $object.metadata.annotations | default dict -}}
+{{- $_ := set $object.metadata "annotations" (set $annotations "cert-manager.io/inject-ca-from" $name) -}}
+{{- end -}}
+{{- $_ := set $hook "failurePolicy" $root.Values.webhook.failurePolicy -}}
+{{- end -}}

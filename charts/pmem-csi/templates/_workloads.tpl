@@ -1,0 +1,86 @@
+{{- /* SPDX-License-Identifier: Apache-2.0 */ -}}
+
+{{- /* The name of the values for an object: node, controller, scheduler or webhook. list ROOT OBJECT. */ -}}
+{{- define "pmem-csi.section" -}}
+{{- (index . 1).metadata.name | trimPrefix (printf "%s-" (include "pmem-csi.prefix" (index . 0))) | replace "second-" "" -}}
+{{- end -}}
+
+{{- /* Changes a DaemonSet or Deployment: list ROOT OBJECT. */ -}}
+{{- define "pmem-csi.workload" -}}
+{{- $root := index . 0 -}}
+{{- $object := index . 1 -}}
+{{- $section := include "pmem-csi.section" . -}}
+{{- $values := index $root.Values $section -}}
+{{- $pod := $object.spec.template.spec -}}
+{{- if eq $object.kind "Deployment" -}}
+{{- $_ := set $object.spec "replicas" $values.replicas -}}
+{{- end -}}
+{{- include "pmem-csi.podMetadata" (list $root $object.spec.template.metadata $values) -}}
+{{- with $values.priorityClassName -}}
+{{- $_ := set $pod "priorityClassName" . -}}
+{{- end -}}
+{{- if not (kindIs "invalid" $values.tolerations) -}}
+{{- $_ := set $pod "tolerations" $values.tolerations -}}
+{{- end -}}
+{{- with $values.nodeSelector -}}
+{{- $_ := set $pod "nodeSelector" (merge (dict "kubernetes.io/os" "linux") .) -}}
+{{- end -}}
+{{- with $values.affinity -}}
+{{- $_ := set $pod "affinity" . -}}
+{{- end -}}
+{{- with $root.Values.imagePullSecrets -}}
+{{- $_ := set $pod "imagePullSecrets" . -}}
+{{- end -}}
+{{- $names := list -}}
+{{- range concat ($pod.initContainers | default list) $pod.containers -}}
+{{- $names = append $names .name -}}
+{{- include "pmem-csi.container" (list $root . $values) -}}
+{{- end -}}
+{{- range $value := list "resources" "extraArgs" -}}
+{{- range $name, $_ := index $values $value -}}
+{{- if not (has $name $names) -}}
+{{- fail (printf "%s.%s names the container %s, and with these values there are %s" $section $value $name (join ", " $names)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Changes a pod's metadata: list ROOT METADATA SECTION-VALUES. */ -}}
+{{- define "pmem-csi.podMetadata" -}}
+{{- $root := index . 0 -}}
+{{- $metadata := index . 1 -}}
+{{- $values := index . 2 -}}
+{{- if include "pmem-csi.hasWebhook" $root -}}
+{{- $_ := set $metadata.labels (printf "%s/webhook" $root.Values.driverName) "ignore" -}}
+{{- end -}}
+{{- $_ := set $metadata "labels" (mergeOverwrite (dict) $values.podLabels $metadata.labels) -}}
+{{- with $values.podAnnotations -}}
+{{- $_ := set $metadata "annotations" (mergeOverwrite (dict) . ($metadata.annotations | default dict)) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Changes a container: list ROOT CONTAINER SECTION-VALUES. */ -}}
+{{- define "pmem-csi.container" -}}
+{{- $root := index . 0 -}}
+{{- $container := index . 1 -}}
+{{- $values := index . 2 -}}
+{{- $args := $container.args -}}
+{{- /* 3 and text are the programs' own defaults. */ -}}
+{{- if hasPrefix "/usr/local/bin/" (first ($container.command | default (list ""))) -}}
+{{- $_ := set $container "imagePullPolicy" $root.Values.image.pullPolicy -}}
+{{- if ne (int $root.Values.log.level) 3 -}}
+{{- $args = append $args (printf "-v=%d" (int $root.Values.log.level)) -}}
+{{- end -}}
+{{- if ne $root.Values.log.format "text" -}}
+{{- $args = append $args (printf "-logging-format=%s" $root.Values.log.format) -}}
+{{- end -}}
+{{- else if eq $container.name "external-provisioner" -}}
+{{- $_ := set $container "imagePullPolicy" $root.Values.provisioner.image.pullPolicy -}}
+{{- else -}}
+{{- $_ := set $container "imagePullPolicy" $root.Values.scheduler.image.pullPolicy -}}
+{{- end -}}
+{{- $_ := set $container "args" (concat $args (index $values.extraArgs $container.name | default list)) -}}
+{{- with index $values.resources $container.name -}}
+{{- $_ := set $container "resources" (mergeOverwrite ($container.resources | default dict) .) -}}
+{{- end -}}
+{{- end -}}

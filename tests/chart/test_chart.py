@@ -1,0 +1,503 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Helm chart: its objects are those of manifests/, and each value does what values.yaml says. Needs helm and kubectl in PATH.
+
+usage: test_chart.py [unittest options]
+"""
+import base64
+import copy
+import functools
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from concurrent.futures import ThreadPoolExecutor
+
+import yaml
+
+TREE = pathlib.Path(__file__).resolve().parents[2]
+CHART = TREE / "charts/pmem-csi"
+# The image of kube-scheduler in manifests/ is of this version.
+KUBERNETES = "1.34.4"
+OF_HELM = ("helm.sh/chart", "app.kubernetes.io/managed-by", "app.kubernetes.io/instance", "app.kubernetes.io/version")
+CLUSTER_SCOPED = ("CSIDriver", "StorageClass", "ClusterRole", "ClusterRoleBinding", "MutatingWebhookConfiguration", "Namespace",
+                  "PriorityClass", "SecurityContextConstraints")
+
+
+def run(*command, text=None):
+    return subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+
+
+def try_helm(values, release="pmem-csi", namespace="pmem-csi"):
+    return run("helm", "template", release, str(CHART), "-n", namespace, "--kube-version", KUBERNETES, "-f", "-",
+               text=json.dumps(values))
+
+
+def helm(values=None, **where):
+    """The text of the objects with these values."""
+    rendered = try_helm(values or {}, **where)
+    assert rendered.returncode == 0, rendered.stderr
+    return rendered.stdout
+
+
+def kustomize(*folders, namespace="pmem-csi"):
+    """The text of the objects of manifests/ARGUMENT with the components that follow."""
+    build = TREE / "build"
+    build.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="chart.", dir=build) as folder:
+        paths = [f"../../manifests/{name}" for name in folders]
+        document = {"namespace": namespace, "resources": paths[:1], "components": paths[1:]}
+        pathlib.Path(folder, "kustomization.yaml").write_text(json.dumps(document), encoding="utf-8")
+        rendered = run("kubectl", "kustomize", folder)
+    assert rendered.returncode == 0, rendered.stderr
+    return rendered.stdout
+
+
+def by_name(text):
+    """{(kind, namespace, name): object}"""
+    result = {}
+    for it in yaml.safe_load_all(text):
+        if it is not None:
+            key = it["kind"], it["metadata"].get("namespace"), it["metadata"]["name"]
+            assert key not in result, f"twice: {key}"
+            result[key] = it
+    return result
+
+
+def without_additions(objects):
+    """What Helm and its releases need is no part of the manifests."""
+    result = copy.deepcopy(objects)
+    for it in result.values():
+        metadata = it["metadata"]
+        labels = metadata.get("labels", {})
+        for name in OF_HELM:
+            labels.pop(name, None)
+        if it["kind"] == "StorageClass" and metadata.get("annotations") == {"helm.sh/resource-policy": "keep"}:
+            del metadata["annotations"]
+        if not labels:
+            metadata.pop("labels", None)
+    return result
+
+
+def merged(*maps):
+    result = {}
+    for one in maps:
+        for key, value in one.items():
+            both = isinstance(value, dict) and isinstance(result.get(key), dict)
+            result[key] = merged(result[key], value) if both else copy.deepcopy(value)
+    return result
+
+
+def at(path, value):
+    """Values in which the one of the path, as in a.b, is VALUE."""
+    for name in reversed(path.split(".")):
+        value = {name: value}
+    return value
+
+
+class Chart(unittest.TestCase):
+    maxDiff = 4000
+
+    def assert_same(self, manifests, objects):
+        wanted = {key: it for key, it in by_name(manifests).items() if key[0] != "Namespace"}
+        found = without_additions(by_name(objects))
+        self.assertEqual(sorted(map(str, wanted)), sorted(map(str, found)))
+        for key, it in wanted.items():
+            self.assertEqual(it, found[key], key)
+
+
+class Same(Chart):
+    """Objects of the chart with the default values are those of a kustomization."""
+
+    def test_each_mode(self):
+        for mode in ("lvm", "direct", "distributed", "fake"):
+            with self.subTest(mode):
+                self.assert_same(kustomize(mode), helm({"mode": mode}))
+
+    def test_each_scheduler_with_each_source_of_certificates(self):
+        parts = {"extender": "scheduler", "second-scheduler": "second-scheduler"}
+        for mode in ("lvm", "direct"):
+            for scheduler, component in parts.items():
+                values = {"mode": mode, "scheduler": {"mode": scheduler}}
+                with self.subTest(values):
+                    self.assert_same(kustomize(mode, component), helm(values))
+                    self.assert_same(kustomize(mode, component, "cert-manager", "cert-manager-scheduler"),
+                                     helm({**values, "certificates": {"source": "cert-manager"}}))
+            with self.subTest(mode):
+                self.assert_same(kustomize(mode, "cert-manager"),
+                                 helm({"mode": mode, "certificates": {"source": "cert-manager"}}))
+
+    def test_another_namespace(self):
+        self.assert_same(kustomize("lvm", "scheduler", namespace="storage"),
+                         helm({"scheduler": {"mode": "extender"}}, namespace="storage"))
+
+    def test_a_second_driver(self):
+        for mode in ("extender", "second-scheduler"):
+            manifests = kustomize("lvm", mode.replace("extender", "scheduler"))
+            second = run(str(TREE / "scripts/second-driver"), "pmem-b", "pmem-b.example.com", "10280", text=manifests).stdout
+            values = {"driverName": "pmem-b.example.com", "scheduler": {"mode": mode, "port": 10280, "probePort": 10281}}
+            self.assert_same(second, helm(values, release="pmem-b", namespace="pmem-b"))
+
+    def test_version(self):
+        version = re.search(r"^project\(pmem-csi VERSION (\S+)", (TREE / "CMakeLists.txt").read_text(), re.M).group(1)
+        chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
+        self.assertEqual([version, version], [chart["version"], chart["appVersion"]])
+
+
+class Releases(Chart):
+    """Releases of two drivers do not meet."""
+
+    FIRST = {"scheduler": {"mode": "extender"}}
+    SECOND = {"driverName": "b.example.com", "scheduler": {"mode": "extender", "port": 10280, "probePort": 10281}}
+
+    def test_names_in_the_cluster_differ(self):
+        for more in ({}, {"scheduler": {"mode": "second-scheduler"}}, {"certificates": {"source": "chart"}}):
+            first = by_name(helm(merged(self.FIRST, more)))
+            second = by_name(helm(merged(self.SECOND, more), release="other", namespace="other"))
+            names = [{(kind, name) for kind, namespace, name in objects if kind in CLUSTER_SCOPED}
+                     for objects in (first, second)]
+            self.assertGreater(len(names[0]), 10)
+            self.assertEqual(set(), names[0] & names[1])
+            # what is not of the cluster is in the namespace of the release
+            for objects, namespace in ((first, "pmem-csi"), (second, "other")):
+                for kind, where, name in objects:
+                    self.assertEqual(where, None if kind in CLUSTER_SCOPED else namespace, (kind, name))
+
+    def test_nothing_names_the_other_one(self):
+        text = helm(merged(self.SECOND, {"certificates": {"source": "cert-manager"}}), release="other", namespace="other")
+        # by both: the image, programs, the name of the chart, and the lock of all drivers of a node
+        text = re.sub(r"localhost/pmem-csi:|/usr/local/bin/pmem-csi-driver|/run/pmem-csi$|pmem-csi-[0-9.]+$|# Source: .*|pmem-csi CA$",
+                      "", text, flags=re.M)
+        self.assertNotIn("pmem-csi", text)
+
+    def test_prefix_by_value(self):
+        objects = by_name(helm({"namePrefix": "short", "driverName": "b.example.com"}, release="a-long-name", namespace="a"))
+        self.assertTrue(all(name.startswith(("short-", "b.example.com")) for _, _, name in objects))
+
+
+def paths_of(values, prefix=""):
+    for name, value in values.items():
+        if isinstance(value, dict) and value:
+            yield from paths_of(value, f"{prefix}{name}.")
+        else:
+            yield prefix + name
+
+
+VALUES = yaml.safe_load((CHART / "values.yaml").read_text())
+EXTENDER = {"scheduler": {"mode": "extender"}}
+SECOND = {"scheduler": {"mode": "second-scheduler"}}
+FAKE = {"mode": "fake"}
+MADE = {"certificates": {"source": "chart"}}
+DIGEST = "sha256:" + 64 * "0"
+
+# Another value, what it shows by, and values with which it matters. Its text is one that is not there otherwise.
+CHANGES = {
+    "mode": ("direct", "-deviceManager=direct", {}),
+    "driverName": ("b.example.com", "-drivername=b.example.com", {}),
+    "namePrefix": ("short", "name: short-node", {}),
+    "kubeletDir": ("/var/snap/kubelet", "path: /var/snap/kubelet/pods", {}),
+    "image.repository": ("registry.example.com/p", "image: registry.example.com/p:2.0.0", {}),
+    "image.tag": ("x1", "image: localhost/pmem-csi:x1", {}),
+    "image.digest": (DIGEST, f"image: localhost/pmem-csi@{DIGEST}", {}),
+    "image.pullPolicy": ("Always", "imagePullPolicy: Always", {}),
+    "provisioner.image.repository": ("registry.example.com/p", "image: registry.example.com/p:v6.3.0", {}),
+    "provisioner.image.tag": ("x1", "csi-provisioner:x1", {}),
+    "provisioner.image.digest": (DIGEST, f"csi-provisioner@{DIGEST}", {}),
+    "provisioner.image.pullPolicy": ("Never", "imagePullPolicy: Never", {}),
+    "imagePullSecrets": ([{"name": "secret-1"}], "- name: secret-1", {}),
+    "log.level": (5, "- -v=5", {}),
+    "log.format": ("json", "- -logging-format=json", {}),
+    "labels": ({"team": "a-team"}, "team: a-team", {}),
+    "annotations": ({"team": "a-team"}, "team: a-team", {}),
+    "storageClasses.create": (False, None, {}),
+    "storageClasses.keep": (False, None, {}),
+    "storageClasses.default": ("pmem-csi-sc-ext4", 'is-default-class: "true"', {}),
+    "certificates.source": ("cert-manager", "kind: Certificate", {}),
+    "certificates.days": (100, None, MADE),
+    "node.share": (50, "- -useforfsdax=50", {}),
+    "node.fakeRegionSize": ("1Gi", "-fakeRegionSize=1Gi", FAKE),
+    "node.nodeSelector": ({"has": "pmem"}, '- -nodeSelector={"has":"pmem"}', {}),
+    "scheduler.mode": ("extender", "kind: MutatingWebhookConfiguration", {}),
+    "scheduler.port": (10280, "- -insecureSchedulerListen=127.0.0.1:10280", EXTENDER),
+    "scheduler.probePort": (10281, "- -probeListen=127.0.0.1:10281", EXTENDER),
+    "scheduler.image.repository": ("registry.example.com/k", "image: registry.example.com/k:v1.34.4", SECOND),
+    "scheduler.image.tag": ("v1.30.0", "kube-scheduler:v1.30.0", SECOND),
+    "scheduler.image.digest": (DIGEST, f"kube-scheduler@{DIGEST}", SECOND),
+    "scheduler.image.pullPolicy": ("Never", "imagePullPolicy: Never", SECOND),
+    "webhook.enabled": (False, None, EXTENDER),
+    "webhook.schedulerNames": (["a", "b"], "- -schedulerNames=a,b", EXTENDER),
+    "webhook.caBundle": ("YWJj", "caBundle: YWJj", EXTENDER),
+    "webhook.failurePolicy": ("Fail", "failurePolicy: Fail", EXTENDER),
+}
+OF_PODS = {
+    "replicas": (3, "replicas: 3"),
+    "nodeSelector": ({"has": "pmem"}, "        has: pmem"),
+    "tolerations": ([{"key": "some-taint", "operator": "Exists"}], "key: some-taint"),
+    "affinity": ({"podAffinity": {"x": "some-affinity"}}, "x: some-affinity"),
+    "priorityClassName": ("some-class", "priorityClassName: some-class"),
+    "podLabels": ({"team": "a-team"}, "        team: a-team"),
+    "podAnnotations": ({"note": "some note"}, "        note: some note"),
+}
+CONTAINERS = {"node": ("pmem-driver", "pmem-ns-init", "pmem-vgm"), "controller": ("pmem-driver", "external-provisioner"),
+              "scheduler": ("scheduler-extender", "kube-scheduler"), "webhook": ("webhook",)}
+for section, containers in CONTAINERS.items():
+    context = {"scheduler": SECOND, "webhook": EXTENDER}.get(section, {})
+    for name, (value, shown) in OF_PODS.items():
+        if name in VALUES[section]:
+            CHANGES.setdefault(f"{section}.{name}", (value, shown, context))
+    CHANGES[f"{section}.resources"] = (
+        {name: {"limits": {"memory": f"{i + 700}Mi"}} for i, name in enumerate(containers)}, "memory: 700Mi", context)
+    CHANGES[f"{section}.extraArgs"] = ({name: [f"-x-{name}"] for name in containers}, f"- -x-{containers[-1]}", context)
+
+
+@functools.lru_cache(maxsize=None)
+def with_context(text):
+    return helm(json.loads(text))
+
+
+class Values(Chart):
+    """Each value of values.yaml changes something."""
+
+    def test_every_value_is_here(self):
+        self.assertEqual(sorted(paths_of(VALUES)), sorted(CHANGES))
+
+    def difference(self, item):
+        path, (value, shown, context) = item
+        before, after = with_context(json.dumps(context)), helm(merged(context, at(path, value)))
+        if path == "certificates.days":
+            return abs(days_of(after) - value) <= 1 < abs(days_of(before) - value), path
+        if shown is None:
+            return set(before.splitlines()) - set(after.splitlines()), path
+        return shown in after and shown not in before, path
+
+    def test_each_value_shows(self):
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for shows, path in pool.map(self.difference, CHANGES.items()):
+                with self.subTest(path):
+                    self.assertTrue(shows, f"{path} changes nothing")
+
+    def test_each_container_is_reached(self):
+        for section, containers in CONTAINERS.items():
+            value, _, context = CHANGES[f"{section}.extraArgs"]
+            text = helm(merged(context, at(f"{section}.extraArgs", value)))
+            for name in containers:
+                self.assertIn(f"- -x-{name}\n", text)
+
+    def test_resources_are_added_to(self):
+        node = by_name(helm({"node": {"resources": {"pmem-driver": {"limits": {"memory": "1Gi"}}}}}))["DaemonSet", "pmem-csi", "pmem-csi-node"]
+        self.assertEqual({"requests": {"cpu": "50m", "memory": "50Mi"}, "limits": {"memory": "1Gi"}},
+                         node["spec"]["template"]["spec"]["containers"][0]["resources"])
+
+    def test_node_label_of_both(self):
+        text = helm({"node": {"nodeSelector": {"has": "pmem"}}})
+        node = by_name(text)["DaemonSet", "pmem-csi", "pmem-csi-node"]
+        self.assertEqual({"kubernetes.io/os": "linux", "has": "pmem"}, node["spec"]["template"]["spec"]["nodeSelector"])
+        self.assertNotIn("storage: pmem", text)
+
+    def test_classes_stay_or_are_left_out(self):
+        classes = [it for it in by_name(helm()).values() if it["kind"] == "StorageClass"]
+        self.assertEqual({"keep"}, {it["metadata"]["annotations"]["helm.sh/resource-policy"] for it in classes})
+        self.assertEqual(11, len(classes))
+        self.assertNotIn("kind: StorageClass", helm({"storageClasses": {"create": False}}))
+        self.assertNotIn("resource-policy", helm({"storageClasses": {"keep": False}}))
+
+    def test_no_webhook(self):
+        text = helm(merged(EXTENDER, MADE, {"webhook": {"enabled": False}}))
+        self.assertIn("name: pmem-csi-scheduler-secrets", text)
+        self.assertNotIn("MutatingWebhook", text)
+        self.assertNotIn("webhook-secrets", text)
+
+    def test_values_files_pass_lint(self):
+        files = sorted((CHART / "ci").glob("*.yaml"))
+        self.assertGreater(len(files), 3)
+        for file in files:
+            said = run("helm", "lint", "--strict", str(CHART), "-f", str(file))
+            self.assertEqual(0, said.returncode, said.stdout + said.stderr)
+
+    def test_readme_lists_them(self):
+        rows = {}
+        for line in (CHART / "README.md").read_text().splitlines():
+            row = re.fullmatch(r"\| (`.*?`) \| `(.*?)` \| \S.*\|", line)
+            for name in re.findall(r"`(.*?)`", row.group(1)) if row else ():
+                rows[name] = yaml.safe_load(row.group(2))
+        self.assertEqual({path: functools.reduce(dict.get, path.split("."), VALUES) for path in paths_of(VALUES)}, rows)
+
+
+# Values that are refused, and what the error names.
+REFUSED = {
+    "unknown": (at("foo", 1), "'foo' not allowed"),
+    "unknown below": (at("node.foo", 1), "'foo' not allowed"),
+    "mode": (at("mode", "lvm2"), "/mode"),
+    "driverName": (at("driverName", "Pmem_CSI"), "/driverName"),
+    "long driverName": (at("driverName", 64 * "x"), "/driverName"),
+    "namePrefix": (at("namePrefix", "-x"), "/namePrefix"),
+    "kubeletDir": (at("kubeletDir", "var/lib/kubelet"), "/kubeletDir"),
+    "image": (at("image", "localhost/pmem-csi"), "/image"),
+    "repository": (at("image.repository", "two words"), "/image/repository"),
+    "tag": (at("image.tag", "a/b"), "/image/tag"),
+    "no tag": (at("provisioner.image.tag", ""), "/provisioner/image/tag"),
+    "digest": (at("image.digest", "sha256:1"), "/image/digest"),
+    "pullPolicy": (at("image.pullPolicy", "always"), "/image/pullPolicy"),
+    "imagePullSecrets": (at("imagePullSecrets", ["registry"]), "/imagePullSecrets/0"),
+    "level": (at("log.level", "5"), "/log/level"),
+    "format": (at("log.format", "xml"), "/log/format"),
+    "labels": (at("labels", {"team": "two words"}), "/labels/team"),
+    "annotations": (at("annotations", {"a": 1}), "/annotations/a"),
+    "create": (at("storageClasses.create", "yes"), "/storageClasses/create"),
+    "source": (at("certificates.source", "vault"), "/certificates/source"),
+    "days": (at("certificates.days", 0), "/certificates/days"),
+    "share": (at("node.share", 101), "/node/share"),
+    "share in text": (at("node.share", "50%"), "/node/share"),
+    "fakeRegionSize": (at("node.fakeRegionSize", "8GB"), "/node/fakeRegionSize"),
+    "nodeSelector": (at("node.nodeSelector", {"storage": True}), "/node/nodeSelector/storage"),
+    "tolerations": (at("node.tolerations", [{"operator": "exists"}]), "/node/tolerations/0/operator"),
+    "unknown in a toleration": (at("node.tolerations", [{"taint": "x"}]), "'taint' not allowed"),
+    "unknown in a Secret's name": (at("imagePullSecrets", [{"name": "x", "space": "y"}]), "'space' not allowed"),
+    "affinity": (at("node.affinity", {"nodeAfinity": {}}), "/node/affinity"),
+    "resources": (at("node.resources", {"pmem-driver": {"limit": {}}}), "/node/resources/pmem-driver"),
+    "amount": (at("node.resources", {"pmem-driver": {"limits": {"memory": "1 GiB"}}}), "/limits/memory"),
+    "extraArgs": (at("node.extraArgs", {"pmem-driver": ["-v", "5"]}), "/node/extraArgs/pmem-driver/1"),
+    "replicas": (at("controller.replicas", 0), "/controller/replicas"),
+    "scheduler": (at("scheduler.mode", "second"), "/scheduler/mode"),
+    "port": (at("scheduler.port", 70000), "/scheduler/port"),
+    "schedulerNames": (at("webhook.schedulerNames", "a,b"), "/webhook/schedulerNames"),
+    "caBundle": (at("webhook.caBundle", "-----BEGIN"), "/webhook/caBundle"),
+    "failurePolicy": (at("webhook.failurePolicy", "ignore"), "/webhook/failurePolicy"),
+    "container": (at("node.extraArgs", {"driver": ["-x"]}), "node.extraArgs names the container driver"),
+    "container of another mode": (merged(FAKE, at("node.resources", {"pmem-vgm": {}})), "node.resources names the container pmem-vgm"),
+    "scheduler without controller": (merged(FAKE, EXTENDER), "mode fake has none"),
+    "certificates without controller": (merged(MADE, {"mode": "distributed"}), "mode distributed uses no certificates"),
+    "the same ports": (at("scheduler.port", 10271), "are the same"),
+    "two authorities": (merged(EXTENDER, MADE, at("webhook.caBundle", "YWJj")), "leave webhook.caBundle out"),
+}
+
+
+class Refused(Chart):
+    """Values that cannot be meant are refused by an error that names them."""
+
+    def test_each(self):
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            for name, said in zip(REFUSED, pool.map(lambda it: try_helm(it[0]), REFUSED.values())):
+                with self.subTest(name):
+                    self.assertNotEqual(0, said.returncode, f"{name}: taken")
+                    self.assertIn(REFUSED[name][1], said.stderr)
+
+    def test_release_whose_name_is_no_prefix(self):
+        said = try_helm({"driverName": "b.example.com"}, release="a" * 40)
+        self.assertIn("set namePrefix", said.stderr)
+
+    def test_every_section_has_a_schema(self):
+        """An unknown name is refused wherever names are fixed."""
+        schema = json.loads((CHART / "values.schema.json").read_text())
+        def fixed(part, values, path):
+            if isinstance(values, dict) and values:
+                self.assertEqual(False, part.get("additionalProperties"), path)
+                self.assertLessEqual(values.keys(), part["properties"].keys(), path)
+                for name, value in values.items():
+                    fixed(part["properties"][name], value, f"{path}.{name}")
+        fixed(schema, VALUES, "")
+
+
+def pem_of(secret, key):
+    return base64.b64decode(secret["data"][key]).decode()
+
+
+def secrets_of(text):
+    return {name: it for (kind, _, name), it in by_name(text).items() if kind == "Secret" and "data" in it}
+
+
+def openssl(*words, text):
+    said = run("openssl", *words, text=text)
+    assert said.returncode == 0, said.stderr
+    return said.stdout
+
+
+def days_of(text):
+    """How long the nodes' certificate lasts."""
+    ends = openssl("x509", "-noout", "-enddate", "-dateopt", "iso_8601", text=pem_of(secrets_of(text)["pmem-csi-node-secrets"], "tls.crt"))
+    end = run("date", "-d", ends.split("=")[1].strip(), "+%s").stdout
+    return (int(end) - int(run("date", "+%s").stdout)) / 86400
+
+
+class Certificates(Chart):
+    """Those that the chart makes are of one authority, whose key is in one Secret only, which no pod mounts."""
+
+    NAMES = {"registry": "pmem-registry", "node": "pmem-node-controller", "scheduler": "pmem-scheduler",
+             "webhook": "pmem-csi-webhook.storage.svc"}
+
+    @classmethod
+    def setUpClass(cls):
+        cls.text = helm(merged(EXTENDER, MADE), namespace="storage")
+        cls.secrets = secrets_of(cls.text)
+
+    def test_one_authority(self):
+        self.assertEqual({"pmem-csi-ca", *(f"pmem-csi-{role}-secrets" for role in self.NAMES)}, self.secrets.keys())
+        authority = pem_of(self.secrets["pmem-csi-ca"], "tls.crt")
+        for role in self.NAMES:
+            secret = self.secrets[f"pmem-csi-{role}-secrets"]
+            self.assertEqual({"ca.crt", "tls.crt", "tls.key"}, secret["data"].keys())
+            self.assertEqual(authority, pem_of(secret, "ca.crt"))
+        hook, = (it for it in by_name(self.text).values() if it["kind"] == "MutatingWebhookConfiguration")
+        self.assertEqual(authority, base64.b64decode(hook["webhooks"][0]["clientConfig"]["caBundle"]).decode())
+
+    def test_leaves(self):
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write(pem_of(self.secrets["pmem-csi-ca"], "tls.crt"))
+            file.flush()
+            for role, name in self.NAMES.items():
+                secret = self.secrets[f"pmem-csi-{role}-secrets"]
+                leaf = pem_of(secret, "tls.crt")
+                for purpose in ("sslserver", "sslclient"):
+                    openssl("verify", "-CAfile", file.name, "-purpose", purpose, "-verify_hostname", name, text=leaf)
+                self.assertEqual(openssl("x509", "-noout", "-pubkey", text=leaf),
+                                 openssl("pkey", "-pubout", text=pem_of(secret, "tls.key")))
+
+    def test_key_of_the_authority_is_not_mounted(self):
+        key = self.secrets["pmem-csi-ca"]["data"]["tls.key"]
+        self.assertEqual(1, self.text.count(key))
+        self.assertNotIn("secretName: pmem-csi-ca\n", self.text)
+
+    def test_names_are_those_of_cert_manager(self):
+        text = helm(merged(EXTENDER, {"certificates": {"source": "cert-manager"}}), namespace="storage")
+        made = {it["spec"]["secretName"]: it["spec"]["dnsNames"] for it in by_name(text).values()
+                if it["kind"] == "Certificate" and not it["spec"].get("isCA")}
+        self.assertEqual({f"pmem-csi-{role}-secrets": [name] for role, name in self.NAMES.items()}, made)
+        hook, = (it for it in by_name(text).values() if it["kind"] == "MutatingWebhookConfiguration")
+        self.assertEqual("storage/pmem-csi-webhook", hook["metadata"]["annotations"]["cert-manager.io/inject-ca-from"])
+        self.assertNotIn("caBundle", hook["webhooks"][0]["clientConfig"])
+
+
+class Notes(Chart):
+    """What the user reads after the installation."""
+
+    def notes(self, values):
+        """Without a cluster helm prints none, so another template of a copy of the chart prints them."""
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(CHART, f"{folder}/pmem-csi")
+            pathlib.Path(folder, "pmem-csi/templates/notes.yaml").write_text(
+                'notes: {{ include (print .Template.BasePath "/NOTES.txt") . | toJson }}\n', encoding="utf-8")
+            said = run("helm", "template", "pmem-csi", f"{folder}/pmem-csi", "-s", "templates/notes.yaml",
+                       "--kube-version", KUBERNETES, "-f", "-", text=json.dumps(values))
+        self.assertEqual(0, said.returncode, said.stderr)
+        return yaml.safe_load(said.stdout)["notes"]
+
+    def test_what_is_next(self):
+        text = self.notes(EXTENDER)
+        for next_step in ("kubectl label node NODE storage=pmem", "import it on each node", "pmem-csi-webhook-secrets",
+                          "set webhook.caBundle"):
+            self.assertIn(next_step, text)
+        entry = yaml.safe_load(re.search(r"^    extenders:\n(    .*\n)+", text, re.M).group(0))
+        manifest = yaml.safe_load((TREE / "manifests/scheduler/kube-scheduler.yaml").read_text())
+        self.assertEqual(manifest["extenders"], entry["extenders"])
+
+    def test_nothing_is_next(self):
+        text = self.notes({"mode": "fake", "image": {"repository": "registry.example.com/p"}})
+        for next_step in ("label node", "import", "Secret", "extender"):
+            self.assertNotIn(next_step, text)
+
+
+if __name__ == "__main__":
+    unittest.main()
