@@ -7,12 +7,14 @@
 #include "base/mem.h"
 #include "base/names.h"
 #include "base/str.h"
+#include "cluster/kube/object.h"
 #include "net/addr.h"
 #include "os/args.h"
 #include "os/klog_flags.h"
 
 #define DEFAULT_DRIVER_NAME "pmem-csi.intel.com"
 #define DEFAULT_REGISTRY    "tcp://pmem-csi-controller:10000"
+#define DEFAULT_SERVICE     "pmem-csi-webhook"
 
 static struct options defaults(void)
 {
@@ -21,6 +23,8 @@ static struct options defaults(void)
 		.insecure_scheduler_listen = "",
 		.probe_listen = "",
 		.webhook_listen = "",
+		.webhook_configuration = "",
+		.webhook_service = DEFAULT_SERVICE,
 		.client_ca_file = "",
 		.registry_endpoint = DEFAULT_REGISTRY,
 		.ca_file = "",
@@ -59,6 +63,12 @@ static struct opt *table(struct options *o, struct texts *t)
 			"the same over plain HTTP, on the loopback address beside kube-scheduler"},
 		{"webhookListen", OPT_STR, &o->webhook_listen, "ADDR",
 			"serve kube-apiserver's webhook over HTTPS, and it alone; needs -certFile"},
+		{"webhookConfiguration", OPT_STR, &o->webhook_configuration, "NAME",
+			"keep the caBundle of this MutatingWebhookConfiguration equal to -caFile, which then "
+			"is the authority of -certFile; needs -webhookListen (default: leave it alone)"},
+		{"webhookService", OPT_STR, &o->webhook_service, "NAME",
+			"with -webhookConfiguration: the Service, in the namespace of the pod, by which "
+			"API servers call us; webhooks with another one are left alone"},
 		{"schedulerNames", OPT_STR, &t->scheduler_names, "NAMES",
 			"schedulers that ask the extender, separated by commas: the webhook leaves pods of "
 			"others as they are (default: default-scheduler)"},
@@ -75,7 +85,8 @@ static struct opt *table(struct options *o, struct texts *t)
 		{"registryEndpoint", OPT_STR, &o->registry_endpoint, "URL",
 			"the controllers that know the nodes' capacity, tcp://host:port, at all addresses of "
 			"the host"},
-		{"caFile", OPT_STR, &o->ca_file, "FILE", "TLS of the registry: CA that signs it"},
+		{"caFile", OPT_STR, &o->ca_file, "FILE",
+			"TLS of the registry: CA that signs it; of the webhook: see -webhookConfiguration"},
 		{"certFile", OPT_STR, &o->cert_file, "FILE", "TLS: own certificate"},
 		{"keyFile", OPT_STR, &o->key_file, "FILE", "TLS: its key"},
 		{"clientCertFile", OPT_STR, &o->client_cert_file, "FILE",
@@ -147,6 +158,9 @@ static int check_files(const struct options *o, struct error **err)
 	if (!str_empty(o->ca_file) && str_empty(o->cert_file) && str_empty(o->client_cert_file))
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"-caFile needs a certificate for the registry: -certFile or -clientCertFile");
+	if (!str_empty(o->webhook_configuration) && (str_empty(o->webhook_listen) || str_empty(o->ca_file)))
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "-webhookConfiguration needs -webhookListen and -caFile");
 	if (!str_empty(o->client_ca_file) && str_empty(o->scheduler_listen) && str_empty(o->webhook_listen))
 		return err_set(
 			err, ERR_INVALID_ARGUMENT, "-clientCAFile needs -schedulerListen or -webhookListen");
@@ -168,6 +182,23 @@ static int check_listen(const char *flag, const char *where, struct error **err)
 	return err_wrap(err, "%s", flag);
 }
 
+/* They go into paths. */
+static int check_object(const char *flag, const char *name, struct error **err)
+{
+	if (kube_is_name(name))
+		return 0;
+	return err_set(err, ERR_INVALID_ARGUMENT, "%s: \"%s\" is no name of an object", flag, name);
+}
+
+static int check_webhook(const struct options *o, struct error **err)
+{
+	if (str_empty(o->webhook_configuration))
+		return 0;
+	if (check_object("-webhookConfiguration", o->webhook_configuration, err) < 0)
+		return -1;
+	return check_object("-webhookService", o->webhook_service, err);
+}
+
 static int check(const struct options *o, struct error **err)
 {
 	if (!options_serve_scheduler(o) && str_empty(o->webhook_listen))
@@ -185,6 +216,8 @@ static int check(const struct options *o, struct error **err)
 		check_listen("-insecureSchedulerListen", o->insecure_scheduler_listen, err) < 0 ||
 		check_listen("-webhookListen", o->webhook_listen, err) < 0 ||
 		check_listen("-probeListen", o->probe_listen, err) < 0)
+		return -1;
+	if (check_webhook(o, err) < 0)
 		return -1;
 	return check_files(o, err);
 }

@@ -16,9 +16,11 @@ struct options {
 	const char *insecure_scheduler_listen; /* HTTP; "": none */
 	const char *probe_listen;              /* HTTP, for probes only; "": none */
 	const char *webhook_listen;            /* HTTPS; "": the others serve the webhook, too */
-	const char *client_ca_file;            /* who signs clients over HTTPS; "": none is asked for */
+	const char *webhook_configuration;     /* whose caBundle is kept up; "": none */
+	const char *webhook_service;
+	const char *client_ca_file; /* who signs clients over HTTPS; "": none is asked for */
 	const char *registry_endpoint;
-	const char *ca_file;   /* of the registry; all three or none; "": none */
+	const char *ca_file;   /* of the registry, or of the webhook; all three or none; "": none */
 	const char *cert_file; /* of what is served over HTTPS, too */
 	const char *key_file;
 	const char *client_cert_file; /* for the registry; both or none; "": cert_file */

@@ -9,6 +9,7 @@
 #include "base/str.h"
 #include "cluster/kube/config.h"
 #include "cluster/sched/hook.h"
+#include "cluster/sched/hook_trust.h"
 #include "cluster/sched/service.h"
 #include "metrics.h"
 #include "net/addr.h"
@@ -48,6 +49,7 @@ struct program {
 	struct sched_node_watch *watch;
 	struct sched_service *service;
 	struct sched_hook *hook;
+	struct sched_trust *trust; /* NULL: the caBundle is others' business */
 	struct metrics *metrics;
 	struct http_route scheduler_routes[9];
 	struct http_server *scheduler; /* for kube-scheduler; NULL: none */
@@ -209,6 +211,21 @@ static int open_service(struct program *p, struct error **err)
 	return 0;
 }
 
+static void open_hook(struct program *p)
+{
+	const struct options *o = p->options;
+	const struct sched_hook_config hook = {
+		.world = p->world, .client = p->client, .rules = {o->driver_name, o->scheduler_names}};
+	const struct sched_trust_config trust = {.client = p->client,
+		.configuration = o->webhook_configuration,
+		.service = o->webhook_service,
+		.ca_file = o->ca_file};
+
+	p->hook = sched_hook_new(&hook);
+	if (!str_empty(o->webhook_configuration))
+		p->trust = sched_trust_new(&trust);
+}
+
 static int open_parts(struct program *p, struct error **err)
 {
 	const struct options *o = p->options;
@@ -222,9 +239,7 @@ static int open_parts(struct program *p, struct error **err)
 	p->world = sched_world_new(p->client, o->driver_name, p->charges);
 	if (p->charges && open_service(p, err) < 0)
 		return -1;
-	const struct sched_hook_config hook = {
-		.world = p->world, .client = p->client, .rules = {o->driver_name, o->scheduler_names}};
-	p->hook = sched_hook_new(&hook);
+	open_hook(p);
 	const struct metrics_parts parts = {p->world, p->nodes, p->watch, p->charges};
 	metrics_watch(p->metrics, &parts);
 	return 0;
@@ -404,6 +419,7 @@ static void program_done(struct program *p)
 	http_server_free(p->probes);
 	sched_service_free(TAKE_PTR(p->service));
 	sched_hook_free(p->hook);
+	sched_trust_free(p->trust);
 	sched_node_watch_free(p->watch);
 	sched_world_free(p->world);
 	kube_client_free(p->client);

@@ -57,6 +57,14 @@ class Options(unittest.TestCase):
         self.refused("-clientCAFile needs -schedulerListen or -webhookListen", PLAIN, "-clientCAFile=ca")
         self.refused("-webhookListen needs -certFile and -keyFile", "-webhookListen=127.0.0.1:0")
 
+    def test_what_the_webhooks_authority_needs_is_checked(self):
+        webhook = ["-webhookListen=127.0.0.1:0", "-certFile=c", "-keyFile=k"]
+        for flags in [[PLAIN], webhook, [PLAIN, "-certFile=c", "-keyFile=k", "-caFile=ca"]]:
+            self.refused("-webhookConfiguration needs -webhookListen and -caFile", *flags, "-webhookConfiguration=a")
+        for flag in "-webhookConfiguration=a/b", "-webhookConfiguration=..", "-webhookConfiguration=a -webhookService=", \
+                "-webhookConfiguration=a -webhookService=A":
+            self.refused("is no name of an object", *webhook, "-caFile=ca", *flag.split())
+
     def test_schedulers_have_names(self):
         for names in "", ",", "a,", ",a", "a,,b":
             self.refused(f'-schedulerNames "{names}" has an empty name in it', PLAIN, f"-schedulerNames={names}")
@@ -64,7 +72,7 @@ class Options(unittest.TestCase):
     def test_help_names_all_flags(self):
         run = self.run_it("-help")
         self.assertEqual((run.returncode, run.stderr), (OK, ""))
-        for flag in ("schedulerListen", "insecureSchedulerListen", "webhookListen", "schedulerNames", "clientCAFile", "drivername", "policy",
+        for flag in ("schedulerListen", "insecureSchedulerListen", "webhookListen", "webhookConfiguration", "webhookService", "schedulerNames", "clientCAFile", "drivername", "policy",
                      "registryEndpoint", "caFile", "certFile", "keyFile", "clientCertFile", "clientKeyFile",
                      "strictKeys", "insecure", "kube-api-qps", "kube-api-burst", "logging-format", "v", "version"):
             self.assertIn(f"-{flag}", run.stdout)

@@ -102,6 +102,20 @@ struct kube_capacity {
 	uint64_t maximum_bytes; /* maximumVolumeSize */
 };
 
+struct kube_hook {
+	char *name;
+	char *service_namespace; /* NULL: is called by a URL */
+	char *service_name;
+	char *ca_bundle; /* base64 of PEM; NULL: none */
+};
+
+/* mutatingwebhookconfigurations */
+struct kube_hooks {
+	struct kube_meta meta; /* with annotations */
+	struct kube_hook *hooks;
+	size_t n;
+};
+
 extern const struct kube_kind kube_kind_nodes;
 extern const struct kube_kind kube_kind_csi_nodes;
 extern const struct kube_kind kube_kind_volumes;
@@ -109,6 +123,7 @@ extern const struct kube_kind kube_kind_claims;
 extern const struct kube_kind kube_kind_pods;
 extern const struct kube_kind kube_kind_csi_drivers;
 extern const struct kube_kind kube_kind_classes;
+extern const struct kube_kind kube_kind_hooks;
 extern const struct kube_kind
 	kube_kind_capacities; /* .path is of all namespaces: informer.h tells how to narrow */
 

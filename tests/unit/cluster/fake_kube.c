@@ -70,6 +70,18 @@ struct loop *kube_client_loop(const struct kube_client *c)
 	return c->loop;
 }
 
+uint64_t kube_client_backoff_ms(const struct kube_client *c)
+{
+	(void)c;
+	return 0;
+}
+
+const char *kube_client_namespace(const struct kube_client *c)
+{
+	(void)c;
+	return FAKE_KUBE_NAMESPACE;
+}
+
 struct kube_request *kube_client_call(
 	struct kube_client *c, const struct kube_call *call, kube_reply_fn fn, void *user)
 {

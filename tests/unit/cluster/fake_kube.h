@@ -16,6 +16,9 @@ struct fake_request {
 	char *body;
 };
 
+/* What kube_client_namespace() says. */
+#define FAKE_KUBE_NAMESPACE "pmem-csi"
+
 /** fake_kube_new() - @loop: for who asks the client for it. Return: kube_client_free(). */
 struct kube_client *fake_kube_new(struct loop *loop);
 

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hook_bundle.h - a webhook's caBundle beside the authorities that it should have. Threads: none; nothing
+ * blocks.
+ *
+ * A caBundle is base64 of PEM text. Certificates are compared, whatever their order and the text between
+ * them.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+
+enum sched_bundle {
+	SCHED_BUNDLE_GOOD,  /* has ours and no others */
+	SCHED_BUNDLE_MORE,  /* has ours, and others */
+	SCHED_BUNDLE_LACKS, /* lacks one of ours, or cannot be read */
+};
+
+/** sched_bundle_judge() - @ours: strv of tls_bundle.h, not empty; @bundle: NULL: there is none. */
+enum sched_bundle sched_bundle_judge(char *const *ours, const char *bundle);
+
+/** sched_bundle_write() - append a caBundle with @ours to @out. @keep_others: and with what @bundle has
+ * besides, unless that is unreadable, or too much with ours. */
+void sched_bundle_write(char *const *ours, const char *bundle, bool keep_others, struct buf *out);

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "cluster/sched/hook_trust.h"
+
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cluster/kube/informer.h"
+#include "cluster/kube/objects.h"
+#include "cluster/sched/hook_bundle.h"
+#include "net/backoff.h"
+#include "net/limits.h"
+#include "net/tls_bundle.h"
+
+#define TICK_MS    5000
+#define REQUEST_MS 10000
+/* Between two writes, should somebody reset the object as often as we write it. */
+#define WRITE_NS (1 * NS_PER_S)
+/* etcd takes 1.5 MiB */
+#define MAX_BODY_BYTES (1536u << 10)
+
+/* What the log has said of the object. */
+enum state { STATE_UNKNOWN, STATE_KEPT, STATE_ABSENT, STATE_INJECTED, STATE_NOT_OURS };
+
+struct sched_trust {
+	struct sched_trust_config config; /* its strings are those below */
+	char *configuration;
+	char *service;
+	char *ca_file;
+	char *selector;
+	struct kube_kind kind;
+	struct informer *informer;
+	struct loop_timer *timer;
+	struct kube_request *request;
+	struct backoff backoff;
+	char **ours;        /* authorities of the file, strv; NULL: not read yet */
+	uint64_t wrote_ns;  /* 0: never */
+	uint64_t others_ns; /* since when others are in the object; 0: they are not */
+	enum state state;   /* that the log has */
+	char *told;         /* failure of a request that the log has */
+	char *told_of_file; /* likewise of the file */
+};
+
+/* cert-manager pkg/controller/cainjector; apis/certmanager/v1/types.go */
+static const char *const injectors[] = {"cert-manager.io/inject-ca-from",
+	"cert-manager.io/inject-ca-from-secret", "cert-manager.io/inject-apiserver-ca"};
+
+static void settle(struct sched_trust *t, uint64_t now_ns);
+
+static void changed(void *user, const char *key, const void *old, const void *new)
+{
+	(void)key;
+	(void)old;
+	/* An object that has gone may be one that is about to be replaced. */
+	if (new)
+		settle(user, clock_ns());
+}
+
+static void synced(void *user)
+{
+	settle(user, clock_ns());
+}
+
+static void timer_fires(void *user)
+{
+	sched_trust_tick(user, clock_ns());
+}
+
+struct sched_trust *sched_trust_new(const struct sched_trust_config *config)
+{
+	static const struct informer_events events = {.changed = changed, .synced = synced};
+	struct sched_trust *t = x_calloc(1, sizeof(*t));
+
+	t->configuration = x_strdup(config->configuration);
+	t->service = x_strdup(config->service);
+	t->ca_file = x_strdup(config->ca_file);
+	t->config = *config;
+	if (t->config.others_ms == 0)
+		t->config.others_ms = SCHED_TRUST_OTHERS_MS;
+	t->selector = x_asprintf("metadata.name=%s", t->configuration);
+	t->kind = kube_kind_hooks;
+	t->kind.field_selector = t->selector;
+	backoff_init(&t->backoff, kube_client_backoff_ms(config->client));
+	t->informer = informer_new(config->client, &t->kind, &events, t);
+	t->timer = loop_timer_new(kube_client_loop(config->client), timer_fires, t);
+	loop_timer_set(t->timer, /* delay_ms= */ 0, TICK_MS);
+	return t;
+}
+
+void sched_trust_free(struct sched_trust *t)
+{
+	if (!t)
+		return;
+	kube_request_cancel(t->request);
+	loop_timer_close(t->timer);
+	informer_free(t->informer);
+	strv_free(t->ours);
+	free(t->configuration);
+	free(t->service);
+	free(t->ca_file);
+	free(t->selector);
+	free(t->told);
+	free(t->told_of_file);
+	free(t);
+}
+
+/* Return: whether @error differs from what *@told says, which it does no more then. */
+static bool is_news(char **told, const struct error *error)
+{
+	if (str_eq(*told, error->msg))
+		return false;
+	free(*told);
+	*told = x_strdup(error->msg);
+	return true;
+}
+
+static bool strv_eq(char *const *a, char *const *b)
+{
+	if (strv_len(a) != strv_len(b))
+		return false;
+	for (; a && *a; a++, b++) {
+		if (!str_eq(*a, *b))
+			return false;
+	}
+	return true;
+}
+
+static void read_file(struct sched_trust *t)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(strv_freep) char **found = NULL;
+
+	if (tls_bundle_read(t->ca_file, &found, &err) < 0) {
+		if (is_news(&t->told_of_file, err))
+			log_warn("the webhook's authority cannot be read: its caBundle stays as it is",
+				F_ERR(err));
+		return;
+	}
+	free(TAKE_PTR(t->told_of_file));
+	if (strv_eq(t->ours, found))
+		return;
+	strv_free(t->ours);
+	t->ours = TAKE_PTR(found);
+	/* What the file had until now, other replicas may still need. */
+	t->others_ns = 0;
+}
+
+static bool is_injected(const struct kube_hooks *object)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(injectors); i++) {
+		if (kube_meta_annotation(&object->meta, injectors[i]))
+			return true;
+	}
+	return false;
+}
+
+static bool calls_us(const struct sched_trust *t, const struct kube_hook *h)
+{
+	return str_eq(h->service_name, t->service) &&
+	       str_eq(h->service_namespace, kube_client_namespace(t->config.client));
+}
+
+static enum state find_state(const struct sched_trust *t, const struct kube_hooks *object)
+{
+	if (!object)
+		return STATE_ABSENT;
+	if (is_injected(object))
+		return STATE_INJECTED;
+	for (size_t i = 0; i < object->n; i++) {
+		if (calls_us(t, &object->hooks[i]))
+			return STATE_KEPT;
+	}
+	return STATE_NOT_OURS;
+}
+
+static void tell_state(struct sched_trust *t, enum state state)
+{
+	if (state == t->state)
+		return;
+	t->state = state;
+	switch (state) {
+	case STATE_UNKNOWN:
+		break;
+	case STATE_KEPT:
+		log_info("the webhook's caBundle is kept equal to its authority",
+			F_STR("configuration", t->configuration), F_STR("file", t->ca_file));
+		break;
+	case STATE_ABSENT:
+		log_warn("there is no such MutatingWebhookConfiguration: no pod is marked until it is made",
+			F_STR("configuration", t->configuration));
+		break;
+	case STATE_INJECTED:
+		log_info(
+			"the webhook's caBundle is left to cert-manager, as an annotation of the object says",
+			F_STR("configuration", t->configuration));
+		break;
+	case STATE_NOT_OURS:
+		log_warn("no webhook of the configuration calls this Service: its caBundle is left as it is",
+			F_STR("configuration", t->configuration), F_STR("service", t->service),
+			F_STR("namespace", kube_client_namespace(t->config.client)));
+		break;
+	}
+}
+
+static void patched(void *user, unsigned status, struct span body, const struct error *error)
+{
+	struct sched_trust *t = user;
+
+	(void)body;
+	t->request = NULL;
+	t->wrote_ns = clock_ns();
+	if (!error) {
+		log_info("the webhook's caBundle was put right", F_STR("configuration", t->configuration));
+		backoff_reset(&t->backoff);
+		free(TAKE_PTR(t->told));
+		return;
+	}
+	/* The watch is about to show what somebody else has written. */
+	if (status == 409)
+		return;
+	backoff_fail(&t->backoff, t->wrote_ns);
+	if (is_news(&t->told, error))
+		log_warn("the webhook's caBundle cannot be put right; will be tried again", F_ERR(error));
+}
+
+/* A strategic merge patch finds webhooks by their names (admissionregistration/v1/types.go). */
+static void write_patch(
+	const struct sched_trust *t, const struct kube_hooks *object, bool keep_others, struct buf *out)
+{
+	struct json_writer w = JSON_WRITER(out);
+
+	json_object(&w);
+	json_key(&w, "metadata");
+	json_object(&w);
+	json_key_str(&w, "resourceVersion", object->meta.resource_version);
+	json_object_end(&w);
+	json_key(&w, "webhooks");
+	json_array(&w);
+	for (size_t i = 0; i < object->n; i++) {
+		CLEANUP(buf_done) struct buf bundle = BUF_INIT(2 * LIMIT_PEM_BYTES);
+
+		if (!calls_us(t, &object->hooks[i]))
+			continue;
+		sched_bundle_write(t->ours, object->hooks[i].ca_bundle, keep_others, &bundle);
+		json_object(&w);
+		json_key_str(&w, "name", object->hooks[i].name);
+		json_key(&w, "clientConfig");
+		json_object(&w);
+		json_key_str(&w, "caBundle", buf_str(&bundle));
+		json_object_end(&w);
+		json_object_end(&w);
+	}
+	json_array_end(&w);
+	json_object_end(&w);
+}
+
+static void put_right(struct sched_trust *t, const struct kube_hooks *object, bool keep_others)
+{
+	CLEANUP(buf_done) struct buf body = BUF_INIT(MAX_BODY_BYTES);
+	CLEANUP(free_charp) char *path = x_asprintf("%s/%s", t->kind.path, t->configuration);
+	CLEANUP(free_charp) char *what = x_asprintf("%s %s", t->kind.what, t->configuration);
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	write_patch(t, object, keep_others, &body);
+	if (buf_check(&body, "the patch of the caBundle", &err) < 0) {
+		patched(t, /* status= */ 0, (struct span){0}, err);
+		return;
+	}
+	const struct kube_call call = {.verb = "patch",
+		.what = what,
+		.method = "PATCH",
+		.path = path,
+		.content_type = "application/strategic-merge-patch+json",
+		.body = buf_span(&body),
+		.timeout_ms = REQUEST_MS};
+	t->request = kube_client_call(t->config.client, &call, patched, t);
+}
+
+/* The worst of all webhooks that call us. */
+static enum sched_bundle judge(const struct sched_trust *t, const struct kube_hooks *object)
+{
+	enum sched_bundle worst = SCHED_BUNDLE_GOOD;
+
+	for (size_t i = 0; i < object->n; i++) {
+		enum sched_bundle one = calls_us(t, &object->hooks[i])
+						? sched_bundle_judge(t->ours, object->hooks[i].ca_bundle)
+						: SCHED_BUNDLE_GOOD;
+		if (one > worst)
+			worst = one;
+	}
+	return worst;
+}
+
+static void settle(struct sched_trust *t, uint64_t now_ns)
+{
+	const struct kube_hooks *object = informer_get(t->informer, t->configuration);
+
+	if (!informer_is_synced(t->informer))
+		return;
+	tell_state(t, find_state(t, object));
+	if (t->state != STATE_KEPT || !t->ours || t->request || !backoff_is_over(&t->backoff, now_ns) ||
+		(t->wrote_ns != 0 && now_ns - t->wrote_ns < WRITE_NS))
+		return;
+	enum sched_bundle found = judge(t, object);
+	if (found != SCHED_BUNDLE_MORE)
+		t->others_ns = 0;
+	else if (t->others_ns == 0)
+		t->others_ns = now_ns;
+	bool drops = t->others_ns != 0 && now_ns - t->others_ns >= t->config.others_ms * NS_PER_MS;
+	if (found == SCHED_BUNDLE_LACKS || drops)
+		put_right(t, object, /* keep_others= */ !drops);
+}
+
+void sched_trust_tick(struct sched_trust *t, uint64_t now_ns)
+{
+	read_file(t);
+	settle(t, now_ns);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * hook_trust.h - keeps API servers trusting the webhook: the caBundle of each webhook of one
+ * MutatingWebhookConfiguration that calls our Service has the authorities of a file.
+ *
+ * The object is followed by a watch, the file is looked at every few seconds: a caBundle that lacks one of
+ * the authorities, whoever has reset it, gets them at once. Kubelet replaces the file of each replica at
+ * another time, so authorities that only the caBundle has stay for a while: they may be those that another
+ * replica knows already. Replicas need no leader: those that write at once write the same, and a patch bears
+ * the resourceVersion that was read.
+ *
+ * A file that is missing, malformed, or holds a private key changes nothing. An object with an annotation for
+ * cert-manager's injector is left to that. What fails is logged once and tried again after a back-off; the
+ * webhook is served meanwhile. Threads: the loop's. Blocks on the file. Source: apiserver
+ * pkg/util/webhook/client.go.
+ */
+#pragma once
+
+#include "base/cleanup.h"
+#include "cluster/kube/client.h"
+
+/* How long authorities stay that only the caBundle has: kubelet replaces files within two minutes. */
+#define SCHED_TRUST_OTHERS_MS 300000
+
+struct sched_trust_config {
+	struct kube_client *client; /* borrowed; its namespace is that of the Service */
+	const char *configuration;  /* name of the object */
+	const char *service;        /* name of the Service */
+	const char *ca_file;
+	uint64_t others_ms; /* 0: SCHED_TRUST_OTHERS_MS */
+};
+
+struct sched_trust;
+
+/** sched_trust_new() - begin. @config: strings are copied. Return: never NULL; sched_trust_free(). */
+struct sched_trust *sched_trust_new(const struct sched_trust_config *config);
+
+/** sched_trust_free() - stop; before the client is freed. NULL is allowed. */
+void sched_trust_free(struct sched_trust *t);
+DEFINE_CLEANUP(struct sched_trust *, sched_trust_free);
+
+/** sched_trust_tick() - look at the file and the object, as is done every five seconds. @now_ns: of
+ * clock_ns(). */
+void sched_trust_tick(struct sched_trust *t, uint64_t now_ns);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tls_bundle.h - the certificates in PEM text, as text that holds nothing else.
+ *
+ * Each is written anew from what it consists of, so that neither a private key nor a remark beside it gets
+ * into what is made of them, and two are the same certificate if and only if they are the same text. Threads:
+ * safe. Source: RFC 7468.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "base/span.h"
+
+/** tls_bundle_parse() - the certificates in @pem; whatever stands between them is skipped. Return: 0, or -1
+ * with ERR_INVALID_ARGUMENT (none, one is malformed, a NUL). @ret: strv of PEM texts, each once; strv_free().
+ */
+int tls_bundle_parse(struct span pem, char ***ret, struct error **err) MUST_CHECK;
+
+/** tls_bundle_read() - the same of a file of authorities, which must not hold a private key. Blocks on the
+ * file. Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the file, as of tls_file_read() as well. */
+int tls_bundle_read(const char *file, char ***ret, struct error **err) MUST_CHECK;
