@@ -229,7 +229,6 @@ CHANGES = {
     "scheduler.image.pullPolicy": ("Never", "imagePullPolicy: Never", SECOND),
     "webhook.enabled": (False, None, EXTENDER),
     "webhook.schedulerNames": (["a", "b"], "- -schedulerNames=a,b", EXTENDER),
-    "webhook.caBundle": ("YWJj", "caBundle: YWJj", EXTENDER),
     "webhook.failurePolicy": ("Fail", "failurePolicy: Fail", EXTENDER),
 }
 OF_PODS = {
@@ -364,14 +363,12 @@ REFUSED = {
     "scheduler": (at("scheduler.mode", "second"), "/scheduler/mode"),
     "port": (at("scheduler.port", 70000), "/scheduler/port"),
     "schedulerNames": (at("webhook.schedulerNames", "a,b"), "/webhook/schedulerNames"),
-    "caBundle": (at("webhook.caBundle", "-----BEGIN"), "/webhook/caBundle"),
     "failurePolicy": (at("webhook.failurePolicy", "ignore"), "/webhook/failurePolicy"),
     "container": (at("node.extraArgs", {"driver": ["-x"]}), "node.extraArgs names the container driver"),
     "container of another mode": (merged(FAKE, at("node.resources", {"pmem-vgm": {}})), "node.resources names the container pmem-vgm"),
     "scheduler without controller": (merged(FAKE, EXTENDER), "mode fake has none"),
     "certificates without controller": (merged(MADE, {"mode": "distributed"}), "mode distributed uses no certificates"),
     "the same ports": (at("scheduler.port", 10271), "are the same"),
-    "two authorities": (merged(EXTENDER, MADE, at("webhook.caBundle", "YWJj")), "leave webhook.caBundle out"),
 }
 
 
@@ -486,8 +483,7 @@ class Notes(Chart):
 
     def test_what_is_next(self):
         text = self.notes(EXTENDER)
-        for next_step in ("kubectl label node NODE storage=pmem", "import it on each node", "pmem-csi-webhook-secrets",
-                          "set webhook.caBundle"):
+        for next_step in ("kubectl label node NODE storage=pmem", "import it on each node", "pmem-csi-webhook-secrets"):
             self.assertIn(next_step, text)
         entry = yaml.safe_load(re.search(r"^    extenders:\n(    .*\n)+", text, re.M).group(0))
         manifest = yaml.safe_load((TREE / "manifests/scheduler/kube-scheduler.yaml").read_text())

@@ -63,8 +63,6 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- $hook := index $object.webhooks 0 -}}
 {{- if eq $source "chart" -}}
 {{- $_ := set $hook.clientConfig "caBundle" (include "pmem-csi.authority" $root | fromYaml).cert -}}
-{{- else if $root.Values.webhook.caBundle -}}
-{{- $_ := set $hook.clientConfig "caBundle" $root.Values.webhook.caBundle -}}
 {{- end -}}
 {{- if eq $source "cert-manager" -}}
 {{- $name := printf "%s/%s-webhook" $root.Release.Namespace (include "pmem-csi.prefix" $root) -}}

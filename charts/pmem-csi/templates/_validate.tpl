@@ -15,7 +15,4 @@
 {{- if eq (int .Values.scheduler.port) (int .Values.scheduler.probePort) -}}
 {{- fail "scheduler.port and scheduler.probePort are the same" -}}
 {{- end -}}
-{{- if and .Values.webhook.caBundle (ne .Values.certificates.source "secrets") -}}
-{{- fail (printf "certificates.source %s knows the webhook's authority: leave webhook.caBundle out" .Values.certificates.source) -}}
-{{- end -}}
 {{- end -}}
