@@ -6,6 +6,7 @@ usage: test_chart.py [unittest options]
 import base64
 import copy
 import functools
+import http.server
 import json
 import os
 import pathlib
@@ -13,6 +14,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+import threading
 import unittest
 from concurrent.futures import ThreadPoolExecutor
 
@@ -465,6 +467,104 @@ class Certificates(Chart):
         hook, = (it for it in by_name(text).values() if it["kind"] == "MutatingWebhookConfiguration")
         self.assertEqual("storage/pmem-csi-webhook", hook["metadata"]["annotations"]["cert-manager.io/inject-ca-from"])
         self.assertNotIn("caBundle", hook["webhooks"][0]["clientConfig"])
+
+
+class Secrets(http.server.BaseHTTPRequestHandler):
+    """As much of an API server as lookup asks of it: it has Secrets, by name."""
+
+    found = {}
+
+    def answer(self):
+        name = self.path.split("?")[0]
+        if name == "/version":
+            return {"major": "1", "minor": "34", "gitVersion": f"v{KUBERNETES}"}
+        if name == "/api":
+            return {"kind": "APIVersions", "versions": ["v1"]}
+        if name == "/apis":
+            return {"kind": "APIGroupList", "groups": []}
+        if name == "/api/v1":
+            return {"kind": "APIResourceList", "groupVersion": "v1", "resources": [
+                {"name": "secrets", "namespaced": True, "kind": "Secret", "verbs": ["get", "list"]}]}
+        return self.found.get(name.removeprefix("/api/v1/namespaces/pmem-csi/secrets/"))
+
+    def do_GET(self):
+        answer = self.answer()
+        self.send_response(404 if answer is None else 200)
+        self.send_header("Content-Type", "application/json")
+        self.end_headers()
+        self.wfile.write(json.dumps(answer or {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}).encode())
+
+    def log_message(self, *_):
+        pass
+
+
+class Upgrade(Chart):
+    """Certificates that the chart has made are found again, and those that are missing are of the authority that is there."""
+
+    ROLES = ("registry", "node", "scheduler", "webhook")
+
+    def setUp(self):
+        Secrets.found = {}
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Secrets)
+        self.thread = threading.Thread(target=self.server.serve_forever)
+        self.thread.start()
+
+    def tearDown(self):
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+    def render(self, values=None):
+        said = run("helm", "template", "pmem-csi", str(CHART), "-n", "pmem-csi", "--dry-run=server", "--kube-version", KUBERNETES,
+                   "--kube-apiserver", f"http://127.0.0.1:{self.server.server_port}", "-f", "-",
+                   text=json.dumps(merged(EXTENDER, MADE, values or {})))
+        self.assertEqual(0, said.returncode, said.stderr)
+        hook, = (it for it in by_name(said.stdout).values() if it["kind"] == "MutatingWebhookConfiguration")
+        made = {name: it["data"] for name, it in secrets_of(said.stdout).items()}
+        self.assertEqual(made["pmem-csi-ca"]["tls.crt"], hook["webhooks"][0]["clientConfig"]["caBundle"])
+        for role in self.ROLES:
+            self.assertEqual(made["pmem-csi-ca"]["tls.crt"], made[f"pmem-csi-{role}-secrets"]["ca.crt"])
+        return made
+
+    def keep(self, made, *but):
+        Secrets.found = {name: {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": data}
+                         for name, data in made.items() if name not in but}
+
+    def test_nothing_is_made_again(self):
+        made = self.render()
+        self.assertNotEqual(made, self.render())
+        self.keep(made)
+        self.assertEqual(made, self.render({"log": {"level": 5}, "certificates": {"days": 10}}))
+
+    def test_the_extender_comes_later(self):
+        made = self.render()
+        self.keep(made, "pmem-csi-scheduler-secrets", "pmem-csi-webhook-secrets")
+        later = self.render()
+        self.assertEqual(made["pmem-csi-ca"], later["pmem-csi-ca"])
+        self.assertEqual(made["pmem-csi-node-secrets"], later["pmem-csi-node-secrets"])
+
+    def test_one_is_deleted(self):
+        made = self.render()
+        self.keep(made, "pmem-csi-node-secrets")
+        again = self.render()
+        self.assertEqual({"pmem-csi-node-secrets"}, {name for name in made if made[name] != again[name]})
+        with tempfile.NamedTemporaryFile("w") as file:
+            file.write(base64.b64decode(made["pmem-csi-ca"]["tls.crt"]).decode())
+            file.flush()
+            openssl("verify", "-CAfile", file.name, text=base64.b64decode(again["pmem-csi-node-secrets"]["tls.crt"]).decode())
+
+    def test_the_authority_is_deleted(self):
+        made = self.render()
+        self.keep(made, "pmem-csi-ca")
+        again = self.render()
+        self.assertEqual(set(made), {name for name in made if made[name] != again[name]})
+
+    def test_one_is_of_another_authority(self):
+        made, other = self.render(), self.render()
+        self.keep({**made, "pmem-csi-node-secrets": other["pmem-csi-node-secrets"]})
+        again = self.render()
+        self.assertEqual({"pmem-csi-node-secrets"}, {name for name in made if made[name] != again[name]})
+        self.assertNotEqual(other["pmem-csi-node-secrets"], again["pmem-csi-node-secrets"])
 
 
 class Notes(Chart):
