@@ -1,7 +1,7 @@
 {{- /* SPDX-License-Identifier: Apache-2.0 */ -}}
 
 {{- /* The authority that the chart makes, once: its Secret is found again by lookup, which finds nothing in "helm template". As YAML
-with cert and key, both in base64. Kept in .Release, where all templates of one run find the same. */ -}}
+with cert and key, both in base64. Kept in .Release, where all Secrets of one run find the same. */ -}}
 {{- define "pmem-csi.authority" -}}
 {{- if not (hasKey .Release "pmemAuthority") -}}
 {{- $found := lookup "v1" "Secret" .Release.Namespace (printf "%s-ca" (include "pmem-csi.prefix" .)) -}}

@@ -14,7 +14,7 @@
 {{- else if eq $object.kind "StorageClass" -}}
 {{- include "pmem-csi.storageClass" (list $root $object) -}}
 {{- else if eq $object.kind "MutatingWebhookConfiguration" -}}
-{{- include "pmem-csi.hook" (list $root $object) -}}
+{{- $_ := set (index $object.webhooks 0) "failurePolicy" $root.Values.webhook.failurePolicy -}}
 {{- end }}
 ---
 {{ toYaml $object }}
@@ -53,21 +53,4 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- with $annotations -}}
 {{- $_ := set $metadata "annotations" . -}}
 {{- end -}}
-{{- end -}}
-
-{{- /* Changes the webhook's configuration: list ROOT OBJECT. */ -}}
-{{- define "pmem-csi.hook" -}}
-{{- $root := index . 0 -}}
-{{- $object := index . 1 -}}
-{{- $source := $root.Values.certificates.source -}}
-{{- $hook := index $object.webhooks 0 -}}
-{{- if eq $source "chart" -}}
-{{- $_ := set $hook.clientConfig "caBundle" (include "pmem-csi.authority" $root | fromYaml).cert -}}
-{{- end -}}
-{{- if eq $source "cert-manager" -}}
-{{- $name := printf "%s/%s-webhook" $root.Release.Namespace (include "pmem-csi.prefix" $root) -}}
-{{- $annotations := $object.metadata.annotations | default dict -}}
-{{- $_ := set $object.metadata "annotations" (set $annotations "cert-manager.io/inject-ca-from" $name) -}}
-{{- end -}}
-{{- $_ := set $hook "failurePolicy" $root.Values.webhook.failurePolicy -}}
 {{- end -}}
