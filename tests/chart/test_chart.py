@@ -61,8 +61,11 @@ def kustomize(*folders, namespace="pmem-csi"):
 def by_name(text):
     """{(kind, namespace, name): object}"""
     result = {}
-    for it in yaml.safe_load_all(text):
+    for it in yaml.load_all(text, Loader=yaml.CSafeLoader):
         if it is not None:
+            # kustomize does not know that this kind has none
+            if it["kind"] == "SecurityContextConstraints":
+                it["metadata"].pop("namespace", None)
             key = it["kind"], it["metadata"].get("namespace"), it["metadata"]["name"]
             assert key not in result, f"twice: {key}"
             result[key] = it
@@ -100,13 +103,27 @@ def at(path, value):
     return value
 
 
+# scheduler.mode, and the component that it is.
+SCHEDULERS = {"extender": "scheduler", "second-scheduler": "second-scheduler"}
+# Values that add a component to each part.
+ADDITIONS = {"podDisruptionBudgets": True, "topologySpread": True, "networkPolicies": True, "openshift": True,
+             "monitoring": {"podMonitor": True, "rules": True, "dashboard": True}}
+
+
+def components_for(parts):
+    """Those of ADDITIONS."""
+    folders = [f"{addition}/{part}" for addition in ("disruption-budget", "monitoring", "network-policies", "openshift")
+               for part in parts]
+    return ["topology-spread", "monitoring", *(it for it in folders if (TREE / f"manifests/{it}").exists())]
+
+
 class Chart(unittest.TestCase):
     maxDiff = 4000
 
     def assert_same(self, manifests, objects):
         wanted = {key: it for key, it in by_name(manifests).items() if key[0] != "Namespace"}
         found = without_additions(by_name(objects))
-        self.assertEqual(sorted(map(str, wanted)), sorted(map(str, found)))
+        self.assertEqual((set(), set()), (wanted.keys() - found.keys(), found.keys() - wanted.keys()))
         for key, it in wanted.items():
             self.assertEqual(it, found[key], key)
 
@@ -120,9 +137,8 @@ class Same(Chart):
                 self.assert_same(kustomize(mode), helm({"mode": mode}))
 
     def test_each_scheduler_with_each_source_of_certificates(self):
-        parts = {"extender": "scheduler", "second-scheduler": "second-scheduler"}
         for mode in ("lvm", "direct"):
-            for scheduler, component in parts.items():
+            for scheduler, component in SCHEDULERS.items():
                 values = {"mode": mode, "scheduler": {"mode": scheduler}}
                 with self.subTest(values):
                     self.assert_same(kustomize(mode, component), helm(values))
@@ -132,16 +148,25 @@ class Same(Chart):
                 self.assert_same(kustomize(mode, "cert-manager"),
                                  helm({"mode": mode, "certificates": {"source": "cert-manager"}}))
 
+    def test_additions(self):
+        for mode, parts in (("distributed", ("node",)), ("direct", ("node", "controller")),
+                            ("lvm", ("node", "controller", "scheduler", "webhook")),
+                            ("lvm", ("node", "controller", "second-scheduler", "webhook"))):
+            schedulers = {it: part for it, part in SCHEDULERS.items() if part in parts}
+            values = {"mode": mode, "scheduler": {"mode": next(iter(schedulers), "none")}}
+            with self.subTest(parts):
+                self.assert_same(kustomize(mode, *schedulers.values(), *components_for(parts)), helm(merged(ADDITIONS, values)))
+
     def test_another_namespace(self):
         self.assert_same(kustomize("lvm", "scheduler", namespace="storage"),
                          helm({"scheduler": {"mode": "extender"}}, namespace="storage"))
 
     def test_a_second_driver(self):
-        for mode in ("extender", "second-scheduler"):
-            manifests = kustomize("lvm", mode.replace("extender", "scheduler"))
+        for mode, part in SCHEDULERS.items():
+            manifests = kustomize("lvm", part, *components_for(("node", "controller", part, "webhook")))
             second = run(str(TREE / "scripts/second-driver"), "pmem-b", "pmem-b.example.com", "10280", text=manifests).stdout
             values = {"driverName": "pmem-b.example.com", "scheduler": {"mode": mode, "port": 10280, "probePort": 10281}}
-            self.assert_same(second, helm(values, release="pmem-b", namespace="pmem-b"))
+            self.assert_same(second, helm(merged(ADDITIONS, values), release="pmem-b", namespace="pmem-b"))
 
     def test_version(self):
         version = re.search(r"^project\(pmem-csi VERSION (\S+)", (TREE / "CMakeLists.txt").read_text(), re.M).group(1)
@@ -156,7 +181,7 @@ class Releases(Chart):
     SECOND = {"driverName": "b.example.com", "scheduler": {"mode": "extender", "port": 10280, "probePort": 10281}}
 
     def test_names_in_the_cluster_differ(self):
-        for more in ({}, {"scheduler": {"mode": "second-scheduler"}}, {"certificates": {"source": "chart"}}):
+        for more in ({}, {"scheduler": {"mode": "second-scheduler"}}, {"certificates": {"source": "chart"}}, ADDITIONS):
             first = by_name(helm(merged(self.FIRST, more)))
             second = by_name(helm(merged(self.SECOND, more), release="other", namespace="other"))
             names = [{(kind, name) for kind, namespace, name in objects if kind in CLUSTER_SCOPED}
@@ -169,11 +194,11 @@ class Releases(Chart):
                     self.assertEqual(where, None if kind in CLUSTER_SCOPED else namespace, (kind, name))
 
     def test_nothing_names_the_other_one(self):
-        text = helm(merged(self.SECOND, {"certificates": {"source": "cert-manager"}}), release="other", namespace="other")
-        # by both: the image, programs, the name of the chart, and the lock of all drivers of a node
-        text = re.sub(r"localhost/pmem-csi:|/usr/local/bin/pmem-csi-driver|/run/pmem-csi$|pmem-csi-[0-9.]+$|# Source: .*|pmem-csi CA$",
-                      "", text, flags=re.M)
-        self.assertNotIn("pmem-csi", text)
+        text = helm(merged(self.SECOND, ADDITIONS, {"certificates": {"source": "cert-manager"}}), release="other", namespace="other")
+        # Of both are the image, programs, the name of the chart, the lock of all drivers of a node, and the dashboard.
+        common = r"localhost/pmem-csi:|pmem-csi-driver|/run/pmem-csi$|pmem-csi-[0-9.]+$|pmem-csi CA$|pmem-csi.json:|\"uid\": \"pmem-csi\""
+        self.assertEqual([], [line for line in text.splitlines()
+                              if "pmem-csi" in re.sub(common, "", line) and not line.startswith("# Source: ")])
 
     def test_prefix_by_value(self):
         objects = by_name(helm({"namePrefix": "short", "driverName": "b.example.com"}, release="a-long-name", namespace="a"))
@@ -219,6 +244,13 @@ CHANGES = {
     "storageClasses.default": ("pmem-csi-sc-ext4", 'is-default-class: "true"', {}),
     "certificates.source": ("cert-manager", "kind: Certificate", {}),
     "certificates.days": (100, None, MADE),
+    "podDisruptionBudgets": (True, "kind: PodDisruptionBudget", {}),
+    "topologySpread": (True, "topologySpreadConstraints:", {}),
+    "networkPolicies": (True, "kind: NetworkPolicy", {}),
+    "openshift": (True, "kind: SecurityContextConstraints", {}),
+    "monitoring.podMonitor": (True, "kind: PodMonitor", {}),
+    "monitoring.rules": (True, "kind: PrometheusRule", {}),
+    "monitoring.dashboard": (True, "grafana_dashboard", {}),
     "node.share": (50, "- -useforfsdax=50", {}),
     "node.fakeRegionSize": ("1Gi", "-fakeRegionSize=1Gi", FAKE),
     "node.nodeSelector": ({"has": "pmem"}, '- -nodeSelector={"has":"pmem"}', {}),

@@ -28,6 +28,10 @@
 {{- with $values.affinity -}}
 {{- $_ := set $pod "affinity" . -}}
 {{- end -}}
+{{- $spread := $object.metadata.name | trimPrefix (include "pmem-csi.prefix" $root) | printf "topology-spread%s" -}}
+{{- if and $root.Values.topologySpread ($root.Files.Get (printf "files/%s.yaml" $spread)) -}}
+{{- $_ := mergeOverwrite $pod (include "pmem-csi.text" (list $root $spread) | fromYaml) -}}
+{{- end -}}
 {{- with $root.Values.imagePullSecrets -}}
 {{- $_ := set $pod "imagePullSecrets" . -}}
 {{- end -}}
