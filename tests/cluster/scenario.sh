@@ -37,6 +37,16 @@ driver_pod() {
 		-o 'jsonpath={range .items[*]}{.metadata.deletionTimestamp}:{.metadata.name}{"\n"}{end}' | sed -n 's/^://p'
 }
 
+# driver_status NODE PATH: of its container.
+driver_status() {
+	kd get pod "$(driver_pod "$1")" -o "jsonpath={.status.containerStatuses[0]$2}"
+}
+
+# driver_started_after NODE TIMES: it has been restarted more often than that.
+driver_started_after() {
+	[ "$(driver_status "$1" .restartCount)" -gt "$2" ]
+}
+
 is_registered() {
 	k get csinode "$1" -o 'jsonpath={.spec.drivers[*].name}' | grep -qw "$driver"
 }
