@@ -132,7 +132,6 @@ static char **certificates(const char *const *names)
 /* The oldest request gives the one webhook that is ours these authorities, in this order and nothing else. */
 static void assert_written(const char *const *names)
 {
-	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(strv_freep) char **wanted = certificates(names);
 	CLEANUP(buf_done) struct buf pem = BUF_INIT(PEM_BYTES);
 	CLEANUP(buf_done) struct buf code = BUF_INIT(PEM_BYTES);
