@@ -34,7 +34,7 @@ NOT_RUN = {
     "apt install ./build/package/pmem-csi_2.0.0_amd64.deb": "the suite package installs it with dpkg into a bare root",
     "systemctl enable --now pmem-csi-pools pmem-csi": "the suite package does, in the root that systemd has booted",
     "helm install pmem-csi charts/pmem-csi --namespace pmem-csi --create-namespace --set certificates.source=chart":
-        "the suite chart renders it",
+        "tests/e2e/chart installs the chart in a cluster",
     "scripts/cluster up": "boots virtual machines for minutes; scripts/scenarios brings up the same",
     "scripts/cluster install lvm": "scripts/scenarios does",
     "scripts/cluster kubectl -n pmem-csi get pods -o wide": "scripts/scenarios looks at the pods",
