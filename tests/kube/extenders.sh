@@ -80,7 +80,10 @@ webhook_is_called() {
 		clusterIPs: null, externalName: '$(address 6)'}"
 	k patch mutatingwebhookconfiguration "$installed-hook" --type=json \
 		-p "[{op: add, path: /webhooks/0/clientConfig/service/port, value: 8443}]"
-	wait_for 30 "the webhook's caBundle" trusts 1
+}
+
+webhook_is_trusted() {
+	wait_for 60 "the webhook's caBundle" trusts 1
 }
 
 # manifests_up: applies them, and starts a controller, its provisioner and the webhook. Kubernetes' own capacity tracking is off: it
@@ -101,6 +104,7 @@ manifests_up() {
 	webhook_up
 	wait_for 30 "the webhook" is_webhook_ready
 	webhook_is_called
+	webhook_is_trusted
 }
 
 # extender_config EXTENDER FORM: an entry of kube-scheduler's configuration, made of the one in the manifests, which is
