@@ -115,7 +115,7 @@ running() {
 
 # The program of a writer: a number per line, each durable before the next, and an end at the first error.
 # shellcheck disable=SC2016,SC2034 # of the pod; for scenarios
-writing='i=0; while i=$((i + 1)) && echo $i >>/volume/numbers && fsync /volume/numbers; do sleep 0.3; done; exit 1'
+writing='i=0; while i=$((i + 1)) && echo $i >>/volume/numbers && sync /volume/numbers; do sleep 0.3; done; exit 1'
 
 # written POD: how many numbers.
 written() {
