@@ -58,6 +58,14 @@ driver_says() {
 	kd exec "$(driver_pod "$node")" -c pmem-driver -- /usr/local/bin/pmem-csi-driver "$@"
 }
 
+# is_consistent NODE: what its driver has recorded and what is on the node. Shows what does not fit.
+is_consistent() {
+	local said
+	said=$(driver_says "$1" check) || true
+	echo "$said"
+	grep ': consistent' <<<"$said"
+}
+
 # ephemeral_claim CLASS SIZE: a volume with a claim of its own.
 ephemeral_claim() {
 	echo "ephemeral: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce], storageClassName: $1, resources: {requests: {storage: $2}}}}}"
