@@ -3,6 +3,7 @@
 # Runs the commands of a document as they are. $document is its path; what "kubectl" means is for those who source this.
 
 # commands_of HEADING: its indented blocks.
+# shellcheck disable=SC2154 # of those who source this
 commands_of() {
 	awk -v heading="## $1" '/^## / { inside = $0 == heading } inside && sub(/^    /, "")' "$document"
 }
