@@ -2,8 +2,8 @@
 /*
  * tls_bundle.h - the certificates in PEM text, as text that holds nothing else.
  *
- * Each is written anew from what it consists of, so that neither a private key nor a remark beside it gets
- * into what is made of them, and two are the same certificate if and only if they are the same text. Threads:
+ * Each is encoded again from its DER, so that no private key or comment beside it is copied, and equal
+ * certificates have equal text. Threads:
  * safe. Source: RFC 7468.
  */
 #pragma once

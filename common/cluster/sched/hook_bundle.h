@@ -18,7 +18,8 @@ enum sched_bundle {
 	SCHED_BUNDLE_LACKS, /* lacks one of ours, or cannot be read */
 };
 
-/** sched_bundle_judge() - @ours: strv of tls_bundle.h, not empty; @bundle: NULL: there is none. */
+/** sched_bundle_judge() - compare a caBundle with the authorities that it should have. @ours: strv of
+ * tls_bundle.h, not empty; @bundle: base64, or NULL where the webhook has none. */
 enum sched_bundle sched_bundle_judge(char *const *ours, const char *bundle);
 
 /** sched_bundle_write() - append a caBundle with @ours to @out. @keep_others: and with what @bundle has

@@ -18,7 +18,7 @@
 
 #define TICK_MS    5000
 #define REQUEST_MS 10000
-/* Between two writes, should somebody reset the object as often as we write it. */
+/* Between two writes, in case another client resets the object each time. */
 #define WRITE_NS (1 * NS_PER_S)
 /* etcd takes 1.5 MiB */
 #define MAX_BODY_BYTES (1536u << 10)
@@ -41,8 +41,8 @@ struct sched_trust {
 	uint64_t wrote_ns;  /* 0: never */
 	uint64_t others_ns; /* since when others are in the object; 0: they are not */
 	enum state state;   /* that the log has */
-	char *told;         /* failure of a request that the log has */
-	char *told_of_file; /* likewise of the file */
+	char *logged;       /* failure of a request that the log has */
+	char *file_logged;  /* likewise of the file */
 };
 
 /* cert-manager pkg/controller/cainjector; apis/certmanager/v1/types.go */
@@ -103,18 +103,18 @@ void sched_trust_free(struct sched_trust *t)
 	free(t->service);
 	free(t->ca_file);
 	free(t->selector);
-	free(t->told);
-	free(t->told_of_file);
+	free(t->logged);
+	free(t->file_logged);
 	free(t);
 }
 
-/* Return: whether @error differs from what *@told says, which it does no more then. */
-static bool is_news(char **told, const struct error *error)
+/* Return: whether @error differs from the message in *@logged, which it replaces then. */
+static bool is_news(char **logged, const struct error *error)
 {
-	if (str_eq(*told, error->msg))
+	if (str_eq(*logged, error->msg))
 		return false;
-	free(*told);
-	*told = x_strdup(error->msg);
+	free(*logged);
+	*logged = x_strdup(error->msg);
 	return true;
 }
 
@@ -135,12 +135,12 @@ static void read_file(struct sched_trust *t)
 	CLEANUP(strv_freep) char **found = NULL;
 
 	if (tls_bundle_read(t->ca_file, &found, &err) < 0) {
-		if (is_news(&t->told_of_file, err))
+		if (is_news(&t->file_logged, err))
 			log_warn("the webhook's authority cannot be read: its caBundle stays as it is",
 				F_ERR(err));
 		return;
 	}
-	free(TAKE_PTR(t->told_of_file));
+	free(TAKE_PTR(t->file_logged));
 	if (strv_eq(t->ours, found))
 		return;
 	strv_free(t->ours);
@@ -216,14 +216,14 @@ static void patched(void *user, unsigned status, struct span body, const struct 
 	if (!error) {
 		log_info("the webhook's caBundle was put right", F_STR("configuration", t->configuration));
 		backoff_reset(&t->backoff);
-		free(TAKE_PTR(t->told));
+		free(TAKE_PTR(t->logged));
 		return;
 	}
 	/* The watch is about to show what somebody else has written. */
 	if (status == 409)
 		return;
 	backoff_fail(&t->backoff, t->wrote_ns);
-	if (is_news(&t->told, error))
+	if (is_news(&t->logged, error))
 		log_warn("the webhook's caBundle cannot be put right; will be tried again", F_ERR(error));
 }
 

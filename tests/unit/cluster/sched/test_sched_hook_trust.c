@@ -59,7 +59,8 @@ static void put_authorities(const char *const *names)
 	put_file(buf_span(&pem));
 }
 
-/* @bundle: files of which the caBundle consists; NULL: there is none. @annotations: JSON of metadata, or ""
+/* @bundle: the files whose certificates the caBundle has, or NULL for no caBundle. @annotations: JSON of
+ * metadata, or ""
  */
 static void put_object(const char *const *bundle, const char *annotations)
 {
