@@ -8,6 +8,7 @@
 #include "base/prometheus.h"
 #include "base/str.h"
 #include "net/addr.h"
+#include "os/boot_id.h"
 
 /* As node-driver-registrar: a driver that is started anew is looked at anew. */
 static void on_registered(void *user, bool registered, const char *reason)
@@ -44,10 +45,13 @@ int node_plugin_start(struct node_plugin *p, const struct node_plugin_config *co
 	p->config = *config;
 	if (find_endpoint(o, &p->endpoint, err) < 0)
 		return err_wrap(err, "-endpoint");
+	if (boot_id_read(&p->boot_id, err) < 0)
+		return -1;
 	const struct plugin_socket_config plugin = {
 		.loop = config->loop,
 		.workers = config->workers,
 		.folder = o->plugin_registration_path,
+		.boot_id = p->boot_id,
 		.registration = {.driver_name = o->driver_name,
 			.endpoint = p->endpoint,
 			.on_registered = on_registered,
@@ -91,5 +95,6 @@ void node_plugin_done(struct node_plugin *p)
 	plugin_socket_free(p->socket);
 	error_free(p->failure);
 	free(p->endpoint);
+	free(p->boot_id);
 	*p = (struct node_plugin){0};
 }

@@ -21,6 +21,7 @@ struct node_plugin {
 	struct node_plugin_config config;
 	struct plugin_socket *socket; /* NULL: none */
 	char *endpoint;
+	char *boot_id;
 	struct error *failure; /* why kubelet has refused; NULL: it has not */
 };
 

@@ -13,11 +13,8 @@
 #include "metrics.h"
 #include "net/addr.h"
 #include "open_tls.h"
-#include "os/file.h"
+#include "os/boot_id.h"
 #include "volume/report.h"
-
-#define BOOT_ID_FOLDER    "/proc/sys/kernel/random"
-#define BOOT_ID_MAX_BYTES 64
 
 struct node_registry {
 	struct node_registry_config config;
@@ -95,18 +92,6 @@ static int set_endpoint(struct node_registry *r, const char *endpoint, uint16_t 
 	return 0;
 }
 
-static int read_boot_id(char **ret, struct error **err)
-{
-	CLEANUP(buf_done) struct buf text = BUF_INIT(BOOT_ID_MAX_BYTES);
-	CLEANUP(fd_closep) int dir_fd = -1;
-
-	if (dir_open(BOOT_ID_FOLDER, /* create= */ false, 0, &dir_fd, err) < 0 ||
-		file_read(dir_fd, "boot_id", &text, err) < 0)
-		return err_wrap(err, BOOT_ID_FOLDER);
-	*ret = x_strndup(buf_str(&text), strcspn(buf_str(&text), "\n"));
-	return 0;
-}
-
 int node_registry_start(
 	struct node_registry *r, const struct node_registry_config *config, struct error **err)
 {
@@ -117,7 +102,7 @@ int node_registry_start(
 		return 0;
 	r->config = *config;
 	if (set_endpoint(r, o->controller_endpoint, config->port, err) < 0 ||
-		read_boot_id(&r->boot_id, err) < 0)
+		boot_id_read(&r->boot_id, err) < 0)
 		return -1;
 	if (open_tls(o, TLS_CLIENT, /* peer_names= */ NULL, &tls, err) < 0)
 		return err_wrap(err, "-registryEndpoint");

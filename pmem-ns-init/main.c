@@ -9,7 +9,6 @@
 #include "os/args.h"
 #include "os/klog_flags.h"
 #include "os/process.h"
-#include "os/unix_socket.h"
 #include "pmem/lvm.h"
 #include "pmem/pool_ns.h"
 #include "pmem/pool_saved.h"
@@ -47,8 +46,7 @@ struct options {
 	const char *output;
 	const char *logging_format;
 	const char *command;
-	char **only;          /* convert: strv */
-	char **stale_sockets; /* create: strv */
+	char **only; /* convert: strv */
 };
 
 static int check(const struct options *o, char *const *rest, struct error **err)
@@ -68,8 +66,6 @@ static int check(const struct options *o, char *const *rest, struct error **err)
 	if (*o->state_path != '/')
 		return err_set(
 			err, ERR_INVALID_ARGUMENT, "-statePath \"%s\" is no absolute path", o->state_path);
-	if (o->stale_sockets && !str_eq(o->command, "create"))
-		return err_set(err, ERR_INVALID_ARGUMENT, "-removeStaleSocket is for create");
 	if (rest[0] && rest[1] && !converting)
 		return err_set(err, ERR_INVALID_ARGUMENT, "unexpected argument \"%s\"", rest[1]);
 	for (size_t i = 0; commands[i]; i++)
@@ -86,13 +82,10 @@ static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored
 		.verbosity = 3,
 		.command = "create",
 		.state_path = "/var/lib/pmem-csi.intel.com"};
-	CLEANUP(strv_freep) char **stale_sockets = NULL;
 	const struct opt table[] = {
 		{"useforfsdax", OPT_PERCENT, &o.percent, "PERCENT", "share of each region to use"},
 		{"strict", OPT_BOOL, &o.strict, NULL,
 			"exit with 1 when a region failed or could not be used"},
-		{"removeStaleSocket", OPT_STRS, &stale_sockets, "PATH",
-			"create: first of all remove this socket if nobody listens on it (repeatable)"},
 		{"force", OPT_BOOL, &o.force, NULL,
 			"convert: even what holds something or has a foreign name; it is lost"},
 		{"dry-run", OPT_BOOL, &o.dry_run, NULL, "convert: only show what would be done"},
@@ -120,13 +113,11 @@ static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored
 			return -1;
 	} else {
 		o.command = args.rest[0] ? args.rest[0] : o.command;
-		o.stale_sockets = stale_sockets;
 		if (check(&o, args.rest, err) < 0)
 			return -1;
 		for (char **name = args.rest; *name && *++name;)
 			strv_add(&o.only, *name);
 	}
-	o.stale_sockets = TAKE_PTR(stale_sockets);
 	*ret_ignored = TAKE_PTR(args.ignored);
 	*ret = o;
 	return 0;
@@ -192,21 +183,6 @@ static int run(const struct options *o, bool *ret_complete, struct error **err)
 	return cmd_convert(nd, lvm, &convert, ret_complete, err);
 }
 
-/* kubelet goes on trying a registration socket that a driver has left behind, later and later, and would then
- * be late when the driver comes. What is in the way here is not worth a pod that does not start. */
-static void remove_stale_sockets(char *const *paths)
-{
-	for (size_t i = 0; paths && paths[i]; i++) {
-		CLEANUP(error_freep) struct error *err = NULL;
-		bool removed = false;
-
-		if (unix_socket_remove_stale(paths[i], &removed, &err) < 0)
-			log_warn("socket is left alone", F_STR("path", paths[i]), F_ERR(err));
-		else if (removed)
-			log_info("removed a stale socket", F_STR("path", paths[i]));
-	}
-}
-
 int main(int argc, char **argv)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -219,17 +195,13 @@ int main(int argc, char **argv)
 		fprintf(stderr, "pmem-ns-init: %s\n", err->msg);
 		return err->code == ERR_INVALID_ARGUMENT ? 2 : 1;
 	}
-	if (o.show_help || o.show_version) {
-		strv_free(o.stale_sockets);
+	if (o.show_help || o.show_version)
 		return 0;
-	}
 	log_init("pmem-ns-init", str_eq(o.logging_format, "json") ? LOG_JSON : LOG_TEXT, o.verbosity);
 	for (size_t i = 0; ignored && ignored[i]; i++)
 		log_warn("flag is accepted but has no effect", F_STR("flag", ignored[i]));
-	remove_stale_sockets(o.stale_sockets);
 	int rc = run(&o, &complete, &err);
 	strv_free(o.only);
-	strv_free(o.stale_sockets);
 	if (rc < 0) {
 		process_blame(&err);
 		log_error("failed", F_STR("command", o.command), F_ERR(err));

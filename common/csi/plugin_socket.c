@@ -3,15 +3,22 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "net/grpc_server.h"
+#include "os/file.h"
+#include "os/unix_socket.h"
 
 #define CHECK_MS   10000
 #define SILENCE_MS 30000
+
+/* As many as leave room for a driver name of 63 characters in kubelet's usual folder. */
+#define BOOT_DIGITS 4
 
 struct plugin_socket {
 	struct plugin_socket_config config;
@@ -127,6 +134,45 @@ static void on_check(void *user)
 		make_again(s);
 }
 
+/* Whether drivers of that name make, or node-driver-registrar makes, sockets named @file. */
+static bool is_registration_of(const char *driver_name, const char *file)
+{
+	size_t n = strlen(driver_name);
+
+	if (strncmp(file, driver_name, n) != 0 || file[n] != '-')
+		return false;
+	file += n + 1;
+	return str_eq(file, "reg.sock") ||
+	       (strspn(file, "0123456789abcdef") == BOOT_DIGITS && str_eq(file + BOOT_DIGITS, ".sock"));
+}
+
+/* What cannot be removed is in nobody's way. */
+static void remove_others(const struct plugin_socket *s)
+{
+	CLEANUP(fd_closep) int dir_fd = -1;
+	CLEANUP(strv_freep) char **names = NULL;
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	if (dir_open(s->config.folder, /* create= */ false, 0, &dir_fd, &err) < 0 ||
+		dir_list(dir_fd, &names, &err) < 0) {
+		log_warn("stale registration sockets are not looked for", F_ERR(err));
+		return;
+	}
+	for (size_t i = 0; names[i]; i++) {
+		CLEANUP(error_freep) struct error *refused = NULL;
+		CLEANUP(free_charp) char *path = x_asprintf("%s/%s", s->config.folder, names[i]);
+		bool removed = false;
+
+		if (!is_registration_of(s->config.registration.driver_name, names[i]) ||
+			str_eq(path, s->path))
+			continue;
+		if (unix_socket_remove_stale(path, &removed, &refused) < 0)
+			log_warn("a registration socket of this driver's name is left alone", F_ERR(refused));
+		else if (removed)
+			log_info("removed a stale registration socket", F_STR("path", path));
+	}
+}
+
 int plugin_socket_new(
 	const struct plugin_socket_config *config, struct plugin_socket **ret, struct error **err)
 {
@@ -138,9 +184,12 @@ int plugin_socket_new(
 	s->registration = config->registration;
 	s->registration.on_registered = on_registered;
 	s->registration.user = s;
-	s->path = x_asprintf("%s/%s-reg.sock", config->folder, config->registration.driver_name);
+	s->path = x_asprintf("%s/%s-%.*s.sock", config->folder, config->registration.driver_name, BOOT_DIGITS,
+		config->boot_id);
 	s->services[0] = plugin_registration_service(&s->registration);
 	s->silence = loop_timer_new(config->loop, on_silence, s);
+	if (!folder_is_missing)
+		remove_others(s);
 	if (listen_at(s, err) < 0) {
 		plugin_socket_free(s);
 		return folder_is_missing ? err_wrap(err, "\"%s\" does not exist", config->folder) : -1;

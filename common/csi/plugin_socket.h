@@ -2,10 +2,16 @@
 /*
  * plugin_socket.h - the socket in kubelet's plugins_registry folder by which it finds the driver.
  *
+ * kubelet retries a socket that nobody serves at growing intervals, of up to two minutes, and counts them by
+ * path: they go on when the file is another one. So after a power failure it would come late to a driver that
+ * has the path of the last boot. The name is therefore another one after each boot. Within one boot it stays:
+ * kubelet takes a registration back before it makes the next one only if both have one path.
+ *
  * Its appearance registers the driver, its removal takes that back: so it comes after the socket that serves
  * CSI, and goes before all else. When somebody else removes it, it is made again. A kubelet that does not
  * register the driver says nothing, so that the log does, once for each socket: in the wrong folder nobody
- * ever looks at it. Threads: the loop's; nothing blocks. Source: k8s.io/kubernetes/pkg/kubelet/pluginmanager.
+ * ever looks at it. Threads: the loop's; nothing blocks. Source: k8s.io/kubernetes/pkg/kubelet/pluginmanager,
+ * operationexecutor and reconciler; pkg/util/goroutinemap/exponentialbackoff.
  */
 #pragma once
 
@@ -20,15 +26,17 @@
 struct plugin_socket;
 
 struct plugin_socket_config {
-	struct loop *loop;                       /* borrowed */
-	struct workers *workers;                 /* borrowed */
-	const char *folder;                      /* absolute; the socket is <folder>/<driver name>-reg.sock */
+	struct loop *loop;       /* borrowed */
+	struct workers *workers; /* borrowed */
+	const char *folder;      /* absolute */
+	const char *boot_id;     /* its first four digits are in the name, <driver name>-<digits>.sock */
 	struct plugin_registration registration; /* its strings are borrowed */
 	uint64_t check_ms;                       /* how often to look whether the socket is there; 0: 10 s */
 	uint64_t silence_ms; /* how long kubelet may take before the log says so; 0: 30 s */
 };
 
 /** plugin_socket_new() - listen there; a stale socket is replaced. Return: 0, or -1 as grpc_server_listen().
+ * Stale sockets of other boots, and of node-driver-registrar (<driver name>-reg.sock), are removed.
  * A missing folder is made if its parent exists, with a warning: kubelet makes it when it starts.
  * @ret: plugin_socket_free() after it has drained. */
 int plugin_socket_new(

@@ -56,7 +56,8 @@ class Plugin(driver.DriverTest):
     def setUp(self):
         super().setUp()
         self.registry = f"{self.folder}/plugins_registry"
-        self.socket = f"{self.registry}/{NAME}-reg.sock"
+        with open("/proc/sys/kernel/random/boot_id", encoding="ascii") as boot_id:
+            self.socket = f"{self.registry}/{NAME}-{boot_id.read(4)}.sock"
         os.mkdir(self.registry)
 
     def is_there(self):

@@ -21,6 +21,7 @@ static struct workers *workers;
 static struct plugin_socket *sock;
 static struct error *err;
 static char *path;
+static const char *boot_id;
 static bool drained;
 static bool refused;
 static bool registers; /* what kubelet comes to */
@@ -39,6 +40,7 @@ static int begin(void)
 	const struct plugin_socket_config config = {.loop = loop,
 		.workers = workers,
 		.folder = tmpdir,
+		.boot_id = boot_id,
 		.registration = {.driver_name = "driver.example",
 			.endpoint = "/csi.sock",
 			.on_registered = on_registered},
@@ -52,7 +54,8 @@ static void open_all(void)
 {
 	ASSERT_OK(loop_new(&loop, &err));
 	workers = workers_new(1);
-	path = x_asprintf("%s/driver.example-reg.sock", tmpdir);
+	boot_id = "0af5c8de-0000-4000-8000-000000000000";
+	path = x_asprintf("%s/driver.example-0af5.sock", tmpdir);
 	registers = false;
 	silence_ms = 0;
 	log_file = tmpfile();
@@ -172,21 +175,88 @@ static void visit(void)
 	grpc_client_free(c);
 }
 
-static void leave_stale_socket(void)
+/* Return: what is bound to @where. */
+static int bind_at(const char *where)
 {
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
-	CLEANUP(fd_closep) int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s", path);
+	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s", where);
 	ck_assert_int_eq(bind(fd, (struct sockaddr *)&sa, sizeof(sa)), 0);
+	return fd;
+}
+
+static void leave_stale_socket(const char *where)
+{
+	close(bind_at(where));
+}
+
+static void leave_stale_socket_named(const char *name)
+{
+	CLEANUP(free_charp) char *file = x_asprintf("%s/%s", tmpdir, name);
+
+	leave_stale_socket(file);
+}
+
+static bool exists_in_folder(const char *name)
+{
+	CLEANUP(free_charp) char *file = x_asprintf("%s/%s", tmpdir, name);
+
+	return access(file, F_OK) == 0;
 }
 
 START_TEST(a_stale_socket_is_replaced)
 {
 	open_all();
-	leave_stale_socket();
+	leave_stale_socket(path);
 	ASSERT_OK(begin());
 	visit();
+	close_all();
+}
+END_TEST
+
+START_TEST(the_name_is_another_one_after_a_boot_and_the_old_ones_go)
+{
+	static const char *const own[] = {"driver.example-1234.sock", "driver.example-reg.sock"};
+	static const char *const others[] = {"driver.example-12345.sock", "driver.example-123g.sock",
+		"driver.example2-1234.sock", "driver.example-x-1234.sock", "driver.example-1234",
+		"1234.sock"};
+
+	open_all();
+	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
+		leave_stale_socket_named(own[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		leave_stale_socket_named(others[i]);
+	boot_id = "1234c8de-0000-4000-8000-000000000000";
+	ASSERT_OK(begin());
+	ck_assert(exists_in_folder(own[0]));
+	ck_assert(!exists_in_folder(own[1]));
+	plugin_socket_drain(sock, on_drained, &drained);
+	until(is_drained);
+	plugin_socket_free(sock);
+	drained = false;
+	boot_id = "0af5c8de-0000-4000-8000-000000000000";
+	ASSERT_OK(begin());
+	visit();
+	ck_assert(!exists_in_folder(own[0]));
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		ck_assert_msg(exists_in_folder(others[i]), "%s", others[i]);
+	close_all();
+}
+END_TEST
+
+START_TEST(a_registration_that_another_one_serves_is_left_alone)
+{
+	CLEANUP(free_charp) char *registrar = x_asprintf("%s/driver.example-reg.sock", tmpdir);
+	CLEANUP(fd_closep) int fd = -1;
+
+	open_all();
+	fd = bind_at(registrar);
+	ck_assert_int_eq(listen(fd, 1), 0);
+	ASSERT_OK(begin());
+	ck_assert_uint_eq(logged("left alone"), 1);
+	ck_assert_uint_eq(logged(registrar), 1);
+	ck_assert(exists_in_folder("driver.example-reg.sock"));
 	close_all();
 }
 END_TEST
@@ -290,8 +360,9 @@ END_TEST
 START_TEST(a_folder_without_parent_is_refused)
 {
 	CLEANUP(free_charp) char *folder = x_asprintf("%s/none/registry", tmpdir);
-	struct plugin_socket_config config = {
-		.folder = folder, .registration = {.driver_name = "driver.example", .endpoint = "/csi.sock"}};
+	struct plugin_socket_config config = {.folder = folder,
+		.boot_id = "0af5",
+		.registration = {.driver_name = "driver.example", .endpoint = "/csi.sock"}};
 
 	open_all();
 	config.loop = loop;
@@ -301,7 +372,9 @@ START_TEST(a_folder_without_parent_is_refused)
 }
 END_TEST
 
-TMPDIR_MAIN("csi/plugin_socket", a_stale_socket_is_replaced, a_file_that_is_no_socket_is_left_alone,
+TMPDIR_MAIN("csi/plugin_socket", a_stale_socket_is_replaced,
+	the_name_is_another_one_after_a_boot_and_the_old_ones_go,
+	a_registration_that_another_one_serves_is_left_alone, a_file_that_is_no_socket_is_left_alone,
 	a_socket_that_was_removed_is_made_again,
 	a_folder_that_was_removed_is_made_again_and_what_is_in_the_way_is_waited_for,
 	a_kubelet_that_does_not_come_is_missed_once_for_each_socket, a_kubelet_that_has_come_is_not_missed,
