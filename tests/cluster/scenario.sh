@@ -10,7 +10,7 @@
 # shellcheck source=tests/kube/objects.sh
 . "$here/objects.sh"
 
-KUBE_RUN=$1
+KUBE_RUN=$(cd "$1" && pwd -P)
 driver=pmem-csi.intel.com
 patience_s=${SCENARIO_PATIENCE_S:-240} # on a host that is busy otherwise, more
 
