@@ -85,6 +85,14 @@ static void add_known(const struct metrics *m, struct buf *out)
 			(double)(clock_ns() - heard_ns) / (double)NS_PER_S);
 }
 
+static void add_trust(const struct metrics *m, struct buf *out)
+{
+	if (m->parts.trust)
+		add_gauge(out, "pmem_webhook_trusted",
+			"Whether the webhook's caBundle has all of its authorities.",
+			sched_trust_is_complete(m->parts.trust));
+}
+
 static void add_requests(const struct metrics *m, struct buf *out)
 {
 	prometheus_family(out, "scheduler_request_duration_seconds", PROMETHEUS_HISTOGRAM,
@@ -146,6 +154,7 @@ void metrics_all(void *self, const struct http1_request *request, struct http_re
 	add_ready(m, &reply->body);
 	cert_watch_metrics(m->certs, driver, &reply->body);
 	add_known(m, &reply->body);
+	add_trust(m, &reply->body);
 	if (m->parts.watch) {
 		add_nodes(m, &reply->body);
 		add_charges(m, &reply->body);

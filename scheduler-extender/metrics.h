@@ -5,6 +5,7 @@
 #pragma once
 
 #include "cluster/kube/client.h"
+#include "cluster/sched/hook_trust.h"
 #include "cluster/sched/service.h"
 #include "net/cert_watch.h"
 #include "net/http_server.h"
@@ -17,12 +18,13 @@ struct metrics *metrics_new(const char *driver_name, struct cert_watch *certs);
 /** metrics_free() - after those that it observes. NULL is allowed. */
 void metrics_free(struct metrics *m);
 
-/* All borrowed. Of the webhook alone all but .world is NULL. */
+/* All borrowed. Of the webhook alone all but .world and .trust is NULL. */
 struct metrics_parts {
 	const struct sched_world *world;
 	const struct sched_nodes *nodes;
 	const struct sched_node_watch *watch;
 	const struct sched_charges *charges;
+	const struct sched_trust *trust; /* NULL: the caBundle is not kept */
 };
 
 /** metrics_watch() - tell of @parts from now on. */

@@ -240,7 +240,7 @@ static int open_parts(struct program *p, struct error **err)
 	if (p->charges && open_service(p, err) < 0)
 		return -1;
 	open_hook(p);
-	const struct metrics_parts parts = {p->world, p->nodes, p->watch, p->charges};
+	const struct metrics_parts parts = {p->world, p->nodes, p->watch, p->charges, p->trust};
 	metrics_watch(p->metrics, &parts);
 	return 0;
 }

@@ -52,6 +52,9 @@ CASES = {
                         "pmem_registry_age_seconds": 500}),
     "PmemNotRegistered": (15, {"pmem_registry_registered": 0}, {"pmem_registry_registered": 1}),
     "PmemKubeletNotRegistered": (10, {"pmem_kubelet_registered": 0}, {"pmem_kubelet_registered": 1}),
+    # replicas get a new authority at different times
+    "PmemWebhookNotTrusted": (10, {'pmem_webhook_trusted{pod="1"}': 0, 'pmem_webhook_trusted{pod="2"}': 0},
+                              {'pmem_webhook_trusted{pod="1"}': 0, 'pmem_webhook_trusted{pod="2"}': 1}),
     "PmemNotReady": (10, {"pmem_ready": 0}, {"pmem_ready": 1}),
     "PmemNoLeader": (10, {'pmem_leader{pod="1"}': 0, 'pmem_leader{pod="2"}': 0}, {'pmem_leader{pod="1"}': 0, 'pmem_leader{pod="2"}': 1}),
     "PmemEraseBacklog": (65, {"pmem_erase_bytes_left": 1}, {"pmem_erase_bytes_left": " ".join(["1"] * 50 + ["0"] * 50)}),
@@ -134,10 +137,11 @@ class Names(unittest.TestCase):
                   f"-pluginRegistrationPath={cls.folder}/registration", *cls.flags(NAMES[1]))
         cls.start("extender", f"{BIN}/scheduler-extender", "-insecureSchedulerListen=127.0.0.1:0",
                   f"-registryEndpoint=tcp://127.0.0.1:{registry}", f"-clientCertFile={cls.cert(NAMES[2])}",
-                  f"-clientKeyFile={cls.cert(NAMES[2] + '-key')}", f"-caFile={cls.cert('ca')}")
+                  f"-clientKeyFile={cls.cert(NAMES[2] + '-key')}",
+                  "-webhookListen=127.0.0.1:0", "-webhookConfiguration=pmem-csi-hook", *cls.flags(NAMES[2]))
         cls.served = {}
         cls.ports = [cls.wait_for("node", r"serving metrics .*port=(\d+)"), cls.wait_for("controller", r"serving metrics .*port=(\d+)"),
-                     cls.wait_for("extender", r" serving listen=\S+ port=(\d+)")]
+                     cls.wait_for("extender", r" serving listen=\S+ port=(\d+) tls=none")]
         # the last ones come when a controller has answered, and when the log of the first files was read
         wait_for(lambda: {"pmem_registry_age_seconds", "pmem_registry_registered", "process_open_fds", "pmem_leader",
                           "pmem_certificate_expiry_timestamp_seconds", "pmem_last_refresh_timestamp_seconds"} <= cls.scrape())

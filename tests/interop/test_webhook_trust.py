@@ -89,6 +89,14 @@ class Webhook:
         self.process.send_signal(signal.SIGTERM)
         self.test.assertEqual(self.process.wait(PATIENCE_S), 0, self.logged())
 
+    def trusted(self):
+        """What its metric says."""
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=PATIENCE_S, context=ssl._create_unverified_context())
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+        connection.close()
+        return re.search(r"^pmem_webhook_trusted ([01])$", text, re.M).group(1) == "1"
+
     def review(self, bundle):
         """As an API server calls it: by the name of the Service, and trusting the caBundle alone."""
         tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -220,8 +228,10 @@ class Trust(unittest.TestCase):
         self.assertEqual(webhook.logged().count("cannot be put right"), 1)
         self.assertRegex(webhook.logged(), f"patch mutatingwebhookconfigurations {NAME}: 403")
         self.assertEqual(webhook.review(self.authority("old"))[0], 200)
+        self.assertFalse(webhook.trusted())
         self.api.refusal = None
         self.wait_for_trust("old")
+        wait_for(webhook.trusted)
 
     def test_the_api_server_goes_away(self):
         self.apply()

@@ -295,6 +295,15 @@ static enum sched_bundle judge(const struct sched_trust *t, const struct kube_ho
 	return worst;
 }
 
+bool sched_trust_is_complete(const struct sched_trust *t)
+{
+	const struct kube_hooks *object = informer_get(t->informer, t->configuration);
+	enum state state = find_state(t, object);
+
+	return state == STATE_INJECTED ||
+	       (state == STATE_KEPT && t->ours && judge(t, object) != SCHED_BUNDLE_LACKS);
+}
+
 static void settle(struct sched_trust *t, uint64_t now_ns)
 {
 	const struct kube_hooks *object = informer_get(t->informer, t->configuration);

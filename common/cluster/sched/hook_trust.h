@@ -39,6 +39,10 @@ struct sched_trust *sched_trust_new(const struct sched_trust_config *config);
 void sched_trust_free(struct sched_trust *t);
 DEFINE_CLEANUP(struct sched_trust *, sched_trust_free);
 
+/** sched_trust_is_complete() - whether the object is there and each of its webhooks that calls us has all
+ * authorities of the file, or is left to cert-manager. */
+bool sched_trust_is_complete(const struct sched_trust *t);
+
 /** sched_trust_tick() - look at the file and the object, as is done every five seconds. @now_ns: of
  * clock_ns(). */
 void sched_trust_tick(struct sched_trust *t, uint64_t now_ns);
