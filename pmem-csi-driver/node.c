@@ -44,6 +44,9 @@
 #define STOP_GRACE_MS 20000
 #define CLOSE_GRACE_S 5
 
+/* kubelet waits two minutes for NodeGetInfo. An end that is asked for meanwhile must not be late. */
+#define INFO_WAIT_MS 10000
+
 /* A refresh and a sample for the metrics: neither waits for a worker, nor takes one. */
 #define HOUSEKEEPING_THREADS 2
 
@@ -372,7 +375,8 @@ static int start_servers(struct node *n, const struct options *o, struct error *
 	n->csi = (struct csi){.driver_name = o->driver_name,
 		.version = PMEM_VERSION,
 		.node_id = o->node_id,
-		.volumes = n->volumes};
+		.volumes = n->volumes,
+		.info_wait_ms = INFO_WAIT_MS};
 	n->services[0] = csi_identity_service(&n->csi);
 	n->services[1] = csi_controller_service(&n->csi);
 	n->services[2] = csi_node_service(&n->csi);

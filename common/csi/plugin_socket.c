@@ -16,6 +16,7 @@
 
 #define CHECK_MS   10000
 #define SILENCE_MS 30000
+#define LOST_MS    100 /* how often to look whether the lost server has drained */
 
 /* As many as leave room for a driver name of 63 characters in kubelet's usual folder. */
 #define BOOT_DIGITS 4
@@ -31,7 +32,9 @@ struct plugin_socket {
 	bool lost_is_drained;
 	struct loop_timer *check;
 	struct loop_timer *silence; /* runs until kubelet has registered the driver */
+	struct loop_timer *again;   /* runs from a refusal until the socket is made again */
 	bool registered;
+	bool refused; /* since kubelet has registered the driver last */
 	unsigned draining;
 	bool failed; /* the last try to listen */
 	loop_fn on_drained;
@@ -72,9 +75,18 @@ static void on_silence(void *user)
 static void on_registered(void *user, bool registered, const char *reason)
 {
 	struct plugin_socket *s = user;
+	bool first_refusal = !registered && !s->refused;
 
 	s->registered = registered;
+	s->refused = !registered;
 	loop_timer_stop(s->silence);
+	if (first_refusal) {
+		log_warn("kubelet refused to register the driver, which is offered once more",
+			F_STR("reason", reason));
+		/* after kubelet has been answered */
+		loop_timer_set(s->again, /* delay_ms= */ 0, /* repeat_ms= */ 0);
+		return;
+	}
 	s->config.registration.on_registered(s->config.registration.user, registered, reason);
 }
 
@@ -109,8 +121,6 @@ static void make_again(struct plugin_socket *s)
 	CLEANUP(error_freep) struct error *err = NULL;
 
 	if (s->server) {
-		log_warn("kubelet's registration socket was removed by somebody else, making it again",
-			F_STR("path", s->path));
 		s->lost = TAKE_PTR(s->server);
 		s->lost_is_drained = false;
 		grpc_server_drain(s->lost, lost_drained, s);
@@ -124,13 +134,33 @@ static void make_again(struct plugin_socket *s)
 	s->failed = true;
 }
 
+static void free_lost(struct plugin_socket *s)
+{
+	if (s->lost && s->lost_is_drained)
+		grpc_server_free(TAKE_PTR(s->lost));
+}
+
 static void on_check(void *user)
 {
 	struct plugin_socket *s = user;
 
-	if (s->lost && s->lost_is_drained)
-		grpc_server_free(TAKE_PTR(s->lost));
-	if (!s->lost && !is_there(s))
+	free_lost(s);
+	if (s->lost || is_there(s))
+		return;
+	if (s->server)
+		log_warn("kubelet's registration socket was removed by somebody else, making it again",
+			F_STR("path", s->path));
+	make_again(s);
+}
+
+static void on_again(void *user)
+{
+	struct plugin_socket *s = user;
+
+	free_lost(s);
+	if (s->lost)
+		loop_timer_set(s->again, LOST_MS, /* repeat_ms= */ 0);
+	else
 		make_again(s);
 }
 
@@ -188,6 +218,7 @@ int plugin_socket_new(
 		config->boot_id);
 	s->services[0] = plugin_registration_service(&s->registration);
 	s->silence = loop_timer_new(config->loop, on_silence, s);
+	s->again = loop_timer_new(config->loop, on_again, s);
 	if (!folder_is_missing)
 		remove_others(s);
 	if (listen_at(s, err) < 0) {
@@ -217,6 +248,7 @@ void plugin_socket_drain(struct plugin_socket *s, loop_fn on_drained, void *user
 	s->draining = 1 + (s->lost && !s->lost_is_drained);
 	loop_timer_stop(s->check);
 	loop_timer_stop(s->silence);
+	loop_timer_stop(s->again);
 	if (s->server)
 		grpc_server_drain(s->server, server_drained, s);
 	else
@@ -231,6 +263,7 @@ void plugin_socket_free(struct plugin_socket *s)
 	grpc_server_free(s->lost);
 	loop_timer_close(s->check);
 	loop_timer_close(s->silence);
+	loop_timer_close(s->again);
 	free(s->path);
 	free(s);
 }

@@ -7,11 +7,16 @@
  * has the path of the last boot. The name is therefore another one after each boot. Within one boot it stays:
  * kubelet takes a registration back before it makes the next one only if both have one path.
  *
+ * A refusal takes the driver's entry out of CSINode, so that one that was refused because of what stood there
+ * is registered the next time: the socket is made again once, and only the second refusal in a row is handed
+ * on.
+ *
  * Its appearance registers the driver, its removal takes that back: so it comes after the socket that serves
  * CSI, and goes before all else. When somebody else removes it, it is made again. A kubelet that does not
  * register the driver says nothing, so that the log does, once for each socket: in the wrong folder nobody
  * ever looks at it. Threads: the loop's; nothing blocks. Source: k8s.io/kubernetes/pkg/kubelet/pluginmanager,
- * operationexecutor and reconciler; pkg/util/goroutinemap/exponentialbackoff.
+ * operationexecutor and reconciler; RegisterPlugin() of pkg/volume/csi/csi_plugin.go;
+ * pkg/util/goroutinemap/exponentialbackoff.
  */
 #pragma once
 

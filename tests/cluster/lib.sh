@@ -35,7 +35,7 @@ machine_on() {
 		[ "$other" = "$name" ] || neighbours+=("$(pods_of "$other")@$(address_of "$other")")
 	done
 	start "$name" "$cluster_home/../lab/vm" --keep --run-dir "$KUBE_RUN/hardware/$name" --script "$cluster_home/guest-node" \
-		--timeout 999999 --start-timeout 300 --state-dir /var/lib --usual-writeback --memory 2560 \
+		--timeout 999999 --start-timeout 300 --state-dir /var/lib --early-writeback --memory 2560 \
 		--tap "tap$n" --mac "52:54:00:00:00:0$n" --first-slot $(((n - 1) * 2)) \
 		"LAB_HOSTNAME=$name" "NODE=$name" "ADDRESS=$(address_of "$name")" "GATEWAY=$(address 1)" "PODS=$(pods_of "$name")" \
 		"NEIGHBOURS=${neighbours[*]}" "POD_NETWORK=$POD_NETWORK" "DNS=$DNS" \

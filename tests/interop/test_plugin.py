@@ -138,11 +138,25 @@ class Plugin(driver.DriverTest):
             self.assertEqual(kubelet.info().endpoint, "/var/lib/kubelet/plugins/x/csi.sock")
         self.stop_driver()
 
-    def test_a_driver_that_is_refused_ends_and_says_why(self):
-        self.start()
+    def refuse(self):
+        before = os.stat(self.socket).st_ctime_ns
         with Kubelet(self.socket) as kubelet:
             kubelet.info()
             kubelet.notify(plugin_registered=False, error="detected topology value collision")
+        return before
+
+    def test_a_driver_that_is_refused_once_is_offered_again(self):
+        self.start()
+        before = self.refuse()
+        driver.wait_for(lambda: self.is_there() and os.stat(self.socket).st_ctime_ns != before)
+        self.register()
+        self.stop_driver()
+
+    def test_a_driver_that_is_refused_twice_ends_and_says_why(self):
+        self.start()
+        before = self.refuse()
+        driver.wait_for(lambda: self.is_there() and os.stat(self.socket).st_ctime_ns != before)
+        self.refuse()
         log = self.log
         self.driver.wait(driver.PATIENCE_S)
         self.assertIn("detected topology value collision", self.logged())

@@ -23,7 +23,7 @@ static struct error *err;
 static char *path;
 static const char *boot_id;
 static bool drained;
-static bool refused;
+static unsigned n_refusals;
 static bool registers; /* what kubelet comes to */
 static uint64_t silence_ms;
 static FILE *log_file;
@@ -32,7 +32,7 @@ static int old_stderr;
 static void on_registered(void *user, bool registered, const char *reason)
 {
 	(void)user;
-	refused = !registered && str_eq(reason, "no");
+	n_refusals += !registered && str_eq(reason, "no");
 }
 
 static int begin(void)
@@ -56,7 +56,8 @@ static void open_all(void)
 	workers = workers_new(1);
 	boot_id = "0af5c8de-0000-4000-8000-000000000000";
 	path = x_asprintf("%s/driver.example-0af5.sock", tmpdir);
-	registers = false;
+	registers = true;
+	n_refusals = 0;
 	silence_ms = 0;
 	log_file = tmpfile();
 	old_stderr = dup(STDERR_FILENO);
@@ -165,12 +166,10 @@ static void visit(void)
 		status.plugin_registered = true;
 	else
 		status.error = no;
-	refused = false;
 	ASSERT_OK(grpc_client_call_sync(c, "/pluginregistration.Registration/NotifyRegistrationStatus",
 		&status.base, &pluginregistration__registration_status_response__descriptor, 10000, &reply,
 		&err));
 	protobuf_c_message_free_unpacked(reply, NULL);
-	ck_assert(refused == !registers);
 	ck_assert(plugin_socket_is_registered(sock) == registers);
 	grpc_client_free(c);
 }
@@ -335,13 +334,47 @@ START_TEST(a_kubelet_that_has_come_is_not_missed)
 {
 	open_all();
 	silence_ms = 1000;
-	registers = true;
 	ASSERT_OK(begin());
 	visit();
 	silence_ends_ns = clock_ns() + (silence_ms + 20 * ROUND_MS) * 1000000;
 	until(silence_is_over);
 	ck_assert(!kubelet_is_missed());
 	ck_assert(plugin_socket_is_registered(sock));
+	close_all();
+}
+END_TEST
+
+static void visit_and_refuse(void)
+{
+	registers = false;
+	visit();
+	registers = true;
+	until(a_round);
+}
+
+START_TEST(a_driver_that_is_refused_is_offered_once_more)
+{
+	open_all();
+	ASSERT_OK(begin());
+	for (unsigned i = 1; i <= 3; i++) {
+		visit_and_refuse();
+		ck_assert_uint_eq(logged("offered once more reason=no"), i);
+		visit();
+	}
+	ck_assert_uint_eq(n_refusals, 0);
+	ck_assert_uint_eq(logged("removed by somebody else"), 0);
+	close_all();
+}
+END_TEST
+
+START_TEST(the_second_refusal_in_a_row_is_handed_on)
+{
+	open_all();
+	ASSERT_OK(begin());
+	visit_and_refuse();
+	visit_and_refuse();
+	ck_assert_uint_eq(n_refusals, 1);
+	ck_assert_uint_eq(logged("offered once more"), 1);
 	close_all();
 }
 END_TEST
@@ -378,4 +411,5 @@ TMPDIR_MAIN("csi/plugin_socket", a_stale_socket_is_replaced,
 	a_socket_that_was_removed_is_made_again,
 	a_folder_that_was_removed_is_made_again_and_what_is_in_the_way_is_waited_for,
 	a_kubelet_that_does_not_come_is_missed_once_for_each_socket, a_kubelet_that_has_come_is_not_missed,
+	a_driver_that_is_refused_is_offered_once_more, the_second_refusal_in_a_row_is_handed_on,
 	a_folder_that_did_not_exist_is_made_and_warned_of, a_folder_without_parent_is_refused)
