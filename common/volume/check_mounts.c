@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mounts and loop devices against what the state says of them. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/mount_shown.h"
 #include "volume/check_private.h"
 
-/* kubelet's own binds of a folder in a volume, made and removed without a call to us
- * (kubernetes pkg/volume/util/subpath/subpath_linux.go). */
+/* kubelet's own binds, made and removed without a call to us: of a folder in a volume
+ * (kubernetes pkg/volume/util/subpath/subpath_linux.go), and of a block device, at <BLOCK_DIR><PV>/dev/<pod>
+ * (pkg/volume/csi/csi_block.go, GetGlobalMapPath()). */
 #define SUBPATH_DIR "/volume-subpaths/"
+#define BLOCK_DIR   "/kubernetes.io/csi/volumeDevices/"
 
 #define KATA_DIR "mount" /* in the state folder, the Go driver's */
 
@@ -46,6 +49,14 @@ static bool is_copy_of(const char *target, const char *recorded)
 	return recorded && str_ends(target, recorded);
 }
 
+static bool is_bind_of_kubelet(const char *target)
+{
+	const char *block = strstr(target, BLOCK_DIR);
+	const char *pv_end = block ? strchr(block + strlen(BLOCK_DIR), '/') : NULL;
+
+	return strstr(target, SUBPATH_DIR) || (pv_end && str_starts(pv_end, "/dev/"));
+}
+
 static bool is_recorded(const struct volume_record *r, const char *target)
 {
 	if (is_copy_of(target, r->staging_path))
@@ -54,7 +65,7 @@ static bool is_recorded(const struct volume_record *r, const char *target)
 		if (is_copy_of(target, r->targets[i]))
 			return true;
 	}
-	return strstr(target, SUBPATH_DIR) != NULL;
+	return is_bind_of_kubelet(target);
 }
 
 static void check_unknown(const struct check_view *v, const struct volume_record *r, const struct device *d,

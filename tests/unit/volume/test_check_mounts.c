@@ -122,6 +122,35 @@ START_TEST(a_bound_node_is_a_mount_of_the_device)
 }
 END_TEST
 
+/* Binds the device's node in the folder @below kubelet's of block volumes. */
+static void bind_node_as_kubelet(const char *below)
+{
+	CLEANUP(free_charp) char *relative = x_asprintf("kubernetes.io/csi/volumeDevices/%s/uid", below);
+	CLEANUP(free_charp) char *node = fixture_path(relative);
+
+	for (char *end = node + strlen(node) - strlen(relative); (end = strchr(end, '/')) != NULL; end++) {
+		CLEANUP(free_charp) char *folder = x_strndup(node, (size_t)(end - node));
+
+		if (access(folder, F_OK) < 0)
+			make_folder(folder);
+	}
+	CLEANUP(fd_closep) int fd = open(node, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(mount(mt.device->path, node, NULL, MS_BIND, NULL), 0);
+}
+
+START_TEST(kubelets_bind_of_a_block_device_is_no_stranger)
+{
+	bind_node_as_kubelet("pvc-1/dev");
+	checked_look();
+	ck_assert_uint_eq(checked_n(), 0);
+	bind_node_as_kubelet("pvc-1/data");
+	checked_look();
+	checked_only(CHECK_UNKNOWN_MOUNT, mt.volume->id);
+	checked_done();
+}
+END_TEST
+
 START_TEST(kubelets_subpaths_and_a_second_view_of_the_host_are_no_strangers)
 {
 	CLEANUP(free_charp) char *folder = fixture_path("volume-subpaths");
@@ -261,6 +290,7 @@ FIXTURE_MAIN("check_mounts", set_up, recorded_mounts_are_consistent,
 	recorded_paths_that_are_no_mounts_are_stale_and_repaired,
 	another_mount_at_a_recorded_path_is_not_the_volume, mounts_in_force_are_kept_by_a_repair,
 	a_mount_that_nobody_records_is_found, a_bound_node_is_a_mount_of_the_device,
+	kubelets_bind_of_a_block_device_is_no_stranger,
 	kubelets_subpaths_and_a_second_view_of_the_host_are_no_strangers,
 	a_missing_device_does_not_make_its_mounts_stale, what_is_mounted_is_not_forgotten,
 	a_mounted_device_without_state_is_told_and_not_adopted,
