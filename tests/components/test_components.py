@@ -72,6 +72,24 @@ class Components(unittest.TestCase):
                     yield it, after
         self.assertGreater(n, 0)
 
+    def assert_account_is_named(self, objects):
+        """Tokens of the account that nodes run with are those that the controller takes."""
+        account = next(it["spec"]["template"]["spec"]["serviceAccountName"] for (kind, name), it in objects.items()
+                       if kind == "DaemonSet" and name.endswith("-node"))
+        arguments = [argument for (kind, name), it in objects.items() if kind == "Deployment" and name.endswith("-controller")
+                     for argument in it["spec"]["template"]["spec"]["containers"][0]["args"]]
+        self.assertIn(f"-nodeAccount={account}", arguments)
+
+    def test_controllers_take_the_tokens_of_nodes(self):
+        central = {overlay for overlay in OVERLAYS if ("Deployment", "pmem-csi-controller") in render(overlay)}
+        self.assertEqual(OVERLAYS - central, {"distributed", "fake"})
+        for overlay in central:
+            with self.subTest(overlay=overlay):
+                self.assert_account_is_named(render(overlay))
+                text = subprocess.run([TREE / "scripts/second-driver", "other", "other.example.com", "10280"], check=True,
+                                      input=yaml.safe_dump_all(render(overlay).values()), capture_output=True, text=True).stdout
+                self.assert_account_is_named({(it["kind"], it["metadata"]["name"]): it for it in yaml.safe_load_all(text)})
+
     def test_the_table_is_complete(self):
         found = {str(path.parent.relative_to(TREE / "manifests")) for name in ADDED
                  for path in (TREE / "manifests" / name).rglob("kustomization.yaml")}
