@@ -44,9 +44,6 @@
 #define STOP_GRACE_MS 20000
 #define CLOSE_GRACE_S 5
 
-/* kubelet waits two minutes for NodeGetInfo. An end that is asked for meanwhile must not be late. */
-#define INFO_WAIT_MS 10000
-
 /* A refresh and a sample for the metrics: neither waits for a worker, nor takes one. */
 #define HOUSEKEEPING_THREADS 2
 
@@ -112,6 +109,8 @@ static void drained(void *user)
 		loop_stop(n->loop);
 }
 
+static void stop_requested(void *user);
+
 static void plan_refresh(void *user)
 {
 	struct node *n = user;
@@ -124,6 +123,15 @@ static void plan_refresh(void *user)
 		return;
 	}
 	bool ready = volumes_is_ready(n->volumes);
+	/*
+	 * Not earlier: kubelet writes the number of volumes that NodeGetInfo gives into CSINode, where the
+	 * API server lets no number be changed or added (ValidateCSINodeUpdate() of
+	 * pkg/apis/storage/validation).
+	 */
+	if (ready && node_plugin_offer(&n->plugin, &n->failure) < 0) {
+		stop_requested(n);
+		return;
+	}
 	loop_timer_set(n->refresh, ready ? REFRESH_MS : START_RETRY_MS, /* repeat_ms= */ 0);
 }
 
@@ -193,7 +201,9 @@ static int require_ready(void *user, struct error **err)
 {
 	struct node *n = user;
 
-	return volumes_require_ready(n->volumes, err);
+	if (volumes_require_ready(n->volumes, err) < 0)
+		return -1;
+	return node_plugin_require_accepted(&n->plugin, err);
 }
 
 static void count_work(void *user, struct metrics_work *ret)
@@ -375,8 +385,7 @@ static int start_servers(struct node *n, const struct options *o, struct error *
 	n->csi = (struct csi){.driver_name = o->driver_name,
 		.version = PMEM_VERSION,
 		.node_id = o->node_id,
-		.volumes = n->volumes,
-		.info_wait_ms = INFO_WAIT_MS};
+		.volumes = n->volumes};
 	n->services[0] = csi_identity_service(&n->csi);
 	n->services[1] = csi_controller_service(&n->csi);
 	n->services[2] = csi_node_service(&n->csi);
@@ -400,10 +409,9 @@ static int start_servers(struct node *n, const struct options *o, struct error *
 		return -1;
 	if (start_registry(n, o, err) < 0)
 		return -1;
-	/* at last: kubelet calls the CSI socket as soon as it finds the other one */
 	const struct node_plugin_config plugin = {
 		.options = o, .loop = n->loop, .workers = n->workers, .end = stop_requested, .user = n};
-	return node_plugin_start(&n->plugin, &plugin, err);
+	return node_plugin_open(&n->plugin, &plugin, err);
 }
 
 static int serve(struct node *n, const struct options *o, struct error **err)

@@ -10,19 +10,16 @@
 #include "net/addr.h"
 #include "os/boot_id.h"
 
-/* As node-driver-registrar: a driver that is started anew is looked at anew. */
-static void on_registered(void *user, bool registered, const char *reason)
+static void on_lost(void *user, const struct error *err)
 {
 	struct node_plugin *p = user;
 
-	if (registered) {
-		log_info("registered with kubelet");
-		return;
-	}
 	if (!p->failure)
-		err_set(&p->failure, ERR_PRECONDITION, "kubelet refused to register the driver: %s", reason);
-	/* after kubelet has been answered */
-	loop_post(p->config.loop, p->config.end, p->config.user);
+		err_set(&p->failure, ERR_PRECONDITION,
+			"kubelet's registration socket is lost, and the folder may have been replaced on the "
+			"host: %s",
+			err->msg);
+	p->config.end(p->config.user);
 }
 
 /* Where kubelet finds the CSI socket. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
@@ -36,30 +33,45 @@ static int find_endpoint(const struct options *o, char **ret, struct error **err
 	return 0;
 }
 
-int node_plugin_start(struct node_plugin *p, const struct node_plugin_config *config, struct error **err)
+static bool is_wanted(const struct node_plugin *p)
 {
-	const struct options *o = config->options;
+	return !str_empty(p->config.options->plugin_registration_path);
+}
 
-	if (str_empty(o->plugin_registration_path))
-		return 0;
+int node_plugin_open(struct node_plugin *p, const struct node_plugin_config *config, struct error **err)
+{
 	p->config = *config;
-	if (find_endpoint(o, &p->endpoint, err) < 0)
+	if (!is_wanted(p))
+		return 0;
+	if (find_endpoint(config->options, &p->endpoint, err) < 0)
 		return err_wrap(err, "-endpoint");
-	if (boot_id_read(&p->boot_id, err) < 0)
-		return -1;
+	return boot_id_read(&p->boot_id, err);
+}
+
+int node_plugin_offer(struct node_plugin *p, struct error **err)
+{
+	const struct options *o = p->config.options;
 	const struct plugin_socket_config plugin = {
-		.loop = config->loop,
-		.workers = config->workers,
+		.loop = p->config.loop,
+		.workers = p->config.workers,
 		.folder = o->plugin_registration_path,
 		.boot_id = p->boot_id,
-		.registration = {.driver_name = o->driver_name,
-			.endpoint = p->endpoint,
-			.on_registered = on_registered,
-			.user = p},
+		.driver_name = o->driver_name,
+		.endpoint = p->endpoint,
+		.on_lost = on_lost,
+		.user = p,
 	};
+
+	if (!is_wanted(p) || p->socket)
+		return 0;
 	if (plugin_socket_new(&plugin, &p->socket, err) < 0)
 		return err_wrap(err, "-pluginRegistrationPath");
 	return 0;
+}
+
+int node_plugin_require_accepted(const struct node_plugin *p, struct error **err)
+{
+	return p->socket ? plugin_socket_require_accepted(p->socket, err) : 0;
 }
 
 void node_plugin_stop(struct node_plugin *p, loop_fn done, void *user)
@@ -82,12 +94,13 @@ void node_plugin_metrics(const struct node_plugin *p, struct buf *out)
 {
 	const struct options *o = p->config.options;
 
-	if (!p->socket)
+	if (!is_wanted(p))
 		return;
 	const struct prometheus_label labels[] = {{"driver_name", o->driver_name}, {"node", o->node_id}, {0}};
 	prometheus_family(out, "pmem_kubelet_registered", PROMETHEUS_GAUGE,
 		"Whether kubelet has registered the driver since its socket was made.");
-	prometheus_sample(out, "pmem_kubelet_registered", labels, plugin_socket_is_registered(p->socket));
+	prometheus_sample(
+		out, "pmem_kubelet_registered", labels, p->socket && plugin_socket_is_registered(p->socket));
 }
 
 void node_plugin_done(struct node_plugin *p)

@@ -20,7 +20,6 @@ struct csi {
 	const char *node_id;
 	bool is_remote; /* for the central controller: what it makes is recorded as made by it */
 	struct volumes *volumes;
-	int info_wait_ms; /* NodeGetInfo waits so long for the first look at the devices */
 };
 
 /** csi_doing() - grpc_service.doing of all services: volumes_doing() of the volume that @request is about. */

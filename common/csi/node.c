@@ -130,16 +130,11 @@ static int get_volume_stats(const struct csi *csi, struct grpc_call *call,
 }
 CSI_HANDLER(get_volume_stats, Csi__V1__NodeGetVolumeStatsRequest, Csi__V1__NodeGetVolumeStatsResponse);
 
-/*
- * kubelet asks once, when the driver registers, and the scheduler counts a node's volumes against it. The
- * answer is to be the same each time: kubelet writes it into CSINode, where the API server lets no number be
- * changed or added (ValidateCSINodeUpdate() of pkg/apis/storage/validation), and refuses the driver then.
- */
+/* kubelet asks once, when the driver registers, and the scheduler counts a node's volumes against it. */
 static int64_t max_volumes(const struct csi *csi)
 {
 	struct volumes_capacity c;
 
-	volumes_wait_ready(csi->volumes, csi->info_wait_ms);
 	if (!volumes_capacity(csi->volumes, &c) || c.max_volumes > INT32_MAX)
 		return 0;
 	return (int64_t)c.max_volumes;
@@ -191,7 +186,7 @@ static const struct grpc_method methods[] = {
 		"Node", "NodeUnpublishVolume", GRPC_WORKER, csi__v1__node_unpublish_volume, unpublish_volume),
 	CSI_METHOD(
 		"Node", "NodeGetVolumeStats", GRPC_WORKER, csi__v1__node_get_volume_stats, get_volume_stats),
-	CSI_METHOD("Node", "NodeGetInfo", GRPC_WORKER, csi__v1__node_get_info, get_info),
+	CSI_METHOD("Node", "NodeGetInfo", GRPC_INLINE, csi__v1__node_get_info, get_info),
 	CSI_METHOD(
 		"Node", "NodeGetCapabilities", GRPC_INLINE, csi__v1__node_get_capabilities, get_capabilities),
 	{0},

@@ -7,43 +7,61 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "net/backoff.h"
 #include "net/grpc_server.h"
 #include "os/file.h"
 #include "os/unix_socket.h"
 
 #define CHECK_MS   10000
 #define SILENCE_MS 30000
-#define LOST_MS    100 /* how often to look whether the lost server has drained */
+#define OLD_MS     100 /* how often to look whether the old server has drained */
+#define SETTLE_MS                                                                                            \
+	2000 /* twice the period of the reconciler (kubernetes pkg/kubelet/pluginmanager/plugin_manager.go)  \
+	      */
+#define LOST_MS 60000 /* so long the socket may be away before the driver hears of it */
 
 /* As many as leave room for a driver name of 63 characters in kubelet's usual folder. */
 #define BOOT_DIGITS 4
 
 struct plugin_socket {
 	struct plugin_socket_config config;
-	struct plugin_registration registration; /* that of the config, listened to */
+	struct plugin_registration registration;
 	struct grpc_service services[2];
 	char *path;
 	struct stat made; /* what bind() made there */
 	struct grpc_server *server;
-	struct grpc_server *lost; /* whose socket was removed; NULL: none */
-	bool lost_is_drained;
+	struct grpc_server *old; /* whose socket was removed or is to be another one; NULL: none */
+	bool old_is_drained;
 	struct loop_timer *check;
 	struct loop_timer *silence; /* runs until kubelet has registered the driver */
-	struct loop_timer *again;   /* runs from a refusal until the socket is made again */
+	struct loop_timer *again;   /* runs until the socket is made again */
+	bool again_is_due;
+	struct backoff refusals;
 	bool registered;
-	bool refused; /* since kubelet has registered the driver last */
+	char *refusal; /* why kubelet has refused the last time; NULL: it has not */
+	char *failure; /* why the socket cannot be made; NULL: it can */
+	uint64_t failing_since_ns;
+	bool lost; /* and the driver has heard of that */
 	unsigned draining;
-	bool failed; /* the last try to listen */
 	loop_fn on_drained;
 	void *user;
 };
 
+static void replace(char **text, const char *with)
+{
+	char *copy = with ? x_strdup(with) : NULL;
+
+	free(*text);
+	*text = copy;
+}
+
 static int listen_at(struct plugin_socket *s, struct error **err)
 {
-	const struct grpc_server_config config = {.name = s->config.registration.driver_name,
+	const struct grpc_server_config config = {.name = s->config.driver_name,
 		.loop = s->config.loop,
 		.workers = s->config.workers,
 		.services = s->services};
@@ -56,7 +74,6 @@ static int listen_at(struct plugin_socket *s, struct error **err)
 	if (lstat(s->path, &s->made) < 0)
 		s->made = (struct stat){0};
 	s->server = server;
-	s->registered = false;
 	loop_timer_set(
 		s->silence, s->config.silence_ms ? s->config.silence_ms : SILENCE_MS, /* repeat_ms= */ 0);
 	return 0;
@@ -72,30 +89,46 @@ static void on_silence(void *user)
 		F_STR("folder", s->config.folder));
 }
 
+static void note_refusal(struct plugin_socket *s, const char *reason)
+{
+	uint64_t now_ns = clock_ns();
+
+	if (!s->refusal || !str_eq(s->refusal, reason))
+		log_error("kubelet refused to register the driver, which is offered again; without that no "
+			  "pod gets "
+			  "a volume here",
+			F_STR("reason", reason));
+	replace(&s->refusal, reason);
+	backoff_fail(&s->refusals, now_ns);
+	s->again_is_due = true;
+	loop_timer_set(s->again, (s->refusals.until_ns - now_ns) / NS_PER_MS, /* repeat_ms= */ 0);
+}
+
 static void on_registered(void *user, bool registered, const char *reason)
 {
 	struct plugin_socket *s = user;
-	bool first_refusal = !registered && !s->refused;
 
 	s->registered = registered;
-	s->refused = !registered;
 	loop_timer_stop(s->silence);
-	if (first_refusal) {
-		log_warn("kubelet refused to register the driver, which is offered once more",
-			F_STR("reason", reason));
-		/* after kubelet has been answered */
-		loop_timer_set(s->again, /* delay_ms= */ 0, /* repeat_ms= */ 0);
+	if (!registered) {
+		note_refusal(s, reason);
 		return;
 	}
-	s->config.registration.on_registered(s->config.registration.user, registered, reason);
+	replace(&s->refusal, NULL);
+	backoff_reset(&s->refusals);
+	log_info("registered with kubelet");
 }
 
+/* A look that fails for another reason, such as an error of the disk, says nothing about the socket. */
 static bool is_there(const struct plugin_socket *s)
 {
 	struct stat st;
 
-	return s->server && lstat(s->path, &st) == 0 && st.st_dev == s->made.st_dev &&
-	       st.st_ino == s->made.st_ino;
+	if (!s->server)
+		return false;
+	if (lstat(s->path, &st) < 0)
+		return errno != ENOENT && errno != ENOTDIR;
+	return st.st_dev == s->made.st_dev && st.st_ino == s->made.st_ino;
 }
 
 static void server_drained(void *user)
@@ -106,13 +139,29 @@ static void server_drained(void *user)
 		s->on_drained(s->user);
 }
 
-static void lost_drained(void *user)
+static void old_drained(void *user)
 {
 	struct plugin_socket *s = user;
 
-	s->lost_is_drained = true;
+	s->old_is_drained = true;
 	if (s->draining > 0)
 		server_drained(s);
+}
+
+/* What is mounted in a container stays a folder that was removed on the host: only a new container helps. */
+static void note_failure(struct plugin_socket *s, const struct error *err)
+{
+	uint64_t lost_ms = s->config.lost_ms ? s->config.lost_ms : LOST_MS;
+
+	if (!s->failure) {
+		log_error("kubelet's registration socket cannot be made, will be tried again", F_ERR(err));
+		s->failing_since_ns = clock_ns();
+	}
+	replace(&s->failure, err->msg);
+	if (!s->lost && clock_ns() - s->failing_since_ns >= lost_ms * NS_PER_MS) {
+		s->lost = true;
+		s->config.on_lost(s->config.user, err);
+	}
 }
 
 /* The old server goes first: its descriptor is what tells its file from the new one. */
@@ -120,35 +169,33 @@ static void make_again(struct plugin_socket *s)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 
+	s->registered = false;
 	if (s->server) {
-		s->lost = TAKE_PTR(s->server);
-		s->lost_is_drained = false;
-		grpc_server_drain(s->lost, lost_drained, s);
+		s->old = TAKE_PTR(s->server);
+		s->old_is_drained = false;
+		grpc_server_drain(s->old, old_drained, s);
 	}
-	if (listen_at(s, &err) == 0) {
-		s->failed = false;
-		return;
-	}
-	if (!s->failed)
-		log_error("kubelet's registration socket cannot be made, will be tried again", F_ERR(err));
-	s->failed = true;
+	if (listen_at(s, &err) < 0)
+		note_failure(s, err);
+	else
+		replace(&s->failure, NULL);
 }
 
-static void free_lost(struct plugin_socket *s)
+static void free_old(struct plugin_socket *s)
 {
-	if (s->lost && s->lost_is_drained)
-		grpc_server_free(TAKE_PTR(s->lost));
+	if (s->old && s->old_is_drained)
+		grpc_server_free(TAKE_PTR(s->old));
 }
 
 static void on_check(void *user)
 {
 	struct plugin_socket *s = user;
 
-	free_lost(s);
-	if (s->lost || is_there(s))
+	free_old(s);
+	if (s->old || s->again_is_due || is_there(s))
 		return;
 	if (s->server)
-		log_warn("kubelet's registration socket was removed by somebody else, making it again",
+		log_warn("another program removed kubelet's registration socket, which is made again",
 			F_STR("path", s->path));
 	make_again(s);
 }
@@ -157,80 +204,109 @@ static void on_again(void *user)
 {
 	struct plugin_socket *s = user;
 
-	free_lost(s);
-	if (s->lost)
-		loop_timer_set(s->again, LOST_MS, /* repeat_ms= */ 0);
-	else
-		make_again(s);
+	free_old(s);
+	if (s->old) {
+		loop_timer_set(s->again, OLD_MS, /* repeat_ms= */ 0);
+		return;
+	}
+	s->again_is_due = false;
+	make_again(s);
 }
 
-/* Whether drivers of that name make, or node-driver-registrar makes, sockets named @file. */
-static bool is_registration_of(const char *driver_name, const char *file)
+/* Whether node-driver-registrar makes sockets of that name (its main.go). */
+static bool is_of_registrar(const char *driver_name, const char *file)
+{
+	size_t n = strlen(driver_name);
+
+	return strncmp(file, driver_name, n) == 0 && str_eq(file + n, "-reg.sock");
+}
+
+static bool is_of_boot(const char *driver_name, const char *file)
 {
 	size_t n = strlen(driver_name);
 
 	if (strncmp(file, driver_name, n) != 0 || file[n] != '-')
 		return false;
 	file += n + 1;
-	return str_eq(file, "reg.sock") ||
-	       (strspn(file, "0123456789abcdef") == BOOT_DIGITS && str_eq(file + BOOT_DIGITS, ".sock"));
+	return strspn(file, "0123456789abcdef") == BOOT_DIGITS && str_eq(file + BOOT_DIGITS, ".sock");
 }
 
-/* What cannot be removed is in nobody's way. */
-static void remove_others(const struct plugin_socket *s)
+/* What cannot be removed is in nobody's way. Return: whether there was one. */
+static bool remove_stale(const char *path)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	bool removed = false;
+
+	if (unix_socket_remove_stale(path, &removed, &err) < 0)
+		log_warn("a registration socket of this driver's name is left alone", F_ERR(err));
+	else if (removed)
+		log_info("removed a stale registration socket", F_STR("path", path));
+	return removed;
+}
+
+/* Return: whether one was removed that kubelet may have registered. */
+static bool remove_others(const struct plugin_socket *s)
 {
 	CLEANUP(fd_closep) int dir_fd = -1;
 	CLEANUP(strv_freep) char **names = NULL;
 	CLEANUP(error_freep) struct error *err = NULL;
+	bool registered = false;
 
 	if (dir_open(s->config.folder, /* create= */ false, 0, &dir_fd, &err) < 0 ||
 		dir_list(dir_fd, &names, &err) < 0) {
 		log_warn("stale registration sockets are not looked for", F_ERR(err));
-		return;
+		return false;
 	}
 	for (size_t i = 0; names[i]; i++) {
-		CLEANUP(error_freep) struct error *refused = NULL;
 		CLEANUP(free_charp) char *path = x_asprintf("%s/%s", s->config.folder, names[i]);
-		bool removed = false;
+		bool of_registrar = is_of_registrar(s->config.driver_name, names[i]);
 
-		if (!is_registration_of(s->config.registration.driver_name, names[i]) ||
-			str_eq(path, s->path))
+		if (str_eq(path, s->path) || (!of_registrar && !is_of_boot(s->config.driver_name, names[i])))
 			continue;
-		if (unix_socket_remove_stale(path, &removed, &refused) < 0)
-			log_warn("a registration socket of this driver's name is left alone", F_ERR(refused));
-		else if (removed)
-			log_info("removed a stale registration socket", F_STR("path", path));
+		if (remove_stale(path) && of_registrar)
+			registered = true;
 	}
+	return registered;
+}
+
+static struct plugin_socket *new_socket(const struct plugin_socket_config *config)
+{
+	struct plugin_socket *s = x_calloc(1, sizeof(*s));
+
+	s->config = *config;
+	s->registration = (struct plugin_registration){.driver_name = config->driver_name,
+		.endpoint = config->endpoint,
+		.on_registered = on_registered,
+		.user = s};
+	s->path = x_asprintf(
+		"%s/%s-%.*s.sock", config->folder, config->driver_name, BOOT_DIGITS, config->boot_id);
+	s->services[0] = plugin_registration_service(&s->registration);
+	backoff_init(&s->refusals, config->again_ms);
+	s->silence = loop_timer_new(config->loop, on_silence, s);
+	s->again = loop_timer_new(config->loop, on_again, s);
+	s->check = loop_timer_new(config->loop, on_check, s);
+	return s;
 }
 
 int plugin_socket_new(
 	const struct plugin_socket_config *config, struct plugin_socket **ret, struct error **err)
 {
-	struct plugin_socket *s = x_calloc(1, sizeof(*s));
+	struct plugin_socket *s = new_socket(config);
 	uint64_t check_ms = config->check_ms ? config->check_ms : CHECK_MS;
 	bool folder_is_missing = access(config->folder, F_OK) < 0 && errno == ENOENT;
 
-	s->config = *config;
-	s->registration = config->registration;
-	s->registration.on_registered = on_registered;
-	s->registration.user = s;
-	s->path = x_asprintf("%s/%s-%.*s.sock", config->folder, config->registration.driver_name, BOOT_DIGITS,
-		config->boot_id);
-	s->services[0] = plugin_registration_service(&s->registration);
-	s->silence = loop_timer_new(config->loop, on_silence, s);
-	s->again = loop_timer_new(config->loop, on_again, s);
-	if (!folder_is_missing)
-		remove_others(s);
-	if (listen_at(s, err) < 0) {
+	/* Registrations of two paths are taken back and made side by side, and the last one counts. */
+	if (!folder_is_missing && remove_others(s)) {
+		s->again_is_due = true;
+		loop_timer_set(s->again, SETTLE_MS, /* repeat_ms= */ 0);
+	} else if (listen_at(s, err) < 0) {
 		plugin_socket_free(s);
 		return folder_is_missing ? err_wrap(err, "\"%s\" does not exist", config->folder) : -1;
 	}
 	if (folder_is_missing)
 		log_warn("the folder in which kubelet looks for drivers did not exist, and was made: kubelet "
-			 "makes "
-			 "it when it starts",
+			 "makes it when it starts",
 			F_STR("folder", config->folder));
-	s->check = loop_timer_new(config->loop, on_check, s);
 	loop_timer_set(s->check, check_ms, check_ms);
 	*ret = s;
 	return 0;
@@ -241,11 +317,22 @@ bool plugin_socket_is_registered(const struct plugin_socket *s)
 	return s->registered;
 }
 
+int plugin_socket_require_accepted(const struct plugin_socket *s, struct error **err)
+{
+	if (s->failure)
+		return err_set(
+			err, ERR_UNAVAILABLE, "kubelet's registration socket cannot be made: %s", s->failure);
+	if (s->refusal)
+		return err_set(
+			err, ERR_UNAVAILABLE, "kubelet refuses to register the driver: %s", s->refusal);
+	return 0;
+}
+
 void plugin_socket_drain(struct plugin_socket *s, loop_fn on_drained, void *user)
 {
 	s->on_drained = on_drained;
 	s->user = user;
-	s->draining = 1 + (s->lost && !s->lost_is_drained);
+	s->draining = 1 + (s->old && !s->old_is_drained);
 	loop_timer_stop(s->check);
 	loop_timer_stop(s->silence);
 	loop_timer_stop(s->again);
@@ -260,10 +347,12 @@ void plugin_socket_free(struct plugin_socket *s)
 	if (!s)
 		return;
 	grpc_server_free(s->server);
-	grpc_server_free(s->lost);
+	grpc_server_free(s->old);
 	loop_timer_close(s->check);
 	loop_timer_close(s->silence);
 	loop_timer_close(s->again);
+	free(s->refusal);
+	free(s->failure);
 	free(s->path);
 	free(s);
 }

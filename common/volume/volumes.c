@@ -4,11 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/thread.h"
 #include "volume/id.h"
 #include "volume/params.h"
 #include "volume/volumes_private.h"
@@ -34,7 +32,6 @@ struct volumes *volumes_new(const struct volumes_config *config)
 	v->usage_helpers = fs_usage_helpers_new(USAGE_HELPERS_MAX);
 	v->failing = failing_new();
 	turn_init(&v->relisting);
-	thread_cond_init(&v->became_ready);
 	pthread_mutex_init(&v->mutex, NULL);
 	return v;
 }
@@ -58,7 +55,6 @@ void volumes_free(struct volumes *v)
 	state_close(v->state);
 	volume_locks_free(v->locks);
 	fs_usage_helpers_free(v->usage_helpers);
-	pthread_cond_destroy(&v->became_ready);
 	pthread_mutex_destroy(&v->mutex);
 	turn_done(&v->relisting);
 	free(v->node_id);
@@ -237,19 +233,6 @@ int volumes_check_room(struct volumes *v, struct error **err)
 bool volumes_is_ready(struct volumes *v)
 {
 	pthread_mutex_lock(&v->mutex);
-	bool ready = v->loaded && v->seen;
-	pthread_mutex_unlock(&v->mutex);
-	return ready;
-}
-
-bool volumes_wait_ready(struct volumes *v, int wait_ms)
-{
-	uint64_t deadline_ns = clock_ns() + (uint64_t)wait_ms * NS_PER_MS;
-	bool in_time = wait_ms > 0;
-
-	pthread_mutex_lock(&v->mutex);
-	while (!(v->loaded && v->seen) && in_time)
-		in_time = thread_wait_until(&v->became_ready, &v->mutex, deadline_ns);
 	bool ready = v->loaded && v->seen;
 	pthread_mutex_unlock(&v->mutex);
 	return ready;

@@ -179,9 +179,6 @@ char *volumes_doing(struct volumes *v, const char *handle);
 /** volumes_is_ready() - the first snapshot exists. Never waits. */
 bool volumes_is_ready(struct volumes *v);
 
-/** volumes_wait_ready() - the same, after @wait_ms at most. */
-bool volumes_wait_ready(struct volumes *v, int wait_ms);
-
 /** volumes_require_ready() - the same with the reason. Never waits. Return: 0, or -1 with ERR_UNAVAILABLE,
  * which says what the start is at, and why the last attempt failed. */
 int volumes_require_ready(struct volumes *v, struct error **err) MUST_CHECK;

@@ -47,8 +47,7 @@ struct volumes {
 	void *changed_user;
 
 	struct turn relisting; /* one listing at a time, so that an older one never replaces a newer one */
-	pthread_cond_t became_ready;
-	pthread_mutex_t mutex;          /* guards what follows */
+	pthread_mutex_t mutex; /* guards what follows */
 	struct volume_record **records; /* sorted by id */
 	size_t n_records;
 	struct device_list *seen; /* last listing, kept up to date; NULL before the first */

@@ -217,7 +217,6 @@ static int take_over(struct volumes *v, bool activate, struct error **err)
 	device_list_free(v->seen);
 	v->seen = TAKE_PTR(list);
 	v->loaded = true;
-	pthread_cond_broadcast(&v->became_ready);
 	pthread_mutex_unlock(&v->mutex);
 	volumes_tell(v);
 	return 0;

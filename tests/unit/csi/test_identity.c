@@ -1,7 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <pthread.h>
-#include <unistd.h>
-
 #include "unit/csi/harness.h"
 #include "unit/unit.h"
 
@@ -57,49 +54,6 @@ START_TEST(capabilities_say_controller_and_topology)
 }
 END_TEST
 
-static void *start_later(void *user)
-{
-	struct harness *h = user;
-	struct error *start_err = NULL;
-
-	usleep(100000);
-	ASSERT_OK(volumes_start(h->csi.volumes, &start_err));
-	return NULL;
-}
-
-START_TEST(node_info_waits_for_the_first_look_at_the_devices)
-{
-	struct harness h;
-	Csi__V1__NodeGetInfoRequest q;
-	csi__v1__node_get_info_request__init(&q);
-	pthread_t thread;
-	void *reply;
-
-	harness_open(&h, /* start= */ false);
-	h.csi.info_wait_ms = 60000;
-	ck_assert_int_eq(pthread_create(&thread, NULL, start_later, &h), 0);
-	ASSERT_OK(harness_call(&h, "/csi.v1.Node/NodeGetInfo", &q, &reply, &err));
-	ck_assert(volumes_is_ready(h.csi.volumes));
-	pthread_join(thread, NULL);
-	harness_close(&h);
-}
-END_TEST
-
-START_TEST(node_info_does_not_wait_for_ever)
-{
-	struct harness h;
-	Csi__V1__NodeGetInfoRequest q;
-	csi__v1__node_get_info_request__init(&q);
-	void *reply;
-
-	harness_open(&h, /* start= */ false);
-	h.csi.info_wait_ms = 20;
-	ASSERT_OK(harness_call(&h, "/csi.v1.Node/NodeGetInfo", &q, &reply, &err));
-	ck_assert_int_eq(((Csi__V1__NodeGetInfoResponse *)reply)->max_volumes_per_node, 0);
-	harness_close(&h);
-}
-END_TEST
-
 START_TEST(node_info_has_id_and_topology)
 {
 	struct harness h;
@@ -147,5 +101,4 @@ END_TEST
 
 UNIT_MAIN("csi/identity", plugin_info_has_name_and_version, probe_is_not_ready_before_the_first_snapshot,
 	capabilities_say_controller_and_topology, node_info_has_id_and_topology,
-	node_info_waits_for_the_first_look_at_the_devices, node_info_does_not_wait_for_ever,
 	single_node_multi_writer_is_offered_by_controller_and_node_together)

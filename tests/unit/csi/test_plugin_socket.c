@@ -23,16 +23,18 @@ static struct error *err;
 static char *path;
 static const char *boot_id;
 static bool drained;
-static unsigned n_refusals;
+static unsigned lost;
+static uint64_t lost_ms;
 static bool registers; /* what kubelet comes to */
 static uint64_t silence_ms;
 static FILE *log_file;
 static int old_stderr;
 
-static void on_registered(void *user, bool registered, const char *reason)
+static void on_lost(void *user, const struct error *e)
 {
-	(void)user;
-	n_refusals += !registered && str_eq(reason, "no");
+	ck_assert_ptr_eq(user, &lost);
+	ck_assert_ptr_nonnull(e->msg);
+	lost++;
 }
 
 static int begin(void)
@@ -41,11 +43,14 @@ static int begin(void)
 		.workers = workers,
 		.folder = tmpdir,
 		.boot_id = boot_id,
-		.registration = {.driver_name = "driver.example",
-			.endpoint = "/csi.sock",
-			.on_registered = on_registered},
+		.driver_name = "driver.example",
+		.endpoint = "/csi.sock",
+		.on_lost = on_lost,
+		.user = &lost,
 		.check_ms = ROUND_MS,
-		.silence_ms = silence_ms};
+		.silence_ms = silence_ms,
+		.again_ms = ROUND_MS,
+		.lost_ms = lost_ms};
 
 	return plugin_socket_new(&config, &sock, &err);
 }
@@ -57,7 +62,8 @@ static void open_all(void)
 	boot_id = "0af5c8de-0000-4000-8000-000000000000";
 	path = x_asprintf("%s/driver.example-0af5.sock", tmpdir);
 	registers = true;
-	n_refusals = 0;
+	lost = 0;
+	lost_ms = 0;
 	silence_ms = 0;
 	log_file = tmpfile();
 	old_stderr = dup(STDERR_FILENO);
@@ -216,30 +222,35 @@ END_TEST
 
 START_TEST(the_name_is_another_one_after_a_boot_and_the_old_ones_go)
 {
-	static const char *const own[] = {"driver.example-1234.sock", "driver.example-reg.sock"};
 	static const char *const others[] = {"driver.example-12345.sock", "driver.example-123g.sock",
 		"driver.example2-1234.sock", "driver.example-x-1234.sock", "driver.example-1234",
-		"1234.sock"};
+		"driver.example2-reg.sock", "1234.sock"};
 
 	open_all();
-	for (size_t i = 0; i < ARRAY_SIZE(own); i++)
-		leave_stale_socket_named(own[i]);
+	leave_stale_socket_named("driver.example-1234.sock");
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		leave_stale_socket_named(others[i]);
-	boot_id = "1234c8de-0000-4000-8000-000000000000";
-	ASSERT_OK(begin());
-	ck_assert(exists_in_folder(own[0]));
-	ck_assert(!exists_in_folder(own[1]));
-	plugin_socket_drain(sock, on_drained, &drained);
-	until(is_drained);
-	plugin_socket_free(sock);
-	drained = false;
-	boot_id = "0af5c8de-0000-4000-8000-000000000000";
 	ASSERT_OK(begin());
 	visit();
-	ck_assert(!exists_in_folder(own[0]));
+	ck_assert(!exists_in_folder("driver.example-1234.sock"));
 	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
 		ck_assert_msg(exists_in_folder(others[i]), "%s", others[i]);
+	close_all();
+}
+END_TEST
+
+START_TEST(what_a_registrar_left_goes_some_time_before_the_socket_comes)
+{
+	open_all();
+	leave_stale_socket_named("driver.example-reg.sock");
+	ASSERT_OK(begin());
+	ck_assert(!exists_in_folder("driver.example-reg.sock"));
+	for (int i = 0; i < 20; i++) {
+		until(a_round);
+		ck_assert(!is_there());
+	}
+	until(is_there);
+	visit();
 	close_all();
 }
 END_TEST
@@ -344,38 +355,89 @@ START_TEST(a_kubelet_that_has_come_is_not_missed)
 }
 END_TEST
 
+static struct timespec refused_at;
+
+static bool is_another_socket(void)
+{
+	struct stat st;
+
+	return is_there() && lstat(path, &st) == 0 &&
+	       (st.st_ctim.tv_sec != refused_at.tv_sec || st.st_ctim.tv_nsec != refused_at.tv_nsec);
+}
+
 static void visit_and_refuse(void)
 {
+	struct stat st;
+
+	ck_assert_int_eq(lstat(path, &st), 0);
+	refused_at = st.st_ctim;
 	registers = false;
 	visit();
 	registers = true;
-	until(a_round);
 }
 
-START_TEST(a_driver_that_is_refused_is_offered_once_more)
+START_TEST(a_driver_that_is_refused_is_offered_again_and_again)
 {
 	open_all();
 	ASSERT_OK(begin());
-	for (unsigned i = 1; i <= 3; i++) {
+	for (int i = 0; i < 3; i++) {
 		visit_and_refuse();
-		ck_assert_uint_eq(logged("offered once more reason=no"), i);
-		visit();
+		ASSERT_FAILS(plugin_socket_require_accepted(sock, &err), ERR_UNAVAILABLE,
+			"refuses to register the driver: no");
+		until(is_another_socket);
 	}
-	ck_assert_uint_eq(n_refusals, 0);
-	ck_assert_uint_eq(logged("removed by somebody else"), 0);
+	ck_assert_uint_eq(logged("refused to register the driver, which is offered again"), 1);
+	ck_assert_uint_eq(logged("another program removed"), 0);
+	visit();
+	ASSERT_OK(plugin_socket_require_accepted(sock, &err));
+	ck_assert_uint_eq(lost, 0);
 	close_all();
 }
 END_TEST
 
-START_TEST(the_second_refusal_in_a_row_is_handed_on)
+START_TEST(an_end_between_a_refusal_and_the_next_offer)
 {
 	open_all();
 	ASSERT_OK(begin());
 	visit_and_refuse();
-	visit_and_refuse();
-	ck_assert_uint_eq(n_refusals, 1);
-	ck_assert_uint_eq(logged("offered once more"), 1);
 	close_all();
+}
+END_TEST
+
+START_TEST(a_socket_that_cannot_be_made_for_long_is_lost)
+{
+	open_all();
+	lost_ms = 5 * ROUND_MS;
+	ASSERT_OK(begin());
+	visit();
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	while (lost == 0)
+		until(a_round);
+	ck_assert(!plugin_socket_is_registered(sock));
+	ASSERT_FAILS(plugin_socket_require_accepted(sock, &err), ERR_UNAVAILABLE, path);
+	for (int i = 0; i < 10; i++)
+		until(a_round);
+	ck_assert_uint_eq(lost, 1);
+	ck_assert_int_eq(rmdir(path), 0);
+	until(is_there);
+	ASSERT_OK(plugin_socket_require_accepted(sock, &err));
+	close_all();
+}
+END_TEST
+
+START_TEST(an_end_without_a_socket)
+{
+	open_all();
+	ASSERT_OK(begin());
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	while (logged("cannot be made") == 0)
+		until(a_round);
+	plugin_socket_drain(sock, on_drained, &drained);
+	until(is_drained);
+	plugin_socket_free(sock);
+	close_rest();
 }
 END_TEST
 
@@ -395,7 +457,8 @@ START_TEST(a_folder_without_parent_is_refused)
 	CLEANUP(free_charp) char *folder = x_asprintf("%s/none/registry", tmpdir);
 	struct plugin_socket_config config = {.folder = folder,
 		.boot_id = "0af5",
-		.registration = {.driver_name = "driver.example", .endpoint = "/csi.sock"}};
+		.driver_name = "driver.example",
+		.endpoint = "/csi.sock"};
 
 	open_all();
 	config.loop = loop;
@@ -407,9 +470,11 @@ END_TEST
 
 TMPDIR_MAIN("csi/plugin_socket", a_stale_socket_is_replaced,
 	the_name_is_another_one_after_a_boot_and_the_old_ones_go,
+	what_a_registrar_left_goes_some_time_before_the_socket_comes,
 	a_registration_that_another_one_serves_is_left_alone, a_file_that_is_no_socket_is_left_alone,
 	a_socket_that_was_removed_is_made_again,
 	a_folder_that_was_removed_is_made_again_and_what_is_in_the_way_is_waited_for,
 	a_kubelet_that_does_not_come_is_missed_once_for_each_socket, a_kubelet_that_has_come_is_not_missed,
-	a_driver_that_is_refused_is_offered_once_more, the_second_refusal_in_a_row_is_handed_on,
+	a_driver_that_is_refused_is_offered_again_and_again, an_end_between_a_refusal_and_the_next_offer,
+	a_socket_that_cannot_be_made_for_long_is_lost, an_end_without_a_socket,
 	a_folder_that_did_not_exist_is_made_and_warned_of, a_folder_without_parent_is_refused)
