@@ -123,7 +123,8 @@ class Plugin(driver.DriverTest):
         log = f"{self.folder}/second.log"
         with open(log, "w", encoding="utf-8") as out:
             second = subprocess.Popen(
-                [self.program, "-mode=node", f"-nodeid={driver.NODE}", *self.devices(), f"-statePath={self.folder}/state",
+                [self.program, "-mode=node", f"-nodeid={driver.NODE}", "-deviceManager=fake", "-fakeRegionSize=64Mi",
+                 f"-fakePath={self.folder}/second-devices", f"-statePath={self.folder}/state",
                  f"-endpoint=unix://{self.folder}/second", f"-pluginRegistrationPath={self.registry}"], stderr=out)
 
         def logged():
