@@ -194,7 +194,7 @@ class Trust(unittest.TestCase):
                     calls[0] += 1
                     try:
                         self.assert_called(webhook)
-                    except (AssertionError, OSError, http.client.HTTPException) as failure:
+                    except Exception as failure:  # also of a caBundle without certificates
                         failures.append(repr(failure))
 
         caller = threading.Thread(target=call)
@@ -209,9 +209,9 @@ class Trust(unittest.TestCase):
                 # longer than between two looks at the file
                 time.sleep(7)
                 self.wait_for_trust("old", "new")
-        self.apply()
         done.set()
         caller.join()
+        self.apply()
         self.assertEqual(failures, [])
         self.assertGreater(calls[0], 500)
         # what no file has any more is not added again
@@ -261,10 +261,10 @@ class Trust(unittest.TestCase):
     def test_what_cert_manager_injects_is_left_to_it(self):
         self.apply(**{"cert-manager.io/inject-ca-from": "storage/webhook"})
         webhook = self.webhook()
-        wait_for(lambda: "left to cert-manager" in webhook.logged())
+        wait_for(lambda: "left to an injector" in webhook.logged())
         time.sleep(7)
         self.assertEqual((self.bundle(), self.api.patches), ("", 0))
-        self.assertEqual(webhook.logged().count("left to cert-manager"), 1)
+        self.assertEqual(webhook.logged().count("left to an injector"), 1)
 
 
 if __name__ == "__main__":

@@ -45,9 +45,11 @@ struct sched_trust {
 	char *file_logged;  /* likewise of the file */
 };
 
-/* cert-manager pkg/controller/cainjector; apis/certmanager/v1/types.go */
+/* cert-manager pkg/controller/cainjector; apis/certmanager/v1/types.go. OpenShift:
+ * github.com/openshift/service-ca-operator, pkg/controller/api/api.go */
 static const char *const injectors[] = {"cert-manager.io/inject-ca-from",
-	"cert-manager.io/inject-ca-from-secret", "cert-manager.io/inject-apiserver-ca"};
+	"cert-manager.io/inject-ca-from-secret", "cert-manager.io/inject-apiserver-ca",
+	"service.beta.openshift.io/inject-cabundle"};
 
 static void settle(struct sched_trust *t, uint64_t now_ns);
 
@@ -79,8 +81,6 @@ struct sched_trust *sched_trust_new(const struct sched_trust_config *config)
 	t->service = x_strdup(config->service);
 	t->ca_file = x_strdup(config->ca_file);
 	t->config = *config;
-	if (t->config.others_ms == 0)
-		t->config.others_ms = SCHED_TRUST_OTHERS_MS;
 	t->selector = x_asprintf("metadata.name=%s", t->configuration);
 	t->kind = kube_kind_hooks;
 	t->kind.field_selector = t->selector;
@@ -194,8 +194,7 @@ static void tell_state(struct sched_trust *t, enum state state)
 			F_STR("configuration", t->configuration));
 		break;
 	case STATE_INJECTED:
-		log_info(
-			"the webhook's caBundle is left to cert-manager, as an annotation of the object says",
+		log_info("the webhook's caBundle is left to an injector, as an annotation of the object says",
 			F_STR("configuration", t->configuration));
 		break;
 	case STATE_NOT_OURS:
@@ -300,8 +299,8 @@ bool sched_trust_is_complete(const struct sched_trust *t)
 	const struct kube_hooks *object = informer_get(t->informer, t->configuration);
 	enum state state = find_state(t, object);
 
-	return state == STATE_INJECTED ||
-	       (state == STATE_KEPT && t->ours && judge(t, object) != SCHED_BUNDLE_LACKS);
+	return (state == STATE_KEPT || state == STATE_INJECTED) && t->ours &&
+	       judge(t, object) != SCHED_BUNDLE_LACKS;
 }
 
 static void settle(struct sched_trust *t, uint64_t now_ns)
@@ -319,7 +318,7 @@ static void settle(struct sched_trust *t, uint64_t now_ns)
 		t->others_ns = 0;
 	else if (t->others_ns == 0)
 		t->others_ns = now_ns;
-	bool drops = t->others_ns != 0 && now_ns - t->others_ns >= t->config.others_ms * NS_PER_MS;
+	bool drops = t->others_ns != 0 && now_ns - t->others_ns >= SCHED_TRUST_OTHERS_MS * NS_PER_MS;
 	if (found == SCHED_BUNDLE_LACKS || drops)
 		put_right(t, object, /* keep_others= */ !drops);
 }

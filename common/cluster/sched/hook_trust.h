@@ -10,8 +10,8 @@
  * the resourceVersion that was read.
  *
  * A file that is missing, malformed, or holds a private key changes nothing. An object with an annotation for
- * cert-manager's injector is left to that. What fails is logged once and tried again after a back-off; the
- * webhook is served meanwhile. Threads: the loop's. Blocks on the file. Source: apiserver
+ * the injector of cert-manager or OpenShift is left to that. What fails is logged once and tried again after
+ * a back-off; the webhook is served meanwhile. Threads: the loop's. Blocks on the file. Source: apiserver
  * pkg/util/webhook/client.go.
  */
 #pragma once
@@ -27,7 +27,6 @@ struct sched_trust_config {
 	const char *configuration;  /* name of the object */
 	const char *service;        /* name of the Service */
 	const char *ca_file;
-	uint64_t others_ms; /* 0: SCHED_TRUST_OTHERS_MS */
 };
 
 struct sched_trust;
@@ -40,7 +39,7 @@ void sched_trust_free(struct sched_trust *t);
 DEFINE_CLEANUP(struct sched_trust *, sched_trust_free);
 
 /** sched_trust_is_complete() - whether the object is there and each of its webhooks that calls us has all
- * authorities of the file, or is left to cert-manager. */
+ * authorities of the file. */
 bool sched_trust_is_complete(const struct sched_trust *t);
 
 /** sched_trust_tick() - look at the file and the object, as is done every five seconds. @now_ns: of

@@ -385,7 +385,12 @@ START_TEST(what_cert_manager_injects_is_left_to_it)
 	tick_after(5);
 	put_object(other, ",\"annotations\":{\"cert-manager.io/inject-apiserver-ca\":\"true\"}");
 	tick_after(5);
+	put_object(other, ",\"annotations\":{\"service.beta.openshift.io/inject-cabundle\":\"true\"}");
+	tick_after(5);
 	assert_nothing_is_written();
+	ck_assert(!sched_trust_is_complete(trust));
+	put_object(own, ",\"annotations\":{\"cert-manager.io/inject-ca-from\":\"a/b\"}");
+	ck_assert(sched_trust_is_complete(trust));
 	put_object(NULL, ",\"annotations\":{\"cert-manager.io/other\":\"a\"}");
 	assert_written(own);
 	fake_kube_answer(client, 200, "{}");
