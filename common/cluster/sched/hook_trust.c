@@ -39,7 +39,8 @@ struct sched_trust {
 	struct backoff backoff;
 	char **ours;        /* authorities of the file, strv; NULL: not read yet */
 	uint64_t wrote_ns;  /* 0: never */
-	uint64_t others_ns; /* since when others are in the object; 0: they are not */
+	uint64_t others_ns; /* since when the object is as below; 0: it has no others */
+	char *others;       /* its caBundles then */
 	enum state state;   /* that the log has */
 	char *logged;       /* failure of a request that the log has */
 	char *file_logged;  /* likewise of the file */
@@ -103,6 +104,7 @@ void sched_trust_free(struct sched_trust *t)
 	free(t->service);
 	free(t->ca_file);
 	free(t->selector);
+	free(t->others);
 	free(t->logged);
 	free(t->file_logged);
 	free(t);
@@ -303,6 +305,31 @@ bool sched_trust_is_complete(const struct sched_trust *t)
 	       judge(t, object) != SCHED_BUNDLE_LACKS;
 }
 
+static char *bundles_of(const struct sched_trust *t, const struct kube_hooks *object)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT(MAX_BODY_BYTES);
+
+	for (size_t i = 0; i < object->n; i++) {
+		if (calls_us(t, &object->hooks[i]) && object->hooks[i].ca_bundle)
+			buf_adds(&text, object->hooks[i].ca_bundle);
+	}
+	return x_strdup(buf_str(&text));
+}
+
+/* One that another replica has added is as young as the change, however old the others are. */
+static void note_others(
+	struct sched_trust *t, const struct kube_hooks *object, enum sched_bundle found, uint64_t now_ns)
+{
+	CLEANUP(free_charp) char *bundles = found == SCHED_BUNDLE_MORE ? bundles_of(t, object) : NULL;
+
+	if (!bundles)
+		t->others_ns = 0;
+	else if (t->others_ns == 0 || !str_eq(t->others, bundles))
+		t->others_ns = now_ns;
+	free(t->others);
+	t->others = TAKE_PTR(bundles);
+}
+
 static void settle(struct sched_trust *t, uint64_t now_ns)
 {
 	const struct kube_hooks *object = informer_get(t->informer, t->configuration);
@@ -314,10 +341,7 @@ static void settle(struct sched_trust *t, uint64_t now_ns)
 		(t->wrote_ns != 0 && now_ns - t->wrote_ns < WRITE_NS))
 		return;
 	enum sched_bundle found = judge(t, object);
-	if (found != SCHED_BUNDLE_MORE)
-		t->others_ns = 0;
-	else if (t->others_ns == 0)
-		t->others_ns = now_ns;
+	note_others(t, object, found, now_ns);
 	bool drops = t->others_ns != 0 && now_ns - t->others_ns >= SCHED_TRUST_OTHERS_MS * NS_PER_MS;
 	if (found == SCHED_BUNDLE_LACKS || drops)
 		put_right(t, object, /* keep_others= */ !drops);

@@ -5,9 +5,9 @@
  *
  * The object is followed by a watch, the file is looked at every few seconds: a caBundle that lacks one of
  * the authorities, whoever has reset it, gets them at once. Kubelet replaces the file of each replica at
- * another time, so authorities that only the caBundle has stay for a while: they may be those that another
- * replica knows already. Replicas need no leader: those that write at once write the same, and a patch bears
- * the resourceVersion that was read.
+ * another time, so authorities that only the caBundle has stay for a while after it has changed: they may be
+ * those that another replica knows already. Replicas need no leader: those that write at once write the same,
+ * and a patch bears the resourceVersion that was read.
  *
  * A file that is missing, malformed, or holds a private key changes nothing. An object with an annotation for
  * the injector of cert-manager or OpenShift is left to that. What fails is logged once and tried again after

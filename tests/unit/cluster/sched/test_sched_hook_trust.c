@@ -242,6 +242,26 @@ START_TEST(authorities_that_another_replica_has_stay_until_all_have_its_file)
 }
 END_TEST
 
+START_TEST(an_authority_that_another_replica_adds_late_stays_as_long_as_the_first_one)
+{
+	static const char *const three[] = {"own/ca.pem", "other/ca.pem", "own/pmem-registry.pem", NULL};
+
+	set_up();
+	put_object(both, "");
+	/* A change of the object is noted by the clock, so that what was before lies in the past. */
+	now_ns -= (SCHED_TRUST_OTHERS_MS / 1000 - 10) * NS_PER_S;
+	tick_after(0);
+	put_object(three, "");
+	now_ns = clock_ns();
+	tick_after(SCHED_TRUST_OTHERS_MS / 1000 - 10);
+	assert_nothing_is_written();
+	tick_after(10);
+	assert_written(own);
+	fake_kube_answer(client, 200, "{}");
+	tear_down();
+}
+END_TEST
+
 START_TEST(an_authority_that_is_replaced_all_at_once_overlaps_with_the_old_one)
 {
 	set_up();
@@ -524,6 +544,7 @@ CERTS_MAIN("sched hook trust", an_empty_bundle_is_filled_and_other_webhooks_are_
 	a_bundle_that_somebody_resets_is_put_back_at_once, who_resets_it_again_and_again_makes_few_requests,
 	an_authority_that_is_added_to_the_file_is_added_to_the_bundle,
 	authorities_that_another_replica_has_stay_until_all_have_its_file,
+	an_authority_that_another_replica_adds_late_stays_as_long_as_the_first_one,
 	an_authority_that_is_replaced_all_at_once_overlaps_with_the_old_one,
 	a_bundle_that_cannot_be_read_is_replaced, a_file_that_is_empty_changes_nothing,
 	a_file_without_certificates_changes_nothing, a_file_that_is_cut_off_changes_nothing,
