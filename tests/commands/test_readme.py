@@ -30,6 +30,7 @@ RUN_ELSEWHERE = {
 
 # Commands that no test runs.
 NOT_RUN = {
+    "docker build -f Containerfile -t localhost/pmem-csi:2.0.0 .": "needs a registry; the suite 15-image builds the same with buildah",
     "scripts/package": "the suite package does",
     "apt install ./build/package/pmem-csi_2.0.0_amd64.deb": "the suite package installs it with dpkg into a bare root",
     "systemctl enable --now pmem-csi-pools pmem-csi": "the suite package does, in the root that systemd has booted",
@@ -181,6 +182,132 @@ class Kubernetes(unittest.TestCase):
                 env={**os.environ, "PATH": f"{folder}/bin:{os.environ['PATH']}",
                      "REAL_KUBECTL": shutil.which("kubectl") or ""})
             self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
+
+
+CLUSTER_SCOPED = {"Namespace", "ClusterRole", "ClusterRoleBinding", "CSIDriver", "StorageClass", "MutatingWebhookConfiguration"}
+NAMESPACE = "pmem-csi"
+
+# Prints manifests: the real kubectl does so, or their sources stand in for that; and shows what is applied.
+PRINTING_KUBECTL = r"""#!/bin/sh
+case "$1 $2" in
+"kustomize "*) if [ "$REAL_KUBECTL" ]; then "$REAL_KUBECTL" "$@"; else cat manifests/*/*.yaml; fi ;;
+"apply -f") cat ;;
+*) exit 1 ;;
+esac
+"""
+
+
+def read(name):
+    with open(f"{TREE}/{name}", encoding="utf-8") as f:
+        return f.read()
+
+
+def objects_of(text):
+    """(kind, name, namespace) of each object; kustomizations are none."""
+    for document in re.split(r"^---$", text, flags=re.M):
+        kind, name = re.search(r"^kind: (\S+)$", document, re.M), re.search(r"^metadata:\n(?:  .*\n)*?  name: (\S+)$", document, re.M)
+        namespace = re.search(r"^metadata:\n(?:  .*\n)*?  namespace: (\S+)$", document, re.M)
+        if kind and name:
+            yield kind.group(1), name.group(1), namespace and namespace.group(1)
+
+
+def section(text, heading):
+    text = text[text.index(f"\n## {heading}\n") + 1:]
+    return text[:(text + "\n## ").index("\n## ")]
+
+
+class Kustomizations(unittest.TestCase):
+    """Those that the documents show, as somebody writes them beside the sources."""
+
+    def blocks(self):
+        shown = [block for block in re.findall(r"^```yaml\n(.*?)^```$", README, re.M | re.S) if "resources: [../pmem-csi/" in block]
+        self.assertGreater(len(shown), 3)
+        return shown
+
+    def test_they_name_the_namespace_and_what_is_there(self):
+        for block in self.blocks():
+            self.assertTrue(block.startswith(f"namespace: {NAMESPACE}\n"), block)
+            for path in re.findall(r"\.\./pmem-csi/(manifests/[\w/-]+)", block):
+                self.assertTrue(os.path.exists(f"{TREE}/{path}/kustomization.yaml"), path)
+
+    @unittest.skipUnless(shutil.which("kubectl"), "needs kubectl")
+    def test_what_they_make(self):
+        for block in self.blocks():
+            with tempfile.TemporaryDirectory(prefix="pmem-csi-readme.") as folder:
+                os.makedirs(f"{folder}/mine")
+                shutil.copytree(f"{TREE}/manifests", f"{folder}/pmem-csi/manifests")
+                with open(f"{folder}/mine/kustomization.yaml", "w", encoding="utf-8") as f:
+                    f.write(block)
+                run = subprocess.run(["kubectl", "kustomize", f"{folder}/mine"], capture_output=True, text=True, timeout=PATIENCE_S,
+                                     check=False)
+            self.assertEqual(run.returncode, 0, f"{block}{run.stderr}")
+            for kind, name, namespace in objects_of(run.stdout):
+                if kind not in CLUSTER_SCOPED:
+                    self.assertEqual(namespace, NAMESPACE, f"{kind} {name} of {block}")
+            if "patches:" in block:
+                self.assert_is_patched(run.stdout)
+
+    def assert_is_patched(self, text):
+        share = re.search(r"-useforfsdax=\d+", README[README.index("### Other settings"):]).group(0)
+        self.assertEqual(re.findall(r"-useforfsdax=\d+", text), [share])
+        self.assertEqual(re.findall(r"-nodeSelector=(.*)", text)[-1], '{"memory":"persistent"}')
+        self.assertRegex(text, r"(?m)^ +nodeSelector:\n +kubernetes.io/os: linux\n +memory: persistent$")
+        self.assertNotRegex(text, r"(?m)^ +storage: pmem$")
+
+    def test_another_folder_of_kubelet(self):
+        commands = readme.of_section(README, "Other settings")
+        RAN.update(commands)
+        with tempfile.TemporaryDirectory(prefix="pmem-csi-readme.") as folder:
+            write_program(f"{folder}/kubectl", PRINTING_KUBECTL)
+            run = subprocess.run(["bash", "-euo", "pipefail"], input="\n".join(commands), cwd=TREE, capture_output=True, text=True,
+                                 timeout=PATIENCE_S, check=False, env={
+                                     **os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "REAL_KUBECTL": shutil.which("kubectl") or ""})
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertGreater(run.stdout.count("/data/kubelet"), 10)
+        self.assertNotIn("/var/lib/kubelet", run.stdout)
+
+
+class Leftovers(unittest.TestCase):
+    """What documents delete by name is all that the manifests have."""
+
+    KEPT = {"Namespace", "CSIDriver", "StorageClass", "Kustomization", "Component"}
+
+    def objects(self, *files):
+        return {(kind.lower(), name) for file in files for kind, name, _ in objects_of(read(f"manifests/{file}"))}
+
+    def assert_deleted(self, objects, text):
+        commands = " ".join(line for line in text.splitlines() if "kubectl" in line)
+        for kind, name in objects:
+            self.assertRegex(commands, rf"[ `]{kind}/{re.escape(name)}[ `\n]|[ `]{kind}/{re.escape(name)}$", text)
+
+    def test_changing_the_variant(self):
+        text = section(README, "Changing the variant")
+        RAN.update(readme.of_section(README, "Changing the variant"))
+        first, second = text.index("From `distributed`"), text.index("From `lvm` or `direct`")
+        self.assert_deleted(self.objects("node-provisioner/rbac.yaml"), text[first:second])
+        controller = self.objects("controller/controller.yaml", "controller/rbac.yaml", "controller/storageclass-cache.yaml")
+        self.assertGreater(len(controller), 10)
+        self.assert_deleted(controller, text[second:])
+
+    def test_after_going_back(self):
+        upgrade = read("docs/UPGRADE.md")
+        text = section(upgrade, "Going back") + section(upgrade, "After going back")
+        objects = set()
+        for path in glob.glob(f"{TREE}/manifests/*/*.yaml"):
+            part = os.path.basename(os.path.dirname(path))
+            if part in ("base", "controller", "node-provisioner", "scheduler", "second-scheduler", "webhook"):
+                objects |= self.objects(f"{part}/{os.path.basename(path)}")
+        kept = {kind.lower() for kind in self.KEPT} | {"kubeschedulerconfiguration"}
+        objects = {it for it in objects if it[0] not in kept}
+        self.assertGreater(len(objects), 25)
+        long_names = {"mutatingwebhookconfiguration"}
+        self.assertIn("delete mutatingwebhookconfiguration pmem-csi-hook ", text)
+        self.assert_deleted({it for it in objects if it[0] not in long_names}, text)
+
+
+class Building(unittest.TestCase):
+    def test_docker_leaves_out_what_the_others_leave_out(self):
+        self.assertEqual(read(".dockerignore"), read(".containerignore"))
 
 
 def help_of(*words):
