@@ -364,22 +364,54 @@ class Flags(unittest.TestCase):
 
 
 class Errors(unittest.TestCase):
-    """The errors that TROUBLESHOOTING explains are printed by a program."""
+    """The errors that TROUBLESHOOTING explains are printed by a program, and those that ask for an action are explained."""
 
-    def test_each_error_is_in_a_source(self):
-        sources = ""
-        for path in glob.glob(f"{TREE}/**/*.c", recursive=True):
+    ASKING = re.compile(r"see pmem-csi-driver check|; pmem-csi-driver check -repair|restart the driver|modprobe |wipefs|then (run|remount)\b"
+                        r"|[:;,] (unmount|unstage|remove|run|give|leave|mount|make it|make room|see dmesg|stop)\b")
+    # Files whose texts say all there is to say.
+    NOT_EXPLAINED = {
+        "common/os/process.c": "as root is all there is to it",
+        "common/volume/repair.c": "printed by check -repair; names the path to unmount",
+    }
+
+    @staticmethod
+    def sources(below=""):
+        for path in sorted(glob.glob(f"{TREE}/{below}**/*.c", recursive=True)):
             if "/tests/" not in path and "/build/" not in path:
                 with open(path, encoding="utf-8") as source:
-                    sources += re.sub(r'"\s*\n\s*"', "", source.read())
-        sources = re.sub(r"%[a-z]+", "", sources)
+                    text = re.sub(r'"\s*\n\s*"', "", source.read())
+                    yield os.path.relpath(path, TREE), re.sub(r"%[a-z]+", "", text)
+
+    def pieces(self):
+        """Of the text of each row, what is between the ellipses."""
         rows = README[README.index("| error |"):]
         rows = rows[:rows.index("\n\n")].splitlines()[2:]
         self.assertGreater(len(rows), 10)
         for row in rows:
-            shown = re.match(r"\| .*?`([^`]+)`", row).group(1)
-            for piece in re.split(r" ?…[ ,]?|N of M ", shown):
-                self.assertTrue(piece.strip() in sources, f"no program says \"{piece}\": {row}")
+            for shown in re.findall(r"`([^`]+)`", re.match(r"\| (.*?) \| ", row).group(1)):
+                yield row, [piece.strip() for piece in re.split(r" ?…[ ,]?|N of M ", shown)]
+
+    def test_each_error_is_in_a_source(self):
+        sources = "".join(text for _, text in self.sources())
+        for row, pieces in self.pieces():
+            for piece in pieces:
+                self.assertTrue(piece in sources, f"no program says \"{piece}\": {row}")
+
+    def test_each_error_that_asks_for_an_action_is_explained(self):
+        explained = [pieces for _, pieces in self.pieces()]
+        n_asking, unused = 0, set(self.NOT_EXPLAINED)
+        for path, source in self.sources("common/"):
+            for literal in re.findall(r'"((?:[^"\\\n]|\\.)*)"', source):
+                if not self.ASKING.search(literal):
+                    continue
+                unused.discard(path)
+                if path in self.NOT_EXPLAINED:
+                    continue
+                n_asking += 1
+                self.assertTrue(any(all(piece in literal for piece in pieces) for pieces in explained),
+                                f"TROUBLESHOOTING does not explain what {path} asks for: {literal}")
+        self.assertGreater(n_asking, 10)
+        self.assertFalse(unused, "listed as not explained, and asks for nothing")
 
 
 class Zz_Everything(unittest.TestCase):
