@@ -402,6 +402,10 @@ REFUSED = {
     "container of another mode": (merged(FAKE, at("node.resources", {"pmem-vgm": {}})), "node.resources names the container pmem-vgm"),
     "scheduler without controller": (merged(FAKE, EXTENDER), "mode fake has none"),
     "certificates without controller": (merged(MADE, {"mode": "distributed"}), "mode distributed uses no certificates"),
+    "driver name with an empty part": (at("driverName", "a..b"), "/driverName"),
+    "driver name that is too long": (at("driverName", "a." + "b" * 62), "/driverName"),
+    "driver name without a dot beside a webhook": (merged(EXTENDER, at("driverName", "memory")), "pod-hook.memory"),
+    "unit of Kubernetes in other letters": (at("node.resources", {"pmem-driver": {"limits": {"memory": "64ki"}}}), "/limits/memory"),
     "the same ports": (at("scheduler.port", 10271), "are the same"),
 }
 

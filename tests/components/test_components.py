@@ -30,14 +30,14 @@ def table():
 
 
 @functools.lru_cache(maxsize=None)
-def render(overlay, *components):
-    """Objects by kind and name; in another namespace, which is to be followed."""
+def render(overlay, *components, namespace=NAMESPACE):
+    """Objects by kind and name; unless it is said which, in another namespace, which is to be followed."""
     build = TREE / "build"
     build.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="components.", dir=build) as folder:
         paths = ", ".join(f"../../manifests/{component}" for component in components)
         (pathlib.Path(folder) / "kustomization.yaml").write_text(
-            f"namespace: {NAMESPACE}\nresources: [../../manifests/{overlay}]\ncomponents: [{paths}]\n", encoding="utf-8")
+            f"namespace: {namespace}\nresources: [../../manifests/{overlay}]\ncomponents: [{paths}]\n", encoding="utf-8")
         text = subprocess.run(["kubectl", "kustomize", folder], check=True, capture_output=True, text=True).stdout
     return {(it["kind"], it["metadata"]["name"]): it for it in yaml.safe_load_all(text)}
 
@@ -72,6 +72,23 @@ class Components(unittest.TestCase):
                     yield it, after
         self.assertGreater(n, 0)
 
+    def second(self, objects):
+        """The same of another driver, by scripts/second-driver."""
+        text = subprocess.run([TREE / "scripts/second-driver", "other", "other.example.com", "10280"], check=True,
+                              input=yaml.safe_dump_all(objects.values()), capture_output=True, text=True).stdout
+        return {(it["kind"], it["metadata"]["name"]): it for it in yaml.safe_load_all(text)}
+
+    def test_certificates_of_a_second_driver_are_for_its_services(self):
+        first = render("lvm-scheduler", "cert-manager", "cert-manager-scheduler", namespace="pmem-csi")
+        second = self.second(first)
+        names = {f"{name}.{it['metadata']['namespace']}.svc" for (kind, name), it in second.items() if kind == "Service"}
+        asked = {name for (kind, _), it in second.items() if kind == "Certificate" for name in it["spec"].get("dnsNames", [])
+                 if name.endswith(".svc")}
+        self.assertTrue(asked)
+        self.assertLessEqual(asked, names)
+        self.assertFalse({name for kind, name in first if kind in ("Certificate", "Issuer")} &
+                         {name for kind, name in second if kind in ("Certificate", "Issuer")})
+
     def assert_account_is_named(self, objects):
         """Tokens of the account that nodes run with are those that the controller takes."""
         account = next(it["spec"]["template"]["spec"]["serviceAccountName"] for (kind, name), it in objects.items()
@@ -86,9 +103,7 @@ class Components(unittest.TestCase):
         for overlay in central:
             with self.subTest(overlay=overlay):
                 self.assert_account_is_named(render(overlay))
-                text = subprocess.run([TREE / "scripts/second-driver", "other", "other.example.com", "10280"], check=True,
-                                      input=yaml.safe_dump_all(render(overlay).values()), capture_output=True, text=True).stdout
-                self.assert_account_is_named({(it["kind"], it["metadata"]["name"]): it for it in yaml.safe_load_all(text)})
+                self.assert_account_is_named(self.second(render(overlay)))
 
     def test_the_table_is_complete(self):
         found = {str(path.parent.relative_to(TREE / "manifests")) for name in ADDED

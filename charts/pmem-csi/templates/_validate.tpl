@@ -9,6 +9,9 @@
 {{- if and (ne .Values.scheduler.mode "none") (not (include "pmem-csi.hasController" .)) -}}
 {{- fail (printf "scheduler.mode %s asks a controller, and mode %s has none: set mode lvm or direct" .Values.scheduler.mode .Values.mode) -}}
 {{- end -}}
+{{- if and (eq .Values.scheduler.mode "extender") (not (contains "." .Values.driverName)) -}}
+{{- fail (printf "the API server takes no webhook pod-hook.%s, whose name needs three parts: set a driverName with a dot, such as %s.example.com" .Values.driverName .Values.driverName) -}}
+{{- end -}}
 {{- if and (ne .Values.certificates.source "secrets") (not (include "pmem-csi.hasController" .)) -}}
 {{- fail (printf "mode %s uses no certificates: leave certificates.source out" .Values.mode) -}}
 {{- end -}}
