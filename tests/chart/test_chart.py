@@ -168,6 +168,13 @@ class Same(Chart):
             values = {"driverName": "pmem-b.example.com", "scheduler": {"mode": mode, "port": 10280, "probePort": 10281}}
             self.assert_same(second, helm(merged(ADDITIONS, values), release="pmem-b", namespace="pmem-b"))
 
+    def test_certificates_of_a_second_driver(self):
+        manifests = kustomize("lvm", "scheduler", "cert-manager", "cert-manager-scheduler")
+        second = run(str(TREE / "scripts/second-driver"), "pmem-b", "pmem-b.example.com", "10280", text=manifests).stdout
+        values = {"driverName": "pmem-b.example.com", "scheduler": {"mode": "extender", "port": 10280, "probePort": 10281},
+                  "certificates": {"source": "cert-manager"}}
+        self.assert_same(second, helm(values, release="pmem-b", namespace="pmem-b"))
+
     def test_version(self):
         version = re.search(r"^project\(pmem-csi VERSION (\S+)", (TREE / "CMakeLists.txt").read_text(), re.M).group(1)
         chart = yaml.safe_load((CHART / "Chart.yaml").read_text())

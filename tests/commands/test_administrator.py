@@ -113,6 +113,17 @@ class Usage(unittest.TestCase):
             self.assertEqual(answer.returncode, wanted, answer.stderr)
             self.assertEqual(answer.stdout, f"- 127.0.0.1:{port} {port + 1}\n" if wanted == 0 else "")
 
+    def test_name_of_a_second_driver(self):
+        """One that the API server takes: for a CSIDriver, and, behind pod-hook, for a webhook."""
+        program = f"{os.path.dirname(os.path.abspath(__file__))}/../../scripts/second-driver"
+        long = f"{'x' * 51}.example.com"  # 63 characters
+        for driver, wanted in (("b.example.com", 0), ("b.c", 0), (long, 0), ("x" + long, 2), ("b", 2), ("a..b", 2), (".a.b", 2),
+                               ("a.b.", 2), ("a.-b", 2), ("a-.b", 2), ("A.b", 2)):
+            answer = subprocess.run([program, "b", driver, "10280"], input="", text=True, capture_output=True, timeout=PATIENCE_S,
+                                    check=False)
+            self.assertEqual(answer.returncode, wanted, f"{driver}: {answer.stderr}")
+            self.assertIn("" if wanted == 0 else f"DRIVER {driver}", answer.stderr)
+
     def test_questions_to_doctor(self):
         self.refused("-size must be more than 0", "pmem-csi-driver", "doctor", "-size=0")
         self.refused("-size", "pmem-csi-driver", "doctor", "-size=-1")
