@@ -105,6 +105,25 @@ class Components(unittest.TestCase):
                 self.assert_account_is_named(render(overlay))
                 self.assert_account_is_named(self.second(render(overlay)))
 
+    def test_every_container_requests_resources(self):
+        """Where a ResourceQuota limits requests, a pod with a container without them is refused."""
+        for overlay in OVERLAYS:
+            for pod in pods(render(overlay)):
+                for container in pod["spec"].get("initContainers", []) + pod["spec"]["containers"]:
+                    with self.subTest(overlay=overlay, container=container["name"]):
+                        self.assertEqual({"cpu", "memory"}, container.get("resources", {}).get("requests", {}).keys())
+
+    def test_modules_of_the_host(self):
+        """What loads the driver of persistent memory has the host's modules, also where the host has none."""
+        for overlay in OVERLAYS:
+            pod = render(overlay)["DaemonSet", "pmem-csi-node"]["spec"]["template"]["spec"]
+            (volume,) = [it["hostPath"] for it in pod["volumes"] if it["name"] == "modules"]
+            self.assertEqual({"path": "/lib/modules", "type": ""}, volume)
+            mounts = {it["name"]: mount for it in pod.get("initContainers", []) + pod["containers"]
+                      for mount in it["volumeMounts"] if mount["name"] == "modules"}
+            wanted = {"pmem-driver", "pmem-ns-init"} & {it["name"] for it in pod.get("initContainers", []) + pod["containers"]}
+            self.assertEqual(dict.fromkeys(wanted, {"name": "modules", "mountPath": "/lib/modules", "readOnly": True}), mounts)
+
     def test_the_table_is_complete(self):
         found = {str(path.parent.relative_to(TREE / "manifests")) for name in ADDED
                  for path in (TREE / "manifests" / name).rglob("kustomization.yaml")}
