@@ -344,6 +344,21 @@ class Values(Chart):
         self.assertNotIn("kind: StorageClass", helm({"storageClasses": {"create": False}}))
         self.assertNotIn("resource-policy", helm({"storageClasses": {"keep": False}}))
 
+    def test_size_of_fake_regions_is_left_to_the_folder(self):
+        self.assertNotIn("fakeRegionSize", helm(merged(FAKE, at("node.fakeRegionSize", ""))))
+
+    def test_sizes_of_kubernetes(self):
+        for size in ("1Gi", "65536Ki", "1.5G", "100M", "1073741824"):
+            self.assertIn(f"-fakeRegionSize={size}\n", helm(merged(FAKE, at("node.fakeRegionSize", size))))
+            self.assertIn(size, helm(at("node.resources", {"pmem-driver": {"limits": {"memory": size}}})))
+
+    def test_ports_that_are_free_elsewhere(self):
+        """What is taken in one mode is free in another; a driver's name needs its dot for the webhook only."""
+        for values in (at("scheduler.port", 10259), merged(EXTENDER, at("scheduler.port", 8001)),
+                       merged(SECOND, at("scheduler.probePort", 8001)), {"driverName": "memory"},
+                       merged(EXTENDER, {"driverName": "memory", "webhook": {"enabled": False}})):
+            self.assertEqual(0, try_helm(values, release="memory").returncode, values)
+
     def test_no_webhook(self):
         text = helm(merged(EXTENDER, MADE, {"webhook": {"enabled": False}}))
         self.assertIn("name: pmem-csi-scheduler-secrets", text)
@@ -412,6 +427,16 @@ REFUSED = {
     "driver name with an empty part": (at("driverName", "a..b"), "/driverName"),
     "driver name that is too long": (at("driverName", "a." + "b" * 62), "/driverName"),
     "driver name without a dot beside a webhook": (merged(EXTENDER, at("driverName", "memory")), "pod-hook.memory"),
+    "driver name without a dot beside a second scheduler": (merged(SECOND, at("driverName", "memory")), "pod-hook.memory"),
+    "fakeRegionSize in thousandths": (at("node.fakeRegionSize", "8m"), "/node/fakeRegionSize"),
+    "port of probes": (merged(SECOND, at("scheduler.port", 8001)), "scheduler.port: 8001 is the port of the extender's probes"),
+    "port of the second scheduler": (merged(SECOND, at("scheduler.port", 10259)), "scheduler.port: 10259 is the port of kube-scheduler"),
+    "port of kube-scheduler": (merged(EXTENDER, at("scheduler.port", 10259)), "scheduler.port: 10259 is the port of kube-scheduler"),
+    "its port for probes": (merged(EXTENDER, at("scheduler.probePort", 10259)), "scheduler.probePort: 10259 is the port of kube-scheduler"),
+    "default that is no class": (at("storageClasses.default", "pmem-csi-sc-ext3"), "storageClasses.default pmem-csi-sc-ext3 is no class"),
+    "default of another mode": (merged({"mode": "distributed"}, at("storageClasses.default", "pmem-csi-sc-cache")), "is no class"),
+    "default of another name": (merged(at("namePrefix", "short"), at("storageClasses.default", "pmem-csi-sc-ext4")), "short-sc-ext4"),
+    "default without classes": (at("storageClasses", {"create": False, "default": "pmem-csi-sc-ext4"}), "the chart makes no class"),
     "unit of Kubernetes in other letters": (at("node.resources", {"pmem-driver": {"limits": {"memory": "64ki"}}}), "/limits/memory"),
     "the same ports": (at("scheduler.port", 10271), "are the same"),
 }

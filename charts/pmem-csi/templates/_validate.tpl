@@ -9,13 +9,53 @@
 {{- if and (ne .Values.scheduler.mode "none") (not (include "pmem-csi.hasController" .)) -}}
 {{- fail (printf "scheduler.mode %s asks a controller, and mode %s has none: set mode lvm or direct" .Values.scheduler.mode .Values.mode) -}}
 {{- end -}}
-{{- if and (eq .Values.scheduler.mode "extender") (not (contains "." .Values.driverName)) -}}
-{{- fail (printf "the API server takes no webhook pod-hook.%s, whose name needs three parts: set a driverName with a dot, such as %s.example.com" .Values.driverName .Values.driverName) -}}
+{{- if and (include "pmem-csi.hasWebhook" .) (not (contains "." .Values.driverName)) -}}
+{{- $reason := printf "the API server refuses a webhook pod-hook.%s, because its name needs three parts" .Values.driverName -}}
+{{- fail (printf "%s: set a driverName with a dot, such as %s.example.com" $reason .Values.driverName) -}}
 {{- end -}}
 {{- if and (ne .Values.certificates.source "secrets") (not (include "pmem-csi.hasController" .)) -}}
 {{- fail (printf "mode %s uses no certificates: leave certificates.source out" .Values.mode) -}}
 {{- end -}}
 {{- if eq (int .Values.scheduler.port) (int .Values.scheduler.probePort) -}}
-{{- fail "scheduler.port and scheduler.probePort are the same" -}}
+{{- fail (printf "scheduler.port and scheduler.probePort are the same, %v: set one of them to another port" .Values.scheduler.port) -}}
+{{- end -}}
+{{- include "pmem-csi.validatePorts" . -}}
+{{- include "pmem-csi.validateDefaultClass" . -}}
+{{- end -}}
+
+{{- /* A kube-scheduler is beside the extender, in the pod of the second scheduler and in the network of a control-plane node. */ -}}
+{{- define "pmem-csi.validatePorts" -}}
+{{- $taken := dict -}}
+{{- if eq .Values.scheduler.mode "second-scheduler" -}}
+{{- $taken = dict "port" (dict "8001" "the extender's probes" "10259" "kube-scheduler") -}}
+{{- else if eq .Values.scheduler.mode "extender" -}}
+{{- $taken = dict "port" (dict "10259" "kube-scheduler") "probePort" (dict "10259" "kube-scheduler") -}}
+{{- end -}}
+{{- range $name, $ports := $taken -}}
+{{- $port := index $.Values.scheduler $name | toString -}}
+{{- with index $ports $port -}}
+{{- fail (printf "scheduler.%s: %s is the port of %s beside it: set another one" $name $port .) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- define "pmem-csi.validateDefaultClass" -}}
+{{- with .Values.storageClasses.default -}}
+{{- if not $.Values.storageClasses.create -}}
+{{- fail (printf "storageClasses.default %s: the chart makes no class while storageClasses.create is false: leave the default out" .) -}}
+{{- end -}}
+{{- $files := list "storageclasses" -}}
+{{- if include "pmem-csi.hasController" $ -}}
+{{- $files = append $files "storageclasses-controller" -}}
+{{- end -}}
+{{- $classes := list -}}
+{{- range $file := $files -}}
+{{- range $document := splitList "\n---\n" (include "pmem-csi.text" (list $ $file)) -}}
+{{- $classes = append $classes (fromYaml $document).metadata.name -}}
+{{- end -}}
+{{- end -}}
+{{- if not (has . $classes) -}}
+{{- fail (printf "storageClasses.default %s is no class that the chart makes: set one of %s" . (join ", " $classes)) -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}

@@ -68,7 +68,8 @@
 {{- $root := index . 0 -}}
 {{- $container := index . 1 -}}
 {{- $values := index . 2 -}}
-{{- $args := $container.args -}}
+{{- /* Without a value: node.fakeRegionSize is empty. */ -}}
+{{- $args := without $container.args "-fakeRegionSize=" -}}
 {{- /* 3 and text are the programs' own defaults. */ -}}
 {{- if hasPrefix "/usr/local/bin/" (first ($container.command | default (list ""))) -}}
 {{- $_ := set $container "imagePullPolicy" $root.Values.image.pullPolicy -}}
