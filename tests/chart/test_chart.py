@@ -536,9 +536,10 @@ class Certificates(Chart):
 
 
 class Secrets(http.server.BaseHTTPRequestHandler):
-    """As much of an API server as lookup asks of it: it has Secrets, by name."""
+    """As much of an API server as lookup asks of it: it has Secrets, by name, and a namespace."""
 
     found = {}
+    namespace = None
 
     def answer(self):
         name = self.path.split("?")[0]
@@ -550,7 +551,10 @@ class Secrets(http.server.BaseHTTPRequestHandler):
             return {"kind": "APIGroupList", "groups": []}
         if name == "/api/v1":
             return {"kind": "APIResourceList", "groupVersion": "v1", "resources": [
-                {"name": "secrets", "namespaced": True, "kind": "Secret", "verbs": ["get", "list"]}]}
+                {"name": "secrets", "namespaced": True, "kind": "Secret", "verbs": ["get", "list"]},
+                {"name": "namespaces", "namespaced": False, "kind": "Namespace", "verbs": ["get", "list"]}]}
+        if name == "/api/v1/namespaces/pmem-csi":
+            return self.namespace
         return self.found.get(name.removeprefix("/api/v1/namespaces/pmem-csi/secrets/"))
 
     def do_GET(self):
@@ -564,13 +568,11 @@ class Secrets(http.server.BaseHTTPRequestHandler):
         pass
 
 
-class Upgrade(Chart):
-    """Certificates that the chart has made are found again, and those that are missing are of the authority that is there."""
-
-    ROLES = ("registry", "node", "scheduler", "webhook")
+class Served(Chart):
+    """What is rendered with lookup."""
 
     def setUp(self):
-        Secrets.found = {}
+        Secrets.found, Secrets.namespace = {}, None
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Secrets)
         self.thread = threading.Thread(target=self.server.serve_forever)
         self.thread.start()
@@ -580,9 +582,18 @@ class Upgrade(Chart):
         self.thread.join()
         self.server.server_close()
 
+    def there(self):
+        """Arguments of helm."""
+        return "--dry-run=server", "--kube-apiserver", f"http://127.0.0.1:{self.server.server_port}"
+
+
+class Upgrade(Served):
+    """Certificates that the chart has made are found again, and those that are missing are of the authority that is there."""
+
+    ROLES = ("registry", "node", "scheduler", "webhook")
+
     def render(self, values=None):
-        said = run("helm", "template", "pmem-csi", str(CHART), "-n", "pmem-csi", "--dry-run=server", "--kube-version", KUBERNETES,
-                   "--kube-apiserver", f"http://127.0.0.1:{self.server.server_port}", "-f", "-",
+        said = run("helm", "template", "pmem-csi", str(CHART), "-n", "pmem-csi", *self.there(), "--kube-version", KUBERNETES, "-f", "-",
                    text=json.dumps(merged(EXTENDER, MADE, values or {})))
         self.assertEqual(0, said.returncode, said.stderr)
         made = {name: it["data"] for name, it in secrets_of(said.stdout).items()}
@@ -631,16 +642,16 @@ class Upgrade(Chart):
         self.assertNotEqual(other["pmem-csi-node-secrets"], again["pmem-csi-node-secrets"])
 
 
-class Notes(Chart):
+class Notes(Served):
     """What the user reads after the installation."""
 
-    def notes(self, values):
+    def notes(self, values, *where):
         """Without a cluster helm prints none, so another template of a copy of the chart prints them."""
         with tempfile.TemporaryDirectory() as folder:
             shutil.copytree(CHART, f"{folder}/pmem-csi")
             pathlib.Path(folder, "pmem-csi/templates/notes.yaml").write_text(
                 'notes: {{ include (print .Template.BasePath "/NOTES.txt") . | toJson }}\n', encoding="utf-8")
-            said = run("helm", "template", "pmem-csi", f"{folder}/pmem-csi", "-s", "templates/notes.yaml",
+            said = run("helm", "template", "pmem-csi", f"{folder}/pmem-csi", "-n", "pmem-csi", "-s", "templates/notes.yaml", *where,
                        "--kube-version", KUBERNETES, "-f", "-", text=json.dumps(values))
         self.assertEqual(0, said.returncode, said.stderr)
         return yaml.safe_load(said.stdout)["notes"]
@@ -652,6 +663,26 @@ class Notes(Chart):
         entry = yaml.safe_load(re.search(r"^    extenders:\n(    .*\n)+", text, re.M).group(0))
         manifest = yaml.safe_load((TREE / "manifests/scheduler/kube-scheduler.yaml").read_text())
         self.assertEqual(manifest["extenders"], entry["extenders"])
+
+    def test_namespace_without_its_label(self):
+        """Also where it is not made yet, as with --create-namespace, and where nothing is looked up."""
+        command = "kubectl label --overwrite namespace pmem-csi pod-security.kubernetes.io/enforce=privileged"
+        self.assertIn(command, self.notes({}))
+        for labels, wanted in ((None, True), ({}, True), ({"pod-security.kubernetes.io/enforce": "baseline"}, True),
+                               ({"pod-security.kubernetes.io/enforce": "privileged"}, False)):
+            metadata = {"name": "pmem-csi", **({"labels": labels} if labels else {})}
+            Secrets.namespace = None if labels is None else {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+            with self.subTest(labels):
+                self.assertEqual(wanted, command in self.notes({}, *self.there()))
+
+    def test_rollback_with_certificates_of_the_chart(self):
+        self.assertIn("Do not use helm rollback", self.notes(MADE))
+        self.assertNotIn("rollback", self.notes({"certificates": {"source": "cert-manager"}}))
+
+    def test_order_of_taking_the_extender_out(self):
+        text = self.notes(EXTENDER)
+        steps = [text.index(it) for it in ("delete the MutatingWebhookConfiguration pmem-csi-hook", "still pending", "take that entry out")]
+        self.assertEqual(sorted(steps), steps)
 
     def test_nothing_is_next(self):
         text = self.notes({"mode": "fake", "image": {"repository": "registry.example.com/p"}})
