@@ -34,7 +34,10 @@ NOT_RUN = {
     "scripts/package": "the suite package does",
     "apt install ./build/package/pmem-csi_2.0.0_amd64.deb": "the suite package installs it with dpkg into a bare root",
     "systemctl enable --now pmem-csi-pools pmem-csi": "the suite package does, in the root that systemd has booted",
-    "helm install pmem-csi charts/pmem-csi --namespace pmem-csi --create-namespace --set certificates.source=chart":
+    "kubectl create namespace pmem-csi": "tests/e2e/chart lets helm make the namespace",
+    "kubectl label namespace pmem-csi pod-security.kubernetes.io/enforce=privileged":
+        "the namespace of the manifests has that label, and pods of kube/scenarios/pods run in it",
+    "helm install pmem-csi charts/pmem-csi --namespace pmem-csi --set certificates.source=chart":
         "tests/e2e/chart installs the chart in a cluster",
     "scripts/cluster up": "boots virtual machines for minutes; scripts/scenarios brings up the same",
     "scripts/cluster install lvm": "scripts/scenarios does",
