@@ -19,10 +19,9 @@
 #define CHECK_MS   10000
 #define SILENCE_MS 30000
 #define OLD_MS     100 /* how often to look whether the old server has drained */
-#define SETTLE_MS                                                                                            \
-	2000 /* twice the period of the reconciler (kubernetes pkg/kubelet/pluginmanager/plugin_manager.go)  \
-	      */
-#define LOST_MS 60000 /* so long the socket may be away before the driver hears of it */
+/* Twice the period of kubelet's reconciler (kubernetes pkg/kubelet/pluginmanager/plugin_manager.go). */
+#define SETTLE_MS 2000
+#define LOST_MS   60000 /* so long the socket may be away before the driver hears of it */
 
 /* As many as leave room for a driver name of 63 characters in kubelet's usual folder. */
 #define BOOT_DIGITS 4

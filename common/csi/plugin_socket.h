@@ -14,7 +14,7 @@
  * that serves CSI, and goes before all else. When another program removes it, it is made again. A kubelet
  * that does not register the driver says nothing, so that the log does, once for each socket: in the wrong
  * folder nobody ever looks at it. Threads: the loop's; making the socket waits for a lock on its folder, for
- * 5 s at most. Source: k8s.io/kubernetes/pkg/kubelet/pluginmanager, operationexecutor and reconciler;
+ * 2 s at most. Source: k8s.io/kubernetes/pkg/kubelet/pluginmanager, operationexecutor and reconciler;
  * RegisterPlugin() of pkg/volume/csi/csi_plugin.go; pkg/util/goroutinemap/exponentialbackoff.
  */
 #pragma once

@@ -13,7 +13,7 @@
 #include "base/mem.h"
 
 /* Servers hold it for as long as it takes to bind; any other program may hold it for ever. */
-#define LOCK_WAIT_MS 5000
+#define LOCK_WAIT_MS 2000
 #define LOCK_TRY_MS  10
 
 static char *folder_of(const char *path)
@@ -23,17 +23,17 @@ static char *folder_of(const char *path)
 	return n > 0 ? x_strndup(path, n) : x_strdup("/");
 }
 
-static int lock_soon(int fd)
+static int lock_soon(int fd, const char *folder, struct error **err)
 {
 	for (unsigned tries = 0; tries < LOCK_WAIT_MS / LOCK_TRY_MS; tries++) {
 		if (flock(fd, LOCK_EX | LOCK_NB) == 0)
 			return 0;
 		if (errno != EWOULDBLOCK)
-			return -1;
+			return err_set_errno(err, ERR_INTERNAL, errno, "lock folder \"%s\"", folder);
 		usleep(LOCK_TRY_MS * 1000);
 	}
-	errno = EWOULDBLOCK;
-	return -1;
+	return err_set(err, ERR_UNAVAILABLE, "another program has had the folder \"%s\" locked for %d s",
+		folder, LOCK_WAIT_MS / 1000);
 }
 
 int unix_socket_lock_folder(const char *path, int *ret_fd, struct error **err)
@@ -46,9 +46,8 @@ int unix_socket_lock_folder(const char *path, int *ret_fd, struct error **err)
 	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "open folder \"%s\"", folder);
-	if (lock_soon(fd) < 0)
-		return err_set_errno(err, errno == EWOULDBLOCK ? ERR_UNAVAILABLE : ERR_INTERNAL, errno,
-			"lock folder \"%s\"", folder);
+	if (lock_soon(fd, folder, err) < 0)
+		return -1;
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * unix_socket.h - files of unix sockets that servers have left behind. Threads: safe. Blocks on the file
- * system, and for 5 s at most on another program that has the folder locked.
+ * system, and for 2 s at most on another program that has the folder locked.
  */
 #pragma once
 
@@ -11,7 +11,7 @@
 
 /** unix_socket_lock_folder() - lock the folder of @path, which is made with 0700 if it is missing: of two
  * servers that start at once, one must see the other's socket. @ret_fd: the caller closes, which unlocks.
- * Waits for 5 s at most. Return: 0, or -1 with ERR_INTERNAL, or ERR_UNAVAILABLE: another program has the
+ * Waits for 2 s at most. Return: 0, or -1 with ERR_INTERNAL, or ERR_UNAVAILABLE: another program has the
  * lock. */
 int unix_socket_lock_folder(const char *path, int *ret_fd, struct error **err) MUST_CHECK;
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Sockets that a server left behind are removed, and nothing else is. */
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -112,6 +114,22 @@ START_TEST(a_folder_that_is_missing_stays_missing)
 }
 END_TEST
 
+START_TEST(a_folder_that_another_program_has_locked_is_not_waited_for_without_end)
+{
+	CLEANUP(fd_closep) int locked = -1;
+	int fd = -1;
+
+	make_folder();
+	locked = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_eq(flock(locked, LOCK_EX), 0);
+	ASSERT_FAILS(unix_socket_lock_folder(path, &fd, &err), ERR_UNAVAILABLE, dir);
+	ck_assert_int_eq(flock(locked, LOCK_UN), 0);
+	ASSERT_OK(unix_socket_lock_folder(path, &fd, &err));
+	close(fd);
+	remove_folder();
+}
+END_TEST
+
 START_TEST(a_path_that_no_socket_has_is_refused)
 {
 	CLEANUP(free_charp) char *long_path = x_asprintf("/%0200d", 0);
@@ -123,4 +141,5 @@ START_TEST(a_path_that_no_socket_has_is_refused)
 END_TEST
 
 UNIT_MAIN("os/unix_socket", a_socket_that_nobody_listens_on_is_removed, a_live_socket_stays,
-	what_is_no_socket_stays, a_folder_that_is_missing_stays_missing, a_path_that_no_socket_has_is_refused)
+	what_is_no_socket_stays, a_folder_that_is_missing_stays_missing, a_path_that_no_socket_has_is_refused,
+	a_folder_that_another_program_has_locked_is_not_waited_for_without_end)
