@@ -67,7 +67,8 @@ function(pmem_shared_sources target layer)
       add_library(${object} OBJECT "${source}")
       set_target_properties(${object} PROPERTIES PMEM_QUICK ON)
       target_include_directories(${object} PRIVATE "${CMAKE_SOURCE_DIR}/tests")
-      target_compile_definitions(${object} PRIVATE TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
+      target_compile_definitions(${object} PRIVATE
+        TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data" MAKE_CERTS="${CMAKE_SOURCE_DIR}/scripts/make-certs")
       target_link_libraries(${object} PRIVATE common_${layer} pmem_protos pmem_warnings PkgConfig::CHECK)
     endif()
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:${object}>)
@@ -75,7 +76,7 @@ function(pmem_shared_sources target layer)
 endfunction()
 
 # pmem_unit_test(LAYER MODULE [SOURCES extra...]): test_MODULE.c of the current folder, linked with its
-# layer and those below it only, so that an upward call does not link. ctest name: unit/LAYER/MODULE.
+# layer and those below it only, so that an upward call does not link. ctest name: unit/FOLDER/MODULE.
 function(pmem_unit_test layer module)
   cmake_parse_arguments(arg "" "" "SOURCES" ${ARGN})
   pkg_check_modules(CHECK REQUIRED IMPORTED_TARGET check)
@@ -85,8 +86,9 @@ function(pmem_unit_test layer module)
   target_include_directories(test_${layer}_${module} PRIVATE "${CMAKE_SOURCE_DIR}/tests")
   target_compile_definitions(test_${layer}_${module} PRIVATE TEST_DATA="${CMAKE_SOURCE_DIR}/tests/data")
   target_link_libraries(test_${layer}_${module} PRIVATE common_${layer} pmem_warnings PkgConfig::CHECK)
-  add_test(NAME unit/${layer}/${module} COMMAND test_${layer}_${module})
+  file(RELATIVE_PATH folder "${CMAKE_SOURCE_DIR}/tests" "${CMAKE_CURRENT_SOURCE_DIR}")
+  add_test(NAME ${folder}/${module} COMMAND test_${layer}_${module})
   # check gives a test 4 s, which sanitizers on a busy machine can exceed. 77: it cannot run here, and says why.
-  set_tests_properties(unit/${layer}/${module} PROPERTIES
+  set_tests_properties(${folder}/${module} PROPERTIES
     LABELS unit TIMEOUT 900 SKIP_RETURN_CODE 77 ENVIRONMENT CK_DEFAULT_TIMEOUT=600)
 endfunction()

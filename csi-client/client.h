@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 #include "base/strmap.h"
-#include "net/grpc_client.h"
+#include "net/grpc/grpc_client.h"
 
 struct client {
 	struct grpc_client *grpc;

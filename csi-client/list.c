@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/table.h"
+#include "os/table.h"
 
 static const char *context_of(const Csi__V1__Volume *v, const char *key)
 {

@@ -13,9 +13,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "client.h"
-#include "net/addr.h"
-#include "os/args.h"
+#include "net/core/addr.h"
 #include "os/process.h"
+#include "os/program.h"
 #include "print.h"
 
 static const char usage[] =
@@ -123,8 +123,8 @@ static int parse(
 		return -1;
 	if (o->show_help || o->show_version)
 		return show_about(o, help, err);
-	if (!str_eq(o->output, "text") && !str_eq(o->output, "json"))
-		return err_set(err, ERR_INVALID_ARGUMENT, "-o must be text or json, not \"%s\"", o->output);
+	if (program_check_format("-o", o->output, err) < 0)
+		return -1;
 	c->json = str_eq(o->output, "json");
 	return parse_parameters(o->parameters, &c->parameters, err);
 }

@@ -9,8 +9,8 @@
 
 #include "base/buf.h"
 
-/** print_json() - append @m as one JSON document (base/json.h), its fields named as in the JSON of protobuf,
- * volume_id as volumeId. Absent sub-messages are left out; 64-bit numbers are numbers. */
+/** print_json() - append @m as one JSON document (base/json/json.h), its fields named as in the JSON of
+ * protobuf, volume_id as volumeId. Absent sub-messages are left out; 64-bit numbers are numbers. */
 void print_json(const ProtobufCMessage *m, struct buf *out);
 
 struct print_part {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "commands.h"
 #include "devices.h"
+#include "inspect/check.h"
+#include "inspect/repair.h"
 #include "os/process.h"
-#include "pmem/device.h"
-#include "volume/check.h"
-#include "volume/repair.h"
+#include "pmem/device/device.h"
 #include "volume/volumes.h"
 
 static const char help[] =
@@ -34,7 +34,7 @@ static const char help[] =
 	"of that ID; 2 wrong usage;\n"
 	"3 cannot look: no devices can be listed, or a driver has the state folder.\n";
 
-static const char running[] = "what it is in the middle of shows as a mismatch here";
+static const char running[] = "operations that it is carrying out show as mismatches here";
 
 struct check_args {
 	struct command c;
@@ -202,7 +202,7 @@ static int check_usage(const struct check_args *a, struct error **err)
 	if (a->block && !a->repair)
 		return err_set(err, ERR_INVALID_ARGUMENT, "-block is for -repair");
 	if (id && (!*id || *id == '.' || strchr(id, '/')))
-		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is no volume ID", id);
+		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is not a volume ID", id);
 	return 0;
 }
 

@@ -2,18 +2,18 @@
 #include <stdint.h>
 #include <unistd.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/mem.h"
 #include "base/parse.h"
-#include "base/str.h"
 #include "commands.h"
 #include "devices.h"
+#include "inspect/fit.h"
+#include "inspect/inventory.h"
+#include "inspect/node_check.h"
 #include "node_map.h"
 #include "os/fs.h"
 #include "os/process.h"
-#include "volume/fit.h"
-#include "volume/inventory.h"
-#include "volume/node_check.h"
+#include "pmem/usage.h"
 
 static const char help[] =
 	"usage: pmem-csi-driver doctor [flags]\n"
@@ -32,7 +32,8 @@ struct doctor_args {
 	struct command c;
 	uint64_t size_bytes; /* NO_SIZE: the node is examined */
 	const char *fs_type;
-	const char *usage;
+	const char *usage_text; /* NULL: not given */
+	enum volume_usage usage;
 	bool block;
 };
 
@@ -211,7 +212,7 @@ static int explain_size(const struct doctor_args *a, struct error **err)
 {
 	const struct fit_request q = {.size_bytes = a->size_bytes,
 		.fs_type = a->fs_type,
-		.sector = str_eq(a->usage, "FileIO"),
+		.sector = a->usage == USAGE_FILE_IO,
 		.block = a->block};
 	CLEANUP(device_closep) struct device_manager *devices = NULL;
 	CLEANUP(check_view_done) struct check_view view = {0};
@@ -230,15 +231,14 @@ static int check_usage(struct doctor_args *a, struct error **err)
 {
 	if (a->size_bytes == 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "-size must be more than 0");
-	if (a->size_bytes == NO_SIZE && (a->fs_type || a->usage || a->block))
+	if (a->size_bytes == NO_SIZE && (a->fs_type || a->usage_text || a->block))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-fs, -usage and -block are for -size");
 	a->fs_type = a->fs_type ? a->fs_type : "ext4";
-	a->usage = a->usage ? a->usage : "AppDirect";
 	if (!fs_known(a->fs_type))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-fs must be ext4 or xfs, not \"%s\"", a->fs_type);
-	if (!str_eq(a->usage, "AppDirect") && !str_eq(a->usage, "FileIO"))
+	if (a->usage_text && !volume_usage_parse(a->usage_text, &a->usage))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-usage must be AppDirect or FileIO, not \"%s\"",
-			a->usage);
+			a->usage_text);
 	return 0;
 }
 
@@ -249,7 +249,8 @@ int cmd_doctor(int argc, char **argv)
 		{"size", OPT_SIZE, &a.size_bytes, "SIZE",
 			"explain whether a volume of this size can be created (default: check the node)"},
 		{"fs", OPT_STR, &a.fs_type, "TYPE", "with -size: ext4 or xfs (default: ext4)"},
-		{"usage", OPT_STR, &a.usage, "USAGE", "with -size: AppDirect or FileIO (default: AppDirect)"},
+		{"usage", OPT_STR, &a.usage_text, "USAGE",
+			"with -size: AppDirect or FileIO (default: AppDirect)"},
 		{"block", OPT_BOOL, &a.block, NULL, "with -size: a raw block volume"},
 		{"kubeletDir", OPT_STRS, &a.c.o.kubelet_dirs, "DIR", "as the driver's"},
 		COMMAND_FLAGS(&a.c),

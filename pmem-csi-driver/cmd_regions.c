@@ -2,13 +2,13 @@
 #include <limits.h>
 #include <stdint.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/table.h"
 #include "commands.h"
+#include "inspect/inventory.h"
 #include "node_map.h"
-#include "volume/inventory.h"
+#include "os/table.h"
 
 static const char help[] =
 	"usage: pmem-csi-driver regions [flags]\n"

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdint.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/table.h"
 #include "commands.h"
-#include "volume/inventory.h"
+#include "inspect/inventory.h"
+#include "os/table.h"
+#include "pmem/usage.h"
 
 static const char help[] =
 	"usage: pmem-csi-driver volumes [flags]\n"
@@ -44,7 +45,7 @@ static void write_row(const struct check_view *v, const struct volume_record *r,
 	table_cell(t, row.device ? row.device->path : NULL);
 	table_cell(t, row.staged ? r->staging_path : NULL);
 	table_number(t, row.n_published);
-	table_cell(t, param(r, "usage", "AppDirect"));
+	table_cell(t, param(r, "usage", volume_usage_name(USAGE_APP_DIRECT)));
 	table_cell(t, progress);
 	table_cell(t, claim);
 }
@@ -130,7 +131,7 @@ static void write_text(const struct check_view *v, struct buf *out)
 	for (size_t i = 0; i < v->state.n_records; i++)
 		write_row(v, v->state.records[i], &t);
 	write_all_unrecorded(v, &t, /* w= */ NULL);
-	if (strv_len(t.cells) > t.n_columns)
+	if (t.n_cells > t.n_columns)
 		table_write(&t, out);
 	else
 		buf_adds(out, "no volumes\n");
@@ -161,7 +162,7 @@ static void json_volume(const struct check_view *v, const struct volume_record *
 	json_key_u64(w, "sizeBytes", r->size_bytes);
 	json_key_str(w, "phase", inventory_phase(r, row.presence));
 	json_key_str(w, "deviceMode", param(r, "deviceMode", ""));
-	json_key_str(w, "usage", param(r, "usage", "AppDirect"));
+	json_key_str(w, "usage", param(r, "usage", volume_usage_name(USAGE_APP_DIRECT)));
 	json_key_str(w, "pool", row.pool ? row.pool->uuid : r->pool ? r->pool : "");
 	json_key_str(w, "poolName", row.pool ? row.pool->name : "");
 	json_key_str(w, "device", row.device && row.device->path ? row.device->path : "");

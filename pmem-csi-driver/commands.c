@@ -9,8 +9,8 @@
 #include "base/names.h"
 #include "base/str.h"
 #include "devices.h"
+#include "inspect/check.h"
 #include "os/process.h"
-#include "volume/check.h"
 
 struct entry {
 	const char *name;
@@ -85,8 +85,8 @@ static int check_flags(struct command *c, char *const *rest, struct error **err)
 {
 	if (rest[0])
 		return err_set(err, ERR_INVALID_ARGUMENT, "unexpected argument \"%s\"", rest[0]);
-	if (!str_eq(c->output, "text") && !str_eq(c->output, "json"))
-		return err_set(err, ERR_INVALID_ARGUMENT, "-o must be text or json, not \"%s\"", c->output);
+	if (program_check_format("-o", c->output, err) < 0)
+		return -1;
 	c->json = str_eq(c->output, "json");
 	if (choose_place(c, err) < 0 || name_check_driver(c->o.driver_name, err) < 0 ||
 		options_check_devices(&c->o, err) < 0 || options_check_folders(&c->o, err) < 0)
@@ -131,7 +131,7 @@ bool command_parse(
 		*ret_status = command_fail(argv[0], err, COMMAND_USAGE);
 		return false;
 	}
-	if (c->show_help) {
+	if (c->o.flags.show_help) {
 		*ret_status = COMMAND_OK;
 		if (process_print(text, &err) < 0)
 			*ret_status = command_fail(argv[0], err, COMMAND_BLIND);
@@ -141,7 +141,7 @@ bool command_parse(
 		*ret_status = command_fail(argv[0], err, COMMAND_USAGE);
 		return false;
 	}
-	log_init("pmem-csi-driver", LOG_TEXT, c->o.verbosity);
+	log_init("pmem-csi-driver", LOG_TEXT, c->o.flags.verbosity);
 	if (c->endpoint && ask(c, &err) < 0) {
 		*ret_status = err->code == ERR_INVALID_ARGUMENT ? command_fail(argv[0], err, COMMAND_USAGE)
 								: command_fail_to_look(argv[0], &err);

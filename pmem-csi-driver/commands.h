@@ -9,8 +9,6 @@
 
 #include "base/buf.h"
 #include "options.h"
-#include "os/args.h"
-#include "os/klog_flags.h"
 #include "setup.h"
 
 #define COMMANDS_HELP                                                                                        \
@@ -30,7 +28,6 @@ struct command {
 	struct setup setup;   /* of that driver */
 	const char *output;
 	bool json;
-	bool show_help;
 };
 
 /** entries for a table of struct opt; @c: struct command * */
@@ -46,8 +43,8 @@ struct command {
 	{"fakePath", OPT_STR, &(c)->o.fake_path, "DIR", "as the driver's"},                                  \
 	{"fakeRegionSize", OPT_SIZE, &(c)->o.fake_region_bytes, "SIZE",                                       \
 		"accepted; the folder knows it (default: what the folder says)"},                            \
-	{"v", OPT_U32, &(c)->o.verbosity, "N", "log verbosity; 5 and above shows debug messages"},           \
-	{"help", OPT_BOOL, &(c)->show_help, NULL, "print this help and exit"}
+	{"v", OPT_U32, &(c)->o.flags.verbosity, "N", "log verbosity; 5 and above shows debug messages"},           \
+	{"help", OPT_BOOL, &(c)->o.flags.show_help, NULL, "print this help and exit"}
 /* clang-format on */
 
 /** command_init() - what holds without flags. Return: command_done(). */

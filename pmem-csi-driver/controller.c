@@ -1,23 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controller.h"
 
-#include <stdlib.h>
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "cluster/controller.h"
-#include "cluster/node_clients.h"
-#include "cluster/owners.h"
-#include "cluster/registry.h"
+#include "controller/controller.h"
 #include "controller_kube.h"
 #include "controller_metrics.h"
+#include "duties/owners.h"
 #include "metrics.h"
-#include "net/cert_watch.h"
-#include "net/grpc_server.h"
-#include "net/http_server.h"
+#include "net/core/cert_watch.h"
+#include "net/core/shutdown.h"
+#include "net/grpc/grpc_server.h"
+#include "net/http1/http_server.h"
 #include "net/limits.h"
+#include "nodes/node_clients.h"
+#include "nodes/registry.h"
 #include "open_tls.h"
 #include "os/process.h"
 #include "probes.h"
@@ -39,9 +37,6 @@
 
 /* Files for the metrics are read by one. */
 #define THREADS 2
-
-/* Nothing that is served over HTTP looks at a body, but whoever sends one hears what is wrong. */
-#define MAX_HTTP_BODY 4096
 
 struct program {
 	const struct options *options;
@@ -68,19 +63,8 @@ struct program {
 	struct probes *probes; /* NULL: none */
 	struct cert_watch *certs;
 	struct loop_timer *tick;
-	struct loop_timer *grace; /* runs from the request to end on */
-	struct loop_stop_signals *on_stop;
-	unsigned serving; /* what the end waits for */
-	bool draining;
+	struct shutdown *shutdown;
 };
-
-static void ended(void *user)
-{
-	struct program *p = user;
-
-	if (--p->serving == 0)
-		loop_stop(p->loop);
-}
 
 static void tick(void *user)
 {
@@ -123,31 +107,26 @@ static void add_metrics(void *user, struct buf *out)
 	controller_metrics_add(p->node_metrics, p->kube ? &kube : NULL, clock_ns(), out);
 }
 
-static void grace_is_over(void *user)
+static void shutdown_is_overdue(void *user)
 {
 	(void)user;
-	log_error("ending in the middle of calls that do not end");
-	_exit(EXIT_FAILURE);
+	log_error("ending although calls are still running");
 }
 
-static void stop_requested(void *user)
+static void begin_shutdown(void *user)
 {
 	struct program *p = user;
 
-	if (p->draining)
-		return;
-	p->draining = true;
 	log_info("stopping: running calls are finished first");
 	loop_timer_stop(p->tick);
-	loop_timer_set(p->grace, STOP_GRACE_MS, /* repeat_ms= */ 0);
 	registry_stop(p->registry);
-	p->serving = 2 + (p->http != NULL) + (p->kube != NULL);
-	grpc_server_drain(p->server, ended, p);
-	grpc_server_drain(p->registry_server, ended, p);
+	shutdown_expect(p->shutdown, 2U + (p->http != NULL) + (p->kube != NULL));
+	grpc_server_drain(p->server, shutdown_part_ended, p->shutdown);
+	grpc_server_drain(p->registry_server, shutdown_part_ended, p->shutdown);
 	if (p->http)
-		http_server_drain(p->http, ended, p);
+		http_server_drain(p->http, shutdown_part_ended, p->shutdown);
 	if (p->kube)
-		controller_kube_stop(p->kube, ended, p);
+		controller_kube_stop(p->kube, shutdown_part_ended, p->shutdown);
 }
 
 static int start_server(struct program *p, const char *endpoint, struct tls_context *tls,
@@ -170,7 +149,6 @@ static int start_server(struct program *p, const char *endpoint, struct tls_cont
 	return 0;
 }
 
-/* Over plain HTTP, also beyond this host: nothing in it is confidential. */
 static int start_http(struct program *p, struct error **err)
 {
 	const struct options *o = p->options;
@@ -192,14 +170,7 @@ static int start_http(struct program *p, struct error **err)
 	if (str_empty(o->metrics_listen))
 		return 0;
 	p->metrics = metrics_new(&config);
-	const struct http_server_config http = {
-		.loop = p->loop, .routes = metrics_routes(p->metrics), .max_body_bytes = MAX_HTTP_BODY};
-	p->http = http_server_new(&http);
-	if (http_server_listen(p->http, o->metrics_listen, /* tls= */ NULL, err) < 0)
-		return err_wrap(err, "-metricsListen");
-	log_info("serving metrics", F_STR("listen", o->metrics_listen),
-		F_U64("port", http_server_port(p->http)), F_STR("path", o->metrics_path));
-	return 0;
+	return metrics_serve(p->metrics, p->loop, o->metrics_listen, &p->http, err);
 }
 
 /* Clients may delete volumes on every node: as on a node, only a controller's certificate gives access. */
@@ -232,8 +203,8 @@ static int start_servers(struct program *p, struct error **err)
 	return start_server(p, o->endpoint, p->csi_tls, p->services, &p->server, err);
 }
 
-/* What is known of nodes, and how they are called. Who may do what the registry itself tells by the names of
- * the certificate. */
+/* What is known of nodes, and how they are called. The registry itself checks what each peer may do, by the
+ * names in its certificate. */
 static int open_nodes(struct program *p, struct error **err)
 {
 	if (open_tls(p->options, TLS_SERVER, /* peer_names= */ NULL, &p->server_tls, err) < 0 ||
@@ -296,9 +267,8 @@ static int open_kube(struct program *p, struct error **err)
 	if (p->options->expected_nodes)
 		log_info("no Kubernetes API: -expectedNodes are all nodes that may hold volumes");
 	else
-		log_warn(
-			"no Kubernetes API and no -expectedNodes: deletes whose node cannot be told from the "
-			"volume's ID will fail");
+		log_warn("neither a Kubernetes API nor -expectedNodes: a volume whose ID does not name its "
+			 "node cannot be deleted");
 	return 0;
 }
 
@@ -318,10 +288,15 @@ static void open_controller(struct program *p)
 
 static int serve(struct program *p, struct error **err)
 {
-	if (loop_on_stop(p->loop, stop_requested, p, &p->on_stop, err) < 0)
+	const struct shutdown_config shutdown = {.loop = p->loop,
+		.grace_ms = STOP_GRACE_MS,
+		.begin = begin_shutdown,
+		.overdue = shutdown_is_overdue,
+		.user = p};
+
+	if (shutdown_new(&shutdown, &p->shutdown, err) < 0)
 		return -1;
 	p->tick = loop_timer_new(p->loop, tick, p);
-	p->grace = loop_timer_new(p->loop, grace_is_over, p);
 	if (open_nodes(p, err) < 0 || open_kube(p, err) < 0 || open_registry(p, err) < 0)
 		return -1;
 	open_controller(p);
@@ -334,7 +309,8 @@ static int serve(struct program *p, struct error **err)
 	return 0;
 }
 
-/* Who asks goes before who is asked; the nodes' clients end the calls that nobody waits for any more. */
+/* Callers are freed before what they call; the nodes' clients end the calls that nobody waits for any more.
+ */
 static void program_done(struct program *p)
 {
 	process_closing(CLOSE_GRACE_S);
@@ -358,8 +334,7 @@ static void program_done(struct program *p)
 	tls_context_unref(p->csi_tls);
 	tls_context_unref(p->client_tls);
 	loop_timer_close(p->tick);
-	loop_timer_close(p->grace);
-	loop_stop_signals_close(p->on_stop);
+	shutdown_free(p->shutdown);
 	loop_free(p->loop);
 	process_closing(0);
 }

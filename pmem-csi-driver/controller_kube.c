@@ -10,17 +10,17 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/str.h"
-#include "cluster/capacity_objects.h"
-#include "cluster/claim_events.h"
-#include "cluster/claim_lookup.h"
-#include "cluster/kube/events.h"
-#include "cluster/kube/informer.h"
-#include "cluster/kube/lease.h"
-#include "cluster/kube/objects.h"
-#include "cluster/leftovers.h"
-#include "cluster/owners.h"
-#include "cluster/rescheduler.h"
-#include "cluster/trouble_events.h"
+#include "duties/capacity_objects.h"
+#include "duties/claim_events.h"
+#include "duties/claim_lookup.h"
+#include "duties/leftovers.h"
+#include "duties/owners.h"
+#include "duties/rescheduler.h"
+#include "duties/trouble_events.h"
+#include "kube/events.h"
+#include "kube/informer.h"
+#include "kube/lease.h"
+#include "kube/objects/objects.h"
 
 /* Reviews of tokens, on a connection of their own: those of 5,000 nodes, the most that Kubernetes supports,
  * take less than a minute after a start, and then ten minutes hold 12 times as many. */
@@ -42,7 +42,7 @@ struct controller_kube {
 	struct kube_events *events;
 	struct claim_reader *reader;
 	struct controller *controller;
-	/* what only who leads has */
+	/* what only the leader has */
 	struct rescheduler *rescheduler;
 	struct claim_events *claim_events;
 	struct trouble_events *trouble_events;
@@ -99,10 +99,10 @@ static void leftover_deleted(
 {
 	(void)user;
 	if (error)
-		log_warn("a volume that nobody was told of cannot be deleted yet", F_STR("node", node_id),
-			F_STR("volume", volume_id), F_ERR(error));
+		log_warn("an orphaned volume, of which no caller knows, cannot be deleted yet",
+			F_STR("node", node_id), F_STR("volume", volume_id), F_ERR(error));
 	else
-		log_info("deleted a volume that nobody was told of", F_STR("node", node_id),
+		log_info("deleted an orphaned volume, of which no caller knows", F_STR("node", node_id),
 			F_STR("volume", volume_id));
 }
 
@@ -231,7 +231,7 @@ static void open_tokens(struct controller_kube *k)
 		.client = k->reviewer, .audience = audience, .user_name = user};
 
 	k->tokens = node_tokens_new(&config);
-	log_info("nodes prove by tokens who they are", F_STR("account", user), F_STR("audience", audience));
+	log_info("nodes prove their identity by tokens", F_STR("account", user), F_STR("audience", audience));
 }
 
 static void open_parts(struct controller_kube *k)

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * controller_kube.h - what the controller has to do with Kubernetes: the set of possible owners, the lease,
- * and what only who has the lease does. Wiring only.
+ * and what only the leader does. Wiring only.
  *
  * Threads: the loop's; nothing blocks but reading the configuration.
  */
 #pragma once
 
-#include "cluster/controller.h"
-#include "cluster/kube/client.h"
-#include "cluster/node_table.h"
-#include "cluster/node_tokens.h"
-#include "cluster/possible_owners.h"
-#include "net/handshakes.h"
+#include "controller/controller.h"
+#include "controller/possible_owners.h"
+#include "kube/client.h"
+#include "net/core/handshakes.h"
+#include "nodes/node_table.h"
+#include "nodes/node_tokens.h"
 #include "options.h"
 
 /* All borrowed. */
@@ -28,7 +28,7 @@ struct controller_kube_config {
 
 struct controller_kube;
 
-/** controller_kube_new() - talk to the API server that $KUBECONFIG or the pod tells of. Return: 0, or -1 with
+/** controller_kube_new() - talk to the API server that $KUBECONFIG or the pod names. Return: 0, or -1 with
  * what is wrong with that. @ret: controller_kube_free(); NULL when there is none. */
 int controller_kube_new(const struct controller_kube_config *config, struct controller_kube **ret,
 	struct error **err) MUST_CHECK;

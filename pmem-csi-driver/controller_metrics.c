@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/prometheus.h"
-#include "cluster/kube/request_counts.h"
+#include "kube/request_counts.h"
 
 struct controller_metrics {
 	const struct node_table *nodes;
@@ -79,11 +79,10 @@ static void add_per_node(struct buf *out, const struct node *const *nodes, size_
 
 static void add_kube(struct buf *out, const struct controller_metrics_kube *kube)
 {
-	prometheus_family(out, "pmem_leader", PROMETHEUS_GAUGE,
-		"1: this controller has the lease and does what only one may do.");
+	prometheus_family(out, "pmem_leader", PROMETHEUS_GAUGE, "1: this controller is the leader.");
 	prometheus_sample(out, "pmem_leader", NULL, kube->leads);
 	prometheus_family(out, "pmem_capacity_objects_pending", PROMETHEUS_GAUGE,
-		"CSIStorageCapacity objects that are not as they should be; 0 unless leading.");
+		"CSIStorageCapacity objects that are out of date; 0 unless leading.");
 	prometheus_sample(out, "pmem_capacity_objects_pending", NULL, (double)kube->pending);
 }
 

@@ -6,8 +6,8 @@
 #pragma once
 
 #include "base/buf.h"
-#include "cluster/kube/client.h"
-#include "cluster/node_table.h"
+#include "kube/client.h"
+#include "nodes/node_table.h"
 
 struct controller_metrics;
 

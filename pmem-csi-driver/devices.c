@@ -4,10 +4,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "pmem/device.h"
-#include "pmem/lvm.h"
-#include "pmem/nd.h"
-#include "pmem/pool_saved.h"
+#include "pmem/device/device.h"
+#include "pmem/lvm/lvm.h"
+#include "pmem/nd/nd.h"
+#include "pmem/pool/pool_saved.h"
 
 #define FAKE_REGIONS 2
 #define FAKE_UNIT    (4ULL << 20) /* as LVM's extents */
@@ -35,7 +35,7 @@ static struct device_manager *open_lvm(const struct options *o, bool few_command
 	CLEANUP(free_charp) char *state_path = options_state_path(o);
 	CLEANUP(free_charp) char *folder = pool_saved_folder(state_path);
 	if (pool_saved_open(state_path, lvm, &err) < 0)
-		log_warn("copies of the volume groups' metadata cannot be kept, going on without",
+		log_warn("copies of the volume groups' metadata cannot be kept, continuing without them",
 			F_STR("folder", folder), F_ERR(err));
 	return device_open_lvm(nd, lvm, folder);
 }

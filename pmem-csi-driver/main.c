@@ -14,12 +14,6 @@
 #include "node.h"
 #include "os/process.h"
 
-static void warn_ignored(char *const *names)
-{
-	for (size_t i = 0; names && names[i]; i++)
-		log_warn("flag is accepted but has no effect here", F_STR("flag", names[i]));
-}
-
 /* As the Go driver, it does not end by itself: a container that ends is started again, and would convert what
  * an administrator has made meanwhile. */
 static int convert(const struct options *o, struct error **err)
@@ -35,7 +29,7 @@ static int convert(const struct options *o, struct error **err)
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	CLEANUP(free_charp) char *state_path = options_state_path(o);
 
-	if (init_chain_convert(o->logging_format, state_path, err) < 0)
+	if (init_chain_convert(o->flags.logging_format, state_path, err) < 0)
 		return -1;
 	log_warn("the labels of the node are not changed: remove convert-raw-namespaces and set the one for "
 		 "the "
@@ -76,15 +70,11 @@ int main(int argc, char **argv)
 		return command_main(argc - 1, argv + 1);
 	if (options_parse(argc, argv, &o, &ignored, &err) < 0)
 		return refuse(argc, argv, err);
-	if (o.show_help) {
-		CLEANUP(free_charp) char *help = options_help();
-		return process_print_or_fail("pmem-csi-driver", help);
-	}
-	if (o.show_version) {
-		return process_print_or_fail("pmem-csi-driver", PMEM_VERSION "\n");
-	}
-	log_init("pmem-csi-driver", str_eq(o.logging_format, "json") ? LOG_JSON : LOG_TEXT, o.verbosity);
-	warn_ignored(ignored);
+	CLEANUP(free_charp) char *help = options_help();
+	const char *about = program_about(&o.flags, help);
+	if (about)
+		return process_print_or_fail("pmem-csi-driver", about);
+	program_start_log("pmem-csi-driver", &o.flags, ignored);
 	if (run(&o, &err) < 0) {
 		process_blame(&err);
 		log_error("pmem-csi-driver ends", F_ERR(err));

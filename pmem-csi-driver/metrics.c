@@ -6,10 +6,15 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/prometheus.h"
 #include "metrics_sample.h"
 #include "probes.h"
+
+/* Nothing that is served over HTTP looks at a body, but a peer that sends one gets an error that says what is
+ * wrong. */
+#define MAX_HTTP_BODY 4096
 
 #define OPERATIONS "csi_plugin_operations_seconds"
 
@@ -123,7 +128,7 @@ static void add_ready(const struct metrics *m, struct buf *out)
 {
 	CLEANUP(error_freep) struct error *why = NULL;
 
-	add_gauge(m, out, "pmem_ready", "Whether the driver is ready, as the CSI call Probe tells.",
+	add_gauge(m, out, "pmem_ready", "Whether the driver is ready, as the CSI call Probe reports.",
 		m->config.ready.require(m->config.ready.user, &why) == 0);
 }
 
@@ -280,9 +285,18 @@ void metrics_free(struct metrics *m)
 	free(m);
 }
 
-const struct http_route *metrics_routes(const struct metrics *m)
+int metrics_serve(const struct metrics *m, struct loop *loop, const char *listen, struct http_server **ret,
+	struct error **err)
 {
-	return m->routes;
+	const struct http_server_config config = {
+		.loop = loop, .routes = m->routes, .max_body_bytes = MAX_HTTP_BODY};
+
+	*ret = http_server_new(&config);
+	if (http_server_listen(*ret, listen, /* tls= */ NULL, err) < 0)
+		return err_wrap(err, "-metricsListen");
+	log_info("serving metrics", F_STR("listen", listen), F_U64("port", http_server_port(*ret)),
+		F_STR("path", m->config.path));
+	return 0;
 }
 
 struct grpc_observer metrics_observer(struct metrics *m)

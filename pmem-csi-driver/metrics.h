@@ -11,10 +11,10 @@
  */
 #pragma once
 
-#include "net/cert_watch.h"
-#include "net/grpc_server.h"
-#include "net/http_server.h"
-#include "pmem/device.h"
+#include "net/core/cert_watch.h"
+#include "net/grpc/grpc_server.h"
+#include "net/http1/http_server.h"
+#include "pmem/device/device.h"
 #include "probes.h"
 #include "volume/volumes.h"
 
@@ -62,8 +62,16 @@ struct metrics *metrics_new(const struct metrics_config *config);
 /** metrics_free() - after the servers that use it and when config.threads have ended. NULL is allowed. */
 void metrics_free(struct metrics *m);
 
-/** metrics_routes() - for an HTTP server, borrowed. */
-const struct http_route *metrics_routes(const struct metrics *m);
+/**
+ * metrics_serve() - serve the metrics, /healthz and /readyz over plain HTTP, also beyond this host: nothing
+ * in it is confidential, as with the Go driver.
+ * @listen: as http_server_listen()
+ * @ret:    http_server_free(), also after a failure
+ *
+ * Return: 0, or -1 with the error of http_server_listen(), which names the flag.
+ */
+int metrics_serve(const struct metrics *m, struct loop *loop, const char *listen, struct http_server **ret,
+	struct error **err) MUST_CHECK;
 
 /** metrics_observer() - for gRPC servers of the same services. */
 struct grpc_observer metrics_observer(struct metrics *m);

@@ -9,8 +9,8 @@
 #pragma once
 
 #include "metrics_process.h"
-#include "net/loop.h"
-#include "net/workers.h"
+#include "net/core/loop.h"
+#include "net/core/workers.h"
 
 struct metrics_sample {
 	struct process_sample process;

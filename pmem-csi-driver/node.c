@@ -2,7 +2,6 @@
 #include "node.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -12,10 +11,12 @@
 #include "csi/inspect.h"
 #include "devices.h"
 #include "init_chain.h"
+#include "inspect/node_check.h"
 #include "metrics.h"
-#include "net/cert_watch.h"
-#include "net/grpc_server.h"
-#include "net/http_server.h"
+#include "net/core/cert_watch.h"
+#include "net/core/shutdown.h"
+#include "net/grpc/grpc_server.h"
+#include "net/http1/http_server.h"
 #include "net/limits.h"
 #include "node_plugin.h"
 #include "node_registry.h"
@@ -25,9 +26,8 @@
 #include "os/mount_table.h"
 #include "os/paths.h"
 #include "os/process.h"
-#include "pmem/device.h"
+#include "pmem/device/device.h"
 #include "probes.h"
-#include "volume/node_check.h"
 
 #define REFRESH_MS     30000
 #define START_RETRY_MS 5000
@@ -46,9 +46,6 @@
 
 /* A refresh and a sample for the metrics: neither waits for a worker, nor takes one. */
 #define HOUSEKEEPING_THREADS 2
-
-/* Nothing that is served over HTTP looks at a body, but whoever sends one hears what is wrong. */
-#define MAX_HTTP_BODY 4096
 
 struct node {
 	struct device_manager *devices;
@@ -73,11 +70,9 @@ struct node {
 	struct http_server *http;
 	struct probes *probes; /* NULL: none */
 	struct cert_watch *certs;
-	unsigned serving; /* what the end waits for: servers that are not drained, a refresh that runs */
 	struct loop_timer *refresh;
 	struct loop_timer *tick;
-	struct loop_timer *grace; /* runs from the request to end on */
-	struct loop_stop_signals *on_stop;
+	struct shutdown *shutdown;
 	int init_percent; /* share for the init chain; -1: it ran before us */
 	char *state_path;
 	bool refreshing; /* loop thread only */
@@ -85,7 +80,6 @@ struct node {
 	unsigned patience_s; /* until a refresh that runs is complained of next */
 	bool refreshed;      /* the refresh that runs has listed the devices */
 	double refreshed_s;
-	bool draining; /* loop thread only */
 };
 
 static struct volumes *new_volumes(struct node *n, const struct options *o)
@@ -101,16 +95,6 @@ static struct volumes *new_volumes(struct node *n, const struct options *o)
 	return volumes_new(&config);
 }
 
-static void drained(void *user)
-{
-	struct node *n = user;
-
-	if (--n->serving == 0)
-		loop_stop(n->loop);
-}
-
-static void stop_requested(void *user);
-
 static void plan_refresh(void *user)
 {
 	struct node *n = user;
@@ -118,8 +102,8 @@ static void plan_refresh(void *user)
 	n->refreshing = false;
 	if (n->refreshed)
 		n->refreshed_s = metrics_now_s();
-	if (n->draining) {
-		drained(n);
+	if (shutdown_has_begun(n->shutdown)) {
+		shutdown_part_ended(n->shutdown);
 		return;
 	}
 	bool ready = volumes_is_ready(n->volumes);
@@ -129,7 +113,7 @@ static void plan_refresh(void *user)
 	 * pkg/apis/storage/validation).
 	 */
 	if (ready && node_plugin_offer(&n->plugin, &n->failure) < 0) {
-		stop_requested(n);
+		shutdown_begin(n->shutdown);
 		return;
 	}
 	loop_timer_set(n->refresh, ready ? REFRESH_MS : START_RETRY_MS, /* repeat_ms= */ 0);
@@ -167,7 +151,7 @@ static void refresh_work(void *user)
 		node_room_log(n->volumes, n->devices->ops->mode, REGIONS_PATH);
 }
 
-/* A refresh can hang in the kernel, and would do so without a word. */
+/* A refresh can hang in the kernel, and would do so silently. */
 static void complain_of_refresh(struct node *n)
 {
 	uint64_t age_s = (clock_ns() - n->refreshing_since_ns) / NS_PER_S;
@@ -178,8 +162,8 @@ static void complain_of_refresh(struct node *n)
 	n->patience_s *= 2;
 	device_activity(n->devices, &a);
 	log_warn(volumes_is_ready(n->volumes)
-			 ? "devices are not listed: the last look at them does not end"
-			 : "not ready yet: the first look at state and devices does not end",
+			 ? "devices are not listed: the previous listing has not ended"
+			 : "not ready yet: reading state and devices for the first time has not ended",
 		F_U64("seconds", age_s),
 		F_STR("doing", a.command[0] ? a.command : "reading or writing state"));
 }
@@ -188,7 +172,7 @@ static void refresh_due(void *user)
 {
 	struct node *n = user;
 
-	if (n->refreshing || n->draining)
+	if (n->refreshing || shutdown_has_begun(n->shutdown))
 		return;
 	n->refreshing_since_ns = clock_ns();
 	n->patience_s = REFRESH_PATIENCE_S;
@@ -221,27 +205,25 @@ static void drain(struct node *n, struct grpc_server *server)
 {
 	if (!server)
 		return;
-	n->serving++;
-	grpc_server_drain(server, drained, n);
+	shutdown_expect(n->shutdown, 1);
+	grpc_server_drain(server, shutdown_part_ended, n->shutdown);
 }
 
 static void drain_http(struct node *n)
 {
 	if (!n->http)
 		return;
-	n->serving++;
-	http_server_drain(n->http, drained, n);
+	shutdown_expect(n->shutdown, 1);
+	http_server_drain(n->http, shutdown_part_ended, n->shutdown);
 }
 
-/* What is stuck cannot be ended, nor what it works on be freed. */
-static void grace_is_over(void *user)
+static void shutdown_is_overdue(void *user)
 {
 	const struct node *n = user;
 	CLEANUP(free_charp) char *doing = volumes_doing(n->volumes, NULL);
 
-	log_error("ending in the middle of work that does not end", F_STR("work", doing ? doing : "none"),
+	log_error("ending although operations are still running", F_STR("work", doing ? doing : "none"),
 		F_STR("refreshing", n->refreshing ? "yes" : "no"));
-	_exit(EXIT_FAILURE);
 }
 
 static void unregistered(void *user)
@@ -251,24 +233,27 @@ static void unregistered(void *user)
 	drain(n, n->server);
 	drain(n, n->remote);
 	drain_http(n);
-	drained(n);
+	shutdown_part_ended(n->shutdown);
 }
 
-static void stop_requested(void *user)
+static void begin_shutdown(void *user)
 {
 	struct node *n = user;
 
-	if (n->draining)
-		return;
-	n->draining = true;
-	log_info("stopping: running calls are finished first, erasing goes on after the next start");
+	log_info("stopping: running calls are finished first, erasing continues after the next start");
 	loop_timer_stop(n->refresh);
-	loop_timer_set(n->grace, STOP_GRACE_MS, /* repeat_ms= */ 0);
 	volumes_stop(n->volumes);
-	n->serving += n->refreshing + 2U; /* and what follows */
+	shutdown_expect(n->shutdown, n->refreshing + 2U); /* and what follows */
 	/* kubelet first, then the controllers: nobody is to be sent here while sockets are closed */
-	node_plugin_stop(&n->plugin, drained, n);
+	node_plugin_stop(&n->plugin, shutdown_part_ended, n->shutdown);
 	node_registry_stop(n->registry, unregistered, n);
+}
+
+static void socket_is_lost(void *user)
+{
+	struct node *n = user;
+
+	shutdown_begin(n->shutdown);
 }
 
 static void tick(void *user)
@@ -277,11 +262,11 @@ static void tick(void *user)
 
 	device_tick(n->devices);
 	complain_of_refresh(n);
-	if (n->draining || node_socket_check(&n->socket, &n->failure) == 0)
+	if (shutdown_has_begun(n->shutdown) || node_socket_check(&n->socket, &n->failure) == 0)
 		return;
 	/* at once: a call that runs may keep it from coming to an end of its own */
 	log_error("the CSI socket is lost, the driver ends", F_ERR(n->failure));
-	stop_requested(n);
+	shutdown_begin(n->shutdown);
 }
 
 static int start_registry(struct node *n, const struct options *o, struct error **err)
@@ -354,21 +339,6 @@ static void new_metrics(struct node *n, const struct options *o)
 		n->metrics = metrics_new(&config);
 }
 
-/* Over plain HTTP, also beyond this host: nothing in it is confidential, as with the Go driver. */
-static int start_http(struct node *n, const struct options *o, struct error **err)
-{
-	if (!n->metrics)
-		return 0;
-	const struct http_server_config config = {
-		.loop = n->loop, .routes = metrics_routes(n->metrics), .max_body_bytes = MAX_HTTP_BODY};
-	n->http = http_server_new(&config);
-	if (http_server_listen(n->http, o->metrics_listen, /* tls= */ NULL, err) < 0)
-		return err_wrap(err, "-metricsListen");
-	log_info("serving metrics", F_STR("listen", o->metrics_listen),
-		F_U64("port", http_server_port(n->http)), F_STR("path", o->metrics_path));
-	return 0;
-}
-
 /* Not over TCP: it is about folders of this host. */
 static struct grpc_service open_inspection(struct node *n, const struct options *o)
 {
@@ -398,7 +368,9 @@ static int start_servers(struct node *n, const struct options *o, struct error *
 	n->remote_services[1] = csi_controller_service(&n->remote_csi);
 	new_metrics(n, o);
 	const struct readiness ready = {require_ready, n};
-	if (start_http(n, o, err) < 0 || probes_start(n->loop, o->probe_listen, &ready, &n->probes, err) < 0)
+	if (n->metrics && metrics_serve(n->metrics, n->loop, o->metrics_listen, &n->http, err) < 0)
+		return -1;
+	if (probes_start(n->loop, o->probe_listen, &ready, &n->probes, err) < 0)
 		return -1;
 	if (start_server(n, o, o->endpoint, n->services, &n->server, err) < 0)
 		return -1;
@@ -410,16 +382,21 @@ static int start_servers(struct node *n, const struct options *o, struct error *
 	if (start_registry(n, o, err) < 0)
 		return -1;
 	const struct node_plugin_config plugin = {
-		.options = o, .loop = n->loop, .workers = n->workers, .end = stop_requested, .user = n};
+		.options = o, .loop = n->loop, .workers = n->workers, .end = socket_is_lost, .user = n};
 	return node_plugin_open(&n->plugin, &plugin, err);
 }
 
 static int serve(struct node *n, const struct options *o, struct error **err)
 {
-	if (loop_on_stop(n->loop, stop_requested, n, &n->on_stop, err) < 0)
+	const struct shutdown_config shutdown = {.loop = n->loop,
+		.grace_ms = STOP_GRACE_MS,
+		.begin = begin_shutdown,
+		.overdue = shutdown_is_overdue,
+		.user = n};
+
+	if (shutdown_new(&shutdown, &n->shutdown, err) < 0)
 		return -1;
 	n->refresh = loop_timer_new(n->loop, refresh_due, n);
-	n->grace = loop_timer_new(n->loop, grace_is_over, n);
 	n->tick = loop_timer_new(n->loop, tick, n);
 	loop_timer_detach(n->tick);
 	loop_timer_set(n->tick, TICK_MS, TICK_MS);
@@ -453,9 +430,8 @@ static void node_done(struct node *n)
 	handshakes_free(n->handshakes);
 	metrics_free(n->metrics);
 	loop_timer_close(n->refresh);
-	loop_timer_close(n->grace);
 	loop_timer_close(n->tick);
-	loop_stop_signals_close(n->on_stop);
+	shutdown_free(n->shutdown);
 	loop_free(n->loop);
 	volumes_free(n->volumes);
 	node_registry_free(n->registry);
@@ -474,7 +450,7 @@ static void warn_of_mounts_that_stay(const struct options *o)
 	CLEANUP(node_findings_done) struct node_findings findings = {0};
 
 	if (mount_table_read(&mounts, &err) < 0) {
-		log_warn("it is not known whether mounts reach the pods", F_ERR(err));
+		log_warn("cannot find out whether mounts reach the pods", F_ERR(err));
 		return;
 	}
 	const struct node_check_config config = {

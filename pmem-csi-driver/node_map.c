@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "base/str.h"
-#include "pmem/pool_vg.h"
+#include "pmem/pool/pool_vg.h"
 
 /* Which namespaces without a name are ours is noted in @regions. */
 static int read_groups(struct nd_inventory *regions, struct lvm_report **ret, struct error **err)

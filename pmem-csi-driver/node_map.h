@@ -5,8 +5,8 @@
 #pragma once
 
 #include "options.h"
-#include "pmem/lvm.h"
-#include "pmem/nd.h"
+#include "pmem/lvm/lvm.h"
+#include "pmem/nd/nd.h"
 
 struct node_map {
 	struct nd_inventory *regions; /* NULL: devices are fake */

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/prometheus.h"
 #include "base/str.h"
-#include "net/addr.h"
+#include "net/core/addr.h"
 #include "os/boot_id.h"
 
 static void on_lost(void *user, const struct error *err)

@@ -9,9 +9,9 @@
 #include "base/mem.h"
 #include "base/prometheus.h"
 #include "base/str.h"
-#include "cluster/registration_report.h"
 #include "metrics.h"
-#include "net/addr.h"
+#include "net/core/addr.h"
+#include "nodes/registration_report.h"
 #include "open_tls.h"
 #include "os/boot_id.h"
 #include "volume/report.h"
@@ -22,7 +22,7 @@ struct node_registry {
 	char *endpoint;                    /* where the controllers find us */
 	char *boot_id;
 	pthread_mutex_t mutex; /* guards what follows */
-	struct loop *loop;     /* NULL: nobody is told of changes */
+	struct loop *loop;     /* NULL: changes are not reported */
 	bool posted;
 };
 

@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "cluster/registration.h"
+#include "nodes/registration.h"
 #include "options.h"
 #include "volume/volumes.h"
 

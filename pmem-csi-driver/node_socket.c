@@ -7,7 +7,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/addr.h"
+#include "net/core/addr.h"
 #include "os/unix_socket.h"
 
 int node_socket_note(struct node_socket *s, const char *endpoint, struct error **err)
@@ -41,10 +41,11 @@ int node_socket_check(const struct node_socket *s, struct error **err)
 	if (!s->path || !is_replaced(s))
 		return 0;
 	if (unix_socket_refuse_live(s->path, err) == 0)
-		return err_set(err, ERR_PRECONDITION, "somebody has removed the CSI socket \"%s\"", s->path);
+		return err_set(err, ERR_PRECONDITION, "the CSI socket \"%s\" was removed by another program",
+			s->path);
 	if ((*err)->code == ERR_UNAVAILABLE)
 		return err_wrap(err, "another driver has taken the CSI socket, and a node can have one only");
-	return err_wrap(err, "somebody has replaced the CSI socket");
+	return err_wrap(err, "the CSI socket was replaced by another program");
 }
 
 void node_socket_done(struct node_socket *s)

@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include "net/cert_watch.h"
-#include "net/tls.h"
+#include "net/core/cert_watch.h"
+#include "net/tls/tls.h"
 #include "options.h"
 
 /** open_tls() - what -caFile and the flags beside it tell. @role: servers show -certFile, clients

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/mem.h"
 #include "base/names.h"
 #include "base/parse.h"
 #include "base/str.h"
 #include "commands.h"
-#include "net/addr.h"
+#include "net/core/addr.h"
 #include "options_table.h"
 
 #define DEFAULT_DRIVER_NAME "pmem-csi.intel.com"
@@ -21,6 +21,7 @@ struct options options_default(void)
 	const char *endpoint = getenv("CSI_ENDPOINT");
 
 	return (struct options){
+		.flags = PROGRAM_FLAGS_INIT,
 		.mode = "",
 		.driver_name = DEFAULT_DRIVER_NAME,
 		.node_id = "",
@@ -39,7 +40,6 @@ struct options options_default(void)
 		.registry_token_file = "",
 		.device_manager = "lvm",
 		.state_path = NULL,
-		.logging_format = "text",
 		.metrics_listen = "",
 		.metrics_path = "/metrics",
 		.probe_listen = "",
@@ -48,7 +48,6 @@ struct options options_default(void)
 		.kube_qps = 50,
 		.kube_burst = 100,
 		.publish_capacity = true,
-		.verbosity = 3,
 	};
 }
 
@@ -139,9 +138,8 @@ static int check(const struct options *o, struct error **err)
 	if (o->metrics_path[0] != '/' || strpbrk(o->metrics_path, "?# "))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-metricsPath \"%s\" is no absolute path",
 			o->metrics_path);
-	if (!str_eq(o->logging_format, "text") && !str_eq(o->logging_format, "json"))
-		return err_set(err, ERR_INVALID_ARGUMENT, "-logging-format must be text or json, not \"%s\"",
-			o->logging_format);
+	if (program_check_format("-logging-format", o->flags.logging_format, err) < 0)
+		return -1;
 	return 0;
 }
 
@@ -210,7 +208,7 @@ int options_parse(int argc, char **argv, struct options *ret, char ***ret_ignore
 		return -1;
 	if (texts.percentage && !str_eq(o.device_manager, "lvm"))
 		strv_add(&args.ignored, "pmemPercentage");
-	if (!o.show_version && !o.show_help && check(&o, err) < 0)
+	if (!o.flags.show_version && !o.flags.show_help && check(&o, err) < 0)
 		return -1;
 	*ret_ignored = TAKE_PTR(args.ignored);
 	*ret = o;
@@ -238,12 +236,10 @@ char *options_help(void)
 		"\n"
 		"The CSI driver of a node, its central controller, and commands that look at a node.\n"
 		"Without a command the driver runs.\n"
-		"\n" COMMANDS_HELP "\n"
-		"SIGTERM, SIGINT and SIGHUP end it when the running calls are done; SIGUSR1, SIGUSR2 and\n"
-		"SIGPIPE are ignored.\n"
-		"\n"
-		"Exit status: 0 ended as it was asked to, 1 failure, 2 wrong usage; that of a command its\n"
-		"-help tells.",
+		"\n" COMMANDS_HELP
+		"\nSIGTERM, SIGINT and SIGHUP end it when the running calls are done; SIGUSR1, SIGUSR2 "
+		"and\nSIGPIPE are ignored.\n\nExit status: 0 ended as it was asked to, 1 failure, 2 wrong "
+		"usage; that of a command its\n-help says.",
 		table);
 
 	free(table);

@@ -9,11 +9,13 @@
 
 #include "base/error.h"
 #include "base/strmap.h"
+#include "os/program.h"
 
 #define MODE_CONVERT     "force-convert-raw-namespaces" /* as the Go driver calls it */
 #define DEFAULT_REGISTRY "tcp://:10000"
 
 struct options {
+	struct program_flags flags;
 	const char *mode;
 	const char *driver_name;
 	const char *node_id;
@@ -31,8 +33,7 @@ struct options {
 	char **kubelet_dirs;                     /* strv */
 	const char *plugin_registration_path;    /* folder; "": none */
 	const char *kubelet_registration_socket; /* "": that of endpoint */
-	const char *logging_format;
-	const char *metrics_listen; /* ":port" or "host:port"; "": no metrics */
+	const char *metrics_listen;              /* ":port" or "host:port"; "": no metrics */
 	const char *metrics_path;
 	const char *probe_listen; /* as metrics_listen; "": no port for probes only */
 	const char *fake_path;
@@ -53,10 +54,7 @@ struct options {
 	bool forget_gone_nodes;
 	bool remove_foreign_capacity;
 	bool publish_capacity;
-	uint32_t verbosity;
 	bool insecure;
-	bool show_version;
-	bool show_help;
 };
 
 /**

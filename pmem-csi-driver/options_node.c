@@ -4,7 +4,7 @@
 
 #include "base/names.h"
 #include "base/str.h"
-#include "net/addr.h"
+#include "net/core/addr.h"
 #include "options.h"
 
 /* Whether a controller on another host could connect there. */

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "os/klog_flags.h"
 
 static const char not_served[] = "not served by this program";
 
@@ -44,10 +43,7 @@ static void add_general(struct table *t, struct options *o)
 		{"metricsPath", OPT_STR, &o->metrics_path, "PATH",
 			"path of the metrics; PATH/simple tells the version only"},
 		{"insecure", OPT_BOOL, &o->insecure, NULL, "allow plain TCP endpoints beyond loopback"},
-		{"logging-format", OPT_STR, &o->logging_format, "FORMAT", "text or json"},
-		{"v", OPT_U32, &o->verbosity, "N", "log verbosity; 5 and above shows debug messages"},
-		{"version", OPT_BOOL, &o->show_version, NULL, "print the version and exit"},
-		{"help", OPT_BOOL, &o->show_help, NULL, "print this help and exit"},
+		PROGRAM_FLAGS(&o->flags),
 	};
 
 	add(t, rows, ARRAY_SIZE(rows));
@@ -98,13 +94,12 @@ static void add_controller(struct table *t, struct options *o, struct option_tex
 			"none)"},
 		{"registryTokenFile", OPT_STR, &o->registry_token_file, "FILE",
 			"node: ServiceAccount token for the audience <drivername>/registry, by which this "
-			"node proves to the controller who it is; sent over TLS only (default: none)"},
+			"node proves its identity to the controller; sent over TLS only (default: none)"},
 		{"nodeAuthentication", OPT_STR, &o->node_authentication, "HOW",
-			"controller: how nodes prove over TLS who they are. token: by -registryTokenFile, "
-			"which the API server checks, or by a certificate for node-<ID>. certificate: by "
-			"the latter only. role: not at all, any node with a certificate for "
-			"pmem-node-controller may speak for any other (default: token with Kubernetes, "
-			"certificate without)"},
+			"controller: how nodes prove their identity over TLS. token: by -registryTokenFile, "
+			"which the API server checks, or by a certificate for node-<ID>. certificate: by the "
+			"latter only. role: not at all, any node with a certificate for pmem-node-controller "
+			"may speak for any other (default: token with Kubernetes, certificate without)"},
 		{"nodeAccount", OPT_STR, &o->node_account, "NAME",
 			"controller: the nodes' ServiceAccount, NAME or NAMESPACE/NAME (default: "
 			"pmem-csi-node in the namespace of the controller)"},
@@ -126,7 +121,8 @@ static void add_controller(struct table *t, struct options *o, struct option_tex
 		{"namespace", OPT_STR, &o->namespace, "NAME",
 			"controller: namespace of its lease and capacity objects (default: its own)"},
 		{"leaseName", OPT_STR, &o->lease_name, "NAME",
-			"controller: lease by which one of several leads (default: <drivername>-controller)"},
+			"controller: lease by which replicas elect a leader (default: "
+			"<drivername>-controller)"},
 		{"kube-api-qps", OPT_U32, &o->kube_qps, "N",
 			"controller: requests per second to the Kubernetes API server"},
 		{"kube-api-burst", OPT_U32, &o->kube_burst, "N", "controller: how many at once"},

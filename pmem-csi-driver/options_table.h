@@ -5,7 +5,6 @@
 #pragma once
 
 #include "options.h"
-#include "os/args.h"
 
 /* Flags that are read as text and looked at afterwards; NULL: not given. */
 struct option_texts {

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-/* A probe has no body, but whoever sends one hears what is wrong. */
+/* A probe has no body, but a peer that sends one gets an error that says what is wrong. */
 #define MAX_BODY 4096
 
 struct probes {

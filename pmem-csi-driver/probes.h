@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "net/http_server.h"
+#include "net/http1/http_server.h"
 
 /* Whether the driver is ready, from memory. Return: 0, or -1 with the reason. */
 struct readiness {

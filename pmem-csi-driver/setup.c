@@ -7,8 +7,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/addr.h"
-#include "net/grpc_client.h"
+#include "net/core/addr.h"
+#include "net/grpc/grpc_client.h"
 
 #define TIMEOUT_MS 10000
 
@@ -20,7 +20,8 @@ static int check_endpoint(const char *endpoint, struct error **err)
 		return -1;
 	if (!a.is_unix)
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"\"%s\" is no unix:///path: only there a driver tells", endpoint);
+			"\"%s\" is not unix:///path, the only kind of socket at which a driver can be asked",
+			endpoint);
 	return 0;
 }
 

@@ -2,16 +2,16 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/log.h"
 #include "base/parse.h"
 #include "base/str.h"
 #include "commands.h"
 #include "os/process.h"
-#include "pmem/pool_convert.h"
-#include "pmem/pool_vg.h"
+#include "pmem/pool/pool_convert.h"
+#include "pmem/pool/pool_vg.h"
 
-/* What is there, and what is to become of it. */
+/* The namespaces, and what is to be done with each. */
 struct view {
 	struct nd_inventory *inv;
 	struct convert_plan plan;

@@ -2,8 +2,8 @@
 #include "base/log.h"
 #include "commands.h"
 #include "os/process.h"
-#include "pmem/pool_ns.h"
-#include "pmem/pool_vg.h"
+#include "pmem/pool/pool_ns.h"
+#include "pmem/pool/pool_vg.h"
 
 static void log_created(const struct nd_region *r, const struct nd_namespace *ns)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "base/parse.h"
 #include "commands.h"
-#include "pmem/pool_ns.h"
+#include "pmem/pool/pool_ns.h"
 
 static void write_sizes(const struct pool_ns_plan *p, struct buf *out)
 {

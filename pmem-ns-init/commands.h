@@ -9,9 +9,9 @@
 #pragma once
 
 #include "base/buf.h"
-#include "pmem/dax.h"
-#include "pmem/lvm.h"
-#include "pmem/nd.h"
+#include "pmem/lvm/lvm.h"
+#include "pmem/nd/dax.h"
+#include "pmem/nd/nd.h"
 
 #define OUTPUT_MAX_BYTES (16U << 20)
 

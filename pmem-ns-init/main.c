@@ -6,12 +6,11 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "commands.h"
-#include "os/args.h"
-#include "os/klog_flags.h"
 #include "os/process.h"
-#include "pmem/lvm.h"
-#include "pmem/pool_ns.h"
-#include "pmem/pool_saved.h"
+#include "os/program.h"
+#include "pmem/lvm/lvm.h"
+#include "pmem/pool/pool_ns.h"
+#include "pmem/pool/pool_saved.h"
 
 static const char usage[] =
 	"usage: pmem-ns-init [flags] [create|plan|status|convert [NAMESPACE]...]\n"
@@ -35,16 +34,13 @@ static const char usage[] =
 	"one.";
 
 struct options {
+	struct program_flags flags;
 	unsigned percent;
 	bool strict;
 	bool force;
 	bool dry_run;
-	bool show_version;
-	bool show_help;
-	uint32_t verbosity;
 	const char *state_path;
 	const char *output;
-	const char *logging_format;
 	const char *command;
 	char **only; /* convert: strv */
 };
@@ -54,11 +50,10 @@ static int check(const struct options *o, char *const *rest, struct error **err)
 	static const char *const commands[] = {"create", "plan", "status", "convert", NULL};
 	bool converting = str_eq(o->command, "convert");
 
-	if (!str_eq(o->logging_format, "text") && !str_eq(o->logging_format, "json"))
-		return err_set(err, ERR_INVALID_ARGUMENT, "-logging-format must be text or json, not \"%s\"",
-			o->logging_format);
-	if (o->output && !str_eq(o->output, "text") && !str_eq(o->output, "json"))
-		return err_set(err, ERR_INVALID_ARGUMENT, "-o must be text or json, not \"%s\"", o->output);
+	if (program_check_format("-logging-format", o->flags.logging_format, err) < 0)
+		return -1;
+	if (o->output && program_check_format("-o", o->output, err) < 0)
+		return -1;
 	if (o->output && str_eq(o->command, "create"))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-o is for plan, status and convert");
 	if ((o->force || o->dry_run) && !converting)
@@ -74,12 +69,11 @@ static int check(const struct options *o, char *const *rest, struct error **err)
 	return args_refuse_command(o->command, commands, err);
 }
 
-/* Help and version are answered here; @ret then says so by show_help or show_version. */
+/* Help and version are answered here; @ret->flags then say so. */
 static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored, struct error **err)
 {
-	struct options o = {.percent = 100,
-		.logging_format = "text",
-		.verbosity = 3,
+	struct options o = {.flags = PROGRAM_FLAGS_INIT,
+		.percent = 100,
 		.command = "create",
 		.state_path = "/var/lib/pmem-csi.intel.com"};
 	const struct opt table[] = {
@@ -92,10 +86,7 @@ static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored
 		{"statePath", OPT_STR, &o.state_path, "DIR",
 			"convert: the driver's; what was in a volume group is recorded in its folder lvm"},
 		{"o", OPT_STR, &o.output, "FORMAT", "plan, status, convert: text (default) or json"},
-		{"logging-format", OPT_STR, &o.logging_format, "FORMAT", "text or json"},
-		{"v", OPT_U32, &o.verbosity, "N", "log verbosity; 5 and above shows debug messages"},
-		{"version", OPT_BOOL, &o.show_version, NULL, "print the version and exit"},
-		{"help", OPT_BOOL, &o.show_help, NULL, "print this help and exit"},
+		PROGRAM_FLAGS(&o.flags),
 		{"useforsector", OPT_IGNORED, NULL, "PERCENT", "there is no sector mode"},
 		KLOG_IGNORED_FLAGS,
 		{0},
@@ -105,11 +96,9 @@ static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored
 
 	if (args_parse(table, argc, argv, &args, err) < 0)
 		return -1;
-	if (o.show_help) {
-		if (process_print(help, err) < 0)
-			return -1;
-	} else if (o.show_version) {
-		if (process_print(PMEM_VERSION "\n", err) < 0)
+	const char *about = program_about(&o.flags, help);
+	if (about) {
+		if (process_print(about, err) < 0)
 			return -1;
 	} else {
 		o.command = args.rest[0] ? args.rest[0] : o.command;
@@ -195,11 +184,9 @@ int main(int argc, char **argv)
 		fprintf(stderr, "pmem-ns-init: %s\n", err->msg);
 		return err->code == ERR_INVALID_ARGUMENT ? 2 : 1;
 	}
-	if (o.show_help || o.show_version)
+	if (o.flags.show_help || o.flags.show_version)
 		return 0;
-	log_init("pmem-ns-init", str_eq(o.logging_format, "json") ? LOG_JSON : LOG_TEXT, o.verbosity);
-	for (size_t i = 0; ignored && ignored[i]; i++)
-		log_warn("flag is accepted but has no effect", F_STR("flag", ignored[i]));
+	program_start_log("pmem-ns-init", &o.flags, ignored);
 	int rc = run(&o, &complete, &err);
 	strv_free(o.only);
 	if (rc < 0) {
@@ -208,7 +195,7 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	if (process_is_stopped()) {
-		log_warn("stopped between two steps: run it again to go on",
+		log_warn("stopped between two steps: run it again to continue",
 			F_STR("signal", process_is_stopped()));
 		return 1;
 	}

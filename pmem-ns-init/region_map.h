@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "pmem/nd.h"
+#include "pmem/nd/nd.h"
 
 enum map_kind { MAP_OWN, MAP_FOREIGN, MAP_FREE };
 

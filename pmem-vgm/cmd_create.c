@@ -3,8 +3,8 @@
 #include "base/str.h"
 #include "commands.h"
 #include "os/process.h"
-#include "pmem/pool_saved.h"
-#include "pmem/pool_vg.h"
+#include "pmem/pool/pool_saved.h"
+#include "pmem/pool/pool_vg.h"
 
 int view_read(struct nd *nd, struct lvm *lvm, struct view *ret, struct error **err)
 {

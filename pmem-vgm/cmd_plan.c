@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/json.h"
+#include "base/json/json.h"
 #include "commands.h"
-#include "pmem/pool_vg.h"
+#include "pmem/pool/pool_vg.h"
 
 static bool has_pool(const struct nd_region *r)
 {

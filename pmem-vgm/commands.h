@@ -7,8 +7,8 @@
 #pragma once
 
 #include "base/buf.h"
-#include "pmem/lvm.h"
-#include "pmem/nd.h"
+#include "pmem/lvm/lvm.h"
+#include "pmem/nd/nd.h"
 
 /** What is there: LVM is shown the devices of pool namespaces only. */
 struct view {
@@ -17,7 +17,7 @@ struct view {
 };
 
 /**
- * view_read() - look, anew.
+ * view_read() - look, again if @v was read before.
  * @ret: zeroed, or read before: then it is replaced; view_done()
  *
  * Return: 0, or -1 as nd_list() and lvm_list().

@@ -6,10 +6,9 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "commands.h"
-#include "os/args.h"
-#include "os/klog_flags.h"
 #include "os/process.h"
-#include "pmem/pool_saved.h"
+#include "os/program.h"
+#include "pmem/pool/pool_saved.h"
 
 #define OUTPUT_MAX_BYTES (16U << 20)
 
@@ -29,13 +28,10 @@ static const char usage[] =
 	"SIGTERM, SIGINT and SIGHUP stop create before the next step, never in the middle of one.";
 
 struct options {
+	struct program_flags flags;
 	bool strict;
-	bool show_version;
-	bool show_help;
-	uint32_t verbosity;
 	const char *state_path;
 	const char *output;
-	const char *logging_format;
 	const char *command;
 };
 
@@ -43,11 +39,10 @@ static int check(const struct options *o, char *const *rest, struct error **err)
 {
 	static const char *const commands[] = {"create", "plan", "status", NULL};
 
-	if (!str_eq(o->logging_format, "text") && !str_eq(o->logging_format, "json"))
-		return err_set(err, ERR_INVALID_ARGUMENT, "-logging-format must be text or json, not \"%s\"",
-			o->logging_format);
-	if (o->output && !str_eq(o->output, "text") && !str_eq(o->output, "json"))
-		return err_set(err, ERR_INVALID_ARGUMENT, "-o must be text or json, not \"%s\"", o->output);
+	if (program_check_format("-logging-format", o->flags.logging_format, err) < 0)
+		return -1;
+	if (o->output && program_check_format("-o", o->output, err) < 0)
+		return -1;
 	if (o->output && str_eq(o->command, "create"))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-o is for plan and status");
 	if (o->state_path[0] != '/')
@@ -61,11 +56,10 @@ static int check(const struct options *o, char *const *rest, struct error **err)
 	return args_refuse_command(o->command, commands, err);
 }
 
-/* Help and version are answered here; @ret then says so by show_help or show_version. */
+/* Help and version are answered here; @ret->flags then say so. */
 static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored, struct error **err)
 {
-	struct options o = {.logging_format = "text",
-		.verbosity = 3,
+	struct options o = {.flags = PROGRAM_FLAGS_INIT,
 		.command = "create",
 		.state_path = "/var/lib/pmem-csi.intel.com"};
 	const struct opt table[] = {
@@ -73,10 +67,7 @@ static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored
 		{"statePath", OPT_STR, &o.state_path, "DIR",
 			"the driver's; what groups there are is recorded in its folder lvm"},
 		{"o", OPT_STR, &o.output, "FORMAT", "plan, status: text (default) or json"},
-		{"logging-format", OPT_STR, &o.logging_format, "FORMAT", "text or json"},
-		{"v", OPT_U32, &o.verbosity, "N", "log verbosity; 5 and above shows debug messages"},
-		{"version", OPT_BOOL, &o.show_version, NULL, "print the version and exit"},
-		{"help", OPT_BOOL, &o.show_help, NULL, "print this help and exit"},
+		PROGRAM_FLAGS(&o.flags),
 		KLOG_IGNORED_FLAGS,
 		{0},
 	};
@@ -85,11 +76,9 @@ static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored
 
 	if (args_parse(table, argc, argv, &args, err) < 0)
 		return -1;
-	if (o.show_help) {
-		if (process_print(help, err) < 0)
-			return -1;
-	} else if (o.show_version) {
-		if (process_print(PMEM_VERSION "\n", err) < 0)
+	const char *about = program_about(&o.flags, help);
+	if (about) {
+		if (process_print(about, err) < 0)
 			return -1;
 	} else {
 		o.command = args.rest[0] ? args.rest[0] : o.command;
@@ -168,18 +157,16 @@ int main(int argc, char **argv)
 		fprintf(stderr, "pmem-vgm: %s\n", err->msg);
 		return err->code == ERR_INVALID_ARGUMENT ? 2 : 1;
 	}
-	if (o.show_help || o.show_version)
+	if (o.flags.show_help || o.flags.show_version)
 		return 0;
-	log_init("pmem-vgm", str_eq(o.logging_format, "json") ? LOG_JSON : LOG_TEXT, o.verbosity);
-	for (size_t i = 0; ignored && ignored[i]; i++)
-		log_warn("flag is accepted but has no effect", F_STR("flag", ignored[i]));
+	program_start_log("pmem-vgm", &o.flags, ignored);
 	if (run(&o, &complete, &err) < 0) {
 		process_blame(&err);
 		log_error("failed", F_STR("command", o.command), F_ERR(err));
 		return 1;
 	}
 	if (process_is_stopped()) {
-		log_warn("stopped between two steps: run it again to go on",
+		log_warn("stopped between two steps: run it again to continue",
 			F_STR("signal", process_is_stopped()));
 		return 1;
 	}

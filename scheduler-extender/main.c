@@ -14,12 +14,6 @@
 /* The names of some thousand nodes are worked on in less than that. */
 #define LARGE_BYTES (1 << 20)
 
-static void warn_ignored(char *const *names)
-{
-	for (size_t i = 0; names && names[i]; i++)
-		log_warn("flag is accepted but has no effect here", F_STR("flag", names[i]));
-}
-
 int main(int argc, char **argv)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -32,15 +26,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "scheduler-extender: %s\n", err->msg);
 		return 2;
 	}
-	if (o.show_help) {
-		CLEANUP(free_charp) char *help = options_help();
-		return process_print_or_fail("scheduler-extender", help);
-	}
-	if (o.show_version) {
-		return process_print_or_fail("scheduler-extender", PMEM_VERSION "\n");
-	}
-	log_init("scheduler-extender", str_eq(o.logging_format, "json") ? LOG_JSON : LOG_TEXT, o.verbosity);
-	warn_ignored(ignored);
+	CLEANUP(free_charp) char *help = options_help();
+	const char *about = program_about(&o.flags, help);
+	if (about)
+		return process_print_or_fail("scheduler-extender", about);
+	program_start_log("scheduler-extender", &o.flags, ignored);
 	if (program_run(&o, &err) < 0) {
 		process_blame(&err);
 		log_error("scheduler-extender ends", F_ERR(err));

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/prometheus.h"
 #include "base/str.h"
-#include "cluster/kube/request_counts.h"
+#include "kube/request_counts.h"
 
 /* kube-scheduler gives an extender 5 s; what takes more than some milliseconds has waited. */
 static const double bounds_s[] = {
@@ -78,7 +78,7 @@ static void add_known(const struct metrics *m, struct buf *out)
 
 	add_gauge(out, "pmem_scheduler_synced",
 		"1: the watches of the Kubernetes API and the controller's node table are complete.",
-		sched_world_is_synced(m->parts.world) &&
+		cluster_view_is_synced(m->parts.cluster) &&
 			(!m->parts.watch || sched_node_watch_is_synced(m->parts.watch)));
 	if (heard_ns > 0)
 		add_gauge(out, "pmem_registry_age_seconds", "Time since a controller has answered last.",
@@ -90,7 +90,7 @@ static void add_trust(const struct metrics *m, struct buf *out)
 	if (m->parts.trust)
 		add_gauge(out, "pmem_webhook_trusted",
 			"Whether the webhook's caBundle has all of its authorities.",
-			sched_trust_is_complete(m->parts.trust));
+			webhook_trust_is_complete(m->parts.trust));
 }
 
 static void add_requests(const struct metrics *m, struct buf *out)
@@ -116,16 +116,17 @@ static int require_ready(const struct metrics *m, struct error **err)
 	const char *kind;
 	uint64_t silent_ns;
 
-	if (!sched_world_is_synced(m->parts.world))
-		return err_set(err, ERR_UNAVAILABLE, "the Kubernetes API has not told all yet");
-	if (sched_world_is_silent(m->parts.world, clock_ns(), &kind, &silent_ns))
+	if (!cluster_view_is_synced(m->parts.cluster))
+		return err_set(
+			err, ERR_UNAVAILABLE, "the objects of the Kubernetes API have not all been read yet");
+	if (cluster_view_is_silent(m->parts.cluster, clock_ns(), &kind, &silent_ns))
 		return err_set(err, ERR_UNAVAILABLE,
 			"the Kubernetes API has not answered about %s for %llu s", kind,
 			(unsigned long long)(silent_ns / NS_PER_S));
 	if (!m->parts.watch || sched_node_watch_is_synced(m->parts.watch))
 		return 0;
 	const char *failure = sched_node_watch_failure(m->parts.watch);
-	return err_set(err, ERR_UNAVAILABLE, "no controller has told of the nodes yet%s%s",
+	return err_set(err, ERR_UNAVAILABLE, "no controller has reported the nodes yet%s%s",
 		failure ? ": " : "", failure ? failure : "");
 }
 
@@ -214,7 +215,7 @@ struct kube_observer metrics_kube_observer(struct metrics *m)
 	return kube_request_counts_observer(m->requests);
 }
 
-struct sched_service_observer metrics_service_observer(struct metrics *m)
+struct extender_service_observer metrics_service_observer(struct metrics *m)
 {
-	return (struct sched_service_observer){request_ended, m};
+	return (struct extender_service_observer){request_ended, m};
 }

@@ -4,11 +4,11 @@
  */
 #pragma once
 
-#include "cluster/kube/client.h"
-#include "cluster/sched/hook_trust.h"
-#include "cluster/sched/service.h"
-#include "net/cert_watch.h"
-#include "net/http_server.h"
+#include "kube/client.h"
+#include "net/core/cert_watch.h"
+#include "net/http1/http_server.h"
+#include "scheduler/extender_service.h"
+#include "scheduler/webhook_trust.h"
 
 struct metrics;
 
@@ -18,27 +18,27 @@ struct metrics *metrics_new(const char *driver_name, struct cert_watch *certs);
 /** metrics_free() - after those that it observes. NULL is allowed. */
 void metrics_free(struct metrics *m);
 
-/* All borrowed. Of the webhook alone all but .world and .trust is NULL. */
+/* All borrowed. Of the webhook alone all but .cluster and .trust is NULL. */
 struct metrics_parts {
-	const struct sched_world *world;
+	const struct cluster_view *cluster;
 	const struct sched_nodes *nodes;
 	const struct sched_node_watch *watch;
 	const struct sched_charges *charges;
-	const struct sched_trust *trust; /* NULL: the caBundle is not kept */
+	const struct webhook_trust *trust; /* NULL: the caBundle is not kept */
 };
 
-/** metrics_watch() - tell of @parts from now on. */
+/** metrics_watch() - show @parts from now on. */
 void metrics_watch(struct metrics *m, const struct metrics_parts *parts);
 
 /** metrics_kube_observer(), metrics_service_observer() - count requests; valid as long as @m. */
 struct kube_observer metrics_kube_observer(struct metrics *m);
-struct sched_service_observer metrics_service_observer(struct metrics *m);
+struct extender_service_observer metrics_service_observer(struct metrics *m);
 
 /**
  * metrics_all() - /metrics.
  * metrics_healthz() - /healthz: "ok": the process is there.
  * metrics_readyz() - /readyz and /status: "ok" while all is known that is needed to answer; otherwise 503 and
- * what is missing, or has not been heard of for too long.
+ * what is missing, or has not answered for too long.
  *
  * Routes (http_server.h) with @self a struct metrics.
  */

@@ -7,10 +7,8 @@
 #include "base/mem.h"
 #include "base/names.h"
 #include "base/str.h"
-#include "cluster/kube/object.h"
-#include "net/addr.h"
-#include "os/args.h"
-#include "os/klog_flags.h"
+#include "kube/object.h"
+#include "net/core/addr.h"
 
 #define DEFAULT_DRIVER_NAME "pmem-csi.intel.com"
 #define DEFAULT_REGISTRY    "tcp://pmem-csi-controller:10000"
@@ -18,7 +16,8 @@
 
 static struct options defaults(void)
 {
-	return (struct options){.driver_name = DEFAULT_DRIVER_NAME,
+	return (struct options){.flags = PROGRAM_FLAGS_INIT,
+		.driver_name = DEFAULT_DRIVER_NAME,
 		.scheduler_listen = "",
 		.insecure_scheduler_listen = "",
 		.probe_listen = "",
@@ -32,11 +31,9 @@ static struct options defaults(void)
 		.key_file = "",
 		.client_cert_file = "",
 		.client_key_file = "",
-		.logging_format = "text",
 		.policy = SCHED_BINPACK,
 		.kube_qps = 50,
-		.kube_burst = 100,
-		.verbosity = 3};
+		.kube_burst = 100};
 }
 
 static void free_opts(struct opt **opts)
@@ -97,10 +94,7 @@ static struct opt *table(struct options *o, struct texts *t)
 		{"kube-api-qps", OPT_U32, &o->kube_qps, "N",
 			"requests per second to the Kubernetes API server"},
 		{"kube-api-burst", OPT_U32, &o->kube_burst, "N", "how many at once"},
-		{"logging-format", OPT_STR, &o->logging_format, "FORMAT", "text or json"},
-		{"v", OPT_U32, &o->verbosity, "N", "log verbosity; 5 and above shows debug messages"},
-		{"version", OPT_BOOL, &o->show_version, NULL, "print the version and exit"},
-		{"help", OPT_BOOL, &o->show_help, NULL, "print this help and exit"},
+		PROGRAM_FLAGS(&o->flags),
 		KLOG_IGNORED_FLAGS,
 		{0},
 	};
@@ -209,9 +203,8 @@ static int check(const struct options *o, struct error **err)
 		return -1;
 	if (o->kube_qps == 0 || o->kube_burst == 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "-kube-api-qps and -kube-api-burst must not be 0");
-	if (!str_eq(o->logging_format, "text") && !str_eq(o->logging_format, "json"))
-		return err_set(err, ERR_INVALID_ARGUMENT, "-logging-format must be text or json, not \"%s\"",
-			o->logging_format);
+	if (program_check_format("-logging-format", o->flags.logging_format, err) < 0)
+		return -1;
 	if (check_listen("-schedulerListen", o->scheduler_listen, err) < 0 ||
 		check_listen("-insecureSchedulerListen", o->insecure_scheduler_listen, err) < 0 ||
 		check_listen("-webhookListen", o->webhook_listen, err) < 0 ||
@@ -236,7 +229,7 @@ int options_parse(int argc, char **argv, struct options *ret, char ***ret_ignore
 	if (read_policy(texts.policy, &o.policy, err) < 0 ||
 		read_scheduler_names(texts.scheduler_names, &o.scheduler_names, err) < 0)
 		return -1;
-	if (!o.show_version && !o.show_help && check(&o, err) < 0)
+	if (!o.flags.show_version && !o.flags.show_help && check(&o, err) < 0)
 		return -1;
 	*ret_ignored = TAKE_PTR(args.ignored);
 	*ret = o;

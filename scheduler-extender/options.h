@@ -8,9 +8,11 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "cluster/sched/decide.h"
+#include "os/program.h"
+#include "scheduler/node_choice.h"
 
 struct options {
+	struct program_flags flags;
 	const char *driver_name;
 	const char *scheduler_listen;          /* HTTPS; "": none */
 	const char *insecure_scheduler_listen; /* HTTP; "": none */
@@ -18,23 +20,19 @@ struct options {
 	const char *webhook_listen;            /* HTTPS; "": the others serve the webhook, too */
 	const char *webhook_configuration;     /* whose caBundle is kept up; "": none */
 	const char *webhook_service;
-	const char *client_ca_file; /* who signs clients over HTTPS; "": none is asked for */
+	const char *client_ca_file; /* the authority that signs clients over HTTPS; "": none is asked for */
 	const char *registry_endpoint;
 	const char *ca_file;   /* of the registry, or of the webhook; all three or none; "": none */
 	const char *cert_file; /* of what is served over HTTPS, too */
 	const char *key_file;
 	const char *client_cert_file; /* for the registry; both or none; "": cert_file */
 	const char *client_key_file;
-	const char *logging_format;
 	char **scheduler_names; /* strv: their pods are marked by the webhook */
 	enum sched_policy policy;
 	uint32_t kube_qps;
 	uint32_t kube_burst;
-	uint32_t verbosity;
 	bool insecure;
 	bool strict_keys;
-	bool show_version;
-	bool show_help;
 };
 
 /**

@@ -2,24 +2,24 @@
 #include "program.h"
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
-#include "cluster/kube/config.h"
-#include "cluster/sched/hook.h"
-#include "cluster/sched/hook_trust.h"
-#include "cluster/sched/service.h"
+#include "kube/config.h"
 #include "metrics.h"
-#include "net/addr.h"
-#include "net/cert_watch.h"
+#include "net/core/addr.h"
+#include "net/core/cert_watch.h"
+#include "net/core/shutdown.h"
 #include "net/limits.h"
 #include "os/process.h"
+#include "scheduler/extender_service.h"
+#include "scheduler/webhook_service.h"
+#include "scheduler/webhook_trust.h"
 
 #define TICK_MS 1000
 
-/* A probe has no body, but whoever sends one hears what is wrong. */
+/* A probe has no body, but a peer that sends one gets an error that says what is wrong. */
 #define MAX_PROBE_BODY 4096
 
 /* Connections of both servers, and as many again for work. */
@@ -42,14 +42,14 @@ struct program {
 	struct tls_context *registry_tls; /* NULL: plain */
 	struct kube_config *kube;
 	struct kube_client *client;
-	struct sched_world *world;
+	struct cluster_view *cluster;
 	/* NULL where the webhook alone is served: */
 	struct sched_nodes *nodes;
 	struct sched_charges *charges;
 	struct sched_node_watch *watch;
-	struct sched_service *service;
-	struct sched_hook *hook;
-	struct sched_trust *trust; /* NULL: the caBundle is others' business */
+	struct extender_service *service;
+	struct webhook_service *webhook_service;
+	struct webhook_trust *trust; /* NULL: the caBundle is others' business */
 	struct metrics *metrics;
 	struct http_route scheduler_routes[9];
 	struct http_server *scheduler; /* for kube-scheduler; NULL: none */
@@ -58,10 +58,7 @@ struct program {
 	struct http_route probe_routes[4];
 	struct http_server *probes; /* NULL: none */
 	struct loop_timer *tick;
-	struct loop_timer *grace;
-	struct loop_stop_signals *on_stop;
-	bool draining;
-	unsigned n_serving; /* servers that have not drained */
+	struct shutdown *shutdown;
 };
 
 static void tick(void *user)
@@ -69,7 +66,7 @@ static void tick(void *user)
 	struct program *p = user;
 	uint64_t now = clock_ns();
 
-	sched_world_tick(p->world, now);
+	cluster_view_tick(p->cluster, now);
 	if (p->charges)
 		sched_charges_expire(p->charges, now);
 }
@@ -79,39 +76,26 @@ static void charges_changed(void *user)
 	struct program *p = user;
 
 	if (p->service)
-		sched_service_charges_changed(p->service);
+		extender_service_charges_changed(p->service);
 }
 
-static void ended(void *user)
-{
-	struct program *p = user;
-
-	if (--p->n_serving == 0)
-		loop_stop(p->loop);
-}
-
-static void grace_is_over(void *user)
+static void shutdown_is_overdue(void *user)
 {
 	(void)user;
 	log_error("ending in the middle of requests that do not end");
-	_exit(EXIT_FAILURE);
 }
 
-static void stop_requested(void *user)
+static void begin_shutdown(void *user)
 {
 	struct program *p = user;
 
-	if (p->draining)
-		return;
-	p->draining = true;
 	log_info("stopping: running requests are finished first");
 	loop_timer_stop(p->tick);
-	loop_timer_set(p->grace, STOP_GRACE_MS, /* repeat_ms= */ 0);
-	p->n_serving = (p->scheduler != NULL) + (p->webhook != NULL);
+	shutdown_expect(p->shutdown, (p->scheduler != NULL) + (p->webhook != NULL));
 	if (p->webhook)
-		http_server_drain(p->webhook, ended, p);
+		http_server_drain(p->webhook, shutdown_part_ended, p->shutdown);
 	if (p->scheduler)
-		http_server_drain(p->scheduler, ended, p);
+		http_server_drain(p->scheduler, shutdown_part_ended, p->shutdown);
 }
 
 static int open_registry_tls(const struct options *o, struct tls_context **ret, struct error **err)
@@ -195,35 +179,36 @@ static int open_watch(struct program *p, struct error **err)
 	return 0;
 }
 
-/* What kube-scheduler's questions need, once the world is there. */
+/* What kube-scheduler's questions need, once the cluster is there. */
 static int open_service(struct program *p, struct error **err)
 {
 	if (open_watch(p, err) < 0)
 		return -1;
-	const struct sched_service_config config = {.loop = p->loop,
-		.world = p->world,
+	const struct extender_service_config config = {.loop = p->loop,
+		.cluster = p->cluster,
 		.nodes = p->nodes,
 		.watch = p->watch,
 		.charges = p->charges,
 		.policy = p->options->policy,
 		.observer = metrics_service_observer(p->metrics)};
-	p->service = sched_service_new(&config);
+	p->service = extender_service_new(&config);
 	return 0;
 }
 
-static void open_hook(struct program *p)
+static void open_webhook_service(struct program *p)
 {
 	const struct options *o = p->options;
-	const struct sched_hook_config hook = {
-		.world = p->world, .client = p->client, .rules = {o->driver_name, o->scheduler_names}};
-	const struct sched_trust_config trust = {.client = p->client,
+	const struct webhook_service_config webhook_service = {
+		.cluster = p->cluster, .client = p->client, .rules = {o->driver_name, o->scheduler_names}};
+	const struct webhook_trust_config trust = {.client = p->client,
 		.configuration = o->webhook_configuration,
 		.service = o->webhook_service,
-		.ca_file = o->ca_file};
+		.ca_file = o->ca_file,
+		.cert_file = o->cert_file};
 
-	p->hook = sched_hook_new(&hook);
+	p->webhook_service = webhook_service_new(&webhook_service);
 	if (!str_empty(o->webhook_configuration))
-		p->trust = sched_trust_new(&trust);
+		p->trust = webhook_trust_new(&trust);
 }
 
 static int open_parts(struct program *p, struct error **err)
@@ -236,11 +221,11 @@ static int open_parts(struct program *p, struct error **err)
 	}
 	if (open_kube(p, err) < 0)
 		return err_wrap(err, "Kubernetes");
-	p->world = sched_world_new(p->client, o->driver_name, p->charges);
+	p->cluster = cluster_view_new(p->client, o->driver_name, p->charges);
 	if (p->charges && open_service(p, err) < 0)
 		return -1;
-	open_hook(p);
-	const struct metrics_parts parts = {p->world, p->nodes, p->watch, p->charges, p->trust};
+	open_webhook_service(p);
+	const struct metrics_parts parts = {p->cluster, p->nodes, p->watch, p->charges, p->trust};
 	metrics_watch(p->metrics, &parts);
 	return 0;
 }
@@ -285,8 +270,8 @@ static struct http_route webhook_route(struct program *p)
 {
 	return (struct http_route){.path = "/pod/mutate",
 		.methods = "GET, POST",
-		.handle_later = sched_hook_handle,
-		.self = p->hook};
+		.handle_later = webhook_service_handle,
+		.self = p->webhook_service};
 }
 
 static void set_scheduler_routes(struct program *p)
@@ -294,15 +279,15 @@ static void set_scheduler_routes(struct program *p)
 	const struct http_route routes[] = {
 		{.path = "/filter",
 			.methods = "GET, POST",
-			.handle_later = sched_service_filter,
+			.handle_later = extender_service_filter,
 			.self = p->service},
 		{.path = "/prioritize",
 			.methods = "GET, POST",
-			.handle_later = sched_service_prioritize,
+			.handle_later = extender_service_prioritize,
 			.self = p->service},
 		{.path = "/preempt",
 			.methods = "POST",
-			.handle_later = sched_service_preempt,
+			.handle_later = extender_service_preempt,
 			.self = p->service},
 	};
 	size_t n = N_COMMON;
@@ -396,10 +381,15 @@ static struct cert_watch *watch_certificates(struct program *p)
 
 static int serve(struct program *p, struct error **err)
 {
-	if (loop_on_stop(p->loop, stop_requested, p, &p->on_stop, err) < 0)
+	const struct shutdown_config shutdown = {.loop = p->loop,
+		.grace_ms = STOP_GRACE_MS,
+		.begin = begin_shutdown,
+		.overdue = shutdown_is_overdue,
+		.user = p};
+
+	if (shutdown_new(&shutdown, &p->shutdown, err) < 0)
 		return -1;
 	p->tick = loop_timer_new(p->loop, tick, p);
-	p->grace = loop_timer_new(p->loop, grace_is_over, p);
 	p->certs = watch_certificates(p);
 	p->metrics = metrics_new(p->options->driver_name, p->certs);
 	if (open_parts(p, err) < 0 || start_http(p, err) < 0)
@@ -409,7 +399,7 @@ static int serve(struct program *p, struct error **err)
 	return 0;
 }
 
-/* Who asks goes before who is asked. */
+/* Callers are freed before what they call. */
 static void program_done(struct program *p)
 {
 	process_closing(CLOSE_GRACE_S);
@@ -417,11 +407,11 @@ static void program_done(struct program *p)
 	http_server_free(p->scheduler);
 	http_server_free(p->webhook);
 	http_server_free(p->probes);
-	sched_service_free(TAKE_PTR(p->service));
-	sched_hook_free(p->hook);
-	sched_trust_free(p->trust);
+	extender_service_free(TAKE_PTR(p->service));
+	webhook_service_free(p->webhook_service);
+	webhook_trust_free(p->trust);
 	sched_node_watch_free(p->watch);
-	sched_world_free(p->world);
+	cluster_view_free(p->cluster);
 	kube_client_free(p->client);
 	kube_config_free(p->kube);
 	sched_charges_free(p->charges);
@@ -432,8 +422,7 @@ static void program_done(struct program *p)
 	tls_context_unref(p->server_tls);
 	tls_context_unref(p->registry_tls);
 	loop_timer_close(p->tick);
-	loop_timer_close(p->grace);
-	loop_stop_signals_close(p->on_stop);
+	shutdown_free(p->shutdown);
 	loop_free(p->loop);
 	process_closing(0);
 }

@@ -11,6 +11,7 @@
 #undef err_set
 #undef err_set_errno
 #undef err_wrap
+#undef err_recode
 
 static int set(struct error **err, enum err_code code, int os_errno, char *msg)
 {
@@ -53,6 +54,13 @@ int err_wrap(struct error **err, const char *fmt, ...)
 	CLEANUP(free_charp) char *inner = (*err)->msg;
 	(*err)->msg = x_asprintf("%s: %s", context, inner);
 	str_clean((*err)->msg);
+	return -1;
+}
+
+int err_recode(struct error **err, enum err_code code)
+{
+	assert(err && *err);
+	(*err)->code = code;
 	return -1;
 }
 

@@ -71,7 +71,17 @@ int err_set_errno(struct error **err, enum err_code code, int os_errno, const ch
  */
 int err_wrap(struct error **err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* Shows the compiler that the three never return 0, so that it knows what is set after a success. */
+/**
+ * err_recode() - give an error another code, where the caller knows better than the callee what a failure
+ * means; message and errno stay.
+ * @err:  an error that is set
+ * @code: canonical code
+ *
+ * Return: always -1.
+ */
+int err_recode(struct error **err, enum err_code code);
+
+/* Shows the compiler that the four never return 0, so that it knows what is set after a success. */
 static inline int err_minus_one(int rv)
 {
 	(void)rv;
@@ -80,6 +90,7 @@ static inline int err_minus_one(int rv)
 #define err_set(...)       err_minus_one(err_set(__VA_ARGS__))
 #define err_set_errno(...) err_minus_one(err_set_errno(__VA_ARGS__))
 #define err_wrap(...)      err_minus_one(err_wrap(__VA_ARGS__))
+#define err_recode(...)    err_minus_one(err_recode(__VA_ARGS__))
 
 /**
  * err_code_name() - canonical spelling of a code, such as "NOT_FOUND".

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 
 #define NAME_MAX_BYTES 63
@@ -66,4 +67,9 @@ int name_check_node(const char *id, struct error **err)
 bool name_is_object(const char *name, size_t max_bytes)
 {
 	return strnlen(name, max_bytes + 1) <= max_bytes && is_domain(name);
+}
+
+char *name_topology_key(const char *driver_name)
+{
+	return x_asprintf("%s/node", driver_name);
 }

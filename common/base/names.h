@@ -26,3 +26,8 @@ int name_check_node(const char *id, struct error **err) MUST_CHECK;
 /** name_is_object() - whether @name can be that of an object in Kubernetes: a domain name of at most
  * @max_bytes bytes. Source: the DNS subdomain names of Kubernetes' "Object Names and IDs". */
 bool name_is_object(const char *name, size_t max_bytes);
+
+/** name_topology_key() - the key of the topology segment whose value is a node's identity, "<driver>/node":
+ * kubelet makes it a label of the Node object. @driver_name: as of name_check_driver(). Return: caller frees.
+ */
+char *name_topology_key(const char *driver_name);

@@ -39,7 +39,7 @@ int parse_u64(const char *text, uint64_t *ret, struct error **err)
 	return 0;
 }
 
-/* Return: 16 when @c is none. */
+/* Return: 16 when @c is not one. */
 static unsigned hex_value(char c)
 {
 	if (is_digit(c))

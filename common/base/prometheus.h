@@ -36,13 +36,13 @@ struct prometheus_histogram {
 /** prometheus_family() - HELP and TYPE lines. @help: one sentence. */
 void prometheus_family(struct buf *out, const char *name, enum prometheus_type type, const char *help);
 
-/** prometheus_sample() - one value. @labels: NULL is none. */
+/** prometheus_sample() - one value. @labels: NULL: none. */
 void prometheus_sample(
 	struct buf *out, const char *name, const struct prometheus_label *labels, double value);
 
 /** prometheus_observe() - count @value in @h. */
 void prometheus_observe(struct prometheus_histogram *h, double value);
 
-/** prometheus_sample_histogram() - all buckets, sum and count. @labels: without "le"; NULL is none. */
+/** prometheus_sample_histogram() - all buckets, sum and count. @labels: without "le"; NULL: none. */
 void prometheus_sample_histogram(struct buf *out, const char *name, const struct prometheus_label *labels,
 	const struct prometheus_histogram *h);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "base/str.h"
+#include "base/sorted.h"
 
 void strmap_done(struct strmap *m)
 {
@@ -17,27 +17,17 @@ void strmap_done(struct strmap *m)
 	*m = (struct strmap){0};
 }
 
+static int order_entry(const void *element, const void *key)
+{
+	const struct strmap_entry *entry = element;
+
+	return strcmp(entry->key, key);
+}
+
 /* Place of @key, or where it would have to be inserted. */
 static size_t find(const struct strmap *m, const char *key, bool *ret_found)
 {
-	size_t low = 0;
-	size_t high = m->n;
-
-	*ret_found = false;
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		int order = strcmp(m->entries[mid].key, key);
-
-		if (order == 0) {
-			*ret_found = true;
-			return mid;
-		}
-		if (order < 0)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
+	return sorted_find(m->entries, m->n, sizeof(*m->entries), key, order_entry, ret_found);
 }
 
 void strmap_set(struct strmap *m, const char *key, const char *value)
@@ -66,32 +56,8 @@ const char *strmap_get(const struct strmap *m, const char *key)
 	return found ? m->entries[i].value : NULL;
 }
 
-void strmap_remove(struct strmap *m, const char *key)
-{
-	bool found;
-	size_t i = find(m, key, &found);
-
-	if (!found)
-		return;
-	free(m->entries[i].key);
-	free(m->entries[i].value);
-	m->n--;
-	memmove(m->entries + i, m->entries + i + 1, (m->n - i) * sizeof(*m->entries));
-}
-
 void strmap_copy(struct strmap *to, const struct strmap *from)
 {
 	for (size_t i = 0; i < from->n; i++)
 		strmap_set(to, from->entries[i].key, from->entries[i].value);
-}
-
-bool strmap_equal(const struct strmap *a, const struct strmap *b)
-{
-	if (a->n != b->n)
-		return false;
-	for (size_t i = 0; i < a->n; i++)
-		if (!str_eq(a->entries[i].key, b->entries[i].key) ||
-			!str_eq(a->entries[i].value, b->entries[i].value))
-			return false;
-	return true;
 }

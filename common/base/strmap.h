@@ -6,7 +6,6 @@
  */
 #pragma once
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/cleanup.h"
@@ -30,11 +29,5 @@ void strmap_set(struct strmap *m, const char *key, const char *value);
 /** strmap_get() - value of @key, borrowed, or NULL. */
 const char *strmap_get(const struct strmap *m, const char *key);
 
-/** strmap_remove() - forget @key if it is there. */
-void strmap_remove(struct strmap *m, const char *key);
-
 /** strmap_copy() - add every entry of @from to @to. */
 void strmap_copy(struct strmap *to, const struct strmap *from);
-
-/** strmap_equal() - same keys with same values. */
-bool strmap_equal(const struct strmap *a, const struct strmap *b);

@@ -40,7 +40,7 @@ static bool wait_locked(struct turn *t, uint64_t wait_ns)
 static int take_locked(struct turn *t, const char *doing, uint64_t wait_ns, struct error **err)
 {
 	if (!wait_locked(t, wait_ns))
-		return err_set(err, ERR_UNAVAILABLE, "waited in vain: \"%s\" has been going on for %ju s",
+		return err_set(err, ERR_UNAVAILABLE, "gave up waiting: \"%s\" has been running for %ju s",
 			t->doing, (uintmax_t)((clock_ns() - t->since_ns) / NS_PER_S));
 	t->busy = true;
 	t->since_ns = clock_ns();

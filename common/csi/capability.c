@@ -3,7 +3,7 @@
 
 #include "base/str.h"
 #include "os/fs.h"
-#include "volume/mount_flags.h"
+#include "volume/attachment/mount_flags.h"
 
 #define MODE(name) CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__MODE__##name
 

@@ -4,7 +4,7 @@
  * descriptor.
  *
  * Strings: at most 128 bytes, paths at most 4096; a map or a list of strings: at most 4 KiB in all ("Size
- * Limits" in the specification). That they are UTF-8 was seen when they were unpacked (net/grpc_text.h).
+ * Limits" in the specification). That they are UTF-8 was seen when they were unpacked (net/grpc/grpc_text.h).
  * Threads: safe.
  */
 #pragma once

@@ -10,6 +10,7 @@
 #include "csi/handler.h"
 #include "csi/reply.h"
 #include "csi/request.h"
+#include "pmem/usage.h"
 #include "volume/params.h"
 
 /* Before the first snapshot a volume that exists would look as if it did not. */
@@ -170,7 +171,7 @@ static void read_capacity(
 	if (!can_serve(csi, request, &parameters))
 		return;
 	volumes_capacity(csi->volumes, ret);
-	if (str_eq(strmap_get(&parameters, "usage"), "FileIO"))
+	if (volume_usage_is_file_io(strmap_get(&parameters, "usage")))
 		ret->max_volume_bytes = ret->max_sector_volume_bytes;
 }
 

@@ -1,30 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "csi/convert.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/names.h"
 #include "base/str.h"
-
-/* "<driver>/node" */
-static char *topology_key(const char *driver_name, struct arena *arena)
-{
-	size_t n = strlen(driver_name) + sizeof("/node");
-	char *key = arena_alloc(arena, n);
-
-	snprintf(key, n, "%s/node", driver_name);
-	return key;
-}
 
 Csi__V1__Topology *csi_topology(const char *driver_name, const char *node_id, struct arena *arena)
 {
 	Csi__V1__Topology *t = arena_alloc(arena, sizeof(*t));
 	Csi__V1__Topology__SegmentsEntry *entry = arena_alloc(arena, sizeof(*entry));
+	CLEANUP(free_charp) char *key = name_topology_key(driver_name);
 
 	csi__v1__topology__init(t);
 	csi__v1__topology__segments_entry__init(entry);
-	entry->key = topology_key(driver_name, arena);
+	entry->key = arena_strdup(arena, key);
 	entry->value = arena_strdup(arena, node_id);
 	t->n_segments = 1;
 	t->segments = arena_alloc(arena, sizeof(*t->segments));
@@ -32,15 +23,12 @@ Csi__V1__Topology *csi_topology(const char *driver_name, const char *node_id, st
 	return t;
 }
 
-static bool is_node_key(const char *driver_name, const char *key)
-{
-	return str_starts(key, driver_name) && str_eq(key + strlen(driver_name), "/node");
-}
-
 const char *csi_topology_node(const char *driver_name, const Csi__V1__Topology *t)
 {
+	CLEANUP(free_charp) char *key = name_topology_key(driver_name);
+
 	for (size_t i = 0; i < t->n_segments; i++) {
-		if (is_node_key(driver_name, t->segments[i]->key))
+		if (str_eq(t->segments[i]->key, key))
 			return t->segments[i]->value;
 	}
 	return NULL;

@@ -2,16 +2,16 @@
 /*
  * csi.h - the CSI services of one node: translation between messages and volume/, nothing else.
  *
- * Identity, Controller (for this node's volumes) and Node as tables for net/grpc_service.h. Each request is
- * checked against the specification's limits first (check.h); errors begin with the node's name. Methods that
- * only read memory are inline, the others run on workers. Threads: handlers run concurrently. Source: CSI
- * specification 1.12.
+ * Identity, Controller (for this node's volumes) and Node as tables for net/grpc/grpc_service.h. Each request
+ * is checked against the specification's limits first (check.h); errors begin with the node's name. Methods
+ * that only read memory are inline, the others run on workers. Threads: handlers run concurrently. Source:
+ * CSI specification 1.12.
  */
 #pragma once
 
 #include <stdbool.h>
 
-#include "net/grpc_service.h"
+#include "net/grpc/grpc_service.h"
 #include "volume/volumes.h"
 
 struct csi {

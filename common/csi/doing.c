@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which volume a request is about, for those who want to know what takes so long. */
+/* Which volume a request is about, to show what takes so long. */
 #include "base/str.h"
 #include "csi/csi.h"
 

@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "net/grpc_service.h"
+#include "net/grpc/grpc_service.h"
 
 struct plugin_registration {
 	const char *driver_name;

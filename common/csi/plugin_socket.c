@@ -11,17 +11,17 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "net/backoff.h"
-#include "net/grpc_server.h"
+#include "net/grpc/grpc_server.h"
 #include "os/file.h"
 #include "os/unix_socket.h"
+#include "pacing/backoff.h"
 
 #define CHECK_MS   10000
 #define SILENCE_MS 30000
 #define OLD_MS     100 /* how often to look whether the old server has drained */
 /* Twice the period of kubelet's reconciler (kubernetes pkg/kubelet/pluginmanager/plugin_manager.go). */
 #define SETTLE_MS 2000
-#define LOST_MS   60000 /* so long the socket may be away before the driver hears of it */
+#define LOST_MS   60000 /* so long the socket may be away before the driver is notified */
 
 /* As many as leave room for a driver name of 63 characters in kubelet's usual folder. */
 #define BOOT_DIGITS 4
@@ -44,7 +44,7 @@ struct plugin_socket {
 	char *refusal; /* why kubelet has refused the last time; NULL: it has not */
 	char *failure; /* why the socket cannot be made; NULL: it can */
 	uint64_t failing_since_ns;
-	bool lost; /* and the driver has heard of that */
+	bool lost; /* and the driver was notified of that */
 	unsigned draining;
 	loop_fn on_drained;
 	void *user;

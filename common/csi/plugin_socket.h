@@ -24,8 +24,8 @@
 
 #include "base/error.h"
 #include "csi/plugin_registration.h"
-#include "net/loop.h"
-#include "net/workers.h"
+#include "net/core/loop.h"
+#include "net/core/workers.h"
 
 struct plugin_socket;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reply.h - parts of replies that a node and the central controller give alike. All of it lives in the call's
- * arena.
+ * reply.h - parts of replies that nodes and the central controller have in common. All of it lives in the
+ * call's arena.
  *
  * Threads: safe.
  */

@@ -69,7 +69,8 @@ static int read_token(const char *token, const char **ret_after, struct error **
 		return 0;
 	}
 	if (!str_starts(token, CSI_TOKEN_PREFIX) || !volume_id_valid(token + strlen(CSI_TOKEN_PREFIX)))
-		return err_set(err, ERR_ABORTED, "starting_token \"%s\" is none of ours", token);
+		return err_set(
+			err, ERR_ABORTED, "starting_token \"%s\" was not issued by this driver", token);
 	*ret_after = token + strlen(CSI_TOKEN_PREFIX);
 	return 0;
 }

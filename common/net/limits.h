@@ -131,7 +131,7 @@
 #define LIMIT_HANDSHAKE_THREADS 4
 
 /* Steps of handshakes that wait for one of them, above which nobody is accepted for TLS: a crowd waits in the
- * backlog, and whoever is accepted has his answer before he gives up, or is dropped as a newcomer. */
+ * backlog, and a peer that is accepted gets its answer before it gives up, or is dropped as a newcomer. */
 #define LIMIT_HANDSHAKES_WAITING 64
 
 /* After a request to end: how long peers may take for replies that are ready. Work that runs is waited for.

@@ -271,7 +271,8 @@ int dm_refuse_suspended(const char *path, struct error **err)
 		return err_wrap(err, "%s", path);
 	if (io.flags & DM_SUSPEND_FLAG)
 		return err_set(err, ERR_UNAVAILABLE,
-			"%s is suspended in device-mapper, by who changes it or has forgotten to resume it",
+			"%s is suspended in device-mapper: it is being changed, or was not resumed (dmsetup "
+			"resume)",
 			path);
 	return 0;
 }

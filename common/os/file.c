@@ -70,7 +70,8 @@ static int compare_names(const void *a, const void *b)
 
 int dir_list(int dir_fd, char ***ret_names, struct error **err)
 {
-	CLEANUP(strv_freep) char **names = NULL;
+	CLEANUP(strv_freep) char **names = x_calloc(1, sizeof(char *));
+	size_t n = 0;
 	int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
 	if (fd < 0)
@@ -88,12 +89,13 @@ int dir_list(int dir_fd, char ***ret_names, struct error **err)
 			return err_set_errno(err, ERR_INTERNAL, errno, "read directory");
 		if (!e)
 			break;
-		if (!str_eq(e->d_name, ".") && !str_eq(e->d_name, ".."))
-			strv_add(&names, e->d_name);
+		if (str_eq(e->d_name, ".") || str_eq(e->d_name, ".."))
+			continue;
+		names = x_realloc(names, n + 2, sizeof(char *));
+		names[n++] = x_strdup(e->d_name);
+		names[n] = NULL;
 	}
-	if (!names)
-		names = x_calloc(1, sizeof(char *));
-	qsort(names, strv_len(names), sizeof(char *), compare_names);
+	qsort(names, n, sizeof(char *), compare_names);
 	*ret_names = TAKE_PTR(names);
 	return 0;
 }

@@ -233,12 +233,11 @@ static int judge(const char *device, int status, struct buf *out, char **ret_ver
 			"matter, "
 			"then run e2fsck -f %s on the node",
 			device, words, device);
-	*ret_verdict = status == 0
-			       ? NULL
-			       : x_asprintf("%s with status %d: %s",
-					 status & ~FSCK_CORRECTED ? "e2fsck could not do its work, and ended"
-								  : "e2fsck mended it, and ended",
-					 status, words);
+	*ret_verdict = status == 0 ? NULL
+				   : x_asprintf("%s with status %d: %s",
+					     status & ~FSCK_CORRECTED ? "e2fsck failed and ended"
+								      : "e2fsck repaired it and ended",
+					     status, words);
 	return 0;
 }
 

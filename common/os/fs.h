@@ -62,14 +62,14 @@ int fs_read_super(
  * @fstype:      "ext4" or "xfs"; of xfs nothing is done, since its mount replays the log
  * @device:      block device path, not mounted
  * @timeout_ms:  bound for e2fsck
- * @ret_verdict: the program's last words when something was mended or could not be looked at; NULL: all was
+ * @ret_verdict: the program's last words when something was repaired or could not be looked at; NULL: all was
  *               well; caller frees
  * @err:         see docs/ERRORS.md
  *
  * A checker that cannot do its work, or is not installed, hinders no mount, as in Kubernetes'
  * mount-utils (formatAndMountSensitive()). Source: e2fsck(8), exit codes.
- * Return: 0, or -1 with ERR_PRECONDITION (errors that it does not mend by itself; its verdict), ERR_DEADLINE,
- * ERR_INTERNAL.
+ * Return: 0, or -1 with ERR_PRECONDITION (errors that it does not repair by itself; its verdict),
+ * ERR_DEADLINE, ERR_INTERNAL.
  */
 int fs_check(const char *fstype, const char *device, int timeout_ms, char **ret_verdict,
 	struct error **err) MUST_CHECK;

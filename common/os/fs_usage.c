@@ -18,7 +18,7 @@ struct question {
 	struct fs_usage_helpers *helpers;
 	dev_t dev;
 	int fd;         /* the helper's */
-	unsigned users; /* the helper, and who waits */
+	unsigned users; /* the helper, and callers that wait */
 	bool answered;
 	int why; /* errno, or 0 */
 	struct statvfs answer;
@@ -108,7 +108,7 @@ static void *help(void *user)
 static int ask(struct fs_usage_helpers *h, int fd, dev_t dev, struct question **ret, struct error **err)
 {
 	if (h->n_helpers == h->max_helpers)
-		return err_set(err, ERR_UNAVAILABLE, "%zu file systems do not answer already", h->n_helpers);
+		return err_set(err, ERR_UNAVAILABLE, "%zu file systems do not answer", h->n_helpers);
 
 	CLEANUP(fd_closep) int own_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (own_fd < 0)

@@ -135,7 +135,7 @@ int host_lock_holder(int dir_fd, const char *name, pid_t *ret, struct error **er
 	return 0;
 }
 
-/* Who can write there could take our locks away, or hold them for ever. */
+/* Users that can write there could remove our locks, or hold them for ever. */
 static int check_run_dir(int fd, struct error **err)
 {
 	struct stat st;
@@ -144,9 +144,8 @@ static int check_run_dir(int fd, struct error **err)
 		return err_set_errno(err, ERR_INTERNAL, errno, "stat " RUN_DIR);
 	if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
 		return err_set(err, ERR_UNAVAILABLE,
-			RUN_DIR
-			" belongs to user %u and has mode %03o: it must belong to user %u, and nobody "
-			"else may write there",
+			RUN_DIR " belongs to user %u and has mode %03o: it must belong to user %u, and no "
+				"other user may write there",
 			st.st_uid, st.st_mode & 0777, geteuid());
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mount_table.h - what is mounted, from /proc/self/mountinfo, over libmount. Truth is read anew each time.
+ * mount_table.h - what is mounted, from /proc/self/mountinfo, over libmount. It is read again each time.
  *
  * Threads: safe; a table belongs to one owner. Blocks: reads procfs.
  */

@@ -20,7 +20,7 @@ void process_begin(void);
 
 /**
  * process_print() - write @text to stdout, all of it. When whoever reads has gone away, as in `volumes |
- * head`, the program ends by SIGPIPE without a word, like others. Return: 0, or -1 with ERR_INTERNAL.
+ * head`, the program ends by SIGPIPE silently, like others. Return: 0, or -1 with ERR_INTERNAL.
  */
 int process_print(const char *text, struct error **err) MUST_CHECK;
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <yaml.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 
 #define MAX_DEPTH 64
 

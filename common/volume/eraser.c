@@ -14,7 +14,7 @@
 #define PIECE_MIN      (64ULL << 10)
 #define PIECE_MAX      (64ULL << 20)
 #define PIECES_PER_S   8
-/* Descriptors that waiting volumes may hold: the others are claimed anew when it is their turn. */
+/* Descriptors that waiting volumes may hold: the others are claimed again when it is their turn. */
 #define MAX_CLAIMS 64
 
 struct erasure {
@@ -342,7 +342,7 @@ int erasure_turn(struct erasure *job, uint64_t left_bytes, uint64_t *ret_bytes, 
 	return 0;
 }
 
-/* Counted by who runs the erasure. */
+/* Counted by the thread that runs the erasure. */
 bool erasure_is_retry(const struct erasure *job)
 {
 	return job->failures > 0;

@@ -69,8 +69,8 @@ static int enter_locked(struct gate *g, int wait_ms, struct error **err)
 	if (g->closed)
 		return err_set(err, ERR_UNAVAILABLE, "the driver is stopping");
 	if (must_wait(g))
-		return err_set(
-			err, ERR_UNAVAILABLE, "%u are at it already, and %u wait", g->n_inside, g->n_waiting);
+		return err_set(err, ERR_UNAVAILABLE, "%u calls are being served, and %u are queued",
+			g->n_inside, g->n_waiting);
 	g->n_inside++;
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gate.h - how many may do something slow at once. Who has to wait is bounded, too, in number and in time,
- * since each that waits holds a thread. Threads: safe.
+ * gate.h - how many may do something slow at once. How many threads wait is bounded, too, in number and in
+ * time, since each that waits holds a thread. Threads: safe.
  */
 #pragma once
 

@@ -23,7 +23,7 @@ DEFINE_CLEANUP(struct volume_locks *, volume_locks_free);
  * volume_lock() - take the lock of @id.
  * @wait_ms: 0 for create, delete, stage, unstage; publish and unpublish wait up to 2000 for each other
  * @ret:     volume_unlock()
- * Return: 0, or -1 with ERR_ABORTED ("an operation on volume ... is in progress", and what it is at).
+ * Return: 0, or -1 with ERR_ABORTED ("an operation on volume ... is in progress", and what it is doing).
  */
 int volume_lock(struct volume_locks *t, const char *id, int wait_ms, struct volume_lock **ret,
 	struct error **err) MUST_CHECK;
@@ -38,7 +38,7 @@ int volume_lock(struct volume_locks *t, const char *id, int wait_ms, struct volu
 bool volume_lock_if(struct volume_locks *t, const char *id, bool (*wanted)(void *user, const char *id),
 	void *user, struct volume_lock **ret);
 
-/** volume_lock_say() - what the holder of the lock of @id is at from now on, for who wants to know what takes
+/** volume_lock_say() - what the holder of the lock of @id is doing from now on, to show what takes
  * so long. @what: static, as "mkfs.ext4". Nothing happens when nobody holds it. */
 void volume_lock_say(struct volume_locks *t, const char *id, const char *what);
 
@@ -49,6 +49,6 @@ void volume_lock_say(struct volume_locks *t, const char *id, const char *what);
  */
 char *volume_lock_doing(struct volume_locks *t, const char *id);
 
-/** volume_unlock() - let go of @l and wake who waits for it. NULL is allowed. */
+/** volume_unlock() - let go of @l and wake the threads that wait for it. NULL is allowed. */
 void volume_unlock(struct volume_lock *l);
 DEFINE_CLEANUP(struct volume_lock *, volume_unlock);

@@ -55,11 +55,9 @@ static int parse_cache_size(const char *value, struct volume_params *p, struct e
 
 static int parse_usage(const char *value, struct volume_params *p, struct error **err)
 {
-	if (str_eq(value, "AppDirect") || str_empty(value))
+	if (str_empty(value))
 		p->usage = USAGE_APP_DIRECT;
-	else if (str_eq(value, "FileIO"))
-		p->usage = USAGE_FILE_IO;
-	else
+	else if (!volume_usage_parse(value, &p->usage))
 		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is neither AppDirect nor FileIO", value);
 	return 0;
 }

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/strmap.h"
+#include "pmem/usage.h"
 
 enum params_origin {
 	PARAMS_CREATE,  /* StorageClass parameters of CreateVolume, plus the provisioner's extra metadata */
@@ -21,8 +22,6 @@ enum params_origin {
 	PARAMS_STATE,   /* a state file */
 	PARAMS_INLINE,  /* volumeAttributes of an inline ephemeral volume, which come as volume_context */
 };
-
-enum volume_usage { USAGE_APP_DIRECT, USAGE_FILE_IO };
 
 struct volume_params {
 	bool erase_after;     /* default true */
@@ -44,7 +43,7 @@ struct volume_params {
 int params_parse(enum params_origin origin, const struct strmap *map, struct volume_params *ret,
 	struct error **err) MUST_CHECK;
 
-/** params_say_inline() - whether @context, of NodePublishVolume, is of an inline volume by its own word.
+/** params_say_inline() - whether @context, of NodePublishVolume, says itself that it is of an inline volume.
  * @ret_said: false: it says nothing, as before Kubernetes 1.16. Return: 0, or -1 with ERR_INVALID_ARGUMENT.
  */
 int params_say_inline(

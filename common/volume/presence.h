@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "pmem/device.h"
+#include "pmem/device/device.h"
 #include "volume/state.h"
 
 enum presence {

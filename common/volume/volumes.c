@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/sorted.h"
 #include "base/str.h"
 #include "volume/id.h"
 #include "volume/params.h"
@@ -46,6 +47,7 @@ void volumes_free(struct volumes *v)
 	for (size_t i = 0; i < v->n_records; i++)
 		volume_record_free(v->records[i]);
 	free(v->records);
+	free(v->by_name);
 	device_list_free(v->seen);
 	strv_free(v->damaged);
 	strv_free(v->in_doubt);
@@ -68,27 +70,84 @@ void volumes_stop(struct volumes *v)
 	gate_close(v->zeroing);
 }
 
+static int order_record(const void *element, const void *key)
+{
+	const struct volume_record *const *r = element;
+
+	return strcmp((*r)->id, key);
+}
+
 /* Where @id is or belongs. Caller holds the mutex. */
 static size_t record_index(const struct volumes *v, const char *id, bool *ret_found)
 {
-	size_t low = 0;
-	size_t high = v->n_records;
+	return sorted_find(v->records, v->n_records, sizeof(struct volume_record *), id, order_record, ret_found);
+}
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-		int order = strcmp(v->records[mid]->id, id);
+static const char *name_of(const struct volume_record *r)
+{
+	return strmap_get(&r->parameters, "name");
+}
 
-		if (order == 0) {
-			*ret_found = true;
-			return mid;
-		}
-		if (order < 0)
-			low = mid + 1;
-		else
-			high = mid;
+struct name_key {
+	const char *name;
+	const char *id;
+};
+
+static int order_name(const void *element, const void *sought)
+{
+	const struct volume_record *const *r = element;
+	const struct name_key *key = sought;
+	int by_name = strcmp(name_of(*r), key->name);
+
+	return by_name != 0 ? by_name : strcmp((*r)->id, key->id);
+}
+
+/* Place of the first in by_name that is not before @name with @id. Caller holds the mutex. */
+static size_t name_index(const struct volumes *v, const char *name, const char *id)
+{
+	const struct name_key key = {name, id};
+	bool found;
+
+	return sorted_find(v->by_name, v->n_by_name, sizeof(struct volume_record *), &key, order_name, &found);
+}
+
+static void insert_at(struct volume_record ***list, size_t *n, size_t at, struct volume_record *r)
+{
+	*list = x_realloc(*list, *n + 1, sizeof(struct volume_record *));
+	memmove(*list + at + 1, *list + at, (*n - at) * sizeof(struct volume_record *));
+	(*list)[at] = r;
+	++*n;
+}
+
+static void remove_at(struct volume_record **list, size_t *n, size_t at)
+{
+	--*n;
+	memmove(list + at, list + at + 1, (*n - at) * sizeof(struct volume_record *));
+}
+
+/* Caller holds the mutex. */
+static void add_name(struct volumes *v, struct volume_record *r)
+{
+	if (name_of(r))
+		insert_at(&v->by_name, &v->n_by_name, name_index(v, name_of(r), r->id), r);
+}
+
+/* Caller holds the mutex. */
+static void remove_name(struct volumes *v, const struct volume_record *r)
+{
+	if (name_of(r))
+		remove_at(v->by_name, &v->n_by_name, name_index(v, name_of(r), r->id));
+}
+
+/* Caller holds the mutex. */
+static void replace_name(struct volumes *v, const struct volume_record *old, struct volume_record *new)
+{
+	if (name_of(old) && str_eq(name_of(old), name_of(new))) {
+		v->by_name[name_index(v, name_of(old), old->id)] = new;
+		return;
 	}
-	*ret_found = false;
-	return low;
+	remove_name(v, old);
+	add_name(v, new);
 }
 
 struct volume_record *volumes_record_by_name(struct volumes *v, const char *name)
@@ -96,10 +155,9 @@ struct volume_record *volumes_record_by_name(struct volumes *v, const char *name
 	struct volume_record *found = NULL;
 
 	pthread_mutex_lock(&v->mutex);
-	for (size_t i = 0; i < v->n_records && !found; i++) {
-		if (str_eq(strmap_get(&v->records[i]->parameters, "name"), name))
-			found = volume_record_dup(v->records[i]);
-	}
+	size_t at = name_index(v, name, /* id= */ "");
+	if (at < v->n_by_name && str_eq(name_of(v->by_name[at]), name))
+		found = volume_record_dup(v->by_name[at]);
 	pthread_mutex_unlock(&v->mutex);
 	return found;
 }
@@ -156,19 +214,19 @@ void volumes_tell(struct volumes *v)
 
 void volumes_keep(struct volumes *v, const struct volume_record *r)
 {
+	struct volume_record *copy = volume_record_dup(r);
 	bool found;
 
 	pthread_mutex_lock(&v->mutex);
 	size_t at = record_index(v, r->id, &found);
 	if (found) {
+		replace_name(v, v->records[at], copy);
 		volume_record_free(v->records[at]);
+		v->records[at] = copy;
 	} else {
-		v->records = x_realloc(v->records, v->n_records + 1, sizeof(struct volume_record *));
-		memmove(&v->records[at + 1], &v->records[at],
-			(v->n_records - at) * sizeof(struct volume_record *));
-		v->n_records++;
+		insert_at(&v->records, &v->n_records, at, copy);
+		add_name(v, copy);
 	}
-	v->records[at] = volume_record_dup(r);
 	pthread_mutex_unlock(&v->mutex);
 	volumes_tell(v);
 }
@@ -180,10 +238,9 @@ static void forget(struct volumes *v, const char *id)
 	pthread_mutex_lock(&v->mutex);
 	size_t at = record_index(v, id, &found);
 	if (found) {
+		remove_name(v, v->records[at]);
 		volume_record_free(v->records[at]);
-		v->n_records--;
-		memmove(&v->records[at], &v->records[at + 1],
-			(v->n_records - at) * sizeof(struct volume_record *));
+		remove_at(v->records, &v->n_records, at);
 	}
 	pthread_mutex_unlock(&v->mutex);
 	volumes_tell(v);
@@ -226,7 +283,7 @@ int volumes_check_room(struct volumes *v, struct error **err)
 	if (rc < 0)
 		log_warn("no volume can be made, and no capacity is offered", F_ERR(*err));
 	else
-		log_info("volumes can be made again: the state folder has room");
+		log_info("volumes can be made again: the state folder has room again");
 	return rc;
 }
 

@@ -32,9 +32,10 @@ struct volumes_config {
 	struct path_roots *roots;       /* borrowed */
 	uint64_t erase_bytes_per_s;     /* limit for all deleted volumes together; 0: none */
 	int mkfs_timeout_ms;            /* 0: five minutes */
-	bool erase_in_call; /* volumes_delete() answers when the volume is gone: for who wants no threads */
+	bool erase_in_call; /* volumes_delete() answers when the volume is gone: for users that want no
+			       threads */
 	/* what volumes_report() says may have changed: from any thread, often for nothing; must not wait, nor
-	 * call back. NULL: nobody wants to know */
+	 * call back. NULL: not needed */
 	void (*changed)(void *user);
 	void *user;
 };
@@ -103,7 +104,7 @@ DEFINE_CLEANUP(struct volume_info *, volume_info_free);
  *
  * An existing one fits when its size is within required and limit and its parameters are the same; as block
  * device only if it was zeroed when it was made, or is the Go driver's. Zeroing takes its time: a retry
- * meanwhile gets ERR_ABORTED, and when many are at it already, ERR_UNAVAILABLE.
+ * meanwhile gets ERR_ABORTED, and when many do so already, ERR_UNAVAILABLE.
  * Return: 0, or -1 with ERR_INVALID_ARGUMENT (name, parameters, fs type), ERR_EXISTS (other size or
  * parameters), ERR_RANGE (rounded size passes the limit; below the file system's minimum), ERR_EXHAUSTED (no
  * pool has room), ERR_PRECONDITION (a device of that ID without state: names `check -repair`; an existing one
@@ -180,7 +181,7 @@ char *volumes_doing(struct volumes *v, const char *handle);
 bool volumes_is_ready(struct volumes *v);
 
 /** volumes_require_ready() - the same with the reason. Never waits. Return: 0, or -1 with ERR_UNAVAILABLE,
- * which says what the start is at, and why the last attempt failed. */
+ * which says what the start is doing, and why the last attempt failed. */
 int volumes_require_ready(struct volumes *v, struct error **err) MUST_CHECK;
 
 /** volumes_start_failed() - remember why an attempt to start has failed, in volumes_start() or before it, for

@@ -110,7 +110,7 @@ struct candidates {
 	size_t n;
 	uint64_t largest_bytes; /* over all complete pools, for the message */
 	bool over_limit;        /* a pool would fit, but rounding passes the limit */
-	char *used_up;          /* what, in which pool, keeps space from being used, or NULL */
+	char used_up[192];      /* what, in which pool, keeps space from being used, or "" */
 };
 
 static void candidates_done(struct candidates *c)
@@ -118,7 +118,6 @@ static void candidates_done(struct candidates *c)
 	for (size_t i = 0; i < c->n; i++)
 		free(c->list[i].uuid);
 	free(c->list);
-	free(c->used_up);
 	*c = (struct candidates){0};
 }
 
@@ -147,8 +146,8 @@ static void find_candidates(
 
 		if (p->complete && !p->closed && max_bytes > c.largest_bytes)
 			c.largest_bytes = max_bytes;
-		if (p->used_up && !p->closed && !c.used_up)
-			c.used_up = x_asprintf("%s in %s", p->used_up, p->name);
+		if (p->used_up && !p->closed && !c.used_up[0])
+			snprintf(c.used_up, sizeof(c.used_up), "%s in %s", p->used_up, p->name);
 		if (size_bytes == UINT64_MAX)
 			continue;
 		if (limit_bytes > 0 && size_bytes > limit_bytes) {
@@ -178,7 +177,7 @@ static int no_candidate(const struct candidates *c, uint64_t bytes, struct error
 	return err_set(err, ERR_EXHAUSTED,
 		"not enough space: %llu bytes needed, the largest possible volume has %s%s%s",
 		(unsigned long long)bytes, format_bytes(c->largest_bytes, largest),
-		c->used_up ? "; no free " : "", c->used_up ? c->used_up : "");
+		c->used_up[0] ? "; no free " : "", c->used_up);
 }
 
 static struct volume_record *new_record(struct volumes *v, const char *id, const struct volume_request *q)
@@ -325,7 +324,7 @@ static bool undo_create(struct volumes *v, const struct volume_record *r, struct
 	if (volumes_roll_back(v, r, &undo) == 0)
 		return true;
 	/* no other node may be tried while something of it is here */
-	(*err)->code = ERR_UNAVAILABLE;
+	err_recode(err, ERR_UNAVAILABLE);
 	err_wrap(err, "creation failed and could not be undone yet (%s)", undo->msg);
 	return false;
 }
@@ -361,8 +360,8 @@ static int refuse_while_stuck(struct volumes *v, struct error **err)
 	if (age_ns < HANGS_NS)
 		return 0;
 	return err_set(err, ERR_UNAVAILABLE,
-		"no device can be made while \"%s\" does not end, which has been going on for %ju s",
-		a.command, (uintmax_t)(age_ns / NS_PER_S));
+		"no device can be made until \"%s\" ends, which has been running for %ju s", a.command,
+		(uintmax_t)(age_ns / NS_PER_S));
 }
 
 /* A burst of requests waits its turn, as long as devices are made at the usual pace. */
@@ -457,28 +456,60 @@ static int require_candidates(struct volumes *v, const struct volume_request *q,
 	return ret->n > 0 ? 0 : no_candidate(ret, bytes, err);
 }
 
+static void add_pending(struct volumes *v, struct pending_creation *a)
+{
+	pthread_mutex_lock(&v->mutex);
+	a->next = v->pending;
+	v->pending = a;
+	pthread_mutex_unlock(&v->mutex);
+}
+
+static void remove_pending(struct volumes *v, const struct pending_creation *a)
+{
+	struct pending_creation **at = &v->pending;
+
+	pthread_mutex_lock(&v->mutex);
+	while (*at != a)
+		at = &(*at)->next;
+	*at = a->next;
+	pthread_mutex_unlock(&v->mutex);
+	volumes_tell(v);
+}
+
+static int record_and_make(
+	struct volumes *v, struct creation *c, const struct volume_request *q, struct error **err)
+{
+	CLEANUP(candidates_done) struct candidates pools = {0};
+
+	if (refuse_strangers(v, c->r->id, q->name, err) < 0 || volumes_check_room(v, err) < 0)
+		return -1;
+	if (require_candidates(v, q, c->sector, &pools, err) < 0)
+		return -1;
+	if (enter_gates(v, c, err) < 0)
+		return -1;
+	return create_in_any(v, c, &pools, err);
+}
+
 static int create_new(struct volumes *v, const char *id, const struct volume_request *q,
 	const struct volume_params *wanted, struct volume_record **ret, struct error **err)
 {
-	CLEANUP(candidates_done) struct candidates pools = {0};
 	CLEANUP(creation_done)
-	struct creation c = {.sector = wanted->usage == USAGE_FILE_IO, .block = q->block};
+	struct creation c = {
+		.r = new_record(v, id, q), .sector = wanted->usage == USAGE_FILE_IO, .block = q->block};
 	const struct volume_change change = {.what = "volume created", .begun_ns = clock_ns()};
+	struct pending_creation pending = {.r = c.r};
+	int rv;
 
-	if (refuse_strangers(v, id, q->name, err) < 0 || volumes_check_room(v, err) < 0)
-		return -1;
-	if (require_candidates(v, q, c.sector, &pools, err) < 0)
-		return -1;
-	c.r = new_record(v, id, q);
-	if (enter_gates(v, &c, err) < 0)
-		return -1;
-	if (create_in_any(v, &c, &pools, err) == 0) {
+	add_pending(v, &pending);
+	rv = record_and_make(v, &c, q, err);
+	remove_pending(v, &pending);
+	if (rv == 0) {
 		volumes_log_change(v, c.r, &change);
 		*ret = TAKE_PTR(c.r);
 		return 0;
 	}
 	if ((*err)->code == ERR_EXISTS) {
-		(*err)->code = ERR_PRECONDITION;
+		err_recode(err, ERR_PRECONDITION);
 		return err_wrap(
 			err, "a device exists without state; see pmem-csi-driver check -repair %s", id);
 	}

@@ -29,20 +29,18 @@ static struct moment now(struct volumes *v)
 	return m;
 }
 
-/* Uses @list if no device was created or destroyed since then; one that was not read anew (@is_new) also only
- * if none was used since: that may be the newer one. */
-static bool use_list(struct volumes *v, struct device_list **list, struct moment since, bool is_new)
+/* Uses @list if no device was created or destroyed since then. */
+static bool use_list(struct volumes *v, struct device_list **list, struct moment since)
 {
 	CLEANUP(device_list_freep) struct device_list *old = NULL;
 
 	pthread_mutex_lock(&v->mutex);
-	bool current = v->changes == since.changes && (is_new || v->listings == since.listings);
+	bool current = v->changes == since.changes;
 	if (current) {
 		old = v->seen;
 		v->seen = TAKE_PTR(*list);
 		v->listings++;
-		if (is_new)
-			strv_free(TAKE_PTR(v->in_doubt));
+		strv_free(TAKE_PTR(v->in_doubt));
 	}
 	pthread_mutex_unlock(&v->mutex);
 	if (current)
@@ -58,7 +56,7 @@ static int relist_in_turn(struct volumes *v, struct error **err)
 
 		if (device_list_read(v->devices, &list, err) < 0)
 			return err_wrap(err, "list devices");
-		if (use_list(v, &list, since, /* is_new= */ true))
+		if (use_list(v, &list, since))
 			return 0;
 	}
 	return err_set(err, ERR_UNAVAILABLE, "devices change faster than they can be listed");
@@ -73,33 +71,71 @@ int volumes_relist(struct volumes *v, struct error **err)
 	return relist_in_turn(v, err);
 }
 
-/* What is computed is not exact where devices take more than their size; there the manager has looked.
- * Return: whether that is known. */
-static bool use_latest(struct volumes *v)
+/* A pool that was incomplete when its devices were listed stays so until they are listed again: those that
+ * were not seen then would else count as gone. */
+static void use_figures(struct device_list *seen, const struct device_list *pools)
+{
+	for (size_t i = 0; i < seen->n_pools; i++) {
+		struct device_pool *p = &seen->pools[i];
+		const struct device_pool *latest = device_list_pool(pools, p->uuid);
+		struct device_pool was = *p;
+
+		if (!latest || !p->complete)
+			continue;
+		*p = *latest;
+		p->uuid = was.uuid;
+		p->name = was.name;
+	}
+}
+
+/* Uses @pools if no device was created or destroyed since then, and nothing else was used, which may be
+ * newer. */
+static bool use_pools(struct volumes *v, const struct device_list *pools, struct moment since,
+	const struct device *d, bool exists)
+{
+	pthread_mutex_lock(&v->mutex);
+	bool current = v->changes == since.changes && v->listings == since.listings;
+	if (current) {
+		device_list_note(v->seen, d, exists);
+		use_figures(v->seen, pools);
+		v->listings++;
+	}
+	pthread_mutex_unlock(&v->mutex);
+	return current;
+}
+
+/* What is computed of pools is not exact where devices take more than their size; there the manager has
+ * looked. Return: whether that is known. */
+static bool note_with_pools(struct volumes *v, const struct device *d, bool exists)
 {
 	for (unsigned tries = 0; tries < RELIST_TRIES; tries++) {
 		struct moment since = now(v);
-		CLEANUP(device_list_freep) struct device_list *list = device_latest(v->devices);
+		CLEANUP(device_list_freep) struct device_list *pools = device_latest_pools(v->devices);
 
-		if (!list)
+		if (!pools)
 			return false;
-		if (use_list(v, &list, since, /* is_new= */ false))
+		if (use_pools(v, pools, since, d, exists))
 			return true;
 	}
 	return false;
+}
+
+static void note_alone(struct volumes *v, const struct device *d, bool exists)
+{
+	pthread_mutex_lock(&v->mutex);
+	device_list_note(v->seen, d, exists);
+	pthread_mutex_unlock(&v->mutex);
 }
 
 static void show_change(struct volumes *v, const struct device *d, bool exists)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 
-	if (use_latest(v))
-		return;
-	if (v->devices->ops->latest && volumes_relist(v, &err) == 0)
-		return;
-	pthread_mutex_lock(&v->mutex);
-	device_list_note(v->seen, d, exists);
-	pthread_mutex_unlock(&v->mutex);
+	if (!note_with_pools(v, d, exists)) {
+		if (v->devices->ops->latest_pools && volumes_relist(v, &err) == 0)
+			return;
+		note_alone(v, d, exists);
+	}
 	volumes_tell(v);
 	if (err)
 		log_debug("listing after a change failed, ignoring", F_ERR(err));
@@ -181,7 +217,7 @@ static int look_again(struct volumes *v, const struct volume_record *r, struct d
 {
 	volumes_say(v, r->id, "listing devices");
 	if (volumes_relist(v, err) < 0) {
-		(*err)->code = ERR_UNAVAILABLE;
+		err_recode(err, ERR_UNAVAILABLE);
 		return err_wrap(err, "volume %s", r->id);
 	}
 	device_free(TAKE_PTR(*d));
@@ -208,7 +244,7 @@ int volumes_confirm_path(
 	if (device_confirm(v->devices, d, err) == 0)
 		return 0;
 	doubt(v, r->id);
-	(*err)->code = ERR_UNAVAILABLE;
+	err_recode(err, ERR_UNAVAILABLE);
 	return err_wrap(err, "volume %s", r->id);
 }
 
@@ -297,7 +333,7 @@ int volumes_require_device(
 	if (d->path && dm_refuse_suspended(d->path, err) < 0)
 		return err_wrap(err, "volume %s", r->id);
 	if (d->path && blockdev_wait(d->path, NODE_WAIT_MS, err) < 0) {
-		(*err)->code = ERR_UNAVAILABLE;
+		err_recode(err, ERR_UNAVAILABLE);
 		return err_wrap(err, "volume %s", r->id);
 	}
 	*ret = TAKE_PTR(d);

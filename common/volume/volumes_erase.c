@@ -204,6 +204,6 @@ int volumes_erase(
 		return 0;
 	/* FAILED_PRECONDITION would say that nothing was touched */
 	if ((*err)->code == ERR_PRECONDITION)
-		(*err)->code = ERR_UNAVAILABLE;
+		err_recode(err, ERR_UNAVAILABLE);
 	return -1;
 }

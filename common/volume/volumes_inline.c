@@ -3,16 +3,16 @@
  * Inline ephemeral volumes: made, formatted and mounted by NodePublish, deleted by NodeUnpublish.
  *
  * The handle is a name, from which the ID is minted as in CreateVolume. The record says from the first moment
- * on that the volume is an inline one, and for which target: whatever is cut off, the repeated publish goes
- * on with it, or unpublish takes it away.
+ * on that the volume is an inline one, and for which target: whatever is cut off, the repeated publish
+ * continues it, or unpublish takes it away.
  */
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/fs.h"
 #include "os/mount_table.h"
 #include "os/paths.h"
-#include "volume/attachment.h"
-#include "volume/mount_flags.h"
+#include "volume/attachment/attachment.h"
+#include "volume/attachment/mount_flags.h"
 #include "volume/params.h"
 #include "volume/volumes_private.h"
 

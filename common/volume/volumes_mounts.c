@@ -11,7 +11,7 @@
 #include "os/mount.h"
 #include "os/mount_shown.h"
 #include "os/paths.h"
-#include "volume/attachment.h"
+#include "volume/attachment/attachment.h"
 #include "volume/kata.h"
 #include "volume/params.h"
 #include "volume/volumes_private.h"
@@ -130,7 +130,7 @@ static int is_mount_of_stranger(
 static int something_else(const char *id, const struct mount_entry *e, struct error **err)
 {
 	return err_set(
-		err, ERR_PRECONDITION, "something else than volume %s is mounted at %s", id, e->target);
+		err, ERR_PRECONDITION, "something other than volume %s is mounted at %s", id, e->target);
 }
 
 int volumes_require_mount(

@@ -11,7 +11,7 @@
 #include <pthread.h>
 
 #include "base/turn.h"
-#include "pmem/device.h"
+#include "pmem/device/device.h"
 #include "volume/eraser.h"
 #include "volume/failing.h"
 #include "volume/gate.h"
@@ -30,6 +30,14 @@
  */
 #define MAKING_MAX         12
 #define MAKING_WAITING_MAX 32
+
+/* A volume that is being created: reported before it is recorded, so that a controller that starts in the
+ * meantime, which knows nothing of the call, does not have it made elsewhere too. */
+struct pending_creation {
+	const struct volume_record
+		*r; /* only what is never changed is read: ID, name, claim, by_controller */
+	struct pending_creation *next;
+};
 
 struct volumes {
 	char *node_id;
@@ -50,9 +58,12 @@ struct volumes {
 	pthread_mutex_t mutex; /* guards what follows */
 	struct volume_record **records; /* sorted by id */
 	size_t n_records;
+	struct volume_record **by_name; /* those that have one: sorted by it, and by id */
+	size_t n_by_name;
+	struct pending_creation *pending;
 	struct device_list *seen; /* last listing, kept up to date; NULL before the first */
 	uint64_t changes;  /* devices that we created or destroyed: a listing that overlaps one is not used */
-	uint64_t listings; /* that were used as `seen` */
+	uint64_t listings; /* that were used in `seen`, of pools alone too */
 	char **in_doubt;   /* ids whose removal failed, and may have been done, or whose device's path was
 			    * another's, until the next new listing: strv */
 	struct failing *failing;
@@ -103,7 +114,7 @@ void volumes_note_claim(struct volumes *v, struct volume_record *r, const struct
 /** volumes_keep() - put a copy of @r in the place of the record with its id, or add it. */
 void volumes_keep(struct volumes *v, const struct volume_record *r);
 
-/** volumes_tell() - tell who wants to know that records or what is seen of devices may have changed. Without
+/** volumes_tell() - report that records or what is seen of devices may have changed. Without
  * the mutex. */
 void volumes_tell(struct volumes *v);
 
@@ -138,16 +149,16 @@ void volumes_say(struct volumes *v, const char *id, const char *what);
 /** volumes_is_recorded() - whether @id has a record. The caller has the mutex. */
 bool volumes_is_recorded(const struct volumes *v, const char *id);
 
-/** volumes_relist() - list devices anew. On failure what was seen stays. Return: 0, or -1 as
+/** volumes_relist() - list devices again. On failure what was seen stays. Return: 0, or -1 as
  * device_list_read(). */
 int volumes_relist(struct volumes *v, struct error **err) MUST_CHECK;
 
-/** volumes_note() - @d was created or destroyed by us. Shows what the manager has seen of it, else computes
- * it. */
+/** volumes_note() - @d was created or destroyed by us. Of its pool what the manager has seen is shown, or
+ * else computed. */
 void volumes_note(struct volumes *v, const struct device *d, bool exists);
 
 /** volumes_destroy_device() - device_destroy(), and note it; after a failure what was seen is in doubt, and
- * volumes_find_device() lists anew. Parameters and return as device_destroy(). */
+ * volumes_find_device() lists again. Parameters and return as device_destroy(). */
 int volumes_destroy_device(
 	struct volumes *v, const struct device *d, int exclusive_fd, struct error **err) MUST_CHECK;
 
@@ -155,8 +166,8 @@ int volumes_destroy_device(
 struct device *volumes_seen_device(struct volumes *v, const struct volume_record *r);
 
 /**
- * volumes_find_device() - the device of @r, which bears its identity where that is recorded; lists anew if it
- * is not among those seen.
+ * volumes_find_device() - the device of @r, which bears its identity where that is recorded; lists again if
+ * it is not among those seen.
  * @ret_device: a copy if present, else NULL
  * @ret:        as presence_of()
  * Return: 0, or -1 with ERR_UNAVAILABLE (listing failed).
@@ -179,8 +190,8 @@ int volumes_require_device(
 int volumes_require_content(
 	struct volumes *v, const struct volume_record *r, struct device **ret, struct error **err) MUST_CHECK;
 
-/** volumes_make() - volumes_create() for who goes on with the volume. @wait_ms: as volume_lock(); @ret_lock:
- * its lock; @ret: its record, in phase READY. Return: as volumes_create(). */
+/** volumes_make() - volumes_create() for callers that keep using the volume. @wait_ms: as volume_lock();
+ * @ret_lock: its lock; @ret: its record, in phase READY. Return: as volumes_create(). */
 int volumes_make(struct volumes *v, const struct volume_request *request, int wait_ms,
 	struct volume_lock **ret_lock, struct volume_record **ret, struct error **err) MUST_CHECK;
 
@@ -201,7 +212,7 @@ int volumes_find_content(
 int volumes_undo_leftover(struct volumes *v, const struct volume_record *r, struct error **err) MUST_CHECK;
 
 /** volumes_confirm_path() - make sure that @d, the device of @r, still has its path: the kernel gives names
- * of namespaces anew. To be asked while it is held open, before anything is written. Return: 0, or -1 with
+ * of namespaces again. To be asked while it is held open, before anything is written. Return: 0, or -1 with
  * ERR_UNAVAILABLE. */
 int volumes_confirm_path(struct volumes *v, const struct volume_record *r, const struct device *d,
 	struct error **err) MUST_CHECK;
@@ -220,8 +231,8 @@ int volumes_erase(void *user, const char *id, struct erase_claim *claim, struct 
 /** volumes_erases_whole() - whether all of @r is erased after its deletion, not its ends only. Pure. */
 bool volumes_erases_whole(const struct volume_record *r);
 
-/** volumes_delete_record() - volumes_delete() for who holds the volume's lock. @lock: taken over when the
- * volume is left to the eraser; @r: its current record, whose phase is kept up to date. Return: as
+/** volumes_delete_record() - volumes_delete() for callers that hold the volume's lock. @lock: taken over when
+ * the volume is left to the eraser; @r: its current record, whose phase is kept up to date. Return: as
  * volumes_delete(). */
 int volumes_delete_record(
 	struct volumes *v, struct volume_lock **lock, struct volume_record *r, struct error **err) MUST_CHECK;

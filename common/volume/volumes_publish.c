@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "os/mount_table.h"
 #include "os/paths.h"
-#include "volume/attachment.h"
+#include "volume/attachment/attachment.h"
 #include "volume/id.h"
 #include "volume/kata.h"
 #include "volume/params.h"
@@ -188,7 +188,7 @@ static int unpublish_unready(struct volumes *v, struct volume_lock **lock, struc
 	const char *handle, const char *target_path, const char *target, struct error **err)
 {
 	if (r && r->phase == PHASE_CREATING && volumes_is_inline(r) &&
-		volumes_delete_record(v, lock, r, err) < 0)
+		(volumes_require_ready(v, err) < 0 || volumes_delete_record(v, lock, r, err) < 0))
 		return err_wrap(err, "inline volume %s", handle);
 	return unpublish_unknown(v, handle, target_path, target, err);
 }

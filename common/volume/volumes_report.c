@@ -1,13 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What capacity there is, and what the central controller is told: from memory, without waiting. */
+/* What is reported of volumes, from memory and without waiting: operations in progress, capacity, and what
+ * the central controller gets. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "volume/id.h"
 #include "volume/report.h"
 #include "volume/volumes_private.h"
+
+/* By the name's ID in both forms (id.h). */
+static char *doing_new(struct volumes *v, const char *name)
+{
+	char id[VOLUME_ID_MAX + 1];
+
+	volume_id_mint(name, v->node_id, id);
+	char *text = volume_lock_doing(v->locks, id);
+	if (text)
+		return text;
+	volume_id_mint(name, NULL, id);
+	return volume_lock_doing(v->locks, id);
+}
+
+static char *doing_with(struct volumes *v, const char *handle)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = volumes_record(v, handle);
+
+	if (!r)
+		r = volumes_record_by_name(v, handle);
+	return r ? volume_lock_doing(v->locks, r->id) : doing_new(v, handle);
+}
+
+char *volumes_doing(struct volumes *v, const char *handle)
+{
+	CLEANUP(free_charp) char *text = handle ? doing_with(v, handle) : volume_lock_doing(v->locks, NULL);
+	struct device_activity a;
+
+	device_activity(v->devices, &a);
+	if (!a.command[0])
+		return TAKE_PTR(text);
+	return x_asprintf("%s%s%s for %llu s", text ? text : "", text ? "; " : "", a.command,
+		(unsigned long long)((clock_ns() - a.since_ns) / NS_PER_S));
+}
+
+void volumes_say(struct volumes *v, const char *id, const char *what)
+{
+	volume_lock_say(v->locks, id, what);
+}
 
 bool volumes_takes_new(const struct volumes *v, const struct device_pool *p)
 {
@@ -94,9 +135,34 @@ static void report_pools(const struct volumes *v, struct volumes_report *out)
 	}
 }
 
+static void report_pending(const struct volumes *v, struct volumes_report *out)
+{
+	for (const struct pending_creation *a = v->pending; a; a = a->next) {
+		if (volumes_is_recorded(v, a->r->id) || strv_contains(v->damaged, a->r->id))
+			continue;
+		out->volumes[out->n_volumes++] = (struct report_volume){
+			.id = x_strdup(a->r->id),
+			.name = x_strdup(strmap_get(&a->r->parameters, "name")),
+			.phase = REPORT_CREATING,
+			.by_controller = a->r->by_controller,
+			.claim = claim_text(&a->r->claim),
+		};
+	}
+}
+
+static size_t count_pending(const struct volumes *v)
+{
+	size_t n = 0;
+
+	for (const struct pending_creation *a = v->pending; a; a = a->next)
+		n++;
+	return n;
+}
+
 static void report_volumes(const struct volumes *v, struct volumes_report *out)
 {
-	out->volumes = x_calloc(v->n_records + strv_len(v->damaged), sizeof(*out->volumes));
+	out->volumes =
+		x_calloc(v->n_records + count_pending(v) + strv_len(v->damaged), sizeof(*out->volumes));
 	for (size_t i = 0; i < v->n_records; i++) {
 		const struct volume_record *r = v->records[i];
 
@@ -110,6 +176,7 @@ static void report_volumes(const struct volumes *v, struct volumes_report *out)
 			.claim = claim_text(&r->claim),
 		};
 	}
+	report_pending(v, out);
 	for (size_t i = 0; v->damaged && v->damaged[i]; i++) {
 		/* another file of it counts, and a volume is named once */
 		if (volumes_is_recorded(v, v->damaged[i]))

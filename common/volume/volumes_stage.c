@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/paths.h"
-#include "volume/attachment.h"
+#include "volume/attachment/attachment.h"
 #include "volume/params.h"
 #include "volume/volumes_private.h"
 

@@ -160,11 +160,7 @@ static void report_strangers(struct volumes *v)
 
 	pthread_mutex_lock(&v->mutex);
 	for (size_t i = 0; i < v->seen->n_devices; i++) {
-		size_t known = 0;
-
-		while (known < v->n_records && !str_eq(v->records[known]->id, v->seen->devices[i].id))
-			known++;
-		if (known == v->n_records)
+		if (!volumes_is_recorded(v, v->seen->devices[i].id))
 			strv_add(&strangers, v->seen->devices[i].id);
 	}
 	pthread_mutex_unlock(&v->mutex);

@@ -49,7 +49,7 @@ static int ask(struct volumes *v, const struct volume_record *r, const char *pat
 	}
 	if (volumes_require_mount(v, r, e, err) < 0) {
 		if ((*err)->code == ERR_PRECONDITION)
-			(*err)->code = ERR_NOT_FOUND;
+			err_recode(err, ERR_NOT_FOUND);
 		return -1;
 	}
 	return ask_fs(v, r->id, path, e->dev, ret, err);

@@ -12,7 +12,7 @@
 
 KUBE_RUN=$(cd "$1" && pwd -P)
 driver=pmem-csi.intel.com
-patience_s=${SCENARIO_PATIENCE_S:-240} # on a host that is busy otherwise, more
+patience_s=${SCENARIO_PATIENCE_S:-480} # on a host that is busy otherwise, more
 
 # kd ARGUMENT...: kubectl in the driver's namespace.
 kd() {

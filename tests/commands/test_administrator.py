@@ -426,9 +426,10 @@ class Node(test_commands.Node):
             env={k: v for k, v in os.environ.items() if not k.startswith("KUBE")})
         try:
             end = time.monotonic() + PATIENCE_S
-            while not os.path.exists(f"{self.folder}/controller.sock") and time.monotonic() < end:
-                time.sleep(0.05)
-            answer = run("csi-client", "-endpoint", f"unix://{self.folder}/controller.sock", "capabilities")
+            answer = None
+            # the file is there for a moment before anything listens
+            while (not answer or answer.returncode) and time.monotonic() < end:
+                answer = run("csi-client", "-endpoint", f"unix://{self.folder}/controller.sock", "capabilities")
             self.assertEqual(answer.returncode, 0, answer.stderr)
             self.assertIn("CREATE_DELETE_VOLUME", answer.stdout)
             self.assertIn("the node service is not served here", answer.stderr)
@@ -450,7 +451,7 @@ class World(test_commands.Node):
                 if text in line:
                     return
                 self.assertNotIn(": ready ", line, "the driver is ready")
-            self.fail(f"the driver ended without a word of {text}")
+            self.fail(f"the driver ended without logging {text}")
         finally:
             driver.terminate()
             driver.communicate(timeout=PATIENCE_S)

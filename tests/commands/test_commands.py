@@ -326,7 +326,7 @@ class Asked(Node):
             run = self.ask(BLIND, "volumes", *words, **variables)
             self.assertRegex(run.stderr, f"the driver at {self.endpoint}: .*; -deviceManager and -statePath look without")
         run = self.ask(USAGE, "volumes", "-endpoint", "tcp://127.0.0.1:1")
-        self.assertIn("is no unix:///path", run.stderr)
+        self.assertIn("is not unix:///path", run.stderr)
         with socket.socket() as s:
             s.bind(("127.0.0.1", 0))
             port = s.getsockname()[1]

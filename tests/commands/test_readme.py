@@ -42,7 +42,7 @@ NOT_RUN = {
     "scripts/cluster up": "boots virtual machines for minutes; scripts/scenarios brings up the same",
     "scripts/cluster install lvm": "scripts/scenarios does",
     "scripts/cluster kubectl -n pmem-csi get pods -o wide": "scripts/scenarios looks at the pods",
-    "scripts/demo": "boots virtual machines for minutes; the suites vm and vm-powercut show the same",
+    "scripts/demo": "boots virtual machines for minutes; the suite vm shows the same",
     "scripts/test": "runs this test",
 }
 NOT_RUN_TRANSCRIPTS = {
@@ -374,7 +374,7 @@ class Errors(unittest.TestCase):
     # Files whose texts say all there is to say.
     NOT_EXPLAINED = {
         "common/os/process.c": "as root is all there is to it",
-        "common/volume/repair.c": "printed by check -repair; names the path to unmount",
+        "common/inspect/repair.c": "printed by check -repair; names the path to unmount",
     }
 
     @staticmethod

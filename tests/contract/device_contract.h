@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "pmem/device.h"
+#include "pmem/device/device.h"
 
 struct device_contract {
 	const char *name; /* of the suite */

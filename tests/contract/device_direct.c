@@ -8,8 +8,8 @@
 #include "base/str.h"
 #include "contract/device_contract.h"
 #include "os/spawn.h"
-#include "pmem/nd.h"
-#include "pmem/nd_fake.h"
+#include "pmem/nd/nd.h"
+#include "pmem/nd/nd_fake.h"
 #include "unit/unit.h"
 
 #define SKIPPED    77

@@ -9,8 +9,8 @@
 #include "base/str.h"
 #include "contract/device_contract.h"
 #include "os/spawn.h"
-#include "pmem/lvm.h"
-#include "pmem/nd.h"
+#include "pmem/lvm/lvm.h"
+#include "pmem/nd/nd.h"
 #include "unit/unit.h"
 
 #define SKIPPED    77

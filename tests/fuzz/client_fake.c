@@ -6,8 +6,8 @@
 
 #include "base/mem.h"
 #include "fuzz/fuzz.h"
-#include "net/addr.h"
-#include "net/conn.h"
+#include "net/core/addr.h"
+#include "net/core/conn.h"
 #include "net/limits.h"
 
 struct conn {
@@ -85,6 +85,12 @@ bool conn_is_open(const struct conn *c)
 {
 	(void)c;
 	return true;
+}
+
+bool conn_has_unsent(const struct conn *c)
+{
+	(void)c;
+	return false;
 }
 
 const struct error *conn_why(const struct conn *c)

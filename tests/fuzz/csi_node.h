@@ -7,7 +7,7 @@
 
 #include "csi/csi.h"
 #include "fuzz/confine.h"
-#include "pmem/device.h"
+#include "pmem/device/device.h"
 
 #define CSI_NODE_PODS CONFINED_DIR "/pods" /* where paths of requests may lead */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Endpoints. Nothing is listened on or connected to. */
-#include "net/addr.h"
+#include "net/core/addr.h"
 
 #include <stdlib.h>
 #include <sys/un.h>

@@ -14,7 +14,7 @@
 #include "fuzz/confine.h"
 #include "fuzz/csi_node.h"
 #include "fuzz/fuzz.h"
-#include "net/grpc_message.h"
+#include "net/grpc/grpc_message.h"
 #include "net/limits.h"
 
 #define STEPS_MAX 16

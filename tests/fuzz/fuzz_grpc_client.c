@@ -13,7 +13,7 @@
 #include "fuzz/client_fake.h"
 #include "fuzz/frames.h"
 #include "fuzz/fuzz.h"
-#include "net/grpc_client.h"
+#include "net/grpc/grpc_client.h"
 
 #define GREETS  1
 #define SINGLY  2

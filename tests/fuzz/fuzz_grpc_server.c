@@ -15,7 +15,7 @@
 #include "fuzz/frames.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/server_fake.h"
-#include "net/grpc_conn.h"
+#include "net/grpc/grpc_conn.h"
 
 #define UNIX   1
 #define SINGLY 2

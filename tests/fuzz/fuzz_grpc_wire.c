@@ -4,7 +4,7 @@
  *
  * The first byte chooses one of them. A body is fed in pieces as long as the second byte says.
  */
-#include "net/grpc_wire.h"
+#include "net/grpc/grpc_wire.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * Neither the pieces in which it comes nor the time that an answer takes may change what is asked and
  * answered: each input runs as a whole, in pieces as long as the first byte says, and with late answers.
  */
-#include "net/http1.h"
+#include "net/http1/http1.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * The first byte says what is done with the rest: it is copied, skipped, read member by member as a file of
  * ours is, or written as a string.
  */
-#include "base/json.h"
+#include "base/json/json.h"
 
 #include <stdlib.h>
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/kube/informer_private.h"
-#include "cluster/kube/objects.h"
 #include "fuzz/fuzz.h"
+#include "kube/informer_private.h"
+#include "kube/objects/objects.h"
 
 static const struct kube_kind *const kinds[] = {&kube_kind_nodes, &kube_kind_csi_nodes, &kube_kind_volumes,
 	&kube_kind_claims, &kube_kind_classes, &kube_kind_capacities};

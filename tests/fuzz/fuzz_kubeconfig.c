@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kubeconfig files, and the YAML that they are. */
-#include "cluster/kube/config.h"
 #include "fuzz/fuzz.h"
+#include "kube/config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/json.h"
+#include "base/json/json.h"
 #include "fuzz/fuzz.h"
 
 #define OUTPUT_MAX_BYTES 65536

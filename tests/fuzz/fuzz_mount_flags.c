@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mount flags: first line the file system, second the options that a mount shows, then one flag per line. */
-#include "volume/mount_flags.h"
+#include "volume/attachment/mount_flags.h"
 
 #include <stdlib.h>
 #include <string.h>

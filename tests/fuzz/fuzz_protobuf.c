@@ -12,7 +12,7 @@
 
 #include "csi/check.h"
 #include "fuzz/fuzz.h"
-#include "net/grpc_message.h"
+#include "net/grpc/grpc_message.h"
 #include "net/limits.h"
 
 #define ARENA_MAX_BYTES (1u << 20)

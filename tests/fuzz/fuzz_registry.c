@@ -11,11 +11,11 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cluster/registry_private.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/table_check.h"
-#include "net/grpc_message.h"
+#include "net/grpc/grpc_message.h"
 #include "net/limits.h"
+#include "nodes/registry_private.h"
 #include "volume/id.h"
 
 #define STEPS_MAX 24

@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "fuzz/fuzz.h"
+#include "unit/strmap_equal.h"
 #include "volume/state.h"
 
 #define FILE_MAX_BYTES (1u << 20)

@@ -7,7 +7,7 @@
  * Set: after a handshake between two of ours, records on their way are changed. What is read must be the
  * beginning of what was written, and the end is believed only when it was said.
  */
-#include "net/tls.h"
+#include "net/tls/tls.h"
 
 #include <stdlib.h>
 #include <string.h>

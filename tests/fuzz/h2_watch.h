@@ -6,7 +6,7 @@
 #pragma once
 
 #include "base/buf.h"
-#include "net/h2.h"
+#include "net/http2/h2.h"
 
 struct h2_watched; /* one stream */
 

@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "net/acceptor.h"
-#include "net/workers.h"
+#include "net/core/acceptor.h"
+#include "net/core/workers.h"
 
 #define FAKE_WORKERS_MAX 4
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "cluster/registry_private.h"
+#include "nodes/registry_private.h"
 #include "volume/id.h"
 
 static void check_limits(const struct node *node)

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "cluster/node_table.h"
+#include "nodes/node_table.h"
 
 /** table_check() - assert that what is in @t is within the registry's limits, sorted, and found in each way
  * that it can be looked up. */

@@ -11,9 +11,9 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "interop/echo_service.h"
-#include "net/grpc_server.h"
-#include "net/loop.h"
-#include "net/workers.h"
+#include "net/core/loop.h"
+#include "net/core/workers.h"
+#include "net/grpc/grpc_server.h"
 #include "os/args.h"
 
 struct program {

@@ -17,7 +17,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
-#include "net/grpc_service.h"
+#include "net/grpc/grpc_service.h"
 #include "net/limits.h"
 
 struct echo {

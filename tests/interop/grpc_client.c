@@ -21,8 +21,8 @@
 #include "base/mem.h"
 #include "base/parse.h"
 #include "base/str.h"
-#include "net/grpc_client.h"
-#include "net/handshakes.h"
+#include "net/core/handshakes.h"
+#include "net/grpc/grpc_client.h"
 #include "os/args.h"
 
 #define LINE_MAX_BYTES 4096

@@ -25,6 +25,10 @@ def open_hub():
     run("ip", "addr", "add", f"{NET}.254/24", "dev", "hub")
 
 
+def close_hub():
+    run("ip", "link", "delete", "hub")
+
+
 class Host:
     """A program at an address of its own, which is "@" in its arguments. @folder has its log and socket."""
 
@@ -80,6 +84,8 @@ class Host:
         self.process.kill()
         self.process.wait()
         self.log.close()
+        # The kernel ends a network namespace at its leisure, and its links with it.
+        run("ip", "link", "delete", self.link)
         run("ip", "netns", "delete", self.space)
 
     def logged(self):

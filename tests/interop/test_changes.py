@@ -30,7 +30,7 @@ class Changes(Node):
         return self.future("Controller", "CreateVolume", request, csi_pb2.CreateVolumeResponse).result().volume
 
     def twice(self, call, *args, **more):
-        """Whoever repeats a call that has done its work hears success, and the log says nothing of it."""
+        """A repeated call whose work is done succeeds, and the log says nothing of it."""
         for _ in range(2):
             call(*args, **more).result()
 
@@ -174,7 +174,7 @@ class Phases(Changes):
                          {("damaged", damaged), ("device-without-state", stranger)})
         (check,) = [c for c in self.command("doctor")[1]["checks"] if c["name"] == "volumes"]
         self.assertEqual(check["level"], "problem")
-        self.assertRegex(check["text"], "of 1 volumes 0 are missing.*1 are damaged.*1 are device-without-state")
+        self.assertRegex(check["text"], "of 1 volumes, 0 are missing.*1 are damaged.*1 are device-without-state")
         self.kill_driver()
         for volume in (damaged, stranger):
             shutil.copy(f"{self.folder}/backup/{volume}.json", self.state)

@@ -18,7 +18,7 @@ WORKERS = 32
 MKFS = "/usr/sbin/mke2fs"
 
 # Holds the device as mkfs does, says so, and waits at the gate: a FIFO that nobody opens before open_gate(). Without its
-# driver it ends there, so that nobody finds the device free for a moment. Who looks for a free loop device holds each for
+# driver it ends there, so that nobody finds the device free for a moment. A program that looks for a free loop device holds each for
 # a moment (drivers/block/loop.c, loop_configure()).
 FAKE_MKFS = """#!/usr/bin/perl
 use Fcntl;
@@ -80,7 +80,7 @@ class Held(driver.DriverTest):
             time.sleep(0.01)
 
     def delete_volumes(self):
-        """What was staged is still at it when the gate has opened."""
+        """What was staged is still being done when the gate has opened."""
         for volume in self.volumes:
             self.insist(self.unstage, volume)
             self.insist(self.delete, volume)
@@ -130,7 +130,7 @@ class Answers(Held):
                                         csi_pb2.NodeStageVolumeResponse.FromString)
         failure = stub.future(request, timeout=4).exception()
         self.assertEqual(failure.code(), grpc.StatusCode.DEADLINE_EXCEEDED)
-        self.assertRegex(failure.details(), f"^{NODE}: no answer before the deadline; the work goes on: "
+        self.assertRegex(failure.details(), f"^{NODE}: no answer before the deadline; the operation continues: "
                          f"volume {self.volumes[WORKERS]}: mkfs.ext4 for . s")
         failure = stub.future(request, timeout=PATIENCE_S).exception()
         self.assertEqual(failure.code(), grpc.StatusCode.ABORTED)
@@ -146,7 +146,7 @@ class Ends(Held):
     def test_the_driver_ends_all_the_same_and_the_next_one_goes_on(self):
         self.driver.send_signal(signal.SIGTERM)
         self.assertEqual(self.driver.wait(PATIENCE_S), 1)
-        self.assertIn("ending in the middle of work that does not end", self.logged())
+        self.assertIn("ending although operations are still running", self.logged())
         self.assertEqual(len(self.running()), WORKERS)
         self.log.close()
         self.channel.close()

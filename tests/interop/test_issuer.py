@@ -75,7 +75,7 @@ class Issuer(unittest.TestCase):
         return re.search(rf"node registered node={name} ", self.logged("controller"))
 
     def test_they_expire(self):
-        """What is connected stays so; who comes anew is refused, says why, and is served once there are new ones."""
+        """What is connected stays so; a new connection is refused with the reason, and is served once there are new ones."""
         self.issue("-e", in_seconds(6))
         time.sleep(2)  # both look at their files once a second
         self.start_node("host1")
@@ -118,7 +118,7 @@ class Issuer(unittest.TestCase):
         self.wait_for("controller", "node registered node=host1 ")
 
     def test_they_are_cut_off(self):
-        """By who writes them in place: the old ones stay in force, the log says so once, and the new ones follow."""
+        """By a program that writes them in place: the old ones stay in force, the log says so once, and the new ones follow."""
         self.start_node("host1")
         self.wait_for("controller", "node registered node=host1 ")
         with open(self.path(CONTROLLER), "rb") as file:

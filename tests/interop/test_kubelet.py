@@ -3,7 +3,7 @@
 
 usage: test_kubelet.py PMEM_CSI_DRIVER DATA_DIR [unittest options]
 
-The volume of the recording is made anew: same name, same node, same ID. Needs root, for loop devices and mounts, which
+The volume of the recording is made again: same name, same node, same ID. Needs root, for loop devices and mounts, which
 stay in a mount namespace of their own.
 """
 import array

@@ -147,7 +147,7 @@ class Order(Node):
 
 
 class Folders(Node):
-    """Of kubelet, which the driver is told of."""
+    """Of kubelet, which the driver gets by its flags."""
 
     def start_in(self, *roots):
         self.kill_driver()

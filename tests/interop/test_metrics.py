@@ -109,7 +109,7 @@ class Served(unittest.TestCase):
         return {family.name: family for family in families}
 
     def scrape_until(self, name):
-        """A thread of its own reads what is told of some families."""
+        """A thread of its own reads what some families report."""
         end = time.monotonic() + PATIENCE_S
         while name not in (families := self.scrape()):
             self.assertLess(time.monotonic(), end)

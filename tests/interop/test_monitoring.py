@@ -49,7 +49,7 @@ CASES = {
                                 {'pmem_volumes{phase="device-without-state"}': 0, 'pmem_volumes{phase="ready"}': 9}),
     "PmemPoolsFailing": (20, {"pmem_pools_failing": 1}, {"pmem_pools_failing": 0}),
     "PmemDevicesNotListed": (10, {"pmem_last_refresh_timestamp_seconds": 0}, {"pmem_last_refresh_timestamp_seconds": "0+60x{minutes}"}),
-    # one controller that hears of the node is enough; of the extender it has no node
+    # one controller that gets reports from the node is enough; of the extender it has no node
     "PmemNodeSilent": (10, {'pmem_registry_age_seconds{node="a"}': 200},
                        {'pmem_registry_age_seconds{node="a",pod="1"}': 200, 'pmem_registry_age_seconds{node="a",pod="2"}': 10,
                         "pmem_registry_age_seconds": 500}),

@@ -32,9 +32,9 @@ from certs import Certs
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOPOLOGY = "pmem-csi.intel.com/node"
-# common/cluster/registration_peer.c; a heartbeat begins every 30 s, and an attempt after a failure soon
+# common/nodes/registration_peer.c; a heartbeat begins every 30 s, and an attempt after a failure soon
 REPORT_S = 30
-# common/cluster/kube/lease.c
+# common/kube/lease.c
 RENEW_S = 10
 RETRY_S = 5
 LEASE_S = 15
@@ -276,7 +276,7 @@ class Network(unittest.TestCase):
         self.assert_answers(host)
 
     def records(self, proxy):
-        """Those of the first connection, as the proxy tells of them. Return: (sender, kind) of each to the last one with data
+        """Those of the first connection, as the proxy reports them. Return: (sender, kind) of each to the last one with data
         of the server"""
         passed = [line.split()[3:] for line in proxy.logged().splitlines() if re.match(r"passed \d+ 0 ", line)]
         ends = [i for i, record in enumerate(passed) if record == ["server", "data"]]

@@ -40,6 +40,7 @@ class Partitions(unittest.TestCase):
         self.folder = folder.name
         self.addCleanup(driver.detach_loops, self.folder)
         hosts.open_hub()
+        self.addCleanup(hosts.close_hub)
         names = [f"n{i}" for i in range(1, N_NODES + 1)]
         self.controller = self.host(0, ["-mode=controller", "-registryEndpoint=tcp://@:10000", "-nodeAuthentication=role",
                                         f"-expectedNodes={','.join(names)}", *CERTS.flags("pmem-registry")])
@@ -69,15 +70,20 @@ class Partitions(unittest.TestCase):
                     raise
             time.sleep(chance.random())
 
-    def live(self, number):
-        """A volume's life. Return: its ID and where its caller thinks it is; nowhere when it was deleted."""
+    @staticmethod
+    def request(name, node=None):
         request = csi_pb2.CreateVolumeRequest(
-            name=f"pvc-{number}", volume_capabilities=[driver.capability()],
+            name=name, volume_capabilities=[driver.capability()],
             capacity_range=csi_pb2.CapacityRange(required_bytes=16 * driver.MIB))
-        if number % 3 == 0:
-            topology = csi_pb2.Topology(segments={TOPOLOGY: f"n{number % N_NODES + 1}"})
+        if node:
+            topology = csi_pb2.Topology(segments={TOPOLOGY: node})
             request.accessibility_requirements.requisite.append(topology)
             request.accessibility_requirements.preferred.append(topology)
+        return request
+
+    def live(self, number):
+        """A volume's life. Return: its ID and where its caller thinks it is; nowhere when it was deleted."""
+        request = self.request(f"pvc-{number}", f"n{number % N_NODES + 1}" if number % 3 == 0 else None)
         volume = self.insist(number, "CreateVolume", request, csi_pb2.CreateVolumeResponse).volume
         (topology,) = volume.accessible_topology
         if number % 2 == 0:
@@ -87,7 +93,7 @@ class Partitions(unittest.TestCase):
         return volume.volume_id, None
 
     def fail_once(self):
-        """Return: what mends it."""
+        """Return: what repairs it."""
         host = self.random.choice([self.controller, *self.nodes.values()])
         kind = self.random.choice(("link", "kill", "freeze"))
         if kind == "link":
@@ -99,12 +105,74 @@ class Partitions(unittest.TestCase):
         host.freeze()
         return host.thaw
 
+    def logged_of(self, volumes):
+        """What all programs have logged of them, on any node, in the order of time."""
+        names = [volume.split(".")[0] for volume in volumes]
+        lines = [(line.split()[1], number, line) for number, host in enumerate([self.controller, *self.nodes.values()])
+                 for line in host.logged().splitlines()
+                 if any(name in line for name in names) or "registered" in line or " starting" in line]
+        return "\n".join(f"{number}: {line}" for _, number, line in sorted(lines))
+
     def live_on(self, end):
         """One life after the other. Return: what live() does, of each."""
         told = []
         while time.monotonic() < end:
             told.append(self.live(next(self.numbers)))
         return told
+
+    def test_a_request_that_has_not_arrived_ends_with_its_controller(self):
+        """The kernel would go on to send it, and the node would make a volume that no controller knows of."""
+        node = self.nodes["n1"]
+
+        def make(name):
+            return self.insist(1, "CreateVolume", self.request(name, "n1"), csi_pb2.CreateVolumeResponse).volume.volume_id
+
+        wanted = {make("pvc-before")}
+        node.cut()
+        with concurrent.futures.ThreadPoolExecutor(1) as caller:
+            call = caller.submit(self.controller.call, "CreateVolume", self.request("pvc-late", "n1"),
+                                 csi_pb2.CreateVolumeResponse, driver.PATIENCE_S)
+            # it has been handed to the kernel
+            time.sleep(1)
+            self.controller.restart()
+            self.assertEqual(call.exception().code(), grpc.StatusCode.UNAVAILABLE)
+        node.join()
+        wanted.add(make("pvc-after"))
+        # the kernel tries after 0.2, 0.4, 0.8, ... seconds
+        time.sleep(10)
+        self.assertEqual(node.volumes(), wanted)
+
+    def test_a_request_that_has_not_arrived_in_time_does_not_arrive_later(self):
+        """Its repetition goes another way, and after that the volume may be deleted. A call that has more time keeps the
+        first connection in use."""
+        node = self.nodes["n1"]
+
+        def call(name, timeout):
+            return self.controller.call("CreateVolume", self.request(name, "n1"), csi_pb2.CreateVolumeResponse, timeout)
+
+        def make(name):
+            return self.insist(1, "CreateVolume", self.request(name, "n1"), csi_pb2.CreateVolumeResponse).volume.volume_id
+
+        # else the first packet of another connection would find the way again for all
+        self.controller.know(node)
+        node.know(self.controller)
+        wanted = {make("pvc-before")}
+        node.cut()
+        with concurrent.futures.ThreadPoolExecutor(1) as caller:
+            other = caller.submit(call, "pvc-other", driver.PATIENCE_S)
+            with self.assertRaises(grpc.RpcError) as failed:
+                call("pvc-late", 2)
+            self.assertIn(failed.exception.code(), driver.AGAIN)
+            # the kernel tries after 0.2, 0.6, 1.4, 3, 6.2, ... seconds
+            time.sleep(1.5)
+            node.join()
+            late = make("pvc-late")
+            self.insist(1, "DeleteVolume", csi_pb2.DeleteVolumeRequest(volume_id=late), csi_pb2.DeleteVolumeResponse)
+            if other.exception():
+                self.assertEqual(other.exception().code(), grpc.StatusCode.UNAVAILABLE)
+        wanted.add(make("pvc-other"))
+        time.sleep(10)
+        self.assertEqual(node.volumes(), wanted)
 
     def test_every_volume_is_where_its_caller_was_told(self):
         faults = 0
@@ -119,9 +187,10 @@ class Partitions(unittest.TestCase):
                 faults += 1
                 time.sleep(self.random.uniform(0.5, 2))
             told = dict(volume for life in lives for volume in life.result())
-        found = {name: node.volumes() for name, node in self.nodes.items()}
-        wanted = {name: {v for v, at in told.items() if at == name} for name in self.nodes}
-        self.assertEqual(found, wanted)
+        for name, node in self.nodes.items():
+            found, wanted = node.volumes(), {v for v, at in told.items() if at == name}
+            self.assertEqual((sorted(found - wanted), sorted(wanted - found)), ([], []),
+                             f"{name}\n{self.logged_of(found ^ wanted)}")
         print(f"{len(told)} volumes, {faults} faults", flush=True)
         self.assertGreater(faults, 5)
         self.assertGreater(len(told), N_CALLERS)

@@ -89,7 +89,7 @@ class Provisioner(Node):
         self.delete_all()
 
     def test_other_parameters_of_one_name(self):
-        """A class that was made anew meanwhile: the volume stays as it was made."""
+        """A class that was replaced meanwhile: the volume stays as it was made."""
         volume = self.make("volume")
         for parameters in {"eraseafter": "false"}, {"usage": "FileIO"}:
             self.assert_refused(self.create_as(self.request("volume", parameters=parameters)), Code.ALREADY_EXISTS)

@@ -194,7 +194,7 @@ class Strangers(Changed):
 
 class Files(Changed):
     def test_cut_off(self):
-        """As a disk that was not flushed leaves them: neither volume nor device is touched until it is mended."""
+        """As a disk that was not flushed leaves them: neither volume nor device is touched until it is repaired."""
         empty, half = self.make("empty"), self.make("half")
         self.use(half)
         self.unuse(half)
@@ -299,7 +299,7 @@ class Folder(Changed):
         self.restore_folder_and_use(volume)
 
     def test_folder_moved_under_the_driver(self):
-        """It goes on with the folder that it has; a second driver does not get the same volumes."""
+        """It continues to use the folder that it has; a second driver does not get the same volumes."""
         volume = self.make("volume")
         os.rename(self.state, f"{self.folder}/away")
         self.use(volume)

@@ -176,10 +176,10 @@ class Trust(unittest.TestCase):
 
     def test_the_object_is_made_later_than_the_webhook(self):
         webhook = self.webhook()
-        wait_for(lambda: "no such MutatingWebhookConfiguration" in webhook.logged())
+        wait_for(lambda: "MutatingWebhookConfiguration does not exist" in webhook.logged())
         self.apply()
         self.wait_for_trust("old")
-        self.assertEqual(webhook.logged().count("no such MutatingWebhookConfiguration"), 1)
+        self.assertEqual(webhook.logged().count("MutatingWebhookConfiguration does not exist"), 1)
 
     def test_the_authority_is_rotated_and_every_call_succeeds(self):
         """Two replicas, whose files change at different times, are called all the while with what the object says."""
@@ -213,7 +213,7 @@ class Trust(unittest.TestCase):
         caller.join()
         self.apply()
         self.assertEqual(failures, [])
-        self.assertGreater(calls[0], 500)
+        self.assertGreater(calls[0], 100)
         # what no file has any more is not added again
         self.wait_for_trust("new")
         self.assert_called(webhooks[0])
@@ -225,7 +225,7 @@ class Trust(unittest.TestCase):
         webhook = self.webhook()
         wait_for(lambda: self.api.patches >= 3)
         self.assertEqual(self.bundle(), "")
-        self.assertEqual(webhook.logged().count("cannot be put right"), 1)
+        self.assertEqual(webhook.logged().count("cannot be corrected"), 1)
         self.assertRegex(webhook.logged(), f"patch mutatingwebhookconfigurations {NAME}: 403")
         self.assertEqual(webhook.review(self.authority("old"))[0], 200)
         self.assertFalse(webhook.trusted())
@@ -250,10 +250,10 @@ class Trust(unittest.TestCase):
         webhook = self.webhook()
         self.wait_for_trust("old")
         good, pair = self.authority("old"), self.pair("old")
-        for text in "", "nothing\n", good[:-100], good + pair[1]:
-            count = webhook.logged().count("authority cannot be read")
+        for text in "", "nothing\n", good[:-100], good + pair[1], self.authority("new"):
+            count = webhook.logged().count("authority cannot be used")
             webhook.secret.put([text], pair)
-            wait_for(lambda: webhook.logged().count("authority cannot be read") > count)
+            wait_for(lambda: webhook.logged().count("authority cannot be used") > count)
             self.apply()
             self.wait_for_trust("old")
             self.assertNotIn("KEY", self.bundle())

@@ -57,7 +57,7 @@ wait_phase() {
 	}
 }
 
-# has_event OBJECT PATTERN: of who told it, the reason and the message
+# has_event OBJECT PATTERN: of the component, the reason and the message
 has_event() {
 	k get events --field-selector "involvedObject.name=$1" \
 		-o 'jsonpath={range .items[*]}{.source.component}{.reportingComponent} {.reason} {.message}{"\n"}{end}' |

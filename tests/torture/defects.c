@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/paths.h"
-#include "pmem/device.h"
+#include "pmem/device/device.h"
 #include "volume/state.h"
 #include "volume/volumes.h"
 

@@ -98,6 +98,6 @@ class DirectWorld(GuestWorld):
         return [f"{name} is left raw" for name in raw]
 
     def renew_devices(self):
-        """The kernel reads the labels anew, and forgets what is not in them."""
+        """The kernel reads the labels again, and forgets what is not in them."""
         run("ndctl", "disable-region", "all")
         run("ndctl", "enable-region", "all")

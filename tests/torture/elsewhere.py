@@ -12,7 +12,7 @@ REASONS = [
     (r"(file-drop|folder-unmake|target-undo)", "taken back after an error: tests/unit/inject"),
     (r"nd-", "namespaces: --direct"),
     (r"(lvm|child)-", "LVM: --lvm"),
-    (r"repair-", "check --repair: tests/unit/volume/test_repair.c"),
+    (r"repair-", "check --repair: tests/unit/inspect/test_repair.c"),
     (r"kata-", "volumes that the Go driver made for Kata: tests/unit/volume/test_kata.c"),
 ]
 

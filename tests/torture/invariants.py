@@ -10,7 +10,7 @@ CAPACITY_S = 10
 
 INVARIANTS = {
     "leak": "no device, mount, loop device or file is left that belongs to no volume",
-    "lost": "every volume that the client was told of is there, with its content",
+    "lost": "every volume whose creation was reported to the client is there, with its content",
     "foreign": "no byte of anybody else has changed",
     "erased": "nothing of a deleted volume can be read",
     "capacity": "the capacity is what is free",

@@ -102,7 +102,7 @@ error_flag() {
 	id=$(<"$scratch/kept-ext4")
 	debugfs -w -R 'ssv state 2' "$(device_of "$id")"
 	stage "$id"
-	logged 'file system was checked before it is mounted.*e2fsck mended it'
+	logged 'file system was checked before it is mounted.*e2fsck repaired it'
 	equal 'data of the pod' "$(<"$(staging_of "$id")/data")" 'of a pod'
 	unstage "$id"
 	dumpe2fs -h "$(device_of "$id")" 2>&1 | grep -q 'Filesystem state: *clean'

@@ -31,7 +31,7 @@ direct_contract() {
 }
 
 namespaces_contract() {
-	"$BUILD_DIR/tests/unit/pmem/test_pmem_nd_real"
+	"$BUILD_DIR/tests/unit/pmem/nd/test_pmem_nd_real"
 	equal 'namespaces that are left' "$(ndctl list -N)" ''
 }
 

@@ -85,7 +85,7 @@ boot_1() {
 
 named_is_refused() {
 	ns_init 1 convert
-	says '^namespace1.0 .*: refused (somebody has given it a name)$'
+	says '^namespace1.0 .*: refused (it has been given a name)$'
 	is_named
 	make_raw_again
 }

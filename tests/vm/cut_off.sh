@@ -93,7 +93,7 @@ signalled() {
 
 was_asked_to_end_by() {
 	equal 'exit status' "$status" 1
-	grep -q "stopped between two steps: run it again to go on signal=SIG$1" "$log"
+	grep -q "stopped between two steps: run it again to continue signal=SIG$1" "$log"
 }
 
 groups() {

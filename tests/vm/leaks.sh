@@ -7,7 +7,7 @@
 kept_before=$LAB_STATE_DIR/leaks.before
 boot_before=$scratch/leaks.boot
 
-# What stays in the NVDIMMs. A line for each namespace: a region that was disabled counts them anew.
+# What stays in the NVDIMMs. A line for each namespace: a region that was disabled counts them from zero.
 kept_facts() {
 	ndctl list -N |
 		sed -nE 's/^ *"dev":"namespace([0-9]+).*/region\1/p; s/^ *"(mode|size|uuid|name)"/\1/p' |

@@ -95,7 +95,7 @@ let_go() {
 
 refused_with_command() {
 	refused UNAVAILABLE -size 16Mi -fs ext4 create lvm-new | tee "$scratch/text"
-	grep -E '"lvm [a-z]+" does not end, which has been going on for [0-9]+ s' "$scratch/text"
+	grep -E 'until "lvm [a-z]+" ends, which has been running for [0-9]+ s' "$scratch/text"
 }
 
 lock_is_held() {

@@ -87,7 +87,7 @@ without_labels() {
 }
 
 contract() {
-	prove nd-contract env PMEM_LAB_MACHINE=1 "$BUILD_DIR/tests/unit/pmem/test_pmem_nd_real"
+	prove nd-contract env PMEM_LAB_MACHINE=1 "$BUILD_DIR/tests/unit/pmem/nd/test_pmem_nd_real"
 }
 
 percentages() {

@@ -140,7 +140,7 @@ killed_at() {
 	succeeds_when_retried "$1"
 }
 
-# A mkfs that has written something when it and the driver are killed: the next call makes the file system anew.
+# A mkfs that has written something when it and the driver are killed: the next call makes the file system again.
 killed_in_mkfs() {
 	local id flags
 	driver_stop

@@ -66,7 +66,7 @@ crowd() {
 # refused_with_reason PATTERN
 refused_with_reason() {
 	refused UNAVAILABLE -size 32Mi -fs ext4 create stuck-new | tee "$scratch/text"
-	grep -E "$1.*going on for [0-9]+ s" "$scratch/text"
+	grep -E "$1.*running for [0-9]+ s" "$scratch/text"
 }
 
 label_write_hangs() {
@@ -79,7 +79,7 @@ label_write_hangs() {
 	csi-client -timeout 2s -size 32Mi -fs ext4 create stuck-first || true
 	crowd
 	others_go_on
-	await 100 refused_with_reason '"create namespace in region[01]" does not end'
+	await 100 refused_with_reason 'until "create namespace in region[01]" ends'
 	others_go_on
 	[ "$(compgen -G "$state/*.creating" | wc -l)" -le 12 ]
 }
@@ -180,8 +180,8 @@ uncover() {
 	await 10 is_gone "$(<"$scratch/coverer")"
 }
 
-not_listed='devices are not listed: .* doing="list namespaces"\|devices could not be listed .*going on for'
-not_ready='not ready yet: the first look at state and devices does not end seconds=[0-9]* doing="list namespaces"'
+not_listed='devices are not listed: .* doing="list namespaces"\|devices could not be listed .*running for'
+not_ready='not ready yet: reading state and devices for the first time has not ended seconds=[0-9]* doing="list namespaces"'
 
 # times_logged TEXT
 times_logged() {

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# A volume's device is suspended in device-mapper, before a call and below one: it is refused or hears at its deadline what
+# A volume's device is suspended in device-mapper, before a call and below one: it is refused, or answered at its deadline with what
 # is slow, nobody else waits, and when the device goes on all is settled. The driver ends meanwhile, too.
 # shellcheck source=tests/vm/lib.sh
 . "$VM_TESTS/lib.sh"
@@ -58,7 +58,7 @@ suspended_below() {
 		return 1
 	fi
 	echo "$text"
-	[[ $text == "DEADLINE_EXCEEDED: lab: no answer before the deadline; the work goes on: volume $id: unmounting for "* ]]
+	[[ $text == "DEADLINE_EXCEEDED: lab: no answer before the deadline; the operation continues: volume $id: unmounting for "* ]]
 	refused ABORTED unstage "$id" "$(staging_of "$id")" | grep "in progress: unmounting for"
 	everything_else_works
 	dmsetup resume "$(device_of "$id")"

@@ -24,7 +24,7 @@ says() {
 	}
 }
 
-# LVM is told of the loop device only here.
+# LVM gets to know the loop device only here.
 hand() {
 	lvm "$1" --config 'devices { filter=["a|^/dev/(pmem|loop)|","r|.*|"] }' "${@:2}"
 }

@@ -200,7 +200,7 @@ disk_is_slow() {
 	map_disk linear "$loop" 0
 }
 
-# What is in memory is told, a call hears at its deadline what it waits for, and all is well when the disk goes on.
+# What is in memory is told, a call is answered at its deadline with what it waits for, and all is well when the disk goes on.
 disk_hangs() {
 	local text
 	dmsetup suspend --nolockfs --noflush weather

@@ -160,7 +160,9 @@ static const struct step *life_of(const struct options *o)
 
 unsigned load_n_steps(const struct options *o)
 {
-	return o->kubelet ? ARRAY_SIZE(whole_life) : ARRAY_SIZE(short_life);
+	if (o->kubelet)
+		return ARRAY_SIZE(whole_life);
+	return o->keep ? 1 : ARRAY_SIZE(short_life);
 }
 
 const char *load_step_name(const struct options *o, unsigned step)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "net/grpc_client.h"
+#include "net/grpc/grpc_client.h"
 
 struct options {
 	const char *endpoint;
@@ -18,6 +18,7 @@ struct options {
 	const char *fs_type;
 	const char *
 		kubelet; /* folder for staging and target paths; NULL: volumes are created and deleted only */
+	bool keep;       /* without @kubelet: they are not deleted */
 	uint64_t size_bytes;
 	uint64_t timeout_ms; /* of a call */
 	uint64_t space_ms; /* how long the space may take to be back after the last call; 0: not looked at */
@@ -40,7 +41,7 @@ struct worker {
 /** A reply or an error, as grpc_reply_fn. */
 typedef void (*reply_fn)(void *user, const ProtobufCMessage *reply, const struct error *error);
 
-/** load_n_steps() - how many calls a volume's life has: with mounts or without. */
+/** load_n_steps() - how many calls a volume's life has: with mounts or without, and with its end or not. */
 unsigned load_n_steps(const struct options *o);
 
 /** load_step_name() - such as "create". */

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "load.h"
-#include "net/loop.h"
+#include "net/core/loop.h"
 #include "os/args.h"
 
 #define RETRY_MS     20
@@ -285,6 +285,7 @@ int main(int argc, char **argv)
 		{"fs", OPT_STR, &o.fs_type, "TYPE", "file system: ext4 (default) or xfs"},
 		{"kubelet", OPT_STR, &o.kubelet, "DIR",
 			"stage and publish below it; else create and delete only"},
+		{"keep", OPT_BOOL, &o.keep, NULL, "without -kubelet: create only"},
 		{"size", OPT_SIZE, &o.size_bytes, "SIZE", "of each volume (default 15Mi)"},
 		{"timeout", OPT_DURATION, &o.timeout_ms, "DURATION", "deadline of a call (default 2m)"},
 		{"space", OPT_DURATION, &o.space_ms, "DURATION",

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "csi.pb-c.h"
-#include "net/grpc_client.h"
+#include "net/grpc/grpc_client.h"
 #include "os/args.h"
 
 #define TIMEOUT_MS 60000

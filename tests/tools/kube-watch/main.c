@@ -21,8 +21,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "cluster/kube/lease.h"
-#include "cluster/kube/objects.h"
+#include "kube/lease.h"
+#include "kube/objects/objects.h"
 
 #define TIMEOUT_MS 30000
 

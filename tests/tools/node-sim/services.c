@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "csi/convert.h"
 #include "csi/reply.h"
 #include "sim.h"
 
@@ -21,22 +22,6 @@ struct slow_call {
 	struct error *(*work)(struct slow_call *s);
 };
 
-static Csi__V1__Topology *topology(const struct node *n, struct arena *arena)
-{
-	Csi__V1__Topology *t = arena_alloc(arena, sizeof(*t));
-	Csi__V1__Topology__SegmentsEntry *segment = arena_alloc(arena, sizeof(*segment));
-	CLEANUP(free_charp) char *key = x_asprintf("%s/node", n->sim->options->driver_name);
-
-	csi__v1__topology__init(t);
-	csi__v1__topology__segments_entry__init(segment);
-	segment->key = arena_strdup(arena, key);
-	segment->value = n->id;
-	t->segments = arena_alloc(arena, sizeof(*t->segments));
-	t->segments[0] = segment;
-	t->n_segments = 1;
-	return t;
-}
-
 static Csi__V1__Volume *volume_message(const struct node *n, const struct volume *v, struct arena *arena)
 {
 	Csi__V1__Volume *m = arena_alloc(arena, sizeof(*m));
@@ -45,7 +30,7 @@ static Csi__V1__Volume *volume_message(const struct node *n, const struct volume
 	m->volume_id = arena_strdup(arena, v->id);
 	m->capacity_bytes = (int64_t)v->size_bytes;
 	m->accessible_topology = arena_alloc(arena, sizeof(*m->accessible_topology));
-	m->accessible_topology[0] = topology(n, arena);
+	m->accessible_topology[0] = csi_topology(n->sim->options->driver_name, n->id, arena);
 	m->n_accessible_topology = 1;
 	return m;
 }

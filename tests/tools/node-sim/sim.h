@@ -7,9 +7,9 @@
 
 #include <stdbool.h>
 
-#include "cluster/registration.h"
-#include "net/grpc_server.h"
-#include "net/workers.h"
+#include "net/core/workers.h"
+#include "net/grpc/grpc_server.h"
+#include "nodes/registration.h"
 
 struct options {
 	const char *registry;

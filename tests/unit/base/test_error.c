@@ -51,6 +51,18 @@ START_TEST(wrap_keeps_code_and_errno_and_prepends_context)
 }
 END_TEST
 
+START_TEST(recode_changes_the_code_alone)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	err_set_errno(&err, ERR_INTERNAL, EIO, "read");
+	ck_assert_int_eq(err_recode(&err, ERR_UNAVAILABLE), -1);
+	ck_assert_int_eq(err->code, ERR_UNAVAILABLE);
+	ck_assert_int_eq(err->os_errno, EIO);
+	ck_assert_str_eq(err->msg, "read: Input/output error");
+}
+END_TEST
+
 START_TEST(clear_allows_the_next_error)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -93,6 +105,14 @@ START_TEST(wrapping_nothing_aborts)
 }
 END_TEST
 
+START_TEST(recoding_nothing_aborts)
+{
+	struct error *err = NULL;
+
+	err_recode(&err, ERR_UNAVAILABLE);
+}
+END_TEST
+
 START_TEST(setting_without_a_place_aborts)
 {
 	err_set(NULL, ERR_INTERNAL, "nobody looks");
@@ -109,10 +129,12 @@ int main(void)
 	tcase_add_test(tcase, set_errno_appends_the_system_message_and_keeps_the_number);
 	tcase_add_test(tcase, messages_are_one_line_whatever_they_quote);
 	tcase_add_test(tcase, wrap_keeps_code_and_errno_and_prepends_context);
+	tcase_add_test(tcase, recode_changes_the_code_alone);
 	tcase_add_test(tcase, clear_allows_the_next_error);
 	tcase_add_test(tcase, code_names_are_those_of_grpc);
 	tcase_add_test_raise_signal(tcase, setting_over_a_pending_error_aborts, SIGABRT);
 	tcase_add_test_raise_signal(tcase, wrapping_nothing_aborts, SIGABRT);
+	tcase_add_test_raise_signal(tcase, recoding_nothing_aborts, SIGABRT);
 	tcase_add_test_raise_signal(tcase, setting_without_a_place_aborts, SIGABRT);
 	return unit_runner_finish(srunner_create(suite));
 }

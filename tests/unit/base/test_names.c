@@ -43,4 +43,13 @@ START_TEST(others_are_refused_with_the_flag)
 }
 END_TEST
 
-UNIT_MAIN("base/names", names_that_kubernetes_takes_are_taken, others_are_refused_with_the_flag)
+START_TEST(the_topology_key_is_the_go_drivers)
+{
+	CLEANUP(free_charp) char *key = name_topology_key("pmem-csi.intel.com");
+
+	ck_assert_str_eq(key, "pmem-csi.intel.com/node");
+}
+END_TEST
+
+UNIT_MAIN("base/names", names_that_kubernetes_takes_are_taken, others_are_refused_with_the_flag,
+	the_topology_key_is_the_go_drivers)

@@ -31,23 +31,16 @@ START_TEST(setting_again_replaces_even_from_the_map_itself)
 }
 END_TEST
 
-START_TEST(removing_forgets_only_that_key)
+START_TEST(what_is_done_is_empty)
 {
 	CLEANUP(strmap_done) struct strmap m = {0};
 
 	strmap_set(&m, "a", "1");
-	strmap_set(&m, "b", "2");
-	strmap_set(&m, "c", "3");
-	strmap_remove(&m, "b");
-	strmap_remove(&m, "b");
-	strmap_remove(&m, "absent");
-	ck_assert_uint_eq(m.n, 2);
-	ck_assert_str_eq(strmap_get(&m, "a"), "1");
-	ck_assert_ptr_null(strmap_get(&m, "b"));
-	ck_assert_str_eq(strmap_get(&m, "c"), "3");
 	strmap_done(&m);
 	ck_assert_uint_eq(m.n, 0);
 	ck_assert_ptr_null(strmap_get(&m, "a"));
+	strmap_set(&m, "b", "2");
+	ck_assert_str_eq(strmap_get(&m, "b"), "2");
 }
 END_TEST
 
@@ -68,23 +61,5 @@ START_TEST(copying_adds_and_overwrites)
 }
 END_TEST
 
-START_TEST(equality_looks_at_keys_and_values)
-{
-	CLEANUP(strmap_done) struct strmap a = {0};
-	CLEANUP(strmap_done) struct strmap b = {0};
-
-	ck_assert(strmap_equal(&a, &b));
-	strmap_set(&a, "x", "1");
-	ck_assert(!strmap_equal(&a, &b));
-	strmap_set(&b, "x", "2");
-	ck_assert(!strmap_equal(&a, &b));
-	strmap_set(&b, "x", "1");
-	ck_assert(strmap_equal(&a, &b));
-	strmap_set(&a, "y", "1");
-	strmap_set(&b, "z", "1");
-	ck_assert(!strmap_equal(&a, &b));
-}
-END_TEST
-
 UNIT_MAIN("base/strmap", entries_stay_sorted_bytewise, setting_again_replaces_even_from_the_map_itself,
-	removing_forgets_only_that_key, copying_adds_and_overwrites, equality_looks_at_keys_and_values)
+	what_is_done_is_empty, copying_adds_and_overwrites)

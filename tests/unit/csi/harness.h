@@ -8,7 +8,7 @@
 #include "csi.pb-c.h"
 
 #include "csi/csi.h"
-#include "pmem/device.h"
+#include "pmem/device/device.h"
 
 #define NODE_ID     "node-1"
 #define DRIVER_NAME "pmem-csi.example"

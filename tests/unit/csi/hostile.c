@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "net/grpc_message.h"
+#include "net/grpc/grpc_message.h"
 #include "net/limits.h"
 #include "unit/unit.h"
 
@@ -96,7 +96,7 @@ struct run {
 	size_t answered[N_CODES];
 };
 
-/* What must come of a variant. */
+/* What the result of a variant must be. */
 struct verdict {
 	unsigned codes;
 	const char *named; /* in the message of INVALID_ARGUMENT and FAILED_PRECONDITION, or NULL */

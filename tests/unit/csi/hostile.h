@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "net/grpc_service.h"
+#include "net/grpc/grpc_service.h"
 #include "unit/csi/mutate.h"
 
 /* Is in the secrets of all valid requests, and must be nowhere else. */

@@ -280,7 +280,7 @@ static void mutate_many_unknown(struct mutator *m)
 	mutate_emit(m, MUTATION_SAME, "%d unknown fields", MANY);
 }
 
-/* Message types do not nest without end: the depth is that of the proto file. */
+/* Message types do not nest for ever: the depth is that of the proto file. */
 static void mutate_level(struct mutator *m)
 {
 	const ProtobufCMessageDescriptor *type = level(m)->type;

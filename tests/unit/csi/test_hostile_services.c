@@ -3,7 +3,7 @@
  * not, upsets what comes before the method. */
 #include "base/str.h"
 #include "csi/check.h"
-#include "net/grpc_conn.h"
+#include "net/grpc/grpc_conn.h"
 #include "net/limits.h"
 #include "unit/csi/harness.h"
 #include "unit/csi/mutate.h"

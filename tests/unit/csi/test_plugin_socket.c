@@ -11,8 +11,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "csi/plugin_socket.h"
-#include "net/grpc_client.h"
-#include "unit/net/tmpdir.h"
+#include "net/grpc/grpc_client.h"
+#include "unit/net/core/tmpdir.h"
 
 #define ROUND_MS 2
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unit/inject/ops.h"
 
-#include "pmem/device.h"
-#include "pmem/nd.h"
+#include "pmem/device/device.h"
+#include "pmem/nd/nd.h"
 #include "unit/inject/inject.h"
 
 static struct device_manager devices;
@@ -68,10 +68,10 @@ static int activate_devices(void *self, const struct device_list *list, struct e
 	return way == OPS_AFTER ? ops_fail("device activate", err) : 0;
 }
 
-static struct device_list *latest_devices(void *self)
+static struct device_list *latest_pools(void *self)
 {
 	(void)self;
-	return device_latest(&devices);
+	return device_latest_pools(&devices);
 }
 
 static int confirm_device(void *self, const struct device *device, struct error **err)
@@ -99,7 +99,7 @@ void ops_wrap_devices(struct device_manager *m)
 	devices = *m;
 	device_ops = (struct device_ops){.mode = m->ops->mode,
 		.list = list_devices,
-		.latest = latest_devices,
+		.latest_pools = latest_pools,
 		.confirm = confirm_device,
 		.create = create_device,
 		.destroy = destroy_device,

@@ -273,8 +273,7 @@ static int blame_caller(struct error **err)
 {
 	if (write_rightly(err) == 0)
 		return 0;
-	(*err)->code = ERR_INVALID_ARGUMENT;
-	return -1;
+	return err_recode(err, ERR_INVALID_ARGUMENT);
 }
 
 START_TEST(an_error_that_misleads_is_found)

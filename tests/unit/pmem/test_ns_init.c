@@ -8,9 +8,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "commands.h"
-#include "pmem/nd_fake.h"
+#include "pmem/nd/nd_fake.h"
 #include "region_map.h"
-#include "unit/pmem/lvm_fake.h"
+#include "unit/pmem/lvm/lvm_fake.h"
 #include "unit/unit.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)
@@ -208,7 +208,7 @@ START_TEST(plan_says_what_would_be_created_and_why_not_more)
 
 	assert_plan(nd, 100, false,
 		"region0 on ndbus0: create 256Mi + 128Mi (budget 1Gi, own 256Mi, unit 16Mi)\n"
-		"  384Mi of the budget find no place: no further free extent holds the smallest pool "
+		"  384Mi of the budget cannot be used: no further free extent can hold the smallest pool "
 		"namespace "
 		"(64Mi)\n");
 	assert_plan(nd, 50, false, "region0 on ndbus0: create 256Mi (budget 512Mi, own 256Mi, unit 16Mi)\n");
@@ -221,7 +221,7 @@ START_TEST(plan_says_what_would_be_created_and_why_not_more)
 		"\"skipped\":false,\"unitBytes\":16777216,\"budgetBytes\":1073741824,\"ownBytes\":268435456,"
 		"\"createBytes\":402653184,\"namespaces\":[268435456,134217728],\"reason\":\"384Mi of the "
 		"budget "
-		"find no place: no further free extent holds the smallest pool namespace (64Mi)\"}]}\n");
+		"cannot be used: no further free extent can hold the smallest pool namespace (64Mi)\"}]}\n");
 }
 END_TEST
 

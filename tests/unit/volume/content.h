@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "pmem/device.h"
+#include "pmem/device/device.h"
 
 #define CONTENT_BLOCK 4096
 

@@ -69,6 +69,23 @@ static void hide_pool(struct device_list *l, const char *uuid)
 	}
 }
 
+static void spoil_pools(struct device_list *l)
+{
+	hide_pool(l, fx.faults.absent_pool);
+	for (size_t i = 0; i < l->n_pools; i++) {
+		struct device_pool *p = &l->pools[i];
+
+		if (str_eq(p->uuid, fx.faults.incomplete_pool))
+			p->complete = false;
+		if (fx.faults.no_slots) {
+			p->used_up = DEVICE_NO_SLOT;
+			p->free_bytes = 0;
+			p->max_bytes = 0;
+			p->max_sector_bytes = 0;
+		}
+	}
+}
+
 static void list_twin(struct device_list *l, const char *id)
 {
 	const struct device twin = {.id = (char *)(uintptr_t)id,
@@ -93,17 +110,7 @@ static int faulty_list(void *self, struct device_list **ret, struct error **err)
 		list_twin(*ret, fx.faults.twin);
 	hide_devices(*ret, fx.faults.absent_pool);
 	hide_devices(*ret, fx.faults.incomplete_pool);
-	hide_pool(*ret, fx.faults.absent_pool);
-	for (size_t i = 0; i < (*ret)->n_pools; i++) {
-		if (str_eq((*ret)->pools[i].uuid, fx.faults.incomplete_pool))
-			(*ret)->pools[i].complete = false;
-		if (fx.faults.no_slots) {
-			(*ret)->pools[i].used_up = DEVICE_NO_SLOT;
-			(*ret)->pools[i].free_bytes = 0;
-			(*ret)->pools[i].max_bytes = 0;
-			(*ret)->pools[i].max_sector_bytes = 0;
-		}
-	}
+	spoil_pools(*ret);
 	for (size_t i = 0; fx.faults.raw && i < (*ret)->n_devices; i++)
 		(*ret)->devices[i].raw = true;
 	for (size_t i = 0; fx.faults.moved_path && i < (*ret)->n_devices; i++) {
@@ -117,12 +124,19 @@ static int faulty_list(void *self, struct device_list **ret, struct error **err)
 	return 0;
 }
 
-static struct device_list *faulty_latest(void *self)
+static struct device_list *faulty_latest_pools(void *self)
 {
-	CLEANUP(error_freep) struct error *ignored = NULL;
-	struct device_list *l = NULL;
+	struct device_list *l;
 
-	return faulty_list(self, &l, &ignored) == 0 ? l : NULL;
+	(void)self;
+	fx.n_lists++;
+	if (fx.faults.in_list)
+		fx.faults.in_list();
+	if (fx.faults.list)
+		return NULL;
+	l = device_latest_pools(fx.fake);
+	spoil_pools(l);
+	return l;
 }
 
 static int faulty_confirm(void *self, const struct device *d, struct error **err)
@@ -279,7 +293,7 @@ static void open_devices(const char *folder)
 	ASSERT_OK(device_open_fake(&config, &fx.fake, &err));
 	fx.ops = (struct device_ops){.mode = fx.fake->ops->mode,
 		.list = faulty_list,
-		.latest = faulty_latest,
+		.latest_pools = faulty_latest_pools,
 		.confirm = faulty_confirm,
 		.create = faulty_create,
 		.destroy = faulty_destroy,

@@ -9,7 +9,7 @@
 
 #include <stdatomic.h>
 
-#include "pmem/device.h"
+#include "pmem/device/device.h"
 #include "unit/unit.h"
 #include "volume/state.h"
 #include "volume/volumes.h"
@@ -56,7 +56,7 @@ struct fixture {
 	atomic_uint n_changes; /* that the volumes told */
 	struct path_roots *roots;
 	/* for the next fixture_open() */
-	bool in_background; /* deleted volumes are erased by threads, not by who deletes them */
+	bool in_background; /* deleted volumes are erased by threads, not by the caller that deletes them */
 	uint64_t erase_bytes_per_s;
 	int mkfs_timeout_ms;
 	void (*done)(void); /* called before the tear-down; may be NULL */

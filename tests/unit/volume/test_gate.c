@@ -32,7 +32,8 @@ START_TEST(who_finds_it_full_is_sent_away_when_the_time_is_over)
 
 	fill();
 	for (int wait_ms = 0; wait_ms < 2; wait_ms++)
-		ASSERT_FAILS(gate_enter(gate, wait_ms, &more, &err), ERR_UNAVAILABLE, "2 are at it already");
+		ASSERT_FAILS(
+			gate_enter(gate, wait_ms, &more, &err), ERR_UNAVAILABLE, "2 calls are being served");
 	ck_assert_ptr_null(more);
 	gate_leave(inside[0]);
 	ASSERT_OK(gate_enter(gate, 0, &more, &err));
@@ -64,7 +65,7 @@ static void await_full(void)
 
 	while (!full) {
 		ck_assert_int_lt(gate_enter(gate, 0, &more, &err), 0);
-		full = strstr(err->msg, "3 wait") != NULL;
+		full = strstr(err->msg, "3 are queued") != NULL;
 		error_clear(&err);
 	}
 }
@@ -80,7 +81,7 @@ START_TEST(who_waits_comes_in_when_another_leaves)
 	fill();
 	start_waiting(threads, errors);
 	await_full();
-	ASSERT_FAILS(gate_enter(gate, LONG_MS, &more, &err), ERR_UNAVAILABLE, "3 wait");
+	ASSERT_FAILS(gate_enter(gate, LONG_MS, &more, &err), ERR_UNAVAILABLE, "3 are queued");
 	gate_leave(inside[0]);
 	for (unsigned i = 0; i < MAX_WAITING; i++) {
 		ck_assert_int_eq(pthread_join(threads[i], &failed), 0);

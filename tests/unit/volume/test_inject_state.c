@@ -196,7 +196,7 @@ static const char *not_ready(void)
 	return not_loaded(PHASE_READY);
 }
 
-/* What the caller goes on with is what the folder says. */
+/* What the caller keeps using is what the folder says. */
 static const char *not_as_before(void)
 {
 	RIGHT_IF(record->phase == PHASE_CREATING);
@@ -236,7 +236,7 @@ START_TEST(a_record_that_does_not_advance_costs_no_other_file)
 }
 END_TEST
 
-/* Neither finished nor undone: the caller, who was told of a failure, gives the volume up. */
+/* Neither finished nor undone: the caller, which got a failure, gives the volume up. */
 START_TEST(a_record_that_advanced_unseen_is_forgotten_whole)
 {
 	const struct inject_plan flush = {INJECT_LASTING, INJECT_SYSTEM, 2, 0};

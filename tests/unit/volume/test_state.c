@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "os/file.h"
 #include "unit/os/scratch.h"
+#include "unit/strmap_equal.h"
 
 #define FOLDER SCRATCH "/state"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What callers hear of operations that take long. */
+/* What callers are told while operations take long. */
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -61,7 +61,7 @@ START_TEST(nothing_new_is_made_while_something_hangs)
 	command_age_s = 73;
 	fx.n_creates = 0;
 	ASSERT_FAILS(volumes_create(fx.v, &q, &info, &err), ERR_UNAVAILABLE,
-		"\"lvm lvcreate\" does not end, which has been going on for 73 s");
+		"until \"lvm lvcreate\" ends, which has been running for 73 s");
 	ck_assert_uint_eq(fx.n_creates, 0);
 	ck_assert_uint_eq(fixture_n_files(), 0);
 	ck_assert(volumes_capacity(fx.v, &c));

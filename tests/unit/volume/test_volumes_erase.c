@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What happens to a deleted volume after the answer: erased in the background, held, stopped, gone on with.
+/* What happens to a deleted volume after the answer: erased in the background, held, stopped, resumed.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -199,7 +199,7 @@ START_TEST(failure_is_undone)
 	q.mount_flags = NULL;
 	ck_assert_int_eq(mkdir(target, 0755), 0);
 	ck_assert_int_eq(mount("other", target, "tmpfs", 0, NULL), 0);
-	ASSERT_FAILS(publish(&err), ERR_EXISTS, "something else");
+	ASSERT_FAILS(publish(&err), ERR_EXISTS, "something other");
 	assert_erased();
 	ASSERT_FAILS(unpublish(&err), ERR_NOT_FOUND, "mount point");
 	ck_assert_int_eq(umount(target), 0);

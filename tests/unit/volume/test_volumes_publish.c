@@ -246,7 +246,7 @@ START_TEST(leftover_target_of_something_else_is_no_use)
 	ck_assert_int_eq(umount(mt.target), 0);
 	ck_assert_int_eq(mount("other", mt.target, "tmpfs", 0, NULL), 0);
 	ASSERT_OK(publish(mt.other, ACCESS_SINGLE_NODE_SINGLE_WRITER, &err));
-	ASSERT_FAILS(unpublish(mt.target, &err), ERR_PRECONDITION, "something else");
+	ASSERT_FAILS(unpublish(mt.target, &err), ERR_PRECONDITION, "something other");
 	ck_assert_uint_eq(mounts_count(mt.target), 1);
 }
 END_TEST
@@ -270,7 +270,7 @@ START_TEST(something_else_at_the_target_is_left_alone)
 
 	ck_assert_int_eq(mkdir(mt.target, 0755), 0);
 	ck_assert_int_eq(mount("other", mt.target, "tmpfs", 0, NULL), 0);
-	ASSERT_FAILS(publish(mt.target, ACCESS_SINGLE_WRITER, &err), ERR_EXISTS, "something else");
+	ASSERT_FAILS(publish(mt.target, ACCESS_SINGLE_WRITER, &err), ERR_EXISTS, "something other");
 	ck_assert_uint_eq(mounts_count(mt.target), 1);
 	ck_assert(!mounts_has_target(mt.target));
 }

@@ -2,8 +2,10 @@
 /* What the central controller is told, and that it is known when there is something new to tell. */
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "unit/strmap_equal.h"
 #include "unit/volume/fixture.h"
 #include "volume/report.h"
 
@@ -82,6 +84,26 @@ START_TEST(an_incomplete_pool_offers_nothing)
 		ck_assert_uint_eq(report.pools[i].capacity.total_bytes, REGION_BYTES);
 		ck_assert_uint_eq(report.pools[i].capacity.free_bytes, complete ? REGION_BYTES : 0);
 	}
+}
+END_TEST
+
+/* Its devices were not seen when it was incomplete: without them they would count as gone. */
+START_TEST(an_incomplete_pool_is_complete_when_its_devices_are_listed)
+{
+	CLEANUP(volume_info_freep) struct volume_info *there = create("pvc-1", false);
+	CLEANUP(device_freep) struct device *d = fixture_device(there->id);
+
+	fx.faults.incomplete_pool = d->pool;
+	ASSERT_OK(volumes_refresh(fx.v, &err));
+	fx.faults.incomplete_pool = NULL;
+	fixture_make("pvc-2", SIZE);
+	look();
+	ck_assert_int_eq(find(there->id)->phase, REPORT_MISSING);
+	ck_assert(report.pools[0].incomplete != report.pools[1].incomplete);
+	ASSERT_OK(volumes_refresh(fx.v, &err));
+	look();
+	ck_assert_int_eq(find(there->id)->phase, REPORT_READY);
+	ck_assert(!report.pools[0].incomplete && !report.pools[1].incomplete);
 }
 END_TEST
 
@@ -249,10 +271,55 @@ START_TEST(a_change_is_told)
 }
 END_TEST
 
+static uint64_t command_age_s;
+
+/* Asked before anything is recorded. */
+static void report_then_run_a_command(void *self, struct device_activity *ret)
+{
+	(void)self;
+	ck_assert_uint_eq(fixture_n_files(), 0);
+	look();
+	snprintf(ret->command, sizeof(ret->command), "lvm lvcreate");
+	ret->since_ns = clock_ns() - command_age_s * NS_PER_S;
+}
+
+/* A controller that starts now, and does not know of the call, would have it made on another node too. */
+START_TEST(a_volume_is_reported_before_it_is_recorded)
+{
+	fx.ops.activity = report_then_run_a_command;
+	CLEANUP(volume_info_freep) struct volume_info *info = create("pvc-1", true);
+
+	ck_assert_uint_eq(report.n_volumes, 1);
+	ck_assert_str_eq(find(info->id)->name, "pvc-1");
+	ck_assert_int_eq(find(info->id)->phase, REPORT_CREATING);
+	ck_assert(find(info->id)->by_controller && !find(info->id)->ever_staged);
+	look();
+	ck_assert_uint_eq(report.n_volumes, 1);
+	ck_assert_int_eq(find(info->id)->phase, REPORT_READY);
+}
+END_TEST
+
+START_TEST(a_volume_that_is_not_made_is_taken_back)
+{
+	struct volume_request q = fixture_request("pvc-1", SIZE);
+	struct volume_info *info = NULL;
+	unsigned before = fx.n_changes;
+
+	fx.ops.activity = report_then_run_a_command;
+	command_age_s = 73;
+	ASSERT_FAILS(volumes_create(fx.v, &q, &info, &err), ERR_UNAVAILABLE, "has been running for 73 s");
+	ck_assert_uint_eq(report.n_volumes, 1);
+	ck_assert_uint_gt(fx.n_changes, before);
+	look();
+	ck_assert_uint_eq(report.n_volumes, 0);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {before_the_first_snapshot_nothing_can_be_said,
 		pools_come_with_what_can_be_made_in_them, an_incomplete_pool_offers_nothing,
+		an_incomplete_pool_is_complete_when_its_devices_are_listed,
 		a_volume_comes_with_its_name_and_who_asked_for_it_also_after_a_restart,
 		who_makes_it_is_recorded_not_who_asks_again,
 		a_volume_comes_with_its_claim_which_nobody_changes,
@@ -260,7 +327,8 @@ int main(void)
 		claim_names_in_a_file_are_believed_only_as_names,
 		a_volume_with_a_damaged_second_file_is_named_once,
 		volumes_of_which_nobody_can_say_that_they_are_empty_count_as_staged, phases_are_told_apart,
-		a_change_is_told};
+		a_change_is_told, a_volume_is_reported_before_it_is_recorded,
+		a_volume_that_is_not_made_is_taken_back};
 
 	fx.done = release;
 	return fixture_run("volume/volumes_report", fixture_memory, tests, ARRAY_SIZE(tests));

@@ -197,7 +197,7 @@ START_TEST(state_folder_without_inodes_sends_new_volumes_away)
 
 	move_state("64k,nr_inodes=4");
 	fixture_write("filler", "1");
-	ASSERT_FAILS(volumes_create(fx.v, &q, &info, &err), ERR_EXHAUSTED, "no inode left");
+	ASSERT_FAILS(volumes_create(fx.v, &q, &info, &err), ERR_EXHAUSTED, "no free inodes");
 	ck_assert_uint_eq(offered(), 0);
 	ck_assert_uint_eq(fixture_n_devices(), 1);
 }

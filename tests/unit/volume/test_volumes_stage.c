@@ -430,7 +430,7 @@ static uint16_t ext4_state(void)
 	return (uint16_t)(state[0] | state[1] << 8);
 }
 
-/* The kernel would go on with it as if nothing had happened (errors=continue). */
+/* The kernel would continue as if nothing had happened (errors=continue). */
 START_TEST(file_system_with_its_error_flag_is_checked_before_it_is_mounted)
 {
 	struct error *err = NULL;
@@ -466,8 +466,8 @@ START_TEST(something_else_at_the_staging_path_is_left_alone)
 	struct error *err = NULL;
 
 	ck_assert_int_eq(mount("other", mt.staging, "tmpfs", 0, NULL), 0);
-	ASSERT_FAILS(stage("ext4", &err), ERR_EXISTS, "something else");
-	ASSERT_FAILS(unstage(&err), ERR_PRECONDITION, "something else");
+	ASSERT_FAILS(stage("ext4", &err), ERR_EXISTS, "something other");
+	ASSERT_FAILS(unstage(&err), ERR_PRECONDITION, "something other");
 	ck_assert_uint_eq(mounts_count(mt.staging), 1);
 	ck_assert_str_eq(mounts_top(mt.staging)->fstype, "tmpfs");
 }

@@ -74,6 +74,35 @@ static bool is_missing(const char *id)
 	return info->missing;
 }
 
+/* Nothing keeps two state files from naming the same. */
+START_TEST(of_volumes_of_one_name_the_first_is_meant_and_then_the_other)
+{
+	static const char *const ids[] = {"b-volume", "a-volume", "c-volume"};
+	struct error *err = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
+		CLEANUP(free_charp) char *file = x_asprintf("%s.json", ids[i]);
+		CLEANUP(free_charp)
+		char *text = x_asprintf("{\"id\":\"%s\",\"size\":%ju,\"parameters\":{\"name\":\"%s\"}}",
+			ids[i], (uintmax_t)SIZE, i == 2 ? "another name" : "the name");
+		fixture_make_device(ids[i], 0, "", SIZE);
+		fixture_write(file, text);
+	}
+	fixture_restart();
+	for (int i = 1; i >= 0; i--) {
+		CLEANUP(volume_info_freep) struct volume_info *info = NULL;
+
+		ASSERT_OK(volumes_get(fx.v, "the name", &info, &err));
+		ck_assert_str_eq(info->id, i == 1 ? "a-volume" : "b-volume");
+		ASSERT_OK(volumes_delete(fx.v, info->id, &err));
+	}
+	CLEANUP(volume_info_freep) struct volume_info *other = NULL;
+	ASSERT_FAILS(volumes_get(fx.v, "the name", &other, &err), ERR_NOT_FOUND, "does not exist");
+	ASSERT_OK(volumes_get(fx.v, "another name", &other, &err));
+	ck_assert_str_eq(other->id, "c-volume");
+}
+END_TEST
+
 START_TEST(half_made_volume_is_rolled_back)
 {
 	for (int made = 0; made < 2; made++) {
@@ -242,6 +271,24 @@ START_TEST(failed_listing_changes_nothing_and_the_start_can_be_repeated)
 	start();
 	ck_assert(volumes_is_ready(fx.v));
 	ck_assert(!is_missing(info->id));
+	ck_assert_uint_eq(fixture_n_files(), 1);
+}
+END_TEST
+
+/* A device cannot be looked for before devices were listed. */
+START_TEST(half_made_inline_volume_is_not_deleted_before_the_first_listing)
+{
+	CLEANUP(free_charp) char *target = fixture_path("kubelet/target");
+	struct error *err = NULL;
+
+	fixture_stop();
+	fixture_write("half.creating",
+		"{\"id\":\"half\",\"size\":4194304,\"identity\":\"i\",\"pool\":\"p\","
+		"\"parameters\":{\"name\":\"half\",\"persistencyModel\":\"ephemeral\"}}\n");
+	fx.faults.list = ERR_INTERNAL;
+	fixture_open();
+	ASSERT_FAILS(volumes_start(fx.v, &err), ERR_INTERNAL, "list devices");
+	ASSERT_FAILS(volumes_unpublish(fx.v, "half", target, &err), ERR_UNAVAILABLE, "starting");
 	ck_assert_uint_eq(fixture_n_files(), 1);
 }
 END_TEST
@@ -517,12 +564,14 @@ START_TEST(second_driver_on_the_same_state_waits_for_it)
 }
 END_TEST
 
-FIXTURE_MAIN("volumes_start", fixture_memory, half_made_volume_is_rolled_back,
-	half_made_volume_in_an_absent_pool_waits_for_it, rolling_back_removes_no_device_of_another_identity,
+FIXTURE_MAIN("volumes_start", fixture_memory, of_volumes_of_one_name_the_first_is_meant_and_then_the_other,
+	half_made_volume_is_rolled_back, half_made_volume_in_an_absent_pool_waits_for_it,
+	rolling_back_removes_no_device_of_another_identity,
 	device_of_another_identity_does_not_end_the_wait_for_a_pool,
 	deletion_is_finished_wherever_it_was_cut_off, deletion_of_a_missing_volume_waits_for_its_pool,
 	erasing_touches_no_device_without_the_identity, volume_whose_device_is_somebody_elses_is_missing,
 	failed_listing_changes_nothing_and_the_start_can_be_repeated,
+	half_made_inline_volume_is_not_deleted_before_the_first_listing,
 	no_state_is_dropped_while_a_pool_is_away, even_a_complete_pool_without_the_device_drops_no_state,
 	device_without_state_is_left_alone, of_two_files_of_one_volume_the_ready_one_is_served,
 	damaged_file_hides_no_other, no_device_is_destroyed_while_a_state_file_of_its_volume_is_damaged,

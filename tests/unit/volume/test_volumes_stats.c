@@ -83,9 +83,9 @@ START_TEST(path_at_which_the_volume_is_not_is_not_found)
 	publish(/* block= */ false);
 	ck_assert_int_eq(mkdir(mt.other, 0755), 0);
 	ck_assert_int_eq(mount("other", mt.other, "tmpfs", 0, NULL), 0);
-	ASSERT_FAILS(ask(mt.other, &stats, &err), ERR_NOT_FOUND, "something else");
+	ASSERT_FAILS(ask(mt.other, &stats, &err), ERR_NOT_FOUND, "something other");
 	ck_assert_int_eq(mount("other", mt.target, "tmpfs", 0, NULL), 0);
-	ASSERT_FAILS(ask(mt.target, &stats, &err), ERR_NOT_FOUND, "something else");
+	ASSERT_FAILS(ask(mt.target, &stats, &err), ERR_NOT_FOUND, "something other");
 }
 END_TEST
 

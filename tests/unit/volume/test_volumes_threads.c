@@ -162,7 +162,7 @@ static void *read_snapshots(void *user)
 	return NULL;
 }
 
-/* A listing that overlaps changes is made anew, and given up if they do not end. */
+/* A listing that overlaps changes is repeated, and given up if they do not end. */
 static void *refresh(void *user)
 {
 	(void)user;

@@ -153,13 +153,13 @@ START_TEST(mount_of_another_volume_is_left_alone)
 	fixture_write(file, "");
 	fixture_restart();
 	ASSERT_FAILS(
-		volumes_unpublish(fx.v, damaged->id, mt.target, &err), ERR_PRECONDITION, "something else");
+		volumes_unpublish(fx.v, damaged->id, mt.target, &err), ERR_PRECONDITION, "something other");
 	ASSERT_FAILS(
-		volumes_unstage(fx.v, damaged->id, mt.staging, &err), ERR_PRECONDITION, "something else");
+		volumes_unstage(fx.v, damaged->id, mt.staging, &err), ERR_PRECONDITION, "something other");
 	ck_assert_int_eq(mkdir(mt.other, 0755), 0);
 	ck_assert_int_eq(mount("other", mt.other, "tmpfs", 0, NULL), 0);
 	ASSERT_FAILS(
-		volumes_unpublish(fx.v, damaged->id, mt.other, &err), ERR_PRECONDITION, "something else");
+		volumes_unpublish(fx.v, damaged->id, mt.other, &err), ERR_PRECONDITION, "something other");
 	ck_assert_uint_eq(mounts_count(mt.target), 1);
 	ck_assert_uint_eq(mounts_count(mt.staging), 1);
 	ck_assert_uint_eq(mounts_count(mt.other), 1);
@@ -167,7 +167,7 @@ START_TEST(mount_of_another_volume_is_left_alone)
 	fixture_stop();
 	fixture_open();
 	ASSERT_FAILS(
-		volumes_unpublish(fx.v, damaged->id, mt.other, &err), ERR_PRECONDITION, "something else");
+		volumes_unpublish(fx.v, damaged->id, mt.other, &err), ERR_PRECONDITION, "something other");
 }
 END_TEST
 

@@ -59,7 +59,7 @@ static void *call(void *user)
 	if (me->made)
 		return NULL;
 	ck_assert_int_eq(err->code, ERR_UNAVAILABLE);
-	ck_assert_msg(strstr(err->msg, "zero a new block volume: 4 are at it already") ||
+	ck_assert_msg(strstr(err->msg, "zero a new block volume: 4 calls are being served") ||
 			      strstr(err->msg, "zero a new block volume: the driver is stopping"),
 		"%s", err->msg);
 	error_free(err);

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ListVolumes over all nodes, and ValidateVolumeCapabilities at one of them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "controller/controller_private.h"
+#include "csi/convert.h"
+#include "csi/reply.h"
+#include "csi/request.h"
+#include "volume/id.h"
+
+#define VALIDATE_PATH "/csi.v1.Controller/ValidateVolumeCapabilities"
+/* All that the table has, in order of IDs. */
+struct listing {
+	struct node_hit *hits;
+	size_t n;
+	size_t room;
+};
+
+static void listing_done(struct listing *l)
+{
+	free(l->hits);
+}
+
+static void add_hit(struct listing *l, const struct node *node, const struct node_volume *v)
+{
+	if (l->n == l->room) {
+		l->room = l->room > 0 ? l->room * 2 : 256;
+		l->hits = x_realloc(l->hits, l->room, sizeof(*l->hits));
+	}
+	l->hits[l->n++] = (struct node_hit){.node = node, .volume = v};
+}
+
+static int compare_hits(const void *a, const void *b)
+{
+	const struct node_hit *x = a;
+	const struct node_hit *y = b;
+	int order = strcmp(x->volume->id, y->volume->id);
+
+	return order != 0 ? order : strcmp(x->node->report.node_id, y->node->report.node_id);
+}
+
+/* As a node lists its own: what is being made or erased is no volume for callers. */
+static bool is_listed(const struct node_volume *v)
+{
+	return v->phase == NODE_VOLUME_READY || v->phase == NODE_VOLUME_MISSING;
+}
+
+static void add_node(struct listing *l, const struct node *node, const char *after)
+{
+	const struct node_volume *v;
+	size_t at = 0;
+
+	while ((v = node_next_volume(node, &at)) != NULL) {
+		if (is_listed(v) && (!after || strcmp(v->id, after) > 0))
+			add_hit(l, node, v);
+	}
+}
+
+/* A list without the volumes of some nodes would look as if they were gone. */
+static int require_complete(const struct controller *c, struct error **err)
+{
+	const struct possible_owners *o = &c->config.owners;
+	const char *const *ids;
+	const struct node *const *nodes;
+	size_t n = node_table_nodes(c->config.nodes, &nodes);
+
+	for (size_t i = 0; i < n; i++) {
+		if (nodes[i]->live && !nodes[i]->report.has_inventory)
+			return err_set(err, ERR_UNAVAILABLE, "node %s has not reported its volumes yet",
+				nodes[i]->report.node_id);
+	}
+	if (!controller_in_start_window(c))
+		return 0;
+	if (!o->ready(o->self))
+		return err_set(err, ERR_UNAVAILABLE, "which nodes there are is not known yet");
+	n = o->list(o->self, &ids);
+	for (size_t i = 0; i < n; i++) {
+		if (!node_table_get(c->config.nodes, ids[i]))
+			return err_set(err, ERR_UNAVAILABLE, "node %s has not registered yet", ids[i]);
+	}
+	return 0;
+}
+
+/* One volume: @n hits with the same ID, of a cache volume one per node. */
+static Csi__V1__ListVolumesResponse__Entry *make_entry(
+	const struct controller *c, struct arena *arena, const struct node_hit *hits, size_t n)
+{
+	Csi__V1__ListVolumesResponse__Entry *e = arena_alloc(arena, sizeof(*e));
+	Csi__V1__Volume *v = arena_alloc(arena, sizeof(*v));
+
+	csi__v1__list_volumes_response__entry__init(e);
+	csi__v1__volume__init(v);
+	v->volume_id = arena_strdup(arena, hits[0].volume->id);
+	v->capacity_bytes = (int64_t)hits[0].volume->size_bytes;
+	v->accessible_topology = arena_alloc(arena, n * sizeof(*v->accessible_topology));
+	for (size_t i = 0; i < n; i++) {
+		v->accessible_topology[v->n_accessible_topology++] =
+			csi_topology(c->config.driver_name, hits[i].node->report.node_id, arena);
+		if (hits[i].volume->phase == NODE_VOLUME_MISSING && !e->status)
+			e->status = csi_missing_status(arena);
+	}
+	csi_add_claim(v, hits[0].volume->claim, CSI_CLAIM_KEYS, arena);
+	e->volume = v;
+	return e;
+}
+
+static void fill_page(const struct controller *c, struct arena *arena, const struct listing *l, size_t max,
+	Csi__V1__ListVolumesResponse *reply)
+{
+	size_t next;
+
+	reply->entries = arena_alloc(arena, (l->n < max ? l->n : max) * sizeof(*reply->entries));
+	for (size_t at = 0; at < l->n; at = next) {
+		const struct node_hit *first = &l->hits[at];
+
+		if (reply->n_entries == max) {
+			reply->next_token = csi_token(arena, l->hits[at - 1].volume->id);
+			return;
+		}
+		for (next = at + 1; next < l->n && str_eq(l->hits[next].volume->id, first->volume->id);)
+			next++;
+		reply->entries[reply->n_entries++] = make_entry(c, arena, first, next - at);
+	}
+}
+
+int controller_list(struct controller *c, struct arena *arena, const Csi__V1__ListVolumesRequest *request,
+	Csi__V1__ListVolumesResponse *reply, struct error **err)
+{
+	CLEANUP(listing_done) struct listing l = {0};
+	const struct node *const *nodes;
+	const char *after = NULL;
+	size_t n = node_table_nodes(c->config.nodes, &nodes);
+	size_t max;
+
+	if (csi_read_page(request, &after, &max, err) < 0)
+		return -1;
+	if (require_complete(c, err) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		add_node(&l, nodes[i], after);
+	if (l.n > 0)
+		qsort(l.hits, l.n, sizeof(*l.hits), compare_hits);
+	fill_page(c, arena, &l, max, reply);
+	return 0;
+}
+
+struct validation {
+	struct waiter waiter;
+	const Csi__V1__ValidateVolumeCapabilitiesRequest *request;
+	Csi__V1__ValidateVolumeCapabilitiesResponse *reply;
+	const char *node_id;
+};
+
+static void on_validated(void *user, const ProtobufCMessage *message, const struct error *error)
+{
+	struct validation *v = user;
+	const Csi__V1__ValidateVolumeCapabilitiesResponse *answer =
+		(const Csi__V1__ValidateVolumeCapabilitiesResponse *)message;
+
+	if (error) {
+		struct error *passed = NULL;
+
+		err_set(&passed, error->code, "node %s: %s", v->node_id, error->msg);
+		v->waiter.finish(v->waiter.user, passed);
+		return;
+	}
+	if (answer->confirmed)
+		v->reply->confirmed = csi_confirmed(v->request, v->waiter.arena);
+	v->reply->message = arena_strdup(v->waiter.arena, answer->message);
+	v->waiter.finish(v->waiter.user, NULL);
+}
+
+/* A node that has the volume, rather one that is live; or the one that its ID names. Borrowed; NULL: none. */
+static const struct node *find_owner(const struct controller *c, const char *id)
+{
+	struct node_hit *hits = NULL;
+	const struct node **nodes = NULL;
+	const struct node *owner = NULL;
+	const char *dot = strrchr(id, '.');
+	size_t n = node_table_find_volume(c->config.nodes, id, &hits);
+
+	for (size_t i = 0; i < n; i++) {
+		if (!owner || hits[i].node->live)
+			owner = hits[i].node;
+	}
+	free(hits);
+	if (owner || !dot || !volume_id_minted(id))
+		return owner;
+	n = node_table_find_hash(c->config.nodes, dot + 1, &nodes);
+	for (size_t i = 0; i < n; i++) {
+		if (!owner || nodes[i]->live)
+			owner = nodes[i];
+	}
+	free(nodes);
+	return owner;
+}
+
+static int find_live_owner(
+	const struct controller *c, const char *id, const struct node **ret, struct error **err)
+{
+	const struct node *owner = find_owner(c, id);
+
+	if (!owner && require_complete(c, err) < 0)
+		return -1;
+	if (!owner)
+		return err_set(err, ERR_NOT_FOUND, "volume %s is unknown", id);
+	if (!owner->live)
+		return err_set(err, ERR_UNAVAILABLE, "node %s, which has volume %s, is not connected",
+			owner->report.node_id, id);
+	*ret = owner;
+	return 0;
+}
+
+void controller_validate(struct controller *c, const struct waiter *waiter,
+	const Csi__V1__ValidateVolumeCapabilitiesRequest *request,
+	Csi__V1__ValidateVolumeCapabilitiesResponse *reply)
+{
+	struct validation *v = arena_alloc(waiter->arena, sizeof(*v));
+	struct error *err = NULL;
+	uint64_t timeout_ms = controller_timeout_ms(c, waiter->deadline_ns);
+	const struct node *owner = NULL;
+
+	if (csi_check_validate(request, &err) < 0 ||
+		find_live_owner(c, request->volume_id, &owner, &err) < 0) {
+		waiter->finish(waiter->user, err);
+		return;
+	}
+	if (timeout_ms == 0) {
+		err_set(&err, ERR_DEADLINE, "no time is left to ask node %s", owner->report.node_id);
+		waiter->finish(waiter->user, err);
+		return;
+	}
+	*v = (struct validation){.waiter = *waiter,
+		.request = request,
+		.reply = reply,
+		.node_id = arena_strdup(waiter->arena, owner->report.node_id)};
+	controller_call(c, owner, VALIDATE_PATH, &request->base,
+		&csi__v1__validate_volume_capabilities_response__descriptor, timeout_ms, on_validated, v);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The method tables: from gRPC calls to the work behind them and back. */
+#include "base/mem.h"
+#include "controller/controller_private.h"
+#include "csi/check.h"
+#include "csi/csi.h"
+#include "csi/reply.h"
+
+static void finish_call(void *user, struct error *error)
+{
+	grpc_call_finish(user, error);
+}
+
+static bool call_is_wanted(void *user)
+{
+	return grpc_call_is_wanted(user);
+}
+
+/* Return: false: the call is finished, since @request is invalid. */
+static bool begin(struct grpc_call *call, const void *request, struct waiter *ret)
+{
+	struct error *err = NULL;
+
+	if (csi_check_request(request, &err) < 0) {
+		grpc_call_finish(call, err);
+		return false;
+	}
+	*ret = (struct waiter){.arena = call->arena,
+		.deadline_ns = call->deadline_ns,
+		.finish = finish_call,
+		.is_wanted = call_is_wanted,
+		.user = call};
+	return true;
+}
+
+static void create_volume(void *self, struct grpc_call *call, const void *request, void *reply)
+{
+	struct waiter waiter;
+
+	if (begin(call, request, &waiter))
+		controller_create(self, &waiter, request, reply);
+}
+
+static void delete_volume(void *self, struct grpc_call *call, const void *request, void *reply)
+{
+	struct waiter waiter;
+
+	(void)reply;
+	if (begin(call, request, &waiter))
+		controller_delete(self, &waiter, request);
+}
+
+static void validate(void *self, struct grpc_call *call, const void *request, void *reply)
+{
+	struct waiter waiter;
+
+	if (begin(call, request, &waiter))
+		controller_validate(self, &waiter, request, reply);
+}
+
+static int list_volumes(
+	void *self, struct grpc_call *call, const void *request, void *reply, struct error **err)
+{
+	if (csi_check_request(request, err) < 0)
+		return -1;
+	return controller_list(self, call->arena, request, reply, err);
+}
+
+static int get_capacity(
+	void *self, struct grpc_call *call, const void *request, void *reply, struct error **err)
+{
+	if (csi_check_request(request, err) < 0)
+		return -1;
+	return controller_capacity(self, call->arena, request, reply, err);
+}
+
+static int get_capabilities(
+	void *self, struct grpc_call *call, const void *request, void *reply, struct error **err)
+{
+	(void)self;
+	(void)request;
+	(void)err;
+	csi_fill_controller_capabilities(reply, call->arena);
+	return 0;
+}
+
+static int get_plugin_info(
+	void *self, struct grpc_call *call, const void *request, void *reply, struct error **err)
+{
+	const struct controller *c = self;
+
+	(void)request;
+	(void)err;
+	csi_fill_plugin_info(reply, call->arena, c->config.driver_name, c->config.version);
+	return 0;
+}
+
+static int get_plugin_capabilities(
+	void *self, struct grpc_call *call, const void *request, void *reply, struct error **err)
+{
+	(void)self;
+	(void)request;
+	(void)err;
+	csi_fill_plugin_capabilities(reply, call->arena);
+	return 0;
+}
+
+static int probe(void *self, struct grpc_call *call, const void *request, void *reply, struct error **err)
+{
+	CLEANUP(error_freep) struct error *why = NULL;
+
+	(void)request;
+	(void)err;
+	csi_fill_ready(reply, call->arena, controller_require_ready(self, &why) == 0);
+	return 0;
+}
+
+#define METHOD(service, name, kind_, prefix, how)                                                            \
+	{                                                                                                    \
+		.path = "/csi.v1." service "/" name, .kind = (kind_),                                        \
+		.request = &csi__v1__##prefix##_request__descriptor,                                         \
+		.reply = &csi__v1__##prefix##_response__descriptor, how                                      \
+	}
+
+static const struct grpc_method identity_methods[] = {
+	METHOD("Identity", "GetPluginInfo", GRPC_INLINE, get_plugin_info, .handle = get_plugin_info),
+	METHOD("Identity", "GetPluginCapabilities", GRPC_INLINE, get_plugin_capabilities,
+		.handle = get_plugin_capabilities),
+	METHOD("Identity", "Probe", GRPC_INLINE, probe, .handle = probe),
+	{0},
+};
+
+static const struct grpc_method controller_methods[] = {
+	METHOD("Controller", "CreateVolume", GRPC_ASYNC, create_volume, .start = create_volume),
+	METHOD("Controller", "DeleteVolume", GRPC_ASYNC, delete_volume, .start = delete_volume),
+	METHOD("Controller", "ValidateVolumeCapabilities", GRPC_ASYNC, validate_volume_capabilities,
+		.start = validate),
+	METHOD("Controller", "ListVolumes", GRPC_INLINE, list_volumes, .handle = list_volumes),
+	METHOD("Controller", "GetCapacity", GRPC_INLINE, get_capacity, .handle = get_capacity),
+	METHOD("Controller", "ControllerGetCapabilities", GRPC_INLINE, controller_get_capabilities,
+		.handle = get_capabilities),
+	{0},
+};
+
+struct grpc_service controller_identity_service(struct controller *c)
+{
+	return (struct grpc_service){.methods = identity_methods, .self = c};
+}
+
+struct grpc_service controller_service(struct controller *c)
+{
+	return (struct grpc_service){.methods = controller_methods, .self = c, .volume_of = csi_volume_of};
+}

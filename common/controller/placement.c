@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "controller/placement.h"
+
+/* FNV-1a, 64 bits, of both parts. */
+#define FNV_START 0xcbf29ce484222325ULL
+#define FNV_PRIME 0x100000001b3ULL
+
+static uint64_t add_text(uint64_t hash, const char *text)
+{
+	for (const char *c = text; *c; c++)
+		hash = (hash ^ (unsigned char)*c) * FNV_PRIME;
+	return hash;
+}
+
+uint64_t placement_left_bytes(const struct node *node, bool sector)
+{
+	uint64_t left = 0;
+	uint64_t noted = 0;
+
+	for (size_t i = 0; i < node->report.n_regions; i++) {
+		const struct node_region *r = &node->report.regions[i];
+		uint64_t max = sector ? r->max_sector_volume_bytes : r->max_volume_bytes;
+
+		if (max > left)
+			left = max;
+	}
+	for (size_t i = 0; i < node->n_notes; i++) {
+		if (!node->notes[i].deleted)
+			noted += node->notes[i].volume.size_bytes;
+	}
+	return left > noted ? left - noted : 0;
+}
+
+uint64_t placement_seed(const char *key)
+{
+	return add_text(FNV_START, key);
+}
+
+uint64_t placement_turn(uint64_t seed, const struct node *node)
+{
+	return add_text(seed, node->hash);
+}
+
+static bool is_better(const struct candidate *a, const struct candidate *b)
+{
+	if (a->claim != b->claim)
+		return a->claim < b->claim;
+	if (a->left_bytes != b->left_bytes)
+		return a->left_bytes > b->left_bytes;
+	return a->turn < b->turn;
+}
+
+struct candidate *placement_next(struct candidate *list, size_t n)
+{
+	struct candidate *best = NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		struct candidate *c = &list[i];
+
+		if (c->claim != PLACEMENT_ASKED && (!best || is_better(c, best)))
+			best = c;
+	}
+	return best;
+}

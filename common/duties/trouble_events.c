@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "duties/trouble_events.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "kube/objects/objects.h"
+#include "nodes/class_room.h"
+#include "pacing/claim_waits.h"
+#include "volume/id.h"
+
+/* Volumes whose claims are looked for at a time: the walk over the claims is multiplied by them. */
+#define MAX_TROUBLED 64
+
+/* Of one node, which must not use up what there is for all. */
+#define MAX_TROUBLED_OF_NODE 8
+
+/* A volume with which something is wrong. */
+struct troubled {
+	const struct node *node;
+	const struct node_volume *volume;
+};
+
+struct trouble_events {
+	struct trouble_events_config config;
+	struct claim_waits waits; /* of Nodes and claims, by what is_due() makes of them */
+	struct troubled troubled[MAX_TROUBLED];
+	size_t n_troubled;
+	bool has_nameless; /* among the troubled */
+	uint64_t now_ns;
+};
+
+static bool is_due(struct trouble_events *e, const char *who, const char *reason, const char *message)
+{
+	CLEANUP(free_charp) char *key = x_asprintf("%s/%s", reason, who);
+
+	return claim_waits_see(&e->waits, key, message, e->now_ns);
+}
+
+static void __attribute__((format(printf, 4, 5)))
+tell_node(struct trouble_events *e, const struct node *node, const char *reason, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	CLEANUP(free_charp) char *message = x_vasprintf(fmt, ap);
+	va_end(ap);
+	if (is_due(e, node->report.node_id, reason, message))
+		e->config.tell_node(e->config.user, node->report.node_id, reason, message, e->now_ns);
+}
+
+static void note(struct trouble_events *e, const struct node *node, const struct node_volume *v)
+{
+	if (e->n_troubled == MAX_TROUBLED)
+		return;
+	e->troubled[e->n_troubled++] = (struct troubled){node, v};
+	e->has_nameless = e->has_nameless || str_empty(v->name);
+}
+
+static void look_at_volumes(struct trouble_events *e, const struct node *node)
+{
+	const struct node_volume *missing = NULL;
+	const struct node_volume *damaged = NULL;
+	const struct node_volume *v;
+	size_t n_missing = 0;
+	size_t n_damaged = 0;
+	size_t at = 0;
+
+	while ((v = node_next_volume(node, &at))) {
+		if (v->phase != NODE_VOLUME_MISSING && v->phase != NODE_VOLUME_UNKNOWN)
+			continue;
+		if (n_missing + n_damaged < MAX_TROUBLED_OF_NODE)
+			note(e, node, v);
+		if (v->phase == NODE_VOLUME_MISSING && n_missing++ == 0)
+			missing = v;
+		if (v->phase == NODE_VOLUME_UNKNOWN && n_damaged++ == 0)
+			damaged = v;
+	}
+	if (missing)
+		tell_node(e, node, "VolumeDevicesMissing",
+			"the devices of %zu volumes are not there, among them that of %s: a DIMM, namespace "
+			"or "
+			"volume group is missing; pmem-csi-driver doctor on the node says more",
+			n_missing, missing->id);
+	if (damaged)
+		tell_node(e, node, "VolumeStateDamaged",
+			"%zu state files cannot be read, among them that of %s; pmem-csi-driver check on the "
+			"node says what to do",
+			n_damaged, damaged->id);
+}
+
+static void look_at_pools(struct trouble_events *e, const struct node *node)
+{
+	const char *first = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < node->report.n_regions; i++) {
+		if (node->report.regions[i].incomplete && n++ == 0)
+			first = node->report.regions[i].name;
+	}
+	if (first)
+		tell_node(e, node, "PoolIncomplete",
+			"%zu pools lack a device, among them %s: nothing new is made there; pmem-csi-driver "
+			"doctor "
+			"on the node says more",
+			n, first);
+}
+
+/* A damaged state file has no name, but IDs are made of names. @ids: of @name, unless all have names */
+static bool is_of(const struct troubled *t, const char *name, const struct volume_ids *ids)
+{
+	if (!str_empty(t->volume->name))
+		return str_eq(t->volume->name, name);
+	return volume_ids_have(ids, t->volume->id, t->node->hash);
+}
+
+static void tell_claim(struct trouble_events *e, const struct kube_claim *claim, const struct troubled *t)
+{
+	bool is_missing = t->volume->phase == NODE_VOLUME_MISSING;
+	const char *reason = is_missing ? "VolumeDeviceMissing" : "VolumeStateDamaged";
+	CLEANUP(free_charp) char *who = x_asprintf("%s/%s", claim->meta.uid, t->node->report.node_id);
+	CLEANUP(free_charp)
+	char *message = x_asprintf(
+		is_missing ? "node %s does not find the device of volume %s: a DIMM, namespace or volume "
+			     "group is "
+			     "missing; pmem-csi-driver doctor there says more"
+			   : "node %s cannot read the state file of volume %s: pods that use it are not "
+			     "affected; pmem-csi-driver check there says what to do",
+		t->node->report.node_id, t->volume->id);
+
+	if (is_due(e, who, reason, message))
+		e->config.tell_claim(e->config.user, &claim->meta, reason, message, e->now_ns);
+}
+
+/* A class may be deleted while its claims stay; static PVs need none. */
+static bool is_of_another_driver(const struct trouble_events *e, const struct kube_claim *claim)
+{
+	const struct kube_class *class;
+
+	if (str_empty(claim->storage_class))
+		return false;
+	class = informer_get(e->config.classes, claim->storage_class);
+	return class && !class_is_ours(class, e->config.driver_name);
+}
+
+static void visit_claim(void *user, const void *object)
+{
+	const struct kube_claim *claim = object;
+	struct trouble_events *e = user;
+	struct volume_ids ids = {0};
+
+	if (str_empty(claim->volume_name) || is_of_another_driver(e, claim))
+		return;
+	/* On the loop's thread, of each claim of the cluster: not once more than needed. */
+	if (e->has_nameless)
+		volume_id_mint_all(claim->volume_name, &ids);
+	for (size_t i = 0; i < e->n_troubled; i++) {
+		if (is_of(&e->troubled[i], claim->volume_name, &ids))
+			tell_claim(e, claim, &e->troubled[i]);
+	}
+}
+
+void trouble_events_tick(struct trouble_events *e, uint64_t now_ns)
+{
+	const struct node *const *nodes;
+	size_t n = node_table_nodes(e->config.nodes, &nodes);
+
+	e->now_ns = now_ns;
+	e->n_troubled = 0;
+	e->has_nameless = false;
+	for (size_t i = 0; i < n; i++) {
+		if (!nodes[i]->live)
+			continue;
+		look_at_volumes(e, nodes[i]);
+		look_at_pools(e, nodes[i]);
+	}
+	if (e->n_troubled > 0 && informer_is_synced(e->config.claims) &&
+		informer_is_synced(e->config.classes))
+		informer_each(e->config.claims, visit_claim, e);
+	claim_waits_end(&e->waits);
+}
+
+struct trouble_events *trouble_events_new(const struct trouble_events_config *config)
+{
+	struct trouble_events *e = x_calloc(1, sizeof(*e));
+
+	e->config = *config;
+	return e;
+}
+
+void trouble_events_free(struct trouble_events *e)
+{
+	if (!e)
+		return;
+	claim_waits_done(&e->waits);
+	free(e);
+}

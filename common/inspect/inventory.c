@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "inspect/inventory.h"
+
+#include "base/str.h"
+#include "inspect/check_private.h"
+
+void inventory_volume(const struct check_view *v, const struct volume_record *r, struct inventory_volume *ret)
+{
+	const struct device *d = NULL;
+	struct inventory_volume row = {.presence = presence_of(v->devices, r, &d)};
+	const char *pool = r->pool;
+
+	if (row.presence == DEVICE_PRESENT) {
+		row.device = d;
+		pool = d->pool;
+	}
+	row.pool = pool ? device_list_pool(v->devices, pool) : NULL;
+	row.staged = r->staging_path && !check_staging_is_stale(v, r, row.device);
+	for (size_t i = 0; r->targets && r->targets[i]; i++)
+		row.n_published += !check_is_stale(v, r, r->targets[i], row.device);
+	*ret = row;
+}
+
+const char *inventory_phase(const struct volume_record *r, enum presence presence)
+{
+	static const char *const phases[] = {
+		[PHASE_CREATING] = "creating", [PHASE_READY] = "ready", [PHASE_ERASING] = "erasing"};
+	static const char *const absences[] = {[DEVICE_PRESENT] = "ready",
+		[DEVICE_MISSING] = "missing",
+		[DEVICE_GONE] = "gone",
+		[DEVICE_FOREIGN] = "foreign"};
+
+	return r->phase == PHASE_READY ? absences[presence] : phases[r->phase];
+}
+
+void inventory_count(const struct check_view *v, struct inventory_counts *ret)
+{
+	struct inventory_counts c = {0};
+
+	for (size_t i = 0; i < v->state.n_records; i++) {
+		const struct volume_record *r = v->state.records[i];
+		const struct device *ignored;
+
+		c.n_volumes++;
+		c.n_absent +=
+			r->phase == PHASE_READY && presence_of(v->devices, r, &ignored) != DEVICE_PRESENT;
+	}
+	for (size_t i = 0; i < v->state.n_problems; i++)
+		c.n_damaged += check_is_damaged(v, i);
+	for (size_t i = 0; i < v->devices->n_devices; i++)
+		c.n_strangers += check_is_stranger(v, &v->devices->devices[i]);
+	*ret = c;
+}
+
+/* The Go driver recorded no identity. */
+static bool is_volume(const struct check_view *v, const struct nd_namespace *ns)
+{
+	const struct volume_record *r = *ns->name ? check_record(v, ns->name) : NULL;
+
+	return r && (!r->identity || str_eq(r->identity, ns->uuid));
+}
+
+static void count_namespace(
+	const struct check_view *v, const struct nd_namespace *ns, struct inventory_region *row)
+{
+	if (nd_is_own(ns)) {
+		row->pool_bytes += ns->raw_bytes;
+		row->n_pool++;
+	} else if (is_volume(v, ns)) {
+		row->volume_bytes += ns->raw_bytes;
+		row->n_volumes++;
+	} else {
+		row->foreign_bytes += ns->raw_bytes;
+		row->n_foreign++;
+	}
+}
+
+/* Gaps between the namespaces, which are sorted by their places. */
+static uint32_t count_gaps(const struct nd_region *r)
+{
+	uint64_t end = 0;
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < r->n_namespaces; i++) {
+		const struct nd_namespace *ns = &r->namespaces[i];
+
+		if (ns->offset_bytes == ND_OFFSET_UNKNOWN)
+			return INVENTORY_UNKNOWN;
+		n += ns->offset_bytes > end;
+		end = ns->offset_bytes + ns->raw_bytes;
+	}
+	return n + (end < r->size_bytes);
+}
+
+void inventory_region(
+	const struct nd_region *region, const struct check_view *v, struct inventory_region *ret)
+{
+	struct inventory_region row = {.n_free_extents = count_gaps(region)};
+
+	for (size_t i = 0; i < region->n_namespaces; i++)
+		count_namespace(v, &region->namespaces[i], &row);
+	*ret = row;
+}
+
+static bool has_block_device(const struct nd_region *region, const char *path)
+{
+	for (size_t i = 0; i < region->n_namespaces; i++) {
+		if (str_eq(region->namespaces[i].block_path, path))
+			return true;
+	}
+	return false;
+}
+
+bool inventory_pool_has(
+	const struct device_pool *pool, const struct nd_region *region, const struct lvm_report *report)
+{
+	if (str_eq(pool->uuid, region->identity))
+		return true;
+	for (size_t i = 0; report && i < report->n_pvs; i++) {
+		if (str_eq(report->pvs[i].vg_uuid, pool->uuid) &&
+			has_block_device(region, report->pvs[i].path))
+			return true;
+	}
+	return false;
+}
+
+uint64_t inventory_erasing(const struct check_view *v, const struct device_pool *pool)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < v->state.n_records; i++) {
+		const struct volume_record *r = v->state.records[i];
+		const struct device *d = NULL;
+
+		if (r->phase == PHASE_ERASING && presence_of(v->devices, r, &d) == DEVICE_PRESENT &&
+			str_eq(d->pool, pool->uuid))
+			bytes += d->size_bytes;
+	}
+	return bytes;
+}

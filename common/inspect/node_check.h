@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * node_check.h - whether a node is set up so that volumes can be made, mounted and kept.
+ *
+ * By looking at sysfs, /dev, /etc, the mount table, the state folder and the beginnings of pool namespaces
+ * alone; no tool is run and nothing is changed. Threads:
+ * none. Blocks on the file systems that it looks at.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "os/mount_table.h"
+#include "pmem/lvm/lvm.h"
+#include "pmem/nd/nd.h"
+
+struct inventory_counts;
+
+enum node_level {
+	NODE_OK,
+	NODE_NOTE,    /* good to know */
+	NODE_UNKNOWN, /* it could not be looked at */
+	NODE_PROBLEM, /* volumes cannot be served, or not be kept */
+};
+
+struct node_finding {
+	const char *name; /* such as "sys-writable" */
+	enum node_level level;
+	char *text;
+};
+
+struct node_findings {
+	struct node_finding *list;
+	size_t n;
+	size_t n_problems;
+	size_t n_unknown;
+};
+
+struct node_check_config {
+	const char *root; /* in front of all paths: "" on a real node */
+	const char *mode; /* of the device manager: "lvm", "direct" or "fake" */
+	const char *state_path;
+	char *const *kubelet_dirs;              /* strv; NULL: /var/lib/kubelet */
+	const struct mount_table *mounts;       /* borrowed */
+	const struct nd_inventory *regions;     /* NULL: unknown */
+	const struct lvm_report *groups;        /* NULL: unknown */
+	const char *regions_problem;            /* why they are */
+	uid_t user;                             /* that looks: what only root may see is unknown to others */
+	pid_t holder;                           /* of the state folder; 0: none is seen */
+	const char *not_ready;                  /* what a driver that was asked said; NULL: nothing */
+	const struct inventory_counts *volumes; /* NULL: unknown */
+	const char *volumes_problem;            /* why they are; NULL: nobody looked */
+};
+
+/** node_check() - look at everything. @ret: node_findings_done(). Cannot fail. */
+void node_check(const struct node_check_config *config, struct node_findings *ret);
+
+/** node_check_propagation() - only whether mounts that are made in kubelet's folders reach the pods; of
+ * @config it needs root, kubelet_dirs and mounts. @ret: node_findings_done(). Cannot fail. */
+void node_check_propagation(const struct node_check_config *config, struct node_findings *ret);
+
+/** node_level_name() - "ok", "note", "unknown" or "problem". */
+const char *node_level_name(enum node_level level);
+
+/** node_findings_done() - release what @f owns; safe on a zeroed one. */
+void node_findings_done(struct node_findings *f);

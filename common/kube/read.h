@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * read.h - reading JSON of which only some members matter. What has another type than expected reads as
+ * absent; only malformed JSON is an error. Threads: one owner at a time.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "base/json/json.h"
+
+/** Called behind each key; reads the value whole (kube_skip_value() what is not wanted). @key: valid until
+ * the next call of the reader. Return: 0 or -1. */
+typedef int kube_member_fn(void *user, const char *key, struct json_reader *r, struct error **err);
+
+/** kube_read_members() - the members of an object whose "{" was read. Return: 0 or -1. */
+int kube_read_members(
+	struct json_reader *r, kube_member_fn *member, void *user, struct error **err) MUST_CHECK;
+
+/** kube_read_object() - the value that comes next, if it is an object. Return: 0 or -1. */
+int kube_read_object(
+	struct json_reader *r, kube_member_fn *member, void *user, struct error **err) MUST_CHECK;
+
+/** kube_read_array() - the value that comes next, if it is an array: @item is called for each object in it,
+ * behind its "{", and reads on to its end. Return: 0 or -1. */
+int kube_read_array(struct json_reader *r, int (*item)(void *user, struct json_reader *r, struct error **err),
+	void *user, struct error **err) MUST_CHECK;
+
+/** kube_read_text() - the value that comes next into *@ret, which it replaces and frees, if it is a string or
+ * a number. Return: 0 or -1. */
+int kube_read_text(struct json_reader *r, char **ret, struct error **err) MUST_CHECK;
+
+/** kube_read_flag() - the value that comes next, if it is a boolean. Return: 0 or -1. */
+int kube_read_flag(struct json_reader *r, bool *ret, struct error **err) MUST_CHECK;
+
+/** kube_add_text() - strv_add() without effect from KUBE_MAX_TEXTS strings on: no list that is kept is as
+ * long, and one that is would take long to read. */
+#define KUBE_MAX_TEXTS 4096
+void kube_add_text(char ***v, const char *text);
+
+/** kube_read_texts() - strings of an array, by kube_add_text(). Return: 0 or -1. */
+int kube_read_texts(struct json_reader *r, char ***ret, struct error **err) MUST_CHECK;
+
+/** kube_read_quantity() - a quantity in bytes; @ret_has: whether it was one. Return: 0 or -1. */
+int kube_read_quantity(
+	struct json_reader *r, uint64_t *ret_bytes, bool *ret_has, struct error **err) MUST_CHECK;
+
+/** kube_skip_value() - read over the value that comes next. Return: 0 or -1. */
+int kube_skip_value(struct json_reader *r, struct error **err) MUST_CHECK;

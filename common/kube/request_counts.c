@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube/request_counts.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/prometheus.h"
+#include "base/str.h"
+
+/* Verbs, resources and codes are few; who counts more has gone wrong. */
+#define MAX_SERIES 256
+
+/* of rest_client_request_duration_seconds (component-base/metrics/prometheus/restclient), and one below */
+static const double bounds_s[] = {0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60};
+
+struct series {
+	char *verb;
+	char *resource;
+	char code[16];
+	struct prometheus_histogram durations;
+};
+
+struct kube_request_counts {
+	struct series *series;
+	size_t n_series;
+};
+
+static struct series *series_get(
+	struct kube_request_counts *c, const char *verb, const char *resource, const char *code)
+{
+	struct series *s;
+
+	for (size_t i = 0; i < c->n_series; i++) {
+		s = &c->series[i];
+		if (str_eq(s->verb, verb) && str_eq(s->resource, resource) && str_eq(s->code, code))
+			return s;
+	}
+	if (c->n_series >= MAX_SERIES)
+		return NULL;
+	c->series = x_realloc(c->series, c->n_series + 1, sizeof(*c->series));
+	s = &c->series[c->n_series++];
+	*s = (struct series){.verb = x_strdup(verb),
+		.resource = x_strdup(resource),
+		.durations = {.bounds = bounds_s, .n_bounds = ARRAY_SIZE(bounds_s)}};
+	snprintf(s->code, sizeof(s->code), "%s", code);
+	return s;
+}
+
+static void request_ended(void *user, const char *verb, const char *resource, unsigned code, uint64_t took_ns)
+{
+	struct series *s;
+	char text[16] = "<error>"; /* as client-go where there was no answer */
+
+	if (code != 0)
+		snprintf(text, sizeof(text), "%u", code);
+	s = series_get(user, verb, resource, text);
+	if (s)
+		prometheus_observe(&s->durations, (double)took_ns / (double)NS_PER_S);
+}
+
+void kube_request_counts_add(const struct kube_request_counts *c, struct buf *out)
+{
+	static const char name[] = "pmem_kube_request_duration_seconds";
+
+	prometheus_family(out, name, PROMETHEUS_HISTOGRAM,
+		"Requests to the Kubernetes API server, from when they were asked for; of a watch its "
+		"beginning.");
+	for (size_t i = 0; i < c->n_series; i++) {
+		const struct series *s = &c->series[i];
+		const struct prometheus_label labels[] = {
+			{"verb", s->verb}, {"resource", s->resource}, {"code", s->code}, {0}};
+
+		prometheus_sample_histogram(out, name, labels, &s->durations);
+	}
+}
+
+struct kube_request_counts *kube_request_counts_new(void)
+{
+	return x_calloc(1, sizeof(struct kube_request_counts));
+}
+
+void kube_request_counts_free(struct kube_request_counts *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < c->n_series; i++) {
+		free(c->series[i].verb);
+		free(c->series[i].resource);
+	}
+	free(c->series);
+	free(c);
+}
+
+struct kube_observer kube_request_counts_observer(struct kube_request_counts *c)
+{
+	return (struct kube_observer){request_ended, c};
+}

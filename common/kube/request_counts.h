@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * request_counts.h - counts the requests to the API server and how long they took, for monitoring. Threads:
+ * the loop's; nothing blocks.
+ */
+#pragma once
+
+#include "base/buf.h"
+#include "base/cleanup.h"
+#include "kube/client.h"
+
+struct kube_request_counts;
+
+/** kube_request_counts_new() - nothing was counted. Return: never NULL; kube_request_counts_free(), after the
+ * client. */
+struct kube_request_counts *kube_request_counts_new(void);
+
+/** kube_request_counts_free() - NULL is allowed. */
+void kube_request_counts_free(struct kube_request_counts *c);
+DEFINE_CLEANUP(struct kube_request_counts *, kube_request_counts_free);
+
+/** kube_request_counts_observer() - for the client that is counted; valid as long as @c. */
+struct kube_observer kube_request_counts_observer(struct kube_request_counts *c);
+
+/** kube_request_counts_add() - append pmem_kube_request_duration_seconds, by verb, resource and code. */
+void kube_request_counts_add(const struct kube_request_counts *c, struct buf *out);

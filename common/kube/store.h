@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store.h - the objects of an informer, by key. Threads: one owner at a time.
+ */
+#pragma once
+
+#include "base/name_index.h"
+#include "kube/informer.h"
+
+struct kube_stored {
+	struct name_link link; /* its name is the key */
+	struct kube_stored *next;
+	struct kube_stored **place; /* what points to it */
+	void *object;
+	bool seen; /* in the list that runs */
+	char key[];
+};
+
+struct kube_store {
+	const struct kube_kind *kind;
+	struct name_index index;
+	struct kube_stored *first;
+};
+
+/** kube_store_init() - empty. @kind: borrowed. kube_store_done(): release the content. */
+void kube_store_init(struct kube_store *s, const struct kube_kind *kind);
+void kube_store_done(struct kube_store *s);
+
+/** kube_store_get() - what has @key, or NULL. */
+struct kube_stored *kube_store_get(const struct kube_store *s, const char *key);
+
+/** kube_store_put() - @object, which is the store's from now on, replaces what has @key. @ret_old: that, the
+ * caller's to free; NULL: there was none. Return: its entry. */
+struct kube_stored *kube_store_put(struct kube_store *s, const char *key, void *object, void **ret_old);
+
+/** kube_store_remove() - take @e out and free it. Return: its object, the caller's to free. */
+void *kube_store_remove(struct kube_store *s, struct kube_stored *e);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube/token_review.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base64.h"
+#include "base/json/json.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "kube/read.h"
+
+/* Set by Kubernetes 1.30 and later. Source: apiserver pkg/authentication/serviceaccount/util.go. */
+#define NODE_NAME_KEY "authentication.kubernetes.io/node-name"
+
+/* Of the claims of a token; kubelet's have about 1 KiB. */
+#define CLAIMS_MAX_BYTES (16u << 10)
+
+void token_review_write(const char *token, const char *audience, struct buf *out)
+{
+	struct json_writer w = JSON_WRITER(out);
+
+	json_object(&w);
+	json_key_str(&w, "apiVersion", "authentication.k8s.io/v1");
+	json_key_str(&w, "kind", "TokenReview");
+	json_key(&w, "spec");
+	json_object(&w);
+	json_key_str(&w, "token", token);
+	json_key(&w, "audiences");
+	json_array(&w);
+	json_str(&w, audience);
+	json_array_end(&w);
+	json_object_end(&w);
+	json_object_end(&w);
+}
+
+static int read_extra(void *user, const char *key, struct json_reader *r, struct error **err)
+{
+	CLEANUP(strv_freep) char **values = NULL;
+	struct token_review *t = user;
+
+	if (!str_eq(key, NODE_NAME_KEY))
+		return kube_skip_value(r, err);
+	if (kube_read_texts(r, &values, err) < 0)
+		return -1;
+	free(TAKE_PTR(t->node_name));
+	if (strv_len(values) == 1)
+		t->node_name = x_strdup(values[0]);
+	return 0;
+}
+
+static int read_user(void *user, const char *key, struct json_reader *r, struct error **err)
+{
+	struct token_review *t = user;
+
+	if (str_eq(key, "username"))
+		return kube_read_text(r, &t->user_name, err);
+	if (str_eq(key, "extra"))
+		return kube_read_object(r, read_extra, t, err);
+	return kube_skip_value(r, err);
+}
+
+static int read_status(void *user, const char *key, struct json_reader *r, struct error **err)
+{
+	struct token_review *t = user;
+
+	if (str_eq(key, "authenticated"))
+		return kube_read_flag(r, &t->authenticated, err);
+	if (str_eq(key, "user"))
+		return kube_read_object(r, read_user, t, err);
+	if (str_eq(key, "audiences"))
+		return kube_read_texts(r, &t->audiences, err);
+	if (str_eq(key, "error"))
+		return kube_read_text(r, &t->error, err);
+	return kube_skip_value(r, err);
+}
+
+static int read_member(void *user, const char *key, struct json_reader *r, struct error **err)
+{
+	if (str_eq(key, "status"))
+		return kube_read_object(r, read_status, user, err);
+	return kube_skip_value(r, err);
+}
+
+int token_review_read(struct span json, struct token_review *ret, struct error **err)
+{
+	CLEANUP(json_reader_freep) struct json_reader *r = json_reader_new(json);
+	struct json_event ev;
+
+	*ret = (struct token_review){0};
+	if (json_expect(r, JSON_OBJECT, &ev, err) < 0 || kube_read_members(r, read_member, ret, err) < 0)
+		return -1;
+	return json_expect(r, JSON_END, &ev, err);
+}
+
+void token_review_done(struct token_review *t)
+{
+	free(t->user_name);
+	free(t->node_name);
+	strv_free(t->audiences);
+	free(t->error);
+}
+
+/* The part between the two dots, from base64url to base64 with padding. Return: caller frees, or NULL. */
+static char *claims_base64(const char *token)
+{
+	const char *from = strchr(token, '.');
+	const char *to = from ? strchr(from + 1, '.') : NULL;
+	struct buf text = BUF_INIT(CLAIMS_MAX_BYTES);
+	char *copy;
+
+	if (!to)
+		return NULL;
+	for (from++; from < to; from++)
+		buf_addc(&text, *from == '-' ? '+' : *from == '_' ? '/' : *from);
+	while (text.len % 4 != 0 && !text.overflowed)
+		buf_addc(&text, '=');
+	copy = text.overflowed ? NULL : x_strdup(buf_str(&text));
+	buf_done(&text);
+	return copy;
+}
+
+static int read_claim(void *user, const char *key, struct json_reader *r, struct error **err)
+{
+	if (str_eq(key, "exp"))
+		return json_read_u64(r, user, err);
+	return kube_skip_value(r, err);
+}
+
+static int read_claims(const char *base64, uint64_t *ret_expiry, struct error **err)
+{
+	CLEANUP(buf_done) struct buf json = BUF_INIT(CLAIMS_MAX_BYTES);
+	CLEANUP(json_reader_freep) struct json_reader *r = NULL;
+	struct json_event ev;
+
+	if (base64_decode(base64, &json, err) < 0)
+		return -1;
+	r = json_reader_new(buf_span(&json));
+	if (json_expect(r, JSON_OBJECT, &ev, err) < 0)
+		return -1;
+	return kube_read_members(r, read_claim, ret_expiry, err);
+}
+
+uint64_t token_expiry(const char *token)
+{
+	CLEANUP(free_charp) char *base64 = claims_base64(token);
+	CLEANUP(error_freep) struct error *none = NULL;
+	uint64_t expiry = 0;
+
+	return base64 && read_claims(base64, &expiry, &none) == 0 ? expiry : 0;
+}

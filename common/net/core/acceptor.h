@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * acceptor.h - the listening side of a server of any protocol: sockets, limits, time-outs, drain.
+ *
+ * It owns the connections of a server. Newcomers, which have not made a valid request yet, are limited in
+ * number and time; beyond the number the oldest of them goes, so that silent peers keep nobody out. The peer
+ * of a unix socket must be uid 0 or our own euid (SO_PEERCRED). Threads: the loop's.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "net/core/conn.h"
+#include "net/core/handshakes.h"
+#include "net/core/loop.h"
+#include "net/tls/tls.h"
+
+struct acceptor;
+
+/* Head of a server's own struct for a connection. Only the acceptor writes it. */
+struct accepted {
+	struct accepted *prev;
+	struct accepted *next;
+	struct acceptor *acceptor;
+	struct conn *conn;
+	uint64_t since_ns; /* accepted, or shook hands */
+	uint64_t asked_ns; /* it made its last valid request */
+	uint64_t requests; /* that it made until then; a newcomer has made none */
+	bool open;         /* connected, and through with the handshake */
+	bool is_unix;
+};
+
+/* What a server does with its connections; @a is what open() returned. */
+struct acceptor_server {
+	const struct conn_protocol *protocol;
+	/* a new connection; the acceptor fills the head in. Return: never NULL */
+	struct accepted *(*open)(void *server, bool is_unix);
+	/* what conn_protocol's functions get as self */
+	void *(*protocol_self)(struct accepted *a);
+	/* the connection is gone: free @a. Calls of it that run go on by themselves */
+	void (*close)(struct accepted *a);
+	/* end soon: refuse what is not running; is_done() becomes true when the rest is answered */
+	void (*drain)(struct accepted *a);
+	/* how many valid requests it has made */
+	uint64_t (*requests)(const struct accepted *a);
+	/* it has waited too long for something: it is drained, and closed at once */
+	bool (*has_expired)(const struct accepted *a, uint64_t now_ns);
+	/* the server itself is at work for it: it is not closed by a drain */
+	bool (*is_running)(const struct accepted *a);
+	/* since when (clock.h) there has always been a request that waits for the reply to another one of the
+	 * same connection, or 0; NULL: requests do not wait for each other */
+	uint64_t (*queued_since_ns)(const struct accepted *a);
+};
+
+struct acceptor_config {
+	struct loop *loop;
+	struct handshakes *handshakes; /* NULL when no listener has TLS */
+	const struct acceptor_server *server;
+	void *user; /* server of open() */
+	unsigned max_connections;
+	bool is_brief;    /* newcomers are expected to ask at once: LIMIT_SILENT_MS is all that they have */
+	const char *name; /* for logs: "gRPC" */
+};
+
+/** acceptor_new() - without listeners. Return: never NULL; acceptor_free(). */
+struct acceptor *acceptor_new(const struct acceptor_config *config);
+
+/** acceptor_free() - close all. NULL is allowed. */
+void acceptor_free(struct acceptor *a);
+
+/**
+ * acceptor_listen() - accept on @endpoint (addr.h) too.
+ * @tls:       referenced; NULL: plain
+ * @allow_remote: plain TCP beyond loopback is allowed
+ *
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT (malformed; plain TCP beyond loopback), or as addr_listen().
+ */
+int acceptor_listen(struct acceptor *a, const char *endpoint, struct tls_context *tls, bool allow_remote,
+	struct error **err) MUST_CHECK;
+
+/** acceptor_connections() - how many there are now. */
+unsigned acceptor_connections(const struct acceptor *a);
+
+/** acceptor_port() - the TCP port of the listener that was added last, or 0; for endpoints with port 0. */
+uint16_t acceptor_port(const struct acceptor *a);
+
+/** acceptor_drain() - stop listening, drain all connections. @on_empty: called from the loop when the last
+ * connection is closed. */
+void acceptor_drain(struct acceptor *a, loop_fn on_empty, void *user);
+
+/** accepted_flush() - send what is due; @a may be gone afterwards. */
+void accepted_flush(struct accepted *a);

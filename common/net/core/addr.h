@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * addr.h - endpoints: `unix:///path`, `unix://path`, `/path` and `tcp://host:port`, and their sockets. An
+ * IPv6 address stands in brackets (RFC 3986 section 3.2.2); without them, as in tcp://$(POD_IP):10001 of a
+ * pod, it is taken where address and port cannot be confused.
+ *
+ * All sockets are non-blocking and CLOEXEC. Threads: safe. addr_listen() and addr_connect() do no DNS; hosts
+ * are numeric, empty (any) or "localhost".
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/error.h"
+
+struct ucred;
+
+struct addr {
+	bool is_unix;
+	char *path; /* unix: file system path, below the limit of sun_path */
+	char *host; /* tcp: "" is any address */
+	uint16_t port;
+	uint64_t socket_dev; /* unix: the socket file that addr_listen() made */
+	uint64_t socket_ino;
+};
+
+/** addr_parse() - parse an endpoint. Return: 0, or -1 with ERR_INVALID_ARGUMENT that quotes it. @ret:
+ * addr_done(). */
+int addr_parse(const char *endpoint, struct addr *ret, struct error **err) MUST_CHECK;
+void addr_done(struct addr *a);
+
+/** addr_format() - the endpoint of @a as everybody reads it: IPv6 addresses are in brackets, as Go's net.Dial
+ * wants them. Return: caller frees. */
+char *addr_format(const struct addr *a);
+
+/** addr_parse_name() - parse `tcp://host:port` of a peer, whose host may be a name, for loop_look_up().
+ * Return: as addr_parse(). */
+int addr_parse_name(const char *endpoint, struct addr *ret, struct error **err) MUST_CHECK;
+
+/** addr_is_loopback() - a unix socket, 127.0.0.0/8, ::1 or localhost. */
+bool addr_is_loopback(const struct addr *a);
+
+/**
+ * addr_listen() - listening socket.
+ * @a:      where; a stale unix socket is replaced, a live one (something accepts) is refused; mode 0600 from
+ * birth; a missing last folder is made with 0700, an existing one is left as it is
+ * @ret_fd: caller closes; addr_unlisten() removes the socket file
+ *
+ * Return: 0, or -1 with ERR_UNAVAILABLE (address in use by a live server; named), ERR_PRECONDITION (path is
+ * no socket), ERR_INTERNAL.
+ */
+int addr_listen(struct addr *a, int *ret_fd, struct error **err) MUST_CHECK;
+
+/** addr_unlisten() - remove the unix socket file if it is still the one that addr_listen() made; nothing for
+ * tcp. The listening descriptor is still open: it keeps the number of the file from being used again. */
+void addr_unlisten(const struct addr *a);
+
+/** addr_connect() - begin to connect. @ret_fd: becomes writable when connected; SO_ERROR tells. A TCP peer
+ * that vanishes is noticed within LIMIT_STALLED_MS. What a TCP peer has not acknowledged when the connection
+ * is closed, or the process ends, is not sent any more: otherwise the kernel would deliver a request whose
+ * sender is gone, and that its successor knows nothing of. Return: 0, or -1 with ERR_UNAVAILABLE (nothing
+ * listens, or its backlog is full), ERR_INTERNAL. */
+int addr_connect(const struct addr *a, int *ret_fd, struct error **err) MUST_CHECK;
+
+/** addr_keep_unsent() - what was written to @fd, of addr_connect(), is delivered although @fd is closed. */
+void addr_keep_unsent(int fd);
+
+/** addr_has_unsent() - whether a TCP peer has not acknowledged all that was written to @fd: if it is closed
+ * now, and addr_keep_unsent() was not called, that is never delivered. False for other sockets, whose data is
+ * with the peer at once. */
+bool addr_has_unsent(int fd);
+
+/** addr_peer() - append who is at the other end of the connected socket @fd to @out, for logs:
+ * "10.0.0.1:4711", or "pid 17 uid 0". Nothing when that cannot be told. */
+void addr_peer(int fd, struct buf *out);
+
+/** addr_is_own_user() - whether uid 0 or our own euid is at the other end of the connected unix socket @fd.
+ * The file's mode keeps others out already, unless somebody widens it or hands the socket on. @ret: all 0
+ * when it cannot be told. */
+bool addr_is_own_user(int fd, struct ucred *ret);
+
+/** addr_has_hung_up() - whether nothing waits to be read from the connected socket @fd, and nothing will. */
+bool addr_has_hung_up(int fd);
+
+/** addr_set_up_tcp() - options of a TCP connection of ours. Header, body and trailers that wait for each
+ * other's acknowledgement cost 40 ms per call; a peer that has vanished silently, which nobody else
+ * would notice while its answer is waited for, is found out by probes that are not acknowledged (tcp(7)).
+ * Return: 0, or -1 with ERR_INTERNAL. */
+int addr_set_up_tcp(int fd, struct error **err) MUST_CHECK;
+
+/** addr_bound_sending() - bound what the kernel holds for the peer of @fd by LIMIT_SEND_BUFFER_BYTES. Return:
+ * 0, or -1 with ERR_INTERNAL. */
+int addr_bound_sending(int fd, struct error **err) MUST_CHECK;

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shutdown.h - the orderly end of a server. It begins once, when a signal asks for it (loop_on_stop()) or the
+ * server itself does; the loop stops when all parts that it waits for have ended, and the process ends with a
+ * failure when they do not within a period of grace.
+ *
+ * Threads: the loop's. Nothing waits.
+ */
+#pragma once
+
+#include "net/core/loop.h"
+
+struct shutdown;
+
+struct shutdown_config {
+	struct loop *loop;
+	uint64_t grace_ms;
+	loop_fn begin;   /* stops taking work, and names what is waited for by shutdown_expect() */
+	loop_fn overdue; /* logs what still runs */
+	void *user;      /* of both */
+};
+
+/** shutdown_new() - catch the signals. Return: 0, or -1 with ERR_INTERNAL. @ret: shutdown_free(), after the
+ * loop has stopped. */
+int shutdown_new(const struct shutdown_config *config, struct shutdown **ret, struct error **err) MUST_CHECK;
+
+/** shutdown_free() - NULL is allowed. */
+void shutdown_free(struct shutdown *s);
+DEFINE_CLEANUP(struct shutdown *, shutdown_free);
+
+/** shutdown_begin() - end, as after a signal. Repeats change nothing. */
+void shutdown_begin(struct shutdown *s);
+
+/** shutdown_has_begun() - whether the server is ending. */
+bool shutdown_has_begun(const struct shutdown *s);
+
+/** shutdown_expect() - @parts more call shutdown_part_ended(). From begin() on. */
+void shutdown_expect(struct shutdown *s, unsigned parts);
+
+/** shutdown_part_ended() - one of shutdown_expect() has ended; the last one stops the loop. @user: the struct
+ * shutdown, so that this is a callback of whatever drains. */
+void shutdown_part_ended(void *user);

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * grpc_conn.h - inside of a gRPC server: the server, its connections and the calls on them. Private to
+ * grpc_*.c.
+ *
+ * Ownership: a server owns its connections and a connection its calls (struct grpc_stream). A call whose
+ * client went away while a worker runs its handler belongs to nobody (conn NULL) until the worker posts that
+ * it is done; the worker touches nothing but the call's arena, request, reply, packed, error and by_handler.
+ * An async call is its handler's in the same way until grpc_call_finish(). Threads: the loop's otherwise.
+ */
+#pragma once
+
+#include "net/core/acceptor.h"
+#include "net/core/log_quota.h"
+#include "net/grpc/grpc_message.h"
+#include "net/grpc/grpc_server.h"
+#include "net/grpc/grpc_wire.h"
+#include "net/http2/h2.h"
+
+struct grpc_server {
+	struct grpc_server_config config;
+	struct acceptor *acceptor;
+	unsigned running;      /* calls that their handlers have, on worker threads or async */
+	unsigned big_running;  /* those on worker threads whose request is a big one */
+	unsigned async;        /* those that are async */
+	size_t buffered_bytes; /* see LIMIT_BUFFERED_BYTES */
+	uint64_t calls;        /* ever */
+	unsigned live_calls;   /* see LIMIT_CALLS */
+	struct log_quota *refused_log;
+	struct log_quota *failed_log;
+	bool no_conns; /* the last connection is closed after a drain began */
+	bool drained;
+	loop_fn on_drained;
+	void *on_drained_user;
+};
+
+struct grpc_conn {
+	struct accepted head;
+	struct grpc_server *server;
+	struct h2 *h2;
+	struct grpc_stream *streams;
+	uint64_t requests;       /* that it made */
+	bool draining;           /* the server ends */
+	uint64_t done_ns;        /* all is said; 0: not yet */
+	uint64_t idle_since_ns;  /* valid without streams */
+	uint64_t stuck_since_ns; /* nothing of what is to be sent was taken; 0: nothing is to be sent */
+	size_t out_bytes;        /* given to the socket last */
+	size_t sending_bytes;    /* what is to be sent, in the server's sum */
+	size_t request_bytes;    /* of streams, in the server's sum */
+	unsigned calls;          /* streams */
+};
+
+struct grpc_stream {
+	struct grpc_stream *next; /* of the same connection */
+	struct grpc_server *server;
+	struct grpc_conn *conn;
+	int32_t id;
+	const struct grpc_method
+		*method; /* NULL: not gRPC; @error is the answer when the request has ended */
+	const struct grpc_service *service;
+	bool has_encoding; /* the request names a grpc-encoding */
+	bool running;      /* its handler has the call */
+	bool by_handler;   /* @error is what the handler returned; valid while the call is not running */
+	bool big;          /* counted in the server's big_running */
+	uint64_t begin_ns;
+	uint64_t answer_by_ns;    /* a running call; see LIMIT_ANSWER_EARLY_MS */
+	struct loop_timer *timer; /* server-side end of a running call; may be NULL */
+	struct grpc_assembler body;
+	struct grpc_call call;
+	/* unpacked, to find out what the call is doing while it runs; NULL before */
+	_Atomic(const ProtobufCMessage *) request;
+	ProtobufCMessage *reply;
+	struct span packed; /* reply with prefix */
+	struct error *error;
+};
+
+/* What the header block of a request says. */
+struct grpc_head {
+	struct span method;
+	struct span path;
+	struct span content_type;
+	struct span te;
+	struct span timeout;
+	struct span encoding;
+	struct span authorization;
+	uint64_t timeout_ns; /* UINT64_MAX: none */
+	const struct grpc_method *target;
+	const struct grpc_service *service; /* that it belongs to */
+};
+
+/* grpc_server.c */
+
+/** grpc_server_check() - a running call has ended: say that all is drained if it is. */
+void grpc_server_check(struct grpc_server *s);
+
+/** grpc_server_sign() - put the server's name before an error that the server itself found. */
+void grpc_server_sign(const struct grpc_server *s, struct error **err);
+
+/* grpc_conn.c */
+
+/** what acceptor.h needs to know of gRPC connections; its user is a struct grpc_server */
+extern const struct acceptor_server grpc_conn_server;
+
+/** grpc_conn_has_room() - whether @n more bytes of @c may be held. */
+bool grpc_conn_has_room(const struct grpc_conn *c, size_t n);
+
+/** grpc_conn_count() - something was added to what @c has to send. */
+void grpc_conn_count(struct grpc_conn *c);
+
+/** grpc_conn_flush() - send what is due; the connection may be gone afterwards. */
+void grpc_conn_flush(struct grpc_conn *c);
+
+/* grpc_head.c */
+
+/**
+ * grpc_head_read() - read and check a request's header block, in the order of
+ * grpc-go/internal/transport/http2_server.go.
+ * @ret_http: HTTP status for the reply, set in both cases
+ *
+ * Return: 0, or -1 with the error that becomes the status of the call.
+ */
+int grpc_head_read(const struct grpc_service *services, const struct h2_header *headers, size_t n,
+	struct grpc_head *ret, unsigned *ret_http, struct error **err) MUST_CHECK;
+
+/* grpc_reply.c */
+
+/** grpc_reply_error() - end stream @id with the status @e; nothing was sent on it yet. @http: HTTP status. */
+void grpc_reply_error(struct h2 *h, int32_t id, unsigned http, const struct error *e);
+
+/** grpc_reply_plain() - as grpc_reply_error(), with a body of text for clients of other protocols. */
+void grpc_reply_plain(struct h2 *h, int32_t id, unsigned http, const struct error *e);
+
+/** grpc_reply_message() - end stream @id with the message @packed, prefix included, and status OK. */
+void grpc_reply_message(struct h2 *h, int32_t id, struct span packed);
+
+/* grpc_dispatch.c */
+
+/** grpc_stream_new() - a call, linked to @c. */
+struct grpc_stream *grpc_stream_new(struct grpc_conn *c, int32_t id, const struct grpc_head *head);
+
+/** grpc_stream_feed() - bytes of the request; what is wrong with them ends the call. */
+void grpc_stream_feed(struct grpc_stream *st, struct span data);
+
+/** grpc_stream_run() - the request is complete: run the handler, here or on a worker. */
+void grpc_stream_run(struct grpc_stream *st);
+
+/** grpc_stream_abandon() - nobody waits for the answer any more. @st is gone, or will be when its handler
+ * returns. */
+void grpc_stream_abandon(struct grpc_stream *st);
+
+/** grpc_log_end() - the one line about the end of a call; @e is NULL when it succeeded, and @quota is asked
+ * otherwise. @volume: that the call is about; NULL: none. */
+void grpc_log_end(struct log_quota *quota, const char *msg, const char *method, uint64_t id,
+	const char *volume, uint64_t begin_ns, const struct error *e);

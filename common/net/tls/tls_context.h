@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * tls_context.h - the certificates of a tls_context, as tls.c uses them.
+ *
+ * What a handshake needs is an object of its own that is not changed once it is there, so that connections
+ * keep what they began with. Threads: safe. Waits for files as tls.h says.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "net/tls/tls.h"
+
+struct mbedtls_ssl_config;
+struct tls_creds;
+
+/* Files are looked at this often at most. */
+#define TLS_LOOK_NS 1000000000ULL
+
+/** tls_context_creds() - what is in force at @now_ns of clock_ns(), after a look at the files when that is
+ * due. Return: never NULL; tls_creds_unref(). */
+struct tls_creds *tls_context_creds(struct tls_context *c, uint64_t now_ns);
+
+/** tls_creds_unref() - one owner less; NULL is allowed. */
+void tls_creds_unref(struct tls_creds *creds);
+DEFINE_CLEANUP(struct tls_creds *, tls_creds_unref);
+
+/** tls_creds_conf() - for mbedtls_ssl_setup(). Borrowed. */
+const struct mbedtls_ssl_config *tls_creds_conf(const struct tls_creds *creds);
+
+/** tls_context_role() - client or server. */
+enum tls_role tls_context_role(const struct tls_context *c);
+
+/** tls_context_alpn() - the protocol that must be agreed on, or NULL. */
+const char *tls_context_alpn(const struct tls_context *c);
+
+/** tls_context_peer_names() - server: names of which the client must bear one, NULL-terminated, or NULL. */
+char *const *tls_context_peer_names(const struct tls_context *c);

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nodes/registration_report.h"
+
+#include <string.h>
+
+static Registry__V0__InventoryVolume__Phase wire_phase(enum report_phase phase)
+{
+	switch (phase) {
+	case REPORT_CREATING:
+		return REGISTRY__V0__INVENTORY_VOLUME__PHASE__CREATING;
+	case REPORT_READY:
+		return REGISTRY__V0__INVENTORY_VOLUME__PHASE__READY;
+	case REPORT_ERASING:
+		return REGISTRY__V0__INVENTORY_VOLUME__PHASE__ERASING;
+	case REPORT_MISSING:
+		return REGISTRY__V0__INVENTORY_VOLUME__PHASE__MISSING;
+	case REPORT_DAMAGED:
+		break;
+	}
+	return REGISTRY__V0__INVENTORY_VOLUME__PHASE__UNKNOWN;
+}
+
+/* So much of them that a message with as many volumes as a controller takes stays below its limit. */
+#define CLAIMS_MAX_BYTES (1U << 20)
+
+static Registry__V0__InventoryVolume *wire_volume(const struct report_volume *v, struct arena *arena)
+{
+	Registry__V0__InventoryVolume *out = arena_alloc(arena, sizeof(*out));
+
+	registry__v0__inventory_volume__init(out);
+	out->id = arena_strdup(arena, v->id);
+	out->name = arena_strdup(arena, v->name ? v->name : "");
+	out->size_bytes = v->size_bytes;
+	out->phase = wire_phase(v->phase);
+	out->ever_staged = v->ever_staged;
+	out->made_by_controller = v->by_controller;
+	return out;
+}
+
+static Registry__V0__RegionCapacity *wire_region(const struct report_pool *p, struct arena *arena)
+{
+	Registry__V0__RegionCapacity *out = arena_alloc(arena, sizeof(*out));
+
+	registry__v0__region_capacity__init(out);
+	out->name = arena_strdup(arena, p->name);
+	out->total_bytes = p->capacity.total_bytes;
+	out->available_bytes = p->capacity.free_bytes;
+	out->max_volume_bytes = p->capacity.max_volume_bytes;
+	out->max_sector_volume_bytes = p->capacity.max_sector_volume_bytes;
+	out->unit_bytes = p->rules.unit_bytes;
+	out->map_align_bytes = p->rules.map_align_bytes;
+	out->btt_start_bytes = p->rules.btt_start_bytes;
+	out->incomplete = p->incomplete;
+	out->free_extent_bytes = arena_alloc(arena, p->n_free_extents * sizeof(*out->free_extent_bytes));
+	for (size_t i = 0; i < p->n_free_extents; i++)
+		out->free_extent_bytes[out->n_free_extent_bytes++] = p->free_extent_bytes[i];
+	return out;
+}
+
+static void add_claims(
+	const struct volumes_report *report, Registry__V0__Inventory *inventory, struct arena *arena)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < report->n_volumes; i++) {
+		const char *claim = report->volumes[i].claim;
+
+		if (!claim)
+			continue;
+		bytes += strlen(claim);
+		if (bytes > CLAIMS_MAX_BYTES)
+			return;
+		inventory->volumes[i]->claim = arena_strdup(arena, claim);
+	}
+}
+
+void registration_report(
+	const struct volumes_report *report, Registry__V0__RegisterControllerRequest *q, struct arena *arena)
+{
+	q->regions = arena_alloc(arena, report->n_pools * sizeof(*q->regions));
+	for (size_t i = 0; i < report->n_pools; i++)
+		q->regions[q->n_regions++] = wire_region(&report->pools[i], arena);
+	q->inventory = arena_alloc(arena, sizeof(*q->inventory));
+	registry__v0__inventory__init(q->inventory);
+	q->inventory->volumes = arena_alloc(arena, report->n_volumes * sizeof(*q->inventory->volumes));
+	for (size_t i = 0; i < report->n_volumes; i++)
+		q->inventory->volumes[q->inventory->n_volumes++] = wire_volume(&report->volumes[i], arena);
+	add_claims(report, q->inventory, arena);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nodes/registry.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "nodes/registry_private.h"
+
+#define LOGGED_PER_S 50
+
+uint64_t registry_now(const struct registry *r)
+{
+	return r->config.now_ns ? r->config.now_ns(r->config.user) : clock_ns();
+}
+
+static int check_room(const struct registry *r, const struct node_report *report, struct error **err)
+{
+	const struct node *const *unused;
+
+	if (!node_table_get(r->config.table, report->node_id) &&
+		node_table_nodes(r->config.table, &unused) >= REGISTRY_MAX_NODES)
+		return err_set(err, ERR_EXHAUSTED, "the limit of %d nodes is reached", REGISTRY_MAX_NODES);
+	return 0;
+}
+
+static int read_report(const struct registry *r, const Registry__V0__RegisterControllerRequest *m,
+	struct node_report **ret, struct error **err)
+{
+	CLEANUP(node_report_freep) struct node_report *report = NULL;
+
+	if (registry_report_read(m, &report, err) < 0 || check_room(r, report, err) < 0)
+		return -1;
+	*ret = TAKE_PTR(report);
+	return 0;
+}
+
+static void refuse(struct grpc_call *call, struct error *err)
+{
+	err_wrap(&err, "registry");
+	grpc_call_finish(call, err);
+}
+
+/* A call of a driver, until it is clear whether it comes from the node that it names. */
+struct applicant {
+	struct registry *registry;
+	struct grpc_call *call;
+	struct node_report *report; /* that it registers; NULL: it unregisters */
+	const Registry__V0__UnregisterControllerRequest *leaving; /* lives as long as the call */
+};
+
+static void admit(struct registry *r, struct node_report *report, struct grpc_call *call)
+{
+	switch (registry_judge(r, report)) {
+	case REGISTRY_ASK:
+		registry_move(r, report, call);
+		return;
+	case REGISTRY_TAKE:
+		registry_admit(r, report);
+		break;
+	case REGISTRY_NOTHING:
+		node_report_free(report);
+		break;
+	}
+	grpc_call_finish(call, NULL);
+}
+
+/* Whose call @a is has been found out. A driver that does not wait for the answer may be gone, and is not
+ * registered any more; but one that unregisters may well go at once. */
+static void applicant_admit(const struct applicant *a)
+{
+	if (a->report && grpc_call_is_wanted(a->call)) {
+		admit(a->registry, a->report, a->call);
+		return;
+	}
+	if (a->leaving)
+		registry_dismiss(a->registry, a->leaving);
+	node_report_free(a->report);
+	grpc_call_finish(a->call, NULL);
+}
+
+static void on_checked(void *user, const struct error *error)
+{
+	const struct applicant a = *(const struct applicant *)user;
+	struct error *err = NULL;
+
+	free(user);
+	if (!error) {
+		applicant_admit(&a);
+		return;
+	}
+	node_report_free(a.report);
+	(void)err_set(&err, error->code, "%s", error->msg);
+	refuse(a.call, err);
+}
+
+/* Finishes the call of @a in the end. */
+static void check_token(const struct applicant *a, const struct node_claim *claim)
+{
+	struct applicant *copy = x_malloc(sizeof(*copy));
+	struct error *err = NULL;
+
+	*copy = *a;
+	switch (node_tokens_check(a->registry->config.tokens, claim, on_checked, copy, &err)) {
+	case NODE_ASKING:
+		return;
+	case NODE_GENUINE:
+	case NODE_REFUSED:
+		break;
+	}
+	on_checked(copy, err);
+	error_free(err);
+}
+
+/* Takes the report of @a, and finishes its call in the end. */
+static void apply(const struct applicant *a, struct node_claim *claim)
+{
+	enum registry_standing standing;
+	struct error *err = NULL;
+
+	if (registry_check_node(a->registry, a->call, claim->node_id, &standing, &err) < 0) {
+		node_report_free(a->report);
+		refuse(a->call, err);
+		return;
+	}
+	if (standing == REGISTRY_NEEDS_TOKEN) {
+		claim->authorization = a->call->authorization;
+		claim->has_lease = registry_has_lease(a->registry, claim);
+		check_token(a, claim);
+		return;
+	}
+	if (a->report)
+		a->report->bound = standing == REGISTRY_IS_NODE;
+	applicant_admit(a);
+}
+
+static void register_controller(void *self, struct grpc_call *call, const void *request, void *reply)
+{
+	struct applicant a = {.registry = self, .call = call};
+	struct error *err = NULL;
+
+	(void)reply;
+	/* the fields first: the names of the peer are compared with one of them */
+	if (read_report(self, request, &a.report, &err) < 0) {
+		refuse(call, err);
+		return;
+	}
+	struct node_claim claim = {
+		.node_id = a.report->node_id, .endpoint = a.report->endpoint, .instance = a.report->instance};
+	apply(&a, &claim);
+}
+
+static void unregister_controller(void *self, struct grpc_call *call, const void *request, void *reply)
+{
+	const Registry__V0__UnregisterControllerRequest *m = request;
+	const struct applicant a = {.registry = self, .call = call, .leaving = m};
+	struct node_claim claim = {.node_id = m->node_id, .endpoint = m->endpoint, .instance = m->instance};
+	struct error *err = NULL;
+
+	(void)reply;
+	if (registry_check_leaving(m, &err) < 0)
+		refuse(call, err);
+	else
+		apply(&a, &claim);
+}
+
+static const struct grpc_method methods[] = {
+	{.path = "/registry.v0.Registry/RegisterController",
+		.kind = GRPC_ASYNC,
+		.request = &registry__v0__register_controller_request__descriptor,
+		.reply = &registry__v0__register_controller_reply__descriptor,
+		.start = register_controller},
+	{.path = "/registry.v0.Registry/UnregisterController",
+		.kind = GRPC_ASYNC,
+		.request = &registry__v0__unregister_controller_request__descriptor,
+		.reply = &registry__v0__unregister_controller_reply__descriptor,
+		.start = unregister_controller},
+	{.path = "/registry.v0.Registry/WatchNodes",
+		.kind = GRPC_ASYNC,
+		.request = &registry__v0__watch_nodes_request__descriptor,
+		.reply = &registry__v0__watch_nodes_reply__descriptor,
+		.start = registry_watch_start},
+	{0},
+};
+
+struct registry *registry_new(const struct registry_config *config)
+{
+	const struct log_quota_config quota = {
+		.loop = config->loop, .max = LOGGED_PER_S, .missed_msg = "further messages about nodes"};
+	struct registry *r = x_calloc(1, sizeof(*r));
+
+	r->config = *config;
+	r->log = log_quota_new(&quota);
+	registry_watch_init(r);
+	return r;
+}
+
+void registry_free(struct registry *r)
+{
+	if (!r)
+		return;
+	assert(!r->moves);
+	registry_poll_free(r);
+	registry_watch_done(r);
+	log_quota_free(r->log);
+	free(r);
+}
+
+struct grpc_service registry_service(struct registry *r)
+{
+	return (struct grpc_service){.methods = methods, .self = r};
+}
+
+void registry_tick(struct registry *r)
+{
+	uint64_t now_ns = registry_now(r);
+
+	registry_expire(r, now_ns);
+	registry_poll_tick(r, now_ns);
+	registry_watch_answer(r, now_ns);
+}
+
+void registry_stop(struct registry *r)
+{
+	r->stopping = true;
+	registry_watch_answer(r, registry_now(r));
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* RegisterControllerRequest, checked. */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "net/core/addr.h"
+#include "nodes/registry_private.h"
+#include "pmem/layout.h"
+#include "volume/claim.h"
+#include "volume/id.h"
+
+#define MS_PER_S 1000
+
+static int check_text(const char *what, const char *text, size_t max, struct error **err)
+{
+	if (strlen(text) > max)
+		return err_set(err, ERR_INVALID_ARGUMENT, "%s is longer than %zu bytes", what, max);
+	for (; *text; text++) {
+		if ((unsigned char)*text < ' ' || *text == 0x7f)
+			return err_set(err, ERR_INVALID_ARGUMENT, "%s has a control character", what);
+	}
+	return 0;
+}
+
+static int check_endpoint(const char *endpoint, struct error **err)
+{
+	struct addr a = {0};
+	bool usable;
+
+	if (check_text("endpoint", endpoint, REGISTRY_MAX_TEXT, err) < 0 || addr_parse(endpoint, &a, err) < 0)
+		return -1;
+	/* The path of a socket, no host or no port at all would be somewhere on the controller's own host. */
+	usable = !a.is_unix && !str_empty(a.host) && a.port != 0;
+	addr_done(&a);
+	if (!usable)
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"endpoint \"%s\" is not an address that can be reached from elsewhere", endpoint);
+	return 0;
+}
+
+static int check_head(const Registry__V0__RegisterControllerRequest *m, struct error **err)
+{
+	if (str_empty(m->node_id))
+		return err_set(err, ERR_INVALID_ARGUMENT, "node_id is empty");
+	if (str_empty(m->endpoint))
+		return err_set(err, ERR_INVALID_ARGUMENT, "endpoint is empty");
+	if (check_text("node_id", m->node_id, REGISTRY_MAX_NODE_ID, err) < 0 ||
+		check_endpoint(m->endpoint, err) < 0 ||
+		check_text("device_mode", m->device_mode, REGISTRY_MAX_TEXT, err) < 0 ||
+		check_text("version", m->version, REGISTRY_MAX_TEXT, err) < 0 ||
+		check_text("boot_id", m->boot_id, REGISTRY_MAX_TEXT, err) < 0 ||
+		check_text("instance", m->instance, REGISTRY_MAX_TEXT, err) < 0)
+		return -1;
+	if (m->n_regions > REGISTRY_MAX_REGIONS)
+		return err_set(err, ERR_INVALID_ARGUMENT, "more than %d regions", REGISTRY_MAX_REGIONS);
+	if (m->inventory && m->inventory->n_volumes > REGISTRY_MAX_VOLUMES)
+		return err_set(err, ERR_INVALID_ARGUMENT, "more than %d volumes", REGISTRY_MAX_VOLUMES);
+	return 0;
+}
+
+static int read_region(const Registry__V0__RegionCapacity *m, struct node_region *ret, struct error **err)
+{
+	if (check_text("name of a region", m->name, REGISTRY_MAX_TEXT, err) < 0)
+		return -1;
+	if (m->n_free_extent_bytes > LAYOUT_GAPS_MAX)
+		return err_set(err, ERR_INVALID_ARGUMENT, "more than %d free extents", LAYOUT_GAPS_MAX);
+	*ret = (struct node_region){.name = x_strdup(m->name),
+		.total_bytes = m->total_bytes,
+		.available_bytes = m->available_bytes,
+		.max_volume_bytes = m->max_volume_bytes,
+		.max_sector_volume_bytes = m->max_sector_volume_bytes,
+		.unit_bytes = m->unit_bytes,
+		.map_align_bytes = m->map_align_bytes,
+		.btt_start_bytes = m->btt_start_bytes,
+		.incomplete = m->incomplete};
+	ret->free_extent_bytes = x_calloc(m->n_free_extent_bytes, sizeof(*ret->free_extent_bytes));
+	for (; ret->n_free_extents < m->n_free_extent_bytes; ret->n_free_extents++)
+		ret->free_extent_bytes[ret->n_free_extents] = m->free_extent_bytes[ret->n_free_extents];
+	return 0;
+}
+
+static enum node_volume_phase read_phase(Registry__V0__InventoryVolume__Phase phase)
+{
+	switch (phase) {
+	case REGISTRY__V0__INVENTORY_VOLUME__PHASE__CREATING:
+		return NODE_VOLUME_CREATING;
+	case REGISTRY__V0__INVENTORY_VOLUME__PHASE__READY:
+		return NODE_VOLUME_READY;
+	case REGISTRY__V0__INVENTORY_VOLUME__PHASE__ERASING:
+		return NODE_VOLUME_ERASING;
+	case REGISTRY__V0__INVENTORY_VOLUME__PHASE__MISSING:
+		return NODE_VOLUME_MISSING;
+	case REGISTRY__V0__INVENTORY_VOLUME__PHASE__UNKNOWN:
+		return NODE_VOLUME_UNKNOWN;
+	case _REGISTRY__V0__INVENTORY_VOLUME__PHASE_IS_INT_SIZE:
+		break;
+	}
+	return NODE_VOLUME_LATER;
+}
+
+static int read_volume(const Registry__V0__InventoryVolume *m, struct node_volume *ret, struct error **err)
+{
+	if (!volume_handle_valid(m->id))
+		return err_set(err, ERR_INVALID_ARGUMENT, "id of a volume is not valid");
+	if (strlen(m->name) > VOLUME_NAME_MAX)
+		return err_set(err, ERR_INVALID_ARGUMENT, "name of volume %s is longer than %d bytes", m->id,
+			VOLUME_NAME_MAX);
+	*ret = (struct node_volume){.id = x_strdup(m->id),
+		.name = x_strdup(m->name),
+		.size_bytes = m->size_bytes,
+		.phase = read_phase(m->phase),
+		.ever_staged = m->ever_staged,
+		.made_by_controller = m->made_by_controller,
+		/* one that is no claim's name is no reason to refuse a node */
+		.claim = claim_text_valid(m->claim) ? x_strdup(m->claim) : NULL};
+	return 0;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	const char *const *x = a;
+	const char *const *y = b;
+
+	return strcmp(*x, *y);
+}
+
+/* A node has a volume once: of two entries one would be lost when the other is deleted. */
+static int check_ids(const struct node_report *r, struct error **err)
+{
+	const char **ids = x_calloc(r->n_volumes, sizeof(*ids));
+	const char *twice = NULL;
+
+	for (size_t i = 0; i < r->n_volumes; i++)
+		ids[i] = r->volumes[i].id;
+	qsort(ids, r->n_volumes, sizeof(*ids), compare_ids);
+	for (size_t i = 1; i < r->n_volumes && !twice; i++)
+		twice = str_eq(ids[i - 1], ids[i]) ? ids[i] : NULL;
+	free(ids);
+	return twice ? err_set(err, ERR_INVALID_ARGUMENT, "volume %s is named twice", twice) : 0;
+}
+
+static int read_regions(
+	Registry__V0__RegionCapacity *const *m, size_t n, struct node_report *r, struct error **err)
+{
+	r->regions = x_calloc(n, sizeof(*r->regions));
+	for (; r->n_regions < n; r->n_regions++) {
+		if (read_region(m[r->n_regions], &r->regions[r->n_regions], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int read_inventory(const Registry__V0__Inventory *m, struct node_report *r, struct error **err)
+{
+	if (!m)
+		return 0;
+	r->has_inventory = true;
+	r->volumes = x_calloc(m->n_volumes, sizeof(*r->volumes));
+	for (; r->n_volumes < m->n_volumes; r->n_volumes++) {
+		if (read_volume(m->volumes[r->n_volumes], &r->volumes[r->n_volumes], err) < 0)
+			return -1;
+	}
+	return check_ids(r, err);
+}
+
+static uint64_t lease_ms(uint32_t seconds)
+{
+	if (seconds == 0)
+		return 0;
+	if (seconds < REGISTRY_MIN_LEASE_S)
+		seconds = REGISTRY_MIN_LEASE_S;
+	return (seconds > REGISTRY_MAX_LEASE_S ? REGISTRY_MAX_LEASE_S : seconds) * MS_PER_S;
+}
+
+int registry_report_read(
+	const Registry__V0__RegisterControllerRequest *m, struct node_report **ret, struct error **err)
+{
+	CLEANUP(node_report_freep) struct node_report *r = NULL;
+
+	if (check_head(m, err) < 0)
+		return -1;
+	r = x_calloc(1, sizeof(*r));
+	r->node_id = x_strdup(m->node_id);
+	r->endpoint = x_strdup(m->endpoint);
+	r->device_mode = x_strdup(m->device_mode);
+	r->version = x_strdup(m->version);
+	r->boot_id = x_strdup(m->boot_id);
+	r->instance = x_strdup(m->instance);
+	r->lease_ms = lease_ms(m->lease_seconds);
+	if (read_regions(m->regions, m->n_regions, r, err) < 0 || read_inventory(m->inventory, r, err) < 0)
+		return err_wrap(err, "node \"%s\"", m->node_id);
+	*ret = TAKE_PTR(r);
+	return 0;
+}
+
+int registry_check_leaving(const Registry__V0__UnregisterControllerRequest *m, struct error **err)
+{
+	if (str_empty(m->node_id))
+		return err_set(err, ERR_INVALID_ARGUMENT, "node_id is empty");
+	if (check_text("node_id", m->node_id, REGISTRY_MAX_NODE_ID, err) < 0 ||
+		check_text("endpoint", m->endpoint, REGISTRY_MAX_TEXT, err) < 0)
+		return -1;
+	return check_text("instance", m->instance, REGISTRY_MAX_TEXT, err);
+}
+
+int registry_entry_read(const Registry__V0__NodeEntry *m, struct node_report **ret, struct error **err)
+{
+	CLEANUP(node_report_freep) struct node_report *r = x_calloc(1, sizeof(*r));
+
+	r->node_id = x_strdup(m->node_id);
+	r->endpoint = x_strdup("");
+	r->device_mode = x_strdup(m->device_mode);
+	r->version = x_strdup("");
+	r->boot_id = x_strdup("");
+	r->instance = x_strdup("");
+	if (read_regions(m->regions, m->n_regions, r, err) < 0 || read_inventory(m->inventory, r, err) < 0)
+		return err_wrap(err, "node \"%s\"", m->node_id);
+	*ret = TAKE_PTR(r);
+	return 0;
+}

@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Namespaces as devices.
+ *
+ * Every operation asks the kernel again: that costs a few reads of sysfs, and somebody else may use the
+ * same regions. A name proves nothing: what is destroyed bears both the name and the UUID that were recorded.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/turn.h"
+#include "pmem/device/device.h"
+#include "pmem/layout.h"
+#include "pmem/nd/nd.h"
+
+/* As nd.h, whose operations it is about. */
+#define WAIT_MS 20000
+
+struct device_direct {
+	struct turn turn; /* nothing of ours comes between a look and what is done after it */
+	struct nd *nd;
+	pthread_mutex_t mutex; /* guards what follows, for those whose turn it is not; held for moments */
+	/* What was seen last; NULL after a failure, which may have changed things. Only the one whose turn it
+	 * is replaces it. */
+	struct nd_inventory *latest;
+};
+
+/* Without labels a region is one namespace without a name. */
+static bool is_pool_region(const struct nd_region *r)
+{
+	return r->is_pmem && r->has_labels;
+}
+
+static bool is_volume(const struct nd_namespace *ns)
+{
+	return ns->mode != ND_DEVDAX && device_id_valid(ns->name) && !str_eq(ns->name, POOL_NAMESPACE_NAME);
+}
+
+static struct device to_device(const struct nd_region *r, const struct nd_namespace *ns)
+{
+	return (struct device){
+		.id = x_strdup(ns->name),
+		.pool = x_strdup(r->identity),
+		.identity = x_strdup(ns->uuid),
+		.path = x_strdup(ns->block_path),
+		.size_bytes = ns->active ? ns->usable_bytes : nd_usable_bytes(r, ns->mode, ns->raw_bytes),
+		.active = ns->active && ns->block_path,
+		.raw = ns->mode == ND_RAW,
+	};
+}
+
+/* Return: false: where a namespace lies is not known. */
+static bool used_extents(const struct nd_region *r, struct extent *ret)
+{
+	for (size_t i = 0; i < r->n_namespaces; i++) {
+		if (r->namespaces[i].offset_bytes == ND_OFFSET_UNKNOWN)
+			return false;
+		ret[i] = (struct extent){r->namespaces[i].offset_bytes, r->namespaces[i].raw_bytes};
+	}
+	return true;
+}
+
+/* None where they would give more than the kernel does. */
+static size_t free_extents(
+	const struct nd_region *r, uint64_t unit_bytes, uint64_t ret_bytes[static LAYOUT_GAPS_MAX])
+{
+	struct extent *used = x_calloc(r->n_namespaces, sizeof(*used));
+	size_t n = 0;
+
+	if (used_extents(r, used))
+		n = layout_gaps(used, r->n_namespaces, r->size_bytes, unit_bytes, ret_bytes);
+	free(used);
+	return n > 0 && ret_bytes[0] > r->max_extent_bytes ? 0 : n;
+}
+
+static struct device_pool to_pool(const struct nd_region *r)
+{
+	uint64_t unit = nd_region_unit(r);
+	bool full = !r->enabled || r->readonly || r->free_labels == 0;
+	uint64_t largest = full ? 0 : layout_round_down(r->max_extent_bytes, unit);
+
+	struct device_pool p = {
+		.uuid = x_strdup(r->identity),
+		.name = x_asprintf("%s%s", r->bus, r->name),
+		.total_bytes = r->size_bytes,
+		.free_bytes = full ? 0 : layout_round_down(r->available_bytes, unit),
+		.max_bytes = nd_usable_bytes(r, ND_FSDAX, largest),
+		.max_sector_bytes = nd_usable_bytes(r, ND_SECTOR, largest),
+		.unit_bytes = unit,
+		.map_align_bytes = r->pfn_align_bytes,
+		.btt_start_bytes = r->btt_start_bytes,
+		.complete = r->enabled,
+		.used_up =
+			r->enabled && r->free_labels == 0 && r->available_bytes > 0 ? DEVICE_NO_SLOT : NULL,
+	};
+
+	if (!full)
+		p.n_free_extents = free_extents(r, unit, p.free_extent_bytes);
+	return p;
+}
+
+static struct layout_rules rules_of(const struct device_pool *p)
+{
+	return (struct layout_rules){p->unit_bytes, p->map_align_bytes, p->btt_start_bytes};
+}
+
+/* The smallest namespace that serves @size_bytes, which is no more than the pool's largest. */
+static uint64_t raw_bytes_for(const struct device_pool *p, bool sector, uint64_t size_bytes)
+{
+	const struct layout_rules rules = rules_of(p);
+
+	return layout_raw_bytes(&rules, sector, size_bytes);
+}
+
+static uint64_t largest_bytes(const struct device_pool *p, bool sector)
+{
+	return sector ? p->max_sector_bytes : p->max_bytes;
+}
+
+static uint64_t fit(const struct device_pool *pool, bool sector, uint64_t size_bytes)
+{
+	uint64_t largest = largest_bytes(pool, sector);
+
+	if (largest == 0 || size_bytes > largest)
+		return UINT64_MAX;
+	const struct layout_rules rules = rules_of(pool);
+
+	return layout_usable(&rules, sector, layout_raw_bytes(&rules, sector, size_bytes));
+}
+
+static int compare_devices(const void *a, const void *b)
+{
+	const struct device *x = a;
+	const struct device *y = b;
+	int order = strcmp(x->id, y->id);
+
+	return order ? order : strcmp(x->identity, y->identity);
+}
+
+static struct device_list *to_pools(const struct nd_inventory *inv)
+{
+	struct device_list *l = x_calloc(1, sizeof(*l));
+
+	l->pools = x_calloc(inv->n_regions, sizeof(*l->pools));
+	for (size_t i = 0; i < inv->n_regions; i++) {
+		if (is_pool_region(&inv->regions[i]))
+			l->pools[l->n_pools++] = to_pool(&inv->regions[i]);
+	}
+	return l;
+}
+
+static struct device_list *to_list(const struct nd_inventory *inv)
+{
+	struct device_list *l = to_pools(inv);
+
+	for (size_t i = 0; i < inv->n_regions; i++) {
+		const struct nd_region *r = &inv->regions[i];
+		if (!is_pool_region(r))
+			continue;
+		l->devices = x_realloc(l->devices, l->n_devices + r->n_namespaces, sizeof(*l->devices));
+		for (size_t k = 0; k < r->n_namespaces; k++)
+			if (is_volume(&r->namespaces[k]))
+				l->devices[l->n_devices++] = to_device(r, &r->namespaces[k]);
+	}
+	if (l->n_devices)
+		qsort(l->devices, l->n_devices, sizeof(*l->devices), compare_devices);
+	return l;
+}
+
+/* @inv: taken over; NULL: what there is is not known any more. */
+static void remember(struct device_direct *m, struct nd_inventory *inv)
+{
+	pthread_mutex_lock(&m->mutex);
+	struct nd_inventory *old = m->latest;
+	m->latest = inv;
+	pthread_mutex_unlock(&m->mutex);
+	nd_inventory_free(old);
+}
+
+static int look(struct device_direct *m, struct error **err)
+{
+	struct nd_inventory *inv = NULL;
+
+	if (nd_list(m->nd, &inv, err) < 0)
+		return err_wrap(err, "list namespaces");
+	remember(m, inv);
+	return 0;
+}
+
+static int list(void *self, struct device_list **ret, struct error **err)
+{
+	struct device_direct *m = self;
+	CLEANUP(turn_endp) struct turn *turn = NULL;
+
+	if (turn_take(&m->turn, "list devices", WAIT_MS, &turn, err) < 0 || look(m, err) < 0)
+		return -1;
+	*ret = to_list(m->latest);
+	return 0;
+}
+
+static struct device_list *latest_pools(void *self)
+{
+	struct device_direct *m = self;
+
+	pthread_mutex_lock(&m->mutex);
+	struct device_list *l = m->latest ? to_pools(m->latest) : NULL;
+	pthread_mutex_unlock(&m->mutex);
+	return l;
+}
+
+static int confirm(void *self, const struct device *d, struct error **err)
+{
+	struct device_direct *m = self;
+
+	return nd_confirm(m->nd, d->path, d->identity, err);
+}
+
+static const struct nd_region *find_region(const struct nd_inventory *inv, const char *identity)
+{
+	for (size_t i = 0; i < inv->n_regions; i++)
+		if (is_pool_region(&inv->regions[i]) && str_eq(inv->regions[i].identity, identity))
+			return &inv->regions[i];
+	return NULL;
+}
+
+static const struct nd_namespace *find_named(const struct nd_region *r, const char *name)
+{
+	for (size_t i = 0; i < r->n_namespaces; i++)
+		if (str_eq(r->namespaces[i].name, name))
+			return &r->namespaces[i];
+	return NULL;
+}
+
+/* In every region, those of other kinds included: the label's name is what counts. */
+static bool is_taken(const struct nd_inventory *inv, const char *name)
+{
+	for (size_t i = 0; i < inv->n_regions; i++)
+		if (find_named(&inv->regions[i], name))
+			return true;
+	return false;
+}
+
+static int refuse_size(
+	const struct nd_region *r, const struct device_spec *spec, uint64_t largest_bytes, struct error **err)
+{
+	if (!r->enabled)
+		return err_set(err, ERR_UNAVAILABLE, "%s is disabled", r->name);
+	if (r->free_labels == 0)
+		return err_set(err, ERR_EXHAUSTED, "no free label slot in %s", r->name);
+	return err_set(err, ERR_EXHAUSTED, "%ju bytes do not fit in %s, which has room for %ju",
+		(uintmax_t)spec->size_bytes, r->name, (uintmax_t)largest_bytes);
+}
+
+/* @ret: what nd_create() is to make; strings are borrowed. */
+static int plan(const struct nd_inventory *inv, const struct device_spec *spec, struct nd_spec *ret,
+	struct error **err)
+{
+	const struct nd_region *r = find_region(inv, spec->pool);
+
+	if (!device_id_valid(spec->id) || str_eq(spec->id, POOL_NAMESPACE_NAME))
+		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is not a valid name of a volume", spec->id);
+	if (!r)
+		return err_set(err, ERR_NOT_FOUND, "there is no region %s", spec->pool);
+	if (is_taken(inv, spec->id))
+		return err_set(err, ERR_EXISTS, "a namespace of that name exists");
+
+	struct device_pool pool = to_pool(r);
+	free(pool.uuid);
+	free(pool.name);
+	if (fit(&pool, spec->sector, spec->size_bytes) == UINT64_MAX)
+		return refuse_size(r, spec, largest_bytes(&pool, spec->sector), err);
+	*ret = (struct nd_spec){
+		.bus = r->bus,
+		.region = r->name,
+		.name = spec->id,
+		.uuid = spec->identity,
+		.size_bytes = raw_bytes_for(&pool, spec->sector, spec->size_bytes),
+		.mode = spec->sector ? ND_SECTOR : ND_FSDAX,
+	};
+	return 0;
+}
+
+/* Where the kernel's layout is another one than ours, a volume must not become smaller than promised. */
+static int check_size(
+	struct device_direct *m, const struct device_spec *spec, const struct device *d, struct error **err)
+{
+	CLEANUP(nd_inventory_freep) struct nd_inventory *after = NULL;
+	CLEANUP(error_freep) struct error *second = NULL;
+
+	if (d->size_bytes >= spec->size_bytes)
+		return 0;
+	err_set(err, ERR_INTERNAL, "it got %ju bytes instead of %ju", (uintmax_t)d->size_bytes,
+		(uintmax_t)spec->size_bytes);
+	if (nd_destroy(m->nd, d->identity, d->id, &after, &second) < 0)
+		err_wrap(err, "not taken back (%s)", second->msg);
+	return -1;
+}
+
+static int create_in_turn(
+	struct device_direct *m, const struct device_spec *spec, struct device **ret, struct error **err)
+{
+	CLEANUP(nd_inventory_freep) struct nd_inventory *after = NULL;
+	CLEANUP(nd_namespace_freep) struct nd_namespace *ns = NULL;
+	CLEANUP(device_freep) struct device *d = NULL;
+	struct nd_spec wanted;
+
+	if (look(m, err) < 0 || plan(m->latest, spec, &wanted, err) < 0)
+		return -1;
+	if (nd_create(m->nd, &wanted, &ns, &after, err) < 0)
+		return -1;
+	d = x_malloc(sizeof(*d));
+	*d = to_device(find_region(m->latest, spec->pool), ns);
+	if (check_size(m, spec, d, err) < 0)
+		return -1;
+	remember(m, TAKE_PTR(after));
+	*ret = TAKE_PTR(d);
+	return 0;
+}
+
+static int create(void *self, const struct device_spec *spec, struct device **ret, struct error **err)
+{
+	struct device_direct *m = self;
+	CLEANUP(turn_endp) struct turn *turn = NULL;
+
+	if (turn_take(&m->turn, "make a device", WAIT_MS, &turn, err) < 0)
+		return err_wrap(err, "device %s", spec->id);
+	if (create_in_turn(m, spec, ret, err) == 0)
+		return 0;
+	remember(m, NULL);
+	return err_wrap(err, "device %s", spec->id);
+}
+
+static const struct nd_namespace *find_own(const struct nd_inventory *inv, const struct device *d)
+{
+	const struct nd_region *r = find_region(inv, d->pool);
+
+	for (size_t i = 0; r && i < r->n_namespaces; i++) {
+		const struct nd_namespace *ns = &r->namespaces[i];
+		if (is_volume(ns) && str_eq(ns->name, d->id) && str_eq(ns->uuid, d->identity))
+			return ns;
+	}
+	return NULL;
+}
+
+/* What is not there in a region that is incomplete may come back with it. Return: NULL with ERR_UNAVAILABLE.
+ */
+static const struct nd_region *complete_region(
+	const struct nd_inventory *inv, const char *pool, struct error **err)
+{
+	const struct nd_region *r = find_region(inv, pool);
+
+	if (r && r->enabled)
+		return r;
+	err_set(err, ERR_UNAVAILABLE, "region %s is absent or disabled", pool);
+	return NULL;
+}
+
+/* @ret: whether it was there; else its region is complete and lacks it. */
+static int find_to_destroy(
+	struct device_direct *m, const struct device *wanted, bool *ret, struct error **err)
+{
+	*ret = m->latest && find_own(m->latest, wanted);
+	if (*ret)
+		return 0;
+	if (look(m, err) < 0)
+		return -1;
+	const struct nd_region *r = complete_region(m->latest, wanted->pool, err);
+	if (!r)
+		return -1;
+	*ret = find_own(m->latest, wanted);
+	if (!*ret && find_named(r, wanted->id))
+		return err_set(err, ERR_PRECONDITION, "it is another one of that name");
+	return 0;
+}
+
+static int destroy_in_turn(
+	struct device_direct *m, const struct device *wanted, int exclusive_fd, struct error **err)
+{
+	CLEANUP(nd_inventory_freep) struct nd_inventory *after = NULL;
+	CLEANUP(fd_closep) int fd = exclusive_fd;
+	bool found = false;
+
+	if (find_to_destroy(m, wanted, &found, err) < 0)
+		return -1;
+	if (!found)
+		return 0;
+	if (fd >= 0)
+		close(TAKE_FD(fd));
+	if (nd_destroy(m->nd, wanted->identity, wanted->id, &after, err) < 0) {
+		remember(m, NULL);
+		return -1;
+	}
+	remember(m, TAKE_PTR(after));
+	return complete_region(m->latest, wanted->pool, err) ? 0 : -1;
+}
+
+static int destroy(void *self, const struct device *device, int exclusive_fd, struct error **err)
+{
+	struct device_direct *m = self;
+	CLEANUP(turn_endp) struct turn *turn = NULL;
+	CLEANUP(fd_closep) int fd = exclusive_fd;
+
+	if (turn_take(&m->turn, "remove a device", WAIT_MS, &turn, err) < 0 ||
+		destroy_in_turn(m, device, TAKE_FD(fd), err) < 0)
+		return err_wrap(err, "device %s", device->id);
+	return 0;
+}
+
+/* One that the kernel refuses must not keep the others away. */
+static int activate(void *self, const struct device_list *l, struct error **err)
+{
+	struct device_direct *m = self;
+	CLEANUP(turn_endp) struct turn *turn = NULL;
+	int rc = 0;
+
+	if (turn_take(&m->turn, "activate devices", WAIT_MS, &turn, err) < 0)
+		return -1;
+	for (size_t i = 0; i < l->n_devices; i++) {
+		const struct device *d = &l->devices[i];
+		CLEANUP(error_freep) struct error *refusal = NULL;
+
+		if (d->active)
+			continue;
+		remember(m, NULL);
+		if (nd_enable(m->nd, d->identity, d->id, &refusal) == 0)
+			continue;
+		if (rc == 0)
+			err_set(err, ERR_INTERNAL, "device %s: %s", d->id, refusal->msg);
+		rc = -1;
+	}
+	return rc;
+}
+
+/* Of the process: there is one kernel below all managers. */
+static void activity(void *self, struct device_activity *ret)
+{
+	char doing[TURN_TEXT_MAX];
+
+	(void)self;
+	*ret = (struct device_activity){.since_ns = nd_activity(doing)};
+	snprintf(ret->command, sizeof(ret->command), "%s", doing);
+}
+
+static void tick(void *self)
+{
+	(void)self;
+}
+
+static void close_manager(void *self)
+{
+	struct device_direct *m = self;
+
+	nd_close(m->nd);
+	nd_inventory_free(m->latest);
+	pthread_mutex_destroy(&m->mutex);
+	turn_done(&m->turn);
+	free(m);
+}
+
+static const struct device_ops ops = {
+	.mode = "direct",
+	.list = list,
+	.latest_pools = latest_pools,
+	.confirm = confirm,
+	.create = create,
+	.destroy = destroy,
+	.activate = activate,
+	.fit = fit,
+	.tick = tick,
+	.activity = activity,
+	.close = close_manager,
+};
+
+struct device_manager *device_open_direct(struct nd *nd)
+{
+	struct device_manager *manager = x_malloc(sizeof(*manager));
+	struct device_direct *m = x_calloc(1, sizeof(*m));
+
+	turn_init(&m->turn);
+	pthread_mutex_init(&m->mutex, NULL);
+	m->nd = nd;
+	*manager = (struct device_manager){.ops = &ops, .self = m};
+	return manager;
+}

@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Logical volumes as devices.
+ *
+ * What LVM showed last is remembered and brought up to date with our own changes, so that to create or
+ * destroy a device takes one command. It is only believed where LVM itself has the last word afterwards (a
+ * name or extents of one group, a tag); every refusal is decided on a fresh listing. The one thing it cannot
+ * see is a device that somebody else made in another of our groups since the last listing, under the same ID.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/random.h"
+#include "base/step.h"
+#include "base/str.h"
+#include "base/turn.h"
+#include "os/blockdev.h"
+#include "pmem/device/device.h"
+#include "pmem/layout.h"
+#include "pmem/lvm/lvm_private.h"
+#include "pmem/pool/pool_saved.h"
+#include "pmem/pool/pool_vg.h"
+
+#define NODE_WAIT_MS 5000
+/* As nd.h: what takes longer may hang in the kernel, where nothing ends it, and each caller that waits holds
+ * a thread. */
+#define WAIT_MS 20000
+
+/* What LVM writes about a volume of ours, which has a name of up to 63 bytes, a tag and one segment. */
+#define LV_TEXT_BYTES 512
+/* What a group is described by beside its volumes. */
+#define VG_TEXT_BYTES     2048
+#define MIN_RESERVE_BYTES 2048
+#define MAX_RESERVE_BYTES (64U << 10)
+
+struct device_lvm {
+	struct turn turn; /* around commands and for what follows */
+	struct nd *nd;
+	struct lvm *lvm;
+	struct lvm_report *report;   /* of the last listing; NULL before the first */
+	struct device_list *seen;    /* the same, with what we have changed since */
+	char *saved_folder;          /* pool_saved.h; NULL: no copies of metadata are kept */
+	bool saving_fails;           /* and that was logged */
+	pthread_mutex_t paths_mutex; /* for what follows; held for moments */
+	char **paths;                /* block devices below our groups, as listed last: strv */
+};
+
+static bool is_uuid(const char *tag)
+{
+	return strlen(tag) == UUID_TEXT_LEN && strspn(tag, "0123456789abcdef-") == UUID_TEXT_LEN &&
+	       tag[8] == '-' && tag[13] == '-' && tag[18] == '-' && tag[23] == '-';
+}
+
+/* An administrator may add tags; only ours look like this. Return: "" when there is none. */
+static const char *identity_of(const struct lvm_lv *lv)
+{
+	for (char **tag = lv->tags; tag && *tag; tag++)
+		if (is_uuid(*tag))
+			return *tag;
+	return "";
+}
+
+static bool has_node(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && S_ISBLK(st.st_mode);
+}
+
+static struct device to_device(const struct lvm_lv *lv)
+{
+	return (struct device){
+		.id = x_strdup(lv->name),
+		.pool = x_strdup(lv->vg_uuid),
+		.identity = x_strdup(identity_of(lv)),
+		.path = x_strdup(lv->path),
+		.size_bytes = lv->size_bytes,
+		.active = lv->active && has_node(lv->path),
+	};
+}
+
+/*
+ * Old and new text must both fit into a metadata area (_vg_write_raw() of LVM's
+ * lib/format_text/format-text.c), so that one can grow to half of it. What is kept back describes a volume in
+ * hundreds of pieces, and lets volumes be removed, which writes a new text, too.
+ */
+static uint64_t text_reserve(const struct lvm_vg *vg)
+{
+	uint64_t part = vg->mda_bytes / 32;
+
+	return part < MIN_RESERVE_BYTES   ? MIN_RESERVE_BYTES
+	       : part > MAX_RESERVE_BYTES ? MAX_RESERVE_BYTES
+					  : part;
+}
+
+static uint64_t count_more(const struct lvm_vg *vg)
+{
+	uint64_t reserve = text_reserve(vg);
+
+	return vg->mda_free_bytes > reserve ? (vg->mda_free_bytes - reserve) / LV_TEXT_BYTES : 0;
+}
+
+static uint64_t count_all(const struct lvm_vg *vg)
+{
+	uint64_t taken = VG_TEXT_BYTES + text_reserve(vg);
+
+	if (vg->mda_bytes == 0)
+		return 0;
+	return vg->mda_bytes / 2 > taken ? (vg->mda_bytes / 2 - taken) / LV_TEXT_BYTES : 1;
+}
+
+static const char *obstacle_of(const struct lvm_vg *vg)
+{
+	if (vg->exported)
+		return DEVICE_EXPORTED;
+	return vg->missing_pvs > 0 ? DEVICE_PARTS_MISSING : NULL;
+}
+
+/* LVM changes nothing in a group that lacks parts or is exported. */
+static struct device_pool to_pool(const struct lvm_vg *vg)
+{
+	const char *obstacle = obstacle_of(vg);
+	bool complete = !obstacle;
+	bool usable = complete && (vg->mda_bytes == 0 || count_more(vg) > 0);
+
+	return (struct device_pool){
+		.uuid = x_strdup(vg->uuid),
+		.name = x_strdup(vg->name),
+		.total_bytes = vg->size_bytes,
+		.free_bytes = vg->free_bytes,
+		.max_bytes = usable ? vg->free_bytes : 0,
+		.max_sector_bytes = usable ? vg->free_bytes : 0,
+		.unit_bytes = vg->extent_bytes,
+		.used_up = complete && !usable ? DEVICE_NO_TEXT : NULL,
+		.max_devices = count_all(vg),
+		.more_devices = count_more(vg),
+		.complete = complete,
+		.obstacle = obstacle,
+	};
+}
+
+static struct device_list *to_list(const struct lvm_report *r)
+{
+	struct device_list *l = x_calloc(1, sizeof(*l));
+
+	l->devices = x_calloc(r->n_lvs, sizeof(*l->devices));
+	l->pools = x_calloc(r->n_vgs, sizeof(*l->pools));
+	for (size_t i = 0; i < r->n_lvs; i++)
+		l->devices[l->n_devices++] = to_device(&r->lvs[i]);
+	for (size_t i = 0; i < r->n_vgs; i++)
+		l->pools[l->n_pools++] = to_pool(&r->vgs[i]);
+	return l;
+}
+
+/* @paths: taken over */
+static void keep_paths(struct device_lvm *m, char ***paths)
+{
+	pthread_mutex_lock(&m->paths_mutex);
+	char **old = m->paths;
+	m->paths = TAKE_PTR(*paths);
+	pthread_mutex_unlock(&m->paths_mutex);
+	strv_free(old);
+}
+
+static int refresh(struct device_lvm *m, struct error **err)
+{
+	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
+	CLEANUP(lvm_report_freep) struct lvm_report *report = NULL;
+	CLEANUP(strv_freep) char **paths = NULL;
+
+	if (nd_list(m->nd, &inv, err) < 0)
+		return err_wrap(err, "list namespaces");
+	if (pool_vg_claim(m->lvm, inv, err) < 0)
+		return -1;
+	pool_vg_devices(inv, &paths);
+	lvm_set_devices(m->lvm, (const char *const *)paths, strv_len(paths));
+	keep_paths(m, &paths);
+	if (lvm_list(m->lvm, &report, err) < 0)
+		return err_wrap(err, "list volume groups");
+	lvm_report_free(m->report);
+	m->report = TAKE_PTR(report);
+	device_list_free(m->seen);
+	m->seen = to_list(m->report);
+	return 0;
+}
+
+static int list(void *self, struct device_list **ret, struct error **err)
+{
+	struct device_lvm *m = self;
+	CLEANUP(turn_endp) struct turn *turn = NULL;
+
+	if (turn_take(&m->turn, "list devices", WAIT_MS, &turn, err) < 0)
+		return -1;
+	if (refresh(m, err) < 0)
+		return -1;
+	*ret = to_list(m->report);
+	return 0;
+}
+
+/* A copy of our devices on another disk has volumes of the same names and UUIDs, which somebody may have
+ * activated: LVM, which is not shown that disk, takes them for ours. */
+static int confirm(void *self, const struct device *d, struct error **err)
+{
+	struct device_lvm *m = self;
+	CLEANUP(strv_freep) char **paths = NULL;
+
+	pthread_mutex_lock(&m->paths_mutex);
+	for (char **path = m->paths; path && *path; path++)
+		strv_add(&paths, *path);
+	pthread_mutex_unlock(&m->paths_mutex);
+	if (dm_require_on(d->path, paths, err) < 0)
+		return err_wrap(err,
+			"what is active as volume %s is not on persistent memory of ours: deactivate the "
+			"copy of its group "
+			"(lvchange -an)",
+			d->id);
+	return 0;
+}
+
+static const struct device *find(const struct device_lvm *m, const char *pool, const char *id)
+{
+	const struct device *end = m->seen->devices + m->seen->n_devices;
+
+	for (const struct device *d = device_list_find(m->seen, id); d && d < end && str_eq(d->id, id); d++) {
+		if (str_eq(d->pool, pool))
+			return d;
+	}
+	return NULL;
+}
+
+static int run_lvcreate(struct device_lvm *m, const struct device_spec *spec, const char *group,
+	uint64_t bytes, struct error **err)
+{
+	CLEANUP(free_charp) char *size = x_asprintf("%jub", (uintmax_t)bytes);
+	/* -Zn -Wn: what is in it is the caller's to clear, without LVM waiting for the node. */
+	const char *const argv[] = {"lvcreate", "-y", "-Zn", "-Wn", "--addtag", spec->identity, "-n",
+		spec->id, "-L", size, group, NULL};
+
+	return STEP("lvm-create", lvm_run(m->lvm, argv, NULL, err));
+}
+
+static int run_lvremove(struct device_lvm *m, const struct device *d, struct error **err)
+{
+	const struct device_pool *pool = device_list_pool(m->seen, d->pool);
+	/* By the selection LVM itself compares what it removes, under its own lock. */
+	CLEANUP(free_charp)
+	char *select =
+		*d->identity ? x_asprintf("lv_name=%s&&vg_uuid=%s&&lv_tags={%s}", d->id, d->pool, d->identity)
+			     : x_asprintf("lv_name=%s&&vg_uuid=%s", d->id, d->pool);
+	const char *const argv[] = {"lvremove", "-y", "-S", select, pool->name, NULL};
+
+	return STEP("lvm-remove", lvm_run(m->lvm, argv, NULL, err));
+}
+
+/* Return: 0, or why the device cannot be made, from what was seen. */
+static enum err_code find_obstacle(const struct device_lvm *m, const struct device_spec *spec)
+{
+	const struct device_pool *pool = device_list_pool(m->seen, spec->pool);
+
+	if (!pool)
+		return ERR_NOT_FOUND;
+	if (device_list_find(m->seen, spec->id))
+		return ERR_EXISTS;
+	if (!pool->complete)
+		return ERR_UNAVAILABLE;
+	return pool->used_up || spec->size_bytes > pool->max_bytes ? ERR_EXHAUSTED : 0;
+}
+
+static int fail_obstacle(
+	const struct device_lvm *m, enum err_code code, const struct device_spec *spec, struct error **err)
+{
+	const struct device_pool *pool = device_list_pool(m->seen, spec->pool);
+
+	if (code == ERR_NOT_FOUND)
+		return err_set(err, code, "device %s: there is no volume group %s", spec->id, spec->pool);
+	if (code == ERR_EXISTS)
+		return err_set(err, code, "device %s exists", spec->id);
+	if (code == ERR_UNAVAILABLE)
+		return err_set(
+			err, code, "device %s: volume group %s %s", spec->id, pool->name, pool->obstacle);
+	if (pool->used_up)
+		return err_set(err, code,
+			"device %s: no free %s of volume group %s: it cannot describe more volumes", spec->id,
+			pool->used_up, pool->name);
+	return err_set(err, code, "device %s: %ju bytes do not fit in volume group %s", spec->id,
+		(uintmax_t)spec->size_bytes, spec->pool);
+}
+
+/* What is remembered may be old: an obstacle is only true after a fresh look. */
+static int check_spec(struct device_lvm *m, const struct device_spec *spec, struct error **err)
+{
+	/* LVM takes "group/name" for a name too, and reads a group out of it. */
+	if (!device_id_valid(spec->id))
+		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is not a valid name of a volume", spec->id);
+	if (!is_uuid(spec->identity))
+		return err_set(err, ERR_INVALID_ARGUMENT, "identity \"%s\" is no UUID", spec->identity);
+	if (m->seen && find_obstacle(m, spec) == 0)
+		return 0;
+	if (refresh(m, err) < 0)
+		return -1;
+
+	enum err_code code = find_obstacle(m, spec);
+	return code ? fail_obstacle(m, code, spec, err) : 0;
+}
+
+static int make(struct device_lvm *m, const struct device_spec *spec, struct device **ret, struct error **err)
+{
+	const struct device_pool *pool = device_list_pool(m->seen, spec->pool);
+	uint64_t bytes = layout_round_up(spec->size_bytes ? spec->size_bytes : 1, pool->unit_bytes);
+	CLEANUP(free_charp) char *path = x_asprintf("/dev/%s/%s", pool->name, spec->id);
+	struct blockdev_info info;
+
+	if (run_lvcreate(m, spec, pool->name, bytes, err) < 0)
+		return -1;
+	if (blockdev_wait(path, NODE_WAIT_MS, err) < 0)
+		return -1;
+	if (blockdev_stat(path, &info, err) < 0)
+		return -1;
+
+	struct device *d = x_malloc(sizeof(*d));
+	*d = (struct device){
+		.id = x_strdup(spec->id),
+		.pool = x_strdup(spec->pool),
+		.identity = x_strdup(spec->identity),
+		.path = TAKE_PTR(path),
+		.size_bytes = info.size_bytes,
+		.active = true,
+	};
+	*ret = d;
+	return 0;
+}
+
+/* After a failure: nothing of ours may stay, and what was in the way decides the code, not LVM's words. */
+static int clean_up_and_explain(struct device_lvm *m, const struct device_spec *spec, struct error **err)
+{
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	enum err_code code;
+
+	if (refresh(m, &ignored) < 0)
+		return -1;
+
+	const struct device *d = find(m, spec->pool, spec->id);
+	if (d && str_eq(d->identity, spec->identity)) {
+		if (run_lvremove(m, d, &ignored) < 0)
+			return err_wrap(err, "device %s is left half-made (%s)", spec->id, ignored->msg);
+		device_list_free(TAKE_PTR(m->seen));
+		return err_wrap(err, "device %s", spec->id);
+	}
+	code = find_obstacle(m, spec);
+	if ((*err)->code != ERR_INTERNAL || !code)
+		return err_wrap(err, "device %s", spec->id);
+	error_clear(err);
+	return fail_obstacle(m, code, spec, err);
+}
+
+static int create_in_turn(
+	struct device_lvm *m, const struct device_spec *spec, struct device **ret, struct error **err)
+{
+	if (check_spec(m, spec, err) < 0)
+		return -1;
+	if (make(m, spec, ret, err) < 0)
+		return clean_up_and_explain(m, spec, err);
+	device_list_note(m->seen, *ret, /* exists= */ true);
+	return 0;
+}
+
+static int create(void *self, const struct device_spec *spec, struct device **ret, struct error **err)
+{
+	struct device_lvm *m = self;
+	CLEANUP(turn_endp) struct turn *turn = NULL;
+
+	if (turn_take(&m->turn, "make a device", WAIT_MS, &turn, err) < 0)
+		return err_wrap(err, "device %s", spec->id);
+	return create_in_turn(m, spec, ret, err);
+}
+
+static int refuse_other(const struct device *wanted, struct error **err)
+{
+	return err_set(err, ERR_PRECONDITION, "device %s is another one of that name", wanted->id);
+}
+
+/* A device without identity can be told from another one only by a fresh look.
+ * @ret: the device as it was seen, or NULL when its group is complete and lacks it. */
+static int find_to_destroy(
+	struct device_lvm *m, const struct device *wanted, const struct device **ret, struct error **err)
+{
+	const struct device *d = m->seen ? find(m, wanted->pool, wanted->id) : NULL;
+
+	if (!d || !*d->identity || !str_eq(d->identity, wanted->identity)) {
+		if (refresh(m, err) < 0)
+			return -1;
+		d = find(m, wanted->pool, wanted->id);
+	}
+	if (d && !str_eq(d->identity, wanted->identity))
+		return refuse_other(wanted, err);
+
+	const struct device_pool *pool = device_list_pool(m->seen, wanted->pool);
+	if (!pool || !pool->complete)
+		return err_set(err, ERR_UNAVAILABLE, "device %s: volume group %s %s", wanted->id,
+			pool ? pool->name : wanted->pool, pool ? pool->obstacle : "is absent");
+	*ret = d;
+	return 0;
+}
+
+/* The selection fits nothing, without an error, when another device has taken the place since the last look.
+ */
+static int check_gone(struct device_lvm *m, const struct device *d, struct error **err)
+{
+	struct stat st;
+
+	if (d->active && stat(d->path, &st) < 0 && errno == ENOENT) {
+		device_list_note(m->seen, d, /* exists= */ false);
+		return 0;
+	}
+	if (refresh(m, err) < 0)
+		return -1;
+
+	const struct device *now = find(m, d->pool, d->id);
+	if (!now)
+		return 0;
+	if (!str_eq(now->identity, d->identity))
+		return refuse_other(d, err);
+	return err_set(err, ERR_INTERNAL, "device %s is still there after its removal", d->id);
+}
+
+static int destroy_in_turn(
+	struct device_lvm *m, const struct device *wanted, int *exclusive_fd, struct error **err)
+{
+	CLEANUP(device_freep) struct device *d = NULL;
+	const struct device *found = NULL;
+
+	if (find_to_destroy(m, wanted, &found, err) < 0)
+		return -1;
+	if (!found)
+		return 0;
+	d = device_dup(found);
+	fd_closep(exclusive_fd);
+	*exclusive_fd = -1;
+	if (dm_wait_unused(d->path, err) < 0)
+		return -1;
+	if (run_lvremove(m, d, err) < 0)
+		return err_wrap(err, "device %s", d->id);
+	return check_gone(m, d, err);
+}
+
+static int destroy(void *self, const struct device *device, int exclusive_fd, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = exclusive_fd;
+	CLEANUP(turn_endp) struct turn *turn = NULL;
+	struct device_lvm *m = self;
+
+	if (turn_take(&m->turn, "remove a device", WAIT_MS, &turn, err) < 0)
+		return err_wrap(err, "device %s", device->id);
+	return destroy_in_turn(m, device, &fd, err);
+}
+
+/* Groups with inactive devices in @l: complete ones, or the others. */
+static char **inactive_groups(const struct device_list *l, bool complete)
+{
+	char **names = NULL;
+
+	for (size_t i = 0; i < l->n_devices; i++) {
+		const struct device_pool *pool = device_list_pool(l, l->devices[i].pool);
+		if (!l->devices[i].active && pool->complete == complete && !strv_contains(names, pool->name))
+			strv_add(&names, pool->name);
+	}
+	return names;
+}
+
+/* A device that is active already has no node where another container's LVM made it. */
+static int make_nodes(struct device_lvm *m, const struct device_list *l, struct error **err)
+{
+	static const char *const argv[] = {"vgmknodes", NULL};
+	bool tried = false;
+
+	for (size_t i = 0; i < l->n_devices; i++) {
+		const struct device *d = &l->devices[i];
+		if (d->active || has_node(d->path) || !device_list_pool(l, d->pool)->complete)
+			continue;
+		if (!tried && STEP("lvm-nodes", lvm_run(m->lvm, argv, NULL, err)) < 0)
+			return -1;
+		tried = true;
+		if (blockdev_wait(d->path, NODE_WAIT_MS, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* The caller has to know: LVM would say nothing that helps. */
+static int refuse_exported(const struct device_list *l, struct error **err)
+{
+	for (size_t i = 0; i < l->n_devices; i++) {
+		const struct device_pool *pool = device_list_pool(l, l->devices[i].pool);
+		if (!l->devices[i].active && str_eq(pool->obstacle, DEVICE_EXPORTED))
+			return err_set(
+				err, ERR_UNAVAILABLE, "volume group %s %s", pool->name, pool->obstacle);
+	}
+	return 0;
+}
+
+static int activate_in_turn(struct device_lvm *m, const struct device_list *l, struct error **err)
+{
+	CLEANUP(strv_freep) char **complete = inactive_groups(l, true);
+	CLEANUP(strv_freep) char **incomplete = inactive_groups(l, false);
+	CLEANUP(error_freep) struct error *partial = NULL;
+
+	if (!complete && !incomplete)
+		return 0;
+	if (!m->seen && refresh(m, err) < 0)
+		return -1;
+	/* Of an incomplete group LVM activates what it can, and says that it failed. */
+	if (lvm_activate(m->lvm, incomplete, &partial) < 0)
+		log_debug("incomplete volume groups are not all active", F_ERR(partial));
+	if (lvm_activate(m->lvm, complete, err) < 0)
+		return err_wrap(err, "activate devices");
+	if (make_nodes(m, l, err) < 0)
+		return err_wrap(err, "activate devices");
+	return refuse_exported(l, err);
+}
+
+static int activate(void *self, const struct device_list *l, struct error **err)
+{
+	struct device_lvm *m = self;
+	CLEANUP(turn_endp) struct turn *turn = NULL;
+
+	if (turn_take(&m->turn, "activate devices", WAIT_MS, &turn, err) < 0)
+		return -1;
+	return activate_in_turn(m, l, err);
+}
+
+/* For want of a copy nothing is refused: what is made meanwhile is described on the devices, twice. */
+static void back_up(void *self)
+{
+	struct device_lvm *m = self;
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(turn_endp) struct turn *turn = NULL;
+
+	if (!m->saved_folder || turn_take(&m->turn, "save copies of metadata", WAIT_MS, &turn, &err) < 0 ||
+		!m->report)
+		return;
+	bool failed = pool_saved_catch_up(m->saved_folder, m->lvm, m->report, &err) < 0;
+	if (failed && !m->saving_fails)
+		log_warn("copies of the volume groups' metadata cannot be kept, continuing without them",
+			F_STR("folder", m->saved_folder), F_ERR(err));
+	m->saving_fails = failed;
+}
+
+static void tick(void *self)
+{
+	struct device_lvm *m = self;
+
+	lvm_idle(m->lvm);
+}
+
+/* Between commands, what may hang is the kernel's list of namespaces, or the disk of the copies. */
+static void activity(void *self, struct device_activity *ret)
+{
+	struct device_lvm *m = self;
+	struct lvm_activity lvm;
+	char doing[TURN_TEXT_MAX];
+
+	lvm_activity(m->lvm, &lvm);
+	*ret = (struct device_activity){.since_ns = lvm.since_ns, .restarts = lvm.restarts};
+	snprintf(ret->command, sizeof(ret->command), "%s", lvm.command);
+	if (!str_empty(ret->command))
+		return;
+	ret->since_ns = nd_activity(doing);
+	if (str_empty(doing))
+		ret->since_ns = turn_look(&m->turn, doing);
+	snprintf(ret->command, sizeof(ret->command), "%s", doing);
+}
+
+static void close_manager(void *self)
+{
+	struct device_lvm *m = self;
+
+	device_list_free(m->seen);
+	lvm_report_free(m->report);
+	free(m->saved_folder);
+	lvm_close(m->lvm);
+	nd_close(m->nd);
+	strv_free(m->paths);
+	pthread_mutex_destroy(&m->paths_mutex);
+	turn_done(&m->turn);
+	free(m);
+}
+
+static const struct device_ops ops = {
+	.mode = "lvm",
+	.list = list,
+	.confirm = confirm,
+	.create = create,
+	.destroy = destroy,
+	.activate = activate,
+	.fit = device_fit_units,
+	.tick = tick,
+	.back_up = back_up,
+	.activity = activity,
+	.close = close_manager,
+};
+
+struct device_manager *device_open_lvm(struct nd *nd, struct lvm *lvm, const char *saved_folder)
+{
+	struct device_manager *manager = x_malloc(sizeof(*manager));
+	struct device_lvm *m = x_calloc(1, sizeof(*m));
+
+	turn_init(&m->turn);
+	pthread_mutex_init(&m->paths_mutex, NULL);
+	m->nd = nd;
+	m->lvm = lvm;
+	m->saved_folder = saved_folder ? x_strdup(saved_folder) : NULL;
+	*manager = (struct device_manager){.ops = &ops, .self = m};
+	return manager;
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * nd.h - regions and namespaces of persistent memory: a seam over the kernel, with a fake that keeps the same
+ * contract.
+ *
+ * The real one lists, makes and removes through sysfs (docs/decisions/015); converting and enabling go
+ * through a fresh libndctl context each. All but nd_confirm() is under one process lock and one host-wide
+ * flock (/run/pmem-csi/nd.lock), for parallel use has crashed kernels (ndctl issues 40, 91, 96). Nothing
+ * returned here points into libndctl memory. Blocks: sysfs, 5 s for a block device's node, 30 s for modprobe,
+ * 5 s for udev where libndctl waits for it; and in the kernel, for as long as that hangs. Threads: safe,
+ * callers are serialised: one waits 20 s for another, and not at all for one that takes longer already
+ * (ERR_UNAVAILABLE, with what goes on and for how long). Source: the sequence of ndctl's namespace creation;
+ * Documentation/driver-api/nvdimm.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/turn.h"
+
+#define POOL_NAMESPACE_NAME "pmem-csi" /* marks our pool namespaces, since the Go driver */
+#define ND_OFFSET_UNKNOWN   UINT64_MAX
+
+enum nd_mode { ND_RAW, ND_FSDAX, ND_DEVDAX, ND_SECTOR };
+
+struct nd_namespace {
+	char *dev;  /* "namespace0.1" */
+	char *name; /* label name, "" where there is none */
+	char *uuid; /* of the namespace, "" where there is none */
+	enum nd_mode mode;
+	uint64_t raw_bytes;    /* what it takes from the region */
+	uint64_t usable_bytes; /* size of its block device, 0 when inactive */
+	uint64_t offset_bytes; /* in the region, or ND_OFFSET_UNKNOWN */
+	char *block_path;      /* "/dev/pmem0", or NULL (inactive, devdax) */
+	bool active;
+	bool bare; /* active, and nothing on the medium describes it: raw, or legacy memory whose page map is
+		    * in RAM, which the kernel calls fsdax */
+	bool grouped; /* in a volume group of ours (pool_vg_claim()); nd_list() does not know */
+};
+
+struct nd_region {
+	char *bus;  /* "ndbus0" */
+	char *name; /* "region0" */
+	/* The same after every boot, unlike the numbers: of the interleave set's cookie where there is one.
+	 */
+	char *identity;
+	uint64_t size_bytes;
+	uint64_t available_bytes;
+	uint64_t max_extent_bytes; /* largest contiguous free part */
+	uint64_t align_bytes;      /* the region's own; 0 when unknown */
+	uint64_t pfn_align_bytes;  /* what nd_create() uses: 2 MiB if possible; 0 when unknown */
+	uint64_t btt_start_bytes;  /* as layout_btt_usable(); the worse one when unknown */
+	unsigned free_labels;      /* so many namespaces more can be recorded; UINT_MAX when unknown */
+	unsigned ways;             /* interleave */
+	int numa_node;             /* -1 unknown */
+	bool is_pmem;
+	bool enabled;
+	bool readonly;
+	bool has_labels;                 /* can be divided into namespaces with names */
+	struct nd_namespace *namespaces; /* of size > 0, by offset; those of unknown offset last */
+	size_t n_namespaces;
+};
+
+struct nd_inventory {
+	struct nd_region *regions; /* in the order of bus and region number */
+	size_t n_regions;
+};
+
+struct nd_spec {
+	const char *bus;
+	const char *region;
+	const char *name;    /* 1..63 bytes */
+	const char *uuid;    /* text form; recorded by the caller beforehand */
+	uint64_t size_bytes; /* multiple of the region's unit */
+	enum nd_mode mode; /* ND_FSDAX, its page map on the medium, or ND_SECTOR with sectors of 4096 bytes */
+};
+
+struct nd_ops {
+	int (*list)(void *self, struct nd_inventory **ret, struct error **err);
+	int (*confirm)(void *self, const char *block_path, const char *uuid, struct error **err);
+	int (*create)(void *self, const struct nd_spec *spec, struct nd_namespace **ret,
+		struct nd_inventory **ret_after, struct error **err);
+	int (*destroy)(void *self, const char *uuid, const char *name, struct nd_inventory **ret_after,
+		struct error **err);
+	int (*enable)(void *self, const char *uuid, const char *name, struct error **err);
+	int (*wake)(void *self, const char *dev, struct error **err);
+	int (*convert)(
+		void *self, const struct nd_namespace *ns, struct nd_namespace **ret, struct error **err);
+	void (*close)(void *self);
+};
+
+struct nd {
+	const struct nd_ops *ops;
+	void *self;
+};
+
+/** nd_open_real() - over the kernel of this host. Return: 0, or -1 with ERR_PRECONDITION (no /sys/bus/nd: the
+ * libnvdimm module is not loaded). @ret: nd_close(). */
+int nd_open_real(struct nd **ret, struct error **err) MUST_CHECK;
+
+/** nd_activity() - which operation goes on in this process. @ret_doing: as turn_look(). Return: since when,
+ * as clock_ns(). Never waits. */
+uint64_t nd_activity(char ret_doing[static TURN_TEXT_MAX]);
+
+/** nd_close() - release; NULL is allowed. */
+void nd_close(struct nd *nd);
+DEFINE_CLEANUP(struct nd *, nd_close);
+
+/** nd_list() - everything there is, foreign namespaces included. Return: 0, or -1 with ERR_INTERNAL, or
+ * ERR_UNAVAILABLE (another process held the host lock for a minute; not all could be read). @ret:
+ * nd_inventory_free(). */
+int nd_list(struct nd *nd, struct nd_inventory **ret, struct error **err) MUST_CHECK;
+
+/** nd_confirm() - that @block_path ("/dev/pmem0.1") is the block device of the namespace with @uuid: such
+ * names are given again. Waits for no other operation. Return: 0, or -1 with ERR_UNAVAILABLE (another's, or
+ * gone). */
+int nd_confirm(struct nd *nd, const char *block_path, const char *uuid, struct error **err) MUST_CHECK;
+
+/**
+ * nd_create() - create and enable one namespace, verified by a new listing.
+ * @ret:       what was read back; nd_namespace_free()
+ * @ret_after: the listing in which it was found; nd_inventory_free()
+ *
+ * Not idempotent. Start and end of its block device are zeroed, so that no old signature shows. On failure
+ * the seed is returned to the region; nothing is left enabled. What a killed process has left of a creation
+ * never stands in the way. Return: 0, or -1 with ERR_EXHAUSTED (no extent is large enough, or all label slots
+ * are in use), ERR_PRECONDITION (region disabled, read-only, without labels), ERR_INVALID_ARGUMENT
+ * (misaligned; too small for its mode; another mode; name or uuid malformed), ERR_NOT_FOUND (no such region),
+ * ERR_INTERNAL (the kernel refused; os_errno set), ERR_UNAVAILABLE (/sys read-only; as nd_list()).
+ */
+int nd_create(struct nd *nd, const struct nd_spec *spec, struct nd_namespace **ret,
+	struct nd_inventory **ret_after, struct error **err) MUST_CHECK;
+
+/**
+ * nd_destroy() - destroy the namespace that has both @uuid and @name; its info block is zeroed. That it is
+ * gone is verified by a new listing.
+ * @ret_after: that listing; nd_inventory_free()
+ *
+ * Idempotent: none is success. Return: 0, or -1 with ERR_PRECONDITION (in use, or the name differs),
+ * ERR_INTERNAL, ERR_UNAVAILABLE (/sys read-only; as nd_list()).
+ */
+int nd_destroy(struct nd *nd, const char *uuid, const char *name, struct nd_inventory **ret_after,
+	struct error **err) MUST_CHECK;
+
+/**
+ * nd_enable() - enable the namespace that has both @uuid and @name; the kernel makes of it what its info
+ * block says, without one a raw block device.
+ *
+ * Idempotent. Return: 0, or -1 with ERR_NOT_FOUND, ERR_PRECONDITION (the name differs), ERR_INTERNAL
+ * (the kernel refused), ERR_UNAVAILABLE (/sys read-only; as nd_list()).
+ */
+int nd_enable(struct nd *nd, const char *uuid, const char *name, struct error **err) MUST_CHECK;
+
+/**
+ * nd_wake() - bring the inactive namespace @dev ("namespace0.0"), which may have neither name nor UUID, up as
+ * what its medium says that it is; what a conversion that was killed has claimed is released.
+ *
+ * Idempotent. Return: 0, or -1 with ERR_NOT_FOUND, ERR_INTERNAL, ERR_UNAVAILABLE (/sys read-only;
+ * as nd_list()).
+ */
+int nd_wake(struct nd *nd, const char *dev, struct error **err) MUST_CHECK;
+
+/**
+ * nd_convert() - make a bare namespace an fsdax one with its page map on the medium, called
+ * POOL_NAMESPACE_NAME where there is a label to keep the name; its content is lost.
+ * @ns:  as listed; if it has changed since, nothing is done
+ * @ret: what was read back; nd_namespace_free()
+ *
+ * Killed at any point, it leaves a namespace that is inactive (nd_wake()), bare, or done. Start and end of
+ * the block device are then zero. A failure leaves it bare, without its content. Return: 0, or -1 with
+ * ERR_PRECONDITION (in use, not bare, changed), ERR_NOT_FOUND, ERR_INTERNAL (the kernel refused),
+ * ERR_UNAVAILABLE (/sys read-only; as nd_list()).
+ */
+int nd_convert(struct nd *nd, const struct nd_namespace *ns, struct nd_namespace **ret,
+	struct error **err) MUST_CHECK;
+
+void nd_inventory_free(struct nd_inventory *inv);
+void nd_namespace_free(struct nd_namespace *ns);
+
+/** nd_region_free() - release a region that stands by itself; NULL is allowed. */
+void nd_region_free(struct nd_region *r);
+
+/** nd_namespace_dup() - a copy. Return: nd_namespace_free(). */
+struct nd_namespace *nd_namespace_dup(const struct nd_namespace *ns);
+DEFINE_CLEANUP(struct nd_region *, nd_region_free);
+DEFINE_CLEANUP(struct nd_inventory *, nd_inventory_free);
+DEFINE_CLEANUP(struct nd_namespace *, nd_namespace_free);
+
+/** nd_region_unit() - layout_alignment() of @r. */
+uint64_t nd_region_unit(const struct nd_region *r);
+
+/** nd_usable_bytes() - size of the block device that a namespace of @raw_bytes gives in @r in @mode; 0 when
+ * it is too small. */
+uint64_t nd_usable_bytes(const struct nd_region *r, enum nd_mode mode, uint64_t raw_bytes);
+
+/** nd_region_sort() - bring the namespaces of @r, which an nd_ops.list() has collected, into the promised
+ * order. */
+void nd_region_sort(struct nd_region *r);
+
+/** nd_mode_name() - "raw", "fsdax", "devdax" or "sector". */
+const char *nd_mode_name(enum nd_mode mode);
+
+/** nd_is_own() - @ns is ours: named exactly POOL_NAMESPACE_NAME or, where it has no name, in a volume group
+ * of ours. */
+bool nd_is_own(const struct nd_namespace *ns);
+
+/** nd_is_pool() - @ns is an active fsdax namespace of ours. */
+bool nd_is_pool(const struct nd_namespace *ns);

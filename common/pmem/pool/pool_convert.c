@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pmem/pool/pool_convert.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "os/blockdev.h"
+#include "os/fs.h"
+#include "pmem/pool/pool_saved.h"
+#include "pmem/pool/pool_vg.h"
+
+/* Where info blocks begin (drivers/nvdimm/btt_devs.c, drivers/nvdimm/pfn_devs.c), and their signatures
+ * (drivers/nvdimm/btt.h, drivers/nvdimm/pfn.h). */
+#define INFO_OFFSETS                                                                                         \
+	{                                                                                                    \
+		0, 4096                                                                                      \
+	}
+#define INFO_SIGNATURE_LEN 14
+
+static bool can_be_used(const struct nd_region *r)
+{
+	return r->is_pmem && r->enabled && !r->readonly;
+}
+
+/* Of an inactive namespace only the label tells what it was to become, and where there is none nothing. */
+static bool may_be_raw(const struct nd_namespace *ns)
+{
+	return !ns->active && (ns->mode == ND_RAW || str_eq(ns->name, POOL_NAMESPACE_NAME));
+}
+
+static bool is_of_interest(const struct nd_region *r, const struct nd_namespace *ns)
+{
+	if (!can_be_used(r) || nd_is_pool(ns))
+		return false;
+	return ns->bare || may_be_raw(ns) || (!r->has_labels && pool_vg_may_claim(ns));
+}
+
+/* The kernel shows a namespace as raw, too, when it cannot make sense of an info block, or was told to. */
+static int find_info_block(const char *path, bool *ret, struct error **err)
+{
+	static const char *const signatures[] = {"BTT_ARENA_INFO", "NVDIMM_PFN_INFO", "NVDIMM_DAX_INFO"};
+	static const off_t offsets[] = INFO_OFFSETS;
+	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char found[INFO_SIGNATURE_LEN];
+
+	if (fd < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "open %s", path);
+	*ret = false;
+	for (size_t i = 0; i < ARRAY_SIZE(offsets); i++) {
+		if (pread(fd, found, sizeof(found), offsets[i]) != (ssize_t)sizeof(found))
+			return err_set_errno(err, ERR_INTERNAL, errno, "read %s", path);
+		for (size_t k = 0; k < ARRAY_SIZE(signatures); k++)
+			*ret |= memcmp(found, signatures[k], sizeof(found)) == 0;
+	}
+	return 0;
+}
+
+/* @ret: what @path holds, "" for nothing that is known; caller frees */
+static int probe(const char *path, char **ret, struct error **err)
+{
+	bool has_info = false;
+
+	if (find_info_block(path, &has_info, err) < 0)
+		return -1;
+	if (!has_info)
+		return fs_probe(path, ret, err);
+	*ret = x_strdup("the info block of a namespace of another mode");
+	return 0;
+}
+
+static int check_unused(const char *path, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = -1;
+
+	return blockdev_open_exclusive(path, &fd, err);
+}
+
+static bool has_foreign_name(const struct nd_namespace *ns)
+{
+	return *ns->name && !str_eq(ns->name, POOL_NAMESPACE_NAME);
+}
+
+static void decide_bare(bool force, bool asked_for, struct convert_item *item)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(free_charp) char *type = NULL;
+
+	item->action = CONVERT_REFUSE;
+	if (has_foreign_name(item->ns) && !force && !asked_for) {
+		item->reason = x_strdup("it has been given a name");
+	} else if (check_unused(item->ns->block_path, &err) < 0) {
+		item->reason = x_strdup(err->msg);
+	} else if (probe(item->ns->block_path, &type, &err) < 0) {
+		item->reason = x_strdup(err->msg);
+		if (force && err->code == ERR_PRECONDITION)
+			item->action = CONVERT_MAP;
+	} else {
+		item->action = force || !*type ? CONVERT_MAP : CONVERT_REFUSE;
+		item->reason = *type ? x_asprintf("holds %s", type) : NULL;
+	}
+}
+
+static void decide_fsdax(const struct lvm_report *report, struct convert_item *item)
+{
+	const struct lvm_pv *pv = lvm_report_pv(report, item->ns->block_path);
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(free_charp) char *type = NULL;
+
+	item->action = CONVERT_LEAVE;
+	if (pv && *pv->vg_uuid)
+		item->reason = x_asprintf("fsdax, in volume group %s", pv->vg_name);
+	else if (check_unused(item->ns->block_path, &err) < 0 ||
+		 fs_probe(item->ns->block_path, &type, &err) < 0)
+		item->reason = x_asprintf("fsdax; %s", err->msg);
+	else if (*type && !pv)
+		item->reason = x_asprintf("fsdax, holds %s", type);
+	else
+		item->action = CONVERT_GROUP;
+}
+
+/* @ns is raw: without the info block its data begin elsewhere, and LVM's label cannot be looked for. Return:
+ * the reason to refuse it, or NULL. */
+static char *find_former_group(
+	const char *folder, const struct nd_region *region, const struct nd_namespace *ns)
+{
+	CLEANUP(pool_record_done) struct pool_record record = {0};
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	if (pool_saved_find(folder, region, ns, &record, &err) < 0)
+		return x_strdup(err->msg);
+	if (!record.group)
+		return NULL;
+	return x_asprintf("was in volume group %s when it was fsdax, and its volumes may still be there; "
+			  "if they may be lost: pmem-ns-init -force convert %s",
+		record.group, ns->dev);
+}
+
+/* What is lost with a label or an info block leaves nothing that a probe recognises. */
+static void heed_record(const char *folder, bool insisted, struct convert_item *item)
+{
+	char *refusal = NULL;
+
+	if (item->action != CONVERT_MAP && item->action != CONVERT_GROUP)
+		return;
+	refusal = item->action == CONVERT_GROUP ? pool_vg_refusal(folder, item->region, item->ns)
+						: find_former_group(folder, item->region, item->ns);
+	if (!refusal)
+		return;
+	free(item->reason);
+	item->reason = refusal;
+	item->action = insisted ? item->action : CONVERT_REFUSE;
+}
+
+static void decide(const struct lvm_report *report, bool force, bool asked_for, struct convert_item *item)
+{
+	if (!item->ns->active) {
+		bool leave = has_foreign_name(item->ns) && !force && !asked_for;
+		item->action = leave ? CONVERT_LEAVE : CONVERT_ENABLE;
+		item->reason = x_strdup("inactive: what it holds can be seen when it is enabled");
+	} else if (item->ns->bare) {
+		decide_bare(force, asked_for, item);
+	} else {
+		decide_fsdax(report, item);
+	}
+}
+
+static void collect(const struct nd_inventory *inv, char *const *only, struct convert_plan *p)
+{
+	for (size_t i = 0; i < inv->n_regions; i++)
+		for (size_t k = 0; k < inv->regions[i].n_namespaces; k++) {
+			const struct nd_region *r = &inv->regions[i];
+			const struct nd_namespace *ns = &r->namespaces[k];
+			if (!is_of_interest(r, ns) || (only && !strv_contains(only, ns->dev)))
+				continue;
+			p->items = x_realloc(p->items, p->n + 1, sizeof(*p->items));
+			p->items[p->n++] = (struct convert_item){.region = r, .ns = ns};
+		}
+}
+
+/* A namespace that is ours already is no mistake: the command may be repeated. */
+static bool is_known(const struct nd_inventory *inv, const struct convert_plan *p, const char *dev)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (str_eq(p->items[i].ns->dev, dev))
+			return true;
+	for (size_t i = 0; i < inv->n_regions; i++)
+		for (size_t k = 0; k < inv->regions[i].n_namespaces; k++)
+			if (str_eq(inv->regions[i].namespaces[k].dev, dev))
+				return nd_is_pool(&inv->regions[i].namespaces[k]);
+	return false;
+}
+
+static int list_fsdax(
+	struct lvm *l, const struct convert_plan *p, struct lvm_report **ret, struct error **err)
+{
+	CLEANUP(strv_freep) char **paths = NULL;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (pool_vg_may_claim(p->items[i].ns))
+			strv_add(&paths, p->items[i].ns->block_path);
+	lvm_set_devices(l, (const char *const *)paths, strv_len(paths));
+	return lvm_list(l, ret, err);
+}
+
+int pool_convert_plan(struct lvm *l, const char *folder, const struct nd_inventory *inv, bool force,
+	char *const *only, struct convert_plan *ret, struct error **err)
+{
+	CLEANUP(convert_plan_done) struct convert_plan p = {0};
+	CLEANUP(lvm_report_freep) struct lvm_report *report = NULL;
+
+	collect(inv, only, &p);
+	for (char *const *dev = only; dev && *dev; dev++)
+		if (!is_known(inv, &p, *dev))
+			return err_set(err, ERR_NOT_FOUND,
+				"%s is no namespace that could be converted: it is not there, of another "
+				"mode, or in a region that cannot be used",
+				*dev);
+	if (list_fsdax(l, &p, &report, err) < 0)
+		return -1;
+	for (size_t i = 0; i < p.n; i++) {
+		decide(report, force, only != NULL, &p.items[i]);
+		heed_record(folder, force && only != NULL, &p.items[i]);
+	}
+	*ret = p;
+	p = (struct convert_plan){0};
+	return 0;
+}
+
+void convert_plan_done(struct convert_plan *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		free(p->items[i].reason);
+	free(p->items);
+	*p = (struct convert_plan){0};
+}
+
+const char *convert_action_name(enum convert_action action)
+{
+	switch (action) {
+	case CONVERT_REFUSE:
+		return "refuse";
+	case CONVERT_ENABLE:
+		return "enable";
+	case CONVERT_MAP:
+		return "convert";
+	case CONVERT_GROUP:
+		return "group";
+	case CONVERT_LEAVE:
+		break;
+	}
+	return "leave";
+}
+
+static struct nd_region *find_region(struct nd_inventory *inv, const char *bus, const char *name)
+{
+	for (size_t i = 0; i < inv->n_regions; i++)
+		if (str_eq(inv->regions[i].bus, bus) && str_eq(inv->regions[i].name, name))
+			return &inv->regions[i];
+	return NULL;
+}
+
+/* Those without a name are handed over by this; from then on their group tells. */
+static void hand_over(struct nd_region *r, char *const *devs)
+{
+	for (size_t i = 0; i < r->n_namespaces; i++)
+		if (pool_vg_may_claim(&r->namespaces[i]) && strv_contains(devs, r->namespaces[i].dev))
+			r->namespaces[i].grouped = true;
+}
+
+int pool_convert_group(struct nd *nd, struct lvm *l, const char *folder, const char *bus, const char *region,
+	char *const *devs, char **ret_vg, struct error **err)
+{
+	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
+	CLEANUP(lvm_report_freep) struct lvm_report *report = NULL;
+	CLEANUP(pool_vg_plan_done) struct pool_vg_plan plan = {0};
+	CLEANUP(strv_freep) char **paths = NULL;
+
+	if (nd_list(nd, &inv, err) < 0 || pool_vg_claim(l, inv, err) < 0)
+		return -1;
+
+	struct nd_region *r = find_region(inv, bus, region);
+	if (!r)
+		return err_set(err, ERR_NOT_FOUND, "no region %s on %s", region, bus);
+	hand_over(r, devs);
+	pool_vg_devices(inv, &paths);
+	lvm_set_devices(l, (const char *const *)paths, strv_len(paths));
+	if (lvm_list(l, &report, err) < 0)
+		return err_wrap(err, "list volume groups");
+	pool_vg_plan_region(r, report, &plan);
+	pool_vg_examine(folder, devs, &plan);
+	if (pool_vg_apply(l, &plan, err) < 0)
+		return -1;
+	*ret_vg = plan.add_paths ? TAKE_PTR(plan.vg_name) : NULL;
+	return 0;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Why a node is not among those that a pod may go to, for readers of the pod's Events. */
+#include "base/parse.h"
+#include "base/str.h"
+#include "scheduler/node_fit.h"
+
+#define TEXT_LEN 24
+
+static const struct node_region *roomiest(const struct sched_node *node, bool sector, uint64_t *ret_bytes)
+{
+	const struct node_region *best = NULL;
+
+	*ret_bytes = 0;
+	for (size_t i = 0; i < node->report->n_regions; i++) {
+		const struct node_region *r = &node->report->regions[i];
+		uint64_t bytes = sector ? r->max_sector_volume_bytes : r->max_volume_bytes;
+
+		if (best && bytes <= *ret_bytes)
+			continue;
+		best = r;
+		*ret_bytes = bytes;
+	}
+	return best;
+}
+
+/* Return: whether the need alone is more than the node can make. */
+static bool explain_need(const struct sched_node *node, const struct pod_need *need, struct buf *out)
+{
+	uint64_t bytes;
+	const struct node_region *r = roomiest(node, need->sector, &bytes);
+	char largest[TEXT_LEN];
+	char needed[TEXT_LEN];
+
+	if (r && need->size_bytes <= bytes)
+		return false;
+	if (!r) {
+		buf_adds(out, "no persistent memory for volumes");
+		return true;
+	}
+	buf_addf(out, "largest creatable volume %s in %s, %s needed for %s", format_bytes(bytes, largest),
+		str_empty(r->name) ? "its pool" : r->name, format_bytes(need->size_bytes, needed),
+		need->what);
+	return true;
+}
+
+static void explain_room(const struct node_choice *q, const struct sched_node *node, struct buf *out)
+{
+	uint64_t needed_bytes = 0;
+	uint64_t free_bytes = 0;
+	char needed[TEXT_LEN];
+	char available[TEXT_LEN];
+
+	for (size_t i = 0; i < q->needs->n; i++) {
+		const struct pod_need *need = &q->needs->v[i];
+
+		if (sched_node_volume(q->nodes, node, need->name))
+			continue;
+		if (explain_need(node, need, out))
+			return;
+		needed_bytes += need->size_bytes;
+	}
+	for (size_t i = 0; i < node->n_bins; i++)
+		free_bytes += node->bins[i].bytes;
+	buf_addf(out, "the pod's new volumes do not fit together: %s needed, %s free in %zu piece%s",
+		format_bytes(needed_bytes, needed), format_bytes(free_bytes, available), node->n_bins,
+		node->n_bins == 1 ? "" : "s");
+}
+
+void node_choice_explain(const struct node_choice *q, size_t i, enum sched_fit fit, struct buf *out)
+{
+	switch (fit) {
+	case SCHED_FITS:
+		break;
+	case SCHED_HELD_BACK:
+		buf_adds(out, "has room for one such pod only, which another node is better for");
+		break;
+	case SCHED_FITS_WITHOUT_UNDECIDED:
+	case SCHED_FITS_WITHOUT_CHARGES:
+		buf_adds(out, "what is free is taken by volumes of other pods that are being scheduled");
+		break;
+	case SCHED_NEVER:
+		explain_room(q, q->candidates[i].node, out);
+		break;
+	case SCHED_ELSEWHERE:
+		buf_adds(out, "a volume of the pod exists on other nodes only");
+		break;
+	case SCHED_UNKNOWN_NODE:
+		buf_adds(out, "its driver has not registered with the controller");
+		break;
+	case SCHED_STALE:
+		buf_adds(out, "the controller no longer hears from its driver");
+		break;
+	}
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "scheduler/webhook_service.h"
+
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "kube/objects/objects.h"
+#include "nodes/class_room.h"
+#include "scheduler/webhook_review.h"
+
+/* Of one request; a pod has a volume or two. */
+#define MAX_LOOKS 64
+
+struct look {
+	struct review *review;
+	struct kube_request *request; /* NULL: it has ended, or was not needed */
+	char *key;                    /* "namespace/name" of a claim, or NULL */
+	char *name;                   /* of a class, or NULL */
+	struct kube_claim *claim;     /* what was found */
+	struct kube_class *class;
+	struct error *failure; /* why it is not known whether it is there; NULL: it is, or it is not */
+};
+
+/* A request for which something is looked up. */
+struct review {
+	struct review *next;
+	struct webhook_service *service;
+	struct http_call *call;
+	struct look looks[MAX_LOOKS];
+	size_t n_looks;
+	size_t open;
+	bool is_too_much; /* more is unknown than is looked up */
+};
+
+struct webhook_service {
+	struct webhook_service_config config;
+	struct webhook_cluster watched;
+	struct review *reviews;
+};
+
+static void look_done(struct look *l)
+{
+	kube_request_cancel(l->request);
+	if (l->claim)
+		kube_kind_claims.free(l->claim);
+	if (l->class)
+		kube_kind_classes.free(l->class);
+	error_free(l->failure);
+	free(l->key);
+	free(l->name);
+}
+
+static void review_free(struct review *r)
+{
+	struct review **at = &r->service->reviews;
+
+	while (*at != r)
+		at = &(*at)->next;
+	*at = r->next;
+	for (size_t i = 0; i < r->n_looks; i++)
+		look_done(&r->looks[i]);
+	free(r);
+}
+
+static enum webhook_claim find_claim(
+	void *user, const char *namespace, const char *name, const char **ret_class)
+{
+	const struct review *r = user;
+	CLEANUP(free_charp) char *key = x_asprintf("%s/%s", namespace, name);
+
+	for (size_t i = 0; i < r->n_looks; i++) {
+		const struct look *l = &r->looks[i];
+		if (l->claim && str_eq(l->key, key)) {
+			*ret_class = l->claim->storage_class;
+			return str_empty(l->claim->volume_name) ? WEBHOOK_CLAIM_UNBOUND : WEBHOOK_CLAIM_BOUND;
+		}
+	}
+	return r->service->watched.claim(r->service->watched.user, namespace, name, ret_class);
+}
+
+static enum webhook_class find_class(void *user, const char *name)
+{
+	const struct review *r = user;
+	enum webhook_class found = r->service->watched.class(r->service->watched.user, name);
+
+	for (size_t i = 0; name && found == WEBHOOK_CLASS_UNKNOWN && i < r->n_looks; i++) {
+		const struct kube_class *class = r->looks[i].class;
+		if (class && str_eq(r->looks[i].name, name))
+			found = class_is_ours(class, r->service->config.rules.driver_name) &&
+						class->waits_for_consumer
+					? WEBHOOK_CLASS_OURS
+					: WEBHOOK_CLASS_OTHER;
+	}
+	return found;
+}
+
+static void review_again(struct review *r);
+
+static void look_ended(void *user, unsigned status, struct span body, const struct error *error)
+{
+	struct look *l = user;
+	struct review *r = l->review;
+
+	(void)status;
+	l->request = NULL;
+	if (error && error->code != ERR_NOT_FOUND)
+		err_set(&l->failure, error->code, "%s", error->msg);
+	else if (!error && l->key)
+		l->claim = kube_claim_decode(body, &l->failure);
+	else if (!error)
+		l->class = kube_class_decode(body, &l->failure);
+	if (--r->open == 0)
+		review_again(r);
+}
+
+/* @path: of the object; @what: for messages. */
+static void look_up(struct review *r, struct look *l, const char *path, const char *what)
+{
+	const struct kube_call call = {
+		.verb = "get", .what = what, .method = "GET", .path = path, .timeout_ms = WEBHOOK_LOOKUP_MS};
+
+	l->review = r;
+	r->open++;
+	l->request = kube_client_call(r->service->config.client, &call, look_ended, l);
+}
+
+static void look_up_claim(struct review *r, const char *namespace, const char *name)
+{
+	CLEANUP(free_charp)
+	char *path = x_asprintf("/api/v1/namespaces/%s/persistentvolumeclaims/%s", namespace, name);
+	CLEANUP(free_charp) char *what = x_asprintf("persistentvolumeclaims %s/%s", namespace, name);
+	struct look *l = &r->looks[r->n_looks++];
+
+	l->key = x_asprintf("%s/%s", namespace, name);
+	look_up(r, l, path, what);
+}
+
+static void look_up_class(struct review *r, const char *name)
+{
+	CLEANUP(free_charp) char *path = x_asprintf("/apis/storage.k8s.io/v1/storageclasses/%s", name);
+	CLEANUP(free_charp) char *what = x_asprintf("storageclasses %s", name);
+	struct look *l = &r->looks[r->n_looks++];
+
+	l->name = x_strdup(name);
+	look_up(r, l, path, what);
+}
+
+static const struct look *find_look(
+	const struct review *r, const char *namespace, const char *claim, const char *class)
+{
+	CLEANUP(free_charp) char *key = claim ? x_asprintf("%s/%s", namespace, claim) : NULL;
+
+	for (size_t i = 0; i < r->n_looks; i++) {
+		if (key ? str_eq(r->looks[i].key, key) : str_eq(r->looks[i].name, class))
+			return &r->looks[i];
+	}
+	return NULL;
+}
+
+/* Names go into paths: others than those that objects can have are not asked for. */
+static bool is_to_look_up(const struct review *r, const char *namespace, const char *claim, const char *class)
+{
+	return kube_is_name(claim ? claim : class) && (!claim || kube_is_name(namespace)) &&
+	       !find_look(r, namespace, claim, class);
+}
+
+/* What is not looked up counts as absent, so that too many are a failure of the review. Return: whether there
+ * is room for one more. */
+static bool reserve_look(struct review *r)
+{
+	r->is_too_much |= r->n_looks == MAX_LOOKS;
+	return !r->is_too_much;
+}
+
+/* What was not looked up yet. A claim that was found may name a class that nobody knew of before. */
+static void look_up_missing(struct review *r, const struct webhook_missing *m)
+{
+	for (char **claim = m->claims; claim && *claim; claim++) {
+		if (is_to_look_up(r, m->namespace, *claim, NULL) && reserve_look(r))
+			look_up_claim(r, m->namespace, *claim);
+	}
+	for (char **class = m->classes; class && *class; class ++) {
+		if (is_to_look_up(r, NULL, NULL, *class) && reserve_look(r))
+			look_up_class(r, *class);
+	}
+}
+
+static const struct error *failure_of(const struct look *l)
+{
+	return l ? l->failure : NULL;
+}
+
+/* Return: 0, or -1 and why something on which the answer depends is not known. */
+static int find_failure(const struct review *r, const struct webhook_missing *m, struct error **err)
+{
+	const struct error *failure = NULL;
+
+	for (char **claim = m->claims; !failure && claim && *claim; claim++)
+		failure = failure_of(find_look(r, m->namespace, *claim, NULL));
+	for (char **class = m->classes; !failure && class && *class; class ++)
+		failure = failure_of(find_look(r, NULL, NULL, *class));
+	if (failure)
+		return err_set(err, failure->code, "%s", failure->msg);
+	/* Without anything missing the answer does not depend on it. */
+	if (r->is_too_much && (m->claims || m->classes))
+		return err_set(err, ERR_EXHAUSTED,
+			"more than %d claims and classes of the pod have to be looked up; create it again "
+			"when its claims "
+			"have been there for a second",
+			MAX_LOOKS);
+	return 0;
+}
+
+/* Not an answer to the API server, which goes by the webhook's failure policy then. */
+static void be_unavailable(struct http_call *call, const char *why)
+{
+	struct http_reply reply = HTTP_REPLY;
+
+	reply.status = 503;
+	buf_addf(&reply.body, "%s\n", why);
+	http_call_reply(call, &reply);
+}
+
+static void review_again(struct review *r)
+{
+	CLEANUP(webhook_missing_done) struct webhook_missing missing = {0};
+	const struct webhook_cluster cluster = {find_claim, find_class, r};
+	struct http_reply reply = HTTP_REPLY;
+
+	reply.content_type = "application/json";
+	reply.status = webhook_review(
+		&cluster, &r->service->config.rules, http_call_request(r->call)->body, &missing, &reply.body);
+	if (!http_call_gone(r->call))
+		look_up_missing(r, &missing);
+	if (r->open > 0) {
+		buf_done(&reply.body);
+		return;
+	}
+	CLEANUP(error_freep) struct error *failure = NULL;
+
+	if (find_failure(r, &missing, &failure) < 0) {
+		log_warn("it is not known whether a pod needs persistent memory", F_ERR(failure));
+		buf_done(&reply.body);
+		be_unavailable(r->call, failure->msg);
+	} else {
+		http_call_reply(r->call, &reply);
+	}
+	review_free(r);
+}
+
+void webhook_service_handle(void *self, struct http_call *call)
+{
+	struct webhook_service *h = self;
+	struct review *r;
+
+	if (!cluster_view_is_synced(h->config.cluster)) {
+		be_unavailable(call, "the cluster's objects are still being read");
+		return;
+	}
+	r = x_calloc(1, sizeof(*r));
+	r->service = h;
+	r->call = call;
+	r->next = h->reviews;
+	h->reviews = r;
+	review_again(r);
+}
+
+struct webhook_service *webhook_service_new(const struct webhook_service_config *config)
+{
+	struct webhook_service *h = x_calloc(1, sizeof(*h));
+
+	h->config = *config;
+	h->watched = cluster_view_webhook(config->cluster);
+	return h;
+}
+
+void webhook_service_free(struct webhook_service *h)
+{
+	if (!h)
+		return;
+	while (h->reviews) {
+		struct http_reply reply = HTTP_REPLY;
+
+		reply.status = 503;
+		http_call_reply(h->reviews->call, &reply);
+		review_free(h->reviews);
+	}
+	free(h);
+}

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * attachment.h - how a volume comes to a path, and how it is taken away from there.
+ *
+ * Stage, publish and inline volumes are one thing: what is wanted -> source and target opened by descriptor
+ * -> recorded -> made (mkfs, mount, bind) -> read back from the kernel. A path is only a way to a descriptor:
+ * which mount that leads to, the kernel says by the mount's number (os/mount_table.h, mount_table_of()), so
+ * that a mount which hides another one is noticed. Taking away works from what is mounted: it needs no device
+ * that answers, no readable state and no writable one.
+ *
+ * The caller holds the volume's lock. Threads: safe under it. Blocks on mkfs, e2fsck, devices and file
+ * systems.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "volume/access.h"
+
+struct device;
+struct volume_claim;
+struct volume_params;
+struct volume_record;
+struct volumes;
+
+enum attachment_kind {
+	ATTACHMENT_STAGED,      /* the device's file system at the staging path, which exists */
+	ATTACHMENT_STAGED_NODE, /* for block access: the path is recorded, and nothing is mounted there */
+	ATTACHMENT_INLINE,      /* the device's file system at the only target, which is made */
+	ATTACHMENT_TARGET,      /* the staged file system bound to a target, which is made */
+	ATTACHMENT_TARGET_NODE  /* the device's node bound to a target, which is made as a file */
+};
+
+/* What is wanted. All borrowed. */
+struct attachment_request {
+	enum attachment_kind kind;
+	const char *path;         /* as in the request */
+	const char *at;           /* the same, canonical */
+	const char *staging_at;   /* canonical: of what is bound */
+	const char *fs_type;      /* "" or NULL: as created, or as staged */
+	char *const *mount_flags; /* strv or NULL */
+	bool readonly;
+	enum access_mode access_mode;
+	const struct volume_params *params; /* of the record */
+	const struct volume_claim *claim;   /* that the request names; NULL: none */
+};
+
+/**
+ * volumes_attach() - bring @r to the path; if it is there in the same way already, nothing is done.
+ * @r:   of a volume in phase READY; kept up to date with what is recorded
+ * @q:   what is wanted
+ * @err: see docs/ERRORS.md
+ *
+ * Nothing new is left mounted after a failure, unless unmounting failed, which is said. Idempotent. Return:
+ * 0, or -1 with ERR_INVALID_ARGUMENT (flags, path), ERR_EXISTS (mounted in another way; formatted otherwise;
+ * something else is there), ERR_PRECONDITION (not staged there; hidden by another mount; a target that holds
+ * something; no DAX; e2fsck wants a decision), ERR_UNAVAILABLE (the device cannot be seen or is held; the
+ * state disk is full), ERR_NOT_FOUND (no such folder), ERR_DEADLINE, ERR_INTERNAL.
+ */
+int volumes_attach(struct volumes *v, struct volume_record *r, const struct attachment_request *q,
+	struct error **err) MUST_CHECK;
+
+/**
+ * volumes_detach() - unmount everything of a volume at a path; nothing mounted there is success.
+ * @id:  of the volume
+ * @r:   its record; NULL: none that can be read
+ * @at:  canonical path
+ * @ret: whether something was mounted
+ * @err: see docs/ERRORS.md
+ *
+ * What is mounted there must be the volume's. Where neither device nor record can tell, the file system or
+ * node of any block device that is no other volume's is taken for it: the path is the container
+ * orchestrator's, which asks for it to be cleared. Idempotent. Return: 0, or -1 with ERR_PRECONDITION (busy;
+ * hidden; something else is mounted there), ERR_INTERNAL.
+ */
+int volumes_detach(struct volumes *v, const char *id, const struct volume_record *r, const char *at,
+	bool *ret, struct error **err) MUST_CHECK;
+
+/** volumes_look_at() - path_open_canonical() that says -1 as descriptor where nothing is. Return: 0, or -1 as
+ * that, but never with ERR_NOT_FOUND. */
+int volumes_look_at(const char *at, int *ret_fd, struct error **err) MUST_CHECK;
+
+/**
+ * volumes_prepare_fs() - make sure that a device has the file system, sound and ready to be mounted.
+ * @r:        a mkfs is recorded with the UUID that it gives, before it runs
+ * @d:        device, not mounted
+ * @fs_type:  "ext4" or "xfs"
+ * @readonly: it will not be mounted for writing: nothing is repaired
+ *
+ * Formatted is only what holds nothing: a device on which nothing is recognised and whose head is zero or a
+ * mkfs is recorded, or a file system of the recorded UUID in which nothing can be (fs_read_super()). Return:
+ * 0, or -1 with ERR_EXISTS (another file system), ERR_PRECONDITION (data that are not recognised; in use
+ * before and nothing recognised; e2fsck wants a decision), ERR_UNAVAILABLE (held by another program; the
+ * record cannot be written), ERR_DEADLINE, ERR_INTERNAL.
+ */
+int volumes_prepare_fs(struct volumes *v, struct volume_record *r, const struct device *d,
+	const char *fs_type, bool readonly, struct error **err) MUST_CHECK;
+
+struct mount_table;
+
+/**
+ * volumes_find_twin() - look for a mounted volume because of which the kernel refuses to mount that of @d:
+ * two xfs with one UUID are not mounted at a time (a copy of a device bears the UUID of the original).
+ * @fs_type: of @d
+ * @t:       what is mounted
+ *
+ * Reads superblocks. Return: which mount is in the way and what to do about it, caller frees; NULL if none
+ * is.
+ */
+char *volumes_find_twin(
+	struct volumes *v, const char *fs_type, const struct device *d, const struct mount_table *t);

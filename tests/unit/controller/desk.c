@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unit/controller/desk.h"
+
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "csi/convert.h"
+#include "volume/id.h"
+
+static void call(void *self, const struct node *node, const char *path, const ProtobufCMessage *request,
+	const ProtobufCMessageDescriptor *reply_type, uint64_t timeout_ms, grpc_reply_fn fn, void *user)
+{
+	struct desk *d = self;
+	struct desk_call *c = &d->calls[d->n_calls++];
+	size_t n = protobuf_c_message_get_packed_size(request);
+	uint8_t *packed = x_malloc(n);
+
+	(void)reply_type;
+	ck_assert_uint_le(d->n_calls, DESK_CALLS);
+	ck_assert(node->live);
+	*c = (struct desk_call){.timeout_ms = timeout_ms, .fn = fn, .user = user};
+	snprintf(c->node_id, sizeof(c->node_id), "%s", node->report.node_id);
+	protobuf_c_message_pack(request, packed);
+	c->create = str_ends(path, "/CreateVolume");
+	if (c->create)
+		c->create_request = csi__v1__create_volume_request__unpack(NULL, n, packed);
+	else if (str_ends(path, "/DeleteVolume"))
+		c->delete_request = csi__v1__delete_volume_request__unpack(NULL, n, packed);
+	else
+		c->validate_request = csi__v1__validate_volume_capabilities_request__unpack(NULL, n, packed);
+	free(packed);
+}
+
+static uint64_t now_ns(void *user)
+{
+	const struct desk *d = user;
+
+	return d->now_ns;
+}
+
+static bool owners_ready(void *self)
+{
+	const struct desk *d = self;
+
+	return d->owners_ready;
+}
+
+static size_t owners_list(void *self, const char *const **ret)
+{
+	struct desk *d = self;
+
+	*ret = d->owners;
+	return d->n_owners;
+}
+
+static bool owners_exist(void *self, const char *node_id)
+{
+	const struct desk *d = self;
+
+	return !str_eq(d->missing, node_id);
+}
+
+void desk_open(struct desk *d, bool early, bool forget_gone)
+{
+	*d = (struct desk){.now_ns = NS_PER_S, .table = node_table_new(), .owners_ready = true};
+	d->caller = (struct node_caller){.call = call, .self = d};
+	const struct controller_config config = {.driver_name = DESK_DRIVER,
+		.version = "1.2.3",
+		.nodes = d->table,
+		.caller = &d->caller,
+		.owners = {owners_ready, owners_list, owners_exist, d},
+		.start_window_ms = DESK_LEASE_NS / NS_PER_MS,
+		.forget_gone_nodes = forget_gone,
+		.now_ns = now_ns,
+		.user = d};
+	d->controller = controller_new(&config);
+	if (!early)
+		d->now_ns += DESK_LEASE_NS;
+}
+
+static void free_requests(struct desk_call *c)
+{
+	csi__v1__create_volume_request__free_unpacked(c->create_request, NULL);
+	csi__v1__delete_volume_request__free_unpacked(c->delete_request, NULL);
+	csi__v1__validate_volume_capabilities_request__free_unpacked(c->validate_request, NULL);
+}
+
+void desk_close(struct desk *d)
+{
+	for (size_t i = 0; i < d->n_calls; i++) {
+		ck_assert_msg(d->calls[i].answered, "call %zu to %s is open", i, d->calls[i].node_id);
+		free_requests(&d->calls[i]);
+	}
+	controller_free(d->controller);
+	node_table_free(d->table);
+}
+
+void desk_add_node(struct desk *d, const char *node_id, uint64_t max_gib)
+{
+	struct node_report *r = report_new(node_id);
+
+	r->regions[0].max_volume_bytes = max_gib * DESK_GIB;
+	node_table_put(d->table, r, d->now_ns);
+}
+
+static void finish(void *user, struct error *error)
+{
+	struct desk_ask *a = user;
+
+	ck_assert(!a->finished);
+	a->finished = true;
+	a->error = error;
+}
+
+static bool is_wanted(void *user)
+{
+	const struct desk_ask *a = user;
+
+	return !a->gone;
+}
+
+struct waiter desk_waiter(struct desk_ask *a)
+{
+	return (struct waiter){.arena = a->arena,
+		.deadline_ns = a->deadline_ns,
+		.finish = finish,
+		.is_wanted = is_wanted,
+		.user = a};
+}
+
+static Csi__V1__VolumeCapability *make_capability(struct arena *arena)
+{
+	Csi__V1__VolumeCapability *c = arena_alloc(arena, sizeof(*c));
+
+	csi__v1__volume_capability__init(c);
+	c->access_mode = arena_alloc(arena, sizeof(*c->access_mode));
+	csi__v1__volume_capability__access_mode__init(c->access_mode);
+	c->access_mode->mode = CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__MODE__SINGLE_NODE_WRITER;
+	c->access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE_MOUNT;
+	c->mount = arena_alloc(arena, sizeof(*c->mount));
+	csi__v1__volume_capability__mount_volume__init(c->mount);
+	return c;
+}
+
+void desk_ask_init(struct desk_ask *a, const char *name)
+{
+	*a = (struct desk_ask){.arena = arena_new(1 << 20), .deadline_ns = DEADLINE_NONE};
+	csi__v1__create_volume_request__init(&a->create);
+	csi__v1__create_volume_response__init(&a->created);
+	csi__v1__delete_volume_request__init(&a->delete);
+	a->create.name = arena_strdup(a->arena, name);
+	a->create.capacity_range = arena_alloc(a->arena, sizeof(*a->create.capacity_range));
+	csi__v1__capacity_range__init(a->create.capacity_range);
+	a->create.capacity_range->required_bytes = DESK_GIB;
+	a->create.n_volume_capabilities = 1;
+	a->create.volume_capabilities = arena_alloc(a->arena, sizeof(*a->create.volume_capabilities));
+	a->create.volume_capabilities[0] = make_capability(a->arena);
+	a->create.parameters = arena_alloc(a->arena, 4 * sizeof(*a->create.parameters));
+}
+
+void desk_ask_done(struct desk_ask *a)
+{
+	error_free(a->error);
+	arena_free(a->arena);
+}
+
+static Csi__V1__Topology **make_topologies(struct arena *arena, const char *const *ids, size_t *ret_n)
+{
+	Csi__V1__Topology **list = arena_alloc(arena, 8 * sizeof(*list));
+
+	for (*ret_n = 0; ids && ids[*ret_n]; ++*ret_n)
+		list[*ret_n] = csi_topology(DESK_DRIVER, ids[*ret_n], arena);
+	return list;
+}
+
+void desk_ask_nodes(struct desk_ask *a, const char *const *requisite, const char *const *preferred)
+{
+	Csi__V1__TopologyRequirement *t = arena_alloc(a->arena, sizeof(*t));
+
+	csi__v1__topology_requirement__init(t);
+	t->requisite = make_topologies(a->arena, requisite, &t->n_requisite);
+	t->preferred = make_topologies(a->arena, preferred, &t->n_preferred);
+	a->create.accessibility_requirements = t;
+}
+
+void desk_ask_parameter(struct desk_ask *a, const char *key, const char *value)
+{
+	Csi__V1__CreateVolumeRequest__ParametersEntry *e = arena_alloc(a->arena, sizeof(*e));
+
+	csi__v1__create_volume_request__parameters_entry__init(e);
+	e->key = arena_strdup(a->arena, key);
+	e->value = arena_strdup(a->arena, value);
+	a->create.parameters[a->create.n_parameters++] = e;
+}
+
+void desk_create(struct desk *d, struct desk_ask *a)
+{
+	const struct waiter waiter = desk_waiter(a);
+
+	controller_create(d->controller, &waiter, &a->create, &a->created);
+}
+
+void desk_delete(struct desk *d, struct desk_ask *a, const char *handle)
+{
+	const struct waiter waiter = desk_waiter(a);
+
+	a->delete.volume_id = arena_strdup(a->arena, handle);
+	controller_delete(d->controller, &waiter, &a->delete);
+}
+
+struct desk_call *desk_last(struct desk *d, const char *node_id)
+{
+	struct desk_call *c = &d->calls[d->n_calls - 1];
+
+	ck_assert_uint_gt(d->n_calls, 0);
+	ck_assert_msg(!c->answered && str_eq(c->node_id, node_id), "the last call is to %s%s, not to %s",
+		c->node_id, c->answered ? ", and answered" : "", node_id);
+	return c;
+}
+
+void desk_made(struct desk_call *c)
+{
+	Csi__V1__CreateVolumeResponse reply;
+	Csi__V1__Volume volume;
+	char id[VOLUME_ID_MAX + 1];
+
+	csi__v1__create_volume_response__init(&reply);
+	csi__v1__volume__init(&volume);
+	volume_id_mint(c->create_request->name, c->create_request->n_parameters > 1 ? NULL : c->node_id, id);
+	volume.volume_id = id;
+	volume.capacity_bytes = c->create_request->capacity_range->required_bytes;
+	reply.volume = &volume;
+	c->answered = true;
+	c->fn(c->user, &reply.base, NULL);
+}
+
+void desk_deleted(struct desk_call *c)
+{
+	Csi__V1__DeleteVolumeResponse reply;
+
+	csi__v1__delete_volume_response__init(&reply);
+	c->answered = true;
+	c->fn(c->user, &reply.base, NULL);
+}
+
+void desk_failed(struct desk_call *c, enum err_code code, const char *text)
+{
+	struct error *error = NULL;
+
+	c->answered = true;
+	if (err_set(&error, code, "%s", text) < 0)
+		c->fn(c->user, NULL, error);
+	error_free(error);
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * desk.h - a controller whose calls to nodes land on a desk, where the test answers them; and a caller.
+ */
+#pragma once
+
+#include "controller/controller_private.h"
+#include "unit/nodes/reports.h"
+#include "unit/unit.h"
+
+#define DESK_DRIVER   "pmem-csi.example"
+#define DESK_CALLS    128
+#define DESK_LEASE_NS 90000000000ULL
+#define DESK_GIB      (1ULL << 30)
+
+/* One call to a node. */
+struct desk_call {
+	char node_id[32];
+	bool create;
+	bool answered;
+	uint64_t timeout_ms;
+	Csi__V1__CreateVolumeRequest *create_request;
+	Csi__V1__DeleteVolumeRequest *delete_request;
+	Csi__V1__ValidateVolumeCapabilitiesRequest *validate_request;
+	grpc_reply_fn fn;
+	void *user;
+};
+
+/* One call of a client. */
+struct desk_ask {
+	struct arena *arena;
+	bool finished;
+	bool gone; /* nobody waits any more */
+	struct error *error;
+	uint64_t deadline_ns;
+	Csi__V1__CreateVolumeRequest create;
+	Csi__V1__CreateVolumeResponse created;
+	Csi__V1__DeleteVolumeRequest delete;
+};
+
+struct desk {
+	uint64_t now_ns;
+	struct node_table *table;
+	struct controller *controller;
+	struct node_caller caller;
+	struct desk_call calls[DESK_CALLS];
+	size_t n_calls;
+	bool owners_ready;
+	const char *owners[8];
+	size_t n_owners;
+	const char *missing; /* the node that is not there any more */
+};
+
+/** desk_open() - now is after the start window, unless @early. */
+void desk_open(struct desk *d, bool early, bool forget_gone);
+void desk_close(struct desk *d);
+
+/** desk_add_node() - registers it, with room for a volume of @max_gib. */
+void desk_add_node(struct desk *d, const char *node_id, uint64_t max_gib);
+
+/** desk_ask_init() - a CreateVolume of 1 GiB that would succeed. desk_ask_done(): all of it. */
+void desk_ask_init(struct desk_ask *a, const char *name);
+void desk_ask_done(struct desk_ask *a);
+
+/** desk_ask_nodes() - @requisite and @preferred: IDs that end with NULL; may be NULL. */
+void desk_ask_nodes(struct desk_ask *a, const char *const *requisite, const char *const *preferred);
+
+/** desk_ask_parameter() - one more. */
+void desk_ask_parameter(struct desk_ask *a, const char *key, const char *value);
+
+/** desk_create() - desk_delete(): begin. */
+void desk_create(struct desk *d, struct desk_ask *a);
+void desk_delete(struct desk *d, struct desk_ask *a, const char *handle);
+
+/** desk_waiter() - for @a. */
+struct waiter desk_waiter(struct desk_ask *a);
+
+/** desk_last() - the newest call, which must not be answered yet and go to @node_id. */
+struct desk_call *desk_last(struct desk *d, const char *node_id);
+
+/** desk_made() - the node answers that it has the volume, under the ID that it would mint. desk_deleted():
+ * that it is gone. desk_failed(): with an error. */
+void desk_made(struct desk_call *c);
+void desk_deleted(struct desk_call *c);
+void desk_failed(struct desk_call *c, enum err_code code, const char *text);
+
+/** DESK_FAILED() - @a has ended with that code and text. */
+#define DESK_FAILED(a, error_code, text)                                                                     \
+	do {                                                                                                 \
+		ck_assert((a)->finished);                                                                    \
+		ck_assert_msg((a)->error != NULL, "did not fail");                                           \
+		ck_assert_msg((a)->error->code == (error_code), "code is %s: %s",                            \
+			err_code_name((a)->error->code), (a)->error->msg);                                   \
+		ck_assert_msg(                                                                               \
+			strstr((a)->error->msg, (text)), "\"%s\" lacks \"%s\"", (a)->error->msg, (text));    \
+	} while (0)
+
+/** DESK_OK() - @a has ended well. */
+#define DESK_OK(a)                                                                                           \
+	ck_assert_msg((a)->finished && !(a)->error, "%s", (a)->finished ? (a)->error->msg : "not finished")

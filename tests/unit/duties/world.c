@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unit/duties/world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/str.h"
+
+#define LEASE_MS 90000
+#define TICK_NS  (5 * NS_PER_S)
+#define NEVER_NS (1000000 * NS_PER_S)
+
+static uint64_t now_ns(void *user)
+{
+	const struct world *w = user;
+
+	return w->now_ns;
+}
+
+static bool owners_ready(void *self)
+{
+	(void)self;
+	return true;
+}
+
+static size_t owners_list(void *self, const char *const **ret)
+{
+	struct world *w = self;
+
+	*ret = w->node_ids;
+	return w->config.defect == DEFECT_OWNERS ? 0 : WORLD_NODES;
+}
+
+static bool owners_exists(void *self, const char *node_id)
+{
+	const struct world *w = self;
+
+	(void)node_id;
+	return w->config.defect != DEFECT_OWNERS;
+}
+
+static void on_deleted(void *user, const char *node_id, const char *volume_id, const struct error *error)
+{
+	struct world *w = user;
+
+	(void)node_id;
+	(void)volume_id;
+	w->n_deleted += error == NULL;
+}
+
+static void on_kept(void *user, const char *node_id, const char *volume_id, const char *why)
+{
+	(void)user;
+	(void)node_id;
+	(void)volume_id;
+	(void)why;
+}
+
+static void controller_begin(struct world *w)
+{
+	enum world_defect defect = w->config.defect;
+	const struct controller_config config = {
+		.driver_name = WORLD_DRIVER,
+		.version = "1.2.3",
+		.nodes = w->table = node_table_new(),
+		.caller = &w->caller,
+		.owners = {owners_ready, owners_list, owners_exists, w},
+		.start_window_ms = defect == DEFECT_OWNERS ? 0 : LEASE_MS,
+		.forget_gone_nodes = defect == DEFECT_OWNERS,
+		.now_ns = now_ns,
+		.user = w,
+	};
+
+	w->controller = controller_new(&config);
+	const struct leftovers_config search = {.controller = w->controller,
+		.lookup = {world_look, w},
+		.observer = {.deleted = on_deleted, .kept = on_kept, .user = w}};
+	w->leftovers = leftovers_new(&search);
+}
+
+/* Answers that are on their way are for nobody; the callers learn nothing. */
+static void controller_end(struct world *w)
+{
+	w->run++;
+	leftovers_free(w->leftovers);
+	world_net_drop_all(w);
+	controller_free(w->controller);
+	node_table_free(w->table);
+}
+
+static void report_again(void *user)
+{
+	world_node_report(user);
+}
+
+void world_controller_restart(struct world *w)
+{
+	controller_end(w);
+	controller_begin(w);
+	for (size_t i = 0; i < WORLD_NODES; i++)
+		world_at(w, world_delay_ms(w, 40000), report_again, &w->nodes[i]);
+}
+
+static void tick(void *user)
+{
+	struct world *w = user;
+
+	if (w->closing)
+		return;
+	node_table_expire(w->table, w->now_ns);
+	if (w->config.wild && w->config.defect != DEFECT_NO_SEARCH)
+		leftovers_tick(w->leftovers, w->now_ns);
+	world_at(w, TICK_NS, tick, w);
+}
+
+void world_open(struct world *w, const struct world_config *config)
+{
+	*w = (struct world){.config = *config, .memory = arena_new(0), .now_ns = NS_PER_S};
+	w->random = config->seed * 0x9e3779b97f4a7c15ULL + 1;
+	world_net_init(w);
+	controller_begin(w);
+	for (unsigned i = 0; i < WORLD_NODES; i++)
+		world_node_init(w, i);
+	for (size_t i = 0; i < WORLD_CLAIMS; i++)
+		w->claims[i] = (struct world_claim){.world = w};
+	world_at(w, TICK_NS, tick, w);
+}
+
+/* What is under way ends, so that nothing is lost of what it owns. */
+void world_close(struct world *w)
+{
+	w->calm = true;
+	w->closing = true;
+	world_run(w, NEVER_NS);
+	controller_end(w);
+	for (size_t i = 0; i < WORLD_NODES; i++)
+		world_node_done(&w->nodes[i]);
+	arena_free(w->memory);
+	free(w->broken);
+}
+
+void world_check_told(struct world *w)
+{
+	for (size_t i = 0; i < WORLD_CLAIMS; i++) {
+		const struct world_claim *c = &w->claims[i];
+
+		if ((!c->has_pv || c->deleting) && !c->retained)
+			continue;
+		for (size_t k = 0; k < WORLD_NODES; k++) {
+			const struct world_volume *v = world_node_find(&w->nodes[k], c->handle);
+
+			if (c->on[k] && (!v || v->creating))
+				world_break(w, "%s is not on %s any more", c->name, w->nodes[k].id);
+		}
+	}
+}
+
+static bool is_told(const struct world *w, size_t node, const struct world_volume *v)
+{
+	for (size_t i = 0; i < WORLD_CLAIMS; i++) {
+		const struct world_claim *c = &w->claims[i];
+
+		if ((c->has_pv || c->retained) && c->on[node] && str_eq(c->handle, v->id))
+			return true;
+	}
+	return false;
+}
+
+static void check_nodes(struct world *w)
+{
+	unsigned n_foreign = 0;
+
+	for (size_t i = 0; i < WORLD_NODES; i++) {
+		for (size_t k = 0; k < w->nodes[i].n_volumes; k++) {
+			const struct world_volume *v = &w->nodes[i].volumes[k];
+
+			n_foreign += !v->by_controller;
+			if (v->by_controller && !is_told(w, i, v))
+				world_break(w, "%s on %s is nobody's", v->name, w->nodes[i].id);
+		}
+	}
+	if (n_foreign != w->n_foreign)
+		world_break(w, "%u of %u volumes that others made are there", n_foreign, w->n_foreign);
+}
+
+void world_check_all(struct world *w)
+{
+	world_check_told(w);
+	check_nodes(w);
+	for (size_t i = 0; i < WORLD_CLAIMS; i++) {
+		if (w->claims[i].has_pv && !w->claims[i].has_pvc)
+			world_break(w, "%s is not deleted", w->claims[i].name);
+	}
+}

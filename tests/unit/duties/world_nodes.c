@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "unit/duties/world.h"
+#include "unit/nodes/reports.h"
+#include "volume/id.h"
+
+#define HEARTBEAT_MS 30000
+
+struct delivery {
+	struct world_node *node;
+	struct node_report *report;
+	unsigned run;
+};
+
+static void heartbeat(void *user)
+{
+	struct world_node *n = user;
+
+	if (n->world->closing)
+		return;
+	world_node_report(n);
+	world_at(n->world, (HEARTBEAT_MS - 5000) * NS_PER_MS + world_delay_ms(n->world, 5000), heartbeat, n);
+}
+
+void world_node_init(struct world *w, unsigned index)
+{
+	struct world_node *n = &w->nodes[index];
+
+	*n = (struct world_node){.world = w, .size_bytes = (6 + world_random(w, 8)) * WORLD_UNIT};
+	snprintf(n->id, sizeof(n->id), "node-%u", index);
+	w->node_ids[index] = n->id;
+	world_at(w, world_delay_ms(w, 1000), heartbeat, n);
+}
+
+void world_node_done(struct world_node *n)
+{
+	free(n->volumes);
+}
+
+struct world_volume *world_node_find(struct world_node *n, const char *id)
+{
+	for (size_t i = 0; i < n->n_volumes; i++) {
+		if (str_eq(n->volumes[i].id, id))
+			return &n->volumes[i];
+	}
+	return NULL;
+}
+
+static struct world_volume *find_name(struct world_node *n, const char *name)
+{
+	for (size_t i = 0; i < n->n_volumes; i++) {
+		if (str_eq(n->volumes[i].name, name))
+			return &n->volumes[i];
+	}
+	return NULL;
+}
+
+struct world_volume *world_node_add(
+	struct world_node *n, const char *id, const char *name, uint64_t size_bytes)
+{
+	struct world_volume *v;
+
+	n->volumes = x_realloc(n->volumes, n->n_volumes + 1, sizeof(*n->volumes));
+	v = &n->volumes[n->n_volumes++];
+	*v = (struct world_volume){.size_bytes = size_bytes};
+	snprintf(v->id, sizeof(v->id), "%s", id);
+	snprintf(v->name, sizeof(v->name), "%s", name);
+	return v;
+}
+
+void world_node_remove(struct world_node *n, const struct world_volume *v)
+{
+	n->volumes[v - n->volumes] = n->volumes[--n->n_volumes];
+}
+
+static uint64_t free_bytes(const struct world_node *n)
+{
+	uint64_t left = n->size_bytes;
+
+	for (size_t i = 0; i < n->n_volumes; i++)
+		left -= n->volumes[i].size_bytes < left ? n->volumes[i].size_bytes : left;
+	return left;
+}
+
+static struct node_report *make_report(const struct world_node *n)
+{
+	struct node_report *r = report_new(n->id);
+	enum world_defect defect = n->world->config.defect;
+	struct node_region *region = &r->regions[0];
+
+	region->total_bytes = n->size_bytes;
+	region->available_bytes = region->max_volume_bytes = region->max_sector_volume_bytes = free_bytes(n);
+	for (size_t i = 0; i < n->n_volumes; i++) {
+		struct node_volume *v = report_add_volume(r, n->volumes[i].id, n->volumes[i].name);
+
+		v->size_bytes = n->volumes[i].size_bytes;
+		v->phase = n->volumes[i].creating ? NODE_VOLUME_CREATING : NODE_VOLUME_READY;
+		v->ever_staged = n->volumes[i].ever_staged && defect != DEFECT_STAGED;
+		v->made_by_controller = n->volumes[i].by_controller || defect == DEFECT_ORIGIN;
+	}
+	return r;
+}
+
+static void deliver(void *user)
+{
+	struct delivery *d = user;
+	struct world *w = d->node->world;
+
+	if (d->node->cut || d->run != w->run)
+		node_report_free(d->report);
+	else
+		node_table_put(w->table, d->report, w->now_ns);
+}
+
+/* As it is now; it arrives later, in order. */
+void world_node_report(struct world_node *n)
+{
+	struct world *w = n->world;
+	struct delivery *d = arena_alloc(w->memory, sizeof(*d));
+	uint64_t at_ns = w->now_ns + world_delay_ms(w, 300);
+
+	if (n->cut)
+		return;
+	if (at_ns < n->last_sent_ns)
+		at_ns = n->last_sent_ns;
+	n->last_sent_ns = at_ns;
+	*d = (struct delivery){.node = n, .report = make_report(n), .run = w->run};
+	world_at(w, at_ns - w->now_ns, deliver, d);
+}
+
+static void report_again(void *user)
+{
+	world_node_report(user);
+}
+
+void world_node_restart(struct world_node *n)
+{
+	n->boot++;
+	for (size_t i = n->n_volumes; i > 0; i--) {
+		if (n->volumes[i - 1].creating)
+			world_node_remove(n, &n->volumes[i - 1]);
+	}
+	world_net_node_lost(n->world, n);
+	world_at(n->world, world_delay_ms(n->world, 5000), report_again, n);
+}
+
+struct healing {
+	struct world_node *node;
+	unsigned cuts;
+};
+
+static void heal(void *user)
+{
+	const struct healing *h = user;
+
+	if (h->node->cuts != h->cuts)
+		return;
+	h->node->cut = false;
+	world_at(h->node->world, world_delay_ms(h->node->world, 10000), report_again, h->node);
+}
+
+void world_node_cut(struct world_node *n, uint64_t duration_ns)
+{
+	struct healing *h = arena_alloc(n->world->memory, sizeof(*h));
+
+	n->cut = true;
+	*h = (struct healing){n, ++n->cuts};
+	world_at(n->world, duration_ns, heal, h);
+}
+
+struct work {
+	struct world_node *node;
+	unsigned boot;
+	char id[64];
+};
+
+static void work_done(void *user)
+{
+	const struct work *work = user;
+	struct world_volume *v = world_node_find(work->node, work->id);
+
+	if (work->node->boot != work->boot || !v)
+		return;
+	v->creating = false;
+	world_node_report(work->node);
+}
+
+static void begin_work(
+	struct world_node *n, const char *id, const char *name, uint64_t bytes, uint64_t work_ns)
+{
+	struct work *work = arena_alloc(n->world->memory, sizeof(*work));
+	struct world_volume *v = world_node_add(n, id, name, bytes);
+
+	v->creating = true;
+	v->by_controller = true;
+	*work = (struct work){.node = n, .boot = n->boot};
+	snprintf(work->id, sizeof(work->id), "%s", id);
+	world_at(n->world, work_ns, work_done, work);
+	world_node_report(n);
+}
+
+static bool is_cache(const Csi__V1__CreateVolumeRequest *q)
+{
+	return q->n_parameters > 0;
+}
+
+static ProtobufCMessage *make_reply(struct arena *arena, const char *id, uint64_t size_bytes)
+{
+	Csi__V1__CreateVolumeResponse *reply = arena_alloc(arena, sizeof(*reply));
+
+	csi__v1__create_volume_response__init(reply);
+	reply->volume = arena_alloc(arena, sizeof(*reply->volume));
+	csi__v1__volume__init(reply->volume);
+	reply->volume->volume_id = arena_strdup(arena, id);
+	reply->volume->capacity_bytes = (int64_t)size_bytes;
+	return &reply->base;
+}
+
+ProtobufCMessage *world_node_create(struct world_node *n, const Csi__V1__CreateVolumeRequest *q,
+	struct arena *arena, uint64_t *ret_work_ns, struct error **err)
+{
+	struct world *w = n->world;
+	uint64_t bytes = (uint64_t)q->capacity_range->required_bytes;
+	const struct world_volume *v = find_name(n, q->name);
+	char id[VOLUME_ID_MAX + 1];
+
+	*ret_work_ns = 0;
+	if (v && v->creating) {
+		err_set(err, ERR_ABORTED, "volume %s is being made", v->id);
+		return NULL;
+	}
+	if (v)
+		return make_reply(arena, v->id, v->size_bytes);
+	if (free_bytes(n) < bytes) {
+		err_set(err, ERR_EXHAUSTED, "not enough space");
+		return NULL;
+	}
+	if (!w->calm && world_chance(w, 3)) {
+		err_set(err, ERR_INTERNAL, "the device could not be made");
+		return NULL;
+	}
+	volume_id_mint(q->name, is_cache(q) ? NULL : n->id, id);
+	*ret_work_ns = world_chance(w, 85) || w->calm ? world_delay_ms(w, 500) : world_delay_ms(w, 40000);
+	begin_work(n, id, q->name, bytes, *ret_work_ns);
+	return make_reply(arena, id, bytes);
+}
+
+int world_node_delete(struct world_node *n, const Csi__V1__DeleteVolumeRequest *q, struct error **err)
+{
+	struct world_volume *v = world_node_find(n, q->volume_id);
+
+	if (!v)
+		return 0;
+	if (v->creating)
+		return err_set(err, ERR_ABORTED, "volume %s is being made", v->id);
+	if (!n->world->calm && world_chance(n->world, 5))
+		return err_set(err, ERR_PRECONDITION, "volume %s is in use", v->id);
+	world_node_remove(n, v);
+	world_node_report(n);
+	return 0;
+}

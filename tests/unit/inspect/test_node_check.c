@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is wrong with a node, shown with trees of folders in the place of /sys, /dev and /etc. */
+#include "inspect/node_check.h"
+
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "unit/os/scratch.h"
+
+static struct node_findings found;
+static struct nd_region region;
+static const char *not_ready;
+
+/* @path: below the scratch folder; a folder if it ends with a slash */
+static void make(const char *path)
+{
+	CLEANUP(free_charp) char *full = x_asprintf(SCRATCH "%s", path);
+
+	for (char *slash = strchr(full + strlen(SCRATCH) + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		(void)!mkdir(full, 0755);
+		*slash = '/';
+	}
+	if (!str_ends(path, "/"))
+		close(open(full, O_WRONLY | O_CREAT | O_CLOEXEC, 0755));
+}
+
+static void make_good_node(void)
+{
+	static const char *const paths[] = {"/sys/bus/nd/drivers/nd_pmem/", "/sys/module/nd_btt/",
+		"/sys/class/dax/", "/sys/module/dm_mod/", "/dev/pmem0", "/dev/mapper/control",
+		"/var/lib/kubelet/", "/var/lib/driver/", "/usr/sbin/mkfs.ext4", "/sbin/mkfs.xfs",
+		"/usr/bin/lvm"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		make(paths[i]);
+}
+
+static void look(const char *mode, const char *mountinfo)
+{
+	static char pmem0[] = "/dev/pmem0";
+	struct nd_namespace ns = {.block_path = pmem0};
+	const struct nd_inventory inv = {.regions = &region, .n_regions = 1};
+	CLEANUP(mount_table_freep) struct mount_table *mounts = NULL;
+	struct error *err = NULL;
+
+	region.namespaces = &ns;
+	region.n_namespaces = 1;
+	ASSERT_OK(mount_table_parse(mountinfo, &mounts, &err));
+	const struct node_check_config config = {.root = SCRATCH,
+		.mode = mode,
+		.state_path = "/var/lib/driver",
+		.mounts = mounts,
+		.regions = &inv,
+		.holder = 42,
+		.not_ready = not_ready};
+	node_findings_done(&found);
+	node_check(&config, &found);
+}
+
+static const char *text_of(const char *name)
+{
+	for (size_t i = 0; i < found.n; i++) {
+		if (str_eq(found.list[i].name, name))
+			return found.list[i].text;
+	}
+	ck_abort_msg("%s was not looked at", name);
+	return "";
+}
+
+static enum node_level level_of(const char *name)
+{
+	for (size_t i = 0; i < found.n; i++) {
+		if (str_eq(found.list[i].name, name))
+			return found.list[i].level;
+	}
+	ck_abort_msg("%s was not looked at", name);
+	return NODE_PROBLEM;
+}
+
+static const char shared[] = "1 0 0:1 / / rw shared:1 - ext4 /dev/x rw\n";
+static const char private[] = "1 0 0:1 / / rw shared:1 - ext4 /dev/x rw\n"
+			      "2 1 0:2 / " SCRATCH "/var/lib/kubelet rw - ext4 /dev/y rw\n";
+
+START_TEST(a_good_node_has_one_problem_here_that_scratch_files_do_not_last)
+{
+	make_good_node();
+	look("lvm", shared);
+	for (size_t i = 0; i < found.n; i++)
+		ck_assert_msg(
+			(found.list[i].level == NODE_PROBLEM) == str_eq(found.list[i].name, "state-folder"),
+			"%s: %s", found.list[i].name, found.list[i].text);
+	ck_assert_uint_eq(found.n_problems, 1);
+	ck_assert_int_eq(level_of("driver"), NODE_OK);
+	ck_assert_int_eq(level_of("kubelet-dir"), NODE_OK);
+	node_findings_done(&found);
+}
+END_TEST
+
+START_TEST(each_thing_that_is_not_there_is_a_problem)
+{
+	/* the path, what is looked at, what the text says to do */
+	static const char *const cases[][3] = {
+		{"/sys/bus/nd/drivers/nd_pmem", "nd_pmem", "modprobe nd_pmem"},
+		{"/dev/pmem0", "dev-nodes", "mount the host's /dev"},
+		{"/dev/mapper/control", "dev-mapper", "modprobe dm_mod"},
+		{"/usr/sbin/mkfs.ext4", "mkfs.ext4", "install e2fsprogs"},
+		{"/sbin/mkfs.xfs", "mkfs.xfs", "install xfsprogs"},
+		{"/usr/bin/lvm", "lvm", "install lvm2"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(free_charp) char *path = x_asprintf(SCRATCH "%s", cases[i][0]);
+
+		make_good_node();
+		ck_assert_int_eq(remove(path), 0);
+		look("lvm", shared);
+		ck_assert_msg(level_of(cases[i][1]) == NODE_PROBLEM, "%s", cases[i][0]);
+		ck_assert_uint_eq(found.n_problems, 2);
+		ck_assert_ptr_nonnull(strstr(text_of(cases[i][1]), cases[i][2]));
+		ck_assert_ptr_nonnull(strstr(text_of("state-folder"), "give -statePath"));
+	}
+	node_findings_done(&found);
+}
+END_TEST
+
+START_TEST(mounts_that_do_not_spread_are_a_problem)
+{
+	make_good_node();
+	look("direct", private);
+	ck_assert_int_eq(level_of("kubelet-dir"), NODE_PROBLEM);
+	node_findings_done(&found);
+}
+END_TEST
+
+#define MOUNTS_OF_POD(spreading)                                                                             \
+	"1 0 0:1 / / rw - overlay overlay rw\n"                                                              \
+	"2 1 0:2 / " SCRATCH "/var/lib/kubelet/pods rw shared:1 - ext4 /dev/y rw\n"                          \
+	"3 1 0:2 / " SCRATCH "/var/lib/kubelet/plugins/kubernetes.io/csi rw " spreading                      \
+	" - ext4 /dev/y rw\n"
+
+START_TEST(in_a_pod_the_folders_that_are_mounted_into_it_count)
+{
+	make_good_node();
+	make("/var/lib/kubelet/pods/");
+	make("/var/lib/kubelet/plugins/kubernetes.io/csi/");
+	look("lvm", MOUNTS_OF_POD("shared:1"));
+	ck_assert_int_eq(level_of("kubelet-dir"), NODE_OK);
+	look("lvm", MOUNTS_OF_POD("master:1"));
+	ck_assert_int_eq(level_of("kubelet-dir"), NODE_PROBLEM);
+	node_findings_done(&found);
+}
+END_TEST
+
+START_TEST(without_libnvdimm_and_with_a_read_only_sys_nothing_can_be_made)
+{
+	make("/sys/");
+	make("/var/lib/driver/");
+	ck_assert_int_eq(mount("sys", SCRATCH "/sys", "tmpfs", MS_RDONLY, NULL), 0);
+	look("direct", shared);
+	ck_assert_int_eq(level_of("libnvdimm"), NODE_PROBLEM);
+	ck_assert_ptr_nonnull(strstr(text_of("libnvdimm"), "ipmctl create"));
+	ck_assert_ptr_nonnull(strstr(text_of("libnvdimm"), "memmap=4G!4G"));
+	ck_assert_int_eq(level_of("sys-writable"), NODE_PROBLEM);
+	ck_assert_int_eq(level_of("kubelet-dir"), NODE_NOTE);
+	node_findings_done(&found);
+}
+END_TEST
+
+/* Of region0, made good again afterwards. */
+static void assert_region_is_named(const char *text)
+{
+	size_t n = 0;
+
+	look("lvm", shared);
+	for (size_t i = 0; i < found.n; i++) {
+		if (!str_eq(found.list[i].name, "region"))
+			continue;
+		ck_assert_int_eq(found.list[i].level, NODE_PROBLEM);
+		ck_assert_msg(strstr(found.list[i].text, text), "%s", found.list[i].text);
+		n++;
+	}
+	ck_assert_uint_eq(n, *text ? 1 : 0);
+	node_findings_done(&found);
+	region.enabled = true;
+	region.readonly = false;
+}
+
+START_TEST(a_region_in_which_nothing_can_be_made_is_a_problem)
+{
+	FILE *ro;
+
+	make_good_node();
+	make("/sys/class/block/pmem0/ro");
+	region.bus = (char[]){"ndbus0"};
+	region.name = (char[]){"region0"};
+	region.is_pmem = true;
+	region.enabled = true;
+	assert_region_is_named("");
+	region.enabled = false;
+	assert_region_is_named("region0 on ndbus0 is disabled");
+	region.readonly = true;
+	assert_region_is_named("region0 on ndbus0 is read-only");
+	ro = fopen(SCRATCH "/sys/class/block/pmem0/ro", "we");
+	ck_assert_ptr_nonnull(ro);
+	fputs("1\n", ro);
+	ck_assert_int_eq(fclose(ro), 0);
+	assert_region_is_named("/dev/pmem0 in region0 is read-only");
+}
+END_TEST
+
+static size_t n_found(const char *name)
+{
+	size_t n = 0;
+
+	look("lvm", shared);
+	for (size_t i = 0; i < found.n; i++)
+		n += str_eq(found.list[i].name, name);
+	node_findings_done(&found);
+	return n;
+}
+
+START_TEST(locks_of_lvm_that_others_can_hold_are_a_problem)
+{
+	static const char path[] = SCRATCH "/run/lock/lvm";
+
+	make_good_node();
+	make("/run/lock/lvm/");
+	ck_assert_uint_eq(n_found("lvm-locks"), 0);
+	ck_assert_int_eq(chmod(path, 01777), 0);
+	ck_assert_uint_eq(n_found("lvm-locks"), 1);
+	ck_assert_int_eq(chmod(path, 0700), 0);
+	ck_assert_int_eq(chown(path, 1000, 1000), 0);
+	ck_assert_uint_eq(n_found("lvm-locks"), 1);
+	ck_assert_int_eq(rmdir(path), 0);
+	ck_assert_int_eq(symlink("/tmp", path), 0);
+	ck_assert_uint_eq(n_found("lvm-locks"), 1);
+}
+END_TEST
+
+START_TEST(traps_of_the_hosts_lvm_are_noted)
+{
+	make_good_node();
+	make("/etc/lvm/devices/system.devices");
+	make("/etc/lvm/lvm.conf");
+	make("/run/udev/control");
+	look("lvm", shared);
+	ck_assert_int_eq(level_of("lvm-devices-file"), NODE_NOTE);
+	ck_assert_int_eq(level_of("lvm-conf"), NODE_NOTE);
+	ck_assert_int_eq(level_of("udev"), NODE_NOTE);
+	node_findings_done(&found);
+}
+END_TEST
+
+START_TEST(a_driver_that_is_not_ready_is_a_problem)
+{
+	make_good_node();
+	not_ready = "the driver is still starting; the last attempt failed: x";
+	look("lvm", shared);
+	not_ready = NULL;
+	ck_assert_int_eq(level_of("driver"), NODE_PROBLEM);
+	ck_assert_ptr_nonnull(strstr(text_of("driver"), "the last attempt failed: x"));
+	node_findings_done(&found);
+}
+END_TEST
+
+START_TEST(fake_devices_need_no_persistent_memory)
+{
+	make("/var/lib/driver/");
+	look("fake", shared);
+	for (size_t i = 0; i < found.n; i++)
+		ck_assert_str_ne(found.list[i].name, "libnvdimm");
+	node_findings_done(&found);
+}
+END_TEST
+
+SCRATCH_MAIN("node_check", a_good_node_has_one_problem_here_that_scratch_files_do_not_last,
+	each_thing_that_is_not_there_is_a_problem, a_region_in_which_nothing_can_be_made_is_a_problem,
+	locks_of_lvm_that_others_can_hold_are_a_problem, mounts_that_do_not_spread_are_a_problem,
+	in_a_pod_the_folders_that_are_mounted_into_it_count,
+	without_libnvdimm_and_with_a_read_only_sys_nothing_can_be_made, traps_of_the_hosts_lvm_are_noted,
+	a_driver_that_is_not_ready_is_a_problem, fake_devices_need_no_persistent_memory)

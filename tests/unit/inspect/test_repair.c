@@ -1,0 +1,457 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Repairs: what is safe is done, repeated without effect, and nothing else is touched. */
+#include "inspect/repair.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "unit/inspect/checked.h"
+
+#define SIZE   MIB(16)
+#define OURS   "11111111-1111-1111-1111-111111111111"
+#define OTHERS "22222222-2222-2222-2222-222222222222"
+
+static struct repair_report report;
+
+static void set_up(void)
+{
+	fixture_memory();
+	fixture_stop();
+}
+
+static void reopen(void)
+{
+	fixture_stop();
+	fixture_open();
+	repair_report_done(&report);
+}
+
+static void repair(const char *id)
+{
+	struct error *err = NULL;
+
+	reopen();
+	ASSERT_OK(volumes_repair(fx.v, id, false, &report, &err));
+}
+
+static void forget(const char *id)
+{
+	struct error *err = NULL;
+
+	reopen();
+	ASSERT_OK(volumes_forget(fx.v, id, &report, &err));
+}
+
+/* It was done, nothing is left, and to repeat it changes nothing. */
+static void repair_all_of(const char *id, size_t n_done)
+{
+	repair(id);
+	ck_assert_msg(!report.left, "%s", report.left ? report.left[0] : "");
+	ck_assert_uint_eq(strv_len(report.done), n_done);
+	unsigned n_destroys = fx.n_destroys;
+	size_t n_files = fixture_n_files();
+	repair(id);
+	ck_assert_ptr_null(report.done);
+	ck_assert_msg(!report.left || strstr(report.left[0], "neither a volume"), "%s",
+		report.left ? report.left[0] : "");
+	ck_assert_uint_eq(fx.n_destroys, n_destroys);
+	ck_assert_uint_eq(fixture_n_files(), n_files);
+	checked_look();
+}
+
+/* It was refused, for a reason that has @text, and nothing has changed. */
+static void refuse(const char *id, const char *text)
+{
+	size_t n_files = fixture_n_files();
+	size_t n_devices = fixture_n_devices();
+
+	repair(id);
+	ck_assert_ptr_null(report.done);
+	ck_assert_uint_eq(strv_len(report.left), 1);
+	ck_assert_msg(strstr(report.left[0], text), "%s", report.left[0]);
+	ck_assert_uint_eq(fixture_n_files(), n_files);
+	ck_assert_uint_eq(fixture_n_devices(), n_devices);
+}
+
+static void done(void)
+{
+	repair_report_done(&report);
+	checked_done();
+}
+
+START_TEST(while_a_driver_has_the_state_folder_nothing_is_repaired)
+{
+	CLEANUP(free_charp) char *state = fixture_path("state");
+	const struct volumes_config config = {
+		.node_id = NODE_ID, .state_path = state, .devices = &fx.devices};
+	CLEANUP(volumes_freep) struct volumes *second = volumes_new(&config);
+	struct error *err = NULL;
+
+	fixture_restart();
+	ASSERT_FAILS(volumes_repair(second, "v", false, &report, &err), ERR_UNAVAILABLE, ".lock");
+	ASSERT_FAILS(volumes_forget(second, "v", &report, &err), ERR_UNAVAILABLE, ".lock");
+}
+END_TEST
+
+START_TEST(an_unfinished_creation_is_undone_with_its_device)
+{
+	fixture_make_device("v", 0, OURS, SIZE);
+	fixture_make_device("other", 0, OTHERS, SIZE);
+	checked_write("v", ".creating", OURS, 0, SIZE);
+	repair_all_of("v", 1);
+	ck_assert_uint_eq(fixture_n_devices(), 1);
+	checked_only(CHECK_STRANGER, "other");
+	done();
+}
+END_TEST
+
+START_TEST(the_device_of_somebody_else_survives_an_unfinished_creation_of_its_name)
+{
+	fixture_make_device("v", 0, OTHERS, SIZE);
+	checked_write("v", ".creating", OURS, 0, SIZE);
+	repair("v");
+	ck_assert(report.done && !report.left);
+	ck_assert_uint_eq(fixture_n_devices(), 1);
+	ck_assert_uint_eq(fixture_n_files(), 0);
+	done();
+}
+END_TEST
+
+START_TEST(an_unfinished_creation_stays_while_its_pool_is_absent)
+{
+	fixture_make_device("v", 0, OURS, SIZE);
+	checked_write("v", ".creating", OURS, 0, SIZE);
+	fx.faults.absent_pool = fx.pools[0];
+	refuse("v", "absent");
+	done();
+}
+END_TEST
+
+START_TEST(an_unfinished_deletion_is_finished)
+{
+	fixture_make_device("v", 0, OURS, SIZE);
+	checked_write("v", ".erasing", OURS, 0, SIZE);
+	repair_all_of("v", 1);
+	ck_assert_uint_eq(fixture_n_devices() + fixture_n_files(), 0);
+	checked_write("v", ".erasing", OURS, 0, SIZE);
+	repair_all_of("v", 1);
+	done();
+}
+END_TEST
+
+START_TEST(a_device_without_state_is_adopted_and_can_be_deleted)
+{
+	CLEANUP(free_charp) char *text = NULL;
+	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
+	struct error *err = NULL;
+
+	fixture_make_device("v", 1, OURS, SIZE);
+	repair_all_of("v", 1);
+	ck_assert_uint_eq(checked_n(), 0);
+	text = fixture_read("v.json");
+	ASSERT_OK(state_parse(span_of(text), &r, &err));
+	ck_assert_uint_eq(r->size_bytes, SIZE);
+	ck_assert_str_eq(r->identity, OURS);
+	ck_assert_str_eq(r->pool, fx.pools[1]);
+	ck_assert_str_eq(strmap_get(&r->parameters, "deviceMode"), fx.devices.ops->mode);
+	fixture_restart();
+	ASSERT_OK(volumes_delete(fx.v, "v", &err));
+	done();
+}
+END_TEST
+
+START_TEST(an_adopted_device_without_identity_is_no_block_volume)
+{
+	CLEANUP(volume_info_freep) struct volume_info *info = NULL;
+	struct error *err = NULL;
+
+	fixture_make_device("v", 1, "", SIZE);
+	repair_all_of("v", 1);
+	fixture_restart();
+	ASSERT_OK(volumes_get(fx.v, "v", &info, &err));
+	ck_assert(!info->missing);
+	ck_assert(!info->may_be_block);
+	ASSERT_OK(volumes_delete(fx.v, "v", &err));
+	done();
+}
+END_TEST
+
+START_TEST(nothing_of_that_name_is_told)
+{
+	fixture_make_device("other", 0, OTHERS, SIZE);
+	refuse("v", "neither a volume, nor a device, nor a state file");
+	ck_assert_uint_eq(fixture_n_files(), 0);
+	done();
+}
+END_TEST
+
+static struct volume_record *record_of(const char *file)
+{
+	CLEANUP(free_charp) char *text = fixture_read(file);
+	struct volume_record *r = NULL;
+	struct error *err = NULL;
+
+	ASSERT_OK(state_parse(span_of(text), &r, &err));
+	return r;
+}
+
+START_TEST(an_adopted_device_is_never_formatted)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
+
+	fixture_make_device("v", 0, OURS, SIZE);
+	repair("v");
+	r = record_of("v.json");
+	ck_assert(r->staged_ever && r->adopted && !r->block_clean);
+	done();
+}
+END_TEST
+
+START_TEST(a_block_volume_is_adopted_as_one_at_once_or_later)
+{
+	CLEANUP(volume_record_freep) struct volume_record *first = NULL;
+	CLEANUP(volume_record_freep) struct volume_record *second = NULL;
+	struct error *err = NULL;
+
+	fixture_make_device("v", 0, OURS, SIZE);
+	reopen();
+	ASSERT_OK(volumes_repair(fx.v, "v", /* block= */ true, &report, &err));
+	ck_assert(report.done && !report.left);
+	first = record_of("v.json");
+	ck_assert(first->block_clean && first->staged_ever);
+
+	fixture_make_device("w", 0, OTHERS, SIZE);
+	repair("w");
+	reopen();
+	ASSERT_OK(volumes_repair(fx.v, "w", /* block= */ true, &report, &err));
+	ck_assert(report.done && !report.left);
+	second = record_of("w.json");
+	ck_assert(second->block_clean && second->staged_ever);
+	done();
+}
+END_TEST
+
+START_TEST(a_volume_that_was_made_for_files_does_not_become_a_block_volume)
+{
+	struct error *err = NULL;
+
+	checked_write("v", ".json", OURS, 0, SIZE);
+	fixture_make_device("v", 0, OURS, SIZE);
+	reopen();
+	ASSERT_OK(volumes_repair(fx.v, "v", /* block= */ true, &report, &err));
+	ck_assert_ptr_null(report.done);
+	ck_assert_ptr_nonnull(strstr(report.left[0], "not made as a block volume"));
+	done();
+}
+END_TEST
+
+START_TEST(a_damaged_file_stays_while_its_device_cannot_be_adopted)
+{
+	fixture_make_device("v", 0, OURS, SIZE);
+	fixture_write("v.json", "{\"id\":");
+	fx.faults.inactive = true;
+	fx.faults.activate = ERR_INTERNAL;
+	refuse("v", "could not be activated");
+	ck_assert(fixture_exists("v.json") && !fixture_exists("v.json.damaged"));
+	done();
+}
+END_TEST
+
+START_TEST(a_device_that_cannot_be_activated_is_not_adopted)
+{
+	fixture_make_device("v", 0, OURS, SIZE);
+	fx.faults.inactive = true;
+	fx.faults.activate = ERR_INTERNAL;
+	refuse("v", "could not be activated");
+	done();
+}
+END_TEST
+
+START_TEST(a_damaged_file_is_set_aside_and_written_anew_for_its_device)
+{
+	CLEANUP(free_charp) char *kept = NULL;
+
+	fixture_make_device("v", 0, OURS, SIZE);
+	fixture_write("v.json", "{\"id\":");
+	repair("v");
+	ck_assert_uint_eq(strv_len(report.done), 2);
+	kept = fixture_read("v.json.damaged");
+	ck_assert_str_eq(kept, "{\"id\":");
+	ck_assert(fixture_exists("v.json"));
+	checked_look();
+	ck_assert_uint_eq(checked_n(), 0);
+	done();
+}
+END_TEST
+
+START_TEST(a_repair_that_was_cut_off_is_repeated)
+{
+	fixture_make_device("v", 0, OURS, SIZE);
+	fixture_write("v.json.damaged", "{\"id\":");
+	repair_all_of("v", 1);
+	ck_assert(fixture_exists("v.json") && fixture_exists("v.json.damaged"));
+	done();
+}
+END_TEST
+
+START_TEST(a_damaged_file_without_a_device_is_only_set_aside)
+{
+	fixture_write("v.json", "");
+	fixture_write("w w.erasing", "x");
+	repair_all_of("v", 1);
+	repair_all_of("w w", 1);
+	ck_assert(fixture_exists("v.json.damaged") && fixture_exists("w w.erasing.damaged"));
+	ck_assert_uint_eq(checked_n(), 0);
+	done();
+}
+END_TEST
+
+START_TEST(a_damaged_ready_file_beside_another_phase_is_not_decided)
+{
+	fixture_make_device("v", 0, OURS, SIZE);
+	fixture_write("v.json", "{");
+	checked_write("v", ".creating", OURS, 0, SIZE);
+	refuse("v", "cannot be known");
+	done();
+}
+END_TEST
+
+START_TEST(files_that_do_not_count_are_removed)
+{
+	fixture_make_device("v", 0, OURS, SIZE);
+	checked_write("v", ".json", OURS, 0, SIZE);
+	checked_write("v", ".creating", OURS, 0, SIZE);
+	checked_write("v", ".erasing", OTHERS, 0, SIZE);
+	fixture_write("v.json.tmp", "{");
+	fixture_write(".v.json.tmp", "{");
+	repair_all_of("v", 4);
+	ck_assert_uint_eq(fixture_n_files(), 1);
+	ck_assert_uint_eq(fixture_n_devices(), 1);
+	ck_assert_uint_eq(checked_n(), 0);
+	done();
+}
+END_TEST
+
+START_TEST(a_file_whose_own_device_may_exist_is_not_removed)
+{
+	fixture_make_device("v", 0, OURS, SIZE);
+	checked_write("v", ".json", OURS, 0, SIZE);
+	checked_write("v", ".erasing", OTHERS, 1, SIZE);
+	fx.faults.absent_pool = fx.pools[1];
+	refuse("v", "may exist");
+	done();
+}
+END_TEST
+
+START_TEST(a_volume_that_is_provably_gone_is_dropped)
+{
+	checked_write("v", ".json", OURS, 0, SIZE);
+	checked_write("w", ".json", OURS, 1, SIZE);
+	repair_all_of("v", 1);
+	ck_assert_uint_eq(fixture_n_files(), 1);
+	checked_only(CHECK_GONE, "w");
+	done();
+}
+END_TEST
+
+START_TEST(a_missing_volume_is_dropped_by_forgetting_alone)
+{
+	checked_write("v", ".json", OURS, 0, SIZE);
+	fx.faults.incomplete_pool = fx.pools[0];
+	refuse("v", "-forget");
+	forget("v");
+	ck_assert(report.done && !report.left);
+	ck_assert_uint_eq(fixture_n_files(), 0);
+	forget("v");
+	ck_assert(!report.done && report.left);
+	done();
+}
+END_TEST
+
+START_TEST(a_volume_whose_device_exists_is_not_forgotten)
+{
+	fixture_make_device("v", 0, OURS, SIZE);
+	checked_write("v", ".json", OURS, 0, SIZE);
+	forget("v");
+	ck_assert(!report.done && strstr(report.left[0], "delete"));
+	ck_assert_uint_eq(fixture_n_files(), 1);
+	done();
+}
+END_TEST
+
+START_TEST(another_identity_is_explained_and_forgetting_leaves_the_device_alone)
+{
+	fixture_make_device("v", 0, OTHERS, SIZE);
+	checked_write("v", ".json", OURS, 0, SIZE);
+	refuse("v", "something else");
+	forget("v");
+	ck_assert_uint_eq(fixture_n_files(), 0);
+	ck_assert_uint_eq(fixture_n_devices(), 1);
+	ck_assert_uint_eq(fx.n_destroys, 0);
+	done();
+}
+END_TEST
+
+START_TEST(the_devices_size_is_recorded_where_it_is_no_less)
+{
+	fixture_make_device("v", 0, OURS, SIZE);
+	checked_write("v", ".json", OURS, 0, SIZE - 1);
+	repair_all_of("v", 1);
+	ck_assert_uint_eq(checked_n(), 0);
+	checked_write("v", ".json", OURS, 0, SIZE + 1);
+	refuse("v", "promised");
+	done();
+}
+END_TEST
+
+START_TEST(an_inactive_device_is_activated)
+{
+	fixture_make_device("v", 0, OURS, SIZE);
+	checked_write("v", ".json", OURS, 0, SIZE);
+	fx.faults.inactive = true;
+	repair_all_of("v", 1);
+	ck_assert_uint_eq(checked_n(), 0);
+	done();
+}
+END_TEST
+
+START_TEST(a_pool_that_was_never_recorded_is)
+{
+	fixture_make_device("v", 0, OURS, SIZE);
+	fixture_write("v.json", "{\"id\":\"v\",\"size\":16777216,\"parameters\":{\"name\":\"n\"}}");
+	repair_all_of("v", 1);
+	done();
+}
+END_TEST
+
+START_TEST(who_cannot_list_devices_repairs_nothing)
+{
+	struct error *err = NULL;
+
+	checked_write("v", ".json", OURS, 0, SIZE);
+	fixture_write("v.creating", "{");
+	fx.faults.list = ERR_INTERNAL;
+	reopen();
+	ASSERT_FAILS(volumes_repair(fx.v, "v", false, &report, &err), ERR_INTERNAL, "list devices");
+	ASSERT_FAILS(volumes_forget(fx.v, "v", &report, &err), ERR_INTERNAL, "list devices");
+	ck_assert_uint_eq(fixture_n_files(), 2);
+}
+END_TEST
+
+FIXTURE_MAIN("repair", set_up, while_a_driver_has_the_state_folder_nothing_is_repaired,
+	an_unfinished_creation_is_undone_with_its_device,
+	the_device_of_somebody_else_survives_an_unfinished_creation_of_its_name,
+	an_unfinished_creation_stays_while_its_pool_is_absent, an_unfinished_deletion_is_finished,
+	a_device_without_state_is_adopted_and_can_be_deleted,
+	an_adopted_device_without_identity_is_no_block_volume, nothing_of_that_name_is_told,
+	an_adopted_device_is_never_formatted, a_block_volume_is_adopted_as_one_at_once_or_later,
+	a_volume_that_was_made_for_files_does_not_become_a_block_volume,
+	a_damaged_file_stays_while_its_device_cannot_be_adopted,
+	a_device_that_cannot_be_activated_is_not_adopted,
+	a_damaged_file_is_set_aside_and_written_anew_for_its_device, a_repair_that_was_cut_off_is_repeated,
+	a_damaged_file_without_a_device_is_only_set_aside,
+	a_damaged_ready_file_beside_another_phase_is_not_decided, files_that_do_not_count_are_removed,
+	a_file_whose_own_device_may_exist_is_not_removed, a_volume_that_is_provably_gone_is_dropped,
+	a_missing_volume_is_dropped_by_forgetting_alone, a_volume_whose_device_exists_is_not_forgotten,
+	another_identity_is_explained_and_forgetting_leaves_the_device_alone,
+	the_devices_size_is_recorded_where_it_is_no_less, an_inactive_device_is_activated,
+	a_pool_that_was_never_recorded_is, who_cannot_list_devices_repairs_nothing)

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "unit/kube/fake_kube.h"
+
+#include <check.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+struct kube_request {
+	struct fake_request shown;
+	struct kube_client *client;
+	kube_reply_fn fn;
+	void *user;
+	struct kube_request *next;
+};
+
+struct informer {
+	struct kube_client *client;
+	const struct kube_kind *kind;
+	struct informer_events events;
+	void *user;
+	void **objects; /* begin with a struct kube_meta */
+	size_t n;
+	bool synced;
+	uint64_t failing_ns;
+	struct informer *next;
+};
+
+struct kube_client {
+	struct loop *loop;
+	struct kube_request *requests; /* oldest first */
+	struct informer *informers;
+};
+
+struct kube_client *fake_kube_new(struct loop *loop)
+{
+	struct kube_client *c = x_calloc(1, sizeof(*c));
+
+	c->loop = loop;
+	return c;
+}
+
+static void request_free(struct kube_request *r)
+{
+	struct kube_request **at = &r->client->requests;
+
+	while (*at != r)
+		at = &(*at)->next;
+	*at = r->next;
+	free(r->shown.verb);
+	free(r->shown.method);
+	free(r->shown.path);
+	free(r->shown.content_type);
+	free(r->shown.body);
+	free(r);
+}
+
+void kube_client_free(struct kube_client *c)
+{
+	if (!c)
+		return;
+	ck_assert_ptr_null(c->requests);
+	ck_assert_ptr_null(c->informers);
+	free(c);
+}
+
+struct loop *kube_client_loop(const struct kube_client *c)
+{
+	return c->loop;
+}
+
+uint64_t kube_client_backoff_ms(const struct kube_client *c)
+{
+	(void)c;
+	return 0;
+}
+
+const char *kube_client_namespace(const struct kube_client *c)
+{
+	(void)c;
+	return FAKE_KUBE_NAMESPACE;
+}
+
+struct kube_request *kube_client_call(
+	struct kube_client *c, const struct kube_call *call, kube_reply_fn fn, void *user)
+{
+	struct kube_request *r = x_calloc(1, sizeof(*r));
+	struct kube_request **at = &c->requests;
+
+	while (*at)
+		at = &(*at)->next;
+	*at = r;
+	r->client = c;
+	r->fn = fn;
+	r->user = user;
+	r->shown = (struct fake_request){
+		.verb = x_strdup(call->verb),
+		.method = x_strdup(call->method),
+		.path = x_strdup(call->path),
+		.content_type = x_strdup(call->content_type ? call->content_type : ""),
+		.body = x_strndup(call->body.n > 0 ? (const char *)call->body.p : "", call->body.n),
+	};
+	return r;
+}
+
+void kube_request_cancel(struct kube_request *r)
+{
+	if (r)
+		request_free(r);
+}
+
+const struct fake_request *fake_kube_next(const struct kube_client *c)
+{
+	return c->requests ? &c->requests->shown : NULL;
+}
+
+size_t fake_kube_count(const struct kube_client *c)
+{
+	size_t n = 0;
+
+	for (const struct kube_request *r = c->requests; r; r = r->next)
+		n++;
+	return n;
+}
+
+static enum err_code code_of(unsigned status, const char *verb)
+{
+	switch (status) {
+	case 403:
+		return ERR_PERMISSION;
+	case 404:
+		return ERR_NOT_FOUND;
+	case 409:
+		return str_eq(verb, "create") ? ERR_EXISTS : ERR_ABORTED;
+	case 422:
+		return ERR_INVALID_ARGUMENT;
+	default:
+		return ERR_UNAVAILABLE;
+	}
+}
+
+void fake_kube_answer(struct kube_client *c, unsigned status, const char *body)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct kube_request *r = c->requests;
+	bool ok = status >= 200 && status < 300;
+	kube_reply_fn fn;
+	void *user;
+
+	ck_assert_ptr_nonnull(r);
+	fn = r->fn;
+	user = r->user;
+	if (!ok)
+		(void)err_set(&err, code_of(status, r->shown.verb), "kube: %s: %u", r->shown.verb, status);
+	request_free(r);
+	fn(user, status, ok ? span_of(body) : (struct span){0}, err);
+}
+
+struct informer *informer_new(struct kube_client *client, const struct kube_kind *kind,
+	const struct informer_events *events, void *user)
+{
+	struct informer *i = x_calloc(1, sizeof(*i));
+
+	*i = (struct informer){
+		.client = client, .kind = kind, .events = *events, .user = user, .next = client->informers};
+	client->informers = i;
+	return i;
+}
+
+void informer_free(struct informer *i)
+{
+	struct informer **at;
+
+	if (!i)
+		return;
+	at = &i->client->informers;
+	while (*at != i)
+		at = &(*at)->next;
+	*at = i->next;
+	for (size_t n = 0; n < i->n; n++)
+		i->kind->free(i->objects[n]);
+	free(i->objects);
+	free(i);
+}
+
+void fake_informer_fail(struct informer *i, uint64_t failing_ns)
+{
+	i->failing_ns = failing_ns;
+}
+
+uint64_t informer_failing_ns(const struct informer *i)
+{
+	return i->failing_ns;
+}
+
+bool informer_is_synced(const struct informer *i)
+{
+	return i->synced;
+}
+
+static size_t find(const struct informer *i, const char *key)
+{
+	size_t at = 0;
+
+	for (; at < i->n; at++) {
+		CLEANUP(free_charp) char *k = kube_meta_key(i->objects[at]);
+
+		if (str_eq(k, key))
+			break;
+	}
+	return at;
+}
+
+const void *informer_get(const struct informer *i, const char *key)
+{
+	size_t at = find(i, key);
+
+	return at < i->n ? i->objects[at] : NULL;
+}
+
+void informer_each(const struct informer *i, void (*fn)(void *user, const void *object), void *user)
+{
+	for (size_t n = 0; n < i->n; n++)
+		fn(user, i->objects[n]);
+}
+
+static void tell_changed(const struct informer *i, const char *key, const void *old, const void *new)
+{
+	if (i->events.changed)
+		i->events.changed(i->user, key, old, new);
+}
+
+struct informer *fake_kube_informer(const struct kube_client *c, const char *what)
+{
+	struct informer *i = c->informers;
+
+	while (i && !str_eq(i->kind->what, what))
+		i = i->next;
+	return i;
+}
+
+const struct kube_kind *fake_informer_kind(const struct informer *i)
+{
+	return i->kind;
+}
+
+static void leave_out(struct informer *i, const char *key, void *object)
+{
+	size_t at = find(i, key);
+
+	if (at < i->n) {
+		void *old = i->objects[at];
+
+		i->objects[at] = i->objects[--i->n];
+		tell_changed(i, key, old, object);
+		i->kind->free(old);
+	}
+	i->kind->free(object);
+}
+
+void fake_informer_put(struct informer *i, const char *json)
+{
+	CLEANUP(json_reader_freep) struct json_reader *r = json_reader_new(span_of(json));
+	CLEANUP(error_freep) struct error *err = NULL;
+	void *object = i->kind->decode(r, &err);
+	CLEANUP(free_charp) char *key = NULL;
+	void *old = NULL;
+	size_t at;
+
+	ck_assert_msg(object != NULL, "%s", err ? err->msg : "");
+	key = kube_meta_key(object);
+	if (i->kind->keeps && !i->kind->keeps(i->kind->keeps_user, object)) {
+		leave_out(i, key, object);
+		return;
+	}
+	at = find(i, key);
+	if (at == i->n) {
+		i->objects = x_realloc(i->objects, i->n + 1, sizeof(void *));
+		i->n++;
+	} else {
+		old = i->objects[at];
+	}
+	i->objects[at] = object;
+	tell_changed(i, key, old, object);
+	if (old)
+		i->kind->free(old);
+}
+
+void fake_informer_remove(struct informer *i, const char *key)
+{
+	size_t at = find(i, key);
+	void *old;
+
+	ck_assert_uint_lt(at, i->n);
+	old = i->objects[at];
+	i->objects[at] = i->objects[--i->n];
+	tell_changed(i, key, old, NULL);
+	i->kind->free(old);
+}
+
+void fake_informer_sync(struct informer *i)
+{
+	i->synced = true;
+	if (i->events.synced)
+		i->events.synced(i->user);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "kube/objects/objects.h"
+
+#include <time.h>
+
+#include "base/mem.h"
+#include "base/parse.h"
+#include "base/str.h"
+#include "unit/unit.h"
+
+START_TEST(a_volume_keeps_what_the_duties_need)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct kube_volume *v = kube_volume_decode(
+		span_of("{\"kind\":\"PersistentVolume\",\"metadata\":{\"name\":\"pvc-1\",\"uid\":\"u\","
+			"\"resourceVersion\":\"12\",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\","
+			"\"annotations\":{\"pv.kubernetes.io/"
+			"provisioned-by\":\"d\"},\"labels\":{\"a\":\"b\"},"
+			"\"managedFields\":[{\"fieldsV1\":{\"f:x\":{}}}]},"
+			"\"spec\":{\"capacity\":{\"storage\":\"3Gi\"},\"csi\":{\"driver\":\"d\","
+			"\"volumeHandle\":\"h\","
+			"\"volumeAttributes\":{\"x\":\"y\"}},\"claimRef\":{\"namespace\":\"ns\",\"name\":"
+			"\"c\","
+			"\"uid\":\"cu\"},\"nodeAffinity\":{\"required\":{\"nodeSelectorTerms\":[{"
+			"\"matchExpressions\":["
+			"{\"key\":\"d/node\",\"operator\":\"In\",\"values\":[\"n1\",\"n2\"]},"
+			"{\"key\":\"k\",\"operator\":\"NotIn\",\"values\":[\"n3\"]}]},{\"matchExpressions\":["
+			"{\"key\":\"d/node\",\"operator\":\"In\",\"values\":[\"n4\"]}]}]}},"
+			"\"storageClassName\":\"sc\"},\"status\":{\"phase\":\"Bound\"}}"),
+		&err);
+
+	ck_assert_msg(v != NULL, "%s", err ? err->msg : "");
+	ck_assert_str_eq(v->meta.name, "pvc-1");
+	ck_assert_str_eq(v->meta.uid, "u");
+	ck_assert_str_eq(v->meta.resource_version, "12");
+	ck_assert(v->meta.deleting);
+	ck_assert_ptr_null(v->meta.namespace);
+	ck_assert_ptr_null(v->meta.labels.block);
+	ck_assert_str_eq(kube_meta_annotation(&v->meta, "pv.kubernetes.io/provisioned-by"), "d");
+	ck_assert_str_eq(v->driver, "d");
+	ck_assert_str_eq(v->handle, "h");
+	ck_assert_str_eq(v->claim_namespace, "ns");
+	ck_assert_str_eq(v->claim_name, "c");
+	ck_assert_str_eq(v->claim_uid, "cu");
+	ck_assert_str_eq(v->storage_class, "sc");
+	ck_assert_str_eq(v->phase, "Bound");
+	ck_assert_uint_eq(v->size_bytes, 3ULL << 30);
+	ck_assert_uint_eq(strv_len(v->node_values), 3);
+	ck_assert(strv_contains(v->node_values, "n4"));
+	kube_kind_volumes.free(v);
+}
+END_TEST
+
+START_TEST(a_claim_keeps_what_the_duties_need_and_no_annotations)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(free_charp) char *key = NULL;
+	struct kube_claim *c = kube_claim_decode(
+		span_of("{\"metadata\":{\"name\":\"c\",\"namespace\":\"ns\",\"uid\":\"u\",\"annotations\":{"
+			"\"volume.kubernetes.io/selected-node\":\"n1\",\"huge\":\"text\","
+			"\"volume.beta.kubernetes.io/"
+			"storage-provisioner\":\"d\"}},\"spec\":{\"storageClassName\":\"sc\","
+			"\"volumeName\":\"pv\",\"volumeMode\":\"Block\",\"resources\":{\"requests\":{"
+			"\"storage\":\"1G\"}}},"
+			"\"status\":{\"phase\":\"Pending\"}}"),
+		&err);
+
+	ck_assert_msg(c != NULL, "%s", err ? err->msg : "");
+	key = kube_meta_key(&c->meta);
+	ck_assert_str_eq(key, "ns/c");
+	ck_assert_str_eq(c->selected_node, "n1");
+	ck_assert_str_eq(c->provisioner, "d");
+	ck_assert_str_eq(c->storage_class, "sc");
+	ck_assert_str_eq(c->volume_name, "pv");
+	ck_assert_str_eq(c->phase, "Pending");
+	ck_assert_uint_eq(c->request_bytes, 1000000000);
+	ck_assert(c->is_block);
+	ck_assert_ptr_null(c->meta.annotations.block);
+	kube_kind_claims.free(c);
+}
+END_TEST
+
+START_TEST(a_node_keeps_its_labels)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct kube_node *n = kube_node_decode(span_of("{\"metadata\":{\"name\":\"n\",\"labels\":{\"a\":"
+						       "\"1\",\"b\":\"\",\"\":\"x\",\"c\":3}},"
+						       "\"status\":{\"images\":[]}}"),
+		&err);
+
+	ck_assert_msg(n != NULL, "%s", err ? err->msg : "");
+	ck_assert_str_eq(kube_meta_label(&n->meta, "a"), "1");
+	ck_assert_str_eq(kube_meta_label(&n->meta, "b"), "");
+	ck_assert_ptr_null(kube_meta_label(&n->meta, "d"));
+	ck_assert_ptr_null(kube_meta_label(&n->meta, ""));
+	ck_assert_str_eq(kube_meta_label(&n->meta, "c"), "3");
+	kube_kind_nodes.free(n);
+}
+END_TEST
+
+static void *decode(const struct kube_kind *kind, const char *text)
+{
+	CLEANUP(json_reader_freep) struct json_reader *r = json_reader_new(span_of(text));
+	CLEANUP(error_freep) struct error *err = NULL;
+	void *object = kind->decode(r, &err);
+
+	ck_assert_msg(object != NULL, "%s", err ? err->msg : "");
+	return object;
+}
+
+START_TEST(classes_capacities_and_drivers_of_nodes_are_read)
+{
+	struct kube_class *sc = decode(&kube_kind_classes,
+		"{\"metadata\":{\"name\":\"sc\"},\"provisioner\":\"d\",\"parameters\":{\"p\":\"q\"},"
+		"\"volumeBindingMode\":\"WaitForFirstConsumer\"}");
+	struct kube_capacity *c = decode(&kube_kind_capacities,
+		"{\"metadata\":{\"name\":\"c\",\"namespace\":\"n\",\"labels\":{\"l\":\"m\"}},\"capacity\":"
+		"\"5Gi\","
+		"\"nodeTopology\":{\"matchLabels\":{\"d/node\":\"n1\"}},\"storageClassName\":\"sc\"}");
+	struct kube_csi_node *n = decode(&kube_kind_csi_nodes,
+		"{\"metadata\":{\"name\":\"n1\"},\"spec\":{\"drivers\":[{\"name\":\"d\",\"nodeID\":\"i\","
+		"\"topologyKeys\":[\"d/node\"]},{\"name\":\"e\"}]}}");
+
+	ck_assert_str_eq(sc->provisioner, "d");
+	ck_assert(sc->waits_for_consumer);
+	ck_assert_str_eq(kube_pairs_get(&sc->parameters, "p"), "q");
+	ck_assert_str_eq(c->storage_class, "sc");
+	ck_assert(c->has_capacity && !c->has_maximum && !c->has_expressions);
+	ck_assert_uint_eq(c->capacity_bytes, 5ULL << 30);
+	ck_assert_str_eq(kube_pairs_get(&c->topology, "d/node"), "n1");
+	ck_assert_str_eq(kube_meta_label(&c->meta, "l"), "m");
+	ck_assert_uint_eq(strv_len(n->drivers), 2);
+	ck_assert_str_eq(n->node_ids[0], "i");
+	ck_assert_str_eq(n->node_ids[1], "");
+	kube_kind_classes.free(sc);
+	kube_kind_capacities.free(c);
+	kube_kind_csi_nodes.free(n);
+}
+END_TEST
+
+START_TEST(a_pod_keeps_its_volumes_that_are_claims_or_of_csi)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(free_charp) char *first = NULL;
+	CLEANUP(free_charp) char *second = NULL;
+	struct kube_pod *p = kube_pod_decode(
+		span_of("{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"u\"},\"spec\":{"
+			"\"nodeName\":\"n1\",\"volumes\":[{\"name\":\"t\",\"projected\":{}},"
+			"{\"name\":\"a\",\"persistentVolumeClaim\":{\"claimName\":\"c\"}},"
+			"{\"name\":\"b\",\"ephemeral\":{\"volumeClaimTemplate\":{\"spec\":{}}}},"
+			"{\"name\":\"i\",\"csi\":{\"driver\":\"d\",\"fsType\":\"xfs\","
+			"\"volumeAttributes\":{\"size\":\"1Gi\"}}}]},\"status\":{\"conditions\":[]}}"),
+		&err);
+
+	ck_assert_msg(p != NULL, "%s", err ? err->msg : "");
+	ck_assert_str_eq(p->meta.uid, "u");
+	ck_assert_str_eq(p->node_name, "n1");
+	ck_assert_uint_eq(p->n_volumes, 3);
+	first = kube_pod_claim(p, &p->volumes[0]);
+	second = kube_pod_claim(p, &p->volumes[1]);
+	ck_assert_str_eq(first, "c");
+	ck_assert_str_eq(second, "p-b");
+	ck_assert_ptr_null(kube_pod_claim(p, &p->volumes[2]));
+	ck_assert_str_eq(p->volumes[2].driver, "d");
+	ck_assert_str_eq(p->volumes[2].fs_type, "xfs");
+	ck_assert_str_eq(kube_pairs_get(&p->volumes[2].attributes, "size"), "1Gi");
+	ck_assert_uint_eq(p->unscheduled, 0);
+	ck_assert(kube_kind_pods.keeps(NULL, p));
+	kube_kind_pods.free(p);
+}
+END_TEST
+
+static uint64_t unscheduled(const char *status, const char *message)
+{
+	CLEANUP(free_charp)
+	char *text = x_asprintf("{\"metadata\":{\"name\":\"p\"},\"status\":{\"conditions\":["
+				"{\"type\":\"PodScheduled\",\"status\":\"%s\",\"message\":\"%s\"},"
+				"{\"type\":\"Ready\",\"status\":\"False\"}]}}",
+		status, message);
+	struct kube_pod *p = decode(&kube_kind_pods, text);
+	uint64_t hash = p->unscheduled;
+
+	ck_assert(!kube_kind_pods.keeps(NULL, p));
+	kube_kind_pods.free(p);
+	return hash;
+}
+
+START_TEST(another_reason_why_a_pod_is_not_scheduled_is_told_apart)
+{
+	ck_assert_uint_eq(unscheduled("True", "x"), 0);
+	ck_assert_uint_ne(unscheduled("False", ""), 0);
+	ck_assert_uint_eq(unscheduled("False", "x"), unscheduled("False", "x"));
+	ck_assert_uint_ne(unscheduled("False", "x"), unscheduled("False", "y"));
+}
+END_TEST
+
+START_TEST(the_owner_that_controls_a_claim_is_known_and_the_modes_of_a_driver)
+{
+	struct kube_claim *c = decode(&kube_kind_claims,
+		"{\"metadata\":{\"name\":\"c\",\"ownerReferences\":[{\"uid\":\"other\"},"
+		"{\"kind\":\"Pod\",\"uid\":\"pod\",\"controller\":true},{\"uid\":\"last\",\"controller\":"
+		"false}]}}");
+	struct kube_csi_driver *d = decode(&kube_kind_csi_drivers,
+		"{\"metadata\":{\"name\":\"d\"},\"spec\":{\"volumeLifecycleModes\":[\"Persistent\","
+		"\"Ephemeral\"]}}");
+
+	ck_assert_str_eq(c->meta.owner_uid, "pod");
+	ck_assert_uint_eq(strv_len(d->modes), 2);
+	ck_assert(strv_contains(d->modes, "Ephemeral"));
+	kube_kind_claims.free(c);
+	kube_kind_csi_drivers.free(d);
+}
+END_TEST
+
+/* One odd object must not hide all others. */
+START_TEST(values_of_another_type_read_as_absent)
+{
+	static const struct kube_kind *const kinds[] = {&kube_kind_nodes, &kube_kind_csi_nodes,
+		&kube_kind_volumes, &kube_kind_claims, &kube_kind_classes, &kube_kind_capacities,
+		&kube_kind_pods, &kube_kind_csi_drivers};
+	static const char *const texts[] = {
+		"{\"metadata\":{\"name\":\"x\",\"labels\":7,\"annotations\":[],\"uid\":{}},\"spec\":[],"
+		"\"status\":null}",
+		"{\"metadata\":{\"name\":\"x\",\"ownerReferences\":[1,{\"controller\":\"true\"},"
+		"{\"controller\":true}]},\"spec\":{\"volumes\":[1,{},{\"name\":\"a\",\"csi\":[]},"
+		"{\"persistentVolumeClaim\":{\"claimName\":\"c\"}}],\"volumeLifecycleModes\":{}},"
+		"\"status\":{\"conditions\":[7,{\"type\":{},\"status\":null}]}}",
+		"{\"spec\":{\"csi\":1,\"drivers\":{},\"nodeAffinity\":{\"required\":{\"nodeSelectorTerms\":["
+		"1,"
+		"{\"matchExpressions\":[{\"operator\":\"In\"},2]}]}},\"resources\":{\"requests\":{"
+		"\"storage\":\"x\"}},"
+		"\"capacity\":{\"storage\":[]}},\"metadata\":{\"name\":\"x\"},\"nodeTopology\":1,"
+		"\"capacity\":\"-1\"}",
+	};
+
+	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
+		for (size_t t = 0; t < ARRAY_SIZE(texts); t++)
+			kinds[k]->free(decode(kinds[k], texts[t]));
+	}
+}
+END_TEST
+
+START_TEST(malformed_objects_are_refused)
+{
+	static const char *const texts[] = {"", "[]", "{}", "{\"metadata\":{\"name\":\"\"}}",
+		"{\"metadata\":{\"name\":\"x\"}", "{\"metadata\":{\"name\":\"x\"}} {}",
+		"{\"metadata\":null}"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		CLEANUP(error_freep) struct error *err = NULL;
+
+		ck_assert_ptr_null(kube_volume_decode(span_of(texts[i]), &err));
+		ck_assert_int_eq(err->code, ERR_INVALID_ARGUMENT);
+	}
+}
+END_TEST
+
+static int64_t now_us(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+START_TEST(the_time_is_told_in_utc_with_six_decimals)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	char out[KUBE_TIME_LEN + 1];
+	struct tm tm = {0};
+	uint64_t fraction;
+	int64_t before = now_us();
+	int64_t told;
+	char *rest;
+
+	kube_now_format(out);
+	ck_assert_uint_eq(strlen(out), KUBE_TIME_LEN);
+	rest = strptime(out, "%Y-%m-%dT%H:%M:%S.", &tm);
+	ck_assert_ptr_nonnull(rest);
+	ck_assert_str_eq(rest + 6, "Z");
+	rest[6] = '\0';
+	ASSERT_OK(parse_u64(rest, &fraction, &err));
+	told = (int64_t)timegm(&tm) * 1000000 + (int64_t)fraction;
+	ck_assert_int_ge(told, before);
+	ck_assert_int_le(told, now_us());
+}
+END_TEST
+
+UNIT_MAIN("kube/objects", a_volume_keeps_what_the_duties_need,
+	a_claim_keeps_what_the_duties_need_and_no_annotations, a_node_keeps_its_labels,
+	classes_capacities_and_drivers_of_nodes_are_read, a_pod_keeps_its_volumes_that_are_claims_or_of_csi,
+	another_reason_why_a_pod_is_not_scheduled_is_told_apart,
+	the_owner_that_controls_a_claim_is_known_and_the_modes_of_a_driver,
+	values_of_another_type_read_as_absent, malformed_objects_are_refused,
+	the_time_is_told_in_utc_with_six_decimals)

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What goes wrong while objects are listed and watched: in the end the copy is right all the same. */
+#include "base/str.h"
+#include "watch_rig.h"
+
+static struct watch_rig w;
+static unsigned n_lists;
+static unsigned n_watches;
+static const char *watch_text; /* what the first watch says before it ends */
+
+static bool is_watch(const struct fake_request *r)
+{
+	return strstr(r->path, "watch=true") != NULL;
+}
+
+/* The first list has a and b; those that follow b (changed) and c. */
+static void answer_list(const struct fake_request *r)
+{
+	if (n_lists++ == 0)
+		fake_answer(r, "200", THING_LIST("5", "", THING("a", "1") "," THING("b", "2")));
+	else
+		fake_answer(r, "200", THING_LIST("50", "", THING("b", "40") "," THING("c", "41")));
+}
+
+static void serve_bad_watch(struct fake_api *a, const struct fake_request *r)
+{
+	(void)a;
+	if (!is_watch(r)) {
+		answer_list(r);
+	} else if (n_watches++ == 0) {
+		fake_begin(r);
+		fake_say(r, watch_text);
+		fake_end(r);
+	} else {
+		fake_begin(r);
+	}
+}
+
+static void is_listed_anew_after(const char *text, const char *told_between)
+{
+	CLEANUP(buf_done) struct buf expected = BUF_INIT(256);
+
+	watch_text = text;
+	n_lists = 0;
+	n_watches = 0;
+	buf_addf(&expected, "+a 1\n+b 2\nsynced\n%s*b 40\n+c 41\n%s-a\n", told_between,
+		*told_between ? "-d\n" : "");
+	watch_rig_open(&w, NULL, serve_bad_watch);
+	watch_rig_until(&w, "-a\n");
+	ck_assert_str_eq(buf_str(&w.told), buf_str(&expected));
+	fake_until_asked(&w.api, 4);
+	ck_assert(str_ends(buf_str(&w.api.log), "&resourceVersion=50\n"));
+	ck_assert(informer_is_synced(w.informer));
+	watch_rig_close(&w);
+}
+
+START_TEST(what_went_while_the_server_forgot_is_told_as_gone)
+{
+	is_listed_anew_after("{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410,\"message\":"
+			     "\"too old\"}}\n",
+		"");
+}
+END_TEST
+
+START_TEST(what_is_not_understood_is_listed_anew)
+{
+	is_listed_anew_after("{\"type\":\"ADDED\",\"object\":{\"metadata\":{}}}\n", "");
+	is_listed_anew_after("{\"type\":\"ADDED\"}\n", "");
+	is_listed_anew_after("{\"type\":\"DELETED\",\"object\":[]}\n", "");
+	is_listed_anew_after("{\"object\":{}}\n", "");
+	is_listed_anew_after("not json\n", "");
+	is_listed_anew_after(THING_EVENT("ADDED", "d", "8") "{\"type\":\"ADDED\",\"object\":{\n", "+d 8\n");
+}
+END_TEST
+
+/* Of several API servers with one address that one answers which has not seen this version yet: apiserver
+ * pkg/storage/errors.go, NewTooLargeResourceVersionError(). */
+static void serve_behind(struct fake_api *a, const struct fake_request *r)
+{
+	(void)a;
+	if (!is_watch(r)) {
+		answer_list(r);
+	} else if (n_watches++ < 2) {
+		fake_answer(r, "504",
+			"{\"kind\":\"Status\",\"code\":504,\"reason\":\"Timeout\",\"message\":\"Timeout: Too "
+			"large resource version: 5, current: 3\",\"details\":{\"causes\":[{\"reason\":"
+			"\"ResourceVersionTooLarge\"}],\"retryAfterSeconds\":1}}");
+	} else {
+		fake_begin(r);
+		fake_say(r, THING_EVENT("ADDED", "d", "8"));
+	}
+}
+
+START_TEST(a_server_that_lags_behind_is_asked_again_and_nothing_is_forgotten)
+{
+	n_lists = n_watches = 0;
+	watch_rig_open(&w, NULL, serve_behind);
+	watch_rig_until(&w, "+d 8\n");
+	ck_assert_str_eq(buf_str(&w.told), "+a 1\n+b 2\nsynced\n+d 8\n");
+	ck_assert_uint_eq(n_lists, 1);
+	ck_assert(str_ends(buf_str(&w.api.log), "&resourceVersion=5\n"));
+	watch_rig_close(&w);
+}
+END_TEST
+
+static void serve_huge_line(struct fake_api *a, const struct fake_request *r)
+{
+	static char blanks[(1u << 20) + 1];
+
+	(void)a;
+	if (!is_watch(r)) {
+		answer_list(r);
+		return;
+	}
+	fake_begin(r);
+	if (n_watches++ > 0)
+		return;
+	memset(blanks, ' ', sizeof(blanks) - 1);
+	fake_say(r, "{");
+	for (unsigned i = 0; i < 5; i++)
+		fake_say(r, blanks);
+}
+
+START_TEST(an_event_that_is_too_long_is_not_read_to_its_end)
+{
+	watch_rig_open(&w, NULL, serve_huge_line);
+	watch_rig_until(&w, "-a\n");
+	ck_assert_str_eq(buf_str(&w.told), "+a 1\n+b 2\nsynced\n*b 40\n+c 41\n-a\n");
+	watch_rig_close(&w);
+}
+END_TEST
+
+static void serve_error(struct fake_api *a, const struct fake_request *r)
+{
+	(void)a;
+	if (!is_watch(r)) {
+		answer_list(r);
+		return;
+	}
+	fake_begin(r);
+	if (n_watches++ > 0)
+		return;
+	fake_say(r,
+		"{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":500,\"message\":\"oops\"}}\n");
+	fake_end(r);
+}
+
+START_TEST(another_error_of_a_watch_makes_no_list)
+{
+	watch_rig_open(&w, NULL, serve_error);
+	fake_until_asked(&w.api, 3);
+	ck_assert(str_ends(buf_str(&w.api.log), "&resourceVersion=5\n"));
+	ck_assert_uint_eq(n_lists, 1);
+	watch_rig_close(&w);
+}
+END_TEST
+
+static void serve_cut(struct fake_api *a, const struct fake_request *r)
+{
+	if (!is_watch(r)) {
+		answer_list(r);
+		return;
+	}
+	fake_begin(r);
+	if (n_watches++ > 0)
+		return;
+	fake_say(r, THING_EVENT("ADDED", "d", "8") "{\"type\":\"ADD");
+	h2_peer_flush((struct h2_peer_conn *)r->side);
+	h2_peer_cut(h2_peer_conn(&a->peer, a->peer.n_conns));
+}
+
+START_TEST(a_watch_goes_on_after_the_connection_was_lost)
+{
+	watch_rig_open(&w, NULL, serve_cut);
+	fake_until_asked(&w.api, 3);
+	ck_assert(strstr(buf_str(&w.told), "+d 8") ? str_ends(buf_str(&w.api.log), "&resourceVersion=8\n")
+						   : str_ends(buf_str(&w.api.log), "&resourceVersion=5\n"));
+	ck_assert_uint_eq(n_lists, 1);
+	watch_rig_close(&w);
+}
+END_TEST
+
+/* @n-th request for a list gets a page that goes on, and the next page fails. */
+static const char *page_status;
+static const char *page_text;
+
+static void serve_bad_page(struct fake_api *a, const struct fake_request *r)
+{
+	(void)a;
+	if (is_watch(r))
+		fake_begin(r);
+	else if (strstr(r->path, "continue="))
+		fake_answer(r, page_status, page_text);
+	else if (n_lists++ == 0)
+		fake_answer(r, "200", THING_LIST("5", "t", THING("x", "1") "," THING("b", "40")));
+	else
+		fake_answer(r, "200", THING_LIST("50", "", THING("b", "40") "," THING("c", "41")));
+}
+
+static void begins_anew_after_page(const char *status, const char *text)
+{
+	page_status = status;
+	page_text = text;
+	n_lists = 0;
+	watch_rig_open(&w, NULL, serve_bad_page);
+	watch_rig_until(&w, "synced\n");
+	ck_assert_str_eq(buf_str(&w.told), "+x 1\n+b 40\n+c 41\n-x\nsynced\n");
+	watch_rig_close(&w);
+}
+
+START_TEST(a_list_that_breaks_off_begins_anew)
+{
+	begins_anew_after_page("410", "{\"kind\":\"Status\",\"code\":410}");
+	begins_anew_after_page("500", "");
+	begins_anew_after_page("200", "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[");
+	begins_anew_after_page(
+		"200", "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[{\"metadata\":{}}]}");
+	begins_anew_after_page("200", "{\"metadata\":{},\"items\":[]}");
+	begins_anew_after_page("200", "");
+}
+END_TEST
+
+static void serve_refused(struct fake_api *a, const struct fake_request *r)
+{
+	(void)a;
+	if (is_watch(r) && n_watches++ == 0)
+		fake_answer(r, "410", "{\"kind\":\"Status\",\"message\":\"gone\"}");
+	else if (is_watch(r))
+		fake_begin(r);
+	else if (n_lists < 3 && a->n < 4)
+		fake_answer(r, "403", "{\"kind\":\"Status\",\"message\":\"no\"}");
+	else
+		answer_list(r);
+}
+
+START_TEST(refusals_of_list_and_watch_are_waited_out)
+{
+	watch_rig_open(&w, NULL, serve_refused);
+	watch_rig_until(&w, "-a\n");
+	ck_assert_str_eq(buf_str(&w.told), "+a 1\n+b 2\nsynced\n*b 40\n+c 41\n-a\n");
+	watch_rig_close(&w);
+}
+END_TEST
+
+static void serve_refused_watch(struct fake_api *a, const struct fake_request *r)
+{
+	(void)a;
+	if (!is_watch(r))
+		answer_list(r);
+	else if (n_watches++ == 0)
+		fake_answer(r, "500", "");
+	else
+		fake_begin(r);
+}
+
+static bool is_failing(void *user)
+{
+	(void)user;
+	return informer_failing_ns(w.informer) != 0;
+}
+
+static bool is_accepted(void *user)
+{
+	return !is_failing(user);
+}
+
+/* The second watch is accepted, and never has an event, as for objects that do not change. */
+START_TEST(a_watch_that_is_accepted_is_no_failure_though_nothing_comes)
+{
+	n_lists = 0;
+	n_watches = 0;
+	watch_rig_open(&w, NULL, serve_refused_watch);
+	ck_assert(!is_failing(NULL));
+	fake_until(&w.api, is_failing, NULL);
+	fake_until(&w.api, is_accepted, NULL);
+	ck_assert_uint_eq(n_watches, 2);
+	watch_rig_close(&w);
+}
+END_TEST
+
+START_TEST(an_informer_can_be_freed_at_any_time)
+{
+	for (unsigned n = 0; n < 3; n++) {
+		n_watches = 1;
+		n_lists = 0;
+		watch_rig_open(&w, NULL, serve_bad_watch);
+		fake_until_asked(&w.api, n);
+		watch_rig_close(&w);
+	}
+}
+END_TEST
+
+TMPDIR_MAIN("kube/informer_loss", what_went_while_the_server_forgot_is_told_as_gone,
+	what_is_not_understood_is_listed_anew, an_event_that_is_too_long_is_not_read_to_its_end,
+	a_server_that_lags_behind_is_asked_again_and_nothing_is_forgotten,
+	another_error_of_a_watch_makes_no_list, a_watch_goes_on_after_the_connection_was_lost,
+	a_list_that_breaks_off_begins_anew, refusals_of_list_and_watch_are_waited_out,
+	a_watch_that_is_accepted_is_no_failure_though_nothing_comes, an_informer_can_be_freed_at_any_time)

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
+#include "net/grpc/grpc_wire.h"
+#include "net/http2/h2.h"
+#include "unit/unit.h"
+
+static struct span bytes_of(const void *p, size_t n)
+{
+	return (struct span){p, n};
+}
+
+#define BYTES(literal) bytes_of(literal, sizeof(literal) - 1)
+
+START_TEST(a_message_may_be_split_anywhere)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct span whole = BYTES("\0\0\0\0\x03"
+				  "abc");
+
+	for (size_t first = 0; first <= whole.n; first++) {
+		struct grpc_assembler a;
+
+		grpc_assembler_init(&a);
+		ASSERT_OK(grpc_assembler_feed(&a, bytes_of(whole.p, first), &err));
+		ck_assert(a.complete == (first == whole.n));
+		ASSERT_OK(grpc_assembler_feed(&a, bytes_of(whole.p + first, whole.n - first), &err));
+		ck_assert(a.complete);
+		ck_assert_str_eq(buf_str(&a.message), "abc");
+		grpc_assembler_done(&a);
+	}
+}
+END_TEST
+
+START_TEST(a_message_may_come_byte_by_byte)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct span whole = BYTES("\0\0\0\0\x02xy");
+	struct grpc_assembler a;
+
+	grpc_assembler_init(&a);
+	for (size_t i = 0; i < whole.n; i++) {
+		ck_assert(!a.complete);
+		ASSERT_OK(grpc_assembler_feed(&a, bytes_of(whole.p + i, 1), &err));
+	}
+	ck_assert(a.complete);
+	ck_assert_str_eq(buf_str(&a.message), "xy");
+	grpc_assembler_done(&a);
+}
+END_TEST
+
+START_TEST(an_empty_message_is_complete_with_its_prefix)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct grpc_assembler a;
+
+	grpc_assembler_init(&a);
+	ASSERT_OK(grpc_assembler_feed(&a, BYTES("\0\0\0\0"), &err));
+	ck_assert(!a.complete);
+	ASSERT_OK(grpc_assembler_feed(&a, BYTES("\0"), &err));
+	ck_assert(a.complete);
+	ck_assert_uint_eq(a.message.len, 0);
+	ASSERT_OK(grpc_assembler_feed(&a, BYTES(""), &err));
+	ASSERT_FAILS(grpc_assembler_feed(&a, BYTES("\0"), &err), ERR_INTERNAL, "more than one message");
+	grpc_assembler_done(&a);
+}
+END_TEST
+
+START_TEST(a_second_message_is_refused_also_in_the_same_bytes)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct grpc_assembler a;
+
+	grpc_assembler_init(&a);
+	ASSERT_FAILS(grpc_assembler_feed(&a, BYTES("\0\0\0\0\x01z\0\0\0\0\0"), &err), ERR_INTERNAL,
+		"more than one message");
+	grpc_assembler_done(&a);
+}
+END_TEST
+
+START_TEST(flags_and_length_are_judged_before_anything_is_stored)
+{
+	static const struct {
+		struct span bytes;
+		enum err_code code;
+		const char *text;
+	} cases[] = {
+		{{(const uint8_t *)"\1\0\0\0\1", 5}, ERR_UNIMPLEMENTED, "compressed"},
+		{{(const uint8_t *)"\2\0\0\0\1", 5}, ERR_INTERNAL, "flags 0x02"},
+		{{(const uint8_t *)"\0\0\x40\0\1", 5}, ERR_EXHAUSTED, "4194305"},
+		{{(const uint8_t *)"\0\xff\xff\xff\xff", 5}, ERR_EXHAUSTED, "4294967295"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(error_freep) struct error *err = NULL;
+		struct grpc_assembler a;
+
+		grpc_assembler_init(&a);
+		ASSERT_FAILS(grpc_assembler_feed(&a, cases[i].bytes, &err), cases[i].code, cases[i].text);
+		ck_assert_ptr_null(a.message.data);
+		grpc_assembler_done(&a);
+	}
+}
+END_TEST
+
+START_TEST(a_message_of_exactly_4_mib_is_accepted)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(free_charp) char *payload = x_calloc(1, LIMIT_MESSAGE_BYTES);
+	struct grpc_assembler a;
+	uint8_t prefix[5];
+
+	grpc_prefix(LIMIT_MESSAGE_BYTES, prefix);
+	ck_assert_mem_eq(prefix, "\0\0\x40\0\0", 5);
+	grpc_assembler_init(&a);
+	ASSERT_OK(grpc_assembler_feed(&a, bytes_of(prefix, 5), &err));
+	ASSERT_OK(grpc_assembler_feed(&a, bytes_of(payload, LIMIT_MESSAGE_BYTES), &err));
+	ck_assert(a.complete);
+	ck_assert_uint_eq(a.message.len, LIMIT_MESSAGE_BYTES);
+	grpc_assembler_done(&a);
+}
+END_TEST
+
+START_TEST(the_prefix_is_big_endian)
+{
+	uint8_t prefix[5];
+
+	grpc_prefix(0x01020304, prefix);
+	ck_assert_mem_eq(prefix, "\0\1\2\3\4", 5);
+}
+END_TEST
+
+START_TEST(timeouts_of_every_unit_become_nanoseconds)
+{
+	static const struct {
+		const char *text;
+		uint64_t ns;
+	} cases[] = {
+		{"7n", 7},
+		{"2999660u", 2999660000},
+		{"100m", 100000000},
+		{"1S", 1000000000},
+		{"2M", 120000000000},
+		{"3H", 10800000000000},
+		{"0S", 0},
+		{"00000001S", 1000000000},
+		{"99999999S", 99999999000000000},
+		{"2562047H", 9223369200000000000u},
+		{"2562048H", UINT64_MAX / 2},
+		{"99999999H", UINT64_MAX / 2},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(error_freep) struct error *err = NULL;
+		uint64_t ns;
+
+		ASSERT_OK(grpc_timeout_parse(span_of(cases[i].text), &ns, &err));
+		ck_assert_uint_eq(ns, cases[i].ns);
+	}
+}
+END_TEST
+
+START_TEST(malformed_timeouts_are_refused)
+{
+	static const char *const cases[] = {"", "S", "5", "5s", "5h", "5 S", " 5S", "-5S", "+5S", "5SS",
+		"1.5S", "123456789S", "5\xc2\xb5"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(error_freep) struct error *err = NULL;
+		uint64_t ns = 4711;
+
+		ASSERT_FAILS(grpc_timeout_parse(span_of(cases[i]), &ns, &err), ERR_INVALID_ARGUMENT,
+			"grpc-timeout");
+		ck_assert_uint_eq(ns, 4711);
+	}
+	CLEANUP(error_freep) struct error *err = NULL;
+	uint64_t ns;
+
+	ASSERT_FAILS(grpc_timeout_parse(BYTES("1\0S"), &ns, &err), ERR_INVALID_ARGUMENT, "NUL");
+}
+END_TEST
+
+START_TEST(timeouts_are_written_with_8_digits_at_most_and_rounded_up)
+{
+	static const struct {
+		uint64_t ns;
+		const char *text;
+	} cases[] = {
+		{0, "0n"},
+		{1, "1n"},
+		{99999999, "99999999n"},
+		{100000000, "100000u"},
+		{100000001, "100001u"},
+		{99999999000, "99999999u"},
+		{99999999001, "100000m"},
+		{10000000000000000, "10000000S"},
+		{UINT64_MAX, "5124096H"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char text[12];
+
+		grpc_timeout_format(cases[i].ns, text);
+		ck_assert_str_eq(text, cases[i].text);
+	}
+}
+END_TEST
+
+START_TEST(messages_are_percent_encoded_and_come_back)
+{
+	static const struct {
+		const char *plain;
+		const char *encoded;
+	} cases[] = {
+		{"", ""},
+		{"plain ~text!", "plain ~text!"},
+		{"100%", "100%25"},
+		{"no\nsuch \xe2\x82\xac", "no%0Asuch %E2%82%AC"},
+		{"\x1f\x7f\x80\xff", "%1F%7F%80%FF"},
+		{"ended with status 1: ", "ended with status 1:%20"},
+		{"  two  ", "%20 two %20"},
+		{" ", "%20"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(buf_done) struct buf encoded = BUF_INIT(100);
+		CLEANUP(buf_done) struct buf decoded = BUF_INIT(100);
+
+		grpc_percent_encode(cases[i].plain, &encoded);
+		ck_assert_str_eq(buf_str(&encoded), cases[i].encoded);
+		grpc_percent_decode(buf_span(&encoded), &decoded);
+		ck_assert_str_eq(buf_str(&decoded), cases[i].plain);
+	}
+}
+END_TEST
+
+START_TEST(broken_escapes_stay_as_they_are)
+{
+	static const struct {
+		const char *encoded;
+		const char *plain;
+	} cases[] = {
+		{"%", "%"},
+		{"%4", "%4"},
+		{"%41", "A"},
+		{"%e2%82%ac", "\xe2\x82\xac"},
+		{"%zz%4g%g4", "%zz%4g%g4"},
+		{"%%41", "%A"},
+		{"a%", "a%"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(buf_done) struct buf out = BUF_INIT(100);
+
+		grpc_percent_decode(span_of(cases[i].encoded), &out);
+		ck_assert_str_eq(buf_str(&out), cases[i].plain);
+	}
+}
+END_TEST
+
+START_TEST(http_statuses_map_as_the_specification_says)
+{
+	ck_assert_int_eq(grpc_code_of_http(400), ERR_INTERNAL);
+	ck_assert_int_eq(grpc_code_of_http(401), ERR_UNAUTHENTICATED);
+	ck_assert_int_eq(grpc_code_of_http(403), ERR_PERMISSION);
+	ck_assert_int_eq(grpc_code_of_http(404), ERR_UNIMPLEMENTED);
+	ck_assert_int_eq(grpc_code_of_http(429), ERR_UNAVAILABLE);
+	ck_assert_int_eq(grpc_code_of_http(502), ERR_UNAVAILABLE);
+	ck_assert_int_eq(grpc_code_of_http(503), ERR_UNAVAILABLE);
+	ck_assert_int_eq(grpc_code_of_http(504), ERR_UNAVAILABLE);
+	ck_assert_int_eq(grpc_code_of_http(200), ERR_UNKNOWN);
+	ck_assert_int_eq(grpc_code_of_http(500), ERR_UNKNOWN);
+}
+END_TEST
+
+UNIT_MAIN("grpc_wire", a_message_may_be_split_anywhere, a_message_may_come_byte_by_byte,
+	an_empty_message_is_complete_with_its_prefix, a_second_message_is_refused_also_in_the_same_bytes,
+	flags_and_length_are_judged_before_anything_is_stored, a_message_of_exactly_4_mib_is_accepted,
+	the_prefix_is_big_endian, timeouts_of_every_unit_become_nanoseconds, malformed_timeouts_are_refused,
+	timeouts_are_written_with_8_digits_at_most_and_rounded_up, messages_are_percent_encoded_and_come_back,
+	broken_escapes_stay_as_they_are, http_statuses_map_as_the_specification_says)

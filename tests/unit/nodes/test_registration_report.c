@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "nodes/registration_report.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/str.h"
+#include "unit/unit.h"
+
+#define PHASE(name) REGISTRY__V0__INVENTORY_VOLUME__PHASE__##name
+
+static char name[] = "pvc-1";
+static char id_1[] = "id-1";
+static char id_2[] = "id-2";
+static char pool[] = "region0";
+
+START_TEST(volumes_and_pools_are_told_as_they_are)
+{
+	CLEANUP(arena_freep) struct arena *arena = arena_new(0);
+	Registry__V0__RegisterControllerRequest q;
+	struct report_volume volumes[] = {
+		{.id = id_1, .name = name, .size_bytes = 7, .phase = REPORT_READY, .by_controller = true},
+		{.id = id_2, .phase = REPORT_DAMAGED, .ever_staged = true}};
+	struct report_pool pools[] = {{.name = pool,
+		.capacity = {.total_bytes = 4,
+			.free_bytes = 3,
+			.max_volume_bytes = 2,
+			.max_sector_volume_bytes = 1},
+		.rules = {8, 9, 10},
+		.free_extent_bytes = {12, 11},
+		.n_free_extents = 2,
+		.incomplete = true}};
+	const struct volumes_report report = {pools, 1, volumes, 2};
+
+	registry__v0__register_controller_request__init(&q);
+	registration_report(&report, &q, arena);
+	ck_assert_uint_eq(q.n_regions, 1);
+	ck_assert_str_eq(q.regions[0]->name, pool);
+	ck_assert_uint_eq(q.regions[0]->total_bytes, 4);
+	ck_assert_uint_eq(q.regions[0]->available_bytes, 3);
+	ck_assert_uint_eq(q.regions[0]->max_volume_bytes, 2);
+	ck_assert_uint_eq(q.regions[0]->max_sector_volume_bytes, 1);
+	ck_assert_uint_eq(q.regions[0]->unit_bytes, 8);
+	ck_assert_uint_eq(q.regions[0]->map_align_bytes, 9);
+	ck_assert_uint_eq(q.regions[0]->btt_start_bytes, 10);
+	ck_assert(q.regions[0]->incomplete);
+	ck_assert_uint_eq(q.regions[0]->n_free_extent_bytes, 2);
+	ck_assert_uint_eq(q.regions[0]->free_extent_bytes[0], 12);
+	ck_assert_uint_eq(q.regions[0]->free_extent_bytes[1], 11);
+	ck_assert_uint_eq(q.inventory->n_volumes, 2);
+	ck_assert_str_eq(q.inventory->volumes[0]->id, id_1);
+	ck_assert_str_eq(q.inventory->volumes[0]->name, name);
+	ck_assert_uint_eq(q.inventory->volumes[0]->size_bytes, 7);
+	ck_assert(q.inventory->volumes[0]->made_by_controller && !q.inventory->volumes[0]->ever_staged);
+	ck_assert_str_eq(q.inventory->volumes[1]->name, "");
+	ck_assert(!q.inventory->volumes[1]->made_by_controller && q.inventory->volumes[1]->ever_staged);
+}
+END_TEST
+
+START_TEST(claims_are_told_as_far_as_they_fit)
+{
+	CLEANUP(arena_freep) struct arena *arena = arena_new(0);
+	Registry__V0__RegisterControllerRequest q;
+	static char id[10000][6];
+	static char claim[318];
+	static struct report_volume volumes[10000];
+	size_t told = 0;
+
+	memset(claim, 'a', sizeof(claim) - 1);
+	claim[63] = '/';
+	for (size_t i = 0; i < ARRAY_SIZE(volumes); i++) {
+		snprintf(id[i], sizeof(id[i]), "%zu", i);
+		volumes[i] = (struct report_volume){.id = id[i], .claim = claim};
+	}
+	registry__v0__register_controller_request__init(&q);
+	registration_report(&(struct volumes_report){NULL, 0, volumes, ARRAY_SIZE(volumes)}, &q, arena);
+	ck_assert_uint_eq(q.inventory->n_volumes, ARRAY_SIZE(volumes));
+	while (told < q.inventory->n_volumes && str_eq(q.inventory->volumes[told]->claim, claim))
+		told++;
+	ck_assert_uint_eq(told, (1U << 20) / strlen(claim));
+	for (size_t i = told; i < q.inventory->n_volumes; i++)
+		ck_assert_str_eq(q.inventory->volumes[i]->claim, "");
+	ck_assert_uint_lt(registry__v0__register_controller_request__get_packed_size(&q), 2U << 20);
+}
+END_TEST
+
+START_TEST(phases_are_those_of_the_wire)
+{
+	static const struct {
+		enum report_phase phase;
+		Registry__V0__InventoryVolume__Phase wire;
+	} cases[] = {{REPORT_DAMAGED, PHASE(UNKNOWN)}, {REPORT_CREATING, PHASE(CREATING)},
+		{REPORT_READY, PHASE(READY)}, {REPORT_ERASING, PHASE(ERASING)},
+		{REPORT_MISSING, PHASE(MISSING)}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(arena_freep) struct arena *arena = arena_new(0);
+		Registry__V0__RegisterControllerRequest q;
+		struct report_volume v = {.id = id_1, .phase = cases[i].phase};
+
+		registry__v0__register_controller_request__init(&q);
+		registration_report(&(struct volumes_report){NULL, 0, &v, 1}, &q, arena);
+		ck_assert_int_eq(q.inventory->volumes[0]->phase, cases[i].wire);
+	}
+}
+END_TEST
+
+START_TEST(a_node_without_volumes_says_so)
+{
+	CLEANUP(arena_freep) struct arena *arena = arena_new(0);
+	Registry__V0__RegisterControllerRequest q;
+
+	registry__v0__register_controller_request__init(&q);
+	registration_report(&(struct volumes_report){0}, &q, arena);
+	ck_assert_ptr_nonnull(q.inventory);
+	ck_assert_uint_eq(q.inventory->n_volumes, 0);
+}
+END_TEST
+
+UNIT_MAIN("nodes/registration_report", volumes_and_pools_are_told_as_they_are,
+	claims_are_told_as_far_as_they_fit, phases_are_those_of_the_wire, a_node_without_volumes_says_so)

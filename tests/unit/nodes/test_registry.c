@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Registration, heartbeat, change of endpoint. */
+#include "base/mem.h"
+#include "base/str.h"
+#include "nodes/registry_private.h"
+#include "unit/nodes/registry_rig.h"
+
+#define A "tcp://192.0.2.1:10001"
+#define B "tcp://192.0.2.2:10001"
+
+static const Csi__V1__ProbeResponse alive = CSI__V1__PROBE_RESPONSE__INIT;
+static struct rig rig;
+
+static void reg(const char *id, const char *endpoint)
+{
+	rig_done(&rig, rig_register(&rig, id, endpoint, /* is_go= */ false), 0, "");
+}
+
+static const char *endpoint_of(const char *id)
+{
+	return node_table_get(rig.table, id)->report.endpoint;
+}
+
+START_TEST(a_node_is_live_until_its_lease_is_over)
+{
+	rig_open(&rig);
+	reg("a", A);
+	rig_tick(&rig, 89);
+	ck_assert(rig_is_live(&rig, "a"));
+	reg("a", A);
+	rig_tick(&rig, 89);
+	ck_assert(rig_is_live(&rig, "a"));
+	rig_tick(&rig, 1);
+	ck_assert(!rig_is_live(&rig, "a"));
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(all_that_a_node_says_is_in_the_table)
+{
+	Registry__V0__RegisterControllerRequest m;
+	registry__v0__register_controller_request__init(&m);
+	Registry__V0__RegionCapacity region;
+	registry__v0__region_capacity__init(&region);
+	Registry__V0__InventoryVolume volume;
+	registry__v0__inventory_volume__init(&volume);
+	Registry__V0__Inventory inventory;
+	registry__v0__inventory__init(&inventory);
+	char texts[][24] = {"n", A, "lvm", "2.0.0", "boot", "id", "name", "r"};
+	const struct node_report *r;
+
+	region.name = texts[7];
+	region.total_bytes = 5;
+	region.available_bytes = 4;
+	region.max_volume_bytes = 3;
+	region.max_sector_volume_bytes = 2;
+	volume.id = texts[5];
+	volume.name = texts[6];
+	volume.size_bytes = 7;
+	volume.phase = REGISTRY__V0__INVENTORY_VOLUME__PHASE__MISSING;
+	volume.ever_staged = true;
+	volume.made_by_controller = true;
+	inventory.n_volumes = 1;
+	inventory.volumes = (Registry__V0__InventoryVolume *[]){&volume};
+	m.node_id = texts[0];
+	m.endpoint = texts[1];
+	m.device_mode = texts[2];
+	m.version = texts[3];
+	m.boot_id = texts[4];
+	m.lease_seconds = 100000;
+	m.n_regions = 1;
+	m.regions = (Registry__V0__RegionCapacity *[]){&region};
+	m.inventory = &inventory;
+	rig_open(&rig);
+	rig_done(&rig, rig_send(&rig, &m), 0, "");
+	r = &node_table_get(rig.table, "n")->report;
+	ck_assert_str_eq(r->endpoint, A);
+	ck_assert_str_eq(r->device_mode, "lvm");
+	ck_assert_str_eq(r->version, "2.0.0");
+	ck_assert_str_eq(r->boot_id, "boot");
+	ck_assert_uint_eq(r->lease_ms, 3600000);
+	ck_assert_str_eq(r->regions[0].name, "r");
+	ck_assert_uint_eq(r->regions[0].total_bytes, 5);
+	ck_assert_uint_eq(r->regions[0].available_bytes, 4);
+	ck_assert_uint_eq(r->regions[0].max_volume_bytes, 3);
+	ck_assert_uint_eq(r->regions[0].max_sector_volume_bytes, 2);
+	ck_assert(r->has_inventory);
+	ck_assert_str_eq(r->volumes[0].id, "id");
+	ck_assert_str_eq(r->volumes[0].name, "name");
+	ck_assert_uint_eq(r->volumes[0].size_bytes, 7);
+	ck_assert_int_eq(r->volumes[0].phase, NODE_VOLUME_MISSING);
+	ck_assert(r->volumes[0].ever_staged && r->volumes[0].made_by_controller && !r->bound);
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(phases_are_kept_and_those_of_later_releases_kept_apart)
+{
+	static const struct {
+		int wire;
+		enum node_volume_phase phase;
+	} cases[] = {{0, NODE_VOLUME_UNKNOWN}, {1, NODE_VOLUME_CREATING}, {2, NODE_VOLUME_READY},
+		{3, NODE_VOLUME_ERASING}, {4, NODE_VOLUME_MISSING}, {5, NODE_VOLUME_LATER},
+		{1000, NODE_VOLUME_LATER}, {INT32_MAX, NODE_VOLUME_LATER}, {-1, NODE_VOLUME_LATER}};
+	Registry__V0__RegisterControllerRequest m;
+	Registry__V0__InventoryVolume volume;
+	Registry__V0__Inventory inventory;
+	char node[] = "n", endpoint[] = A, id[] = "id";
+
+	registry__v0__register_controller_request__init(&m);
+	registry__v0__inventory_volume__init(&volume);
+	registry__v0__inventory__init(&inventory);
+	volume.id = id;
+	inventory.n_volumes = 1;
+	inventory.volumes = (Registry__V0__InventoryVolume *[]){&volume};
+	m.node_id = node;
+	m.endpoint = endpoint;
+	m.inventory = &inventory;
+	rig_open(&rig);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct rig_call *watched;
+
+		volume.phase = (Registry__V0__InventoryVolume__Phase)cases[i].wire;
+		rig_done(&rig, rig_send(&rig, &m), 0, "");
+		ck_assert_int_eq(node_table_get(rig.table, "n")->report.volumes[0].phase, cases[i].phase);
+		/* those that watch see the same */
+		watched = rig_watch(&rig, NULL, 0);
+		ck_assert_int_eq(rig_end(&rig, watched), 0);
+		ck_assert_int_eq(
+			(int)watched->watched->changed[0]->inventory->volumes[0]->phase, (int)cases[i].phase);
+		rig_call_free(watched);
+	}
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(claims_of_volumes_are_kept_if_they_can_be_true)
+{
+	Registry__V0__RegisterControllerRequest m;
+	Registry__V0__InventoryVolume volume;
+	Registry__V0__Inventory inventory;
+	char node[] = "n", endpoint[] = A, id[] = "id";
+	char claims[][16] = {"default/data", "other/data", "../data", ""};
+
+	registry__v0__register_controller_request__init(&m);
+	registry__v0__inventory_volume__init(&volume);
+	registry__v0__inventory__init(&inventory);
+	volume.id = id;
+	inventory.n_volumes = 1;
+	inventory.volumes = (Registry__V0__InventoryVolume *[]){&volume};
+	m.node_id = node;
+	m.endpoint = endpoint;
+	m.inventory = &inventory;
+	rig_open(&rig);
+	for (size_t i = 0; i < ARRAY_SIZE(claims); i++) {
+		/* nothing else is new in the report */
+		volume.claim = claims[i];
+		rig_done(&rig, rig_send(&rig, &m), 0, "");
+		const char *kept = node_table_get(rig.table, "n")->report.volumes[0].claim;
+		ck_assert(i < 2 ? str_eq(kept, claims[i]) : !kept);
+	}
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(how_a_region_hands_out_space_is_kept)
+{
+	Registry__V0__RegisterControllerRequest m;
+	Registry__V0__RegionCapacity region;
+	Registry__V0__Inventory inventory;
+	uint64_t extents[33] = {12, 11};
+	char name[] = "n";
+	char endpoint[] = A;
+	const struct node_region *r;
+
+	registry__v0__register_controller_request__init(&m);
+	registry__v0__region_capacity__init(&region);
+	registry__v0__inventory__init(&inventory);
+	m.inventory = &inventory;
+	region.unit_bytes = 8;
+	region.map_align_bytes = 9;
+	region.btt_start_bytes = 10;
+	region.incomplete = true;
+	region.n_free_extent_bytes = 2;
+	region.free_extent_bytes = extents;
+	m.node_id = name;
+	m.endpoint = endpoint;
+	m.n_regions = 1;
+	m.regions = (Registry__V0__RegionCapacity *[]){&region};
+	rig_open(&rig);
+	rig_done(&rig, rig_send(&rig, &m), 0, "");
+	r = &node_table_get(rig.table, "n")->report.regions[0];
+	ck_assert_uint_eq(r->unit_bytes, 8);
+	ck_assert_uint_eq(r->map_align_bytes, 9);
+	ck_assert_uint_eq(r->btt_start_bytes, 10);
+	ck_assert(r->incomplete);
+	ck_assert_uint_eq(r->n_free_extents, 2);
+	ck_assert_uint_eq(r->free_extent_bytes[1], 11);
+	region.n_free_extent_bytes = ARRAY_SIZE(extents);
+	rig_done(&rig, rig_send(&rig, &m), ERR_INVALID_ARGUMENT, "more than 32 free extents");
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(what_cannot_be_is_refused)
+{
+	static const struct {
+		const char *id, *endpoint, *text;
+	} cases[] = {
+		{"", A, "node_id is empty"},
+		{"a", "", "endpoint is empty"},
+		{"a\nb", A, "control character"},
+		{"a", "unix:///csi/csi.sock", "reached from elsewhere"},
+		{"a", "tcp://:10001", "reached from elsewhere"},
+		{"a", "tcp://192.0.2.1:0", "reached from elsewhere"},
+		{"a", "tcp://node-1:10001", "not a numeric address"},
+	};
+	char *longish = x_malloc(REGISTRY_MAX_NODE_ID + 2);
+
+	rig_open(&rig);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		rig_done(&rig, rig_register(&rig, cases[i].id, cases[i].endpoint, false),
+			ERR_INVALID_ARGUMENT, cases[i].text);
+	memset(longish, 'x', REGISTRY_MAX_NODE_ID + 1);
+	longish[REGISTRY_MAX_NODE_ID + 1] = '\0';
+	rig_done(&rig, rig_register(&rig, longish, A, false), ERR_INVALID_ARGUMENT, "longer than 253");
+	rig_done(&rig, rig_unregister(&rig, ""), ERR_INVALID_ARGUMENT, "node_id is empty");
+	free(longish);
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(a_volume_that_is_named_twice_is_refused)
+{
+	Registry__V0__RegisterControllerRequest m;
+	registry__v0__register_controller_request__init(&m);
+	Registry__V0__InventoryVolume volumes[3];
+	Registry__V0__Inventory inventory;
+	registry__v0__inventory__init(&inventory);
+	char texts[][24] = {"n", A, "v2", "v1", "v2"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(volumes); i++) {
+		registry__v0__inventory_volume__init(&volumes[i]);
+		volumes[i].id = texts[2 + i];
+	}
+	inventory.volumes = (Registry__V0__InventoryVolume *[]){&volumes[0], &volumes[1], &volumes[2]};
+	inventory.n_volumes = 3;
+	m.node_id = texts[0];
+	m.endpoint = texts[1];
+	m.lease_seconds = 90;
+	m.inventory = &inventory;
+	rig_open(&rig);
+	rig_done(&rig, rig_send(&rig, &m), ERR_INVALID_ARGUMENT, "node \"n\": volume v2 is named twice");
+	ck_assert_ptr_null(node_table_get(rig.table, "n"));
+	inventory.n_volumes = 2;
+	rig_done(&rig, rig_send(&rig, &m), 0, "");
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(unregistering_ends_the_lease_and_may_be_repeated)
+{
+	rig_open(&rig);
+	reg("a", A);
+	rig_done(&rig, rig_unregister(&rig, "a"), 0, "");
+	ck_assert(!rig_is_live(&rig, "a"));
+	rig_done(&rig, rig_unregister(&rig, "a"), 0, "");
+	rig_done(&rig, rig_unregister(&rig, "unknown"), 0, "");
+	/* from anywhere, and without a probe */
+	reg("a", B);
+	ck_assert_str_eq(endpoint_of("a"), B);
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(unregistering_ends_no_lease_of_another_run)
+{
+	static const struct {
+		const char *endpoint, *instance;
+	} cases[] = {{B, "1"}, {A, "2"}, {B, "2"}, {A, ""}, {"", "1"}, {"", ""}};
+
+	rig_open(&rig);
+	rig_done(&rig, rig_register_run(&rig, "a", A, "1"), 0, "");
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		rig_done(&rig, rig_unregister_run(&rig, "a", cases[i].endpoint, cases[i].instance), 0, "");
+		ck_assert_msg(rig_is_live(&rig, "a"), "case %zu", i);
+	}
+	rig_done(&rig, rig_unregister_run(&rig, "a", A, "1"), 0, "");
+	ck_assert(!rig_is_live(&rig, "a"));
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(a_late_end_of_the_run_before_does_not_end_the_lease)
+{
+	rig_open(&rig);
+	rig_done(&rig, rig_register_run(&rig, "a", A, "1"), 0, "");
+	rig_done(&rig, rig_register_run(&rig, "a", A, "2"), 0, "");
+	rig_done(&rig, rig_unregister_run(&rig, "a", A, "1"), 0, "");
+	ck_assert(rig_is_live(&rig, "a"));
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(a_duplicate_that_ends_while_it_registers_leaves_the_lease)
+{
+	struct rig_call *second;
+
+	rig_open(&rig);
+	rig_done(&rig, rig_register_run(&rig, "a", A, "1"), 0, "");
+	second = rig_register_run(&rig, "a", B, "2");
+	rig_until_called(&rig, 1);
+	rig_done(&rig, rig_unregister_run(&rig, "a", B, "2"), 0, "");
+	ck_assert(rig_is_live(&rig, "a"));
+	rig_answer(&rig, &alive.base, 0);
+	rig_done(&rig, second, ERR_ABORTED, "still answers");
+	ck_assert_str_eq(endpoint_of("a"), A);
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(a_lease_stays_with_an_endpoint_that_answers)
+{
+	struct rig_call *second;
+
+	rig_open(&rig);
+	reg("a", A);
+	second = rig_register(&rig, "a", B, false);
+	rig_until_called(&rig, 1);
+	ck_assert_str_eq(rig.calls[0].path, "/csi.v1.Identity/Probe");
+	ck_assert_str_eq(rig.calls[0].endpoint, A);
+	rig_answer(&rig, &alive.base, 0);
+	rig_done(&rig, second, ERR_ABORTED, "still answers");
+	ck_assert_str_eq(endpoint_of("a"), A);
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(a_lease_moves_from_an_endpoint_that_does_not_answer)
+{
+	struct rig_call *second;
+
+	rig_open(&rig);
+	reg("a", A);
+	second = rig_register(&rig, "a", B, false);
+	rig_until_called(&rig, 1);
+	rig_answer(&rig, NULL, ERR_UNAVAILABLE);
+	rig_done(&rig, second, 0, "");
+	ck_assert_str_eq(endpoint_of("a"), B);
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(an_endpoint_that_another_node_has_now_is_not_asked)
+{
+	rig_open(&rig);
+	reg("a", A);
+	reg("b", A);
+	reg("a", B);
+	ck_assert_str_eq(endpoint_of("a"), B);
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(a_heartbeat_meanwhile_counts_as_an_answer)
+{
+	struct rig_call *second;
+
+	rig_open(&rig);
+	reg("a", A);
+	rig.now_ns++;
+	second = rig_register(&rig, "a", B, false);
+	rig_until_called(&rig, 1);
+	rig.now_ns++;
+	reg("a", A);
+	rig_answer(&rig, NULL, ERR_DEADLINE);
+	rig_done(&rig, second, ERR_ABORTED, "differently");
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(a_third_registration_is_aborted_while_the_second_waits)
+{
+	struct rig_call *second;
+
+	rig_open(&rig);
+	reg("a", A);
+	second = rig_register(&rig, "a", B, false);
+	rig_until_called(&rig, 1);
+	rig_done(&rig, rig_register(&rig, "a", "tcp://192.0.2.3:1", false), ERR_ABORTED, "being checked");
+	reg("b", "tcp://192.0.2.4:1");
+	rig_answer(&rig, NULL, ERR_UNAVAILABLE);
+	rig_done(&rig, second, 0, "");
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(who_has_gone_while_he_waited_is_not_registered)
+{
+	struct error *err = NULL;
+	struct rig_call *second;
+
+	rig_open(&rig);
+	reg("a", A);
+	second = rig_register(&rig, "a", B, false);
+	rig_until_called(&rig, 1);
+	CLEANUP(free_charp) char *endpoint = x_asprintf("tcp://127.0.0.1:%u", grpc_server_port(rig.server));
+	grpc_client_free(rig.client);
+	rig_done(&rig, second, ERR_CANCELLED, "");
+	ASSERT_OK(grpc_client_new(
+		&(struct h2_channel_config){.loop = rig.loop, .endpoint = endpoint}, &rig.client, &err));
+	/* the server notices the end before it answers this */
+	reg("b", "tcp://192.0.2.4:1");
+	rig_answer(&rig, NULL, ERR_UNAVAILABLE);
+	ck_assert_str_eq(endpoint_of("a"), A);
+	rig_rounds(&rig);
+	rig_close(&rig);
+}
+END_TEST
+
+UNIT_MAIN("registry", a_node_is_live_until_its_lease_is_over, all_that_a_node_says_is_in_the_table,
+	phases_are_kept_and_those_of_later_releases_kept_apart,
+	claims_of_volumes_are_kept_if_they_can_be_true, how_a_region_hands_out_space_is_kept,
+	what_cannot_be_is_refused, a_volume_that_is_named_twice_is_refused,
+	unregistering_ends_the_lease_and_may_be_repeated, unregistering_ends_no_lease_of_another_run,
+	a_late_end_of_the_run_before_does_not_end_the_lease,
+	a_duplicate_that_ends_while_it_registers_leaves_the_lease,
+	a_lease_stays_with_an_endpoint_that_answers, a_lease_moves_from_an_endpoint_that_does_not_answer,
+	an_endpoint_that_another_node_has_now_is_not_asked, a_heartbeat_meanwhile_counts_as_an_answer,
+	a_third_registration_is_aborted_while_the_second_waits,
+	who_has_gone_while_he_waited_is_not_registered)

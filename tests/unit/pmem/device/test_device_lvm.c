@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "pmem/device/device.h"
+#include "pmem/nd/nd_fake.h"
+#include "unit/pmem/lvm/lvm_fake.h"
+#include "unit/unit.h"
+
+#define MIB(n) ((uint64_t)(n) << 20)
+
+#define UUID_A "6f1d2c3b-0000-4000-8000-00000000000a"
+#define UUID_B "6f1d2c3b-0000-4000-8000-00000000000b"
+
+#define GROUP(name, free, missing)                                                                           \
+	"\"vg_name\":\"" name "\",\"vg_uuid\":\"uuid-" name                                                  \
+	"\",\"vg_size\":\"104857600\",\"vg_free\":\"" free                                                   \
+	"\",\"vg_extent_size\":\"4194304\",\"vg_missing_pv_count\":\"" missing "\""
+#define EMPTY(name, free, missing)                                                                           \
+	"{\"pv_name\":\"/dev/pmem0\",\"pv_size\":\"1\"," GROUP(name, free, missing) "}"
+#define VOLUME(group, name, tags)                                                                            \
+	"{" group ",\"lv_name\":\"" name "\",\"lv_path\":\"/dev/nowhere/" name "\",\"lv_tags\":\"" tags      \
+	"\",\"lv_size\":\"8388608\",\"lv_active\":\"\"}"
+
+#define A_20  GROUP("a", "20971520", "0")
+#define B_0   GROUP("b", "0", "0")
+#define B_BAD GROUP("b", "20971520", "1")
+
+#define FULL "{\"pv_name\":\"/dev/pmem0\",\"pv_size\":\"1\",\"vg_seqno\":\"7\"," GROUP("a", "0", "0") "}"
+
+#define LIST(rows)                                                                                           \
+	{                                                                                                    \
+		LVM_FAKE_LIST, "{\"report\":[{\"pv\":[" rows "]}]}", 0                                       \
+	}
+#define CREATE(id, size) "lvcreate -y -Zn -Wn --addtag " UUID_A " -n " id " -L " size " a"
+
+#define OPEN(...)                                                                                            \
+	CLEANUP(lvm_fake_done) struct lvm_fake fake = LVM_FAKE(__VA_ARGS__);                                 \
+	CLEANUP(device_closep) struct device_manager *m = open_manager(&fake);                               \
+	CLEANUP(error_freep) struct error *err = NULL
+
+static struct device_manager *open_saving_manager(struct lvm_fake *fake, const char *saved_folder)
+{
+	const struct nd_fake_region region = {.size_bytes = MIB(1024), .label_slots = 4};
+	struct nd *nd = nd_open_fake(&region, 1);
+
+	nd_fake_add(nd, 0, POOL_NAMESPACE_NAME, ND_FSDAX, 0, MIB(256));
+	nd_fake_add(nd, 0, "theirs", ND_FSDAX, MIB(256), MIB(256));
+	return device_open_lvm(nd, lvm_open_fake(fake), saved_folder);
+}
+
+static struct device_manager *open_manager(struct lvm_fake *fake)
+{
+	return open_saving_manager(fake, /* saved_folder= */ NULL);
+}
+
+static int create(
+	struct device_manager *m, const char *id, const char *pool, uint64_t size, struct error **err)
+{
+	const struct device_spec spec = {id, pool, UUID_A, size, false};
+	CLEANUP(device_freep) struct device *d = NULL;
+
+	return device_create(m, &spec, &d, err);
+}
+
+static int destroy(struct device_manager *m, const char *pool, const char *identity, struct error **err)
+{
+	const struct device d = {
+		.id = (char[]){"vol"},
+		.pool = (char *)(uintptr_t)pool,
+		.identity = (char *)(uintptr_t)identity,
+	};
+
+	return device_destroy(m, &d, /* exclusive_fd= */ -1, err);
+}
+
+START_TEST(groups_are_pools_and_volumes_devices)
+{
+	OPEN(LIST(VOLUME(A_20, "vol-b", "x," UUID_A) "," VOLUME(A_20, "vol-a", "note") "," EMPTY(
+		"b", "4194304", "1")));
+	CLEANUP(device_list_freep) struct device_list *l = NULL;
+
+	ASSERT_OK(device_list_read(m, &l, &err));
+	ck_assert_ptr_nonnull(strstr(fake.config, "filter=[\"a|^/dev/pmem0$|\",\"r|.*|\"]"));
+	ck_assert_uint_eq(l->n_devices, 2);
+	ck_assert_str_eq(l->devices[0].id, "vol-a");
+	ck_assert_str_eq(l->devices[0].identity, "");
+	ck_assert_str_eq(l->devices[1].identity, UUID_A);
+	ck_assert_str_eq(l->devices[1].pool, "uuid-a");
+	ck_assert_str_eq(l->devices[1].path, "/dev/nowhere/vol-b");
+	ck_assert_uint_eq(l->devices[1].size_bytes, MIB(8));
+	ck_assert(!l->devices[1].active);
+
+	const struct device_pool *a = device_list_pool(l, "uuid-a");
+	ck_assert_uint_eq(a->total_bytes, MIB(100));
+	ck_assert_uint_eq(a->free_bytes, MIB(20));
+	ck_assert_uint_eq(a->max_bytes, MIB(20));
+	ck_assert_uint_eq(a->unit_bytes, MIB(4));
+	ck_assert(a->complete);
+
+	const struct device_pool *b = device_list_pool(l, "uuid-b");
+	ck_assert(!b->complete);
+	ck_assert_uint_eq(b->max_bytes, 0);
+}
+END_TEST
+
+START_TEST(failed_listing_says_nothing)
+{
+	OPEN({LVM_FAKE_LIST, NULL, ERR_UNAVAILABLE});
+	struct device_list *l = NULL;
+
+	ASSERT_FAILS(device_list_read(m, &l, &err), ERR_UNAVAILABLE, "list volume groups");
+	ck_assert_ptr_null(l);
+}
+END_TEST
+
+START_TEST(obstacles_are_found_without_a_try)
+{
+	OPEN(LIST(VOLUME(A_20, "vol", "") "," EMPTY("b", "20971520", "1")),
+		LIST(VOLUME(A_20, "vol", "") "," EMPTY("b", "20971520", "1")),
+		LIST(VOLUME(A_20, "vol", "") "," EMPTY("b", "20971520", "1")),
+		LIST(VOLUME(A_20, "vol", "") "," EMPTY("b", "20971520", "1")));
+
+	ASSERT_FAILS(create(m, "new", "uuid-c", 1, &err), ERR_NOT_FOUND, "uuid-c");
+	ASSERT_FAILS(create(m, "vol", "uuid-b", 1, &err), ERR_EXISTS, "vol");
+	ASSERT_FAILS(create(m, "new", "uuid-a", MIB(20) + 1, &err), ERR_EXHAUSTED, "uuid-a");
+	ASSERT_FAILS(create(m, "new", "uuid-b", 1, &err), ERR_UNAVAILABLE, "volume group b is incomplete");
+}
+END_TEST
+
+#define EXPORTED GROUP("e", "20971520", "0") ",\"vg_exported\":\"exported\""
+
+/* vgexport(8): LVM neither changes nor activates what is in such a group. */
+START_TEST(exported_group_takes_no_volume_and_is_named)
+{
+	OPEN(LIST(VOLUME(EXPORTED, "vol", UUID_A)), LIST(VOLUME(EXPORTED, "vol", UUID_A)),
+		LIST(VOLUME(EXPORTED, "vol", UUID_A)), {"vgchange -ay e", NULL, ERR_INTERNAL});
+	CLEANUP(device_list_freep) struct device_list *l = NULL;
+
+	ASSERT_OK(device_list_read(m, &l, &err));
+	ck_assert(!device_list_pool(l, "uuid-e")->complete);
+	ck_assert_uint_eq(device_list_pool(l, "uuid-e")->max_bytes, 0);
+	ASSERT_FAILS(create(m, "new", "uuid-e", 1, &err), ERR_UNAVAILABLE, "volume group e is exported");
+	ASSERT_FAILS(destroy(m, "uuid-e", UUID_B, &err), ERR_PRECONDITION, "another one of that name");
+	ASSERT_FAILS(device_activate(m, l, &err), ERR_UNAVAILABLE, "volume group e is exported");
+}
+END_TEST
+
+#define METADATA(free) "\"vg_mda_size\":\"2093056\",\"vg_mda_free\":\"" free "\""
+#define FULL_TEXT      EMPTY_WITH(METADATA("65024"))
+#define ROOM_TEXT      EMPTY_WITH(METADATA("66048"))
+#define EMPTY_WITH(more)                                                                                     \
+	"{\"pv_name\":\"/dev/pmem0\",\"pv_size\":\"1\"," GROUP("a", "20971520", "0") "," more "}"
+
+START_TEST(group_that_can_describe_no_more_volumes_is_exhausted)
+{
+	OPEN(LIST(FULL_TEXT), LIST(FULL_TEXT), LIST(ROOM_TEXT),
+		{CREATE("new", "4194304b"), NULL, ERR_INTERNAL}, LIST(FULL_TEXT));
+	CLEANUP(device_list_freep) struct device_list *l = NULL;
+	CLEANUP(device_list_freep) struct device_list *room = NULL;
+
+	ASSERT_OK(device_list_read(m, &l, &err));
+	const struct device_pool *a = device_list_pool(l, "uuid-a");
+	ck_assert_uint_eq(a->free_bytes, MIB(20));
+	ck_assert_uint_eq(a->max_bytes, 0);
+	ck_assert_uint_eq(a->max_sector_bytes, 0);
+	ck_assert_str_eq(a->used_up, DEVICE_NO_TEXT);
+	ck_assert_uint_gt(a->max_devices, 1000);
+	ck_assert_uint_lt(a->max_devices, 2093056 / 2 / 400);
+	ASSERT_FAILS(create(m, "new", "uuid-a", 1, &err), ERR_EXHAUSTED, "room in the metadata");
+	ASSERT_OK(device_list_read(m, &room, &err));
+	ck_assert_uint_eq(device_list_pool(room, "uuid-a")->max_bytes, MIB(20));
+	ck_assert_ptr_null(device_list_pool(room, "uuid-a")->used_up);
+	ASSERT_FAILS(create(m, "new", "uuid-a", 1, &err), ERR_EXHAUSTED, "cannot describe more volumes");
+}
+END_TEST
+
+START_TEST(obstacle_that_has_gone_is_none)
+{
+	/* first seen full and with the name in use, then changed by somebody else */
+	OPEN(LIST(VOLUME(B_0, "new", "") "," VOLUME(GROUP("a", "0", "0"), "vol", "")),
+		LIST(EMPTY("a", "20971520", "0")), {CREATE("new", "8388608b"), NULL, ERR_INTERNAL},
+		LIST(EMPTY("a", "20971520", "0")));
+	CLEANUP(device_list_freep) struct device_list *l = NULL;
+
+	ASSERT_OK(device_list_read(m, &l, &err));
+	ASSERT_FAILS(create(m, "new", "uuid-a", MIB(4) + 1, &err), ERR_INTERNAL, "device new: lvm lvcreate");
+}
+END_TEST
+
+START_TEST(refusal_is_explained_by_a_look_not_by_words)
+{
+	OPEN(LIST(EMPTY("a", "20971520", "0")), {CREATE("new", "20971520b"), NULL, ERR_INTERNAL},
+		LIST(EMPTY("a", "4194304", "0")), LIST(EMPTY("a", "20971520", "0")),
+		{CREATE("new", "8388608b"), NULL, ERR_INTERNAL}, LIST(VOLUME(A_20, "new", UUID_B)));
+
+	ASSERT_FAILS(create(m, "new", "uuid-a", MIB(20), &err), ERR_EXHAUSTED, "do not fit");
+	ASSERT_FAILS(create(m, "new", "uuid-a", MIB(8), &err), ERR_EXISTS, "new exists");
+}
+END_TEST
+
+START_TEST(half_made_device_is_removed)
+{
+	OPEN(LIST(EMPTY("a", "20971520", "0")), {CREATE("new", "4194304b"), NULL, ERR_UNAVAILABLE},
+		LIST(VOLUME(A_20, "new", UUID_A)),
+		{"lvremove -y -S lv_name=new&&vg_uuid=uuid-a&&lv_tags={" UUID_A "} a", NULL, 0},
+		LIST(EMPTY("a", "20971520", "0")), {CREATE("new", "4194304b"), NULL, ERR_DEADLINE},
+		{LVM_FAKE_LIST, NULL, ERR_UNAVAILABLE});
+
+	ASSERT_FAILS(create(m, "new", "uuid-a", 0, &err), ERR_UNAVAILABLE, "device new");
+	ASSERT_FAILS(create(m, "new", "uuid-a", 0, &err), ERR_DEADLINE, "lvcreate");
+}
+END_TEST
+
+START_TEST(device_without_a_node_is_removed)
+{
+	OPEN(LIST(EMPTY("a", "20971520", "0")), {CREATE("new", "4194304b"), NULL, 0},
+		LIST(VOLUME(A_20, "new", UUID_A)),
+		{"lvremove -y -S lv_name=new&&vg_uuid=uuid-a&&lv_tags={" UUID_A "} a", NULL, ERR_INTERNAL});
+
+	ASSERT_FAILS(create(m, "new", "uuid-a", 1, &err), ERR_DEADLINE, "left half-made");
+}
+END_TEST
+
+START_TEST(names_that_mean_something_to_lvm_never_reach_it)
+{
+	static const char *const bad[] = {
+		"", "-new", ".new", "a/new", "a b", "new;", "ne\"w", "@tag", "new\n"};
+	const struct device_spec no_uuid = {"new", "uuid-a", "tag", 1, false};
+	struct device *d = NULL;
+	OPEN();
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		ASSERT_FAILS(create(m, bad[i], "uuid-a", 1, &err), ERR_INVALID_ARGUMENT, "not a valid name");
+	ASSERT_FAILS(device_create(m, &no_uuid, &d, &err), ERR_INVALID_ARGUMENT, "no UUID");
+}
+END_TEST
+
+START_TEST(missing_device_of_a_complete_pool_is_destroyed)
+{
+	OPEN(LIST(EMPTY("a", "20971520", "0")));
+
+	ASSERT_OK(destroy(m, "uuid-a", UUID_A, &err));
+}
+END_TEST
+
+START_TEST(missing_device_of_an_incomplete_or_absent_pool_may_exist)
+{
+	OPEN(LIST(EMPTY("a", "20971520", "1")), LIST(EMPTY("a", "20971520", "1")));
+
+	ASSERT_FAILS(destroy(m, "uuid-a", UUID_A, &err), ERR_UNAVAILABLE, "incomplete");
+	ASSERT_FAILS(destroy(m, "uuid-b", UUID_A, &err), ERR_UNAVAILABLE, "absent");
+}
+END_TEST
+
+START_TEST(device_of_another_identity_stays)
+{
+	OPEN(LIST(VOLUME(A_20, "vol", UUID_B)), LIST(VOLUME(A_20, "vol", "tag")),
+		LIST(VOLUME(A_20, "vol", UUID_B)));
+
+	ASSERT_FAILS(destroy(m, "uuid-a", UUID_A, &err), ERR_PRECONDITION, "vol");
+	ASSERT_FAILS(destroy(m, "uuid-a", UUID_A, &err), ERR_PRECONDITION, "vol");
+	ASSERT_FAILS(destroy(m, "uuid-a", "", &err), ERR_PRECONDITION, "vol");
+}
+END_TEST
+
+START_TEST(removal_is_by_identity_and_checked)
+{
+	OPEN(LIST(VOLUME(A_20, "vol", UUID_A)),
+		{"lvremove -y -S lv_name=vol&&vg_uuid=uuid-a&&lv_tags={" UUID_A "} a", NULL, 0},
+		LIST(VOLUME(A_20, "vol", UUID_B)), LIST(VOLUME(A_20, "vol", UUID_A)),
+		{"lvremove -y -S lv_name=vol&&vg_uuid=uuid-a&&lv_tags={" UUID_A "} a", NULL, 0},
+		LIST(VOLUME(A_20, "vol", UUID_A)),
+		{"lvremove -y -S lv_name=vol&&vg_uuid=uuid-a&&lv_tags={" UUID_A "} a", NULL, 0},
+		LIST(EMPTY("a", "20971520", "0")));
+
+	ASSERT_FAILS(destroy(m, "uuid-a", UUID_A, &err), ERR_PRECONDITION, "another one");
+	ASSERT_FAILS(destroy(m, "uuid-a", UUID_A, &err), ERR_INTERNAL, "still there");
+	ASSERT_OK(destroy(m, "uuid-a", UUID_A, &err));
+}
+END_TEST
+
+START_TEST(device_of_the_go_driver_is_removed_by_name_and_group)
+{
+	OPEN(LIST(VOLUME(A_20, "vol", "")), {"lvremove -y -S lv_name=vol&&vg_uuid=uuid-a a", NULL, 0},
+		LIST(EMPTY("a", "20971520", "0")));
+
+	ASSERT_OK(destroy(m, "uuid-a", "", &err));
+}
+END_TEST
+
+START_TEST(activation_covers_each_group_once_and_tolerates_missing_parts)
+{
+	OPEN(LIST(VOLUME(A_20, "x", "") "," VOLUME(A_20, "y", "") "," VOLUME(B_BAD, "z", "")),
+		{"vgchange -ay b", NULL, ERR_INTERNAL}, {"vgchange -ay a", NULL, ERR_INTERNAL});
+	CLEANUP(device_list_freep) struct device_list *l = NULL;
+
+	ASSERT_OK(device_list_read(m, &l, &err));
+	ASSERT_FAILS(device_activate(m, l, &err), ERR_INTERNAL, "vgchange");
+}
+END_TEST
+
+START_TEST(nothing_inactive_needs_no_command)
+{
+	OPEN(LIST(VOLUME(A_20, "x", "")));
+	CLEANUP(device_list_freep) struct device_list *l = NULL;
+
+	ASSERT_OK(device_list_read(m, &l, &err));
+	l->devices[0].active = true;
+	ASSERT_OK(device_activate(m, l, &err));
+}
+END_TEST
+
+START_TEST(only_of_incomplete_groups_nothing_is_waited_for)
+{
+	OPEN(LIST(VOLUME(B_BAD, "z", "")), {"vgchange -ay b", NULL, ERR_INTERNAL});
+	CLEANUP(device_list_freep) struct device_list *l = NULL;
+
+	ASSERT_OK(device_list_read(m, &l, &err));
+	ASSERT_OK(device_activate(m, l, &err));
+}
+END_TEST
+
+/* Neither a listing nor what a creation looks at runs vgcfgbackup. */
+START_TEST(nobody_waits_for_copies_of_metadata)
+{
+	char scratch[] = "/tmp/pmem-test-device-lvm-XXXXXX";
+	CLEANUP(lvm_fake_done)
+	struct lvm_fake fake = LVM_FAKE(LIST(FULL), LIST(FULL), LIST(FULL), {"vgcfgbackup a", NULL, 0});
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(device_list_freep) struct device_list *first = NULL;
+	CLEANUP(device_list_freep) struct device_list *second = NULL;
+
+	ck_assert_ptr_nonnull(mkdtemp(scratch));
+	CLEANUP(device_closep) struct device_manager *m = open_saving_manager(&fake, scratch);
+	ASSERT_OK(device_list_read(m, &first, &err));
+	ASSERT_FAILS(create(m, "vol", "uuid-a", 4096, &err), ERR_EXHAUSTED, "do not fit");
+	ASSERT_OK(device_list_read(m, &second, &err));
+	ck_assert_str_eq(fake.steps->command, "vgcfgbackup a");
+	device_back_up(m);
+	ck_assert_int_eq(rmdir(scratch), 0);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("device_lvm");
+	TCase *tcase = tcase_create("device_lvm");
+
+	/* one of them waits for a node in vain */
+	tcase_set_timeout(tcase, 60);
+	tcase_add_test(tcase, groups_are_pools_and_volumes_devices);
+	tcase_add_test(tcase, failed_listing_says_nothing);
+	tcase_add_test(tcase, obstacles_are_found_without_a_try);
+	tcase_add_test(tcase, group_that_can_describe_no_more_volumes_is_exhausted);
+	tcase_add_test(tcase, obstacle_that_has_gone_is_none);
+	tcase_add_test(tcase, refusal_is_explained_by_a_look_not_by_words);
+	tcase_add_test(tcase, half_made_device_is_removed);
+	tcase_add_test(tcase, device_without_a_node_is_removed);
+	tcase_add_test(tcase, names_that_mean_something_to_lvm_never_reach_it);
+	tcase_add_test(tcase, missing_device_of_a_complete_pool_is_destroyed);
+	tcase_add_test(tcase, missing_device_of_an_incomplete_or_absent_pool_may_exist);
+	tcase_add_test(tcase, device_of_another_identity_stays);
+	tcase_add_test(tcase, removal_is_by_identity_and_checked);
+	tcase_add_test(tcase, device_of_the_go_driver_is_removed_by_name_and_group);
+	tcase_add_test(tcase, activation_covers_each_group_once_and_tolerates_missing_parts);
+	tcase_add_test(tcase, nothing_inactive_needs_no_command);
+	tcase_add_test(tcase, exported_group_takes_no_volume_and_is_named);
+	tcase_add_test(tcase, only_of_incomplete_groups_nothing_is_waited_for);
+	tcase_add_test(tcase, nobody_waits_for_copies_of_metadata);
+	suite_add_tcase(suite, tcase);
+	return unit_runner_finish(srunner_create(suite));
+}

@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What pods need, and what the watches say of volumes on their way. */
+#include "scheduler/cluster_view.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "unit/kube/fake_kube.h"
+#include "unit/kube/kube_json.h"
+#include "unit/scheduler/fake_charges.h"
+#include "unit/unit.h"
+
+#define DRIVER "pmem"
+#define GIB    (1ULL << 30)
+
+static struct loop *loop;
+static struct kube_client *client;
+static struct cluster_view *cluster;
+static struct pod_needs needs;
+static char *uid;
+static struct error *err;
+
+static struct informer *of(const char *what)
+{
+	struct informer *i = fake_kube_informer(client, what);
+
+	ck_assert_ptr_nonnull(i);
+	return i;
+}
+
+/* Takes @json. */
+static void put(const char *what, char *json)
+{
+	fake_informer_put(of(what), json);
+	free(json);
+}
+
+static void put_class(const char *name, const char *provisioner, const char *parameters)
+{
+	put("storageclasses", kube_json_class(name, provisioner, parameters));
+}
+
+static void put_claim(const char *name, const char *class_name, const char *node, const char *volume)
+{
+	put("persistentvolumeclaims", kube_json_claim(name, class_name, node, volume));
+}
+
+/* "a", bound. @kind: of its owner */
+/* @volumes: JSON objects; @status: of the condition PodScheduled; @message: of it */
+static char *pod(const char *node, const char *volumes, const char *status, const char *message)
+{
+	return x_asprintf(
+		"{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"pod-uid\"},\"spec\":{%s%s%s"
+		"\"volumes\":[%s]},\"status\":{\"conditions\":[{\"type\":\"PodScheduled\","
+		"\"status\":\"%s\",\"message\":\"%s\"}]}}",
+		node ? "\"nodeName\":\"" : "", node ? node : "", node ? "\"," : "", volumes, status, message);
+}
+
+#define CLAIM(name)  "{\"name\":\"v-" name "\",\"persistentVolumeClaim\":{\"claimName\":\"" name "\"}}"
+#define EPHEMERAL(n) "{\"name\":\"" n "\",\"ephemeral\":{\"volumeClaimTemplate\":{}}}"
+#define INLINE(size, more)                                                                                   \
+	"{\"name\":\"i\",\"csi\":{\"driver\":\"" DRIVER "\",\"volumeAttributes\":{" size "}" more "}}"
+
+/* kubelet's makeVolumeHandle("pod-uid", "i") */
+#define HANDLE "csi-3abac5408396cb017634680c82915473d72bd1f288779c32ab460ba7607b0beb"
+
+static void sync_all(void)
+{
+	static const char *const kinds[] = {
+		"persistentvolumeclaims", "persistentvolumes", "storageclasses", "csidrivers", "pods"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		ck_assert(!cluster_view_is_synced(cluster));
+		fake_informer_sync(of(kinds[i]));
+	}
+	ck_assert(cluster_view_is_synced(cluster));
+}
+
+static void set_up(void)
+{
+	ASSERT_OK(loop_new(&loop, &err));
+	client = fake_kube_new(loop);
+	cluster = cluster_view_new(client, DRIVER, fake_charges());
+	put_class("late", DRIVER, "{}");
+	put_class("xfs", DRIVER, "{\"csi.storage.k8s.io/fstype\":\"xfs\",\"usage\":\"FileIO\"}");
+	put_class("theirs", "other", "{}");
+	put("storageclasses", x_strdup("{\"metadata\":{\"name\":\"now\"},\"provisioner\":\"" DRIVER "\","
+				       "\"volumeBindingMode\":\"Immediate\"}"));
+}
+
+static void forget_needs(void)
+{
+	pod_needs_done(&needs);
+	free(TAKE_PTR(uid));
+	error_clear(&err);
+}
+
+static void tear_down(void)
+{
+	forget_needs();
+	cluster_view_free(cluster);
+	kube_client_free(client);
+	loop_free(loop);
+	buf_done(&fake_charges_told);
+}
+
+static int look(const char *volumes)
+{
+	CLEANUP(free_charp) char *json = pod(NULL, volumes, "False", "");
+
+	forget_needs();
+	return cluster_view_pod_needs(cluster, span_of(json), &needs, &uid, &err);
+}
+
+static void refused(const char *volumes, enum err_code code, const char *text)
+{
+	ck_assert_int_eq(look(volumes), -1);
+	ck_assert_msg(err->code == code && strstr(err->msg, text), "%s", err->msg);
+}
+
+static void needs_one(const char *volumes, const char *name, uint64_t size_bytes, bool sector)
+{
+	ASSERT_OK(look(volumes));
+	ck_assert_uint_eq(needs.n, 1);
+	ck_assert_str_eq(needs.v[0].name, name);
+	ck_assert(needs.v[0].size_bytes == size_bytes && needs.v[0].sector == sector);
+}
+
+static void told(const char *text)
+{
+	ck_assert_str_eq(buf_str(&fake_charges_told), text);
+	buf_done(&fake_charges_told);
+	fake_charges_told = BUF_INIT(1u << 20);
+}
+
+START_TEST(nothing_is_said_before_all_is_known)
+{
+	refused("", ERR_UNAVAILABLE, "still being read");
+	sync_all();
+	ASSERT_OK(look(""));
+	ck_assert_str_eq(uid, "pod-uid");
+	ck_assert_uint_eq(needs.n + needs.n_homes, 0);
+}
+END_TEST
+
+START_TEST(claims_that_bind_late_are_needed_each_once)
+{
+	put_claim("a", "late", NULL, NULL);
+	sync_all();
+	needs_one(CLAIM("a") "," CLAIM("a"), "pvc-uid-a", 4 * GIB, false);
+	ck_assert_str_eq(needs.v[0].what, "claim ns/a");
+}
+END_TEST
+
+START_TEST(other_claims_are_not_needed)
+{
+	put_claim("a", "theirs", NULL, NULL);
+	put_claim("b", "now", NULL, NULL);
+	put_claim("c", "", NULL, NULL);
+	sync_all();
+	ASSERT_OK(look(CLAIM("a") "," CLAIM("b") "," CLAIM("c")));
+	ck_assert_uint_eq(needs.n + needs.n_homes, 0);
+}
+END_TEST
+
+START_TEST(a_size_is_at_least_what_its_file_system_needs)
+{
+	put("persistentvolumeclaims",
+		x_strdup(
+			"{\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\",\"uid\":\"uid-a\"},\"spec\":{"
+			"\"storageClassName\":\"xfs\",\"resources\":{\"requests\":{\"storage\":\"1Mi\"}}}}"));
+	put("persistentvolumeclaims",
+		x_strdup("{\"metadata\":{\"name\":\"b\",\"namespace\":\"ns\",\"uid\":\"uid-b\"},\"spec\":{"
+			 "\"storageClassName\":\"late\"}}"));
+	sync_all();
+	needs_one(CLAIM("a"), "pvc-uid-a", 300ULL << 20, true);
+	needs_one(CLAIM("b"), "pvc-uid-b", SCHED_DEFAULT_BYTES, false);
+}
+END_TEST
+
+START_TEST(what_is_not_there_yet_is_waited_for)
+{
+	put_claim("a", "new", NULL, NULL);
+	put("persistentvolumeclaims",
+		x_strdup("{\"spec\":{\"storageClassName\":\"late\",\"volumeName\":\"pvc-u\"},"
+			 "\"metadata\":{\"name\":\"b\",\"namespace\":\"ns\",\"uid\":\"u\",\"annotations\":{"
+			 "\"volume.kubernetes.io/storage-provisioner\":\"" DRIVER "\"}}}"));
+	put_claim("by-hand", "late", "n1", "theirs");
+	sync_all();
+	refused(CLAIM("x"), ERR_UNAVAILABLE, "claim ns/x");
+	refused(CLAIM("a"), ERR_UNAVAILABLE, "storage class new");
+	refused(CLAIM("b"), ERR_UNAVAILABLE, "volume pvc-u");
+	ASSERT_OK(look(CLAIM("by-hand")));
+	refused(EPHEMERAL("e"), ERR_UNAVAILABLE, "claim ns/p-e");
+}
+END_TEST
+
+START_TEST(a_claim_of_the_pod_must_be_its_own)
+{
+	put_claim("p-e", "late", NULL, NULL);
+	sync_all();
+	refused(EPHEMERAL("e"), ERR_PRECONDITION, "not made for this pod");
+	put("persistentvolumeclaims", x_strdup("{\"metadata\":{\"name\":\"p-e\",\"namespace\":\"ns\",\"uid\":"
+					       "\"u\",\"ownerReferences\":[{"
+					       "\"uid\":\"pod-uid\",\"controller\":true}]},\"spec\":{"
+					       "\"storageClassName\":\"late\"}}"));
+	needs_one(EPHEMERAL("e"), "pvc-u", SCHED_DEFAULT_BYTES, false);
+}
+END_TEST
+
+START_TEST(a_bound_claim_keeps_the_pod_to_the_nodes_of_its_volume)
+{
+	put_claim("a", "late", "n1", "pv-a");
+	put_claim("b", "theirs", NULL, "pv-b");
+	put("persistentvolumes", kube_json_volume("pv-a", DRIVER, "h", "n1"));
+	put("persistentvolumes", kube_json_volume("pv-b", "other", "h", "n2"));
+	sync_all();
+	ASSERT_OK(look(CLAIM("a") "," CLAIM("b")));
+	ck_assert_uint_eq(needs.n, 0);
+	ck_assert_uint_eq(needs.n_homes, 1);
+	ck_assert_uint_eq(strv_len(needs.homes[0]), 1);
+	ck_assert_str_eq(needs.homes[0][0], "n1");
+}
+END_TEST
+
+START_TEST(inline_volumes_are_needed_where_the_driver_has_them)
+{
+	sync_all();
+	needs_one(INLINE("\"size\":\"2Gi\",\"usage\":\"FileIO\"", ""), HANDLE, 2 * GIB, true);
+	ck_assert_str_eq(needs.v[0].what, "inline volume \"i\"");
+	needs_one(INLINE("\"size\":\"1Mi\"", ",\"fsType\":\"xfs\""), HANDLE, 300ULL << 20, false);
+	needs_one(INLINE("\"size\":\"0\"", ""), HANDLE, SCHED_DEFAULT_BYTES, false);
+	refused(INLINE("", ""), ERR_INVALID_ARGUMENT, "has no \"size\"");
+	refused(INLINE("\"size\":\"x\"", ""), ERR_INVALID_ARGUMENT, "inline volume \"i\"");
+	put("csidrivers", x_strdup("{\"metadata\":{\"name\":\"" DRIVER
+				   "\"},\"spec\":{\"volumeLifecycleModes\":[\"Persistent\"]}}"));
+	ASSERT_OK(look(INLINE("\"size\":\"2Gi\"", "")));
+	ck_assert_uint_eq(needs.n, 0);
+}
+END_TEST
+
+START_TEST(a_pod_has_so_many_new_volumes_and_no_more)
+{
+	CLEANUP(buf_done) struct buf volumes = BUF_INIT(1u << 20);
+	static const char one[] = "%s{\"name\":\"i%d\",\"csi\":{\"driver\":\"" DRIVER
+				  "\",\"volumeAttributes\":{\"size\":\"1Gi\"}}}";
+
+	sync_all();
+	for (int i = 0; i < POD_NEEDS_MAX; i++)
+		buf_addf(&volumes, one, i > 0 ? "," : "", i);
+	ASSERT_OK(look(buf_str(&volumes)));
+	ck_assert_uint_eq(needs.n, POD_NEEDS_MAX);
+	buf_addf(&volumes, one, ",", 0);
+	ASSERT_OK(look(buf_str(&volumes)));
+	buf_addf(&volumes, one, ",", POD_NEEDS_MAX);
+	refused(buf_str(&volumes), ERR_INVALID_ARGUMENT, "more than 128");
+}
+END_TEST
+
+START_TEST(pods_that_make_no_sense_are_refused)
+{
+	static const char *const texts[] = {"", "[]", "{\"metadata\":{\"name\":\"p\"}}",
+		"{\"metadata\":{\"name\":\"p\",\"uid\":\"u\"}}",
+		"{\"metadata\":{\"name\":\"p\",\"namespace\":\"n\"}}"};
+
+	sync_all();
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		forget_needs();
+		ck_assert_int_eq(cluster_view_pod_needs(cluster, span_of(texts[i]), &needs, &uid, &err), -1);
+		ck_assert_int_eq(err->code, ERR_INVALID_ARGUMENT);
+	}
+}
+END_TEST
+
+START_TEST(what_was_decided_before_the_beginning_counts)
+{
+	put_claim("a", "late", "n1", NULL);
+	put_claim("b", "late", "n1", "pvc-uid-b");
+	put_claim("c", "theirs", "n1", NULL);
+	put_claim("d", "late", NULL, NULL);
+	put("pods", pod("n2", INLINE("\"size\":\"2Gi\"", ""), "True", ""));
+	told("");
+	sync_all();
+	told("pvc-uid-a on n1 4096Mi\n" HANDLE " on n2 2048Mi\n");
+}
+END_TEST
+
+START_TEST(a_claim_counts_from_its_selected_node_on_until_that_is_taken_back)
+{
+	sync_all();
+	put_claim("a", "late", NULL, NULL);
+	told("");
+	put_claim("a", "late", "n1", NULL);
+	told("pvc-uid-a on n1 4096Mi\n");
+	put_claim("a", "late", NULL, NULL);
+	told("pvc-uid-a nowhere\n");
+	put_claim("a", "late", "n2", NULL);
+	told("pvc-uid-a on n2 4096Mi\n");
+	fake_informer_remove(of("persistentvolumeclaims"), "ns/a");
+	told("pvc-uid-a nowhere\n");
+}
+END_TEST
+
+START_TEST(a_bound_claim_counts_a_minute_longer)
+{
+	uint64_t before_ns = clock_ns();
+
+	sync_all();
+	put_claim("a", "late", "n1", NULL);
+	put_claim("a", "late", "n1", "pvc-uid-a");
+	put_claim("a", "late", "n1", "pvc-uid-a");
+	told("pvc-uid-a on n1 4096Mi\npvc-uid-a on n1 4096Mi\n");
+	cluster_view_tick(cluster, before_ns + SCHED_CHARGE_NS - 1);
+	told("");
+	cluster_view_tick(cluster, clock_ns() + SCHED_CHARGE_NS);
+	told("pvc-uid-a nowhere\n");
+	cluster_view_tick(cluster, clock_ns() + 2 * SCHED_CHARGE_NS);
+	told("");
+}
+END_TEST
+
+START_TEST(another_claim_of_the_same_name_is_another)
+{
+	sync_all();
+	put_claim("a", "late", "n1", NULL);
+	told("pvc-uid-a on n1 4096Mi\n");
+	put("persistentvolumeclaims",
+		x_strdup("{\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\",\"uid\":\"u\"},\"spec\":{"
+			 "\"storageClassName\":\"late\",\"volumeName\":\"v\"}}"));
+	told("pvc-uid-a nowhere\n");
+}
+END_TEST
+
+START_TEST(the_webhook_alone_watches_claims_and_classes)
+{
+	const char *class = NULL;
+
+	cluster_view_free(cluster);
+	cluster = cluster_view_new(client, DRIVER, NULL);
+	ck_assert_ptr_null(fake_kube_informer(client, "pods"));
+	ck_assert_ptr_null(fake_kube_informer(client, "persistentvolumes"));
+	ck_assert_ptr_null(fake_kube_informer(client, "csidrivers"));
+	fake_informer_sync(of("persistentvolumeclaims"));
+	ck_assert(!cluster_view_is_synced(cluster));
+	fake_informer_sync(of("storageclasses"));
+	ck_assert(cluster_view_is_synced(cluster));
+	put_claim("a", "late", "n1", NULL);
+	struct webhook_cluster asked = cluster_view_webhook(cluster);
+
+	ck_assert_int_eq(asked.claim(asked.user, "ns", "a", &class), WEBHOOK_CLAIM_UNBOUND);
+	ck_assert_str_eq(class, "late");
+	put_claim("a", "late", "n1", "pv-a");
+	ck_assert_int_eq(asked.claim(asked.user, "ns", "a", &class), WEBHOOK_CLAIM_BOUND);
+	cluster_view_tick(cluster, clock_ns() + 2 * SCHED_CHARGE_NS);
+	told("");
+}
+END_TEST
+
+static void is_silent(uint64_t now_ns, const char *kind)
+{
+	const char *found = NULL;
+	uint64_t for_ns = 0;
+
+	ck_assert_int_eq(cluster_view_is_silent(cluster, now_ns, &found, &for_ns), kind != NULL);
+	if (kind)
+		ck_assert_str_eq(found, kind);
+}
+
+START_TEST(an_api_that_does_not_answer_is_noticed)
+{
+	uint64_t now_ns = 10 * SCHED_SILENT_NS;
+
+	sync_all();
+	is_silent(now_ns, NULL);
+	fake_informer_fail(of("pods"), now_ns - SCHED_SILENT_NS);
+	fake_informer_fail(of("storageclasses"), now_ns);
+	is_silent(now_ns, NULL);
+	is_silent(now_ns + 1, "pods");
+	fake_informer_fail(of("pods"), 0);
+	is_silent(now_ns + SCHED_SILENT_NS, NULL);
+	is_silent(now_ns + SCHED_SILENT_NS + 1, "storageclasses");
+}
+END_TEST
+
+START_TEST(a_class_that_comes_later_makes_claims_count)
+{
+	put_claim("a", "new", "n1", NULL);
+	sync_all();
+	told("");
+	put_class("new", DRIVER, "{}");
+	told("pvc-uid-a on n1 4096Mi\n");
+	put_class("new", DRIVER, "{}");
+	told("");
+}
+END_TEST
+
+START_TEST(the_node_of_a_pod_decides_for_all_its_volumes)
+{
+	const char *volumes = INLINE("\"size\":\"2Gi\"", "") "," CLAIM("a") "," CLAIM("b") "," CLAIM("x");
+
+	put_claim("a", "late", NULL, NULL);
+	put_claim("b", "late", "n1", "pvc-uid-b");
+	sync_all();
+	put("pods", pod(NULL, volumes, "True", ""));
+	told("");
+	put("pods", pod("n1", volumes, "True", ""));
+	told(HANDLE " on n1 2048Mi\npvc-uid-a on n1 4096Mi\n");
+	put("pods", pod("n1", volumes, "True", ""));
+	told("");
+	cluster_view_tick(cluster, clock_ns() + SCHED_CHARGE_NS);
+	told("pvc-uid-a nowhere\nsaw pod-uid\n");
+	fake_informer_remove(of("pods"), "ns/p");
+	told(HANDLE " nowhere\ndrop pod-uid\n");
+}
+END_TEST
+
+START_TEST(a_pod_without_inline_volumes_is_forgotten_when_it_has_a_node)
+{
+	put_claim("a", "late", NULL, NULL);
+	sync_all();
+	put("pods", pod(NULL, CLAIM("a"), "True", ""));
+	ck_assert_ptr_nonnull(informer_get(of("pods"), "ns/p"));
+	put("pods", pod("n1", CLAIM("a"), "True", ""));
+	told("pvc-uid-a on n1 4096Mi\n");
+	ck_assert_ptr_null(informer_get(of("pods"), "ns/p"));
+}
+END_TEST
+
+START_TEST(a_pod_that_was_not_scheduled_counts_no_more)
+{
+	sync_all();
+	put("pods", pod(NULL, CLAIM("a"), "True", ""));
+	told("");
+	put("pods", pod(NULL, CLAIM("a"), "False", "no room"));
+	told("unscheduled pod-uid\n");
+	put("pods", pod(NULL, CLAIM("a"), "False", "no room"));
+	told("");
+	put("pods", x_strdup("{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"pod-uid\","
+			     "\"resourceVersion\":\"77\"},\"spec\":{\"volumes\":[" CLAIM(
+				     "a") "]},\"status\":"
+					  "{\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\","
+					  "\"message\":\"no room either\"}]}}"));
+	told("unscheduled pod-uid as of 77 again\n");
+	fake_informer_remove(of("pods"), "ns/p");
+	told("drop pod-uid\n");
+}
+END_TEST
+
+START_TEST(pods_that_are_still_there_are_seen_now_and_then)
+{
+	sync_all();
+	put("pods", pod(NULL, CLAIM("a"), "True", ""));
+	cluster_view_tick(cluster, SCHED_CHARGE_NS);
+	told("saw pod-uid\n");
+	cluster_view_tick(cluster, SCHED_CHARGE_NS + SCHED_CHARGE_NS / 3 - 1);
+	told("");
+	cluster_view_tick(cluster, SCHED_CHARGE_NS + SCHED_CHARGE_NS / 3);
+	told("saw pod-uid\n");
+	fake_informer_remove(of("pods"), "ns/p");
+	told("drop pod-uid\n");
+	cluster_view_tick(cluster, 2 * SCHED_CHARGE_NS);
+	told("");
+}
+END_TEST
+
+START_TEST(the_webhook_learns_of_claims_and_classes)
+{
+	struct webhook_cluster w = cluster_view_webhook(cluster);
+	const char *class = "";
+
+	put_claim("a", "late", NULL, NULL);
+	put("persistentvolumeclaims", x_strdup("{\"metadata\":{\"name\":\"b\",\"namespace\":\"ns\"}}"));
+	ck_assert_int_eq(w.claim(w.user, "ns", "a", &class), WEBHOOK_CLAIM_UNBOUND);
+	ck_assert_str_eq(class, "late");
+	ck_assert_int_eq(w.claim(w.user, "ns", "b", &class), WEBHOOK_CLAIM_UNBOUND);
+	ck_assert_ptr_null(class);
+	ck_assert_int_eq(w.claim(w.user, "other", "a", &class), WEBHOOK_CLAIM_UNKNOWN);
+	ck_assert_int_eq(w.class(w.user, "late"), WEBHOOK_CLASS_OURS);
+	ck_assert_int_eq(w.class(w.user, "now"), WEBHOOK_CLASS_OTHER);
+	ck_assert_int_eq(w.class(w.user, "theirs"), WEBHOOK_CLASS_OTHER);
+	ck_assert_int_eq(w.class(w.user, "new"), WEBHOOK_CLASS_UNKNOWN);
+	ck_assert_int_eq(w.class(w.user, NULL), WEBHOOK_CLASS_OTHER);
+}
+END_TEST
+
+static void put_default(const char *name, const char *annotation, const char *provisioner)
+{
+	put("storageclasses",
+		x_asprintf(
+			"{\"metadata\":{\"name\":\"%s\",\"annotations\":{\"%s\":\"true\"}},\"provisioner\":"
+			"\"%s\",\"volumeBindingMode\":\"WaitForFirstConsumer\"}",
+			name, annotation, provisioner));
+}
+
+START_TEST(the_webhook_learns_of_the_default_class)
+{
+	struct webhook_cluster w = cluster_view_webhook(cluster);
+
+	put_default("d1", "storageclass.kubernetes.io/is-default-class", "other");
+	ck_assert_int_eq(w.class(w.user, NULL), WEBHOOK_CLASS_OTHER);
+	put_default("d2", "storageclass.beta.kubernetes.io/is-default-class", DRIVER);
+	ck_assert_int_eq(w.class(w.user, NULL), WEBHOOK_CLASS_OURS);
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *const tests[] = {nothing_is_said_before_all_is_known,
+		claims_that_bind_late_are_needed_each_once, other_claims_are_not_needed,
+		a_size_is_at_least_what_its_file_system_needs, what_is_not_there_yet_is_waited_for,
+		a_claim_of_the_pod_must_be_its_own, a_bound_claim_keeps_the_pod_to_the_nodes_of_its_volume,
+		inline_volumes_are_needed_where_the_driver_has_them,
+		a_pod_has_so_many_new_volumes_and_no_more, pods_that_make_no_sense_are_refused,
+		what_was_decided_before_the_beginning_counts,
+		a_claim_counts_from_its_selected_node_on_until_that_is_taken_back,
+		a_bound_claim_counts_a_minute_longer, another_claim_of_the_same_name_is_another,
+		a_class_that_comes_later_makes_claims_count, the_webhook_alone_watches_claims_and_classes,
+		an_api_that_does_not_answer_is_noticed, the_node_of_a_pod_decides_for_all_its_volumes,
+		a_pod_without_inline_volumes_is_forgotten_when_it_has_a_node,
+		a_pod_that_was_not_scheduled_counts_no_more, pods_that_are_still_there_are_seen_now_and_then,
+		the_webhook_learns_of_claims_and_classes, the_webhook_learns_of_the_default_class};
+	Suite *suite = suite_create("sched cluster_view");
+	TCase *tcase = tcase_create("sched cluster_view");
+
+	suite_add_tcase(suite, tcase);
+	tcase_add_checked_fixture(tcase, set_up, tear_down);
+	for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
+		tcase_add_test(tcase, tests[i]);
+	return unit_runner_finish(srunner_create(suite));
+}

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
+#include "base/str.h"
+#include "scheduler/node_choice.h"
+#include "unit/nodes/reports.h"
+#include "unit/scheduler/cluster_rig.h"
+#include "unit/unit.h"
+
+#define MAX_NODES 8
+
+static struct cluster_rig rig;
+static struct pod_needs needs;
+static struct node_candidate candidates[MAX_NODES];
+static struct node_choice q;
+static enum sched_fit fits[MAX_NODES];
+
+static void set_up(void)
+{
+	cluster_rig_open(&rig);
+	q = (struct node_choice){
+		.nodes = rig.nodes, .charges = rig.charges, .needs = &needs, .candidates = candidates};
+}
+
+static void tear_down(void)
+{
+	pod_needs_done(&needs);
+	cluster_rig_close(&rig);
+}
+
+static enum sched_outcome decide(size_t n, const char *const *names)
+{
+	q.n = n;
+	for (size_t i = 0; i < n; i++)
+		candidates[i] = (struct node_candidate){span_of(names[i]), cluster_rig_get(&rig, names[i])};
+	return node_choice_filter(&q, fits);
+}
+
+#define DECIDE(...)                                                                                          \
+	decide(ARRAY_SIZE(((const char *const[]){__VA_ARGS__})), (const char *const[]){__VA_ARGS__})
+
+static void need(size_t n, const uint64_t *gib)
+{
+	pod_needs_done(&needs);
+	needs = rig_needs("v", n, gib);
+}
+
+#define NEED(...) need(ARRAY_SIZE(((uint64_t[]){__VA_ARGS__})), (const uint64_t[]){__VA_ARGS__})
+
+static void assert_reason(size_t i, const char *text)
+{
+	struct buf out = BUF_INIT(1024);
+
+	node_choice_explain(&q, i, fits[i], &out);
+	ck_assert_msg(strstr(buf_str(&out), text), "\"%s\" lacks \"%s\"", buf_str(&out), text);
+	buf_done(&out);
+}
+
+START_TEST(volumes_are_packed_together_not_summed_against_the_largest)
+{
+	cluster_rig_node(&rig, "a", 4, 4, NULL);
+	cluster_rig_node(&rig, "b", 8, 0, NULL);
+	NEED(3, 3, 1);
+	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
+	ck_assert_int_eq(fits[0], SCHED_FITS);
+	NEED(3, 3, 2);
+	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
+	ck_assert_int_eq(fits[0], SCHED_NEVER);
+	ck_assert_int_eq(fits[1], SCHED_FITS);
+	assert_reason(0, "do not fit together: 8Gi needed, 8Gi free in 2 pieces");
+}
+END_TEST
+
+/* If the volume of 4 is made first, it takes the region of 5, and one of the others finds no place. */
+START_TEST(volumes_must_fit_in_whatever_order_they_are_made)
+{
+	cluster_rig_node(&rig, "a", 10, 5, NULL);
+	cluster_rig_node(&rig, "b", 11, 4, NULL);
+	cluster_rig_node(&rig, "c", 11, 4, NULL);
+	NEED(4, 5, 6);
+	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
+	ck_assert_int_eq(fits[0], SCHED_NEVER);
+	ck_assert_int_eq(fits[1], SCHED_FITS);
+	assert_reason(0, "do not fit together");
+	/* more are tried the smallest and the largest first */
+	NEED(1, 3, 3, 3, 5);
+	ck_assert_int_eq(DECIDE("a"), SCHED_REFUSE);
+	/* those that are charged are there before: one of 2 in 4 */
+	sched_charges_decided(rig.charges, "x", "c", 2 * RIG_GIB, false);
+	NEED(2, 9);
+	ck_assert_int_eq(DECIDE("c"), SCHED_PASS);
+	NEED(3, 9);
+	ck_assert_int_eq(DECIDE("c"), SCHED_REFUSE);
+}
+END_TEST
+
+START_TEST(search_finds_what_best_fit_does_not)
+{
+	cluster_rig_node(&rig, "a", 6, 7, NULL);
+	NEED(4, 3, 2, 2, 2);
+	ck_assert_int_eq(DECIDE("a"), SCHED_PASS);
+}
+END_TEST
+
+START_TEST(reasons_name_sizes_and_regions)
+{
+	cluster_rig_node(&rig, "a", 2, 3, NULL);
+	NEED(4);
+	ck_assert_int_eq(DECIDE("a", "nobody"), SCHED_REFUSE);
+	ck_assert_int_eq(fits[0], SCHED_NEVER);
+	assert_reason(0, "largest creatable volume 3Gi in region1, 4Gi needed for claim default/v");
+	ck_assert_int_eq(fits[1], SCHED_UNKNOWN_NODE);
+	assert_reason(1, "has not registered");
+	sched_nodes_end(rig.nodes, "a");
+	ck_assert_int_eq(DECIDE("a"), SCHED_REFUSE);
+	ck_assert_int_eq(fits[0], SCHED_STALE);
+}
+END_TEST
+
+/* A piece of 8 GiB and thousands of 1 GiB: to look for a place in each order would take too long. */
+START_TEST(node_that_is_too_long_to_look_at_is_not_full_for_good)
+{
+	struct node_report *r = report_new("a");
+	size_t n = 6000;
+
+	r->regions[0].max_volume_bytes = 8 * RIG_GIB;
+	r->regions[0].unit_bytes = 1 << 20;
+	r->regions[0].free_extent_bytes = x_calloc(n, sizeof(uint64_t));
+	for (r->regions[0].n_free_extents = 0; r->regions[0].n_free_extents < n;
+		r->regions[0].n_free_extents++)
+		r->regions[0].free_extent_bytes[r->regions[0].n_free_extents] = RIG_GIB;
+	r->regions[0].free_extent_bytes[0] = 8 * RIG_GIB;
+	sched_nodes_put(rig.nodes, r);
+	NEED(7, 7, 1, 1, 1);
+	ck_assert_int_eq(DECIDE("a"), SCHED_REFUSE);
+	ck_assert_int_eq(fits[0], SCHED_FITS_WITHOUT_CHARGES);
+	NEED(9);
+	ck_assert_int_eq(DECIDE("a"), SCHED_REFUSE);
+	ck_assert_int_eq(fits[0], SCHED_NEVER);
+}
+END_TEST
+
+START_TEST(volume_that_exists_costs_nothing_there)
+{
+	cluster_rig_node(&rig, "a", 1, 0, "v");
+	cluster_rig_node(&rig, "b", 1, 0, NULL);
+	NEED(4);
+	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
+	ck_assert_int_eq(fits[0], SCHED_FITS);
+	ck_assert_int_eq(fits[1], SCHED_NEVER);
+}
+END_TEST
+
+START_TEST(bound_volume_keeps_the_pod_to_its_nodes)
+{
+	cluster_rig_node(&rig, "a", 8, 0, NULL);
+	cluster_rig_node(&rig, "b", 8, 0, NULL);
+	NEED(1);
+	needs.homes = x_calloc(1, sizeof(*needs.homes));
+	needs.n_homes = 1;
+	strv_add(&needs.homes[0], "b");
+	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
+	ck_assert_int_eq(fits[0], SCHED_ELSEWHERE);
+	ck_assert_int_eq(fits[1], SCHED_FITS);
+}
+END_TEST
+
+START_TEST(pod_without_new_volumes_may_go_anywhere)
+{
+	ck_assert_int_eq(DECIDE("nobody"), SCHED_PASS);
+	ck_assert_int_eq(fits[0], SCHED_FITS);
+}
+END_TEST
+
+static void charge(const char *pod, const char *volume, uint64_t gib, size_t n, const char *const *names)
+{
+	const struct sched_node *nodes[MAX_NODES];
+	struct pod_needs charged = rig_needs(volume, 1, &gib);
+
+	for (size_t i = 0; i < n; i++)
+		nodes[i] = cluster_rig_get(&rig, names[i]);
+	sched_charges_pod(rig.charges, pod, &charged, nodes, n, 0);
+	pod_needs_done(&charged);
+}
+
+START_TEST(undecided_charges_are_waited_for_and_decided_ones_are_not)
+{
+	cluster_rig_node(&rig, "a", 4, 0, NULL);
+	cluster_rig_node(&rig, "b", 4, 0, NULL);
+	charge("other", "w", 3, 2, (const char *const[]){"a", "b"});
+	NEED(2);
+	ck_assert_int_eq(DECIDE("a"), SCHED_WAIT);
+	ck_assert_int_eq(fits[0], SCHED_FITS_WITHOUT_UNDECIDED);
+	sched_charges_decided(rig.charges, "w", "b", 3 * RIG_GIB, false);
+	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
+	ck_assert_int_eq(fits[0], SCHED_FITS);
+	ck_assert_int_eq(fits[1], SCHED_FITS_WITHOUT_CHARGES);
+	assert_reason(1, "volumes of other pods");
+	ck_assert_int_eq(DECIDE("b"), SCHED_REFUSE);
+}
+END_TEST
+
+START_TEST(own_decision_of_an_earlier_round_does_not_count_twice)
+{
+	cluster_rig_node(&rig, "a", 4, 0, NULL);
+	NEED(3);
+	sched_charges_decided(rig.charges, "v", "a", 3 * RIG_GIB, false);
+	ck_assert_int_eq(DECIDE("a"), SCHED_PASS);
+}
+END_TEST
+
+START_TEST(best_node_is_alone_where_no_second_such_pod_fits)
+{
+	cluster_rig_node(&rig, "a", 16, 0, NULL);
+	cluster_rig_node(&rig, "b", 3, 0, NULL);
+	cluster_rig_node(&rig, "c", 12, 0, NULL);
+	NEED(2);
+	ck_assert_int_eq(DECIDE("a", "b", "c"), SCHED_PASS);
+	ck_assert_int_eq(fits[0], SCHED_HELD_BACK);
+	ck_assert_int_eq(fits[1], SCHED_FITS);
+	ck_assert_int_eq(fits[2], SCHED_HELD_BACK);
+	assert_reason(0, "another node is better");
+	q.policy = SCHED_SPREAD;
+	ck_assert_int_eq(DECIDE("a", "b", "c"), SCHED_PASS);
+	ck_assert_int_eq(fits[0], SCHED_FITS);
+	ck_assert_int_eq(fits[1], SCHED_HELD_BACK);
+	ck_assert_int_eq(fits[2], SCHED_FITS);
+}
+END_TEST
+
+START_TEST(best_node_is_alone_where_not_all_that_are_late_would_fit_once_more)
+{
+	static const char *const names[] = {"p", "q", "r"};
+
+	cluster_rig_node(&rig, "a", 16, 0, NULL);
+	cluster_rig_node(&rig, "b", 8, 0, NULL);
+	NEED(2);
+	for (size_t i = 0; i < 3; i++) {
+		ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
+		ck_assert_int_eq(fits[0], SCHED_FITS);
+		ck_assert_int_eq(fits[1], SCHED_FITS);
+		charge(names[i], names[i], 1, 1, (const char *const[]){"a"});
+	}
+	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
+	ck_assert_int_eq(fits[0], SCHED_FITS);
+	sched_charges_expire(rig.charges, SCHED_LATE_NS);
+	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
+	ck_assert_int_eq(fits[0], SCHED_HELD_BACK);
+	ck_assert_int_eq(fits[1], SCHED_FITS);
+	q.all = true;
+	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
+	ck_assert_int_eq(fits[0], SCHED_FITS);
+	q.all = false;
+	sched_charges_drop(rig.charges, names[0]);
+	sched_charges_expire(rig.charges, SCHED_LATE_NS);
+	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
+	ck_assert_int_eq(fits[0], SCHED_FITS);
+}
+END_TEST
+
+START_TEST(scores_follow_the_policy)
+{
+	int scores[5];
+
+	cluster_rig_node(&rig, "large", 16, 0, NULL);
+	cluster_rig_node(&rig, "small", 4, 0, NULL);
+	cluster_rig_node(&rig, "has", 1, 0, "v");
+	cluster_rig_node(&rig, "full", 1, 0, NULL);
+	cluster_rig_node(&rig, "stale", 16, 0, NULL);
+	sched_nodes_end(rig.nodes, "stale");
+	NEED(3);
+	DECIDE("large", "small", "has", "full", "stale");
+	node_choice_score(&q, scores);
+	ck_assert_int_lt(scores[0], scores[1]);
+	ck_assert_int_eq(scores[2], SCHED_SCORE_MAX);
+	ck_assert_int_eq(scores[3], 0);
+	ck_assert_int_eq(scores[4], 0);
+	q.policy = SCHED_SPREAD;
+	node_choice_score(&q, scores);
+	ck_assert_int_gt(scores[0], scores[1]);
+	ck_assert_int_lt(scores[0], SCHED_SCORE_MAX);
+	ck_assert_int_eq(scores[2], SCHED_SCORE_MAX);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("node_choice_filter");
+	TCase *tcase = tcase_create("node_choice_filter");
+
+	tcase_add_checked_fixture(tcase, set_up, tear_down);
+	tcase_add_test(tcase, volumes_are_packed_together_not_summed_against_the_largest);
+	tcase_add_test(tcase, volumes_must_fit_in_whatever_order_they_are_made);
+	tcase_add_test(tcase, search_finds_what_best_fit_does_not);
+	tcase_add_test(tcase, reasons_name_sizes_and_regions);
+	tcase_add_test(tcase, node_that_is_too_long_to_look_at_is_not_full_for_good);
+	tcase_add_test(tcase, volume_that_exists_costs_nothing_there);
+	tcase_add_test(tcase, bound_volume_keeps_the_pod_to_its_nodes);
+	tcase_add_test(tcase, pod_without_new_volumes_may_go_anywhere);
+	tcase_add_test(tcase, undecided_charges_are_waited_for_and_decided_ones_are_not);
+	tcase_add_test(tcase, own_decision_of_an_earlier_round_does_not_count_twice);
+	tcase_add_test(tcase, best_node_is_alone_where_no_second_such_pod_fits);
+	tcase_add_test(tcase, best_node_is_alone_where_not_all_that_are_late_would_fit_once_more);
+	tcase_add_test(tcase, scores_follow_the_policy);
+	suite_add_tcase(suite, tcase);
+	return unit_runner_finish(srunner_create(suite));
+}

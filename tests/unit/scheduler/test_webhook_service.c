@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The webhook over HTTP: what the watches do not show is looked up before the answer. */
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "unit/kube/kube_json.h"
+#include "unit/scheduler/extender_rig.h"
+
+#define CLAIM(name)      "{\"name\":\"v\",\"persistentVolumeClaim\":{\"claimName\":\"" name "\"}}"
+#define SPEC(class)      "{\"spec\":{\"storageClassName\":\"" class "\"}}"
+#define EPHEMERAL(class) "{\"name\":\"e\",\"ephemeral\":{\"volumeClaimTemplate\":" SPEC(class) "}}"
+#define CLAIM_PATH(name) "/api/v1/namespaces/ns/persistentvolumeclaims/" name
+#define CLASS_PATH(name) "/apis/storage.k8s.io/v1/storageclasses/" name
+
+static struct extender_rig rig;
+static char *heard;
+
+static void set_up(void)
+{
+	extender_rig_open(&rig);
+	extender_rig_watch(&rig, /* reachable= */ false);
+}
+
+static void tear_down(void)
+{
+	free(heard);
+	extender_rig_close(&rig);
+}
+
+static int create_in(const char *namespace, const char *volumes)
+{
+	CLEANUP(free_charp)
+	char *body =
+		x_asprintf("{\"kind\":\"AdmissionReview\",\"apiVersion\":\"admission.k8s.io/v1\","
+			   "\"request\":{\"uid\":\"u-1\",\"operation\":\"CREATE\",\"namespace\":\"%s\","
+			   "\"resource\":{\"group\":\"\",\"version\":\"v1\",\"resource\":\"pods\"},"
+			   "\"object\":{\"kind\":\"Pod\",\"apiVersion\":\"v1\",\"metadata\":{},\"spec\":{"
+			   "\"volumes\":[%s],\"containers\":[{\"name\":\"c\"}]}}}}",
+			namespace, volumes);
+
+	return extender_rig_ask(&rig, "/pod/mutate", body);
+}
+
+static int create(const char *volumes)
+{
+	return create_in("ns", volumes);
+}
+
+static void hear(int fd)
+{
+	free(heard);
+	heard = extender_rig_hear(&rig, fd);
+}
+
+static void is_allowed(int fd, bool marked)
+{
+	hear(fd);
+	ck_assert_msg(
+		str_starts(heard, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"), "%s", heard);
+	ck_assert_ptr_nonnull(strstr(heard, "\"uid\":\"u-1\""));
+	ck_assert_ptr_nonnull(strstr(heard, "\"allowed\":true"));
+	ck_assert_msg((strstr(heard, "\"patch\":") != NULL) == marked, "%s", heard);
+	ck_assert_uint_eq(fake_kube_count(rig.client), 0);
+}
+
+/* The only open look-up is for @path, and ends with @status and @json (taken). */
+static void answer(const char *path, unsigned status, char *json)
+{
+	ck_assert_uint_eq(fake_kube_count(rig.client), 1);
+	ck_assert_str_eq(fake_kube_next(rig.client)->method, "GET");
+	ck_assert_str_eq(fake_kube_next(rig.client)->path, path);
+	fake_kube_answer(rig.client, status, json);
+	free(json);
+}
+
+static char *claim_of(const char *class_name)
+{
+	return kube_json_claim("a", class_name, NULL, NULL);
+}
+
+START_TEST(before_the_watches_have_shown_all_the_failure_policy_decides)
+{
+	hear(create(CLAIM("a")));
+	ck_assert_msg(str_starts(heard, "HTTP/1.1 503 "), "%s", heard);
+	ck_assert_uint_eq(fake_kube_count(rig.client), 0);
+	extender_rig_sync(&rig);
+	int fd = create(CLAIM("a"));
+
+	answer(CLAIM_PATH("a"), 200, claim_of("late"));
+	is_allowed(fd, true);
+}
+END_TEST
+
+START_TEST(what_the_watches_show_is_not_looked_up)
+{
+	extender_rig_sync(&rig);
+	extender_rig_put(&rig, "persistentvolumeclaims", claim_of("late"));
+	is_allowed(create(CLAIM("a")), true);
+	extender_rig_put(&rig, "persistentvolumeclaims", claim_of(""));
+	is_allowed(create(CLAIM("a")), false);
+}
+END_TEST
+
+START_TEST(a_claim_and_then_its_class_are_looked_up_once)
+{
+	extender_rig_sync(&rig);
+	int fd = create(CLAIM("a") "," CLAIM("a"));
+
+	answer(CLAIM_PATH("a"), 200, claim_of("new"));
+	answer(CLASS_PATH("new"), 200, kube_json_class("new", RIG_DRIVER, "{}"));
+	is_allowed(fd, true);
+	fd = create(EPHEMERAL("new"));
+	answer(CLASS_PATH("new"), 200, kube_json_class("new", "other", "{}"));
+	is_allowed(fd, false);
+	fd = create(EPHEMERAL("now"));
+	answer(CLASS_PATH("now"), 200,
+		x_strdup("{\"metadata\":{\"name\":\"now\"},\"provisioner\":\"" RIG_DRIVER
+			 "\",\"volumeBindingMode\":\"Immediate\"}"));
+	is_allowed(fd, false);
+}
+END_TEST
+
+START_TEST(a_pod_whose_objects_are_not_found_is_allowed_as_it_is)
+{
+	extender_rig_sync(&rig);
+	int fd = create(CLAIM("a"));
+
+	answer(CLAIM_PATH("a"), 404, NULL);
+	is_allowed(fd, false);
+	fd = create(CLAIM("a"));
+	answer(CLAIM_PATH("a"), 200, claim_of("new"));
+	answer(CLASS_PATH("new"), 404, NULL);
+	is_allowed(fd, false);
+}
+END_TEST
+
+static void is_unavailable(int fd)
+{
+	hear(fd);
+	ck_assert_msg(str_starts(heard, "HTTP/1.1 503 "), "%s", heard);
+	ck_assert_uint_eq(fake_kube_count(rig.client), 0);
+}
+
+/* 0: there was no answer at all */
+START_TEST(a_look_up_that_fails_is_left_to_the_failure_policy)
+{
+	static const unsigned statuses[] = {403, 429, 500, 503, 0};
+
+	extender_rig_sync(&rig);
+	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++) {
+		int fd = create(CLAIM("a"));
+
+		answer(CLAIM_PATH("a"), statuses[i], NULL);
+		is_unavailable(fd);
+		fd = create(CLAIM("a"));
+		answer(CLAIM_PATH("a"), 200, claim_of("new"));
+		answer(CLASS_PATH("new"), statuses[i], NULL);
+		is_unavailable(fd);
+	}
+	int fd = create(CLAIM("a"));
+
+	answer(CLAIM_PATH("a"), 200, x_strdup("[]"));
+	is_unavailable(fd);
+}
+END_TEST
+
+START_TEST(a_look_up_that_fails_does_not_matter_where_another_claim_decides)
+{
+	extender_rig_sync(&rig);
+	int fd = create(CLAIM("x") "," CLAIM("a"));
+
+	ck_assert_uint_eq(fake_kube_count(rig.client), 2);
+	fake_kube_answer(rig.client, 500, NULL);
+	extender_rig_round(&rig);
+	answer(CLAIM_PATH("a"), 200, claim_of("late"));
+	is_allowed(fd, true);
+}
+END_TEST
+
+START_TEST(a_claim_that_is_bound_leaves_its_pod_as_it_is)
+{
+	extender_rig_sync(&rig);
+	int fd = create(CLAIM("a"));
+
+	answer(CLAIM_PATH("a"), 200, kube_json_claim("a", "late", "n1", "pv-a"));
+	is_allowed(fd, false);
+	extender_rig_put(&rig, "persistentvolumeclaims", kube_json_claim("a", "late", "n1", "pv-a"));
+	is_allowed(create(CLAIM("a")), false);
+	extender_rig_put(&rig, "persistentvolumeclaims", kube_json_claim("a", "late", "n1", NULL));
+	is_allowed(create(CLAIM("a")), true);
+}
+END_TEST
+
+START_TEST(one_claim_that_is_found_is_enough)
+{
+	extender_rig_sync(&rig);
+	int fd = create(CLAIM("x") "," CLAIM("a"));
+
+	ck_assert_uint_eq(fake_kube_count(rig.client), 2);
+	fake_kube_answer(rig.client, 404, NULL);
+	extender_rig_round(&rig);
+	answer(CLAIM_PATH("a"), 200, claim_of("late"));
+	is_allowed(fd, true);
+}
+END_TEST
+
+/* The first one found must not stand for the others. */
+START_TEST(what_is_found_is_told_apart_by_name)
+{
+	extender_rig_sync(&rig);
+	extender_rig_put(&rig, "storageclasses", kube_json_class("theirs", "other", "{}"));
+	int fd = create(CLAIM("x") "," CLAIM("a"));
+	CLEANUP(free_charp) char *theirs = kube_json_claim("x", "theirs", NULL, NULL);
+
+	ck_assert_uint_eq(fake_kube_count(rig.client), 2);
+	fake_kube_answer(rig.client, 200, theirs);
+	answer(CLAIM_PATH("a"), 200, claim_of("late"));
+	is_allowed(fd, true);
+	fd = create(EPHEMERAL("one") "," EPHEMERAL("two"));
+	CLEANUP(free_charp) char *one = kube_json_class("one", "other", "{}");
+
+	ck_assert_uint_eq(fake_kube_count(rig.client), 2);
+	fake_kube_answer(rig.client, 200, one);
+	answer(CLASS_PATH("two"), 200, kube_json_class("two", RIG_DRIVER, "{}"));
+	is_allowed(fd, true);
+}
+END_TEST
+
+START_TEST(odd_names_are_not_looked_up)
+{
+	extender_rig_sync(&rig);
+	is_allowed(create(CLAIM("../x") "," CLAIM("..") "," CLAIM("A") "," CLAIM("a/b") "," CLAIM(
+			   "a?b") "," CLAIM("a#b") "," CLAIM("a%2fb") "," CLAIM("a b") "," CLAIM("-a")),
+		false);
+	is_allowed(create(EPHEMERAL("../x")), false);
+	is_allowed(create(EPHEMERAL("A")), false);
+	is_allowed(create_in("../ns", CLAIM("a")), false);
+	is_allowed(create_in("NS", CLAIM("a")), false);
+	int fd = create(CLAIM("a") "," CLAIM("../x"));
+
+	answer(CLAIM_PATH("a"), 200, claim_of("../new"));
+	is_allowed(fd, false);
+}
+END_TEST
+
+static int create_many(int n, const char *last)
+{
+	CLEANUP(buf_done) struct buf volumes = BUF_INIT(1u << 16);
+
+	for (int i = 0; i < n; i++)
+		buf_addf(&volumes, CLAIM("c%d") ",", i);
+	buf_adds(&volumes, last);
+	return create(buf_str(&volumes));
+}
+
+START_TEST(the_last_of_many_claims_counts)
+{
+	extender_rig_sync(&rig);
+	int fd = create_many(63, CLAIM("a"));
+
+	ck_assert_uint_eq(fake_kube_count(rig.client), 64);
+	for (int i = 0; i < 63; i++)
+		fake_kube_answer(rig.client, 404, NULL);
+	extender_rig_round(&rig);
+	answer(CLAIM_PATH("a"), 200, claim_of("late"));
+	is_allowed(fd, true);
+}
+END_TEST
+
+/* What is not looked up does not count as absent. */
+START_TEST(a_pod_with_too_many_unknown_claims_is_left_to_the_failure_policy)
+{
+	extender_rig_sync(&rig);
+	int fd = create_many(64, CLAIM("a"));
+
+	ck_assert_uint_eq(fake_kube_count(rig.client), 64);
+	while (fake_kube_next(rig.client))
+		fake_kube_answer(rig.client, 404, NULL);
+	is_unavailable(fd);
+	ck_assert_ptr_nonnull(strstr(heard, "more than 64 claims"));
+	is_allowed(create_many(64, "{\"name\":\"i\",\"csi\":{\"driver\":\"" RIG_DRIVER "\"}}"), true);
+}
+END_TEST
+
+START_TEST(for_who_has_gone_nothing_more_is_looked_up)
+{
+	extender_rig_sync(&rig);
+	int fd = create(CLAIM("a"));
+
+	close(fd);
+	while (!http_call_gone(rig.call))
+		extender_rig_round(&rig);
+	answer(CLAIM_PATH("a"), 200, claim_of("new"));
+	ck_assert_uint_eq(fake_kube_count(rig.client), 0);
+	extender_rig_put(&rig, "persistentvolumeclaims", claim_of("late"));
+	is_allowed(create(CLAIM("a")), true);
+}
+END_TEST
+
+START_TEST(what_is_no_review_is_refused_at_once)
+{
+	extender_rig_sync(&rig);
+	hear(extender_rig_ask(&rig, "/pod/mutate", "{"));
+	ck_assert_msg(str_starts(heard, "HTTP/1.1 400 "), "%s", heard);
+}
+END_TEST
+
+START_TEST(drain_waits_for_look_ups)
+{
+	extender_rig_sync(&rig);
+	int fd = create(CLAIM("a"));
+
+	extender_rig_drain(&rig);
+	extender_rig_round(&rig);
+	ck_assert(!rig.drained);
+	answer(CLAIM_PATH("a"), 200, claim_of("late"));
+	is_allowed(fd, true);
+	while (!rig.drained)
+		extender_rig_round(&rig);
+}
+END_TEST
+
+/* Of the rig, in the order of the program. */
+START_TEST(the_end_does_not_wait_for_look_ups)
+{
+	extender_rig_sync(&rig);
+	int first = create(CLAIM("a") "," CLAIM("b"));
+	int second = create(CLAIM("a"));
+
+	ck_assert_uint_eq(fake_kube_count(rig.client), 3);
+	http_server_free(TAKE_PTR(rig.http));
+	webhook_service_free(TAKE_PTR(rig.webhook));
+	ck_assert_uint_eq(fake_kube_count(rig.client), 0);
+	close(first);
+	close(second);
+}
+END_TEST
+
+/* Requests that still wait are answered. */
+START_TEST(a_hook_that_ends_first_says_so)
+{
+	extender_rig_sync(&rig);
+	int fd = create(CLAIM("a"));
+
+	webhook_service_free(TAKE_PTR(rig.webhook));
+	hear(fd);
+	ck_assert_msg(str_starts(heard, "HTTP/1.1 503 "), "%s", heard);
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *const tests[] = {before_the_watches_have_shown_all_the_failure_policy_decides,
+		what_the_watches_show_is_not_looked_up, a_claim_and_then_its_class_are_looked_up_once,
+		a_pod_whose_objects_are_not_found_is_allowed_as_it_is,
+		a_look_up_that_fails_is_left_to_the_failure_policy,
+		a_look_up_that_fails_does_not_matter_where_another_claim_decides,
+		a_claim_that_is_bound_leaves_its_pod_as_it_is, one_claim_that_is_found_is_enough,
+		what_is_found_is_told_apart_by_name, odd_names_are_not_looked_up,
+		the_last_of_many_claims_counts,
+		a_pod_with_too_many_unknown_claims_is_left_to_the_failure_policy,
+		for_who_has_gone_nothing_more_is_looked_up, what_is_no_review_is_refused_at_once,
+		drain_waits_for_look_ups, the_end_does_not_wait_for_look_ups, a_hook_that_ends_first_says_so};
+	Suite *suite = suite_create("sched webhook_service");
+	TCase *tcase = tcase_create("sched webhook_service");
+
+	suite_add_tcase(suite, tcase);
+	tcase_add_checked_fixture(tcase, set_up, tear_down);
+	for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
+		tcase_add_test(tcase, tests[i]);
+	return unit_runner_finish(srunner_create(suite));
+}
