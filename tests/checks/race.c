@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Two threads that share a counter without a lock: the thread sanitizer must tell of it. */
+/* Two threads that share a counter without a lock: the thread sanitizer must report it. */
 #include <pthread.h>
 
 #define N_ROUNDS 100000
