@@ -80,7 +80,8 @@ static int order_record(const void *element, const void *key)
 /* Where @id is or belongs. Caller holds the mutex. */
 static size_t record_index(const struct volumes *v, const char *id, bool *ret_found)
 {
-	return sorted_find(v->records, v->n_records, sizeof(struct volume_record *), id, order_record, ret_found);
+	return sorted_find(
+		v->records, v->n_records, sizeof(struct volume_record *), id, order_record, ret_found);
 }
 
 static const char *name_of(const struct volume_record *r)
@@ -108,7 +109,8 @@ static size_t name_index(const struct volumes *v, const char *name, const char *
 	const struct name_key key = {name, id};
 	bool found;
 
-	return sorted_find(v->by_name, v->n_by_name, sizeof(struct volume_record *), &key, order_name, &found);
+	return sorted_find(
+		v->by_name, v->n_by_name, sizeof(struct volume_record *), &key, order_name, &found);
 }
 
 static void insert_at(struct volume_record ***list, size_t *n, size_t at, struct volume_record *r)
