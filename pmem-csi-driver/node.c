@@ -220,9 +220,9 @@ static void drain_http(struct node *n)
 static void shutdown_is_overdue(void *user)
 {
 	const struct node *n = user;
-	CLEANUP(free_charp) char *doing = volumes_doing(n->volumes, NULL);
+	CLEANUP(free_charp) char *step = volumes_current_step(n->volumes, NULL);
 
-	log_error("ending although operations are still running", F_STR("work", doing ? doing : "none"),
+	log_error("ending although operations are still running", F_STR("work", step ? step : "none"),
 		F_STR("refreshing", n->refreshing ? "yes" : "no"));
 }
 

@@ -37,21 +37,21 @@ static bool wait_locked(struct turn *t, uint64_t wait_ns)
 	return true;
 }
 
-static int take_locked(struct turn *t, const char *doing, uint64_t wait_ns, struct error **err)
+static int take_locked(struct turn *t, const char *step, uint64_t wait_ns, struct error **err)
 {
 	if (!wait_locked(t, wait_ns))
 		return err_set(err, ERR_UNAVAILABLE, "gave up waiting: \"%s\" has been running for %ju s",
-			t->doing, (uintmax_t)((clock_ns() - t->since_ns) / NS_PER_S));
+			t->current_step, (uintmax_t)((clock_ns() - t->since_ns) / NS_PER_S));
 	t->busy = true;
 	t->since_ns = clock_ns();
-	snprintf(t->doing, sizeof(t->doing), "%s", doing);
+	snprintf(t->current_step, sizeof(t->current_step), "%s", step);
 	return 0;
 }
 
-int turn_take(struct turn *t, const char *doing, int wait_ms, struct turn **ret, struct error **err)
+int turn_take(struct turn *t, const char *step, int wait_ms, struct turn **ret, struct error **err)
 {
 	pthread_mutex_lock(&t->mutex);
-	int rc = take_locked(t, doing, (uint64_t)wait_ms * NS_PER_MS, err);
+	int rc = take_locked(t, step, (uint64_t)wait_ms * NS_PER_MS, err);
 	pthread_mutex_unlock(&t->mutex);
 	if (rc == 0)
 		*ret = t;
@@ -64,15 +64,15 @@ void turn_end(struct turn *t)
 		return;
 	pthread_mutex_lock(&t->mutex);
 	t->busy = false;
-	t->doing[0] = '\0';
+	t->current_step[0] = '\0';
 	pthread_cond_signal(&t->ended);
 	pthread_mutex_unlock(&t->mutex);
 }
 
-uint64_t turn_look(struct turn *t, char ret_doing[static TURN_TEXT_MAX])
+uint64_t turn_look(struct turn *t, char ret_step[static TURN_TEXT_MAX])
 {
 	pthread_mutex_lock(&t->mutex);
-	memcpy(ret_doing, t->doing, TURN_TEXT_MAX);
+	memcpy(ret_step, t->current_step, TURN_TEXT_MAX);
 	uint64_t since_ns = t->since_ns;
 	pthread_mutex_unlock(&t->mutex);
 	return since_ns;

@@ -17,7 +17,7 @@ struct turn {
 	pthread_mutex_t mutex; /* for what follows; held for moments */
 	pthread_cond_t ended;
 	bool busy;
-	char doing[TURN_TEXT_MAX];
+	char current_step[TURN_TEXT_MAX];
 	uint64_t since_ns;
 };
 
@@ -29,7 +29,7 @@ void turn_done(struct turn *t);
 
 /**
  * turn_take() - wait until it is our turn.
- * @doing:   what will be done, for others; cut off after TURN_TEXT_MAX - 1 bytes
+ * @step:    what will be done, for others; cut off after TURN_TEXT_MAX - 1 bytes
  * @wait_ms: how long at most. Nor is what has been going on for that long waited for: it hangs, and each
  * caller that waits holds a thread
  * @ret:     @t, for turn_end()
@@ -37,12 +37,12 @@ void turn_done(struct turn *t);
  * Return: 0, or -1 with ERR_UNAVAILABLE that says what is being done and since when.
  */
 int turn_take(
-	struct turn *t, const char *doing, int wait_ms, struct turn **ret, struct error **err) MUST_CHECK;
+	struct turn *t, const char *step, int wait_ms, struct turn **ret, struct error **err) MUST_CHECK;
 
 /** turn_end() - let the next one go on. NULL is allowed. */
 void turn_end(struct turn *t);
 DEFINE_CLEANUP(struct turn *, turn_end);
 
-/** turn_look() - what is being done. @ret_doing: "" when nothing is. Return: since when, as clock_ns(). Never
+/** turn_look() - what is being done. @ret_step: "" when nothing is. Return: since when, as clock_ns(). Never
  * waits. */
-uint64_t turn_look(struct turn *t, char ret_doing[static TURN_TEXT_MAX]);
+uint64_t turn_look(struct turn *t, char ret_step[static TURN_TEXT_MAX]);

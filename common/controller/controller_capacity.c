@@ -3,9 +3,9 @@
 #include "controller/controller_private.h"
 #include "controller/placement.h"
 #include "csi/capability.h"
+#include "csi/controller_request.h"
 #include "csi/convert.h"
 #include "csi/reply.h"
-#include "csi/request.h"
 #include "volume/params.h"
 
 struct room {

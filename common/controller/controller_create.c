@@ -8,8 +8,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "controller/create_private.h"
+#include "csi/controller_request.h"
 #include "csi/convert.h"
-#include "csi/request.h"
 #include "volume/id.h"
 #include "volume/params.h"
 

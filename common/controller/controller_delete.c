@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "controller/controller_private.h"
-#include "csi/check.h"
+#include "csi/field_limits.h"
 #include "volume/id.h"
 
 #define DELETE_PATH "/csi.v1.Controller/DeleteVolume"

@@ -6,9 +6,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "controller/controller_private.h"
+#include "csi/controller_request.h"
 #include "csi/convert.h"
 #include "csi/reply.h"
-#include "csi/request.h"
 #include "volume/id.h"
 
 #define VALIDATE_PATH "/csi.v1.Controller/ValidateVolumeCapabilities"

@@ -2,8 +2,8 @@
 /* The method tables: from gRPC calls to the work behind them and back. */
 #include "base/mem.h"
 #include "controller/controller_private.h"
-#include "csi/check.h"
 #include "csi/csi.h"
+#include "csi/field_limits.h"
 #include "csi/reply.h"
 
 static void finish_call(void *user, struct error *error)

@@ -22,8 +22,9 @@ struct csi {
 	struct volumes *volumes;
 };
 
-/** csi_doing() - grpc_service.doing of all services: volumes_doing() of the volume that @request is about. */
-char *csi_doing(void *self, const ProtobufCMessage *request);
+/** csi_current_step() - grpc_service.current_step of all services: volumes_current_step() of the volume that
+ * @request is about. */
+char *csi_current_step(void *self, const ProtobufCMessage *request);
 
 /** csi_volume_of() - grpc_service.volume_of of all services, those of the central controller too: its ID, or
  * the name that it is made for. */

@@ -7,8 +7,8 @@
  */
 #pragma once
 
-#include "csi/check.h"
 #include "csi/csi.h"
+#include "csi/field_limits.h"
 
 #define CSI_HANDLER(f, Request, Reply)                                                                       \
 	static int f##_call(                                                                                 \

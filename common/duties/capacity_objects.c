@@ -13,7 +13,7 @@
 #include "base/sorted.h"
 #include "base/str.h"
 #include "kube/client.h"
-#include "nodes/class_room.h"
+#include "nodes/class_capacity.h"
 #include "pacing/backoff.h"
 
 #define LABEL_DRIVER  "csi.storage.k8s.io/drivername"
@@ -29,9 +29,9 @@ struct capacity_slot {
 	char *node_id;
 	char *object; /* its name; NULL: it does not exist */
 	char *version;
-	struct class_room published;
+	struct class_capacity published;
 	bool is_wanted;
-	struct class_room wanted;
+	struct class_capacity wanted;
 	bool queued;
 	struct capacity_slot *next; /* in the queue */
 	struct kube_request *request;
@@ -132,7 +132,7 @@ static void capacity_stray_add(struct capacity_objects *c, const char *object)
 	c->strays[c->n_strays++] = stray;
 }
 
-static void add_amounts(struct json_writer *w, const struct class_room *room)
+static void add_amounts(struct json_writer *w, const struct class_capacity *room)
 {
 	char text[24];
 
@@ -450,13 +450,13 @@ static void find_wish(struct capacity_slot *slot)
 	const struct kube_class *class = informer_get(c->config.classes, slot->class_name);
 	const struct node *node = node_table_get(c->config.nodes, slot->node_id);
 
-	slot->wanted = (struct class_room){0};
+	slot->wanted = (struct class_capacity){0};
 	slot->is_wanted = false;
 	if (!is_published(c, class))
 		return;
 	if (node && node->live) {
 		slot->is_wanted = true;
-		slot->wanted = class_room_on(node, class);
+		slot->wanted = class_capacity_on(node, class);
 		return;
 	}
 	if (!slot->object || is_gone(c, node, slot->node_id))
@@ -507,7 +507,7 @@ static void capacity_adopt(struct capacity_slot *slot, const struct kube_capacit
 	free(slot->version);
 	slot->version = x_strdup(object->meta.resource_version);
 	/* What is not there is nothing that we would have written. */
-	slot->published = (struct class_room){
+	slot->published = (struct class_capacity){
 		.available_bytes = object->has_capacity ? object->capacity_bytes : UINT64_MAX,
 		.maximum_bytes = object->has_maximum ? object->maximum_bytes : UINT64_MAX,
 	};

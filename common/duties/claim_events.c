@@ -7,7 +7,7 @@
 #include "base/parse.h"
 #include "base/str.h"
 #include "kube/objects/objects.h"
-#include "nodes/class_room.h"
+#include "nodes/class_capacity.h"
 #include "pacing/claim_waits.h"
 
 /* The live node where the largest volume of a class can be made. */
@@ -31,11 +31,11 @@ static void find_best(const struct claim_events *e, struct best *b)
 	size_t n = node_table_nodes(e->config.nodes, &nodes);
 
 	for (size_t i = 0; i < n; i++) {
-		struct class_room room;
+		struct class_capacity room;
 
 		if (!nodes[i]->live)
 			continue;
-		room = class_room_on(nodes[i], b->class);
+		room = class_capacity_on(nodes[i], b->class);
 		if (b->node_id && room.maximum_bytes <= b->maximum_bytes)
 			continue;
 		b->node_id = nodes[i]->report.node_id;

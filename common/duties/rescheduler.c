@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "duties/reschedule_rules.h"
 #include "kube/objects/objects.h"
-#include "nodes/class_room.h"
+#include "nodes/class_capacity.h"
 
 #define LOOK_NS       (30 * NS_PER_S)
 #define TIMEOUT_MS    10000

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "kube/objects/objects.h"
-#include "nodes/class_room.h"
+#include "nodes/class_capacity.h"
 #include "pacing/claim_waits.h"
 #include "volume/id.h"
 

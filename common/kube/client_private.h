@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client_private.h - requests of a client, as client.c (where they wait) and request.c (how they are sent and
- * end) see them. Threads: the loop's.
+ * client_private.h - requests of a client, as client.c (where they wait) and client_request.c (how they are
+ * sent and end) see them. Threads: the loop's.
  */
 #pragma once
 

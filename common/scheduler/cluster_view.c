@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "kube/informer.h"
 #include "kube/objects/objects.h"
-#include "nodes/class_room.h"
+#include "nodes/class_capacity.h"
 #include "os/fs.h"
 #include "pmem/usage.h"
 

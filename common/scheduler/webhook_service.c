@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "kube/objects/objects.h"
-#include "nodes/class_room.h"
+#include "nodes/class_capacity.h"
 #include "scheduler/webhook_review.h"
 
 /* Of one request; a pod has a volume or two. */

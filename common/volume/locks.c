@@ -59,10 +59,10 @@ static char *describe(const struct volume_lock *l)
 /* The caller has the mutex, which is let go. */
 static int refuse(struct volume_locks *t, const struct volume_lock *l, struct error **err)
 {
-	CLEANUP(free_charp) char *id = x_strdup(l->id), *doing = describe(l);
+	CLEANUP(free_charp) char *id = x_strdup(l->id), *step = describe(l);
 
 	pthread_mutex_unlock(&t->mutex);
-	return err_set(err, ERR_ABORTED, "an operation on volume %s is in progress: %s", id, doing);
+	return err_set(err, ERR_ABORTED, "an operation on volume %s is in progress: %s", id, step);
 }
 
 /* The caller has the mutex. */
@@ -103,7 +103,7 @@ bool volume_lock_if(struct volume_locks *t, const char *id, bool (*wanted)(void 
 	return take;
 }
 
-void volume_lock_say(struct volume_locks *t, const char *id, const char *what)
+void volume_lock_set_step(struct volume_locks *t, const char *id, const char *what)
 {
 	pthread_mutex_lock(&t->mutex);
 	struct volume_lock *l = find(t, id);
@@ -128,7 +128,7 @@ static const struct volume_lock *oldest(const struct volume_locks *t, size_t *re
 	return found;
 }
 
-char *volume_lock_doing(struct volume_locks *t, const char *id)
+char *volume_lock_current_step(struct volume_locks *t, const char *id)
 {
 	char *text = NULL;
 	size_t n = 1;
@@ -136,9 +136,9 @@ char *volume_lock_doing(struct volume_locks *t, const char *id)
 	pthread_mutex_lock(&t->mutex);
 	const struct volume_lock *l = id ? find(t, id) : oldest(t, &n);
 	if (l) {
-		CLEANUP(free_charp) char *doing = describe(l);
-		text = n > 1 ? x_asprintf("volume %s: %s (and %zu others)", l->id, doing, n - 1)
-			     : x_asprintf("volume %s: %s", l->id, doing);
+		CLEANUP(free_charp) char *step = describe(l);
+		text = n > 1 ? x_asprintf("volume %s: %s (and %zu others)", l->id, step, n - 1)
+			     : x_asprintf("volume %s: %s", l->id, step);
 	}
 	pthread_mutex_unlock(&t->mutex);
 	return text;

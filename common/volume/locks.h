@@ -38,16 +38,16 @@ int volume_lock(struct volume_locks *t, const char *id, int wait_ms, struct volu
 bool volume_lock_if(struct volume_locks *t, const char *id, bool (*wanted)(void *user, const char *id),
 	void *user, struct volume_lock **ret);
 
-/** volume_lock_say() - what the holder of the lock of @id is doing from now on, to show what takes
+/** volume_lock_set_step() - what the holder of the lock of @id is doing from now on, to show what takes
  * so long. @what: static, as "mkfs.ext4". Nothing happens when nobody holds it. */
-void volume_lock_say(struct volume_locks *t, const char *id, const char *what);
+void volume_lock_set_step(struct volume_locks *t, const char *id, const char *what);
 
 /**
- * volume_lock_doing() - what the holder of the lock of @id is at, and for how long: "volume ID: mkfs.ext4 for
- * 130 s". @id: NULL is the lock that is held longest, and how many others are held.
- * Never waits. Return: caller frees; NULL: not held.
+ * volume_lock_current_step() - what the holder of the lock of @id is at, and for how long: "volume ID:
+ * mkfs.ext4 for 130 s". @id: NULL is the lock that is held longest, and how many others are held. Never
+ * waits. Return: caller frees; NULL: not held.
  */
-char *volume_lock_doing(struct volume_locks *t, const char *id);
+char *volume_lock_current_step(struct volume_locks *t, const char *id);
 
 /** volume_unlock() - let go of @l and wake the threads that wait for it. NULL is allowed. */
 void volume_unlock(struct volume_lock *l);

@@ -23,8 +23,8 @@ struct volumes *volumes_new(const struct volumes_config *config)
 		.user = v,
 		.bytes_per_s = config->erase_bytes_per_s,
 		.in_call = config->erase_in_call});
-	v->making = gate_new(MAKING_MAX, MAKING_WAITING_MAX);
-	v->zeroing = gate_new(ZEROING_MAX, ZEROING_WAITING_MAX);
+	v->making = concurrency_limit_new(MAKING_MAX, MAKING_WAITING_MAX);
+	v->zeroing = concurrency_limit_new(ZEROING_MAX, ZEROING_WAITING_MAX);
 	v->devices = config->devices;
 	v->roots = config->roots;
 	v->mkfs_timeout_ms = config->mkfs_timeout_ms ? config->mkfs_timeout_ms : MKFS_TIMEOUT_MS;
@@ -42,8 +42,8 @@ void volumes_free(struct volumes *v)
 	if (!v)
 		return;
 	eraser_free(v->eraser);
-	gate_free(v->making);
-	gate_free(v->zeroing);
+	concurrency_limit_free(v->making);
+	concurrency_limit_free(v->zeroing);
 	for (size_t i = 0; i < v->n_records; i++)
 		volume_record_free(v->records[i]);
 	free(v->records);
@@ -67,7 +67,7 @@ void volumes_free(struct volumes *v)
 void volumes_stop(struct volumes *v)
 {
 	eraser_stop(v->eraser);
-	gate_close(v->zeroing);
+	concurrency_limit_close(v->zeroing);
 }
 
 static int order_record(const void *element, const void *key)
@@ -299,7 +299,7 @@ bool volumes_is_ready(struct volumes *v)
 
 int volumes_require_ready(struct volumes *v, struct error **err)
 {
-	CLEANUP(free_charp) char *doing = NULL;
+	CLEANUP(free_charp) char *step = NULL;
 	CLEANUP(free_charp) char *failure = NULL;
 
 	pthread_mutex_lock(&v->mutex);
@@ -308,9 +308,9 @@ int volumes_require_ready(struct volumes *v, struct error **err)
 	pthread_mutex_unlock(&v->mutex);
 	if (ready)
 		return 0;
-	doing = volumes_doing(v, NULL);
-	return err_set(err, ERR_UNAVAILABLE, "the driver is still starting%s%s%s%s", doing ? ": " : "",
-		doing ? doing : "", failure ? "; the last attempt failed: " : "", failure ? failure : "");
+	step = volumes_current_step(v, NULL);
+	return err_set(err, ERR_UNAVAILABLE, "the driver is still starting%s%s%s%s", step ? ": " : "",
+		step ? step : "", failure ? "; the last attempt failed: " : "", failure ? failure : "");
 }
 
 void volumes_start_failed(struct volumes *v, const struct error *e)

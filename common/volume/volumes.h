@@ -171,11 +171,11 @@ struct volumes_overview {
 void volumes_overview(struct volumes *v, struct volumes_overview *ret);
 
 /**
- * volumes_doing() - what the operation on a volume is at and for how long, and which command of the device
- * manager runs: "volume ID: mkfs.ext4 for 130 s". @handle: or the name that a volume is made for; NULL: what
- * takes longest of all. Never waits. Return: caller frees; NULL: nothing is going on.
+ * volumes_current_step() - what the operation on a volume is at and for how long, and which command of the
+ * device manager runs: "volume ID: mkfs.ext4 for 130 s". @handle: or the name that a volume is made for;
+ * NULL: what takes longest of all. Never waits. Return: caller frees; NULL: nothing is going on.
  */
-char *volumes_doing(struct volumes *v, const char *handle);
+char *volumes_current_step(struct volumes *v, const char *handle);
 
 /** volumes_is_ready() - the first snapshot exists. Never waits. */
 bool volumes_is_ready(struct volumes *v);

@@ -234,15 +234,15 @@ struct creation {
 	struct volume_record *r;
 	bool sector;
 	bool block;
-	struct gate *making;  /* left when the device is there */
-	struct gate *zeroing; /* NULL: not zeroed */
-	bool device_failed;   /* the pool is to blame */
+	struct concurrency_limit *making;  /* left when the device is there */
+	struct concurrency_limit *zeroing; /* NULL: not zeroed */
+	bool device_failed;                /* the pool is to blame */
 };
 
 static void creation_done(struct creation *c)
 {
-	gate_leave(c->making);
-	gate_leave(c->zeroing);
+	concurrency_limit_leave(c->making);
+	concurrency_limit_leave(c->zeroing);
 	volume_record_free(c->r);
 }
 
@@ -256,12 +256,12 @@ static int make_device(struct volumes *v, struct creation *c, struct device **re
 		.size_bytes = r->size_bytes,
 		.sector = c->sector};
 
-	volumes_say(v, r->id, "making its device");
+	volumes_set_step(v, r->id, "making its device");
 	if (device_create(v->devices, &spec, &d, err) < 0)
 		return -1;
-	gate_leave(TAKE_PTR(c->making));
+	concurrency_limit_leave(TAKE_PTR(c->making));
 	volumes_note(v, d, /* exists= */ true);
-	volumes_say(v, r->id, "zeroing its device");
+	volumes_set_step(v, r->id, "zeroing its device");
 	if (clear_device(v, d, c->block, err) < 0)
 		return err_wrap(err, "new device");
 	*ret = TAKE_PTR(d);
@@ -365,7 +365,7 @@ static int refuse_while_stuck(struct volumes *v, struct error **err)
 }
 
 /* A burst of requests waits its turn, as long as devices are made at the usual pace. */
-static int enter_making(struct volumes *v, struct gate **ret, struct error **err)
+static int enter_making(struct volumes *v, struct concurrency_limit **ret, struct error **err)
 {
 	uint64_t deadline_ns = clock_ns() + MAKE_WAIT_MS * NS_PER_MS;
 	struct device_activity a;
@@ -373,7 +373,7 @@ static int enter_making(struct volumes *v, struct gate **ret, struct error **err
 	for (;;) {
 		bool wait = clock_ns() < deadline_ns && activity_ns(v, &a) < SLOW_NS;
 
-		if (gate_enter(v->making, wait ? MAKE_PIECE_MS : 0, ret, err) == 0)
+		if (concurrency_limit_enter(v->making, wait ? MAKE_PIECE_MS : 0, ret, err) == 0)
 			return 0;
 		if (!wait)
 			return err_wrap(err, "make devices");
@@ -387,11 +387,11 @@ static int enter_gates(struct volumes *v, struct creation *c, struct error **err
 	if (refuse_while_stuck(v, err) < 0)
 		return -1;
 	if (c->block) {
-		volumes_say(v, c->r->id, "waiting until it can be zeroed");
-		if (gate_enter(v->zeroing, ZERO_WAIT_MS, &c->zeroing, err) < 0)
+		volumes_set_step(v, c->r->id, "waiting until it can be zeroed");
+		if (concurrency_limit_enter(v->zeroing, ZERO_WAIT_MS, &c->zeroing, err) < 0)
 			return err_wrap(err, "zero a new block volume");
 	}
-	volumes_say(v, c->r->id, "waiting until its device can be made");
+	volumes_set_step(v, c->r->id, "waiting until its device can be made");
 	return enter_making(v, &c->making, err);
 }
 

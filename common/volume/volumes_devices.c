@@ -162,7 +162,7 @@ static void doubt(struct volumes *v, const char *id)
 
 int volumes_destroy_device(struct volumes *v, const struct device *d, int exclusive_fd, struct error **err)
 {
-	volumes_say(v, d->id, "removing its device");
+	volumes_set_step(v, d->id, "removing its device");
 	if (device_destroy(v->devices, d, exclusive_fd, err) == 0) {
 		volumes_note(v, d, /* exists= */ false);
 		return 0;
@@ -215,7 +215,7 @@ struct device *volumes_seen_stranger(struct volumes *v, const char *id)
 static int look_again(struct volumes *v, const struct volume_record *r, struct device **d,
 	enum presence *presence, struct error **err)
 {
-	volumes_say(v, r->id, "listing devices");
+	volumes_set_step(v, r->id, "listing devices");
 	if (volumes_relist(v, err) < 0) {
 		err_recode(err, ERR_UNAVAILABLE);
 		return err_wrap(err, "volume %s", r->id);
@@ -327,7 +327,7 @@ int volumes_require_device(
 	if (!d)
 		return refuse_absent(r, presence, err);
 	if (!d->active)
-		volumes_say(v, r->id, "activating its device");
+		volumes_set_step(v, r->id, "activating its device");
 	if (!d->active && make_active(v, r, &d, err) < 0)
 		return err_wrap(err, "volume %s", r->id);
 	if (d->path && dm_refuse_suspended(d->path, err) < 0)

@@ -110,7 +110,7 @@ static int erase_device(struct work *w, int fd, struct error **err)
 	CLEANUP(free_charp) char *claim = claim_text(&w->r->claim);
 	bool whole = volumes_erases_whole(w->r);
 
-	volumes_say(w->v, w->r->id, "erasing its device");
+	volumes_set_step(w->v, w->r->id, "erasing its device");
 	LOG_AT(level, "erasing begins", F_STR("volume", w->r->id), F_STR("extent", whole ? "all" : "ends"),
 		F_U64("done_bytes", w->at), F_U64("size_bytes", w->size_bytes));
 	if ((whole ? erase_whole(w, fd, err) : erase_ends(w, fd, err)) < 0)

@@ -243,7 +243,7 @@ int volumes_detach(struct volumes *v, const char *id, const struct volume_record
 {
 	bool was_mounted = false;
 
-	volumes_say(v, id, "unmounting");
+	volumes_set_step(v, id, "unmounting");
 	for (;;) {
 		CLEANUP(mount_table_freep) struct mount_table *table = NULL;
 		const struct mount_entry *e;

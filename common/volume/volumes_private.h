@@ -12,9 +12,9 @@
 
 #include "base/turn.h"
 #include "pmem/device/device.h"
+#include "volume/concurrency_limit.h"
 #include "volume/eraser.h"
 #include "volume/failing.h"
-#include "volume/gate.h"
 #include "volume/locks.h"
 #include "volume/presence.h"
 #include "volume/state.h"
@@ -45,8 +45,8 @@ struct volumes {
 	struct state_store *state; /* NULL until the folder is ours */
 	struct volume_locks *locks;
 	struct eraser *eraser;
-	struct gate *making;  /* of devices, within the call */
-	struct gate *zeroing; /* of new block volumes, within the call */
+	struct concurrency_limit *making;  /* of devices, within the call */
+	struct concurrency_limit *zeroing; /* of new block volumes, within the call */
 	struct device_manager *devices;
 	struct path_roots *roots;
 	struct fs_usage_helpers *usage_helpers;
@@ -143,8 +143,8 @@ bool volumes_note_room(struct volumes *v, const char *no_room);
  * repairs. Return: 0, or -1 as volumes_start(). */
 int volumes_load(struct volumes *v, struct error **err) MUST_CHECK;
 
-/** volumes_say() - as volume_lock_say(). */
-void volumes_say(struct volumes *v, const char *id, const char *what);
+/** volumes_set_step() - as volume_lock_set_step(). */
+void volumes_set_step(struct volumes *v, const char *id, const char *what);
 
 /** volumes_is_recorded() - whether @id has a record. The caller has the mutex. */
 bool volumes_is_recorded(const struct volumes *v, const char *id);

@@ -17,11 +17,11 @@ static char *doing_new(struct volumes *v, const char *name)
 	char id[VOLUME_ID_MAX + 1];
 
 	volume_id_mint(name, v->node_id, id);
-	char *text = volume_lock_doing(v->locks, id);
+	char *text = volume_lock_current_step(v->locks, id);
 	if (text)
 		return text;
 	volume_id_mint(name, NULL, id);
-	return volume_lock_doing(v->locks, id);
+	return volume_lock_current_step(v->locks, id);
 }
 
 static char *doing_with(struct volumes *v, const char *handle)
@@ -30,12 +30,13 @@ static char *doing_with(struct volumes *v, const char *handle)
 
 	if (!r)
 		r = volumes_record_by_name(v, handle);
-	return r ? volume_lock_doing(v->locks, r->id) : doing_new(v, handle);
+	return r ? volume_lock_current_step(v->locks, r->id) : doing_new(v, handle);
 }
 
-char *volumes_doing(struct volumes *v, const char *handle)
+char *volumes_current_step(struct volumes *v, const char *handle)
 {
-	CLEANUP(free_charp) char *text = handle ? doing_with(v, handle) : volume_lock_doing(v->locks, NULL);
+	CLEANUP(free_charp)
+	char *text = handle ? doing_with(v, handle) : volume_lock_current_step(v->locks, NULL);
 	struct device_activity a;
 
 	device_activity(v->devices, &a);
@@ -45,9 +46,9 @@ char *volumes_doing(struct volumes *v, const char *handle)
 		(unsigned long long)((clock_ns() - a.since_ns) / NS_PER_S));
 }
 
-void volumes_say(struct volumes *v, const char *id, const char *what)
+void volumes_set_step(struct volumes *v, const char *id, const char *what)
 {
-	volume_lock_say(v->locks, id, what);
+	volume_lock_set_step(v->locks, id, what);
 }
 
 bool volumes_takes_new(const struct volumes *v, const struct device_pool *p)

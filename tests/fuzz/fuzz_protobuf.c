@@ -10,7 +10,7 @@
 #include "csi.pb-c.h"
 #include "pluginregistration.pb-c.h"
 
-#include "csi/check.h"
+#include "csi/field_limits.h"
 #include "fuzz/fuzz.h"
 #include "net/grpc/grpc_message.h"
 #include "net/limits.h"

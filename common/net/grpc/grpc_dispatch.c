@@ -288,7 +288,7 @@ static void post_worked(void *user)
 
 static char *ask_service(const struct grpc_stream *st, const ProtobufCMessage *request)
 {
-	return st->service->doing ? st->service->doing(st->service->self, request) : NULL;
+	return st->service->current_step ? st->service->current_step(st->service->self, request) : NULL;
 }
 
 /* Nearly at the deadline. The handler cannot be interrupted: it goes on, and what it returns is dropped. */
@@ -304,9 +304,9 @@ static void on_deadline(void *user)
 	}
 
 	const ProtobufCMessage *request = atomic_load(&st->request);
-	CLEANUP(free_charp) char *doing = request ? ask_service(st, request) : NULL;
+	CLEANUP(free_charp) char *step = request ? ask_service(st, request) : NULL;
 	err_set(&err, ERR_DEADLINE, "no answer before the deadline; the operation continues%s%s",
-		doing ? ": " : "", doing ? doing : "");
+		step ? ": " : "", step ? step : "");
 	grpc_server_sign(st->server, &err);
 	answer_error(st, err);
 	grpc_conn_flush(c);
@@ -321,10 +321,10 @@ static uint64_t early_ns(const struct grpc_stream *st)
 
 static void answer_busy(struct grpc_stream *st)
 {
-	CLEANUP(free_charp) char *doing = ask_service(st, NULL);
+	CLEANUP(free_charp) char *step = ask_service(st, NULL);
 
-	err_set(&st->error, ERR_UNAVAILABLE, "all worker threads are busy%s%s", doing ? ": " : "",
-		doing ? doing : "");
+	err_set(&st->error, ERR_UNAVAILABLE, "all worker threads are busy%s%s", step ? ": " : "",
+		step ? step : "");
 	answer(st);
 }
 

@@ -53,7 +53,7 @@ struct grpc_service {
 	/* What the call with @request, which a worker handles, is at: for a client that does not get an
 	 * answer in time. NULL is any call: for a client whose call finds no worker. On the loop thread: must
 	 * not wait. Return: caller frees; NULL: nothing to tell. May be NULL. */
-	char *(*doing)(void *self, const ProtobufCMessage *request);
+	char *(*current_step)(void *self, const ProtobufCMessage *request);
 	/* The volume that @request names, for logs. Any thread. Return: borrowed from @request; NULL: none.
 	 * May be NULL. */
 	const char *(*volume_of)(const ProtobufCMessage *request);

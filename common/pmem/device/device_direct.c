@@ -440,11 +440,11 @@ static int activate(void *self, const struct device_list *l, struct error **err)
 /* Of the process: there is one kernel below all managers. */
 static void activity(void *self, struct device_activity *ret)
 {
-	char doing[TURN_TEXT_MAX];
+	char step[TURN_TEXT_MAX];
 
 	(void)self;
-	*ret = (struct device_activity){.since_ns = nd_activity(doing)};
-	snprintf(ret->command, sizeof(ret->command), "%s", doing);
+	*ret = (struct device_activity){.since_ns = nd_activity(step)};
+	snprintf(ret->command, sizeof(ret->command), "%s", step);
 }
 
 static void tick(void *self)

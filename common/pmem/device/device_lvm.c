@@ -563,17 +563,17 @@ static void activity(void *self, struct device_activity *ret)
 {
 	struct device_lvm *m = self;
 	struct lvm_activity lvm;
-	char doing[TURN_TEXT_MAX];
+	char step[TURN_TEXT_MAX];
 
 	lvm_activity(m->lvm, &lvm);
 	*ret = (struct device_activity){.since_ns = lvm.since_ns, .restarts = lvm.restarts};
 	snprintf(ret->command, sizeof(ret->command), "%s", lvm.command);
 	if (!str_empty(ret->command))
 		return;
-	ret->since_ns = nd_activity(doing);
-	if (str_empty(doing))
-		ret->since_ns = turn_look(&m->turn, doing);
-	snprintf(ret->command, sizeof(ret->command), "%s", doing);
+	ret->since_ns = nd_activity(step);
+	if (str_empty(step))
+		ret->since_ns = turn_look(&m->turn, step);
+	snprintf(ret->command, sizeof(ret->command), "%s", step);
 }
 
 static void close_manager(void *self)

@@ -30,18 +30,18 @@ static void prepare(void)
 /* @what, @where: what is done, for those that wait */
 static int take_turn(const char *what, const char *where, struct turn **ret, struct error **err)
 {
-	CLEANUP(free_charp) char *doing = x_asprintf("%s%s", what, where);
+	CLEANUP(free_charp) char *step = x_asprintf("%s%s", what, where);
 
 	pthread_once(&once, prepare);
-	if (turn_take(&one_operation, doing, WAIT_MS, ret, err) < 0)
+	if (turn_take(&one_operation, step, WAIT_MS, ret, err) < 0)
 		return err_wrap(err, "namespaces");
 	return 0;
 }
 
-uint64_t nd_activity(char ret_doing[static TURN_TEXT_MAX])
+uint64_t nd_activity(char ret_step[static TURN_TEXT_MAX])
 {
 	pthread_once(&once, prepare);
-	return turn_look(&one_operation, ret_doing);
+	return turn_look(&one_operation, ret_step);
 }
 
 void nd_close(struct nd *nd)

@@ -101,9 +101,9 @@ struct nd {
  * libnvdimm module is not loaded). @ret: nd_close(). */
 int nd_open_real(struct nd **ret, struct error **err) MUST_CHECK;
 
-/** nd_activity() - which operation goes on in this process. @ret_doing: as turn_look(). Return: since when,
+/** nd_activity() - which operation goes on in this process. @ret_step: as turn_look(). Return: since when,
  * as clock_ns(). Never waits. */
-uint64_t nd_activity(char ret_doing[static TURN_TEXT_MAX]);
+uint64_t nd_activity(char ret_step[static TURN_TEXT_MAX]);
 
 /** nd_close() - release; NULL is allowed. */
 void nd_close(struct nd *nd);

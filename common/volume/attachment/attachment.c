@@ -576,7 +576,7 @@ static int mount_fs(struct attachment *a, int target_fd, int kmsg_fd, struct err
 {
 	CLEANUP(strv_freep) char **options = NULL;
 
-	volumes_say(a->v, a->r->id, "mounting");
+	volumes_set_step(a->v, a->r->id, "mounting");
 	mount_attributes_to_flags(&a->attributes, /* all= */ false, &options);
 	for (size_t i = 0; a->flags && a->flags[i]; i++)
 		strv_add(&options, a->flags[i]);

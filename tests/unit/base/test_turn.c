@@ -46,19 +46,19 @@ START_TEST(what_goes_on_is_shown)
 {
 	struct turn *mine = NULL;
 	struct error *err = NULL;
-	char doing[TURN_TEXT_MAX];
+	char step[TURN_TEXT_MAX];
 
 	turn_init(&turn);
-	(void)turn_look(&turn, doing);
-	ck_assert_str_eq(doing, "");
+	(void)turn_look(&turn, step);
+	ck_assert_str_eq(step, "");
 	uint64_t before_ns = clock_ns();
 	ASSERT_OK(turn_take(&turn, "list", 0, &mine, &err));
-	ck_assert_uint_ge(turn_look(&turn, doing), before_ns);
-	ck_assert_str_eq(doing, "list");
+	ck_assert_uint_ge(turn_look(&turn, step), before_ns);
+	ck_assert_str_eq(step, "list");
 	turn_end(mine);
 	turn_end(NULL);
-	(void)turn_look(&turn, doing);
-	ck_assert_str_eq(doing, "");
+	(void)turn_look(&turn, step);
+	ck_assert_str_eq(step, "");
 	turn_done(&turn);
 }
 END_TEST

@@ -2,7 +2,7 @@
 /* All services of csi.proto: which methods are answered at all, and that no request of any of them, served or
  * not, upsets what comes before the method. */
 #include "base/str.h"
-#include "csi/check.h"
+#include "csi/field_limits.h"
 #include "net/grpc/grpc_conn.h"
 #include "net/limits.h"
 #include "unit/csi/harness.h"

@@ -58,15 +58,15 @@ START_TEST(housekeeping_holds_a_lock_only_for_work_that_is_there)
 }
 END_TEST
 
-static void assert_doing(const char *id, const char *wanted)
+static void assert_current_step(const char *id, const char *wanted)
 {
-	CLEANUP(free_charp) char *doing = volume_lock_doing(locks, id);
+	CLEANUP(free_charp) char *step = volume_lock_current_step(locks, id);
 
 	/* on a busy machine seconds may pass */
-	if (!wanted || !doing)
-		ck_assert_pstr_eq(doing, wanted);
+	if (!wanted || !step)
+		ck_assert_pstr_eq(step, wanted);
 	else
-		ck_assert_msg(str_starts(doing, wanted), "%s", doing);
+		ck_assert_msg(str_starts(step, wanted), "%s", step);
 }
 
 START_TEST(what_the_holder_is_at_is_told)
@@ -76,20 +76,20 @@ START_TEST(what_the_holder_is_at_is_told)
 	struct error *err = NULL;
 
 	locks = volume_locks_new();
-	volume_lock_say(locks, "v1", "nothing");
-	assert_doing("v1", NULL);
-	assert_doing(NULL, NULL);
+	volume_lock_set_step(locks, "v1", "nothing");
+	assert_current_step("v1", NULL);
+	assert_current_step(NULL, NULL);
 	ASSERT_OK(volume_lock(locks, "v1", 0, &first, &err));
-	assert_doing("v1", "volume v1: at work for ");
-	volume_lock_say(locks, "v1", "mkfs.ext4");
+	assert_current_step("v1", "volume v1: at work for ");
+	volume_lock_set_step(locks, "v1", "mkfs.ext4");
 	ASSERT_FAILS(volume_lock(locks, "v1", 0, &second, &err), ERR_ABORTED,
 		"an operation on volume v1 is in progress: mkfs.ext4 for ");
 	ASSERT_OK(volume_lock(locks, "v2", 0, &second, &err));
-	assert_doing("v1", "volume v1: mkfs.ext4 for ");
-	assert_doing(NULL, "volume v1: mkfs.ext4 for ");
+	assert_current_step("v1", "volume v1: mkfs.ext4 for ");
+	assert_current_step(NULL, "volume v1: mkfs.ext4 for ");
 	volume_unlock(first);
-	assert_doing("v1", NULL);
-	assert_doing(NULL, "volume v2: at work for ");
+	assert_current_step("v1", NULL);
+	assert_current_step(NULL, "volume v2: at work for ");
 	volume_unlock(second);
 	volume_locks_free(locks);
 }

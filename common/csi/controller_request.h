@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request.h - what is read out of requests and refused in them, by a node and by the central controller
- * alike.
+ * controller_request.h - what is read out of requests and refused in them, by a node and by the central
+ * controller alike.
  *
  * Threads: safe.
  */

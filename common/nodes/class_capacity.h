@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * class_room.h - how much of a node's memory volumes of a StorageClass can have. Pure. Threads: none.
+ * class_capacity.h - how much of a node's memory volumes of a StorageClass can have. Pure. Threads: none.
  */
 #pragma once
 
@@ -10,14 +10,14 @@
 #include "kube/objects/objects.h"
 #include "nodes/node_table.h"
 
-struct class_room {
+struct class_capacity {
 	uint64_t available_bytes;
 	uint64_t maximum_bytes; /* the largest volume that can be made; 0: none at all */
 };
 
-/** class_room_on() - by what @node reported last, whether it is live or not. A volume of exactly
+/** class_capacity_on() - by what @node reported last, whether it is live or not. A volume of exactly
  * maximum_bytes can be made; for a class whose file system needs more than that, it is 0. */
-struct class_room class_room_on(const struct node *node, const struct kube_class *class);
+struct class_capacity class_capacity_on(const struct node *node, const struct kube_class *class);
 
 /** class_is_ours() - whether @driver_name provisions volumes of @class; NULL is not ours. */
 bool class_is_ours(const struct kube_class *class, const char *driver_name);

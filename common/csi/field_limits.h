@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check.h - limits that the CSI specification puts on every request, checked by walking the message's
+ * field_limits.h - limits that the CSI specification puts on every request, checked by walking the message's
  * descriptor.
  *
  * Strings: at most 128 bytes, paths at most 4096; a map or a list of strings: at most 4 KiB in all ("Size

@@ -13,14 +13,14 @@ static uint64_t command_age_s;
 
 static void ask(void)
 {
-	while_made = volumes_doing(fx.v, "slow");
-	of_all = volumes_doing(fx.v, NULL);
-	of_another = volumes_doing(fx.v, "other");
+	while_made = volumes_current_step(fx.v, "slow");
+	of_all = volumes_current_step(fx.v, NULL);
+	of_another = volumes_current_step(fx.v, "other");
 }
 
 static void ask_by_id(const struct device *d)
 {
-	by_id = volumes_doing(fx.v, d->id);
+	by_id = volumes_current_step(fx.v, d->id);
 }
 
 START_TEST(a_volume_is_made_for_some_time)
@@ -34,8 +34,8 @@ START_TEST(a_volume_is_made_for_some_time)
 	ck_assert_msg(str_starts(of_all, wanted), "%s", of_all);
 	ck_assert_msg(str_starts(by_id, wanted), "%s", by_id);
 	ck_assert_ptr_null(of_another);
-	ck_assert_ptr_null(volumes_doing(fx.v, "slow"));
-	ck_assert_ptr_null(volumes_doing(fx.v, info->id));
+	ck_assert_ptr_null(volumes_current_step(fx.v, "slow"));
+	ck_assert_ptr_null(volumes_current_step(fx.v, info->id));
 	free(while_made);
 	free(of_all);
 	free(by_id);
@@ -83,5 +83,5 @@ START_TEST(the_command_that_runs_is_named)
 }
 END_TEST
 
-FIXTURE_MAIN("volumes_doing", fixture_memory, a_volume_is_made_for_some_time,
+FIXTURE_MAIN("volumes_current_step", fixture_memory, a_volume_is_made_for_some_time,
 	nothing_new_is_made_while_something_hangs, the_command_that_runs_is_named)

@@ -22,12 +22,12 @@ const char *csi_volume_of(const ProtobufCMessage *request)
 	return id ? id : text_of(request, "name");
 }
 
-char *csi_doing(void *self, const ProtobufCMessage *request)
+char *csi_current_step(void *self, const ProtobufCMessage *request)
 {
 	const struct csi *csi = self;
 
 	if (!request)
-		return volumes_doing(csi->volumes, NULL);
+		return volumes_current_step(csi->volumes, NULL);
 	const char *handle = csi_volume_of(request);
-	return handle ? volumes_doing(csi->volumes, handle) : NULL;
+	return handle ? volumes_current_step(csi->volumes, handle) : NULL;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "csi/request.h"
+#include "csi/controller_request.h"
 
 #include <string.h>
 
 #include "base/str.h"
-#include "csi/check.h"
+#include "csi/field_limits.h"
 #include "csi/reply.h"
 #include "volume/id.h"
 

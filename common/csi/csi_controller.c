@@ -6,10 +6,10 @@
 
 #include "base/str.h"
 #include "csi/capability.h"
+#include "csi/controller_request.h"
 #include "csi/convert.h"
 #include "csi/handler.h"
 #include "csi/reply.h"
-#include "csi/request.h"
 #include "pmem/usage.h"
 #include "volume/params.h"
 
@@ -218,6 +218,8 @@ static const struct grpc_method methods[] = {
 
 struct grpc_service csi_controller_service(struct csi *csi)
 {
-	return (struct grpc_service){
-		.methods = methods, .self = csi, .doing = csi_doing, .volume_of = csi_volume_of};
+	return (struct grpc_service){.methods = methods,
+		.self = csi,
+		.current_step = csi_current_step,
+		.volume_of = csi_volume_of};
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "csi/check.h"
+#include "csi/field_limits.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/gate.h"
+#include "volume/concurrency_limit.h"
 
 #include <stdlib.h>
 
@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/thread.h"
 
-struct gate {
+struct concurrency_limit {
 	pthread_mutex_t mutex; /* for all that follows */
 	pthread_cond_t changed;
 	unsigned max_inside;
@@ -17,9 +17,9 @@ struct gate {
 	bool closed;
 };
 
-struct gate *gate_new(unsigned max_inside, unsigned max_waiting)
+struct concurrency_limit *concurrency_limit_new(unsigned max_inside, unsigned max_waiting)
 {
-	struct gate *g = x_calloc(1, sizeof(*g));
+	struct concurrency_limit *g = x_calloc(1, sizeof(*g));
 
 	pthread_mutex_init(&g->mutex, NULL);
 	thread_cond_init(&g->changed);
@@ -28,7 +28,7 @@ struct gate *gate_new(unsigned max_inside, unsigned max_waiting)
 	return g;
 }
 
-void gate_free(struct gate *g)
+void concurrency_limit_free(struct concurrency_limit *g)
 {
 	if (!g)
 		return;
@@ -37,7 +37,7 @@ void gate_free(struct gate *g)
 	free(g);
 }
 
-void gate_close(struct gate *g)
+void concurrency_limit_close(struct concurrency_limit *g)
 {
 	pthread_mutex_lock(&g->mutex);
 	g->closed = true;
@@ -46,13 +46,13 @@ void gate_close(struct gate *g)
 }
 
 /* The caller has the mutex. */
-static bool must_wait(const struct gate *g)
+static bool must_wait(const struct concurrency_limit *g)
 {
 	return !g->closed && g->n_inside == g->max_inside;
 }
 
 /* The caller has the mutex, which is let go meanwhile. */
-static void wait_for_place(struct gate *g, uint64_t deadline_ns)
+static void wait_for_place(struct concurrency_limit *g, uint64_t deadline_ns)
 {
 	bool in_time = true;
 
@@ -62,7 +62,7 @@ static void wait_for_place(struct gate *g, uint64_t deadline_ns)
 	g->n_waiting--;
 }
 
-static int enter_locked(struct gate *g, int wait_ms, struct error **err)
+static int enter_locked(struct concurrency_limit *g, int wait_ms, struct error **err)
 {
 	if (must_wait(g) && wait_ms > 0 && g->n_waiting < g->max_waiting)
 		wait_for_place(g, clock_ns() + (uint64_t)wait_ms * NS_PER_MS);
@@ -75,7 +75,8 @@ static int enter_locked(struct gate *g, int wait_ms, struct error **err)
 	return 0;
 }
 
-int gate_enter(struct gate *g, int wait_ms, struct gate **ret, struct error **err)
+int concurrency_limit_enter(
+	struct concurrency_limit *g, int wait_ms, struct concurrency_limit **ret, struct error **err)
 {
 	pthread_mutex_lock(&g->mutex);
 	int rc = enter_locked(g, wait_ms, err);
@@ -85,7 +86,7 @@ int gate_enter(struct gate *g, int wait_ms, struct gate **ret, struct error **er
 	return rc;
 }
 
-void gate_leave(struct gate *g)
+void concurrency_limit_leave(struct concurrency_limit *g)
 {
 	if (!g)
 		return;

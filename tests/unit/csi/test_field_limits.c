@@ -2,7 +2,7 @@
 #include "csi.pb-c.h"
 
 #include "base/mem.h"
-#include "csi/check.h"
+#include "csi/field_limits.h"
 #include "unit/unit.h"
 
 static struct error *err;
@@ -138,7 +138,7 @@ START_TEST(a_required_string_is_named_when_it_is_missing)
 }
 END_TEST
 
-UNIT_MAIN("csi/check", a_string_may_have_128_bytes_and_no_more, a_path_may_have_4096_bytes_and_no_more,
+UNIT_MAIN("csi/field_limits", a_string_may_have_128_bytes_and_no_more, a_path_may_have_4096_bytes_and_no_more,
 	a_map_is_limited_in_all_not_by_entry, nested_messages_are_checked_too,
 	topology_entries_three_levels_down_are_checked, a_list_of_strings_is_limited_in_all,
 	a_required_string_is_named_when_it_is_missing)

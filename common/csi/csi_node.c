@@ -194,6 +194,8 @@ static const struct grpc_method methods[] = {
 
 struct grpc_service csi_node_service(struct csi *csi)
 {
-	return (struct grpc_service){
-		.methods = methods, .self = csi, .doing = csi_doing, .volume_of = csi_volume_of};
+	return (struct grpc_service){.methods = methods,
+		.self = csi,
+		.current_step = csi_current_step,
+		.volume_of = csi_volume_of};
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "nodes/class_room.h"
+#include "nodes/class_capacity.h"
 
 #include "base/str.h"
 #include "os/fs.h"
@@ -22,10 +22,10 @@ uint64_t class_least_bytes(const struct kube_class *class, uint64_t size_bytes, 
 	return size_bytes > min_bytes ? size_bytes : min_bytes;
 }
 
-struct class_room class_room_on(const struct node *node, const struct kube_class *class)
+struct class_capacity class_capacity_on(const struct node *node, const struct kube_class *class)
 {
 	bool sector = volume_usage_is_file_io(kube_pairs_get(&class->parameters, "usage"));
-	struct class_room room = {0};
+	struct class_capacity room = {0};
 
 	for (size_t i = 0; i < node->report.n_regions; i++) {
 		const struct node_region *r = &node->report.regions[i];

@@ -49,5 +49,5 @@ static const struct grpc_method methods[] = {
 
 struct grpc_service csi_identity_service(struct csi *csi)
 {
-	return (struct grpc_service){.methods = methods, .self = csi, .doing = csi_doing};
+	return (struct grpc_service){.methods = methods, .self = csi, .current_step = csi_current_step};
 }
