@@ -157,9 +157,9 @@ static void json_answer(
 	json_key_u64(w, "neededBytes", a->needed_bytes);
 	if (a->size_bytes != UINT64_MAX)
 		json_key_u64(w, "sizeBytes", a->size_bytes);
-	json_key_u64(w, "freeBytes", p->free_bytes);
-	json_key_u64(w, "largestBytes", sector ? p->max_sector_bytes : p->max_bytes);
-	json_key_u64(w, "unitBytes", p->unit_bytes);
+	json_key_u64(w, "freeBytes", p->capacity.available_bytes);
+	json_key_u64(w, "largestBytes", capacity_max_bytes(&p->capacity, sector));
+	json_key_u64(w, "unitBytes", p->rules.unit_bytes);
 	json_key(w, "reasons");
 	json_array(w);
 	for (size_t i = 0; i < a->n_reasons; i++) {

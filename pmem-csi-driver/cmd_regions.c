@@ -104,11 +104,11 @@ static void pool_row(const struct view *v, const struct device_pool *p, struct t
 	CLEANUP(free_charp) char *regions = regions_of(v, p);
 
 	table_cell(t, p->name);
-	table_bytes(t, p->total_bytes);
-	table_bytes(t, p->free_bytes);
-	table_bytes(t, p->max_bytes);
-	table_bytes(t, p->max_sector_bytes);
-	table_bytes(t, p->unit_bytes);
+	table_bytes(t, p->capacity.total_bytes);
+	table_bytes(t, p->capacity.available_bytes);
+	table_bytes(t, p->capacity.max_volume_bytes);
+	table_bytes(t, p->capacity.max_sector_volume_bytes);
+	table_bytes(t, p->rules.unit_bytes);
 	table_bytes(t, inventory_erasing(v->check, p));
 	table_cell(t, regions);
 	table_cell(t, pool_remark(p));
@@ -170,11 +170,11 @@ static void json_pool(const struct view *v, const struct device_pool *p, struct 
 	json_object(w);
 	json_key_str(w, "pool", p->name);
 	json_key_str(w, "uuid", p->uuid);
-	json_key_u64(w, "totalBytes", p->total_bytes);
-	json_key_u64(w, "freeBytes", p->free_bytes);
-	json_key_u64(w, "largestBytes", p->max_bytes);
-	json_key_u64(w, "largestFileIOBytes", p->max_sector_bytes);
-	json_key_u64(w, "unitBytes", p->unit_bytes);
+	json_key_u64(w, "totalBytes", p->capacity.total_bytes);
+	json_key_u64(w, "freeBytes", p->capacity.available_bytes);
+	json_key_u64(w, "largestBytes", p->capacity.max_volume_bytes);
+	json_key_u64(w, "largestFileIOBytes", p->capacity.max_sector_volume_bytes);
+	json_key_u64(w, "unitBytes", p->rules.unit_bytes);
 	json_key_u64(w, "erasingBytes", inventory_erasing(v->check, p));
 	json_key_bool(w, "complete", p->complete);
 	json_key_bool(w, "otherMode", p->closed);

@@ -31,15 +31,15 @@ enum per_node { NODE_TOTAL, NODE_AVAILABLE, NODE_MAXIMUM, NODE_VOLUMES, NODE_AGE
 
 static double value_of(const struct node *node, enum per_node what, uint64_t now_ns)
 {
-	struct node_amounts amounts = node_amounts_of(node);
+	const struct capacity c = node_capacity(node);
 
 	switch (what) {
 	case NODE_TOTAL:
-		return (double)amounts.total_bytes;
+		return (double)c.total_bytes;
 	case NODE_AVAILABLE:
-		return (double)amounts.available_bytes;
+		return (double)c.available_bytes;
 	case NODE_MAXIMUM:
-		return (double)amounts.max_volume_bytes;
+		return (double)c.max_volume_bytes;
 	case NODE_VOLUMES:
 		return (double)node->report.n_volumes;
 	case NODE_AGE:

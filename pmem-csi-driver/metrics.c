@@ -72,14 +72,14 @@ static void add_gauge(
 
 static void add_amounts(const struct metrics *m, struct buf *out, uint64_t regions_bytes)
 {
-	struct volumes_capacity c;
+	struct capacity c;
 
 	if (!volumes_capacity(m->config.volumes, &c))
 		return;
 	add_gauge(m, out, "pmem_amount_max_volume_size",
 		"The size of the largest PMEM volume that can be created.", c.max_volume_bytes);
 	add_gauge(m, out, "pmem_amount_available",
-		"Remaining amount of PMEM on the host that can be used for new volumes.", c.free_bytes);
+		"Remaining amount of PMEM on the host that can be used for new volumes.", c.available_bytes);
 	add_gauge(m, out, "pmem_amount_managed", "Amount of PMEM on the host that is managed by PMEM-CSI.",
 		c.total_bytes);
 	add_gauge(m, out, "pmem_amount_total", "Total amount of PMEM on the host.",

@@ -362,7 +362,7 @@ static int start_servers(struct node *n, const struct options *o, struct error *
 	if (!str_starts(o->endpoint, "tcp://"))
 		n->services[3] = open_inspection(n, o);
 	n->remote_csi = n->csi;
-	n->remote_csi.is_remote = true;
+	n->remote_csi.made_by_controller = true;
 	/* not the node service: mounts are kubelet's business */
 	n->remote_services[0] = csi_identity_service(&n->remote_csi);
 	n->remote_services[1] = csi_controller_service(&n->remote_csi);

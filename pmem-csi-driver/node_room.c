@@ -30,7 +30,7 @@ static const char *remedy_for_nothing(const char *mode, const char *regions_path
 void node_room_log(struct volumes *v, const char *mode, const char *regions_path)
 {
 	struct volumes_overview o;
-	struct volumes_capacity c = {0};
+	struct capacity c = {0};
 	char max[24];
 	char available[24];
 
@@ -39,7 +39,7 @@ void node_room_log(struct volumes *v, const char *mode, const char *regions_path
 	log_info("ready", F_STR("version", PMEM_VERSION),
 		F_U64("volumes", o.n_ready + o.n_missing + o.n_damaged),
 		F_STR("max", format_bytes(c.max_volume_bytes, max)),
-		F_STR("available", format_bytes(c.free_bytes, available)));
+		F_STR("available", format_bytes(c.available_bytes, available)));
 	if (c.total_bytes == 0)
 		log_warn("no volume can be made on this node",
 			F_STR("remedy", remedy_for_nothing(mode, regions_path)));

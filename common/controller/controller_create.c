@@ -142,10 +142,10 @@ static void conclude(struct create *op)
 
 static void note_made(struct create *op, const char *node_id, const Csi__V1__Volume *v)
 {
-	const struct node_volume made = {.id = v->volume_id,
+	const struct volume_report made = {.id = v->volume_id,
 		.name = op->request->name,
 		.size_bytes = (uint64_t)v->capacity_bytes,
-		.phase = NODE_VOLUME_READY,
+		.phase = PHASE_READY,
 		.made_by_controller = true};
 
 	node_table_note_created(

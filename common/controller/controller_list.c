@@ -24,7 +24,7 @@ static void listing_done(struct listing *l)
 	free(l->hits);
 }
 
-static void add_hit(struct listing *l, const struct node *node, const struct node_volume *v)
+static void add_hit(struct listing *l, const struct node *node, const struct volume_report *v)
 {
 	if (l->n == l->room) {
 		l->room = l->room > 0 ? l->room * 2 : 256;
@@ -43,14 +43,14 @@ static int compare_hits(const void *a, const void *b)
 }
 
 /* As a node lists its own: what is being made or erased is no volume for callers. */
-static bool is_listed(const struct node_volume *v)
+static bool is_listed(const struct volume_report *v)
 {
-	return v->phase == NODE_VOLUME_READY || v->phase == NODE_VOLUME_MISSING;
+	return v->phase == PHASE_READY || v->phase == PHASE_MISSING;
 }
 
 static void add_node(struct listing *l, const struct node *node, const char *after)
 {
-	const struct node_volume *v;
+	const struct volume_report *v;
 	size_t at = 0;
 
 	while ((v = node_next_volume(node, &at)) != NULL) {
@@ -99,7 +99,7 @@ static Csi__V1__ListVolumesResponse__Entry *make_entry(
 	for (size_t i = 0; i < n; i++) {
 		v->accessible_topology[v->n_accessible_topology++] =
 			csi_topology(c->config.driver_name, hits[i].node->report.node_id, arena);
-		if (hits[i].volume->phase == NODE_VOLUME_MISSING && !e->status)
+		if (hits[i].volume->phase == PHASE_MISSING && !e->status)
 			e->status = csi_missing_status(arena);
 	}
 	csi_add_claim(v, hits[0].volume->claim, CSI_CLAIM_KEYS, arena);

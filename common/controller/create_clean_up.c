@@ -52,7 +52,7 @@ static bool is_made_on(const struct create *op, const char *node_id)
 /* The ID of the copy on @node. Return: false: what bears the name there is not ours to delete. */
 static bool find_copy(const struct create *op, const struct node *node, char id[static VOLUME_ID_MAX + 1])
 {
-	const struct node_volume *v;
+	const struct volume_report *v;
 	size_t at = 0;
 
 	volume_id_mint(op->request->name, op->is_cache ? NULL : node->report.node_id, id);

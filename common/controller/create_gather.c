@@ -35,7 +35,7 @@ static void gathering_done(struct gathering *g)
 static bool has_volume(const struct gathering *g, const struct node *node, bool *ret_staged)
 {
 	for (size_t i = 0; i < g->n_hits; i++) {
-		if (g->hits[i].node != node || g->hits[i].volume->phase == NODE_VOLUME_ERASING)
+		if (g->hits[i].node != node || g->hits[i].volume->phase == PHASE_ERASING)
 			continue;
 		*ret_staged = g->hits[i].volume->ever_staged;
 		return true;

@@ -14,16 +14,10 @@ static uint64_t add_text(uint64_t hash, const char *text)
 
 uint64_t placement_left_bytes(const struct node *node, bool sector)
 {
-	uint64_t left = 0;
+	const struct capacity c = node_capacity(node);
+	uint64_t left = capacity_max_bytes(&c, sector);
 	uint64_t noted = 0;
 
-	for (size_t i = 0; i < node->report.n_regions; i++) {
-		const struct node_region *r = &node->report.regions[i];
-		uint64_t max = sector ? r->max_sector_volume_bytes : r->max_volume_bytes;
-
-		if (max > left)
-			left = max;
-	}
 	for (size_t i = 0; i < node->n_notes; i++) {
 		if (!node->notes[i].deleted)
 			noted += node->notes[i].volume.size_bytes;

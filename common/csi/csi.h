@@ -18,7 +18,7 @@ struct csi {
 	const char *driver_name;
 	const char *version;
 	const char *node_id;
-	bool is_remote; /* for the central controller: what it makes is recorded as made by it */
+	bool made_by_controller; /* for the central controller: what it makes is recorded as made by it */
 	struct volumes *volumes;
 };
 

@@ -41,8 +41,9 @@ static int create_volume(const struct csi *csi, struct grpc_call *call,
 {
 	CLEANUP(strmap_done) struct strmap parameters = {0};
 	CLEANUP(volume_info_freep) struct volume_info *info = NULL;
-	struct volume_request q = {
-		.name = request->name, .by_controller = csi->is_remote, .parameters = &parameters};
+	struct volume_request q = {.name = request->name,
+		.made_by_controller = csi->made_by_controller,
+		.parameters = &parameters};
 	struct capability_set set;
 
 	if (csi_check_create(request, &set, err) < 0)
@@ -163,7 +164,7 @@ static bool can_serve(
 /* Of the parameters only two matter: they come as they are in the StorageClass, with keys that no
  * CreateVolume has. */
 static void read_capacity(
-	const struct csi *csi, const Csi__V1__GetCapacityRequest *request, struct volumes_capacity *ret)
+	const struct csi *csi, const Csi__V1__GetCapacityRequest *request, struct capacity *ret)
 {
 	CLEANUP(strmap_done) struct strmap parameters = {0};
 
@@ -178,7 +179,7 @@ static void read_capacity(
 static int get_capacity(const struct csi *csi, struct grpc_call *call,
 	const Csi__V1__GetCapacityRequest *request, Csi__V1__GetCapacityResponse *reply, struct error **err)
 {
-	struct volumes_capacity c = {0};
+	struct capacity c = {0};
 
 	if (capabilities_require(request->volume_capabilities, request->n_volume_capabilities,
 		    /* any_mode= */ true, err) < 0)
@@ -186,7 +187,7 @@ static int get_capacity(const struct csi *csi, struct grpc_call *call,
 	if (require_ready(csi, err) < 0)
 		return -1;
 	read_capacity(csi, request, &c);
-	csi_fill_capacity(reply, call->arena, c.free_bytes, c.max_volume_bytes);
+	csi_fill_capacity(reply, call->arena, c.available_bytes, c.max_volume_bytes);
 	return 0;
 }
 CSI_HANDLER(get_capacity, Csi__V1__GetCapacityRequest, Csi__V1__GetCapacityResponse);

@@ -133,11 +133,9 @@ CSI_HANDLER(get_volume_stats, Csi__V1__NodeGetVolumeStatsRequest, Csi__V1__NodeG
 /* kubelet asks once, when the driver registers, and the scheduler counts a node's volumes against it. */
 static int64_t max_volumes(const struct csi *csi)
 {
-	struct volumes_capacity c;
+	uint64_t max = volumes_limit(csi->volumes);
 
-	if (!volumes_capacity(csi->volumes, &c) || c.max_volumes > INT32_MAX)
-		return 0;
-	return (int64_t)c.max_volumes;
+	return max > INT32_MAX ? 0 : (int64_t)max;
 }
 
 static int get_info(const struct csi *csi, struct grpc_call *call, const Csi__V1__NodeGetInfoRequest *request,

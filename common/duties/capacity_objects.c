@@ -29,9 +29,9 @@ struct capacity_slot {
 	char *node_id;
 	char *object; /* its name; NULL: it does not exist */
 	char *version;
-	struct class_capacity published;
+	struct capacity published;
 	bool is_wanted;
-	struct class_capacity wanted;
+	struct capacity wanted;
 	bool queued;
 	struct capacity_slot *next; /* in the queue */
 	struct kube_request *request;
@@ -132,14 +132,14 @@ static void capacity_stray_add(struct capacity_objects *c, const char *object)
 	c->strays[c->n_strays++] = stray;
 }
 
-static void add_amounts(struct json_writer *w, const struct class_capacity *room)
+static void add_amounts(struct json_writer *w, const struct capacity *c)
 {
 	char text[24];
 
 	/* Quantities that are numbers may lose digits on their way; strings do not. */
-	snprintf(text, sizeof(text), "%ju", (uintmax_t)room->available_bytes);
+	snprintf(text, sizeof(text), "%ju", (uintmax_t)c->available_bytes);
 	json_key_str(w, "capacity", text);
-	snprintf(text, sizeof(text), "%ju", (uintmax_t)room->maximum_bytes);
+	snprintf(text, sizeof(text), "%ju", (uintmax_t)c->max_volume_bytes);
 	json_key_str(w, "maximumVolumeSize", text);
 }
 
@@ -450,7 +450,7 @@ static void find_wish(struct capacity_slot *slot)
 	const struct kube_class *class = informer_get(c->config.classes, slot->class_name);
 	const struct node *node = node_table_get(c->config.nodes, slot->node_id);
 
-	slot->wanted = (struct class_capacity){0};
+	slot->wanted = (struct capacity){0};
 	slot->is_wanted = false;
 	if (!is_published(c, class))
 		return;
@@ -472,7 +472,7 @@ static bool capacity_differs(const struct capacity_slot *slot)
 	if (slot->is_wanted != (slot->object != NULL))
 		return true;
 	return slot->is_wanted && (slot->wanted.available_bytes != slot->published.available_bytes ||
-					  slot->wanted.maximum_bytes != slot->published.maximum_bytes);
+					  slot->wanted.max_volume_bytes != slot->published.max_volume_bytes);
 }
 
 /* Find out what @slot should be, and write it if it is not. @slot may be freed. */
@@ -507,9 +507,9 @@ static void capacity_adopt(struct capacity_slot *slot, const struct kube_capacit
 	free(slot->version);
 	slot->version = x_strdup(object->meta.resource_version);
 	/* What is not there is nothing that we would have written. */
-	slot->published = (struct class_capacity){
+	slot->published = (struct capacity){
 		.available_bytes = object->has_capacity ? object->capacity_bytes : UINT64_MAX,
-		.maximum_bytes = object->has_maximum ? object->maximum_bytes : UINT64_MAX,
+		.max_volume_bytes = object->has_maximum ? object->maximum_bytes : UINT64_MAX,
 	};
 }
 

@@ -14,7 +14,7 @@
 struct best {
 	const struct kube_class *class;
 	const char *node_id; /* NULL: no node is live */
-	uint64_t maximum_bytes;
+	uint64_t max_volume_bytes;
 };
 
 struct claim_events {
@@ -31,15 +31,15 @@ static void find_best(const struct claim_events *e, struct best *b)
 	size_t n = node_table_nodes(e->config.nodes, &nodes);
 
 	for (size_t i = 0; i < n; i++) {
-		struct class_capacity room;
+		struct capacity capacity;
 
 		if (!nodes[i]->live)
 			continue;
-		room = class_capacity_on(nodes[i], b->class);
-		if (b->node_id && room.maximum_bytes <= b->maximum_bytes)
+		capacity = class_capacity_on(nodes[i], b->class);
+		if (b->node_id && capacity.max_volume_bytes <= b->max_volume_bytes)
 			continue;
 		b->node_id = nodes[i]->report.node_id;
-		b->maximum_bytes = room.maximum_bytes;
+		b->max_volume_bytes = capacity.max_volume_bytes;
 	}
 }
 
@@ -63,10 +63,10 @@ static char *explain(const struct best *b, uint64_t needed_bytes)
 	if (!b->node_id)
 		return x_strdup("there is no node with persistent memory");
 	format_bytes(needed_bytes, needed);
-	if (b->maximum_bytes == 0)
+	if (b->max_volume_bytes == 0)
 		return x_asprintf("no node has room for a volume of this class; %s needed", needed);
 	return x_asprintf("the largest volume that can be made is %s, on %s; %s needed",
-		format_bytes(b->maximum_bytes, largest), b->node_id, needed);
+		format_bytes(b->max_volume_bytes, largest), b->node_id, needed);
 }
 
 static void visit_claim(void *user, const void *object)
@@ -85,7 +85,7 @@ static void visit_claim(void *user, const void *object)
 		return;
 	best = best_of(e, class);
 	needed_bytes = class_least_bytes(class, claim->request_bytes, claim->is_block);
-	if (best->node_id && best->maximum_bytes > 0 && needed_bytes <= best->maximum_bytes)
+	if (best->node_id && best->max_volume_bytes > 0 && needed_bytes <= best->max_volume_bytes)
 		return;
 	message = explain(best, needed_bytes);
 	if (claim_waits_see(&e->waits, claim->meta.uid, message, e->now_ns))

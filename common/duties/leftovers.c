@@ -120,7 +120,7 @@ static bool is_of_claim(const char *name)
 }
 
 static struct suspect *add_suspect(
-	struct leftovers *l, const char *key, const struct node *node, const struct node_volume *v)
+	struct leftovers *l, const char *key, const struct node *node, const struct volume_report *v)
 {
 	struct suspect *s = x_calloc(1, sizeof(*s));
 
@@ -136,12 +136,12 @@ static struct suspect *add_suspect(
 	return s;
 }
 
-static void see(struct leftovers *l, const struct node *node, const struct node_volume *v)
+static void see(struct leftovers *l, const struct node *node, const struct volume_report *v)
 {
 	char key[KEY_MAX];
 	struct suspect *s;
 
-	if (v->phase != NODE_VOLUME_READY || !is_of_claim(v->name))
+	if (v->phase != PHASE_READY || !is_of_claim(v->name))
 		return;
 	snprintf(key, sizeof(key), "%s/%s", v->id, node->report.node_id);
 	s = (struct suspect *)name_index_first(&l->index, key);
@@ -156,7 +156,7 @@ static void walk(struct leftovers *l)
 	size_t n = node_table_nodes(l->config.controller->config.nodes, &nodes);
 
 	for (size_t i = 0; i < n; i++) {
-		const struct node_volume *v;
+		const struct volume_report *v;
 		size_t at = 0;
 
 		while (nodes[i]->live && (v = node_next_volume(nodes[i], &at)) != NULL)
@@ -197,17 +197,17 @@ static void on_deleted(void *user, const ProtobufCMessage *reply, const struct e
 }
 
 /* The volume as the table has it now. Return: NULL: it is gone, or not ready. */
-static const struct node_volume *find_now(const struct suspect *s, const struct node **ret_node)
+static const struct volume_report *find_now(const struct suspect *s, const struct node **ret_node)
 {
 	const struct node *node = controller_live_node(s->all->config.controller, s->node_id);
-	const struct node_volume *v;
+	const struct volume_report *v;
 	size_t at = 0;
 
 	while (node && (v = node_next_volume(node, &at)) != NULL) {
 		if (!str_eq(v->id, s->id))
 			continue;
 		*ret_node = node;
-		return v->phase == NODE_VOLUME_READY && str_eq(v->name, s->name) ? v : NULL;
+		return v->phase == PHASE_READY && str_eq(v->name, s->name) ? v : NULL;
 	}
 	return NULL;
 }
@@ -231,7 +231,7 @@ static void get_rid_of(struct suspect *s)
 	struct controller *c = l->config.controller;
 	struct volume_key key = volume_key_of_name(s->name);
 	const struct node *node = NULL;
-	const struct node_volume *v = find_now(s, &node);
+	const struct volume_report *v = find_now(s, &node);
 
 	if (!v)
 		return;

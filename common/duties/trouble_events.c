@@ -20,7 +20,7 @@
 /* A volume with which something is wrong. */
 struct troubled {
 	const struct node *node;
-	const struct node_volume *volume;
+	const struct volume_report *volume;
 };
 
 struct trouble_events {
@@ -51,7 +51,7 @@ tell_node(struct trouble_events *e, const struct node *node, const char *reason,
 		e->config.tell_node(e->config.user, node->report.node_id, reason, message, e->now_ns);
 }
 
-static void note(struct trouble_events *e, const struct node *node, const struct node_volume *v)
+static void note(struct trouble_events *e, const struct node *node, const struct volume_report *v)
 {
 	if (e->n_troubled == MAX_TROUBLED)
 		return;
@@ -61,21 +61,21 @@ static void note(struct trouble_events *e, const struct node *node, const struct
 
 static void look_at_volumes(struct trouble_events *e, const struct node *node)
 {
-	const struct node_volume *missing = NULL;
-	const struct node_volume *damaged = NULL;
-	const struct node_volume *v;
+	const struct volume_report *missing = NULL;
+	const struct volume_report *damaged = NULL;
+	const struct volume_report *v;
 	size_t n_missing = 0;
 	size_t n_damaged = 0;
 	size_t at = 0;
 
 	while ((v = node_next_volume(node, &at))) {
-		if (v->phase != NODE_VOLUME_MISSING && v->phase != NODE_VOLUME_UNKNOWN)
+		if (v->phase != PHASE_MISSING && v->phase != PHASE_DAMAGED)
 			continue;
 		if (n_missing + n_damaged < MAX_TROUBLED_OF_NODE)
 			note(e, node, v);
-		if (v->phase == NODE_VOLUME_MISSING && n_missing++ == 0)
+		if (v->phase == PHASE_MISSING && n_missing++ == 0)
 			missing = v;
-		if (v->phase == NODE_VOLUME_UNKNOWN && n_damaged++ == 0)
+		if (v->phase == PHASE_DAMAGED && n_damaged++ == 0)
 			damaged = v;
 	}
 	if (missing)
@@ -96,9 +96,9 @@ static void look_at_pools(struct trouble_events *e, const struct node *node)
 	const char *first = NULL;
 	size_t n = 0;
 
-	for (size_t i = 0; i < node->report.n_regions; i++) {
-		if (node->report.regions[i].incomplete && n++ == 0)
-			first = node->report.regions[i].name;
+	for (size_t i = 0; i < node->report.n_pools; i++) {
+		if (node->report.pools[i].incomplete && n++ == 0)
+			first = node->report.pools[i].name;
 	}
 	if (first)
 		tell_node(e, node, "PoolIncomplete",
@@ -118,7 +118,7 @@ static bool is_of(const struct troubled *t, const char *name, const struct volum
 
 static void tell_claim(struct trouble_events *e, const struct kube_claim *claim, const struct troubled *t)
 {
-	bool is_missing = t->volume->phase == NODE_VOLUME_MISSING;
+	bool is_missing = t->volume->phase == PHASE_MISSING;
 	const char *reason = is_missing ? "VolumeDeviceMissing" : "VolumeStateDamaged";
 	CLEANUP(free_charp) char *who = x_asprintf("%s/%s", claim->meta.uid, t->node->report.node_id);
 	CLEANUP(free_charp)

@@ -91,9 +91,9 @@ static void explain_space(const struct fit_node *node, const struct device_pool 
 	char unit[TEXT_MAX];
 
 	show(a->needed_bytes, needed);
-	if (p->free_bytes < a->needed_bytes) {
-		add(a, FIT_SPACE, a->needed_bytes - p->free_bytes, "%s needed, %s free", needed,
-			show(p->free_bytes, free_bytes));
+	if (p->capacity.available_bytes < a->needed_bytes) {
+		add(a, FIT_SPACE, a->needed_bytes - p->capacity.available_bytes, "%s needed, %s free", needed,
+			show(p->capacity.available_bytes, free_bytes));
 		return;
 	}
 	if (!is_contiguous(node, p) && p->used_up) {
@@ -104,15 +104,16 @@ static void explain_space(const struct fit_node *node, const struct device_pool 
 		return;
 	}
 	if (!is_contiguous(node, p)) {
-		add(a, FIT_ROUNDING, p->unit_bytes, "%s needed, rounded up to extents of %s; %s free", needed,
-			show(p->unit_bytes, unit), show(p->free_bytes, free_bytes));
+		add(a, FIT_ROUNDING, p->rules.unit_bytes, "%s needed, rounded up to extents of %s; %s free",
+			needed, show(p->rules.unit_bytes, unit),
+			show(p->capacity.available_bytes, free_bytes));
 		return;
 	}
 	add(a, FIT_FRAGMENTATION, largest_bytes,
 		"%s needed in one piece, %s free, and the largest volume that a piece of it gives is %s, in "
 		"units of %s",
-		needed, show(p->free_bytes, free_bytes), show(largest_bytes, largest),
-		show(p->unit_bytes, unit));
+		needed, show(p->capacity.available_bytes, free_bytes), show(largest_bytes, largest),
+		show(p->rules.unit_bytes, unit));
 }
 
 static void explain_region(
@@ -173,9 +174,9 @@ void fit_explain(const struct fit_node *node, const struct fit_request *q, size_
 	a.needed_bytes = needed_bytes(q, &a);
 	a.size_bytes = device_fit(node->manager, p, q->sector, a.needed_bytes);
 	if (a.size_bytes == UINT64_MAX)
-		explain(node, p, q->sector ? p->max_sector_bytes : p->max_bytes, &a);
+		explain(node, p, capacity_max_bytes(&p->capacity, q->sector), &a);
 	else if (a.size_bytes > a.needed_bytes)
 		add(&a, FIT_ROUNDING, a.size_bytes - a.needed_bytes, "%ju bytes more, for units of %s",
-			(uintmax_t)(a.size_bytes - a.needed_bytes), show(p->unit_bytes, unit));
+			(uintmax_t)(a.size_bytes - a.needed_bytes), show(p->rules.unit_bytes, unit));
 	*ret = a;
 }

@@ -203,7 +203,7 @@ static struct volume_record *new_record(
 	r->identity = *d->identity ? x_strdup(d->identity) : NULL;
 	r->adopted = true;
 	/* Data in no form that is recognised is data nevertheless: nothing is ever formatted here. */
-	r->staged_ever = true;
+	r->ever_staged = true;
 	r->block_clean = p->block;
 	r->pool = x_strdup(d->pool);
 	strmap_set(&r->parameters, "deviceMode", mode_of(p, pool));
@@ -357,7 +357,7 @@ static void drop(struct repair *p, const struct volume_record *r, const char *wh
 /* Its state file is older than its content: the volume was finished and used since. */
 static int finish_creation(struct repair *p, struct volume_record *r, char **found, struct error **err)
 {
-	r->staged_ever = true;
+	r->ever_staged = true;
 	if (fs_known(*found)) {
 		free(r->fs_type);
 		r->fs_type = TAKE_PTR(*found);

@@ -22,22 +22,15 @@ uint64_t class_least_bytes(const struct kube_class *class, uint64_t size_bytes, 
 	return size_bytes > min_bytes ? size_bytes : min_bytes;
 }
 
-struct class_capacity class_capacity_on(const struct node *node, const struct kube_class *class)
+struct capacity class_capacity_on(const struct node *node, const struct kube_class *class)
 {
 	bool sector = volume_usage_is_file_io(kube_pairs_get(&class->parameters, "usage"));
-	struct class_capacity room = {0};
+	struct capacity c = node_capacity(node);
 
-	for (size_t i = 0; i < node->report.n_regions; i++) {
-		const struct node_region *r = &node->report.regions[i];
-		uint64_t max_bytes = sector ? r->max_sector_volume_bytes : r->max_volume_bytes;
-
-		room.available_bytes += r->available_bytes;
-		if (max_bytes > room.maximum_bytes)
-			room.maximum_bytes = max_bytes;
-	}
-	if (class_least_bytes(class, /* size_bytes= */ 0, /* is_block= */ false) > room.maximum_bytes)
-		room.maximum_bytes = 0;
-	return room;
+	c.max_volume_bytes = capacity_max_bytes(&c, sector);
+	if (class_least_bytes(class, /* size_bytes= */ 0, /* is_block= */ false) > c.max_volume_bytes)
+		c.max_volume_bytes = 0;
+	return c;
 }
 
 bool class_is_ours(const struct kube_class *class, const char *driver_name)

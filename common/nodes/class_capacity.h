@@ -10,14 +10,9 @@
 #include "kube/objects/objects.h"
 #include "nodes/node_table.h"
 
-struct class_capacity {
-	uint64_t available_bytes;
-	uint64_t maximum_bytes; /* the largest volume that can be made; 0: none at all */
-};
-
-/** class_capacity_on() - by what @node reported last, whether it is live or not. A volume of exactly
- * maximum_bytes can be made; for a class whose file system needs more than that, it is 0. */
-struct class_capacity class_capacity_on(const struct node *node, const struct kube_class *class);
+/** class_capacity_on() - by what @node reported last, whether it is live or not. max_volume_bytes is that of
+ * the usage of @class; where its file system needs more than that, it is 0. */
+struct capacity class_capacity_on(const struct node *node, const struct kube_class *class);
 
 /** class_is_ours() - whether @driver_name provisions volumes of @class; NULL is not ours. */
 bool class_is_ours(const struct kube_class *class, const char *driver_name);

@@ -46,11 +46,11 @@ static uint64_t bytes_of(int64_t n)
 }
 
 /* What the node said of itself when it registered. */
-static void drop_regions(struct node_report *r)
+static void drop_pools(struct node_report *r)
 {
-	while (r->n_regions > 0)
-		node_region_done(&r->regions[--r->n_regions]);
-	free(TAKE_PTR(r->regions));
+	while (r->n_pools > 0)
+		pool_report_done(&r->pools[--r->n_pools]);
+	free(TAKE_PTR(r->pools));
 }
 
 static void on_capacity(void *user, const ProtobufCMessage *reply, const struct error *error)
@@ -58,22 +58,22 @@ static void on_capacity(void *user, const ProtobufCMessage *reply, const struct 
 	const Csi__V1__GetCapacityResponse *m = (const void *)reply;
 	struct inquiry *q = user;
 	struct node_report *r = q->report;
-	struct node_region region;
+	struct pool_report pool;
 
 	if (error) {
 		inquiry_end(q, error);
 		return;
 	}
 	/* Releases up to 0.9 say how large one volume can be, and call it what is available. */
-	region = (struct node_region){
-		.name = x_strdup(""), .available_bytes = bytes_of(m->available_capacity)};
-	region.max_volume_bytes =
-		m->maximum_volume_size ? bytes_of(m->maximum_volume_size->value) : region.available_bytes;
-	region.max_sector_volume_bytes = region.max_volume_bytes;
-	drop_regions(r);
-	r->regions = x_calloc(1, sizeof(*r->regions));
-	r->regions[0] = region;
-	r->n_regions = 1;
+	pool = (struct pool_report){
+		.name = x_strdup(""), .capacity.available_bytes = bytes_of(m->available_capacity)};
+	pool.capacity.max_volume_bytes = m->maximum_volume_size ? bytes_of(m->maximum_volume_size->value)
+								: pool.capacity.available_bytes;
+	pool.capacity.max_sector_volume_bytes = pool.capacity.max_volume_bytes;
+	drop_pools(r);
+	r->pools = x_calloc(1, sizeof(*r->pools));
+	r->pools[0] = pool;
+	r->n_pools = 1;
 	inquiry_end(q, NULL);
 }
 
@@ -108,10 +108,10 @@ static int add_volume(struct node_report *r, const Csi__V1__Volume *v, struct er
 			err, ERR_INVALID_ARGUMENT, "it lists more than %d volumes", REGISTRY_MAX_VOLUMES);
 	r->volumes = x_realloc(r->volumes, r->n_volumes + 1, sizeof(*r->volumes));
 	/* A Go driver keeps no record of what was staged: any volume may hold data. */
-	r->volumes[r->n_volumes++] = (struct node_volume){.id = x_strdup(v->volume_id),
+	r->volumes[r->n_volumes++] = (struct volume_report){.id = x_strdup(v->volume_id),
 		.name = x_strdup(name_of(v)),
 		.size_bytes = bytes_of(v->capacity_bytes),
-		.phase = NODE_VOLUME_READY,
+		.phase = PHASE_READY,
 		.ever_staged = true};
 	return 0;
 }

@@ -18,7 +18,7 @@ struct volume_place {
 	struct name_link by_id;
 	struct name_link by_name;
 	struct node_place *node;
-	const struct node_volume *volume;
+	const struct volume_report *volume;
 };
 
 struct node_place {
@@ -114,7 +114,7 @@ static void node_place_unindex(struct node_table *t, struct node_place *p)
 
 static void node_place_index(struct node_table *t, struct node_place *p)
 {
-	const struct node_volume *v;
+	const struct volume_report *v;
 	size_t at = 0;
 
 	p->volumes = x_calloc(p->node.report.n_volumes + p->node.n_notes, sizeof(*p->volumes));
@@ -431,7 +431,7 @@ size_t node_table_changes(const struct node_table *t, uint64_t since, const stru
 
 static void note_done(struct node_note *note)
 {
-	node_volume_done(&note->volume);
+	volume_report_done(&note->volume);
 }
 
 /* Release them all. */
@@ -444,7 +444,7 @@ static void node_notes_done(struct node *node)
 }
 
 /* What the report says of the volume @id, or NULL. */
-static const struct node_volume *reported(const struct node *node, const char *id)
+static const struct volume_report *reported(const struct node *node, const char *id)
 {
 	for (size_t i = 0; i < node->report.n_volumes; i++) {
 		if (str_eq(node->report.volumes[i].id, id))
@@ -456,9 +456,9 @@ static const struct node_volume *reported(const struct node *node, const char *i
 /* A volume that is being erased was deleted as far as any caller is concerned. */
 static bool agrees(const struct node *node, const struct node_note *note)
 {
-	const struct node_volume *v = reported(node, note->volume.id);
+	const struct volume_report *v = reported(node, note->volume.id);
 
-	return note->deleted ? !v || v->phase == NODE_VOLUME_ERASING : v != NULL;
+	return note->deleted ? !v || v->phase == PHASE_ERASING : v != NULL;
 }
 
 /* Drop the notes that are over at @now_ns and, if there is a new report, those that it agrees with. The
@@ -508,7 +508,7 @@ static void add_note(struct node_table *t, struct node_place *p, const struct no
 }
 
 void node_table_note_created(
-	struct node_table *t, const char *node_id, const struct node_volume *v, uint64_t now_ns)
+	struct node_table *t, const char *node_id, const struct volume_report *v, uint64_t now_ns)
 {
 	struct node_place *p = node_place_find(t, node_id);
 	struct node_note note = {.until_ns = now_ns + NODE_NOTE_NS};
@@ -533,26 +533,13 @@ void node_table_note_deleted(struct node_table *t, const char *node_id, const ch
 	add_note(t, p, &note);
 }
 
-void node_region_done(struct node_region *r)
-{
-	free(r->name);
-	free(r->free_extent_bytes);
-}
-
-void node_volume_done(struct node_volume *v)
-{
-	free(v->id);
-	free(v->name);
-	free(v->claim);
-}
-
 void node_report_done(struct node_report *r)
 {
-	for (size_t i = 0; i < r->n_regions; i++)
-		node_region_done(&r->regions[i]);
+	for (size_t i = 0; i < r->n_pools; i++)
+		pool_report_done(&r->pools[i]);
 	for (size_t i = 0; i < r->n_volumes; i++)
-		node_volume_done(&r->volumes[i]);
-	free(r->regions);
+		volume_report_done(&r->volumes[i]);
+	free(r->pools);
 	free(r->volumes);
 	free(r->node_id);
 	free(r->endpoint);
@@ -569,61 +556,32 @@ void node_report_free(struct node_report *r)
 	free(r);
 }
 
-static bool extents_equal(const struct node_region *a, const struct node_region *b)
-{
-	return a->n_free_extents == b->n_free_extents &&
-	       (a->n_free_extents == 0 || memcmp(a->free_extent_bytes, b->free_extent_bytes,
-						  a->n_free_extents * sizeof(*a->free_extent_bytes)) == 0);
-}
-
-static bool regions_equal(const struct node_region *a, const struct node_region *b)
-{
-	return str_eq(a->name, b->name) && a->total_bytes == b->total_bytes &&
-	       a->available_bytes == b->available_bytes && a->max_volume_bytes == b->max_volume_bytes &&
-	       a->max_sector_volume_bytes == b->max_sector_volume_bytes && a->unit_bytes == b->unit_bytes &&
-	       a->map_align_bytes == b->map_align_bytes && a->btt_start_bytes == b->btt_start_bytes &&
-	       a->incomplete == b->incomplete && extents_equal(a, b);
-}
-
-static bool volumes_equal(const struct node_volume *a, const struct node_volume *b)
-{
-	return str_eq(a->id, b->id) && str_eq(a->name, b->name) && a->size_bytes == b->size_bytes &&
-	       a->phase == b->phase && a->ever_staged == b->ever_staged &&
-	       a->made_by_controller == b->made_by_controller && str_eq(a->claim, b->claim);
-}
-
 bool node_report_equal(const struct node_report *a, const struct node_report *b)
 {
 	if (!str_eq(a->node_id, b->node_id) || !str_eq(a->endpoint, b->endpoint) ||
 		!str_eq(a->device_mode, b->device_mode) || !str_eq(a->version, b->version) ||
 		!str_eq(a->boot_id, b->boot_id) || !str_eq(a->instance, b->instance) ||
-		a->n_regions != b->n_regions || a->n_volumes != b->n_volumes ||
+		a->n_pools != b->n_pools || a->n_volumes != b->n_volumes ||
 		a->has_inventory != b->has_inventory || a->bound != b->bound)
 		return false;
-	for (size_t i = 0; i < a->n_regions; i++) {
-		if (!regions_equal(&a->regions[i], &b->regions[i]))
+	for (size_t i = 0; i < a->n_pools; i++) {
+		if (!pool_report_equal(&a->pools[i], &b->pools[i]))
 			return false;
 	}
 	for (size_t i = 0; i < a->n_volumes; i++) {
-		if (!volumes_equal(&a->volumes[i], &b->volumes[i]))
+		if (!volume_report_equal(&a->volumes[i], &b->volumes[i]))
 			return false;
 	}
 	return true;
 }
 
-struct node_amounts node_amounts_of(const struct node *node)
+struct capacity node_capacity(const struct node *node)
 {
-	struct node_amounts a = {0};
+	struct capacity sum = {0};
 
-	for (size_t i = 0; i < node->report.n_regions; i++) {
-		const struct node_region *r = &node->report.regions[i];
-
-		a.total_bytes += r->total_bytes;
-		a.available_bytes += r->available_bytes;
-		if (r->max_volume_bytes > a.max_volume_bytes)
-			a.max_volume_bytes = r->max_volume_bytes;
-	}
-	return a;
+	for (size_t i = 0; i < node->report.n_pools; i++)
+		capacity_add(&sum, &node->report.pools[i].capacity);
+	return sum;
 }
 
 /* Whether a note speaks for the volume @id, so that what the report says of it does not count. */
@@ -636,12 +594,12 @@ static bool is_noted(const struct node *node, const char *id)
 	return false;
 }
 
-const struct node_volume *node_next_volume(const struct node *node, size_t *at)
+const struct volume_report *node_next_volume(const struct node *node, size_t *at)
 {
 	const struct node_report *r = &node->report;
 
 	while (*at < r->n_volumes) {
-		const struct node_volume *v = &r->volumes[(*at)++];
+		const struct volume_report *v = &r->volumes[(*at)++];
 
 		if (!is_noted(node, v->id))
 			return v;

@@ -15,45 +15,12 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
+#include "volume/report.h"
 
 /* How long what a reply said is believed against reports, which may have been made before. */
 #define NODE_NOTE_NS 30000000000ULL
 
 #define NODE_HASH_LEN 8
-
-struct node_region {
-	char *name;
-	uint64_t total_bytes;
-	uint64_t available_bytes;
-	uint64_t max_volume_bytes;
-	uint64_t max_sector_volume_bytes;
-	uint64_t unit_bytes; /* this and the rest as in registry.proto */
-	uint64_t map_align_bytes;
-	uint64_t btt_start_bytes;
-	uint64_t *free_extent_bytes;
-	size_t n_free_extents;
-	bool incomplete;
-};
-
-/* Numbers as in registry.proto. */
-enum node_volume_phase {
-	NODE_VOLUME_LATER = -1, /* one that a later release has added; the protocol itself will not use -1 */
-	NODE_VOLUME_UNKNOWN,
-	NODE_VOLUME_CREATING,
-	NODE_VOLUME_READY,
-	NODE_VOLUME_ERASING,
-	NODE_VOLUME_MISSING,
-};
-
-struct node_volume {
-	char *id;
-	char *name; /* never NULL; "" where it is not known */
-	uint64_t size_bytes;
-	enum node_volume_phase phase;
-	bool ever_staged;
-	bool made_by_controller;
-	char *claim; /* as in registry.proto; NULL: not known */
-};
 
 /* One registration; the strings are never NULL. */
 struct node_report {
@@ -64,9 +31,9 @@ struct node_report {
 	char *boot_id;
 	char *instance;    /* of the driver's run; "": it has given none */
 	uint64_t lease_ms; /* 0: for ever */
-	struct node_region *regions;
-	size_t n_regions;
-	struct node_volume *volumes; /* only with has_inventory */
+	struct pool_report *pools;
+	size_t n_pools;
+	struct volume_report *volumes; /* only with has_inventory */
 	size_t n_volumes;
 	bool has_inventory;
 	bool bound; /* its certificate says node-<id> */
@@ -74,7 +41,7 @@ struct node_report {
 
 /* What a reply of the node said of one volume. */
 struct node_note {
-	struct node_volume volume;
+	struct volume_report volume;
 	bool deleted; /* only volume.id is of use then */
 	uint64_t until_ns;
 };
@@ -92,13 +59,11 @@ struct node {
 
 struct node_hit {
 	const struct node *node;
-	const struct node_volume *volume;
+	const struct volume_report *volume;
 };
 
-/** node_region_done(), node_volume_done(), node_report_done() - release what it points to.
- * node_report_free(): a report on the heap and all of it; NULL is allowed. */
-void node_region_done(struct node_region *r);
-void node_volume_done(struct node_volume *v);
+/** node_report_done() - release what it points to. node_report_free(): a report on the heap and all of it;
+ * NULL is allowed. */
 void node_report_done(struct node_report *r);
 void node_report_free(struct node_report *r);
 DEFINE_CLEANUP(struct node_report *, node_report_free);
@@ -150,7 +115,7 @@ size_t node_table_find_name(const struct node_table *t, const char *name, struct
 
 /** node_next_volume() - walk over the volumes of @node, notes respected; *@at is 0 at first. Return: NULL
  * after the last. */
-const struct node_volume *node_next_volume(const struct node *node, size_t *at);
+const struct volume_report *node_next_volume(const struct node *node, size_t *at);
 
 /**
  * node_table_note_created() - @node_id said that it has @v (copied): believed until it reports it.
@@ -159,7 +124,7 @@ const struct node_volume *node_next_volume(const struct node *node, size_t *at);
  * For NODE_NOTE_NS at most. An unknown node is ignored.
  */
 void node_table_note_created(
-	struct node_table *t, const char *node_id, const struct node_volume *v, uint64_t now_ns);
+	struct node_table *t, const char *node_id, const struct volume_report *v, uint64_t now_ns);
 void node_table_note_deleted(struct node_table *t, const char *node_id, const char *id, uint64_t now_ns);
 
 /** Called when @node was added, its lease ended or began again, or its report or notes have changed. It must
@@ -180,12 +145,5 @@ const char *node_table_instance(const struct node_table *t);
  * array; NULL without any. Return: how many. */
 size_t node_table_changes(const struct node_table *t, uint64_t since, const struct node ***ret);
 
-/* For metrics. */
-struct node_amounts {
-	uint64_t total_bytes;
-	uint64_t available_bytes;
-	uint64_t max_volume_bytes; /* of the region that has most */
-};
-
-/** node_amounts_of() - summed over the regions of @node. */
-struct node_amounts node_amounts_of(const struct node *node);
+/** node_capacity() - of all pools of @node together, by its last report. */
+struct capacity node_capacity(const struct node *node);

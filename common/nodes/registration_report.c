@@ -3,18 +3,20 @@
 
 #include <string.h>
 
-static Registry__V0__InventoryVolume__Phase wire_phase(enum report_phase phase)
+static Registry__V0__InventoryVolume__Phase wire_phase(enum volume_phase phase)
 {
 	switch (phase) {
-	case REPORT_CREATING:
+	case PHASE_CREATING:
 		return REGISTRY__V0__INVENTORY_VOLUME__PHASE__CREATING;
-	case REPORT_READY:
+	case PHASE_READY:
 		return REGISTRY__V0__INVENTORY_VOLUME__PHASE__READY;
-	case REPORT_ERASING:
+	case PHASE_ERASING:
 		return REGISTRY__V0__INVENTORY_VOLUME__PHASE__ERASING;
-	case REPORT_MISSING:
+	case PHASE_MISSING:
 		return REGISTRY__V0__INVENTORY_VOLUME__PHASE__MISSING;
-	case REPORT_DAMAGED:
+	case PHASE_LATER:
+		return (Registry__V0__InventoryVolume__Phase)-1;
+	case PHASE_DAMAGED:
 		break;
 	}
 	return REGISTRY__V0__INVENTORY_VOLUME__PHASE__UNKNOWN;
@@ -23,28 +25,28 @@ static Registry__V0__InventoryVolume__Phase wire_phase(enum report_phase phase)
 /* So much of them that a message with as many volumes as a controller takes stays below its limit. */
 #define CLAIMS_MAX_BYTES (1U << 20)
 
-static Registry__V0__InventoryVolume *wire_volume(const struct report_volume *v, struct arena *arena)
+Registry__V0__InventoryVolume *registration_volume(const struct volume_report *v, struct arena *arena)
 {
 	Registry__V0__InventoryVolume *out = arena_alloc(arena, sizeof(*out));
 
 	registry__v0__inventory_volume__init(out);
 	out->id = arena_strdup(arena, v->id);
-	out->name = arena_strdup(arena, v->name ? v->name : "");
+	out->name = arena_strdup(arena, v->name);
 	out->size_bytes = v->size_bytes;
 	out->phase = wire_phase(v->phase);
 	out->ever_staged = v->ever_staged;
-	out->made_by_controller = v->by_controller;
+	out->made_by_controller = v->made_by_controller;
 	return out;
 }
 
-static Registry__V0__RegionCapacity *wire_region(const struct report_pool *p, struct arena *arena)
+Registry__V0__RegionCapacity *registration_pool(const struct pool_report *p, struct arena *arena)
 {
 	Registry__V0__RegionCapacity *out = arena_alloc(arena, sizeof(*out));
 
 	registry__v0__region_capacity__init(out);
 	out->name = arena_strdup(arena, p->name);
 	out->total_bytes = p->capacity.total_bytes;
-	out->available_bytes = p->capacity.free_bytes;
+	out->available_bytes = p->capacity.available_bytes;
 	out->max_volume_bytes = p->capacity.max_volume_bytes;
 	out->max_sector_volume_bytes = p->capacity.max_sector_volume_bytes;
 	out->unit_bytes = p->rules.unit_bytes;
@@ -79,11 +81,12 @@ void registration_report(
 {
 	q->regions = arena_alloc(arena, report->n_pools * sizeof(*q->regions));
 	for (size_t i = 0; i < report->n_pools; i++)
-		q->regions[q->n_regions++] = wire_region(&report->pools[i], arena);
+		q->regions[q->n_regions++] = registration_pool(&report->pools[i], arena);
 	q->inventory = arena_alloc(arena, sizeof(*q->inventory));
 	registry__v0__inventory__init(q->inventory);
 	q->inventory->volumes = arena_alloc(arena, report->n_volumes * sizeof(*q->inventory->volumes));
 	for (size_t i = 0; i < report->n_volumes; i++)
-		q->inventory->volumes[q->inventory->n_volumes++] = wire_volume(&report->volumes[i], arena);
+		q->inventory->volumes[q->inventory->n_volumes++] =
+			registration_volume(&report->volumes[i], arena);
 	add_claims(report, q->inventory, arena);
 }

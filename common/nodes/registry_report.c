@@ -59,54 +59,50 @@ static int check_head(const Registry__V0__RegisterControllerRequest *m, struct e
 	return 0;
 }
 
-static int read_region(const Registry__V0__RegionCapacity *m, struct node_region *ret, struct error **err)
+static int read_pool(const Registry__V0__RegionCapacity *m, struct pool_report *ret, struct error **err)
 {
 	if (check_text("name of a region", m->name, REGISTRY_MAX_TEXT, err) < 0)
 		return -1;
 	if (m->n_free_extent_bytes > LAYOUT_GAPS_MAX)
 		return err_set(err, ERR_INVALID_ARGUMENT, "more than %d free extents", LAYOUT_GAPS_MAX);
-	*ret = (struct node_region){.name = x_strdup(m->name),
-		.total_bytes = m->total_bytes,
-		.available_bytes = m->available_bytes,
-		.max_volume_bytes = m->max_volume_bytes,
-		.max_sector_volume_bytes = m->max_sector_volume_bytes,
-		.unit_bytes = m->unit_bytes,
-		.map_align_bytes = m->map_align_bytes,
-		.btt_start_bytes = m->btt_start_bytes,
+	*ret = (struct pool_report){.name = x_strdup(m->name),
+		.capacity = {m->total_bytes, m->available_bytes, m->max_volume_bytes,
+			m->max_sector_volume_bytes},
+		.rules = {m->unit_bytes, m->map_align_bytes, m->btt_start_bytes},
+		.n_free_extents = m->n_free_extent_bytes,
 		.incomplete = m->incomplete};
-	ret->free_extent_bytes = x_calloc(m->n_free_extent_bytes, sizeof(*ret->free_extent_bytes));
-	for (; ret->n_free_extents < m->n_free_extent_bytes; ret->n_free_extents++)
-		ret->free_extent_bytes[ret->n_free_extents] = m->free_extent_bytes[ret->n_free_extents];
+	for (size_t i = 0; i < ret->n_free_extents; i++)
+		ret->free_extent_bytes[i] = m->free_extent_bytes[i];
 	return 0;
 }
 
-static enum node_volume_phase read_phase(Registry__V0__InventoryVolume__Phase phase)
+static enum volume_phase read_phase(Registry__V0__InventoryVolume__Phase phase)
 {
 	switch (phase) {
 	case REGISTRY__V0__INVENTORY_VOLUME__PHASE__CREATING:
-		return NODE_VOLUME_CREATING;
+		return PHASE_CREATING;
 	case REGISTRY__V0__INVENTORY_VOLUME__PHASE__READY:
-		return NODE_VOLUME_READY;
+		return PHASE_READY;
 	case REGISTRY__V0__INVENTORY_VOLUME__PHASE__ERASING:
-		return NODE_VOLUME_ERASING;
+		return PHASE_ERASING;
 	case REGISTRY__V0__INVENTORY_VOLUME__PHASE__MISSING:
-		return NODE_VOLUME_MISSING;
+		return PHASE_MISSING;
 	case REGISTRY__V0__INVENTORY_VOLUME__PHASE__UNKNOWN:
-		return NODE_VOLUME_UNKNOWN;
+		return PHASE_DAMAGED;
 	case _REGISTRY__V0__INVENTORY_VOLUME__PHASE_IS_INT_SIZE:
 		break;
 	}
-	return NODE_VOLUME_LATER;
+	return PHASE_LATER;
 }
 
-static int read_volume(const Registry__V0__InventoryVolume *m, struct node_volume *ret, struct error **err)
+static int read_volume(const Registry__V0__InventoryVolume *m, struct volume_report *ret, struct error **err)
 {
 	if (!volume_handle_valid(m->id))
 		return err_set(err, ERR_INVALID_ARGUMENT, "id of a volume is not valid");
 	if (strlen(m->name) > VOLUME_NAME_MAX)
 		return err_set(err, ERR_INVALID_ARGUMENT, "name of volume %s is longer than %d bytes", m->id,
 			VOLUME_NAME_MAX);
-	*ret = (struct node_volume){.id = x_strdup(m->id),
+	*ret = (struct volume_report){.id = x_strdup(m->id),
 		.name = x_strdup(m->name),
 		.size_bytes = m->size_bytes,
 		.phase = read_phase(m->phase),
@@ -140,12 +136,12 @@ static int check_ids(const struct node_report *r, struct error **err)
 	return twice ? err_set(err, ERR_INVALID_ARGUMENT, "volume %s is named twice", twice) : 0;
 }
 
-static int read_regions(
+static int read_pools(
 	Registry__V0__RegionCapacity *const *m, size_t n, struct node_report *r, struct error **err)
 {
-	r->regions = x_calloc(n, sizeof(*r->regions));
-	for (; r->n_regions < n; r->n_regions++) {
-		if (read_region(m[r->n_regions], &r->regions[r->n_regions], err) < 0)
+	r->pools = x_calloc(n, sizeof(*r->pools));
+	for (; r->n_pools < n; r->n_pools++) {
+		if (read_pool(m[r->n_pools], &r->pools[r->n_pools], err) < 0)
 			return -1;
 	}
 	return 0;
@@ -188,7 +184,7 @@ int registry_report_read(
 	r->boot_id = x_strdup(m->boot_id);
 	r->instance = x_strdup(m->instance);
 	r->lease_ms = lease_ms(m->lease_seconds);
-	if (read_regions(m->regions, m->n_regions, r, err) < 0 || read_inventory(m->inventory, r, err) < 0)
+	if (read_pools(m->regions, m->n_regions, r, err) < 0 || read_inventory(m->inventory, r, err) < 0)
 		return err_wrap(err, "node \"%s\"", m->node_id);
 	*ret = TAKE_PTR(r);
 	return 0;
@@ -214,7 +210,7 @@ int registry_entry_read(const Registry__V0__NodeEntry *m, struct node_report **r
 	r->version = x_strdup("");
 	r->boot_id = x_strdup("");
 	r->instance = x_strdup("");
-	if (read_regions(m->regions, m->n_regions, r, err) < 0 || read_inventory(m->inventory, r, err) < 0)
+	if (read_pools(m->regions, m->n_regions, r, err) < 0 || read_inventory(m->inventory, r, err) < 0)
 		return err_wrap(err, "node \"%s\"", m->node_id);
 	*ret = TAKE_PTR(r);
 	return 0;

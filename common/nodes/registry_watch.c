@@ -5,45 +5,11 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "nodes/registration_report.h"
 #include "nodes/registry_private.h"
 
 /* Before its deadline the server answers by itself (LIMIT_ANSWER_EARLY_MS), with an error. */
 #define EARLY_NS (2 * NS_PER_S)
-
-static Registry__V0__RegionCapacity *region_entry(struct arena *arena, const struct node_region *from)
-{
-	Registry__V0__RegionCapacity *m = arena_alloc(arena, sizeof(*m));
-
-	registry__v0__region_capacity__init(m);
-	m->name = arena_strdup(arena, from->name);
-	m->total_bytes = from->total_bytes;
-	m->available_bytes = from->available_bytes;
-	m->max_volume_bytes = from->max_volume_bytes;
-	m->max_sector_volume_bytes = from->max_sector_volume_bytes;
-	m->unit_bytes = from->unit_bytes;
-	m->map_align_bytes = from->map_align_bytes;
-	m->btt_start_bytes = from->btt_start_bytes;
-	m->incomplete = from->incomplete;
-	m->free_extent_bytes = arena_alloc(arena, from->n_free_extents * sizeof(*m->free_extent_bytes));
-	for (; m->n_free_extent_bytes < from->n_free_extents; m->n_free_extent_bytes++)
-		m->free_extent_bytes[m->n_free_extent_bytes] =
-			from->free_extent_bytes[m->n_free_extent_bytes];
-	return m;
-}
-
-static Registry__V0__InventoryVolume *volume_entry(struct arena *arena, const struct node_volume *from)
-{
-	Registry__V0__InventoryVolume *m = arena_alloc(arena, sizeof(*m));
-
-	registry__v0__inventory_volume__init(m);
-	m->id = arena_strdup(arena, from->id);
-	m->name = arena_strdup(arena, from->name);
-	m->size_bytes = from->size_bytes;
-	m->phase = (Registry__V0__InventoryVolume__Phase)from->phase;
-	m->ever_staged = from->ever_staged;
-	m->made_by_controller = from->made_by_controller;
-	return m;
-}
 
 static Registry__V0__Inventory *inventory_entry(struct arena *arena, const struct node_report *from)
 {
@@ -52,7 +18,7 @@ static Registry__V0__Inventory *inventory_entry(struct arena *arena, const struc
 	registry__v0__inventory__init(m);
 	m->volumes = arena_alloc(arena, from->n_volumes * sizeof(Registry__V0__InventoryVolume *));
 	for (; m->n_volumes < from->n_volumes; m->n_volumes++)
-		m->volumes[m->n_volumes] = volume_entry(arena, &from->volumes[m->n_volumes]);
+		m->volumes[m->n_volumes] = registration_volume(&from->volumes[m->n_volumes], arena);
 	return m;
 }
 
@@ -63,9 +29,9 @@ static Registry__V0__NodeEntry *node_entry(struct arena *arena, const struct nod
 	registry__v0__node_entry__init(m);
 	m->node_id = arena_strdup(arena, from->node_id);
 	m->device_mode = arena_strdup(arena, from->device_mode);
-	m->regions = arena_alloc(arena, from->n_regions * sizeof(Registry__V0__RegionCapacity *));
-	for (; m->n_regions < from->n_regions; m->n_regions++)
-		m->regions[m->n_regions] = region_entry(arena, &from->regions[m->n_regions]);
+	m->regions = arena_alloc(arena, from->n_pools * sizeof(Registry__V0__RegionCapacity *));
+	for (; m->n_regions < from->n_pools; m->n_regions++)
+		m->regions[m->n_regions] = registration_pool(&from->pools[m->n_regions], arena);
 	if (from->has_inventory)
 		m->inventory = inventory_entry(arena, from);
 	return m;

@@ -9,7 +9,7 @@
 #include "scheduler/charges_private.h"
 
 #define CACHE_LINE_BYTES 64
-#define NODE_LINES       3 /* two regions and what is free in them */
+#define NODE_LINES       3 /* two pools and what is free in them */
 
 static void tell(const struct sched_charges *c)
 {
@@ -35,9 +35,9 @@ static void make_room(struct sched_charges *c)
 /* One that is being made may not have its space yet. */
 static bool is_made(const struct sched_charges *c, const struct sched_node *node, const char *name)
 {
-	const struct node_volume *v = sched_node_volume(c->nodes, node, name);
+	const struct volume_report *v = sched_node_volume(c->nodes, node, name);
 
-	return v && v->phase != NODE_VOLUME_CREATING;
+	return v && v->phase != PHASE_CREATING;
 }
 
 /* With its need, when it was a pod's. */
@@ -267,11 +267,11 @@ static struct sched_load both(const struct sched_load *a, const struct sched_loa
 
 void sched_charges_fetch(const struct sched_charges *c, const struct sched_node *node)
 {
-	const char *regions = (const char *)node->regions;
+	const char *pools = (const char *)node->pools;
 
 	__builtin_prefetch(&c->on_nodes[node->index]);
 	for (size_t i = 0; i < NODE_LINES; i++)
-		__builtin_prefetch(regions + i * CACHE_LINE_BYTES);
+		__builtin_prefetch(pools + i * CACHE_LINE_BYTES);
 }
 
 struct sched_load sched_charges_load(

@@ -87,7 +87,7 @@ struct sched_item {
 struct sched_load {
 	size_t n;
 	uint64_t size_bytes;    /* their sum */
-	uint64_t raw_bytes;     /* the sum of what each takes in the region where it takes most */
+	uint64_t raw_bytes;     /* the sum of what each takes in the pool where it takes most */
 	uint64_t max_raw_bytes; /* no less than the largest of these */
 };
 

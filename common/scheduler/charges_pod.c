@@ -41,7 +41,7 @@ static void count_everywhere(
 			const struct sched_node *next = sched_nodes_at(c->nodes, index + FETCH_AHEAD);
 
 			if (next)
-				__builtin_prefetch(next->regions);
+				__builtin_prefetch(next->pools);
 			fn(&c->on_nodes[index].undecided, sched_nodes_at(c->nodes, index), item);
 		}
 	}

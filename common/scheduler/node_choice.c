@@ -56,7 +56,7 @@ static uint64_t rest_after(const struct sched_node *node, const struct sched_ite
 
 	for (size_t i = 0; i < node->n_bins; i++) {
 		const struct sched_bin *bin = &node->bins[i];
-		uint64_t takes = sched_node_raw_bytes(node, bin->region, item->size_bytes, item->sector);
+		uint64_t takes = sched_node_raw_bytes(node, bin->pool, item->size_bytes, item->sector);
 
 		if (takes <= bin->bytes && bin->bytes - takes < rest)
 			rest = bin->bytes - takes;
@@ -196,8 +196,8 @@ static int score_of(struct node_fit *f, const struct node_candidate *c)
 		return 0;
 	if (r.n_needed < f->q->needs->n)
 		return SCHED_SCORE_MAX - 1;
-	for (size_t i = 0; i < c->node->n_regions; i++) {
-		uint64_t bytes = c->node->regions[i].total_bytes;
+	for (size_t i = 0; i < c->node->n_pools; i++) {
+		uint64_t bytes = c->node->pools[i].capacity.total_bytes;
 
 		total_bytes += bytes;
 		if (bytes > largest_bytes)

@@ -6,14 +6,14 @@
 
 #define TEXT_LEN 24
 
-static const struct node_region *roomiest(const struct sched_node *node, bool sector, uint64_t *ret_bytes)
+static const struct pool_report *roomiest(const struct sched_node *node, bool sector, uint64_t *ret_bytes)
 {
-	const struct node_region *best = NULL;
+	const struct pool_report *best = NULL;
 
 	*ret_bytes = 0;
-	for (size_t i = 0; i < node->report->n_regions; i++) {
-		const struct node_region *r = &node->report->regions[i];
-		uint64_t bytes = sector ? r->max_sector_volume_bytes : r->max_volume_bytes;
+	for (size_t i = 0; i < node->report->n_pools; i++) {
+		const struct pool_report *r = &node->report->pools[i];
+		uint64_t bytes = capacity_max_bytes(&r->capacity, sector);
 
 		if (best && bytes <= *ret_bytes)
 			continue;
@@ -27,7 +27,7 @@ static const struct node_region *roomiest(const struct sched_node *node, bool se
 static bool explain_need(const struct sched_node *node, const struct pod_need *need, struct buf *out)
 {
 	uint64_t bytes;
-	const struct node_region *r = roomiest(node, need->sector, &bytes);
+	const struct pool_report *r = roomiest(node, need->sector, &bytes);
 	char largest[TEXT_LEN];
 	char needed[TEXT_LEN];
 

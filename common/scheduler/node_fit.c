@@ -51,7 +51,7 @@ static bool has_piece(const struct sched_node *node, const struct sched_item *it
 {
 	for (size_t i = 0; i < node->n_bins; i++) {
 		uint64_t takes =
-			sched_node_raw_bytes(node, node->bins[i].region, item->size_bytes, item->sector);
+			sched_node_raw_bytes(node, node->bins[i].pool, item->size_bytes, item->sector);
 
 		if (takes <= node->bins[i].bytes)
 			return true;
@@ -122,7 +122,7 @@ static size_t leave_out(struct sched_item *items, size_t n, const struct sched_i
 /* The first @n items of @f, and what is free on @node. */
 static struct order set_out(struct node_fit *f, const struct sched_node *node, size_t n)
 {
-	size_t n_kinds = node->n_regions;
+	size_t n_kinds = node->n_pools;
 
 	f->takes = grown(f->takes, &f->takes_room, n * n_kinds, sizeof(*f->takes));
 	f->bins = grown(f->bins, &f->bins_room, 2 * node->n_bins, sizeof(*f->bins));
@@ -134,7 +134,7 @@ static struct order set_out(struct node_fit *f, const struct sched_node *node, s
 				sched_node_raw_bytes(node, k, item->size_bytes, item->sector);
 	}
 	for (size_t i = 0; i < node->n_bins; i++)
-		f->bins[i] = (struct order_bin){node->bins[i].bytes, node->bins[i].region};
+		f->bins[i] = (struct order_bin){node->bins[i].bytes, node->bins[i].pool};
 	return (struct order){f->bins, node->n_bins, f->takes, n_kinds, n};
 }
 
@@ -169,7 +169,7 @@ static bool by_search(
 		if (node_fit_is_needed(f, node, i))
 			f->items[n++] = f->needs[i].item;
 	}
-	steps = order_steps(n, node->n_bins, node->n_regions);
+	steps = order_steps(n, node->n_bins, node->n_pools);
 	if (n > ITEMS_MAX || steps > SEARCH_BUDGET || steps > f->budget)
 		return false;
 	f->gave_up = false;

@@ -3,7 +3,7 @@
  * order.h - whether volumes find a place in whatever order they are made: pure.
  *
  * A node makes one volume after the other, in the order in which they are asked for, which nobody knows. It
- * takes the region whose largest piece is smallest among those that hold it, and there the smallest piece
+ * takes the pool whose largest piece is smallest among those that hold it, and there the smallest piece
  * (docs/decisions 003). Threads: safe. Nothing blocks.
  */
 #pragma once
@@ -18,11 +18,11 @@
 /* A piece of free space. */
 struct order_bin {
 	uint64_t rest_bytes;
-	size_t kind; /* of the region */
+	size_t kind; /* of the pool */
 };
 
 struct order {
-	const struct order_bin *bins; /* those of a region one after the other */
+	const struct order_bin *bins; /* those of a pool one after the other */
 	size_t n_bins;
 	const uint64_t *takes; /* of item i in a bin of kind k: [i * n_kinds + k]; UINT64_MAX: it fits none */
 	size_t n_kinds;

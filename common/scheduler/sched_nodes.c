@@ -16,7 +16,7 @@
 
 struct volume_link {
 	struct name_link by_name;
-	const struct node_volume *volume;
+	const struct volume_report *volume;
 	size_t node;
 };
 
@@ -54,7 +54,7 @@ static void forget_report(struct sched_nodes *nodes, struct place *p)
 	for (size_t i = 0; i < p->n_volumes; i++)
 		name_index_remove(&nodes->volumes, &p->volumes[i].by_name);
 	free(p->volumes);
-	free(p->node.regions);
+	free(p->node.pools);
 	node_report_free(p->report);
 }
 
@@ -106,28 +106,26 @@ static struct place *add_place(struct sched_nodes *nodes)
 	return p;
 }
 
-static bool is_sane(const struct node_region *r)
+static bool is_sane(const struct pool_report *p)
 {
-	return r->unit_bytes <= BYTES_MAX && r->map_align_bytes <= ALIGN_MAX_BYTES &&
-	       r->btt_start_bytes <= ALIGN_MAX_BYTES && r->max_volume_bytes <= BYTES_MAX &&
-	       r->max_sector_volume_bytes <= BYTES_MAX;
+	return p->rules.unit_bytes <= BYTES_MAX && p->rules.map_align_bytes <= ALIGN_MAX_BYTES &&
+	       p->rules.btt_start_bytes <= ALIGN_MAX_BYTES && p->capacity.max_volume_bytes <= BYTES_MAX &&
+	       p->capacity.max_sector_volume_bytes <= BYTES_MAX;
 }
 
 /* What the kernel needs for itself is only known with a unit of its kind. */
-static struct sched_region region_of(const struct node_report *report, const struct node_region *r)
+static struct sched_pool pool_of(const struct node_report *report, const struct pool_report *p)
 {
-	if (!is_sane(r))
-		return (struct sched_region){.total_bytes = r->total_bytes};
-	return (struct sched_region){
-		.total_bytes = r->total_bytes,
-		.max_bytes = r->max_volume_bytes,
-		.max_sector_bytes = r->max_sector_volume_bytes,
-		.rules = {r->unit_bytes > 0 ? r->unit_bytes : 1, r->map_align_bytes, r->btt_start_bytes},
-		.has_rules = str_eq(report->device_mode, "direct") && r->unit_bytes >= PFN_ALIGN_BYTES,
-	};
+	if (!is_sane(p))
+		return (struct sched_pool){.capacity.total_bytes = p->capacity.total_bytes};
+	struct sched_pool out = {.capacity = p->capacity, .rules = p->rules};
+	if (out.rules.unit_bytes == 0)
+		out.rules.unit_bytes = 1;
+	out.has_rules = str_eq(report->device_mode, "direct") && p->rules.unit_bytes >= PFN_ALIGN_BYTES;
+	return out;
 }
 
-static uint64_t raw_bytes(const struct sched_region *r, uint64_t size_bytes, bool sector)
+static uint64_t raw_bytes(const struct sched_pool *r, uint64_t size_bytes, bool sector)
 {
 	if (r->has_rules)
 		return layout_raw_bytes(&r->rules, sector, size_bytes);
@@ -140,8 +138,8 @@ uint64_t sched_node_most_bytes(const struct sched_node *node, uint64_t size_byte
 
 	if (node->unit_bytes > 0)
 		return layout_round_up(size_bytes > 0 ? size_bytes : 1, node->unit_bytes);
-	for (size_t i = 0; i < node->n_regions; i++) {
-		const struct sched_region *r = &node->regions[i];
+	for (size_t i = 0; i < node->n_pools; i++) {
+		const struct sched_pool *r = &node->pools[i];
 		uint64_t bytes = r->rules.unit_bytes > 0 ? raw_bytes(r, size_bytes, sector) : 0;
 
 		if (bytes > most)
@@ -150,43 +148,45 @@ uint64_t sched_node_most_bytes(const struct sched_node *node, uint64_t size_byte
 	return most;
 }
 
-uint64_t sched_node_raw_bytes(const struct sched_node *node, size_t region, uint64_t size_bytes, bool sector)
+uint64_t sched_node_raw_bytes(const struct sched_node *node, size_t pool, uint64_t size_bytes, bool sector)
 {
-	const struct sched_region *r = &node->regions[region];
+	const struct sched_pool *r = &node->pools[pool];
 
-	if (r->rules.unit_bytes == 0 || size_bytes > (sector ? r->max_sector_bytes : r->max_bytes))
+	if (r->rules.unit_bytes == 0 || size_bytes > capacity_max_bytes(&r->capacity, sector))
 		return UINT64_MAX;
 	return raw_bytes(r, size_bytes, sector);
 }
 
 /* The piece that must be there for the largest volumes. */
-static uint64_t only_piece(const struct sched_region *r)
+static uint64_t only_piece(const struct sched_pool *r)
 {
-	uint64_t plain = r->max_bytes ? raw_bytes(r, r->max_bytes, false) : 0;
-	uint64_t sector = r->max_sector_bytes ? raw_bytes(r, r->max_sector_bytes, true) : 0;
+	uint64_t plain = r->capacity.max_volume_bytes ? raw_bytes(r, r->capacity.max_volume_bytes, false) : 0;
+	uint64_t sector = r->capacity.max_sector_volume_bytes
+				  ? raw_bytes(r, r->capacity.max_sector_volume_bytes, true)
+				  : 0;
 
 	return plain > sector ? plain : sector;
 }
 
-static void add_bins(struct sched_node *node, size_t region, const struct node_region *r)
+static void add_bins(struct sched_node *node, size_t pool, const struct pool_report *r)
 {
-	const struct sched_region *to = &node->regions[region];
+	const struct sched_pool *to = &node->pools[pool];
 
-	if (to->max_bytes == 0 && to->max_sector_bytes == 0)
+	if (to->capacity.max_volume_bytes == 0 && to->capacity.max_sector_volume_bytes == 0)
 		return;
 	for (size_t k = 0; k < r->n_free_extents; k++)
-		node->bins[node->n_bins++] = (struct sched_bin){r->free_extent_bytes[k], region};
+		node->bins[node->n_bins++] = (struct sched_bin){r->free_extent_bytes[k], pool};
 	if (r->n_free_extents == 0)
-		node->bins[node->n_bins++] = (struct sched_bin){only_piece(to), region};
+		node->bins[node->n_bins++] = (struct sched_bin){only_piece(to), pool};
 }
 
 /* The nodes of a cluster nearly always have one, for which nothing else need be looked at. */
 static uint64_t common_unit(const struct sched_node *node)
 {
-	uint64_t unit = node->n_regions > 0 ? node->regions[0].rules.unit_bytes : 0;
+	uint64_t unit = node->n_pools > 0 ? node->pools[0].rules.unit_bytes : 0;
 
-	for (size_t i = 0; i < node->n_regions; i++) {
-		if (node->regions[i].has_rules || node->regions[i].rules.unit_bytes != unit)
+	for (size_t i = 0; i < node->n_pools; i++) {
+		if (node->pools[i].has_rules || node->pools[i].rules.unit_bytes != unit)
 			return 0;
 	}
 	return (unit & (unit - 1)) == 0 ? unit : 0;
@@ -198,15 +198,15 @@ static void find_bins(struct sched_node *node)
 	const struct node_report *report = node->report;
 	size_t most = 0;
 
-	for (size_t i = 0; i < report->n_regions; i++)
-		most += report->regions[i].n_free_extents + 1;
-	node->n_regions = report->n_regions;
-	node->regions = x_calloc(1, report->n_regions * sizeof(*node->regions) + most * sizeof(*node->bins));
-	node->bins = (struct sched_bin *)(void *)(node->regions + report->n_regions);
+	for (size_t i = 0; i < report->n_pools; i++)
+		most += report->pools[i].n_free_extents + 1;
+	node->n_pools = report->n_pools;
+	node->pools = x_calloc(1, report->n_pools * sizeof(*node->pools) + most * sizeof(*node->bins));
+	node->bins = (struct sched_bin *)(void *)(node->pools + report->n_pools);
 	node->n_bins = 0;
-	for (size_t i = 0; i < report->n_regions; i++) {
-		node->regions[i] = region_of(report, &report->regions[i]);
-		add_bins(node, i, &report->regions[i]);
+	for (size_t i = 0; i < report->n_pools; i++) {
+		node->pools[i] = pool_of(report, &report->pools[i]);
+		add_bins(node, i, &report->pools[i]);
 	}
 	node->unit_bytes = common_unit(node);
 }
@@ -216,10 +216,10 @@ static void index_volumes(struct sched_nodes *nodes, struct place *p)
 	p->volumes = x_calloc(p->report->n_volumes, sizeof(*p->volumes));
 	p->n_volumes = 0;
 	for (size_t i = 0; i < p->report->n_volumes; i++) {
-		const struct node_volume *v = &p->report->volumes[i];
+		const struct volume_report *v = &p->report->volumes[i];
 		struct volume_link *l = &p->volumes[p->n_volumes];
 
-		if (str_empty(v->name) || v->phase == NODE_VOLUME_ERASING)
+		if (str_empty(v->name) || v->phase == PHASE_ERASING)
 			continue;
 		*l = (struct volume_link){.volume = v, .node = p->node.index};
 		name_index_add(&nodes->volumes, &l->by_name, v->name);
@@ -337,7 +337,7 @@ const struct sched_node *sched_nodes_at(const struct sched_nodes *nodes, size_t 
 	return index < nodes->n && nodes->places[index] ? &nodes->places[index]->node : NULL;
 }
 
-const struct node_volume *sched_node_volume(
+const struct volume_report *sched_node_volume(
 	const struct sched_nodes *nodes, const struct sched_node *node, const char *name)
 {
 	for (struct name_link *l = name_index_first(&nodes->volumes, name); l; l = name_index_next(l)) {

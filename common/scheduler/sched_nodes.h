@@ -17,28 +17,25 @@
 /* Free space in one piece. */
 struct sched_bin {
 	uint64_t bytes;
-	size_t region; /* of the report */
+	size_t pool; /* of the report */
 };
 
-/* What its report says of a region that a decision looks at. */
-struct sched_region {
-	uint64_t total_bytes;
-	uint64_t max_bytes;        /* the largest volume; 0: none, or nothing that it says makes sense */
-	uint64_t max_sector_bytes; /* the same for usage=FileIO */
+/* What its report says of a pool that a decision looks at. */
+struct sched_pool {
+	struct capacity capacity;  /* its total alone, where nothing else that it says makes sense */
 	struct layout_rules rules; /* unit_bytes 0: nothing that it says makes sense */
 	bool has_rules;            /* volumes are namespaces, which need room for what the kernel adds */
 };
 
 struct sched_node {
 	const struct node_report *report;
-	struct sched_bin *bins;       /* what is free, by region */
-	struct sched_region *regions; /* as many as the report has; in one piece of memory with the bins */
+	struct sched_bin *bins;   /* what is free, by pool */
+	struct sched_pool *pools; /* as many as the report has; in one piece of memory with the bins */
 	size_t n_bins;
-	size_t n_regions;
-	uint64_t
-		unit_bytes; /* of each region, a power of two; 0: it is not one, they differ, or have rules */
-	size_t index;       /* small; not another node's before this one is forgotten */
-	bool stale;         /* the lease has ended, or the controller that reported it has gone */
+	size_t n_pools;
+	uint64_t unit_bytes; /* of each pool, a power of two; 0: it is not one, they differ, or have rules */
+	size_t index;        /* small; not another node's before this one is forgotten */
+	bool stale;          /* the lease has ended, or the controller that reported it has gone */
 };
 
 struct sched_nodes;
@@ -78,17 +75,17 @@ const struct sched_node *sched_nodes_at(const struct sched_nodes *nodes, size_t 
 
 /** sched_node_volume() - the volume made for @name in the inventory of @node, or NULL. One that is being
  * erased is none. */
-const struct node_volume *sched_node_volume(
+const struct volume_report *sched_node_volume(
 	const struct sched_nodes *nodes, const struct sched_node *node, const char *name);
 
 /** sched_nodes_have_volume() - whether that is so of any node. */
 bool sched_nodes_have_volume(const struct sched_nodes *nodes, const char *name);
 
-/** sched_node_raw_bytes() - what a volume takes from a piece of free space in that @region of @node. Return:
+/** sched_node_raw_bytes() - what a volume takes from a piece of free space in that @pool of @node. Return:
  * UINT64_MAX: by the node's own account it fits nowhere there. */
-uint64_t sched_node_raw_bytes(const struct sched_node *node, size_t region, uint64_t size_bytes, bool sector);
+uint64_t sched_node_raw_bytes(const struct sched_node *node, size_t pool, uint64_t size_bytes, bool sector);
 
-/** sched_node_most_bytes() - the same in the region where it takes most, whether it fits or not. @size_bytes:
+/** sched_node_most_bytes() - the same in the pool where it takes most, whether it fits or not. @size_bytes:
  * at most SCHED_SIZE_MAX */
 uint64_t sched_node_most_bytes(const struct sched_node *node, uint64_t size_bytes, bool sector);
 

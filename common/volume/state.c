@@ -112,9 +112,9 @@ static int read_member(struct json_reader *r, const char *key, struct volume_rec
 	if (str_eq(key, "formatting"))
 		return json_read_bool(r, &rec->formatting, err);
 	if (str_eq(key, "stagedEver"))
-		return json_read_bool(r, &rec->staged_ever, err);
+		return json_read_bool(r, &rec->ever_staged, err);
 	if (str_eq(key, "madeByController"))
-		return json_read_bool(r, &rec->by_controller, err);
+		return json_read_bool(r, &rec->made_by_controller, err);
 	if (str_eq(key, "stagingPath"))
 		return json_read_str(r, &rec->staging_path, err);
 	if (str_eq(key, "stagedBlock"))
@@ -214,9 +214,9 @@ static void write_ours(struct json_writer *w, const struct volume_record *r)
 		json_key_str(w, "fsUUID", r->fs_uuid);
 	if (r->formatting)
 		json_key_bool(w, "formatting", true);
-	if (r->staged_ever)
+	if (r->ever_staged)
 		json_key_bool(w, "stagedEver", true);
-	if (r->by_controller)
+	if (r->made_by_controller)
 		json_key_bool(w, "madeByController", true);
 	if (r->staging_path)
 		json_key_str(w, "stagingPath", r->staging_path);

@@ -19,10 +19,9 @@
 #include "base/span.h"
 #include "base/strmap.h"
 #include "volume/claim.h"
+#include "volume/phase.h"
 
 #define STATE_MAX_BYTES 65536 /* of one file */
-
-enum volume_phase { PHASE_CREATING, PHASE_READY, PHASE_ERASING };
 
 struct volume_record {
 	char *id;
@@ -38,10 +37,10 @@ struct volume_record {
 	bool erased_raw;       /* that is, of the namespace without its mode */
 	bool formatting;       /* as earlier versions recorded it: a mkfs on the empty device was begun */
 	bool adopted;          /* written for a device that had no state: nothing is known of its content */
-	bool staged_ever;
-	bool staged_block;   /* for block access: nothing is mounted at the staging path */
-	bool by_controller;  /* made for the central controller, not for a provisioner on the node */
-	char *staging_path;  /* canonical, while staged; else NULL */
+	bool ever_staged;
+	bool staged_block;       /* for block access: nothing is mounted at the staging path */
+	bool made_by_controller; /* made for the central controller, not for a provisioner on the node */
+	char *staging_path;      /* canonical, while staged; else NULL */
 	char **staged_flags; /* of the file system, as asked for at the mount: the kernel may drop some. strv
 			      */
 	char **targets;      /* canonical target paths that were published: strv */

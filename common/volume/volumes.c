@@ -360,11 +360,17 @@ bool volumes_lacks_record(struct volumes *v, const char *id)
 	return lacks;
 }
 
-bool volumes_is_missing(const struct volumes *v, const struct volume_record *r)
+/* A device of its name that bears another identity is not its own. The caller has the mutex. */
+static bool is_missing(const struct volumes *v, const struct volume_record *r)
 {
 	const struct device *ignored;
 
 	return !v->seen || presence_of(v->seen, r, &ignored) != DEVICE_PRESENT;
+}
+
+enum volume_phase volumes_phase(const struct volumes *v, const struct volume_record *r)
+{
+	return r->phase == PHASE_READY && is_missing(v, r) ? PHASE_MISSING : r->phase;
 }
 
 struct volume_info *volumes_info(struct volumes *v, const struct volume_record *r)
@@ -381,7 +387,7 @@ struct volume_info *volumes_info(struct volumes *v, const struct volume_record *
 	info->claim = claim_text(&r->claim);
 	info->pod = claim_pod(&r->claim);
 	pthread_mutex_lock(&v->mutex);
-	info->missing = volumes_is_missing(v, r);
+	info->missing = is_missing(v, r);
 	pthread_mutex_unlock(&v->mutex);
 	return info;
 }
@@ -399,19 +405,22 @@ static uint64_t left_to_erase(const struct volumes *v, const struct volume_recor
 
 static void count_record(const struct volumes *v, const struct volume_record *r, struct volumes_overview *o)
 {
-	switch (r->phase) {
+	switch (volumes_phase(v, r)) {
 	case PHASE_CREATING:
 		o->n_creating++;
 		break;
 	case PHASE_READY:
-		if (volumes_is_missing(v, r))
-			o->n_missing++;
-		else
-			o->n_ready++;
+		o->n_ready++;
+		break;
+	case PHASE_MISSING:
+		o->n_missing++;
 		break;
 	case PHASE_ERASING:
 		o->n_erasing++;
 		o->to_erase_bytes += left_to_erase(v, r);
+		break;
+	case PHASE_DAMAGED:
+	case PHASE_LATER:
 		break;
 	}
 }

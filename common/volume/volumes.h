@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/strmap.h"
 #include "os/fs_usage.h"
+#include "pmem/capacity.h"
 #include "volume/access.h"
 
 #define VOLUME_DEFAULT_FS "ext4"
@@ -78,7 +79,7 @@ struct volume_request {
 	const char *fs_type;     /* "ext4" or "xfs"; NULL: nobody asks for a file system */
 	bool block;              /* somebody asks for the device itself: all of it is zeroed first */
 	bool spans_nodes;        /* an access mode does: for cache volumes only */
-	bool by_controller;      /* the central controller asks, which may lose the answer: recorded */
+	bool made_by_controller; /* the central controller asks, which may lose the answer: recorded */
 	const struct strmap *parameters;
 	const char *inline_target; /* canonical, of the pod with which it goes; NULL: a volume that stays */
 };
@@ -142,16 +143,12 @@ int volumes_get(
 void volumes_list(struct volumes *v, const char *after, size_t max, struct volume_info ***ret, size_t *ret_n,
 	bool *ret_more);
 
-struct volumes_capacity {
-	uint64_t total_bytes;
-	uint64_t free_bytes;
-	uint64_t max_volume_bytes;
-	uint64_t max_sector_volume_bytes; /* the same for usage=FileIO */
-	uint64_t max_volumes;             /* so many can be described; 0: no limit is known */
-};
+/** volumes_capacity() - of all pools, from the snapshot. Return: false before the first one. Never waits. */
+bool volumes_capacity(struct volumes *v, struct capacity *ret);
 
-/** volumes_capacity() - from the snapshot. Return: false before the first one. Never waits. */
-bool volumes_capacity(struct volumes *v, struct volumes_capacity *ret);
+/** volumes_limit() - how many volumes the node can have, from the snapshot. Return: 0: no limit is known.
+ * Never waits. */
+uint64_t volumes_limit(struct volumes *v);
 
 struct volumes_overview {
 	size_t n_creating;

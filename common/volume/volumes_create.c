@@ -141,7 +141,7 @@ static void find_candidates(
 	pthread_mutex_lock(&v->mutex);
 	for (size_t i = 0; i < v->seen->n_pools; i++) {
 		const struct device_pool *p = &v->seen->pools[i];
-		uint64_t max_bytes = sector ? p->max_sector_bytes : p->max_bytes;
+		uint64_t max_bytes = capacity_max_bytes(&p->capacity, sector);
 		uint64_t size_bytes = device_fit(v->devices, p, sector, bytes);
 
 		if (p->complete && !p->closed && max_bytes > c.largest_bytes)
@@ -190,7 +190,7 @@ static struct volume_record *new_record(struct volumes *v, const char *id, const
 	r->phase = PHASE_CREATING;
 	r->identity = x_strdup(identity);
 	r->fs_type = x_strdup(q->fs_type);
-	r->by_controller = q->by_controller;
+	r->made_by_controller = q->made_by_controller;
 	params_to_state(q->parameters, &r->parameters);
 	strmap_set(&r->parameters, "name", q->name);
 	strmap_set(&r->parameters, "deviceMode", v->devices->ops->mode);

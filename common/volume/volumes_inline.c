@@ -103,7 +103,7 @@ static int mount_or_undo(struct volumes *v, struct volume_lock **lock, struct vo
 		.params = &i->params};
 	/* one that a pod has used survives: the node may just have been restarted. The Go driver did not
 	 * record whether one has */
-	bool unused = r->identity && !r->staged_ever;
+	bool unused = r->identity && !r->ever_staged;
 
 	if (volumes_attach(v, r, &wanted, err) == 0)
 		return 0;

@@ -35,7 +35,7 @@
  * meantime, which knows nothing of the call, does not have it made elsewhere too. */
 struct pending_creation {
 	const struct volume_record
-		*r; /* only what is never changed is read: ID, name, claim, by_controller */
+		*r; /* only what is never changed is read: ID, name, claim, made_by_controller */
 	struct pending_creation *next;
 };
 
@@ -118,9 +118,9 @@ void volumes_keep(struct volumes *v, const struct volume_record *r);
  * the mutex. */
 void volumes_tell(struct volumes *v);
 
-/** volumes_is_missing() - whether the device of @r cannot be seen. A device of its name that bears another
- * identity is not its own. The caller has the mutex. */
-bool volumes_is_missing(const struct volumes *v, const struct volume_record *r);
+/** volumes_phase() - of @r, which is missing when it is ready and its device cannot be seen. The caller has
+ * the mutex. */
+enum volume_phase volumes_phase(const struct volumes *v, const struct volume_record *r);
 
 /** volumes_drop() - durably forget @r. Return: 0, or -1 as state_remove(). */
 int volumes_drop(struct volumes *v, const struct volume_record *r, struct error **err) MUST_CHECK;

@@ -56,65 +56,57 @@ bool volumes_takes_new(const struct volumes *v, const struct device_pool *p)
 	return p->complete && !p->closed && !v->no_room && !failing_avoids(v->failing, p->uuid, clock_ns());
 }
 
-/* A closed pool is of the other device mode. */
-static struct volumes_capacity pool_capacity(const struct volumes *v, const struct device_pool *p)
+/* What can be made in @p now. A closed pool is of the other device mode. */
+static struct capacity pool_capacity(const struct volumes *v, const struct device_pool *p)
 {
 	if (p->closed)
-		return (struct volumes_capacity){0};
+		return (struct capacity){0};
 	if (!volumes_takes_new(v, p))
-		return (struct volumes_capacity){
-			.total_bytes = p->total_bytes, .max_volumes = p->max_devices};
-	return (struct volumes_capacity){.total_bytes = p->total_bytes,
-		.max_volumes = p->max_devices,
-		.free_bytes = p->free_bytes,
-		.max_volume_bytes = p->max_bytes,
-		.max_sector_volume_bytes = p->max_sector_bytes};
+		return (struct capacity){.total_bytes = p->capacity.total_bytes};
+	return p->capacity;
 }
 
-bool volumes_capacity(struct volumes *v, struct volumes_capacity *ret)
+bool volumes_capacity(struct volumes *v, struct capacity *ret)
 {
-	struct volumes_capacity sum = {0};
+	struct capacity sum = {0};
 
 	pthread_mutex_lock(&v->mutex);
 	bool known = v->loaded && v->seen;
-	bool limited = true;
 	for (size_t i = 0; known && i < v->seen->n_pools; i++) {
-		struct volumes_capacity c = pool_capacity(v, &v->seen->pools[i]);
+		const struct capacity c = pool_capacity(v, &v->seen->pools[i]);
 
-		limited = limited && (c.max_volumes > 0 || v->seen->pools[i].closed);
-		sum.max_volumes += c.max_volumes;
-		sum.total_bytes += c.total_bytes;
-		sum.free_bytes += c.free_bytes;
-		if (c.max_volume_bytes > sum.max_volume_bytes)
-			sum.max_volume_bytes = c.max_volume_bytes;
-		if (c.max_sector_volume_bytes > sum.max_sector_volume_bytes)
-			sum.max_sector_volume_bytes = c.max_sector_volume_bytes;
+		capacity_add(&sum, &c);
 	}
 	pthread_mutex_unlock(&v->mutex);
-	sum.max_volumes = limited ? sum.max_volumes : 0;
 	if (known)
 		*ret = sum;
 	return known;
 }
 
-static enum report_phase phase_of(const struct volumes *v, const struct volume_record *r)
+uint64_t volumes_limit(struct volumes *v)
 {
-	switch (r->phase) {
-	case PHASE_CREATING:
-		return REPORT_CREATING;
-	case PHASE_READY:
-		return volumes_is_missing(v, r) ? REPORT_MISSING : REPORT_READY;
-	case PHASE_ERASING:
-		return REPORT_ERASING;
+	uint64_t sum = 0;
+	bool limited = true;
+
+	pthread_mutex_lock(&v->mutex);
+	bool known = v->loaded && v->seen;
+	for (size_t i = 0; known && i < v->seen->n_pools; i++) {
+		const struct device_pool *p = &v->seen->pools[i];
+
+		if (p->closed)
+			continue;
+		limited = limited && p->max_devices > 0;
+		sum += p->max_devices;
 	}
-	return REPORT_DAMAGED;
+	pthread_mutex_unlock(&v->mutex);
+	return limited ? sum : 0;
 }
 
-static struct report_pool report_pool(const struct volumes *v, const struct device_pool *p)
+static struct pool_report report_pool(const struct volumes *v, const struct device_pool *p)
 {
-	struct report_pool out = {.name = x_strdup(p->name),
+	struct pool_report out = {.name = x_strdup(p->name),
 		.capacity = pool_capacity(v, p),
-		.rules = {p->unit_bytes, p->map_align_bytes, p->btt_start_bytes},
+		.rules = p->rules,
 		.incomplete = !p->complete};
 
 	if (!volumes_takes_new(v, p))
@@ -136,16 +128,23 @@ static void report_pools(const struct volumes *v, struct volumes_report *out)
 	}
 }
 
+static char *name_of(const struct volume_record *r)
+{
+	const char *name = strmap_get(&r->parameters, "name");
+
+	return x_strdup(name ? name : "");
+}
+
 static void report_pending(const struct volumes *v, struct volumes_report *out)
 {
 	for (const struct pending_creation *a = v->pending; a; a = a->next) {
 		if (volumes_is_recorded(v, a->r->id) || strv_contains(v->damaged, a->r->id))
 			continue;
-		out->volumes[out->n_volumes++] = (struct report_volume){
+		out->volumes[out->n_volumes++] = (struct volume_report){
 			.id = x_strdup(a->r->id),
-			.name = x_strdup(strmap_get(&a->r->parameters, "name")),
-			.phase = REPORT_CREATING,
-			.by_controller = a->r->by_controller,
+			.name = name_of(a->r),
+			.phase = PHASE_CREATING,
+			.made_by_controller = a->r->made_by_controller,
 			.claim = claim_text(&a->r->claim),
 		};
 	}
@@ -167,13 +166,13 @@ static void report_volumes(const struct volumes *v, struct volumes_report *out)
 	for (size_t i = 0; i < v->n_records; i++) {
 		const struct volume_record *r = v->records[i];
 
-		out->volumes[out->n_volumes++] = (struct report_volume){
+		out->volumes[out->n_volumes++] = (struct volume_report){
 			.id = x_strdup(r->id),
-			.name = x_strdup(strmap_get(&r->parameters, "name")),
+			.name = name_of(r),
 			.size_bytes = r->size_bytes,
-			.phase = phase_of(v, r),
-			.ever_staged = r->staged_ever || !r->identity || r->adopted,
-			.by_controller = r->by_controller,
+			.phase = volumes_phase(v, r),
+			.ever_staged = r->ever_staged || !r->identity || r->adopted,
+			.made_by_controller = r->made_by_controller,
 			.claim = claim_text(&r->claim),
 		};
 	}
@@ -182,8 +181,10 @@ static void report_volumes(const struct volumes *v, struct volumes_report *out)
 		/* another file of it counts, and a volume is named once */
 		if (volumes_is_recorded(v, v->damaged[i]))
 			continue;
-		out->volumes[out->n_volumes++] = (struct report_volume){
-			.id = x_strdup(v->damaged[i]), .phase = REPORT_DAMAGED, .ever_staged = true};
+		out->volumes[out->n_volumes++] = (struct volume_report){.id = x_strdup(v->damaged[i]),
+			.name = x_strdup(""),
+			.phase = PHASE_DAMAGED,
+			.ever_staged = true};
 	}
 }
 
@@ -201,18 +202,4 @@ bool volumes_report(struct volumes *v, struct volumes_report *ret)
 	if (known)
 		*ret = out;
 	return known;
-}
-
-void volumes_report_done(struct volumes_report *r)
-{
-	for (size_t i = 0; i < r->n_pools; i++)
-		free(r->pools[i].name);
-	free(r->pools);
-	for (size_t i = 0; i < r->n_volumes; i++) {
-		free(r->volumes[i].id);
-		free(r->volumes[i].name);
-		free(r->volumes[i].claim);
-	}
-	free(r->volumes);
-	*r = (struct volumes_report){0};
 }

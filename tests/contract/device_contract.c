@@ -19,11 +19,12 @@ START_TEST(empty_pools_are_listed)
 	for (size_t i = 0; i < n_pools; i++) {
 		ck_assert(pools[i].complete);
 		ck_assert(*pools[i].uuid && *pools[i].name);
-		ck_assert_uint_gt(pools[i].unit_bytes, 0);
-		ck_assert_uint_gt(pools[i].max_bytes, 0);
-		ck_assert(!target->is_plain || pools[i].max_bytes % pools[i].unit_bytes == 0);
-		ck_assert_uint_le(pools[i].max_bytes, pools[i].free_bytes);
-		ck_assert_uint_le(pools[i].free_bytes, pools[i].total_bytes);
+		ck_assert_uint_gt(pools[i].rules.unit_bytes, 0);
+		ck_assert_uint_gt(pools[i].capacity.max_volume_bytes, 0);
+		ck_assert(!target->is_plain ||
+			  pools[i].capacity.max_volume_bytes % pools[i].rules.unit_bytes == 0);
+		ck_assert_uint_le(pools[i].capacity.max_volume_bytes, pools[i].capacity.available_bytes);
+		ck_assert_uint_le(pools[i].capacity.available_bytes, pools[i].capacity.total_bytes);
 	}
 }
 END_TEST
@@ -38,7 +39,7 @@ START_TEST(created_device_is_as_asked_for_and_listed)
 	ck_assert(d->active && !d->raw);
 	ck_assert(d->path || !target->has_nodes);
 	assert_listed(&d, 1);
-	ck_assert_uint_eq(taken_by(d), pools[0].unit_bytes);
+	ck_assert_uint_eq(taken_by(d), pools[0].rules.unit_bytes);
 }
 END_TEST
 
@@ -73,16 +74,19 @@ END_TEST
 START_TEST(reported_maximum_can_be_created_to_the_byte)
 {
 	for (size_t i = 0; i < n_pools; i++) {
-		assert_create_fails("more", pools[i].uuid, pools[i].max_bytes + 1, ERR_EXHAUSTED);
+		assert_create_fails(
+			"more", pools[i].uuid, pools[i].capacity.max_volume_bytes + 1, ERR_EXHAUSTED);
 		assert_create_fails("huge", pools[i].uuid, UINT64_MAX, ERR_EXHAUSTED);
 
-		CLEANUP(device_freep) struct device *d = create("max", pools[i].uuid, pools[i].max_bytes);
-		ck_assert_uint_eq(d->size_bytes, pools[i].max_bytes);
+		CLEANUP(device_freep)
+		struct device *d = create("max", pools[i].uuid, pools[i].capacity.max_volume_bytes);
+		ck_assert_uint_eq(d->size_bytes, pools[i].capacity.max_volume_bytes);
 		assert_listed(&d, 1);
-		ck_assert_uint_eq(pool_now(d->pool).max_bytes, 0);
+		ck_assert_uint_eq(pool_now(d->pool).capacity.max_volume_bytes, 0);
 		assert_create_fails("more", pools[i].uuid, 1, ERR_EXHAUSTED);
 		destroy(d);
-		ck_assert_uint_eq(pool_now(pools[i].uuid).max_bytes, pools[i].max_bytes);
+		ck_assert_uint_eq(pool_now(pools[i].uuid).capacity.max_volume_bytes,
+			pools[i].capacity.max_volume_bytes);
 	}
 }
 END_TEST
@@ -90,7 +94,8 @@ END_TEST
 /* Fills a pool with @n devices of equal size and the rest. */
 static void fill(struct device **devices, size_t n)
 {
-	uint64_t part = pools[0].free_bytes / n / pools[0].unit_bytes * pools[0].unit_bytes;
+	uint64_t part =
+		pools[0].capacity.available_bytes / n / pools[0].rules.unit_bytes * pools[0].rules.unit_bytes;
 	uint64_t size = target->is_plain ? part : part - part / 16;
 	char id[] = "part-0";
 
@@ -109,11 +114,12 @@ START_TEST(reported_maximum_can_be_created_in_a_fragmented_pool)
 		destroy(devices[i]);
 
 	struct device_pool p = pool_now(pools[0].uuid);
-	ck_assert_uint_ge(p.max_bytes, devices[0]->size_bytes);
-	assert_create_fails("more", pools[0].uuid, p.max_bytes + 1, ERR_EXHAUSTED);
-	CLEANUP(device_freep) struct device *d = create("max", pools[0].uuid, p.max_bytes);
-	ck_assert_uint_eq(d->size_bytes, p.max_bytes);
-	ck_assert_uint_le(pool_now(pools[0].uuid).free_bytes, p.free_bytes - d->size_bytes);
+	ck_assert_uint_ge(p.capacity.max_volume_bytes, devices[0]->size_bytes);
+	assert_create_fails("more", pools[0].uuid, p.capacity.max_volume_bytes + 1, ERR_EXHAUSTED);
+	CLEANUP(device_freep) struct device *d = create("max", pools[0].uuid, p.capacity.max_volume_bytes);
+	ck_assert_uint_eq(d->size_bytes, p.capacity.max_volume_bytes);
+	ck_assert_uint_le(
+		pool_now(pools[0].uuid).capacity.available_bytes, p.capacity.available_bytes - d->size_bytes);
 	for (size_t i = 0; i < MANY; i++)
 		device_free(devices[i]);
 }
@@ -121,7 +127,7 @@ END_TEST
 
 START_TEST(sector_devices_are_as_large_as_reported)
 {
-	uint64_t sizes[] = {1, pools[0].unit_bytes, pools[0].max_sector_bytes};
+	uint64_t sizes[] = {1, pools[0].rules.unit_bytes, pools[0].capacity.max_sector_volume_bytes};
 
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		CLEANUP(device_freep) struct device *d = NULL;
@@ -139,7 +145,7 @@ END_TEST
 START_TEST(too_large_sector_device_does_not_fit)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
-	uint64_t size = pools[0].max_sector_bytes + 1;
+	uint64_t size = pools[0].capacity.max_sector_volume_bytes + 1;
 	struct device *d = NULL;
 
 	ck_assert_uint_eq(device_fit(manager, &pools[0], true, size), UINT64_MAX);
@@ -161,7 +167,8 @@ START_TEST(destroyed_device_is_gone_and_destroying_it_again_succeeds)
 		destroy(d);
 	}
 	destroy(keep);
-	ck_assert_uint_eq(pool_now(pools[0].uuid).free_bytes, pools[0].free_bytes);
+	ck_assert_uint_eq(
+		pool_now(pools[0].uuid).capacity.available_bytes, pools[0].capacity.available_bytes);
 }
 END_TEST
 
@@ -221,8 +228,8 @@ START_TEST(callers_in_parallel_do_not_disturb_each_other)
 
 	CLEANUP(device_list_freep) struct device_list *l = list();
 	ck_assert_uint_eq(l->n_devices, N_THREADS);
-	ck_assert_uint_eq(
-		pool_now(pools[0].uuid).free_bytes, pools[0].free_bytes - N_THREADS * pools[0].unit_bytes);
+	ck_assert_uint_eq(pool_now(pools[0].uuid).capacity.available_bytes,
+		pools[0].capacity.available_bytes - N_THREADS * pools[0].rules.unit_bytes);
 }
 END_TEST
 

@@ -13,14 +13,14 @@
 
 START_TEST(node_is_there_at_once_and_has_the_size)
 {
-	CLEANUP(device_freep) struct device *d = create("one", pools[0].uuid, pools[0].unit_bytes + 1);
+	CLEANUP(device_freep) struct device *d = create("one", pools[0].uuid, pools[0].rules.unit_bytes + 1);
 	CLEANUP(error_freep) struct error *err = NULL;
 	struct blockdev_info info;
 
 	ASSERT_OK(blockdev_stat(d->path, &info, &err));
 	ck_assert_uint_eq(info.size_bytes, d->size_bytes);
-	ck_assert_uint_eq(d->size_bytes, fitting(pools[0].unit_bytes + 1));
-	ck_assert_uint_gt(d->size_bytes, pools[0].unit_bytes);
+	ck_assert_uint_eq(d->size_bytes, fitting(pools[0].rules.unit_bytes + 1));
+	ck_assert_uint_gt(d->size_bytes, pools[0].rules.unit_bytes);
 }
 END_TEST
 

@@ -154,9 +154,10 @@ uint64_t fitting(uint64_t size_bytes)
 /* What @d has taken from its pool. */
 uint64_t taken_by(const struct device *d)
 {
-	uint64_t bytes = device_list_pool(initial, d->pool)->free_bytes - pool_now(d->pool).free_bytes;
+	uint64_t bytes = device_list_pool(initial, d->pool)->capacity.available_bytes -
+			 pool_now(d->pool).capacity.available_bytes;
 
-	ck_assert_uint_eq(bytes % pools[0].unit_bytes, 0);
+	ck_assert_uint_eq(bytes % pools[0].rules.unit_bytes, 0);
 	ck_assert_uint_ge(bytes, d->size_bytes);
 	ck_assert(!target->is_plain || bytes == d->size_bytes);
 	return bytes;

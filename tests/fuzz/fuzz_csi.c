@@ -120,7 +120,7 @@ static void check_space(struct csi_node *n)
 		bytes += list->devices[i].size_bytes;
 	}
 	for (size_t i = 0; i < list->n_pools; i++)
-		bytes -= list->pools[i].total_bytes - list->pools[i].free_bytes;
+		bytes -= list->pools[i].capacity.total_bytes - list->pools[i].capacity.available_bytes;
 	assert(bytes == 0);
 }
 

@@ -210,7 +210,7 @@ static void note(struct desk *d, enum action action, struct span message)
 	size_t choice = fuzz_byte(&message);
 	CLEANUP(free_charp) char *id = fuzz_text(message);
 	const char *node_id = n > 0 ? nodes[choice % n]->report.node_id : BOUND_NODE;
-	struct node_volume v = {.id = id, .name = id, .phase = NODE_VOLUME_READY};
+	struct volume_report v = {.id = id, .name = id, .phase = PHASE_READY};
 
 	if (!volume_handle_valid(id))
 		return;

@@ -26,7 +26,7 @@ static bool same(const struct volume_record *a, const struct volume_record *b)
 	       strmap_equal(&a->parameters, &b->parameters) && str_eq(a->identity, b->identity) &&
 	       str_eq(a->pool, b->pool) && str_eq(a->fs_type, b->fs_type) && a->formatting == b->formatting &&
 	       str_eq(a->fs_uuid, b->fs_uuid) && same_texts(a->staged_flags, b->staged_flags) &&
-	       a->staged_ever == b->staged_ever && a->by_controller == b->by_controller &&
+	       a->ever_staged == b->ever_staged && a->made_by_controller == b->made_by_controller &&
 	       str_eq(a->staging_path, b->staging_path) && a->staged_block == b->staged_block &&
 	       same_texts(a->targets, b->targets) && str_eq(a->unknown_json, b->unknown_json);
 }

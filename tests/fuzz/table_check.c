@@ -15,7 +15,7 @@ static void check_limits(const struct node *node)
 
 	assert(!str_empty(r->node_id) && strlen(r->node_id) <= REGISTRY_MAX_NODE_ID);
 	assert(!str_empty(r->endpoint) && strlen(r->endpoint) <= REGISTRY_MAX_TEXT);
-	assert(r->n_regions <= REGISTRY_MAX_REGIONS);
+	assert(r->n_pools <= REGISTRY_MAX_REGIONS);
 	assert(r->n_volumes <= REGISTRY_MAX_VOLUMES);
 	assert(r->has_inventory || r->n_volumes == 0);
 	assert(r->lease_ms == 0 || r->lease_ms >= REGISTRY_MIN_LEASE_S * 1000);
@@ -38,7 +38,7 @@ static void check_hash(const struct node_table *t, const struct node *node)
 /* How often @node says that it has the volume @id. */
 static size_t count_volumes(const struct node *node, const char *id)
 {
-	const struct node_volume *v;
+	const struct volume_report *v;
 	size_t count = 0;
 
 	for (size_t at = 0; (v = node_next_volume(node, &at)) != NULL;)
@@ -61,7 +61,7 @@ static void check_found_by_id(const struct node_table *t, const struct node *nod
 }
 
 static void check_found_by_name(
-	const struct node_table *t, const struct node *node, const struct node_volume *volume)
+	const struct node_table *t, const struct node *node, const struct volume_report *volume)
 {
 	struct node_hit *hits;
 	size_t n = node_table_find_name(t, volume->name, &hits);
@@ -78,7 +78,7 @@ static void check_found_by_name(
 
 static void check_volumes(const struct node_table *t, const struct node *node)
 {
-	const struct node_volume *v;
+	const struct volume_report *v;
 
 	for (size_t at = 0; (v = node_next_volume(node, &at)) != NULL;) {
 		assert(volume_handle_valid(v->id));

@@ -87,14 +87,14 @@ int __wrap_state_advance(
 }
 
 /* What lies between two volumes counts as free. */
-bool __real_volumes_capacity(struct volumes *v, struct volumes_capacity *ret);
-bool __wrap_volumes_capacity(struct volumes *v, struct volumes_capacity *ret);
-bool __wrap_volumes_capacity(struct volumes *v, struct volumes_capacity *ret)
+bool __real_volumes_capacity(struct volumes *v, struct capacity *ret);
+bool __wrap_volumes_capacity(struct volumes *v, struct capacity *ret);
+bool __wrap_volumes_capacity(struct volumes *v, struct capacity *ret)
 {
 	bool known = __real_volumes_capacity(v, ret);
 
 	if (known && is_on("counts-gaps"))
-		ret->free_bytes += 4096;
+		ret->available_bytes += 4096;
 	return known;
 }
 

@@ -176,9 +176,9 @@ uint64_t device_fit(
 
 uint64_t device_fit_units(const struct device_pool *pool, bool sector, uint64_t size_bytes)
 {
-	uint64_t rounded = layout_round_up(size_bytes > 0 ? size_bytes : 1, pool->unit_bytes);
+	uint64_t rounded = layout_round_up(size_bytes > 0 ? size_bytes : 1, pool->rules.unit_bytes);
 
-	return rounded <= (sector ? pool->max_sector_bytes : pool->max_bytes) ? rounded : UINT64_MAX;
+	return rounded <= capacity_max_bytes(&pool->capacity, sector) ? rounded : UINT64_MAX;
 }
 
 static struct device_pool *pool_of(const struct device_list *l, const char *uuid)
@@ -258,11 +258,12 @@ static void note_described(struct device_pool *p, bool exists)
 
 static void note_free(struct device_pool *p, uint64_t free_bytes)
 {
-	p->free_bytes = free_bytes;
+	p->capacity.available_bytes = free_bytes;
 	if (p->used_up)
-		p->max_sector_bytes = p->max_bytes = 0;
+		p->capacity.max_sector_volume_bytes = p->capacity.max_volume_bytes = 0;
 	else if (p->complete)
-		p->max_sector_bytes = p->max_bytes = layout_round_down(free_bytes, p->unit_bytes);
+		p->capacity.max_sector_volume_bytes = p->capacity.max_volume_bytes =
+			layout_round_down(free_bytes, p->rules.unit_bytes);
 }
 
 void device_list_note(struct device_list *l, const struct device *d, bool exists)
@@ -277,10 +278,12 @@ void device_list_note(struct device_list *l, const struct device *d, bool exists
 	if (exists) {
 		insert(l, d);
 		if (p)
-			note_free(p, p->free_bytes > d->size_bytes ? p->free_bytes - d->size_bytes : 0);
+			note_free(p, p->capacity.available_bytes > d->size_bytes
+					     ? p->capacity.available_bytes - d->size_bytes
+					     : 0);
 	} else {
 		erase(l, (size_t)(listed - l->devices));
 		if (p)
-			note_free(p, p->free_bytes + d->size_bytes);
+			note_free(p, p->capacity.available_bytes + d->size_bytes);
 	}
 }

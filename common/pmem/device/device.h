@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "pmem/capacity.h"
 #include "pmem/layout.h"
 
 struct device {
@@ -36,15 +37,12 @@ struct device {
 struct device_pool {
 	char *uuid; /* stays the same for life: VG UUID, identity of the region */
 	char *name;
-	uint64_t total_bytes;
-	uint64_t free_bytes;
-	uint64_t max_bytes;        /* largest device that can be created, to the byte */
-	uint64_t max_sector_bytes; /* the same for device_spec.sector */
-	uint64_t unit_bytes;       /* what is taken from the pool is a multiple of it */
-	uint64_t map_align_bytes;  /* namespaces: as layout_fsdax_usable() */
-	uint64_t btt_start_bytes;  /* namespaces: as layout_btt_usable() */
+	struct capacity capacity;
+	/* What is taken from the pool is a multiple of its unit; the rest matters for namespaces only. */
+	struct layout_rules rules;
 	/* Pieces that a device fits into or not, largest first: what it takes is layout_raw_bytes() in
-	 * namespaces and else a multiple of the unit. Only the largest ones. None: one piece of max_bytes. */
+	 * namespaces and else a multiple of the unit. Only the largest ones. None: one piece of
+	 * max_volume_bytes. */
 	uint64_t free_extent_bytes[LAYOUT_GAPS_MAX];
 	size_t n_free_extents;
 	bool complete; /* false: parts are missing, so a device that is not listed may still exist; or it may

@@ -88,13 +88,11 @@ static struct device_pool to_pool(const struct nd_region *r)
 	struct device_pool p = {
 		.uuid = x_strdup(r->identity),
 		.name = x_asprintf("%s%s", r->bus, r->name),
-		.total_bytes = r->size_bytes,
-		.free_bytes = full ? 0 : layout_round_down(r->available_bytes, unit),
-		.max_bytes = nd_usable_bytes(r, ND_FSDAX, largest),
-		.max_sector_bytes = nd_usable_bytes(r, ND_SECTOR, largest),
-		.unit_bytes = unit,
-		.map_align_bytes = r->pfn_align_bytes,
-		.btt_start_bytes = r->btt_start_bytes,
+		.capacity.total_bytes = r->size_bytes,
+		.capacity.available_bytes = full ? 0 : layout_round_down(r->available_bytes, unit),
+		.capacity.max_volume_bytes = nd_usable_bytes(r, ND_FSDAX, largest),
+		.capacity.max_sector_volume_bytes = nd_usable_bytes(r, ND_SECTOR, largest),
+		.rules = {unit, r->pfn_align_bytes, r->btt_start_bytes},
 		.complete = r->enabled,
 		.used_up =
 			r->enabled && r->free_labels == 0 && r->available_bytes > 0 ? DEVICE_NO_SLOT : NULL,
@@ -105,33 +103,19 @@ static struct device_pool to_pool(const struct nd_region *r)
 	return p;
 }
 
-static struct layout_rules rules_of(const struct device_pool *p)
-{
-	return (struct layout_rules){p->unit_bytes, p->map_align_bytes, p->btt_start_bytes};
-}
-
 /* The smallest namespace that serves @size_bytes, which is no more than the pool's largest. */
 static uint64_t raw_bytes_for(const struct device_pool *p, bool sector, uint64_t size_bytes)
 {
-	const struct layout_rules rules = rules_of(p);
-
-	return layout_raw_bytes(&rules, sector, size_bytes);
-}
-
-static uint64_t largest_bytes(const struct device_pool *p, bool sector)
-{
-	return sector ? p->max_sector_bytes : p->max_bytes;
+	return layout_raw_bytes(&p->rules, sector, size_bytes);
 }
 
 static uint64_t fit(const struct device_pool *pool, bool sector, uint64_t size_bytes)
 {
-	uint64_t largest = largest_bytes(pool, sector);
+	uint64_t largest = capacity_max_bytes(&pool->capacity, sector);
 
 	if (largest == 0 || size_bytes > largest)
 		return UINT64_MAX;
-	const struct layout_rules rules = rules_of(pool);
-
-	return layout_usable(&rules, sector, layout_raw_bytes(&rules, sector, size_bytes));
+	return layout_usable(&pool->rules, sector, raw_bytes_for(pool, sector, size_bytes));
 }
 
 static int compare_devices(const void *a, const void *b)
@@ -274,7 +258,7 @@ static int plan(const struct nd_inventory *inv, const struct device_spec *spec, 
 	free(pool.uuid);
 	free(pool.name);
 	if (fit(&pool, spec->sector, spec->size_bytes) == UINT64_MAX)
-		return refuse_size(r, spec, largest_bytes(&pool, spec->sector), err);
+		return refuse_size(r, spec, capacity_max_bytes(&pool.capacity, spec->sector), err);
 	*ret = (struct nd_spec){
 		.bus = r->bus,
 		.region = r->name,

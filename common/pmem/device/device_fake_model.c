@@ -242,15 +242,15 @@ static struct device_pool as_pool(const struct fake_model *m, size_t region)
 	uint64_t largest = layout_largest_gap(r->used, r->n_used, m->region_bytes, m->unit_bytes);
 	struct device_pool p = {.uuid = x_strdup(m->uuids[region]),
 		.name = x_asprintf("region%zu", region),
-		.total_bytes = layout_round_down(m->region_bytes, m->unit_bytes),
-		.max_bytes = largest,
-		.max_sector_bytes = largest,
-		.unit_bytes = m->unit_bytes,
+		.capacity.total_bytes = layout_round_down(m->region_bytes, m->unit_bytes),
+		.capacity.max_volume_bytes = largest,
+		.capacity.max_sector_volume_bytes = largest,
+		.rules.unit_bytes = m->unit_bytes,
 		.complete = true};
 
 	p.n_free_extents =
 		layout_gaps(r->used, r->n_used, m->region_bytes, m->unit_bytes, p.free_extent_bytes);
-	p.free_bytes = p.total_bytes - r->used_bytes;
+	p.capacity.available_bytes = p.capacity.total_bytes - r->used_bytes;
 	return p;
 }
 

@@ -132,11 +132,11 @@ static struct device_pool to_pool(const struct lvm_vg *vg)
 	return (struct device_pool){
 		.uuid = x_strdup(vg->uuid),
 		.name = x_strdup(vg->name),
-		.total_bytes = vg->size_bytes,
-		.free_bytes = vg->free_bytes,
-		.max_bytes = usable ? vg->free_bytes : 0,
-		.max_sector_bytes = usable ? vg->free_bytes : 0,
-		.unit_bytes = vg->extent_bytes,
+		.capacity.total_bytes = vg->size_bytes,
+		.capacity.available_bytes = vg->free_bytes,
+		.capacity.max_volume_bytes = usable ? vg->free_bytes : 0,
+		.capacity.max_sector_volume_bytes = usable ? vg->free_bytes : 0,
+		.rules.unit_bytes = vg->extent_bytes,
 		.used_up = complete && !usable ? DEVICE_NO_TEXT : NULL,
 		.max_devices = count_all(vg),
 		.more_devices = count_more(vg),
@@ -269,7 +269,7 @@ static enum err_code find_obstacle(const struct device_lvm *m, const struct devi
 		return ERR_EXISTS;
 	if (!pool->complete)
 		return ERR_UNAVAILABLE;
-	return pool->used_up || spec->size_bytes > pool->max_bytes ? ERR_EXHAUSTED : 0;
+	return pool->used_up || spec->size_bytes > pool->capacity.max_volume_bytes ? ERR_EXHAUSTED : 0;
 }
 
 static int fail_obstacle(
@@ -312,7 +312,7 @@ static int check_spec(struct device_lvm *m, const struct device_spec *spec, stru
 static int make(struct device_lvm *m, const struct device_spec *spec, struct device **ret, struct error **err)
 {
 	const struct device_pool *pool = device_list_pool(m->seen, spec->pool);
-	uint64_t bytes = layout_round_up(spec->size_bytes ? spec->size_bytes : 1, pool->unit_bytes);
+	uint64_t bytes = layout_round_up(spec->size_bytes ? spec->size_bytes : 1, pool->rules.unit_bytes);
 	CLEANUP(free_charp) char *path = x_asprintf("/dev/%s/%s", pool->name, spec->id);
 	struct blockdev_info info;
 

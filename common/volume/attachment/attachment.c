@@ -504,7 +504,7 @@ static bool is_recorded(const struct attachment *a, char *const *flags)
 {
 	const struct volume_record *r = a->r;
 
-	if (r->formatting || !r->staged_ever || !same_strings(r->staged_flags, flags))
+	if (r->formatting || !r->ever_staged || !same_strings(r->staged_flags, flags))
 		return false;
 	if (a->q->kind == ATTACHMENT_INLINE)
 		return strv_contains(r->targets, a->q->at) && strv_len(r->targets) == 1;
@@ -524,7 +524,7 @@ static int record_staging(struct attachment *a, struct error **err)
 	strv_free(r->staged_flags);
 	r->staged_flags = TAKE_PTR(flags);
 	r->formatting = false;
-	r->staged_ever = true;
+	r->ever_staged = true;
 	if (a->q->kind == ATTACHMENT_INLINE) {
 		strv_free(TAKE_PTR(r->targets));
 		strv_add(&r->targets, a->q->at);
@@ -542,7 +542,7 @@ static int record_target(struct attachment *a, struct error **err)
 	struct volume_record *r = a->r;
 	char **targets = NULL;
 
-	if (strv_contains(r->targets, a->q->at) && r->staged_ever && !r->formatting)
+	if (strv_contains(r->targets, a->q->at) && r->ever_staged && !r->formatting)
 		return 0;
 	for (size_t i = 0; r->targets && r->targets[i]; i++) {
 		if (!str_eq(r->targets[i], a->q->at) && is_shown_at(a, r->targets[i]))
@@ -551,7 +551,7 @@ static int record_target(struct attachment *a, struct error **err)
 	strv_add(&targets, a->q->at);
 	strv_free(r->targets);
 	r->targets = targets;
-	r->staged_ever = true;
+	r->ever_staged = true;
 	r->formatting = false;
 	return volumes_save(a->v, r, err);
 }

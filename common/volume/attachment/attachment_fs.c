@@ -23,7 +23,7 @@ static int refuse_data(const struct volume_record *r, const struct device *d, st
 {
 	bool zero;
 
-	if (r->staged_ever)
+	if (r->ever_staged)
 		return err_set(err, ERR_PRECONDITION,
 			"the device was in use before, and no file system is recognised on it now: it is not "
 			"formatted again");
@@ -81,7 +81,7 @@ static int is_unfinished(const struct volume_record *r, const struct device *d, 
 	struct fs_super super;
 
 	*ret = false;
-	if (r->staged_ever || (!r->fs_uuid && !r->formatting) || !fs_known(found))
+	if (r->ever_staged || (!r->fs_uuid && !r->formatting) || !fs_known(found))
 		return 0;
 	if (fs_read_super(found, d->path, &super, err) < 0)
 		return -1;

@@ -101,7 +101,7 @@ void desk_add_node(struct desk *d, const char *node_id, uint64_t max_gib)
 {
 	struct node_report *r = report_new(node_id);
 
-	r->regions[0].max_volume_bytes = max_gib * DESK_GIB;
+	r->pools[0].capacity.max_volume_bytes = max_gib * DESK_GIB;
 	node_table_put(d->table, r, d->now_ns);
 }
 

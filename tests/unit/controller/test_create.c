@@ -185,7 +185,7 @@ START_TEST(a_volume_that_is_being_erased_binds_nothing)
 	begin(/* early= */ false);
 	desk_add_node(&d, "n1", 4);
 	struct node_report *r = report_new("n2");
-	report_add_volume(r, "pvc-1-x", "pvc-1")->phase = NODE_VOLUME_ERASING;
+	report_add_volume(r, "pvc-1-x", "pvc-1")->phase = PHASE_ERASING;
 	node_table_put(d.table, r, d.now_ns);
 	desk_ask_nodes(&a, NODES("n1", "n2"), NODES("n1"));
 	desk_create(&d, &a);

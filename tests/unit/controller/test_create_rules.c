@@ -158,7 +158,7 @@ START_TEST(what_bears_the_name_elsewhere_and_was_in_use_is_not_deleted)
 	desk_create(&d, &a);
 	desk_failed(desk_last(&d, "n1"), ERR_DEADLINE, "no answer");
 	volume_id_mint("pvc-1", "n1", id);
-	struct node_volume *v = report_add_volume(r, id, "pvc-1");
+	struct volume_report *v = report_add_volume(r, id, "pvc-1");
 	v->made_by_controller = true;
 	v->ever_staged = true;
 	node_table_put(d.table, r, d.now_ns);

@@ -45,11 +45,11 @@ START_TEST(volumes_of_all_nodes_are_listed_in_pages_that_stay_stable)
 	begin(/* early= */ false);
 	report_add_volume(r1, "b", "")->claim = x_strdup("default/data");
 	report_add_volume(r1, "cache", "");
-	report_add_volume(r1, "making", "")->phase = NODE_VOLUME_CREATING;
-	report_add_volume(r1, "erasing", "")->phase = NODE_VOLUME_ERASING;
+	report_add_volume(r1, "making", "")->phase = PHASE_CREATING;
+	report_add_volume(r1, "erasing", "")->phase = PHASE_ERASING;
 	report_add_volume(r2, "a", "");
 	report_add_volume(r2, "cache", "");
-	report_add_volume(r2, "z", "")->phase = NODE_VOLUME_MISSING;
+	report_add_volume(r2, "z", "")->phase = PHASE_MISSING;
 	node_table_put(d.table, r1, d.now_ns);
 	node_table_put(d.table, r2, d.now_ns);
 	ASSERT_OK(list(2, "", &page));

@@ -51,7 +51,7 @@ END_TEST
 START_TEST(what_was_made_since_the_report_is_not_room)
 {
 	struct node_table *t = node_table_new();
-	const struct node_volume made = {.id = (char[]){"v"}, .name = (char[]){"n"}, .size_bytes = 3 * GIB};
+	const struct volume_report made = {.id = (char[]){"v"}, .name = (char[]){"n"}, .size_bytes = 3 * GIB};
 
 	node_table_put(t, report_new("n1"), NS_PER_S);
 	const struct node *node = node_table_get(t, "n1");

@@ -325,7 +325,7 @@ static int list_with_overhead(void *self, struct device_list **ret, struct error
 	if (plain_ops->list(self, ret, why) < 0)
 		return -1;
 	for (size_t i = 0; i < (*ret)->n_pools; i++)
-		(*ret)->pools[i].max_sector_bytes -= 24 * MIB;
+		(*ret)->pools[i].capacity.max_sector_volume_bytes -= 24 * MIB;
 	return 0;
 }
 

@@ -18,20 +18,21 @@ static int create(const char *name)
 static bool recorded_by_controller(const char *name)
 {
 	struct volumes_report report;
-	bool by_controller = false;
+	bool made_by_controller = false;
 
 	ck_assert(volumes_report(h.csi.volumes, &report));
 	for (size_t i = 0; i < report.n_volumes; i++)
-		by_controller |= str_eq(report.volumes[i].name, name) && report.volumes[i].by_controller;
+		made_by_controller |=
+			str_eq(report.volumes[i].name, name) && report.volumes[i].made_by_controller;
 	volumes_report_done(&report);
-	return by_controller;
+	return made_by_controller;
 }
 
 START_TEST(who_asks_for_a_volume_is_recorded)
 {
 	harness_open(&h, /* start= */ true);
 	ASSERT_OK(create("local"));
-	h.csi.is_remote = true;
+	h.csi.made_by_controller = true;
 	ASSERT_OK(create("remote"));
 	/* a lost reply is asked for again, and that one is not the one that made it */
 	ASSERT_OK(create("local"));

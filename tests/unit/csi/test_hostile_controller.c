@@ -46,7 +46,7 @@ static char *look(void)
 			(unsigned long long)list->devices[i].size_bytes);
 	for (size_t i = 0; i < list->n_pools; i++)
 		buf_addf(&out, "pool %s %llu\n", list->pools[i].name,
-			(unsigned long long)list->pools[i].free_bytes);
+			(unsigned long long)list->pools[i].capacity.available_bytes);
 	ck_assert(!out.overflowed);
 	return x_strdup(buf_str(&out));
 }

@@ -132,8 +132,8 @@ static void put_node(const char *id, uint64_t available, uint64_t maximum)
 {
 	struct node_report *r = report_new(id);
 
-	r->regions[0].available_bytes = available;
-	r->regions[0].max_volume_bytes = maximum;
+	r->pools[0].capacity.available_bytes = available;
+	r->pools[0].capacity.max_volume_bytes = maximum;
 	node_table_put(nodes, r, now);
 }
 

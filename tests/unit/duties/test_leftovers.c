@@ -51,10 +51,10 @@ static void on_kept(void *user, const char *node_id, const char *volume_id, cons
 	last_why = why;
 }
 
-static struct node_volume *report(struct node_report **ret)
+static struct volume_report *report(struct node_report **ret)
 {
 	struct node_report *r = report_new("n1");
-	struct node_volume *v = report_add_volume(r, id, NAME);
+	struct volume_report *v = report_add_volume(r, id, NAME);
 
 	v->made_by_controller = true;
 	*ret = r;
@@ -68,7 +68,7 @@ static void begin(bool staged, bool ours, bool cached)
 
 	desk_open(&d, /* early= */ false, /* forget_gone= */ false);
 	volume_id_mint(NAME, cached ? NULL : "n1", id);
-	struct node_volume *v = report(&r);
+	struct volume_report *v = report(&r);
 	v->ever_staged = staged;
 	v->made_by_controller = ours;
 	node_table_put(d.table, r, d.now_ns);
@@ -291,7 +291,7 @@ START_TEST(other_names_and_phases_are_not_looked_at)
 	struct node_report *r;
 
 	begin(/* staged= */ false, /* ours= */ true, /* cached= */ false);
-	report(&r)->phase = NODE_VOLUME_ERASING;
+	report(&r)->phase = PHASE_ERASING;
 	report_add_volume(r, "v2", "my-volume")->made_by_controller = true;
 	report_add_volume(r, "v3", "pvc-12")->made_by_controller = true;
 	node_table_put(d.table, r, d.now_ns);

@@ -76,7 +76,7 @@ static void put_claim(const char *name, const char *volume)
 
 /* @n volumes in @phase on a new node, called after it, each with a claim. @with_names: as in readable files
  */
-static void put_crowd(const char *node_id, unsigned n, enum node_volume_phase phase, bool with_names)
+static void put_crowd(const char *node_id, unsigned n, enum volume_phase phase, bool with_names)
 {
 	struct node_report *r = report_new(node_id);
 
@@ -142,7 +142,7 @@ START_TEST(nothing_is_told_of_nodes_that_are_well)
 	struct node_report *r = report_new("n1");
 
 	report_add_volume(r, "one", "pvc-1");
-	report_add_volume(r, "two", "pvc-2")->phase = NODE_VOLUME_ERASING;
+	report_add_volume(r, "two", "pvc-2")->phase = PHASE_ERASING;
 	node_table_put(nodes, r, now_ns);
 	put_claim("c", "pvc-1");
 	ck_assert_uint_eq(pass(3600), 0);
@@ -153,8 +153,8 @@ START_TEST(missing_devices_are_told_on_node_and_claim)
 {
 	struct node_report *r = report_new("n1");
 
-	report_add_volume(r, "id-1", "pvc-1")->phase = NODE_VOLUME_MISSING;
-	report_add_volume(r, "id-2", "pvc-2")->phase = NODE_VOLUME_MISSING;
+	report_add_volume(r, "id-1", "pvc-1")->phase = PHASE_MISSING;
+	report_add_volume(r, "id-2", "pvc-2")->phase = PHASE_MISSING;
 	report_add_volume(r, "id-3", "pvc-3");
 	node_table_put(nodes, r, now_ns);
 	put_claim("lost", "pvc-1");
@@ -172,7 +172,7 @@ static void put_damaged(const char *id)
 {
 	struct node_report *r = report_new("n1");
 
-	report_add_volume(r, id, "")->phase = NODE_VOLUME_UNKNOWN;
+	report_add_volume(r, id, "")->phase = PHASE_DAMAGED;
 	node_table_put(nodes, r, now_ns);
 }
 
@@ -217,7 +217,7 @@ END_TEST
 
 START_TEST(a_phase_of_a_later_release_is_no_trouble)
 {
-	put_crowd("n1", 1, NODE_VOLUME_LATER, true);
+	put_crowd("n1", 1, PHASE_LATER, true);
 	ck_assert_uint_eq(pass(3600), 0);
 }
 END_TEST
@@ -226,7 +226,7 @@ START_TEST(claims_of_other_drivers_are_left_alone)
 {
 	struct node_report *r = report_new("n1");
 
-	report_add_volume(r, "id-1", "pvc-1")->phase = NODE_VOLUME_MISSING;
+	report_add_volume(r, "id-1", "pvc-1")->phase = PHASE_MISSING;
 	node_table_put(nodes, r, now_ns);
 	put_claim_of("other", "theirs", "pvc-1");
 	ck_assert_uint_eq(pass(60), 1);
@@ -241,7 +241,7 @@ START_TEST(pools_that_lack_a_device_are_told_on_the_node)
 {
 	struct node_report *r = report_new("n1");
 
-	r->regions[0].incomplete = true;
+	r->pools[0].incomplete = true;
 	node_table_put(nodes, r, now_ns);
 	ck_assert_uint_eq(pass(60), 1);
 	ck_assert(was_told("node n1 PoolIncomplete: 1 pools lack a device"));
@@ -253,7 +253,7 @@ START_TEST(what_lasts_for_moments_is_not_told)
 {
 	struct node_report *r = report_new("n1");
 
-	report_add_volume(r, "id-1", "pvc-1")->phase = NODE_VOLUME_MISSING;
+	report_add_volume(r, "id-1", "pvc-1")->phase = PHASE_MISSING;
 	node_table_put(nodes, r, now_ns);
 	ck_assert_uint_eq(pass(5), 0);
 	r = report_new("n1");
@@ -267,7 +267,7 @@ START_TEST(it_is_told_again_after_half_an_hour_and_not_of_nodes_that_are_gone)
 {
 	struct node_report *r = report_new("n1");
 
-	report_add_volume(r, "id-1", "pvc-1")->phase = NODE_VOLUME_MISSING;
+	report_add_volume(r, "id-1", "pvc-1")->phase = PHASE_MISSING;
 	node_table_put(nodes, r, now_ns);
 	ck_assert_uint_eq(pass(1700), 1);
 	ck_assert_uint_eq(pass(200), 1);
@@ -279,7 +279,7 @@ END_TEST
 /* A node whose memory is gone altogether is one matter, not thousands. */
 START_TEST(a_crowd_of_volumes_is_told_of_with_a_limit)
 {
-	put_crowd("n1", 1000, NODE_VOLUME_MISSING, true);
+	put_crowd("n1", 1000, PHASE_MISSING, true);
 	ck_assert_uint_eq(pass(60), 1 + 8);
 	ck_assert(was_told("the devices of 1000 volumes are not there"));
 }
@@ -287,8 +287,8 @@ END_TEST
 
 START_TEST(a_crowd_on_one_node_hides_no_other_node)
 {
-	put_crowd("n1", 1000, NODE_VOLUME_MISSING, true);
-	put_crowd("n2", 1, NODE_VOLUME_MISSING, true);
+	put_crowd("n1", 1000, PHASE_MISSING, true);
+	put_crowd("n2", 1, PHASE_MISSING, true);
 	ck_assert_uint_eq(pass(60), 1 + 8 + 1 + 1);
 	ck_assert(was_told("claim claim-n2-0 VolumeDeviceMissing: node n2 "));
 }
@@ -298,7 +298,7 @@ START_TEST(crowds_on_many_nodes_are_told_of_with_a_limit)
 {
 	for (unsigned i = 0; i < 20; i++) {
 		CLEANUP(free_charp) char *node_id = x_asprintf("n%u", i);
-		put_crowd(node_id, 10, NODE_VOLUME_MISSING, true);
+		put_crowd(node_id, 10, PHASE_MISSING, true);
 	}
 	ck_assert_uint_eq(pass(60), 20 + 64);
 }
@@ -307,21 +307,21 @@ END_TEST
 /* Claims are many, and the loop's thread serves everybody. */
 START_TEST(names_are_hashed_once_a_tick_and_only_for_volumes_without_one)
 {
-	put_crowd("n1", 100, NODE_VOLUME_MISSING, true);
-	put_crowd("n2", 1, NODE_VOLUME_LATER, false);
+	put_crowd("n1", 100, PHASE_MISSING, true);
+	put_crowd("n2", 1, PHASE_LATER, false);
 	n_hashed = 0;
 	pass(5);
 	ck_assert_uint_eq(n_hashed, 0);
-	put_crowd("n3", 100, NODE_VOLUME_UNKNOWN, false);
-	put_crowd("n4", 100, NODE_VOLUME_UNKNOWN, false);
+	put_crowd("n3", 100, PHASE_DAMAGED, false);
+	put_crowd("n4", 100, PHASE_DAMAGED, false);
 	put_claim("unbound", NULL);
 	put_claim_of("other", "theirs", "pvc-1");
 	n_hashed = 0;
 	pass(5);
 	ck_assert_uint_eq(n_hashed, 301);
 	/* the trouble is over */
-	put_crowd("n3", 1, NODE_VOLUME_READY, true);
-	put_crowd("n4", 1, NODE_VOLUME_READY, true);
+	put_crowd("n3", 1, PHASE_READY, true);
+	put_crowd("n4", 1, PHASE_READY, true);
 	n_hashed = 0;
 	pass(5);
 	ck_assert_uint_eq(n_hashed, 0);

@@ -176,8 +176,8 @@ static void check_nodes(struct world *w)
 		for (size_t k = 0; k < w->nodes[i].n_volumes; k++) {
 			const struct world_volume *v = &w->nodes[i].volumes[k];
 
-			n_foreign += !v->by_controller;
-			if (v->by_controller && !is_told(w, i, v))
+			n_foreign += !v->made_by_controller;
+			if (v->made_by_controller && !is_told(w, i, v))
 				world_break(w, "%s on %s is nobody's", v->name, w->nodes[i].id);
 		}
 	}

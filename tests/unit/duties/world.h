@@ -44,7 +44,7 @@ struct world_volume {
 	uint64_t size_bytes;
 	bool creating;
 	bool ever_staged;
-	bool by_controller;
+	bool made_by_controller;
 };
 
 struct world_node {

@@ -92,17 +92,18 @@ static struct node_report *make_report(const struct world_node *n)
 {
 	struct node_report *r = report_new(n->id);
 	enum world_defect defect = n->world->config.defect;
-	struct node_region *region = &r->regions[0];
+	struct pool_report *region = &r->pools[0];
 
-	region->total_bytes = n->size_bytes;
-	region->available_bytes = region->max_volume_bytes = region->max_sector_volume_bytes = free_bytes(n);
+	region->capacity.total_bytes = n->size_bytes;
+	region->capacity.available_bytes = region->capacity.max_volume_bytes =
+		region->capacity.max_sector_volume_bytes = free_bytes(n);
 	for (size_t i = 0; i < n->n_volumes; i++) {
-		struct node_volume *v = report_add_volume(r, n->volumes[i].id, n->volumes[i].name);
+		struct volume_report *v = report_add_volume(r, n->volumes[i].id, n->volumes[i].name);
 
 		v->size_bytes = n->volumes[i].size_bytes;
-		v->phase = n->volumes[i].creating ? NODE_VOLUME_CREATING : NODE_VOLUME_READY;
+		v->phase = n->volumes[i].creating ? PHASE_CREATING : PHASE_READY;
 		v->ever_staged = n->volumes[i].ever_staged && defect != DEFECT_STAGED;
-		v->made_by_controller = n->volumes[i].by_controller || defect == DEFECT_ORIGIN;
+		v->made_by_controller = n->volumes[i].made_by_controller || defect == DEFECT_ORIGIN;
 	}
 	return r;
 }
@@ -198,7 +199,7 @@ static void begin_work(
 	struct world_volume *v = world_node_add(n, id, name, bytes);
 
 	v->creating = true;
-	v->by_controller = true;
+	v->made_by_controller = true;
 	*work = (struct work){.node = n, .boot = n->boot};
 	snprintf(work->id, sizeof(work->id), "%s", id);
 	world_at(n->world, work_ns, work_done, work);

@@ -66,7 +66,7 @@ START_TEST(recorded_paths_that_are_no_mounts_are_stale_and_repaired)
 	record = mounts_record();
 	ck_assert_ptr_null(record->staging_path);
 	ck_assert_uint_eq(strv_len(record->targets), 0);
-	ck_assert(record->staged_ever);
+	ck_assert(record->ever_staged);
 	repair(&r);
 	ck_assert(!r.done && !r.left);
 	checked_look();
@@ -238,7 +238,7 @@ START_TEST(a_device_that_was_in_use_is_adopted_with_its_content)
 	ck_assert_str_eq(record->fs_type, "ext4");
 	ck_assert_str_eq(record->identity, mt.device->identity);
 	ck_assert_str_eq(record->pool, mt.device->pool);
-	ck_assert(record->staged_ever);
+	ck_assert(record->ever_staged);
 	ck_assert(!record->block_clean);
 
 	fixture_restart();

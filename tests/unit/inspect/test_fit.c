@@ -32,11 +32,11 @@ static void reset(void)
 {
 	pool = (struct device_pool){.uuid = vg,
 		.name = vg_name,
-		.total_bytes = MIB(1000),
-		.free_bytes = MIB(400),
-		.max_bytes = MIB(400),
-		.max_sector_bytes = MIB(400),
-		.unit_bytes = MIB(4),
+		.capacity.total_bytes = MIB(1000),
+		.capacity.available_bytes = MIB(400),
+		.capacity.max_volume_bytes = MIB(400),
+		.capacity.max_sector_volume_bytes = MIB(400),
+		.rules.unit_bytes = MIB(4),
 		.complete = true};
 	namespaces[0] = (struct nd_namespace){
 		.name = pool_ns, .uuid = others, .raw_bytes = MIB(1000), .block_path = pmem0};
@@ -130,7 +130,7 @@ END_TEST
 START_TEST(a_group_has_no_fragments_but_extents)
 {
 	reset();
-	pool.free_bytes = MIB(402);
+	pool.capacity.available_bytes = MIB(402);
 	ask(MIB(401), "ext4", false);
 	expect(FIT_ROUNDING, MIB(4));
 	ck_assert_ptr_null(reason(FIT_FRAGMENTATION));
@@ -142,8 +142,8 @@ START_TEST(a_fragmented_region_tells_its_largest_piece)
 {
 	reset();
 	pool.uuid = region_id;
-	pool.free_bytes = MIB(1000);
-	pool.max_bytes = MIB(300);
+	pool.capacity.available_bytes = MIB(1000);
+	pool.capacity.max_volume_bytes = MIB(300);
 	ask(MIB(500), "ext4", false);
 	expect(FIT_FRAGMENTATION, MIB(300));
 	ck_assert_ptr_null(reason(FIT_SPACE));
@@ -156,7 +156,7 @@ START_TEST(label_slots_and_a_region_that_cannot_be_used_are_told)
 {
 	reset();
 	pool.uuid = region_id;
-	pool.free_bytes = pool.max_bytes = 0;
+	pool.capacity.available_bytes = pool.capacity.max_volume_bytes = 0;
 	region.free_labels = 0;
 	region.readonly = true;
 	ask(MIB(10), "ext4", false);

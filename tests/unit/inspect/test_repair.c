@@ -201,7 +201,7 @@ START_TEST(an_adopted_device_is_never_formatted)
 	fixture_make_device("v", 0, OURS, SIZE);
 	repair("v");
 	r = record_of("v.json");
-	ck_assert(r->staged_ever && r->adopted && !r->block_clean);
+	ck_assert(r->ever_staged && r->adopted && !r->block_clean);
 	done();
 }
 END_TEST
@@ -217,7 +217,7 @@ START_TEST(a_block_volume_is_adopted_as_one_at_once_or_later)
 	ASSERT_OK(volumes_repair(fx.v, "v", /* block= */ true, &report, &err));
 	ck_assert(report.done && !report.left);
 	first = record_of("v.json");
-	ck_assert(first->block_clean && first->staged_ever);
+	ck_assert(first->block_clean && first->ever_staged);
 
 	fixture_make_device("w", 0, OTHERS, SIZE);
 	repair("w");
@@ -225,7 +225,7 @@ START_TEST(a_block_volume_is_adopted_as_one_at_once_or_later)
 	ASSERT_OK(volumes_repair(fx.v, "w", /* block= */ true, &report, &err));
 	ck_assert(report.done && !report.left);
 	second = record_of("w.json");
-	ck_assert(second->block_clean && second->staged_ever);
+	ck_assert(second->block_clean && second->ever_staged);
 	done();
 }
 END_TEST

@@ -16,21 +16,21 @@ struct node_report *report_new(const char *node_id)
 	r->boot_id = x_strdup("boot");
 	r->instance = x_strdup("run");
 	r->lease_ms = 90000;
-	r->regions = x_calloc(1, sizeof(*r->regions));
-	r->n_regions = 1;
-	r->regions[0] = (struct node_region){.name = x_strdup("region0"),
-		.total_bytes = 16 * GIB,
-		.available_bytes = 8 * GIB,
-		.max_volume_bytes = 4 * GIB,
-		.max_sector_volume_bytes = 3 * GIB};
+	r->pools = x_calloc(1, sizeof(*r->pools));
+	r->n_pools = 1;
+	r->pools[0] = (struct pool_report){.name = x_strdup("region0"),
+		.capacity.total_bytes = 16 * GIB,
+		.capacity.available_bytes = 8 * GIB,
+		.capacity.max_volume_bytes = 4 * GIB,
+		.capacity.max_sector_volume_bytes = 3 * GIB};
 	r->has_inventory = true;
 	return r;
 }
 
-struct node_volume *report_add_volume(struct node_report *r, const char *id, const char *name)
+struct volume_report *report_add_volume(struct node_report *r, const char *id, const char *name)
 {
 	r->volumes = x_realloc(r->volumes, r->n_volumes + 1, sizeof(*r->volumes));
-	r->volumes[r->n_volumes] = (struct node_volume){
-		.id = x_strdup(id), .name = x_strdup(name), .size_bytes = GIB, .phase = NODE_VOLUME_READY};
+	r->volumes[r->n_volumes] = (struct volume_report){
+		.id = x_strdup(id), .name = x_strdup(name), .size_bytes = GIB, .phase = PHASE_READY};
 	return &r->volumes[r->n_volumes++];
 }

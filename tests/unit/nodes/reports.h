@@ -11,4 +11,4 @@
 struct node_report *report_new(const char *node_id);
 
 /** report_add_volume() - one more, ready, of 1 GiB. Return: borrowed until the next one. */
-struct node_volume *report_add_volume(struct node_report *r, const char *id, const char *name);
+struct volume_report *report_add_volume(struct node_report *r, const char *id, const char *name);

@@ -32,7 +32,7 @@ static size_t count_volumes(const struct node *node)
 	return n;
 }
 
-static void put_with(struct node_table *t, const char *id, enum node_volume_phase phase, uint64_t now_ns)
+static void put_with(struct node_table *t, const char *id, enum volume_phase phase, uint64_t now_ns)
 {
 	struct node_report *r = report_new("a");
 
@@ -45,7 +45,7 @@ static void note_created(struct node_table *t, const char *id, uint64_t now_ns)
 {
 	char name[] = "n";
 	char *copy = strdup(id);
-	const struct node_volume v = {.id = copy, .name = name, .phase = NODE_VOLUME_READY};
+	const struct volume_report v = {.id = copy, .name = name, .phase = PHASE_READY};
 
 	node_table_note_created(t, "a", &v, now_ns);
 	free(copy);
@@ -55,19 +55,19 @@ START_TEST(a_volume_that_was_made_is_there_until_a_report_shows_it)
 {
 	CLEANUP(node_table_freep) struct node_table *t = node_table_new();
 
-	put_with(t, NULL, NODE_VOLUME_READY, 0);
+	put_with(t, NULL, PHASE_READY, 0);
 	node_table_watch(t, on_change, NULL);
 	note_created(t, "v", 0);
 	ck_assert(has(t, "v"));
 	ck_assert_uint_eq(told, 1);
 	ck_assert_uint_eq(node_table_get(t, "a")->report.n_volumes, 0);
 	/* made before the volume was */
-	put_with(t, NULL, NODE_VOLUME_READY, 1);
+	put_with(t, NULL, PHASE_READY, 1);
 	ck_assert(has(t, "v"));
-	put_with(t, "v", NODE_VOLUME_READY, 2);
+	put_with(t, "v", PHASE_READY, 2);
 	ck_assert_uint_eq(node_table_get(t, "a")->n_notes, 0);
 	ck_assert(has(t, "v"));
-	put_with(t, NULL, NODE_VOLUME_READY, 3);
+	put_with(t, NULL, PHASE_READY, 3);
 	ck_assert(!has(t, "v"));
 }
 END_TEST
@@ -76,13 +76,13 @@ START_TEST(a_volume_that_was_deleted_is_gone_until_a_report_says_so)
 {
 	CLEANUP(node_table_freep) struct node_table *t = node_table_new();
 
-	put_with(t, "v", NODE_VOLUME_READY, 0);
+	put_with(t, "v", PHASE_READY, 0);
 	node_table_note_deleted(t, "a", "v", 0);
 	ck_assert(!has(t, "v"));
 	ck_assert_uint_eq(count_volumes(node_table_get(t, "a")), 0);
-	put_with(t, "v", NODE_VOLUME_READY, 1);
+	put_with(t, "v", PHASE_READY, 1);
 	ck_assert(!has(t, "v"));
-	put_with(t, "v", NODE_VOLUME_ERASING, 2);
+	put_with(t, "v", PHASE_ERASING, 2);
 	ck_assert_uint_eq(node_table_get(t, "a")->n_notes, 0);
 	ck_assert(has(t, "v"));
 }
@@ -92,7 +92,7 @@ START_TEST(a_note_is_not_believed_for_ever)
 {
 	CLEANUP(node_table_freep) struct node_table *t = node_table_new();
 
-	put_with(t, "old", NODE_VOLUME_READY, 0);
+	put_with(t, "old", PHASE_READY, 0);
 	note_created(t, "new", 0);
 	node_table_note_deleted(t, "a", "old", 1);
 	node_table_expire(t, NODE_NOTE_NS - 1);
@@ -109,7 +109,7 @@ START_TEST(the_last_note_of_a_volume_counts)
 {
 	CLEANUP(node_table_freep) struct node_table *t = node_table_new();
 
-	put_with(t, NULL, NODE_VOLUME_READY, 0);
+	put_with(t, NULL, PHASE_READY, 0);
 	note_created(t, "v", 0);
 	node_table_note_deleted(t, "a", "v", 0);
 	ck_assert(!has(t, "v"));
@@ -125,11 +125,11 @@ START_TEST(a_report_without_inventory_settles_no_note)
 	CLEANUP(node_table_freep) struct node_table *t = node_table_new();
 	struct node_report *r = report_new("a");
 
-	put_with(t, "v", NODE_VOLUME_READY, 0);
+	put_with(t, "v", PHASE_READY, 0);
 	node_table_note_deleted(t, "a", "v", 0);
 	r->has_inventory = false;
 	node_table_put(t, r, 1);
-	put_with(t, "v", NODE_VOLUME_READY, 2);
+	put_with(t, "v", PHASE_READY, 2);
 	ck_assert(!has(t, "v"));
 }
 END_TEST
@@ -138,7 +138,7 @@ START_TEST(a_note_is_no_change_for_watchers_of_generations)
 {
 	CLEANUP(node_table_freep) struct node_table *t = node_table_new();
 
-	put_with(t, NULL, NODE_VOLUME_READY, 0);
+	put_with(t, NULL, PHASE_READY, 0);
 	note_created(t, "v", 0);
 	node_table_note_deleted(t, "unknown", "v", 0);
 	ck_assert_uint_eq(node_table_generation(t), 1);

@@ -146,13 +146,13 @@ START_TEST(each_part_of_a_report_is_news)
 		report_add_volume(r, "v", "n");
 		node_table_put(t, r, 0);
 		r = report_new("a");
-		struct node_volume *v = report_add_volume(r, "v", part == 0 ? "m" : "n");
+		struct volume_report *v = report_add_volume(r, "v", part == 0 ? "m" : "n");
 		v->size_bytes += part == 1;
-		v->phase = part == 2 ? NODE_VOLUME_ERASING : NODE_VOLUME_READY;
+		v->phase = part == 2 ? PHASE_ERASING : PHASE_READY;
 		v->ever_staged = part == 3;
 		v->made_by_controller = part == 4;
-		r->regions[0].available_bytes -= part == 5;
-		r->regions[0].max_sector_volume_bytes -= part == 6;
+		r->pools[0].capacity.available_bytes -= part == 5;
+		r->pools[0].capacity.max_sector_volume_bytes -= part == 6;
 		r->bound = part == 7;
 		r->endpoint[6] = part == 8 ? '9' : r->endpoint[6];
 		node_table_put(t, r, 0);

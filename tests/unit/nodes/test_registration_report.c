@@ -13,17 +13,18 @@ static char name[] = "pvc-1";
 static char id_1[] = "id-1";
 static char id_2[] = "id-2";
 static char pool[] = "region0";
+static char none[] = "";
 
 START_TEST(volumes_and_pools_are_told_as_they_are)
 {
 	CLEANUP(arena_freep) struct arena *arena = arena_new(0);
 	Registry__V0__RegisterControllerRequest q;
-	struct report_volume volumes[] = {
-		{.id = id_1, .name = name, .size_bytes = 7, .phase = REPORT_READY, .by_controller = true},
-		{.id = id_2, .phase = REPORT_DAMAGED, .ever_staged = true}};
-	struct report_pool pools[] = {{.name = pool,
+	struct volume_report volumes[] = {
+		{.id = id_1, .name = name, .size_bytes = 7, .phase = PHASE_READY, .made_by_controller = true},
+		{.id = id_2, .name = none, .phase = PHASE_DAMAGED, .ever_staged = true}};
+	struct pool_report pools[] = {{.name = pool,
 		.capacity = {.total_bytes = 4,
-			.free_bytes = 3,
+			.available_bytes = 3,
 			.max_volume_bytes = 2,
 			.max_sector_volume_bytes = 1},
 		.rules = {8, 9, 10},
@@ -63,14 +64,14 @@ START_TEST(claims_are_told_as_far_as_they_fit)
 	Registry__V0__RegisterControllerRequest q;
 	static char id[10000][6];
 	static char claim[318];
-	static struct report_volume volumes[10000];
+	static struct volume_report volumes[10000];
 	size_t told = 0;
 
 	memset(claim, 'a', sizeof(claim) - 1);
 	claim[63] = '/';
 	for (size_t i = 0; i < ARRAY_SIZE(volumes); i++) {
 		snprintf(id[i], sizeof(id[i]), "%zu", i);
-		volumes[i] = (struct report_volume){.id = id[i], .claim = claim};
+		volumes[i] = (struct volume_report){.id = id[i], .claim = claim};
 	}
 	registry__v0__register_controller_request__init(&q);
 	registration_report(&(struct volumes_report){NULL, 0, volumes, ARRAY_SIZE(volumes)}, &q, arena);
@@ -87,16 +88,16 @@ END_TEST
 START_TEST(phases_are_those_of_the_wire)
 {
 	static const struct {
-		enum report_phase phase;
+		enum volume_phase phase;
 		Registry__V0__InventoryVolume__Phase wire;
-	} cases[] = {{REPORT_DAMAGED, PHASE(UNKNOWN)}, {REPORT_CREATING, PHASE(CREATING)},
-		{REPORT_READY, PHASE(READY)}, {REPORT_ERASING, PHASE(ERASING)},
-		{REPORT_MISSING, PHASE(MISSING)}};
+	} cases[] = {{PHASE_DAMAGED, PHASE(UNKNOWN)}, {PHASE_CREATING, PHASE(CREATING)},
+		{PHASE_READY, PHASE(READY)}, {PHASE_ERASING, PHASE(ERASING)},
+		{PHASE_MISSING, PHASE(MISSING)}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
 		CLEANUP(arena_freep) struct arena *arena = arena_new(0);
 		Registry__V0__RegisterControllerRequest q;
-		struct report_volume v = {.id = id_1, .phase = cases[i].phase};
+		struct volume_report v = {.id = id_1, .phase = cases[i].phase};
 
 		registry__v0__register_controller_request__init(&q);
 		registration_report(&(struct volumes_report){NULL, 0, &v, 1}, &q, arena);

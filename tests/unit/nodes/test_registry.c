@@ -79,16 +79,16 @@ START_TEST(all_that_a_node_says_is_in_the_table)
 	ck_assert_str_eq(r->version, "2.0.0");
 	ck_assert_str_eq(r->boot_id, "boot");
 	ck_assert_uint_eq(r->lease_ms, 3600000);
-	ck_assert_str_eq(r->regions[0].name, "r");
-	ck_assert_uint_eq(r->regions[0].total_bytes, 5);
-	ck_assert_uint_eq(r->regions[0].available_bytes, 4);
-	ck_assert_uint_eq(r->regions[0].max_volume_bytes, 3);
-	ck_assert_uint_eq(r->regions[0].max_sector_volume_bytes, 2);
+	ck_assert_str_eq(r->pools[0].name, "r");
+	ck_assert_uint_eq(r->pools[0].capacity.total_bytes, 5);
+	ck_assert_uint_eq(r->pools[0].capacity.available_bytes, 4);
+	ck_assert_uint_eq(r->pools[0].capacity.max_volume_bytes, 3);
+	ck_assert_uint_eq(r->pools[0].capacity.max_sector_volume_bytes, 2);
 	ck_assert(r->has_inventory);
 	ck_assert_str_eq(r->volumes[0].id, "id");
 	ck_assert_str_eq(r->volumes[0].name, "name");
 	ck_assert_uint_eq(r->volumes[0].size_bytes, 7);
-	ck_assert_int_eq(r->volumes[0].phase, NODE_VOLUME_MISSING);
+	ck_assert_int_eq(r->volumes[0].phase, PHASE_MISSING);
 	ck_assert(r->volumes[0].ever_staged && r->volumes[0].made_by_controller && !r->bound);
 	rig_close(&rig);
 }
@@ -98,10 +98,10 @@ START_TEST(phases_are_kept_and_those_of_later_releases_kept_apart)
 {
 	static const struct {
 		int wire;
-		enum node_volume_phase phase;
-	} cases[] = {{0, NODE_VOLUME_UNKNOWN}, {1, NODE_VOLUME_CREATING}, {2, NODE_VOLUME_READY},
-		{3, NODE_VOLUME_ERASING}, {4, NODE_VOLUME_MISSING}, {5, NODE_VOLUME_LATER},
-		{1000, NODE_VOLUME_LATER}, {INT32_MAX, NODE_VOLUME_LATER}, {-1, NODE_VOLUME_LATER}};
+		enum volume_phase phase;
+	} cases[] = {{0, PHASE_DAMAGED}, {1, PHASE_CREATING}, {2, PHASE_READY}, {3, PHASE_ERASING},
+		{4, PHASE_MISSING}, {5, PHASE_LATER}, {1000, PHASE_LATER}, {INT32_MAX, PHASE_LATER},
+		{-1, PHASE_LATER}};
 	Registry__V0__RegisterControllerRequest m;
 	Registry__V0__InventoryVolume volume;
 	Registry__V0__Inventory inventory;
@@ -126,8 +126,8 @@ START_TEST(phases_are_kept_and_those_of_later_releases_kept_apart)
 		/* those that watch see the same */
 		watched = rig_watch(&rig, NULL, 0);
 		ck_assert_int_eq(rig_end(&rig, watched), 0);
-		ck_assert_int_eq(
-			(int)watched->watched->changed[0]->inventory->volumes[0]->phase, (int)cases[i].phase);
+		ck_assert_int_eq((int)watched->watched->changed[0]->inventory->volumes[0]->phase,
+			cases[i].phase == PHASE_LATER ? -1 : cases[i].wire);
 		rig_call_free(watched);
 	}
 	rig_close(&rig);
@@ -171,7 +171,7 @@ START_TEST(how_a_region_hands_out_space_is_kept)
 	uint64_t extents[33] = {12, 11};
 	char name[] = "n";
 	char endpoint[] = A;
-	const struct node_region *r;
+	const struct pool_report *r;
 
 	registry__v0__register_controller_request__init(&m);
 	registry__v0__region_capacity__init(&region);
@@ -189,10 +189,10 @@ START_TEST(how_a_region_hands_out_space_is_kept)
 	m.regions = (Registry__V0__RegionCapacity *[]){&region};
 	rig_open(&rig);
 	rig_done(&rig, rig_send(&rig, &m), 0, "");
-	r = &node_table_get(rig.table, "n")->report.regions[0];
-	ck_assert_uint_eq(r->unit_bytes, 8);
-	ck_assert_uint_eq(r->map_align_bytes, 9);
-	ck_assert_uint_eq(r->btt_start_bytes, 10);
+	r = &node_table_get(rig.table, "n")->report.pools[0];
+	ck_assert_uint_eq(r->rules.unit_bytes, 8);
+	ck_assert_uint_eq(r->rules.map_align_bytes, 9);
+	ck_assert_uint_eq(r->rules.btt_start_bytes, 10);
 	ck_assert(r->incomplete);
 	ck_assert_uint_eq(r->n_free_extents, 2);
 	ck_assert_uint_eq(r->free_extent_bytes[1], 11);

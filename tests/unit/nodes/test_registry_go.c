@@ -53,8 +53,8 @@ START_TEST(it_is_known_once_it_has_listed_its_volumes)
 	ck_assert_uint_eq(count_named("pvc-1"), 1);
 	ck_assert_uint_eq(count_named("pvc-2"), 1);
 	ck_assert(r->volumes[0].ever_staged && !r->volumes[0].made_by_controller);
-	ck_assert_uint_eq(r->regions[0].available_bytes, 12345);
-	ck_assert_uint_eq(r->regions[0].max_volume_bytes, 12345);
+	ck_assert_uint_eq(r->pools[0].capacity.available_bytes, 12345);
+	ck_assert_uint_eq(r->pools[0].capacity.max_volume_bytes, 12345);
 	/* registers again after a loss of its connection */
 	rig_done(&rig, rig_register(&rig, "go", A, /* is_go= */ true), 0, "");
 	ck_assert_uint_eq(count_named("pvc-1"), 1);
@@ -104,7 +104,7 @@ START_TEST(it_is_asked_again_and_again)
 	ck_assert(rig_is_live(&rig, "go"));
 	ck_assert_uint_eq(count_named("pvc-1"), 0);
 	ck_assert_uint_eq(count_named("pvc-9"), 1);
-	ck_assert_uint_eq(node_table_get(rig.table, "go")->report.regions[0].available_bytes, 99);
+	ck_assert_uint_eq(node_table_get(rig.table, "go")->report.pools[0].capacity.available_bytes, 99);
 	rig_close(&rig);
 }
 END_TEST

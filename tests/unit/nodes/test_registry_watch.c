@@ -182,7 +182,7 @@ static void put_largest(const char *id)
 	for (int i = 0; i < REGISTRY_MAX_VOLUMES; i++) {
 		snprintf(volume, sizeof(volume), "%0*d", VOLUME_HANDLE_MAX, i);
 		snprintf(name, sizeof(name), "%0*d", VOLUME_NAME_MAX, i);
-		struct node_volume *v = report_add_volume(r, volume, name);
+		struct volume_report *v = report_add_volume(r, volume, name);
 		v->size_bytes = UINT64_MAX;
 		v->ever_staged = v->made_by_controller = true;
 	}

@@ -23,14 +23,14 @@ void cluster_rig_close(struct cluster_rig *rig)
 	sched_nodes_free(rig->nodes);
 }
 
-static void set_region(struct node_region *r, const char *name, uint64_t gib)
+static void set_region(struct pool_report *r, const char *name, uint64_t gib)
 {
-	*r = (struct node_region){.name = x_strdup(name),
-		.total_bytes = 16 * RIG_GIB,
-		.available_bytes = gib * RIG_GIB,
-		.max_volume_bytes = gib * RIG_GIB,
-		.max_sector_volume_bytes = gib * RIG_GIB,
-		.unit_bytes = 4 << 20};
+	*r = (struct pool_report){.name = x_strdup(name),
+		.capacity.total_bytes = 16 * RIG_GIB,
+		.capacity.available_bytes = gib * RIG_GIB,
+		.capacity.max_volume_bytes = gib * RIG_GIB,
+		.capacity.max_sector_volume_bytes = gib * RIG_GIB,
+		.rules.unit_bytes = 4 << 20};
 }
 
 const struct sched_node *cluster_rig_node(
@@ -38,11 +38,11 @@ const struct sched_node *cluster_rig_node(
 {
 	struct node_report *r = report_new(name);
 
-	free(r->regions[0].name);
-	r->regions = x_realloc(r->regions, 2, sizeof(*r->regions));
-	set_region(&r->regions[0], "region0", a_gib);
+	free(r->pools[0].name);
+	r->pools = x_realloc(r->pools, 2, sizeof(*r->pools));
+	set_region(&r->pools[0], "region0", a_gib);
 	if (b_gib > 0)
-		set_region(&r->regions[r->n_regions++], "region1", b_gib);
+		set_region(&r->pools[r->n_pools++], "region1", b_gib);
 	if (volume)
 		report_add_volume(r, volume, volume);
 	sched_nodes_put(rig->nodes, r);

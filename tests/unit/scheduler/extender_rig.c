@@ -157,25 +157,25 @@ void extender_rig_put(struct extender_rig *rig, const char *what, char *json)
 	free(json);
 }
 
-static void set_region(struct node_region *r, const char *name, uint64_t gib)
+static void set_region(struct pool_report *r, const char *name, uint64_t gib)
 {
-	*r = (struct node_region){.name = x_strdup(name),
-		.total_bytes = 16 * GIB,
-		.available_bytes = gib * GIB,
-		.max_volume_bytes = gib * GIB,
-		.max_sector_volume_bytes = gib * GIB,
-		.unit_bytes = 4 << 20};
+	*r = (struct pool_report){.name = x_strdup(name),
+		.capacity.total_bytes = 16 * GIB,
+		.capacity.available_bytes = gib * GIB,
+		.capacity.max_volume_bytes = gib * GIB,
+		.capacity.max_sector_volume_bytes = gib * GIB,
+		.rules.unit_bytes = 4 << 20};
 }
 
 void extender_rig_node(struct extender_rig *rig, const char *name, uint64_t a_gib, uint64_t b_gib)
 {
 	struct node_report *r = report_new(name);
 
-	free(r->regions[0].name);
-	r->regions = x_realloc(r->regions, 2, sizeof(*r->regions));
-	set_region(&r->regions[0], "region0", a_gib);
+	free(r->pools[0].name);
+	r->pools = x_realloc(r->pools, 2, sizeof(*r->pools));
+	set_region(&r->pools[0], "region0", a_gib);
 	if (b_gib > 0)
-		set_region(&r->regions[r->n_regions++], "region1", b_gib);
+		set_region(&r->pools[r->n_pools++], "region1", b_gib);
 	node_table_put(rig->registry.table, r, rig->registry.now_ns);
 }
 

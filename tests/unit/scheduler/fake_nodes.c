@@ -26,8 +26,8 @@ void sched_nodes_free(struct sched_nodes *n)
 void sched_nodes_put(struct sched_nodes *n, struct node_report *report)
 {
 	buf_addf(&n->told, "put %s", report->node_id);
-	for (size_t i = 0; i < report->n_regions; i++)
-		buf_addf(&n->told, " %llu", (unsigned long long)report->regions[i].max_volume_bytes);
+	for (size_t i = 0; i < report->n_pools; i++)
+		buf_addf(&n->told, " %llu", (unsigned long long)report->pools[i].capacity.max_volume_bytes);
 	for (size_t i = 0; i < report->n_volumes; i++)
 		buf_addf(&n->told, " %s", report->volumes[i].name);
 	buf_adds(&n->told, "\n");

@@ -77,7 +77,7 @@ START_TEST(volume_counts_until_the_inventory_has_it)
 	struct node_report *r = report_new("a");
 
 	sched_charges_decided(rig.charges, "v", "a", RIG_GIB, false);
-	report_add_volume(r, "v", "v")->phase = NODE_VOLUME_CREATING;
+	report_add_volume(r, "v", "v")->phase = PHASE_CREATING;
 	sched_nodes_put(rig.nodes, r);
 	ck_assert_uint_eq(load("a", false), 1);
 	cluster_rig_node(&rig, "b", 8, 8, "v");

@@ -116,19 +116,25 @@ START_TEST(reasons_name_sizes_and_regions)
 }
 END_TEST
 
+#define N_POOLS 192
+
 /* A piece of 8 GiB and thousands of 1 GiB: to look for a place in each order would take too long. */
 START_TEST(node_that_is_too_long_to_look_at_is_not_full_for_good)
 {
 	struct node_report *r = report_new("a");
-	size_t n = 6000;
 
-	r->regions[0].max_volume_bytes = 8 * RIG_GIB;
-	r->regions[0].unit_bytes = 1 << 20;
-	r->regions[0].free_extent_bytes = x_calloc(n, sizeof(uint64_t));
-	for (r->regions[0].n_free_extents = 0; r->regions[0].n_free_extents < n;
-		r->regions[0].n_free_extents++)
-		r->regions[0].free_extent_bytes[r->regions[0].n_free_extents] = RIG_GIB;
-	r->regions[0].free_extent_bytes[0] = 8 * RIG_GIB;
+	r->pools = x_realloc(r->pools, N_POOLS, sizeof(*r->pools));
+	for (size_t i = 0; i < N_POOLS; i++) {
+		struct pool_report *p = &r->pools[i];
+
+		*p = (struct pool_report){.name = i == 0 ? p->name : x_asprintf("region%zu", i),
+			.capacity = {.total_bytes = 64 * RIG_GIB, .max_volume_bytes = 8 * RIG_GIB},
+			.rules.unit_bytes = 1 << 20};
+		while (p->n_free_extents < LAYOUT_GAPS_MAX)
+			p->free_extent_bytes[p->n_free_extents++] = RIG_GIB;
+	}
+	r->n_pools = N_POOLS;
+	r->pools[0].free_extent_bytes[0] = 8 * RIG_GIB;
 	sched_nodes_put(rig.nodes, r);
 	NEED(7, 7, 1, 1, 1);
 	ck_assert_int_eq(DECIDE("a"), SCHED_REFUSE);

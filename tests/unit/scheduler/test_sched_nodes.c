@@ -102,7 +102,7 @@ START_TEST(volume_is_found_on_its_node_only)
 	struct node_report *a = report_new("a");
 
 	report_add_volume(a, "pvc-1-id", "pvc-1");
-	report_add_volume(a, "pvc-2-id", "pvc-2")->phase = NODE_VOLUME_ERASING;
+	report_add_volume(a, "pvc-2-id", "pvc-2")->phase = PHASE_ERASING;
 	sched_nodes_put(nodes, a);
 	sched_nodes_put(nodes, report_new("b"));
 	ck_assert_ptr_nonnull(sched_node_volume(nodes, get("a"), "pvc-1"));
@@ -130,7 +130,7 @@ START_TEST(size_is_rounded_to_the_unit_of_the_region)
 {
 	struct node_report *r = report_new("a");
 
-	r->regions[0].unit_bytes = MIB(4);
+	r->pools[0].rules.unit_bytes = MIB(4);
 	sched_nodes_put(nodes, r);
 	ck_assert_uint_eq(sched_node_raw_bytes(get("a"), 0, MIB(4) + 1, false), MIB(8));
 	ck_assert_uint_eq(sched_node_raw_bytes(get("a"), 0, 0, false), MIB(4));
@@ -144,9 +144,9 @@ START_TEST(namespace_takes_its_page_map_or_arena_too)
 
 	free(r->device_mode);
 	r->device_mode = x_strdup("direct");
-	r->regions[0].unit_bytes = rules.unit_bytes;
-	r->regions[0].map_align_bytes = rules.map_align_bytes;
-	r->regions[0].btt_start_bytes = rules.btt_start_bytes;
+	r->pools[0].rules.unit_bytes = rules.unit_bytes;
+	r->pools[0].rules.map_align_bytes = rules.map_align_bytes;
+	r->pools[0].rules.btt_start_bytes = rules.btt_start_bytes;
 	sched_nodes_put(nodes, r);
 	ck_assert_uint_eq(
 		sched_node_raw_bytes(get("a"), 0, GIB(1), false), layout_raw_bytes(&rules, false, GIB(1)));
@@ -163,13 +163,13 @@ START_TEST(numbers_that_no_region_has_are_no_room)
 
 	free(r->device_mode);
 	r->device_mode = x_strdup("direct");
-	r->regions[0].unit_bytes = MIB(2);
-	r->regions[0].map_align_bytes = 1ULL << 62;
+	r->pools[0].rules.unit_bytes = MIB(2);
+	r->pools[0].rules.map_align_bytes = 1ULL << 62;
 	sched_nodes_put(nodes, r);
 	ck_assert_uint_eq(get("a")->n_bins, 0);
 	ck_assert_uint_eq(sched_node_raw_bytes(get("a"), 0, GIB(1), false), UINT64_MAX);
 	r = report_new("b");
-	r->regions[0].max_volume_bytes = UINT64_MAX;
+	r->pools[0].capacity.max_volume_bytes = UINT64_MAX;
 	sched_nodes_put(nodes, r);
 	ck_assert_uint_eq(get("b")->n_bins, 0);
 }

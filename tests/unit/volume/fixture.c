@@ -79,9 +79,9 @@ static void spoil_pools(struct device_list *l)
 			p->complete = false;
 		if (fx.faults.no_slots) {
 			p->used_up = DEVICE_NO_SLOT;
-			p->free_bytes = 0;
-			p->max_bytes = 0;
-			p->max_sector_bytes = 0;
+			p->capacity.available_bytes = 0;
+			p->capacity.max_volume_bytes = 0;
+			p->capacity.max_sector_volume_bytes = 0;
 		}
 	}
 }

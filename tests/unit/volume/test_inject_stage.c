@@ -39,7 +39,7 @@ static const char *not_staged(void)
 
 	RIGHT_IF(mounts_count(mt.staging) == 1);
 	RIGHT_IF(mount_entry_has(mounts_top(mt.staging), "noatime"));
-	RIGHT_IF(r->staged_ever && r->fs_uuid && str_eq(r->staging_path, mt.staging));
+	RIGHT_IF(r->ever_staged && r->fs_uuid && str_eq(r->staging_path, mt.staging));
 	return NULL;
 }
 
@@ -50,7 +50,7 @@ static const char *not_unstaged(void)
 	RIGHT_IF(mounts_count(mt.staging) == 0);
 	RIGHT_IF(mounts_count(mt.staging) == 0);
 	/* what could not be recorded is kept in memory */
-	RIGHT_IF(r->staged_ever && (!r->staging_path || str_eq(r->staging_path, mt.staging)));
+	RIGHT_IF(r->ever_staged && (!r->staging_path || str_eq(r->staging_path, mt.staging)));
 	return NULL;
 }
 

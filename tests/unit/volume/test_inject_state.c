@@ -61,7 +61,7 @@ static struct volume_record *new_record(const char *id, enum volume_phase phase)
 	r->identity = x_strdup("identity");
 	r->pool = x_strdup("pool");
 	r->fs_type = x_strdup("ext4");
-	r->staged_ever = true;
+	r->ever_staged = true;
 	r->staging_path = x_strdup("/staging");
 	strv_add(&r->targets, "/target");
 	strmap_set(&r->parameters, "name", "pvc-1");

@@ -44,12 +44,12 @@ static void make(void)
 /* A pool in which a device could not be made offers nothing for a while. */
 static const char *capacity_wrong(size_t n_volumes)
 {
-	struct volumes_capacity capacity;
+	struct capacity capacity;
 
 	RIGHT_IF(volumes_capacity(fx.v, &capacity));
-	RIGHT_IF(capacity.free_bytes == N_POOLS * REGION_BYTES - n_volumes * SIZE ||
-		 capacity.free_bytes == (N_POOLS - 1) * REGION_BYTES - n_volumes * SIZE ||
-		 capacity.free_bytes == (N_POOLS - 2) * REGION_BYTES);
+	RIGHT_IF(capacity.available_bytes == N_POOLS * REGION_BYTES - n_volumes * SIZE ||
+		 capacity.available_bytes == (N_POOLS - 1) * REGION_BYTES - n_volumes * SIZE ||
+		 capacity.available_bytes == (N_POOLS - 2) * REGION_BYTES);
 	return NULL;
 }
 

@@ -154,8 +154,8 @@ START_TEST(everything_that_is_put_is_loaded)
 	r->formatting = true;
 	r->fs_uuid = x_strdup("uuid");
 	strv_add(&r->staged_flags, "discard");
-	r->staged_ever = true;
-	r->by_controller = true;
+	r->ever_staged = true;
+	r->made_by_controller = true;
 	r->staging_path = x_strdup("/a/b");
 	r->staged_block = true;
 	strv_add(&r->targets, "/t/1");
@@ -177,11 +177,11 @@ START_TEST(everything_that_is_put_is_loaded)
 	ck_assert(back->block_clean);
 	ck_assert_uint_eq(back->erased_bytes, 1ULL << 40);
 	ck_assert(back->erased_raw);
-	ck_assert(back->formatting && back->staged_ever);
+	ck_assert(back->formatting && back->ever_staged);
 	ck_assert_str_eq(back->fs_uuid, "uuid");
 	ck_assert_uint_eq(strv_len(back->staged_flags), 1);
 	ck_assert_str_eq(back->staged_flags[0], "discard");
-	ck_assert(back->by_controller);
+	ck_assert(back->made_by_controller);
 	ck_assert_str_eq(back->staging_path, "/a/b");
 	ck_assert(back->staged_block);
 	ck_assert_uint_eq(strv_len(back->targets), 2);
@@ -204,8 +204,8 @@ START_TEST(what_was_not_said_is_not_written)
 	ck_assert_ptr_null(content.records[0]->identity);
 	ck_assert_ptr_null(content.records[0]->pool);
 	ck_assert_ptr_null(content.records[0]->targets);
-	ck_assert(!content.records[0]->formatting && !content.records[0]->staged_ever);
-	ck_assert(!content.records[0]->by_controller);
+	ck_assert(!content.records[0]->formatting && !content.records[0]->ever_staged);
+	ck_assert(!content.records[0]->made_by_controller);
 	close_store();
 }
 END_TEST

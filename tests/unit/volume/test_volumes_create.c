@@ -187,7 +187,7 @@ END_TEST
 START_TEST(reported_maximum_can_be_created_and_no_byte_more)
 {
 	fixture_make("some", SIZE);
-	struct volumes_capacity capacity;
+	struct capacity capacity;
 	struct volume_request q;
 	struct error *err = NULL;
 
@@ -201,7 +201,7 @@ START_TEST(reported_maximum_can_be_created_and_no_byte_more)
 	}
 	ck_assert(volumes_capacity(fx.v, &capacity));
 	ck_assert_uint_eq(capacity.max_volume_bytes, 0);
-	ck_assert_uint_eq(capacity.free_bytes, 0);
+	ck_assert_uint_eq(capacity.available_bytes, 0);
 	ck_assert_uint_eq(capacity.total_bytes, N_POOLS * REGION_BYTES);
 	q = request("more");
 	ASSERT_FAILS(try_create(&q, &err), ERR_EXHAUSTED, "not enough space");
@@ -213,14 +213,14 @@ END_TEST
 
 START_TEST(capacity_is_right_where_listing_is_too_dear_to_repeat)
 {
-	struct volumes_capacity capacity;
+	struct capacity capacity;
 
 	fx.ops.latest_pools = NULL;
 	fx.n_lists = 0;
 	fixture_make("some", SIZE);
 	ck_assert_uint_eq(fx.n_lists, 0);
 	ck_assert(volumes_capacity(fx.v, &capacity));
-	ck_assert_uint_eq(capacity.free_bytes, N_POOLS * REGION_BYTES - SIZE);
+	ck_assert_uint_eq(capacity.available_bytes, N_POOLS * REGION_BYTES - SIZE);
 	ck_assert_uint_eq(capacity.max_volume_bytes, REGION_BYTES);
 }
 END_TEST
@@ -288,10 +288,10 @@ static bool fails_in_pool(const struct device_spec *spec)
 
 static uint64_t offered(void)
 {
-	struct volumes_capacity c;
+	struct capacity c;
 
 	ck_assert(volumes_capacity(fx.v, &c));
-	return c.free_bytes;
+	return c.available_bytes;
 }
 
 static size_t n_failing_pools(void)
@@ -495,13 +495,13 @@ END_TEST
 START_TEST(incomplete_pools_take_no_volume)
 {
 	const struct volume_request q = request("pvc-1");
-	struct volumes_capacity capacity;
+	struct capacity capacity;
 	struct error *err = NULL;
 
 	fx.faults.incomplete_pool = fx.pools[0];
 	ASSERT_OK(volumes_refresh(fx.v, &err));
 	ck_assert(volumes_capacity(fx.v, &capacity));
-	ck_assert_uint_eq(capacity.free_bytes, REGION_BYTES);
+	ck_assert_uint_eq(capacity.available_bytes, REGION_BYTES);
 	ck_assert_uint_eq(capacity.total_bytes, N_POOLS * REGION_BYTES);
 	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("a", SIZE);
 	CLEANUP(device_freep) struct device *d = fixture_device(info->id);
@@ -537,7 +537,7 @@ END_TEST
 START_TEST(nothing_is_done_before_the_start)
 {
 	const struct volume_request q = request("pvc-1");
-	struct volumes_capacity capacity;
+	struct capacity capacity;
 	struct error *err = NULL;
 
 	fixture_stop();

@@ -54,7 +54,7 @@ START_TEST(nothing_new_is_made_while_something_hangs)
 {
 	CLEANUP(volume_info_freep) struct volume_info *info = NULL;
 	const struct volume_request q = fixture_request("new", MIB(16));
-	struct volumes_capacity c;
+	struct capacity c;
 	struct error *err = NULL;
 
 	fx.ops.activity = run_a_command;

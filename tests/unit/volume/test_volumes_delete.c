@@ -38,7 +38,7 @@ START_TEST(deleted_volume_is_gone_and_deleting_it_again_succeeds)
 {
 	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
 	CLEANUP(volume_info_freep) struct volume_info *other = fixture_create("pvc-2", SIZE);
-	struct volumes_capacity capacity;
+	struct capacity capacity;
 	struct error *err = NULL;
 
 	ASSERT_OK(volumes_delete(fx.v, info->id, &err));
@@ -48,7 +48,7 @@ START_TEST(deleted_volume_is_gone_and_deleting_it_again_succeeds)
 	ASSERT_OK(volumes_delete(fx.v, other->id, &err));
 	assert_gone();
 	ck_assert(volumes_capacity(fx.v, &capacity));
-	ck_assert_uint_eq(capacity.free_bytes, N_POOLS * REGION_BYTES);
+	ck_assert_uint_eq(capacity.available_bytes, N_POOLS * REGION_BYTES);
 	CLEANUP(volume_info_freep) struct volume_info *again = fixture_create("pvc-1", SIZE);
 	ck_assert_str_eq(again->id, info->id);
 }
@@ -159,7 +159,7 @@ START_TEST(failed_deletion_hides_the_volume_and_can_be_repeated)
 	CLEANUP(volume_info_freep) struct volume_info *found = NULL;
 	CLEANUP(free_charp) char *file = x_asprintf("%s.erasing", info->id);
 	const struct volume_request q = fixture_request("pvc-1", SIZE);
-	struct volumes_capacity capacity;
+	struct capacity capacity;
 	struct error *err = NULL;
 
 	fx.faults.destroy = ERR_INTERNAL;
@@ -169,7 +169,7 @@ START_TEST(failed_deletion_hides_the_volume_and_can_be_repeated)
 	ASSERT_FAILS(volumes_get(fx.v, info->id, &found, &err), ERR_NOT_FOUND, info->id);
 	ASSERT_FAILS(volumes_create(fx.v, &q, &found, &err), ERR_ABORTED, "erased");
 	ck_assert(volumes_capacity(fx.v, &capacity));
-	ck_assert_uint_eq(capacity.free_bytes, N_POOLS * REGION_BYTES - SIZE);
+	ck_assert_uint_eq(capacity.available_bytes, N_POOLS * REGION_BYTES - SIZE);
 	fx.faults.destroy = 0;
 	ASSERT_OK(volumes_delete(fx.v, info->id, &err));
 	assert_gone();

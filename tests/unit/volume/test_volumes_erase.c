@@ -51,10 +51,10 @@ static struct volumes_overview overview(void)
 
 static uint64_t free_bytes(void)
 {
-	struct volumes_capacity c;
+	struct capacity c;
 
 	ck_assert(volumes_capacity(fx.v, &c));
-	return c.free_bytes;
+	return c.available_bytes;
 }
 
 static void assert_all_gone(void)

@@ -64,7 +64,7 @@ START_TEST(failed_mkfs_is_done_again_whatever_it_left)
 	ASSERT_FAILS(stage(&err), ERR_INTERNAL, "mkfs.ext4 ended with status 1");
 	ck_assert_int_eq(umount(MKFS), 0);
 	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
-	ck_assert(r->fs_uuid && !r->staged_ever);
+	ck_assert(r->fs_uuid && !r->ever_staged);
 	/* as far as it came */
 	ASSERT_OK(fs_make("ext4", mt.device->path, r->fs_uuid, MKFS_TIME_MS, &err));
 	assert_staged();
@@ -158,10 +158,10 @@ static void empty_state(void)
 
 static uint64_t offered(void)
 {
-	struct volumes_capacity c;
+	struct capacity c;
 
 	ck_assert(volumes_capacity(fx.v, &c));
-	return c.free_bytes;
+	return c.available_bytes;
 }
 
 /* A new volume may be made on another node; one that is here cannot be used there. */

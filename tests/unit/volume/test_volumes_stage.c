@@ -63,12 +63,12 @@ START_TEST(empty_volume_gets_the_file_system_and_is_mounted)
 	assert_mounted(types[_i]);
 	ck_assert_int_eq(mounts_write(mt.staging), 0);
 	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
-	ck_assert(r->staged_ever && r->fs_uuid);
+	ck_assert(r->ever_staged && r->fs_uuid);
 	ck_assert_str_eq(r->staging_path, mt.staging);
 	ASSERT_OK(unstage(&err));
 	assert_unmounted();
 	CLEANUP(volume_record_freep) struct volume_record *after = mounts_record();
-	ck_assert(after->staged_ever);
+	ck_assert(after->ever_staged);
 	ck_assert_ptr_null(after->staging_path);
 }
 END_TEST
@@ -286,7 +286,7 @@ START_TEST(other_content_is_never_formatted)
 	assert_unmounted();
 	assert_content("xfs");
 	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
-	ck_assert(!r->fs_uuid && !r->staged_ever);
+	ck_assert(!r->fs_uuid && !r->ever_staged);
 }
 END_TEST
 

@@ -34,10 +34,10 @@ static void join(struct caller *callers, unsigned n)
 
 static void assert_nothing_left(void)
 {
-	struct volumes_capacity c;
+	struct capacity c;
 
 	ck_assert(volumes_capacity(fx.v, &c));
-	ck_assert_uint_eq(c.free_bytes, c.total_bytes);
+	ck_assert_uint_eq(c.available_bytes, c.total_bytes);
 	ck_assert_uint_eq(c.max_volume_bytes, REGION_BYTES);
 	ck_assert_uint_eq(fixture_n_devices(), 0);
 	ck_assert_uint_eq(fixture_n_files(), 0);
@@ -139,14 +139,14 @@ static void assert_list_is_whole(void)
 /* Every volume takes as much, so whatever moment the snapshot is of, the sum is that of whole volumes. */
 static void assert_capacity_is_whole(void)
 {
-	struct volumes_capacity c;
+	struct capacity c;
 
 	ck_assert(volumes_is_ready(fx.v));
 	ck_assert(volumes_capacity(fx.v, &c));
 	ck_assert_uint_eq(c.total_bytes, N_POOLS * REGION_BYTES);
-	ck_assert_uint_eq((c.total_bytes - c.free_bytes) % SIZE, 0);
-	ck_assert_uint_le(c.total_bytes - c.free_bytes, (N_WRITERS + 1) * SIZE);
-	ck_assert_uint_le(c.max_volume_bytes, c.free_bytes);
+	ck_assert_uint_eq((c.total_bytes - c.available_bytes) % SIZE, 0);
+	ck_assert_uint_le(c.total_bytes - c.available_bytes, (N_WRITERS + 1) * SIZE);
+	ck_assert_uint_le(c.max_volume_bytes, c.available_bytes);
 }
 
 static void *read_snapshots(void *user)

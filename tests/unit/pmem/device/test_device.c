@@ -14,19 +14,19 @@ static struct device_list *new_list(void)
 	l->pools[0] = (struct device_pool){
 		.uuid = x_strdup("p"),
 		.name = x_strdup("pool"),
-		.total_bytes = 100,
-		.free_bytes = 100,
-		.max_bytes = 100,
-		.max_sector_bytes = 100,
-		.unit_bytes = 8,
+		.capacity.total_bytes = 100,
+		.capacity.available_bytes = 100,
+		.capacity.max_volume_bytes = 100,
+		.capacity.max_sector_volume_bytes = 100,
+		.rules.unit_bytes = 8,
 		.complete = true,
 	};
 	l->pools[1] = (struct device_pool){
 		.uuid = x_strdup("q"),
 		.name = x_strdup("part"),
-		.total_bytes = 100,
-		.free_bytes = 50,
-		.unit_bytes = 8,
+		.capacity.total_bytes = 100,
+		.capacity.available_bytes = 50,
+		.rules.unit_bytes = 8,
 	};
 	return l;
 }
@@ -68,14 +68,14 @@ START_TEST(noted_size_changes_what_is_free_once)
 
 	note(l, "a", "p", 24, true);
 	note(l, "a", "p", 24, true);
-	ck_assert_uint_eq(l->pools[0].free_bytes, 76);
-	ck_assert_uint_eq(l->pools[0].max_bytes, 72);
+	ck_assert_uint_eq(l->pools[0].capacity.available_bytes, 76);
+	ck_assert_uint_eq(l->pools[0].capacity.max_volume_bytes, 72);
 	note(l, "a", "p", 24, false);
 	note(l, "a", "p", 24, false);
-	ck_assert_uint_eq(l->pools[0].free_bytes, 100);
-	ck_assert_uint_eq(l->pools[0].max_bytes, 96);
+	ck_assert_uint_eq(l->pools[0].capacity.available_bytes, 100);
+	ck_assert_uint_eq(l->pools[0].capacity.max_volume_bytes, 96);
 	note(l, "b", "p", 200, true);
-	ck_assert_uint_eq(l->pools[0].free_bytes, 0);
+	ck_assert_uint_eq(l->pools[0].capacity.available_bytes, 0);
 }
 END_TEST
 
@@ -85,8 +85,8 @@ START_TEST(nothing_can_be_made_in_an_incomplete_pool)
 
 	note(l, "a", "q", 8, true);
 	note(l, "a", "q", 8, false);
-	ck_assert_uint_eq(device_list_pool(l, "q")->free_bytes, 50);
-	ck_assert_uint_eq(device_list_pool(l, "q")->max_bytes, 0);
+	ck_assert_uint_eq(device_list_pool(l, "q")->capacity.available_bytes, 50);
+	ck_assert_uint_eq(device_list_pool(l, "q")->capacity.max_volume_bytes, 0);
 	ck_assert_ptr_null(device_list_pool(l, "r"));
 }
 END_TEST
@@ -110,7 +110,10 @@ START_TEST(sizes_fit_in_whole_units_up_to_the_largest)
 {
 	static const struct device_ops ops = {.fit = device_fit_units};
 	const struct device_manager m = {.ops = &ops};
-	struct device_pool p = {.max_bytes = 24, .max_sector_bytes = 16, .unit_bytes = 8, .complete = true};
+	struct device_pool p = {.capacity.max_volume_bytes = 24,
+		.capacity.max_sector_volume_bytes = 16,
+		.rules.unit_bytes = 8,
+		.complete = true};
 
 	ck_assert_uint_eq(device_fit(&m, &p, /* sector= */ false, 0), 8);
 	ck_assert_uint_eq(device_fit(&m, &p, false, 17), 24);

@@ -118,8 +118,8 @@ START_TEST(pool_and_foreign_namespaces_are_invisible)
 
 	CLEANUP(device_list_freep) struct device_list *l = list();
 	ck_assert_uint_eq(l->n_devices, 0);
-	ck_assert_uint_eq(l->pools[0].total_bytes, GIB(2));
-	ck_assert_uint_eq(l->pools[0].free_bytes, GIB(2) - MIB(448));
+	ck_assert_uint_eq(l->pools[0].capacity.total_bytes, GIB(2));
+	ck_assert_uint_eq(l->pools[0].capacity.available_bytes, GIB(2) - MIB(448));
 }
 END_TEST
 
@@ -174,11 +174,13 @@ START_TEST(maximum_is_the_largest_extent_not_the_sum)
 		ASSERT_OK(device_destroy(manager, devices[i], -1, &err));
 
 	CLEANUP(device_list_freep) struct device_list *l = list();
-	ck_assert_uint_eq(l->pools[0].free_bytes, GIB(1));
-	ck_assert_uint_eq(l->pools[0].max_bytes, layout_fsdax_usable(MIB(512), 0));
-	ck_assert_uint_eq(l->pools[0].max_sector_bytes, layout_btt_usable(MIB(512), BTT_START_OLD_BYTES));
-	CLEANUP(device_freep) struct device *largest = create("largest", l->pools[0].max_bytes);
-	ck_assert_uint_eq(largest->size_bytes, l->pools[0].max_bytes);
+	ck_assert_uint_eq(l->pools[0].capacity.available_bytes, GIB(1));
+	ck_assert_uint_eq(l->pools[0].capacity.max_volume_bytes, layout_fsdax_usable(MIB(512), 0));
+	ck_assert_uint_eq(l->pools[0].capacity.max_sector_volume_bytes,
+		layout_btt_usable(MIB(512), BTT_START_OLD_BYTES));
+	CLEANUP(device_freep)
+	struct device *largest = create("largest", l->pools[0].capacity.max_volume_bytes);
+	ck_assert_uint_eq(largest->size_bytes, l->pools[0].capacity.max_volume_bytes);
 	for (size_t i = 0; i < ARRAY_SIZE(ids); i++)
 		device_free(devices[i]);
 }
@@ -195,9 +197,9 @@ START_TEST(without_a_label_slot_nothing_is_offered)
 		device_free(create(id, 1));
 	}
 	CLEANUP(device_list_freep) struct device_list *l = list();
-	ck_assert_uint_eq(l->pools[0].max_bytes, 0);
-	ck_assert_uint_eq(l->pools[0].max_sector_bytes, 0);
-	ck_assert_uint_eq(l->pools[0].free_bytes, 0);
+	ck_assert_uint_eq(l->pools[0].capacity.max_volume_bytes, 0);
+	ck_assert_uint_eq(l->pools[0].capacity.max_sector_volume_bytes, 0);
+	ck_assert_uint_eq(l->pools[0].capacity.available_bytes, 0);
 	ck_assert(l->pools[0].used_up != NULL);
 	ck_assert_uint_eq(device_fit(manager, &l->pools[0], false, 1), UINT64_MAX);
 	ASSERT_FAILS(try_create("more", OWN, 1, &d, &err), ERR_EXHAUSTED, "label slot");
@@ -213,7 +215,7 @@ START_TEST(disabled_region_is_incomplete_and_keeps_its_devices)
 	nd_fake_enable_region(nd, 0, false);
 	CLEANUP(device_list_freep) struct device_list *l = list();
 	ck_assert(!l->pools[0].complete);
-	ck_assert_uint_eq(l->pools[0].max_bytes, 0);
+	ck_assert_uint_eq(l->pools[0].capacity.max_volume_bytes, 0);
 	ASSERT_FAILS(device_destroy(manager, d, -1, &err), ERR_UNAVAILABLE, "one");
 	ASSERT_FAILS(try_create("two", OWN, 1, &other, &err), ERR_UNAVAILABLE, "disabled");
 	nd_fake_enable_region(nd, 0, true);
@@ -244,14 +246,14 @@ START_TEST(latest_pools_are_what_a_change_has_shown)
 
 	CLEANUP(device_list_freep) struct device_list *made = device_latest_pools(manager);
 	ck_assert_uint_eq(made->n_devices, 0);
-	ck_assert_uint_eq(made->pools[0].free_bytes, GIB(2) - MIB(112));
+	ck_assert_uint_eq(made->pools[0].capacity.available_bytes, GIB(2) - MIB(112));
 	/* it costs no listing */
 	nd_fake_add(nd, 0, "other", ND_FSDAX, GIB(1), MIB(64));
 	CLEANUP(device_list_freep) struct device_list *same = device_latest_pools(manager);
-	ck_assert_uint_eq(same->pools[0].free_bytes, made->pools[0].free_bytes);
+	ck_assert_uint_eq(same->pools[0].capacity.available_bytes, made->pools[0].capacity.available_bytes);
 	ASSERT_OK(device_destroy(manager, d, -1, &err));
 	CLEANUP(device_list_freep) struct device_list *after = device_latest_pools(manager);
-	ck_assert_uint_eq(after->pools[0].free_bytes, GIB(2) - MIB(64));
+	ck_assert_uint_eq(after->pools[0].capacity.available_bytes, GIB(2) - MIB(64));
 }
 END_TEST
 
@@ -304,9 +306,9 @@ START_TEST(only_regions_with_labels_are_pools)
 	CLEANUP(device_list_freep) struct device_list *l = list();
 	ck_assert_uint_eq(l->n_pools, 2);
 	ck_assert_str_eq(l->pools[0].name, "ndbus0region2");
-	ck_assert_uint_eq(l->pools[0].max_bytes, 0);
+	ck_assert_uint_eq(l->pools[0].capacity.max_volume_bytes, 0);
 	ck_assert_str_eq(l->pools[1].name, "ndbus0region3");
-	ck_assert_uint_gt(l->pools[1].max_bytes, 0);
+	ck_assert_uint_gt(l->pools[1].capacity.max_volume_bytes, 0);
 }
 END_TEST
 

@@ -93,13 +93,13 @@ START_TEST(gaps_between_devices_bound_the_largest_device)
 	destroy(m, devices[3]);
 
 	CLEANUP(device_list_freep) struct device_list *l = list(m);
-	ck_assert_uint_eq(l->pools[0].free_bytes, 4 * UNIT);
-	ck_assert_uint_eq(l->pools[0].max_bytes, 2 * UNIT);
-	ck_assert_uint_eq(l->pools[1].max_bytes, REGION);
+	ck_assert_uint_eq(l->pools[0].capacity.available_bytes, 4 * UNIT);
+	ck_assert_uint_eq(l->pools[0].capacity.max_volume_bytes, 2 * UNIT);
+	ck_assert_uint_eq(l->pools[1].capacity.max_volume_bytes, REGION);
 
 	destroy(m, devices[2]);
 	CLEANUP(device_list_freep) struct device_list *merged = list(m);
-	ck_assert_uint_eq(merged->pools[0].max_bytes, 6 * UNIT);
+	ck_assert_uint_eq(merged->pools[0].capacity.max_volume_bytes, 6 * UNIT);
 	for (size_t i = 0; i < ARRAY_SIZE(devices); i++)
 		device_free(devices[i]);
 }
@@ -112,9 +112,9 @@ START_TEST(what_is_no_multiple_of_the_unit_is_not_offered)
 
 	ASSERT_OK(open_with(NULL, 1, REGION + UNIT - 1, UNIT, &m, &err));
 	CLEANUP(device_list_freep) struct device_list *l = list(m);
-	ck_assert_uint_eq(l->pools[0].total_bytes, REGION);
-	ck_assert_uint_eq(l->pools[0].free_bytes, REGION);
-	ck_assert_uint_eq(l->pools[0].max_bytes, REGION);
+	ck_assert_uint_eq(l->pools[0].capacity.total_bytes, REGION);
+	ck_assert_uint_eq(l->pools[0].capacity.available_bytes, REGION);
+	ck_assert_uint_eq(l->pools[0].capacity.max_volume_bytes, REGION);
 	device_close(m);
 }
 END_TEST
@@ -135,11 +135,13 @@ START_TEST(pools_and_places_stay_when_opened_again)
 	for (size_t i = 0; i < N_REGIONS; i++) {
 		ck_assert_str_eq(before->pools[i].uuid, after->pools[i].uuid);
 		ck_assert_str_eq(before->pools[i].name, after->pools[i].name);
-		ck_assert_uint_eq(before->pools[i].free_bytes, after->pools[i].free_bytes);
-		ck_assert_uint_eq(before->pools[i].max_bytes, after->pools[i].max_bytes);
+		ck_assert_uint_eq(
+			before->pools[i].capacity.available_bytes, after->pools[i].capacity.available_bytes);
+		ck_assert_uint_eq(before->pools[i].capacity.max_volume_bytes,
+			after->pools[i].capacity.max_volume_bytes);
 	}
-	ck_assert_uint_eq(after->pools[0].free_bytes, 8 * UNIT);
-	ck_assert_uint_eq(after->pools[0].max_bytes, 4 * UNIT);
+	ck_assert_uint_eq(after->pools[0].capacity.available_bytes, 8 * UNIT);
+	ck_assert_uint_eq(after->pools[0].capacity.max_volume_bytes, 4 * UNIT);
 	destroy(m, b);
 	device_close(m);
 }
@@ -305,7 +307,7 @@ START_TEST(disk_full_leaves_no_device)
 	ck_assert_int_ne(access(FOLDER "/a.image", F_OK), 0);
 	CLEANUP(device_list_freep) struct device_list *after = list(m);
 	ck_assert_uint_eq(after->n_devices, 0);
-	ck_assert_uint_eq(after->pools[0].free_bytes, REGION);
+	ck_assert_uint_eq(after->pools[0].capacity.available_bytes, REGION);
 	ck_assert_int_eq(mount("scratch", SCRATCH, NULL, MS_REMOUNT, "size=1m"), 0);
 	ASSERT_OK(device_create(m, &spec, &d, &err));
 	destroy(m, d);

@@ -94,15 +94,15 @@ START_TEST(groups_are_pools_and_volumes_devices)
 	ck_assert(!l->devices[1].active);
 
 	const struct device_pool *a = device_list_pool(l, "uuid-a");
-	ck_assert_uint_eq(a->total_bytes, MIB(100));
-	ck_assert_uint_eq(a->free_bytes, MIB(20));
-	ck_assert_uint_eq(a->max_bytes, MIB(20));
-	ck_assert_uint_eq(a->unit_bytes, MIB(4));
+	ck_assert_uint_eq(a->capacity.total_bytes, MIB(100));
+	ck_assert_uint_eq(a->capacity.available_bytes, MIB(20));
+	ck_assert_uint_eq(a->capacity.max_volume_bytes, MIB(20));
+	ck_assert_uint_eq(a->rules.unit_bytes, MIB(4));
 	ck_assert(a->complete);
 
 	const struct device_pool *b = device_list_pool(l, "uuid-b");
 	ck_assert(!b->complete);
-	ck_assert_uint_eq(b->max_bytes, 0);
+	ck_assert_uint_eq(b->capacity.max_volume_bytes, 0);
 }
 END_TEST
 
@@ -141,7 +141,7 @@ START_TEST(exported_group_takes_no_volume_and_is_named)
 
 	ASSERT_OK(device_list_read(m, &l, &err));
 	ck_assert(!device_list_pool(l, "uuid-e")->complete);
-	ck_assert_uint_eq(device_list_pool(l, "uuid-e")->max_bytes, 0);
+	ck_assert_uint_eq(device_list_pool(l, "uuid-e")->capacity.max_volume_bytes, 0);
 	ASSERT_FAILS(create(m, "new", "uuid-e", 1, &err), ERR_UNAVAILABLE, "volume group e is exported");
 	ASSERT_FAILS(destroy(m, "uuid-e", UUID_B, &err), ERR_PRECONDITION, "another one of that name");
 	ASSERT_FAILS(device_activate(m, l, &err), ERR_UNAVAILABLE, "volume group e is exported");
@@ -163,15 +163,15 @@ START_TEST(group_that_can_describe_no_more_volumes_is_exhausted)
 
 	ASSERT_OK(device_list_read(m, &l, &err));
 	const struct device_pool *a = device_list_pool(l, "uuid-a");
-	ck_assert_uint_eq(a->free_bytes, MIB(20));
-	ck_assert_uint_eq(a->max_bytes, 0);
-	ck_assert_uint_eq(a->max_sector_bytes, 0);
+	ck_assert_uint_eq(a->capacity.available_bytes, MIB(20));
+	ck_assert_uint_eq(a->capacity.max_volume_bytes, 0);
+	ck_assert_uint_eq(a->capacity.max_sector_volume_bytes, 0);
 	ck_assert_str_eq(a->used_up, DEVICE_NO_TEXT);
 	ck_assert_uint_gt(a->max_devices, 1000);
 	ck_assert_uint_lt(a->max_devices, 2093056 / 2 / 400);
 	ASSERT_FAILS(create(m, "new", "uuid-a", 1, &err), ERR_EXHAUSTED, "room in the metadata");
 	ASSERT_OK(device_list_read(m, &room, &err));
-	ck_assert_uint_eq(device_list_pool(room, "uuid-a")->max_bytes, MIB(20));
+	ck_assert_uint_eq(device_list_pool(room, "uuid-a")->capacity.max_volume_bytes, MIB(20));
 	ck_assert_ptr_null(device_list_pool(room, "uuid-a")->used_up);
 	ASSERT_FAILS(create(m, "new", "uuid-a", 1, &err), ERR_EXHAUSTED, "cannot describe more volumes");
 }

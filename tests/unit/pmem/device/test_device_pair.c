@@ -275,7 +275,7 @@ START_TEST(failing_second_is_not_tried_again_for_a_change_in_the_first)
 	unsigned listings = sides[1].listings;
 	CLEANUP(device_list_freep) struct device_list *after = latest();
 	ck_assert_uint_eq(after->n_pools, 1);
-	ck_assert_uint_eq(after->pools[0].free_bytes, MIB(60));
+	ck_assert_uint_eq(after->pools[0].capacity.available_bytes, MIB(60));
 	ck_assert_uint_eq(sides[1].listings, listings);
 	CLEANUP(device_list_freep) struct device_list *later = list();
 	ck_assert_uint_eq(later->n_devices, 2);
@@ -303,10 +303,10 @@ START_TEST(second_is_not_listed_for_a_change_in_the_first)
 	unsigned listings = sides[1].listings;
 	CLEANUP(device_list_freep) struct device_list *after_create = latest();
 	ck_assert_uint_eq(after_create->n_pools, 1);
-	ck_assert_uint_eq(after_create->pools[0].free_bytes, MIB(60));
+	ck_assert_uint_eq(after_create->pools[0].capacity.available_bytes, MIB(60));
 	ASSERT_OK(device_destroy(pair, d, -1, &err));
 	CLEANUP(device_list_freep) struct device_list *after_destroy = latest();
-	ck_assert_uint_eq(after_destroy->pools[0].free_bytes, MIB(64));
+	ck_assert_uint_eq(after_destroy->pools[0].capacity.available_bytes, MIB(64));
 	ck_assert_uint_eq(sides[1].listings, listings);
 	device_list_free(list());
 	ck_assert_uint_eq(sides[1].listings, listings + 1);

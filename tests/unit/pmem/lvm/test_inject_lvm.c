@@ -120,7 +120,8 @@ static const char *not_listed(void)
 	const struct device *d = device_list_find(listed, "vol");
 
 	RIGHT_IF(listed->n_pools == 1 && listed->n_devices == 1);
-	RIGHT_IF(listed->pools[0].free_bytes == (LVM_MODEL_EXTENTS - 2) * LVM_MODEL_EXTENT_BYTES);
+	RIGHT_IF(listed->pools[0].capacity.available_bytes ==
+		 (LVM_MODEL_EXTENTS - 2) * LVM_MODEL_EXTENT_BYTES);
 	RIGHT_IF(d && str_eq(d->identity, IDENTITY) && str_eq(d->pool, "uuid-" GROUP));
 	return NULL;
 }

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * capacity.h - how much a pool, a node or a StorageClass on a node has: one set of names from the devices to
+ * the scheduler. Pure. Threads: safe.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct capacity {
+	uint64_t total_bytes;
+	uint64_t available_bytes;
+	uint64_t max_volume_bytes;        /* the largest volume that can be made, to the byte; 0: none */
+	uint64_t max_sector_volume_bytes; /* the same for usage=FileIO */
+};
+
+/** capacity_max_bytes() - the largest volume that can be made. @sector: for usage=FileIO */
+static inline uint64_t capacity_max_bytes(const struct capacity *c, bool sector)
+{
+	return sector ? c->max_sector_volume_bytes : c->max_volume_bytes;
+}
+
+/** capacity_add() - add a further pool or node to @sum. The largest volumes are not added up: no volume is in
+ * two pools. */
+static inline void capacity_add(struct capacity *sum, const struct capacity *c)
+{
+	sum->total_bytes += c->total_bytes;
+	sum->available_bytes += c->available_bytes;
+	if (c->max_volume_bytes > sum->max_volume_bytes)
+		sum->max_volume_bytes = c->max_volume_bytes;
+	if (c->max_sector_volume_bytes > sum->max_sector_volume_bytes)
+		sum->max_sector_volume_bytes = c->max_sector_volume_bytes;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/str.h"
+
+void pool_report_done(struct pool_report *p)
+{
+	free(p->name);
+	*p = (struct pool_report){0};
+}
+
+void volume_report_done(struct volume_report *v)
+{
+	free(v->id);
+	free(v->name);
+	free(v->claim);
+	*v = (struct volume_report){0};
+}
+
+bool pool_report_equal(const struct pool_report *a, const struct pool_report *b)
+{
+	return str_eq(a->name, b->name) && memcmp(&a->capacity, &b->capacity, sizeof(a->capacity)) == 0 &&
+	       memcmp(&a->rules, &b->rules, sizeof(a->rules)) == 0 && a->incomplete == b->incomplete &&
+	       a->n_free_extents == b->n_free_extents &&
+	       memcmp(a->free_extent_bytes, b->free_extent_bytes,
+		       a->n_free_extents * sizeof(*a->free_extent_bytes)) == 0;
+}
+
+bool volume_report_equal(const struct volume_report *a, const struct volume_report *b)
+{
+	return str_eq(a->id, b->id) && str_eq(a->name, b->name) && a->size_bytes == b->size_bytes &&
+	       a->phase == b->phase && a->ever_staged == b->ever_staged &&
+	       a->made_by_controller == b->made_by_controller && str_eq(a->claim, b->claim);
+}
+
+void volumes_report_done(struct volumes_report *r)
+{
+	for (size_t i = 0; i < r->n_pools; i++)
+		pool_report_done(&r->pools[i]);
+	free(r->pools);
+	for (size_t i = 0; i < r->n_volumes; i++)
+		volume_report_done(&r->volumes[i]);
+	free(r->volumes);
+	*r = (struct volumes_report){0};
+}
