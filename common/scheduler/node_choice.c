@@ -55,7 +55,7 @@ static uint64_t rest_after(const struct sched_node *node, const struct sched_ite
 	uint64_t rest = UINT64_MAX;
 
 	for (size_t i = 0; i < node->n_bins; i++) {
-		const struct sched_bin *bin = &node->bins[i];
+		const struct best_fit_extent *bin = &node->bins[i];
 		uint64_t takes = sched_node_raw_bytes(node, bin->pool, item->size_bytes, item->sector);
 
 		if (takes <= bin->bytes && bin->bytes - takes < rest)

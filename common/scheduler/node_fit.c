@@ -122,20 +122,18 @@ static size_t leave_out(struct sched_item *items, size_t n, const struct sched_i
 /* The first @n items of @f, and what is free on @node. */
 static struct order set_out(struct node_fit *f, const struct sched_node *node, size_t n)
 {
-	size_t n_kinds = node->n_pools;
+	size_t n_pools = node->n_pools;
 
-	f->takes = grown(f->takes, &f->takes_room, n * n_kinds, sizeof(*f->takes));
-	f->bins = grown(f->bins, &f->bins_room, 2 * node->n_bins, sizeof(*f->bins));
+	f->takes = grown(f->takes, &f->takes_room, n * n_pools, sizeof(*f->takes));
+	f->bins = grown(f->bins, &f->bins_room, node->n_bins, sizeof(*f->bins));
 	for (size_t i = 0; i < n; i++) {
 		const struct sched_item *item = &f->items[i];
 
-		for (size_t k = 0; k < n_kinds; k++)
-			f->takes[i * n_kinds + k] =
+		for (size_t k = 0; k < n_pools; k++)
+			f->takes[i * n_pools + k] =
 				sched_node_raw_bytes(node, k, item->size_bytes, item->sector);
 	}
-	for (size_t i = 0; i < node->n_bins; i++)
-		f->bins[i] = (struct order_bin){node->bins[i].bytes, node->bins[i].pool};
-	return (struct order){f->bins, node->n_bins, f->takes, n_kinds, n};
+	return (struct order){node->bins, node->n_bins, f->takes, n_pools, n};
 }
 
 /* What is charged, less what of it is the pod's own. Return: how many. */
@@ -177,7 +175,7 @@ static bool by_search(
 	qsort(f->items, n, sizeof(*f->items), compare_items);
 
 	const struct order o = set_out(f, node, n);
-	return order_fits_any(&o, f->bins + node->n_bins);
+	return order_always_fits(&o, f->bins);
 }
 
 /* Return: how many volumes of the pod are to be made there; they are added to @load, @copies times. */

@@ -33,7 +33,7 @@ struct node_fit {
 	size_t items_room;
 	uint64_t *takes;
 	size_t takes_room;
-	struct order_bin *bins;
+	struct best_fit_extent *bins;
 	size_t bins_room;
 };
 

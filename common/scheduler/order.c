@@ -3,41 +3,15 @@
 
 #include <string.h>
 
-static uint64_t largest_of(const struct order_bin *bins, size_t n_bins, size_t kind)
+static bool make_one(const struct order *o, size_t item, struct best_fit_extent *bins)
 {
-	uint64_t largest = 0;
+	const uint64_t *takes = &o->takes[item * o->n_pools];
+	size_t at = best_fit_find(bins, o->n_bins, takes);
 
-	for (size_t i = 0; i < n_bins; i++) {
-		if (bins[i].kind == kind && bins[i].rest_bytes > largest)
-			largest = bins[i].rest_bytes;
-	}
-	return largest;
-}
-
-/* Source: volume/volumes_create.c, find_candidates(); pmem/layout.h, layout_find_gap(). */
-static bool make_one(const struct order *o, size_t item, struct order_bin *bins)
-{
-	const uint64_t *takes = &o->takes[item * o->n_kinds];
-	struct order_bin *best = NULL;
-	uint64_t best_largest = 0;
-	uint64_t largest = 0;
-
-	for (size_t i = 0; i < o->n_bins; i++) {
-		struct order_bin *bin = &bins[i];
-
-		if (i == 0 || bin->kind != bins[i - 1].kind)
-			largest = largest_of(bins, o->n_bins, bin->kind);
-		if (takes[bin->kind] > bin->rest_bytes)
-			continue;
-		if (best && (bin->kind == best->kind ? bin->rest_bytes >= best->rest_bytes
-						     : largest >= best_largest))
-			continue;
-		best = bin;
-		best_largest = largest;
-	}
-	if (best)
-		best->rest_bytes -= takes[best->kind];
-	return best != NULL;
+	if (at == o->n_bins)
+		return false;
+	bins[at].bytes -= takes[bins[at].pool];
+	return true;
 }
 
 /* The next one of all orders of @n numbers, the rising one being the first. Return: false after the last. */
@@ -63,7 +37,7 @@ static bool next_order(size_t *order, size_t n)
 	return true;
 }
 
-static bool fits_in_order(const struct order *o, const size_t *order, struct order_bin *work)
+static bool fits_in_order(const struct order *o, const size_t *order, struct best_fit_extent *work)
 {
 	memcpy(work, o->bins, o->n_bins * sizeof(*work));
 	for (size_t i = 0; i < o->n_items; i++) {
@@ -73,7 +47,7 @@ static bool fits_in_order(const struct order *o, const size_t *order, struct ord
 	return true;
 }
 
-static bool fits_both_ways(const struct order *o, struct order_bin *work)
+static bool fits_both_ways(const struct order *o, struct best_fit_extent *work)
 {
 	memcpy(work, o->bins, o->n_bins * sizeof(*work));
 	for (size_t i = 0; i < o->n_items; i++) {
@@ -88,14 +62,14 @@ static bool fits_both_ways(const struct order *o, struct order_bin *work)
 	return true;
 }
 
-size_t order_steps(size_t n_items, size_t n_bins, size_t n_kinds)
+size_t order_steps(size_t n_items, size_t n_bins, size_t n_pools)
 {
 	static const size_t n_orders[ORDER_ALL_MAX + 1] = {1, 1, 2, 6, 24};
 
-	return (n_items > ORDER_ALL_MAX ? 2 : n_orders[n_items]) * n_items * n_bins * (1 + n_kinds);
+	return (n_items > ORDER_ALL_MAX ? 2 : n_orders[n_items]) * n_items * n_bins * (1 + n_pools);
 }
 
-bool order_fits_any(const struct order *o, struct order_bin *work)
+bool order_always_fits(const struct order *o, struct best_fit_extent *work)
 {
 	size_t order[ORDER_ALL_MAX] = {0, 1, 2, 3};
 

@@ -2,9 +2,8 @@
 /*
  * order.h - whether volumes find a place in whatever order they are made: pure.
  *
- * A node makes one volume after the other, in the order in which they are asked for, which nobody knows. It
- * takes the pool whose largest piece is smallest among those that hold it, and there the smallest piece
- * (docs/decisions 003). Threads: safe. Nothing blocks.
+ * A node makes one volume after the other, each by best_fit.h, in the order in which they are asked for,
+ * which nobody knows. Threads: safe. Nothing blocks.
  */
 #pragma once
 
@@ -12,25 +11,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "pmem/best_fit.h"
+
 /* So many are tried in all orders, more of them the smallest and the largest first. */
 #define ORDER_ALL_MAX 4
 
-/* A piece of free space. */
-struct order_bin {
-	uint64_t rest_bytes;
-	size_t kind; /* of the pool */
-};
-
 struct order {
-	const struct order_bin *bins; /* those of a pool one after the other */
+	const struct best_fit_extent *bins; /* what is free */
 	size_t n_bins;
-	const uint64_t *takes; /* of item i in a bin of kind k: [i * n_kinds + k]; UINT64_MAX: it fits none */
-	size_t n_kinds;
+	const uint64_t *takes; /* of item i in a bin of pool p: [i * n_pools + p]; UINT64_MAX: it fits none */
+	size_t n_pools;
 	size_t n_items; /* the largest first */
 };
 
-/** order_steps() - what order_fits_any() takes for so many items, bins and kinds of these, at most. */
-size_t order_steps(size_t n_items, size_t n_bins, size_t n_kinds);
+/** order_steps() - what order_always_fits() takes for so many items, bins and pools of these, at most. */
+size_t order_steps(size_t n_items, size_t n_bins, size_t n_pools);
 
-/** order_fits_any() - whether all items of @o find a place. @work: room for as many bins */
-bool order_fits_any(const struct order *o, struct order_bin *work);
+/** order_always_fits() - whether all items of @o find a place. @work: room for as many bins */
+bool order_always_fits(const struct order *o, struct best_fit_extent *work);

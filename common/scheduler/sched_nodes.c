@@ -175,9 +175,9 @@ static void add_bins(struct sched_node *node, size_t pool, const struct pool_rep
 	if (to->capacity.max_volume_bytes == 0 && to->capacity.max_sector_volume_bytes == 0)
 		return;
 	for (size_t k = 0; k < r->n_free_extents; k++)
-		node->bins[node->n_bins++] = (struct sched_bin){r->free_extent_bytes[k], pool};
+		node->bins[node->n_bins++] = (struct best_fit_extent){r->free_extent_bytes[k], pool};
 	if (r->n_free_extents == 0)
-		node->bins[node->n_bins++] = (struct sched_bin){only_piece(to), pool};
+		node->bins[node->n_bins++] = (struct best_fit_extent){only_piece(to), pool};
 }
 
 /* The nodes of a cluster nearly always have one, for which nothing else need be looked at. */
@@ -202,7 +202,7 @@ static void find_bins(struct sched_node *node)
 		most += report->pools[i].n_free_extents + 1;
 	node->n_pools = report->n_pools;
 	node->pools = x_calloc(1, report->n_pools * sizeof(*node->pools) + most * sizeof(*node->bins));
-	node->bins = (struct sched_bin *)(void *)(node->pools + report->n_pools);
+	node->bins = (struct best_fit_extent *)(void *)(node->pools + report->n_pools);
 	node->n_bins = 0;
 	for (size_t i = 0; i < report->n_pools; i++) {
 		node->pools[i] = pool_of(report, &report->pools[i]);

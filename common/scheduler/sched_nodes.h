@@ -9,16 +9,11 @@
 
 #include "base/span.h"
 #include "nodes/node_table.h"
+#include "pmem/best_fit.h"
 #include "pmem/layout.h"
 
 /* Larger than any volume: what is asked for beyond it fits nowhere. */
 #define SCHED_SIZE_MAX (1ULL << 50)
-
-/* Free space in one piece. */
-struct sched_bin {
-	uint64_t bytes;
-	size_t pool; /* of the report */
-};
 
 /* What its report says of a pool that a decision looks at. */
 struct sched_pool {
@@ -29,8 +24,8 @@ struct sched_pool {
 
 struct sched_node {
 	const struct node_report *report;
-	struct sched_bin *bins;   /* what is free, by pool */
-	struct sched_pool *pools; /* as many as the report has; in one piece of memory with the bins */
+	struct best_fit_extent *bins; /* what is free, by pool */
+	struct sched_pool *pools;     /* as many as the report has; in one piece of memory with the bins */
 	size_t n_bins;
 	size_t n_pools;
 	uint64_t unit_bytes; /* of each pool, a power of two; 0: it is not one, they differ, or have rules */

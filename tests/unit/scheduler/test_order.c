@@ -6,31 +6,31 @@
 
 #define MAX_BINS  4
 #define MAX_ITEMS ORDER_ALL_MAX
-#define N_KINDS   2
+#define N_POOLS   2
 #define N_CASES   20000
 #define SEED      20251
 
 struct problem {
-	struct order_bin bins[MAX_BINS];
+	struct best_fit_extent bins[MAX_BINS];
 	size_t n_bins;
-	uint64_t takes[MAX_ITEMS * N_KINDS];
+	uint64_t takes[MAX_ITEMS * N_POOLS];
 	size_t n_items;
 };
 
 /* What the node does with an item, in words of its own: of the regions that hold it the one with the smallest
  * largest piece, and of that the smallest piece. */
-static bool make_on_node(struct order_bin *bins, size_t n_bins, const uint64_t *takes)
+static bool make_on_node(struct best_fit_extent *bins, size_t n_bins, const uint64_t *takes)
 {
 	uint64_t best_largest = UINT64_MAX;
-	size_t region = N_KINDS;
-	struct order_bin *best = NULL;
+	size_t region = N_POOLS;
+	struct best_fit_extent *best = NULL;
 
-	for (size_t kind = 0; kind < N_KINDS; kind++) {
+	for (size_t kind = 0; kind < N_POOLS; kind++) {
 		uint64_t largest = 0;
 
 		for (size_t i = 0; i < n_bins; i++) {
-			if (bins[i].kind == kind && bins[i].rest_bytes > largest)
-				largest = bins[i].rest_bytes;
+			if (bins[i].pool == kind && bins[i].bytes > largest)
+				largest = bins[i].bytes;
 		}
 		if (takes[kind] > largest || largest >= best_largest)
 			continue;
@@ -38,12 +38,12 @@ static bool make_on_node(struct order_bin *bins, size_t n_bins, const uint64_t *
 		region = kind;
 	}
 	for (size_t i = 0; i < n_bins; i++) {
-		if (bins[i].kind == region && bins[i].rest_bytes >= takes[region] &&
-			(!best || bins[i].rest_bytes < best->rest_bytes))
+		if (bins[i].pool == region && bins[i].bytes >= takes[region] &&
+			(!best || bins[i].bytes < best->bytes))
 			best = &bins[i];
 	}
 	if (best)
-		best->rest_bytes -= takes[region];
+		best->bytes -= takes[region];
 	return best != NULL;
 }
 
@@ -52,7 +52,7 @@ static bool make_on_node(struct order_bin *bins, size_t n_bins, const uint64_t *
  */
 static bool holds(const struct problem *q, size_t number)
 {
-	struct order_bin bins[MAX_BINS];
+	struct best_fit_extent bins[MAX_BINS];
 	unsigned made = 0;
 	size_t order[MAX_ITEMS];
 
@@ -64,7 +64,7 @@ static bool holds(const struct problem *q, size_t number)
 		return true;
 	memcpy(bins, q->bins, sizeof(bins));
 	for (size_t i = 0; i < q->n_items; i++) {
-		if (!make_on_node(bins, q->n_bins, &q->takes[order[i] * N_KINDS]))
+		if (!make_on_node(bins, q->n_bins, &q->takes[order[i] * N_POOLS]))
 			return false;
 	}
 	return true;
@@ -88,9 +88,10 @@ static uint64_t below(unsigned *seed, unsigned n)
 	return (unsigned)rand_r(seed) % n;
 }
 
-static int compare_kinds(const void *a, const void *b)
+static int compare_pools(const void *a, const void *b)
 {
-	return (int)((const struct order_bin *)a)->kind - (int)((const struct order_bin *)b)->kind;
+	return (int)((const struct best_fit_extent *)a)->pool -
+	       (int)((const struct best_fit_extent *)b)->pool;
 }
 
 static void make(struct problem *q, unsigned *seed)
@@ -99,21 +100,21 @@ static void make(struct problem *q, unsigned *seed)
 
 	*q = (struct problem){.n_bins = 1 + below(seed, MAX_BINS), .n_items = 1 + below(seed, MAX_ITEMS)};
 	for (size_t i = 0; i < q->n_bins; i++)
-		q->bins[i] = (struct order_bin){below(seed, 16), below(seed, N_KINDS)};
-	qsort(q->bins, q->n_bins, sizeof(*q->bins), compare_kinds);
+		q->bins[i] = (struct best_fit_extent){below(seed, 16), below(seed, N_POOLS)};
+	qsort(q->bins, q->n_bins, sizeof(*q->bins), compare_pools);
 	for (size_t i = 0; i < q->n_items; i++) {
 		size = 1 + below(seed, (unsigned)size);
-		q->takes[i * N_KINDS] = size;
-		q->takes[i * N_KINDS + 1] = below(seed, 10) == 0 ? UINT64_MAX : (size + 2) / 3 * 3;
+		q->takes[i * N_POOLS] = size;
+		q->takes[i * N_POOLS + 1] = below(seed, 10) == 0 ? UINT64_MAX : (size + 2) / 3 * 3;
 	}
 }
 
 static bool solve(const struct problem *q)
 {
-	const struct order o = {q->bins, q->n_bins, q->takes, N_KINDS, q->n_items};
-	struct order_bin work[MAX_BINS];
+	const struct order o = {q->bins, q->n_bins, q->takes, N_POOLS, q->n_items};
+	struct best_fit_extent work[MAX_BINS];
 
-	return order_fits_any(&o, work);
+	return order_always_fits(&o, work);
 }
 
 START_TEST(few_items_fit_when_they_do_in_each_order)
@@ -139,17 +140,17 @@ END_TEST
 START_TEST(more_items_are_tried_the_smallest_first_too)
 {
 	const uint64_t takes[] = {5, 4, 1, 1, 1};
-	const struct order_bin bins[] = {{5, 0}, {7, 1}};
+	const struct best_fit_extent bins[] = {{5, 0}, {7, 1}};
 	uint64_t both[2 * ARRAY_SIZE(takes)];
-	struct order_bin work[2];
-	struct order o = {bins, 2, both, N_KINDS, ARRAY_SIZE(takes)};
+	struct best_fit_extent work[2];
+	struct order o = {bins, 2, both, N_POOLS, ARRAY_SIZE(takes)};
 
 	for (size_t i = 0; i < ARRAY_SIZE(both); i++)
 		both[i] = takes[i / 2];
-	ck_assert(!order_fits_any(&o, work));
+	ck_assert(!order_always_fits(&o, work));
 	for (size_t i = 0; i < 4; i++)
 		both[i] = 3;
-	ck_assert(order_fits_any(&o, work));
+	ck_assert(order_always_fits(&o, work));
 }
 END_TEST
 
