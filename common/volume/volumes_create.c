@@ -138,7 +138,7 @@ static void find_candidates(
 	struct candidates c = {0};
 	uint64_t now_ns = clock_ns();
 
-	pthread_mutex_lock(&v->mutex);
+	pthread_mutex_lock(&v->shared.mutex);
 	for (size_t i = 0; i < v->seen->n_pools; i++) {
 		const struct device_pool *p = &v->seen->pools[i];
 		uint64_t max_bytes = sector ? p->max_sector_bytes : p->max_bytes;
@@ -160,7 +160,7 @@ static void find_candidates(
 			.size_bytes = size_bytes,
 			.max_bytes = max_bytes};
 	}
-	pthread_mutex_unlock(&v->mutex);
+	pthread_mutex_unlock(&v->shared.mutex);
 	if (c.n > 1)
 		qsort(c.list, c.n, sizeof(*c.list), compare_candidates);
 	*ret = c;
@@ -273,11 +273,11 @@ static int record_creation(struct volumes *v, const struct volume_record *r, str
 {
 	CLEANUP(error_freep) struct error *refusal = NULL;
 
-	if (volumes_save(v, r, &refusal) == 0)
+	if (records_save(v->records, r, &refusal) == 0)
 		return 0;
 	if (state_refuses(refusal)) {
 		/* until the next refresh looks: a file system that has failed may not tell by statvfs(3) */
-		(void)volumes_note_room(v, refusal->msg);
+		(void)records_note_room(v->records, refusal->msg);
 		return err_set(
 			err, ERR_EXHAUSTED, "no volume can be recorded on this node: %s", refusal->msg);
 	}
@@ -305,13 +305,12 @@ static int create_in_pool(
 	if (d->size_bytes != r->size_bytes || c->block) {
 		r->size_bytes = d->size_bytes;
 		r->block_clean = c->block;
-		if (volumes_save(v, r, err) < 0)
+		if (records_save(v->records, r, err) < 0)
 			return -1;
 	}
-	if (state_advance(v->state, r, PHASE_READY, err) < 0)
+	if (records_advance(v->records, r, PHASE_READY, err) < 0)
 		return -1;
 	STEP_POINT("create-ready");
-	volumes_keep(v, r);
 	return 0;
 }
 
@@ -404,20 +403,20 @@ static bool blame_pool(struct volumes *v, const struct creation *c, const struct
 	/* another one was faster; or something hangs that may have nothing to do with this pool */
 	if (err->code == ERR_EXHAUSTED || err->code == ERR_UNAVAILABLE)
 		return true;
-	pthread_mutex_lock(&v->mutex);
+	pthread_mutex_lock(&v->shared.mutex);
 	unsigned seconds = failing_note(v->failing, c->r->pool, clock_ns());
-	pthread_mutex_unlock(&v->mutex);
+	pthread_mutex_unlock(&v->shared.mutex);
 	log_warn("a device could not be made; its pool is avoided and offers no capacity for some time",
 		F_STR("pool", c->r->pool), F_U64("seconds", seconds), F_ERR(err));
-	volumes_tell(v);
+	volumes_changed(&v->shared);
 	return true;
 }
 
 static void praise_pool(struct volumes *v, const struct creation *c)
 {
-	pthread_mutex_lock(&v->mutex);
+	pthread_mutex_lock(&v->shared.mutex);
 	bool failed_before = failing_clear(v->failing, c->r->pool);
-	pthread_mutex_unlock(&v->mutex);
+	pthread_mutex_unlock(&v->shared.mutex);
 	if (failed_before)
 		log_info("devices can be made in the pool again", F_STR("pool", c->r->pool));
 }
@@ -456,32 +455,12 @@ static int require_candidates(struct volumes *v, const struct volume_request *q,
 	return ret->n > 0 ? 0 : no_candidate(ret, bytes, err);
 }
 
-static void add_pending(struct volumes *v, struct pending_creation *a)
-{
-	pthread_mutex_lock(&v->mutex);
-	a->next = v->pending;
-	v->pending = a;
-	pthread_mutex_unlock(&v->mutex);
-}
-
-static void remove_pending(struct volumes *v, const struct pending_creation *a)
-{
-	struct pending_creation **at = &v->pending;
-
-	pthread_mutex_lock(&v->mutex);
-	while (*at != a)
-		at = &(*at)->next;
-	*at = a->next;
-	pthread_mutex_unlock(&v->mutex);
-	volumes_tell(v);
-}
-
 static int record_and_make(
 	struct volumes *v, struct creation *c, const struct volume_request *q, struct error **err)
 {
 	CLEANUP(candidates_done) struct candidates pools = {0};
 
-	if (refuse_strangers(v, c->r->id, q->name, err) < 0 || volumes_check_room(v, err) < 0)
+	if (refuse_strangers(v, c->r->id, q->name, err) < 0 || records_check_room(v->records, err) < 0)
 		return -1;
 	if (require_candidates(v, q, c->sector, &pools, err) < 0)
 		return -1;
@@ -500,9 +479,9 @@ static int create_new(struct volumes *v, const char *id, const struct volume_req
 	struct pending_creation pending = {.r = c.r};
 	int rv;
 
-	add_pending(v, &pending);
+	records_begin(v->records, &pending);
 	rv = record_and_make(v, &c, q, err);
-	remove_pending(v, &pending);
+	records_end(v->records, &pending);
 	if (rv == 0) {
 		volumes_log_change(v, c.r, &change);
 		*ret = TAKE_PTR(c.r);
@@ -528,7 +507,7 @@ int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct e
 	/* a record without identity was not written by us, and cannot claim a device */
 	if (d && r->identity && volumes_destroy_device(v, d, /* exclusive_fd= */ -1, err) < 0)
 		return -1;
-	return volumes_drop(v, r, err);
+	return records_drop(v->records, r, err);
 }
 
 int volumes_find_content(
@@ -573,9 +552,9 @@ static int refuse_erasing(const struct volume_record *r, struct error **err)
 /* The record that has the name, or else the one that has the ID which the name gives. */
 static struct volume_record *find_existing(struct volumes *v, const char *name, const char *id)
 {
-	struct volume_record *r = volumes_record_by_name(v, name);
+	struct volume_record *r = records_find_name(v->records, name);
 
-	return r ? r : volumes_record(v, id);
+	return r ? r : records_find(v->records, id);
 }
 
 static int make_locked(struct volumes *v, const char *id, const struct volume_request *q,

@@ -53,20 +53,20 @@ static int record_pool(struct volumes *v, struct volume_record *r, const struct 
 	if (r->pool)
 		return 0;
 	r->pool = x_strdup(d->pool);
-	return volumes_save(v, r, err);
+	return records_save(v->records, r, err);
 }
 
 /* A file that somebody removed meanwhile is written again: all that it said is in @r. */
 static int record_deletion(struct volumes *v, struct volume_record *r, struct error **err)
 {
-	if (state_advance(v->state, r, PHASE_ERASING, err) == 0)
+	if (records_advance(v->records, r, PHASE_ERASING, err) == 0)
 		return 0;
 	if ((*err)->code != ERR_NOT_FOUND)
 		return -1;
 	error_clear(err);
-	if (volumes_save(v, r, err) < 0)
+	if (records_save(v->records, r, err) < 0)
 		return -1;
-	return state_advance(v->state, r, PHASE_ERASING, err);
+	return records_advance(v->records, r, PHASE_ERASING, err);
 }
 
 int volumes_delete_record(
@@ -83,7 +83,7 @@ int volumes_delete_record(
 		if (volumes_find_device(v, r, &d, &presence, err) < 0)
 			return -1;
 		if (presence == DEVICE_GONE) {
-			if (volumes_drop(v, r, err) < 0)
+			if (records_drop(v->records, r, err) < 0)
 				return -1;
 			volumes_log_change(v, r, &change);
 			return 0;
@@ -98,7 +98,6 @@ int volumes_delete_record(
 		if (record_deletion(v, r, err) < 0)
 			return -1;
 		STEP_POINT("delete-recorded");
-		volumes_keep(v, r);
 		volumes_log_change(v, r, &change);
 	}
 	claim.lock = TAKE_PTR(*lock);
@@ -114,7 +113,7 @@ int volumes_delete(struct volumes *v, const char *handle, struct error **err)
 
 	if (volumes_require_ready(v, err) < 0)
 		return -1;
-	known = volumes_record(v, handle);
+	known = records_find(v->records, handle);
 	if (known && known->phase == PHASE_ERASING)
 		return eraser_add(v->eraser, known->id, /* claim= */ NULL, err);
 	/* one that is not known yet may be about to be made: who makes it has the lock of its ID */
@@ -124,7 +123,7 @@ int volumes_delete(struct volumes *v, const char *handle, struct error **err)
 		volume_id_mint(handle, v->node_id, id);
 	if (volume_lock(v->locks, id, /* wait_ms= */ 0, &lock, err) < 0)
 		return -1;
-	r = volumes_record(v, id);
+	r = records_find(v->records, id);
 	if (r)
 		return volumes_delete_record(v, &lock, r, err);
 	/* what is in no form of ours was never given out, whatever bears that name */

@@ -23,9 +23,9 @@ struct moment {
 
 static struct moment now(struct volumes *v)
 {
-	pthread_mutex_lock(&v->mutex);
+	pthread_mutex_lock(&v->shared.mutex);
 	struct moment m = {v->changes, v->listings};
-	pthread_mutex_unlock(&v->mutex);
+	pthread_mutex_unlock(&v->shared.mutex);
 	return m;
 }
 
@@ -34,7 +34,7 @@ static bool use_list(struct volumes *v, struct device_list **list, struct moment
 {
 	CLEANUP(device_list_freep) struct device_list *old = NULL;
 
-	pthread_mutex_lock(&v->mutex);
+	pthread_mutex_lock(&v->shared.mutex);
 	bool current = v->changes == since.changes;
 	if (current) {
 		old = v->seen;
@@ -42,9 +42,9 @@ static bool use_list(struct volumes *v, struct device_list **list, struct moment
 		v->listings++;
 		strv_free(TAKE_PTR(v->in_doubt));
 	}
-	pthread_mutex_unlock(&v->mutex);
+	pthread_mutex_unlock(&v->shared.mutex);
 	if (current)
-		volumes_tell(v);
+		volumes_changed(&v->shared);
 	return current;
 }
 
@@ -93,14 +93,14 @@ static void use_figures(struct device_list *seen, const struct device_list *pool
 static bool use_pools(struct volumes *v, const struct device_list *pools, struct moment since,
 	const struct device *d, bool exists)
 {
-	pthread_mutex_lock(&v->mutex);
+	pthread_mutex_lock(&v->shared.mutex);
 	bool current = v->changes == since.changes && v->listings == since.listings;
 	if (current) {
 		device_list_note(v->seen, d, exists);
 		use_figures(v->seen, pools);
 		v->listings++;
 	}
-	pthread_mutex_unlock(&v->mutex);
+	pthread_mutex_unlock(&v->shared.mutex);
 	return current;
 }
 
@@ -122,9 +122,9 @@ static bool note_with_pools(struct volumes *v, const struct device *d, bool exis
 
 static void note_alone(struct volumes *v, const struct device *d, bool exists)
 {
-	pthread_mutex_lock(&v->mutex);
+	pthread_mutex_lock(&v->shared.mutex);
 	device_list_note(v->seen, d, exists);
-	pthread_mutex_unlock(&v->mutex);
+	pthread_mutex_unlock(&v->shared.mutex);
 }
 
 static void show_change(struct volumes *v, const struct device *d, bool exists)
@@ -136,16 +136,16 @@ static void show_change(struct volumes *v, const struct device *d, bool exists)
 			return;
 		note_alone(v, d, exists);
 	}
-	volumes_tell(v);
+	volumes_changed(&v->shared);
 	if (err)
 		log_debug("listing after a change failed, ignoring", F_ERR(err));
 }
 
 void volumes_note(struct volumes *v, const struct device *d, bool exists)
 {
-	pthread_mutex_lock(&v->mutex);
+	pthread_mutex_lock(&v->shared.mutex);
 	v->changes++;
-	pthread_mutex_unlock(&v->mutex);
+	pthread_mutex_unlock(&v->shared.mutex);
 	show_change(v, d, exists);
 }
 
@@ -153,11 +153,11 @@ void volumes_note(struct volumes *v, const struct device *d, bool exists)
  * wait for a listing, which may hang for the same reason. */
 static void doubt(struct volumes *v, const char *id)
 {
-	pthread_mutex_lock(&v->mutex);
+	pthread_mutex_lock(&v->shared.mutex);
 	if (!strv_contains(v->in_doubt, id))
 		strv_add(&v->in_doubt, id);
 	v->changes++;
-	pthread_mutex_unlock(&v->mutex);
+	pthread_mutex_unlock(&v->shared.mutex);
 }
 
 int volumes_destroy_device(struct volumes *v, const struct device *d, int exclusive_fd, struct error **err)
@@ -173,9 +173,9 @@ int volumes_destroy_device(struct volumes *v, const struct device *d, int exclus
 
 static bool is_in_doubt(struct volumes *v, const char *id)
 {
-	pthread_mutex_lock(&v->mutex);
+	pthread_mutex_lock(&v->shared.mutex);
 	bool in_doubt = strv_contains(v->in_doubt, id);
-	pthread_mutex_unlock(&v->mutex);
+	pthread_mutex_unlock(&v->shared.mutex);
 	return in_doubt;
 }
 
@@ -184,10 +184,10 @@ static enum presence look_up(struct volumes *v, const struct volume_record *r, s
 {
 	const struct device *d = NULL;
 
-	pthread_mutex_lock(&v->mutex);
+	pthread_mutex_lock(&v->shared.mutex);
 	enum presence presence = presence_of(v->seen, r, &d);
 	*ret_device = presence == DEVICE_PRESENT ? device_dup(d) : NULL;
-	pthread_mutex_unlock(&v->mutex);
+	pthread_mutex_unlock(&v->shared.mutex);
 	return presence;
 }
 
@@ -195,20 +195,20 @@ struct device *volumes_seen_device(struct volumes *v, const struct volume_record
 {
 	const struct device *d;
 
-	pthread_mutex_lock(&v->mutex);
+	pthread_mutex_lock(&v->shared.mutex);
 	bool present = v->seen && presence_of(v->seen, r, &d) == DEVICE_PRESENT;
 	struct device *copy = present ? device_dup(d) : NULL;
-	pthread_mutex_unlock(&v->mutex);
+	pthread_mutex_unlock(&v->shared.mutex);
 	return copy;
 }
 
 struct device *volumes_seen_stranger(struct volumes *v, const char *id)
 {
-	pthread_mutex_lock(&v->mutex);
+	pthread_mutex_lock(&v->shared.mutex);
 	const struct device *d = v->seen ? device_list_find(v->seen, id) : NULL;
 	bool is_only = d && (d + 1 == v->seen->devices + v->seen->n_devices || !str_eq(d[1].id, id));
 	struct device *copy = is_only ? device_dup(d) : NULL;
-	pthread_mutex_unlock(&v->mutex);
+	pthread_mutex_unlock(&v->shared.mutex);
 	return copy;
 }
 
@@ -250,7 +250,7 @@ int volumes_confirm_path(
 
 static bool has_record(struct volumes *v, const struct device_list *list, const struct device *d)
 {
-	CLEANUP(volume_record_freep) struct volume_record *r = volumes_record(v, d->id);
+	CLEANUP(volume_record_freep) struct volume_record *r = records_find(v->records, d->id);
 	const struct device *own;
 
 	return r && presence_of(list, r, &own) == DEVICE_PRESENT && own == d;

@@ -57,7 +57,7 @@ static void checkpoint(struct work *w)
 
 	w->checkpoint = w->at + CHECKPOINT_BYTES;
 	w->r->erased_bytes = w->at;
-	if (volumes_save(w->v, w->r, &err) < 0)
+	if (records_save(w->v->records, w->r, &err) < 0)
 		log_debug("progress of erasing is not recorded, ignoring", F_STR("volume", w->r->id),
 			F_ERR(err));
 	STEP_POINT("erase-checkpoint");
@@ -156,7 +156,7 @@ static void note_start(struct volumes *v, struct volume_record *r, uint64_t at, 
 		return;
 	r->erased_bytes = at;
 	r->erased_raw = raw;
-	volumes_keep(v, r);
+	records_keep(v->records, r);
 }
 
 static int finish(struct volumes *v, struct volume_record *r, struct erase_claim *claim, struct erasure *e,
@@ -186,7 +186,7 @@ static int finish(struct volumes *v, struct volume_record *r, struct erase_claim
 		if (erase_and_destroy(&w, d, claim, err) < 0)
 			return -1;
 	}
-	return volumes_drop(v, r, err);
+	return records_drop(v->records, r, err);
 }
 
 int volumes_erase(
@@ -197,7 +197,7 @@ int volumes_erase(
 
 	if (!claim->lock && volume_lock(v->locks, id, LOCK_WAIT_MS, &claim->lock, err) < 0)
 		return -1;
-	r = volumes_record(v, id);
+	r = records_find(v->records, id);
 	if (!r || r->phase != PHASE_ERASING)
 		return 0;
 	if (finish(v, r, claim, e, err) == 0)

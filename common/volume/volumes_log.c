@@ -12,10 +12,10 @@
 /* By the name that administrators know, if its pool is seen. Return: caller frees; NULL: not known. */
 static char *pool_name(struct volumes *v, const char *uuid)
 {
-	pthread_mutex_lock(&v->mutex);
+	pthread_mutex_lock(&v->shared.mutex);
 	const struct device_pool *p = v->seen && uuid ? device_list_pool(v->seen, uuid) : NULL;
 	char *name = x_strdup(p ? p->name : uuid);
-	pthread_mutex_unlock(&v->mutex);
+	pthread_mutex_unlock(&v->shared.mutex);
 	return name;
 }
 
@@ -62,9 +62,9 @@ void volumes_note_claim(struct volumes *v, struct volume_record *r, const struct
 	volumes_read_claim(r, said, &claim);
 	if (!claim_add(&r->claim, &claim))
 		return;
-	if (volumes_save(v, r, &err) == 0)
+	if (records_save(v->records, r, &err) == 0)
 		return;
-	volumes_keep(v, r);
+	records_keep(v->records, r);
 	log_debug("whose volume it is goes to the disk with the next change", F_STR("volume", r->id),
 		F_ERR(err));
 }

@@ -30,34 +30,21 @@ static char **other_devices(struct volumes *v, const char *id)
 {
 	char **paths = NULL;
 
-	pthread_mutex_lock(&v->mutex);
+	pthread_mutex_lock(&v->shared.mutex);
 	for (size_t i = 0; v->seen && i < v->seen->n_devices; i++) {
 		const struct device *d = &v->seen->devices[i];
 
 		if (d->path && !str_eq(d->id, id))
 			strv_add(&paths, d->path);
 	}
-	pthread_mutex_unlock(&v->mutex);
+	pthread_mutex_unlock(&v->shared.mutex);
 	return paths;
-}
-
-static bool is_recorded_for_another(struct volumes *v, const char *id, const char *at)
-{
-	bool other = false;
-
-	pthread_mutex_lock(&v->mutex);
-	for (size_t i = 0; i < v->n_records && !other; i++) {
-		const struct volume_record *r = v->records[i];
-
-		other = !str_eq(r->id, id) && (str_eq(r->staging_path, at) || strv_contains(r->targets, at));
-	}
-	pthread_mutex_unlock(&v->mutex);
-	return other;
 }
 
 static bool is_of_another(struct volumes *v, const char *id, const struct mount_entry *e)
 {
 	CLEANUP(strv_freep) char **paths = other_devices(v, id);
+	CLEANUP(free_charp) char *other = NULL;
 
 	for (size_t i = 0; paths && paths[i]; i++) {
 		CLEANUP(error_freep) struct error *ignored = NULL;
@@ -67,7 +54,8 @@ static bool is_of_another(struct volumes *v, const char *id, const struct mount_
 			mount_shown(e, info.dev) != MOUNT_SHOWN_NOT)
 			return true;
 	}
-	return is_recorded_for_another(v, id, e->target);
+	other = records_mounted_at(v->records, e->target, /* but= */ id);
+	return other != NULL;
 }
 
 /* @ret_known: false: the device cannot be seen. Return: 0, or -1 as blockdev_stat(). */
@@ -266,9 +254,9 @@ void volumes_save_detached(struct volumes *v, const struct volume_record *r)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 
-	if (volumes_is_ready(v) && volumes_save(v, r, &err) == 0)
+	if (volumes_is_ready(v) && records_save(v->records, r, &err) == 0)
 		return;
-	volumes_keep(v, r);
+	records_keep(v->records, r);
 	log_warn("volume is not mounted any more, but its record still says so", F_STR("volume", r->id),
 		err ? F_ERR(err) : F_STR("reason", "the driver is still starting"));
 }

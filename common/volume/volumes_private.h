@@ -1,11 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * volumes_private.h - what the files of volumes.h share.
- *
- * Records are copied out under the mutex, changed, made durable, and swapped in: whoever holds a volume's
- * lock works on a private copy, and readers never see a half-changed one. The mutex is held for work in
- * memory only.
- */
+/* volumes_private.h - what the files of volumes.h share. */
 #pragma once
 
 #include <pthread.h>
@@ -17,7 +11,7 @@
 #include "volume/failing.h"
 #include "volume/locks.h"
 #include "volume/presence.h"
-#include "volume/state.h"
+#include "volume/records.h"
 #include "volume/volumes.h"
 
 #define PUBLISH_WAIT_MS   2000
@@ -31,18 +25,9 @@
 #define MAKING_MAX         12
 #define MAKING_WAITING_MAX 32
 
-/* A volume that is being created: reported before it is recorded, so that a controller that starts in the
- * meantime, which knows nothing of the call, does not have it made elsewhere too. */
-struct pending_creation {
-	const struct volume_record
-		*r; /* only what is never changed is read: ID, name, claim, by_controller */
-	struct pending_creation *next;
-};
-
 struct volumes {
 	char *node_id;
 	char *state_path;
-	struct state_store *state; /* NULL until the folder is ours */
 	struct volume_locks *locks;
 	struct eraser *eraser;
 	struct concurrency_limit *making;  /* of devices, within the call */
@@ -51,38 +36,20 @@ struct volumes {
 	struct path_roots *roots;
 	struct fs_usage_helpers *usage_helpers;
 	int mkfs_timeout_ms;
-	void (*changed)(void *user); /* as in volumes_config */
-	void *changed_user;
 
+	struct volumes_shared shared;
+	struct records *records;
 	struct turn relisting; /* one listing at a time, so that an older one never replaces a newer one */
-	pthread_mutex_t mutex; /* guards what follows */
-	struct volume_record **records; /* sorted by id */
-	size_t n_records;
-	struct volume_record **by_name; /* those that have one: sorted by it, and by id */
-	size_t n_by_name;
-	struct pending_creation *pending;
-	struct device_list *seen; /* last listing, kept up to date; NULL before the first */
+	/* guarded by shared.mutex: */
+	struct device_list *seen; /* last listing, kept up to date; NULL before the first, and until the state
+				   * folder was read */
 	uint64_t changes;  /* devices that we created or destroyed: a listing that overlaps one is not used */
 	uint64_t listings; /* that were used in `seen`, of pools alone too */
 	char **in_doubt;   /* ids whose removal failed, and may have been done, or whose device's path was
 			    * another's, until the next new listing: strv */
 	struct failing *failing;
-	char *no_room;       /* why the state folder takes no new volume; NULL: it does */
 	char *start_failure; /* of the last attempt to start; NULL: none has failed */
-	bool loaded;         /* the state folder was read */
-	char **damaged;      /* ids whose state file could not be read: strv */
 };
-
-/** volumes_record() - a copy of the record that @handle means: by ID, or by stored name if it is no ID of
- * ours. Return: volume_record_free(), or NULL. */
-struct volume_record *volumes_record(struct volumes *v, const char *handle);
-
-/** volumes_record_by_name() - a copy of the record whose stored name is @name, or NULL. */
-struct volume_record *volumes_record_by_name(struct volumes *v, const char *name);
-
-/** volumes_mounted_at() - the ID of the volume that is recorded to be staged or published at @path. Return:
- * caller frees; NULL: none is. */
-char *volumes_mounted_at(struct volumes *v, const char *path);
 
 /** volumes_refuse_stranger() - of @id, which has no record, nothing must be there: neither a device without
  * state nor a state file that could not be read. Return: 0, or -1 with ERR_PRECONDITION that names `check
@@ -111,33 +78,12 @@ void volumes_read_claim(const struct volume_record *r, const struct strmap *said
  * holds the lock. */
 void volumes_note_claim(struct volumes *v, struct volume_record *r, const struct strmap *said);
 
-/** volumes_keep() - put a copy of @r in the place of the record with its id, or add it. */
-void volumes_keep(struct volumes *v, const struct volume_record *r);
-
-/** volumes_tell() - report that records or what is seen of devices may have changed. Without
- * the mutex. */
-void volumes_tell(struct volumes *v);
-
 /** volumes_is_missing() - whether the device of @r cannot be seen. A device of its name that bears another
  * identity is not its own. The caller has the mutex. */
 bool volumes_is_missing(const struct volumes *v, const struct volume_record *r);
 
-/** volumes_drop() - durably forget @r. Return: 0, or -1 as state_remove(). */
-int volumes_drop(struct volumes *v, const struct volume_record *r, struct error **err) MUST_CHECK;
-
-/** volumes_save() - make @r durable and keep it. Return: 0, or -1 as state_put(). */
-int volumes_save(struct volumes *v, const struct volume_record *r, struct error **err) MUST_CHECK;
-
 /** volumes_takes_new() - whether new devices are made in @p now. The caller has the mutex. */
 bool volumes_takes_new(const struct volumes *v, const struct device_pool *p);
-
-/** volumes_check_room() - look whether the state folder can record a further volume, and remember it for what
- * capacity is told. Return: 0, or -1 with ERR_EXHAUSTED. */
-int volumes_check_room(struct volumes *v, struct error **err) MUST_CHECK;
-
-/** volumes_note_room() - remember why the state folder takes no new volume. @no_room: NULL: it does. Return:
- * whether that is news. */
-bool volumes_note_room(struct volumes *v, const char *no_room);
 
 /** volumes_load() - take the state folder, read it and list devices, and do nothing about what is found: for
  * repairs. Return: 0, or -1 as volumes_start(). */
@@ -145,9 +91,6 @@ int volumes_load(struct volumes *v, struct error **err) MUST_CHECK;
 
 /** volumes_set_step() - as volume_lock_set_step(). */
 void volumes_set_step(struct volumes *v, const char *id, const char *what);
-
-/** volumes_is_recorded() - whether @id has a record. The caller has the mutex. */
-bool volumes_is_recorded(const struct volumes *v, const char *id);
 
 /** volumes_relist() - list devices again. On failure what was seen stays. Return: 0, or -1 as
  * device_list_read(). */

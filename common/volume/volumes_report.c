@@ -26,10 +26,10 @@ static char *doing_new(struct volumes *v, const char *name)
 
 static char *doing_with(struct volumes *v, const char *handle)
 {
-	CLEANUP(volume_record_freep) struct volume_record *r = volumes_record(v, handle);
+	CLEANUP(volume_record_freep) struct volume_record *r = records_find(v->records, handle);
 
 	if (!r)
-		r = volumes_record_by_name(v, handle);
+		r = records_find_name(v->records, handle);
 	return r ? volume_lock_current_step(v->locks, r->id) : doing_new(v, handle);
 }
 
@@ -53,7 +53,8 @@ void volumes_set_step(struct volumes *v, const char *id, const char *what)
 
 bool volumes_takes_new(const struct volumes *v, const struct device_pool *p)
 {
-	return p->complete && !p->closed && !v->no_room && !failing_avoids(v->failing, p->uuid, clock_ns());
+	return p->complete && !p->closed && !records_view(v->records).no_room &&
+	       !failing_avoids(v->failing, p->uuid, clock_ns());
 }
 
 /* A closed pool is of the other device mode. */
@@ -75,8 +76,8 @@ bool volumes_capacity(struct volumes *v, struct volumes_capacity *ret)
 {
 	struct volumes_capacity sum = {0};
 
-	pthread_mutex_lock(&v->mutex);
-	bool known = v->loaded && v->seen;
+	pthread_mutex_lock(&v->shared.mutex);
+	bool known = v->seen != NULL;
 	bool limited = true;
 	for (size_t i = 0; known && i < v->seen->n_pools; i++) {
 		struct volumes_capacity c = pool_capacity(v, &v->seen->pools[i]);
@@ -90,7 +91,7 @@ bool volumes_capacity(struct volumes *v, struct volumes_capacity *ret)
 		if (c.max_sector_volume_bytes > sum.max_sector_volume_bytes)
 			sum.max_sector_volume_bytes = c.max_sector_volume_bytes;
 	}
-	pthread_mutex_unlock(&v->mutex);
+	pthread_mutex_unlock(&v->shared.mutex);
 	sum.max_volumes = limited ? sum.max_volumes : 0;
 	if (known)
 		*ret = sum;
@@ -136,10 +137,11 @@ static void report_pools(const struct volumes *v, struct volumes_report *out)
 	}
 }
 
-static void report_pending(const struct volumes *v, struct volumes_report *out)
+static void report_pending(
+	const struct volumes *v, const struct records_view *view, struct volumes_report *out)
 {
-	for (const struct pending_creation *a = v->pending; a; a = a->next) {
-		if (volumes_is_recorded(v, a->r->id) || strv_contains(v->damaged, a->r->id))
+	for (const struct pending_creation *a = view->pending; a; a = a->next) {
+		if (records_has(v->records, a->r->id) || strv_contains(view->damaged, a->r->id))
 			continue;
 		out->volumes[out->n_volumes++] = (struct report_volume){
 			.id = x_strdup(a->r->id),
@@ -151,21 +153,23 @@ static void report_pending(const struct volumes *v, struct volumes_report *out)
 	}
 }
 
-static size_t count_pending(const struct volumes *v)
+static size_t count_pending(const struct records_view *view)
 {
 	size_t n = 0;
 
-	for (const struct pending_creation *a = v->pending; a; a = a->next)
+	for (const struct pending_creation *a = view->pending; a; a = a->next)
 		n++;
 	return n;
 }
 
 static void report_volumes(const struct volumes *v, struct volumes_report *out)
 {
+	const struct records_view view = records_view(v->records);
+
 	out->volumes =
-		x_calloc(v->n_records + count_pending(v) + strv_len(v->damaged), sizeof(*out->volumes));
-	for (size_t i = 0; i < v->n_records; i++) {
-		const struct volume_record *r = v->records[i];
+		x_calloc(view.n + count_pending(&view) + strv_len(view.damaged), sizeof(*out->volumes));
+	for (size_t i = 0; i < view.n; i++) {
+		const struct volume_record *r = view.list[i];
 
 		out->volumes[out->n_volumes++] = (struct report_volume){
 			.id = x_strdup(r->id),
@@ -177,13 +181,13 @@ static void report_volumes(const struct volumes *v, struct volumes_report *out)
 			.claim = claim_text(&r->claim),
 		};
 	}
-	report_pending(v, out);
-	for (size_t i = 0; v->damaged && v->damaged[i]; i++) {
+	report_pending(v, &view, out);
+	for (size_t i = 0; view.damaged && view.damaged[i]; i++) {
 		/* another file of it counts, and a volume is named once */
-		if (volumes_is_recorded(v, v->damaged[i]))
+		if (records_has(v->records, view.damaged[i]))
 			continue;
 		out->volumes[out->n_volumes++] = (struct report_volume){
-			.id = x_strdup(v->damaged[i]), .phase = REPORT_DAMAGED, .ever_staged = true};
+			.id = x_strdup(view.damaged[i]), .phase = REPORT_DAMAGED, .ever_staged = true};
 	}
 }
 
@@ -191,13 +195,13 @@ bool volumes_report(struct volumes *v, struct volumes_report *ret)
 {
 	struct volumes_report out = {0};
 
-	pthread_mutex_lock(&v->mutex);
-	bool known = v->loaded && v->seen;
+	pthread_mutex_lock(&v->shared.mutex);
+	bool known = v->seen != NULL;
 	if (known) {
 		report_pools(v, &out);
 		report_volumes(v, &out);
 	}
-	pthread_mutex_unlock(&v->mutex);
+	pthread_mutex_unlock(&v->shared.mutex);
 	if (known)
 		*ret = out;
 	return known;

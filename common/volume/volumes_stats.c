@@ -64,7 +64,7 @@ int volumes_stats(
 
 	if (volumes_require_ready(v, err) < 0)
 		return -1;
-	r = volumes_record(v, handle);
+	r = records_find(v->records, handle);
 	if (!r || r->phase != PHASE_READY)
 		return err_set(err, ERR_NOT_FOUND, "volume %s does not exist", handle);
 	/* CSI: a path at which the volume is not, is not found, whatever is wrong with it */

@@ -533,7 +533,7 @@ static int record_staging(struct attachment *a, struct error **err)
 		r->staging_path = x_strdup(a->q->at);
 		r->staged_block = is_node(a->q->kind);
 	}
-	return volumes_save(a->v, r, err);
+	return records_save(a->v->records, r, err);
 }
 
 /* A target of a pod that ended with its node may never be unpublished: such ones would fill the record. */
@@ -553,7 +553,7 @@ static int record_target(struct attachment *a, struct error **err)
 	r->targets = targets;
 	r->staged_ever = true;
 	r->formatting = false;
-	return volumes_save(a->v, r, err);
+	return records_save(a->v->records, r, err);
 }
 
 /* --- making it, and what the kernel made of it */
@@ -827,7 +827,7 @@ static int mount_target(struct attachment *a, struct error **err)
 	if (mount_at(a, err) == 0)
 		return 0;
 	volumes_forget_target(a->r, a->q->at);
-	(void)!volumes_save(a->v, a->r, &ignored);
+	(void)!records_save(a->v->records, a->r, &ignored);
 	return -1;
 }
 

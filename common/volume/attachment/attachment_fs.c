@@ -64,7 +64,7 @@ static int format(struct volumes *v, struct volume_record *r, const struct devic
 		free(r->fs_uuid);
 		r->fs_uuid = x_strdup(uuid);
 		r->formatting = false;
-		if (volumes_save(v, r, err) < 0)
+		if (records_save(v->records, r, err) < 0)
 			return -1;
 	}
 	if (refuse_held(v, r, d, err) < 0)
@@ -142,7 +142,7 @@ char *volumes_find_twin(
 	for (size_t i = 0; i < t->n; i++) {
 		const struct mount_entry *e = &t->entries[i];
 		/* a device that is not of ours may hang, as one in a network does */
-		CLEANUP(free_charp) char *id = volumes_mounted_at(v, e->target);
+		CLEANUP(free_charp) char *id = records_mounted_at(v->records, e->target, /* but= */ NULL);
 		if (id && str_eq(e->fstype, fs_type) && has_uuid(e, super.uuid))
 			return describe_twin(d, super.uuid, id, e);
 	}
