@@ -45,7 +45,7 @@ static void remove_twin(struct repair *p, const struct state_problem *problem)
 	const struct device *d = NULL;
 
 	if (loser->identity && winner && !str_eq(loser->identity, winner->identity)) {
-		enum presence presence = presence_of(p->v->seen, loser, &d);
+		enum presence presence = presence_of(snapshot_list(p->v->snapshot), loser, &d);
 
 		if (presence == DEVICE_PRESENT || presence == DEVICE_MISSING) {
 			repair_leave(p,
@@ -140,7 +140,7 @@ static bool repair_files(struct repair *p, const struct state_content *content)
 
 static const struct device *only_candidate(struct repair *p)
 {
-	const struct device_list *l = p->v->seen;
+	const struct device_list *l = snapshot_list(p->v->snapshot);
 	const struct device *found = NULL;
 
 	for (size_t i = 0; i < l->n_devices; i++) {
@@ -169,7 +169,7 @@ static const char *mode_of(const struct repair *p, const struct device_pool *poo
 /* Whether there is a device of that name. */
 static bool repair_has_device(const struct repair *p)
 {
-	const struct device_list *l = p->v->seen;
+	const struct device_list *l = snapshot_list(p->v->snapshot);
 
 	for (size_t i = 0; i < l->n_devices; i++) {
 		if (str_eq(l->devices[i].id, p->id))
@@ -185,10 +185,10 @@ static int take(struct repair *p, struct volume_record *r, char **ret_found, str
 	CLEANUP(device_freep) struct device *d = NULL;
 	CLEANUP(fd_closep) int fd = -1;
 
-	if (volumes_require_device(p->v, r, &d, err) < 0)
+	if (snapshot_require_device(p->v->snapshot, r, &d, err) < 0)
 		return -1;
 	r->size_bytes = d->size_bytes;
-	if (d->path && volumes_claim_device(p->v, r, d, &fd, err) < 0)
+	if (d->path && snapshot_claim_device(p->v->snapshot, r, d, &fd, err) < 0)
 		return -1;
 	return d->path ? fs_probe(d->path, ret_found, err) : 0;
 }
@@ -220,7 +220,7 @@ static struct volume_record *prepare(struct repair *p, char **ret_pool, char **r
 
 	if (!d)
 		return NULL;
-	const struct device_pool *pool = device_list_pool(p->v->seen, d->pool);
+	const struct device_pool *pool = device_list_pool(snapshot_list(p->v->snapshot), d->pool);
 	if (!pool || !pool->complete) {
 		repair_leave(p, "the device's pool is incomplete: bring it back first");
 		return NULL;
@@ -504,7 +504,7 @@ static void fix_present(struct repair *p, struct volume_record *r, bool active)
 	CLEANUP(device_freep) struct device *d = NULL;
 	CLEANUP(error_freep) struct error *err = NULL;
 
-	if (!active && volumes_require_device(p->v, r, &d, &err) < 0) {
+	if (!active && snapshot_require_device(p->v->snapshot, r, &d, &err) < 0) {
 		repair_leave(p, "%s", err->msg);
 		return;
 	}
@@ -551,7 +551,7 @@ static void repair_volume(struct repair *p)
 			repair_adopt(p);
 		return;
 	}
-	enum presence presence = presence_of(p->v->seen, r, &d);
+	enum presence presence = presence_of(snapshot_list(p->v->snapshot), r, &d);
 	if (r->phase == PHASE_CREATING)
 		settle_creation(p, r, presence);
 	else if (r->phase == PHASE_ERASING)
@@ -596,7 +596,7 @@ int volumes_repair(
 	/* before loading, which clears temporaries away */
 	if (read_content(v, &content, err) < 0)
 		return -1;
-	if (volumes_load(v, err) < 0)
+	if (volumes_load(v, /* for_repair= */ true, err) < 0)
 		return -1;
 	if (!is_known(&p, &content))
 		repair_leave(&p, "there is neither a volume, nor a device, nor a state file of that name");
@@ -613,12 +613,12 @@ int volumes_forget(struct volumes *v, const char *id, struct repair_report *ret,
 	struct repair p = {.v = v, .id = id, .report = &done};
 	const struct device *d = NULL;
 
-	if (volumes_load(v, err) < 0)
+	if (volumes_load(v, /* for_repair= */ true, err) < 0)
 		return -1;
 	r = volume_id_valid(id) ? records_find(v->records, id) : NULL;
 	if (!r)
 		repair_leave(&p, "there is no state that could be dropped");
-	else if (presence_of(v->seen, r, &d) == DEVICE_PRESENT)
+	else if (presence_of(snapshot_list(v->snapshot), r, &d) == DEVICE_PRESENT)
 		repair_leave(&p, "its device exists: delete the volume instead");
 	else
 		drop(&p, r, "its device is not there");

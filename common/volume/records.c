@@ -19,6 +19,7 @@ struct records {
 	struct volume_record **by_name; /* those that have one: sorted by it, and by id */
 	size_t n_by_name;
 	struct pending_creation *pending;
+	size_t n_pending;
 	char **damaged; /* as in records_view */
 	char *no_room;
 };
@@ -121,17 +122,6 @@ static void remove_name(struct records *t, const struct volume_record *r)
 		remove_at(t->by_name, &t->n_by_name, name_index(t, name_of(r), r->id));
 }
 
-/* Caller holds the mutex. */
-static void replace_name(struct records *t, const struct volume_record *old, struct volume_record *new)
-{
-	if (name_of(old) && str_eq(name_of(old), name_of(new))) {
-		t->by_name[name_index(t, name_of(old), old->id)] = new;
-		return;
-	}
-	remove_name(t, old);
-	add_name(t, new);
-}
-
 struct volume_record *records_find_name(struct records *t, const char *name)
 {
 	struct volume_record *found = NULL;
@@ -200,7 +190,7 @@ struct volume_record **records_page(
 
 struct records_view records_view(const struct records *t)
 {
-	return (struct records_view){t->list, t->n, t->pending, t->damaged, t->no_room};
+	return (struct records_view){t->list, t->n, t->pending, t->n_pending, t->damaged, t->no_room};
 }
 
 bool records_has(const struct records *t, const char *id)
@@ -219,23 +209,25 @@ void records_keep(struct records *t, const struct volume_record *r)
 	pthread_mutex_lock(&t->shared->mutex);
 	size_t at = record_index(t, r->id, &found);
 	if (found) {
-		replace_name(t, t->list[at], copy);
+		remove_name(t, t->list[at]);
 		volume_record_free(t->list[at]);
 		t->list[at] = copy;
 	} else {
 		insert_at(&t->list, &t->n, at, copy);
-		add_name(t, copy);
 	}
+	add_name(t, copy);
 	pthread_mutex_unlock(&t->shared->mutex);
 	volumes_changed(t->shared);
 }
 
-static void forget(struct records *t, const char *id)
+int records_drop(struct records *t, const struct volume_record *r, struct error **err)
 {
 	bool found;
 
+	if (state_remove(t->state, r, err) < 0)
+		return -1;
 	pthread_mutex_lock(&t->shared->mutex);
-	size_t at = record_index(t, id, &found);
+	size_t at = record_index(t, r->id, &found);
 	if (found) {
 		remove_name(t, t->list[at]);
 		volume_record_free(t->list[at]);
@@ -243,13 +235,6 @@ static void forget(struct records *t, const char *id)
 	}
 	pthread_mutex_unlock(&t->shared->mutex);
 	volumes_changed(t->shared);
-}
-
-int records_drop(struct records *t, const struct volume_record *r, struct error **err)
-{
-	if (state_remove(t->state, r, err) < 0)
-		return -1;
-	forget(t, r->id);
 	return 0;
 }
 
@@ -274,6 +259,7 @@ void records_begin(struct records *t, struct pending_creation *a)
 	pthread_mutex_lock(&t->shared->mutex);
 	a->next = t->pending;
 	t->pending = a;
+	t->n_pending++;
 	pthread_mutex_unlock(&t->shared->mutex);
 }
 
@@ -285,6 +271,7 @@ void records_end(struct records *t, const struct pending_creation *a)
 	while (*at != a)
 		at = &(*at)->next;
 	*at = a->next;
+	t->n_pending--;
 	pthread_mutex_unlock(&t->shared->mutex);
 	volumes_changed(t->shared);
 }
@@ -312,20 +299,6 @@ int records_check_room(struct records *t, struct error **err)
 	else
 		log_info("volumes can be made again: the state folder has room again");
 	return rc;
-}
-
-static void keep_damaged(struct records *t, const struct state_content *content)
-{
-	pthread_mutex_lock(&t->shared->mutex);
-	strv_free(t->damaged);
-	t->damaged = NULL;
-	for (size_t i = 0; i < content->n_problems; i++) {
-		const char *id = content->problems[i].id;
-
-		if (id && !strv_contains(t->damaged, id))
-			strv_add(&t->damaged, id);
-	}
-	pthread_mutex_unlock(&t->shared->mutex);
 }
 
 /* A file that says "half made" or "deleted" licenses the destruction of the device; a damaged file of the
@@ -368,6 +341,14 @@ int records_load(struct records *t, bool for_repair, struct error **err)
 				 "or deleted, and another one is damaged; see pmem-csi-driver check -repair",
 				F_STR("volume", r->id));
 	}
-	keep_damaged(t, &content);
+	pthread_mutex_lock(&t->shared->mutex);
+	strv_free(TAKE_PTR(t->damaged));
+	for (size_t i = 0; i < content.n_problems; i++) {
+		const char *id = content.problems[i].id;
+
+		if (id && !strv_contains(t->damaged, id))
+			strv_add(&t->damaged, id);
+	}
+	pthread_mutex_unlock(&t->shared->mutex);
 	return 0;
 }

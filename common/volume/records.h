@@ -5,7 +5,7 @@
  * Records are copied out, changed, made durable, and swapped in: a caller that holds a volume's lock works on
  * a private copy, and readers never see a half-changed one. Changes of one volume are serialised by its lock.
  *
- * The records and the snapshot of devices share one mutex, which is held for work in memory only. Whether a
+ * The records and the snapshot (snapshot.h) share one mutex, which is held for work in memory only. Whether a
  * volume is missing and whether a device is a stranger depends on both: a reader of both holds the mutex all
  * the time, so that a report shows each volume exactly once. A single mutex needs no locking order. Functions
  * whose results are borrowed require that the caller has the mutex; all others take it. Threads: safe. Blocks
@@ -42,6 +42,7 @@ struct records_view {
 	struct volume_record *const *list; /* sorted by ID */
 	size_t n;
 	const struct pending_creation *pending; /* some may be in `list` or `damaged` too */
+	size_t n_pending;
 	char *const *damaged; /* IDs whose state file could not be read: strv; some may be in `list` too */
 	const char *no_room;  /* why the state folder takes no new volume; NULL: it does */
 };

@@ -10,6 +10,16 @@
 #include "volume/params.h"
 #include "volume/volumes_private.h"
 
+#define MKFS_TIMEOUT_MS   300000
+#define USAGE_HELPERS_MAX 8
+/* More at once would not be faster; with those that wait they leave most workers to other calls. */
+#define ZEROING_MAX         4
+#define ZEROING_WAITING_MAX 8
+/* Devices are made one after the other. While one takes long, those inside leave most workers to other calls.
+ */
+#define MAKING_MAX         12
+#define MAKING_WAITING_MAX 32
+
 struct volumes *volumes_new(const struct volumes_config *config)
 {
 	struct volumes *v = x_calloc(1, sizeof(*v));
@@ -29,10 +39,9 @@ struct volumes *volumes_new(const struct volumes_config *config)
 	v->shared.changed = config->changed;
 	v->shared.user = config->user;
 	v->usage_helpers = fs_usage_helpers_new(USAGE_HELPERS_MAX);
-	v->failing = failing_new();
-	turn_init(&v->relisting);
 	pthread_mutex_init(&v->shared.mutex, NULL);
 	v->records = records_new(&v->shared);
+	v->snapshot = snapshot_new(&v->shared, v->records, v->devices, v->locks);
 	return v;
 }
 
@@ -43,15 +52,12 @@ void volumes_free(struct volumes *v)
 	eraser_free(v->eraser);
 	concurrency_limit_free(v->making);
 	concurrency_limit_free(v->zeroing);
+	snapshot_free(v->snapshot);
 	records_free(v->records);
-	device_list_free(v->seen);
-	strv_free(v->in_doubt);
-	failing_free(v->failing);
 	free(v->start_failure);
 	volume_locks_free(v->locks);
 	fs_usage_helpers_free(v->usage_helpers);
 	pthread_mutex_destroy(&v->shared.mutex);
-	turn_done(&v->relisting);
 	free(v->node_id);
 	free(v->state_path);
 	free(v);
@@ -66,7 +72,8 @@ void volumes_stop(struct volumes *v)
 int volumes_refuse_stranger(struct volumes *v, const char *id, struct error **err)
 {
 	pthread_mutex_lock(&v->shared.mutex);
-	bool is_device = v->seen && device_list_find(v->seen, id);
+	const struct device_list *seen = snapshot_list(v->snapshot);
+	bool is_device = seen && device_list_find(seen, id);
 	bool is_damaged = strv_contains(records_view(v->records).damaged, id);
 	pthread_mutex_unlock(&v->shared.mutex);
 	if (is_damaged)
@@ -81,7 +88,7 @@ int volumes_refuse_stranger(struct volumes *v, const char *id, struct error **er
 bool volumes_is_ready(struct volumes *v)
 {
 	pthread_mutex_lock(&v->shared.mutex);
-	bool ready = v->seen != NULL;
+	bool ready = snapshot_list(v->snapshot) != NULL;
 	pthread_mutex_unlock(&v->shared.mutex);
 	return ready;
 }
@@ -92,7 +99,7 @@ int volumes_require_ready(struct volumes *v, struct error **err)
 	CLEANUP(free_charp) char *failure = NULL;
 
 	pthread_mutex_lock(&v->shared.mutex);
-	bool ready = v->seen != NULL;
+	bool ready = snapshot_list(v->snapshot) != NULL;
 	failure = x_strdup(v->start_failure);
 	pthread_mutex_unlock(&v->shared.mutex);
 	if (ready)
@@ -144,17 +151,11 @@ bool volumes_may_be_block(const struct volume_record *r)
 bool volumes_lacks_record(struct volumes *v, const char *id)
 {
 	pthread_mutex_lock(&v->shared.mutex);
-	bool lacks = !v->seen || strv_contains(records_view(v->records).damaged, id) ||
-		     device_list_find(v->seen, id);
+	const struct device_list *seen = snapshot_list(v->snapshot);
+	bool lacks =
+		!seen || strv_contains(records_view(v->records).damaged, id) || device_list_find(seen, id);
 	pthread_mutex_unlock(&v->shared.mutex);
 	return lacks;
-}
-
-bool volumes_is_missing(const struct volumes *v, const struct volume_record *r)
-{
-	const struct device *ignored;
-
-	return !v->seen || presence_of(v->seen, r, &ignored) != DEVICE_PRESENT;
 }
 
 struct volume_info *volumes_info(struct volumes *v, const struct volume_record *r)
@@ -171,7 +172,7 @@ struct volume_info *volumes_info(struct volumes *v, const struct volume_record *
 	info->claim = claim_text(&r->claim);
 	info->pod = claim_pod(&r->claim);
 	pthread_mutex_lock(&v->shared.mutex);
-	info->missing = volumes_is_missing(v, r);
+	info->missing = snapshot_is_missing(v->snapshot, r);
 	pthread_mutex_unlock(&v->shared.mutex);
 	return info;
 }
@@ -194,7 +195,7 @@ static void count_record(const struct volumes *v, const struct volume_record *r,
 		o->n_creating++;
 		break;
 	case PHASE_READY:
-		if (volumes_is_missing(v, r))
+		if (snapshot_is_missing(v->snapshot, r))
 			o->n_missing++;
 		else
 			o->n_ready++;
@@ -207,14 +208,15 @@ static void count_record(const struct volumes *v, const struct volume_record *r,
 }
 
 /* The caller has the mutex. */
-static void count_unrecorded(const struct volumes *v, struct volumes_overview *o)
+static void count_unrecorded(
+	const struct volumes *v, const struct device_list *seen, struct volumes_overview *o)
 {
 	const struct records_view view = records_view(v->records);
 
-	for (size_t i = 0; i < v->seen->n_devices; i++) {
-		const struct device *d = &v->seen->devices[i];
+	for (size_t i = 0; i < seen->n_devices; i++) {
+		const struct device *d = &seen->devices[i];
 		o->n_strangers += !records_has(v->records, d->id) && !strv_contains(view.damaged, d->id) &&
-				  presence_may_be_stranger(v->seen, v->devices->ops->mode, d);
+				  presence_may_be_stranger(seen, v->devices->ops->mode, d);
 	}
 	for (size_t i = 0; view.damaged && view.damaged[i]; i++)
 		o->n_damaged += !records_has(v->records, view.damaged[i]);
@@ -226,13 +228,14 @@ void volumes_overview(struct volumes *v, struct volumes_overview *ret)
 	struct eraser_counts counts;
 
 	pthread_mutex_lock(&v->shared.mutex);
+	const struct device_list *seen = snapshot_list(v->snapshot);
 	const struct records_view view = records_view(v->records);
-	for (size_t i = 0; v->seen && i < view.n; i++)
+	for (size_t i = 0; seen && i < view.n; i++)
 		count_record(v, view.list[i], &o);
-	if (v->seen)
-		count_unrecorded(v, &o);
-	for (size_t i = 0; v->seen && i < v->seen->n_pools; i++)
-		o.n_failing_pools += failing_has(v->failing, v->seen->pools[i].uuid);
+	if (seen)
+		count_unrecorded(v, seen, &o);
+	for (size_t i = 0; seen && i < seen->n_pools; i++)
+		o.n_failing_pools += failing_has(snapshot_failing(v->snapshot), seen->pools[i].uuid);
 	pthread_mutex_unlock(&v->shared.mutex);
 	eraser_count(v->eraser, &counts);
 	o.erasures_running = counts.n_running;

@@ -79,7 +79,7 @@ static int require_existing(struct volumes *v, const struct volume_record *r, co
 {
 	CLEANUP(device_freep) struct device *d = NULL;
 
-	if (volumes_require_content(v, r, &d, err) < 0)
+	if (snapshot_require_content(v->snapshot, r, &d, err) < 0)
 		return -1;
 	return check_existing(r, q, wanted, err);
 }
@@ -139,8 +139,9 @@ static void find_candidates(
 	uint64_t now_ns = clock_ns();
 
 	pthread_mutex_lock(&v->shared.mutex);
-	for (size_t i = 0; i < v->seen->n_pools; i++) {
-		const struct device_pool *p = &v->seen->pools[i];
+	const struct device_list *seen = snapshot_list(v->snapshot);
+	for (size_t i = 0; i < seen->n_pools; i++) {
+		const struct device_pool *p = &seen->pools[i];
 		uint64_t max_bytes = sector ? p->max_sector_bytes : p->max_bytes;
 		uint64_t size_bytes = device_fit(v->devices, p, sector, bytes);
 
@@ -156,7 +157,7 @@ static void find_candidates(
 		}
 		c.list = x_realloc(c.list, c.n + 1, sizeof(*c.list));
 		c.list[c.n++] = (struct candidate){.uuid = x_strdup(p->uuid),
-			.avoided = failing_avoids(v->failing, p->uuid, now_ns),
+			.avoided = failing_avoids(snapshot_failing(v->snapshot), p->uuid, now_ns),
 			.size_bytes = size_bytes,
 			.max_bytes = max_bytes};
 	}
@@ -256,12 +257,12 @@ static int make_device(struct volumes *v, struct creation *c, struct device **re
 		.size_bytes = r->size_bytes,
 		.sector = c->sector};
 
-	volumes_set_step(v, r->id, "making its device");
+	volume_lock_set_step(v->locks, r->id, "making its device");
 	if (device_create(v->devices, &spec, &d, err) < 0)
 		return -1;
 	concurrency_limit_leave(TAKE_PTR(c->making));
-	volumes_note(v, d, /* exists= */ true);
-	volumes_set_step(v, r->id, "zeroing its device");
+	snapshot_note(v->snapshot, d, /* exists= */ true);
+	volume_lock_set_step(v->locks, r->id, "zeroing its device");
 	if (clear_device(v, d, c->block, err) < 0)
 		return err_wrap(err, "new device");
 	*ret = TAKE_PTR(d);
@@ -386,11 +387,11 @@ static int enter_gates(struct volumes *v, struct creation *c, struct error **err
 	if (refuse_while_stuck(v, err) < 0)
 		return -1;
 	if (c->block) {
-		volumes_set_step(v, c->r->id, "waiting until it can be zeroed");
+		volume_lock_set_step(v->locks, c->r->id, "waiting until it can be zeroed");
 		if (concurrency_limit_enter(v->zeroing, ZERO_WAIT_MS, &c->zeroing, err) < 0)
 			return err_wrap(err, "zero a new block volume");
 	}
-	volumes_set_step(v, c->r->id, "waiting until its device can be made");
+	volume_lock_set_step(v->locks, c->r->id, "waiting until its device can be made");
 	return enter_making(v, &c->making, err);
 }
 
@@ -404,7 +405,7 @@ static bool blame_pool(struct volumes *v, const struct creation *c, const struct
 	if (err->code == ERR_EXHAUSTED || err->code == ERR_UNAVAILABLE)
 		return true;
 	pthread_mutex_lock(&v->shared.mutex);
-	unsigned seconds = failing_note(v->failing, c->r->pool, clock_ns());
+	unsigned seconds = failing_note(snapshot_failing(v->snapshot), c->r->pool, clock_ns());
 	pthread_mutex_unlock(&v->shared.mutex);
 	log_warn("a device could not be made; its pool is avoided and offers no capacity for some time",
 		F_STR("pool", c->r->pool), F_U64("seconds", seconds), F_ERR(err));
@@ -415,7 +416,7 @@ static bool blame_pool(struct volumes *v, const struct creation *c, const struct
 static void praise_pool(struct volumes *v, const struct creation *c)
 {
 	pthread_mutex_lock(&v->shared.mutex);
-	bool failed_before = failing_clear(v->failing, c->r->pool);
+	bool failed_before = failing_clear(snapshot_failing(v->snapshot), c->r->pool);
 	pthread_mutex_unlock(&v->shared.mutex);
 	if (failed_before)
 		log_info("devices can be made in the pool again", F_STR("pool", c->r->pool));
@@ -447,7 +448,7 @@ static int require_candidates(struct volumes *v, const struct volume_request *q,
 		return -1;
 	find_candidates(v, bytes, q->limit_bytes, sector, ret);
 	if (ret->n == 0 && !ret->over_limit) {
-		if (volumes_relist(v, err) < 0)
+		if (snapshot_relist(v->snapshot, err) < 0)
 			return -1;
 		candidates_done(ret);
 		find_candidates(v, bytes, q->limit_bytes, sector, ret);
@@ -500,12 +501,12 @@ int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct e
 	CLEANUP(device_freep) struct device *d = NULL;
 	enum presence presence;
 
-	if (volumes_find_device(v, r, &d, &presence, err) < 0)
+	if (snapshot_find_device(v->snapshot, r, &d, &presence, err) < 0)
 		return -1;
 	if (presence == DEVICE_MISSING)
 		return err_set(err, ERR_UNAVAILABLE, "its pool is absent or incomplete");
 	/* a record without identity was not written by us, and cannot claim a device */
-	if (d && r->identity && volumes_destroy_device(v, d, /* exclusive_fd= */ -1, err) < 0)
+	if (d && r->identity && snapshot_destroy_device(v->snapshot, d, /* exclusive_fd= */ -1, err) < 0)
 		return -1;
 	return records_drop(v->records, r, err);
 }
@@ -516,7 +517,7 @@ int volumes_find_content(
 	CLEANUP(device_freep) struct device *d = NULL;
 	enum presence presence;
 
-	if (volumes_find_device(v, r, &d, &presence, err) < 0)
+	if (snapshot_find_device(v->snapshot, r, &d, &presence, err) < 0)
 		return -1;
 	if (d && d->path && d->active)
 		return fs_probe(d->path, ret_found, err);

@@ -13,40 +13,6 @@
 #include "volume/id.h"
 #include "volume/volumes_private.h"
 
-static int refuse_mounted(const struct volume_record *r, dev_t dev, struct error **err)
-{
-	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
-
-	if (mount_table_read(&table, err) < 0)
-		return -1;
-	const struct mount_entry *use = mount_shown_any(table, dev);
-	if (use)
-		return err_set(
-			err, ERR_PRECONDITION, "volume %s is in use: mounted at %s", r->id, use->target);
-	return 0;
-}
-
-int volumes_claim_device(struct volumes *v, const struct volume_record *r, const struct device *d,
-	int *ret_fd, struct error **err)
-{
-	CLEANUP(fd_closep) int fd = -1;
-	struct blockdev_info info;
-
-	if (blockdev_stat(d->path, &info, err) < 0)
-		return err_wrap(err, "volume %s", r->id);
-	if (refuse_mounted(r, info.dev, err) < 0)
-		return -1;
-	if (dm_wait_unused(d->path, err) < 0 || dm_refuse_shared(info.dev, err) < 0)
-		return err_wrap(err, "volume %s", r->id);
-	if (blockdev_open_exclusive(d->path, &fd, err) < 0)
-		return err_wrap(
-			err, "volume %s%s", r->id, (*err)->code == ERR_PRECONDITION ? " is in use" : "");
-	if (volumes_confirm_path(v, r, d, err) < 0)
-		return -1;
-	*ret_fd = TAKE_FD(fd);
-	return 0;
-}
-
 /* What is erased must be provably gone after a crash; the Go driver's files name no pool. */
 static int record_pool(struct volumes *v, struct volume_record *r, const struct device *d, struct error **err)
 {
@@ -80,7 +46,7 @@ int volumes_delete_record(
 	if (r->phase == PHASE_CREATING)
 		return volumes_roll_back(v, r, err);
 	if (r->phase == PHASE_READY) {
-		if (volumes_find_device(v, r, &d, &presence, err) < 0)
+		if (snapshot_find_device(v->snapshot, r, &d, &presence, err) < 0)
 			return -1;
 		if (presence == DEVICE_GONE) {
 			if (records_drop(v->records, r, err) < 0)
@@ -89,9 +55,9 @@ int volumes_delete_record(
 			return 0;
 		}
 		device_free(TAKE_PTR(d));
-		if (volumes_require_device(v, r, &d, err) < 0)
+		if (snapshot_require_device(v->snapshot, r, &d, err) < 0)
 			return -1;
-		if (d->path && volumes_claim_device(v, r, d, &claim.fd, err) < 0)
+		if (d->path && snapshot_claim_device(v->snapshot, r, d, &claim.fd, err) < 0)
 			return -1;
 		if (record_pool(v, r, d, err) < 0)
 			return -1;

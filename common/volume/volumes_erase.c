@@ -110,7 +110,7 @@ static int erase_device(struct work *w, int fd, struct error **err)
 	CLEANUP(free_charp) char *claim = claim_text(&w->r->claim);
 	bool whole = volumes_erases_whole(w->r);
 
-	volumes_set_step(w->v, w->r->id, "erasing its device");
+	volume_lock_set_step(w->v->locks, w->r->id, "erasing its device");
 	LOG_AT(level, "erasing begins", F_STR("volume", w->r->id), F_STR("extent", whole ? "all" : "ends"),
 		F_U64("done_bytes", w->at), F_U64("size_bytes", w->size_bytes));
 	if ((whole ? erase_whole(w, fd, err) : erase_ends(w, fd, err)) < 0)
@@ -127,12 +127,12 @@ static int erase_and_destroy(
 	struct work *w, const struct device *d, struct erase_claim *claim, struct error **err)
 {
 	if (d->path) {
-		if (claim->fd < 0 && volumes_claim_device(w->v, w->r, d, &claim->fd, err) < 0)
+		if (claim->fd < 0 && snapshot_claim_device(w->v->snapshot, w->r, d, &claim->fd, err) < 0)
 			return -1;
 		if (erase_device(w, claim->fd, err) < 0)
 			return err_wrap(err, "erase volume %s", w->r->id);
 	}
-	if (volumes_destroy_device(w->v, d, TAKE_FD(claim->fd), err) < 0) {
+	if (snapshot_destroy_device(w->v->snapshot, d, TAKE_FD(claim->fd), err) < 0) {
 		/* the next attempt is not to write it all again */
 		checkpoint(w);
 		return err_wrap(err, "delete volume %s", w->r->id);
@@ -165,11 +165,11 @@ static int finish(struct volumes *v, struct volume_record *r, struct erase_claim
 	CLEANUP(device_freep) struct device *d = NULL;
 	enum presence presence;
 
-	if (volumes_find_device(v, r, &d, &presence, err) < 0)
+	if (snapshot_find_device(v->snapshot, r, &d, &presence, err) < 0)
 		return -1;
 	if (presence != DEVICE_GONE) {
 		device_free(TAKE_PTR(d));
-		if (volumes_require_device(v, r, &d, err) < 0)
+		if (snapshot_require_device(v->snapshot, r, &d, err) < 0)
 			return -1;
 		uint64_t now_ns = clock_ns();
 		uint64_t at = resume_at(r, d);

@@ -46,15 +46,11 @@ char *volumes_current_step(struct volumes *v, const char *handle)
 		(unsigned long long)((clock_ns() - a.since_ns) / NS_PER_S));
 }
 
-void volumes_set_step(struct volumes *v, const char *id, const char *what)
-{
-	volume_lock_set_step(v->locks, id, what);
-}
-
-bool volumes_takes_new(const struct volumes *v, const struct device_pool *p)
+/* Whether new devices are made in @p now. */
+static bool takes_new(const struct volumes *v, const struct device_pool *p)
 {
 	return p->complete && !p->closed && !records_view(v->records).no_room &&
-	       !failing_avoids(v->failing, p->uuid, clock_ns());
+	       !failing_avoids(snapshot_failing(v->snapshot), p->uuid, clock_ns());
 }
 
 /* A closed pool is of the other device mode. */
@@ -62,7 +58,7 @@ static struct volumes_capacity pool_capacity(const struct volumes *v, const stru
 {
 	if (p->closed)
 		return (struct volumes_capacity){0};
-	if (!volumes_takes_new(v, p))
+	if (!takes_new(v, p))
 		return (struct volumes_capacity){
 			.total_bytes = p->total_bytes, .max_volumes = p->max_devices};
 	return (struct volumes_capacity){.total_bytes = p->total_bytes,
@@ -77,12 +73,12 @@ bool volumes_capacity(struct volumes *v, struct volumes_capacity *ret)
 	struct volumes_capacity sum = {0};
 
 	pthread_mutex_lock(&v->shared.mutex);
-	bool known = v->seen != NULL;
+	const struct device_list *seen = snapshot_list(v->snapshot);
 	bool limited = true;
-	for (size_t i = 0; known && i < v->seen->n_pools; i++) {
-		struct volumes_capacity c = pool_capacity(v, &v->seen->pools[i]);
+	for (size_t i = 0; seen && i < seen->n_pools; i++) {
+		struct volumes_capacity c = pool_capacity(v, &seen->pools[i]);
 
-		limited = limited && (c.max_volumes > 0 || v->seen->pools[i].closed);
+		limited = limited && (c.max_volumes > 0 || seen->pools[i].closed);
 		sum.max_volumes += c.max_volumes;
 		sum.total_bytes += c.total_bytes;
 		sum.free_bytes += c.free_bytes;
@@ -93,9 +89,9 @@ bool volumes_capacity(struct volumes *v, struct volumes_capacity *ret)
 	}
 	pthread_mutex_unlock(&v->shared.mutex);
 	sum.max_volumes = limited ? sum.max_volumes : 0;
-	if (known)
+	if (seen)
 		*ret = sum;
-	return known;
+	return seen != NULL;
 }
 
 static enum report_phase phase_of(const struct volumes *v, const struct volume_record *r)
@@ -104,7 +100,7 @@ static enum report_phase phase_of(const struct volumes *v, const struct volume_r
 	case PHASE_CREATING:
 		return REPORT_CREATING;
 	case PHASE_READY:
-		return volumes_is_missing(v, r) ? REPORT_MISSING : REPORT_READY;
+		return snapshot_is_missing(v->snapshot, r) ? REPORT_MISSING : REPORT_READY;
 	case PHASE_ERASING:
 		return REPORT_ERASING;
 	}
@@ -118,18 +114,18 @@ static struct report_pool report_pool(const struct volumes *v, const struct devi
 		.rules = {p->unit_bytes, p->map_align_bytes, p->btt_start_bytes},
 		.incomplete = !p->complete};
 
-	if (!volumes_takes_new(v, p))
+	if (!takes_new(v, p))
 		return out;
 	memcpy(out.free_extent_bytes, p->free_extent_bytes, sizeof(out.free_extent_bytes));
 	out.n_free_extents = p->n_free_extents;
 	return out;
 }
 
-static void report_pools(const struct volumes *v, struct volumes_report *out)
+static void report_pools(const struct volumes *v, const struct device_list *seen, struct volumes_report *out)
 {
-	out->pools = x_calloc(v->seen->n_pools, sizeof(*out->pools));
-	for (size_t i = 0; i < v->seen->n_pools; i++) {
-		const struct device_pool *p = &v->seen->pools[i];
+	out->pools = x_calloc(seen->n_pools, sizeof(*out->pools));
+	for (size_t i = 0; i < seen->n_pools; i++) {
+		const struct device_pool *p = &seen->pools[i];
 
 		if (p->closed)
 			continue;
@@ -153,21 +149,11 @@ static void report_pending(
 	}
 }
 
-static size_t count_pending(const struct records_view *view)
-{
-	size_t n = 0;
-
-	for (const struct pending_creation *a = view->pending; a; a = a->next)
-		n++;
-	return n;
-}
-
 static void report_volumes(const struct volumes *v, struct volumes_report *out)
 {
 	const struct records_view view = records_view(v->records);
 
-	out->volumes =
-		x_calloc(view.n + count_pending(&view) + strv_len(view.damaged), sizeof(*out->volumes));
+	out->volumes = x_calloc(view.n + view.n_pending + strv_len(view.damaged), sizeof(*out->volumes));
 	for (size_t i = 0; i < view.n; i++) {
 		const struct volume_record *r = view.list[i];
 
@@ -196,15 +182,15 @@ bool volumes_report(struct volumes *v, struct volumes_report *ret)
 	struct volumes_report out = {0};
 
 	pthread_mutex_lock(&v->shared.mutex);
-	bool known = v->seen != NULL;
-	if (known) {
-		report_pools(v, &out);
+	const struct device_list *seen = snapshot_list(v->snapshot);
+	if (seen) {
+		report_pools(v, seen, &out);
 		report_volumes(v, &out);
 	}
 	pthread_mutex_unlock(&v->shared.mutex);
-	if (known)
+	if (seen)
 		*ret = out;
-	return known;
+	return seen != NULL;
 }
 
 void volumes_report_done(struct volumes_report *r)

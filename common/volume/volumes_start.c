@@ -42,7 +42,7 @@ static void adopt_pools(struct volumes *v)
 		if (!volume_lock_if(v->locks, ids[i], lacks_pool, v->records, &lock))
 			continue;
 		r = records_find(v->records, ids[i]);
-		d = volumes_seen_device(v, r);
+		d = snapshot_seen_device(v->snapshot, r);
 		if (!d)
 			continue;
 		r->pool = d->pool;
@@ -112,67 +112,23 @@ static void report_strangers(struct volumes *v)
 	CLEANUP(strv_freep) char **strangers = NULL;
 
 	pthread_mutex_lock(&v->shared.mutex);
-	for (size_t i = 0; i < v->seen->n_devices; i++) {
-		if (!records_has(v->records, v->seen->devices[i].id))
-			strv_add(&strangers, v->seen->devices[i].id);
+	const struct device_list *seen = snapshot_list(v->snapshot);
+	for (size_t i = 0; i < seen->n_devices; i++) {
+		if (!records_has(v->records, seen->devices[i].id))
+			strv_add(&strangers, seen->devices[i].id);
 	}
 	pthread_mutex_unlock(&v->shared.mutex);
 	for (size_t i = 0; strangers && strangers[i]; i++)
 		log_warn("device without state is left alone", F_STR("device", strangers[i]));
 }
 
-static bool all_active(const struct device_list *l)
+int volumes_load(struct volumes *v, bool for_repair, struct error **err)
 {
-	for (size_t i = 0; i < l->n_devices; i++) {
-		if (!l->devices[i].active)
-			return false;
-	}
-	return true;
-}
-
-/* One device that cannot be activated must not keep all others away. */
-static int list_activated(struct volumes *v, struct device_list **ret, struct error **err)
-{
-	CLEANUP(device_list_freep) struct device_list *list = NULL;
-	CLEANUP(error_freep) struct error *ignored = NULL;
-
-	if (device_list_read(v->devices, &list, err) < 0)
-		return err_wrap(err, "list devices");
-	if (all_active(list)) {
-		*ret = TAKE_PTR(list);
-		return 0;
-	}
-	if (volumes_activate_own(v, list, &ignored) < 0)
-		log_warn(
-			"not all devices are active, will be tried again when they are used", F_ERR(ignored));
-	if (device_list_read(v->devices, ret, err) < 0)
-		return err_wrap(err, "list devices");
-	return 0;
-}
-
-static int take_over(struct volumes *v, bool activate, struct error **err)
-{
-	CLEANUP(device_list_freep) struct device_list *list = NULL;
-
 	if (records_open(v->records, v->state_path, err) < 0)
 		return -1;
-	if (records_load(v->records, /* for_repair= */ !activate, err) < 0)
+	if (records_load(v->records, for_repair, err) < 0)
 		return -1;
-	if (activate && list_activated(v, &list, err) < 0)
-		return -1;
-	if (!activate && device_list_read(v->devices, &list, err) < 0)
-		return err_wrap(err, "list devices");
-	pthread_mutex_lock(&v->shared.mutex);
-	device_list_free(v->seen);
-	v->seen = TAKE_PTR(list);
-	pthread_mutex_unlock(&v->shared.mutex);
-	volumes_changed(&v->shared);
-	return 0;
-}
-
-int volumes_load(struct volumes *v, struct error **err)
-{
-	return take_over(v, /* activate= */ false, err);
+	return snapshot_begin(v->snapshot, /* activate= */ !for_repair, err);
 }
 
 /* Logged when it changes. */
@@ -186,7 +142,7 @@ static void note_room(struct volumes *v)
 
 int volumes_start(struct volumes *v, struct error **err)
 {
-	if (take_over(v, /* activate= */ true, err) < 0)
+	if (volumes_load(v, /* for_repair= */ false, err) < 0)
 		return -1;
 	report_strangers(v);
 	note_room(v);
@@ -200,7 +156,7 @@ int volumes_refresh(struct volumes *v, struct error **err)
 	if (volumes_require_ready(v, err) < 0)
 		return -1;
 	note_room(v);
-	if (volumes_relist(v, err) < 0)
+	if (snapshot_relist(v->snapshot, err) < 0)
 		return -1;
 	device_back_up(v->devices);
 	adopt_pools(v);

@@ -31,8 +31,9 @@ static char **other_devices(struct volumes *v, const char *id)
 	char **paths = NULL;
 
 	pthread_mutex_lock(&v->shared.mutex);
-	for (size_t i = 0; v->seen && i < v->seen->n_devices; i++) {
-		const struct device *d = &v->seen->devices[i];
+	const struct device_list *seen = snapshot_list(v->snapshot);
+	for (size_t i = 0; seen && i < seen->n_devices; i++) {
+		const struct device *d = &seen->devices[i];
 
 		if (d->path && !str_eq(d->id, id))
 			strv_add(&paths, d->path);
@@ -83,7 +84,7 @@ static int is_device_of(
 static int is_mount_of(struct volumes *v, const struct volume_record *r, const struct mount_entry *e,
 	bool *ret, struct error **err)
 {
-	CLEANUP(device_freep) struct device *d = volumes_seen_device(v, r);
+	CLEANUP(device_freep) struct device *d = snapshot_seen_device(v->snapshot, r);
 	bool known;
 
 	*ret = false;
@@ -100,11 +101,23 @@ static int is_mount_of(struct volumes *v, const struct volume_record *r, const s
 	return 0;
 }
 
+/* A copy of the device called @id, if there is only one. */
+static struct device *only_device(struct volumes *v, const char *id)
+{
+	pthread_mutex_lock(&v->shared.mutex);
+	const struct device_list *seen = snapshot_list(v->snapshot);
+	const struct device *d = seen ? device_list_find(seen, id) : NULL;
+	bool is_only = d && (d + 1 == seen->devices + seen->n_devices || !str_eq(d[1].id, id));
+	struct device *copy = is_only ? device_dup(d) : NULL;
+	pthread_mutex_unlock(&v->shared.mutex);
+	return copy;
+}
+
 /* The same of a volume without a record that can be read. */
 static int is_mount_of_stranger(
 	struct volumes *v, const char *id, const struct mount_entry *e, bool *ret, struct error **err)
 {
-	CLEANUP(device_freep) struct device *d = volumes_seen_stranger(v, id);
+	CLEANUP(device_freep) struct device *d = only_device(v, id);
 	bool known;
 
 	*ret = false;
@@ -145,23 +158,6 @@ int volumes_check_use(const struct volume_record *r, enum access_mode mode, stru
 		return err_wrap(err, "volume %s", r->id);
 	*ret_params = params;
 	params = (struct volume_params){0};
-	return 0;
-}
-
-int volumes_check_block(
-	const struct volume_record *r, const struct mount_table *table, dev_t dev, struct error **err)
-{
-	const struct mount_entry *mounted = mount_shown_as(table, dev, MOUNT_SHOWN_FS);
-
-	if (!volumes_may_be_block(r))
-		return err_set(err, ERR_PRECONDITION,
-			"volume %s was not made as a block device: content of others may be left on it",
-			r->id);
-	if (mounted)
-		return err_set(err, ERR_PRECONDITION,
-			"the file system of volume %s is mounted at %s: it cannot be a block device "
-			"meanwhile",
-			r->id, mounted->target);
 	return 0;
 }
 
@@ -231,7 +227,7 @@ int volumes_detach(struct volumes *v, const char *id, const struct volume_record
 {
 	bool was_mounted = false;
 
-	volumes_set_step(v, id, "unmounting");
+	volume_lock_set_step(v->locks, id, "unmounting");
 	for (;;) {
 		CLEANUP(mount_table_freep) struct mount_table *table = NULL;
 		const struct mount_entry *e;
