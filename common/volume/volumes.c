@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "volume/id.h"

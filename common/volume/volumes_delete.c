@@ -1,15 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* DeleteVolume: refuse what is in use, record that the volume is to go, and leave the rest to the eraser. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/step.h"
-#include "base/str.h"
-#include "os/blockdev.h"
-#include "os/mount_shown.h"
 #include "volume/id.h"
 #include "volume/volumes_private.h"
 

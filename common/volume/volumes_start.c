@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* From the state folder and a listing of devices to the first snapshot, and what is done about what a crash
  * left half done. */
-#include <stdlib.h>
-
 #include "base/log.h"
 #include "base/str.h"
 #include "volume/volumes_private.h"
