@@ -31,7 +31,7 @@ static void remove_file(struct repair *p, const char *file, const char *what)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 
-	if (state_remove_file(p->v->state, file, &err) < 0)
+	if (state_remove_file(records_store(p->v->records), file, &err) < 0)
 		repair_leave(p, "%s", err->msg);
 	else
 		repair_did(p, "removed %s %s", what, file);
@@ -40,12 +40,12 @@ static void remove_file(struct repair *p, const char *file, const char *what)
 /* While its own device may exist, a file says what would be known by nobody else. */
 static void remove_twin(struct repair *p, const struct state_problem *problem)
 {
-	CLEANUP(volume_record_freep) struct volume_record *winner = volumes_record(p->v, p->id);
+	CLEANUP(volume_record_freep) struct volume_record *winner = records_find(p->v->records, p->id);
 	const struct volume_record *loser = problem->record;
 	const struct device *d = NULL;
 
 	if (loser->identity && winner && !str_eq(loser->identity, winner->identity)) {
-		enum presence presence = presence_of(p->v->seen, loser, &d);
+		enum presence presence = presence_of(snapshot_list(p->v->snapshot), loser, &d);
 
 		if (presence == DEVICE_PRESENT || presence == DEVICE_MISSING) {
 			repair_leave(p,
@@ -62,7 +62,7 @@ static void remove_twin(struct repair *p, const struct state_problem *problem)
 
 static bool set_aside(struct repair *p, const struct state_problem *problem)
 {
-	CLEANUP(volume_record_freep) struct volume_record *other = volumes_record(p->v, p->id);
+	CLEANUP(volume_record_freep) struct volume_record *other = records_find(p->v->records, p->id);
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(free_charp) char *name = NULL;
 
@@ -77,7 +77,7 @@ static bool set_aside(struct repair *p, const struct state_problem *problem)
 	/* once it is aside, a device that cannot be adopted would have no state at all */
 	if (!other && repair_has_device(p) && !repair_can_adopt(p))
 		return false;
-	if (state_set_aside(p->v->state, problem->file, &name, &err) < 0) {
+	if (state_set_aside(records_store(p->v->records), problem->file, &name, &err) < 0) {
 		repair_leave(p, "%s", err->msg);
 		return false;
 	}
@@ -140,7 +140,7 @@ static bool repair_files(struct repair *p, const struct state_content *content)
 
 static const struct device *only_candidate(struct repair *p)
 {
-	const struct device_list *l = p->v->seen;
+	const struct device_list *l = snapshot_list(p->v->snapshot);
 	const struct device *found = NULL;
 
 	for (size_t i = 0; i < l->n_devices; i++) {
@@ -169,7 +169,7 @@ static const char *mode_of(const struct repair *p, const struct device_pool *poo
 /* Whether there is a device of that name. */
 static bool repair_has_device(const struct repair *p)
 {
-	const struct device_list *l = p->v->seen;
+	const struct device_list *l = snapshot_list(p->v->snapshot);
 
 	for (size_t i = 0; i < l->n_devices; i++) {
 		if (str_eq(l->devices[i].id, p->id))
@@ -185,10 +185,10 @@ static int take(struct repair *p, struct volume_record *r, char **ret_found, str
 	CLEANUP(device_freep) struct device *d = NULL;
 	CLEANUP(fd_closep) int fd = -1;
 
-	if (volumes_require_device(p->v, r, &d, err) < 0)
+	if (snapshot_require_device(p->v->snapshot, r, &d, err) < 0)
 		return -1;
 	r->size_bytes = d->size_bytes;
-	if (d->path && volumes_claim_device(p->v, r, d, &fd, err) < 0)
+	if (d->path && snapshot_claim_device(p->v->snapshot, r, d, &fd, err) < 0)
 		return -1;
 	return d->path ? fs_probe(d->path, ret_found, err) : 0;
 }
@@ -220,7 +220,7 @@ static struct volume_record *prepare(struct repair *p, char **ret_pool, char **r
 
 	if (!d)
 		return NULL;
-	const struct device_pool *pool = device_list_pool(p->v->seen, d->pool);
+	const struct device_pool *pool = device_list_pool(snapshot_list(p->v->snapshot), d->pool);
 	if (!pool || !pool->complete) {
 		repair_leave(p, "the device's pool is incomplete: bring it back first");
 		return NULL;
@@ -279,7 +279,7 @@ static void repair_adopt(struct repair *p)
 		return;
 	if (!p->block && found && fs_known(found))
 		r->fs_type = x_strdup(found);
-	if (volumes_save(p->v, r, &err) < 0) {
+	if (records_save(p->v->records, r, &err) < 0) {
 		repair_leave(p, "the device has no state and gets none: %s", err->msg);
 		return;
 	}
@@ -348,7 +348,7 @@ static void drop(struct repair *p, const struct volume_record *r, const char *wh
 	const char *mounted = mounted_path(r, table);
 	if (mounted)
 		repair_leave(p, "something is still mounted at %s: unmount it first", mounted);
-	else if (volumes_drop(p->v, r, &err) < 0)
+	else if (records_drop(p->v->records, r, &err) < 0)
 		repair_leave(p, "%s", err->msg);
 	else
 		repair_did(p, "dropped the state: %s", why);
@@ -362,9 +362,9 @@ static int finish_creation(struct repair *p, struct volume_record *r, char **fou
 		free(r->fs_type);
 		r->fs_type = TAKE_PTR(*found);
 	}
-	if (volumes_save(p->v, r, err) < 0)
+	if (records_save(p->v->records, r, err) < 0)
 		return -1;
-	return state_advance(p->v->state, r, PHASE_READY, err);
+	return records_advance(p->v->records, r, PHASE_READY, err);
 }
 
 static void undo_creation(struct repair *p, const struct volume_record *r, enum presence presence)
@@ -492,7 +492,7 @@ static int save_facts(struct repair *p, struct volume_record *r, struct error **
 	changed = fix_pool(r, d, &changes) || changed;
 	changed = fix_block(p, r, &changes) || changed;
 	changed = fix_mounts(r, &view, d, &changes) || changed;
-	if (changed && volumes_save(p->v, r, err) < 0)
+	if (changed && records_save(p->v->records, r, err) < 0)
 		return -1;
 	for (size_t i = 0; changes && changes[i]; i++)
 		repair_did(p, "%s", changes[i]);
@@ -504,7 +504,7 @@ static void fix_present(struct repair *p, struct volume_record *r, bool active)
 	CLEANUP(device_freep) struct device *d = NULL;
 	CLEANUP(error_freep) struct error *err = NULL;
 
-	if (!active && volumes_require_device(p->v, r, &d, &err) < 0) {
+	if (!active && snapshot_require_device(p->v->snapshot, r, &d, &err) < 0) {
 		repair_leave(p, "%s", err->msg);
 		return;
 	}
@@ -545,13 +545,13 @@ static void repair_volume(struct repair *p)
 
 	if (!volume_id_valid(p->id))
 		return;
-	r = volumes_record(p->v, p->id);
+	r = records_find(p->v->records, p->id);
 	if (!r) {
 		if (repair_has_device(p))
 			repair_adopt(p);
 		return;
 	}
-	enum presence presence = presence_of(p->v->seen, r, &d);
+	enum presence presence = presence_of(snapshot_list(p->v->snapshot), r, &d);
 	if (r->phase == PHASE_CREATING)
 		settle_creation(p, r, presence);
 	else if (r->phase == PHASE_ERASING)
@@ -573,7 +573,7 @@ static int read_content(struct volumes *v, struct state_content *ret, struct err
 /* Whether there is anything that the name could mean. */
 static bool is_known(const struct repair *p, const struct state_content *content)
 {
-	CLEANUP(volume_record_freep) struct volume_record *r = volumes_record(p->v, p->id);
+	CLEANUP(volume_record_freep) struct volume_record *r = records_find(p->v->records, p->id);
 
 	if (r || repair_has_device(p))
 		return true;
@@ -591,12 +591,12 @@ int volumes_repair(
 	struct repair_report done = {0};
 	struct repair p = {.v = v, .id = id, .block = block, .report = &done};
 
-	if (!v->state && state_open(v->state_path, &v->state, err) < 0)
+	if (records_open(v->records, v->state_path, err) < 0)
 		return -1;
 	/* before loading, which clears temporaries away */
 	if (read_content(v, &content, err) < 0)
 		return -1;
-	if (volumes_load(v, err) < 0)
+	if (volumes_load(v, /* for_repair= */ true, err) < 0)
 		return -1;
 	if (!is_known(&p, &content))
 		repair_leave(&p, "there is neither a volume, nor a device, nor a state file of that name");
@@ -613,12 +613,12 @@ int volumes_forget(struct volumes *v, const char *id, struct repair_report *ret,
 	struct repair p = {.v = v, .id = id, .report = &done};
 	const struct device *d = NULL;
 
-	if (volumes_load(v, err) < 0)
+	if (volumes_load(v, /* for_repair= */ true, err) < 0)
 		return -1;
-	r = volume_id_valid(id) ? volumes_record(v, id) : NULL;
+	r = volume_id_valid(id) ? records_find(v->records, id) : NULL;
 	if (!r)
 		repair_leave(&p, "there is no state that could be dropped");
-	else if (presence_of(v->seen, r, &d) == DEVICE_PRESENT)
+	else if (presence_of(snapshot_list(v->snapshot), r, &d) == DEVICE_PRESENT)
 		repair_leave(&p, "its device exists: delete the volume instead");
 	else
 		drop(&p, r, "its device is not there");

@@ -79,7 +79,7 @@ static int require_existing(struct volumes *v, const struct volume_record *r, co
 {
 	CLEANUP(device_freep) struct device *d = NULL;
 
-	if (volumes_require_content(v, r, &d, err) < 0)
+	if (snapshot_require_content(v->snapshot, r, &d, err) < 0)
 		return -1;
 	return check_existing(r, q, wanted, err);
 }
@@ -138,9 +138,10 @@ static void find_candidates(
 	struct candidates c = {0};
 	uint64_t now_ns = clock_ns();
 
-	pthread_mutex_lock(&v->mutex);
-	for (size_t i = 0; i < v->seen->n_pools; i++) {
-		const struct device_pool *p = &v->seen->pools[i];
+	pthread_mutex_lock(&v->shared.mutex);
+	const struct device_list *seen = snapshot_list(v->snapshot);
+	for (size_t i = 0; i < seen->n_pools; i++) {
+		const struct device_pool *p = &seen->pools[i];
 		uint64_t max_bytes = capacity_max_bytes(&p->capacity, sector);
 		uint64_t size_bytes = device_fit(v->devices, p, sector, bytes);
 
@@ -156,11 +157,11 @@ static void find_candidates(
 		}
 		c.list = x_realloc(c.list, c.n + 1, sizeof(*c.list));
 		c.list[c.n++] = (struct candidate){.uuid = x_strdup(p->uuid),
-			.avoided = failing_avoids(v->failing, p->uuid, now_ns),
+			.avoided = failing_avoids(snapshot_failing(v->snapshot), p->uuid, now_ns),
 			.size_bytes = size_bytes,
 			.max_bytes = max_bytes};
 	}
-	pthread_mutex_unlock(&v->mutex);
+	pthread_mutex_unlock(&v->shared.mutex);
 	if (c.n > 1)
 		qsort(c.list, c.n, sizeof(*c.list), compare_candidates);
 	*ret = c;
@@ -256,12 +257,12 @@ static int make_device(struct volumes *v, struct creation *c, struct device **re
 		.size_bytes = r->size_bytes,
 		.sector = c->sector};
 
-	volumes_set_step(v, r->id, "making its device");
+	volume_lock_set_step(v->locks, r->id, "making its device");
 	if (device_create(v->devices, &spec, &d, err) < 0)
 		return -1;
 	concurrency_limit_leave(TAKE_PTR(c->making));
-	volumes_note(v, d, /* exists= */ true);
-	volumes_set_step(v, r->id, "zeroing its device");
+	snapshot_note(v->snapshot, d, /* exists= */ true);
+	volume_lock_set_step(v->locks, r->id, "zeroing its device");
 	if (clear_device(v, d, c->block, err) < 0)
 		return err_wrap(err, "new device");
 	*ret = TAKE_PTR(d);
@@ -273,11 +274,11 @@ static int record_creation(struct volumes *v, const struct volume_record *r, str
 {
 	CLEANUP(error_freep) struct error *refusal = NULL;
 
-	if (volumes_save(v, r, &refusal) == 0)
+	if (records_save(v->records, r, &refusal) == 0)
 		return 0;
 	if (state_refuses(refusal)) {
 		/* until the next refresh looks: a file system that has failed may not tell by statvfs(3) */
-		(void)volumes_note_room(v, refusal->msg);
+		(void)records_note_room(v->records, refusal->msg);
 		return err_set(
 			err, ERR_EXHAUSTED, "no volume can be recorded on this node: %s", refusal->msg);
 	}
@@ -305,13 +306,12 @@ static int create_in_pool(
 	if (d->size_bytes != r->size_bytes || c->block) {
 		r->size_bytes = d->size_bytes;
 		r->block_clean = c->block;
-		if (volumes_save(v, r, err) < 0)
+		if (records_save(v->records, r, err) < 0)
 			return -1;
 	}
-	if (state_advance(v->state, r, PHASE_READY, err) < 0)
+	if (records_advance(v->records, r, PHASE_READY, err) < 0)
 		return -1;
 	STEP_POINT("create-ready");
-	volumes_keep(v, r);
 	return 0;
 }
 
@@ -387,11 +387,11 @@ static int enter_gates(struct volumes *v, struct creation *c, struct error **err
 	if (refuse_while_stuck(v, err) < 0)
 		return -1;
 	if (c->block) {
-		volumes_set_step(v, c->r->id, "waiting until it can be zeroed");
+		volume_lock_set_step(v->locks, c->r->id, "waiting until it can be zeroed");
 		if (concurrency_limit_enter(v->zeroing, ZERO_WAIT_MS, &c->zeroing, err) < 0)
 			return err_wrap(err, "zero a new block volume");
 	}
-	volumes_set_step(v, c->r->id, "waiting until its device can be made");
+	volume_lock_set_step(v->locks, c->r->id, "waiting until its device can be made");
 	return enter_making(v, &c->making, err);
 }
 
@@ -404,20 +404,20 @@ static bool blame_pool(struct volumes *v, const struct creation *c, const struct
 	/* another one was faster; or something hangs that may have nothing to do with this pool */
 	if (err->code == ERR_EXHAUSTED || err->code == ERR_UNAVAILABLE)
 		return true;
-	pthread_mutex_lock(&v->mutex);
-	unsigned seconds = failing_note(v->failing, c->r->pool, clock_ns());
-	pthread_mutex_unlock(&v->mutex);
+	pthread_mutex_lock(&v->shared.mutex);
+	unsigned seconds = failing_note(snapshot_failing(v->snapshot), c->r->pool, clock_ns());
+	pthread_mutex_unlock(&v->shared.mutex);
 	log_warn("a device could not be made; its pool is avoided and offers no capacity for some time",
 		F_STR("pool", c->r->pool), F_U64("seconds", seconds), F_ERR(err));
-	volumes_tell(v);
+	volumes_changed(&v->shared);
 	return true;
 }
 
 static void praise_pool(struct volumes *v, const struct creation *c)
 {
-	pthread_mutex_lock(&v->mutex);
-	bool failed_before = failing_clear(v->failing, c->r->pool);
-	pthread_mutex_unlock(&v->mutex);
+	pthread_mutex_lock(&v->shared.mutex);
+	bool failed_before = failing_clear(snapshot_failing(v->snapshot), c->r->pool);
+	pthread_mutex_unlock(&v->shared.mutex);
 	if (failed_before)
 		log_info("devices can be made in the pool again", F_STR("pool", c->r->pool));
 }
@@ -448,7 +448,7 @@ static int require_candidates(struct volumes *v, const struct volume_request *q,
 		return -1;
 	find_candidates(v, bytes, q->limit_bytes, sector, ret);
 	if (ret->n == 0 && !ret->over_limit) {
-		if (volumes_relist(v, err) < 0)
+		if (snapshot_relist(v->snapshot, err) < 0)
 			return -1;
 		candidates_done(ret);
 		find_candidates(v, bytes, q->limit_bytes, sector, ret);
@@ -456,32 +456,12 @@ static int require_candidates(struct volumes *v, const struct volume_request *q,
 	return ret->n > 0 ? 0 : no_candidate(ret, bytes, err);
 }
 
-static void add_pending(struct volumes *v, struct pending_creation *a)
-{
-	pthread_mutex_lock(&v->mutex);
-	a->next = v->pending;
-	v->pending = a;
-	pthread_mutex_unlock(&v->mutex);
-}
-
-static void remove_pending(struct volumes *v, const struct pending_creation *a)
-{
-	struct pending_creation **at = &v->pending;
-
-	pthread_mutex_lock(&v->mutex);
-	while (*at != a)
-		at = &(*at)->next;
-	*at = a->next;
-	pthread_mutex_unlock(&v->mutex);
-	volumes_tell(v);
-}
-
 static int record_and_make(
 	struct volumes *v, struct creation *c, const struct volume_request *q, struct error **err)
 {
 	CLEANUP(candidates_done) struct candidates pools = {0};
 
-	if (refuse_strangers(v, c->r->id, q->name, err) < 0 || volumes_check_room(v, err) < 0)
+	if (refuse_strangers(v, c->r->id, q->name, err) < 0 || records_check_room(v->records, err) < 0)
 		return -1;
 	if (require_candidates(v, q, c->sector, &pools, err) < 0)
 		return -1;
@@ -500,9 +480,9 @@ static int create_new(struct volumes *v, const char *id, const struct volume_req
 	struct pending_creation pending = {.r = c.r};
 	int rv;
 
-	add_pending(v, &pending);
+	records_begin(v->records, &pending);
 	rv = record_and_make(v, &c, q, err);
-	remove_pending(v, &pending);
+	records_end(v->records, &pending);
 	if (rv == 0) {
 		volumes_log_change(v, c.r, &change);
 		*ret = TAKE_PTR(c.r);
@@ -521,14 +501,14 @@ int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct e
 	CLEANUP(device_freep) struct device *d = NULL;
 	enum presence presence;
 
-	if (volumes_find_device(v, r, &d, &presence, err) < 0)
+	if (snapshot_find_device(v->snapshot, r, &d, &presence, err) < 0)
 		return -1;
 	if (presence == DEVICE_MISSING)
 		return err_set(err, ERR_UNAVAILABLE, "its pool is absent or incomplete");
 	/* a record without identity was not written by us, and cannot claim a device */
-	if (d && r->identity && volumes_destroy_device(v, d, /* exclusive_fd= */ -1, err) < 0)
+	if (d && r->identity && snapshot_destroy_device(v->snapshot, d, /* exclusive_fd= */ -1, err) < 0)
 		return -1;
-	return volumes_drop(v, r, err);
+	return records_drop(v->records, r, err);
 }
 
 int volumes_find_content(
@@ -537,7 +517,7 @@ int volumes_find_content(
 	CLEANUP(device_freep) struct device *d = NULL;
 	enum presence presence;
 
-	if (volumes_find_device(v, r, &d, &presence, err) < 0)
+	if (snapshot_find_device(v->snapshot, r, &d, &presence, err) < 0)
 		return -1;
 	if (d && d->path && d->active)
 		return fs_probe(d->path, ret_found, err);
@@ -573,9 +553,9 @@ static int refuse_erasing(const struct volume_record *r, struct error **err)
 /* The record that has the name, or else the one that has the ID which the name gives. */
 static struct volume_record *find_existing(struct volumes *v, const char *name, const char *id)
 {
-	struct volume_record *r = volumes_record_by_name(v, name);
+	struct volume_record *r = records_find_name(v->records, name);
 
-	return r ? r : volumes_record(v, id);
+	return r ? r : records_find(v->records, id);
 }
 
 static int make_locked(struct volumes *v, const char *id, const struct volume_request *q,

@@ -1,51 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* DeleteVolume: refuse what is in use, record that the volume is to go, and leave the rest to the eraser. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/step.h"
-#include "base/str.h"
-#include "os/blockdev.h"
-#include "os/mount_shown.h"
 #include "volume/id.h"
 #include "volume/volumes_private.h"
-
-static int refuse_mounted(const struct volume_record *r, dev_t dev, struct error **err)
-{
-	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
-
-	if (mount_table_read(&table, err) < 0)
-		return -1;
-	const struct mount_entry *use = mount_shown_any(table, dev);
-	if (use)
-		return err_set(
-			err, ERR_PRECONDITION, "volume %s is in use: mounted at %s", r->id, use->target);
-	return 0;
-}
-
-int volumes_claim_device(struct volumes *v, const struct volume_record *r, const struct device *d,
-	int *ret_fd, struct error **err)
-{
-	CLEANUP(fd_closep) int fd = -1;
-	struct blockdev_info info;
-
-	if (blockdev_stat(d->path, &info, err) < 0)
-		return err_wrap(err, "volume %s", r->id);
-	if (refuse_mounted(r, info.dev, err) < 0)
-		return -1;
-	if (dm_wait_unused(d->path, err) < 0 || dm_refuse_shared(info.dev, err) < 0)
-		return err_wrap(err, "volume %s", r->id);
-	if (blockdev_open_exclusive(d->path, &fd, err) < 0)
-		return err_wrap(
-			err, "volume %s%s", r->id, (*err)->code == ERR_PRECONDITION ? " is in use" : "");
-	if (volumes_confirm_path(v, r, d, err) < 0)
-		return -1;
-	*ret_fd = TAKE_FD(fd);
-	return 0;
-}
 
 /* What is erased must be provably gone after a crash; the Go driver's files name no pool. */
 static int record_pool(struct volumes *v, struct volume_record *r, const struct device *d, struct error **err)
@@ -53,20 +14,20 @@ static int record_pool(struct volumes *v, struct volume_record *r, const struct 
 	if (r->pool)
 		return 0;
 	r->pool = x_strdup(d->pool);
-	return volumes_save(v, r, err);
+	return records_save(v->records, r, err);
 }
 
 /* A file that somebody removed meanwhile is written again: all that it said is in @r. */
 static int record_deletion(struct volumes *v, struct volume_record *r, struct error **err)
 {
-	if (state_advance(v->state, r, PHASE_ERASING, err) == 0)
+	if (records_advance(v->records, r, PHASE_ERASING, err) == 0)
 		return 0;
 	if ((*err)->code != ERR_NOT_FOUND)
 		return -1;
 	error_clear(err);
-	if (volumes_save(v, r, err) < 0)
+	if (records_save(v->records, r, err) < 0)
 		return -1;
-	return state_advance(v->state, r, PHASE_ERASING, err);
+	return records_advance(v->records, r, PHASE_ERASING, err);
 }
 
 int volumes_delete_record(
@@ -80,25 +41,24 @@ int volumes_delete_record(
 	if (r->phase == PHASE_CREATING)
 		return volumes_roll_back(v, r, err);
 	if (r->phase == PHASE_READY) {
-		if (volumes_find_device(v, r, &d, &presence, err) < 0)
+		if (snapshot_find_device(v->snapshot, r, &d, &presence, err) < 0)
 			return -1;
 		if (presence == DEVICE_GONE) {
-			if (volumes_drop(v, r, err) < 0)
+			if (records_drop(v->records, r, err) < 0)
 				return -1;
 			volumes_log_change(v, r, &change);
 			return 0;
 		}
 		device_free(TAKE_PTR(d));
-		if (volumes_require_device(v, r, &d, err) < 0)
+		if (snapshot_require_device(v->snapshot, r, &d, err) < 0)
 			return -1;
-		if (d->path && volumes_claim_device(v, r, d, &claim.fd, err) < 0)
+		if (d->path && snapshot_claim_device(v->snapshot, r, d, &claim.fd, err) < 0)
 			return -1;
 		if (record_pool(v, r, d, err) < 0)
 			return -1;
 		if (record_deletion(v, r, err) < 0)
 			return -1;
 		STEP_POINT("delete-recorded");
-		volumes_keep(v, r);
 		volumes_log_change(v, r, &change);
 	}
 	claim.lock = TAKE_PTR(*lock);
@@ -114,7 +74,7 @@ int volumes_delete(struct volumes *v, const char *handle, struct error **err)
 
 	if (volumes_require_ready(v, err) < 0)
 		return -1;
-	known = volumes_record(v, handle);
+	known = records_find(v->records, handle);
 	if (known && known->phase == PHASE_ERASING)
 		return eraser_add(v->eraser, known->id, /* claim= */ NULL, err);
 	/* one that is not known yet may be about to be made: who makes it has the lock of its ID */
@@ -124,7 +84,7 @@ int volumes_delete(struct volumes *v, const char *handle, struct error **err)
 		volume_id_mint(handle, v->node_id, id);
 	if (volume_lock(v->locks, id, /* wait_ms= */ 0, &lock, err) < 0)
 		return -1;
-	r = volumes_record(v, id);
+	r = records_find(v->records, id);
 	if (r)
 		return volumes_delete_record(v, &lock, r, err);
 	/* what is in no form of ours was never given out, whatever bears that name */

@@ -57,7 +57,7 @@ static void checkpoint(struct work *w)
 
 	w->checkpoint = w->at + CHECKPOINT_BYTES;
 	w->r->erased_bytes = w->at;
-	if (volumes_save(w->v, w->r, &err) < 0)
+	if (records_save(w->v->records, w->r, &err) < 0)
 		log_debug("progress of erasing is not recorded, ignoring", F_STR("volume", w->r->id),
 			F_ERR(err));
 	STEP_POINT("erase-checkpoint");
@@ -110,7 +110,7 @@ static int erase_device(struct work *w, int fd, struct error **err)
 	CLEANUP(free_charp) char *claim = claim_text(&w->r->claim);
 	bool whole = volumes_erases_whole(w->r);
 
-	volumes_set_step(w->v, w->r->id, "erasing its device");
+	volume_lock_set_step(w->v->locks, w->r->id, "erasing its device");
 	LOG_AT(level, "erasing begins", F_STR("volume", w->r->id), F_STR("extent", whole ? "all" : "ends"),
 		F_U64("done_bytes", w->at), F_U64("size_bytes", w->size_bytes));
 	if ((whole ? erase_whole(w, fd, err) : erase_ends(w, fd, err)) < 0)
@@ -127,12 +127,12 @@ static int erase_and_destroy(
 	struct work *w, const struct device *d, struct erase_claim *claim, struct error **err)
 {
 	if (d->path) {
-		if (claim->fd < 0 && volumes_claim_device(w->v, w->r, d, &claim->fd, err) < 0)
+		if (claim->fd < 0 && snapshot_claim_device(w->v->snapshot, w->r, d, &claim->fd, err) < 0)
 			return -1;
 		if (erase_device(w, claim->fd, err) < 0)
 			return err_wrap(err, "erase volume %s", w->r->id);
 	}
-	if (volumes_destroy_device(w->v, d, TAKE_FD(claim->fd), err) < 0) {
+	if (snapshot_destroy_device(w->v->snapshot, d, TAKE_FD(claim->fd), err) < 0) {
 		/* the next attempt is not to write it all again */
 		checkpoint(w);
 		return err_wrap(err, "delete volume %s", w->r->id);
@@ -156,7 +156,7 @@ static void note_start(struct volumes *v, struct volume_record *r, uint64_t at, 
 		return;
 	r->erased_bytes = at;
 	r->erased_raw = raw;
-	volumes_keep(v, r);
+	records_keep(v->records, r);
 }
 
 static int finish(struct volumes *v, struct volume_record *r, struct erase_claim *claim, struct erasure *e,
@@ -165,11 +165,11 @@ static int finish(struct volumes *v, struct volume_record *r, struct erase_claim
 	CLEANUP(device_freep) struct device *d = NULL;
 	enum presence presence;
 
-	if (volumes_find_device(v, r, &d, &presence, err) < 0)
+	if (snapshot_find_device(v->snapshot, r, &d, &presence, err) < 0)
 		return -1;
 	if (presence != DEVICE_GONE) {
 		device_free(TAKE_PTR(d));
-		if (volumes_require_device(v, r, &d, err) < 0)
+		if (snapshot_require_device(v->snapshot, r, &d, err) < 0)
 			return -1;
 		uint64_t now_ns = clock_ns();
 		uint64_t at = resume_at(r, d);
@@ -186,7 +186,7 @@ static int finish(struct volumes *v, struct volume_record *r, struct erase_claim
 		if (erase_and_destroy(&w, d, claim, err) < 0)
 			return -1;
 	}
-	return volumes_drop(v, r, err);
+	return records_drop(v->records, r, err);
 }
 
 int volumes_erase(
@@ -197,7 +197,7 @@ int volumes_erase(
 
 	if (!claim->lock && volume_lock(v->locks, id, LOCK_WAIT_MS, &claim->lock, err) < 0)
 		return -1;
-	r = volumes_record(v, id);
+	r = records_find(v->records, id);
 	if (!r || r->phase != PHASE_ERASING)
 		return 0;
 	if (finish(v, r, claim, e, err) == 0)

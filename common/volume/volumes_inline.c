@@ -53,7 +53,7 @@ static int check_request(
 static int check_use(
 	struct volumes *v, const struct publish_request *q, const char *fs_type, struct error **err)
 {
-	CLEANUP(volume_record_freep) struct volume_record *r = volumes_record_by_name(v, q->handle);
+	CLEANUP(volume_record_freep) struct volume_record *r = records_find_name(v->records, q->handle);
 	CLEANUP(params_done) struct volume_params params = {0};
 
 	if ((!r || !volumes_is_taken_over(r)) && mount_flags_check(q->mount_flags, fs_type, err) < 0)

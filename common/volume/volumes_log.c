@@ -12,10 +12,11 @@
 /* By the name that administrators know, if its pool is seen. Return: caller frees; NULL: not known. */
 static char *pool_name(struct volumes *v, const char *uuid)
 {
-	pthread_mutex_lock(&v->mutex);
-	const struct device_pool *p = v->seen && uuid ? device_list_pool(v->seen, uuid) : NULL;
+	pthread_mutex_lock(&v->shared.mutex);
+	const struct device_list *seen = snapshot_list(v->snapshot);
+	const struct device_pool *p = seen && uuid ? device_list_pool(seen, uuid) : NULL;
 	char *name = x_strdup(p ? p->name : uuid);
-	pthread_mutex_unlock(&v->mutex);
+	pthread_mutex_unlock(&v->shared.mutex);
 	return name;
 }
 
@@ -27,7 +28,7 @@ static void add(struct log_field *fields, size_t *n, const char *key, const char
 
 void volumes_log_change(struct volumes *v, const struct volume_record *r, const struct volume_change *c)
 {
-	CLEANUP(device_freep) struct device *seen = c->device ? NULL : volumes_seen_device(v, r);
+	CLEANUP(device_freep) struct device *seen = c->device ? NULL : snapshot_seen_device(v->snapshot, r);
 	CLEANUP(free_charp) char *pool = pool_name(v, r->pool);
 	CLEANUP(free_charp) char *claim = claim_text(&r->claim);
 	CLEANUP(free_charp) char *pod = claim_pod(c->of ? c->of : &r->claim);
@@ -62,9 +63,9 @@ void volumes_note_claim(struct volumes *v, struct volume_record *r, const struct
 	volumes_read_claim(r, said, &claim);
 	if (!claim_add(&r->claim, &claim))
 		return;
-	if (volumes_save(v, r, &err) == 0)
+	if (records_save(v->records, r, &err) == 0)
 		return;
-	volumes_keep(v, r);
+	records_keep(v->records, r);
 	log_debug("whose volume it is goes to the disk with the next change", F_STR("volume", r->id),
 		F_ERR(err));
 }

@@ -1,48 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * volumes_private.h - what the files of volumes.h share.
- *
- * Records are copied out under the mutex, changed, made durable, and swapped in: whoever holds a volume's
- * lock works on a private copy, and readers never see a half-changed one. The mutex is held for work in
- * memory only.
+ * volumes_private.h - what the operations of volumes.h share. Each is in a file of its own, and uses the
+ * records (records.h) and the devices (snapshot.h) through their interfaces; what compares the two holds
+ * their mutex.
  */
 #pragma once
 
 #include <pthread.h>
 
-#include "base/turn.h"
-#include "pmem/device/device.h"
 #include "volume/concurrency_limit.h"
 #include "volume/eraser.h"
 #include "volume/failing.h"
 #include "volume/locks.h"
-#include "volume/presence.h"
-#include "volume/state.h"
+#include "volume/records.h"
+#include "volume/snapshot.h"
 #include "volume/volumes.h"
 
-#define PUBLISH_WAIT_MS   2000
-#define MKFS_TIMEOUT_MS   300000
-#define USAGE_HELPERS_MAX 8
-/* More at once would not be faster; with those that wait they leave most workers to other calls. */
-#define ZEROING_MAX         4
-#define ZEROING_WAITING_MAX 8
-/* Devices are made one after the other. While one takes long, those inside leave most workers to other calls.
- */
-#define MAKING_MAX         12
-#define MAKING_WAITING_MAX 32
-
-/* A volume that is being created: reported before it is recorded, so that a controller that starts in the
- * meantime, which knows nothing of the call, does not have it made elsewhere too. */
-struct pending_creation {
-	const struct volume_record
-		*r; /* only what is never changed is read: ID, name, claim, made_by_controller */
-	struct pending_creation *next;
-};
+#define PUBLISH_WAIT_MS 2000
 
 struct volumes {
 	char *node_id;
 	char *state_path;
-	struct state_store *state; /* NULL until the folder is ours */
 	struct volume_locks *locks;
 	struct eraser *eraser;
 	struct concurrency_limit *making;  /* of devices, within the call */
@@ -51,38 +29,13 @@ struct volumes {
 	struct path_roots *roots;
 	struct fs_usage_helpers *usage_helpers;
 	int mkfs_timeout_ms;
-	void (*changed)(void *user); /* as in volumes_config */
-	void *changed_user;
 
-	struct turn relisting; /* one listing at a time, so that an older one never replaces a newer one */
-	pthread_mutex_t mutex; /* guards what follows */
-	struct volume_record **records; /* sorted by id */
-	size_t n_records;
-	struct volume_record **by_name; /* those that have one: sorted by it, and by id */
-	size_t n_by_name;
-	struct pending_creation *pending;
-	struct device_list *seen; /* last listing, kept up to date; NULL before the first */
-	uint64_t changes;  /* devices that we created or destroyed: a listing that overlaps one is not used */
-	uint64_t listings; /* that were used in `seen`, of pools alone too */
-	char **in_doubt;   /* ids whose removal failed, and may have been done, or whose device's path was
-			    * another's, until the next new listing: strv */
-	struct failing *failing;
-	char *no_room;       /* why the state folder takes no new volume; NULL: it does */
+	struct volumes_shared shared;
+	struct records *records;
+	struct snapshot *snapshot;
+	/* guarded by shared.mutex: */
 	char *start_failure; /* of the last attempt to start; NULL: none has failed */
-	bool loaded;         /* the state folder was read */
-	char **damaged;      /* ids whose state file could not be read: strv */
 };
-
-/** volumes_record() - a copy of the record that @handle means: by ID, or by stored name if it is no ID of
- * ours. Return: volume_record_free(), or NULL. */
-struct volume_record *volumes_record(struct volumes *v, const char *handle);
-
-/** volumes_record_by_name() - a copy of the record whose stored name is @name, or NULL. */
-struct volume_record *volumes_record_by_name(struct volumes *v, const char *name);
-
-/** volumes_mounted_at() - the ID of the volume that is recorded to be staged or published at @path. Return:
- * caller frees; NULL: none is. */
-char *volumes_mounted_at(struct volumes *v, const char *path);
 
 /** volumes_refuse_stranger() - of @id, which has no record, nothing must be there: neither a device without
  * state nor a state file that could not be read. Return: 0, or -1 with ERR_PRECONDITION that names `check
@@ -111,84 +64,9 @@ void volumes_read_claim(const struct volume_record *r, const struct strmap *said
  * holds the lock. */
 void volumes_note_claim(struct volumes *v, struct volume_record *r, const struct strmap *said);
 
-/** volumes_keep() - put a copy of @r in the place of the record with its id, or add it. */
-void volumes_keep(struct volumes *v, const struct volume_record *r);
-
-/** volumes_tell() - report that records or what is seen of devices may have changed. Without
- * the mutex. */
-void volumes_tell(struct volumes *v);
-
-/** volumes_phase() - of @r, which is missing when it is ready and its device cannot be seen. The caller has
- * the mutex. */
-enum volume_phase volumes_phase(const struct volumes *v, const struct volume_record *r);
-
-/** volumes_drop() - durably forget @r. Return: 0, or -1 as state_remove(). */
-int volumes_drop(struct volumes *v, const struct volume_record *r, struct error **err) MUST_CHECK;
-
-/** volumes_save() - make @r durable and keep it. Return: 0, or -1 as state_put(). */
-int volumes_save(struct volumes *v, const struct volume_record *r, struct error **err) MUST_CHECK;
-
-/** volumes_takes_new() - whether new devices are made in @p now. The caller has the mutex. */
-bool volumes_takes_new(const struct volumes *v, const struct device_pool *p);
-
-/** volumes_check_room() - look whether the state folder can record a further volume, and remember it for what
- * capacity is told. Return: 0, or -1 with ERR_EXHAUSTED. */
-int volumes_check_room(struct volumes *v, struct error **err) MUST_CHECK;
-
-/** volumes_note_room() - remember why the state folder takes no new volume. @no_room: NULL: it does. Return:
- * whether that is news. */
-bool volumes_note_room(struct volumes *v, const char *no_room);
-
-/** volumes_load() - take the state folder, read it and list devices, and do nothing about what is found: for
- * repairs. Return: 0, or -1 as volumes_start(). */
-int volumes_load(struct volumes *v, struct error **err) MUST_CHECK;
-
-/** volumes_set_step() - as volume_lock_set_step(). */
-void volumes_set_step(struct volumes *v, const char *id, const char *what);
-
-/** volumes_is_recorded() - whether @id has a record. The caller has the mutex. */
-bool volumes_is_recorded(const struct volumes *v, const char *id);
-
-/** volumes_relist() - list devices again. On failure what was seen stays. Return: 0, or -1 as
- * device_list_read(). */
-int volumes_relist(struct volumes *v, struct error **err) MUST_CHECK;
-
-/** volumes_note() - @d was created or destroyed by us. Of its pool what the manager has seen is shown, or
- * else computed. */
-void volumes_note(struct volumes *v, const struct device *d, bool exists);
-
-/** volumes_destroy_device() - device_destroy(), and note it; after a failure what was seen is in doubt, and
- * volumes_find_device() lists again. Parameters and return as device_destroy(). */
-int volumes_destroy_device(
-	struct volumes *v, const struct device *d, int exclusive_fd, struct error **err) MUST_CHECK;
-
-/** volumes_seen_device() - a copy of the device of @r, if present in what was seen last, else NULL. */
-struct device *volumes_seen_device(struct volumes *v, const struct volume_record *r);
-
-/**
- * volumes_find_device() - the device of @r, which bears its identity where that is recorded; lists again if
- * it is not among those seen.
- * @ret_device: a copy if present, else NULL
- * @ret:        as presence_of()
- * Return: 0, or -1 with ERR_UNAVAILABLE (listing failed).
- */
-int volumes_find_device(struct volumes *v, const struct volume_record *r, struct device **ret_device,
-	enum presence *ret, struct error **err) MUST_CHECK;
-
-/** volumes_activate_own() - activate the devices in @list that have records: nothing but we does where no
- * udev rule does it. Others of the same form are left as they are: names of namespaces are anybody's. Return:
- * 0, or -1 as device_activate(). */
-int volumes_activate_own(struct volumes *v, const struct device_list *list, struct error **err) MUST_CHECK;
-
-/** volumes_require_device() - volumes_find_device() that must be present, active, with a node.
- * Return: 0, or -1 with ERR_UNAVAILABLE that says what is missing. */
-int volumes_require_device(
-	struct volumes *v, const struct volume_record *r, struct device **ret, struct error **err) MUST_CHECK;
-
-/** volumes_require_content() - volumes_require_device() whose content is where it belongs. Return: 0, or -1
- * as that, or with ERR_PRECONDITION. */
-int volumes_require_content(
-	struct volumes *v, const struct volume_record *r, struct device **ret, struct error **err) MUST_CHECK;
+/** volumes_load() - take the state folder, read it and list devices. @for_repair: do nothing about what is
+ * found. Return: 0, or -1 as volumes_start(). */
+int volumes_load(struct volumes *v, bool for_repair, struct error **err) MUST_CHECK;
 
 /** volumes_make() - volumes_create() for callers that keep using the volume. @wait_ms: as volume_lock();
  * @ret_lock: its lock; @ret: its record, in phase READY. Return: as volumes_create(). */
@@ -201,7 +79,7 @@ int volumes_make(struct volumes *v, const struct volume_request *request, int wa
 int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct error **err) MUST_CHECK;
 
 /** volumes_find_content() - what is recognised on the device of @r, as fs_probe() says it; "" also where it
- * has no path, or is not active. Blocks on the device. Return: 0, or -1 as volumes_find_device() and
+ * has no path, or is not active. Blocks on the device. Return: 0, or -1 as snapshot_find_device() and
  * fs_probe(). */
 int volumes_find_content(
 	struct volumes *v, const struct volume_record *r, char **ret_found, struct error **err) MUST_CHECK;
@@ -210,18 +88,6 @@ int volumes_find_content(
  * left. A device on which content is recognised is not removed, since its creation was finished. The caller
  * holds the lock. Return: as volumes_roll_back(), or -1 with ERR_PRECONDITION (content). */
 int volumes_undo_leftover(struct volumes *v, const struct volume_record *r, struct error **err) MUST_CHECK;
-
-/** volumes_confirm_path() - make sure that @d, the device of @r, still has its path: the kernel gives names
- * of namespaces again. To be asked while it is held open, before anything is written. Return: 0, or -1 with
- * ERR_UNAVAILABLE. */
-int volumes_confirm_path(struct volumes *v, const struct volume_record *r, const struct device *d,
-	struct error **err) MUST_CHECK;
-
-/** volumes_claim_device() - make sure that nobody uses the device of @r, and keep everybody out. @ret_fd: the
- * caller closes. Return: 0, or -1 with ERR_PRECONDITION (in use), ERR_NOT_FOUND, ERR_UNAVAILABLE (it is
- * another one by now), ERR_INTERNAL. */
-int volumes_claim_device(struct volumes *v, const struct volume_record *r, const struct device *d,
-	int *ret_fd, struct error **err) MUST_CHECK;
 
 /** volumes_erase() - eraser_config.erase: erase what is in phase ERASING, destroy its device and drop its
  * record; nothing else is done to others. Resumes where a crash or a failure ended it. */
@@ -254,7 +120,6 @@ int volumes_lock_ready(struct volumes *v, const char *handle, int wait_ms, struc
 bool volumes_may_be_block(const struct volume_record *r);
 
 struct mount_entry;
-struct mount_table;
 struct volume_params;
 
 /** volumes_require_mount() - what is mounted as @e belongs to @r. Return: 0, or -1 with ERR_PRECONDITION,
@@ -275,15 +140,10 @@ bool volumes_is_inline(const struct volume_record *r);
 int volumes_check_use(const struct volume_record *r, enum access_mode mode, struct volume_params *ret_params,
 	struct error **err) MUST_CHECK;
 
-/** volumes_check_block() - whether the device @dev of @r may be handed out itself. Return: 0, or -1 with
- * ERR_PRECONDITION (not zeroed, or mounted). */
-int volumes_check_block(const struct volume_record *r, const struct mount_table *table, dev_t dev,
-	struct error **err) MUST_CHECK;
-
 /** volumes_forget_target() - take @target out of the targets of @r, in memory. */
 void volumes_forget_target(struct volume_record *r, const char *target);
 
-/** volumes_save_detached() - volumes_save() of what is not mounted somewhere any more. That a path is
+/** volumes_save_detached() - records_save() of what is not mounted somewhere any more. That a path is
  * recorded keeps nobody from anything, so a disk that takes no changes does not make it fail: it is kept in
  * memory, and goes to the disk with the next change. */
 void volumes_save_detached(struct volumes *v, const struct volume_record *r);
@@ -295,6 +155,3 @@ bool volumes_is_taken_over(const struct volume_record *r);
 /** volumes_lacks_record() - whether there may be a volume @id although there is no record of it: its state
  * file is damaged, a device of that name has none, or the state was not read yet. */
 bool volumes_lacks_record(struct volumes *v, const char *id);
-
-/** volumes_seen_stranger() - a copy of the only device called @id, if it was seen last, else NULL. */
-struct device *volumes_seen_stranger(struct volumes *v, const char *id);

@@ -7,8 +7,8 @@
 #include "os/mount_table.h"
 #include "os/paths.h"
 #include "volume/attachment/attachment.h"
+#include "volume/attachment/kata.h"
 #include "volume/id.h"
-#include "volume/kata.h"
 #include "volume/params.h"
 #include "volume/volumes_private.h"
 
@@ -54,9 +54,9 @@ static int is_inline(struct volumes *v, const struct publish_request *q, bool *r
 		return -1;
 	if (said || !str_empty(q->staging_path) || !params_look_inline(q->context))
 		return 0;
-	known = volumes_record(v, q->handle);
+	known = records_find(v->records, q->handle);
 	if (!known)
-		known = volumes_record_by_name(v, q->handle);
+		known = records_find_name(v->records, q->handle);
 	*ret = !known || volumes_is_inline(known);
 	return 0;
 }
@@ -130,11 +130,11 @@ static int unpublish_unknown(struct volumes *v, const char *handle, const char *
 /* An inline volume's handle is its name, in whatever form. */
 static struct volume_record *find_published(struct volumes *v, const char *handle)
 {
-	struct volume_record *r = volumes_record(v, handle);
+	struct volume_record *r = records_find(v->records, handle);
 
 	if (r)
 		return r;
-	r = volumes_record_by_name(v, handle);
+	r = records_find_name(v->records, handle);
 	if (r && volumes_is_inline(r))
 		return r;
 	volume_record_free(r);
@@ -223,7 +223,7 @@ static int lock_published(struct volumes *v, const char *id, struct volume_lock 
 	if (volume_lock(v->locks, id, PUBLISH_WAIT_MS, ret_lock, err) < 0)
 		return -1;
 	/* it may have changed or gone while we waited, or be there now */
-	*ret = volumes_record(v, id);
+	*ret = records_find(v->records, id);
 	return 0;
 }
 

@@ -26,10 +26,10 @@ static char *doing_new(struct volumes *v, const char *name)
 
 static char *doing_with(struct volumes *v, const char *handle)
 {
-	CLEANUP(volume_record_freep) struct volume_record *r = volumes_record(v, handle);
+	CLEANUP(volume_record_freep) struct volume_record *r = records_find(v->records, handle);
 
 	if (!r)
-		r = volumes_record_by_name(v, handle);
+		r = records_find_name(v->records, handle);
 	return r ? volume_lock_current_step(v->locks, r->id) : doing_new(v, handle);
 }
 
@@ -46,14 +46,11 @@ char *volumes_current_step(struct volumes *v, const char *handle)
 		(unsigned long long)((clock_ns() - a.since_ns) / NS_PER_S));
 }
 
-void volumes_set_step(struct volumes *v, const char *id, const char *what)
+/* Whether new devices are made in @p now. */
+static bool takes_new(const struct volumes *v, const struct device_pool *p)
 {
-	volume_lock_set_step(v->locks, id, what);
-}
-
-bool volumes_takes_new(const struct volumes *v, const struct device_pool *p)
-{
-	return p->complete && !p->closed && !v->no_room && !failing_avoids(v->failing, p->uuid, clock_ns());
+	return p->complete && !p->closed && !records_view(v->records).no_room &&
+	       !failing_avoids(snapshot_failing(v->snapshot), p->uuid, clock_ns());
 }
 
 /* What can be made in @p now. A closed pool is of the other device mode. */
@@ -61,7 +58,7 @@ static struct capacity pool_capacity(const struct volumes *v, const struct devic
 {
 	if (p->closed)
 		return (struct capacity){0};
-	if (!volumes_takes_new(v, p))
+	if (!takes_new(v, p))
 		return (struct capacity){.total_bytes = p->capacity.total_bytes};
 	return p->capacity;
 }
@@ -70,17 +67,17 @@ bool volumes_capacity(struct volumes *v, struct capacity *ret)
 {
 	struct capacity sum = {0};
 
-	pthread_mutex_lock(&v->mutex);
-	bool known = v->loaded && v->seen;
-	for (size_t i = 0; known && i < v->seen->n_pools; i++) {
-		const struct capacity c = pool_capacity(v, &v->seen->pools[i]);
+	pthread_mutex_lock(&v->shared.mutex);
+	const struct device_list *seen = snapshot_list(v->snapshot);
+	for (size_t i = 0; seen && i < seen->n_pools; i++) {
+		const struct capacity c = pool_capacity(v, &seen->pools[i]);
 
 		capacity_add(&sum, &c);
 	}
-	pthread_mutex_unlock(&v->mutex);
-	if (known)
+	pthread_mutex_unlock(&v->shared.mutex);
+	if (seen)
 		*ret = sum;
-	return known;
+	return seen != NULL;
 }
 
 uint64_t volumes_limit(struct volumes *v)
@@ -88,17 +85,17 @@ uint64_t volumes_limit(struct volumes *v)
 	uint64_t sum = 0;
 	bool limited = true;
 
-	pthread_mutex_lock(&v->mutex);
-	bool known = v->loaded && v->seen;
-	for (size_t i = 0; known && i < v->seen->n_pools; i++) {
-		const struct device_pool *p = &v->seen->pools[i];
+	pthread_mutex_lock(&v->shared.mutex);
+	const struct device_list *seen = snapshot_list(v->snapshot);
+	for (size_t i = 0; seen && i < seen->n_pools; i++) {
+		const struct device_pool *p = &seen->pools[i];
 
 		if (p->closed)
 			continue;
 		limited = limited && p->max_devices > 0;
 		sum += p->max_devices;
 	}
-	pthread_mutex_unlock(&v->mutex);
+	pthread_mutex_unlock(&v->shared.mutex);
 	return limited ? sum : 0;
 }
 
@@ -109,18 +106,18 @@ static struct pool_report report_pool(const struct volumes *v, const struct devi
 		.rules = p->rules,
 		.incomplete = !p->complete};
 
-	if (!volumes_takes_new(v, p))
+	if (!takes_new(v, p))
 		return out;
 	memcpy(out.free_extent_bytes, p->free_extent_bytes, sizeof(out.free_extent_bytes));
 	out.n_free_extents = p->n_free_extents;
 	return out;
 }
 
-static void report_pools(const struct volumes *v, struct volumes_report *out)
+static void report_pools(const struct volumes *v, const struct device_list *seen, struct volumes_report *out)
 {
-	out->pools = x_calloc(v->seen->n_pools, sizeof(*out->pools));
-	for (size_t i = 0; i < v->seen->n_pools; i++) {
-		const struct device_pool *p = &v->seen->pools[i];
+	out->pools = x_calloc(seen->n_pools, sizeof(*out->pools));
+	for (size_t i = 0; i < seen->n_pools; i++) {
+		const struct device_pool *p = &seen->pools[i];
 
 		if (p->closed)
 			continue;
@@ -135,10 +132,11 @@ static char *name_of(const struct volume_record *r)
 	return x_strdup(name ? name : "");
 }
 
-static void report_pending(const struct volumes *v, struct volumes_report *out)
+static void report_pending(
+	const struct volumes *v, const struct records_view *view, struct volumes_report *out)
 {
-	for (const struct pending_creation *a = v->pending; a; a = a->next) {
-		if (volumes_is_recorded(v, a->r->id) || strv_contains(v->damaged, a->r->id))
+	for (const struct pending_creation *a = view->pending; a; a = a->next) {
+		if (records_has(v->records, a->r->id) || strv_contains(view->damaged, a->r->id))
 			continue;
 		out->volumes[out->n_volumes++] = (struct volume_report){
 			.id = x_strdup(a->r->id),
@@ -150,38 +148,30 @@ static void report_pending(const struct volumes *v, struct volumes_report *out)
 	}
 }
 
-static size_t count_pending(const struct volumes *v)
-{
-	size_t n = 0;
-
-	for (const struct pending_creation *a = v->pending; a; a = a->next)
-		n++;
-	return n;
-}
-
 static void report_volumes(const struct volumes *v, struct volumes_report *out)
 {
-	out->volumes =
-		x_calloc(v->n_records + count_pending(v) + strv_len(v->damaged), sizeof(*out->volumes));
-	for (size_t i = 0; i < v->n_records; i++) {
-		const struct volume_record *r = v->records[i];
+	const struct records_view view = records_view(v->records);
+
+	out->volumes = x_calloc(view.n + view.n_pending + strv_len(view.damaged), sizeof(*out->volumes));
+	for (size_t i = 0; i < view.n; i++) {
+		const struct volume_record *r = view.list[i];
 
 		out->volumes[out->n_volumes++] = (struct volume_report){
 			.id = x_strdup(r->id),
 			.name = name_of(r),
 			.size_bytes = r->size_bytes,
-			.phase = volumes_phase(v, r),
+			.phase = snapshot_phase(v->snapshot, r),
 			.ever_staged = r->ever_staged || !r->identity || r->adopted,
 			.made_by_controller = r->made_by_controller,
 			.claim = claim_text(&r->claim),
 		};
 	}
-	report_pending(v, out);
-	for (size_t i = 0; v->damaged && v->damaged[i]; i++) {
+	report_pending(v, &view, out);
+	for (size_t i = 0; view.damaged && view.damaged[i]; i++) {
 		/* another file of it counts, and a volume is named once */
-		if (volumes_is_recorded(v, v->damaged[i]))
+		if (records_has(v->records, view.damaged[i]))
 			continue;
-		out->volumes[out->n_volumes++] = (struct volume_report){.id = x_strdup(v->damaged[i]),
+		out->volumes[out->n_volumes++] = (struct volume_report){.id = x_strdup(view.damaged[i]),
 			.name = x_strdup(""),
 			.phase = PHASE_DAMAGED,
 			.ever_staged = true};
@@ -192,14 +182,14 @@ bool volumes_report(struct volumes *v, struct volumes_report *ret)
 {
 	struct volumes_report out = {0};
 
-	pthread_mutex_lock(&v->mutex);
-	bool known = v->loaded && v->seen;
-	if (known) {
-		report_pools(v, &out);
+	pthread_mutex_lock(&v->shared.mutex);
+	const struct device_list *seen = snapshot_list(v->snapshot);
+	if (seen) {
+		report_pools(v, seen, &out);
 		report_volumes(v, &out);
 	}
-	pthread_mutex_unlock(&v->mutex);
-	if (known)
+	pthread_mutex_unlock(&v->shared.mutex);
+	if (seen)
 		*ret = out;
-	return known;
+	return seen != NULL;
 }

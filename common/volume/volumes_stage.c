@@ -51,14 +51,14 @@ static bool may_be_staged(struct volumes *v, const char *id, const struct volume
 static int lock_staged(struct volumes *v, const char *handle, struct volume_lock **ret_lock,
 	struct volume_record **ret, struct error **err)
 {
-	CLEANUP(volume_record_freep) struct volume_record *known = volumes_record(v, handle);
+	CLEANUP(volume_record_freep) struct volume_record *known = records_find(v->records, handle);
 	const char *id = known ? known->id : handle;
 
 	if (!may_be_staged(v, id, known))
 		return err_set(err, ERR_NOT_FOUND, "volume %s does not exist", handle);
 	if (volume_lock(v->locks, id, /* wait_ms= */ 0, ret_lock, err) < 0)
 		return -1;
-	*ret = volumes_record(v, id);
+	*ret = records_find(v->records, id);
 	if (!may_be_staged(v, id, *ret))
 		return err_set(err, ERR_NOT_FOUND, "volume %s does not exist", handle);
 	return 0;

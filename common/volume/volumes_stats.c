@@ -38,7 +38,7 @@ static int ask_fs(struct volumes *v, const char *id, const char *path, dev_t dev
 static int ask(struct volumes *v, const struct volume_record *r, const char *path,
 	const struct mount_entry *e, struct volume_stats *ret, struct error **err)
 {
-	CLEANUP(device_freep) struct device *d = volumes_seen_device(v, r);
+	CLEANUP(device_freep) struct device *d = snapshot_seen_device(v->snapshot, r);
 	struct blockdev_info info = {0};
 
 	if (d && d->path && blockdev_stat(d->path, &info, err) < 0)
@@ -64,7 +64,7 @@ int volumes_stats(
 
 	if (volumes_require_ready(v, err) < 0)
 		return -1;
-	r = volumes_record(v, handle);
+	r = records_find(v->records, handle);
 	if (!r || r->phase != PHASE_READY)
 		return err_set(err, ERR_NOT_FOUND, "volume %s does not exist", handle);
 	/* CSI: a path at which the volume is not, is not found, whatever is wrong with it */

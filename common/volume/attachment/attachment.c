@@ -176,11 +176,11 @@ static int fail_without_path(const struct attachment *a, struct error **err)
 
 static int find_device(struct attachment *a, struct error **err)
 {
-	if (volumes_require_content(a->v, a->r, &a->device, err) < 0)
+	if (snapshot_require_content(a->v->snapshot, a->r, &a->device, err) < 0)
 		return -1;
 	if (!a->device->path)
 		return fail_without_path(a, err);
-	if (is_node(a->q->kind) && volumes_confirm_path(a->v, a->r, a->device, err) < 0)
+	if (is_node(a->q->kind) && snapshot_confirm_path(a->v->snapshot, a->r, a->device, err) < 0)
 		return -1;
 	return blockdev_stat(a->device->path, &a->info, err);
 }
@@ -191,7 +191,7 @@ static int wish_for_dax(struct attachment *a, struct error **err)
 	a->dax = choose_dax(a);
 	/* a copy of it on another disk has none, and is not what to blame */
 	if (a->dax == DAX_REQUIRED && !a->info.has_dax &&
-		volumes_confirm_path(a->v, a->r, a->device, err) < 0)
+		snapshot_confirm_path(a->v->snapshot, a->r, a->device, err) < 0)
 		return -1;
 	if (a->dax == DAX_REQUIRED && !a->info.has_dax)
 		return err_set(err, ERR_PRECONDITION,
@@ -533,7 +533,7 @@ static int record_staging(struct attachment *a, struct error **err)
 		r->staging_path = x_strdup(a->q->at);
 		r->staged_block = is_node(a->q->kind);
 	}
-	return volumes_save(a->v, r, err);
+	return records_save(a->v->records, r, err);
 }
 
 /* A target of a pod that ended with its node may never be unpublished: such ones would fill the record. */
@@ -553,7 +553,7 @@ static int record_target(struct attachment *a, struct error **err)
 	r->targets = targets;
 	r->ever_staged = true;
 	r->formatting = false;
-	return volumes_save(a->v, r, err);
+	return records_save(a->v->records, r, err);
 }
 
 /* --- making it, and what the kernel made of it */
@@ -576,7 +576,7 @@ static int mount_fs(struct attachment *a, int target_fd, int kmsg_fd, struct err
 {
 	CLEANUP(strv_freep) char **options = NULL;
 
-	volumes_set_step(a->v, a->r->id, "mounting");
+	volume_lock_set_step(a->v->locks, a->r->id, "mounting");
 	mount_attributes_to_flags(&a->attributes, /* all= */ false, &options);
 	for (size_t i = 0; a->flags && a->flags[i]; i++)
 		strv_add(&options, a->flags[i]);
@@ -747,7 +747,7 @@ static int attach_fs(struct attachment *a, struct error **err)
 {
 	if (require_folder(a, err) < 0)
 		return -1;
-	if (volumes_confirm_path(a->v, a->r, a->device, err) < 0)
+	if (snapshot_confirm_path(a->v->snapshot, a->r, a->device, err) < 0)
 		return -1;
 	if (volumes_prepare_fs(a->v, a->r, a->device, a->fs_type, a->attributes.readonly, err) < 0)
 		return -1;
@@ -779,6 +779,23 @@ static int stage_fs(struct attachment *a, struct error **err)
 	return 0;
 }
 
+/* Whether the device itself may be handed out. */
+static int check_block(const struct attachment *a, struct error **err)
+{
+	const struct mount_entry *mounted = mount_shown_as(a->table, a->info.dev, MOUNT_SHOWN_FS);
+
+	if (!volumes_may_be_block(a->r))
+		return err_set(err, ERR_PRECONDITION,
+			"volume %s was not made as a block device: content of others may be left on it",
+			a->r->id);
+	if (mounted)
+		return err_set(err, ERR_PRECONDITION,
+			"the file system of volume %s is mounted at %s: it cannot be a block device "
+			"meanwhile",
+			a->r->id, mounted->target);
+	return 0;
+}
+
 /* From here on nobody may take the content for nothing. */
 static int stage_node(struct attachment *a, struct error **err)
 {
@@ -786,7 +803,7 @@ static int stage_node(struct attachment *a, struct error **err)
 		return -1;
 	if (mount_table_read(&a->table, err) < 0)
 		return -1;
-	if (volumes_check_block(a->r, a->table, a->info.dev, err) < 0)
+	if (check_block(a, err) < 0)
 		return -1;
 	if (refuse_second_node(a, err) < 0)
 		return -1;
@@ -827,7 +844,7 @@ static int mount_target(struct attachment *a, struct error **err)
 	if (mount_at(a, err) == 0)
 		return 0;
 	volumes_forget_target(a->r, a->q->at);
-	(void)!volumes_save(a->v, a->r, &ignored);
+	(void)!records_save(a->v->records, a->r, &ignored);
 	return -1;
 }
 
@@ -839,7 +856,7 @@ static int publish(struct attachment *a, struct error **err)
 		return -1;
 	if (look(a, err) < 0)
 		return -1;
-	if (node && volumes_check_block(a->r, a->table, a->info.dev, err) < 0)
+	if (node && check_block(a, err) < 0)
 		return -1;
 	if (!node && check_staged_fs(a, err) < 0)
 		return -1;

@@ -46,7 +46,7 @@ static int refuse_held(
 	CLEANUP(fd_closep) int fd = -1;
 
 	if (blockdev_open_exclusive(d->path, &fd, err) == 0)
-		return volumes_confirm_path(v, r, d, err);
+		return snapshot_confirm_path(v->snapshot, r, d, err);
 	if ((*err)->code == ERR_PRECONDITION)
 		err_recode(err, ERR_UNAVAILABLE);
 	return err_wrap(err, "another program holds the device, it may be a mkfs that an earlier call began");
@@ -64,12 +64,12 @@ static int format(struct volumes *v, struct volume_record *r, const struct devic
 		free(r->fs_uuid);
 		r->fs_uuid = x_strdup(uuid);
 		r->formatting = false;
-		if (volumes_save(v, r, err) < 0)
+		if (records_save(v->records, r, err) < 0)
 			return -1;
 	}
 	if (refuse_held(v, r, d, err) < 0)
 		return -1;
-	volumes_set_step(v, r->id, str_eq(fs_type, "xfs") ? "mkfs.xfs" : "mkfs.ext4");
+	volume_lock_set_step(v->locks, r->id, str_eq(fs_type, "xfs") ? "mkfs.xfs" : "mkfs.ext4");
 	return fs_make(fs_type, d->path, r->fs_uuid, v->mkfs_timeout_ms, err);
 }
 
@@ -94,7 +94,7 @@ static int check(struct volumes *v, const struct volume_record *r, const struct 
 {
 	CLEANUP(free_charp) char *verdict = NULL;
 
-	volumes_set_step(v, r->id, "checking the file system");
+	volume_lock_set_step(v->locks, r->id, "checking the file system");
 	if (fs_check(fs_type, d->path, FSCK_TIMEOUT_MS, &verdict, err) < 0)
 		return -1;
 	if (verdict)
@@ -142,7 +142,7 @@ char *volumes_find_twin(
 	for (size_t i = 0; i < t->n; i++) {
 		const struct mount_entry *e = &t->entries[i];
 		/* a device that is not of ours may hang, as one in a network does */
-		CLEANUP(free_charp) char *id = volumes_mounted_at(v, e->target);
+		CLEANUP(free_charp) char *id = records_mounted_at(v->records, e->target, /* but= */ NULL);
 		if (id && str_eq(e->fstype, fs_type) && has_uuid(e, super.uuid))
 			return describe_twin(d, super.uuid, id, e);
 	}
@@ -155,7 +155,7 @@ int volumes_prepare_fs(struct volumes *v, struct volume_record *r, const struct 
 	CLEANUP(free_charp) char *found = NULL;
 	bool unfinished;
 
-	volumes_set_step(v, r->id, "looking at the device");
+	volume_lock_set_step(v->locks, r->id, "looking at the device");
 	if (fs_probe(d->path, &found, err) < 0)
 		return -1;
 	if (!*found)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/kata.h"
+#include "volume/attachment/kata.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -12,7 +12,7 @@
 #include "os/mount_shown.h"
 #include "os/paths.h"
 #include "volume/attachment/attachment.h"
-#include "volume/kata.h"
+#include "volume/attachment/kata.h"
 #include "volume/params.h"
 #include "volume/volumes_private.h"
 
@@ -30,34 +30,22 @@ static char **other_devices(struct volumes *v, const char *id)
 {
 	char **paths = NULL;
 
-	pthread_mutex_lock(&v->mutex);
-	for (size_t i = 0; v->seen && i < v->seen->n_devices; i++) {
-		const struct device *d = &v->seen->devices[i];
+	pthread_mutex_lock(&v->shared.mutex);
+	const struct device_list *seen = snapshot_list(v->snapshot);
+	for (size_t i = 0; seen && i < seen->n_devices; i++) {
+		const struct device *d = &seen->devices[i];
 
 		if (d->path && !str_eq(d->id, id))
 			strv_add(&paths, d->path);
 	}
-	pthread_mutex_unlock(&v->mutex);
+	pthread_mutex_unlock(&v->shared.mutex);
 	return paths;
-}
-
-static bool is_recorded_for_another(struct volumes *v, const char *id, const char *at)
-{
-	bool other = false;
-
-	pthread_mutex_lock(&v->mutex);
-	for (size_t i = 0; i < v->n_records && !other; i++) {
-		const struct volume_record *r = v->records[i];
-
-		other = !str_eq(r->id, id) && (str_eq(r->staging_path, at) || strv_contains(r->targets, at));
-	}
-	pthread_mutex_unlock(&v->mutex);
-	return other;
 }
 
 static bool is_of_another(struct volumes *v, const char *id, const struct mount_entry *e)
 {
 	CLEANUP(strv_freep) char **paths = other_devices(v, id);
+	CLEANUP(free_charp) char *other = NULL;
 
 	for (size_t i = 0; paths && paths[i]; i++) {
 		CLEANUP(error_freep) struct error *ignored = NULL;
@@ -67,7 +55,8 @@ static bool is_of_another(struct volumes *v, const char *id, const struct mount_
 			mount_shown(e, info.dev) != MOUNT_SHOWN_NOT)
 			return true;
 	}
-	return is_recorded_for_another(v, id, e->target);
+	other = records_mounted_at(v->records, e->target, /* but= */ id);
+	return other != NULL;
 }
 
 /* @ret_known: false: the device cannot be seen. Return: 0, or -1 as blockdev_stat(). */
@@ -95,7 +84,7 @@ static int is_device_of(
 static int is_mount_of(struct volumes *v, const struct volume_record *r, const struct mount_entry *e,
 	bool *ret, struct error **err)
 {
-	CLEANUP(device_freep) struct device *d = volumes_seen_device(v, r);
+	CLEANUP(device_freep) struct device *d = snapshot_seen_device(v->snapshot, r);
 	bool known;
 
 	*ret = false;
@@ -112,11 +101,23 @@ static int is_mount_of(struct volumes *v, const struct volume_record *r, const s
 	return 0;
 }
 
+/* A copy of the device called @id, if there is only one. */
+static struct device *only_device(struct volumes *v, const char *id)
+{
+	pthread_mutex_lock(&v->shared.mutex);
+	const struct device_list *seen = snapshot_list(v->snapshot);
+	const struct device *d = seen ? device_list_find(seen, id) : NULL;
+	bool is_only = d && (d + 1 == seen->devices + seen->n_devices || !str_eq(d[1].id, id));
+	struct device *copy = is_only ? device_dup(d) : NULL;
+	pthread_mutex_unlock(&v->shared.mutex);
+	return copy;
+}
+
 /* The same of a volume without a record that can be read. */
 static int is_mount_of_stranger(
 	struct volumes *v, const char *id, const struct mount_entry *e, bool *ret, struct error **err)
 {
-	CLEANUP(device_freep) struct device *d = volumes_seen_stranger(v, id);
+	CLEANUP(device_freep) struct device *d = only_device(v, id);
 	bool known;
 
 	*ret = false;
@@ -157,23 +158,6 @@ int volumes_check_use(const struct volume_record *r, enum access_mode mode, stru
 		return err_wrap(err, "volume %s", r->id);
 	*ret_params = params;
 	params = (struct volume_params){0};
-	return 0;
-}
-
-int volumes_check_block(
-	const struct volume_record *r, const struct mount_table *table, dev_t dev, struct error **err)
-{
-	const struct mount_entry *mounted = mount_shown_as(table, dev, MOUNT_SHOWN_FS);
-
-	if (!volumes_may_be_block(r))
-		return err_set(err, ERR_PRECONDITION,
-			"volume %s was not made as a block device: content of others may be left on it",
-			r->id);
-	if (mounted)
-		return err_set(err, ERR_PRECONDITION,
-			"the file system of volume %s is mounted at %s: it cannot be a block device "
-			"meanwhile",
-			r->id, mounted->target);
 	return 0;
 }
 
@@ -243,7 +227,7 @@ int volumes_detach(struct volumes *v, const char *id, const struct volume_record
 {
 	bool was_mounted = false;
 
-	volumes_set_step(v, id, "unmounting");
+	volume_lock_set_step(v->locks, id, "unmounting");
 	for (;;) {
 		CLEANUP(mount_table_freep) struct mount_table *table = NULL;
 		const struct mount_entry *e;
@@ -266,9 +250,9 @@ void volumes_save_detached(struct volumes *v, const struct volume_record *r)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 
-	if (volumes_is_ready(v) && volumes_save(v, r, &err) == 0)
+	if (volumes_is_ready(v) && records_save(v->records, r, &err) == 0)
 		return;
-	volumes_keep(v, r);
+	records_keep(v->records, r);
 	log_warn("volume is not mounted any more, but its record still says so", F_STR("volume", r->id),
 		err ? F_ERR(err) : F_STR("reason", "the driver is still starting"));
 }
