@@ -4,7 +4,7 @@
 size_t best_fit_find(const struct best_fit_extent *extents, size_t n, const uint64_t *takes)
 {
 	size_t best = n;
-	uint64_t best_largest = UINT64_MAX;
+	uint64_t best_largest = 0;
 
 	for (size_t i = 0, end; i < n; i = end) {
 		size_t pool = extents[i].pool;
@@ -19,7 +19,7 @@ size_t best_fit_find(const struct best_fit_extent *extents, size_t n, const uint
 			if (takes[pool] <= bytes && (smallest == n || bytes < extents[smallest].bytes))
 				smallest = end;
 		}
-		if (smallest < n && largest < best_largest) {
+		if (smallest < n && (best == n || best_fit_compare(largest, best_largest) < 0)) {
 			best = smallest;
 			best_largest = largest;
 		}

@@ -16,6 +16,13 @@ struct best_fit_extent {
 	size_t pool;
 };
 
+/** best_fit_compare() - two pools that both hold a device, by the sizes of their largest extents. Return:
+ * less than 0 when the first one is taken, 0 when they are equal. */
+static inline int best_fit_compare(uint64_t a_largest_bytes, uint64_t b_largest_bytes)
+{
+	return (a_largest_bytes > b_largest_bytes) - (a_largest_bytes < b_largest_bytes);
+}
+
 /**
  * best_fit_find() - the extent that a device takes; among equals the first.
  * @extents: of all pools, those of one pool one after the other

@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/fs.h"
+#include "pmem/best_fit.h"
 #include "pmem/erase.h"
 #include "volume/id.h"
 #include "volume/params.h"
@@ -121,7 +122,7 @@ static void candidates_done(struct candidates *c)
 	*c = (struct candidates){0};
 }
 
-/* Best fit first: large extents stay whole for large volumes. What is avoided comes last. */
+/* What is avoided comes last. */
 static int compare_candidates(const void *a, const void *b)
 {
 	const struct candidate *x = a;
@@ -129,7 +130,7 @@ static int compare_candidates(const void *a, const void *b)
 
 	if (x->avoided != y->avoided)
 		return x->avoided ? 1 : -1;
-	return x->max_bytes < y->max_bytes ? -1 : x->max_bytes > y->max_bytes;
+	return best_fit_compare(x->max_bytes, y->max_bytes);
 }
 
 static void find_candidates(
