@@ -9,7 +9,7 @@
 #include "contract/device_contract.h"
 #include "os/spawn.h"
 #include "pmem/nd/nd.h"
-#include "pmem/nd/nd_fake.h"
+#include "unit/pmem/nd/nd_fake.h"
 #include "unit/unit.h"
 
 #define SKIPPED    77

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The driver on a host without persistent memory: one region with one pool namespace, of which LVM, or what
  * stands in for it, has a volume group. */
-#include "pmem/nd/nd_fake.h"
+#include "unit/pmem/nd/nd_fake.h"
 
 #define REGION_BYTES (1ULL << 30)
 #define POOL_BYTES   (512ULL << 20)

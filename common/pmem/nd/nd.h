@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nd.h - regions and namespaces of persistent memory: a seam over the kernel, with a fake that keeps the same
- * contract.
+ * nd.h - regions and namespaces of persistent memory: a seam over the kernel. Tests have a fake that keeps
+ * the same contract.
  *
  * The real one lists, makes and removes through sysfs (docs/decisions/015); converting and enabling go
  * through a fresh libndctl context each. All but nd_confirm() is under one process lock and one host-wide

@@ -7,11 +7,11 @@
 #include "base/str.h"
 #include "commands.h"
 #include "os/fs.h"
-#include "pmem/nd/nd_fake.h"
 #include "pmem/pool/pool_saved.h"
 #include "pmem/pool/pool_vg.h"
 #include "unit/os/scratch.h"
 #include "unit/pmem/lvm/lvm_area.h"
+#include "unit/pmem/nd/nd_fake.h"
 
 #define SIZE_BYTES MIB(64)
 #define MKFS_MS    60000

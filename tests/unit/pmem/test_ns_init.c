@@ -8,9 +8,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "commands.h"
-#include "pmem/nd/nd_fake.h"
 #include "region_map.h"
 #include "unit/pmem/lvm/lvm_fake.h"
+#include "unit/pmem/nd/nd_fake.h"
 #include "unit/unit.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)

@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "pmem/device/device.h"
 #include "pmem/layout.h"
-#include "pmem/nd/nd_fake.h"
+#include "unit/pmem/nd/nd_fake.h"
 #include "unit/unit.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)

@@ -5,8 +5,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "pmem/device/device.h"
-#include "pmem/nd/nd_fake.h"
 #include "unit/pmem/lvm/lvm_fake.h"
+#include "unit/pmem/nd/nd_fake.h"
 #include "unit/unit.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)

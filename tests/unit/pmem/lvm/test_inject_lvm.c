@@ -11,13 +11,13 @@
 #include "base/str.h"
 #include "os/loopdev.h"
 #include "pmem/device/device.h"
-#include "pmem/nd/nd_fake.h"
 #include "pmem/pool/pool_ns.h"
 #include "pmem/pool/pool_vg.h"
 #include "unit/inject/held.h"
 #include "unit/inject/ops.h"
 #include "unit/inject/sweep.h"
 #include "unit/pmem/lvm/lvm_model.h"
+#include "unit/pmem/nd/nd_fake.h"
 
 #define MIB(n)      ((uint64_t)(n) << 20)
 #define SKIP_STATUS 77

@@ -4,8 +4,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "pmem/layout.h"
-#include "pmem/nd/nd_fake.h"
 #include "pmem/pool/pool_ns.h"
+#include "unit/pmem/nd/nd_fake.h"
 #include "unit/unit.h"
 
 #define MIB(n) ((uint64_t)(n) << 20)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pmem/nd/nd_fake.h"
+#include "unit/pmem/nd/nd_fake.h"
 
 #include <assert.h>
 
