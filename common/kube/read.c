@@ -9,11 +9,7 @@
 
 int kube_skip_value(struct json_reader *r, struct error **err)
 {
-	struct json_event ev;
-
-	if (json_next(r, &ev, err) < 0)
-		return -1;
-	return json_skip(r, &ev, err);
+	return json_skip_value(r, err);
 }
 
 int kube_read_members(struct json_reader *r, kube_member_fn *member, void *user, struct error **err)
@@ -37,7 +33,7 @@ int kube_read_object(struct json_reader *r, kube_member_fn *member, void *user, 
 	if (json_next(r, &ev, err) < 0)
 		return -1;
 	if (ev.type != JSON_OBJECT)
-		return json_skip(r, &ev, err);
+		return json_skip_odd(r, &ev, err);
 	return kube_read_members(r, member, user, err);
 }
 
@@ -51,7 +47,7 @@ static int read_items(struct json_reader *r,
 	if (json_next(r, &ev, err) < 0)
 		return -1;
 	if (ev.type != JSON_ARRAY)
-		return json_skip(r, &ev, err);
+		return json_skip_odd(r, &ev, err);
 	for (;;) {
 		if (json_next(r, &ev, err) < 0)
 			return -1;
@@ -72,7 +68,7 @@ static int read_object_item(
 {
 	const struct object_items *o = user;
 
-	return ev->type == JSON_OBJECT ? o->item(o->user, r, err) : json_skip(r, ev, err);
+	return ev->type == JSON_OBJECT ? o->item(o->user, r, err) : json_skip_odd(r, ev, err);
 }
 
 int kube_read_array(struct json_reader *r, int (*item)(void *user, struct json_reader *r, struct error **err),
@@ -90,7 +86,7 @@ int kube_read_text(struct json_reader *r, char **ret, struct error **err)
 	if (json_next(r, &ev, err) < 0)
 		return -1;
 	if (ev.type != JSON_STRING && ev.type != JSON_NUMBER)
-		return json_skip(r, &ev, err);
+		return json_skip_odd(r, &ev, err);
 	free(*ret);
 	*ret = x_strdup(ev.text);
 	return 0;
@@ -103,7 +99,7 @@ int kube_read_flag(struct json_reader *r, bool *ret, struct error **err)
 	if (json_next(r, &ev, err) < 0)
 		return -1;
 	if (ev.type != JSON_BOOL)
-		return json_skip(r, &ev, err);
+		return json_skip_odd(r, &ev, err);
 	*ret = ev.boolean;
 	return 0;
 }
@@ -117,7 +113,7 @@ void kube_add_text(char ***v, const char *text)
 static int read_text_item(void *user, const struct json_event *ev, struct json_reader *r, struct error **err)
 {
 	if (ev->type != JSON_STRING)
-		return json_skip(r, ev, err);
+		return json_skip_odd(r, ev, err);
 	kube_add_text(user, ev->text);
 	return 0;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * read.h - reading JSON of which only some members matter. What has another type than expected reads as
- * absent; only malformed JSON is an error. Threads: one owner at a time.
+ * absent, but a reader that is strict (json_reader_be_strict()) refuses it unless it is null; otherwise only
+ * malformed JSON is an error. Threads: one owner at a time.
  */
 #pragma once
 

@@ -45,11 +45,11 @@ static int unquote(struct extender_request *a, struct span quoted, struct span *
 	return 0;
 }
 
-static int read_name(struct reading *r, struct span *ret_quoted, struct error **err)
+static int read_name(struct json_scan *s, struct span *ret_quoted, struct error **err)
 {
-	if (json_scan_peek(&r->scan) != JSON_STRING)
+	if (json_scan_peek(s) != JSON_STRING)
 		return err_set(err, ERR_INVALID_ARGUMENT, "the name of a node is not a string");
-	return json_scan_value(&r->scan, ret_quoted, err);
+	return json_scan_value(s, ret_quoted, err);
 }
 
 static int check_name(const struct extender_request_node *node, struct error **err)
@@ -80,42 +80,28 @@ static int add_node(struct reading *r, struct span quoted, struct span raw, stru
 	return 0;
 }
 
-static int read_metadata(struct reading *r, struct span *ret_quoted, struct error **err)
+static int read_metadata(void *user, struct span key, struct json_scan *s, struct error **err)
 {
-	struct json_scan *s = &r->scan;
-	struct span key, ignored;
-	bool more;
+	return json_scan_key_is(key, "name") ? read_name(s, user, err) : json_scan_skip(s, err);
+}
 
-	if (json_scan_enter(s, JSON_OBJECT, err) < 0 || json_scan_member(s, &key, &more, err) < 0)
-		return -1;
-	while (more) {
-		int rv = json_scan_key_is(key, "name") ? read_name(r, ret_quoted, err)
-						       : json_scan_value(s, &ignored, err);
-
-		if (rv < 0 || json_scan_member(s, &key, &more, err) < 0)
-			return -1;
-	}
-	return 0;
+static int read_object_member(void *user, struct span key, struct json_scan *s, struct error **err)
+{
+	if (json_scan_key_is(key, "metadata"))
+		return json_scan_members(s, read_metadata, user, err);
+	return json_scan_skip(s, err);
 }
 
 static int read_object(struct reading *r, struct error **err)
 {
 	struct json_scan *s = &r->scan;
 	struct span quoted = {0};
-	struct span raw, key, ignored;
-	bool more;
+	struct span raw;
 
 	json_scan_peek(s);
 	raw.p = s->text.p + s->at;
-	if (json_scan_enter(s, JSON_OBJECT, err) < 0 || json_scan_member(s, &key, &more, err) < 0)
+	if (json_scan_members(s, read_object_member, &quoted, err) < 0)
 		return -1;
-	while (more) {
-		int rv = json_scan_key_is(key, "metadata") ? read_metadata(r, &quoted, err)
-							   : json_scan_value(s, &ignored, err);
-
-		if (rv < 0 || json_scan_member(s, &key, &more, err) < 0)
-			return -1;
-	}
 	raw.n = (size_t)(s->text.p + s->at - raw.p);
 	return add_node(r, quoted, raw, err);
 }
@@ -124,7 +110,7 @@ static int read_string(struct reading *r, struct error **err)
 {
 	struct span quoted;
 
-	if (read_name(r, &quoted, err) < 0)
+	if (read_name(&r->scan, &quoted, err) < 0)
 		return -1;
 	return add_node(r, quoted, quoted, err);
 }
@@ -134,12 +120,11 @@ static int read_array(
 	struct reading *r, int (*read_one)(struct reading *, struct error **), struct error **err)
 {
 	struct json_scan *s = &r->scan;
-	struct span ignored;
 	bool more;
 
 	r->args->n = 0;
 	if (json_scan_peek(s) == JSON_NULL)
-		return json_scan_value(s, &ignored, err);
+		return json_scan_skip(s, err);
 	if (json_scan_enter(s, JSON_ARRAY, err) < 0 || json_scan_element(s, &more, err) < 0)
 		return -1;
 	while (more) {
@@ -149,39 +134,27 @@ static int read_array(
 	return 0;
 }
 
-static int read_list(struct reading *r, struct error **err)
+static int read_list(void *user, struct span key, struct json_scan *s, struct error **err)
 {
-	struct json_scan *s = &r->scan;
-	struct span key, ignored;
-	bool more;
-
-	r->args->n = 0;
-	if (json_scan_enter(s, JSON_OBJECT, err) < 0 || json_scan_member(s, &key, &more, err) < 0)
-		return -1;
-	while (more) {
-		int rv = json_scan_key_is(key, "items") ? read_array(r, read_object, err)
-							: json_scan_value(s, &ignored, err);
-
-		if (rv < 0 || json_scan_member(s, &key, &more, err) < 0)
-			return -1;
-	}
-	return 0;
+	return json_scan_key_is(key, "items") ? read_array(user, read_object, err) : json_scan_skip(s, err);
 }
 
 /* The form that is null is the one that the request does not have. */
 static int read_form(struct reading *r, bool objects, struct error **err)
 {
 	bool *has = objects ? &r->args->has_objects : &r->has_names;
-	struct span ignored;
 
 	if (json_scan_peek(&r->scan) == JSON_NULL) {
 		*has = false;
-		return json_scan_value(&r->scan, &ignored, err);
+		return json_scan_skip(&r->scan, err);
 	}
 	*has = true;
 	if (r->args->has_objects && r->has_names)
 		return err_set(err, ERR_INVALID_ARGUMENT, "both Nodes and NodeNames");
-	return objects ? read_list(r, err) : read_array(r, read_string, err);
+	if (!objects)
+		return read_array(r, read_string, err);
+	r->args->n = 0;
+	return json_scan_members(&r->scan, read_list, r, err);
 }
 
 static int read_pod(struct reading *r, struct error **err)
@@ -197,39 +170,22 @@ static int read_pod(struct reading *r, struct error **err)
 	return 0;
 }
 
-static int read_member(struct reading *r, struct span key, struct error **err)
+static int read_member(void *user, struct span key, struct json_scan *s, struct error **err)
 {
-	struct span ignored;
-
 	if (json_scan_key_is(key, "Pod"))
-		return read_pod(r, err);
+		return read_pod(user, err);
 	if (json_scan_key_is(key, "Nodes"))
-		return read_form(r, true, err);
+		return read_form(user, true, err);
 	if (json_scan_key_is(key, "NodeNames"))
-		return read_form(r, false, err);
-	return json_scan_value(&r->scan, &ignored, err);
-}
-
-static int read_members(struct reading *r,
-	int (*read_one)(struct reading *r, struct span key, struct error **err), struct error **err)
-{
-	struct span key;
-	bool more;
-
-	if (json_scan_enter(&r->scan, JSON_OBJECT, err) < 0 ||
-		json_scan_member(&r->scan, &key, &more, err) < 0)
-		return -1;
-	while (more) {
-		if (read_one(r, key, err) < 0 || json_scan_member(&r->scan, &key, &more, err) < 0)
-			return -1;
-	}
-	return json_scan_end(&r->scan, err);
+		return read_form(user, false, err);
+	return json_scan_skip(s, err);
 }
 
 /* The victims on a node, as an answer has them. */
 struct victims {
 	struct buf text;
 	size_t n;
+	bool are_pods;            /* the request has them whole */
 	struct span n_violations; /* as the request writes it */
 };
 
@@ -245,109 +201,77 @@ static void add_victim(struct victims *v, struct span quoted_uid)
 	buf_addc(&v->text, '}');
 }
 
-static int read_uid(struct reading *r, const char *key_of_uid, struct span *ret_quoted, struct error **err)
+struct uid_reading {
+	const char *key;
+	struct span quoted;
+};
+
+static int read_uid(void *user, struct span key, struct json_scan *s, struct error **err)
 {
-	struct json_scan *s = &r->scan;
-	struct span key, ignored;
-	bool more;
+	struct uid_reading *u = user;
+	bool is_uid = json_scan_key_is(key, u->key) && json_scan_peek(s) == JSON_STRING;
 
-	if (json_scan_enter(s, JSON_OBJECT, err) < 0 || json_scan_member(s, &key, &more, err) < 0)
-		return -1;
-	while (more) {
-		bool is_uid = json_scan_key_is(key, key_of_uid);
-		bool is_text = json_scan_peek(s) == JSON_STRING;
-
-		if (json_scan_value(s, is_uid && is_text ? ret_quoted : &ignored, err) < 0 ||
-			json_scan_member(s, &key, &more, err) < 0)
-			return -1;
-	}
-	return 0;
+	return is_uid ? json_scan_value(s, &u->quoted, err) : json_scan_skip(s, err);
 }
 
 /* A v1 Pod, whose UID is in its metadata. */
-static int read_uid_of_pod(struct reading *r, struct span *ret_quoted, struct error **err)
+static int read_uid_of_pod(void *user, struct span key, struct json_scan *s, struct error **err)
 {
-	struct json_scan *s = &r->scan;
-	struct span key, ignored;
-	bool more;
-
-	if (json_scan_enter(s, JSON_OBJECT, err) < 0 || json_scan_member(s, &key, &more, err) < 0)
-		return -1;
-	while (more) {
-		int rv = json_scan_key_is(key, "metadata") ? read_uid(r, "uid", ret_quoted, err)
-							   : json_scan_value(s, &ignored, err);
-
-		if (rv < 0 || json_scan_member(s, &key, &more, err) < 0)
-			return -1;
-	}
-	return 0;
+	if (json_scan_key_is(key, "metadata"))
+		return json_scan_members(s, read_uid, user, err);
+	return json_scan_skip(s, err);
 }
 
-static int read_victim_pods(struct reading *r, struct victims *v, struct error **err)
+static int read_victim_pods(struct json_scan *s, struct victims *v, struct error **err)
 {
-	struct json_scan *s = &r->scan;
-	struct span ignored;
 	bool more;
 
 	if (json_scan_peek(s) == JSON_NULL)
-		return json_scan_value(s, &ignored, err);
+		return json_scan_skip(s, err);
 	if (json_scan_enter(s, JSON_ARRAY, err) < 0 || json_scan_element(s, &more, err) < 0)
 		return -1;
 	while (more) {
-		struct span uid = {0};
-		int rv = r->args->has_objects ? read_uid_of_pod(r, &uid, err) : read_uid(r, "UID", &uid, err);
+		struct uid_reading uid = {.key = v->are_pods ? "uid" : "UID"};
 
-		if (rv < 0)
+		if (json_scan_members(s, v->are_pods ? read_uid_of_pod : read_uid, &uid, err) < 0)
 			return -1;
-		if (uid.n <= 2)
+		if (uid.quoted.n <= 2)
 			return err_set(err, ERR_INVALID_ARGUMENT, "a victim has no UID");
-		add_victim(v, uid);
+		add_victim(v, uid.quoted);
 		if (json_scan_element(s, &more, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static int read_violations(struct reading *r, struct victims *v, struct error **err)
+static int read_violations(struct json_scan *s, struct victims *v, struct error **err)
 {
-	if (json_scan_peek(&r->scan) != JSON_NUMBER)
+	if (json_scan_peek(s) != JSON_NUMBER)
 		return err_set(err, ERR_INVALID_ARGUMENT, "NumPDBViolations is not a number");
-	return json_scan_value(&r->scan, &v->n_violations, err);
+	return json_scan_value(s, &v->n_violations, err);
 }
 
-static int read_members_of_victims(struct reading *r, struct victims *v, struct error **err)
+static int read_member_of_victims(void *user, struct span key, struct json_scan *s, struct error **err)
 {
-	struct json_scan *s = &r->scan;
-	struct span key, ignored;
-	bool more;
-
-	if (json_scan_peek(s) == JSON_NULL)
-		return json_scan_value(s, &ignored, err);
-	if (json_scan_enter(s, JSON_OBJECT, err) < 0 || json_scan_member(s, &key, &more, err) < 0)
-		return -1;
-	while (more) {
-		int rv;
-
-		if (json_scan_key_is(key, "Pods"))
-			rv = read_victim_pods(r, v, err);
-		else if (json_scan_key_is(key, "NumPDBViolations"))
-			rv = read_violations(r, v, err);
-		else
-			rv = json_scan_value(s, &ignored, err);
-		if (rv < 0 || json_scan_member(s, &key, &more, err) < 0)
-			return -1;
-	}
-	return 0;
+	if (json_scan_key_is(key, "Pods"))
+		return read_victim_pods(s, user, err);
+	if (json_scan_key_is(key, "NumPDBViolations"))
+		return read_violations(s, user, err);
+	return json_scan_skip(s, err);
 }
 
-/* @name: of the node, with its quotes */
-static int read_victims(struct reading *r, struct span name, struct error **err)
+/* A member of a map from names of nodes. @name: with its quotes */
+static int read_victims(void *user, struct span name, struct json_scan *s, struct error **err)
 {
-	CLEANUP(victims_done) struct victims v = {.text = BUF_INIT(VICTIMS_MAX_BYTES)};
+	struct reading *r = user;
 	struct extender_request *a = r->args;
+	CLEANUP(victims_done)
+	struct victims v = {.text = BUF_INIT(VICTIMS_MAX_BYTES), .are_pods = a->has_objects};
 	uint8_t *copy;
 
-	if (read_members_of_victims(r, &v, err) < 0)
+	if (json_scan_peek(s) == JSON_NULL)
+		return json_scan_skip(s, err);
+	if (json_scan_members(s, read_member_of_victims, &v, err) < 0)
 		return -1;
 	if (v.n == 0)
 		return 0;
@@ -366,48 +290,30 @@ static int read_victims(struct reading *r, struct span name, struct error **err)
 	return add_node(r, name, (struct span){copy, v.text.len}, err);
 }
 
-/* A map from names of nodes. */
-static int read_nodes_with_victims(struct reading *r, struct error **err)
-{
-	struct json_scan *s = &r->scan;
-	struct span name;
-	bool more;
-
-	r->args->n = 0;
-	if (json_scan_enter(s, JSON_OBJECT, err) < 0 || json_scan_member(s, &name, &more, err) < 0)
-		return -1;
-	while (more) {
-		if (read_victims(r, name, err) < 0 || json_scan_member(s, &name, &more, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-static int read_preemption_member(struct reading *r, struct span key, struct error **err)
+static int read_preemption_member(void *user, struct span key, struct json_scan *s, struct error **err)
 {
 	bool pods = json_scan_key_is(key, "NodeNameToVictims");
-	struct span ignored;
+	struct reading *r = user;
 
 	if (json_scan_key_is(key, "Pod"))
 		return read_pod(r, err);
-	if (json_scan_peek(&r->scan) == JSON_NULL ||
-		(!pods && !json_scan_key_is(key, "NodeNameToMetaVictims")))
-		return json_scan_value(&r->scan, &ignored, err);
+	if (json_scan_peek(s) == JSON_NULL || (!pods && !json_scan_key_is(key, "NodeNameToMetaVictims")))
+		return json_scan_skip(s, err);
 	if (pods ? r->has_names : r->args->has_objects)
 		return err_set(err, ERR_INVALID_ARGUMENT, "both NodeNameToVictims and NodeNameToMetaVictims");
 	*(pods ? &r->args->has_objects : &r->has_names) = true;
-	return read_nodes_with_victims(r, err);
+	r->args->n = 0;
+	return json_scan_members(s, read_victims, r, err);
 }
 
 /* @nodes: how the request may say which nodes it is about */
-static int read_request(struct span body,
-	int (*read_one)(struct reading *r, struct span key, struct error **err), const char *nodes,
+static int read_request(struct span body, json_scan_member_fn *member, const char *nodes,
 	struct extender_request *ret, struct error **err)
 {
 	CLEANUP(extender_request_done) struct extender_request args = {0};
 	struct reading r = {.scan = JSON_SCAN(body), .args = &args};
 
-	if (read_members(&r, read_one, err) < 0)
+	if (json_scan_members(&r.scan, member, &r, err) < 0 || json_scan_end(&r.scan, err) < 0)
 		return -1;
 	if (!args.pod.p)
 		return err_set(err, ERR_INVALID_ARGUMENT, "no Pod");

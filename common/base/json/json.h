@@ -4,8 +4,9 @@
  *
  * The reader is a pull parser over yajl: the caller asks for the next event; the input is fed to yajl piece
  * by piece, so memory is bounded by one piece (4 to 256 KiB), the longest token and the depth limit (64).
- * Numbers are handed out as text. Duplicate keys are the caller's business. The writer escapes, places
- * commas, and relies on buf's sticky limit. Threads: one owner at a time.
+ * Numbers are handed out as text. Strings with a NUL or invalid UTF-8 are only skipped, never handed out.
+ * Duplicate keys are the caller's business. The writer escapes, places commas, and relies on buf's sticky
+ * limit. Threads: one owner at a time.
  */
 #pragma once
 
@@ -32,7 +33,7 @@ enum json_type {
 struct json_event {
 	enum json_type type;
 	const char *text; /* JSON_NUMBER, JSON_STRING, JSON_KEY: NUL-terminated, valid until the next call */
-	size_t len;       /* bytes of text; a string with an embedded NUL is refused by the reader */
+	size_t len;       /* bytes of text */
 	bool boolean;     /* JSON_BOOL */
 };
 
@@ -51,7 +52,8 @@ DEFINE_CLEANUP(struct json_reader *, json_reader_free);
  * @ret: event
  * @err: see docs/ERRORS.md
  *
- * Return: 0, or -1 with ERR_INVALID_ARGUMENT (malformed, truncated, too deep, bytes behind the document).
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT (malformed, truncated, too deep, bytes behind the document, a
+ * string with a NUL or invalid UTF-8).
  */
 int json_next(struct json_reader *r, struct json_event *ret, struct error **err) MUST_CHECK;
 
@@ -61,6 +63,16 @@ int json_expect(
 
 /** json_skip() - read over the value that begins with @first, the last event of json_next(). */
 int json_skip(struct json_reader *r, const struct json_event *first, struct error **err) MUST_CHECK;
+
+/** json_skip_value() - read over the value that comes next. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
+int json_skip_value(struct json_reader *r, struct error **err) MUST_CHECK;
+
+/** json_skip_odd() - as json_skip(), for a value of another type than is wanted. A strict reader refuses it,
+ * unless it is null. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
+int json_skip_odd(struct json_reader *r, const struct json_event *first, struct error **err) MUST_CHECK;
+
+/** json_reader_be_strict() - make @r strict: json_skip_odd(). */
+void json_reader_be_strict(struct json_reader *r);
 
 /* Whole values after a key, for documents with fixed members. */
 

@@ -21,7 +21,8 @@
 struct queued {
 	enum json_type type;
 	bool boolean;
-	size_t text_at; /* offset in json_reader.text, whose place changes while it grows */
+	bool is_refused; /* a string or key that may be skipped, but has no text to hand out */
+	size_t text_at;  /* offset in json_reader.text, whose place changes while it grows */
 	size_t len;
 };
 
@@ -42,6 +43,7 @@ struct json_reader {
 	const char *refusal; /* why a callback stopped yajl */
 	bool complete;       /* the outermost value is complete */
 	bool ended;          /* all of the input is checked */
+	bool is_strict;      /* json_skip_odd() refuses */
 	char *failure;       /* reported when the queue is empty, and by every call from then on */
 };
 
@@ -91,11 +93,10 @@ static int on_number(void *ctx, const char *text, size_t n)
 /* yajl accepts overlong forms and the escapes \u0000 and \udc00, so what it decoded is checked here. */
 static int check_and_add_text(struct json_reader *r, enum json_type type, const void *text, size_t n)
 {
-	if (!str_is_utf8(text, n)) {
-		r->refusal = "string with a NUL or invalid UTF-8";
-		return 0;
-	}
-	return add_text(r, type, text, n);
+	if (str_is_utf8(text, n))
+		return add_text(r, type, text, n);
+	enqueue(r, type)->is_refused = true;
+	return 1;
 }
 
 static int on_string(void *ctx, const unsigned char *text, size_t n)
@@ -265,7 +266,8 @@ static void feed(struct json_reader *r)
 	r->ended = true;
 }
 
-int json_next(struct json_reader *r, struct json_event *ret, struct error **err)
+/* @skips: what has no text to hand out is an event all the same. */
+static int next_event(struct json_reader *r, bool skips, struct json_event *ret, struct error **err)
 {
 	while (r->next == r->n_queued) {
 		if (r->failure)
@@ -276,13 +278,22 @@ int json_next(struct json_reader *r, struct json_event *ret, struct error **err)
 		}
 		feed(r);
 	}
-	const struct queued *q = &r->queue[r->next++];
+	const struct queued *q = &r->queue[r->next];
+	if (q->is_refused && !skips)
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "malformed JSON: string with a NUL or invalid UTF-8");
+	r->next++;
 	*ret = (struct json_event){.type = q->type, .boolean = q->boolean};
-	if (q->type == JSON_NUMBER || q->type == JSON_STRING || q->type == JSON_KEY) {
+	if (!q->is_refused && (q->type == JSON_NUMBER || q->type == JSON_STRING || q->type == JSON_KEY)) {
 		ret->text = buf_str(&r->text) + q->text_at;
 		ret->len = q->len;
 	}
 	return 0;
+}
+
+int json_next(struct json_reader *r, struct json_event *ret, struct error **err)
+{
+	return next_event(r, /* skips= */ false, ret, err);
 }
 
 static const char *type_name(enum json_type type)
@@ -384,7 +395,7 @@ static int walk(
 			depth--;
 		if (depth == 0)
 			return 0;
-		if (json_next(r, &event, err) < 0)
+		if (next_event(r, /* skips= */ !w, &event, err) < 0)
 			return -1;
 	}
 }
@@ -392,6 +403,28 @@ static int walk(
 int json_skip(struct json_reader *r, const struct json_event *first, struct error **err)
 {
 	return walk(r, first, NULL, err);
+}
+
+int json_skip_value(struct json_reader *r, struct error **err)
+{
+	struct json_event first;
+
+	if (next_event(r, /* skips= */ true, &first, err) < 0)
+		return -1;
+	return json_skip(r, &first, err);
+}
+
+void json_reader_be_strict(struct json_reader *r)
+{
+	r->is_strict = true;
+}
+
+int json_skip_odd(struct json_reader *r, const struct json_event *first, struct error **err)
+{
+	if (r->is_strict && first->type != JSON_NULL)
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "JSON: %s has the wrong type", type_name(first->type));
+	return json_skip(r, first, err);
 }
 
 int json_copy(

@@ -299,6 +299,13 @@ int json_scan_value(struct json_scan *s, struct span *ret, struct error **err)
 	return 0;
 }
 
+int json_scan_skip(struct json_scan *s, struct error **err)
+{
+	struct span ignored;
+
+	return json_scan_value(s, &ignored, err);
+}
+
 int json_scan_enter(struct json_scan *s, enum json_type type, struct error **err)
 {
 	struct skim k = skim_from(s);
@@ -339,6 +346,20 @@ static int step(
 int json_scan_member(struct json_scan *s, struct span *ret_key, bool *ret_more, struct error **err)
 {
 	return step(s, 1, ret_key, ret_more, err);
+}
+
+int json_scan_members(struct json_scan *s, json_scan_member_fn *member, void *user, struct error **err)
+{
+	struct span key;
+	bool more;
+
+	if (json_scan_enter(s, JSON_OBJECT, err) < 0 || json_scan_member(s, &key, &more, err) < 0)
+		return -1;
+	while (more) {
+		if (member(user, key, s, err) < 0 || json_scan_member(s, &key, &more, err) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 int json_scan_element(struct json_scan *s, bool *ret_more, struct error **err)

@@ -43,6 +43,9 @@ enum json_type json_scan_peek(struct json_scan *s);
  */
 int json_scan_value(struct json_scan *s, struct span *ret, struct error **err) MUST_CHECK;
 
+/** json_scan_skip() - json_scan_value() of which no text is needed. */
+int json_scan_skip(struct json_scan *s, struct error **err) MUST_CHECK;
+
 /** json_scan_enter() - go into the next value, which must be of @type, JSON_OBJECT or JSON_ARRAY; then
  * json_scan_member() or json_scan_element() until there is none left. Return: as json_scan_value(). */
 int json_scan_enter(struct json_scan *s, enum json_type type, struct error **err) MUST_CHECK;
@@ -56,6 +59,14 @@ int json_scan_enter(struct json_scan *s, enum json_type type, struct error **err
  */
 int json_scan_member(
 	struct json_scan *s, struct span *ret_key, bool *ret_more, struct error **err) MUST_CHECK;
+
+/** Called at the value of each member, over which it goes. @key: as of json_scan_member() */
+typedef int json_scan_member_fn(void *user, struct span key, struct json_scan *s, struct error **err);
+
+/** json_scan_members() - go through the next value, which must be an object. Return: as json_scan_value(), or
+ * -1 from @member. */
+int json_scan_members(
+	struct json_scan *s, json_scan_member_fn *member, void *user, struct error **err) MUST_CHECK;
 
 /** json_scan_element() - as json_scan_member() for the elements of an array. */
 int json_scan_element(struct json_scan *s, bool *ret_more, struct error **err) MUST_CHECK;

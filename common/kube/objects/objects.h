@@ -55,9 +55,10 @@ struct kube_claim {
 
 struct kube_pod_volume {
 	char *name;
-	char *claim;       /* of a claim; NULL: not a claim */
-	bool is_ephemeral; /* of a claim that is made for the pod: kube_pod_claim() */
-	char *driver;      /* of an inline volume of CSI; NULL: not inline */
+	char *claim;          /* of a claim; NULL: not a claim */
+	bool is_ephemeral;    /* of a claim that is made for the pod: kube_pod_claim() */
+	char *template_class; /* of new pods: the class of that claim; NULL: none is named */
+	char *driver;         /* of an inline volume of CSI; NULL: not inline */
 	char *fs_type;
 	struct kube_pairs attributes;
 };
@@ -73,6 +74,23 @@ struct kube_pod {
 	 * says again in the same words changes nothing. */
 	uint64_t unscheduled;
 	char *unscheduled_since; /* lastTransitionTime of that condition, RFC 3339; NULL: not told */
+};
+
+struct kube_container {
+	bool has_resources;
+	bool has_limits;
+	bool has_requests;
+};
+
+/* A pod as an admission webhook sees it, which may have no name yet. */
+struct kube_new_pod {
+	struct kube_pod pod; /* with labels */
+	char *scheduler;     /* NULL: not set */
+	bool has_volumes;    /* of any kind */
+	bool has_resource;   /* a container, or one that initialises, has limit and request of
+				kube_new_pod_decode() */
+	size_t n_containers;
+	struct kube_container first_container;
 };
 
 /* csidrivers */
@@ -145,3 +163,18 @@ struct kube_claim *kube_claim_decode(struct span json, struct error **err) MUST_
 struct kube_node *kube_node_decode(struct span json, struct error **err) MUST_CHECK;
 struct kube_class *kube_class_decode(struct span json, struct error **err) MUST_CHECK;
 struct kube_pod *kube_pod_decode(struct span json, struct error **err) MUST_CHECK;
+
+/**
+ * kube_new_pod_decode() - a pod that is about to be created.
+ * @json:     the object
+ * @resource: name of the one that kube_new_pod.has_resource is about
+ * @err:      see docs/ERRORS.md
+ *
+ * Return: caller frees; NULL with ERR_INVALID_ARGUMENT (malformed, or what is looked at has the wrong type:
+ * unlike above, it does not read as absent).
+ */
+struct kube_new_pod *kube_new_pod_decode(
+	struct span json, const char *resource, struct error **err) MUST_CHECK;
+
+/** kube_new_pod_free() - destroy @p; NULL is allowed. */
+void kube_new_pod_free(struct kube_new_pod *p);

@@ -302,6 +302,44 @@ START_TEST(skip_ends_behind_the_value)
 }
 END_TEST
 
+START_TEST(strings_that_are_no_text_are_skipped_and_not_copied)
+{
+	static const char text[] = "[{\"a\\u0000\":[\"\\u0000\",\"\\udc00\"]},\"\\u0000\",1]";
+	CLEANUP(json_reader_freep) struct json_reader *r = json_reader_new(span_of(text));
+	CLEANUP(json_reader_freep) struct json_reader *again = json_reader_new(span_of(text));
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(buf_done) struct buf b = BUF_INIT(1000);
+	struct json_writer w = JSON_WRITER(&b);
+	struct json_event event;
+
+	ASSERT_OK(json_expect(r, JSON_ARRAY, &event, &err));
+	ASSERT_OK(json_skip_value(r, &err));
+	ASSERT_OK(json_skip_value(r, &err));
+	ASSERT_OK(json_expect(r, JSON_NUMBER, &event, &err));
+	ASSERT_OK(json_expect(r, JSON_ARRAY_END, &event, &err));
+	ASSERT_OK(json_next(again, &event, &err));
+	ASSERT_FAILS(json_copy(again, &event, &w, &err), ERR_INVALID_ARGUMENT, "NUL or invalid UTF-8");
+	ASSERT_FAILS(json_next(again, &event, &err), ERR_INVALID_ARGUMENT, "NUL or invalid UTF-8");
+}
+END_TEST
+
+START_TEST(a_strict_reader_refuses_odd_types_but_null)
+{
+	CLEANUP(json_reader_freep) struct json_reader *r = json_reader_new(span_of("[5,null,5]"));
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct json_event event;
+
+	ASSERT_OK(json_expect(r, JSON_ARRAY, &event, &err));
+	for (int i = 0; i < 2; i++) {
+		ASSERT_OK(json_next(r, &event, &err));
+		ASSERT_OK(json_skip_odd(r, &event, &err));
+		json_reader_be_strict(r);
+	}
+	ASSERT_OK(json_next(r, &event, &err));
+	ASSERT_FAILS(json_skip_odd(r, &event, &err), ERR_INVALID_ARGUMENT, "a number has the wrong type");
+}
+END_TEST
+
 START_TEST(skip_refuses_what_begins_no_value)
 {
 	static const enum json_type types[] = {JSON_END, JSON_KEY, JSON_OBJECT_END, JSON_ARRAY_END};
@@ -357,5 +395,6 @@ UNIT_MAIN("base/json/json", every_kind_of_value_becomes_its_event, the_document_
 	closed_levels_do_not_count, texts_may_span_pieces_at_any_byte,
 	a_string_may_be_longer_than_many_pieces, events_before_the_fault_are_handed_out_and_the_fault_stays,
 	the_end_may_be_asked_for_again, expecting_another_type_names_both_and_leaves_the_output,
-	skip_ends_behind_the_value, skip_refuses_what_begins_no_value, copy_keeps_order_numbers_and_text,
-	copy_and_skip_report_a_document_that_breaks_off)
+	skip_ends_behind_the_value, strings_that_are_no_text_are_skipped_and_not_copied,
+	a_strict_reader_refuses_odd_types_but_null, skip_refuses_what_begins_no_value,
+	copy_keeps_order_numbers_and_text, copy_and_skip_report_a_document_that_breaks_off)

@@ -170,6 +170,38 @@ START_TEST(a_pod_keeps_its_volumes_that_are_claims_or_of_csi)
 }
 END_TEST
 
+/* What only new pods keep is not there for informers, of which each has all pods of a cluster. */
+START_TEST(a_new_pod_has_no_name_and_keeps_more)
+{
+	static const char text[] =
+		"{\"metadata\":{\"name\":%s,\"labels\":{\"l\":\"m\"},\"annotations\":{\"a\":\"\\u0000\"}},"
+		"\"spec\":{\"schedulerName\":\"s\",\"volumes\":[{\"name\":\"v\",\"ephemeral\":{"
+		"\"volumeClaimTemplate\":{\"spec\":{\"storageClassName\":\"c\"}}}}],\"initContainers\":[{"
+		"\"resources\":{\"limits\":{\"r\":\"1\"},\"requests\":{\"r\":1}}}],\"containers\":[{"
+		"\"resources\":{\"limits\":{},\"requests\":null}},{}]}}";
+	CLEANUP(free_charp) char *unnamed = x_asprintf(text, "null");
+	CLEANUP(free_charp) char *named = x_asprintf(text, "\"p\"");
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct kube_new_pod *n = kube_new_pod_decode(span_of(unnamed), "r", &err);
+	struct kube_pod *p = decode(&kube_kind_pods, named);
+
+	ck_assert_ptr_nonnull(n);
+	ck_assert_str_eq(n->scheduler, "s");
+	ck_assert_str_eq(kube_meta_label(&n->pod.meta, "l"), "m");
+	ck_assert_str_eq(n->pod.volumes[0].template_class, "c");
+	ck_assert_uint_eq(n->n_containers, 2);
+	ck_assert(n->has_resource && n->has_volumes && n->first_container.has_resources);
+	ck_assert(n->first_container.has_limits && !n->first_container.has_requests);
+	ck_assert(p->volumes[0].is_ephemeral && !p->volumes[0].template_class);
+	ck_assert_ptr_null(kube_meta_label(&p->meta, "l"));
+	kube_kind_pods.free(p);
+	kube_new_pod_free(n);
+	n = kube_new_pod_decode(span_of(unnamed), "other", &err);
+	ck_assert(n && !n->has_resource);
+	kube_new_pod_free(n);
+}
+END_TEST
+
 static uint64_t unscheduled(const char *status, const char *message)
 {
 	CLEANUP(free_charp)
@@ -289,7 +321,7 @@ END_TEST
 UNIT_MAIN("kube/objects", a_volume_keeps_what_the_duties_need,
 	a_claim_keeps_what_the_duties_need_and_no_annotations, a_node_keeps_its_labels,
 	classes_capacities_and_drivers_of_nodes_are_read, a_pod_keeps_its_volumes_that_are_claims_or_of_csi,
-	another_reason_why_a_pod_is_not_scheduled_is_told_apart,
+	a_new_pod_has_no_name_and_keeps_more, another_reason_why_a_pod_is_not_scheduled_is_told_apart,
 	the_owner_that_controls_a_claim_is_known_and_the_modes_of_a_driver,
 	values_of_another_type_read_as_absent, malformed_objects_are_refused,
 	the_time_is_told_in_utc_with_six_decimals)
