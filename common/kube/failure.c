@@ -34,7 +34,7 @@ static int read_member(void *user, const char *key, struct json_reader *r, struc
 {
 	if (str_eq(key, "message"))
 		return kube_read_text(r, user, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 /* Return: caller frees. */

@@ -96,14 +96,14 @@ static int read_list_meta(void *user, const char *key, struct json_reader *r, st
 		return kube_read_text(r, &m->version, err);
 	if (str_eq(key, "continue"))
 		return kube_read_text(r, &m->next_page, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_envelope(void *user, const char *key, struct json_reader *r, struct error **err)
 {
 	if (str_eq(key, "metadata"))
 		return kube_read_object(r, read_list_meta, user, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static void drop_unseen(struct informer *i)
@@ -160,7 +160,7 @@ static int read_type(void *user, const char *key, struct json_reader *r, struct 
 {
 	if (str_eq(key, "type"))
 		return kube_read_text(r, user, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int type_of(struct span line, enum watch_type *ret, struct error **err)
@@ -205,7 +205,7 @@ static int read_bookmark(void *user, const char *key, struct json_reader *r, str
 {
 	if (str_eq(key, "metadata"))
 		return kube_meta_read(r, user, KUBE_KEEP_NONE, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_status(void *user, const char *key, struct json_reader *r, struct error **err)
@@ -216,7 +216,7 @@ static int read_status(void *user, const char *key, struct json_reader *r, struc
 		return kube_read_text(r, &w->code, err);
 	if (str_eq(key, "message"))
 		return kube_read_text(r, &w->message, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_watched(void *user, const char *key, struct json_reader *r, struct error **err)
@@ -225,7 +225,7 @@ static int read_watched(void *user, const char *key, struct json_reader *r, stru
 	const struct kube_kind *kind = w->informer->kind;
 
 	if (!str_eq(key, "object"))
-		return kube_skip_value(r, err);
+		return json_skip_value(r, err);
 	switch (w->type) {
 	case WATCH_PUT:
 	case WATCH_DELETED:
@@ -240,7 +240,7 @@ static int read_watched(void *user, const char *key, struct json_reader *r, stru
 	case WATCH_OTHER:
 		break;
 	}
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_event(struct span line, struct watch_event *w, struct error **err)

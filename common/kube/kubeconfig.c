@@ -62,7 +62,7 @@ static int read_field(void *user, const char *key, struct json_reader *r, struct
 			continue;
 		return f->refused ? refuse_member(e, f->key, r, err) : kube_read_text(r, f->text, err);
 	}
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 /* The name comes behind the body mostly, so that the body is put aside. */
@@ -75,7 +75,7 @@ static int read_entry_member(void *user, const char *key, struct json_reader *r,
 	if (str_eq(key, "name"))
 		return kube_read_text(r, &e->name, err);
 	if (!str_eq(key, e->body))
-		return kube_skip_value(r, err);
+		return json_skip_value(r, err);
 	if (json_next(r, &ev, err) < 0)
 		return -1;
 	buf_reset(&e->json);
@@ -106,7 +106,7 @@ static int read_lists(void *user, const char *key, struct json_reader *r, struct
 
 	if (str_eq(key, e->list))
 		return kube_read_array(r, read_entry, e, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int find_entry(struct span json, struct entry *e, struct error **err)
@@ -127,7 +127,7 @@ static int read_current(void *user, const char *key, struct json_reader *r, stru
 {
 	if (str_eq(key, "current-context"))
 		return kube_read_text(r, user, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int find_context(

@@ -42,7 +42,7 @@ static int read_spec(void *user, const char *key, struct json_reader *r, struct 
 		return read_number(r, &l->duration_s, err);
 	if (str_eq(key, "leaseTransitions"))
 		return read_number(r, &l->transitions, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_member(void *user, const char *key, struct json_reader *r, struct error **err)
@@ -54,7 +54,7 @@ static int read_member(void *user, const char *key, struct json_reader *r, struc
 	if (str_eq(key, "spec"))
 		return kube_read_object(r, read_spec, l, err);
 	if (!str_eq(key, "metadata"))
-		return kube_skip_value(r, err);
+		return json_skip_value(r, err);
 	buf_reset(&l->metadata);
 	if (json_expect(r, JSON_OBJECT, &ev, err) < 0)
 		return -1;

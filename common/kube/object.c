@@ -97,7 +97,7 @@ static int read_reference_member(void *user, const char *key, struct json_reader
 		return kube_read_text(r, &o->uid, err);
 	if (str_eq(key, "controller"))
 		return kube_read_flag(r, &o->controls, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_reference(void *user, struct json_reader *r, struct error **err)
@@ -146,7 +146,7 @@ static int read_meta_member(void *user, const char *key, struct json_reader *r, 
 		m->deleting = when != NULL;
 		return 0;
 	}
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 int kube_meta_read(struct json_reader *r, struct kube_meta *m, unsigned keep, struct error **err)
@@ -190,7 +190,7 @@ static int read_object_member(void *user, const char *key, struct json_reader *r
 		return kube_meta_read(r, reading->meta, reading->keep, err);
 	if (reading->member)
 		return reading->member(reading->object, key, r, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 int kube_object_read(struct json_reader *r, struct kube_meta *m, unsigned keep, kube_member_fn *member,

@@ -7,21 +7,16 @@
 #include "base/parse.h"
 #include "base/str.h"
 
-int kube_skip_value(struct json_reader *r, struct error **err)
-{
-	return json_skip_value(r, err);
-}
-
 int kube_read_members(struct json_reader *r, kube_member_fn *member, void *user, struct error **err)
 {
 	struct json_event ev;
 
 	for (;;) {
-		if (json_next(r, &ev, err) < 0)
+		if (json_next_any(r, &ev, err) < 0)
 			return -1;
 		if (ev.type == JSON_OBJECT_END)
 			return 0;
-		if (member(user, ev.text, r, err) < 0)
+		if (ev.text ? member(user, ev.text, r, err) < 0 : json_skip_value(r, err) < 0)
 			return -1;
 	}
 }
@@ -30,7 +25,7 @@ int kube_read_object(struct json_reader *r, kube_member_fn *member, void *user, 
 {
 	struct json_event ev;
 
-	if (json_next(r, &ev, err) < 0)
+	if (json_next_any(r, &ev, err) < 0)
 		return -1;
 	if (ev.type != JSON_OBJECT)
 		return json_skip_odd(r, &ev, err);
@@ -44,12 +39,12 @@ static int read_items(struct json_reader *r,
 {
 	struct json_event ev;
 
-	if (json_next(r, &ev, err) < 0)
+	if (json_next_any(r, &ev, err) < 0)
 		return -1;
 	if (ev.type != JSON_ARRAY)
 		return json_skip_odd(r, &ev, err);
 	for (;;) {
-		if (json_next(r, &ev, err) < 0)
+		if (json_next_any(r, &ev, err) < 0)
 			return -1;
 		if (ev.type == JSON_ARRAY_END)
 			return 0;
@@ -83,12 +78,12 @@ int kube_read_text(struct json_reader *r, char **ret, struct error **err)
 {
 	struct json_event ev;
 
-	if (json_next(r, &ev, err) < 0)
+	if (json_next_any(r, &ev, err) < 0)
 		return -1;
 	if (ev.type != JSON_STRING && ev.type != JSON_NUMBER)
 		return json_skip_odd(r, &ev, err);
 	free(*ret);
-	*ret = x_strdup(ev.text);
+	*ret = ev.text ? x_strdup(ev.text) : NULL;
 	return 0;
 }
 
@@ -96,7 +91,7 @@ int kube_read_flag(struct json_reader *r, bool *ret, struct error **err)
 {
 	struct json_event ev;
 
-	if (json_next(r, &ev, err) < 0)
+	if (json_next_any(r, &ev, err) < 0)
 		return -1;
 	if (ev.type != JSON_BOOL)
 		return json_skip_odd(r, &ev, err);
@@ -114,7 +109,8 @@ static int read_text_item(void *user, const struct json_event *ev, struct json_r
 {
 	if (ev->type != JSON_STRING)
 		return json_skip_odd(r, ev, err);
-	kube_add_text(user, ev->text);
+	if (ev->text)
+		kube_add_text(user, ev->text);
 	return 0;
 }
 

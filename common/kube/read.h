@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * read.h - reading JSON of which only some members matter. What has another type than expected reads as
- * absent, but a reader that is strict (json_reader_be_strict()) refuses it unless it is null; otherwise only
- * malformed JSON is an error. Threads: one owner at a time.
+ * absent, but a reader that is strict (json_reader_be_strict()) refuses it unless it is null. A string with a
+ * NUL or invalid UTF-8, which users may write into labels and the like, reads as absent, and the value of
+ * such a key is skipped: one object must not hide all others. Otherwise only malformed JSON is an error.
+ * Threads: one owner at a time.
  */
 #pragma once
 
 #include "base/error.h"
 #include "base/json/json.h"
 
-/** Called behind each key; reads the value whole (kube_skip_value() what is not wanted). @key: valid until
+/** Called behind each key; reads the value whole (json_skip_value() what is not wanted). @key: valid until
  * the next call of the reader. Return: 0 or -1. */
 typedef int kube_member_fn(void *user, const char *key, struct json_reader *r, struct error **err);
 
@@ -44,6 +46,3 @@ int kube_read_texts(struct json_reader *r, char ***ret, struct error **err) MUST
 /** kube_read_quantity() - a quantity in bytes; @ret_has: whether it was one. Return: 0 or -1. */
 int kube_read_quantity(
 	struct json_reader *r, uint64_t *ret_bytes, bool *ret_has, struct error **err) MUST_CHECK;
-
-/** kube_skip_value() - read over the value that comes next. Return: 0 or -1. */
-int kube_skip_value(struct json_reader *r, struct error **err) MUST_CHECK;

@@ -40,7 +40,7 @@ static int read_extra(void *user, const char *key, struct json_reader *r, struct
 	struct token_review *t = user;
 
 	if (!str_eq(key, NODE_NAME_KEY))
-		return kube_skip_value(r, err);
+		return json_skip_value(r, err);
 	if (kube_read_texts(r, &values, err) < 0)
 		return -1;
 	free(TAKE_PTR(t->node_name));
@@ -57,7 +57,7 @@ static int read_user(void *user, const char *key, struct json_reader *r, struct 
 		return kube_read_text(r, &t->user_name, err);
 	if (str_eq(key, "extra"))
 		return kube_read_object(r, read_extra, t, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_status(void *user, const char *key, struct json_reader *r, struct error **err)
@@ -72,14 +72,14 @@ static int read_status(void *user, const char *key, struct json_reader *r, struc
 		return kube_read_texts(r, &t->audiences, err);
 	if (str_eq(key, "error"))
 		return kube_read_text(r, &t->error, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_member(void *user, const char *key, struct json_reader *r, struct error **err)
 {
 	if (str_eq(key, "status"))
 		return kube_read_object(r, read_status, user, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 int token_review_read(struct span json, struct token_review *ret, struct error **err)
@@ -124,7 +124,7 @@ static int read_claim(void *user, const char *key, struct json_reader *r, struct
 {
 	if (str_eq(key, "exp"))
 		return json_read_u64(r, user, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_claims(const char *base64, uint64_t *ret_expiry, struct error **err)

@@ -4,7 +4,7 @@
  *
  * The reader is a pull parser over yajl: the caller asks for the next event; the input is fed to yajl piece
  * by piece, so memory is bounded by one piece (4 to 256 KiB), the longest token and the depth limit (64).
- * Numbers are handed out as text. Strings with a NUL or invalid UTF-8 are only skipped, never handed out.
+ * Numbers are handed out as text, strings with a NUL or invalid UTF-8 never.
  * Duplicate keys are the caller's business. The writer escapes, places commas, and relies on buf's sticky
  * limit. Threads: one owner at a time.
  */
@@ -56,6 +56,10 @@ DEFINE_CLEANUP(struct json_reader *, json_reader_free);
  * string with a NUL or invalid UTF-8).
  */
 int json_next(struct json_reader *r, struct json_event *ret, struct error **err) MUST_CHECK;
+
+/** json_next_any() - json_next(), but a string or key with a NUL or invalid UTF-8 is an event without text:
+ * NULL. */
+int json_next_any(struct json_reader *r, struct json_event *ret, struct error **err) MUST_CHECK;
 
 /** json_expect() - json_next() that must be of @type. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
 int json_expect(

@@ -296,6 +296,11 @@ int json_next(struct json_reader *r, struct json_event *ret, struct error **err)
 	return next_event(r, /* skips= */ false, ret, err);
 }
 
+int json_next_any(struct json_reader *r, struct json_event *ret, struct error **err)
+{
+	return next_event(r, /* skips= */ true, ret, err);
+}
+
 static const char *type_name(enum json_type type)
 {
 	switch (type) {

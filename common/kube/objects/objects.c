@@ -69,7 +69,7 @@ static int read_driver_member(void *user, const char *key, struct json_reader *r
 		return kube_read_text(r, &d->name, err);
 	if (str_eq(key, "nodeID"))
 		return kube_read_text(r, &d->node_id, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_driver(void *user, struct json_reader *r, struct error **err)
@@ -91,14 +91,14 @@ static int read_csi_node_spec(void *user, const char *key, struct json_reader *r
 {
 	if (str_eq(key, "drivers"))
 		return kube_read_array(r, read_driver, user, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_csi_node(void *user, const char *key, struct json_reader *r, struct error **err)
 {
 	if (str_eq(key, "spec"))
 		return kube_read_object(r, read_csi_node_spec, user, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static void free_csi_node(void *object)
@@ -144,7 +144,7 @@ static int read_class(void *user, const char *key, struct json_reader *r, struct
 		c->waits_for_consumer = str_eq(mode, "WaitForFirstConsumer");
 		return 0;
 	}
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static void free_class(void *object)

@@ -15,7 +15,7 @@ static int read_topology(void *user, const char *key, struct json_reader *r, str
 	if (str_eq(key, "matchLabels"))
 		return kube_pairs_read(r, &c->topology, err);
 	if (!str_eq(key, "matchExpressions"))
-		return kube_skip_value(r, err);
+		return json_skip_value(r, err);
 	if (json_next(r, &ev, err) < 0)
 		return -1;
 	c->has_expressions = ev.type != JSON_NULL;
@@ -34,7 +34,7 @@ static int read_capacity(void *user, const char *key, struct json_reader *r, str
 		return kube_read_quantity(r, &c->maximum_bytes, &c->has_maximum, err);
 	if (str_eq(key, "nodeTopology"))
 		return kube_read_object(r, read_topology, c, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static void free_capacity(void *object)

@@ -14,21 +14,21 @@ static int read_claim_source(void *user, const char *key, struct json_reader *r,
 {
 	if (str_eq(key, "claimName"))
 		return kube_read_text(r, user, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_template_spec(void *user, const char *key, struct json_reader *r, struct error **err)
 {
 	if (str_eq(key, "storageClassName"))
 		return kube_read_text(r, user, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_template(void *user, const char *key, struct json_reader *r, struct error **err)
 {
 	if (str_eq(key, "spec"))
 		return kube_read_object(r, read_template_spec, user, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_ephemeral(void *user, const char *key, struct json_reader *r, struct error **err)
@@ -36,7 +36,7 @@ static int read_ephemeral(void *user, const char *key, struct json_reader *r, st
 	struct kube_pod_volume *v = user;
 
 	if (!str_eq(key, "volumeClaimTemplate"))
-		return kube_skip_value(r, err);
+		return json_skip_value(r, err);
 	v->is_ephemeral = true;
 	return kube_read_object(r, read_template, &v->template_class, err);
 }
@@ -51,7 +51,7 @@ static int read_csi(void *user, const char *key, struct json_reader *r, struct e
 		return kube_read_text(r, &v->fs_type, err);
 	if (str_eq(key, "volumeAttributes"))
 		return kube_pairs_read(r, &v->attributes, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_volume_member(void *user, const char *key, struct json_reader *r, struct error **err)
@@ -66,7 +66,7 @@ static int read_volume_member(void *user, const char *key, struct json_reader *r
 		return kube_read_object(r, read_ephemeral, v, err);
 	if (str_eq(key, "csi"))
 		return kube_read_object(r, read_csi, v, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static void volume_done(struct kube_pod_volume *v)
@@ -130,7 +130,7 @@ static int read_limit(void *user, const char *key, struct json_reader *r, struct
 	struct container_reading *c = user;
 
 	c->is_limited |= str_eq(key, c->resource);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_request(void *user, const char *key, struct json_reader *r, struct error **err)
@@ -138,7 +138,7 @@ static int read_request(void *user, const char *key, struct json_reader *r, stru
 	struct container_reading *c = user;
 
 	c->is_requested |= str_eq(key, c->resource);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_resources(void *user, const char *key, struct json_reader *r, struct error **err)
@@ -149,7 +149,7 @@ static int read_resources(void *user, const char *key, struct json_reader *r, st
 		return read_if_there(r, read_limit, c, &c->container.has_limits, err);
 	if (str_eq(key, "requests"))
 		return read_if_there(r, read_request, c, &c->container.has_requests, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_container_member(void *user, const char *key, struct json_reader *r, struct error **err)
@@ -158,7 +158,7 @@ static int read_container_member(void *user, const char *key, struct json_reader
 
 	if (str_eq(key, "resources"))
 		return read_if_there(r, read_resources, c, &c->container.has_resources, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_any_container(
@@ -199,7 +199,7 @@ static int read_new_pod_spec(
 		return kube_read_array(r, read_container, p, err);
 	if (str_eq(key, "initContainers"))
 		return kube_read_array(r, read_init_container, p, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_pod_spec(void *user, const char *key, struct json_reader *r, struct error **err)
@@ -210,7 +210,7 @@ static int read_pod_spec(void *user, const char *key, struct json_reader *r, str
 		return kube_read_text(r, &p->pod->node_name, err);
 	if (str_eq(key, "volumes"))
 		return kube_read_array(r, read_volume, p, err);
-	return p->new_pod ? read_new_pod_spec(p, key, r, err) : kube_skip_value(r, err);
+	return p->new_pod ? read_new_pod_spec(p, key, r, err) : json_skip_value(r, err);
 }
 
 struct condition {
@@ -232,7 +232,7 @@ static int read_condition_member(void *user, const char *key, struct json_reader
 		return kube_read_text(r, &c->message, err);
 	if (str_eq(key, "lastTransitionTime"))
 		return kube_read_text(r, &c->since, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 /* FNV-1a, but never 0. */
@@ -268,7 +268,7 @@ static int read_pod_status(void *user, const char *key, struct json_reader *r, s
 {
 	if (str_eq(key, "conditions"))
 		return kube_read_array(r, read_condition, user, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_pod(void *user, const char *key, struct json_reader *r, struct error **err)
@@ -277,7 +277,7 @@ static int read_pod(void *user, const char *key, struct json_reader *r, struct e
 		return kube_read_object(r, read_pod_spec, user, err);
 	if (str_eq(key, "status"))
 		return kube_read_object(r, read_pod_status, user, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static void pod_done(struct kube_pod *p)
@@ -373,7 +373,7 @@ static int read_driver_spec(void *user, const char *key, struct json_reader *r, 
 {
 	if (str_eq(key, "volumeLifecycleModes"))
 		return kube_read_texts(r, user, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_driver(void *user, const char *key, struct json_reader *r, struct error **err)
@@ -382,7 +382,7 @@ static int read_driver(void *user, const char *key, struct json_reader *r, struc
 
 	if (str_eq(key, "spec"))
 		return kube_read_object(r, read_driver_spec, &d->modes, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static void free_driver(void *object)

@@ -15,7 +15,7 @@ static int read_csi(void *user, const char *key, struct json_reader *r, struct e
 		return kube_read_text(r, &v->driver, err);
 	if (str_eq(key, "volumeHandle"))
 		return kube_read_text(r, &v->handle, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_claim_ref(void *user, const char *key, struct json_reader *r, struct error **err)
@@ -28,7 +28,7 @@ static int read_claim_ref(void *user, const char *key, struct json_reader *r, st
 		return kube_read_text(r, &v->claim_name, err);
 	if (str_eq(key, "uid"))
 		return kube_read_text(r, &v->claim_uid, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 struct expression {
@@ -44,7 +44,7 @@ static int read_expression_member(void *user, const char *key, struct json_reade
 		return kube_read_text(r, &e->operator, err);
 	if (str_eq(key, "values"))
 		return kube_read_texts(r, &e->values, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_expression(void *user, struct json_reader *r, struct error **err)
@@ -66,7 +66,7 @@ static int read_term_member(void *user, const char *key, struct json_reader *r, 
 {
 	if (str_eq(key, "matchExpressions"))
 		return kube_read_array(r, read_expression, user, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_term(void *user, struct json_reader *r, struct error **err)
@@ -78,14 +78,14 @@ static int read_required(void *user, const char *key, struct json_reader *r, str
 {
 	if (str_eq(key, "nodeSelectorTerms"))
 		return kube_read_array(r, read_term, user, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_affinity(void *user, const char *key, struct json_reader *r, struct error **err)
 {
 	if (str_eq(key, "required"))
 		return kube_read_object(r, read_required, user, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_storage(void *user, const char *key, struct json_reader *r, struct error **err)
@@ -94,7 +94,7 @@ static int read_storage(void *user, const char *key, struct json_reader *r, stru
 
 	if (str_eq(key, "storage"))
 		return kube_read_quantity(r, user, &has, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_volume_spec(void *user, const char *key, struct json_reader *r, struct error **err)
@@ -111,14 +111,14 @@ static int read_volume_spec(void *user, const char *key, struct json_reader *r, 
 		return kube_read_text(r, &v->storage_class, err);
 	if (str_eq(key, "capacity"))
 		return kube_read_object(r, read_storage, &v->size_bytes, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_phase(void *user, const char *key, struct json_reader *r, struct error **err)
 {
 	if (str_eq(key, "phase"))
 		return kube_read_text(r, user, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_volume(void *user, const char *key, struct json_reader *r, struct error **err)
@@ -129,7 +129,7 @@ static int read_volume(void *user, const char *key, struct json_reader *r, struc
 		return kube_read_object(r, read_volume_spec, v, err);
 	if (str_eq(key, "status"))
 		return kube_read_object(r, read_phase, &v->phase, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static void free_volume(void *object)
@@ -174,7 +174,7 @@ static int read_resources(void *user, const char *key, struct json_reader *r, st
 {
 	if (str_eq(key, "requests"))
 		return kube_read_object(r, read_storage, user, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_claim_spec(void *user, const char *key, struct json_reader *r, struct error **err)
@@ -195,7 +195,7 @@ static int read_claim_spec(void *user, const char *key, struct json_reader *r, s
 		c->is_block = str_eq(mode, "Block");
 		return 0;
 	}
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_claim(void *user, const char *key, struct json_reader *r, struct error **err)
@@ -206,7 +206,7 @@ static int read_claim(void *user, const char *key, struct json_reader *r, struct
 		return kube_read_object(r, read_claim_spec, c, err);
 	if (str_eq(key, "status"))
 		return kube_read_object(r, read_phase, &c->phase, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static void free_claim(void *object)

@@ -36,7 +36,7 @@ static int read_service(void *user, const char *key, struct json_reader *r, stru
 		return kube_read_text(r, &h->service_namespace, err);
 	if (str_eq(key, "name"))
 		return kube_read_text(r, &h->service_name, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_client(void *user, const char *key, struct json_reader *r, struct error **err)
@@ -47,7 +47,7 @@ static int read_client(void *user, const char *key, struct json_reader *r, struc
 		return kube_read_object(r, read_service, h, err);
 	if (str_eq(key, "caBundle"))
 		return kube_read_text(r, &h->ca_bundle, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_webhook_member(void *user, const char *key, struct json_reader *r, struct error **err)
@@ -58,7 +58,7 @@ static int read_webhook_member(void *user, const char *key, struct json_reader *
 		return kube_read_text(r, &h->name, err);
 	if (str_eq(key, "clientConfig"))
 		return kube_read_object(r, read_client, h, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static int read_webhook(void *user, struct json_reader *r, struct error **err)
@@ -80,7 +80,7 @@ static int read_webhooks(void *user, const char *key, struct json_reader *r, str
 {
 	if (str_eq(key, "webhooks"))
 		return kube_read_array(r, read_webhook, user, err);
-	return kube_skip_value(r, err);
+	return json_skip_value(r, err);
 }
 
 static void *decode_webhooks(struct json_reader *r, struct error **err)

@@ -61,6 +61,20 @@ START_TEST(changes_are_told_as_they_come)
 }
 END_TEST
 
+START_TEST(an_object_with_a_nul_does_not_hide_others)
+{
+	watch_rig_open(&w, NULL, serve_pages);
+	fake_until_asked(&w.api, 3);
+	watch_rig_send(&watching,
+		"{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"name\":\"d\",\"resourceVersion\":\"8\","
+		"\"annotations\":{\"a\":\"\\u0000\"},\"labels\":{\"\\udc00\":\"b\"}}}}\n" THING_EVENT(
+			"ADDED", "e", "9"));
+	watch_rig_until(&w, "+e 9");
+	ck_assert_str_eq(buf_str(&w.told), "+a 1\n+b 2\n+c 3\nsynced\n+d 8\n+e 9\n");
+	watch_rig_close(&w);
+}
+END_TEST
+
 static bool keeps(const void *user, const void *object)
 {
 	const struct thing *t = object;
@@ -169,7 +183,8 @@ START_TEST(all_objects_can_be_looked_at)
 END_TEST
 
 TMPDIR_MAIN("kube/informer", pages_are_read_and_a_watch_follows_from_their_version,
-	changes_are_told_as_they_come, what_the_kind_does_not_keep_is_told_of_once_if_it_was_kept_before,
+	changes_are_told_as_they_come, an_object_with_a_nul_does_not_hide_others,
+	what_the_kind_does_not_keep_is_told_of_once_if_it_was_kept_before,
 	the_same_version_is_no_change_and_unknown_events_none_either,
 	a_watch_is_resumed_from_the_last_version_that_was_seen, metadata_and_selectors_are_asked_for,
 	all_objects_can_be_looked_at)

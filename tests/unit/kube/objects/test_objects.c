@@ -202,6 +202,28 @@ START_TEST(a_new_pod_has_no_name_and_keeps_more)
 }
 END_TEST
 
+/* The API server takes such texts from users in values of annotations and attributes. */
+START_TEST(a_text_with_a_nul_is_absent)
+{
+	struct kube_pod *p = decode(&kube_kind_pods,
+		"{\"metadata\":{\"name\":\"p\"},\"spec\":{\"volumes\":[{\"name\":\"i\",\"csi\":{\"driver\":"
+		"\"d\","
+		"\"fsType\":\"x\\u0000\",\"volumeAttributes\":{\"a\":\"\\u0000\",\"b\\u0000\":[1],"
+		"\"size\":\"1Gi\"}}}]}}");
+	struct kube_claim *c = decode(&kube_kind_claims,
+		"{\"metadata\":{\"name\":\"c\",\"annotations\":{\"a\":\"1\",\"b\":\"\\udc00\",\"c\":\"3\"}},"
+		"\"spec\":{\"volumeName\":\"v\"}}");
+
+	ck_assert_uint_eq(p->n_volumes, 1);
+	ck_assert_ptr_null(p->volumes[0].fs_type);
+	ck_assert_ptr_null(kube_pairs_get(&p->volumes[0].attributes, "a"));
+	ck_assert_str_eq(kube_pairs_get(&p->volumes[0].attributes, "size"), "1Gi");
+	ck_assert_str_eq(c->meta.name, "c");
+	kube_kind_pods.free(p);
+	kube_kind_claims.free(c);
+}
+END_TEST
+
 static uint64_t unscheduled(const char *status, const char *message)
 {
 	CLEANUP(free_charp)
@@ -321,7 +343,8 @@ END_TEST
 UNIT_MAIN("kube/objects", a_volume_keeps_what_the_duties_need,
 	a_claim_keeps_what_the_duties_need_and_no_annotations, a_node_keeps_its_labels,
 	classes_capacities_and_drivers_of_nodes_are_read, a_pod_keeps_its_volumes_that_are_claims_or_of_csi,
-	a_new_pod_has_no_name_and_keeps_more, another_reason_why_a_pod_is_not_scheduled_is_told_apart,
+	a_new_pod_has_no_name_and_keeps_more, a_text_with_a_nul_is_absent,
+	another_reason_why_a_pod_is_not_scheduled_is_told_apart,
 	the_owner_that_controls_a_claim_is_known_and_the_modes_of_a_driver,
 	values_of_another_type_read_as_absent, malformed_objects_are_refused,
 	the_time_is_told_in_utc_with_six_decimals)
