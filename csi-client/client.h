@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * client.h - the commands of csi-client: each makes one request from the command line and prints the reply.
+ * client.h - makes one call to the driver and prints the response to stdout.
+ *
+ * Threads: the caller's. Calls block until the reply is there or their deadline has passed.
  */
 #pragma once
 
@@ -24,26 +26,12 @@ struct client {
 	const char *fs_type;
 	const char *access_mode;
 	char **mount_flags;
-	struct strmap parameters; /* -parameter and -context */
+	struct strmap parameters; /* of -parameter */
 	uint32_t max_entries;
 	const char *token;
 	bool readonly;
 	bool block;
 };
-
-struct command {
-	const char *name;
-	const char *operands; /* shown in help */
-	int n_operands;
-	const char *help;
-	int (*run)(struct client *c, char *const *operands, struct error **err);
-};
-
-/** command_find() - the command called @name. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
-int command_find(const char *name, const struct command **ret, struct error **err) MUST_CHECK;
-
-/** command_help() - one line per command. Return: caller frees. */
-char *command_help(void);
 
 /**
  * client_ask() - make a call.
@@ -55,7 +43,8 @@ int client_ask(struct client *c, const char *path, const ProtobufCMessage *reque
 
 #define CLIENT_OUTPUT_MAX_BYTES (64U << 20)
 
-/** client_print() - @out to stdout. Return: 0, or -1 when it is too long or stdout takes nothing. */
+/** client_print() - write @out to stdout. Return: 0, or -1 when it is too long or stdout cannot be written.
+ */
 int client_print(const struct buf *out, struct error **err) MUST_CHECK;
 
 /**

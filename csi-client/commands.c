@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "commands.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -7,10 +9,9 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "client.h"
-#include "list.h"
 #include "os/args.h"
-#include "print.h"
+#include "print_message.h"
+#include "print_volumes.h"
 
 #define HELP_MAX_BYTES 16384
 
@@ -308,21 +309,27 @@ static int run_node_info(struct client *c, char *const *operands, struct error *
 }
 
 static const struct command commands[] = {
-	{"info", "", 0, "name and version of the driver", run_info},
-	{"probe", "", 0, "whether the driver is ready", run_probe},
-	{"capabilities", "", 0, "what plugin, controller and node can do", run_capabilities},
+	{"info", "", 0, "show name and version of the driver", run_info},
+	{"probe", "", 0, "show whether the driver is ready", run_probe},
+	{"capabilities", "", 0, "show the capabilities of plugin, controller and node service",
+		run_capabilities},
 	{"create", "NAME", 1, "create a volume (-size -limit -fs -parameter -access-mode)", run_create},
 	{"delete", "ID", 1, "delete a volume", run_delete},
-	{"validate", "ID", 1, "check capabilities against a volume", run_validate},
-	{"list", "", 0, "volumes (-max -token)", run_list},
-	{"capacity", "", 0, "free space and largest possible volume", run_capacity},
-	{"stage", "ID STAGING", 2, "format and mount at the staging path (-fs -mount-flag -parameter)",
-		run_stage},
-	{"unstage", "ID STAGING", 2, "unmount the staging path", run_unstage},
-	{"publish", "ID STAGING TARGET", 3, "show at a target path (-readonly -mount-flag)", run_publish},
-	{"stats", "ID PATH", 2, "how full a volume is, by a path at which it is", run_stats},
-	{"unpublish", "ID TARGET", 2, "unmount and remove the target path", run_unpublish},
-	{"node-info", "", 0, "id and topology of the node", run_node_info},
+	{"validate", "ID", 1,
+		"check whether a volume has the capabilities that -fs, -block and -access-mode give",
+		run_validate},
+	{"list", "", 0, "list volumes (-max -token)", run_list},
+	{"capacity", "", 0, "show the free capacity and the size of the largest possible volume",
+		run_capacity},
+	{"stage", "ID STAGING", 2,
+		"format a volume and mount it at the staging path (-fs -mount-flag -parameter)", run_stage},
+	{"unstage", "ID STAGING", 2, "unmount a volume from the staging path", run_unstage},
+	{"publish", "ID STAGING TARGET", 3, "mount a volume at a target path (-readonly -mount-flag)",
+		run_publish},
+	{"stats", "ID PATH", 2, "show how full a volume is, by a path at which it is mounted", run_stats},
+	{"unpublish", "ID TARGET", 2, "unmount a volume from a target path, and remove that path",
+		run_unpublish},
+	{"node-info", "", 0, "show ID and topology of the node", run_node_info},
 };
 
 int command_find(const char *name, const struct command **ret, struct error **err)

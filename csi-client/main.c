@@ -9,19 +9,18 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "client.h"
+#include "commands.h"
 #include "net/core/addr.h"
 #include "os/process.h"
 #include "os/program.h"
-#include "print.h"
 
 static const char usage[] =
 	"usage: csi-client [flags] COMMAND [operands]\n"
 	"\n"
-	"Makes one CSI call and prints the answer.\n"
+	"Makes one CSI call and prints the response.\n"
 	"\n"
 	"Exit status: 0 the call succeeded, 1 it failed (CODE: message on stderr), 2 wrong usage.";
 
@@ -32,41 +31,6 @@ struct options {
 	bool show_version;
 	bool show_help;
 };
-
-int client_ask(struct client *c, const char *path, const ProtobufCMessage *request,
-	const ProtobufCMessageDescriptor *reply_type, ProtobufCMessage **ret, struct error **err)
-{
-	uint64_t start_ns = clock_ns();
-
-	if (grpc_client_call_sync(c->grpc, path, request, reply_type, c->timeout_ms, ret, err) < 0)
-		return -1;
-	if (c->show_time)
-		fprintf(stderr, "time_us %llu\n", (unsigned long long)((clock_ns() - start_ns) / 1000));
-	return 0;
-}
-
-int client_print(const struct buf *out, struct error **err)
-{
-	if (buf_check(out, "reply", err) < 0)
-		return -1;
-	return process_print(buf_str(out), err);
-}
-
-int client_call(struct client *c, const char *path, const ProtobufCMessage *request,
-	const ProtobufCMessageDescriptor *reply_type, struct error **err)
-{
-	CLEANUP(buf_done) struct buf out = BUF_INIT(CLIENT_OUTPUT_MAX_BYTES);
-	ProtobufCMessage *reply;
-
-	if (client_ask(c, path, request, reply_type, &reply, err) < 0)
-		return -1;
-	if (c->json)
-		print_json(reply, &out);
-	else
-		print_text(reply, &out);
-	protobuf_c_message_free_unpacked(reply, NULL);
-	return client_print(&out, err);
-}
 
 static int parse_parameters(char *const *texts, struct strmap *out, struct error **err)
 {
@@ -97,21 +61,26 @@ static int parse(
 {
 	const struct opt opts[] = {
 		{"endpoint", OPT_STR, &o->endpoint, "URL",
-			"socket of the driver (default: $CSI_ENDPOINT, or unix:///tmp/pmem-csi.sock)"},
-		{"timeout", OPT_DURATION, &c->timeout_ms, "DURATION", "deadline of the call; 0: none"},
+			"endpoint of the driver (default: $CSI_ENDPOINT, or unix:///tmp/pmem-csi.sock)"},
+		{"timeout", OPT_DURATION, &c->timeout_ms, "DURATION",
+			"how long the call may take; 0: no limit"},
 		{"o", OPT_STR, &o->output, "FORMAT", "text or json"},
 		{"time", OPT_BOOL, &c->show_time, NULL, "print how long the call took, on stderr"},
-		{"size", OPT_SIZE, &c->size_bytes, "SIZE", "required size"},
-		{"limit", OPT_SIZE, &c->limit_bytes, "SIZE", "largest acceptable size"},
+		{"size", OPT_SIZE, &c->size_bytes, "SIZE", "required size of the volume"},
+		{"limit", OPT_SIZE, &c->limit_bytes, "SIZE",
+			"largest acceptable size of the volume; 0: no limit"},
 		{"fs", OPT_STR, &c->fs_type, "TYPE", "file system: ext4 or xfs"},
-		{"block", OPT_BOOL, &c->block, NULL, "ask for a raw block volume"},
-		{"access-mode", OPT_STR, &c->access_mode, "MODE", "such as SINGLE_NODE_MULTI_WRITER"},
+		{"block", OPT_BOOL, &c->block, NULL, "use a raw block volume instead of a file system"},
+		{"access-mode", OPT_STR, &c->access_mode, "MODE",
+			"access mode, such as SINGLE_NODE_MULTI_WRITER"},
 		{"mount-flag", OPT_STRS, &c->mount_flags, "FLAG", "mount flag (repeatable)"},
 		{"parameter", OPT_STRS, &o->parameters, "KEY=VALUE",
-			"parameter or volume context (repeatable)"},
-		{"max", OPT_U32, &c->max_entries, "N", "largest number of entries of a page"},
-		{"token", OPT_STR, &c->token, "TOKEN", "where a page begins"},
-		{"readonly", OPT_BOOL, &c->readonly, NULL, "publish read-only"},
+			"create: parameter; other commands: entry of the volume context (repeatable)"},
+		{"max", OPT_U32, &c->max_entries, "N",
+			"list: maximum number of volumes in the response; 0: no limit"},
+		{"token", OPT_STR, &c->token, "TOKEN",
+			"list: token of the previous response, at which this one continues"},
+		{"readonly", OPT_BOOL, &c->readonly, NULL, "publish: mount read-only"},
 		{"version", OPT_BOOL, &o->show_version, NULL, "print the version and exit"},
 		{"help", OPT_BOOL, &o->show_help, NULL, "print this help and exit"},
 		{0},
@@ -129,7 +98,7 @@ static int parse(
 	return parse_parameters(o->parameters, &c->parameters, err);
 }
 
-/* What is asked, and of whom. */
+/* Finds the command, and checks its operands and the endpoint. */
 static int choose(const struct options *o, char *const *words, const struct command **ret, struct error **err)
 {
 	CLEANUP(addr_done) struct addr a = {0};

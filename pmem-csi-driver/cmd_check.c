@@ -17,22 +17,21 @@ static const char help[] =
 	"       pmem-csi-driver check -repair ID [-block] [flags]\n"
 	"       pmem-csi-driver check -forget ID [flags]\n"
 	"\n"
-	"Compares the state folder with devices, mounts and loop devices, and lists every difference. That\n"
-	"changes nothing and may be done while a driver runs; what that is in the middle of shows as a\n"
-	"mismatch. A note is a difference that is to be expected, such as what the Go driver leaves.\n"
+	"Compares the state folder with devices, mounts and loop devices, and lists every difference. This\n"
+	"changes nothing and may be done while a driver runs; operations in progress then show as\n"
+	"mismatches. A note is a difference that is expected, such as what the Go driver leaves behind.\n"
 	"\n"
-	"-repair and -forget refuse while a driver runs. -repair does what is safe for one volume: it "
-	"undoes\n"
-	"an unfinished creation, finishes a deletion, sets a damaged state file aside, writes one for a\n"
-	"device that has none and keeps its content, drops what is provably gone, and records what is "
-	"there. A file system is never made on a device that got its state file in this way; with -block it\n"
-	"is a block volume.\n"
-	"-forget drops the state of a volume whose device is missing, which nothing else does.\n"
+	"-repair and -forget refuse to run while a driver uses the state folder. -repair does what is safe\n"
+	"for one volume: it undoes an unfinished creation, finishes a deletion, renames a damaged state file,\n"
+	"writes a state file for a device that has none and keeps the content of the device, deletes the state\n"
+	"of a volume whose device provably does not exist any more, and corrects what the state file says\n"
+	"about the device and its mounts. A device that got its state file in this way is never formatted;\n"
+	"with -block it becomes a block volume. -forget deletes the state of a volume whose device is missing,\n"
+	"which neither the driver nor -repair does.\n"
 	"\n"
-	"Exit status: 0 consistent, or done; 1 mismatches, or something was not repaired, or there is "
-	"nothing\n"
-	"of that ID; 2 wrong usage;\n"
-	"3 cannot look: no devices can be listed, or a driver has the state folder.\n";
+	"Exit status: 0 consistent, or repaired; 1 mismatches, or something was not repaired, or there is\n"
+	"neither a volume nor a device with that ID; 2 wrong usage; 3 the node cannot be examined: devices\n"
+	"cannot be listed, or -repair or -forget was used while a driver uses the state folder.\n";
 
 static const char running[] = "operations that it is carrying out show as mismatches here";
 
@@ -105,7 +104,7 @@ static void write_json(const struct check_view *v, const struct check_findings *
 	buf_addc(out, '\n');
 }
 
-static int look(const struct check_args *a, struct error **err)
+static int compare(const struct check_args *a, struct error **err)
 {
 	CLEANUP(device_closep) struct device_manager *devices = NULL;
 	CLEANUP(check_view_done) struct check_view v = {0};
@@ -113,7 +112,7 @@ static int look(const struct check_args *a, struct error **err)
 	CLEANUP(buf_done) struct buf out = BUF_INIT(COMMAND_OUTPUT_MAX);
 
 	if (command_look(&a->c, &devices, &v, err) < 0) {
-		process_blame(err);
+		process_note_not_root(err);
 		return COMMAND_BLIND;
 	}
 	check_compare(&v, &f);
@@ -155,8 +154,8 @@ static void write_report(const char *id, const struct repair_report *r, struct b
 		buf_addf(out, "%s: nothing to repair\n", id);
 }
 
-/* The lock of the state folder does not tell: in another mount namespace that path is another folder, where
- * live volumes seem to have no state. */
+/* The lock of the state folder does not show it: in another mount namespace that path is another folder,
+ * where live volumes seem to have no state. */
 static int refuse_running(const struct command *c, struct error **err)
 {
 	if (!c->endpoint || c->setup.not_ready)
@@ -174,7 +173,7 @@ static int change(const struct check_args *a, struct error **err)
 	if (refuse_running(&a->c, err) < 0)
 		return COMMAND_BLIND;
 	if (devices_open(&a->c.o, DEVICES_CHANGE, &devices, err) < 0) {
-		process_blame(err);
+		process_note_not_root(err);
 		return COMMAND_BLIND;
 	}
 	const struct volumes_config config = {
@@ -182,8 +181,8 @@ static int change(const struct check_args *a, struct error **err)
 	CLEANUP(volumes_freep) struct volumes *v = volumes_new(&config);
 	const char *id = a->repair ? a->repair : a->forget;
 
-	if ((a->repair ? volumes_repair(v, id, a->block, &r, err) : volumes_forget(v, id, &r, err)) < 0) {
-		process_blame(err);
+	if ((a->repair ? volumes_repair(v, id, a->block, &r, err) : volumes_drop_state(v, id, &r, err)) < 0) {
+		process_note_not_root(err);
 		return COMMAND_BLIND;
 	}
 	if (a->c.json)
@@ -198,9 +197,9 @@ static int check_usage(const struct check_args *a, struct error **err)
 	const char *id = a->repair ? a->repair : a->forget;
 
 	if (a->repair && a->forget)
-		return err_set(err, ERR_INVALID_ARGUMENT, "-repair and -forget exclude each other");
+		return err_set(err, ERR_INVALID_ARGUMENT, "-repair and -forget cannot be used together");
 	if (a->block && !a->repair)
-		return err_set(err, ERR_INVALID_ARGUMENT, "-block is for -repair");
+		return err_set(err, ERR_INVALID_ARGUMENT, "-block can only be used with -repair");
 	if (id && (!*id || *id == '.' || strchr(id, '/')))
 		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is not a volume ID", id);
 	return 0;
@@ -225,7 +224,7 @@ int cmd_check(int argc, char **argv)
 		goto out;
 	status = COMMAND_USAGE;
 	if (check_usage(&a, &err) == 0)
-		status = a.repair || a.forget ? change(&a, &err) : look(&a, &err);
+		status = a.repair || a.forget ? change(&a, &err) : compare(&a, &err);
 	if (err)
 		command_fail("check", err, status);
 out:

@@ -10,21 +10,21 @@
 #include "inspect/fit.h"
 #include "inspect/inventory.h"
 #include "inspect/node_check.h"
-#include "node_map.h"
 #include "os/fs.h"
 #include "os/process.h"
 #include "pmem/usage.h"
+#include "regions_and_groups.h"
 
 static const char help[] =
 	"usage: pmem-csi-driver doctor [flags]\n"
 	"       pmem-csi-driver doctor -size SIZE [-fs TYPE] [-usage USAGE] [-block] [flags]\n"
 	"\n"
-	"Checks whether this node is set up so that volumes can be made, mounted and kept. With -size, says\n"
-	"instead for each pool whether such a volume could be created now, and why not: space, fragments,\n"
-	"rounding, label slots, pool share, deletions that are not finished, namespaces of others.\n"
+	"Checks whether this node is set up so that volumes can be created, mounted and kept. With -size, it\n"
+	"shows instead for each pool whether such a volume could be created now, and if not, why: space,\n"
+	"fragments, rounding, label slots, pool share, unfinished deletions, namespaces of other owners.\n"
 	"\n"
-	"Exit status: 0 no problem, or it can be created; 1 problems, or it cannot; 2 wrong usage; 3 cannot\n"
-	"look, or not at everything: run it as root.\n";
+	"Exit status: 0 no problem, or the volume can be created; 1 problems, or the volume cannot be\n"
+	"created; 2 wrong usage; 3 the node cannot be examined completely: run the command as root.\n";
 
 #define NO_SIZE UINT64_MAX /* more than a quantity can be */
 
@@ -44,7 +44,7 @@ static void write_node_text(const struct node_findings *f, struct buf *out)
 			f->list[i].text);
 	buf_addf(out, "%zu problems\n", f->n_problems);
 	if (f->n_unknown > 0)
-		buf_addf(out, "%zu things could not be looked at\n", f->n_unknown);
+		buf_addf(out, "%zu things could not be checked\n", f->n_unknown);
 }
 
 static void write_node_json(const struct node_findings *f, struct buf *out)
@@ -81,14 +81,14 @@ static bool count_volumes(const struct doctor_args *a, struct inventory_counts *
 }
 
 /* What cannot be listed is what a doctor is called for: then the node is checked without it. */
-static void read_node(const struct doctor_args *a, const char *state_path, struct node_map *map,
+static void read_node(const struct doctor_args *a, const char *state_path, struct regions_and_groups *map,
 	pid_t *holder, struct error **ret_why)
 {
 	CLEANUP(error_freep) struct error *ignored_too = NULL;
 	CLEANUP(state_closep) struct state_store *store = NULL;
 
-	if (node_map_read(&a->c.o, map, ret_why) < 0)
-		*map = (struct node_map){0};
+	if (regions_and_groups_read(&a->c.o, map, ret_why) < 0)
+		*map = (struct regions_and_groups){0};
 	if (state_open_read(state_path, &store, &ignored_too) == 0)
 		(void)!state_holder(store, holder, &ignored_too);
 }
@@ -97,7 +97,7 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 {
 	CLEANUP(free_charp) char *state_path = options_state_path(&a->c.o);
 	CLEANUP(mount_table_freep) struct mount_table *mounts = NULL;
-	CLEANUP(node_map_done) struct node_map map = {0};
+	CLEANUP(regions_and_groups_done) struct regions_and_groups map = {0};
 	CLEANUP(node_findings_done) struct node_findings f = {0};
 	CLEANUP(buf_done) struct buf out = BUF_INIT(COMMAND_OUTPUT_MAX);
 	CLEANUP(error_freep) struct error *why = NULL;
@@ -216,10 +216,10 @@ static int explain_size(const struct doctor_args *a, struct error **err)
 		.block = a->block};
 	CLEANUP(device_closep) struct device_manager *devices = NULL;
 	CLEANUP(check_view_done) struct check_view view = {0};
-	CLEANUP(node_map_done) struct node_map map = {0};
+	CLEANUP(regions_and_groups_done) struct regions_and_groups map = {0};
 	CLEANUP(buf_done) struct buf out = BUF_INIT(COMMAND_OUTPUT_MAX);
 
-	if (command_look(&a->c, &devices, &view, err) < 0 || node_map_read(&a->c.o, &map, err) < 0)
+	if (command_look(&a->c, &devices, &view, err) < 0 || regions_and_groups_read(&a->c.o, &map, err) < 0)
 		return COMMAND_BLIND;
 	const struct fit_node node = {
 		.manager = devices, .view = &view, .regions = map.regions, .report = map.report};
@@ -232,7 +232,8 @@ static int check_usage(struct doctor_args *a, struct error **err)
 	if (a->size_bytes == 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "-size must be more than 0");
 	if (a->size_bytes == NO_SIZE && (a->fs_type || a->usage_text || a->block))
-		return err_set(err, ERR_INVALID_ARGUMENT, "-fs, -usage and -block are for -size");
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "-fs, -usage and -block can only be used with -size");
 	a->fs_type = a->fs_type ? a->fs_type : "ext4";
 	if (!fs_known(a->fs_type))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-fs must be ext4 or xfs, not \"%s\"", a->fs_type);
@@ -252,7 +253,7 @@ int cmd_doctor(int argc, char **argv)
 		{"usage", OPT_STR, &a.usage_text, "USAGE",
 			"with -size: AppDirect or FileIO (default: AppDirect)"},
 		{"block", OPT_BOOL, &a.block, NULL, "with -size: a raw block volume"},
-		{"kubeletDir", OPT_STRS, &a.c.o.kubelet_dirs, "DIR", "as the driver's"},
+		{"kubeletDir", OPT_STRS, &a.c.o.kubelet_dirs, "DIR", "as for the driver"},
 		COMMAND_FLAGS(&a.c),
 		{0},
 	};
@@ -265,7 +266,7 @@ int cmd_doctor(int argc, char **argv)
 	if (check_usage(&a, &err) == 0)
 		status = a.size_bytes != NO_SIZE ? explain_size(&a, &err) : examine_node(&a, &err);
 	if (err) {
-		process_blame(&err);
+		process_note_not_root(&err);
 		command_fail("doctor", err, status);
 	}
 out:

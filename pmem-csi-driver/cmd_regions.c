@@ -7,23 +7,23 @@
 #include "base/str.h"
 #include "commands.h"
 #include "inspect/inventory.h"
-#include "node_map.h"
 #include "os/table.h"
+#include "regions_and_groups.h"
 
 static const char help[] =
 	"usage: pmem-csi-driver regions [flags]\n"
 	"\n"
-	"Shows the regions of persistent memory as the kernel has them: free bytes and in how many pieces,\n"
-	"the unit in which they are given out, free label slots, NUMA node, what pool namespaces, volumes\n"
-	"and namespaces of others take. Then the pools, from which volumes are made: a volume group, or in\n"
-	"direct mode a region; with the largest volume that can be created, to the byte, with DAX and for\n"
-	"usage=FileIO.\n"
+	"Shows the regions of persistent memory that the kernel manages: free bytes and the number of free\n"
+	"extents, the unit of allocation, free label slots, NUMA node, and how much of the region pool\n"
+	"namespaces, volumes and namespaces of other owners occupy. Below are the pools from which volumes\n"
+	"are created, which are volume groups, or regions in direct mode, each with the exact size of the\n"
+	"largest volume that can be created with DAX and with usage=FileIO.\n"
 	"\n"
-	"Exit status: 0 done, 2 wrong usage, 3 cannot look.\n";
+	"Exit status: 0 done, 2 wrong usage, 3 the node cannot be examined.\n";
 
 struct view {
 	const struct check_view *check;
-	const struct node_map *map;
+	const struct regions_and_groups *map;
 };
 
 static void count_cell(struct table *t, uint32_t n, uint32_t unknown)
@@ -210,7 +210,7 @@ static void write_json(const struct view *v, struct buf *out)
 
 static int read_map(const struct command *c, void *user, struct error **err)
 {
-	return node_map_read(&c->o, user, err);
+	return regions_and_groups_read(&c->o, user, err);
 }
 
 static void write_view(const struct check_view *check, const void *user, bool json, struct buf *out)
@@ -227,7 +227,7 @@ int cmd_regions(int argc, char **argv)
 {
 	static const struct command_view view = {
 		.name = "regions", .help = help, .read = read_map, .write = write_view};
-	CLEANUP(node_map_done) struct node_map map = {0};
+	CLEANUP(regions_and_groups_done) struct regions_and_groups map = {0};
 
 	return command_show(&view, argc, argv, &map);
 }

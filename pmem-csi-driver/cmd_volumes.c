@@ -12,13 +12,13 @@
 static const char help[] =
 	"usage: pmem-csi-driver volumes [flags]\n"
 	"\n"
-	"Shows the volumes of this node: size, phase (ready, creating, erasing; missing while the pool is\n"
-	"absent or incomplete, gone when it provably lacks the device; damaged when the state file cannot\n"
-	"be read; device-without-state when a device has none), device mode, pool, device, where it is\n"
-	"staged, at how many targets it is published, what it is used for, how much is erased, and for\n"
-	"which claim it was made, or for which pod.\n"
+	"Shows the volumes of this node: size, phase, device mode, pool, device, staging path, number of\n"
+	"target paths, usage, how much of it is erased, and the claim or pod for which it was created.\n"
+	"Phases are ready, creating and erasing; missing: the device is not seen because its pool is absent\n"
+	"or incomplete; gone: the pool is complete and does not have the device; damaged: the state file\n"
+	"cannot be read; device-without-state: there is a device, but no state file.\n"
 	"\n"
-	"Exit status: 0 done, 2 wrong usage, 3 cannot look.\n";
+	"Exit status: 0 done, 2 wrong usage, 3 the node cannot be examined.\n";
 
 static const char *param(const struct volume_record *r, const char *key, const char *otherwise)
 {
@@ -137,20 +137,6 @@ static void write_text(const struct check_view *v, struct buf *out)
 		buf_adds(out, "no volumes\n");
 }
 
-static void json_claim(const struct volume_claim *c, struct json_writer *w)
-{
-	if (c->name) {
-		json_key_str(w, "claimNamespace", c->namespace);
-		json_key_str(w, "claimName", c->name);
-	}
-	if (c->pv)
-		json_key_str(w, "pvName", c->pv);
-	if (c->pod) {
-		json_key_str(w, "podNamespace", c->pod_namespace);
-		json_key_str(w, "podName", c->pod);
-	}
-}
-
 static void json_volume(const struct check_view *v, const struct volume_record *r, struct json_writer *w)
 {
 	struct inventory_volume row;
@@ -176,7 +162,7 @@ static void json_volume(const struct check_view *v, const struct volume_record *
 	json_array_end(w);
 	if (r->phase == PHASE_ERASING)
 		json_key_u64(w, "erasedBytes", r->erased_bytes);
-	json_claim(&r->claim, w);
+	claim_write_json(&r->claim, w);
 	json_object_end(w);
 }
 

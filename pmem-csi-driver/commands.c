@@ -19,6 +19,7 @@ struct entry {
 
 static const struct entry entries[] = {
 	{"check", cmd_check},
+	{"cluster", cmd_cluster},
 	{"doctor", cmd_doctor},
 	{"regions", cmd_regions},
 	{"volumes", cmd_volumes},
@@ -32,7 +33,7 @@ int command_fail(const char *command, const struct error *e, int status)
 
 int command_fail_to_look(const char *command, struct error **err)
 {
-	process_blame(err);
+	process_note_not_root(err);
 	return command_fail(command, *err, COMMAND_BLIND);
 }
 
@@ -67,14 +68,14 @@ static int choose_place(struct command *c, struct error **err)
 {
 	const struct options defaults = options_default();
 	const char *inherited = getenv("CSI_ENDPOINT");
-	bool is_told = c->o.device_manager || c->o.state_path || c->o.driver_name || c->o.fake_path;
+	bool has_place_flags = c->o.device_manager || c->o.state_path || c->o.driver_name || c->o.fake_path;
 
-	if (c->endpoint && is_told)
+	if (c->endpoint && has_place_flags)
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"-endpoint asks the driver where to look: -deviceManager, -statePath, -drivername "
-			"and "
-			"-fakePath are for looking without it");
-	if (!c->endpoint && !is_told && !str_empty(inherited))
+			"-endpoint asks the driver where to look; "
+			"it cannot be used together with -deviceManager, "
+			"-statePath, -drivername or -fakePath");
+	if (!c->endpoint && !has_place_flags && !str_empty(inherited))
 		c->endpoint = inherited;
 	c->o.device_manager = c->o.device_manager ? c->o.device_manager : defaults.device_manager;
 	c->o.driver_name = c->o.driver_name ? c->o.driver_name : defaults.driver_name;
@@ -93,8 +94,7 @@ static int check_flags(struct command *c, char *const *rest, struct error **err)
 		return -1;
 	if (str_eq(c->o.device_manager, "fake") && str_empty(c->o.fake_path))
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"-deviceManager=fake needs -fakePath here: without it the devices are in the "
-			"driver's memory");
+			"-deviceManager=fake needs -fakePath here: without it the devices are in the driver's memory");
 	return 0;
 }
 
@@ -103,8 +103,8 @@ static int ask(struct command *c, struct error **err)
 	CLEANUP(error_freep) struct error *why = NULL;
 
 	if (setup_ask(c->endpoint, &c->setup, &why) < 0)
-		return err_set(
-			err, why->code, "%s; -deviceManager and -statePath look without a driver", why->msg);
+		return err_set(err, why->code,
+			"%s; use -deviceManager and -statePath to look without a driver", why->msg);
 	c->o.driver_name = c->setup.driver_name;
 	c->o.device_manager = c->setup.device_manager;
 	c->o.state_path = c->setup.state_path;
@@ -155,9 +155,8 @@ int command_check_place(const struct command *c, pid_t holder, struct error **er
 	if (!c->endpoint || c->setup.not_ready || holder > 0)
 		return 0;
 	return err_set(err, ERR_PRECONDITION,
-		"the driver at %s has its state in %s, but no driver has that folder here: run this where "
-		"the "
-		"driver runs, in a pod with kubectl exec",
+		"the driver at %s has its state in %s, but no driver has that folder here: "
+		"run this where the driver runs, in a pod with kubectl exec",
 		c->endpoint, c->o.state_path);
 }
 

@@ -7,9 +7,8 @@
 #include "controller/controller.h"
 #include "controller_kube.h"
 #include "controller_metrics.h"
-#include "duties/owners.h"
 #include "metrics.h"
-#include "net/core/cert_watch.h"
+#include "net/core/cert_expiry.h"
 #include "net/core/shutdown.h"
 #include "net/grpc/grpc_server.h"
 #include "net/http1/http_server.h"
@@ -50,18 +49,19 @@ struct program {
 	struct node_clients *clients;
 	struct node_caller caller;
 	struct registry *registry;
-	struct controller_kube *kube; /* NULL: no API server */
-	struct owners *expected;      /* instead of it */
+	struct controller_kube *kube;
 	struct controller *controller;
-	struct grpc_service services[4]; /* ends with an empty one: for metrics, of both servers */
+	/* each ends with an empty one */
+	struct grpc_service services[3];
 	struct grpc_service registry_services[2];
+	struct grpc_service counted_services[4]; /* for the metrics: of both servers */
 	struct grpc_server *server;
 	struct grpc_server *registry_server;
 	struct controller_metrics *node_metrics;
 	struct metrics *metrics; /* NULL: none */
 	struct http_server *http;
 	struct probes *probes; /* NULL: none */
-	struct cert_watch *certs;
+	struct cert_expiry *certs;
 	struct loop_timer *tick;
 	struct shutdown *shutdown;
 };
@@ -73,8 +73,7 @@ static void tick(void *user)
 
 	registry_tick(p->registry);
 	controller_tick(p->controller);
-	if (p->kube)
-		controller_kube_tick(p->kube, now);
+	controller_kube_tick(p->kube, now);
 }
 
 static void count_work(void *user, struct metrics_work *ret)
@@ -91,20 +90,22 @@ static int require_ready(void *user, struct error **err)
 {
 	struct program *p = user;
 
-	return controller_require_ready(p->controller, err);
+	if (controller_require_ready(p->controller, err) < 0)
+		return -1;
+	return controller_kube_require_served(p->kube, err);
 }
 
 static void add_metrics(void *user, struct buf *out)
 {
 	const struct program *p = user;
-	struct controller_metrics_kube kube = {0};
+	const struct controller_metrics_kube kube = {.leads = controller_kube_leads(p->kube),
+		.capacities_pending = controller_kube_capacities_pending(p->kube),
+		.nodes_pending = controller_kube_nodes_pending(p->kube),
+		.volumes_pending = controller_kube_volumes_pending(p->kube),
+		.cluster = controller_kube_cluster(p->kube)};
 
 	metrics_certificates(p->metrics, p->certs, out);
-	if (p->kube) {
-		kube.leads = controller_kube_leads(p->kube);
-		kube.pending = controller_kube_pending(p->kube);
-	}
-	controller_metrics_add(p->node_metrics, p->kube ? &kube : NULL, clock_ns(), out);
+	controller_metrics_add(p->node_metrics, &kube, clock_ns(), out);
 }
 
 static void shutdown_is_overdue(void *user)
@@ -119,14 +120,12 @@ static void begin_shutdown(void *user)
 
 	log_info("stopping: running calls are finished first");
 	loop_timer_stop(p->tick);
-	registry_stop(p->registry);
-	shutdown_expect(p->shutdown, 2U + (p->http != NULL) + (p->kube != NULL));
+	shutdown_expect(p->shutdown, 3U + (p->http != NULL));
 	grpc_server_drain(p->server, shutdown_part_ended, p->shutdown);
 	grpc_server_drain(p->registry_server, shutdown_part_ended, p->shutdown);
 	if (p->http)
 		http_server_drain(p->http, shutdown_part_ended, p->shutdown);
-	if (p->kube)
-		controller_kube_stop(p->kube, shutdown_part_ended, p->shutdown);
+	controller_kube_stop(p->kube, shutdown_part_ended, p->shutdown);
 }
 
 static int start_server(struct program *p, const char *endpoint, struct tls_context *tls,
@@ -157,7 +156,7 @@ static int start_http(struct program *p, struct error **err)
 		.version = PMEM_VERSION,
 		.driver_name = o->driver_name,
 		.node_id = o->node_id,
-		.services = p->services,
+		.services = p->counted_services,
 		.loop = p->loop,
 		.threads = p->workers,
 		.work = count_work,
@@ -188,14 +187,13 @@ static int start_servers(struct program *p, struct error **err)
 	const struct options *o = p->options;
 	const char *registry = str_empty(o->registry_endpoint) ? DEFAULT_REGISTRY : o->registry_endpoint;
 
-	p->services[0] = controller_identity_service(p->controller);
-	p->services[1] = controller_service(p->controller);
-	p->registry_services[0] = p->services[2] = registry_service(p->registry);
+	/* The registry is not served where CSI is: the same process does both, but not for the same peers. */
+	p->services[0] = p->counted_services[0] = controller_identity_service(p->controller);
+	p->services[1] = p->counted_services[1] = controller_service(p->controller);
+	p->registry_services[0] = p->counted_services[2] = registry_service(p->registry);
 	const struct readiness ready = {require_ready, p};
 	if (start_http(p, err) < 0 || probes_start(p->loop, o->probe_listen, &ready, &p->probes, err) < 0)
 		return -1;
-	/* The registry is not served where CSI is: the same process does both, but not for the same peers. */
-	p->services[2] = (struct grpc_service){0};
 	if (start_server(p, registry, p->server_tls, p->registry_services, &p->registry_server, err) < 0)
 		return -1;
 	if (open_csi_tls(p, err) < 0)
@@ -225,27 +223,19 @@ static enum registry_proof proof_of(const struct program *p)
 
 	if (str_eq(how, "role"))
 		return REGISTRY_PROOF_ROLE;
-	if (str_eq(how, "certificate") || (str_empty(how) && !p->kube))
-		return REGISTRY_PROOF_CERTIFICATE;
-	return REGISTRY_PROOF_TOKEN;
+	return str_eq(how, "certificate") ? REGISTRY_PROOF_CERTIFICATE : REGISTRY_PROOF_TOKEN;
 }
 
-static int open_registry(struct program *p, struct error **err)
+static void open_registry(struct program *p)
 {
 	const struct registry_config config = {.loop = p->loop,
 		.table = p->nodes,
-		.caller = p->caller,
 		.proof = proof_of(p),
-		.tokens = p->kube ? controller_kube_tokens(p->kube) : NULL};
+		.tokens = controller_kube_tokens(p->kube)};
 
-	if (config.proof == REGISTRY_PROOF_TOKEN && !p->kube)
-		return err_set(err, ERR_INVALID_ARGUMENT,
-			"-nodeAuthentication=token needs a Kubernetes API server, which checks the tokens: "
-			"neither $KUBECONFIG nor the account of a pod leads to one");
 	if (config.proof == REGISTRY_PROOF_ROLE)
 		log_warn("-nodeAuthentication=role: every node can register and unregister every other node");
 	p->registry = registry_new(&config);
-	return 0;
 }
 
 static int open_kube(struct program *p, struct error **err)
@@ -256,20 +246,18 @@ static int open_kube(struct program *p, struct error **err)
 		.nodes = p->nodes,
 		.observer = controller_metrics_observer(p->node_metrics),
 		.start_window_ms = START_WINDOW_MS,
-		.checks_tokens = str_empty(p->options->node_authentication) ||
-				 str_eq(p->options->node_authentication, "token")};
+		.checks_tokens = proof_of(p) == REGISTRY_PROOF_TOKEN};
 
 	if (controller_kube_new(&config, &p->kube, err) < 0)
 		return err_wrap(err, "Kubernetes");
-	if (p->kube)
-		return 0;
-	p->expected = owners_expect(p->options->expected_nodes);
-	if (p->options->expected_nodes)
-		log_info("no Kubernetes API: -expectedNodes are all nodes that may hold volumes");
-	else
-		log_warn("neither a Kubernetes API nor -expectedNodes: a volume whose ID does not name its "
-			 "node cannot be deleted");
 	return 0;
+}
+
+static int may_create(void *user, struct error **err)
+{
+	const struct program *p = user;
+
+	return p->kube ? controller_kube_require_records(p->kube, err) : 0;
 }
 
 static void open_controller(struct program *p)
@@ -278,9 +266,11 @@ static void open_controller(struct program *p)
 		.version = PMEM_VERSION,
 		.nodes = p->nodes,
 		.caller = &p->caller,
-		.owners = p->kube ? controller_kube_owners(p->kube) : owners_possible(p->expected),
+		.cluster = controller_kube_cluster(p->kube),
+		.records = controller_kube_records(p->kube),
 		.start_window_ms = START_WINDOW_MS,
-		.needs_owners = p->kube != NULL,
+		.may_create = may_create,
+		.may_create_user = p,
 		.forget_gone_nodes = p->options->forget_gone_nodes};
 
 	p->controller = controller_new(&config);
@@ -297,35 +287,35 @@ static int serve(struct program *p, struct error **err)
 	if (shutdown_new(&shutdown, &p->shutdown, err) < 0)
 		return -1;
 	p->tick = loop_timer_new(p->loop, tick, p);
-	if (open_nodes(p, err) < 0 || open_kube(p, err) < 0 || open_registry(p, err) < 0)
+	if (open_nodes(p, err) < 0 || open_kube(p, err) < 0)
 		return -1;
+	open_registry(p);
 	open_controller(p);
 	if (start_servers(p, err) < 0)
 		return -1;
-	if (p->kube)
-		controller_kube_start(p->kube, p->controller);
+	controller_kube_start(p->kube, p->controller);
 	loop_timer_set(p->tick, TICK_MS, TICK_MS);
 	loop_run(p->loop);
 	return 0;
 }
 
-/* Callers are freed before what they call; the nodes' clients end the calls that nobody waits for any more.
+/* Callers are freed before what they call; the nodes' clients end the calls whose callers have gone.
  */
 static void program_done(struct program *p)
 {
-	process_closing(CLOSE_GRACE_S);
+	process_limit_closing(CLOSE_GRACE_S);
 	workers_free(p->workers);
-	controller_kube_free(p->kube);
+	/* calls to nodes end first: their outcome may have to be recorded */
 	if (p->clients)
 		node_clients_free(p->clients);
+	controller_kube_free(p->kube);
 	grpc_server_free(p->server);
 	grpc_server_free(p->registry_server);
 	http_server_free(p->http);
 	probes_free(p->probes);
-	cert_watch_free(p->certs);
+	cert_expiry_free(p->certs);
 	registry_free(p->registry);
 	controller_free(p->controller);
-	owners_free(p->expected);
 	handshakes_free(p->handshakes);
 	metrics_free(p->metrics);
 	controller_metrics_free(p->node_metrics);
@@ -336,7 +326,7 @@ static void program_done(struct program *p)
 	loop_timer_close(p->tick);
 	shutdown_free(p->shutdown);
 	loop_free(p->loop);
-	process_closing(0);
+	process_limit_closing(0);
 }
 
 int controller_run(const struct options *o, struct error **err)

@@ -13,14 +13,19 @@
 #include "duties/capacity_objects.h"
 #include "duties/claim_events.h"
 #include "duties/claim_lookup.h"
-#include "duties/leftovers.h"
-#include "duties/owners.h"
-#include "duties/rescheduler.h"
+#include "duties/claim_release.h"
+#include "duties/driverless_claims.h"
+#include "duties/first_records.h"
+#include "duties/lost_nodes.h"
+#include "duties/node_objects.h"
+#include "duties/orphans.h"
 #include "duties/trouble_events.h"
+#include "duties/volume_objects.h"
 #include "kube/events.h"
 #include "kube/informer.h"
 #include "kube/lease.h"
 #include "kube/objects/objects.h"
+#include "resources/api_check.h"
 
 /* Reviews of tokens, on a connection of their own: those of 5,000 nodes, the most that Kubernetes supports,
  * take less than a minute after a start, and then ten minutes hold 12 times as many. */
@@ -34,19 +39,27 @@ struct controller_kube {
 	struct kube_config *kube;
 	struct kube_client *client;
 	struct kube_client *reviewer; /* NULL: tokens are not checked */
+	struct kube_client *recorder; /* of records, which callers wait for, and of nothing else */
+	struct kube_records *records;
 	struct node_tokens *tokens;
-	struct owners *owners;
+	struct api_check *api_check; /* of the custom resources */
+	struct cluster_nodes *cluster;
 	struct informer *classes;
-	struct informer *claims;           /* while we lead: nobody else looks at them */
-	struct capacity_objects *capacity; /* NULL: others publish them */
+	struct informer *claims; /* while we lead: other replicas do not look at them */
 	struct kube_events *events;
 	struct claim_reader *reader;
 	struct controller *controller;
+	struct first_records *first_records;
 	/* what only the leader has */
-	struct rescheduler *rescheduler;
+	struct driverless_claims *driverless_claims;
 	struct claim_events *claim_events;
 	struct trouble_events *trouble_events;
-	struct leftovers *leftovers;
+	struct claim_release *claim_release; /* NULL: not asked for */
+	struct orphans *orphans;
+	struct capacity_objects *capacity; /* NULL: others publish them */
+	struct node_objects *node_objects;
+	struct lost_nodes *lost_nodes; /* NULL: no node is ever lost */
+	struct volume_objects *volume_objects;
 	struct lease *lease;
 	char *namespace;
 	char *lease_name;
@@ -59,10 +72,22 @@ static void class_changed(void *user, const char *key, const void *old, const vo
 {
 	struct controller_kube *k = user;
 
+	(void)key;
 	(void)old;
 	(void)new;
 	if (k->capacity)
-		capacity_objects_class_changed(k->capacity, key);
+		capacity_objects_class_changed(k->capacity);
+}
+
+/* A Node came or went, or its taint out-of-service did; or the node is lost, or is so no longer. */
+static void node_changed(void *user, const char *node_id)
+{
+	struct controller_kube *k = user;
+
+	if (k->capacity)
+		capacity_objects_node_changed(k->capacity, node_id);
+	if (k->volume_objects)
+		volume_objects_node_changed(k->volume_objects, node_id);
 }
 
 static void tell_trouble(
@@ -94,23 +119,75 @@ static void tell_node(
 	kube_event_post(k->events, &object, "Warning", reason, message, now_ns);
 }
 
-static void leftover_deleted(
-	void *user, const char *node_id, const char *volume_id, const struct error *error)
+static void orphan_deleted(void *user, const char *node_id, const char *volume_id, const struct error *error)
 {
 	(void)user;
 	if (error)
-		log_warn("an orphaned volume, of which no caller knows, cannot be deleted yet",
-			F_STR("node", node_id), F_STR("volume", volume_id), F_ERR(error));
+		log_warn("an orphaned volume cannot be deleted; will try again", F_STR("node", node_id),
+			F_STR("volume", volume_id), F_ERR(error));
 	else
-		log_info("deleted an orphaned volume, of which no caller knows", F_STR("node", node_id),
-			F_STR("volume", volume_id));
+		log_info("deleted an orphaned volume", F_STR("node", node_id), F_STR("volume", volume_id));
 }
 
-static void leftover_kept(void *user, const char *node_id, const char *volume_id, const char *why)
+static void orphan_kept(void *user, const char *node_id, const char *volume_id, const char *why)
 {
 	(void)user;
 	log_warn("a volume belongs to no PersistentVolume; it is kept", F_STR("node", node_id),
 		F_STR("volume", volume_id), F_STR("why", why));
+}
+
+static bool shown_capacity(void *user, const char *node_id, struct capacity *ret)
+{
+	const struct controller_kube *k = user;
+
+	*ret = (struct capacity){0};
+	return !k->node_objects || node_objects_capacity(k->node_objects, node_id, ret);
+}
+
+static void node_shown(void *user, const char *node_id)
+{
+	const struct controller_kube *k = user;
+
+	if (k->capacity)
+		capacity_objects_node_changed(k->capacity, node_id);
+}
+
+/* Objects that are derived from what nodes report. */
+static void begin_objects(struct controller_kube *k)
+{
+	const struct options *o = k->config.options;
+	const struct capacity_objects_config capacity = {.client = k->client,
+		.namespace = k->namespace,
+		.driver_name = o->driver_name,
+		.nodes = k->config.nodes,
+		.classes = k->classes,
+		.cluster = k->cluster,
+		.remove_foreign = o->remove_foreign_capacity,
+		.shown = shown_capacity,
+		.shown_user = k};
+	if (o->publish_capacity)
+		k->capacity = capacity_objects_new(&capacity);
+	const struct node_objects_config objects = {.client = k->client,
+		.driver_name = o->driver_name,
+		.nodes = k->config.nodes,
+		.cluster = k->cluster,
+		.shown = node_shown,
+		.shown_user = k};
+	k->node_objects = node_objects_new(&objects);
+	const struct lost_nodes_config lost = {.client = k->client,
+		.controller = k->controller,
+		.lost_after_ns = o->node_lost_ms * NS_PER_MS,
+		.changed = node_changed,
+		.user = k};
+	if (o->node_lost_ms > 0)
+		k->lost_nodes = lost_nodes_new(&lost);
+	const struct volume_objects_config volumes = {.client = k->client,
+		.driver_name = o->driver_name,
+		.controller = k->controller,
+		.lookup = claim_reader_lookup(k->reader),
+		.lost = k->lost_nodes,
+		.events = {.claims = k->claims, .tell_claim = tell_trouble, .user = k}};
+	k->volume_objects = volume_objects_new(&volumes);
 }
 
 static void begin_duties(struct controller_kube *k)
@@ -119,20 +196,30 @@ static void begin_duties(struct controller_kube *k)
 	const struct options *o = k->config.options;
 
 	k->claims = informer_new(k->client, &kube_kind_claims, &none, k);
-	const struct rescheduler_config rescheduler = {.client = k->client,
+	const struct driverless_claims_config driverless_claims = {.client = k->client,
 		.driver_name = o->driver_name,
 		.node_selector = &o->node_selector,
 		.nodes = k->config.nodes,
 		.classes = k->classes,
 		.claims = k->claims};
-	k->rescheduler = rescheduler_new(&rescheduler);
+	k->driverless_claims = driverless_claims_new(&driverless_claims);
 	const struct claim_events_config claims = {.driver_name = o->driver_name,
 		.nodes = k->config.nodes,
+		.cluster = k->cluster,
 		.classes = k->classes,
 		.claims = k->claims,
 		.tell = tell_claim,
 		.user = k};
 	k->claim_events = claim_events_new(&claims);
+	const struct claim_release_config release = {.client = k->client,
+		.driver_name = o->driver_name,
+		.nodes = k->config.nodes,
+		.cluster = k->cluster,
+		.claims = k->claims,
+		.tell = tell_trouble,
+		.user = k};
+	if (o->release_claims)
+		k->claim_release = claim_release_new(&release);
 	const struct trouble_events_config trouble = {.driver_name = o->driver_name,
 		.nodes = k->config.nodes,
 		.classes = k->classes,
@@ -141,18 +228,25 @@ static void begin_duties(struct controller_kube *k)
 		.tell_claim = tell_trouble,
 		.user = k};
 	k->trouble_events = trouble_events_new(&trouble);
-	const struct leftovers_config leftovers = {.controller = k->controller,
+	begin_objects(k);
+	const struct orphans_config orphans = {.controller = k->controller,
+		.records = volume_objects_records(k->volume_objects),
 		.lookup = claim_reader_lookup(k->reader),
-		.observer = {leftover_deleted, leftover_kept, k}};
-	k->leftovers = leftovers_new(&leftovers);
+		.observer = {orphan_deleted, orphan_kept, k}};
+	k->orphans = orphans_new(&orphans);
 }
 
 static void end_duties(struct controller_kube *k)
 {
-	leftovers_free(TAKE_PTR(k->leftovers));
+	orphans_free(TAKE_PTR(k->orphans));
+	volume_objects_free(TAKE_PTR(k->volume_objects));
+	lost_nodes_free(TAKE_PTR(k->lost_nodes));
+	node_objects_free(TAKE_PTR(k->node_objects));
+	capacity_objects_free(TAKE_PTR(k->capacity));
 	trouble_events_free(TAKE_PTR(k->trouble_events));
+	claim_release_free(TAKE_PTR(k->claim_release));
 	claim_events_free(TAKE_PTR(k->claim_events));
-	rescheduler_free(TAKE_PTR(k->rescheduler));
+	driverless_claims_free(TAKE_PTR(k->driverless_claims));
 	informer_free(TAKE_PTR(k->claims));
 }
 
@@ -166,21 +260,19 @@ static void lease_changed(void *user, bool leading)
 		begin_duties(k);
 	else
 		end_duties(k);
-	if (k->capacity)
-		capacity_objects_lead(k->capacity, leading);
 }
 
-/* The API server that there is, if any: what somebody has set comes before what the pod has. */
 static int read_config(struct kube_config **ret, struct error **err)
 {
 	CLEANUP(error_freep) struct error *none = NULL;
-	const char *path = getenv("KUBECONFIG");
 
-	*ret = NULL;
-	if (!str_empty(path))
-		return kube_config_load(path, ret, err);
-	if (kube_config_in_cluster(ret, &none) == 0 || none->code == ERR_NOT_FOUND)
+	if (kube_config_find(ret, &none) == 0)
 		return 0;
+	if (none->code == ERR_NOT_FOUND && str_empty(getenv("KUBECONFIG")))
+		return err_set(err, ERR_NOT_FOUND,
+			"the controller records volumes at an API server, and neither $KUBECONFIG nor the "
+			"account of a pod leads to one; without Kubernetes, volumes are created on each node, "
+			"and no controller runs");
 	*err = TAKE_PTR(none);
 	return -1;
 }
@@ -244,19 +336,13 @@ static void open_parts(struct controller_kube *k)
 	k->identity = make_identity();
 	if (k->reviewer)
 		open_tokens(k);
-	k->owners = owners_watch(k->client, o->driver_name);
+	k->recorder = kube_client_sibling(k->client, /* ping_ms= */ 0, /* ping_timeout_ms= */ 0);
+	k->records = kube_records_new(k->recorder, o->driver_name);
+	k->api_check = api_check_new(k->client);
+	k->cluster = cluster_nodes_new(k->client, o->driver_name, node_changed, k);
 	k->classes = informer_new(k->client, &kube_kind_classes, &events, k);
 	k->events = kube_events_new(k->client, o->driver_name, k->identity);
 	k->reader = claim_reader_new(k->client, o->driver_name);
-	const struct capacity_objects_config capacity = {.client = k->client,
-		.namespace = k->namespace,
-		.driver_name = o->driver_name,
-		.nodes = k->config.nodes,
-		.classes = k->classes,
-		.owners = owners_possible(k->owners),
-		.remove_foreign = o->remove_foreign_capacity};
-	if (o->publish_capacity)
-		k->capacity = capacity_objects_new(&capacity);
 }
 
 int controller_kube_new(
@@ -266,14 +352,9 @@ int controller_kube_new(
 
 	k->config = *config;
 	k->start_ns = clock_ns();
-	if (read_config(&k->kube, err) < 0 || (k->kube && open_clients(k, err) < 0)) {
+	if (read_config(&k->kube, err) < 0 || open_clients(k, err) < 0) {
 		controller_kube_free(k);
 		return -1;
-	}
-	if (!k->kube) {
-		controller_kube_free(TAKE_PTR(k));
-		*ret = NULL;
-		return 0;
 	}
 	open_parts(k);
 	*ret = k;
@@ -286,12 +367,15 @@ void controller_kube_free(struct controller_kube *k)
 		return;
 	lease_free(k->lease);
 	end_duties(k);
-	capacity_objects_free(k->capacity);
+	first_records_free(k->first_records);
 	claim_reader_free(k->reader);
 	kube_events_free(k->events);
 	informer_free(k->classes);
-	owners_free(k->owners);
+	cluster_nodes_free(k->cluster);
+	api_check_free(k->api_check);
 	node_tokens_free(k->tokens);
+	kube_client_free(k->recorder);
+	kube_records_free(k->records);
 	kube_client_free(k->reviewer);
 	kube_client_free(k->client);
 	kube_config_free(k->kube);
@@ -301,9 +385,14 @@ void controller_kube_free(struct controller_kube *k)
 	free(k);
 }
 
-struct possible_owners controller_kube_owners(struct controller_kube *k)
+struct cluster_nodes *controller_kube_cluster(struct controller_kube *k)
 {
-	return owners_possible(k->owners);
+	return k->cluster;
+}
+
+struct volume_records controller_kube_records(struct controller_kube *k)
+{
+	return kube_records_interface(k->records);
 }
 
 struct node_tokens *controller_kube_tokens(struct controller_kube *k)
@@ -320,7 +409,11 @@ void controller_kube_start(struct controller_kube *k, struct controller *control
 		.changed = lease_changed,
 		.user = k};
 
+	const struct first_records_config records = {
+		.client = k->client, .driver_name = k->config.options->driver_name, .controller = controller};
+
 	k->controller = controller;
+	k->first_records = first_records_new(&records);
 	k->lease = lease_new(&config);
 }
 
@@ -328,16 +421,27 @@ void controller_kube_tick(struct controller_kube *k, uint64_t now_ns)
 {
 	if (k->tokens)
 		node_tokens_tick(k->tokens);
+	api_check_tick(k->api_check, now_ns);
+	first_records_tick(k->first_records);
 	if (k->capacity)
 		capacity_objects_tick(k->capacity);
-	if (!k->leftovers || now_ns - k->duties_ns < DUTY_NS)
+	if (k->node_objects)
+		node_objects_tick(k->node_objects);
+	if (k->lost_nodes)
+		lost_nodes_tick(k->lost_nodes);
+	if (k->volume_objects)
+		volume_objects_tick(k->volume_objects);
+	if (!k->orphans || now_ns - k->duties_ns < DUTY_NS)
 		return;
 	k->duties_ns = now_ns;
-	rescheduler_tick(k->rescheduler, now_ns);
-	leftovers_tick(k->leftovers, now_ns);
+	driverless_claims_tick(k->driverless_claims, now_ns);
+	orphans_tick(k->orphans, now_ns);
 	trouble_events_tick(k->trouble_events, now_ns);
-	if (now_ns - k->start_ns >= k->config.start_window_ms * NS_PER_MS)
-		claim_events_tick(k->claim_events, now_ns);
+	if (now_ns - k->start_ns < k->config.start_window_ms * NS_PER_MS)
+		return;
+	claim_events_tick(k->claim_events, now_ns);
+	if (k->claim_release)
+		claim_release_tick(k->claim_release, now_ns);
 }
 
 void controller_kube_stop(struct controller_kube *k, void (*done)(void *user), void *user)
@@ -350,7 +454,27 @@ bool controller_kube_leads(const struct controller_kube *k)
 	return k->lease && lease_is_leading(k->lease);
 }
 
-size_t controller_kube_pending(const struct controller_kube *k)
+size_t controller_kube_capacities_pending(const struct controller_kube *k)
 {
 	return k->capacity ? capacity_objects_pending(k->capacity) : 0;
+}
+
+size_t controller_kube_nodes_pending(const struct controller_kube *k)
+{
+	return k->node_objects ? node_objects_pending(k->node_objects) : 0;
+}
+
+size_t controller_kube_volumes_pending(const struct controller_kube *k)
+{
+	return k->volume_objects ? volume_objects_pending(k->volume_objects) : 0;
+}
+
+int controller_kube_require_served(const struct controller_kube *k, struct error **err)
+{
+	return api_check_require(k->api_check, err);
+}
+
+int controller_kube_require_records(const struct controller_kube *k, struct error **err)
+{
+	return first_records_require(k->first_records, err);
 }

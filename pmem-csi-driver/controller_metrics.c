@@ -48,7 +48,14 @@ static double value_of(const struct node *node, enum per_node what, uint64_t now
 	return (double)(now_ns - node->registered_ns) / (double)NS_PER_S;
 }
 
-static void add_per_node(struct buf *out, const struct node *const *nodes, size_t n, uint64_t now_ns)
+/* The table keeps nodes for ever, but a node that was removed from the cluster will not report again. */
+static bool is_removed(const struct node *node, const struct controller_metrics_kube *kube)
+{
+	return !node->live && !cluster_nodes_have(kube->cluster, node->report.node_id);
+}
+
+static void add_per_node(struct buf *out, const struct node *const *nodes, size_t n,
+	const struct controller_metrics_kube *kube, uint64_t now_ns)
 {
 	static const struct {
 		const char *name;
@@ -62,7 +69,9 @@ static void add_per_node(struct buf *out, const struct node *const *nodes, size_
 		[NODE_MAXIMUM] = {"pmem_node_amount_max_volume_size",
 			"The size of the largest volume that can be created on the node.", false},
 		[NODE_VOLUMES] = {"pmem_node_volumes", "Volumes that the node has reported.", false},
-		[NODE_AGE] = {"pmem_registry_age_seconds", "Time since the node has registered last.", true},
+		[NODE_AGE] = {"pmem_registry_age_seconds",
+			"Time since the node has registered last, unless it was removed from the cluster.",
+			true},
 	};
 
 	for (size_t f = 0; f < ARRAY_SIZE(families); f++) {
@@ -70,7 +79,7 @@ static void add_per_node(struct buf *out, const struct node *const *nodes, size_
 		for (size_t i = 0; i < n; i++) {
 			const struct prometheus_label labels[] = {{"node", nodes[i]->report.node_id}, {0}};
 
-			if (nodes[i]->live || families[f].also_gone)
+			if (nodes[i]->live || (families[f].also_gone && !is_removed(nodes[i], kube)))
 				prometheus_sample(out, families[f].name, labels,
 					value_of(nodes[i], (enum per_node)f, now_ns));
 		}
@@ -83,7 +92,13 @@ static void add_kube(struct buf *out, const struct controller_metrics_kube *kube
 	prometheus_sample(out, "pmem_leader", NULL, kube->leads);
 	prometheus_family(out, "pmem_capacity_objects_pending", PROMETHEUS_GAUGE,
 		"CSIStorageCapacity objects that are out of date; 0 unless leading.");
-	prometheus_sample(out, "pmem_capacity_objects_pending", NULL, (double)kube->pending);
+	prometheus_sample(out, "pmem_capacity_objects_pending", NULL, (double)kube->capacities_pending);
+	prometheus_family(out, "pmem_node_objects_pending", PROMETHEUS_GAUGE,
+		"PmemNodes that are out of date; 0 unless leading.");
+	prometheus_sample(out, "pmem_node_objects_pending", NULL, (double)kube->nodes_pending);
+	prometheus_family(out, "pmem_volume_objects_pending", PROMETHEUS_GAUGE,
+		"PmemVolumes that are out of date; 0 unless leading.");
+	prometheus_sample(out, "pmem_volume_objects_pending", NULL, (double)kube->volumes_pending);
 }
 
 void controller_metrics_add(const struct controller_metrics *m, const struct controller_metrics_kube *kube,
@@ -93,9 +108,7 @@ void controller_metrics_add(const struct controller_metrics *m, const struct con
 	size_t n = node_table_nodes(m->nodes, &nodes);
 
 	add_states(out, nodes, n);
-	add_per_node(out, nodes, n, now_ns);
-	if (!kube)
-		return;
+	add_per_node(out, nodes, n, kube, now_ns);
 	add_kube(out, kube);
 	kube_request_counts_add(m->requests, out);
 }

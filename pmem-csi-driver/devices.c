@@ -7,7 +7,7 @@
 #include "pmem/device/device.h"
 #include "pmem/lvm/lvm.h"
 #include "pmem/nd/nd.h"
-#include "pmem/pool/pool_saved.h"
+#include "pmem/pool/pool_backup.h"
 
 #define FAKE_REGIONS 2
 #define FAKE_UNIT    (4ULL << 20) /* as LVM's extents */
@@ -33,8 +33,8 @@ static struct device_manager *open_lvm(const struct options *o, bool few_command
 		return device_open_lvm(nd, lvm_open_exec(), /* saved_folder= */ NULL);
 	struct lvm *lvm = lvm_open_shell(o->lvm_idle_ms);
 	CLEANUP(free_charp) char *state_path = options_state_path(o);
-	CLEANUP(free_charp) char *folder = pool_saved_folder(state_path);
-	if (pool_saved_open(state_path, lvm, &err) < 0)
+	CLEANUP(free_charp) char *folder = pool_backup_folder(state_path);
+	if (pool_backup_open(state_path, lvm, &err) < 0)
 		log_warn("copies of the volume groups' metadata cannot be kept, continuing without them",
 			F_STR("folder", folder), F_ERR(err));
 	return device_open_lvm(nd, lvm, folder);
@@ -53,7 +53,7 @@ static int open_both(
 	struct device_manager *lvm = open_lvm(o, few_commands, TAKE_PTR(for_lvm));
 	struct device_manager *direct = device_open_direct(TAKE_PTR(for_direct));
 	bool is_direct = str_eq(o->device_manager, "direct");
-	*ret = is_direct ? device_open_pair(direct, lvm) : device_open_pair(lvm, direct);
+	*ret = is_direct ? device_open_two_modes(direct, lvm) : device_open_two_modes(lvm, direct);
 	return 0;
 }
 

@@ -50,7 +50,7 @@ static int run_conversion(const char *path, const char *format, const char *stat
 	fputs(buf_str(&diag), stderr);
 	if (status != 0)
 		return err_set(err, ERR_INTERNAL,
-			"conversion: pmem-ns-init ended with status %d; see what it logged", status);
+			"conversion: pmem-ns-init ended with status %d; its log says why", status);
 	return 0;
 }
 

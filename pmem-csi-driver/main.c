@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pmem-csi-driver: the CSI driver of one node, its central controller, and commands that look at a node. Exit
- * status: 0 orderly end, 1 failure, 2 wrong usage; that of a command its -help tells. */
+/* pmem-csi-driver: the CSI driver of one node, its central controller, and commands that examine a node or
+ * the cluster. Exit status: 0 orderly end, 1 failure, 2 wrong usage; the -help of a command explains its own.
+ */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,16 +25,15 @@ static int convert(const struct options *o, struct error **err)
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
 	sigaddset(&set, SIGINT);
-	if (process_hangs_up())
+	if (process_heeds_sighup())
 		sigaddset(&set, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	CLEANUP(free_charp) char *state_path = options_state_path(o);
 
 	if (init_chain_convert(o->flags.logging_format, state_path, err) < 0)
 		return -1;
-	log_warn("the labels of the node are not changed: remove convert-raw-namespaces and set the one for "
-		 "the "
-		 "node driver",
+	log_warn("the labels of the node are not changed: "
+		 "remove convert-raw-namespaces and set the one for the node driver",
 		F_STR("node", o->node_id), F_STR("driver", o->driver_name));
 	log_info("conversion is done, waiting for a signal");
 	sigwait(&set, &caught);
@@ -76,9 +76,9 @@ int main(int argc, char **argv)
 		return process_print_or_fail("pmem-csi-driver", about);
 	program_start_log("pmem-csi-driver", &o.flags, ignored);
 	if (run(&o, &err) < 0) {
-		process_blame(&err);
+		process_note_not_root(&err);
 		log_error("pmem-csi-driver ends", F_ERR(err));
-		process_tell_end(err);
+		process_write_termination_log(err);
 		return 1;
 	}
 	return 0;

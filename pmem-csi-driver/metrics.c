@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/prometheus.h"
-#include "metrics_sample.h"
+#include "metrics_snapshot.h"
 #include "probes.h"
 
 /* Nothing that is served over HTTP looks at a body, but a peer that sends one gets an error that says what is
@@ -102,19 +102,17 @@ static void add_volumes(const struct metrics *m, struct buf *out)
 		return;
 	volumes_overview(m->config.volumes, &o);
 	prometheus_family(out, "pmem_volumes", PROMETHEUS_GAUGE,
-		"Volumes of the node by phase; missing: their device is not there, or its pool is absent; "
-		"damaged: "
-		"their state file cannot be read; device-without-state: devices of which there is no state "
-		"file.");
-	add_phase(m, out, "creating", o.n_creating);
-	add_phase(m, out, "ready", o.n_ready);
-	add_phase(m, out, "missing", o.n_missing);
-	add_phase(m, out, "erasing", o.n_erasing);
-	add_phase(m, out, "damaged", o.n_damaged);
+		"Volumes of the node by phase; missing: their device is not there, "
+		"or its pool is absent; damaged: their state file cannot be read; "
+		"device-without-state: devices of which there is no state file.");
+	add_phase(m, out, volume_phase_name(PHASE_CREATING), o.n_creating);
+	add_phase(m, out, volume_phase_name(PHASE_READY), o.n_ready);
+	add_phase(m, out, volume_phase_name(PHASE_MISSING), o.n_missing);
+	add_phase(m, out, volume_phase_name(PHASE_ERASING), o.n_erasing);
+	add_phase(m, out, volume_phase_name(PHASE_DAMAGED), o.n_damaged);
 	add_phase(m, out, "device-without-state", o.n_strangers);
 	add_gauge(m, out, "pmem_pools_failing",
-		"Regions or volume groups in which the last volume could not be made; they are avoided for "
-		"some time.",
+		"Regions or volume groups in which the last volume could not be made; they are avoided for some time.",
 		o.n_failing_pools);
 	add_gauge(m, out, "pmem_erasures_running", "Deleted volumes that are being overwritten now.",
 		o.erasures_running);
@@ -176,7 +174,7 @@ static void add_operations(const struct metrics *m, struct buf *out)
 static void handle_all(void *self, const struct http1_request *request, struct http_reply *reply)
 {
 	const struct metrics *m = self;
-	const struct metrics_sample *sample = sampler_get(m->sampler);
+	const struct metrics_snapshot *sample = sampler_get(m->sampler);
 
 	(void)request;
 	reply->content_type = PROMETHEUS_CONTENT_TYPE;
@@ -238,12 +236,12 @@ void metrics_count_server(const struct grpc_server *server, struct metrics_work 
 	w->connections += count.connections;
 }
 
-void metrics_certificates(const struct metrics *m, struct cert_watch *certs, struct buf *out)
+void metrics_certificates(const struct metrics *m, struct cert_expiry *certs, struct buf *out)
 {
 	const struct prometheus_label labels[] = {
 		{"driver_name", m->config.driver_name}, {"node", m->config.node_id}, {0}};
 
-	cert_watch_metrics(certs, labels, out);
+	cert_expiry_metrics(certs, labels, out);
 }
 
 double metrics_now_s(void)

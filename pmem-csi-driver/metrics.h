@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * metrics.h - what the driver tells monitoring: its metrics in Prometheus' format, and that it is alive.
+ * metrics.h - what the driver serves for monitoring: its metrics in Prometheus' format, and whether it is
+ * alive and ready.
  *
  * Names and labels are those of the Go driver 1.1 and of csi-lib-utils. Nothing here waits: amounts come from
- * the snapshot of volumes.h, what stands in files from a sample that another thread took (metrics_sample.h),
- * and
- * `/healthz` and `<path>/simple` touch nothing that work can hold, so that a liveness probe fails only when
- * the loop is stuck. Being ready is not part of being alive: `/readyz` tells it. Memory is bounded
- * by the number of methods and status codes. Threads: the loop's.
+ * the snapshot of volumes.h, and values in files from a sample that another thread has taken
+ * (metrics_snapshot.h). `/healthz` and `<path>/simple` use nothing that a running call can lock, so that a
+ * liveness probe fails only when the loop is stuck. They do not depend on whether the driver is ready, which
+ * `/readyz` reports. Memory is bounded by the number of methods and status codes. Threads: the loop's.
  */
 #pragma once
 
-#include "net/core/cert_watch.h"
+#include "net/core/cert_expiry.h"
 #include "net/grpc/grpc_server.h"
 #include "net/http1/http_server.h"
 #include "pmem/device/device.h"
@@ -51,9 +51,9 @@ struct metrics_config {
 void metrics_count_server(const struct grpc_server *server, struct metrics_work *w);
 
 /** metrics_certificates() - add what @certs knows, with the labels of all metrics. */
-void metrics_certificates(const struct metrics *m, struct cert_watch *certs, struct buf *out);
+void metrics_certificates(const struct metrics *m, struct cert_expiry *certs, struct buf *out);
 
-/** metrics_now_s() - seconds since 1970, for gauges that tell when something was. */
+/** metrics_now_s() - seconds since 1970, for gauges that show when something was. */
 double metrics_now_s(void);
 
 /** metrics_new() - nothing is counted yet. Return: never NULL; metrics_free(). */

@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 
-/* What stands in /proc. */
+/* Values from /proc. */
 struct process_sample {
 	bool has_pages;
 	uint64_t virtual_bytes;
@@ -20,6 +20,6 @@ struct process_sample {
 /** process_sample_read() - read /proc/self: takes longer the more descriptors there are. Any thread. */
 void process_sample_read(struct process_sample *ret);
 
-/** metrics_process() - append all of them; what @sample does not know is left out. @started: seconds since
- * 1970. Never waits. */
+/** metrics_process() - append all metrics; those that @sample does not have are left out. @started: seconds
+ * since 1970. Never waits. */
 void metrics_process(struct buf *out, double started, const struct process_sample *sample);

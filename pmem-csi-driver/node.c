@@ -2,28 +2,29 @@
 #include "node.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "csi/csi.h"
-#include "csi/inspect.h"
+#include "csi/node_volumes_service.h"
+#include "csi/setup_service.h"
 #include "devices.h"
 #include "init_chain.h"
-#include "inspect/node_check.h"
+#include "inspect/propagation_check.h"
 #include "metrics.h"
-#include "net/core/cert_watch.h"
+#include "net/core/cert_expiry.h"
 #include "net/core/shutdown.h"
 #include "net/grpc/grpc_server.h"
 #include "net/http1/http_server.h"
 #include "net/limits.h"
 #include "node_plugin.h"
+#include "node_ready_log.h"
 #include "node_registry.h"
-#include "node_room.h"
 #include "node_socket.h"
 #include "open_tls.h"
-#include "os/mount_table.h"
 #include "os/paths.h"
 #include "os/process.h"
 #include "pmem/device/device.h"
@@ -47,18 +48,19 @@
 /* A refresh and a sample for the metrics: neither waits for a worker, nor takes one. */
 #define HOUSEKEEPING_THREADS 2
 
-struct node {
+struct program {
 	struct device_manager *devices;
 	struct path_roots *roots;
 	struct volumes *volumes;
 	struct csi csi;
 	struct csi remote_csi; /* the same for the central controller */
-	struct inspect inspect;
+	struct setup_service setup;
 	struct loop *loop;
 	struct workers *workers;
 	struct workers *housekeeping;
 	struct grpc_service services[5]; /* ends with an empty one */
-	struct grpc_service remote_services[3];
+	struct grpc_service remote_services[4];
+	struct grpc_service counted_services[6]; /* for the metrics: of both servers */
 	struct handshakes *handshakes;
 	struct grpc_server *server;
 	struct grpc_server *remote; /* for the central controller; NULL: none */
@@ -69,7 +71,7 @@ struct node {
 	struct metrics *metrics; /* NULL: none */
 	struct http_server *http;
 	struct probes *probes; /* NULL: none */
-	struct cert_watch *certs;
+	struct cert_expiry *certs;
 	struct loop_timer *refresh;
 	struct loop_timer *tick;
 	struct shutdown *shutdown;
@@ -82,7 +84,7 @@ struct node {
 	double refreshed_s;
 };
 
-static struct volumes *new_volumes(struct node *n, const struct options *o)
+static struct volumes *new_volumes(struct program *n, const struct options *o)
 {
 	const struct volumes_config config = {.node_id = o->node_id,
 		.state_path = n->state_path,
@@ -97,7 +99,7 @@ static struct volumes *new_volumes(struct node *n, const struct options *o)
 
 static void plan_refresh(void *user)
 {
-	struct node *n = user;
+	struct program *n = user;
 
 	n->refreshing = false;
 	if (n->refreshed)
@@ -121,12 +123,12 @@ static void plan_refresh(void *user)
 
 static void refresh_done(void *user)
 {
-	struct node *n = user;
+	struct program *n = user;
 
 	loop_post(n->loop, plan_refresh, n);
 }
 
-static int make_ready(struct node *n, struct error **err)
+static int make_ready(struct program *n, struct error **err)
 {
 	if (n->init_percent >= 0 && init_chain_run((unsigned)n->init_percent, n->state_path, err) < 0)
 		return -1;
@@ -137,7 +139,7 @@ static int make_ready(struct node *n, struct error **err)
 static void refresh_work(void *user)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
-	struct node *n = user;
+	struct program *n = user;
 	bool first = !volumes_is_ready(n->volumes);
 	int rc = first ? make_ready(n, &err) : volumes_refresh(n->volumes, &err);
 
@@ -148,11 +150,11 @@ static void refresh_work(void *user)
 		log_error(
 			first ? "not ready yet, will try again" : "devices could not be listed", F_ERR(err));
 	else if (first)
-		node_room_log(n->volumes, n->devices->ops->mode, REGIONS_PATH);
+		node_ready_log(n->volumes, n->devices->ops->mode, REGIONS_PATH);
 }
 
 /* A refresh can hang in the kernel, and would do so silently. */
-static void complain_of_refresh(struct node *n)
+static void complain_of_refresh(struct program *n)
 {
 	uint64_t age_s = (clock_ns() - n->refreshing_since_ns) / NS_PER_S;
 	struct device_activity a;
@@ -165,12 +167,12 @@ static void complain_of_refresh(struct node *n)
 			 ? "devices are not listed: the previous listing has not ended"
 			 : "not ready yet: reading state and devices for the first time has not ended",
 		F_U64("seconds", age_s),
-		F_STR("doing", a.command[0] ? a.command : "reading or writing state"));
+		F_STR("step", a.command[0] ? a.command : "reading or writing state"));
 }
 
 static void refresh_due(void *user)
 {
-	struct node *n = user;
+	struct program *n = user;
 
 	if (n->refreshing || shutdown_has_begun(n->shutdown))
 		return;
@@ -183,7 +185,7 @@ static void refresh_due(void *user)
 
 static int require_ready(void *user, struct error **err)
 {
-	struct node *n = user;
+	struct program *n = user;
 
 	if (volumes_require_ready(n->volumes, err) < 0)
 		return -1;
@@ -192,7 +194,7 @@ static int require_ready(void *user, struct error **err)
 
 static void count_work(void *user, struct metrics_work *ret)
 {
-	struct node *n = user;
+	struct program *n = user;
 
 	*ret = (struct metrics_work){.refreshed_s = n->refreshed_s};
 	workers_usage(n->workers, &ret->workers);
@@ -201,7 +203,7 @@ static void count_work(void *user, struct metrics_work *ret)
 	metrics_count_server(n->remote, ret);
 }
 
-static void drain(struct node *n, struct grpc_server *server)
+static void drain(struct program *n, struct grpc_server *server)
 {
 	if (!server)
 		return;
@@ -209,7 +211,7 @@ static void drain(struct node *n, struct grpc_server *server)
 	grpc_server_drain(server, shutdown_part_ended, n->shutdown);
 }
 
-static void drain_http(struct node *n)
+static void drain_http(struct program *n)
 {
 	if (!n->http)
 		return;
@@ -219,7 +221,7 @@ static void drain_http(struct node *n)
 
 static void shutdown_is_overdue(void *user)
 {
-	const struct node *n = user;
+	const struct program *n = user;
 	CLEANUP(free_charp) char *step = volumes_current_step(n->volumes, NULL);
 
 	log_error("ending although operations are still running", F_STR("work", step ? step : "none"),
@@ -228,7 +230,7 @@ static void shutdown_is_overdue(void *user)
 
 static void unregistered(void *user)
 {
-	struct node *n = user;
+	struct program *n = user;
 
 	drain(n, n->server);
 	drain(n, n->remote);
@@ -238,27 +240,27 @@ static void unregistered(void *user)
 
 static void begin_shutdown(void *user)
 {
-	struct node *n = user;
+	struct program *n = user;
 
 	log_info("stopping: running calls are finished first, erasing continues after the next start");
 	loop_timer_stop(n->refresh);
 	volumes_stop(n->volumes);
 	shutdown_expect(n->shutdown, n->refreshing + 2U); /* and what follows */
-	/* kubelet first, then the controllers: nobody is to be sent here while sockets are closed */
+	/* kubelet first, then the controllers: no call is to be sent here while sockets are closed */
 	node_plugin_stop(&n->plugin, shutdown_part_ended, n->shutdown);
 	node_registry_stop(n->registry, unregistered, n);
 }
 
 static void socket_is_lost(void *user)
 {
-	struct node *n = user;
+	struct program *n = user;
 
 	shutdown_begin(n->shutdown);
 }
 
 static void tick(void *user)
 {
-	struct node *n = user;
+	struct program *n = user;
 
 	device_tick(n->devices);
 	complain_of_refresh(n);
@@ -269,7 +271,7 @@ static void tick(void *user)
 	shutdown_begin(n->shutdown);
 }
 
-static int start_registry(struct node *n, const struct options *o, struct error **err)
+static int start_registry(struct program *n, const struct options *o, struct error **err)
 {
 	const struct node_registry_config config = {
 		.options = o,
@@ -283,7 +285,7 @@ static int start_registry(struct node *n, const struct options *o, struct error 
 	return node_registry_start(n->registry, &config, err);
 }
 
-static int start_server(struct node *n, const struct options *o, const char *endpoint,
+static int start_server(struct program *n, const struct options *o, const char *endpoint,
 	const struct grpc_service *services, struct grpc_server **ret, struct error **err)
 {
 	static const char *const central_controller[] = {"pmem-registry", NULL};
@@ -309,14 +311,14 @@ static int start_server(struct node *n, const struct options *o, const char *end
 
 static void add_metrics(void *user, struct buf *out)
 {
-	struct node *n = user;
+	struct program *n = user;
 
 	node_registry_metrics(n->registry, out);
 	metrics_certificates(n->metrics, n->certs, out);
 	node_plugin_metrics(&n->plugin, out);
 }
 
-static void new_metrics(struct node *n, const struct options *o)
+static void new_metrics(struct program *n, const struct options *o)
 {
 	const struct metrics_config config = {
 		.path = o->metrics_path,
@@ -325,7 +327,7 @@ static void new_metrics(struct node *n, const struct options *o)
 		.node_id = o->node_id,
 		.regions_path = str_eq(o->device_manager, "fake") ? NULL : REGIONS_PATH,
 		.volumes = n->volumes,
-		.services = n->services,
+		.services = n->counted_services,
 		.loop = n->loop,
 		.threads = n->housekeeping,
 		.work = count_work,
@@ -340,17 +342,17 @@ static void new_metrics(struct node *n, const struct options *o)
 }
 
 /* Not over TCP: it is about folders of this host. */
-static struct grpc_service open_inspection(struct node *n, const struct options *o)
+static struct grpc_service open_inspection(struct program *n, const struct options *o)
 {
-	n->inspect = (struct inspect){.csi = &n->csi,
+	n->setup = (struct setup_service){.csi = &n->csi,
 		.device_manager = o->device_manager,
 		.state_path = n->state_path,
 		.fake_path = o->fake_path,
 		.kubelet_dirs = o->kubelet_dirs};
-	return inspect_service(&n->inspect);
+	return setup_service(&n->setup);
 }
 
-static int start_servers(struct node *n, const struct options *o, struct error **err)
+static int start_servers(struct program *n, const struct options *o, struct error **err)
 {
 	n->csi = (struct csi){.driver_name = o->driver_name,
 		.version = PMEM_VERSION,
@@ -366,6 +368,9 @@ static int start_servers(struct node *n, const struct options *o, struct error *
 	/* not the node service: mounts are kubelet's business */
 	n->remote_services[0] = csi_identity_service(&n->remote_csi);
 	n->remote_services[1] = csi_controller_service(&n->remote_csi);
+	n->remote_services[2] = node_volumes_service(&n->remote_csi);
+	n->counted_services[0] = n->remote_services[2];
+	memcpy(n->counted_services + 1, n->services, sizeof(n->services));
 	new_metrics(n, o);
 	const struct readiness ready = {require_ready, n};
 	if (n->metrics && metrics_serve(n->metrics, n->loop, o->metrics_listen, &n->http, err) < 0)
@@ -386,7 +391,7 @@ static int start_servers(struct node *n, const struct options *o, struct error *
 	return node_plugin_open(&n->plugin, &plugin, err);
 }
 
-static int serve(struct node *n, const struct options *o, struct error **err)
+static int serve(struct program *n, const struct options *o, struct error **err)
 {
 	const struct shutdown_config shutdown = {.loop = n->loop,
 		.grace_ms = STOP_GRACE_MS,
@@ -413,9 +418,9 @@ static int serve(struct node *n, const struct options *o, struct error **err)
 }
 
 /* In the order in which things depend on each other: running work ends before what it works on. */
-static void node_done(struct node *n)
+static void program_done(struct program *n)
 {
-	process_closing(CLOSE_GRACE_S);
+	process_limit_closing(CLOSE_GRACE_S);
 	workers_free(n->workers);
 	workers_free(n->housekeeping);
 	node_registry_close(n->registry);
@@ -426,7 +431,7 @@ static void node_done(struct node *n)
 	grpc_server_free(n->remote);
 	http_server_free(n->http);
 	probes_free(n->probes);
-	cert_watch_free(n->certs);
+	cert_expiry_free(n->certs);
 	handshakes_free(n->handshakes);
 	metrics_free(n->metrics);
 	loop_timer_close(n->refresh);
@@ -438,46 +443,25 @@ static void node_done(struct node *n)
 	path_roots_free(n->roots);
 	device_close(n->devices);
 	free(n->state_path);
-	process_closing(0);
-}
-
-/* A volume that the host does not see looks like an empty folder to its pod, which then writes to the disk
- * below. */
-static void warn_of_mounts_that_stay(const struct options *o)
-{
-	CLEANUP(error_freep) struct error *err = NULL;
-	CLEANUP(mount_table_freep) struct mount_table *mounts = NULL;
-	CLEANUP(node_findings_done) struct node_findings findings = {0};
-
-	if (mount_table_read(&mounts, &err) < 0) {
-		log_warn("cannot find out whether mounts reach the pods", F_ERR(err));
-		return;
-	}
-	const struct node_check_config config = {
-		.root = "", .kubelet_dirs = o->kubelet_dirs, .mounts = mounts};
-	node_check_propagation(&config, &findings);
-	for (size_t i = 0; i < findings.n; i++) {
-		if (findings.list[i].level == NODE_PROBLEM)
-			log_warn("mounts do not reach the pods", F_STR("reason", findings.list[i].text));
-	}
+	process_limit_closing(0);
 }
 
 int node_run(const struct options *o, struct error **err)
 {
 	bool runs_init_chain = o->has_pmem_percentage && str_eq(o->device_manager, "lvm");
-	CLEANUP(node_done) struct node n = {.init_percent = runs_init_chain ? (int)o->pmem_percentage : -1};
+	CLEANUP(program_done)
+	struct program n = {.init_percent = runs_init_chain ? (int)o->pmem_percentage : -1};
 
 	process_set_up(DESCRIPTORS);
 	if (path_roots_new(o->kubelet_dirs, &n.roots, err) < 0)
 		return err_wrap(err, "-kubeletDir");
-	warn_of_mounts_that_stay(o);
+	propagation_check_warn(o->kubelet_dirs);
 	if (devices_open(o, DEVICES_SERVE, &n.devices, err) < 0)
 		return -1;
 	n.state_path = options_state_path(o);
 	if (str_eq(o->device_manager, "fake") && str_empty(o->fake_path))
-		log_warn("-deviceManager=fake without -fakePath: volumes have no devices, so that none can "
-			 "be staged, and "
-			 "are gone when the driver ends");
+		log_warn("-deviceManager=fake without -fakePath: volumes have no devices, "
+			 "cannot be staged, and are lost when the driver ends");
 	n.registry = node_registry_new();
 	n.volumes = new_volumes(&n, o);
 	if (loop_new(&n.loop, err) < 0)

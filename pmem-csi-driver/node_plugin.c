@@ -16,8 +16,7 @@ static void on_lost(void *user, const struct error *err)
 
 	if (!p->failure)
 		err_set(&p->failure, ERR_PRECONDITION,
-			"kubelet's registration socket is lost, and the folder may have been replaced on the "
-			"host: %s",
+			"kubelet's registration socket is lost, and the folder may have been replaced on the host: %s",
 			err->msg);
 	p->config.end(p->config.user);
 }
@@ -51,7 +50,7 @@ int node_plugin_open(struct node_plugin *p, const struct node_plugin_config *con
 int node_plugin_offer(struct node_plugin *p, struct error **err)
 {
 	const struct options *o = p->config.options;
-	const struct plugin_socket_config plugin = {
+	const struct kubelet_registration_config plugin = {
 		.loop = p->config.loop,
 		.workers = p->config.workers,
 		.folder = o->plugin_registration_path,
@@ -64,20 +63,20 @@ int node_plugin_offer(struct node_plugin *p, struct error **err)
 
 	if (!is_wanted(p) || p->socket)
 		return 0;
-	if (plugin_socket_new(&plugin, &p->socket, err) < 0)
+	if (kubelet_registration_new(&plugin, &p->socket, err) < 0)
 		return err_wrap(err, "-pluginRegistrationPath");
 	return 0;
 }
 
 int node_plugin_require_accepted(const struct node_plugin *p, struct error **err)
 {
-	return p->socket ? plugin_socket_require_accepted(p->socket, err) : 0;
+	return p->socket ? kubelet_registration_require_accepted(p->socket, err) : 0;
 }
 
 void node_plugin_stop(struct node_plugin *p, loop_fn done, void *user)
 {
 	if (p->socket)
-		plugin_socket_drain(p->socket, done, user);
+		kubelet_registration_drain(p->socket, done, user);
 	else
 		done(user);
 }
@@ -99,13 +98,13 @@ void node_plugin_metrics(const struct node_plugin *p, struct buf *out)
 	const struct prometheus_label labels[] = {{"driver_name", o->driver_name}, {"node", o->node_id}, {0}};
 	prometheus_family(out, "pmem_kubelet_registered", PROMETHEUS_GAUGE,
 		"Whether kubelet has registered the driver since its socket was made.");
-	prometheus_sample(
-		out, "pmem_kubelet_registered", labels, p->socket && plugin_socket_is_registered(p->socket));
+	prometheus_sample(out, "pmem_kubelet_registered", labels,
+		p->socket && kubelet_registration_is_registered(p->socket));
 }
 
 void node_plugin_done(struct node_plugin *p)
 {
-	plugin_socket_free(p->socket);
+	kubelet_registration_free(p->socket);
 	error_free(p->failure);
 	free(p->endpoint);
 	free(p->boot_id);

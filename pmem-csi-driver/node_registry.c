@@ -44,7 +44,7 @@ void node_registry_free(struct node_registry *r)
 	free(r);
 }
 
-static void tell(void *user)
+static void touch_registration(void *user)
 {
 	struct node_registry *r = user;
 
@@ -62,7 +62,7 @@ void node_registry_changed(void *user)
 	pthread_mutex_lock(&r->mutex);
 	if (r->loop && !r->posted) {
 		r->posted = true;
-		loop_post(r->loop, tell, r);
+		loop_post(r->loop, touch_registration, r);
 	}
 	pthread_mutex_unlock(&r->mutex);
 }
@@ -76,11 +76,12 @@ static void fill(void *user, Registry__V0__RegisterControllerRequest *q, struct 
 	q->device_mode = arena_strdup(arena, r->config.device_mode);
 	q->version = arena_strdup(arena, PMEM_VERSION);
 	q->boot_id = r->boot_id;
+	q->serves_node_volumes = true;
 	if (volumes_report(r->config.volumes, &report))
 		registration_report(&report, q, arena);
 }
 
-/* The controller is told the port that the system has chosen, and an IPv6 address in brackets. */
+/* The controller gets the port that the system has chosen, and an IPv6 address in brackets. */
 static int set_endpoint(struct node_registry *r, const char *endpoint, uint16_t port, struct error **err)
 {
 	CLEANUP(addr_done) struct addr a = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * node_registry.h - the driver's part of registering with the central controllers: what is said, and when.
+ * node_registry.h - registers the driver with the central controllers, and sends them its reports.
  *
- * Without -registryEndpoint nothing is said, and all is allowed. Threads: the loop's, but for
+ * Without -registryEndpoint, these functions do nothing and succeed. Threads: the loop's, except for
  * node_registry_changed().
  */
 #pragma once
@@ -13,7 +13,8 @@
 
 struct node_registry;
 
-/** node_registry_new() - nothing is said yet. Return: never NULL; node_registry_free() after the volumes. */
+/** node_registry_new() - make a registry client that does not register yet. Return: never NULL;
+ * node_registry_free() after the volumes. */
 struct node_registry *node_registry_new(void);
 void node_registry_free(struct node_registry *r);
 
@@ -34,12 +35,13 @@ struct node_registry_config {
 int node_registry_start(
 	struct node_registry *r, const struct node_registry_config *config, struct error **err) MUST_CHECK;
 
-/** node_registry_stop() - tell the controllers. @done: called once from the loop, within
+/** node_registry_stop() - unregister from the controllers. @done: called once from the loop, within
  * REGISTRATION_STOP_MS. */
 void node_registry_stop(struct node_registry *r, loop_fn done, void *user);
 
-/** node_registry_close() - nothing is said any more; before the loop goes. NULL is allowed. */
+/** node_registry_close() - send nothing any more; to be called before the loop is freed. NULL is allowed. */
 void node_registry_close(struct node_registry *r);
 
-/** node_registry_metrics() - metrics_config.add; @user: the registry. */
+/** node_registry_metrics() - append metrics of each controller, as metrics_config.add; @user: the registry.
+ */
 void node_registry_metrics(void *user, struct buf *out);

@@ -26,7 +26,7 @@ int node_socket_note(struct node_socket *s, const char *endpoint, struct error *
 	return 0;
 }
 
-/* A file system that fails for a time says nothing about who has the socket. */
+/* A file system that fails for a time says nothing about the owner of the socket. */
 static bool is_replaced(const struct node_socket *s)
 {
 	struct stat st;
@@ -44,7 +44,7 @@ int node_socket_check(const struct node_socket *s, struct error **err)
 		return err_set(err, ERR_PRECONDITION, "the CSI socket \"%s\" was removed by another program",
 			s->path);
 	if ((*err)->code == ERR_UNAVAILABLE)
-		return err_wrap(err, "another driver has taken the CSI socket, and a node can have one only");
+		return err_wrap(err, "another driver has taken the CSI socket, and a node can have only one");
 	return err_wrap(err, "the CSI socket was replaced by another program");
 }
 

@@ -24,12 +24,12 @@ int open_tls(const struct options *o, enum tls_role role, const char *const *pee
 	return tls_context_new(&config, ret, err);
 }
 
-struct cert_watch *watch_certificates(const struct options *o, struct loop *loop, struct workers *workers)
+struct cert_expiry *watch_certificates(const struct options *o, struct loop *loop, struct workers *workers)
 {
 	const char *const certs[] = {o->cert_file, o->client_cert_file, NULL};
 	const char *const authorities[] = {o->ca_file, NULL};
-	const struct cert_watch_config config = {
+	const struct cert_expiry_config config = {
 		.loop = loop, .workers = workers, .cert_files = certs, .ca_files = authorities};
 
-	return cert_watch_new(&config);
+	return cert_expiry_new(&config);
 }

@@ -44,6 +44,7 @@ struct options options_default(void)
 		.metrics_path = "/metrics",
 		.probe_listen = "",
 		.lvm_idle_ms = 60000,
+		.node_lost_ms = 3600000,
 		.pmem_percentage = 100,
 		.kube_qps = 50,
 		.kube_burst = 100,
@@ -79,10 +80,91 @@ static int check_controller(const struct options *o, struct error **err)
 	return 0;
 }
 
+/* Whether a controller on another host could connect there. */
+static bool is_destination(const struct addr *a)
+{
+	return !a->is_unix && !str_empty(a->host) && !str_eq(a->host, "0.0.0.0") && !str_eq(a->host, "::");
+}
+
+static int check_registry(const struct options *o, struct error **err)
+{
+	CLEANUP(addr_done) struct addr registry = {0};
+	CLEANUP(addr_done) struct addr own = {0};
+
+	if (str_empty(o->registry_endpoint))
+		return 0;
+	if (addr_parse_name(o->registry_endpoint, &registry, err) < 0)
+		return err_wrap(err, "-registryEndpoint");
+	if (str_empty(o->ca_file) && !o->insecure && !addr_is_loopback(&registry))
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"-registryEndpoint \"%s\": TCP without TLS beyond this host needs -insecure",
+			o->registry_endpoint);
+	if (str_empty(o->controller_endpoint))
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"-registryEndpoint needs -controllerEndpoint, where the controller reaches this node");
+	if (addr_parse(o->controller_endpoint, &own, err) < 0)
+		return err_wrap(err, "-controllerEndpoint");
+	if (!is_destination(&own))
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"-controllerEndpoint \"%s\" names no address at which the controller reaches this node: "
+			"with -registryEndpoint it must be tcp://ADDRESS:PORT",
+			o->controller_endpoint);
+	return 0;
+}
+
+static int check_folder(const char *flag, const char *path, struct error **err)
+{
+	if (path && path[0] != '/')
+		return err_set(err, ERR_INVALID_ARGUMENT, "-%s \"%s\" is not an absolute path", flag, path);
+	return 0;
+}
+
+int options_check_folders(const struct options *o, struct error **err)
+{
+	if (check_folder("statePath", o->state_path, err) < 0 ||
+		check_folder("fakePath", o->fake_path, err) < 0)
+		return -1;
+	for (size_t i = 0; o->kubelet_dirs && o->kubelet_dirs[i]; i++) {
+		if (check_folder("kubeletDir", o->kubelet_dirs[i], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int check_plugin(const struct options *o, struct error **err)
+{
+	CLEANUP(addr_done) struct addr endpoint = {0};
+	const char *const paths[] = {o->plugin_registration_path, o->kubelet_registration_socket};
+	static const char *const flags[] = {"pluginRegistrationPath", "kubeletRegistrationSocket"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		if (!str_empty(paths[i]) && check_folder(flags[i], paths[i], err) < 0)
+			return -1;
+	}
+	if (str_empty(o->plugin_registration_path))
+		return 0;
+	if (addr_parse(o->endpoint, &endpoint, err) < 0)
+		return err_wrap(err, "-endpoint");
+	if (!endpoint.is_unix)
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"-pluginRegistrationPath: kubelet needs a unix socket, and -endpoint is \"%s\"",
+			o->endpoint);
+	return 0;
+}
+
+static int check_node(const struct options *o, struct error **err)
+{
+	if (name_check_node(o->node_id, err) < 0)
+		return -1;
+	if (check_registry(o, err) < 0 || check_plugin(o, err) < 0 || options_check_folders(o, err) < 0)
+		return -1;
+	return options_check_devices(o, err);
+}
+
 static int check_mode(const struct options *o, struct error **err)
 {
 	if (str_eq(o->mode, "node"))
-		return options_check_node(o, err);
+		return check_node(o, err);
 	if (str_eq(o->mode, "controller"))
 		return check_controller(o, err);
 	return err_set(err, ERR_INVALID_ARGUMENT,
@@ -103,7 +185,7 @@ static int check_listen(const char *flag, const char *where, struct error **err)
 	return str_empty(where) ? 0 : check_endpoint(flag, endpoint, err);
 }
 
-/* What is served, and where: found out before anything is opened. */
+/* Addresses at which the program is to serve are checked before anything is opened. */
 static int check_places(const struct options *o, struct error **err)
 {
 	if (check_endpoint("-endpoint", o->endpoint, err) < 0)
@@ -131,29 +213,16 @@ static int check(const struct options *o, struct error **err)
 	if (str_empty(o->ca_file) != str_empty(o->cert_file) ||
 		str_empty(o->cert_file) != str_empty(o->key_file))
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"-caFile, -certFile and -keyFile belong together: all of them or none");
+			"-caFile, -certFile and -keyFile can only be given together");
 	if (str_empty(o->client_cert_file) != str_empty(o->client_key_file))
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"-clientCertFile and -clientKeyFile belong together: both of them or none");
+			"-clientCertFile and -clientKeyFile can only be given together");
 	if (o->metrics_path[0] != '/' || strpbrk(o->metrics_path, "?# "))
-		return err_set(err, ERR_INVALID_ARGUMENT, "-metricsPath \"%s\" is no absolute path",
+		return err_set(err, ERR_INVALID_ARGUMENT, "-metricsPath \"%s\" is not an absolute path",
 			o->metrics_path);
 	if (program_check_format("-logging-format", o->flags.logging_format, err) < 0)
 		return -1;
 	return 0;
-}
-
-/* Node IDs with commas between; empty ones are left out. */
-static void read_expected_nodes(const char *text, char ***ret)
-{
-	while (*text) {
-		size_t n = strcspn(text, ",");
-		CLEANUP(free_charp) char *id = x_strndup(text, n);
-
-		if (n > 0)
-			strv_add(ret, id);
-		text += n + (text[n] == ',');
-	}
 }
 
 /* As the Go driver: an object of strings. */
@@ -183,8 +252,6 @@ static int read_texts(struct options *o, const struct option_texts *texts, struc
 	if (texts->percentage && parse_percent(texts->percentage, &o->pmem_percentage, err) < 0)
 		return err_wrap(err, "flag -pmemPercentage");
 	o->has_pmem_percentage = texts->percentage != NULL;
-	if (texts->expected_nodes)
-		read_expected_nodes(texts->expected_nodes, &o->expected_nodes);
 	if (!str_empty(texts->node_selector) &&
 		read_node_selector(texts->node_selector, &o->node_selector, err) < 0)
 		return err_wrap(err, "flag -nodeSelector");
@@ -219,7 +286,6 @@ int options_parse(int argc, char **argv, struct options *ret, char ***ret_ignore
 void options_done(struct options *o)
 {
 	strv_free(o->kubelet_dirs);
-	strv_free(o->expected_nodes);
 	strmap_done(&o->node_selector);
 	*o = (struct options){0};
 }
@@ -234,12 +300,14 @@ char *options_help(void)
 		"       pmem-csi-driver -mode=controller [flags]\n"
 		"       pmem-csi-driver COMMAND [-help] [flags]\n"
 		"\n"
-		"The CSI driver of a node, its central controller, and commands that look at a node.\n"
-		"Without a command the driver runs.\n"
-		"\n" COMMANDS_HELP
-		"\nSIGTERM, SIGINT and SIGHUP end it when the running calls are done; SIGUSR1, SIGUSR2 "
-		"and\nSIGPIPE are ignored.\n\nExit status: 0 ended as it was asked to, 1 failure, 2 wrong "
-		"usage; that of a command its\n-help says.",
+		"The CSI driver of a node, its central controller, and commands that examine a node or the cluster.\n"
+		"Without a command, the program runs as the driver or as the controller, as -mode says.\n"
+		"\n" COMMANDS_HELP "\n"
+		"SIGTERM, SIGINT and SIGHUP end the program when the calls that it is processing are done;\n"
+		"SIGUSR1, SIGUSR2 and SIGPIPE are ignored.\n"
+		"\n"
+		"Exit status: 0 ended by one of these signals, 1 failure, 2 wrong usage; the -help of each\n"
+		"command explains the exit status of that command.",
 		table);
 
 	free(table);

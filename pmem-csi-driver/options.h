@@ -22,10 +22,10 @@ struct options {
 	const char *endpoint;
 	const char *controller_endpoint; /* "": none */
 	const char *registry_endpoint;   /* "": DEFAULT_REGISTRY of a controller, none of a node */
-	const char *ca_file;             /* all three or none; "": none */
+	const char *ca_file;             /* "": no TLS; the next two are then empty, too */
 	const char *cert_file;
 	const char *key_file;
-	const char *client_cert_file; /* both or none; "": cert_file */
+	const char *client_cert_file; /* "": cert_file and key_file */
 	const char *client_key_file;
 	bool strict_keys;
 	const char *device_manager;
@@ -37,12 +37,11 @@ struct options {
 	const char *metrics_path;
 	const char *probe_listen; /* as metrics_listen; "": no port for probes only */
 	const char *fake_path;
-	uint64_t fake_region_bytes; /* 0: what the folder has */
+	uint64_t fake_region_bytes; /* 0: the size with which the folder was created */
 	uint64_t lvm_idle_ms;
 	uint64_t erase_bytes_per_s; /* 0: no limit */
 	unsigned pmem_percentage;
 	bool has_pmem_percentage;
-	char **expected_nodes; /* strv */
 	struct strmap node_selector;
 	const char *node_authentication; /* token, certificate or role; "": token with Kubernetes */
 	const char *node_account;        /* NAME or NAMESPACE/NAME */
@@ -52,7 +51,9 @@ struct options {
 	uint32_t kube_qps;
 	uint32_t kube_burst;
 	bool forget_gone_nodes;
+	uint64_t node_lost_ms; /* 0: never */
 	bool remove_foreign_capacity;
+	bool release_claims;
 	bool publish_capacity;
 	bool insecure;
 };
@@ -66,23 +67,19 @@ struct options {
 int options_parse(
 	int argc, char **argv, struct options *ret, char ***ret_ignored, struct error **err) MUST_CHECK;
 
-/** options_default() - what holds without flags. Return: options_done(). */
+/** options_default() - the values without any flag. Return: options_done(). */
 struct options options_default(void);
 
 /** options_state_path() - the state folder. Return: caller frees. */
 char *options_state_path(const struct options *o);
 
-/** options_check_devices() - that the device manager is one that there is. Return: 0, or -1 with
+/** options_check_devices() - check that the device manager is lvm, direct or fake. Return: 0, or -1 with
  * ERR_INVALID_ARGUMENT. */
 int options_check_devices(const struct options *o, struct error **err) MUST_CHECK;
 
-/** options_check_folders() - that the folders of a node are absolute paths. Return: 0, or -1 with
+/** options_check_folders() - check that the folders of a node are absolute paths. Return: 0, or -1 with
  * ERR_INVALID_ARGUMENT that names the flag. */
 int options_check_folders(const struct options *o, struct error **err) MUST_CHECK;
-
-/** options_check_node() - what a node needs. Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the flag.
- */
-int options_check_node(const struct options *o, struct error **err) MUST_CHECK;
 
 /** options_done() - release what @o owns. */
 void options_done(struct options *o);

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 
-static const char not_served[] = "not served by this program";
+static const char not_served[] = "only the program scheduler-extender serves kube-scheduler";
 
 struct table {
 	struct opt *rows;
@@ -28,20 +28,23 @@ static void add_general(struct table *t, struct options *o)
 		{"drivername", OPT_STR, &o->driver_name, "NAME", "name of the CSI driver"},
 		{"endpoint", OPT_STR, &o->endpoint, "URL",
 			"CSI socket, unix:///path (default: $CSI_ENDPOINT, or unix:///tmp/pmem-csi.sock)"},
-		{"caFile", OPT_STR, &o->ca_file, "FILE", "TLS on TCP endpoints: CA that signs the peers"},
-		{"certFile", OPT_STR, &o->cert_file, "FILE", "TLS: own certificate"},
-		{"keyFile", OPT_STR, &o->key_file, "FILE", "TLS: its key"},
+		{"caFile", OPT_STR, &o->ca_file, "FILE",
+			"TLS on TCP endpoints: authority that must have signed the certificates of peers"},
+		{"certFile", OPT_STR, &o->cert_file, "FILE", "TLS: certificate of this program"},
+		{"keyFile", OPT_STR, &o->key_file, "FILE", "TLS: private key of -certFile"},
 		{"clientCertFile", OPT_STR, &o->client_cert_file, "FILE",
-			"TLS: certificate for calls to others (default: -certFile)"},
-		{"clientKeyFile", OPT_STR, &o->client_key_file, "FILE", "TLS: its key (default: -keyFile)"},
-		{"strictKeys", OPT_BOOL, &o->strict_keys, NULL, "refuse a key file that others may read"},
+			"TLS: certificate for connections that this program opens (default: -certFile)"},
+		{"clientKeyFile", OPT_STR, &o->client_key_file, "FILE",
+			"TLS: private key of -clientCertFile (default: -keyFile)"},
+		{"strictKeys", OPT_BOOL, &o->strict_keys, NULL,
+			"refuse key files that other users may read, instead of logging a warning"},
 		{"metricsListen", OPT_STR, &o->metrics_listen, "ADDR",
 			"serve metrics, /healthz and /readyz over HTTP, :port or host:port"},
 		{"probeListen", OPT_STR, &o->probe_listen, "ADDR",
-			"serve /healthz and /readyz over HTTP for probes only, :port or host:port: "
-			"clients of the metrics cannot keep them out"},
+			"serve /healthz and /readyz over HTTP on a port of its own, :port or host:port, for probes: "
+			"clients that use up the connections of the metrics port cannot block them"},
 		{"metricsPath", OPT_STR, &o->metrics_path, "PATH",
-			"path of the metrics; PATH/simple tells the version only"},
+			"path of the metrics; PATH/simple serves only the version"},
 		{"insecure", OPT_BOOL, &o->insecure, NULL, "allow plain TCP endpoints beyond loopback"},
 		PROGRAM_FLAGS(&o->flags),
 	};
@@ -52,34 +55,37 @@ static void add_general(struct table *t, struct options *o)
 static void add_node(struct table *t, struct options *o, struct option_texts *texts)
 {
 	const struct opt rows[] = {
-		{"nodeid", OPT_STR, &o->node_id, "ID", "node: its identity"},
+		{"nodeid", OPT_STR, &o->node_id, "ID",
+			"node: ID of the node; it is part of volume IDs, so it must never change"},
 		{"controllerEndpoint", OPT_STR, &o->controller_endpoint, "URL",
-			"identity and controller service for the central controller, tcp://host:port; with "
-			"-registryEndpoint the address at which that reaches this node"},
+			"serve the Identity and Controller services for the central controller, tcp://host:port; "
+			"with -registryEndpoint, an address at which the controller reaches this node"},
 		{"pluginRegistrationPath", OPT_STR, &o->plugin_registration_path, "DIR",
-			"kubelet's plugins_registry folder: register with it through a socket there "
-			"(default: not at all)"},
+			"kubelet's plugins_registry folder: register with kubelet through a socket there "
+			"(default: the driver does not register with kubelet)"},
 		{"kubeletRegistrationSocket", OPT_STR, &o->kubelet_registration_socket, "PATH",
-			"path of the CSI socket on the host (default: that of -endpoint)"},
-		{"deviceManager", OPT_STR, &o->device_manager, "NAME", "lvm, direct or fake"},
+			"path of the CSI socket on the host (default: the path in -endpoint)"},
+		{"deviceManager", OPT_STR, &o->device_manager, "NAME",
+			"what makes devices: lvm, direct or fake"},
 		{"statePath", OPT_STR, &o->state_path, "DIR",
-			"state folder (default: /var/lib/<drivername>)"},
+			"state folder, with one file per volume; it must survive reboots "
+			"(default: /var/lib/<drivername>)"},
 		{"kubeletDir", OPT_STRS, &o->kubelet_dirs, "DIR",
 			"accept only paths below DIR in requests (repeatable)"},
 		{"pmemPercentage", OPT_STR, &texts->percentage, "PERCENT",
-			"lvm: run pmem-ns-init with this share and pmem-vgm first; no effect otherwise "
-			"(default: they are not run)"},
+			"lvm: run pmem-ns-init with this share, then pmem-vgm, before the driver starts; "
+			"otherwise no effect (default: they are not run)"},
 		{"lvmIdleTimeout", OPT_DURATION, &o->lvm_idle_ms, "DURATION",
-			"end the lvm helper process after that long without work; 0: never"},
+			"end the lvm helper process when it has had no work for this time; 0: never"},
 		{"eraseBandwidth", OPT_SIZE, &o->erase_bytes_per_s, "SIZE",
-			"erase deleted volumes with at most SIZE bytes per second, all together; 0: no "
-			"limit"},
+			"erase deleted volumes with at most SIZE bytes per second, for all volumes together; "
+			"0: no limit"},
 		{"fakePath", OPT_STR, &o->fake_path, "DIR",
-			"fake: keep volumes as sparse files on loop devices here; without it they have no "
-			"devices, cannot be staged, and are gone when the driver ends"},
+			"fake: folder in which volumes are sparse files on loop devices; "
+			"without it volumes have no devices, cannot be staged, and are lost when the driver ends"},
 		{"fakeRegionSize", OPT_SIZE, &o->fake_region_bytes, "SIZE",
-			"fake: size of each of the two regions (default: that of the folder, 16Gi for a new "
-			"one)"},
+			"fake: size of each of the two regions "
+			"(default: the size with which the folder was created, 16Gi for a new folder)"},
 	};
 
 	add(t, rows, ARRAY_SIZE(rows));
@@ -90,42 +96,48 @@ static void add_controller(struct table *t, struct options *o, struct option_tex
 	const struct opt rows[] = {
 		{"registryEndpoint", OPT_STR, &o->registry_endpoint, "URL",
 			"controller: where nodes register, tcp://host:port (default: " DEFAULT_REGISTRY
-			"); node: the controllers to register with, at all addresses of the host (default: "
-			"none)"},
+			"); node: the controllers with which it registers, at all addresses of the host (default: none)"},
 		{"registryTokenFile", OPT_STR, &o->registry_token_file, "FILE",
-			"node: ServiceAccount token for the audience <drivername>/registry, by which this "
-			"node proves its identity to the controller; sent over TLS only (default: none)"},
+			"node: ServiceAccount token for the audience <drivername>/registry, "
+			"by which this node proves its identity to the controller; "
+			"sent over TLS only (default: none)"},
 		{"nodeAuthentication", OPT_STR, &o->node_authentication, "HOW",
 			"controller: how nodes prove their identity over TLS. token: by -registryTokenFile, "
-			"which the API server checks, or by a certificate for node-<ID>. certificate: by the "
-			"latter only. role: not at all, any node with a certificate for pmem-node-controller "
-			"may speak for any other (default: token with Kubernetes, certificate without)"},
+			"which the API server checks, or by a certificate for node-<ID>. certificate: "
+			"only by such a certificate. role: not at all, so that each node with a certificate for "
+			"pmem-node-controller can act as any other node "
+			"(default: token)"},
 		{"nodeAccount", OPT_STR, &o->node_account, "NAME",
 			"controller: the nodes' ServiceAccount, NAME or NAMESPACE/NAME (default: "
 			"pmem-csi-node in the namespace of the controller)"},
-		{"expectedNodes", OPT_STR, &texts->expected_nodes, "IDS",
-			"controller without Kubernetes: all nodes that may hold volumes, with commas "
-			"between"},
 		{"forgetGoneNodes", OPT_BOOL, &o->forget_gone_nodes, NULL,
-			"controller: volumes that can only be on a node without Node object, whose driver is "
-			"gone, too, are gone with it"},
+			"controller: if a volume can only be on a node whose Node object and driver are both gone, "
+			"report its deletion as successful"},
+		{"nodeLostAfter", OPT_DURATION, &o->node_lost_ms, "DURATION",
+			"controller: a node is lost when for this time it has neither registered nor had a Node "
+			"object; deleting its volumes then succeeds and erases nothing; 0: never"},
 		{"publishCapacity", OPT_BOOL, &o->publish_capacity, NULL,
-			"controller: write CSIStorageCapacity objects; false where external-provisioner "
-			"does, on "
-			"the nodes"},
+			"controller: write CSIStorageCapacity objects; "
+			"set it to false if external-provisioner on the nodes does that"},
 		{"removeForeignCapacity", OPT_BOOL, &o->remove_foreign_capacity, NULL,
-			"controller: remove CSIStorageCapacity objects that external-provisioner left"},
+			"controller: delete CSIStorageCapacity objects that external-provisioner has left behind"},
+		{"releaseClaims", OPT_BOOL, &o->release_claims, NULL,
+			"controller: release claims with the annotation pmem-csi.intel.com/release-after when "
+			"their node has been out of service, or removed, for that long: their pods are deleted and "
+			"start elsewhere with a new volume, and the old one stays"},
 		{"nodeSelector", OPT_STR, &texts->node_selector, "JSON",
-			"controller: labels of the nodes where the driver runs, {\"storage\":\"pmem\"}: "
-			"PVCs are moved away from others"},
+			"controller: labels of the nodes where the driver runs, such as {\"storage\":\"pmem\"}: "
+			"claims whose selected node has had neither these labels nor the driver for two minutes "
+			"are returned to the scheduler"},
 		{"namespace", OPT_STR, &o->namespace, "NAME",
-			"controller: namespace of its lease and capacity objects (default: its own)"},
+			"controller: namespace of its Lease and of CSIStorageCapacity objects "
+			"(default: the namespace of its pod)"},
 		{"leaseName", OPT_STR, &o->lease_name, "NAME",
-			"controller: lease by which replicas elect a leader (default: "
-			"<drivername>-controller)"},
+			"controller: Lease by which replicas elect a leader (default: <drivername>-controller)"},
 		{"kube-api-qps", OPT_U32, &o->kube_qps, "N",
 			"controller: requests per second to the Kubernetes API server"},
-		{"kube-api-burst", OPT_U32, &o->kube_burst, "N", "controller: how many at once"},
+		{"kube-api-burst", OPT_U32, &o->kube_burst, "N",
+			"controller: requests to the Kubernetes API server that may be sent in a burst"},
 	};
 
 	add(t, rows, ARRAY_SIZE(rows));
@@ -134,7 +146,7 @@ static void add_controller(struct table *t, struct options *o, struct option_tex
 static void add_ignored(struct table *t)
 {
 	const struct opt rows[] = {
-		{"testEndpoint", OPT_IGNORED, NULL, NULL, "the controller service is always there"},
+		{"testEndpoint", OPT_IGNORED, NULL, NULL, "the controller service is always served"},
 		{"schedulerListen", OPT_IGNORED, NULL, "ADDR", not_served},
 		{"insecureSchedulerListen", OPT_IGNORED, NULL, "ADDR", not_served},
 		KLOG_IGNORED_FLAGS,

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * options_table.h - the flags of the driver, by what they are for.
+ * options_table.h - the table of the driver's flags.
  */
 #pragma once
 
 #include "options.h"
 
-/* Flags that are read as text and looked at afterwards; NULL: not given. */
+/* Flags whose text is parsed after the command line; NULL: not given. */
 struct option_texts {
 	const char *percentage;
-	const char *expected_nodes;
 	const char *node_selector;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probes.h - what kubelet asks: whether the driver is alive, and whether it is ready; and a port for that, on
- * which nothing else is served. Threads: the loop's. Nothing waits.
+ * probes.h - answers kubelet's probes, which ask whether the driver is alive and whether it is ready; also on
+ * a port of its own, where nothing else is served. Threads: the loop's. Nothing waits.
  */
 #pragma once
 
@@ -33,6 +33,6 @@ struct probes;
 int probes_start(struct loop *loop, const char *listen, const struct readiness *ready, struct probes **ret,
 	struct error **err) MUST_CHECK;
 
-/** probes_free() - close. NULL is allowed. */
+/** probes_free() - close the port and release @p. NULL is allowed. */
 void probes_free(struct probes *p);
 DEFINE_CLEANUP(struct probes *, probes_free);

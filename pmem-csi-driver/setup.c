@@ -61,9 +61,8 @@ int setup_ask(const char *endpoint, struct setup *ret, struct error **err)
 			return err_wrap(err, "the driver at %s", endpoint);
 		error_clear(err);
 		return err_set(err, ERR_PRECONDITION,
-			"%s is not the socket of a node's driver of this version: a controller has no "
-			"volumes "
-			"of its own",
+			"%s is not the socket of a node's driver of this version: "
+			"a controller has no volumes of its own",
 			endpoint);
 	}
 	s.driver_name = x_strdup(m->driver_name);

@@ -21,7 +21,7 @@ struct setup {
  * @ret: setup_done()
  *
  * Blocks for some seconds at most. Return: 0, or -1 with ERR_INVALID_ARGUMENT (@endpoint), ERR_PRECONDITION
- * (it is a controller, or of another version), ERR_UNAVAILABLE (nobody answers).
+ * (it is a controller, or of another version), ERR_UNAVAILABLE (there is no answer).
  */
 int setup_ask(const char *endpoint, struct setup *ret, struct error **err) MUST_CHECK;
 

@@ -112,7 +112,7 @@ static bool enable_inactive(struct nd *nd, const struct convert_plan *plan, bool
 		if (plan->items[i].action != CONVERT_ENABLE)
 			continue;
 		any = true;
-		if (nd_wake(nd, plan->items[i].ns->dev, &err) == 0) {
+		if (nd_enable_device(nd, plan->items[i].ns->dev, &err) == 0) {
 			log_info("enabled namespace", F_STR("namespace", plan->items[i].ns->dev));
 			continue;
 		}
@@ -152,7 +152,7 @@ static bool group_region(
 	CLEANUP(free_charp) char *group = NULL;
 
 	if (pool_convert_group(nd, lvm, folder, r->bus, r->name, devs, &group, &err) < 0) {
-		log_warn("volume group not made", F_STR("region", r->name), F_ERR(err));
+		log_warn("volume group not created", F_STR("region", r->name), F_ERR(err));
 		return false;
 	}
 	if (group)
@@ -179,16 +179,16 @@ static void add_insisted(const struct convert_options *o, const struct nd_region
 	}
 }
 
-/* The group is made before the next region is touched, so that as little as possible is nobody's at any time;
- * pool namespaces of before may lack theirs because the command was killed. */
+/* The group is made before the next region is touched, so that as little as possible has no owner at any
+ * time; pool namespaces of before may lack theirs because the command was killed. */
 static bool carry_out(struct nd *nd, struct lvm *lvm, const struct convert_options *o, const struct view *v)
 {
 	bool complete = true;
 
-	for (size_t k = 0; k < v->inv->n_regions && !process_is_stopped(); k++) {
+	for (size_t k = 0; k < v->inv->n_regions && !process_stop_signal(); k++) {
 		const struct nd_region *r = &v->inv->regions[k];
 		CLEANUP(strv_freep) char **devs = NULL;
-		for (size_t i = 0; i < v->plan.n && !process_is_stopped(); i++)
+		for (size_t i = 0; i < v->plan.n && !process_stop_signal(); i++)
 			if (v->plan.items[i].region == r && convert_one(nd, &v->plan.items[i], &complete))
 				strv_add(&devs, v->plan.items[i].ns->dev);
 		add_insisted(o, r, &devs);
@@ -224,8 +224,8 @@ static void note_lack_of_records(const char *folder)
 	struct stat st;
 
 	if (folder && stat(folder, &st) < 0 && errno == ENOENT)
-		log_info("there are no records of former volume groups: if a driver has run on this node, "
-			 "-statePath has to be the driver's",
+		log_info("there are no records of former volume groups: "
+			 "if a driver has run on this node, -statePath has to be the driver's",
 			F_STR("folder", folder));
 }
 
@@ -245,7 +245,7 @@ int cmd_convert(struct nd *nd, struct lvm *lvm, const struct convert_options *o,
 	if (!o->dry_run)
 		complete = carry_out(nd, lvm, o, &v) && complete;
 	if (v.plan.n == 0 && !has_any_pool(v.inv)) {
-		log_warn("there is neither a namespace to convert nor one of ours");
+		log_warn("there is no namespace to convert, and none that belongs to the driver");
 		complete = false;
 	}
 	*ret_complete = complete;

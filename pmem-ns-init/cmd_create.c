@@ -21,7 +21,7 @@ static void log_skipped(const struct pool_ns_plan *p)
 /* Return: whether all that was planned is there; later ones count on the places of earlier ones. */
 static bool carry_out(struct nd *nd, const struct pool_ns_plan *p)
 {
-	for (size_t i = 0; i < p->n_sizes && !process_is_stopped(); i++) {
+	for (size_t i = 0; i < p->n_sizes && !process_stop_signal(); i++) {
 		CLEANUP(nd_namespace_freep) struct nd_namespace *ns = NULL;
 		CLEANUP(error_freep) struct error *err = NULL;
 		if (pool_ns_apply(nd, p, i, &ns, &err) < 0) {
@@ -60,7 +60,7 @@ int inventory_read(struct nd *nd, struct lvm *lvm, struct nd_inventory **ret, st
 	if (nd_list(nd, &inv, err) < 0)
 		return -1;
 	if (pool_vg_claim(lvm, inv, &unknown) < 0)
-		log_warn("namespaces without a name are taken for foreign ones", F_ERR(unknown));
+		log_warn("namespaces without a name are treated as foreign", F_ERR(unknown));
 	*ret = TAKE_PTR(inv);
 	return 0;
 }
@@ -72,7 +72,7 @@ static bool settle(struct nd *nd, const struct nd_region *r, const struct nd_nam
 	enum pool_ns_outcome outcome;
 
 	if (pool_ns_settle(nd, r, ns, &outcome, &err) < 0) {
-		log_warn("a pool namespace that was not finished can be neither used nor given back",
+		log_warn("an unfinished pool namespace can be neither used nor removed",
 			F_STR("region", r->name), F_STR("namespace", ns->dev), F_ERR(err));
 		return false;
 	}
@@ -84,13 +84,13 @@ static bool settle(struct nd *nd, const struct nd_region *r, const struct nd_nam
 		log_info("enabled a pool namespace", F_STR("region", r->name), F_STR("namespace", ns->dev));
 		break;
 	case POOL_NS_GIVEN_BACK:
-		log_info("gave back a pool namespace whose creation was cut off", F_STR("region", r->name),
+		log_info("removed a pool namespace whose creation was interrupted", F_STR("region", r->name),
 			F_STR("namespace", ns->dev), F_U64("rawBytes", ns->raw_bytes));
 		break;
 	case POOL_NS_LEFT:
-		log_warn("a namespace of ours is no active fsdax namespace, but holds something and is left "
-			 "alone: its space is lost until it is converted (pmem-ns-init -force convert) or "
-			 "destroyed (ndctl destroy-namespace)",
+		log_warn("a pool namespace is not an active fsdax namespace, "
+			 "but holds something and is left alone: its space is unused until it is "
+			 "converted (pmem-ns-init -force convert) or destroyed (ndctl destroy-namespace)",
 			F_STR("region", r->name), F_STR("namespace", ns->dev),
 			F_U64("rawBytes", ns->raw_bytes));
 		break;
@@ -103,7 +103,7 @@ static bool settle_all(struct nd *nd, const struct nd_inventory *inv, bool *ret_
 	bool complete = true;
 
 	for (size_t i = 0; i < inv->n_regions; i++)
-		for (size_t k = 0; k < inv->regions[i].n_namespaces && !process_is_stopped(); k++)
+		for (size_t k = 0; k < inv->regions[i].n_namespaces && !process_stop_signal(); k++)
 			complete =
 				settle(nd, &inv->regions[i], &inv->regions[i].namespaces[k], ret_changed) &&
 				complete;
@@ -127,7 +127,7 @@ int cmd_create(struct nd *nd, struct lvm *lvm, unsigned percent, bool *ret_compl
 		log_warn("there is no region of persistent memory");
 		complete = false;
 	}
-	for (size_t i = 0; i < inv->n_regions && !process_is_stopped(); i++)
+	for (size_t i = 0; i < inv->n_regions && !process_stop_signal(); i++)
 		complete = create_in(nd, &inv->regions[i], percent) && complete;
 	*ret_complete = complete;
 	return 0;

@@ -25,7 +25,6 @@ int inventory_read(struct nd *nd, struct lvm *lvm, struct nd_inventory **ret, st
  * @lvm:          asked only where a namespace has no name
  * @percent:      share of each region, 0..100
  * @ret_complete: false when a namespace could not be created, or a region of persistent memory not be used
- * @err:          see docs/ERRORS.md
  *
  * A region that fails is logged and does not stop the others. Repeating adds nothing. Return: 0, or -1 as
  * nd_list().
@@ -34,7 +33,7 @@ int cmd_create(
 	struct nd *nd, struct lvm *lvm, unsigned percent, bool *ret_complete, struct error **err) MUST_CHECK;
 
 /**
- * cmd_plan() - write what cmd_create() would do, and why not more.
+ * cmd_plan() - write what cmd_create() would do, and why it would not do more.
  * @json: as one JSON document instead of text
  * @out:  appended to
  *
@@ -46,20 +45,21 @@ bool cmd_plan(const struct nd_inventory *inv, unsigned percent, bool json, struc
 void cmd_status(const struct nd_inventory *inv, const struct dax_list *dax, bool json, struct buf *out);
 
 struct convert_options {
-	bool force;         /* what holds something, too */
+	bool force;         /* also namespaces with content */
 	bool dry_run;       /* only show */
 	bool json;          /* show as one JSON document */
 	char *const *only;  /* names of namespaces: strv; NULL: all */
-	const char *folder; /* of pool_saved.h; NULL: there are no records */
+	const char *folder; /* of pool_backup.h; NULL: there are no records */
 };
 
 /**
- * cmd_convert() - show on stdout what is to become of each namespace that could be ours, then do it: see
- * pool_convert.h.
- * @ret_complete: false when one was refused or failed, or there is none, now or before
+ * cmd_convert() - show on stdout what will be done with each namespace that could be converted, then do it:
+ * see pool_convert.h.
+ * @ret_complete: false when a namespace was refused or failed, or when there is neither a namespace to
+ * convert nor one of ours
  *
- * One that fails does not stop the others. May be repeated, also after it was killed. Return: 0, or -1 as
- * nd_list() and pool_convert_plan().
+ * A namespace that fails does not stop the others. May be repeated, also after it was killed. Return: 0, or
+ * -1 as nd_list() and pool_convert_plan().
  */
 int cmd_convert(struct nd *nd, struct lvm *lvm, const struct convert_options *o, bool *ret_complete,
 	struct error **err) MUST_CHECK;

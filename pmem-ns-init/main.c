@@ -9,29 +9,29 @@
 #include "os/process.h"
 #include "os/program.h"
 #include "pmem/lvm/lvm.h"
+#include "pmem/pool/pool_backup.h"
 #include "pmem/pool/pool_ns.h"
-#include "pmem/pool/pool_saved.h"
 
 static const char usage[] =
 	"usage: pmem-ns-init [flags] [create|plan|status|convert [NAMESPACE]...]\n"
 	"\n"
 	"Prepares regions of persistent memory for volumes.\n"
 	"\n"
-	"  create   make fsdax namespaces called pmem-csi in each region, up to a share of it (default)\n"
-	"  plan     show what create would do, and why not more; changes nothing\n"
+	"  create   create fsdax namespaces called pmem-csi in each region, up to a share of it (default)\n"
+	"  plan     show what create would do, and why it would not do more; changes nothing\n"
 	"  status   show each region as a map of own, foreign and free extents\n"
-	"  convert  make raw namespaces that hold nothing (all, or those given) fsdax ones of ours, and put\n"
-	"           them into a volume group; those of regions without labels and of legacy memory, too.\n"
-	"           What is in use is refused; what holds something is refused without -force; what was in "
-	"a\n"
-	"           volume group that is not found now is refused without -force and its name\n"
+	"  convert  convert raw namespaces that hold nothing to fsdax namespaces of the driver, also in regions\n"
+	"           without labels and in legacy memory, and put them into a volume group; all of them, or\n"
+	"           only those given. Namespaces that are in use are refused. Namespaces with content are\n"
+	"           refused without -force. A namespace that was in a volume group which is not found now is\n"
+	"           refused unless -force and the name of the namespace are given\n"
 	"\n"
-	"Exit status: 0 done (a region that failed or was skipped is a warning), 1 failure, or with -strict\n"
-	"a region that failed or could not be used; convert: a namespace that failed or was refused, or\n"
-	"nothing to convert where nothing is ours, or stopped by a signal; 2 wrong usage.\n"
+	"Exit status: 0 done (a region that failed or was skipped is only a warning); 1 failure, stopped by a\n"
+	"signal, or with -strict a region that failed or could not be used; convert: also 1 if a namespace\n"
+	"failed or was refused, or if there is neither a namespace to convert nor one that belongs to the\n"
+	"driver; 2 wrong usage.\n"
 	"\n"
-	"SIGTERM, SIGINT and SIGHUP stop create and convert before the next step, never in the middle of "
-	"one.";
+	"SIGTERM, SIGINT and SIGHUP stop create and convert between two steps.";
 
 struct options {
 	struct program_flags flags;
@@ -55,12 +55,14 @@ static int check(const struct options *o, char *const *rest, struct error **err)
 	if (o->output && program_check_format("-o", o->output, err) < 0)
 		return -1;
 	if (o->output && str_eq(o->command, "create"))
-		return err_set(err, ERR_INVALID_ARGUMENT, "-o is for plan, status and convert");
-	if ((o->force || o->dry_run) && !converting)
-		return err_set(err, ERR_INVALID_ARGUMENT, "-force and -dry-run are for convert");
-	if (*o->state_path != '/')
 		return err_set(
-			err, ERR_INVALID_ARGUMENT, "-statePath \"%s\" is no absolute path", o->state_path);
+			err, ERR_INVALID_ARGUMENT, "-o can only be used with plan, status and convert");
+	if ((o->force || o->dry_run) && !converting)
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "-force and -dry-run can only be used with convert");
+	if (*o->state_path != '/')
+		return err_set(err, ERR_INVALID_ARGUMENT, "-statePath \"%s\" is not an absolute path",
+			o->state_path);
 	if (rest[0] && rest[1] && !converting)
 		return err_set(err, ERR_INVALID_ARGUMENT, "unexpected argument \"%s\"", rest[1]);
 	for (size_t i = 0; commands[i]; i++)
@@ -78,13 +80,12 @@ static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored
 		.state_path = "/var/lib/pmem-csi.intel.com"};
 	const struct opt table[] = {
 		{"useforfsdax", OPT_PERCENT, &o.percent, "PERCENT", "share of each region to use"},
-		{"strict", OPT_BOOL, &o.strict, NULL,
-			"exit with 1 when a region failed or could not be used"},
+		{"strict", OPT_BOOL, &o.strict, NULL, "exit with 1 if a region failed or could not be used"},
 		{"force", OPT_BOOL, &o.force, NULL,
-			"convert: even what holds something or has a foreign name; it is lost"},
+			"convert: also namespaces with content or with a foreign name; their content is lost"},
 		{"dry-run", OPT_BOOL, &o.dry_run, NULL, "convert: only show what would be done"},
 		{"statePath", OPT_STR, &o.state_path, "DIR",
-			"convert: the driver's; what was in a volume group is recorded in its folder lvm"},
+			"convert: state folder of the driver; its subfolder lvm has the records of volume groups"},
 		{"o", OPT_STR, &o.output, "FORMAT", "plan, status, convert: text (default) or json"},
 		PROGRAM_FLAGS(&o.flags),
 		{"useforsector", OPT_IGNORED, NULL, "PERCENT", "there is no sector mode"},
@@ -136,15 +137,15 @@ static int show(
 
 static int run(const struct options *o, bool *ret_complete, struct error **err)
 {
-	CLEANUP(free_charp) char *folder = pool_saved_folder(o->state_path);
+	CLEANUP(free_charp) char *folder = pool_backup_folder(o->state_path);
 	CLEANUP(nd_closep) struct nd *nd = NULL;
 	CLEANUP(fd_closep) int lock = -1;
 	bool creating = str_eq(o->command, "create");
 	bool converting = str_eq(o->command, "convert");
 
-	/* Looking may end at any time; what makes something goes on to the end of the step. */
+	/* Commands that only read may end at any time; others finish the step that they have begun. */
 	if (creating || converting)
-		process_hold_stop();
+		process_defer_stop();
 	if (nd_open_real(&nd, err) < 0) {
 		/* As the Go program: a node without persistent memory must not stop the pod. */
 		if (!creating || (*err)->code != ERR_PRECONDITION)
@@ -155,7 +156,7 @@ static int run(const struct options *o, bool *ret_complete, struct error **err)
 		return 0;
 	}
 
-	/* Few commands are run, so that a shell would not pay. */
+	/* So few commands are run that starting LVM's shell would not pay off. */
 	CLEANUP(lvm_closep) struct lvm *lvm = lvm_open_exec();
 	if (!creating && !converting)
 		return show(nd, lvm, o, ret_complete, err);
@@ -190,13 +191,13 @@ int main(int argc, char **argv)
 	int rc = run(&o, &complete, &err);
 	strv_free(o.only);
 	if (rc < 0) {
-		process_blame(&err);
+		process_note_not_root(&err);
 		log_error("failed", F_STR("command", o.command), F_ERR(err));
 		return 1;
 	}
-	if (process_is_stopped()) {
+	if (process_stop_signal()) {
 		log_warn("stopped between two steps: run it again to continue",
-			F_STR("signal", process_is_stopped()));
+			F_STR("signal", process_stop_signal()));
 		return 1;
 	}
 	return complete || !(o.strict || str_eq(o.command, "convert")) ? 0 : 1;

@@ -11,10 +11,10 @@ static void add(struct region_map *m, struct map_extent e)
 	m->extents[m->n++] = e;
 }
 
-static void add_free(struct region_map *m, uint64_t start_bytes, uint64_t end_bytes)
+static void add_free(struct region_map *m, struct extent e)
 {
-	if (start_bytes < end_bytes)
-		add(m, (struct map_extent){MAP_FREE, start_bytes, end_bytes - start_bytes, NULL});
+	if (e.size_bytes > 0)
+		add(m, (struct map_extent){MAP_FREE, e.start_bytes, e.size_bytes, NULL});
 }
 
 static void add_namespace(struct region_map *m, const struct nd_namespace *ns)
@@ -28,26 +28,18 @@ static void add_namespace(struct region_map *m, const struct nd_namespace *ns)
 		m->foreign_bytes += ns->raw_bytes;
 }
 
-static bool has_all_offsets(const struct nd_region *r)
-{
-	return r->n_namespaces == 0 || r->namespaces[r->n_namespaces - 1].offset_bytes != ND_OFFSET_UNKNOWN;
-}
-
 void region_map_build(const struct nd_region *r, struct region_map *ret)
 {
 	struct region_map m = {0};
-	bool mapped = has_all_offsets(r);
-	uint64_t at = 0;
+	bool mapped = nd_has_offsets(r);
 
 	for (size_t i = 0; i < r->n_namespaces; i++) {
-		const struct nd_namespace *ns = &r->namespaces[i];
 		if (mapped)
-			add_free(&m, at, ns->offset_bytes);
-		add_namespace(&m, ns);
-		at = ns->offset_bytes + ns->raw_bytes;
+			add_free(&m, nd_free_extent(r, i));
+		add_namespace(&m, &r->namespaces[i]);
 	}
 	if (mapped)
-		add_free(&m, at, r->size_bytes);
+		add_free(&m, nd_free_extent(r, r->n_namespaces));
 	else if (r->available_bytes)
 		add(&m, (struct map_extent){MAP_FREE, ND_OFFSET_UNKNOWN, r->available_bytes, NULL});
 	*ret = m;

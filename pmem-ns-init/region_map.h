@@ -10,7 +10,7 @@ enum map_kind { MAP_OWN, MAP_FOREIGN, MAP_FREE };
 
 struct map_extent {
 	enum map_kind kind;
-	uint64_t offset_bytes; /* ND_OFFSET_UNKNOWN where the kernel does not tell */
+	uint64_t offset_bytes; /* ND_OFFSET_UNKNOWN where the kernel does not show it */
 	uint64_t size_bytes;
 	const struct nd_namespace *ns; /* borrowed; NULL for free space */
 };
@@ -27,8 +27,8 @@ struct region_map {
  * @r:   outlives the map
  * @ret: region_map_done()
  *
- * While the place of a namespace is unknown, so are the gaps: all free space is then one extent of unknown
- * offset.
+ * If the offset of a namespace is unknown, the free extents are unknown, too: all free space is then shown as
+ * one extent of unknown offset.
  */
 void region_map_build(const struct nd_region *r, struct region_map *ret);
 void region_map_done(struct region_map *m);

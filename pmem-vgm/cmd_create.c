@@ -3,7 +3,7 @@
 #include "base/str.h"
 #include "commands.h"
 #include "os/process.h"
-#include "pmem/pool/pool_saved.h"
+#include "pmem/pool/pool_backup.h"
 #include "pmem/pool/pool_vg.h"
 
 int view_read(struct nd *nd, struct lvm *lvm, struct view *ret, struct error **err)
@@ -42,7 +42,7 @@ static bool create_in(struct lvm *lvm, const char *folder, const struct nd_regio
 	pool_vg_plan_region(r, report, &p);
 	pool_vg_examine(folder, /* but= */ NULL, &p);
 	if (pool_vg_apply(lvm, &p, &err) < 0) {
-		log_error("volume group not made", F_STR("region", r->name), F_STR("group", p.vg_name),
+		log_error("volume group not created", F_STR("region", r->name), F_STR("group", p.vg_name),
 			F_ERR(err));
 		return false;
 	}
@@ -68,10 +68,11 @@ static void save(struct lvm *lvm, const char *folder, const struct view *v)
 	CLEANUP(error_freep) struct error *not_noted = NULL;
 	CLEANUP(error_freep) struct error *not_saved = NULL;
 
-	if (pool_saved_note(folder, v->inv, v->report, &not_noted) < 0)
-		log_warn("going on without a record of what was grouped", F_ERR(not_noted));
-	if (pool_saved_catch_up(folder, lvm, v->report, &not_saved) < 0)
-		log_warn("going on without a copy of the metadata", F_ERR(not_saved));
+	if (pool_backup_note(folder, v->inv, v->report, &not_noted) < 0)
+		log_warn("continuing without a record of which namespaces are in volume groups",
+			F_ERR(not_noted));
+	if (pool_backup_catch_up(folder, lvm, v->report, &not_saved) < 0)
+		log_warn("continuing without a current copy of the metadata", F_ERR(not_saved));
 }
 
 int cmd_create(struct nd *nd, struct lvm *lvm, const char *folder, bool *ret_complete, struct error **err)
@@ -83,14 +84,14 @@ int cmd_create(struct nd *nd, struct lvm *lvm, const char *folder, bool *ret_com
 	if (view_read(nd, lvm, &v, err) < 0)
 		return -1;
 	save(lvm, folder, &v);
-	for (size_t i = 0; i < v.inv->n_regions && !process_is_stopped(); i++)
+	for (size_t i = 0; i < v.inv->n_regions && !process_stop_signal(); i++)
 		complete = create_in(lvm, folder, &v.inv->regions[i], v.report, &changed) && complete;
 	if (changed) {
 		if (view_read(nd, lvm, &v, err) < 0)
 			return -1;
 		save(lvm, folder, &v);
 	}
-	if (process_is_stopped()) {
+	if (process_stop_signal()) {
 		*ret_complete = false;
 		return 0;
 	}

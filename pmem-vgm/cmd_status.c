@@ -14,7 +14,7 @@ static const struct nd_region *region_of(const struct view *v, const char *path)
 	return NULL;
 }
 
-/* Regions of a group: one, unless somebody joined several. */
+/* Regions of a group: one, unless an administrator joined several. */
 static char **regions_of(const struct view *v, const struct lvm_vg *vg)
 {
 	char **names = NULL;
@@ -52,7 +52,7 @@ static void write_group(const struct view *v, const struct lvm_vg *vg, struct bu
 	if (vg->missing_pvs > 0)
 		buf_addf(out, ", INCOMPLETE: %u devices are missing", vg->missing_pvs);
 	if (vg->exported)
-		buf_adds(out, ", EXPORTED: vgimport(8) ends that");
+		buf_adds(out, ", EXPORTED: import it with vgimport(8)");
 	buf_addc(out, '\n');
 	for (size_t i = 0; i < v->report->n_pvs; i++)
 		if (str_eq(v->report->pvs[i].vg_uuid, vg->uuid))

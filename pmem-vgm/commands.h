@@ -10,15 +10,15 @@
 #include "pmem/lvm/lvm.h"
 #include "pmem/nd/nd.h"
 
-/** What is there: LVM is shown the devices of pool namespaces only. */
+/** Namespaces, and what LVM reports about the devices of pool namespaces. */
 struct view {
 	struct nd_inventory *inv;
 	struct lvm_report *report;
 };
 
 /**
- * view_read() - look, again if @v was read before.
- * @ret: zeroed, or read before: then it is replaced; view_done()
+ * view_read() - list namespaces and ask LVM about them.
+ * @ret: zeroed, or a view that was read before, which is replaced; view_done()
  *
  * Return: 0, or -1 as nd_list() and lvm_list().
  */
@@ -27,12 +27,12 @@ void view_done(struct view *v);
 
 /**
  * cmd_create() - create or extend the volume group of each region that has pool namespaces, then activate
- * what they hold.
- * @folder:       of pool_saved.h
+ * the logical volumes in it.
+ * @folder:       of pool_backup.h
  * @ret_complete: false when a group could not be made as planned, or not everything in it activated
  *
- * First and last, the groups that are there are recorded and their metadata is saved; where that fails it is
- * logged, and the groups are made none the less. A region that fails is logged and does not stop the others.
+ * Before and after, the existing groups are recorded and their metadata is saved; a failure of that is logged
+ * and does not stop the creation of groups. A region that fails is logged and does not stop the others.
  * Repeating changes nothing. Return: 0, or -1 as view_read().
  */
 int cmd_create(struct nd *nd, struct lvm *lvm, const char *folder, bool *ret_complete,
@@ -40,11 +40,11 @@ int cmd_create(struct nd *nd, struct lvm *lvm, const char *folder, bool *ret_com
 
 /**
  * cmd_plan() - write what cmd_create() would do.
- * @folder: of pool_saved.h
+ * @folder: of pool_backup.h
  * @json: as one JSON document instead of text
  * @out:  appended to
  *
- * Whether a group of the host outside of our namespaces has the name is only looked at by cmd_create().
+ * Only cmd_create() checks whether another group of the host already has the name.
  * Return: whether every region can get what it needs.
  */
 bool cmd_plan(const struct view *v, const char *folder, bool json, struct buf *out);

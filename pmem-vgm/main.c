@@ -8,24 +8,24 @@
 #include "commands.h"
 #include "os/process.h"
 #include "os/program.h"
-#include "pmem/pool/pool_saved.h"
+#include "pmem/pool/pool_backup.h"
 
 #define OUTPUT_MAX_BYTES (16U << 20)
 
 static const char usage[] =
 	"usage: pmem-vgm [flags] [create|plan|status]\n"
 	"\n"
-	"Makes one LVM volume group per region of persistent memory.\n"
+	"Creates one LVM volume group per region of persistent memory.\n"
 	"\n"
-	"  create  make or extend the volume group of each region that has namespaces called pmem-csi,\n"
-	"          and activate the volumes in them (default)\n"
+	"  create  create or extend the volume group of each region that has namespaces called pmem-csi,\n"
+	"          and activate the logical volumes in it (default)\n"
 	"  plan    show what create would do; changes nothing\n"
-	"  status  show the groups with their devices and volumes\n"
+	"  status  show the volume groups with their devices and logical volumes\n"
 	"\n"
-	"Exit status: 0 done (a region that failed is a warning), 1 failure, stopped by a signal, or with\n"
-	"-strict a region that failed, 2 wrong usage.\n"
+	"Exit status: 0 done (a region that failed is only a warning); 1 failure, stopped by a signal, or\n"
+	"with -strict a region that failed; 2 wrong usage.\n"
 	"\n"
-	"SIGTERM, SIGINT and SIGHUP stop create before the next step, never in the middle of one.";
+	"SIGTERM, SIGINT and SIGHUP stop create between two steps.";
 
 struct options {
 	struct program_flags flags;
@@ -44,10 +44,10 @@ static int check(const struct options *o, char *const *rest, struct error **err)
 	if (o->output && program_check_format("-o", o->output, err) < 0)
 		return -1;
 	if (o->output && str_eq(o->command, "create"))
-		return err_set(err, ERR_INVALID_ARGUMENT, "-o is for plan and status");
+		return err_set(err, ERR_INVALID_ARGUMENT, "-o can only be used with plan and status");
 	if (o->state_path[0] != '/')
-		return err_set(
-			err, ERR_INVALID_ARGUMENT, "-statePath \"%s\" is no absolute path", o->state_path);
+		return err_set(err, ERR_INVALID_ARGUMENT, "-statePath \"%s\" is not an absolute path",
+			o->state_path);
 	if (rest[0] && rest[1])
 		return err_set(err, ERR_INVALID_ARGUMENT, "unexpected argument \"%s\"", rest[1]);
 	for (size_t i = 0; commands[i]; i++)
@@ -63,9 +63,9 @@ static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored
 		.command = "create",
 		.state_path = "/var/lib/pmem-csi.intel.com"};
 	const struct opt table[] = {
-		{"strict", OPT_BOOL, &o.strict, NULL, "exit with 1 when a region failed"},
+		{"strict", OPT_BOOL, &o.strict, NULL, "exit with 1 if a region failed"},
 		{"statePath", OPT_STR, &o.state_path, "DIR",
-			"the driver's; what groups there are is recorded in its folder lvm"},
+			"state folder of the driver; its subfolder lvm has the records of volume groups"},
 		{"o", OPT_STR, &o.output, "FORMAT", "plan, status: text (default) or json"},
 		PROGRAM_FLAGS(&o.flags),
 		KLOG_IGNORED_FLAGS,
@@ -93,7 +93,7 @@ static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored
 static int show(
 	struct nd *nd, struct lvm *lvm, const struct options *o, bool *ret_complete, struct error **err)
 {
-	CLEANUP(free_charp) char *folder = pool_saved_folder(o->state_path);
+	CLEANUP(free_charp) char *folder = pool_backup_folder(o->state_path);
 	CLEANUP(view_done) struct view v = {0};
 	CLEANUP(buf_done) struct buf out = BUF_INIT(OUTPUT_MAX_BYTES);
 	bool json = str_eq(o->output, "json");
@@ -112,11 +112,11 @@ static int show(
 static int create(
 	struct nd *nd, struct lvm *lvm, const struct options *o, bool *ret_complete, struct error **err)
 {
-	CLEANUP(free_charp) char *folder = pool_saved_folder(o->state_path);
+	CLEANUP(free_charp) char *folder = pool_backup_folder(o->state_path);
 	CLEANUP(error_freep) struct error *not_kept = NULL;
 
-	if (pool_saved_open(o->state_path, lvm, &not_kept) < 0)
-		log_warn("going on without a folder for copies of metadata", F_ERR(not_kept));
+	if (pool_backup_open(o->state_path, lvm, &not_kept) < 0)
+		log_warn("continuing without a folder for copies of the metadata", F_ERR(not_kept));
 	return cmd_create(nd, lvm, folder, ret_complete, err);
 }
 
@@ -125,9 +125,9 @@ static int run(const struct options *o, bool *ret_complete, struct error **err)
 	CLEANUP(nd_closep) struct nd *nd = NULL;
 	bool creating = str_eq(o->command, "create");
 
-	/* Looking may end at any time; what makes something goes on to the end of the step. */
+	/* Commands that only read may end at any time; create finishes the step that it has begun. */
 	if (creating)
-		process_hold_stop();
+		process_defer_stop();
 	if (nd_open_real(&nd, err) < 0) {
 		/* As the Go program: a node without persistent memory must not stop the pod. */
 		if (!creating || (*err)->code != ERR_PRECONDITION)
@@ -138,7 +138,7 @@ static int run(const struct options *o, bool *ret_complete, struct error **err)
 		return 0;
 	}
 
-	/* Few commands are run, so that a shell would not pay. */
+	/* So few commands are run that starting LVM's shell would not pay off. */
 	CLEANUP(lvm_closep) struct lvm *lvm = lvm_open_exec();
 	if (!creating)
 		return show(nd, lvm, o, ret_complete, err);
@@ -161,13 +161,13 @@ int main(int argc, char **argv)
 		return 0;
 	program_start_log("pmem-vgm", &o.flags, ignored);
 	if (run(&o, &complete, &err) < 0) {
-		process_blame(&err);
+		process_note_not_root(&err);
 		log_error("failed", F_STR("command", o.command), F_ERR(err));
 		return 1;
 	}
-	if (process_is_stopped()) {
+	if (process_stop_signal()) {
 		log_warn("stopped between two steps: run it again to continue",
-			F_STR("signal", process_is_stopped()));
+			F_STR("signal", process_stop_signal()));
 		return 1;
 	}
 	return complete || !o.strict ? 0 : 1;

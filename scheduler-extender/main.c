@@ -32,9 +32,9 @@ int main(int argc, char **argv)
 		return process_print_or_fail("scheduler-extender", about);
 	program_start_log("scheduler-extender", &o.flags, ignored);
 	if (program_run(&o, &err) < 0) {
-		process_blame(&err);
+		process_note_not_root(&err);
 		log_error("scheduler-extender ends", F_ERR(err));
-		process_tell_end(err);
+		process_write_termination_log(err);
 		return EXIT_FAILURE;
 	}
 	log_info("scheduler-extender has stopped");

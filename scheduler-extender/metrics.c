@@ -18,7 +18,7 @@ static const char *const verbs[] = {"filter", "prioritize", "preempt"};
 
 struct metrics {
 	const char *driver_name;
-	struct cert_watch *certs;
+	struct cert_expiry *certs;
 	struct metrics_parts parts;
 	struct kube_request_counts *requests;
 	struct prometheus_histogram durations[ARRAY_SIZE(verbs)];
@@ -56,33 +56,26 @@ static void add_nodes(const struct metrics *m, struct buf *out)
 			n[node->stale]++;
 	}
 	prometheus_family(out, "pmem_nodes", PROMETHEUS_GAUGE,
-		"Nodes whose capacity is known; gone: their lease has ended.");
+		"Nodes whose capacity is known; gone: their driver does not report.");
 	prometheus_sample(out, "pmem_nodes", live, (double)n[0]);
 	prometheus_sample(out, "pmem_nodes", gone, (double)n[1]);
 }
 
-static void add_charges(const struct metrics *m, struct buf *out)
+static void add_reservations(const struct metrics *m, struct buf *out)
 {
-	struct sched_charges_count count = sched_charges_count(m->parts.charges);
+	struct reservations_count count = reservations_count(m->parts.reservations);
 
 	add_gauge(out, "pmem_scheduler_undecided_pods",
 		"Pods that passed the filter and whose node is not known yet.", (double)count.pods_undecided);
-	add_gauge(out, "pmem_scheduler_charged_volumes",
-		"Volumes whose node is decided and that its inventory does not show yet.",
+	add_gauge(out, "pmem_scheduler_reserved_volumes",
+		"Volumes whose node is decided and that its PmemNode does not show yet.",
 		(double)count.volumes_decided);
 }
 
 static void add_known(const struct metrics *m, struct buf *out)
 {
-	uint64_t heard_ns = m->parts.watch ? sched_node_watch_heard_ns(m->parts.watch) : 0;
-
-	add_gauge(out, "pmem_scheduler_synced",
-		"1: the watches of the Kubernetes API and the controller's node table are complete.",
-		cluster_view_is_synced(m->parts.cluster) &&
-			(!m->parts.watch || sched_node_watch_is_synced(m->parts.watch)));
-	if (heard_ns > 0)
-		add_gauge(out, "pmem_registry_age_seconds", "Time since a controller has answered last.",
-			(double)(clock_ns() - heard_ns) / (double)NS_PER_S);
+	add_gauge(out, "pmem_scheduler_synced", "1: the watches of the Kubernetes API are complete.",
+		cluster_view_is_synced(m->parts.cluster));
 }
 
 static void add_trust(const struct metrics *m, struct buf *out)
@@ -90,7 +83,7 @@ static void add_trust(const struct metrics *m, struct buf *out)
 	if (m->parts.trust)
 		add_gauge(out, "pmem_webhook_trusted",
 			"Whether the webhook's caBundle has all of its authorities.",
-			webhook_trust_is_complete(m->parts.trust));
+			webhook_ca_bundle_is_complete(m->parts.trust));
 }
 
 static void add_requests(const struct metrics *m, struct buf *out)
@@ -116,6 +109,8 @@ static int require_ready(const struct metrics *m, struct error **err)
 	const char *kind;
 	uint64_t silent_ns;
 
+	if (m->parts.api_check && api_check_require(m->parts.api_check, err) < 0)
+		return -1;
 	if (!cluster_view_is_synced(m->parts.cluster))
 		return err_set(
 			err, ERR_UNAVAILABLE, "the objects of the Kubernetes API have not all been read yet");
@@ -123,11 +118,7 @@ static int require_ready(const struct metrics *m, struct error **err)
 		return err_set(err, ERR_UNAVAILABLE,
 			"the Kubernetes API has not answered about %s for %llu s", kind,
 			(unsigned long long)(silent_ns / NS_PER_S));
-	if (!m->parts.watch || sched_node_watch_is_synced(m->parts.watch))
-		return 0;
-	const char *failure = sched_node_watch_failure(m->parts.watch);
-	return err_set(err, ERR_UNAVAILABLE, "no controller has reported the nodes yet%s%s",
-		failure ? ": " : "", failure ? failure : "");
+	return 0;
 }
 
 static void add_ready(const struct metrics *m, struct buf *out)
@@ -153,12 +144,12 @@ void metrics_all(void *self, const struct http1_request *request, struct http_re
 		"A metric with a constant '1' value labeled by version.");
 	prometheus_sample(&reply->body, "build_info", labels, 1);
 	add_ready(m, &reply->body);
-	cert_watch_metrics(m->certs, driver, &reply->body);
+	cert_expiry_metrics(m->certs, driver, &reply->body);
 	add_known(m, &reply->body);
 	add_trust(m, &reply->body);
-	if (m->parts.watch) {
+	if (m->parts.nodes) {
 		add_nodes(m, &reply->body);
-		add_charges(m, &reply->body);
+		add_reservations(m, &reply->body);
 		add_requests(m, &reply->body);
 	}
 	kube_request_counts_add(m->requests, &reply->body);
@@ -184,7 +175,7 @@ void metrics_readyz(void *self, const struct http1_request *request, struct http
 	buf_addf(&reply->body, "%s\n", why->msg);
 }
 
-struct metrics *metrics_new(const char *driver_name, struct cert_watch *certs)
+struct metrics *metrics_new(const char *driver_name, struct cert_expiry *certs)
 {
 	struct metrics *m = x_calloc(1, sizeof(*m));
 

@@ -11,8 +11,10 @@
 #include "net/core/addr.h"
 
 #define DEFAULT_DRIVER_NAME "pmem-csi.intel.com"
-#define DEFAULT_REGISTRY    "tcp://pmem-csi-controller:10000"
 #define DEFAULT_SERVICE     "pmem-csi-webhook"
+
+/* Of flags of earlier versions, which asked the controllers. */
+#define CAPACITY_REASON "the capacity of nodes is read from the API server"
 
 static struct options defaults(void)
 {
@@ -25,12 +27,9 @@ static struct options defaults(void)
 		.webhook_configuration = "",
 		.webhook_service = DEFAULT_SERVICE,
 		.client_ca_file = "",
-		.registry_endpoint = DEFAULT_REGISTRY,
 		.ca_file = "",
 		.cert_file = "",
 		.key_file = "",
-		.client_cert_file = "",
-		.client_key_file = "",
 		.policy = SCHED_BINPACK,
 		.kube_qps = 50,
 		.kube_burst = 100};
@@ -41,7 +40,7 @@ static void free_opts(struct opt **opts)
 	free(*opts);
 }
 
-/* Values that are taken apart later. */
+/* Values that are parsed later. */
 struct texts {
 	const char *policy;
 	const char *scheduler_names;
@@ -54,48 +53,48 @@ static struct opt *table(struct options *o, struct texts *t)
 {
 	const struct opt rows[] = {
 		{"schedulerListen", OPT_STR, &o->scheduler_listen, "ADDR",
-			"serve kube-scheduler over HTTPS, :port or host:port; needs -certFile. Without "
-			"-webhookListen kube-apiserver is served there, too"},
+			"serve kube-scheduler over HTTPS, :port or host:port; needs -certFile. "
+			"Without -webhookListen, kube-apiserver is served there, too"},
 		{"insecureSchedulerListen", OPT_STR, &o->insecure_scheduler_listen, "ADDR",
-			"the same over plain HTTP, on the loopback address beside kube-scheduler"},
+			"serve kube-scheduler over plain HTTP, on the loopback address of its node"},
 		{"webhookListen", OPT_STR, &o->webhook_listen, "ADDR",
-			"serve kube-apiserver's webhook over HTTPS, and it alone; needs -certFile"},
+			"serve kube-apiserver's webhook here over HTTPS, and nothing else; needs -certFile"},
 		{"webhookConfiguration", OPT_STR, &o->webhook_configuration, "NAME",
-			"keep the caBundle of this MutatingWebhookConfiguration equal to -caFile, which then "
-			"is the authority of -certFile; needs -webhookListen (default: leave it alone)"},
+			"keep the caBundle of this MutatingWebhookConfiguration equal to -caFile, "
+			"which then must be the authority of -certFile; "
+			"needs -webhookListen (default: no configuration is changed)"},
 		{"webhookService", OPT_STR, &o->webhook_service, "NAME",
-			"with -webhookConfiguration: the Service, in the namespace of the pod, by which "
-			"API servers call us; webhooks with another one are left alone"},
+			"with -webhookConfiguration: the Service, in the namespace of the pod, "
+			"by which API servers call the webhook; webhooks of other Services are not changed"},
 		{"schedulerNames", OPT_STR, &t->scheduler_names, "NAMES",
-			"schedulers that ask the extender, separated by commas: the webhook leaves pods of "
-			"others as they are (default: default-scheduler)"},
+			"schedulers that ask the extender, separated by commas: "
+			"the webhook does not mark pods of other schedulers (default: default-scheduler)"},
 		{"probeListen", OPT_STR, &o->probe_listen, "ADDR",
-			"serve /healthz and /readyz over plain HTTP for probes only: others cannot keep them "
-			"out"},
+			"serve /healthz and /readyz over plain HTTP on a port of its own, for probes: "
+			"clients of the other ports cannot block them"},
 		{"clientCAFile", OPT_STR, &o->client_ca_file, "FILE",
-			"HTTPS: CA that must have signed the client's certificate (default: none is asked "
-			"for)"},
+			"HTTPS: authority that must have signed the certificates of clients "
+			"(default: clients need no certificate)"},
 		{"drivername", OPT_STR, &o->driver_name, "NAME", "name of the CSI driver"},
 		{"policy", OPT_STR, &t->policy, "NAME",
-			"where volumes go first: binpack keeps large free extents whole, spread takes the "
-			"node with most left"},
-		{"registryEndpoint", OPT_STR, &o->registry_endpoint, "URL",
-			"the controllers that know the nodes' capacity, tcp://host:port, at all addresses of "
-			"the host"},
+			"which node is preferred: binpack keeps large free extents whole, "
+			"spread takes the node with the most free capacity"},
 		{"caFile", OPT_STR, &o->ca_file, "FILE",
-			"TLS of the registry: CA that signs it; of the webhook: see -webhookConfiguration"},
-		{"certFile", OPT_STR, &o->cert_file, "FILE", "TLS: own certificate"},
-		{"keyFile", OPT_STR, &o->key_file, "FILE", "TLS: its key"},
-		{"clientCertFile", OPT_STR, &o->client_cert_file, "FILE",
-			"TLS: certificate for the registry, for pmem-scheduler (default: -certFile)"},
-		{"clientKeyFile", OPT_STR, &o->client_key_file, "FILE", "TLS: its key (default: -keyFile)"},
-		{"strictKeys", OPT_BOOL, &o->strict_keys, NULL, "refuse a key file that others may read"},
-		{"insecure", OPT_BOOL, &o->insecure, NULL, "allow a registry without TLS beyond loopback"},
+			"with -webhookConfiguration: authority that must have signed -certFile"},
+		{"certFile", OPT_STR, &o->cert_file, "FILE", "TLS: certificate of this program"},
+		{"keyFile", OPT_STR, &o->key_file, "FILE", "TLS: private key of -certFile"},
+		{"strictKeys", OPT_BOOL, &o->strict_keys, NULL,
+			"refuse key files that other users may read, instead of logging a warning"},
 		{"kube-api-qps", OPT_U32, &o->kube_qps, "N",
 			"requests per second to the Kubernetes API server"},
-		{"kube-api-burst", OPT_U32, &o->kube_burst, "N", "how many at once"},
+		{"kube-api-burst", OPT_U32, &o->kube_burst, "N",
+			"requests to the Kubernetes API server that may be sent in a burst"},
 		PROGRAM_FLAGS(&o->flags),
 		KLOG_IGNORED_FLAGS,
+		{"registryEndpoint", OPT_IGNORED, NULL, "URL", CAPACITY_REASON},
+		{"clientCertFile", OPT_IGNORED, NULL, "FILE", CAPACITY_REASON},
+		{"clientKeyFile", OPT_IGNORED, NULL, "FILE", CAPACITY_REASON},
+		{"insecure", OPT_IGNORED, NULL, NULL, CAPACITY_REASON},
 		{0},
 	};
 	struct opt *copy = x_calloc(ARRAY_SIZE(rows), sizeof(*copy));
@@ -140,18 +139,12 @@ void options_done(struct options *o)
 static int check_files(const struct options *o, struct error **err)
 {
 	if (str_empty(o->cert_file) != str_empty(o->key_file))
-		return err_set(err, ERR_INVALID_ARGUMENT,
-			"-certFile and -keyFile belong together: both of them or none");
-	if (str_empty(o->client_cert_file) != str_empty(o->client_key_file))
-		return err_set(err, ERR_INVALID_ARGUMENT,
-			"-clientCertFile and -clientKeyFile belong together: both of them or none");
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "-certFile and -keyFile can only be given together");
 	if (!str_empty(o->scheduler_listen) && str_empty(o->cert_file))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-schedulerListen needs -certFile and -keyFile");
 	if (!str_empty(o->webhook_listen) && str_empty(o->cert_file))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-webhookListen needs -certFile and -keyFile");
-	if (!str_empty(o->ca_file) && str_empty(o->cert_file) && str_empty(o->client_cert_file))
-		return err_set(err, ERR_INVALID_ARGUMENT,
-			"-caFile needs a certificate for the registry: -certFile or -clientCertFile");
 	if (!str_empty(o->webhook_configuration) && (str_empty(o->webhook_listen) || str_empty(o->ca_file)))
 		return err_set(
 			err, ERR_INVALID_ARGUMENT, "-webhookConfiguration needs -webhookListen and -caFile");
@@ -176,12 +169,12 @@ static int check_listen(const char *flag, const char *where, struct error **err)
 	return err_wrap(err, "%s", flag);
 }
 
-/* They go into paths. */
+/* Names of objects become parts of paths of requests. */
 static int check_object(const char *flag, const char *name, struct error **err)
 {
 	if (kube_is_name(name))
 		return 0;
-	return err_set(err, ERR_INVALID_ARGUMENT, "%s: \"%s\" is no name of an object", flag, name);
+	return err_set(err, ERR_INVALID_ARGUMENT, "%s: \"%s\" is not a valid name of an object", flag, name);
 }
 
 static int check_webhook(const struct options *o, struct error **err)
@@ -197,8 +190,7 @@ static int check(const struct options *o, struct error **err)
 {
 	if (!options_serve_scheduler(o) && str_empty(o->webhook_listen))
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"nothing to serve: -schedulerListen, -insecureSchedulerListen or -webhookListen is "
-			"needed");
+			"nothing to serve: -schedulerListen, -insecureSchedulerListen or -webhookListen is needed");
 	if (name_check_driver(o->driver_name, err) < 0)
 		return -1;
 	if (o->kube_qps == 0 || o->kube_burst == 0)
@@ -248,20 +240,16 @@ char *options_help(void)
 		"       scheduler-extender -insecureSchedulerListen=ADDR [flags]\n"
 		"       scheduler-extender -webhookListen=ADDR -certFile=FILE -keyFile=FILE [flags]\n"
 		"\n"
-		"Places pods by the persistent memory that nodes have left.\n"
+		"Lets kube-scheduler place pods on nodes that have enough persistent memory for their volumes.\n"
 		"\n"
-		"Serves kube-scheduler's extender calls /filter and /prioritize, so that pods go to nodes on "
-		"which\n"
-		"all their volumes fit, and the admission webhook /pod/mutate, which marks those pods for "
-		"it. What\n"
-		"nodes have left is asked of the controllers, the rest of the API server: that of "
-		"$KUBECONFIG if it\n"
-		"is set, otherwise the pod's.\n"
+		"Serves kube-scheduler's extender calls /filter, /prioritize and /preempt, so that pods go to nodes on\n"
+		"which all their volumes fit, and the admission webhook /pod/mutate, which marks the pods about which\n"
+		"kube-scheduler has to ask. All that it knows comes from the API server, which is that of\n"
+		"$KUBECONFIG if that is set, otherwise the pod's: the capacity of nodes from PmemNode objects.\n"
 		"\n"
-		"SIGTERM, SIGINT and SIGHUP end it when the running requests are answered; SIGUSR1, SIGUSR2 "
-		"and SIGPIPE\n"
-		"are ignored.\n"
+		"SIGTERM, SIGINT and SIGHUP end the program when the requests that it is processing are answered;\n"
+		"SIGUSR1, SIGUSR2 and SIGPIPE are ignored.\n"
 		"\n"
-		"Exit status: 0 ended as it was asked to, 1 failure, 2 wrong usage.",
+		"Exit status: 0 ended by one of these signals, 1 failure, 2 wrong usage.",
 		opts);
 }

@@ -18,20 +18,17 @@ struct options {
 	const char *insecure_scheduler_listen; /* HTTP; "": none */
 	const char *probe_listen;              /* HTTP, for probes only; "": none */
 	const char *webhook_listen;            /* HTTPS; "": the others serve the webhook, too */
-	const char *webhook_configuration;     /* whose caBundle is kept up; "": none */
+	const char *webhook_configuration;     /* the object whose caBundle is kept up to date; "": none */
 	const char *webhook_service;
-	const char *client_ca_file; /* the authority that signs clients over HTTPS; "": none is asked for */
-	const char *registry_endpoint;
-	const char *ca_file;   /* of the registry, or of the webhook; all three or none; "": none */
-	const char *cert_file; /* of what is served over HTTPS, too */
+	const char *client_ca_file; /* the authority that signs clients over HTTPS; "": clients need no
+				       certificate */
+	const char *ca_file;        /* of the webhook; "": none */
+	const char *cert_file;      /* of what is served over HTTPS, too */
 	const char *key_file;
-	const char *client_cert_file; /* for the registry; both or none; "": cert_file */
-	const char *client_key_file;
 	char **scheduler_names; /* strv: their pods are marked by the webhook */
 	enum sched_policy policy;
 	uint32_t kube_qps;
 	uint32_t kube_burst;
-	bool insecure;
 	bool strict_keys;
 };
 

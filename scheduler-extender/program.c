@@ -9,13 +9,14 @@
 #include "kube/config.h"
 #include "metrics.h"
 #include "net/core/addr.h"
-#include "net/core/cert_watch.h"
+#include "net/core/cert_expiry.h"
 #include "net/core/shutdown.h"
 #include "net/limits.h"
 #include "os/process.h"
+#include "resources/api_check.h"
 #include "scheduler/extender_service.h"
+#include "scheduler/webhook_ca_bundle.h"
 #include "scheduler/webhook_service.h"
-#include "scheduler/webhook_trust.h"
 
 #define TICK_MS 1000
 
@@ -37,19 +38,18 @@ struct program {
 	struct loop *loop;
 	struct handshakes *handshakes;
 	struct workers *workers; /* that read certificates now and then */
-	struct cert_watch *certs;
+	struct cert_expiry *certs;
 	struct tls_context *server_tls;
-	struct tls_context *registry_tls; /* NULL: plain */
 	struct kube_config *kube;
 	struct kube_client *client;
 	struct cluster_view *cluster;
 	/* NULL where the webhook alone is served: */
 	struct sched_nodes *nodes;
-	struct sched_charges *charges;
-	struct sched_node_watch *watch;
+	struct reservations *reservations;
+	struct api_check *api_check;
 	struct extender_service *service;
 	struct webhook_service *webhook_service;
-	struct webhook_trust *trust; /* NULL: the caBundle is others' business */
+	struct webhook_ca_bundle *trust; /* NULL: the caBundle is others' business */
 	struct metrics *metrics;
 	struct http_route scheduler_routes[9];
 	struct http_server *scheduler; /* for kube-scheduler; NULL: none */
@@ -67,22 +67,22 @@ static void tick(void *user)
 	uint64_t now = clock_ns();
 
 	cluster_view_tick(p->cluster, now);
-	if (p->charges)
-		sched_charges_expire(p->charges, now);
+	if (p->api_check)
+		api_check_tick(p->api_check, now);
 }
 
-static void charges_changed(void *user)
+static void reservations_changed(void *user)
 {
 	struct program *p = user;
 
 	if (p->service)
-		extender_service_charges_changed(p->service);
+		extender_service_reservations_changed(p->service);
 }
 
 static void shutdown_is_overdue(void *user)
 {
 	(void)user;
-	log_error("ending in the middle of requests that do not end");
+	log_error("ending although requests are still running");
 }
 
 static void begin_shutdown(void *user)
@@ -98,23 +98,6 @@ static void begin_shutdown(void *user)
 		http_server_drain(p->scheduler, shutdown_part_ended, p->shutdown);
 }
 
-static int open_registry_tls(const struct options *o, struct tls_context **ret, struct error **err)
-{
-	bool own = str_empty(o->client_cert_file);
-	const struct tls_config config = {.role = TLS_CLIENT,
-		.ca_file = o->ca_file,
-		.cert_file = own ? o->cert_file : o->client_cert_file,
-		.key_file = own ? o->key_file : o->client_key_file,
-		.alpn = "h2",
-		.strict_keys = o->strict_keys};
-
-	if (str_empty(o->ca_file)) {
-		*ret = NULL;
-		return 0;
-	}
-	return tls_context_new(&config, ret, err);
-}
-
 static int open_server_tls(const struct options *o, struct tls_context **ret, struct error **err)
 {
 	const struct tls_config config = {.role = TLS_SERVER,
@@ -127,18 +110,9 @@ static int open_server_tls(const struct options *o, struct tls_context **ret, st
 	return tls_context_new(&config, ret, err);
 }
 
-static int read_kube_config(struct kube_config **ret, struct error **err)
-{
-	const char *path = getenv("KUBECONFIG");
-
-	if (!str_empty(path))
-		return kube_config_load(path, ret, err);
-	return kube_config_in_cluster(ret, err);
-}
-
 static int open_kube(struct program *p, struct error **err)
 {
-	if (read_kube_config(&p->kube, err) < 0)
+	if (kube_config_find(&p->kube, err) < 0)
 		return -1;
 	const struct kube_client_config config = {.loop = p->loop,
 		.handshakes = p->handshakes,
@@ -149,50 +123,17 @@ static int open_kube(struct program *p, struct error **err)
 	return kube_client_new(&config, &p->client, err);
 }
 
-/* What is said to others is theirs alone only over TLS. */
-static int check_registry(const struct options *o, struct error **err)
-{
-	CLEANUP(addr_done) struct addr a = {0};
-
-	if (addr_parse_name(o->registry_endpoint, &a, err) < 0)
-		return -1;
-	if (!str_empty(o->ca_file) || o->insecure || addr_is_loopback(&a))
-		return 0;
-	return err_set(err, ERR_INVALID_ARGUMENT,
-		"-registryEndpoint %s is beyond this host: -caFile or -insecure is needed",
-		o->registry_endpoint);
-}
-
-static int open_watch(struct program *p, struct error **err)
-{
-	const struct options *o = p->options;
-
-	if (open_registry_tls(o, &p->registry_tls, err) < 0)
-		return -1;
-	const struct sched_node_watch_config config = {.loop = p->loop,
-		.endpoint = o->registry_endpoint,
-		.tls = p->registry_tls,
-		.handshakes = p->handshakes,
-		.nodes = p->nodes};
-	if (check_registry(o, err) < 0 || sched_node_watch_new(&config, &p->watch, err) < 0)
-		return err_wrap(err, "-registryEndpoint");
-	return 0;
-}
-
 /* What kube-scheduler's questions need, once the cluster is there. */
-static int open_service(struct program *p, struct error **err)
+static void open_service(struct program *p)
 {
-	if (open_watch(p, err) < 0)
-		return -1;
 	const struct extender_service_config config = {.loop = p->loop,
 		.cluster = p->cluster,
 		.nodes = p->nodes,
-		.watch = p->watch,
-		.charges = p->charges,
+		.reservations = p->reservations,
 		.policy = p->options->policy,
 		.observer = metrics_service_observer(p->metrics)};
 	p->service = extender_service_new(&config);
-	return 0;
+	p->api_check = api_check_new(p->client);
 }
 
 static void open_webhook_service(struct program *p)
@@ -200,7 +141,7 @@ static void open_webhook_service(struct program *p)
 	const struct options *o = p->options;
 	const struct webhook_service_config webhook_service = {
 		.cluster = p->cluster, .client = p->client, .rules = {o->driver_name, o->scheduler_names}};
-	const struct webhook_trust_config trust = {.client = p->client,
+	const struct webhook_ca_bundle_config trust = {.client = p->client,
 		.configuration = o->webhook_configuration,
 		.service = o->webhook_service,
 		.ca_file = o->ca_file,
@@ -208,7 +149,7 @@ static void open_webhook_service(struct program *p)
 
 	p->webhook_service = webhook_service_new(&webhook_service);
 	if (!str_empty(o->webhook_configuration))
-		p->trust = webhook_trust_new(&trust);
+		p->trust = webhook_ca_bundle_new(&trust);
 }
 
 static int open_parts(struct program *p, struct error **err)
@@ -217,15 +158,15 @@ static int open_parts(struct program *p, struct error **err)
 
 	if (options_serve_scheduler(o)) {
 		p->nodes = sched_nodes_new();
-		p->charges = sched_charges_new(p->nodes, charges_changed, p);
+		p->reservations = reservations_new(p->nodes, reservations_changed, p);
 	}
 	if (open_kube(p, err) < 0)
 		return err_wrap(err, "Kubernetes");
-	p->cluster = cluster_view_new(p->client, o->driver_name, p->charges);
-	if (p->charges && open_service(p, err) < 0)
-		return -1;
+	p->cluster = cluster_view_new(p->client, o->driver_name, p->nodes, p->reservations);
+	if (p->reservations)
+		open_service(p);
 	open_webhook_service(p);
-	const struct metrics_parts parts = {p->cluster, p->nodes, p->watch, p->charges, p->trust};
+	const struct metrics_parts parts = {p->cluster, p->nodes, p->api_check, p->reservations, p->trust};
 	metrics_watch(p->metrics, &parts);
 	return 0;
 }
@@ -248,7 +189,7 @@ static int listen_on(struct program *p, struct http_server *server, const char *
 /* What each server has: N_COMMON routes. */
 #define N_COMMON 4
 
-/* As the driver's. /status says the same, and is called so by those who know the extender from before. */
+/* As the driver's. /status says the same, under the name that users of earlier extenders know. */
 static struct http_route readiness_route(struct program *p, const char *path)
 {
 	return (struct http_route){
@@ -368,15 +309,15 @@ static int start_http(struct program *p, struct error **err)
 	return start_probes(p, err);
 }
 
-static struct cert_watch *watch_certificates(struct program *p)
+static struct cert_expiry *watch_certificates(struct program *p)
 {
 	const struct options *o = p->options;
-	const char *const certs[] = {o->cert_file, o->client_cert_file, NULL};
+	const char *const certs[] = {o->cert_file, NULL};
 	const char *const authorities[] = {o->ca_file, o->client_ca_file, NULL};
-	const struct cert_watch_config config = {
+	const struct cert_expiry_config config = {
 		.loop = p->loop, .workers = p->workers, .cert_files = certs, .ca_files = authorities};
 
-	return cert_watch_new(&config);
+	return cert_expiry_new(&config);
 }
 
 static int serve(struct program *p, struct error **err)
@@ -402,29 +343,28 @@ static int serve(struct program *p, struct error **err)
 /* Callers are freed before what they call. */
 static void program_done(struct program *p)
 {
-	process_closing(CLOSE_GRACE_S);
+	process_limit_closing(CLOSE_GRACE_S);
 	workers_free(p->workers);
 	http_server_free(p->scheduler);
 	http_server_free(p->webhook);
 	http_server_free(p->probes);
 	extender_service_free(TAKE_PTR(p->service));
 	webhook_service_free(p->webhook_service);
-	webhook_trust_free(p->trust);
-	sched_node_watch_free(p->watch);
+	webhook_ca_bundle_free(p->trust);
+	api_check_free(p->api_check);
 	cluster_view_free(p->cluster);
 	kube_client_free(p->client);
 	kube_config_free(p->kube);
-	sched_charges_free(p->charges);
+	reservations_free(p->reservations);
 	sched_nodes_free(p->nodes);
 	handshakes_free(p->handshakes);
 	metrics_free(p->metrics);
-	cert_watch_free(p->certs);
+	cert_expiry_free(p->certs);
 	tls_context_unref(p->server_tls);
-	tls_context_unref(p->registry_tls);
 	loop_timer_close(p->tick);
 	shutdown_free(p->shutdown);
 	loop_free(p->loop);
-	process_closing(0);
+	process_limit_closing(0);
 }
 
 int program_run(const struct options *o, struct error **err)

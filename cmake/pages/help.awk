@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Reads what a program prints for -help (args_help() and what stands before and after it), and calls write_page() of the file
+# Reads what a program prints for -help (args_help() and the text before and after it), and calls write_page() of the file
 # that is loaded after this one. Its format is a part of this: what cannot be read ends the build.
 #
 # name: of the page; command: of the program that has it, "" for the program itself.
@@ -64,7 +64,7 @@ function trim(text) {
 	return text
 }
 
-# The first sentence, or what stands before its colon, as it follows "NAME - ".
+# The first sentence, or the part before its colon, as it follows "NAME - ".
 function summary(text) {
 	text = part[1]
 	if (text == "" || text == "ROWS")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # A manual page of section 8, as man(7) describes it. version: of the program; others: pages to see also, with spaces between.
 
-# What stands for itself in groff.
+# Makes text that groff prints as it is.
 function escape(text) {
 	gsub(/\\/, "\\e", text)
 	gsub(/-/, "\\-", text)

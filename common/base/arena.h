@@ -17,7 +17,7 @@ struct arena;
 /** arena_new() - empty arena; @limit_bytes bounds arena_try_alloc(). Return: never NULL; arena_free(). */
 struct arena *arena_new(size_t limit_bytes);
 
-/** arena_free() - destroy @a and all that it gave out; NULL is allowed. */
+/** arena_free() - destroy @a and everything that was allocated from it; NULL is allowed. */
 void arena_free(struct arena *a);
 
 /** arena_try_alloc() - @n bytes (may be 0), aligned for any type. Return: NULL if over the limit. */

@@ -53,6 +53,6 @@ int base64_decode(const char *text, struct buf *out, struct error **err)
 		}
 	}
 	if (n + padding != 0 && (n + padding != 4 || !add_group(bits, n, out)))
-		return err_set(err, ERR_INVALID_ARGUMENT, "not base64: cut off");
+		return err_set(err, ERR_INVALID_ARGUMENT, "not base64: it is incomplete");
 	return buf_check(out, "base64", err);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * buf.h - growable bytes with a limit fixed at birth.
+ * buf.h - growable bytes with a limit that is set at initialisation.
  *
  * Every buffer is initialised with the most bytes that it may ever hold. Adding beyond the limit adds nothing
- * and marks the buffer as overflowed, and nothing is added from then on; writers add without checking and ask
- * once at the end (buf_check()). The content is always followed by a NUL that is not counted. Threads: one
+ * and marks the buffer as overflowed, and nothing is added from then on, so writers add without checking and
+ * call buf_check() once at the end. The content is always followed by a NUL that is not counted. Threads: one
  * owner at a time.
  */
 #pragma once
@@ -54,17 +54,15 @@ void buf_addv(struct buf *b, const char *fmt, va_list ap) __attribute__((format(
 /** buf_consume() - drop the first @n bytes (n <= len). */
 void buf_consume(struct buf *b, size_t n);
 
-/** buf_reserve() - room for @n more bytes behind the content. Return: NULL if over the limit. */
+/** buf_reserve() - make room for @n more bytes after the content. Return: NULL if over the limit. */
 uint8_t *buf_reserve(struct buf *b, size_t n);
 
 /** buf_commit() - @n bytes were written at the place that buf_reserve() gave. */
 void buf_commit(struct buf *b, size_t n);
 
 /**
- * buf_check() - whether everything that was added is there.
- * @b:    the buffer
+ * buf_check() - check that everything that was added is in the buffer.
  * @what: what was being built, for the message
- * @err:  see docs/ERRORS.md
  *
  * Return: 0, or -1 with ERR_EXHAUSTED that names @what and the limit in bytes.
  */

@@ -41,9 +41,8 @@ struct error {
 
 /**
  * err_set() - make a new error.
- * @err:  output; *err must be NULL
- * @code: canonical code
- * @fmt:  printf format of one line without a trailing newline
+ * @err: output; *err must be NULL
+ * @fmt: printf format of one line without a trailing newline
  *
  * Return: always -1, so that callers write `return err_set(...)`.
  */
@@ -53,7 +52,6 @@ int err_set(struct error **err, enum err_code code, const char *fmt, ...)
 /**
  * err_set_errno() - make a new error from a failed system call; ": strerror" is appended to the message.
  * @err:      output; *err must be NULL
- * @code:     canonical code
  * @os_errno: positive errno value
  * @fmt:      printf format
  *
@@ -74,14 +72,14 @@ int err_wrap(struct error **err, const char *fmt, ...) __attribute__((format(pri
 /**
  * err_recode() - give an error another code, where the caller knows better than the callee what a failure
  * means; message and errno stay.
- * @err:  an error that is set
- * @code: canonical code
+ * @err: an error that is set
  *
  * Return: always -1.
  */
 int err_recode(struct error **err, enum err_code code);
 
-/* Shows the compiler that the four never return 0, so that it knows what is set after a success. */
+/* Shows the compiler that these four never return 0, so that it knows which variables are set after a
+ * success. */
 static inline int err_minus_one(int rv)
 {
 	(void)rv;

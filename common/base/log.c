@@ -163,7 +163,7 @@ static void add_json_event(
 	json_object_end(&w);
 }
 
-/* A log that cannot be written is lost; there is nobody left to tell. */
+/* A line that cannot be written is lost: there is no other place to report that. */
 static void write_line(const struct buf *line)
 {
 	size_t done = 0;

@@ -2,10 +2,10 @@
 /*
  * log.h - the log sink: one line per event on stderr, text or JSON, key=value pairs in the order given.
  *
- * Library code logs nothing above debug; whoever ends an error's life logs it once. Secrets and request maps
- * are never logged. Values are escaped, so one event is one line whatever a peer sent. Threads: safe, lines
- * are whole. The sink is one of the two global states of the project; log_init() is called once before
- * threads start.
+ * Library code logs nothing above debug; an error is logged once, where it is handled. Secrets and request
+ * maps are never logged. Values are escaped, so that one event is one line, whatever a peer sent. Threads:
+ * safe, lines are whole. The sink is one of the two global states of the project; log_init() is called once
+ * before threads start.
  */
 #pragma once
 

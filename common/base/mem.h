@@ -33,10 +33,10 @@ char *x_asprintf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 char *x_vasprintf(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
 
 /**
- * mem_tune() - set malloc up for a server: pieces of @large_bytes and more get pages of their own, of which
- * only those that are touched count and which go back when they are freed; threads share two heaps. Where
- * connections come and go MEM_LARGE_BYTES leaves nothing behind of the buffers of TLS and HTTP/2. A request
- * that works on more than that pays for its pages each time. For main(), before threads start.
+ * mem_tune() - set malloc up for a server: allocations of @large_bytes and more get pages of their own, of
+ * which only the touched ones use memory, and which are returned to the system when they are freed; threads
+ * share two heaps. With MEM_LARGE_BYTES the buffers of TLS and HTTP/2 leave no memory behind when connections
+ * end. A request that needs larger buffers pays for their pages each time. For main(), before threads start.
  */
 void mem_tune(int large_bytes);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * name_index.h - finds what bears a name: links that live inside their owners, in a hash table that grows
- * with them. Several links may bear one name.
+ * name_index.h - finds objects by name: links are members of their owners, in a hash table that grows with
+ * their number. Several links may have the same name.
  *
  * The hash is SipHash-1-3 under a random key, since users choose names of volumes: no choice of names makes a
  * look-up slow. Source: Aumasson, Bernstein: "SipHash: a fast short-input PRF". Threads: one owner. Nothing
@@ -21,10 +21,10 @@ struct name_link {
 	const char *name; /* borrowed from the owner, which removes the link before it frees it */
 	size_t name_n;    /* its length */
 	uint64_t hash;
-	char head[NAME_INDEX_HEAD]; /* its first bytes: the rest is looked at for longer ones only */
+	char head[NAME_INDEX_HEAD]; /* its first bytes; the rest is compared for longer names only */
 };
 
-/* What a link lives in: of a @type that has it as @member. */
+/* The owner of a link: of a @type that has the link as @member. */
 #define OWNER_OF(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
 
 struct name_index {
@@ -38,7 +38,7 @@ struct name_index {
 void name_index_init(struct name_index *x);
 void name_index_done(struct name_index *x);
 
-/** name_index_add() - @link, which is in no index, bears @name from now on. */
+/** name_index_add() - add @link, which is in no index, with @name. */
 void name_index_add(struct name_index *x, struct name_link *link, const char *name);
 
 /** name_index_remove() - take @link, which is in @x, out. */
@@ -54,7 +54,7 @@ struct name_link *name_index_find(const struct name_index *x, struct span name);
 void name_index_find_each(
 	const struct name_index *x, const struct span *names, size_t n, struct name_link **ret);
 
-/** name_index_first() - a link that bears @name, or NULL. name_index_next(): another one that bears what
- * @link does, or NULL. */
+/** name_index_first() - a link with @name, or NULL. name_index_next(): another one with the name of @link, or
+ * NULL. */
 struct name_link *name_index_first(const struct name_index *x, const char *name);
 struct name_link *name_index_next(const struct name_link *link);

@@ -45,9 +45,8 @@ int name_check_driver(const char *name, struct error **err)
 	if (strlen(name) <= NAME_MAX_BYTES && is_domain(name))
 		return 0;
 	return err_set(err, ERR_INVALID_ARGUMENT,
-		"-drivername \"%.*s\" is no name for a CSI driver: it must be a domain name of at most %d "
-		"bytes, such "
-		"as pmem-csi.intel.com",
+		"-drivername \"%.*s\" is not a valid name for a CSI driver: "
+		"it must be a domain name of at most %d bytes, such as pmem-csi.intel.com",
 		QUOTED_MAX, name, NAME_MAX_BYTES);
 }
 
@@ -59,8 +58,7 @@ int name_check_node(const char *id, struct error **err)
 		return 0;
 	return err_set(err, ERR_INVALID_ARGUMENT,
 		"-nodeid \"%.*s\" cannot be the value of a node's label: it must have at most %d letters, "
-		"digits, "
-		"\"-\", \"_\" and \".\", and begin and end with a letter or digit",
+		"digits, \"-\", \"_\" and \".\", and begin and end with a letter or digit",
 		QUOTED_MAX, id, NAME_MAX_BYTES);
 }
 

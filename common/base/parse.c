@@ -295,15 +295,32 @@ int parse_duration_ms(const char *text, uint64_t *ret_ms, struct error **err)
 	return 0;
 }
 
+static const char *const binary_suffixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
+
 const char *format_bytes(uint64_t bytes, char out[static 24])
 {
-	static const char *const suffixes[] = {"", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"};
 	size_t i = 0;
 
 	while (bytes > 0 && bytes % 1024 == 0) {
 		bytes /= 1024;
 		i++;
 	}
-	snprintf(out, 24, "%" PRIu64 "%s", bytes, suffixes[i]);
+	snprintf(out, 24, "%" PRIu64 "%s", bytes, binary_suffixes[i]);
+	return out;
+}
+
+const char *format_bytes_rounded(uint64_t bytes, char out[static 24])
+{
+	uint64_t tenths = 0;
+	size_t i = 0;
+
+	for (; bytes >= 1024; i++) {
+		tenths = bytes % 1024 * 10 / 1024;
+		bytes /= 1024;
+	}
+	if (tenths > 0)
+		snprintf(out, 24, "%" PRIu64 ".%" PRIu64 "%s", bytes, tenths, binary_suffixes[i]);
+	else
+		snprintf(out, 24, "%" PRIu64 "%s", bytes, binary_suffixes[i]);
 	return out;
 }

@@ -3,9 +3,9 @@
  * prometheus.h - writes metrics in Prometheus' text format 0.0.4 into a buf.
  *
  * A family is announced once by prometheus_family(), and its samples follow directly. Names of metrics and
- * labels are the caller's and not checked; values of labels may hold anything: what is not UTF-8 is the
- * reader's concern. Nothing here fails: the limit of the buf is asked for at the end. Threads: one owner at a
- * time. Source: prometheus.io/docs/instrumenting/exposition_formats.
+ * labels are given by the caller and not checked. Values of labels may be any text; bytes that are not UTF-8
+ * are left to the reader. Nothing here fails: callers check the limit of the buf at the end. Threads: one
+ * owner at a time. Source: prometheus.io/docs/instrumenting/exposition_formats.
  */
 #pragma once
 

@@ -135,3 +135,25 @@ bool strv_contains(char *const *v, const char *s)
 			return true;
 	return false;
 }
+
+char **strv_dup(char *const *v)
+{
+	char **copy = NULL;
+
+	for (size_t i = 0; v && v[i]; i++)
+		strv_add(&copy, v[i]);
+	return copy;
+}
+
+bool strv_eq(char *const *a, char *const *b)
+{
+	size_t n = strv_len(a);
+
+	if (n != strv_len(b))
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(a[i], b[i]) != 0)
+			return false;
+	}
+	return true;
+}

@@ -39,11 +39,15 @@ void str_clean(char *s);
  * strv_len() - number of strings in @v; NULL has none.
  * strv_add() - append a copy of @s to *@v, which may be NULL.
  * strv_contains() - whether @s is in @v.
+ * strv_dup() - a copy of @v; the caller frees it.
+ * strv_eq() - whether both have the same strings in the same order. NULL and an empty one are equal.
  */
 void strv_free(char **v);
 size_t strv_len(char *const *v);
 void strv_add(char ***v, const char *s);
 bool strv_contains(char *const *v, const char *s);
+char **strv_dup(char *const *v);
+bool strv_eq(char *const *a, char *const *b);
 
 static inline void strv_freep(char ***v)
 {

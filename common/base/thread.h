@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * thread.h - threads that work and end by themselves, and waits on the one clock (clock.h).
+ * thread.h - detached threads, and waiting by the monotonic clock (clock.h).
  *
  * Signals are for the main thread: none interrupts the system calls of the others. Threads: safe.
  */

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "controller/controller_private.h"
 
 /* For callers that give no deadline; the volume may take longer. */
@@ -17,7 +18,7 @@ struct controller *controller_new(const struct controller_config *config)
 	struct controller *c = x_calloc(1, sizeof(*c));
 
 	c->config = *config;
-	c->attempts = attempts_new();
+	c->locks = key_locks_new();
 	c->started_ns = controller_now_ns(c);
 	return c;
 }
@@ -26,7 +27,7 @@ void controller_free(struct controller *c)
 {
 	if (!c)
 		return;
-	attempts_free(c->attempts);
+	key_locks_free(c->locks);
 	free(c);
 }
 
@@ -42,13 +43,11 @@ bool controller_in_start_window(const struct controller *c)
 
 int controller_require_ready(const struct controller *c, struct error **err)
 {
-	const struct possible_owners *o = &c->config.owners;
-
-	if (!c->config.needs_owners || o->ready(o->self))
+	if (cluster_nodes_ready(c->config.cluster))
 		return 0;
 	return err_set(err, ERR_UNAVAILABLE,
-		"the controller is still starting: it has not read from the Kubernetes API yet which nodes "
-		"there are");
+		"the controller is still starting: the list of nodes has not been read from the Kubernetes "
+		"API yet");
 }
 
 /* For as long as a controller that has just started would wait for it. */
@@ -60,10 +59,13 @@ static bool is_silent(const struct controller *c, const struct node *node)
 
 bool controller_is_gone(const struct controller *c, const char *node_id)
 {
-	const struct possible_owners *o = &c->config.owners;
-
 	return !controller_in_start_window(c) && is_silent(c, node_table_get(c->config.nodes, node_id)) &&
-	       o->ready(o->self) && !o->exists(o->self, node_id);
+	       !cluster_nodes_have(c->config.cluster, node_id);
+}
+
+bool controller_is_out_of_service(const struct controller *c, const char *node_id)
+{
+	return cluster_nodes_out_of_service(c->config.cluster, node_id);
 }
 
 void controller_tick(struct controller *c)
@@ -136,9 +138,7 @@ uint64_t controller_timeout_ms(const struct controller *c, uint64_t deadline_ns)
 
 const struct node *controller_live_node(const struct controller *c, const char *node_id)
 {
-	const struct node *node = node_table_get(c->config.nodes, node_id);
-
-	return node && node->live ? node : NULL;
+	return node_table_get_live(c->config.nodes, node_id);
 }
 
 void controller_call(struct controller *c, const struct node *node, const char *path,
@@ -146,4 +146,39 @@ void controller_call(struct controller *c, const struct node *node, const char *
 	grpc_reply_fn fn, void *user)
 {
 	c->config.caller->call(c->config.caller->self, node, path, request, reply_type, timeout_ms, fn, user);
+}
+
+void controller_read_record(
+	const struct controller *c, const struct volume_key *key, volume_record_fn fn, void *user)
+{
+	c->config.records.read(c->config.records.self, key->hex, fn, user);
+}
+
+void controller_write_record(const struct controller *c, enum volume_record_write what,
+	const struct pmem_volume *record, volume_record_fn fn, void *user)
+{
+	c->config.records.write(c->config.records.self, what, record, fn, user);
+}
+
+struct error *controller_record_failure(const char *volume, const struct error *error)
+{
+	struct error *failure = NULL;
+
+	err_set(&failure, ERR_UNAVAILABLE, "record of volume \"%s\": %s", volume, error->msg);
+	return failure;
+}
+
+void controller_take_record(struct pmem_volume **at, struct pmem_volume *record)
+{
+	pmem_volume_free(*at);
+	*at = record;
+}
+
+bool controller_drop_nodes(struct pmem_volume *record, char *const *absent)
+{
+	bool changed = false;
+
+	for (size_t i = 0; i < strv_len(absent); i++)
+		changed = pmem_volume_drop_node(record, absent[i]) || changed;
+	return changed;
 }

@@ -2,11 +2,12 @@
 /*
  * controller.h - the CSI services of the central controller: they choose nodes and forward calls to them.
  *
- * Nothing is kept on disk. What must not be lost is on the nodes: they report the volumes that they have, and
- * until all that matter have done so, calls end with UNAVAILABLE. What a node has begun and not ended is
- * remembered per name (attempts.h), so that a retry goes there again; what got lost nevertheless is found by
- * leftovers.h. Calls for one volume exclude each other: a second one is ABORTED. No call holds a thread.
- * Threads: the loop's; nothing blocks.
+ * Nothing is kept on disk. Each volume has a record (resources/volume_records.h), which names a node before
+ * it is asked to make the volume, and until it has confirmed that it has no copy: a retry at any replica,
+ * after any crash, goes on from the record. The truth is on the nodes: they report the volumes that they
+ * have, and until all nodes that a call depends on have done so, it ends with UNAVAILABLE. So does a call
+ * whose record cannot be read or written. Calls for one volume exclude each other: a second one is ABORTED.
+ * No call holds a thread. Threads: the loop's; nothing blocks.
  */
 #pragma once
 
@@ -15,29 +16,34 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "controller/possible_owners.h"
 #include "net/grpc/grpc_service.h"
+#include "nodes/cluster_nodes.h"
 #include "nodes/node_caller.h"
+#include "resources/volume_records.h"
 
 struct controller;
 
 struct controller_config {
-	const char *driver_name; /* borrowed, as the next three */
+	const char *driver_name; /* borrowed, as the next four */
 	const char *version;
 	struct node_table *nodes;
 	const struct node_caller *caller;
-	struct possible_owners owners;
-	/* A lease: how long after the start a node that has not registered may be about to. */
+	struct cluster_nodes *cluster;
+	struct volume_records records;
+	/* A lease time: how long after the start nodes are expected to register. */
 	uint64_t start_window_ms;
-	bool needs_owners; /* it is not ready before owners are: their list comes by itself */
-	/* A volume whose ID names a node that is gone is gone with it. */
+	/* Whether volumes may be created: 0, or -1 with ERR_UNAVAILABLE; NULL: always. */
+	int (*may_create)(void *user, struct error **err);
+	void *may_create_user;
+	/* Whether a volume whose ID names a node that is gone counts as gone, too. */
 	bool forget_gone_nodes;
 	uint64_t (*now_ns)(void *user); /* NULL: clock_ns() */
 	void *user;
 };
 
 /** controller_new() - @config: copied, but for what is borrowed; the start window begins. Return: never NULL;
- * controller_free() when no call to a node is left, as after node_clients_free(). */
+ * controller_free() when no call to a node or for a record is in flight, as after node_clients_free() and
+ * then kube_client_free(). */
 struct controller *controller_new(const struct controller_config *config);
 void controller_free(struct controller *c);
 DEFINE_CLEANUP(struct controller *, controller_free);
@@ -48,8 +54,8 @@ struct grpc_service controller_identity_service(struct controller *c);
 /** controller_service() - csi.v1.Controller. @c is borrowed for the life of the service. */
 struct grpc_service controller_service(struct controller *c);
 
-/** controller_require_ready() - what the CSI call Probe answers, with the reason: before the list of nodes is
- * there, hardly a volume can be made, found or deleted. Never waits. Return: 0, or -1 with ERR_UNAVAILABLE.
+/** controller_require_ready() - what the CSI call Probe answers, with the reason: most calls fail before the
+ * list of nodes is known. Never waits. Return: 0, or -1 with ERR_UNAVAILABLE.
  */
 int controller_require_ready(const struct controller *c, struct error **err) MUST_CHECK;
 

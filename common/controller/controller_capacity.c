@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GetCapacity: what live nodes have reported. */
+/* GetCapacity: what nodes have reported that are live and in service. */
 #include "controller/controller_private.h"
 #include "controller/placement.h"
 #include "csi/capability.h"
 #include "csi/controller_request.h"
 #include "csi/convert.h"
 #include "csi/reply.h"
+#include "pmem/capacity.h"
 #include "volume/params.h"
 
 static void add_node(struct capacity *sum, const struct node *node)
@@ -15,6 +16,11 @@ static void add_node(struct capacity *sum, const struct node *node)
 	capacity_add(sum, &c);
 }
 
+static bool is_offered(const struct controller *c, const struct node *node)
+{
+	return node->live && !controller_is_out_of_service(c, node->report.node_id);
+}
+
 static int read_capacity(
 	const struct controller *c, const Csi__V1__Topology *t, struct capacity *ret, struct error **err)
 {
@@ -22,18 +28,20 @@ static int read_capacity(
 	const struct node *const *nodes;
 	struct capacity sum = {0};
 
+	if (controller_require_ready(c, err) < 0)
+		return -1;
 	if (node_id) {
 		const struct node *node = controller_live_node(c, node_id);
 
 		if (!node && controller_in_start_window(c))
 			return err_set(err, ERR_UNAVAILABLE, "node %s has not registered yet", node_id);
-		if (node)
+		if (node && is_offered(c, node))
 			add_node(&sum, node);
 		*ret = sum;
 		return 0;
 	}
 	for (size_t i = 0, n = node_table_nodes(c->config.nodes, &nodes); i < n; i++) {
-		if (nodes[i]->live)
+		if (is_offered(c, nodes[i]))
 			add_node(&sum, nodes[i]);
 	}
 	*ret = sum;

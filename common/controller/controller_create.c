@@ -1,21 +1,332 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CreateVolume: one node after the other until enough have the volume; of a cache volume several at a time.
+/* CreateVolume: one node after the other until enough have the volume; of a cache volume several at a time. A
+ * node is asked when the volume's record names it, and the call is answered when the record has the outcome.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/mem.h"
+#include "base/sorted.h"
 #include "base/str.h"
-#include "controller/create_private.h"
+#include "controller/controller_private.h"
+#include "controller/placement.h"
+#include "controller/volume_status.h"
 #include "csi/controller_request.h"
 #include "csi/convert.h"
+#include "volume/claim.h"
 #include "volume/id.h"
 #include "volume/params.h"
 
 #define CREATE_PATH "/csi.v1.Controller/CreateVolume"
 /* Nodes that are asked at a time for copies of one cache volume. */
 #define CACHE_CALLS_MAX 64
+/* Nodes whose reasons are in the message when no node can take the volume. */
+#define REASONS_MAX 3
+
+/* One CreateVolume: what is asked for, which nodes could take it, and what nodes have said so far. Lives in
+ * the call's arena. */
+struct create {
+	struct controller *controller;
+	struct waiter waiter;
+	const Csi__V1__CreateVolumeRequest *request;
+	Csi__V1__CreateVolumeResponse *reply;
+	Csi__V1__CreateVolumeRequest forwarded; /* borrows from request */
+	struct volume_key key;
+	uint64_t required_bytes;
+	bool sector;
+	bool is_cache;
+	size_t n_copies; /* that were asked for; more than one only of cache volumes */
+	size_t n_wanted; /* of them, as many as there are candidates */
+	char *claim;     /* that the volume is for; NULL: not known */
+
+	struct pmem_volume *record; /* as it was read or written last, without absent nodes; NULL: none */
+	bool record_differs;        /* from what was read or written, by absent nodes */
+	char **absent;              /* strv: nodes that have confirmed that they have no copy */
+	unsigned n_reads;
+	bool writing;                              /* the record */
+	struct candidate *chosen[CACHE_CALLS_MAX]; /* asked as soon as the record names them */
+	size_t n_chosen;
+
+	struct candidate *candidates;
+	size_t n_candidates;
+	size_t n_dead;         /* nodes that could be, but are not live */
+	size_t n_out;          /* nodes that could be, but are out of service */
+	const char *uncertain; /* one of both may have it; NULL: none; borrowed from request or arena */
+	size_t n_doubtful;     /* asked */
+
+	size_t n_asking;
+	Csi__V1__Volume *volume; /* of the first node that has it */
+	const char **made_on;    /* node IDs, n_wanted of them fit */
+	size_t n_made;
+	struct error *failure; /* the first that ends the search; NULL: none */
+	char *reasons[REASONS_MAX];
+	size_t n_without_room;
+	size_t n_out_of_range;
+};
+
+/* What is known of one name, looked up once for all nodes. */
+struct gathering {
+	struct create *op;
+	struct node_hit *hits;
+	size_t n_hits;
+	const struct node *const *nodes;
+	size_t n_nodes;
+	bool *requisite; /* by place in nodes */
+	bool *seen;
+	const char *unregistered;
+	const char *silent; /* live, but without an inventory */
+	const char *in_use; /* cannot be asked, and its volume was staged: the caller got its ID earlier */
+	uint64_t seed;
+	size_t guess; /* place of the node that is asked for next, if callers name them in order */
+	bool ordered;
+};
+
+static void gathering_done(struct gathering *g)
+{
+	free(g->hits);
+}
+
+/* A volume that is being erased is gone for all callers. */
+static bool has_volume(const struct gathering *g, const struct node *node, bool *ret_staged)
+{
+	for (size_t i = 0; i < g->n_hits; i++) {
+		if (g->hits[i].node != node || g->hits[i].volume->phase == PHASE_ERASING)
+			continue;
+		*ret_staged = g->hits[i].volume->ever_staged;
+		return true;
+	}
+	return false;
+}
+
+static bool has_begun(const struct gathering *g, const char *node_id)
+{
+	return g->op->record && pmem_volume_has_node(g->op->record, node_id);
+}
+
+/* A node that is not live, or out of service: then no volume is made there, even if it reports. */
+static void add_dead(struct gathering *g, const char *node_id, const struct node *node)
+{
+	struct create *op = g->op;
+	bool staged = false;
+	bool has = node && has_volume(g, node, &staged);
+
+	if (controller_is_out_of_service(op->controller, node_id))
+		op->n_out++;
+	else
+		op->n_dead++;
+	if ((!has && !has_begun(g, node_id)) || controller_is_gone(op->controller, node_id))
+		return;
+	op->uncertain = node_id;
+	if (staged)
+		g->in_use = node_id;
+}
+
+/* @node_id: of @node, and lives as long as the call */
+static void add_live(struct gathering *g, const struct node *node, const char *node_id)
+{
+	struct create *op = g->op;
+	struct candidate *c = &op->candidates[op->n_candidates];
+	uint64_t max_volume_bytes = placement_max_volume_bytes(node, op->sector);
+	bool staged = false;
+
+	c->node_id = node_id;
+	c->claim = max_volume_bytes >= op->required_bytes ? PLACEMENT_ROOM : PLACEMENT_DOUBTFUL;
+	c->max_volume_bytes = g->ordered ? 0 : max_volume_bytes;
+	c->turn = g->ordered ? op->n_candidates : placement_turn(g->seed, node);
+	if (has_volume(g, node, &staged))
+		c->claim = staged ? PLACEMENT_IN_USE : PLACEMENT_HAS;
+	else if (has_begun(g, node_id))
+		c->claim = PLACEMENT_BEGUN;
+	op->n_candidates++;
+	if (!node->report.has_inventory)
+		g->silent = c->node_id;
+}
+
+static void add_node(struct gathering *g, size_t at, const char *node_id)
+{
+	const struct node *node = g->nodes[at];
+
+	if (g->seen[at])
+		return;
+	g->seen[at] = true;
+	if (node->live && !controller_is_out_of_service(g->op->controller, node_id))
+		add_live(g, node, node_id);
+	else
+		add_dead(g, node_id, node);
+}
+
+static void add_all(struct gathering *g)
+{
+	for (size_t i = 0; i < g->n_nodes; i++)
+		add_node(g, i, arena_strdup(g->op->waiter.arena, g->nodes[i]->report.node_id));
+}
+
+static int order_node(const void *element, const void *key)
+{
+	const struct node *const *node = element;
+
+	return strcmp((*node)->report.node_id, key);
+}
+
+/* Place of @node_id in the sorted array. Return: n_nodes: it has not registered. */
+static size_t find_place(struct gathering *g, const char *node_id)
+{
+	size_t at = g->guess < g->n_nodes ? g->guess : 0;
+
+	bool found = at < g->n_nodes && str_eq(g->nodes[at]->report.node_id, node_id);
+
+	if (!found)
+		at = sorted_find(g->nodes, g->n_nodes, sizeof(*g->nodes), node_id, order_node, &found);
+	at = found ? at : g->n_nodes;
+	g->guess = at + 1;
+	return at;
+}
+
+static void add_unregistered(struct gathering *g, const char *node_id)
+{
+	g->unregistered = node_id;
+	add_dead(g, node_id, NULL);
+}
+
+static void add_topology(struct gathering *g, const Csi__V1__Topology *t, bool only_requisite)
+{
+	const char *node_id = csi_topology_node(g->op->controller->config.driver_name, t);
+	size_t at;
+
+	if (!node_id) {
+		add_all(g);
+		return;
+	}
+	at = find_place(g, node_id);
+	if (at < g->n_nodes && (!only_requisite || g->requisite[at]))
+		add_node(g, at, node_id);
+	/* of the preferred ones it is among the requisite ones too */
+	else if (at == g->n_nodes && !only_requisite)
+		add_unregistered(g, node_id);
+}
+
+static void mark_requisite(struct gathering *g, const Csi__V1__Topology *t)
+{
+	const char *node_id = csi_topology_node(g->op->controller->config.driver_name, t);
+	size_t at = node_id ? find_place(g, node_id) : g->n_nodes;
+
+	if (at < g->n_nodes)
+		g->requisite[at] = true;
+	if (!node_id)
+		memset(g->requisite, true, g->n_nodes);
+}
+
+static void add_required(struct gathering *g, const Csi__V1__TopologyRequirement *t)
+{
+	for (size_t i = 0; i < t->n_requisite; i++)
+		mark_requisite(g, t->requisite[i]);
+	for (size_t i = 0; i < t->n_preferred; i++)
+		add_topology(g, t->preferred[i], /* only_requisite= */ t->n_requisite > 0);
+	for (size_t i = 0; i < t->n_requisite; i++)
+		add_topology(g, t->requisite[i], /* only_requisite= */ false);
+}
+
+/* Any node may have the name already: those that have not registered too. */
+static void add_any(struct gathering *g)
+{
+	const struct controller *c = g->op->controller;
+	const char *node_id;
+	size_t at = 0;
+
+	add_all(g);
+	if (!controller_in_start_window(c))
+		return;
+	while ((node_id = cluster_nodes_next(c->config.cluster, &at)) != NULL) {
+		if (find_place(g, node_id) == g->n_nodes)
+			add_unregistered(g, arena_strdup(g->op->waiter.arena, node_id));
+	}
+}
+
+static const char *why_not(const struct create *op, const char *node_id)
+{
+	return controller_is_out_of_service(op->controller, node_id)
+		       ? "has the taint node.kubernetes.io/out-of-service"
+		       : "is not connected";
+}
+
+/* Not one node can be asked. */
+static int set_none(const struct gathering *g, struct error **err)
+{
+	const struct create *op = g->op;
+	size_t n = op->n_dead + op->n_out;
+
+	if (op->uncertain)
+		return err_set(err, ERR_UNAVAILABLE, "node %s may have the volume, but %s", op->uncertain,
+			why_not(op, op->uncertain));
+	if (op->n_out > 0)
+		return err_set(err, g->ordered ? ERR_EXHAUSTED : ERR_UNAVAILABLE,
+			"none of the %zu nodes can take the volume (not connected: %zu, with the taint "
+			"node.kubernetes.io/out-of-service: %zu)",
+			n, op->n_dead, op->n_out);
+	if (!g->ordered)
+		return err_set(err, ERR_UNAVAILABLE, "no node is connected");
+	return err_set(err, ERR_EXHAUSTED, "none of the %zu requested nodes is connected", n);
+}
+
+static int judge(const struct gathering *g, struct error **err)
+{
+	const struct create *op = g->op;
+
+	if (g->unregistered && controller_in_start_window(op->controller))
+		return err_set(err, ERR_UNAVAILABLE, "node %s has not registered yet", g->unregistered);
+	if (g->silent)
+		return err_set(err, ERR_UNAVAILABLE, "node %s has not reported its volumes yet", g->silent);
+	if (g->in_use)
+		return err_set(err, ERR_UNAVAILABLE, "node %s has the volume, but %s", g->in_use,
+			why_not(op, g->in_use));
+	return op->n_candidates > 0 ? 0 : set_none(g, err);
+}
+
+/* Fill in the candidates: what the caller admits, and what the nodes have said of themselves. Return: 0, or
+ * -1 with ERR_UNAVAILABLE (not all that matter have said what they have; a dead node may have the volume),
+ * ERR_EXHAUSTED (none is live and in service). */
+static int find_candidates(struct create *op, struct error **err)
+{
+	struct controller *c = op->controller;
+	const Csi__V1__TopologyRequirement *t = op->request->accessibility_requirements;
+	CLEANUP(gathering_done)
+	struct gathering g = {.op = op,
+		.seed = placement_seed(op->key.hex),
+		.ordered = t && t->n_requisite + t->n_preferred > 0};
+
+	/* before that a node that is out of service looks like any other */
+	if (controller_require_ready(c, err) < 0)
+		return -1;
+	if (c->config.may_create && c->config.may_create(c->config.may_create_user, err) < 0)
+		return -1;
+	g.n_hits = node_table_find_name(c->config.nodes, op->request->name, &g.hits);
+	g.n_nodes = node_table_nodes(c->config.nodes, &g.nodes);
+	g.requisite = arena_alloc(op->waiter.arena, g.n_nodes * sizeof(*g.requisite));
+	g.seen = arena_alloc(op->waiter.arena, g.n_nodes * sizeof(*g.seen));
+	op->candidates = arena_alloc(op->waiter.arena, g.n_nodes * sizeof(*op->candidates));
+	if (t && g.ordered)
+		add_required(&g, t);
+	else
+		add_any(&g);
+	return judge(&g, err);
+}
+
+/* The record gets its final state. The lock of the key is released when that is done, perhaps after this has
+ * returned. @made: the call has succeeded */
+static void settle(struct create *op, bool made)
+{
+	const struct settlement_of of = {.key = op->key,
+		.record_differs = op->record_differs,
+		.name = op->request->name,
+		.is_cache = op->is_cache,
+		.made_on = op->made_on,
+		.n_made = made ? op->n_made : 0};
+
+	strv_free(op->absent);
+	controller_settle(op->controller, &of, TAKE_PTR(op->record));
+}
 
 struct create_call {
 	struct create *op;
@@ -25,6 +336,18 @@ struct create_call {
 
 static void pump(struct create *op);
 
+static void read_claim(struct create *op, const struct strmap *parameters)
+{
+	struct volume_claim claim = {0};
+	CLEANUP(free_charp) char *text = NULL;
+
+	claim_read(parameters, CLAIM_PVC, &claim);
+	claim_check(&claim);
+	text = claim_text(&claim);
+	op->claim = text ? arena_strdup(op->waiter.arena, text) : NULL;
+	claim_done(&claim);
+}
+
 static int read_parameters(struct create *op, const struct capability_set *set, struct error **err)
 {
 	CLEANUP(strmap_done) struct strmap map = {0};
@@ -33,11 +356,12 @@ static int read_parameters(struct create *op, const struct capability_set *set, 
 	CSI_READ_MAP(op->request, parameters, &map);
 	if (params_parse(PARAMS_CREATE, &map, &params, err) < 0)
 		return -1;
+	read_claim(op, &map);
 	if (access_check(set->spans_nodes, params.is_cache, err) < 0)
 		return -1;
 	op->sector = params.usage == USAGE_FILE_IO;
 	op->is_cache = params.is_cache;
-	op->n_wanted = params.is_cache && params.cache_size > 1 ? params.cache_size : 1;
+	op->n_copies = params.is_cache && params.cache_size > 1 ? params.cache_size : 1;
 	return 0;
 }
 
@@ -56,7 +380,7 @@ static int check_request(struct create *op, struct error **err)
 	return read_parameters(op, &set, err);
 }
 
-/* Nodes need not be told where else the volume could be: a thousand topologies are 60 KB. */
+/* Nodes do not need the other places that the volume could have: a thousand topologies are 60 KB. */
 static void prepare_forwarded(struct create *op)
 {
 	op->forwarded = *op->request;
@@ -96,12 +420,12 @@ static void add_count(struct create *op, char **text, size_t n, const char *what
 	add_text(op, text, more);
 }
 
-/* Nobody has room, and all that could have said so. */
+/* No candidate has room. */
 static void set_no_room(struct create *op, struct error **err)
 {
 	static char start[] = "no node can take the volume";
 	char *text = start;
-	size_t n_reasons = op->n_without_room < CREATE_REASONS_MAX ? op->n_without_room : CREATE_REASONS_MAX;
+	size_t n_reasons = op->n_without_room < REASONS_MAX ? op->n_without_room : REASONS_MAX;
 	size_t n_too_small = 0;
 	bool out_of_range = op->n_out_of_range > 0 && op->n_out_of_range == op->n_without_room;
 
@@ -109,20 +433,96 @@ static void set_no_room(struct create *op, struct error **err)
 		n_too_small += op->candidates[i].claim != PLACEMENT_ASKED;
 	for (size_t i = 0; i < n_reasons; i++)
 		add_text(op, &text, op->reasons[i]);
-	add_count(op, &text, op->n_without_room - n_reasons, "more give the same reason");
-	add_count(op, &text, n_too_small, "report less room");
-	add_count(op, &text, op->n_dead, "are not connected");
+	add_count(op, &text, op->n_without_room - n_reasons, "more for the same reason");
+	add_count(op, &text, n_too_small, "report too little capacity");
+	add_count(op, &text, op->n_dead, "not connected");
+	add_count(op, &text, op->n_out, "out of service");
 	if (op->uncertain)
-		err_set(err, ERR_UNAVAILABLE, "%s; of them %s may have the volume", text, op->uncertain);
+		err_set(err, ERR_UNAVAILABLE, "%s; node %s may have the volume", text, op->uncertain);
 	else
-		err_set(err, out_of_range && n_too_small + op->n_dead == 0 ? ERR_RANGE : ERR_EXHAUSTED, "%s",
-			text);
+		err_set(err,
+			out_of_range && n_too_small + op->n_dead + op->n_out == 0 ? ERR_RANGE : ERR_EXHAUSTED,
+			"%s", text);
 }
 
 static void finish(struct create *op, struct error *error)
 {
-	attempts_unlock(op->controller->attempts, &op->key);
+	settle(op, /* made= */ false);
 	op->waiter.finish(op->waiter.user, error);
+}
+
+static void write_outcome(struct create *op);
+
+/* Whether the record is still that of what was made. */
+static bool is_outcome_of(const struct create *op, const struct pmem_volume *record)
+{
+	bool names_all = record && !record->deleting && !record->retained;
+
+	for (size_t i = 0; i < op->n_made && names_all; i++)
+		names_all = pmem_volume_has_node(record, op->made_on[i]);
+	return names_all;
+}
+
+static void on_outcome_read(void *user, struct pmem_volume *record, const struct error *error)
+{
+	struct create *op = user;
+	struct error *err = NULL;
+
+	controller_take_record(&op->record, record);
+	if (!error && is_outcome_of(op, record)) {
+		strv_free(TAKE_PTR(op->absent));
+		write_outcome(op);
+		return;
+	}
+	op->record_differs = false;
+	if (error)
+		err = controller_record_failure(op->request->name, error);
+	else
+		err_set(&err, ERR_UNAVAILABLE,
+			"record of volume \"%s\": it does not name the volume's nodes any more",
+			op->request->name);
+	finish(op, err);
+}
+
+/* The leader shows in the record what nodes report, perhaps between the last read and this write. */
+static void on_outcome_written(void *user, struct pmem_volume *record, const struct error *error)
+{
+	struct create *op = user;
+
+	if (error && error->code == ERR_ABORTED && op->n_reads++ < RECORD_READS_MAX) {
+		controller_read_record(op->controller, &op->key, on_outcome_read, op);
+		return;
+	}
+	if (error) {
+		op->record_differs = false;
+		finish(op, controller_record_failure(op->request->name, error));
+		return;
+	}
+	controller_take_record(&op->record, record);
+	op->record_differs = controller_drop_nodes(op->record, op->absent);
+	fill_reply(op);
+	settle(op, /* made= */ true);
+	op->waiter.finish(op->waiter.user, /* error= */ NULL);
+}
+
+/* The caller gets the volume when the record has its handle: a delete finds it then. */
+static void write_outcome(struct create *op)
+{
+	CLEANUP(pmem_volume_freep) struct pmem_volume *outcome = NULL;
+	const struct controller_config *config = &op->controller->config;
+	const struct volume_view view = {.nodes = config->nodes, .cluster = config->cluster};
+	struct pmem_volume *r = op->record;
+	bool is_known = str_eq(r->handle, op->volume->volume_id);
+
+	if (!is_known) {
+		free(r->handle);
+		r->handle = x_strdup(op->volume->volume_id);
+	}
+	outcome = volume_status_new(r, &view);
+	if (is_known && pmem_volume_status_equal(outcome, r))
+		on_outcome_written(op, pmem_volume_dup(r), NULL);
+	else
+		controller_write_record(op->controller, RECORD_STATUS, outcome, on_outcome_written, op);
 }
 
 static void conclude(struct create *op)
@@ -131,13 +531,10 @@ static void conclude(struct create *op)
 
 	if (!error && op->n_made == 0)
 		set_no_room(op, &error);
-	if (error) {
+	if (error)
 		finish(op, error);
-		return;
-	}
-	fill_reply(op);
-	create_clean_up(op);
-	op->waiter.finish(op->waiter.user, /* error= */ NULL);
+	else
+		write_outcome(op);
 }
 
 static void note_made(struct create *op, const char *node_id, const Csi__V1__Volume *v)
@@ -146,7 +543,8 @@ static void note_made(struct create *op, const char *node_id, const Csi__V1__Vol
 		.name = op->request->name,
 		.size_bytes = (uint64_t)v->capacity_bytes,
 		.phase = PHASE_READY,
-		.made_by_controller = true};
+		.made_by_controller = true,
+		.claim = op->claim};
 
 	node_table_note_created(
 		op->controller->config.nodes, node_id, &made, controller_now_ns(op->controller));
@@ -178,19 +576,25 @@ static void take_volume(struct create *op, const char *node_id, const Csi__V1__V
 		op->volume = copy_volume(v, op->waiter.arena);
 	op->made_on[op->n_made++] = node_id;
 	note_made(op, node_id, v);
-	attempts_end(op->controller->attempts, &op->key, node_id);
+}
+
+/* @node_id has confirmed that it has no copy. */
+static void take_absence(struct create *op, const char *node_id)
+{
+	strv_add(&op->absent, node_id);
+	op->record_differs = pmem_volume_drop_node(op->record, node_id) || op->record_differs;
 }
 
 static void take_no_room(struct create *op, const char *node_id, const struct error *error)
 {
-	if (op->n_without_room < CREATE_REASONS_MAX) {
+	if (op->n_without_room < REASONS_MAX) {
 		CLEANUP(free_charp) char *text = x_asprintf("%s: %s", node_id, error->msg);
 
 		op->reasons[op->n_without_room] = arena_strdup(op->waiter.arena, text);
 	}
 	op->n_without_room++;
 	op->n_out_of_range += error->code == ERR_RANGE;
-	attempts_end(op->controller->attempts, &op->key, node_id);
+	take_absence(op, node_id);
 }
 
 static void take_failure(const struct create_call *call, const struct error *error)
@@ -198,9 +602,10 @@ static void take_failure(const struct create_call *call, const struct error *err
 	struct create *op = call->op;
 	const char *node_id = call->candidate->node_id;
 
-	/* a refusal says nothing about what an earlier call, which may have asked for less, has begun */
-	if (controller_classify(error) == ANSWER_REFUSED && !call->again)
-		attempts_end(op->controller->attempts, &op->key, node_id);
+	/* A refusal says nothing about what an earlier call, which may have asked for less, has begun. Others
+	 * than this one may mean that the node has something of that name. */
+	if (error->code == ERR_INVALID_ARGUMENT && !call->again)
+		take_absence(op, node_id);
 	if (!op->failure)
 		op->failure = controller_pass_on(node_id, error);
 }
@@ -209,10 +614,10 @@ static void take_failure(const struct create_call *call, const struct error *err
 static int check_answer(const struct create *op, const Csi__V1__Volume *v, struct error **err)
 {
 	if (!v || str_empty(v->volume_id))
-		return err_set(err, ERR_INTERNAL, "the answer names no volume");
+		return err_set(err, ERR_INTERNAL, "the reply has no volume ID");
 	if (op->volume && !str_eq(op->volume->volume_id, v->volume_id))
-		return err_set(err, ERR_INTERNAL, "the copy is called %s, others %s", v->volume_id,
-			op->volume->volume_id);
+		return err_set(err, ERR_INTERNAL, "the copy has volume ID %s, other copies have %s",
+			v->volume_id, op->volume->volume_id);
 	return 0;
 }
 
@@ -235,52 +640,218 @@ static void on_answer(void *user, const ProtobufCMessage *message, const struct 
 	pump(op);
 }
 
-static void ask(struct create *op, const struct node *node, struct candidate *candidate, uint64_t timeout_ms)
+static void ask(
+	struct create *op, const struct node *node, const struct create_call *what, uint64_t timeout_ms)
 {
-	struct controller *c = op->controller;
 	struct create_call *call = arena_alloc(op->waiter.arena, sizeof(*call));
 
-	*call = (struct create_call){.op = op, .candidate = candidate};
-	call->again = !attempts_begin(c->attempts, &op->key, candidate->node_id, controller_now_ns(c));
+	*call = *what;
 	op->n_asking++;
-	controller_call(c, node, CREATE_PATH, &op->forwarded.base,
+	controller_call(op->controller, node, CREATE_PATH, &op->forwarded.base,
 		&csi__v1__create_volume_response__descriptor, timeout_ms, on_answer, call);
 }
 
-/* Return: false: nobody else is to be asked now. */
-static bool ask_next(struct create *op)
+/* How long a node may take that is asked now. Return: 0: nobody waits, or there is no time left. */
+static uint64_t time_to_ask_ms(const struct create *op)
+{
+	if (!op->waiter.is_wanted(op->waiter.user))
+		return 0;
+	return controller_timeout_ms(op->controller, op->waiter.deadline_ns);
+}
+
+static void set_too_late(struct create *op)
+{
+	if (!op->failure)
+		err_set(&op->failure, ERR_DEADLINE, "the deadline does not allow asking another node");
+}
+
+/* Return: false: no other node is asked now. */
+static bool choose_next(struct create *op)
 {
 	struct candidate *candidate = placement_next(op->candidates, op->n_candidates);
-	uint64_t timeout_ms = controller_timeout_ms(op->controller, op->waiter.deadline_ns);
-	const struct node *node;
 
 	if (!candidate)
 		return false;
 	if (candidate->claim == PLACEMENT_DOUBTFUL && op->n_doubtful++ >= PLACEMENT_DOUBTFUL_MAX)
 		return false;
-	if (timeout_ms == 0 || !op->waiter.is_wanted(op->waiter.user)) {
-		err_set(&op->failure, ERR_DEADLINE, "no time is left to ask another node");
+	if (time_to_ask_ms(op) == 0) {
+		set_too_late(op);
 		return false;
 	}
-	node = controller_live_node(op->controller, candidate->node_id);
-	if (node) {
-		candidate->claim = PLACEMENT_ASKED;
-		ask(op, node, candidate, timeout_ms);
-		return true;
+	candidate->claim = PLACEMENT_ASKED;
+	op->chosen[op->n_chosen++] = candidate;
+	return true;
+}
+
+static void choose(struct create *op)
+{
+	while (op->n_made + op->n_asking + op->n_chosen < op->n_wanted &&
+		op->n_asking + op->n_chosen < CACHE_CALLS_MAX) {
+		if (!choose_next(op))
+			break;
 	}
-	err_set(&op->failure, ERR_UNAVAILABLE, "node %s has been removed in the meantime",
-		candidate->node_id);
-	return false;
+	if (op->failure)
+		op->n_chosen = 0;
+}
+
+static void read_record(struct create *op);
+
+/* What the record names now was decided by another replica, or by hand: decide again. */
+static bool starts_over(const struct create *op, const struct error *error)
+{
+	bool changed =
+		error->code == ERR_ABORTED || error->code == ERR_EXISTS || error->code == ERR_NOT_FOUND;
+
+	return changed && op->n_asking == 0 && op->n_made == 0 && op->n_reads < RECORD_READS_MAX;
+}
+
+static void ask_chosen(struct create *op, const struct pmem_volume *before)
+{
+	size_t n = op->n_chosen;
+
+	op->n_chosen = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct candidate *candidate = op->chosen[i];
+		const struct node *node = controller_live_node(op->controller, candidate->node_id);
+		const struct create_call call = {.op = op,
+			.candidate = candidate,
+			.again = before && pmem_volume_has_node(before, candidate->node_id)};
+		uint64_t timeout_ms = time_to_ask_ms(op); /* the record took some of it */
+
+		if (timeout_ms == 0)
+			set_too_late(op);
+		else if (node)
+			ask(op, node, &call, timeout_ms);
+		else if (!op->failure)
+			err_set(&op->failure, ERR_UNAVAILABLE, "node %s has been removed in the meantime",
+				candidate->node_id);
+	}
+}
+
+static void on_nodes_written(void *user, struct pmem_volume *record, const struct error *error)
+{
+	CLEANUP(pmem_volume_freep) struct pmem_volume *before = NULL;
+	struct create *op = user;
+
+	op->writing = false;
+	if (error && starts_over(op, error)) {
+		read_record(op);
+		return;
+	}
+	if (error) {
+		op->n_chosen = 0;
+		if (!op->failure)
+			op->failure = controller_record_failure(op->request->name, error);
+	} else {
+		before = TAKE_PTR(op->record);
+		op->record = record;
+		op->record_differs = controller_drop_nodes(record, op->absent);
+		ask_chosen(op, before);
+	}
+	pump(op);
+}
+
+/* A record that does not exist yet: what was asked for. */
+static struct pmem_volume *make_record(const struct create *op)
+{
+	struct pmem_volume *v = pmem_volume_new(op->key.hex, op->controller->config.driver_name);
+
+	v->volume_name = x_strdup(op->request->name);
+	v->size_bytes = op->required_bytes;
+	for (size_t i = 0; i < op->request->n_parameters; i++) {
+		strv_add(&v->parameters, op->request->parameters[i]->key);
+		strv_add(&v->parameters, op->request->parameters[i]->value);
+	}
+	return v;
+}
+
+/* Each attempt changes the record, also when it names the nodes already: another replica that has read it
+ * before cannot drop them then. */
+static void write_nodes(struct create *op)
+{
+	CLEANUP(pmem_volume_freep)
+	struct pmem_volume *v = op->record ? pmem_volume_dup(op->record) : make_record(op);
+
+	for (size_t i = 0; i < op->n_chosen; i++)
+		pmem_volume_add_node(v, op->chosen[i]->node_id);
+	v->attempts++;
+	op->writing = true;
+	controller_write_record(
+		op->controller, op->record ? RECORD_SPEC : RECORD_CREATE, v, on_nodes_written, op);
 }
 
 static void pump(struct create *op)
 {
-	while (!op->failure && op->n_made + op->n_asking < op->n_wanted && op->n_asking < CACHE_CALLS_MAX) {
-		if (!ask_next(op))
-			break;
-	}
-	if (op->n_asking == 0)
+	if (op->writing)
+		return;
+	if (!op->failure)
+		choose(op);
+	if (op->n_chosen > 0)
+		write_nodes(op);
+	else if (op->n_asking == 0)
 		conclude(op);
+}
+
+static void begin(struct create *op)
+{
+	struct error *err = NULL;
+
+	op->n_candidates = op->n_dead = op->n_out = op->n_doubtful = 0;
+	op->n_without_room = op->n_out_of_range = 0;
+	op->uncertain = NULL;
+	if (find_candidates(op, &err) < 0) {
+		finish(op, err);
+		return;
+	}
+	op->n_wanted = op->n_copies < op->n_candidates ? op->n_copies : op->n_candidates;
+	op->made_on = arena_alloc(op->waiter.arena, op->n_wanted * sizeof(*op->made_on));
+	pump(op);
+}
+
+static void on_released(void *user, struct pmem_volume *record, const struct error *error)
+{
+	struct create *op = user;
+
+	pmem_volume_free(record);
+	if (error)
+		finish(op, controller_record_failure(op->request->name, error));
+	else
+		begin(op);
+}
+
+static void on_read(void *user, struct pmem_volume *record, const struct error *error)
+{
+	struct create *op = user;
+	struct error *err = NULL;
+
+	if (error) {
+		finish(op, controller_record_failure(op->request->name, error));
+		return;
+	}
+	controller_take_record(&op->record, record);
+	if (!record || (!record->deleting && !record->retained)) {
+		begin(op);
+	} else if (strv_len(record->nodes) > 0) {
+		err_set(&err, ERR_ABORTED, "volume \"%s\" %s", op->request->name,
+			record->retained
+				? "was deleted while its node was lost, and may still be there; when the node has returned, "
+				  "erase it with csi-client delete, otherwise remove its PmemVolume"
+				: "is being deleted");
+		finish(op, err);
+	} else {
+		/* what is left of the deleted volume is erased under a handle of its own */
+		CLEANUP(pmem_volume_freep) struct pmem_volume *old = TAKE_PTR(op->record);
+		controller_write_record(op->controller, RECORD_RELEASE, old, on_released, op);
+	}
+}
+
+static void read_record(struct create *op)
+{
+	op->n_reads++;
+	op->n_chosen = 0;
+	op->record_differs = false;
+	strv_free(TAKE_PTR(op->absent));
+	controller_read_record(op->controller, &op->key, on_read, op);
 }
 
 void controller_create(struct controller *c, const struct waiter *waiter,
@@ -290,24 +861,16 @@ void controller_create(struct controller *c, const struct waiter *waiter,
 	struct error *err = NULL;
 
 	*op = (struct create){.controller = c, .waiter = *waiter, .request = request, .reply = reply};
-	attempts_expire(c->attempts, controller_now_ns(c));
 	if (check_request(op, &err) < 0) {
 		waiter->finish(waiter->user, err);
 		return;
 	}
 	op->key = volume_key_of_name(request->name);
-	if (!attempts_lock(c->attempts, &op->key, controller_now_ns(c))) {
-		err_set(&err, ERR_ABORTED, "another call for volume \"%s\" is under way", request->name);
+	if (!key_lock(c->locks, &op->key)) {
+		err_set(&err, ERR_ABORTED, "another call for volume \"%s\" is in progress", request->name);
 		waiter->finish(waiter->user, err);
 		return;
 	}
-	if (create_gather(op, &err) < 0) {
-		finish(op, err);
-		return;
-	}
-	if (op->n_wanted > op->n_candidates)
-		op->n_wanted = op->n_candidates;
-	op->made_on = arena_alloc(waiter->arena, op->n_wanted * sizeof(*op->made_on));
 	prepare_forwarded(op);
-	pump(op);
+	read_record(op);
 }

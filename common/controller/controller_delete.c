@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DeleteVolume: done when every node that may have the volume has said that it has not. */
+/* DeleteVolume: done when every node that may have the volume has said that it has not, and its record says
+ * so. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "registry.pb-c.h"
 
 #include "base/hash.h"
 #include "base/mem.h"
@@ -10,10 +14,11 @@
 #include "csi/field_limits.h"
 #include "volume/id.h"
 
-#define DELETE_PATH "/csi.v1.Controller/DeleteVolume"
+#define DELETE_PATH          "/csi.v1.Controller/DeleteVolume"
+#define DELETE_UNSTAGED_PATH "/registry.v0.NodeVolumes/DeleteIfNeverStaged"
 /* Nodes that are asked at a time. */
 #define DELETE_CALLS_MAX 64
-/* For a copy that nobody waits for. */
+/* For a copy whose deletion no caller waits for. */
 #define COPY_TIMEOUT_MS 30000
 /* IDs of the Go driver up to 0.6: a UUID, or sha1 of the name. */
 #define UUID_LEN     36
@@ -25,19 +30,24 @@ struct delete
 	struct waiter waiter;
 	const char *id;
 	struct volume_key key;
-	bool is_anywhere; /* its ID names no node */
+	struct pmem_volume *record; /* NULL: no record, or the record of another handle */
+	unsigned n_reads;
 	Csi__V1__DeleteVolumeRequest request;
 	const char **targets; /* node IDs */
 	size_t n_targets;
+	size_t n_holders; /* the first of them: they report the volume */
 	size_t room;
 	size_t next;
 	size_t n_asking;
+	char **kept;           /* strv: targets that stay in the record, since they have confirmed nothing */
+	bool retains;          /* some of them are gone: what they may have is not deleted by this call */
 	struct error *failure; /* the one that matters most; NULL: none */
 };
 
 struct delete_call {
 	struct delete *op;
 	const char *node_id;
+	char id[VOLUME_HANDLE_MAX + 1]; /* of the copy on that node */
 };
 
 static bool is_made_of(const char *text, const char *characters, size_t n)
@@ -83,16 +93,16 @@ static bool hash_fits(const char *node_id, const char *hash)
 }
 
 /* Nodes that have not registered. @hash: only those that it fits; NULL: all */
-static void add_owners(struct delete *op, const char *hash)
+static void add_unregistered(struct delete *op, const char *hash)
 {
 	const struct controller *c = op->controller;
-	const struct possible_owners *o = &c->config.owners;
-	const char *const *ids;
-	size_t n = o->list(o->self, &ids);
+	const char *node_id;
+	size_t at = 0;
 
-	for (size_t i = 0; i < n; i++) {
-		if (!node_table_get(c->config.nodes, ids[i]) && (!hash || hash_fits(ids[i], hash)))
-			add_target(op, ids[i]);
+	while ((node_id = cluster_nodes_next(c->config.cluster, &at)) != NULL) {
+		if (!node_table_get(c->config.nodes, node_id) && (!hash || hash_fits(node_id, hash)) &&
+			!is_target(op, node_id))
+			add_target(op, node_id);
 	}
 }
 
@@ -109,42 +119,63 @@ static void add_holders(struct delete *op)
 	free(hits);
 }
 
+/* A record may name other nodes than the handle does: they were asked before, or it is an old one. */
+static bool has_named_target(const struct delete *op)
+{
+	for (size_t i = 0; i < op->n_targets; i++) {
+		if (volume_id_names_node(op->id, op->targets[i]))
+			return true;
+	}
+	return false;
+}
+
 static int route_by_hash(struct delete *op, const char *hash, struct error **err)
 {
 	struct controller *c = op->controller;
-	const struct possible_owners *o = &c->config.owners;
 	const struct node **nodes = NULL;
 	size_t n = node_table_find_hash(c->config.nodes, hash, &nodes);
 
-	for (size_t i = 0; i < n; i++)
-		add_target(op, nodes[i]->report.node_id);
+	for (size_t i = 0; i < n; i++) {
+		if (!is_target(op, nodes[i]->report.node_id))
+			add_target(op, nodes[i]->report.node_id);
+	}
 	free(nodes);
-	add_owners(op, hash);
-	add_holders(op);
-	if (op->n_targets > 0)
+	add_unregistered(op, hash);
+	if (op->n_holders > 0 || has_named_target(op))
 		return 0;
-	if (c->config.forget_gone_nodes && o->ready(o->self) && !controller_in_start_window(c))
+	if (c->config.forget_gone_nodes && cluster_nodes_ready(c->config.cluster) &&
+		!controller_in_start_window(c))
 		return 0;
 	return err_set(err, ERR_UNAVAILABLE,
-		"volume %s: the node that it is on (%s in the ID) has not registered", op->id, hash);
+		"volume %s is on a node that has not registered (%s in the volume ID)", op->id, hash);
 }
 
 static int route_to_all(struct delete *op, struct error **err)
 {
 	struct controller *c = op->controller;
-	const struct possible_owners *o = &c->config.owners;
 	const struct node *const *nodes;
 	size_t n = node_table_nodes(c->config.nodes, &nodes);
 
 	/* Not all that are live have registered in the start window, and their Node objects may be gone. */
-	if (!o->ready(o->self) || controller_in_start_window(c))
+	if (!cluster_nodes_ready(c->config.cluster) || controller_in_start_window(c))
 		return err_set(err, ERR_UNAVAILABLE,
-			"volume %s may be on any node, and which nodes there are is not known yet", op->id);
-	op->is_anywhere = true;
-	for (size_t i = 0; i < n; i++)
-		add_target(op, nodes[i]->report.node_id);
-	add_owners(op, NULL);
+			"volume %s may be on any node, and not all nodes are known yet", op->id);
+	for (size_t i = 0; i < n; i++) {
+		if (!is_target(op, nodes[i]->report.node_id))
+			add_target(op, nodes[i]->report.node_id);
+	}
+	add_unregistered(op, NULL);
 	return 0;
+}
+
+/* The record names all nodes that were asked to make the volume. It may be older than the volume, after etcd
+ * was restored: what is said elsewhere counts, too. */
+static void route_by_record(struct delete *op)
+{
+	for (size_t i = 0; i < strv_len(op->record->nodes); i++) {
+		if (!is_target(op, op->record->nodes[i]))
+			add_target(op, op->record->nodes[i]);
+	}
 }
 
 /* Return: 0, or -1 with ERR_UNAVAILABLE. Without targets there is nothing to delete. */
@@ -152,13 +183,16 @@ static int route(struct delete *op, struct error **err)
 {
 	const char *dot = strrchr(op->id, '.');
 
-	if (!may_be_ours(op->id)) {
-		add_holders(op);
+	add_holders(op);
+	op->n_holders = op->n_targets;
+	if (op->record)
+		route_by_record(op);
+	if (!may_be_ours(op->id))
 		return 0;
-	}
 	if (volume_id_minted(op->id) && dot)
 		return route_by_hash(op, dot + 1, err);
-	return route_to_all(op, err);
+	/* a record that was made of reports does not name nodes that have not reported */
+	return op->record && op->record->handle && !op->record->origin ? 0 : route_to_all(op, err);
 }
 
 /* Which failure the caller should get when nodes fail for several reasons. */
@@ -177,10 +211,57 @@ static void keep_failure(struct delete *op, struct error *failure)
 	op->failure = failure;
 }
 
+static void finish(struct delete *op, struct error *error)
+{
+	pmem_volume_free(op->record);
+	strv_free(op->kept);
+	key_unlock(op->controller->locks, &op->key);
+	op->waiter.finish(op->waiter.user, error);
+}
+
+static void read_record(struct delete *op);
+
+/* A record that has changed is read again: another node may have been asked to make the volume. */
+static void on_confirmed(void *user, struct pmem_volume *record, const struct error *error)
+{
+	struct delete *op = user;
+
+	controller_take_record(&op->record, record);
+	if (error && error->code == ERR_ABORTED && op->n_reads < RECORD_READS_MAX)
+		read_record(op);
+	else
+		finish(op, error ? controller_record_failure(op->id, error) : NULL);
+}
+
+/* The call has succeeded before, and again no node was asked. */
+static bool is_confirmed(const struct delete *op)
+{
+	const struct pmem_volume *r = op->record;
+
+	return op->retains && r->retained && !r->deleting && strv_len(op->kept) == strv_len(r->nodes);
+}
+
+/* All nodes that exist have confirmed that they have no copy. Where others may have one, the deletion is over
+ * nevertheless, so that it is not continued when such a node returns. */
+static void confirm(struct delete *op)
+{
+	struct pmem_volume *r = op->record;
+
+	r->retained = r->retained || op->retains;
+	r->deleting = r->deleting && !op->retains;
+	strv_free(r->nodes);
+	r->nodes = TAKE_PTR(op->kept);
+	controller_write_record(op->controller, RECORD_SPEC, r, on_confirmed, op);
+}
+
 static void conclude(struct delete *op)
 {
-	attempts_unlock(op->controller->attempts, &op->key);
-	op->waiter.finish(op->waiter.user, op->failure);
+	const struct pmem_volume *r = op->record;
+
+	if (op->failure || !r || strv_len(r->nodes) == 0 || is_confirmed(op))
+		finish(op, op->failure);
+	else
+		confirm(op);
 }
 
 static void pump(struct delete *op);
@@ -195,37 +276,86 @@ static void on_answer(void *user, const ProtobufCMessage *reply, const struct er
 	op->n_asking--;
 	if (error) {
 		keep_failure(op, controller_pass_on(call->node_id, error));
+		if (error->code == ERR_CANCELLED)
+			op->next = op->n_targets; /* the program ends */
 	} else {
-		attempts_end(c->attempts, &op->key, call->node_id);
-		node_table_note_deleted(c->config.nodes, call->node_id, op->id, controller_now_ns(c));
+		node_table_note_deleted(c->config.nodes, call->node_id, call->id, controller_now_ns(c));
 	}
 	pump(op);
 }
 
-static void ask(struct delete *op, const char *node_id)
+/* The copy on a node that the handle does not name has another ID, and no caller has ever got it. Return:
+ * false: this copy must not be deleted. */
+static bool find_id(const struct delete *op, const struct node *node, char id[static VOLUME_HANDLE_MAX + 1])
+{
+	const char *name = op->record ? op->record->volume_name : NULL;
+	bool names_none = !volume_id_minted(op->id) || !strchr(op->id, '.');
+
+	snprintf(id, VOLUME_HANDLE_MAX + 1, "%s", op->id);
+	return names_none || volume_id_names_node(op->id, node->report.node_id) || !name ||
+	       controller_find_copy(node, name, /* is_cache= */ false, id);
+}
+
+static void ask_live(struct delete *op, const struct node *node, const char *node_id)
 {
 	struct controller *c = op->controller;
-	const struct node *node = controller_live_node(c, node_id);
 	uint64_t timeout_ms = controller_timeout_ms(c, op->waiter.deadline_ns);
+	struct delete_call *call = arena_alloc(op->waiter.arena, sizeof(*call));
 	struct error *failure = NULL;
-	struct delete_call *call;
 
-	if (!node && (op->is_anywhere || c->config.forget_gone_nodes) && controller_is_gone(c, node_id))
-		return;
-	if (!node)
-		err_set(&failure, ERR_UNAVAILABLE, "node %s may have volume %s, but is not connected",
-			node_id, op->id);
-	else if (timeout_ms == 0)
-		err_set(&failure, ERR_DEADLINE, "no time is left to ask node %s", node_id);
-	if (failure) {
+	*call = (struct delete_call){.op = op, .node_id = node_id};
+	if (timeout_ms == 0) {
+		err_set(&failure, ERR_DEADLINE, "the deadline does not allow asking node %s", node_id);
 		keep_failure(op, failure);
 		return;
 	}
-	call = arena_alloc(op->waiter.arena, sizeof(*call));
-	*call = (struct delete_call){.op = op, .node_id = node_id};
+	if (!find_id(op, node, call->id)) {
+		strv_add(&op->kept, node_id);
+		return;
+	}
+	op->request.volume_id = call->id;
 	op->n_asking++;
 	controller_call(c, node, DELETE_PATH, &op->request.base, &csi__v1__delete_volume_response__descriptor,
 		timeout_ms, on_answer, call);
+}
+
+static bool is_lost(const struct delete *op, const char *node_id)
+{
+	return op->record && pmem_volume_is_lost(op->record, node_id);
+}
+
+/* Whether @node_id counts as having answered. */
+static bool is_gone(const struct delete *op, const char *node_id)
+{
+	const struct controller *c = op->controller;
+	bool may_be_gone =
+		!volume_id_names_node(op->id, node_id) || c->config.forget_gone_nodes || is_lost(op, node_id);
+
+	return may_be_gone && controller_is_gone(c, node_id);
+}
+
+/* A node that is lost according to the record is not asked, even if it has just returned: the leader shows
+ * first that it has the volume. */
+static void ask(struct delete *op, const char *node_id)
+{
+	const struct node *node = controller_live_node(op->controller, node_id);
+	struct error *failure = NULL;
+
+	if (node && !is_lost(op, node_id)) {
+		ask_live(op, node, node_id);
+	} else if (is_gone(op, node_id)) {
+		strv_add(&op->kept, node_id);
+		op->retains = true;
+	} else if (is_lost(op, node_id)) {
+		err_set(&failure, ERR_UNAVAILABLE,
+			"node %s was lost and returns: the record of volume %s does not show that yet",
+			node_id, op->id);
+		keep_failure(op, failure);
+	} else {
+		err_set(&failure, ERR_UNAVAILABLE, "node %s may have volume %s, but is not connected",
+			node_id, op->id);
+		keep_failure(op, failure);
+	}
 }
 
 static void pump(struct delete *op)
@@ -236,6 +366,73 @@ static void pump(struct delete *op)
 		conclude(op);
 }
 
+static void on_marked(void *user, struct pmem_volume *record, const struct error *error)
+{
+	struct delete *op = user;
+
+	controller_take_record(&op->record, record);
+	if (!error)
+		pump(op);
+	else if ((error->code == ERR_ABORTED || error->code == ERR_NOT_FOUND) &&
+		 op->n_reads < RECORD_READS_MAX)
+		read_record(op);
+	else
+		finish(op, controller_record_failure(op->id, error));
+}
+
+/* The record says what is going on before a node is asked. */
+static void mark(struct delete *op)
+{
+	op->record->deleting = true;
+	controller_write_record(op->controller, RECORD_SPEC, op->record, on_marked, op);
+}
+
+/* Whether no node has to be asked. */
+static bool are_all_gone(const struct delete *op)
+{
+	for (size_t i = 0; i < op->n_targets; i++) {
+		if (!is_gone(op, op->targets[i]))
+			return false;
+	}
+	return op->n_targets > 0;
+}
+
+/* Whether @record is that of the volume with @handle. A record with another handle is that of a volume which
+ * was made elsewhere for the same name. */
+static bool is_record_of(const struct pmem_volume *record, const char *handle)
+{
+	return !record->handle || str_eq(record->handle, handle);
+}
+
+static void on_read(void *user, struct pmem_volume *record, const struct error *error)
+{
+	struct delete *op = user;
+	struct error *err = NULL;
+
+	if (error) {
+		finish(op, controller_record_failure(op->id, error));
+		return;
+	}
+	if (record && !is_record_of(record, op->id))
+		pmem_volume_free(TAKE_PTR(record));
+	controller_take_record(&op->record, record);
+	op->n_targets = op->next = 0;
+	op->retains = false;
+	strv_free(TAKE_PTR(op->kept));
+	if (route(op, &err) < 0)
+		finish(op, err);
+	else if (record && !record->deleting && !are_all_gone(op))
+		mark(op);
+	else
+		pump(op);
+}
+
+static void read_record(struct delete *op)
+{
+	op->n_reads++;
+	controller_read_record(op->controller, &op->key, on_read, op);
+}
+
 void controller_delete(
 	struct controller *c, const struct waiter *waiter, const Csi__V1__DeleteVolumeRequest *request)
 {
@@ -243,20 +440,18 @@ void controller_delete(
 	struct error *err = NULL;
 
 	*op = (struct delete){.controller = c, .waiter = *waiter, .id = request->volume_id};
-	if (csi_require(request->volume_id, "volume_id", &err) < 0 || route(op, &err) < 0 ||
-		op->n_targets == 0) {
+	if (csi_require(request->volume_id, "volume_id", &err) < 0) {
 		waiter->finish(waiter->user, err);
 		return;
 	}
 	op->key = volume_key_of_handle(op->id);
-	if (!attempts_lock(c->attempts, &op->key, controller_now_ns(c))) {
-		err_set(&err, ERR_ABORTED, "another call for volume %s is under way", op->id);
+	if (!key_lock(c->locks, &op->key)) {
+		err_set(&err, ERR_ABORTED, "another call for volume %s is in progress", op->id);
 		waiter->finish(waiter->user, err);
 		return;
 	}
 	csi__v1__delete_volume_request__init(&op->request);
-	op->request.volume_id = request->volume_id;
-	pump(op);
+	read_record(op);
 }
 
 struct copy_call {
@@ -280,19 +475,129 @@ static void on_copy_deleted(void *user, const ProtobufCMessage *reply, const str
 	free(call);
 }
 
+bool controller_find_copy(
+	const struct node *node, const char *name, bool is_cache, char id[static VOLUME_ID_MAX + 1])
+{
+	const struct volume_report *v;
+	size_t at = 0;
+
+	volume_id_mint(name, is_cache ? NULL : node->report.node_id, id);
+	while ((v = node_next_volume(node, &at)) != NULL) {
+		if (str_eq(v->name, name) || str_eq(v->id, id))
+			return v->made_by_controller && !v->ever_staged && str_eq(v->id, id);
+	}
+	return true;
+}
+
 void controller_delete_copy(
 	struct controller *c, const struct node *node, const char *id, grpc_reply_fn fn, void *user)
 {
 	struct copy_call *call = x_malloc(sizeof(*call));
-	Csi__V1__DeleteVolumeRequest request;
+	Registry__V0__DeleteIfNeverStagedRequest request;
 
 	*call = (struct copy_call){.controller = c,
 		.node_id = x_strdup(node->report.node_id),
 		.id = x_strdup(id),
 		.fn = fn,
 		.user = user};
-	csi__v1__delete_volume_request__init(&request);
+	registry__v0__delete_if_never_staged_request__init(&request);
 	request.volume_id = call->id;
-	controller_call(c, node, DELETE_PATH, &request.base, &csi__v1__delete_volume_response__descriptor,
-		COPY_TIMEOUT_MS, on_copy_deleted, call);
+	controller_call(c, node, DELETE_UNSTAGED_PATH, &request.base,
+		&registry__v0__delete_if_never_staged_reply__descriptor, COPY_TIMEOUT_MS, on_copy_deleted,
+		call);
+}
+
+/* One copy on one node, which the record does not name any more afterwards. It is read before the node is
+ * asked: where another replica has asked the node to make the volume since, the write fails, and the node
+ * stays. */
+struct removal {
+	struct controller *controller;
+	struct volume_key key;
+	struct pmem_volume *record;
+	char *node_id;
+	char *id;
+	copy_removed_fn fn;
+	void *user;
+};
+
+static void end_removal(struct removal *r, const struct error *error)
+{
+	r->fn(r->user, error);
+	pmem_volume_free(r->record);
+	free(r->node_id);
+	free(r->id);
+	free(r);
+}
+
+static void on_removal_written(void *user, struct pmem_volume *record, const struct error *error)
+{
+	pmem_volume_free(record);
+	end_removal(user, error && error->code == ERR_ABORTED ? NULL : error);
+}
+
+static void on_removed(void *user, const ProtobufCMessage *reply, const struct error *error)
+{
+	struct removal *r = user;
+	struct pmem_volume *v = r->record;
+	bool is_over;
+
+	(void)reply;
+	if (error || !pmem_volume_drop_node(v, r->node_id)) {
+		end_removal(r, error);
+		return;
+	}
+	is_over = strv_len(v->nodes) == 0 && is_record_of(v, r->id);
+	controller_write_record(
+		r->controller, is_over ? RECORD_RELEASE : RECORD_SPEC, v, on_removal_written, r);
+}
+
+/* Whether @record says that this controller asked the node for the copy, and not that it is of the volume
+ * that was given out and lost there. */
+static int check_asked(const struct removal *r, const struct pmem_volume *record, struct error **err)
+{
+	if (!record || record->origin || !strv_contains(record->nodes, r->node_id))
+		return err_set(err, ERR_PRECONDITION, "no record says that node %s was asked for volume %s",
+			r->node_id, r->id);
+	if (is_record_of(record, r->id) && record->retained)
+		return err_set(err, ERR_PRECONDITION,
+			"node %s was lost, and only DeleteVolume erases what it has of volume %s", r->node_id,
+			r->id);
+	if (is_record_of(record, r->id) && pmem_volume_is_lost(record, r->node_id))
+		return err_set(err, ERR_UNAVAILABLE,
+			"node %s was lost and returns: the record of volume %s does not show that yet",
+			r->node_id, r->id);
+	return 0;
+}
+
+static void on_removal_read(void *user, struct pmem_volume *record, const struct error *error)
+{
+	CLEANUP(error_freep) struct error *why = NULL;
+	struct removal *r = user;
+	const struct node *node = controller_live_node(r->controller, r->node_id);
+
+	r->record = record;
+	if (error) {
+		end_removal(r, error);
+	} else if (!node) {
+		(void)err_set(&why, ERR_UNAVAILABLE, "node %s is not connected", r->node_id);
+		end_removal(r, why);
+	} else if (check_asked(r, record, &why) < 0) {
+		end_removal(r, why);
+	} else {
+		controller_delete_copy(r->controller, node, r->id, on_removed, r);
+	}
+}
+
+void controller_remove_copy(
+	struct controller *c, const struct node *node, const char *id, copy_removed_fn fn, void *user)
+{
+	struct removal *r = x_malloc(sizeof(*r));
+
+	*r = (struct removal){.controller = c,
+		.key = volume_key_of_handle(id),
+		.node_id = x_strdup(node->report.node_id),
+		.id = x_strdup(id),
+		.fn = fn,
+		.user = user};
+	controller_read_record(c, &r->key, on_removal_read, r);
 }

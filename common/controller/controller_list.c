@@ -62,9 +62,9 @@ static void add_node(struct listing *l, const struct node *node, const char *aft
 /* A list without the volumes of some nodes would look as if they were gone. */
 static int require_complete(const struct controller *c, struct error **err)
 {
-	const struct possible_owners *o = &c->config.owners;
-	const char *const *ids;
 	const struct node *const *nodes;
+	const char *node_id;
+	size_t at = 0;
 	size_t n = node_table_nodes(c->config.nodes, &nodes);
 
 	for (size_t i = 0; i < n; i++) {
@@ -74,12 +74,11 @@ static int require_complete(const struct controller *c, struct error **err)
 	}
 	if (!controller_in_start_window(c))
 		return 0;
-	if (!o->ready(o->self))
-		return err_set(err, ERR_UNAVAILABLE, "which nodes there are is not known yet");
-	n = o->list(o->self, &ids);
-	for (size_t i = 0; i < n; i++) {
-		if (!node_table_get(c->config.nodes, ids[i]))
-			return err_set(err, ERR_UNAVAILABLE, "node %s has not registered yet", ids[i]);
+	if (controller_require_ready(c, err) < 0)
+		return -1;
+	while ((node_id = cluster_nodes_next(c->config.cluster, &at)) != NULL) {
+		if (!node_table_get(c->config.nodes, node_id))
+			return err_set(err, ERR_UNAVAILABLE, "node %s has not registered yet", node_id);
 	}
 	return 0;
 }
@@ -206,7 +205,7 @@ static int find_live_owner(
 	if (!owner && require_complete(c, err) < 0)
 		return -1;
 	if (!owner)
-		return err_set(err, ERR_NOT_FOUND, "volume %s is unknown", id);
+		return err_set(err, ERR_NOT_FOUND, "volume %s does not exist", id);
 	if (!owner->live)
 		return err_set(err, ERR_UNAVAILABLE, "node %s, which has volume %s, is not connected",
 			owner->report.node_id, id);
@@ -229,7 +228,8 @@ void controller_validate(struct controller *c, const struct waiter *waiter,
 		return;
 	}
 	if (timeout_ms == 0) {
-		err_set(&err, ERR_DEADLINE, "no time is left to ask node %s", owner->report.node_id);
+		err_set(&err, ERR_DEADLINE, "the deadline does not allow asking node %s",
+			owner->report.node_id);
 		waiter->finish(waiter->user, err);
 		return;
 	}

@@ -2,7 +2,7 @@
 /*
  * controller_private.h - what the parts of controller.h share. See there for threads.
  *
- * The work behind each method knows nothing of gRPC: it ends by a function that it is given.
+ * The work behind each method knows nothing of gRPC: it ends by calling waiter.finish().
  */
 #pragma once
 
@@ -10,16 +10,17 @@
 
 #include "base/arena.h"
 #include "base/error.h"
-#include "controller/attempts.h"
 #include "controller/controller.h"
+#include "controller/key_locks.h"
+#include "volume/id.h"
 
 struct controller {
 	struct controller_config config;
-	struct attempts *attempts;
+	struct key_locks *locks;
 	uint64_t started_ns;
 };
 
-/* A caller that waits for the end of some work. Whatever it is given lives until @finish is called. */
+/* A caller that waits for the end of some work. Request, reply and arena live until @finish is called. */
 struct waiter {
 	struct arena *arena;
 	uint64_t deadline_ns;
@@ -28,6 +29,9 @@ struct waiter {
 	bool (*is_wanted)(void *user);
 	void *user;
 };
+
+/* How often a call reads a record that others change at the same time. */
+#define RECORD_READS_MAX 4
 
 /* What a node's answer to CreateVolume or DeleteVolume means. */
 enum node_answer {
@@ -40,18 +44,22 @@ enum node_answer {
 /** controller_now_ns() - by the clock of the configuration. */
 uint64_t controller_now_ns(const struct controller *c);
 
-/** controller_in_start_window() - nodes that have not registered may be about to. */
+/** controller_in_start_window() - whether nodes that have not registered may still do so. */
 bool controller_in_start_window(const struct controller *c);
 
-/** controller_is_gone() - the cluster has no such node any more, and its driver has sent nothing for a
- * lease time: what a controller that has just started finds out, too. */
+/** controller_is_gone() - whether the cluster has no such node any more, and its driver has sent nothing for
+ * a lease time; a controller that has just started comes to the same result. */
 bool controller_is_gone(const struct controller *c, const char *node_id);
+
+/** controller_is_out_of_service() - whether the Node of @node_id has the taint out-of-service: such a node
+ * gets no new volume, although it may report. */
+bool controller_is_out_of_service(const struct controller *c, const char *node_id);
 
 /** controller_classify() - of a node's answer; @error: NULL: success. */
 enum node_answer controller_classify(const struct error *error);
 
-/** controller_pass_on() - @error of @node_id as it is told to the caller: what external-provisioner would
- * take for the end of the matter although it is not becomes ERR_UNAVAILABLE. Return: error_free(). */
+/** controller_pass_on() - @error of @node_id for the caller. Codes that external-provisioner would take as
+ * final although the outcome is not known become ERR_UNAVAILABLE. Return: error_free(). */
 struct error *controller_pass_on(const char *node_id, const struct error *error);
 
 /** controller_timeout_ms() - for a call to a node on behalf of a caller that waits until @deadline_ns: its
@@ -66,6 +74,22 @@ void controller_call(struct controller *c, const struct node *node, const char *
 	const ProtobufCMessage *request, const ProtobufCMessageDescriptor *reply_type, uint64_t timeout_ms,
 	grpc_reply_fn fn, void *user);
 
+/** controller_read_record() - of the volume with @key. controller_write_record(): see volume_records.h. */
+void controller_read_record(
+	const struct controller *c, const struct volume_key *key, volume_record_fn fn, void *user);
+void controller_write_record(const struct controller *c, enum volume_record_write what,
+	const struct pmem_volume *record, volume_record_fn fn, void *user);
+
+/** controller_record_failure() - what a caller gets when the record of @volume, its name or handle, could not
+ * be read or written: ERR_UNAVAILABLE, since the outcome is not known. Return: error_free(). */
+struct error *controller_record_failure(const char *volume, const struct error *error);
+
+/** controller_take_record() - replace *@at by @record (taken). */
+void controller_take_record(struct pmem_volume **at, struct pmem_volume *record);
+
+/** controller_drop_nodes() - @absent (strv) have no copy. Return: whether @record has changed. */
+bool controller_drop_nodes(struct pmem_volume *record, char *const *absent);
+
 /** controller_create() - CreateVolume. controller_delete(), controller_validate(): likewise. */
 void controller_create(struct controller *c, const struct waiter *waiter,
 	const Csi__V1__CreateVolumeRequest *request, Csi__V1__CreateVolumeResponse *reply);
@@ -75,14 +99,44 @@ void controller_validate(struct controller *c, const struct waiter *waiter,
 	const Csi__V1__ValidateVolumeCapabilitiesRequest *request,
 	Csi__V1__ValidateVolumeCapabilitiesResponse *reply);
 
-/** controller_delete_copy() - delete the volume @id on @node alone, whether or not its creation was reported
- * to anybody.
- * @fn: as of controller_call(); a success is noted in the node table. The volume's lock is the caller's. */
+/** controller_find_copy() - the ID under which @node would have the volume that was made for @name. Return:
+ * false: what it has for that name is not to be deleted without a call for it, since it was in use, or made
+ * by others. */
+bool controller_find_copy(
+	const struct node *node, const char *name, bool is_cache, char id[static VOLUME_ID_MAX + 1]);
+
+/** controller_delete_copy() - delete the volume @id on @node alone if it was never staged, which the node
+ * checks: only for nodes that serve NodeVolumes. @fn: as of controller_call(), ERR_PRECONDITION: it was
+ * staged; a success is noted in the node table. The volume's lock is the caller's. */
 void controller_delete_copy(
 	struct controller *c, const struct node *node, const char *id, grpc_reply_fn fn, void *user);
 
+/* What CreateVolume has come to; all borrowed. */
+struct settlement_of {
+	struct volume_key key;
+	bool record_differs; /* from what is written, by nodes that have nothing */
+	const char *name;    /* that the volume is made for */
+	bool is_cache;
+	const char *const *made_on; /* node IDs, when the call has succeeded */
+	size_t n_made;              /* 0: it has failed */
+};
+
+/** controller_settle() - delete the copies that nodes of @record (taken; NULL: no record) have besides
+ * those where the volume was made, write the record where it differs, and then release the lock of the key,
+ * perhaps after this has returned. */
+void controller_settle(struct controller *c, const struct settlement_of *of, struct pmem_volume *record);
+
+typedef void (*copy_removed_fn)(void *user, const struct error *error);
+
+/** controller_remove_copy() - controller_delete_copy() if a read of the record shows that the node was asked
+ * for it and was not lost since, and then take the node out of the record, which goes with its last node.
+ * @fn: called exactly once; @error: borrowed, NULL: both are done, ERR_PRECONDITION: it was staged, or the
+ * record does not allow it */
+void controller_remove_copy(
+	struct controller *c, const struct node *node, const char *id, copy_removed_fn fn, void *user);
+
 /** controller_list() - ListVolumes. Return: 0, or -1 with ERR_INVALID_ARGUMENT, ERR_ABORTED (bad token),
- * ERR_UNAVAILABLE (nodes have not said yet what they have). */
+ * ERR_UNAVAILABLE (nodes have not reported their volumes yet). */
 int controller_list(struct controller *c, struct arena *arena, const Csi__V1__ListVolumesRequest *request,
 	Csi__V1__ListVolumesResponse *reply, struct error **err) MUST_CHECK;
 

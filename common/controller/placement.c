@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "controller/placement.h"
+#include "pmem/capacity.h"
 
 /* FNV-1a, 64 bits, of both parts. */
 #define FNV_START 0xcbf29ce484222325ULL
@@ -12,7 +13,7 @@ static uint64_t add_text(uint64_t hash, const char *text)
 	return hash;
 }
 
-uint64_t placement_left_bytes(const struct node *node, bool sector)
+uint64_t placement_max_volume_bytes(const struct node *node, bool sector)
 {
 	const struct capacity c = node_capacity(node);
 	uint64_t left = capacity_max_bytes(&c, sector);
@@ -39,8 +40,8 @@ static bool is_better(const struct candidate *a, const struct candidate *b)
 {
 	if (a->claim != b->claim)
 		return a->claim < b->claim;
-	if (a->left_bytes != b->left_bytes)
-		return a->left_bytes > b->left_bytes;
+	if (a->max_volume_bytes != b->max_volume_bytes)
+		return a->max_volume_bytes > b->max_volume_bytes;
 	return a->turn < b->turn;
 }
 

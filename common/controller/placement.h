@@ -2,8 +2,8 @@
 /*
  * placement.h - which node a volume goes to: pure.
  *
- * In that order: a node that has the volume already, one that may have begun it, those with room by their own
- * account, the others, whose account may be old. Among equals the caller's order counts, if it gave one;
+ * In that order: a node that has the volume already, one that may have begun it, those that report enough
+ * capacity, the others, whose reports may be old. Among equals the caller's order counts, if it gave one;
  * otherwise the node that can take the largest volume comes first, so that nodes fill evenly, and equal nodes
  * take turns by volume (docs/decisions). Threads: none.
  */
@@ -14,7 +14,7 @@
 
 #include "nodes/node_table.h"
 
-/* Nodes without room by their own account that are asked all the same. */
+/* How many nodes that report too little capacity are asked all the same. */
 #define PLACEMENT_DOUBTFUL_MAX 8
 
 enum placement_claim {
@@ -29,14 +29,15 @@ enum placement_claim {
 struct candidate {
 	const char *node_id; /* borrowed */
 	enum placement_claim claim;
-	uint64_t left_bytes; /* the largest volume that it can take; not looked at when the caller gave an
-				order */
+	uint64_t max_volume_bytes; /* the largest volume that it can take; not looked at when the caller gave
+				an order */
 	uint64_t turn;
 };
 
-/** placement_left_bytes() - the largest volume that @node can take, without what it got since its report.
+/** placement_max_volume_bytes() - the largest volume that @node can take, less the volumes that were made
+ * there since its report.
  * @sector: for usage=FileIO */
-uint64_t placement_left_bytes(const struct node *node, bool sector);
+uint64_t placement_max_volume_bytes(const struct node *node, bool sector);
 
 /** placement_seed() - of the volume with that @key, for placement_turn(): spreads volumes over nodes that are
  * equal otherwise. */

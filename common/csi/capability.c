@@ -3,7 +3,7 @@
 
 #include "base/str.h"
 #include "os/fs.h"
-#include "volume/attachment/mount_flags.h"
+#include "volume/attachment/allowed_mount_flags.h"
 
 #define MODE(name) CSI__V1__VOLUME_CAPABILITY__ACCESS_MODE__MODE__##name
 
@@ -106,7 +106,7 @@ static int check_mount(const struct capability *c, struct capability_set *set, s
 	if (set->fs_type && !str_eq(set->fs_type, type))
 		return err_set(err, ERR_INVALID_ARGUMENT, "a volume cannot be %s and %s at once",
 			set->fs_type, type);
-	if (mount_flags_check(c->mount_flags, type, err) < 0)
+	if (allowed_mount_flags_check(c->mount_flags, type, err) < 0)
 		return -1;
 	set->fs_type = type;
 	if (!str_empty(c->fs_type))

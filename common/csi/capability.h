@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * capability.h - volume capabilities: what of them this driver serves.
+ * capability.h - checks the volume capabilities of requests, and reads those that this driver serves.
  *
  * Threads: safe.
  */
@@ -18,9 +18,9 @@ struct capability {
 	enum access_mode access_mode;
 };
 
-/** capabilities_require() - each of @n capabilities has the fields that the specification requires, whatever
- * they say. @any_mode: as capabilities_check(). Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the
- * field. */
+/** capabilities_require() - check that each of @n capabilities has the fields that the specification
+ * requires, whatever their values. @any_mode: as capabilities_check(). Return: 0, or -1 with
+ * ERR_INVALID_ARGUMENT that names the field. */
 int capabilities_require(
 	Csi__V1__VolumeCapability *const *list, size_t n, bool any_mode, struct error **err) MUST_CHECK;
 
@@ -35,17 +35,17 @@ int capability_read(
 /** capability_done() - release what @c owns; safe on a zeroed one. */
 void capability_done(struct capability *c);
 
-/* What one volume has to be, for all capabilities of a request. */
+/* The properties that one volume must have to serve all capabilities of a request. */
 struct capability_set {
 	bool block;
-	const char *fs_type;       /* what they name, "ext4" when none does; NULL for block only; borrowed */
-	const char *asked_fs_type; /* the same, but NULL when none names one */
-	bool spans_nodes;          /* the access mode of one does */
+	const char *fs_type; /* the one that is requested, by default "ext4"; NULL for block only; borrowed */
+	const char *asked_fs_type; /* the same, but NULL when none is requested */
+	bool spans_nodes;          /* the access mode of a capability does */
 };
 
-/** capabilities_check() - all of @n capabilities can be served together by one volume.
- * @any_mode: no access mode, or UNKNOWN, is any one: external-provisioner asks GetCapacity so
- * (pkg/capacity/capacity.go, syncCapacity())
- * Return: 0, or -1 with ERR_INVALID_ARGUMENT (none given, as capability_read(), different file systems). */
+/** capabilities_check() - check that one volume can serve all of @n capabilities.
+ * @any_mode: a missing access mode, or UNKNOWN, stands for any: external-provisioner calls GetCapacity with
+ * it (pkg/capacity/capacity.go, syncCapacity()) Return: 0, or -1 with ERR_INVALID_ARGUMENT (none given, as
+ * capability_read(), different file systems). */
 int capabilities_check(Csi__V1__VolumeCapability *const *list, size_t n, bool any_mode,
 	struct capability_set *ret, struct error **err) MUST_CHECK;

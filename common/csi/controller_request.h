@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * controller_request.h - what is read out of requests and refused in them, by a node and by the central
- * controller alike.
+ * controller_request.h - reads and checks requests to csi.v1.Controller, on a node and in the central
+ * controller.
  *
  * Threads: safe.
  */
@@ -12,18 +12,18 @@
 #include "base/strmap.h"
 #include "csi/capability.h"
 
-/** csi_read_range() - bytes of @range, 0 where it says nothing. @range: may be NULL. Return: 0, or -1 with
- * ERR_INVALID_ARGUMENT. */
+/** csi_read_range() - read the bytes in @range, 0 for what is not given. @range: may be NULL. Return: 0, or
+ * -1 with ERR_INVALID_ARGUMENT. */
 int csi_read_range(const Csi__V1__CapacityRange *range, uint64_t *ret_required, uint64_t *ret_limit,
 	struct error **err) MUST_CHECK;
 
-/** csi_check_create() - all but range, parameters and topology. @ret: for all capabilities together. Return:
- * 0, or -1 with ERR_INVALID_ARGUMENT. */
+/** csi_check_create() - check all fields except range, parameters and topology. @ret: for all capabilities
+ * together. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
 int csi_check_create(const Csi__V1__CreateVolumeRequest *request, struct capability_set *ret,
 	struct error **err) MUST_CHECK;
 
-/** csi_check_validate() - that all fields are there; that their values can be served is for the answer.
- * Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
+/** csi_check_validate() - check that all fields are given. Whether their values can be served is the result
+ * of the call and not checked here. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
 int csi_check_validate(
 	const Csi__V1__ValidateVolumeCapabilitiesRequest *request, struct error **err) MUST_CHECK;
 
@@ -31,9 +31,9 @@ int csi_check_validate(
  * those of the StorageClass */
 bool csi_can_serve(const Csi__V1__GetCapacityRequest *request, const struct strmap *parameters);
 
-/** csi_read_page() - which page of ListVolumes is asked for. @ret_after: the ID behind which it begins,
- * borrowed from @request; NULL: it is the first one. @ret_max: most entries, never more than fit into a
- * reply. Return: 0, or -1 with ERR_INVALID_ARGUMENT (a negative number of entries), ERR_ABORTED (the token is
- * not of csi_token()). */
+/** csi_read_page() - read which page of ListVolumes is requested. @ret_after: the ID after which it begins,
+ * borrowed from @request; NULL: it is the first page. @ret_max: most entries, never more than fit into a
+ * reply. Return: 0, or -1 with ERR_INVALID_ARGUMENT (a negative number of entries), ERR_ABORTED (the
+ * token was not made by csi_token()). */
 int csi_read_page(const Csi__V1__ListVolumesRequest *request, const char **ret_after, size_t *ret_max,
 	struct error **err) MUST_CHECK;

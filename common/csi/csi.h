@@ -3,9 +3,9 @@
  * csi.h - the CSI services of one node: translation between messages and volume/, nothing else.
  *
  * Identity, Controller (for this node's volumes) and Node as tables for net/grpc/grpc_service.h. Each request
- * is checked against the specification's limits first (check.h); errors begin with the node's name. Methods
- * that only read memory are inline, the others run on workers. Threads: handlers run concurrently. Source:
- * CSI specification 1.12.
+ * is checked against the specification's limits first (field_limits.h); errors begin with the node's name.
+ * Methods that only read memory are inline, the others run on workers. Threads: handlers run concurrently.
+ * Source: CSI specification 1.12.
  */
 #pragma once
 
@@ -18,23 +18,26 @@ struct csi {
 	const char *driver_name;
 	const char *version;
 	const char *node_id;
-	bool made_by_controller; /* for the central controller: what it makes is recorded as made by it */
+	bool made_by_controller; /* serves the central controller: new volumes are recorded as made by it */
 	struct volumes *volumes;
 };
 
-/** csi_current_step() - grpc_service.current_step of all services: volumes_current_step() of the volume that
- * @request is about. */
+/** csi_current_step() - grpc_service.current_step of all services: call volumes_current_step() for the volume
+ * of
+ * @request. */
 char *csi_current_step(void *self, const ProtobufCMessage *request);
 
-/** csi_volume_of() - grpc_service.volume_of of all services, those of the central controller too: its ID, or
- * the name that it is made for. */
+/** csi_volume_of() - grpc_service.volume_of of all services, including those of the central controller: get
+ * the handle of the volume of @request, or the volume name. */
 const char *csi_volume_of(const ProtobufCMessage *request);
 
-/** csi_identity_service() - csi.v1.Identity. @csi is borrowed for the life of the service. */
+/** csi_identity_service() - make the service csi.v1.Identity. @csi is borrowed for the life of the service.
+ */
 struct grpc_service csi_identity_service(struct csi *csi);
 
-/** csi_controller_service() - csi.v1.Controller for the volumes of this node. @csi is borrowed. */
+/** csi_controller_service() - make the service csi.v1.Controller for the volumes of this node. @csi is
+ * borrowed. */
 struct grpc_service csi_controller_service(struct csi *csi);
 
-/** csi_node_service() - csi.v1.Node. @csi is borrowed. */
+/** csi_node_service() - make the service csi.v1.Node. @csi is borrowed. */
 struct grpc_service csi_node_service(struct csi *csi);

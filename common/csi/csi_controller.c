@@ -10,6 +10,7 @@
 #include "csi/convert.h"
 #include "csi/handler.h"
 #include "csi/reply.h"
+#include "pmem/capacity.h"
 #include "pmem/usage.h"
 #include "volume/params.h"
 
@@ -84,7 +85,8 @@ static int check_volume(const struct volume_info *info, const struct capability_
 			set->asked_fs_type);
 	if (set->block && !info->may_be_block)
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"the volume was not made as a block device: content of others may be left on it");
+			"the volume was not created as a block volume, so it may still contain data of an "
+			"earlier volume");
 	return 0;
 }
 
@@ -163,22 +165,10 @@ static bool can_serve(
 
 /* Of the parameters only two matter: they come as they are in the StorageClass, with keys that no
  * CreateVolume has. */
-static void read_capacity(
-	const struct csi *csi, const Csi__V1__GetCapacityRequest *request, struct capacity *ret)
-{
-	CLEANUP(strmap_done) struct strmap parameters = {0};
-
-	CSI_READ_MAP(request, parameters, &parameters);
-	if (!can_serve(csi, request, &parameters))
-		return;
-	volumes_capacity(csi->volumes, ret);
-	if (volume_usage_is_file_io(strmap_get(&parameters, "usage")))
-		ret->max_volume_bytes = ret->max_sector_volume_bytes;
-}
-
 static int get_capacity(const struct csi *csi, struct grpc_call *call,
 	const Csi__V1__GetCapacityRequest *request, Csi__V1__GetCapacityResponse *reply, struct error **err)
 {
+	CLEANUP(strmap_done) struct strmap parameters = {0};
 	struct capacity c = {0};
 
 	if (capabilities_require(request->volume_capabilities, request->n_volume_capabilities,
@@ -186,8 +176,11 @@ static int get_capacity(const struct csi *csi, struct grpc_call *call,
 		return -1;
 	if (require_ready(csi, err) < 0)
 		return -1;
-	read_capacity(csi, request, &c);
-	csi_fill_capacity(reply, call->arena, c.available_bytes, c.max_volume_bytes);
+	CSI_READ_MAP(request, parameters, &parameters);
+	if (can_serve(csi, request, &parameters))
+		volumes_capacity(csi->volumes, &c);
+	bool sector = volume_usage_is_file_io(strmap_get(&parameters, "usage"));
+	csi_fill_capacity(reply, call->arena, c.available_bytes, capacity_max_bytes(&c, sector));
 	return 0;
 }
 CSI_HANDLER(get_capacity, Csi__V1__GetCapacityRequest, Csi__V1__GetCapacityResponse);

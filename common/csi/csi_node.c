@@ -10,6 +10,18 @@
 #define RPC(name)  CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__##name
 #define UNIT(name) CSI__V1__VOLUME_USAGE__UNIT__##name
 
+static struct use_request use_request(const char *handle, const char *staging_path,
+	const struct capability *cap, const struct strmap *context)
+{
+	return (struct use_request){.handle = handle,
+		.staging_path = staging_path,
+		.block = cap->block,
+		.fs_type = cap->fs_type,
+		.mount_flags = cap->mount_flags,
+		.access_mode = cap->access_mode,
+		.context = context};
+}
+
 static int stage_volume(const struct csi *csi, struct grpc_call *call,
 	const Csi__V1__NodeStageVolumeRequest *request, Csi__V1__NodeStageVolumeResponse *reply,
 	struct error **err)
@@ -26,13 +38,8 @@ static int stage_volume(const struct csi *csi, struct grpc_call *call,
 	if (capability_read(request->volume_capability, &cap, err) < 0)
 		return -1;
 	CSI_READ_MAP(request, volume_context, &context);
-	const struct stage_request q = {.handle = request->volume_id,
-		.staging_path = request->staging_target_path,
-		.block = cap.block,
-		.fs_type = cap.fs_type,
-		.mount_flags = cap.mount_flags,
-		.access_mode = cap.access_mode,
-		.context = &context};
+	const struct use_request q =
+		use_request(request->volume_id, request->staging_target_path, &cap, &context);
 	return volumes_stage(csi->volumes, &q, err);
 }
 CSI_HANDLER(stage_volume, Csi__V1__NodeStageVolumeRequest, Csi__V1__NodeStageVolumeResponse);
@@ -67,15 +74,9 @@ static int publish_volume(const struct csi *csi, struct grpc_call *call,
 	if (capability_read(request->volume_capability, &cap, err) < 0)
 		return -1;
 	CSI_READ_MAP(request, volume_context, &context);
-	const struct publish_request q = {.handle = request->volume_id,
-		.staging_path = request->staging_target_path,
-		.target_path = request->target_path,
-		.block = cap.block,
-		.fs_type = cap.fs_type,
-		.mount_flags = cap.mount_flags,
-		.access_mode = cap.access_mode,
-		.readonly = request->readonly,
-		.context = &context};
+	struct use_request q = use_request(request->volume_id, request->staging_target_path, &cap, &context);
+	q.target_path = request->target_path;
+	q.readonly = request->readonly;
 	return volumes_publish(csi->volumes, &q, err);
 }
 CSI_HANDLER(publish_volume, Csi__V1__NodePublishVolumeRequest, Csi__V1__NodePublishVolumeResponse);

@@ -4,8 +4,8 @@
  * descriptor.
  *
  * Strings: at most 128 bytes, paths at most 4096; a map or a list of strings: at most 4 KiB in all ("Size
- * Limits" in the specification). That they are UTF-8 was seen when they were unpacked (net/grpc/grpc_text.h).
- * Threads: safe.
+ * Limits" in the specification). That strings are UTF-8 was checked when they were unpacked
+ * (net/grpc/grpc_message.h). Threads: safe.
  */
 #pragma once
 
@@ -13,9 +13,10 @@
 
 #include "base/error.h"
 
-/** csi_check_request() - Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the field. */
+/** csi_check_request() - check all fields of @request. Return: 0, or -1 with ERR_INVALID_ARGUMENT that names
+ * the field. */
 int csi_check_request(const ProtobufCMessage *request, struct error **err) MUST_CHECK;
 
-/** csi_require() - a string field that must be given. @field: its name in the specification.
+/** csi_require() - check that a string field is given. @field: its name in the specification.
  * Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
 int csi_require(const char *value, const char *field, struct error **err) MUST_CHECK;

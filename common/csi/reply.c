@@ -26,8 +26,8 @@ Csi__V1__ListVolumesResponse__VolumeStatus *csi_missing_status(struct arena *are
 	status->volume_condition = arena_alloc(arena, sizeof(*status->volume_condition));
 	csi__v1__volume_condition__init(status->volume_condition);
 	status->volume_condition->abnormal = true;
-	status->volume_condition->message =
-		arena_strdup(arena, "missing: its device is not there, or its pool is absent or incomplete");
+	status->volume_condition->message = arena_strdup(
+		arena, "missing: its device is not available, or its pool is absent or incomplete");
 	return status;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reply.h - parts of replies that nodes and the central controller have in common. All of it lives in the
+ * reply.h - makes parts of replies for nodes and for the central controller. Everything is allocated in the
  * call's arena.
  *
  * Threads: safe.
@@ -13,27 +13,29 @@
 
 #include "base/arena.h"
 
-/* A page token is this and the last ID of the page before: recognisable, so that a wrong one is ABORTED. */
+/* A page token is this prefix and the last ID of the previous page. The prefix makes tokens recognisable, so
+ * that others are refused with ABORTED. */
 #define CSI_TOKEN_PREFIX "after/"
 
-/** csi_token() - for the page that begins behind @last_id. */
+/** csi_token() - make the token of the page that begins after @last_id. */
 char *csi_token(struct arena *arena, const char *last_id);
 
-/** csi_missing_status() - of a volume whose device was not found. */
+/** csi_missing_status() - make the status of a volume whose device was not found. */
 Csi__V1__ListVolumesResponse__VolumeStatus *csi_missing_status(struct arena *arena);
 
-/** csi_confirmed() - that all of @request is confirmed; borrows from it. */
+/** csi_confirmed() - make a reply that confirms all of @request; borrows from @request. */
 Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed *csi_confirmed(
 	const Csi__V1__ValidateVolumeCapabilitiesRequest *request, struct arena *arena);
 
-/** csi_fill_capacity() - set what is available in all, and the largest volume that can be made of it. */
+/** csi_fill_capacity() - set the available bytes and the size of the largest volume that can be created. */
 void csi_fill_capacity(Csi__V1__GetCapacityResponse *reply, struct arena *arena, uint64_t available_bytes,
 	uint64_t max_volume_bytes);
 
-/** csi_fill_controller_capabilities() - what csi.v1.Controller serves. */
+/** csi_fill_controller_capabilities() - set the capabilities of csi.v1.Controller. */
 void csi_fill_controller_capabilities(Csi__V1__ControllerGetCapabilitiesResponse *reply, struct arena *arena);
 
-/** csi_fill_plugin_info() - csi_fill_plugin_capabilities(), csi_fill_ready(): the answers of Identity. */
+/** csi_fill_plugin_info(), csi_fill_plugin_capabilities(), csi_fill_ready() - fill the replies of
+ * csi.v1.Identity. */
 void csi_fill_plugin_info(Csi__V1__GetPluginInfoResponse *reply, struct arena *arena, const char *driver_name,
 	const char *version);
 void csi_fill_plugin_capabilities(Csi__V1__GetPluginCapabilitiesResponse *reply, struct arena *arena);

@@ -3,12 +3,13 @@
  * capacity_objects.h - one CSIStorageCapacity object per node and StorageClass of ours, from which
  * kube-scheduler learns where a volume can be made.
  *
- * What a node reports is written at once; while a request for an object runs, only the latest amounts wait.
- * A node whose lease has ended has nothing to give; its objects go when its Node has gone, or after ten
- * minutes. Objects of nodes that have not registered are left as they are for as long as that after the
- * start. Of several objects for one node and class one is kept. Only the leader writes, and updates carry the
- * resourceVersion that was read. Objects have no owner: a new Deployment takes them over by their labels.
- * Threads: the loop's; nothing blocks.
+ * Only the leader has this duty. What a node reports is written at once, by server-side apply; while a
+ * request for an object runs, only the latest amounts wait. A node whose lease has ended, or whose Node has
+ * the taint out-of-service, has a capacity of 0; the objects of the former are deleted when its Node has been
+ * deleted, or after CAPACITY_GONE_NS. Objects of nodes that have not registered are not changed for the same
+ * time after the duty began. The name of an object follows from node and class; objects of other names, which
+ * earlier releases created, are deleted when they have a successor. Objects have no owner: a new Deployment
+ * adopts them by their labels. Threads: the loop's; nothing blocks.
  */
 #pragma once
 
@@ -17,8 +18,8 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "controller/possible_owners.h"
 #include "kube/informer.h"
+#include "nodes/cluster_nodes.h"
 #include "nodes/node_table.h"
 
 #define CAPACITY_GONE_NS (600 * 1000000000ULL)
@@ -32,13 +33,18 @@ struct capacity_objects_config {
 	const char *driver_name;
 	struct node_table *nodes;
 	struct informer *classes; /* its changes are passed on by capacity_objects_class_changed() */
-	struct possible_owners owners;
-	bool remove_foreign;            /* also objects that external-provisioner made */
+	const struct cluster_nodes *cluster;
+	bool remove_foreign; /* also objects that external-provisioner made */
+	/* What others know of the capacity of @node_id, beyond which an object does not grow: kube-scheduler
+	 * looks at pods again when it does, and asks the extender, which must know of the room by then.
+	 * Return: false: there is no such limit. NULL: there never is. */
+	bool (*shown)(void *user, const char *node_id, struct capacity *ret);
+	void *shown_user;
 	uint64_t (*now_ns)(void *user); /* the clock of the node table */
 	void *user;
 };
 
-/** capacity_objects_new() - begin to watch; nothing is written. Return: never NULL; capacity_objects_free(),
+/** capacity_objects_new() - begin to watch and to write. Return: never NULL; capacity_objects_free(),
  * before the informer of classes and the client are freed. */
 struct capacity_objects *capacity_objects_new(const struct capacity_objects_config *config);
 
@@ -46,11 +52,12 @@ struct capacity_objects *capacity_objects_new(const struct capacity_objects_conf
 void capacity_objects_free(struct capacity_objects *c);
 DEFINE_CLEANUP(struct capacity_objects *, capacity_objects_free);
 
-/** capacity_objects_lead() - begin or end to write. */
-void capacity_objects_lead(struct capacity_objects *c, bool leading);
-
 /** capacity_objects_class_changed() - for the informer of classes: its changed(). */
-void capacity_objects_class_changed(struct capacity_objects *c, const char *name);
+void capacity_objects_class_changed(struct capacity_objects *c);
+
+/** capacity_objects_node_changed() - cluster_nodes.h or lost_nodes.h has named @node_id, or others know more
+ * of its capacity now. */
+void capacity_objects_node_changed(struct capacity_objects *c, const char *node_id);
 
 /** capacity_objects_tick() - to be called each second. */
 void capacity_objects_tick(struct capacity_objects *c);

@@ -9,11 +9,12 @@
 #include "kube/objects/objects.h"
 #include "nodes/class_capacity.h"
 #include "pacing/claim_waits.h"
+#include "pmem/capacity.h"
 
-/* The live node where the largest volume of a class can be made. */
+/* The live node in service where the largest volume of a class can be made. */
 struct best {
 	const struct kube_class *class;
-	const char *node_id; /* NULL: no node is live */
+	const char *node_id; /* NULL: none */
 	uint64_t max_volume_bytes;
 };
 
@@ -33,7 +34,8 @@ static void find_best(const struct claim_events *e, struct best *b)
 	for (size_t i = 0; i < n; i++) {
 		struct capacity capacity;
 
-		if (!nodes[i]->live)
+		if (!nodes[i]->live ||
+			cluster_nodes_out_of_service(e->config.cluster, nodes[i]->report.node_id))
 			continue;
 		capacity = class_capacity_on(nodes[i], b->class);
 		if (b->node_id && capacity.max_volume_bytes <= b->max_volume_bytes)

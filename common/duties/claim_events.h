@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "kube/events.h"
 #include "kube/informer.h"
+#include "nodes/cluster_nodes.h"
 #include "nodes/node_table.h"
 
 struct claim_events;
@@ -22,6 +23,7 @@ struct claim_events;
 struct claim_events_config {
 	const char *driver_name;
 	const struct node_table *nodes;
+	const struct cluster_nodes *cluster;
 	const struct informer *classes;
 	const struct informer *claims;
 	/* @claim: a struct kube_claim; its meta, too, is borrowed for the call only */

@@ -4,16 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/mem.h"
+#include "base/random.h"
 #include "base/str.h"
-#include "kube/informer.h"
+#include "kube/list.h"
+#include "kube/object_call.h"
 #include "kube/objects/objects.h"
 
-#define TIMEOUT_MS 10000
-/* for all pages of the list */
-#define LIST_TIMEOUT_MS 60000
-#define NAME_PREFIX     "pvc-"
+#define TIMEOUT_MS  10000
+#define NAME_PREFIX "pvc-"
 
 struct lookup {
 	struct claim_reader *owner;
@@ -34,11 +33,9 @@ struct claim_reader {
 	struct kube_client *client;
 	const char *driver_name;
 	struct kube_kind claim_kind;
-	struct kube_kind volume_kind;
 	struct lookup *lookups;
-	struct informer *claims;  /* a list of all; NULL: none runs */
-	struct informer *volumes; /* those whose handles are looked for; runs with it */
-	struct loop_timer *timer; /* an informer may not be freed from its own calls */
+	struct kube_list *claims;  /* all of them; NULL: it does not run, or has ended */
+	struct kube_list *volumes; /* likewise */
 };
 
 static void finish(struct lookup *l, const struct claim_state *state, const struct error *error)
@@ -51,7 +48,7 @@ static void finish(struct lookup *l, const struct claim_state *state, const stru
 	kube_request_cancel(l->request);
 	l->fn(l->user, state, error);
 	if (l->volume)
-		kube_kind_volumes.free(l->volume);
+		kube_object_free(&kube_kind_volumes, l->volume);
 	free(l->name);
 	free(l->handle);
 	free(l);
@@ -75,39 +72,51 @@ static void finish_with(struct lookup *l, const struct kube_volume *v)
 
 static void start_lists(struct claim_reader *c);
 
-static bool are_complete(const struct claim_reader *c)
+/* @error: NULL: both lists are complete */
+static void answer_listed(struct claim_reader *c, const struct error *error)
 {
-	return informer_is_synced(c->claims) && informer_is_synced(c->volumes);
-}
-
-static void timer_fired(void *user)
-{
-	CLEANUP(error_freep) struct error *late = NULL;
-	struct claim_reader *c = user;
-	bool complete = are_complete(c);
 	struct lookup *next;
 
-	informer_free(TAKE_PTR(c->claims));
-	informer_free(TAKE_PTR(c->volumes));
-	if (!complete)
-		(void)err_set(&late, ERR_DEADLINE,
-			"kube: list persistentvolumes and persistentvolumeclaims: no answer in %d s",
-			LIST_TIMEOUT_MS / 1000);
 	for (struct lookup *l = c->lookups; l; l = next) {
 		next = l->next;
 		if (!l->listed)
 			continue;
-		if (complete)
-			finish_with(l, l->volume);
+		if (error)
+			finish(l, /* state= */ NULL, error);
 		else
-			finish(l, NULL, late);
+			finish_with(l, l->volume);
 	}
 	start_lists(c);
 }
 
-static void visit_claim(void *user, const void *object)
+static void end_list(struct claim_reader *c, struct kube_list **list, const struct error *error)
 {
-	const struct kube_claim *claim = object;
+	kube_list_free(TAKE_PTR(*list));
+	if (error) {
+		kube_list_free(TAKE_PTR(c->claims));
+		kube_list_free(TAKE_PTR(c->volumes));
+	}
+	if (!c->claims && !c->volumes)
+		answer_listed(c, error);
+}
+
+static void claims_ended(void *user, const struct error *error)
+{
+	struct claim_reader *c = user;
+
+	end_list(c, &c->claims, error);
+}
+
+static void volumes_ended(void *user, const struct error *error)
+{
+	struct claim_reader *c = user;
+
+	end_list(c, &c->volumes, error);
+}
+
+static void take_claim(void *user, void *object)
+{
+	struct kube_claim *claim = object;
 	struct claim_reader *c = user;
 
 	for (struct lookup *l = c->lookups; l; l = l->next) {
@@ -115,6 +124,7 @@ static void visit_claim(void *user, const void *object)
 			str_eq(l->name + strlen(NAME_PREFIX), claim->meta.uid))
 			l->has_claim = true;
 	}
+	kube_object_free(&c->claim_kind, claim);
 }
 
 /* The PV of the name itself was read on its own. */
@@ -124,42 +134,23 @@ static bool refers_to(const struct kube_volume *v, const struct lookup *l)
 	       !str_eq(v->meta.name, l->name);
 }
 
-static void visit_volume(void *user, const void *object)
+static void take_volume(void *user, void *object)
 {
+	struct kube_volume *volume = object;
 	struct claim_reader *c = user;
 
 	for (struct lookup *l = c->lookups; l; l = l->next)
-		l->is_referenced = l->is_referenced || (l->listed && refers_to(object, l));
-}
-
-static bool is_of_interest(const void *user, const void *object)
-{
-	const struct claim_reader *c = user;
-
-	for (const struct lookup *l = c->lookups; l; l = l->next) {
-		if (refers_to(object, l))
-			return true;
-	}
-	return false;
-}
-
-static void synced(void *user)
-{
-	struct claim_reader *c = user;
-
-	if (!are_complete(c))
-		return;
-	informer_each(c->claims, visit_claim, c);
-	informer_each(c->volumes, visit_volume, c);
-	loop_timer_set(c->timer, /* delay_ms= */ 0, /* repeat_ms= */ 0);
+		l->is_referenced = l->is_referenced || (l->listed && refers_to(volume, l));
+	kube_object_free(&kube_kind_volumes, volume);
 }
 
 static void start_lists(struct claim_reader *c)
 {
-	static const struct informer_events events = {.synced = synced};
+	static const struct kube_list_events claim_events = {take_claim, claims_ended};
+	static const struct kube_list_events volume_events = {take_volume, volumes_ended};
 	bool any = false;
 
-	if (c->claims)
+	if (c->claims || c->volumes)
 		return;
 	for (struct lookup *l = c->lookups; l; l = l->next) {
 		l->listed = l->waits;
@@ -167,9 +158,8 @@ static void start_lists(struct claim_reader *c)
 	}
 	if (!any)
 		return;
-	loop_timer_set(c->timer, LIST_TIMEOUT_MS, /* repeat_ms= */ 0);
-	c->claims = informer_new(c->client, &c->claim_kind, &events, c);
-	c->volumes = informer_new(c->client, &c->volume_kind, &events, c);
+	c->claims = kube_list_new(c->client, &c->claim_kind, &claim_events, c);
+	c->volumes = kube_list_new(c->client, &kube_kind_volumes, &volume_events, c);
 }
 
 static void wait_for_lists(struct lookup *l, struct kube_volume *other)
@@ -195,7 +185,7 @@ static void got_volume(void *user, unsigned status, struct span body, const stru
 		finish(l, /* state= */ NULL, error);
 		return;
 	}
-	volume = kube_volume_decode(body, &err);
+	volume = kube_object_decode(&kube_kind_volumes, body, &err);
 	if (!volume) {
 		finish(l, /* state= */ NULL, err);
 		return;
@@ -205,34 +195,14 @@ static void got_volume(void *user, unsigned status, struct span body, const stru
 		return;
 	}
 	finish_with(l, volume);
-	kube_kind_volumes.free(volume);
+	kube_object_free(&kube_kind_volumes, volume);
 }
 
-/* The name comes from a node: it must not lead to another object. */
-static char *path_of(const char *name)
+static void look_up(void *self, const char *volume_name, const char *handle, claim_lookup_fn fn, void *user)
 {
-	static const char unreserved[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~";
-	struct buf path = BUF_INIT(4096);
-	char *text;
-
-	buf_adds(&path, "/api/v1/persistentvolumes/");
-	for (const char *p = name; *p; p++) {
-		if (strchr(unreserved, *p))
-			buf_addc(&path, *p);
-		else
-			buf_addf(&path, "%%%02X", (unsigned char)*p);
-	}
-	text = x_strdup(buf_str(&path));
-	buf_done(&path);
-	return text;
-}
-
-static void look(void *self, const char *volume_name, const char *handle, claim_lookup_fn fn, void *user)
-{
-	CLEANUP(free_charp) char *path = path_of(volume_name);
-	CLEANUP(free_charp) char *what = x_asprintf("persistentvolumes %s", volume_name);
-	const struct kube_call call = {
-		.verb = "get", .what = what, .method = "GET", .path = path, .timeout_ms = TIMEOUT_MS};
+	/* the name comes from a node */
+	const struct kube_object_call call = {
+		.verb = KUBE_GET, .kind = &kube_kind_volumes, .name = volume_name, .timeout_ms = TIMEOUT_MS};
 	struct claim_reader *c = self;
 	struct lookup *l = x_calloc(1, sizeof(*l));
 
@@ -243,7 +213,7 @@ static void look(void *self, const char *volume_name, const char *handle, claim_
 		.user = user,
 		.next = c->lookups};
 	c->lookups = l;
-	l->request = kube_client_call(c->client, &call, got_volume, l);
+	l->request = kube_object_call(c->client, &call, got_volume, l);
 }
 
 struct claim_reader *claim_reader_new(struct kube_client *client, const char *driver_name)
@@ -254,10 +224,6 @@ struct claim_reader *claim_reader_new(struct kube_client *client, const char *dr
 	c->driver_name = driver_name;
 	c->claim_kind = kube_kind_claims;
 	c->claim_kind.metadata_only = true;
-	c->volume_kind = kube_kind_volumes;
-	c->volume_kind.keeps = is_of_interest;
-	c->volume_kind.keeps_user = c;
-	c->timer = loop_timer_new(kube_client_loop(client), timer_fired, c);
 	return c;
 }
 
@@ -267,16 +233,22 @@ void claim_reader_free(struct claim_reader *c)
 
 	if (!c)
 		return;
-	informer_free(c->claims);
-	informer_free(c->volumes);
+	kube_list_free(c->claims);
+	kube_list_free(c->volumes);
 	(void)err_set(&gone, ERR_CANCELLED, "the client is being freed");
 	while (c->lookups)
 		finish(c->lookups, /* state= */ NULL, gone);
-	loop_timer_close(c->timer);
 	free(c);
+}
+
+bool claim_lookup_finds(const char *volume_name)
+{
+	return str_starts(volume_name, NAME_PREFIX) &&
+	       strlen(volume_name) == strlen(NAME_PREFIX) + UUID_TEXT_LEN &&
+	       strspn(volume_name + strlen(NAME_PREFIX), "0123456789abcdef-") == UUID_TEXT_LEN;
 }
 
 struct claim_lookup claim_reader_lookup(struct claim_reader *c)
 {
-	return (struct claim_lookup){.look = look, .self = c};
+	return (struct claim_lookup){.look = look_up, .self = c};
 }

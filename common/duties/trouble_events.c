@@ -21,6 +21,16 @@
 struct troubled {
 	const struct node *node;
 	const struct volume_report *volume;
+	const struct kube_meta *claim; /* NULL: not found; valid during a tick */
+};
+
+/* How many volumes of a node are in trouble, and the first one of each kind. */
+struct troubled_node {
+	const struct node *node;
+	const struct volume_report *missing;
+	const struct volume_report *damaged;
+	size_t n_missing;
+	size_t n_damaged;
 };
 
 struct trouble_events {
@@ -29,6 +39,8 @@ struct trouble_events {
 	struct troubled troubled[MAX_TROUBLED];
 	size_t n_troubled;
 	bool has_nameless; /* among the troubled */
+	struct troubled_node *troubled_nodes;
+	size_t n_troubled_nodes;
 	uint64_t now_ns;
 };
 
@@ -51,44 +63,67 @@ tell_node(struct trouble_events *e, const struct node *node, const char *reason,
 		e->config.tell_node(e->config.user, node->report.node_id, reason, message, e->now_ns);
 }
 
-static void note(struct trouble_events *e, const struct node *node, const struct volume_report *v)
+static void add_troubled(struct trouble_events *e, const struct node *node, const struct volume_report *v)
 {
 	if (e->n_troubled == MAX_TROUBLED)
 		return;
-	e->troubled[e->n_troubled++] = (struct troubled){node, v};
+	e->troubled[e->n_troubled++] = (struct troubled){.node = node, .volume = v};
 	e->has_nameless = e->has_nameless || str_empty(v->name);
 }
 
-static void look_at_volumes(struct trouble_events *e, const struct node *node)
+static void check_volumes(struct trouble_events *e, const struct node *node)
 {
-	const struct volume_report *missing = NULL;
-	const struct volume_report *damaged = NULL;
+	struct troubled_node t = {.node = node};
 	const struct volume_report *v;
-	size_t n_missing = 0;
-	size_t n_damaged = 0;
 	size_t at = 0;
 
 	while ((v = node_next_volume(node, &at))) {
 		if (v->phase != PHASE_MISSING && v->phase != PHASE_DAMAGED)
 			continue;
-		if (n_missing + n_damaged < MAX_TROUBLED_OF_NODE)
-			note(e, node, v);
-		if (v->phase == PHASE_MISSING && n_missing++ == 0)
-			missing = v;
-		if (v->phase == PHASE_DAMAGED && n_damaged++ == 0)
-			damaged = v;
+		if (t.n_missing + t.n_damaged < MAX_TROUBLED_OF_NODE)
+			add_troubled(e, node, v);
+		if (v->phase == PHASE_MISSING && t.n_missing++ == 0)
+			t.missing = v;
+		if (v->phase == PHASE_DAMAGED && t.n_damaged++ == 0)
+			t.damaged = v;
 	}
-	if (missing)
-		tell_node(e, node, "VolumeDevicesMissing",
-			"the devices of %zu volumes are not there, among them that of %s: a DIMM, namespace "
-			"or "
-			"volume group is missing; pmem-csi-driver doctor on the node says more",
-			n_missing, missing->id);
-	if (damaged)
-		tell_node(e, node, "VolumeStateDamaged",
+	if (t.n_missing + t.n_damaged == 0)
+		return;
+	e->troubled_nodes = x_realloc(e->troubled_nodes, e->n_troubled_nodes + 1, sizeof(*e->troubled_nodes));
+	e->troubled_nodes[e->n_troubled_nodes++] = t;
+}
+
+/* A node does not know the claim if the state file cannot be read. Return: caller frees. */
+static char *volume_and_claim(const struct trouble_events *e, const struct volume_report *v)
+{
+	if (v->claim)
+		return x_asprintf("volume %s of claim %s", v->id, v->claim);
+	for (size_t i = 0; i < e->n_troubled; i++) {
+		const struct troubled *t = &e->troubled[i];
+
+		if (t->volume == v && t->claim)
+			return x_asprintf(
+				"volume %s of claim %s/%s", v->id, t->claim->namespace, t->claim->name);
+	}
+	return x_asprintf("volume %s", v->id);
+}
+
+static void tell_node_about_volumes(struct trouble_events *e, const struct troubled_node *t)
+{
+	if (t->missing) {
+		CLEANUP(free_charp) char *first = volume_and_claim(e, t->missing);
+		tell_node(e, t->node, "VolumeDevicesMissing",
+			"the devices of %zu volumes are missing, among them that of %s: a DIMM, namespace "
+			"or volume group is missing; pmem-csi-driver doctor on the node says more",
+			t->n_missing, first);
+	}
+	if (t->damaged) {
+		CLEANUP(free_charp) char *first = volume_and_claim(e, t->damaged);
+		tell_node(e, t->node, "VolumeStateDamaged",
 			"%zu state files cannot be read, among them that of %s; pmem-csi-driver check on the "
 			"node says what to do",
-			n_damaged, damaged->id);
+			t->n_damaged, first);
+	}
 }
 
 static void look_at_pools(struct trouble_events *e, const struct node *node)
@@ -157,8 +192,10 @@ static void visit_claim(void *user, const void *object)
 	if (e->has_nameless)
 		volume_id_mint_all(claim->volume_name, &ids);
 	for (size_t i = 0; i < e->n_troubled; i++) {
-		if (is_of(&e->troubled[i], claim->volume_name, &ids))
-			tell_claim(e, claim, &e->troubled[i]);
+		if (!is_of(&e->troubled[i], claim->volume_name, &ids))
+			continue;
+		e->troubled[i].claim = &claim->meta;
+		tell_claim(e, claim, &e->troubled[i]);
 	}
 }
 
@@ -169,16 +206,19 @@ void trouble_events_tick(struct trouble_events *e, uint64_t now_ns)
 
 	e->now_ns = now_ns;
 	e->n_troubled = 0;
+	e->n_troubled_nodes = 0;
 	e->has_nameless = false;
 	for (size_t i = 0; i < n; i++) {
 		if (!nodes[i]->live)
 			continue;
-		look_at_volumes(e, nodes[i]);
+		check_volumes(e, nodes[i]);
 		look_at_pools(e, nodes[i]);
 	}
 	if (e->n_troubled > 0 && informer_is_synced(e->config.claims) &&
 		informer_is_synced(e->config.classes))
 		informer_each(e->config.claims, visit_claim, e);
+	for (size_t i = 0; i < e->n_troubled_nodes; i++)
+		tell_node_about_volumes(e, &e->troubled_nodes[i]);
 	claim_waits_end(&e->waits);
 }
 
@@ -195,5 +235,6 @@ void trouble_events_free(struct trouble_events *e)
 	if (!e)
 		return;
 	claim_waits_done(&e->waits);
+	free(e->troubled_nodes);
 	free(e);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check.h - what is intended compared with what exists: every difference between state folder and kernel.
+ * check.h - finds every difference between the state folder (what is intended) and the kernel (what exists).
  *
- * Looking changes nothing and takes no lock, so that it may be done while a driver runs; what that is in the
- * middle of then shows as a difference. check_compare() is pure. Threads: none. Only check_view_read()
+ * Nothing is changed and no lock is taken, so that this is allowed while a driver runs; operations that are
+ * in progress then show as differences. check_compare() is pure. Threads: none. Only check_view_read()
  * blocks.
  */
 #pragma once
@@ -22,13 +22,13 @@ struct check_config {
 	const char *fake_path; /* folder of fake devices, or NULL */
 };
 
-/** What there is. */
+/** What exists in the state folder and in the kernel. */
 struct check_view {
 	char *mode; /* of the device manager */
 	char *state_path;
 	char *fake_path; /* NULL: none */
 	bool has_state;  /* the state folder exists */
-	pid_t holder;    /* of its lock: a driver that runs; 0: none is seen */
+	pid_t holder;    /* of the folder's lock: a driver that runs; 0: none */
 	struct state_content state;
 	struct device_list *devices;
 	dev_t *numbers; /* of the devices' nodes, in the same order; 0: there is none */
@@ -36,7 +36,8 @@ struct check_view {
 	struct loop_list *loops;
 };
 
-/** check_view_read() - look. Return: 0, or -1 as device_list_read(), state_load() and mount_table_read().
+/** check_view_read() - read the state folder and list devices, mounts and loop devices. Return: 0, or -1 as
+ * device_list_read(), state_load() and mount_table_read().
  * @ret: check_view_done() */
 int check_view_read(const struct check_config *config, struct check_view *ret, struct error **err) MUST_CHECK;
 
@@ -67,37 +68,49 @@ enum check_kind {
 	CHECK_LOOP,
 };
 
-/** check_kind_name() - such as "device-without-state". */
+/** check_kind_name() - get the name of @kind, such as "device-without-state". */
 const char *check_kind_name(enum check_kind kind);
 
 struct check_finding {
 	enum check_kind kind;
-	bool is_note; /* to be expected, so no mismatch: what the Go driver or the other device mode leaves */
+	bool is_note; /* expected, so not a mismatch: left by the Go driver or by the other device mode */
 	char *id;     /* of the volume, device or pool */
-	char *text;   /* what differs, with both sides */
+	char *text;   /* what differs, with both values */
 	char *remedy; /* what can be done about it */
 };
 
 struct check_findings {
 	struct check_finding *list;
 	size_t n;
-	size_t n_mismatches; /* those that are no notes */
+	size_t n_mismatches; /* findings that are not notes */
 };
 
-/** check_compare() - all differences: of state files, in the order of their IDs, then of devices, mounts and
- * loops. @ret: check_findings_done() */
+/** check_compare() - find all differences: first of state files, in the order of their IDs, then of devices,
+ * mounts and loop devices. @ret: check_findings_done() */
 void check_compare(const struct check_view *v, struct check_findings *ret);
+
+/** check_record() - find the record of @id, borrowed, or NULL. */
+const struct volume_record *check_record(const struct check_view *v, const char *id);
+
+/** check_is_stale() - whether @r, whose device is @d (NULL: missing), is not mounted at @path, although it
+ * is recorded to be. If the device of a mount there is unknown, the mount counts as that of @r. */
+bool check_is_stale(
+	const struct check_view *v, const struct volume_record *r, const char *path, const struct device *d);
+
+/** check_staging_is_stale() - check_is_stale() for the staging path, where nothing is mounted for block
+ * access. */
+bool check_staging_is_stale(
+	const struct check_view *v, const struct volume_record *r, const struct device *d);
 
 /** check_is_stranger() - whether @d of the view is a device of ours that has no state file. */
 bool check_is_stranger(const struct check_view *v, const struct device *d);
 
-/** check_is_damaged() - whether the problem @at of the view's state is all that is known of a volume: one
- * whose file cannot be read. Another file of it that counts, or an earlier problem, speaks for it otherwise.
- */
+/** check_is_damaged() - whether the problem @at of the view's state is a state file that cannot be read, of a
+ * volume that has neither another file that is used nor an earlier problem. */
 bool check_is_damaged(const struct check_view *v, size_t at);
 
-/** check_claim() - for whom the volume @id is, as claim_text(), or claim_pod() of an inline one. Return:
- * caller frees; NULL: not known. */
+/** check_claim() - get the claim of the volume @id as claim_text(), or its pod as claim_pod() if it is
+ * inline. Return: caller frees; NULL: not known. */
 char *check_claim(const struct check_view *v, const char *id);
 
 /** check_findings_done() - release what @f owns; safe on a zeroed one. */

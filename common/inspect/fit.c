@@ -110,8 +110,8 @@ static void explain_space(const struct fit_node *node, const struct device_pool 
 		return;
 	}
 	add(a, FIT_FRAGMENTATION, largest_bytes,
-		"%s needed in one piece, %s free, and the largest volume that a piece of it gives is %s, in "
-		"units of %s",
+		"%s needed in one extent, %s free, and the largest volume that fits into one extent is %s, "
+		"in units of %s",
 		needed, show(p->capacity.available_bytes, free_bytes), show(largest_bytes, largest),
 		show(p->rules.unit_bytes, unit));
 }
@@ -125,7 +125,7 @@ static void explain_region(
 	if (!r->enabled || r->readonly)
 		add(a, FIT_REGION, 0, "%s is %s", r->name, r->enabled ? "read-only" : "disabled");
 	if (is_pool && r->free_labels == 0)
-		add(a, FIT_LABELS, 0, "%s has no free label slot: %zu namespaces use all", r->name,
+		add(a, FIT_LABELS, 0, "%s has no free label slot: %zu namespaces use all of them", r->name,
 			r->n_namespaces);
 	if (!is_pool && r->available_bytes > 0)
 		add(a, FIT_SHARE, r->available_bytes,
@@ -135,8 +135,8 @@ static void explain_region(
 			(uintmax_t)(r->size_bytes ? row->pool_bytes * 100 / r->size_bytes : 0),
 			show(r->size_bytes, total));
 	if (row->foreign_bytes > 0)
-		add(a, FIT_FOREIGN, row->foreign_bytes, "%s has %u namespaces of others, with %s", r->name,
-			row->n_foreign, show(row->foreign_bytes, bytes));
+		add(a, FIT_FOREIGN, row->foreign_bytes, "%s has %u foreign namespaces, which take %s",
+			r->name, row->n_foreign, show(row->foreign_bytes, bytes));
 }
 
 static void explain(const struct fit_node *node, const struct device_pool *p, uint64_t largest_bytes,
@@ -146,13 +146,14 @@ static void explain(const struct fit_node *node, const struct device_pool *p, ui
 	char bytes[TEXT_MAX];
 
 	if (p->closed)
-		add(a, FIT_CLOSED, 0, "new volumes are not made here: it is of the other device mode");
+		add(a, FIT_CLOSED, 0,
+			"the pool is of the other device mode: no new volumes are created in it");
 	if (!p->complete)
 		add(a, FIT_INCOMPLETE, 0, "parts of it are missing or disabled");
 	if (!p->closed && p->complete)
 		explain_space(node, p, largest_bytes, a);
 	if (erasing_bytes > 0)
-		add(a, FIT_ERASING, erasing_bytes, "%s come back when unfinished deletions are done",
+		add(a, FIT_ERASING, erasing_bytes, "%s will be free when unfinished deletions are done",
 			show(erasing_bytes, bytes));
 	for (size_t i = 0; node->regions && i < node->regions->n_regions; i++) {
 		const struct nd_region *r = &node->regions->regions[i];

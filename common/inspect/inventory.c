@@ -2,7 +2,6 @@
 #include "inspect/inventory.h"
 
 #include "base/str.h"
-#include "inspect/check_private.h"
 
 void inventory_volume(const struct check_view *v, const struct volume_record *r, struct inventory_volume *ret)
 {
@@ -23,14 +22,13 @@ void inventory_volume(const struct check_view *v, const struct volume_record *r,
 
 const char *inventory_phase(const struct volume_record *r, enum presence presence)
 {
-	static const char *const phases[] = {
-		[PHASE_CREATING] = "creating", [PHASE_READY] = "ready", [PHASE_ERASING] = "erasing"};
-	static const char *const absences[] = {[DEVICE_PRESENT] = "ready",
-		[DEVICE_MISSING] = "missing",
-		[DEVICE_GONE] = "gone",
-		[DEVICE_FOREIGN] = "foreign"};
-
-	return r->phase == PHASE_READY ? absences[presence] : phases[r->phase];
+	if (r->phase != PHASE_READY)
+		return volume_phase_name(r->phase);
+	if (presence == DEVICE_GONE)
+		return "gone";
+	if (presence == DEVICE_FOREIGN)
+		return "foreign";
+	return volume_phase_name(presence == DEVICE_MISSING ? PHASE_MISSING : PHASE_READY);
 }
 
 void inventory_count(const struct check_view *v, struct inventory_counts *ret)
@@ -75,27 +73,21 @@ static void count_namespace(
 	}
 }
 
-/* Gaps between the namespaces, which are sorted by their places. */
-static uint32_t count_gaps(const struct nd_region *r)
+static uint32_t count_free_extents(const struct nd_region *r)
 {
-	uint64_t end = 0;
 	uint32_t n = 0;
 
-	for (size_t i = 0; i < r->n_namespaces; i++) {
-		const struct nd_namespace *ns = &r->namespaces[i];
-
-		if (ns->offset_bytes == ND_OFFSET_UNKNOWN)
-			return INVENTORY_UNKNOWN;
-		n += ns->offset_bytes > end;
-		end = ns->offset_bytes + ns->raw_bytes;
-	}
-	return n + (end < r->size_bytes);
+	if (!nd_has_offsets(r))
+		return INVENTORY_UNKNOWN;
+	for (size_t i = 0; i <= r->n_namespaces; i++)
+		n += nd_free_extent(r, i).size_bytes > 0;
+	return n;
 }
 
 void inventory_region(
 	const struct nd_region *region, const struct check_view *v, struct inventory_region *ret)
 {
-	struct inventory_region row = {.n_free_extents = count_gaps(region)};
+	struct inventory_region row = {.n_free_extents = count_free_extents(region)};
 
 	for (size_t i = 0; i < region->n_namespaces; i++)
 		count_namespace(v, &region->namespaces[i], &row);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inventory.h - what there is on a node, put together from several listings: volumes with their devices,
- * pools with their regions. Pure. Threads: none.
+ * inventory.h - combines several listings of a node: volumes with their devices, pools with their regions.
+ * Pure. Threads: none.
  */
 #pragma once
 
@@ -14,28 +14,28 @@
 
 struct inventory_volume {
 	enum presence presence;
-	const struct device *device;    /* borrowed; NULL: not there */
+	const struct device *device;    /* borrowed; NULL: not seen */
 	const struct device_pool *pool; /* of the device, or as recorded; borrowed; NULL: unknown or absent */
-	bool staged;                    /* mounted now where that is recorded */
-	uint32_t n_published;           /* recorded targets that are mounts now */
+	bool staged;                    /* mounted at the recorded staging path */
+	uint32_t n_published;           /* number of recorded targets that are mounted */
 };
 
-/** inventory_volume() - what belongs to @r, a record of @v. */
+/** inventory_volume() - find the device, the pool and the mounts of @r, a record of @v. */
 void inventory_volume(
 	const struct check_view *v, const struct volume_record *r, struct inventory_volume *ret);
 
-/** inventory_phase() - "creating", "ready" or "erasing"; for a ready one whose device is not there "missing",
- * "gone" or "foreign". */
+/** inventory_phase() - get the phase as text: "creating", "ready" or "erasing"; "missing", "gone" or
+ * "foreign" for a ready volume whose device is not present. */
 const char *inventory_phase(const struct volume_record *r, enum presence presence);
 
 struct inventory_counts {
-	uint32_t n_volumes;   /* of which there is a state file that can be read */
-	uint32_t n_absent;    /* those of them that are ready, and whose device is not there */
-	uint32_t n_damaged;   /* whose state file cannot be read */
+	uint32_t n_volumes;   /* with a state file that can be read */
+	uint32_t n_absent;    /* ready volumes whose device is not present */
+	uint32_t n_damaged;   /* with a state file that cannot be read */
 	uint32_t n_strangers; /* devices of ours without a state file */
 };
 
-/** inventory_count() - how many there are of what @v shows. */
+/** inventory_count() - count the volumes and devices of @v. */
 void inventory_count(const struct check_view *v, struct inventory_counts *ret);
 
 struct inventory_region {
@@ -45,10 +45,10 @@ struct inventory_region {
 	uint32_t n_volumes;
 	uint64_t foreign_bytes; /* raw, in all others */
 	uint32_t n_foreign;
-	uint32_t n_free_extents; /* INVENTORY_UNKNOWN where the kernel does not tell what lies where */
+	uint32_t n_free_extents; /* INVENTORY_UNKNOWN if the kernel does not show offsets */
 };
 
-/** inventory_region() - whose the namespaces of @region are, by the state that @v has. */
+/** inventory_region() - sum up the namespaces of @region by their owners, according to the state in @v. */
 void inventory_region(
 	const struct nd_region *region, const struct check_view *v, struct inventory_region *ret);
 
@@ -57,5 +57,5 @@ void inventory_region(
 bool inventory_pool_has(
 	const struct device_pool *pool, const struct nd_region *region, const struct lvm_report *report);
 
-/** inventory_erasing() - bytes of devices in @pool whose deletion is not finished. */
+/** inventory_erasing() - sum up the bytes of devices in @pool whose deletion is not finished. */
 uint64_t inventory_erasing(const struct check_view *v, const struct device_pool *pool);

@@ -8,35 +8,14 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <sys/types.h>
 
+#include "inspect/node_findings.h"
 #include "os/mount_table.h"
 #include "pmem/lvm/lvm.h"
 #include "pmem/nd/nd.h"
 
 struct inventory_counts;
-
-enum node_level {
-	NODE_OK,
-	NODE_NOTE,    /* good to know */
-	NODE_UNKNOWN, /* it could not be looked at */
-	NODE_PROBLEM, /* volumes cannot be served, or not be kept */
-};
-
-struct node_finding {
-	const char *name; /* such as "sys-writable" */
-	enum node_level level;
-	char *text;
-};
-
-struct node_findings {
-	struct node_finding *list;
-	size_t n;
-	size_t n_problems;
-	size_t n_unknown;
-};
 
 struct node_check_config {
 	const char *root; /* in front of all paths: "" on a real node */
@@ -51,18 +30,8 @@ struct node_check_config {
 	pid_t holder;                           /* of the state folder; 0: none is seen */
 	const char *not_ready;                  /* what a driver that was asked said; NULL: nothing */
 	const struct inventory_counts *volumes; /* NULL: unknown */
-	const char *volumes_problem;            /* why they are; NULL: nobody looked */
+	const char *volumes_problem;            /* why they are; NULL: not looked at */
 };
 
 /** node_check() - look at everything. @ret: node_findings_done(). Cannot fail. */
 void node_check(const struct node_check_config *config, struct node_findings *ret);
-
-/** node_check_propagation() - only whether mounts that are made in kubelet's folders reach the pods; of
- * @config it needs root, kubelet_dirs and mounts. @ret: node_findings_done(). Cannot fail. */
-void node_check_propagation(const struct node_check_config *config, struct node_findings *ret);
-
-/** node_level_name() - "ok", "note", "unknown" or "problem". */
-const char *node_level_name(enum node_level level);
-
-/** node_findings_done() - release what @f owns; safe on a zeroed one. */
-void node_findings_done(struct node_findings *f);

@@ -4,11 +4,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "base/durable_step.h"
 #include "base/mem.h"
 #include "base/parse.h"
-#include "base/step.h"
 #include "base/str.h"
-#include "inspect/check_private.h"
+#include "inspect/check.h"
 #include "os/fs.h"
 #include "os/mount_table.h"
 #include "volume/id.h"
@@ -37,7 +37,7 @@ static void remove_file(struct repair *p, const char *file, const char *what)
 		repair_did(p, "removed %s %s", what, file);
 }
 
-/* While its own device may exist, a file says what would be known by nobody else. */
+/* While its own device may exist, a file is the only record of it. */
 static void remove_twin(struct repair *p, const struct state_problem *problem)
 {
 	CLEANUP(volume_record_freep) struct volume_record *winner = records_find(p->v->records, p->id);
@@ -49,15 +49,14 @@ static void remove_twin(struct repair *p, const struct state_problem *problem)
 
 		if (presence == DEVICE_PRESENT || presence == DEVICE_MISSING) {
 			repair_leave(p,
-				"%s records identity %s, the file that counts another, and a device that "
-				"bears "
-				"it %s",
+				"%s records identity %s, the file in use records another one, and a device "
+				"with it %s",
 				problem->file, loser->identity,
 				presence == DEVICE_PRESENT ? "exists" : "may exist");
 			return;
 		}
 	}
-	remove_file(p, problem->file, "the file that does not count,");
+	remove_file(p, problem->file, "the unused file");
 }
 
 static bool set_aside(struct repair *p, const struct state_problem *problem)
@@ -69,8 +68,8 @@ static bool set_aside(struct repair *p, const struct state_problem *problem)
 	/* without the ready one, the other file would be undone or finished, and the device with it */
 	if (other && other->phase != PHASE_READY && str_ends(problem->file, ".json")) {
 		repair_leave(p,
-			"%s is damaged, and another file says that the volume is half made or deleted: which "
-			"of them holds cannot be known",
+			"%s is damaged, and another file says that the volume is only partly created or "
+			"deleted: which of them is right cannot be determined",
 			problem->file);
 		return false;
 	}
@@ -148,7 +147,7 @@ static const struct device *only_candidate(struct repair *p)
 			continue;
 		if (found) {
 			repair_leave(p, "several devices have that name: which of them is the volume cannot "
-					"be known");
+					"be determined");
 			return NULL;
 		}
 		found = &l->devices[i];
@@ -180,7 +179,7 @@ static bool repair_has_device(const struct repair *p)
 
 /* Nothing may use it meanwhile, for what uses it may be its real owner. @ret_found: what is recognised on it
  */
-static int take(struct repair *p, struct volume_record *r, char **ret_found, struct error **err)
+static int hold_device(struct repair *p, struct volume_record *r, char **ret_found, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
 	CLEANUP(fd_closep) int fd = -1;
@@ -226,16 +225,15 @@ static struct volume_record *prepare(struct repair *p, char **ret_pool, char **r
 		return NULL;
 	}
 	if (d->raw) {
-		repair_leave(p,
-			"the namespace has no mode, so it is half made or half destroyed: nothing in it "
-			"can be kept");
+		repair_leave(p, "the namespace has no mode, so it is only partly created or destroyed: its "
+				"content cannot be kept");
 		return NULL;
 	}
 	r = new_record(p, d, pool);
 	/* what was seen is listed again while the device is taken */
 	*ret_pool = x_strdup(pool->name);
-	if (take(p, r, ret_found, &err) < 0) {
-		repair_leave(p, "the device has no state and gets none: %s", err->msg);
+	if (hold_device(p, r, ret_found, &err) < 0) {
+		repair_leave(p, "no state file was written for the device: %s", err->msg);
 		return NULL;
 	}
 	return TAKE_PTR(r);
@@ -260,8 +258,7 @@ static const char *describe(const struct volume_record *r, const char *found)
 		return "it can be used or deleted now, but not become a block volume";
 	if (!str_empty(found))
 		return "content of another kind; it is never formatted: repair it with -block if it is a "
-		       "block volume, or "
-		       "delete it";
+		       "block volume, or delete it";
 	return "no content recognised; it is never formatted: repair it with -block if it is a block volume, "
 	       "or delete it";
 }
@@ -280,7 +277,7 @@ static void repair_adopt(struct repair *p)
 	if (!p->block && found && fs_known(found))
 		r->fs_type = x_strdup(found);
 	if (records_save(p->v->records, r, &err) < 0) {
-		repair_leave(p, "the device has no state and gets none: %s", err->msg);
+		repair_leave(p, "no state file was written for the device: %s", err->msg);
 		return;
 	}
 	repair_did(p, "wrote a state file for the device: %s in pool %s, %s%s%s",
@@ -322,8 +319,8 @@ void repair_report_done(struct repair_report *r)
 	*r = (struct repair_report){0};
 }
 
-/* Somebody may still have files open there, whether the device still exists or not. Return: a path, borrowed,
- * or NULL.
+/* Processes may still have files open there, whether the device still exists or not. Return: a path,
+ * borrowed, or NULL.
  */
 static const char *mounted_path(const struct volume_record *r, const struct mount_table *table)
 {
@@ -348,7 +345,7 @@ static void drop(struct repair *p, const struct volume_record *r, const char *wh
 	const char *mounted = mounted_path(r, table);
 	if (mounted)
 		repair_leave(p, "something is still mounted at %s: unmount it first", mounted);
-	else if (records_drop(p->v->records, r, &err) < 0)
+	else if (records_remove(p->v->records, r, &err) < 0)
 		repair_leave(p, "%s", err->msg);
 	else
 		repair_did(p, "dropped the state: %s", why);
@@ -433,14 +430,15 @@ static bool fix_pool(struct volume_record *r, const struct device *d, char ***ch
 	return true;
 }
 
-/* Only of a device whose state was lost nobody knows what it was: all others are recorded as they were made.
+/* Only for a device whose state was lost it is not known what it was: all others are recorded as they were
+ * created.
  */
 static bool fix_block(struct repair *p, struct volume_record *r, char ***changes)
 {
 	if (!p->block || r->block_clean)
 		return false;
 	if (!r->adopted) {
-		repair_leave(p, "it was not made as a block volume");
+		repair_leave(p, "it was not created as a block volume");
 		return false;
 	}
 	r->block_clean = true;
@@ -531,7 +529,7 @@ static void fix_ready(struct repair *p, struct volume_record *r, enum presence p
 		break;
 	case DEVICE_FOREIGN:
 		repair_leave(p,
-			"the device of that name does not bear the recorded identity, so it belongs to "
+			"the device of that name does not have the recorded identity, so it belongs to "
 			"something else; check -forget %s drops the state and leaves the device alone",
 			r->id);
 		break;
@@ -560,7 +558,7 @@ static void repair_volume(struct repair *p)
 		fix_ready(p, r, presence, d && d->active);
 }
 
-/* Opened for reading, so that leftovers of a Go driver are told, too. */
+/* Opened for reading, so that leftovers of a Go driver are reported, too. */
 static int read_content(struct volumes *v, struct state_content *ret, struct error **err)
 {
 	CLEANUP(state_closep) struct state_store *store = NULL;
@@ -599,14 +597,14 @@ int volumes_repair(
 	if (volumes_load(v, /* for_repair= */ true, err) < 0)
 		return -1;
 	if (!is_known(&p, &content))
-		repair_leave(&p, "there is neither a volume, nor a device, nor a state file of that name");
+		repair_leave(&p, "no volume, device or state file has that name");
 	else if (repair_files(&p, &content))
 		repair_volume(&p);
 	*ret = done;
 	return 0;
 }
 
-int volumes_forget(struct volumes *v, const char *id, struct repair_report *ret, struct error **err)
+int volumes_drop_state(struct volumes *v, const char *id, struct repair_report *ret, struct error **err)
 {
 	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
 	struct repair_report done = {0};
@@ -617,11 +615,11 @@ int volumes_forget(struct volumes *v, const char *id, struct repair_report *ret,
 		return -1;
 	r = volume_id_valid(id) ? records_find(v->records, id) : NULL;
 	if (!r)
-		repair_leave(&p, "there is no state that could be dropped");
+		repair_leave(&p, "no state exists that could be dropped");
 	else if (presence_of(snapshot_list(v->snapshot), r, &d) == DEVICE_PRESENT)
 		repair_leave(&p, "its device exists: delete the volume instead");
 	else
-		drop(&p, r, "its device is not there");
+		drop(&p, r, "its device is not available");
 	*ret = done;
 	return 0;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * repair.h - the ways out of what check.h finds, one volume at a time, by an administrator's word.
+ * repair.h - repairs of what check.h finds, one volume at a time, at an administrator's request.
  *
- * Needs the state folder for itself: a driver that runs is in the way. Each step is durable before the next
- * begins and leaves nothing worse than it was, so that a repair that was cut off is simply repeated; one that
- * has nothing to do changes nothing. What is not provably ours is never touched: such a step is left undone,
- * and the report says why. Threads: none. Blocks on devices, and on erasing where a deletion is finished.
+ * Needs the lock of the state folder, so no driver may be running. Each step is durable before the next one
+ * begins and makes nothing worse, so that a repair that was interrupted can be repeated; a repair that has
+ * nothing to do changes nothing. What is not provably ours is never changed: such a step is omitted, and the
+ * report says why. Threads: none. Blocks on devices, and on erasing where a deletion is finished.
  */
 #pragma once
 
@@ -16,37 +16,38 @@
 struct volumes;
 
 struct repair_report {
-	char **done; /* what was changed, in this order: strv */
-	char **left; /* what was not, and why: strv */
+	char **done; /* changes, in the order in which they were made: strv */
+	char **left; /* what was not repaired, and why: strv */
 };
 
 /**
- * volumes_repair() - do what is safe about every difference of one volume.
+ * volumes_repair() - repair those differences of one volume that can be repaired safely.
  * @v:     new, not started: it is loaded here
  * @id:    of a volume or device, or the name of a damaged state file without its suffix
  * @block: a device without state, or that had none when it was repaired before, is a block volume
  * @ret:   repair_report_done()
  *
- * Files: temporaries and files beside the one that counts are removed, damaged ones set aside. Then, by what
- * is recorded: an unfinished creation is undone, an unfinished deletion finished, a volume whose device is
- * provably gone forgotten; otherwise its device is activated and its size, pool, staging and targets are
- * recorded as they are. A device without state gets a state file and keeps its content: no file system is
- * ever made on it. Where that cannot be done, for instance because it is in use, its damaged file stays where
- * it is. An ID of which there is nothing is reported as not repaired. Return: 0, or -1 as volumes_load():
+ * First, temporary files and further files of the volume beside the one that is used are removed, and damaged
+ * files are renamed. Then, depending on the record: an unfinished creation is undone, an unfinished deletion
+ * is finished, and the record of a volume whose device is provably gone is removed. Otherwise the device is
+ * activated, and its actual size, pool, staging path and targets are recorded. A device without a state file
+ * gets one and keeps its content: it is never formatted. If that is not possible, for instance because the
+ * device is in use, its damaged file is not renamed. If there is neither a volume nor a device with that ID,
+ * this is reported as not repaired. Return: 0, or -1 as volumes_load():
  * nothing was changed.
  */
 int volumes_repair(struct volumes *v, const char *id, bool block, struct repair_report *ret,
 	struct error **err) MUST_CHECK;
 
 /**
- * volumes_forget() - drop the state of a volume whose device is not there, whatever the reason.
+ * volumes_drop_state() - remove the state of a volume whose device is not available, whatever the reason.
  * @v:   new, not started: it is loaded here
  * @id:  of a volume
  * @ret: repair_report_done()
  *
  * Return: 0, or -1 as volumes_load(): nothing was changed.
  */
-int volumes_forget(
+int volumes_drop_state(
 	struct volumes *v, const char *id, struct repair_report *ret, struct error **err) MUST_CHECK;
 
 /** repair_report_done() - release what @r owns; safe on a zeroed one. */

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/str.h"
-#include "kube/object.h"
+#include "kube/object_call.h"
 
 #define MAX_REMEMBERED    1024
 #define AGAIN_NS          (60 * NS_PER_S)
@@ -21,8 +21,8 @@
 #define REQUEST_MS        10000
 
 /* One reason on one object. */
-struct told {
-	struct told *next; /* the latest comes first */
+struct sent {
+	struct sent *next; /* the latest comes first */
 	struct kube_events *events;
 	char *api_version;
 	char *kind;
@@ -44,7 +44,7 @@ struct kube_events {
 	struct kube_client *client;
 	char *component;
 	char *instance;
-	struct told *first;
+	struct sent *first;
 	size_t n;
 };
 
@@ -58,7 +58,7 @@ struct kube_events *kube_events_new(struct kube_client *client, const char *comp
 	return e;
 }
 
-static void told_free(struct told *t)
+static void sent_free(struct sent *t)
 {
 	kube_request_cancel(t->request);
 	free(t->api_version);
@@ -76,20 +76,20 @@ static void told_free(struct told *t)
 
 void kube_events_free(struct kube_events *e)
 {
-	struct told *t;
+	struct sent *t;
 
 	if (!e)
 		return;
 	while ((t = e->first)) {
 		e->first = t->next;
-		told_free(t);
+		sent_free(t);
 	}
 	free(e->component);
 	free(e->instance);
 	free(e);
 }
 
-static bool is_of(const struct told *t, const struct kube_reference *object, const char *reason)
+static bool is_of(const struct sent *t, const struct kube_reference *object, const char *reason)
 {
 	return str_eq(t->uid, object->uid) && str_eq(t->object, object->name) &&
 	       str_eq(t->namespace, object->namespace) && str_eq(t->kind, object->kind) &&
@@ -97,10 +97,10 @@ static bool is_of(const struct told *t, const struct kube_reference *object, con
 }
 
 /* Return: what it is, taken out of the list, or NULL. */
-static struct told *take(struct kube_events *e, const struct kube_reference *object, const char *reason)
+static struct sent *take(struct kube_events *e, const struct kube_reference *object, const char *reason)
 {
-	for (struct told **place = &e->first; *place; place = &(*place)->next) {
-		struct told *t = *place;
+	for (struct sent **place = &e->first; *place; place = &(*place)->next) {
+		struct sent *t = *place;
 
 		if (!is_of(t, object, reason))
 			continue;
@@ -113,16 +113,16 @@ static struct told *take(struct kube_events *e, const struct kube_reference *obj
 
 static void forget_oldest(struct kube_events *e)
 {
-	for (struct told **place = &e->first; *place; place = &(*place)->next) {
+	for (struct sent **place = &e->first; *place; place = &(*place)->next) {
 		if ((*place)->next)
 			continue;
-		told_free(TAKE_PTR(*place));
+		sent_free(TAKE_PTR(*place));
 		e->n--;
 		return;
 	}
 }
 
-static void remember(struct kube_events *e, struct told *t)
+static void remember(struct kube_events *e, struct sent *t)
 {
 	if (e->n == MAX_REMEMBERED)
 		forget_oldest(e);
@@ -131,7 +131,7 @@ static void remember(struct kube_events *e, struct told *t)
 	e->n++;
 }
 
-static void add_object(struct json_writer *w, const struct told *t)
+static void add_object(struct json_writer *w, const struct sent *t)
 {
 	json_key(w, "involvedObject");
 	json_object(w);
@@ -145,7 +145,7 @@ static void add_object(struct json_writer *w, const struct told *t)
 	json_object_end(w);
 }
 
-static void add_who(struct json_writer *w, const struct told *t)
+static void add_source(struct json_writer *w, const struct sent *t)
 {
 	json_key(w, "source");
 	json_object(w);
@@ -155,7 +155,7 @@ static void add_who(struct json_writer *w, const struct told *t)
 	json_key_str(w, "reportingInstance", t->events->instance);
 }
 
-static void add_news(struct json_writer *w, const struct told *t)
+static void add_occurrence(struct json_writer *w, const struct sent *t)
 {
 	char now[KUBE_TIME_LEN + 1];
 
@@ -165,7 +165,7 @@ static void add_news(struct json_writer *w, const struct told *t)
 	json_key_u64(w, "count", t->count);
 }
 
-static void write_event(const struct told *t, struct buf *out)
+static void write_event(const struct sent *t, struct buf *out)
 {
 	struct json_writer w = JSON_WRITER(out);
 
@@ -178,66 +178,54 @@ static void write_event(const struct told *t, struct buf *out)
 	json_key_str(&w, "name", t->name);
 	json_object_end(&w);
 	add_object(&w, t);
-	add_who(&w, t);
+	add_source(&w, t);
 	json_key_str(&w, "type", t->type);
 	json_key_str(&w, "reason", t->reason);
 	json_key_str(&w, "firstTimestamp", t->first_time);
-	add_news(&w, t);
+	add_occurrence(&w, t);
 	json_object_end(&w);
 }
 
 static void on_reply(void *user, unsigned status, struct span body, const struct error *error);
 
-static void create(struct told *t)
+static void request(struct sent *t, enum kube_verb verb, struct span body)
+{
+	static const struct kube_kind kind = {.path = "/api/v1/events", .what = "events"};
+	const struct kube_object_call call = {.verb = verb,
+		.kind = &kind,
+		.namespace = t->place,
+		.name = t->name,
+		.body = body,
+		.timeout_ms = REQUEST_MS};
+
+	t->request = kube_object_call(t->events->client, &call, on_reply, t);
+}
+
+static void create(struct sent *t)
 {
 	CLEANUP(buf_done) struct buf body = BUF_INIT(MAX_BODY_BYTES);
-	CLEANUP(free_charp) char *path = NULL;
-	CLEANUP(free_charp) char *what = NULL;
 
 	free(t->name);
 	t->name = x_asprintf("%.*s.%016" PRIx64, MAX_NAME_BYTES, t->object, random_u64());
-	path = x_asprintf("/api/v1/namespaces/%s/events", t->place);
-	what = x_asprintf("events %s/%s", t->place, t->name);
 	write_event(t, &body);
-	const struct kube_call call = {
-		.verb = "create",
-		.what = what,
-		.method = "POST",
-		.path = path,
-		.body = buf_span(&body),
-		.timeout_ms = REQUEST_MS,
-	};
-
-	t->request = kube_client_call(t->events->client, &call, on_reply, t);
+	request(t, KUBE_CREATE, buf_span(&body));
 }
 
-static void update(struct told *t)
+static void update(struct sent *t)
 {
 	CLEANUP(buf_done) struct buf body = BUF_INIT(MAX_BODY_BYTES);
-	CLEANUP(free_charp) char *path = x_asprintf("/api/v1/namespaces/%s/events/%s", t->place, t->name);
-	CLEANUP(free_charp) char *what = x_asprintf("events %s/%s", t->place, t->name);
 	struct json_writer w = JSON_WRITER(&body);
 
 	json_object(&w);
-	add_news(&w, t);
+	add_occurrence(&w, t);
 	json_object_end(&w);
-	const struct kube_call call = {
-		.verb = "patch",
-		.what = what,
-		.method = "PATCH",
-		.path = path,
-		.content_type = "application/merge-patch+json",
-		.body = buf_span(&body),
-		.timeout_ms = REQUEST_MS,
-	};
-
-	t->request = kube_client_call(t->events->client, &call, on_reply, t);
+	request(t, KUBE_PATCH, buf_span(&body));
 }
 
 /* Events live for an hour: one that is repeated later is created again. */
 static void on_reply(void *user, unsigned status, struct span body, const struct error *error)
 {
-	struct told *t = user;
+	struct sent *t = user;
 	bool is_patch = t->count > 1;
 
 	(void)body;
@@ -250,13 +238,13 @@ static void on_reply(void *user, unsigned status, struct span body, const struct
 		create(t);
 		return;
 	}
-	log_debug("an Event could not be written", F_ERR(error));
+	log_debug("could not write an Event", F_ERR(error));
 }
 
-static struct told *told_new(
+static struct sent *sent_new(
 	struct kube_events *e, const struct kube_reference *object, const char *type, const char *reason)
 {
-	struct told *t = x_calloc(1, sizeof(*t));
+	struct sent *t = x_calloc(1, sizeof(*t));
 
 	t->events = e;
 	t->api_version = x_strdup(object->api_version);
@@ -287,11 +275,11 @@ static char *cut(const char *message)
 void kube_event_post(struct kube_events *e, const struct kube_reference *object, const char *type,
 	const char *reason, const char *message, uint64_t now_ns)
 {
-	struct told *t = take(e, object, reason);
+	struct sent *t = take(e, object, reason);
 	bool is_new = !t;
 
 	if (is_new)
-		t = told_new(e, object, type, reason);
+		t = sent_new(e, object, type, reason);
 	remember(e, t);
 	t->count++;
 	if (!is_new && (t->request || now_ns - t->posted_ns < AGAIN_NS))

@@ -2,17 +2,15 @@
 #include "kube/informer.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/str.h"
-#include "kube/informer_private.h"
-
-#define PAGE_OBJECTS 200
-#define PAGE_MS      60000
+#include "kube/informer_copy.h"
+#include "kube/list_page.h"
+#include "pacing/backoff.h"
 
 /* client-go tools/cache/reflector.go: so that not all watches of a server end at once. */
 #define WATCH_MIN_S 300
@@ -20,7 +18,16 @@
 /* What the server may be late with the end that it was asked for. */
 #define WATCH_LATE_MS 30000
 
-#define METADATA "g=meta.k8s.io;v=v1,application/json"
+struct informer {
+	struct kube_client *client;
+	const struct kube_kind *kind;
+	struct informer_copy copy;
+	struct loop_timer *timer; /* until the next request */
+	struct kube_request *request;
+	struct backoff backoff;
+	char *logged;        /* the failure that was logged last; NULL: requests succeed */
+	uint64_t failing_ns; /* since when requests fail; 0: they do not */
+};
 
 static void next_request(void *user);
 
@@ -31,12 +38,8 @@ struct informer *informer_new(struct kube_client *client, const struct kube_kind
 
 	i->client = client;
 	i->kind = kind;
-	i->events = events;
-	i->user = user;
-	kube_store_init(&i->store, kind);
-	i->items = KUBE_ITEMS;
-	i->lines = KUBE_LINES;
-	backoff_init(&i->backoff, kube_client_backoff_ms(client));
+	informer_copy_init(&i->copy, kind, events, user);
+	backoff_init(&i->backoff, kube_client_reconnect_backoff_ms(client));
 	i->timer = loop_timer_new(kube_client_loop(client), next_request, i);
 	loop_timer_set(i->timer, 0, 0);
 	return i;
@@ -48,20 +51,14 @@ void informer_free(struct informer *i)
 		return;
 	kube_request_cancel(i->request);
 	loop_timer_close(i->timer);
-	kube_store_done(&i->store);
-	kube_items_done(&i->items);
-	kube_lines_done(&i->lines);
-	error_free(i->fault);
-	free(i->told);
-	free(i->version);
-	free(i->list_version);
-	free(i->next_page);
+	informer_copy_done(&i->copy);
+	free(i->logged);
 	free(i);
 }
 
 bool informer_is_synced(const struct informer *i)
 {
-	return i->is_synced;
+	return i->copy.is_synced;
 }
 
 uint64_t informer_failing_ns(const struct informer *i)
@@ -71,72 +68,36 @@ uint64_t informer_failing_ns(const struct informer *i)
 
 const void *informer_get(const struct informer *i, const char *key)
 {
-	const struct kube_stored *e = kube_store_get(&i->store, key);
+	const struct kube_stored *e = kube_store_get(&i->copy.store, key);
 
 	return e ? e->object : NULL;
 }
 
 void informer_each(const struct informer *i, void (*fn)(void *user, const void *object), void *user)
 {
-	for (const struct kube_stored *e = i->store.first; e; e = e->next)
+	for (const struct kube_stored *e = i->copy.store.first; e; e = e->next)
 		fn(user, e->object);
 }
 
-/* RFC 3986 section 2.3; tokens and selectors hold "=" and "/". */
-static void add_escaped(struct buf *out, const char *text)
-{
-	for (const char *p = text; *p; p++) {
-		if ((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || (*p >= '0' && *p <= '9') ||
-			strchr("-._~", *p))
-			buf_addc(out, *p);
-		else
-			buf_addf(out, "%%%02X", (unsigned char)*p);
-	}
-}
-
-static void add_selector(struct buf *path, const char *key, const char *selector)
-{
-	if (!selector)
-		return;
-	buf_addf(path, "%s=", key);
-	add_escaped(path, selector);
-	buf_adds(path, "&");
-}
-
-static void begin_path(const struct informer *i, struct buf *path)
-{
-	buf_adds(path, i->kind->path);
-	buf_adds(path, "?");
-	add_selector(path, "labelSelector", i->kind->label_selector);
-	add_selector(path, "fieldSelector", i->kind->field_selector);
-}
-
-static void forget_versions(struct informer *i)
-{
-	free(TAKE_PTR(i->version));
-	free(TAKE_PTR(i->list_version));
-	free(TAKE_PTR(i->next_page));
-}
-
-static void tell(struct informer *i, const struct error *error)
+static void log_failure(struct informer *i, const struct error *error)
 {
 	if (i->failing_ns == 0)
 		i->failing_ns = clock_ns();
-	if (str_eq(i->told, error->msg))
+	if (str_eq(i->logged, error->msg))
 		return;
-	free(i->told);
-	i->told = x_strdup(error->msg);
-	log_warn("objects of the cluster cannot be read; will be tried again", F_STR("kind", i->kind->what),
+	free(i->logged);
+	i->logged = x_strdup(error->msg);
+	log_warn("cannot read objects from the Kubernetes API; will try again", F_STR("kind", i->kind->what),
 		F_ERR(error));
 }
 
 static void succeed(struct informer *i)
 {
 	backoff_reset(&i->backoff);
-	if (!i->told)
+	if (!i->logged)
 		return;
-	free(TAKE_PTR(i->told));
-	log_info("objects of the cluster can be read again", F_STR("kind", i->kind->what));
+	free(TAKE_PTR(i->logged));
+	log_info("objects are read from the Kubernetes API again", F_STR("kind", i->kind->what));
 }
 
 static void retry_later(struct informer *i)
@@ -156,14 +117,13 @@ static void page_ended(void *user, unsigned status, struct span body, const stru
 	(void)status;
 	(void)body;
 	i->request = NULL;
-	if (i->fault)
-		err_set(&err, i->fault->code, "kube: list %s: %s", i->kind->what, i->fault->msg);
-	else if (!error && informer_end_page(i, &err) < 0)
+	if (i->copy.fault)
+		err_set(&err, i->copy.fault->code, "kube: list %s: %s", i->kind->what, i->copy.fault->msg);
+	else if (!error && informer_copy_end_page(&i->copy, &err) < 0)
 		err_wrap(&err, "kube: list %s", i->kind->what);
 	if (err)
 		error = err;
-	kube_items_done(&i->items);
-	i->items = KUBE_ITEMS;
+	informer_copy_end_request(&i->copy);
 	if (!error) {
 		succeed(i);
 		loop_timer_set(i->timer, 0, 0);
@@ -171,8 +131,8 @@ static void page_ended(void *user, unsigned status, struct span body, const stru
 	}
 	/* The pages took longer than the server keeps a state. */
 	if (error->code != ERR_RANGE)
-		tell(i, error);
-	forget_versions(i);
+		log_failure(i, error);
+	informer_copy_forget_versions(&i->copy);
 	retry_later(i);
 }
 
@@ -183,6 +143,13 @@ static void begin_reply(void *user)
 	i->failing_ns = 0;
 }
 
+static bool take_page(void *user, struct span data)
+{
+	struct informer *i = user;
+
+	return informer_copy_take_page(&i->copy, data);
+}
+
 static void list_page(struct informer *i)
 {
 	CLEANUP(buf_done) struct buf path = BUF_INIT(KUBE_MAX_ENVELOPE_BYTES);
@@ -190,50 +157,46 @@ static void list_page(struct informer *i)
 		.verb = "list",
 		.what = i->kind->what,
 		.method = "GET",
-		.accept = i->kind->metadata_only ? "application/json;as=PartialObjectMetadataList;" METADATA
-						 : NULL,
-		.timeout_ms = PAGE_MS,
-		.on_data = informer_take_page,
+		.accept = kube_list_page_accept(i->kind),
+		.timeout_ms = KUBE_PAGE_MS,
+		.on_data = take_page,
 		.on_begin = begin_reply,
 	};
 
-	if (!i->next_page) {
-		for (struct kube_stored *e = i->store.first; e; e = e->next)
-			e->seen = false;
-	}
-	begin_path(i, &path);
-	buf_addf(&path, "limit=%u", PAGE_OBJECTS);
-	if (i->next_page) {
-		buf_adds(&path, "&continue=");
-		add_escaped(&path, i->next_page);
-	}
+	if (!i->copy.next_page)
+		informer_copy_begin_list(&i->copy);
+	kube_list_page_path(i->kind, i->copy.next_page, &path);
 	call.path = buf_str(&path);
 	i->request = kube_client_call(i->client, &call, page_ended, i);
 }
 
-/* A watch that ended without an event or error, which the server could do for ever, is resumed after a wait.
- */
+/* A watch that ended without an event or error, which the server could repeat for ever, is resumed after a
+ * wait. */
 static void watch_ended(void *user, unsigned status, struct span body, const struct error *error)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 	struct informer *i = user;
+	/* The server or its etcd was away, perhaps to be restored from a backup, which has other objects
+	 * under the versions that this copy knows: a watch from there would say nothing until the server
+	 * reaches its version again. 504 is the answer of a server that lags behind. */
+	bool is_unanswered = error && (status == 0 || (status >= 500 && status != 504));
 	bool is_expired;
 
 	(void)body;
 	i->request = NULL;
-	if (i->fault) {
-		err_set(&err, i->fault->code, "kube: watch %s: %s", i->kind->what, i->fault->msg);
+	if (i->copy.fault) {
+		err_set(&err, i->copy.fault->code, "kube: watch %s: %s", i->kind->what, i->copy.fault->msg);
 		error = err;
 	}
-	kube_lines_done(&i->lines);
+	informer_copy_end_request(&i->copy);
 	is_expired = error && error->code == ERR_RANGE;
-	if (i->got_line)
+	if (i->copy.got_line)
 		succeed(i);
 	if (error && !is_expired && !(error->code == ERR_DEADLINE && status == 200))
-		tell(i, error);
-	if (is_expired || i->is_unsure)
-		forget_versions(i);
-	if (i->got_line && (!error || is_expired))
+		log_failure(i, error);
+	if (is_expired || i->copy.is_unsure || is_unanswered)
+		informer_copy_forget_versions(&i->copy);
+	if (i->copy.got_line && (!error || is_expired))
 		loop_timer_set(i->timer, 0, 0);
 	else
 		retry_later(i);
@@ -242,9 +205,9 @@ static void watch_ended(void *user, unsigned status, struct span body, const str
 static bool take_watch(void *user, struct span data)
 {
 	struct informer *i = user;
-	bool more = informer_take_watch(i, data);
+	bool more = informer_copy_take_watch(&i->copy, data);
 
-	if (i->got_line && i->told)
+	if (i->copy.got_line && i->logged)
 		succeed(i);
 	return more;
 }
@@ -257,17 +220,18 @@ static void watch(struct informer *i)
 		.verb = "watch",
 		.what = i->kind->what,
 		.method = "GET",
-		.accept =
-			i->kind->metadata_only ? "application/json;as=PartialObjectMetadata;" METADATA : NULL,
+		.accept = i->kind->metadata_only
+				  ? "application/json;as=PartialObjectMetadata;" KUBE_METADATA_ACCEPT
+				  : NULL,
 		.timeout_ms = seconds * 1000 + WATCH_LATE_MS,
 		.on_data = take_watch,
 		.on_begin = begin_reply,
 	};
 
-	begin_path(i, &path);
+	kube_query_begin(i->kind, &path);
 	buf_addf(&path,
 		"watch=true&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion=", (unsigned)seconds);
-	add_escaped(&path, i->version);
+	kube_query_value(&path, i->copy.version);
 	call.path = buf_str(&path);
 	i->request = kube_client_call(i->client, &call, watch_ended, i);
 }
@@ -276,10 +240,8 @@ static void next_request(void *user)
 {
 	struct informer *i = user;
 
-	error_clear(&i->fault);
-	i->is_unsure = false;
-	i->got_line = false;
-	if (i->version)
+	informer_copy_begin_request(&i->copy);
+	if (i->copy.version)
 		watch(i);
 	else
 		list_page(i);

@@ -9,7 +9,7 @@
 #include "base/random.h"
 #include "base/str.h"
 #include "kube/lease_record.h"
-#include "kube/object.h"
+#include "kube/object_call.h"
 
 #define DURATION_MS 15000
 #define RENEW_MS    10000
@@ -24,7 +24,6 @@ struct lease {
 	char *namespace;
 	char *name;
 	char *identity;
-	char *what;
 	struct lease_record record;
 	struct loop_timer *timer;    /* next request; while stopping: the end of it */
 	struct loop_timer *deadline; /* end of leading */
@@ -34,7 +33,7 @@ struct lease {
 	uint64_t asked_ns; /* when that request was made */
 	uint64_t until_ns; /* end of leading */
 	bool leading;
-	char *told;               /* the failure that the log has */
+	char *logged;             /* the failure that was logged last */
 	void (*done)(void *user); /* stopping, or NULL */
 	void *done_user;
 };
@@ -73,7 +72,6 @@ struct lease *lease_new(const struct lease_config *config)
 	l->namespace = x_strdup(config->namespace);
 	l->name = x_strdup(config->name);
 	l->identity = x_strdup(config->identity);
-	l->what = x_asprintf("leases %s/%s", config->namespace, config->name);
 	l->record = LEASE_RECORD;
 	l->must_read = true;
 	l->timer = loop_timer_new(loop, tick, l);
@@ -94,8 +92,7 @@ void lease_free(struct lease *l)
 	free(l->namespace);
 	free(l->name);
 	free(l->identity);
-	free(l->what);
-	free(l->told);
+	free(l->logged);
 	free(l);
 }
 
@@ -105,13 +102,13 @@ bool lease_is_leading(const struct lease *l)
 	return l->leading && clock_ns() < l->until_ns;
 }
 
-static void tell(struct lease *l, const struct error *error)
+static void log_failure(struct lease *l, const struct error *error)
 {
-	if (str_eq(l->told, error->msg))
+	if (str_eq(l->logged, error->msg))
 		return;
-	free(l->told);
-	l->told = x_strdup(error->msg);
-	log_warn("the lease of the leader cannot be read or renewed; will be tried again", F_ERR(error));
+	free(l->logged);
+	l->logged = x_strdup(error->msg);
+	log_warn("cannot read or renew the leader's Lease; will try again", F_ERR(error));
 }
 
 /* Candidates that began together must not stay together. */
@@ -124,23 +121,19 @@ static void wait_for_next(struct lease *l, bool soon)
 	loop_timer_set(l->timer, wait_ms, 0);
 }
 
-static void call(struct lease *l, const char *verb, const char *method, bool at_collection, struct span body,
-	kube_reply_fn fn)
+static void call(struct lease *l, enum kube_verb verb, struct span body, kube_reply_fn fn)
 {
-	CLEANUP(free_charp)
-	char *path = x_asprintf("/apis/coordination.k8s.io/v1/namespaces/%s/leases%s%s", l->namespace,
-		at_collection ? "" : "/", at_collection ? "" : l->name);
-	const struct kube_call request = {
-		.verb = verb,
-		.what = l->what,
-		.method = method,
-		.path = path,
+	static const struct kube_kind kind = {
+		.path = "/apis/coordination.k8s.io/v1/leases", .what = "leases"};
+	const struct kube_object_call request = {.verb = verb,
+		.kind = &kind,
+		.namespace = l->namespace,
+		.name = l->name,
 		.body = body,
-		.timeout_ms = l->config.retry_ms,
-	};
+		.timeout_ms = l->config.retry_ms};
 
 	l->asked_ns = clock_ns();
-	l->request = kube_client_call(l->client, &request, fn, l);
+	l->request = kube_object_call(l->client, &request, fn, l);
 	l->is_writing = body.n > 0;
 }
 
@@ -152,7 +145,7 @@ static void write_lease(struct lease *l, bool is_new, const char *identity, kube
 	kube_now_format(now);
 	lease_record_write(is_new ? NULL : &l->record, l->namespace, l->name, identity,
 		(uint32_t)((l->config.duration_ms + 999) / 1000), now, &body);
-	call(l, is_new ? "create" : "update", is_new ? "POST" : "PUT", is_new, buf_span(&body), fn);
+	call(l, is_new ? KUBE_CREATE : KUBE_UPDATE, buf_span(&body), fn);
 }
 
 static void on_stopped(void *user, unsigned status, struct span body, const struct error *error)
@@ -164,12 +157,12 @@ static void on_stopped(void *user, unsigned status, struct span body, const stru
 	l->request = NULL;
 	loop_timer_stop(l->timer);
 	if (error)
-		log_debug("the lease was not given back", F_ERR(error));
+		log_debug("the Lease was not released", F_ERR(error));
 	l->done(l->done_user);
 }
 
 /* The timer may end it before the server does. */
-static void give_back(struct lease *l)
+static void release(struct lease *l)
 {
 	if (str_eq(l->record.holder, l->identity))
 		write_lease(l, false, "", on_stopped);
@@ -188,7 +181,7 @@ static void lead(struct lease *l)
 	set_leading(l, true);
 }
 
-/* Somebody else was faster when the version did not fit (409): then it has to be read again. */
+/* When the version did not match (409), another replica was faster: the Lease has to be read again. */
 static void on_written(void *user, unsigned status, struct span body, const struct error *error)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -199,19 +192,19 @@ static void on_written(void *user, unsigned status, struct span body, const stru
 	l->must_read = error != NULL;
 	if (error) {
 		if (!lost_race)
-			tell(l, error);
+			log_failure(l, error);
 	} else if (lease_record_read(&l->record, body, clock_ns(), &err) < 0) {
 		l->must_read = true;
-		tell(l, err);
+		log_failure(l, err);
 	} else if (!l->done) {
-		free(TAKE_PTR(l->told));
+		free(TAKE_PTR(l->logged));
 		lead(l);
 	}
 	/* changed() may have stopped us. */
 	if (l->request)
 		return;
 	if (l->done)
-		give_back(l);
+		release(l);
 	else
 		wait_for_next(l, error && l->leading);
 }
@@ -230,7 +223,7 @@ static void on_read(void *user, unsigned status, struct span body, const struct 
 	if (!error && lease_record_read(&l->record, body, clock_ns(), &err) < 0)
 		error = err;
 	if (error) {
-		tell(l, error);
+		log_failure(l, error);
 		wait_for_next(l, l->leading);
 		return;
 	}
@@ -255,7 +248,7 @@ static void tick(void *user)
 	} else if (l->leading && !l->must_read) {
 		write_lease(l, false, l->identity, on_written);
 	} else {
-		call(l, "get", "GET", false, (struct span){0}, on_read);
+		call(l, KUBE_GET, (struct span){0}, on_read);
 	}
 }
 
@@ -265,9 +258,9 @@ void lease_stop(struct lease *l, void (*done)(void *user), void *user)
 	l->done_user = user;
 	set_leading(l, false);
 	loop_timer_set(l->timer, RELEASE_MS, 0);
-	/* What is being written has to be known before it can be given back. */
+	/* The outcome of a write in flight has to be known before the Lease can be released. */
 	if (l->request && l->is_writing)
 		return;
 	kube_request_cancel(TAKE_PTR(l->request));
-	give_back(l);
+	release(l);
 }

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/parse.h"
 #include "base/str.h"
+#include "kube/json_members.h"
 #include "kube/object.h"
 
 void lease_record_done(struct lease_record *l)
@@ -65,10 +66,10 @@ static int read_version(struct lease_record *l, struct error **err)
 {
 	CLEANUP(json_reader_freep) struct json_reader *r = json_reader_new(buf_span(&l->metadata));
 	struct kube_meta m = {0};
-	int rv = kube_meta_read(r, &m, KUBE_KEEP_NONE, err);
+	int rv = kube_fields_read(r, kube_meta_names, &m, err);
 
 	l->version = TAKE_PTR(m.resource_version);
-	kube_meta_done(&m);
+	kube_fields_done(kube_meta_names, &m);
 	return rv;
 }
 
@@ -78,12 +79,13 @@ int lease_record_read(struct lease_record *l, struct span json, uint64_t now_ns,
 	CLEANUP(lease_record_done) struct lease_record new = LEASE_RECORD;
 	struct json_event ev;
 
+	json_reader_be_strict(r);
 	if (json_expect(r, JSON_OBJECT, &ev, err) < 0 || kube_read_members(r, read_member, &new, err) < 0 ||
 		json_expect(r, JSON_END, &ev, err) < 0 || buf_check(&new.metadata, "lease", err) < 0 ||
 		read_version(&new, err) < 0)
 		return -1;
 	if (str_empty(new.version))
-		return err_set(err, ERR_INVALID_ARGUMENT, "a lease without a resourceVersion");
+		return err_set(err, ERR_INVALID_ARGUMENT, "the Lease has no resourceVersion");
 	if (!new.holder)
 		new.holder = x_strdup("");
 	new.observed_ns = str_eq(l->version, new.version) ? l->observed_ns : now_ns;
@@ -104,7 +106,7 @@ void lease_record_write(const struct lease_record *l, const char *namespace, con
 {
 	struct json_writer w = JSON_WRITER(out);
 	bool stays = l && str_eq(l->holder, identity);
-	bool is_given_back = *identity == '\0';
+	bool is_released = *identity == '\0';
 
 	json_object(&w);
 	json_key_str(&w, "apiVersion", "coordination.k8s.io/v1");
@@ -121,11 +123,11 @@ void lease_record_write(const struct lease_record *l, const char *namespace, con
 	json_key(&w, "spec");
 	json_object(&w);
 	json_key_str(&w, "holderIdentity", identity);
-	json_key_u64(&w, "leaseDurationSeconds", is_given_back ? 1 : duration_s);
+	json_key_u64(&w, "leaseDurationSeconds", is_released ? 1 : duration_s);
 	json_key_str(&w, "acquireTime", stays && l->acquired ? l->acquired : now);
 	json_key_str(&w, "renewTime", now);
-	/* client-go counts changes of the holder; the first one is none. */
-	json_key_u64(&w, "leaseTransitions", l ? l->transitions + !(stays || is_given_back) : 0);
+	/* client-go counts changes of the holder; the first holder is not one. */
+	json_key_u64(&w, "leaseTransitions", l ? l->transitions + !(stays || is_released) : 0);
 	json_object_end(&w);
 	json_object_end(&w);
 }

@@ -6,73 +6,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/buf.h"
 #include "base/mem.h"
 #include "base/str.h"
 
-/* What etcd takes in one request bounds what an object's labels and annotations can be. */
-#define MAX_PAIRS_BYTES (4u << 20)
-#define NAME_MAX_LEN    253
-
-/* The pair behind the one with @key, the first for NULL. */
-static const char *next_pair(const struct kube_pairs *p, const char *key, const char **ret_value)
-{
-	const char *at = p->block;
-
-	if (!at)
-		return NULL;
-	if (key) {
-		at = key + strlen(key) + 1;
-		at += strlen(at) + 1;
-	}
-	if (!*at)
-		return NULL;
-	*ret_value = at + strlen(at) + 1;
-	return at;
-}
-
-const char *kube_pairs_get(const struct kube_pairs *p, const char *key)
-{
-	const char *value;
-
-	for (const char *k = next_pair(p, NULL, &value); k; k = next_pair(p, k, &value)) {
-		if (str_eq(k, key))
-			return value;
-	}
-	return NULL;
-}
-
-/* An empty key, which the API does not allow, would end the block. */
-static int add_pair(void *user, const char *key, struct json_reader *r, struct error **err)
-{
-	CLEANUP(free_charp) char *copy = x_strdup(key);
-	CLEANUP(free_charp) char *value = NULL;
-	struct buf *block = user;
-
-	if (kube_read_text(r, &value, err) < 0)
-		return -1;
-	if (*copy && value) {
-		buf_add(block, copy, strlen(copy) + 1);
-		buf_add(block, value, strlen(value) + 1);
-	}
-	return 0;
-}
-
-int kube_pairs_read(struct json_reader *r, struct kube_pairs *p, struct error **err)
-{
-	CLEANUP(buf_done) struct buf block = BUF_INIT(MAX_PAIRS_BYTES);
-
-	if (kube_read_object(r, add_pair, &block, err) < 0 || buf_check(&block, "labels", err) < 0)
-		return -1;
-	free(p->block);
-	p->block = NULL;
-	if (block.len > 0) {
-		p->block = x_malloc(block.len + 1);
-		memcpy(p->block, block.data, block.len);
-		p->block[block.len] = '\0';
-	}
-	return 0;
-}
+#define NAME_MAX_LEN 253
 
 const char *kube_meta_label(const struct kube_meta *m, const char *key)
 {
@@ -89,84 +26,58 @@ struct owner_reference {
 	bool controls;
 };
 
-static int read_reference_member(void *user, const char *key, struct json_reader *r, struct error **err)
-{
-	struct owner_reference *o = user;
-
-	if (str_eq(key, "uid"))
-		return kube_read_text(r, &o->uid, err);
-	if (str_eq(key, "controller"))
-		return kube_read_flag(r, &o->controls, err);
-	return json_skip_value(r, err);
-}
-
-static int read_reference(void *user, struct json_reader *r, struct error **err)
-{
-	struct owner_reference o = {0};
-	struct kube_meta *m = user;
-	int rv = kube_read_members(r, read_reference_member, &o, err);
-
-	if (rv == 0 && o.controls) {
-		free(m->owner_uid);
-		m->owner_uid = TAKE_PTR(o.uid);
-	}
-	free(o.uid);
-	return rv;
-}
-
-struct meta_reading {
-	struct kube_meta *meta;
-	unsigned keep;
+static const struct kube_field owner_fields[] = {
+	KUBE_FIELD("uid", KUBE_TEXT, struct owner_reference, uid),
+	KUBE_FIELD("controller", KUBE_FLAG, struct owner_reference, controls),
+	KUBE_FIELDS_END,
 };
 
-static int read_meta_member(void *user, const char *key, struct json_reader *r, struct error **err)
+static bool take_owner(void *object, void *item)
 {
-	const struct meta_reading *reading = user;
-	struct kube_meta *m = reading->meta;
+	struct owner_reference *o = item;
+	struct kube_meta *m = object;
 
-	if (str_eq(key, "namespace"))
-		return kube_read_text(r, &m->namespace, err);
-	if (str_eq(key, "name"))
-		return kube_read_text(r, &m->name, err);
-	if (str_eq(key, "uid"))
-		return kube_read_text(r, &m->uid, err);
-	if (str_eq(key, "resourceVersion"))
-		return kube_read_text(r, &m->resource_version, err);
-	if (str_eq(key, "labels") && reading->keep & KUBE_KEEP_LABELS)
-		return kube_pairs_read(r, &m->labels, err);
-	if (str_eq(key, "annotations") && reading->keep & KUBE_KEEP_ANNOTATIONS)
-		return kube_pairs_read(r, &m->annotations, err);
-	if (str_eq(key, "ownerReferences") && reading->keep & KUBE_KEEP_OWNER)
-		return kube_read_array(r, read_reference, m, err);
-	if (str_eq(key, "deletionTimestamp")) {
-		CLEANUP(free_charp) char *when = NULL;
-
-		if (kube_read_text(r, &when, err) < 0)
-			return -1;
-		m->deleting = when != NULL;
-		return 0;
+	if (o->controls) {
+		free(m->owner_uid);
+		m->owner_uid = TAKE_PTR(o->uid);
 	}
-	return json_skip_value(r, err);
+	return false;
 }
 
-int kube_meta_read(struct json_reader *r, struct kube_meta *m, unsigned keep, struct error **err)
-{
-	struct meta_reading reading = {m, keep};
+/* clang-format off */
+#define NAMES                                                                          \
+	KUBE_FIELD("namespace", KUBE_TEXT, struct kube_meta, namespace),               \
+	KUBE_FIELD("name", KUBE_TEXT, struct kube_meta, name),                         \
+	KUBE_FIELD("uid", KUBE_TEXT, struct kube_meta, uid),                           \
+	KUBE_FIELD("resourceVersion", KUBE_TEXT, struct kube_meta, resource_version),  \
+	KUBE_FIELD("deletionTimestamp", KUBE_NOT_NULL, struct kube_meta, deleting)
+#define ANNOTATIONS KUBE_FIELD("annotations", KUBE_PAIRS, struct kube_meta, annotations)
+/* clang-format on */
 
-	return kube_read_object(r, read_meta_member, &reading, err);
-}
+const struct kube_field kube_meta_names[] = {NAMES, KUBE_FIELDS_END};
+const struct kube_field kube_meta_labels[] = {
+	NAMES,
+	KUBE_FIELD("labels", KUBE_PAIRS, struct kube_meta, labels),
+	KUBE_FIELDS_END,
+};
+const struct kube_field kube_meta_annotations[] = {NAMES, ANNOTATIONS, KUBE_FIELDS_END};
+const struct kube_field kube_meta_annotations_and_owner[] = {
+	NAMES,
+	ANNOTATIONS,
+	{.name = "ownerReferences",
+		.type = KUBE_ARRAY,
+		.fields = owner_fields,
+		.item_size = sizeof(struct owner_reference),
+		.takes = take_owner},
+	KUBE_FIELD("", KUBE_TEXT, struct kube_meta, owner_uid),
+	KUBE_FIELDS_END,
+};
 
-void kube_meta_done(struct kube_meta *m)
-{
-	free(m->namespace);
-	free(m->name);
-	free(m->uid);
-	free(m->resource_version);
-	free(m->labels.block);
-	free(m->annotations.block);
-	free(m->owner_uid);
-	*m = (struct kube_meta){0};
-}
+const struct kube_field kube_meta_finalizers[] = {
+	NAMES,
+	KUBE_FIELD("finalizers", KUBE_TEXTS, struct kube_meta, finalizers),
+	KUBE_FIELDS_END,
+};
 
 char *kube_meta_key(const struct kube_meta *m)
 {
@@ -175,36 +86,57 @@ char *kube_meta_key(const struct kube_meta *m)
 	return x_asprintf("%s/%s", m->namespace, m->name);
 }
 
-struct object_reading {
-	struct kube_meta *meta;
-	unsigned keep;
-	kube_member_fn *member;
-	void *object;
-};
-
-static int read_object_member(void *user, const char *key, struct json_reader *r, struct error **err)
+void *kube_object_read(const struct kube_kind *kind, struct json_reader *r, struct error **err)
 {
-	const struct object_reading *reading = user;
+	struct kube_meta *object = x_calloc(1, kind->size);
 
-	if (str_eq(key, "metadata"))
-		return kube_meta_read(r, reading->meta, reading->keep, err);
-	if (reading->member)
-		return reading->member(reading->object, key, r, err);
-	return json_skip_value(r, err);
+	if (kube_fields_read(r, kind->fields, object, err) < 0)
+		goto fail;
+	if (str_empty(object->name)) {
+		err_set(err, ERR_INVALID_ARGUMENT, "the object has no name");
+		goto fail;
+	}
+	if (kind->derive)
+		kind->derive(object);
+	if (kind->trim)
+		kind->trim(object);
+	return object;
+fail:
+	kube_object_free(kind, object);
+	return NULL;
 }
 
-int kube_object_read(struct json_reader *r, struct kube_meta *m, unsigned keep, kube_member_fn *member,
-	void *object, struct error **err)
+void *kube_object_decode(const struct kube_kind *kind, struct span json, struct error **err)
 {
-	struct object_reading reading = {m, keep, member, object};
-	struct json_event ev;
+	CLEANUP(json_reader_freep) struct json_reader *r = json_reader_new(json);
+	void *object = kube_object_read(kind, r, err);
+	struct json_event end;
 
-	if (json_expect(r, JSON_OBJECT, &ev, err) < 0 ||
-		kube_read_members(r, read_object_member, &reading, err) < 0)
-		return -1;
-	if (str_empty(m->name))
-		return err_set(err, ERR_INVALID_ARGUMENT, "an object without a name");
-	return 0;
+	if (!object) {
+		err_wrap(err, "%s", kind->what);
+		return NULL;
+	}
+	if (json_expect(r, JSON_END, &end, err) == 0)
+		return object;
+	kube_object_free(kind, object);
+	return NULL;
+}
+
+void kube_object_free(const struct kube_kind *kind, void *object)
+{
+	if (!object)
+		return;
+	kube_fields_done(kind->fields, object);
+	free(object);
+}
+
+void kube_time_format(int64_t seconds, char out[static KUBE_SECONDS_LEN + 1])
+{
+	time_t time = (time_t)seconds;
+	struct tm tm;
+
+	gmtime_r(&time, &tm);
+	strftime(out, KUBE_SECONDS_LEN + 1, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
 void kube_now_format(char out[static KUBE_TIME_LEN + 1])
@@ -223,5 +155,7 @@ bool kube_is_name(const char *name)
 {
 	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.");
 
-	return n > 0 && n <= NAME_MAX_LEN && name[n] == '\0' && !strchr("-.", name[0]) && !strstr(name, "..");
+	return n > 0 && n <= NAME_MAX_LEN && name[n] == '\0' && !strchr("-.", name[0]) &&
+	       !strchr("-.", name[n - 1]) && !strstr(name, "..") && !strstr(name, "-.") &&
+	       !strstr(name, ".-");
 }

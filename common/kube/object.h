@@ -2,8 +2,8 @@
 /*
  * object.h - what all Kubernetes objects have in common, and times as the API writes them.
  *
- * Every decoded object is a struct whose first member is a struct kube_meta. Labels and annotations are kept
- * only where they are asked for, in one block of memory. Threads: one owner at a time.
+ * Every decoded object is a struct whose first member is a struct kube_meta. Labels, annotations, the owner
+ * and finalizers are kept only for kinds that ask for them. Threads: one owner at a time.
  */
 #pragma once
 
@@ -12,64 +12,75 @@
 
 #include "base/error.h"
 #include "base/json/json.h"
-#include "kube/read.h"
-
-/* Pairs of strings in one block: key NUL value NUL key NUL ... NUL. NULL has none. */
-struct kube_pairs {
-	char *block;
-};
+#include "base/span.h"
+#include "kube/fields.h"
 
 struct kube_meta {
-	char *namespace; /* NULL: has none */
+	char *namespace; /* NULL: it has none */
 	char *name;
 	char *uid;
 	char *resource_version;
 	struct kube_pairs labels;
 	struct kube_pairs annotations;
-	char *owner_uid; /* of the owner that controls it; NULL: has none */
-	bool deleting;   /* has a deletionTimestamp */
+	char *owner_uid;   /* of the owner that controls it; NULL: it has none */
+	bool deleting;     /* has a deletionTimestamp */
+	char **finalizers; /* strv */
 };
 
-/* What kube_meta_read() keeps besides the names. */
-enum kube_keep { KUBE_KEEP_NONE = 0, KUBE_KEEP_LABELS = 1, KUBE_KEEP_ANNOTATIONS = 2, KUBE_KEEP_OWNER = 4 };
+/* Which parts of metadata are read besides the names: for KUBE_META(). */
+extern const struct kube_field kube_meta_names[];
+extern const struct kube_field kube_meta_labels[];
+extern const struct kube_field kube_meta_annotations[];
+extern const struct kube_field kube_meta_annotations_and_owner[];
+extern const struct kube_field kube_meta_finalizers[];
 
-/** kube_pairs_get() - the value of @key, borrowed, or NULL. */
-const char *kube_pairs_get(const struct kube_pairs *p, const char *key);
+/* The first field of the table of a kind, whose struct begins with a struct kube_meta. */
+#define KUBE_META(what) KUBE_OBJECT("metadata", kube_meta_##what)
 
-/** kube_pairs_read() - an object of strings, or null; replaces *@p. Return: 0, or -1 with
- * ERR_INVALID_ARGUMENT. */
-int kube_pairs_read(struct json_reader *r, struct kube_pairs *p, struct error **err) MUST_CHECK;
+/* A kind of objects: their path in the API, which of them are requested, and how one is read. */
+struct kube_kind {
+	const char *path;                /* "/apis/storage.k8s.io/v1/storageclasses" */
+	const char *what;                /* "storageclasses", for messages */
+	const char *label_selector;      /* NULL: all */
+	const char *field_selector;      /* NULL: all */
+	bool metadata_only;              /* request PartialObjectMetadata */
+	size_t size;                     /* of an object's struct, which begins with a struct kube_meta */
+	const struct kube_field *fields; /* begins with KUBE_META() */
+	void (*derive)(void *object);    /* called after an object was read; NULL: nothing is derived */
+	void (*trim)(void *object);      /* frees what this user does not need; NULL: nothing */
+	/* whether @object is kept; NULL: all are */
+	bool (*keeps)(const void *user, const void *object);
+	const void *keeps_user;
+};
 
-/** kube_meta_label() - the value of the label @key, borrowed, or NULL. kube_meta_annotation() likewise. */
+/** kube_meta_label() - get the value of the label @key, borrowed, or NULL. kube_meta_annotation() likewise.
+ */
 const char *kube_meta_label(const struct kube_meta *m, const char *key);
 const char *kube_meta_annotation(const struct kube_meta *m, const char *key);
 
-/** kube_meta_read() - the value of "metadata" into @m, which is zeroed; also after a failure the caller's to
- * release. @keep: enum kube_keep, or-ed. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
-int kube_meta_read(struct json_reader *r, struct kube_meta *m, unsigned keep, struct error **err) MUST_CHECK;
-
-/** kube_meta_done() - release the content of @m. */
-void kube_meta_done(struct kube_meta *m);
-
-/** kube_meta_key() - "namespace/name", or "name" where there is no namespace. Return: caller frees. */
+/** kube_meta_key() - make "namespace/name", or "name" where there is no namespace. Return: caller frees. */
 char *kube_meta_key(const struct kube_meta *m);
 
-/**
- * kube_object_read() - one object, whose metadata is read here and the rest by @member.
- * @r:      before the object
- * @m:      zeroed; also after a failure the caller's to release
- * @member: as of kube_read_members(), for every key but "metadata"; NULL: nothing else is of interest
- *
- * Return: 0, or -1 with ERR_INVALID_ARGUMENT (malformed, or without a name).
- */
-int kube_object_read(struct json_reader *r, struct kube_meta *m, unsigned keep, kube_member_fn *member,
-	void *object, struct error **err) MUST_CHECK;
+/** kube_object_read() - read the next value as an object of @kind. Return: kube_object_free(), or NULL with
+ * ERR_INVALID_ARGUMENT (malformed, or without a name). */
+void *kube_object_read(const struct kube_kind *kind, struct json_reader *r, struct error **err) MUST_CHECK;
 
-/** kube_is_name() - whether an object can be called @name: what others wrote becomes part of a path only
- * then. Source: apimachinery pkg/util/validation, IsDNS1123Subdomain(). */
+/** kube_object_decode() - kube_object_read() for a whole document, such as the reply to a GET. */
+void *kube_object_decode(const struct kube_kind *kind, struct span json, struct error **err) MUST_CHECK;
+
+/** kube_object_free() - destroy @object of @kind; NULL is allowed. */
+void kube_object_free(const struct kube_kind *kind, void *object);
+
+/** kube_is_name() - whether @name is a valid name of an object: names from elsewhere are checked before they
+ * become part of a path. Source: apimachinery pkg/util/validation, IsDNS1123Subdomain(). */
 bool kube_is_name(const char *name);
+
+#define KUBE_SECONDS_LEN 20
+
+/** kube_time_format() - format @seconds since 1970 as Time, "2006-01-02T15:04:05Z". */
+void kube_time_format(int64_t seconds, char out[static KUBE_SECONDS_LEN + 1]);
 
 #define KUBE_TIME_LEN 27
 
-/** kube_now_format() - the wall clock as MicroTime, "2006-01-02T15:04:05.000000Z". */
+/** kube_now_format() - format the current wall-clock time as MicroTime, "2006-01-02T15:04:05.000000Z". */
 void kube_now_format(char out[static KUBE_TIME_LEN + 1]);

@@ -9,7 +9,7 @@
 #include "base/prometheus.h"
 #include "base/str.h"
 
-/* Verbs, resources and codes are few; who counts more has gone wrong. */
+/* Verbs, resources and codes are few: more series than that are a defect. */
 #define MAX_SERIES 256
 
 /* of rest_client_request_duration_seconds (component-base/metrics/prometheus/restclient), and one below */

@@ -11,15 +11,17 @@
 
 struct kube_request_counts;
 
-/** kube_request_counts_new() - nothing was counted. Return: never NULL; kube_request_counts_free(), after the
- * client. */
+/** kube_request_counts_new() - make counters, which are all 0. Return: never NULL;
+ * kube_request_counts_free(), after the client is freed. */
 struct kube_request_counts *kube_request_counts_new(void);
 
-/** kube_request_counts_free() - NULL is allowed. */
+/** kube_request_counts_free() - release @c. NULL is allowed. */
 void kube_request_counts_free(struct kube_request_counts *c);
 DEFINE_CLEANUP(struct kube_request_counts *, kube_request_counts_free);
 
-/** kube_request_counts_observer() - for the client that is counted; valid as long as @c. */
+/** kube_request_counts_observer() - get the observer for the client whose requests are counted; valid as long
+ * as
+ * @c. */
 struct kube_observer kube_request_counts_observer(struct kube_request_counts *c);
 
 /** kube_request_counts_add() - append pmem_kube_request_duration_seconds, by verb, resource and code. */

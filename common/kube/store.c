@@ -15,7 +15,7 @@ void kube_store_init(struct kube_store *s, const struct kube_kind *kind)
 void kube_store_done(struct kube_store *s)
 {
 	while (s->first)
-		s->kind->free(kube_store_remove(s, s->first));
+		kube_object_free(s->kind, kube_store_remove(s, s->first));
 	name_index_done(&s->index);
 }
 

@@ -10,9 +10,9 @@
 struct kube_stored {
 	struct name_link link; /* its name is the key */
 	struct kube_stored *next;
-	struct kube_stored **place; /* what points to it */
+	struct kube_stored **place; /* the pointer that points to this entry */
 	void *object;
-	bool seen; /* in the list that runs */
+	bool seen; /* in the list that is being read */
 	char key[];
 };
 
@@ -22,15 +22,15 @@ struct kube_store {
 	struct kube_stored *first;
 };
 
-/** kube_store_init() - empty. @kind: borrowed. kube_store_done(): release the content. */
+/** kube_store_init() - make @s empty. @kind: borrowed. kube_store_done() - release the content. */
 void kube_store_init(struct kube_store *s, const struct kube_kind *kind);
 void kube_store_done(struct kube_store *s);
 
-/** kube_store_get() - what has @key, or NULL. */
+/** kube_store_get() - find the object with @key, or NULL. */
 struct kube_stored *kube_store_get(const struct kube_store *s, const char *key);
 
-/** kube_store_put() - @object, which is the store's from now on, replaces what has @key. @ret_old: that, the
- * caller's to free; NULL: there was none. Return: its entry. */
+/** kube_store_put() - add @object (taken over), or replace the one with @key. @ret_old: the previous one,
+ * which the caller frees; NULL: there was none. Return: its entry. */
 struct kube_stored *kube_store_put(struct kube_store *s, const char *key, void *object, void **ret_old);
 
 /** kube_store_remove() - take @e out and free it. Return: its object, the caller's to free. */

@@ -50,10 +50,10 @@ bool kube_token_refused(struct kube_token *t)
 static int check(const char *file, const char *token, struct error **err)
 {
 	if (!*token)
-		return err_set(err, ERR_UNAUTHENTICATED, "%s: empty", file);
+		return err_set(err, ERR_UNAUTHENTICATED, "%s: the token is empty", file);
 	for (const char *p = token; *p; p++) {
 		if (*p <= ' ' || *p > '~')
-			return err_set(err, ERR_UNAUTHENTICATED, "%s: not a token", file);
+			return err_set(err, ERR_UNAUTHENTICATED, "%s: not a valid bearer token", file);
 	}
 	return 0;
 }

@@ -17,22 +17,22 @@ struct kube_token {
 	bool read;
 };
 
-/** kube_token_init() - both are copied; the file, if given, counts. Return: 0, or -1 with
- * ERR_INVALID_ARGUMENT (a fixed one that cannot be a token). */
+/** kube_token_init() - use the token in @file or, if that is NULL, @token; both are copied. Return: 0, or -1
+ * with ERR_INVALID_ARGUMENT (@token cannot be a token). */
 int kube_token_init(struct kube_token *t, const char *token, const char *file, struct error **err) MUST_CHECK;
 
-/** kube_token_copy() - the same token in @t. */
+/** kube_token_copy() - make @t use the same token as @from. */
 void kube_token_copy(struct kube_token *t, const struct kube_token *from);
 
-/** kube_token_done() - release @t and leave nothing of it in memory. */
+/** kube_token_done() - release @t and overwrite the token in memory. */
 void kube_token_done(struct kube_token *t);
 
-/** kube_token_refused() - the server did not take it: read the file next time. Return: whether there is one.
- */
+/** kube_token_refused() - record that the server has refused the token, so that the file is read next time.
+ * Return: whether there is a file. */
 bool kube_token_refused(struct kube_token *t);
 
-/** kube_token_get() - value of the header "authorization", borrowed until the next call; NULL without a
- * token. The file is read when that was a minute ago; if it cannot be, the last content stays. Return: 0, or
- * -1 with ERR_UNAUTHENTICATED (no content yet, or not one of a token). */
+/** kube_token_get() - get the value of the header "authorization", borrowed until the next call; NULL without
+ * a token. The file is read again after a minute; if that fails, the last content is used. Return: 0, or -1
+ * with ERR_UNAUTHENTICATED (the file could not be read yet, or does not contain a token). */
 int kube_token_get(
 	struct kube_token *t, uint64_t now_ns, const char **ret_value, struct error **err) MUST_CHECK;

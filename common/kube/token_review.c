@@ -8,10 +8,8 @@
 #include "base/json/json.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "kube/read.h"
-
-/* Set by Kubernetes 1.30 and later. Source: apiserver pkg/authentication/serviceaccount/util.go. */
-#define NODE_NAME_KEY "authentication.kubernetes.io/node-name"
+#include "kube/fields.h"
+#include "kube/json_members.h"
 
 /* Of the claims of a token; kubelet's have about 1 KiB. */
 #define CLAIMS_MAX_BYTES (16u << 10)
@@ -34,71 +32,50 @@ void token_review_write(const char *token, const char *audience, struct buf *out
 	json_object_end(&w);
 }
 
-static int read_extra(void *user, const char *key, struct json_reader *r, struct error **err)
-{
-	CLEANUP(strv_freep) char **values = NULL;
-	struct token_review *t = user;
+static const struct kube_field extra_fields[] = {
+	/* set by Kubernetes 1.30 and later. Source: apiserver pkg/authentication/serviceaccount/util.go */
+	KUBE_FIELD("authentication.kubernetes.io/node-name", KUBE_TEXTS, struct token_review, node_names),
+	KUBE_FIELDS_END,
+};
 
-	if (!str_eq(key, NODE_NAME_KEY))
-		return json_skip_value(r, err);
-	if (kube_read_texts(r, &values, err) < 0)
-		return -1;
-	free(TAKE_PTR(t->node_name));
-	if (strv_len(values) == 1)
-		t->node_name = x_strdup(values[0]);
-	return 0;
-}
+static const struct kube_field user_fields[] = {
+	KUBE_FIELD("username", KUBE_TEXT, struct token_review, user_name),
+	KUBE_OBJECT("extra", extra_fields),
+	KUBE_FIELDS_END,
+};
 
-static int read_user(void *user, const char *key, struct json_reader *r, struct error **err)
-{
-	struct token_review *t = user;
+static const struct kube_field status_fields[] = {
+	KUBE_FIELD("authenticated", KUBE_FLAG, struct token_review, authenticated),
+	KUBE_OBJECT("user", user_fields),
+	KUBE_FIELD("audiences", KUBE_TEXTS, struct token_review, audiences),
+	KUBE_FIELD("error", KUBE_TEXT, struct token_review, error),
+	KUBE_FIELDS_END,
+};
 
-	if (str_eq(key, "username"))
-		return kube_read_text(r, &t->user_name, err);
-	if (str_eq(key, "extra"))
-		return kube_read_object(r, read_extra, t, err);
-	return json_skip_value(r, err);
-}
-
-static int read_status(void *user, const char *key, struct json_reader *r, struct error **err)
-{
-	struct token_review *t = user;
-
-	if (str_eq(key, "authenticated"))
-		return kube_read_flag(r, &t->authenticated, err);
-	if (str_eq(key, "user"))
-		return kube_read_object(r, read_user, t, err);
-	if (str_eq(key, "audiences"))
-		return kube_read_texts(r, &t->audiences, err);
-	if (str_eq(key, "error"))
-		return kube_read_text(r, &t->error, err);
-	return json_skip_value(r, err);
-}
-
-static int read_member(void *user, const char *key, struct json_reader *r, struct error **err)
-{
-	if (str_eq(key, "status"))
-		return kube_read_object(r, read_status, user, err);
-	return json_skip_value(r, err);
-}
+static const struct kube_field review_fields[] = {
+	KUBE_OBJECT("status", status_fields),
+	KUBE_FIELD("", KUBE_TEXT, struct token_review, node_name),
+	KUBE_FIELDS_END,
+};
 
 int token_review_read(struct span json, struct token_review *ret, struct error **err)
 {
 	CLEANUP(json_reader_freep) struct json_reader *r = json_reader_new(json);
-	struct json_event ev;
+	struct json_event end;
 
 	*ret = (struct token_review){0};
-	if (json_expect(r, JSON_OBJECT, &ev, err) < 0 || kube_read_members(r, read_member, ret, err) < 0)
+	json_reader_be_strict(r);
+	if (kube_fields_read(r, review_fields, ret, err) < 0)
 		return -1;
-	return json_expect(r, JSON_END, &ev, err);
+	/* a token of two nodes is one of neither */
+	if (strv_len(ret->node_names) == 1)
+		ret->node_name = x_strdup(ret->node_names[0]);
+	return json_expect(r, JSON_END, &end, err);
 }
 
 void token_review_done(struct token_review *t)
 {
-	free(t->user_name);
-	free(t->node_name);
-	strv_free(t->audiences);
-	free(t->error);
+	kube_fields_done(review_fields, t);
 }
 
 /* The part between the two dots, from base64url to base64 with padding. Return: caller frees, or NULL. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * token_review.h - asking the API server whose a ServiceAccount token is: the messages of TokenReview.
+ * token_review.h - the messages of TokenReview, by which the API server says to which account a
+ * ServiceAccount token belongs.
  *
  * Threads: safe. Nothing blocks. Source: Kubernetes API reference 1.34, authentication.k8s.io/v1 TokenReview.
  */
@@ -16,24 +17,26 @@
 
 #define TOKEN_REVIEW_PATH "/apis/authentication.k8s.io/v1/tokenreviews"
 
-/* What the server answers. */
+/* The reply of the server. */
 struct token_review {
 	bool authenticated;
-	char *user_name;  /* NULL: not told */
-	char *node_name;  /* of the node that the token is bound to, itself or by its pod; NULL: not told */
-	char **audiences; /* strv: those of the request that the token is for */
-	char *error;      /* why it is not authenticated; NULL: not told */
+	char *user_name;   /* NULL: not given */
+	char **node_names; /* strv: names of the node to which the token is bound, directly or by its pod */
+	char *node_name;   /* the only element of node_names; NULL: no element, or more than one */
+	char **audiences;  /* strv: audiences of the request for which the token is valid */
+	char *error;       /* why it is not authenticated; NULL: not given */
 };
 
-/** token_review_write() - append the object that asks about @token for @audience to @out. */
+/** token_review_write() - append to @out the request to check @token for @audience. */
 void token_review_write(const char *token, const char *audience, struct buf *out);
 
-/** token_review_read() - the server's reply. Return: 0, or -1 with ERR_INVALID_ARGUMENT. @ret:
+/** token_review_read() - parse the server's reply. Return: 0, or -1 with ERR_INVALID_ARGUMENT. @ret:
  * token_review_done(), also after a failure. */
 int token_review_read(struct span json, struct token_review *ret, struct error **err) MUST_CHECK;
 void token_review_done(struct token_review *t);
 
-/** token_expiry() - when @token says that it expires, in seconds since the epoch; its signature is not
- * checked. Return: 0 if @token is no JSON web token, or does not say. Source: RFC 7519 sections 3 and 4.1.4.
+/** token_expiry() - read from @token when it expires, in seconds since the epoch; its signature is not
+ * checked. Return: 0 if @token is not a JSON web token, or has no expiry. Source: RFC 7519 sections 3
+ * and 4.1.4.
  */
 uint64_t token_expiry(const char *token);

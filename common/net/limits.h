@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * limits.h - every bound on what a peer can make a program hold, do or wait for. Nothing in net/ is bounded
- * by a number that stands elsewhere.
+ * limits.h - all limits on what a peer can make a program store, do or wait for. All limits of net/ are
+ * defined here.
  */
 #pragma once
 
-/* One gRPC message on the wire, as grpc-go; in objects it can be thirty times as large, hence the arena's. */
+/* One gRPC message on the wire, as grpc-go; as objects it can be thirty times as large, so the arena has a
+ * limit of its own. */
 #define LIMIT_MESSAGE_BYTES (4u << 20)
 #define LIMIT_ARENA_BYTES   (16u << 20)
 
-/* Requests above that size can fill an arena: few of them run at a time. What Kubernetes sends is far below.
+/* Requests above that size can fill an arena, so only a few of them run at a time. Kubernetes' requests are
+ * far smaller.
  */
 #define LIMIT_BIG_MESSAGE_BYTES (64u << 10)
 #define LIMIT_BIG_CALLS         4
@@ -26,8 +28,8 @@
 /* Calls of async methods of one server that have begun and not ended. */
 #define LIMIT_ASYNC_CALLS 1024
 
-/* Each connection may have that many calls, and hold that many bytes, however much others have: a crowd keeps
- * nobody out. Both come on top of LIMIT_CALLS and LIMIT_BUFFERED_BYTES. */
+/* Each connection may have that many calls and bytes, however many others have, so that a crowd cannot keep
+ * a single peer out. Both are in addition to LIMIT_CALLS and LIMIT_BUFFERED_BYTES. */
 #define LIMIT_RESERVED_CALLS 4
 #define LIMIT_RESERVED_BYTES (16u << 10)
 
@@ -37,8 +39,8 @@
 /* HTTP/1.1: body of a request or a reply; one ExtenderArgs with 5,000 full Node objects is about 30 MiB. */
 #define LIMIT_HTTP1_BODY_BYTES (32u << 20)
 
-/* Connections of one server, and those of them that have not yet made a valid request (newcomers). Beyond the
- * latter number the oldest newcomer goes, once it had some time: less if it is silent. */
+/* Connections of one server, and those of them that have not yet made a valid request (newcomers). Beyond
+ * the latter number the oldest newcomer is closed after some time, which is shorter if it is silent. */
 #define LIMIT_CONNECTIONS 1024
 #define LIMIT_NEWCOMERS   256
 #define LIMIT_NEWCOMER_MS 1000
@@ -54,19 +56,19 @@
 /* Connections of a server for probes. Each makes one request: what they hold is little, and not for long. */
 #define LIMIT_PROBE_CONNECTIONS 256
 
-/* When all connections are taken one goes that waits for its peer, whose last request was so long ago; if
- * there is none, further peers wait. */
+/* When all connections are in use, one is closed that waits for its peer and whose last request was so long
+ * ago; otherwise further peers wait. */
 #define LIMIT_REUSE_MS 1000
 
-/* Refused peers in the log, per second; what is beyond is counted. */
+/* Log lines about refused peers, per second; further ones are counted. */
 #define LIMIT_LOGGED_REFUSALS 10
 
-/* Calls in the log, per second: those that never got to a handler, and those that failed. */
+/* Log lines about calls, per second: calls that never reached a handler, and calls that failed. */
 #define LIMIT_LOGGED_CALLS 50
 
 /* Bytes of requests that are not complete and of what is not sent: of one connection, and of all connections
- * of a server. Beyond them calls are refused; who makes us hold more all the same, with frames that have to
- * be answered, is dropped at the last number. */
+ * of a server. Beyond them calls are refused. A peer that nevertheless makes us store more, with frames that
+ * have to be answered, loses its connection at the last number. */
 #define LIMIT_CONN_BUFFERED_BYTES (8u << 20)
 #define LIMIT_BUFFERED_BYTES      (32u << 20)
 #define LIMIT_HELD_BYTES          (40u << 20)
@@ -88,52 +90,53 @@
 /* TCP: from the last byte that we send until the socket is closed, unless the peer closes it. */
 #define LIMIT_LINGER_MS 10000
 
-/* A TCP connection of gRPC without a stream. On unix sockets there is no such limit: clients of the field
- * take the loss of an idle connection for the end of the driver and end themselves (csi-lib-utils). */
+/* A TCP connection of gRPC without a stream. On unix sockets there is no such limit: clients that use
+ * csi-lib-utils take the loss of an idle connection for the end of the driver, and exit. */
 #define LIMIT_GRPC_IDLE_MS 300000
 
 /* gRPC: from the header block of a request to its last byte. */
 #define LIMIT_REQUEST_MS 60000
 
-/* A call that takes too long is answered a tenth of its time before its deadline, at most that much: at the
- * deadline itself the client has given up, and does not hear what is slow. */
+/* A call that takes too long is answered before its deadline, by a tenth of its time and at most by this: at
+ * the deadline itself the client has given up, and would not see the message that says what is slow. */
 #define LIMIT_ANSWER_EARLY_MS 500
 
-/* How long a peer may stay behind with taking what we send, and how many bytes it has to take each second so
- * as not to be behind. */
+/* How long a peer may read too slowly, and how many bytes it must read per second so as not to be too slow.
+ */
 #define LIMIT_STALLED_MS          60000
 #define LIMIT_STALLED_BYTES_PER_S 1024
 
-/* The same while all connections are taken: the one that is behind for longest goes. */
+/* The same while all connections are in use: the one that has been too slow for longest is closed. */
 #define LIMIT_BEHIND_MS          1000
 #define LIMIT_BEHIND_BYTES_PER_S (64u << 10)
 
-/* HTTP/1.1, while all connections are taken: how long a peer may have further requests waiting behind the one
- * that is answered. Clients of Kubernetes have none. */
+/* HTTP/1.1, while all connections are in use: how long a peer may have further requests waiting behind the
+ * one that is answered. Clients of Kubernetes have none. */
 #define LIMIT_QUEUED_MS 200
 
-/* What the kernel holds of replies for one peer; it doubles the number for its own needs (socket(7)).
- * Otherwise it takes megabytes of each peer that does not read, which count as memory of the container. */
+/* What the kernel buffers of replies for one peer; it doubles the number for its own needs (socket(7)).
+ * Without this limit it buffers megabytes for each peer that does not read, which count as memory of the
+ * container. */
 #define LIMIT_SEND_BUFFER_BYTES (256u << 10)
 
-/* From a PING of ours to the last moment at which the server may answer it, or say anything else, as
- * client-go. */
+/* How long after our PING the server may take to send its answer, or anything else; as in client-go. */
 #define LIMIT_PING_MS 15000
 
-/* A connection on which nothing has come for the whole time limit of a request, and for that long, is not
- * used for further requests. */
+/* A connection on which nothing was received for the whole time limit of a request, and for that long, is
+ * not used for further requests. */
 #define LIMIT_SILENCE_MS 1000
 
 /* Certificate, key and CA files. */
 #define LIMIT_PEM_BYTES (256u << 10)
 
-/* Threads that work on TLS handshakes; whoever waits for one of them is a newcomer. */
+/* Threads that work on TLS handshakes; peers that wait for one of them are newcomers. */
 #define LIMIT_HANDSHAKE_THREADS 4
 
-/* Steps of handshakes that wait for one of them, above which nobody is accepted for TLS: a crowd waits in the
- * backlog, and a peer that is accepted gets its answer before it gives up, or is dropped as a newcomer. */
+/* Steps of handshakes that wait for one of them, above which no peer is accepted for TLS: a crowd waits in
+ * the backlog, so that an accepted peer gets its answer before it gives up or is closed as a newcomer. */
 #define LIMIT_HANDSHAKES_WAITING 64
 
-/* After a request to end: how long peers may take for replies that are ready. Work that runs is waited for.
+/* After a request to end: how long peers may take to read replies that are ready. Running calls are waited
+ * for.
  */
 #define LIMIT_DRAIN_MS 3000

@@ -5,7 +5,7 @@
 #include "os/fs.h"
 #include "pmem/usage.h"
 
-/* As external-provisioner reads it from the class; without it the node's default holds. */
+/* As external-provisioner reads it from the class; without it the node's default is used. */
 static const char *fs_type(const struct kube_class *class)
 {
 	const char *type = kube_pairs_get(&class->parameters, "csi.storage.k8s.io/fstype");
@@ -22,15 +22,22 @@ uint64_t class_least_bytes(const struct kube_class *class, uint64_t size_bytes, 
 	return size_bytes > min_bytes ? size_bytes : min_bytes;
 }
 
-struct capacity class_capacity_on(const struct node *node, const struct kube_class *class)
+struct capacity class_capacity_of(const struct capacity *all, const struct kube_class *class)
 {
 	bool sector = volume_usage_is_file_io(kube_pairs_get(&class->parameters, "usage"));
-	struct capacity c = node_capacity(node);
+	struct capacity c = *all;
 
 	c.max_volume_bytes = capacity_max_bytes(&c, sector);
 	if (class_least_bytes(class, /* size_bytes= */ 0, /* is_block= */ false) > c.max_volume_bytes)
 		c.max_volume_bytes = 0;
 	return c;
+}
+
+struct capacity class_capacity_on(const struct node *node, const struct kube_class *class)
+{
+	struct capacity c = node_capacity(node);
+
+	return class_capacity_of(&c, class);
 }
 
 bool class_is_ours(const struct kube_class *class, const char *driver_name)

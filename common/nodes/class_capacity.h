@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * class_capacity.h - how much of a node's memory volumes of a StorageClass can have. Pure. Threads: none.
+ * class_capacity.h - the capacity of a StorageClass on a node. Pure. Threads: none.
  */
 #pragma once
 
@@ -9,9 +9,13 @@
 
 #include "kube/objects/objects.h"
 #include "nodes/node_table.h"
+#include "pmem/capacity.h"
 
-/** class_capacity_on() - by what @node reported last, whether it is live or not. max_volume_bytes is that of
- * the usage of @class; where its file system needs more than that, it is 0. */
+/** class_capacity_of() - what @class can use of the capacity @all of a node. max_volume_bytes is that of the
+ * usage of @class; it is 0 if the file system of @class needs more. */
+struct capacity class_capacity_of(const struct capacity *all, const struct kube_class *class);
+
+/** class_capacity_on() - the same of the last report of @node, whether it is live or not. */
 struct capacity class_capacity_on(const struct node *node, const struct kube_class *class);
 
 /** class_is_ours() - whether @driver_name provisions volumes of @class; NULL is not ours. */

@@ -86,7 +86,7 @@ struct node_clients *node_clients_new(const struct node_clients_config *config)
 		tls_context_ref(config->tls);
 	name_index_init(&c->index);
 	c->sweep = loop_timer_new(config->loop, on_sweep, c);
-	/* What is left of a client without a connection is small: it need not go soon. */
+	/* A client without a connection is small, so it need not be freed soon. */
 	loop_timer_set(c->sweep, c->config.idle_ms, c->config.idle_ms);
 	loop_timer_detach(c->sweep);
 	return c;
@@ -121,7 +121,7 @@ static struct node_client *find(const struct node_clients *c, const char *node_i
 {
 	struct name_link *l = name_index_first(&c->index, node_id);
 
-	return l ? (struct node_client *)(void *)((char *)l - offsetof(struct node_client, link)) : NULL;
+	return l ? OWNER_OF(l, struct node_client, link) : NULL;
 }
 
 /* Takes @tls_name. */
@@ -160,7 +160,7 @@ static struct node_client *client_for(struct node_clients *c, const struct node 
 	struct node_client *n = find(c, node->report.node_id);
 
 	if (c->freeing) {
-		err_set(err, ERR_CANCELLED, "the controller is ending");
+		err_set(err, ERR_CANCELLED, "the controller is shutting down");
 		return NULL;
 	}
 	if (n && str_eq(n->endpoint, node->report.endpoint) && str_eq(n->tls_name, tls_name))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * node_clients.h - the real node_caller: a gRPC client per node over mutual TLS, connected with the first
- * call, closed after a minute without one.
+ * node_clients.h - implements node_caller.h: one gRPC client per node over mutual TLS, connected with the
+ * first call, closed after a minute without calls.
  *
- * The node must show a certificate for node-<id> if it registered with one, for pmem-node-controller
- * otherwise. A call for another endpoint or name than the last one makes a new client; calls that are in
- * flight end by themselves first. Threads: the loop's.
+ * The node must present a certificate for node-<id> if it registered with one, otherwise for
+ * pmem-node-controller. A call with another endpoint or name than the last one creates a new client; the old
+ * one is freed when its calls in flight have ended. Threads: the loop's.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct node_clients_config {
 	struct loop *loop;
 	struct tls_context *tls;       /* a client's, ALPN "h2"; referenced; NULL: plain (tests, -insecure) */
 	struct handshakes *handshakes; /* with tls only */
-	uint64_t idle_ms;              /* after which a connection is closed; 0: a minute */
+	uint64_t idle_ms;              /* idle time after which a connection is closed; 0: a minute */
 };
 
 struct node_clients;
@@ -31,5 +31,5 @@ struct node_clients *node_clients_new(const struct node_clients_config *config);
 void node_clients_free(struct node_clients *c);
 DEFINE_CLEANUP(struct node_clients *, node_clients_free);
 
-/** node_clients_caller() - valid as long as @c. */
+/** node_clients_caller() - the node_caller of @c; valid as long as @c. */
 struct node_caller node_clients_caller(struct node_clients *c);

@@ -25,8 +25,6 @@ struct node_place {
 	struct node node;
 	struct name_link by_id;
 	struct name_link by_hash;
-	struct node_place *older; /* by generation */
-	struct node_place *newer;
 	struct volume_place *volumes; /* what node_next_volume() gives */
 	size_t n_volumes;
 };
@@ -45,10 +43,6 @@ struct node_table {
 	struct name_index by_hash;
 	struct name_index volumes_by_id;
 	struct name_index volumes_by_name;
-	struct node_place *oldest;
-	struct node_place *newest;
-	uint64_t generation;
-	char instance[UUID_TEXT_LEN + 1];
 	struct node_watcher *watchers;
 };
 
@@ -64,7 +58,6 @@ struct node_table *node_table_new(void)
 	name_index_init(&t->by_hash);
 	name_index_init(&t->volumes_by_id);
 	name_index_init(&t->volumes_by_name);
-	uuid_generate_text(t->instance);
 	return t;
 }
 
@@ -124,41 +117,19 @@ static void node_place_index(struct node_table *t, struct node_place *p)
 		place->node = p;
 		place->volume = v;
 		name_index_add(&t->volumes_by_id, &place->by_id, v->id);
-		/* Nobody looks for volumes without a name, of which there may be any number. */
+		/* Volumes without a name are never looked up, and there may be any number of them. */
 		if (!str_empty(v->name))
 			name_index_add(&t->volumes_by_name, &place->by_name, v->name);
 	}
 }
 
-static void unlink_change(struct node_table *t, struct node_place *p)
-{
-	*(p->older ? &p->older->newer : &t->oldest) = p->newer;
-	*(p->newer ? &p->newer->older : &t->newest) = p->older;
-}
-
-static void link_change(struct node_table *t, struct node_place *p)
-{
-	p->older = t->newest;
-	p->newer = NULL;
-	*(t->newest ? &t->newest->newer : &t->oldest) = p;
-	t->newest = p;
-}
-
-/* Tell the watchers that @p has changed. */
-static void node_place_tell(struct node_table *t, const struct node_place *p)
+/* Call the watchers: @p has changed. */
+static void notify_watchers(struct node_table *t, const struct node_place *p)
 {
 	for (struct node_watcher *w = t->watchers, *next; w; w = next) {
 		next = w->next;
 		w->fn(w->user, &p->node);
 	}
-}
-
-static void change(struct node_table *t, struct node_place *p)
-{
-	unlink_change(t, p);
-	link_change(t, p);
-	p->node.generation = ++t->generation;
-	node_place_tell(t, p);
 }
 
 static int order_node(const void *element, const void *key)
@@ -195,7 +166,6 @@ static struct node_place *add_place(struct node_table *t, struct node_report *re
 	t->n++;
 	name_index_add(&t->by_id, &p->by_id, p->node.report.node_id);
 	name_index_add(&t->by_hash, &p->by_hash, p->node.hash);
-	link_change(t, p);
 	return p;
 }
 
@@ -216,6 +186,33 @@ static bool brings_news(const struct node_place *p, const struct node_report *re
 	return !p || !p->node.live || p->node.n_notes > 0 || !node_report_equal(&p->node.report, report);
 }
 
+/* What the last report of @p says of @id, or NULL. Notes are no reports. */
+static const struct volume_report *find_reported(
+	const struct node_table *t, const struct node_place *p, const char *id)
+{
+	for (struct name_link *l = name_index_first(&t->volumes_by_id, id); l; l = name_index_next(l)) {
+		const struct volume_place *place = OWNER_OF(l, struct volume_place, by_id);
+
+		if (place->node == p && !node_hit_is_noted(&(struct node_hit){&p->node, place->volume}))
+			return place->volume;
+	}
+	return NULL;
+}
+
+/* Before @report replaces the one before. */
+static void note_new_volumes(
+	const struct node_table *t, const struct node_place *p, struct node_report *report, uint64_t now_ns)
+{
+	/* Without a list to compare with, none is known to be new. */
+	for (size_t i = 0; p->node.report.has_inventory && i < report->n_volumes; i++) {
+		struct volume_report *v = &report->volumes[i];
+		const struct volume_report *old = find_reported(t, p, v->id);
+
+		if (v->phase != PHASE_CREATING)
+			v->seen_ns = old && old->phase != PHASE_CREATING ? old->seen_ns : now_ns;
+	}
+}
+
 void node_table_put(struct node_table *t, struct node_report *report, uint64_t now_ns)
 {
 	struct node_place *p = node_place_find(t, report->node_id);
@@ -223,6 +220,7 @@ void node_table_put(struct node_table *t, struct node_report *report, uint64_t n
 	uint64_t lease_ms = report->lease_ms;
 
 	if (p && news) {
+		note_new_volumes(t, p, report, now_ns);
 		node_place_unindex(t, p);
 		replace_report(p, report);
 		free(report);
@@ -235,19 +233,19 @@ void node_table_put(struct node_table *t, struct node_report *report, uint64_t n
 	p->node.live = true;
 	p->node.report.lease_ms = lease_ms;
 	p->node.registered_ns = now_ns;
-	p->node.lease_until_ns = lease_ms > 0 ? now_ns + lease_ms * NS_PER_MS : DEADLINE_NONE;
+	p->node.lease_until_ns = now_ns + lease_ms * NS_PER_MS;
 	if (!news)
 		return;
 	node_notes_settle(&p->node, now_ns, /* has_report= */ true);
 	node_place_index(t, p);
-	change(t, p);
+	notify_watchers(t, p);
 }
 
 static void end_lease(struct node_table *t, struct node_place *p)
 {
 	p->node.live = false;
 	p->node.lease_until_ns = 0;
-	change(t, p);
+	notify_watchers(t, p);
 }
 
 void node_table_end(struct node_table *t, const char *node_id)
@@ -273,10 +271,7 @@ void node_table_forget(struct node_table *t, const char *node_id)
 	node_place_unindex(t, p);
 	name_index_remove(&t->by_id, &p->by_id);
 	name_index_remove(&t->by_hash, &p->by_hash);
-	unlink_change(t, p);
 	place_free(p);
-	/* A watcher that has not yet seen that it is gone could not be notified. */
-	uuid_generate_text(t->instance);
 }
 
 static void expire_notes(struct node_table *t, struct node_place *p, uint64_t now_ns)
@@ -285,7 +280,7 @@ static void expire_notes(struct node_table *t, struct node_place *p, uint64_t no
 	bool changed = node_notes_settle(&p->node, now_ns, /* has_report= */ false);
 	node_place_index(t, p);
 	if (changed)
-		node_place_tell(t, p);
+		notify_watchers(t, p);
 }
 
 void node_table_expire(struct node_table *t, uint64_t now_ns)
@@ -326,6 +321,13 @@ const struct node *node_table_get(const struct node_table *t, const char *node_i
 	struct node_place *p = node_place_find(t, node_id);
 
 	return p ? &p->node : NULL;
+}
+
+const struct node *node_table_get_live(const struct node_table *t, const char *node_id)
+{
+	const struct node *node = node_table_get(t, node_id);
+
+	return node && node->live ? node : NULL;
 }
 
 size_t node_table_nodes(const struct node_table *t, const struct node *const **ret)
@@ -401,32 +403,13 @@ size_t node_table_find_name(const struct node_table *t, const char *name, struct
 	return n;
 }
 
-uint64_t node_table_generation(const struct node_table *t)
+bool node_hit_is_noted(const struct node_hit *hit)
 {
-	return t->generation;
-}
-
-const char *node_table_instance(const struct node_table *t)
-{
-	return t->instance;
-}
-
-size_t node_table_changes(const struct node_table *t, uint64_t since, const struct node ***ret)
-{
-	const struct node_place *first = NULL;
-	size_t n = 0;
-
-	*ret = NULL;
-	for (const struct node_place *p = t->newest; p && p->node.generation > since; p = p->older) {
-		first = p;
-		n++;
+	for (size_t i = 0; i < hit->node->n_notes; i++) {
+		if (hit->volume == &hit->node->notes[i].volume)
+			return true;
 	}
-	if (n == 0)
-		return 0;
-	*ret = x_calloc(n, sizeof(**ret));
-	for (size_t i = 0; i < n; i++, first = first->newer)
-		(*ret)[i] = &first->node;
-	return n;
+	return false;
 }
 
 static void note_done(struct node_note *note)
@@ -462,7 +445,7 @@ static bool agrees(const struct node *node, const struct node_note *note)
 }
 
 /* Drop the notes that are over at @now_ns and, if there is a new report, those that it agrees with. The
- * caller has unindexed @node. Return: whether any went. */
+ * caller has unindexed @node. Return: whether any was dropped. */
 static bool node_notes_settle(struct node *node, uint64_t now_ns, bool has_report)
 {
 	size_t kept = 0;
@@ -504,7 +487,7 @@ static void add_note(struct node_table *t, struct node_place *p, const struct no
 	node->notes = x_realloc(node->notes, node->n_notes + 1, sizeof(*node->notes));
 	node->notes[node->n_notes++] = *note;
 	node_place_index(t, p);
-	node_place_tell(t, p);
+	notify_watchers(t, p);
 }
 
 void node_table_note_created(
@@ -518,6 +501,7 @@ void node_table_note_created(
 	note.volume = *v;
 	note.volume.id = x_strdup(v->id);
 	note.volume.name = x_strdup(v->name);
+	note.volume.claim = x_strdup(v->claim);
 	add_note(t, p, &note);
 }
 
@@ -561,8 +545,9 @@ bool node_report_equal(const struct node_report *a, const struct node_report *b)
 	if (!str_eq(a->node_id, b->node_id) || !str_eq(a->endpoint, b->endpoint) ||
 		!str_eq(a->device_mode, b->device_mode) || !str_eq(a->version, b->version) ||
 		!str_eq(a->boot_id, b->boot_id) || !str_eq(a->instance, b->instance) ||
-		a->n_pools != b->n_pools || a->n_volumes != b->n_volumes ||
-		a->has_inventory != b->has_inventory || a->bound != b->bound)
+		a->number != b->number || a->n_pools != b->n_pools || a->n_volumes != b->n_volumes ||
+		a->has_inventory != b->has_inventory || a->bound != b->bound ||
+		a->serves_node_volumes != b->serves_node_volumes)
 		return false;
 	for (size_t i = 0; i < a->n_pools; i++) {
 		if (!pool_report_equal(&a->pools[i], &b->pools[i]))
@@ -584,7 +569,7 @@ struct capacity node_capacity(const struct node *node)
 	return sum;
 }
 
-/* Whether a note speaks for the volume @id, so that what the report says of it does not count. */
+/* Whether there is a note on the volume @id, which then takes precedence over the report. */
 static bool is_noted(const struct node *node, const char *id)
 {
 	for (size_t i = 0; i < node->n_notes; i++) {

@@ -37,7 +37,7 @@ struct token {
 	struct node_tokens *all;
 	char hash[SHA256_HEX_LEN + 1];
 	uint64_t expiry_s;    /* as the token says; 0: it does not */
-	char *node_name;      /* whose it is; NULL: there is no good verdict */
+	char *node_name;      /* the node that it belongs to; NULL: it was not found genuine */
 	struct error *reason; /* of a refusal; NULL if none */
 	uint64_t until_ns;    /* how long the verdict counts without a doubt */
 	uint64_t again_ns;    /* before that the API server is not asked about it again */
@@ -113,7 +113,7 @@ void node_tokens_free(struct node_tokens *t)
 
 	if (!t)
 		return;
-	(void)err_set(&gone, ERR_CANCELLED, "the controller ends");
+	(void)err_set(&gone, ERR_CANCELLED, "the controller is shutting down");
 	while (t->tokens) {
 		struct token *k = t->tokens;
 		struct token_waiter *w;
@@ -133,14 +133,6 @@ void node_tokens_free(struct node_tokens *t)
 	free(t);
 }
 
-static int refuse_missing(const struct node_tokens *t, struct error **err)
-{
-	return err_set(err, ERR_UNAUTHENTICATED,
-		"the call has no token: the node's driver needs -registryTokenFile, with a ServiceAccount "
-		"token for \"%s\", or a certificate for node-<its ID>",
-		t->audience);
-}
-
 /* @ret_token: borrowed from the claim. */
 static int read_header(
 	const struct node_tokens *t, const char *authorization, const char **ret_token, struct error **err)
@@ -148,13 +140,16 @@ static int read_header(
 	size_t n;
 
 	if (str_empty(authorization) || !str_starts(authorization, SCHEME))
-		return refuse_missing(t, err);
+		return err_set(err, ERR_UNAUTHENTICATED,
+			"the call has no token: the node's driver needs -registryTokenFile, with a ServiceAccount "
+			"token for \"%s\", or a certificate for node-<its ID>",
+			t->audience);
 	*ret_token = authorization + strlen(SCHEME);
 	n = strlen(*ret_token);
 	/* Nothing else is worth a question to the API server. */
 	if (n == 0 || n > TOKEN_MAX || !strchr(*ret_token, '.'))
-		return err_set(err, ERR_UNAUTHENTICATED, "the token is no JSON web token of at most %d bytes",
-			TOKEN_MAX);
+		return err_set(err, ERR_UNAUTHENTICATED,
+			"the token is not a JSON web token of at most %d bytes", TOKEN_MAX);
 	return 0;
 }
 
@@ -163,7 +158,7 @@ static int check_node(const struct token *k, const char *node_id, struct error *
 {
 	if (str_eq(k->node_name, node_id))
 		return 0;
-	return err_set(err, ERR_PERMISSION, "the token is that of node \"%s\", not of \"%s\"", k->node_name,
+	return err_set(err, ERR_PERMISSION, "the token belongs to node \"%s\", not to \"%s\"", k->node_name,
 		node_id);
 }
 
@@ -189,9 +184,9 @@ static enum node_verdict answer(
 	return NODE_GENUINE;
 }
 
-/* The API server gives no answer about @k (NULL: not known): whether the caller is the one that was genuine.
- * Where there was no verdict on this token, the lease tells: kubelet may have replaced the token just before.
- */
+/* The API server does not answer about @k (NULL: not known): whether the caller is the one that was accepted
+ * before. If there was no verdict on this token, the lease decides: kubelet may have replaced the token just
+ * before. */
 static bool may_stay(const struct token *k, const char *node_id, const char *endpoint, const char *instance,
 	bool has_lease)
 {
@@ -211,19 +206,20 @@ static int judge_user(const struct node_tokens *t, const struct token_review *r,
 			err, ERR_UNAUTHENTICATED, "the token is not for the audience \"%s\"", t->audience);
 	if (!str_eq(r->user_name, t->user_name))
 		return err_set(err, ERR_PERMISSION,
-			"the token is that of \"%s\", not of \"%s\", the account of the nodes' drivers "
+			"the token belongs to \"%s\", not to \"%s\", the account of the nodes' drivers "
 			"(-nodeAccount)",
 			r->user_name ? r->user_name : "", t->user_name);
 	if (str_empty(r->node_name))
 		return err_set(err, ERR_PERMISSION,
-			"the API server does not say which node the token is bound to, which takes "
-			"Kubernetes 1.30; with an older one, each node needs a certificate for node-<its "
-			"ID>, and the controller -nodeAuthentication=certificate");
+			"the API server does not say which node the token is bound to, which requires "
+			"Kubernetes 1.30 or later; with an older version, each node needs a certificate for "
+			"node-<its "
+			"ID>, and the controller needs -nodeAuthentication=certificate");
 	return 0;
 }
 
-/* How long a verdict counts: a clock here that is ahead makes that shorter, one that is behind does not make
- * it longer than NODE_TOKENS_KEEP_NS. */
+/* How long a verdict is valid: a clock here that is ahead makes that shorter, one that is behind does not
+ * make it longer than NODE_TOKENS_KEEP_NS. */
 static uint64_t good_for_ns(const struct token *k)
 {
 	uint64_t now_s = wall_s(k->all);

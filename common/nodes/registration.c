@@ -2,6 +2,7 @@
 #include "nodes/registration.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -14,13 +15,16 @@
 /* Between two reports of changes. */
 #define CHANGE_PAUSE_MS 250
 
+#define NS_PER_US 1000
+
 struct registration {
 	struct registration_config config; /* its strings are those below */
 	char *node_id;
 	char *endpoint;
 	char *token_file;
 	char instance[UUID_TEXT_LEN + 1]; /* names this run to the controllers */
-	struct addr addr;                 /* its host may be a name */
+	struct report_number number;
+	struct addr addr; /* its host may be a name */
 	struct peer *peers;
 	struct loop_lookup *lookup; /* NULL: none runs */
 	struct backoff backoff;     /* of look-ups */
@@ -60,6 +64,7 @@ static void add_peer(struct registration *r, const char *address)
 {
 	const struct registration_peer_config config = {.registration = &r->config,
 		.instance = r->instance,
+		.number = &r->number,
 		.unreachable = look_up,
 		.left = peer_left,
 		.user = r};
@@ -83,7 +88,8 @@ static void drop_vanished(struct registration *r)
 			continue;
 		}
 		*at = p->next;
-		log_info("an address of the controller is gone", F_STR("address", p->address));
+		log_info("the controller's name no longer resolves to an address",
+			F_STR("address", p->address));
 		peer_free(p);
 	}
 }
@@ -170,6 +176,15 @@ static void on_end(void *user)
 		done(r->done_user);
 }
 
+/* No run makes so many reports that the next one would not begin with a larger number. */
+static uint64_t first_report(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return ((uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec) / NS_PER_US;
+}
+
 int registration_new(const struct registration_config *config, struct registration **ret, struct error **err)
 {
 	struct addr addr;
@@ -191,6 +206,7 @@ int registration_new(const struct registration_config *config, struct registrati
 		tls_context_ref(config->tls);
 	if (r->config.heartbeat_ms == 0)
 		r->config.heartbeat_ms = REGISTRATION_HEARTBEAT_MS;
+	r->number.number = first_report();
 	backoff_init(&r->backoff, /* first_ms= */ 0);
 	r->look_again = loop_timer_new(config->loop, look_up, r);
 	r->heartbeat = loop_timer_new(config->loop, on_heartbeat, r);

@@ -12,8 +12,8 @@
 #include "net/limits.h"
 
 #define SERVER_NAME "pmem-registry"
-/* Of opening a connection and of a call: in a crowd of thousands each waits for its turn, which to give up is
- * what makes the crowd last. */
+/* Time limit for opening a connection and for a call: in a crowd of thousands each node waits for its turn,
+ * and giving up early would only prolong the crowd. */
 #define CALL_MS 30000
 /* After the loss of a connection: the nodes of a controller that ends do not come back all at once. */
 #define LOST_MAX_MS 1000
@@ -36,7 +36,7 @@ static void log_failure(struct peer *p, const struct error *e)
 	if (!wait_log_due(&p->waiting, e->msg, clock_ns()))
 		return;
 	if (e->code == ERR_INVALID_ARGUMENT)
-		log_error("the controller refuses this node, which will try again",
+		log_error("the controller refuses to register this node; will try again",
 			F_STR("address", p->address), F_ERR(e));
 	else
 		log_warn("waiting for the controller to register this node", F_STR("address", p->address),
@@ -137,6 +137,7 @@ static void fill(const struct peer *p, struct arena *arena, Registry__V0__Regist
 	char hash[static SHA224_HEX_LEN + 1])
 {
 	const struct registration_config *r = p->config.registration;
+	struct report_number *number = p->config.number;
 
 	registry__v0__register_controller_request__init(ret);
 	r->fill(r->user, ret, arena);
@@ -144,6 +145,11 @@ static void fill(const struct peer *p, struct arena *arena, Registry__V0__Regist
 	ret->instance = arena_strdup(arena, p->config.instance);
 	ret->lease_seconds = (uint32_t)((REGISTRATION_LEASE_HEARTBEATS * heartbeat_ms(p) + 999) / 1000);
 	hash_request(&ret->base, hash);
+	if (strcmp(hash, number->hash) != 0) {
+		memcpy(number->hash, hash, sizeof(number->hash));
+		number->number++;
+	}
+	ret->report_number = number->number;
 }
 
 /* Puts what proves which node this is on the calls that follow. */
@@ -175,7 +181,7 @@ static void send_report(struct peer *p, const Registry__V0__RegisterControllerRe
 		&registry__v0__register_controller_reply__descriptor, CALL_MS, on_answer, p);
 }
 
-static void say(struct peer *p, bool only_news)
+static void report_to_peer(struct peer *p, bool only_news)
 {
 	CLEANUP(arena_freep) struct arena *arena = arena_new(LIMIT_ARENA_BYTES);
 	Registry__V0__RegisterControllerRequest request;
@@ -198,15 +204,15 @@ static void say(struct peer *p, bool only_news)
 
 void peer_say(struct peer *p)
 {
-	say(p, /* only_news= */ false);
+	report_to_peer(p, /* only_news= */ false);
 }
 
 void peer_touch(struct peer *p)
 {
-	say(p, /* only_news= */ true);
+	report_to_peer(p, /* only_news= */ true);
 }
 
-/* With a connection of its own, which knows nothing of former failures: how long to wait is decided here. */
+/* Each try has a new connection, which does not know of former failures, so the back-off is here. */
 static void on_retry(void *user)
 {
 	struct peer *p = user;
@@ -245,8 +251,8 @@ static void on_left(void *user, const ProtobufCMessage *reply, const struct erro
 
 	(void)reply;
 	if (error)
-		log_debug("the controller could not be told that the node leaves",
-			F_STR("address", p->address), F_ERR(error));
+		log_debug("the node could not unregister from the controller", F_STR("address", p->address),
+			F_ERR(error));
 	p->config.left(p->config.user);
 }
 
@@ -265,7 +271,7 @@ bool peer_leave(struct peer *p)
 	if (p->call)
 		grpc_client_cancel(TAKE_PTR(p->call));
 	if (authorize(p, &unproven) < 0)
-		log_warn("the controller may not have noticed that the node leaves", F_ERR(unproven));
+		log_warn("the controller may still have this node's registration", F_ERR(unproven));
 	fill(p, arena, &said, hash);
 	registry__v0__unregister_controller_request__init(&request);
 	request.node_id = said.node_id;

@@ -13,10 +13,17 @@
 #include "pacing/backoff.h"
 #include "pacing/wait_log.h"
 
+/* The number of the latest report, which is the same for all controllers. */
+struct report_number {
+	char hash[SHA224_HEX_LEN + 1]; /* hash of that report; "": there was none */
+	uint64_t number;
+};
+
 struct registration_peer_config {
 	const struct registration_config *registration; /* borrowed */
 	const char *instance;                           /* of this run of the driver; borrowed */
-	/* the address does not answer: maybe the name has another one by now */
+	struct report_number *number;                   /* shared by all peers; borrowed */
+	/* the address does not answer: the name may resolve to another one by now */
 	void (*unreachable)(void *user);
 	void (*left)(void *user); /* peer_leave() has ended */
 	void *user;
@@ -27,32 +34,31 @@ struct peer {
 	bool found;
 	struct registration_peer_config config;
 	char *address;
-	struct grpc_client *client; /* NULL: to be made for the next call */
+	struct grpc_client *client; /* NULL: created for the next call */
 	struct grpc_client_call *call;
 	struct loop_timer *retry;
 	struct backoff backoff;
 	struct wait_log waiting;
-	struct error *failure; /* of what was tried last */
+	struct error *failure; /* of the last try */
 	uint64_t answered_ns;
-	char said[SHA224_HEX_LEN + 1];     /* hash of what is on the way */
-	char accepted[SHA224_HEX_LEN + 1]; /* hash of what the controller has; "": nothing that is sure */
+	char said[SHA224_HEX_LEN + 1];     /* hash of the report that is being sent */
+	char accepted[SHA224_HEX_LEN + 1]; /* hash of the report that the controller has; "": not known */
 	bool retrying;                     /* the timer is set */
 	bool again;                        /* something has changed since the call was made */
 	bool leaving;
 };
 
-/** peer_new() - nothing is said yet. Return: never NULL; peer_free(). */
+/** peer_new() - nothing is sent yet. Return: never NULL; peer_free(). */
 struct peer *peer_new(const struct registration_peer_config *config, const char *address);
 
-/** peer_free() - close the connection. Not from inside a reply of its own. */
+/** peer_free() - close the connection. Not from the callback of one of its replies. */
 void peer_free(struct peer *p);
 
-/** peer_say() - register, or say it again. While it waits to try again, nothing: that will say it. */
+/** peer_say() - send the registration. Does nothing while a retry waits, which will send it. */
 void peer_say(struct peer *p);
 
-/** peer_touch() - peer_say() if there is something that the controller was not told. */
+/** peer_touch() - peer_say() if the report differs from the last one that the controller accepted. */
 void peer_touch(struct peer *p);
 
-/** peer_leave() - unregister. Return: whether there is anything to tell; left() follows then, from the loop.
- */
+/** peer_leave() - unregister. Return: whether a call was made; then left() follows, from the loop. */
 bool peer_leave(struct peer *p);

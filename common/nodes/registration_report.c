@@ -22,7 +22,8 @@ static Registry__V0__InventoryVolume__Phase wire_phase(enum volume_phase phase)
 	return REGISTRY__V0__INVENTORY_VOLUME__PHASE__UNKNOWN;
 }
 
-/* So much of them that a message with as many volumes as a controller takes stays below its limit. */
+/* The text is limited so that a message with the largest number of volumes that a controller accepts stays
+ * below its limit. */
 #define CLAIMS_MAX_BYTES (1U << 20)
 
 Registry__V0__InventoryVolume *registration_volume(const struct volume_report *v, struct arena *arena)
@@ -36,6 +37,7 @@ Registry__V0__InventoryVolume *registration_volume(const struct volume_report *v
 	out->phase = wire_phase(v->phase);
 	out->ever_staged = v->ever_staged;
 	out->made_by_controller = v->made_by_controller;
+	out->is_inline = v->is_inline;
 	return out;
 }
 
@@ -53,6 +55,8 @@ Registry__V0__RegionCapacity *registration_pool(const struct pool_report *p, str
 	out->map_align_bytes = p->rules.map_align_bytes;
 	out->btt_start_bytes = p->rules.btt_start_bytes;
 	out->incomplete = p->incomplete;
+	out->erasing_bytes = p->erasing_bytes;
+	out->region_bytes = p->region_bytes;
 	out->free_extent_bytes = arena_alloc(arena, p->n_free_extents * sizeof(*out->free_extent_bytes));
 	for (size_t i = 0; i < p->n_free_extents; i++)
 		out->free_extent_bytes[out->n_free_extent_bytes++] = p->free_extent_bytes[i];

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "nodes/registry.h"
 
-#include <assert.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -51,34 +50,24 @@ struct applicant {
 	const Registry__V0__UnregisterControllerRequest *leaving; /* lives as long as the call */
 };
 
-static void admit(struct registry *r, struct node_report *report, struct grpc_call *call)
+/* Whose call @a is has been found out. @proven: by more than what all nodes share. A driver that does not
+ * wait for the answer may be gone, and is not registered any more; but one that unregisters may well go at
+ * once. */
+static void applicant_admit(const struct applicant *a, bool proven)
 {
-	switch (registry_judge(r, report)) {
-	case REGISTRY_ASK:
-		registry_move(r, report, call);
-		return;
-	case REGISTRY_TAKE:
-		registry_admit(r, report);
-		break;
-	case REGISTRY_NOTHING:
-		node_report_free(report);
-		break;
-	}
-	grpc_call_finish(call, NULL);
-}
+	struct error *err = NULL;
 
-/* Whose call @a is has been found out. A driver that does not wait for the answer may be gone, and is not
- * registered any more; but one that unregisters may well go at once. */
-static void applicant_admit(const struct applicant *a)
-{
-	if (a->report && grpc_call_is_wanted(a->call)) {
-		admit(a->registry, a->report, a->call);
-		return;
-	}
 	if (a->leaving)
 		registry_dismiss(a->registry, a->leaving);
-	node_report_free(a->report);
-	grpc_call_finish(a->call, NULL);
+	if (!a->report || !grpc_call_is_wanted(a->call)) {
+		node_report_free(a->report);
+	} else if (registry_check_lease(a->registry, a->report, proven, &err) < 0) {
+		node_report_free(a->report);
+		err_wrap(&err, "registry");
+	} else {
+		registry_admit(a->registry, a->report);
+	}
+	grpc_call_finish(a->call, err);
 }
 
 static void on_checked(void *user, const struct error *error)
@@ -88,7 +77,7 @@ static void on_checked(void *user, const struct error *error)
 
 	free(user);
 	if (!error) {
-		applicant_admit(&a);
+		applicant_admit(&a, /* proven= */ true);
 		return;
 	}
 	node_report_free(a.report);
@@ -133,7 +122,7 @@ static void apply(const struct applicant *a, struct node_claim *claim)
 	}
 	if (a->report)
 		a->report->bound = standing == REGISTRY_IS_NODE;
-	applicant_admit(a);
+	applicant_admit(a, standing == REGISTRY_IS_NODE);
 }
 
 static void register_controller(void *self, struct grpc_call *call, const void *request, void *reply)
@@ -177,11 +166,6 @@ static const struct grpc_method methods[] = {
 		.request = &registry__v0__unregister_controller_request__descriptor,
 		.reply = &registry__v0__unregister_controller_reply__descriptor,
 		.start = unregister_controller},
-	{.path = "/registry.v0.Registry/WatchNodes",
-		.kind = GRPC_ASYNC,
-		.request = &registry__v0__watch_nodes_request__descriptor,
-		.reply = &registry__v0__watch_nodes_reply__descriptor,
-		.start = registry_watch_start},
 	{0},
 };
 
@@ -193,7 +177,6 @@ struct registry *registry_new(const struct registry_config *config)
 
 	r->config = *config;
 	r->log = log_quota_new(&quota);
-	registry_watch_init(r);
 	return r;
 }
 
@@ -201,9 +184,6 @@ void registry_free(struct registry *r)
 {
 	if (!r)
 		return;
-	assert(!r->moves);
-	registry_poll_free(r);
-	registry_watch_done(r);
 	log_quota_free(r->log);
 	free(r);
 }
@@ -215,15 +195,5 @@ struct grpc_service registry_service(struct registry *r)
 
 void registry_tick(struct registry *r)
 {
-	uint64_t now_ns = registry_now(r);
-
-	registry_expire(r, now_ns);
-	registry_poll_tick(r, now_ns);
-	registry_watch_answer(r, now_ns);
-}
-
-void registry_stop(struct registry *r)
-{
-	r->stopping = true;
-	registry_watch_answer(r, registry_now(r));
+	registry_expire(r, registry_now(r));
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * registry.h - the registry.v0.Registry service: nodes register, repeat that as heartbeat, and unregister;
- * the scheduler extender watches the table.
+ * registry.h - the registry.v0.Registry service: nodes register, repeat that as heartbeat, and
+ * unregister.
  *
- * A registration from another endpoint for a live lease waits for a Probe at the old one: if a driver with
- * the right certificate still answers there, it is refused with ABORTED and the node tries again; otherwise,
- * or when another live node has the old endpoint now, it is taken. A node that gives no lease time (a Go
- * driver) is known once it has listed its volumes, is asked for them and for its capacity every 30 s, and
- * ends after three failures. An unregistration ends the lease that it describes, and no other.
+ * A live lease stays with its endpoint: a registration from another one is refused with ABORTED until the
+ * lease has ended, and the node tries again. One exception: a peer that has proved that it is the node takes
+ * the lease at once if another live node has the old endpoint now, since calls there would reach that node.
+ * A lease ends when its time is over, or by the unregistration that describes it
+ * (docs/decisions/067-a-live-lease-stays.md).
  *
  * Over TLS only pmem-node-controller and node-<id> register and unregister, the latter only as <id>, and the
- * former as enum registry_proof says; only pmem-scheduler watches. Over plain TCP, which has to be allowed
- * explicitly beyond loopback, nothing is checked.
+ * former as enum registry_proof says. Over plain TCP, which has to be allowed explicitly beyond loopback,
+ * nothing is checked.
  * Threads: the loop's.
  */
 #pragma once
@@ -20,7 +20,6 @@
 
 #include "net/core/loop.h"
 #include "net/grpc/grpc_service.h"
-#include "nodes/node_caller.h"
 #include "nodes/node_table.h"
 #include "nodes/node_tokens.h"
 
@@ -34,8 +33,7 @@ enum registry_proof {
 
 struct registry_config {
 	struct loop *loop;
-	struct node_table *table;  /* borrowed; only the registry adds reports and ends leases */
-	struct node_caller caller; /* to probe and to ask nodes */
+	struct node_table *table; /* borrowed; only the registry adds reports and ends leases */
 	enum registry_proof proof;
 	struct node_tokens *tokens; /* borrowed; with REGISTRY_PROOF_TOKEN only */
 	/* the clock of the table; NULL: clock_ns() */
@@ -48,21 +46,12 @@ struct registry;
 /** registry_new() - Return: never NULL; registry_free(). */
 struct registry *registry_new(const struct registry_config *config);
 
-/** registry_free() - after the server that has its service drained. Calls that wait for a node end when that
- * call does: free the caller first. NULL is allowed. */
+/** registry_free() - after the server that has its service drained. NULL is allowed. */
 void registry_free(struct registry *r);
 DEFINE_CLEANUP(struct registry *, registry_free);
 
 /** registry_service() - registry.v0.Registry; valid as long as @r. */
 struct grpc_service registry_service(struct registry *r);
 
-/** registry_tick() - to be called each second: leases, long polls whose time is over, nodes to be asked. */
+/** registry_tick() - to be called each second: ends leases. */
 void registry_tick(struct registry *r);
-
-/** registry_stop() - the server is about to drain: long polls are answered, and new ones at once. */
-void registry_stop(struct registry *r);
-
-/** registry_entry_read() - copy @m, a node as WatchNodes describes it. Return: 0, or -1 with
- * ERR_INVALID_ARGUMENT. @ret: node_report_free(); without endpoint and lease. */
-int registry_entry_read(
-	const Registry__V0__NodeEntry *m, struct node_report **ret, struct error **err) MUST_CHECK;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the registry does to the table, and says of it in the log. */
+#include <inttypes.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/str.h"
@@ -11,11 +13,11 @@ static const char *news(const struct node *known, const struct node_report *repo
 	if (!known)
 		return "node registered";
 	if (!known->live)
-		return "node is back";
+		return "node registered again";
 	if (!str_eq(known->report.boot_id, report->boot_id))
-		return "node was booted";
+		return "node has rebooted";
 	if (!str_eq(known->report.version, report->version))
-		return "node has another version";
+		return "node runs another version of the driver";
 	if (!str_eq(known->report.endpoint, report->endpoint))
 		return "node has moved";
 	return NULL;
@@ -26,6 +28,34 @@ static bool may_log(struct registry *r)
 	return log_quota_take(r->log, clock_ns());
 }
 
+/* Whether another live node has the endpoint of @node by now. */
+static bool is_given_to_another(const struct registry *r, const struct node *node)
+{
+	const struct node *const *nodes;
+	size_t n = node_table_nodes(r->config.table, &nodes);
+
+	for (size_t i = 0; i < n; i++) {
+		if (nodes[i] != node && nodes[i]->live &&
+			str_eq(nodes[i]->report.endpoint, node->report.endpoint))
+			return true;
+	}
+	return false;
+}
+
+int registry_check_lease(
+	const struct registry *r, const struct node_report *report, bool proven, struct error **err)
+{
+	const struct node *known = node_table_get_live(r->config.table, report->node_id);
+
+	if (!known || str_eq(known->report.endpoint, report->endpoint) ||
+		(proven && is_given_to_another(r, known)))
+		return 0;
+	return err_set(err, ERR_ABORTED,
+		"node \"%s\" has a lease at %s: it is given to %s when the driver there has unregistered, or "
+		"has sent nothing for %" PRIu64 " s",
+		report->node_id, known->report.endpoint, report->endpoint, known->report.lease_ms / MS_PER_S);
+}
+
 void registry_admit(struct registry *r, struct node_report *report)
 {
 	const char *msg = news(node_table_get(r->config.table, report->node_id), report);
@@ -34,17 +64,12 @@ void registry_admit(struct registry *r, struct node_report *report)
 		log_info(msg, F_STR("node", report->node_id), F_STR("endpoint", report->endpoint),
 			F_STR("version", report->version), F_U64("volumes", report->n_volumes),
 			F_STR("inventory", report->has_inventory ? "yes" : "no"));
-	if (report->lease_ms == 0)
-		registry_poll_add(r, report);
 	node_table_put(r->config.table, report, registry_now(r));
 }
 
-/* A driver without instance, such as the Go driver, does not name its endpoint here either. */
 static bool is_same_run(const struct node_report *report, const Registry__V0__UnregisterControllerRequest *m)
 {
-	if (!str_eq(report->instance, m->instance))
-		return false;
-	return str_eq(report->endpoint, m->endpoint) || (str_empty(m->instance) && str_empty(m->endpoint));
+	return str_eq(report->instance, m->instance) && str_eq(report->endpoint, m->endpoint);
 }
 
 void registry_dismiss(struct registry *r, const Registry__V0__UnregisterControllerRequest *m)
@@ -55,7 +80,7 @@ void registry_dismiss(struct registry *r, const Registry__V0__UnregisterControll
 		return;
 	if (!is_same_run(&node->report, m)) {
 		if (may_log(r))
-			log_info("a driver that does not have the lease of its node has unregistered",
+			log_info("a driver without the lease of its node has unregistered",
 				F_STR("node", m->node_id), F_STR("endpoint", m->endpoint),
 				F_STR("lease", node->report.endpoint));
 		return;
@@ -63,13 +88,6 @@ void registry_dismiss(struct registry *r, const Registry__V0__UnregisterControll
 	if (may_log(r))
 		log_info("node has unregistered", F_STR("node", m->node_id));
 	node_table_end(r->config.table, m->node_id);
-}
-
-void registry_lose(struct registry *r, const char *node_id, const struct error *why)
-{
-	if (may_log(r))
-		log_warn("node no longer answers", F_STR("node", node_id), F_ERR(why));
-	node_table_end(r->config.table, node_id);
 }
 
 void registry_expire(struct registry *r, uint64_t now_ns)

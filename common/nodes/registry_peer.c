@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may say what, by the names of the peer's certificate. */
+/* What a peer may do, by the names in its certificate. */
 #include "base/str.h"
 #include "nodes/registry_private.h"
 
-#define NODE_NAME      "pmem-node-controller"
-#define SCHEDULER_NAME "pmem-scheduler"
-#define NODE_PREFIX    "node-"
+#define NODE_NAME   "pmem-node-controller"
+#define NODE_PREFIX "node-"
 
 struct peer {
 	bool is_node;  /* any node's driver */
@@ -42,7 +41,7 @@ static int check_role(
 		if (known && known->live && known->report.bound)
 			return err_set(err, ERR_PERMISSION,
 				"node \"%s\" has registered with a certificate for \"" NODE_PREFIX
-				"%s\": the lease can only be taken over with one",
+				"%s\": only a driver with such a certificate can take over the lease",
 				node_id, node_id);
 		*ret = REGISTRY_IS_ANY;
 		return 0;
@@ -50,9 +49,9 @@ static int check_role(
 		break;
 	}
 	return err_set(err, ERR_PERMISSION,
-		"the certificate of the peer is \"" NODE_NAME
-		"\", which all nodes may have: node \"%s\" needs one for \"" NODE_PREFIX
-		"%s\", or the controller -nodeAuthentication=token",
+		"the peer's certificate is for \"" NODE_NAME
+		"\", which all nodes may share: node \"%s\" needs one for \"" NODE_PREFIX
+		"%s\", or the controller needs -nodeAuthentication=token",
 		node_id, node_id);
 }
 
@@ -66,16 +65,14 @@ int registry_check_node(const struct registry *r, const struct grpc_call *call, 
 		return 0;
 	p = look_at(call->peer_names, node_id);
 	if (p.is_bound && !p.is_this)
-		return err_set(err, ERR_PERMISSION, "the certificate of the peer is not that of node \"%s\"",
-			node_id);
+		return err_set(err, ERR_PERMISSION, "the peer's certificate is not for node \"%s\"", node_id);
 	if (p.is_bound) {
 		*ret = REGISTRY_IS_NODE;
 		return 0;
 	}
 	if (!p.is_node)
 		return err_set(err, ERR_PERMISSION,
-			"the certificate of the peer bears neither \"" NODE_NAME "\" nor \"" NODE_PREFIX
-			"%s\"",
+			"the peer's certificate is for neither \"" NODE_NAME "\" nor \"" NODE_PREFIX "%s\"",
 			node_id);
 	return check_role(r, node_id, ret, err);
 }
@@ -87,18 +84,4 @@ bool registry_has_lease(const struct registry *r, const struct node_claim *claim
 	return node && node->live && !str_empty(claim->instance) &&
 	       str_eq(node->report.instance, claim->instance) &&
 	       str_eq(node->report.endpoint, claim->endpoint);
-}
-
-int registry_check_scheduler(const struct grpc_call *call, struct error **err)
-{
-	const char *const *name = call->peer_names;
-
-	if (!name)
-		return 0;
-	while (*name && !str_eq(*name, SCHEDULER_NAME))
-		name++;
-	if (!*name)
-		return err_set(err, ERR_PERMISSION,
-			"the certificate of the peer does not bear \"" SCHEDULER_NAME "\"");
-	return 0;
 }

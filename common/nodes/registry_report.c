@@ -10,8 +10,6 @@
 #include "volume/claim.h"
 #include "volume/id.h"
 
-#define MS_PER_S 1000
-
 static int check_text(const char *what, const char *text, size_t max, struct error **err)
 {
 	if (strlen(text) > max)
@@ -52,6 +50,11 @@ static int check_head(const Registry__V0__RegisterControllerRequest *m, struct e
 		check_text("boot_id", m->boot_id, REGISTRY_MAX_TEXT, err) < 0 ||
 		check_text("instance", m->instance, REGISTRY_MAX_TEXT, err) < 0)
 		return -1;
+	if (m->lease_seconds == 0)
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"lease_seconds of node \"%s\" is 0: its driver is too old, and has to be replaced by one "
+			"of the controller's release or of the release before",
+			m->node_id);
 	if (m->n_regions > REGISTRY_MAX_REGIONS)
 		return err_set(err, ERR_INVALID_ARGUMENT, "more than %d regions", REGISTRY_MAX_REGIONS);
 	if (m->inventory && m->inventory->n_volumes > REGISTRY_MAX_VOLUMES)
@@ -63,14 +66,16 @@ static int read_pool(const Registry__V0__RegionCapacity *m, struct pool_report *
 {
 	if (check_text("name of a region", m->name, REGISTRY_MAX_TEXT, err) < 0)
 		return -1;
-	if (m->n_free_extent_bytes > LAYOUT_GAPS_MAX)
-		return err_set(err, ERR_INVALID_ARGUMENT, "more than %d free extents", LAYOUT_GAPS_MAX);
+	if (m->n_free_extent_bytes > LAYOUT_EXTENTS_MAX)
+		return err_set(err, ERR_INVALID_ARGUMENT, "more than %d free extents", LAYOUT_EXTENTS_MAX);
 	*ret = (struct pool_report){.name = x_strdup(m->name),
 		.capacity = {m->total_bytes, m->available_bytes, m->max_volume_bytes,
 			m->max_sector_volume_bytes},
+		.region_bytes = m->region_bytes,
 		.rules = {m->unit_bytes, m->map_align_bytes, m->btt_start_bytes},
 		.n_free_extents = m->n_free_extent_bytes,
-		.incomplete = m->incomplete};
+		.incomplete = m->incomplete,
+		.erasing_bytes = m->erasing_bytes};
 	for (size_t i = 0; i < ret->n_free_extents; i++)
 		ret->free_extent_bytes[i] = m->free_extent_bytes[i];
 	return 0;
@@ -108,6 +113,7 @@ static int read_volume(const Registry__V0__InventoryVolume *m, struct volume_rep
 		.phase = read_phase(m->phase),
 		.ever_staged = m->ever_staged,
 		.made_by_controller = m->made_by_controller,
+		.is_inline = m->is_inline,
 		/* one that is no claim's name is no reason to refuse a node */
 		.claim = claim_text_valid(m->claim) ? x_strdup(m->claim) : NULL};
 	return 0;
@@ -162,8 +168,6 @@ static int read_inventory(const Registry__V0__Inventory *m, struct node_report *
 
 static uint64_t lease_ms(uint32_t seconds)
 {
-	if (seconds == 0)
-		return 0;
 	if (seconds < REGISTRY_MIN_LEASE_S)
 		seconds = REGISTRY_MIN_LEASE_S;
 	return (seconds > REGISTRY_MAX_LEASE_S ? REGISTRY_MAX_LEASE_S : seconds) * MS_PER_S;
@@ -183,6 +187,11 @@ int registry_report_read(
 	r->version = x_strdup(m->version);
 	r->boot_id = x_strdup(m->boot_id);
 	r->instance = x_strdup(m->instance);
+	/* Objects of the cluster show it as a signed number. */
+	if (m->report_number > INT64_MAX)
+		return err_set(err, ERR_INVALID_ARGUMENT, "report_number is larger than a driver can reach");
+	r->number = m->report_number;
+	r->serves_node_volumes = m->serves_node_volumes;
 	r->lease_ms = lease_ms(m->lease_seconds);
 	if (read_pools(m->regions, m->n_regions, r, err) < 0 || read_inventory(m->inventory, r, err) < 0)
 		return err_wrap(err, "node \"%s\"", m->node_id);
@@ -198,20 +207,4 @@ int registry_check_leaving(const Registry__V0__UnregisterControllerRequest *m, s
 		check_text("endpoint", m->endpoint, REGISTRY_MAX_TEXT, err) < 0)
 		return -1;
 	return check_text("instance", m->instance, REGISTRY_MAX_TEXT, err);
-}
-
-int registry_entry_read(const Registry__V0__NodeEntry *m, struct node_report **ret, struct error **err)
-{
-	CLEANUP(node_report_freep) struct node_report *r = x_calloc(1, sizeof(*r));
-
-	r->node_id = x_strdup(m->node_id);
-	r->endpoint = x_strdup("");
-	r->device_mode = x_strdup(m->device_mode);
-	r->version = x_strdup("");
-	r->boot_id = x_strdup("");
-	r->instance = x_strdup("");
-	if (read_pools(m->regions, m->n_regions, r, err) < 0 || read_inventory(m->inventory, r, err) < 0)
-		return err_wrap(err, "node \"%s\"", m->node_id);
-	*ret = TAKE_PTR(r);
-	return 0;
 }

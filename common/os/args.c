@@ -42,7 +42,7 @@ static unsigned smallest(unsigned a, unsigned b, unsigned c)
 }
 
 /* How many letters have to be inserted, removed or replaced, upper and lower case being the same
- * (Levenshtein); a large number where a name is too long to be a slip of one of ours. */
+ * (Levenshtein); a large number if the name is too long to be a misspelt flag of ours. */
 static unsigned distance(const char *a, size_t n_a, const char *b, size_t n_b)
 {
 	unsigned row[NAME_MAX_LEN + 1];

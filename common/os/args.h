@@ -39,13 +39,12 @@ struct args {
  * @opts: ends with an entry whose name is NULL; OPT_BOOL, and OPT_IGNORED without arg, have a value only in
  * the -f=v form
  * @argc: as main got it
- * @argv: as main got it; operands may stand between flags, "--" ends flags
+ * @argv: as main got it; operands may be between flags, "--" ends flags
  * @ret:  args_done()
- * @err:  see docs/ERRORS.md
  *
- * A flag given twice: the last one counts. -h is -help where the table has that. On failure some targets may
- * be set already. Return: 0, or -1 with ERR_INVALID_ARGUMENT that quotes the offending argument; of an
- * unknown flag it names the one that is likely to be meant.
+ * A flag given twice: the last one counts. -h is -help if the table has it. On failure some targets may be
+ * set already. Return: 0, or -1 with ERR_INVALID_ARGUMENT that quotes the offending argument; of an unknown
+ * flag it names the one that is likely to be meant.
  */
 int args_parse(
 	const struct opt *opts, int argc, char **argv, struct args *ret, struct error **err) MUST_CHECK;
@@ -58,7 +57,7 @@ int args_refuse_command(const char *word, const char *const *commands, struct er
 void args_done(struct args *a);
 
 /**
- * args_help() - usage text from the table, one line per flag, with its default.
+ * args_help() - make the usage text from the table, one line per flag, with its default.
  * @usage: first line, without a newline
  * @opts:  the table; its targets hold the defaults, so that this comes before args_parse(). A default in the
  * help of a flag, "(default: ...)", wins.

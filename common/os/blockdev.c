@@ -12,9 +12,9 @@
 #include <sys/sysmacros.h>
 
 #include "base/clock.h"
+#include "base/durable_step.h"
 #include "base/mem.h"
 #include "base/parse.h"
-#include "base/step.h"
 #include "base/str.h"
 #include "os/file.h"
 
@@ -22,7 +22,7 @@
 #define CHUNK_BYTES         4096
 #define ATTRIBUTE_MAX_BYTES 128
 #define WAIT_POLL_MS        5
-/* Where udev runs, it opens a device that was closed after writing, for some milliseconds. */
+/* If udev runs, it opens a device for some milliseconds after it was closed by a writer. */
 #define UNUSED_WAIT_MS 1000
 #define UNUSED_POLL_MS 10
 /* One BLKZEROOUT cannot be interrupted on older kernels; this bounds how long a fatal signal waits. */
@@ -58,7 +58,7 @@ static int read_size(dev_t dev, uint64_t *ret_bytes, struct error **err)
 	return 0;
 }
 
-/* Without this attribute there is no DAX; without a look at it nobody knows. */
+/* Without this attribute there is no DAX; if it cannot be read, that is unknown. */
 static int read_dax(dev_t dev, bool *ret, struct error **err)
 {
 	CLEANUP(free_charp) char *text = NULL;
@@ -90,7 +90,7 @@ int blockdev_stat(const char *path, struct blockdev_info *ret, struct error **er
 	return 0;
 }
 
-/* Return: 0, or the errno that tells why @path cannot be used yet. */
+/* Return: 0, or the errno that says why @path cannot be used yet. */
 static int try_open(const char *path)
 {
 	struct stat st;
@@ -271,13 +271,12 @@ int dm_refuse_suspended(const char *path, struct error **err)
 		return err_wrap(err, "%s", path);
 	if (io.flags & DM_SUSPEND_FLAG)
 		return err_set(err, ERR_UNAVAILABLE,
-			"%s is suspended in device-mapper: it is being changed, or was not resumed (dmsetup "
-			"resume)",
+			"%s is suspended in device-mapper: it is being changed, or was not resumed (dmsetup resume)",
 			path);
 	return 0;
 }
 
-/* Adds what the device of folder @device in sysfs lies on to @names. Nothing: it lies on none. */
+/* Adds the devices below the device of folder @device in sysfs to @names; nothing if there are none. */
 static int add_below(const char *device, char ***names, struct error **err)
 {
 	CLEANUP(free_charp) char *path = x_asprintf("%s/slaves", device);
@@ -361,8 +360,8 @@ int dm_refuse_shared(dev_t dev, struct error **err)
 			return -1;
 		if (n_holders > 1)
 			return err_set(err, ERR_PRECONDITION,
-				"is in use: a snapshot is made of it, which would go with it (lvs -o "
-				"lv_name,origin shows which; remove it first)");
+				"is in use: it has an LVM snapshot, which would be removed "
+				"with it (lvs -o lv_name,origin shows which; remove it first)");
 	}
 	return 0;
 }

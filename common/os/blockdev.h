@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * blockdev.h - block devices: size, dax, exclusive use, zeroing; what device-mapper says of its own.
+ * blockdev.h - block devices: size, dax, exclusive use, zeroing; the state of device-mapper devices.
  *
- * Threads: safe. Blocks on the device. Facts come from sysfs, so that asking does not open the device.
+ * Threads: safe. Blocks on the device. Properties are read from sysfs, without opening the device.
  */
 #pragma once
 
@@ -19,10 +19,9 @@ struct blockdev_info {
 };
 
 /**
- * blockdev_stat() - facts of a block device, without opening it.
+ * blockdev_stat() - properties of a block device, without opening it.
  * @path: device path; symlinks are followed
  * @ret:  filled on success
- * @err:  see docs/ERRORS.md
  *
  * Return: 0, or -1 with ERR_NOT_FOUND, ERR_PRECONDITION (no block device), ERR_INTERNAL.
  */
@@ -32,7 +31,6 @@ int blockdev_stat(const char *path, struct blockdev_info *ret, struct error **er
  * blockdev_wait() - wait until a path is a block device that can be opened, polling; udev may not exist here.
  * @path:       device path to come
  * @timeout_ms: how long; 0 tries once
- * @err:        see docs/ERRORS.md
  *
  * Return: 0, or -1 with ERR_DEADLINE (the reason of the last try is named).
  */
@@ -43,7 +41,6 @@ int blockdev_wait(const char *path, int timeout_ms, struct error **err) MUST_CHE
  * otherwise.
  * @path:   device path
  * @ret_fd: keeps others from mounting it; caller closes
- * @err:    see docs/ERRORS.md
  *
  * Return: 0, or -1 with ERR_PRECONDITION (in use), ERR_NOT_FOUND, ERR_INTERNAL.
  */
@@ -52,9 +49,8 @@ int blockdev_open_exclusive(const char *path, int *ret_fd, struct error **err) M
 /**
  * blockdev_starts_zero() - whether a device begins with zeros.
  * @path:    device path
- * @n_bytes: how many are looked at; as many as there are on a smaller device
+ * @n_bytes: how many bytes are read; all of them on a smaller device
  * @ret:     whether all are zero
- * @err:     see docs/ERRORS.md
  *
  * Return: 0, or -1 with ERR_INTERNAL (cannot be read).
  */
@@ -65,7 +61,6 @@ int blockdev_starts_zero(const char *path, size_t n_bytes, bool *ret, struct err
  * @fd:     block device, open for writing
  * @offset: bytes, a multiple of the logical block size
  * @length: bytes, likewise
- * @err:    see docs/ERRORS.md
  *
  * BLKZEROOUT, not a mapping: where a device has no command for zeros, as persistent memory, the kernel
  * submits writes of the zero page (block/blk-lib.c, __blkdev_issue_zero_pages()), and a write clears poison
@@ -75,9 +70,9 @@ int blockdev_starts_zero(const char *path, size_t n_bytes, bool *ret, struct err
 int blockdev_zero(int fd, uint64_t offset, uint64_t length, struct error **err) MUST_CHECK;
 
 /**
- * dm_wait_unused() - wait a second at most until nobody has a device-mapper device open (mounts count, too).
- * @path: what is no device-mapper device, or gone, is let pass
- * @err:  see docs/ERRORS.md
+ * dm_wait_unused() - wait at most a second until no process has a device-mapper device open (mounts count,
+ * too).
+ * @path: a path that is not, or no longer, a device-mapper device is accepted
  *
  * Does not open the device. Source: linux/dm-ioctl.h DM_DEV_STATUS. Return: 0, or -1 with ERR_PRECONDITION
  * (in use), ERR_INTERNAL.
@@ -85,10 +80,9 @@ int blockdev_zero(int fd, uint64_t offset, uint64_t length, struct error **err) 
 int dm_wait_unused(const char *path, struct error **err) MUST_CHECK;
 
 /**
- * dm_refuse_shared() - refuse a mapped device whose own data another mapped device shows as well, as a
- * snapshot does.
- * @dev: device number; what is no device-mapper device, or lies on no other one, is let pass
- * @err: see docs/ERRORS.md
+ * dm_refuse_shared() - refuse a mapped device whose data another mapped device also shows, as a snapshot
+ * does.
+ * @dev: device number; a device that is not a device-mapper device, or lies on no other one, is accepted
  *
  * LVM puts origin and snapshot on one hidden device (lvmsnapshot(7), NAME-real), and removes snapshots with
  * their origin. The memory below plain volumes is no mapped device, so that they do not count as sharing it.
@@ -98,20 +92,19 @@ int dm_refuse_shared(dev_t dev, struct error **err) MUST_CHECK;
 
 /**
  * dm_require_on() - make sure that a mapped device lies on nothing but some devices.
- * @path:  what is no mapped device, or none any more, is let pass
+ * @path:  a path that is not, or no longer, a mapped device is accepted
  * @bases: paths of block devices ("/dev/pmem0"): strv
- * @err:   see docs/ERRORS.md
  *
  * LVM finds a volume's mapped device by its UUID (lib/activate/dev_manager.c, _build_dlid()), which a volume
- * on a copy of the disk bears, too. Looks through mapped devices at what they lie on. Opens nothing but
- * sysfs. Return: 0, or -1 with ERR_UNAVAILABLE (it lies on another one, which is named), ERR_INTERNAL.
+ * on a copy of the disk has, too. The devices below mapped devices are checked, too. Opens nothing but sysfs.
+ * Return: 0, or -1 with ERR_UNAVAILABLE (it lies on another one, which is named), ERR_INTERNAL.
  */
 int dm_require_on(const char *path, char *const *bases, struct error **err) MUST_CHECK;
 
 /**
- * dm_refuse_suspended() - refuse a device on which every access would wait, in a way that no signal ends.
- * @path: what is no device yet is let pass
- * @err:  see docs/ERRORS.md
+ * dm_refuse_suspended() - refuse a suspended device: every access to it would wait, and no signal would end
+ * the wait.
+ * @path: a path that is not a device yet is accepted
  *
  * Does not open the device. Source: linux/dm-ioctl.h DM_SUSPEND_FLAG. Return: 0, or -1 with ERR_UNAVAILABLE
  * (suspended), ERR_INTERNAL.

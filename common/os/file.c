@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/durable_step.h"
 #include "base/mem.h"
-#include "base/step.h"
 #include "base/str.h"
 
 #define READ_CHUNK_BYTES 4096
@@ -100,7 +100,7 @@ int dir_list(int dir_fd, char ***ret_names, struct error **err)
 	return 0;
 }
 
-/* A FIFO would be waited for until somebody writes to it, at open() already, and /dev/zero has no end. */
+/* Opening a FIFO would block until another process writes to it, and /dev/zero has no end. */
 static int open_regular(int dir_fd, const char *name, int *ret_fd, struct error **err)
 {
 	CLEANUP(fd_closep) int fd = openat(dir_fd, name, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -111,7 +111,7 @@ static int open_regular(int dir_fd, const char *name, int *ret_fd, struct error 
 	if (fstat(fd, &st) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "stat %s", name);
 	if (!S_ISREG(st.st_mode))
-		return err_set(err, ERR_INTERNAL, "%s is no regular file", name);
+		return err_set(err, ERR_INTERNAL, "%s is not a regular file", name);
 	*ret_fd = TAKE_FD(fd);
 	return 0;
 }

@@ -16,11 +16,10 @@
 
 /**
  * dir_open() - open directory @path; with @create it is made with @mode first (not its parents), durably.
- * @path:    absolute or relative path; symlinks are followed
- * @create:  make it when it is missing
- * @mode:    permissions of a new directory; an existing one is left as it is
- * @ret_fd:  O_DIRECTORY|O_CLOEXEC descriptor, caller closes
- * @err:     see docs/ERRORS.md
+ * @path:   absolute or relative path; symlinks are followed
+ * @create: make it when it is missing
+ * @mode:   permissions of a new directory; an existing one is left as it is
+ * @ret_fd: O_DIRECTORY|O_CLOEXEC descriptor, caller closes
  *
  * On failure nothing new stays. Return: 0, or -1 with ERR_NOT_FOUND (missing, or its parent), ERR_EXHAUSTED
  * (disk full), ERR_INTERNAL.
@@ -31,7 +30,6 @@ int dir_open(const char *path, bool create, mode_t mode, int *ret_fd, struct err
  * dir_list() - names in a directory, without "." and "..", sorted bytewise.
  * @dir_fd:    directory, not O_PATH; its offset is not disturbed
  * @ret_names: NULL-terminated, strv_free()
- * @err:       see docs/ERRORS.md
  *
  * Return: 0, or -1 with ERR_INTERNAL.
  */
@@ -42,22 +40,19 @@ int dir_list(int dir_fd, char ***ret_names, struct error **err) MUST_CHECK;
  * @dir_fd: directory of @name, or AT_FDCWD
  * @name:   path; a symlink as last part is followed
  * @out:    appended to; its limit bounds the read
- * @err:    see docs/ERRORS.md
  *
- * Does not wait for a FIFO or a device that stands in the place of a file.
+ * Does not block if the path is a FIFO or a device.
  *
  * Return: 0, or -1 with ERR_NOT_FOUND (no such file), ERR_EXHAUSTED (over the limit of @out), ERR_INTERNAL
- * (it cannot be read, or is no regular file).
+ * (it cannot be read, or is not a regular file).
  */
 int file_read(int dir_fd, const char *name, struct buf *out, struct error **err) MUST_CHECK;
 
 /**
  * file_write_atomic() - replace or create @name with @content, durably and all at once.
- * @dir_fd:  directory
  * @name:    no slash; the temporary is ".<name>.tmp", a leftover one is replaced
  * @content: all of it
  * @mode:    permissions of the new file, whatever the umask
- * @err:     see docs/ERRORS.md
  *
  * Idempotent. On failure the old content is still there, or the new one where only the directory could not be
  * flushed. Return: 0, or -1 with ERR_EXHAUSTED (disk full), ERR_INTERNAL.
@@ -68,10 +63,8 @@ int file_write_atomic(
 /**
  * file_rename_durable() - rename within a directory, replacing what has the new name, and fsync the
  * directory.
- * @dir_fd: directory
- * @from:   old name
- * @to:     new name
- * @err:    see docs/ERRORS.md
+ * @from: old name
+ * @to:   new name
  *
  * Return: 0, or -1 with ERR_NOT_FOUND, ERR_EXHAUSTED (disk full), ERR_INTERNAL.
  */
@@ -79,9 +72,7 @@ int file_rename_durable(int dir_fd, const char *from, const char *to, struct err
 
 /**
  * file_unlink_durable() - remove a file and fsync the directory.
- * @dir_fd: directory
- * @name:   a missing one is success, and fsynced too: its removal may have been cut off before
- * @err:    see docs/ERRORS.md
+ * @name: a missing one is success, and the directory is fsynced, too: its removal may not be durable yet
  *
  * Idempotent. Return: 0, or -1 with ERR_EXHAUSTED (disk full), ERR_INTERNAL.
  */
@@ -89,9 +80,7 @@ int file_unlink_durable(int dir_fd, const char *name, struct error **err) MUST_C
 
 /**
  * fd_write_all() - write everything at the current offset.
- * @fd:   open for writing, blocking
- * @data: bytes
- * @err:  see docs/ERRORS.md
+ * @fd: open for writing, blocking
  *
  * Return: 0, or -1 with ERR_EXHAUSTED (disk full), ERR_INTERNAL.
  */

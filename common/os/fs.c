@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/durable_step.h"
 #include "base/mem.h"
-#include "base/step.h"
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/spawn.h"
@@ -25,8 +25,8 @@
 #define XFS_MIN_BYTES   (300 * MIB)
 #define XFS_SMALL_BYTES (1024 * MIB)
 
-/* A failing checksum must not turn a damaged file system into an empty device: BADCSUM reports it as what it
- * is. */
+/* A wrong checksum must not make a damaged file system look like an empty device: with BADCSUM it is
+ * reported with its type. */
 static int set_up_probe(blkid_probe pr, int fd)
 {
 	if (blkid_probe_set_device(pr, fd, 0, 0) != 0)
@@ -229,9 +229,8 @@ static int judge(const char *device, int status, struct buf *out, char **ret_ver
 
 	if (status & FSCK_UNCORRECTED)
 		return err_set(err, ERR_PRECONDITION,
-			"e2fsck found errors on %s that need a decision (\"%s\"): save the data if they "
-			"matter, "
-			"then run e2fsck -f %s on the node",
+			"e2fsck found errors on %s that need a decision (\"%s\"): "
+			"save the data if they matter, then run e2fsck -f %s on the node",
 			device, words, device);
 	*ret_verdict = status == 0 ? NULL
 				   : x_asprintf("%s with status %d: %s",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fs.h - file systems: what is on a device, making one, its numbers. Over libblkid, mkfs.ext4, mkfs.xfs.
+ * fs.h - file systems: recognise one on a device, create it, check it, and read its superblock. Over
+ * libblkid, mkfs.ext4, mkfs.xfs.
  *
  * Threads: safe. Blocks on the device; fs_make() as long as mkfs runs.
  */
@@ -14,12 +15,11 @@
 /**
  * fs_probe() - what the start of a device holds.
  * @device:   block device path
- * @ret_type: "" when nothing is recognised and nothing is there, else the type ("ext4", "xfs", "swap",
+ * @ret_type: "" when nothing is recognised, else the type ("ext4", "xfs", "swap",
  * "LVM2_member", or "partition table"); caller frees
- * @err:      see docs/ERRORS.md
  *
- * A file system whose checksum is wrong is reported as what it is, never as nothing.
- * Return: 0, or -1 with ERR_INTERNAL (unreadable), ERR_PRECONDITION (ambivalent: several signatures; named).
+ * A file system with a wrong checksum is reported with its type.
+ * Return: 0, or -1 with ERR_INTERNAL (unreadable), ERR_PRECONDITION (several signatures, which are named).
  */
 int fs_probe(const char *device, char **ret_type, struct error **err) MUST_CHECK;
 
@@ -38,37 +38,35 @@ bool fs_known(const char *fstype);
 
 struct fs_super {
 	char uuid[FS_UUID_TEXT_LEN + 1]; /* lower case */
-	bool unused;                     /* it never was mounted for writing: nothing is in it */
+	bool unused;                     /* it was never mounted for writing, so nothing is in it */
 };
 
 /**
- * fs_read_super() - what the superblock says of a file system that fs_probe() has found.
+ * fs_read_super() - read the superblock of a file system that fs_probe() has found.
  * @fstype: "ext4" or "xfs"
  * @device: block device path, not mounted
  * @ret:    filled on success
- * @err:    see docs/ERRORS.md
  *
  * "Unused" is ext4 without a time of mounting, which the kernel writes before a first mount for writing
- * returns (fs/ext4/super.c, ext4_setup_super()), and xfs whose mkfs has not come to its end (sb_inprogress,
- * with which the kernel refuses to mount: fs/xfs/libxfs/xfs_sb.c, xfs_validate_sb_common()). A finished xfs
- * is never said to be unused: the kernel writes its superblock long after files are in its log. Return: 0, or
+ * returns (fs/ext4/super.c, ext4_setup_super()), and xfs whose mkfs has not finished (sb_inprogress, with
+ * which the kernel refuses to mount: fs/xfs/libxfs/xfs_sb.c, xfs_validate_sb_common()). A finished xfs is
+ * never reported as unused: the kernel writes its superblock long after files are in its log. Return: 0, or
  * -1 with ERR_INTERNAL (unreadable), ERR_PRECONDITION (no such superblock).
  */
 int fs_read_super(
 	const char *fstype, const char *device, struct fs_super *ret, struct error **err) MUST_CHECK;
 
 /**
- * fs_check() - repair before a mount what can be repaired without a decision, as `fsck -a` does.
- * @fstype:      "ext4" or "xfs"; of xfs nothing is done, since its mount replays the log
+ * fs_check() - before a mount, repair the errors that need no decision, as `fsck -a` does.
+ * @fstype:      "ext4" or "xfs"; for xfs nothing is done, since mounting replays the log
  * @device:      block device path, not mounted
  * @timeout_ms:  bound for e2fsck
- * @ret_verdict: the program's last words when something was repaired or could not be looked at; NULL: all was
- *               well; caller frees
- * @err:         see docs/ERRORS.md
+ * @ret_verdict: the last line of the program's output when something was repaired or could not be checked;
+ *               NULL: no errors; caller frees
  *
- * A checker that cannot do its work, or is not installed, hinders no mount, as in Kubernetes'
- * mount-utils (formatAndMountSensitive()). Source: e2fsck(8), exit codes.
- * Return: 0, or -1 with ERR_PRECONDITION (errors that it does not repair by itself; its verdict),
+ * A checker that fails or is not installed does not prevent the mount, as in Kubernetes' mount-utils
+ * (formatAndMountSensitive()). Source: e2fsck(8), exit codes.
+ * Return: 0, or -1 with ERR_PRECONDITION (errors that it does not repair by itself; with its verdict),
  * ERR_DEADLINE, ERR_INTERNAL.
  */
 int fs_check(const char *fstype, const char *device, int timeout_ms, char **ret_verdict,
@@ -80,9 +78,8 @@ int fs_check(const char *fstype, const char *device, int timeout_ms, char **ret_
  * excludes dax on the kernels that we support).
  * @fstype:     "ext4" or "xfs"
  * @device:     block device path; whatever is on it is overwritten, so the caller has probed
- * @uuid:       that it gets, as text; NULL: a random one
+ * @uuid:       UUID of the new file system, as text; NULL: a random one
  * @timeout_ms: bound for mkfs
- * @err:        see docs/ERRORS.md
  *
  * Return: 0, or -1 with ERR_INVALID_ARGUMENT (unknown type), ERR_DEADLINE, ERR_INTERNAL (mkfs' last line).
  */

@@ -13,7 +13,7 @@
 
 #define STACK_BYTES (64U << 10)
 
-/* One question, shared by the helper that asks it and all who wait for the answer. */
+/* One call, shared by the helper that makes it and all callers that wait for its result. */
 struct question {
 	struct fs_usage_helpers *helpers;
 	dev_t dev;
@@ -93,7 +93,8 @@ static void *help(void *user)
 	struct statvfs answer = {0};
 	int why = fstatvfs(q->fd, &answer) < 0 ? errno : 0;
 
-	/* before anybody is told: it would keep a mount busy that the caller takes away next */
+	/* before callers are woken: an open descriptor would keep a mount busy that the caller unmounts next
+	 */
 	fd_closep(&q->fd);
 	pthread_mutex_lock(&h->mutex);
 	q->answer = answer;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fs_usage.h - how full a file system is, asked under a deadline.
+ * fs_usage.h - reads how full a file system is, with a deadline.
  *
- * statfs(2) of a file system whose device hangs cannot be interrupted. So helper threads ask, at most one per
- * file system and a fixed number in all: whoever asks meanwhile for the same one waits for the same answer,
- * and one that hangs costs one thread, whatever the number of callers. A helper that comes back ends.
- * Threads: safe. Blocks up to the deadline.
+ * statfs(2) of a file system whose device hangs cannot be interrupted. So helper threads make the call, at
+ * most one per file system and a fixed number in all. Further callers for the same file system wait for the
+ * same answer, so a file system that hangs costs one thread, whatever the number of callers. A helper ends
+ * when its call returns. Threads: safe. Blocks up to the deadline.
  */
 #pragma once
 
@@ -30,18 +30,16 @@ struct fs_usage {
  * fs_usage_helpers_free(). */
 struct fs_usage_helpers *fs_usage_helpers_new(size_t max);
 
-/** fs_usage_helpers_free() - nobody may wait any more. Helpers that hang are left behind, and release what is
- * theirs should they come back. NULL is allowed. */
+/** fs_usage_helpers_free() - to be called when no caller waits. Helpers that hang stay, and release their
+ * memory if their call ever returns. NULL is allowed. */
 void fs_usage_helpers_free(struct fs_usage_helpers *h);
 
 /**
- * fs_usage_read() - ask for the numbers of a file system.
- * @h:          helpers
+ * fs_usage_read() - read the size and free space of a file system.
  * @fd:         O_PATH descriptor in it; borrowed
- * @dev:        its device number, by which questions are joined
+ * @dev:        its device number, by which callers share one call
  * @timeout_ms: how long to wait
  * @ret:        filled on success
- * @err:        see docs/ERRORS.md
  *
  * Return: 0, or -1 with ERR_DEADLINE (no answer in time), ERR_UNAVAILABLE (all helpers hang), ERR_INTERNAL.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kmsg.h - what the kernel said of a device lately. A mount(2) that fails says EINVAL only; the reason stands
- * in the kernel's log.
+ * kmsg.h - reads the kernel's recent log messages about a device. A mount(2) that fails returns only EINVAL;
+ * the reason is in the kernel's log.
  *
  * Threads: safe. Never waits.
  */

@@ -144,8 +144,8 @@ static int check_run_dir(int fd, struct error **err)
 		return err_set_errno(err, ERR_INTERNAL, errno, "stat " RUN_DIR);
 	if (st.st_uid != geteuid() || (st.st_mode & (S_IWGRP | S_IWOTH)))
 		return err_set(err, ERR_UNAVAILABLE,
-			RUN_DIR " belongs to user %u and has mode %03o: it must belong to user %u, and no "
-				"other user may write there",
+			RUN_DIR " belongs to user %u and has mode %03o: "
+				"it must belong to user %u, and no other user may write there",
 			st.st_uid, st.st_mode & 0777, geteuid());
 	return 0;
 }
@@ -170,8 +170,8 @@ static int open_run_dir(int *ret_fd, struct error **err)
 	return 0;
 }
 
-/* For those who wait: processes in other containers are out of sight of their /proc. A lock without it is as
- * good. What a longer signature has left stands behind the end of the line. */
+/* For processes that wait, because their /proc does not show processes in other containers. The lock works
+ * without it, too. The rest of a longer previous signature may follow the end of the line. */
 static void sign(int fd)
 {
 	char host[64] = "";

@@ -12,9 +12,9 @@
 #include <sys/sysmacros.h>
 
 #include "base/clock.h"
+#include "base/durable_step.h"
 #include "base/mem.h"
 #include "base/parse.h"
-#include "base/step.h"
 #include "base/str.h"
 #include "os/file.h"
 
@@ -31,8 +31,8 @@ static bool is_gone(int os_errno)
 	return os_errno == ENOENT || os_errno == ENXIO || os_errno == ENODEV;
 }
 
-/* *ret_attached: it is over a file, and *ret_info tells which. */
-static int look(const char *name, struct loop_info64 *ret_info, bool *ret_attached, struct error **err)
+/* *ret_attached: it is over a file, which *ret_info names. */
+static int read_status(const char *name, struct loop_info64 *ret_info, bool *ret_attached, struct error **err)
 {
 	CLEANUP(free_charp) char *path = x_asprintf("/dev/%s", name);
 
@@ -40,7 +40,7 @@ static int look(const char *name, struct loop_info64 *ret_info, bool *ret_attach
 
 	*ret_attached = fd >= 0 && ioctl(fd, LOOP_GET_STATUS64, ret_info) == 0;
 	if (!*ret_attached && !is_gone(errno))
-		return err_set_errno(err, ERR_INTERNAL, errno, "look at %s", path);
+		return err_set_errno(err, ERR_INTERNAL, errno, "status of %s", path);
 	return 0;
 }
 
@@ -67,8 +67,8 @@ static void add_loop(const char *line, size_t length, char ***names)
 
 /*
  * *ret: the loop devices that may be over a file, ends with NULL. The kernel leaves out devices without a
- * capacity (block/genhd.c, show_partition()): where many loop devices were in use once they all stay, and
- * each would cost a look.
+ * capacity (block/genhd.c, show_partition()): loop devices stay after their use, and each would have to be
+ * examined.
  */
 static int list_names(char ***ret, struct error **err)
 {
@@ -99,7 +99,7 @@ static int find(int file_fd, char **ret_path, struct loop_info64 *ret_info, stru
 		return -1;
 	*ret_path = NULL;
 	for (char **name = names; *name && !over; name++) {
-		if (look(*name, ret_info, &over, err) < 0)
+		if (read_status(*name, ret_info, &over, err) < 0)
 			return -1;
 		over = over && is_over(ret_info, &file);
 		if (over)
@@ -124,7 +124,7 @@ int loop_find_each(const struct stat *files, size_t n, char **ret_paths, struct 
 	for (char **name = names; *name; name++) {
 		struct loop_info64 info;
 		bool attached = false;
-		if (look(*name, &info, &attached, err) < 0)
+		if (read_status(*name, &info, &attached, err) < 0)
 			return -1;
 		for (size_t i = 0; attached && i < n; i++) {
 			if (!ret_paths[i] && is_over(&info, &files[i]))
@@ -154,8 +154,8 @@ static bool read_number(int loop, dev_t *ret)
 }
 
 /*
- * A new loop device appears in devtmpfs. A /dev that is something else, as that of a node that runs in a
- * container, has only what was there when it was made.
+ * A new loop device appears in devtmpfs. If /dev is not a devtmpfs, as on a node that runs in a container, it
+ * has only the nodes from when it was made.
  */
 static int open_new(int loop, const char *path)
 {

@@ -16,18 +16,15 @@
  * loop_attach() - a loop device over a whole file.
  * @file_fd:  regular file; read-only if the descriptor is
  * @ret_path: "/dev/loopN", caller frees
- * @err:      see docs/ERRORS.md
  *
- * Idempotent: an attached one is given back; two callers at once for one file must exclude each other.
+ * Idempotent: an attached one is returned; two callers at once for one file must exclude each other.
  * Return: 0, or -1 with ERR_UNAVAILABLE (no free loop; the old one is still being detached), ERR_INTERNAL.
  */
 int loop_attach(int file_fd, char **ret_path, struct error **err) MUST_CHECK;
 
 /**
  * loop_find() - the loop device over a file.
- * @file_fd:  the file
  * @ret_path: "/dev/loopN", caller frees; NULL when there is none
- * @err:      see docs/ERRORS.md
  *
  * Return: 0, or -1 with ERR_INTERNAL.
  */
@@ -39,21 +36,14 @@ int loop_find(int file_fd, char **ret_path, struct error **err) MUST_CHECK;
  * @n:         how many
  * @ret_paths: array of @n, NULL before; "/dev/loopN", caller frees, after failure, too; NULL where there is
  * none
- * @err:       see docs/ERRORS.md
  *
  * Return: 0, or -1 with ERR_INTERNAL.
  */
 int loop_find_each(const struct stat *files, size_t n, char **ret_paths, struct error **err) MUST_CHECK;
 
-/**
- * loop_detach() - detach the loop device over a file; none is success.
- * @file_fd: the file
- * @err:     see docs/ERRORS.md
- *
- * Idempotent. Blocks up to 2 s while others have the device open.
- * Return: 0, or -1 with ERR_PRECONDITION (mounted: nothing changed; still open: the last close detaches it),
- * ERR_INTERNAL.
- */
+/** loop_detach() - detach the loop device over a file; none is success. Idempotent. Blocks up to 2 s while
+ * others have the device open. Return: 0, or -1 with ERR_PRECONDITION (mounted: nothing changed; still open:
+ * the last close detaches it), ERR_INTERNAL. */
 int loop_detach(int file_fd, struct error **err) MUST_CHECK;
 
 struct loop_entry {
@@ -70,7 +60,6 @@ struct loop_list {
 /**
  * loop_list_read() - all loop devices over files, from sysfs: none is opened.
  * @ret: loop_list_free()
- * @err: see docs/ERRORS.md
  *
  * Return: 0, or -1 with ERR_INTERNAL.
  */

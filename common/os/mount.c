@@ -12,8 +12,8 @@
 #include <time.h>
 
 #include "base/buf.h"
+#include "base/durable_step.h"
 #include "base/mem.h"
-#include "base/step.h"
 #include "base/str.h"
 
 #define BUSY_TRIES    25
@@ -21,8 +21,8 @@
 
 #define OPTIONS_MAX_BYTES 4096 /* the kernel takes one page (fs/namespace.c, copy_mount_options()) */
 
-/* Flags that say what mount(2) does, not how the mount is; as an option they would turn a mount into
- * something else. */
+/* Flags that select the operation of mount(2) instead of a property of the mount; as an option they would
+ * cause another operation. */
 #define VERBS (MS_REMOUNT | MS_BIND | MS_MOVE | MS_REC | MS_PRIVATE | MS_SLAVE | MS_SHARED | MS_UNBINDABLE)
 
 struct split_options {
@@ -51,7 +51,7 @@ static int split_one(const char *option, struct split_options *s, struct error *
 		return err_set(err, ERR_INVALID_ARGUMENT, "malformed mount option \"%s\"", option);
 	if (user)
 		return err_set(
-			err, ERR_INVALID_ARGUMENT, "mount option \"%s\" is not one of the kernel", option);
+			err, ERR_INVALID_ARGUMENT, "mount option \"%s\" is not known to the kernel", option);
 	if (generic && mnt_optstr_get_flags(generic, &flags, mnt_get_builtin_optmap(MNT_LINUX_MAP)) != 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "malformed mount option \"%s\"", option);
 	if (flags & VERBS)
@@ -177,13 +177,13 @@ int mount_bind(int source_fd, int target_fd, const char *const *flags, struct er
 	CLEANUP(fd_closep)
 	int tree_fd = open_tree(source_fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
 	if (tree_fd < 0)
-		return err_set_errno(err, ERR_INTERNAL, errno, "copy the mount of a bind's source");
+		return err_set_errno(err, ERR_INTERNAL, errno, "clone the mount for a bind mount");
 	if ((attr.attr_set || attr.attr_clr) &&
 		mount_setattr(tree_fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "set the options of a bind mount");
 	if (STEP("bind", move_mount(tree_fd, "", target_fd, "",
 				 MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH)) < 0)
-		return err_set_errno(err, ERR_INTERNAL, errno, "bind to the target");
+		return err_set_errno(err, ERR_INTERNAL, errno, "move the bind mount to the target");
 	return 0;
 }
 

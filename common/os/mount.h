@@ -19,7 +19,6 @@
  * @fstype:    "ext4" or "xfs"
  * @options:   NULL-terminated option strings ("dax", "noatime"), one each; generic ones become flags; may be
  * NULL
- * @err:       see docs/ERRORS.md
  *
  * Not idempotent: the caller looks at the mount table first. Return: 0, or -1 with ERR_INVALID_ARGUMENT (the
  * kernel refuses the options; named), ERR_PRECONDITION (device busy), ERR_INTERNAL.
@@ -43,7 +42,6 @@ bool mount_option_is_known(const char *fstype, const char *option);
  * @target_fd: O_PATH descriptor of the same kind
  * @flags:     NULL-terminated per-mount option strings ("ro", "noatime", "nosuid"); others are refused; may
  * be NULL
- * @err:       see docs/ERRORS.md
  *
  * "ro" and the like are set by mount_setattr before the mount becomes visible (open_tree, move_mount), so a
  * failure leaves nothing behind. Return: 0, or -1 with ERR_INVALID_ARGUMENT (unknown flag), ERR_INTERNAL.
@@ -53,7 +51,6 @@ int mount_bind(int source_fd, int target_fd, const char *const *flags, struct er
 /**
  * mount_remove() - unmount what is on top at a path.
  * @target: canonical path (path_canonical()); a symlink anywhere in it is refused
- * @err:    see docs/ERRORS.md
  *
  * Waits half a second for a mount that is busy. Idempotent. Return: 0 (nothing mounted there is success too),
  * or -1 with ERR_PRECONDITION (busy),
@@ -66,7 +63,6 @@ int mount_remove(const char *target, struct error **err) MUST_CHECK;
  * no descriptor is left.
  * @target: canonical path
  * @ret_fd: of the folder that @target is in, the caller closes; -1 if none
- * @err:    see docs/ERRORS.md
  *
  * Return: 0, or -1 with ERR_INTERNAL.
  */

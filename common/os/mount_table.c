@@ -51,8 +51,8 @@ static int refuse_line(struct libmnt_table *tb, const char *filename, int line)
 	return -EINVAL;
 }
 
-/* mnt_table_parse_mtab() would mix in /run/mount/utab, which other programs write; this is the kernel's word
- * only. */
+/* mnt_table_parse_mtab() would mix in /run/mount/utab, which other programs write; here only the kernel's
+ * data is used. */
 static int parse_stream(FILE *f, struct mount_table **ret, struct error **err)
 {
 	CLEANUP(mnt_unref_tablep) struct libmnt_table *tb = mnt_new_table();
@@ -145,13 +145,44 @@ int mount_table_of(const struct mount_table *t, int fd, const struct mount_entry
 	uint64_t id;
 
 	if (read_mount_id(fd, &id, err) < 0)
-		return err_wrap(err, "which mount a path leads to");
+		return err_wrap(err, "find the mount of a path");
 	*ret = NULL;
 	for (size_t i = 0; i < t->n && !*ret; i++) {
 		if (t->entries[i].id == id)
 			*ret = &t->entries[i];
 	}
 	return 0;
+}
+
+/* Whether @path is at or below @folder. */
+static bool is_within(const char *path, const char *folder)
+{
+	size_t n = strlen(folder);
+
+	if (str_eq(folder, "/"))
+		return true;
+	return str_starts(path, folder) && (path[n] == '\0' || path[n] == '/');
+}
+
+/* The mount that shows @path: the deepest, and of several at one place the last. */
+static const struct mount_entry *shown_by(const struct mount_table *t, const char *path)
+{
+	const struct mount_entry *best = NULL;
+
+	for (size_t i = 0; i < t->n; i++) {
+		const struct mount_entry *e = &t->entries[i];
+		if (is_within(path, e->target) && (!best || strlen(e->target) >= strlen(best->target)))
+			best = e;
+	}
+	return best;
+}
+
+bool mount_table_propagates(const struct mount_table *t, const char *path, const char **ret_target)
+{
+	const struct mount_entry *e = shown_by(t, path);
+
+	*ret_target = e ? e->target : "/";
+	return e && e->shared;
 }
 
 static bool list_has(char *list, const char *option)

@@ -33,7 +33,6 @@ struct mount_table {
 /**
  * mount_table_read() - read the table of our mount namespace.
  * @ret: mount_table_free()
- * @err: see docs/ERRORS.md
  *
  * Return: 0, or -1 with ERR_INTERNAL.
  */
@@ -43,7 +42,6 @@ int mount_table_read(struct mount_table **ret, struct error **err) MUST_CHECK;
  * mount_table_parse() - the same from text, so that tests need no mounts.
  * @text: in the format of proc(5), /proc/pid/mountinfo
  * @ret:  mount_table_free()
- * @err:  see docs/ERRORS.md
  *
  * Return: 0, or -1 with ERR_INTERNAL (a line is malformed).
  */
@@ -55,7 +53,6 @@ DEFINE_CLEANUP(struct mount_table *, mount_table_free);
 
 /**
  * mount_table_at() - what is mounted exactly at a path.
- * @t:      table
  * @target: canonical path
  *
  * Return: the topmost entry, borrowed, or NULL.
@@ -64,10 +61,9 @@ const struct mount_entry *mount_table_at(const struct mount_table *t, const char
 
 /**
  * mount_table_of() - the mount in which a descriptor is.
- * @t:       table of our mount namespace, read after the descriptor was opened
- * @fd:      any descriptor, also O_PATH
- * @ret:     the entry, borrowed; NULL: the mount is not in the table, as after it was taken away
- * @err:     see docs/ERRORS.md
+ * @t:   table of our mount namespace, read after the descriptor was opened
+ * @fd:  any descriptor, also O_PATH
+ * @ret: the entry, borrowed; NULL: the mount is not in the table, for example after it was unmounted
  *
  * By the mount's number, so that it is not misled by a mount that hides another one at the same path. Does
  * not ask the file system, which may be shut down. Source: proc(5), /proc/pid/fdinfo, mnt_id. Return: 0, or
@@ -77,8 +73,18 @@ int mount_table_of(
 	const struct mount_table *t, int fd, const struct mount_entry **ret, struct error **err) MUST_CHECK;
 
 /**
+ * mount_table_propagates() - whether mounts that are made in a folder propagate to other mount namespaces,
+ * such as from the driver's container to the host, and from there to the pods.
+ * @t:          table of the mount namespace in which they are made
+ * @path:       canonical path of the folder
+ * @ret_target: target of the mount that decides, borrowed from @t; "/" if no mount of @t shows the folder
+ *
+ * They do if the mount that shows the folder is shared. Source: mount_namespaces(7), "Shared subtrees".
+ */
+bool mount_table_propagates(const struct mount_table *t, const char *path, const char **ret_target);
+
+/**
  * mount_entry_has() - whether an option is in force for the mount or its file system.
- * @e:      entry
  * @option: one whole option ("ro", "noatime", "logbufs=8"); "dax" and "dax=always" are the same
  *
  * Return: whether it is there.

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+#include "base/durable_step.h"
 #include "base/mem.h"
-#include "base/step.h"
 #include "base/str.h"
 
 #define DEFAULT_ROOT "/var/lib/kubelet"
@@ -154,7 +154,7 @@ static int locate(const struct path_roots *r, const char *path, struct located *
 	}
 	if (!best)
 		return err_set(
-			err, ERR_INVALID_ARGUMENT, "path %s is outside the directories of -kubeletDir", path);
+			err, ERR_INVALID_ARGUMENT, "path %s is outside the folders of -kubeletDir", path);
 
 	const char *rest = normal + best_len;
 	*ret = (struct located){best, x_strdup(*rest ? rest + 1 : ".")};
@@ -178,15 +178,7 @@ static enum err_code open_error_code(int os_errno)
 
 static bool has_kind(mode_t mode, enum path_kind kind)
 {
-	switch (kind) {
-	case PATH_DIR:
-		return S_ISDIR(mode);
-	case PATH_FILE:
-		return S_ISREG(mode) || S_ISBLK(mode);
-	case PATH_ANY:
-		return true;
-	}
-	return false;
+	return kind == PATH_DIR ? S_ISDIR(mode) : S_ISREG(mode) || S_ISBLK(mode);
 }
 
 /*
@@ -217,7 +209,8 @@ static int open_beneath(
 static int refuse_root(const struct located *l, const char *path, struct error **err)
 {
 	if (str_eq(l->rest, "."))
-		return err_set(err, ERR_INVALID_ARGUMENT, "path %s is a root directory itself", path);
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "path %s is itself a root folder, not below one", path);
 	return 0;
 }
 
@@ -298,7 +291,7 @@ int path_make(const struct path_roots *r, const char *path, enum path_kind kind,
 	return 0;
 }
 
-/* Only what path_make() makes, with nothing in it: what else stands there may be somebody's data. */
+/* Only objects that path_make() makes, and only empty ones: anything else may be a user's data. */
 static int remove_at(int parent_fd, const char *name, const char *path, struct error **err)
 {
 	struct stat st;
@@ -308,7 +301,7 @@ static int remove_at(int parent_fd, const char *name, const char *path, struct e
 		return errno == ENOENT ? 0 : err_set_errno(err, open_error_code(errno), errno, "%s", path);
 	if (!S_ISDIR(st.st_mode) && !(S_ISREG(st.st_mode) && st.st_size == 0))
 		return err_set(err, ERR_PRECONDITION,
-			"%s is not removed: it is neither an empty directory nor an empty file", path);
+			"%s is not removed: it is neither an empty folder nor an empty file", path);
 	if (S_ISDIR(st.st_mode))
 		rc = STEP("target-rmdir", unlinkat(parent_fd, name, AT_REMOVEDIR));
 	else

@@ -25,8 +25,9 @@ static void open_standard(int fd)
 		abort();
 }
 
-/* What the parent has left behind: with SIGCHLD ignored, no child's exit status can be had, and a signal that
- * is blocked cannot end a server. A write beyond RLIMIT_FSIZE is to fail, not to end the process half-way. */
+/* Settings that are inherited from the parent: with SIGCHLD ignored, the exit status of a child cannot be
+ * read, and a blocked signal cannot end a server. A write beyond RLIMIT_FSIZE must fail and not end the
+ * process. */
 static void begin_signals(void)
 {
 	sigset_t none;
@@ -68,7 +69,7 @@ int process_print_or_fail(const char *program, const char *text)
 	return EXIT_FAILURE;
 }
 
-void process_blame(struct error **err)
+void process_note_not_root(struct error **err)
 {
 	int cause = (*err)->os_errno;
 
@@ -81,25 +82,25 @@ static const struct {
 	const char *name;
 } stop_signals[] = {{SIGHUP, "SIGHUP"}, {SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}};
 
-bool process_hangs_up(void)
+bool process_heeds_sighup(void)
 {
 	struct sigaction now;
 
 	return sigaction(SIGHUP, NULL, &now) == 0 && now.sa_handler != SIG_IGN;
 }
 
-void process_hold_stop(void)
+void process_defer_stop(void)
 {
 	sigset_t set;
 
 	sigemptyset(&set);
 	for (size_t i = 0; i < ARRAY_SIZE(stop_signals); i++)
-		if (stop_signals[i].number != SIGHUP || process_hangs_up())
+		if (stop_signals[i].number != SIGHUP || process_heeds_sighup())
 			sigaddset(&set, stop_signals[i].number);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
-const char *process_is_stopped(void)
+const char *process_stop_signal(void)
 {
 	sigset_t set;
 
@@ -123,7 +124,7 @@ static void closing_is_stuck(int signum)
 	_exit(EXIT_FAILURE);
 }
 
-void process_closing(unsigned seconds)
+void process_limit_closing(unsigned seconds)
 {
 	signal(SIGALRM, closing_is_stuck);
 	alarm(seconds);
@@ -138,12 +139,12 @@ static void raise_descriptor_limit(unsigned descriptors)
 		return;
 	limit.rlim_cur = limit.rlim_max < descriptors ? limit.rlim_max : descriptors;
 	if (setrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur < descriptors)
-		log_warn("few descriptors: a crowd of peers can use them up", F_U64("limit", limit.rlim_cur),
-			F_U64("wanted", descriptors));
+		log_warn("the limit of open files is low: many peers can exhaust it",
+			F_U64("limit", limit.rlim_cur), F_U64("wanted", descriptors));
 }
 
-/* Where every mapping may get huge pages, which is Debian's setting, each thread would take 2 MiB for its
- * stack and 2 MiB for its heap. DAX mappings of pods are their own affair. */
+/* If every mapping may get huge pages, as is Debian's setting, each thread would take 2 MiB for its stack
+ * and 2 MiB for its heap. DAX mappings of pods are not affected. */
 static void keep_pages_small(void)
 {
 	if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0) < 0)
@@ -156,7 +157,7 @@ void process_set_up(unsigned descriptors)
 	keep_pages_small();
 }
 
-void process_tell_end(const struct error *e)
+void process_write_termination_log(const struct error *e)
 {
 	CLEANUP(error_freep) struct error *ignored = NULL;
 	CLEANUP(fd_closep) int fd = -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * process.h - what a program asks of the system for its process. Threads: before others start, or after they
- * ended.
+ * process.h - set-up of a program's process: descriptors, signals, limits, and how it ends. Threads: before
+ * others start, or after they ended.
  */
 #pragma once
 
@@ -13,47 +13,47 @@
  * process_begin() - the first thing that main() does. Descriptors 0 to 2 are open afterwards: where one was
  * closed, the next file to be opened would get its number, and what is printed would be written into it; one
  * that had to be opened fails when it is used, as a closed one does. SIGPIPE, SIGUSR1, SIGUSR2 and SIGXFSZ
- * are ignored, SIGCHLD is not, and no signal is blocked, whatever the parent has left. Children get the usual
- * signals back (os/spawn.h). Source: of the descriptors, glibc's csu/check_fds.c.
+ * are ignored, SIGCHLD is not, and no signal is blocked, whatever was inherited from the parent. Children get
+ * the usual signals back (os/spawn.h). Source: of the descriptors, glibc's csu/check_fds.c.
  */
 void process_begin(void);
 
 /**
- * process_print() - write @text to stdout, all of it. When whoever reads has gone away, as in `volumes |
- * head`, the program ends by SIGPIPE silently, like others. Return: 0, or -1 with ERR_INTERNAL.
+ * process_print() - write @text to stdout, all of it. When the reader has gone, as in `volumes | head`, the
+ * program ends silently by SIGPIPE, like other programs. Return: 0, or -1 with ERR_INTERNAL.
  */
 int process_print(const char *text, struct error **err) MUST_CHECK;
 
-/** process_print_or_fail() - process_print(); a failure is told on stderr in the name of @program. Return:
- * exit status, 0 or 1. */
+/** process_print_or_fail() - process_print(); a failure is reported on stderr, with the name of @program.
+ * Return: exit status, 0 or 1. */
 int process_print_or_fail(const char *program, const char *text);
 
-/** process_blame() - add to @err, which was set, that the program does not run as root, where the system
- * refused something for that reason. */
-void process_blame(struct error **err);
+/** process_note_not_root() - add to @err, which was set, that the program does not run as root, where the
+ * system refused something for that reason. */
+void process_note_not_root(struct error **err);
 
 /**
- * process_hold_stop() - for a program that must not end in the middle of a step: SIGHUP, SIGINT and SIGTERM
- * only make process_is_stopped() true from here on. SIGHUP goes on to be ignored where it is (nohup).
+ * process_defer_stop() - for a program that must not end in the middle of a step: SIGHUP, SIGINT and SIGTERM
+ * only make process_stop_signal() true from here on. SIGHUP stays ignored if it was (nohup).
  */
-void process_hold_stop(void);
+void process_defer_stop(void);
 
-/** process_is_stopped() - whether one of the signals of process_hold_stop() has come. Return: its name, such
- * as "SIGTERM", or NULL. */
-const char *process_is_stopped(void);
+/** process_stop_signal() - whether one of the signals of process_defer_stop() has arrived. Return: its name,
+ * such as "SIGTERM", or NULL. */
+const char *process_stop_signal(void);
 
-/** process_hangs_up() - whether SIGHUP is meant to end the program: not where it was ignored when it was
+/** process_heeds_sighup() - whether SIGHUP is meant to end the program: not where it was ignored when it was
  * started (nohup). */
-bool process_hangs_up(void);
+bool process_heeds_sighup(void);
 
-/** process_set_up() - for a server that needs @descriptors at most: room for them where that can be had. What
- * cannot be had is told in the log. */
+/** process_set_up() - raise the limit of open files for a server that needs at most @descriptors. If that is
+ * not possible, a warning is logged. */
 void process_set_up(unsigned descriptors);
 
-/** process_closing() - everything is being freed, for @seconds at most: then the process ends with a failure.
- * 0: it is done. */
-void process_closing(unsigned seconds);
+/** process_limit_closing() - limit the time in which everything is freed to @seconds: after that the process
+ * ends with a failure. 0: everything is freed. */
+void process_limit_closing(unsigned seconds);
 
-/** process_tell_end() - write why the process ends to the file that $TERMINATION_LOG_PATH names: Kubernetes
- * shows it (terminationMessagePath). A failure is told in the log. */
-void process_tell_end(const struct error *e);
+/** process_write_termination_log() - write why the process ends to the file that $TERMINATION_LOG_PATH names:
+ * Kubernetes shows it (terminationMessagePath). A failure is logged. */
+void process_write_termination_log(const struct error *e);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * program.h - what all programs do with the flags that they have in common: help, version and logging. Flags
- * of klog, the Go programs' logger, may be in manifests and have no effect here. Threads: before others
- * start.
+ * program.h - the flags that all programs have in common: help, version and logging. Flags of klog, the Go
+ * programs' logger, may be in manifests and have no effect here. Threads: before others start.
  */
 #pragma once
 
@@ -20,7 +19,7 @@ struct program_flags {
 		.logging_format = "text", .verbosity = 3                                                     \
 	}
 
-#define KLOG_REASON "logs go to stderr, one line per event"
+#define KLOG_REASON "the log always goes to stderr, one line per event"
 
 /** entries for tables of struct opt; @f: struct program_flags * */
 /* clang-format off */
@@ -49,11 +48,11 @@ struct program_flags {
  * line for -version, NULL for neither. */
 const char *program_about(const struct program_flags *f, const char *help);
 
-/** program_check_format() - that @value, of @flag (with its "-"), is text or json. Return: 0, or -1 with
- * ERR_INVALID_ARGUMENT. */
+/** program_check_format() - check that @value, of @flag (with its "-"), is text or json. Return: 0, or -1
+ * with ERR_INVALID_ARGUMENT. */
 int program_check_format(const char *flag, const char *value, struct error **err) MUST_CHECK;
 
-/** program_start_log() - set up the log (log.h) as @f say, and warn of each flag in @ignored.
+/** program_start_log() - set up the log (log.h) as @f says, and log a warning for each flag in @ignored.
  * @program: borrowed for ever
  * @ignored: of args_parse(); may be NULL */
 void program_start_log(const char *program, const struct program_flags *f, char *const *ignored);

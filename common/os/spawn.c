@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
+#include "base/durable_step.h"
 #include "base/mem.h"
-#include "base/step.h"
 #include "base/str.h"
 
 #define TERM_GRACE_MS  2000
@@ -89,7 +89,7 @@ static int find_program(const char *name, char **ret, struct error **err)
 			return 0;
 		}
 		if (errno != ENOENT && errno != ENOTDIR && errno != EACCES)
-			return err_set_errno(err, ERR_INTERNAL, errno, "look for %s", path);
+			return err_set_errno(err, ERR_INTERNAL, errno, "search for program %s", path);
 	}
 	return err_set(err, ERR_PRECONDITION, "program %s not found", name);
 }
@@ -110,8 +110,9 @@ static int fill_actions(posix_spawn_file_actions_t *actions, const struct stdio 
 	return rc;
 }
 
-/* What a program expects at its start and we may have changed: nothing blocked, and no signal ignored. In a
- * process group of its own it does not get what a terminal sends to ours: we end first what is running. */
+/* Programs expect at their start that no signal is blocked or ignored, which we may have changed. In a
+ * process group of its own the child does not get signals that a terminal sends to ours, so that running
+ * steps finish first. */
 static int fill_attributes(posix_spawnattr_t *attr)
 {
 	sigset_t none, defaults;
@@ -187,8 +188,8 @@ static bool reaped_within(pid_t pid, int timeout_ms)
 	return true;
 }
 
-/* Return: whether its end was seen. It was not where SIGCHLD is ignored, as a parent of ours may have left
- * it: then the kernel reaps (waitpid(2)). */
+/* Return: whether its end was seen. It is not seen if SIGCHLD is ignored, as our parent may have set it:
+ * then the kernel reaps (waitpid(2)). */
 static bool wait_for(pid_t pid, int *ret_state)
 {
 	for (;;) {
@@ -246,7 +247,7 @@ static bool drain(struct run *r, int n, struct buf *to)
 	return !to->overflowed;
 }
 
-/* All that it has written: a daemon left behind may go on to write for ever, but not beyond the limits. */
+/* Reads all that it has written: a daemon that it left behind may write for ever, but the limits hold. */
 static void drain_rest(struct run *r)
 {
 	while (drain(r, STDOUT, r->out))
@@ -301,7 +302,7 @@ static int run_to_end(struct run *r, const char *name, int timeout_ms, int *ret_
 	if (!in_time)
 		return err_set(err, ERR_DEADLINE, "%s did not end within %d ms", name, timeout_ms);
 	if (!seen)
-		return err_set_errno(err, ERR_INTERNAL, ECHILD, "how %s ended", name);
+		return err_set_errno(err, ERR_INTERNAL, ECHILD, "exit status of %s", name);
 	return 0;
 }
 

@@ -22,7 +22,6 @@
  * @diag:       stderr is appended, or NULL for /dev/null
  * @timeout_ms: then SIGTERM, 2 s later SIGKILL
  * @ret_status: exit status 0..255
- * @err:        see docs/ERRORS.md
  *
  * stdout and stderr are drained together; output beyond a buffer's limit is dropped and the buffer is marked.
  * Return: 0 when the program ran and exited (whatever the status), or -1 with ERR_PRECONDITION (program not
@@ -36,7 +35,6 @@ int spawn_run(const char *const argv[], const char *const env[], struct buf *out
  * @argv:       as spawn_run()
  * @out:        as spawn_run()
  * @timeout_ms: as spawn_run()
- * @err:        see docs/ERRORS.md
  *
  * Return: 0, or -1 as spawn_run(), or with ERR_INTERNAL that has the program, its status and stderr's last
  * line.
@@ -59,7 +57,6 @@ struct child {
  * @argv: as spawn_run()
  * @env:  as spawn_run()
  * @ret:  child_stop()
- * @err:  see docs/ERRORS.md
  *
  * Return: 0, or -1 with ERR_PRECONDITION (program not found), ERR_INTERNAL.
  */

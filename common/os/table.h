@@ -12,7 +12,7 @@ struct table {
 	unsigned n_columns;
 };
 
-/** table_cell() - add a cell behind the last one; characters that a terminal would act upon are replaced. */
+/** table_cell() - add a cell after the last one; control characters are replaced. */
 void table_cell(struct table *t, const char *text);
 
 /** table_bytes() and table_number() - add a cell with a size or a number. */

@@ -52,7 +52,7 @@ int unix_socket_lock_folder(const char *path, int *ret_fd, struct error **err)
 	return 0;
 }
 
-/* A full backlog (EAGAIN) is a live server too; so is one that we may not talk to. */
+/* A full backlog (EAGAIN) is a live server too; so is one to which we have no permission to connect. */
 int unix_socket_refuse_live(const char *path, struct error **err)
 {
 	struct sockaddr_un sa = {.sun_family = AF_UNIX};
@@ -62,7 +62,7 @@ int unix_socket_refuse_live(const char *path, struct error **err)
 	if (lstat(path, &st) < 0)
 		return errno == ENOENT ? 0 : err_set_errno(err, ERR_INTERNAL, errno, "stat \"%s\"", path);
 	if (!S_ISSOCK(st.st_mode))
-		return err_set(err, ERR_PRECONDITION, "\"%s\" exists and is no socket", path);
+		return err_set(err, ERR_PRECONDITION, "\"%s\" exists and is not a socket", path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "socket");
@@ -71,7 +71,7 @@ int unix_socket_refuse_live(const char *path, struct error **err)
 		(errno == ECONNREFUSED || errno == ENOENT))
 		return 0;
 	return err_set(err, ERR_UNAVAILABLE,
-		"\"%s\" is in use by another server, which has to be ended first", path);
+		"\"%s\" is in use by another server, which has to be stopped first", path);
 }
 
 static bool has_folder(const char *path)
@@ -86,7 +86,8 @@ int unix_socket_remove_stale(const char *path, bool *ret_removed, struct error *
 	CLEANUP(fd_closep) int folder_fd = -1;
 
 	if (path[0] != '/' || strlen(path) >= sizeof((struct sockaddr_un){0}.sun_path))
-		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is no absolute path of a socket", path);
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "\"%s\" is not a valid absolute path for a socket", path);
 	*ret_removed = false;
 	if (!has_folder(path))
 		return 0;

@@ -3,8 +3,8 @@
  * yaml.h - YAML documents as JSON, over libyaml's events, so that one reader serves both.
  *
  * Every scalar becomes a string, whatever it looks like, except that a plain empty one, "~" and "null" become
- * null. One document; anchors, aliases and keys that are no scalars are refused, which leaves nothing that
- * makes a small text a large one. Threads: safe.
+ * null. One document; anchors, aliases and keys that are not scalars are refused, so that a small text cannot
+ * expand to a large one. Threads: safe.
  */
 #pragma once
 

@@ -3,16 +3,16 @@
 
 #include "base/clock.h"
 
-void kube_bucket_init(struct kube_bucket *b, unsigned per_second, unsigned burst)
+void bucket_init(struct bucket *b, unsigned per_second, unsigned burst)
 {
-	*b = (struct kube_bucket){0};
+	*b = (struct bucket){0};
 	if (per_second == 0)
 		return;
 	b->interval_ns = NS_PER_S / per_second;
 	b->burst_ns = b->interval_ns * (burst > 0 ? burst : 1);
 }
 
-uint64_t kube_bucket_take(struct kube_bucket *b, uint64_t now_ns)
+uint64_t bucket_take(struct bucket *b, uint64_t now_ns)
 {
 	uint64_t full_ns = b->full_ns > now_ns ? b->full_ns : now_ns;
 

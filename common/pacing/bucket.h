@@ -6,15 +6,15 @@
 
 #include <stdint.h>
 
-struct kube_bucket {
+struct bucket {
 	uint64_t interval_ns; /* between two on the long run; 0: no limit */
 	uint64_t burst_ns;    /* as many at once, in intervals */
 	uint64_t full_ns;     /* when the bucket is full again */
 };
 
-/** kube_bucket_init() - a full one. @per_second: 0 is no limit; @burst: at least 1 is taken. */
-void kube_bucket_init(struct kube_bucket *b, unsigned per_second, unsigned burst);
+/** bucket_init() - a full one. @per_second: 0 is no limit; @burst: at least 1 is taken. */
+void bucket_init(struct bucket *b, unsigned per_second, unsigned burst);
 
-/** kube_bucket_take() - one now. Return: 0, or how long to wait before asking again, in nanoseconds; nothing
+/** bucket_take() - one now. Return: 0, or how long to wait before asking again, in nanoseconds; nothing
  * was taken then. */
-uint64_t kube_bucket_take(struct kube_bucket *b, uint64_t now_ns);
+uint64_t bucket_take(struct bucket *b, uint64_t now_ns);

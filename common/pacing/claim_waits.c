@@ -9,7 +9,7 @@
 static void wait_done(struct claim_wait *wait)
 {
 	free(wait->uid);
-	free(wait->told);
+	free(wait->reported);
 }
 
 void claim_waits_done(struct claim_waits *w)
@@ -35,9 +35,10 @@ static struct claim_wait *get(struct claim_waits *w, const char *uid, uint64_t n
 
 static bool is_due(const struct claim_wait *wait, const char *message, uint64_t now_ns)
 {
-	if (!wait->told)
+	if (!wait->reported)
 		return now_ns - wait->since_ns >= CLAIM_WAIT_NS;
-	return now_ns - wait->told_ns >= (str_eq(wait->told, message) ? CLAIM_REPEAT_NS : CLAIM_CHANGE_NS);
+	return now_ns - wait->reported_ns >=
+	       (str_eq(wait->reported, message) ? CLAIM_REPEAT_NS : CLAIM_CHANGE_NS);
 }
 
 bool claim_waits_see(struct claim_waits *w, const char *uid, const char *message, uint64_t now_ns)
@@ -49,9 +50,9 @@ bool claim_waits_see(struct claim_waits *w, const char *uid, const char *message
 	wait->seen = true;
 	if (!is_due(wait, message, now_ns))
 		return false;
-	free(wait->told);
-	wait->told = x_strdup(message);
-	wait->told_ns = now_ns;
+	free(wait->reported);
+	wait->reported = x_strdup(message);
+	wait->reported_ns = now_ns;
 	return true;
 }
 

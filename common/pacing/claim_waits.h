@@ -18,9 +18,9 @@
 struct claim_wait {
 	char *uid;
 	uint64_t since_ns;
-	uint64_t told_ns;
-	char *told; /* NULL: nothing yet */
-	bool seen;  /* in this round */
+	uint64_t reported_ns;
+	char *reported; /* message of the last Event; NULL: none yet */
+	bool seen;      /* in this round */
 };
 
 struct claim_waits {
@@ -31,9 +31,9 @@ struct claim_waits {
 /** claim_waits_done() - release what @w owns; safe on a zeroed one. */
 void claim_waits_done(struct claim_waits *w);
 
-/** claim_waits_see() - in this round the claim @uid waits because of @message. Return: whether to tell so
- * now, which then counts as done. */
+/** claim_waits_see() - in this round the claim @uid waits because of @message. Return: whether an Event is
+ * due now, which then counts as written. */
 bool claim_waits_see(struct claim_waits *w, const char *uid, const char *message, uint64_t now_ns);
 
-/** claim_waits_end() - the round is over: forget those who wait no more. */
+/** claim_waits_end() - the round is over: drop the claims that no longer wait. */
 void claim_waits_end(struct claim_waits *w);

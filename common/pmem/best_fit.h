@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * best_fit.h - which pool a device is made in, and which of its extents it takes: pure.
+ * best_fit.h - chooses the pool and the extent of a new device. Pure.
  *
- * Of the pools that hold the device the one whose largest extent is smallest, and there the smallest extent
- * that holds it, so that large extents stay whole for large volumes (docs/decisions 003). A node chooses by
- * this, and the scheduler extender predicts by it what the node will choose. Threads: safe.
+ * Of the pools in which the device fits, it chooses the one whose largest extent is smallest, and there the
+ * smallest extent that is large enough, so that large extents stay whole for large volumes (docs/decisions
+ * 003). Nodes choose by these functions, and the scheduler extender uses them to predict the node's choice.
+ * Threads: safe.
  */
 #pragma once
 
@@ -16,18 +17,19 @@ struct best_fit_extent {
 	size_t pool;
 };
 
-/** best_fit_compare() - two pools that both hold a device, by the sizes of their largest extents. Return:
- * less than 0 when the first one is taken, 0 when they are equal. */
+/** best_fit_compare() - compare two pools in which a device fits, by the sizes of their largest extents.
+ * Return: less than 0 when the first one is preferred, 0 when they are equal. */
 static inline int best_fit_compare(uint64_t a_largest_bytes, uint64_t b_largest_bytes)
 {
 	return (a_largest_bytes > b_largest_bytes) - (a_largest_bytes < b_largest_bytes);
 }
 
 /**
- * best_fit_find() - the extent that a device takes; among equals the first.
+ * best_fit_find() - find the extent that a device takes; among equal ones the first.
  * @extents: of all pools, those of one pool one after the other
- * @takes:   what the device takes from an extent of pool p: [p]; UINT64_MAX: it is not made there
+ * @takes:   the bytes that the device takes from an extent of pool p: [p]; UINT64_MAX: it cannot be made
+ *           there
  *
- * Return: its index; @n: none holds the device.
+ * Return: its index; @n: the device fits into none.
  */
 size_t best_fit_find(const struct best_fit_extent *extents, size_t n, const uint64_t *takes);

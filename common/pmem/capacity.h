@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * capacity.h - how much a pool, a node or a StorageClass on a node has: one set of names from the devices to
- * the scheduler. Pure. Threads: safe.
+ * capacity.h - the capacity of a pool, of a node, or of a StorageClass on a node: one set of names from the
+ * devices to the scheduler. Pure. Threads: safe.
  */
 #pragma once
 

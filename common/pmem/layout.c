@@ -41,8 +41,8 @@ uint64_t layout_alignment(uint64_t pfn_align_bytes, unsigned ways, uint64_t regi
 	return unit;
 }
 
-/* Units are powers of two as a rule, and the sizes of thousands of nodes are rounded for one pod: no division
- * where none is needed. */
+/* Units are usually powers of two, and the sizes of thousands of nodes are rounded for one pod, so divisions
+ * are avoided where possible. */
 static uint64_t rest_of(uint64_t bytes, uint64_t unit)
 {
 	return (unit & (unit - 1)) == 0 ? bytes & (unit - 1) : bytes % unit;
@@ -115,37 +115,38 @@ uint64_t layout_raw_bytes(const struct layout_rules *r, bool sector, uint64_t si
 	return raw;
 }
 
-struct gap {
+struct free_extent {
 	uint64_t start_bytes; /* rounded up to the unit */
 	uint64_t usable_bytes;
 	uint64_t raw_bytes;
 };
 
-/* Gap number @i of the n + 1 that lie before, between and behind the extents in use. */
-static struct gap gap_at(const struct extent *used, size_t n, size_t i, uint64_t region_bytes, uint64_t unit)
+/* Free extent number @i of the n + 1 before, between and after the extents in use. */
+static struct free_extent free_extent_at(
+	const struct extent *used, size_t n, size_t i, uint64_t region_bytes, uint64_t unit)
 {
 	uint64_t low = i ? used[i - 1].start_bytes + used[i - 1].size_bytes : 0;
 	uint64_t high = i < n && used[i].start_bytes < region_bytes ? used[i].start_bytes : region_bytes;
-	struct gap g = {.start_bytes = layout_round_up(low, unit)};
+	struct free_extent e = {.start_bytes = layout_round_up(low, unit)};
 
 	if (low < high)
-		g.raw_bytes = high - low;
-	if (g.start_bytes < high)
-		g.usable_bytes = layout_round_down(high - g.start_bytes, unit);
-	return g;
+		e.raw_bytes = high - low;
+	if (e.start_bytes < high)
+		e.usable_bytes = layout_round_down(high - e.start_bytes, unit);
+	return e;
 }
 
-bool layout_find_gap(const struct extent *used, size_t n, uint64_t region_bytes, uint64_t size_bytes,
+bool layout_find_extent(const struct extent *used, size_t n, uint64_t region_bytes, uint64_t size_bytes,
 	uint64_t unit, uint64_t *ret_start)
 {
 	uint64_t best_bytes = 0;
 	uint64_t start = 0;
 
 	for (size_t i = 0; size_bytes && i <= n; i++) {
-		struct gap g = gap_at(used, n, i, region_bytes, unit);
-		if (g.usable_bytes >= size_bytes && (!best_bytes || g.raw_bytes < best_bytes)) {
-			best_bytes = g.raw_bytes;
-			start = g.start_bytes;
+		struct free_extent e = free_extent_at(used, n, i, region_bytes, unit);
+		if (e.usable_bytes >= size_bytes && (!best_bytes || e.raw_bytes < best_bytes)) {
+			best_bytes = e.raw_bytes;
+			start = e.start_bytes;
 		}
 	}
 	if (best_bytes)
@@ -153,34 +154,34 @@ bool layout_find_gap(const struct extent *used, size_t n, uint64_t region_bytes,
 	return best_bytes > 0;
 }
 
-uint64_t layout_largest_gap(const struct extent *used, size_t n, uint64_t region_bytes, uint64_t unit)
+uint64_t layout_largest_extent(const struct extent *used, size_t n, uint64_t region_bytes, uint64_t unit)
 {
 	uint64_t largest = 0;
 
 	for (size_t i = 0; i <= n; i++) {
-		struct gap g = gap_at(used, n, i, region_bytes, unit);
-		if (g.usable_bytes > largest)
-			largest = g.usable_bytes;
+		struct free_extent e = free_extent_at(used, n, i, region_bytes, unit);
+		if (e.usable_bytes > largest)
+			largest = e.usable_bytes;
 	}
 	return largest;
 }
 
-size_t layout_gaps(const struct extent *used, size_t n, uint64_t region_bytes, uint64_t unit,
-	uint64_t ret_bytes[static LAYOUT_GAPS_MAX])
+size_t layout_free_extents(const struct extent *used, size_t n, uint64_t region_bytes, uint64_t unit,
+	uint64_t ret_bytes[static LAYOUT_EXTENTS_MAX])
 {
-	size_t n_gaps = 0;
+	size_t n_extents = 0;
 
 	for (size_t i = 0; i <= n; i++) {
-		uint64_t bytes = gap_at(used, n, i, region_bytes, unit).usable_bytes;
-		size_t at = n_gaps < LAYOUT_GAPS_MAX ? n_gaps : LAYOUT_GAPS_MAX - 1;
+		uint64_t bytes = free_extent_at(used, n, i, region_bytes, unit).usable_bytes;
+		size_t at = n_extents < LAYOUT_EXTENTS_MAX ? n_extents : LAYOUT_EXTENTS_MAX - 1;
 
-		if (bytes == 0 || (n_gaps == LAYOUT_GAPS_MAX && ret_bytes[at] >= bytes))
+		if (bytes == 0 || (n_extents == LAYOUT_EXTENTS_MAX && ret_bytes[at] >= bytes))
 			continue;
 		for (; at > 0 && ret_bytes[at - 1] < bytes; at--)
 			ret_bytes[at] = ret_bytes[at - 1];
 		ret_bytes[at] = bytes;
-		if (n_gaps < LAYOUT_GAPS_MAX)
-			n_gaps++;
+		if (n_extents < LAYOUT_EXTENTS_MAX)
+			n_extents++;
 	}
-	return n_gaps;
+	return n_extents;
 }

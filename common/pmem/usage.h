@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * usage.h - what a volume is used for, as the parameter "usage" of a StorageClass says it. FileIO is an
- * ordinary block device with sectors that are written as a whole (a sector namespace), AppDirect is memory
- * that can be mapped (fsdax). Threads: safe; nothing blocks.
+ * usage.h - the parameter "usage" of a StorageClass. FileIO is an ordinary block device with sectors that are
+ * written atomically (a sector namespace), AppDirect is memory that can be mapped (fsdax). Threads: safe;
+ * nothing blocks.
  */
 #pragma once
 
@@ -13,11 +13,11 @@ enum volume_usage { USAGE_APP_DIRECT, USAGE_FILE_IO };
 /** volume_usage_name() - @usage as it is written in parameters. Return: static string. */
 const char *volume_usage_name(enum volume_usage usage);
 
-/** volume_usage_parse() - which usage @text names; NULL names none. Return: whether it names one; @ret is set
- * only then. */
+/** volume_usage_parse() - parse the name of a usage; @text may be NULL. Return: whether it is one; @ret is
+ * set only then. */
 bool volume_usage_parse(const char *text, enum volume_usage *ret);
 
 /** volume_usage_is_file_io() - whether @text names FileIO. For callers that estimate sizes: the parameters
- * have not been checked there, and whatever else they say counts as AppDirect until CreateVolume refuses it.
+ * were not checked there, and any other text counts as AppDirect until CreateVolume refuses it.
  */
 bool volume_usage_is_file_io(const char *text);

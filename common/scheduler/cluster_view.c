@@ -14,40 +14,41 @@
 #include "nodes/class_capacity.h"
 #include "os/fs.h"
 #include "pmem/usage.h"
-
-/* A claim that was bound while it counted on a node. */
-struct bound_claim {
-	struct bound_claim *next;
-	char *name;
-	uint64_t until_ns;
-};
+#include "resources/pmem_node.h"
+#include "resources/pmem_volume.h"
 
 struct cluster_view {
 	char *driver_name;
-	struct sched_charges *charges; /* NULL: the webhook's part only */
+	struct sched_nodes *nodes;
+	struct reservations *reservations; /* NULL: the webhook's part only */
 	char *driver_selector;
+	char *label_selector;
 	struct kube_kind pod_kind;
 	struct kube_kind claim_kind;
 	struct kube_kind volume_kind;
 	struct kube_kind driver_kind;
+	struct kube_kind pmem_node_kind;
+	struct kube_kind pmem_volume_kind;
 	struct informer *pods;
 	struct informer *claims;
 	struct informer *volumes;
 	struct informer *classes;
 	struct informer *drivers;
-	struct bound_claim *bound; /* oldest first */
-	struct bound_claim **bound_end;
-	uint64_t seen_ns; /* when the charges last got the pods that exist */
+	struct informer *pmem_nodes;
+	struct informer *pmem_volumes;
+	uint64_t seen_ns; /* when the reservations last got the pods that exist */
 	uint64_t now_ns;  /* while they are */
 };
-
-static void world_class_changed(void *user, const char *key, const void *old, const void *new);
 
 #define DEFAULT_FS    "ext4" /* as the node's */
 #define UID_MAX_BYTES 128    /* of a UUID it is 36 */
 
+/* How long after a node has made a volume its PmemNode shows a report with it: the time until a new leader is
+ * elected, and several pauses between two changes of the object. */
+#define SHOWN_NS (30 * NS_PER_S)
+
 /* The class of @claim if it is there and our driver's, or NULL. */
-static const struct kube_class *world_class(const struct cluster_view *w, const struct kube_claim *claim)
+static const struct kube_class *our_class(const struct cluster_view *w, const struct kube_claim *claim)
 {
 	const struct kube_class *class =
 		str_empty(claim->storage_class) ? NULL : informer_get(w->classes, claim->storage_class);
@@ -55,9 +56,55 @@ static const struct kube_class *world_class(const struct cluster_view *w, const 
 	return class_is_ours(class, w->driver_name) ? class : NULL;
 }
 
+/* The record of the volume that CreateVolume makes for @name, or NULL. */
+static const struct pmem_volume *find_record(const struct cluster_view *w, const char *name)
+{
+	CLEANUP(free_charp) char *object = pmem_volume_object_name_for(name, w->driver_name);
+
+	return informer_get(w->pmem_volumes, object);
+}
+
+/* A node that was asked and has reported neither size nor number may have nothing. */
+static bool has_copy(const struct pmem_volume_copy *c)
+{
+	return c->node && !str_eq(c->phase, "Erasing") && (c->size_bytes > 0 || c->report > 0);
+}
+
+/* Whether the node does not show yet what the copy takes. */
+static bool is_unshown(const struct cluster_view *w, const struct pmem_volume_copy *c)
+{
+	const struct sched_node *node = c->node ? sched_nodes_get(w->nodes, span_of(c->node)) : NULL;
+
+	return has_copy(c) && node && c->report > node->report;
+}
+
+static bool is_on_its_way(void *user, const char *name)
+{
+	const struct cluster_view *w = user;
+	const struct pmem_volume *v = find_record(w, name);
+
+	for (size_t i = 0; v && i < v->n_copies; i++) {
+		if (is_unshown(w, &v->copies[i]))
+			return true;
+	}
+	return false;
+}
+
+/* Return: strv of the nodes that have a copy of the volume @name; caller frees. */
+static char **nodes_with(const struct cluster_view *w, const char *name)
+{
+	const struct pmem_volume *v = find_record(w, name);
+	char **nodes = NULL;
+
+	for (size_t i = 0; v && i < v->n_copies; i++) {
+		if (has_copy(&v->copies[i]))
+			strv_add(&nodes, v->copies[i].node);
+	}
+	return nodes;
+}
+
 /* The name is external-provisioner's (makeVolumeName()). */
-static void world_claim_need(
-	const struct kube_claim *claim, const struct kube_class *class, struct pod_need *ret)
+static void claim_need(const struct kube_claim *claim, const struct kube_class *class, struct pod_need *ret)
 {
 	uint64_t size_bytes = claim->request_bytes ? claim->request_bytes : SCHED_DEFAULT_BYTES;
 
@@ -70,7 +117,7 @@ static void world_claim_need(
 }
 
 /* Source: Kubernetes pkg/volume/csi/csi_plugin.go, supportsVolumeLifecycleMode(). */
-static bool world_is_inline(const struct cluster_view *w, const struct kube_pod_volume *v)
+static bool is_inline(const struct cluster_view *w, const struct kube_pod_volume *v)
 {
 	const struct kube_csi_driver *driver;
 
@@ -90,8 +137,8 @@ static char *inline_handle(const struct kube_pod *pod, const struct kube_pod_vol
 	return x_asprintf("csi-%s", hex);
 }
 
-/* That volume. Return: 0, or -1 with ERR_INVALID_ARGUMENT. @ret: members are the caller's to free. */
-static int world_inline_need(
+/* Make that volume. Return: 0, or -1 with ERR_INVALID_ARGUMENT. @ret: members are the caller's to free. */
+static int inline_need(
 	const struct kube_pod *pod, const struct kube_pod_volume *v, struct pod_need *ret, struct error **err)
 {
 	const char *size = kube_pairs_get(&v->attributes, "size");
@@ -123,15 +170,14 @@ static bool has_need(const struct pod_needs *needs, const char *name)
 }
 
 /* @need: taken, also after a failure */
-static int add_need(struct pod_needs *needs, const struct pod_need *need, struct error **err)
+static int add_need(struct pod_needs *needs, struct pod_need *need, struct error **err)
 {
 	bool again = has_need(needs, need->name); /* a pod may name a claim twice */
 
 	if (again || needs->n == POD_NEEDS_MAX) {
-		free(need->name);
-		free(need->what);
+		pod_need_done(need);
 		return again ? 0
-			     : err_set(err, ERR_INVALID_ARGUMENT, "a pod of more than %d new volumes",
+			     : err_set(err, ERR_INVALID_ARGUMENT, "the pod has more than %d new volumes",
 				       POD_NEEDS_MAX);
 	}
 	needs->v = x_realloc(needs->v, needs->n + 1, sizeof(*needs->v));
@@ -173,10 +219,11 @@ static int add_claim(const struct cluster_view *w, const struct kube_claim *clai
 	if (!informer_get(w->classes, claim->storage_class))
 		return err_set(err, ERR_UNAVAILABLE, "storage class %s of claim %s/%s is not known yet",
 			claim->storage_class, claim->meta.namespace, claim->meta.name);
-	class = world_class(w, claim);
+	class = our_class(w, claim);
 	if (!class || !class->waits_for_consumer)
 		return 0;
-	world_claim_need(claim, class, &need);
+	claim_need(claim, class, &need);
+	need.nodes = nodes_with(w, need.name);
 	return add_need(needs, &need, err);
 }
 
@@ -189,9 +236,9 @@ static int add_volume(const struct cluster_view *w, const struct kube_pod *pod,
 	struct pod_need need;
 
 	if (!name) {
-		if (!world_is_inline(w, v))
+		if (!is_inline(w, v))
 			return 0;
-		if (world_inline_need(pod, v, &need, err) < 0)
+		if (inline_need(pod, v, &need, err) < 0)
 			return -1;
 		return add_need(needs, &need, err);
 	}
@@ -207,11 +254,11 @@ static int add_volume(const struct cluster_view *w, const struct kube_pod *pod,
 static void pod_freep(struct kube_pod **p)
 {
 	if (*p)
-		kube_kind_pods.free(*p);
+		kube_object_free(&kube_kind_pods, *p);
 }
 
 /* The resourceVersion as a number, or 0 if it is not one. */
-static uint64_t world_version(const struct kube_meta *m)
+static uint64_t version_of(const struct kube_meta *m)
 {
 	CLEANUP(error_freep) struct error *ignored = NULL;
 	uint64_t version;
@@ -228,18 +275,18 @@ int cluster_view_pod_needs(const struct cluster_view *w, struct span pod_json, s
 
 	if (!cluster_view_is_synced(w))
 		return err_set(err, ERR_UNAVAILABLE, "the cluster's objects are still being read");
-	pod = kube_pod_decode(pod_json, err);
+	pod = kube_object_decode(&kube_kind_pods, pod_json, err);
 	if (!pod)
 		return -1;
 	if (str_empty(pod->meta.uid) || str_empty(pod->meta.namespace))
-		return err_set(err, ERR_INVALID_ARGUMENT, "a pod without uid or namespace");
+		return err_set(err, ERR_INVALID_ARGUMENT, "the pod has no uid or no namespace");
 	if (strlen(pod->meta.uid) > UID_MAX_BYTES)
-		return err_set(err, ERR_INVALID_ARGUMENT, "the uid of a pod is too long");
+		return err_set(err, ERR_INVALID_ARGUMENT, "the pod's uid is too long");
 	for (size_t i = 0; i < pod->n_volumes; i++) {
 		if (add_volume(w, pod, &pod->volumes[i], &needs, err) < 0)
 			return -1;
 	}
-	needs.pod_version = world_version(&pod->meta);
+	needs.pod_version = version_of(&pod->meta);
 	kube_now_format(now);
 	memcpy(needs.looked_at, now, SCHED_TIME_LEN);
 	*ret = needs;
@@ -253,63 +300,99 @@ static bool is_bound(const struct kube_claim *claim)
 	return !str_empty(claim->volume_name);
 }
 
-static void undecided(struct cluster_view *w, const struct kube_claim *claim)
+static uint64_t for_a_while(void)
+{
+	return clock_ns() + RESERVATION_NS;
+}
+
+/* The volume of @claim is not made there, or is deleted. What it takes is free when its node says so. */
+static void withdraw(struct cluster_view *w, const struct kube_claim *claim)
 {
 	CLEANUP(free_charp) char *name = x_asprintf("pvc-%s", claim->meta.uid);
 
-	sched_charges_undecided(w->charges, name);
+	if (is_on_its_way(w, name))
+		reservations_end_at(w->reservations, name, for_a_while());
+	else
+		reservations_withdraw(w->reservations, name);
 }
 
-static void need_done(struct pod_need *need)
+static void note_copies(struct cluster_view *w, const struct pmem_volume *v)
 {
-	free(need->name);
-	free(need->what);
+	for (size_t i = 0; i < v->n_copies; i++) {
+		const struct pmem_volume_copy *c = &v->copies[i];
+
+		if (has_copy(c) && c->report > 0)
+			reservations_made(w->reservations, v->volume_name, c->node, c->report);
+	}
 }
 
-static void decided(struct cluster_view *w, const struct kube_claim *claim, const char *node_id)
+/* The object of the node may show the volume already. */
+static void note_new_volume(struct cluster_view *w, const char *name, const char *node_id)
 {
-	CLEANUP(need_done) struct pod_need need = {0};
-	const struct kube_class *class = world_class(w, claim);
+	CLEANUP(free_charp) char *object = pmem_node_object_name(node_id, w->driver_name);
+	const struct pmem_node *n = informer_get(w->pmem_nodes, object);
+
+	if (n && strv_contains(n->new_volumes, name))
+		reservations_made(w->reservations, name, node_id, n->report);
+}
+
+/* An object says that the volume of @need is made on @node_id. The node may have made it already. */
+static void place(struct cluster_view *w, const struct pod_need *need, const char *node_id, uint64_t until_ns)
+{
+	const struct sched_item item = {need->size_bytes, need->sector};
+	const struct pmem_volume *v;
+
+	reservations_place(w->reservations, need->name, node_id, &item, until_ns);
+	v = find_record(w, need->name);
+	if (v && v->volume_name)
+		note_copies(w, v);
+	note_new_volume(w, need->name, node_id);
+}
+
+static void place_claim(
+	struct cluster_view *w, const struct kube_claim *claim, const char *node_id, uint64_t until_ns)
+{
+	CLEANUP(pod_need_done) struct pod_need need = {0};
+	const struct kube_class *class = our_class(w, claim);
 
 	if (!class || str_empty(node_id))
 		return;
-	world_claim_need(claim, class, &need);
-	sched_charges_decided(w->charges, need.name, node_id, need.size_bytes, need.sector);
+	claim_need(claim, class, &need);
+	place(w, &need, node_id, until_ns);
 }
 
-/* What a pod or a claim says, the claim itself and the inventory come by different ways. */
-static void keep_for_a_while(struct cluster_view *w, const struct kube_claim *claim)
+/* Nodes report the volumes of others. The objects of a new one come by different routes. */
+static void claim_is_bound(struct cluster_view *w, const struct kube_claim *old, const struct kube_claim *new)
 {
-	struct bound_claim *b = x_calloc(1, sizeof(*b));
+	CLEANUP(free_charp) char *name = x_asprintf("pvc-%s", new->meta.uid);
 
-	b->name = x_asprintf("pvc-%s", claim->meta.uid);
-	b->until_ns = clock_ns() + SCHED_CHARGE_NS;
-	*w->bound_end = b;
-	w->bound_end = &b->next;
+	if (!str_eq(new->volume_name, name)) {
+		reservations_withdraw(w->reservations, name);
+		return;
+	}
+	if (old && !is_bound(old))
+		place_claim(w, new, new->selected_node, for_a_while());
+	reservations_end_at(w->reservations, name, for_a_while());
 }
 
 /* @old: the same claim, or NULL */
 static void claim_is(struct cluster_view *w, const struct kube_claim *old, const struct kube_claim *new)
 {
 	if (old && !str_eq(old->meta.uid, new->meta.uid)) {
-		undecided(w, old);
+		withdraw(w, old);
 		old = NULL;
 	}
 	if (is_bound(new)) {
-		/* of others the inventories tell */
-		if (!old || is_bound(old) || !world_class(w, new))
-			return;
-		decided(w, new, new->selected_node);
-		keep_for_a_while(w, new);
+		claim_is_bound(w, old, new);
 		return;
 	}
 	if (!str_empty(new->selected_node))
-		decided(w, new, new->selected_node);
+		place_claim(w, new, new->selected_node, RESERVATION_FOR_EVER);
 	else if (old && !str_empty(old->selected_node))
-		undecided(w, new);
+		withdraw(w, new);
 }
 
-static void world_claim_changed(void *user, const char *key, const void *old, const void *new)
+static void claim_changed(void *user, const char *key, const void *old, const void *new)
 {
 	struct cluster_view *w = user;
 
@@ -319,7 +402,7 @@ static void world_claim_changed(void *user, const char *key, const void *old, co
 	if (new)
 		claim_is(w, old, new);
 	else
-		undecided(w, old);
+		withdraw(w, old);
 }
 
 static void for_each_inline(struct cluster_view *w, const struct kube_pod *pod,
@@ -327,29 +410,35 @@ static void for_each_inline(struct cluster_view *w, const struct kube_pod *pod,
 {
 	for (size_t i = 0; i < pod->n_volumes; i++) {
 		CLEANUP(error_freep) struct error *err = NULL;
-		CLEANUP(need_done) struct pod_need need = {0};
+		CLEANUP(pod_need_done) struct pod_need need = {0};
 
 		/* what has no size, the node does not make either */
-		if (world_is_inline(w, &pod->volumes[i]) &&
-			world_inline_need(pod, &pod->volumes[i], &need, &err) == 0)
+		if (is_inline(w, &pod->volumes[i]) && inline_need(pod, &pod->volumes[i], &need, &err) == 0)
 			fn(w, pod, &need);
 	}
 }
 
-static void decide_inline(struct cluster_view *w, const struct kube_pod *pod, const struct pod_need *need)
+static void place_inline(struct cluster_view *w, const struct kube_pod *pod, const struct pod_need *need)
 {
-	sched_charges_decided(w->charges, need->name, pod->node_name, need->size_bytes, need->sector);
+	place(w, need, pod->node_name, for_a_while());
+}
+
+/* A pod that runs has its volumes, and the controller shows what nodes report soon. */
+static void end_inline(struct cluster_view *w, const struct kube_pod *pod, const struct pod_need *need)
+{
+	(void)pod;
+	reservations_end_at(w->reservations, need->name, clock_ns() + SHOWN_NS);
 }
 
 static void forget_inline(struct cluster_view *w, const struct kube_pod *pod, const struct pod_need *need)
 {
 	(void)pod;
-	sched_charges_undecided(w->charges, need->name);
+	reservations_withdraw(w->reservations, need->name);
 }
 
-/* Claims without a selected node of their own go where the pod goes. It may have been put there by hand: then
- * nobody makes their volumes. */
-static void decide_claims(struct cluster_view *w, const struct kube_pod *pod)
+/* Claims without a selected node of their own go where the pod goes. If it was put there by
+ * hand, their volumes are not made. */
+static void place_claims(struct cluster_view *w, const struct kube_pod *pod)
 {
 	for (size_t i = 0; i < pod->n_volumes; i++) {
 		CLEANUP(free_charp) char *name = kube_pod_claim(pod, &pod->volumes[i]);
@@ -360,24 +449,26 @@ static void decide_claims(struct cluster_view *w, const struct kube_pod *pod)
 			continue;
 		key = x_asprintf("%s/%s", pod->meta.namespace, name);
 		claim = informer_get(w->claims, key);
-		if (!claim || is_bound(claim))
-			continue;
-		decided(w, claim, pod->node_name);
-		if (str_empty(claim->selected_node))
-			keep_for_a_while(w, claim);
+		if (claim && !is_bound(claim))
+			place_claim(w, claim, pod->node_name,
+				str_empty(claim->selected_node) ? for_a_while() : RESERVATION_FOR_EVER);
 	}
 }
 
 static void pod_is(struct cluster_view *w, const struct kube_pod *old, const struct kube_pod *new)
 {
+	bool has_node = !str_empty(new->node_name);
 	bool had_node = old && !str_empty(old->node_name);
 
-	if (!str_empty(new->node_name) && !had_node) {
-		for_each_inline(w, new, decide_inline);
-		decide_claims(w, new);
-	}
-	if (str_empty(new->node_name) && new->unscheduled && (!old || old->unscheduled != new->unscheduled))
-		sched_charges_unscheduled(w->charges, new->meta.uid, world_version(&new->meta),
+	if (has_node && !had_node)
+		place_claims(w, new);
+	/* What has been running when this process began is in the reports. */
+	if (has_node && !had_node && (old || !new->is_running))
+		for_each_inline(w, new, place_inline);
+	if (new->is_running)
+		for_each_inline(w, new, end_inline);
+	if (!has_node && new->unscheduled && (!old || old->unscheduled != new->unscheduled))
+		reservations_unscheduled(w->reservations, new->meta.uid, version_of(&new->meta),
 			new->unscheduled_since, old && old->unscheduled);
 }
 
@@ -386,11 +477,12 @@ static void see_pod(void *user, const void *object)
 	const struct kube_pod *pod = object;
 	const struct cluster_view *w = user;
 
-	sched_charges_seen(w->charges, pod->meta.uid, w->now_ns);
+	if (str_empty(pod->node_name))
+		reservations_seen(w->reservations, pod->meta.uid, w->now_ns);
 }
 
-/* Tell the charges which pods are still there. */
-static void world_see_pods(struct cluster_view *w, uint64_t now_ns)
+/* Report to the reservations which pods still exist. */
+static void see_pods(struct cluster_view *w, uint64_t now_ns)
 {
 	w->now_ns = now_ns;
 	informer_each(w->pods, see_pod, w);
@@ -399,12 +491,11 @@ static void world_see_pods(struct cluster_view *w, uint64_t now_ns)
 static void pod_is_gone(struct cluster_view *w, const struct kube_pod *pod)
 {
 	for_each_inline(w, pod, forget_inline);
-	sched_charges_drop(w->charges, pod->meta.uid);
+	reservations_drop_pod(w->reservations, pod->meta.uid);
 }
 
-/* The following three tell the charges what an event means, as of struct informer_events; @user: the cluster.
- */
-static void world_pod_changed(void *user, const char *key, const void *old, const void *new)
+/* As of struct informer_events; @user: the cluster view. */
+static void pod_changed(void *user, const char *key, const void *old, const void *new)
 {
 	const struct kube_pod *pod = new;
 	const struct kube_pod *before = old;
@@ -431,8 +522,25 @@ static void visit_pod(void *user, const void *object)
 	pod_is(user, NULL, object);
 }
 
-/* Only now is it known which claims are our driver's. */
-static void world_class_changed(void *user, const char *key, const void *old, const void *new)
+/* Volumes that were bound before this process began, and that their nodes do not show yet. */
+static void visit_record(void *user, const void *object)
+{
+	const struct pmem_volume *v = object;
+	struct cluster_view *w = user;
+
+	for (size_t i = 0; v->volume_name && i < v->n_copies; i++) {
+		const struct pmem_volume_copy *c = &v->copies[i];
+		const struct sched_item item = {c->size_bytes, /* sector= */ false};
+
+		if (!is_unshown(w, c))
+			continue;
+		reservations_place(w->reservations, v->volume_name, c->node, &item, for_a_while());
+		reservations_made(w->reservations, v->volume_name, c->node, c->report);
+	}
+}
+
+/* Claims of the class may have come before it. */
+static void class_changed(void *user, const char *key, const void *old, const void *new)
 {
 	struct cluster_view *w = user;
 
@@ -441,13 +549,14 @@ static void world_class_changed(void *user, const char *key, const void *old, co
 		informer_each(w->claims, visit_claim, w);
 }
 
-/* One more informer is; @user: the cluster. */
-static void world_synced(void *user)
+/* One more informer has synced; @user: the cluster view. */
+static void on_synced(void *user)
 {
 	struct cluster_view *w = user;
 
 	if (!cluster_view_is_synced(w))
 		return;
+	informer_each(w->pmem_volumes, visit_record, w);
 	informer_each(w->claims, visit_claim, w);
 	informer_each(w->pods, visit_pod, w);
 }
@@ -504,25 +613,48 @@ struct webhook_cluster cluster_view_webhook(struct cluster_view *w)
 	return (struct webhook_cluster){.claim = find_claim, .class = judge_class, .user = w};
 }
 
-#define SEE_NS (SCHED_CHARGE_NS / 3)
+#define SEE_NS (RESERVATION_NS / 3)
 
-/* Of tens of thousands only what is looked at is kept. */
-static void *decode_claim(struct json_reader *r, struct error **err)
+static void node_changed(void *user, const char *key, const void *old, const void *new)
 {
-	struct kube_claim *c = kube_kind_claims.decode(r, err);
+	const struct pmem_node *n = new ? new : old;
+	struct cluster_view *w = user;
+	CLEANUP(free_charp) char *name = n->node ? pmem_node_object_name(n->node, w->driver_name) : NULL;
 
-	if (!c)
-		return NULL;
-	free(TAKE_PTR(c->phase));
-	return c;
+	/* One that was made by hand may name any node. */
+	if (!str_eq(name, key))
+		return;
+	if (!new) {
+		sched_nodes_remove(w->nodes, n->node);
+		return;
+	}
+	sched_nodes_put(w->nodes, n);
+	for (char **volume = n->new_volumes; volume && *volume; volume++)
+		reservations_made(w->reservations, *volume, n->node, n->report);
 }
 
-static void *decode_volume(struct json_reader *r, struct error **err)
+static void record_changed(void *user, const char *key, const void *old, const void *new)
 {
-	struct kube_volume *v = kube_kind_volumes.decode(r, err);
+	const struct pmem_volume *v = new;
 
-	if (!v)
-		return NULL;
+	(void)key;
+	(void)old;
+	if (v && v->volume_name)
+		note_copies(user, v);
+}
+
+/* Of tens of thousands only what is looked at is kept. */
+static void trim_claim(void *object)
+{
+	struct kube_claim *c = object;
+
+	free(TAKE_PTR(c->phase));
+}
+
+static void trim_volume(void *object)
+{
+	struct kube_volume *v = object;
+
 	free(TAKE_PTR(v->meta.uid));
 	free(TAKE_PTR(v->meta.annotations.block));
 	free(TAKE_PTR(v->handle));
@@ -531,7 +663,22 @@ static void *decode_volume(struct json_reader *r, struct error **err)
 	free(TAKE_PTR(v->claim_name));
 	free(TAKE_PTR(v->claim_uid));
 	free(TAKE_PTR(v->phase));
-	return v;
+}
+
+static void trim_record(void *object)
+{
+	struct pmem_volume *v = object;
+
+	strv_free(TAKE_PTR(v->meta.finalizers));
+	free(TAKE_PTR(v->meta.uid));
+	free(TAKE_PTR(v->driver));
+	free(TAKE_PTR(v->origin));
+	free(TAKE_PTR(v->handle));
+	free(TAKE_PTR(v->phase));
+	free(TAKE_PTR(v->claim));
+	free(TAKE_PTR(v->location));
+	strv_free(TAKE_PTR(v->nodes));
+	pmem_conditions_done(&v->conditions);
 }
 
 static bool keeps_volume(const void *user, const void *object)
@@ -558,14 +705,14 @@ static bool keeps_pod(const void *user, const void *object)
 /* What only kube-scheduler's questions need. */
 static void watch_pods_and_volumes(struct cluster_view *w, struct kube_client *client)
 {
-	static const struct informer_events of_pods = {world_pod_changed, world_synced};
-	static const struct informer_events of_others = {NULL, world_synced};
+	static const struct informer_events of_pods = {pod_changed, on_synced};
+	static const struct informer_events of_others = {NULL, on_synced};
 
 	w->pod_kind = kube_kind_pods;
 	w->pod_kind.keeps = keeps_pod;
 	w->pod_kind.keeps_user = w->driver_name;
 	w->volume_kind = kube_kind_volumes;
-	w->volume_kind.decode = decode_volume;
+	w->volume_kind.trim = trim_volume;
 	w->volume_kind.keeps = keeps_volume;
 	w->volume_kind.keeps_user = w->driver_name;
 	w->driver_selector = x_asprintf("metadata.name=%s", w->driver_name);
@@ -576,41 +723,48 @@ static void watch_pods_and_volumes(struct cluster_view *w, struct kube_client *c
 	w->drivers = informer_new(client, &w->driver_kind, &of_others, w);
 }
 
+/* What the controllers show of nodes and volumes. */
+static void watch_resources(struct cluster_view *w, struct kube_client *client)
+{
+	static const struct informer_events of_nodes = {node_changed, on_synced};
+	static const struct informer_events of_volumes = {record_changed, on_synced};
+
+	w->label_selector = x_asprintf(PMEM_LABEL_DRIVER "=%s", w->driver_name);
+	w->pmem_node_kind = kube_kind_pmem_nodes;
+	w->pmem_node_kind.label_selector = w->label_selector;
+	w->pmem_volume_kind = kube_kind_pmem_volumes;
+	w->pmem_volume_kind.label_selector = w->label_selector;
+	w->pmem_volume_kind.trim = trim_record;
+	w->pmem_nodes = informer_new(client, &w->pmem_node_kind, &of_nodes, w);
+	w->pmem_volumes = informer_new(client, &w->pmem_volume_kind, &of_volumes, w);
+}
+
 static void watch_claims_and_classes(struct cluster_view *w, struct kube_client *client)
 {
-	static const struct informer_events of_claims = {world_claim_changed, world_synced};
-	static const struct informer_events of_classes = {world_class_changed, world_synced};
+	static const struct informer_events of_claims = {claim_changed, on_synced};
+	static const struct informer_events of_classes = {class_changed, on_synced};
 	static const struct informer_events none = {NULL, NULL};
 
 	w->claim_kind = kube_kind_claims;
-	w->claim_kind.decode = decode_claim;
-	w->claims = informer_new(client, &w->claim_kind, w->charges ? &of_claims : &none, w);
-	w->classes = informer_new(client, &kube_kind_classes, w->charges ? &of_classes : &none, w);
+	w->claim_kind.trim = trim_claim;
+	w->claims = informer_new(client, &w->claim_kind, w->reservations ? &of_claims : &none, w);
+	w->classes = informer_new(client, &kube_kind_classes, w->reservations ? &of_classes : &none, w);
 }
 
-struct cluster_view *cluster_view_new(
-	struct kube_client *client, const char *driver_name, struct sched_charges *charges)
+struct cluster_view *cluster_view_new(struct kube_client *client, const char *driver_name,
+	struct sched_nodes *nodes, struct reservations *reservations)
 {
 	struct cluster_view *w = x_calloc(1, sizeof(*w));
 
 	w->driver_name = x_strdup(driver_name);
-	w->charges = charges;
-	w->bound_end = &w->bound;
+	w->nodes = nodes;
+	w->reservations = reservations;
 	watch_claims_and_classes(w, client);
-	if (charges)
+	if (reservations) {
+		watch_resources(w, client);
 		watch_pods_and_volumes(w, client);
+	}
 	return w;
-}
-
-static void forget_first(struct cluster_view *w)
-{
-	struct bound_claim *b = w->bound;
-
-	w->bound = b->next;
-	if (!w->bound)
-		w->bound_end = &w->bound;
-	free(b->name);
-	free(b);
 }
 
 void cluster_view_free(struct cluster_view *w)
@@ -622,14 +776,15 @@ void cluster_view_free(struct cluster_view *w)
 	informer_free(w->volumes);
 	informer_free(w->classes);
 	informer_free(w->drivers);
-	while (w->bound)
-		forget_first(w);
+	informer_free(w->pmem_nodes);
+	informer_free(w->pmem_volumes);
+	free(w->label_selector);
 	free(w->driver_selector);
 	free(w->driver_name);
 	free(w);
 }
 
-/* The parts that are not watched count as known. */
+/* Kinds that are not watched count as synced. */
 static bool is_synced(const struct informer *i)
 {
 	return !i || informer_is_synced(i);
@@ -638,7 +793,7 @@ static bool is_synced(const struct informer *i)
 bool cluster_view_is_synced(const struct cluster_view *w)
 {
 	return is_synced(w->pods) && is_synced(w->claims) && is_synced(w->volumes) && is_synced(w->classes) &&
-	       is_synced(w->drivers);
+	       is_synced(w->drivers) && is_synced(w->pmem_nodes) && is_synced(w->pmem_volumes);
 }
 
 bool cluster_view_is_silent(
@@ -653,6 +808,8 @@ bool cluster_view_is_silent(
 		{w->volumes, "persistentvolumes"},
 		{w->classes, "storageclasses"},
 		{w->drivers, "csidrivers"},
+		{w->pmem_nodes, "pmemnodes"},
+		{w->pmem_volumes, "pmemvolumes"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
@@ -670,12 +827,10 @@ bool cluster_view_is_silent(
 
 void cluster_view_tick(struct cluster_view *w, uint64_t now_ns)
 {
-	while (w->bound && now_ns >= w->bound->until_ns) {
-		sched_charges_undecided(w->charges, w->bound->name);
-		forget_first(w);
-	}
+	if (w->reservations)
+		reservations_expire(w->reservations, now_ns, is_on_its_way, w);
 	if (!w->pods || now_ns - w->seen_ns < SEE_NS)
 		return;
 	w->seen_ns = now_ns;
-	world_see_pods(w, now_ns);
+	see_pods(w, now_ns);
 }

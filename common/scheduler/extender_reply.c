@@ -6,7 +6,7 @@
 #include "base/json/json.h"
 #include "scheduler/node_choice.h"
 
-/* One reason; what is longer is nothing that somebody reads. */
+/* Of one reason; the rest is cut off. */
 #define REASON_MAX_BYTES 1024
 
 static void add_span(struct buf *out, struct span s)

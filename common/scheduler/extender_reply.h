@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * extender_reply.h - what an extender says to kube-scheduler: ExtenderFilterResult, HostPriorityList and
+ * extender_reply.h - the replies of an extender to kube-scheduler: ExtenderFilterResult, HostPriorityList and
  * ExtenderPreemptionResult.
  *
  * Nodes are handed back in the form of the request and as they were written there. Threads: pure functions.
@@ -24,8 +24,8 @@ struct extender_verdicts {
  * extender_reply_filter() - append the reply to a filter request to @out; ask buf_check() afterwards.
  *
  * A node that fails is always among the FailedAndUnresolvableNodes. One among the FailedNodes would be tried
- * for preemption, where all filters that kube-scheduler has itself pass without any victim, which it takes
- * for an error of the whole attempt (framework/preemption, DryRunPreemption()).
+ * for preemption, where all filters of kube-scheduler itself pass without any victim, which it treats as an
+ * error of the whole attempt (framework/preemption, DryRunPreemption()).
  */
 void extender_reply_filter(
 	const struct extender_request *args, const struct extender_verdicts *verdicts, struct buf *out);

@@ -67,7 +67,8 @@ static int add_node(struct reading *r, struct span quoted, struct span raw, stru
 	struct extender_request *a = r->args;
 
 	if (r->seen++ == EXTENDER_REQUEST_MAX_NODES)
-		return err_set(err, ERR_INVALID_ARGUMENT, "more than %u nodes", EXTENDER_REQUEST_MAX_NODES);
+		return err_set(err, ERR_INVALID_ARGUMENT, "the request has more than %u nodes",
+			EXTENDER_REQUEST_MAX_NODES);
 	if (quoted.n > 0 && unquote(a, quoted, &node.name, err) < 0)
 		return -1;
 	if (check_name(&node, err) < 0)
@@ -139,7 +140,7 @@ static int read_list(void *user, struct span key, struct json_scan *s, struct er
 	return json_scan_key_is(key, "items") ? read_array(user, read_object, err) : json_scan_skip(s, err);
 }
 
-/* The form that is null is the one that the request does not have. */
+/* A form that is null counts as absent. */
 static int read_form(struct reading *r, bool objects, struct error **err)
 {
 	bool *has = objects ? &r->args->has_objects : &r->has_names;
@@ -150,7 +151,7 @@ static int read_form(struct reading *r, bool objects, struct error **err)
 	}
 	*has = true;
 	if (r->args->has_objects && r->has_names)
-		return err_set(err, ERR_INVALID_ARGUMENT, "both Nodes and NodeNames");
+		return err_set(err, ERR_INVALID_ARGUMENT, "the request has both Nodes and NodeNames");
 	if (!objects)
 		return read_array(r, read_string, err);
 	r->args->n = 0;
@@ -300,7 +301,8 @@ static int read_preemption_member(void *user, struct span key, struct json_scan 
 	if (json_scan_peek(s) == JSON_NULL || (!pods && !json_scan_key_is(key, "NodeNameToMetaVictims")))
 		return json_scan_skip(s, err);
 	if (pods ? r->has_names : r->args->has_objects)
-		return err_set(err, ERR_INVALID_ARGUMENT, "both NodeNameToVictims and NodeNameToMetaVictims");
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"the request has both NodeNameToVictims and NodeNameToMetaVictims");
 	*(pods ? &r->args->has_objects : &r->has_names) = true;
 	r->args->n = 0;
 	return json_scan_members(s, read_victims, r, err);
@@ -316,9 +318,9 @@ static int read_request(struct span body, json_scan_member_fn *member, const cha
 	if (json_scan_members(&r.scan, member, &r, err) < 0 || json_scan_end(&r.scan, err) < 0)
 		return -1;
 	if (!args.pod.p)
-		return err_set(err, ERR_INVALID_ARGUMENT, "no Pod");
+		return err_set(err, ERR_INVALID_ARGUMENT, "the request has no Pod");
 	if (!args.has_objects && !r.has_names)
-		return err_set(err, ERR_INVALID_ARGUMENT, "neither %s", nodes);
+		return err_set(err, ERR_INVALID_ARGUMENT, "the request has neither %s", nodes);
 	*ret = args;
 	args = (struct extender_request){0};
 	return 0;

@@ -12,8 +12,7 @@
 /* Names that are looked up together. */
 #define FIND_AT_ONCE 64
 
-/* Pods that are remembered for having had one node only: more than kube-scheduler tries again in a few
- * seconds. */
+/* How many pods with a single node are kept: more than kube-scheduler retries within a few seconds. */
 #define KEPT_MAX 256
 
 /* A request that is being answered. */
@@ -26,8 +25,8 @@ struct asked {
 	struct extender_request args;
 	struct pod_needs needs;
 	char *pod_uid;
-	bool again;                        /* no node is held back: the one that the pod had before did not
-					    * serve, or it is about preemption */
+	bool again;                        /* no node is left out: the one that the pod had before was
+					    * rejected, or it is about preemption */
 	struct node_candidate *candidates; /* one for each node of args, as in all arrays here */
 	enum sched_fit *fits;
 };
@@ -63,7 +62,7 @@ static struct asked *asked_new(struct extender_service *s, struct http_call *cal
 	return a;
 }
 
-/* A pod of other drivers' volumes is nobody's business here, whatever is known of nodes. */
+/* A pod without volumes of our driver passes, whatever is known of nodes. */
 static bool needs_nothing(const struct asked *a)
 {
 	return a->needs.n == 0 && a->needs.n_homes == 0;
@@ -86,7 +85,7 @@ static void find_nodes(struct asked *a)
 	}
 }
 
-/* @read: takes the request apart */
+/* @read: parses the request */
 static int prepare(struct asked *a,
 	int (*read)(struct span body, struct extender_request *ret, struct error **err), struct error **err)
 {
@@ -99,8 +98,6 @@ static int prepare(struct asked *a,
 		return -1;
 	if (needs_nothing(a))
 		return 0;
-	if (a->needs.n > 0 && !sched_node_watch_is_synced(config->watch))
-		return err_set(err, ERR_UNAVAILABLE, "the capacity of the nodes is not known yet");
 	a->candidates = x_calloc(a->args.n + 1, sizeof(*a->candidates));
 	a->fits = x_calloc(a->args.n + 1, sizeof(*a->fits));
 	find_nodes(a);
@@ -111,8 +108,7 @@ static struct node_choice question_of(const struct asked *a)
 {
 	const struct extender_service_config *config = &a->service->config;
 
-	return (struct node_choice){.nodes = config->nodes,
-		.charges = config->charges,
+	return (struct node_choice){.reservations = config->reservations,
 		.needs = &a->needs,
 		.candidates = a->candidates,
 		.n = a->args.n,
@@ -165,8 +161,9 @@ static void keep(struct extender_service *s, const char *pod_uid)
 	s->next_kept = (s->next_kept + 1) % KEPT_MAX;
 }
 
-/* Return: where it is noted that the pod was not given all that fit, or NULL. kube-scheduler asks again when
- * what it was given was of no use, for reasons that are not known here: then it has the choice. */
+/* Return: the entry that says that the pod did not get all nodes that fit, or NULL. If kube-scheduler asks
+ * again, the node that it got was rejected for a reason that is not known here, and it then gets all nodes
+ * that fit. */
 static char **find_kept(struct extender_service *s, const char *pod_uid)
 {
 	for (size_t i = 0; i < KEPT_MAX; i++) {
@@ -176,7 +173,7 @@ static char **find_kept(struct extender_service *s, const char *pod_uid)
 	return NULL;
 }
 
-/* A question about one node, as after an eviction, is no choice. */
+/* A request with one node, as after an eviction, leaves no choice. */
 static void forget_kept(struct extender_service *s, const struct asked *a)
 {
 	char **kept = find_kept(s, a->pod_uid);
@@ -186,7 +183,7 @@ static void forget_kept(struct extender_service *s, const struct asked *a)
 }
 
 /* From here on the pod counts on each of the nodes that it may go to. */
-static void charge(const struct asked *a)
+static void reserve(const struct asked *a)
 {
 	const struct sched_node **nodes = x_calloc(a->args.n + 1, sizeof(*nodes));
 	size_t n = 0;
@@ -202,7 +199,8 @@ static void charge(const struct asked *a)
 	else if (n > 0 && held_back)
 		keep(a->service, a->pod_uid);
 	if (a->needs.n > 0 && n > 0)
-		sched_charges_pod(a->service->config.charges, a->pod_uid, &a->needs, nodes, n, clock_ns());
+		reservations_add_pod(
+			a->service->config.reservations, a->pod_uid, &a->needs, nodes, n, clock_ns());
 	free(nodes);
 }
 
@@ -217,7 +215,7 @@ static void answer_filter(struct asked *a)
 	finish(a, &reply, /* failed= */ false);
 }
 
-/* Nobody waits for the answer. */
+/* The connection is gone: the reply goes nowhere. */
 static void give_up(struct asked *a)
 {
 	struct http_reply reply = HTTP_REPLY;
@@ -225,19 +223,20 @@ static void give_up(struct asked *a)
 	finish(a, &reply, /* failed= */ true);
 }
 
-/* Return: whether the pod has to wait; otherwise it is decided, and charged. */
+/* Return: whether the pod has to wait; otherwise it is decided, and has its reservation. */
 static bool must_wait(struct asked *a, uint64_t now_ns)
 {
 	struct node_choice q = question_of(a);
 	enum sched_outcome outcome = node_choice_filter(&q, a->fits);
 
 	if (outcome == SCHED_PASS)
-		charge(a);
+		reserve(a);
 	return outcome == SCHED_WAIT && now_ns < a->begin_ns + SCHED_WAIT_MS * NS_PER_MS;
 }
 
-/* Those that wait, in the order in which they came: what is decided now counts for those behind. A request is
- * taken off the list before it is answered: an answer makes room for the next request of its connection. */
+/* Those that wait, in the order in which they came: a decision for one of them counts for those after it. A
+ * request is removed from the list before it is answered, because the answer lets the next request of its
+ * connection begin. */
 static void look_again(void *user)
 {
 	struct extender_service *s = user;
@@ -278,7 +277,7 @@ static void park(struct asked *a)
 	*at = a;
 }
 
-void extender_service_charges_changed(struct extender_service *s)
+void extender_service_reservations_changed(struct extender_service *s)
 {
 	if (s->waiting)
 		loop_timer_set(s->timer, 0, /* repeat_ms= */ 0);
@@ -288,9 +287,9 @@ static int check_room(const struct extender_service *s, struct error **err)
 {
 	size_t max = s->config.max_pods > 0 ? s->config.max_pods : SCHED_PODS_MAX;
 
-	if (sched_charges_pods(s->config.charges) < max)
+	if (reservations_count(s->config.reservations).pods < max)
 		return 0;
-	return err_set(err, ERR_EXHAUSTED, "%zu pods are being scheduled, no further one is considered", max);
+	return err_set(err, ERR_EXHAUSTED, "the limit of %zu pods that are being scheduled is reached", max);
 }
 
 void extender_service_filter(void *self, struct http_call *call)
@@ -303,8 +302,8 @@ void extender_service_filter(void *self, struct http_call *call)
 		answer_error(a, err);
 		return;
 	}
-	/* what it was charged before was for an attempt that came to nothing */
-	sched_charges_drop(s->config.charges, a->pod_uid);
+	/* its previous reservation belongs to an attempt that failed */
+	reservations_drop_pod(s->config.reservations, a->pod_uid);
 	a->again = find_kept(s, a->pod_uid) != NULL;
 	if (a->needs.n > 0 && check_room(s, &err) < 0)
 		answer_error(a, err);
@@ -338,7 +337,7 @@ static void refuse_preemption(struct asked *a, const struct error *e)
 {
 	struct http_reply reply = HTTP_REPLY;
 
-	log_warn("preemption is refused: where the pod's volumes fit is unknown", F_ERR(e));
+	log_warn("preemption is refused: it is not known where the pod's volumes fit", F_ERR(e));
 	reply.status = e->code == ERR_INVALID_ARGUMENT ? 400 : 503;
 	extender_reply_error(e->msg, &reply.body);
 	finish(a, &reply, /* failed= */ true);
@@ -357,8 +356,8 @@ void extender_service_preempt(void *self, struct http_call *call)
 		return;
 	}
 	if (!needs_nothing(a)) {
-		/* the attempt that it was charged for came to nothing */
-		sched_charges_drop(s->config.charges, a->pod_uid);
+		/* the attempt that it has a reservation for came to nothing */
+		reservations_drop_pod(s->config.reservations, a->pod_uid);
 		a->again = true;
 		struct node_choice q = question_of(a);
 		node_choice_filter(&q, a->fits);

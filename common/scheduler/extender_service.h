@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * extender_service.h - what kube-scheduler asks, answered: filter, prioritize and preempt over HTTP.
+ * extender_service.h - answers kube-scheduler's requests: filter, prioritize and preempt over HTTP.
  *
- * An answer is computed from memory, at once; a filter request whose pod fits nowhere but for pods that
- * passed and are not decided waits for decisions, SCHED_WAIT_MS at most. Whatever is wrong with a request, or
- * not known yet, is said with HTTP status 200 in the field Error, as kube-scheduler wants it: it tries the
- * pod again later. The reply to a preempt request has no such field: there it is 400 or 503, upon which
- * kube-scheduler evicts nobody. Threads: the loop's; nothing blocks. Source:
+ * Replies are computed from memory, at once. A filter request whose pod fits nowhere only because of pods
+ * that passed and are not decided waits for decisions, SCHED_WAIT_MS at most. An invalid request, and one
+ * that cannot be answered yet, gets HTTP status 200 and a text in the field Error, as kube-scheduler expects:
+ * it tries the pod again later. The reply to a preempt request has no such field: its status is then 400 or
+ * 503, and kube-scheduler evicts no pods. Threads: the loop's; nothing blocks. Source:
  * k8s.io/kube-scheduler/extender/v1.
  */
 #pragma once
@@ -18,12 +18,11 @@
 #include "net/http1/http_server.h"
 #include "scheduler/cluster_view.h"
 #include "scheduler/node_choice.h"
-#include "scheduler/node_watch.h"
 
 #define SCHED_WAIT_MS 250
 
-/* Pods that passed and are not bound yet, above which further ones get an Error: whoever can reach the
- * server may make them up, and each is remembered for SCHED_CHARGE_NS. */
+/* How many pods may have passed and not be bound yet; for further ones the reply has an Error. Every client
+ * that reaches the server can invent pods, and each is kept for RESERVATION_NS. */
 #define SCHED_PODS_MAX 8192
 
 /* For metrics. */
@@ -38,8 +37,7 @@ struct extender_service_config {
 	struct loop *loop;
 	const struct cluster_view *cluster;
 	const struct sched_nodes *nodes;
-	const struct sched_node_watch *watch;
-	struct sched_charges *charges;
+	struct reservations *reservations;
 	enum sched_policy policy;
 	size_t max_pods;                           /* on their way at a time; 0: SCHED_PODS_MAX */
 	struct extender_service_observer observer; /* .ended NULL: none */
@@ -51,16 +49,15 @@ struct extender_service;
  * extender_service_free(). */
 struct extender_service *extender_service_new(const struct extender_service_config *config);
 
-/** extender_service_free() - after the HTTP server was drained or freed: nobody waits any more. NULL is
- * allowed.
- */
+/** extender_service_free() - to be called after the HTTP server was drained or freed, when no request waits.
+ * NULL is allowed. */
 void extender_service_free(struct extender_service *s);
 DEFINE_CLEANUP(struct extender_service *, extender_service_free);
 
-/** extender_service_charges_changed() - there may be more room (charges.h): requests that wait are looked at
- * again, soon.
+/** extender_service_reservations_changed() - there may be more room (reservations.h): requests that wait are
+ * looked at again, soon.
  */
-void extender_service_charges_changed(struct extender_service *s);
+void extender_service_reservations_changed(struct extender_service *s);
 
 /** extender_service_filter(), extender_service_prioritize() - routes for POST (http_server.h); @self: the
  * service.
@@ -70,7 +67,8 @@ void extender_service_prioritize(void *self, struct http_call *call);
 
 /**
  * extender_service_preempt() - likewise: of the nodes from which kube-scheduler would evict pods, those
- * remain on which the volumes of the new pod fit now. An evicted pod leaves its volumes behind, but for
- * ephemeral ones; those are not counted as room either, for they go some time after their pods.
+ * remain on which the volumes of the new pod fit now. An evicted pod leaves its volumes behind, except for
+ * ephemeral ones. Their capacity is not counted as free either, because they are deleted some time after
+ * their pods.
  */
 void extender_service_preempt(void *self, struct http_call *call);

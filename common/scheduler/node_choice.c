@@ -10,10 +10,10 @@
 /* Nodes; as long as memory takes to answer. */
 #define FETCH_AHEAD 8
 
-/* How good a node is by the question's policy: what is compared first comes first. */
+/* How good a node is by the policy of the request, in the order in which the members are compared. */
 struct rank {
 	size_t n_needed;     /* volumes to be made: fewer are better */
-	uint64_t rest_bytes; /* of the piece that the largest one is cut from: less is better */
+	uint64_t rest_bytes; /* of the extent that the largest one is cut from: less is better */
 	uint64_t left_bytes; /* free on the node after all */
 };
 
@@ -40,38 +40,38 @@ static enum sched_fit fit_of(struct node_fit *f, const struct node_candidate *c)
 		return SCHED_UNKNOWN_NODE;
 	if (c->node->stale)
 		return SCHED_STALE;
-	if (node_fit_on(f, c->node, NODE_FIT_WITH_ALL))
+	if (node_fit_on(f, c->node, NODE_FIT_WITH_ALL) == NODE_FIT_YES)
 		return SCHED_FITS;
-	if (node_fit_on(f, c->node, NODE_FIT_WITH_DECIDED))
+	if (node_fit_on(f, c->node, NODE_FIT_WITH_DECIDED) == NODE_FIT_YES)
 		return SCHED_FITS_WITHOUT_UNDECIDED;
-	if (node_fit_on(f, c->node, NODE_FIT_WITHOUT_CHARGES) || f->gave_up)
-		return SCHED_FITS_WITHOUT_CHARGES;
-	return SCHED_NEVER;
+	if (node_fit_on(f, c->node, NODE_FIT_WITHOUT_RESERVATIONS) == NODE_FIT_NO)
+		return SCHED_NEVER;
+	return SCHED_FITS_WITHOUT_RESERVATIONS;
 }
 
-/* The smallest piece that holds @item. Return: UINT64_MAX: none does. */
+/* The bytes that remain in the best-fitting extent after @item. Return: UINT64_MAX: it fits into none. */
 static uint64_t rest_after(const struct sched_node *node, const struct sched_item *item)
 {
 	uint64_t rest = UINT64_MAX;
 
-	for (size_t i = 0; i < node->n_bins; i++) {
-		const struct best_fit_extent *bin = &node->bins[i];
-		uint64_t takes = sched_node_raw_bytes(node, bin->pool, item->size_bytes, item->sector);
+	for (size_t i = 0; i < node->n_extents; i++) {
+		const struct best_fit_extent *extent = &node->extents[i];
+		uint64_t takes = sched_node_raw_bytes(node, extent->pool, item->size_bytes, item->sector);
 
-		if (takes <= bin->bytes && bin->bytes - takes < rest)
-			rest = bin->bytes - takes;
+		if (takes <= extent->bytes && extent->bytes - takes < rest)
+			rest = extent->bytes - takes;
 	}
 	return rest;
 }
 
 static struct rank rank_of(const struct node_fit *f, const struct sched_node *node)
 {
-	struct sched_load load = sched_charges_load(f->q->charges, node, /* undecided= */ true);
+	struct sched_load load = reservations_load(f->q->reservations, node, /* undecided= */ true);
 	struct sched_item largest = {0};
 	struct rank r = {0};
 
-	for (size_t i = 0; i < node->n_bins; i++)
-		r.left_bytes += node->bins[i].bytes;
+	for (size_t i = 0; i < node->n_extents; i++)
+		r.left_bytes += node->extents[i].bytes;
 	for (size_t i = 0; i < f->q->needs->n; i++) {
 		if (!node_fit_is_needed(f, node, i))
 			continue;
@@ -112,7 +112,7 @@ static void keep_better(struct best *best, const struct node_fit *f, size_t i)
 	*best = (struct best){i, rank, true};
 }
 
-/* The nodes lie all over the heap: what is looked at soon is fetched meanwhile. */
+/* The nodes are scattered over the heap, so the next ones are prefetched. */
 static void fetch_ahead(const struct node_choice *q, size_t i)
 {
 	const struct sched_node *node;
@@ -123,18 +123,11 @@ static void fetch_ahead(const struct node_choice *q, size_t i)
 		return;
 	node = q->candidates[i + FETCH_AHEAD].node;
 	if (node)
-		sched_charges_fetch(q->charges, node);
+		reservations_fetch(q->reservations, node);
 }
 
-/* Such a pod and a second one, and one more for each pod of which kube-scheduler takes long to write down
- * what it decided: an undecided charge may end before that. */
-static size_t copies_for_freedom(const struct node_fit *f)
-{
-	return 2 + sched_charges_late(f->q->charges);
-}
-
-/* Where the best node has no room to spare it is the only one. Otherwise those that have none are held back
- * already. */
+/* If the best node has no capacity for another such pod, it is the only one. Otherwise nodes without it have
+ * already been left out. */
 static void keep_best_alone(enum sched_fit *fits, size_t n, size_t best)
 {
 	for (size_t i = 0; i < n; i++) {
@@ -152,7 +145,9 @@ enum sched_outcome node_choice_filter(const struct node_choice *q, enum sched_fi
 	size_t copies;
 
 	node_fit_init(&f, q);
-	copies = copies_for_freedom(&f);
+	/* Such a pod and a second one, and one more for each pod whose decision kube-scheduler is late to
+	 * record: an undecided reservation may end before that. */
+	copies = 2 + reservations_late(q->reservations);
 	for (size_t i = 0; i < q->n; i++) {
 		fetch_ahead(q, i);
 		ret_fits[i] = fit_of(&f, &q->candidates[i]);

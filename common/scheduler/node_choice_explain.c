@@ -2,22 +2,23 @@
 /* Why a node is not among those that a pod may go to, for readers of the pod's Events. */
 #include "base/parse.h"
 #include "base/str.h"
-#include "scheduler/node_fit.h"
+#include "pmem/capacity.h"
+#include "scheduler/node_choice.h"
 
 #define TEXT_LEN 24
 
-static const struct pool_report *roomiest(const struct sched_node *node, bool sector, uint64_t *ret_bytes)
+/* Return: its name; NULL: the node has none. */
+static const char *roomiest_pool(const struct sched_node *node, bool sector, uint64_t *ret_bytes)
 {
-	const struct pool_report *best = NULL;
+	const char *best = NULL;
 
 	*ret_bytes = 0;
-	for (size_t i = 0; i < node->report->n_pools; i++) {
-		const struct pool_report *r = &node->report->pools[i];
-		uint64_t bytes = capacity_max_bytes(&r->capacity, sector);
+	for (size_t i = 0; i < node->n_pools; i++) {
+		uint64_t bytes = capacity_max_bytes(&node->pools[i].capacity, sector);
 
 		if (best && bytes <= *ret_bytes)
 			continue;
-		best = r;
+		best = node->pool_names[i];
 		*ret_bytes = bytes;
 	}
 	return best;
@@ -27,19 +28,18 @@ static const struct pool_report *roomiest(const struct sched_node *node, bool se
 static bool explain_need(const struct sched_node *node, const struct pod_need *need, struct buf *out)
 {
 	uint64_t bytes;
-	const struct pool_report *r = roomiest(node, need->sector, &bytes);
+	const char *pool = roomiest_pool(node, need->sector, &bytes);
 	char largest[TEXT_LEN];
 	char needed[TEXT_LEN];
 
-	if (r && need->size_bytes <= bytes)
+	if (pool && need->size_bytes <= bytes)
 		return false;
-	if (!r) {
+	if (!pool) {
 		buf_adds(out, "no persistent memory for volumes");
 		return true;
 	}
 	buf_addf(out, "largest creatable volume %s in %s, %s needed for %s", format_bytes(bytes, largest),
-		str_empty(r->name) ? "its pool" : r->name, format_bytes(need->size_bytes, needed),
-		need->what);
+		str_empty(pool) ? "its pool" : pool, format_bytes(need->size_bytes, needed), need->what);
 	return true;
 }
 
@@ -53,17 +53,17 @@ static void explain_room(const struct node_choice *q, const struct sched_node *n
 	for (size_t i = 0; i < q->needs->n; i++) {
 		const struct pod_need *need = &q->needs->v[i];
 
-		if (sched_node_volume(q->nodes, node, need->name))
+		if (strv_contains(need->nodes, node->name))
 			continue;
 		if (explain_need(node, need, out))
 			return;
 		needed_bytes += need->size_bytes;
 	}
-	for (size_t i = 0; i < node->n_bins; i++)
-		free_bytes += node->bins[i].bytes;
+	for (size_t i = 0; i < node->n_extents; i++)
+		free_bytes += node->extents[i].bytes;
 	buf_addf(out, "the pod's new volumes do not fit together: %s needed, %s free in %zu piece%s",
-		format_bytes(needed_bytes, needed), format_bytes(free_bytes, available), node->n_bins,
-		node->n_bins == 1 ? "" : "s");
+		format_bytes(needed_bytes, needed), format_bytes(free_bytes, available), node->n_extents,
+		node->n_extents == 1 ? "" : "s");
 }
 
 void node_choice_explain(const struct node_choice *q, size_t i, enum sched_fit fit, struct buf *out)
@@ -72,11 +72,12 @@ void node_choice_explain(const struct node_choice *q, size_t i, enum sched_fit f
 	case SCHED_FITS:
 		break;
 	case SCHED_HELD_BACK:
-		buf_adds(out, "has room for one such pod only, which another node is better for");
+		buf_adds(out, "has room for only one such pod, and another node is a better fit");
 		break;
 	case SCHED_FITS_WITHOUT_UNDECIDED:
-	case SCHED_FITS_WITHOUT_CHARGES:
-		buf_adds(out, "what is free is taken by volumes of other pods that are being scheduled");
+	case SCHED_FITS_WITHOUT_RESERVATIONS:
+		buf_adds(out,
+			"its free capacity is reserved for volumes of other pods that are being scheduled");
 		break;
 	case SCHED_NEVER:
 		explain_room(q, q->candidates[i].node, out);
@@ -88,7 +89,7 @@ void node_choice_explain(const struct node_choice *q, size_t i, enum sched_fit f
 		buf_adds(out, "its driver has not registered with the controller");
 		break;
 	case SCHED_STALE:
-		buf_adds(out, "the controller no longer hears from its driver");
+		buf_adds(out, "its driver no longer reports to the controller");
 		break;
 	}
 }

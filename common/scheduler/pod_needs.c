@@ -5,12 +5,17 @@
 
 #include "base/str.h"
 
+void pod_need_done(struct pod_need *need)
+{
+	free(need->name);
+	free(need->what);
+	strv_free(need->nodes);
+}
+
 void pod_needs_done(struct pod_needs *needs)
 {
-	for (size_t i = 0; i < needs->n; i++) {
-		free(needs->v[i].name);
-		free(needs->v[i].what);
-	}
+	for (size_t i = 0; i < needs->n; i++)
+		pod_need_done(&needs->v[i]);
 	for (size_t i = 0; i < needs->n_homes; i++)
 		strv_free(needs->homes[i]);
 	free(needs->v);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod_needs.h - what a pod needs of the node that it goes to. Threads: none. Nothing blocks.
+ * pod_needs.h - the volumes that a pod needs on its node. Threads: none. Nothing blocks.
  */
 #pragma once
 
@@ -12,23 +12,28 @@
 
 /* A volume that does not exist yet. */
 struct pod_need {
-	char *name; /* as the node's inventory will have it: "pvc-<uid>", of an inline one its handle */
-	char *what; /* for people: "claim default/data" */
-	uint64_t size_bytes; /* as CreateVolume will ask for it, and no less than its file system needs */
+	char *name;          /* what its node knows it by: "pvc-<uid>", or the handle of an inline volume */
+	char *what;          /* for people: "claim default/data" */
+	uint64_t size_bytes; /* the size in CreateVolume's request, but at least what its file system needs */
 	bool sector;         /* usage=FileIO */
+	char **nodes;        /* strv: those that have it already */
 };
 
-/* Of a pod. Kubernetes attaches no more than some dozens to a node, and each costs time on each node. */
+/* Limit for one pod. Kubernetes attaches only some dozens of volumes to a node, and each one costs time on
+ * each node. */
 #define POD_NEEDS_MAX 128
 
 struct pod_needs {
 	struct pod_need *v;
 	size_t n;
-	char ***homes; /* per volume of ours that exists and is bound: strv of the only nodes that have it */
+	char ***homes; /* for each existing bound volume of ours: strv of the only nodes that have it */
 	size_t n_homes;
-	uint64_t pod_version;               /* resourceVersion of the pod that was looked at; 0: unknown */
+	uint64_t pod_version;               /* resourceVersion of the pod as it was read; 0: unknown */
 	char looked_at[SCHED_TIME_LEN + 1]; /* when, RFC 3339 with whole seconds; "": unknown */
 };
+
+/** pod_need_done() - release what it points to. */
+void pod_need_done(struct pod_need *need);
 
 /** pod_needs_done() - release what it points to; safe on a zeroed one. */
 void pod_needs_done(struct pod_needs *needs);

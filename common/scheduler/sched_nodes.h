@@ -1,36 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sched_nodes.h - the scheduler extender's copy of the controller's node table.
+ * sched_nodes.h - the nodes that have persistent memory, as their PmemNode objects show them.
  *
- * A node whose lease has ended stays for a while, as stale: its volumes and its size are still known. What is
- * handed out is borrowed until the next change. Threads: one owner. Nothing blocks or reads a clock.
+ * Returned pointers are borrowed until the next change. Threads: one owner. Nothing blocks or reads a clock.
  */
 #pragma once
 
+#include "base/cleanup.h"
 #include "base/span.h"
-#include "nodes/node_table.h"
 #include "pmem/best_fit.h"
+#include "pmem/capacity.h"
 #include "pmem/layout.h"
+#include "resources/pmem_node.h"
 
-/* Larger than any volume: what is asked for beyond it fits nowhere. */
-#define SCHED_SIZE_MAX (1ULL << 50)
+/* Larger than any volume: a larger request fits nowhere. Sums of very many do not overflow. */
+#define SCHED_SIZE_MAX (1ULL << 46)
 
-/* What its report says of a pool that a decision looks at. */
+/* The properties of a pool that decisions need. */
 struct sched_pool {
-	struct capacity capacity;  /* its total alone, where nothing else that it says makes sense */
-	struct layout_rules rules; /* unit_bytes 0: nothing that it says makes sense */
-	bool has_rules;            /* volumes are namespaces, which need room for what the kernel adds */
+	struct capacity capacity;  /* only its total is set if the rest is invalid */
+	struct layout_rules rules; /* unit_bytes 0: what is shown of it is invalid */
+	bool has_rules; /* volumes are namespaces, which also need space for the kernel's metadata */
 };
 
 struct sched_node {
-	const struct node_report *report;
-	struct best_fit_extent *bins; /* what is free, by pool */
-	struct sched_pool *pools;     /* as many as the report has; in one piece of memory with the bins */
-	size_t n_bins;
+	const char *name;
+	char *const *pool_names;         /* strv, by pool */
+	struct best_fit_extent *extents; /* free extents, by pool */
+	struct sched_pool *pools;        /* in one block of memory with the extents */
+	size_t n_extents;
 	size_t n_pools;
 	uint64_t unit_bytes; /* of each pool, a power of two; 0: it is not one, they differ, or have rules */
-	size_t index;        /* small; not another node's before this one is forgotten */
-	bool stale;          /* the lease has ended, or the controller that reported it has gone */
+	uint64_t report;     /* number of the report that is shown */
+	size_t index;        /* small; not reused before this node is removed */
+	bool stale;          /* its driver does not report to the controller */
 };
 
 struct sched_nodes;
@@ -40,56 +43,39 @@ struct sched_nodes *sched_nodes_new(void);
 void sched_nodes_free(struct sched_nodes *nodes);
 DEFINE_CLEANUP(struct sched_nodes *, sched_nodes_free);
 
-/** sched_nodes_put() - the node of @report (taken) is live, and this is all that is known of it. */
-void sched_nodes_put(struct sched_nodes *nodes, struct node_report *report);
+/** sched_nodes_put() - the object of a node is @n (copied), whose node is set. */
+void sched_nodes_put(struct sched_nodes *nodes, const struct pmem_node *n);
 
-/** sched_nodes_end() - the lease of @node_id has ended; an unknown node is ignored. */
-void sched_nodes_end(struct sched_nodes *nodes, const char *node_id);
+/** sched_nodes_remove() - the object of the node called @name is gone; an unknown node is ignored. */
+void sched_nodes_remove(struct sched_nodes *nodes, const char *name);
 
-/** sched_nodes_begin_table() - all that there is follows, as of another run of the controller.
- * sched_nodes_end_table(): nodes that were not put since then are stale; those that were stale before are
- * forgotten. */
-void sched_nodes_begin_table(struct sched_nodes *nodes);
-void sched_nodes_end_table(struct sched_nodes *nodes);
-
-/** sched_nodes_sweep() - forget nodes that have been stale since the call before. */
-void sched_nodes_sweep(struct sched_nodes *nodes);
-
-/** sched_nodes_get() - the node called @name, stale or not. Return: NULL if it is not known. */
+/** sched_nodes_get() - the node called @name. Return: NULL if it is not known. */
 const struct sched_node *sched_nodes_get(const struct sched_nodes *nodes, struct span name);
 
 /** sched_nodes_find() - the same for @n names at a time, which costs less. @ret: one per name */
 void sched_nodes_find(
 	const struct sched_nodes *nodes, const struct span *names, size_t n, const struct sched_node **ret);
 
-/** sched_nodes_limit() - above the index of each node. */
+/** sched_nodes_limit() - a number greater than the index of each node. */
 size_t sched_nodes_limit(const struct sched_nodes *nodes);
 
 /** sched_nodes_at() - the node with that @index, or NULL. */
 const struct sched_node *sched_nodes_at(const struct sched_nodes *nodes, size_t index);
 
-/** sched_node_volume() - the volume made for @name in the inventory of @node, or NULL. One that is being
- * erased is none. */
-const struct volume_report *sched_node_volume(
-	const struct sched_nodes *nodes, const struct sched_node *node, const char *name);
-
-/** sched_nodes_have_volume() - whether that is so of any node. */
-bool sched_nodes_have_volume(const struct sched_nodes *nodes, const char *name);
-
-/** sched_node_raw_bytes() - what a volume takes from a piece of free space in that @pool of @node. Return:
- * UINT64_MAX: by the node's own account it fits nowhere there. */
+/** sched_node_raw_bytes() - the bytes that a volume takes from a free extent of @pool of @node. Return:
+ * UINT64_MAX: according to the node it does not fit there. */
 uint64_t sched_node_raw_bytes(const struct sched_node *node, size_t pool, uint64_t size_bytes, bool sector);
 
-/** sched_node_most_bytes() - the same in the pool where it takes most, whether it fits or not. @size_bytes:
- * at most SCHED_SIZE_MAX */
+/** sched_node_most_bytes() - the same for the pool in which it takes most, whether it fits or not.
+ * @size_bytes: at most SCHED_SIZE_MAX */
 uint64_t sched_node_most_bytes(const struct sched_node *node, uint64_t size_bytes, bool sector);
 
-/* Both are called from inside of a change, which is complete then. */
+/* Both are called during a change, when the table is already consistent. */
 struct sched_nodes_watcher {
-	void (*changed)(void *user, const struct sched_node *node); /* its report, not whether it is stale */
-	void (*forgotten)(void *user, size_t index);
+	void (*changed)(void *user, const struct sched_node *node);
+	void (*removed)(void *user, size_t index);
 	void *user;
 };
 
-/** sched_nodes_watch() - tell @w (copied), which is the only one, of changes. */
+/** sched_nodes_watch() - call @w (copied), the only watcher, on changes. */
 void sched_nodes_watch(struct sched_nodes *nodes, const struct sched_nodes_watcher *w);

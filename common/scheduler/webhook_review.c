@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/span.h"
 #include "base/str.h"
+#include "kube/json_members.h"
 #include "kube/objects/objects.h"
 
 struct webhook_review {
@@ -23,9 +24,9 @@ struct webhook_review {
 	char *group; /* of the resource under review */
 	char *plural;
 	char *sub_resource;
-	struct span object;       /* raw; .p NULL: there is none */
+	struct span object;       /* raw; .p NULL: no object */
 	struct kube_new_pod *pod; /* of a review of a new pod */
-	struct error *fault;      /* why there is none */
+	struct error *fault;      /* why there is no pod */
 };
 
 static int read_text(struct json_scan *s, char **ret, struct error **err)
@@ -313,12 +314,12 @@ static struct verdict decide(struct webhook_review *v, const struct webhook_clus
 	if (!is_new_pod(v))
 		return (struct verdict){true, false, 200, "not a new pod"};
 	if (!v->object.p)
-		return (struct verdict){false, false, 400, "there is no pod"};
+		return (struct verdict){false, false, 400, "the review has no pod"};
 	v->pod = kube_new_pod_decode(v->object, v->resource, &v->fault);
 	if (!v->pod)
 		return (struct verdict){false, false, 400, v->fault->msg};
 	if (is_ignored(v->pod, rules))
-		return (struct verdict){true, false, 200, "is not to be changed"};
+		return (struct verdict){true, false, 200, "is excluded by its label"};
 	if (v->pod->n_containers == 0)
 		return (struct verdict){false, false, 403, "pod has no containers"};
 	if (!v->pod->has_volumes)
@@ -326,7 +327,7 @@ static struct verdict decide(struct webhook_review *v, const struct webhook_clus
 	if (!str_empty(v->pod->pod.node_name))
 		return (struct verdict){true, false, 200, "has a node already"};
 	if (!is_of_our_scheduler(v->pod, rules))
-		return (struct verdict){true, false, 200, "is of another scheduler"};
+		return (struct verdict){true, false, 200, "uses another scheduler"};
 	if (v->pod->has_resource)
 		return (struct verdict){true, false, 200, "requests the resource already"};
 	if (needs_us(v, rules->driver_name, cluster, missing))
@@ -344,7 +345,7 @@ static const char *find_fault(const struct webhook_review *v)
 {
 	if (!str_eq(v->kind, "AdmissionReview") || !is_known_version(v->version))
 		return "not an AdmissionReview of admission.k8s.io/v1";
-	return v->has_request ? NULL : "there is no request";
+	return v->has_request ? NULL : "the review has no request";
 }
 
 static unsigned refuse(struct webhook_review *v, unsigned code, const char *why, struct buf *out)

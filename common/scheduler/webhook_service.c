@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "kube/object_call.h"
 #include "kube/objects/objects.h"
 #include "nodes/class_capacity.h"
 #include "scheduler/webhook_review.h"
@@ -20,7 +21,7 @@ struct look {
 	char *name;                   /* of a class, or NULL */
 	struct kube_claim *claim;     /* what was found */
 	struct kube_class *class;
-	struct error *failure; /* why it is not known whether it is there; NULL: it is, or it is not */
+	struct error *failure; /* why its existence is not known; NULL: it is known */
 };
 
 /* A request for which something is looked up. */
@@ -44,9 +45,9 @@ static void look_done(struct look *l)
 {
 	kube_request_cancel(l->request);
 	if (l->claim)
-		kube_kind_claims.free(l->claim);
+		kube_object_free(&kube_kind_claims, l->claim);
 	if (l->class)
-		kube_kind_classes.free(l->class);
+		kube_object_free(&kube_kind_classes, l->class);
 	error_free(l->failure);
 	free(l->key);
 	free(l->name);
@@ -108,43 +109,41 @@ static void look_ended(void *user, unsigned status, struct span body, const stru
 	if (error && error->code != ERR_NOT_FOUND)
 		err_set(&l->failure, error->code, "%s", error->msg);
 	else if (!error && l->key)
-		l->claim = kube_claim_decode(body, &l->failure);
+		l->claim = kube_object_decode(&kube_kind_claims, body, &l->failure);
 	else if (!error)
-		l->class = kube_class_decode(body, &l->failure);
+		l->class = kube_object_decode(&kube_kind_classes, body, &l->failure);
 	if (--r->open == 0)
 		review_again(r);
 }
 
-/* @path: of the object; @what: for messages. */
-static void look_up(struct review *r, struct look *l, const char *path, const char *what)
+static void look_up(struct review *r, struct look *l, const struct kube_kind *kind, const char *namespace,
+	const char *name)
 {
-	const struct kube_call call = {
-		.verb = "get", .what = what, .method = "GET", .path = path, .timeout_ms = WEBHOOK_LOOKUP_MS};
+	const struct kube_object_call call = {.verb = KUBE_GET,
+		.kind = kind,
+		.namespace = namespace,
+		.name = name,
+		.timeout_ms = WEBHOOK_LOOKUP_MS};
 
 	l->review = r;
 	r->open++;
-	l->request = kube_client_call(r->service->config.client, &call, look_ended, l);
+	l->request = kube_object_call(r->service->config.client, &call, look_ended, l);
 }
 
 static void look_up_claim(struct review *r, const char *namespace, const char *name)
 {
-	CLEANUP(free_charp)
-	char *path = x_asprintf("/api/v1/namespaces/%s/persistentvolumeclaims/%s", namespace, name);
-	CLEANUP(free_charp) char *what = x_asprintf("persistentvolumeclaims %s/%s", namespace, name);
 	struct look *l = &r->looks[r->n_looks++];
 
 	l->key = x_asprintf("%s/%s", namespace, name);
-	look_up(r, l, path, what);
+	look_up(r, l, &kube_kind_claims, namespace, name);
 }
 
 static void look_up_class(struct review *r, const char *name)
 {
-	CLEANUP(free_charp) char *path = x_asprintf("/apis/storage.k8s.io/v1/storageclasses/%s", name);
-	CLEANUP(free_charp) char *what = x_asprintf("storageclasses %s", name);
 	struct look *l = &r->looks[r->n_looks++];
 
 	l->name = x_strdup(name);
-	look_up(r, l, path, what);
+	look_up(r, l, &kube_kind_classes, /* namespace= */ NULL, name);
 }
 
 static const struct look *find_look(
@@ -159,22 +158,22 @@ static const struct look *find_look(
 	return NULL;
 }
 
-/* Names go into paths: others than those that objects can have are not asked for. */
+/* Names become parts of paths, so names that objects cannot have are not looked up. */
 static bool is_to_look_up(const struct review *r, const char *namespace, const char *claim, const char *class)
 {
 	return kube_is_name(claim ? claim : class) && (!claim || kube_is_name(namespace)) &&
 	       !find_look(r, namespace, claim, class);
 }
 
-/* What is not looked up counts as absent, so that too many are a failure of the review. Return: whether there
- * is room for one more. */
+/* An object that is not looked up would count as absent, so too many of them make the review fail. Return:
+ * whether there is room for one more. */
 static bool reserve_look(struct review *r)
 {
 	r->is_too_much |= r->n_looks == MAX_LOOKS;
 	return !r->is_too_much;
 }
 
-/* What was not looked up yet. A claim that was found may name a class that nobody knew of before. */
+/* Looks up what was not looked up yet. A claim that was found may name another unknown class. */
 static void look_up_missing(struct review *r, const struct webhook_missing *m)
 {
 	for (char **claim = m->claims; claim && *claim; claim++) {
@@ -206,14 +205,14 @@ static int find_failure(const struct review *r, const struct webhook_missing *m,
 	/* Without anything missing the answer does not depend on it. */
 	if (r->is_too_much && (m->claims || m->classes))
 		return err_set(err, ERR_EXHAUSTED,
-			"more than %d claims and classes of the pod have to be looked up; create it again "
-			"when its claims "
-			"have been there for a second",
+			"more than %d claims and classes of the pod have to be looked up; create the pod "
+			"again when "
+			"its claims have existed for a second",
 			MAX_LOOKS);
 	return 0;
 }
 
-/* Not an answer to the API server, which goes by the webhook's failure policy then. */
+/* The API server does not take this as an answer, and applies the webhook's failure policy. */
 static void be_unavailable(struct http_call *call, const char *why)
 {
 	struct http_reply reply = HTTP_REPLY;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * webhook_service.h - serves the admission webhook (webhook_review.h) with what the watches know. What they
- * do not know yet is looked up once in the API server before the answer: a claim is often made right before
- * its pod. Only what the API server says is not there (404) counts as absent. When a look-up on which the
- * answer depends fails in another way, when more is unknown than is looked up for one pod, and before the
- * watches have shown all that there is, the answer is 503: the failure policy of the webhook's configuration
- * decides, and the API server's metrics and log show it. Threads: the loop's; nothing blocks. Source:
- * apiserver pkg/admission/plugin/webhook/mutating/dispatcher.go.
+ * webhook_service.h - serves the admission webhook (webhook_review.h) from the objects of the watches. Claims
+ * and classes that they have not shown yet are looked up once in the API server before the reply: a claim is
+ * often created right before its pod. Only objects for which the API server returns 404 count as absent. When
+ * a look-up on which the answer depends fails in another way, when more objects are unknown than are looked
+ * up for one pod, and before the watches have shown all objects, the answer is 503: the failure policy of the
+ * webhook's configuration decides, and the API server's metrics and log show it. Threads: the loop's; nothing
+ * blocks. Source: apiserver pkg/admission/plugin/webhook/mutating/dispatcher.go.
  */
 #pragma once
 
@@ -16,8 +16,8 @@
 #include "scheduler/cluster_view.h"
 #include "scheduler/webhook_review.h"
 
-/* For one look-up. A request waits for two in a row at most, of claims and then of their classes; API servers
- * wait 10 s for a webhook, or what its configuration says. */
+/* For one look-up. A request waits for at most two in a row, of claims and then of their classes; API
+ * servers wait for a webhook for 10 s, or as its configuration says. */
 #define WEBHOOK_LOOKUP_MS 2000
 
 struct webhook_service_config {

@@ -115,6 +115,20 @@ bool claim_text_valid(const char *text)
 	       name_is_object(slash + 1, NAME_OBJECT_MAX);
 }
 
+void claim_write_json(const struct volume_claim *c, struct json_writer *w)
+{
+	if (c->name) {
+		json_key_str(w, "claimNamespace", c->namespace);
+		json_key_str(w, "claimName", c->name);
+	}
+	if (c->pv)
+		json_key_str(w, "pvName", c->pv);
+	if (c->pod) {
+		json_key_str(w, "podNamespace", c->pod_namespace);
+		json_key_str(w, "podName", c->pod);
+	}
+}
+
 void claim_done(struct volume_claim *c)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)

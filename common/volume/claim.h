@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * claim.h - for whom a volume was made, in Kubernetes' names: shown to people, and nothing depends on it.
+ * claim.h - the claim or pod for which a volume was created, by its names in Kubernetes: shown to people;
+ * nothing depends on it.
  *
- * external-provisioner says it with --extra-create-metadata, kubelet says the pod where the CSIDriver object
- * has podInfoOnMount. Whoever calls may say anything: a name that Kubernetes would not take is left out.
- * Threads: none.
+ * external-provisioner sends the claim if it has --extra-create-metadata, and kubelet sends the pod if the
+ * CSIDriver object has podInfoOnMount. Callers can send anything: a name that is not valid in Kubernetes is
+ * left out. Threads: none.
  */
 #pragma once
 
 #include <stdbool.h>
 
+#include "base/json/json.h"
 #include "base/strmap.h"
 
-#define CLAIM_TEXT_MAX 317 /* bytes of claim_text(): a namespace, a slash and a name */
-
-/* Of each pair both are known, or neither. */
+/* A namespace and the name with it are both known, or neither of them is. */
 struct volume_claim {
 	char *namespace; /* of the PersistentVolumeClaim; NULL: not known */
 	char *name;
@@ -28,14 +28,14 @@ enum claim_part {
 	CLAIM_POD,
 };
 
-/** claim_read() - what @said, parameters or volume_context of a call, says of one part; the other stays
- * unknown. Keys that are missing and values that are no names are no failure. @ret: claim_done() */
+/** claim_read() - read one part from @said, the parameters or volume_context of a call; the other part stays
+ * unknown. Missing keys and values that are not valid names are ignored. @ret: claim_done() */
 void claim_read(const struct strmap *said, enum claim_part part, struct volume_claim *ret);
 
-/** claim_add() - take over into @c what it lacks and @more says. Return: whether there was something. */
+/** claim_add() - copy from @more to @c what @c does not have. Return: whether anything was copied. */
 bool claim_add(struct volume_claim *c, const struct volume_claim *more);
 
-/** claim_check() - drop what is no name, or half of a pair. */
+/** claim_check() - drop what is not a valid name, and a name or namespace without the other. */
 void claim_check(struct volume_claim *c);
 
 /** claim_copy() - a deep copy. @ret: claim_done() */
@@ -46,8 +46,13 @@ void claim_copy(const struct volume_claim *c, struct volume_claim *ret);
 char *claim_text(const struct volume_claim *c);
 char *claim_pod(const struct volume_claim *c);
 
-/** claim_text_valid() - whether @text is what claim_text() may say. */
+/** claim_text_valid() - whether @text has the form of claim_text(). */
 bool claim_text_valid(const char *text);
+
+/** claim_write_json() - add what is known of @c to the object that @w is in, as claimNamespace, claimName,
+ * pvName, podNamespace and podName. State files and -o json have these members: their names must not change.
+ */
+void claim_write_json(const struct volume_claim *c, struct json_writer *w);
 
 /** claim_done() - release what @c owns; safe on a zeroed one. */
 void claim_done(struct volume_claim *c);

@@ -19,79 +19,79 @@ struct concurrency_limit {
 
 struct concurrency_limit *concurrency_limit_new(unsigned max_inside, unsigned max_waiting)
 {
-	struct concurrency_limit *g = x_calloc(1, sizeof(*g));
+	struct concurrency_limit *limit = x_calloc(1, sizeof(*limit));
 
-	pthread_mutex_init(&g->mutex, NULL);
-	thread_cond_init(&g->changed);
-	g->max_inside = max_inside;
-	g->max_waiting = max_waiting;
-	return g;
+	pthread_mutex_init(&limit->mutex, NULL);
+	thread_cond_init(&limit->changed);
+	limit->max_inside = max_inside;
+	limit->max_waiting = max_waiting;
+	return limit;
 }
 
-void concurrency_limit_free(struct concurrency_limit *g)
+void concurrency_limit_free(struct concurrency_limit *limit)
 {
-	if (!g)
+	if (!limit)
 		return;
-	pthread_cond_destroy(&g->changed);
-	pthread_mutex_destroy(&g->mutex);
-	free(g);
+	pthread_cond_destroy(&limit->changed);
+	pthread_mutex_destroy(&limit->mutex);
+	free(limit);
 }
 
-void concurrency_limit_close(struct concurrency_limit *g)
+void concurrency_limit_close(struct concurrency_limit *limit)
 {
-	pthread_mutex_lock(&g->mutex);
-	g->closed = true;
-	pthread_cond_broadcast(&g->changed);
-	pthread_mutex_unlock(&g->mutex);
+	pthread_mutex_lock(&limit->mutex);
+	limit->closed = true;
+	pthread_cond_broadcast(&limit->changed);
+	pthread_mutex_unlock(&limit->mutex);
 }
 
 /* The caller has the mutex. */
-static bool must_wait(const struct concurrency_limit *g)
+static bool must_wait(const struct concurrency_limit *limit)
 {
-	return !g->closed && g->n_inside == g->max_inside;
+	return !limit->closed && limit->n_inside == limit->max_inside;
 }
 
-/* The caller has the mutex, which is let go meanwhile. */
-static void wait_for_place(struct concurrency_limit *g, uint64_t deadline_ns)
+/* The caller has the mutex, which is released while this waits. */
+static void wait_for_place(struct concurrency_limit *limit, uint64_t deadline_ns)
 {
 	bool in_time = true;
 
-	g->n_waiting++;
-	while (must_wait(g) && in_time)
-		in_time = thread_wait_until(&g->changed, &g->mutex, deadline_ns);
-	g->n_waiting--;
+	limit->n_waiting++;
+	while (must_wait(limit) && in_time)
+		in_time = thread_wait_until(&limit->changed, &limit->mutex, deadline_ns);
+	limit->n_waiting--;
 }
 
-static int enter_locked(struct concurrency_limit *g, int wait_ms, struct error **err)
+static int enter_locked(struct concurrency_limit *limit, int wait_ms, struct error **err)
 {
-	if (must_wait(g) && wait_ms > 0 && g->n_waiting < g->max_waiting)
-		wait_for_place(g, clock_ns() + (uint64_t)wait_ms * NS_PER_MS);
-	if (g->closed)
+	if (must_wait(limit) && wait_ms > 0 && limit->n_waiting < limit->max_waiting)
+		wait_for_place(limit, clock_ns() + (uint64_t)wait_ms * NS_PER_MS);
+	if (limit->closed)
 		return err_set(err, ERR_UNAVAILABLE, "the driver is stopping");
-	if (must_wait(g))
+	if (must_wait(limit))
 		return err_set(err, ERR_UNAVAILABLE, "%u calls are being served, and %u are queued",
-			g->n_inside, g->n_waiting);
-	g->n_inside++;
+			limit->n_inside, limit->n_waiting);
+	limit->n_inside++;
 	return 0;
 }
 
 int concurrency_limit_enter(
-	struct concurrency_limit *g, int wait_ms, struct concurrency_limit **ret, struct error **err)
+	struct concurrency_limit *limit, int wait_ms, struct concurrency_limit **ret, struct error **err)
 {
-	pthread_mutex_lock(&g->mutex);
-	int rc = enter_locked(g, wait_ms, err);
-	pthread_mutex_unlock(&g->mutex);
+	pthread_mutex_lock(&limit->mutex);
+	int rc = enter_locked(limit, wait_ms, err);
+	pthread_mutex_unlock(&limit->mutex);
 	if (rc == 0)
-		*ret = g;
+		*ret = limit;
 	return rc;
 }
 
-void concurrency_limit_leave(struct concurrency_limit *g)
+void concurrency_limit_leave(struct concurrency_limit *limit)
 {
-	if (!g)
+	if (!limit)
 		return;
-	pthread_mutex_lock(&g->mutex);
-	g->n_inside--;
-	pthread_cond_signal(&g->changed);
-	pthread_mutex_unlock(&g->mutex);
+	pthread_mutex_lock(&limit->mutex);
+	limit->n_inside--;
+	pthread_cond_signal(&limit->changed);
+	pthread_mutex_unlock(&limit->mutex);
 }

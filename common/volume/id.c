@@ -127,6 +127,17 @@ bool volume_id_minted(const char *id)
 	return *node == '.' && count_hex(node + 1) == NODE_HASH_LEN && node[1 + NODE_HASH_LEN] == '\0';
 }
 
+bool volume_id_names_node(const char *id, const char *node_id)
+{
+	const char *dot = strrchr(id, '.');
+	char digest[SHA224_HEX_LEN + 1];
+
+	if (!dot || !volume_id_minted(id))
+		return false;
+	sha224_hex(node_id, strlen(node_id), digest);
+	return strncmp(digest, dot + 1, NODE_HASH_LEN) == 0;
+}
+
 bool volume_handle_valid(const char *handle)
 {
 	size_t n = strlen(handle);

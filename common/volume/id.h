@@ -2,7 +2,7 @@
 /*
  * id.h - names, handles and IDs of volumes.
  *
- * A *handle* is what travels in volume_id; an *ID* is a handle that also serves as device name and state file
+ * A *handle* is the text in volume_id; an *ID* is a handle that also serves as device name and state file
  * name. New IDs are `<prefix>-<47 hex of sha224(name)>.<8 hex of sha224(node id)>`; the Go driver's
  * `<prefix>-<56 hex>` stay valid. Threads: safe.
  */
@@ -17,16 +17,16 @@
 #define VOLUME_HANDLE_MAX 128
 #define VOLUME_NAME_MAX   128
 
-/** volume_name_check() - a name as CSI wants it: 1..128 bytes of UTF-8 without control characters other than
- * tab, line feed and carriage return. Source: CreateVolumeRequest.name in csi.proto. Return: 0, or -1 with
- * ERR_INVALID_ARGUMENT. */
+/** volume_name_check() - check that @name is valid according to CSI: 1..128 bytes of UTF-8 without control
+ * characters other than tab, line feed and carriage return. Source: CreateVolumeRequest.name in csi.proto.
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
 int volume_name_check(const char *name, struct error **err) MUST_CHECK;
 
-/** volume_id_mint() - the ID for @name on node @node_id, into @out. One name gives one ID per node. @node_id:
+/** volume_id_mint() - compute the ID for @name on node @node_id. One name gives one ID per node. @node_id:
  * NULL: of a cache volume, which has one ID on all its nodes */
 void volume_id_mint(const char *name, const char *node_id, char out[static VOLUME_ID_MAX + 1]);
 
-/** volume_id_mint_go() - the ID that the Go driver (0.7 and later) gave to @name. */
+/** volume_id_mint_go() - compute the ID that the Go driver (0.7 and later) gave to @name. */
 void volume_id_mint_go(const char *name, char out[static VOLUME_ID_MAX + 1]);
 
 /* What is needed to compare many IDs with one name. */
@@ -36,7 +36,7 @@ struct volume_ids {
 	size_t n_shared;               /* bytes of @cache with which the IDs on all nodes begin */
 };
 
-/** volume_id_mint_all() - the IDs that @name can have, into @ret. Hashes @name once. */
+/** volume_id_mint_all() - compute all IDs that @name can have. Hashes @name once. */
 void volume_id_mint_all(const char *name, struct volume_ids *ret);
 
 /** volume_ids_have() - whether @id is one of @ids: of a volume on the node with @node_hash, of a cache
@@ -44,11 +44,15 @@ void volume_id_mint_all(const char *name, struct volume_ids *ret);
  * nothing. */
 bool volume_ids_have(const struct volume_ids *ids, const char *id, const char *node_hash);
 
-/** volume_id_minted() - whether @id is in a form in which volume_id_mint() and the Go driver give IDs. */
+/** volume_id_names_node() - whether @id, in any form, says that the volume is on @node_id. */
+bool volume_id_names_node(const char *id, const char *node_id);
+
+/** volume_id_minted() - whether @id has the form of the IDs of volume_id_mint() or of the Go driver. */
 bool volume_id_minted(const char *id);
 
-/** volume_handle_valid() - `[A-Za-z0-9][A-Za-z0-9+_.-]{0,127}`. */
+/** volume_handle_valid() - whether @handle matches `[A-Za-z0-9][A-Za-z0-9+_.-]{0,127}`. */
 bool volume_handle_valid(const char *handle);
 
-/** volume_id_valid() - a handle of at most 63 bytes: safe as LV name, namespace name and file name. */
+/** volume_id_valid() - whether @id is a valid handle of at most 63 bytes, which is safe as the name of a
+ * logical volume, of a namespace and of a file. */
 bool volume_id_valid(const char *id);

@@ -56,7 +56,7 @@ static char *describe(const struct volume_lock *l)
 		(unsigned long long)((clock_ns() - l->since_ns) / NS_PER_S));
 }
 
-/* The caller has the mutex, which is let go. */
+/* The caller has the mutex, which is released. */
 static int refuse(struct volume_locks *t, const struct volume_lock *l, struct error **err)
 {
 	CLEANUP(free_charp) char *id = x_strdup(l->id), *step = describe(l);

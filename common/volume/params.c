@@ -73,7 +73,7 @@ static int parse_name(const char *value, struct volume_params *p, struct error *
 static int parse_device_mode(const char *value, struct volume_params *p, struct error **err)
 {
 	if (!str_eq(value, "lvm") && !str_eq(value, "direct") && !str_eq(value, "fake"))
-		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is no device mode", value);
+		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is not a device mode", value);
 	free(p->device_mode);
 	p->device_mode = x_strdup(value);
 	return 0;
@@ -139,13 +139,13 @@ static int check_together(enum params_origin origin, const struct strmap *map, c
 {
 	if (strmap_get(map, "cacheSize") && !p->is_cache)
 		return err_set(
-			err, ERR_INVALID_ARGUMENT, "parameter \"cacheSize\" needs persistencyModel=cache");
+			err, ERR_INVALID_ARGUMENT, "parameter \"cacheSize\" requires persistencyModel=cache");
 	if (p->kata_containers && p->usage == USAGE_FILE_IO)
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"parameters kataContainers=true and usage=FileIO exclude each other");
 	if (origin == PARAMS_INLINE && !strmap_get(map, "size"))
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"parameter \"size\" is missing: an inline volume needs one");
+			"parameter \"size\" is missing: an inline volume requires it");
 	if (origin == PARAMS_CREATE && str_eq(strmap_get(map, "persistencyModel"), "ephemeral"))
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"parameter \"persistencyModel\": \"ephemeral\" is neither normal nor cache");

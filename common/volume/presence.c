@@ -4,7 +4,7 @@
 #include "base/str.h"
 #include "volume/id.h"
 
-/* The Go driver recorded no identity, so that only a name in the recorded pool tells whose a device is. */
+/* The Go driver recorded no identity, so that only a name in the recorded pool shows whose a device is. */
 static bool may_be_own(const struct volume_record *r, const struct device *d)
 {
 	if (r->identity)

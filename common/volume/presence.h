@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * presence.h - whether the device of a recorded volume is there, from one listing. Pure.
+ * presence.h - determines from one listing of devices whether the device of a recorded volume exists. Pure.
  */
 #pragma once
 
@@ -9,20 +9,20 @@
 
 enum presence {
 	DEVICE_PRESENT,
-	DEVICE_MISSING, /* its pool is absent or incomplete, or not recorded; or several may be it */
-	DEVICE_GONE,    /* its complete pool lacks it */
-	DEVICE_FOREIGN, /* its complete pool has one of its name that bears another identity; while erasing,
+	DEVICE_MISSING, /* its pool is absent, incomplete or not recorded, or several devices could be it */
+	DEVICE_GONE,    /* its pool is complete and does not have it */
+	DEVICE_FOREIGN, /* its complete pool has a device of its name with another identity; while erasing,
 			   none */
 };
 
 /**
  * presence_of() - look for the device of @r in @l.
- * @ret_device: if present it, if foreign the other one, borrowed; else NULL
+ * @ret_device: the device if it is present, the other device if foreign, borrowed; otherwise NULL
  */
 enum presence presence_of(
 	const struct device_list *l, const struct volume_record *r, const struct device **ret_device);
 
-/** presence_may_be_stranger() - whether @d of @l, of which no state file tells, is counted as a device of
- * ours without one. Other software's namespaces lie in the same regions: there only what has a name of ours
- * is likely to be ours. @mode: of the device manager */
+/** presence_may_be_stranger() - whether @d of @l, which belongs to no state file, counts as a device of this
+ * driver without a state file. Regions also contain namespaces of other software: in a region, only devices
+ * whose name has the form of our IDs count. @mode: of the device manager */
 bool presence_may_be_stranger(const struct device_list *l, const char *mode, const struct device *d);

@@ -21,7 +21,7 @@ struct records {
 	struct pending_creation *pending;
 	size_t n_pending;
 	char **damaged; /* as in records_view */
-	char *no_room;
+	char *no_space;
 };
 
 void volumes_changed(const struct volumes_shared *shared)
@@ -47,7 +47,7 @@ void records_free(struct records *t)
 	free(t->list);
 	free(t->by_name);
 	strv_free(t->damaged);
-	free(t->no_room);
+	free(t->no_space);
 	state_close(t->state);
 	free(t);
 }
@@ -190,7 +190,7 @@ struct volume_record **records_page(
 
 struct records_view records_view(const struct records *t)
 {
-	return (struct records_view){t->list, t->n, t->pending, t->n_pending, t->damaged, t->no_room};
+	return (struct records_view){t->list, t->n, t->pending, t->n_pending, t->damaged, t->no_space};
 }
 
 bool records_has(const struct records *t, const char *id)
@@ -201,7 +201,7 @@ bool records_has(const struct records *t, const char *id)
 	return found;
 }
 
-void records_keep(struct records *t, const struct volume_record *r)
+void records_update_memory(struct records *t, const struct volume_record *r)
 {
 	struct volume_record *copy = volume_record_dup(r);
 	bool found;
@@ -220,7 +220,7 @@ void records_keep(struct records *t, const struct volume_record *r)
 	volumes_changed(t->shared);
 }
 
-int records_drop(struct records *t, const struct volume_record *r, struct error **err)
+int records_remove(struct records *t, const struct volume_record *r, struct error **err)
 {
 	bool found;
 
@@ -242,7 +242,7 @@ int records_save(struct records *t, const struct volume_record *r, struct error 
 {
 	if (state_put(t->state, r, err) < 0)
 		return -1;
-	records_keep(t, r);
+	records_update_memory(t, r);
 	return 0;
 }
 
@@ -250,7 +250,7 @@ int records_advance(struct records *t, struct volume_record *r, enum volume_phas
 {
 	if (state_advance(t->state, r, to, err) < 0)
 		return -1;
-	records_keep(t, r);
+	records_update_memory(t, r);
 	return 0;
 }
 
@@ -276,32 +276,32 @@ void records_end(struct records *t, const struct pending_creation *a)
 	volumes_changed(t->shared);
 }
 
-bool records_note_room(struct records *t, const char *no_room)
+bool records_note_space(struct records *t, const char *no_space)
 {
 	pthread_mutex_lock(&t->shared->mutex);
-	bool news = !t->no_room != !no_room;
-	free(t->no_room);
-	t->no_room = x_strdup(no_room);
+	bool news = !t->no_space != !no_space;
+	free(t->no_space);
+	t->no_space = x_strdup(no_space);
 	pthread_mutex_unlock(&t->shared->mutex);
 	if (news)
 		volumes_changed(t->shared);
 	return news;
 }
 
-int records_check_room(struct records *t, struct error **err)
+int records_check_space(struct records *t, struct error **err)
 {
-	int rc = state_check_room(t->state, err);
+	int rc = state_check_space(t->state, err);
 
-	if (!records_note_room(t, rc < 0 ? (*err)->msg : NULL))
+	if (!records_note_space(t, rc < 0 ? (*err)->msg : NULL))
 		return rc;
 	if (rc < 0)
-		log_warn("no volume can be made, and no capacity is offered", F_ERR(*err));
+		log_warn("no volume can be created, and no capacity is offered", F_ERR(*err));
 	else
-		log_info("volumes can be made again: the state folder has room again");
+		log_info("volumes can be created again: the state folder has space again");
 	return rc;
 }
 
-/* A file that says "half made" or "deleted" licenses the destruction of the device; a damaged file of the
+/* A file that says "being created" or "deleted" licenses the destruction of the device; a damaged file of the
  * same volume may have said the opposite. */
 static bool is_undecided(const struct state_content *content, const struct volume_record *r)
 {
@@ -335,10 +335,11 @@ int records_load(struct records *t, bool for_repair, struct error **err)
 		const struct volume_record *r = content.records[i];
 
 		if (for_repair || !is_undecided(&content, r))
-			records_keep(t, r);
+			records_update_memory(t, r);
 		else
-			log_warn("volume is left as it is: one of its state files says that it is half made "
-				 "or deleted, and another one is damaged; see pmem-csi-driver check -repair",
+			log_warn("volume is left as it is: one of its state files says that it is only "
+				 "partly created or deleted, and another one is damaged; see pmem-csi-driver "
+				 "check -repair",
 				F_STR("volume", r->id));
 	}
 	pthread_mutex_lock(&t->shared->mutex);

@@ -6,10 +6,10 @@
  * a private copy, and readers never see a half-changed one. Changes of one volume are serialised by its lock.
  *
  * The records and the snapshot (snapshot.h) share one mutex, which is held for work in memory only. Whether a
- * volume is missing and whether a device is a stranger depends on both: a reader of both holds the mutex all
- * the time, so that a report shows each volume exactly once. A single mutex needs no locking order. Functions
- * whose results are borrowed require that the caller has the mutex; all others take it. Threads: safe. Blocks
- * on the disk where the return values refer to the state store.
+ * volume is missing, and whether a device has no record, depends on both: a reader of both holds the mutex
+ * all the time, so that a report shows each volume exactly once. A single mutex needs no locking order.
+ * Functions whose comment says so must be called with the mutex held, and all others without it. Threads:
+ * safe. Blocks on the disk where the return values refer to the state store.
  */
 #pragma once
 
@@ -24,11 +24,11 @@ struct volumes_shared {
 	void *user;
 };
 
-/** volumes_changed() - report that records or what is seen of devices may have changed. Without the mutex. */
+/** volumes_changed() - report that the records or the devices seen may have changed. Without the mutex. */
 void volumes_changed(const struct volumes_shared *shared);
 
-/* A volume that is being created: reported before it is recorded, so that a controller that starts in the
- * meantime, which knows nothing of the call, does not have it made elsewhere too. */
+/* A volume that is being created. It is reported before it is recorded, so that a controller that has just
+ * started, and does not know of the call, does not create the volume on another node, too. */
 struct pending_creation {
 	const struct volume_record
 		*r; /* only what is never changed is read: ID, name, claim, made_by_controller */
@@ -37,14 +37,14 @@ struct pending_creation {
 
 struct records;
 
-/* All that is recorded. Borrowed, for as long as the caller has the mutex. */
+/* All records. Borrowed, for as long as the caller has the mutex. */
 struct records_view {
 	struct volume_record *const *list; /* sorted by ID */
 	size_t n;
 	const struct pending_creation *pending; /* some may be in `list` or `damaged` too */
 	size_t n_pending;
 	char *const *damaged; /* IDs whose state file could not be read: strv; some may be in `list` too */
-	const char *no_room;  /* why the state folder takes no new volume; NULL: it does */
+	const char *no_space; /* why the state folder lacks space for a new volume; NULL: it has space */
 };
 
 /** records_new() - an empty table without a store. @shared: borrowed. Return: never NULL; records_free(). */
@@ -53,64 +53,67 @@ struct records *records_new(struct volumes_shared *shared);
 /** records_free() - release @t, and the state folder. NULL is allowed. */
 void records_free(struct records *t);
 
-/** records_open() - take the state folder at @path, unless that was done. Return: 0, or -1 as state_open().
- */
+/** records_open() - open and lock the state folder at @path, unless that was done; to be called before any
+ * other thread uses @t. Return: 0, or -1 as state_open(). */
 int records_open(struct records *t, const char *path, struct error **err) MUST_CHECK;
 
-/** records_load() - read the open state folder. A record that licenses the destruction of its device is left
- * out while another file of the same volume is damaged, unless it is read @for_repair. Return: 0, or -1 as
+/** records_load() - read the open state folder. A record that allows the destruction of its device is left
+ * out while another file of the same volume is damaged, except with @for_repair. Return: 0, or -1 as
  * state_load(). */
 int records_load(struct records *t, bool for_repair, struct error **err) MUST_CHECK;
 
-/** records_store() - the open state folder, for repairs of single files. */
+/** records_store() - get the open state folder, for repairs of single files; borrowed, and the same for the
+ * life of @t once it is open. */
 struct state_store *records_store(const struct records *t);
 
-/** records_find() - a copy of the record that @handle means: by ID, or by stored name if it is no ID of ours.
- * Return: volume_record_free(), or NULL. */
+/** records_find() - copy the record with the ID @handle, or with that stored name if @handle does not have
+ * the form of our IDs. Return: volume_record_free(), or NULL. */
 struct volume_record *records_find(struct records *t, const char *handle);
 
-/** records_find_name() - a copy of the record whose stored name is @name, or NULL. */
+/** records_find_name() - copy the record whose stored name is @name, or NULL. */
 struct volume_record *records_find_name(struct records *t, const char *name);
 
-/** records_mounted_at() - the ID of the volume that is recorded to be staged or published at @path. @but: ID
- * of one that does not count, or NULL. Return: caller frees; NULL: none is. */
+/** records_mounted_at() - find the volume that is recorded as staged or published at @path, except @but,
+ * which may be NULL. Return: its ID, caller frees; NULL: there is none. */
 char *records_mounted_at(struct records *t, const char *path, const char *but);
 
-/** records_page() - copies of ready records in order of their IDs, and the other parameters, as
- * volumes_list(). Return: array of *@ret_n, each volume_record_free(), the array free(). */
+/** records_page() - copy a page of ready records in order of their IDs. Parameters: as of volumes_list().
+ * Return: array of *@ret_n, each volume_record_free(), the array free(). */
 struct volume_record **records_page(
 	struct records *t, const char *after, size_t max, size_t *ret_n, bool *ret_more);
 
-/** records_view() - the whole table. The caller has the mutex. */
+/** records_view() - get the whole table. The caller has the mutex. */
 struct records_view records_view(const struct records *t);
 
 /** records_has() - whether @id has a record. The caller has the mutex. */
 bool records_has(const struct records *t, const char *id);
 
-/** records_keep() - put a copy of @r in the place of the record with its ID, or add it; in memory. */
-void records_keep(struct records *t, const struct volume_record *r);
+/** records_update_memory() - replace the record with the ID of @r by a copy of @r, or add it, in memory only.
+ */
+void records_update_memory(struct records *t, const struct volume_record *r);
 
-/** records_save() - make @r durable and keep it. Return: 0, or -1 as state_put(). */
+/** records_save() - write @r durably, and then update it in memory. Return: 0, or -1 as state_put(). */
 int records_save(struct records *t, const struct volume_record *r, struct error **err) MUST_CHECK;
 
-/** records_advance() - durably move @r to phase @to and keep it. Return: 0, or -1 as state_advance(). */
+/** records_advance() - durably change the phase of @r to @to, and then update it in memory. Return: 0, or -1
+ * as state_advance(). */
 int records_advance(
 	struct records *t, struct volume_record *r, enum volume_phase to, struct error **err) MUST_CHECK;
 
-/** records_drop() - durably forget @r. Return: 0, or -1 as state_remove(). */
-int records_drop(struct records *t, const struct volume_record *r, struct error **err) MUST_CHECK;
+/** records_remove() - durably remove @r. Return: 0, or -1 as state_remove(). */
+int records_remove(struct records *t, const struct volume_record *r, struct error **err) MUST_CHECK;
 
 /** records_begin() - report @a, from now on, as a volume that is being created. @a: borrowed until
  * records_end() */
 void records_begin(struct records *t, struct pending_creation *a);
 
-/** records_end() - take @a out: the volume is recorded, or is not made. */
+/** records_end() - stop reporting @a, because the volume is recorded or was not created. */
 void records_end(struct records *t, const struct pending_creation *a);
 
-/** records_check_room() - look whether the state folder can record a further volume, and remember it for what
- * capacity is told. Return: 0, or -1 with ERR_EXHAUSTED. */
-int records_check_room(struct records *t, struct error **err) MUST_CHECK;
+/** records_check_space() - check whether the state folder has space for a further volume, and remember the
+ * result, on which the reported capacity depends. Return: 0, or -1 with ERR_EXHAUSTED. */
+int records_check_space(struct records *t, struct error **err) MUST_CHECK;
 
-/** records_note_room() - remember why the state folder takes no new volume. @no_room: NULL: it does. Return:
- * whether that is news. */
-bool records_note_room(struct records *t, const char *no_room);
+/** records_note_space() - remember why the state folder lacks space for a new volume. @no_space: NULL: it has
+ * space. Return: whether this differs from what was remembered. */
+bool records_note_space(struct records *t, const char *no_space);

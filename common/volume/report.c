@@ -24,6 +24,7 @@ bool pool_report_equal(const struct pool_report *a, const struct pool_report *b)
 {
 	return str_eq(a->name, b->name) && memcmp(&a->capacity, &b->capacity, sizeof(a->capacity)) == 0 &&
 	       memcmp(&a->rules, &b->rules, sizeof(a->rules)) == 0 && a->incomplete == b->incomplete &&
+	       a->region_bytes == b->region_bytes && a->erasing_bytes == b->erasing_bytes &&
 	       a->n_free_extents == b->n_free_extents &&
 	       memcmp(a->free_extent_bytes, b->free_extent_bytes,
 		       a->n_free_extents * sizeof(*a->free_extent_bytes)) == 0;
@@ -33,7 +34,8 @@ bool volume_report_equal(const struct volume_report *a, const struct volume_repo
 {
 	return str_eq(a->id, b->id) && str_eq(a->name, b->name) && a->size_bytes == b->size_bytes &&
 	       a->phase == b->phase && a->ever_staged == b->ever_staged &&
-	       a->made_by_controller == b->made_by_controller && str_eq(a->claim, b->claim);
+	       a->made_by_controller == b->made_by_controller && a->is_inline == b->is_inline &&
+	       str_eq(a->claim, b->claim);
 }
 
 void volumes_report_done(struct volumes_report *r)

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report.h - what a node reports of itself to the controller, and the controller to the scheduler extender:
- * its pools and the volumes that it knows of.
+ * report.h - what a node reports to the controllers: its pools and volumes.
  *
- * A node makes its report from memory alone: the records of the state folder, and what was seen of devices
- * last. Threads: safe. Never waits.
+ * A node makes its report from memory alone: from the records and from the last listing of devices. Threads:
+ * safe. Never waits.
  */
 #pragma once
 
@@ -17,44 +16,46 @@
 #include "pmem/layout.h"
 #include "volume/phase.h"
 
-struct volumes;
-
 struct volume_report {
 	char *id;
-	char *name; /* that it was made for; "": not known */
+	char *name; /* volume name; "": not known */
 	uint64_t size_bytes;
 	enum volume_phase phase;
-	bool ever_staged; /* or nobody can say that it was not: of the Go driver, adopted, damaged */
+	bool ever_staged; /* also if it is not known: of the Go driver, adopted, damaged */
 	bool made_by_controller;
-	char *claim; /* that it was made for, as claim_text(); NULL: not known */
+	bool is_inline;
+	char *claim; /* for which it was created, as claim_text(); NULL: not known */
+	/* When a controller first had a report of it as made, of the clock of its node table; 0: in the first
+	 * report of its node, or not yet. Not compared. */
+	uint64_t seen_ns;
 };
 
 struct pool_report {
 	char *name;
-	struct capacity capacity; /* of what can be made there now */
+	struct capacity capacity; /* of what can be created there now */
+	uint64_t region_bytes;    /* size of its region; 0: not known */
 	struct layout_rules rules;
-	uint64_t free_extent_bytes[LAYOUT_GAPS_MAX]; /* as struct device_pool says */
+	uint64_t free_extent_bytes[LAYOUT_EXTENTS_MAX]; /* as in struct device_pool */
 	size_t n_free_extents;
-	bool incomplete; /* a device of it is missing */
+	bool incomplete;        /* a device of it is missing */
+	uint64_t erasing_bytes; /* of volumes that are being erased */
 };
 
 struct volumes_report {
 	struct pool_report *pools;
 	size_t n_pools;
-	struct volume_report *volumes; /* sorted by id, but for the damaged ones, which come last */
+	struct volume_report
+		*volumes; /* first those with a record, by ID; then those being created; then damaged ones */
 	size_t n_volumes;
 };
 
-/** pool_report_done(), volume_report_done() - release what it points to; safe on a zeroed one. */
+/** pool_report_done(), volume_report_done() - release what the parameter points to; safe on a zeroed one. */
 void pool_report_done(struct pool_report *p);
 void volume_report_done(struct volume_report *v);
 
-/** pool_report_equal(), volume_report_equal() - whether both say the same. */
+/** pool_report_equal(), volume_report_equal() - whether @a and @b are equal. */
 bool pool_report_equal(const struct pool_report *a, const struct pool_report *b);
 bool volume_report_equal(const struct volume_report *a, const struct volume_report *b);
-
-/** volumes_report() - what there is. Return: false before the first snapshot. @ret: volumes_report_done(). */
-bool volumes_report(struct volumes *v, struct volumes_report *ret);
 
 /** volumes_report_done() - release what @r owns; safe on a zeroed one. */
 void volumes_report_done(struct volumes_report *r);

@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/bounded_lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/turn.h"
 #include "os/blockdev.h"
-#include "os/mount_shown.h"
-#include "volume/failing.h"
+#include "os/blockdev_mounts.h"
+#include "volume/failing_pools.h"
 
 #define NODE_WAIT_MS 5000
 #define RELIST_TRIES 8
@@ -23,14 +23,15 @@ struct snapshot {
 	struct records *records;
 	struct device_manager *devices;
 	struct volume_locks *locks;
-	struct turn relisting; /* one listing at a time, so that an older one never replaces a newer one */
+	struct bounded_lock
+		relisting; /* one listing at a time, so that an older one never replaces a newer one */
 	/* guarded by the mutex: */
 	struct device_list *seen; /* last listing, kept up to date; NULL before the first */
 	uint64_t changes;  /* devices that we created or destroyed: a listing that overlaps one is not used */
 	uint64_t listings; /* that were used in `seen`, of pools alone too */
 	char **in_doubt;   /* ids whose removal failed, and may have been done, or whose device's path was
 			    * another's, until the next new listing: strv */
-	struct failing *failing;
+	struct failing_pools *failing;
 };
 
 struct snapshot *snapshot_new(struct volumes_shared *shared, struct records *records,
@@ -42,8 +43,8 @@ struct snapshot *snapshot_new(struct volumes_shared *shared, struct records *rec
 		.records = records,
 		.devices = devices,
 		.locks = locks,
-		.failing = failing_new()};
-	turn_init(&s->relisting);
+		.failing = failing_pools_new()};
+	bounded_lock_init(&s->relisting);
 	return s;
 }
 
@@ -53,8 +54,8 @@ void snapshot_free(struct snapshot *s)
 		return;
 	device_list_free(s->seen);
 	strv_free(s->in_doubt);
-	failing_free(s->failing);
-	turn_done(&s->relisting);
+	failing_pools_free(s->failing);
+	bounded_lock_done(&s->relisting);
 	free(s);
 }
 
@@ -63,7 +64,7 @@ const struct device_list *snapshot_list(const struct snapshot *s)
 	return s->seen;
 }
 
-struct failing *snapshot_failing(const struct snapshot *s)
+struct failing_pools *snapshot_failing_pools(const struct snapshot *s)
 {
 	return s->failing;
 }
@@ -103,9 +104,9 @@ static bool use_list(struct snapshot *s, struct device_list **list, struct momen
 
 int snapshot_relist(struct snapshot *s, struct error **err)
 {
-	CLEANUP(turn_endp) struct turn *turn = NULL;
+	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
 
-	if (turn_take(&s->relisting, "list devices", RELIST_WAIT_MS, &turn, err) < 0)
+	if (bounded_lock_take(&s->relisting, "list devices", RELIST_WAIT_MS, &lock, err) < 0)
 		return -1;
 	for (unsigned tries = 0; tries < RELIST_TRIES; tries++) {
 		CLEANUP(device_list_freep) struct device_list *list = NULL;
@@ -168,7 +169,7 @@ static bool note_with_pools(struct snapshot *s, const struct device *d, bool exi
 	return false;
 }
 
-void snapshot_note(struct snapshot *s, const struct device *d, bool exists)
+void snapshot_apply_change(struct snapshot *s, const struct device *d, bool exists)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 
@@ -202,7 +203,7 @@ int snapshot_destroy_device(struct snapshot *s, const struct device *d, int excl
 {
 	volume_lock_set_step(s->locks, d->id, "removing its device");
 	if (device_destroy(s->devices, d, exclusive_fd, err) == 0) {
-		snapshot_note(s, d, /* exists= */ false);
+		snapshot_apply_change(s, d, /* exists= */ false);
 		return 0;
 	}
 	doubt(s, d->id);
@@ -284,7 +285,7 @@ int snapshot_confirm_path(
 }
 
 /* Nothing but we activates devices where no udev rule does it. Others of the same form are left as they are:
- * names of namespaces are anybody's. */
+ * any program can choose names of namespaces. */
 static int activate_own(struct snapshot *s, const struct device_list *list, struct error **err)
 {
 	struct device_list own = {
@@ -352,7 +353,7 @@ static int make_active(
 	device_free(TAKE_PTR(*device));
 	*device = snapshot_seen_device(s, r);
 	if (!*device)
-		return err_set(err, ERR_UNAVAILABLE, "its device is gone since it was listed");
+		return err_set(err, ERR_UNAVAILABLE, "its device has disappeared since it was listed");
 	if (!(*device)->active)
 		return err_set(err, ERR_UNAVAILABLE, "its device could not be activated (%s)",
 			all ? "no reason given" : activation->msg);
@@ -363,16 +364,16 @@ static int refuse_absent(const struct volume_record *r, enum presence presence, 
 {
 	if (presence == DEVICE_FOREIGN)
 		return err_set(err, ERR_PRECONDITION,
-			"the device of volume %s does not bear the identity that was recorded; see "
+			"the device of volume %s does not have the recorded identity; see "
 			"pmem-csi-driver check -repair %s",
 			r->id, r->id);
 	return err_set(err, ERR_UNAVAILABLE, "volume %s is missing: %s", r->id,
 		presence == DEVICE_GONE
 			? "its pool has no such device"
-			: "its pool is absent or incomplete, or several devices bear its name");
+			: "its pool is absent or incomplete, or several devices have its name");
 }
 
-/* Somebody deactivated, renamed or removed it since it was seen. To wait for a node is for devices that we
+/* It was deactivated, renamed or removed since it was seen. To wait for a node is for devices that we
  * make. */
 static bool has_vanished(const struct device *d)
 {
@@ -416,29 +417,38 @@ int snapshot_require_content(
 		return -1;
 	if (d->raw)
 		return err_set(err, ERR_PRECONDITION,
-			"volume %s: its namespace has lost its mode, so that its content is not where it was",
+			"volume %s: its namespace has lost its mode, so its content is no longer where it "
+			"was",
 			r->id);
 	*ret = TAKE_PTR(d);
 	return 0;
 }
 
-int snapshot_claim_device(struct snapshot *s, const struct volume_record *r, const struct device *d,
-	int *ret_fd, struct error **err)
+static int refuse_in_use(const struct volume_record *r, const struct device *d, struct error **err)
 {
 	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
-	CLEANUP(fd_closep) int fd = -1;
 	struct blockdev_info info;
 
 	if (blockdev_stat(d->path, &info, err) < 0)
 		return err_wrap(err, "volume %s", r->id);
 	if (mount_table_read(&table, err) < 0)
 		return -1;
-	const struct mount_entry *use = mount_shown_any(table, info.dev);
+	const struct mount_entry *use = blockdev_mount_find(table, info.dev);
 	if (use)
 		return err_set(
 			err, ERR_PRECONDITION, "volume %s is in use: mounted at %s", r->id, use->target);
 	if (dm_wait_unused(d->path, err) < 0 || dm_refuse_shared(info.dev, err) < 0)
 		return err_wrap(err, "volume %s", r->id);
+	return 0;
+}
+
+int snapshot_claim_device(struct snapshot *s, const struct volume_record *r, const struct device *d,
+	int *ret_fd, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = -1;
+
+	if (refuse_in_use(r, d, err) < 0)
+		return -1;
 	if (blockdev_open_exclusive(d->path, &fd, err) < 0)
 		return err_wrap(
 			err, "volume %s%s", r->id, (*err)->code == ERR_PRECONDITION ? " is in use" : "");

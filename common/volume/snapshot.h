@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * snapshot.h - the devices and pools of a node as they were seen last, kept up to date, and what is done with
- * the devices of recorded volumes.
+ * snapshot.h - the devices and pools of a node as they were seen last, kept up to date; finds, claims and
+ * destroys the devices of recorded volumes.
  *
- * Shares its mutex with the records (records.h says why), which tell it which devices are ours. Functions
- * whose results are borrowed require that the caller has the mutex; all others take it. Threads: safe. Blocks
+ * Shares its mutex with the records, which determine which devices are ours (records.h says why). Functions
+ * whose comment says so must be called with the mutex held, and all others without it. Threads: safe. Blocks
  * on devices and LVM where it may list, activate, claim or destroy.
  */
 #pragma once
@@ -14,10 +14,11 @@
 #include "volume/presence.h"
 #include "volume/records.h"
 
-struct failing;
+struct failing_pools;
 struct snapshot;
 
-/** snapshot_new() - nothing is seen yet. All parameters are borrowed; @locks: shown what is being done.
+/** snapshot_new() - make a snapshot without any listing. All parameters are borrowed; @locks: get the current
+ * step.
  * Return: never NULL; snapshot_free(). */
 struct snapshot *snapshot_new(struct volumes_shared *shared, struct records *records,
 	struct device_manager *devices, struct volume_locks *locks);
@@ -26,42 +27,47 @@ struct snapshot *snapshot_new(struct volumes_shared *shared, struct records *rec
 void snapshot_free(struct snapshot *s);
 
 /** snapshot_begin() - list devices for the first time, after the records were loaded: from then on the driver
- * is ready. @activate: the devices that have records, first. Return: 0, or -1 as device_list_read(). */
+ * is ready. @activate: first activate the devices that have records. Return: 0, or -1 as device_list_read().
+ */
 int snapshot_begin(struct snapshot *s, bool activate, struct error **err) MUST_CHECK;
 
-/** snapshot_list() - what was seen last, borrowed; NULL before snapshot_begin(). The caller has the mutex. */
+/** snapshot_list() - get the last listing, borrowed; NULL before snapshot_begin(). The caller has the mutex.
+ */
 const struct device_list *snapshot_list(const struct snapshot *s);
 
-/** snapshot_failing() - the pools in which devices could not be made, borrowed. The caller has the mutex. */
-struct failing *snapshot_failing(const struct snapshot *s);
+/** snapshot_failing_pools() - get the pools in which devices could not be created, borrowed. The caller has
+ * the mutex. */
+struct failing_pools *snapshot_failing_pools(const struct snapshot *s);
 
-/** snapshot_is_missing() - whether the device of @r cannot be seen. A device of its name that bears another
- * identity is not its own. The caller has the mutex. */
+/** snapshot_is_missing() - whether the device of @r is not in the last listing. A device with its name and
+ * another identity does not count. The caller has the mutex. */
 bool snapshot_is_missing(const struct snapshot *s, const struct volume_record *r);
 
-/** snapshot_phase() - of @r, which is missing when it is ready and its device cannot be seen. The caller has
- * the mutex. */
+/** snapshot_phase() - get the phase of @r, which is PHASE_MISSING for a ready one that snapshot_is_missing().
+ * The caller has the mutex. */
 enum volume_phase snapshot_phase(const struct snapshot *s, const struct volume_record *r);
 
-/** snapshot_relist() - list devices again. On failure what was seen stays. Return: 0, or -1 as
+/** snapshot_relist() - list devices again. On failure the last listing stays. Return: 0, or -1 as
  * device_list_read(). */
 int snapshot_relist(struct snapshot *s, struct error **err) MUST_CHECK;
 
-/** snapshot_note() - @d was created or destroyed by us. Of its pool what the manager has seen is shown, or
- * else computed. */
-void snapshot_note(struct snapshot *s, const struct device *d, bool exists);
+/** snapshot_apply_change() - update the snapshot after this driver has created or destroyed @d. The capacity
+ * of its pool is taken from what the device manager has seen, or computed. Lists devices again if the device
+ * manager does not know what it has seen. */
+void snapshot_apply_change(struct snapshot *s, const struct device *d, bool exists);
 
-/** snapshot_destroy_device() - device_destroy(), and note it; after a failure what was seen is in doubt, and
- * snapshot_find_device() lists again. Parameters and return as device_destroy(). */
+/** snapshot_destroy_device() - call device_destroy() and update the snapshot. After a failure, the snapshot
+ * may be wrong, so the next snapshot_find_device() lists devices again. Parameters and return as
+ * device_destroy(). */
 int snapshot_destroy_device(
 	struct snapshot *s, const struct device *d, int exclusive_fd, struct error **err) MUST_CHECK;
 
-/** snapshot_seen_device() - a copy of the device of @r, if present in what was seen last, else NULL. */
+/** snapshot_seen_device() - copy the device of @r, if it is present in the last listing; otherwise NULL. */
 struct device *snapshot_seen_device(struct snapshot *s, const struct volume_record *r);
 
 /**
- * snapshot_find_device() - the device of @r, which bears its identity where that is recorded; lists again if
- * it is not among those seen.
+ * snapshot_find_device() - find the device of @r, which has the recorded identity, if one is recorded; lists
+ * devices again if it is not in the last listing.
  * @ret_device: a copy if present, else NULL
  * @ret:        as presence_of()
  * Return: 0, or -1 with ERR_UNAVAILABLE (listing failed).
@@ -69,24 +75,24 @@ struct device *snapshot_seen_device(struct snapshot *s, const struct volume_reco
 int snapshot_find_device(struct snapshot *s, const struct volume_record *r, struct device **ret_device,
 	enum presence *ret, struct error **err) MUST_CHECK;
 
-/** snapshot_require_device() - snapshot_find_device() that must be present, active, with a node.
- * Return: 0, or -1 with ERR_UNAVAILABLE that says what is missing. */
+/** snapshot_require_device() - snapshot_find_device(), but fail unless the device is present and active, and
+ * has a node in /dev. Return: 0, or -1 with ERR_UNAVAILABLE and a text that says what is missing. */
 int snapshot_require_device(struct snapshot *s, const struct volume_record *r, struct device **ret,
 	struct error **err) MUST_CHECK;
 
-/** snapshot_require_content() - snapshot_require_device() whose content is where it belongs. Return: 0, or -1
- * as that, or with ERR_PRECONDITION. */
+/** snapshot_require_content() - snapshot_require_device(), but fail also if the content is not at the
+ * expected place of the device. Return: 0, or -1 as snapshot_require_device(), or with ERR_PRECONDITION. */
 int snapshot_require_content(struct snapshot *s, const struct volume_record *r, struct device **ret,
 	struct error **err) MUST_CHECK;
 
-/** snapshot_confirm_path() - make sure that @d, the device of @r, still has its path: the kernel gives names
- * of namespaces again. To be asked while it is held open, before anything is written. Return: 0, or -1 with
- * ERR_UNAVAILABLE. */
+/** snapshot_confirm_path() - make sure that @d, the device of @r, still has its path: the kernel reuses
+ * names of namespaces. To be called while the device is held open, before anything is written. Return: 0, or
+ * -1 with ERR_UNAVAILABLE. */
 int snapshot_confirm_path(struct snapshot *s, const struct volume_record *r, const struct device *d,
 	struct error **err) MUST_CHECK;
 
-/** snapshot_claim_device() - make sure that nobody uses the device of @r, and keep everybody out. @ret_fd:
- * the caller closes. Return: 0, or -1 with ERR_PRECONDITION (in use), ERR_NOT_FOUND, ERR_UNAVAILABLE (it is
- * another one by now), ERR_INTERNAL. */
+/** snapshot_claim_device() - make sure that the device of @r is not in use, and open it exclusively. @ret_fd:
+ * the caller closes. Return: 0, or -1 with ERR_PRECONDITION (in use), ERR_NOT_FOUND, ERR_UNAVAILABLE (the
+ * path belongs to another device by now), ERR_INTERNAL. */
 int snapshot_claim_device(struct snapshot *s, const struct volume_record *r, const struct device *d,
 	int *ret_fd, struct error **err) MUST_CHECK;

@@ -180,20 +180,6 @@ static void write_strings(struct json_writer *w, const char *key, char *const *s
 	json_array_end(w);
 }
 
-static void write_claim(struct json_writer *w, const struct volume_claim *c)
-{
-	if (c->name) {
-		json_key_str(w, "claimNamespace", c->namespace);
-		json_key_str(w, "claimName", c->name);
-	}
-	if (c->pv)
-		json_key_str(w, "pvName", c->pv);
-	if (c->pod) {
-		json_key_str(w, "podNamespace", c->pod_namespace);
-		json_key_str(w, "podName", c->pod);
-	}
-}
-
 static void write_ours(struct json_writer *w, const struct volume_record *r)
 {
 	if (r->identity)
@@ -224,7 +210,7 @@ static void write_ours(struct json_writer *w, const struct volume_record *r)
 		json_key_bool(w, "stagedBlock", true);
 	write_strings(w, "stagedFlags", r->staged_flags);
 	write_strings(w, "targets", r->targets);
-	write_claim(w, &r->claim);
+	claim_write_json(&r->claim, w);
 }
 
 int state_format(const struct volume_record *r, struct buf *out, struct error **err)
@@ -314,6 +300,26 @@ struct volume_record *volume_record_dup(const struct volume_record *r)
 	return copy;
 }
 
+bool volume_record_is_inline(const struct volume_record *r)
+{
+	return str_eq(strmap_get(&r->parameters, "persistencyModel"), "ephemeral");
+}
+
+bool volume_record_may_hold_data(const struct volume_record *r)
+{
+	return r->ever_staged || !r->identity || r->adopted;
+}
+
+bool volume_record_is_taken_over(const struct volume_record *r)
+{
+	return !r->identity && !r->adopted;
+}
+
+bool volume_record_may_be_block(const struct volume_record *r)
+{
+	return r->block_clean || volume_record_is_taken_over(r);
+}
+
 bool state_refuses(const struct error *err)
 {
 	return err->os_errno == ENOSPC || err->os_errno == EDQUOT || err->os_errno == EROFS ||
@@ -391,7 +397,7 @@ static struct state_problem *add_problem(
 	return &c->problems[c->n_problems++];
 }
 
-/* Whether @name is a volume's file; the id's length and the phase are told. */
+/* Whether @name is a volume's file; then its id's length and its phase are returned. */
 static bool is_volume_file(const char *name, size_t *ret_id_len, enum volume_phase *ret_phase)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(phase_suffix); i++) {
@@ -415,10 +421,10 @@ static int load_file(struct state_store *s, const char *name, size_t id_len, enu
 	if (state_parse(buf_span(&text), &rec, err) < 0)
 		return -1;
 	if (strlen(rec->id) != id_len || memcmp(rec->id, name, id_len) != 0)
-		return err_set(
-			err, ERR_INVALID_ARGUMENT, "the file is named after another volume than %s", rec->id);
+		return err_set(err, ERR_INVALID_ARGUMENT, "the file has the name of a volume other than %s",
+			rec->id);
 	if (!volume_id_valid(rec->id))
-		return err_set(err, ERR_INVALID_ARGUMENT, "%s is no volume ID", rec->id);
+		return err_set(err, ERR_INVALID_ARGUMENT, "%s is not a valid volume ID", rec->id);
 	rec->phase = phase;
 	*ret = TAKE_PTR(rec);
 	return 0;
@@ -452,10 +458,10 @@ static void add_record(struct state_content *c, struct volume_record *rec)
 		c->records[at] = rec;
 	}
 	CLEANUP(free_charp) char *name = file_name(loser->id, loser->phase);
-	add_problem(c, STATE_TWIN, name, "another file of the same volume counts")->record = loser;
+	add_problem(c, STATE_TWIN, name, "another file of the same volume is used")->record = loser;
 }
 
-/* Whether it was for want of something that we lack, so that nothing is known of the file. */
+/* Whether this process lacked a resource, so that nothing is known of the file. */
 static bool is_shortage(const struct error *err)
 {
 	return err->os_errno == EMFILE || err->os_errno == ENFILE || err->os_errno == ENOMEM;
@@ -472,7 +478,7 @@ static void load_temporary(struct state_store *s, const char *name, struct state
 	CLEANUP(error_freep) struct error *problem = NULL;
 
 	if (s->lock_fd < 0)
-		add_problem(c, STATE_TEMPORARY, name, "a write of it was cut off");
+		add_problem(c, STATE_TEMPORARY, name, "writing it was interrupted");
 	else if (!is_foreign_temporary(name) && file_unlink_durable(s->dir_fd, name, &problem) < 0)
 		add_problem(c, STATE_TEMPORARY, name, problem->msg);
 }
@@ -538,7 +544,7 @@ void state_content_done(struct state_content *c)
 }
 
 /* Root may use what is kept back from others. Network file systems may know no number of files. */
-int state_check_room(const struct state_store *s, struct error **err)
+int state_check_space(const struct state_store *s, struct error **err)
 {
 	struct statvfs fs;
 
@@ -618,7 +624,7 @@ int state_set_aside(struct state_store *s, const char *file, char **ret_name, st
 {
 	CLEANUP(free_charp) char *name = x_asprintf("%s.damaged", file);
 
-	/* nobody else renames here while we have the lock */
+	/* no other process renames files here while we have the lock */
 	for (unsigned n = 2; !is_missing(s, name); n++) {
 		free(name);
 		name = x_asprintf("%s.damaged.%u", file, n);

@@ -26,7 +26,7 @@ struct volumes *volumes_new(const struct volumes_config *config)
 	v->node_id = x_strdup(config->node_id);
 	v->state_path = x_strdup(config->state_path);
 	v->locks = volume_locks_new();
-	v->eraser = eraser_new(&(struct eraser_config){.erase = volumes_erase,
+	v->erase_queue = erase_queue_new(&(struct erase_queue_config){.erase = volumes_erase,
 		.user = v,
 		.bytes_per_s = config->erase_bytes_per_s,
 		.in_call = config->erase_in_call});
@@ -48,7 +48,7 @@ void volumes_free(struct volumes *v)
 {
 	if (!v)
 		return;
-	eraser_free(v->eraser);
+	erase_queue_free(v->erase_queue);
 	concurrency_limit_free(v->making);
 	concurrency_limit_free(v->zeroing);
 	snapshot_free(v->snapshot);
@@ -64,7 +64,7 @@ void volumes_free(struct volumes *v)
 
 void volumes_stop(struct volumes *v)
 {
-	eraser_stop(v->eraser);
+	erase_queue_stop(v->erase_queue);
 	concurrency_limit_close(v->zeroing);
 }
 
@@ -137,17 +137,7 @@ int volumes_lock_ready(struct volumes *v, const char *handle, int wait_ms, struc
 	return 0;
 }
 
-bool volumes_is_taken_over(const struct volume_record *r)
-{
-	return !r->identity && !r->adopted;
-}
-
-bool volumes_may_be_block(const struct volume_record *r)
-{
-	return r->block_clean || volumes_is_taken_over(r);
-}
-
-bool volumes_lacks_record(struct volumes *v, const char *id)
+bool volumes_may_exist_unrecorded(struct volumes *v, const char *id)
 {
 	pthread_mutex_lock(&v->shared.mutex);
 	const struct device_list *seen = snapshot_list(v->snapshot);
@@ -165,8 +155,8 @@ struct volume_info *volumes_info(struct volumes *v, const struct volume_record *
 	info->size_bytes = r->size_bytes;
 	params_to_context(&r->parameters, &info->context);
 	info->is_cache = str_eq(strmap_get(&r->parameters, "persistencyModel"), "cache");
-	info->may_be_block = volumes_may_be_block(r);
-	info->is_taken_over = volumes_is_taken_over(r);
+	info->may_be_block = volume_record_may_be_block(r);
+	info->is_taken_over = volume_record_is_taken_over(r);
 	info->fs_type = x_strdup(r->fs_type);
 	info->claim = claim_text(&r->claim);
 	info->pod = claim_pod(&r->claim);
@@ -178,7 +168,7 @@ struct volume_info *volumes_info(struct volumes *v, const struct volume_record *
 
 static uint64_t left_to_erase(const struct volumes *v, const struct volume_record *r)
 {
-	uint64_t done_bytes = eraser_done_bytes(v->eraser, r->id);
+	uint64_t done_bytes = erase_queue_done_bytes(v->erase_queue, r->id);
 
 	if (!volumes_erases_whole(r))
 		return 0;
@@ -227,7 +217,7 @@ static void count_unrecorded(
 void volumes_overview(struct volumes *v, struct volumes_overview *ret)
 {
 	struct volumes_overview o = {0};
-	struct eraser_counts counts;
+	struct erase_queue_counts counts;
 
 	pthread_mutex_lock(&v->shared.mutex);
 	const struct device_list *seen = snapshot_list(v->snapshot);
@@ -237,9 +227,10 @@ void volumes_overview(struct volumes *v, struct volumes_overview *ret)
 	if (seen)
 		count_unrecorded(v, seen, &o);
 	for (size_t i = 0; seen && i < seen->n_pools; i++)
-		o.n_failing_pools += failing_has(snapshot_failing(v->snapshot), seen->pools[i].uuid);
+		o.n_failing_pools +=
+			failing_pools_has(snapshot_failing_pools(v->snapshot), seen->pools[i].uuid);
 	pthread_mutex_unlock(&v->shared.mutex);
-	eraser_count(v->eraser, &counts);
+	erase_queue_count(v->erase_queue, &counts);
 	o.erasures_running = counts.n_running;
 	o.erased_bytes = counts.erased_bytes;
 	*ret = o;

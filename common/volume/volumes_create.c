@@ -4,18 +4,17 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/durable_step.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/parse.h"
 #include "base/random.h"
-#include "base/step.h"
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/fs.h"
-#include "pmem/best_fit.h"
-#include "pmem/erase.h"
+#include "pmem/zero_range.h"
 #include "volume/id.h"
 #include "volume/params.h"
+#include "volume/pool_choice.h"
 #include "volume/volumes_private.h"
 
 #define ZERO_STEP_BYTES (64ULL << 20)
@@ -33,7 +32,7 @@ static int check_request(const struct volume_request *q, struct volume_params *r
 		return -1;
 	if (!q->fs_type && !q->block)
 		return err_set(
-			err, ERR_INVALID_ARGUMENT, "neither a file system nor a block device is asked for");
+			err, ERR_INVALID_ARGUMENT, "neither a file system nor a block device is requested");
 	if (q->fs_type && !fs_known(q->fs_type))
 		return err_set(
 			err, ERR_INVALID_ARGUMENT, "file system \"%s\" is neither ext4 nor xfs", q->fs_type);
@@ -68,7 +67,7 @@ static int check_existing(const struct volume_record *r, const struct volume_req
 		    have.is_inline == wanted->is_inline && have.cache_size == wanted->cache_size &&
 		    have.usage == wanted->usage &&
 		    (!r->fs_type || !q->fs_type || str_eq(r->fs_type, q->fs_type)) &&
-		    (!q->block || volumes_may_be_block(r));
+		    (!q->block || volume_record_may_be_block(r));
 	params_done(&have);
 	if (!same)
 		return err_set(err, ERR_EXISTS, "volume %s exists with other parameters", r->id);
@@ -83,103 +82,6 @@ static int require_existing(struct volumes *v, const struct volume_record *r, co
 	if (snapshot_require_content(v->snapshot, r, &d, err) < 0)
 		return -1;
 	return check_existing(r, q, wanted, err);
-}
-
-/* Smallest size that serves the request; its file system may need more than was asked for. */
-static int wanted_bytes(const struct volume_request *q, uint64_t *ret, struct error **err)
-{
-	char text[24];
-	uint64_t min_bytes = q->fs_type ? fs_min_bytes(q->fs_type) : 0;
-	uint64_t bytes = q->required_bytes > min_bytes ? q->required_bytes : min_bytes;
-
-	if (q->limit_bytes > 0 && bytes > q->limit_bytes)
-		return err_set(err, ERR_RANGE, "limit_bytes %llu is below the minimum of %s for %s",
-			(unsigned long long)q->limit_bytes, format_bytes(min_bytes, text), q->fs_type);
-	*ret = bytes;
-	return 0;
-}
-
-struct candidate {
-	char *uuid;
-	bool avoided;        /* devices could not be made there of late */
-	uint64_t size_bytes; /* as device_fit() says */
-	uint64_t max_bytes;
-};
-
-struct candidates {
-	struct candidate *list;
-	size_t n;
-	uint64_t largest_bytes; /* over all complete pools, for the message */
-	bool over_limit;        /* a pool would fit, but rounding passes the limit */
-	char used_up[192];      /* what, in which pool, keeps space from being used, or "" */
-};
-
-static void candidates_done(struct candidates *c)
-{
-	for (size_t i = 0; i < c->n; i++)
-		free(c->list[i].uuid);
-	free(c->list);
-	*c = (struct candidates){0};
-}
-
-/* What is avoided comes last. */
-static int compare_candidates(const void *a, const void *b)
-{
-	const struct candidate *x = a;
-	const struct candidate *y = b;
-
-	if (x->avoided != y->avoided)
-		return x->avoided ? 1 : -1;
-	return best_fit_compare(x->max_bytes, y->max_bytes);
-}
-
-static void find_candidates(
-	struct volumes *v, uint64_t bytes, uint64_t limit_bytes, bool sector, struct candidates *ret)
-{
-	struct candidates c = {0};
-	uint64_t now_ns = clock_ns();
-
-	pthread_mutex_lock(&v->shared.mutex);
-	const struct device_list *seen = snapshot_list(v->snapshot);
-	for (size_t i = 0; i < seen->n_pools; i++) {
-		const struct device_pool *p = &seen->pools[i];
-		uint64_t max_bytes = capacity_max_bytes(&p->capacity, sector);
-		uint64_t size_bytes = device_fit(v->devices, p, sector, bytes);
-
-		if (p->complete && !p->closed && max_bytes > c.largest_bytes)
-			c.largest_bytes = max_bytes;
-		if (p->used_up && !p->closed && !c.used_up[0])
-			snprintf(c.used_up, sizeof(c.used_up), "%s in %s", p->used_up, p->name);
-		if (size_bytes == UINT64_MAX)
-			continue;
-		if (limit_bytes > 0 && size_bytes > limit_bytes) {
-			c.over_limit = true;
-			continue;
-		}
-		c.list = x_realloc(c.list, c.n + 1, sizeof(*c.list));
-		c.list[c.n++] = (struct candidate){.uuid = x_strdup(p->uuid),
-			.avoided = failing_avoids(snapshot_failing(v->snapshot), p->uuid, now_ns),
-			.size_bytes = size_bytes,
-			.max_bytes = max_bytes};
-	}
-	pthread_mutex_unlock(&v->shared.mutex);
-	if (c.n > 1)
-		qsort(c.list, c.n, sizeof(*c.list), compare_candidates);
-	*ret = c;
-}
-
-static int no_candidate(const struct candidates *c, uint64_t bytes, struct error **err)
-{
-	char largest[24];
-
-	if (c->over_limit)
-		return err_set(err, ERR_RANGE,
-			"%llu bytes rounded to what the pool can allocate pass limit_bytes",
-			(unsigned long long)bytes);
-	return err_set(err, ERR_EXHAUSTED,
-		"not enough space: %llu bytes needed, the largest possible volume has %s%s%s",
-		(unsigned long long)bytes, format_bytes(c->largest_bytes, largest),
-		c->used_up[0] ? "; no free " : "", c->used_up);
 }
 
 static struct volume_record *new_record(struct volumes *v, const char *id, const struct volume_request *q)
@@ -210,9 +112,9 @@ static int zero_all(struct volumes *v, int fd, uint64_t size_bytes, struct error
 	for (uint64_t at = 0; at < size_bytes; at += ZERO_STEP_BYTES) {
 		uint64_t left_bytes = size_bytes - at;
 
-		if (eraser_is_stopping(v->eraser))
+		if (erase_queue_is_stopping(v->erase_queue))
 			return err_set(err, ERR_UNAVAILABLE, "the driver is stopping");
-		if (erase_range(fd, at, left_bytes < ZERO_STEP_BYTES ? left_bytes : ZERO_STEP_BYTES, err) < 0)
+		if (zero_range(fd, at, left_bytes < ZERO_STEP_BYTES ? left_bytes : ZERO_STEP_BYTES, err) < 0)
 			return -1;
 	}
 	return 0;
@@ -228,7 +130,7 @@ static int clear_device(struct volumes *v, const struct device *d, bool whole, s
 		return 0;
 	if (blockdev_open_exclusive(d->path, &fd, err) < 0)
 		return -1;
-	return whole ? zero_all(v, fd, d->size_bytes, err) : erase_head(fd, d->size_bytes, err);
+	return whole ? zero_all(v, fd, d->size_bytes, err) : zero_ends(fd, d->size_bytes, err);
 }
 
 /* A volume that is being made. */
@@ -258,11 +160,11 @@ static int make_device(struct volumes *v, struct creation *c, struct device **re
 		.size_bytes = r->size_bytes,
 		.sector = c->sector};
 
-	volume_lock_set_step(v->locks, r->id, "making its device");
+	volume_lock_set_step(v->locks, r->id, "creating its device");
 	if (device_create(v->devices, &spec, &d, err) < 0)
 		return -1;
 	concurrency_limit_leave(TAKE_PTR(c->making));
-	snapshot_note(v->snapshot, d, /* exists= */ true);
+	snapshot_apply_change(v->snapshot, d, /* exists= */ true);
 	volume_lock_set_step(v->locks, r->id, "zeroing its device");
 	if (clear_device(v, d, c->block, err) < 0)
 		return err_wrap(err, "new device");
@@ -278,8 +180,8 @@ static int record_creation(struct volumes *v, const struct volume_record *r, str
 	if (records_save(v->records, r, &refusal) == 0)
 		return 0;
 	if (state_refuses(refusal)) {
-		/* until the next refresh looks: a file system that has failed may not tell by statvfs(3) */
-		(void)records_note_room(v->records, refusal->msg);
+		/* until the next refresh looks: statvfs(3) may not show that a file system has failed */
+		(void)records_note_space(v->records, refusal->msg);
 		return err_set(
 			err, ERR_EXHAUSTED, "no volume can be recorded on this node: %s", refusal->msg);
 	}
@@ -288,14 +190,14 @@ static int record_creation(struct volumes *v, const struct volume_record *r, str
 }
 
 static int create_in_pool(
-	struct volumes *v, struct creation *c, const struct candidate *pool, struct error **err)
+	struct volumes *v, struct creation *c, const struct pool_candidate *pool, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
 	struct volume_record *r = c->r;
 
 	free(r->pool);
 	r->pool = x_strdup(pool->uuid);
-	r->size_bytes = pool->size_bytes;
+	r->size_bytes = pool->granted_bytes;
 	r->block_clean = false;
 	if (record_creation(v, r, err) < 0)
 		return -1;
@@ -316,8 +218,8 @@ static int create_in_pool(
 	return 0;
 }
 
-/* After a failure: nothing half-made stays, unless undoing fails too; then the record stays for the next try.
- * Return: whether it is undone. */
+/* After a failure nothing partly created is left, unless undoing fails too; then the record stays for the
+ * next attempt. Return: whether it is undone. */
 static bool undo_create(struct volumes *v, const struct volume_record *r, struct error **err)
 {
 	CLEANUP(error_freep) struct error *undo = NULL;
@@ -361,8 +263,8 @@ static int refuse_while_stuck(struct volumes *v, struct error **err)
 	if (age_ns < HANGS_NS)
 		return 0;
 	return err_set(err, ERR_UNAVAILABLE,
-		"no device can be made until \"%s\" ends, which has been running for %ju s", a.command,
-		(uintmax_t)(age_ns / NS_PER_S));
+		"no device can be created until \"%s\" has finished, which has been running for %ju s",
+		a.command, (uintmax_t)(age_ns / NS_PER_S));
 }
 
 /* A burst of requests waits its turn, as long as devices are made at the usual pace. */
@@ -377,13 +279,13 @@ static int enter_making(struct volumes *v, struct concurrency_limit **ret, struc
 		if (concurrency_limit_enter(v->making, wait ? MAKE_PIECE_MS : 0, ret, err) == 0)
 			return 0;
 		if (!wait)
-			return err_wrap(err, "make devices");
+			return err_wrap(err, "create devices");
 		error_clear(err);
 	}
 }
 
-/* Before anything is written, so that those who are sent away leave nothing. */
-static int enter_gates(struct volumes *v, struct creation *c, struct error **err)
+/* Before anything is written, so that refused calls leave nothing. */
+static int enter_limits(struct volumes *v, struct creation *c, struct error **err)
 {
 	if (refuse_while_stuck(v, err) < 0)
 		return -1;
@@ -392,7 +294,7 @@ static int enter_gates(struct volumes *v, struct creation *c, struct error **err
 		if (concurrency_limit_enter(v->zeroing, ZERO_WAIT_MS, &c->zeroing, err) < 0)
 			return err_wrap(err, "zero a new block volume");
 	}
-	volume_lock_set_step(v->locks, c->r->id, "waiting until its device can be made");
+	volume_lock_set_step(v->locks, c->r->id, "waiting until its device can be created");
 	return enter_making(v, &c->making, err);
 }
 
@@ -406,9 +308,9 @@ static bool blame_pool(struct volumes *v, const struct creation *c, const struct
 	if (err->code == ERR_EXHAUSTED || err->code == ERR_UNAVAILABLE)
 		return true;
 	pthread_mutex_lock(&v->shared.mutex);
-	unsigned seconds = failing_note(snapshot_failing(v->snapshot), c->r->pool, clock_ns());
+	unsigned seconds = failing_pools_note(snapshot_failing_pools(v->snapshot), c->r->pool, clock_ns());
 	pthread_mutex_unlock(&v->shared.mutex);
-	log_warn("a device could not be made; its pool is avoided and offers no capacity for some time",
+	log_warn("a device could not be created; its pool is avoided and offers no capacity for some time",
 		F_STR("pool", c->r->pool), F_U64("seconds", seconds), F_ERR(err));
 	volumes_changed(&v->shared);
 	return true;
@@ -417,14 +319,14 @@ static bool blame_pool(struct volumes *v, const struct creation *c, const struct
 static void praise_pool(struct volumes *v, const struct creation *c)
 {
 	pthread_mutex_lock(&v->shared.mutex);
-	bool failed_before = failing_clear(snapshot_failing(v->snapshot), c->r->pool);
+	bool failed_before = failing_pools_clear(snapshot_failing_pools(v->snapshot), c->r->pool);
 	pthread_mutex_unlock(&v->shared.mutex);
 	if (failed_before)
-		log_info("devices can be made in the pool again", F_STR("pool", c->r->pool));
+		log_info("devices can be created in the pool again", F_STR("pool", c->r->pool));
 }
 
 static int create_in_any(
-	struct volumes *v, struct creation *c, const struct candidates *pools, struct error **err)
+	struct volumes *v, struct creation *c, const struct pool_choice *pools, struct error **err)
 {
 	for (size_t i = 0;; i++) {
 		c->device_failed = false;
@@ -439,34 +341,42 @@ static int create_in_any(
 	}
 }
 
-/* What was seen last may be old: a pool that grew since must not send the pod elsewhere. */
-static int require_candidates(struct volumes *v, const struct volume_request *q, bool sector,
-	struct candidates *ret, struct error **err)
+static void find_pools(struct volumes *v, const struct pool_request *q, struct pool_choice *ret)
 {
-	uint64_t bytes = 0;
+	pthread_mutex_lock(&v->shared.mutex);
+	pool_choice_find(v->devices, snapshot_list(v->snapshot), snapshot_failing_pools(v->snapshot),
+		clock_ns(), q, ret);
+	pthread_mutex_unlock(&v->shared.mutex);
+}
 
-	if (wanted_bytes(q, &bytes, err) < 0)
+/* What was seen last may be old: a pool that grew since must not send the pod elsewhere. */
+static int choose_pools(struct volumes *v, const struct volume_request *q, bool sector,
+	struct pool_choice *ret, struct error **err)
+{
+	struct pool_request wanted = {.limit_bytes = q->limit_bytes, .sector = sector};
+
+	if (pool_required_bytes(q, &wanted.required_bytes, err) < 0)
 		return -1;
-	find_candidates(v, bytes, q->limit_bytes, sector, ret);
+	find_pools(v, &wanted, ret);
 	if (ret->n == 0 && !ret->over_limit) {
 		if (snapshot_relist(v->snapshot, err) < 0)
 			return -1;
-		candidates_done(ret);
-		find_candidates(v, bytes, q->limit_bytes, sector, ret);
+		pool_choice_done(ret);
+		find_pools(v, &wanted, ret);
 	}
-	return ret->n > 0 ? 0 : no_candidate(ret, bytes, err);
+	return pool_choice_require(ret, wanted.required_bytes, err);
 }
 
 static int record_and_make(
 	struct volumes *v, struct creation *c, const struct volume_request *q, struct error **err)
 {
-	CLEANUP(candidates_done) struct candidates pools = {0};
+	CLEANUP(pool_choice_done) struct pool_choice pools = {0};
 
-	if (refuse_strangers(v, c->r->id, q->name, err) < 0 || records_check_room(v->records, err) < 0)
+	if (refuse_strangers(v, c->r->id, q->name, err) < 0 || records_check_space(v->records, err) < 0)
 		return -1;
-	if (require_candidates(v, q, c->sector, &pools, err) < 0)
+	if (choose_pools(v, q, c->sector, &pools, err) < 0)
 		return -1;
-	if (enter_gates(v, c, err) < 0)
+	if (enter_limits(v, c, err) < 0)
 		return -1;
 	return create_in_any(v, c, &pools, err);
 }
@@ -509,7 +419,7 @@ int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct e
 	/* a record without identity was not written by us, and cannot claim a device */
 	if (d && r->identity && snapshot_destroy_device(v->snapshot, d, /* exclusive_fd= */ -1, err) < 0)
 		return -1;
-	return records_drop(v->records, r, err);
+	return records_remove(v->records, r, err);
 }
 
 int volumes_find_content(
@@ -528,7 +438,7 @@ int volumes_find_content(
 
 /* No volume gets a file system before it is ready. One that has it was finished, and its state file is of an
  * earlier time: restored from a backup, for instance. */
-int volumes_undo_leftover(struct volumes *v, const struct volume_record *r, struct error **err)
+int volumes_roll_back_if_empty(struct volumes *v, const struct volume_record *r, struct error **err)
 {
 	CLEANUP(free_charp) char *found = NULL;
 
@@ -537,9 +447,8 @@ int volumes_undo_leftover(struct volumes *v, const struct volume_record *r, stru
 	if (*found)
 		return err_set(err, ERR_PRECONDITION,
 			"its device holds %s, although its state file says that its creation was never "
-			"finished, as one does that was restored from a backup; pmem-csi-driver check "
-			"-repair "
-			"%s keeps the content",
+			"finished; the file may come from an old backup; pmem-csi-driver check -repair %s "
+			"keeps the content",
 			found, r->id);
 	return volumes_roll_back(v, r, err);
 }
@@ -567,8 +476,8 @@ static int make_locked(struct volumes *v, const char *id, const struct volume_re
 	if (refuse_erasing(r, err) < 0)
 		return -1;
 	if (r && r->phase == PHASE_CREATING) {
-		if (volumes_undo_leftover(v, r, err) < 0)
-			return err_wrap(err, "volume %s is half made", r->id);
+		if (volumes_roll_back_if_empty(v, r, err) < 0)
+			return err_wrap(err, "volume %s is only partly created", r->id);
 		volume_record_free(TAKE_PTR(r));
 	}
 	if (r && require_existing(v, r, q, wanted, err) < 0)
@@ -581,7 +490,7 @@ static int make_locked(struct volumes *v, const char *id, const struct volume_re
 	return 0;
 }
 
-int volumes_make(struct volumes *v, const struct volume_request *q, int wait_ms,
+int volumes_create_and_lock(struct volumes *v, const struct volume_request *q, int wait_ms,
 	struct volume_lock **ret_lock, struct volume_record **ret, struct error **err)
 {
 	CLEANUP(volume_record_freep) struct volume_record *known = NULL;
@@ -616,7 +525,7 @@ int volumes_create(
 	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
 	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
 
-	if (volumes_make(v, q, /* wait_ms= */ 0, &lock, &r, err) < 0)
+	if (volumes_create_and_lock(v, q, /* wait_ms= */ 0, &lock, &r, err) < 0)
 		return -1;
 	*ret = volumes_info(v, r);
 	return 0;

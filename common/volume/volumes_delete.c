@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DeleteVolume: refuse what is in use, record that the volume is to go, and leave the rest to the eraser. */
+/* DeleteVolume: refuse what is in use, record that the volume is to go, and leave the rest to the erase
+ * queue. */
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/durable_step.h"
 #include "base/mem.h"
-#include "base/step.h"
 #include "volume/id.h"
 #include "volume/volumes_private.h"
 
@@ -17,7 +18,7 @@ static int record_pool(struct volumes *v, struct volume_record *r, const struct 
 	return records_save(v->records, r, err);
 }
 
-/* A file that somebody removed meanwhile is written again: all that it said is in @r. */
+/* A file that was removed meanwhile is written again: all that it said is in @r. */
 static int record_deletion(struct volumes *v, struct volume_record *r, struct error **err)
 {
 	if (records_advance(v->records, r, PHASE_ERASING, err) == 0)
@@ -44,7 +45,7 @@ int volumes_delete_record(
 		if (snapshot_find_device(v->snapshot, r, &d, &presence, err) < 0)
 			return -1;
 		if (presence == DEVICE_GONE) {
-			if (records_drop(v->records, r, err) < 0)
+			if (records_remove(v->records, r, err) < 0)
 				return -1;
 			volumes_log_change(v, r, &change);
 			return 0;
@@ -62,10 +63,17 @@ int volumes_delete_record(
 		volumes_log_change(v, r, &change);
 	}
 	claim.lock = TAKE_PTR(*lock);
-	return eraser_add(v->eraser, r->id, &claim, err);
+	return erase_queue_add(v->erase_queue, r->id, &claim, err);
 }
 
-int volumes_delete(struct volumes *v, const char *handle, struct error **err)
+static int require_never_staged(const struct volume_record *r, struct error **err)
+{
+	if (!volume_record_may_hold_data(r))
+		return 0;
+	return err_set(err, ERR_PRECONDITION, "volume %s was in use and may hold data", r->id);
+}
+
+static int delete (struct volumes *v, const char *handle, bool if_never_staged, struct error **err)
 {
 	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
 	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
@@ -76,8 +84,8 @@ int volumes_delete(struct volumes *v, const char *handle, struct error **err)
 		return -1;
 	known = records_find(v->records, handle);
 	if (known && known->phase == PHASE_ERASING)
-		return eraser_add(v->eraser, known->id, /* claim= */ NULL, err);
-	/* one that is not known yet may be about to be made: who makes it has the lock of its ID */
+		return erase_queue_add(v->erase_queue, known->id, /* claim= */ NULL, err);
+	/* one that is not known yet may be about to be created, by a call that holds the lock of its ID */
 	if (known || volume_id_valid(handle))
 		snprintf(id, sizeof(id), "%s", known ? known->id : handle);
 	else
@@ -85,8 +93,20 @@ int volumes_delete(struct volumes *v, const char *handle, struct error **err)
 	if (volume_lock(v->locks, id, /* wait_ms= */ 0, &lock, err) < 0)
 		return -1;
 	r = records_find(v->records, id);
+	if (r && if_never_staged && require_never_staged(r, err) < 0)
+		return -1;
 	if (r)
 		return volumes_delete_record(v, &lock, r, err);
 	/* what is in no form of ours was never given out, whatever bears that name */
 	return known || !volume_id_valid(handle) ? 0 : volumes_refuse_stranger(v, handle, err);
+}
+
+int volumes_delete(struct volumes *v, const char *handle, struct error **err)
+{
+	return delete (v, handle, /* if_never_staged= */ false, err);
+}
+
+int volumes_delete_if_never_staged(struct volumes *v, const char *handle, struct error **err)
+{
+	return delete (v, handle, /* if_never_staged= */ true, err);
 }

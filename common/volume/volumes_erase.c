@@ -2,10 +2,10 @@
 /* What is left of a deleted volume after the answer: its content is erased, then its device and its record
  * go. */
 #include "base/clock.h"
+#include "base/durable_step.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/step.h"
-#include "pmem/erase.h"
+#include "pmem/zero_range.h"
 #include "volume/params.h"
 #include "volume/volumes_private.h"
 
@@ -13,7 +13,7 @@
 #define CHECKPOINT_BYTES (1ULL << 30)
 #define TELL_NS          (60 * NS_PER_S)
 #define TELL_PARTS       10
-/* Whoever turned the volume into one to erase is about to let go of it. */
+/* The caller that has put the volume into the phase ERASING releases its lock soon. */
 #define LOCK_WAIT_MS 10000
 
 struct work {
@@ -70,7 +70,7 @@ static int erase_whole(struct work *w, int fd, struct error **err)
 
 		if (erasure_turn(w->erasure, w->size_bytes - w->at, &piece, err) < 0)
 			return -1;
-		if (erase_range(fd, w->at, piece, err) < 0)
+		if (zero_range(fd, w->at, piece, err) < 0)
 			return -1;
 		w->at += piece;
 		w->written += piece;
@@ -86,11 +86,11 @@ static int erase_ends(struct work *w, int fd, struct error **err)
 {
 	uint64_t piece;
 
-	if (erasure_turn(w->erasure, 2 * ERASE_HEAD_BYTES, &piece, err) < 0)
+	if (erasure_turn(w->erasure, 2 * ZERO_ENDS_BYTES, &piece, err) < 0)
 		return -1;
-	if (erase_head(fd, w->size_bytes, err) < 0)
+	if (zero_ends(fd, w->size_bytes, err) < 0)
 		return -1;
-	w->written = 2 * ERASE_HEAD_BYTES;
+	w->written = 2 * ZERO_ENDS_BYTES;
 	erasure_note(w->erasure, w->size_bytes, w->written);
 	return 0;
 }
@@ -104,10 +104,11 @@ bool volumes_erases_whole(const struct volume_record *r)
 	return params_parse(PARAMS_STATE, &r->parameters, &params, &ignored) < 0 || params.erase_after;
 }
 
-static int erase_device(struct work *w, int fd, struct error **err)
+static int erase_device(struct work *w, const struct device *d, int fd, struct error **err)
 {
 	enum log_level level = erasure_is_retry(w->erasure) ? LOG_DEBUG : LOG_INFO;
 	CLEANUP(free_charp) char *claim = claim_text(&w->r->claim);
+	CLEANUP(free_charp) char *pool = volumes_pool_name(w->v, d->pool);
 	bool whole = volumes_erases_whole(w->r);
 
 	volume_lock_set_step(w->v->locks, w->r->id, "erasing its device");
@@ -116,8 +117,9 @@ static int erase_device(struct work *w, int fd, struct error **err)
 	if ((whole ? erase_whole(w, fd, err) : erase_ends(w, fd, err)) < 0)
 		return -1;
 	/* a field without a key ends the line */
-	LOG_AT(level, "volume is erased", F_STR("volume", w->r->id), F_U64("bytes", w->written),
-		F_U64("bytes_per_s", rate(w)), F_U64("ms", (clock_ns() - w->begun_ns) / NS_PER_MS),
+	LOG_AT(level, "volume is erased", F_STR("volume", w->r->id), F_STR("pool", pool),
+		F_STR("device", d->path), F_U64("bytes", w->written), F_U64("bytes_per_s", rate(w)),
+		F_U64("ms", (clock_ns() - w->begun_ns) / NS_PER_MS),
 		claim ? F_STR("claim", claim) : (struct log_field){0});
 	STEP_POINT("erase-done");
 	return 0;
@@ -129,7 +131,7 @@ static int erase_and_destroy(
 	if (d->path) {
 		if (claim->fd < 0 && snapshot_claim_device(w->v->snapshot, w->r, d, &claim->fd, err) < 0)
 			return -1;
-		if (erase_device(w, claim->fd, err) < 0)
+		if (erase_device(w, d, claim->fd, err) < 0)
 			return err_wrap(err, "erase volume %s", w->r->id);
 	}
 	if (snapshot_destroy_device(w->v->snapshot, d, TAKE_FD(claim->fd), err) < 0) {
@@ -149,14 +151,14 @@ static uint64_t resume_at(const struct volume_record *r, const struct device *d)
 	return r->erased_bytes < d->size_bytes ? r->erased_bytes : d->size_bytes;
 }
 
-/* What a record says of the other layout counts for nothing, in what is told as well. */
+/* What a record says about the other layout is ignored, in reports as well. */
 static void note_start(struct volumes *v, struct volume_record *r, uint64_t at, bool raw)
 {
 	if (r->erased_bytes == at && r->erased_raw == raw)
 		return;
 	r->erased_bytes = at;
 	r->erased_raw = raw;
-	records_keep(v->records, r);
+	records_update_memory(v->records, r);
 }
 
 static int finish(struct volumes *v, struct volume_record *r, struct erase_claim *claim, struct erasure *e,
@@ -186,7 +188,7 @@ static int finish(struct volumes *v, struct volume_record *r, struct erase_claim
 		if (erase_and_destroy(&w, d, claim, err) < 0)
 			return -1;
 	}
-	return records_drop(v->records, r, err);
+	return records_remove(v->records, r, err);
 }
 
 int volumes_erase(

@@ -9,8 +9,7 @@
 /* More than volumes_log_change() adds, and the end. */
 #define FIELDS_MAX 12
 
-/* By the name that administrators know, if its pool is seen. Return: caller frees; NULL: not known. */
-static char *pool_name(struct volumes *v, const char *uuid)
+char *volumes_pool_name(struct volumes *v, const char *uuid)
 {
 	pthread_mutex_lock(&v->shared.mutex);
 	const struct device_list *seen = snapshot_list(v->snapshot);
@@ -29,7 +28,7 @@ static void add(struct log_field *fields, size_t *n, const char *key, const char
 void volumes_log_change(struct volumes *v, const struct volume_record *r, const struct volume_change *c)
 {
 	CLEANUP(device_freep) struct device *seen = c->device ? NULL : snapshot_seen_device(v->snapshot, r);
-	CLEANUP(free_charp) char *pool = pool_name(v, r->pool);
+	CLEANUP(free_charp) char *pool = volumes_pool_name(v, r->pool);
 	CLEANUP(free_charp) char *claim = claim_text(&r->claim);
 	CLEANUP(free_charp) char *pod = claim_pod(c->of ? c->of : &r->claim);
 	struct log_field fields[FIELDS_MAX] = {{0}};
@@ -38,7 +37,7 @@ void volumes_log_change(struct volumes *v, const struct volume_record *r, const 
 	add(fields, &n, "volume", r->id);
 	add(fields, &n, "claim", claim);
 	add(fields, &n, "pod", pod);
-	add(fields, &n, "kind", volumes_is_inline(r) ? "inline" : NULL);
+	add(fields, &n, "kind", volume_record_is_inline(r) ? "inline" : NULL);
 	fields[n++] = F_U64("size_bytes", r->size_bytes);
 	add(fields, &n, "pool", pool);
 	add(fields, &n, "device", c->device ? c->device : seen ? seen->path : NULL);
@@ -52,7 +51,7 @@ void volumes_read_claim(const struct volume_record *r, const struct strmap *said
 {
 	/* the parameters of an inline one are what its pod's author writes; only the pod is kubelet's word.
 	 * Others have as many pods as they like */
-	claim_read(said, volumes_is_inline(r) ? CLAIM_POD : CLAIM_PVC, ret);
+	claim_read(said, volume_record_is_inline(r) ? CLAIM_POD : CLAIM_PVC, ret);
 }
 
 void volumes_note_claim(struct volumes *v, struct volume_record *r, const struct strmap *said)
@@ -65,7 +64,7 @@ void volumes_note_claim(struct volumes *v, struct volume_record *r, const struct
 		return;
 	if (records_save(v->records, r, &err) == 0)
 		return;
-	records_keep(v->records, r);
-	log_debug("whose volume it is goes to the disk with the next change", F_STR("volume", r->id),
+	records_update_memory(v->records, r);
+	log_debug("the claim of a volume is not recorded until its next change", F_STR("volume", r->id),
 		F_ERR(err));
 }

@@ -12,7 +12,7 @@
 #include "volume/volumes_private.h"
 
 /* By the name's ID in both forms (id.h). */
-static char *doing_new(struct volumes *v, const char *name)
+static char *step_of_new(struct volumes *v, const char *name)
 {
 	char id[VOLUME_ID_MAX + 1];
 
@@ -24,19 +24,19 @@ static char *doing_new(struct volumes *v, const char *name)
 	return volume_lock_current_step(v->locks, id);
 }
 
-static char *doing_with(struct volumes *v, const char *handle)
+static char *step_of(struct volumes *v, const char *handle)
 {
 	CLEANUP(volume_record_freep) struct volume_record *r = records_find(v->records, handle);
 
 	if (!r)
 		r = records_find_name(v->records, handle);
-	return r ? volume_lock_current_step(v->locks, r->id) : doing_new(v, handle);
+	return r ? volume_lock_current_step(v->locks, r->id) : step_of_new(v, handle);
 }
 
 char *volumes_current_step(struct volumes *v, const char *handle)
 {
 	CLEANUP(free_charp)
-	char *text = handle ? doing_with(v, handle) : volume_lock_current_step(v->locks, NULL);
+	char *text = handle ? step_of(v, handle) : volume_lock_current_step(v->locks, NULL);
 	struct device_activity a;
 
 	device_activity(v->devices, &a);
@@ -49,8 +49,8 @@ char *volumes_current_step(struct volumes *v, const char *handle)
 /* Whether new devices are made in @p now. */
 static bool takes_new(const struct volumes *v, const struct device_pool *p)
 {
-	return p->complete && !p->closed && !records_view(v->records).no_room &&
-	       !failing_avoids(snapshot_failing(v->snapshot), p->uuid, clock_ns());
+	return p->complete && !p->closed && !records_view(v->records).no_space &&
+	       !failing_pools_avoids(snapshot_failing_pools(v->snapshot), p->uuid, clock_ns());
 }
 
 /* What can be made in @p now. A closed pool is of the other device mode. */
@@ -99,12 +99,26 @@ uint64_t volumes_limit(struct volumes *v)
 	return limited ? sum : 0;
 }
 
+static uint64_t erasing_bytes(const struct volumes *v, const struct device_pool *p)
+{
+	const struct records_view view = records_view(v->records);
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < view.n; i++) {
+		if (view.list[i]->phase == PHASE_ERASING && str_eq(view.list[i]->pool, p->uuid))
+			sum += view.list[i]->size_bytes;
+	}
+	return sum;
+}
+
 static struct pool_report report_pool(const struct volumes *v, const struct device_pool *p)
 {
 	struct pool_report out = {.name = x_strdup(p->name),
 		.capacity = pool_capacity(v, p),
+		.region_bytes = p->region_bytes,
 		.rules = p->rules,
-		.incomplete = !p->complete};
+		.incomplete = !p->complete,
+		.erasing_bytes = erasing_bytes(v, p)};
 
 	if (!takes_new(v, p))
 		return out;
@@ -143,6 +157,7 @@ static void report_pending(
 			.name = name_of(a->r),
 			.phase = PHASE_CREATING,
 			.made_by_controller = a->r->made_by_controller,
+			.is_inline = volume_record_is_inline(a->r),
 			.claim = claim_text(&a->r->claim),
 		};
 	}
@@ -161,8 +176,9 @@ static void report_volumes(const struct volumes *v, struct volumes_report *out)
 			.name = name_of(r),
 			.size_bytes = r->size_bytes,
 			.phase = snapshot_phase(v->snapshot, r),
-			.ever_staged = r->ever_staged || !r->identity || r->adopted,
+			.ever_staged = volume_record_may_hold_data(r),
 			.made_by_controller = r->made_by_controller,
+			.is_inline = volume_record_is_inline(r),
 			.claim = claim_text(&r->claim),
 		};
 	}

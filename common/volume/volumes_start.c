@@ -12,7 +12,7 @@ static bool lacks_pool(void *user, const char *id)
 	return r && !r->pool;
 }
 
-static bool is_half_made(void *user, const char *id)
+static bool is_creating(void *user, const char *id)
 {
 	CLEANUP(volume_record_freep) struct volume_record *r = records_find(user, id);
 
@@ -65,7 +65,7 @@ static char **ids_in_phase(struct volumes *v, enum volume_phase phase)
 	return ids;
 }
 
-static void roll_back_half_made(struct volumes *v)
+static void roll_back_unfinished(struct volumes *v)
 {
 	CLEANUP(strv_freep) char **ids = ids_in_phase(v, PHASE_CREATING);
 
@@ -74,14 +74,14 @@ static void roll_back_half_made(struct volumes *v)
 		CLEANUP(volume_record_freep) struct volume_record *r = NULL;
 		CLEANUP(error_freep) struct error *err = NULL;
 
-		if (!volume_lock_if(v->locks, ids[i], is_half_made, v->records, &lock))
+		if (!volume_lock_if(v->locks, ids[i], is_creating, v->records, &lock))
 			continue;
 		r = records_find(v->records, ids[i]);
-		if (volumes_undo_leftover(v, r, &err) < 0)
-			log_warn("half-made volume stays, will be tried again", F_STR("volume", ids[i]),
-				F_ERR(err));
+		if (volumes_roll_back_if_empty(v, r, &err) < 0)
+			log_warn("partly created volume could not be removed, will try again",
+				F_STR("volume", ids[i]), F_ERR(err));
 		else
-			log_info("half-made volume was cleared away", F_STR("volume", ids[i]));
+			log_info("partly created volume was removed", F_STR("volume", ids[i]));
 	}
 }
 
@@ -92,7 +92,7 @@ static void go_on_erasing(struct volumes *v)
 	for (size_t i = 0; ids && ids[i]; i++) {
 		CLEANUP(error_freep) struct error *err = NULL;
 
-		if (eraser_add(v->eraser, ids[i], /* claim= */ NULL, &err) < 0)
+		if (erase_queue_add(v->erase_queue, ids[i], /* claim= */ NULL, &err) < 0)
 			log_warn("deleted volume could not be erased, will be tried again",
 				F_STR("volume", ids[i]), F_ERR(err));
 	}
@@ -101,7 +101,7 @@ static void go_on_erasing(struct volumes *v)
 /* Ends what a crash left half done. */
 static void settle_unfinished(struct volumes *v)
 {
-	roll_back_half_made(v);
+	roll_back_unfinished(v);
 	go_on_erasing(v);
 }
 
@@ -130,11 +130,11 @@ int volumes_load(struct volumes *v, bool for_repair, struct error **err)
 }
 
 /* Logged when it changes. */
-static void note_room(struct volumes *v)
+static void note_space(struct volumes *v)
 {
 	CLEANUP(error_freep) struct error *full = NULL;
 
-	if (records_check_room(v->records, &full) < 0)
+	if (records_check_space(v->records, &full) < 0)
 		log_debug("no volume can be recorded", F_ERR(full));
 }
 
@@ -143,7 +143,7 @@ int volumes_start(struct volumes *v, struct error **err)
 	if (volumes_load(v, /* for_repair= */ false, err) < 0)
 		return -1;
 	report_strangers(v);
-	note_room(v);
+	note_space(v);
 	adopt_pools(v);
 	settle_unfinished(v);
 	return 0;
@@ -153,7 +153,7 @@ int volumes_refresh(struct volumes *v, struct error **err)
 {
 	if (volumes_require_ready(v, err) < 0)
 		return -1;
-	note_room(v);
+	note_space(v);
 	if (snapshot_relist(v->snapshot, err) < 0)
 		return -1;
 	device_back_up(v->devices);

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""Asks the scheduler extender and a peer of it, in turns, as kube-scheduler does: one connection each that stays open, filter
+"""Calls the scheduler extender and a peer of it, alternately, as kube-scheduler does: one connection each that stays open, filter
 and then prioritize with the same body. CPU is the server's as the kernel counts it; wall time has the client's part in it.
 
 usage: extender_load.py REQUESTS ROUNDS NODES PODS PID:PORT PEER-PID:PEER-PORT      of ours, with fake_cluster.py; of TopoLVM's

@@ -1,29 +1,30 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the scheduler extender learns of a cluster: the lists of an API server in which nothing changes, and WatchNodes of a
-controller. Each node has the volumes of VOLUMES claims, which pods use; PODS pods wait, each with a claim of its own.
+"""What the scheduler extender learns of a cluster: the lists of an API server in which nothing changes, with the objects in which
+controllers show nodes and volumes. Each node has the volumes of VOLUMES claims, which pods use; PODS pods wait, each with a claim of
+its own.
 
 usage: fake_cluster.py CERTS FOLDER NODES VOLUMES PODS
-Finds registry_pb2 by PYTHONPATH. Writes FOLDER/kubeconfig and, when all is served, FOLDER/registry, its endpoint.
+Writes FOLDER/kubeconfig when all is served.
 """
 import asyncio
+import hashlib
 import json
+import os
 import ssl
 import sys
-import time
 import urllib.parse
-from concurrent import futures
 
-import grpc
 import h2.config
 import h2.connection
 import h2.events
-import registry_pb2
 
 DRIVER = "pmem-csi.intel.com"
+RESOURCES = "/apis/pmem-csi.intel.com/v1alpha1"
 CLASS = "late"
 GIB = 1 << 30
-PAGE_NODES = 500
+# Of the report that objects show.
+REPORT = 1700000000000000
 # What an object of a real cluster has besides, as its owners' fields.
 BALLAST = [{"manager": "kube-controller-manager", "operation": "Update", "fieldsV1": {"f:metadata": "x" * 900}}]
 
@@ -56,11 +57,36 @@ def volume(name, node):
             "status": {"phase": "Bound"}}
 
 
+def conditions(*kinds):
+    return [{"type": kind, "status": "True", "reason": "Registered", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
+            for kind in kinds]
+
+
+def pmem_node(node, volumes):
+    free = 48 * GIB
+    regions = [{"name": f"region{i}", "total": str(64 * GIB), "managed": str(64 * GIB), "available": str(free),
+                "largestVolume": str(free), "largestFileIOVolume": str(free), "erasing": "0", "freeExtents": 1,
+                "freeExtentSizes": [str(free)], "unit": str(4 << 20), "pageMapAlign": "0", "bttStart": "0", "complete": True}
+               for i in range(2)]
+    return {"metadata": meta(f"{node}.{DRIVER}", labels={"pmem-csi.intel.com/driver": DRIVER}), "spec": {"node": node, "driver": DRIVER},
+            "status": {"deviceMode": "lvm", "driverVersion": "2.0.0", "bootID": node, "report": REPORT,
+                       "lastContactTime": "2026-01-01T00:00:00Z", "capacity": "128Gi", "available": "96Gi", "largestVolume": "48Gi",
+                       "volumes": {"count": volumes}, "regions": regions, "conditions": conditions("Ready", "DevicesHealthy")}}
+
+
+def pmem_volume(name, node):
+    key = hashlib.sha224(name.encode()).hexdigest()[:47]
+    return {"metadata": meta(f"{key}.{DRIVER}", labels={"pmem-csi.intel.com/driver": DRIVER}, finalizers=["pmem-csi.intel.com/copies"]),
+            "spec": {"driver": DRIVER, "volumeName": name, "origin": "CreateVolume", "size": str(16 << 20), "nodes": [node], "attempts": 1},
+            "status": {"volumeHandle": name + "-handle", "phase": "Ready", "claim": "default/" + name[4:], "size": str(16 << 20),
+                       "nodes": [{"node": node, "phase": "Ready", "size": str(16 << 20), "report": REPORT}],
+                       "conditions": conditions("Ready")}}
+
+
 class Cluster:
     def __init__(self, nodes, volumes, pods):
-        self.nodes = [f"node-{i}" for i in range(nodes)]
-        self.volumes = volumes
-        owned = [(f"{node}-{i}", node) for node in self.nodes for i in range(volumes)]
+        names = [f"node-{i}" for i in range(nodes)]
+        owned = [(f"{node}-{i}", node) for node in names for i in range(volumes)]
         waiting = [f"bench-{i}" for i in range(pods)]
         kind = {"metadata": meta(CLASS), "provisioner": DRIVER, "volumeBindingMode": "WaitForFirstConsumer"}
         driver = {"metadata": meta(DRIVER), "spec": {"volumeLifecycleModes": ["Persistent", "Ephemeral"]}}
@@ -71,32 +97,19 @@ class Cluster:
             "/api/v1/persistentvolumes": (lambda name, node: volume("pvc-" + name, node), owned),
             "/apis/storage.k8s.io/v1/storageclasses": (lambda *_: kind, [("", "")]),
             "/apis/storage.k8s.io/v1/csidrivers": (lambda *_: driver, [("", "")]),
+            f"{RESOURCES}/pmemnodes": (lambda _, node: pmem_node(node, volumes), [("", node) for node in names]),
+            f"{RESOURCES}/pmemvolumes": (lambda name, node: pmem_volume("pvc-" + name, node), owned),
         }
 
     def page(self, path, query):
+        if path == RESOURCES:
+            names = ("pmemnodes", "pmemnodes/status", "pmemvolumes", "pmemvolumes/status")
+            return json.dumps({"resources": [{"name": name} for name in names]}).encode()
         make, objects = self.lists[path]
         first, limit = int(query.get("continue", 0)), int(query["limit"])
         more = {"continue": str(first + limit)} if first + limit < len(objects) else {}
         return json.dumps({"metadata": {"resourceVersion": "7", **more},
                            "items": [make(*each) for each in objects[first:first + limit]]}).encode()
-
-    def entry(self, node):
-        volumes = [registry_pb2.InventoryVolume(id=f"{node}-{i}-handle", name=f"pvc-{node}-{i}", size_bytes=16 << 20,
-                                                phase=registry_pb2.InventoryVolume.READY, made_by_controller=True)
-                   for i in range(self.volumes)]
-        free = 48 * GIB
-        regions = [registry_pb2.RegionCapacity(name=f"region{i}", total_bytes=64 * GIB, available_bytes=free,
-                                               max_volume_bytes=free, max_sector_volume_bytes=free, unit_bytes=4 << 20)
-                   for i in range(2)]
-        return registry_pb2.NodeEntry(node_id=node, device_mode="lvm", regions=regions,
-                                      inventory=registry_pb2.Inventory(volumes=volumes))
-
-    def watch_nodes(self, request, _context):
-        if request.generation == len(self.nodes):
-            time.sleep(request.timeout_ms / 1000)
-        end = min(request.generation + PAGE_NODES, len(self.nodes))
-        return registry_pb2.WatchNodesReply(instance="bench", generation=end,
-                                            changed=[self.entry(node) for node in self.nodes[request.generation:end]])
 
 
 class Connection(asyncio.Protocol):
@@ -138,35 +151,20 @@ class Connection(asyncio.Protocol):
         self.transport.write(self.h2.data_to_send())
 
 
-def serve_registry(cluster):
-    method = grpc.unary_unary_rpc_method_handler(cluster.watch_nodes, registry_pb2.WatchNodesRequest.FromString,
-                                                 registry_pb2.WatchNodesReply.SerializeToString)
-    server = grpc.server(futures.ThreadPoolExecutor(max_workers=2))
-    server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler("registry.v0.Registry", {"WatchNodes": method})])
-    port = server.add_insecure_port("127.0.0.1:0")
-    server.start()
-    return server, port
-
-
 async def serve(certs, folder, cluster):
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(f"{certs}/pmem-registry.pem", f"{certs}/pmem-registry-key.pem")
     tls.set_alpn_protocols(["h2"])
     api = await asyncio.get_running_loop().create_server(lambda: Connection(cluster), "127.0.0.1", 0, ssl=tls)
-    registry, port = serve_registry(cluster)
     config = {"current-context": "bench", "contexts": [{"name": "bench", "context": {"cluster": "bench", "user": "bench"}}],
               "clusters": [{"name": "bench", "cluster": {"certificate-authority": f"{certs}/ca.pem",
                                                          "server": "https://127.0.0.1:%u" % api.sockets[0].getsockname()[1],
                                                          "tls-server-name": "pmem-registry"}}],
               "users": [{"name": "bench", "user": {"token": "bench"}}]}
-    with open(f"{folder}/kubeconfig", "w", encoding="ascii") as file:
+    with open(f"{folder}/kubeconfig.new", "w", encoding="ascii") as file:
         json.dump(config, file)
-    with open(f"{folder}/registry", "w", encoding="ascii") as file:
-        file.write(f"tcp://127.0.0.1:{port}\n")
-    try:
-        await api.serve_forever()
-    finally:
-        registry.stop(None)
+    os.rename(f"{folder}/kubeconfig.new", f"{folder}/kubeconfig")
+    await api.serve_forever()
 
 
 def main():

@@ -28,6 +28,8 @@ STEPS = [
     ("DeleteVolume 256 MiB", ["delete-ext4"], ["zero-ext4", "delete-ext4"], {}, None),
     ("DeleteVolume until it is erased", ["erased-ext4"], ["zero-ext4", "delete-ext4"], {}, None),
     ("create+delete 64 MiB, 4 in flight", ["pair"], PAIR_BY_HAND, {"lvm": 0.42, "direct": 0.91}, {"lvm": 5, "direct": 1}),
+    ("CreateVolume 4 MiB among a few", ["create-among-few"], ["create-among-few"], {}, None),
+    ("CreateVolume 4 MiB among 300", ["create-among-300"], ["create-among-300"], {}, None),
     ("restart to ready", ["ready"], ["ready"], {"lvm": 2.0}, None),
     ("restart to first volume", ["first-create"], ["ready", "ready", "create-ext4"], {}, None),
 ]
@@ -64,6 +66,12 @@ def print_first_volume(medians):
     print(f"restart to first volume may take 2 vgs + 1.15 lvcreate = {limit_ms:.1f} ms: {'kept' if kept else 'MISSED'}")
 
 
+def print_crowd(medians):
+    few, crowd = (medians[f"own-among-{number}", "driver"] for number in ("few", "300"))
+    print(f"a creation's time in the driver itself: {few:.1f} ms among a few volumes, {crowd:.1f} ms among 300, limit the "
+          f"same and 2 ms{'  MISSED' if crowd > few + 2 else ''}")
+
+
 def main():
     times, mode = defaultdict(list), sys.argv[1]
     sizes = {}
@@ -77,6 +85,8 @@ def main():
     print_steps(mode, medians)
     if ("first-create", "driver") in medians:
         print_first_volume(medians)
+    if ("own-among-300", "driver") in medians:
+        print_crowd(medians)
     for what, kib in sizes.items():
         print(f"{what:36} {kib:7} KiB, limit {SIZES[what]}{'' if kib <= SIZES[what] else '  MISSED'}")
 

@@ -25,8 +25,10 @@ CHART = TREE / "charts/pmem-csi"
 # The image of kube-scheduler in manifests/ is of this version.
 KUBERNETES = "1.34.4"
 OF_HELM = ("helm.sh/chart", "app.kubernetes.io/managed-by", "app.kubernetes.io/instance", "app.kubernetes.io/version")
+# Kinds that have no namespace, which kustomize does not know.
+WITHOUT_NAMESPACE = ("SecurityContextConstraints", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")
 CLUSTER_SCOPED = ("CSIDriver", "StorageClass", "ClusterRole", "ClusterRoleBinding", "MutatingWebhookConfiguration", "Namespace",
-                  "PriorityClass", "SecurityContextConstraints")
+                  "PriorityClass", "CustomResourceDefinition", *WITHOUT_NAMESPACE)
 
 
 def run(*command, text=None):
@@ -63,8 +65,7 @@ def by_name(text):
     result = {}
     for it in yaml.load_all(text, Loader=yaml.CSafeLoader):
         if it is not None:
-            # kustomize does not know that this kind has none
-            if it["kind"] == "SecurityContextConstraints":
+            if it["kind"] in WITHOUT_NAMESPACE:
                 it["metadata"].pop("namespace", None)
             key = it["kind"], it["metadata"].get("namespace"), it["metadata"]["name"]
             assert key not in result, f"twice: {key}"
@@ -80,7 +81,8 @@ def without_additions(objects):
         labels = metadata.get("labels", {})
         for name in OF_HELM:
             labels.pop(name, None)
-        if it["kind"] == "StorageClass" and metadata.get("annotations") == {"helm.sh/resource-policy": "keep"}:
+        kept = it["kind"] in ("StorageClass", "CustomResourceDefinition")
+        if kept and metadata.get("annotations") == {"helm.sh/resource-policy": "keep"}:
             del metadata["annotations"]
         if not labels:
             metadata.pop("labels", None)
@@ -165,14 +167,15 @@ class Same(Chart):
         for mode, part in SCHEDULERS.items():
             manifests = kustomize("lvm", part, *components_for(("node", "controller", part, "webhook")))
             second = run(str(TREE / "scripts/second-driver"), "pmem-b", "pmem-b.example.com", "10280", text=manifests).stdout
-            values = {"driverName": "pmem-b.example.com", "scheduler": {"mode": mode, "port": 10280, "probePort": 10281}}
+            values = {"driverName": "pmem-b.example.com", "scheduler": {"mode": mode, "port": 10280, "probePort": 10281},
+                      "crds": {"install": False}}
             self.assert_same(second, helm(merged(ADDITIONS, values), release="pmem-b", namespace="pmem-b"))
 
     def test_certificates_of_a_second_driver(self):
         manifests = kustomize("lvm", "scheduler", "cert-manager", "cert-manager-scheduler")
         second = run(str(TREE / "scripts/second-driver"), "pmem-b", "pmem-b.example.com", "10280", text=manifests).stdout
         values = {"driverName": "pmem-b.example.com", "scheduler": {"mode": "extender", "port": 10280, "probePort": 10281},
-                  "certificates": {"source": "cert-manager"}}
+                  "certificates": {"source": "cert-manager"}, "crds": {"install": False}}
         self.assert_same(second, helm(values, release="pmem-b", namespace="pmem-b"))
 
     def test_version(self):
@@ -185,7 +188,8 @@ class Releases(Chart):
     """Releases of two drivers do not meet."""
 
     FIRST = {"scheduler": {"mode": "extender"}}
-    SECOND = {"driverName": "b.example.com", "scheduler": {"mode": "extender", "port": 10280, "probePort": 10281}}
+    SECOND = {"driverName": "b.example.com", "scheduler": {"mode": "extender", "port": 10280, "probePort": 10281},
+              "crds": {"install": False}}
 
     def test_names_in_the_cluster_differ(self):
         for more in ({}, {"scheduler": {"mode": "second-scheduler"}}, {"certificates": {"source": "chart"}}, ADDITIONS):
@@ -202,13 +206,14 @@ class Releases(Chart):
 
     def test_nothing_names_the_other_one(self):
         text = helm(merged(self.SECOND, ADDITIONS, {"certificates": {"source": "cert-manager"}}), release="other", namespace="other")
-        # Of both are the image, programs, the name of the chart, the lock of all drivers of a node, and the dashboard.
-        common = r"localhost/pmem-csi:|pmem-csi-driver|/run/pmem-csi$|pmem-csi-[0-9.]+$|pmem-csi CA$|pmem-csi.json:|\"uid\": \"pmem-csi\""
+        # Of both are the image, programs, the name of the chart, the lock of all drivers of a node, the API group, and the dashboard.
+        common = r"^ *- pmem-csi\.intel\.com$|localhost/pmem-csi:|pmem-csi-driver|/run/pmem-csi$|pmem-csi-[0-9.]+$|pmem-csi CA$|pmem-csi.json:|\"uid\": \"pmem-csi\""
         self.assertEqual([], [line for line in text.splitlines()
                               if "pmem-csi" in re.sub(common, "", line) and not line.startswith("# Source: ")])
 
     def test_prefix_by_value(self):
-        objects = by_name(helm({"namePrefix": "short", "driverName": "b.example.com"}, release="a-long-name", namespace="a"))
+        objects = by_name(helm({"namePrefix": "short", "driverName": "b.example.com", "crds": {"install": False}},
+                               release="a-long-name", namespace="a"))
         self.assertTrue(all(name.startswith(("short-", "b.example.com")) for _, _, name in objects))
 
 
@@ -247,8 +252,9 @@ CHANGES = {
     "labels": ({"team": "a-team"}, "team: a-team", {}),
     "annotations": ({"team": "a-team"}, "team: a-team", {}),
     "storageClasses.create": (False, None, {}),
-    "storageClasses.keep": (False, None, {}),
+    "storageClasses.keep": (False, None, {"crds": {"install": False}}),
     "storageClasses.default": ("pmem-csi-sc-ext4", 'is-default-class: "true"', {}),
+    "crds.install": (False, None, {}),
     "certificates.source": ("cert-manager", "kind: Certificate", {}),
     "certificates.days": (100, None, MADE),
     "podDisruptionBudgets": (True, "kind: PodDisruptionBudget", {}),
@@ -270,7 +276,7 @@ CHANGES = {
     "scheduler.image.pullPolicy": ("Never", "imagePullPolicy: Never", SECOND),
     "webhook.enabled": (False, None, EXTENDER),
     "webhook.schedulerNames": (["a", "b"], "- -schedulerNames=a,b", EXTENDER),
-    "webhook.failurePolicy": ("Fail", "failurePolicy: Fail", EXTENDER),
+    "webhook.failurePolicy": ("Fail", "failurePolicy: Fail\n  matchPolicy: ", EXTENDER),
 }
 OF_PODS = {
     "replicas": (3, "replicas: 3"),
@@ -342,7 +348,16 @@ class Values(Chart):
         self.assertEqual({"keep"}, {it["metadata"]["annotations"]["helm.sh/resource-policy"] for it in classes})
         self.assertEqual(11, len(classes))
         self.assertNotIn("kind: StorageClass", helm({"storageClasses": {"create": False}}))
-        self.assertNotIn("resource-policy", helm({"storageClasses": {"keep": False}}))
+        self.assertNotIn("resource-policy", helm({"storageClasses": {"keep": False}, "crds": {"install": False}}))
+
+    def test_definitions_stay_and_are_the_same_for_all_drivers(self):
+        first, second = by_name(helm()), by_name(helm({"driverName": "b.example.com"}, release="b"))
+        for resource in ("pmemnodes", "pmemvolumes"):
+            definition = "CustomResourceDefinition", None, f"{resource}.pmem-csi.intel.com"
+            self.assertEqual("keep", first[definition]["metadata"]["annotations"]["helm.sh/resource-policy"])
+            self.assertEqual(first[definition]["spec"], second[definition]["spec"])
+        for values in ({"crds": {"install": False}}, {"mode": "distributed"}, FAKE):
+            self.assertNotIn("kind: CustomResourceDefinition", helm(values))
 
     def test_size_of_fake_regions_is_left_to_the_folder(self):
         self.assertNotIn("fakeRegionSize", helm(merged(FAKE, at("node.fakeRegionSize", ""))))
@@ -361,7 +376,7 @@ class Values(Chart):
 
     def test_no_webhook(self):
         text = helm(merged(EXTENDER, MADE, {"webhook": {"enabled": False}}))
-        self.assertIn("name: pmem-csi-scheduler-secrets", text)
+        self.assertIn("name: pmem-csi-registry-secrets", text)
         self.assertNotIn("MutatingWebhook", text)
         self.assertNotIn("webhook-secrets", text)
 
@@ -422,7 +437,7 @@ REFUSED = {
     "failurePolicy": (at("webhook.failurePolicy", "ignore"), "/webhook/failurePolicy"),
     "container": (at("node.extraArgs", {"driver": ["-x"]}), "node.extraArgs names the container driver"),
     "container of another mode": (merged(FAKE, at("node.resources", {"pmem-vgm": {}})), "node.resources names the container pmem-vgm"),
-    "scheduler without controller": (merged(FAKE, EXTENDER), "mode fake has none"),
+    "scheduler without controller": (merged(FAKE, EXTENDER), "which mode fake does not have"),
     "certificates without controller": (merged(MADE, {"mode": "distributed"}), "mode distributed uses no certificates"),
     "driver name with an empty part": (at("driverName", "a..b"), "/driverName"),
     "driver name that is too long": (at("driverName", "a." + "b" * 62), "/driverName"),
@@ -433,10 +448,10 @@ REFUSED = {
     "port of the second scheduler": (merged(SECOND, at("scheduler.port", 10259)), "scheduler.port: 10259 is the port of kube-scheduler"),
     "port of kube-scheduler": (merged(EXTENDER, at("scheduler.port", 10259)), "scheduler.port: 10259 is the port of kube-scheduler"),
     "its port for probes": (merged(EXTENDER, at("scheduler.probePort", 10259)), "scheduler.probePort: 10259 is the port of kube-scheduler"),
-    "default that is no class": (at("storageClasses.default", "pmem-csi-sc-ext3"), "storageClasses.default pmem-csi-sc-ext3 is no class"),
-    "default of another mode": (merged({"mode": "distributed"}, at("storageClasses.default", "pmem-csi-sc-cache")), "is no class"),
+    "default that is no class": (at("storageClasses.default", "pmem-csi-sc-ext3"), "storageClasses.default pmem-csi-sc-ext3 is not a class"),
+    "default of another mode": (merged({"mode": "distributed"}, at("storageClasses.default", "pmem-csi-sc-cache")), "is not a class"),
     "default of another name": (merged(at("namePrefix", "short"), at("storageClasses.default", "pmem-csi-sc-ext4")), "short-sc-ext4"),
-    "default without classes": (at("storageClasses", {"create": False, "default": "pmem-csi-sc-ext4"}), "the chart makes no class"),
+    "default without classes": (at("storageClasses", {"create": False, "default": "pmem-csi-sc-ext4"}), "the chart creates no classes"),
     "unit of Kubernetes in other letters": (at("node.resources", {"pmem-driver": {"limits": {"memory": "64ki"}}}), "/limits/memory"),
     "the same ports": (at("scheduler.port", 10271), "are the same"),
 }
@@ -492,8 +507,7 @@ def days_of(text):
 class Certificates(Chart):
     """Those that the chart makes are of one authority, whose key is in one Secret only, which no pod mounts."""
 
-    NAMES = {"registry": "pmem-registry", "node": "pmem-node-controller", "scheduler": "pmem-scheduler",
-             "webhook": "pmem-csi-webhook.storage.svc"}
+    NAMES = {"registry": "pmem-registry", "node": "pmem-node-controller", "webhook": "pmem-csi-webhook.storage.svc"}
 
     @classmethod
     def setUpClass(cls):
@@ -590,7 +604,7 @@ class Served(Chart):
 class Upgrade(Served):
     """Certificates that the chart has made are found again, and those that are missing are of the authority that is there."""
 
-    ROLES = ("registry", "node", "scheduler", "webhook")
+    ROLES = ("registry", "node", "webhook")
 
     def render(self, values=None):
         said = run("helm", "template", "pmem-csi", str(CHART), "-n", "pmem-csi", *self.there(), "--kube-version", KUBERNETES, "-f", "-",
@@ -613,7 +627,7 @@ class Upgrade(Served):
 
     def test_the_extender_comes_later(self):
         made = self.render()
-        self.keep(made, "pmem-csi-scheduler-secrets", "pmem-csi-webhook-secrets")
+        self.keep(made, "pmem-csi-webhook-secrets")
         later = self.render()
         self.assertEqual(made["pmem-csi-ca"], later["pmem-csi-ca"])
         self.assertEqual(made["pmem-csi-node-secrets"], later["pmem-csi-node-secrets"])
@@ -681,7 +695,7 @@ class Notes(Served):
 
     def test_order_of_taking_the_extender_out(self):
         text = self.notes(EXTENDER)
-        steps = [text.index(it) for it in ("delete the MutatingWebhookConfiguration pmem-csi-hook", "still pending", "take that entry out")]
+        steps = [text.index(it) for it in ("delete the MutatingWebhookConfiguration pmem-csi-hook", "still pending", "remove that entry")]
         self.assertEqual(sorted(steps), steps)
 
     def test_nothing_is_next(self):

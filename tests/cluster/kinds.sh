@@ -33,7 +33,7 @@ pods_start() {
 	block_claim
 	pod ext4 "$(claimed ext4)"
 	pod xfs "$(claimed xfs)"
-	# Its volume is made before anybody knows where the pod is to be.
+	# Its volume is created before it is known where the pod is to be.
 	node='' pod fileio "$(claimed fileio)"
 	pod inline "$(inline ext4 64Mi)"
 	pod generic "$(ephemeral_claim "$late-ext4" 64Mi)"

@@ -4,7 +4,7 @@
 # describes it, and
 #
 #   netns           the network namespace in which everything of the cluster is: a bridge, and a tap device per machine
-#   hardware/NAME   the run folder of a machine (tests/lab/vm)
+#   hardware/NAME   the run folder of a machine (tests/machine/lab/vm)
 #   images/         image archives, and the disk that machines begin with
 
 cluster_home=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
@@ -34,7 +34,7 @@ machine_on() {
 	for other in "${machines[@]}"; do
 		[ "$other" = "$name" ] || neighbours+=("$(pods_of "$other")@$(address_of "$other")")
 	done
-	start "$name" "$cluster_home/../lab/vm" --keep --run-dir "$KUBE_RUN/hardware/$name" --script "$cluster_home/guest-node" \
+	start "$name" "$cluster_home/../machine/lab/vm" --keep --run-dir "$KUBE_RUN/hardware/$name" --script "$cluster_home/guest-node" \
 		--timeout 999999 --start-timeout 300 --state-dir /var/lib --early-writeback --memory 2560 \
 		--tap "tap$n" --mac "52:54:00:00:00:0$n" --first-slot $(((n - 1) * 2)) \
 		"LAB_HOSTNAME=$name" "NODE=$name" "ADDRESS=$(address_of "$name")" "GATEWAY=$(address 1)" "PODS=$(pods_of "$name")" \

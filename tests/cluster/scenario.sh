@@ -11,6 +11,7 @@
 . "$here/objects.sh"
 
 KUBE_RUN=$(cd "$1" && pwd -P)
+manifests=$(cd "$here/../../manifests" && pwd -P)
 driver=pmem-csi.intel.com
 patience_s=${SCENARIO_PATIENCE_S:-480} # on a host that is busy otherwise, more
 
@@ -66,6 +67,84 @@ is_consistent() {
 	grep ': consistent' <<<"$said"
 }
 
+# capacity_of NODE [FIELD]: of the late-binding class for ext4, in bytes. FIELD is maximumVolumeSize for what fits into the pool that has
+# most.
+capacity_of() {
+	kd get csistoragecapacities -o json | python3 -c '
+import json, re, sys
+units = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
+for item in json.load(sys.stdin)["items"]:
+    number, unit = re.fullmatch("([0-9]+)([a-zA-Z]*)", item.get(sys.argv[2], "0")).groups()
+    if sys.argv[1] in item["nodeTopology"]["matchLabels"].values() and item["storageClassName"] == "pmem-csi-sc-late-binding-ext4":
+        print(int(number) * units[unit])
+' "$1" "${2:-capacity}"
+}
+
+# installed_overlay: what "install" has applied.
+installed_overlay() {
+	cat "$KUBE_RUN/overlay"
+}
+
+has_extender() {
+	[[ $(installed_overlay) == *-scheduler ]]
+}
+
+# is_marked POD: by the webhook, so that kube-scheduler asks the extender.
+is_marked() {
+	value pod "$1" '.spec.containers[*].resources.requests' | grep "$driver/scheduler"
+}
+
+# make_fresh NODE: what docs/INSTALL.md says for removing everything from a node.
+make_fresh() {
+	# shellcheck disable=SC2016 # in the machine
+	in_machine "$1" sh -ec '
+		for group in $(lvm vgs --noheadings -o vg_name); do
+			devices=$(lvm vgs --noheadings -o pv_name "$group")
+			lvm vgremove -f "$group"
+			lvm pvremove $devices
+		done
+		ndctl destroy-namespace --force all
+		rm -rf /var/lib/pmem-csi.intel.com /var/lib/kubelet/plugins/pmem-csi.intel.com'
+}
+
+# delete_records: the section "Deleting the records of volumes" of docs/INSTALL.md.
+delete_records() {
+	local volume
+	kd delete --ignore-not-found deployment/pmem-csi-controller --cascade=foreground "--timeout=${patience_s}s"
+	k delete --wait=false pmemvolumes -l "pmem-csi.intel.com/driver=$driver"
+	for volume in $(k get pmemvolumes -l "pmem-csi.intel.com/driver=$driver" -o name); do
+		k patch "$volume" --type=merge -p '{"metadata":{"finalizers":null}}'
+	done
+}
+
+# uninstall_overlay: in the order of docs/INSTALL.md, with volumes left.
+uninstall_overlay() {
+	local overlay namespace name
+	overlay=$(installed_overlay)
+	if has_extender; then
+		k delete mutatingwebhookconfiguration pmem-csi-hook --ignore-not-found
+		while read -r namespace name _; do
+			k -n "$namespace" delete pod "$name" "--timeout=${patience_s}s"
+		done < <(k get pods -A --field-selector=status.phase=Pending -o \
+			'jsonpath={range .items[*]}{.metadata.namespace} {.metadata.name} {.spec.containers[*].resources.requests}{"\n"}{end}' |
+			sed -n "\|$driver/scheduler|p")
+	fi
+	[ "$overlay" != lvm-scheduler ] || sed '/^extenders:/,$d' "$manifests/scheduler/kube-scheduler.yaml" | "$cluster_home/scheduler" "$KUBE_RUN"
+	delete_records
+	k delete --ignore-not-found -k "$manifests/$overlay" "--timeout=${patience_s}s"
+	is_gone namespace pmem-csi
+	is_gone csidriver "$driver"
+}
+
+# install_overlay OVERLAY: all that it has is up.
+install_overlay() {
+	local workloads
+	"$cluster_home/install" "$KUBE_RUN" "$1"
+	workloads=$(kd get daemonsets,deployments -o name)
+	# shellcheck disable=SC2086 # words
+	rolled_out $workloads
+}
+
 # ephemeral_claim CLASS SIZE: a volume with a claim of its own.
 ephemeral_claim() {
 	echo "ephemeral: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce], storageClassName: $1, resources: {requests: {storage: $2}}}}}"
@@ -77,7 +156,7 @@ inline() {
 }
 
 # What a pod may do is as little as there is: its user is not root, it has no capabilities, and the volume is its group's.
-# Variables of the caller may change a pod: node, task (a shell script), user, and mounts (how the container has the volume).
+# Variables of the caller may change a pod: node, scheduler, task (a shell script), user, and mounts (how the container has the volume).
 user=1000
 mounts="volumeMounts: [{name: volume, mountPath: /volume}]"
 sleeping='exec sleep 100000'
@@ -90,6 +169,7 @@ pod() {
 		metadata: {name: $1, labels: {scenario: ""}}
 		spec:
 		  nodeSelector: {${node:+kubernetes.io/hostname: $node}}
+		  schedulerName: ${scheduler:-default-scheduler}
 		  automountServiceAccountToken: false
 		  terminationGracePeriodSeconds: 1
 		  restartPolicy: Always

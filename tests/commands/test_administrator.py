@@ -20,7 +20,7 @@ import test_commands
 BIN = None
 PATIENCE_S = 60
 PROGRAMS = ("pmem-csi-driver", "pmem-ns-init", "pmem-vgm", "scheduler-extender", "csi-client")
-NOBODY = 65534
+UNPRIVILEGED = 65534
 
 
 def run(program, *words, **options):
@@ -50,7 +50,7 @@ class Usage(unittest.TestCase):
                 self.assertEqual(answer.returncode, 0, program)
                 self.assertIn("Exit status", answer.stdout)
             self.assertRegex(run(program, "-version").stdout, r"^\d+\.\d+\.\d+\n$")
-        for command in ("check", "doctor", "regions", "volumes"):
+        for command in ("check", "cluster", "doctor", "regions", "volumes"):
             self.assertEqual(run("pmem-csi-driver", command, "-h").returncode, 0)
 
     def test_help_has_the_default_of_every_flag(self):
@@ -94,7 +94,7 @@ class Usage(unittest.TestCase):
         node = ("pmem-csi-driver", "-mode=node", "-nodeid=n", "-deviceManager=fake")
         for flag in ("fakePath", "statePath", "kubeletDir"):
             for value in ("", "relative", "./x", "~/x"):
-                self.refused(f'-{flag} "{value}" is no absolute path', *node, f"-{flag}={value}")
+                self.refused(f'-{flag} "{value}" is not an absolute path', *node, f"-{flag}={value}")
         for flag in ("fakePath", "statePath"):
             for command in ("volumes", "check", "regions", "doctor"):
                 self.refused(f'-{flag} "relative"', "pmem-csi-driver", command, "-deviceManager=fake",
@@ -102,7 +102,7 @@ class Usage(unittest.TestCase):
         self.refused("-statePath", "pmem-vgm", "-statePath=relative")
         self.refused("-statePath", "pmem-vgm", "status", "-statePath=")
         for value in ("", "relative"):
-            self.refused(f'-statePath "{value}" is no absolute path', "pmem-ns-init", "convert", f"-statePath={value}")
+            self.refused(f'-statePath "{value}" is not an absolute path', "pmem-ns-init", "convert", f"-statePath={value}")
 
     def test_ports_of_a_second_driver(self):
         """The extender's and the next one: neither may be one of the first driver's."""
@@ -129,7 +129,27 @@ class Usage(unittest.TestCase):
         self.refused("-size", "pmem-csi-driver", "doctor", "-size=-1")
         self.refused("-size", "pmem-csi-driver", "doctor", "-size=18446744073709551615")
         for words in (("-fs=xfs",), ("-usage=FileIO",), ("-block",)):
-            self.refused("-fs, -usage and -block are for -size", "pmem-csi-driver", "doctor", *words)
+            self.refused("-fs, -usage and -block can only be used with -size", "pmem-csi-driver", "doctor", *words)
+
+    def test_the_cluster(self):
+        command = ("pmem-csi-driver", "cluster")
+        self.refused("a command is needed: pmem-csi-driver cluster check", *command)
+        self.refused('unknown command "chekc": did you mean check?', *command, "chekc")
+        self.refused('unexpected argument "node1"', *command, "check", "node1")
+        self.refused("did you mean -namespace?", *command, "check", "-namespac=x")
+        self.refused('-namespace "a/b" is not the name of a namespace', *command, "check", "-namespace=a/b")
+        self.refused("-namespace", *command, "check", "-namespace=")
+        self.refused("-drivername", *command, "check", "-drivername=Bad Name!")
+        self.refused("-kube-api-qps and -kube-api-burst must not be 0", *command, "check", "-kube-api-qps=0")
+        self.refused("-o", *command, "check", "-o=yaml")
+
+    def test_a_cluster_that_cannot_be_read(self):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith(("KUBECONFIG", "KUBERNETES_SERVICE"))}
+        for value, text in (({}, "set $KUBECONFIG, or run this in the controller's pod"),
+                            ({"KUBECONFIG": "/nonexistent/config"}, "/nonexistent/config")):
+            answer = run("pmem-csi-driver", "cluster", "check", env={**environment, **value})
+            self.assertEqual((answer.returncode, answer.stdout, answer.stderr.count("\n")), (2, "", 1), answer.stderr)
+            self.assertIn(text, answer.stderr)
 
     def test_endpoints_of_the_client(self):
         for endpoint in ("", "junk", "http://x", "unix://" + "n" * 200, "unix:///" + "n" * 108, "tcp://:x"):
@@ -227,7 +247,7 @@ class Node(test_commands.Node):
         answer = run("pmem-csi-driver", "-mode=node", "-nodeid=n", f"-endpoint=unix://{self.folder}/csi.sock",
                      *self.where)
         self.assertEqual(answer.returncode, 1)
-        self.assertIn("leave -fakeRegionSize out", answer.stderr)
+        self.assertIn("omit -fakeRegionSize", answer.stderr)
 
     def test_who_has_the_lock_is_named(self):
         self.start()
@@ -238,7 +258,7 @@ class Node(test_commands.Node):
     def test_a_name_of_nothing_is_not_repaired(self):
         answer = self.command("check", "-repair", "nosuch")
         self.assertEqual(answer.returncode, 1, answer.stderr)
-        self.assertIn("NOT REPAIRED: there is neither a volume, nor a device, nor a state file", answer.stdout)
+        self.assertIn("NOT REPAIRED: no volume, device or state file has that name", answer.stdout)
         self.assertEqual(self.command("check").returncode, 0)
 
     def test_a_damaged_file_of_a_mounted_volume_is_left_where_it_is(self):
@@ -291,7 +311,7 @@ class Node(test_commands.Node):
 
     def test_without_rights(self):
         os.chmod(self.folder, 0o755)
-        options = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+        options = {"user": UNPRIVILEGED, "group": UNPRIVILEGED, "extra_groups": []}
         answer = self.command("doctor", "-o", "json", **options)
         self.assertNotEqual(answer.returncode, 0)
         self.assertEqual([c["level"] for c in json.loads(answer.stdout)["checks"] if c["name"] == "user"], ["unknown"])
@@ -423,7 +443,7 @@ class Node(test_commands.Node):
         controller = subprocess.Popen(
             [f"{BIN}/pmem-csi-driver", "-mode=controller", f"-endpoint=unix://{self.folder}/controller.sock",
              f"-registryEndpoint=tcp://127.0.0.1:{port}"], stderr=subprocess.DEVNULL,
-            env={k: v for k, v in os.environ.items() if not k.startswith("KUBE")})
+            env={**os.environ, **test_commands.without_api_server(self.folder)})
         try:
             end = time.monotonic() + PATIENCE_S
             answer = None

@@ -22,6 +22,17 @@ DRIVER = CLIENT = None
 OK, MISMATCH, USAGE, BLIND = range(4)
 
 
+def without_api_server(folder):
+    """The environment in which a controller serves, but is never ready: nothing answers at its API server's address."""
+    make_certs = f"{os.path.dirname(os.path.abspath(__file__))}/../../scripts/make-certs"
+    subprocess.run([make_certs, "-o", f"{folder}/certs", "pmem-registry"], check=True, stdout=subprocess.DEVNULL)
+    cluster = {"server": "https://127.0.0.1:1", "certificate-authority": f"{folder}/certs/ca.pem"}
+    with open(f"{folder}/kubeconfig", "w", encoding="ascii") as file:
+        json.dump({"current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+                   "clusters": [{"name": "a", "cluster": cluster}], "users": [{"name": "a", "user": {"token": "a"}}]}, file)
+    return {"KUBECONFIG": f"{folder}/kubeconfig"}
+
+
 class Node(unittest.TestCase):
     """A folder with state and devices of a node that has two volumes and whose driver has ended."""
 
@@ -324,7 +335,7 @@ class Asked(Node):
     def test_who_is_not_there_or_no_driver_of_a_node(self):
         for variables, words in ({}, ["-endpoint", self.endpoint]), ({"CSI_ENDPOINT": self.endpoint}, []):
             run = self.ask(BLIND, "volumes", *words, **variables)
-            self.assertRegex(run.stderr, f"the driver at {self.endpoint}: .*; -deviceManager and -statePath look without")
+            self.assertRegex(run.stderr, f"the driver at {self.endpoint}: .*; use -deviceManager and -statePath to look without")
         run = self.ask(USAGE, "volumes", "-endpoint", "tcp://127.0.0.1:1")
         self.assertIn("is not unix:///path", run.stderr)
         with socket.socket() as s:
@@ -332,7 +343,7 @@ class Asked(Node):
             port = s.getsockname()[1]
         controller = subprocess.Popen([DRIVER, "-mode=controller", f"-endpoint={self.endpoint}",
                                        f"-registryEndpoint=tcp://127.0.0.1:{port}"], stderr=subprocess.DEVNULL,
-                                      env={k: v for k, v in self.without.items() if not k.startswith("KUBE")})
+                                      env={**self.without, **without_api_server(self.folder)})
         self.addCleanup(controller.wait, PATIENCE_S)
         self.addCleanup(controller.terminate)
         end = time.monotonic() + PATIENCE_S

@@ -13,7 +13,7 @@ import unittest
 
 BIN, PAGES, SOURCE = map(os.path.abspath, sys.argv[1:4])
 PROGRAMS = ("pmem-ns-init", "pmem-vgm", "pmem-csi-driver", "scheduler-extender", "csi-client")
-COMMANDS = ("volumes", "regions", "doctor", "check")
+COMMANDS = ("volumes", "regions", "doctor", "check", "cluster")
 # Words of the command line and the page for them.
 HELPS = [((program,), program) for program in PROGRAMS] + [
     (("pmem-csi-driver", command), f"pmem-csi-driver-{command}") for command in COMMANDS]
@@ -86,6 +86,7 @@ class Completion(unittest.TestCase):
 
     def test_commands(self):
         self.assertEqual(sorted(COMMANDS), sorted(complete("pmem-csi-driver ")))
+        self.assertEqual(["check"], complete("pmem-csi-driver cluster "))
         self.assertEqual(["status"], complete("pmem-vgm st"))
         self.assertEqual(["convert"], complete("pmem-ns-init -dry-run con"))
         self.assertEqual(["unstage"], complete("csi-client -timeout=5s unst"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What README.md and the documents for users show is run, as it stands there: a command that no test runs and nobody has listed here is a failure.
+"""What README.md and the documents for users show is run, as it stands there: a command that no test runs and that is not listed here is a failure.
 
 usage: test_readme.py BIN SOURCE_TREE [unittest options]
 """
@@ -25,7 +25,11 @@ DOCUMENTS = ("README.md", "docs/QUICKSTART.md", "docs/INSTALL.md", "docs/STORAGE
 RUN_ELSEWHERE = {
     "Building": "tests/suites/12-release",
     "Quick start": "tests/e2e/quickstart",
-    "Using it on a node": "tests/vm/admin.sh",
+    "Using it on a node": "tests/machine/vm/admin.sh",
+    "Nodes as objects": "tests/kube/scenarios/pmemnodes",
+    "Updating": "tests/kube/scenarios/pmemnodes",
+    "Volumes as objects": "tests/kube/scenarios/pmemvolumes-definition",
+    "Deleting the records of volumes": "tests/kube/scenarios/pmemvolumes-definition",
 }
 
 # Commands that no test runs.
@@ -39,6 +43,11 @@ NOT_RUN = {
         "the namespace of the manifests has that label, and pods of kube/scenarios/pods run in it",
     "helm install pmem-csi charts/pmem-csi --namespace pmem-csi --set certificates.source=chart":
         "tests/e2e/chart installs the chart in a cluster",
+    "kubectl -n pmem-csi exec deploy/pmem-csi-controller -- pmem-csi-driver cluster check":
+        "kube/scenarios/volume-objects runs the program with what a pod of the controller has",
+    "kubectl delete pmemvolume NAME --wait=false": "kube/scenarios/pmemvolumes-definition does, for all records of a driver",
+    "kubectl patch pmemvolume NAME --type=merge -p '{\"metadata\":{\"finalizers\":null}}'":
+        "kube/scenarios/pmemvolumes-definition does, for all records of a driver",
     "scripts/cluster up": "boots virtual machines for minutes; scripts/scenarios brings up the same",
     "scripts/cluster install lvm": "scripts/scenarios does",
     "scripts/cluster kubectl -n pmem-csi get pods -o wide": "scripts/scenarios looks at the pods",
@@ -46,8 +55,9 @@ NOT_RUN = {
     "scripts/test": "runs this test",
 }
 NOT_RUN_TRANSCRIPTS = {
-    "PMEM-CSI": "the emulated memory of tests/lab, as pmem-ns-init prints it there; tests/vm/compare-status compares it with ndctl",
-    "Two commands": "printed by a run of scripts/demo, which fails where a claim is not true",
+    "PMEM-CSI": "the emulated memory of tests/machine/lab, as pmem-ns-init prints it there; tests/machine/vm/compare-status compares it with ndctl",
+    "Looking at the cluster": "printed in kube/scenarios/volume-objects, whose proof cluster-check-finds-what-was-changed looks for each line",
+    "Demonstration and tests": "printed by a run of scripts/demo, which fails where a claim is not true",
 }
 
 # What a command may end with besides 0: a verdict on this machine.
@@ -187,7 +197,8 @@ class Kubernetes(unittest.TestCase):
             self.assertEqual(run.returncode, 0, run.stdout + run.stderr)
 
 
-CLUSTER_SCOPED = {"Namespace", "ClusterRole", "ClusterRoleBinding", "CSIDriver", "StorageClass", "MutatingWebhookConfiguration"}
+CLUSTER_SCOPED = {"Namespace", "ClusterRole", "ClusterRoleBinding", "CSIDriver", "StorageClass", "MutatingWebhookConfiguration",
+                  "CustomResourceDefinition", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"}
 NAMESPACE = "pmem-csi"
 
 # Prints manifests: the real kubectl does so, or their sources stand in for that; and shows what is applied.
@@ -220,7 +231,7 @@ def section(text, heading):
 
 
 class Kustomizations(unittest.TestCase):
-    """Those that the documents show, as somebody writes them beside the sources."""
+    """Those that the documents show, as a user writes them beside the sources."""
 
     def blocks(self):
         shown = [block for block in re.findall(r"^```yaml\n(.*?)^```$", README, re.M | re.S) if "resources: [../pmem-csi/" in block]
@@ -247,8 +258,10 @@ class Kustomizations(unittest.TestCase):
             for kind, name, namespace in objects_of(run.stdout):
                 if kind not in CLUSTER_SCOPED:
                     self.assertEqual(namespace, NAMESPACE, f"{kind} {name} of {block}")
-            if "patches:" in block:
+            if "-useforfsdax" in block:
                 self.assert_is_patched(run.stdout)
+            if "kubernetes.io~1arch" in block:
+                self.assert_every_pod_is_for_amd64(run.stdout)
 
     def assert_is_patched(self, text):
         share = re.search(r"-useforfsdax=\d+", README[README.index("### Other settings"):]).group(0)
@@ -256,6 +269,11 @@ class Kustomizations(unittest.TestCase):
         self.assertEqual(re.findall(r"-nodeSelector=(.*)", text)[-1], '{"memory":"persistent"}')
         self.assertRegex(text, r"(?m)^ +nodeSelector:\n +kubernetes.io/os: linux\n +memory: persistent$")
         self.assertNotRegex(text, r"(?m)^ +storage: pmem$")
+
+    def assert_every_pod_is_for_amd64(self, text):
+        workloads = re.findall(r"^kind: (?:DaemonSet|Deployment)$", text, re.M)
+        self.assertGreater(len(workloads), 3)
+        self.assertEqual(len(re.findall(r"(?m)^ +nodeSelector:\n +kubernetes.io/arch: amd64$", text)), len(workloads))
 
     def test_another_folder_of_kubelet(self):
         commands = readme.of_section(README, "Other settings")
@@ -288,7 +306,10 @@ class Leftovers(unittest.TestCase):
         RAN.update(readme.of_section(README, "Changing the variant"))
         first, second = text.index("From `distributed`"), text.index("From `lvm` or `direct`")
         self.assert_deleted(self.objects("node-provisioner/rbac.yaml"), text[first:second])
-        controller = self.objects("controller/controller.yaml", "controller/rbac.yaml", "controller/storageclass-cache.yaml")
+        controller = self.objects("controller/controller.yaml", "controller/policy.yaml", "controller/rbac.yaml",
+                                  "controller/storageclass-cache.yaml")
+        # Kubernetes deletes a token with its account
+        controller.remove(("secret", "pmem-csi-controller-token"))
         self.assertGreater(len(controller), 10)
         self.assert_deleted(controller, text[second:])
 
@@ -298,7 +319,7 @@ class Leftovers(unittest.TestCase):
         objects = set()
         for path in glob.glob(f"{TREE}/manifests/*/*.yaml"):
             part = os.path.basename(os.path.dirname(path))
-            if part in ("base", "controller", "node-provisioner", "scheduler", "second-scheduler", "webhook"):
+            if part in ("base", "controller", "crds", "node-provisioner", "scheduler", "second-scheduler", "webhook"):
                 objects |= self.objects(f"{part}/{os.path.basename(path)}")
         kept = {kind.lower() for kind in self.KEPT} | {"kubeschedulerconfiguration"}
         objects = {it for it in objects if it[0] not in kept}
@@ -306,6 +327,12 @@ class Leftovers(unittest.TestCase):
         long_names = {"mutatingwebhookconfiguration"}
         self.assertIn("delete mutatingwebhookconfiguration pmem-csi-hook ", text)
         self.assert_deleted({it for it in objects if it[0] not in long_names}, text)
+
+
+class Platforms(unittest.TestCase):
+    def test_the_tested_version_of_kubernetes(self):
+        tested = re.search(r"^kubernetes=(\S+)$", read("tests/kube/get"), re.M).group(1)
+        self.assertIn(f"only Kubernetes {tested} ", read("docs/COMPATIBILITY.md"))
 
 
 class Building(unittest.TestCase):
@@ -345,9 +372,9 @@ class Flags(unittest.TestCase):
                 self.assertIn(value.group(1), line.group(0), f"{program} -{flag}")
 
     def test_tables(self):
-        self.check_table("The important ones\nof the driver", "pmem-csi-driver")
-        self.check_table("Those of the central controller", "pmem-csi-driver")
-        self.check_table("Those of `scheduler-extender`", "scheduler-extender")
+        self.check_table("The most important flags of the driver", "pmem-csi-driver")
+        self.check_table("Flags of the central controller", "pmem-csi-driver")
+        self.check_table("Flags of `scheduler-extender`", "scheduler-extender")
 
     def test_flags_of_commands(self):
         shown = [c.text for c in readme.commands(README)] + re.findall(r"`([^`]+)`", README)
@@ -370,7 +397,7 @@ class Errors(unittest.TestCase):
     """The errors that TROUBLESHOOTING explains are printed by a program, and those that ask for an action are explained."""
 
     ASKING = re.compile(r"see pmem-csi-driver check|; pmem-csi-driver check -repair|restart the driver|modprobe |wipefs|then (run|remount)\b"
-                        r"|[:;,] (unmount|unstage|remove|run|give|leave|mount|make it|make room|see dmesg|stop)\b")
+                        r"|[:;,] (unmount|unstage|remove|run|give|leave|omit|set|mount|free some space|see dmesg|stop)\b")
     # Files whose texts say all there is to say.
     NOT_EXPLAINED = {
         "common/os/process.c": "as root is all there is to it",
@@ -433,7 +460,10 @@ class Zz_Everything(unittest.TestCase):
     def test_the_other_suites_take_the_commands_from_readme(self):
         for section, file in RUN_ELSEWHERE.items():
             with open(f"{TREE}/{file}", encoding="utf-8") as f:
-                self.assertRegex(f.read(), rf"readme\.py\S* \S*(INSTALL|QUICKSTART)\.md\S* .{section}[^\w ]")
+                text = f.read()
+            read_by_test = rf"readme\.py\S* \S*(INSTALL|QUICKSTART)\.md\S* .{section}[^\w ]"
+            followed_by_scenario = rf"^document=\S+/docs/INSTALL\.md$[\s\S]*\bfollow '?{section}'?$"
+            self.assertRegex(text, re.compile(f"{read_by_test}|{followed_by_scenario}", re.MULTILINE))
 
 
 if __name__ == "__main__":

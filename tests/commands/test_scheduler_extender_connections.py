@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Connections to scheduler-extender: who is let in over TLS, a certificate that is replaced, and many at once.
+"""Connections to scheduler-extender: which peers are accepted over TLS, a certificate that is replaced, and many at once.
 
 usage: test_scheduler_extender_connections.py SCHEDULER_EXTENDER MAKE_CERTS [unittest options]
 """
@@ -67,19 +67,19 @@ class Authority:
 
 
 class Served(unittest.TestCase):
-    """An extender whose API server and registry refuse connections: it serves what needs no cluster."""
+    """An extender whose API server refuses connections: it serves what needs no cluster."""
 
     def setUp(self):
         self.authority = Authority(self)
-        nobody = socket.socket()
-        self.addCleanup(nobody.close)
-        nobody.bind(("127.0.0.1", 0))
-        self.nowhere = f"127.0.0.1:{nobody.getsockname()[1]}"
+        unused = socket.socket()
+        self.addCleanup(unused.close)
+        unused.bind(("127.0.0.1", 0))
+        self.nowhere = f"127.0.0.1:{unused.getsockname()[1]}"
 
     def start(self, *flags, ports=2):
         """Returns the port of each listener, in the order TLS, plain, and of the webhook and probes if there are any."""
         return self.start_only("-schedulerListen=127.0.0.1:0", "-insecureSchedulerListen=127.0.0.1:0",
-                               f"-registryEndpoint=tcp://{self.nowhere}", *flags, ports=ports)
+                               *flags, ports=ports)
 
     def start_only(self, *flags, ports):
         certificate, key = self.authority.pair(SERVER)
@@ -186,8 +186,7 @@ class Webhook(Served):
         self.assertNotIn(b"pmem_nodes", metrics)
 
     def test_loopback_may_be_that_of_ipv6(self):
-        plain, webhook = self.start_only("-insecureSchedulerListen=[::1]:0", "-webhookListen=[::1]:0",
-                                         f"-registryEndpoint=tcp://{self.nowhere}", ports=2)
+        plain, webhook = self.start_only("-insecureSchedulerListen=[::1]:0", "-webhookListen=[::1]:0", ports=2)
         self.assert_served(self.connect(plain, host="::1"))
         with self.assertRaises(ConnectionRefusedError):
             self.connect(plain)
@@ -272,7 +271,7 @@ class Crowd(Served):
         self.assertEqual(reply.status, wanted)
         self.assertLess(time.monotonic() - begin, ANSWER_S, path)
 
-    def test_thousands_that_do_not_read_hold_up_nobody(self):
+    def test_thousands_that_do_not_read_hold_up_no_other_peer(self):
         """Whoever asks is answered in time, on a connection that exists and on one of its own behind the crowd."""
         secure, plain, probes = self.start("-probeListen=127.0.0.1:0", ports=3)
         tls, old = self.trust(), self.connect(plain)

@@ -5,6 +5,7 @@ belongs to something that is there.
 
 usage: test_components.py [unittest options]        kubectl is in PATH
 """
+import copy
 import functools
 import pathlib
 import re
@@ -17,8 +18,10 @@ import yaml
 TREE = pathlib.Path(__file__).resolve().parents[2]
 OVERLAYS = {"lvm", "direct", "lvm-scheduler", "lvm-second-scheduler", "distributed", "fake"}
 # Parts that are listed; the other components are what overlays consist of, or have a chapter of their own.
-ADDED = ("disruption-budget", "topology-spread", "network-policies", "monitoring", "openshift")
+ADDED = ("claim-release", "disruption-budget", "topology-spread", "network-policies", "monitoring", "openshift")
 NAMESPACE = "storage"
+# Of the API, also where the driver is called otherwise.
+GROUP = "pmem-csi.intel.com"
 
 
 def table():
@@ -105,6 +108,69 @@ class Components(unittest.TestCase):
                 self.assert_account_is_named(render(overlay))
                 self.assert_account_is_named(self.second(render(overlay)))
 
+    def assert_only_the_controller_writes(self, objects, driver):
+        """The account of the controller's driver may write the custom resources of this driver, and no other account may."""
+        (token,) = [it["metadata"]["annotations"]["kubernetes.io/service-account.name"] for (kind, name), it in objects.items()
+                    if kind == "Secret" and name.endswith("-controller-token")]
+        rules = [rule for rule in objects["ClusterRole", token]["rules"] if rule["apiGroups"] == [GROUP]]
+        self.assertEqual([(["pmemnodes"], ["list", "watch", "create", "patch", "delete"]), (["pmemnodes/status"], ["patch"]),
+                          (["pmemvolumes"], ["get", "list", "watch", "create", "patch", "delete"]),
+                          (["pmemvolumes/status"], ["patch"])],
+                         [(rule["resources"], rule["verbs"]) for rule in rules])
+        (policy,) = [it for (kind, _), it in objects.items() if kind == "ValidatingAdmissionPolicy"]
+        (binding,) = [it for (kind, _), it in objects.items() if kind == "ValidatingAdmissionPolicyBinding"]
+        self.assertEqual((policy["metadata"]["name"], ["Deny"]), (binding["spec"]["policyName"], binding["spec"]["validationActions"]))
+        (rule,) = policy["spec"]["matchConstraints"]["resourceRules"]
+        self.assertEqual(([GROUP], ["pmemnodes", "pmemnodes/status", "pmemvolumes", "pmemvolumes/status"], ["CREATE", "UPDATE"]),
+                         (rule["apiGroups"], rule["resources"], rule["operations"]))
+        self.assertIn(f'object.spec.driver == "{driver}"', [it["expression"] for it in policy["spec"]["matchConditions"]])
+        (validation,) = policy["spec"]["validations"]
+        self.assertIn(f'.endsWith(":{token}")', validation["expression"])
+        self.assertIn(f"of the driver {driver} are written only by the ServiceAccount {token}, ", validation["message"])
+
+    def read_by(self, objects, account):
+        """(resources, verbs) of the API group that the ClusterRoles of these objects give to the account."""
+        bound = {it["roleRef"]["name"] for (kind, _), it in objects.items() if kind == "ClusterRoleBinding"
+                 and account in [subject["name"] for subject in it["subjects"]]}
+        return [(rule["resources"], rule["verbs"]) for name in bound for rule in objects.get(("ClusterRole", name), {"rules": []})["rules"]
+                if rule["apiGroups"] == [GROUP]]
+
+    def test_the_extender_reads_objects_and_has_no_certificate(self):
+        """It needs nothing of the controllers but what they show of nodes and volumes."""
+        extenders = 0
+        for overlay in OVERLAYS:
+            first = render(overlay)
+            for objects in first, self.second(first):
+                for pod in (it["spec"] for it in pods(objects)):
+                    extender = [it for it in pod["containers"] if it["name"] == "scheduler-extender"]
+                    if extender:
+                        extenders += 1
+                        self.assertEqual([(["pmemnodes", "pmemvolumes"], ["list", "watch"])],
+                                         self.read_by(objects, pod["serviceAccountName"]))
+                        self.assertFalse([it for it in pod.get("volumes", []) if "secret" in it])
+                        self.assertFalse([it for it in extender[0]["args"] if it.startswith(("-registry", "-ca", "-cert", "-client"))])
+        self.assertEqual(4, extenders)
+
+    def test_controllers_bring_definitions_and_a_policy(self):
+        kind = "CustomResourceDefinition"
+        definitions = {(kind, f"{resource}.{GROUP}") for resource in ("pmemnodes", "pmemvolumes")}
+        for overlay in OVERLAYS:
+            first = render(overlay)
+            with self.subTest(overlay=overlay):
+                central = ("Deployment", "pmem-csi-controller") in first
+                self.assertEqual(definitions if central else set(), {key for key in first if key[0] == kind})
+                if not central:
+                    self.assertFalse([it for key, it in first.items() if key[0] == "ClusterRole"
+                                      for rule in it["rules"] if GROUP in rule["apiGroups"]])
+                    continue
+                self.assert_only_the_controller_writes(first, GROUP)
+                second = self.second(first)
+                self.assertEqual(len(first) - len(definitions), len(second))
+                self.assertFalse([key for key in second if key[0] == kind])
+                own = {key for key in first if key[0] in ("ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding")}
+                self.assertFalse(own & second.keys())
+                self.assert_only_the_controller_writes(second, "other.example.com")
+
     def test_every_container_requests_resources(self):
         """Where a ResourceQuota limits requests, a pod with a container without them is refused."""
         for overlay in OVERLAYS:
@@ -130,14 +196,26 @@ class Components(unittest.TestCase):
         self.assertEqual(found, table().keys())
         self.assertEqual(OVERLAYS, set().union(*table().values()))
 
+    def added_arguments(self, before, after):
+        """Of the one container that has more of them, of which nothing else is changed."""
+        (key,) = [key for key in before if before[key] != after[key]]
+        changed = copy.deepcopy(after[key])
+        arguments = changed["spec"]["template"]["spec"]["containers"][0]["args"]
+        known = before[key]["spec"]["template"]["spec"]["containers"][0]["args"]
+        added, arguments[len(known):] = arguments[len(known):], []
+        self.assertEqual(before[key], changed)
+        return added
+
     def test_each_changes_something_and_takes_nothing_away(self):
         for component, before, new, after in self.each():
             self.assertFalse(before.keys() - after.keys(), component)
-            if component != "topology-spread":
+            if component == "claim-release":
+                self.assertEqual(["-releaseClaims"], self.added_arguments(before, after))
+            elif component != "topology-spread":
                 self.assertTrue(new, component)
                 self.assertEqual(before, {key: after[key] for key in before}, f"{component} changes what it is added to")
             for it in new.values():
-                if it["kind"] not in ("ClusterRole", "SecurityContextConstraints"):
+                if it["kind"] not in ("ClusterRole", "ClusterRoleBinding", "SecurityContextConstraints"):
                     self.assertEqual(NAMESPACE, it["metadata"].get("namespace"), it["metadata"]["name"])
 
     def test_nothing_that_is_added_is_without_pods(self):

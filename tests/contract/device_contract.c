@@ -25,6 +25,7 @@ START_TEST(empty_pools_are_listed)
 			  pools[i].capacity.max_volume_bytes % pools[i].rules.unit_bytes == 0);
 		ck_assert_uint_le(pools[i].capacity.max_volume_bytes, pools[i].capacity.available_bytes);
 		ck_assert_uint_le(pools[i].capacity.available_bytes, pools[i].capacity.total_bytes);
+		ck_assert_uint_le(pools[i].capacity.total_bytes, pools[i].region_bytes);
 	}
 }
 END_TEST

@@ -22,7 +22,8 @@ struct device_contract {
 	void (*deactivate)(const struct device *d);
 	bool has_nodes;  /* devices have a block device that can be opened */
 	bool is_plain;   /* devices take their own size from the pool, in whole units */
-	bool sees_opens; /* a device that anybody has open is in use, not only one that is open exclusively */
+	bool sees_opens; /* a device that any process has open is in use, not only one that is open
+			    exclusively */
 	bool is_durable; /* devices are still there when the manager is opened again */
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checks that need block devices, and those across a new start of the manager. */
+/* The checks that need block devices, and those that restart the device manager. */
 #include "contract/device_contract_private.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the checks are made of. */
+/* Steps that several checks of the contract use. */
 #include "contract/device_contract_private.h"
 
 #include <check.h>

@@ -30,7 +30,7 @@ static void check(int argc, char **argv)
 		{"verbose", OPT_BOOL, &v.verbose, NULL, "say more"},
 		{"count", OPT_U32, &v.count, "N", "how many"},
 		{"percent", OPT_PERCENT, &v.percent, "PERCENT", "how much"},
-		{"name", OPT_STR, &v.name, "NAME", "who"},
+		{"name", OPT_STR, &v.name, "NAME", "name"},
 		{"dir", OPT_STRS, &v.dirs, "DIR", "where"},
 		{"size", OPT_SIZE, &v.size_bytes, "SIZE", "how large"},
 		{"wait", OPT_DURATION, &v.wait_ms, "TIME", "how long"},

@@ -148,7 +148,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	assert(rv == 0);
 	f.stop = loop_timer_new(f.loop, on_stop, &f);
 	const struct h2_channel_config config = {
-		.loop = f.loop, .endpoint = "tcp://127.0.0.1:1", .backoff_ms = 1};
+		.loop = f.loop, .endpoint = "tcp://127.0.0.1:1", .reconnect_backoff_ms = 1};
 	rv = grpc_client_new(&config, &f.client, &err);
 	assert(rv == 0);
 	call(&f);

@@ -11,6 +11,7 @@
 
 #include "base/str.h"
 #include "fuzz/fuzz.h"
+#include "net/grpc/grpc_timeout.h"
 #include "net/limits.h"
 
 #define TEXT_MAX_BYTES (1u << 20)

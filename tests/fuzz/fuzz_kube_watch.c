@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "fuzz/fuzz.h"
-#include "kube/informer_private.h"
+#include "kube/informer_copy.h"
 #include "kube/objects/objects.h"
 
 static const struct kube_kind *const kinds[] = {&kube_kind_nodes, &kube_kind_csi_nodes, &kube_kind_volumes,
@@ -20,17 +20,17 @@ static void changed(void *user, const char *key, const void *old, const void *ne
 	assert(old || new);
 }
 
-static void end_page(struct informer *i)
+static void end_page(struct informer_copy *c)
 {
 	struct error *err = NULL;
 
-	if (informer_end_page(i, &err) < 0)
+	if (informer_copy_end_page(c, &err) < 0)
 		fuzz_error(err);
 	else
-		assert(i->next_page || i->version);
+		assert(c->next_page || c->version);
 }
 
-static void take(struct informer *i, struct span in, bool is_watch, size_t piece_bytes)
+static void take(struct informer_copy *c, struct span in, bool is_watch, size_t piece_bytes)
 {
 	bool more = true;
 
@@ -38,34 +38,26 @@ static void take(struct informer *i, struct span in, bool is_watch, size_t piece
 		size_t n = in.n < piece_bytes ? in.n : piece_bytes;
 		struct span piece = {in.p, n};
 
-		more = is_watch ? informer_take_watch(i, piece) : informer_take_page(i, piece);
-		assert(more == !i->fault);
+		more = is_watch ? informer_copy_take_watch(c, piece) : informer_copy_take_page(c, piece);
+		assert(more == !c->fault);
 		in.p += n;
 		in.n -= n;
 	}
 	if (more && !is_watch)
-		end_page(i);
+		end_page(c);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static const struct informer_events events = {.changed = changed};
-	struct informer i = {.events = &events, .items = KUBE_ITEMS, .lines = KUBE_LINES};
-	const struct kube_kind *kind;
+	struct informer_copy c;
 
 	if (size == 0)
 		return 0;
-	kind = kinds[data[0] % ARRAY_SIZE(kinds)];
-	i.kind = kind;
-	kube_store_init(&i.store, kind);
-	take(&i, (struct span){data + 1, size - 1}, data[0] & 0x40, data[0] & 0x20 ? 7 : size);
-	kube_store_done(&i.store);
-	kube_items_done(&i.items);
-	kube_lines_done(&i.lines);
-	free(i.version);
-	free(i.list_version);
-	free(i.next_page);
-	if (i.fault)
-		fuzz_error(i.fault);
+	informer_copy_init(&c, kinds[data[0] % ARRAY_SIZE(kinds)], &events, /* user= */ NULL);
+	take(&c, (struct span){data + 1, size - 1}, data[0] & 0x40, data[0] & 0x20 ? 7 : size);
+	if (c.fault)
+		fuzz_error(TAKE_PTR(c.fault));
+	informer_copy_done(&c);
 	return 0;
 }

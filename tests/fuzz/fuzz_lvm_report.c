@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What LVM answers: the report, and the log of its shell. */
 #include "fuzz/fuzz.h"
-#include "pmem/lvm/lvm_private.h"
+#include "pmem/lvm/lvm.h"
 
 #include <stdlib.h>
 

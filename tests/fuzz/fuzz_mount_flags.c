@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mount flags: first line the file system, second the options that a mount shows, then one flag per line. */
-#include "volume/attachment/mount_flags.h"
+#include "volume/attachment/allowed_mount_flags.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,13 +8,14 @@
 #include "base/str.h"
 #include "fuzz/fuzz.h"
 #include "os/mount_table.h"
+#include "volume/attachment/mount_flags.h"
 
 static void check_flag(char *flag, const char *fs_type, const struct mount_entry *e)
 {
 	char *const flags[] = {flag, NULL};
 	struct error *err = NULL;
 
-	if (mount_flags_check(flags, fs_type, &err) < 0) {
+	if (allowed_mount_flags_check(flags, fs_type, &err) < 0) {
 		assert(!mount_flag_is_per_mount(flag));
 		fuzz_error(err);
 	} else {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The kernel's mount table: first line a path to look for, second an option, then the table. */
-#include "os/mount_shown.h"
+#include "os/blockdev_mounts.h"
 
 #include <stdlib.h>
 
@@ -12,7 +12,7 @@ static void check_entry(const struct mount_table *t, const struct mount_entry *e
 	assert(e->root && e->target && e->options);
 	const struct mount_entry *top = mount_table_at(t, e->target);
 	assert(top && str_eq(top->target, e->target) && top >= e);
-	assert(mount_shown(e, e->dev) == MOUNT_SHOWN_FS);
+	assert(blockdev_mount_kind(e, e->dev) == BLOCKDEV_MOUNT_FS);
 	if (option)
 		(void)mount_entry_has(e, option);
 }
@@ -34,6 +34,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_entry(t, &t->entries[i], option);
 	if (path)
 		(void)mount_table_at(t, path);
-	(void)mount_shown_any(t, 1);
+	(void)blockdev_mount_find(t, 1);
 	return 0;
 }

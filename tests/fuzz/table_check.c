@@ -71,7 +71,7 @@ static void check_found_by_name(
 		assert(str_eq(hits[i].volume->name, volume->name));
 		is_there |= hits[i].node == node && hits[i].volume == volume;
 	}
-	/* nobody looks for volumes without a name */
+	/* volumes without a name are never looked up */
 	assert(is_there == !str_empty(volume->name));
 	free(hits);
 }
@@ -91,18 +91,6 @@ static void check_volumes(const struct node_table *t, const struct node *node)
 	}
 }
 
-static void check_changes(const struct node_table *t, size_t n_nodes)
-{
-	const struct node **changed;
-	size_t n = node_table_changes(t, 0, &changed);
-
-	assert(n == n_nodes);
-	for (size_t i = 1; i < n; i++)
-		assert(changed[i - 1]->generation < changed[i]->generation);
-	assert(n == 0 || changed[n - 1]->generation == node_table_generation(t));
-	free(changed);
-}
-
 void table_check(const struct node_table *t)
 {
 	const struct node *const *nodes;
@@ -116,5 +104,4 @@ void table_check(const struct node_table *t)
 		check_hash(t, nodes[i]);
 		check_volumes(t, nodes[i]);
 	}
-	check_changes(t, n);
 }

@@ -45,7 +45,7 @@ def detach_loops(folder):
     """Those that a driver has left for the next one: over files in @folder."""
     listed = subprocess.run(["losetup", "--list", "--noheadings", "--output", "NAME,BACK-FILE"], check=True,
                             capture_output=True, text=True).stdout
-    # one that somebody else detaches just now has no file any more
+    # one that another process detaches just now has no file any more
     for name, file in (line.split(maxsplit=1) for line in listed.splitlines() if len(line.split()) > 1):
         if file.startswith(f"{folder}/"):
             subprocess.run(["losetup", "--detach", name], check=True)
@@ -181,7 +181,7 @@ class DriverTest(unittest.TestCase):
 
 
 def enter_namespace(*more):
-    """Again, where nobody else sees what is mounted. @more: further flags of unshare"""
+    """Runs the program again in a mount namespace of its own. @more: further flags of unshare"""
     if os.geteuid() != 0:
         print("SKIP: needs root, for loop devices and mounts")
         sys.exit(77)

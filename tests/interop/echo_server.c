@@ -24,7 +24,7 @@ struct program {
 	struct loop_signal *release;
 };
 
-/* From now on there is nothing to release, and nobody who would catch the signal. */
+/* From now on there is nothing to release, and the signal is not caught. */
 static void on_drained(void *user)
 {
 	struct program *p = user;
@@ -80,7 +80,7 @@ struct flags {
 static int parse(int argc, char **argv, struct flags *ret, struct args *ret_args, struct error **err)
 {
 	const struct opt table[] = {
-		{"caFile", OPT_STR, &ret->ca_file, "FILE", "who signs the clients"},
+		{"caFile", OPT_STR, &ret->ca_file, "FILE", "authority that signs the clients"},
 		{"certFile", OPT_STR, &ret->cert_file, "FILE", "own certificate"},
 		{"keyFile", OPT_STR, &ret->key_file, "FILE", "its key"},
 		{"peerName", OPT_STR, &ret->peer_name, "NAME", "the one client"},

@@ -192,7 +192,7 @@ struct flags {
 static int parse(int argc, char **argv, struct flags *ret, struct args *ret_args, struct error **err)
 {
 	const struct opt table[] = {
-		{"caFile", OPT_STR, &ret->ca_file, "FILE", "who signs the server"},
+		{"caFile", OPT_STR, &ret->ca_file, "FILE", "authority that signs the server"},
 		{"certFile", OPT_STR, &ret->cert_file, "FILE", "own certificate"},
 		{"keyFile", OPT_STR, &ret->key_file, "FILE", "its key"},
 		{"serverName", OPT_STR, &ret->server_name, "NAME", "the server"},
@@ -226,7 +226,7 @@ static int open_client(struct program *p, const struct flags *f, const char *end
 		.tls = tls,
 		.tls_name = f->server_name,
 		.handshakes = handshakes,
-		.backoff_ms = BACKOFF_MS,
+		.reconnect_backoff_ms = BACKOFF_MS,
 	};
 	return grpc_client_new(&config, &p->client, err);
 }

@@ -85,7 +85,7 @@ def call(stream, path, data=b"", *more):
 
 
 class Peer:
-    """One connection. Reads only when it is told to."""
+    """One connection. Reads only on request."""
 
     def __init__(self, address, tls=None, timeout=PATIENCE_S):
         self.socket = socket.socket(socket.AF_UNIX if isinstance(address, str) else socket.AF_INET)

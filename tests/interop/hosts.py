@@ -73,7 +73,7 @@ class Host:
                 "permanent")
 
     def cut(self):
-        """No packet comes or goes any more; nobody is told."""
+        """No packet comes or goes any more, and no peer is notified."""
         run("ip", "link", "set", self.link, "nomaster")
 
     def join(self):

@@ -5,8 +5,10 @@ which they read again for each request or connection.
 usage: outsiders.py dns ADDRESS MODE                     "silent", "servfail", or the address that all names have
        outsiders.py proxy ADDRESS:PORT TARGET:PORT MODE  "forward", "silent", or the number of the TLS record of
                                                          which half is forwarded before the connection is reset on both
-                                                         sides; tells what it does with each record
-       outsiders.py api ADDRESS:PORT CERTIFICATE KEY     an API server without objects, which keeps leases
+                                                         sides; reports what it does with each record
+       outsiders.py api ADDRESS:PORT CERTIFICATE KEY [NODE]...
+                                                         an API server that keeps leases, and whose only other objects are
+                                                         Nodes on which the driver is registered
 """
 import asyncio
 import json
@@ -15,6 +17,7 @@ import ssl
 import struct
 import sys
 import threading
+import urllib.parse
 
 RESET = struct.pack("ii", 1, 0)
 RECORDS = {22: "handshake", 23: "data"}
@@ -30,8 +33,8 @@ def place(text):
     return host, int(port)
 
 
-def say_serving():
-    print("serving", file=sys.stderr, flush=True)
+def say_serving(server):
+    print(f"serving port={server.getsockname()[1]}", file=sys.stderr, flush=True)
 
 
 def answer_dns(query, mode):
@@ -47,7 +50,7 @@ def answer_dns(query, mode):
 def serve_dns(address, mode_file):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         server.bind((address, 53))
-        say_serving()
+        say_serving(server)
         while True:
             query, peer = server.recvfrom(512)
             mode = read(mode_file)
@@ -107,7 +110,7 @@ class Forwarding:
 def serve_proxy(listen, target, mode_file):
     held = []
     with socket.create_server(place(listen)) as server:
-        say_serving()
+        say_serving(server)
         while True:
             client, _ = server.accept()
             mode = read(mode_file)
@@ -118,7 +121,7 @@ def serve_proxy(listen, target, mode_file):
 
 
 class ApiConnection(asyncio.Protocol):
-    leases, version = {}, 7
+    leases, records, nodes, version = {}, {}, (), 7
 
     def __init__(self):
         import h2.config
@@ -126,6 +129,7 @@ class ApiConnection(asyncio.Protocol):
         config = h2.config.H2Configuration(client_side=False, header_encoding="utf-8")
         self.h2 = h2.connection.H2Connection(config)
         self.requests = {}
+        self.bodies = {}  # of streams: what is not sent yet
 
     def connection_made(self, transport):
         self.transport = transport
@@ -142,14 +146,27 @@ class ApiConnection(asyncio.Protocol):
                 self.h2.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
             elif isinstance(event, h2.events.StreamEnded):
                 self.answer(event.stream_id, *self.requests.pop(event.stream_id))
+            elif isinstance(event, h2.events.StreamReset):
+                self.bodies.pop(event.stream_id, None)
+        self.flush()
         self.transport.write(self.h2.data_to_send())
+
+    def flush(self):
+        for stream, body in list(self.bodies.items()):
+            while body and (room := self.h2.local_flow_control_window(stream)) > 0:
+                room = min(room, self.h2.max_outbound_frame_size)
+                self.h2.send_data(stream, body[:room], end_stream=len(body) <= room)
+                body = body[room:]
+            self.bodies[stream] = body
+            if not body:
+                del self.bodies[stream]
 
     def answer(self, stream, headers, body):
         status, reply = self.handle(headers[":method"], headers[":path"], body)
         self.h2.send_headers(stream, [(":status", str(status)), ("content-type", "application/json")])
         # a watch, in which nothing happens
         if reply is not None:
-            self.h2.send_data(stream, json.dumps(reply).encode(), end_stream=True)
+            self.bodies[stream] = json.dumps(reply).encode()
 
     def handle(self, method, target, body):
         path, _, query = target.partition("?")
@@ -157,8 +174,13 @@ class ApiConnection(asyncio.Protocol):
             return 200, None
         if "/leases" in path:
             return self.handle_lease(method, path.rpartition("/leases")[2], body)
+        if "/pmemvolumes" in path:
+            return self.handle_record(method, path.rpartition("/pmemvolumes")[2].lstrip("/").removesuffix("/status"), body)
         if method == "GET":
-            return 200, {"metadata": {"resourceVersion": "7"}, "items": []}
+            label = urllib.parse.parse_qs(query).get("labelSelector", ["none"])[0]
+            items = [{"metadata": {"name": node, "uid": node, "resourceVersion": "7", "labels": {label: node}}}
+                     for node in self.nodes if path == "/api/v1/nodes"]
+            return 200, {"metadata": {"resourceVersion": "7"}, "items": items}
         return 201, json.loads(body)
 
     def handle_lease(self, method, name, body):
@@ -176,12 +198,48 @@ class ApiConnection(asyncio.Protocol):
         return 200, lease
 
 
-async def serve_api(listen, certificate, key):
+    def handle_record(self, method, name, body):
+        """Records of volumes, with merge patches that carry the version that was read."""
+        sent = json.loads(body or b"{}")
+        old = self.records.get(name)
+        if method == "GET" and not name:
+            return 200, {"metadata": {"resourceVersion": str(self.version)}, "items": list(self.records.values())}
+        if method != "POST" and not old:
+            return 404, {"kind": "Status", "code": 404, "reason": "NotFound"}
+        if method == "GET":
+            return 200, old
+        ApiConnection.version += 1
+        if method == "POST":
+            name = sent["metadata"]["name"]
+            if name in self.records:
+                return 409, {"kind": "Status", "code": 409, "reason": "AlreadyExists"}
+            self.records[name] = merged(sent, {"metadata": {"uid": name, "resourceVersion": str(self.version)}})
+            return 201, self.records[name]
+        if method == "DELETE":
+            return 200, self.records.pop(name)
+        if sent["metadata"]["resourceVersion"] != old["metadata"]["resourceVersion"]:
+            return 409, {"kind": "Status", "code": 409, "reason": "Conflict"}
+        self.records[name] = merged(merged(old, sent), {"metadata": {"resourceVersion": str(self.version)}})
+        return 200, self.records[name]
+
+
+def merged(target, patch):
+    """RFC 7396"""
+    if not isinstance(patch, dict):
+        return patch
+    result = dict(target) if isinstance(target, dict) else {}
+    for key, value in patch.items():
+        result[key] = merged(result.get(key), value)
+    return {key: value for key, value in result.items() if value is not None}
+
+
+async def serve_api(listen, certificate, key, *nodes):
+    ApiConnection.nodes = nodes
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(certificate, key)
     tls.set_alpn_protocols(["h2"])
     server = await asyncio.get_running_loop().create_server(ApiConnection, *place(listen), ssl=tls)
-    say_serving()
+    say_serving(server.sockets[0])
     await server.serve_forever()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What pmem-csi-driver says of each change of a volume, at default verbosity, and for whom the volume is.
+"""What pmem-csi-driver logs about each change of a volume at default verbosity, and which claim it names.
 
 usage: test_changes.py PMEM_CSI_DRIVER [unittest options]
 
@@ -30,7 +30,7 @@ class Changes(Node):
         return self.future("Controller", "CreateVolume", request, csi_pb2.CreateVolumeResponse).result().volume
 
     def twice(self, call, *args, **more):
-        """A repeated call whose work is done succeeds, and the log says nothing of it."""
+        """A repeated call that has nothing to do succeeds, and is not logged."""
         for _ in range(2):
             call(*args, **more).result()
 
@@ -39,8 +39,8 @@ class Changes(Node):
         found = [LINE.match(line) for line in self.logged().splitlines()]
         return [(line[1], dict(field.split("=", 1) for field in line[2].split())) for line in found if line]
 
-    def told(self, *wanted):
-        """Exactly these changes, in that order."""
+    def expect_changes(self, *wanted):
+        """Requires exactly these changes, in that order."""
         changes = self.changes()
         self.assertEqual([message for message, _ in changes], list(wanted), self.logged())
         return [fields for _, fields in changes]
@@ -58,7 +58,7 @@ class Changes(Node):
 
 
 class Life(Changes):
-    def test_each_change_is_told_once(self):
+    def test_each_change_is_logged_once(self):
         for _ in range(2):
             volume = self.create_for("pvc-1", CLAIM).volume_id
         self.twice(self.stage, volume)
@@ -67,15 +67,16 @@ class Life(Changes):
         self.twice(self.unstage, volume)
         self.twice(self.delete, volume)
         wait_for(lambda: not self.images())
-        lines = self.told("volume created", "volume staged", "volume published", "volume unpublished",
-                          "volume unstaged", "volume deleted", "volume is erased")
+        lines = self.expect_changes("volume created", "volume staged", "volume published", "volume unpublished",
+                                    "volume unstaged", "volume deleted", "volume is erased")
         for fields in lines:
             self.assertEqual((fields["volume"], fields["claim"]), (volume, "default/data"))
             self.assertTrue(fields["ms"].isdigit(), fields)
+            self.assertEqual((fields["pool"], fields["device"]), (lines[0]["pool"], lines[0]["device"]))
+        self.assertRegex(lines[0]["pool"], "^region[01]$")
+        self.assertRegex(lines[0]["device"], "^/dev/loop")
         for fields in lines[:-1]:
-            self.assertEqual((fields["size_bytes"], fields["pool"]), (str(16 * MIB), lines[0]["pool"]))
-            self.assertRegex(fields["pool"], "^region[01]$")
-            self.assertRegex(fields["device"], "^/dev/loop")
+            self.assertEqual(fields["size_bytes"], str(16 * MIB))
         self.assertEqual([f.get("staging") for f in lines],
                          [None, self.staging(volume), None, None, self.staging(volume), None, None])
         self.assertEqual([f.get("target") for f in lines],
@@ -95,7 +96,7 @@ class Life(Changes):
         self.twice(self.future, "Node", "NodePublishVolume", request, csi_pb2.NodePublishVolumeResponse)
         self.twice(self.unpublish, volume)
         self.twice(self.unstage, volume)
-        self.told("volume created", "volume staged", "volume published", "volume unpublished", "volume unstaged")
+        self.expect_changes("volume created", "volume staged", "volume published", "volume unpublished", "volume unstaged")
         self.delete_all()
 
     def test_inline_volumes(self):
@@ -105,18 +106,18 @@ class Life(Changes):
         self.assertEqual((row["podNamespace"], row["podName"]), ("default", "web-0"))
         self.twice(self.unpublish, "csi-1")
         wait_for(lambda: not self.images())
-        lines = self.told("volume created", "volume published", "volume unpublished", "volume deleted",
-                          "volume is erased")
+        lines = self.expect_changes("volume created", "volume published", "volume unpublished", "volume deleted",
+                                    "volume is erased")
         for fields in lines[:-1]:
             self.assertEqual((fields["volume"], fields["kind"], fields["pod"]), (volume, "inline", "default/web-0"))
             self.assertNotIn("claim", fields)
 
-    def test_what_fails_is_told_as_a_failure_alone(self):
+    def test_what_fails_is_logged_as_a_failure_alone(self):
         volume = self.create_for("pvc-1", CLAIM).volume_id
         request = csi_pb2.NodeStageVolumeRequest(volume_id=volume, staging_target_path=f"{self.folder}/staging/none",
                                                  volume_capability=driver.capability())
         self.assertIsNotNone(self.future("Node", "NodeStageVolume", request, csi_pb2.NodeStageVolumeResponse).exception())
-        self.told("volume created")
+        self.expect_changes("volume created")
         (line,) = [line for line in self.logged().splitlines() if "gRPC call failed" in line]
         self.assertIn(f" volume={volume}", line)
         self.delete_all()
@@ -136,7 +137,7 @@ class Life(Changes):
         (line,) = re.findall(r": ready (version=\S+) (.*)", self.logged())[-1:]
         self.assertRegex(line[0], r"^version=\d+\.\d+\.\d+")
         self.assertEqual(line[1], "volumes=1 max=1Gi available=2032Mi")
-        self.assertNotIn("no volume can be made", self.logged())
+        self.assertNotIn("no volume can be created", self.logged())
         self.delete(volume).result()
 
 
@@ -146,7 +147,7 @@ class TooSmall(Changes):
 
     def test_a_driver_that_can_never_make_a_volume_warns(self):
         self.assertRegex(self.logged(), r": ready version=\S+ volumes=0 max=0 available=0")
-        self.assertRegex(self.logged(), r"W \S+ pmem-csi-driver: no volume can be made .*remedy=.*-fakeRegionSize")
+        self.assertRegex(self.logged(), r"W \S+ pmem-csi-driver: no volume can be created .*remedy=.*-fakeRegionSize")
 
 
 class Phases(Changes):
@@ -174,7 +175,7 @@ class Phases(Changes):
                          {("damaged", damaged), ("device-without-state", stranger)})
         (check,) = [c for c in self.command("doctor")[1]["checks"] if c["name"] == "volumes"]
         self.assertEqual(check["level"], "problem")
-        self.assertRegex(check["text"], "of 1 volumes, 0 are missing.*1 are damaged.*1 are device-without-state")
+        self.assertRegex(check["text"], "of 1 volumes, 0 are missing.*1 are damaged.*1 devices have no state")
         self.kill_driver()
         for volume in (damaged, stranger):
             shutil.copy(f"{self.folder}/backup/{volume}.json", self.state)
@@ -207,7 +208,7 @@ class Claims(Changes):
         self.assertEqual({key: record["parameters"][key] for key in ("name", "deviceMode")},
                          {"name": "pvc-1", "deviceMode": "fake"})
         self.assertEqual([key for key in record["parameters"] if "/" in key], [])
-        # a PV that somebody makes of a list can be used
+        # a PV that a user makes of a list can be used
         self.stage(first.volume_id).result()
         self.publish(first.volume_id, volume_context=self.listed_context()[first.volume_id]).result()
         self.unuse(first.volume_id)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pmem-csi-driver in mount namespaces as a container runtime makes them, well or not.
+"""pmem-csi-driver in mount namespaces as container runtimes set them up, correctly or not.
 
 usage: test_container.py PMEM_CSI_DRIVER [unittest options]
 
@@ -52,7 +52,7 @@ class Container(Node):
         return [entry for entry in super().mounts() if entry[0] != self.folder]
 
     def test_mounts_spread(self):
-        """As with Bidirectional: the host sees what the driver mounts, and the next container finds it."""
+        """As with mountPropagation Bidirectional: the host sees what the driver mounts, and the next container finds it."""
         self.start_contained()
         volume = self.make("volume")
         self.use(volume)

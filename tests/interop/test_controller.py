@@ -4,6 +4,7 @@
 usage: test_controller.py PMEM_CSI_DRIVER MAKE_CERTS [unittest options]
 """
 import http.client
+import os
 import re
 import signal
 import socket
@@ -12,6 +13,7 @@ import sys
 import tempfile
 import unittest
 
+import api
 import driver
 import grpc
 from prometheus_client.parser import text_string_to_metric_families
@@ -28,10 +30,11 @@ CERTS = PROGRAM = None
 class Process:
     """One driver, and what it logs."""
 
-    def __init__(self, folder, name, *flags):
+    def __init__(self, folder, env, name, *flags):
         self.path = f"{folder}/{name}.log"
         with open(self.path, "w", encoding="utf-8") as log:
-            self.process = subprocess.Popen([PROGRAM, f"-drivername={DRIVER_NAME}", *flags], stderr=log)
+            self.process = subprocess.Popen([PROGRAM, f"-drivername={DRIVER_NAME}", *flags], stderr=log,
+                                            env={**os.environ, **env})
 
     def logged(self):
         with open(self.path, encoding="utf-8") as log:
@@ -55,10 +58,10 @@ class Controller(unittest.TestCase):
         folder = tempfile.TemporaryDirectory(prefix="pmem-controller-")
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
+        self.env = api.start(self, self.folder, CERTS, *NODES)
         self.controller = self.start(
             "controller", "-mode=controller", "-registryEndpoint=tcp://127.0.0.1:0", f"-endpoint=unix://{self.folder}/c",
-            "-nodeAuthentication=role",
-            f"-expectedNodes={','.join(NODES)}", "-metricsListen=127.0.0.1:0", *CERTS.flags("pmem-registry"))
+            "-nodeAuthentication=role", "-metricsListen=127.0.0.1:0", *CERTS.flags("pmem-registry"))
         self.registry = self.controller.wait_for(r"serving endpoint=tcp\S+ port=(\d+)").group(1)
         self.port = int(self.controller.wait_for(r"serving metrics .*port=(\d+)").group(1))
         self.channel = grpc.insecure_channel(f"unix://{self.folder}/c")
@@ -69,7 +72,7 @@ class Controller(unittest.TestCase):
         driver.wait_for(lambda: self.metrics("pmem_node_amount_available").keys() == set(NODES))
 
     def start(self, name, *flags):
-        process = Process(self.folder, name, *flags)
+        process = Process(self.folder, self.env, name, *flags)
         self.addCleanup(process.kill)
         return process
 
@@ -208,21 +211,22 @@ class Usage(unittest.TestCase):
         self.assertIn("-kube-api-qps", self.refused("-kube-api-qps=0"))
         self.assertIn("must differ", self.refused("-endpoint=tcp://:1", "-registryEndpoint=tcp://:1"))
 
-    def test_tokens_need_an_api_server(self):
+    def starts_not(self, *flags, **env):
+        """Return: why not"""
         with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run([PROGRAM, "-mode=controller", "-nodeAuthentication=token",
-                                   f"-endpoint=unix://{folder}/c", *CERTS.flags("pmem-registry")],
-                                  capture_output=True, text=True, timeout=driver.PATIENCE_S, check=False)
+            nowhere = api.write_kubeconfig(folder, CERTS.path("ca"))
+            done = subprocess.run([PROGRAM, "-mode=controller", f"-endpoint=unix://{folder}/c", *flags], capture_output=True,
+                                  text=True, timeout=driver.PATIENCE_S, check=False, env={**os.environ, **nowhere, **env})
         self.assertEqual(done.returncode, 1)
-        self.assertIn("needs a Kubernetes API server", done.stderr)
+        return done.stderr
+
+    def test_without_kubernetes_there_is_no_controller(self):
+        said = self.starts_not(*CERTS.flags("pmem-registry"), KUBECONFIG="", KUBERNETES_SERVICE_HOST="")
+        self.assertIn("neither $KUBECONFIG nor the account of a pod leads to one; without Kubernetes, volumes are created on "
+                      "each node", said)
 
     def test_plain_tcp_beyond_loopback_is_refused(self):
-        with tempfile.TemporaryDirectory() as folder:
-            done = subprocess.run([PROGRAM, "-mode=controller", "-registryEndpoint=tcp://:0",
-                                   f"-endpoint=unix://{folder}/c"], capture_output=True, text=True,
-                                  timeout=driver.PATIENCE_S, check=False)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("-insecure", done.stderr)
+        self.assertIn("-insecure", self.starts_not("-registryEndpoint=tcp://:0"))
 
 
 if __name__ == "__main__":

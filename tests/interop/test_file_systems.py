@@ -112,7 +112,7 @@ class FileSystems(Node):
         self.delete_all()
 
     def test_copy_of_an_xfs_volume(self):
-        """The kernel mounts one of the two only: the other one is refused until the first is no more in use, and
+        """The kernel mounts one of the two only: the other one is refused until the first is not in use any more, and
         the refusal names the UUID and the first."""
         first, second = self.make_xfs("first"), self.make_xfs("second")
         for volume in first, second:

@@ -368,7 +368,7 @@ class Authority(Served):
 
 
 class Strangers(Served):
-    """Who may not call where there is TLS."""
+    """Peers that may not call where there is TLS."""
 
     transport = "mtls"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Hostile peers of pmem-csi-driver over sockets: what they get, that others are served, and that the log stays short.
+"""Hostile peers of pmem-csi-driver over sockets: the replies that they get, that other peers are served, and that the log stays short.
 
 usage: test_hostile.py PMEM_CSI_DRIVER MAKE_CERTS [unittest options]
 
@@ -55,7 +55,7 @@ class Served(unittest.TestCase):
         return peer
 
     def ends(self, *pieces):
-        """How connections end that send this behind a greeting, on each kind of socket."""
+        """How connections end that send this after a greeting, on each kind of socket."""
         return {self.peer(address, greeting(), *pieces).end() for address in self.addresses}
 
     def statuses(self, wanted, *pieces):
@@ -77,14 +77,14 @@ class Crowd(Served):
 
 
 class Plain(Crowd):
-    def test_silent_peers_keep_nobody_out(self):
+    def test_silent_peers_keep_no_other_peer_out(self):
         for address in self.addresses:
             self.crowd(address, b"")
 
-    def test_half_prefaces_keep_nobody_out(self):
+    def test_half_prefaces_keep_no_other_peer_out(self):
         self.crowd(self.driver.unix, PREFACE[:12])
 
-    def test_greeted_peers_without_a_request_keep_nobody_out(self):
+    def test_greeted_peers_without_a_request_keep_no_other_peer_out(self):
         self.crowd(self.driver.tcp, greeting())
 
 
@@ -99,11 +99,11 @@ class Tls(Crowd):
             tls.do_handshake()
         return outgoing.read()
 
-    def test_half_a_client_hello_keeps_nobody_out(self):
+    def test_half_a_client_hello_keeps_no_other_peer_out(self):
         hello = self.hello()
         self.crowd(self.driver.tcp, hello[:len(hello) // 2])
 
-    def test_handshakes_that_stop_after_the_hello_keep_nobody_out(self):
+    def test_handshakes_that_stop_after_the_hello_keep_no_other_peer_out(self):
         self.crowd(self.driver.tcp, self.hello(), CROWD // 4)
 
     def test_who_speaks_no_tls_is_not_served(self):
@@ -179,7 +179,7 @@ class Windows(Served):
             self.assertEqual(peer.reply()["reset"], FLOW_CONTROL_ERROR)
 
     def test_data_beyond_the_window(self):
-        """Nobody waits for the server's updates, and there is more than the message has."""
+        """The clients do not wait for the server's updates, and there is more than the message has."""
         body = frame(DATA, 0, 1, message(bytes(16000), length=4 << 20)) + frame(DATA, 0, 1, bytes(16384)) * 500
         for got in self.statuses(1, head(1, PROBE), body):
             self.assertEqual(got, {1: INTERNAL})
@@ -288,7 +288,7 @@ class Http(Served):
             except ConnectionResetError:
                 continue
 
-    def test_slow_requests_keep_nobody_out(self):
+    def test_slow_requests_keep_no_other_peer_out(self):
         for data in b"", b"GET /metrics HTTP/1.1\r\nA: ":
             slow = [self.http(data) for _ in range(CROWD)]
             with hostile.Peer(self.driver.http) as peer:
@@ -325,7 +325,7 @@ class Http(Served):
         for peer in slow:
             peer.close()
 
-    def test_served_peers_that_stay_keep_nobody_out(self):
+    def test_served_peers_that_stay_keep_no_other_peer_out(self):
         """Each has made a request; beyond the places of that server the one that idles longest goes."""
         request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
         for _ in range(200):
@@ -333,7 +333,7 @@ class Http(Served):
 
 
 class End(unittest.TestCase):
-    def test_replies_that_nobody_takes_do_not_keep_the_driver(self):
+    def test_replies_that_are_not_read_do_not_keep_the_driver(self):
         driver = hostile.Driver(DRIVER)
         peers = [driver.peer(address) for address in (driver.unix, driver.tcp)]
         for peer in peers:

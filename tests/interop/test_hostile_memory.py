@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Peak memory of pmem-csi-driver while peers try to make it hold as much as they can.
+"""Peak memory of pmem-csi-driver while peers try to make it use as much memory as possible.
 
 usage: test_hostile_memory.py PMEM_CSI_DRIVER LIMITS_H MAKE_CERTS [unittest options]
 
@@ -64,7 +64,7 @@ class Memory(unittest.TestCase):
             self.peers[-1].send(data)
 
     def pour(self, endless):
-        """All peers send on until nothing moves any more."""
+        """All peers continue to send until no bytes are accepted any more."""
         left, moved = {}, time.monotonic()
         for peer in self.peers:
             peer.socket.setblocking(False)
@@ -217,7 +217,7 @@ class Messages(Memory):
                 self.assertEqual({r["grpc-status"] for r in peer.replies(20).values()}, {"0"})
 
     def test_lists_without_a_window(self):
-        """Each peer asks for the list of volumes, one after the other, until nobody gets it any more."""
+        """Each peer asks for the list of volumes, one after the other, until no peer gets it any more."""
         self.make_volumes(400)
 
         def attack():
@@ -232,7 +232,7 @@ class Messages(Memory):
                     return
         self.measure(100 * (CONNECTION + STREAMS) + self.held(100), attack)
 
-    def test_lists_that_nobody_reads(self):
+    def test_lists_that_are_not_read(self):
         """They fill the sockets, and what the server has ready for those."""
         self.make_volumes(400)
         n = CROWD // 2

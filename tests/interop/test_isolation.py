@@ -17,8 +17,8 @@ from driver import NODE, PATIENCE_S, capability, csi_pb2, grpc, wait_for
 WORKERS = 32
 MKFS = "/usr/sbin/mke2fs"
 
-# Holds the device as mkfs does, says so, and waits at the gate: a FIFO that nobody opens before open_gate(). Without its
-# driver it ends there, so that nobody finds the device free for a moment. A program that looks for a free loop device holds each for
+# Holds the device as mkfs does, says so, and waits at the gate: a FIFO that is not opened before open_gate(). Without its
+# driver it ends there, so that the device is not free for a moment. A program that looks for a free loop device holds each for
 # a moment (drivers/block/loop.c, loop_configure()).
 FAKE_MKFS = """#!/usr/bin/perl
 use Fcntl;
@@ -68,7 +68,7 @@ class Held(driver.DriverTest):
         return os.listdir(f"{self.folder}/mkfs")
 
     def open_gate(self):
-        """Nobody has to wait any more."""
+        """Ends all waiting."""
         if os.path.exists(f"{self.folder}/open"):
             return
         os.mknod(f"{self.folder}/open")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A controller and nodes whose certificates expire, begin later, are cut off or taken away while both run.
+"""A controller and nodes whose certificates expire, are not valid yet, are truncated or removed while both run.
 
 usage: test_issuer.py PMEM_CSI_DRIVER MAKE_CERTS [unittest options]
 """
@@ -13,6 +13,7 @@ import tempfile
 import time
 import unittest
 
+import api
 import driver
 from driver import wait_for
 
@@ -33,9 +34,9 @@ class Issuer(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
         self.issue()
+        self.env = {**os.environ, **api.write_kubeconfig(self.folder, self.path("ca"))}
         self.controller = self.start("controller", CONTROLLER, "-mode=controller", "-registryEndpoint=tcp://127.0.0.1:0",
-                                     f"-endpoint=unix://{self.folder}/c", "-expectedNodes=host1,host2",
-                                     "-nodeAuthentication=role")
+                                     f"-endpoint=unix://{self.folder}/c", "-nodeAuthentication=role")
         self.port = self.wait_for("controller", r"serving endpoint=tcp\S+ port=(\d+)").group(1)
 
     def issue(self, *options):
@@ -48,7 +49,7 @@ class Issuer(unittest.TestCase):
     def start(self, name, leaf, *flags):
         log = open(f"{self.folder}/{name}.log", "w", encoding="utf-8")
         process = subprocess.Popen([PROGRAM, f"-caFile={self.path('ca')}", f"-certFile={self.path(leaf)}",
-                                    f"-keyFile={self.path(leaf + '-key')}", *flags], stderr=log)
+                                    f"-keyFile={self.path(leaf + '-key')}", *flags], stderr=log, env=self.env)
         self.addCleanup(self.end, process, log)
         return process
 
@@ -75,7 +76,7 @@ class Issuer(unittest.TestCase):
         return re.search(rf"node registered node={name} ", self.logged("controller"))
 
     def test_they_expire(self):
-        """What is connected stays so; a new connection is refused with the reason, and is served once there are new ones."""
+        """Connections stay open; a new connection is refused with the reason, and is served once there are new ones."""
         self.issue("-e", in_seconds(6))
         time.sleep(2)  # both look at their files once a second
         self.start_node("host1")
@@ -96,8 +97,8 @@ class Issuer(unittest.TestCase):
         found = re.search(rf'pmem_certificate_expiry_timestamp_seconds{{.*file="{file}"}} (\S+)', text)
         return float(found.group(1)) if found else None
 
-    def test_their_end_is_told_beforehand(self):
-        """By metrics and log, of programs that have no connection yet."""
+    def test_their_expiry_is_logged_beforehand(self):
+        """By metrics and log, also of programs that have no connection yet."""
         self.issue("-b", in_seconds(-90 * 86400), "-e", in_seconds(3 * 86400 + 600))
         for name, flags in (("node", ["-mode=node", "-nodeid=n", "-deviceManager=fake", f"-statePath={self.folder}/s"]),
                             ("other", ["-mode=controller", "-registryEndpoint=tcp://127.0.0.1:0"])):
@@ -134,7 +135,7 @@ class Issuer(unittest.TestCase):
         self.wait_for("controller", "node registered node=host3 ")
 
     def test_they_are_taken_away(self):
-        """A Secret that was deleted: what runs goes on."""
+        """A Secret was deleted: existing connections and running programs continue."""
         self.start_node("host1")
         self.wait_for("controller", "node registered node=host1 ")
         os.rename(f"{self.folder}/certs", f"{self.folder}/away")

@@ -206,7 +206,7 @@ class Replay(unittest.TestCase):
 
 
 def enter_namespace():
-    """Again, where nobody else sees what is mounted and /var/lib/kubelet is empty."""
+    """Runs the program again in a mount namespace of its own, where /var/lib/kubelet is empty."""
     if os.geteuid() != 0:
         print("SKIP: needs root, for loop devices and mounts")
         sys.exit(77)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pmem-csi-driver with a kubelet that repeats, mixes up and crosses its calls, and whose folders somebody changes.
+"""pmem-csi-driver with a kubelet that repeats its calls, makes them out of order and at the same time, and whose folders are changed by hand.
 
 usage: test_kubelet_order.py PMEM_CSI_DRIVER [unittest options]
 
@@ -52,7 +52,7 @@ class Order(Node):
         self.delete_all()
 
     def test_unstage_before_unpublish(self):
-        """The pod keeps what it has, whatever the answer; with the right order all goes."""
+        """The pod keeps its mount, whatever the reply is; calls in the right order then remove everything."""
         volume = self.make("volume")
         self.use(volume)
         self.unstage(volume).exception()
@@ -116,7 +116,7 @@ class Order(Node):
         self.delete_all()
 
     def test_calls_of_one_volume_cross(self):
-        """Opposite calls at a time, again and again: in the end it is as the last call wants."""
+        """Opposite calls at the same time, repeatedly: in the end, the volume is in the state that the last call requests."""
         volume = self.make("volume")
         self.stage(volume).result()
         for _ in range(10):
@@ -132,7 +132,7 @@ class Order(Node):
         self.delete_all()
 
     def test_a_call_that_was_given_up_is_repeated(self):
-        """It has no time at all, again and again; what is done is done once."""
+        """Its deadline passes at once, repeatedly; in the end the work was done once."""
         volume = self.make("volume")
         os.makedirs(self.staging(volume))
         request = csi_pb2.NodeStageVolumeRequest(volume_id=volume, staging_target_path=self.staging(volume),
@@ -204,7 +204,7 @@ class Folders(Node):
         self.delete_all()
 
     def test_it_was_moved(self):
-        """Mounts move with it. With its new name the driver takes down what it finds there."""
+        """Mounts move with it. A driver with the new name unmounts what it finds there."""
         old = self.root("old")
         self.start_in(old)
         volume = self.make("volume")
@@ -252,7 +252,7 @@ class Hands(Node):
         self.delete_all()
 
     def test_staging_unmounted_under_a_pod(self):
-        """The pod goes on, and in the end everything is undone."""
+        """The pod keeps running, and in the end everything is unmounted."""
         volume = self.make("volume")
         self.use(volume)
         run("umount", self.staging(volume))
@@ -318,7 +318,7 @@ class Hands(Node):
         self.delete_all()
 
     def test_something_else_over_the_target(self):
-        """What is not ours is not taken down; it is named until it is gone."""
+        """What is not ours is not unmounted; errors name it until it is gone."""
         volume = self.make("volume")
         self.use(volume)
         run("mount", "-t", "tmpfs", "tmpfs", self.target(volume))
@@ -330,7 +330,7 @@ class Hands(Node):
         self.delete_all()
 
     def test_remounted_read_only(self):
-        """As the kernel does after an error, too: nothing of it keeps the volume from being taken down."""
+        """As the kernel does after an error, too: the volume can be unmounted all the same."""
         volume = self.make("volume")
         self.use(volume)
         run("mount", "-o", "remount,ro", self.staging(volume))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pmem-csi-driver while lvm dies, says nothing, or talks garbage.
+"""pmem-csi-driver while lvm dies, does not answer, or sends invalid output.
 
 usage: test_lvm.py PMEM_CSI_DRIVER_LVM [unittest options]
 
@@ -98,7 +98,7 @@ class Lvm(driver.DriverTest):
         self.fail_and_recover("garbage")
 
     def test_lvm_that_is_killed_when_it_has_done_its_work(self):
-        """The logical volume is there, and nobody said so."""
+        """The logical volume exists, but lvm did not report it."""
         self.fail_and_recover("killed")
 
     def test_a_start_without_lvm_says_so(self):
@@ -118,7 +118,7 @@ class Lvm(driver.DriverTest):
         failure = self.create("third", timeout=4).exception()
         self.assert_retried(failure, r"no answer before the deadline; .*lvm lvcreate for \d s")
         self.assert_memory_is_read()
-        self.assert_retried(self.create("third").exception(), r"in progress: making its device for \d+ s")
+        self.assert_retried(self.create("third").exception(), r"in progress: creating its device for \d+ s")
         # what needs no lvm goes on; the logical volumes of this lvm have no DAX
         self.stage(volumes[0], "dax=never").result()
         self.unstage(volumes[0]).result()

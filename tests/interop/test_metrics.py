@@ -167,7 +167,7 @@ class Metrics(Served):
         for sample in samples:
             self.assertEqual((sample.labels, sample.value), ({**LABELS, "phase": sample.labels["phase"]}, 0))
 
-    def test_what_the_driver_does_is_told(self):
+    def test_what_the_driver_does_is_counted(self):
         wanted = {"pmem_csi_workers_busy": ("gauge", 0), "pmem_csi_workers_limit": ("gauge", 32),
                   "pmem_csi_calls_in_flight": ("gauge", 0), "pmem_csi_connections": ("gauge", 0),
                   "pmem_pools_failing": ("gauge", 0), "pmem_erasures_running": ("gauge", 0), "pmem_erase_bytes_left": ("gauge", 0),
@@ -186,10 +186,10 @@ class Metrics(Served):
             virtual = int(stat.read().rpartition(")")[2].split()[20])
         self.assertEqual(families["process_cpu_seconds"].type, "counter")
         self.assertGreater(self.value(families, "process_cpu_seconds"), 0)
-        told = self.value(families, "process_virtual_memory_bytes")
+        virtual_metric = self.value(families, "process_virtual_memory_bytes")
         # another sample may be taken before the threads were started
-        self.assertTrue(virtual / 16 < told < virtual * 2)
-        self.assertTrue(0 < self.value(families, "process_resident_memory_bytes") < told)
+        self.assertTrue(virtual / 16 < virtual_metric < virtual * 2)
+        self.assertTrue(0 < self.value(families, "process_resident_memory_bytes") < virtual_metric)
         self.assertEqual(self.value(families, "process_max_fds"), os.sysconf("SC_OPEN_MAX"))
         self.assertTrue(3 < self.value(families, "process_open_fds") < 100)
         started = os.stat(f"/proc/{self.driver.pid}").st_ctime
@@ -231,6 +231,29 @@ class Metrics(Served):
 
     def test_it_is_healthy(self):
         self.assertEqual(self.get("/healthz")[::2], (200, "ok"))
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as s:
+        return s.getsockname()[1]
+
+
+class ForControllers(Served):
+    port_of_node = free_port()
+    flags = [f"-controllerEndpoint=tcp://127.0.0.1:{port_of_node}"]
+
+    def test_calls_of_controllers_are_counted_too(self):
+        channel = grpc.insecure_channel(f"127.0.0.1:{self.port_of_node}")
+        self.addCleanup(channel.close)
+        grpc.channel_ready_future(channel).result(PATIENCE_S)
+        paths = "/csi.v1.Identity/Probe", "/csi.v1.Controller/ListVolumes", "/registry.v0.NodeVolumes/DeleteIfNeverStaged"
+        for path in paths:
+            # field 1 of DeleteIfNeverStagedRequest, and nothing in the others
+            request = b"\x0a\x04gone" if "Never" in path else b""
+            channel.unary_unary(path)(request, timeout=PATIENCE_S)
+        counts = {sample.labels["method_name"]: sample.value
+                  for sample in self.scrape()["csi_plugin_operations_seconds"].samples if sample.name.endswith("_count")}
+        self.assertEqual(counts, {path: 1 for path in paths})
 
 
 class OtherPath(Served):
@@ -292,7 +315,7 @@ class Protocol(Served):
     def test_http_1_0_gets_one_reply(self):
         self.assertRegex(self.raw(b"GET /healthz HTTP/1.0\r\n\r\n"), r"(?s)\AHTTP/1\.1 200 .*\r\n\r\nok\Z")
 
-    def test_half_requests_keep_nobody_out(self):
+    def test_half_requests_keep_no_other_peer_out(self):
         halves = []
         for _ in range(400):
             halves.append(socket.create_connection(("127.0.0.1", self.port), PATIENCE_S))

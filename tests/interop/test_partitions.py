@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A controller and nodes, each in a network of its own, while links fail and programs are killed.
+"""A controller, nodes and an API server, each in a network of its own, while links fail and programs are killed.
 
 A caller asks for volumes and deletes some of them, and repeats each call as external-provisioner does, until the
-answer is final. In the end every volume is on exactly the node that the caller was told, or it is gone.
+answer is final. In the end every volume is on exactly the node that was returned to the caller, or it is gone.
 
 usage: test_partitions.py PMEM_CSI_DRIVER MAKE_CERTS [unittest options]
 PARTITIONS_SEED in the environment repeats a run; it is printed.
@@ -16,6 +16,7 @@ import tempfile
 import time
 import unittest
 
+import api
 import driver
 import grpc
 import hosts
@@ -23,6 +24,7 @@ import hosts
 import csi_pb2
 from certs import Certs
 
+HERE = os.path.dirname(os.path.abspath(__file__))
 N_NODES = 3
 N_CALLERS = 12
 FAULTS_S = 40
@@ -42,14 +44,22 @@ class Partitions(unittest.TestCase):
         hosts.open_hub()
         self.addCleanup(hosts.close_hub)
         names = [f"n{i}" for i in range(1, N_NODES + 1)]
-        self.controller = self.host(0, ["-mode=controller", "-registryEndpoint=tcp://@:10000", "-nodeAuthentication=role",
-                                        f"-expectedNodes={','.join(names)}", *CERTS.flags("pmem-registry")])
-        self.nodes = {name: self.host(i + 1, self.node_flags(name)) for i, name in enumerate(names)}
+        self.api = self.host(N_NODES + 1, [sys.executable, f"{HERE}/outsiders.py", "api", "@:6443", CERTS.path("pmem-registry"),
+                                           CERTS.path("pmem-registry-key"), *names])
+        self.api.wait_for("serving")
+        self.controller = self.host(0, self.driver(0, "-mode=controller", "-registryEndpoint=tcp://@:10000",
+                                                   "-nodeAuthentication=role", "-namespace=default",
+                                                   *CERTS.flags("pmem-registry")),
+                                    api.write_kubeconfig(self.folder, CERTS.path("ca"), f"{self.api.address}:6443"))
+        self.nodes = {name: self.host(i + 1, self.driver(i + 1, *self.node_flags(name))) for i, name in enumerate(names)}
 
-    def host(self, number, flags):
-        host = hosts.Host(number, self.folder, [PROGRAM, *flags, f"-endpoint=unix://{self.folder}/{number}.sock"])
+    def host(self, number, command, env=None):
+        host = hosts.Host(number, self.folder, command, env)
         self.addCleanup(host.stop)
         return host
+
+    def driver(self, number, *flags):
+        return [PROGRAM, *flags, f"-endpoint=unix://{self.folder}/{number}.sock"]
 
     def node_flags(self, name):
         path = f"{self.folder}/{name}"
@@ -94,8 +104,9 @@ class Partitions(unittest.TestCase):
 
     def fail_once(self):
         """Return: what repairs it."""
-        host = self.random.choice([self.controller, *self.nodes.values()])
-        kind = self.random.choice(("link", "kill", "freeze"))
+        host = self.random.choice([self.controller, self.api, *self.nodes.values()])
+        # the stand-in for the API server keeps its objects in memory
+        kind = self.random.choice(("link", "freeze") if host is self.api else ("link", "kill", "freeze"))
         if kind == "link":
             host.set_link("down")
             return lambda: host.set_link("up")
@@ -115,10 +126,10 @@ class Partitions(unittest.TestCase):
 
     def live_on(self, end):
         """One life after the other. Return: what live() does, of each."""
-        told = []
+        reported = []
         while time.monotonic() < end:
-            told.append(self.live(next(self.numbers)))
-        return told
+            reported.append(self.live(next(self.numbers)))
+        return reported
 
     def test_a_request_that_has_not_arrived_ends_with_its_controller(self):
         """The kernel would go on to send it, and the node would make a volume that no controller knows of."""
@@ -174,7 +185,7 @@ class Partitions(unittest.TestCase):
         time.sleep(10)
         self.assertEqual(node.volumes(), wanted)
 
-    def test_every_volume_is_where_its_caller_was_told(self):
+    def test_every_volume_is_where_the_reply_said(self):
         faults = 0
         self.numbers = itertools.count()
         end = time.monotonic() + FAULTS_S
@@ -186,14 +197,15 @@ class Partitions(unittest.TestCase):
                 mend()
                 faults += 1
                 time.sleep(self.random.uniform(0.5, 2))
-            told = dict(volume for life in lives for volume in life.result())
+            reported = dict(volume for life in lives for volume in life.result())
         for name, node in self.nodes.items():
-            found, wanted = node.volumes(), {v for v, at in told.items() if at == name}
+            found, wanted = node.volumes(), {v for v, at in reported.items() if at == name}
             self.assertEqual((sorted(found - wanted), sorted(wanted - found)), ([], []),
                              f"{name}\n{self.logged_of(found ^ wanted)}")
-        print(f"{len(told)} volumes, {faults} faults", flush=True)
+        self.assertIn("leading lease=", self.controller.logged())
+        print(f"{len(reported)} volumes, {faults} faults", flush=True)
         self.assertGreater(faults, 5)
-        self.assertGreater(len(told), N_CALLERS)
+        self.assertGreater(len(reported), N_CALLERS)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ come over one connection, and between them NodeGetInfo over another one to the s
 
 usage: test_plugin.py PMEM_CSI_DRIVER [unittest options]
 """
+import ctypes
 import os
 import re
 import socket
@@ -196,7 +197,7 @@ class Plugin(driver.DriverTest):
                 [self.program, "-mode=node", "-nodeid=n", *self.devices(), f"-statePath={self.folder}/state",
                  f"-endpoint=unix://{endpoint}"], stderr=subprocess.PIPE, text=True, timeout=driver.PATIENCE_S)
             self.assertEqual(again.returncode, 1)
-            self.assertIn("is in use by another server, which has to be ended first", again.stderr)
+            self.assertIn("is in use by another server, which has to be stopped first", again.stderr)
             self.assertTrue(stat.S_ISSOCK(os.stat(endpoint).st_mode))
         self.start()
         self.register()
@@ -214,18 +215,25 @@ class Plugin(driver.DriverTest):
         os.rename(f"{self.folder}/plain", f"{self.folder}/s")
         self.driver.wait(driver.PATIENCE_S)
         self.assertNotIn("another driver", self.logged())
-        self.ends_with("the CSI socket was replaced by another program: .*exists and is no socket")
+        self.ends_with("the CSI socket was replaced by another program: .*exists and is not a socket")
+
+    def exchange(self, one, other):
+        """At once: between two steps the socket would be seen as removed. Source: renameat2(2), RENAME_EXCHANGE."""
+        at_fdcwd, rename_exchange = -100, 2
+        libc = ctypes.CDLL(None, use_errno=True)
+        self.assertEqual(0, libc.renameat2(at_fdcwd, one.encode(), at_fdcwd, other.encode(), rename_exchange),
+                         os.strerror(ctypes.get_errno()))
 
     def test_a_csi_socket_that_cannot_be_looked_at_for_a_time_ends_nothing(self):
         """As where the file system fails: here each look ends with ELOOP."""
         self.start_driver()
-        moved = f"{self.folder}.moved"
-        os.rename(self.folder, moved)
-        os.symlink(self.folder, self.folder)
+        other = f"{self.folder}.other"
+        os.symlink(self.folder, other)
+        self.exchange(self.folder, other)
         self.assertRaisesRegex(OSError, "Too many levels", os.lstat, f"{self.folder}/s")
         time.sleep(3)  # it looks once a second
-        os.unlink(self.folder)
-        os.rename(moved, self.folder)
+        self.exchange(self.folder, other)
+        os.unlink(other)
         time.sleep(2)
         self.assertIsNone(self.driver.poll(), self.logged())
         self.stop_driver()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pmem-csi-driver with a provisioner that is there twice, gives up, repeats, and deletes what it still creates.
+"""pmem-csi-driver with a provisioner that runs twice, gives up and repeats calls, and deletes volumes that it is still creating.
 
 usage: test_provisioner_order.py PMEM_CSI_DRIVER [unittest options]
 
@@ -26,7 +26,7 @@ class Provisioner(Node):
         return self.future("Controller", "CreateVolume", request, csi_pb2.CreateVolumeResponse, **more)
 
     def test_there_twice(self):
-        """Two replicas that both believe to lead ask for the same at once: one volume, with one answer."""
+        """Two replicas that both act as the leader make the same call at once: they get one volume, with the same reply."""
         calls = [self.create("volume") for _ in range(16)]
         answers = set()
         for call in calls:
@@ -41,7 +41,7 @@ class Provisioner(Node):
         self.delete_all()
 
     def test_gives_up_and_repeats(self):
-        """Answers that nobody heard are those of the next call, and nothing is left over."""
+        """After a reply that was lost, the next call gets the same reply, and no orphan is left."""
         for _ in range(30):
             self.create("volume", timeout=0.003).exception()
         volume = self.insist(self.create, "volume").volume.volume_id
@@ -96,7 +96,7 @@ class Provisioner(Node):
         self.assertEqual(self.listed(), [volume])
         self.delete_all()
 
-    def test_deletes_what_is_nobodys(self):
+    def test_deletes_what_has_no_owner(self):
         """Handles of other drivers and of volumes that are long gone are deleted already."""
         volume = self.make("volume")
         gone = self.make("gone")

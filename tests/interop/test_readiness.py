@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pmem-csi-driver that cannot become ready says why, wherever somebody asks, and is alive meanwhile.
+"""A pmem-csi-driver that cannot become ready reports the reason in all places, and is alive meanwhile.
 
 usage: test_readiness.py PMEM_CSI_DRIVER [unittest options]
 """
@@ -37,7 +37,7 @@ class Readiness(driver.DriverTest):
         return reply.status, reply.read().decode()
 
     def assert_not_ready(self, reason):
-        """Everywhere, and with the same words."""
+        """All places report it, with the same text."""
         wait_for(lambda: "the last attempt failed" in self.answer(self.probe_port, "/readyz")[1])
         for port in self.port, self.probe_port:
             self.assertEqual(self.answer(port, "/healthz"), (200, "ok"))
@@ -97,8 +97,8 @@ class Readiness(driver.DriverTest):
                 b"", timeout=driver.PATIENCE_S, wait_for_ready=True)
             return call.code(), call.result() if call.code() == grpc.StatusCode.OK else b""
 
-    def test_the_set_up_is_told_on_the_unix_socket_only(self):
-        """Paths of the host are nobody else's business."""
+    def test_the_set_up_is_shown_on_the_unix_socket_only(self):
+        """Paths of the host must not be visible elsewhere."""
         self.start("-controllerEndpoint=tcp://127.0.0.1:0")
         code, said = self.asked_for_its_set_up(f"unix://{self.folder}/s")
         self.assertEqual(code, grpc.StatusCode.OK)

@@ -113,25 +113,25 @@ class Registration(driver.DriverTest):
         found = re.findall(rf'^{name}{{.*address="([^"]*)".*}} (\S+)$', self.get("/metrics"), re.MULTILINE)
         return {address: float(value) for address, value in found}
 
-    def test_changes_are_told_at_once(self):
+    def test_changes_are_reported_at_once(self):
         server = self.serve()
         self.start(server.port)
         before = server.wait_for(lambda r: r.HasField("inventory"))
         begin = time.monotonic()
         volume = self.create("pvc-local").result().volume.volume_id
         report = server.wait_for(lambda r: "pvc-local" in by_name(r) and by_name(r)["pvc-local"].phase == PHASE.READY)
-        told = by_name(report)["pvc-local"]
-        self.assertEqual(told.id, volume)
-        self.assertFalse(told.ever_staged)
-        self.assertFalse(told.made_by_controller)
+        reported = by_name(report)["pvc-local"]
+        self.assertEqual(reported.id, volume)
+        self.assertFalse(reported.ever_staged)
+        self.assertFalse(reported.made_by_controller)
         self.assertEqual(sum(r.available_bytes for r in before.regions) - sum(r.available_bytes for r in report.regions),
-                         told.size_bytes)
+                         reported.size_bytes)
         self.stage(volume).result()
         server.wait_for(lambda r: by_name(r)["pvc-local"].ever_staged)
         self.unstage(volume).result()
         self.delete(volume).result()
         server.wait_for(lambda r: not r.inventory.volumes)
-        # else heartbeats alone could have told it
+        # otherwise heartbeats alone could have shown it
         self.assertLess(time.monotonic() - begin, 3 * HEARTBEAT_S * 0.8)
         self.stop_driver()
 
@@ -158,7 +158,7 @@ class Registration(driver.DriverTest):
         self.assertEqual(server.wait_for_reports(n + 1), first)
         self.stop_driver()
 
-    def test_a_registry_that_comes_back_is_told_again(self):
+    def test_a_registry_that_comes_back_gets_another_report(self):
         server = self.serve()
         self.start(server.port)
         server.wait_for(lambda r: r.HasField("inventory"))
@@ -168,8 +168,8 @@ class Registration(driver.DriverTest):
         self.stop_driver()
         self.assertEqual((server.gone, again.gone), ([], [driver.NODE]))
 
-    def test_a_server_of_another_name_is_told_nothing(self):
-        evil = self.serve("pmem-scheduler")
+    def test_a_server_of_another_name_gets_no_report(self):
+        evil = self.serve("pmem-csi-webhook")
         self.start(evil.port)
         driver.wait_for(lambda: "waiting for the controller" in self.logged())
         self.assertIn("pmem-registry", self.logged())
@@ -184,7 +184,7 @@ class Registration(driver.DriverTest):
         server.refuse = grpc.StatusCode.INVALID_ARGUMENT
         self.start(server.port)
         server.wait_for_reports(3)
-        self.assertEqual(self.logged().count("the controller refuses this node"), 1)
+        self.assertEqual(self.logged().count("the controller refuses to register this node"), 1)
         server.refuse = None
         driver.wait_for(lambda: "registered with the controller" in self.logged())
         self.stop_driver()
@@ -198,7 +198,7 @@ class Registration(driver.DriverTest):
         self.assertEqual(self.metric_by_address("pmem_registry_registered"), {f"tcp://127.0.0.1:{with_none.port}": 0})
         self.stop_driver()
 
-    def test_every_address_of_the_name_is_told_and_what_is_gone_is_dropped(self):
+    def test_every_address_of_the_name_gets_a_report_and_what_is_gone_is_dropped(self):
         self.name_addresses("127.0.0.2", "127.0.0.3")
         one = self.serve(address="127.0.0.2")
         two = self.serve(address="127.0.0.3", port=one.port)
@@ -206,7 +206,7 @@ class Registration(driver.DriverTest):
         one.wait_for_reports(1)
         two.wait_for_reports(1)
         self.name_addresses("127.0.0.3")
-        driver.wait_for(lambda: "an address of the controller is gone" in self.logged())
+        driver.wait_for(lambda: "the controller's name no longer resolves to an address" in self.logged())
         n = len(one.heard)
         self.create("pvc-1").result()
         two.wait_for(lambda r: "pvc-1" in by_name(r))
@@ -242,5 +242,6 @@ class Registration(driver.DriverTest):
 
 
 if __name__ == "__main__":
-    CERTS = Certs(sys.argv.pop(2)) if "PMEM_INTEROP_INSIDE" in os.environ else None
+    LEAVES = "pmem-registry", "pmem-node-controller", "pmem-csi-webhook"
+    CERTS = Certs(sys.argv.pop(2), *LEAVES) if "PMEM_INTEROP_INSIDE" in os.environ else None
     driver.main()

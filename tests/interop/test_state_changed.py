@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pmem-csi-driver whose state folder is changed by others: restored from a backup, copied into, cut off, linked, removed.
+"""pmem-csi-driver whose state folder is changed by other programs: restored from a backup, with copies, truncated files, links, or removed.
 
 usage: test_state_changed.py PMEM_CSI_DRIVER [unittest options]
 
@@ -39,7 +39,7 @@ class Changed(Node):
 
 class Backup(Changed):
     def test_volume_that_was_deleted_since(self):
-        """Its file is back, its device is not: it can be deleted, and is not made again behind anybody's back."""
+        """Its file is back, its device is not: it can be deleted, and is not created again without a call."""
         kept, deleted = self.make("kept"), self.make("deleted")
         self.use(kept)
         self.back_up()
@@ -58,7 +58,7 @@ class Backup(Changed):
         self.delete_all()
 
     def test_volume_that_was_made_since(self):
-        """Its device is there and its file is not: nobody's, until an administrator says so; then it has its data."""
+        """The device exists and the file does not: it belongs to no volume until an administrator repairs it; then it has its data."""
         self.back_up()
         made = self.make("made")
         self.use(made)
@@ -81,7 +81,7 @@ class Backup(Changed):
         self.delete_all()
 
     def test_volume_that_was_in_use_then(self):
-        """What the file says of mounts is not believed."""
+        """The mounts in the file are not relied on."""
         volume = self.make("volume")
         self.use(volume)
         self.back_up()
@@ -91,7 +91,7 @@ class Backup(Changed):
         self.delete_all()
 
     def test_volume_that_was_not_in_use_then(self):
-        """Nor is what it does not say: the volume is in use, and is not deleted."""
+        """That the file has no mounts is not relied on: the volume is in use, and is not deleted."""
         volume = self.make("volume")
         self.back_up()
         self.use(volume)
@@ -131,7 +131,7 @@ class Backup(Changed):
 
 class Strangers(Changed):
     def test_copies_beside_the_files(self):
-        """As backup tools and editors leave them: they are nobody's volume, and stay."""
+        """As backup tools and editors leave them: they belong to no volume, and stay."""
         volume = self.make("volume")
         names = [f"{volume}.json.bak", f"{volume}.json~", f"#{volume}.json#", f"{volume}.json.1", f".{volume}.json.swp"]
         for name in names:
@@ -140,7 +140,7 @@ class Strangers(Changed):
         shutil.copy2(self.path(volume), f"{self.state}/{volume}-2.json")
         self.restart_driver()
         self.assertEqual(self.listed(), [volume])
-        self.assertRegex(self.logged(), f"state file is not used.*{volume}-2.json.*another volume")
+        self.assertRegex(self.logged(), f"state file is not used.*{volume}-2.json.*a volume other than")
         self.use(volume)
         self.unuse(volume)
         self.delete(volume).result()
@@ -151,7 +151,7 @@ class Strangers(Changed):
         self.delete_all()
 
     def test_links_and_folders_with_names_of_volumes(self):
-        """They are no volumes, keep the driver from nothing, and stay."""
+        """They are not volumes, do not disturb the driver, and stay."""
         volume = self.make("volume")
         secret = f"{self.folder}/secret.json"
         shutil.copy2(self.path(volume), secret)

@@ -57,12 +57,12 @@ class StateFolder(driver.DriverTest):
         return sorted(name for name in os.listdir(self.state) if name.endswith((".json", ".creating", ".erasing", ".tmp")))
 
     def assert_sent_away(self, error, reason):
-        """To another node: nothing is here, and nothing can be made here."""
+        """The call fails so that another node is chosen: no volume is here, and none can be created here."""
         self.assertEqual(error.code(), grpc.StatusCode.RESOURCE_EXHAUSTED, error.details())
         self.assertRegex(error.details(), reason)
 
     def assert_nothing_is_done(self, cause, reason):
-        """But told, and what only reads memory answers. @reason: of new volumes; None: whether one is there is not known."""
+        """But the error is reported, and calls that only read memory are answered. @reason: of new volumes; None: whether one is there is not known."""
         before = self.images()
         for _ in range(2):
             if reason:

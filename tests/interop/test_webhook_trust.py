@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The webhook keeps its caBundle equal to its authority: scheduler-extender beside a stand-in for an API server, and a caller that
-trusts nothing but what stands in the caBundle.
+trusts only the authorities in the caBundle.
 
 usage: test_webhook_trust.py SCHEDULER_EXTENDER MAKE_CERTS [unittest options]
 """
@@ -219,7 +219,7 @@ class Trust(unittest.TestCase):
         self.assert_called(webhooks[0])
 
     def test_it_may_not_write(self):
-        """Told once, tried again and again; the webhook serves."""
+        """Logged once and retried; the webhook serves."""
         self.api.refusal = 403
         self.apply()
         webhook = self.webhook()

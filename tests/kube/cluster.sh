@@ -24,12 +24,19 @@ of_this_driver() {
 	fi
 }
 
-# apply_manifests OVERLAY: with pods that exist but are never started; the test does that in their place.
+# apply_manifests OVERLAY [COMPONENT]...: with pods that exist but are never started; the test does that in their place. They are
+# those in $manifests, if that is set.
 apply_manifests() {
-	local dir=$KUBE_RUN/overlay/$1
+	local dir=$KUBE_RUN/overlay/$1 root component components=()
 	mkdir -p "$dir"
+	root=$(realpath --relative-to="$dir" "${manifests:-$here/../../manifests}")
+	for component in "${@:2}"; do
+		components+=("$root/$component,")
+	done
 	cat >"$dir/kustomization.yaml" <<-END
-		resources: ["$(realpath --relative-to="$dir" "$here/../../manifests/$1")"]
+		namespace: pmem-csi
+		resources: ["$root/$1"]
+		components: [${components[*]}]
 		patches:
 		- target: {kind: DaemonSet|Deployment}
 		  patch: |

@@ -207,6 +207,25 @@ knows_nodes() {
 	[ "$(controller_metric "$1" '^pmem_nodes.*(live|registered)')" = "$2" ]
 }
 
+# claims PREFIX FIRST LAST SIZE: with the label set=PREFIX, in one request
+claims() {
+	local i
+	for ((i = $2; i <= $3; i++)); do
+		cat <<-END
+			---
+			apiVersion: v1
+			kind: PersistentVolumeClaim
+			metadata: {name: $1-$i, labels: {set: $1}}
+			spec: {accessModes: [ReadWriteOnce], storageClassName: $installed-sc-ext4, resources: {requests: {storage: $4}}}
+		END
+	done | k apply -f - >/dev/null
+}
+
+# are_bound PREFIX NUMBER: so many claims there are, all of them bound.
+are_bound() {
+	[ "$(k get pvc -l "set=$1" -o 'jsonpath={.items[*].status.phase}' | tr ' ' '\n' | sort | uniq -c | tr -s ' ')" = " $2 Bound" ]
+}
+
 # handles: of the PVs, sorted.
 handles() {
 	k get pv -o 'jsonpath={range .items[*]}{.spec.csi.volumeHandle}{"\n"}{end}' | sort
@@ -215,5 +234,5 @@ handles() {
 # volumes_on NODE: IDs, sorted, as the node's driver lists them.
 volumes_on() {
 	"$programs/csi-client" -endpoint "unix://$KUBE_RUN/nodes/$1/kubelet/plugins/$driver/csi.sock" -o json list |
-		grep -o '"volumeId": *"[^"]*"' | cut -d '"' -f 4 | sort
+		{ grep -o '"volumeId": *"[^"]*"' || true; } | cut -d '"' -f 4 | sort
 }

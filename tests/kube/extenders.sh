@@ -15,22 +15,21 @@ extender_address() {
 	esac
 }
 
-# certificates: of all programs here, as README says; the extender serves HTTPS, too, which its manifest does not need.
+# certificates: of all programs here, as README says; and one with which the extender serves HTTPS, too, which its manifest does not
+# need.
 certificates() {
 	"$here/../../scripts/make-certs" -o "$KUBE_RUN/certs" pmem-registry pmem-node-controller \
-		"pmem-scheduler=DNS:pmem-scheduler,DNS:$installed-scheduler" \
+		"$installed-scheduler" \
 		"$installed-webhook=DNS:$installed-webhook.$installed.svc"
 	secret "$KUBE_RUN/secrets/registry" "$KUBE_RUN/certs/ca.pem" "$KUBE_RUN/certs/pmem-registry" 1000
-	secret "$KUBE_RUN/secrets/scheduler" "$KUBE_RUN/certs/ca.pem" "$KUBE_RUN/certs/pmem-scheduler" 1000
+	secret "$KUBE_RUN/secrets/scheduler" "$KUBE_RUN/certs/ca.pem" "$KUBE_RUN/certs/$installed-scheduler" 1000
 	secret "$KUBE_RUN/secrets/webhook" "$KUBE_RUN/certs/ca.pem" "$KUBE_RUN/certs/$installed-webhook" 1000
 }
 
 # extender_args KIND NAME ADDRESS: of the extender in this pod. All run on one machine here, so that each has an address.
 extender_args() {
 	manifest_args "$1" "$2" scheduler-extender |
-		sed -e "s|=/certs|=$KUBE_RUN/secrets/scheduler|" -e "s|127.0.0.1:[0-9]*0\\b|$3:8001|" \
-			-e "s|127.0.0.1:[0-9]*1\\b|$3:10271|" -e "s|=:8001|=$3:10271|" \
-			-e "s|//$installed-controller:|//$(controller_address a):|"
+		sed -e "s|127.0.0.1:[0-9]*0\\b|$3:8001|" -e "s|127.0.0.1:[0-9]*1\\b|$3:10271|" -e "s|=:8001|=$3:10271|"
 }
 
 # extender_up EXTENDER [ARGUMENT]...: as its pod would, and with HTTPS, too.
@@ -45,7 +44,7 @@ extender_up() {
 		"-certFile=$KUBE_RUN/secrets/scheduler/tls.crt" "-keyFile=$KUBE_RUN/secrets/scheduler/tls.key" -v=5 "$@"
 }
 
-# is_extender_ready EXTENDER: it has heard from all that it watches.
+# is_extender_ready EXTENDER: all its watches are complete.
 is_extender_ready() {
 	curl -sf "http://$(extender_address "$1"):10271/status"
 }
@@ -138,7 +137,7 @@ scheduler_start() {
 	start "scheduler-$1" bash -c "$again_and_again" - "$bin/kube-scheduler" "--config=$2" "--bind-address=$(extender_address "$1")"
 }
 
-# scheduler_up a|b [true|false]: it asks the extender of the same name; with the other it has to agree on who leads.
+# scheduler_up a|b [true|false]: it asks the extender of the same name; with the other it has to agree on the leader.
 scheduler_up() {
 	local file=$KUBE_RUN/scheduler-$1.yaml form
 	scheduler_config "$file" "${2:-true}"
@@ -167,6 +166,12 @@ drivers_up() {
 		"-drivername=$driver" "-caFile=$KUBE_RUN/certs/ca.pem" "-certFile=$KUBE_RUN/certs/pmem-node-controller.pem" \
 		"-keyFile=$KUBE_RUN/certs/pmem-node-controller-key.pem"
 	wait_for 60 "registration of $group" grep -q '"event":"registered"' "$KUBE_RUN/log/nodes-$group.log"
+	wait_for 60 "the PmemNodes of $group" are_shown "$group" "$number"
+}
+
+# are_shown GROUP NUMBER: so many nodes of the group have a PmemNode, which the extender goes by.
+are_shown() {
+	[ "$(k get pmemnodes -l "pmem-csi.intel.com/driver=$driver" -o name | grep -c "/$1-[0-9]*\.$driver\$")" = "$2" ]
 }
 
 # Simulated nodes are at the same addresses in each run, so the ports tell runs apart.
@@ -201,7 +206,7 @@ refusals() {
 	cat "$KUBE_RUN"/log/nodes-*.log | awk '/"event":"refused"/ { n++ } END { print n + 0 }'
 }
 
-# nothing_refused: no node was asked for what it has no room for, nor did a provisioner fail for want of it.
+# nothing_refused: no node was asked for what it has no room for, nor did a provisioner fail because of it.
 nothing_refused() {
 	local events
 	[ "$(refusals)" = 0 ]

@@ -63,6 +63,7 @@ pmem
 	"provisioner" (include "pmem-csi.image" $values.provisioner.image)
 	"kube-scheduler" (include "pmem-csi.kubeScheduler" $root)
 	"kubelet" $values.kubeletDir
+	"group" "pmem-csi.intel.com"
 	"driver" $values.driverName
 	"dashed-driver" (replace "." "-" $values.driverName)
 	"share" ($values.node.share | toString)

@@ -13,6 +13,8 @@
 {{- include "pmem-csi.workload" (list $root $object) -}}
 {{- else if eq $object.kind "StorageClass" -}}
 {{- include "pmem-csi.storageClass" (list $root $object) -}}
+{{- else if eq $object.kind "CustomResourceDefinition" -}}
+{{- include "pmem-csi.keep" $object -}}
 {{- else if eq $object.kind "MutatingWebhookConfiguration" -}}
 {{- $_ := set (index $object.webhooks 0) "failurePolicy" $root.Values.webhook.failurePolicy -}}
 {{- end }}
@@ -39,14 +41,19 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- end -}}
 
+{{- /* Makes Helm leave an object in the cluster when the release is uninstalled. */ -}}
+{{- define "pmem-csi.keep" -}}
+{{- $_ := set .metadata "annotations" (mergeOverwrite (dict) (.metadata.annotations | default dict) (dict "helm.sh/resource-policy" "keep")) -}}
+{{- end -}}
+
 {{- /* Changes a StorageClass: list ROOT OBJECT. */ -}}
 {{- define "pmem-csi.storageClass" -}}
 {{- $root := index . 0 -}}
+{{- if $root.Values.storageClasses.keep -}}
+{{- include "pmem-csi.keep" (index . 1) -}}
+{{- end -}}
 {{- $metadata := (index . 1).metadata -}}
 {{- $annotations := $metadata.annotations | default dict -}}
-{{- if $root.Values.storageClasses.keep -}}
-{{- $_ := set $annotations "helm.sh/resource-policy" "keep" -}}
-{{- end -}}
 {{- if eq $metadata.name $root.Values.storageClasses.default -}}
 {{- $_ := set $annotations "storageclass.kubernetes.io/is-default-class" "true" -}}
 {{- end -}}

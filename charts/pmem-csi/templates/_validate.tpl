@@ -7,14 +7,14 @@
 {{- fail (printf "names of objects would begin with %s, which has to be at most 32 letters, digits and dashes: set namePrefix" $prefix) -}}
 {{- end -}}
 {{- if and (ne .Values.scheduler.mode "none") (not (include "pmem-csi.hasController" .)) -}}
-{{- fail (printf "scheduler.mode %s asks a controller, and mode %s has none: set mode lvm or direct" .Values.scheduler.mode .Values.mode) -}}
+{{- fail (printf "scheduler.mode %s needs a controller, which mode %s does not have: set mode to lvm or direct" .Values.scheduler.mode .Values.mode) -}}
 {{- end -}}
 {{- if and (include "pmem-csi.hasWebhook" .) (not (contains "." .Values.driverName)) -}}
 {{- $reason := printf "the API server refuses a webhook pod-hook.%s, because its name needs three parts" .Values.driverName -}}
 {{- fail (printf "%s: set a driverName with a dot, such as %s.example.com" $reason .Values.driverName) -}}
 {{- end -}}
 {{- if and (ne .Values.certificates.source "secrets") (not (include "pmem-csi.hasController" .)) -}}
-{{- fail (printf "mode %s uses no certificates: leave certificates.source out" .Values.mode) -}}
+{{- fail (printf "mode %s uses no certificates: do not set certificates.source" .Values.mode) -}}
 {{- end -}}
 {{- if eq (int .Values.scheduler.port) (int .Values.scheduler.probePort) -}}
 {{- fail (printf "scheduler.port and scheduler.probePort are the same, %v: set one of them to another port" .Values.scheduler.port) -}}
@@ -42,7 +42,7 @@
 {{- define "pmem-csi.validateDefaultClass" -}}
 {{- with .Values.storageClasses.default -}}
 {{- if not $.Values.storageClasses.create -}}
-{{- fail (printf "storageClasses.default %s: the chart makes no class while storageClasses.create is false: leave the default out" .) -}}
+{{- fail (printf "storageClasses.default %s: the chart creates no classes while storageClasses.create is false: do not set a default" .) -}}
 {{- end -}}
 {{- $files := list "storageclasses" -}}
 {{- if include "pmem-csi.hasController" $ -}}
@@ -55,7 +55,7 @@
 {{- end -}}
 {{- end -}}
 {{- if not (has . $classes) -}}
-{{- fail (printf "storageClasses.default %s is no class that the chart makes: set one of %s" . (join ", " $classes)) -}}
+{{- fail (printf "storageClasses.default %s is not a class of the chart: set it to one of %s" . (join ", " $classes)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

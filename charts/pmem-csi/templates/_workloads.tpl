@@ -43,7 +43,7 @@
 {{- range $value := list "resources" "extraArgs" -}}
 {{- range $name, $_ := index $values $value -}}
 {{- if not (has $name $names) -}}
-{{- fail (printf "%s.%s names the container %s, and with these values there are %s" $section $value $name (join ", " $names)) -}}
+{{- fail (printf "%s.%s names the container %s, but with these values the containers are %s" $section $value $name (join ", " $names)) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

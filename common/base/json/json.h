@@ -46,15 +46,8 @@ struct json_reader *json_reader_new(struct span input);
 void json_reader_free(struct json_reader *r);
 DEFINE_CLEANUP(struct json_reader *, json_reader_free);
 
-/**
- * json_next() - the next event.
- * @r:   reader
- * @ret: event
- * @err: see docs/ERRORS.md
- *
- * Return: 0, or -1 with ERR_INVALID_ARGUMENT (malformed, truncated, too deep, bytes behind the document, a
- * string with a NUL or invalid UTF-8).
- */
+/** json_next() - the next event. Return: 0, or -1 with ERR_INVALID_ARGUMENT (malformed, truncated, too deep,
+ * bytes after the document, a string with a NUL or invalid UTF-8). */
 int json_next(struct json_reader *r, struct json_event *ret, struct error **err) MUST_CHECK;
 
 /** json_next_any() - json_next(), but a string or key with a NUL or invalid UTF-8 is an event without text:
@@ -71,12 +64,15 @@ int json_skip(struct json_reader *r, const struct json_event *first, struct erro
 /** json_skip_value() - read over the value that comes next. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
 int json_skip_value(struct json_reader *r, struct error **err) MUST_CHECK;
 
-/** json_skip_odd() - as json_skip(), for a value of another type than is wanted. A strict reader refuses it,
- * unless it is null. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
+/** json_skip_odd() - as json_skip(), for a value of another type than is wanted, or a string without text. A
+ * strict reader refuses it, unless it is null. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
 int json_skip_odd(struct json_reader *r, const struct json_event *first, struct error **err) MUST_CHECK;
 
 /** json_reader_be_strict() - make @r strict: json_skip_odd(). */
 void json_reader_be_strict(struct json_reader *r);
+
+/** json_reader_is_strict() - whether @r is. */
+bool json_reader_is_strict(const struct json_reader *r);
 
 /* Whole values after a key, for documents with fixed members. */
 
@@ -137,7 +133,11 @@ void json_raw(struct json_writer *w, const char *text);
  * json_key_str() - json_key() and json_str().
  * json_key_u64() - json_key() and json_u64().
  * json_key_bool() - json_key() and json_bool().
+ * json_key_known() - json_key_str(), or nothing where @value is NULL.
+ * json_key_bytes() - json_key() and @bytes as format_bytes() writes it, a string.
  */
 void json_key_str(struct json_writer *w, const char *key, const char *value);
 void json_key_u64(struct json_writer *w, const char *key, uint64_t value);
 void json_key_bool(struct json_writer *w, const char *key, bool value);
+void json_key_known(struct json_writer *w, const char *key, const char *value);
+void json_key_bytes(struct json_writer *w, const char *key, uint64_t bytes);

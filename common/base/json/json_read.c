@@ -225,7 +225,7 @@ static void check_rest(struct json_reader *r, size_t at)
 {
 	for (; at < r->input.n; at++) {
 		if (!memchr(" \t\r\n", r->input.p[at], 4)) {
-			fail(r, at, "bytes behind the document");
+			fail(r, at, "bytes after the end of the document");
 			return;
 		}
 	}
@@ -266,6 +266,11 @@ static void feed(struct json_reader *r)
 	r->ended = true;
 }
 
+static int refuse_text(struct error **err)
+{
+	return err_set(err, ERR_INVALID_ARGUMENT, "malformed JSON: string with a NUL or invalid UTF-8");
+}
+
 /* @skips: what has no text to hand out is an event all the same. */
 static int next_event(struct json_reader *r, bool skips, struct json_event *ret, struct error **err)
 {
@@ -280,8 +285,7 @@ static int next_event(struct json_reader *r, bool skips, struct json_event *ret,
 	}
 	const struct queued *q = &r->queue[r->next];
 	if (q->is_refused && !skips)
-		return err_set(
-			err, ERR_INVALID_ARGUMENT, "malformed JSON: string with a NUL or invalid UTF-8");
+		return refuse_text(err);
 	r->next++;
 	*ret = (struct json_event){.type = q->type, .boolean = q->boolean};
 	if (!q->is_refused && (q->type == JSON_NUMBER || q->type == JSON_STRING || q->type == JSON_KEY)) {
@@ -424,8 +428,15 @@ void json_reader_be_strict(struct json_reader *r)
 	r->is_strict = true;
 }
 
+bool json_reader_is_strict(const struct json_reader *r)
+{
+	return r->is_strict;
+}
+
 int json_skip_odd(struct json_reader *r, const struct json_event *first, struct error **err)
 {
+	if (r->is_strict && first->type == JSON_STRING && !first->text)
+		return refuse_text(err);
 	if (r->is_strict && first->type != JSON_NULL)
 		return err_set(
 			err, ERR_INVALID_ARGUMENT, "JSON: %s has the wrong type", type_name(first->type));

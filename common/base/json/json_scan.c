@@ -11,7 +11,7 @@
 struct skim {
 	const uint8_t *p;
 	const uint8_t *end;
-	const char *wrong; /* what was expected at p; NULL: all is well */
+	const char *wrong; /* what was expected at p; NULL: no error */
 	unsigned depth;    /* of the value's own objects and arrays */
 	unsigned room;     /* for depth */
 	uint64_t objects;  /* bit n: level n is an object */
@@ -197,7 +197,7 @@ static bool push(struct skim *k)
 	bool is_object = *k->p == '{';
 
 	if (k->depth == k->room)
-		return fail(k, "no more levels than 64");
+		return fail(k, "at most 64 levels");
 	k->objects &= ~(UINT64_C(1) << k->depth);
 	k->objects |= (uint64_t)is_object << k->depth;
 	k->depth++;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json_scan.h - skimming JSON text: where its values begin and end, without reading them.
+ * json_scan.h - scans JSON text for where its values begin and end, without decoding them.
  *
- * For documents of megabytes of which a few strings matter, and parts are handed on as they are: the reader
- * of json.h takes ten times as long. A cursor moves over the text once: it goes into an object or array, or
- * over a value, whose text it hands out. All that it passes is checked against the grammar of RFC 8259, but
- * for UTF-8, with at most JSON_SCAN_DEPTH levels. Nothing is allocated, spans point into the text. Duplicate
- * keys are the caller's business. After a failure the cursor is not used any more. Threads: one owner at a
- * time.
+ * For documents of megabytes of which only a few strings matter, and of which parts are passed on unchanged:
+ * the reader of json.h takes ten times as long. A cursor moves over the text once: it goes into an object or
+ * array, or over a value, whose text it returns. Everything that it passes is checked against the grammar of
+ * RFC 8259, except for UTF-8, with at most JSON_SCAN_DEPTH levels. Nothing is allocated, spans point into the
+ * text. Duplicate keys are the caller's business. After a failure the cursor is not used any more. Threads:
+ * one owner at a time.
  */
 #pragma once
 
@@ -60,7 +60,7 @@ int json_scan_enter(struct json_scan *s, enum json_type type, struct error **err
 int json_scan_member(
 	struct json_scan *s, struct span *ret_key, bool *ret_more, struct error **err) MUST_CHECK;
 
-/** Called at the value of each member, over which it goes. @key: as of json_scan_member() */
+/** Called at the value of each member; it moves the cursor over the value. @key: as of json_scan_member() */
 typedef int json_scan_member_fn(void *user, struct span key, struct json_scan *s, struct error **err);
 
 /** json_scan_members() - go through the next value, which must be an object. Return: as json_scan_value(), or

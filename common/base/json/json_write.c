@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/json/json.h"
+#include "base/parse.h"
 #include "base/str.h"
 
 static void separate(struct json_writer *w)
@@ -158,6 +159,19 @@ void json_key_bool(struct json_writer *w, const char *key, bool value)
 {
 	json_key(w, key);
 	json_bool(w, value);
+}
+
+void json_key_known(struct json_writer *w, const char *key, const char *value)
+{
+	if (value)
+		json_key_str(w, key, value);
+}
+
+void json_key_bytes(struct json_writer *w, const char *key, uint64_t bytes)
+{
+	char text[24];
+
+	json_key_str(w, key, format_bytes(bytes, text));
 }
 
 void json_document(struct json_writer *w)

@@ -1,189 +1,204 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nodes, CSINodes, StorageClasses. */
+/* Nodes, CSINodes, CSIDrivers, StorageClasses, CSIStorageCapacities, MutatingWebhookConfigurations. */
 #include "kube/objects/objects.h"
 
 #include <stdlib.h>
 
-#include "base/mem.h"
 #include "base/str.h"
-#include "kube/objects/objects_private.h"
+#include "kube/json_members.h"
 
-void *kube_decode(const struct kube_kind *kind, struct span json, struct error **err)
+struct taint {
+	char *key;
+};
+
+static const struct kube_field taint_fields[] = {
+	KUBE_FIELD("key", KUBE_TEXT, struct taint, key),
+	KUBE_FIELDS_END,
+};
+
+static bool take_taint(void *object, void *item)
 {
-	CLEANUP(json_reader_freep) struct json_reader *r = json_reader_new(json);
-	struct json_event end;
-	void *object = kind->decode(r, err);
-
-	if (!object) {
-		err_wrap(err, "%s", kind->what);
-		return NULL;
-	}
-	if (json_expect(r, JSON_END, &end, err) < 0) {
-		kind->free(object);
-		return NULL;
-	}
-	return object;
-}
-
-static void free_node(void *object)
-{
+	const struct taint *t = item;
 	struct kube_node *n = object;
 
-	kube_meta_done(&n->meta);
-	free(n);
+	n->out_of_service = n->out_of_service || str_eq(t->key, KUBE_TAINT_OUT_OF_SERVICE);
+	return false;
 }
 
-static void *decode_node(struct json_reader *r, struct error **err)
-{
-	struct kube_node *n = x_calloc(1, sizeof(*n));
+static const struct kube_field node_spec[] = {
+	{.name = "taints",
+		.type = KUBE_ARRAY,
+		.fields = taint_fields,
+		.item_size = sizeof(struct taint),
+		.takes = take_taint},
+	KUBE_FIELDS_END,
+};
 
-	if (kube_object_read(r, &n->meta, KUBE_KEEP_LABELS, NULL, n, err) == 0)
-		return n;
-	free_node(n);
-	return NULL;
-}
+static const struct kube_field node_fields[] = {
+	KUBE_META(labels),
+	KUBE_OBJECT("spec", node_spec),
+	KUBE_FIELDS_END,
+};
 
 const struct kube_kind kube_kind_nodes = {
 	.path = "/api/v1/nodes",
 	.what = "nodes",
-	.metadata_only = true,
-	.decode = decode_node,
-	.free = free_node,
+	.size = sizeof(struct kube_node),
+	.fields = node_fields,
 };
 
-struct kube_node *kube_node_decode(struct span json, struct error **err)
-{
-	return kube_decode(&kube_kind_nodes, json, err);
-}
-
-struct csi_driver {
+struct driver {
 	char *name;
-	char *node_id;
 };
 
-static int read_driver_member(void *user, const char *key, struct json_reader *r, struct error **err)
+static const struct kube_field driver_fields[] = {
+	KUBE_FIELD("name", KUBE_TEXT, struct driver, name),
+	KUBE_FIELDS_END,
+};
+
+static bool take_driver(void *object, void *item)
 {
-	struct csi_driver *d = user;
-
-	if (str_eq(key, "name"))
-		return kube_read_text(r, &d->name, err);
-	if (str_eq(key, "nodeID"))
-		return kube_read_text(r, &d->node_id, err);
-	return json_skip_value(r, err);
-}
-
-static int read_driver(void *user, struct json_reader *r, struct error **err)
-{
-	struct kube_csi_node *n = user;
-	struct csi_driver d = {0};
-	int rv = kube_read_members(r, read_driver_member, &d, err);
-
-	if (rv == 0 && d.name) {
-		kube_add_text(&n->drivers, d.name);
-		kube_add_text(&n->node_ids, d.node_id ? d.node_id : "");
-	}
-	free(d.name);
-	free(d.node_id);
-	return rv;
-}
-
-static int read_csi_node_spec(void *user, const char *key, struct json_reader *r, struct error **err)
-{
-	if (str_eq(key, "drivers"))
-		return kube_read_array(r, read_driver, user, err);
-	return json_skip_value(r, err);
-}
-
-static int read_csi_node(void *user, const char *key, struct json_reader *r, struct error **err)
-{
-	if (str_eq(key, "spec"))
-		return kube_read_object(r, read_csi_node_spec, user, err);
-	return json_skip_value(r, err);
-}
-
-static void free_csi_node(void *object)
-{
+	const struct driver *d = item;
 	struct kube_csi_node *n = object;
 
-	kube_meta_done(&n->meta);
-	strv_free(n->drivers);
-	strv_free(n->node_ids);
-	free(n);
+	if (d->name)
+		kube_add_text(&n->drivers, d->name);
+	return false;
 }
 
-static void *decode_csi_node(struct json_reader *r, struct error **err)
-{
-	struct kube_csi_node *n = x_calloc(1, sizeof(*n));
+static const struct kube_field csi_node_spec[] = {
+	{.name = "drivers",
+		.type = KUBE_ARRAY,
+		.fields = driver_fields,
+		.item_size = sizeof(struct driver),
+		.takes = take_driver},
+	KUBE_FIELDS_END,
+};
 
-	if (kube_object_read(r, &n->meta, KUBE_KEEP_NONE, read_csi_node, n, err) == 0)
-		return n;
-	free_csi_node(n);
-	return NULL;
-}
+static const struct kube_field csi_node_fields[] = {
+	KUBE_META(names),
+	KUBE_OBJECT("spec", csi_node_spec),
+	KUBE_FIELD("", KUBE_TEXTS, struct kube_csi_node, drivers),
+	KUBE_FIELDS_END,
+};
 
 const struct kube_kind kube_kind_csi_nodes = {
 	.path = "/apis/storage.k8s.io/v1/csinodes",
 	.what = "csinodes",
-	.decode = decode_csi_node,
-	.free = free_csi_node,
+	.size = sizeof(struct kube_csi_node),
+	.fields = csi_node_fields,
 };
 
-static int read_class(void *user, const char *key, struct json_reader *r, struct error **err)
-{
-	struct kube_class *c = user;
+static const struct kube_field csi_driver_spec[] = {
+	KUBE_FIELD("volumeLifecycleModes", KUBE_TEXTS, struct kube_csi_driver, modes),
+	KUBE_FIELDS_END,
+};
 
-	if (str_eq(key, "provisioner"))
-		return kube_read_text(r, &c->provisioner, err);
-	if (str_eq(key, "parameters"))
-		return kube_pairs_read(r, &c->parameters, err);
-	if (str_eq(key, "volumeBindingMode")) {
-		CLEANUP(free_charp) char *mode = NULL;
+static const struct kube_field csi_driver_fields[] = {
+	KUBE_META(names),
+	KUBE_OBJECT("spec", csi_driver_spec),
+	KUBE_FIELDS_END,
+};
 
-		if (kube_read_text(r, &mode, err) < 0)
-			return -1;
-		c->waits_for_consumer = str_eq(mode, "WaitForFirstConsumer");
-		return 0;
-	}
-	return json_skip_value(r, err);
-}
+const struct kube_kind kube_kind_csi_drivers = {
+	.path = "/apis/storage.k8s.io/v1/csidrivers",
+	.what = "csidrivers",
+	.size = sizeof(struct kube_csi_driver),
+	.fields = csi_driver_fields,
+};
 
-static void free_class(void *object)
-{
-	struct kube_class *c = object;
-
-	kube_meta_done(&c->meta);
-	free(c->provisioner);
-	free(c->parameters.block);
-	free(c);
-}
+static const struct kube_field class_fields[] = {
+	KUBE_META(annotations),
+	KUBE_FIELD("provisioner", KUBE_TEXT, struct kube_class, provisioner),
+	KUBE_FIELD("parameters", KUBE_PAIRS, struct kube_class, parameters),
+	KUBE_FIELD("volumeBindingMode", KUBE_SAYS, struct kube_class, waits_for_consumer,
+		.says = "WaitForFirstConsumer"),
+	KUBE_FIELDS_END,
+};
 
 static bool says_true(const struct kube_class *c, const char *annotation)
 {
 	return str_eq(kube_meta_annotation(&c->meta, annotation), "true");
 }
 
-static void *decode_class(struct json_reader *r, struct error **err)
+static void derive_class(void *object)
 {
-	struct kube_class *c = x_calloc(1, sizeof(*c));
+	struct kube_class *c = object;
 
-	if (kube_object_read(r, &c->meta, KUBE_KEEP_ANNOTATIONS, read_class, c, err) < 0) {
-		free_class(c);
-		return NULL;
-	}
 	c->is_default = says_true(c, "storageclass.kubernetes.io/is-default-class") ||
 			says_true(c, "storageclass.beta.kubernetes.io/is-default-class");
 	free(TAKE_PTR(c->meta.annotations.block));
-	return c;
 }
 
 const struct kube_kind kube_kind_classes = {
 	.path = "/apis/storage.k8s.io/v1/storageclasses",
 	.what = "storageclasses",
-	.decode = decode_class,
-	.free = free_class,
+	.size = sizeof(struct kube_class),
+	.fields = class_fields,
+	.derive = derive_class,
 };
 
-struct kube_class *kube_class_decode(struct span json, struct error **err)
+static const struct kube_field capacity_topology[] = {
+	KUBE_FIELD("matchLabels", KUBE_PAIRS, struct kube_capacity, topology),
+	KUBE_FIELD("matchExpressions", KUBE_NOT_NULL, struct kube_capacity, has_expressions),
+	KUBE_FIELDS_END,
+};
+
+static const struct kube_field capacity_fields[] = {
+	KUBE_META(labels),
+	KUBE_FIELD("storageClassName", KUBE_TEXT, struct kube_capacity, storage_class),
+	KUBE_FIELD("capacity", KUBE_QUANTITY, struct kube_capacity, capacity_bytes,
+		.extent = offsetof(struct kube_capacity, has_capacity)),
+	KUBE_FIELD("maximumVolumeSize", KUBE_QUANTITY, struct kube_capacity, maximum_bytes,
+		.extent = offsetof(struct kube_capacity, has_maximum)),
+	KUBE_OBJECT("nodeTopology", capacity_topology),
+	KUBE_FIELDS_END,
+};
+
+const struct kube_kind kube_kind_capacities = {
+	.path = "/apis/storage.k8s.io/v1/csistoragecapacities",
+	.what = "csistoragecapacities",
+	.size = sizeof(struct kube_capacity),
+	.fields = capacity_fields,
+};
+
+static const struct kube_field webhook_service[] = {
+	KUBE_FIELD("namespace", KUBE_TEXT, struct kube_webhook, service_namespace),
+	KUBE_FIELD("name", KUBE_TEXT, struct kube_webhook, service_name),
+	KUBE_FIELDS_END,
+};
+
+static const struct kube_field webhook_client[] = {
+	KUBE_OBJECT("service", webhook_service),
+	KUBE_FIELD("caBundle", KUBE_TEXT, struct kube_webhook, ca_bundle),
+	KUBE_FIELDS_END,
+};
+
+static const struct kube_field webhook_fields[] = {
+	KUBE_FIELD("name", KUBE_TEXT, struct kube_webhook, name),
+	KUBE_OBJECT("clientConfig", webhook_client),
+	KUBE_FIELDS_END,
+};
+
+static bool has_name(void *object, void *item)
 {
-	return kube_decode(&kube_kind_classes, json, err);
+	const struct kube_webhook *h = item;
+
+	(void)object;
+	return h->name != NULL;
 }
+
+static const struct kube_field webhooks_fields[] = {
+	KUBE_META(annotations),
+	KUBE_FIELD("webhooks", KUBE_ARRAY, struct kube_webhooks, webhooks,
+		.extent = offsetof(struct kube_webhooks, n), .fields = webhook_fields,
+		.item_size = sizeof(struct kube_webhook), .takes = has_name),
+	KUBE_FIELDS_END,
+};
+
+const struct kube_kind kube_kind_webhooks = {
+	.path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations",
+	.what = "mutatingwebhookconfigurations",
+	.size = sizeof(struct kube_webhooks),
+	.fields = webhooks_fields,
+};

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * objects.h - the kinds of objects that the duties look at, with what they need of them.
+ * objects.h - the kinds of objects that the project reads, with the members that it needs.
  *
- * Each is a struct kube_kind (informer.h) whose objects are the structs below; what is not named there is not
- * kept. An invalid value reads as absent: one odd object must not hide all others. Threads: one
+ * Each is a struct kube_kind (object.h) whose objects are the structs below; what is not named there is not
+ * kept. An invalid value reads as absent: one invalid object must not hide all others. Threads: one
  * owner at a time. Source: Kubernetes API reference 1.34, core/v1 and storage.k8s.io/v1.
  */
 #pragma once
@@ -12,25 +12,28 @@
 #include <stdint.h>
 
 #include "base/span.h"
-#include "kube/informer.h"
 #include "kube/object.h"
 
-/* nodes: metadata only, with labels */
+/* nodes, with labels */
 struct kube_node {
 	struct kube_meta meta;
+	bool out_of_service; /* has the taint KUBE_TAINT_OUT_OF_SERVICE, with any effect */
 };
+
+/* Says that the node is shut down and does not return soon. Source: Kubernetes documentation, "Non-graceful
+ * node shutdown handling". */
+#define KUBE_TAINT_OUT_OF_SERVICE "node.kubernetes.io/out-of-service"
 
 /* csinodes */
 struct kube_csi_node {
 	struct kube_meta meta;
-	char **drivers;  /* strv of their names */
-	char **node_ids; /* of each driver; as long as drivers */
+	char **drivers; /* strv of their names */
 };
 
 /* persistentvolumes */
 struct kube_volume {
 	struct kube_meta meta; /* with annotations */
-	char *driver;          /* spec.csi; NULL: not of CSI */
+	char *driver;          /* spec.csi; NULL: not a CSI volume */
 	char *handle;
 	char *storage_class;
 	char *claim_namespace; /* spec.claimRef */
@@ -48,6 +51,7 @@ struct kube_claim {
 	char *volume_name;   /* NULL or "": not bound */
 	char *selected_node; /* annotation volume.kubernetes.io/selected-node */
 	char *provisioner;   /* annotation volume.kubernetes.io/storage-provisioner, or its beta form */
+	char *release_after; /* annotation pmem-csi.intel.com/release-after, as it is; NULL: not set */
 	char *phase;
 	uint64_t request_bytes;
 	bool is_block; /* volumeMode Block */
@@ -55,25 +59,26 @@ struct kube_claim {
 
 struct kube_pod_volume {
 	char *name;
-	char *claim;          /* of a claim; NULL: not a claim */
-	bool is_ephemeral;    /* of a claim that is made for the pod: kube_pod_claim() */
-	char *template_class; /* of new pods: the class of that claim; NULL: none is named */
-	char *driver;         /* of an inline volume of CSI; NULL: not inline */
+	char *claim;          /* name of the claim; NULL: the volume is not a claim */
+	bool is_ephemeral;    /* the claim is created for the pod: kube_pod_claim() */
+	char *template_class; /* in new pods: the class of that claim; NULL: not given */
+	char *driver;         /* of an inline CSI volume; NULL: not inline */
 	char *fs_type;
 	struct kube_pairs attributes;
 };
 
-/* pods, with those volumes that are claims or of CSI. The kind leaves out pods without such, and those that
- * have ended. */
+/* pods, with those volumes that are claims or inline CSI volumes. Pods without such volumes, and those that
+ * have ended, are not kept. */
 struct kube_pod {
 	struct kube_meta meta;
 	char *node_name;
+	bool is_running; /* its phase is Running */
 	struct kube_pod_volume *volumes;
 	size_t n_volumes;
-	/* What condition PodScheduled says while it is False, as a hash; 0: it is not. What the scheduler
-	 * says again in the same words changes nothing. */
+	/* Hash of the text of condition PodScheduled while that is False; 0: it is not False. If the
+	 * scheduler repeats the same text, the hash does not change. */
 	uint64_t unscheduled;
-	char *unscheduled_since; /* lastTransitionTime of that condition, RFC 3339; NULL: not told */
+	char *unscheduled_since; /* lastTransitionTime of that condition, RFC 3339; NULL: not given */
 };
 
 struct kube_container {
@@ -84,11 +89,11 @@ struct kube_container {
 
 /* A pod as an admission webhook sees it, which may have no name yet. */
 struct kube_new_pod {
-	struct kube_pod pod; /* with labels */
-	char *scheduler;     /* NULL: not set */
-	bool has_volumes;    /* of any kind */
-	bool has_resource;   /* a container, or one that initialises, has limit and request of
-				kube_new_pod_decode() */
+	struct kube_pod pod;  /* with labels */
+	const char *resource; /* parameter of kube_new_pod_decode(); borrowed */
+	char *scheduler;      /* NULL: not set */
+	bool has_volumes;     /* of any kind */
+	bool has_resource;    /* a container or init container has limit and request of that resource */
 	size_t n_containers;
 	struct kube_container first_container;
 };
@@ -108,6 +113,10 @@ struct kube_class {
 	struct kube_pairs parameters;
 };
 
+/* The label of a CSIStorageCapacity with the name of its driver, by which external-provisioner and the driver
+ * find theirs. Source: external-provisioner pkg/capacity. */
+#define KUBE_CAPACITY_DRIVER "csi.storage.k8s.io/drivername"
+
 /* csistoragecapacities */
 struct kube_capacity {
 	struct kube_meta meta; /* with labels */
@@ -122,7 +131,7 @@ struct kube_capacity {
 
 struct kube_webhook {
 	char *name;
-	char *service_namespace; /* NULL: is called by a URL */
+	char *service_namespace; /* NULL: the webhook is called by a URL */
 	char *service_name;
 	char *ca_bundle; /* base64 of PEM; NULL: none */
 };
@@ -143,35 +152,20 @@ extern const struct kube_kind kube_kind_csi_drivers;
 extern const struct kube_kind kube_kind_classes;
 extern const struct kube_kind kube_kind_webhooks;
 extern const struct kube_kind
-	kube_kind_capacities; /* .path is of all namespaces: informer.h tells how to narrow */
+	kube_kind_capacities; /* .path is of all namespaces: informer.h says how to narrow it */
 
-/** kube_pod_claim() - the name of the claim that @v of @pod stands for, in the pod's namespace. Return: NULL
- * if it stands for none; caller frees. Source: component-helpers storage/ephemeral VolumeClaimName(). */
+/** kube_pod_claim() - get the name of the claim, in the pod's namespace, that @v of @pod uses. Return: caller
+ * frees; NULL: @v does not use a claim. Source: component-helpers storage/ephemeral VolumeClaimName(). */
 char *kube_pod_claim(const struct kube_pod *pod, const struct kube_pod_volume *v);
 
 /**
- * kube_volume_decode() - one object, such as the reply to a GET.
- * kube_claim_decode() - likewise.
- * kube_node_decode() - likewise.
- * kube_class_decode() - likewise.
- * kube_pod_decode() - likewise.
- *
- * Return: the object, to be released by the kind's free(), or NULL with ERR_INVALID_ARGUMENT.
- */
-struct kube_volume *kube_volume_decode(struct span json, struct error **err) MUST_CHECK;
-struct kube_claim *kube_claim_decode(struct span json, struct error **err) MUST_CHECK;
-struct kube_node *kube_node_decode(struct span json, struct error **err) MUST_CHECK;
-struct kube_class *kube_class_decode(struct span json, struct error **err) MUST_CHECK;
-struct kube_pod *kube_pod_decode(struct span json, struct error **err) MUST_CHECK;
-
-/**
- * kube_new_pod_decode() - a pod that is about to be created.
+ * kube_new_pod_decode() - parse a pod that is about to be created.
  * @json:     the object
- * @resource: name of the one that kube_new_pod.has_resource is about
+ * @resource: name of the resource for kube_new_pod.has_resource
  * @err:      see docs/ERRORS.md
  *
- * Return: caller frees; NULL with ERR_INVALID_ARGUMENT (malformed, or what is looked at has the wrong type:
- * unlike above, it does not read as absent).
+ * Return: caller frees; NULL with ERR_INVALID_ARGUMENT (malformed, or a member that is read has the wrong
+ * type: in contrast to the functions above, it does not read as absent).
  */
 struct kube_new_pod *kube_new_pod_decode(
 	struct span json, const char *resource, struct error **err) MUST_CHECK;

@@ -4,227 +4,133 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "kube/json_members.h"
 #include "kube/objects/objects.h"
-#include "kube/objects/objects_private.h"
 
-static int read_csi(void *user, const char *key, struct json_reader *r, struct error **err)
-{
-	struct kube_volume *v = user;
+static const struct kube_field volume_csi[] = {
+	KUBE_FIELD("driver", KUBE_TEXT, struct kube_volume, driver),
+	KUBE_FIELD("volumeHandle", KUBE_TEXT, struct kube_volume, handle),
+	KUBE_FIELDS_END,
+};
 
-	if (str_eq(key, "driver"))
-		return kube_read_text(r, &v->driver, err);
-	if (str_eq(key, "volumeHandle"))
-		return kube_read_text(r, &v->handle, err);
-	return json_skip_value(r, err);
-}
-
-static int read_claim_ref(void *user, const char *key, struct json_reader *r, struct error **err)
-{
-	struct kube_volume *v = user;
-
-	if (str_eq(key, "namespace"))
-		return kube_read_text(r, &v->claim_namespace, err);
-	if (str_eq(key, "name"))
-		return kube_read_text(r, &v->claim_name, err);
-	if (str_eq(key, "uid"))
-		return kube_read_text(r, &v->claim_uid, err);
-	return json_skip_value(r, err);
-}
+static const struct kube_field claim_reference[] = {
+	KUBE_FIELD("namespace", KUBE_TEXT, struct kube_volume, claim_namespace),
+	KUBE_FIELD("name", KUBE_TEXT, struct kube_volume, claim_name),
+	KUBE_FIELD("uid", KUBE_TEXT, struct kube_volume, claim_uid),
+	KUBE_FIELDS_END,
+};
 
 struct expression {
-	char *operator;
+	bool is_in;
 	char **values;
 };
 
-static int read_expression_member(void *user, const char *key, struct json_reader *r, struct error **err)
+static const struct kube_field expression_fields[] = {
+	KUBE_FIELD("operator", KUBE_SAYS, struct expression, is_in, .says = "In"),
+	KUBE_FIELD("values", KUBE_TEXTS, struct expression, values),
+	KUBE_FIELDS_END,
+};
+
+static bool take_node_values(void *object, void *item)
 {
-	struct expression *e = user;
-
-	if (str_eq(key, "operator"))
-		return kube_read_text(r, &e->operator, err);
-	if (str_eq(key, "values"))
-		return kube_read_texts(r, &e->values, err);
-	return json_skip_value(r, err);
-}
-
-static int read_expression(void *user, struct json_reader *r, struct error **err)
-{
-	struct kube_volume *v = user;
-	struct expression e = {0};
-	int rv = kube_read_members(r, read_expression_member, &e, err);
-
-	if (rv == 0 && str_eq(e.operator, "In")) {
-		for (char **value = e.values; value && *value; value++)
-			kube_add_text(&v->node_values, *value);
-	}
-	free(e.operator);
-	strv_free(e.values);
-	return rv;
-}
-
-static int read_term_member(void *user, const char *key, struct json_reader *r, struct error **err)
-{
-	if (str_eq(key, "matchExpressions"))
-		return kube_read_array(r, read_expression, user, err);
-	return json_skip_value(r, err);
-}
-
-static int read_term(void *user, struct json_reader *r, struct error **err)
-{
-	return kube_read_members(r, read_term_member, user, err);
-}
-
-static int read_required(void *user, const char *key, struct json_reader *r, struct error **err)
-{
-	if (str_eq(key, "nodeSelectorTerms"))
-		return kube_read_array(r, read_term, user, err);
-	return json_skip_value(r, err);
-}
-
-static int read_affinity(void *user, const char *key, struct json_reader *r, struct error **err)
-{
-	if (str_eq(key, "required"))
-		return kube_read_object(r, read_required, user, err);
-	return json_skip_value(r, err);
-}
-
-static int read_storage(void *user, const char *key, struct json_reader *r, struct error **err)
-{
-	bool has;
-
-	if (str_eq(key, "storage"))
-		return kube_read_quantity(r, user, &has, err);
-	return json_skip_value(r, err);
-}
-
-static int read_volume_spec(void *user, const char *key, struct json_reader *r, struct error **err)
-{
-	struct kube_volume *v = user;
-
-	if (str_eq(key, "csi"))
-		return kube_read_object(r, read_csi, v, err);
-	if (str_eq(key, "claimRef"))
-		return kube_read_object(r, read_claim_ref, v, err);
-	if (str_eq(key, "nodeAffinity"))
-		return kube_read_object(r, read_affinity, v, err);
-	if (str_eq(key, "storageClassName"))
-		return kube_read_text(r, &v->storage_class, err);
-	if (str_eq(key, "capacity"))
-		return kube_read_object(r, read_storage, &v->size_bytes, err);
-	return json_skip_value(r, err);
-}
-
-static int read_phase(void *user, const char *key, struct json_reader *r, struct error **err)
-{
-	if (str_eq(key, "phase"))
-		return kube_read_text(r, user, err);
-	return json_skip_value(r, err);
-}
-
-static int read_volume(void *user, const char *key, struct json_reader *r, struct error **err)
-{
-	struct kube_volume *v = user;
-
-	if (str_eq(key, "spec"))
-		return kube_read_object(r, read_volume_spec, v, err);
-	if (str_eq(key, "status"))
-		return kube_read_object(r, read_phase, &v->phase, err);
-	return json_skip_value(r, err);
-}
-
-static void free_volume(void *object)
-{
+	const struct expression *e = item;
 	struct kube_volume *v = object;
 
-	kube_meta_done(&v->meta);
-	free(v->driver);
-	free(v->handle);
-	free(v->storage_class);
-	free(v->claim_namespace);
-	free(v->claim_name);
-	free(v->claim_uid);
-	free(v->phase);
-	strv_free(v->node_values);
-	free(v);
+	for (char **value = e->is_in ? e->values : NULL; value && *value; value++)
+		kube_add_text(&v->node_values, *value);
+	return false;
 }
 
-static void *decode_volume(struct json_reader *r, struct error **err)
-{
-	struct kube_volume *v = x_calloc(1, sizeof(*v));
+static const struct kube_field term_fields[] = {
+	{.name = "matchExpressions",
+		.type = KUBE_ARRAY,
+		.fields = expression_fields,
+		.item_size = sizeof(struct expression),
+		.takes = take_node_values},
+	KUBE_FIELDS_END,
+};
 
-	if (kube_object_read(r, &v->meta, KUBE_KEEP_ANNOTATIONS, read_volume, v, err) == 0)
-		return v;
-	free_volume(v);
-	return NULL;
-}
+static const struct kube_field required_fields[] = {
+	{.name = "nodeSelectorTerms", .type = KUBE_EACH, .fields = term_fields},
+	KUBE_FIELDS_END,
+};
+
+static const struct kube_field affinity_fields[] = {
+	KUBE_OBJECT("required", required_fields),
+	KUBE_FIELDS_END,
+};
+
+static const struct kube_field volume_capacity[] = {
+	KUBE_FIELD("storage", KUBE_QUANTITY, struct kube_volume, size_bytes),
+	KUBE_FIELDS_END,
+};
+
+static const struct kube_field volume_spec[] = {
+	KUBE_OBJECT("csi", volume_csi),
+	KUBE_OBJECT("claimRef", claim_reference),
+	KUBE_OBJECT("nodeAffinity", affinity_fields),
+	KUBE_FIELD("storageClassName", KUBE_TEXT, struct kube_volume, storage_class),
+	KUBE_OBJECT("capacity", volume_capacity),
+	KUBE_FIELDS_END,
+};
+
+static const struct kube_field volume_status[] = {
+	KUBE_FIELD("phase", KUBE_TEXT, struct kube_volume, phase),
+	KUBE_FIELDS_END,
+};
+
+static const struct kube_field volume_fields[] = {
+	KUBE_META(annotations),
+	KUBE_OBJECT("spec", volume_spec),
+	KUBE_OBJECT("status", volume_status),
+	KUBE_FIELD("", KUBE_TEXTS, struct kube_volume, node_values),
+	KUBE_FIELDS_END,
+};
 
 const struct kube_kind kube_kind_volumes = {
 	.path = "/api/v1/persistentvolumes",
 	.what = "persistentvolumes",
-	.decode = decode_volume,
-	.free = free_volume,
+	.size = sizeof(struct kube_volume),
+	.fields = volume_fields,
 };
 
-struct kube_volume *kube_volume_decode(struct span json, struct error **err)
-{
-	return kube_decode(&kube_kind_volumes, json, err);
-}
+static const struct kube_field claim_requests[] = {
+	KUBE_FIELD("storage", KUBE_QUANTITY, struct kube_claim, request_bytes),
+	KUBE_FIELDS_END,
+};
 
-static int read_resources(void *user, const char *key, struct json_reader *r, struct error **err)
-{
-	if (str_eq(key, "requests"))
-		return kube_read_object(r, read_storage, user, err);
-	return json_skip_value(r, err);
-}
+static const struct kube_field claim_resources[] = {
+	KUBE_OBJECT("requests", claim_requests),
+	KUBE_FIELDS_END,
+};
 
-static int read_claim_spec(void *user, const char *key, struct json_reader *r, struct error **err)
-{
-	struct kube_claim *c = user;
+static const struct kube_field claim_spec[] = {
+	KUBE_FIELD("storageClassName", KUBE_TEXT, struct kube_claim, storage_class),
+	KUBE_FIELD("volumeName", KUBE_TEXT, struct kube_claim, volume_name),
+	KUBE_OBJECT("resources", claim_resources),
+	KUBE_FIELD("volumeMode", KUBE_SAYS, struct kube_claim, is_block, .says = "Block"),
+	KUBE_FIELDS_END,
+};
 
-	if (str_eq(key, "storageClassName"))
-		return kube_read_text(r, &c->storage_class, err);
-	if (str_eq(key, "volumeName"))
-		return kube_read_text(r, &c->volume_name, err);
-	if (str_eq(key, "resources"))
-		return kube_read_object(r, read_resources, &c->request_bytes, err);
-	if (str_eq(key, "volumeMode")) {
-		CLEANUP(free_charp) char *mode = NULL;
+static const struct kube_field claim_status[] = {
+	KUBE_FIELD("phase", KUBE_TEXT, struct kube_claim, phase),
+	KUBE_FIELDS_END,
+};
 
-		if (kube_read_text(r, &mode, err) < 0)
-			return -1;
-		c->is_block = str_eq(mode, "Block");
-		return 0;
-	}
-	return json_skip_value(r, err);
-}
+static const struct kube_field claim_fields[] = {
+	KUBE_META(annotations_and_owner),
+	KUBE_OBJECT("spec", claim_spec),
+	KUBE_OBJECT("status", claim_status),
+	KUBE_FIELD("", KUBE_TEXT, struct kube_claim, provisioner),
+	KUBE_FIELD("", KUBE_TEXT, struct kube_claim, selected_node),
+	KUBE_FIELD("", KUBE_TEXT, struct kube_claim, release_after),
+	KUBE_FIELDS_END,
+};
 
-static int read_claim(void *user, const char *key, struct json_reader *r, struct error **err)
-{
-	struct kube_claim *c = user;
-
-	if (str_eq(key, "spec"))
-		return kube_read_object(r, read_claim_spec, c, err);
-	if (str_eq(key, "status"))
-		return kube_read_object(r, read_phase, &c->phase, err);
-	return json_skip_value(r, err);
-}
-
-static void free_claim(void *object)
+/* Annotations may hold anything, so that only these are kept. */
+static void derive_claim(void *object)
 {
 	struct kube_claim *c = object;
-
-	kube_meta_done(&c->meta);
-	free(c->storage_class);
-	free(c->volume_name);
-	free(c->selected_node);
-	free(c->provisioner);
-	free(c->phase);
-	free(c);
-}
-
-/* Of the annotations, which anybody may fill with anything, only these are kept. */
-static void take_annotations(struct kube_claim *c)
-{
 	const char *provisioner = kube_meta_annotation(&c->meta, "volume.kubernetes.io/storage-provisioner");
 
 	if (!provisioner)
@@ -234,30 +140,14 @@ static void take_annotations(struct kube_claim *c)
 			x_strdup(kube_meta_annotation(&c->meta, "volume.beta.kubernetes.io/storage-class"));
 	c->provisioner = x_strdup(provisioner);
 	c->selected_node = x_strdup(kube_meta_annotation(&c->meta, "volume.kubernetes.io/selected-node"));
-	free(c->meta.annotations.block);
-	c->meta.annotations.block = NULL;
-}
-
-static void *decode_claim(struct json_reader *r, struct error **err)
-{
-	struct kube_claim *c = x_calloc(1, sizeof(*c));
-
-	if (kube_object_read(r, &c->meta, KUBE_KEEP_ANNOTATIONS | KUBE_KEEP_OWNER, read_claim, c, err) < 0) {
-		free_claim(c);
-		return NULL;
-	}
-	take_annotations(c);
-	return c;
+	c->release_after = x_strdup(kube_meta_annotation(&c->meta, "pmem-csi.intel.com/release-after"));
+	free(TAKE_PTR(c->meta.annotations.block));
 }
 
 const struct kube_kind kube_kind_claims = {
 	.path = "/api/v1/persistentvolumeclaims",
 	.what = "persistentvolumeclaims",
-	.decode = decode_claim,
-	.free = free_claim,
+	.size = sizeof(struct kube_claim),
+	.fields = claim_fields,
+	.derive = derive_claim,
 };
-
-struct kube_claim *kube_claim_decode(struct span json, struct error **err)
-{
-	return kube_decode(&kube_kind_claims, json, err);
-}

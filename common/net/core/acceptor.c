@@ -95,8 +95,8 @@ static void acceptor_sweep(void *user)
 	}
 }
 
-/* The oldest known connection that would expire if nothing happened on it from now on, or NULL. A peer whose
- * last request was just now may be sending the next one, which it could not repeat elsewhere. */
+/* The oldest known connection that would expire if nothing happened on it from now on, or NULL. A peer that
+ * has just made a request may be sending the next one, which it could not repeat elsewhere. */
 static struct accepted *find_idle(const struct acceptor *a, uint64_t now_ns)
 {
 	for (struct accepted *c = a->first; c; c = c->next) {
@@ -152,8 +152,8 @@ static struct accepted *find_greedy(const struct acceptor *a, uint64_t now_ns)
 	return found;
 }
 
-/* Which connection makes room: the oldest newcomer that had its time; otherwise, where all places are taken,
- * the one that has asked for more than it reads for longest, or an idle one; or NULL. */
+/* Which connection is closed for a new one: the oldest newcomer whose time is over; otherwise, if all places
+ * are in use, the one that has had unread replies for longest, or an idle one; or NULL. */
 static struct accepted *acceptor_find_evictable(const struct acceptor *a)
 {
 	uint64_t now_ns = clock_ns();
@@ -217,7 +217,7 @@ static void pause_for_now(struct acceptor *a)
 	loop_timer_set(a->retry, ACCEPT_RETRY_MS, 0);
 }
 
-/* Warn of a peer that is closed, at most so many times a second. @e: why, or NULL */
+/* Log a warning for a peer that is closed, within the quota. @e: why, or NULL */
 static void acceptor_log(struct acceptor *a, const struct conn *c, const char *msg, const struct error *e)
 {
 	struct buf peer = BUF_INIT(128);
@@ -436,7 +436,7 @@ static void on_acceptable(void *user, unsigned ready, bool failed)
 		/* Further peers wait in the backlog. */
 		if (is_full(a) && !victim) {
 			if (log_quota_take(a->refusals, clock_ns()))
-				log_warn("all connections are taken, further peers wait",
+				log_warn("the limit of connections is reached, further peers have to wait",
 					F_STR("server", a->config.name));
 			pause_for_now(a);
 			return;
@@ -518,7 +518,7 @@ int acceptor_listen(struct acceptor *a, const char *endpoint, struct tls_context
 		return -1;
 	if (!tls && !addr_is_loopback(&l->addr) && !allow_remote)
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"endpoint \"%s\": TCP beyond this host needs TLS, or -insecure to do without",
+			"endpoint \"%s\": TCP beyond this host needs TLS, or -insecure to allow it without",
 			endpoint);
 	l->tls = tls ? tls_context_ref(tls) : NULL;
 	if (addr_listen(&l->addr, &l->fd, err) < 0)

@@ -3,8 +3,8 @@
  * acceptor.h - the listening side of a server of any protocol: sockets, limits, time-outs, drain.
  *
  * It owns the connections of a server. Newcomers, which have not made a valid request yet, are limited in
- * number and time; beyond the number the oldest of them goes, so that silent peers keep nobody out. The peer
- * of a unix socket must be uid 0 or our own euid (SO_PEERCRED). Threads: the loop's.
+ * number and time; beyond that number the oldest one is closed, so that silent peers do not keep others out.
+ * The peer of a unix socket must be uid 0 or our own euid (SO_PEERCRED). Threads: the loop's.
  */
 #pragma once
 
@@ -25,10 +25,10 @@ struct accepted {
 	struct accepted *next;
 	struct acceptor *acceptor;
 	struct conn *conn;
-	uint64_t since_ns; /* accepted, or shook hands */
-	uint64_t asked_ns; /* it made its last valid request */
-	uint64_t requests; /* that it made until then; a newcomer has made none */
-	bool open;         /* connected, and through with the handshake */
+	uint64_t since_ns; /* when it was accepted, or completed its handshake */
+	uint64_t asked_ns; /* when it made its last valid request */
+	uint64_t requests; /* the number of valid requests until then; a newcomer has made none */
+	bool open;         /* connected, and the handshake is complete */
 	bool is_unix;
 };
 
@@ -39,18 +39,19 @@ struct acceptor_server {
 	struct accepted *(*open)(void *server, bool is_unix);
 	/* what conn_protocol's functions get as self */
 	void *(*protocol_self)(struct accepted *a);
-	/* the connection is gone: free @a. Calls of it that run go on by themselves */
+	/* the connection is gone: free @a. Its running calls continue without it */
 	void (*close)(struct accepted *a);
-	/* end soon: refuse what is not running; is_done() becomes true when the rest is answered */
+	/* end soon: refuse calls that are not running yet; is_done() becomes true when the others are
+	 * answered */
 	void (*drain)(struct accepted *a);
 	/* how many valid requests it has made */
 	uint64_t (*requests)(const struct accepted *a);
-	/* it has waited too long for something: it is drained, and closed at once */
+	/* a time limit of the connection has passed: it is drained, and closed at once */
 	bool (*has_expired)(const struct accepted *a, uint64_t now_ns);
-	/* the server itself is at work for it: it is not closed by a drain */
+	/* the server is processing one of its requests: it is not closed by a drain */
 	bool (*is_running)(const struct accepted *a);
-	/* since when (clock.h) there has always been a request that waits for the reply to another one of the
-	 * same connection, or 0; NULL: requests do not wait for each other */
+	/* the time (clock.h) since which a request has always been waiting for the reply to another one of
+	 * the same connection, or 0; NULL: requests do not wait for each other */
 	uint64_t (*queued_since_ns)(const struct accepted *a);
 };
 
@@ -60,7 +61,7 @@ struct acceptor_config {
 	const struct acceptor_server *server;
 	void *user; /* server of open() */
 	unsigned max_connections;
-	bool is_brief;    /* newcomers are expected to ask at once: LIMIT_SILENT_MS is all that they have */
+	bool is_brief;    /* newcomers must make a request at once, within LIMIT_SILENT_MS */
 	const char *name; /* for logs: "gRPC" */
 };
 
@@ -71,7 +72,7 @@ struct acceptor *acceptor_new(const struct acceptor_config *config);
 void acceptor_free(struct acceptor *a);
 
 /**
- * acceptor_listen() - accept on @endpoint (addr.h) too.
+ * acceptor_listen() - also accept connections on @endpoint (addr.h).
  * @tls:       referenced; NULL: plain
  * @allow_remote: plain TCP beyond loopback is allowed
  *
@@ -80,7 +81,7 @@ void acceptor_free(struct acceptor *a);
 int acceptor_listen(struct acceptor *a, const char *endpoint, struct tls_context *tls, bool allow_remote,
 	struct error **err) MUST_CHECK;
 
-/** acceptor_connections() - how many there are now. */
+/** acceptor_connections() - the number of open connections. */
 unsigned acceptor_connections(const struct acceptor *a);
 
 /** acceptor_port() - the TCP port of the listener that was added last, or 0; for endpoints with port 0. */
@@ -90,5 +91,5 @@ uint16_t acceptor_port(const struct acceptor *a);
  * connection is closed. */
 void acceptor_drain(struct acceptor *a, loop_fn on_empty, void *user);
 
-/** accepted_flush() - send what is due; @a may be gone afterwards. */
+/** accepted_flush() - send what is ready to be sent; @a may be gone afterwards. */
 void accepted_flush(struct accepted *a);

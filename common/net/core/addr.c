@@ -20,7 +20,7 @@
 #include "net/limits.h"
 #include "os/unix_socket.h"
 
-/* Thousands of nodes may come at once; they wait here while their forerunners shake hands. */
+/* Thousands of nodes may come at once; they wait in this backlog while the handshakes of others run. */
 #define BACKLOG 4096
 
 union sock_addr {
@@ -105,8 +105,7 @@ static int split_tcp(const char *endpoint, const char *text, struct addr *ret, s
 			endpoint, host);
 	if (is_ipv6(text))
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"endpoint \"%s\": is \"%s\" a port or a part of the IPv6 address? Write "
-			"tcp://[ADDRESS]:PORT",
+			"endpoint \"%s\": is \"%s\" a port or a part of the IPv6 address? Write tcp://[ADDRESS]:PORT",
 			endpoint, colon + 1);
 	*ret = (struct addr){.host = TAKE_PTR(host), .port = (uint16_t)port};
 	return 0;
@@ -214,8 +213,8 @@ static int listen_unix(struct addr *a, int fd, struct error **err)
 		return -1;
 	if (unlink(a->path) < 0 && errno != ENOENT)
 		return err_set_errno(err, ERR_INTERNAL, errno, "remove stale \"%s\"", a->path);
-	/* The file is born with the mode of the socket's own inode (unix_bind() in
-	 * linux/net/unix/af_unix.c), so that no change of umask, which other threads would feel, is needed.
+	/* The file gets the mode of the socket's own inode (unix_bind() in linux/net/unix/af_unix.c), so the
+	 * umask, which affects other threads, need not be changed.
 	 */
 	if (fchmod(fd, 0600) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "mode of socket \"%s\"", a->path);
@@ -296,11 +295,11 @@ int addr_bound_sending(int fd, struct error **err)
 	const int bytes = LIMIT_SEND_BUFFER_BYTES;
 
 	if (setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes)) < 0)
-		return err_set_errno(err, ERR_INTERNAL, errno, "bound the send buffer of a socket");
+		return err_set_errno(err, ERR_INTERNAL, errno, "limit the send buffer of a socket");
 	return 0;
 }
 
-/* @dropped: close(), also by the end of the process, sends a reset in place of what waits to be sent
+/* @dropped: close(), also by the end of the process, sends a reset instead of unsent data
  * (socket(7), SO_LINGER with a time of 0). */
 static void set_unsent(int fd, bool dropped)
 {

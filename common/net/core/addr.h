@@ -2,7 +2,7 @@
 /*
  * addr.h - endpoints: `unix:///path`, `unix://path`, `/path` and `tcp://host:port`, and their sockets. An
  * IPv6 address stands in brackets (RFC 3986 section 3.2.2); without them, as in tcp://$(POD_IP):10001 of a
- * pod, it is taken where address and port cannot be confused.
+ * pod, it is accepted where address and port cannot be confused.
  *
  * All sockets are non-blocking and CLOEXEC. Threads: safe. addr_listen() and addr_connect() do no DNS; hosts
  * are numeric, empty (any) or "localhost".
@@ -31,8 +31,8 @@ struct addr {
 int addr_parse(const char *endpoint, struct addr *ret, struct error **err) MUST_CHECK;
 void addr_done(struct addr *a);
 
-/** addr_format() - the endpoint of @a as everybody reads it: IPv6 addresses are in brackets, as Go's net.Dial
- * wants them. Return: caller frees. */
+/** addr_format() - the endpoint of @a in the usual form: IPv6 addresses are in brackets, as Go's net.Dial
+ * requires. Return: caller frees. */
 char *addr_format(const struct addr *a);
 
 /** addr_parse_name() - parse `tcp://host:port` of a peer, whose host may be a name, for loop_look_up().
@@ -44,8 +44,9 @@ bool addr_is_loopback(const struct addr *a);
 
 /**
  * addr_listen() - listening socket.
- * @a:      where; a stale unix socket is replaced, a live one (something accepts) is refused; mode 0600 from
- * birth; a missing last folder is made with 0700, an existing one is left as it is
+ * @a:      where; a stale unix socket is replaced, a live one (a server accepts on it) is refused; its mode
+ * is 0600 from its creation; a missing last folder is created with mode 0700, an existing one is left as it
+ * is
  * @ret_fd: caller closes; addr_unlisten() removes the socket file
  *
  * Return: 0, or -1 with ERR_UNAVAILABLE (address in use by a live server; named), ERR_PRECONDITION (path is
@@ -53,15 +54,16 @@ bool addr_is_loopback(const struct addr *a);
  */
 int addr_listen(struct addr *a, int *ret_fd, struct error **err) MUST_CHECK;
 
-/** addr_unlisten() - remove the unix socket file if it is still the one that addr_listen() made; nothing for
- * tcp. The listening descriptor is still open: it keeps the number of the file from being used again. */
+/** addr_unlisten() - remove the unix socket file if it is still the one that addr_listen() made; nothing
+ * happens for tcp. The listening descriptor must still be open: it keeps the inode number from being reused.
+ */
 void addr_unlisten(const struct addr *a);
 
-/** addr_connect() - begin to connect. @ret_fd: becomes writable when connected; SO_ERROR tells. A TCP peer
- * that vanishes is noticed within LIMIT_STALLED_MS. What a TCP peer has not acknowledged when the connection
- * is closed, or the process ends, is not sent any more: otherwise the kernel would deliver a request whose
- * sender is gone, and that its successor knows nothing of. Return: 0, or -1 with ERR_UNAVAILABLE (nothing
- * listens, or its backlog is full), ERR_INTERNAL. */
+/** addr_connect() - begin to connect. @ret_fd: becomes writable when connecting has ended; SO_ERROR has the
+ * result. A TCP peer that vanishes is noticed within LIMIT_STALLED_MS. What a TCP peer has not acknowledged
+ * when the connection is closed, or the process ends, is not sent any more: otherwise the kernel would
+ * deliver a request whose sender is gone and of which the sender's successor does not know. Return: 0, or -1
+ * with ERR_UNAVAILABLE (nothing listens, or its backlog is full), ERR_INTERNAL. */
 int addr_connect(const struct addr *a, int *ret_fd, struct error **err) MUST_CHECK;
 
 /** addr_keep_unsent() - what was written to @fd, of addr_connect(), is delivered although @fd is closed. */
@@ -72,24 +74,25 @@ void addr_keep_unsent(int fd);
  * with the peer at once. */
 bool addr_has_unsent(int fd);
 
-/** addr_peer() - append who is at the other end of the connected socket @fd to @out, for logs:
- * "10.0.0.1:4711", or "pid 17 uid 0". Nothing when that cannot be told. */
+/** addr_peer() - append the peer of the connected socket @fd to @out, for logs: "10.0.0.1:4711", or "pid 17
+ * uid 0". Nothing is appended when it is not known. */
 void addr_peer(int fd, struct buf *out);
 
-/** addr_is_own_user() - whether uid 0 or our own euid is at the other end of the connected unix socket @fd.
- * The file's mode keeps others out already, unless somebody widens it or hands the socket on. @ret: all 0
- * when it cannot be told. */
+/** addr_is_own_user() - whether the peer of the connected unix socket @fd has uid 0 or our own euid. The
+ * file's mode already keeps other users out, unless it is changed or the socket is passed on. @ret: all 0
+ * when the peer is not known. */
 bool addr_is_own_user(int fd, struct ucred *ret);
 
-/** addr_has_hung_up() - whether nothing waits to be read from the connected socket @fd, and nothing will. */
+/** addr_has_hung_up() - whether the peer of the connected socket @fd has closed its side and everything that
+ * it sent was read. */
 bool addr_has_hung_up(int fd);
 
-/** addr_set_up_tcp() - options of a TCP connection of ours. Header, body and trailers that wait for each
- * other's acknowledgement cost 40 ms per call; a peer that has vanished silently, which nobody else
- * would notice while its answer is waited for, is found out by probes that are not acknowledged (tcp(7)).
+/** addr_set_up_tcp() - set the options of a TCP connection. TCP_NODELAY: otherwise header, body and trailers
+ * wait for each other's acknowledgement, which costs 40 ms per call. Keep-alive probes find a peer that has
+ * vanished silently while its answer is awaited (tcp(7)).
  * Return: 0, or -1 with ERR_INTERNAL. */
 int addr_set_up_tcp(int fd, struct error **err) MUST_CHECK;
 
-/** addr_bound_sending() - bound what the kernel holds for the peer of @fd by LIMIT_SEND_BUFFER_BYTES. Return:
- * 0, or -1 with ERR_INTERNAL. */
+/** addr_bound_sending() - limit what the kernel buffers for the peer of @fd to LIMIT_SEND_BUFFER_BYTES.
+ * Return: 0, or -1 with ERR_INTERNAL. */
 int addr_bound_sending(int fd, struct error **err) MUST_CHECK;

@@ -8,10 +8,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "net/core/addr.h"
-#include "net/core/lag.h"
+#include "net/core/slow_reader.h"
 #include "net/limits.h"
 
-/* One connection may not hold up the others: what is left is read in the next round of the loop. */
+/* One connection must not hold up the others, so the rest is read in the next round of the loop. */
 #define READ_BYTES  (32u << 10)
 #define READ_ROUNDS 8
 #define SEND_ROUNDS 2
@@ -48,7 +48,7 @@ struct conn {
 	struct tls *tls;           /* after the handshake */
 	struct buf out;            /* for the socket */
 	size_t sent;               /* bytes of out that it has taken */
-	uint64_t stalled_since_ns; /* lag.h, by LIMIT_STALLED_BYTES_PER_S */
+	uint64_t stalled_since_ns; /* slow_reader.h, by LIMIT_STALLED_BYTES_PER_S */
 	uint64_t behind_since_ns;  /* by LIMIT_BEHIND_BYTES_PER_S */
 	bool heard;
 	bool lingering; /* all is said, the peer's end is waited for */
@@ -80,16 +80,16 @@ static void took(struct conn *c, size_t n)
 	if (!c->behind_since_ns)
 		return;
 	now_ns = clock_ns();
-	lag_progress(&c->stalled_since_ns, n, LIMIT_STALLED_BYTES_PER_S, now_ns);
-	lag_progress(&c->behind_since_ns, n, LIMIT_BEHIND_BYTES_PER_S, now_ns);
+	slow_reader_progress(&c->stalled_since_ns, n, LIMIT_STALLED_BYTES_PER_S, now_ns);
+	slow_reader_progress(&c->behind_since_ns, n, LIMIT_BEHIND_BYTES_PER_S, now_ns);
 }
 
 static void took_nothing(struct conn *c)
 {
 	uint64_t now_ns = clock_ns();
 
-	lag_begin(&c->stalled_since_ns, now_ns);
-	lag_begin(&c->behind_since_ns, now_ns);
+	slow_reader_begin(&c->stalled_since_ns, now_ns);
+	slow_reader_begin(&c->behind_since_ns, now_ns);
 }
 
 static enum progress send_some(struct conn *c)
@@ -149,7 +149,7 @@ static int fill_out(struct conn *c)
 	return c->config.protocol->send(c->config.self, &c->out, &c->why);
 }
 
-/* The peer learns that what it got is all; whether it reads this is of no importance. */
+/* The peer learns that it has got everything; it does not matter whether it reads this. */
 static void say_goodbye(struct conn *c)
 {
 	if (c->tls)
@@ -160,7 +160,7 @@ static void say_goodbye(struct conn *c)
 	c->sent = 0;
 }
 
-/* The protocol is done. Return: PROGRESS_MORE when the peer may go on for a while. */
+/* The protocol is done. Return: PROGRESS_MORE when the peer may still send for a while. */
 static enum progress finish(struct conn *c)
 {
 	const struct conn_protocol *protocol = c->config.protocol;
@@ -276,7 +276,7 @@ static void hear_the_rest(struct conn *c)
 	}
 }
 
-/* A read that does not fill the buffer has emptied the socket: that saves the call that would say so. */
+/* A read that does not fill the buffer has emptied the socket, so no further call is needed. */
 static enum progress receive_some(struct conn *c)
 {
 	uint8_t in[READ_BYTES];
@@ -395,7 +395,8 @@ static bool shake_readable(struct conn *c)
 
 	if (p != PROGRESS_MORE)
 		return p == PROGRESS_WAIT;
-	/* A peer that gave up while its first bytes waited gets no answer: it would be computed for nobody.
+	/* A peer that gave up while its first bytes waited gets no answer, because computing it would be
+	 * useless.
 	 */
 	if (!c->heard && !c->config.connecting && addr_has_hung_up(c->fd)) {
 		err_set(&c->why, ERR_UNAVAILABLE, "connection closed by the peer");
@@ -477,7 +478,7 @@ void conn_free(struct conn *c)
 		return;
 	loop_watch_close(c->watch);
 	close(c->fd);
-	/* A step that waits for a thread would compute a signature for nobody. */
+	/* A step that waits for a thread would compute a signature that is not used. */
 	if (c->shake && c->shake->running && !handshakes_cancel(&c->shake->job))
 		c->shake->conn = NULL;
 	else

@@ -19,17 +19,19 @@
 
 struct conn;
 
-/* What runs over a connection; h2 and http1 are such. */
+/* The protocol that runs over a connection, such as h2 and http1. */
 struct conn_protocol {
-	/* bytes of the peer. Return: 0, or -1 when the connection is over */
+	/* process bytes from the peer. Return: 0, or -1 when the connection is over */
 	int (*receive)(void *self, struct span bytes, struct error **err);
 	/* append what is to be sent to @out, as much as fits LIMIT_OUT_BYTES. Return: 0, or -1 */
 	int (*send)(void *self, struct buf *out, struct error **err);
-	/* nothing is left to say or to hear: the connection is closed when what was given is delivered */
+	/* nothing is left to send or to receive: the connection is closed once the bytes handed over are
+	 * delivered */
 	bool (*is_done)(const void *self);
-	/* once done, the end is said (FIN), and what comes is thrown away until the peer closes, too: were
-	 * the socket closed at once, unread bytes of the peer would take back what it has not read yet.
-	 * Whoever owns the connection limits the time. NULL: never */
+	/* once it is done, FIN is sent, and what arrives is discarded until the peer closes, too: if the
+	 * socket were closed at once while bytes of the peer are unread, the kernel would send RST, and the
+	 * peer could lose replies that it has not read yet. The owner of the connection limits the time.
+	 * NULL: never */
 	bool (*lingers)(const void *self);
 };
 
@@ -39,21 +41,22 @@ struct conn_config {
 	struct tls *tls;               /* owned from now on; NULL: plain */
 	bool connecting;               /* the socket is not connected yet (addr_connect()) */
 	const struct conn_protocol *protocol;
-	void *self; /* of the protocol, borrowed */
-	/* after each round of reading and writing; conn_free() is allowed in it, and due when @over */
+	void *self; /* the protocol's object, borrowed */
+	/* called after each round of reading and writing; it may call conn_free(), and must do so when @over
+	 */
 	void (*on_round)(void *user, bool over);
 	void *user;
 };
 
-/** conn_new() - begin to connect, to shake hands or to read. @fd: owned from now on, also when this fails, as
- * is config->tls. Return: 0, or -1 with ERR_INTERNAL. @ret: conn_free(). */
+/** conn_new() - begin to connect, to do the handshake or to read. @fd: owned from now on, also when this
+ * fails, as is config->tls. Return: 0, or -1 with ERR_INTERNAL. @ret: conn_free(). */
 int conn_new(const struct conn_config *config, int fd, struct conn **ret, struct error **err) MUST_CHECK;
 
 /** conn_free() - close; NULL is allowed. Not from callbacks of the protocol. */
 void conn_free(struct conn *c);
 
-/** conn_flush() - send what the protocol has to send, as far as the socket takes it. Not from callbacks of
- * the protocol. Return: false when the connection is over: conn_free() is due. */
+/** conn_flush() - send what the protocol has to send, as much as the socket accepts. Not from callbacks of
+ * the protocol. Return: false when the connection is over; the caller then calls conn_free(). */
 bool conn_flush(struct conn *c) MUST_CHECK;
 
 /** conn_is_open() - connected, and the TLS handshake is complete. */
@@ -74,11 +77,11 @@ const struct error *conn_why(const struct conn *c);
 /** conn_failed_handshake() - whether it is over because the TLS handshake failed. */
 bool conn_failed_handshake(const struct conn *c);
 
-/** conn_stalled_since_ns() - since when the peer has been behind with what waits for it, measured by
- * LIMIT_STALLED_BYTES_PER_S (lag.h). 0: nothing waits. */
+/** conn_stalled_since_ns() - the time since which the peer has read more slowly than
+ * LIMIT_STALLED_BYTES_PER_S (slow_reader.h). 0: nothing waits to be sent. */
 uint64_t conn_stalled_since_ns(const struct conn *c);
 
-/** conn_behind_since_ns() - the same by LIMIT_BEHIND_BYTES_PER_S. */
+/** conn_behind_since_ns() - the same for LIMIT_BEHIND_BYTES_PER_S. */
 uint64_t conn_behind_since_ns(const struct conn *c);
 
 /** conn_tls() - the TLS state of an open connection, or NULL. Borrowed. */

@@ -16,8 +16,8 @@ struct queue {
 struct handshakes {
 	struct loop *loop;
 	struct workers *workers;
-	struct queue begun; /* handshakes that wait for a further step: they go first, so that what was
-			     * computed for them was not for nothing */
+	struct queue begun; /* handshakes that wait for a further step: they go first, so that the work
+			     * done for them is not lost */
 	struct queue fresh; /* those that wait for their first step */
 	struct handshake *running;
 	unsigned n_running;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * log_quota.h - how many lines per second a peer can make a program log, so that whoever floods it does not
- * fill the disk. What is not shown is counted, and told when its second is over, or at the end.
+ * log_quota.h - limits how many lines per second peers can make a program log, so that a flood of requests
+ * does not fill the disk. Lines beyond the limit are counted, and their number is logged when the second is
+ * over, or at the end.
  *
  * Threads: the loop's; nothing blocks.
  */
@@ -15,17 +16,18 @@
 struct log_quota_config {
 	struct loop *loop;      /* borrowed */
 	unsigned max;           /* lines per second */
-	const char *missed_msg; /* of the line that tells how many were not shown; static */
-	const char *server;     /* for that line, static; NULL: not told */
+	const char *missed_msg; /* the message of the line that says how many were left out; static */
+	const char *server;     /* for that line, static; NULL: left out */
 };
 
 struct log_quota;
 
-/** log_quota_new() - nothing was logged yet. Return: never NULL; log_quota_free(). */
+/** log_quota_new() - create a quota of which nothing is used yet. Return: never NULL; log_quota_free(). */
 struct log_quota *log_quota_new(const struct log_quota_config *config);
 
-/** log_quota_free() - logs how many lines were not shown. NULL is allowed. */
+/** log_quota_free() - log how many lines were left out, and release the quota. NULL is allowed. */
 void log_quota_free(struct log_quota *q);
 
-/** log_quota_take() - ask for one line. @now_ns: of clock_ns(). Return: whether it may be shown. */
+/** log_quota_take() - use one line of the quota. @now_ns: of clock_ns(). Return: whether the line may be
+ * logged. */
 bool log_quota_take(struct log_quota *q, uint64_t now_ns);

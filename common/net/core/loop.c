@@ -49,7 +49,7 @@ struct loop_signal {
 
 struct loop_lookup {
 	uv_getaddrinfo_t uv;
-	int failed; /* to begin; 0: the thread tells */
+	int failed; /* to begin; 0: the thread reports it */
 	char *host;
 	uint16_t port;
 	loop_lookup_fn fn; /* NULL: cancelled */
@@ -120,7 +120,7 @@ void loop_free(struct loop *l)
 	free(l);
 }
 
-/* Only what is there now: work that posts itself again must not starve the descriptors. */
+/* Only what is queued now: functions that post themselves again must not starve the descriptors. */
 static bool posts_run(struct loop *l)
 {
 	struct post *first = posts_take(l);
@@ -148,8 +148,8 @@ void loop_run(struct loop *l)
 	} while (!l->stopped);
 }
 
-/* A round begins with the timers that are due, and then waits, unless libuv is told as well. It remembers
- * that until the end of the round, and so must not be told between two of them. */
+/* A round begins with the timers that are due, and then waits, unless uv_stop() is called, too. libuv
+ * remembers that call until the end of the round, so it must not be made between two rounds. */
 void loop_stop(struct loop *l)
 {
 	l->stopped = true;
@@ -323,7 +323,7 @@ int loop_on_stop(struct loop *l, loop_fn fn, void *user, struct loop_stop_signal
 	CLEANUP(loop_stop_signals_closep) struct loop_stop_signals *s = x_calloc(1, sizeof(*s));
 
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++) {
-		if (numbers[i] == SIGHUP && !process_hangs_up())
+		if (numbers[i] == SIGHUP && !process_heeds_sighup())
 			continue;
 		if (loop_on_signal(l, numbers[i], fn, user, &s->signals[i], err) < 0)
 			return -1;
@@ -361,7 +361,7 @@ static void lookup_end(struct loop_lookup *u, int status, const struct addrinfo 
 		add_endpoint(a, u->port, &endpoints);
 	if (!endpoints)
 		err_set(&err, ERR_UNAVAILABLE, "no address of %s: %s", u->host,
-			status < 0 ? uv_strerror(status) : "there is none");
+			status < 0 ? uv_strerror(status) : "the look-up returned none");
 	if (u->fn)
 		u->fn(u->user, endpoints, err);
 	free(u->host);

@@ -22,16 +22,17 @@ struct loop_lookup;
 
 enum loop_events { LOOP_READ = 1, LOOP_WRITE = 2 };
 
-/* @failed: an error is pending on the descriptor, a read or SO_ERROR tells which; nothing more is reported. A
- * hang-up makes it ready for all that is watched. */
+/* @failed: an error is pending on the descriptor; a read or SO_ERROR returns it, and no further events are
+ * reported. A hang-up is reported as readiness for all watched events. */
 typedef void (*loop_fd_fn)(void *user, unsigned events, bool failed);
 typedef void (*loop_fn)(void *user);
 
-/** loop_new() - a loop. Return: 0, or -1 with ERR_INTERNAL. @ret: loop_free() after all handles are closed.
+/** loop_new() - create a loop. Return: 0, or -1 with ERR_INTERNAL. @ret: loop_free() after all handles are
+ * closed.
  */
 int loop_new(struct loop **ret, struct error **err) MUST_CHECK;
 
-/** loop_free() - destroy @l; NULL is allowed. Posts that did not run are forgotten. */
+/** loop_free() - destroy @l; NULL is allowed. Posted functions that have not run are dropped. */
 void loop_free(struct loop *l);
 DEFINE_CLEANUP(struct loop *, loop_free);
 
@@ -45,7 +46,8 @@ void loop_stop(struct loop *l);
 /** loop_post() - run @fn(@user) on the loop thread soon, in the order of the calls. Any thread. */
 void loop_post(struct loop *l, loop_fn fn, void *user);
 
-/** loop_hold() - another thread will post: loop_run() waits for it until as many loop_release(). */
+/** loop_hold() - another thread will post something: loop_run() does not end before loop_release() was called
+ * as often. */
 void loop_hold(struct loop *l);
 void loop_release(struct loop *l);
 
@@ -53,7 +55,7 @@ void loop_release(struct loop *l);
 int loop_watch_fd(struct loop *l, int fd, unsigned events, loop_fd_fn fn, void *user, struct loop_watch **ret,
 	struct error **err) MUST_CHECK;
 
-/** loop_watch_set() - change what is watched; 0 pauses. */
+/** loop_watch_set() - change the events that are watched; 0 pauses. */
 void loop_watch_set(struct loop_watch *w, unsigned events);
 
 /** loop_watch_close() - stop watching; the descriptor may be closed right after. NULL is allowed. */
@@ -69,7 +71,7 @@ void loop_timer_set(struct loop_timer *t, uint64_t delay_ms, uint64_t repeat_ms)
 /** loop_timer_stop() - make @t inactive; it can be set again. */
 void loop_timer_stop(struct loop_timer *t);
 
-/** loop_timer_detach() - loop_run() does not go on for @t alone. */
+/** loop_timer_detach() - loop_run() may end although @t is active. */
 void loop_timer_detach(struct loop_timer *t);
 
 /** loop_timer_close() - destroy @t; NULL is allowed. */
@@ -85,7 +87,7 @@ void loop_signal_close(struct loop_signal *s);
 /**
  * loop_on_stop() - call @fn on the loop thread, once or more often, when the program is asked to end: by
  * SIGTERM, SIGINT, or SIGHUP, which comes when the terminal is closed in which a server was started by hand.
- * SIGHUP goes on to be ignored where it was (nohup).
+ * SIGHUP stays ignored if it was (nohup).
  * @ret: loop_stop_signals_close()
  *
  * Return: 0, or -1 with ERR_INTERNAL.

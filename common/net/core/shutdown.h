@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shutdown.h - the orderly end of a server. It begins once, when a signal asks for it (loop_on_stop()) or the
- * server itself does; the loop stops when all parts that it waits for have ended, and the process ends with a
- * failure when they do not within a period of grace.
+ * shutdown.h - the orderly end of a server. It begins once, after a signal (loop_on_stop()) or when the
+ * server itself decides to end. The loop stops when all parts of the server have ended. If they do not end
+ * within the grace period, the process exits with a failure.
  *
  * Threads: the loop's. Nothing waits.
  */
@@ -15,9 +15,10 @@ struct shutdown;
 struct shutdown_config {
 	struct loop *loop;
 	uint64_t grace_ms;
-	loop_fn begin;   /* stops taking work, and names what is waited for by shutdown_expect() */
-	loop_fn overdue; /* logs what still runs */
-	void *user;      /* of both */
+	loop_fn begin;   /* stops accepting work, and announces with shutdown_expect() how many parts have to
+			    end */
+	loop_fn overdue; /* logs what is still running */
+	void *user;      /* argument of both */
 };
 
 /** shutdown_new() - catch the signals. Return: 0, or -1 with ERR_INTERNAL. @ret: shutdown_free(), after the
@@ -34,9 +35,9 @@ void shutdown_begin(struct shutdown *s);
 /** shutdown_has_begun() - whether the server is ending. */
 bool shutdown_has_begun(const struct shutdown *s);
 
-/** shutdown_expect() - @parts more call shutdown_part_ended(). From begin() on. */
+/** shutdown_expect() - @parts more parts will call shutdown_part_ended(). Only from begin() on. */
 void shutdown_expect(struct shutdown *s, unsigned parts);
 
 /** shutdown_part_ended() - one of shutdown_expect() has ended; the last one stops the loop. @user: the struct
- * shutdown, so that this is a callback of whatever drains. */
+ * shutdown, so that this can be the callback of anything that drains. */
 void shutdown_part_ended(void *user);

@@ -51,7 +51,7 @@ static void idle_remove(struct workers *pool, const struct worker *me)
 	*link = me->next;
 }
 
-/* Lock held; let go while the job runs. The worker takes the next job before it says that this one is done:
+/* Lock held, except while the job runs. The worker takes the next job before it says that this one is done:
  * otherwise a caller that answers each end with a new job could find all threads busy. */
 static void run_job(struct worker *me)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * workers.h - a bounded pool of threads for work that waits: made on demand, at most a fixed number, no
- * queue.
+ * workers.h - a bounded pool of threads for work that may block: started on demand, up to a fixed number,
+ * without a queue.
  *
- * No free thread means "no", at once: the caller answers UNAVAILABLE. Idle threads end after 60 s.
- * Threads: safe.
+ * When no thread is free, the work is refused at once, and the caller answers UNAVAILABLE. Idle threads end
+ * after 60 s. Threads: safe.
  */
 #pragma once
 

@@ -7,8 +7,9 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/mem.h"
-#include "net/grpc/grpc_client_reply.h"
+#include "base/parse.h"
 #include "net/grpc/grpc_message.h"
+#include "net/grpc/grpc_timeout.h"
 #include "net/grpc/grpc_wire.h"
 
 struct grpc_client {
@@ -19,18 +20,90 @@ struct grpc_client {
 	size_t refs;         /* of its calls, and of its owner: those that free() ends may make new ones */
 };
 
+/* What has come of one reply. */
+struct reply {
+	unsigned http;
+	unsigned status; /* grpc-status; valid with has_status */
+	bool has_status;
+	struct buf status_text;
+	struct grpc_assembler body;
+	struct error *error; /* what is wrong with the body */
+};
+
 struct grpc_client_call {
 	struct grpc_client *client;
 	struct h2_request *request;
 	struct loop_timer *timer;
 	uint64_t deadline_ns;
 	char *path;
-	struct grpc_client_reply reply;
+	struct reply reply;
 	const ProtobufCMessageDescriptor *reply_type;
 	ProtobufCMessage **ret_copy; /* NULL, or where a copy of the reply goes that outlives the call */
 	grpc_reply_fn fn;
 	void *user;
 };
+
+static void reply_init(struct reply *r)
+{
+	*r = (struct reply){.status_text = BUF_INIT(LIMIT_HEADER_BYTES)};
+	grpc_assembler_init(&r->body);
+}
+
+static void reply_done(struct reply *r)
+{
+	grpc_assembler_done(&r->body);
+	buf_done(&r->status_text);
+	error_free(r->error);
+}
+
+static void reply_headers(struct reply *r, const struct h2_header *headers, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct h2_header *h = &headers[i];
+
+		if (span_eq(h->name, ":status")) {
+			r->http = parse_u32_or(h->value, 0);
+		} else if (span_eq(h->name, "grpc-status")) {
+			r->has_status = true;
+			r->status = parse_u32_or(h->value, ERR_UNKNOWN);
+		} else if (span_eq(h->name, "grpc-message")) {
+			buf_reset(&r->status_text);
+			grpc_percent_decode(h->value, &r->status_text);
+		}
+	}
+}
+
+static bool reply_feed(struct reply *r, struct span data)
+{
+	return !r->error && grpc_assembler_feed(&r->body, data, &r->error) == 0;
+}
+
+/* Numbers that are not a status, and DATA_LOSS, for which we have no code, become UNKNOWN. */
+static enum err_code code_of_status(unsigned status)
+{
+	if (status < ERR_CANCELLED || status > ERR_UNAUTHENTICATED || status == 15)
+		return ERR_UNKNOWN;
+	return (enum err_code)status;
+}
+
+static int reply_finish(struct reply *r, const char *path, const struct error *cause, struct error **err)
+{
+	if (r->error)
+		return err_set(err, r->error->code, "%s: %s", path, r->error->msg);
+	if (r->has_status && r->status != 0 && *buf_str(&r->status_text))
+		return err_set(err, code_of_status(r->status), "%s", buf_str(&r->status_text));
+	if (r->has_status && r->status != 0)
+		return err_set(
+			err, code_of_status(r->status), "%s: status %u without a message", path, r->status);
+	if (cause)
+		return err_set(err, cause->code, "%s: %s", path, cause->msg);
+	if (!r->has_status)
+		return err_set(err, grpc_code_of_http(r->http), "%s: HTTP status %u without grpc-status",
+			path, r->http);
+	if (!r->body.complete)
+		return err_set(err, ERR_INTERNAL, "%s: reply without a message", path);
+	return 0;
+}
 
 void grpc_client_authorize(struct grpc_client *c, const char *value)
 {
@@ -53,7 +126,7 @@ static void client_unref(struct grpc_client *c)
 static void call_free(struct grpc_client_call *call)
 {
 	loop_timer_close(call->timer);
-	grpc_client_reply_done(&call->reply);
+	reply_done(&call->reply);
 	client_unref(call->client);
 	free(call->path);
 	free(call);
@@ -64,14 +137,14 @@ static void on_headers(void *user, const struct h2_header *headers, size_t n, bo
 	struct grpc_client_call *call = user;
 
 	(void)is_trailer;
-	grpc_client_reply_headers(&call->reply, headers, n);
+	reply_headers(&call->reply, headers, n);
 }
 
 static bool on_data(void *user, struct span data)
 {
 	struct grpc_client_call *call = user;
 
-	return grpc_client_reply_feed(&call->reply, data);
+	return reply_feed(&call->reply, data);
 }
 
 static int unpack(const struct grpc_client_call *call, struct arena *arena, ProtobufCMessage **ret_reply,
@@ -100,8 +173,7 @@ static void on_end(void *user, const struct error *cause)
 		err_set(&late, ERR_DEADLINE, "%s", cause->msg);
 		cause = late;
 	}
-	if (grpc_client_reply_finish(&call->reply, call->path, cause, &err) == 0 &&
-		unpack(call, arena, &reply, &err) < 0)
+	if (reply_finish(&call->reply, call->path, cause, &err) == 0 && unpack(call, arena, &reply, &err) < 0)
 		reply = NULL;
 	call->fn(call->user, reply, err);
 	call_free(call);
@@ -111,7 +183,7 @@ static const struct h2_request_events events = {on_headers, on_data, on_end};
 
 bool grpc_client_call_refused(const struct grpc_client_call *call)
 {
-	const struct grpc_client_reply *r = &call->reply;
+	const struct reply *r = &call->reply;
 
 	return !r->error && r->has_status && r->status != 0;
 }
@@ -187,7 +259,7 @@ struct grpc_client_call *grpc_client_call(struct grpc_client *c, const char *pat
 	call->fn = fn;
 	call->user = user;
 	call->deadline_ns = timeout_ms > 0 ? clock_ns() + timeout_ms * NS_PER_MS : DEADLINE_NONE;
-	grpc_client_reply_init(&call->reply);
+	reply_init(&call->reply);
 	if (timeout_ms > 0) {
 		call->timer = loop_timer_new(c->loop, on_timeout, call);
 		loop_timer_set(call->timer, timeout_ms, 0);

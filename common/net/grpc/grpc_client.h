@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * grpc_client.h - unary gRPC calls to one endpoint, over a channel (h2_channel.h): connections, back-off and
- * the retry of calls that the server did not look at are the channel's.
+ * the retry of calls that the server did not process are the channel's task.
  *
- * A call without an answer because of the connection ends with ERR_UNAVAILABLE. Threads: everything belongs
- * to the loop thread.
+ * A call that gets no answer because the connection failed ends with ERR_UNAVAILABLE. Threads: everything
+ * belongs to the loop thread.
  */
 #pragma once
 
@@ -32,8 +32,8 @@ int grpc_client_new(
 void grpc_client_free(struct grpc_client *c);
 DEFINE_CLEANUP(struct grpc_client *, grpc_client_free);
 
-/** grpc_client_authorize() - calls begun from now on bear the header "authorization" with @value (copied);
- * NULL: none do. It is for the server alone: the caller sees to it that the channel has TLS. */
+/** grpc_client_authorize() - calls begun from now on have the header "authorization" with @value (copied);
+ * NULL: without that header. The value is a secret: the caller ensures that the channel uses TLS. */
 void grpc_client_authorize(struct grpc_client *c, const char *value);
 
 /**
@@ -50,14 +50,14 @@ struct grpc_client_call *grpc_client_call(struct grpc_client *c, const char *pat
 	const ProtobufCMessage *request, const ProtobufCMessageDescriptor *reply_type, uint64_t timeout_ms,
 	grpc_reply_fn fn, void *user);
 
-/** grpc_client_call_refused() - whether the error that the call's function is being called with is a status
- * that the server has sent: it has seen the request, and its code is the server's word. Otherwise it was made
- * here, with a code that says what happened to the connection, the stream or the reply. From that function
+/** grpc_client_call_refused() - whether the error passed to the call's function is a status that the server
+ * has sent: the server has seen the request and chosen the code. Otherwise the error was made locally, with
+ * a code that says what happened to the connection, the stream or the reply. To be called from that function
  * only.
  */
 bool grpc_client_call_refused(const struct grpc_client_call *call);
 
-/** grpc_client_cancel() - give @call up; its function follows with ERR_CANCELLED. Idempotent. */
+/** grpc_client_cancel() - cancel @call; its function is called with ERR_CANCELLED. Idempotent. */
 void grpc_client_cancel(struct grpc_client_call *call);
 
 /**

@@ -4,9 +4,10 @@
  * grpc_*.c.
  *
  * Ownership: a server owns its connections and a connection its calls (struct grpc_stream). A call whose
- * client went away while a worker runs its handler belongs to nobody (conn NULL) until the worker posts that
+ * client disconnects while a worker runs its handler has no owner (conn NULL) until the worker posts that
  * it is done; the worker touches nothing but the call's arena, request, reply, packed, error and by_handler.
- * An async call is its handler's in the same way until grpc_call_finish(). Threads: the loop's otherwise.
+ * An async call is owned by its handler in the same way until grpc_call_finish(). Threads: the loop's
+ * otherwise.
  */
 #pragma once
 
@@ -20,8 +21,8 @@
 struct grpc_server {
 	struct grpc_server_config config;
 	struct acceptor *acceptor;
-	unsigned running;      /* calls that their handlers have, on worker threads or async */
-	unsigned big_running;  /* those on worker threads whose request is a big one */
+	unsigned running;      /* calls whose handlers run, on worker threads or async */
+	unsigned big_running;  /* those on worker threads with a big request */
 	unsigned async;        /* those that are async */
 	size_t buffered_bytes; /* see LIMIT_BUFFERED_BYTES */
 	uint64_t calls;        /* ever */
@@ -39,14 +40,15 @@ struct grpc_conn {
 	struct grpc_server *server;
 	struct h2 *h2;
 	struct grpc_stream *streams;
-	uint64_t requests;       /* that it made */
+	uint64_t requests;       /* requests that it made */
 	bool draining;           /* the server ends */
-	uint64_t done_ns;        /* all is said; 0: not yet */
+	uint64_t done_ns;        /* when everything was sent; 0: not yet */
 	uint64_t idle_since_ns;  /* valid without streams */
-	uint64_t stuck_since_ns; /* nothing of what is to be sent was taken; 0: nothing is to be sent */
-	size_t out_bytes;        /* given to the socket last */
-	size_t sending_bytes;    /* what is to be sent, in the server's sum */
-	size_t request_bytes;    /* of streams, in the server's sum */
+	uint64_t stuck_since_ns; /* since when the peer has read nothing of what is to be sent; 0: nothing is
+				    to be sent */
+	size_t out_bytes;        /* when bytes were last given to the socket */
+	size_t sending_bytes;    /* bytes to be sent, as counted in the server's sum */
+	size_t request_bytes;    /* bytes of streams, as counted in the server's sum */
 	unsigned calls;          /* streams */
 };
 
@@ -90,7 +92,8 @@ struct grpc_head {
 
 /* grpc_server.c */
 
-/** grpc_server_check() - a running call has ended: say that all is drained if it is. */
+/** grpc_server_check() - a running call has ended: report that the server has drained if this was the last
+ * one. */
 void grpc_server_check(struct grpc_server *s);
 
 /** grpc_server_sign() - put the server's name before an error that the server itself found. */
@@ -100,15 +103,6 @@ void grpc_server_sign(const struct grpc_server *s, struct error **err);
 
 /** what acceptor.h needs to know of gRPC connections; its user is a struct grpc_server */
 extern const struct acceptor_server grpc_conn_server;
-
-/** grpc_conn_has_room() - whether @n more bytes of @c may be held. */
-bool grpc_conn_has_room(const struct grpc_conn *c, size_t n);
-
-/** grpc_conn_count() - something was added to what @c has to send. */
-void grpc_conn_count(struct grpc_conn *c);
-
-/** grpc_conn_flush() - send what is due; the connection may be gone afterwards. */
-void grpc_conn_flush(struct grpc_conn *c);
 
 /* grpc_head.c */
 
@@ -132,23 +126,3 @@ void grpc_reply_plain(struct h2 *h, int32_t id, unsigned http, const struct erro
 
 /** grpc_reply_message() - end stream @id with the message @packed, prefix included, and status OK. */
 void grpc_reply_message(struct h2 *h, int32_t id, struct span packed);
-
-/* grpc_dispatch.c */
-
-/** grpc_stream_new() - a call, linked to @c. */
-struct grpc_stream *grpc_stream_new(struct grpc_conn *c, int32_t id, const struct grpc_head *head);
-
-/** grpc_stream_feed() - bytes of the request; what is wrong with them ends the call. */
-void grpc_stream_feed(struct grpc_stream *st, struct span data);
-
-/** grpc_stream_run() - the request is complete: run the handler, here or on a worker. */
-void grpc_stream_run(struct grpc_stream *st);
-
-/** grpc_stream_abandon() - nobody waits for the answer any more. @st is gone, or will be when its handler
- * returns. */
-void grpc_stream_abandon(struct grpc_stream *st);
-
-/** grpc_log_end() - the one line about the end of a call; @e is NULL when it succeeded, and @quota is asked
- * otherwise. @volume: that the call is about; NULL: none. */
-void grpc_log_end(struct log_quota *quota, const char *msg, const char *method, uint64_t id,
-	const char *volume, uint64_t begin_ns, const struct error *e);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/grpc/grpc_conn.h"
+#include "net/grpc/grpc_timeout.h"
 
 /* of what a peer sent, in messages */
 #define MAX_QUOTED 128

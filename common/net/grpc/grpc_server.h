@@ -2,9 +2,9 @@
 /*
  * grpc_server.h - gRPC servers on unix and TCP sockets: unary calls, deadlines, drain.
  *
- * Order of checks as grpc-go's: content-type, grpc-timeout, method, path, message. Each connection is an h2
- * (h2.h) behind acceptor.h.
- * Threads: create, listen and stop belong to the loop thread; worker handlers run on the pool.
+ * The order of the checks is that of grpc-go: content-type, grpc-timeout, method, path, message. Each
+ * connection is an h2 (h2.h) behind acceptor.h. Threads: create, listen and stop belong to the loop thread;
+ * worker handlers run on the pool.
  */
 #pragma once
 
@@ -19,8 +19,8 @@
 
 struct grpc_server;
 
-/* Called on the loop thread when the handling of a call of a known method has ended, once: also when
- * its client does not wait any more. */
+/* Called on the loop thread when the handling of a call of a known method has ended, once: also when its
+ * client no longer waits. */
 struct grpc_observer {
 	/* @method_path: that of the method's table. @status: gRPC's, 0 is success. @duration_ns: from its
 	 * header block on */
@@ -30,7 +30,7 @@ struct grpc_observer {
 
 struct grpc_server_config {
 	const char
-		*name; /* in front of errors that the server itself finds in calls; NULL: nothing. Borrowed */
+		*name; /* prefix of errors that the server itself finds in calls; NULL: no prefix. Borrowed */
 	struct loop *loop;                   /* borrowed */
 	struct workers *workers;             /* borrowed */
 	const struct grpc_service *services; /* ends with methods NULL; borrowed */
@@ -61,10 +61,10 @@ uint16_t grpc_server_port(const struct grpc_server *s);
 
 struct grpc_server_count {
 	unsigned connections;
-	unsigned calls; /* received, handled or answered now, also those whose client has gone */
+	unsigned calls; /* calls being received, handled or answered, including those whose client has gone */
 };
 
-/** grpc_server_count() - what @s has to do with now. */
+/** grpc_server_count() - count the connections and calls of @s. */
 void grpc_server_count(const struct grpc_server *s, struct grpc_server_count *ret);
 
 /**

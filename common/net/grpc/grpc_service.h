@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grpc_service.h - what a gRPC service is to the server: a table of methods with protobuf types and handlers.
+ * grpc_service.h - a gRPC service as the server sees it: a table of methods with protobuf types and handlers.
  *
  * A handler gets the unpacked request and an initialised reply, both living in the call's arena. `inline`
  * handlers run on the loop thread and must never wait; `worker` handlers run on a pool thread; `async` ones
@@ -34,8 +34,8 @@ struct grpc_method {
 	/* Return: 0, or -1 with the error that becomes the call's status. */
 	int (*handle)(
 		void *self, struct grpc_call *call, const void *request, void *reply, struct error **err);
-	/* GRPC_ASYNC instead: grpc_call_finish() is due, in it or later. All that it gets lives until then,
-	 * also when the client has gone or has been told that its deadline is over. At most
+	/* GRPC_ASYNC instead: the handler must call grpc_call_finish(), at once or later. Its arguments live
+	 * until then, also when the client has gone or was answered that its deadline is over. At most
 	 * LIMIT_ASYNC_CALLS of a server have begun and not ended */
 	void (*start)(void *self, struct grpc_call *call, const void *request, void *reply);
 };
@@ -44,15 +44,15 @@ struct grpc_method {
  * (taken). Exactly once; @call belongs to the server again. Loop thread. */
 void grpc_call_finish(struct grpc_call *call, struct error *error);
 
-/** grpc_call_is_wanted() - whether somebody still waits for the answer of an async call. Loop thread. */
+/** grpc_call_is_wanted() - whether the client still waits for the answer of an async call. Loop thread. */
 bool grpc_call_is_wanted(const struct grpc_call *call);
 
 struct grpc_service {
 	const struct grpc_method *methods; /* ends with path NULL */
 	void *self;
-	/* What the call with @request, which a worker handles, is at: for a client that does not get an
-	 * answer in time. NULL is any call: for a client whose call finds no worker. On the loop thread: must
-	 * not wait. Return: caller frees; NULL: nothing to tell. May be NULL. */
+	/* Describes what the call with @request, which a worker handles, is doing: for a client that does
+	 * not get an answer in time. NULL is any call: for a client whose call finds no worker. Called on
+	 * the loop thread, so it must not wait. Return: caller frees; NULL: nothing is known. May be NULL. */
 	char *(*current_step)(void *self, const ProtobufCMessage *request);
 	/* The volume that @request names, for logs. Any thread. Return: borrowed from @request; NULL: none.
 	 * May be NULL. */

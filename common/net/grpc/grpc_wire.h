@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grpc_wire.h - gRPC's bits over HTTP/2 as pure functions: message prefix, grpc-timeout, grpc-message, status
- * codes.
+ * grpc_wire.h - gRPC's bits over HTTP/2 as pure functions: message prefix, grpc-message, status codes;
+ * grpc-timeout is in grpc_timeout.h.
  *
  * Source: grpc/doc/PROTOCOL-HTTP2.md. Threads: safe.
  */
@@ -25,7 +25,7 @@ struct grpc_assembler {
 	bool complete;
 };
 
-/** grpc_assembler_init() - wait for a message. grpc_assembler_done(): release what was collected. */
+/** grpc_assembler_init() - prepare for one message. grpc_assembler_done(): release what was collected. */
 void grpc_assembler_init(struct grpc_assembler *a);
 void grpc_assembler_done(struct grpc_assembler *a);
 
@@ -35,13 +35,6 @@ int grpc_assembler_feed(struct grpc_assembler *a, struct span bytes, struct erro
 
 /** grpc_prefix() - the five bytes before a message of @length bytes. */
 void grpc_prefix(uint32_t length, uint8_t out[static 5]);
-
-/** grpc_timeout_parse() - value of grpc-timeout. @ret_ns: clamped to UINT64_MAX / 2.
- * Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
-int grpc_timeout_parse(struct span value, uint64_t *ret_ns, struct error **err) MUST_CHECK;
-
-/** grpc_timeout_format() - @ns, rounded up, at most 8 digits, into @out. */
-void grpc_timeout_format(uint64_t ns, char out[static 12]);
 
 /** grpc_percent_encode() - append @text, with bytes outside 0x20-0x7E, '%' and a blank at either end
  * as %XX. */

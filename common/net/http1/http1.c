@@ -9,12 +9,16 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "net/http1/http1_out.h"
 #include "net/http1/http1_rules.h"
 #include "net/limits.h"
 
 /* Chunk sizes of that many digits, with CRLF, do not count as header bytes: they come with data. */
 #define FREE_CHUNK_LINE_BYTES 18
+
+/* Heads are short and generated here: one of a reply, one of a refusal when the connection is closed, and
+ * 100s.
+ */
+#define HEADS_BYTES 4096
 
 /* What the next byte belongs to. */
 enum place {
@@ -25,6 +29,24 @@ enum place {
 	PLACE_CHUNK_DATA,
 	PLACE_CHUNK_END,
 	PLACE_TRAILERS,
+};
+
+/* What a connection has to send: heads and bodies of replies, given out in pieces. */
+struct out {
+	struct buf bytes;
+	struct buf body; /* behind them: of the last reply, when it was handed over */
+	size_t given;    /* of both */
+};
+
+struct reply {
+	unsigned status;
+	const char *reason;
+	const char *content_type; /* NULL: no such field */
+	const char *allow;        /* as content_type */
+	const char *connection;   /* as content_type */
+	struct span body;
+	struct buf *taken; /* NULL, or what holds the body: it is moved, not copied */
+	bool head_only;    /* to HEAD: the length is sent, the body is not */
 };
 
 struct http1 {
@@ -39,7 +61,7 @@ struct http1 {
 	uint64_t data_left; /* bytes of the body or chunk that have not come yet */
 	struct buf body;
 	struct buf pending; /* came behind the current request */
-	struct http1_out out;
+	struct out out;
 	size_t counted_bytes;         /* of out, in config.buffered_bytes */
 	struct http1_held *current;   /* NULL outside of on_request() */
 	struct http1_refusal refusal; /* why the parser was stopped */
@@ -52,8 +74,98 @@ struct http1 {
 	uint64_t since_ns;  /* when the first byte of the request came; 0: none has */
 	uint64_t idle_ns;   /* since when none is to be answered */
 	uint64_t done_ns;   /* since when all is given out; 0: it is not */
-	uint64_t queued_ns; /* since when there has always been something in pending; 0: there is nothing */
+	uint64_t queued_ns; /* since when pending has not been empty; 0: it is empty */
 };
+
+/* Forgets what was given out: the limit of the buffer is for the rest. */
+static void compact(struct out *o)
+{
+	size_t of_bytes = o->given < o->bytes.len ? o->given : o->bytes.len;
+	size_t of_body = o->given - of_bytes;
+
+	buf_consume(&o->bytes, of_bytes);
+	if (o->body.len > 0)
+		buf_add(&o->bytes, o->body.data + of_body, o->body.len - of_body);
+	buf_done(&o->body);
+	o->given = 0;
+}
+
+/* Room for LIMIT_OUT_BYTES and, on top, one reply of LIMIT_HTTP1_BODY_BYTES. */
+static void out_init(struct out *o)
+{
+	*o = (struct out){.bytes = BUF_INIT(LIMIT_OUT_BYTES + LIMIT_HTTP1_BODY_BYTES + HEADS_BYTES)};
+}
+
+/* @o is empty and reusable afterwards. */
+static void out_done(struct out *o)
+{
+	buf_done(&o->bytes);
+	buf_done(&o->body);
+	o->given = 0;
+}
+
+/* bytes that are not given out yet */
+static size_t out_left(const struct out *o)
+{
+	return o->bytes.len + o->body.len - o->given;
+}
+
+static void add_field(struct buf *out, const char *name, const char *value)
+{
+	if (value)
+		buf_addf(out, "%s: %s\r\n", name, value);
+}
+
+/* The body is at most LIMIT_HTTP1_BODY_BYTES, and less than LIMIT_OUT_BYTES are left. */
+static void out_add(struct out *o, const struct reply *reply)
+{
+	struct buf *out = &o->bytes;
+
+	compact(o);
+	buf_addf(out, "HTTP/1.1 %u %s\r\n", reply->status, reply->reason);
+	add_field(out, "Content-Type", reply->content_type);
+	add_field(out, "Allow", reply->allow);
+	/* RFC 9110 section 8.6 */
+	if (reply->status != 204)
+		buf_addf(out, "Content-Length: %zu\r\n", reply->body.n);
+	add_field(out, "Connection", reply->connection);
+	buf_adds(out, "\r\n");
+	if (reply->head_only)
+		return;
+	if (!reply->taken) {
+		buf_add(out, reply->body.p, reply->body.n);
+		return;
+	}
+	o->body = buf_take(reply->taken);
+}
+
+static void out_add_continue(struct out *o)
+{
+	compact(o);
+	buf_adds(&o->bytes, "HTTP/1.1 100 Continue\r\n\r\n");
+}
+
+/* Appends to @to, until it holds LIMIT_OUT_BYTES. */
+static void out_give(struct out *o, struct buf *to)
+{
+	size_t room = to->len < LIMIT_OUT_BYTES ? LIMIT_OUT_BYTES - to->len : 0;
+	size_t n = out_left(o) < room ? out_left(o) : room;
+
+	size_t of_bytes = o->given < o->bytes.len ? o->bytes.len - o->given : 0;
+
+	if (n == 0)
+		return;
+	if (of_bytes > n)
+		of_bytes = n;
+	if (of_bytes > 0)
+		buf_add(to, o->bytes.data + o->given, of_bytes);
+	o->given += of_bytes;
+	if (n > of_bytes)
+		buf_add(to, o->body.data + (o->given - o->bytes.len), n - of_bytes);
+	o->given += n - of_bytes;
+	if (out_left(o) == 0)
+		out_done(o);
+}
 
 static bool is_head_method(const struct http1 *h)
 {
@@ -74,12 +186,12 @@ static void count_out(struct http1 *h)
 }
 
 /* What depends on the request is filled in. */
-static void add_reply(struct http1 *h, struct http1_reply reply)
+static void add_reply(struct http1 *h, struct reply reply)
 {
 	reply.reason = http_status_str((enum http_status)reply.status);
 	reply.connection = connection_field(h);
 	reply.head_only = is_head_method(h);
-	http1_out_add(&h->out, &reply);
+	out_add(&h->out, &reply);
 	count_out(h);
 }
 
@@ -114,7 +226,7 @@ static void refuse(struct http1 *h, struct http1_refusal refusal)
 	log_debug("HTTP request refused", F_U64("status", refusal.status), F_STR("why", refusal.why));
 	buf_addf(&text, "%s: %s\n", reason, refusal.why);
 	h->keep_alive = false;
-	add_reply(h, (struct http1_reply){.status = refusal.status,
+	add_reply(h, (struct reply){.status = refusal.status,
 			     .content_type = "text/plain; charset=utf-8",
 			     .body = buf_span(&text)});
 	buf_done(&text);
@@ -143,7 +255,7 @@ static int on_headers_complete(http_parser *p)
 		return stop(h, (struct http1_refusal){413, "the body is too large"});
 	h->data_left = has_length ? p->content_length : 0;
 	if (h->head.expects_continue && (is_chunked || h->data_left > 0))
-		http1_out_add_continue(&h->out);
+		out_add_continue(&h->out);
 	h->head_bytes = 0;
 	h->place = is_chunked ? PLACE_CHUNK_SIZE : PLACE_BODY;
 	return 0;
@@ -336,7 +448,7 @@ static struct http1_refusal take_data(struct http1 *h, struct span bytes, size_t
 /* The next request is not begun before the reply to the last one is given out. */
 static bool takes_input(const struct http1 *h)
 {
-	return !h->closing && !h->answering && (h->since_ns || http1_out_left(&h->out) == 0);
+	return !h->closing && !h->answering && (h->since_ns || out_left(&h->out) == 0);
 }
 
 /* Return: how many of @bytes were taken. */
@@ -385,7 +497,7 @@ struct http1 *http1_new(const struct http1_config *config)
 	h->query = BUF_INIT(LIMIT_HEADER_BYTES);
 	h->body = BUF_INIT(config->max_body_bytes);
 	h->pending = BUF_INIT(LIMIT_HTTP1_PIPELINED_BYTES);
-	http1_out_init(&h->out);
+	out_init(&h->out);
 	h->parser.data = h;
 	start_over(h);
 	return h;
@@ -400,7 +512,7 @@ void http1_free(struct http1 *h)
 	buf_done(&h->path);
 	buf_done(&h->query);
 	buf_done(&h->pending);
-	http1_out_done(&h->out);
+	out_done(&h->out);
 	count_out(h);
 	free(h);
 }
@@ -422,11 +534,11 @@ int http1_receive(struct http1 *h, struct span bytes, struct error **err)
 	return 0;
 }
 
-static void reply(struct http1 *h, const struct http1_reply *what)
+static void reply(struct http1 *h, const struct reply *what)
 {
 	assert(h->answering);
 	if (what->body.n > LIMIT_HTTP1_BODY_BYTES)
-		add_reply(h, (struct http1_reply){.status = 500, .content_type = what->content_type});
+		add_reply(h, (struct reply){.status = 500, .content_type = what->content_type});
 	else
 		add_reply(h, *what);
 	h->answering = false;
@@ -438,13 +550,13 @@ static void reply(struct http1 *h, const struct http1_reply *what)
 void http1_reply(
 	struct http1 *h, unsigned status, const char *content_type, const char *allow, struct span body)
 {
-	reply(h, &(struct http1_reply){
+	reply(h, &(struct reply){
 			 .status = status, .content_type = content_type, .allow = allow, .body = body});
 }
 
 void http1_reply_take(struct http1 *h, unsigned status, const char *content_type, struct buf *body)
 {
-	reply(h, &(struct http1_reply){.status = status,
+	reply(h, &(struct reply){.status = status,
 			 .content_type = content_type,
 			 .body = buf_span(body),
 			 .taken = body});
@@ -455,7 +567,7 @@ int http1_send(struct http1 *h, struct buf *out, struct error **err)
 {
 	(void)err;
 	do {
-		http1_out_give(&h->out, out);
+		out_give(&h->out, out);
 		count_out(h);
 	} while (out->len == 0 && take_pending(h));
 	if (http1_is_done(h) && !h->done_ns)
@@ -465,7 +577,7 @@ int http1_send(struct http1 *h, struct buf *out, struct error **err)
 
 bool http1_is_done(const struct http1 *h)
 {
-	return h->closing && !h->answering && http1_out_left(&h->out) == 0;
+	return h->closing && !h->answering && out_left(&h->out) == 0;
 }
 
 bool http1_lingers(const struct http1 *h)
@@ -499,11 +611,20 @@ static bool passed(uint64_t since_ns, uint64_t now_ns, uint64_t limit_ms)
 
 bool http1_has_expired(const struct http1 *h, uint64_t now_ns)
 {
-	if (h->answering || http1_out_left(&h->out) > 0)
+	if (h->answering || out_left(&h->out) > 0)
 		return false;
 	if (h->closing)
 		return passed(h->done_ns, now_ns, LIMIT_LINGER_MS);
 	if (h->since_ns)
 		return passed(h->since_ns, now_ns, LIMIT_HTTP1_REQUEST_MS);
 	return passed(h->idle_ns, now_ns, LIMIT_HTTP1_IDLE_MS);
+}
+
+void http1_held_done(struct http1_held *held)
+{
+	if (held->buffered_bytes)
+		*held->buffered_bytes -= held->body.len;
+	buf_done(&held->path);
+	buf_done(&held->query);
+	buf_done(&held->body);
 }

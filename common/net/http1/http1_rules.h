@@ -2,10 +2,10 @@
 /*
  * http1_rules.h - what RFC 9112 demands of the lines of a request, beyond what http-parser checks.
  *
- * http-parser is lenient where two readers of one connection can then disagree about where a request ends,
- * which is what request smuggling lives on: Debian builds it with HTTP_PARSER_STRICT=0, so that a bare LF
- * ends a line, anything may follow a CR, names may contain spaces, and folded lines are joined. Therefore
- * each line passes these rules before the parser sees it. All functions are pure. Threads: safe.
+ * http-parser is so lenient that two readers of one connection can disagree about where a request ends, which
+ * makes request smuggling possible: Debian builds it with HTTP_PARSER_STRICT=0, so that a bare LF ends a
+ * line, anything may follow a CR, names may contain spaces, and folded lines are joined. Therefore each line
+ * passes these rules before the parser sees it. All functions are pure. Threads: safe.
  */
 #pragma once
 
@@ -23,7 +23,7 @@ struct http1_refusal {
 #define HTTP1_FINE      ((struct http1_refusal){0})
 #define HTTP1_BAD(text) ((struct http1_refusal){400, (text)})
 
-/* What the header section has said so far. */
+/* What is known from the header section so far. */
 struct http1_head {
 	bool is_1_0;
 	unsigned n_host;
@@ -36,7 +36,7 @@ struct http1_head {
  * only before LF, LF only behind CR. */
 struct http1_refusal http1_check_bytes(uint8_t before, struct span bytes);
 
-/* What is asked for: parts of the request line, or of literals. */
+/* The target of a request: parts of the request line, or of literals. */
 struct http1_target {
 	struct span path;
 	struct span query;
@@ -44,7 +44,7 @@ struct http1_target {
 
 /**
  * http1_check_request_line() - method SP target SP version, and nothing else. The target is a path, "*" with
- * OPTIONS, or a http or https URL, whose authority counts for nothing, as the Host field does.
+ * OPTIONS, or a http or https URL, whose authority is ignored, like the Host field.
  * @line:       without CRLF
  * @head:       its version is set
  * @ret_target: set unless refused
@@ -52,15 +52,17 @@ struct http1_target {
 struct http1_refusal http1_check_request_line(
 	struct span line, struct http1_head *head, struct http1_target *ret_target);
 
-/** http1_check_field() - one header field. @line: without CRLF, not empty. @head: counts what frames a body.
+/** http1_check_field() - check one header field. @line: without CRLF, not empty. @head: counts what frames a
+ * body.
  */
 struct http1_refusal http1_check_field(struct span line, struct http1_head *head);
 
-/** http1_check_head() - the header section as a whole. */
+/** http1_check_head() - check the header section as a whole. */
 struct http1_refusal http1_check_head(const struct http1_head *head);
 
 /** http1_check_trailer() - as http1_check_field(), for the trailer section: nothing that frames a body. */
 struct http1_refusal http1_check_trailer(struct span line);
 
-/** http1_check_chunk_size() - hexadecimal digits, with an extension or not. @line: without CRLF. */
+/** http1_check_chunk_size() - check the line with a chunk's size: hexadecimal digits, with or without an
+ * extension. @line: without CRLF. */
 struct http1_refusal http1_check_chunk_size(struct span line);

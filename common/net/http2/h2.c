@@ -14,8 +14,14 @@
 /* A frame that waits to be sent, in nghttp2's memory */
 #define QUEUED_FRAME_BYTES 256
 
-/* RFC 9113 section 5.1.1: opening a stream closes all lower ones for good. nghttp2 takes the ones that were
- * passed over for streams that it has forgotten, and ignores what comes on them. One gap is remembered. */
+/* RFC 9113 section 3.4 */
+#define PREFACE_BYTES 24
+
+/* of a GOAWAY's stream number */
+#define NUMBER_BYTES 4
+
+/* RFC 9113 section 5.1.1: opening a stream closes all lower ones for good. nghttp2 treats skipped numbers as
+ * streams that it has closed and dropped, and ignores frames on them. One gap is recorded. */
 static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *hd, void *user)
 {
 	struct h2 *h = user;
@@ -68,7 +74,7 @@ static const char *block_fault(const struct h2 *h, const struct h2_stream *s, bo
 	return end ? h2_fields_trailer_fault(&h->fields) : "header block within the body";
 }
 
-/* RFC 9110 section 15.2: any number of 1xx replies may come before the one that counts */
+/* RFC 9110 section 15.2: any number of 1xx replies may precede the final one */
 static bool is_interim(const struct h2 *h, const struct h2_stream *s)
 {
 	const struct h2_header *first = h->fields.items;
@@ -256,7 +262,7 @@ struct h2 *h2_server_new(bool strict_authority, const struct h2_events *events, 
 
 	h->server = true;
 	h->own_checks = !strict_authority;
-	h2_scan_init(&h->scan);
+	h->scan.skip = PREFACE_BYTES;
 	nghttp2_session_callbacks_set_on_begin_frame_callback(cb, on_begin_frame);
 	h2_must_have_memory(nghttp2_option_new(&option));
 	nghttp2_option_set_no_http_messaging(option, h->own_checks);
@@ -309,17 +315,67 @@ static int feed(struct h2 *h, const uint8_t *bytes, size_t n, struct error **err
 	return err_set(err, ERR_UNAVAILABLE, "HTTP/2: %s", nghttp2_strerror((int)rv));
 }
 
+/* The head of a frame is complete. */
+static void scan_payload(struct h2_scan *s)
+{
+	size_t length = (size_t)s->head[0] << 16 | (size_t)s->head[1] << 8 | s->head[2];
+
+	s->have = 0;
+	s->at_number = s->head[3] == NGHTTP2_GOAWAY && length >= NUMBER_BYTES;
+	s->skip = s->at_number ? NUMBER_BYTES : length;
+	s->after = length - s->skip;
+}
+
+/* Return: bytes processed; all of them may belong to other frames. */
+static size_t scan_others(struct h2_scan *s, struct span bytes)
+{
+	size_t n = 0;
+
+	while (n < bytes.n && !s->at_number) {
+		size_t left = bytes.n - n;
+
+		if (s->skip > 0) {
+			size_t step = s->skip < left ? s->skip : left;
+
+			s->skip -= step;
+			n += step;
+			continue;
+		}
+		s->head[s->have++] = bytes.p[n++];
+		if (s->have == sizeof(s->head))
+			scan_payload(s);
+	}
+	return n;
+}
+
+/* Return: how many of the first bytes belong to the stream number of a GOAWAY, or do not; 1 or more. */
+static size_t scan_next(struct h2_scan *s, struct span bytes, bool *ret_is_number)
+{
+	size_t n;
+
+	*ret_is_number = s->at_number;
+	if (!s->at_number)
+		return scan_others(s, bytes);
+	n = s->skip < bytes.n ? s->skip : bytes.n;
+	s->skip -= n;
+	if (s->skip == 0) {
+		s->at_number = false;
+		s->skip = s->after;
+	}
+	return n;
+}
+
 int h2_recv(struct h2 *h, struct span bytes, struct error **err)
 {
-	static const uint8_t zeros[4];
+	static const uint8_t zeros[NUMBER_BYTES];
 
 	if (h->failed)
-		return err_set(err, ERR_UNAVAILABLE, "HTTP/2 connection was given up after a protocol error");
+		return err_set(err, ERR_UNAVAILABLE, "HTTP/2 connection was closed after a protocol error");
 	if (!h->server)
 		return feed(h, bytes.p, bytes.n, err);
 	while (bytes.n > 0) {
 		bool is_number;
-		size_t n = h2_scan_next(&h->scan, bytes, &is_number);
+		size_t n = scan_next(&h->scan, bytes, &is_number);
 
 		if (feed(h, is_number ? zeros : bytes.p, n, err) < 0)
 			return -1;

@@ -2,18 +2,18 @@
 /*
  * h2.h - one HTTP/2 connection without I/O: bytes in, bytes out. Over nghttp2; server or client.
  *
- * h2_recv() is fed what the peer sent and calls back; h2_send() gives what has to be sent. Bodies are
+ * h2_recv() takes what the peer sent and calls back; h2_send() returns what has to be sent. Bodies are
  * incremental in both directions. Callbacks may call h2_respond(), h2_write(), h2_finish() and h2_reset(),
  * but neither h2_recv(), h2_send() nor h2_free(). Header names and values are spans that live as long as the
  * callback.
  *
- * Server on a unix socket (strict_authority false): nghttp2's own message checks are off, because clients of
- * the field send a socket path, a percent-encoded one or nothing as :authority; the checks that matter are
- * made here instead (one each of :method, :scheme, :path starting with "/", pseudo headers first, lower-case
+ * Server on a unix socket (strict_authority false): nghttp2's own message checks are off, because clients in
+ * use send a socket path, a percent-encoded one or nothing as :authority; the checks that matter are made
+ * here instead (one each of :method, :scheme, :path starting with "/", pseudo headers first, lower-case
  * names, no connection headers). Limits: limits.h, and windows of 64 KiB. A request whose header block is too
- * big gets :status 431, of which the user is not notified. Pings are answered
- * and not policed. What is queued for sending grows with what is received: whoever cannot write stops feeding
- * h2_recv(). Threads: one at a time. Source: RFC 9113, nghttp2 programmers' guide.
+ * big gets :status 431; the user is not notified. Pings are answered, and their rate is not limited. What is
+ * queued for sending grows with what is received: whoever cannot write stops feeding h2_recv(). Threads: one
+ * at a time. Source: RFC 9113, nghttp2 programmers' guide.
  */
 #pragma once
 
@@ -57,11 +57,11 @@ struct h2_events {
 		void *user, int32_t stream, const struct h2_header *headers, size_t n, bool is_trailer);
 	/* bytes of the peer's body */
 	void (*on_data)(void *user, int32_t stream, struct span data);
-	/* the peer sends nothing more on this stream */
+	/* the peer has ended its side of this stream */
 	void (*on_end)(void *user, int32_t stream);
-	/* the stream is gone; @code is what it was given up with on this side, else the peer's value, which
-	 * may be none of enum h2_code. H2_REFUSED_STREAM: the peer did nothing with the request. A server
-	 * that answers early closes with H2_NO_ERROR, which may come without on_end */
+	/* the stream is gone; @code is what this side reset it with, otherwise the peer's value, which may
+	 * not be in enum h2_code. H2_REFUSED_STREAM: the peer did not process the request. A server that
+	 * answers early closes with H2_NO_ERROR, which may come without on_end */
 	void (*on_close)(void *user, int32_t stream, uint32_t code);
 	/* the peer shuts down: streams above @last_stream were not processed (client). May be NULL */
 	void (*on_goaway)(void *user, int32_t last_stream, uint32_t code);
@@ -76,7 +76,7 @@ struct h2 *h2_server_new(bool strict_authority, const struct h2_events *events, 
 /** h2_client_new() - client side. */
 struct h2 *h2_client_new(const struct h2_events *events, void *user);
 
-/** h2_free() - destroy the connection without telling the user of its streams; NULL is allowed. */
+/** h2_free() - destroy the connection without notifying the user about its streams; NULL is allowed. */
 void h2_free(struct h2 *h);
 DEFINE_CLEANUP(struct h2 *, h2_free);
 
@@ -94,19 +94,19 @@ int h2_send(struct h2 *h, struct buf *out, struct error **err) MUST_CHECK;
  * given out are delivered. */
 bool h2_is_done(const struct h2 *h);
 
-/** h2_streams() - number of streams that the user knows of; in on_close the one that ends is not counted any
- * more. */
+/** h2_streams() - number of streams that the user knows; in on_close the one that ends is no longer counted.
+ */
 size_t h2_streams(const struct h2 *h);
 
 /** h2_is_greeted() - whether the peer's SETTINGS have come. */
 bool h2_is_greeted(const struct h2 *h);
 
-/** h2_room() - client: how many more streams the server wants now, at most LIMIT_STREAMS together; it may
- * change its mind with each h2_recv(). What is beyond waits in h2. */
+/** h2_room() - client: how many more streams the server accepts now, at most LIMIT_STREAMS together; each
+ * h2_recv() may change that number. Further requests wait in h2. */
 size_t h2_room(const struct h2 *h);
 
-/** h2_buffered() - bytes held that h2_send() has not given out yet: bodies that h2_write() took, headers of
- * h2_respond(), and what frames that answer the peer need. */
+/** h2_buffered() - bytes that h2_send() has not returned yet: bodies from h2_write(), headers from
+ * h2_respond(), and frames that answer the peer. */
 size_t h2_buffered(const struct h2 *h);
 
 /** h2_request() - client: open a stream. @headers copied; @end: no body follows. @ret_stream: its number.
@@ -126,16 +126,18 @@ void h2_write(struct h2 *h, int32_t stream, struct span data);
  * more than LIMIT_HEADER_BYTES reset the stream with H2_INTERNAL_ERROR. */
 void h2_finish(struct h2 *h, int32_t stream, const struct h2_header *trailers, size_t n);
 
-/** h2_reset() - give the stream up with @code; on_close follows when the reset is sent. */
+/** h2_reset() - reset the stream with @code; on_close follows when the reset is sent. */
 void h2_reset(struct h2 *h, int32_t stream, enum h2_code code);
 
-/** h2_ping() - send PING; what answers it is h2's own business. Nothing on a connection that is beyond use.
+/** h2_ping() - send PING; the user is not notified of the answer. Does nothing on a connection that cannot be
+ * used any more.
  */
 void h2_ping(struct h2 *h);
 
-/** h2_shutdown() - server: stop taking streams, GOAWAY with the last one seen; running ones go on. Requests
- * that cross it are not processed, which the client learns from the number. Idempotent. */
+/** h2_shutdown() - server: accept no further streams, and send GOAWAY with the last one seen; running ones
+ * continue. Requests that arrive after it are not processed, which the client sees from that number.
+ * Idempotent. */
 void h2_shutdown(struct h2 *h);
 
-/** h2_code_of_reset() - what a stream that was reset with HTTP/2 error @h2_code has failed with. */
+/** h2_code_of_reset() - the error code for a stream that was reset with HTTP/2 error @h2_code. */
 enum err_code h2_code_of_reset(uint32_t h2_code);

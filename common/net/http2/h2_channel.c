@@ -21,7 +21,7 @@ struct h2_link;
 /*
  * A request is in one list at a time: it waits for a stream, has one, or has ended. A link, which is one
  * connection, moves those that the server did not look at back to the waiting ones, once, and all others to
- * those that have ended; the channel tells their users.
+ * those that have ended; the channel notifies their users.
  */
 struct h2_requests {
 	struct h2_request *first;
@@ -264,7 +264,7 @@ static void on_goaway(void *user, int32_t last_stream, uint32_t code)
 
 	(void)last_stream;
 	l->leaving = true;
-	/* A server may send several: one that ends the connection without haste takes nothing back. */
+	/* A server may send several: a server that ends the connection gracefully may send further ones. */
 	l->unwanted_pings = l->unwanted_pings || code == H2_ENHANCE_YOUR_CALM;
 }
 
@@ -300,17 +300,31 @@ static bool is_done(const void *self)
 
 static const struct conn_protocol protocol = {.receive = receive, .send = send, .is_done = is_done};
 
-static void set_over(struct h2_link *l)
+/* End @l; the first reason counts. Several requests may run into their time limit in one round of the loop.
+ */
+__attribute__((format(printf, 2, 3))) static void end_link(struct h2_link *l, const char *fmt, ...)
 {
-	const struct error *why = conn_why(l->conn);
+	CLEANUP(free_charp) char *why = NULL;
+	va_list ap;
 
 	if (l->over)
 		return;
 	l->over = true;
+	va_start(ap, fmt);
+	why = x_vasprintf(fmt, ap);
+	va_end(ap);
+	err_set(&l->why, ERR_UNAVAILABLE, "%s", why);
+}
+
+static void set_over(struct h2_link *l)
+{
+	const struct error *why = conn_why(l->conn);
+
 	if (why)
-		err_set(&l->why, ERR_UNAVAILABLE, "%s", why->msg);
+		end_link(l, "%s", why->msg);
 	else if (!l->leaving)
-		err_set(&l->why, ERR_UNAVAILABLE, "the server broke the rules of HTTP/2");
+		end_link(l, "the server broke the rules of HTTP/2");
+	l->over = true;
 }
 
 static void on_round(void *user, bool over)
@@ -326,10 +340,10 @@ static void on_timer(void *user)
 {
 	struct h2_link *l = user;
 
-	l->over = true;
 	if (!l->ready)
-		err_set(&l->why, ERR_UNAVAILABLE, "%s within the time limit",
+		end_link(l, "%s within the time limit",
 			conn_is_open(l->conn) ? "no HTTP/2 from the server" : "no connection");
+	l->over = true;
 	l->config.on_change(l->config.user);
 }
 
@@ -357,13 +371,11 @@ static void check_pulse(struct h2_link *l)
 {
 	uint64_t now_ns = clock_ns();
 	uint64_t silent_ms = (now_ns - l->heard_ns) / NS_PER_MS;
-	/* A process that was stopped itself has not looked yet at what came meanwhile. */
+	/* If this process was stopped, it has not yet read what arrived meanwhile. */
 	bool late = now_ns > l->pulse_ns + LATE_NS;
 
 	if (is_pinging(l) && !late) {
-		l->over = true;
-		err_set(&l->why, ERR_UNAVAILABLE,
-			"the server has not said anything for %" PRIu64 " ms, nor answered a PING",
+		end_link(l, "the server has sent nothing for %" PRIu64 " ms and has not answered a PING",
 			silent_ms);
 	} else if (late || (l->config.ping_ms > 0 && silent_ms >= l->config.ping_ms)) {
 		ping(l);
@@ -380,10 +392,10 @@ static void on_pulse(void *user)
 	l->config.on_change(l->config.user);
 }
 
-/* A request has run into its time limit. If nothing at all has come since it was sent, further requests use
- * another connection, and what is left of this one ends unless the server answers a PING. If the server's
- * machine has not even acknowledged everything, it ends at once: otherwise the request could be delivered
- * after its repetition, and after what followed that, by another connection. @r: has a stream.
+/* A request has run into its time limit. If nothing was received since it was sent, further requests use
+ * another connection, and this one ends with its remaining requests unless the server answers a PING. If the
+ * server's machine has not even acknowledged everything, it ends at once: otherwise the request could be
+ * delivered after its repetition, and after what followed that, by another connection. @r: has a stream.
  */
 static void h2_link_doubt(struct h2_request *r)
 {
@@ -393,9 +405,7 @@ static void h2_link_doubt(struct h2_request *r)
 		return;
 	l->leaving = true;
 	if (conn_has_unsent(l->conn)) {
-		l->over = true;
-		err_set(&l->why, ERR_UNAVAILABLE,
-			"the server's machine does not acknowledge what it is sent");
+		end_link(l, "the server's machine does not acknowledge the data that is sent to it");
 	} else if (!is_pinging(l)) {
 		ping(l);
 	}
@@ -498,8 +508,8 @@ static void h2_link_drop(struct h2_request *r)
 	r->link = NULL;
 }
 
-/* Readiness is the server's SETTINGS: they tell how many streams it takes, and that it is no listener whose
- * program hangs. */
+/* The link is ready when the server's SETTINGS have arrived: they say how many streams it accepts, and show
+ * that its program does not hang. */
 static void see_ready(struct h2_link *l)
 {
 	if (l->ready || !h2_is_greeted(l->h2))
@@ -510,8 +520,8 @@ static void see_ready(struct h2_link *l)
 		set_pulse(l, l->config.ping_ms);
 }
 
-/* Normally the end of the reply ends the stream. What the server did not want to read of the request, it does
- * not get. */
+/* Normally the end of the reply ends the stream. The rest of a request that the server did not want to read
+ * is not sent. */
 static void see_early_replies(struct h2_link *l)
 {
 	struct h2_request *next;
@@ -534,8 +544,8 @@ static void see_idle(struct h2_link *l)
 	time_idle(l, true);
 }
 
-/* See what the last round of reading and writing has brought: readiness, replies that are complete before the
- * request is, the end of the last stream. */
+/* Process the results of the last round of reading and writing: readiness, replies that are complete before
+ * the request is, the end of the last stream. */
 static void h2_link_tend(struct h2_link *l)
 {
 	see_ready(l);
@@ -543,7 +553,7 @@ static void h2_link_tend(struct h2_link *l)
 	see_idle(l);
 }
 
-/* Send what is due. Return: whether anything was; h2_link_tend() is due then. */
+/* Send what can be sent. Return: whether anything was sent; the caller then calls h2_link_tend(). */
 static bool h2_link_flush(struct h2_link *l)
 {
 	if (!l->flush_due)
@@ -560,7 +570,7 @@ struct h2_channel {
 	char *endpoint;
 	char *tls_name;
 	char *authority;
-	struct backoff backoff;
+	struct backoff reconnect_backoff;
 	struct error *failure;   /* why the last connection could not be opened */
 	struct loop_timer *kick; /* starts what was asked for since the last round */
 	struct h2_link *links;   /* one that takes new requests at most */
@@ -583,7 +593,7 @@ static void destroy(struct h2_channel *c)
 	free(c);
 }
 
-/* Never from callbacks of h2: whoever is called may make new requests, or free the channel. */
+/* Never from callbacks of h2: the callback may make new requests, or free the channel. */
 static void deliver(struct h2_channel *c)
 {
 	struct h2_request *r;
@@ -611,16 +621,17 @@ static void fail_waiting(struct h2_channel *c)
 	}
 }
 
-static void open_failed(struct h2_channel *c, const char *why)
+static void begin_reconnect_backoff(struct h2_channel *c, const char *why)
 {
 	error_clear(&c->failure);
 	err_set(&c->failure, ERR_UNAVAILABLE, "%s: %s", c->config.endpoint, why);
 	log_debug("connection could not be opened", F_ERR(c->failure));
-	backoff_fail(&c->backoff, clock_ns());
+	backoff_fail(&c->reconnect_backoff, clock_ns());
 	fail_waiting(c);
 }
 
-/* A server that greets, and leaves before it has taken one request, is as good as none. */
+/* A server that sends SETTINGS and closes the connection before it has accepted a request counts as a
+ * failure. */
 static void lose(struct h2_channel *c, struct h2_link *l)
 {
 	struct h2_link **place = &c->links;
@@ -629,7 +640,8 @@ static void lose(struct h2_channel *c, struct h2_link *l)
 		place = &(*place)->next;
 	*place = l->next;
 	if (!l->ready || (!l->used && c->waiting.first))
-		open_failed(c, l->why && !l->leaving ? l->why->msg : "the server takes no requests");
+		begin_reconnect_backoff(
+			c, l->why && !l->leaving ? l->why->msg : "the server takes no requests");
 	if (l->ready && c->config.on_lost)
 		c->config.on_lost(c->config.user);
 	h2_link_close(l);
@@ -643,7 +655,7 @@ static void tend_links(struct h2_channel *c)
 		next = l->next;
 		h2_link_tend(l);
 		if (l->ready && !l->leaving)
-			backoff_reset(&c->backoff);
+			backoff_reset(&c->reconnect_backoff);
 		if (l->unwanted_pings)
 			c->config.ping_ms = 0;
 		if (l->over)
@@ -683,7 +695,7 @@ static struct h2_link *open_link(struct h2_channel *c)
 	struct h2_link *l;
 
 	if (h2_link_open(&config, &l, &err) < 0) {
-		open_failed(c, err->msg);
+		begin_reconnect_backoff(c, err->msg);
 		return NULL;
 	}
 	l->next = c->links;
@@ -696,7 +708,7 @@ static void assign(struct h2_channel *c)
 	while (c->waiting.first) {
 		struct h2_link *l = taking_link(c);
 
-		if (!l && backoff_is_over(&c->backoff, clock_ns()))
+		if (!l && backoff_is_over(&c->reconnect_backoff, clock_ns()))
 			l = open_link(c);
 		else if (!l)
 			fail_waiting(c);
@@ -762,7 +774,7 @@ int h2_channel_new(const struct h2_channel_config *config, struct h2_channel **r
 		c->config.open_ms = LIMIT_HANDSHAKE_MS;
 	if (c->config.ping_timeout_ms == 0)
 		c->config.ping_timeout_ms = LIMIT_PING_MS;
-	backoff_init(&c->backoff, config->backoff_ms);
+	backoff_init(&c->reconnect_backoff, config->reconnect_backoff_ms);
 	c->kick = loop_timer_new(config->loop, on_change, c);
 	*ret = c;
 	return 0;

@@ -17,7 +17,8 @@
 /* RFC 9113 section 6.5.2 (SETTINGS_MAX_HEADER_LIST_SIZE): a field counts its bytes and 32 more */
 #define H2_FIELD_OVERHEAD 32
 
-/* Zeroed is empty. Header blocks of the field fit the first block of memory, which malloc keeps at hand. */
+/* Zeroed is empty. Header blocks of the usual clients fit into the first block of memory, which malloc can
+ * reuse. */
 struct h2_fields {
 	struct h2_header *items; /* one block of memory with the bytes that they point to */
 	size_t n;
@@ -29,15 +30,15 @@ struct h2_fields {
 	bool too_big;      /* a field did not fit; it and all that follow are missing */
 };
 
-/** h2_fields_done() - forget the fields and release the memory of @f, which is empty then. */
+/** h2_fields_done() - release the fields; @f is empty then. */
 void h2_fields_done(struct h2_fields *f);
 
 /** h2_fields_add() - append a copy of the field; beyond LIMIT_HEADER_BYTES only @f->too_big is set. */
 void h2_fields_add(struct h2_fields *f, struct span name, struct span value);
 
 /**
- * h2_fields_request_fault() - what makes @f a malformed request: the rules of RFC 9113 sections 8.2 and 8.3.1
- * without those on the content of :authority.
+ * h2_fields_request_fault() - the reason why @f is a malformed request: the rules of RFC 9113 sections 8.2
+ * and 8.3.1 without those on the content of :authority.
  *
  * Return: static text, or NULL when nothing is wrong.
  */

@@ -15,7 +15,6 @@
 #include "base/buf.h"
 #include "net/http2/h2.h"
 #include "net/http2/h2_headers.h"
-#include "net/http2/h2_scan.h"
 
 struct nghttp2_session;
 
@@ -25,15 +24,30 @@ struct h2_stream {
 	bool announced;    /* the user knows of it, and is notified of its end */
 	bool have_headers; /* the peer's header block was seen; another one is trailers */
 	bool responded;
-	bool finished; /* nothing is added to the body any more */
+	bool finished; /* the body is complete */
 	bool deferred; /* nghttp2 waits for nghttp2_session_resume_data() */
-	bool dead;     /* given up with @code; only its end is reported */
+	bool dead;     /* was reset with @code; only its end is reported */
 	enum h2_code code;
-	size_t head_bytes; /* of a reply's header block that is not given out yet */
+	size_t head_bytes; /* bytes of a reply's header block that h2_send() has not returned yet */
 	struct buf body;
 	size_t body_sent;
 	struct h2_header *trailers; /* one block of memory with what it points to */
 	size_t n_trailers;
+};
+
+/*
+ * Finds the last stream number in GOAWAY frames of a client, as bytes arrive in any pieces.
+ *
+ * Clients written in Go name the last stream of their own there, where RFC 9113 section 6.8 wants one of the
+ * server's; nghttp2 therefore ends the connection and drops requests that are being answered. A server opens
+ * no streams, so that the only correct number is 0, and h2.c feeds that instead.
+ */
+struct h2_scan {
+	size_t skip;     /* bytes until the next frame begins, or until the stream number ends */
+	size_t after;    /* bytes of the frame after the stream number */
+	bool at_number;  /* @skip counts bytes of a GOAWAY's stream number */
+	uint8_t head[9]; /* RFC 9113 section 4.1 */
+	size_t have;     /* of @head */
 };
 
 struct h2 {
@@ -47,33 +61,34 @@ struct h2 {
 	struct h2_stream *streams;
 	size_t announced;
 	int32_t newest;    /* server: the highest number that a client has used */
-	int32_t gap_begin; /* server: numbers that were passed over last, up to gap_end exclusive */
+	int32_t gap_begin; /* server: the numbers that were skipped last, up to gap_end exclusive */
 	int32_t gap_end;
 	struct h2_scan scan; /* server */
-	size_t queued_bytes; /* of bodies and reply headers, not given out yet */
-	/* HPACK makes header blocks of all streams one sequence: there is one at a time; empty between them
+	size_t queued_bytes; /* bytes of bodies and reply headers that h2_send() has not returned yet */
+	/* HPACK requires that header blocks of different streams do not overlap, so there is one at a time;
+	 * empty between them
 	 */
 	struct h2_fields fields;
 };
 
-/** h2_must_have_memory() - end the process when the nghttp2 result @rv says that memory is out. */
+/** h2_must_have_memory() - end the process when the nghttp2 result @rv is "out of memory". */
 void h2_must_have_memory(int rv);
 
 /** h2_stream_add() - new stream with number @id. Return: owned by @h. */
 struct h2_stream *h2_stream_add(struct h2 *h, int32_t id);
 
-/** h2_stream_head_sent() - the header block of the reply is given out, or never will be. */
+/** h2_stream_head_sent() - the header block of the reply was returned by h2_send(), or never will be. */
 void h2_stream_head_sent(struct h2 *h, struct h2_stream *s);
 
-/** h2_stream_announce() - count @s as one that the user knows of. */
+/** h2_stream_announce() - count @s as a stream that the user knows. */
 void h2_stream_announce(struct h2 *h, struct h2_stream *s);
 
-/** h2_stream_find() - stream @id, or NULL. h2_stream_find_live(): only if it was not given up. */
+/** h2_stream_find() - stream @id, or NULL. h2_stream_find_live(): only if it was not reset. */
 struct h2_stream *h2_stream_find(const struct h2 *h, int32_t id);
 struct h2_stream *h2_stream_find_live(const struct h2 *h, int32_t id);
 
-/** h2_stream_reset() - give @s up: the peer gets RST_STREAM with @code, the user is notified of nothing but
- * its end. */
+/** h2_stream_reset() - reset @s: the peer gets RST_STREAM with @code, and the user is notified of its end
+ * only. */
 void h2_stream_reset(struct h2 *h, struct h2_stream *s, enum h2_code code);
 
 /** h2_stream_unlink() - take @s, which becomes the caller's, out of the list. h2_stream_free(): destroy it.

@@ -15,7 +15,7 @@
 #include "net/tls/tls_error.h"
 #include "net/tls/tls_names.h"
 
-/* Alerts that reading brings about wait here for the next writing; a peer that makes more of them is
+/* Alerts that are caused by reading wait here for the next write; a peer that causes more of them is
  * attacking. */
 #define MAX_PENDING_BYTES 4096
 #define MAX_WHY_BYTES     2048
@@ -92,7 +92,7 @@ static int on_receive(void *user, unsigned char *to, size_t room)
 	return (int)n;
 }
 
-/* RFC 5246 6.2.1, 7.2: what was sent tells what mbedtls found wrong, better than its error does. */
+/* RFC 5246 6.2.1, 7.2: the alert that was sent is more precise about what mbedtls found than its error is. */
 static void note_alert(struct tls *t, const unsigned char *record, size_t n)
 {
 	t->replied = true;
@@ -142,8 +142,8 @@ static char *expected_text(const struct tls *t)
 	return (char *)text.data;
 }
 
-/* mbedtls calls this for each certificate of the peer's chain, its own (depth 0) last. The name is judged
- * here, so that the peer is told by an alert, and before it has the connection. */
+/* mbedtls calls this for each certificate of the peer's chain, its own (depth 0) last. The name is checked
+ * here, so that the peer gets an alert before it can use the connection. */
 static int on_certificate(void *user, mbedtls_x509_crt *cert, int depth, uint32_t *flags)
 {
 	struct tls *t = user;
@@ -163,8 +163,8 @@ static int on_certificate(void *user, mbedtls_x509_crt *cert, int depth, uint32_
 	return 0;
 }
 
-/* mbedtls' own check of the name is looser than ours, but sends it to the server. Without a name 3.x needs to
- * hear so. */
+/* mbedtls' own check of the name is looser than ours, but sends it to the server. With 3.x a missing name
+ * has to be set explicitly. */
 static int begin(struct tls *t)
 {
 	const char *sni = t->peer_name && !tls_name_is_address(t->peer_name) ? t->peer_name : NULL;
@@ -180,8 +180,8 @@ static int begin(struct tls *t)
 	return rv;
 }
 
-/* A client of mbedtls 3.6 refuses a server in the clear, although TLS 1.3 has gone over to encryption by
- * then, and a server of it takes that for garbage. Return: number of the alert, or 0. */
+/* A client with mbedtls 3.6 sends its alert unencrypted although TLS 1.3 requires encryption by then, and a
+ * server with mbedtls 3.6 treats it as invalid data. Return: number of the alert, or 0. */
 static unsigned clear_alert(const struct tls *t)
 {
 	const uint8_t header[] = {MBEDTLS_SSL_MSG_ALERT, MBEDTLS_SSL_MAJOR_VERSION_3,
@@ -212,7 +212,8 @@ static void describe_failure(struct tls *t, int rv, struct buf *text)
 		tls_error_code(rv, text);
 }
 
-/* mbedtls leaves some errors untold. Before its first message it does not know yet which version to write. */
+/* mbedtls sends no alert for some errors. Before its first message it does not know yet which version to
+ * write. */
 static void tell_failure(struct tls *t, int rv)
 {
 	const uint8_t alert[ALERT_BYTES] = {MBEDTLS_SSL_MSG_ALERT, MBEDTLS_SSL_MAJOR_VERSION_3,
@@ -247,7 +248,7 @@ static int fail_begin(struct tls *t, int rv, struct error **err)
 		t->peer_name ? t->peer_name : "", (unsigned)-rv);
 }
 
-/* mbedtls goes on when a peer does not know of ALPN: the choice of doing without is ours. */
+/* mbedtls continues when a peer does not support ALPN; whether that is allowed is decided here. */
 static int refuse_alpn(struct tls *t, struct error **err)
 {
 	(void)mbedtls_ssl_send_alert_message(
@@ -290,8 +291,8 @@ static int step(struct tls *t, bool *ret_done, struct error **err)
 	return 0;
 }
 
-/* What is too short to tell whether it is TLS is left for later. */
-static int handshake(struct tls *t, bool *ret_done, struct error **err)
+/* Input that is too short to be recognised as TLS is left for later. */
+static int continue_handshake(struct tls *t, bool *ret_done, struct error **err)
 {
 	bool has_header = t->in.n >= TLS_RECORD_HEADER_BYTES;
 	int rv;
@@ -326,7 +327,7 @@ int tls_handshake(struct tls *t, struct buf *in, struct buf *out, bool *ret_done
 	t->in = buf_span(in);
 	t->begin = t->in.p;
 	t->out = out;
-	rv = handshake(t, ret_done, err);
+	rv = continue_handshake(t, ret_done, err);
 	buf_consume(in, held - t->in.n);
 	t->in = (struct span){0};
 	t->begin = NULL;
@@ -430,7 +431,7 @@ void tls_close(struct tls *t, struct buf *out)
 	if (t->state != TLS_OPEN || t->said_close)
 		return;
 	t->out = out;
-	/* It fails only when @out is full, and then nobody waits for it any more. */
+	/* It fails only when @out is full, and then the peer no longer waits for it. */
 	(void)mbedtls_ssl_close_notify(&t->ssl);
 	t->out = NULL;
 	t->said_close = true;

@@ -61,7 +61,7 @@ static int parse_chain(struct span pem, mbedtls_x509_crt *chain, struct error **
 {
 	CLEANUP(free_charp) char *text = x_strndup(pem.n > 0 ? (const char *)pem.p : "", pem.n);
 
-	/* Without it mbedtls would take the text for DER; behind a NUL it would see nothing. */
+	/* Without it mbedtls would take the text for DER; it would ignore everything after a NUL. */
 	if (strlen(text) != pem.n || !strstr(text, BEGIN))
 		return err_set(err, ERR_INVALID_ARGUMENT, "no certificates in PEM form");
 	tls_compat_init();
@@ -95,7 +95,8 @@ int tls_bundle_read(const char *file, char ***ret, struct error **err)
 	/* RFC 7468 sections 10 and 11, and the older forms with the name of an algorithm before it */
 	if (strstr(buf_str(&pem), "PRIVATE KEY-----"))
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"%s: holds a private key; a file of authorities is to hold certificates only", file);
+			"%s: contains a private key; a file of authorities may only contain certificates",
+			file);
 	if (tls_bundle_parse(buf_span(&pem), ret, err) < 0)
 		return err_wrap(err, "%s", file);
 	return 0;

@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* What stands before the content of a record: counter, header, explicit nonce. */
+/* The bytes before the content of a record: counter, header, explicit nonce. */
 #define HEAD_BYTES 64
 
 /* RFC 9113 9.2.2 allows no other kind of suites; AES first, since servers and their clients have AES-NI. */
@@ -177,7 +177,7 @@ static void shrink_buffers(struct mbedtls_ssl_context *ssl)
 
 #else
 
-/* The counters of records stand at the beginning, and what is in use is never longer than the last record. */
+/* The counters of records are at the beginning, and the used part is never longer than the last record. */
 static void drop_pages(unsigned char *buffer, size_t n)
 {
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tls_compat.h - what differs between mbedtls 2.28 and 3.x, and what this project takes from its insides.
+ * tls_compat.h - what differs between mbedtls 2.28 and 3.x, and what needs the library's internals.
  *
- * Its own types only, so that users need no header of mbedtls. Threads: safe on different objects. Nothing
- * blocks. Source: mbedtls/docs/3.0-migration-guide.md.
+ * The interface has no types of mbedtls, so that users need none of its headers. Threads: safe on different
+ * objects. Nothing blocks. Source: mbedtls/docs/3.0-migration-guide.md.
  */
 #pragma once
 
@@ -16,10 +16,10 @@ struct mbedtls_pk_context;
 struct mbedtls_ssl_config;
 struct mbedtls_ssl_context;
 
-/** tls_compat_init() - what the library wants once per process. Idempotent, any thread. */
+/** tls_compat_init() - set the library up, once per process. Idempotent, any thread. */
 void tls_compat_init(void);
 
-/** tls_compat_protocol() - versions, cipher suites, groups and signature hashes as tls.h says. */
+/** tls_compat_protocol() - set versions, cipher suites, groups and signature hashes as tls.h says. */
 void tls_compat_protocol(struct mbedtls_ssl_config *conf);
 
 /** tls_compat_parse_key() - mbedtls_pk_parse_key() of @pem; @n counts its NUL. Return: 0, or an error of
@@ -42,7 +42,8 @@ bool tls_compat_is_over(const struct mbedtls_ssl_context *ssl);
  */
 unsigned tls_compat_alert(const struct mbedtls_ssl_context *ssl);
 
-/** tls_compat_is_retry() - @rv of mbedtls_ssl_read() only says that nothing came out this time. */
+/** tls_compat_is_retry() - whether @rv of mbedtls_ssl_read() only says that nothing was decrypted this time.
+ */
 bool tls_compat_is_retry(int rv);
 
 /**

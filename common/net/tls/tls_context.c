@@ -41,7 +41,7 @@ struct tls_context {
 	pthread_mutex_t lock; /* for all that follows */
 	struct tls_creds *creds;
 	struct tls_stamps stamps;        /* of the files that creds was loaded from */
-	struct tls_stamps failed_stamps; /* of those that could not be loaded, as was told */
+	struct tls_stamps failed_stamps; /* of those that could not be loaded, as was reported */
 	uint64_t looked_ns;
 };
 
@@ -87,7 +87,7 @@ static int load_certificates(const char *file, mbedtls_x509_crt *ret, struct err
 
 	if (tls_file_read(file, &pem, err) < 0)
 		return -1;
-	/* The NUL behind the content tells mbedtls that it is PEM. */
+	/* By the NUL behind the content mbedtls recognises PEM. */
 	rv = mbedtls_x509_crt_parse(ret, pem.data, pem.len + 1);
 	if (rv < 0)
 		return fail_library(rv, file, "malformed certificate", err);
@@ -149,8 +149,8 @@ static int load_key(struct tls_creds *creds, const char *file, struct error **er
 	bits = mbedtls_pk_get_bitlen(&creds->key);
 	if (mbedtls_pk_can_do(&creds->key, MBEDTLS_PK_RSA) ? bits < MIN_RSA_BITS : !is_curve(bits))
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"%s: a key of %zu bits is of no use, only P-256, P-384, P-521, and RSA of at least "
-			"%d",
+			"%s: a key of %zu bits is not accepted, only P-256, "
+			"P-384, P-521, and RSA with at least %d bits",
 			file, bits, MIN_RSA_BITS);
 	return 0;
 }
@@ -165,7 +165,7 @@ static int load_own(struct tls_creds *creds, const struct tls_files *files, stru
 		return -1;
 	if (load_key(creds, files->key, err) < 0)
 		return -1;
-	if (tls_files_check_key(files, err) < 0)
+	if (tls_files_check_key_mode(files, err) < 0)
 		return -1;
 	rv = tls_compat_check_pair(&creds->cert.pk, &creds->key, &creds->rng);
 	if (rv != 0)
@@ -220,15 +220,14 @@ static int creds_load(const struct tls_context *c, struct tls_creds **ret, struc
 static int check_config(const struct tls_config *config, struct error **err)
 {
 	if (!config->cert_file != !config->key_file)
-		return err_set(
-			err, ERR_INVALID_ARGUMENT, "a certificate needs its key, and a key its certificate");
+		return err_set(err, ERR_INVALID_ARGUMENT, "a certificate and its key must be given together");
 	if (config->role == TLS_SERVER && !config->cert_file)
 		return err_set(err, ERR_INVALID_ARGUMENT, "a TLS server needs a certificate");
 	if (config->role == TLS_CLIENT && !config->ca_file)
-		return err_set(err, ERR_INVALID_ARGUMENT, "a TLS client needs the authority of its servers");
+		return err_set(err, ERR_INVALID_ARGUMENT, "a TLS client needs the CA of its servers");
 	if (config->peer_names && (!config->ca_file || !config->peer_names[0]))
-		return err_set(
-			err, ERR_INVALID_ARGUMENT, "names of clients need their authority, and one name");
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"checking names of clients needs a CA and at least one name");
 	return 0;
 }
 
@@ -272,8 +271,9 @@ void tls_context_unref(struct tls_context *c)
 	free(c);
 }
 
-/* Lock held. The stamps are those of before the files were read: what changes meanwhile is another change. */
-static void look(struct tls_context *c)
+/* Lock held. The stamps are taken before the files are read, so that a change during the reading is noticed
+ * the next time. */
+static void reload_if_changed(struct tls_context *c)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 	struct tls_creds *creds = NULL;
@@ -285,18 +285,17 @@ static void look(struct tls_context *c)
 		return;
 	}
 	if (creds_load(c, &creds, &err) < 0) {
-		/* Tried again, for the reason may pass, but told once. */
+		/* Tried again, because the reason may go away, but logged once. */
 		if (tls_stamps_equal(&stamps, &c->failed_stamps))
 			return;
 		c->failed_stamps = stamps;
-		log_warn("TLS files have changed and cannot be loaded; the old ones stay in force",
-			F_ERR(err));
+		log_warn("TLS files have changed and cannot be loaded; the old ones stay in use", F_ERR(err));
 		return;
 	}
 	c->stamps = stamps;
 	tls_creds_unref(c->creds);
 	c->creds = creds;
-	log_info("TLS files have changed and are in force",
+	log_info("TLS files have changed and were loaded",
 		F_STR("certificate", c->files.cert ? c->files.cert : "-"),
 		F_STR("authority", c->files.ca ? c->files.ca : "-"));
 }
@@ -308,7 +307,7 @@ struct tls_creds *tls_context_creds(struct tls_context *c, uint64_t now_ns)
 	pthread_mutex_lock(&c->lock);
 	if (now_ns > c->looked_ns && now_ns - c->looked_ns >= TLS_LOOK_NS) {
 		c->looked_ns = now_ns;
-		look(c);
+		reload_if_changed(c);
 	}
 	creds = c->creds;
 	atomic_fetch_add(&creds->refs, 1);

@@ -2,8 +2,8 @@
 /*
  * tls_context.h - the certificates of a tls_context, as tls.c uses them.
  *
- * What a handshake needs is an object of its own that is not changed once it is there, so that connections
- * keep what they began with. Threads: safe. Waits for files as tls.h says.
+ * What a handshake needs is in an object that is never changed (struct tls_creds), so that connections keep
+ * the certificates that they began with. Threads: safe. Waits for files as tls.h says.
  */
 #pragma once
 
@@ -15,11 +15,11 @@
 struct mbedtls_ssl_config;
 struct tls_creds;
 
-/* Files are looked at this often at most. */
+/* Files are checked for changes at most this often. */
 #define TLS_LOOK_NS 1000000000ULL
 
-/** tls_context_creds() - what is in force at @now_ns of clock_ns(), after a look at the files when that is
- * due. Return: never NULL; tls_creds_unref(). */
+/** tls_context_creds() - the certificates in use at @now_ns of clock_ns(); the files are checked first when
+ * that is due. Return: never NULL; tls_creds_unref(). */
 struct tls_creds *tls_context_creds(struct tls_context *c, uint64_t now_ns);
 
 /** tls_creds_unref() - one owner less; NULL is allowed. */
@@ -35,5 +35,6 @@ enum tls_role tls_context_role(const struct tls_context *c);
 /** tls_context_alpn() - the protocol that must be agreed on, or NULL. */
 const char *tls_context_alpn(const struct tls_context *c);
 
-/** tls_context_peer_names() - server: names of which the client must bear one, NULL-terminated, or NULL. */
+/** tls_context_peer_names() - server: names of which the client's certificate must have one, NULL-terminated,
+ * or NULL. */
 char *const *tls_context_peer_names(const struct tls_context *c);

@@ -18,8 +18,8 @@ struct meaning {
 	const char *text;
 };
 
-/* What mbedtls_strerror() says of these helps nobody. A hello in pieces is legal, but 2.28 does not join
- * them. */
+/* The texts of mbedtls_strerror() for these are of no use. A fragmented hello is legal, but 2.28 does not
+ * reassemble it. */
 static const struct meaning codes[] = {
 #if MBEDTLS_VERSION_MAJOR < 3
 	{MBEDTLS_ERR_SSL_NO_CIPHER_CHOSEN, "no cipher suite, curve or TLS version in common with the peer"},
@@ -58,8 +58,8 @@ static const struct meaning alerts[] = {
 	{50, "malformed message"},
 	{51, "wrong signature or key"},
 #if MBEDTLS_VERSION_MAJOR < 3
-	{70, "it does not take TLS 1.2, which is all that this program speaks (kube-apiserver takes it with "
-	     "--tls-min-version=VersionTLS12)"},
+	{70, "it does not take TLS 1.2, which is all that this program speaks "
+	     "(kube-apiserver takes it with --tls-min-version=VersionTLS12)"},
 #else
 	{70, "it takes neither TLS 1.2 nor TLS 1.3"},
 #endif
@@ -169,8 +169,8 @@ void tls_error_flags(uint32_t flags, struct buf *out)
 void tls_error_certificate(
 	const struct mbedtls_x509_crt *cert, int depth, uint32_t flags, const char *expected, struct buf *out)
 {
-	const uint32_t told = MBEDTLS_X509_BADCERT_EXPIRED | MBEDTLS_X509_BADCERT_FUTURE |
-			      MBEDTLS_X509_BADCERT_NOT_TRUSTED | MBEDTLS_X509_BADCERT_CN_MISMATCH;
+	const uint32_t described = MBEDTLS_X509_BADCERT_EXPIRED | MBEDTLS_X509_BADCERT_FUTURE |
+				   MBEDTLS_X509_BADCERT_NOT_TRUSTED | MBEDTLS_X509_BADCERT_CN_MISMATCH;
 
 	if (flags & MBEDTLS_X509_BADCERT_NOT_TRUSTED)
 		add_untrusted(cert, depth, out);
@@ -190,8 +190,8 @@ void tls_error_certificate(
 		tls_names_describe(cert, out);
 		buf_addf(out, ", but %s is expected", expected);
 	}
-	if (flags & ~told)
-		tls_error_flags(flags & ~told, out);
+	if (flags & ~described)
+		tls_error_flags(flags & ~described, out);
 }
 
 static bool begins(struct span bytes, const char *text)

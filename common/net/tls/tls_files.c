@@ -69,7 +69,7 @@ bool tls_stamps_equal(const struct tls_stamps *a, const struct tls_stamps *b)
 	       stamp_equal(&a->key, &b->key);
 }
 
-int tls_files_check_key(const struct tls_files *f, struct error **err)
+int tls_files_check_key_mode(const struct tls_files *f, struct error **err)
 {
 	struct stat st;
 
@@ -83,7 +83,7 @@ int tls_files_check_key(const struct tls_files *f, struct error **err)
 	return 0;
 }
 
-/* What is not a regular file could be endless, or wait for ever when opened. */
+/* Other files than regular ones could be endless, or block when they are opened. */
 static int check_file(const char *path, struct error **err)
 {
 	struct stat st;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tls_files.h - the files of a tls_context: whether they changed, their content.
+ * tls_files.h - the files of a tls_context: detects changes and reads the content.
  *
- * A file counts as changed when what its path leads to, symlinks followed, is another file or was written to:
- * Kubernetes swaps a symlink to a folder ("..data"). Threads: safe on different objects. Blocks on files.
+ * A file counts as changed when its path, with symlinks followed, leads to another file, or when the file was
+ * written to: Kubernetes swaps a symlink to a folder ("..data"). Threads: safe on different objects. Blocks
+ * on files.
  */
 #pragma once
 
@@ -29,7 +30,7 @@ struct tls_stamp {
 	int64_t changed_ns;
 };
 
-/* All 0 for a file that cannot be seen or is not asked for. */
+/* All 0 for a file that cannot be examined or is not configured. */
 struct tls_stamps {
 	struct tls_stamp ca;
 	struct tls_stamp cert;
@@ -42,15 +43,15 @@ void tls_files_init(struct tls_files *f, const struct tls_config *config);
 /** tls_files_done() - release @f. */
 void tls_files_done(struct tls_files *f);
 
-/** tls_files_stamp() - what the files are now. */
+/** tls_files_stamp() - identify the files as they are now. */
 void tls_files_stamp(const struct tls_files *f, struct tls_stamps *ret);
 
-/** tls_stamps_equal() - nothing has changed. */
+/** tls_stamps_equal() - whether nothing has changed. */
 bool tls_stamps_equal(const struct tls_stamps *a, const struct tls_stamps *b);
 
-/** tls_files_check_key() - who may read the key file: others get a warning in the log, or with strict_keys
- * ERR_INVALID_ARGUMENT. Return: 0 or -1. */
-int tls_files_check_key(const struct tls_files *f, struct error **err) MUST_CHECK;
+/** tls_files_check_key_mode() - check that other users cannot read the key file: otherwise a warning is
+ * logged, or with strict_keys ERR_INVALID_ARGUMENT is returned. Return: 0 or -1. */
+int tls_files_check_key_mode(const struct tls_files *f, struct error **err) MUST_CHECK;
 
 #define TLS_FILE_BUF BUF_INIT(LIMIT_PEM_BYTES)
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/durable_step.h"
 #include "base/mem.h"
-#include "base/step.h"
 #include "base/str.h"
 #include "pmem/layout.h"
 
@@ -167,16 +167,16 @@ static const struct device *find_exact(const struct device_list *l, const char *
 }
 
 uint64_t device_fit(
-	const struct device_manager *m, const struct device_pool *pool, bool sector, uint64_t size_bytes)
+	const struct device_manager *m, const struct device_pool *pool, bool sector, uint64_t requested_bytes)
 {
 	if (!pool->complete || pool->closed)
 		return UINT64_MAX;
-	return m->ops->fit(pool, sector, size_bytes);
+	return m->ops->fit(pool, sector, requested_bytes);
 }
 
-uint64_t device_fit_units(const struct device_pool *pool, bool sector, uint64_t size_bytes)
+uint64_t device_fit_units(const struct device_pool *pool, bool sector, uint64_t requested_bytes)
 {
-	uint64_t rounded = layout_round_up(size_bytes > 0 ? size_bytes : 1, pool->rules.unit_bytes);
+	uint64_t rounded = layout_round_up(requested_bytes > 0 ? requested_bytes : 1, pool->rules.unit_bytes);
 
 	return rounded <= capacity_max_bytes(&pool->capacity, sector) ? rounded : UINT64_MAX;
 }
@@ -197,7 +197,7 @@ int device_list_confirm(const struct device_list *l, const struct device *d, str
 			str_eq(now->pool, d->pool) && str_eq(now->path, d->path))
 			return 0;
 	}
-	return err_set(err, ERR_UNAVAILABLE, "its device is not %s any more", d->path);
+	return err_set(err, ERR_UNAVAILABLE, "its device is no longer %s", d->path);
 }
 
 const struct device_pool *device_list_pool(const struct device_list *l, const char *uuid)

@@ -4,9 +4,9 @@
  * vtable; tests/contract/ runs one suite on each.
  *
  * A device's name is the volume ID. Its identity is a random UUID that the caller chose and recorded before
- * (LVM: a tag; namespaces: their UUID), so that a half-made device can be told from somebody else's of the
- * same name. Locking is the manager's own and held only around commands, never while data is written.
- * Threads: safe. Blocks.
+ * (LVM: a tag; namespaces: their UUID), so that a partly created device is distinguished from a foreign one
+ * of the same name. Each manager has its own lock, which is held only during commands, never while data is
+ * written. Threads: safe. Blocks.
  */
 #pragma once
 
@@ -23,37 +23,40 @@ struct device {
 	char *pool;          /* uuid of its pool */
 	char *identity;      /* "" when it has none (made by the Go driver) */
 	char *path;          /* block device, present when active */
-	uint64_t size_bytes; /* of its block device; when inactive, what that will have */
+	uint64_t size_bytes; /* size of its block device; when inactive, the size that it will have */
 	bool active;
-	bool raw; /* a namespace without its mode, half made or half destroyed: content is not where it was */
+	bool raw; /* a namespace that has lost its mode because it is partly created or destroyed: its content
+		     is no longer where it was */
 };
 
 #define DEVICE_NO_SLOT "label slot"           /* namespaces are named there */
-#define DEVICE_NO_TEXT "room in the metadata" /* of a volume group, which describes its volumes */
+#define DEVICE_NO_TEXT "room in the metadata" /* of a volume group */
 
 #define DEVICE_PARTS_MISSING "is incomplete: some of its devices are missing"
-#define DEVICE_EXPORTED      "is exported, so that LVM does not touch it; vgimport(8) ends that"
+#define DEVICE_EXPORTED      "is exported, so LVM does not use it; import it with vgimport(8)"
 
 struct device_pool {
-	char *uuid; /* stays the same for life: VG UUID, identity of the region */
+	char *uuid; /* never changes: the UUID of the volume group, or the identity of the region */
 	char *name;
 	struct capacity capacity;
-	/* What is taken from the pool is a multiple of its unit; the rest matters for namespaces only. */
+	uint64_t region_bytes; /* size of the region that it is part of; 0: not known */
+	/* Devices take a multiple of the unit from the pool; the other members matter for namespaces only. */
 	struct layout_rules rules;
-	/* Pieces that a device fits into or not, largest first: what it takes is layout_raw_bytes() in
-	 * namespaces and else a multiple of the unit. Only the largest ones. None: one piece of
+	/* The largest free extents, largest first. A device has to fit into one of them: a namespace takes
+	 * layout_raw_bytes(), other devices take a multiple of the unit. None: one extent of
 	 * max_volume_bytes. */
-	uint64_t free_extent_bytes[LAYOUT_GAPS_MAX];
+	uint64_t free_extent_bytes[LAYOUT_EXTENTS_MAX];
 	size_t n_free_extents;
 	bool complete; /* false: parts are missing, so a device that is not listed may still exist; or it may
 			* not be touched */
 	const char *obstacle; /* why it is not complete, where that is known: DEVICE_PARTS_MISSING,
 			       * DEVICE_EXPORTED or NULL */
-	/* What is used up, if that keeps what is free from being had: DEVICE_NO_SLOT, DEVICE_NO_TEXT or NULL.
+	/* The resource that is used up, so that free space cannot be used: DEVICE_NO_SLOT, DEVICE_NO_TEXT or
+	 * NULL.
 	 */
 	const char *used_up;
-	uint64_t max_devices;  /* so many can be described; 0: no limit is known */
-	uint64_t more_devices; /* of them so many more */
+	uint64_t max_devices;  /* how many devices can be described; 0: no limit is known */
+	uint64_t more_devices; /* how many more of them can be described */
 	bool closed; /* its devices are served, but no new ones are made: of the other device mode */
 };
 
@@ -68,15 +71,16 @@ struct device_spec {
 	const char *id;
 	const char *pool;     /* uuid */
 	const char *identity; /* UUID text */
-	uint64_t size_bytes;  /* as device_fit() says */
-	bool sector;          /* for FileIO: sectors are written whole or not at all, where the mode can */
+	uint64_t size_bytes;  /* as granted by device_fit() */
+	bool sector; /* for FileIO: sectors are written atomically, if the device mode supports that */
 };
 
 /* What a manager waits for: a helper program, or the kernel. */
 struct device_activity {
-	char command[96]; /* that runs now: "lvm lvcreate", "create namespace in region0"; "": none */
+	char command[96]; /* the command that is running: "lvm lvcreate", "create namespace in region0"; "":
+			     none */
 	uint64_t since_ns;
-	uint64_t restarts; /* of a helper process that should have gone on */
+	uint64_t restarts; /* how often a helper process ended unexpectedly */
 };
 
 struct device_ops {
@@ -88,52 +92,55 @@ struct device_ops {
 	int (*create)(void *self, const struct device_spec *spec, struct device **ret, struct error **err);
 	int (*destroy)(void *self, const struct device *device, int exclusive_fd, struct error **err);
 	int (*activate)(void *self, const struct device_list *list, struct error **err);
-	uint64_t (*fit)(const struct device_pool *pool, bool sector, uint64_t size_bytes);
+	uint64_t (*fit)(const struct device_pool *pool, bool sector, uint64_t requested_bytes);
 	void (*tick)(void *self);
 	void (*back_up)(void *self); /* NULL: nothing to do */
 	void (*activity)(
-		void *self, struct device_activity *ret); /* never waits; NULL: it waits for nothing */
+		void *self, struct device_activity *ret); /* never waits; NULL: the manager never waits */
 	void (*close)(void *self);
 };
 
 struct device_manager {
 	const struct device_ops *ops;
 	void *self;
-	const char *why_no_path; /* why no device has a block device, and what to do; NULL: they have */
+	const char *why_no_path; /* why devices have no block devices, and what to do; NULL: they have them */
 };
 
-/** device_open_lvm() - logical volumes in the groups that stand on pool namespaces. @nd and @lvm are taken
- * over. @saved_folder: where copies of the groups' metadata are brought up to date with each listing
- * (pool_saved.h), or NULL. Return: never NULL; device_close(). */
+/** device_open_lvm() - logical volumes in the volume groups on pool namespaces. @nd and @lvm are taken over.
+ * @saved_folder: where copies of the groups' metadata are brought up to date with each listing
+ * (pool_backup.h), or NULL. Return: never NULL; device_close(). */
 struct nd;
 struct lvm;
 struct device_manager *device_open_lvm(struct nd *nd, struct lvm *lvm, const char *saved_folder);
 
 /**
  * device_open_direct() - a namespace of its own for each volume, in regions with labels; fsdax, or with
- * device_spec.sector a BTT. @nd is taken over. Where the kernel hangs in an operation, the others are refused
- * after 20 s at most (ERR_UNAVAILABLE). Return: never NULL; device_close().
+ * device_spec.sector a BTT. @nd is taken over. While the kernel hangs in an operation, others are refused
+ * after at most 20 s (ERR_UNAVAILABLE). Return: never NULL; device_close().
  *
- * A device is any namespace whose name could be a volume's, but for pool namespaces: whose it is, its
- * identity tells, the UUID of the namespace. One name may be there several times.
+ * Every namespace whose name could be a volume's counts as a device, except for pool namespaces. Its
+ * identity, the UUID of the namespace, shows whether it belongs to a volume. Several devices may have the
+ * same name.
  */
 struct device_manager *device_open_direct(struct nd *nd);
 
 /**
- * device_open_pair() - the devices of two managers: new ones are made by @primary, those of @secondary are
- * served and destroyed, its pools being closed. Both are taken over. Return: never NULL; device_close().
+ * device_open_two_modes() - the devices of two managers: new ones are made by @primary; those of @secondary
+ * are served and destroyed, and its pools are closed. Both are taken over. Return: never NULL;
+ * device_close().
  *
- * A listing of @secondary that fails leaves its pools out, so that its volumes are missing and nothing else
- * is the matter; that is logged once. It is listed together with @primary only, and not for a change in
- * @primary.
+ * When @secondary cannot be listed, its pools are left out, so that only its volumes are missing; that is
+ * logged once. It is listed together with @primary, but not after a change in @primary.
  */
-struct device_manager *device_open_pair(struct device_manager *primary, struct device_manager *secondary);
+struct device_manager *device_open_two_modes(
+	struct device_manager *primary, struct device_manager *secondary);
 
 struct device_fake_config {
 	const char
 		*path; /* folder for backing files and the model; NULL: in memory, devices without a node */
 	size_t n_regions;      /* pools */
-	uint64_t region_bytes; /* 0: what the folder was made with; DEVICE_FAKE_REGION_BYTES for a new one */
+	uint64_t region_bytes; /* 0: the size with which the folder was made; DEVICE_FAKE_REGION_BYTES for a
+				  new one */
 	uint64_t unit_bytes;
 	bool read_only; /* the folder is neither locked nor changed: another process may have it */
 };
@@ -158,17 +165,17 @@ DEFINE_CLEANUP(struct device_manager *, device_close);
 int device_list_read(struct device_manager *m, struct device_list **ret, struct error **err) MUST_CHECK;
 
 /** device_latest_pools() - the pools in which devices are made, without their devices, as the manager saw
- * them last: not before its own last change, and at no cost. Return: device_list_free(); NULL when that is
- * not known. Never waits for more than a command of @m that runs and cannot hang. */
+ * them last; its own last change is included, and no command is run. Return: device_list_free(); NULL when
+ * they are not known. Waits at most for a running command of @m that cannot hang. */
 struct device_list *device_latest_pools(struct device_manager *m);
 
-/** device_confirm() - that the device with this identity still has the path of @device: the kernel gives the
- * names of namespaces that are gone to others, and LVM shows what is active on a copy of a group. Return: 0,
- * or -1 with ERR_UNAVAILABLE, ERR_INTERNAL. */
+/** device_confirm() - check that the device with this identity still has the path of @device: the kernel
+ * reuses the names of removed namespaces, and LVM shows volumes that are active on a copy of a group.
+ * Return: 0, or -1 with ERR_UNAVAILABLE, ERR_INTERNAL. */
 int device_confirm(struct device_manager *m, const struct device *device, struct error **err) MUST_CHECK;
 
 /**
- * device_create() - make a device that bears @spec->identity, active, its node present. Its content is
+ * device_create() - create a device with @spec->identity; it is active, and its node exists. Its content is
  * undefined.
  *
  * Not idempotent. On failure nothing is left. Return: 0, or -1 with ERR_EXISTS (that id is in use in some
@@ -181,7 +188,8 @@ int device_create(struct device_manager *m, const struct device_spec *spec, stru
 
 /**
  * device_destroy() - remove the device with this id, pool and identity.
- * @exclusive_fd: descriptor that kept it from being used meanwhile, or -1; taken over and closed directly
+ * @exclusive_fd: the descriptor that has kept other programs from using it, or -1; taken over and closed
+ *                directly
  * before the removal, under the manager's lock
  *
  * Idempotent: a missing one is success. Return: 0, or -1 with ERR_PRECONDITION (in use, or another identity),
@@ -190,15 +198,15 @@ int device_create(struct device_manager *m, const struct device_spec *spec, stru
 int device_destroy(struct device_manager *m, const struct device *device, int exclusive_fd,
 	struct error **err) MUST_CHECK;
 
-/** device_activate() - make the nodes of all inactive devices in @list appear (nothing else does after a boot
- * where no udev rule runs). Return: 0, or -1 with ERR_INTERNAL. */
+/** device_activate() - activate all inactive devices in @list, so that their nodes appear (after a boot
+ * without udev rules nothing else does). Return: 0, or -1 with ERR_INTERNAL. */
 int device_activate(struct device_manager *m, const struct device_list *list, struct error **err) MUST_CHECK;
 
 /** device_tick() - housekeeping, called each second from any thread; waits for nothing. */
 void device_tick(struct device_manager *m);
 
-/** device_back_up() - bring up to date what @m keeps about its pools beside them, as they were when they were
- * listed last. Blocks on programs and the disk; a failure is logged. */
+/** device_back_up() - update the copies of its pools' metadata that @m keeps elsewhere, as of the last
+ * listing. Blocks on programs and the disk; a failure is logged. */
 void device_back_up(struct device_manager *m);
 
 /** device_activity() - what @m waits for. Any thread; never waits for running commands. */
@@ -214,33 +222,36 @@ DEFINE_CLEANUP(struct device_list *, device_list_free);
 const struct device *device_list_find(const struct device_list *l, const char *id);
 
 /**
- * device_fit() - the size that a device of at least @size_bytes gets in @pool: requests are rounded up by
- * what offers were rounded down by, so that what a pool reports as its largest can be created to the byte.
+ * device_fit() - the size that a device of at least @requested_bytes is granted in @pool: requests are
+ * rounded up to the unit to which offers are rounded down, so that the largest volume that a pool reports can
+ * be created to the byte.
  * @sector: as device_spec.sector
- * Return: UINT64_MAX when it does not fit. Pure.
+ * Return: the granted size; UINT64_MAX: it does not fit. Pure.
  */
-uint64_t device_fit(
-	const struct device_manager *m, const struct device_pool *pool, bool sector, uint64_t size_bytes);
+uint64_t device_fit(const struct device_manager *m, const struct device_pool *pool, bool sector,
+	uint64_t requested_bytes);
 
 /** device_fit_units() - an ops.fit() for pools in which a device takes just its size, in whole units. */
-uint64_t device_fit_units(const struct device_pool *pool, bool sector, uint64_t size_bytes);
+uint64_t device_fit_units(const struct device_pool *pool, bool sector, uint64_t requested_bytes);
 
-/** device_list_confirm() - an ops.confirm() in @l, which was just read. Return: as device_confirm(). */
+/** device_list_confirm() - an ops.confirm() that searches @l, which was just read. Return: as
+ * device_confirm(). */
 int device_list_confirm(const struct device_list *l, const struct device *d, struct error **err) MUST_CHECK;
 
 /** device_list_pool() - the pool with @uuid, borrowed, or NULL. */
 const struct device_pool *device_list_pool(const struct device_list *l, const char *uuid);
 
-/** device_list_join() - add copies of the devices of @other and of its pools, which are closed in @l. */
+/** device_list_join() - add copies of the devices of @other and of its pools, which are marked closed in @l.
+ */
 void device_list_join(struct device_list *l, const struct device_list *other);
 
 /** device_list_note() - bring @l up to date after @d was created (@exists) or destroyed, without asking the
- * kernel: the pool's free bytes change by its size, the largest device is what is free, rounded to the unit,
- * and one device less or more can be described. Nothing changes when @l shows it so already. */
+ * kernel: the pool's free bytes change by its size, the largest possible device is the free space rounded to
+ * the unit, and one device fewer or more can be described. Nothing changes if @l already shows this. */
 void device_list_note(struct device_list *l, const struct device *d, bool exists);
 
-/** device_id_valid() - whether @id can be the name of a device: what LVM takes, of at most 63 bytes, as a
- * namespace's label holds. */
+/** device_id_valid() - whether @id can be the name of a device: LVM accepts it, and it has at most 63 bytes,
+ * which fit into a namespace's label. */
 bool device_id_valid(const char *id);
 
 /** device_dup() - a copy. Return: device_free(). */

@@ -2,8 +2,9 @@
 /*
  * Namespaces as devices.
  *
- * Every operation asks the kernel again: that costs a few reads of sysfs, and somebody else may use the
- * same regions. A name proves nothing: what is destroyed bears both the name and the UUID that were recorded.
+ * Every operation lists the namespaces again: that costs a few reads of sysfs, and other programs may use the
+ * same regions. A name alone proves nothing: a namespace is destroyed only if it has both the name and the
+ * UUID that were recorded.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -12,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bounded_lock.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "base/turn.h"
 #include "pmem/device/device.h"
 #include "pmem/layout.h"
 #include "pmem/nd/nd.h"
@@ -23,11 +24,13 @@
 #define WAIT_MS 20000
 
 struct device_direct {
-	struct turn turn; /* nothing of ours comes between a look and what is done after it */
+	struct bounded_lock lock; /* so that no other operation of ours comes between a listing and the change
+			     that is based on it */
 	struct nd *nd;
-	pthread_mutex_t mutex; /* guards what follows, for those whose turn it is not; held for moments */
-	/* What was seen last; NULL after a failure, which may have changed things. Only the one whose turn it
-	 * is replaces it. */
+	pthread_mutex_t
+		mutex; /* protects the following for callers that do not hold the lock; held for moments */
+	/* The last listing; NULL after a failure, which may have changed something. Only the holder of the
+	 * lock replaces it. */
 	struct nd_inventory *latest;
 };
 
@@ -68,13 +71,13 @@ static bool used_extents(const struct nd_region *r, struct extent *ret)
 
 /* None where they would give more than the kernel does. */
 static size_t free_extents(
-	const struct nd_region *r, uint64_t unit_bytes, uint64_t ret_bytes[static LAYOUT_GAPS_MAX])
+	const struct nd_region *r, uint64_t unit_bytes, uint64_t ret_bytes[static LAYOUT_EXTENTS_MAX])
 {
 	struct extent *used = x_calloc(r->n_namespaces, sizeof(*used));
 	size_t n = 0;
 
 	if (used_extents(r, used))
-		n = layout_gaps(used, r->n_namespaces, r->size_bytes, unit_bytes, ret_bytes);
+		n = layout_free_extents(used, r->n_namespaces, r->size_bytes, unit_bytes, ret_bytes);
 	free(used);
 	return n > 0 && ret_bytes[0] > r->max_extent_bytes ? 0 : n;
 }
@@ -89,6 +92,7 @@ static struct device_pool to_pool(const struct nd_region *r)
 		.uuid = x_strdup(r->identity),
 		.name = x_asprintf("%s%s", r->bus, r->name),
 		.capacity.total_bytes = r->size_bytes,
+		.region_bytes = r->size_bytes,
 		.capacity.available_bytes = full ? 0 : layout_round_down(r->available_bytes, unit),
 		.capacity.max_volume_bytes = nd_usable_bytes(r, ND_FSDAX, largest),
 		.capacity.max_sector_volume_bytes = nd_usable_bytes(r, ND_SECTOR, largest),
@@ -103,19 +107,19 @@ static struct device_pool to_pool(const struct nd_region *r)
 	return p;
 }
 
-/* The smallest namespace that serves @size_bytes, which is no more than the pool's largest. */
+/* The smallest namespace for @size_bytes, which is no more than the pool's largest. */
 static uint64_t raw_bytes_for(const struct device_pool *p, bool sector, uint64_t size_bytes)
 {
 	return layout_raw_bytes(&p->rules, sector, size_bytes);
 }
 
-static uint64_t fit(const struct device_pool *pool, bool sector, uint64_t size_bytes)
+static uint64_t fit(const struct device_pool *pool, bool sector, uint64_t requested_bytes)
 {
 	uint64_t largest = capacity_max_bytes(&pool->capacity, sector);
 
-	if (largest == 0 || size_bytes > largest)
+	if (largest == 0 || requested_bytes > largest)
 		return UINT64_MAX;
-	return layout_usable(&pool->rules, sector, raw_bytes_for(pool, sector, size_bytes));
+	return layout_usable(&pool->rules, sector, raw_bytes_for(pool, sector, requested_bytes));
 }
 
 static int compare_devices(const void *a, const void *b)
@@ -167,7 +171,7 @@ static void remember(struct device_direct *m, struct nd_inventory *inv)
 	nd_inventory_free(old);
 }
 
-static int look(struct device_direct *m, struct error **err)
+static int list_namespaces(struct device_direct *m, struct error **err)
 {
 	struct nd_inventory *inv = NULL;
 
@@ -180,9 +184,10 @@ static int look(struct device_direct *m, struct error **err)
 static int list(void *self, struct device_list **ret, struct error **err)
 {
 	struct device_direct *m = self;
-	CLEANUP(turn_endp) struct turn *turn = NULL;
+	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
 
-	if (turn_take(&m->turn, "list devices", WAIT_MS, &turn, err) < 0 || look(m, err) < 0)
+	if (bounded_lock_take(&m->lock, "list devices", WAIT_MS, &lock, err) < 0 ||
+		list_namespaces(m, err) < 0)
 		return -1;
 	*ret = to_list(m->latest);
 	return 0;
@@ -250,7 +255,7 @@ static int plan(const struct nd_inventory *inv, const struct device_spec *spec, 
 	if (!device_id_valid(spec->id) || str_eq(spec->id, POOL_NAMESPACE_NAME))
 		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is not a valid name of a volume", spec->id);
 	if (!r)
-		return err_set(err, ERR_NOT_FOUND, "there is no region %s", spec->pool);
+		return err_set(err, ERR_NOT_FOUND, "region %s does not exist", spec->pool);
 	if (is_taken(inv, spec->id))
 		return err_set(err, ERR_EXISTS, "a namespace of that name exists");
 
@@ -262,15 +267,15 @@ static int plan(const struct nd_inventory *inv, const struct device_spec *spec, 
 	*ret = (struct nd_spec){
 		.bus = r->bus,
 		.region = r->name,
-		.name = spec->id,
+		.label = spec->id,
 		.uuid = spec->identity,
-		.size_bytes = raw_bytes_for(&pool, spec->sector, spec->size_bytes),
+		.raw_bytes = raw_bytes_for(&pool, spec->sector, spec->size_bytes),
 		.mode = spec->sector ? ND_SECTOR : ND_FSDAX,
 	};
 	return 0;
 }
 
-/* Where the kernel's layout is another one than ours, a volume must not become smaller than promised. */
+/* If the kernel's layout differs from ours, a volume must not become smaller than promised. */
 static int check_size(
 	struct device_direct *m, const struct device_spec *spec, const struct device *d, struct error **err)
 {
@@ -279,14 +284,14 @@ static int check_size(
 
 	if (d->size_bytes >= spec->size_bytes)
 		return 0;
-	err_set(err, ERR_INTERNAL, "it got %ju bytes instead of %ju", (uintmax_t)d->size_bytes,
+	err_set(err, ERR_INTERNAL, "the device has %ju bytes instead of %ju", (uintmax_t)d->size_bytes,
 		(uintmax_t)spec->size_bytes);
 	if (nd_destroy(m->nd, d->identity, d->id, &after, &second) < 0)
-		err_wrap(err, "not taken back (%s)", second->msg);
+		err_wrap(err, "could not be removed again (%s)", second->msg);
 	return -1;
 }
 
-static int create_in_turn(
+static int create_locked(
 	struct device_direct *m, const struct device_spec *spec, struct device **ret, struct error **err)
 {
 	CLEANUP(nd_inventory_freep) struct nd_inventory *after = NULL;
@@ -294,7 +299,7 @@ static int create_in_turn(
 	CLEANUP(device_freep) struct device *d = NULL;
 	struct nd_spec wanted;
 
-	if (look(m, err) < 0 || plan(m->latest, spec, &wanted, err) < 0)
+	if (list_namespaces(m, err) < 0 || plan(m->latest, spec, &wanted, err) < 0)
 		return -1;
 	if (nd_create(m->nd, &wanted, &ns, &after, err) < 0)
 		return -1;
@@ -310,11 +315,11 @@ static int create_in_turn(
 static int create(void *self, const struct device_spec *spec, struct device **ret, struct error **err)
 {
 	struct device_direct *m = self;
-	CLEANUP(turn_endp) struct turn *turn = NULL;
+	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
 
-	if (turn_take(&m->turn, "make a device", WAIT_MS, &turn, err) < 0)
+	if (bounded_lock_take(&m->lock, "create a device", WAIT_MS, &lock, err) < 0)
 		return err_wrap(err, "device %s", spec->id);
-	if (create_in_turn(m, spec, ret, err) == 0)
+	if (create_locked(m, spec, ret, err) == 0)
 		return 0;
 	remember(m, NULL);
 	return err_wrap(err, "device %s", spec->id);
@@ -332,7 +337,8 @@ static const struct nd_namespace *find_own(const struct nd_inventory *inv, const
 	return NULL;
 }
 
-/* What is not there in a region that is incomplete may come back with it. Return: NULL with ERR_UNAVAILABLE.
+/* A namespace that is missing in an incomplete region may come back with the region. Return: NULL with
+ * ERR_UNAVAILABLE.
  */
 static const struct nd_region *complete_region(
 	const struct nd_inventory *inv, const char *pool, struct error **err)
@@ -352,18 +358,18 @@ static int find_to_destroy(
 	*ret = m->latest && find_own(m->latest, wanted);
 	if (*ret)
 		return 0;
-	if (look(m, err) < 0)
+	if (list_namespaces(m, err) < 0)
 		return -1;
 	const struct nd_region *r = complete_region(m->latest, wanted->pool, err);
 	if (!r)
 		return -1;
 	*ret = find_own(m->latest, wanted);
 	if (!*ret && find_named(r, wanted->id))
-		return err_set(err, ERR_PRECONDITION, "it is another one of that name");
+		return err_set(err, ERR_PRECONDITION, "another namespace has its name");
 	return 0;
 }
 
-static int destroy_in_turn(
+static int destroy_locked(
 	struct device_direct *m, const struct device *wanted, int exclusive_fd, struct error **err)
 {
 	CLEANUP(nd_inventory_freep) struct nd_inventory *after = NULL;
@@ -387,11 +393,11 @@ static int destroy_in_turn(
 static int destroy(void *self, const struct device *device, int exclusive_fd, struct error **err)
 {
 	struct device_direct *m = self;
-	CLEANUP(turn_endp) struct turn *turn = NULL;
+	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
 	CLEANUP(fd_closep) int fd = exclusive_fd;
 
-	if (turn_take(&m->turn, "remove a device", WAIT_MS, &turn, err) < 0 ||
-		destroy_in_turn(m, device, TAKE_FD(fd), err) < 0)
+	if (bounded_lock_take(&m->lock, "remove a device", WAIT_MS, &lock, err) < 0 ||
+		destroy_locked(m, device, TAKE_FD(fd), err) < 0)
 		return err_wrap(err, "device %s", device->id);
 	return 0;
 }
@@ -400,10 +406,10 @@ static int destroy(void *self, const struct device *device, int exclusive_fd, st
 static int activate(void *self, const struct device_list *l, struct error **err)
 {
 	struct device_direct *m = self;
-	CLEANUP(turn_endp) struct turn *turn = NULL;
+	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
 	int rc = 0;
 
-	if (turn_take(&m->turn, "activate devices", WAIT_MS, &turn, err) < 0)
+	if (bounded_lock_take(&m->lock, "activate devices", WAIT_MS, &lock, err) < 0)
 		return -1;
 	for (size_t i = 0; i < l->n_devices; i++) {
 		const struct device *d = &l->devices[i];
@@ -424,7 +430,7 @@ static int activate(void *self, const struct device_list *l, struct error **err)
 /* Of the process: there is one kernel below all managers. */
 static void activity(void *self, struct device_activity *ret)
 {
-	char step[TURN_TEXT_MAX];
+	char step[BOUNDED_LOCK_STEP_MAX];
 
 	(void)self;
 	*ret = (struct device_activity){.since_ns = nd_activity(step)};
@@ -443,7 +449,7 @@ static void close_manager(void *self)
 	nd_close(m->nd);
 	nd_inventory_free(m->latest);
 	pthread_mutex_destroy(&m->mutex);
-	turn_done(&m->turn);
+	bounded_lock_done(&m->lock);
 	free(m);
 }
 
@@ -466,7 +472,7 @@ struct device_manager *device_open_direct(struct nd *nd)
 	struct device_manager *manager = x_malloc(sizeof(*manager));
 	struct device_direct *m = x_calloc(1, sizeof(*m));
 
-	turn_init(&m->turn);
+	bounded_lock_init(&m->lock);
 	pthread_mutex_init(&m->mutex, NULL);
 	m->nd = nd;
 	*manager = (struct device_manager){.ops = &ops, .self = m};

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "pmem/device/device_fake_private.h"
+#include "pmem/device/device_fake_folder.h"
 #include "pmem/layout.h"
 
 struct fake {
@@ -104,7 +104,7 @@ static int destroy_locked(
 	if (!e || !str_eq(fake->model.uuids[e->region], device->pool))
 		return 0;
 	if (!str_eq(e->identity, device->identity))
-		return err_set(err, ERR_PRECONDITION, "it bears another identity");
+		return err_set(err, ERR_PRECONDITION, "it has another identity");
 	if (fd >= 0)
 		close(TAKE_FD(fd));
 	if (fake->folder && fake_folder_forget(fake->folder, device->id, err) < 0)

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fake's folder: model.json says what the regions are, <id>.device what lies where, <id>.image holds the
- * bytes.
+ * The fake's folder: model.json describes the regions, <id>.device the extent of a device, and <id>.image has
+ * its content.
  *
  * A device exists while its .device does: that is written after the image is there and removed before it
- * goes, so whatever a crash interrupts, an image without description is rubbish that the next opening
- * removes.
+ * goes, so whatever a crash interrupts, an image without description is unused, and is removed when the
+ * folder is opened next.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/durable_step.h"
 #include "base/json/json.h"
 #include "base/mem.h"
 #include "base/parse.h"
-#include "base/step.h"
 #include "base/str.h"
 #include "os/file.h"
 #include "os/lock.h"
 #include "os/loopdev.h"
-#include "pmem/device/device_fake_private.h"
+#include "pmem/device/device_fake_folder.h"
 
 #define FOLDER_MODE   0700
 #define FILE_MODE     0600
@@ -31,7 +31,7 @@
 #define DEVICE_SUFFIX ".device"
 #define IMAGE_SUFFIX  ".image"
 
-/* What either kind of file may say; the rest stays NULL or 0. */
+/* The members of both kinds of files; others stay NULL or 0. */
 struct content {
 	char *id;
 	char *identity;
@@ -88,7 +88,7 @@ static int parse_content(struct span text, struct content *c, struct error **err
 	}
 }
 
-/* Nobody but we write these files, and all at once: what cannot be understood was damaged. */
+/* Only this module writes these files, and atomically: a file that cannot be parsed is damaged. */
 static int read_file(struct fake_folder *f, const char *name, struct content *c, struct error **err)
 {
 	CLEANUP(buf_done) struct buf text = BUF_INIT(JSON_MAX);
@@ -156,8 +156,7 @@ static int load_model(struct fake_folder *f, const struct device_fake_config *co
 		strv_len(c.pools) != m->n_regions)
 		return err_set(err, ERR_PRECONDITION,
 			"it holds %zu regions of %ju bytes in units of %ju, not %zu of %ju in units of %ju: "
-			"leave "
-			"-fakeRegionSize out to take it as it is",
+			"omit -fakeRegionSize to use it as it is",
 			strv_len(c.pools), (uintmax_t)c.size_bytes, (uintmax_t)c.unit_bytes, m->n_regions,
 			(uintmax_t)m->region_bytes, (uintmax_t)m->unit_bytes);
 	strv_free(m->uuids);
@@ -199,18 +198,18 @@ static int load_devices(struct fake_folder *f, struct fake_model *m, char *const
 }
 
 /* No loop device is over such an image: it gets one after its description, and loses it before. */
-static int remove_rubbish(
+static int remove_leftovers(
 	struct fake_folder *f, const struct fake_model *m, char *const *names, struct error **err)
 {
 	for (size_t i = 0; names[i]; i++) {
-		bool rubbish = names[i][0] == '.' && str_ends(names[i], ".tmp");
+		bool is_leftover = names[i][0] == '.' && str_ends(names[i], ".tmp");
 
 		if (str_ends(names[i], IMAGE_SUFFIX)) {
 			CLEANUP(free_charp)
 			char *id = x_strndup(names[i], strlen(names[i]) - strlen(IMAGE_SUFFIX));
-			rubbish = !fake_model_find(m, id);
+			is_leftover = !fake_model_find(m, id);
 		}
-		if (rubbish && file_unlink_durable(f->dir_fd, names[i], err) < 0)
+		if (is_leftover && file_unlink_durable(f->dir_fd, names[i], err) < 0)
 			return -1;
 	}
 	return 0;
@@ -227,8 +226,8 @@ static int check_unused(char *const *names, struct error **err)
 }
 
 /* A driver that has the folder makes and removes files while they are read, all of them whole. */
-static int look(struct fake_folder *f, const struct device_fake_config *config, struct fake_model *m,
-	struct error **err)
+static int load_consistently(struct fake_folder *f, const struct device_fake_config *config,
+	struct fake_model *m, struct error **err)
 {
 	for (unsigned i = 0;; i++) {
 		CLEANUP(strv_freep) char **names = NULL;
@@ -257,7 +256,7 @@ static int load(struct fake_folder *f, const struct device_fake_config *config, 
 		return -1;
 	if (load_devices(f, m, names, err) < 0)
 		return -1;
-	return remove_rubbish(f, m, names, err);
+	return remove_leftovers(f, m, names, err);
 }
 
 int fake_folder_open(const struct device_fake_config *config, struct fake_model *m, struct fake_folder **ret,
@@ -270,7 +269,7 @@ int fake_folder_open(const struct device_fake_config *config, struct fake_model 
 		return -1;
 	if (!config->read_only && host_lock(f->dir_fd, LOCK_NAME, /* timeout_ms= */ 0, &f->lock_fd, err) < 0)
 		return err_wrap(err, "folder %s", config->path);
-	if ((config->read_only ? look : load)(f, config, m, err) < 0)
+	if ((config->read_only ? load_consistently : load)(f, config, m, err) < 0)
 		return err_wrap(err, "folder %s", config->path);
 	*ret = TAKE_PTR(f);
 	return 0;
@@ -296,7 +295,7 @@ static int open_image(struct fake_folder *f, const char *id, int *ret_fd, struct
 	return 0;
 }
 
-/* What is there under the name is left from a creation that could not be undone: the model knows no such
+/* An existing file of that name is left from a creation that could not be undone: the model knows no such
  * device. fsync, so that the size is on the disk before the description is. */
 static int make_image(
 	struct fake_folder *f, const char *name, uint64_t size_bytes, int *ret_fd, struct error **err)

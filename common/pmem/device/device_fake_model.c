@@ -7,7 +7,7 @@
 #include "base/random.h"
 #include "base/sorted.h"
 #include "base/str.h"
-#include "pmem/device/device_fake_private.h"
+#include "pmem/device/device_fake_model.h"
 #include "pmem/layout.h"
 
 void fake_model_init(struct fake_model *m, const struct device_fake_config *config)
@@ -153,8 +153,9 @@ int fake_model_place(const struct fake_model *m, size_t region, uint64_t size_by
 {
 	const struct fake_region *r = &m->regions[region];
 
-	if (!layout_find_gap(r->used, r->n_used, m->region_bytes, size_bytes, m->unit_bytes, ret_start_bytes))
-		return err_set(err, ERR_EXHAUSTED, "no gap in region%zu holds %ju bytes", region,
+	if (!layout_find_extent(
+		    r->used, r->n_used, m->region_bytes, size_bytes, m->unit_bytes, ret_start_bytes))
+		return err_set(err, ERR_EXHAUSTED, "no free extent of region%zu holds %ju bytes", region,
 			(uintmax_t)size_bytes);
 	return 0;
 }
@@ -239,17 +240,18 @@ struct device *fake_model_device(const struct fake_model *m, const struct fake_e
 static struct device_pool as_pool(const struct fake_model *m, size_t region)
 {
 	const struct fake_region *r = &m->regions[region];
-	uint64_t largest = layout_largest_gap(r->used, r->n_used, m->region_bytes, m->unit_bytes);
+	uint64_t largest = layout_largest_extent(r->used, r->n_used, m->region_bytes, m->unit_bytes);
 	struct device_pool p = {.uuid = x_strdup(m->uuids[region]),
 		.name = x_asprintf("region%zu", region),
 		.capacity.total_bytes = layout_round_down(m->region_bytes, m->unit_bytes),
+		.region_bytes = m->region_bytes,
 		.capacity.max_volume_bytes = largest,
 		.capacity.max_sector_volume_bytes = largest,
 		.rules.unit_bytes = m->unit_bytes,
 		.complete = true};
 
 	p.n_free_extents =
-		layout_gaps(r->used, r->n_used, m->region_bytes, m->unit_bytes, p.free_extent_bytes);
+		layout_free_extents(r->used, r->n_used, m->region_bytes, m->unit_bytes, p.free_extent_bytes);
 	p.capacity.available_bytes = p.capacity.total_bytes - r->used_bytes;
 	return p;
 }

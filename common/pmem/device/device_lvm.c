@@ -2,10 +2,10 @@
 /*
  * Logical volumes as devices.
  *
- * What LVM showed last is remembered and brought up to date with our own changes, so that to create or
- * destroy a device takes one command. It is only believed where LVM itself has the last word afterwards (a
- * name or extents of one group, a tag); every refusal is decided on a fresh listing. The one thing it cannot
- * see is a device that somebody else made in another of our groups since the last listing, under the same ID.
+ * The last listing is kept and updated with our own changes, so that creating or destroying a device takes
+ * one command. It is relied on only for what LVM itself checks again in the command (a name or extents of one
+ * group, a tag); every refusal is decided on a fresh listing. Only a device with the same ID that another
+ * program has made in another of our groups since the last listing is not noticed.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -14,38 +14,32 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/bounded_lock.h"
+#include "base/durable_step.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/random.h"
-#include "base/step.h"
 #include "base/str.h"
-#include "base/turn.h"
 #include "os/blockdev.h"
 #include "pmem/device/device.h"
 #include "pmem/layout.h"
-#include "pmem/lvm/lvm_private.h"
-#include "pmem/pool/pool_saved.h"
+#include "pmem/lvm/lvm_metadata_reserve.h"
+#include "pmem/pool/pool_backup.h"
 #include "pmem/pool/pool_vg.h"
 
 #define NODE_WAIT_MS 5000
-/* As nd.h: what takes longer may hang in the kernel, where nothing ends it, and each caller that waits holds
- * a thread. */
+/* As in nd.h: an operation that takes longer may hang in the kernel, where it cannot be ended, and each
+ * caller that waits holds a thread. */
 #define WAIT_MS 20000
 
-/* What LVM writes about a volume of ours, which has a name of up to 63 bytes, a tag and one segment. */
-#define LV_TEXT_BYTES 512
-/* What a group is described by beside its volumes. */
-#define VG_TEXT_BYTES     2048
-#define MIN_RESERVE_BYTES 2048
-#define MAX_RESERVE_BYTES (64U << 10)
-
 struct device_lvm {
-	struct turn turn; /* around commands and for what follows */
+	struct bounded_lock lock; /* around commands and for what follows */
 	struct nd *nd;
 	struct lvm *lvm;
 	struct lvm_report *report;   /* of the last listing; NULL before the first */
+	struct nd_inventory *inv;    /* of the same listing */
 	struct device_list *seen;    /* the same, with what we have changed since */
-	char *saved_folder;          /* pool_saved.h; NULL: no copies of metadata are kept */
+	char *saved_folder;          /* pool_backup.h; NULL: no copies of metadata are kept */
 	bool saving_fails;           /* and that was logged */
 	pthread_mutex_t paths_mutex; /* for what follows; held for moments */
 	char **paths;                /* block devices below our groups, as listed last: strv */
@@ -85,36 +79,6 @@ static struct device to_device(const struct lvm_lv *lv)
 	};
 }
 
-/*
- * Old and new text must both fit into a metadata area (_vg_write_raw() of LVM's
- * lib/format_text/format-text.c), so that one can grow to half of it. What is kept back describes a volume in
- * hundreds of pieces, and lets volumes be removed, which writes a new text, too.
- */
-static uint64_t text_reserve(const struct lvm_vg *vg)
-{
-	uint64_t part = vg->mda_bytes / 32;
-
-	return part < MIN_RESERVE_BYTES   ? MIN_RESERVE_BYTES
-	       : part > MAX_RESERVE_BYTES ? MAX_RESERVE_BYTES
-					  : part;
-}
-
-static uint64_t count_more(const struct lvm_vg *vg)
-{
-	uint64_t reserve = text_reserve(vg);
-
-	return vg->mda_free_bytes > reserve ? (vg->mda_free_bytes - reserve) / LV_TEXT_BYTES : 0;
-}
-
-static uint64_t count_all(const struct lvm_vg *vg)
-{
-	uint64_t taken = VG_TEXT_BYTES + text_reserve(vg);
-
-	if (vg->mda_bytes == 0)
-		return 0;
-	return vg->mda_bytes / 2 > taken ? (vg->mda_bytes / 2 - taken) / LV_TEXT_BYTES : 1;
-}
-
 static const char *obstacle_of(const struct lvm_vg *vg)
 {
 	if (vg->exported)
@@ -122,31 +86,58 @@ static const char *obstacle_of(const struct lvm_vg *vg)
 	return vg->missing_pvs > 0 ? DEVICE_PARTS_MISSING : NULL;
 }
 
+static uint64_t region_size_of(const struct nd_inventory *inv, const char *block_path)
+{
+	for (size_t i = 0; i < inv->n_regions; i++) {
+		const struct nd_region *r = &inv->regions[i];
+
+		for (size_t k = 0; k < r->n_namespaces; k++) {
+			if (str_eq(r->namespaces[k].block_path, block_path))
+				return r->size_bytes;
+		}
+	}
+	return 0;
+}
+
+/* All namespaces of a group are in one region; some may be missing. */
+static uint64_t region_bytes(const struct device_lvm *m, const struct lvm_vg *vg)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < m->report->n_pvs && bytes == 0; i++) {
+		if (str_eq(m->report->pvs[i].vg_uuid, vg->uuid))
+			bytes = region_size_of(m->inv, m->report->pvs[i].path);
+	}
+	return bytes;
+}
+
 /* LVM changes nothing in a group that lacks parts or is exported. */
-static struct device_pool to_pool(const struct lvm_vg *vg)
+static struct device_pool to_pool(const struct device_lvm *m, const struct lvm_vg *vg)
 {
 	const char *obstacle = obstacle_of(vg);
 	bool complete = !obstacle;
-	bool usable = complete && (vg->mda_bytes == 0 || count_more(vg) > 0);
+	bool usable = complete && (vg->mda_bytes == 0 || lvm_metadata_more_volumes(vg) > 0);
 
 	return (struct device_pool){
 		.uuid = x_strdup(vg->uuid),
 		.name = x_strdup(vg->name),
 		.capacity.total_bytes = vg->size_bytes,
+		.region_bytes = region_bytes(m, vg),
 		.capacity.available_bytes = vg->free_bytes,
 		.capacity.max_volume_bytes = usable ? vg->free_bytes : 0,
 		.capacity.max_sector_volume_bytes = usable ? vg->free_bytes : 0,
 		.rules.unit_bytes = vg->extent_bytes,
 		.used_up = complete && !usable ? DEVICE_NO_TEXT : NULL,
-		.max_devices = count_all(vg),
-		.more_devices = count_more(vg),
+		.max_devices = lvm_metadata_max_volumes(vg),
+		.more_devices = lvm_metadata_more_volumes(vg),
 		.complete = complete,
 		.obstacle = obstacle,
 	};
 }
 
-static struct device_list *to_list(const struct lvm_report *r)
+static struct device_list *to_list(const struct device_lvm *m)
 {
+	const struct lvm_report *r = m->report;
 	struct device_list *l = x_calloc(1, sizeof(*l));
 
 	l->devices = x_calloc(r->n_lvs, sizeof(*l->devices));
@@ -154,7 +145,7 @@ static struct device_list *to_list(const struct lvm_report *r)
 	for (size_t i = 0; i < r->n_lvs; i++)
 		l->devices[l->n_devices++] = to_device(&r->lvs[i]);
 	for (size_t i = 0; i < r->n_vgs; i++)
-		l->pools[l->n_pools++] = to_pool(&r->vgs[i]);
+		l->pools[l->n_pools++] = to_pool(m, &r->vgs[i]);
 	return l;
 }
 
@@ -185,26 +176,28 @@ static int refresh(struct device_lvm *m, struct error **err)
 		return err_wrap(err, "list volume groups");
 	lvm_report_free(m->report);
 	m->report = TAKE_PTR(report);
+	nd_inventory_free(m->inv);
+	m->inv = TAKE_PTR(inv);
 	device_list_free(m->seen);
-	m->seen = to_list(m->report);
+	m->seen = to_list(m);
 	return 0;
 }
 
 static int list(void *self, struct device_list **ret, struct error **err)
 {
 	struct device_lvm *m = self;
-	CLEANUP(turn_endp) struct turn *turn = NULL;
+	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
 
-	if (turn_take(&m->turn, "list devices", WAIT_MS, &turn, err) < 0)
+	if (bounded_lock_take(&m->lock, "list devices", WAIT_MS, &lock, err) < 0)
 		return -1;
 	if (refresh(m, err) < 0)
 		return -1;
-	*ret = to_list(m->report);
+	*ret = to_list(m);
 	return 0;
 }
 
-/* A copy of our devices on another disk has volumes of the same names and UUIDs, which somebody may have
- * activated: LVM, which is not shown that disk, takes them for ours. */
+/* A copy of our devices on another disk has volumes of the same names and UUIDs, which may be active: LVM,
+ * which does not see that disk, takes them for ours. */
 static int confirm(void *self, const struct device *d, struct error **err)
 {
 	struct device_lvm *m = self;
@@ -216,9 +209,8 @@ static int confirm(void *self, const struct device *d, struct error **err)
 	pthread_mutex_unlock(&m->paths_mutex);
 	if (dm_require_on(d->path, paths, err) < 0)
 		return err_wrap(err,
-			"what is active as volume %s is not on persistent memory of ours: deactivate the "
-			"copy of its group "
-			"(lvchange -an)",
+			"the device that is active as volume %s is not on persistent memory of this driver: "
+			"deactivate the copy of its group (lvchange -an)",
 			d->id);
 	return 0;
 }
@@ -238,7 +230,7 @@ static int run_lvcreate(struct device_lvm *m, const struct device_spec *spec, co
 	uint64_t bytes, struct error **err)
 {
 	CLEANUP(free_charp) char *size = x_asprintf("%jub", (uintmax_t)bytes);
-	/* -Zn -Wn: what is in it is the caller's to clear, without LVM waiting for the node. */
+	/* -Zn -Wn: the caller clears the content, and LVM does not wait for the node. */
 	const char *const argv[] = {"lvcreate", "-y", "-Zn", "-Wn", "--addtag", spec->identity, "-n",
 		spec->id, "-L", size, group, NULL};
 
@@ -248,7 +240,7 @@ static int run_lvcreate(struct device_lvm *m, const struct device_spec *spec, co
 static int run_lvremove(struct device_lvm *m, const struct device *d, struct error **err)
 {
 	const struct device_pool *pool = device_list_pool(m->seen, d->pool);
-	/* By the selection LVM itself compares what it removes, under its own lock. */
+	/* With the selection LVM itself compares the identity, under its own lock. */
 	CLEANUP(free_charp)
 	char *select =
 		*d->identity ? x_asprintf("lv_name=%s&&vg_uuid=%s&&lv_tags={%s}", d->id, d->pool, d->identity)
@@ -278,7 +270,7 @@ static int fail_obstacle(
 	const struct device_pool *pool = device_list_pool(m->seen, spec->pool);
 
 	if (code == ERR_NOT_FOUND)
-		return err_set(err, code, "device %s: there is no volume group %s", spec->id, spec->pool);
+		return err_set(err, code, "device %s: volume group %s does not exist", spec->id, spec->pool);
 	if (code == ERR_EXISTS)
 		return err_set(err, code, "device %s exists", spec->id);
 	if (code == ERR_UNAVAILABLE)
@@ -292,14 +284,14 @@ static int fail_obstacle(
 		(uintmax_t)spec->size_bytes, spec->pool);
 }
 
-/* What is remembered may be old: an obstacle is only true after a fresh look. */
+/* The kept listing may be old: an obstacle counts only after a fresh listing. */
 static int check_spec(struct device_lvm *m, const struct device_spec *spec, struct error **err)
 {
 	/* LVM takes "group/name" for a name too, and reads a group out of it. */
 	if (!device_id_valid(spec->id))
 		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is not a valid name of a volume", spec->id);
 	if (!is_uuid(spec->identity))
-		return err_set(err, ERR_INVALID_ARGUMENT, "identity \"%s\" is no UUID", spec->identity);
+		return err_set(err, ERR_INVALID_ARGUMENT, "identity \"%s\" is not a UUID", spec->identity);
 	if (m->seen && find_obstacle(m, spec) == 0)
 		return 0;
 	if (refresh(m, err) < 0)
@@ -336,7 +328,8 @@ static int make(struct device_lvm *m, const struct device_spec *spec, struct dev
 	return 0;
 }
 
-/* After a failure: nothing of ours may stay, and what was in the way decides the code, not LVM's words. */
+/* After a failure: no part of the device may stay, and the state of the pool decides the error code, not
+ * LVM's messages. */
 static int clean_up_and_explain(struct device_lvm *m, const struct device_spec *spec, struct error **err)
 {
 	CLEANUP(error_freep) struct error *ignored = NULL;
@@ -348,7 +341,7 @@ static int clean_up_and_explain(struct device_lvm *m, const struct device_spec *
 	const struct device *d = find(m, spec->pool, spec->id);
 	if (d && str_eq(d->identity, spec->identity)) {
 		if (run_lvremove(m, d, &ignored) < 0)
-			return err_wrap(err, "device %s is left half-made (%s)", spec->id, ignored->msg);
+			return err_wrap(err, "device %s is left partly created (%s)", spec->id, ignored->msg);
 		device_list_free(TAKE_PTR(m->seen));
 		return err_wrap(err, "device %s", spec->id);
 	}
@@ -359,7 +352,7 @@ static int clean_up_and_explain(struct device_lvm *m, const struct device_spec *
 	return fail_obstacle(m, code, spec, err);
 }
 
-static int create_in_turn(
+static int create_locked(
 	struct device_lvm *m, const struct device_spec *spec, struct device **ret, struct error **err)
 {
 	if (check_spec(m, spec, err) < 0)
@@ -373,19 +366,19 @@ static int create_in_turn(
 static int create(void *self, const struct device_spec *spec, struct device **ret, struct error **err)
 {
 	struct device_lvm *m = self;
-	CLEANUP(turn_endp) struct turn *turn = NULL;
+	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
 
-	if (turn_take(&m->turn, "make a device", WAIT_MS, &turn, err) < 0)
+	if (bounded_lock_take(&m->lock, "create a device", WAIT_MS, &lock, err) < 0)
 		return err_wrap(err, "device %s", spec->id);
-	return create_in_turn(m, spec, ret, err);
+	return create_locked(m, spec, ret, err);
 }
 
 static int refuse_other(const struct device *wanted, struct error **err)
 {
-	return err_set(err, ERR_PRECONDITION, "device %s is another one of that name", wanted->id);
+	return err_set(err, ERR_PRECONDITION, "another logical volume has the name of device %s", wanted->id);
 }
 
-/* A device without identity can be told from another one only by a fresh look.
+/* A device without identity can be distinguished from another one only by a fresh listing.
  * @ret: the device as it was seen, or NULL when its group is complete and lacks it. */
 static int find_to_destroy(
 	struct device_lvm *m, const struct device *wanted, const struct device **ret, struct error **err)
@@ -408,7 +401,8 @@ static int find_to_destroy(
 	return 0;
 }
 
-/* The selection fits nothing, without an error, when another device has taken the place since the last look.
+/* The selection matches nothing, without an error, if another device has taken the name since the last
+ * listing.
  */
 static int check_gone(struct device_lvm *m, const struct device *d, struct error **err)
 {
@@ -426,10 +420,10 @@ static int check_gone(struct device_lvm *m, const struct device *d, struct error
 		return 0;
 	if (!str_eq(now->identity, d->identity))
 		return refuse_other(d, err);
-	return err_set(err, ERR_INTERNAL, "device %s is still there after its removal", d->id);
+	return err_set(err, ERR_INTERNAL, "device %s still exists after its removal", d->id);
 }
 
-static int destroy_in_turn(
+static int destroy_locked(
 	struct device_lvm *m, const struct device *wanted, int *exclusive_fd, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
@@ -452,12 +446,12 @@ static int destroy_in_turn(
 static int destroy(void *self, const struct device *device, int exclusive_fd, struct error **err)
 {
 	CLEANUP(fd_closep) int fd = exclusive_fd;
-	CLEANUP(turn_endp) struct turn *turn = NULL;
+	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
 	struct device_lvm *m = self;
 
-	if (turn_take(&m->turn, "remove a device", WAIT_MS, &turn, err) < 0)
+	if (bounded_lock_take(&m->lock, "remove a device", WAIT_MS, &lock, err) < 0)
 		return err_wrap(err, "device %s", device->id);
-	return destroy_in_turn(m, device, &fd, err);
+	return destroy_locked(m, device, &fd, err);
 }
 
 /* Groups with inactive devices in @l: complete ones, or the others. */
@@ -504,7 +498,7 @@ static int refuse_exported(const struct device_list *l, struct error **err)
 	return 0;
 }
 
-static int activate_in_turn(struct device_lvm *m, const struct device_list *l, struct error **err)
+static int activate_locked(struct device_lvm *m, const struct device_list *l, struct error **err)
 {
 	CLEANUP(strv_freep) char **complete = inactive_groups(l, true);
 	CLEANUP(strv_freep) char **incomplete = inactive_groups(l, false);
@@ -527,24 +521,25 @@ static int activate_in_turn(struct device_lvm *m, const struct device_list *l, s
 static int activate(void *self, const struct device_list *l, struct error **err)
 {
 	struct device_lvm *m = self;
-	CLEANUP(turn_endp) struct turn *turn = NULL;
+	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
 
-	if (turn_take(&m->turn, "activate devices", WAIT_MS, &turn, err) < 0)
+	if (bounded_lock_take(&m->lock, "activate devices", WAIT_MS, &lock, err) < 0)
 		return -1;
-	return activate_in_turn(m, l, err);
+	return activate_locked(m, l, err);
 }
 
-/* For want of a copy nothing is refused: what is made meanwhile is described on the devices, twice. */
+/* Nothing is refused if there is no copy: the devices themselves have two copies of the metadata. */
 static void back_up(void *self)
 {
 	struct device_lvm *m = self;
 	CLEANUP(error_freep) struct error *err = NULL;
-	CLEANUP(turn_endp) struct turn *turn = NULL;
+	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
 
-	if (!m->saved_folder || turn_take(&m->turn, "save copies of metadata", WAIT_MS, &turn, &err) < 0 ||
+	if (!m->saved_folder ||
+		bounded_lock_take(&m->lock, "save copies of metadata", WAIT_MS, &lock, &err) < 0 ||
 		!m->report)
 		return;
-	bool failed = pool_saved_catch_up(m->saved_folder, m->lvm, m->report, &err) < 0;
+	bool failed = pool_backup_catch_up(m->saved_folder, m->lvm, m->report, &err) < 0;
 	if (failed && !m->saving_fails)
 		log_warn("copies of the volume groups' metadata cannot be kept, continuing without them",
 			F_STR("folder", m->saved_folder), F_ERR(err));
@@ -563,7 +558,7 @@ static void activity(void *self, struct device_activity *ret)
 {
 	struct device_lvm *m = self;
 	struct lvm_activity lvm;
-	char step[TURN_TEXT_MAX];
+	char step[BOUNDED_LOCK_STEP_MAX];
 
 	lvm_activity(m->lvm, &lvm);
 	*ret = (struct device_activity){.since_ns = lvm.since_ns, .restarts = lvm.restarts};
@@ -572,7 +567,7 @@ static void activity(void *self, struct device_activity *ret)
 		return;
 	ret->since_ns = nd_activity(step);
 	if (str_empty(step))
-		ret->since_ns = turn_look(&m->turn, step);
+		ret->since_ns = bounded_lock_current_step(&m->lock, step);
 	snprintf(ret->command, sizeof(ret->command), "%s", step);
 }
 
@@ -584,10 +579,11 @@ static void close_manager(void *self)
 	lvm_report_free(m->report);
 	free(m->saved_folder);
 	lvm_close(m->lvm);
+	nd_inventory_free(m->inv);
 	nd_close(m->nd);
 	strv_free(m->paths);
 	pthread_mutex_destroy(&m->paths_mutex);
-	turn_done(&m->turn);
+	bounded_lock_done(&m->lock);
 	free(m);
 }
 
@@ -610,7 +606,7 @@ struct device_manager *device_open_lvm(struct nd *nd, struct lvm *lvm, const cha
 	struct device_manager *manager = x_malloc(sizeof(*manager));
 	struct device_lvm *m = x_calloc(1, sizeof(*m));
 
-	turn_init(&m->turn);
+	bounded_lock_init(&m->lock);
 	pthread_mutex_init(&m->paths_mutex, NULL);
 	m->nd = nd;
 	m->lvm = lvm;

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pmem/lvm/lvm.h"
 
+#include <ctype.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/durable_step.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/step.h"
 #include "base/str.h"
-#include "pmem/lvm/lvm_private.h"
+#include "pmem/lvm/lvm_config.h"
 
 struct lvm {
 	pthread_mutex_t mutex;
@@ -112,12 +113,24 @@ static void set_activity(struct lvm *l, const char *command)
 	pthread_mutex_unlock(&l->activity_mutex);
 }
 
+/* Whether @arg arrives as one argument, unchanged, through the shell's splitting (lvm_split() in LVM's
+ * tools/lvmcmdline.c: blanks, quotes and '#' mean something there). */
+static bool is_one_word(const char *arg)
+{
+	if (!*arg || strlen(arg) > 1024)
+		return false;
+	for (const char *c = arg; *c; c++)
+		if (!isgraph((unsigned char)*c) || strchr("'\"\\#", *c))
+			return false;
+	return true;
+}
+
 static int check_arguments(const char *const argv[], struct error **err)
 {
 	size_t n = 0;
 
 	for (; argv[n]; n++)
-		if (!lvm_argument_ok(argv[n]))
+		if (!is_one_word(argv[n]))
 			return err_set(err, ERR_INVALID_ARGUMENT,
 				"not possible as an argument of LVM: \"%s\"", argv[n]);
 	if (n == 0 || n > LVM_WORDS_MAX)
@@ -137,9 +150,9 @@ static int run_locked(
 	if (!config)
 		return err_set(err, ERR_INTERNAL, "the names of LVM's devices take more than %u bytes",
 			LVM_CONFIG_MAX_BYTES);
-	/* The hints are shared with the host's LVM: made with another filter they are no use to us, but ours
-	 * is to tell the host when they are out of date, which the option does and devices/hints="none" does
-	 * not. */
+	/* The hints are shared with the host's LVM. They were made with another filter and are of no use
+	 * here, but our commands must mark them as outdated for the host, which this option does and
+	 * devices/hints="none" does not. */
 	for (size_t i = 1; argv[i]; i++)
 		all[i + 1] = argv[i];
 	set_activity(l, argv[0]);
@@ -160,7 +173,7 @@ int lvm_run(struct lvm *l, const char *const argv[], struct buf *report, struct 
 	return rc;
 }
 
-/* The filter is what keeps the host's groups out: it is not only trusted. */
+/* The filter keeps the host's groups out, so its effect is verified. */
 static int check_seen(char *const *admitted, const struct lvm_report *r, struct error **err)
 {
 	for (size_t i = 0; i < r->n_pvs; i++)
@@ -172,8 +185,8 @@ static int check_seen(char *const *admitted, const struct lvm_report *r, struct 
 
 static int list_locked(struct lvm *l, struct lvm_report **ret, struct error **err)
 {
-	/* One row per piece of a PV, free ones too: this one command shows PVs without group and groups
-	 * without LV. fullreport would show no more and takes half as long again. */
+	/* One row per segment of a PV, including free ones: this single command shows PVs without group and
+	 * groups without LV. fullreport shows no more and takes half as long again. */
 	static const char *const argv[] = {"pvs", "-o",
 		"pv_name,pv_size,pv_missing,pv_uuid,vg_name,vg_uuid,vg_size,vg_free,vg_extent_size,"
 		"vg_missing_pv_count,vg_exported,vg_seqno,vg_mda_size,vg_mda_free,"
@@ -216,10 +229,10 @@ int lvm_group_exists(struct lvm *l, const char *name, bool *ret, struct error **
 	int rc = run_locked(l, argv, config, &json, err);
 	pthread_mutex_unlock(&l->mutex);
 	if (rc < 0)
-		return err_wrap(err, "look for a volume group %s", name);
+		return err_wrap(err, "search for volume group %s", name);
 	if (lvm_report_parse(buf_span(&json), r, err) < 0) {
 		err_recode(err, ERR_UNAVAILABLE);
-		return err_wrap(err, "look for a volume group %s", name);
+		return err_wrap(err, "search for volume group %s", name);
 	}
 	*ret = r->n_vgs > 0;
 	return 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lvm.h - running LVM commands behind one seam, and reading their reports.
+ * lvm.h - runs LVM commands and reads their reports.
  *
  * Default runner: one long-lived `lvm` shell child that answers each command with one JSON document on
  * LVM_REPORT_FD. Fallback: one process per command. A fake for tests answers from a table. Every command runs
@@ -19,15 +19,18 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-#define LVM_TIMEOUT_MS 120000
+#define LVM_TIMEOUT_MS       120000
+#define LVM_ANSWER_MAX_BYTES (16U << 20)
+/* The shell drops a command of MAX_ARGS words, which is 64 (LVM's tools/tools.h); one is ours. */
+#define LVM_WORDS_MAX 62
 
 struct lvm_ops {
 	/* argv without "lvm"; config is a whole lvm.conf but for its log section; the JSON document is
 	 * appended to report */
 	int (*run)(void *self, const char *const argv[], const char *config, struct buf *report,
 		int timeout_ms, struct error **err);
-	void (*idle)(void *self); /* called now and then while no command runs; may be NULL */
-	/* how often a process that should have gone on ended or was given up; any thread; may be NULL */
+	void (*idle)(void *self); /* called from time to time while no command runs; may be NULL */
+	/* how often a process ended unexpectedly or was given up; any thread; may be NULL */
 	uint64_t (*restarts)(void *self);
 	void (*close)(void *self);
 };
@@ -35,8 +38,8 @@ struct lvm_ops {
 struct lvm;
 
 /** lvm_open_shell() - the shell runner. @idle_ms: the child ends after that long without a command (0:
- * never). The first command runs as by lvm_open_exec(), and the child is started behind it; if it cannot be
- * used, all commands run so, and that is logged once. Return: never NULL; lvm_close(). */
+ * never). The first command runs as with lvm_open_exec(), and the child is started after it; if it cannot be
+ * used, all commands run that way, and that is logged once. Return: never NULL; lvm_close(). */
 struct lvm *lvm_open_shell(uint64_t idle_ms);
 
 /** lvm_open_exec() - the process-per-command runner. */
@@ -48,7 +51,7 @@ struct lvm *lvm_open_with(const struct lvm_ops *ops, void *self);
 void lvm_close(struct lvm *l);
 DEFINE_CLEANUP(struct lvm *, lvm_close);
 
-/** lvm_idle() - reap a shell child that has ended, and let one go whose idle time is over, which a later call
+/** lvm_idle() - reap a shell child that has ended, and end one whose idle time is over, which a later call
  * then reaps; called from a timer. Waits neither for a busy runner nor for a process. */
 void lvm_idle(struct lvm *l);
 
@@ -61,31 +64,39 @@ struct lvm_activity {
 /** lvm_activity() - what LVM does now. Never waits for a command. */
 void lvm_activity(struct lvm *l, struct lvm_activity *ret);
 
-/** lvm_set_devices() - the block devices that LVM may see from now on; copied. None: LVM sees nothing, nor a
- * path with characters beyond [A-Za-z0-9/_.+:@,=%-]. */
+/** lvm_set_devices() - the block devices that LVM may see from now on; copied. With none, LVM sees no device.
+ * Paths with characters other than [A-Za-z0-9/_.+:@,=%-] are never seen. */
 void lvm_set_devices(struct lvm *l, const char *const *paths, size_t n);
 
 /**
  * lvm_set_backup_dir() - the existing folder in which LVM keeps a copy of a group's metadata, under the
  * group's name, after each change that it makes from now on; copied. NULL, as at first: nowhere.
  *
- * LVM replaces a copy by a whole one (temporary file, fsync, rename, fsync of the folder; _vg_write_file()
- * and _vg_commit_file_backup() of LVM's lib/format_text/format-text.c), and a copy that cannot be written
- * fails no command (vg_backup_if_needed() in its lib/metadata/vg.c).
+ * LVM replaces a copy atomically (temporary file, fsync, rename, fsync of the folder; _vg_write_file() and
+ * _vg_commit_file_backup() of LVM's lib/format_text/format-text.c), and commands do not fail when a copy
+ * cannot be written (vg_backup_if_needed() in its lib/metadata/vg.c).
  */
 void lvm_set_backup_dir(struct lvm *l, const char *dir);
 
 /**
  * lvm_run() - run one command.
- * @argv:   NULL-terminated, at most 62 words without blanks, quotes, backslashes, '#' and control characters
+ * @argv:   NULL-terminated, at most LVM_WORDS_MAX words without blanks, quotes, backslashes, '#' and control
+ * characters
  * @report: JSON report appended when the command prints one; NULL to drop it
  *
- * Why LVM refused is not told by the code: a caller that needs to know lists and looks. Return: 0 when LVM
+ * The error code does not say why LVM refused: callers that need to know list the devices. Return: 0 when LVM
  * says success, or -1 with ERR_INTERNAL (LVM's own messages, one line), ERR_INVALID_ARGUMENT (argv cannot be
- * passed), ERR_DEADLINE (LVM_TIMEOUT_MS), ERR_UNAVAILABLE (the child died or answered garbage, or an earlier
- * command is still running), ERR_PRECONDITION (no such program).
+ * passed), ERR_DEADLINE (LVM_TIMEOUT_MS), ERR_UNAVAILABLE (the child died or sent an invalid reply, or an
+ * earlier command is still running), ERR_PRECONDITION (no such program).
  */
 int lvm_run(struct lvm *l, const char *const argv[], struct buf *report, struct error **err) MUST_CHECK;
+
+/** lvm_set_timeout() - use another time limit than LVM_TIMEOUT_MS (tests). */
+void lvm_set_timeout(struct lvm *l, int timeout_ms);
+
+/** lvm_activate() - activate the volumes of the groups @vg_names; none is success. Return: 0, or -1 as
+ * lvm_run(). */
+int lvm_activate(struct lvm *l, char *const *vg_names, struct error **err) MUST_CHECK;
 
 struct lvm_pv {
 	char *path; /* "[unknown]" when missing */
@@ -102,11 +113,12 @@ struct lvm_vg {
 	uint64_t size_bytes;
 	uint64_t free_bytes;
 	uint64_t extent_bytes;
-	uint64_t seqno;          /* of its metadata: one more with each change; 0: unknown */
-	uint64_t mda_bytes;      /* of its smallest metadata area, which holds two texts; 0: unknown */
-	uint64_t mda_free_bytes; /* so much may the text still grow */
+	uint64_t seqno;     /* version of its metadata, increased by each change; 0: unknown */
+	uint64_t mda_bytes; /* size of its smallest metadata area, which holds two versions of the text; 0:
+			       unknown */
+	uint64_t mda_free_bytes; /* by how much the text may still grow */
 	unsigned missing_pvs;
-	bool exported; /* vgexport(8): LVM neither changes nor activates what is in it */
+	bool exported; /* vgexport(8): LVM neither changes nor activates its volumes */
 };
 
 struct lvm_lv {
@@ -135,8 +147,13 @@ int lvm_list(struct lvm *l, struct lvm_report **ret, struct error **err) MUST_CH
 /** lvm_report_parse() - the same from the JSON text of one report. Adds to @r, which is consistent in any
  * case. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
 int lvm_report_parse(struct span json, struct lvm_report *r, struct error **err) MUST_CHECK;
-/** lvm_vg_obstacle() - why LVM changes nothing in @vg and activates nothing, or not everything, of it: it is
- * exported or incomplete. Return: caller frees; NULL: there is no reason. */
+
+/** lvm_answer_check() - check the result of a command in the log of a shell's answer. Return: 0 for success,
+ * or -1 with ERR_INTERNAL (LVM's messages), ERR_UNAVAILABLE (no answer of LVM's shell). */
+int lvm_answer_check(struct span answer, struct error **err) MUST_CHECK;
+
+/** lvm_vg_obstacle() - why LVM refuses to change @vg or to activate all its volumes: it is exported or
+ * incomplete. Return: caller frees; NULL: there is no reason. */
 char *lvm_vg_obstacle(const struct lvm_vg *vg);
 
 /** lvm_report_pv() - the PV at @path, or NULL. */
@@ -148,7 +165,8 @@ DEFINE_CLEANUP(struct lvm_report *, lvm_report_free);
 /**
  * lvm_group_exists() - whether any device of the host belongs to a volume group called @name.
  *
- * The one command that looks at all devices; it reads only (vgs --readonly). For use before a group is made.
+ * This is the only command that may see all devices; it only reads (vgs --readonly). For use before a group
+ * is made.
  * Return: 0, or -1 as lvm_run().
  */
 int lvm_group_exists(struct lvm *l, const char *name, bool *ret, struct error **err) MUST_CHECK;

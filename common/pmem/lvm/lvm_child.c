@@ -13,21 +13,21 @@
 #include "base/str.h"
 #include "os/file.h"
 #include "os/lock.h"
-#include "pmem/lvm/lvm_private.h"
+#include "pmem/lvm/lvm_child.h"
 
 #define PIPE_BYTES   (64U << 10)
 #define END_GRACE_MS 1000
 #define RETRY_MS     10
 /* To write a file takes moments. */
 #define CONFIG_LOCK_MS 10000
-/* Enough for processes with different devices to keep apart, short enough to read. */
+/* Long enough to distinguish processes with different devices, short enough to read. */
 #define CONFIG_HASH_LEN 16
 
 const struct lvm_program lvm_program_default = {
 	.path = "lvm", .run_dir = "/run/pmem-csi", .retry_ms = 300000};
 
-/* The folder is named after its content: processes share it, nobody changes it, and nobody needs to remove
- * it. */
+/* The folder is named after its content: processes share it, it is never changed, and it need not be
+ * removed. */
 static int write_config(const char *run_dir, const char *text, char **ret_dir, struct error **err)
 {
 	CLEANUP(fd_closep) int run_fd = -1;
@@ -41,8 +41,8 @@ static int write_config(const char *run_dir, const char *text, char **ret_dir, s
 		return -1;
 	if (dir_open(dir, /* create= */ true, 0700, &dir_fd, err) < 0)
 		return -1;
-	/* two that write it at once have one name for their temporaries: half a configuration would admit
-	 * other devices */
+	/* two processes that write it at the same time use the same temporary file, and an incomplete
+	 * configuration would admit other devices */
 	if (host_lock(dir_fd, ".lock", CONFIG_LOCK_MS, &lock_fd, err) < 0)
 		return -1;
 	if (file_write_atomic(dir_fd, "lvm.conf", span_of(text), 0600, err) < 0)
@@ -200,7 +200,7 @@ int lvm_child_gone(struct lvm_child *late, struct error **err)
 	}
 	if (waitpid(late->process.pid, NULL, WNOHANG) == 0)
 		return err_set(err, ERR_UNAVAILABLE,
-			"lvm (process %d) has not ended yet a command that was too slow", late->process.pid);
+			"lvm (process %d) is still running a command that was too slow", late->process.pid);
 	lvm_child_forget(late);
 	return 0;
 }

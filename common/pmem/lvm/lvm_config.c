@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "pmem/lvm/lvm_config.h"
+
 #include <ctype.h>
 #include <string.h>
 
+#include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/mem.h"
-#include "pmem/lvm/lvm_private.h"
 
 /*
  * No udev: it may not run where we do, and waiting for it hangs (lvm.conf(5) udev_sync). No devices file: it
- * is shared with the host's LVM, which may know other devices. No component detection: nothing but our own
- * namespaces passes the filter. Unknown settings are not warned of: older and newer LVM differ in what they
- * know.
+ * is shared with the host's LVM, which may know other devices. No component detection: only our own
+ * namespaces pass the filter. No warnings about unknown settings: older and newer versions of LVM know
+ * different ones.
  */
 static const char head[] = "config { checks=0 }\n"
 			   "activation { udev_sync=0 udev_rules=0 monitoring=0 }\n"
@@ -30,8 +33,8 @@ static bool is_plain(char c)
 	return isalnum((unsigned char)c) || strchr("/_-", c);
 }
 
-/* Characters that are literal inside brackets; libdm's expressions know no other quoting that needs no
- * backslash. */
+/* Characters that are literal inside brackets; libdm's expressions have no other quoting without
+ * backslashes. */
 static bool is_bracketed(char c)
 {
 	return strchr(".+:@,=%", c);
@@ -55,7 +58,7 @@ static void admit(struct buf *b, const char *path)
 	buf_adds(b, "$|\",");
 }
 
-/* Older copies are kept by pool_saved.c: LVM would write one more file with each command. */
+/* Older copies are kept by pool_backup.c: LVM would write one more file with each command. */
 static void add_backup(struct buf *b, const char *dir)
 {
 	buf_addf(b, "backup { archive=0 backup=%d", dir != NULL);
@@ -89,14 +92,4 @@ char *lvm_config_text_open(void)
 	add_backup(&b, /* dir= */ NULL);
 	buf_addf(&b, "%s\"a|.*|\"%s", head, tail);
 	return x_strdup(buf_str(&b));
-}
-
-bool lvm_argument_ok(const char *arg)
-{
-	if (!*arg || strlen(arg) > 1024)
-		return false;
-	for (const char *c = arg; *c; c++)
-		if (!isgraph((unsigned char)*c) || strchr("'\"\\#", *c))
-			return false;
-	return true;
 }

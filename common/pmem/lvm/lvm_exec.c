@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "pmem/lvm/lvm_private.h"
+#include "pmem/lvm/lvm_runners.h"
 
 struct exec_runner {
 	const struct lvm_program *program;
@@ -36,7 +36,7 @@ static int check_status(struct lvm_child *c, const char *name, struct error **er
 		rc = waitpid(c->process.pid, &state, 0);
 	while (rc < 0 && errno == EINTR);
 	if (rc < 0)
-		return err_set_errno(err, ERR_UNAVAILABLE, errno, "lvm %s: how it ended is unknown", name);
+		return err_set_errno(err, ERR_UNAVAILABLE, errno, "lvm %s: its result is unknown", name);
 	c->process.pid = -1;
 	if (!WIFEXITED(state))
 		return err_set(err, ERR_UNAVAILABLE, "lvm %s was killed by signal %d", name, WTERMSIG(state));
@@ -64,7 +64,7 @@ int lvm_exec_once(const struct lvm_program *program, const char *const argv[], c
 	while (wait == LVM_WAIT_READ);
 	if (wait == LVM_WAIT_LATE) {
 		lvm_child_leave(&c, late);
-		return err_set(err, ERR_DEADLINE, "lvm %s did not end within %d ms", argv[0], timeout_ms);
+		return err_set(err, ERR_DEADLINE, "lvm %s did not finish within %d ms", argv[0], timeout_ms);
 	}
 	if (check_status(&c, argv[0], err) < 0)
 		return -1;

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/parse.h"
 #include "base/str.h"
-#include "pmem/lvm/lvm_private.h"
+#include "pmem/lvm/lvm.h"
 
 /* One row of a report: what LVM prints are strings only. A field that the report lacks is "". */
 enum field {
@@ -130,7 +130,7 @@ static int read_rows(struct json_reader *j, row_fn fn, void *user, struct error 
 		if (e.type == JSON_ARRAY_END)
 			return 0;
 		if (e.type != JSON_OBJECT)
-			return err_set(err, ERR_INVALID_ARGUMENT, "a row of the report is no object");
+			return err_set(err, ERR_INVALID_ARGUMENT, "a row of the report is not an object");
 		if (read_row(j, &row, err) < 0)
 			return -1;
 		if (fn(user, &row, err) < 0)
@@ -334,7 +334,7 @@ static int compare_lvs(const void *a, const void *b)
 	return by_name ? by_name : strcmp(x->vg_uuid, y->vg_uuid);
 }
 
-/* A PV, VG or LV is in as many rows as it has pieces. Return: how many remain. */
+/* A PV, VG or LV has a row for each of its segments. Return: how many remain. */
 static size_t make_unique(
 	void *items, size_t n, size_t size, int (*compare)(const void *, const void *), void (*done)(void *))
 {
@@ -418,8 +418,7 @@ char *lvm_vg_obstacle(const struct lvm_vg *vg)
 {
 	if (vg->exported)
 		return x_asprintf(
-			"volume group %s is exported, so that LVM does not touch it; \"vgimport %s\" ends "
-			"that",
+			"volume group %s is exported, so LVM does not use it; import it with \"vgimport %s\"",
 			vg->name, vg->name);
 	if (vg->missing_pvs > 0)
 		return x_asprintf("volume group %s is incomplete: %u of its devices are missing", vg->name,

@@ -3,25 +3,25 @@
  * A long-lived `lvm` shell that reads commands from stdin and answers each with one JSON document on
  * LVM_REPORT_FD.
  *
- * While there is no shell, a command runs in a process of its own and the shell is started behind it, for the
- * next one: to start the shell costs more than one command.
+ * While there is no shell, a command runs in a process of its own, and the shell is started after it, for the
+ * next one: starting the shell costs more than one command.
  */
 #include <ctype.h>
 #include <stdatomic.h>
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/durable_step.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/step.h"
 #include "base/str.h"
 #include "os/file.h"
-#include "pmem/lvm/lvm_private.h"
+#include "pmem/lvm/lvm_runners.h"
 
 #define GREETING_MS 20000
 #define CLOSED_MS   1000
 
-/* Errors and how the command ended; LVM's other messages are not asked for (lvmreport(7), log report). */
+/* Errors and how the command ended; LVM's other messages are not requested (lvmreport(7), log report). */
 static const char log_settings[] =
 	"report_command_log=1 command_log_sort=\"log_seq_num\" "
 	"command_log_cols=\"log_type,log_message,log_ret_code\" "
@@ -45,7 +45,7 @@ static bool is_running(const struct shell_runner *r)
 	return r->child.process.pid >= 0;
 }
 
-/* What was wrong may be over by then; an lvm that was built without a shell costs one process each time. */
+/* The cause may be gone by then; an lvm that was built without a shell costs one process each time. */
 static bool is_unusable(const struct shell_runner *r)
 {
 	return clock_ns() < r->unusable_until_ns;
@@ -54,14 +54,14 @@ static bool is_unusable(const struct shell_runner *r)
 static void give_up(struct shell_runner *r, const struct error *why)
 {
 	if (r->unusable_until_ns == 0)
-		log_warn("LVM's shell cannot be used: for some time each command is run as a process of its "
-			 "own",
+		log_warn(
+			"LVM's shell cannot be used: each command is run as a separate process for some time",
 			F_ERR(why));
 	r->unusable_until_ns = clock_ns() + r->program->retry_ms * NS_PER_MS;
 }
 
 /* It ends when it has nothing more to read. */
-static bool is_told_to_end(const struct shell_runner *r)
+static bool is_ending(const struct shell_runner *r)
 {
 	return r->child.process.stdin_fd < 0;
 }
@@ -72,7 +72,7 @@ static void stop(struct shell_runner *r)
 	free(TAKE_PTR(r->config));
 }
 
-/* A JSON document ends where the braces do; LVM's lines are not aligned with reads. */
+/* A JSON document ends with its last brace; LVM's lines are not aligned with reads. */
 struct frame {
 	size_t at;
 	unsigned depth;
@@ -135,20 +135,21 @@ static int wait_answer(
 		if (r->child.answer.overflowed)
 			return err_set(err, ERR_UNAVAILABLE, "lvm %s: the shell's answer is too large", name);
 		if (state == FRAME_GARBAGE)
-			return err_set(err, ERR_UNAVAILABLE, "lvm %s: the shell's answer is no report", name);
+			return err_set(
+				err, ERR_UNAVAILABLE, "lvm %s: the shell's answer is not a report", name);
 		/* it closes the pipe when it ends, too, and then says why */
 		if (!closed && r->child.process.extra_fd < 0) {
 			closed = true;
 			deadline_ns = clock_ns() + CLOSED_MS * NS_PER_MS;
 		}
 		if (wait == LVM_WAIT_ENDED)
-			return err_set(err, ERR_UNAVAILABLE, "lvm %s: the shell ended%s%s", name,
+			return err_set(err, ERR_UNAVAILABLE, "lvm %s: the shell exited%s%s", name,
 				r->child.diag.len > 0 ? ": " : "", buf_str(&r->child.diag));
 		if (wait == LVM_WAIT_LATE && closed)
 			return err_set(err, ERR_UNAVAILABLE, "lvm %s: the shell does not answer", name);
 		if (wait == LVM_WAIT_LATE)
-			return err_set(
-				err, ERR_DEADLINE, "lvm %s did not end in time: lvm does not answer", name);
+			return err_set(err, ERR_DEADLINE,
+				"lvm %s did not finish in time: lvm does not answer", name);
 	}
 }
 
@@ -172,8 +173,8 @@ static int send_line(struct shell_runner *r, const char *const argv[], struct er
 	return 0;
 }
 
-/* It answers the greeting while nobody waits; an lvm that was built without a shell does not, which shows
- * when the answer is looked for. */
+/* It answers a first command before it is needed; an lvm that was built without a shell does not, which is
+ * noticed when the answer is read. */
 static void start(struct shell_runner *r, const char *config)
 {
 	static const char *const greeting[] = {"version", NULL};
@@ -191,13 +192,15 @@ static void start(struct shell_runner *r, const char *config)
 		log_debug("LVM's shell could not be greeted", F_ERR(err));
 }
 
-/* Commands that only look: a driver lists devices for ever, which must not keep a shell from being idle. */
+/* Commands that only read: a driver lists devices all the time, which must not prevent the shell from
+ * counting as idle. */
 static bool only_looks(const char *const argv[])
 {
 	return str_eq(argv[0], "pvs") || str_eq(argv[0], "vgs") || str_eq(argv[0], "lvs");
 }
 
-/* Before the first answer nothing was asked that could have had an effect: the command can be run otherwise.
+/* Before its first answer the shell has run no command that changes anything, so the command can be run in
+ * another way.
  */
 static bool is_usable(struct shell_runner *r, uint64_t deadline_ns)
 {
@@ -232,10 +235,11 @@ static int ask(struct shell_runner *r, const char *const argv[], uint64_t deadli
 	return 0;
 }
 
-/* Also against ends that nobody saw while it was idle: they are no failure of the next command. */
+/* Also because the shell may have ended unnoticed while it was idle, which is not a failure of the next
+ * command. */
 static bool can_take(struct shell_runner *r, const char *config, uint64_t deadline_ns)
 {
-	return !is_told_to_end(r) && str_eq(r->config, config) && is_usable(r, deadline_ns) &&
+	return !is_ending(r) && str_eq(r->config, config) && is_usable(r, deadline_ns) &&
 	       lvm_child_is_fit(&r->child);
 }
 
@@ -258,7 +262,7 @@ static int shell_run(void *self, const char *const argv[], const char *config, s
 
 	if (is_running(r) && !can_take(r, config, deadline_ns)) {
 		/* other devices are no fault of the process */
-		if (str_eq(r->config, config) && !is_unusable(r) && !is_told_to_end(r))
+		if (str_eq(r->config, config) && !is_unusable(r) && !is_ending(r))
 			atomic_fetch_add(&r->restarts, 1);
 		stop(r);
 	}
@@ -286,7 +290,7 @@ static void shell_idle(void *self)
 	if (!is_running(r))
 		return;
 	if (lvm_child_has_ended(&r->child)) {
-		atomic_fetch_add(&r->restarts, is_told_to_end(r) ? 0 : 1);
+		atomic_fetch_add(&r->restarts, is_ending(r) ? 0 : 1);
 		stop(r);
 	} else if (r->idle_ms > 0 && clock_ns() - r->used_ns >= r->idle_ms * NS_PER_MS) {
 		fd_closep(&r->child.process.stdin_fd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dax.h - device-dax and system-ram use of persistent memory, over libdaxctl; only looked at, never changed.
+ * dax.h - device-dax and system-ram use of persistent memory, through libdaxctl; read only.
  *
  * Threads: not safe (libdaxctl contexts); one caller at a time. Blocks on sysfs.
  */

@@ -5,43 +5,43 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/bounded_lock.h"
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/str.h"
-#include "base/turn.h"
 #include "pmem/layout.h"
 
 /* NSLABEL_NAME_LEN of the kernel's drivers/nvdimm/label.h, with its NUL */
 #define LABEL_NAME_BYTES 64
 
-/* As long as an operation of moderate size may take. One that hangs in the kernel never ends, and is not
- * waited for. */
+/* As long as an operation of moderate size may take. An operation that hangs in the kernel never ends, so
+ * callers do not wait longer. */
 #define WAIT_MS 20000
 
-/* Idle namespaces and seeds are anybody's: one operation at a time in this process. */
-static struct turn one_operation;
+/* Idle namespaces and seeds can be taken by any thread, so one operation runs at a time in this process. */
+static struct bounded_lock one_operation;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void prepare(void)
 {
-	turn_init(&one_operation);
+	bounded_lock_init(&one_operation);
 }
 
 /* @what, @where: what is done, for those that wait */
-static int take_turn(const char *what, const char *where, struct turn **ret, struct error **err)
+static int take_lock(const char *what, const char *where, struct bounded_lock **ret, struct error **err)
 {
 	CLEANUP(free_charp) char *step = x_asprintf("%s%s", what, where);
 
 	pthread_once(&once, prepare);
-	if (turn_take(&one_operation, step, WAIT_MS, ret, err) < 0)
+	if (bounded_lock_take(&one_operation, step, WAIT_MS, ret, err) < 0)
 		return err_wrap(err, "namespaces");
 	return 0;
 }
 
-uint64_t nd_activity(char ret_step[static TURN_TEXT_MAX])
+uint64_t nd_activity(char ret_step[static BOUNDED_LOCK_STEP_MAX])
 {
 	pthread_once(&once, prepare);
-	return turn_look(&one_operation, ret_step);
+	return bounded_lock_current_step(&one_operation, ret_step);
 }
 
 void nd_close(struct nd *nd)
@@ -54,9 +54,9 @@ void nd_close(struct nd *nd)
 
 int nd_list(struct nd *nd, struct nd_inventory **ret, struct error **err)
 {
-	CLEANUP(turn_endp) struct turn *turn = NULL;
+	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
 
-	if (take_turn("list namespaces", "", &turn, err) < 0)
+	if (take_lock("list namespaces", "", &lock, err) < 0)
 		return -1;
 	return nd->ops->list(nd->self, ret, err);
 }
@@ -80,17 +80,18 @@ static bool is_uuid(const char *text)
 
 static int check_spec(const struct nd_spec *spec, struct error **err)
 {
-	size_t len = strlen(spec->name);
+	size_t len = strlen(spec->label);
 
 	if (len == 0 || len >= LABEL_NAME_BYTES)
-		return err_set(err, ERR_INVALID_ARGUMENT, "namespace name of %zu bytes, allowed are 1 to %d",
-			len, LABEL_NAME_BYTES - 1);
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"the name of the namespace has %zu bytes, 1 to %d are allowed", len,
+			LABEL_NAME_BYTES - 1);
 	if (!is_uuid(spec->uuid))
 		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is not a UUID", spec->uuid);
 	if (spec->mode != ND_FSDAX && spec->mode != ND_SECTOR)
-		return err_set(err, ERR_INVALID_ARGUMENT, "namespaces of mode %s are not made",
+		return err_set(err, ERR_INVALID_ARGUMENT, "namespaces of mode %s cannot be created",
 			nd_mode_name(spec->mode));
-	if (spec->size_bytes == 0)
+	if (spec->raw_bytes == 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "namespace of 0 bytes");
 	return 0;
 }
@@ -98,11 +99,11 @@ static int check_spec(const struct nd_spec *spec, struct error **err)
 int nd_create(struct nd *nd, const struct nd_spec *spec, struct nd_namespace **ret,
 	struct nd_inventory **ret_after, struct error **err)
 {
-	CLEANUP(turn_endp) struct turn *turn = NULL;
+	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
 
 	if (check_spec(spec, err) < 0)
 		return -1;
-	if (take_turn("create namespace in ", spec->region, &turn, err) < 0)
+	if (take_lock("create namespace in ", spec->region, &lock, err) < 0)
 		return -1;
 	int rc = nd->ops->create(nd->self, spec, ret, ret_after, err);
 	if (rc < 0)
@@ -113,9 +114,9 @@ int nd_create(struct nd *nd, const struct nd_spec *spec, struct nd_namespace **r
 int nd_destroy(struct nd *nd, const char *uuid, const char *name, struct nd_inventory **ret_after,
 	struct error **err)
 {
-	CLEANUP(turn_endp) struct turn *turn = NULL;
+	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
 
-	if (take_turn("destroy namespace ", name, &turn, err) < 0)
+	if (take_lock("destroy namespace ", name, &lock, err) < 0)
 		return -1;
 	int rc = nd->ops->destroy(nd->self, uuid, name, ret_after, err);
 	if (rc < 0)
@@ -125,9 +126,9 @@ int nd_destroy(struct nd *nd, const char *uuid, const char *name, struct nd_inve
 
 int nd_enable(struct nd *nd, const char *uuid, const char *name, struct error **err)
 {
-	CLEANUP(turn_endp) struct turn *turn = NULL;
+	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
 
-	if (take_turn("enable namespace ", name, &turn, err) < 0)
+	if (take_lock("enable namespace ", name, &lock, err) < 0)
 		return -1;
 	int rc = nd->ops->enable(nd->self, uuid, name, err);
 	if (rc < 0)
@@ -135,13 +136,13 @@ int nd_enable(struct nd *nd, const char *uuid, const char *name, struct error **
 	return rc;
 }
 
-int nd_wake(struct nd *nd, const char *dev, struct error **err)
+int nd_enable_device(struct nd *nd, const char *dev, struct error **err)
 {
-	CLEANUP(turn_endp) struct turn *turn = NULL;
+	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
 
-	if (take_turn("enable ", dev, &turn, err) < 0)
+	if (take_lock("enable ", dev, &lock, err) < 0)
 		return -1;
-	int rc = nd->ops->wake(nd->self, dev, err);
+	int rc = nd->ops->enable_device(nd->self, dev, err);
 	if (rc < 0)
 		err_wrap(err, "enable %s", dev);
 	return rc;
@@ -149,9 +150,9 @@ int nd_wake(struct nd *nd, const char *dev, struct error **err)
 
 int nd_convert(struct nd *nd, const struct nd_namespace *ns, struct nd_namespace **ret, struct error **err)
 {
-	CLEANUP(turn_endp) struct turn *turn = NULL;
+	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
 
-	if (take_turn("convert ", ns->dev, &turn, err) < 0)
+	if (take_lock("convert ", ns->dev, &lock, err) < 0)
 		return -1;
 	int rc = nd->ops->convert(nd->self, ns, ret, err);
 	if (rc < 0)
@@ -248,6 +249,20 @@ void nd_region_sort(struct nd_region *r)
 {
 	if (r->n_namespaces)
 		qsort(r->namespaces, r->n_namespaces, sizeof(*r->namespaces), compare_offsets);
+}
+
+/* Sorted by offset, those of unknown offset last. */
+bool nd_has_offsets(const struct nd_region *r)
+{
+	return r->n_namespaces == 0 || r->namespaces[r->n_namespaces - 1].offset_bytes != ND_OFFSET_UNKNOWN;
+}
+
+struct extent nd_free_extent(const struct nd_region *r, size_t i)
+{
+	uint64_t start = i > 0 ? r->namespaces[i - 1].offset_bytes + r->namespaces[i - 1].raw_bytes : 0;
+	uint64_t end = i < r->n_namespaces ? r->namespaces[i].offset_bytes : r->size_bytes;
+
+	return (struct extent){start, start < end ? end - start : 0};
 }
 
 const char *nd_mode_name(enum nd_mode mode)

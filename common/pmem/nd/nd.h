@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nd.h - regions and namespaces of persistent memory: a seam over the kernel. Tests have a fake that keeps
- * the same contract.
+ * nd.h - regions and namespaces of persistent memory, behind a vtable for the kernel and for a fake of tests.
  *
  * The real one lists, makes and removes through sysfs (docs/decisions/015); converting and enabling go
  * through a fresh libndctl context each. All but nd_confirm() is under one process lock and one host-wide
- * flock (/run/pmem-csi/nd.lock), for parallel use has crashed kernels (ndctl issues 40, 91, 96). Nothing
+ * flock (/run/pmem-csi/nd.lock), because parallel use has crashed kernels (ndctl issues 40, 91, 96). Nothing
  * returned here points into libndctl memory. Blocks: sysfs, 5 s for a block device's node, 30 s for modprobe,
- * 5 s for udev where libndctl waits for it; and in the kernel, for as long as that hangs. Threads: safe,
- * callers are serialised: one waits 20 s for another, and not at all for one that takes longer already
- * (ERR_UNAVAILABLE, with what goes on and for how long). Source: the sequence of ndctl's namespace creation;
- * Documentation/driver-api/nvdimm.
+ * 5 s for udev where libndctl waits for it, and without limit while the kernel hangs. Threads: safe, callers
+ * are serialised: a call waits 20 s for another one, and not at all if that one has already taken longer
+ * (ERR_UNAVAILABLE, which says what is running and for how long). Source: the sequence of ndctl's namespace
+ * creation; Documentation/driver-api/nvdimm.
  */
 #pragma once
 
@@ -18,20 +17,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bounded_lock.h"
 #include "base/error.h"
-#include "base/turn.h"
+#include "pmem/layout.h"
 
-#define POOL_NAMESPACE_NAME "pmem-csi" /* marks our pool namespaces, since the Go driver */
+#define POOL_NAMESPACE_NAME "pmem-csi" /* marks our pool namespaces, as in the Go driver */
 #define ND_OFFSET_UNKNOWN   UINT64_MAX
 
 enum nd_mode { ND_RAW, ND_FSDAX, ND_DEVDAX, ND_SECTOR };
 
 struct nd_namespace {
 	char *dev;  /* "namespace0.1" */
-	char *name; /* label name, "" where there is none */
-	char *uuid; /* of the namespace, "" where there is none */
+	char *name; /* name in the label; "" without one */
+	char *uuid; /* of the namespace; "" without one */
 	enum nd_mode mode;
-	uint64_t raw_bytes;    /* what it takes from the region */
+	uint64_t raw_bytes;    /* the bytes that it takes from the region */
 	uint64_t usable_bytes; /* size of its block device, 0 when inactive */
 	uint64_t offset_bytes; /* in the region, or ND_OFFSET_UNKNOWN */
 	char *block_path;      /* "/dev/pmem0", or NULL (inactive, devdax) */
@@ -44,16 +44,17 @@ struct nd_namespace {
 struct nd_region {
 	char *bus;  /* "ndbus0" */
 	char *name; /* "region0" */
-	/* The same after every boot, unlike the numbers: of the interleave set's cookie where there is one.
+	/* The same after every boot, unlike the numbers; made of the interleave set's cookie if there is
+	 * one.
 	 */
 	char *identity;
 	uint64_t size_bytes;
 	uint64_t available_bytes;
 	uint64_t max_extent_bytes; /* largest contiguous free part */
-	uint64_t align_bytes;      /* the region's own; 0 when unknown */
+	uint64_t align_bytes;      /* the region's own alignment; 0 when unknown */
 	uint64_t pfn_align_bytes;  /* what nd_create() uses: 2 MiB if possible; 0 when unknown */
 	uint64_t btt_start_bytes;  /* as layout_btt_usable(); the worse one when unknown */
-	unsigned free_labels;      /* so many namespaces more can be recorded; UINT_MAX when unknown */
+	unsigned free_labels;      /* how many more namespaces the labels can record; UINT_MAX when unknown */
 	unsigned ways;             /* interleave */
 	int numa_node;             /* -1 unknown */
 	bool is_pmem;
@@ -72,9 +73,9 @@ struct nd_inventory {
 struct nd_spec {
 	const char *bus;
 	const char *region;
-	const char *name;    /* 1..63 bytes */
-	const char *uuid;    /* text form; recorded by the caller beforehand */
-	uint64_t size_bytes; /* multiple of the region's unit */
+	const char *label;  /* name in the label: 1..63 bytes */
+	const char *uuid;   /* text form; recorded by the caller beforehand */
+	uint64_t raw_bytes; /* multiple of the region's unit */
 	enum nd_mode mode; /* ND_FSDAX, its page map on the medium, or ND_SECTOR with sectors of 4096 bytes */
 };
 
@@ -86,7 +87,7 @@ struct nd_ops {
 	int (*destroy)(void *self, const char *uuid, const char *name, struct nd_inventory **ret_after,
 		struct error **err);
 	int (*enable)(void *self, const char *uuid, const char *name, struct error **err);
-	int (*wake)(void *self, const char *dev, struct error **err);
+	int (*enable_device)(void *self, const char *dev, struct error **err);
 	int (*convert)(
 		void *self, const struct nd_namespace *ns, struct nd_namespace **ret, struct error **err);
 	void (*close)(void *self);
@@ -101,22 +102,22 @@ struct nd {
  * libnvdimm module is not loaded). @ret: nd_close(). */
 int nd_open_real(struct nd **ret, struct error **err) MUST_CHECK;
 
-/** nd_activity() - which operation goes on in this process. @ret_step: as turn_look(). Return: since when,
- * as clock_ns(). Never waits. */
-uint64_t nd_activity(char ret_step[static TURN_TEXT_MAX]);
+/** nd_activity() - the operation that is running in this process. @ret_step: as bounded_lock_current_step().
+ * Return: since when, as clock_ns(). Never waits. */
+uint64_t nd_activity(char ret_step[static BOUNDED_LOCK_STEP_MAX]);
 
 /** nd_close() - release; NULL is allowed. */
 void nd_close(struct nd *nd);
 DEFINE_CLEANUP(struct nd *, nd_close);
 
-/** nd_list() - everything there is, foreign namespaces included. Return: 0, or -1 with ERR_INTERNAL, or
- * ERR_UNAVAILABLE (another process held the host lock for a minute; not all could be read). @ret:
+/** nd_list() - list all regions and namespaces, including foreign ones. Return: 0, or -1 with ERR_INTERNAL,
+ * or ERR_UNAVAILABLE (another process held the host lock for a minute; not all could be read). @ret:
  * nd_inventory_free(). */
 int nd_list(struct nd *nd, struct nd_inventory **ret, struct error **err) MUST_CHECK;
 
-/** nd_confirm() - that @block_path ("/dev/pmem0.1") is the block device of the namespace with @uuid: such
- * names are given again. Waits for no other operation. Return: 0, or -1 with ERR_UNAVAILABLE (another's, or
- * gone). */
+/** nd_confirm() - check that @block_path ("/dev/pmem0.1") is the block device of the namespace with @uuid:
+ * the kernel reuses such names. Waits for no other operation. Return: 0, or -1 with ERR_UNAVAILABLE (it
+ * belongs to another namespace, or is gone). */
 int nd_confirm(struct nd *nd, const char *block_path, const char *uuid, struct error **err) MUST_CHECK;
 
 /**
@@ -126,8 +127,8 @@ int nd_confirm(struct nd *nd, const char *block_path, const char *uuid, struct e
  *
  * Not idempotent. Start and end of its block device are zeroed, so that no old signature shows. On failure
  * the seed is returned to the region; nothing is left enabled. What a killed process has left of a creation
- * never stands in the way. Return: 0, or -1 with ERR_EXHAUSTED (no extent is large enough, or all label slots
- * are in use), ERR_PRECONDITION (region disabled, read-only, without labels), ERR_INVALID_ARGUMENT
+ * does not prevent a new one. Return: 0, or -1 with ERR_EXHAUSTED (no extent is large enough, or all label
+ * slots are in use), ERR_PRECONDITION (region disabled, read-only, without labels), ERR_INVALID_ARGUMENT
  * (misaligned; too small for its mode; another mode; name or uuid malformed), ERR_NOT_FOUND (no such region),
  * ERR_INTERNAL (the kernel refused; os_errno set), ERR_UNAVAILABLE (/sys read-only; as nd_list()).
  */
@@ -146,8 +147,8 @@ int nd_destroy(struct nd *nd, const char *uuid, const char *name, struct nd_inve
 	struct error **err) MUST_CHECK;
 
 /**
- * nd_enable() - enable the namespace that has both @uuid and @name; the kernel makes of it what its info
- * block says, without one a raw block device.
+ * nd_enable() - enable the namespace that has both @uuid and @name; the kernel gives it the mode of its info
+ * block; without one it becomes a raw block device.
  *
  * Idempotent. Return: 0, or -1 with ERR_NOT_FOUND, ERR_PRECONDITION (the name differs), ERR_INTERNAL
  * (the kernel refused), ERR_UNAVAILABLE (/sys read-only; as nd_list()).
@@ -155,22 +156,22 @@ int nd_destroy(struct nd *nd, const char *uuid, const char *name, struct nd_inve
 int nd_enable(struct nd *nd, const char *uuid, const char *name, struct error **err) MUST_CHECK;
 
 /**
- * nd_wake() - bring the inactive namespace @dev ("namespace0.0"), which may have neither name nor UUID, up as
- * what its medium says that it is; what a conversion that was killed has claimed is released.
+ * nd_enable_device() - enable the inactive namespace @dev ("namespace0.0"), which may have neither name nor
+ * UUID, in the mode that its medium describes; the claim of a killed conversion is released.
  *
  * Idempotent. Return: 0, or -1 with ERR_NOT_FOUND, ERR_INTERNAL, ERR_UNAVAILABLE (/sys read-only;
  * as nd_list()).
  */
-int nd_wake(struct nd *nd, const char *dev, struct error **err) MUST_CHECK;
+int nd_enable_device(struct nd *nd, const char *dev, struct error **err) MUST_CHECK;
 
 /**
  * nd_convert() - make a bare namespace an fsdax one with its page map on the medium, called
- * POOL_NAMESPACE_NAME where there is a label to keep the name; its content is lost.
+ * POOL_NAMESPACE_NAME if there is a label that stores the name; its content is lost.
  * @ns:  as listed; if it has changed since, nothing is done
  * @ret: what was read back; nd_namespace_free()
  *
- * Killed at any point, it leaves a namespace that is inactive (nd_wake()), bare, or done. Start and end of
- * the block device are then zero. A failure leaves it bare, without its content. Return: 0, or -1 with
+ * Killed at any point, it leaves a namespace that is inactive (nd_enable_device()), bare, or done. Start and
+ * end of the block device are then zero. A failure leaves it bare, without its content. Return: 0, or -1 with
  * ERR_PRECONDITION (in use, not bare, changed), ERR_NOT_FOUND, ERR_INTERNAL (the kernel refused),
  * ERR_UNAVAILABLE (/sys read-only; as nd_list()).
  */
@@ -180,7 +181,7 @@ int nd_convert(struct nd *nd, const struct nd_namespace *ns, struct nd_namespace
 void nd_inventory_free(struct nd_inventory *inv);
 void nd_namespace_free(struct nd_namespace *ns);
 
-/** nd_region_free() - release a region that stands by itself; NULL is allowed. */
+/** nd_region_free() - release a region that is not part of an inventory; NULL is allowed. */
 void nd_region_free(struct nd_region *r);
 
 /** nd_namespace_dup() - a copy. Return: nd_namespace_free(). */
@@ -200,12 +201,19 @@ uint64_t nd_usable_bytes(const struct nd_region *r, enum nd_mode mode, uint64_t 
  * order. */
 void nd_region_sort(struct nd_region *r);
 
+/** nd_has_offsets() - whether the positions of all namespaces of @r are known. */
+bool nd_has_offsets(const struct nd_region *r);
+
+/** nd_free_extent() - extent number @i of the n_namespaces + 1 extents before, between and after the
+ * namespaces of @r, for which nd_has_offsets() must be true; it has 0 bytes if nothing is free there. */
+struct extent nd_free_extent(const struct nd_region *r, size_t i);
+
 /** nd_mode_name() - "raw", "fsdax", "devdax" or "sector". */
 const char *nd_mode_name(enum nd_mode mode);
 
-/** nd_is_own() - @ns is ours: named exactly POOL_NAMESPACE_NAME or, where it has no name, in a volume group
- * of ours. */
+/** nd_is_own() - whether @ns is ours: named exactly POOL_NAMESPACE_NAME or, where it has no name, in a volume
+ * group of ours. */
 bool nd_is_own(const struct nd_namespace *ns);
 
-/** nd_is_pool() - @ns is an active fsdax namespace of ours. */
+/** nd_is_pool() - whether @ns is an active fsdax namespace of ours. */
 bool nd_is_pool(const struct nd_namespace *ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether the kernel did what it was told, read from sysfs: a context of libndctl shows what it has set
+/* Verifies in sysfs that the kernel did what was requested: a context of libndctl shows only what it has set
  * itself. */
 #include <errno.h>
 #include <linux/fs.h>
@@ -10,8 +10,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/blockdev.h"
-#include "pmem/erase.h"
 #include "pmem/nd/nd_private.h"
+#include "pmem/zero_range.h"
 
 #define BLOCK_DEV_TIMEOUT_MS 5000
 #define END_BYTES            (4ULL << 20)
@@ -24,10 +24,10 @@ int nd_check_writable(const char *device, struct error **err)
 	if (statvfs(path, &fs) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "%s", path);
 	if (fs.f_flag & ST_RDONLY)
-		/* not the fault of the request, which is to come again when the pod is right */
+		/* not a fault of the request, which has to be repeated when the pod is set up correctly */
 		return err_set(err, ERR_UNAVAILABLE,
-			"/sys is mounted read-only, but namespaces are made by writing there; the container "
-			"must be privileged");
+			"/sys is mounted read-only, but creating namespaces requires writing there; the "
+			"container must be privileged");
 	return 0;
 }
 
@@ -67,11 +67,12 @@ int nd_confirm_read(const char *block_path, const char *uuid, struct error **err
 
 	if (read_uuid_behind(block_path, &found, err) < 0) {
 		err_recode(err, ERR_UNAVAILABLE);
-		return err_wrap(err, "%s is not known to be that of namespace %s", block_path, uuid);
+		return err_wrap(
+			err, "cannot confirm that %s is the device of namespace %s", block_path, uuid);
 	}
 	if (!str_empty(found) && str_eq(found, uuid))
 		return 0;
-	return err_set(err, ERR_UNAVAILABLE, "%s is not that of namespace %s", block_path, uuid);
+	return err_set(err, ERR_UNAVAILABLE, "%s is not the device of namespace %s", block_path, uuid);
 }
 
 /* @uuid: or NULL, then @dev counts. Return: NULL when there is none. */
@@ -102,8 +103,8 @@ int nd_read_one(const char *uuid, const char *dev, struct nd_namespace **ret, st
 static int verify(const struct nd_spec *spec, const struct nd_namespace *ns, struct error **err)
 {
 	if (!ns)
-		return err_set(err, ERR_INTERNAL, "the new namespace is not there");
-	if (!str_eq(ns->name, spec->name) || ns->raw_bytes != spec->size_bytes)
+		return err_set(err, ERR_INTERNAL, "the new namespace does not exist");
+	if (!str_eq(ns->name, spec->label) || ns->raw_bytes != spec->raw_bytes)
 		return err_set(err, ERR_INTERNAL, "%s has name \"%s\" and %ju bytes instead of what was set",
 			ns->dev, ns->name, (uintmax_t)ns->raw_bytes);
 	if (!ns->active || ns->mode != spec->mode || !ns->block_path)
@@ -132,12 +133,13 @@ int nd_wipe(const struct nd_namespace *ns, struct error **err)
 {
 	CLEANUP(fd_closep) int fd = -1;
 
-	if (nd_open_block_device(ns->block_path, &fd, err) < 0 || erase_head(fd, ns->usable_bytes, err) < 0 ||
+	if (nd_open_block_device(ns->block_path, &fd, err) < 0 || zero_ends(fd, ns->usable_bytes, err) < 0 ||
 		wipe_end(fd, ns->usable_bytes, err) < 0)
 		return err_wrap(err, "wipe old signatures");
 	/* Partitions of the old content appeared with the device. */
 	if (ioctl(fd, BLKRRPART) < 0 && errno != EINVAL)
-		return err_set_errno(err, ERR_INTERNAL, errno, "forget old partitions of %s", ns->block_path);
+		return err_set_errno(
+			err, ERR_INTERNAL, errno, "drop the old partitions of %s", ns->block_path);
 	return 0;
 }
 
@@ -164,7 +166,7 @@ int nd_check_gone(const char *uuid, struct nd_inventory **ret_after, struct erro
 		return -1;
 	const struct nd_namespace *ns = find(inv, uuid, /* dev= */ NULL);
 	if (ns)
-		return err_set(err, ERR_INTERNAL, "%s is still there after its removal", ns->dev);
+		return err_set(err, ERR_INTERNAL, "%s still exists after its removal", ns->dev);
 	*ret_after = TAKE_PTR(inv);
 	return 0;
 }

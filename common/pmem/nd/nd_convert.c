@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What wants libndctl: namespaces of which the kernel assembles what somebody has written to the medium. They
- * are enabled, woken, or reconfigured in place: the label (where there is one) stays, a page map is put onto
- * the medium.
+ * Operations that need libndctl: namespaces whose mode the kernel reads from the medium are enabled, or
+ * reconfigured in place. The label, if there is one, stays, and a page map is written to the medium.
  *
- * Old content is cleared before the page map is made, not only afterwards: whoever is killed in between
- * leaves an fsdax namespace that is blank, and so can be told from one that somebody uses.
+ * Old content is cleared before the page map is made, not only afterwards: a process that is killed in
+ * between leaves a blank fsdax namespace, which can be distinguished from one that is in use.
  */
 #include <errno.h>
 #include <linux/ndctl.h>
 #include <ndctl/libndctl.h>
 #include <uuid/uuid.h>
 
+#include "base/durable_step.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/step.h"
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "pmem/layout.h"
 #include "pmem/nd/nd_private.h"
 
 /* The page map takes 64 bytes for each page of 4 KiB, and less than that much more for its header and for
- * alignment (nd_pfn_init() of drivers/nvdimm/pfn_devs.c): behind it the new block device begins. */
+ * alignment (nd_pfn_init() of drivers/nvdimm/pfn_devs.c): the new block device begins after it. */
 #define MAP_SHARE        64
 #define MAP_EXTRA_BYTES  (16ULL << 20)
 #define ZERO_ALIGN_BYTES 4096
@@ -82,7 +81,7 @@ static bool has_label(struct ndctl_namespace *ndns)
 	return ndctl_namespace_get_type(ndns) != ND_DEVICE_NAMESPACE_IO;
 }
 
-/* What a killed process has claimed cannot be enabled (nvdimm_namespace_common_probe()). */
+/* A namespace that a killed process has claimed cannot be enabled (nvdimm_namespace_common_probe()). */
 static void release_claim(struct ndctl_namespace *ndns)
 {
 	struct ndctl_pfn *pfn = ndctl_namespace_get_pfn(ndns);
@@ -91,7 +90,7 @@ static void release_claim(struct ndctl_namespace *ndns)
 		STEP("convert-free-claim", ndctl_pfn_set_namespace(pfn, NULL));
 }
 
-int nd_convert_wake(const char *dev, struct error **err)
+int nd_convert_enable_device(const char *dev, struct error **err)
 {
 	CLEANUP(context_freep) struct ndctl_ctx *ctx = NULL;
 
@@ -100,13 +99,13 @@ int nd_convert_wake(const char *dev, struct error **err)
 
 	struct ndctl_namespace *ndns = find(ctx, dev);
 	if (!ndns)
-		return err_set(err, ERR_NOT_FOUND, "there is no %s", dev);
+		return err_set(err, ERR_NOT_FOUND, "%s does not exist", dev);
 	if (nd_check_writable(dev, err) < 0)
 		return -1;
 	release_claim(ndns);
 	int rc = STEP("convert-enable", ndctl_namespace_enable(ndns));
 	if (rc < 0)
-		return err_set_errno(err, ERR_INTERNAL, -rc, "the kernel does not enable it");
+		return err_set_errno(err, ERR_INTERNAL, -rc, "the kernel refuses to enable it");
 	return 0;
 }
 
@@ -148,7 +147,7 @@ static int find_own(struct ndctl_ctx *ctx, const char *uuid, const char *name, s
 	return ndns ? nd_check_writable(ndctl_namespace_get_devname(ndns), err) : 0;
 }
 
-/* What is put before a namespace already, but did not start, is started itself. */
+/* A device that has already claimed the namespace, but was not started, is started itself. */
 static int start(struct ndctl_namespace *ndns)
 {
 	struct ndctl_pfn *pfn = ndctl_namespace_get_pfn(ndns);
@@ -170,29 +169,30 @@ int nd_convert_enable(const char *uuid, const char *name, struct error **err)
 	if (context_new(&ctx, err) < 0 || find_own(ctx, uuid, name, &ndns, err) < 0)
 		return -1;
 	if (!ndns)
-		return err_set(err, ERR_NOT_FOUND, "there is none");
+		return err_set(err, ERR_NOT_FOUND, "no such namespace exists");
 	if (!ndctl_namespace_is_active(ndns) && (rc = start(ndns)) < 0)
 		return err_set_errno(err, rc == -ENOSPC ? ERR_EXHAUSTED : ERR_INTERNAL, -rc, "enable");
 	return nd_check_enabled(uuid, err);
 }
 
 /* @ret: the namespace @dev as it is now; nd_namespace_free() */
-static int look(const char *dev, struct nd_namespace **ret, struct error **err)
+static int read_namespace(const char *dev, struct nd_namespace **ret, struct error **err)
 {
 	if (nd_read_one(/* uuid= */ NULL, dev, ret, err) < 0)
 		return -1;
-	return *ret ? 0 : err_set(err, ERR_NOT_FOUND, "there is no %s", dev);
+	return *ret ? 0 : err_set(err, ERR_NOT_FOUND, "%s does not exist", dev);
 }
 
 static int check_unchanged(const struct nd_namespace *ns, struct error **err)
 {
 	CLEANUP(nd_namespace_freep) struct nd_namespace *now = NULL;
 
-	if (look(ns->dev, &now, err) < 0)
+	if (read_namespace(ns->dev, &now, err) < 0)
 		return -1;
 	if (!now->bare || !str_eq(now->uuid, ns->uuid) || now->raw_bytes != ns->raw_bytes ||
 		!str_eq(now->block_path, ns->block_path))
-		return err_set(err, ERR_PRECONDITION, "%s has changed meanwhile, or is not raw", ns->dev);
+		return err_set(
+			err, ERR_PRECONDITION, "%s has changed in the meantime, or is not raw", ns->dev);
 	return 0;
 }
 
@@ -216,7 +216,7 @@ static int set_label(struct ndctl_namespace *ndns, struct error **err)
 
 	if (!has_label(ndns))
 		return 0;
-	/* First: in the moment in which the mode is set, nothing else shows that the namespace is ours. */
+	/* First, because only this shows that the namespace is ours when the mode is set. */
 	if ((rc = STEP("convert-name", ndctl_namespace_set_alt_name(ndns, POOL_NAMESPACE_NAME))) < 0)
 		return err_set_errno(err, ERR_INTERNAL, -rc, "set name");
 	if ((rc = STEP("convert-mode", ndctl_namespace_set_enforce_mode(ndns, NDCTL_NS_MODE_FSDAX))) < 0)
@@ -243,7 +243,7 @@ static int reconfigure(const struct nd_namespace *ns, struct error **err)
 
 	struct ndctl_namespace *ndns = find(ctx, ns->dev);
 	if (!ndns)
-		return err_set(err, ERR_NOT_FOUND, "there is no %s", ns->dev);
+		return err_set(err, ERR_NOT_FOUND, "%s does not exist", ns->dev);
 	if (nd_disable(ns, err) < 0)
 		return -1;
 	if (set_label(ndns, err) < 0 || nd_claim_fsdax(ns->dev, err) < 0) {
@@ -253,7 +253,7 @@ static int reconfigure(const struct nd_namespace *ns, struct error **err)
 	return 0;
 }
 
-/* Without a label, set_alt_name() does nothing and says that it did. */
+/* Without a label, set_alt_name() does nothing and reports success. */
 static int verify(const struct nd_namespace *before, const struct nd_namespace *ns, struct error **err)
 {
 	const char *name = *before->uuid ? POOL_NAMESPACE_NAME : "";
@@ -276,7 +276,7 @@ int nd_convert_run(const struct nd_namespace *ns, struct nd_namespace **ret, str
 		return err_wrap(err, "clear the old content");
 	if (reconfigure(ns, err) < 0)
 		return -1;
-	if (look(ns->dev, &now, err) < 0 || verify(ns, now, err) < 0 || nd_wipe(now, err) < 0)
+	if (read_namespace(ns->dev, &now, err) < 0 || verify(ns, now, err) < 0 || nd_wipe(now, err) < 0)
 		return -1;
 	*ret = TAKE_PTR(now);
 	return 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What regions and namespaces there are, from sysfs.
+ * Lists regions and namespaces from sysfs.
  *
- * Without libndctl, which reads forty attributes of each device before the first question, looks up kernel
- * modules for each and waits for udev (docs/decisions/015).
+ * libndctl is not used: it first reads forty attributes of each device, looks up a kernel module for each,
+ * and waits for udev (docs/decisions/015).
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -84,7 +84,8 @@ static enum nd_mode mode_of(const char *text)
 	return str_eq(text, "safe") || str_eq(text, "btt") ? ND_SECTOR : ND_RAW;
 }
 
-/* Without a holder the kernel shows every namespace as raw; what it is to become again is in its label. */
+/* Without a holder the kernel shows every namespace as raw; the mode that it will have again is in its
+ * label. */
 static int read_mode(struct nd_namespace *ns, struct error **err)
 {
 	CLEANUP(free_charp) char *text = NULL;
@@ -137,7 +138,7 @@ static int read_namespace(const struct nd_region *r, const char *dev, uint64_t r
 	return ns->active ? nd_block_device(front, &ns->block_path, &ns->usable_bytes, err) : 0;
 }
 
-/* @devices: all on the bus. A seed, and what a failed creation has left, have no size. */
+/* @devices: all on the bus. Seeds and remains of failed creations have no size. */
 static int read_namespaces(char *const *devices, struct nd_region *r, struct error **err)
 {
 	CLEANUP(free_charp) char *prefix = x_asprintf("namespace%s.", r->name + strlen("region"));
@@ -172,7 +173,8 @@ static int read_cookie(const char *region, uint64_t *ret, struct error **err)
 	return 0;
 }
 
-/* Bus and region numbers are assigned at each boot; the cookie is made of what the modules are. */
+/* Bus and region numbers are assigned at each boot; the cookie is derived from the properties of the
+ * modules. */
 static int read_identity(struct nd_region *r, struct error **err)
 {
 	CLEANUP(free_charp) char *provider = NULL;
@@ -229,7 +231,7 @@ static bool read_label_index(const char *module, uint8_t ret[static INDEX_BYTES]
 	return true;
 }
 
-/* As btt_claim_class() of drivers/nvdimm/namespace_devs.c, which wants the same version on all modules. */
+/* As btt_claim_class() of drivers/nvdimm/namespace_devs.c, which requires the same version on all modules. */
 static uint64_t read_btt_start(const char *region)
 {
 	CLEANUP(free_charp) char *module = module_of(region, 0);
@@ -336,8 +338,8 @@ int nd_region_read(const char *name, struct nd_region **ret, struct error **err)
 	return 0;
 }
 
-/* Waits until what is enabled shows all its devices. @ret_enabled: regions; strv_free() */
-static int settle(char ***ret_enabled, struct error **err)
+/* Waits until the kernel has added all devices of enabled regions. @ret_enabled: regions; strv_free() */
+static int wait_until_probed(char ***ret_enabled, struct error **err)
 {
 	CLEANUP(strv_freep) char **devices = NULL;
 
@@ -347,7 +349,7 @@ static int settle(char ***ret_enabled, struct error **err)
 		if (number_in(*name, "region") != UINT64_MAX && nd_is_bound(*name))
 			strv_add(ret_enabled, *name);
 	for (char **name = devices; *name; name++)
-		if (str_starts(*name, "ndbus") && nd_settle(*name, err) < 0)
+		if (str_starts(*name, "ndbus") && nd_wait_probed(*name, err) < 0)
 			return -1;
 	return 0;
 }
@@ -358,7 +360,7 @@ static int read_all(struct nd_inventory **ret, struct error **err)
 	CLEANUP(strv_freep) char **enabled = NULL;
 	CLEANUP(strv_freep) char **devices = NULL;
 
-	if (settle(&enabled, err) < 0 || nd_attr_names(".", ".", &devices, err) < 0 ||
+	if (wait_until_probed(&enabled, err) < 0 || nd_attr_names(".", ".", &devices, err) < 0 ||
 		read_regions(devices, enabled, inv, err) < 0)
 		return -1;
 	*ret = TAKE_PTR(inv);

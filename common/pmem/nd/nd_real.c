@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The kernel of this host: each operation under the lock that other processes of ours take, too. */
+/* nd.h for the kernel of this host: each operation runs under the lock that our other processes take, too. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -37,8 +37,8 @@ static int real_create(void *self, const struct nd_spec *spec, struct nd_namespa
 		return -1;
 	if (nd_check_created(spec, ret, ret_after, err) == 0)
 		return 0;
-	if (nd_remove(spec->uuid, spec->name, &second) < 0)
-		err_wrap(err, "not taken back (%s)", second->msg);
+	if (nd_remove(spec->uuid, spec->label, &second) < 0)
+		err_wrap(err, "could not be removed again (%s)", second->msg);
 	return -1;
 }
 
@@ -65,14 +65,14 @@ static int real_enable(void *self, const char *uuid, const char *name, struct er
 	return nd_convert_enable(uuid, name, err);
 }
 
-static int real_wake(void *self, const char *dev, struct error **err)
+static int real_enable_device(void *self, const char *dev, struct error **err)
 {
 	CLEANUP(fd_closep) int lock = -1;
 
 	(void)self;
 	if (host_lock_run(LOCK_NAME, LOCK_TIMEOUT_MS, &lock, err) < 0)
 		return -1;
-	return nd_convert_wake(dev, err);
+	return nd_convert_enable_device(dev, err);
 }
 
 static int real_convert(
@@ -97,7 +97,7 @@ static const struct nd_ops real_ops = {
 	.create = real_create,
 	.destroy = real_destroy,
 	.enable = real_enable,
-	.wake = real_wake,
+	.enable_device = real_enable_device,
 	.convert = real_convert,
 	.close = real_close,
 };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From a namespace in use to none: its info block is zeroed, so that a later one at the same place is not
- * assembled as what this one was. Source: the sequence of ndctl's namespace destruction. */
+/* Removes a namespace: its info block is zeroed, so that a later namespace at the same offset does not get
+ * the mode of this one. Source: the sequence of ndctl's namespace destruction. */
+#include "base/durable_step.h"
 #include "base/mem.h"
-#include "base/step.h"
 #include "base/str.h"
 #include "os/blockdev.h"
-#include "pmem/nd/btt.h"
+#include "pmem/nd/btt_spare_blocks.h"
 #include "pmem/nd/nd_private.h"
 
 /* BTT keeps its info block at 0 or 4 KiB, pfn and dax at 4 KiB (drivers/nvdimm/btt_devs.c,
@@ -21,20 +21,20 @@ static int check_own(const struct nd_namespace *ns, const char *name, struct err
 	return nd_check_writable(ns->dev, err);
 }
 
-/* Once it is disabled, it is anybody's: others do not take our lock, and the kernel may give its name to
- * another one. */
+/* Once it is disabled, other programs, which do not take our lock, may use it, and the kernel may give its
+ * name to another one. */
 static int check_still(const struct nd_namespace *ns, struct error **err)
 {
 	CLEANUP(free_charp) char *uuid = NULL;
 
 	if (nd_attr(ns->dev, "uuid", &uuid, err) < 0)
 		return -1;
-	return str_eq(uuid, ns->uuid)
-		       ? 0
-		       : err_set(err, ERR_PRECONDITION, "%s has become another namespace meanwhile", ns->dev);
+	return str_eq(uuid, ns->uuid) ? 0
+				      : err_set(err, ERR_PRECONDITION,
+						"%s has become another namespace in the meantime", ns->dev);
 }
 
-/* Nobody else has the block device open in a way that counts while it goes. */
+/* Opened exclusively, so that no other user has the block device open while it is removed. */
 int nd_disable(const struct nd_namespace *ns, struct error **err)
 {
 	CLEANUP(free_charp) char *holder = NULL;
@@ -52,7 +52,7 @@ int nd_disable(const struct nd_namespace *ns, struct error **err)
 }
 
 /* A table's spare blocks first: without its info block they could not be found after a crash. Where no table
- * was, nothing is read: what cannot be read, because the medium is damaged there, can be zeroed. */
+ * was, nothing is read: a damaged medium that cannot be read can still be zeroed. */
 static int zero_info_block(const struct nd_namespace *ns, bool has_table, struct error **err)
 {
 	CLEANUP(free_charp) char *path = NULL;
@@ -60,7 +60,7 @@ static int zero_info_block(const struct nd_namespace *ns, bool has_table, struct
 	uint64_t bytes = 0;
 
 	if (STEP("nd-raw-enable", nd_bind(ns->dev, err)) < 0)
-		return err_wrap(err, "enable as raw");
+		return err_wrap(err, "enable it in raw mode");
 	if (nd_block_device(ns->dev, &path, &bytes, err) < 0)
 		return -1;
 	if (!path)

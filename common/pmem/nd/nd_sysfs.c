@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/durable_step.h"
 #include "base/mem.h"
 #include "base/parse.h"
-#include "base/step.h"
 #include "base/str.h"
 #include "os/file.h"
 #include "os/spawn.h"
@@ -75,7 +75,7 @@ int nd_attr_names(const char *device, const char *folder, char ***ret, struct er
 
 static int write_text(const char *path, const char *text, struct error **err)
 {
-	/* the kernel never sees a write of nothing; a newline means the same to it */
+	/* a write of 0 bytes does not reach the kernel; a newline has the same meaning for it */
 	const char *content = *text ? text : "\n";
 	CLEANUP(fd_closep) int fd = open(path, O_WRONLY | O_CLOEXEC);
 
@@ -110,10 +110,10 @@ int nd_load_driver(struct error **err)
 	if (STEP("nd-load-driver", spawn_check(argv, /* out= */ NULL, LOAD_TIMEOUT_MS, err)) == 0)
 		return 0;
 	err_recode(err, ERR_UNAVAILABLE);
-	return err_wrap(err, "the driver of persistent memory is not loaded");
+	return err_wrap(err, "the persistent memory driver is not loaded");
 }
 
-int nd_settle(const char *bus, struct error **err)
+int nd_wait_probed(const char *bus, struct error **err)
 {
 	/* it waits for what is queued first, and for regions that are being enabled, which queue more, then
 	 */

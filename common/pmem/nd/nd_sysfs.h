@@ -14,16 +14,16 @@
 
 #define ND_SYSFS_DEVICES "/sys/bus/nd/devices"
 
-/** nd_attr() - an attribute without its final newline; others stay, so that a label's name with one in it is
- * not taken for another name. Return: 0, or -1 with ERR_NOT_FOUND, ERR_EXHAUSTED (more than 4 KiB),
- * ERR_INTERNAL. @ret: caller frees. */
+/** nd_attr() - an attribute without its final newline; other newlines are kept, so that a label's name that
+ * contains one is not taken for another name. Return: 0, or -1 with ERR_NOT_FOUND, ERR_EXHAUSTED (more than
+ * 4 KiB), ERR_INTERNAL. @ret: caller frees. */
 int nd_attr(const char *device, const char *attribute, char **ret, struct error **err) MUST_CHECK;
 
 /** nd_attr_number() - an attribute that is a number. Return: 0, or -1 as nd_attr(), ERR_INVALID_ARGUMENT. */
 int nd_attr_number(const char *device, const char *attribute, uint64_t *ret, struct error **err) MUST_CHECK;
 
-/** nd_attr_hint() - as nd_attr(), for what not every kernel or device shows. Return: "" when it cannot be
- * read; caller frees. */
+/** nd_attr_hint() - as nd_attr(), for attributes that not every kernel or device has. Return: "" when it
+ * cannot be read; caller frees. */
 char *nd_attr_hint(const char *device, const char *attribute);
 
 /** nd_attr_hint_number() - as nd_attr_number(). Return: @otherwise when it cannot be read. */
@@ -37,20 +37,20 @@ int nd_attr_write(const char *device, const char *attribute, const char *text, s
 int nd_attr_write_number(
 	const char *device, const char *attribute, uint64_t number, struct error **err) MUST_CHECK;
 
-/** nd_load_driver() - load the module that drives persistent memory; where udev runs, it has done so when the
- * region appeared. To be called before anything is claimed: the module takes every device that it finds.
- * Idempotent. Blocks up to 30 s for modprobe. Return: 0, or -1 with ERR_UNAVAILABLE. */
+/** nd_load_driver() - load the module that drives persistent memory; if udev runs, it has already done so
+ * when the region appeared. To be called before anything is claimed: the module takes every device that it
+ * finds. Idempotent. Blocks up to 30 s for modprobe. Return: 0, or -1 with ERR_UNAVAILABLE. */
 int nd_load_driver(struct error **err) MUST_CHECK;
 
-/** nd_settle() - wait until the kernel has registered and probed what it has begun to on @bus ("ndbus0").
- * Return: 0, or -1 as nd_attr(). */
-int nd_settle(const char *bus, struct error **err) MUST_CHECK;
+/** nd_wait_probed() - wait until the kernel has registered and probed the devices on @bus ("ndbus0"). Return:
+ * 0, or -1 as nd_attr(). */
+int nd_wait_probed(const char *bus, struct error **err) MUST_CHECK;
 
-/** nd_bind() - have the driver of persistent memory take @device. Return: 0, or -1 with ERR_INTERNAL (it
+/** nd_bind() - bind @device to the persistent memory driver. Return: 0, or -1 with ERR_INTERNAL (it
  * refused, or is not loaded). */
 int nd_bind(const char *device, struct error **err) MUST_CHECK;
 
-/** nd_unbind() - have the driver of @device let go of it. Return: 0, or -1 with ERR_INTERNAL. */
+/** nd_unbind() - unbind @device from its driver. Return: 0, or -1 with ERR_INTERNAL. */
 int nd_unbind(const char *device, struct error **err) MUST_CHECK;
 
 /** nd_attr_names() - names in the folder @folder of a device, none when it is not there. Return: 0, or -1

@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/fs.h"
-#include "pmem/pool/pool_saved.h"
+#include "pmem/pool/pool_backup.h"
 #include "pmem/pool/pool_vg.h"
 
 /* Where info blocks begin (drivers/nvdimm/btt_devs.c, drivers/nvdimm/pfn_devs.c), and their signatures
@@ -26,7 +26,7 @@ static bool can_be_used(const struct nd_region *r)
 	return r->is_pmem && r->enabled && !r->readonly;
 }
 
-/* Of an inactive namespace only the label tells what it was to become, and where there is none nothing. */
+/* Only the label of an inactive namespace says which mode it was to get; without a label that is unknown. */
 static bool may_be_raw(const struct nd_namespace *ns)
 {
 	return !ns->active && (ns->mode == ND_RAW || str_eq(ns->name, POOL_NAMESPACE_NAME));
@@ -39,7 +39,8 @@ static bool is_of_interest(const struct nd_region *r, const struct nd_namespace 
 	return ns->bare || may_be_raw(ns) || (!r->has_labels && pool_vg_may_claim(ns));
 }
 
-/* The kernel shows a namespace as raw, too, when it cannot make sense of an info block, or was told to. */
+/* The kernel shows a namespace as raw, too, if it does not recognise the info block, or was set to raw mode.
+ */
 static int find_info_block(const char *path, bool *ret, struct error **err)
 {
 	static const char *const signatures[] = {"BTT_ARENA_INFO", "NVDIMM_PFN_INFO", "NVDIMM_DAX_INFO"};
@@ -59,7 +60,7 @@ static int find_info_block(const char *path, bool *ret, struct error **err)
 	return 0;
 }
 
-/* @ret: what @path holds, "" for nothing that is known; caller frees */
+/* @ret: the content of @path, "" if nothing is recognised; caller frees */
 static int probe(const char *path, char **ret, struct error **err)
 {
 	bool has_info = false;
@@ -130,7 +131,7 @@ static char *find_former_group(
 	CLEANUP(pool_record_done) struct pool_record record = {0};
 	CLEANUP(error_freep) struct error *err = NULL;
 
-	if (pool_saved_find(folder, region, ns, &record, &err) < 0)
+	if (pool_backup_find(folder, region, ns, &record, &err) < 0)
 		return x_strdup(err->msg);
 	if (!record.group)
 		return NULL;
@@ -139,7 +140,7 @@ static char *find_former_group(
 		record.group, ns->dev);
 }
 
-/* What is lost with a label or an info block leaves nothing that a probe recognises. */
+/* Without the label or the info block a probe recognises nothing, although volumes may still be there. */
 static void heed_record(const char *folder, bool insisted, struct convert_item *item)
 {
 	char *refusal = NULL;
@@ -181,7 +182,7 @@ static void collect(const struct nd_inventory *inv, char *const *only, struct co
 		}
 }
 
-/* A namespace that is ours already is no mistake: the command may be repeated. */
+/* A namespace that is already ours is not an error: the command may be repeated. */
 static bool is_known(const struct nd_inventory *inv, const struct convert_plan *p, const char *dev)
 {
 	for (size_t i = 0; i < p->n; i++)
@@ -216,8 +217,8 @@ int pool_convert_plan(struct lvm *l, const char *folder, const struct nd_invento
 	for (char *const *dev = only; dev && *dev; dev++)
 		if (!is_known(inv, &p, *dev))
 			return err_set(err, ERR_NOT_FOUND,
-				"%s is no namespace that could be converted: it is not there, of another "
-				"mode, or in a region that cannot be used",
+				"%s cannot be converted: it does not exist, has another mode, or is in a "
+				"region that cannot be used",
 				*dev);
 	if (list_fsdax(l, &p, &report, err) < 0)
 		return -1;
@@ -263,7 +264,7 @@ static struct nd_region *find_region(struct nd_inventory *inv, const char *bus, 
 	return NULL;
 }
 
-/* Those without a name are handed over by this; from then on their group tells. */
+/* This makes namespaces without a name ours; from then on their group shows it. */
 static void hand_over(struct nd_region *r, char *const *devs)
 {
 	for (size_t i = 0; i < r->n_namespaces; i++)

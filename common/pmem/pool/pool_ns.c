@@ -25,7 +25,8 @@ int pool_ns_lock(int *ret_fd, struct error **err)
 	return host_lock_run(LOCK_NAME, LOCK_TIMEOUT_MS, ret_fd, err);
 }
 
-uint64_t pool_ns_min_bytes(uint64_t unit_bytes)
+/* The smallest pool namespace of a region. */
+static uint64_t min_bytes(uint64_t unit_bytes)
 {
 	return layout_round_up(POOL_MIN_BYTES, unit_bytes);
 }
@@ -39,7 +40,7 @@ static const char *unusable(const struct nd_region *r, uint64_t unit_bytes)
 	if (r->readonly)
 		return "the region is read-only";
 	if (!r->has_labels)
-		return "no labels: the region cannot be divided into namespaces with names (convert takes it "
+		return "no labels: the region cannot be divided into namespaces with names (convert uses it "
 		       "as a whole)";
 	if (unit_bytes == UINT64_MAX)
 		return "the alignment of the region is invalid";
@@ -88,7 +89,8 @@ static void insert_extent(struct space *s, struct extent e)
 	s->used[i] = e;
 }
 
-/* The kernel knows of allocations that no namespace shows; where its largest extent is smaller, it is right.
+/* The kernel also knows allocations that no namespace shows, so if its largest extent is smaller, it is
+ * used.
  */
 static void space_init(struct space *s, const struct nd_region *r, uint64_t unit_bytes, size_t max_new)
 {
@@ -107,7 +109,7 @@ static void space_init(struct space *s, const struct nd_region *r, uint64_t unit
 		else
 			insert_extent(s, (struct extent){ns->offset_bytes, ns->raw_bytes});
 	}
-	s->first_bytes = layout_largest_gap(s->used, s->n, s->region_bytes, unit_bytes);
+	s->first_bytes = layout_largest_extent(s->used, s->n, s->region_bytes, unit_bytes);
 	if (!s->is_mapped || s->first_bytes > kernel_bytes) {
 		s->is_mapped = false;
 		s->first_bytes = kernel_bytes;
@@ -118,14 +120,14 @@ static uint64_t space_offer(const struct space *s, size_t n_taken)
 {
 	if (n_taken == 0)
 		return s->first_bytes;
-	return s->is_mapped ? layout_largest_gap(s->used, s->n, s->region_bytes, s->unit_bytes) : 0;
+	return s->is_mapped ? layout_largest_extent(s->used, s->n, s->region_bytes, s->unit_bytes) : 0;
 }
 
 static void space_take(struct space *s, uint64_t size_bytes)
 {
 	struct extent e = {.size_bytes = size_bytes};
 
-	if (layout_find_gap(s->used, s->n, s->region_bytes, size_bytes, s->unit_bytes, &e.start_bytes))
+	if (layout_find_extent(s->used, s->n, s->region_bytes, size_bytes, s->unit_bytes, &e.start_bytes))
 		insert_extent(s, e);
 }
 
@@ -135,7 +137,7 @@ static uint64_t fill(struct pool_ns_plan *p, struct space *s, uint64_t want_byte
 	while (p->n_sizes < max_new) {
 		uint64_t offer = space_offer(s, p->n_sizes);
 		uint64_t size = layout_round_down(want_bytes < offer ? want_bytes : offer, p->unit_bytes);
-		if (size < pool_ns_min_bytes(p->unit_bytes))
+		if (size < min_bytes(p->unit_bytes))
 			break;
 		space_take(s, size);
 		p->sizes_bytes = x_realloc(p->sizes_bytes, p->n_sizes + 1, sizeof(*p->sizes_bytes));
@@ -149,17 +151,17 @@ static uint64_t fill(struct pool_ns_plan *p, struct space *s, uint64_t want_byte
 static char *explain(const struct pool_ns_plan *p, uint64_t left_bytes)
 {
 	const struct nd_namespace *broken = find_broken(p->region);
-	uint64_t min = pool_ns_min_bytes(p->unit_bytes);
+	uint64_t min = min_bytes(p->unit_bytes);
 	char a[24];
 	char b[24];
 
 	if (broken)
 		return x_asprintf("%s is named " POOL_NAMESPACE_NAME
-				  " but is no active fsdax namespace: its %s count as used",
+				  " but is not an active fsdax namespace: its %s count as used",
 			broken->dev, format_bytes(broken->raw_bytes, a));
 	if (p->own_bytes > p->budget_bytes)
 		return x_asprintf(
-			"own namespaces take %s, more than the budget of %s; nothing is ever shrunk",
+			"pool namespaces take %s, more than the budget of %s; they are never shrunk",
 			format_bytes(p->own_bytes, a), format_bytes(p->budget_bytes, b));
 	if (left_bytes < p->unit_bytes)
 		return NULL;
@@ -179,7 +181,7 @@ void pool_ns_plan_region(const struct nd_region *region, unsigned percent, struc
 
 	p.own_bytes = sum_own(region);
 	p.budget_bytes = percent_of(region->size_bytes, percent);
-	/* A region without labels that was converted is used as far as it can be. */
+	/* A converted region without labels is used as far as possible, which is no reason to report it. */
 	p.skipped = why && (region->has_labels || p.own_bytes == 0);
 	if (why) {
 		p.reason = p.skipped ? x_strdup(why) : NULL;
@@ -187,7 +189,7 @@ void pool_ns_plan_region(const struct nd_region *region, unsigned percent, struc
 		return;
 	}
 
-	/* At most one per gap, and there is one gap more than there are namespaces. */
+	/* At most one per free extent, of which there is at most one more than namespaces. */
 	size_t max_new = region->n_namespaces + 1;
 	uint64_t want = p.budget_bytes > p.own_bytes ? p.budget_bytes - p.own_bytes : 0;
 	struct space space;
@@ -213,9 +215,9 @@ int pool_ns_apply(struct nd *nd, const struct pool_ns_plan *plan, size_t i, stru
 	struct nd_spec spec = {
 		.bus = plan->region->bus,
 		.region = plan->region->name,
-		.name = POOL_NAMESPACE_NAME,
+		.label = POOL_NAMESPACE_NAME,
 		.uuid = uuid,
-		.size_bytes = plan->sizes_bytes[i],
+		.raw_bytes = plan->sizes_bytes[i],
 		.mode = ND_FSDAX,
 	};
 
@@ -245,7 +247,7 @@ static int is_zero_at(int fd, uint64_t at_bytes, bool *ret, struct error **err)
 	return 0;
 }
 
-/* Of a pool namespace that has lost its page map the data are still there, behind the place of the map. */
+/* If a pool namespace has lost its page map, its data are still there, after the place of the map. */
 static int is_blank(
 	const struct nd_region *region, const struct nd_namespace *ns, bool *ret, struct error **err)
 {
@@ -298,7 +300,7 @@ int pool_ns_settle(struct nd *nd, const struct nd_region *region, const struct n
 		!str_eq(ns->name, POOL_NAMESPACE_NAME) || str_empty(ns->uuid))
 		return 0;
 	*ret = POOL_NS_LEFT;
-	if (!ns->active && nd_wake(nd, ns->dev, err) < 0)
+	if (!ns->active && nd_enable_device(nd, ns->dev, err) < 0)
 		return -1;
 	if (look_again(nd, ns->uuid, &now, err) < 0)
 		return -1;

@@ -3,20 +3,19 @@
 
 #include <string.h>
 
+#include "base/durable_step.h"
 #include "base/mem.h"
-#include "base/step.h"
 #include "base/str.h"
 #include "os/fs.h"
-#include "pmem/lvm/lvm_private.h"
-#include "pmem/pool/pool_area.h"
-#include "pmem/pool/pool_saved.h"
+#include "pmem/lvm/lvm_metadata_area.h"
+#include "pmem/pool/pool_backup.h"
 
 /*
  * Extents begin at a multiple of the huge page: with LVM's default of 1 MiB no volume could be mapped with
  * huge pages, since namespaces begin at such a multiple too.
  */
 #define DATA_ALIGNMENT "2m"
-/* The second one, at the end of the device, survives what destroys the first. */
+/* The second area, at the end of the device, remains if the first is overwritten. */
 #define METADATA_COPIES "2"
 
 void pool_vg_devices(const struct nd_inventory *inv, char ***ret)
@@ -81,7 +80,7 @@ int pool_vg_claim(struct lvm *l, struct nd_inventory *inv, struct error **err)
 		return 0;
 	lvm_set_devices(l, (const char *const *)paths, strv_len(paths));
 	if (lvm_list(l, &report, err) < 0)
-		return err_wrap(err, "look for the groups of namespaces without a name");
+		return err_wrap(err, "find the volume groups of namespaces without a name");
 	for (size_t i = 0; i < inv->n_regions; i++)
 		for (size_t k = 0; k < inv->regions[i].n_namespaces; k++) {
 			struct nd_namespace *ns = &inv->regions[i].namespaces[k];
@@ -110,7 +109,7 @@ static size_t count_named(const struct lvm_report *r, const char *name)
 	return n;
 }
 
-/* Sorts the namespace's device in: it is in a group, or it has to be added to one. */
+/* Classifies the namespace's device: it is in a group, or it has to be added to one. */
 static void plan_path(const char *path, const struct lvm_report *report, const struct lvm_pv **group,
 	struct pool_vg_plan *p)
 {
@@ -149,7 +148,7 @@ static void plan_creation(const struct lvm_report *report, struct pool_vg_plan *
 	p->create = p->add_paths != NULL;
 	if (p->create && count_named(report, p->vg_name) > 0)
 		p->problem = x_asprintf(
-			"volume group %s exists, on another region; rename it after its own (vgrename)",
+			"volume group %s exists on another region; rename it after that region (vgrename)",
 			p->vg_name);
 }
 
@@ -201,10 +200,10 @@ char *pool_vg_refusal(const char *folder, const struct nd_region *region, const 
 
 	if (!folder)
 		return NULL;
-	if (pool_saved_find(folder, region, ns, &record, &err) < 0)
+	if (pool_backup_find(folder, region, ns, &record, &err) < 0)
 		return x_asprintf(
-			"%s; until that can be read, nothing new is made on %s", err->msg, ns->block_path);
-	pool_saved_lost(folder, &just_this, &in_no_group, &lost);
+			"%s; until that can be read, nothing new is created on %s", err->msg, ns->block_path);
+	pool_backup_lost(folder, &just_this, &in_no_group, &lost);
 	return lost.n > 0 ? pool_lost_text(&lost.list[0]) : NULL;
 }
 
@@ -225,34 +224,34 @@ void pool_vg_examine(const char *folder, char *const *but, struct pool_vg_plan *
 }
 
 /*
- * The text that describes volumes outlives the label. A device that LVM shows without a group is one because
- * it says so itself: with a metadata area that cannot be read, LVM shows it just so.
+ * The text that describes volumes may still exist without the label. LVM also shows a device without a group
+ * if its metadata area cannot be read, so that alone does not prove that it has none.
  */
 static int check_area(const struct pool_vg_plan *plan, const char *path, struct error **err)
 {
 	bool is_pv = strv_contains(plan->pv_paths, path);
-	struct pool_area area;
+	struct lvm_metadata_areas area;
 
-	if (pool_area_look(path, &area, err) < 0)
+	if (lvm_metadata_area_read(path, &area, err) < 0)
 		return err_wrap(err, "pool namespace %s", path);
-	if (is_pv && area.first == POOL_AREA_EMPTY)
+	if (is_pv && area.first == LVM_AREA_EMPTY)
 		return 0;
-	if (!is_pv && area.first != POOL_AREA_USED && area.second != POOL_AREA_USED)
+	if (!is_pv && area.first != LVM_AREA_USED && area.second != LVM_AREA_USED)
 		return 0;
 	return err_set(err, ERR_PRECONDITION,
 		"pool namespace %s is in no volume group that LVM shows, but %s: its label or its metadata "
-		"is "
-		"damaged, and nothing new is made on it; pvck --dump metadata_search shows what can be "
+		"is damaged, and nothing new is created on it; pvck --dump metadata_search shows what can be "
 		"restored; if its volumes may be lost instead: lvm pvcreate -ff --yes --dataalignment 2m "
 		"--pvmetadatacopies 2 %s",
 		path,
-		is_pv ? "bears LVM's label without a metadata area that says it is free"
+		is_pv ? "has LVM's label without a metadata area that says it is free"
 		      : "holds metadata of LVM",
 		path);
 }
 
-/* LVM asks before it wipes a signature and is told yes: so what has one is refused here, unless LVM itself
- * showed it as a PV without group. A damaged PV bears LVM's signature and is not shown. */
+/* LVM would wipe a signature, because its question is answered with yes. So a device with a signature is
+ * refused here, unless LVM itself showed it as a PV without group. A damaged PV has LVM's signature and is
+ * not shown. */
 static int check_blank(const struct pool_vg_plan *plan, const char *path, struct error **err)
 {
 	CLEANUP(free_charp) char *type = NULL;

@@ -11,21 +11,17 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/blockdev.h"
+#include "os/blockdev_mounts.h"
 #include "os/file.h"
 #include "os/fs.h"
 #include "os/kmsg.h"
 #include "os/mount.h"
-#include "os/mount_shown.h"
 #include "os/paths.h"
+#include "volume/attachment/allowed_mount_flags.h"
+#include "volume/attachment/attachment_dax.h"
 #include "volume/attachment/mount_flags.h"
 #include "volume/params.h"
 #include "volume/volumes_private.h"
-
-enum dax_wish {
-	DAX_AS_IT_IS, /* FileIO, or the request says something else */
-	DAX_IF_THERE, /* a device that stands in for persistent memory */
-	DAX_REQUIRED  /* AppDirect on persistent memory */
-};
 
 struct attachment {
 	struct volumes *v;
@@ -77,39 +73,6 @@ static const char *path_name(enum attachment_kind kind)
 
 /* --- what is wanted */
 
-static bool is_dax_word(const char *flag)
-{
-	return str_eq(flag, "dax") || str_starts(flag, "dax=");
-}
-
-static bool is_dax_always(const char *flag)
-{
-	return str_eq(flag, "dax") || str_eq(flag, "dax=always");
-}
-
-/* The request's own word on DAX wins. */
-static enum dax_wish choose_dax(const struct attachment *a)
-{
-	bool is_real = !str_eq(a->v->devices->ops->mode, "fake");
-
-	if (a->q->params->usage != USAGE_APP_DIRECT)
-		return DAX_AS_IT_IS;
-	for (size_t i = 0; a->flags && a->flags[i]; i++) {
-		if (is_dax_word(a->flags[i]) && !is_dax_always(a->flags[i]))
-			return DAX_AS_IT_IS;
-	}
-	return is_real ? DAX_REQUIRED : DAX_IF_THERE;
-}
-
-static bool says_dax(const struct attachment *a)
-{
-	for (size_t i = 0; a->flags && a->flags[i]; i++) {
-		if (is_dax_word(a->flags[i]))
-			return true;
-	}
-	return false;
-}
-
 /* Of a volume that the Go driver made, the flags worked when it was used first, maybe on an older kernel. */
 static void drop_unknown(struct attachment *a)
 {
@@ -119,7 +82,7 @@ static void drop_unknown(struct attachment *a)
 		if (mount_option_is_known(a->fs_type, a->flags[i]))
 			strv_add(&known, a->flags[i]);
 		else
-			log_warn("a mount flag is omitted that this kernel no longer knows",
+			log_warn("a mount flag that this kernel no longer supports is omitted",
 				F_STR("volume", a->r->id), F_STR("flag", a->flags[i]),
 				F_STR("fs", a->fs_type));
 	}
@@ -141,13 +104,13 @@ static int read_flags(struct attachment *a, struct error **err)
 {
 	CLEANUP(strv_freep) char **allowed = NULL;
 
-	if (!volumes_is_taken_over(a->r)) {
-		if (mount_flags_check(a->q->mount_flags, a->fs_type, err) < 0)
+	if (!volume_record_is_taken_over(a->r)) {
+		if (allowed_mount_flags_check(a->q->use->mount_flags, a->fs_type, err) < 0)
 			return -1;
-		take_flags(a, a->q->mount_flags);
+		take_flags(a, a->q->use->mount_flags);
 		return 0;
 	}
-	if (mount_flags_take_over(a->q->mount_flags, &allowed, err) < 0)
+	if (allowed_mount_flags_take_over(a->q->use->mount_flags, &allowed, err) < 0)
 		return err_wrap(err, "volume %s", a->r->id);
 	take_flags(a, allowed);
 	drop_unknown(a);
@@ -158,7 +121,7 @@ static int choose_fs(struct attachment *a, struct error **err)
 {
 	const char *recorded = a->r->fs_type ? a->r->fs_type : VOLUME_DEFAULT_FS;
 
-	a->fs_type = str_empty(a->q->fs_type) ? recorded : a->q->fs_type;
+	a->fs_type = str_empty(a->q->use->fs_type) ? recorded : a->q->use->fs_type;
 	if (!fs_known(a->fs_type))
 		return err_set(
 			err, ERR_INVALID_ARGUMENT, "file system \"%s\" is neither ext4 nor xfs", a->fs_type);
@@ -185,24 +148,12 @@ static int find_device(struct attachment *a, struct error **err)
 	return blockdev_stat(a->device->path, &a->info, err);
 }
 
-/* A file system cannot be mounted with DAX where the device has none: said before anything is written. */
 static int wish_for_dax(struct attachment *a, struct error **err)
 {
-	a->dax = choose_dax(a);
-	/* a copy of it on another disk has none, and is not what to blame */
-	if (a->dax == DAX_REQUIRED && !a->info.has_dax &&
-		snapshot_confirm_path(a->v->snapshot, a->r, a->device, err) < 0)
+	a->dax = attachment_dax_choose(a->v->devices->ops->mode, a->q->params->usage, a->flags);
+	if (attachment_dax_check_device(a->dax, a->v, a->r, a->device, &a->info, err) < 0)
 		return -1;
-	if (a->dax == DAX_REQUIRED && !a->info.has_dax)
-		return err_set(err, ERR_PRECONDITION,
-			"%s of volume %s has no DAX (its queue/dax in sysfs is 0), which usage=AppDirect "
-			"needs; "
-			"a volume with usage=FileIO does without",
-			a->device->path, a->r->id);
-	if (a->dax != DAX_AS_IT_IS && a->info.has_dax && !says_dax(a)) {
-		a->dax_added = true;
-		strv_add(&a->flags, "dax");
-	}
+	a->dax_added = attachment_dax_add_flag(a->dax, &a->info, &a->flags);
 	return 0;
 }
 
@@ -224,7 +175,8 @@ static int look_through(const struct mount_table *t, int fd, const char *at, con
 static const struct mount_entry *find_hidden(const struct mount_table *t, const char *at, dev_t dev)
 {
 	for (size_t i = 0; i < t->n; i++) {
-		if (str_eq(t->entries[i].target, at) && mount_shown(&t->entries[i], dev) != MOUNT_SHOWN_NOT)
+		if (str_eq(t->entries[i].target, at) &&
+			blockdev_mount_kind(&t->entries[i], dev) != BLOCKDEV_MOUNT_NONE)
 			return &t->entries[i];
 	}
 	return NULL;
@@ -236,13 +188,12 @@ static int refuse_hidden(const struct attachment *a, const char *at, const struc
 	if (here || !find_hidden(a->table, at, a->info.dev))
 		return 0;
 	return err_set(err, ERR_PRECONDITION,
-		"volume %s is mounted at %s, but the mount at %s hides it: unmount that, or mount it before "
-		"the "
-		"driver is started and its volumes are staged",
+		"volume %s is mounted at %s, but the mount at %s hides it: unmount the latter, or mount it "
+		"before the driver is started and its volumes are staged",
 		a->r->id, at, through ? through->target : "a folder above");
 }
 
-/* A mount over it would hide it, and once that is gone nobody could remove the path. */
+/* A mount over it would hide it, and after that mount is gone the path could not be removed. */
 static int refuse_content(const struct attachment *a, int fd, struct error **err)
 {
 	CLEANUP(strv_freep) char **names = NULL;
@@ -250,22 +201,22 @@ static int refuse_content(const struct attachment *a, int fd, struct error **err
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
-		return err_set_errno(err, ERR_INTERNAL, errno, "stat %s", a->q->at);
+		return err_set_errno(err, ERR_INTERNAL, errno, "stat %s", a->q->canonical_path);
 	if (S_ISREG(st.st_mode) && st.st_size > 0)
 		return err_set(err, ERR_PRECONDITION, "%s is a file with content: nothing is mounted over it",
-			a->q->at);
+			a->q->canonical_path);
 	if (!S_ISDIR(st.st_mode))
 		return 0;
 	dir_fd = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir_fd < 0)
-		return err_set_errno(err, ERR_INTERNAL, errno, "open %s", a->q->at);
+		return err_set_errno(err, ERR_INTERNAL, errno, "open %s", a->q->canonical_path);
 	if (dir_list(dir_fd, &names, err) < 0)
 		return -1;
 	if (names[0])
 		return err_set(err, ERR_PRECONDITION,
-			"%s is not empty (\"%s\" is in it) and no mount: remove what is there, which a mount "
-			"would hide",
-			a->q->at, names[0]);
+			"%s is not empty (it contains \"%s\") and not a mount point: remove its content, "
+			"which a mount would hide",
+			a->q->canonical_path, names[0]);
 	return 0;
 }
 
@@ -273,9 +224,9 @@ static int look_at_path(struct attachment *a, int fd, struct error **err)
 {
 	const struct mount_entry *through;
 
-	if (look_through(a->table, fd, a->q->at, &a->here, &through, err) < 0)
+	if (look_through(a->table, fd, a->q->canonical_path, &a->here, &through, err) < 0)
 		return -1;
-	if (refuse_hidden(a, a->q->at, a->here, through, err) < 0)
+	if (refuse_hidden(a, a->q->canonical_path, a->here, through, err) < 0)
 		return -1;
 	if (!a->here && fd >= 0 && (is_target(a->q->kind) || a->q->kind == ATTACHMENT_INLINE))
 		return refuse_content(a, fd, err);
@@ -288,18 +239,18 @@ static int look_at_staged(struct attachment *a, struct error **err)
 	const struct mount_entry *through;
 	struct stat st;
 
-	if (look_through(a->table, a->source_fd, a->q->staging_at, &a->staged, &through, err) < 0)
+	if (look_through(a->table, a->source_fd, a->q->canonical_staging_path, &a->staged, &through, err) < 0)
 		return -1;
-	if (refuse_hidden(a, a->q->staging_at, a->staged, through, err) < 0)
+	if (refuse_hidden(a, a->q->canonical_staging_path, a->staged, through, err) < 0)
 		return -1;
 	if (!a->staged || a->staged->dev != a->info.dev || !str_eq(a->staged->root, "/"))
-		return err_set(
-			err, ERR_PRECONDITION, "volume %s is not staged at %s", a->r->id, a->q->staging_at);
+		return err_set(err, ERR_PRECONDITION, "volume %s is not staged at %s", a->r->id,
+			a->q->canonical_staging_path);
 	if (fstat(a->source_fd, &st) < 0)
-		return err_set_errno(err, ERR_INTERNAL, errno, "stat %s", a->q->staging_at);
+		return err_set_errno(err, ERR_INTERNAL, errno, "stat %s", a->q->canonical_staging_path);
 	if (st.st_dev != a->info.dev)
 		return err_set(err, ERR_PRECONDITION, "the file system at %s is not that of volume %s",
-			a->q->staging_at, a->r->id);
+			a->q->canonical_staging_path, a->r->id);
 	return 0;
 }
 
@@ -314,25 +265,25 @@ static int open_node(struct attachment *a, struct error **err)
 	if (fstat(a->source_fd, &st) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "stat %s", a->device->path);
 	if (!S_ISBLK(st.st_mode) || st.st_rdev != a->info.dev)
-		return err_set(err, ERR_UNAVAILABLE, "%s is another device by now", a->device->path);
+		return err_set(err, ERR_UNAVAILABLE, "%s is a different device now", a->device->path);
 	return 0;
 }
 
 static int open_source(struct attachment *a, struct error **err)
 {
 	if (a->q->kind == ATTACHMENT_TARGET)
-		return volumes_look_at(a->q->staging_at, &a->source_fd, err);
+		return volumes_open_if_exists(a->q->canonical_staging_path, &a->source_fd, err);
 	return a->q->kind == ATTACHMENT_TARGET_NODE ? open_node(a, err) : 0;
 }
 
 /* Descriptors first: the table that is read after them has their mounts. */
-static int look(struct attachment *a, struct error **err)
+static int find_mounts(struct attachment *a, struct error **err)
 {
 	CLEANUP(fd_closep) int fd = -1;
 
 	if (open_source(a, err) < 0)
-		return err_wrap(err, "what is published");
-	if (volumes_look_at(a->q->at, &fd, err) < 0)
+		return err_wrap(err, "find the device of the published volume");
+	if (volumes_open_if_exists(a->q->canonical_path, &fd, err) < 0)
 		return err_wrap(err, "%s", path_name(a->q->kind));
 	if (mount_table_read(&a->table, err) < 0)
 		return -1;
@@ -354,9 +305,10 @@ static int compare_attributes(const struct attachment *a, const struct mount_ent
 		return 0;
 	if (is.readonly != a->attributes.readonly)
 		return err_set(err, ERR_EXISTS, "volume %s is %s at %s %s, not %s", a->r->id,
-			participle(a->q->kind), a->q->at, is.readonly ? "read-only" : "read-write", wanted);
+			participle(a->q->kind), a->q->canonical_path,
+			is.readonly ? "read-only" : "read-write", wanted);
 	return err_set(err, ERR_EXISTS, "volume %s is %s at %s with \"%s\", without \"%s\"", a->r->id,
-		participle(a->q->kind), a->q->at, is_word, wanted);
+		participle(a->q->kind), a->q->canonical_path, is_word, wanted);
 }
 
 /* Flags of the file system that the kernel does not show are no difference if they were asked for when it was
@@ -365,25 +317,15 @@ static int compare_fs_flags(const struct attachment *a, const struct mount_entry
 {
 	for (size_t i = 0; a->flags && a->flags[i]; i++) {
 		if (mount_flag_in_force(e, a->flags[i]) || strv_contains(a->r->staged_flags, a->flags[i]) ||
-			volumes_is_taken_over(a->r))
+			volume_record_is_taken_over(a->r))
 			continue;
-		/* said by require_dax(), with more words */
-		if (a->dax == DAX_REQUIRED && is_dax_word(a->flags[i]))
+		/* said by attachment_dax_check_mount(), with more words */
+		if (a->dax == DAX_REQUIRED && attachment_dax_is_flag(a->flags[i]))
 			continue;
 		return err_set(err, ERR_EXISTS, "volume %s is %s without \"%s\"", a->r->id,
 			participle(a->q->kind), a->flags[i]);
 	}
 	return 0;
-}
-
-static int require_dax(const struct attachment *a, const struct mount_entry *e, struct error **err)
-{
-	/* what the file systems show is their state, not what was asked for: fs/xfs/xfs_super.c,
-	 * xfs_setup_dax_always(); fs/ext4/super.c refuses the mount */
-	if (a->dax != DAX_REQUIRED || mount_entry_has(e, "dax=always"))
-		return 0;
-	return err_set(err, ERR_PRECONDITION,
-		"volume %s is mounted at %s without DAX, which usage=AppDirect needs", a->r->id, e->target);
 }
 
 static int compare_fs(const struct attachment *a, struct error **err)
@@ -392,7 +334,7 @@ static int compare_fs(const struct attachment *a, struct error **err)
 
 	if (e->dev != a->info.dev || !str_eq(e->root, "/"))
 		return err_set(err, ERR_EXISTS, "something other than volume %s is mounted at %s", a->r->id,
-			a->q->at);
+			a->q->canonical_path);
 	if (!str_eq(e->fstype, a->fs_type))
 		return err_set(err, ERR_EXISTS, "volume %s is %s as %s, not %s", a->r->id,
 			participle(a->q->kind), e->fstype, a->fs_type);
@@ -400,20 +342,20 @@ static int compare_fs(const struct attachment *a, struct error **err)
 		return -1;
 	if (compare_fs_flags(a, e, err) < 0)
 		return -1;
-	return require_dax(a, e, err);
+	return attachment_dax_check_mount(a->dax, a->r->id, e, err);
 }
 
 static int compare_target(const struct attachment *a, struct error **err)
 {
-	enum mount_shown wanted = is_node(a->q->kind) ? MOUNT_SHOWN_NODE : MOUNT_SHOWN_FS;
-	enum mount_shown how = mount_shown(a->here, a->info.dev);
+	enum blockdev_mount wanted = is_node(a->q->kind) ? BLOCKDEV_MOUNT_NODE : BLOCKDEV_MOUNT_FS;
+	enum blockdev_mount how = blockdev_mount_kind(a->here, a->info.dev);
 
-	if (how == MOUNT_SHOWN_NOT)
+	if (how == BLOCKDEV_MOUNT_NONE)
 		return err_set(err, ERR_EXISTS, "something other than volume %s is mounted at %s", a->r->id,
-			a->q->at);
+			a->q->canonical_path);
 	if (how != wanted)
-		return err_set(err, ERR_EXISTS, "volume %s is published at %s as a %s", a->r->id, a->q->at,
-			how == MOUNT_SHOWN_NODE ? "block device" : "file system");
+		return err_set(err, ERR_EXISTS, "volume %s is published at %s as a %s", a->r->id,
+			a->q->canonical_path, how == BLOCKDEV_MOUNT_NODE ? "block device" : "file system");
 	return compare_attributes(a, a->here, err);
 }
 
@@ -422,7 +364,8 @@ static int compare_target(const struct attachment *a, struct error **err)
 /* CSI: "The CO SHALL ensure that there is only one staging_target_path per volume" (NodeStageVolume). */
 static int refuse_second(const struct attachment *a, struct error **err)
 {
-	const struct mount_entry *bound = mount_shown_as(a->table, a->info.dev, MOUNT_SHOWN_NODE);
+	const struct mount_entry *bound =
+		blockdev_mount_find_kind(a->table, a->info.dev, BLOCKDEV_MOUNT_NODE);
 	const char *other = a->r->staging_path;
 	const struct mount_entry *e = other ? mount_table_at(a->table, other) : NULL;
 
@@ -433,7 +376,7 @@ static int refuse_second(const struct attachment *a, struct error **err)
 		return 0;
 	if (a->q->kind == ATTACHMENT_INLINE)
 		return err_set(err, ERR_PRECONDITION, "volume %s is staged at %s", a->r->id, other);
-	if (str_eq(other, a->q->at))
+	if (str_eq(other, a->q->canonical_path))
 		return 0;
 	return err_set(err, ERR_PRECONDITION, "volume %s is staged at %s already", a->r->id, other);
 }
@@ -441,8 +384,8 @@ static int refuse_second(const struct attachment *a, struct error **err)
 /* The same where nothing is mounted at the staging path. */
 static int refuse_second_node(const struct attachment *a, struct error **err)
 {
-	if (!a->r->staged_block || str_eq(a->r->staging_path, a->q->at) ||
-		!mount_shown_as(a->table, a->info.dev, MOUNT_SHOWN_NODE))
+	if (!a->r->staged_block || str_eq(a->r->staging_path, a->q->canonical_path) ||
+		!blockdev_mount_find_kind(a->table, a->info.dev, BLOCKDEV_MOUNT_NODE))
 		return 0;
 	return err_set(err, ERR_PRECONDITION, "volume %s is staged at %s already, and published", a->r->id,
 		a->r->staging_path);
@@ -451,24 +394,25 @@ static int refuse_second_node(const struct attachment *a, struct error **err)
 /* The Go driver recorded no staging. */
 static int require_staged_node(const struct attachment *a, struct error **err)
 {
-	if (a->r->identity && !(a->r->staged_block && str_eq(a->r->staging_path, a->q->staging_at)))
+	if (a->r->identity &&
+		!(a->r->staged_block && str_eq(a->r->staging_path, a->q->canonical_staging_path)))
 		return err_set(err, ERR_PRECONDITION, "volume %s is not staged as a block device at %s",
-			a->r->id, a->q->staging_at);
+			a->r->id, a->q->canonical_staging_path);
 	return 0;
 }
 
 static bool is_shown_at(const struct attachment *a, const char *path)
 {
-	return mount_shown(mount_table_at(a->table, path), a->info.dev) != MOUNT_SHOWN_NOT;
+	return blockdev_mount_kind(mount_table_at(a->table, path), a->info.dev) != BLOCKDEV_MOUNT_NONE;
 }
 
 /* SINGLE_NODE_SINGLE_WRITER: no other target may be a mount of this volume now. */
 static int refuse_second_writer(const struct attachment *a, struct error **err)
 {
-	if (a->q->access_mode != ACCESS_SINGLE_NODE_SINGLE_WRITER)
+	if (a->q->use->access_mode != ACCESS_SINGLE_NODE_SINGLE_WRITER)
 		return 0;
 	for (size_t i = 0; a->r->targets && a->r->targets[i]; i++) {
-		if (!str_eq(a->r->targets[i], a->q->at) && is_shown_at(a, a->r->targets[i]))
+		if (!str_eq(a->r->targets[i], a->q->canonical_path) && is_shown_at(a, a->r->targets[i]))
 			return err_set(err, ERR_PRECONDITION,
 				"volume %s is published at %s already and has a single writer", a->r->id,
 				a->r->targets[i]);
@@ -507,8 +451,8 @@ static bool is_recorded(const struct attachment *a, char *const *flags)
 	if (r->formatting || !r->ever_staged || !same_strings(r->staged_flags, flags))
 		return false;
 	if (a->q->kind == ATTACHMENT_INLINE)
-		return strv_contains(r->targets, a->q->at) && strv_len(r->targets) == 1;
-	return str_eq(r->staging_path, a->q->at) && r->staged_block == is_node(a->q->kind);
+		return strv_contains(r->targets, a->q->canonical_path) && strv_len(r->targets) == 1;
+	return str_eq(r->staging_path, a->q->canonical_path) && r->staged_block == is_node(a->q->kind);
 }
 
 static int record_staging(struct attachment *a, struct error **err)
@@ -527,10 +471,10 @@ static int record_staging(struct attachment *a, struct error **err)
 	r->ever_staged = true;
 	if (a->q->kind == ATTACHMENT_INLINE) {
 		strv_free(TAKE_PTR(r->targets));
-		strv_add(&r->targets, a->q->at);
+		strv_add(&r->targets, a->q->canonical_path);
 	} else {
 		free(r->staging_path);
-		r->staging_path = x_strdup(a->q->at);
+		r->staging_path = x_strdup(a->q->canonical_path);
 		r->staged_block = is_node(a->q->kind);
 	}
 	return records_save(a->v->records, r, err);
@@ -542,13 +486,13 @@ static int record_target(struct attachment *a, struct error **err)
 	struct volume_record *r = a->r;
 	char **targets = NULL;
 
-	if (strv_contains(r->targets, a->q->at) && r->ever_staged && !r->formatting)
+	if (strv_contains(r->targets, a->q->canonical_path) && r->ever_staged && !r->formatting)
 		return 0;
 	for (size_t i = 0; r->targets && r->targets[i]; i++) {
-		if (!str_eq(r->targets[i], a->q->at) && is_shown_at(a, r->targets[i]))
+		if (!str_eq(r->targets[i], a->q->canonical_path) && is_shown_at(a, r->targets[i]))
 			strv_add(&targets, r->targets[i]);
 	}
-	strv_add(&targets, a->q->at);
+	strv_add(&targets, a->q->canonical_path);
 	strv_free(r->targets);
 	r->targets = targets;
 	r->ever_staged = true;
@@ -601,25 +545,12 @@ static int bind_source(struct attachment *a, int target_fd, struct error **err)
 
 static void warn_of_dropped(const struct attachment *a)
 {
-	if (a->dax == DAX_IF_THERE && !mount_entry_has(a->here, "dax=always"))
-		log_warn("volume is mounted without DAX, which its device lacks", F_STR("volume", a->r->id),
-			F_STR("device", a->device->path));
+	attachment_dax_warn(a->dax, a->r->id, a->device, a->here);
 	for (size_t i = 0; a->flags && a->flags[i]; i++) {
 		if (!mount_flag_in_force(a->here, a->flags[i]))
-			log_warn("mount flag has no effect, the kernel does not show it",
+			log_warn("mount flag may have no effect: the kernel does not list it",
 				F_STR("volume", a->r->id), F_STR("flag", a->flags[i]));
 	}
-}
-
-/* Why a mount with dax=always is without: the kernel's word, or what can be seen. */
-static int explain_no_dax(struct attachment *a, int kmsg_fd, struct error **err)
-{
-	CLEANUP(free_charp) char *said = kmsg_since(kmsg_fd, a->info.dev);
-
-	if (said)
-		return err_wrap(err, "the kernel says \"%s\"", said);
-	return err_wrap(err, "the device %s DAX, and the kernel wants blocks as large as its pages",
-		a->info.has_dax ? "has" : "has no");
 }
 
 /* The path is opened again, so that what it leads to now is what is compared. */
@@ -631,18 +562,19 @@ static int read_back(struct attachment *a, int kmsg_fd, struct error **err)
 	a->staged = NULL;
 	a->here = NULL;
 	mount_table_free(TAKE_PTR(a->table));
-	if (volumes_look_at(a->q->at, &fd, err) < 0)
+	if (volumes_open_if_exists(a->q->canonical_path, &fd, err) < 0)
 		return -1;
 	if (mount_table_read(&a->table, err) < 0)
 		return -1;
-	if (look_through(a->table, fd, a->q->at, &a->here, &through, err) < 0)
+	if (look_through(a->table, fd, a->q->canonical_path, &a->here, &through, err) < 0)
 		return -1;
 	if (!a->here)
-		return err_set(err, ERR_INTERNAL, "%s was mounted, but does not lead to it", a->q->at);
+		return err_set(err, ERR_INTERNAL, "%s was mounted, but the path does not lead to the mount",
+			a->q->canonical_path);
 	if (is_target(a->q->kind))
 		return compare_target(a, err);
-	if (require_dax(a, a->here, err) < 0)
-		return explain_no_dax(a, kmsg_fd, err);
+	if (attachment_dax_check_mount(a->dax, a->r->id, a->here, err) < 0)
+		return attachment_dax_explain(&a->info, kmsg_fd, err);
 	if (compare_fs(a, err) < 0)
 		return -1;
 	warn_of_dropped(a);
@@ -655,7 +587,7 @@ static int make_mount(struct attachment *a, int target_fd, struct error **err)
 	CLEANUP(fd_closep) int parent_fd = -1;
 	CLEANUP(error_freep) struct error *undo = NULL;
 
-	if (mount_open_parent(a->q->at, &parent_fd, err) < 0)
+	if (mount_open_parent(a->q->canonical_path, &parent_fd, err) < 0)
 		return -1;
 	if (is_target(a->q->kind)) {
 		if (bind_source(a, target_fd, err) < 0)
@@ -667,9 +599,9 @@ static int make_mount(struct attachment *a, int target_fd, struct error **err)
 	}
 	if (read_back(a, kmsg_fd, err) == 0)
 		return 0;
-	if (mount_remove_from(parent_fd, a->q->at, &undo) < 0)
-		return err_wrap(err, "what was mounted at %s is wrong, and cannot be unmounted (%s)",
-			a->q->at, undo->msg);
+	if (mount_remove_from(parent_fd, a->q->canonical_path, &undo) < 0)
+		return err_wrap(err, "the mount at %s is not the requested one and cannot be unmounted (%s)",
+			a->q->canonical_path, undo->msg);
 	return -1;
 }
 
@@ -682,19 +614,19 @@ static int refuse_stale_root(const struct attachment *a, int target_fd, struct e
 	const struct mount_entry *shown = NULL;
 	struct stat st[2];
 
-	if (volumes_look_at(a->q->at, &fd, err) < 0)
+	if (volumes_open_if_exists(a->q->canonical_path, &fd, err) < 0)
 		return -1;
 	if (mount_table_of(a->table, target_fd, &ours, err) < 0)
 		return -1;
 	if (fd >= 0 && mount_table_of(a->table, fd, &shown, err) < 0)
 		return -1;
 	if (fstat(target_fd, &st[0]) < 0 || (fd >= 0 && fstat(fd, &st[1]) < 0))
-		return err_set_errno(err, ERR_INTERNAL, errno, "stat %s", a->q->at);
+		return err_set_errno(err, ERR_INTERNAL, errno, "stat %s", a->q->canonical_path);
 	if (fd >= 0 && ours == shown && st[0].st_ino == st[1].st_ino)
 		return 0;
 	return err_set(err, ERR_PRECONDITION,
 		"something was mounted over a folder above %s since the driver started: restart the driver",
-		a->q->at);
+		a->q->canonical_path);
 }
 
 /* The folder is last, so that no failure before leaves one. */
@@ -706,26 +638,27 @@ static int mount_at(struct attachment *a, struct error **err)
 	bool created = false;
 
 	if (a->q->kind == ATTACHMENT_STAGED) {
-		if (path_open(a->v->roots, a->q->path, PATH_DIR, &target_fd, err) < 0)
+		if (path_open(a->v->roots, a->q->requested_path, PATH_DIR, &target_fd, err) < 0)
 			return err_wrap(err, "staging path");
-	} else if (path_make(a->v->roots, a->q->path, kind, &target_fd, &created, err) < 0) {
+	} else if (path_make(a->v->roots, a->q->requested_path, kind, &target_fd, &created, err) < 0) {
 		return err_wrap(err, "target path");
 	}
 	if (refuse_stale_root(a, target_fd, err) == 0 && make_mount(a, target_fd, err) == 0)
 		return 0;
 	if (created)
-		(void)!path_remove(a->v->roots, a->q->path, &ignored);
+		(void)!path_remove(a->v->roots, a->q->requested_path, &ignored);
 	return -1;
 }
 
 /* --- the kinds */
 
-/* Nothing is written for want of a folder. */
+/* A missing folder must not cause anything to be written. */
 static int require_folder(const struct attachment *a, struct error **err)
 {
 	CLEANUP(fd_closep) int fd = -1;
 
-	if (a->q->kind == ATTACHMENT_STAGED && path_open(a->v->roots, a->q->path, PATH_DIR, &fd, err) < 0)
+	if (a->q->kind == ATTACHMENT_STAGED &&
+		path_open(a->v->roots, a->q->requested_path, PATH_DIR, &fd, err) < 0)
 		return err_wrap(err, "staging path");
 	return 0;
 }
@@ -734,8 +667,8 @@ static void log_change(const struct attachment *a)
 {
 	bool staged = a->q->kind == ATTACHMENT_STAGED || a->q->kind == ATTACHMENT_STAGED_NODE;
 	const struct volume_change change = {.what = staged ? "volume staged" : "volume published",
-		.staging = staged ? a->q->at : NULL,
-		.target = staged ? NULL : a->q->at,
+		.staging = staged ? a->q->canonical_path : NULL,
+		.target = staged ? NULL : a->q->canonical_path,
 		.device = a->device->path,
 		.of = a->q->claim,
 		.begun_ns = a->begun_ns};
@@ -764,7 +697,7 @@ static int stage_fs(struct attachment *a, struct error **err)
 		return -1;
 	if (wish_for_dax(a, err) < 0)
 		return -1;
-	if (look(a, err) < 0)
+	if (find_mounts(a, err) < 0)
 		return -1;
 	if (a->here && compare_fs(a, err) < 0)
 		return -1;
@@ -782,21 +715,23 @@ static int stage_fs(struct attachment *a, struct error **err)
 /* Whether the device itself may be handed out. */
 static int check_block(const struct attachment *a, struct error **err)
 {
-	const struct mount_entry *mounted = mount_shown_as(a->table, a->info.dev, MOUNT_SHOWN_FS);
+	const struct mount_entry *mounted =
+		blockdev_mount_find_kind(a->table, a->info.dev, BLOCKDEV_MOUNT_FS);
 
-	if (!volumes_may_be_block(a->r))
+	if (!volume_record_may_be_block(a->r))
 		return err_set(err, ERR_PRECONDITION,
-			"volume %s was not made as a block device: content of others may be left on it",
+			"volume %s was not created as a block volume, so it may still contain data of an "
+			"earlier volume",
 			a->r->id);
 	if (mounted)
 		return err_set(err, ERR_PRECONDITION,
-			"the file system of volume %s is mounted at %s: it cannot be a block device "
-			"meanwhile",
+			"the file system of volume %s is mounted at %s: it must be unmounted before the "
+			"volume can be published as a block device",
 			a->r->id, mounted->target);
 	return 0;
 }
 
-/* From here on nobody may take the content for nothing. */
+/* From here on the content counts as data. */
 static int stage_node(struct attachment *a, struct error **err)
 {
 	if (find_device(a, err) < 0)
@@ -807,7 +742,7 @@ static int stage_node(struct attachment *a, struct error **err)
 		return -1;
 	if (refuse_second_node(a, err) < 0)
 		return -1;
-	bool news = !a->r->staged_block || !str_eq(a->r->staging_path, a->q->at);
+	bool news = !a->r->staged_block || !str_eq(a->r->staging_path, a->q->canonical_path);
 	if (record_staging(a, err) < 0)
 		return -1;
 	if (news)
@@ -824,15 +759,13 @@ static int check_staged_fs(struct attachment *a, struct error **err)
 	/* a file system that is mounted read-only as a whole is not writable through a bind */
 	if (mount_entry_is_readonly(a->staged))
 		a->attributes.readonly = true;
-	if (!str_empty(a->q->fs_type) && !str_eq(a->q->fs_type, a->fs_type))
+	if (!str_empty(a->q->use->fs_type) && !str_eq(a->q->use->fs_type, a->fs_type))
 		return err_set(err, a->here ? ERR_EXISTS : ERR_PRECONDITION,
-			"volume %s is staged as %s, not %s", a->r->id, a->fs_type, a->q->fs_type);
-	a->dax = choose_dax(a);
-	for (size_t i = 0; a->r->staged_flags && a->r->staged_flags[i]; i++) {
-		if (is_dax_word(a->r->staged_flags[i]))
-			a->dax = DAX_AS_IT_IS;
-	}
-	return require_dax(a, a->staged, err);
+			"volume %s is staged as %s, not %s", a->r->id, a->fs_type, a->q->use->fs_type);
+	a->dax = attachment_dax_is_asked(a->r->staged_flags)
+			 ? DAX_AS_IT_IS
+			 : attachment_dax_choose(a->v->devices->ops->mode, a->q->params->usage, a->flags);
+	return attachment_dax_check_mount(a->dax, a->r->id, a->staged, err);
 }
 
 static int mount_target(struct attachment *a, struct error **err)
@@ -843,7 +776,7 @@ static int mount_target(struct attachment *a, struct error **err)
 		return -1;
 	if (mount_at(a, err) == 0)
 		return 0;
-	volumes_forget_target(a->r, a->q->at);
+	volumes_forget_target(a->r, a->q->canonical_path);
 	(void)!records_save(a->v->records, a->r, &ignored);
 	return -1;
 }
@@ -854,7 +787,7 @@ static int publish(struct attachment *a, struct error **err)
 
 	if (find_device(a, err) < 0)
 		return -1;
-	if (look(a, err) < 0)
+	if (find_mounts(a, err) < 0)
 		return -1;
 	if (node && check_block(a, err) < 0)
 		return -1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * attachment.h - how a volume comes to a path, and how it is taken away from there.
+ * attachment.h - mounting a volume at a path, and unmounting it again.
  *
  * Stage, publish and inline volumes are one thing: what is wanted -> source and target opened by descriptor
  * -> recorded -> made (mkfs, mount, bind) -> read back from the kernel. A path is only a way to a descriptor:
@@ -16,9 +16,13 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "volume/access.h"
+#include "volume/access_mode.h"
+
+#define PUBLISH_WAIT_MS 2000 /* publish and unpublish wait for each other */
 
 struct device;
+struct mount_entry;
+struct use_request;
 struct volume_claim;
 struct volume_params;
 struct volume_record;
@@ -35,22 +39,19 @@ enum attachment_kind {
 /* What is wanted. All borrowed. */
 struct attachment_request {
 	enum attachment_kind kind;
-	const char *path;         /* as in the request */
-	const char *at;           /* the same, canonical */
-	const char *staging_at;   /* canonical: of what is bound */
-	const char *fs_type;      /* "" or NULL: as created, or as staged */
-	char *const *mount_flags; /* strv or NULL */
-	bool readonly;
-	enum access_mode access_mode;
+	const char *requested_path;
+	const char *canonical_path;         /* of requested_path */
+	const char *canonical_staging_path; /* of what is bound */
+	bool readonly;                      /* by the request or its access mode */
+	const struct use_request *use;
 	const struct volume_params *params; /* of the record */
 	const struct volume_claim *claim;   /* that the request names; NULL: none */
 };
 
 /**
- * volumes_attach() - bring @r to the path; if it is there in the same way already, nothing is done.
- * @r:   of a volume in phase READY; kept up to date with what is recorded
- * @q:   what is wanted
- * @err: see docs/ERRORS.md
+ * volumes_attach() - bring @r to the path; if it is already mounted there as requested, nothing is done.
+ * @r: of a volume in phase READY; kept up to date with what is recorded
+ * @q: what is wanted
  *
  * Nothing new is left mounted after a failure, unless unmounting failed, which is said. Idempotent. Return:
  * 0, or -1 with ERR_INVALID_ARGUMENT (flags, path), ERR_EXISTS (mounted in another way; formatted otherwise;
@@ -67,9 +68,8 @@ int volumes_attach(struct volumes *v, struct volume_record *r, const struct atta
  * @r:   its record; NULL: none that can be read
  * @at:  canonical path
  * @ret: whether something was mounted
- * @err: see docs/ERRORS.md
  *
- * What is mounted there must be the volume's. Where neither device nor record can tell, the file system or
+ * What is mounted there must be the volume's. Where neither device nor record shows it, the file system or
  * node of any block device that is no other volume's is taken for it: the path is the container
  * orchestrator's, which asks for it to be cleared. Idempotent. Return: 0, or -1 with ERR_PRECONDITION (busy;
  * hidden; something else is mounted there), ERR_INTERNAL.
@@ -77,9 +77,9 @@ int volumes_attach(struct volumes *v, struct volume_record *r, const struct atta
 int volumes_detach(struct volumes *v, const char *id, const struct volume_record *r, const char *at,
 	bool *ret, struct error **err) MUST_CHECK;
 
-/** volumes_look_at() - path_open_canonical() that says -1 as descriptor where nothing is. Return: 0, or -1 as
- * that, but never with ERR_NOT_FOUND. */
-int volumes_look_at(const char *at, int *ret_fd, struct error **err) MUST_CHECK;
+/** volumes_open_if_exists() - path_open_canonical() that says -1 as descriptor where nothing is. Return: 0,
+ * or -1 as that, but never with ERR_NOT_FOUND. */
+int volumes_open_if_exists(const char *at, int *ret_fd, struct error **err) MUST_CHECK;
 
 /**
  * volumes_prepare_fs() - make sure that a device has the file system, sound and ready to be mounted.
@@ -110,3 +110,26 @@ struct mount_table;
  */
 char *volumes_find_twin(
 	struct volumes *v, const char *fs_type, const struct device *d, const struct mount_table *t);
+
+/** volumes_require_mount() - what is mounted as @e belongs to @r. Return: 0, or -1 with ERR_PRECONDITION,
+ * ERR_INTERNAL. */
+int volumes_require_mount(struct volumes *v, const struct volume_record *r, const struct mount_entry *e,
+	struct error **err) MUST_CHECK;
+
+/** volumes_publish_inline() - volumes_publish() of an inline ephemeral volume. */
+int volumes_publish_inline(
+	struct volumes *v, const struct use_request *request, struct error **err) MUST_CHECK;
+
+/** volumes_check_use() - whether a pod may use @r with @mode.
+ * @ret_params: as recorded; params_done()
+ * Return: 0, or -1 with ERR_PRECONDITION (for Kata Containers), ERR_INVALID_ARGUMENT (mode). */
+int volumes_check_use(const struct volume_record *r, enum access_mode mode, struct volume_params *ret_params,
+	struct error **err) MUST_CHECK;
+
+/** volumes_forget_target() - take @target out of the targets of @r, in memory. */
+void volumes_forget_target(struct volume_record *r, const char *target);
+
+/** volumes_save_detached() - records_save() of what is not mounted somewhere any more. A recorded path blocks
+ * nothing, so a disk that refuses changes does not make it fail: it is kept in memory, and goes to the disk
+ * with the next change. */
+void volumes_save_detached(struct volumes *v, const struct volume_record *r);

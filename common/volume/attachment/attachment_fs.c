@@ -14,7 +14,7 @@
 
 /* what every CreateVolume has zeroed, also the Go driver's with eraseafter=false */
 #define HEAD_BYTES 4096
-/* A check of everything, after an error, reads all inodes; a signal in the middle of a repair helps nobody.
+/* A check of everything, after an error, reads all inodes; a signal in the middle of a repair does harm.
  */
 #define FSCK_TIMEOUT_MS 3600000
 
@@ -27,7 +27,8 @@ static int refuse_data(const struct volume_record *r, const struct device *d, st
 		return err_set(err, ERR_PRECONDITION,
 			"the device was in use before, and no file system is recognised on it now: it is not "
 			"formatted again");
-	/* a mkfs of ours was begun on a device that held nothing: cut off, it leaves what nobody recognises
+	/* a mkfs of ours was begun on a device that held nothing: if it is cut off, what it leaves is not
+	 * recognised
 	 */
 	if (r->fs_uuid || r->formatting)
 		return 0;
@@ -49,10 +50,12 @@ static int refuse_held(
 		return snapshot_confirm_path(v->snapshot, r, d, err);
 	if ((*err)->code == ERR_PRECONDITION)
 		err_recode(err, ERR_UNAVAILABLE);
-	return err_wrap(err, "another program holds the device, it may be a mkfs that an earlier call began");
+	return err_wrap(
+		err, "another program holds the device; it may be a mkfs that an earlier call started");
 }
 
-/* With the UUID in the record, what a mkfs leaves that is cut off can be told from what somebody else made.
+/* With the UUID in the record, what a mkfs that was cut off leaves can be distinguished from the data of
+ * other programs.
  */
 static int format(struct volumes *v, struct volume_record *r, const struct device *d, const char *fs_type,
 	struct error **err)
@@ -98,7 +101,7 @@ static int check(struct volumes *v, const struct volume_record *r, const struct 
 	if (fs_check(fs_type, d->path, FSCK_TIMEOUT_MS, &verdict, err) < 0)
 		return -1;
 	if (verdict)
-		log_warn("file system was checked before it is mounted", F_STR("volume", r->id),
+		log_warn("file system was checked before mounting", F_STR("volume", r->id),
 			F_STR("device", d->path), F_STR("verdict", verdict));
 	return 0;
 }
@@ -123,10 +126,9 @@ static char *describe_twin(
 	const struct device *d, const char *uuid, const char *other_id, const struct mount_entry *e)
 {
 	return x_asprintf(
-		"its xfs has the UUID %s, as has the one of volume %s, which is mounted at %s, and the "
-		"kernel "
-		"mounts only one of them at a time: unstage that, or give one of them a UUID of its own "
-		"(xfs_admin -U generate %s)",
+		"its xfs has the UUID %s, which the xfs of volume %s, mounted at %s, also has; the kernel "
+		"mounts only one of them at a time: unstage that volume, or give one of them a UUID of its "
+		"own (xfs_admin -U generate %s)",
 		uuid, other_id, e->target, d->path);
 }
 

@@ -8,8 +8,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/blockdev.h"
+#include "os/blockdev_mounts.h"
 #include "os/mount.h"
-#include "os/mount_shown.h"
 #include "os/paths.h"
 #include "volume/attachment/attachment.h"
 #include "volume/attachment/kata.h"
@@ -52,7 +52,7 @@ static bool is_of_another(struct volumes *v, const char *id, const struct mount_
 		struct blockdev_info info;
 
 		if (blockdev_stat(paths[i], &info, &ignored) == 0 &&
-			mount_shown(e, info.dev) != MOUNT_SHOWN_NOT)
+			blockdev_mount_kind(e, info.dev) != BLOCKDEV_MOUNT_NONE)
 			return true;
 	}
 	other = records_mounted_at(v->records, e->target, /* but= */ id);
@@ -70,7 +70,7 @@ static int is_device_of(
 		return 0;
 	if (blockdev_stat(d->path, &info, err) == 0) {
 		*ret_known = true;
-		*ret = mount_shown(e, info.dev) != MOUNT_SHOWN_NOT;
+		*ret = blockdev_mount_kind(e, info.dev) != BLOCKDEV_MOUNT_NONE;
 		return 0;
 	}
 	if ((*err)->code != ERR_NOT_FOUND && (*err)->code != ERR_PRECONDITION)
@@ -97,7 +97,7 @@ static int is_mount_of(struct volumes *v, const struct volume_record *r, const s
 	if (known)
 		return 0;
 	*ret = str_eq(r->staging_path, e->target) || strv_contains(r->targets, e->target) ||
-	       (volumes_is_taken_over(r) && is_of_block_device(e) && !is_of_another(v, r->id, e));
+	       (volume_record_is_taken_over(r) && is_of_block_device(e) && !is_of_another(v, r->id, e));
 	return 0;
 }
 
@@ -154,7 +154,8 @@ int volumes_check_use(const struct volume_record *r, enum access_mode mode, stru
 	if (params.kata_containers)
 		return err_set(err, ERR_PRECONDITION,
 			"volume %s is for Kata Containers, which is not supported", r->id);
-	if (access_check(access_mode_spans_nodes(mode), params.is_cache || volumes_is_taken_over(r), err) < 0)
+	if (access_check(access_mode_spans_nodes(mode), params.is_cache || volume_record_is_taken_over(r),
+		    err) < 0)
 		return err_wrap(err, "volume %s", r->id);
 	*ret_params = params;
 	params = (struct volume_params){0};
@@ -173,7 +174,7 @@ void volumes_forget_target(struct volume_record *r, const char *target)
 	r->targets = rest;
 }
 
-int volumes_look_at(const char *at, int *ret_fd, struct error **err)
+int volumes_open_if_exists(const char *at, int *ret_fd, struct error **err)
 {
 	if (path_open_canonical(at, ret_fd, err) == 0)
 		return 0;
@@ -192,7 +193,7 @@ static int find_mount(
 	CLEANUP(fd_closep) int fd = -1;
 	const struct mount_entry *e = NULL;
 
-	if (volumes_look_at(at, &fd, err) < 0) {
+	if (volumes_open_if_exists(at, &fd, err) < 0) {
 		/* a link on the way leads to no mount of ours */
 		if ((*err)->code != ERR_INVALID_ARGUMENT)
 			return -1;
@@ -252,7 +253,7 @@ void volumes_save_detached(struct volumes *v, const struct volume_record *r)
 
 	if (volumes_is_ready(v) && records_save(v->records, r, &err) == 0)
 		return;
-	records_keep(v->records, r);
-	log_warn("volume is not mounted any more, but its record still says so", F_STR("volume", r->id),
+	records_update_memory(v->records, r);
+	log_warn("volume was unmounted, but that could not be recorded", F_STR("volume", r->id),
 		err ? F_ERR(err) : F_STR("reason", "the driver is still starting"));
 }

@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/durable_step.h"
 #include "base/mem.h"
-#include "base/step.h"
 #include "base/str.h"
 #include "os/blockdev.h"
+#include "os/blockdev_mounts.h"
 #include "os/loopdev.h"
 #include "os/mount.h"
-#include "os/mount_shown.h"
 #include "volume/id.h"
 #include "volume/params.h"
 #include "volume/state.h"
@@ -100,7 +100,7 @@ static int detach(const char *folder, bool *ret_busy, struct error **err)
 		return 0;
 	if (mount_table_read(&table, err) < 0)
 		return -1;
-	*ret_busy = mount_shown_any(table, loop) != NULL;
+	*ret_busy = blockdev_mount_find(table, loop) != NULL;
 	return *ret_busy ? 0 : loop_detach(image_fd, err);
 }
 

@@ -1,32 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mount_flags.h - the mount flags that a request may carry, and what they ask of a mount.
- *
- * Two sets of rules: for volumes of ours a list of what is allowed; for those that the Go driver made, which
- * handed all flags to mount(8) unseen, only what is dangerous is refused. Threads: safe.
+ * mount_flags.h - what mount flags ask of a mount, and whether it is as they ask. Which ones a request may
+ * carry is decided in allowed_mount_flags.h. Threads: safe.
  */
 #pragma once
 
 #include <stdbool.h>
 
-#include "base/error.h"
-
 struct mount_entry;
-
-/** mount_flags_check() - every string of @flags (strv or NULL) is allowed for @fs_type; comma lists are
- * refused. Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the flag up to its "=". */
-int mount_flags_check(char *const *flags, const char *fs_type, struct error **err) MUST_CHECK;
-
-/**
- * mount_flags_take_over() - the flags of a volume that the Go driver made, one each, as they may be handed to
- * the kernel: comma lists are taken apart, and what mount(8) keeps to itself ("nofail", "_netdev") is left
- * out.
- * @ret: strv_free()
- * Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the flag: what would turn the mount into something
- * else (bind, remount, propagation), reach another device (journal, log, loop) or stop the node
- * (errors=panic).
- */
-int mount_flags_take_over(char *const *flags, char ***ret, struct error **err) MUST_CHECK;
 
 /** mount_flag_is_per_mount() - @flag can differ between mounts of one file system, as ro, nosuid, noatime;
  * the others belong to the file system as staged. */

@@ -14,9 +14,11 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
@@ -106,7 +108,7 @@ type goServer struct {
 }
 
 func startGo(t *testing.T, kind string, options ...grpc.ServerOption) *goServer {
-	s := &goServer{echoServer: newEchoServer(), t: t, kind: kind, options: options, address: "127.0.0.1:0"}
+	s := &goServer{echoServer: newEchoServer(), t: t, kind: kind, options: options, address: reserveAddress(t)}
 	if kind == "unix" {
 		s.address = filepath.Join(folder(t), "s")
 	}
@@ -118,14 +120,46 @@ func startGo(t *testing.T, kind string, options ...grpc.ServerOption) *goServer 
 	return s
 }
 
+// sharePort lets two sockets of this process have one port (SO_REUSEPORT in socket(7)).
+var sharePort = net.ListenConfig{Control: func(_, _ string, c syscall.RawConn) error {
+	var err error
+	if failed := c.Control(func(fd uintptr) { err = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1) }); failed != nil {
+		return failed
+	}
+	return err
+}}
+
+// reserveAddress returns an address whose port nothing else gets while the test runs, also while the server is away: a
+// socket that is bound to it and does not listen keeps it.
+func reserveAddress(t testing.TB) string {
+	t.Helper()
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	if err := unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_REUSEPORT, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	name, err := unix.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", name.(*unix.SockaddrInet4).Port)
+}
+
 // serve starts the server, again at the same place if it had one.
 func (s *goServer) serve() {
 	s.t.Helper()
 	network := "tcp"
+	listen := sharePort
 	if s.kind == "unix" {
-		network = "unix"
+		network, listen = "unix", net.ListenConfig{}
 	}
-	listener, err := net.Listen(network, s.address)
+	listener, err := listen.Listen(context.Background(), network, s.address)
 	if err != nil {
 		s.t.Fatal(err)
 	}

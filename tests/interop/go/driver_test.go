@@ -68,7 +68,7 @@ func startDriver(t *testing.T, flags ...string) *driver {
 	return d
 }
 
-// freePort is a TCP port that nobody listens on.
+// freePort is a TCP port on which no program listens.
 func freePort(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -199,7 +199,7 @@ func TestDriverErrors(t *testing.T) {
 	}
 }
 
-// The port of the controller service knows nobody but the controller, and nothing but TLS.
+// The port of the controller service accepts only the controller, and only TLS.
 func TestDriverStrangers(t *testing.T) {
 	d := startDriver(t)
 	for name, conn := range map[string]*grpc.ClientConn{

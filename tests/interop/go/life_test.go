@@ -71,7 +71,7 @@ func TestClientThatGoes(t *testing.T) {
 	})
 }
 
-// SIGTERM: a call that runs is finished, new ones find nobody.
+// SIGTERM: a call that runs is finished, and new ones find no server.
 func TestDrain(t *testing.T) {
 	onEach(t, func(t *testing.T, e *echo) {
 		other := e.dial()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// registrar stands in for node-driver-registrar beside the Go driver: it tells kubelet where the driver's socket is. Like
+// registrar stands in for node-driver-registrar beside the Go driver: it shows kubelet where the driver's socket is. Like
 // that one it removes the registration socket that it finds, and ends when kubelet has refused.
 //
 // usage: registrar --csi-address=PATH --kubelet-registration-path=PATH

@@ -159,7 +159,7 @@ static int parse(int argc, char **argv, struct options *o, struct error **err)
 		{"size", OPT_SIZE, &o->size_bytes, "SIZE", "bytes to map, a multiple of 4Ki (default 4Mi)"},
 		{"seed", OPT_U32, &o->seed, "N", "which pattern (default 1)"},
 		{"plain", OPT_BOOL, &o->plain, NULL, "write, verify: no mapping, write(2) and read(2) only"},
-		{"huge", OPT_BOOL, &o->huge, NULL, "verify: tell whether the mapping has huge pages"},
+		{"huge", OPT_BOOL, &o->huge, NULL, "verify: print whether the mapping has huge pages"},
 		{"help", OPT_BOOL, &o->show_help, NULL, "print this help and exit"},
 		{0},
 	};

@@ -78,7 +78,7 @@ static unsigned long count_faults(void)
 
 unsigned long mapping_touch(const struct mapping *m)
 {
-	/* smaps cannot tell: FilePmdMapped leaves DAX out (Linux fs/proc/task_mmu.c, smaps_pmd_entry) */
+	/* smaps does not show it: FilePmdMapped leaves DAX out (Linux fs/proc/task_mmu.c, smaps_pmd_entry) */
 	unsigned long before = count_faults();
 
 	for (size_t i = 0; i < m->size_bytes; i += PAGE_BYTES)

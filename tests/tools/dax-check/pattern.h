@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pattern.h - bytes that are told by their seed and offset, so that any lost, moved or stale page shows.
+ * pattern.h - bytes that follow from a seed and their offset, so that any lost, moved or stale page shows.
  */
 #pragma once
 

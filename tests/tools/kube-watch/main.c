@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "kube/informer.h"
 #include "kube/lease.h"
 #include "kube/objects/objects.h"
 

@@ -77,16 +77,29 @@ static struct error *create(struct slow_call *s)
 	return NULL;
 }
 
+static void remove_volume(struct node *n, const char *id)
+{
+	if (!node_find_volume(n, NULL, id))
+		return;
+	node_remove_volume(n, id);
+	n->sim->deleted++;
+	registration_touch(n->registration);
+}
+
 static struct error *delete_volume(struct slow_call *s)
 {
 	const Csi__V1__DeleteVolumeRequest *m = s->request;
-	struct node *n = s->node;
 
-	if (!node_find_volume(n, NULL, m->volume_id))
-		return NULL;
-	node_remove_volume(n, m->volume_id);
-	n->sim->deleted++;
-	registration_touch(n->registration);
+	remove_volume(s->node, m->volume_id);
+	return NULL;
+}
+
+/* Nothing is ever staged on these nodes. */
+static struct error *delete_if_never_staged(struct slow_call *s)
+{
+	const Registry__V0__DeleteIfNeverStagedRequest *m = s->request;
+
+	remove_volume(s->node, m->volume_id);
 	return NULL;
 }
 
@@ -138,6 +151,11 @@ static void start_create(void *self, struct grpc_call *call, const void *request
 static void start_delete(void *self, struct grpc_call *call, const void *request, void *reply)
 {
 	slow_start(self, call, request, reply, delete_volume);
+}
+
+static void start_delete_if_never_staged(void *self, struct grpc_call *call, const void *request, void *reply)
+{
+	slow_start(self, call, request, reply, delete_if_never_staged);
 }
 
 static int list_volumes(
@@ -234,8 +252,18 @@ static const struct grpc_method controller[] = {
 	{0},
 };
 
+static const struct grpc_method node_volumes[] = {
+	{.path = "/registry.v0.NodeVolumes/DeleteIfNeverStaged",
+		.request = &registry__v0__delete_if_never_staged_request__descriptor,
+		.reply = &registry__v0__delete_if_never_staged_reply__descriptor,
+		.kind = GRPC_ASYNC,
+		.start = start_delete_if_never_staged},
+	{0},
+};
+
 void node_services(struct node *n)
 {
 	n->services[0] = (struct grpc_service){.methods = identity, .self = n};
 	n->services[1] = (struct grpc_service){.methods = controller, .self = n};
+	n->services[2] = (struct grpc_service){.methods = node_volumes, .self = n};
 }

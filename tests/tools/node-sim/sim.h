@@ -51,7 +51,7 @@ struct node {
 	char *id;
 	char *endpoint;
 	struct grpc_server *server;
-	struct grpc_service services[3];
+	struct grpc_service services[4];
 	struct registration *registration;
 	struct volume *volumes;
 	size_t n_volumes;

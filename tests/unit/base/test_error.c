@@ -115,7 +115,7 @@ END_TEST
 
 START_TEST(setting_without_a_place_aborts)
 {
-	err_set(NULL, ERR_INTERNAL, "nobody looks");
+	err_set(NULL, ERR_INTERNAL, "not looked at");
 }
 END_TEST
 

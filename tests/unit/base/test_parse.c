@@ -249,10 +249,25 @@ START_TEST(sizes_are_shown_exactly)
 }
 END_TEST
 
+START_TEST(rounded_sizes_are_never_more_than_there_is)
+{
+	static const struct good shown[] = {{"0", 0}, {"1", 1}, {"1023", 1023}, {"1Ki", 1024}, {"1Ki", 1126},
+		{"1.1Ki", 1127}, {"1.5Ki", 1536}, {"1023.9Ki", (1ULL << 20) - 1}, {"1Mi", 1ULL << 20},
+		{"63.9Gi", (64ULL << 30) - 1}, {"64Gi", 64ULL << 30}, {"2.5Ti", 5ULL << 39},
+		{"1023.9Pi", (1ULL << 60) - 1}, {"15.9Ei", UINT64_MAX}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(shown); i++) {
+		char out[24];
+
+		ck_assert_str_eq(format_bytes_rounded(shown[i].value, out), shown[i].text);
+	}
+}
+END_TEST
+
 UNIT_MAIN("base/parse", u64_takes_digits_up_to_the_maximum, u64_refuses_all_else,
 	number_is_decimal_or_hexadecimal, u32_ends_at_its_own_maximum, u32_of_a_peer_may_be_anything,
 	percent_is_a_whole_number_up_to_100, bool_takes_the_spellings_of_go, quantity_knows_every_suffix,
 	quantity_computes_fractions_exactly_and_rounds_up, quantity_tells_exa_from_an_exponent,
 	quantity_ends_at_the_largest_signed_number, quantity_refuses_what_is_malformed,
 	duration_adds_its_parts_and_rounds_up, duration_refuses_what_go_refuses_and_what_is_negative,
-	long_texts_are_quoted_in_part, sizes_are_shown_exactly)
+	long_texts_are_quoted_in_part, sizes_are_shown_exactly, rounded_sizes_are_never_more_than_there_is)

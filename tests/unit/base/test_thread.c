@@ -77,11 +77,12 @@ START_TEST(wait_ends_with_the_time)
 }
 END_TEST
 
-START_TEST(thread_that_cannot_be_had_is_told)
+START_TEST(thread_that_cannot_be_started_is_reported)
 {
 	ck_assert_int_ne(thread_start(look, &mask, SIZE_MAX / 2), 0);
 }
 END_TEST
 
 UNIT_MAIN("base/thread", no_signal_interrupts_such_a_thread_and_the_starter_keeps_its_mask,
-	stack_has_the_size_that_is_asked_for, wait_ends_with_the_time, thread_that_cannot_be_had_is_told)
+	stack_has_the_size_that_is_asked_for, wait_ends_with_the_time,
+	thread_that_cannot_be_started_is_reported)

@@ -24,9 +24,11 @@ static void call(void *self, const struct node *node, const char *path, const Pr
 	snprintf(c->node_id, sizeof(c->node_id), "%s", node->report.node_id);
 	protobuf_c_message_pack(request, packed);
 	c->create = str_ends(path, "/CreateVolume");
+	c->if_never_staged = str_ends(path, "/DeleteIfNeverStaged");
 	if (c->create)
 		c->create_request = csi__v1__create_volume_request__unpack(NULL, n, packed);
-	else if (str_ends(path, "/DeleteVolume"))
+	else if (str_ends(path, "/DeleteVolume") || str_ends(path, "/DeleteIfNeverStaged"))
+		/* the handle is field 1 of both requests */
 		c->delete_request = csi__v1__delete_volume_request__unpack(NULL, n, packed);
 	else
 		c->validate_request = csi__v1__validate_volume_capabilities_request__unpack(NULL, n, packed);
@@ -40,37 +42,131 @@ static uint64_t now_ns(void *user)
 	return d->now_ns;
 }
 
-static bool owners_ready(void *self)
+static bool cluster_ready(void *self)
 {
 	const struct desk *d = self;
 
-	return d->owners_ready;
+	return d->cluster_ready;
 }
 
-static size_t owners_list(void *self, const char *const **ret)
+static size_t cluster_list(void *self, const char *const **ret)
 {
 	struct desk *d = self;
 
-	*ret = d->owners;
-	return d->n_owners;
+	*ret = d->cluster_ids;
+	return d->n_cluster;
 }
 
-static bool owners_exist(void *self, const char *node_id)
+static bool cluster_has(void *self, const char *node_id)
 {
 	const struct desk *d = self;
 
 	return !str_eq(d->missing, node_id);
 }
 
+static bool cluster_out_of_service(void *self, const char *node_id)
+{
+	const struct desk *d = self;
+
+	return str_eq(d->out_of_service, node_id);
+}
+
+static void read_record(void *self, const char *key, volume_record_fn fn, void *user)
+{
+	struct desk *d = self;
+	struct volume_records r = memory_records_interface(d->memory);
+
+	r.read(r.self, key, fn, user);
+}
+
+static void ignore(void *user, struct pmem_volume *record, const struct error *error)
+{
+	(void)user;
+	(void)error;
+	pmem_volume_free(record);
+}
+
+static void write_record(void *self, enum volume_record_write what, const struct pmem_volume *record,
+	volume_record_fn fn, void *user)
+{
+	CLEANUP(error_freep) struct error *error = NULL;
+	struct desk *d = self;
+	struct volume_records r = memory_records_interface(d->memory);
+
+	d->n_writes++;
+	d->now_ns += d->write_takes_ns;
+	if (d->n_writes != d->fail_write && !(d->fail_all && d->n_writes > d->fail_write)) {
+		r.write(r.self, what, record, fn, user);
+		return;
+	}
+	if (d->fail_after)
+		r.write(r.self, what, record, ignore, NULL);
+	if (err_set(&error, d->fail_code, "the desk is closed") < 0)
+		fn(user, NULL, error);
+}
+
+static void keep(void *user, struct pmem_volume *record, const struct error *error)
+{
+	struct pmem_volume **ret = user;
+
+	ck_assert_ptr_null(error);
+	*ret = record;
+}
+
+struct pmem_volume *desk_record(struct desk *d, const char *name)
+{
+	struct volume_key key = volume_key_of_name(name);
+	struct pmem_volume *record = NULL;
+
+	read_record(d, key.hex, keep, &record);
+	return record;
+}
+
+static void expect_written(void *user, struct pmem_volume *record, const struct error *error)
+{
+	(void)user;
+	ck_assert_ptr_null(error);
+	pmem_volume_free(record);
+}
+
+void desk_put_record(struct desk *d, enum volume_record_write what, struct pmem_volume *record)
+{
+	struct volume_records r = memory_records_interface(d->memory);
+
+	r.write(r.self, what, record, expect_written, NULL);
+	pmem_volume_free(record);
+}
+
+void desk_check_nodes(struct desk *d, const char *name, const char *nodes)
+{
+	CLEANUP(pmem_volume_freep) struct pmem_volume *record = desk_record(d, name);
+	char found[256] = "";
+
+	if (!nodes) {
+		ck_assert_ptr_null(record);
+		return;
+	}
+	ck_assert_ptr_nonnull(record);
+	for (size_t i = 0; i < strv_len(record->nodes); i++)
+		snprintf(found + strlen(found), sizeof(found) - strlen(found), "%s%s", i > 0 ? " " : "",
+			record->nodes[i]);
+	ck_assert_str_eq(found, nodes);
+}
+
 void desk_open(struct desk *d, bool early, bool forget_gone)
 {
-	*d = (struct desk){.now_ns = NS_PER_S, .table = node_table_new(), .owners_ready = true};
+	*d = (struct desk){.now_ns = NS_PER_S, .table = node_table_new(), .cluster_ready = true};
+	d->cluster =
+		(struct cluster_nodes){cluster_ready, cluster_list, cluster_has, cluster_out_of_service, d};
 	d->caller = (struct node_caller){.call = call, .self = d};
+	d->memory = memory_records_new(DESK_DRIVER);
+	d->records = (struct volume_records){.read = read_record, .write = write_record, .self = d};
 	const struct controller_config config = {.driver_name = DESK_DRIVER,
+		.records = d->records,
 		.version = "1.2.3",
 		.nodes = d->table,
 		.caller = &d->caller,
-		.owners = {owners_ready, owners_list, owners_exist, d},
+		.cluster = &d->cluster,
 		.start_window_ms = DESK_LEASE_NS / NS_PER_MS,
 		.forget_gone_nodes = forget_gone,
 		.now_ns = now_ns,
@@ -94,6 +190,7 @@ void desk_close(struct desk *d)
 		free_requests(&d->calls[i]);
 	}
 	controller_free(d->controller);
+	memory_records_free(d->memory);
 	node_table_free(d->table);
 }
 

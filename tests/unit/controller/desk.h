@@ -5,7 +5,9 @@
 #pragma once
 
 #include "controller/controller_private.h"
+#include "unit/nodes/fake_cluster_nodes.h"
 #include "unit/nodes/reports.h"
+#include "unit/resources/memory_records.h"
 #include "unit/unit.h"
 
 #define DESK_DRIVER   "pmem-csi.example"
@@ -17,6 +19,7 @@
 struct desk_call {
 	char node_id[32];
 	bool create;
+	bool if_never_staged;
 	bool answered;
 	uint64_t timeout_ms;
 	Csi__V1__CreateVolumeRequest *create_request;
@@ -45,11 +48,31 @@ struct desk {
 	struct node_caller caller;
 	struct desk_call calls[DESK_CALLS];
 	size_t n_calls;
-	bool owners_ready;
-	const char *owners[8];
-	size_t n_owners;
+	struct cluster_nodes cluster;
+	bool cluster_ready;
+	const char *cluster_ids[8];
+	size_t n_cluster;
 	const char *missing; /* the node that is not there any more */
+	const char *out_of_service;
+	struct memory_records *memory;
+	struct volume_records records;
+	unsigned n_writes;
+	unsigned fail_write; /* the write of that number fails, from 1 */
+	bool fail_all;       /* all writes from that one on */
+	enum err_code fail_code;
+	bool fail_after; /* it is done nevertheless */
+	uint64_t write_takes_ns;
 };
+
+/** desk_record() - a copy of the record of the volume @name; NULL: there is none. */
+struct pmem_volume *desk_record(struct desk *d, const char *name);
+
+/** desk_put_record() - write @record (taken) as another replica would. */
+void desk_put_record(struct desk *d, enum volume_record_write what, struct pmem_volume *record);
+
+/** desk_check_nodes() - the record of volume @name names exactly @nodes, "n1 n2", or "" when it is deleted;
+ * NULL: there is no record. */
+void desk_check_nodes(struct desk *d, const char *name, const char *nodes);
 
 /** desk_open() - now is after the start window, unless @early. */
 void desk_open(struct desk *d, bool early, bool forget_gone);

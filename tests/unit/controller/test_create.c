@@ -67,7 +67,7 @@ START_TEST(each_node_is_asked_once_and_its_reason_told)
 	for (char i = '1'; i <= '5'; i++)
 		desk_failed(desk_last(&d, (char[]){'n', i, '\0'}), ERR_EXHAUSTED, "full");
 	DESK_FAILED(&a, ERR_EXHAUSTED,
-		"n1: full; n2: full; n3: full; 2 more give the same reason; 1 are not connected");
+		"n1: full; n2: full; n3: full; 2 more for the same reason; 1 not connected");
 	end();
 }
 END_TEST
@@ -110,7 +110,7 @@ START_TEST(few_nodes_without_room_by_their_own_account_are_asked)
 	while (!a.finished)
 		desk_failed(&d.calls[d.n_calls - 1], ERR_EXHAUSTED, "full");
 	ck_assert_uint_eq(d.n_calls, PLACEMENT_DOUBTFUL_MAX);
-	DESK_FAILED(&a, ERR_EXHAUSTED, "12 report less room");
+	DESK_FAILED(&a, ERR_EXHAUSTED, "12 report too little capacity");
 	end();
 }
 END_TEST
@@ -222,14 +222,14 @@ START_TEST(nobody_else_is_asked_for_who_has_gone_or_has_no_time)
 	desk_create(&d, &a);
 	a.gone = true;
 	desk_failed(desk_last(&d, "n1"), ERR_EXHAUSTED, "full");
-	DESK_FAILED(&a, ERR_DEADLINE, "no time is left");
+	DESK_FAILED(&a, ERR_DEADLINE, "the deadline does not allow asking another node");
 	again();
 	desk_ask_nodes(&a, NODES("n1", "n2"), NULL);
 	a.deadline_ns = d.now_ns + 5 * NS_PER_S;
 	desk_create(&d, &a);
 	d.now_ns += 6 * NS_PER_S;
 	desk_failed(desk_last(&d, "n1"), ERR_EXHAUSTED, "full");
-	DESK_FAILED(&a, ERR_DEADLINE, "no time is left");
+	DESK_FAILED(&a, ERR_DEADLINE, "the deadline does not allow asking another node");
 	end();
 }
 END_TEST

@@ -37,14 +37,15 @@ START_TEST(in_the_start_window_a_node_that_has_not_registered_is_waited_for)
 	desk_create(&d, &a);
 	DESK_FAILED(&a, ERR_UNAVAILABLE, "node n2 has not registered yet");
 	again();
-	d.owners[d.n_owners++] = "n2";
+	d.cluster_ids[d.n_cluster++] = "n2";
 	desk_create(&d, &a);
 	DESK_FAILED(&a, ERR_UNAVAILABLE, "node n2 has not registered yet");
 	again();
-	d.owners_ready = false;
+	d.cluster_ready = false;
 	desk_create(&d, &a);
-	DESK_FAILED(&a, ERR_UNAVAILABLE, "which nodes there are");
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "list of nodes has not been read");
 	again();
+	d.cluster_ready = true;
 	d.now_ns += DESK_LEASE_NS;
 	desk_ask_nodes(&a, NODES("n2", "n1"), NULL);
 	desk_create(&d, &a);
@@ -73,7 +74,7 @@ START_TEST(a_dead_node_that_has_nothing_lets_the_pod_go_elsewhere)
 	begin(/* early= */ false);
 	desk_ask_nodes(&a, NODES("n1"), NODES("n1"));
 	desk_create(&d, &a);
-	DESK_FAILED(&a, ERR_EXHAUSTED, "none of the 1 nodes");
+	DESK_FAILED(&a, ERR_EXHAUSTED, "none of the 1 requested nodes");
 	again();
 	desk_create(&d, &a);
 	DESK_FAILED(&a, ERR_UNAVAILABLE, "no node is connected");
@@ -98,7 +99,7 @@ START_TEST(a_dead_node_that_may_have_begun_does_not_until_it_is_gone_for_good)
 	again();
 	desk_ask_nodes(&a, NODES("n1"), NULL);
 	desk_create(&d, &a);
-	DESK_FAILED(&a, ERR_EXHAUSTED, "none of the 1 nodes");
+	DESK_FAILED(&a, ERR_EXHAUSTED, "none of the 1 requested nodes");
 	end();
 }
 END_TEST
@@ -118,6 +119,23 @@ START_TEST(a_volume_in_use_on_a_dead_node_is_not_made_again)
 }
 END_TEST
 
+/* The volume is requested on n1, which does not answer, so that it may have a copy. */
+static void begin_on_n1(void)
+{
+	desk_ask_nodes(&a, NODES("n1"), NULL);
+	desk_create(&d, &a);
+	desk_failed(desk_last(&d, "n1"), ERR_DEADLINE, "no answer");
+	again();
+}
+
+static void make_on_n2(void)
+{
+	desk_ask_nodes(&a, NODES("n2"), NULL);
+	desk_create(&d, &a);
+	desk_made(desk_last(&d, "n2"));
+	DESK_OK(&a);
+}
+
 START_TEST(what_was_begun_elsewhere_is_deleted_once_the_volume_is_made)
 {
 	char id[VOLUME_ID_MAX + 1];
@@ -126,22 +144,55 @@ START_TEST(what_was_begun_elsewhere_is_deleted_once_the_volume_is_made)
 	begin(/* early= */ false);
 	desk_add_node(&d, "n1", 4);
 	desk_add_node(&d, "n2", 4);
-	desk_ask_nodes(&a, NODES("n1"), NULL);
-	desk_create(&d, &a);
-	desk_failed(desk_last(&d, "n1"), ERR_DEADLINE, "no answer");
-	again();
-	desk_ask_nodes(&a, NODES("n2"), NULL);
-	desk_create(&d, &a);
-	desk_made(desk_last(&d, "n2"));
-	DESK_OK(&a);
+	begin_on_n1();
+	make_on_n2();
 	volume_id_mint("pvc-1", "n1", id);
 	ck_assert_str_eq(desk_last(&d, "n1")->delete_request->volume_id, id);
+	ck_assert(desk_last(&d, "n1")->if_never_staged);
 	desk_ask_init(&b, "pvc-1");
 	desk_create(&d, &b);
 	DESK_FAILED(&b, ERR_ABORTED, "another call");
 	desk_ask_done(&b);
 	desk_deleted(desk_last(&d, "n1"));
-	ck_assert_uint_eq(attempts_count(d.controller->attempts), 0);
+	desk_check_nodes(&d, "pvc-1", "n2");
+	end();
+}
+END_TEST
+
+/* It stays in the record, and goes with the volume. */
+START_TEST(what_was_begun_by_an_older_driver_is_not_deleted)
+{
+	struct node_report *r = report_new("n1");
+
+	begin(/* early= */ false);
+	r->serves_node_volumes = false;
+	node_table_put(d.table, r, d.now_ns);
+	desk_add_node(&d, "n2", 4);
+	begin_on_n1();
+	make_on_n2();
+	ck_assert_uint_eq(d.n_calls, 2);
+	desk_check_nodes(&d, "pvc-1", "n1 n2");
+	end();
+}
+END_TEST
+
+/* As after etcd was restored: the record was made of a report, so it is not known which call has led to the
+ * copy. */
+START_TEST(what_only_a_report_has_made_known_is_not_deleted)
+{
+	struct volume_key key = volume_key_of_name("pvc-1");
+	struct pmem_volume *v = pmem_volume_new(key.hex, DESK_DRIVER);
+
+	begin(/* early= */ false);
+	desk_add_node(&d, "n1", 4);
+	desk_add_node(&d, "n2", 4);
+	v->volume_name = x_strdup("pvc-1");
+	v->origin = x_strdup(PMEM_VOLUME_REPORTED);
+	pmem_volume_add_node(v, "n1");
+	desk_put_record(&d, RECORD_CREATE, v);
+	make_on_n2();
+	ck_assert_uint_eq(d.n_calls, 1);
+	desk_check_nodes(&d, "pvc-1", "n1 n2");
 	end();
 }
 END_TEST
@@ -154,19 +205,13 @@ START_TEST(what_bears_the_name_elsewhere_and_was_in_use_is_not_deleted)
 	begin(/* early= */ false);
 	desk_add_node(&d, "n1", 4);
 	desk_add_node(&d, "n2", 4);
-	desk_ask_nodes(&a, NODES("n1"), NULL);
-	desk_create(&d, &a);
-	desk_failed(desk_last(&d, "n1"), ERR_DEADLINE, "no answer");
+	begin_on_n1();
 	volume_id_mint("pvc-1", "n1", id);
 	struct volume_report *v = report_add_volume(r, id, "pvc-1");
 	v->made_by_controller = true;
 	v->ever_staged = true;
 	node_table_put(d.table, r, d.now_ns);
-	again();
-	desk_ask_nodes(&a, NODES("n2"), NULL);
-	desk_create(&d, &a);
-	desk_made(desk_last(&d, "n2"));
-	DESK_OK(&a);
+	make_on_n2();
 	ck_assert_uint_eq(d.n_calls, 2);
 	end();
 }
@@ -248,12 +293,126 @@ START_TEST(a_copy_with_an_unknown_outcome_is_asked_for_again)
 }
 END_TEST
 
+START_TEST(a_node_out_of_service_gets_no_new_volume_although_it_reports)
+{
+	begin(/* early= */ false);
+	desk_add_node(&d, "n1", 4);
+	desk_add_node(&d, "n2", 4);
+	d.out_of_service = "n1";
+	desk_ask_nodes(&a, NODES("n1"), NULL);
+	desk_create(&d, &a);
+	DESK_FAILED(
+		&a, ERR_EXHAUSTED, "(not connected: 0, with the taint node.kubernetes.io/out-of-service: 1)");
+	again();
+	desk_ask_nodes(&a, NODES("n1", "n2"), NULL);
+	desk_create(&d, &a);
+	desk_failed(desk_last(&d, "n2"), ERR_EXHAUSTED, "full");
+	DESK_FAILED(&a, ERR_EXHAUSTED, "1 out of service");
+	again();
+	desk_create(&d, &a);
+	desk_made(desk_last(&d, "n2"));
+	DESK_OK(&a);
+	desk_check_nodes(&d, "pvc-1", "n2");
+	end();
+}
+END_TEST
+
+/* As on a node that is not connected. */
+START_TEST(what_a_node_out_of_service_may_have_is_not_given_out)
+{
+	struct node_report *r = report_new("n1");
+	char id[VOLUME_ID_MAX + 1];
+
+	begin(/* early= */ false);
+	desk_add_node(&d, "n2", 4);
+	volume_id_mint("pvc-1", "n1", id);
+	report_add_volume(r, id, "pvc-1")->ever_staged = true;
+	node_table_put(d.table, r, d.now_ns);
+	d.out_of_service = "n1";
+	desk_create(&d, &a);
+	DESK_FAILED(&a, ERR_UNAVAILABLE,
+		"node n1 has the volume, but has the taint node.kubernetes.io/out-of-service");
+	again();
+	d.out_of_service = NULL;
+	desk_create(&d, &a);
+	desk_made(desk_last(&d, "n1"));
+	DESK_OK(&a);
+	end();
+}
+END_TEST
+
+START_TEST(what_was_begun_on_a_node_out_of_service_is_waited_for)
+{
+	begin(/* early= */ false);
+	desk_add_node(&d, "n1", 4);
+	desk_ask_nodes(&a, NODES("n1"), NULL);
+	desk_create(&d, &a);
+	desk_failed(desk_last(&d, "n1"), ERR_UNAVAILABLE, "lost");
+	again();
+	d.out_of_service = "n1";
+	desk_ask_nodes(&a, NODES("n1"), NULL);
+	desk_create(&d, &a);
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "node n1 may have the volume, but has the taint");
+	desk_check_nodes(&d, "pvc-1", "n1");
+	end();
+}
+END_TEST
+
+/* A replica that does not know the taints makes nothing. */
+START_TEST(nothing_is_made_before_the_nodes_of_the_cluster_are_known)
+{
+	begin(/* early= */ false);
+	d.cluster_ready = false;
+	desk_add_node(&d, "n1", 4);
+	desk_ask_nodes(&a, NODES("n1"), NULL);
+	desk_create(&d, &a);
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "the list of nodes has not been read");
+	ck_assert_uint_eq(d.n_calls, 0);
+	end();
+}
+END_TEST
+
+static int refuse(void *user, struct error **err)
+{
+	(void)user;
+	return err_set(err, ERR_UNAVAILABLE, "volumes have no record yet");
+}
+
+/* Only a creation waits for that. */
+START_TEST(nothing_is_made_before_it_may_be)
+{
+	char id[VOLUME_ID_MAX + 1];
+
+	begin(/* early= */ false);
+	d.controller->config.may_create = refuse;
+	desk_add_node(&d, "n1", 4);
+	desk_ask_nodes(&a, NODES("n1"), NULL);
+	desk_create(&d, &a);
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "volumes have no record yet");
+	ck_assert_uint_eq(d.n_calls, 0);
+	desk_check_nodes(&d, "pvc-1", NULL);
+	desk_ask_done(&a);
+	desk_ask_init(&a, "pvc-1");
+	volume_id_mint("pvc-1", "n1", id);
+	desk_delete(&d, &a, id);
+	ck_assert_uint_eq(d.n_calls, 1);
+	desk_deleted(desk_last(&d, "n1"));
+	DESK_OK(&a);
+	end();
+}
+END_TEST
+
 UNIT_MAIN("controller/create_rules", in_the_start_window_a_node_that_has_not_registered_is_waited_for,
 	a_live_node_that_has_not_said_what_it_has_is_waited_for,
 	a_dead_node_that_has_nothing_lets_the_pod_go_elsewhere,
 	a_dead_node_that_may_have_begun_does_not_until_it_is_gone_for_good,
 	a_volume_in_use_on_a_dead_node_is_not_made_again,
 	what_was_begun_elsewhere_is_deleted_once_the_volume_is_made,
+	what_was_begun_by_an_older_driver_is_not_deleted, what_only_a_report_has_made_known_is_not_deleted,
 	what_bears_the_name_elsewhere_and_was_in_use_is_not_deleted,
 	a_cache_volume_is_made_on_several_nodes_at_once, fewer_copies_than_asked_for_are_a_cache_volume_too,
-	a_copy_with_an_unknown_outcome_is_asked_for_again)
+	a_copy_with_an_unknown_outcome_is_asked_for_again,
+	a_node_out_of_service_gets_no_new_volume_although_it_reports,
+	what_a_node_out_of_service_may_have_is_not_given_out,
+	what_was_begun_on_a_node_out_of_service_is_waited_for,
+	nothing_is_made_before_the_nodes_of_the_cluster_are_known, nothing_is_made_before_it_may_be)

@@ -104,7 +104,7 @@ START_TEST(a_list_without_some_nodes_is_none)
 	struct node_report *r = report_new("n1");
 
 	begin(/* early= */ true);
-	d.owners[d.n_owners++] = "n2";
+	d.cluster_ids[d.n_cluster++] = "n2";
 	ASSERT_FAILS(list(0, "", &page), ERR_UNAVAILABLE, "node n2 has not registered");
 	d.now_ns += DESK_LEASE_NS;
 	ASSERT_OK(list(0, "", &page));
@@ -154,6 +154,12 @@ START_TEST(capacity_is_of_one_node_or_summed_over_those_that_live)
 	ASSERT_OK(capacity(NULL, NULL, &reply));
 	ck_assert_int_eq(reply.available_capacity, 16 * DESK_GIB);
 	ck_assert_int_eq(reply.maximum_volume_size->value, 6 * DESK_GIB);
+	d.out_of_service = "n2";
+	ASSERT_OK(capacity(NULL, NULL, &reply));
+	ck_assert_int_eq(reply.available_capacity, 8 * DESK_GIB);
+	ASSERT_OK(capacity("n2", NULL, &reply));
+	ck_assert_int_eq(reply.available_capacity, 0);
+	d.out_of_service = NULL;
 	ASSERT_FAILS(capacity("n9", NULL, &reply), ERR_UNAVAILABLE, "node n9");
 	d.now_ns += DESK_LEASE_NS;
 	ASSERT_OK(capacity("n9", NULL, &reply));

@@ -37,9 +37,9 @@ END_TEST
 START_TEST(the_emptiest_comes_first_and_equal_ones_take_turns)
 {
 	struct candidate list[] = {
-		{.node_id = "b", .claim = PLACEMENT_ROOM, .left_bytes = 2, .turn = 9},
-		{.node_id = "c", .claim = PLACEMENT_ROOM, .left_bytes = 1, .turn = 1},
-		{.node_id = "a", .claim = PLACEMENT_ROOM, .left_bytes = 2, .turn = 3},
+		{.node_id = "b", .claim = PLACEMENT_ROOM, .max_volume_bytes = 2, .turn = 9},
+		{.node_id = "c", .claim = PLACEMENT_ROOM, .max_volume_bytes = 1, .turn = 1},
+		{.node_id = "a", .claim = PLACEMENT_ROOM, .max_volume_bytes = 2, .turn = 3},
 	};
 
 	ck_assert_str_eq(next(list, ARRAY_SIZE(list)), "a");
@@ -55,11 +55,11 @@ START_TEST(what_was_made_since_the_report_is_not_room)
 
 	node_table_put(t, report_new("n1"), NS_PER_S);
 	const struct node *node = node_table_get(t, "n1");
-	ck_assert_uint_eq(placement_left_bytes(node, /* sector= */ false), 4 * GIB);
-	ck_assert_uint_eq(placement_left_bytes(node, /* sector= */ true), 3 * GIB);
+	ck_assert_uint_eq(placement_max_volume_bytes(node, /* sector= */ false), 4 * GIB);
+	ck_assert_uint_eq(placement_max_volume_bytes(node, /* sector= */ true), 3 * GIB);
 	node_table_note_created(t, "n1", &made, NS_PER_S);
-	ck_assert_uint_eq(placement_left_bytes(node, /* sector= */ false), GIB);
-	ck_assert_uint_eq(placement_left_bytes(node, /* sector= */ true), 0);
+	ck_assert_uint_eq(placement_max_volume_bytes(node, /* sector= */ false), GIB);
+	ck_assert_uint_eq(placement_max_volume_bytes(node, /* sector= */ true), 0);
 	node_table_free(t);
 }
 END_TEST

@@ -33,6 +33,7 @@ static const struct {
 	{"CreateVolume",
 		GENERAL | CODE(ERR_NOT_FOUND) | CODE(ERR_EXISTS) | CODE(ERR_EXHAUSTED) | CODE(ERR_RANGE)},
 	{"DeleteVolume", GENERAL | CODE(ERR_PRECONDITION)},
+	{"DeleteIfNeverStaged", GENERAL | CODE(ERR_PRECONDITION)},
 	{"ValidateVolumeCapabilities", GENERAL | CODE(ERR_NOT_FOUND)},
 	{"ListVolumes", GENERAL},
 	{"GetCapacity", GENERAL},
@@ -62,6 +63,7 @@ static const struct {
 	{"CreateVolume", "volume_capabilities", "volume_capabilities", ERR_INVALID_ARGUMENT},
 	CAPABILITY("CreateVolume", "volume_capabilities"),
 	{"DeleteVolume", "volume_id", "volume_id", ERR_INVALID_ARGUMENT},
+	{"DeleteIfNeverStaged", "volume_id", "volume_id", ERR_INVALID_ARGUMENT},
 	{"ValidateVolumeCapabilities", "volume_id", "volume_id", ERR_INVALID_ARGUMENT},
 	{"ValidateVolumeCapabilities", "volume_capabilities", "volume_capabilities", ERR_INVALID_ARGUMENT},
 	CAPABILITY("ValidateVolumeCapabilities", "volume_capabilities"),
@@ -111,7 +113,7 @@ static struct verdict verdict_on_missing(const struct run *r, const struct varia
 	return (struct verdict){OK | r->scheme, NULL};
 }
 
-/* What is nobody's business here may say anything, up to 4 KiB with some room for what is there already. */
+/* Opaque fields may have any content, up to 4 KiB with some room for what is there already. */
 static bool is_opaque(const struct run *r, const struct variant *v)
 {
 	bool small = v->bytes.n < r->valid.n + 4000;
@@ -166,7 +168,7 @@ static void judge_message(const struct run *r, const struct variant *v, const st
 	}
 	/* a turned bit may make the secret part of another field */
 	if (v->kind != MUTATION_BYTES && strstr(err->msg, HOSTILE_SECRET))
-		FAIL(r, v, err, "message tells the secret");
+		FAIL(r, v, err, "message shows the secret");
 }
 
 /* @unpacked: the request came as far as the handler. */

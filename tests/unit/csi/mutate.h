@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mutate.h - everything that can be wrong with one request, derived from its descriptor: each field of each
- * message in it missing, twice, empty, huge, in another wire type, with values that nobody expects; unknown
+ * message in it missing, twice, empty, huge, in another wire type, with unexpected values; unknown
  * fields; broken encoding.
  *
  * A mutation changes one place of a valid request, so that what the answer must be is known from its kind.

@@ -145,7 +145,7 @@ START_TEST(a_block_volume_is_confirmed_as_such_and_others_are_not)
 	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/ValidateVolumeCapabilities", &v, &reply, &err));
 	answer = reply;
 	ck_assert_ptr_null(answer->confirmed);
-	ck_assert_ptr_nonnull(strstr(answer->message, "block device"));
+	ck_assert_ptr_nonnull(strstr(answer->message, "block volume"));
 }
 END_TEST
 
@@ -296,7 +296,7 @@ END_TEST
 
 /* external-provisioner, pkg/capacity/capacity.go: an empty mount, access mode UNKNOWN, and the StorageClass'
  * parameters as they are. */
-START_TEST(capacity_is_told_as_external_provisioner_asks_for_it)
+START_TEST(capacity_is_returned_as_external_provisioner_asks_for_it)
 {
 	Csi__V1__GetCapacityRequest q;
 	csi__v1__get_capacity_request__init(&q);
@@ -411,8 +411,8 @@ START_TEST(validation_confirms_refuses_and_does_not_know)
 	ASSERT_OK(harness_call(&h, path, &q, &reply, &err));
 	ck_assert_ptr_null(((Csi__V1__ValidateVolumeCapabilitiesResponse *)reply)->confirmed);
 	ck_assert_str_ne(((Csi__V1__ValidateVolumeCapabilitiesResponse *)reply)->message, "");
-	q.volume_id = (char *)(uintptr_t) "nobody";
-	ASSERT_FAILS(harness_call(&h, path, &q, &reply, &err), ERR_NOT_FOUND, "nobody");
+	q.volume_id = (char *)(uintptr_t) "unknown";
+	ASSERT_FAILS(harness_call(&h, path, &q, &reply, &err), ERR_NOT_FOUND, "unknown");
 }
 END_TEST
 
@@ -468,8 +468,8 @@ int main(void)
 {
 	static const TTest *const *tests[] = {&a_volume_comes_with_size_context_and_topology,
 		&create_names_what_is_wrong, &a_block_volume_is_confirmed_as_such_and_others_are_not,
-		&capacity_is_told_as_external_provisioner_asks_for_it, &largest_volume_is_that_of_the_usage,
-		&a_capability_without_file_system_means_ext4,
+		&capacity_is_returned_as_external_provisioner_asks_for_it,
+		&largest_volume_is_that_of_the_usage, &a_capability_without_file_system_means_ext4,
 		&a_content_source_is_refused_rather_than_ignored,
 		&a_volume_for_another_node_is_exhausted_here, &pages_of_the_list_join_without_gap_or_repeat,
 		&a_token_that_is_none_of_ours_aborts, &capacity_falls_and_rises_with_volumes,

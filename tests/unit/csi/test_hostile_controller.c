@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every mutation of every request of the services Identity and Controller, over in-memory devices. */
+#include "registry.pb-c.h"
+
 #include "base/mem.h"
 #include "base/str.h"
 #include "csi/convert.h"
+#include "csi/node_volumes_service.h"
 #include "os/file.h"
 #include "unit/csi/harness.h"
 #include "unit/csi/hostile.h"
@@ -177,6 +180,24 @@ START_TEST(delete_volume)
 }
 END_TEST
 
+START_TEST(delete_if_never_staged)
+{
+	struct grpc_service service = node_volumes_service(&h.csi);
+	Registry__V0__DeleteIfNeverStagedRequest q;
+	registry__v0__delete_if_never_staged_request__init(&q);
+
+	q.volume_id = victim;
+	const struct hostile_rpc rpc = {.service = &service,
+		.path = "/registry.v0.NodeVolumes/DeleteIfNeverStaged",
+		.valid = &q.base,
+		.bytes = true,
+		.look = look_without_identities,
+		.undo = undo_delete,
+		.min = 200};
+	hostile_run(&rpc);
+}
+END_TEST
+
 START_TEST(validate_volume_capabilities)
 {
 	Csi__V1__ValidateVolumeCapabilitiesRequest q;
@@ -252,8 +273,8 @@ END_TEST
 
 int main(void)
 {
-	static const TTest *const *tests[] = {&create_volume, &delete_volume, &validate_volume_capabilities,
-		&list_volumes, &get_capacity, &requests_without_fields};
+	static const TTest *const *tests[] = {&create_volume, &delete_volume, &delete_if_never_staged,
+		&validate_volume_capabilities, &list_volumes, &get_capacity, &requests_without_fields};
 	Suite *suite = suite_create("csi/hostile_controller");
 	TCase *tcase = tcase_create("hostile_controller");
 

@@ -91,7 +91,7 @@ static char *look(void)
 
 static void stage(void)
 {
-	struct stage_request q = mounts_stage_request(block ? "" : "ext4");
+	struct use_request q = mounts_stage_request(block ? "" : "ext4");
 	struct error *err = NULL;
 
 	q.block = block;
@@ -101,7 +101,7 @@ static void stage(void)
 
 static void publish(void)
 {
-	struct publish_request q = mounts_publish_request(mt.target, ACCESS_SINGLE_WRITER);
+	struct use_request q = mounts_publish_request(mt.target, ACCESS_SINGLE_WRITER);
 	struct error *err = NULL;
 
 	if (block)
@@ -111,7 +111,7 @@ static void publish(void)
 	ASSERT_OK(volumes_publish(fx.v, &q, &err));
 }
 
-/* Links, a file, folders that are used by somebody, and names of the utmost length. */
+/* Links, a file, folders that are in use, and names of the utmost length. */
 static void make_traps(void)
 {
 	static const char *const paths[] = {"kubelet", "kubelet/", "kubelet//staging//", "kubelet/out",
@@ -138,7 +138,7 @@ static void make_traps(void)
 	strv_add(&texts, name);
 }
 
-/* An unpublish call rightly removes what stands at its target. */
+/* An unpublish call rightly removes what is at its target. */
 static void restore_traps(void)
 {
 	CLEANUP(free_charp) char *out = fixture_path("kubelet/out");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All services of csi.proto: which methods are answered at all, and that no request of any of them, served or
- * not, upsets what comes before the method. */
+ * not, disturbs the code that runs before the method. */
 #include "base/str.h"
 #include "csi/field_limits.h"
 #include "net/grpc/grpc_conn.h"

@@ -8,6 +8,7 @@
 #include "kube/objects/objects.h"
 #include "unit/kube/fake_kube.h"
 #include "unit/kube/kube_json.h"
+#include "unit/nodes/fake_cluster_nodes.h"
 #include "unit/nodes/reports.h"
 #include "unit/unit.h"
 
@@ -20,7 +21,16 @@ static struct informer *classes;
 static struct informer *claims;
 static struct claim_events *events;
 static unsigned told;
+static const char *out_of_service;
 static char last[256];
+
+static bool is_out_of_service(void *self, const char *node_id)
+{
+	(void)self;
+	return str_eq(out_of_service, node_id);
+}
+
+static struct cluster_nodes cluster = {.out_of_service = is_out_of_service};
 
 static void tell(void *user, const struct kube_meta *claim, const char *message, uint64_t now_ns)
 {
@@ -66,8 +76,12 @@ static void set_up(void)
 	put_class("xfs", "pmem", "{\"csi.storage.k8s.io/fstype\":\"xfs\"}");
 	fake_informer_sync(classes);
 	fake_informer_sync(claims);
-	const struct claim_events_config config = {
-		.driver_name = "pmem", .nodes = nodes, .classes = classes, .claims = claims, .tell = tell};
+	const struct claim_events_config config = {.driver_name = "pmem",
+		.nodes = nodes,
+		.cluster = &cluster,
+		.classes = classes,
+		.claims = claims,
+		.tell = tell};
 	events = claim_events_new(&config);
 }
 
@@ -101,6 +115,17 @@ START_TEST(a_claim_that_fits_nowhere_is_told_what_would_fit)
 	wait();
 	ck_assert_uint_eq(told, 1);
 	ck_assert_str_eq(last, "c: the largest volume that can be made is 3Gi, on n2; 4Gi needed");
+}
+END_TEST
+
+START_TEST(a_node_out_of_service_is_not_offered)
+{
+	put_node("n1", 2 * GIB);
+	put_node("n2", 64 * GIB);
+	out_of_service = "n2";
+	put_claim("c", "fast", NULL);
+	wait();
+	ck_assert_str_eq(last, "c: the largest volume that can be made is 2Gi, on n1; 4Gi needed");
 }
 END_TEST
 
@@ -144,6 +169,7 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {a_claim_that_fits_nowhere_is_told_what_would_fit,
+		a_node_out_of_service_is_not_offered,
 		nothing_is_told_of_claims_that_fit_or_are_not_ours_or_bound, without_nodes_that_is_the_reason,
 		a_class_for_file_io_has_its_own_maximum, what_is_too_small_for_the_file_system_is_nothing};
 	Suite *suite = suite_create("claim events");

@@ -4,7 +4,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "duties/claim_lookup.h"
-#include "net/core/loop.h"
 #include "unit/kube/fake_kube.h"
 #include "unit/kube/kube_json.h"
 #include "unit/unit.h"
@@ -20,17 +19,12 @@ struct answer {
 	enum err_code code; /* 0: none */
 };
 
-static struct loop *loop;
 static struct kube_client *client;
 static struct claim_reader *reader;
-static bool stops; /* the loop, at the first answer */
 
 static void set_up(void)
 {
-	CLEANUP(error_freep) struct error *err = NULL;
-
-	ck_assert_int_eq(loop_new(&loop, &err), 0);
-	client = fake_kube_new(loop);
+	client = fake_kube_new(/* loop= */ NULL);
 	reader = claim_reader_new(client, "pmem");
 }
 
@@ -38,7 +32,6 @@ static void tear_down(void)
 {
 	claim_reader_free(reader);
 	kube_client_free(client);
-	loop_free(loop);
 }
 
 static void looked(void *user, const struct claim_state *state, const struct error *error)
@@ -46,8 +39,6 @@ static void looked(void *user, const struct claim_state *state, const struct err
 	struct answer *a = user;
 
 	a->n++;
-	if (stops)
-		loop_stop(loop);
 	ck_assert((state == NULL) == (error != NULL));
 	if (error) {
 		a->code = error->code;
@@ -68,14 +59,35 @@ static void look(const char *name, struct answer *a)
 	ck_assert_uint_eq(a->n, 0);
 }
 
-static void put_claim(struct informer *list, const char *name)
+/* The two lists that are requested next, first of claims. @claim, @volume: all that is in them; NULL: nothing
+ */
+static void answer_lists(const char *claim, const char *volume)
+{
+	static const char form[] = "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[%s]}";
+	CLEANUP(free_charp) char *claims = x_asprintf(form, claim ? claim : "");
+	CLEANUP(free_charp) char *volumes = x_asprintf(form, volume ? volume : "");
+
+	ck_assert_str_eq(fake_kube_next(client)->path, "/api/v1/persistentvolumeclaims?limit=200");
+	fake_kube_answer(client, 200, claims);
+	ck_assert_str_eq(fake_kube_next(client)->path, "/api/v1/persistentvolumes?limit=200");
+	fake_kube_answer(client, 200, volumes);
+}
+
+static void answer_claims(const char *name)
 {
 	CLEANUP(free_charp) char *json = kube_json_claim(name, "fast", NULL, NULL);
 
-	fake_informer_put(list, json);
+	answer_lists(json, NULL);
 }
 
-START_TEST(a_volume_is_told_of_as_the_api_has_it)
+static void answer_volumes(const char *name, const char *driver, const char *handle)
+{
+	CLEANUP(free_charp) char *json = kube_json_volume(name, driver, handle, "n1");
+
+	answer_lists(NULL, json);
+}
+
+START_TEST(a_volume_is_described_as_the_api_has_it)
 {
 	CLEANUP(free_charp) char *json = kube_json_volume("pvc-1", "pmem", "handle-1", "n1");
 	struct answer a = {0};
@@ -90,14 +102,6 @@ START_TEST(a_volume_is_told_of_as_the_api_has_it)
 }
 END_TEST
 
-/* The lists that run are complete, and those who waited for them are answered. */
-static void complete(struct informer *claims)
-{
-	fake_informer_sync(claims);
-	fake_informer_sync(fake_kube_informer(client, "persistentvolumes"));
-	loop_run(loop);
-}
-
 START_TEST(the_handle_of_another_driver_is_none)
 {
 	CLEANUP(free_charp) char *json = kube_json_volume("pvc-1", "other", "handle-1", "n1");
@@ -105,46 +109,28 @@ START_TEST(the_handle_of_another_driver_is_none)
 
 	look("pvc-1", &a);
 	fake_kube_answer(client, 200, json);
-	complete(fake_kube_informer(client, "persistentvolumeclaims"));
+	answer_lists(NULL, NULL);
 	ck_assert(a.has_volume);
 	ck_assert_str_eq(a.handle, "none");
 	ck_assert(!a.is_referenced);
 }
 END_TEST
 
-static struct informer *running_list(void)
-{
-	struct informer *list = fake_kube_informer(client, "persistentvolumeclaims");
-
-	ck_assert_ptr_nonnull(list);
-	ck_assert(fake_informer_kind(list)->metadata_only);
-	return list;
-}
-
 START_TEST(without_a_volume_the_claims_are_listed)
 {
 	struct answer there = {0};
-	struct informer *list;
 
 	look("pvc-uid-a", &there);
 	fake_kube_answer(client, 404, NULL);
-	list = running_list();
-	put_claim(list, "a");
-	complete(list);
+	answer_claims("a");
 	ck_assert_uint_eq(there.n, 1);
 	ck_assert(!there.has_volume);
 	ck_assert(there.has_claim);
-	ck_assert_ptr_null(fake_kube_informer(client, "persistentvolumeclaims"));
+	ck_assert_uint_eq(fake_kube_count(client), 0);
 }
 END_TEST
 
-static void put_volume(const char *name, const char *driver, const char *handle)
-{
-	CLEANUP(free_charp) char *json = kube_json_volume(name, driver, handle, "n1");
-
-	fake_informer_put(fake_kube_informer(client, "persistentvolumes"), json);
-}
-
+/* The second one has asked after the first lists had begun, and waits for others. */
 START_TEST(a_pv_of_another_name_is_found_by_its_handle)
 {
 	struct answer missing = {0};
@@ -155,14 +141,11 @@ START_TEST(a_pv_of_another_name_is_found_by_its_handle)
 	look("pvc-2", &exchanged);
 	fake_kube_answer(client, 404, NULL);
 	fake_kube_answer(client, 200, json);
-	put_volume("static-pv", "pmem", "handle-1");
-	stops = true;
-	complete(running_list());
-	stops = false;
+	answer_volumes("static-pv", "pmem", "handle-1");
 	ck_assert_uint_eq(missing.n, 1);
 	ck_assert(missing.is_referenced && !missing.has_volume);
-	put_volume("static-pv", "pmem", "handle-1");
-	complete(running_list());
+	ck_assert_uint_eq(exchanged.n, 0);
+	answer_volumes("static-pv", "pmem", "handle-1");
 	ck_assert_uint_eq(exchanged.n, 1);
 	ck_assert(exchanged.is_referenced && exchanged.has_volume);
 	ck_assert_str_eq(exchanged.handle, "another");
@@ -171,50 +154,68 @@ END_TEST
 
 START_TEST(pvs_of_other_drivers_and_handles_refer_to_nothing)
 {
+	CLEANUP(free_charp) char *one = kube_json_volume("one", "other", "handle-1", "n1");
+	CLEANUP(free_charp) char *two = kube_json_volume("two", "pmem", "handle-2", "n1");
+	CLEANUP(free_charp) char *both = x_asprintf("%s,%s", one, two);
 	struct answer a = {0};
 
 	look("pvc-uid-a", &a);
 	fake_kube_answer(client, 404, NULL);
-	put_volume("one", "other", "handle-1");
-	put_volume("two", "pmem", "handle-2");
-	complete(running_list());
+	answer_lists(NULL, both);
 	ck_assert_uint_eq(a.n, 1);
 	ck_assert(!a.is_referenced);
 }
 END_TEST
 
-START_TEST(a_list_that_has_begun_counts_for_nobody_who_asks_later)
+START_TEST(a_list_that_has_begun_does_not_count_for_later_lookups)
 {
 	struct answer first = {0};
 	struct answer gone = {0};
 	struct answer there = {0};
-	struct informer *list;
 
 	look("pvc-uid-first", &first);
 	fake_kube_answer(client, 404, NULL);
-	list = running_list();
 	look("pvc-uid-gone", &gone);
 	look("pvc-uid-there", &there);
-	fake_kube_answer(client, 404, NULL);
-	fake_kube_answer(client, 404, NULL);
-	put_claim(list, "gone");
-	stops = true;
-	complete(list);
-	stops = false;
+	answer_claims("gone");
 	ck_assert_uint_eq(first.n, 1);
 	ck_assert(!first.has_claim);
+	fake_kube_answer(client, 404, NULL);
 	ck_assert_uint_eq(gone.n + there.n, 0);
-	list = running_list();
-	put_claim(list, "there");
-	complete(list);
+	fake_kube_answer(client, 404, NULL);
+	answer_claims("gone");
 	ck_assert_uint_eq(gone.n, 1);
+	ck_assert(gone.has_claim);
+	ck_assert_uint_eq(there.n, 0);
+	answer_claims("there");
 	ck_assert_uint_eq(there.n, 1);
-	ck_assert(!gone.has_claim);
 	ck_assert(there.has_claim);
 }
 END_TEST
 
-START_TEST(a_failure_is_told_and_nothing_is_concluded)
+/* Whichever of the lists fails: nothing is concluded from the other one. */
+START_TEST(a_list_that_fails_is_reported)
+{
+	struct answer a = {0};
+	struct answer b = {0};
+
+	look("pvc-uid-a", &a);
+	fake_kube_answer(client, 404, NULL);
+	fake_kube_answer(client, 500, NULL);
+	ck_assert_uint_eq(a.n, 1);
+	ck_assert(a.code != 0);
+	ck_assert_uint_eq(fake_kube_count(client), 0);
+	look("pvc-uid-b", &b);
+	fake_kube_answer(client, 404, NULL);
+	fake_kube_answer(client, 200, "{\"metadata\":{\"resourceVersion\":\"5\"},\"items\":[]}");
+	ck_assert_uint_eq(b.n, 0);
+	fake_kube_answer(client, 200, "{\"items\":");
+	ck_assert_uint_eq(b.n, 1);
+	ck_assert_int_eq(b.code, ERR_INVALID_ARGUMENT);
+}
+END_TEST
+
+START_TEST(a_failure_is_reported_and_nothing_is_concluded)
 {
 	struct answer a = {0};
 
@@ -235,7 +236,7 @@ START_TEST(a_name_leads_to_no_other_object)
 }
 END_TEST
 
-START_TEST(who_waits_when_all_ends_is_told)
+START_TEST(lookups_that_wait_when_all_ends_are_answered)
 {
 	struct answer a = {0};
 	struct answer b = {0};
@@ -253,13 +254,13 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {a_volume_is_told_of_as_the_api_has_it,
+	const TTest *const tests[] = {a_volume_is_described_as_the_api_has_it,
 		the_handle_of_another_driver_is_none, without_a_volume_the_claims_are_listed,
 		a_pv_of_another_name_is_found_by_its_handle,
 		pvs_of_other_drivers_and_handles_refer_to_nothing,
-		a_list_that_has_begun_counts_for_nobody_who_asks_later,
-		a_failure_is_told_and_nothing_is_concluded, a_name_leads_to_no_other_object,
-		who_waits_when_all_ends_is_told};
+		a_list_that_has_begun_does_not_count_for_later_lookups, a_list_that_fails_is_reported,
+		a_failure_is_reported_and_nothing_is_concluded, a_name_leads_to_no_other_object,
+		lookups_that_wait_when_all_ends_are_answered};
 	Suite *suite = suite_create("claim lookup");
 	TCase *tcase = tcase_create("claim lookup");
 

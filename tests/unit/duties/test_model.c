@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Random histories of a cluster: in the end each volume is where its caller was told, and nowhere else. */
+/* Random histories of a cluster: in the end each volume is on the node that was returned to its caller, and
+ * on no other. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -38,13 +39,14 @@ static void add_foreign(struct world *w)
 	snprintf(id, sizeof(id), "foreign-%u", w->n_names);
 	world_node_add(n, id, name, WORLD_UNIT / 16);
 	w->n_foreign++;
+	world_record_report(w, id, name, n->id);
 	world_node_report(n);
 }
 
-/* What only a search for leftovers can repair, or what it must not touch. */
+/* What only a search for orphans can repair, or what it must not touch. */
 static void go_wild(struct world *w)
 {
-	switch (world_random(w, 8)) {
+	switch (world_random(w, 11)) {
 	case 0:
 		world_controller_restart(w);
 		break;
@@ -56,6 +58,15 @@ static void go_wild(struct world *w)
 		break;
 	case 3:
 		add_foreign(w);
+		break;
+	case 4:
+		world_api_down(w, world_delay_ms(w, 60000));
+		break;
+	case 5:
+		world_node_leave(any_node(w), world_delay_ms(w, 900000));
+		break;
+	case 6:
+		world_kept_use(w);
 		break;
 	default:
 		world_node_cut(any_node(w), world_delay_ms(w, 400000));
@@ -82,10 +93,11 @@ static void step(struct world *w)
 	world_run(w, world_delay_ms(w, 2000));
 }
 
-/* Retries, then what they gave up, then leftovers. */
+/* Retries, then what they gave up, then orphans. */
 static void settle(struct world *w)
 {
 	w->calm = true;
+	world_nodes_return(w);
 	for (size_t i = 0; i < WORLD_NODES; i++)
 		world_node_cut(&w->nodes[i], NS_PER_MS);
 	world_run(w, HOUR_NS);
@@ -95,6 +107,8 @@ static void settle(struct world *w)
 	}
 	world_run(w, 2 * HOUR_NS);
 }
+
+static unsigned n_ever_kept; /* volumes that were deleted while their nodes were gone */
 
 /* Return: what went wrong, freed by the caller; NULL: nothing. */
 static char *play(const struct world_config *config, unsigned *ret_told, unsigned *ret_deleted)
@@ -107,6 +121,8 @@ static char *play(const struct world_config *config, unsigned *ret_told, unsigne
 		step(&w);
 		if (i % CHECK_TOO == 0)
 			world_check_told(&w);
+		world_check_recorded(&w);
+		world_check_kept(&w);
 	}
 	settle(&w);
 	if (!w.broken)
@@ -116,6 +132,7 @@ static char *play(const struct world_config *config, unsigned *ret_told, unsigne
 			  : NULL;
 	*ret_told += w.n_told;
 	*ret_deleted += w.n_deleted;
+	n_ever_kept += w.n_ever_kept;
 	world_close(&w);
 	return broken;
 }
@@ -160,6 +177,7 @@ START_TEST(whatever_happens_all_volumes_are_where_their_callers_were_told)
 	expect_whole(/* wild= */ true, &told, &deleted);
 	ck_assert_uint_gt(told, 100);
 	ck_assert_uint_gt(deleted, 0);
+	ck_assert_uint_gt(n_ever_kept, 0);
 }
 END_TEST
 
@@ -169,11 +187,13 @@ static const struct {
 } defects[] = {
 	{DEFECT_NEXT_NODE, false},
 	{DEFECT_FORGET, false},
-	{DEFECT_OWNERS, true},
+	{DEFECT_VERSION, true},
+	{DEFECT_UNROUTED, true},
 	{DEFECT_STAGED, true},
 	{DEFECT_ORIGIN, true},
 	{DEFECT_LOOK, true},
 	{DEFECT_NO_SEARCH, true},
+	{DEFECT_RETAINED, true},
 };
 
 START_TEST(each_defect_shows)

@@ -161,10 +161,36 @@ START_TEST(missing_devices_are_told_on_node_and_claim)
 	put_claim("well", "pvc-3");
 	put_claim("unbound", NULL);
 	ck_assert_uint_eq(pass(60), 2);
-	ck_assert(was_told("node n1 VolumeDevicesMissing: the devices of 2 volumes are not there, among them "
-			   "that of id-1: "));
+	ck_assert(was_told("node n1 VolumeDevicesMissing: the devices of 2 volumes are missing, among them "
+			   "that of volume id-1 of claim ns/lost: "));
 	ck_assert(was_told(
 		"claim lost VolumeDeviceMissing: node n1 does not find the device of volume id-1: "));
+}
+END_TEST
+
+START_TEST(the_node_knows_the_claim_of_a_volume)
+{
+	struct node_report *r = report_new("n1");
+
+	report_add_volume(r, "id-1", "pvc-1")->phase = PHASE_MISSING;
+	r->volumes[0].claim = x_strdup("ns/deleted");
+	node_table_put(nodes, r, now_ns);
+	ck_assert_uint_eq(pass(60), 1);
+	ck_assert(was_told("among them that of volume id-1 of claim ns/deleted: "));
+}
+END_TEST
+
+START_TEST(the_claim_of_a_volume_may_be_unknown)
+{
+	struct node_report *r = report_new("n1");
+
+	report_add_volume(r, "id-1", "pvc-1")->phase = PHASE_MISSING;
+	report_add_volume(r, "id-2", "")->phase = PHASE_DAMAGED;
+	node_table_put(nodes, r, now_ns);
+	put_claim("well", "pvc-3");
+	ck_assert_uint_eq(pass(60), 2);
+	ck_assert(was_told("among them that of volume id-1: "));
+	ck_assert(was_told("among them that of volume id-2; "));
 }
 END_TEST
 
@@ -176,12 +202,17 @@ static void put_damaged(const char *id)
 	node_table_put(nodes, r, now_ns);
 }
 
-static void expect_damaged_claim(void)
+static void expect_damaged_claim(const char *id)
 {
+	CLEANUP(free_charp)
+	char *of_node = x_asprintf("node n1 VolumeStateDamaged: 1 state files cannot be read, among them "
+				   "that of volume %s of claim ns/damaged; ",
+		id);
+
 	put_claim("damaged", "pvc.1");
 	put_claim("well", "pvc.2");
 	ck_assert_uint_eq(pass(60), 2);
-	ck_assert(was_told("node n1 VolumeStateDamaged: 1 state files cannot be read"));
+	ck_assert(was_told(of_node));
 	ck_assert(was_told("claim damaged VolumeStateDamaged: node n1 cannot read the state file"));
 }
 
@@ -191,7 +222,7 @@ START_TEST(a_damaged_state_file_is_told_on_the_claim_whose_volume_has_that_id)
 
 	volume_id_mint("pvc.1", "n1", id);
 	put_damaged(id);
-	expect_damaged_claim();
+	expect_damaged_claim(id);
 }
 END_TEST
 
@@ -201,7 +232,7 @@ START_TEST(a_damaged_state_file_of_a_cache_volume_is_told_on_its_claim)
 
 	volume_id_mint("pvc.1", NULL, id);
 	put_damaged(id);
-	expect_damaged_claim();
+	expect_damaged_claim(id);
 }
 END_TEST
 
@@ -211,7 +242,7 @@ START_TEST(a_damaged_state_file_of_the_go_driver_is_told_on_its_claim)
 
 	volume_id_mint_go("pvc.1", id);
 	put_damaged(id);
-	expect_damaged_claim();
+	expect_damaged_claim(id);
 }
 END_TEST
 
@@ -281,7 +312,7 @@ START_TEST(a_crowd_of_volumes_is_told_of_with_a_limit)
 {
 	put_crowd("n1", 1000, PHASE_MISSING, true);
 	ck_assert_uint_eq(pass(60), 1 + 8);
-	ck_assert(was_told("the devices of 1000 volumes are not there"));
+	ck_assert(was_told("the devices of 1000 volumes are missing"));
 }
 END_TEST
 
@@ -331,7 +362,8 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {nothing_is_told_of_nodes_that_are_well,
-		missing_devices_are_told_on_node_and_claim,
+		missing_devices_are_told_on_node_and_claim, the_node_knows_the_claim_of_a_volume,
+		the_claim_of_a_volume_may_be_unknown,
 		a_damaged_state_file_is_told_on_the_claim_whose_volume_has_that_id,
 		a_damaged_state_file_of_a_cache_volume_is_told_on_its_claim,
 		a_damaged_state_file_of_the_go_driver_is_told_on_its_claim,

@@ -19,26 +19,27 @@ static uint64_t now_ns(void *user)
 	return w->now_ns;
 }
 
-static bool owners_ready(void *self)
-{
-	(void)self;
-	return true;
-}
-
-static size_t owners_list(void *self, const char *const **ret)
+static size_t cluster_list(void *self, const char *const **ret)
 {
 	struct world *w = self;
+	size_t n = 0;
 
+	for (size_t i = 0; i < WORLD_NODES; i++) {
+		if (!w->nodes[i].gone)
+			w->node_ids[n++] = w->nodes[i].id;
+	}
 	*ret = w->node_ids;
-	return w->config.defect == DEFECT_OWNERS ? 0 : WORLD_NODES;
+	return w->config.defect == DEFECT_UNROUTED ? 0 : n;
 }
 
-static bool owners_exists(void *self, const char *node_id)
+static bool cluster_has(void *self, const char *node_id)
 {
 	const struct world *w = self;
+	bool gone = w->config.defect == DEFECT_UNROUTED;
 
-	(void)node_id;
-	return w->config.defect != DEFECT_OWNERS;
+	for (size_t i = 0; i < WORLD_NODES; i++)
+		gone = gone || (w->nodes[i].gone && str_eq(w->nodes[i].id, node_id));
+	return !gone;
 }
 
 static void on_deleted(void *user, const char *node_id, const char *volume_id, const struct error *error)
@@ -61,31 +62,35 @@ static void on_kept(void *user, const char *node_id, const char *volume_id, cons
 static void controller_begin(struct world *w)
 {
 	enum world_defect defect = w->config.defect;
+	w->cluster = (struct cluster_nodes){.list = cluster_list, .has = cluster_has, .self = w};
 	const struct controller_config config = {
 		.driver_name = WORLD_DRIVER,
 		.version = "1.2.3",
 		.nodes = w->table = node_table_new(),
 		.caller = &w->caller,
-		.owners = {owners_ready, owners_list, owners_exists, w},
-		.start_window_ms = defect == DEFECT_OWNERS ? 0 : LEASE_MS,
-		.forget_gone_nodes = defect == DEFECT_OWNERS,
+		.cluster = &w->cluster,
+		.records = world_records(w),
+		.start_window_ms = defect == DEFECT_UNROUTED ? 0 : LEASE_MS,
+		.forget_gone_nodes = defect == DEFECT_UNROUTED,
 		.now_ns = now_ns,
 		.user = w,
 	};
 
 	w->controller = controller_new(&config);
-	const struct leftovers_config search = {.controller = w->controller,
+	const struct orphans_config search = {.controller = w->controller,
+		.records = world_record_list(w),
 		.lookup = {world_look, w},
 		.observer = {.deleted = on_deleted, .kept = on_kept, .user = w}};
-	w->leftovers = leftovers_new(&search);
+	w->orphans = orphans_new(&search);
 }
 
 /* Answers that are on their way are for nobody; the callers learn nothing. */
 static void controller_end(struct world *w)
 {
 	w->run++;
-	leftovers_free(w->leftovers);
+	orphans_free(w->orphans);
 	world_net_drop_all(w);
+	world_records_drop_all(w);
 	controller_free(w->controller);
 	node_table_free(w->table);
 }
@@ -111,7 +116,7 @@ static void tick(void *user)
 		return;
 	node_table_expire(w->table, w->now_ns);
 	if (w->config.wild && w->config.defect != DEFECT_NO_SEARCH)
-		leftovers_tick(w->leftovers, w->now_ns);
+		orphans_tick(w->orphans, w->now_ns);
 	world_at(w, TICK_NS, tick, w);
 }
 
@@ -120,12 +125,14 @@ void world_open(struct world *w, const struct world_config *config)
 	*w = (struct world){.config = *config, .memory = arena_new(0), .now_ns = NS_PER_S};
 	w->random = config->seed * 0x9e3779b97f4a7c15ULL + 1;
 	world_net_init(w);
+	w->memory_records = memory_records_new(WORLD_DRIVER);
 	controller_begin(w);
 	for (unsigned i = 0; i < WORLD_NODES; i++)
 		world_node_init(w, i);
 	for (size_t i = 0; i < WORLD_CLAIMS; i++)
 		w->claims[i] = (struct world_claim){.world = w};
 	world_at(w, TICK_NS, tick, w);
+	world_leader_begin(w);
 }
 
 /* What is under way ends, so that nothing is lost of what it owns. */
@@ -137,6 +144,8 @@ void world_close(struct world *w)
 	controller_end(w);
 	for (size_t i = 0; i < WORLD_NODES; i++)
 		world_node_done(&w->nodes[i]);
+	memory_records_free(w->memory_records);
+	free(w->kept);
 	arena_free(w->memory);
 	free(w->broken);
 }
@@ -157,6 +166,22 @@ void world_check_told(struct world *w)
 	}
 }
 
+void world_check_recorded(struct world *w)
+{
+	for (size_t i = 0; i < WORLD_NODES; i++) {
+		for (size_t k = 0; k < w->nodes[i].n_volumes; k++) {
+			const struct world_volume *v = &w->nodes[i].volumes[k];
+			CLEANUP(pmem_volume_freep) struct pmem_volume *record = NULL;
+
+			if (!v->made_by_controller)
+				continue;
+			record = world_record_of(w, v->id, v->name);
+			if (!record || !pmem_volume_has_node(record, w->nodes[i].id))
+				world_break(w, "the record of %s does not name %s", v->name, w->nodes[i].id);
+		}
+	}
+}
+
 static bool is_told(const struct world *w, size_t node, const struct world_volume *v)
 {
 	for (size_t i = 0; i < WORLD_CLAIMS; i++) {
@@ -165,7 +190,7 @@ static bool is_told(const struct world *w, size_t node, const struct world_volum
 		if ((c->has_pv || c->retained) && c->on[node] && str_eq(c->handle, v->id))
 			return true;
 	}
-	return false;
+	return world_is_kept(w, node, v->id);
 }
 
 static void check_nodes(struct world *w)
@@ -188,6 +213,8 @@ static void check_nodes(struct world *w)
 void world_check_all(struct world *w)
 {
 	world_check_told(w);
+	world_check_recorded(w);
+	world_check_kept(w);
 	check_nodes(w);
 	for (size_t i = 0; i < WORLD_CLAIMS; i++) {
 		if (w->claims[i].has_pv && !w->claims[i].has_pvc)

@@ -1,17 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * world.h - a cluster in memory, with a time and a network of its own: models of nodes, of
- * external-provisioner and of the API, around the real controller, node table and leftovers.
+ * external-provisioner and of the API with the records of volumes, around the real controller, node table and
+ * orphans.
  *
  * Nodes do what the node driver does (idempotent by name, ABORTED while it runs, what was being made is
  * rolled back at a restart). Requests to a node keep their order, as on one connection; requests, replies and
  * reports get lost. Everything that is decided at random comes from the seed. Nothing waits: time goes on by
- * world_run().
+ * world_run(). In wild histories nodes also leave the cluster and return, and a model of the leader writes
+ * into the records which of them are lost (world_lost.c).
  */
 #pragma once
 
 #include "controller/controller_private.h"
-#include "duties/leftovers.h"
+#include "duties/orphans.h"
+#include "unit/nodes/fake_cluster_nodes.h"
+#include "unit/resources/memory_records.h"
 
 #define WORLD_DRIVER "pmem-csi.example"
 #define WORLD_NODES  6
@@ -21,19 +25,21 @@
 /* What a test breaks, to see that it is noticed. */
 enum world_defect {
 	DEFECT_NONE,
-	DEFECT_OWNERS,    /* a delete that cannot be routed is taken for done */
+	DEFECT_UNROUTED,  /* a delete that cannot be routed is taken for done */
 	DEFECT_NEXT_NODE, /* an unknown outcome is taken for "no room" */
-	DEFECT_FORGET,    /* what was begun is forgotten */
-	DEFECT_STAGED,    /* nodes do not tell which volumes were in use */
-	DEFECT_ORIGIN,    /* nor who made them */
+	DEFECT_FORGET,    /* records do not keep which nodes were asked */
+	DEFECT_VERSION,   /* a record is overwritten although it has changed */
+	DEFECT_STAGED,    /* nodes neither report nor check which volumes were in use */
+	DEFECT_ORIGIN,    /* neither reports nor records have their origin */
 	DEFECT_LOOK,      /* nothing is found in the API */
-	DEFECT_NO_SEARCH, /* nobody looks for leftovers */
+	DEFECT_NO_SEARCH, /* orphans are not looked for */
+	DEFECT_RETAINED,  /* records do not keep that a node was lost when its volume was deleted */
 };
 
 struct world_config {
 	uint64_t seed;
 	enum world_defect defect;
-	/* Everything that can go wrong, and leftovers; otherwise only what must not leave any behind: no
+	/* Everything that can go wrong, and orphans; otherwise only what must not leave any behind: no
 	 * process but nodes restarts, and no lease ends. */
 	bool wild;
 };
@@ -53,6 +59,10 @@ struct world_node {
 	bool cut; /* nothing goes through */
 	unsigned boot;
 	unsigned cuts;
+	bool gone; /* and cut: it has no Node object */
+	unsigned departures;
+	uint64_t left_ns;
+	uint64_t returned_ns; /* 0: never */
 	uint64_t size_bytes;
 	uint64_t last_sent_ns; /* order on the connection */
 	struct world_volume *volumes;
@@ -78,8 +88,16 @@ struct world_claim {
 	bool on[WORLD_NODES];
 };
 
+/* A volume that was deleted while its node was gone. */
+struct world_kept {
+	size_t node;
+	char handle[64];
+	char name[48];
+};
+
 struct world_event;
 struct world_call;
+struct world_record_call;
 
 struct world {
 	struct world_config config;
@@ -89,19 +107,27 @@ struct world {
 	uint64_t n_events;
 	struct world_event *events;
 	struct world_call *calls;
+	struct memory_records *memory_records; /* what the API has */
+	struct world_record_call *record_calls;
+	bool api_down;
 	bool calm;    /* nothing goes wrong any more */
 	bool closing; /* and nothing new begins */
 	struct world_node nodes[WORLD_NODES];
 	struct world_claim claims[WORLD_CLAIMS];
 	unsigned n_names;
-	const char *node_ids[WORLD_NODES];
+	const char *node_ids[WORLD_NODES]; /* of those that are not gone */
+	struct world_kept *kept;
+	size_t n_kept;
+	unsigned n_ever_kept;
+	bool may_differ; /* records, from what they should say about lost nodes */
 
 	struct node_table *table;
+	struct cluster_nodes cluster;
 	struct controller *controller;
-	struct leftovers *leftovers;
+	struct orphans *orphans;
 	struct node_caller caller;
 	unsigned run;       /* of the controller */
-	unsigned n_deleted; /* by leftovers */
+	unsigned n_deleted; /* by orphans */
 	unsigned n_told;
 	unsigned n_foreign; /* volumes that others made on nodes */
 	char *broken;       /* what must never be; NULL: nothing */
@@ -128,12 +154,21 @@ struct world_volume *world_node_find(struct world_node *n, const char *id);
 /* Returns the reply, in the arena; or NULL with *err. *ret_work_ns: the answer comes later. */
 ProtobufCMessage *world_node_create(struct world_node *n, const Csi__V1__CreateVolumeRequest *q,
 	struct arena *arena, uint64_t *ret_work_ns, struct error **err);
-int world_node_delete(struct world_node *n, const Csi__V1__DeleteVolumeRequest *q, struct error **err);
+int world_node_delete(struct world_node *n, const Csi__V1__DeleteVolumeRequest *q, bool if_never_staged,
+	struct error **err);
 
 /* world_net.c */
 void world_net_init(struct world *w);
 void world_net_drop_all(struct world *w);
 void world_net_node_lost(struct world *w, const struct world_node *n);
+
+/* world_records.c */
+struct volume_records world_records(struct world *w);
+struct record_list world_record_list(struct world *w);
+void world_record_report(struct world *w, const char *handle, const char *name, const char *node_id);
+void world_records_drop_all(struct world *w);
+struct pmem_volume *world_record_of(struct world *w, const char *handle, const char *name); /* a copy */
+void world_api_down(struct world *w, uint64_t duration_ns);
 
 /* world_claims.c */
 void world_claim_add(struct world *w);
@@ -141,12 +176,25 @@ void world_claim_kick(struct world_claim *c, uint64_t delay_ns);
 void world_claim_delete(struct world_claim *c);
 void world_claim_stage(struct world_claim *c);
 void world_claim_retain(struct world_claim *c);
+bool world_claim_is_free(const struct world_claim *c);
 void world_provisioner_restart(struct world *w);
 void world_look(void *self, const char *volume_name, const char *handle, claim_lookup_fn fn, void *user);
+
+/* world_lost.c */
+void world_node_leave(struct world_node *n, uint64_t duration_ns);
+void world_nodes_return(struct world *w); /* all of them; they are still cut */
+bool world_node_is_lost(const struct world_node *n);
+void world_leader_begin(struct world *w);
+void world_keep_lost(struct world *w, const struct world_claim *c);
+bool world_is_kept(const struct world *w, size_t node, const char *handle);
+void world_kept_use(struct world *w);
+void world_check_kept(struct world *w);                                       /* it is still there */
+void world_check_erasure(struct world_node *n, const struct world_volume *v); /* that is about to go */
 
 /* world.c */
 void world_open(struct world *w, const struct world_config *config);
 void world_close(struct world *w);
 void world_controller_restart(struct world *w);
-void world_check_told(struct world *w); /* every volume whose creation was reported is there */
-void world_check_all(struct world *w);  /* and nothing else */
+void world_check_told(struct world *w);     /* every volume whose creation was reported is there */
+void world_check_recorded(struct world *w); /* every copy of our volumes is on a node of its record */
+void world_check_all(struct world *w);      /* all of that, and nothing else is there */

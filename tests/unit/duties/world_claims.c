@@ -57,6 +57,12 @@ static void take_failed_create(struct world_claim *c, enum err_code code)
 	world_claim_kick(c, NS_PER_S + world_delay_ms(w, 10000));
 }
 
+static void take_deleted(struct world_claim *c)
+{
+	world_keep_lost(c->world, c);
+	*c = (struct world_claim){.world = c->world, .calls = c->calls};
+}
+
 static void take_answer(void *user)
 {
 	const struct ask *a = user;
@@ -72,7 +78,7 @@ static void take_answer(void *user)
 	else if (a->failed)
 		world_claim_kick(c, NS_PER_S + world_delay_ms(c->world, 10000));
 	else
-		*c = (struct world_claim){.world = c->world, .calls = c->calls};
+		take_deleted(c);
 }
 
 static void time_out(void *user)
@@ -228,7 +234,7 @@ void world_claim_kick(struct world_claim *c, uint64_t delay_ns)
 	world_at(c->world, delay_ns, work, c);
 }
 
-static bool is_free(const struct world_claim *c)
+bool world_claim_is_free(const struct world_claim *c)
 {
 	return !c->has_pvc && !c->has_pv && !c->calling && !c->in_background && !c->retained;
 }
@@ -237,7 +243,7 @@ void world_claim_add(struct world *w)
 {
 	struct world_claim *c = &w->claims[world_random(w, WORLD_CLAIMS)];
 
-	if (!is_free(c))
+	if (!world_claim_is_free(c))
 		return;
 	*c = (struct world_claim){.world = w, .calls = c->calls, .has_pvc = true};
 	c->size_bytes = (1 + world_random(w, 3)) * WORLD_UNIT;

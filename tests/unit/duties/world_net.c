@@ -14,6 +14,7 @@ struct world_call {
 	struct world_node *node;
 	unsigned boot;
 	bool create;
+	bool if_never_staged;
 	void *packed;
 	size_t n_packed;
 	const ProtobufCMessage *reply; /* in memory; NULL: error */
@@ -22,17 +23,6 @@ struct world_call {
 	grpc_reply_fn fn;
 	void *user;
 };
-
-/* What the controller would know if it were written so. */
-static void forget_attempts(struct world *w)
-{
-	for (size_t i = 0; i < WORLD_CLAIMS; i++) {
-		struct volume_key key = volume_key_of_name(w->claims[i].name);
-
-		for (size_t k = 0; k < WORLD_NODES; k++)
-			attempts_end(w->controller->attempts, &key, w->nodes[k].id);
-	}
-}
 
 static void end_call(struct world_call *c, const ProtobufCMessage *reply, struct error *error)
 {
@@ -52,8 +42,6 @@ static void end_call(struct world_call *c, const ProtobufCMessage *reply, struct
 		error->code = ERR_EXHAUSTED;
 	c->fn(c->user, reply, error);
 	error_free(error);
-	if (w->config.defect == DEFECT_FORGET)
-		forget_attempts(w);
 }
 
 static void fail_call(struct world_call *c, enum err_code code, const char *why)
@@ -115,7 +103,7 @@ static void handle(struct world_call *c)
 		static const Csi__V1__DeleteVolumeResponse reply = CSI__V1__DELETE_VOLUME_RESPONSE__INIT;
 		Csi__V1__DeleteVolumeRequest *q =
 			csi__v1__delete_volume_request__unpack(NULL, c->n_packed, c->packed);
-		if (world_node_delete(c->node, q, &c->error) == 0)
+		if (world_node_delete(c->node, q, c->if_never_staged, &c->error) == 0)
 			c->reply = &reply.base;
 		csi__v1__delete_volume_request__free_unpacked(q, NULL);
 	}
@@ -147,8 +135,11 @@ static void call(void *self, const struct node *node, const char *path, const Pr
 	uint64_t at_ns = w->now_ns + world_delay_ms(w, 50);
 
 	(void)reply_type;
-	*c = (struct world_call){
-		.world = w, .fn = fn, .user = user, .create = str_ends(path, "CreateVolume")};
+	*c = (struct world_call){.world = w,
+		.fn = fn,
+		.user = user,
+		.create = str_ends(path, "/CreateVolume"),
+		.if_never_staged = str_ends(path, "/DeleteIfNeverStaged")};
 	for (size_t i = 0; i < WORLD_NODES; i++) {
 		if (str_eq(node->report.node_id, w->nodes[i].id))
 			c->node = &w->nodes[i];

@@ -34,7 +34,6 @@ void world_node_init(struct world *w, unsigned index)
 
 	*n = (struct world_node){.world = w, .size_bytes = (6 + world_random(w, 8)) * WORLD_UNIT};
 	snprintf(n->id, sizeof(n->id), "node-%u", index);
-	w->node_ids[index] = n->id;
 	world_at(w, world_delay_ms(w, 1000), heartbeat, n);
 }
 
@@ -252,7 +251,8 @@ ProtobufCMessage *world_node_create(struct world_node *n, const Csi__V1__CreateV
 	return make_reply(arena, id, bytes);
 }
 
-int world_node_delete(struct world_node *n, const Csi__V1__DeleteVolumeRequest *q, struct error **err)
+int world_node_delete(
+	struct world_node *n, const Csi__V1__DeleteVolumeRequest *q, bool if_never_staged, struct error **err)
 {
 	struct world_volume *v = world_node_find(n, q->volume_id);
 
@@ -260,8 +260,12 @@ int world_node_delete(struct world_node *n, const Csi__V1__DeleteVolumeRequest *
 		return 0;
 	if (v->creating)
 		return err_set(err, ERR_ABORTED, "volume %s is being made", v->id);
-	if (!n->world->calm && world_chance(n->world, 5))
+	if (if_never_staged && v->ever_staged && n->world->config.defect != DEFECT_STAGED)
+		return err_set(err, ERR_PRECONDITION, "volume %s was in use", v->id);
+	/* what was never staged is not in use */
+	if (!if_never_staged && !n->world->calm && world_chance(n->world, 5))
 		return err_set(err, ERR_PRECONDITION, "volume %s is in use", v->id);
+	world_check_erasure(n, v);
 	world_node_remove(n, v);
 	world_node_report(n);
 	return 0;

@@ -51,7 +51,7 @@ START_TEST(a_volume_is_missing_or_gone_as_its_pool_says)
 }
 END_TEST
 
-START_TEST(a_device_that_bears_another_identity_is_told_from_the_volume)
+START_TEST(a_device_that_bears_another_identity_is_distinguished_from_the_volume)
 {
 	fixture_make_device("v", 0, OTHERS, SIZE);
 	checked_write("v", ".json", OURS, 0, SIZE);
@@ -93,12 +93,13 @@ START_TEST(files_that_do_not_count_are_found)
 	ck_assert_ptr_nonnull(checked_find(CHECK_TEMPORARY, "w"));
 	ck_assert_ptr_nonnull(checked_find(CHECK_TEMPORARY, "x"));
 	ck_assert_ptr_nonnull(checked_find(CHECK_DAMAGED, "y.z"));
-	ck_assert_ptr_nonnull(strstr(checked_find(CHECK_DAMAGED, "misnamed")->text, "named after"));
+	ck_assert_ptr_nonnull(
+		strstr(checked_find(CHECK_DAMAGED, "misnamed")->text, "the name of a volume other than"));
 	checked_done();
 }
 END_TEST
 
-START_TEST(a_device_whose_state_file_is_damaged_is_told_once)
+START_TEST(a_device_whose_state_file_is_damaged_is_reported_once)
 {
 	fixture_make_device("v", 0, OURS, SIZE);
 	fixture_write("v.json", "{");
@@ -262,9 +263,9 @@ END_TEST
 
 FIXTURE_MAIN("check", fixture_memory, a_node_with_volumes_is_consistent_and_looking_changes_nothing,
 	a_device_without_state_is_found, a_volume_is_missing_or_gone_as_its_pool_says,
-	a_device_that_bears_another_identity_is_told_from_the_volume,
+	a_device_that_bears_another_identity_is_distinguished_from_the_volume,
 	unfinished_creations_and_deletions_are_found, files_that_do_not_count_are_found,
-	a_device_whose_state_file_is_damaged_is_told_once,
+	a_device_whose_state_file_is_damaged_is_reported_once,
 	sizes_are_compared_and_the_go_drivers_smaller_ones_are_a_note, an_inactive_device_is_found,
 	without_a_state_folder_every_device_is_one_without_state, who_cannot_list_devices_compares_nothing,
 	a_second_device_of_the_name_is_found, devices_of_the_other_mode_are_a_note_and_a_wrong_mode_is_none,

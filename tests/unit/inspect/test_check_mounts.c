@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is mounted against what is recorded, and loop devices that belong to nothing. */
+/* Compares mounts with records, and finds loop devices that belong to no volume. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mount.h>
@@ -18,8 +18,8 @@ static void set_up(void)
 	struct error *err = NULL;
 
 	mounts_set_up(SIZE);
-	const struct stage_request stage = mounts_stage_request("ext4");
-	const struct publish_request publish = mounts_publish_request(mt.target, ACCESS_SINGLE_WRITER);
+	const struct use_request stage = mounts_stage_request("ext4");
+	const struct use_request publish = mounts_publish_request(mt.target, ACCESS_SINGLE_WRITER);
 	ASSERT_OK(volumes_stage(fx.v, &stage, &err));
 	ASSERT_OK(volumes_publish(fx.v, &publish, &err));
 }
@@ -194,14 +194,14 @@ START_TEST(what_is_mounted_is_not_forgotten)
 	fx.faults.absent_pool = mt.device->pool;
 	fixture_stop();
 	fixture_open();
-	ASSERT_OK(volumes_forget(fx.v, mt.volume->id, &r, &err));
+	ASSERT_OK(volumes_drop_state(fx.v, mt.volume->id, &r, &err));
 	ck_assert(!r.done && strstr(r.left[0], mt.staging));
 	ck_assert_uint_eq(fixture_n_files(), 1);
 	checked_done();
 }
 END_TEST
 
-START_TEST(a_mounted_device_without_state_is_told_and_not_adopted)
+START_TEST(a_mounted_device_without_state_is_reported_and_not_adopted)
 {
 	CLEANUP(repair_report_done) struct repair_report r = {0};
 	CLEANUP(free_charp) char *file = x_asprintf("%s.json", mt.volume->id);
@@ -242,7 +242,7 @@ START_TEST(a_device_that_was_in_use_is_adopted_with_its_content)
 	ck_assert(!record->block_clean);
 
 	fixture_restart();
-	const struct stage_request stage = mounts_stage_request("ext4");
+	const struct use_request stage = mounts_stage_request("ext4");
 	ASSERT_OK(volumes_stage(fx.v, &stage, &err));
 	ck_assert(mounts_has_file(mt.staging));
 }
@@ -293,6 +293,6 @@ FIXTURE_MAIN("check_mounts", set_up, recorded_mounts_are_consistent,
 	kubelets_bind_of_a_block_device_is_no_stranger,
 	kubelets_subpaths_and_a_second_view_of_the_host_are_no_strangers,
 	a_missing_device_does_not_make_its_mounts_stale, what_is_mounted_is_not_forgotten,
-	a_mounted_device_without_state_is_told_and_not_adopted,
+	a_mounted_device_without_state_is_reported_and_not_adopted,
 	a_device_that_was_in_use_is_adopted_with_its_content, a_loop_of_no_device_is_found,
 	a_loop_of_a_kata_volume_that_is_not_mounted_is_found)

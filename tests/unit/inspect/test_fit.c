@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a volume fits or not, and whose the bytes of a region are. */
+/* The reasons why a volume fits or does not fit, and the owners of the space of a region. */
 #include "inspect/fit.h"
 
 #include <stdint.h>
@@ -84,7 +84,7 @@ static void expect(enum fit_kind kind, uint64_t bytes)
 {
 	const struct fit_reason *r = reason(kind);
 
-	ck_assert_msg(r, "%s is not told", fit_kind_name(kind));
+	ck_assert_msg(r, "%s is not reported", fit_kind_name(kind));
 	ck_assert_msg(r->bytes == bytes, "%s: %ju", r->text, (uintmax_t)r->bytes);
 }
 

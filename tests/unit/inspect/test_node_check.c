@@ -83,8 +83,6 @@ static enum node_level level_of(const char *name)
 }
 
 static const char shared[] = "1 0 0:1 / / rw shared:1 - ext4 /dev/x rw\n";
-static const char private[] = "1 0 0:1 / / rw shared:1 - ext4 /dev/x rw\n"
-			      "2 1 0:2 / " SCRATCH "/var/lib/kubelet rw - ext4 /dev/y rw\n";
 
 START_TEST(a_good_node_has_one_problem_here_that_scratch_files_do_not_last)
 {
@@ -122,36 +120,8 @@ START_TEST(each_thing_that_is_not_there_is_a_problem)
 		ck_assert_msg(level_of(cases[i][1]) == NODE_PROBLEM, "%s", cases[i][0]);
 		ck_assert_uint_eq(found.n_problems, 2);
 		ck_assert_ptr_nonnull(strstr(text_of(cases[i][1]), cases[i][2]));
-		ck_assert_ptr_nonnull(strstr(text_of("state-folder"), "give -statePath"));
+		ck_assert_ptr_nonnull(strstr(text_of("state-folder"), "set -statePath"));
 	}
-	node_findings_done(&found);
-}
-END_TEST
-
-START_TEST(mounts_that_do_not_spread_are_a_problem)
-{
-	make_good_node();
-	look("direct", private);
-	ck_assert_int_eq(level_of("kubelet-dir"), NODE_PROBLEM);
-	node_findings_done(&found);
-}
-END_TEST
-
-#define MOUNTS_OF_POD(spreading)                                                                             \
-	"1 0 0:1 / / rw - overlay overlay rw\n"                                                              \
-	"2 1 0:2 / " SCRATCH "/var/lib/kubelet/pods rw shared:1 - ext4 /dev/y rw\n"                          \
-	"3 1 0:2 / " SCRATCH "/var/lib/kubelet/plugins/kubernetes.io/csi rw " spreading                      \
-	" - ext4 /dev/y rw\n"
-
-START_TEST(in_a_pod_the_folders_that_are_mounted_into_it_count)
-{
-	make_good_node();
-	make("/var/lib/kubelet/pods/");
-	make("/var/lib/kubelet/plugins/kubernetes.io/csi/");
-	look("lvm", MOUNTS_OF_POD("shared:1"));
-	ck_assert_int_eq(level_of("kubelet-dir"), NODE_OK);
-	look("lvm", MOUNTS_OF_POD("master:1"));
-	ck_assert_int_eq(level_of("kubelet-dir"), NODE_PROBLEM);
 	node_findings_done(&found);
 }
 END_TEST
@@ -280,7 +250,6 @@ END_TEST
 
 SCRATCH_MAIN("node_check", a_good_node_has_one_problem_here_that_scratch_files_do_not_last,
 	each_thing_that_is_not_there_is_a_problem, a_region_in_which_nothing_can_be_made_is_a_problem,
-	locks_of_lvm_that_others_can_hold_are_a_problem, mounts_that_do_not_spread_are_a_problem,
-	in_a_pod_the_folders_that_are_mounted_into_it_count,
+	locks_of_lvm_that_others_can_hold_are_a_problem,
 	without_libnvdimm_and_with_a_read_only_sys_nothing_can_be_made, traps_of_the_hosts_lvm_are_noted,
 	a_driver_that_is_not_ready_is_a_problem, fake_devices_need_no_persistent_memory)

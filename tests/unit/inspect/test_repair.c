@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Repairs: what is safe is done, repeated without effect, and nothing else is touched. */
+/* Repairs: what can be repaired safely is repaired, a repetition changes nothing, and nothing else is
+ * changed. */
 #include "inspect/repair.h"
 
 #include "base/mem.h"
@@ -38,7 +39,7 @@ static void forget(const char *id)
 	struct error *err = NULL;
 
 	reopen();
-	ASSERT_OK(volumes_forget(fx.v, id, &report, &err));
+	ASSERT_OK(volumes_drop_state(fx.v, id, &report, &err));
 }
 
 /* It was done, nothing is left, and to repeat it changes nothing. */
@@ -51,7 +52,7 @@ static void repair_all_of(const char *id, size_t n_done)
 	size_t n_files = fixture_n_files();
 	repair(id);
 	ck_assert_ptr_null(report.done);
-	ck_assert_msg(!report.left || strstr(report.left[0], "neither a volume"), "%s",
+	ck_assert_msg(!report.left || strstr(report.left[0], "no volume, device or state file"), "%s",
 		report.left ? report.left[0] : "");
 	ck_assert_uint_eq(fx.n_destroys, n_destroys);
 	ck_assert_uint_eq(fixture_n_files(), n_files);
@@ -88,7 +89,7 @@ START_TEST(while_a_driver_has_the_state_folder_nothing_is_repaired)
 
 	fixture_restart();
 	ASSERT_FAILS(volumes_repair(second, "v", false, &report, &err), ERR_UNAVAILABLE, ".lock");
-	ASSERT_FAILS(volumes_forget(second, "v", &report, &err), ERR_UNAVAILABLE, ".lock");
+	ASSERT_FAILS(volumes_drop_state(second, "v", &report, &err), ERR_UNAVAILABLE, ".lock");
 }
 END_TEST
 
@@ -175,10 +176,10 @@ START_TEST(an_adopted_device_without_identity_is_no_block_volume)
 }
 END_TEST
 
-START_TEST(nothing_of_that_name_is_told)
+START_TEST(an_unknown_name_is_reported)
 {
 	fixture_make_device("other", 0, OTHERS, SIZE);
-	refuse("v", "neither a volume, nor a device, nor a state file");
+	refuse("v", "no volume, device or state file");
 	ck_assert_uint_eq(fixture_n_files(), 0);
 	done();
 }
@@ -239,7 +240,7 @@ START_TEST(a_volume_that_was_made_for_files_does_not_become_a_block_volume)
 	reopen();
 	ASSERT_OK(volumes_repair(fx.v, "v", /* block= */ true, &report, &err));
 	ck_assert_ptr_null(report.done);
-	ck_assert_ptr_nonnull(strstr(report.left[0], "not made as a block volume"));
+	ck_assert_ptr_nonnull(strstr(report.left[0], "not created as a block volume"));
 	done();
 }
 END_TEST
@@ -310,7 +311,7 @@ START_TEST(a_damaged_ready_file_beside_another_phase_is_not_decided)
 	fixture_make_device("v", 0, OURS, SIZE);
 	fixture_write("v.json", "{");
 	checked_write("v", ".creating", OURS, 0, SIZE);
-	refuse("v", "cannot be known");
+	refuse("v", "cannot be determined");
 	done();
 }
 END_TEST
@@ -432,7 +433,7 @@ START_TEST(who_cannot_list_devices_repairs_nothing)
 	fx.faults.list = ERR_INTERNAL;
 	reopen();
 	ASSERT_FAILS(volumes_repair(fx.v, "v", false, &report, &err), ERR_INTERNAL, "list devices");
-	ASSERT_FAILS(volumes_forget(fx.v, "v", &report, &err), ERR_INTERNAL, "list devices");
+	ASSERT_FAILS(volumes_drop_state(fx.v, "v", &report, &err), ERR_INTERNAL, "list devices");
 	ck_assert_uint_eq(fixture_n_files(), 2);
 }
 END_TEST
@@ -442,7 +443,7 @@ FIXTURE_MAIN("repair", set_up, while_a_driver_has_the_state_folder_nothing_is_re
 	the_device_of_somebody_else_survives_an_unfinished_creation_of_its_name,
 	an_unfinished_creation_stays_while_its_pool_is_absent, an_unfinished_deletion_is_finished,
 	a_device_without_state_is_adopted_and_can_be_deleted,
-	an_adopted_device_without_identity_is_no_block_volume, nothing_of_that_name_is_told,
+	an_adopted_device_without_identity_is_no_block_volume, an_unknown_name_is_reported,
 	an_adopted_device_is_never_formatted, a_block_volume_is_adopted_as_one_at_once_or_later,
 	a_volume_that_was_made_for_files_does_not_become_a_block_volume,
 	a_damaged_file_stays_while_its_device_cannot_be_adopted,

@@ -18,9 +18,9 @@ static void set_up(void)
 	mounts_set_up_block(SIZE);
 }
 
-static struct publish_request request(const char *target)
+static struct use_request request(const char *target)
 {
-	struct publish_request q = mounts_publish_request(target, ACCESS_SINGLE_WRITER);
+	struct use_request q = mounts_publish_request(target, ACCESS_SINGLE_WRITER);
 
 	q.block = true;
 	q.fs_type = "";
@@ -29,7 +29,7 @@ static struct publish_request request(const char *target)
 
 static int publish(const char *target, bool readonly, struct error **err)
 {
-	struct publish_request q = request(target);
+	struct use_request q = request(target);
 
 	q.readonly = readonly;
 	return volumes_publish(fx.v, &q, err);
@@ -37,7 +37,7 @@ static int publish(const char *target, bool readonly, struct error **err)
 
 static int publish_as(const char *target, enum access_mode mode, struct error **err)
 {
-	struct publish_request q = request(target);
+	struct use_request q = request(target);
 
 	q.access_mode = mode;
 	return volumes_publish(fx.v, &q, err);
@@ -50,7 +50,7 @@ static int unpublish(const char *target, struct error **err)
 
 static int stage(bool block, struct error **err)
 {
-	struct stage_request q = mounts_stage_request("");
+	struct use_request q = mounts_stage_request("");
 
 	q.block = block;
 	return volumes_stage(fx.v, &q, err);
@@ -231,14 +231,14 @@ START_TEST(what_took_the_place_of_the_device_is_not_published)
 	struct error *err = NULL;
 
 	fx.faults.moved_path = "/dev/pmem9";
-	ASSERT_FAILS(publish(mt.target, false, &err), ERR_UNAVAILABLE, "not /dev/");
+	ASSERT_FAILS(publish(mt.target, false, &err), ERR_UNAVAILABLE, "no longer /dev/");
 	ck_assert_uint_eq(mounts_count(mt.target), 0);
 }
 END_TEST
 
 START_TEST(something_else_at_the_target_is_left_alone)
 {
-	struct publish_request mount_request = mounts_publish_request(mt.target, ACCESS_SINGLE_WRITER);
+	struct use_request mount_request = mounts_publish_request(mt.target, ACCESS_SINGLE_WRITER);
 	struct error *err = NULL;
 
 	ASSERT_OK(stage(true, &err));
@@ -258,7 +258,7 @@ END_TEST
 
 START_TEST(device_must_be_staged_as_one)
 {
-	struct stage_request second = mounts_stage_request("");
+	struct use_request second = mounts_stage_request("");
 	struct error *err = NULL;
 
 	ASSERT_FAILS(publish(mt.target, false, &err), ERR_PRECONDITION, "not staged");
@@ -283,8 +283,8 @@ START_TEST(volume_that_was_made_for_file_systems_is_refused)
 
 	volume_info_free(TAKE_PTR(mt.volume));
 	mt.volume = fixture_create("pvc-2", SIZE);
-	ASSERT_FAILS(stage(true, &err), ERR_PRECONDITION, "block device");
-	ASSERT_FAILS(publish(mt.target, false, &err), ERR_PRECONDITION, "block device");
+	ASSERT_FAILS(stage(true, &err), ERR_PRECONDITION, "block volume");
+	ASSERT_FAILS(publish(mt.target, false, &err), ERR_PRECONDITION, "block volume");
 	ck_assert_int_ne(access(mt.target, F_OK), 0);
 }
 END_TEST
@@ -308,7 +308,7 @@ END_TEST
 /* It recorded no staging, and kubelet does not stage again what is staged. */
 START_TEST(volume_of_the_go_driver_is_served_as_it_is)
 {
-	struct publish_request q = request(mt.target);
+	struct use_request q = request(mt.target);
 	struct error *err = NULL;
 
 	fixture_make_device("go", 0, "", SIZE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A state folder that was restored from a backup, beside devices that have gone on since. */
+/* A state folder that was restored from a backup, with devices that have changed since. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -33,7 +33,7 @@ static char *restore_creation(const char *fs_type)
 	return x_strdup(info->id);
 }
 
-START_TEST(volume_with_content_is_not_taken_for_half_made)
+START_TEST(volume_with_content_is_not_taken_for_unfinished)
 {
 	CLEANUP(free_charp) char *id = restore_creation("ext4");
 	const struct volume_request q = fixture_request("pvc-1", SIZE);
@@ -60,7 +60,7 @@ START_TEST(volume_with_content_is_not_taken_for_half_made)
 }
 END_TEST
 
-START_TEST(volume_without_content_is_half_made)
+START_TEST(volume_without_content_is_creating)
 {
 	struct error *err = NULL;
 
@@ -71,5 +71,5 @@ START_TEST(volume_without_content_is_half_made)
 }
 END_TEST
 
-FIXTURE_MAIN("volumes_restored", fixture_folder, volume_with_content_is_not_taken_for_half_made,
-	volume_without_content_is_half_made)
+FIXTURE_MAIN("volumes_restored", fixture_folder, volume_with_content_is_not_taken_for_unfinished,
+	volume_without_content_is_creating)

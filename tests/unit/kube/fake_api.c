@@ -48,6 +48,7 @@ static void react(struct h2_side *side, enum h2_event event, int32_t stream)
 	r.path = header_of(line, ":path");
 	r.accept = header_of(line, "accept");
 	r.authorization = header_of(line, "authorization");
+	r.content_type = header_of(line, "content-type");
 	r.body = buf_str(&side->body);
 	buf_addf(&api->log, "%s %s\n", r.method, r.path);
 	api->n++;
@@ -57,6 +58,7 @@ static void react(struct h2_side *side, enum h2_event event, int32_t stream)
 	free(r.path);
 	free(r.accept);
 	free(r.authorization);
+	free(r.content_type);
 }
 
 void fake_api_open(struct fake_api *api, void (*serve)(struct fake_api *api, const struct fake_request *r),
@@ -72,7 +74,7 @@ void fake_api_open(struct fake_api *api, void (*serve)(struct fake_api *api, con
 	api->config.namespace = x_strdup("ns");
 	config.loop = api->loop;
 	config.kube = &api->config;
-	config.backoff_ms = 1;
+	config.reconnect_backoff_ms = 1;
 	ASSERT_OK(kube_client_new(&config, &api->client, &err));
 }
 

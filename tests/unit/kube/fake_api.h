@@ -17,6 +17,7 @@ struct fake_request {
 	char *path; /* with query */
 	char *accept;
 	char *authorization; /* "" when there was none */
+	char *content_type;  /* so is this */
 	const char *body;
 };
 

@@ -32,6 +32,10 @@ size_t fake_kube_count(const struct kube_client *c);
  * success */
 void fake_kube_answer(struct kube_client *c, unsigned status, const char *body);
 
+/** fake_kube_cancel() - end all requests with ERR_CANCELLED, as the real kube_client_free() does; that of
+ * this one insists that there are none. */
+void fake_kube_cancel(struct kube_client *c);
+
 /** fake_kube_informer() - the informer of the kind that is called @what, or NULL. */
 struct informer *fake_kube_informer(const struct kube_client *c, const char *what);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the server refuses and takes later, tokens, and rates. */
+/* Requests that the server refuses at first and accepts later, tokens, and limits of rates. */
 #include "kube/client.h"
 
 #include "base/mem.h"
@@ -95,7 +95,7 @@ static void write_token(const char *text)
 static void open_with_token_file(void (*serve)(struct fake_api *a, const struct fake_request *r))
 {
 	CLEANUP(error_freep) struct error *err = NULL;
-	struct kube_client_config config = {.backoff_ms = 1};
+	struct kube_client_config config = {.reconnect_backoff_ms = 1};
 
 	fake_api_open(&api, serve, config);
 	kube_client_free(api.client);
@@ -245,7 +245,7 @@ END_TEST
 START_TEST(a_server_may_have_a_name)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
-	struct kube_client_config config = {.backoff_ms = 1};
+	struct kube_client_config config = {.reconnect_backoff_ms = 1};
 
 	fake_api_open(&api, serve_ok, config);
 	kube_client_free(api.client);

@@ -4,7 +4,6 @@
 #include <fcntl.h>
 
 #include "base/mem.h"
-#include "kube/config_private.h"
 #include "os/file.h"
 #include "unit/net/core/tmpdir.h"
 
@@ -122,7 +121,7 @@ START_TEST(what_is_missing_is_named)
 	is_refused("[]", "current-context");
 	is_refused("current-context: x\n", "no context \"x\"");
 	is_refused("current-context: x\ncontexts: [{name: x, context: {cluster: c}}]\n",
-		"lacks cluster or user");
+		"does not name both a cluster and a user");
 	is_refused("current-context: x\ncontexts: [{name: x, context: {cluster: c, user: u}}]\n",
 		"no cluster \"c\"");
 	is_refused(FILE_OF("certificate-authority: x", ""), "server \"\"");
@@ -135,7 +134,7 @@ START_TEST(what_is_missing_is_named)
 	is_refused(FILE_OF("server: https://x", ""), "no certificate-authority");
 	is_refused(FILE_OF("server: https://x, certificate-authority-data: '*'", ""),
 		"certificate-authority-data");
-	is_refused(FILE_OF(CLUSTER, "client-certificate: x"), "needs its key");
+	is_refused(FILE_OF(CLUSTER, "client-certificate: x"), "must be given together");
 	is_refused("a: [", "YAML line");
 }
 END_TEST

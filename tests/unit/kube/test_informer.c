@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Lists and watches that go as they should. What goes wrong: test_informer_loss.c. */
+/* Lists and watches without failures. Failures: test_informer_loss.c. */
 #include "base/str.h"
 #include "watch_rig.h"
 

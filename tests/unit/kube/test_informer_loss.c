@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What goes wrong while objects are listed and watched: in the end the copy is right all the same. */
+/* Failures while objects are listed and watched, after which the copy is complete again. */
 #include "base/str.h"
 #include "watch_rig.h"
 
@@ -180,6 +180,45 @@ START_TEST(a_watch_goes_on_after_the_connection_was_lost)
 }
 END_TEST
 
+static const char *away_status; /* of the first watch; NULL: no answer */
+
+/* The server goes while the watch is requested, and comes back with what a backup had. */
+static void serve_restored(struct fake_api *a, const struct fake_request *r)
+{
+	if (!is_watch(r)) {
+		if (n_lists++ == 0)
+			fake_answer(r, "200", THING_LIST("50", "", THING("b", "40") "," THING("c", "41")));
+		else
+			fake_answer(r, "200", THING_LIST("5", "", THING("a", "1") "," THING("b", "2")));
+	} else if (n_watches++ > 0) {
+		fake_begin(r);
+	} else if (away_status) {
+		fake_answer(r, away_status, "");
+	} else {
+		h2_peer_cut(h2_peer_conn(&a->peer, a->peer.n_conns));
+	}
+}
+
+static void lists_what_was_restored(const char *status)
+{
+	away_status = status;
+	n_lists = n_watches = 0;
+	watch_rig_open(&w, NULL, serve_restored);
+	watch_rig_until(&w, "-c\n");
+	ck_assert_str_eq(buf_str(&w.told), "+b 40\n+c 41\nsynced\n+a 1\n*b 2\n-c\n");
+	fake_until_asked(&w.api, 4);
+	ck_assert(str_ends(buf_str(&w.api.log), "&resourceVersion=5\n"));
+	watch_rig_close(&w);
+}
+
+START_TEST(what_a_restored_server_has_is_listed_though_its_versions_are_older)
+{
+	lists_what_was_restored(NULL);
+	lists_what_was_restored("500");
+	lists_what_was_restored("503");
+}
+END_TEST
+
 /* @n-th request for a list gets a page that goes on, and the next page fails. */
 static const char *page_status;
 static const char *page_text;
@@ -248,7 +287,7 @@ static void serve_refused_watch(struct fake_api *a, const struct fake_request *r
 	if (!is_watch(r))
 		answer_list(r);
 	else if (n_watches++ == 0)
-		fake_answer(r, "500", "");
+		fake_answer(r, "504", ""); /* after which no list is read */
 	else
 		fake_begin(r);
 }
@@ -294,5 +333,6 @@ TMPDIR_MAIN("kube/informer_loss", what_went_while_the_server_forgot_is_told_as_g
 	what_is_not_understood_is_listed_anew, an_event_that_is_too_long_is_not_read_to_its_end,
 	a_server_that_lags_behind_is_asked_again_and_nothing_is_forgotten,
 	another_error_of_a_watch_makes_no_list, a_watch_goes_on_after_the_connection_was_lost,
+	what_a_restored_server_has_is_listed_though_its_versions_are_older,
 	a_list_that_breaks_off_begins_anew, refusals_of_list_and_watch_are_waited_out,
 	a_watch_that_is_accepted_is_no_failure_though_nothing_comes, an_informer_can_be_freed_at_any_time)

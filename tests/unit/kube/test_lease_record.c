@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The clock is a number here. */
+/* Whether a Lease may be taken, by times that the test chooses. */
 #include "kube/lease_record.h"
 
 #include "base/clock.h"
@@ -111,7 +111,9 @@ END_TEST
 START_TEST(malformed_leases_change_nothing)
 {
 	static const char *const texts[] = {"", "[]", "{}", "{\"metadata\":[]}",
-		"{\"metadata\":{\"resourceVersion\":\"\"}}", "{\"metadata\":{\"resourceVersion\":\"9\"}"};
+		"{\"metadata\":{\"resourceVersion\":\"\"}}", "{\"metadata\":{\"resourceVersion\":\"9\"}",
+		/* it would read as a lease that nobody holds */
+		LEASE("9", "other\\u0000", FIFTEEN)};
 
 	reads(LEASE("1", "other", FIFTEEN), 1);
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a large cluster costs: what is kept, and nothing of the pages that it came in. */
+/* The memory that a large cluster takes: only the kept fields, and none of the pages in which they arrived.
+ */
 #include <malloc.h>
 
 #include "base/mem.h"

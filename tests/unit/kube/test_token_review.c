@@ -60,6 +60,10 @@ START_TEST(what_a_reply_does_not_say_is_absent)
 		&t, &err));
 	ck_assert_ptr_null(t.node_name);
 	token_review_done(&t);
+	ASSERT_FAILS(
+		token_review_read(span_of("{\"status\":{\"user\":{\"username\":\"a\\u0000\"}}}"), &t, &err),
+		ERR_INVALID_ARGUMENT, "status: user: username: ");
+	token_review_done(&t);
 	ASSERT_FAILS(token_review_read(span_of("[]"), &t, &err), ERR_INVALID_ARGUMENT, "expected");
 	ASSERT_FAILS(
 		token_review_read(span_of("{\"status\":{\"auth"), &t, &err), ERR_INVALID_ARGUMENT, "JSON");

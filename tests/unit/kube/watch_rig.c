@@ -3,29 +3,13 @@
 
 #include "base/mem.h"
 
-static void free_thing(void *object)
-{
-	struct thing *t = object;
-
-	kube_meta_done(&t->meta);
-	free(t);
-}
-
-static void *decode_thing(struct json_reader *r, struct error **err)
-{
-	struct thing *t = x_calloc(1, sizeof(*t));
-
-	if (kube_object_read(r, &t->meta, KUBE_KEEP_NONE, NULL, t, err) == 0)
-		return t;
-	free_thing(t);
-	return NULL;
-}
+static const struct kube_field thing_fields[] = {KUBE_META(names), KUBE_FIELDS_END};
 
 const struct kube_kind watch_rig_kind = {
 	.path = "/api/v1/things",
 	.what = "things",
-	.decode = decode_thing,
-	.free = free_thing,
+	.size = sizeof(struct thing),
+	.fields = thing_fields,
 };
 
 static void changed(void *user, const char *key, const void *old, const void *new)

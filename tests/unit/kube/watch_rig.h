@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch_rig.h - an informer of "things" on a scripted API server, and what it told: lines "+KEY VERSION",
+ * watch_rig.h - an informer of "things" on a scripted API server, and the changes that it reported: lines
+ * "+KEY VERSION",
  * "*KEY VERSION", "-KEY", "synced".
  */
 #pragma once
@@ -25,7 +26,7 @@ void watch_rig_open(struct watch_rig *w, const struct kube_kind *kind,
 	void (*serve)(struct fake_api *api, const struct fake_request *r));
 void watch_rig_close(struct watch_rig *w);
 
-/** watch_rig_until() - run the loop until @text was told. */
+/** watch_rig_until() - run the loop until @text was reported. */
 void watch_rig_until(struct watch_rig *w, const char *text);
 
 /** watch_rig_send() - more of the reply to a request for a watch, kept by the script. */

@@ -3,30 +3,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "base/str.h"
 
 #define SERVICE "/registry.v0.Registry/"
-
-static void call_node(void *self, const struct node *node, const char *path, const ProtobufCMessage *request,
-	const ProtobufCMessageDescriptor *reply_type, uint64_t timeout_ms, grpc_reply_fn fn, void *user)
-{
-	struct rig *rig = self;
-	bool lists = str_ends(path, "ListVolumes");
-
-	(void)reply_type;
-	(void)timeout_ms;
-	ck_assert_uint_lt(rig->n_calls, ARRAY_SIZE(rig->calls));
-	rig->calls[rig->n_calls++] = (struct rig_node_call){
-		.node_id = x_strdup(node->report.node_id),
-		.endpoint = x_strdup(node->report.endpoint),
-		.path = x_strdup(path),
-		.token = lists ? x_strdup(((const Csi__V1__ListVolumesRequest *)(const void *)request)
-						  ->starting_token)
-			       : NULL,
-		.fn = fn,
-		.user = user,
-	};
-}
 
 static uint64_t now(void *user)
 {
@@ -50,7 +28,6 @@ static void open_registry(struct rig *rig, const struct rig_tls *tls)
 	rig->table = node_table_new();
 	rig->registry = registry_new(&(struct registry_config){.loop = rig->loop,
 		.table = rig->table,
-		.caller = {call_node, rig},
 		.proof = tls->proof,
 		.tokens = tls->tokens,
 		.now_ns = now,
@@ -95,8 +72,6 @@ static void on_drained(void *user)
 
 void rig_close(struct rig *rig)
 {
-	ck_assert_uint_eq(rig->n_calls, 0);
-	registry_stop(rig->registry);
 	grpc_client_free(rig->client);
 	grpc_server_drain(rig->server, on_drained, rig);
 	while (!rig->drained)
@@ -116,14 +91,7 @@ static void on_reply(void *user, const ProtobufCMessage *reply, const struct err
 	call->done = true;
 	call->code = error ? (int)error->code : 0;
 	call->msg = x_strdup(error ? error->msg : "");
-	if (reply && reply->descriptor == &registry__v0__watch_nodes_reply__descriptor) {
-		size_t n = protobuf_c_message_get_packed_size(reply);
-		uint8_t *bytes = x_malloc(n);
-
-		protobuf_c_message_pack(reply, bytes);
-		call->watched = registry__v0__watch_nodes_reply__unpack(NULL, n, bytes);
-		free(bytes);
-	}
+	(void)reply;
 }
 
 static struct rig_call *start(struct rig *rig, const char *path, const ProtobufCMessage *request,
@@ -141,8 +109,8 @@ struct rig_call *rig_send(struct rig *rig, const Registry__V0__RegisterControlle
 		&registry__v0__register_controller_reply__descriptor);
 }
 
-static struct rig_call *send_head(
-	struct rig *rig, const char *node_id, const char *endpoint, const char *instance, bool is_go)
+struct rig_call *rig_register(
+	struct rig *rig, const char *node_id, const char *endpoint, const char *instance)
 {
 	Registry__V0__RegisterControllerRequest m;
 	registry__v0__register_controller_request__init(&m);
@@ -155,25 +123,12 @@ static struct rig_call *send_head(
 	m.node_id = id;
 	m.endpoint = at;
 	m.instance = run;
-	if (!is_go) {
-		m.lease_seconds = 90;
-		m.inventory = &inventory;
-	}
+	m.lease_seconds = 90;
+	m.inventory = &inventory;
 	return rig_send(rig, &m);
 }
 
-struct rig_call *rig_register(struct rig *rig, const char *node_id, const char *endpoint, bool is_go)
-{
-	return send_head(rig, node_id, endpoint, "", is_go);
-}
-
-struct rig_call *rig_register_run(
-	struct rig *rig, const char *node_id, const char *endpoint, const char *instance)
-{
-	return send_head(rig, node_id, endpoint, instance, /* is_go= */ false);
-}
-
-struct rig_call *rig_unregister_run(
+struct rig_call *rig_unregister(
 	struct rig *rig, const char *node_id, const char *endpoint, const char *instance)
 {
 	Registry__V0__UnregisterControllerRequest m;
@@ -187,24 +142,6 @@ struct rig_call *rig_unregister_run(
 	m.instance = run;
 	return start(rig, SERVICE "UnregisterController", &m.base,
 		&registry__v0__unregister_controller_reply__descriptor);
-}
-
-struct rig_call *rig_unregister(struct rig *rig, const char *node_id)
-{
-	return rig_unregister_run(rig, node_id, "", "");
-}
-
-struct rig_call *rig_watch(struct rig *rig, const Registry__V0__WatchNodesReply *since, uint32_t timeout_ms)
-{
-	Registry__V0__WatchNodesRequest m;
-	registry__v0__watch_nodes_request__init(&m);
-
-	if (since) {
-		m.instance = since->instance;
-		m.generation = since->generation;
-	}
-	m.timeout_ms = timeout_ms;
-	return start(rig, SERVICE "WatchNodes", &m.base, &registry__v0__watch_nodes_reply__descriptor);
 }
 
 static void round_of(struct rig *rig)
@@ -226,8 +163,6 @@ int rig_end(struct rig *rig, struct rig_call *call)
 void rig_call_free(struct rig_call *call)
 {
 	ck_assert(call->done);
-	if (call->watched)
-		registry__v0__watch_nodes_reply__free_unpacked(call->watched, NULL);
 	free(call->msg);
 	free(call);
 }
@@ -240,74 +175,10 @@ void rig_done(struct rig *rig, struct rig_call *call, int code, const char *text
 	rig_call_free(call);
 }
 
-void rig_until_called(struct rig *rig, size_t n)
-{
-	while (rig->n_calls < n)
-		round_of(rig);
-	ck_assert_uint_eq(rig->n_calls, n);
-}
-
 void rig_rounds(struct rig *rig)
 {
 	for (int i = 0; i < 20; i++)
 		round_of(rig);
-}
-
-void rig_answer(struct rig *rig, const ProtobufCMessage *reply, enum err_code code)
-{
-	CLEANUP(error_freep) struct error *err = NULL;
-	struct rig_node_call call;
-
-	ck_assert_uint_gt(rig->n_calls, 0);
-	call = rig->calls[0];
-	memmove(&rig->calls[0], &rig->calls[1], --rig->n_calls * sizeof(call));
-	if (!reply)
-		err_set(&err, code, "made up by the test");
-	call.fn(call.user, reply, err);
-	free(call.node_id);
-	free(call.endpoint);
-	free(call.path);
-	free(call.token);
-}
-
-void rig_answer_volumes(
-	struct rig *rig, const char *id, const char *key, const char *name, const char *next_token)
-{
-	Csi__V1__ListVolumesResponse m;
-	csi__v1__list_volumes_response__init(&m);
-	Csi__V1__ListVolumesResponse__Entry entry;
-	csi__v1__list_volumes_response__entry__init(&entry);
-	Csi__V1__Volume volume;
-	csi__v1__volume__init(&volume);
-	Csi__V1__Volume__VolumeContextEntry context;
-	csi__v1__volume__volume_context_entry__init(&context);
-	CLEANUP(free_charp) char *id_copy = x_strdup(id);
-	CLEANUP(free_charp) char *key_copy = x_strdup(key);
-	CLEANUP(free_charp) char *name_copy = x_strdup(name);
-	CLEANUP(free_charp) char *token = x_strdup(next_token);
-
-	context.key = key_copy;
-	context.value = name_copy;
-	volume.volume_id = id_copy;
-	volume.capacity_bytes = 4096;
-	volume.n_volume_context = 1;
-	volume.volume_context = (Csi__V1__Volume__VolumeContextEntry *[]){&context};
-	entry.volume = &volume;
-	m.n_entries = 1;
-	m.entries = (Csi__V1__ListVolumesResponse__Entry *[]){&entry};
-	m.next_token = token;
-	ck_assert_str_eq(rig->calls[0].path, "/csi.v1.Controller/ListVolumes");
-	rig_answer(rig, &m.base, ERR_UNKNOWN);
-}
-
-void rig_answer_capacity(struct rig *rig, int64_t bytes)
-{
-	Csi__V1__GetCapacityResponse m;
-	csi__v1__get_capacity_response__init(&m);
-
-	m.available_capacity = bytes;
-	ck_assert_str_eq(rig->calls[0].path, "/csi.v1.Controller/GetCapacity");
-	rig_answer(rig, &m.base, ERR_UNKNOWN);
 }
 
 void rig_tick(struct rig *rig, uint64_t seconds)

@@ -15,6 +15,7 @@ struct node_report *report_new(const char *node_id)
 	r->version = x_strdup("2.0.0");
 	r->boot_id = x_strdup("boot");
 	r->instance = x_strdup("run");
+	r->serves_node_volumes = true;
 	r->lease_ms = 90000;
 	r->pools = x_calloc(1, sizeof(*r->pools));
 	r->n_pools = 1;

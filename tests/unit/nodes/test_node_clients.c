@@ -464,7 +464,7 @@ START_TEST(the_end_cancels_calls_and_those_made_because_of_it)
 	ck_assert_uint_eq(first.ended, 1);
 	node_free(first.again);
 	check(&first, ERR_CANCELLED, "");
-	check(&second, ERR_CANCELLED, "ending");
+	check(&second, ERR_CANCELLED, "shutting down");
 	driver_close(&d);
 	close_all();
 }

@@ -134,18 +134,6 @@ START_TEST(a_report_without_inventory_settles_no_note)
 }
 END_TEST
 
-START_TEST(a_note_is_no_change_for_watchers_of_generations)
-{
-	CLEANUP(node_table_freep) struct node_table *t = node_table_new();
-
-	put_with(t, NULL, PHASE_READY, 0);
-	note_created(t, "v", 0);
-	node_table_note_deleted(t, "unknown", "v", 0);
-	ck_assert_uint_eq(node_table_generation(t), 1);
-}
-END_TEST
-
 UNIT_MAIN("node notes", a_volume_that_was_made_is_there_until_a_report_shows_it,
 	a_volume_that_was_deleted_is_gone_until_a_report_says_so, a_note_is_not_believed_for_ever,
-	the_last_note_of_a_volume_counts, a_report_without_inventory_settles_no_note,
-	a_note_is_no_change_for_watchers_of_generations)
+	the_last_note_of_a_volume_counts, a_report_without_inventory_settles_no_note)

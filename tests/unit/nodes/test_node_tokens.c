@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Verdicts on tokens: whose they are, how long they count, what happens while the API server is silent. */
+/* Checks of tokens: to which node they belong, how long a result is valid, and what happens while the API
+ * server does not respond. */
 #include "nodes/node_tokens.h"
 
 #include "base/clock.h"
@@ -165,10 +166,10 @@ START_TEST(a_stolen_token_is_that_of_another_node)
 	thief.node_id = "n2";
 	check_claim(&thief, &o);
 	answer_node("n1");
-	assert_refused(&o, ERR_PERMISSION, "that of node \"n1\", not of \"n2\"");
+	assert_refused(&o, ERR_PERMISSION, "belongs to node \"n1\", not to \"n2\"");
 	/* the verdict is kept, and it is the same for another caller */
 	check_claim(&thief, &o);
-	assert_refused(&o, ERR_PERMISSION, "that of node \"n1\", not of \"n2\"");
+	assert_refused(&o, ERR_PERMISSION, "belongs to node \"n1\", not to \"n2\"");
 	check("Bearer a.b.c", &o);
 	assert_genuine(&o);
 }

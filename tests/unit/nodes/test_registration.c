@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node and the controllers that it registers with: what is said when, and how often what fails is tried. */
+/* A node and the controllers with which it registers: what is sent when, and how failures are retried. */
+#include <time.h>
+
 #include "base/mem.h"
 #include "nodes/registration.h"
 #include "unit/nodes/fake_registry.h"
@@ -127,6 +129,51 @@ START_TEST(changes_during_a_call_come_in_one_after_it)
 	ck_assert_uint_eq(one.last->regions[0]->available_bytes, 100);
 	rig_rounds();
 	ck_assert_uint_eq(one.registered, 2);
+}
+END_TEST
+
+/* Wait until both have the report that is @more than @first. Return: its number. */
+static uint64_t await_number(uint64_t first, uint64_t more)
+{
+	rig_until_number(&one.registered, one.registered + 3);
+	rig_until_number(&two.registered, two.registered + 3);
+	if (first > 0)
+		ck_assert_uint_eq(one.last->report_number, first + more);
+	ck_assert_uint_eq(two.last->report_number, one.last->report_number);
+	return one.last->report_number;
+}
+
+START_TEST(reports_are_numbered_alike_for_all_controllers_and_heartbeats_are_not)
+{
+	registry_serve(&one, NULL, NULL);
+	registry_serve(&two, NULL, NULL);
+	rig.found[0] = one.endpoint;
+	rig.found[1] = two.endpoint;
+	begin(/* heartbeat_ms= */ 20);
+	uint64_t first = await_number(0, 0);
+	available_bytes = 7;
+	registration_touch(registration);
+	await_number(first, 1);
+	registration_touch(registration);
+	await_number(first, 1);
+	available_bytes = 0;
+	await_number(first, 2);
+}
+END_TEST
+
+START_TEST(a_later_run_begins_with_a_larger_number)
+{
+	uint64_t first;
+
+	begin_registered();
+	first = one.last->report_number;
+	ck_assert_uint_gt(first, ((uint64_t)time(NULL) - 60) * 1000000);
+	registration_free(TAKE_PTR(registration));
+	while ((uint64_t)time(NULL) * 1000000 <= first)
+		nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+	begin(NEVER_MS);
+	rig_until_number(&one.registered, one.registered + 1);
+	ck_assert_uint_gt(one.last->report_number, first);
 }
 END_TEST
 
@@ -277,7 +324,9 @@ int main(void)
 {
 	const TTest *const tests[] = {a_node_says_at_once_what_there_is_to_say,
 		it_says_it_again_with_each_heartbeat_and_looks_the_name_up,
-		only_a_change_is_said_between_heartbeats, changes_during_a_call_come_in_one_after_it,
+		only_a_change_is_said_between_heartbeats,
+		reports_are_numbered_alike_for_all_controllers_and_heartbeats_are_not,
+		changes_during_a_call_come_in_one_after_it, a_later_run_begins_with_a_larger_number,
 		a_controller_that_comes_back_is_told_again,
 		a_controller_that_comes_back_elsewhere_is_found_before_the_next_heartbeat,
 		a_refusal_is_tried_again, each_address_is_told_and_one_that_is_gone_no_more,

@@ -21,7 +21,7 @@ START_TEST(volumes_and_pools_are_told_as_they_are)
 	Registry__V0__RegisterControllerRequest q;
 	struct volume_report volumes[] = {
 		{.id = id_1, .name = name, .size_bytes = 7, .phase = PHASE_READY, .made_by_controller = true},
-		{.id = id_2, .name = none, .phase = PHASE_DAMAGED, .ever_staged = true}};
+		{.id = id_2, .name = none, .phase = PHASE_DAMAGED, .ever_staged = true, .is_inline = true}};
 	struct pool_report pools[] = {{.name = pool,
 		.capacity = {.total_bytes = 4,
 			.available_bytes = 3,
@@ -30,7 +30,9 @@ START_TEST(volumes_and_pools_are_told_as_they_are)
 		.rules = {8, 9, 10},
 		.free_extent_bytes = {12, 11},
 		.n_free_extents = 2,
-		.incomplete = true}};
+		.incomplete = true,
+		.erasing_bytes = 13,
+		.region_bytes = 14}};
 	const struct volumes_report report = {pools, 1, volumes, 2};
 
 	registry__v0__register_controller_request__init(&q);
@@ -45,6 +47,8 @@ START_TEST(volumes_and_pools_are_told_as_they_are)
 	ck_assert_uint_eq(q.regions[0]->map_align_bytes, 9);
 	ck_assert_uint_eq(q.regions[0]->btt_start_bytes, 10);
 	ck_assert(q.regions[0]->incomplete);
+	ck_assert_uint_eq(q.regions[0]->erasing_bytes, 13);
+	ck_assert_uint_eq(q.regions[0]->region_bytes, 14);
 	ck_assert_uint_eq(q.regions[0]->n_free_extent_bytes, 2);
 	ck_assert_uint_eq(q.regions[0]->free_extent_bytes[0], 12);
 	ck_assert_uint_eq(q.regions[0]->free_extent_bytes[1], 11);
@@ -53,6 +57,7 @@ START_TEST(volumes_and_pools_are_told_as_they_are)
 	ck_assert_str_eq(q.inventory->volumes[0]->name, name);
 	ck_assert_uint_eq(q.inventory->volumes[0]->size_bytes, 7);
 	ck_assert(q.inventory->volumes[0]->made_by_controller && !q.inventory->volumes[0]->ever_staged);
+	ck_assert(!q.inventory->volumes[0]->is_inline && q.inventory->volumes[1]->is_inline);
 	ck_assert_str_eq(q.inventory->volumes[1]->name, "");
 	ck_assert(!q.inventory->volumes[1]->made_by_controller && q.inventory->volumes[1]->ever_staged);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A node tells only a controller that proves its name, and goes on when that one comes. */
+/* A node registers only with a controller that proves its name, and waits until there is one. */
 #include "base/mem.h"
 #include "base/str.h"
 #include "nodes/registration.h"

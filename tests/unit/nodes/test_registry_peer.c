@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may register which node. */
+/* Which peers may register which node. */
+#include <stdlib.h>
+
+#include "base/mem.h"
 #include "nodes/registry_private.h"
 #include "unit/nodes/reports.h"
 #include "unit/unit.h"
@@ -24,6 +27,15 @@ static void tear_down(void)
 	registry_free(registry);
 	node_table_free(table);
 	loop_free(loop);
+}
+
+static struct node_report *report_at(const char *node_id, const char *endpoint)
+{
+	struct node_report *r = report_new(node_id);
+
+	free(r->endpoint);
+	r->endpoint = x_strdup(endpoint);
+	return r;
 }
 
 static int check(
@@ -78,7 +90,6 @@ START_TEST(without_tls_there_are_no_names)
 	set_up(REGISTRY_PROOF_ROLE);
 	ASSERT_OK(check(NULL, "a", &standing, &err));
 	ck_assert_int_eq(standing, REGISTRY_IS_ANY);
-	ASSERT_OK(registry_check_scheduler(&(struct grpc_call){0}, &err));
 	tear_down();
 }
 END_TEST
@@ -92,8 +103,7 @@ START_TEST(a_bound_lease_needs_its_own_certificate)
 	set_up(REGISTRY_PROOF_ROLE);
 	r->bound = true;
 	node_table_put(table, r, 0);
-	ASSERT_FAILS(
-		check(NAMES("pmem-node-controller"), "a", &standing, &err), ERR_PERMISSION, "taken over");
+	ASSERT_FAILS(check(NAMES("pmem-node-controller"), "a", &standing, &err), ERR_PERMISSION, "take over");
 	ASSERT_OK(check(NAMES("node-a"), "a", &standing, &err));
 	/* certificates were rolled back */
 	node_table_end(table, "a");
@@ -123,20 +133,52 @@ START_TEST(the_certificate_of_any_node_alone_speaks_for_nobody)
 }
 END_TEST
 
-START_TEST(only_the_scheduler_watches)
+START_TEST(a_live_lease_stays_with_its_endpoint)
 {
-	struct error *err = NULL;
+	static const struct {
+		const char *known; /* endpoint of the node's lease; NULL: it has none */
+		bool ended;
+		const char *other; /* endpoint of another node; NULL: only one node */
+		bool other_ended;
+		bool proven;
+		bool allowed;
+	} cases[] = {
+		{.proven = true, .allowed = true},
+		{.allowed = true},
+		{.known = "tcp://192.0.2.1:1", .allowed = true},
+		{.known = "tcp://192.0.2.9:1", .proven = true},
+		{.known = "tcp://192.0.2.9:1"},
+		{.known = "tcp://192.0.2.9:1", .ended = true, .allowed = true},
+		{.known = "tcp://192.0.2.9:1", .other = "tcp://192.0.2.9:1", .proven = true, .allowed = true},
+		{.known = "tcp://192.0.2.9:1", .other = "tcp://192.0.2.9:1"},
+		{.known = "tcp://192.0.2.9:1",
+			.other = "tcp://192.0.2.9:1",
+			.other_ended = true,
+			.proven = true},
+		{.known = "tcp://192.0.2.9:1", .other = "tcp://192.0.2.1:1", .proven = true},
+	};
 
-	set_up(REGISTRY_PROOF_ROLE);
-	ASSERT_OK(registry_check_scheduler(
-		&(struct grpc_call){.peer_names = NAMES("x", "pmem-scheduler")}, &err));
-	ASSERT_FAILS(registry_check_scheduler(
-			     &(struct grpc_call){.peer_names = NAMES("pmem-node-controller")}, &err),
-		ERR_PERMISSION, "pmem-scheduler");
-	tear_down();
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(error_freep) struct error *err = NULL;
+		CLEANUP(node_report_freep) struct node_report *r = report_at("a", "tcp://192.0.2.1:1");
+
+		set_up(REGISTRY_PROOF_TOKEN);
+		if (cases[i].known)
+			node_table_put(table, report_at("a", cases[i].known), 0);
+		if (cases[i].other)
+			node_table_put(table, report_at("b", cases[i].other), 0);
+		if (cases[i].ended)
+			node_table_end(table, "a");
+		if (cases[i].other_ended)
+			node_table_end(table, "b");
+		int rv = registry_check_lease(registry, r, cases[i].proven, &err);
+		ck_assert_msg((rv == 0) == cases[i].allowed, "case %zu", i);
+		ck_assert_int_eq(err ? (int)err->code : 0, cases[i].allowed ? 0 : (int)ERR_ABORTED);
+		tear_down();
+	}
 }
 END_TEST
 
 UNIT_MAIN("registry peer", names_decide_who_registers_whom, without_tls_there_are_no_names,
 	a_bound_lease_needs_its_own_certificate, the_certificate_of_any_node_alone_speaks_for_nobody,
-	only_the_scheduler_watches)
+	a_live_lease_stays_with_its_endpoint)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls of nodes that prove by tokens who they are, over TLS. */
+/* Calls of nodes that prove their identity by tokens, over TLS. */
 #include "base/mem.h"
 #include "unit/kube/fake_kube.h"
 #include "unit/net/tls/certs.h"
 #include "unit/nodes/registry_rig.h"
 
 #define A    "tcp://192.0.2.1:10001"
+#define B    "tcp://192.0.2.2:10001"
 #define GOOD "Bearer good.token.a"
 
 static struct loop *loop;
@@ -68,7 +69,7 @@ START_TEST(a_node_registers_by_its_token)
 
 	open_all();
 	grpc_client_authorize(rig.client, GOOD);
-	call = rig_register_run(&rig, "a", A, "1");
+	call = rig_register(&rig, "a", A, "1");
 	until_reviewed(1);
 	ck_assert_ptr_nonnull(strstr(fake_kube_next(kube)->body, "\"token\":\"good.token.a\""));
 	ck_assert(!rig_is_live(&rig, "a"));
@@ -78,8 +79,8 @@ START_TEST(a_node_registers_by_its_token)
 	/* its certificate, which the controller sees when it calls the node, is still that of any node */
 	ck_assert(!node_table_get(rig.table, "a")->report.bound);
 	/* heartbeat and end without another question */
-	rig_done(&rig, rig_register_run(&rig, "a", A, "1"), 0, "");
-	rig_done(&rig, rig_unregister_run(&rig, "a", A, "1"), 0, "");
+	rig_done(&rig, rig_register(&rig, "a", A, "1"), 0, "");
+	rig_done(&rig, rig_unregister(&rig, "a", A, "1"), 0, "");
 	ck_assert(!rig_is_live(&rig, "a"));
 	ck_assert_uint_eq(fake_kube_count(kube), 0);
 	close_all();
@@ -89,8 +90,8 @@ END_TEST
 START_TEST(a_role_alone_speaks_for_nobody)
 {
 	open_all();
-	rig_done(&rig, rig_register_run(&rig, "a", A, "1"), ERR_UNAUTHENTICATED, "-registryTokenFile");
-	rig_done(&rig, rig_unregister_run(&rig, "a", A, "1"), ERR_UNAUTHENTICATED, "-registryTokenFile");
+	rig_done(&rig, rig_register(&rig, "a", A, "1"), ERR_UNAUTHENTICATED, "-registryTokenFile");
+	rig_done(&rig, rig_unregister(&rig, "a", A, "1"), ERR_UNAUTHENTICATED, "-registryTokenFile");
 	ck_assert_ptr_null(node_table_get(rig.table, "a"));
 	close_all();
 }
@@ -102,17 +103,17 @@ START_TEST(the_token_of_another_node_ends_no_lease)
 
 	open_all();
 	grpc_client_authorize(rig.client, GOOD);
-	call = rig_register_run(&rig, "a", A, "1");
+	call = rig_register(&rig, "a", A, "1");
 	until_reviewed(1);
 	answer_node("a");
 	rig_done(&rig, call, 0, "");
 	grpc_client_authorize(rig.client, "Bearer token.of.b");
-	call = rig_unregister_run(&rig, "a", A, "1");
+	call = rig_unregister(&rig, "a", A, "1");
 	until_reviewed(1);
 	answer_node("b");
-	rig_done(&rig, call, ERR_PERMISSION, "that of node \"b\"");
-	rig_done(&rig, rig_register_run(&rig, "a", "tcp://192.0.2.66:1", "2"), ERR_PERMISSION,
-		"that of node \"b\"");
+	rig_done(&rig, call, ERR_PERMISSION, "belongs to node \"b\"");
+	rig_done(&rig, rig_register(&rig, "a", "tcp://192.0.2.66:1", "2"), ERR_PERMISSION,
+		"belongs to node \"b\"");
 	ck_assert(rig_is_live(&rig, "a"));
 	ck_assert_str_eq(node_table_get(rig.table, "a")->report.endpoint, A);
 	close_all();
@@ -126,9 +127,9 @@ START_TEST(a_driver_that_ends_while_its_token_is_checked_is_not_registered)
 
 	open_all();
 	grpc_client_authorize(rig.client, GOOD);
-	first = rig_register_run(&rig, "a", A, "1");
+	first = rig_register(&rig, "a", A, "1");
 	until_reviewed(1);
-	second = rig_unregister_run(&rig, "a", A, "1");
+	second = rig_unregister(&rig, "a", A, "1");
 	rig_rounds(&rig);
 	ck_assert_uint_eq(fake_kube_count(kube), 1);
 	answer_node("a");
@@ -139,13 +140,65 @@ START_TEST(a_driver_that_ends_while_its_token_is_checked_is_not_registered)
 }
 END_TEST
 
+START_TEST(a_caller_that_has_gone_while_its_token_is_checked_is_not_registered)
+{
+	struct error *err = NULL;
+	struct rig_call *call;
+
+	open_all();
+	grpc_client_authorize(rig.client, GOOD);
+	call = rig_register(&rig, "a", A, "1");
+	until_reviewed(1);
+	CLEANUP(free_charp) char *endpoint = x_asprintf("tcp://127.0.0.1:%u", grpc_server_port(rig.server));
+	grpc_client_free(rig.client);
+	rig_done(&rig, call, ERR_CANCELLED, "");
+	ASSERT_OK(grpc_client_new(&(struct h2_channel_config){.loop = loop,
+					  .endpoint = endpoint,
+					  .tls = tls.client,
+					  .tls_name = "pmem-registry",
+					  .handshakes = tls.handshakes},
+		&rig.client, &err));
+	/* the server notices the end before it answers this */
+	rig_done(&rig, rig_register(&rig, "b", A, "1"), ERR_UNAUTHENTICATED, "");
+	answer_node("a");
+	rig_rounds(&rig);
+	ck_assert_ptr_null(node_table_get(rig.table, "a"));
+	close_all();
+}
+END_TEST
+
+static void register_reviewed(const char *token, const char *id, const char *endpoint)
+{
+	struct rig_call *call;
+
+	grpc_client_authorize(rig.client, token);
+	call = rig_register(&rig, id, endpoint, "1");
+	until_reviewed(1);
+	answer_node(id);
+	rig_done(&rig, call, 0, "");
+}
+
+START_TEST(a_token_takes_a_live_lease_only_if_another_node_has_its_address)
+{
+	open_all();
+	register_reviewed(GOOD, "a", A);
+	rig_done(&rig, rig_register(&rig, "a", B, "2"), ERR_ABORTED, "has a lease at " A);
+	ck_assert_str_eq(node_table_get(rig.table, "a")->report.endpoint, A);
+	register_reviewed("Bearer good.token.b", "b", A);
+	grpc_client_authorize(rig.client, GOOD);
+	rig_done(&rig, rig_register(&rig, "a", B, "2"), 0, "");
+	ck_assert_str_eq(node_table_get(rig.table, "a")->report.endpoint, B);
+	close_all();
+}
+END_TEST
+
 START_TEST(a_new_node_waits_while_the_api_server_is_silent)
 {
 	struct rig_call *call;
 
 	open_all();
 	grpc_client_authorize(rig.client, GOOD);
-	call = rig_register_run(&rig, "a", A, "1");
+	call = rig_register(&rig, "a", A, "1");
 	until_reviewed(1);
 	fake_kube_answer(kube, 503, NULL);
 	rig_done(&rig, call, ERR_UNAVAILABLE, "cannot be checked");
@@ -157,4 +210,6 @@ END_TEST
 CERTS_MAIN("registry tokens", a_node_registers_by_its_token, a_role_alone_speaks_for_nobody,
 	the_token_of_another_node_ends_no_lease,
 	a_driver_that_ends_while_its_token_is_checked_is_not_registered,
+	a_caller_that_has_gone_while_its_token_is_checked_is_not_registered,
+	a_token_takes_a_live_lease_only_if_another_node_has_its_address,
 	a_new_node_waits_while_the_api_server_is_silent)

@@ -121,7 +121,7 @@ START_TEST(zeroing_beyond_the_end_or_without_permission_fails)
 END_TEST
 
 /* The test itself has it open. */
-/* What is shared needs device-mapper: tests/vm/hands.sh. */
+/* What is shared needs device-mapper: tests/machine/vm/hands.sh. */
 START_TEST(what_lies_on_no_mapped_device_is_not_shared)
 {
 	CLEANUP(error_freep) struct error *err = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What device-mapper says of its devices, where there need not be any. */
+/* Information about device-mapper devices; works on a machine without any. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/dm-ioctl.h>

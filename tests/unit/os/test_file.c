@@ -106,8 +106,8 @@ START_TEST(what_is_no_regular_file_is_not_waited_for)
 	CLEANUP(buf_done) struct buf content = BUF_INIT(100);
 
 	ck_assert_int_eq(mkfifoat(dir, "fifo", 0600), 0);
-	ASSERT_FAILS(file_read(dir, "fifo", &content, &err), ERR_INTERNAL, "fifo is no regular file");
-	ASSERT_FAILS(file_read(dir, "/dev/zero", &content, &err), ERR_INTERNAL, "no regular file");
+	ASSERT_FAILS(file_read(dir, "fifo", &content, &err), ERR_INTERNAL, "fifo is not a regular file");
+	ASSERT_FAILS(file_read(dir, "/dev/zero", &content, &err), ERR_INTERNAL, "not a regular file");
 	ck_assert_uint_eq(content.len, 0);
 }
 END_TEST

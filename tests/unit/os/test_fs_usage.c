@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of file systems, also of ones that do not answer. */
+/* Usage of file systems, also of ones that hang. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>

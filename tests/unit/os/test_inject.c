@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The harness itself: each kind of defect that it is there to find, put in on purpose. */
+/* The harness itself: it must find one seeded defect of each kind. */
 #include <errno.h>
 #include <linux/loop.h>
 #include <sys/stat.h>

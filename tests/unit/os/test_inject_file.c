@@ -200,7 +200,7 @@ static const char *wrong_dir(void)
 }
 
 /* What is there without having been made durable would be taken for durable by the next call. */
-static const char *half_made_dir(void)
+static const char *partial_dir(void)
 {
 	RIGHT_IF(!exists("dir"));
 	return NULL;
@@ -219,7 +219,7 @@ START_TEST(a_directory_is_made_with_its_mode_or_not_at_all)
 		.min_points = 6,
 		.once = true,
 		.call = make_dir,
-		.wrong_after_failure = half_made_dir,
+		.wrong_after_failure = partial_dir,
 		.wrong_at_end = wrong_dir,
 		.undo = remove_dir};
 
@@ -277,7 +277,7 @@ static const char *not_locked(void)
 	return NULL;
 }
 
-START_TEST(a_lock_that_was_not_taken_keeps_nobody_out)
+START_TEST(a_lock_that_was_not_taken_keeps_no_other_peer_out)
 {
 	const struct sweep s = {.name = "host_lock",
 		.folder = SCRATCH,
@@ -383,7 +383,7 @@ static const char *not_opened(void)
 	return NULL;
 }
 
-static const char *half_made_path(void)
+static const char *partial_path(void)
 {
 	RIGHT_IF(!exists("parent/new"));
 	return NULL;
@@ -420,14 +420,14 @@ START_TEST(a_path_is_opened_or_made_or_not)
 		.folder = SCRATCH,
 		.min_points = 5,
 		.call = make_path_dir,
-		.wrong_after_failure = half_made_path,
+		.wrong_after_failure = partial_path,
 		.wrong_at_end = not_made,
 		.undo = unmake_path};
 	const struct sweep file = {.name = "path_make, file",
 		.folder = SCRATCH,
 		.min_points = 5,
 		.call = make_path_file,
-		.wrong_after_failure = half_made_path,
+		.wrong_after_failure = partial_path,
 		.wrong_at_end = not_made,
 		.undo = unmake_path};
 
@@ -445,7 +445,7 @@ START_TEST(a_path_is_removed_in_the_end)
 		.min_points = 4,
 		.prepare = put_path_dir,
 		.call = remove_path,
-		.wrong_at_end = half_made_path};
+		.wrong_at_end = partial_path};
 
 	open_roots();
 	sweep_run(&s);
@@ -455,5 +455,5 @@ END_TEST
 SCRATCH_MAIN("inject_file", a_file_is_written_whole_or_not_at_all, a_file_is_read_whole_or_not_at_all,
 	a_file_is_renamed_or_not, a_file_is_removed_in_the_end,
 	a_directory_is_made_with_its_mode_or_not_at_all, a_directory_is_listed_whole_or_not_at_all,
-	a_lock_that_was_not_taken_keeps_nobody_out, roots_are_resolved_all_or_none,
+	a_lock_that_was_not_taken_keeps_no_other_peer_out, roots_are_resolved_all_or_none,
 	a_path_is_opened_or_made_or_not, a_path_is_removed_in_the_end)

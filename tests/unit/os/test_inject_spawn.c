@@ -25,7 +25,7 @@ static int run(struct error **err)
 	return spawn_run(argv, NULL, &out, &diag, TIMEOUT_MS, &status, err);
 }
 
-/* A buffer that became full says so, which is what a caller goes by. */
+/* A buffer that became full reports it, and callers rely on that. */
 static const char *wrong_output(void)
 {
 	RIGHT_IF(status == 3);
@@ -83,7 +83,7 @@ static const char *failure_not_seen(void)
 	return NULL;
 }
 
-START_TEST(success_and_failure_are_told_apart)
+START_TEST(success_and_failure_are_distinguished)
 {
 	const struct sweep good = {.name = "spawn_check", .min_points = 10, .call = check};
 	const struct sweep bad = {.name = "spawn_check, status 3",
@@ -125,7 +125,7 @@ int main(void)
 	suite_add_tcase(suite, tcase);
 	tcase_set_timeout(tcase, 100);
 	tcase_add_test(tcase, a_program_runs_to_its_end_and_is_heard);
-	tcase_add_test(tcase, success_and_failure_are_told_apart);
+	tcase_add_test(tcase, success_and_failure_are_distinguished);
 	tcase_add_test(tcase, a_child_is_started_and_reaped_or_not_started);
 	return unit_runner_finish(srunner_create(suite));
 }

@@ -48,7 +48,7 @@ START_TEST(attaching_is_idempotent_and_detaching_too)
 }
 END_TEST
 
-START_TEST(files_are_told_apart)
+START_TEST(files_are_distinguished)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(fd_closep) int one = scratch_file("one", MIB(1));
@@ -196,7 +196,7 @@ START_TEST(an_open_loop_is_detached_by_its_last_close_and_not_given_out_before)
 }
 END_TEST
 
-SCRATCH_MAIN("os/loopdev", attaching_is_idempotent_and_detaching_too, files_are_told_apart,
+SCRATCH_MAIN("os/loopdev", attaching_is_idempotent_and_detaching_too, files_are_distinguished,
 	several_files_are_found_at_once, a_loop_is_attached_where_dev_does_not_follow_the_kernel,
 	loops_are_listed_with_their_files_as_long_as_they_have_one, a_read_only_file_gives_a_read_only_loop,
 	a_mounted_loop_is_not_detached, an_open_loop_is_detached_by_its_last_close_and_not_given_out_before)

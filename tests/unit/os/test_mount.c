@@ -5,8 +5,8 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
+#include "os/blockdev_mounts.h"
 #include "os/fs.h"
-#include "os/mount_shown.h"
 #include "unit/os/scratch.h"
 
 #define TARGET   SCRATCH "/target"
@@ -62,9 +62,9 @@ START_TEST(a_device_is_mounted_with_what_was_asked_for)
 	const struct mount_entry *e = mount_table_at(t, TARGET);
 	ck_assert_ptr_nonnull(e);
 	ck_assert_uint_eq(e->dev, st.st_rdev);
-	ck_assert_int_eq(mount_shown(e, st.st_rdev), MOUNT_SHOWN_FS);
-	ck_assert_ptr_eq(mount_shown_any(t, st.st_rdev), e);
-	ck_assert_ptr_null(mount_shown_as(t, st.st_rdev, MOUNT_SHOWN_NODE));
+	ck_assert_int_eq(blockdev_mount_kind(e, st.st_rdev), BLOCKDEV_MOUNT_FS);
+	ck_assert_ptr_eq(blockdev_mount_find(t, st.st_rdev), e);
+	ck_assert_ptr_null(blockdev_mount_find_kind(t, st.st_rdev, BLOCKDEV_MOUNT_NODE));
 	ck_assert_str_eq(e->fstype, "ext4");
 	ck_assert_str_eq(e->source, disk.path);
 	ck_assert_str_eq(e->options, "rw,nosuid,noatime");
@@ -197,11 +197,11 @@ START_TEST(a_device_node_is_bound_over_a_file)
 	const struct mount_entry *e = mount_table_at(t, TARGET);
 	ck_assert_str_eq(e->root, disk.path + strlen("/dev"));
 	ck_assert_str_eq(e->fstype, "devtmpfs");
-	ck_assert_int_eq(mount_shown(e, st.st_rdev), MOUNT_SHOWN_NODE);
-	ck_assert_int_eq(mount_shown(e, st.st_rdev + 1), MOUNT_SHOWN_NOT);
-	ck_assert_ptr_eq(mount_shown_any(t, st.st_rdev), e);
-	ck_assert_ptr_eq(mount_shown_as(t, st.st_rdev, MOUNT_SHOWN_NODE), e);
-	ck_assert_int_eq(mount_shown(NULL, st.st_rdev), MOUNT_SHOWN_NOT);
+	ck_assert_int_eq(blockdev_mount_kind(e, st.st_rdev), BLOCKDEV_MOUNT_NODE);
+	ck_assert_int_eq(blockdev_mount_kind(e, st.st_rdev + 1), BLOCKDEV_MOUNT_NONE);
+	ck_assert_ptr_eq(blockdev_mount_find(t, st.st_rdev), e);
+	ck_assert_ptr_eq(blockdev_mount_find_kind(t, st.st_rdev, BLOCKDEV_MOUNT_NODE), e);
+	ck_assert_int_eq(blockdev_mount_kind(NULL, st.st_rdev), BLOCKDEV_MOUNT_NONE);
 }
 END_TEST
 
@@ -220,14 +220,14 @@ START_TEST(a_bound_node_is_seen_when_it_is_hidden_or_not_in_devtmpfs)
 	ASSERT_OK(mount_bind(own, target, NULL, &err));
 	CLEANUP(mount_table_freep) struct mount_table *t = read_table();
 	ck_assert_str_eq(mount_table_at(t, TARGET)->fstype, "tmpfs");
-	ck_assert_int_eq(mount_shown(mount_table_at(t, TARGET), st.st_rdev), MOUNT_SHOWN_NODE);
+	ck_assert_int_eq(blockdev_mount_kind(mount_table_at(t, TARGET), st.st_rdev), BLOCKDEV_MOUNT_NODE);
 	ck_assert_int_eq(umount2(TARGET, 0), 0);
 
 	CLEANUP(fd_closep) int again = open(TARGET, O_PATH | O_CLOEXEC);
 	ASSERT_OK(mount_bind(source, again, NULL, &err));
 	ck_assert_int_eq(mount("/dev/null", TARGET, NULL, MS_BIND, NULL), 0);
 	CLEANUP(mount_table_freep) struct mount_table *hidden = read_table();
-	const struct mount_entry *e = mount_shown_as(hidden, st.st_rdev, MOUNT_SHOWN_NODE);
+	const struct mount_entry *e = blockdev_mount_find_kind(hidden, st.st_rdev, BLOCKDEV_MOUNT_NODE);
 	ck_assert_ptr_nonnull(e);
 	ck_assert_str_eq(e->target, TARGET);
 	ck_assert_ptr_ne(e, mount_table_at(hidden, TARGET));
@@ -354,7 +354,7 @@ START_TEST(a_descriptor_tells_its_mount)
 	ck_assert_str_eq(e->source, "one");
 	ASSERT_OK(mount_table_of(t, below, &e, &err));
 	ck_assert_str_ne(e->target, SCRATCH "/dir");
-	ASSERT_FAILS(mount_table_of(t, -1, &e, &err), ERR_NOT_FOUND, "which mount");
+	ASSERT_FAILS(mount_table_of(t, -1, &e, &err), ERR_NOT_FOUND, "find the mount");
 }
 END_TEST
 

@@ -128,7 +128,58 @@ START_TEST(the_real_table_has_proc)
 }
 END_TEST
 
+/* A host whose root is private, with a shared folder in it, and a private one below. */
+static const char shared_text[] = "1 0 0:1 / / rw - ext4 /dev/a rw\n"
+				  "2 1 0:1 /kubelet /kubelet rw shared:1 - ext4 /dev/a rw\n"
+				  "3 2 0:2 / /kubelet/pods rw - ext4 /dev/b rw\n"
+				  "4 1 0:3 / /twice rw - tmpfs none rw\n"
+				  "5 4 0:4 / /twice rw shared:2 - tmpfs none rw\n";
+
+static void assert_propagates(const char *path, bool expected, const char *expected_target)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(mount_table_freep) struct mount_table *t = NULL;
+	const char *target = NULL;
+
+	ASSERT_OK(mount_table_parse(shared_text, &t, &err));
+	ck_assert(mount_table_propagates(t, path, &target) == expected);
+	ck_assert_str_eq(target, expected_target);
+}
+
+START_TEST(the_deepest_mount_decides)
+{
+	assert_propagates("/", false, "/");
+	assert_propagates("/kubelet", true, "/kubelet");
+	assert_propagates("/kubelet/plugins/x", true, "/kubelet");
+	assert_propagates("/kubelet/pods/x", false, "/kubelet/pods");
+}
+END_TEST
+
+START_TEST(a_folder_with_the_same_prefix_is_another_one)
+{
+	assert_propagates("/kubelet2", false, "/");
+	assert_propagates("/kubelet/pods2", true, "/kubelet");
+}
+END_TEST
+
+START_TEST(of_two_mounts_at_one_place_the_last_decides)
+{
+	assert_propagates("/twice/x", true, "/twice");
+}
+END_TEST
+
+START_TEST(without_mounts_nothing_propagates)
+{
+	const struct mount_table none = {0};
+	const char *target = NULL;
+
+	ck_assert(!mount_table_propagates(&none, "/x", &target));
+	ck_assert_str_eq(target, "/");
+}
+END_TEST
+
 UNIT_MAIN("os/mount_table", fields_are_taken_apart_and_unescaped, the_last_mount_at_a_target_is_on_top,
 	options_are_compared_whole_and_dax_spellings_are_equal, dax_never_is_not_dax,
 	mount_is_not_read_only_because_its_file_system_is, a_malformed_line_is_an_error_not_a_missing_mount,
-	the_real_table_has_proc)
+	the_real_table_has_proc, the_deepest_mount_decides, a_folder_with_the_same_prefix_is_another_one,
+	of_two_mounts_at_one_place_the_last_decides, without_mounts_nothing_propagates)

@@ -47,8 +47,6 @@ START_TEST(objects_beneath_a_root_are_opened)
 		{ROOT "/pods", PATH_DIR},
 		{"//mnt///kubelet//pods//", PATH_DIR},
 		{ROOT "/file", PATH_FILE},
-		{ROOT "/file", PATH_ANY},
-		{ROOT "/pods", PATH_ANY},
 	};
 	CLEANUP(path_roots_freep) struct path_roots *r = make_roots(ROOT "/");
 
@@ -62,6 +60,8 @@ START_TEST(objects_beneath_a_root_are_opened)
 }
 END_TEST
 
+#define ITSELF "is itself a root folder"
+
 START_TEST(a_root_itself_is_refused)
 {
 	static const char *const paths[] = {ROOT, ROOT "/", "//mnt//kubelet//"};
@@ -70,9 +70,9 @@ START_TEST(a_root_itself_is_refused)
 	int fd = -1;
 
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
-		ASSERT_FAILS(path_open(r, paths[i], PATH_DIR, &fd, &err), ERR_INVALID_ARGUMENT, "root");
-		ASSERT_FAILS(path_make(r, paths[i], PATH_DIR, &fd, NULL, &err), ERR_INVALID_ARGUMENT, "root");
-		ASSERT_FAILS(path_remove(r, paths[i], &err), ERR_INVALID_ARGUMENT, "root");
+		ASSERT_FAILS(path_open(r, paths[i], PATH_DIR, &fd, &err), ERR_INVALID_ARGUMENT, ITSELF);
+		ASSERT_FAILS(path_make(r, paths[i], PATH_DIR, &fd, NULL, &err), ERR_INVALID_ARGUMENT, ITSELF);
+		ASSERT_FAILS(path_remove(r, paths[i], &err), ERR_INVALID_ARGUMENT, ITSELF);
 	}
 }
 END_TEST
@@ -85,7 +85,7 @@ START_TEST(names_that_no_file_can_have_are_refused)
 	int fd = -1;
 
 	snprintf(path, sizeof(path), ROOT "/%0*d", NAME_MAX + 1, 0);
-	ASSERT_FAILS(path_open(r, path, PATH_ANY, &fd, &err), ERR_INVALID_ARGUMENT, "too long");
+	ASSERT_FAILS(path_open(r, path, PATH_FILE, &fd, &err), ERR_INVALID_ARGUMENT, "too long");
 	ASSERT_FAILS(path_make(r, path, PATH_DIR, &fd, NULL, &err), ERR_INVALID_ARGUMENT, "too long");
 	ASSERT_FAILS(path_remove(r, path, &err), ERR_INVALID_ARGUMENT, "too long");
 }
@@ -113,7 +113,7 @@ START_TEST(paths_out_of_the_roots_are_refused)
 	int fd = -1;
 
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		ASSERT_FAILS(path_open(r, cases[i].path, PATH_ANY, &fd, &err), ERR_INVALID_ARGUMENT,
+		ASSERT_FAILS(path_open(r, cases[i].path, PATH_FILE, &fd, &err), ERR_INVALID_ARGUMENT,
 			cases[i].text);
 		ASSERT_FAILS(path_make(r, cases[i].path, PATH_DIR, &fd, NULL, &err), ERR_INVALID_ARGUMENT,
 			cases[i].text);
@@ -133,10 +133,10 @@ START_TEST(overlong_paths_are_refused)
 	int fd = -1;
 
 	memset(path + strlen(path), 'a', 300);
-	ASSERT_FAILS(path_open(r, path, PATH_ANY, &fd, &err), ERR_INVALID_ARGUMENT, "too long");
+	ASSERT_FAILS(path_open(r, path, PATH_FILE, &fd, &err), ERR_INVALID_ARGUMENT, "too long");
 	for (size_t i = strlen(path); i < sizeof(path) - 1; i++)
 		path[i] = i % 100 ? 'a' : '/';
-	ASSERT_FAILS(path_open(r, path, PATH_ANY, &fd, &err), ERR_INVALID_ARGUMENT, "longer than");
+	ASSERT_FAILS(path_open(r, path, PATH_FILE, &fd, &err), ERR_INVALID_ARGUMENT, "longer than");
 }
 END_TEST
 
@@ -159,10 +159,10 @@ START_TEST(symlinks_are_refused_wherever_they_stand)
 		ck_assert_int_eq(symlink(links[i][0], links[i][1]), 0);
 		snprintf(beneath, sizeof(beneath), "%s/secret", links[i][1]);
 		ASSERT_FAILS(
-			path_open(r, links[i][1], PATH_ANY, &fd, &err), ERR_INVALID_ARGUMENT, links[i][1]);
+			path_open(r, links[i][1], PATH_FILE, &fd, &err), ERR_INVALID_ARGUMENT, links[i][1]);
 		ASSERT_FAILS(
 			path_open(r, links[i][1], PATH_DIR, &fd, &err), ERR_INVALID_ARGUMENT, links[i][1]);
-		ASSERT_FAILS(path_open(r, beneath, PATH_ANY, &fd, &err), ERR_INVALID_ARGUMENT, beneath);
+		ASSERT_FAILS(path_open(r, beneath, PATH_FILE, &fd, &err), ERR_INVALID_ARGUMENT, beneath);
 		ASSERT_FAILS(path_make(r, links[i][1], PATH_DIR, &fd, NULL, &err), ERR_INVALID_ARGUMENT,
 			links[i][1]);
 		ASSERT_FAILS(path_make(r, links[i][1], PATH_FILE, &fd, NULL, &err), ERR_INVALID_ARGUMENT,
@@ -248,7 +248,7 @@ START_TEST(without_roots_every_absolute_path_is_accepted)
 	int link = -1;
 
 	ASSERT_OK(path_open(r, OUTSIDE "/secret", PATH_FILE, &fd, &err));
-	ASSERT_FAILS(path_open(r, "/", PATH_DIR, &link, &err), ERR_INVALID_ARGUMENT, "root");
+	ASSERT_FAILS(path_open(r, "/", PATH_DIR, &link, &err), ERR_INVALID_ARGUMENT, ITSELF);
 	ASSERT_OK(path_canonical(r, "/", &top, &err));
 	ck_assert_str_eq(top, "/");
 	ASSERT_OK(path_canonical(r, "//mnt//x/", &canonical, &err));
@@ -275,18 +275,19 @@ START_TEST(roots_that_are_no_absolute_directories_are_named)
 }
 END_TEST
 
-START_TEST(missing_objects_and_wrong_kinds_are_told_apart)
+START_TEST(missing_objects_and_wrong_kinds_are_distinguished)
 {
 	CLEANUP(path_roots_freep) struct path_roots *r = make_roots(ROOT);
 	CLEANUP(error_freep) struct error *err = NULL;
 	int fd = -1;
 
 	ck_assert_int_eq(mkfifo(ROOT "/fifo", 0600), 0);
-	ASSERT_FAILS(path_open(r, ROOT "/none", PATH_ANY, &fd, &err), ERR_NOT_FOUND, ROOT "/none");
+	ASSERT_FAILS(path_open(r, ROOT "/none", PATH_FILE, &fd, &err), ERR_NOT_FOUND, ROOT "/none");
 	ASSERT_FAILS(
 		path_open(r, ROOT "/none/deeper", PATH_DIR, &fd, &err), ERR_NOT_FOUND, ROOT "/none/deeper");
 	ASSERT_FAILS(path_open(r, ROOT "/file", PATH_DIR, &fd, &err), ERR_INVALID_ARGUMENT, ROOT "/file");
-	ASSERT_FAILS(path_open(r, ROOT "/file/x", PATH_ANY, &fd, &err), ERR_INVALID_ARGUMENT, ROOT "/file/x");
+	ASSERT_FAILS(
+		path_open(r, ROOT "/file/x", PATH_FILE, &fd, &err), ERR_INVALID_ARGUMENT, ROOT "/file/x");
 	ASSERT_FAILS(path_open(r, ROOT "/pods", PATH_FILE, &fd, &err), ERR_INVALID_ARGUMENT, ROOT "/pods");
 	ASSERT_FAILS(path_open(r, ROOT "/fifo", PATH_FILE, &fd, &err), ERR_INVALID_ARGUMENT, ROOT "/fifo");
 	ck_assert_int_eq(fd, -1);
@@ -353,5 +354,5 @@ SCRATCH_MAIN("os/paths", objects_beneath_a_root_are_opened, a_root_itself_is_ref
 	removing_spares_all_but_what_is_made_and_empty, a_descriptor_outlives_the_swap_of_its_path,
 	a_root_given_through_a_symlink_works_by_both_names, a_root_is_resolved_once,
 	without_roots_every_absolute_path_is_accepted, roots_that_are_no_absolute_directories_are_named,
-	missing_objects_and_wrong_kinds_are_told_apart, making_is_idempotent_but_keeps_the_kind,
+	missing_objects_and_wrong_kinds_are_distinguished, making_is_idempotent_but_keeps_the_kind,
 	removing_is_idempotent_and_stops_at_content_and_mounts)

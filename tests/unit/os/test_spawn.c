@@ -151,7 +151,7 @@ START_TEST(a_program_that_ignores_sigterm_is_killed)
 }
 END_TEST
 
-START_TEST(failures_to_start_and_death_by_signal_are_told_apart)
+START_TEST(failures_to_start_and_death_by_signal_are_distinguished)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 	int status = -1;
@@ -270,7 +270,7 @@ UNIT_MAIN("os/spawn", status_and_both_outputs_come_back_from_more_than_a_pipe_ho
 	blocked_signals_and_an_ignored_sigpipe_are_not_inherited, descriptors_above_stderr_are_closed,
 	a_parent_without_stdio_can_run_programs, a_daemon_left_behind_does_not_hold_up_the_end,
 	a_time_out_asks_before_it_kills, a_program_that_ignores_sigterm_is_killed,
-	failures_to_start_and_death_by_signal_are_told_apart, check_reports_status_and_last_line_of_stderr,
+	failures_to_start_and_death_by_signal_are_distinguished, check_reports_status_and_last_line_of_stderr,
 	a_child_talks_on_all_four_descriptors,
 	stopping_a_child_that_does_not_end_by_itself_signals_and_reaps_it,
 	stopping_a_child_asks_before_it_kills, a_child_that_cannot_start_leaves_nothing)

@@ -8,26 +8,26 @@
 
 START_TEST(a_burst_goes_at_once_and_then_one_per_interval)
 {
-	struct kube_bucket b;
+	struct bucket b;
 
-	kube_bucket_init(&b, 50, 100);
+	bucket_init(&b, 50, 100);
 	for (unsigned i = 0; i < 100; i++)
-		ck_assert_uint_eq(kube_bucket_take(&b, START_NS), 0);
-	ck_assert_uint_eq(kube_bucket_take(&b, START_NS), 20 * NS_PER_MS);
-	ck_assert_uint_eq(kube_bucket_take(&b, START_NS + 5 * NS_PER_MS), 15 * NS_PER_MS);
-	ck_assert_uint_eq(kube_bucket_take(&b, START_NS + 20 * NS_PER_MS), 0);
-	ck_assert_uint_eq(kube_bucket_take(&b, START_NS + 20 * NS_PER_MS), 20 * NS_PER_MS);
+		ck_assert_uint_eq(bucket_take(&b, START_NS), 0);
+	ck_assert_uint_eq(bucket_take(&b, START_NS), 20 * NS_PER_MS);
+	ck_assert_uint_eq(bucket_take(&b, START_NS + 5 * NS_PER_MS), 15 * NS_PER_MS);
+	ck_assert_uint_eq(bucket_take(&b, START_NS + 20 * NS_PER_MS), 0);
+	ck_assert_uint_eq(bucket_take(&b, START_NS + 20 * NS_PER_MS), 20 * NS_PER_MS);
 }
 END_TEST
 
 START_TEST(a_pause_gives_a_burst_and_no_more)
 {
-	struct kube_bucket b;
+	struct bucket b;
 	unsigned taken = 0;
 
-	kube_bucket_init(&b, 10, 5);
-	ck_assert_uint_eq(kube_bucket_take(&b, START_NS), 0);
-	while (kube_bucket_take(&b, START_NS + 3600 * NS_PER_S) == 0)
+	bucket_init(&b, 10, 5);
+	ck_assert_uint_eq(bucket_take(&b, START_NS), 0);
+	while (bucket_take(&b, START_NS + 3600 * NS_PER_S) == 0)
 		taken++;
 	ck_assert_uint_eq(taken, 5);
 }
@@ -35,21 +35,21 @@ END_TEST
 
 START_TEST(without_a_rate_nothing_waits)
 {
-	struct kube_bucket b;
+	struct bucket b;
 
-	kube_bucket_init(&b, 0, 0);
+	bucket_init(&b, 0, 0);
 	for (unsigned i = 0; i < 10000; i++)
-		ck_assert_uint_eq(kube_bucket_take(&b, START_NS), 0);
+		ck_assert_uint_eq(bucket_take(&b, START_NS), 0);
 }
 END_TEST
 
 START_TEST(without_a_burst_one_goes)
 {
-	struct kube_bucket b;
+	struct bucket b;
 
-	kube_bucket_init(&b, 1, 0);
-	ck_assert_uint_eq(kube_bucket_take(&b, START_NS), 0);
-	ck_assert_uint_eq(kube_bucket_take(&b, START_NS), NS_PER_S);
+	bucket_init(&b, 1, 0);
+	ck_assert_uint_eq(bucket_take(&b, START_NS), 0);
+	ck_assert_uint_eq(bucket_take(&b, START_NS), NS_PER_S);
 }
 END_TEST
 

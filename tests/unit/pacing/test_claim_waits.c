@@ -13,7 +13,7 @@ static bool see(struct claim_waits *w, const char *uid, const char *message, uin
 	return tell;
 }
 
-START_TEST(a_claim_is_told_of_when_it_has_waited_and_once)
+START_TEST(a_claim_is_reported_when_it_has_waited_and_once)
 {
 	struct claim_waits w = {0};
 
@@ -27,7 +27,7 @@ START_TEST(a_claim_is_told_of_when_it_has_waited_and_once)
 }
 END_TEST
 
-START_TEST(a_change_is_told_after_three_minutes)
+START_TEST(a_change_is_reported_after_three_minutes)
 {
 	struct claim_waits w = {0};
 
@@ -72,5 +72,6 @@ START_TEST(a_crowd_is_bounded_and_takes_nobody_his_place)
 }
 END_TEST
 
-UNIT_MAIN("claim waits", a_claim_is_told_of_when_it_has_waited_and_once, a_change_is_told_after_three_minutes,
-	a_claim_that_waits_no_more_is_forgotten, a_crowd_is_bounded_and_takes_nobody_his_place)
+UNIT_MAIN("claim waits", a_claim_is_reported_when_it_has_waited_and_once,
+	a_change_is_reported_after_three_minutes, a_claim_that_waits_no_more_is_forgotten,
+	a_crowd_is_bounded_and_takes_nobody_his_place)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is waited for is logged once, and then rarely. */
+/* That something waits, and for what, is logged once and then rarely. */
 #include "base/clock.h"
 #include "pacing/wait_log.h"
 #include "unit/unit.h"

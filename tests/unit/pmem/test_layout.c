@@ -172,19 +172,19 @@ END_TEST
 
 START_TEST(best_gap_is_the_smallest_that_holds_the_size)
 {
-	/* gaps: 0..64, 128..160, 192..224, 256..1024 */
+	/* free: 0..64, 128..160, 192..224, 256..1024 */
 	static const struct extent used[] = {{MIB(64), MIB(64)}, {MIB(160), MIB(32)}, {MIB(224), MIB(32)}};
 	uint64_t start = 0;
 
-	ck_assert(layout_find_gap(used, 3, GIB(1), MIB(32), MIB(16), &start));
+	ck_assert(layout_find_extent(used, 3, GIB(1), MIB(32), MIB(16), &start));
 	ck_assert_uint_eq(start, MIB(128));
-	ck_assert(layout_find_gap(used, 3, GIB(1), MIB(48), MIB(16), &start));
+	ck_assert(layout_find_extent(used, 3, GIB(1), MIB(48), MIB(16), &start));
 	ck_assert_uint_eq(start, 0);
-	ck_assert(layout_find_gap(used, 3, GIB(1), MIB(768), MIB(16), &start));
+	ck_assert(layout_find_extent(used, 3, GIB(1), MIB(768), MIB(16), &start));
 	ck_assert_uint_eq(start, MIB(256));
-	ck_assert(!layout_find_gap(used, 3, GIB(1), MIB(784), MIB(16), &start));
+	ck_assert(!layout_find_extent(used, 3, GIB(1), MIB(784), MIB(16), &start));
 	ck_assert_uint_eq(start, MIB(256));
-	ck_assert(!layout_find_gap(used, 3, GIB(1), 0, MIB(16), &start));
+	ck_assert(!layout_find_extent(used, 3, GIB(1), 0, MIB(16), &start));
 }
 END_TEST
 
@@ -193,8 +193,8 @@ START_TEST(places_start_at_a_multiple_of_the_unit)
 	static const struct extent used[] = {{0, MIB(5)}, {MIB(100), MIB(5)}};
 	uint64_t start = 0;
 
-	ck_assert_uint_eq(layout_largest_gap(used, 2, MIB(198), MIB(16)), MIB(80));
-	ck_assert(layout_find_gap(used, 2, MIB(198), MIB(80), MIB(16), &start));
+	ck_assert_uint_eq(layout_largest_extent(used, 2, MIB(198), MIB(16)), MIB(80));
+	ck_assert(layout_find_extent(used, 2, MIB(198), MIB(80), MIB(16), &start));
 	ck_assert_uint_eq(start, MIB(112));
 }
 END_TEST
@@ -205,12 +205,12 @@ START_TEST(region_without_room_has_no_gap)
 	static const struct extent beyond[] = {{MIB(32), MIB(4096)}};
 	uint64_t start = 0;
 
-	ck_assert_uint_eq(layout_largest_gap(all, 1, MIB(64), MIB(16)), 0);
-	ck_assert(!layout_find_gap(all, 1, MIB(64), MIB(16), MIB(16), &start));
-	ck_assert_uint_eq(layout_largest_gap(NULL, 0, MIB(15), MIB(16)), 0);
-	ck_assert_uint_eq(layout_largest_gap(NULL, 0, MIB(64), MIB(16)), MIB(64));
-	ck_assert_uint_eq(layout_largest_gap(beyond, 1, MIB(64), MIB(16)), MIB(32));
-	ck_assert_uint_eq(layout_largest_gap(NULL, 0, MIB(64), UINT64_MAX), 0);
+	ck_assert_uint_eq(layout_largest_extent(all, 1, MIB(64), MIB(16)), 0);
+	ck_assert(!layout_find_extent(all, 1, MIB(64), MIB(16), MIB(16), &start));
+	ck_assert_uint_eq(layout_largest_extent(NULL, 0, MIB(15), MIB(16)), 0);
+	ck_assert_uint_eq(layout_largest_extent(NULL, 0, MIB(64), MIB(16)), MIB(64));
+	ck_assert_uint_eq(layout_largest_extent(beyond, 1, MIB(64), MIB(16)), MIB(32));
+	ck_assert_uint_eq(layout_largest_extent(NULL, 0, MIB(64), UINT64_MAX), 0);
 }
 END_TEST
 
@@ -254,13 +254,14 @@ START_TEST(largest_gap_can_be_placed_and_nothing_larger)
 		struct extent used[8];
 		uint64_t region_bytes = unit + next_random(&state) % (32 * unit);
 		size_t n = random_extents(used, region_bytes, &state);
-		struct extent e = {.size_bytes = layout_largest_gap(used, n, region_bytes, unit)};
+		struct extent e = {.size_bytes = layout_largest_extent(used, n, region_bytes, unit)};
 
 		ck_assert_uint_eq(e.size_bytes % unit, 0);
-		ck_assert(!layout_find_gap(used, n, region_bytes, e.size_bytes + unit, unit, &e.start_bytes));
+		ck_assert(!layout_find_extent(
+			used, n, region_bytes, e.size_bytes + unit, unit, &e.start_bytes));
 		if (e.size_bytes == 0)
 			continue;
-		ck_assert(layout_find_gap(used, n, region_bytes, e.size_bytes, unit, &e.start_bytes));
+		ck_assert(layout_find_extent(used, n, region_bytes, e.size_bytes, unit, &e.start_bytes));
 		ck_assert_uint_eq(e.start_bytes % unit, 0);
 		ck_assert_uint_le(e.start_bytes + e.size_bytes, region_bytes);
 		ck_assert(!overlaps(used, n, e));
@@ -270,22 +271,23 @@ END_TEST
 
 START_TEST(gaps_are_told_largest_first_and_only_the_largest)
 {
-	uint64_t gaps[LAYOUT_GAPS_MAX];
+	uint64_t extents[LAYOUT_EXTENTS_MAX];
 	struct extent used[40];
 
 	used[0] = (struct extent){MIB(3), MIB(1)};
 	used[1] = (struct extent){MIB(10), MIB(1)};
-	ck_assert_uint_eq(layout_gaps(used, 2, MIB(16), MIB(2), gaps), 3);
-	ck_assert_uint_eq(gaps[0], MIB(6));
-	ck_assert_uint_eq(gaps[1], MIB(4));
-	ck_assert_uint_eq(gaps[2], MIB(2));
+	ck_assert_uint_eq(layout_free_extents(used, 2, MIB(16), MIB(2), extents), 3);
+	ck_assert_uint_eq(extents[0], MIB(6));
+	ck_assert_uint_eq(extents[1], MIB(4));
+	ck_assert_uint_eq(extents[2], MIB(2));
 	for (size_t i = 0; i < ARRAY_SIZE(used); i++)
 		used[i] = (struct extent){MIB(100) * i + MIB(2) * i, MIB(100)};
 	ck_assert_uint_eq(
-		layout_gaps(used, 40, MIB(100) * 40 + MIB(2) * 39 + MIB(8), MIB(2), gaps), LAYOUT_GAPS_MAX);
-	ck_assert_uint_eq(gaps[0], MIB(8));
-	ck_assert_uint_eq(gaps[LAYOUT_GAPS_MAX - 1], MIB(2));
-	ck_assert_uint_eq(layout_gaps(NULL, 0, MIB(1), MIB(2), gaps), 0);
+		layout_free_extents(used, 40, MIB(100) * 40 + MIB(2) * 39 + MIB(8), MIB(2), extents),
+		LAYOUT_EXTENTS_MAX);
+	ck_assert_uint_eq(extents[0], MIB(8));
+	ck_assert_uint_eq(extents[LAYOUT_EXTENTS_MAX - 1], MIB(2));
+	ck_assert_uint_eq(layout_free_extents(NULL, 0, MIB(1), MIB(2), extents), 0);
 }
 END_TEST
 

@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "commands.h"
 #include "os/fs.h"
-#include "pmem/pool/pool_saved.h"
+#include "pmem/pool/pool_backup.h"
 #include "pmem/pool/pool_vg.h"
 #include "unit/os/scratch.h"
 #include "unit/pmem/lvm/lvm_area.h"
@@ -332,7 +332,7 @@ static void put_record(struct node *n, const char *folder, const char *text)
 
 static void refuse_recorded(enum nd_mode mode, const char *record)
 {
-	CLEANUP(free_charp) char *folder = pool_saved_folder(SCRATCH "/state");
+	CLEANUP(free_charp) char *folder = pool_backup_folder(SCRATCH "/state");
 	CLEANUP(strv_freep) char **only = NULL;
 	CLEANUP(lvm_closep) struct lvm *lvm = NULL;
 	CLEANUP(node_done) struct node n;
@@ -341,7 +341,7 @@ static void refuse_recorded(enum nd_mode mode, const char *record)
 	unlink(SCRATCH "/disk");
 	node_open(&n, 0, "", mode);
 	lvm = lvm_open_with(&model_ops, &n.model);
-	ASSERT_OK(pool_saved_open(SCRATCH "/state", lvm, &err));
+	ASSERT_OK(pool_backup_open(SCRATCH "/state", lvm, &err));
 	put_record(&n, folder, record);
 	ck_assert(!convert_with(&n, &(struct convert_options){.folder = folder}));
 	ck_assert(!convert_with(&n, &(struct convert_options){.folder = folder, .force = true}));
@@ -365,7 +365,7 @@ START_TEST(what_was_in_a_group_is_refused_unless_force_and_name_are_given)
 }
 END_TEST
 
-START_TEST(failed_conversion_is_told_and_can_be_repeated)
+START_TEST(failed_conversion_is_reported_and_can_be_repeated)
 {
 	CLEANUP(node_done) struct node n;
 
@@ -400,7 +400,7 @@ START_TEST(file_system_on_fsdax_is_left_alone_even_by_force)
 }
 END_TEST
 
-/* With a label the name would tell if it were ours; without, its owner may just have made it. */
+/* With a label the name would show if it were ours; without, its owner may just have made it. */
 START_TEST(blank_fsdax_is_taken_only_where_there_are_no_names)
 {
 	CLEANUP(node_done) struct node labelled;
@@ -467,6 +467,6 @@ SCRATCH_MAIN("ns_convert", raw_namespace_without_label_becomes_ours_by_its_group
 	name_that_somebody_gave_protects_unless_asked_for, unknown_namespace_is_an_error,
 	conversion_killed_at_any_step_is_finished_by_the_next, device_that_lvm_got_no_further_with_is_grouped,
 	what_was_in_a_group_is_refused_unless_force_and_name_are_given,
-	failed_conversion_is_told_and_can_be_repeated, foreign_group_stays_foreign_even_by_force,
+	failed_conversion_is_reported_and_can_be_repeated, foreign_group_stays_foreign_even_by_force,
 	file_system_on_fsdax_is_left_alone_even_by_force, blank_fsdax_is_taken_only_where_there_are_no_names,
 	group_of_the_go_driver_s_conversion_is_ours, name_outweighs_the_group, nothing_at_all_is_incomplete)

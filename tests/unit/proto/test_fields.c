@@ -21,7 +21,8 @@ static const ProtobufCServiceDescriptor *const csi_services[] = {
 	&csi__v1__node__descriptor,
 };
 
-static const ProtobufCServiceDescriptor *const registry_services[] = {&registry__v0__registry__descriptor};
+static const ProtobufCServiceDescriptor *const registry_services[] = {
+	&registry__v0__registry__descriptor, &registry__v0__node_volumes__descriptor};
 
 static const ProtobufCServiceDescriptor *const registration_services[] = {
 	&pluginregistration__registration__descriptor,

@@ -2,7 +2,7 @@
 #include "unit/scheduler/cluster_rig.h"
 
 #include "base/mem.h"
-#include "unit/nodes/reports.h"
+#include "unit/scheduler/pmem_nodes.h"
 
 static void on_changed(void *user)
 {
@@ -14,39 +14,32 @@ static void on_changed(void *user)
 void cluster_rig_open(struct cluster_rig *rig)
 {
 	*rig = (struct cluster_rig){.nodes = sched_nodes_new()};
-	rig->charges = sched_charges_new(rig->nodes, on_changed, rig);
+	rig->reservations = reservations_new(rig->nodes, on_changed, rig);
 }
 
 void cluster_rig_close(struct cluster_rig *rig)
 {
-	sched_charges_free(rig->charges);
+	reservations_free(rig->reservations);
 	sched_nodes_free(rig->nodes);
 }
 
-static void set_region(struct pool_report *r, const char *name, uint64_t gib)
+const struct sched_node *cluster_rig_node(
+	struct cluster_rig *rig, const char *name, uint64_t a_gib, uint64_t b_gib, uint64_t report)
 {
-	*r = (struct pool_report){.name = x_strdup(name),
-		.capacity.total_bytes = 16 * RIG_GIB,
-		.capacity.available_bytes = gib * RIG_GIB,
-		.capacity.max_volume_bytes = gib * RIG_GIB,
-		.capacity.max_sector_volume_bytes = gib * RIG_GIB,
-		.rules.unit_bytes = 4 << 20};
+	CLEANUP(pmem_node_freep) struct pmem_node *n = pmem_node_new(name);
+
+	n->report = report;
+	pmem_node_set_region(n, 0, a_gib);
+	if (b_gib > 0)
+		pmem_node_set_region(n, 1, b_gib);
+	sched_nodes_put(rig->nodes, n);
+	return cluster_rig_get(rig, name);
 }
 
-const struct sched_node *cluster_rig_node(
-	struct cluster_rig *rig, const char *name, uint64_t a_gib, uint64_t b_gib, const char *volume)
+void cluster_rig_place(struct cluster_rig *rig, const char *name, const char *node, uint64_t gib)
 {
-	struct node_report *r = report_new(name);
-
-	free(r->pools[0].name);
-	r->pools = x_realloc(r->pools, 2, sizeof(*r->pools));
-	set_region(&r->pools[0], "region0", a_gib);
-	if (b_gib > 0)
-		set_region(&r->pools[r->n_pools++], "region1", b_gib);
-	if (volume)
-		report_add_volume(r, volume, volume);
-	sched_nodes_put(rig->nodes, r);
-	return cluster_rig_get(rig, name);
+	reservations_place(rig->reservations, name, node, &(struct sched_item){gib * RIG_GIB, false},
+		RESERVATION_FOR_EVER);
 }
 
 const struct sched_node *cluster_rig_get(const struct cluster_rig *rig, const char *name)

@@ -8,10 +8,8 @@
 
 #include "base/mem.h"
 #include "unit/kube/kube_json.h"
-#include "unit/nodes/reports.h"
+#include "unit/scheduler/pmem_nodes.h"
 
-#define NOBODY      "tcp://127.0.0.1:1"
-#define GIB         (1ULL << 30)
 #define REPLY_BYTES (1u << 20)
 
 static void on_changed(void *user)
@@ -19,7 +17,7 @@ static void on_changed(void *user)
 	struct extender_rig *rig = user;
 
 	if (rig->service)
-		extender_service_charges_changed(rig->service);
+		extender_service_reservations_changed(rig->service);
 }
 
 static void on_ended(void *user, const char *verb, bool failed, uint64_t took_ns)
@@ -37,7 +35,7 @@ static void note(struct extender_rig *rig, struct http_call *call)
 {
 	rig->call = call;
 	rig->n_asked++;
-	loop_stop(rig->registry.loop);
+	loop_stop(rig->loop);
 }
 
 static void filter(void *self, struct http_call *call)
@@ -76,13 +74,14 @@ void extender_rig_open(struct extender_rig *rig)
 {
 	static char name[] = "default-scheduler";
 	static char *const schedulers[] = {name, NULL};
+	CLEANUP(error_freep) struct error *err = NULL;
 
 	*rig = (struct extender_rig){0};
-	rig_open(&rig->registry);
-	rig->client = fake_kube_new(rig->registry.loop);
+	ASSERT_OK(loop_new(&rig->loop, &err));
+	rig->client = fake_kube_new(rig->loop);
 	rig->nodes = sched_nodes_new();
-	rig->charges = sched_charges_new(rig->nodes, on_changed, rig);
-	rig->cluster = cluster_view_new(rig->client, RIG_DRIVER, rig->charges);
+	rig->reservations = reservations_new(rig->nodes, on_changed, rig);
+	rig->cluster = cluster_view_new(rig->client, RIG_DRIVER, rig->nodes, rig->reservations);
 	rig->webhook = webhook_service_new(&(struct webhook_service_config){
 		.cluster = rig->cluster, .client = rig->client, .rules = {RIG_DRIVER, schedulers}});
 	extender_rig_put(rig, "storageclasses", kube_json_class("late", RIG_DRIVER, "{}"));
@@ -94,39 +93,21 @@ void extender_rig_close(struct extender_rig *rig)
 	http_server_free(rig->http);
 	extender_service_free(TAKE_PTR(rig->service));
 	webhook_service_free(rig->webhook);
-	sched_node_watch_free(rig->watch);
 	cluster_view_free(rig->cluster);
 	kube_client_free(rig->client);
-	sched_charges_free(rig->charges);
+	reservations_free(rig->reservations);
 	sched_nodes_free(rig->nodes);
-	rig_close(&rig->registry);
+	loop_free(rig->loop);
 }
 
-static void open_watch(struct extender_rig *rig, bool reachable)
-{
-	CLEANUP(error_freep) struct error *err = NULL;
-	CLEANUP(free_charp)
-	char *there = x_asprintf("tcp://127.0.0.1:%u", grpc_server_port(rig->registry.server));
-	const struct sched_node_watch_config config = {.loop = rig->registry.loop,
-		.endpoint = reachable ? there : NOBODY,
-		.nodes = rig->nodes,
-		.backoff_ms = 1};
-
-	ASSERT_OK(sched_node_watch_new(&config, &rig->watch, &err));
-	while (reachable && !sched_node_watch_is_synced(rig->watch))
-		extender_rig_round(rig);
-}
-
-void extender_rig_watch(struct extender_rig *rig, bool reachable)
+void extender_rig_serve(struct extender_rig *rig)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 
-	open_watch(rig, reachable);
-	rig->service = extender_service_new(&(struct extender_service_config){.loop = rig->registry.loop,
+	rig->service = extender_service_new(&(struct extender_service_config){.loop = rig->loop,
 		.cluster = rig->cluster,
 		.nodes = rig->nodes,
-		.watch = rig->watch,
-		.charges = rig->charges,
+		.reservations = rig->reservations,
 		.max_pods = EXTENDER_RIG_MAX_PODS,
 		.observer = {on_ended, rig}});
 	rig->routes[0] = (struct http_route){
@@ -138,14 +119,14 @@ void extender_rig_watch(struct extender_rig *rig, bool reachable)
 	rig->routes[3] = (struct http_route){
 		.path = "/preempt", .methods = "POST", .handle_later = preempt, .self = rig};
 	rig->http = http_server_new(&(struct http_server_config){
-		.loop = rig->registry.loop, .routes = rig->routes, .max_body_bytes = 1u << 20});
+		.loop = rig->loop, .routes = rig->routes, .max_body_bytes = 1u << 20});
 	ASSERT_OK(http_server_listen(rig->http, "127.0.0.1:0", NULL, &err));
 }
 
 void extender_rig_sync(struct extender_rig *rig)
 {
-	static const char *const kinds[] = {
-		"persistentvolumeclaims", "persistentvolumes", "storageclasses", "csidrivers", "pods"};
+	static const char *const kinds[] = {"persistentvolumeclaims", "persistentvolumes", "storageclasses",
+		"csidrivers", "pods", "pmemnodes", "pmemvolumes"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++)
 		fake_informer_sync(fake_kube_informer(rig->client, kinds[i]));
@@ -157,26 +138,21 @@ void extender_rig_put(struct extender_rig *rig, const char *what, char *json)
 	free(json);
 }
 
-static void set_region(struct pool_report *r, const char *name, uint64_t gib)
-{
-	*r = (struct pool_report){.name = x_strdup(name),
-		.capacity.total_bytes = 16 * GIB,
-		.capacity.available_bytes = gib * GIB,
-		.capacity.max_volume_bytes = gib * GIB,
-		.capacity.max_sector_volume_bytes = gib * GIB,
-		.rules.unit_bytes = 4 << 20};
-}
-
 void extender_rig_node(struct extender_rig *rig, const char *name, uint64_t a_gib, uint64_t b_gib)
 {
-	struct node_report *r = report_new(name);
+	CLEANUP(pmem_node_freep) struct pmem_node *n = pmem_node_new(name);
 
-	free(r->pools[0].name);
-	r->pools = x_realloc(r->pools, 2, sizeof(*r->pools));
-	set_region(&r->pools[0], "region0", a_gib);
+	pmem_node_set_region(n, 0, a_gib);
 	if (b_gib > 0)
-		set_region(&r->pools[r->n_pools++], "region1", b_gib);
-	node_table_put(rig->registry.table, r, rig->registry.now_ns);
+		pmem_node_set_region(n, 1, b_gib);
+	extender_rig_put(rig, "pmemnodes", pmem_node_json(n));
+}
+
+void extender_rig_remove_node(struct extender_rig *rig, const char *name)
+{
+	CLEANUP(free_charp) char *key = pmem_node_object_name(name, RIG_DRIVER);
+
+	fake_informer_remove(fake_kube_informer(rig->client, "pmemnodes"), key);
 }
 
 static void on_drained(void *user)
@@ -219,10 +195,10 @@ static void stop(void *user)
 
 void extender_rig_round(struct extender_rig *rig)
 {
-	struct loop_timer *timer = loop_timer_new(rig->registry.loop, stop, rig->registry.loop);
+	struct loop_timer *timer = loop_timer_new(rig->loop, stop, rig->loop);
 
 	loop_timer_set(timer, 1, /* repeat_ms= */ 0);
-	loop_run(rig->registry.loop);
+	loop_run(rig->loop);
 	loop_timer_close(timer);
 }
 

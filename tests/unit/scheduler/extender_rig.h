@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * extender_rig.h - what the scheduler extender serves, on a loopback port: nodes come from a real registry,
- * objects of Kubernetes from the test (fake_kube.h), which is also the client of the server.
+ * extender_rig.h - what the scheduler extender serves, on a loopback port: objects come from the
+ * test (fake_kube.h), which is also the client of the server.
  */
 #pragma once
 
 #include "scheduler/extender_service.h"
 #include "scheduler/webhook_service.h"
 #include "unit/kube/fake_kube.h"
-#include "unit/nodes/registry_rig.h"
+#include "unit/unit.h"
 
 #define RIG_DRIVER "pmem"
 
@@ -16,15 +16,14 @@
 #define EXTENDER_RIG_MAX_PODS 3
 
 struct extender_rig {
-	struct rig registry; /* its loop runs all */
+	struct loop *loop;
 	struct kube_client *client;
 	struct sched_nodes *nodes;
-	struct sched_charges *charges;
+	struct reservations *reservations;
 	struct cluster_view *cluster;
-	struct sched_node_watch *watch;   /* NULL before extender_rig_watch() */
-	struct extender_service *service; /* as watch */
+	struct extender_service *service; /* NULL before extender_rig_serve() */
 	struct webhook_service *webhook;
-	struct http_server *http; /* as watch */
+	struct http_server *http; /* as service */
 	struct http_route routes[5];
 	struct http_call *call; /* that came last; gone when it is answered */
 	size_t n_asked;
@@ -33,13 +32,13 @@ struct extender_rig {
 	bool drained;
 };
 
-/** extender_rig_open() - all but what extender_rig_watch() makes. extender_rig_close(): end it, whatever is
+/** extender_rig_open() - all but what extender_rig_serve() makes. extender_rig_close(): end it, whatever is
  * open. */
 void extender_rig_open(struct extender_rig *rig);
 void extender_rig_close(struct extender_rig *rig);
 
-/** extender_rig_watch() - watch the registry, or, unless @reachable, nobody, and serve. */
-void extender_rig_watch(struct extender_rig *rig, bool reachable);
+/** extender_rig_serve() - begin to serve. */
+void extender_rig_serve(struct extender_rig *rig);
 
 /** extender_rig_sync() - the watches of Kubernetes' objects have shown all. */
 void extender_rig_sync(struct extender_rig *rig);
@@ -47,8 +46,11 @@ void extender_rig_sync(struct extender_rig *rig);
 /** extender_rig_put() - the object @json (taken) of the kind @what. */
 void extender_rig_put(struct extender_rig *rig, const char *what, char *json);
 
-/** extender_rig_node() - before extender_rig_watch(): a node with these regions; @b_gib 0: only one. */
+/** extender_rig_node() - the object of a node with these regions; @b_gib 0: only one. */
 void extender_rig_node(struct extender_rig *rig, const char *name, uint64_t a_gib, uint64_t b_gib);
+
+/** extender_rig_remove_node() - the object of the node is gone. */
+void extender_rig_remove_node(struct extender_rig *rig, const char *name);
 
 /** extender_rig_drain() - end the server orderly. */
 void extender_rig_drain(struct extender_rig *rig);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What pods need, and what the watches say of volumes on their way. */
+/* What pods need, and what the watches show of volumes on their way. */
 #include "scheduler/cluster_view.h"
 
 #include "base/clock.h"
@@ -7,7 +7,8 @@
 #include "base/str.h"
 #include "unit/kube/fake_kube.h"
 #include "unit/kube/kube_json.h"
-#include "unit/scheduler/fake_charges.h"
+#include "unit/scheduler/fake_reservations.h"
+#include "unit/scheduler/pmem_nodes.h"
 #include "unit/unit.h"
 
 #define DRIVER "pmem"
@@ -15,6 +16,7 @@
 
 static struct loop *loop;
 static struct kube_client *client;
+static struct sched_nodes *nodes;
 static struct cluster_view *cluster;
 static struct pod_needs needs;
 static char *uid;
@@ -45,15 +47,21 @@ static void put_claim(const char *name, const char *class_name, const char *node
 	put("persistentvolumeclaims", kube_json_claim(name, class_name, node, volume));
 }
 
-/* "a", bound. @kind: of its owner */
 /* @volumes: JSON objects; @status: of the condition PodScheduled; @message: of it */
-static char *pod(const char *node, const char *volumes, const char *status, const char *message)
+static char *pod_in(
+	const char *phase, const char *node, const char *volumes, const char *status, const char *message)
 {
 	return x_asprintf(
 		"{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"pod-uid\"},\"spec\":{%s%s%s"
-		"\"volumes\":[%s]},\"status\":{\"conditions\":[{\"type\":\"PodScheduled\","
+		"\"volumes\":[%s]},\"status\":{\"phase\":\"%s\",\"conditions\":[{\"type\":\"PodScheduled\","
 		"\"status\":\"%s\",\"message\":\"%s\"}]}}",
-		node ? "\"nodeName\":\"" : "", node ? node : "", node ? "\"," : "", volumes, status, message);
+		node ? "\"nodeName\":\"" : "", node ? node : "", node ? "\"," : "", volumes, phase, status,
+		message);
+}
+
+static char *pod(const char *node, const char *volumes, const char *status, const char *message)
+{
+	return pod_in("Pending", node, volumes, status, message);
 }
 
 #define CLAIM(name)  "{\"name\":\"v-" name "\",\"persistentVolumeClaim\":{\"claimName\":\"" name "\"}}"
@@ -66,8 +74,8 @@ static char *pod(const char *node, const char *volumes, const char *status, cons
 
 static void sync_all(void)
 {
-	static const char *const kinds[] = {
-		"persistentvolumeclaims", "persistentvolumes", "storageclasses", "csidrivers", "pods"};
+	static const char *const kinds[] = {"persistentvolumeclaims", "persistentvolumes", "storageclasses",
+		"csidrivers", "pods", "pmemnodes", "pmemvolumes"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		ck_assert(!cluster_view_is_synced(cluster));
@@ -80,7 +88,8 @@ static void set_up(void)
 {
 	ASSERT_OK(loop_new(&loop, &err));
 	client = fake_kube_new(loop);
-	cluster = cluster_view_new(client, DRIVER, fake_charges());
+	nodes = sched_nodes_new();
+	cluster = cluster_view_new(client, DRIVER, nodes, fake_reservations());
 	put_class("late", DRIVER, "{}");
 	put_class("xfs", DRIVER, "{\"csi.storage.k8s.io/fstype\":\"xfs\",\"usage\":\"FileIO\"}");
 	put_class("theirs", "other", "{}");
@@ -99,9 +108,10 @@ static void tear_down(void)
 {
 	forget_needs();
 	cluster_view_free(cluster);
+	sched_nodes_free(nodes);
 	kube_client_free(client);
 	loop_free(loop);
-	buf_done(&fake_charges_told);
+	buf_done(&fake_reservations_told);
 }
 
 static int look(const char *volumes)
@@ -128,9 +138,9 @@ static void needs_one(const char *volumes, const char *name, uint64_t size_bytes
 
 static void told(const char *text)
 {
-	ck_assert_str_eq(buf_str(&fake_charges_told), text);
-	buf_done(&fake_charges_told);
-	fake_charges_told = BUF_INIT(1u << 20);
+	ck_assert_str_eq(buf_str(&fake_reservations_told), text);
+	buf_done(&fake_reservations_told);
+	fake_reservations_told = BUF_INIT(1u << 20);
 }
 
 START_TEST(nothing_is_said_before_all_is_known)
@@ -281,7 +291,17 @@ START_TEST(what_was_decided_before_the_beginning_counts)
 	put("pods", pod("n2", INLINE("\"size\":\"2Gi\"", ""), "True", ""));
 	told("");
 	sync_all();
-	told("pvc-uid-a on n1 4096Mi\n" HANDLE " on n2 2048Mi\n");
+	told("pvc-uid-a on n1 4096Mi\npvc-uid-b ends\n" HANDLE " on n2 2048Mi until\n");
+}
+END_TEST
+
+START_TEST(an_inline_volume_of_a_pod_that_has_been_running_is_in_the_reports)
+{
+	put("pods", pod_in("Running", "n2", INLINE("\"size\":\"2Gi\"", ""), "True", ""));
+	sync_all();
+	told(HANDLE " ends\n");
+	put("pods", pod_in("Running", "n2", INLINE("\"size\":\"2Gi\"", ""), "True", "again"));
+	told(HANDLE " ends\n");
 }
 END_TEST
 
@@ -309,13 +329,73 @@ START_TEST(a_bound_claim_counts_a_minute_longer)
 	put_claim("a", "late", "n1", NULL);
 	put_claim("a", "late", "n1", "pvc-uid-a");
 	put_claim("a", "late", "n1", "pvc-uid-a");
-	told("pvc-uid-a on n1 4096Mi\npvc-uid-a on n1 4096Mi\n");
-	cluster_view_tick(cluster, before_ns + SCHED_CHARGE_NS - 1);
+	told("pvc-uid-a on n1 4096Mi\npvc-uid-a on n1 4096Mi until\npvc-uid-a ends\npvc-uid-a ends\n");
+	ck_assert_uint_ge(fake_reservations_until_ns, before_ns + RESERVATION_NS);
+	ck_assert_uint_le(fake_reservations_until_ns, clock_ns() + RESERVATION_NS);
+}
+END_TEST
+
+/* Takes what pmem_volume_json() returns. */
+static void put_record(const char *name, const char *node, const char *phase, uint64_t report)
+{
+	put("pmemvolumes", pmem_volume_json(name, node, phase, report));
+}
+
+START_TEST(a_record_says_which_report_shows_the_volume)
+{
+	sync_all();
+	put_record("pvc-uid-a", "n1", "Creating", 0);
 	told("");
-	cluster_view_tick(cluster, clock_ns() + SCHED_CHARGE_NS);
-	told("pvc-uid-a nowhere\n");
-	cluster_view_tick(cluster, clock_ns() + 2 * SCHED_CHARGE_NS);
+	put_record("pvc-uid-a", "n1", "Ready", 7);
+	told("pvc-uid-a made on n1 7\n");
+	put_record("pvc-uid-a", "n1", "Erasing", 7);
 	told("");
+	put_record("pvc-uid-a", "n1", "Missing", 7);
+	told("pvc-uid-a made on n1 7\n");
+	put_claim("a", "late", "n1", NULL);
+	told("pvc-uid-a on n1 4096Mi\npvc-uid-a made on n1 7\n");
+	put("pmemvolumes", x_strdup("{\"metadata\":{\"name\":\"damaged\"},\"status\":{\"nodes\":[{\"node\":"
+				    "\"n1\",\"phase\":\"Ready\",\"report\":7}]}}"));
+	told("");
+}
+END_TEST
+
+START_TEST(a_volume_is_not_needed_on_nodes_that_have_it)
+{
+	put_claim("a", "late", NULL, NULL);
+	put_record("pvc-uid-a", "n1", "Creating", 0);
+	sync_all();
+	needs_one(CLAIM("a"), "pvc-uid-a", 4 * GIB, false);
+	ck_assert_uint_eq(strv_len(needs.v[0].nodes), 1);
+	ck_assert_str_eq(needs.v[0].nodes[0], "n1");
+	put_record("pvc-uid-a", "n1", "Erasing", 7);
+	needs_one(CLAIM("a"), "pvc-uid-a", 4 * GIB, false);
+	ck_assert_ptr_null(needs.v[0].nodes);
+}
+END_TEST
+
+static const struct sched_node *get(const char *name)
+{
+	return sched_nodes_get(nodes, span_of(name));
+}
+
+START_TEST(nodes_are_those_of_the_driver_that_have_objects)
+{
+	CLEANUP(pmem_node_freep) struct pmem_node *n = pmem_node_new("n1");
+
+	ck_assert_str_eq(
+		fake_informer_kind(of("pmemnodes"))->label_selector, "pmem-csi.intel.com/driver=pmem");
+	ck_assert_str_eq(
+		fake_informer_kind(of("pmemvolumes"))->label_selector, "pmem-csi.intel.com/driver=pmem");
+	put("pmemnodes", pmem_node_json(n));
+	put("pmemnodes", x_strdup("{\"metadata\":{\"name\":\"damaged\"}}"));
+	ck_assert_uint_eq(get("n1")->n_pools, 1);
+	pmem_node_set_region(n, 1, 2);
+	put("pmemnodes", pmem_node_json(n));
+	ck_assert_uint_eq(get("n1")->n_pools, 2);
+	fake_informer_remove(of("pmemnodes"), "n1.pmem");
+	fake_informer_remove(of("pmemnodes"), "damaged");
+	ck_assert_ptr_null(get("n1"));
 }
 END_TEST
 
@@ -327,7 +407,7 @@ START_TEST(another_claim_of_the_same_name_is_another)
 	put("persistentvolumeclaims",
 		x_strdup("{\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\",\"uid\":\"u\"},\"spec\":{"
 			 "\"storageClassName\":\"late\",\"volumeName\":\"v\"}}"));
-	told("pvc-uid-a nowhere\n");
+	told("pvc-uid-a nowhere\npvc-u nowhere\n");
 }
 END_TEST
 
@@ -336,10 +416,12 @@ START_TEST(the_webhook_alone_watches_claims_and_classes)
 	const char *class = NULL;
 
 	cluster_view_free(cluster);
-	cluster = cluster_view_new(client, DRIVER, NULL);
+	cluster = cluster_view_new(client, DRIVER, NULL, NULL);
 	ck_assert_ptr_null(fake_kube_informer(client, "pods"));
 	ck_assert_ptr_null(fake_kube_informer(client, "persistentvolumes"));
 	ck_assert_ptr_null(fake_kube_informer(client, "csidrivers"));
+	ck_assert_ptr_null(fake_kube_informer(client, "pmemnodes"));
+	ck_assert_ptr_null(fake_kube_informer(client, "pmemvolumes"));
 	fake_informer_sync(of("persistentvolumeclaims"));
 	ck_assert(!cluster_view_is_synced(cluster));
 	fake_informer_sync(of("storageclasses"));
@@ -351,7 +433,7 @@ START_TEST(the_webhook_alone_watches_claims_and_classes)
 	ck_assert_str_eq(class, "late");
 	put_claim("a", "late", "n1", "pv-a");
 	ck_assert_int_eq(asked.claim(asked.user, "ns", "a", &class), WEBHOOK_CLAIM_BOUND);
-	cluster_view_tick(cluster, clock_ns() + 2 * SCHED_CHARGE_NS);
+	cluster_view_tick(cluster, clock_ns() + 2 * RESERVATION_NS);
 	told("");
 }
 END_TEST
@@ -402,13 +484,16 @@ START_TEST(the_node_of_a_pod_decides_for_all_its_volumes)
 	put_claim("b", "late", "n1", "pvc-uid-b");
 	sync_all();
 	put("pods", pod(NULL, volumes, "True", ""));
-	told("");
+	told("pvc-uid-b ends\n");
 	put("pods", pod("n1", volumes, "True", ""));
-	told(HANDLE " on n1 2048Mi\npvc-uid-a on n1 4096Mi\n");
+	told("pvc-uid-a on n1 4096Mi until\n" HANDLE " on n1 2048Mi until\n");
 	put("pods", pod("n1", volumes, "True", ""));
 	told("");
-	cluster_view_tick(cluster, clock_ns() + SCHED_CHARGE_NS);
-	told("pvc-uid-a nowhere\nsaw pod-uid\n");
+	cluster_view_tick(cluster, clock_ns() + RESERVATION_NS);
+	told("");
+	put("pods", pod_in("Running", "n1", volumes, "True", ""));
+	told(HANDLE " ends\n");
+	ck_assert_uint_le(fake_reservations_until_ns, clock_ns() + RESERVATION_NS / 2);
 	fake_informer_remove(of("pods"), "ns/p");
 	told(HANDLE " nowhere\ndrop pod-uid\n");
 }
@@ -421,7 +506,7 @@ START_TEST(a_pod_without_inline_volumes_is_forgotten_when_it_has_a_node)
 	put("pods", pod(NULL, CLAIM("a"), "True", ""));
 	ck_assert_ptr_nonnull(informer_get(of("pods"), "ns/p"));
 	put("pods", pod("n1", CLAIM("a"), "True", ""));
-	told("pvc-uid-a on n1 4096Mi\n");
+	told("pvc-uid-a on n1 4096Mi until\n");
 	ck_assert_ptr_null(informer_get(of("pods"), "ns/p"));
 }
 END_TEST
@@ -450,15 +535,15 @@ START_TEST(pods_that_are_still_there_are_seen_now_and_then)
 {
 	sync_all();
 	put("pods", pod(NULL, CLAIM("a"), "True", ""));
-	cluster_view_tick(cluster, SCHED_CHARGE_NS);
+	cluster_view_tick(cluster, RESERVATION_NS);
 	told("saw pod-uid\n");
-	cluster_view_tick(cluster, SCHED_CHARGE_NS + SCHED_CHARGE_NS / 3 - 1);
+	cluster_view_tick(cluster, RESERVATION_NS + RESERVATION_NS / 3 - 1);
 	told("");
-	cluster_view_tick(cluster, SCHED_CHARGE_NS + SCHED_CHARGE_NS / 3);
+	cluster_view_tick(cluster, RESERVATION_NS + RESERVATION_NS / 3);
 	told("saw pod-uid\n");
 	fake_informer_remove(of("pods"), "ns/p");
 	told("drop pod-uid\n");
-	cluster_view_tick(cluster, 2 * SCHED_CHARGE_NS);
+	cluster_view_tick(cluster, 2 * RESERVATION_NS);
 	told("");
 }
 END_TEST
@@ -513,9 +598,12 @@ int main(void)
 		a_pod_has_so_many_new_volumes_and_no_more, pods_that_make_no_sense_are_refused,
 		what_was_decided_before_the_beginning_counts,
 		a_claim_counts_from_its_selected_node_on_until_that_is_taken_back,
-		a_bound_claim_counts_a_minute_longer, another_claim_of_the_same_name_is_another,
-		a_class_that_comes_later_makes_claims_count, the_webhook_alone_watches_claims_and_classes,
-		an_api_that_does_not_answer_is_noticed, the_node_of_a_pod_decides_for_all_its_volumes,
+		an_inline_volume_of_a_pod_that_has_been_running_is_in_the_reports,
+		a_record_says_which_report_shows_the_volume, a_volume_is_not_needed_on_nodes_that_have_it,
+		nodes_are_those_of_the_driver_that_have_objects, a_bound_claim_counts_a_minute_longer,
+		another_claim_of_the_same_name_is_another, a_class_that_comes_later_makes_claims_count,
+		the_webhook_alone_watches_claims_and_classes, an_api_that_does_not_answer_is_noticed,
+		the_node_of_a_pod_decides_for_all_its_volumes,
 		a_pod_without_inline_volumes_is_forgotten_when_it_has_a_node,
 		a_pod_that_was_not_scheduled_counts_no_more, pods_that_are_still_there_are_seen_now_and_then,
 		the_webhook_learns_of_claims_and_classes, the_webhook_learns_of_the_default_class};

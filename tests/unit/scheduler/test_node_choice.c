@@ -2,8 +2,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "scheduler/node_choice.h"
-#include "unit/nodes/reports.h"
 #include "unit/scheduler/cluster_rig.h"
+#include "unit/scheduler/pmem_nodes.h"
 #include "unit/unit.h"
 
 #define MAX_NODES 8
@@ -17,8 +17,7 @@ static enum sched_fit fits[MAX_NODES];
 static void set_up(void)
 {
 	cluster_rig_open(&rig);
-	q = (struct node_choice){
-		.nodes = rig.nodes, .charges = rig.charges, .needs = &needs, .candidates = candidates};
+	q = (struct node_choice){.reservations = rig.reservations, .needs = &needs, .candidates = candidates};
 }
 
 static void tear_down(void)
@@ -57,8 +56,8 @@ static void assert_reason(size_t i, const char *text)
 
 START_TEST(volumes_are_packed_together_not_summed_against_the_largest)
 {
-	cluster_rig_node(&rig, "a", 4, 4, NULL);
-	cluster_rig_node(&rig, "b", 8, 0, NULL);
+	cluster_rig_node(&rig, "a", 4, 4, 1);
+	cluster_rig_node(&rig, "b", 8, 0, 1);
 	NEED(3, 3, 1);
 	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
 	ck_assert_int_eq(fits[0], SCHED_FITS);
@@ -73,9 +72,9 @@ END_TEST
 /* If the volume of 4 is made first, it takes the region of 5, and one of the others finds no place. */
 START_TEST(volumes_must_fit_in_whatever_order_they_are_made)
 {
-	cluster_rig_node(&rig, "a", 10, 5, NULL);
-	cluster_rig_node(&rig, "b", 11, 4, NULL);
-	cluster_rig_node(&rig, "c", 11, 4, NULL);
+	cluster_rig_node(&rig, "a", 10, 5, 1);
+	cluster_rig_node(&rig, "b", 11, 4, 1);
+	cluster_rig_node(&rig, "c", 11, 4, 1);
 	NEED(4, 5, 6);
 	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
 	ck_assert_int_eq(fits[0], SCHED_NEVER);
@@ -84,8 +83,8 @@ START_TEST(volumes_must_fit_in_whatever_order_they_are_made)
 	/* more are tried the smallest and the largest first */
 	NEED(1, 3, 3, 3, 5);
 	ck_assert_int_eq(DECIDE("a"), SCHED_REFUSE);
-	/* those that are charged are there before: one of 2 in 4 */
-	sched_charges_decided(rig.charges, "x", "c", 2 * RIG_GIB, false);
+	/* reserved ones are there before: one of 2 in 4 */
+	cluster_rig_place(&rig, "x", "c", 2);
 	NEED(2, 9);
 	ck_assert_int_eq(DECIDE("c"), SCHED_PASS);
 	NEED(3, 9);
@@ -95,22 +94,30 @@ END_TEST
 
 START_TEST(search_finds_what_best_fit_does_not)
 {
-	cluster_rig_node(&rig, "a", 6, 7, NULL);
+	cluster_rig_node(&rig, "a", 6, 7, 1);
 	NEED(4, 3, 2, 2, 2);
 	ck_assert_int_eq(DECIDE("a"), SCHED_PASS);
 }
 END_TEST
 
+static void silence(const char *name)
+{
+	CLEANUP(pmem_node_freep) struct pmem_node *n = pmem_node_new(name);
+
+	pmem_node_set_ready(n, "Unknown");
+	sched_nodes_put(rig.nodes, n);
+}
+
 START_TEST(reasons_name_sizes_and_regions)
 {
-	cluster_rig_node(&rig, "a", 2, 3, NULL);
+	cluster_rig_node(&rig, "a", 2, 3, 1);
 	NEED(4);
 	ck_assert_int_eq(DECIDE("a", "nobody"), SCHED_REFUSE);
 	ck_assert_int_eq(fits[0], SCHED_NEVER);
 	assert_reason(0, "largest creatable volume 3Gi in region1, 4Gi needed for claim default/v");
 	ck_assert_int_eq(fits[1], SCHED_UNKNOWN_NODE);
 	assert_reason(1, "has not registered");
-	sched_nodes_end(rig.nodes, "a");
+	silence("a");
 	ck_assert_int_eq(DECIDE("a"), SCHED_REFUSE);
 	ck_assert_int_eq(fits[0], SCHED_STALE);
 }
@@ -121,24 +128,19 @@ END_TEST
 /* A piece of 8 GiB and thousands of 1 GiB: to look for a place in each order would take too long. */
 START_TEST(node_that_is_too_long_to_look_at_is_not_full_for_good)
 {
-	struct node_report *r = report_new("a");
+	CLEANUP(pmem_node_freep) struct pmem_node *n = pmem_node_new("a");
 
-	r->pools = x_realloc(r->pools, N_POOLS, sizeof(*r->pools));
 	for (size_t i = 0; i < N_POOLS; i++) {
-		struct pool_report *p = &r->pools[i];
+		struct pmem_region *r = pmem_node_set_region(n, i, 8);
 
-		*p = (struct pool_report){.name = i == 0 ? p->name : x_asprintf("region%zu", i),
-			.capacity = {.total_bytes = 64 * RIG_GIB, .max_volume_bytes = 8 * RIG_GIB},
-			.rules.unit_bytes = 1 << 20};
-		while (p->n_free_extents < LAYOUT_GAPS_MAX)
-			p->free_extent_bytes[p->n_free_extents++] = RIG_GIB;
+		r->unit_bytes = 1 << 20;
+		for (size_t k = 0; k < LAYOUT_EXTENTS_MAX; k++)
+			strv_add(&r->free_extents, i == 0 && k == 0 ? "8589934592" : "1073741824");
 	}
-	r->n_pools = N_POOLS;
-	r->pools[0].free_extent_bytes[0] = 8 * RIG_GIB;
-	sched_nodes_put(rig.nodes, r);
+	sched_nodes_put(rig.nodes, n);
 	NEED(7, 7, 1, 1, 1);
 	ck_assert_int_eq(DECIDE("a"), SCHED_REFUSE);
-	ck_assert_int_eq(fits[0], SCHED_FITS_WITHOUT_CHARGES);
+	ck_assert_int_eq(fits[0], SCHED_FITS_WITHOUT_RESERVATIONS);
 	NEED(9);
 	ck_assert_int_eq(DECIDE("a"), SCHED_REFUSE);
 	ck_assert_int_eq(fits[0], SCHED_NEVER);
@@ -147,9 +149,10 @@ END_TEST
 
 START_TEST(volume_that_exists_costs_nothing_there)
 {
-	cluster_rig_node(&rig, "a", 1, 0, "v");
-	cluster_rig_node(&rig, "b", 1, 0, NULL);
+	cluster_rig_node(&rig, "a", 1, 0, 1);
+	cluster_rig_node(&rig, "b", 1, 0, 1);
 	NEED(4);
+	strv_add(&needs.v[0].nodes, "a");
 	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
 	ck_assert_int_eq(fits[0], SCHED_FITS);
 	ck_assert_int_eq(fits[1], SCHED_NEVER);
@@ -158,8 +161,8 @@ END_TEST
 
 START_TEST(bound_volume_keeps_the_pod_to_its_nodes)
 {
-	cluster_rig_node(&rig, "a", 8, 0, NULL);
-	cluster_rig_node(&rig, "b", 8, 0, NULL);
+	cluster_rig_node(&rig, "a", 8, 0, 1);
+	cluster_rig_node(&rig, "b", 8, 0, 1);
 	NEED(1);
 	needs.homes = x_calloc(1, sizeof(*needs.homes));
 	needs.n_homes = 1;
@@ -177,29 +180,29 @@ START_TEST(pod_without_new_volumes_may_go_anywhere)
 }
 END_TEST
 
-static void charge(const char *pod, const char *volume, uint64_t gib, size_t n, const char *const *names)
+static void reserve(const char *pod, const char *volume, uint64_t gib, size_t n, const char *const *names)
 {
 	const struct sched_node *nodes[MAX_NODES];
-	struct pod_needs charged = rig_needs(volume, 1, &gib);
+	struct pod_needs reserved = rig_needs(volume, 1, &gib);
 
 	for (size_t i = 0; i < n; i++)
 		nodes[i] = cluster_rig_get(&rig, names[i]);
-	sched_charges_pod(rig.charges, pod, &charged, nodes, n, 0);
-	pod_needs_done(&charged);
+	reservations_add_pod(rig.reservations, pod, &reserved, nodes, n, 0);
+	pod_needs_done(&reserved);
 }
 
-START_TEST(undecided_charges_are_waited_for_and_decided_ones_are_not)
+START_TEST(undecided_reservations_are_waited_for_and_decided_ones_are_not)
 {
-	cluster_rig_node(&rig, "a", 4, 0, NULL);
-	cluster_rig_node(&rig, "b", 4, 0, NULL);
-	charge("other", "w", 3, 2, (const char *const[]){"a", "b"});
+	cluster_rig_node(&rig, "a", 4, 0, 1);
+	cluster_rig_node(&rig, "b", 4, 0, 1);
+	reserve("other", "w", 3, 2, (const char *const[]){"a", "b"});
 	NEED(2);
 	ck_assert_int_eq(DECIDE("a"), SCHED_WAIT);
 	ck_assert_int_eq(fits[0], SCHED_FITS_WITHOUT_UNDECIDED);
-	sched_charges_decided(rig.charges, "w", "b", 3 * RIG_GIB, false);
+	cluster_rig_place(&rig, "w", "b", 3);
 	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
 	ck_assert_int_eq(fits[0], SCHED_FITS);
-	ck_assert_int_eq(fits[1], SCHED_FITS_WITHOUT_CHARGES);
+	ck_assert_int_eq(fits[1], SCHED_FITS_WITHOUT_RESERVATIONS);
 	assert_reason(1, "volumes of other pods");
 	ck_assert_int_eq(DECIDE("b"), SCHED_REFUSE);
 }
@@ -207,24 +210,24 @@ END_TEST
 
 START_TEST(own_decision_of_an_earlier_round_does_not_count_twice)
 {
-	cluster_rig_node(&rig, "a", 4, 0, NULL);
+	cluster_rig_node(&rig, "a", 4, 0, 1);
 	NEED(3);
-	sched_charges_decided(rig.charges, "v", "a", 3 * RIG_GIB, false);
+	cluster_rig_place(&rig, "v", "a", 3);
 	ck_assert_int_eq(DECIDE("a"), SCHED_PASS);
 }
 END_TEST
 
 START_TEST(best_node_is_alone_where_no_second_such_pod_fits)
 {
-	cluster_rig_node(&rig, "a", 16, 0, NULL);
-	cluster_rig_node(&rig, "b", 3, 0, NULL);
-	cluster_rig_node(&rig, "c", 12, 0, NULL);
+	cluster_rig_node(&rig, "a", 16, 0, 1);
+	cluster_rig_node(&rig, "b", 3, 0, 1);
+	cluster_rig_node(&rig, "c", 12, 0, 1);
 	NEED(2);
 	ck_assert_int_eq(DECIDE("a", "b", "c"), SCHED_PASS);
 	ck_assert_int_eq(fits[0], SCHED_HELD_BACK);
 	ck_assert_int_eq(fits[1], SCHED_FITS);
 	ck_assert_int_eq(fits[2], SCHED_HELD_BACK);
-	assert_reason(0, "another node is better");
+	assert_reason(0, "another node is a better fit");
 	q.policy = SCHED_SPREAD;
 	ck_assert_int_eq(DECIDE("a", "b", "c"), SCHED_PASS);
 	ck_assert_int_eq(fits[0], SCHED_FITS);
@@ -237,18 +240,18 @@ START_TEST(best_node_is_alone_where_not_all_that_are_late_would_fit_once_more)
 {
 	static const char *const names[] = {"p", "q", "r"};
 
-	cluster_rig_node(&rig, "a", 16, 0, NULL);
-	cluster_rig_node(&rig, "b", 8, 0, NULL);
+	cluster_rig_node(&rig, "a", 16, 0, 1);
+	cluster_rig_node(&rig, "b", 8, 0, 1);
 	NEED(2);
 	for (size_t i = 0; i < 3; i++) {
 		ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
 		ck_assert_int_eq(fits[0], SCHED_FITS);
 		ck_assert_int_eq(fits[1], SCHED_FITS);
-		charge(names[i], names[i], 1, 1, (const char *const[]){"a"});
+		reserve(names[i], names[i], 1, 1, (const char *const[]){"a"});
 	}
 	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
 	ck_assert_int_eq(fits[0], SCHED_FITS);
-	sched_charges_expire(rig.charges, SCHED_LATE_NS);
+	reservations_expire(rig.reservations, RESERVATION_LATE_NS, NULL, NULL);
 	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
 	ck_assert_int_eq(fits[0], SCHED_HELD_BACK);
 	ck_assert_int_eq(fits[1], SCHED_FITS);
@@ -256,8 +259,8 @@ START_TEST(best_node_is_alone_where_not_all_that_are_late_would_fit_once_more)
 	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
 	ck_assert_int_eq(fits[0], SCHED_FITS);
 	q.all = false;
-	sched_charges_drop(rig.charges, names[0]);
-	sched_charges_expire(rig.charges, SCHED_LATE_NS);
+	reservations_drop_pod(rig.reservations, names[0]);
+	reservations_expire(rig.reservations, RESERVATION_LATE_NS, NULL, NULL);
 	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
 	ck_assert_int_eq(fits[0], SCHED_FITS);
 }
@@ -267,13 +270,14 @@ START_TEST(scores_follow_the_policy)
 {
 	int scores[5];
 
-	cluster_rig_node(&rig, "large", 16, 0, NULL);
-	cluster_rig_node(&rig, "small", 4, 0, NULL);
-	cluster_rig_node(&rig, "has", 1, 0, "v");
-	cluster_rig_node(&rig, "full", 1, 0, NULL);
-	cluster_rig_node(&rig, "stale", 16, 0, NULL);
-	sched_nodes_end(rig.nodes, "stale");
+	cluster_rig_node(&rig, "large", 16, 0, 1);
+	cluster_rig_node(&rig, "small", 4, 0, 1);
+	cluster_rig_node(&rig, "has", 1, 0, 1);
+	cluster_rig_node(&rig, "full", 1, 0, 1);
+	cluster_rig_node(&rig, "stale", 16, 0, 1);
+	silence("stale");
 	NEED(3);
+	strv_add(&needs.v[0].nodes, "has");
 	DECIDE("large", "small", "has", "full", "stale");
 	node_choice_score(&q, scores);
 	ck_assert_int_lt(scores[0], scores[1]);
@@ -302,7 +306,7 @@ int main(void)
 	tcase_add_test(tcase, volume_that_exists_costs_nothing_there);
 	tcase_add_test(tcase, bound_volume_keeps_the_pod_to_its_nodes);
 	tcase_add_test(tcase, pod_without_new_volumes_may_go_anywhere);
-	tcase_add_test(tcase, undecided_charges_are_waited_for_and_decided_ones_are_not);
+	tcase_add_test(tcase, undecided_reservations_are_waited_for_and_decided_ones_are_not);
 	tcase_add_test(tcase, own_decision_of_an_earlier_round_does_not_count_twice);
 	tcase_add_test(tcase, best_node_is_alone_where_no_second_such_pod_fits);
 	tcase_add_test(tcase, best_node_is_alone_where_not_all_that_are_late_would_fit_once_more);

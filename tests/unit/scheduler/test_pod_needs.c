@@ -12,6 +12,7 @@ START_TEST(needs_own_all_that_they_point_to)
 		.n_homes = 1};
 
 	needs.v[0] = (struct pod_need){.name = x_strdup("pvc-1"), .what = x_strdup("claim default/data")};
+	strv_add(&needs.v[0].nodes, "node-1");
 	strv_add(&needs.homes[0], "node-1");
 	pod_needs_done(&needs);
 	ck_assert_ptr_null(needs.v);

@@ -173,7 +173,7 @@ static void review_object(const char *object, const char *driver_name)
 	ck_assert_str_eq(reply.uid, "u-1");
 }
 
-/* @volumes, @containers: what stands between the brackets. */
+/* @volumes, @containers: the text between the brackets. */
 static void review_pod(const char *volumes, const char *containers)
 {
 	CLEANUP(free_charp)
@@ -276,9 +276,9 @@ static void review_spec(const char *member)
 START_TEST(only_pods_of_schedulers_that_ask_are_marked)
 {
 	review_spec("\"schedulerName\":\"volcano\"");
-	is_unchanged("is of another scheduler");
+	is_unchanged("uses another scheduler");
 	review_spec("\"schedulerName\":\"default-scheduler-2\"");
-	is_unchanged("is of another scheduler");
+	is_unchanged("uses another scheduler");
 	review_spec("\"schedulerName\":\"ours\"");
 	is_marked();
 	review_spec("\"schedulerName\":\"default-scheduler\"");
@@ -400,7 +400,7 @@ START_TEST(the_label_keeps_a_pod_as_it_is)
 	CLEANUP(free_charp) char *not_ignored = x_asprintf(pod, "yes");
 
 	review_object(ignored, DRIVER);
-	is_unchanged("is not to be changed");
+	is_unchanged("is excluded by its label");
 	review_object(not_ignored, DRIVER);
 	is_marked();
 }
@@ -451,10 +451,32 @@ START_TEST(a_pod_of_the_wrong_shape_is_denied_with_its_uid)
 	for (size_t i = 0; i < ARRAY_SIZE(objects); i++) {
 		review_object(objects[i], DRIVER);
 		ck_assert_uint_eq(reply.status, 200);
-		is_denied(400, i == 0 ? "there is no pod" : "has the wrong type");
+		is_denied(400, i == 0  ? "the review has no pod"
+			       : i < 4 ? "found another type"
+				       : "has the wrong type");
 	}
+	review_object("{\"spec\":{\"containers\":[{\"resources\":{\"limits\":1}}]}}", DRIVER);
+	is_denied(400, "spec: containers: resources: limits: ");
 	review_object("{}", DRIVER);
 	is_denied(403, "pod has no containers");
+}
+END_TEST
+
+/* It would read as a pod without the claim, for the default scheduler, of the default class. */
+START_TEST(a_pod_with_a_nul_where_it_matters_is_denied)
+{
+	static const char *const specs[] = {"\"schedulerName\":\"other\\u0000\"", "\"nodeName\":\"n\\u0000\"",
+		"\"volumes\":[{\"name\":\"v\",\"persistentVolumeClaim\":{\"claimName\":\"c\\u0000\"}}]",
+		("\"volumes\":[{\"name\":\"v\",\"ephemeral\":{\"volumeClaimTemplate\":{\"spec\":{"
+		 "\"storageClassName\":\"s\\u0000\"}}}}]")};
+
+	for (size_t i = 0; i < ARRAY_SIZE(specs); i++) {
+		CLEANUP(free_charp)
+		char *object = x_asprintf("{\"spec\":{\"containers\":[{}],%s}}", specs[i]);
+
+		review_object(object, DRIVER);
+		is_denied(400, "a NUL or invalid UTF-8");
+	}
 }
 END_TEST
 
@@ -521,6 +543,7 @@ UNIT_MAIN("scheduler/webhook_review", the_cases_of_the_go_driver_end_as_there,
 	what_is_not_known_is_told_once_the_answer_hangs_on_it, the_patch_fits_what_the_container_has,
 	a_name_is_escaped_in_the_path_and_not_in_the_value, a_pod_that_has_the_resource_is_not_changed_again,
 	half_of_the_resource_is_completed, the_label_keeps_a_pod_as_it_is, only_new_pods_are_looked_at,
-	odd_strings_elsewhere_do_not_matter, a_pod_of_the_wrong_shape_is_denied_with_its_uid,
-	what_is_no_review_is_refused, the_version_of_the_review_is_that_of_the_reply,
-	depth_and_length_are_limited, a_review_of_a_real_api_server_is_understood)
+	odd_strings_elsewhere_do_not_matter, a_pod_with_a_nul_where_it_matters_is_denied,
+	a_pod_of_the_wrong_shape_is_denied_with_its_uid, what_is_no_review_is_refused,
+	the_version_of_the_review_is_that_of_the_reply, depth_and_length_are_limited,
+	a_review_of_a_real_api_server_is_understood)

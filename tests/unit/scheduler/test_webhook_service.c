@@ -19,7 +19,7 @@ static char *heard;
 static void set_up(void)
 {
 	extender_rig_open(&rig);
-	extender_rig_watch(&rig, /* reachable= */ false);
+	extender_rig_serve(&rig);
 }
 
 static void tear_down(void)

@@ -53,7 +53,7 @@ struct fixture {
 	atomic_uint n_lists;
 	atomic_uint n_creates;
 	atomic_uint n_destroys;
-	atomic_uint n_changes; /* that the volumes told */
+	atomic_uint n_changes; /* that the volumes reported */
 	struct path_roots *roots;
 	/* for the next fixture_open() */
 	bool in_background; /* deleted volumes are erased by threads, not by the caller that deletes them */

@@ -54,17 +54,17 @@ void mounts_set_up_block(uint64_t size_bytes)
 	set_up(&q);
 }
 
-struct stage_request mounts_stage_request(const char *fs_type)
+struct use_request mounts_stage_request(const char *fs_type)
 {
-	return (struct stage_request){.handle = mt.volume->id,
+	return (struct use_request){.handle = mt.volume->id,
 		.staging_path = mt.staging,
 		.fs_type = fs_type,
 		.context = &no_context};
 }
 
-struct publish_request mounts_publish_request(const char *target, enum access_mode mode)
+struct use_request mounts_publish_request(const char *target, enum access_mode mode)
 {
-	return (struct publish_request){.handle = mt.volume->id,
+	return (struct use_request){.handle = mt.volume->id,
 		.staging_path = mt.staging,
 		.target_path = target,
 		.fs_type = "ext4",

@@ -26,8 +26,8 @@ void mounts_set_up(uint64_t size_bytes);
 void mounts_set_up_block(uint64_t size_bytes);
 
 /** mounts_stage_request() and mounts_publish_request() - for the volume, without flags and context. */
-struct stage_request mounts_stage_request(const char *fs_type);
-struct publish_request mounts_publish_request(const char *target, enum access_mode mode);
+struct use_request mounts_stage_request(const char *fs_type);
+struct use_request mounts_publish_request(const char *target, enum access_mode mode);
 
 /** mounts_count() - how many mounts are stacked at @path. */
 size_t mounts_count(const char *path);

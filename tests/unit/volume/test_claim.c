@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For whom a volume was made: what callers say is taken over as far as it can be true. */
+/* The claim or pod of a volume: names that callers send are recorded if they are valid. */
 #include "volume/claim.h"
 
 #include <limits.h>

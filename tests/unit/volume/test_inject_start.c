@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Start and refresh, with the n-th call below them failing: what a crash left is settled in the end. */
+/* Start and refresh, with the n-th call below them failing: what a crash has left behind is cleaned up in the
+ * end. */
 #include <stdio.h>
 
 #include "base/mem.h"
@@ -11,7 +12,7 @@
 
 enum { WHOLE, HALF_MADE, DYING, N_VOLUMES };
 
-static const char *const names[] = {[WHOLE] = "whole", [HALF_MADE] = "half-made", [DYING] = "dying"};
+static const char *const names[] = {[WHOLE] = "whole", [HALF_MADE] = "partly-created", [DYING] = "dying"};
 static const char *const suffixes[] = {[WHOLE] = "json", [HALF_MADE] = "creating", [DYING] = "erasing"};
 
 static char *ids[N_VOLUMES];

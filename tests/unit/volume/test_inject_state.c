@@ -283,7 +283,7 @@ static int load_all(struct error **err)
 	return state_load(store, &content, err);
 }
 
-/* A file that cannot be read is told. */
+/* A file that cannot be read is reported. */
 static const char *something_hidden(void)
 {
 	size_t n_ids = 0;

@@ -107,7 +107,7 @@ static int create_or_start_anew(struct error **err)
 	return failed ? -1 : 0;
 }
 
-/* Or it was whole already, and only that could not be told. */
+/* Or it was complete already, and only that could not be reported. */
 static const char *neither_made_nor_rolled_back(void)
 {
 	if (made)

@@ -69,7 +69,7 @@ static void assert_current_step(const char *id, const char *wanted)
 		ck_assert_msg(str_starts(step, wanted), "%s", step);
 }
 
-START_TEST(what_the_holder_is_at_is_told)
+START_TEST(what_the_holder_is_doing_is_reported)
 {
 	struct volume_lock *first = NULL;
 	struct volume_lock *second = NULL;
@@ -239,7 +239,7 @@ START_TEST(callers_that_do_not_wait_enter_or_are_turned_away)
 END_TEST
 
 UNIT_MAIN("locks", second_caller_is_turned_away_at_once,
-	housekeeping_holds_a_lock_only_for_work_that_is_there, what_the_holder_is_at_is_told,
+	housekeeping_holds_a_lock_only_for_work_that_is_there, what_the_holder_is_doing_is_reported,
 	volumes_do_not_block_each_other, waiting_ends_when_its_time_is_over,
 	waiting_caller_gets_the_lock_when_it_is_released, one_caller_at_a_time_holds_a_lock,
 	callers_that_do_not_wait_enter_or_are_turned_away)

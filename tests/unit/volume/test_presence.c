@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When a device is there, missing, gone or somebody else's. */
+/* When a device is present, missing, gone or foreign. */
 #include "volume/presence.h"
 
 #include "unit/unit.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The files that say what is intended: their names, their content, and what is made of damaged ones. */
+/* State files: their names, their content, and how damaged ones are handled. */
 #include "volume/state.h"
 
 #include <sys/stat.h>

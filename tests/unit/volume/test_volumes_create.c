@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CreateVolume: names and sizes, what exists already, where there is room, and what a failure leaves. */
+/* CreateVolume: names and sizes, existing volumes, the choice of pools, and what is left after a failure. */
 #include "base/mem.h"
 #include "base/str.h"
 #include "unit/strmap_equal.h"
@@ -240,7 +240,7 @@ START_TEST(pool_that_filled_up_meanwhile_gives_way_to_the_next)
 }
 END_TEST
 
-START_TEST(used_up_label_slots_are_the_reason_that_is_told)
+START_TEST(used_up_label_slots_are_the_reason_that_is_reported)
 {
 	const struct volume_request q = request("pvc-1");
 	struct error *err = NULL;
@@ -560,7 +560,7 @@ FIXTURE_MAIN("volumes_create", fixture_memory, new_volume_has_the_minted_id_its_
 	a_pool_that_fails_is_left_for_the_other_and_avoided_for_a_while,
 	a_pool_is_not_avoided_for_what_only_came_too_early,
 	failure_that_cannot_be_undone_keeps_the_record_and_tries_no_other_pool,
-	used_up_label_slots_are_the_reason_that_is_told,
+	used_up_label_slots_are_the_reason_that_is_reported,
 	device_of_the_id_without_state_is_refused_and_left_alone,
 	device_of_the_go_drivers_id_without_state_is_refused, damaged_state_file_is_not_replaced,
 	volume_of_the_go_driver_is_found_by_its_name, missing_volume_is_unavailable_and_not_made_again,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What callers are told while operations take long. */
+/* What errors and reports say about operations that take long. */
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -28,7 +28,7 @@ START_TEST(a_volume_is_made_for_some_time)
 	fx.faults.in_create = ask;
 	fx.faults.made = ask_by_id;
 	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("slow", MIB(16));
-	CLEANUP(free_charp) char *wanted = x_asprintf("volume %s: making its device for ", info->id);
+	CLEANUP(free_charp) char *wanted = x_asprintf("volume %s: creating its device for ", info->id);
 
 	ck_assert_msg(str_starts(while_made, wanted), "%s", while_made);
 	ck_assert_msg(str_starts(of_all, wanted), "%s", of_all);
@@ -61,7 +61,7 @@ START_TEST(nothing_new_is_made_while_something_hangs)
 	command_age_s = 73;
 	fx.n_creates = 0;
 	ASSERT_FAILS(volumes_create(fx.v, &q, &info, &err), ERR_UNAVAILABLE,
-		"until \"lvm lvcreate\" ends, which has been running for 73 s");
+		"until \"lvm lvcreate\" has finished, which has been running for 73 s");
 	ck_assert_uint_eq(fx.n_creates, 0);
 	ck_assert_uint_eq(fixture_n_files(), 0);
 	ck_assert(volumes_capacity(fx.v, &c));

@@ -205,7 +205,7 @@ START_TEST(volume_that_is_open_exclusively_is_not_touched)
 }
 END_TEST
 
-/* What has the path that was listed may be somebody else's by now. */
+/* The path that was listed may belong to another device by now. */
 START_TEST(volume_whose_device_has_moved_is_not_touched)
 {
 	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
@@ -214,7 +214,7 @@ START_TEST(volume_whose_device_has_moved_is_not_touched)
 
 	content_fill(d, 'x');
 	fx.faults.moved_path = "/dev/pmem9";
-	ASSERT_FAILS(volumes_delete(fx.v, info->id, &err), ERR_UNAVAILABLE, "not /dev/");
+	ASSERT_FAILS(volumes_delete(fx.v, info->id, &err), ERR_UNAVAILABLE, "no longer /dev/");
 	ck_assert_uint_eq(content_count(d, 'x'), SIZE / CONTENT_BLOCK);
 	fx.faults.moved_path = NULL;
 	ASSERT_OK(volumes_refresh(fx.v, &err));
@@ -263,6 +263,38 @@ START_TEST(mounted_volume_is_not_touched)
 	ck_assert_int_eq(umount(target), 0);
 	ASSERT_OK(volumes_delete(fx.v, info->id, &err));
 	assert_gone();
+}
+END_TEST
+
+START_TEST(volume_that_was_never_staged_is_deleted_on_that_condition)
+{
+	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("pvc-1", SIZE);
+	struct error *err = NULL;
+
+	ASSERT_OK(volumes_delete_if_never_staged(fx.v, info->id, &err));
+	assert_gone();
+	ASSERT_OK(volumes_delete_if_never_staged(fx.v, info->id, &err));
+	ASSERT_OK(volumes_delete_if_never_staged(fx.v, "unknown", &err));
+}
+END_TEST
+
+/* That is decided before its device is looked for. */
+START_TEST(volume_that_may_hold_data_is_not_deleted_if_never_staged)
+{
+	static const char *const handles[] = {"go", "adopted", "used", "damaged"};
+	struct error *err = NULL;
+
+	fixture_write("go.json", "{\"id\":\"go\",\"size\":16777216,\"parameters\":{\"name\":\"n\"}}\n");
+	fixture_write("adopted.json",
+		"{\"id\":\"adopted\",\"size\":1,\"parameters\":{},\"identity\":\"x\",\"adopted\":true}\n");
+	fixture_write("used.json",
+		"{\"id\":\"used\",\"size\":1,\"parameters\":{},\"identity\":\"x\",\"stagedEver\":true}\n");
+	fixture_write("damaged.json", "{");
+	fixture_restart();
+	for (size_t i = 0; i < ARRAY_SIZE(handles); i++)
+		ASSERT_FAILS(
+			volumes_delete_if_never_staged(fx.v, handles[i], &err), ERR_PRECONDITION, handles[i]);
+	ck_assert_uint_eq(fixture_n_files(), ARRAY_SIZE(handles));
 }
 END_TEST
 
@@ -398,7 +430,9 @@ FIXTURE_MAIN("volumes_delete", fixture_folder, deleted_volume_is_gone_and_deleti
 	new_volume_shows_nothing_of_a_former_owner_at_its_ends,
 	failed_deletion_hides_the_volume_and_can_be_repeated, volume_that_is_open_exclusively_is_not_touched,
 	volume_whose_device_has_moved_is_not_touched, volume_whose_node_is_bound_somewhere_is_not_touched,
-	mounted_volume_is_not_touched, missing_volume_is_unavailable_until_its_pool_proves_it_gone,
+	mounted_volume_is_not_touched, volume_that_was_never_staged_is_deleted_on_that_condition,
+	volume_that_may_hold_data_is_not_deleted_if_never_staged,
+	missing_volume_is_unavailable_until_its_pool_proves_it_gone,
 	device_without_state_is_refused_and_left_alone,
 	handle_in_no_form_of_ours_is_deleted_already_whatever_bears_that_name,
 	device_of_another_identity_is_left_alone, deletion_ends_when_another_device_took_the_place_of_the_own,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ListVolumes: pages that stay right while volumes come and go. */
+/* ListVolumes: pages stay correct while volumes are created and deleted. */
 #include "base/mem.h"
 #include "base/str.h"
 #include "unit/volume/fixture.h"

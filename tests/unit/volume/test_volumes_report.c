@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the central controller is told, and that it is known when there is something new to tell. */
+/* The report to the central controller, and the notification that it has changed. */
 #include <string.h>
 
 #include "base/clock.h"
@@ -251,8 +251,44 @@ START_TEST(phases_are_told_apart)
 }
 END_TEST
 
-/* Between two looks without a change nothing need be told; with one it must be, after the report has it. */
-START_TEST(a_change_is_told)
+START_TEST(space_that_is_being_erased_is_that_of_its_pool)
+{
+	CLEANUP(volume_info_freep) struct volume_info *gone = create("pvc-1", true);
+	CLEANUP(device_freep) struct device *d = fixture_device(gone->id);
+
+	look();
+	ck_assert_uint_eq(report.pools[0].erasing_bytes + report.pools[1].erasing_bytes, 0);
+	fx.faults.destroy = ERR_INTERNAL;
+	ASSERT_FAILS(volumes_delete(fx.v, gone->id, &err), ERR_INTERNAL, gone->id);
+	look();
+	for (size_t i = 0; i < N_POOLS; i++) {
+		bool is_its_own = str_eq(fx.pools[i], d->pool);
+
+		ck_assert_uint_eq(report.pools[i].erasing_bytes, is_its_own ? SIZE : 0);
+	}
+	fx.faults.destroy = 0;
+	ASSERT_OK(volumes_delete(fx.v, gone->id, &err));
+	look();
+	ck_assert_uint_eq(report.pools[0].erasing_bytes + report.pools[1].erasing_bytes, 0);
+}
+END_TEST
+
+START_TEST(a_volume_of_one_pod_is_reported_as_such)
+{
+	CLEANUP(volume_info_freep) struct volume_info *info = create("pvc-1", true);
+
+	fixture_write("pod.json", "{\"id\":\"pod\",\"size\":1,\"parameters\":{\"persistencyModel\":"
+				  "\"ephemeral\"},\"identity\":\"x\"}\n");
+	fixture_restart();
+	look();
+	ck_assert(find("pod")->is_inline);
+	ck_assert(!find(info->id)->is_inline);
+}
+END_TEST
+
+/* Between two looks without a change nothing need be reported; with one it must be, after the report has it.
+ */
+START_TEST(a_change_is_reported)
 {
 	unsigned before = fx.n_changes;
 	CLEANUP(volume_info_freep) struct volume_info *info = create("pvc-1", true);
@@ -327,7 +363,8 @@ int main(void)
 		claim_names_in_a_file_are_believed_only_as_names,
 		a_volume_with_a_damaged_second_file_is_named_once,
 		volumes_of_which_nobody_can_say_that_they_are_empty_count_as_staged, phases_are_told_apart,
-		a_change_is_told, a_volume_is_reported_before_it_is_recorded,
+		space_that_is_being_erased_is_that_of_its_pool, a_volume_of_one_pod_is_reported_as_such,
+		a_change_is_reported, a_volume_is_reported_before_it_is_recorded,
 		a_volume_that_is_not_made_is_taken_back};
 
 	fx.done = release;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Devices and state folders that do not do what they should, and calls that are made again. */
+/* Devices and state folders that are slow or fail, and calls that are repeated meanwhile. */
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -26,7 +26,7 @@ static void set_up(void)
 
 static int stage(struct error **err)
 {
-	const struct stage_request q = mounts_stage_request("ext4");
+	const struct use_request q = mounts_stage_request("ext4");
 
 	return volumes_stage(fx.v, &q, err);
 }
@@ -216,7 +216,7 @@ START_TEST(volume_is_deleted_while_the_state_folder_is_full)
 END_TEST
 
 /* As a state disk that the kernel has made read-only after an error. */
-START_TEST(read_only_state_folder_is_told)
+START_TEST(read_only_state_folder_is_reported)
 {
 	CLEANUP(free_charp) char *state = fixture_path("state");
 	struct error *err = NULL;
@@ -245,6 +245,6 @@ int main(void)
 	tcase_add_test(tcase, full_state_folder_sends_new_volumes_away_and_changes_nothing);
 	tcase_add_test(tcase, state_folder_without_inodes_sends_new_volumes_away);
 	tcase_add_test(tcase, volume_is_deleted_while_the_state_folder_is_full);
-	tcase_add_test(tcase, read_only_state_folder_is_told);
+	tcase_add_test(tcase, read_only_state_folder_is_reported);
 	return fixture_finish();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a start makes of what a crash, a roll-back or another driver left, and of pools that come and go. */
+/* Starts after a crash, a roll-back or another driver, and pools that disappear and come back. */
 #include "base/mem.h"
 #include "base/str.h"
 #include "unit/volume/fixture.h"
@@ -103,7 +103,7 @@ START_TEST(of_volumes_of_one_name_the_first_is_meant_and_then_the_other)
 }
 END_TEST
 
-START_TEST(half_made_volume_is_rolled_back)
+START_TEST(unfinished_volume_is_rolled_back)
 {
 	for (int made = 0; made < 2; made++) {
 		crash_in_create(made == 1);
@@ -116,7 +116,7 @@ START_TEST(half_made_volume_is_rolled_back)
 }
 END_TEST
 
-START_TEST(half_made_volume_in_an_absent_pool_waits_for_it)
+START_TEST(unfinished_volume_in_an_absent_pool_waits_for_it)
 {
 	CLEANUP(free_charp) char *id = minted("pvc-1");
 	CLEANUP(device_freep) struct device *d = NULL;
@@ -130,7 +130,7 @@ START_TEST(half_made_volume_in_an_absent_pool_waits_for_it)
 	refresh();
 	ck_assert_uint_eq(fixture_n_files(), 1);
 	ASSERT_FAILS(volumes_get(fx.v, id, &info, &err), ERR_NOT_FOUND, id);
-	ASSERT_FAILS(try_create("pvc-1", &err), ERR_UNAVAILABLE, "half made");
+	ASSERT_FAILS(try_create("pvc-1", &err), ERR_UNAVAILABLE, "only partly created");
 	ASSERT_FAILS(volumes_delete(fx.v, id, &err), ERR_UNAVAILABLE, "absent");
 	fx.faults.absent_pool = NULL;
 	fx.faults.incomplete_pool = d->pool;
@@ -276,7 +276,7 @@ START_TEST(failed_listing_changes_nothing_and_the_start_can_be_repeated)
 END_TEST
 
 /* A device cannot be looked for before devices were listed. */
-START_TEST(half_made_inline_volume_is_not_deleted_before_the_first_listing)
+START_TEST(unfinished_inline_volume_is_not_deleted_before_the_first_listing)
 {
 	CLEANUP(free_charp) char *target = fixture_path("kubelet/target");
 	struct error *err = NULL;
@@ -525,7 +525,7 @@ START_TEST(device_that_was_replaced_while_it_was_activated_is_not_used)
 	fx.faults.inactive = true;
 	ASSERT_OK(volumes_refresh(fx.v, &err));
 	fx.faults.in_activate = replace_device;
-	ASSERT_FAILS(try_create("pvc-1", &err), ERR_UNAVAILABLE, "gone since");
+	ASSERT_FAILS(try_create("pvc-1", &err), ERR_UNAVAILABLE, "disappeared since");
 	ck_assert_ptr_null(fx.faults.in_activate);
 }
 END_TEST
@@ -565,13 +565,13 @@ START_TEST(second_driver_on_the_same_state_waits_for_it)
 END_TEST
 
 FIXTURE_MAIN("volumes_start", fixture_memory, of_volumes_of_one_name_the_first_is_meant_and_then_the_other,
-	half_made_volume_is_rolled_back, half_made_volume_in_an_absent_pool_waits_for_it,
+	unfinished_volume_is_rolled_back, unfinished_volume_in_an_absent_pool_waits_for_it,
 	rolling_back_removes_no_device_of_another_identity,
 	device_of_another_identity_does_not_end_the_wait_for_a_pool,
 	deletion_is_finished_wherever_it_was_cut_off, deletion_of_a_missing_volume_waits_for_its_pool,
 	erasing_touches_no_device_without_the_identity, volume_whose_device_is_somebody_elses_is_missing,
 	failed_listing_changes_nothing_and_the_start_can_be_repeated,
-	half_made_inline_volume_is_not_deleted_before_the_first_listing,
+	unfinished_inline_volume_is_not_deleted_before_the_first_listing,
 	no_state_is_dropped_while_a_pool_is_away, even_a_complete_pool_without_the_device_drops_no_state,
 	device_without_state_is_left_alone, of_two_files_of_one_volume_the_ready_one_is_served,
 	damaged_file_hides_no_other, no_device_is_destroyed_while_a_state_file_of_its_volume_is_damaged,

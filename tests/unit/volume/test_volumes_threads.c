@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Callers on several threads at once. What they do to each other's memory is for the thread sanitizer to see.
+/* Callers on several threads at once. The thread sanitizer finds data races between them.
  */
 #include <pthread.h>
 #include <stdatomic.h>

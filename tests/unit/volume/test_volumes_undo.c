@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* NodeUnpublish and NodeUnstage while something is broken: what is mounted is taken down, and nothing else.
+/* NodeUnpublish and NodeUnstage while something is broken: what is mounted is unmounted, and nothing else is
+ * changed.
  */
 #include <fcntl.h>
 #include <sys/mount.h>
@@ -16,8 +17,8 @@
 
 static void attach(void)
 {
-	const struct stage_request q = mounts_stage_request("ext4");
-	const struct publish_request p = mounts_publish_request(mt.target, ACCESS_SINGLE_WRITER);
+	const struct use_request q = mounts_stage_request("ext4");
+	const struct use_request p = mounts_publish_request(mt.target, ACCESS_SINGLE_WRITER);
 	struct error *err = NULL;
 
 	ASSERT_OK(volumes_stage(fx.v, &q, &err));
@@ -175,7 +176,7 @@ END_TEST
 START_TEST(inline_volume_is_unmounted_before_the_start_and_deleted_later)
 {
 	CLEANUP(strmap_done) struct strmap context = {0};
-	const struct publish_request q = {
+	const struct use_request q = {
 		.handle = INLINE, .target_path = mt.other, .fs_type = "", .context = &context};
 	struct error *err = NULL;
 
@@ -195,7 +196,7 @@ END_TEST
 
 START_TEST(full_state_disk_keeps_nothing_mounted)
 {
-	const struct stage_request q = mounts_stage_request("ext4");
+	const struct use_request q = mounts_stage_request("ext4");
 	struct error *err = NULL;
 
 	fill_disk();
@@ -244,12 +245,12 @@ END_TEST
 START_TEST(target_that_holds_something_is_not_published)
 {
 	CLEANUP(free_charp) char *data = x_asprintf("%s/data", mt.other);
-	const struct publish_request p = mounts_publish_request(mt.other, ACCESS_SINGLE_WRITER);
+	const struct use_request p = mounts_publish_request(mt.other, ACCESS_SINGLE_WRITER);
 	struct error *err = NULL;
 
 	ck_assert_int_eq(mkdir(mt.other, 0755), 0);
 	ck_assert_int_eq(mounts_write(mt.other), 0);
-	ASSERT_FAILS(volumes_publish(fx.v, &p, &err), ERR_PRECONDITION, "\"data\" is in it");
+	ASSERT_FAILS(volumes_publish(fx.v, &p, &err), ERR_PRECONDITION, "contains \"data\"");
 	ck_assert_uint_eq(mounts_count(mt.other), 0);
 	ck_assert(!mounts_has_target(mt.other));
 	ASSERT_OK(volumes_unpublish(fx.v, mt.volume->id, mt.other, &err));

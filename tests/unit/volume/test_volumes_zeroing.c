@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Many new block volumes at once: what they are zeroed for must not hold all who work. */
+/* Many new block volumes at the same time: zeroing them must not occupy all workers. */
 #include <pthread.h>
 #include <stdatomic.h>
 

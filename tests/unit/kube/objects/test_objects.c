@@ -11,7 +11,7 @@
 START_TEST(a_volume_keeps_what_the_duties_need)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
-	struct kube_volume *v = kube_volume_decode(
+	struct kube_volume *v = kube_object_decode(&kube_kind_volumes,
 		span_of("{\"kind\":\"PersistentVolume\",\"metadata\":{\"name\":\"pvc-1\",\"uid\":\"u\","
 			"\"resourceVersion\":\"12\",\"deletionTimestamp\":\"2026-01-01T00:00:00Z\","
 			"\"annotations\":{\"pv.kubernetes.io/"
@@ -47,7 +47,7 @@ START_TEST(a_volume_keeps_what_the_duties_need)
 	ck_assert_uint_eq(v->size_bytes, 3ULL << 30);
 	ck_assert_uint_eq(strv_len(v->node_values), 3);
 	ck_assert(strv_contains(v->node_values, "n4"));
-	kube_kind_volumes.free(v);
+	kube_object_free(&kube_kind_volumes, v);
 }
 END_TEST
 
@@ -55,7 +55,7 @@ START_TEST(a_claim_keeps_what_the_duties_need_and_no_annotations)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(free_charp) char *key = NULL;
-	struct kube_claim *c = kube_claim_decode(
+	struct kube_claim *c = kube_object_decode(&kube_kind_claims,
 		span_of("{\"metadata\":{\"name\":\"c\",\"namespace\":\"ns\",\"uid\":\"u\",\"annotations\":{"
 			"\"volume.kubernetes.io/selected-node\":\"n1\",\"huge\":\"text\","
 			"\"volume.beta.kubernetes.io/"
@@ -76,16 +76,17 @@ START_TEST(a_claim_keeps_what_the_duties_need_and_no_annotations)
 	ck_assert_uint_eq(c->request_bytes, 1000000000);
 	ck_assert(c->is_block);
 	ck_assert_ptr_null(c->meta.annotations.block);
-	kube_kind_claims.free(c);
+	kube_object_free(&kube_kind_claims, c);
 }
 END_TEST
 
 START_TEST(a_node_keeps_its_labels)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
-	struct kube_node *n = kube_node_decode(span_of("{\"metadata\":{\"name\":\"n\",\"labels\":{\"a\":"
-						       "\"1\",\"b\":\"\",\"\":\"x\",\"c\":3}},"
-						       "\"status\":{\"images\":[]}}"),
+	struct kube_node *n = kube_object_decode(&kube_kind_nodes,
+		span_of("{\"metadata\":{\"name\":\"n\",\"labels\":{\"a\":"
+			"\"1\",\"b\":\"\",\"\":\"x\",\"c\":3}},"
+			"\"status\":{\"images\":[]}}"),
 		&err);
 
 	ck_assert_msg(n != NULL, "%s", err ? err->msg : "");
@@ -94,7 +95,22 @@ START_TEST(a_node_keeps_its_labels)
 	ck_assert_ptr_null(kube_meta_label(&n->meta, "d"));
 	ck_assert_ptr_null(kube_meta_label(&n->meta, ""));
 	ck_assert_str_eq(kube_meta_label(&n->meta, "c"), "3");
-	kube_kind_nodes.free(n);
+	ck_assert(!n->out_of_service);
+	kube_object_free(&kube_kind_nodes, n);
+}
+END_TEST
+
+START_TEST(a_node_is_out_of_service_by_one_of_its_taints)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct kube_node *n = kube_object_decode(&kube_kind_nodes,
+		span_of("{\"metadata\":{\"name\":\"n\"},\"spec\":{\"taints\":[7,{\"key\":"
+			"\"node.kubernetes.io/out-of-service\",\"effect\":\"NoSchedule\"},{\"key\":\"x\"}]}}"),
+		&err);
+
+	ck_assert_msg(n != NULL, "%s", err ? err->msg : "");
+	ck_assert(n->out_of_service);
+	kube_object_free(&kube_kind_nodes, n);
 }
 END_TEST
 
@@ -102,7 +118,7 @@ static void *decode(const struct kube_kind *kind, const char *text)
 {
 	CLEANUP(json_reader_freep) struct json_reader *r = json_reader_new(span_of(text));
 	CLEANUP(error_freep) struct error *err = NULL;
-	void *object = kind->decode(r, &err);
+	void *object = kube_object_read(kind, r, &err);
 
 	ck_assert_msg(object != NULL, "%s", err ? err->msg : "");
 	return object;
@@ -130,11 +146,9 @@ START_TEST(classes_capacities_and_drivers_of_nodes_are_read)
 	ck_assert_str_eq(kube_pairs_get(&c->topology, "d/node"), "n1");
 	ck_assert_str_eq(kube_meta_label(&c->meta, "l"), "m");
 	ck_assert_uint_eq(strv_len(n->drivers), 2);
-	ck_assert_str_eq(n->node_ids[0], "i");
-	ck_assert_str_eq(n->node_ids[1], "");
-	kube_kind_classes.free(sc);
-	kube_kind_capacities.free(c);
-	kube_kind_csi_nodes.free(n);
+	kube_object_free(&kube_kind_classes, sc);
+	kube_object_free(&kube_kind_capacities, c);
+	kube_object_free(&kube_kind_csi_nodes, n);
 }
 END_TEST
 
@@ -143,7 +157,7 @@ START_TEST(a_pod_keeps_its_volumes_that_are_claims_or_of_csi)
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(free_charp) char *first = NULL;
 	CLEANUP(free_charp) char *second = NULL;
-	struct kube_pod *p = kube_pod_decode(
+	struct kube_pod *p = kube_object_decode(&kube_kind_pods,
 		span_of("{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"u\"},\"spec\":{"
 			"\"nodeName\":\"n1\",\"volumes\":[{\"name\":\"t\",\"projected\":{}},"
 			"{\"name\":\"a\",\"persistentVolumeClaim\":{\"claimName\":\"c\"}},"
@@ -166,7 +180,7 @@ START_TEST(a_pod_keeps_its_volumes_that_are_claims_or_of_csi)
 	ck_assert_str_eq(kube_pairs_get(&p->volumes[2].attributes, "size"), "1Gi");
 	ck_assert_uint_eq(p->unscheduled, 0);
 	ck_assert(kube_kind_pods.keeps(NULL, p));
-	kube_kind_pods.free(p);
+	kube_object_free(&kube_kind_pods, p);
 }
 END_TEST
 
@@ -194,7 +208,7 @@ START_TEST(a_new_pod_has_no_name_and_keeps_more)
 	ck_assert(n->first_container.has_limits && !n->first_container.has_requests);
 	ck_assert(p->volumes[0].is_ephemeral && !p->volumes[0].template_class);
 	ck_assert_ptr_null(kube_meta_label(&p->meta, "l"));
-	kube_kind_pods.free(p);
+	kube_object_free(&kube_kind_pods, p);
 	kube_new_pod_free(n);
 	n = kube_new_pod_decode(span_of(unnamed), "other", &err);
 	ck_assert(n && !n->has_resource);
@@ -219,8 +233,8 @@ START_TEST(a_text_with_a_nul_is_absent)
 	ck_assert_ptr_null(kube_pairs_get(&p->volumes[0].attributes, "a"));
 	ck_assert_str_eq(kube_pairs_get(&p->volumes[0].attributes, "size"), "1Gi");
 	ck_assert_str_eq(c->meta.name, "c");
-	kube_kind_pods.free(p);
-	kube_kind_claims.free(c);
+	kube_object_free(&kube_kind_pods, p);
+	kube_object_free(&kube_kind_claims, c);
 }
 END_TEST
 
@@ -235,7 +249,7 @@ static uint64_t unscheduled(const char *status, const char *message)
 	uint64_t hash = p->unscheduled;
 
 	ck_assert(!kube_kind_pods.keeps(NULL, p));
-	kube_kind_pods.free(p);
+	kube_object_free(&kube_kind_pods, p);
 	return hash;
 }
 
@@ -261,8 +275,8 @@ START_TEST(the_owner_that_controls_a_claim_is_known_and_the_modes_of_a_driver)
 	ck_assert_str_eq(c->meta.owner_uid, "pod");
 	ck_assert_uint_eq(strv_len(d->modes), 2);
 	ck_assert(strv_contains(d->modes, "Ephemeral"));
-	kube_kind_claims.free(c);
-	kube_kind_csi_drivers.free(d);
+	kube_object_free(&kube_kind_claims, c);
+	kube_object_free(&kube_kind_csi_drivers, d);
 }
 END_TEST
 
@@ -289,7 +303,7 @@ START_TEST(values_of_another_type_read_as_absent)
 
 	for (size_t k = 0; k < ARRAY_SIZE(kinds); k++) {
 		for (size_t t = 0; t < ARRAY_SIZE(texts); t++)
-			kinds[k]->free(decode(kinds[k], texts[t]));
+			kube_object_free(kinds[k], decode(kinds[k], texts[t]));
 	}
 }
 END_TEST
@@ -303,7 +317,7 @@ START_TEST(malformed_objects_are_refused)
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
 		CLEANUP(error_freep) struct error *err = NULL;
 
-		ck_assert_ptr_null(kube_volume_decode(span_of(texts[i]), &err));
+		ck_assert_ptr_null(kube_object_decode(&kube_kind_volumes, span_of(texts[i]), &err));
 		ck_assert_int_eq(err->code, ERR_INVALID_ARGUMENT);
 	}
 }
@@ -340,8 +354,47 @@ START_TEST(the_time_is_told_in_utc_with_six_decimals)
 }
 END_TEST
 
-UNIT_MAIN("kube/objects", a_volume_keeps_what_the_duties_need,
-	a_claim_keeps_what_the_duties_need_and_no_annotations, a_node_keeps_its_labels,
+START_TEST(a_time_is_written_in_utc)
+{
+	static const struct {
+		int64_t seconds;
+		const char *text;
+	} cases[] = {{0, "1970-01-01T00:00:00Z"}, {-1, "1969-12-31T23:59:59Z"},
+		{951782400, "2000-02-29T00:00:00Z"}, {4102444799, "2099-12-31T23:59:59Z"}};
+
+	setenv("TZ", "XYZ-5", 1);
+	tzset();
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		char out[KUBE_SECONDS_LEN + 1];
+
+		kube_time_format(cases[i].seconds, out);
+		ck_assert_str_eq(out, cases[i].text);
+	}
+}
+END_TEST
+
+START_TEST(a_name_is_what_the_api_server_takes)
+{
+	static const char *const good[] = {"a", "0", "a-b", "a--b", "a.b", "a.0.c-d"};
+	static const char *const bad[] = {"", "-", ".", "A", "a_b", "a/b", "a b", "-a", "a-", ".a", "a.",
+		"a..b", "a-.b", "a.-b", "a\n"};
+	char name[255];
+
+	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
+		ck_assert_msg(kube_is_name(good[i]), "\"%s\"", good[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
+		ck_assert_msg(!kube_is_name(bad[i]), "\"%s\"", bad[i]);
+	memset(name, 'a', 254);
+	name[254] = '\0';
+	ck_assert(!kube_is_name(name));
+	name[253] = '\0';
+	ck_assert(kube_is_name(name));
+}
+END_TEST
+
+UNIT_MAIN("kube/objects", a_time_is_written_in_utc, a_name_is_what_the_api_server_takes,
+	a_volume_keeps_what_the_duties_need, a_claim_keeps_what_the_duties_need_and_no_annotations,
+	a_node_keeps_its_labels, a_node_is_out_of_service_by_one_of_its_taints,
 	classes_capacities_and_drivers_of_nodes_are_read, a_pod_keeps_its_volumes_that_are_claims_or_of_csi,
 	a_new_pod_has_no_name_and_keeps_more, a_text_with_a_nul_is_absent,
 	another_reason_why_a_pod_is_not_scheduled_is_told_apart,

@@ -331,11 +331,11 @@ START_TEST(what_is_no_socket_is_not_replaced)
 	FILE *f = fopen(a.path, "w");
 
 	fclose(f);
-	ASSERT_FAILS(addr_listen(&a, &fd, &err), ERR_PRECONDITION, "no socket");
+	ASSERT_FAILS(addr_listen(&a, &fd, &err), ERR_PRECONDITION, "is not a socket");
 	ck_assert_int_eq(access(a.path, F_OK), 0);
 	ck_assert_int_eq(unlink(a.path), 0);
 	ck_assert_int_eq(symlink("/nonexistent", a.path), 0);
-	ASSERT_FAILS(addr_listen(&a, &fd, &err), ERR_PRECONDITION, "no socket");
+	ASSERT_FAILS(addr_listen(&a, &fd, &err), ERR_PRECONDITION, "is not a socket");
 	addr_done(&a);
 }
 END_TEST
@@ -477,7 +477,7 @@ static char *peer_at(struct addr *a)
 	return x_strdup(buf_str(&out));
 }
 
-/* Nobody reads at the other end, so that its machine acknowledges only what it has room for. */
+/* The other end does not read, so that its machine acknowledges only what it has room for. */
 START_TEST(what_a_tcp_peer_has_not_acknowledged_is_unsent)
 {
 	CLEANUP(error_freep) struct error *err = NULL;

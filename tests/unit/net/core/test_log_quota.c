@@ -42,7 +42,7 @@ static const char *logged(void)
 	return text;
 }
 
-static void assert_told(unsigned n)
+static void assert_logged(unsigned n)
 {
 	char wanted[64];
 	const char *text = logged();
@@ -82,12 +82,12 @@ START_TEST(the_next_second_tells_how_many_were_missed)
 {
 	take(MAX + 7, NOW_NS);
 	ck_assert_uint_eq(take(1, NOW_NS + NS_PER_S), 1);
-	assert_told(7);
+	assert_logged(7);
 	ck_assert_uint_eq(take(MAX, NOW_NS + NS_PER_S), MAX - 1);
 }
 END_TEST
 
-static void end_when_told(void *user)
+static void end_when_logged(void *user)
 {
 	(void)user;
 	if (lseek(fileno(log_file), 0, SEEK_END) > 0)
@@ -96,13 +96,13 @@ static void end_when_told(void *user)
 
 START_TEST(the_end_of_the_second_tells_without_another_line)
 {
-	struct loop_timer *tick = loop_timer_new(loop, end_when_told, NULL);
+	struct loop_timer *tick = loop_timer_new(loop, end_when_logged, NULL);
 
 	take(MAX + 2, NOW_NS);
 	loop_timer_set(tick, 1, 1);
 	loop_run(loop);
 	loop_timer_close(tick);
-	assert_told(2);
+	assert_logged(2);
 	log_quota_free(TAKE_PTR(q));
 	ck_assert_str_eq(logged(), "");
 }
@@ -114,7 +114,7 @@ START_TEST(the_end_of_all_tells)
 	/* does not wait for the second to end */
 	loop_run(loop);
 	log_quota_free(TAKE_PTR(q));
-	assert_told(4);
+	assert_logged(4);
 }
 END_TEST
 

@@ -25,7 +25,7 @@ struct fixture {
 	char *endpoint;
 	char *path; /* of the socket */
 	bool drained;
-	struct buf ended; /* what the server's observer was told: "PATH STATUS\n" */
+	struct buf ended; /* what was reported to the server's observer: "PATH STATUS\n" */
 };
 
 /** fixture_open() - start; @workers: number of threads. */

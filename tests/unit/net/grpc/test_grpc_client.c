@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The client against our server, either of which may see the end of a deadline first. Servers that answer
- * oddly: test_grpc_client_odd.c. */
+/* The client against our server, either of which may notice first that a deadline has passed. Servers that
+ * break the protocol: test_grpc_client_odd.c. */
 #include "grpc_fixture.h"
 
 #include <csi.pb-c.h>
@@ -20,7 +20,7 @@ struct end {
 	char *text;         /* of the error, or name of the reply */
 	struct grpc_client *free_client;
 	struct grpc_client *again;     /* to call once more from the callback */
-	struct grpc_client_call *made; /* who sent its error is looked at */
+	struct grpc_client_call *made; /* the sender of its error is checked */
 	bool refused;
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the client makes of servers that answer oddly, and what it sends. The server here is nothing but
- * HTTP/2. */
+/* How the client handles servers that break the protocol, and what it sends. The server here has only HTTP/2.
+ */
 #include <csi.pb-c.h>
 
 #include "net/grpc/grpc_client.h"
@@ -187,7 +187,7 @@ START_TEST(a_reply_beyond_the_limit_is_an_error_before_it_has_come)
 	h2_peer_conn(&o.peer, 1)->side.react = answer_empty;
 	call(0);
 	ck_assert_ptr_null(o.error);
-	h2_peer_until_told(&o.peer, 1, "close 1 8\n");
+	h2_peer_until_logged(&o.peer, 1, "close 1 8\n");
 	odd_close();
 }
 END_TEST
@@ -262,7 +262,7 @@ START_TEST(a_call_that_ends_at_its_time_limit_is_reset)
 		ck_assert_int_eq(o.error->code, ERR_DEADLINE);
 	}
 	snprintf(reset, sizeof(reset), "close %d 8\n", o.asked);
-	h2_peer_until_told(&o.peer, o.peer.n_conns, reset);
+	h2_peer_until_logged(&o.peer, o.peer.n_conns, reset);
 	odd_close();
 }
 END_TEST

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls that end later, without a thread. */
+/* Calls that end after their handler has returned, without a thread that waits. */
 #include "grpc_fixture.h"
 
 #include "base/mem.h"

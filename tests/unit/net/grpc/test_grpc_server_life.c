@@ -63,7 +63,7 @@ START_TEST(a_peer_of_another_user_is_refused)
 	fixture_open(&f, 1);
 	ck_assert_int_eq(chmod(tmpdir, 0755), 0);
 	ck_assert_int_eq(chmod(f.path, 0666), 0);
-	/* The socket remembers who connected. */
+	/* The socket remembers the user that connected. */
 	ck_assert_int_eq(seteuid(65534), 0);
 	raw_open(&r, &f);
 	ck_assert_int_eq(seteuid(0), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Clients that go away while worker threads have their calls: what the threads and the loop share. */
+/* Clients that disconnect while workers process their calls, for the data that workers and the loop share. */
 #include "grpc_fixture.h"
 
 #define N_CLIENTS 8

@@ -346,7 +346,7 @@ START_TEST(in_a_crowd_that_gets_on_all_have_more_time)
 	join_plain();
 	rounds();
 	ck_assert(!is_dropped(0));
-	/* nobody has got on for a while */
+	/* no handshake has made progress for a while */
 	atomic_store(&later_s, 4);
 	rounds();
 	ck_assert(is_dropped(0));

@@ -3,7 +3,7 @@
  * http1_peer.h - an HTTP/1.1 server without a socket that writes down what it is asked.
  *
  * Each request becomes a line "METHOD PATH [?QUERY] [BODY]\n" of the log, and is answered with 200 "hi\n"
- * unless told otherwise.
+ * unless configured otherwise.
  */
 #pragma once
 

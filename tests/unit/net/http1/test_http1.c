@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests and replies of a peer that means well. */
+/* Requests and replies of a correct peer. */
 #include "base/clock.h"
 #include "http1_peer.h"
 #include "net/http1/http1.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a peer is refused: malformed requests, ambiguous framing, limits, and random bytes. */
+/* Requests that are refused: malformed ones, ambiguous framing, limits, and random bytes. */
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -277,13 +277,13 @@ START_TEST(many_small_chunks_are_fine_but_not_what_surrounds_them)
 	http1_peer_init(&p, LIMIT_HEADER_BYTES);
 	http1_peer_say(&p, CHUNKED(""));
 	for (size_t i = 0; i < 500 && p.out.len == 0; i++)
-		http1_peer_say(&p, "1;extension-that-nobody-needs\r\na\r\n");
+		http1_peer_say(&p, "1;extension-that-is-ignored\r\na\r\n");
 	check_refused(&p, 431);
 
 	http1_peer_init(&p, 0);
 	http1_peer_say(&p, CHUNKED("0\r\n"));
 	for (size_t i = 0; i < 1000 && p.out.len == 0; i++)
-		http1_peer_say(&p, "Trailer: that nobody needs\r\n");
+		http1_peer_say(&p, "Trailer: that is ignored\r\n");
 	check_refused(&p, 431);
 }
 END_TEST
@@ -345,7 +345,7 @@ START_TEST(requests_that_wait_are_bounded)
 }
 END_TEST
 
-/* Nobody takes what is sent: the replies that wait are bounded, and none is lost. */
+/* The peer does not read: the replies that wait are bounded, and none is lost. */
 START_TEST(replies_that_wait_hold_up_requests)
 {
 	enum { REPLY_BYTES = 10000, N = 200 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What many peers, or slow ones, can do to an HTTP server. clock_gettime() is wrapped: a test moves it on. */
+/* The effect of many or slow peers on an HTTP server. clock_gettime() is wrapped, and tests advance the
+ * clock. */
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -16,8 +17,8 @@
 #define LORIS  16
 #define OTHERS 3
 
-/* Peers of a port for probes, and how long a probe may then take: kubelet waits for a second where nobody
- * says otherwise. */
+/* Peers of a port for probes, and how long a probe may then take: kubelet waits for a second unless a
+ * manifest says otherwise. */
 #define CROWD    1500
 #define PROBE_MS 1000
 
@@ -85,7 +86,7 @@ static void close_all(const int *fds, unsigned n)
 		close(fds[i]);
 }
 
-START_TEST(ten_thousand_silent_peers_keep_nobody_out)
+START_TEST(ten_thousand_silent_peers_keep_no_other_peer_out)
 {
 	const struct http_server_config limits = {.max_connections = LIMIT_CONNECTIONS};
 	static int fds[IDLE];
@@ -321,7 +322,7 @@ START_TEST(a_peer_that_asks_on_before_it_has_its_replies_makes_room_soon)
 }
 END_TEST
 
-/* Nobody waits for the place, but what is held for the peer has its price. */
+/* No other peer waits for the place, but what is held for the peer costs memory. */
 START_TEST(who_takes_a_byte_now_and_then_is_dropped_in_the_end)
 {
 	const struct http_server_config limits = {0};
@@ -385,7 +386,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {ten_thousand_silent_peers_keep_nobody_out,
+	const TTest *const tests[] = {ten_thousand_silent_peers_keep_no_other_peer_out,
 		of_ten_thousand_idle_connections_the_newest_stay,
 		who_was_answered_just_now_stays_and_others_wait,
 		slow_requests_are_ended_and_others_served_meanwhile, slow_requests_make_room,

@@ -241,7 +241,7 @@ START_TEST(a_call_outlives_its_peer)
 	close(fd);
 	run_to_gone(&s, s.calls[0]);
 	ck_assert(span_eq(http_call_request(s.calls[0])->body, "abc"));
-	answer(s.calls[0], "for nobody\n");
+	answer(s.calls[0], "too late\n");
 	site_close(&s);
 }
 END_TEST
@@ -258,7 +258,7 @@ START_TEST(a_call_outlives_the_server)
 	s.server = NULL;
 	ck_assert(http_call_gone(s.calls[0]));
 	ck_assert(span_eq(http_call_request(s.calls[0])->body, "abc"));
-	answer(s.calls[0], "for nobody\n");
+	answer(s.calls[0], "too late\n");
 	close(fd);
 	site_close(&s);
 }
@@ -296,7 +296,7 @@ START_TEST(draining_waits_for_calls_whose_peers_have_gone)
 	http_server_drain(s.server, on_drained, &s);
 	run(&s);
 	ck_assert(!s.drained);
-	answer(s.calls[0], "for nobody\n");
+	answer(s.calls[0], "too late\n");
 	ck_assert(!s.drained);
 	run_to_drained(&s);
 	site_close(&s);

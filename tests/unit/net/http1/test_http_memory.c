@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a request of 2,000 Node objects and its reply cost, while they are there and afterwards. */
+/* The memory that a request with 2,000 Node objects and its reply take, while they exist and afterwards. */
 #include <errno.h>
 #include <malloc.h>
 #include <sys/socket.h>

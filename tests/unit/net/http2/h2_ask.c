@@ -73,7 +73,7 @@ void rig_close(struct rig *r)
 {
 	h2_channel_free(r->channel);
 	h2_peer_close(&r->peer);
-	/* handshakes that nobody waits for any more */
+	/* handshakes whose clients have gone */
 	loop_run(r->loop);
 	handshakes_free(r->handshakes);
 	loop_free(r->loop);

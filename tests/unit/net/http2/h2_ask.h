@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * h2_ask.h - a channel to a scripted server, and requests over it that write down what they are told.
+ * h2_ask.h - a channel to a scripted server, and requests over it that record what is reported to them.
  *
  * A request notes its callbacks as lines: "headers NAME=VALUE ...\n", "trailers ...\n", "data BYTES\n".
  */

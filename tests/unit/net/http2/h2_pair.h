@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * h2_pair.h - an HTTP/2 server and a client, connected by byte arrays, that write down what they are told.
+ * h2_pair.h - an HTTP/2 server and a client, connected by byte arrays, that record what is reported to them.
  *
  * Each side notes its callbacks as lines: "headers 1 :method=POST ... \n" ("trailers" on the client),
  * "end 1\n", "close 1 CODE\n", "goaway LAST CODE\n". Bodies are collected without a line.

@@ -202,16 +202,16 @@ struct wanted {
 	const char *text;
 };
 
-static bool is_told(void *user)
+static bool has_logged(void *user)
 {
 	const struct wanted *w = user;
 
 	return w->peer->n_conns >= w->number && strstr(h2_peer_log(w->peer, w->number), w->text);
 }
 
-void h2_peer_until_told(struct h2_peer *p, unsigned number, const char *text)
+void h2_peer_until_logged(struct h2_peer *p, unsigned number, const char *text)
 {
-	h2_peer_until(p, is_told, &(struct wanted){p, number, text});
+	h2_peer_until(p, has_logged, &(struct wanted){p, number, text});
 }
 
 static bool is_gone(void *user)

@@ -53,7 +53,7 @@ void h2_peer_deafen(struct h2_peer *p);
 /** h2_peer_conn() - the @number-th connection, from 1. */
 struct h2_peer_conn *h2_peer_conn(struct h2_peer *p, unsigned number);
 
-/** h2_peer_log() - what the @number-th connection was told. */
+/** h2_peer_log() - get what was reported to the @number-th connection. */
 const char *h2_peer_log(struct h2_peer *p, unsigned number);
 
 /** h2_peer_flush() - send what was given to c->side.h2, outside of react(). */
@@ -69,8 +69,8 @@ void h2_peer_goaway(struct h2_peer_conn *c, int32_t last_stream, uint32_t code);
 /** h2_peer_until() - run the loop until @done(@user). */
 void h2_peer_until(struct h2_peer *p, bool (*done)(void *user), void *user);
 
-/** h2_peer_until_told() - run the loop until @text stands in the log of the @number-th connection. */
-void h2_peer_until_told(struct h2_peer *p, unsigned number, const char *text);
+/** h2_peer_until_logged() - run the loop until @text stands in the log of the @number-th connection. */
+void h2_peer_until_logged(struct h2_peer *p, unsigned number, const char *text);
 
 /** h2_peer_until_gone() - run the loop until the client has closed the @number-th connection. */
 void h2_peer_until_gone(struct h2_peer *p, unsigned number);

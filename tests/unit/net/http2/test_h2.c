@@ -406,7 +406,7 @@ static void react_to_close(struct h2_side *side, enum h2_event event, int32_t st
 	}
 }
 
-START_TEST(a_stream_is_unknown_while_its_close_is_told)
+START_TEST(a_stream_is_unknown_while_its_close_is_reported)
 {
 	struct h2_pair p;
 
@@ -514,5 +514,5 @@ UNIT_MAIN("h2", a_call_has_a_request_a_reply_and_trailers, bytes_may_come_one_at
 	a_request_reset_before_it_was_sent_never_arrives,
 	a_server_reset_reaches_the_client_and_drops_what_it_still_sends,
 	nothing_but_the_close_follows_a_reset_from_a_callback, a_reset_also_cuts_off_what_has_already_come,
-	a_stream_is_unknown_while_its_close_is_told, more_than_8_mib_unsent_resets_the_stream,
+	a_stream_is_unknown_while_its_close_is_reported, more_than_8_mib_unsent_resets_the_stream,
 	oversized_trailers_and_headers_reset_the_stream, resets_map_as_the_specification_says)

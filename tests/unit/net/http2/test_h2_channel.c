@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests over a connection that holds. Connections that do not: test_h2_channel_loss.c. */
+/* Requests over a connection that stays open. Connections that are lost: test_h2_channel_loss.c. */
 #include "h2_ask.h"
 
 #include "base/mem.h"
@@ -82,7 +82,7 @@ START_TEST(the_authority_is_the_address_or_localhost)
 }
 END_TEST
 
-START_TEST(a_request_is_told_of_its_reply_and_its_end)
+START_TEST(a_request_is_notified_of_its_reply_and_its_end)
 {
 	struct ask a = {0};
 
@@ -205,7 +205,7 @@ START_TEST(requests_beyond_the_limit_of_the_channel_fail)
 	for (size_t i = 0; i <= n; i++)
 		ask(&r, "/", "", &asks[i]);
 	ask_ends(&asks[n], ERR_EXHAUSTED, "too many requests");
-	h2_peer_until_told(&r.peer, 1, "headers 199 ");
+	h2_peer_until_logged(&r.peer, 1, "headers 199 ");
 	ck_assert_ptr_null(strstr(h2_peer_log(&r.peer, 1), "headers 201 "));
 	h2_request_cancel(asks[0].request, ERR_CANCELLED, "to make room");
 	ask_ends(&asks[0], ERR_CANCELLED, "to make room");
@@ -251,7 +251,7 @@ static void send_frame(
 	ck_assert_int_eq(write(c->fd, out.data, out.len), out.len);
 }
 
-/* What a client has sent that was read by nobody so far. */
+/* What a client has sent and the server has not read so far. */
 static void read_frames(const struct h2_peer_conn *c, struct buf *text)
 {
 	const size_t preface_bytes = 24;
@@ -273,7 +273,7 @@ START_TEST(a_server_that_has_answered_and_reads_no_more_gets_a_reset)
 	rig_open(&r, (struct h2_channel_config){0}, NULL);
 	r.peer.manner = H2_PEER_IS_SILENT;
 	ask(&r, "/", body, &a);
-	h2_peer_until_told(&r.peer, 1, "");
+	h2_peer_until_logged(&r.peer, 1, "");
 	c = h2_peer_conn(&r.peer, 1);
 	send_frame(c, FRAME_SETTINGS, 0, 0, "");
 	h2_peer_rounds(&r.peer);
@@ -368,7 +368,7 @@ END_TEST
 
 TMPDIR_MAIN("net/http2/h2_channel", what_makes_no_channel_is_refused,
 	a_channel_without_requests_connects_nowhere, the_authority_is_the_address_or_localhost,
-	a_request_is_told_of_its_reply_and_its_end, a_request_without_a_body_ends_with_its_headers,
+	a_request_is_notified_of_its_reply_and_its_end, a_request_without_a_body_ends_with_its_headers,
 	a_body_beyond_the_window_arrives_whole,
 	parts_of_a_body_are_delivered_as_they_come_while_other_requests_go_on,
 	requests_beyond_what_the_server_takes_wait_for_their_turn,

@@ -61,7 +61,7 @@ START_TEST(a_request_can_be_cancelled_while_the_channel_connects)
 	rig_open(&r, (struct h2_channel_config){0}, NULL);
 	r.peer.manner = H2_PEER_IS_SILENT;
 	ask(&r, "/", "", &a);
-	h2_peer_until_told(&r.peer, 1, "");
+	h2_peer_until_logged(&r.peer, 1, "");
 	h2_request_cancel(a.request, ERR_CANCELLED, "too slow");
 	ask_ends(&a, ERR_CANCELLED, "too slow");
 	rig_close(&r);
@@ -79,7 +79,7 @@ START_TEST(a_cancelled_request_is_reset)
 	h2_request_cancel(a.request, ERR_INTERNAL, "twice");
 	ck_assert_uint_eq(a.ended, 0);
 	ask_ends(&a, ERR_ABORTED, "enough");
-	h2_peer_until_told(&r.peer, 1, "close 1 8\n");
+	h2_peer_until_logged(&r.peer, 1, "close 1 8\n");
 	ask_answered(&r);
 	ck_assert_uint_eq(r.peer.n_conns, 1);
 	rig_close(&r);
@@ -99,14 +99,14 @@ START_TEST(a_reply_that_is_not_wanted_ends_the_request)
 }
 END_TEST
 
-START_TEST(a_request_may_be_cancelled_while_it_is_told_of_data)
+START_TEST(a_request_may_be_cancelled_while_it_is_notified_of_data)
 {
 	struct ask a = {.cancel_in_data = true, .unwanted = true};
 
 	rig_open(&r, (struct h2_channel_config){0}, begin_first);
 	ask(&r, "/", "", &a);
 	ask_ends(&a, ERR_ABORTED, "changed its mind");
-	h2_peer_until_told(&r.peer, 1, "close 1 8\n");
+	h2_peer_until_logged(&r.peer, 1, "close 1 8\n");
 	rig_close(&r);
 }
 END_TEST
@@ -135,7 +135,7 @@ START_TEST(the_end_of_one_request_may_cancel_another)
 	ask(&r, "/", "", &second);
 	ask_ends(&second, 0, "");
 	ask_ended(&first, ERR_CANCELLED, "by another one");
-	h2_peer_until_told(&r.peer, 1, "close 1 8\n");
+	h2_peer_until_logged(&r.peer, 1, "close 1 8\n");
 	rig_close(&r);
 }
 END_TEST
@@ -146,8 +146,8 @@ START_TEST(the_end_of_a_request_may_make_another)
 
 	rig_open(&r, (struct h2_channel_config){0}, answer);
 	ask(&r, "/", "", &a);
-	h2_peer_until_told(&r.peer, 1, ":path=/again ");
-	h2_peer_until_told(&r.peer, 1, "close 3 0\n");
+	h2_peer_until_logged(&r.peer, 1, ":path=/again ");
+	h2_peer_until_logged(&r.peer, 1, "close 3 0\n");
 	h2_peer_rounds(&r.peer);
 	ck_assert_uint_eq(a.ended, 2);
 	ck_assert_int_eq(a.code, 0);
@@ -193,7 +193,7 @@ START_TEST(free_ends_requests_before_it_returns)
 
 	rig_open(&r, (struct h2_channel_config){0}, stay_silent);
 	ask(&r, "/", "", &sent);
-	h2_peer_until_told(&r.peer, 1, "end 1\n");
+	h2_peer_until_logged(&r.peer, 1, "end 1\n");
 	ask(&r, "/", "", &unsent);
 	h2_channel_free(TAKE_PTR(r.channel));
 	ask_ended(&sent, ERR_CANCELLED, "closed");
@@ -210,7 +210,7 @@ START_TEST(free_ends_requests_that_wait_for_the_connection)
 	rig_open(&r, (struct h2_channel_config){0}, NULL);
 	r.peer.manner = H2_PEER_IS_SILENT;
 	ask(&r, "/", "", &a);
-	h2_peer_until_told(&r.peer, 1, "");
+	h2_peer_until_logged(&r.peer, 1, "");
 	h2_channel_free(TAKE_PTR(r.channel));
 	ask_ended(&a, ERR_CANCELLED, "closed");
 	rig_close(&r);
@@ -234,7 +234,7 @@ END_TEST
 
 TMPDIR_MAIN("net/h2_channel_end", a_request_that_is_cancelled_at_once_is_not_sent,
 	a_request_can_be_cancelled_while_the_channel_connects, a_cancelled_request_is_reset,
-	a_reply_that_is_not_wanted_ends_the_request, a_request_may_be_cancelled_while_it_is_told_of_data,
+	a_reply_that_is_not_wanted_ends_the_request, a_request_may_be_cancelled_while_it_is_notified_of_data,
 	what_has_ended_cannot_be_cancelled, the_end_of_one_request_may_cancel_another,
 	the_end_of_a_request_may_make_another, the_end_of_a_request_may_free_the_channel,
 	the_end_of_a_request_that_never_was_sent_may_free_the_channel, free_ends_requests_before_it_returns,

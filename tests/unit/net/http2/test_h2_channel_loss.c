@@ -13,7 +13,7 @@ static struct rig r;
 static void open_rig(
 	uint64_t backoff_ms, void (*react)(struct h2_side *side, enum h2_event event, int32_t stream))
 {
-	rig_open(&r, (struct h2_channel_config){.backoff_ms = backoff_ms}, react);
+	rig_open(&r, (struct h2_channel_config){.reconnect_backoff_ms = backoff_ms}, react);
 }
 
 static void stay_silent(struct h2_side *side, enum h2_event event, int32_t stream)
@@ -152,7 +152,7 @@ START_TEST(the_time_limit_of_opening_does_not_end_what_was_opened)
 
 	rig_open(&r, (struct h2_channel_config){.open_ms = open_ms}, stay_silent);
 	ask(&r, "/", "", &a);
-	h2_peer_until_told(&r.peer, 1, "end 1\n");
+	h2_peer_until_logged(&r.peer, 1, "end 1\n");
 	end_ns = clock_ns() + open_ms * NS_PER_MS;
 	h2_peer_until(&r.peer, is_past, &end_ns);
 	finish(1, 1);
@@ -179,7 +179,7 @@ START_TEST(a_server_of_another_protocol_is_unavailable)
 	open_rig(0, NULL);
 	r.peer.manner = H2_PEER_IS_SILENT;
 	ask(&r, "/", "", &a);
-	h2_peer_until_told(&r.peer, 1, "");
+	h2_peer_until_logged(&r.peer, 1, "");
 	ck_assert_int_eq(write(conn(1)->fd, "HTTP/1.1 400 Bad Request\r\n\r\n", 28), 28);
 	ask_ends(&a, ERR_UNAVAILABLE, "rules of HTTP/2");
 	rig_close(&r);
@@ -250,7 +250,7 @@ START_TEST(after_goaway_streams_finish_and_new_requests_use_another_connection)
 
 	open_rig(FOR_EVER_MS, stay_silent);
 	ask(&r, "/old", "", &old);
-	h2_peer_until_told(&r.peer, 1, "end 1\n");
+	h2_peer_until_logged(&r.peer, 1, "end 1\n");
 	h2_peer_goaway(conn(1), 1, H2_NO_ERROR);
 	h2_peer_flush(conn(1));
 	h2_peer_rounds(&r.peer);
@@ -276,7 +276,7 @@ START_TEST(what_goaway_leaves_out_is_sent_again)
 	ask(&r, "/1", "one", &first);
 	ask(&r, "/2", "two", &second);
 	ask(&r, "/3", "", &third);
-	h2_peer_until_told(&r.peer, 1, "end 5\n");
+	h2_peer_until_logged(&r.peer, 1, "end 5\n");
 	r.peer.react = answer;
 	h2_peer_goaway(conn(1), 1, H2_NO_ERROR);
 	h2_peer_flush(conn(1));
@@ -301,7 +301,7 @@ START_TEST(a_graceful_goaway_names_its_last_stream_later)
 	open_rig(FOR_EVER_MS, stay_silent);
 	ask(&r, "/1", "", &first);
 	ask(&r, "/2", "", &second);
-	h2_peer_until_told(&r.peer, 1, "end 3\n");
+	h2_peer_until_logged(&r.peer, 1, "end 3\n");
 	h2_peer_goaway(conn(1), INT32_MAX, H2_NO_ERROR);
 	h2_peer_flush(conn(1));
 	h2_peer_rounds(&r.peer);
@@ -323,7 +323,8 @@ static void lose_unread_goaway(const char *endpoint)
 {
 	struct ask a = {0};
 
-	rig_open(&r, (struct h2_channel_config){.endpoint = endpoint, .backoff_ms = FOR_EVER_MS}, answer);
+	rig_open(&r, (struct h2_channel_config){.endpoint = endpoint, .reconnect_backoff_ms = FOR_EVER_MS},
+		answer);
 	ask_answered(&r);
 	h2_peer_goaway(conn(1), 1, H2_NO_ERROR);
 	h2_peer_flush(conn(1));
@@ -415,9 +416,9 @@ START_TEST(a_refusal_leaves_other_streams_alone)
 
 	open_rig(FOR_EVER_MS, refuse_third_stream);
 	ask(&r, "/1", "", &first);
-	h2_peer_until_told(&r.peer, 1, "end 1\n");
+	h2_peer_until_logged(&r.peer, 1, "end 1\n");
 	ask(&r, "/2", "", &second);
-	h2_peer_until_told(&r.peer, 2, "end 1\n");
+	h2_peer_until_logged(&r.peer, 2, "end 1\n");
 	ck_assert_ptr_nonnull(strstr(h2_peer_log(&r.peer, 2), ":path=/2 "));
 	finish(1, 1);
 	ask_ends(&first, 0, "");
@@ -433,7 +434,7 @@ START_TEST(a_refused_request_fails_when_no_other_connection_can_be_opened)
 
 	open_rig(0, stay_silent);
 	ask(&r, "/", "", &a);
-	h2_peer_until_told(&r.peer, 1, "end 1\n");
+	h2_peer_until_logged(&r.peer, 1, "end 1\n");
 	h2_peer_deafen(&r.peer);
 	h2_peer_goaway(conn(1), 0, H2_NO_ERROR);
 	h2_peer_flush(conn(1));
@@ -448,7 +449,7 @@ START_TEST(a_connection_lost_after_goaway_is_unavailable_for_what_it_had_taken)
 
 	open_rig(FOR_EVER_MS, stay_silent);
 	ask(&r, "/", "", &a);
-	h2_peer_until_told(&r.peer, 1, "end 1\n");
+	h2_peer_until_logged(&r.peer, 1, "end 1\n");
 	h2_peer_goaway(conn(1), 1, H2_NO_ERROR);
 	h2_peer_flush(conn(1));
 	h2_peer_hang_up(conn(1));

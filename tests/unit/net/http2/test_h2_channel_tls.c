@@ -24,7 +24,7 @@ static void tls_open(const char *client, const char *name)
 	struct h2_channel_config config = {
 		.endpoint = "tcp://127.0.0.1:0",
 		.tls_name = name,
-		.backoff_ms = BACKOFF_MAX_MS,
+		.reconnect_backoff_ms = BACKOFF_MAX_MS,
 		.open_ms = 5000,
 	};
 
@@ -135,7 +135,7 @@ START_TEST(free_does_not_wait_for_a_handshake)
 
 	tls_open("own/pmem-node-controller", SERVER_NAME);
 	ask(&r, "/", "", &a);
-	h2_peer_until_told(&r.peer, 1, "");
+	h2_peer_until_logged(&r.peer, 1, "");
 	h2_channel_free(TAKE_PTR(r.channel));
 	ask_ended(&a, ERR_CANCELLED, "closed");
 	tls_close_all();

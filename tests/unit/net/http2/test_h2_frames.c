@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The server against a client that sends what nghttp2 as a client would not. */
+/* The server with a client that sends frames that nghttp2 as a client would not send. */
 #include "h2_frames.h"
 #include "h2_pair.h"
 #include "net/http2/h2.h"
@@ -350,7 +350,8 @@ START_TEST(pings_without_reading_the_answers_end_the_connection)
 	for (int i = 0; i < 20000; i++)
 		frames_add(&r.in, FRAME_PING, 0, 0, span_of("ABCDEFGH"));
 	ASSERT_FAILS(h2_recv(r.server.h2, buf_span(&r.in), &err), ERR_UNAVAILABLE, "HTTP/2: ");
-	ASSERT_FAILS(h2_recv(r.server.h2, span_of(""), &err), ERR_UNAVAILABLE, "given up");
+	ASSERT_FAILS(
+		h2_recv(r.server.h2, span_of(""), &err), ERR_UNAVAILABLE, "closed after a protocol error");
 	ck_assert(h2_is_done(r.server.h2));
 	collect(&r);
 	ck_assert_str_eq(buf_str(&r.text), "");
@@ -391,7 +392,8 @@ START_TEST(a_broken_frame_gets_a_goaway_and_ends_the_connection)
 	raw_run(&r);
 	ck_assert_str_eq(buf_str(&r.text), "SETTINGS\nGOAWAY 1 1\n");
 	ck_assert(h2_is_done(r.server.h2));
-	ASSERT_FAILS(h2_recv(r.server.h2, span_of("x"), &err), ERR_UNAVAILABLE, "given up");
+	ASSERT_FAILS(
+		h2_recv(r.server.h2, span_of("x"), &err), ERR_UNAVAILABLE, "closed after a protocol error");
 	h2_reply(r.server.h2, 1, span_of("x"));
 	h2_shutdown(r.server.h2);
 	raw_done(&r);

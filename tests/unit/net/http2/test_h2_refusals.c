@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an HTTP/2 server answers to requests that it does not take, on its own account. */
+/* Replies of the HTTP/2 server itself to requests that it refuses. */
 #include <string.h>
 
 #include "base/mem.h"

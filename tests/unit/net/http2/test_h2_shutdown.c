@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of connections, and more requests than the server takes at once. */
+/* The end of connections, and more requests than the server accepts at the same time. */
 #include "h2_frames.h"
 #include "h2_pair.h"
 #include "net/http2/h2.h"

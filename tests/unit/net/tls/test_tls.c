@@ -217,7 +217,7 @@ START_TEST(records_may_arrive_byte_by_byte)
 }
 END_TEST
 
-START_TEST(a_close_is_told_once_and_what_follows_is_ignored)
+START_TEST(a_close_is_reported_once_and_what_follows_is_ignored)
 {
 	CLEANUP(buf_done) struct buf got = BUF_INIT(MAX_TEXT);
 	CLEANUP(tls_pair_done) struct tls_pair p;
@@ -286,5 +286,5 @@ CERTS_MAIN("tls", a_name_that_no_certificate_can_bear_is_refused, both_ends_know
 	a_server_is_known_by_its_address_which_is_not_said, rsa_certificates_are_accepted,
 	a_handshake_may_arrive_byte_by_byte, what_follows_the_handshake_is_left_for_reading,
 	text_of_any_length_is_cut_into_records_and_joined, records_may_arrive_byte_by_byte,
-	a_close_is_told_once_and_what_follows_is_ignored,
+	a_close_is_reported_once_and_what_follows_is_ignored,
 	output_over_the_limit_of_its_buffer_ends_the_connection, nothing_is_loaded_for_a_peer_that_is_silent)

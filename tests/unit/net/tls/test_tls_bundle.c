@@ -83,8 +83,8 @@ START_TEST(a_file_with_a_private_key_is_refused_by_name)
 	CLEANUP(free_charp) char *good = certs_path("own/ca.pem");
 	CLEANUP(strv_freep) char **found = NULL;
 
-	ASSERT_FAILS(
-		tls_bundle_read(key, &found, &err), ERR_INVALID_ARGUMENT, "ca-key.pem: holds a private key");
+	ASSERT_FAILS(tls_bundle_read(key, &found, &err), ERR_INVALID_ARGUMENT,
+		"ca-key.pem: contains a private key");
 	ASSERT_FAILS(tls_bundle_read(missing, &found, &err), ERR_INVALID_ARGUMENT, "missing");
 	ASSERT_OK(tls_bundle_read(good, &found, &err));
 	ck_assert_uint_eq(strv_len(found), 1);

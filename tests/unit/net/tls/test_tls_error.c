@@ -13,7 +13,7 @@ static void read_cert(mbedtls_x509_crt *cert, const char *name)
 	ck_assert_int_eq(mbedtls_x509_crt_parse_file(cert, path), 0);
 }
 
-START_TEST(an_authority_is_told_from_the_peer)
+START_TEST(an_authority_is_distinguished_from_the_peer)
 {
 	CLEANUP(mbedtls_x509_crt_free) mbedtls_x509_crt cert;
 	CLEANUP(buf_done) struct buf text = BUF_INIT(1000);
@@ -25,7 +25,7 @@ START_TEST(an_authority_is_told_from_the_peer)
 }
 END_TEST
 
-START_TEST(rare_findings_are_told_in_the_words_of_mbedtls)
+START_TEST(rare_findings_are_described_in_the_words_of_mbedtls)
 {
 	CLEANUP(mbedtls_x509_crt_free) mbedtls_x509_crt cert;
 	CLEANUP(buf_done) struct buf text = BUF_INIT(1000);
@@ -86,6 +86,6 @@ START_TEST(errors_of_our_own_are_told_as_such)
 }
 END_TEST
 
-CERTS_MAIN("tls_error", an_authority_is_told_from_the_peer, rare_findings_are_told_in_the_words_of_mbedtls,
-	a_long_subject_is_left_out, unknown_alerts_and_errors_keep_their_numbers,
-	errors_of_our_own_are_told_as_such)
+CERTS_MAIN("tls_error", an_authority_is_distinguished_from_the_peer,
+	rare_findings_are_described_in_the_words_of_mbedtls, a_long_subject_is_left_out,
+	unknown_alerts_and_errors_keep_their_numbers, errors_of_our_own_are_told_as_such)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Our two roles against openssl's, which can be made to speak what we refuse. */
+/* Our two roles with openssl as the peer, which can use protocols that we refuse. */
 #include <mbedtls/version.h>
 #include <netinet/in.h>
 #include <poll.h>

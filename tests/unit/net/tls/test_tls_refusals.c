@@ -36,18 +36,18 @@ static struct error *read_verdict(struct tls_end *end)
 	return err;
 }
 
-static void check_error(struct tls_end *end, const char *who, const char *const says[3])
+static void check_error(struct tls_end *end, const char *side, const char *const says[3])
 {
 	if (!end->error && end->complete)
 		end->error = read_verdict(end);
 	else if (end->error)
 		ck_assert_int_eq(end->error->code, ERR_UNAUTHENTICATED);
-	ck_assert_msg(end->error, "the %s found no fault", who);
+	ck_assert_msg(end->error, "the %s found no fault", side);
 	if (is_unreadable(end->error))
 		return;
 	for (size_t i = 0; i < 3 && says[i]; i++)
-		ck_assert_msg(strstr(end->error->msg, says[i]), "the %s says \"%s\", which lacks \"%s\"", who,
-			end->error->msg, says[i]);
+		ck_assert_msg(strstr(end->error->msg, says[i]), "the %s says \"%s\", which lacks \"%s\"",
+			side, end->error->msg, says[i]);
 }
 
 static void check_fault(const struct fault *f)
@@ -168,7 +168,7 @@ START_TEST(a_client_before_its_time_is_refused)
 }
 END_TEST
 
-START_TEST(everything_that_is_wrong_is_told)
+START_TEST(everything_that_is_wrong_is_reported)
 {
 	check_fault(&(struct fault){{.ca = "other", .leaf = "own/expired", .alpn = "h2"},
 		{.ca = "other", .leaf = "other/pmem-registry", .alpn = "h2", .peers = node_controllers},
@@ -209,7 +209,7 @@ START_TEST(a_server_that_chooses_no_protocol_is_refused)
 }
 END_TEST
 
-/* What a peer without TLS says first, in portions that do not tell at once. */
+/* What a peer without TLS says first, in portions of which the first does not show it. */
 static void check_first_words(struct certs_choice choice, struct span words, const char *says)
 {
 	CLEANUP(tls_pair_done) struct tls_pair p;
@@ -228,7 +228,7 @@ static void check_first_words(struct certs_choice choice, struct span words, con
 	ck_assert_uint_eq(other->in.len, 0);
 }
 
-START_TEST(who_speaks_no_tls_is_told_apart)
+START_TEST(a_peer_without_tls_is_recognised)
 {
 	const struct certs_choice server = {.role = TLS_SERVER};
 	const struct certs_choice client = {.role = TLS_CLIENT};
@@ -297,8 +297,8 @@ CERTS_MAIN("tls_refusals", a_handshake_that_has_failed_stays_failed, a_server_of
 	a_client_of_another_authority_is_refused, a_server_of_another_name_is_refused,
 	a_client_of_another_name_is_refused, a_common_name_is_no_name, a_server_at_another_address_is_refused,
 	an_expired_server_is_refused, an_expired_client_is_refused, a_server_before_its_time_is_refused,
-	a_client_before_its_time_is_refused, everything_that_is_wrong_is_told,
+	a_client_before_its_time_is_refused, everything_that_is_wrong_is_reported,
 	a_client_without_certificate_is_refused, a_client_that_offers_no_protocol_is_refused,
 	a_client_that_offers_another_protocol_is_refused, a_server_that_chooses_no_protocol_is_refused,
-	who_speaks_no_tls_is_told_apart, garbage_after_a_good_beginning_is_refused,
+	a_peer_without_tls_is_recognised, garbage_after_a_good_beginning_is_refused,
 	a_record_that_is_too_long_is_refused_by_its_header, a_hello_that_is_cut_short_waits)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Namespaces as devices, over a fake: what the contract of all device managers does not say. */
+/* Namespaces as devices, over a fake: what is not in the contract of all device managers. */
 #include <string.h>
 
 #include "base/random.h"
@@ -157,7 +157,8 @@ START_TEST(both_of_one_name_are_listed_and_only_ours_is_destroyed)
 	CLEANUP(device_list_freep) struct device_list *left = list();
 	ck_assert_uint_eq(left->n_devices, 1);
 	ck_assert_str_ne(left->devices[0].identity, OWN);
-	ASSERT_FAILS(device_destroy(manager, d, -1, &err), ERR_PRECONDITION, "another one");
+	ASSERT_FAILS(
+		device_destroy(manager, d, -1, &err), ERR_PRECONDITION, "another namespace has its name");
 	ASSERT_FAILS(try_create("twin", OTHER, 1, &d, &err), ERR_EXISTS, "twin");
 }
 END_TEST

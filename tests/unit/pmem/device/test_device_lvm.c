@@ -106,6 +106,18 @@ START_TEST(groups_are_pools_and_volumes_devices)
 }
 END_TEST
 
+START_TEST(pools_have_the_size_of_their_region)
+{
+	OPEN(LIST("{\"pv_name\":\"[unknown]\",\"pv_missing\":\"missing\",\"pv_size\":\"1\"," GROUP(
+		"a", "20971520", "1") "}," EMPTY("a", "20971520", "1") "," VOLUME(B_BAD, "vol", "note")));
+	CLEANUP(device_list_freep) struct device_list *l = NULL;
+
+	ASSERT_OK(device_list_read(m, &l, &err));
+	ck_assert_uint_eq(device_list_pool(l, "uuid-a")->region_bytes, MIB(1024));
+	ck_assert_uint_eq(device_list_pool(l, "uuid-b")->region_bytes, 0);
+}
+END_TEST
+
 START_TEST(failed_listing_says_nothing)
 {
 	OPEN({LVM_FAKE_LIST, NULL, ERR_UNAVAILABLE});
@@ -143,7 +155,8 @@ START_TEST(exported_group_takes_no_volume_and_is_named)
 	ck_assert(!device_list_pool(l, "uuid-e")->complete);
 	ck_assert_uint_eq(device_list_pool(l, "uuid-e")->capacity.max_volume_bytes, 0);
 	ASSERT_FAILS(create(m, "new", "uuid-e", 1, &err), ERR_UNAVAILABLE, "volume group e is exported");
-	ASSERT_FAILS(destroy(m, "uuid-e", UUID_B, &err), ERR_PRECONDITION, "another one of that name");
+	ASSERT_FAILS(
+		destroy(m, "uuid-e", UUID_B, &err), ERR_PRECONDITION, "another logical volume has the name");
 	ASSERT_FAILS(device_activate(m, l, &err), ERR_UNAVAILABLE, "volume group e is exported");
 }
 END_TEST
@@ -179,7 +192,7 @@ END_TEST
 
 START_TEST(obstacle_that_has_gone_is_none)
 {
-	/* first seen full and with the name in use, then changed by somebody else */
+	/* first seen full and with the name in use, then changed by another program */
 	OPEN(LIST(VOLUME(B_0, "new", "") "," VOLUME(GROUP("a", "0", "0"), "vol", "")),
 		LIST(EMPTY("a", "20971520", "0")), {CREATE("new", "8388608b"), NULL, ERR_INTERNAL},
 		LIST(EMPTY("a", "20971520", "0")));
@@ -201,7 +214,7 @@ START_TEST(refusal_is_explained_by_a_look_not_by_words)
 }
 END_TEST
 
-START_TEST(half_made_device_is_removed)
+START_TEST(unfinished_device_is_removed)
 {
 	OPEN(LIST(EMPTY("a", "20971520", "0")), {CREATE("new", "4194304b"), NULL, ERR_UNAVAILABLE},
 		LIST(VOLUME(A_20, "new", UUID_A)),
@@ -220,7 +233,7 @@ START_TEST(device_without_a_node_is_removed)
 		LIST(VOLUME(A_20, "new", UUID_A)),
 		{"lvremove -y -S lv_name=new&&vg_uuid=uuid-a&&lv_tags={" UUID_A "} a", NULL, ERR_INTERNAL});
 
-	ASSERT_FAILS(create(m, "new", "uuid-a", 1, &err), ERR_DEADLINE, "left half-made");
+	ASSERT_FAILS(create(m, "new", "uuid-a", 1, &err), ERR_DEADLINE, "left partly created");
 }
 END_TEST
 
@@ -234,7 +247,7 @@ START_TEST(names_that_mean_something_to_lvm_never_reach_it)
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
 		ASSERT_FAILS(create(m, bad[i], "uuid-a", 1, &err), ERR_INVALID_ARGUMENT, "not a valid name");
-	ASSERT_FAILS(device_create(m, &no_uuid, &d, &err), ERR_INVALID_ARGUMENT, "no UUID");
+	ASSERT_FAILS(device_create(m, &no_uuid, &d, &err), ERR_INVALID_ARGUMENT, "is not a UUID");
 }
 END_TEST
 
@@ -276,8 +289,9 @@ START_TEST(removal_is_by_identity_and_checked)
 		{"lvremove -y -S lv_name=vol&&vg_uuid=uuid-a&&lv_tags={" UUID_A "} a", NULL, 0},
 		LIST(EMPTY("a", "20971520", "0")));
 
-	ASSERT_FAILS(destroy(m, "uuid-a", UUID_A, &err), ERR_PRECONDITION, "another one");
-	ASSERT_FAILS(destroy(m, "uuid-a", UUID_A, &err), ERR_INTERNAL, "still there");
+	ASSERT_FAILS(
+		destroy(m, "uuid-a", UUID_A, &err), ERR_PRECONDITION, "another logical volume has the name");
+	ASSERT_FAILS(destroy(m, "uuid-a", UUID_A, &err), ERR_INTERNAL, "still exists");
 	ASSERT_OK(destroy(m, "uuid-a", UUID_A, &err));
 }
 END_TEST
@@ -349,15 +363,16 @@ int main(void)
 	Suite *suite = suite_create("device_lvm");
 	TCase *tcase = tcase_create("device_lvm");
 
-	/* one of them waits for a node in vain */
+	/* one of them waits for a node that does not appear */
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, groups_are_pools_and_volumes_devices);
+	tcase_add_test(tcase, pools_have_the_size_of_their_region);
 	tcase_add_test(tcase, failed_listing_says_nothing);
 	tcase_add_test(tcase, obstacles_are_found_without_a_try);
 	tcase_add_test(tcase, group_that_can_describe_no_more_volumes_is_exhausted);
 	tcase_add_test(tcase, obstacle_that_has_gone_is_none);
 	tcase_add_test(tcase, refusal_is_explained_by_a_look_not_by_words);
-	tcase_add_test(tcase, half_made_device_is_removed);
+	tcase_add_test(tcase, unfinished_device_is_removed);
 	tcase_add_test(tcase, device_without_a_node_is_removed);
 	tcase_add_test(tcase, names_that_mean_something_to_lvm_never_reach_it);
 	tcase_add_test(tcase, missing_device_of_a_complete_pool_is_destroyed);

@@ -97,8 +97,8 @@ static const char *not_destroyed(void)
 	return NULL;
 }
 
-/* As a caller does it, who knows the identity: what an earlier try may have left goes first. */
-static int create_anew(struct error **err)
+/* As a caller that knows the identity does it: what an earlier try may have left is removed first. */
+static int create_again(struct error **err)
 {
 	const struct device_spec spec = {
 		.id = wanted.id, .pool = wanted.pool, .identity = wanted.identity, .size_bytes = MIB(8)};
@@ -145,7 +145,7 @@ static void must_create(void)
 {
 	struct error *err = NULL;
 
-	ASSERT_OK(create_anew(&err));
+	ASSERT_OK(create_again(&err));
 }
 
 static void must_destroy(void)
@@ -160,7 +160,7 @@ START_TEST(a_device_is_created_or_nothing_is_left)
 {
 	const struct sweep s = {.name = "device_create, lvm",
 		.min_points = 15,
-		.call = create_anew,
+		.call = create_again,
 		.wrong_after_failure = not_destroyed,
 		.wrong_at_end = not_active,
 		.undo = must_destroy};
@@ -181,7 +181,7 @@ START_TEST(a_device_is_destroyed_in_the_end)
 }
 END_TEST
 
-/* What was seen before has been taken away by nobody we know. */
+/* What was seen before was removed by an unknown program. */
 static void create_and_forget(void)
 {
 	CLEANUP(free_charp) char *node = NULL;

@@ -6,7 +6,7 @@
 
 #include "base/str.h"
 #include "os/spawn.h"
-#include "pmem/lvm/lvm_private.h"
+#include "pmem/lvm/lvm_runners.h"
 #include "unit/inject/sweep.h"
 
 #define REPORT_MAX (64U << 10)
@@ -46,7 +46,7 @@ static int run_when_possible(struct error **err)
 	siginfo_t info;
 
 	while (run(err) < 0) {
-		if (!strstr((*err)->msg, "has not ended yet"))
+		if (!strstr((*err)->msg, "is still running a command"))
 			return -1;
 		error_clear(err);
 		waitid(P_ALL, 0, &info, WEXITED | WNOWAIT);

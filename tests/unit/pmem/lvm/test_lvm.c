@@ -13,7 +13,7 @@
 #include "os/file.h"
 #include "os/spawn.h"
 #include "pmem/device/device.h"
-#include "pmem/lvm/lvm_private.h"
+#include "pmem/lvm/lvm_runners.h"
 #include "unit/unit.h"
 
 #define ARGV(...) ((const char *const[]){__VA_ARGS__, NULL})
@@ -168,10 +168,10 @@ START_TEST(shell_that_dies_or_babbles_is_replaced)
 
 	assert_run(l, "one");
 	assert_restarts(l, 0);
-	ASSERT_FAILS(run(l, "die", &err), ERR_UNAVAILABLE, "the shell ended");
+	ASSERT_FAILS(run(l, "die", &err), ERR_UNAVAILABLE, "the shell exited");
 	assert_restarts(l, 1);
 	assert_run(l, "two");
-	ASSERT_FAILS(run(l, "garbage", &err), ERR_UNAVAILABLE, "no report");
+	ASSERT_FAILS(run(l, "garbage", &err), ERR_UNAVAILABLE, "not a report");
 	assert_restarts(l, 2);
 
 	run_when_the_old_one_has_ended(l);
@@ -284,7 +284,7 @@ START_TEST(idle_shell_ends)
 }
 END_TEST
 
-/* A process that somebody has killed is not to stay as a zombie until the next command. */
+/* A process that was killed must not stay as a zombie until the next command. */
 START_TEST(killed_shell_is_reaped_without_a_command)
 {
 	CLEANUP(lvm_closep) struct lvm *l = lvm_open_shell_program(&fake_program, /* idle_ms= */ LONG_MS);
@@ -362,7 +362,7 @@ START_TEST(configuration_that_vanished_is_written_again)
 }
 END_TEST
 
-/* @l runs one command that does not end; then others have to wait, and nobody is killed. */
+/* @l runs one command that does not end; then others have to wait, and no process is killed. */
 static void check_slow(struct lvm *l, const char *log_when_done)
 {
 	struct error *err = NULL;
@@ -411,7 +411,7 @@ START_TEST(process_that_is_killed_may_have_done_something)
 }
 END_TEST
 
-START_TEST(missing_program_is_told)
+START_TEST(missing_program_is_reported)
 {
 	static const struct lvm_program missing = {.path = "/nonexistent/lvm", .run_dir = folder};
 	CLEANUP(lvm_closep) struct lvm *l = lvm_open_shell_program(&missing, 0);
@@ -448,7 +448,7 @@ int main(void)
 		&a_look_neither_keeps_a_shell_nor_starts_one, &other_devices_need_another_shell,
 		&configuration_that_vanished_is_written_again, &slow_process_is_left_to_end,
 		&slow_shell_is_left_to_end, &process_that_is_killed_may_have_done_something,
-		&missing_program_is_told, &configuration_is_for_root_only};
+		&missing_program_is_reported, &configuration_is_for_root_only};
 	Suite *suite = suite_create("lvm");
 	TCase *programs = tcase_create("lvm_program");
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What LVM is told, whoever runs it: filter, words, listings. */
+/* The commands for LVM, the same in a shell and as a process: filter, arguments, listings. */
 #include "base/mem.h"
-#include "pmem/lvm/lvm_private.h"
+#include "pmem/lvm/lvm_config.h"
 #include "unit/pmem/lvm/lvm_fake.h"
 #include "unit/unit.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
 #include "base/str.h"
-#include "pmem/lvm/lvm_private.h"
+#include "pmem/lvm/lvm.h"
 #include "unit/unit.h"
 
 #define GROUP_0                                                                                              \
@@ -142,7 +142,7 @@ START_TEST(malformed_reports_are_refused)
 	assert_refused("{\"report\":{}}", "");
 	assert_refused("{\"report\":[\"pv\"]}", "no rows");
 	assert_refused("{\"report\":[{\"pv\":{}}]}", "");
-	assert_refused("{\"report\":[{\"pv\":[\"x\"]}]}", "no object");
+	assert_refused("{\"report\":[{\"pv\":[\"x\"]}]}", "is not an object");
 	assert_refused("{\"report\":[{\"pv\":[", "");
 	assert_refused("{\"report\":[]} {}", "");
 	assert_refused(REPORT("{\"pv_name\":\"/dev/pmem0\",\"pv_size\":\"1.9g\"}"), "pv_size");

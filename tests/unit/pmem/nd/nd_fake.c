@@ -44,7 +44,7 @@ static uint64_t max_extent(const struct nd_region *r)
 
 	for (size_t i = 0; i < r->n_namespaces; i++)
 		used[i] = (struct extent){r->namespaces[i].offset_bytes, r->namespaces[i].raw_bytes};
-	uint64_t bytes = layout_largest_gap(used, r->n_namespaces, r->size_bytes, kernel_align(r));
+	uint64_t bytes = layout_largest_extent(used, r->n_namespaces, r->size_bytes, kernel_align(r));
 	free(used);
 	return bytes;
 }
@@ -67,7 +67,7 @@ static struct nd_region copy_region(const struct nd_region *r, unsigned label_sl
 		struct nd_namespace *ns = show_namespace(&r->namespaces[i]);
 		copy.namespaces[i] = *ns;
 		free(ns);
-		/* Without a label nothing tells what an inactive one was. */
+		/* Without a label, nothing shows what an inactive one was. */
 		if (!r->has_labels && !r->namespaces[i].active)
 			copy.namespaces[i].mode = ND_RAW;
 		copy.available_bytes -= r->namespaces[i].raw_bytes;
@@ -166,13 +166,13 @@ static int check_fits(const struct fake *fake, const struct nd_region *r, const 
 {
 	if (check_region(r, err) < 0)
 		return -1;
-	if (spec->size_bytes % nd_region_unit(r) || spec->size_bytes % kernel_align(r))
+	if (spec->raw_bytes % nd_region_unit(r) || spec->raw_bytes % kernel_align(r))
 		return err_set(err, ERR_INVALID_ARGUMENT, "size is not a multiple of the region's unit");
-	if (nd_usable_bytes(r, spec->mode, spec->size_bytes) == 0)
+	if (nd_usable_bytes(r, spec->mode, spec->raw_bytes) == 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "size is too small");
 	if (r->n_namespaces >= fake->configs[r - fake->inv->regions].label_slots)
 		return err_set(err, ERR_EXHAUSTED, "no free label slot");
-	if (!first_fit(r, spec->size_bytes, ret_start))
+	if (!first_fit(r, spec->raw_bytes, ret_start))
 		return err_set(err, ERR_EXHAUSTED, "no free extent is large enough");
 	return 0;
 }
@@ -189,7 +189,7 @@ static int fake_confirm(void *self, const char *block_path, const char *uuid, st
 				return 0;
 		}
 	}
-	return err_set(err, ERR_UNAVAILABLE, "%s is not that of namespace %s", block_path, uuid);
+	return err_set(err, ERR_UNAVAILABLE, "%s is not the device of namespace %s", block_path, uuid);
 }
 
 static int fake_create(void *self, const struct nd_spec *spec, struct nd_namespace **ret,
@@ -197,7 +197,7 @@ static int fake_create(void *self, const struct nd_spec *spec, struct nd_namespa
 {
 	struct fake *fake = self;
 	struct nd_region *r = find_region(fake, spec->bus, spec->region);
-	struct extent place = {.size_bytes = spec->size_bytes};
+	struct extent place = {.size_bytes = spec->raw_bytes};
 
 	if (!r)
 		return err_set(err, ERR_NOT_FOUND, "no region %s on %s", spec->region, spec->bus);
@@ -209,7 +209,7 @@ static int fake_create(void *self, const struct nd_spec *spec, struct nd_namespa
 		fake->next_id++;
 		return err_set(err, code, "the kernel refused");
 	}
-	*ret = show_namespace(add_namespace(fake, r, spec->name, spec->uuid, spec->mode, place));
+	*ret = show_namespace(add_namespace(fake, r, spec->label, spec->uuid, spec->mode, place));
 	return fake_list(fake, ret_after, err);
 }
 
@@ -267,7 +267,7 @@ static int fake_enable(void *self, const char *uuid, const char *name, struct er
 	if (find_own(self, uuid, name, &r, &at, err) < 0)
 		return -1;
 	if (!r)
-		return err_set(err, ERR_NOT_FOUND, "there is none");
+		return err_set(err, ERR_NOT_FOUND, "no such namespace exists");
 	if (!r->namespaces[at].active)
 		make_active(self, r, &r->namespaces[at]);
 	return 0;
@@ -287,13 +287,13 @@ static struct nd_namespace *find_namespace(struct fake *fake, const char *dev, c
 	return NULL;
 }
 
-static int fake_wake(void *self, const char *dev, struct error **err)
+static int fake_enable_device(void *self, const char *dev, struct error **err)
 {
 	const struct nd_region *r;
 	struct nd_namespace *ns = find_namespace(self, dev, &r);
 
 	if (!ns)
-		return err_set(err, ERR_NOT_FOUND, "there is no %s", dev);
+		return err_set(err, ERR_NOT_FOUND, "%s does not exist", dev);
 	if (ns->bare && r->has_labels)
 		ns->mode = ND_RAW;
 	ns->active = true;
@@ -338,9 +338,10 @@ static int fake_convert(
 	struct nd_namespace *ns = find_namespace(fake, wanted->dev, &r);
 
 	if (!ns)
-		return err_set(err, ERR_NOT_FOUND, "there is no %s", wanted->dev);
+		return err_set(err, ERR_NOT_FOUND, "%s does not exist", wanted->dev);
 	if (!ns->active || !ns->bare || !str_eq(ns->uuid, wanted->uuid) || ns->raw_bytes != wanted->raw_bytes)
-		return err_set(err, ERR_PRECONDITION, "%s has changed meanwhile, or is not raw", wanted->dev);
+		return err_set(
+			err, ERR_PRECONDITION, "%s has changed in the meantime, or is not raw", wanted->dev);
 	if (fake->fail) {
 		enum err_code code = fake->fail;
 		fake->fail = 0;
@@ -367,7 +368,7 @@ static const struct nd_ops fake_ops = {
 	.create = fake_create,
 	.destroy = fake_destroy,
 	.enable = fake_enable,
-	.wake = fake_wake,
+	.enable_device = fake_enable_device,
 	.convert = fake_convert,
 	.close = fake_close,
 };

@@ -8,7 +8,7 @@
 
 struct nd_fake_region {
 	uint64_t size_bytes;
-	uint64_t align_bytes; /* 0: the region does not tell; sizes are then bound to 16 MiB as on x86 */
+	uint64_t align_bytes; /* 0: the region does not have it; sizes are then bound to 16 MiB as on x86 */
 	unsigned ways;        /* 0 is 1 */
 	unsigned label_slots; /* 0: without labels */
 	bool new_labels;      /* 1.2 or later: BTT 2.0 */

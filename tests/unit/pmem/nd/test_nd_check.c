@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is checked before and after the kernel is told anything, over a folder in the place of /sys. */
+/* Checks before and after writes to the kernel, over a folder in the place of /sys. */
 #include "base/mem.h"
 #include "pmem/nd/nd_private.h"
 #include "unit/os/scratch.h"
@@ -14,9 +14,9 @@
 
 static const struct nd_spec spec = {.bus = "ndbus0",
 	.region = "region0",
-	.name = ND_SYS_NAME,
+	.label = ND_SYS_NAME,
 	.uuid = ND_SYS_UUID,
-	.size_bytes = MIB(128),
+	.raw_bytes = MIB(128),
 	.mode = ND_FSDAX};
 
 /* As nd_make() leaves it. */
@@ -82,7 +82,7 @@ struct flaw {
 };
 
 static const struct flaw flaws[] = {
-	{NAMESPACE, "uuid", "6f1d2c3b-0000-4000-8000-00000000000a", "not there"},
+	{NAMESPACE, "uuid", "6f1d2c3b-0000-4000-8000-00000000000a", "does not exist"},
 	{NAMESPACE, "alt_name", "other", "has name \"other\""},
 	{NAMESPACE, "size", "67108864", "67108864 bytes instead"},
 	{NAMESPACE, "mode", "safe", "did not become a block device of mode fsdax"},
@@ -127,7 +127,7 @@ START_TEST(what_is_still_there_is_not_gone)
 	CLEANUP(nd_inventory_freep) struct nd_inventory *after = NULL;
 	struct error *err = NULL;
 
-	ASSERT_FAILS(nd_check_gone(ND_SYS_UUID, &after, &err), ERR_INTERNAL, "namespace0.0 is still there");
+	ASSERT_FAILS(nd_check_gone(ND_SYS_UUID, &after, &err), ERR_INTERNAL, "namespace0.0 still exists");
 	nd_sys_file(NAMESPACE, "size", "0");
 	ASSERT_OK(nd_check_gone(ND_SYS_UUID, &after, &err));
 	ck_assert_uint_eq(after->regions[0].n_namespaces, 0);

@@ -178,7 +178,7 @@ START_TEST(namespace_without_label_has_neither_name_nor_uuid)
 }
 END_TEST
 
-/* It belongs to somebody else than its first line says. */
+/* It belongs to another object than its first line says. */
 START_TEST(name_of_two_lines_is_kept)
 {
 	nd_sys_enter();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The removal of a namespace, over a folder in the place of /sys; its block device is a loop device. */
+/* Removing a namespace, over a folder in the place of /sys; its block device is a loop device. */
 #include "base/mem.h"
 #include "pmem/nd/nd_private.h"
 #include "unit/os/scratch.h"
@@ -12,7 +12,7 @@
 #define INFO_BYTES KIB(8)
 #define PATTERN    'x'
 
-/* Active, with a page map. The driver has taken both, before it is told to and after it has let go. */
+/* Active, with a page map. The namespace and its pfn device are bound to their drivers. */
 static struct scratch_disk have_namespace(void)
 {
 	struct scratch_disk d = scratch_disk("disk", DISK_BYTES);
@@ -76,7 +76,7 @@ struct change {
 };
 
 static const struct change changes[] = {
-	/* when the holder lets go: the namespace is not written to */
+	/* when the holder is released: the namespace is not written to */
 	{ND_SYS_DRIVER "/unbind", true, "-", 0, "pfn"},
 	/* when the namespace itself is enabled: the medium is not written to */
 	{ND_SYS_DRIVER "/bind", true, "0", 0, "\n"},
@@ -114,7 +114,7 @@ START_TEST(namespace_does_not_stay_raw_when_its_content_cannot_be_reached)
 	ck_assert(nd_sys_begins(ND_SYS_DRIVER, "unbind", "namespace0.0"));
 	ck_assert(nd_sys_begins(NAMESPACE, "size", SIZE));
 	ck_assert_int_eq(unlink(ND_SYS_DRIVER "/bind"), 0);
-	ASSERT_FAILS(nd_remove(ND_SYS_UUID, ND_SYS_NAME, &err), ERR_INTERNAL, "enable as raw");
+	ASSERT_FAILS(nd_remove(ND_SYS_UUID, ND_SYS_NAME, &err), ERR_INTERNAL, "enable it in raw mode");
 	ck_assert(nd_sys_begins(NAMESPACE, "force_raw", "0"));
 	ck_assert(nd_sys_begins(NAMESPACE, "size", SIZE));
 	assert_zeroed(&d, 0);

@@ -221,7 +221,7 @@ START_TEST(broken_own_namespace_counts_and_is_named)
 	nd_fake_add(nd, 0, "pmem-csi", ND_FSDAX, 0, GIB(1));
 	nd_fake_disable(nd, 0, 0);
 	ck_assert_uint_eq(run(nd, 50), 0);
-	assert_reason(nd, 50, "is no active fsdax namespace");
+	assert_reason(nd, 50, "is not an active fsdax namespace");
 }
 END_TEST
 

@@ -234,7 +234,7 @@ START_TEST(foreign_group_of_that_name_is_never_touched)
 
 	make_plan(&s, "", PATHS(image));
 	ASSERT_FAILS(apply(&s, STEPS({OPEN_LIST, FOREIGN_GROUP, 0}), &err), ERR_EXISTS, "not ours");
-	ASSERT_FAILS(apply(&s, STEPS({OPEN_LIST, NULL, ERR_DEADLINE}), &err), ERR_DEADLINE, "look for");
+	ASSERT_FAILS(apply(&s, STEPS({OPEN_LIST, NULL, ERR_DEADLINE}), &err), ERR_DEADLINE, "search for");
 }
 END_TEST
 
@@ -278,7 +278,7 @@ START_TEST(pv_without_readable_metadata_is_not_used)
 	ASSERT_FAILS(
 		apply(&s, &(struct lvm_fake_step){0}, &err), ERR_PRECONDITION, "without a metadata area");
 	lvm_area_put(image, LVM_AREA_FIRST, AREA_BYTES - LVM_AREA_FIRST, /* used= */ true);
-	ASSERT_FAILS(apply(&s, &(struct lvm_fake_step){0}, &err), ERR_PRECONDITION, "nothing new is made");
+	ASSERT_FAILS(apply(&s, &(struct lvm_fake_step){0}, &err), ERR_PRECONDITION, "nothing new is created");
 }
 END_TEST
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the Go driver set up for Kata Containers is taken down. */
+/* Mounts and loop devices that the Go driver set up for Kata Containers are removed. */
 #include <fcntl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -148,8 +148,8 @@ END_TEST
 
 START_TEST(such_a_volume_is_listed_and_not_used_anew)
 {
-	struct publish_request p = mounts_publish_request(mt.other, ACCESS_SINGLE_WRITER);
-	struct stage_request s = mounts_stage_request("ext4");
+	struct use_request p = mounts_publish_request(mt.other, ACCESS_SINGLE_WRITER);
+	struct use_request s = mounts_stage_request("ext4");
 	CLEANUP(volume_info_freep) struct volume_info *info = NULL;
 	struct error *err = NULL;
 
@@ -164,11 +164,11 @@ START_TEST(such_a_volume_is_listed_and_not_used_anew)
 }
 END_TEST
 
-/* With and without what the Go driver was told when it made it. */
+/* With and without the parameters that the Go driver got when it created it. */
 START_TEST(inline_volume_is_not_published_anew_and_goes_with_its_pod)
 {
 	CLEANUP(strmap_done) struct strmap context = {0};
-	struct publish_request q = {
+	struct use_request q = {
 		.handle = HANDLE, .target_path = mt.target, .fs_type = "", .context = &context};
 	struct error *err = NULL;
 

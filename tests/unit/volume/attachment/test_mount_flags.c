@@ -1,114 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "volume/attachment/mount_flags.h"
 
-#include "base/str.h"
+#include "base/mem.h"
 #include "os/mount_table.h"
 #include "unit/unit.h"
-
-static char *flags_of[8];
-
-static char *const *flags(const char *a, const char *b)
-{
-	static char texts[2][64];
-
-	snprintf(texts[0], sizeof(texts[0]), "%s", a);
-	snprintf(texts[1], sizeof(texts[1]), "%s", b ? b : "");
-	flags_of[0] = texts[0];
-	flags_of[1] = b ? texts[1] : NULL;
-	flags_of[2] = NULL;
-	return flags_of;
-}
-
-START_TEST(no_flags_are_fine)
-{
-	struct error *err = NULL;
-
-	ASSERT_OK(mount_flags_check(NULL, "ext4", &err));
-	ASSERT_OK(mount_flags_check(flags_of, "ext4", &err));
-}
-END_TEST
-
-START_TEST(flags_are_allowed_for_their_file_system)
-{
-	struct error *err = NULL;
-
-	ASSERT_OK(mount_flags_check(flags("noatime", "dax"), "ext4", &err));
-	ASSERT_OK(mount_flags_check(flags("noatime", "dax=always"), "xfs", &err));
-	ASSERT_OK(mount_flags_check(flags("errors=remount-ro", NULL), "ext4", &err));
-	ASSERT_FAILS(mount_flags_check(flags("ro", "errors=remount-ro"), "xfs", &err), ERR_INVALID_ARGUMENT,
-		"\"errors=...\" is not allowed for xfs");
-	ASSERT_OK(mount_flags_check(flags("inode64", NULL), "xfs", &err));
-	ASSERT_FAILS(
-		mount_flags_check(flags("inode64", NULL), "ext4", &err), ERR_INVALID_ARGUMENT, "inode64");
-}
-END_TEST
-
-START_TEST(options_of_a_file_system_are_allowed_with_a_number)
-{
-	struct error *err = NULL;
-
-	ASSERT_OK(mount_flags_check(flags("nobarrier", "commit=60"), "ext4", &err));
-	ASSERT_OK(mount_flags_check(flags("data=ordered", "noinit_itable"), "ext4", &err));
-	ASSERT_OK(mount_flags_check(flags("logbufs=8", "logbsize=256k"), "xfs", &err));
-	ASSERT_FAILS(
-		mount_flags_check(flags("commit=60", NULL), "xfs", &err), ERR_INVALID_ARGUMENT, "commit");
-	ASSERT_FAILS(
-		mount_flags_check(flags("logbufs=8", NULL), "ext4", &err), ERR_INVALID_ARGUMENT, "logbufs");
-}
-END_TEST
-
-static void assert_taken_over(const char *given, const char *expected)
-{
-	CLEANUP(strv_freep) char **out = NULL;
-	struct error *err = NULL;
-
-	ASSERT_OK(mount_flags_take_over(flags(given, "noatime"), &out, &err));
-	ck_assert_uint_eq(strv_len(out), expected ? 2 : 1);
-	if (expected)
-		ck_assert_str_eq(out[0], expected);
-	ck_assert_str_eq(out[strv_len(out) - 1], "noatime");
-}
-
-START_TEST(flags_that_the_go_driver_took_are_taken_over)
-{
-	static const char *const kept[] = {"nobarrier", "commit=60", "data=ordered", "noinit_itable",
-		"nouuid", "context=system_u:object_r:x:s0", "delaylog", "whatever=1"};
-	static const char *const left_out[] = {
-		"", "nofail", "_netdev", "x-systemd.automount", "user", "comment=mine"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(kept); i++)
-		assert_taken_over(kept[i], kept[i]);
-	for (size_t i = 0; i < ARRAY_SIZE(left_out); i++)
-		assert_taken_over(left_out[i], NULL);
-}
-END_TEST
-
-START_TEST(dangerous_flags_are_not_taken_over)
-{
-	static const char *const refused[] = {"bind", "rbind", "remount", "move", "shared", "rslave", "loop",
-		"loop=/dev/loop0", "offset=4096", "journal_dev=8", "journal_path=/dev/sda", "logdev=/dev/sda",
-		"rtdev=/dev/sda", "errors=panic", "X-mount.mkdir", "noatime,bind", "ro,errors=panic,rw"};
-	CLEANUP(strv_freep) char **out = NULL;
-	struct error *err = NULL;
-
-	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
-		ASSERT_FAILS(mount_flags_take_over(flags("ro", refused[i]), &out, &err), ERR_INVALID_ARGUMENT,
-			"not allowed");
-		ck_assert_ptr_null(out);
-	}
-	ASSERT_OK(mount_flags_take_over(flags("noatime,nodiratime", "commit=5"), &out, &err));
-	ck_assert_uint_eq(strv_len(out), 3);
-	ck_assert_str_eq(out[1], "nodiratime");
-}
-END_TEST
 
 static const char *difference(const char *wanted, const char *shown)
 {
 	char options[64];
+	char flag[64];
+	char *const flags[] = {flag, NULL};
 	const struct mount_entry e = {.options = options, .fs_options = (char[]){"rw"}};
-	const struct mount_attributes w = mount_attributes_of_flags(flags(wanted, NULL));
 	const char *is;
 
+	snprintf(flag, sizeof(flag), "%s", wanted);
+	const struct mount_attributes w = mount_attributes_of_flags(flags);
 	snprintf(options, sizeof(options), "%s", shown);
 	const struct mount_attributes now = mount_attributes_in_force(&e);
 	return mount_attributes_differ(&w, &now, &is);
@@ -133,40 +39,6 @@ START_TEST(attributes_are_compared_in_both_directions)
 	ck_assert_str_eq(difference("noatime", "rw,relatime"), "noatime");
 	ck_assert_str_eq(difference("strictatime", "rw,relatime"), "strictatime");
 	ck_assert_ptr_null(difference("strictatime", "rw"));
-}
-END_TEST
-
-START_TEST(value_of_a_refused_flag_is_kept_secret)
-{
-	struct error *err = NULL;
-
-	ck_assert_int_eq(mount_flags_check(flags("ro", "password=hunter2"), "ext4", &err), -1);
-	ck_assert_ptr_nonnull(strstr(err->msg, "password"));
-	ck_assert_ptr_null(strstr(err->msg, "hunter2"));
-	error_clear(&err);
-}
-END_TEST
-
-/* What reaches outside of the volume or hides a second option in the first. */
-START_TEST(anything_else_is_refused_by_name)
-{
-	static const char *const refused[] = {"", "bind", "rbind", "remount", "move", "shared", "loop",
-		"journal_dev=8", "journal_path=/dev/sda", "logdev=/dev/sda", "norecovery", "noload", "nouuid",
-		"data=", "commit=", "commit=x", "commit=1 ", "sunit=8kk", "stripe=1,bind",
-		"errors=", "ro,bind", "noatime,", " ro", "RO", "errors=panic", "context=x", "X-mount.mkdir",
-		"uid=0"};
-	struct error *err = NULL;
-
-	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
-		char quoted[64];
-
-		int n = (int)strcspn(refused[i], "=");
-		snprintf(quoted, sizeof(quoted), "\"%.*s%s\"", n, refused[i], refused[i][n] ? "=..." : "");
-		ASSERT_FAILS(mount_flags_check(flags("ro", refused[i]), "ext4", &err), ERR_INVALID_ARGUMENT,
-			quoted);
-		ASSERT_FAILS(mount_flags_check(flags(refused[i], NULL), "xfs", &err), ERR_INVALID_ARGUMENT,
-			quoted);
-	}
 }
 END_TEST
 
@@ -230,9 +102,5 @@ START_TEST(defaults_are_in_force_when_their_opposite_is_not_shown)
 }
 END_TEST
 
-UNIT_MAIN("mount_flags", no_flags_are_fine, flags_are_allowed_for_their_file_system,
-	anything_else_is_refused_by_name, value_of_a_refused_flag_is_kept_secret,
-	per_mount_flags_are_those_that_a_bind_mount_can_have,
-	defaults_are_in_force_when_their_opposite_is_not_shown,
-	options_of_a_file_system_are_allowed_with_a_number, flags_that_the_go_driver_took_are_taken_over,
-	dangerous_flags_are_not_taken_over, attributes_are_compared_in_both_directions)
+UNIT_MAIN("mount_flags", per_mount_flags_are_those_that_a_bind_mount_can_have,
+	defaults_are_in_force_when_their_opposite_is_not_shown, attributes_are_compared_in_both_directions)

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "controller/volume_status.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "controller/key_locks.h"
+
+/* Copies by what they mean for the volume. */
+struct tally {
+	size_t n; /* all of them */
+	size_t n_ready;
+	size_t n_creating;
+	size_t n_erasing;
+	size_t n_missing;
+	size_t n_damaged;
+	size_t n_unreachable;
+	size_t n_out; /* of those: on nodes that are out of service */
+	size_t n_lost;
+};
+
+struct summary {
+	const char *phase;
+	struct pmem_verdict ready;
+};
+
+bool volume_status_is_copy(const struct pmem_volume *record, const struct volume_report *report)
+{
+	struct volume_key key;
+
+	if (record->handle && str_eq(report->id, record->handle))
+		return true;
+	if (record->volume_name && str_eq(report->name, record->volume_name))
+		return true;
+	key = volume_key_of_handle(report->id);
+	return strncmp(record->meta.name, key.hex, PMEM_VOLUME_KEY_LEN) == 0;
+}
+
+/* Nothing but the key is known of a damaged volume that was reported and not given a handle yet. */
+static size_t find_by_key(
+	const struct pmem_volume *record, const struct node_table *nodes, struct node_hit **ret)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < strv_len(record->nodes); i++) {
+		const struct node *node = node_table_get(nodes, record->nodes[i]);
+		const struct volume_report *v;
+		size_t at = 0;
+
+		while (node && (v = node_next_volume(node, &at)) != NULL) {
+			if (!volume_status_is_copy(record, v))
+				continue;
+			*ret = x_realloc(*ret, n + 1, sizeof(**ret));
+			(*ret)[n++] = (struct node_hit){node, v};
+		}
+	}
+	return n;
+}
+
+size_t volume_status_find(
+	const struct pmem_volume *record, const struct node_table *nodes, struct node_hit **ret)
+{
+	*ret = NULL;
+	/* damaged copies are known by their handle only, and unfinished ones by their name */
+	if (record->handle)
+		return node_table_find_volume(nodes, record->handle, ret);
+	if (record->volume_name)
+		return node_table_find_name(nodes, record->volume_name, ret);
+	return find_by_key(record, nodes, ret);
+}
+
+static bool is_out_of_service(const struct volume_view *view, const char *node_id)
+{
+	return cluster_nodes_out_of_service(view->cluster, node_id);
+}
+
+/* Whether @node_id is lost, or is still so. */
+static bool is_lost(const struct volume_view *view, const struct pmem_volume *record, const char *node_id)
+{
+	const struct node *node = node_table_get(view->nodes, node_id);
+	enum node_fate fate = FATE_UNKNOWN;
+
+	if ((node && node->live) ||
+		(cluster_nodes_ready(view->cluster) && cluster_nodes_have(view->cluster, node_id)))
+		return false;
+	if (view->judge)
+		fate = view->judge(view->user, node_id);
+	return fate == FATE_UNKNOWN ? pmem_volume_is_lost(record, node_id) : fate == FATE_LOST;
+}
+
+/* What a copy shows that cannot be asked for. */
+static const char *count_absent(struct tally *t, const struct volume_view *view,
+	const struct pmem_volume *record, const char *node_id)
+{
+	t->n++;
+	if (is_lost(view, record, node_id)) {
+		t->n_lost++;
+		return PMEM_VOLUME_LOST;
+	}
+	t->n_unreachable++;
+	t->n_out += is_out_of_service(view, node_id);
+	return "Unreachable";
+}
+
+static const char *count_copy(struct tally *t, const struct volume_view *view,
+	const struct pmem_volume *record, const struct node_hit *hit)
+{
+	const char *node_id = hit->node->report.node_id;
+
+	if (!hit->node->live || is_out_of_service(view, node_id))
+		return count_absent(t, view, record, node_id);
+	t->n++;
+	switch (hit->volume->phase) {
+	case PHASE_CREATING:
+		t->n_creating++;
+		return "Creating";
+	case PHASE_READY:
+		t->n_ready++;
+		return "Ready";
+	case PHASE_ERASING:
+		t->n_erasing++;
+		return "Erasing";
+	case PHASE_MISSING:
+		t->n_missing++;
+		return "Missing";
+	case PHASE_DAMAGED:
+		t->n_damaged++;
+		return "Damaged";
+	case PHASE_LATER:
+		break;
+	}
+	return "Unknown";
+}
+
+/* Without a report of such a node nobody can say whether it has a copy. */
+static bool is_unknown(const struct node_table *nodes, const char *node_id)
+{
+	const struct node *node = node_table_get(nodes, node_id);
+
+	return !node || !node->live || !node->report.has_inventory;
+}
+
+static bool has_copy(const struct pmem_volume *v, const char *node_id)
+{
+	for (size_t i = 0; i < v->n_copies; i++) {
+		if (str_eq(v->copies[i].node, node_id))
+			return true;
+	}
+	return false;
+}
+
+static struct summary summarize(const struct pmem_volume *v, const struct tally *t)
+{
+	if (t->n_lost > 0 && t->n_lost == t->n)
+		return (struct summary){PMEM_VOLUME_LOST,
+			{"False", "NodeLost",
+				"No node that may have the volume is in the cluster any more. If one returns, its "
+				"copy is shown again. Deleting the volume succeeds and erases nothing."}};
+	if (v->deleting && t->n_erasing > 0 && t->n_erasing == t->n)
+		return (struct summary){"Erasing",
+			{"False", "Erasing", "The volume was deleted, and its data is being overwritten."}};
+	if (v->deleting)
+		return (struct summary){"Deleting",
+			{"False", "Deleting",
+				"Not all nodes have confirmed that they have no copy of the volume."}};
+	if (!v->handle)
+		return (struct summary){"Creating",
+			{"False", "Creating", "CreateVolume has not been answered with success."}};
+	if (t->n_damaged > 0)
+		return (struct summary){"Damaged",
+			{"False", "StateFileDamaged", "A node cannot read the state file of the volume."}};
+	if (t->n_missing > 0)
+		return (struct summary){"Missing",
+			{"False", "DeviceMissing", "A node does not see the device of the volume."}};
+	if (t->n_ready > 0 && v->retained)
+		return (struct summary){"Retained", {"False", "NodeReturned", ""}};
+	if (t->n_ready > 0)
+		return (struct summary){"Ready", {"True", "Ready", "The volume can be used."}};
+	if (t->n_out > 0)
+		return (struct summary){"Unreachable",
+			{"Unknown", "NodeOutOfService",
+				"A node that has the volume has the taint node.kubernetes.io/out-of-service."}};
+	if (t->n_unreachable > 0)
+		return (struct summary){
+			"Unreachable", {"Unknown", "NodeUnreachable",
+					       "No node that has the volume reports to the controller."}};
+	return (struct summary){"Missing", {"False", "NoCopy", "No node reports a copy of the volume."}};
+}
+
+static void take_report(struct pmem_volume *v, const struct volume_report *r)
+{
+	if (!v->handle && v->origin)
+		v->handle = x_strdup(r->id);
+	if (v->capacity_bytes == 0)
+		v->capacity_bytes = r->size_bytes;
+	if (!v->claim && r->claim)
+		v->claim = x_strdup(r->claim);
+}
+
+/* The report in which the copy was seen first after it had been made. It stays in the record, which would
+ * otherwise be written after each report. A reply of the node is in no report; a larger number is of a run of
+ * the driver before its clock was set back. */
+static uint64_t find_report(const struct pmem_volume *record, const struct node_hit *hit)
+{
+	const struct node_report *report = &hit->node->report;
+
+	if (hit->volume->phase == PHASE_CREATING)
+		return 0;
+	for (size_t i = 0; i < record->n_copies; i++) {
+		const struct pmem_volume_copy *c = &record->copies[i];
+
+		if (c->report > 0 && c->report <= report->number && str_eq(c->node, report->node_id) &&
+			!str_eq(c->phase, "Erasing"))
+			return c->report;
+	}
+	return node_hit_is_noted(hit) ? 0 : report->number;
+}
+
+/* Whether another volume of that node is shown: the definition of the object has one copy per node. What is
+ * erased may be left over from an earlier volume of that name. @hits: those of a node stand together */
+static bool is_shadowed(const struct node_hit *hits, size_t n, size_t i)
+{
+	bool erasing = hits[i].volume->phase == PHASE_ERASING;
+	size_t first = i;
+
+	while (first > 0 && hits[first - 1].node == hits[i].node)
+		first--;
+	for (size_t j = first; j < n && hits[j].node == hits[i].node; j++) {
+		bool other_erasing = hits[j].volume->phase == PHASE_ERASING;
+
+		if (j != i && (erasing == other_erasing ? j < i : erasing))
+			return true;
+	}
+	return false;
+}
+
+/* Copies that are known from the status alone: their nodes have not registered. */
+static void show_former(struct pmem_volume *v, const struct pmem_volume *record,
+	const struct volume_view *view, struct tally *t)
+{
+	for (size_t i = 0; i < record->n_copies; i++) {
+		const struct pmem_volume_copy *c = &record->copies[i];
+		const struct node *node = c->node ? node_table_get(view->nodes, c->node) : NULL;
+
+		if (!c->node || (node && node->report.has_inventory) || has_copy(v, c->node))
+			continue;
+		pmem_volume_add_copy(
+			v, c->node, count_absent(t, view, record, c->node), c->size_bytes, c->report);
+	}
+}
+
+static void show_copies(struct pmem_volume *v, const struct pmem_volume *record,
+	const struct volume_view *view, struct tally *t)
+{
+	struct node_hit *hits;
+	size_t n = volume_status_find(v, view->nodes, &hits);
+
+	for (size_t i = 0; i < n; i++) {
+		if (is_shadowed(hits, n, i))
+			continue;
+		pmem_volume_add_copy(v, hits[i].node->report.node_id, count_copy(t, view, record, &hits[i]),
+			hits[i].volume->size_bytes, find_report(record, &hits[i]));
+		take_report(v, hits[i].volume);
+	}
+	free(hits);
+	show_former(v, record, view, t);
+	for (size_t i = 0; i < strv_len(v->nodes); i++) {
+		const char *node_id = v->nodes[i];
+
+		if (!has_copy(v, node_id) && is_unknown(view->nodes, node_id))
+			pmem_volume_add_copy(v, node_id, count_absent(t, view, record, node_id),
+				/* size_bytes= */ 0, /* report= */ 0);
+	}
+}
+
+/* What is to be done with a volume that was deleted while its node was lost. Return: caller frees. */
+static char *explain_return(const struct pmem_volume *v)
+{
+	return x_asprintf(
+		"The volume was deleted while its node was lost, and the node has returned with the data. To erase "
+		"it, run in a pod of the controller: csi-client delete %s. To use it, create a PersistentVolume "
+		"with this volumeHandle.",
+		v->handle);
+}
+
+struct pmem_volume *volume_status_new(const struct pmem_volume *record, const struct volume_view *view)
+{
+	struct pmem_volume *v = pmem_volume_dup(record);
+	struct tally tally = {0};
+	struct summary summary;
+	CLEANUP(free_charp) char *message = NULL;
+
+	pmem_volume_clear_copies(v);
+	pmem_conditions_done(&v->conditions);
+	pmem_volume_set_location(v);
+	show_copies(v, record, view, &tally);
+	summary = summarize(v, &tally);
+	if (str_eq(summary.phase, "Retained"))
+		summary.ready.message = message = explain_return(v);
+	free(v->phase);
+	v->phase = x_strdup(summary.phase);
+	pmem_condition_set(&v->conditions, &record->conditions, "Ready", &summary.ready);
+	return v;
+}

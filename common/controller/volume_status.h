@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * volume_status.h - what the status of a volume's record should show, by what the nodes have reported and by
+ * what the cluster says of them: pure. Threads: none.
+ */
+#pragma once
+
+#include "nodes/cluster_nodes.h"
+#include "nodes/node_table.h"
+#include "resources/pmem_volume.h"
+
+/* What is known of a node that does not report and whose Node object the watch does not show. */
+enum node_fate {
+	FATE_UNKNOWN, /* what the record says stays */
+	FATE_PRESENT, /* there is a Node object */
+	FATE_LOST,
+};
+
+/* What is known of nodes; borrowed. */
+struct volume_view {
+	const struct node_table *nodes;
+	const struct cluster_nodes *cluster;
+	/* NULL: nothing is known, as by others than the leader */
+	enum node_fate (*judge)(void *user, const char *node_id);
+	void *user;
+};
+
+/** volume_status_new() - @record with the status that it should have now. Claim, size and handle stay when no
+ * node reports them, and copies on nodes that have not registered as unreachable ones. So do copies on nodes
+ * that are out of service, whatever they report. A node that is lost stays so until it reports or has a Node
+ * object. Return: pmem_volume_free(). */
+struct pmem_volume *volume_status_new(const struct pmem_volume *record, const struct volume_view *view);
+
+/** volume_status_is_copy() - whether @report is of a copy of the volume of @record, in any phase and under
+ * any handle. */
+bool volume_status_is_copy(const struct pmem_volume *record, const struct volume_report *report);
+
+/** volume_status_find() - the nodes that have a copy of the volume of @record, in any phase, live or not.
+ * @ret: as of node_table_find_volume(). Return: how many. */
+size_t volume_status_find(
+	const struct pmem_volume *record, const struct node_table *nodes, struct node_hit **ret);

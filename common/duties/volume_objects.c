@@ -1,0 +1,848 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "duties/volume_objects.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/name_index.h"
+#include "base/str.h"
+#include "controller/controller_private.h"
+#include "controller/volume_status.h"
+#include "duties/claim_lookup.h"
+#include "kube/informer.h"
+#include "kube/work_queue.h"
+
+/* Requests at once. Calls of users share the connection with them. */
+#define MAX_RUNNING 8
+/* A volume that is created or deleted changes several times in a row: the last state is enough. */
+#define INTERVAL_NS (2 * NS_PER_S)
+/* How often records are looked at that wait for time to pass. */
+#define LOOK_NS (30 * NS_PER_S)
+/* A call at another replica writes its outcome, most often at once: until then its record is not touched. */
+#define CALL_NS (10 * NS_PER_S)
+/* How often a claim is looked for whose volume no node has: a look reads all claims. */
+#define CLAIM_LOOK_NS (3600 * NS_PER_S)
+/* How often a PersistentVolume is looked for that refers to a retained volume. */
+#define VOLUME_LOOK_NS (300 * NS_PER_S)
+
+/* What has to be known of a volume besides its record: how long the record has not changed, or, without a
+ * record, the handle that a node has reported. */
+struct concern {
+	struct name_link link; /* by key */
+	LIST_ENTRY(concern) all;
+	char *key;
+	char *handle;
+	char *version; /* of the record that was seen; NULL: no record */
+	uint64_t since_ns;
+	uint64_t looked_ns; /* when its claim was looked for; 0: not yet */
+	bool is_unwanted;   /* neither a claim nor a PersistentVolume was found */
+	bool is_used;       /* a PersistentVolume with its handle was found */
+};
+
+/* One node of one record. */
+struct recorded {
+	struct name_link link; /* by node ID */
+	LIST_ENTRY(recorded) all;
+	struct volume_key key;
+	char node_id[];
+};
+
+/* Work on one record, or a look-up of its claim, that waits for an answer. */
+struct volume_work {
+	LIST_ENTRY(volume_work) all;
+	struct volume_objects *owner; /* NULL: it has gone */
+	char *key;
+};
+
+struct volume_objects {
+	struct volume_objects_config config;
+	struct kube_kind kind;
+	char *selector;
+	struct informer *objects;
+	struct work_queue *queue;
+	LIST_HEAD(, volume_work) works;
+	struct name_index index; /* of concerns */
+	LIST_HEAD(, concern) concerns;
+	struct name_index by_node; /* of what is recorded */
+	LIST_HEAD(, recorded) recorded;
+	uint64_t looked_ns;
+	bool failing; /* which is in the log */
+};
+
+static uint64_t now_ns(const struct volume_objects *o)
+{
+	return controller_now_ns(o->config.controller);
+}
+
+static uint64_t queue_now(void *user)
+{
+	return now_ns(user);
+}
+
+static const struct node_table *nodes_of(const struct volume_objects *o)
+{
+	return o->config.controller->config.nodes;
+}
+
+static struct concern *find_concern(const struct volume_objects *o, const char *key)
+{
+	struct name_link *link = name_index_first(&o->index, key);
+
+	return link ? OWNER_OF(link, struct concern, link) : NULL;
+}
+
+static void concern_free(struct volume_objects *o, struct concern *c)
+{
+	name_index_remove(&o->index, &c->link);
+	LIST_REMOVE(c, all);
+	free(c->key);
+	free(c->handle);
+	free(c->version);
+	free(c);
+}
+
+static void forget_concern(struct volume_objects *o, const char *key)
+{
+	struct concern *c = find_concern(o, key);
+
+	if (c)
+		concern_free(o, c);
+}
+
+static struct concern *note_concern(struct volume_objects *o, const char *key)
+{
+	struct concern *c = find_concern(o, key);
+
+	if (c)
+		return c;
+	c = x_calloc(1, sizeof(*c));
+	c->key = x_strdup(key);
+	c->since_ns = now_ns(o);
+	LIST_INSERT_HEAD(&o->concerns, c, all);
+	name_index_add(&o->index, &c->link, c->key);
+	return c;
+}
+
+static const struct pmem_volume *find_record(const struct volume_objects *o, const char *key)
+{
+	CLEANUP(free_charp) char *name = pmem_volume_object_name(key, o->config.driver_name);
+
+	return informer_get(o->objects, name);
+}
+
+/* One line when writing begins to fail and one when no record fails any more. */
+static void note_result(struct volume_objects *o, const struct error *error)
+{
+	if (error && !o->failing)
+		log_warn("PmemVolume objects cannot be written, trying again", F_ERR(error));
+	else if (!error && o->failing && work_queue_failing(o->queue) == 0)
+		log_info("PmemVolume objects can be written again");
+	o->failing = work_queue_failing(o->queue) > 0;
+}
+
+static struct volume_work *work_new(struct volume_objects *o, const char *key)
+{
+	struct volume_work *w = x_calloc(1, sizeof(*w));
+
+	w->owner = o;
+	w->key = x_strdup(key);
+	LIST_INSERT_HEAD(&o->works, w, all);
+	return w;
+}
+
+/* Return: the owner; NULL: it has gone. */
+static struct volume_objects *work_end(struct volume_work *w, const struct error *error)
+{
+	/* Another version: the informer is about to show it. */
+	bool is_old = error && (error->code == ERR_ABORTED || error->code == ERR_NOT_FOUND ||
+				       error->code == ERR_EXISTS);
+	struct volume_objects *o = w->owner;
+
+	if (o) {
+		LIST_REMOVE(w, all);
+		work_queue_end(o->queue, w->key, error && !is_old ? WORK_FAILED : WORK_DONE);
+		note_result(o, is_old ? NULL : error);
+	}
+	free(w->key);
+	free(w);
+	return o;
+}
+
+static void on_written(void *user, struct pmem_volume *record, const struct error *error)
+{
+	struct volume_objects *o;
+
+	pmem_volume_free(record);
+	o = work_end(user, error);
+	if (o)
+		work_queue_run(o->queue);
+}
+
+static void write_record(struct volume_objects *o, const char *key, enum volume_record_write what,
+	const struct pmem_volume *record)
+{
+	controller_write_record(o->config.controller, what, record, on_written, work_new(o, key));
+}
+
+/* A volume that nodes have, and no record knows: made by another driver or without a controller, or its
+ * record was deleted by hand. */
+static struct pmem_volume *make_record(const struct volume_objects *o, const char *key, const char *handle)
+{
+	struct pmem_volume *v = NULL;
+	struct node_hit *hits;
+	size_t n = node_table_find_volume(nodes_of(o), handle, &hits);
+
+	for (size_t i = 0; i < n; i++) {
+		if (hits[i].volume->phase == PHASE_ERASING || hits[i].volume->is_inline)
+			continue;
+		if (!v) {
+			v = pmem_volume_new(key, o->config.driver_name);
+			v->origin = x_strdup(PMEM_VOLUME_REPORTED);
+			v->size_bytes = hits[i].volume->size_bytes;
+		}
+		if (!v->volume_name && !str_empty(hits[i].volume->name))
+			v->volume_name = x_strdup(hits[i].volume->name);
+		pmem_volume_add_node(v, hits[i].node->report.node_id);
+	}
+	free(hits);
+	return v;
+}
+
+static struct volume_key key_of(const char *key)
+{
+	struct volume_key of = {0};
+
+	memcpy(of.hex, key, PMEM_VOLUME_KEY_LEN);
+	return of;
+}
+
+/* Whether this process works on a call for the volume. The end of a call is not notified: the key has another
+ * turn then. */
+static bool leaves_to_call(struct volume_objects *o, const char *key)
+{
+	struct volume_key of = key_of(key);
+
+	if (!key_is_locked(o->config.controller->locks, &of))
+		return false;
+	work_queue_add(o->queue, key);
+	return true;
+}
+
+/* After a read for a reported volume. Return: the record that is to be made, or NULL: it is there and about
+ * to be shown, no node reports the volume any more, or a call works on it. */
+static struct pmem_volume *judge_read(struct volume_objects *o, const char *key, bool is_there)
+{
+	const struct concern *c = find_concern(o, key);
+	struct pmem_volume *made = NULL;
+
+	if (leaves_to_call(o, key))
+		return NULL;
+	if (!is_there && c && c->handle)
+		made = make_record(o, key, c->handle);
+	if (made)
+		log_info("made a record of a volume that a node reports", F_STR("volume", c->handle),
+			F_STR("node", made->nodes[0]));
+	else
+		forget_concern(o, key);
+	return made;
+}
+
+static void on_looked(void *user, struct pmem_volume *record, const struct error *error)
+{
+	CLEANUP(pmem_volume_freep) struct pmem_volume *made = NULL;
+	bool is_there = record != NULL;
+	struct volume_work *w = user;
+	struct volume_objects *o = w->owner;
+
+	pmem_volume_free(record);
+	if (o && !error)
+		made = judge_read(o, w->key, is_there);
+	if (made) {
+		controller_write_record(o->config.controller, RECORD_CREATE, made, on_written, w);
+		return;
+	}
+	o = work_end(w, error);
+	if (o)
+		work_queue_run(o->queue);
+}
+
+static void look_for_record(struct volume_objects *o, const char *key)
+{
+	struct volume_key of = key_of(key);
+
+	controller_read_record(o->config.controller, &of, on_looked, work_new(o, key));
+}
+
+/* @node_id, if its last report says that it has no copy; otherwise NULL. */
+static const struct node *find_absent(
+	const struct volume_objects *o, const struct pmem_volume *v, const char *node_id)
+{
+	const struct node *node = node_table_get(nodes_of(o), node_id);
+	const struct volume_report *r;
+	size_t at = 0;
+
+	if (!node || !node->live || !node->report.has_inventory)
+		return NULL;
+	while ((r = node_next_volume(node, &at)) != NULL) {
+		if (volume_status_is_copy(v, r))
+			return NULL;
+	}
+	return node;
+}
+
+static bool add_holders(struct pmem_volume *v, const struct node_hit *hits, size_t n)
+{
+	bool changed = false;
+
+	for (size_t i = 0; i < n; i++) {
+		if (hits[i].volume->phase != PHASE_ERASING && !hits[i].volume->is_inline)
+			changed = pmem_volume_add_node(v, hits[i].node->report.node_id) || changed;
+	}
+	return changed;
+}
+
+/* Nodes that report a copy and are not in the record: by name under any handle of the volume, and damaged
+ * ones, which have no name, by handle. */
+static bool add_reported(const struct volume_objects *o, struct pmem_volume *v)
+{
+	struct node_hit *hits;
+	size_t n = volume_status_find(v, nodes_of(o), &hits);
+	bool changed = add_holders(v, hits, n);
+
+	free(hits);
+	if (!v->volume_name)
+		return changed;
+	n = node_table_find_name(nodes_of(o), v->volume_name, &hits);
+	changed = add_holders(v, hits, n) || changed;
+	free(hits);
+	return changed;
+}
+
+/* How long the record is as it is; another version begins the time again. */
+static struct concern *note_version(struct volume_objects *o, const char *key, const struct pmem_volume *v)
+{
+	struct concern *c = find_concern(o, key);
+
+	if (c && str_eq(c->version, v->meta.resource_version))
+		return c;
+	forget_concern(o, key);
+	c = note_concern(o, key);
+	c->version = x_strdup(v->meta.resource_version);
+	return c;
+}
+
+/* Whether no caller expects the volume to exist any more. */
+static bool is_deleted(const struct pmem_volume *v)
+{
+	return v->deleting || v->retained;
+}
+
+/* Remove nodes that were asked and have nothing. The last node of a volume that was given out stays, because
+ * the volume is missing there. Most nodes reported before the record was written, and a report that changes
+ * nothing is not notified: records with such nodes are examined every LOOK_NS. */
+static bool drop_absent(struct volume_objects *o, const char *key, struct pmem_volume *v)
+{
+	size_t n_kept = v->handle && !v->origin && !is_deleted(v) ? 1 : 0;
+	struct concern *c = note_version(o, key, v);
+	uint64_t settled_ns = c->since_ns + VOLUME_OBJECTS_SETTLED_NS;
+	bool waits = strv_len(v->nodes) == 0 || v->retained;
+	bool changed = false;
+
+	for (size_t i = strv_len(v->nodes); i > 0; i--) {
+		const struct node *node = find_absent(o, v, v->nodes[i - 1]);
+
+		if (!node)
+			continue;
+		waits = true;
+		if (strv_len(v->nodes) > n_kept && node->registered_ns >= settled_ns)
+			changed = pmem_volume_drop_node(v, v->nodes[i - 1]) || changed;
+	}
+	if (!waits)
+		concern_free(o, c);
+	return changed;
+}
+
+static bool has_reported(const struct volume_objects *o, const char *node_id)
+{
+	const struct node *node = node_table_get(nodes_of(o), node_id);
+
+	return node && node->report.has_inventory;
+}
+
+/* Whether a node that is shown with a copy has not registered with this controller. */
+static bool waits_for_nodes(const struct volume_objects *o, const struct pmem_volume *v)
+{
+	for (size_t i = 0; i < v->n_copies; i++) {
+		const char *node_id = v->copies[i].node;
+
+		if (node_id && !has_reported(o, node_id) &&
+			!controller_is_gone(o->config.controller, node_id))
+			return true;
+	}
+	return false;
+}
+
+/* Whether nodes of the record may still register with this controller, which has just started: until then
+ * another one has shown what there is. */
+static bool expects_nodes(const struct volume_objects *o, const struct pmem_volume *v)
+{
+	if (!controller_in_start_window(o->config.controller))
+		return false;
+	for (size_t i = 0; i < strv_len(v->nodes); i++) {
+		if (!has_reported(o, v->nodes[i]))
+			return true;
+	}
+	return waits_for_nodes(o, v);
+}
+
+static bool is_noted(const struct node *node, const char *key)
+{
+	for (size_t i = 0; i < node->n_notes; i++) {
+		struct volume_key of = volume_key_of_handle(node->notes[i].volume.id);
+
+		if (str_eq(of.hex, key))
+			return true;
+	}
+	return false;
+}
+
+/* Whether a reply has said that a copy was deleted, and no report has shown yet whether it is being erased.
+ */
+static bool waits_for_reports(const struct volume_objects *o, const char *key)
+{
+	const struct node *const *nodes;
+	size_t n = node_table_nodes(nodes_of(o), &nodes);
+
+	for (size_t i = 0; i < n; i++) {
+		if (is_noted(nodes[i], key))
+			return true;
+	}
+	return false;
+}
+
+/* Whether no node has, erases or may have anything of it. */
+static bool is_over(const struct volume_objects *o, const char *key, const struct pmem_volume *v)
+{
+	struct node_hit *hits = NULL;
+	size_t n = volume_status_find(v, nodes_of(o), &hits);
+
+	free(hits);
+	return n == 0 && !waits_for_nodes(o, v) && !waits_for_reports(o, key);
+}
+
+/* Whether all nodes of the record of a volume that was given out have said since it has settled that they
+ * have no copy. */
+static bool is_missed(const struct volume_objects *o, const struct concern *c, const struct pmem_volume *v)
+{
+	if (!c || !v->handle || v->origin || is_deleted(v) ||
+		now_ns(o) < c->since_ns + VOLUME_OBJECTS_SETTLED_NS)
+		return false;
+	for (size_t i = 0; i < strv_len(v->nodes); i++) {
+		const struct node *node = find_absent(o, v, v->nodes[i]);
+
+		if (!node || node->registered_ns < c->since_ns + VOLUME_OBJECTS_SETTLED_NS)
+			return false;
+	}
+	return true;
+}
+
+/* A record that has changed meanwhile has another concern, whose claim was not looked for. */
+static void take_claim(struct volume_objects *o, const char *key, const struct claim_state *state)
+{
+	const struct pmem_volume *v = find_record(o, key);
+	struct concern *c = find_concern(o, key);
+
+	if (!c || c->looked_ns == 0)
+		return;
+	if (!state)
+		c->looked_ns = 0;
+	else
+		c->is_unwanted = !state->has_volume && !state->has_claim && !state->is_referenced;
+	if (state && v)
+		c->is_used = state->is_referenced || (state->handle && str_eq(state->handle, v->handle));
+	if (!c->is_unwanted && !c->is_used)
+		return;
+	work_queue_add(o->queue, key);
+	work_queue_run(o->queue);
+}
+
+static void on_claim_looked(void *user, const struct claim_state *state, const struct error *error)
+{
+	struct volume_work *w = user;
+	struct volume_objects *o = w->owner;
+
+	(void)error;
+	if (o) {
+		LIST_REMOVE(w, all);
+		take_claim(o, w->key, state);
+	}
+	free(w->key);
+	free(w);
+}
+
+/* A look-up reads all claims and may take a minute. It does not count as work on the record, so that many
+ * look-ups share one list, and other records do not wait for it. */
+static void look_for_claim(struct volume_objects *o, const char *key, const struct pmem_volume *v)
+{
+	const struct claim_lookup *l = &o->config.lookup;
+	uint64_t interval_ns = v->retained ? VOLUME_LOOK_NS : CLAIM_LOOK_NS;
+	struct concern *c = find_concern(o, key);
+
+	if (!l->look || str_empty(v->volume_name) || !claim_lookup_finds(v->volume_name))
+		return;
+	if (c->looked_ns > 0 && now_ns(o) - c->looked_ns < interval_ns)
+		return;
+	c->looked_ns = now_ns(o);
+	l->look(l->self, v->volume_name, v->handle, on_claim_looked, work_new(o, key));
+}
+
+/* Not at once: the PersistentVolume with which the volume was deleted may be about to go. */
+static void look_for_use(struct volume_objects *o, const char *key, const struct pmem_volume *v)
+{
+	struct concern *c = find_concern(o, key);
+
+	if (c && c->looked_ns == 0)
+		c->looked_ns = now_ns(o);
+	else if (c)
+		look_for_claim(o, key, v);
+}
+
+/* The status of the record is right. */
+static void end_update(struct volume_objects *o, const char *key, const struct pmem_volume *v)
+{
+	const struct concern *c = find_concern(o, key);
+
+	if (str_eq(v->phase, "Retained")) {
+		look_for_use(o, key, v);
+		work_queue_end(o->queue, key, WORK_DONE);
+	} else if (!is_missed(o, c, v)) {
+		work_queue_end(o->queue, key, WORK_DONE);
+	} else if (c->is_unwanted) {
+		log_info("releasing the record of a volume that neither a node nor a claim has",
+			F_STR("volume", v->handle));
+		write_record(o, key, RECORD_RELEASE, v);
+	} else {
+		look_for_claim(o, key, v);
+		work_queue_end(o->queue, key, WORK_DONE);
+	}
+}
+
+/* An administrator has made a PersistentVolume for what was retained: it is a volume like any other again. */
+static bool take_use(const struct volume_objects *o, const char *key, struct pmem_volume *v)
+{
+	const struct concern *c = find_concern(o, key);
+
+	if (!v->retained || v->deleting || strv_len(v->nodes) == 0 || !c || !c->is_used)
+		return false;
+	v->retained = false;
+	return true;
+}
+
+/* Whether a call may be about to write the record, so that a status would be outdated at once. */
+static bool expects_outcome(struct volume_objects *o, const char *key, const struct pmem_volume *v)
+{
+	bool is_open = v->deleting ? strv_len(v->nodes) > 0 : !v->handle && !v->origin;
+
+	return is_open && now_ns(o) - note_version(o, key, v)->since_ns < CALL_NS;
+}
+
+static void update(struct volume_objects *o, const char *key, const struct pmem_volume *observed)
+{
+	CLEANUP(pmem_volume_freep) struct pmem_volume *v = pmem_volume_dup(observed);
+	CLEANUP(pmem_volume_freep) struct pmem_volume *status = NULL;
+	const struct volume_view view = {.nodes = nodes_of(o),
+		.cluster = o->config.controller->config.cluster,
+		.judge = o->config.lost ? lost_nodes_judge : NULL,
+		.user = o->config.lost};
+	bool added = !v->deleting && add_reported(o, v);
+	bool dropped = drop_absent(o, key, v);
+	bool used = take_use(o, key, v);
+	bool ends = strv_len(v->nodes) == 0 && (is_deleted(v) || !v->handle || v->origin);
+
+	if (ends && is_over(o, key, v)) {
+		write_record(o, key, RECORD_RELEASE, v);
+		return;
+	}
+	/* without nodes in the record, reports do not lead to it */
+	if (ends)
+		note_concern(o, key);
+	if (added || dropped || used) {
+		write_record(o, key, RECORD_SPEC, v);
+		return;
+	}
+	if (expects_nodes(o, observed)) {
+		note_concern(o, key);
+		work_queue_end(o->queue, key, WORK_DONE);
+		return;
+	}
+	status = volume_status_new(observed, &view);
+	if (pmem_volume_status_equal(status, observed))
+		end_update(o, key, observed);
+	else
+		write_record(o, key, RECORD_STATUS, status);
+}
+
+static void work(void *user, const char *key)
+{
+	struct volume_objects *o = user;
+	const struct pmem_volume *observed = find_record(o, key);
+	const struct concern *c = find_concern(o, key);
+
+	if (leaves_to_call(o, key) || (observed && expects_outcome(o, key, observed))) {
+		work_queue_end(o->queue, key, WORK_DONE);
+	} else if (observed) {
+		update(o, key, observed);
+	} else if (c && c->handle) {
+		look_for_record(o, key);
+	} else {
+		forget_concern(o, key);
+		work_queue_end(o->queue, key, WORK_DONE);
+	}
+}
+
+static void note_reported(struct volume_objects *o, const char *key, const char *handle)
+{
+	struct concern *c = note_concern(o, key);
+
+	free(c->handle);
+	c->handle = x_strdup(handle);
+}
+
+static void look_at_volume(struct volume_objects *o, const struct volume_report *v)
+{
+	struct volume_key key = volume_key_of_handle(v->id);
+
+	if (v->is_inline)
+		return;
+	if (v->phase != PHASE_ERASING && v->phase != PHASE_CREATING && !find_record(o, key.hex))
+		note_reported(o, key.hex, v->id);
+	work_queue_add(o->queue, key.hex);
+}
+
+static void look_at_records(struct volume_objects *o, const char *node_id)
+{
+	for (struct name_link *link = name_index_first(&o->by_node, node_id); link;
+		link = name_index_next(link))
+		work_queue_add(o->queue, OWNER_OF(link, struct recorded, link)->key.hex);
+}
+
+/* The records of what it has, and of what it should have. */
+static void look_at_node(struct volume_objects *o, const struct node *node)
+{
+	const struct volume_report *v;
+	size_t at = 0;
+
+	while ((v = node_next_volume(node, &at)) != NULL)
+		look_at_volume(o, v);
+	look_at_records(o, node->report.node_id);
+}
+
+static void node_changed(void *user, const struct node *node)
+{
+	struct volume_objects *o = user;
+
+	if (!informer_is_synced(o->objects))
+		return;
+	look_at_node(o, node);
+	work_queue_run(o->queue);
+}
+
+static void synced(void *user)
+{
+	struct volume_objects *o = user;
+	const struct node *const *nodes;
+	size_t n = node_table_nodes(nodes_of(o), &nodes);
+
+	for (size_t i = 0; i < n; i++)
+		look_at_node(o, nodes[i]);
+	work_queue_run(o->queue);
+}
+
+static void add_recorded(struct volume_objects *o, const struct volume_key *key, const char *node_id)
+{
+	size_t n = strlen(node_id) + 1;
+	struct recorded *r = x_calloc(1, sizeof(*r) + n);
+
+	r->key = *key;
+	memcpy(r->node_id, node_id, n);
+	name_index_add(&o->by_node, &r->link, r->node_id);
+	LIST_INSERT_HEAD(&o->recorded, r, all);
+}
+
+static void recorded_free(struct volume_objects *o, struct recorded *r)
+{
+	name_index_remove(&o->by_node, &r->link);
+	LIST_REMOVE(r, all);
+	free(r);
+}
+
+static void remove_recorded(struct volume_objects *o, const struct volume_key *key, const char *node_id)
+{
+	for (struct name_link *link = name_index_first(&o->by_node, node_id); link;
+		link = name_index_next(link)) {
+		struct recorded *r = OWNER_OF(link, struct recorded, link);
+
+		if (!str_eq(r->key.hex, key->hex))
+			continue;
+		recorded_free(o, r);
+		return;
+	}
+}
+
+static void object_changed(void *user, const char *name, const void *old, const void *new)
+{
+	const struct pmem_volume *before = old;
+	const struct pmem_volume *after = new;
+	struct volume_objects *o = user;
+	struct volume_key key = {0};
+
+	if (strlen(name) <= PMEM_VOLUME_KEY_LEN || name[PMEM_VOLUME_KEY_LEN] != '.')
+		return;
+	memcpy(key.hex, name, PMEM_VOLUME_KEY_LEN);
+	volume_events_changed(&o->config.events, before, after, now_ns(o));
+	for (size_t i = 0; before && i < strv_len(before->nodes); i++)
+		remove_recorded(o, &key, before->nodes[i]);
+	for (size_t i = 0; after && i < strv_len(after->nodes); i++)
+		add_recorded(o, &key, after->nodes[i]);
+	if (before && !after && before->handle && !before->deleting)
+		note_reported(o, key.hex, before->handle);
+	work_queue_add(o->queue, key.hex);
+	if (informer_is_synced(o->objects))
+		work_queue_run(o->queue);
+}
+
+void volume_objects_node_changed(struct volume_objects *o, const char *node_id)
+{
+	if (!informer_is_synced(o->objects))
+		return;
+	look_at_records(o, node_id);
+	work_queue_run(o->queue);
+}
+
+static void look_at_all(struct volume_objects *o)
+{
+	const struct recorded *r;
+	const struct concern *c;
+
+	o->looked_ns = now_ns(o);
+	LIST_FOREACH(c, &o->concerns, all)
+	{
+		work_queue_add(o->queue, c->key);
+	}
+	LIST_FOREACH(r, &o->recorded, all)
+	{
+		if (o->config.lost)
+			lost_nodes_expect(o->config.lost, r->node_id);
+	}
+}
+
+void volume_objects_tick(struct volume_objects *o)
+{
+	if (!informer_is_synced(o->objects))
+		return;
+	if (now_ns(o) - o->looked_ns >= LOOK_NS)
+		look_at_all(o);
+	work_queue_run(o->queue);
+}
+
+struct each_record {
+	void (*fn)(void *user, const struct pmem_volume *record);
+	void *user;
+};
+
+static void pass_record(void *user, const void *object)
+{
+	const struct each_record *each = user;
+
+	each->fn(each->user, object);
+}
+
+static void each_record(void *self, void (*fn)(void *user, const struct pmem_volume *record), void *user)
+{
+	const struct volume_objects *o = self;
+	struct each_record each = {fn, user};
+
+	if (informer_is_synced(o->objects))
+		informer_each(o->objects, pass_record, &each);
+}
+
+struct record_list volume_objects_records(struct volume_objects *o)
+{
+	return (struct record_list){.each = each_record, .self = o};
+}
+
+size_t volume_objects_pending(const struct volume_objects *o)
+{
+	return work_queue_pending(o->queue);
+}
+
+/* There are as many as volumes. What is written later is read again before it is deleted. */
+static void trim_record(void *object)
+{
+	struct pmem_volume *v = object;
+
+	free(TAKE_PTR(v->meta.uid));
+	free(TAKE_PTR(v->driver));
+}
+
+struct volume_objects *volume_objects_new(const struct volume_objects_config *config)
+{
+	static const struct informer_events events = {.changed = object_changed, .synced = synced};
+	struct volume_objects *o = x_calloc(1, sizeof(*o));
+
+	o->config = *config;
+	o->selector = x_asprintf(PMEM_LABEL_DRIVER "=%s", config->driver_name);
+	o->kind = kube_kind_pmem_volumes;
+	o->kind.label_selector = o->selector;
+	o->kind.trim = trim_record;
+	name_index_init(&o->index);
+	name_index_init(&o->by_node);
+	LIST_INIT(&o->works);
+	LIST_INIT(&o->concerns);
+	LIST_INIT(&o->recorded);
+	const struct work_queue_config queue = {.work = work,
+		.user = o,
+		.max_running = MAX_RUNNING,
+		.interval_ns = INTERVAL_NS,
+		.now_ns = queue_now};
+	o->queue = work_queue_new(&queue);
+	node_table_watch(config->controller->config.nodes, node_changed, o);
+	o->objects = informer_new(config->client, &o->kind, &events, o);
+	return o;
+}
+
+static void release_lists(struct volume_objects *o)
+{
+	struct volume_work *w;
+
+	LIST_FOREACH(w, &o->works, all)
+	{
+		w->owner = NULL;
+	}
+	for (struct concern *c = LIST_FIRST(&o->concerns), *next; c; c = next) {
+		next = LIST_NEXT(c, all);
+		concern_free(o, c);
+	}
+	for (struct recorded *r = LIST_FIRST(&o->recorded), *next; r; r = next) {
+		next = LIST_NEXT(r, all);
+		recorded_free(o, r);
+	}
+	name_index_done(&o->index);
+	name_index_done(&o->by_node);
+}
+
+void volume_objects_free(struct volume_objects *o)
+{
+	if (!o)
+		return;
+	node_table_unwatch(o->config.controller->config.nodes, node_changed, o);
+	informer_free(o->objects);
+	release_lists(o);
+	work_queue_free(o->queue);
+	free(o->selector);
+	free(o);
+}

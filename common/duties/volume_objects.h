@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * volume_objects.h - keeps PmemVolume objects in line with what the nodes report.
+ *
+ * CreateVolume and DeleteVolume write what they do into the volume's record themselves (controller.h). The
+ * leader does the rest: it shows in the status what nodes report, when the nodes of the record have
+ * registered or have had a lease time since the controller's start to do so; makes records of volumes that
+ * nodes report and no record knows; adds nodes that report a copy to the record, and takes out those that
+ * have none although they were asked, when nothing has been written for VOLUME_OBJECTS_SETTLED_NS; and
+ * releases the record of a deleted volume when no node erases it any more. The record of a volume that no
+ * node has, as after a driver of another version has deleted it, is released when neither a PersistentVolume
+ * nor a claim is there for it. The claim of a volume that becomes unreachable gets an Event. A retained
+ * volume for which there is a PersistentVolume again, some minutes after its node has returned, is retained
+ * no longer. The duty never asks a node for anything, and erases nothing.
+ *
+ * That a record is absent is concluded from a read that began after the informer did not have it. A record is
+ * left alone while this process works on a call for the volume; other replicas exclude each other by
+ * versions. Threads: the loop's; nothing blocks.
+ */
+#pragma once
+
+#include "controller/controller.h"
+#include "duties/claim_lookup.h"
+#include "duties/lost_nodes.h"
+#include "duties/orphans.h"
+#include "duties/volume_events.h"
+#include "kube/client.h"
+
+/* No call to a node lasts so long (controller.c): what it may have begun is in its report by then. */
+#define VOLUME_OBJECTS_SETTLED_NS 600000000000ULL
+
+struct volume_objects;
+
+struct volume_objects_config {
+	struct kube_client *client; /* borrowed, as all that follows; for the informer */
+	const char *driver_name;
+	struct controller *controller; /* and its node table, records and clock */
+	struct claim_lookup lookup;    /* .look NULL: records of volumes that no node has stay */
+	struct volume_events events;
+	struct lost_nodes *lost; /* NULL: no node is lost */
+};
+
+/** volume_objects_new() - begin to read and to watch. Return: never NULL; volume_objects_free(), before what
+ * it borrows and before the client that writes records is freed. */
+struct volume_objects *volume_objects_new(const struct volume_objects_config *config);
+
+/** volume_objects_free() - writes that have begun end on their own. NULL is allowed. */
+void volume_objects_free(struct volume_objects *o);
+DEFINE_CLEANUP(struct volume_objects *, volume_objects_free);
+
+/** volume_objects_node_changed() - cluster_nodes.h or lost_nodes.h has named @node_id. */
+void volume_objects_node_changed(struct volume_objects *o, const char *node_id);
+
+/** volume_objects_tick() - to be called each second. */
+void volume_objects_tick(struct volume_objects *o);
+
+/** volume_objects_records() - the records as the informer has them: none before its first list is complete.
+ * Valid as long as @o. */
+struct record_list volume_objects_records(struct volume_objects *o);
+
+/** volume_objects_pending() - how many objects wait to be looked at or written, for metrics. */
+size_t volume_objects_pending(const struct volume_objects *o);

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pool_backup.h - records, in case LVM's label on a device is lost, which namespaces have been in which
+ * volume group, and keeps copies of the groups' metadata.
+ *
+ * Below the folder (<statePath>/lvm): `namespaces/`, one record per namespace, named after its UUID, or after
+ * the region's identity if it has no labels; `copies/`, the metadata of each group as vgcfgbackup(8) writes
+ * it, replaced by LVM with each change (lvm_set_backup_dir()); `older/`, the last few copies that were
+ * replaced after a change by another program. A record is overwritten and never removed: the namespace that
+ * it names is only grouped again when LVM itself has emptied its metadata area. Threads: one at a time.
+ * Blocks on the disk and on LVM. Decision: docs/decisions/026.
+ */
+#pragma once
+
+#include "pmem/lvm/lvm.h"
+#include "pmem/nd/nd.h"
+
+/** pool_backup_folder() - the folder of the driver with this @state_path. Return: caller frees. */
+char *pool_backup_folder(const char *state_path);
+
+/**
+ * pool_backup_open() - create @state_path and the folder in it if they are missing, and let @l keep copies
+ * there. Idempotent. On failure @l keeps none. Return: 0, or -1 with ERR_NOT_FOUND (no parent of
+ * @state_path), ERR_EXHAUSTED (disk full), ERR_INTERNAL.
+ */
+int pool_backup_open(const char *state_path, struct lvm *l, struct error **err) MUST_CHECK;
+
+struct pool_record {
+	char *group; /* NULL: the namespace has not been in a group */
+	char *group_uuid;
+	char *pv_uuid;
+};
+
+/** pool_record_done() - release what @r owns; safe on a zeroed one. */
+void pool_record_done(struct pool_record *r);
+
+/** pool_backup_note() - record which namespaces of @inv are in which group of @report; unchanged records are
+ * not written. Durable. A failure does not stop the others. Return: 0, or -1 with the first failure, as
+ * file_write_atomic(). */
+int pool_backup_note(const char *folder, const struct nd_inventory *inv, const struct lvm_report *report,
+	struct error **err) MUST_CHECK;
+
+/** pool_backup_find() - the record of @ns, a namespace of @region. No record is found without a folder.
+ * Return: 0, or -1 with ERR_INTERNAL (cannot be read, or is damaged; it names the file). @ret:
+ * pool_record_done(). */
+int pool_backup_find(const char *folder, const struct nd_region *region, const struct nd_namespace *ns,
+	struct pool_record *ret, struct error **err) MUST_CHECK;
+
+/**
+ * pool_backup_catch_up() - let LVM write the copies that differ from the metadata in @report, because another
+ * program has changed it or a copy could not be written. The previous copy is moved to older/. A failure does
+ * not stop the others; incomplete groups are skipped. Return: 0, or -1 with the first failure, as lvm_run()
+ * or file.h.
+ */
+int pool_backup_catch_up(
+	const char *folder, struct lvm *l, const struct lvm_report *report, struct error **err) MUST_CHECK;
+
+/** pool_backup_stale() - names of complete groups in @report without a current copy of their metadata.
+ * Return: strv_free(), NULL when there are none. */
+char **pool_backup_stale(const char *folder, const struct lvm_report *report);
+
+/** A namespace that was in a group, but that LVM now shows in none. */
+struct pool_lost {
+	char *dev;     /* "namespace0.0" */
+	char *device;  /* "/dev/pmem0" */
+	char *group;   /* the group that it was in */
+	char *copy;    /* path of the newest copy of the group's metadata, or NULL */
+	char *command; /* shell command that restores it from @copy, or NULL */
+};
+
+struct pool_lost_list {
+	struct pool_lost *list;
+	size_t n;
+};
+
+/**
+ * pool_backup_lost() - namespaces of @inv that have a record, are in no group of @report, and were not
+ * removed from their group by LVM. A record that cannot be read is left out.
+ *
+ * The command works while volumes are in use: pvck(8) writes label, header and metadata and opens nothing
+ * exclusively. @ret: pool_lost_list_done().
+ */
+void pool_backup_lost(const char *folder, const struct nd_inventory *inv, const struct lvm_report *report,
+	struct pool_lost_list *ret);
+
+/** pool_lost_list_done() - release what @l owns; safe on a zeroed one. */
+void pool_lost_list_done(struct pool_lost_list *l);
+
+/** pool_lost_text() - describe what happened to @lost and what to do. Return: caller frees. */
+char *pool_lost_text(const struct pool_lost *lost);

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/pool_choice.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/parse.h"
+#include "os/fs.h"
+#include "pmem/best_fit.h"
+
+int pool_required_bytes(const struct volume_request *q, uint64_t *ret, struct error **err)
+{
+	char text[24];
+	uint64_t min_bytes = q->fs_type ? fs_min_bytes(q->fs_type) : 0;
+	uint64_t bytes = q->required_bytes > min_bytes ? q->required_bytes : min_bytes;
+
+	if (q->limit_bytes > 0 && bytes > q->limit_bytes)
+		return err_set(err, ERR_RANGE, "limit_bytes %llu is below the minimum of %s for %s",
+			(unsigned long long)q->limit_bytes, format_bytes(min_bytes, text), q->fs_type);
+	*ret = bytes;
+	return 0;
+}
+
+void pool_choice_done(struct pool_choice *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		free(c->list[i].uuid);
+	free(c->list);
+	*c = (struct pool_choice){0};
+}
+
+static int compare_candidates(const void *a, const void *b)
+{
+	const struct pool_candidate *x = a;
+	const struct pool_candidate *y = b;
+
+	if (x->avoided != y->avoided)
+		return x->avoided ? 1 : -1;
+	return best_fit_compare(x->max_volume_bytes, y->max_volume_bytes);
+}
+
+void pool_choice_find(const struct device_manager *devices, const struct device_list *seen,
+	const struct failing_pools *failing, uint64_t now_ns, const struct pool_request *q,
+	struct pool_choice *ret)
+{
+	struct pool_choice c = {0};
+
+	for (size_t i = 0; i < seen->n_pools; i++) {
+		const struct device_pool *p = &seen->pools[i];
+		uint64_t max_bytes = capacity_max_bytes(&p->capacity, q->sector);
+		uint64_t granted_bytes = device_fit(devices, p, q->sector, q->required_bytes);
+
+		if (p->complete && !p->closed && max_bytes > c.max_volume_bytes)
+			c.max_volume_bytes = max_bytes;
+		if (p->used_up && !p->closed && !c.used_up[0])
+			snprintf(c.used_up, sizeof(c.used_up), "%s in %s", p->used_up, p->name);
+		if (granted_bytes == UINT64_MAX)
+			continue;
+		if (q->limit_bytes > 0 && granted_bytes > q->limit_bytes) {
+			c.over_limit = true;
+			continue;
+		}
+		c.list = x_realloc(c.list, c.n + 1, sizeof(*c.list));
+		c.list[c.n++] = (struct pool_candidate){.uuid = x_strdup(p->uuid),
+			.avoided = failing_pools_avoids(failing, p->uuid, now_ns),
+			.granted_bytes = granted_bytes,
+			.max_volume_bytes = max_bytes};
+	}
+	if (c.n > 1)
+		qsort(c.list, c.n, sizeof(*c.list), compare_candidates);
+	*ret = c;
+}
+
+int pool_choice_require(const struct pool_choice *c, uint64_t required_bytes, struct error **err)
+{
+	char largest[24];
+
+	if (c->n > 0)
+		return 0;
+	if (c->over_limit)
+		return err_set(err, ERR_RANGE,
+			"%llu bytes, rounded up to what the pool can allocate, exceed limit_bytes",
+			(unsigned long long)required_bytes);
+	return err_set(err, ERR_EXHAUSTED,
+		"not enough space: %llu bytes needed, the largest possible volume has %s%s%s",
+		(unsigned long long)required_bytes, format_bytes(c->max_volume_bytes, largest),
+		c->used_up[0] ? "; no free " : "", c->used_up);
+}

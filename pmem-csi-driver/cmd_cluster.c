@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "base/names.h"
+#include "base/str.h"
+#include "cluster_check/cluster_reader.h"
+#include "cluster_check/cluster_report.h"
+#include "commands.h"
+#include "net/core/handshakes.h"
+#include "os/process.h"
+
+static const char help[] =
+	"usage: pmem-csi-driver cluster check [flags]\n"
+	"\n"
+	"Compares what Kubernetes knows with the driver's objects at the API server: PersistentVolumes and claims with\n"
+	"PmemVolumes, Nodes with PmemNodes, and both with CSIStorageCapacities. It examines no node, changes nothing, and\n"
+	"lists every difference with its reason, its object, and what can be done about it.\n"
+	"\n"
+	"  check  list what does not fit\n"
+	"\n"
+	"The API server and the account are those of the kubeconfig that $KUBECONFIG names, or of the pod:\n"
+	"`kubectl -n pmem-csi exec deploy/pmem-csi-controller -- pmem-csi-driver cluster check`. A difference is listed\n"
+	"if it is still there after five seconds, because volumes are created and deleted meanwhile.\n"
+	"\n"
+	"Exit status: 0 everything fits; 1 something does not; 2 wrong usage, or not all objects could be read.\n";
+
+/* The status of a volume follows its record within seconds, and a PmemNode its node (duties/). */
+#define SETTLE_S 5
+
+/* As wrong usage: a caller knows nothing of the cluster then either. */
+#define CLUSTER_UNKNOWN COMMAND_USAGE
+
+struct cluster_args {
+	struct options o;
+	const char *output;
+};
+
+/* What reading needs, in the order in which it is released. */
+struct connection {
+	struct kube_config *kube;
+	struct loop *loop;
+	struct handshakes *handshakes;
+	struct kube_client *client;
+};
+
+static void connection_done(struct connection *c)
+{
+	kube_client_free(c->client);
+	handshakes_free(c->handshakes);
+	loop_free(c->loop);
+	kube_config_free(c->kube);
+}
+
+static int connection_open(const struct options *o, struct connection *c, struct error **err)
+{
+	if (kube_config_find(&c->kube, err) < 0)
+		return err_wrap(err, "no API server: set $KUBECONFIG, or run this in the controller's pod");
+	if (loop_new(&c->loop, err) < 0)
+		return -1;
+	c->handshakes = handshakes_new(c->loop);
+	const struct kube_client_config config = {.loop = c->loop,
+		.handshakes = c->handshakes,
+		.kube = c->kube,
+		.qps = o->kube_qps,
+		.burst = o->kube_burst};
+	return kube_client_new(&config, &c->client, err);
+}
+
+static int look(const struct cluster_args *a, struct kube_client *client, struct cluster_lists *lists,
+	struct cluster_findings *findings, struct error **err)
+{
+	const char *namespace = a->o.namespace ? a->o.namespace : kube_client_namespace(client);
+
+	if (cluster_read(client, a->o.driver_name, namespace, lists, err) < 0)
+		return -1;
+	cluster_compare(lists, findings);
+	return 0;
+}
+
+static int look_again(const struct cluster_args *a, struct kube_client *client, struct cluster_lists *lists,
+	struct cluster_findings *findings, struct error **err)
+{
+	CLEANUP(cluster_findings_done) struct cluster_findings before = *findings;
+	const struct timespec settle = {.tv_sec = SETTLE_S};
+
+	*findings = (struct cluster_findings){0};
+	cluster_lists_done(lists);
+	(void)nanosleep(&settle, NULL);
+	if (look(a, client, lists, findings, err) < 0)
+		return -1;
+	cluster_findings_keep(findings, &before);
+	return 0;
+}
+
+static int check(const struct cluster_args *a, struct error **err)
+{
+	CLEANUP(connection_done) struct connection c = {0};
+	CLEANUP(cluster_lists_done) struct cluster_lists lists = {0};
+	CLEANUP(cluster_findings_done) struct cluster_findings findings = {0};
+	CLEANUP(buf_done) struct buf out = BUF_INIT(COMMAND_OUTPUT_MAX);
+	int status;
+
+	if (connection_open(&a->o, &c, err) < 0 || look(a, c.client, &lists, &findings, err) < 0)
+		return CLUSTER_UNKNOWN;
+	if (findings.n > 0 && look_again(a, c.client, &lists, &findings, err) < 0)
+		return CLUSTER_UNKNOWN;
+	if (str_eq(a->output, "json"))
+		cluster_report_json(&lists, &findings, &out);
+	else
+		cluster_report_text(&lists, &findings, &out);
+	status = command_print("cluster check", &out, findings.n > 0 ? COMMAND_MISMATCH : COMMAND_OK);
+	return status == COMMAND_BLIND ? CLUSTER_UNKNOWN : status;
+}
+
+static int check_usage(const struct cluster_args *a, char *const *rest, struct error **err)
+{
+	static const char *const commands[] = {"check", NULL};
+
+	if (!rest[0])
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "a command is needed: pmem-csi-driver cluster check");
+	if (!str_eq(rest[0], "check"))
+		return args_refuse_command(rest[0], commands, err);
+	if (rest[1])
+		return err_set(err, ERR_INVALID_ARGUMENT, "unexpected argument \"%s\"", rest[1]);
+	if (a->o.namespace && !name_is_object(a->o.namespace, NAME_NAMESPACE_MAX))
+		return err_set(err, ERR_INVALID_ARGUMENT, "-namespace \"%s\" is not the name of a namespace",
+			a->o.namespace);
+	if (a->o.kube_qps == 0 || a->o.kube_burst == 0)
+		return err_set(err, ERR_INVALID_ARGUMENT, "-kube-api-qps and -kube-api-burst must not be 0");
+	if (name_check_driver(a->o.driver_name, err) < 0)
+		return -1;
+	return program_check_format("-o", a->output, err);
+}
+
+static int run(struct cluster_args *a, int argc, char **argv, struct error **err)
+{
+	const struct opt table[] = {
+		{"o", OPT_STR, &a->output, "FORMAT", "text or json"},
+		{"drivername", OPT_STR, &a->o.driver_name, "NAME", "as for the controller"},
+		{"namespace", OPT_STR, &a->o.namespace, "NAME",
+			"as for the controller: namespace of the CSIStorageCapacity objects "
+			"(default: that of the pod or of the kubeconfig)"},
+		{"kube-api-qps", OPT_U32, &a->o.kube_qps, "N", "as for the controller"},
+		{"kube-api-burst", OPT_U32, &a->o.kube_burst, "N", "as for the controller"},
+		{"v", OPT_U32, &a->o.flags.verbosity, "N", "log verbosity; 5 and above shows debug messages"},
+		{"help", OPT_BOOL, &a->o.flags.show_help, NULL, "print this help and exit"},
+		{0},
+	};
+	CLEANUP(args_done) struct args args = {0};
+	CLEANUP(free_charp) char *text = args_help(help, table);
+
+	if (args_parse(table, argc, argv, &args, err) < 0)
+		return COMMAND_USAGE;
+	if (a->o.flags.show_help)
+		return process_print(text, err) < 0 ? CLUSTER_UNKNOWN : COMMAND_OK;
+	if (check_usage(a, args.rest, err) < 0)
+		return COMMAND_USAGE;
+	log_init("pmem-csi-driver", LOG_TEXT, a->o.flags.verbosity);
+	return check(a, err);
+}
+
+int cmd_cluster(int argc, char **argv)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct cluster_args a = {.o = options_default(), .output = "text"};
+	int status = run(&a, argc, argv, &err);
+
+	options_done(&a.o);
+	return err ? command_fail("cluster", err, status) : status;
+}

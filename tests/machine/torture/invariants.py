@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What has to be true after a crash, whatever was interrupted. Each finding is (invariant, text)."""
+
+import json
+
+from calls import Failed, Timeout, fields, until
+
+SETTLE_S = 60
+CAPACITY_S = 10
+
+INVARIANTS = {
+    "leak": "no device, mount, loop device or file is left that belongs to no volume",
+    "lost": "every volume whose creation was reported to the client is there, with its content",
+    "foreign": "no byte of foreign data has changed",
+    "erased": "nothing of a deleted volume can be read",
+    "capacity": "the capacity is what is free",
+    "retry": "the interrupted call succeeds when it is repeated",
+    "before": "when all is deleted, everything is as before",
+}
+
+
+def check_records(world, life, bystander, listed):
+    """State folder, devices, and what the driver lists are the same volumes."""
+    records, devices = set(world.records()), set(world.devices())
+    if devices - records:
+        yield "leak", f"devices without state: {sorted(devices - records)}"
+    if records - devices:
+        yield "lost", f"state without device: {sorted(records - devices)}"
+    if set(listed) != records:
+        yield "leak", f"listed are {sorted(listed)}, on record {sorted(records)}"
+    for volume in (bystander, life):
+        # kubelet names the others, and no call lists them by that name
+        if volume.exists and not volume.spec.get("ephemeral") and volume.id not in records:
+            yield "lost", f"{volume.id} is gone, and was not deleted"
+    for text in world.leaks():
+        yield "leak", text
+
+
+def check_mounts(world, life, bystander):
+    """Mounts are where volumes are in use, once each."""
+    allowed = [bystander.staging, bystander.targets[0]]
+    # no volume is left when it is over; before that, what was interrupted may have mounted or not
+    if not life.over or not world.is_settled():
+        allowed += [life.staging, *life.targets]
+    elif life.spec.get("ephemeral"):
+        allowed += life.targets
+    mounts = world.mounts()
+    for path in mounts:
+        if path not in allowed:
+            yield "leak", f"mount at {path}"
+        elif mounts.count(path) > 1:
+            yield "leak", f"{mounts.count(path)} mounts at {path}"
+
+
+def check_foreign(world, before):
+    now = world.foreign()
+    for path, content in before.items():
+        if now.get(path) != content:
+            yield "foreign", f"{path} has changed"
+
+
+def check_capacity(world, driver):
+    found = []
+
+    def adds_up():
+        found[:] = fields(driver.call("capacity"))["available_capacity"]
+        return int(found[0]) == world.free_bytes()
+
+    try:
+        until("capacity", adds_up, CAPACITY_S)
+    except Timeout:
+        yield "capacity", f"{found[0]} bytes are said to be free, {world.free_bytes()} are"
+
+
+def check_erased(world, life, bystander):
+    is_gone = not set(world.records()) - {bystander.id}
+    if life.erases() and life.over and is_gone:
+        for place in world.readable(life.pattern):
+            yield "erased", f"content of {life.name} is readable at {place}"
+
+
+def check_settled(world, driver):
+    def settled():
+        driver.check()
+        return world.is_settled()
+
+    try:
+        until("unfinished volumes are cleared away", settled, SETTLE_S)
+    except Timeout:
+        yield "leak", f"unfinished: {world.records()}"
+
+
+def check_all(world, driver, life, bystander, foreign):
+    """After a crash and the start that follows. Raises calls.Died if the driver is killed meanwhile."""
+    findings = list(check_settled(world, driver))
+    try:
+        listed = [e["volume"]["volumeId"] for e in json.loads(driver.call("-o", "json", "list"))["entries"]]
+    except Failed as failure:
+        return [("retry", str(failure))]
+    findings += check_records(world, life, bystander, listed)
+    findings += check_mounts(world, life, bystander)
+    findings += check_foreign(world, foreign)
+    findings += check_capacity(world, driver)
+    findings += check_erased(world, life, bystander)
+    for volume in (bystander, life):
+        lost = volume.content_is_lost()
+        if lost:
+            findings.append(("lost", lost))
+    return findings
+
+
+def check_end(world, before):
+    """When the life is over."""
+    now = world.remains()
+    for what, wanted in before.items():
+        if now[what] != wanted:
+            return [("before", f"{what}: {now[what]}, before {wanted}")]
+    return []

@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The lives of volumes of each kind, call by call; see KINDS."""
+
+import os
+
+from calls import Failed, fields, until
+
+MIB = 1 << 20
+RETRY_S = 60
+# Errors after which a caller retries by itself; "in use" is a mkfs that outlived its driver.
+AGAIN = ("ABORTED", "UNAVAILABLE")
+
+# create: flags of CreateVolume; block: is a device at its target; erases: nothing may be readable afterwards
+KINDS = {
+    "ext4": {"create": ["-size", "16Mi", "-fs", "ext4"], "use": ["-fs", "ext4"]},
+    "xfs": {"create": ["-size", "300Mi", "-fs", "xfs"], "use": ["-fs", "xfs"]},
+    "fileio": {
+        "create": ["-size", "16Mi", "-fs", "ext4", "-parameter", "usage=FileIO"],
+        "use": ["-fs", "ext4", "-parameter", "usage=FileIO"],
+    },
+    "kept": {
+        "create": ["-size", "16Mi", "-fs", "ext4", "-parameter", "eraseafter=false"],
+        "use": ["-fs", "ext4", "-parameter", "eraseafter=false"],
+        "erases": False,
+    },
+    # its erasure is recorded on the way (volumes_erase.c, CHECKPOINT_BYTES)
+    "large": {"create": ["-size", "1100Mi", "-fs", "ext4"], "use": ["-fs", "ext4"]},
+    "block": {"create": ["-size", "16Mi", "-block"], "use": ["-block"], "block": True},
+    "sector-block": {
+        "create": ["-size", "16Mi", "-block", "-parameter", "usage=FileIO"],
+        "use": ["-block", "-parameter", "usage=FileIO"],
+        "block": True,
+    },
+    "ephemeral": {
+        "use": ["-fs", "ext4", "-parameter", "csi.storage.k8s.io/ephemeral=true", "-parameter", "size=16Mi"],
+        "ephemeral": True,
+    },
+}
+
+
+class Lost(Exception):
+    """Content is not what was written."""
+
+
+class NotErased(Exception):
+    """Content of another volume is there."""
+
+
+def pattern(seed):
+    """16 bytes that occur nowhere else, none of them zero: among zeros they are found fast."""
+    return b"\xa7torture" + f"{seed:08x}".encode()
+
+
+class Life:
+    """One volume. Each step may be repeated; what is expected now is in known, mounted and written."""
+
+    def __init__(self, world, driver, kind, number):
+        self.world, self.driver, self.kind, self.number = world, driver, kind, number
+        self.spec = KINDS[kind]
+        self.name = f"life-{kind}-{number}"
+        self.id = "csi-" + f"{number:064x}" if self.spec.get("ephemeral") else None
+        self.pattern = pattern(number)
+        self.staging = world.kubelet_path(f"staging/{self.name}")
+        self.targets = [world.kubelet_path(f"pods/{self.name}-{i}") for i in range(2)]
+        self.exists = False  # as the client has learned
+        self.written = False
+        self.touched = False
+        self.over = False
+        self.context = []
+        self.retries = 0
+
+    def is_block(self):
+        return self.spec.get("block", False)
+
+    def erases(self):
+        return self.spec.get("erases", True)
+
+    def steps(self):
+        if self.spec.get("ephemeral"):
+            return [self.publish, self.write, self.unpublish]
+        return [
+            self.create,
+            self.stage,
+            self.publish,
+            self.write,
+            self.publish_again,
+            self.unpublish_again,
+            self.unpublish,
+            self.unstage,
+            self.delete,
+        ]
+
+    def rest(self, step, power_lost):
+        """The steps from one that was interrupted on; with the power the mounts went, and kubelet stages again."""
+        steps = self.steps()
+        at = [s.__name__ for s in steps].index(step)
+        if not power_lost or step in ("create", "delete"):
+            return steps[at:]
+        if self.spec.get("ephemeral"):
+            return steps[at:] if step == "publish" else [self.unpublish]
+        if step in ("stage", "publish", "write", "publish_again"):
+            return steps[1:]
+        return [*steps[at:-1], self.stage, self.unstage, *steps[-1:]]
+
+    def suppose(self, step):
+        """What is known when a step was interrupted of which nothing else is."""
+        names = [s.__name__ for s in self.steps()]
+        at = names.index(step)
+        self.over = step == names[-1]
+        self.exists = at > 0 and not self.over
+        self.written = at > names.index("write") and not self.over
+
+    def call(self, *arguments):
+        """A call, and again while the driver says that the time has not come."""
+        refusals = []
+
+        def attempt():
+            try:
+                return (self.driver.call(*arguments),)
+            except Failed as failure:
+                if failure.code not in AGAIN and "in use" not in str(failure):
+                    raise
+                refusals.append(failure)
+                return None
+
+        answer = until(f"{arguments}: {refusals}", attempt, RETRY_S)
+        self.retries += len(refusals)
+        return answer[0]
+
+    def use_flags(self):
+        return [*self.spec["use"], *self.context]
+
+    def create(self):
+        answer = fields(self.call(*self.spec["create"], "create", self.name))
+        volume_id = answer["volume_id"][0]
+        if self.id and self.id != volume_id:
+            raise AssertionError(f"created again as {volume_id}, not {self.id}")
+        self.id = volume_id
+        self.context = []
+        for key, values in answer.items():
+            if key.startswith("volume_context."):
+                self.context += ["-parameter", f"{key.split('.', 1)[1]}={values[0]}"]
+        self.exists = True
+        self.world.saw_device(self)
+
+    def stage(self):
+        os.makedirs(self.staging, exist_ok=True)
+        self.call(*self.use_flags(), "stage", self.id, self.staging)
+        self.require_content()
+
+    def publish(self):
+        staging = "" if self.spec.get("ephemeral") else self.staging
+        self.call(*self.use_flags(), "publish", self.id, staging, self.targets[0])
+        if self.spec.get("ephemeral"):
+            self.exists = True
+            self.world.saw_device(self)
+
+    def write(self):
+        content = self.pattern * (MIB // len(self.pattern))
+        path = self.targets[0] if self.is_block() else self.targets[0] + "/data"
+        flags = os.O_WRONLY | (0 if self.is_block() else os.O_CREAT)
+        if self.is_block() and not self.touched:
+            self.require_zeros(path)
+        self.touched = True
+        fd = os.open(path, flags, 0o600)
+        try:
+            for offset in self.offsets(fd):
+                os.pwrite(fd, content, offset)
+            os.fsync(fd)
+        finally:
+            os.close(fd)
+        self.written = True
+        # what one driver wrote the next one has to serve
+        self.driver.check()
+
+    def offsets(self, fd):
+        """Where there is content: of a device also at its end, which is erased last."""
+        return [MIB, os.lseek(fd, 0, os.SEEK_END) - MIB] if self.is_block() else [0]
+
+    def publish_again(self):
+        self.call("-readonly", *self.use_flags(), "publish", self.id, self.staging, self.targets[1])
+
+    def unpublish_again(self):
+        self.call("unpublish", self.id, self.targets[1])
+
+    def unpublish(self):
+        if self.spec.get("ephemeral"):
+            self.exists = self.written = False
+            self.over = True
+        self.call("unpublish", self.id, self.targets[0])
+
+    def unstage(self):
+        self.call("unstage", self.id, self.staging)
+        if os.path.exists(self.staging):
+            os.rmdir(self.staging)
+
+    def delete(self):
+        self.exists = self.written = False
+        self.over = True
+        self.call("delete", self.id)
+
+    def require_zeros(self, path):
+        """A new block volume shows nothing of those before it."""
+        with open(path, "rb") as f:
+            while chunk := f.read(MIB):
+                if chunk.count(0) != len(chunk):
+                    raise NotErased(f"{self.name}: a new block volume holds something")
+
+    def require_content(self):
+        lost = self.content_is_lost()
+        if lost:
+            raise Lost(lost)
+
+    def content_is_lost(self):
+        """What is wrong with the content, where it can be seen; else None."""
+        if not self.written:
+            return None
+        for path in [self.staging, *self.targets]:
+            if not self.world.shows_volume(path):
+                continue
+            file = path if self.is_block() else path + "/data"
+            try:
+                fd = os.open(file, os.O_RDONLY)
+                try:
+                    found = [os.pread(fd, MIB, offset) for offset in self.offsets(fd)]
+                finally:
+                    os.close(fd)
+            except OSError as error:
+                return f"{self.name}: {error}"
+            if set(found) != {self.pattern * (MIB // len(self.pattern))}:
+                return f"{self.name}: other content at {file}"
+        return None

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What there is beside the driver: files, devices and mounts as the kernel shows them, and things of strangers."""
+
+import glob
+import hashlib
+import json
+import os
+import re
+import subprocess
+
+MIB = 1 << 20
+
+
+def digest(path):
+    with open(path, "rb") as f:
+        return hashlib.file_digest(f, "sha256").hexdigest()
+
+
+def contains(path, pattern):
+    """Whether a file or device has the pattern anywhere; holes are passed over."""
+    with open(path, "rb", buffering=0) as f:
+        end, at, rest = f.seek(0, os.SEEK_END), 0, b""
+        while at < end:
+            try:
+                data = os.lseek(f.fileno(), at, os.SEEK_DATA)
+            except OSError:  # ENXIO: only holes are left; devices have none
+                return False
+            rest = rest if data == at else b""
+            f.seek(data)
+            chunk = f.read(4 * MIB)
+            if not chunk:
+                return False
+            if pattern in rest + chunk:
+                return True
+            rest = chunk[-len(pattern) :]
+            at = data + len(chunk)
+    return False
+
+
+def mount_points(below):
+    """Paths of mounts beneath a folder, once for each mount."""
+    found = []
+    with open("/proc/self/mountinfo") as table:
+        for line in table:
+            path = line.split()[4].encode().decode("unicode_escape")
+            if path.startswith(below + "/"):
+                found.append(path)
+    return sorted(found)
+
+
+def tree(folder):
+    """Every path beneath a folder, without what is mounted there."""
+    found = []
+    mounted = set(mount_points(folder))
+    for path, folders, files in os.walk(folder):
+        found += [os.path.join(path, name) for name in folders + files]
+        folders[:] = [name for name in folders if os.path.join(path, name) not in mounted]
+    return sorted(found)
+
+
+class World:
+    """A state folder and a kubelet's folder beneath a working folder; its subclasses add the devices."""
+
+    program_arguments = []
+    kinds = ["ext4", "xfs", "fileio", "kept", "block", "ephemeral"]
+
+    def __init__(self, work):
+        self.work = work
+        self.state = work + "/state"
+        self.kubelet = work + "/kubelet"
+        for folder in (self.kubelet + "/staging", self.kubelet + "/pods"):
+            os.makedirs(folder, exist_ok=True)
+
+    def kubelet_path(self, name):
+        return f"{self.kubelet}/{name}"
+
+    def mounts(self):
+        return mount_points(self.kubelet)
+
+    def shows_volume(self, path):
+        return path in self.mounts()
+
+    def records(self):
+        """Phases in the state folder, by ID."""
+        found = {}
+        for name in os.listdir(self.state):
+            stem, _, phase = name.rpartition(".")
+            if stem and phase in ("creating", "json", "erasing"):
+                found.setdefault(stem, []).append(phase)
+        return found
+
+    def is_settled(self):
+        return all(phases == ["json"] for phases in self.records().values())
+
+    def state_files(self):
+        """All but the lock, which holds no data, and what is kept about volume groups, which outlives the volumes."""
+        found = {}
+        for name in sorted(os.listdir(self.state)):
+            if name not in (".lock", "lvm"):
+                with open(f"{self.state}/{name}", "rb") as f:
+                    found[name] = f.read().decode("latin-1")
+        return found
+
+    def remains(self):
+        """Everything that must be as before when all volumes of a life are gone."""
+        return {
+            "state": self.state_files(),
+            "mounts": self.mounts(),
+            "kubelet": tree(self.kubelet),
+            "devices": self.devices(),
+            "beside": self.beside(),
+        }
+
+
+class FakeWorld(World):
+    """Fake devices: loop devices over images. A deleted image stays readable through a link to it, as a medium does."""
+
+    kinds = [*World.kinds, "large"]
+    regions, region_bytes = 2, 4 << 30
+    stranger = "stranger-0123456789"
+
+    def __init__(self, work):
+        super().__init__(work)
+        self.folder = work + "/fake"
+        self.seen = work + "/seen"
+        self.file = work + "/foreign.img"
+        os.makedirs(self.seen)
+        self.arguments = [
+            "-deviceManager=fake",
+            f"-fakePath={self.folder}",
+            f"-fakeRegionSize={self.region_bytes}",
+        ]
+
+    def add_strangers(self):
+        """A foreign device in a pool of ours, a file in the state folder, and a loop device on its own."""
+        with open(self.folder + "/model.json") as f:
+            model = json.load(f)
+        size = 4 * MIB
+        device = {
+            "id": self.stranger,
+            "identity": "8f6c8a1e-54a3-4f1b-9d58-0c5b6c3f2a11",
+            "pool": model["pools"][0],
+            "offset": self.region_bytes // 2,
+            "size": size,
+        }
+        self.strange_image = f"{self.folder}/{self.stranger}.image"
+        for path in (self.strange_image, self.file):
+            with open(path, "wb") as f:
+                f.write(b"not ours" * (size // 8))
+        with open(f"{self.folder}/{self.stranger}.device", "w") as f:
+            json.dump(device, f)
+        with open(self.state + "/notes.txt", "w") as f:
+            f.write("not ours\n")
+        attach = ["losetup", "--find", "--show", self.file]
+        self.loop = subprocess.run(attach, check=True, capture_output=True, text=True).stdout.strip()
+
+    def foreign(self):
+        """What must never change."""
+        files = [self.strange_image, f"{self.folder}/{self.stranger}.device", self.file, self.loop]
+        files.append(self.state + "/notes.txt")
+        return {path: digest(path) if os.path.exists(path) else "gone" for path in files}
+
+    def devices(self):
+        """Sizes by ID, ours only."""
+        found = {}
+        for path in glob.glob(self.folder + "/*.device"):
+            with open(path) as f:
+                device = json.load(f)
+            found[device["id"]] = device["size"]
+        found.pop(self.stranger, None)
+        return found
+
+    def free_bytes(self):
+        return self.regions * self.region_bytes - 4 * MIB - sum(self.devices().values())
+
+    def loops(self):
+        """Names of the images under loop devices."""
+        found = []
+        for path in glob.glob("/sys/block/loop*/loop/backing_file"):
+            try:
+                with open(path) as f:
+                    backing = f.read().strip()
+            except OSError:
+                continue
+            if os.path.dirname(backing) == self.folder:
+                found.append(os.path.basename(backing))
+        return sorted(found)
+
+    def beside(self):
+        """What belongs to devices and can be left over without them."""
+        files = [name for name in os.listdir(self.folder) if name != ".lock"]
+        return {"loops": self.loops(), "files": sorted(files)}
+
+    def leaks(self):
+        ours = sorted(volume + ".image" for volume in self.devices())
+        found = []
+        if self.loops() != ours:
+            found.append(f"loop devices over {self.loops()}, not {ours}")
+        wanted = sorted([*ours, self.stranger + ".image"])
+        images = sorted(name for name in os.listdir(self.folder) if name.endswith((".image", ".tmp")))
+        if images != wanted:
+            found.append(f"images {images}, not {wanted}")
+        return found
+
+    def saw_device(self, life):
+        """Keeps hold of the medium of a life's volume."""
+        for path in glob.glob(f"{self.folder}/*.image"):
+            link = f"{self.seen}/{os.path.basename(path)}.{os.stat(path).st_ino}"
+            if not os.path.exists(link) and self.stranger not in path and "bystander" not in path:
+                os.link(path, link)
+
+    def forget_devices(self):
+        for path in glob.glob(self.seen + "/*"):
+            os.unlink(path)
+
+    def readable(self, pattern):
+        """Where a pattern can be read that was erased."""
+        return [path for path in glob.glob(self.seen + "/*") if contains(path, pattern)]
+
+    def clean_up(self):
+        for path in reversed(self.mounts()):
+            subprocess.run(["umount", "-l", path], check=False)
+        for path in glob.glob("/sys/block/loop*/loop/backing_file"):
+            try:
+                with open(path) as f:
+                    ours = f.read().startswith(self.work + "/")
+            except OSError:
+                continue
+            if ours:
+                name = re.fullmatch(r"/sys/block/(loop\d+)/.*", path)[1]
+                subprocess.run(["losetup", "--detach", "/dev/" + name], check=False)
