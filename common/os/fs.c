@@ -128,13 +128,27 @@ static int make_xfs(const char *device, const char *uuid, int timeout_ms, struct
 	return STEP("mkfs-xfs", spawn_check(argv, NULL, timeout_ms, err));
 }
 
+/* What mke2fs (misc/util.c, check_mount()) and mkfs.xfs (libxfs/init.c, libxfs_device_open()) print when
+ * another program has opened the device exclusively; their exit status is that of any failure. */
+static bool says_device_is_held(const char *text)
+{
+	return strstr(text, "apparently in use by the system") || strstr(text, "Device or resource busy");
+}
+
 int fs_make(const char *fstype, const char *device, const char *uuid, int timeout_ms, struct error **err)
 {
+	int rc;
+
 	if (str_eq(fstype, "ext4"))
-		return make_ext4(device, uuid, timeout_ms, err);
-	if (str_eq(fstype, "xfs"))
-		return make_xfs(device, uuid, timeout_ms, err);
-	return err_set(err, ERR_INVALID_ARGUMENT, "file system type \"%s\" is neither ext4 nor xfs", fstype);
+		rc = make_ext4(device, uuid, timeout_ms, err);
+	else if (str_eq(fstype, "xfs"))
+		rc = make_xfs(device, uuid, timeout_ms, err);
+	else
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "file system type \"%s\" is neither ext4 nor xfs", fstype);
+	if (rc < 0 && (*err)->code == ERR_INTERNAL && says_device_is_held((*err)->msg))
+		err_recode(err, ERR_UNAVAILABLE);
+	return rc;
 }
 
 /* fs/ext4/ext4.h, struct ext4_super_block; fs/xfs/libxfs/xfs_format.h, struct xfs_dsb */

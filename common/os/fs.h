@@ -81,7 +81,8 @@ int fs_check(const char *fstype, const char *device, int timeout_ms, char **ret_
  * @uuid:       UUID of the new file system, as text; NULL: a random one
  * @timeout_ms: bound for mkfs
  *
- * Return: 0, or -1 with ERR_INVALID_ARGUMENT (unknown type), ERR_DEADLINE, ERR_INTERNAL (mkfs' last line).
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT (unknown type), ERR_DEADLINE, ERR_UNAVAILABLE (another program
+ * holds the device; nothing was written), ERR_INTERNAL (mkfs' last line).
  */
 int fs_make(const char *fstype, const char *device, const char *uuid, int timeout_ms,
 	struct error **err) MUST_CHECK;

@@ -80,7 +80,7 @@ static enum err_code mount_error_code(int os_errno)
 	case EINVAL:
 		return ERR_INVALID_ARGUMENT;
 	case EBUSY:
-		return ERR_PRECONDITION;
+		return ERR_UNAVAILABLE; /* another program holds the device */
 	default:
 		return ERR_INTERNAL;
 	}

@@ -21,7 +21,7 @@
  * NULL
  *
  * Not idempotent: the caller looks at the mount table first. Return: 0, or -1 with ERR_INVALID_ARGUMENT (the
- * kernel refuses the options; named), ERR_PRECONDITION (device busy), ERR_INTERNAL.
+ * kernel refuses the options; named), ERR_UNAVAILABLE (another program holds the device), ERR_INTERNAL.
  */
 int mount_device(const char *device, int target_fd, const char *fstype, const char *const *options,
 	struct error **err) MUST_CHECK;

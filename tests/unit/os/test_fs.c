@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/mem.h"
+#include "os/blockdev.h"
 #include "os/spawn.h"
 #include "unit/os/scratch.h"
 
@@ -249,6 +250,19 @@ START_TEST(making_says_why_it_failed)
 }
 END_TEST
 
+START_TEST(a_device_that_is_held_may_be_free_later)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(scratch_disk_done) struct scratch_disk disk = scratch_disk("disk", MIB(300));
+	CLEANUP(fd_closep) int held = -1;
+
+	ASSERT_OK(blockdev_open_exclusive(disk.path, &held, &err));
+	ASSERT_FAILS(fs_make("ext4", disk.path, NULL, TIMEOUT_MS, &err), ERR_UNAVAILABLE, "in use");
+	ASSERT_FAILS(fs_make("xfs", disk.path, NULL, TIMEOUT_MS, &err), ERR_UNAVAILABLE, "busy");
+	assert_probe(disk.path, "");
+}
+END_TEST
+
 START_TEST(only_two_types_are_known)
 {
 	ck_assert(fs_known("ext4"));
@@ -334,6 +348,6 @@ SCRATCH_MAIN("os/fs", an_empty_device_and_unknown_data_hold_nothing, what_is_the
 	a_file_system_beside_a_partition_table_is_ambivalent, a_damaged_superblock_is_still_a_file_system,
 	a_physical_volume_with_a_wrong_checksum_is_not_empty, an_unreadable_device_is_an_error_not_empty,
 	xfs_works_at_every_size_from_its_minimum_on, ext4_knows_the_stripe_and_works_from_its_minimum_on,
-	making_says_why_it_failed, only_two_types_are_known, files_of_an_xfs_inherit_the_extent_size,
-	the_superblock_tells_uuid_and_use, a_sound_file_system_needs_no_verdict,
-	a_checker_that_cannot_work_is_a_verdict_only)
+	making_says_why_it_failed, a_device_that_is_held_may_be_free_later, only_two_types_are_known,
+	files_of_an_xfs_inherit_the_extent_size, the_superblock_tells_uuid_and_use,
+	a_sound_file_system_needs_no_verdict, a_checker_that_cannot_work_is_a_verdict_only)

@@ -125,7 +125,7 @@ START_TEST(a_device_held_exclusively_is_busy)
 	CLEANUP(fd_closep) int holder = open(disk.path, O_RDWR | O_EXCL | O_CLOEXEC);
 
 	ck_assert_int_ge(holder, 0);
-	ASSERT_FAILS(mount_device(disk.path, target, "ext4", NULL, &err), ERR_PRECONDITION, disk.path);
+	ASSERT_FAILS(mount_device(disk.path, target, "ext4", NULL, &err), ERR_UNAVAILABLE, disk.path);
 }
 END_TEST
 
