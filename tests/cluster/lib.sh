@@ -35,7 +35,7 @@ machine_on() {
 		[ "$other" = "$name" ] || neighbours+=("$(pods_of "$other")@$(address_of "$other")")
 	done
 	start "$name" "$cluster_home/../machine/lab/vm" --keep --run-dir "$KUBE_RUN/hardware/$name" --script "$cluster_home/guest-node" \
-		--timeout 999999 --start-timeout 300 --state-dir /var/lib --early-writeback --memory 2560 \
+		--timeout 999999 --start-timeout 150 --state-dir /var/lib --early-writeback --memory 2560 \
 		--tap "tap$n" --mac "52:54:00:00:00:0$n" --first-slot $(((n - 1) * 2)) \
 		"LAB_HOSTNAME=$name" "NODE=$name" "ADDRESS=$(address_of "$name")" "GATEWAY=$(address 1)" "PODS=$(pods_of "$name")" \
 		"NEIGHBOURS=${neighbours[*]}" "POD_NETWORK=$POD_NETWORK" "DNS=$DNS" \
@@ -46,6 +46,17 @@ machine_on() {
 machine_cut() {
 	kill -USR1 "$(pid_of "$1")" || die "$1 is off"
 	wait_for 120 "the end of $1" is_stopped "$1" || die "$1 goes on without power"
+}
+
+# machine_returns NAME CONDITION...: waits until it holds after the machine was switched on. A guest that does not come up is
+# switched on again twice, after 150 s each.
+machine_returns() {
+	local name=$1
+	shift
+	wait_for 900 "$name to be back" "$@" || {
+		tail -n 8 "$KUBE_RUN/log/$name.log" | sed 's/^/error: /'
+		return 1
+	}
 }
 
 # machine_off NAME: in good order.
