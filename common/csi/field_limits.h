@@ -5,7 +5,7 @@
  *
  * Strings: at most 128 bytes, paths at most 4096; a map or a list of strings: at most 4 KiB in all ("Size
  * Limits" in the specification). That strings are UTF-8 was checked when they were unpacked
- * (net/grpc/grpc_message.h). Threads: safe.
+ * (net/grpc/grpc_protobuf.h). Threads: safe.
  */
 #pragma once
 

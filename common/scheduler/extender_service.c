@@ -283,15 +283,6 @@ void extender_service_reservations_changed(struct extender_service *s)
 		loop_timer_set(s->timer, 0, /* repeat_ms= */ 0);
 }
 
-static int check_room(const struct extender_service *s, struct error **err)
-{
-	size_t max = s->config.max_pods > 0 ? s->config.max_pods : SCHED_PODS_MAX;
-
-	if (reservations_count(s->config.reservations).pods < max)
-		return 0;
-	return err_set(err, ERR_EXHAUSTED, "the limit of %zu pods that are being scheduled is reached", max);
-}
-
 void extender_service_filter(void *self, struct http_call *call)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -305,7 +296,7 @@ void extender_service_filter(void *self, struct http_call *call)
 	/* its previous reservation belongs to an attempt that failed */
 	reservations_drop_pod(s->config.reservations, a->pod_uid);
 	a->again = find_kept(s, a->pod_uid) != NULL;
-	if (a->needs.n > 0 && check_room(s, &err) < 0)
+	if (a->needs.n > 0 && reservations_check_limit(s->config.reservations, s->config.max_pods, &err) < 0)
 		answer_error(a, err);
 	else if (!needs_nothing(a) && must_wait(a, a->begin_ns))
 		park(a);

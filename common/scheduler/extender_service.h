@@ -21,10 +21,6 @@
 
 #define SCHED_WAIT_MS 250
 
-/* How many pods may have passed and not be bound yet; for further ones the reply has an Error. Every client
- * that reaches the server can invent pods, and each is kept for RESERVATION_NS. */
-#define SCHED_PODS_MAX 8192
-
 /* For metrics. */
 struct extender_service_observer {
 	/* @verb: "filter", "prioritize" or "preempt"; @failed: with an Error; @took_ns: the time it waited
@@ -39,7 +35,7 @@ struct extender_service_config {
 	const struct sched_nodes *nodes;
 	struct reservations *reservations;
 	enum sched_policy policy;
-	size_t max_pods;                           /* on their way at a time; 0: SCHED_PODS_MAX */
+	size_t max_pods;                           /* as of reservations_check_limit() */
 	struct extender_service_observer observer; /* .ended NULL: none */
 };
 

@@ -697,3 +697,12 @@ struct reservations_count reservations_count(const struct reservations *r)
 {
 	return (struct reservations_count){r->pods_by_uid.n, r->n_undecided, r->n_placed};
 }
+
+int reservations_check_limit(const struct reservations *r, size_t max_pods, struct error **err)
+{
+	size_t max = max_pods > 0 ? max_pods : RESERVATIONS_PODS_MAX;
+
+	if (r->pods_by_uid.n < max)
+		return 0;
+	return err_set(err, ERR_EXHAUSTED, "the limit of %zu pods that are being scheduled is reached", max);
+}

@@ -14,6 +14,7 @@
  */
 #pragma once
 
+#include "base/error.h"
 #include "scheduler/pod_needs.h"
 #include "scheduler/sched_nodes.h"
 
@@ -144,5 +145,13 @@ struct reservations_count {
 	size_t volumes_decided;
 };
 
-/** reservations_count() - for limits and metrics. */
+/** reservations_count() - for metrics. */
 struct reservations_count reservations_count(const struct reservations *r);
+
+/* How many pods may have passed and not be bound yet; for further ones the reply has an Error. Every client
+ * that reaches the server can invent pods, and each is kept for RESERVATION_NS. */
+#define RESERVATIONS_PODS_MAX 8192
+
+/** reservations_check_limit() - whether a further pod may get reservations. @max_pods: pods that are being
+ * scheduled at a time; 0: RESERVATIONS_PODS_MAX. Return: 0, or -1 with ERR_EXHAUSTED. */
+int reservations_check_limit(const struct reservations *r, size_t max_pods, struct error **err) MUST_CHECK;

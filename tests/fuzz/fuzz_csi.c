@@ -14,7 +14,7 @@
 #include "fuzz/confine.h"
 #include "fuzz/csi_node.h"
 #include "fuzz/fuzz.h"
-#include "net/grpc/grpc_message.h"
+#include "net/grpc/grpc_protobuf.h"
 #include "net/limits.h"
 
 #define STEPS_MAX 16
@@ -33,13 +33,13 @@ static int call(
 	ProtobufCMessage *request;
 	struct span packed;
 
-	if (grpc_message_unpack(m->request, message, c->arena, &request, err) < 0)
+	if (grpc_protobuf_unpack(m->request, message, c->arena, &request, err) < 0)
 		return -1;
 	ProtobufCMessage *reply = arena_alloc(c->arena, m->reply->sizeof_message);
 	protobuf_c_message_init(m->reply, reply);
 	if (m->handle(self, c, request, reply, err) < 0)
 		return -1;
-	return grpc_message_pack(reply, c->arena, &packed, err);
+	return grpc_protobuf_pack(reply, c->arena, &packed, err);
 }
 
 static void run_method(const struct grpc_method *m, void *self, struct span message)

@@ -12,7 +12,7 @@
 
 #include "csi/field_limits.h"
 #include "fuzz/fuzz.h"
-#include "net/grpc/grpc_message.h"
+#include "net/grpc/grpc_protobuf.h"
 #include "net/limits.h"
 
 #define ARENA_MAX_BYTES (1u << 20)
@@ -42,11 +42,11 @@ static void check_repacked(const ProtobufCMessageDescriptor *type, const Protobu
 	struct span first;
 	struct span second;
 
-	int rv = grpc_message_pack(m, a, &first, &err);
+	int rv = grpc_protobuf_pack(m, a, &first, &err);
 	assert(rv == 0);
-	rv = grpc_message_unpack(type, (struct span){first.p + 5, first.n - 5}, room, &again, &err);
+	rv = grpc_protobuf_unpack(type, (struct span){first.p + 5, first.n - 5}, room, &again, &err);
 	assert(rv == 0);
-	rv = grpc_message_pack(again, room, &second, &err);
+	rv = grpc_protobuf_pack(again, room, &second, &err);
 	assert(rv == 0);
 	assert(first.n == second.n && memcmp(first.p, second.p, first.n) == 0);
 }
@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ProtobufCMessage *m;
 	struct error *err = NULL;
 
-	if (grpc_message_unpack(type, in, a, &m, &err) < 0) {
+	if (grpc_protobuf_unpack(type, in, a, &m, &err) < 0) {
 		fuzz_error(err);
 		return 0;
 	}

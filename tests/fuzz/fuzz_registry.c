@@ -14,7 +14,7 @@
 #include "base/str.h"
 #include "fuzz/fuzz.h"
 #include "fuzz/table_check.h"
-#include "net/grpc/grpc_message.h"
+#include "net/grpc/grpc_protobuf.h"
 #include "net/limits.h"
 #include "nodes/registry_private.h"
 #include "volume/id.h"
@@ -119,7 +119,7 @@ static void make_call(struct desk *d, uint8_t choice, enum action action, struct
 	c->grpc.peer_names = d->has_tls ? peers[peer] : NULL;
 	c->bound = d->has_tls && peer == PEER_BOUND;
 	d->calls = c;
-	if (grpc_message_unpack(m->request, message, c->grpc.arena, &request, &err) < 0) {
+	if (grpc_protobuf_unpack(m->request, message, c->grpc.arena, &request, &err) < 0) {
 		__wrap_grpc_call_finish(&c->grpc, err);
 		return;
 	}

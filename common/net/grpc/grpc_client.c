@@ -9,8 +9,9 @@
 #include "base/mem.h"
 #include "base/parse.h"
 #include "net/grpc/grpc_message.h"
+#include "net/grpc/grpc_protobuf.h"
+#include "net/grpc/grpc_status.h"
 #include "net/grpc/grpc_timeout.h"
-#include "net/grpc/grpc_wire.h"
 
 struct grpc_client {
 	struct loop *loop;
@@ -152,7 +153,7 @@ static int unpack(const struct grpc_client_call *call, struct arena *arena, Prot
 {
 	struct span bytes = buf_span(&call->reply.body.message);
 
-	if (grpc_message_unpack(call->reply_type, bytes, arena, ret_reply, err) < 0)
+	if (grpc_protobuf_unpack(call->reply_type, bytes, arena, ret_reply, err) < 0)
 		return err_wrap(err, "reply to %s", call->path);
 	/* The same bytes, which were within the limits. */
 	if (call->ret_copy)
@@ -265,7 +266,7 @@ struct grpc_client_call *grpc_client_call(struct grpc_client *c, const char *pat
 		loop_timer_set(call->timer, timeout_ms, 0);
 	}
 	/* What cannot be packed is cancelled before it is sent, and so ends later, as all calls do. */
-	int rv = grpc_message_pack(request, arena, &packed, &err);
+	int rv = grpc_protobuf_pack(request, arena, &packed, &err);
 	call->request = send_request(call, packed, timeout_ms);
 	if (rv < 0)
 		h2_request_cancel(call->request, err->code, err->msg);

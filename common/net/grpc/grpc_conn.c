@@ -239,7 +239,7 @@ static int unpack(struct grpc_stream *st, ProtobufCMessage **ret_request)
 {
 	struct arena *arena = st->call.arena;
 
-	if (grpc_message_unpack(
+	if (grpc_protobuf_unpack(
 		    st->method->request, buf_span(&st->body.message), arena, ret_request, &st->error) < 0)
 		return -1;
 	atomic_store(&st->request, *ret_request);
@@ -258,7 +258,7 @@ static int handle(struct grpc_stream *st)
 	st->by_handler = st->method->handle(st->service->self, call, request, st->reply, &st->error) < 0;
 	if (st->by_handler)
 		return -1;
-	return grpc_message_pack(st->reply, call->arena, &st->packed, &st->error);
+	return grpc_protobuf_pack(st->reply, call->arena, &st->packed, &st->error);
 }
 
 static void work(void *user)
@@ -405,7 +405,7 @@ static void on_finished(void *user)
 {
 	struct grpc_stream *st = user;
 
-	if (!st->by_handler && grpc_message_pack(st->reply, st->call.arena, &st->packed, &st->error) < 0)
+	if (!st->by_handler && grpc_protobuf_pack(st->reply, st->call.arena, &st->packed, &st->error) < 0)
 		log_debug("reply cannot be packed", F_ERR(st->error));
 	st->server->async--;
 	come_back(st);

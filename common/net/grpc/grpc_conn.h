@@ -14,8 +14,8 @@
 #include "net/core/acceptor.h"
 #include "net/core/log_quota.h"
 #include "net/grpc/grpc_message.h"
+#include "net/grpc/grpc_protobuf.h"
 #include "net/grpc/grpc_server.h"
-#include "net/grpc/grpc_wire.h"
 #include "net/http2/h2.h"
 
 struct grpc_server {

@@ -1,39 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * grpc_message.h - protobuf messages of gRPC calls to and from bytes, within limits. Private to net/.
+ * grpc_message.h - the message of a gRPC call in bytes: its prefix, its size limit, and how it is put
+ * together from pieces. Pure functions.
  *
- * 4 MiB on the wire can become 149 MiB of objects, so the arena limits what unpacking can allocate. Threads:
- * one per arena.
+ * Source: grpc/doc/PROTOCOL-HTTP2.md. Threads: safe.
  */
 #pragma once
 
-#include <protobuf-c/protobuf-c.h>
+#include <stdbool.h>
+#include <stdint.h>
 
-#include "base/arena.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/span.h"
 #include "net/limits.h"
 
-/**
- * grpc_message_check_text() - every string field in @bytes, at any depth, is UTF-8 without U+0000.
- * @type: what @bytes hold; unknown fields are skipped
- *
- * protobuf-c ends a string at its first NUL, so that a handler would see another value than the peer sent,
- * and it accepts bytes that are not UTF-8. A value that a later one of the same field replaces is checked
- * too. Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the field and its parents (grpc-go answers
- * INTERNAL to bad UTF-8; here that would say that the fault is ours), or ERR_INTERNAL (no protobuf message).
- */
-int grpc_message_check_text(
-	const ProtobufCMessageDescriptor *type, struct span bytes, struct error **err) MUST_CHECK;
+/* Collects the one message of a unary call from body bytes that may be split anywhere. */
+struct grpc_assembler {
+	uint8_t prefix[5];
+	size_t prefix_len;
+	bool have_prefix;
+	uint32_t expected;
+	struct buf message;
+	bool complete;
+};
 
-/** grpc_message_unpack() - @bytes as a message in @a, bounded by the limit of @a.
- * Strings have to pass grpc_message_check_text().
- * Return: 0, or -1 with ERR_EXHAUSTED (beyond the limit), ERR_INVALID_ARGUMENT (a string; names the field) or
- * ERR_INTERNAL (malformed; the code that grpc-go uses). */
-int grpc_message_unpack(const ProtobufCMessageDescriptor *type, struct span bytes, struct arena *a,
-	ProtobufCMessage **ret, struct error **err) MUST_CHECK;
+/** grpc_assembler_init() - prepare for one message. grpc_assembler_done(): release what was collected. */
+void grpc_assembler_init(struct grpc_assembler *a);
+void grpc_assembler_done(struct grpc_assembler *a);
 
-/** grpc_message_pack() - @m in @a with the five bytes of gRPC before it. Return: 0, or -1 with ERR_EXHAUSTED
- * (larger than LIMIT_MESSAGE_BYTES). */
-int grpc_message_pack(
-	const ProtobufCMessage *m, struct arena *a, struct span *ret, struct error **err) MUST_CHECK;
+/** grpc_assembler_feed() - add body bytes. Return: 0, or -1 with ERR_EXHAUSTED (longer than 4 MiB, known from
+ * the prefix), ERR_UNIMPLEMENTED (compressed), ERR_INTERNAL (a second message). */
+int grpc_assembler_feed(struct grpc_assembler *a, struct span bytes, struct error **err) MUST_CHECK;
+
+/** grpc_prefix() - the five bytes before a message of @length bytes. */
+void grpc_prefix(uint32_t length, uint8_t out[static 5]);

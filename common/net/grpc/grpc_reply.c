@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "net/grpc/grpc_conn.h"
+#include "net/grpc/grpc_status.h"
 
 /* Encoded at most three times as long: grpc-core refuses header blocks beyond 8 KiB. */
 #define MAX_STATUS_TEXT 2048

@@ -59,32 +59,6 @@ int pool_backup_catch_up(
  * Return: strv_free(), NULL when there are none. */
 char **pool_backup_stale(const char *folder, const struct lvm_report *report);
 
-/** A namespace that was in a group, but that LVM now shows in none. */
-struct pool_lost {
-	char *dev;     /* "namespace0.0" */
-	char *device;  /* "/dev/pmem0" */
-	char *group;   /* the group that it was in */
-	char *copy;    /* path of the newest copy of the group's metadata, or NULL */
-	char *command; /* shell command that restores it from @copy, or NULL */
-};
-
-struct pool_lost_list {
-	struct pool_lost *list;
-	size_t n;
-};
-
-/**
- * pool_backup_lost() - namespaces of @inv that have a record, are in no group of @report, and were not
- * removed from their group by LVM. A record that cannot be read is left out.
- *
- * The command works while volumes are in use: pvck(8) writes label, header and metadata and opens nothing
- * exclusively. @ret: pool_lost_list_done().
- */
-void pool_backup_lost(const char *folder, const struct nd_inventory *inv, const struct lvm_report *report,
-	struct pool_lost_list *ret);
-
-/** pool_lost_list_done() - release what @l owns; safe on a zeroed one. */
-void pool_lost_list_done(struct pool_lost_list *l);
-
-/** pool_lost_text() - describe what happened to @lost and what to do. Return: caller frees. */
-char *pool_lost_text(const struct pool_lost *lost);
+/** pool_backup_newest() - path of the newest copy of the metadata of the group with @group_uuid, whatever the
+ * group's name was when it was written. Return: caller frees; NULL: there is none. */
+char *pool_backup_newest(const char *folder, const char *group_uuid);

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/str.h"
-#include "net/grpc/grpc_message.h"
+#include "net/grpc/grpc_protobuf.h"
 #include "net/limits.h"
 #include "unit/unit.h"
 
@@ -198,7 +198,7 @@ static int call(const struct run *r, struct span bytes, struct arena *arena, boo
 	struct span packed;
 
 	*ret_unpacked = false;
-	if (grpc_message_unpack(r->method->request, bytes, arena, &request, err) < 0)
+	if (grpc_protobuf_unpack(r->method->request, bytes, arena, &request, err) < 0)
 		return -1;
 	*ret_unpacked = true;
 	reply = arena_alloc(arena, r->method->reply->sizeof_message);
@@ -206,7 +206,7 @@ static int call(const struct run *r, struct span bytes, struct arena *arena, boo
 	if (r->method->handle(r->rpc->service->self, &call, request, reply, err) < 0)
 		return -1;
 	*ret_reply = reply;
-	return grpc_message_pack(reply, arena, &packed, err);
+	return grpc_protobuf_pack(reply, arena, &packed, err);
 }
 
 static void judge_state(const struct run *r, const struct variant *v, const struct error *err)

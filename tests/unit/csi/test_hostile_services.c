@@ -92,8 +92,8 @@ static void parse(void *user, const struct variant *v)
 	ProtobufCMessage *m;
 
 	p->n++;
-	bool refused =
-		grpc_message_unpack(p->type, v->bytes, arena, &m, &err) < 0 || csi_check_request(m, &err) < 0;
+	bool refused = grpc_protobuf_unpack(p->type, v->bytes, arena, &m, &err) < 0 ||
+		       csi_check_request(m, &err) < 0;
 	unsigned code = refused ? (unsigned)err->code : 0;
 	bool right = code == 0 || code == ERR_INVALID_ARGUMENT;
 	if (v->kind == MUTATION_MALFORMED)

@@ -5,7 +5,7 @@
 
 #include "base/mem.h"
 #include "net/core/addr.h"
-#include "net/grpc/grpc_wire.h"
+#include "net/grpc/grpc_message.h"
 
 static void on_call_ended(void *user, const char *method_path, unsigned status, uint64_t duration_ns)
 {

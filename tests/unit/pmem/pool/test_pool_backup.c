@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies of the metadata of volume groups in the state folder, and the error when a label is lost. */
 #include "pmem/pool/pool_backup.h"
+#include "pmem/pool/pool_lost_labels.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -148,11 +149,11 @@ static void note_grouped(void)
 	ASSERT_OK(pool_backup_note(folder, &inv, r, &err));
 }
 
-static void find_lost(struct pool_lost_list *ret)
+static void find_lost(struct pool_lost_labels *ret)
 {
 	CLEANUP(lvm_report_freep) struct lvm_report *r = report(0);
 
-	pool_backup_lost(folder, &inv, r, ret);
+	pool_lost_labels_find(folder, &inv, r, ret);
 }
 
 START_TEST(namespace_in_a_group_is_recorded_by_its_uuid)
@@ -183,7 +184,7 @@ START_TEST(namespace_without_a_label_is_recorded_by_its_region)
 	ck_assert(exists("namespaces/ACPI.NFIT_region0.json"));
 	/* its group no longer shows that it is ours */
 	ns.grouped = false;
-	CLEANUP(pool_lost_list_done) struct pool_lost_list lost = {0};
+	CLEANUP(pool_lost_labels_done) struct pool_lost_labels lost = {0};
 	find_lost(&lost);
 	ck_assert_uint_eq(lost.n, 1);
 	(void)err;
@@ -256,7 +257,7 @@ END_TEST
 
 START_TEST(lost_label_is_reported_with_the_newest_copy_and_the_command)
 {
-	CLEANUP(pool_lost_list_done) struct pool_lost_list lost = {0};
+	CLEANUP(pool_lost_labels_done) struct pool_lost_labels lost = {0};
 	OPEN();
 
 	note_grouped();
@@ -274,7 +275,7 @@ START_TEST(lost_label_is_reported_with_the_newest_copy_and_the_command)
 				   "lvm vgchange " SEES_ALL " -ay group",
 		copy, (uintmax_t)(IMAGE_BYTES - MIB(2)), (uintmax_t)MIB(2), image);
 	ck_assert_str_eq(lost.list[0].command, command);
-	CLEANUP(free_charp) char *text = pool_lost_text(&lost.list[0]);
+	CLEANUP(free_charp) char *text = pool_lost_label_text(&lost.list[0]);
 	ck_assert_ptr_nonnull(strstr(text, command));
 	ck_assert_ptr_nonnull(strstr(text, "namespace0.0"));
 	(void)err;
@@ -283,14 +284,14 @@ END_TEST
 
 START_TEST(without_a_copy_and_without_any_metadata_a_recorded_namespace_is_lost_all_the_same)
 {
-	CLEANUP(pool_lost_list_done) struct pool_lost_list lost = {0};
+	CLEANUP(pool_lost_labels_done) struct pool_lost_labels lost = {0};
 	OPEN();
 
 	note_grouped();
 	find_lost(&lost);
 	ck_assert_uint_eq(lost.n, 1);
 	ck_assert_ptr_null(lost.list[0].command);
-	CLEANUP(free_charp) char *text = pool_lost_text(&lost.list[0]);
+	CLEANUP(free_charp) char *text = pool_lost_label_text(&lost.list[0]);
 	ck_assert_ptr_nonnull(strstr(text, "no saved copy"));
 	(void)err;
 }
@@ -298,13 +299,13 @@ END_TEST
 
 START_TEST(namespace_that_lvm_took_out_of_its_group_is_not_lost)
 {
-	CLEANUP(pool_lost_list_done) struct pool_lost_list lost = {0};
-	CLEANUP(pool_lost_list_done) struct pool_lost_list grouped = {0};
+	CLEANUP(pool_lost_labels_done) struct pool_lost_labels lost = {0};
+	CLEANUP(pool_lost_labels_done) struct pool_lost_labels grouped = {0};
 	CLEANUP(lvm_report_freep) struct lvm_report *r = report(7);
 	OPEN();
 
 	note_grouped();
-	pool_backup_lost(folder, &inv, r, &grouped);
+	pool_lost_labels_find(folder, &inv, r, &grouped);
 	ck_assert_uint_eq(grouped.n, 0);
 	lvm_area_put(image, LVM_AREA_FIRST, MIB(2) - LVM_AREA_FIRST, /* used= */ false);
 	find_lost(&lost);

@@ -4,7 +4,8 @@
  *
  * The first byte chooses one of them. A body is fed in pieces as long as the second byte says.
  */
-#include "net/grpc/grpc_wire.h"
+#include "net/grpc/grpc_message.h"
+#include "net/grpc/grpc_status.h"
 
 #include <stdlib.h>
 #include <string.h>
