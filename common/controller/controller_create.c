@@ -651,7 +651,7 @@ static void ask(
 		&csi__v1__create_volume_response__descriptor, timeout_ms, on_answer, call);
 }
 
-/* How long a node may take that is asked now. Return: 0: nobody waits, or there is no time left. */
+/* The time that a node which is asked now may take. Return: 0: the caller has gone, or no time is left. */
 static uint64_t time_to_ask_ms(const struct create *op)
 {
 	if (!op->waiter.is_wanted(op->waiter.user))

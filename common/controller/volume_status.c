@@ -134,7 +134,7 @@ static const char *count_copy(struct tally *t, const struct volume_view *view,
 	return "Unknown";
 }
 
-/* Without a report of such a node nobody can say whether it has a copy. */
+/* Whether such a node has a copy is not known before it reports. */
 static bool is_unknown(const struct node_table *nodes, const char *node_id)
 {
 	const struct node *node = node_table_get(nodes, node_id);

@@ -3,9 +3,9 @@
  * driverless_claim_rules.h - which PVCs must be moved away from the node that the scheduler has chosen for
  * them.
  *
- * A claim is moved when its node was found without our driver, and without the labels that would let one
- * come, each time that somebody looked, for two minutes; one that a claim has only just been given to is no
- * exception. Pure: no clock, no I/O. Threads: none.
+ * A claim is moved when each check of its node within two minutes has found neither our driver nor the labels
+ * that would let one be started there. The two minutes also pass for a claim that has only just got its node.
+ * Pure: no clock, no I/O. Threads: none.
  */
 #pragma once
 
@@ -26,7 +26,7 @@ struct driverless_node {
 	char *name;
 	struct driverless_claim *claims;
 	size_t n_claims;
-	uint64_t looked_ns; /* 0: nobody has looked yet */
+	uint64_t looked_ns; /* 0: it was not checked yet */
 	bool absent;        /* the driver was not there, nor may it come */
 };
 
@@ -53,7 +53,7 @@ void driverless_claim_rules_end(struct driverless_claim_rules *r);
 /** driverless_claim_rules_has_node() - whether claims wait for the node. */
 bool driverless_claim_rules_has_node(const struct driverless_claim_rules *r, const char *node_name);
 
-/** driverless_claim_rules_looked() - somebody has looked at the node. @absent: neither driver nor labels are
+/** driverless_claim_rules_looked() - the node was checked. @absent: neither driver nor labels are
  * there, or the Node itself is not. Nodes that no claim waits for are ignored, here and below. */
 void driverless_claim_rules_looked(
 	struct driverless_claim_rules *r, const char *node_name, bool absent, uint64_t now_ns);
@@ -63,7 +63,7 @@ void driverless_claim_rules_looked(
 void driverless_claim_rules_moved(
 	struct driverless_claim_rules *r, const char *node_name, const char *uid, uint64_t now_ns);
 
-/** driverless_claim_rules_look_failed() - it could not be found out: nothing is moved before somebody has
- * looked again.
+/** driverless_claim_rules_look_failed() - the node could not be checked: its claims are not moved before the
+ * next check.
  */
 void driverless_claim_rules_look_failed(struct driverless_claim_rules *r, const char *node_name);

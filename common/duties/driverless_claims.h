@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * driverless_claims.h - moves PVCs away from nodes where nobody will make their volume: the annotation
+ * driverless_claims.h - moves PVCs away from nodes where their volume will not be made: the annotation
  * volume.kubernetes.io/selected-node is removed, and kube-scheduler chooses again.
  *
  * That is done for claims of our driver that are not bound and whose node has neither our driver (it is not

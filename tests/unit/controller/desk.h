@@ -33,7 +33,7 @@ struct desk_call {
 struct desk_ask {
 	struct arena *arena;
 	bool finished;
-	bool gone; /* nobody waits any more */
+	bool gone; /* the caller waits no longer */
 	struct error *error;
 	uint64_t deadline_ns;
 	Csi__V1__CreateVolumeRequest create;

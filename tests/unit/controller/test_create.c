@@ -32,7 +32,7 @@ static void again(void)
 	desk_ask_init(&a, "pvc-1");
 }
 
-static const char *told(size_t i)
+static const char *reported(size_t i)
 {
 	ck_assert_uint_lt(i, a.created.volume->n_accessible_topology);
 	return a.created.volume->accessible_topology[i]->segments[0]->value;
@@ -51,7 +51,7 @@ START_TEST(preferred_nodes_come_first_and_the_next_one_when_there_is_no_room)
 	desk_made(desk_last(&d, "n1"));
 	DESK_OK(&a);
 	ck_assert_uint_eq(a.created.volume->n_accessible_topology, 1);
-	ck_assert_str_eq(told(0), "n1");
+	ck_assert_str_eq(reported(0), "n1");
 	ck_assert_int_eq(a.created.volume->capacity_bytes, DESK_GIB);
 	end();
 }

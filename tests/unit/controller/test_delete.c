@@ -197,7 +197,7 @@ START_TEST(a_node_that_is_only_away_blocks_the_delete_of_what_may_be_anywhere)
 }
 END_TEST
 
-/* Somebody has removed the label, or the Node, beside a driver that goes on. */
+/* An administrator has removed the label, or the Node, while the driver keeps running. */
 START_TEST(a_live_node_is_asked_even_if_the_cluster_does_not_know_it)
 {
 	begin(/* early= */ false, /* forget_gone= */ true);

@@ -56,7 +56,7 @@ void rig_show_all(void);
 /** rig_change_by_hand() - put @to over @from, which is as long, in the object of n1, and show it. */
 void rig_change_by_hand(const char *from, const char *to);
 
-/** rig_lose() - somebody has deleted the object that was made last. */
+/** rig_lose() - another client has deleted the object that was made last. */
 void rig_lose(void);
 
 /** rig_serve_one() - answer the oldest request. rig_serve_all(): and those that follow. */

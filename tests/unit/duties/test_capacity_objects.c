@@ -267,7 +267,7 @@ END_TEST
 START_TEST(each_node_and_class_of_ours_gets_an_object)
 {
 	have_slot();
-	put_class_binding("other", "somebody.else", "WaitForFirstConsumer");
+	put_class_binding("other", "another.example", "WaitForFirstConsumer");
 	sync_all();
 	ck_assert_uint_eq(fake_kube_count(client), 1);
 	assert_next("PATCH", FAST_N1);
@@ -401,7 +401,7 @@ START_TEST(what_others_change_is_set_back)
 		",\"nodeTopology\":{\"matchLabels\":{\"pmem/node\":\"n1\"}},\"storageClassName\":\"fast\"");
 	assert_applies(FAST_N1, 8 * GIB, 5 * GIB);
 	answer_ok();
-	put_managed(FAST_N1, "somebody", "n1", 8 * GIB, 5 * GIB);
+	put_managed(FAST_N1, "another", "n1", 8 * GIB, 5 * GIB);
 	ck_assert_uint_eq(fake_kube_count(client), 0);
 	wait_for(MINUTE);
 	assert_applies(FAST_N1, 8 * GIB, 5 * GIB);
@@ -732,7 +732,7 @@ START_TEST(objects_of_others_are_left_alone)
 	publish();
 	put_managed("csisc-a", "external-provisioner", "n1", 1, 1);
 	put_managed("csisc-b", "external-provisioner-n1", "n1", 1, 1);
-	put_managed("csisc-c", "somebody", "n1", 1, 1);
+	put_managed("csisc-c", "another", "n1", 1, 1);
 	assert_idle();
 	wait_for(MINUTE);
 	assert_idle();
@@ -753,7 +753,7 @@ START_TEST(an_object_that_becomes_anothers_is_not_deleted)
 	assert_idle();
 	fake_informer_remove(classes, "fast");
 	fake_kube_answer(client, 500, NULL);
-	put_managed(FAST_N1, "somebody", "n1", 8 * GIB, 5 * GIB);
+	put_managed(FAST_N1, "another", "n1", 8 * GIB, 5 * GIB);
 	wait_for(MINUTE);
 	assert_idle();
 }
@@ -766,7 +766,7 @@ START_TEST(objects_of_external_provisioner_are_removed_where_that_was_asked_for)
 	have_slot();
 	put_managed("csisc-a", "external-provisioner", "n1", 1, 1);
 	put_managed("csisc-b", "external-provisioner-n1", "n1", 1, 1);
-	put_managed("csisc-c", "somebody", "n1", 1, 1);
+	put_managed("csisc-c", "another", "n1", 1, 1);
 	put_object(FAST_N1, 8 * GIB, 5 * GIB);
 	sync_all();
 	ck_assert_uint_eq(fake_kube_count(client), 2);

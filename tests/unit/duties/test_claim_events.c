@@ -20,7 +20,7 @@ static struct node_table *nodes;
 static struct informer *classes;
 static struct informer *claims;
 static struct claim_events *events;
-static unsigned told;
+static unsigned reported;
 static const char *out_of_service;
 static char last[256];
 
@@ -36,7 +36,7 @@ static void tell(void *user, const struct kube_meta *claim, const char *message,
 {
 	(void)user;
 	(void)now_ns;
-	told++;
+	reported++;
 	snprintf(last, sizeof(last), "%s: %s", claim->name, message);
 }
 
@@ -71,7 +71,7 @@ static void set_up(void)
 	classes = informer_new(client, &kube_kind_classes, &none, NULL);
 	claims = informer_new(client, &kube_kind_claims, &none, NULL);
 	put_class("fast", "pmem", "{}");
-	put_class("other", "somebody.else", "{}");
+	put_class("other", "another.example", "{}");
 	put_class("file", "pmem", "{\"usage\":\"FileIO\"}");
 	put_class("xfs", "pmem", "{\"csi.storage.k8s.io/fstype\":\"xfs\"}");
 	fake_informer_sync(classes);
@@ -94,7 +94,7 @@ static void tear_down(void)
 	kube_client_free(client);
 }
 
-/* Long enough that what there is to tell is told. */
+/* Long enough for all Events that are due. */
 static void wait(void)
 {
 	static uint64_t now = 1000 * NS_PER_S;
@@ -113,7 +113,7 @@ START_TEST(a_claim_that_fits_nowhere_is_told_what_would_fit)
 	node_table_end(nodes, "n3");
 	put_claim("c", "fast", NULL);
 	wait();
-	ck_assert_uint_eq(told, 1);
+	ck_assert_uint_eq(reported, 1);
 	ck_assert_str_eq(last, "c: the largest volume that can be made is 3Gi, on n2; 4Gi needed");
 }
 END_TEST
@@ -136,7 +136,7 @@ START_TEST(nothing_is_told_of_claims_that_fit_or_are_not_ours_or_bound)
 	put_claim("other", "other", NULL);
 	put_claim("bound", "file", "pv");
 	wait();
-	ck_assert_uint_eq(told, 0);
+	ck_assert_uint_eq(reported, 0);
 }
 END_TEST
 

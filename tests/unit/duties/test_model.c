@@ -160,22 +160,22 @@ static void expect_whole(bool wild, unsigned *ret_told, unsigned *ret_deleted)
 
 START_TEST(without_restarts_nothing_is_left_over_in_the_first_place)
 {
-	unsigned told = 0;
+	unsigned reported = 0;
 	unsigned deleted = 0;
 
-	expect_whole(/* wild= */ false, &told, &deleted);
-	ck_assert_uint_gt(told, 100);
+	expect_whole(/* wild= */ false, &reported, &deleted);
+	ck_assert_uint_gt(reported, 100);
 	ck_assert_uint_eq(deleted, 0);
 }
 END_TEST
 
 START_TEST(whatever_happens_all_volumes_are_where_their_callers_were_told)
 {
-	unsigned told = 0;
+	unsigned reported = 0;
 	unsigned deleted = 0;
 
-	expect_whole(/* wild= */ true, &told, &deleted);
-	ck_assert_uint_gt(told, 100);
+	expect_whole(/* wild= */ true, &reported, &deleted);
+	ck_assert_uint_gt(reported, 100);
 	ck_assert_uint_gt(deleted, 0);
 	ck_assert_uint_gt(n_ever_kept, 0);
 }
@@ -198,13 +198,13 @@ static const struct {
 
 START_TEST(each_defect_shows)
 {
-	unsigned told = 0;
+	unsigned reported = 0;
 	unsigned deleted = 0;
 
 	for (uint64_t seed = 1; seed <= HUNT_MAX; seed++) {
 		const struct world_config config = {
 			.seed = seed, .defect = defects[_i].defect, .wild = defects[_i].wild};
-		CLEANUP(free_charp) char *broken = play(&config, &told, &deleted);
+		CLEANUP(free_charp) char *broken = play(&config, &reported, &deleted);
 
 		if (broken) {
 			printf("defect %d: %s\n", (int)defects[_i].defect, broken);

@@ -21,7 +21,7 @@ static struct trouble_events *events;
 static uint64_t now_ns;
 static unsigned n_told;
 static unsigned n_hashed;
-static char told[4096]; /* "node n1 Reason: message" or "claim c Reason: message", a line each */
+static char reported[4096]; /* "node n1 Reason: message" or "claim c Reason: message", a line each */
 
 void __real_sha224_hex(const void *p, size_t n, char out[static SHA224_HEX_LEN + 1]);
 void __wrap_sha224_hex(const void *p, size_t n, char out[static SHA224_HEX_LEN + 1]);
@@ -34,10 +34,10 @@ void __wrap_sha224_hex(const void *p, size_t n, char out[static SHA224_HEX_LEN +
 
 static void tell(const char *kind, const char *name, const char *reason, const char *message)
 {
-	size_t n = strlen(told);
+	size_t n = strlen(reported);
 
 	n_told++;
-	snprintf(told + n, sizeof(told) - n, "%s %s %s: %s\n", kind, name, reason, message);
+	snprintf(reported + n, sizeof(reported) - n, "%s %s %s: %s\n", kind, name, reason, message);
 }
 
 static void tell_node(void *user, const char *node_id, const char *reason, const char *message, uint64_t now)
@@ -97,7 +97,7 @@ static void set_up(void)
 	nodes = node_table_new();
 	classes = informer_new(client, &kube_kind_classes, &none, NULL);
 	put_class("fast", "pmem");
-	put_class("other", "somebody.else");
+	put_class("other", "another.example");
 	fake_informer_sync(classes);
 	claims = informer_new(client, &kube_kind_claims, &none, NULL);
 	fake_informer_sync(claims);
@@ -120,7 +120,7 @@ static void tear_down(void)
 	kube_client_free(client);
 }
 
-/* Return: how much was told meanwhile. */
+/* Return: how much was reported meanwhile. */
 static unsigned pass(unsigned seconds)
 {
 	unsigned before = n_told;
@@ -134,7 +134,7 @@ static unsigned pass(unsigned seconds)
 
 static bool was_told(const char *line)
 {
-	return strstr(told, line) != NULL;
+	return strstr(reported, line) != NULL;
 }
 
 START_TEST(nothing_is_told_of_nodes_that_are_well)

@@ -84,9 +84,9 @@ START_TEST(a_claim_gets_one_event_when_its_volume_becomes_unreachable)
 	node_table_end(rig.desk.table, "n1");
 	write_again();
 	ck_assert_uint_eq(rig.n_told, 1);
-	ck_assert_ptr_nonnull(strstr(rig.told, "ns/data VolumeUnreachable: volume "));
-	ck_assert_ptr_nonnull(strstr(rig.told, rig.id));
-	ck_assert_ptr_nonnull(strstr(rig.told, "on n1 is unreachable: No node that has"));
+	ck_assert_ptr_nonnull(strstr(rig.reported, "ns/data VolumeUnreachable: volume "));
+	ck_assert_ptr_nonnull(strstr(rig.reported, rig.id));
+	ck_assert_ptr_nonnull(strstr(rig.reported, "on n1 is unreachable: No node that has"));
 	/* another reason, and the same node again, are no new event */
 	rig.desk.out_of_service = "n1";
 	volume_objects_node_changed(rig.duty, "n1");

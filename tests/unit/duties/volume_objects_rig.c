@@ -113,7 +113,8 @@ static void tell_claim(
 	(void)user;
 	ck_assert_uint_eq(now_ns, rig.desk.now_ns);
 	rig.n_told++;
-	snprintf(rig.told, sizeof(rig.told), "%s/%s %s: %s", claim->namespace, claim->name, reason, message);
+	snprintf(rig.reported, sizeof(rig.reported), "%s/%s %s: %s", claim->namespace, claim->name, reason,
+		message);
 }
 
 static void fate_changed(void *user, const char *node_id)

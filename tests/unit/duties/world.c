@@ -84,7 +84,7 @@ static void controller_begin(struct world *w)
 	w->orphans = orphans_new(&search);
 }
 
-/* Answers that are on their way are for nobody; the callers learn nothing. */
+/* Answers that are on their way are lost; the callers get none. */
 static void controller_end(struct world *w)
 {
 	w->run++;
@@ -203,7 +203,7 @@ static void check_nodes(struct world *w)
 
 			n_foreign += !v->made_by_controller;
 			if (v->made_by_controller && !is_told(w, i, v))
-				world_break(w, "%s on %s is nobody's", v->name, w->nodes[i].id);
+				world_break(w, "%s on %s has no owner", v->name, w->nodes[i].id);
 		}
 	}
 	if (n_foreign != w->n_foreign)

@@ -19,7 +19,7 @@ struct world_call {
 	size_t n_packed;
 	const ProtobufCMessage *reply; /* in memory; NULL: error */
 	struct error *error;
-	bool done; /* its function was called: what comes later is for nobody */
+	bool done; /* its function was called: later answers have no reader */
 	grpc_reply_fn fn;
 	void *user;
 };

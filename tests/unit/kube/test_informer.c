@@ -35,7 +35,7 @@ START_TEST(pages_are_read_and_a_watch_follows_from_their_version)
 	watch_rig_open(&w, NULL, serve_pages);
 	watch_rig_until(&w, "synced");
 	fake_until_asked(&w.api, 3);
-	ck_assert_str_eq(buf_str(&w.told), "+a 1\n+b 2\n+c 3\nsynced\n");
+	ck_assert_str_eq(buf_str(&w.reported), "+a 1\n+b 2\n+c 3\nsynced\n");
 	ck_assert_ptr_nonnull(strstr(buf_str(&w.api.log), "GET /api/v1/things?limit=200\n"));
 	ck_assert_ptr_nonnull(strstr(buf_str(&w.api.log),
 		"GET /api/v1/things?watch=true&allowWatchBookmarks=true&timeoutSeconds="));
@@ -55,7 +55,7 @@ START_TEST(changes_are_told_as_they_come)
 	watch_rig_until(&w, "*a 9");
 	watch_rig_send(&watching, THING("b", "10") "}\n");
 	watch_rig_until(&w, "-b");
-	ck_assert_str_eq(buf_str(&w.told), "+a 1\n+b 2\n+c 3\nsynced\n+d 8\n*a 9\n-b\n");
+	ck_assert_str_eq(buf_str(&w.reported), "+a 1\n+b 2\n+c 3\nsynced\n+d 8\n*a 9\n-b\n");
 	ck_assert_ptr_null(informer_get(w.informer, "b"));
 	watch_rig_close(&w);
 }
@@ -70,7 +70,7 @@ START_TEST(an_object_with_a_nul_does_not_hide_others)
 		"\"annotations\":{\"a\":\"\\u0000\"},\"labels\":{\"\\udc00\":\"b\"}}}}\n" THING_EVENT(
 			"ADDED", "e", "9"));
 	watch_rig_until(&w, "+e 9");
-	ck_assert_str_eq(buf_str(&w.told), "+a 1\n+b 2\n+c 3\nsynced\n+d 8\n+e 9\n");
+	ck_assert_str_eq(buf_str(&w.reported), "+a 1\n+b 2\n+c 3\nsynced\n+d 8\n+e 9\n");
 	watch_rig_close(&w);
 }
 END_TEST
@@ -96,7 +96,7 @@ START_TEST(what_the_kind_does_not_keep_is_told_of_once_if_it_was_kept_before)
 					  THING_EVENT("MODIFIED", "a", "9") THING_EVENT("DELETED", "a", "10")
 						  THING_EVENT("ADDED", "d", "11"));
 	watch_rig_until(&w, "+d 11");
-	ck_assert_str_eq(buf_str(&w.told), "+a 1\n+b 2\n+c 3\nsynced\n*a 9\n+d 11\n");
+	ck_assert_str_eq(buf_str(&w.reported), "+a 1\n+b 2\n+c 3\nsynced\n*a 9\n+d 11\n");
 	ck_assert_ptr_null(informer_get(w.informer, "a"));
 	ck_assert_ptr_null(informer_get(w.informer, "x"));
 	ck_assert_ptr_nonnull(strstr(buf_str(&w.api.log),
@@ -112,7 +112,7 @@ START_TEST(the_same_version_is_no_change_and_unknown_events_none_either)
 	watch_rig_send(&watching, THING_EVENT("MODIFIED", "a", "1") THING_EVENT("DELETED", "z", "9")
 					  THING_EVENT("FUTURE", "y", "9") THING_EVENT("ADDED", "d", "10"));
 	watch_rig_until(&w, "+d 10");
-	ck_assert_str_eq(buf_str(&w.told), "+a 1\n+b 2\n+c 3\nsynced\n+d 10\n");
+	ck_assert_str_eq(buf_str(&w.reported), "+a 1\n+b 2\n+c 3\nsynced\n+d 10\n");
 	watch_rig_close(&w);
 }
 END_TEST
@@ -128,7 +128,7 @@ START_TEST(a_watch_is_resumed_from_the_last_version_that_was_seen)
 	h2_peer_flush((struct h2_peer_conn *)watching.side);
 	fake_until_asked(&w.api, 4);
 	ck_assert(str_ends(buf_str(&w.api.log), "&resourceVersion=99\n"));
-	ck_assert_str_eq(buf_str(&w.told), "+a 1\n+b 2\n+c 3\nsynced\n+d 8\n");
+	ck_assert_str_eq(buf_str(&w.reported), "+a 1\n+b 2\n+c 3\nsynced\n+d 8\n");
 	watch_rig_close(&w);
 }
 END_TEST
@@ -136,7 +136,7 @@ END_TEST
 static void serve_metadata(struct fake_api *a, const struct fake_request *r)
 {
 	(void)a;
-	buf_addf(&w.told, "%s %s\n", is_watch(r) ? "watch" : "list", r->accept);
+	buf_addf(&w.reported, "%s %s\n", is_watch(r) ? "watch" : "list", r->accept);
 	if (is_watch(r))
 		begin_watch(r);
 	else
@@ -151,7 +151,7 @@ START_TEST(metadata_and_selectors_are_asked_for)
 	kind.label_selector = "a=b,c in (d)";
 	watch_rig_open(&w, &kind, serve_metadata);
 	fake_until_asked(&w.api, 2);
-	ck_assert_str_eq(buf_str(&w.told),
+	ck_assert_str_eq(buf_str(&w.reported),
 		"list application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json\n"
 		"synced\nwatch "
 		"application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json\n");

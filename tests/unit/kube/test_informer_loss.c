@@ -47,7 +47,7 @@ static void is_listed_anew_after(const char *text, const char *told_between)
 		*told_between ? "-d\n" : "");
 	watch_rig_open(&w, NULL, serve_bad_watch);
 	watch_rig_until(&w, "-a\n");
-	ck_assert_str_eq(buf_str(&w.told), buf_str(&expected));
+	ck_assert_str_eq(buf_str(&w.reported), buf_str(&expected));
 	fake_until_asked(&w.api, 4);
 	ck_assert(str_ends(buf_str(&w.api.log), "&resourceVersion=50\n"));
 	ck_assert(informer_is_synced(w.informer));
@@ -96,7 +96,7 @@ START_TEST(a_server_that_lags_behind_is_asked_again_and_nothing_is_forgotten)
 	n_lists = n_watches = 0;
 	watch_rig_open(&w, NULL, serve_behind);
 	watch_rig_until(&w, "+d 8\n");
-	ck_assert_str_eq(buf_str(&w.told), "+a 1\n+b 2\nsynced\n+d 8\n");
+	ck_assert_str_eq(buf_str(&w.reported), "+a 1\n+b 2\nsynced\n+d 8\n");
 	ck_assert_uint_eq(n_lists, 1);
 	ck_assert(str_ends(buf_str(&w.api.log), "&resourceVersion=5\n"));
 	watch_rig_close(&w);
@@ -125,7 +125,7 @@ START_TEST(an_event_that_is_too_long_is_not_read_to_its_end)
 {
 	watch_rig_open(&w, NULL, serve_huge_line);
 	watch_rig_until(&w, "-a\n");
-	ck_assert_str_eq(buf_str(&w.told), "+a 1\n+b 2\nsynced\n*b 40\n+c 41\n-a\n");
+	ck_assert_str_eq(buf_str(&w.reported), "+a 1\n+b 2\nsynced\n*b 40\n+c 41\n-a\n");
 	watch_rig_close(&w);
 }
 END_TEST
@@ -173,8 +173,9 @@ START_TEST(a_watch_goes_on_after_the_connection_was_lost)
 {
 	watch_rig_open(&w, NULL, serve_cut);
 	fake_until_asked(&w.api, 3);
-	ck_assert(strstr(buf_str(&w.told), "+d 8") ? str_ends(buf_str(&w.api.log), "&resourceVersion=8\n")
-						   : str_ends(buf_str(&w.api.log), "&resourceVersion=5\n"));
+	ck_assert(strstr(buf_str(&w.reported), "+d 8")
+			  ? str_ends(buf_str(&w.api.log), "&resourceVersion=8\n")
+			  : str_ends(buf_str(&w.api.log), "&resourceVersion=5\n"));
 	ck_assert_uint_eq(n_lists, 1);
 	watch_rig_close(&w);
 }
@@ -205,7 +206,7 @@ static void lists_what_was_restored(const char *status)
 	n_lists = n_watches = 0;
 	watch_rig_open(&w, NULL, serve_restored);
 	watch_rig_until(&w, "-c\n");
-	ck_assert_str_eq(buf_str(&w.told), "+b 40\n+c 41\nsynced\n+a 1\n*b 2\n-c\n");
+	ck_assert_str_eq(buf_str(&w.reported), "+b 40\n+c 41\nsynced\n+a 1\n*b 2\n-c\n");
 	fake_until_asked(&w.api, 4);
 	ck_assert(str_ends(buf_str(&w.api.log), "&resourceVersion=5\n"));
 	watch_rig_close(&w);
@@ -243,7 +244,7 @@ static void begins_anew_after_page(const char *status, const char *text)
 	n_lists = 0;
 	watch_rig_open(&w, NULL, serve_bad_page);
 	watch_rig_until(&w, "synced\n");
-	ck_assert_str_eq(buf_str(&w.told), "+x 1\n+b 40\n+c 41\n-x\nsynced\n");
+	ck_assert_str_eq(buf_str(&w.reported), "+x 1\n+b 40\n+c 41\n-x\nsynced\n");
 	watch_rig_close(&w);
 }
 
@@ -276,7 +277,7 @@ START_TEST(refusals_of_list_and_watch_are_waited_out)
 {
 	watch_rig_open(&w, NULL, serve_refused);
 	watch_rig_until(&w, "-a\n");
-	ck_assert_str_eq(buf_str(&w.told), "+a 1\n+b 2\nsynced\n*b 40\n+c 41\n-a\n");
+	ck_assert_str_eq(buf_str(&w.reported), "+a 1\n+b 2\nsynced\n*b 40\n+c 41\n-a\n");
 	watch_rig_close(&w);
 }
 END_TEST

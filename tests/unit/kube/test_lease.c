@@ -22,7 +22,7 @@ static struct fake_api api;
 static char *spec; /* NULL: there is none */
 static unsigned version;
 static bool is_down;
-static bool race; /* somebody else writes before each update */
+static bool race; /* another writer writes before each update */
 static struct candidate a;
 static struct candidate b;
 

@@ -112,7 +112,7 @@ START_TEST(malformed_leases_change_nothing)
 {
 	static const char *const texts[] = {"", "[]", "{}", "{\"metadata\":[]}",
 		"{\"metadata\":{\"resourceVersion\":\"\"}}", "{\"metadata\":{\"resourceVersion\":\"9\"}",
-		/* it would read as a lease that nobody holds */
+		/* it would read as a lease without a holder */
 		LEASE("9", "other\\u0000", FIFTEEN)};
 
 	reads(LEASE("1", "other", FIFTEEN), 1);

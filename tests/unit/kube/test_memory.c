@@ -46,7 +46,7 @@ static void serve(struct fake_api *a, const struct fake_request *r)
 	for (unsigned i = first; i < first + PAGE; i++) {
 		buf_adds(&page, i > first ? "," : "");
 		buf_addf(&page,
-			"{\"metadata\":{\"name\":\"some-object-of-somebody-%u\",\"uid\":"
+			"{\"metadata\":{\"name\":\"some-object-of-one-user-%u\",\"uid\":"
 			"\"0e9ff4b2-5c3a-4f0e-8c0b-%012u\",\"resourceVersion\":\"%u\",\"managedFields\":[\"%"
 			"s\"],",
 			i, i, 1000000 + i, ballast);
@@ -102,7 +102,7 @@ static void costs_at_most(const struct kube_kind *kind, unsigned n, const char *
 START_TEST(claims_cost_what_is_kept_of_them)
 {
 	costs_at_most(&kube_kind_claims, 20000,
-		"\"namespace\":\"somebody\",\"annotations\":{\"volume.kubernetes.io/"
+		"\"namespace\":\"one-user\",\"annotations\":{\"volume.kubernetes.io/"
 		"selected-node\":\"node-1\","
 		"\"volume.kubernetes.io/storage-provisioner\":\"pmem-csi.intel.com\"}},"
 		"\"spec\":{\"storageClassName\":\"pmem-csi-sc-ext4\",\"volumeName\":"

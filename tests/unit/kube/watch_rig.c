@@ -18,16 +18,16 @@ static void changed(void *user, const char *key, const void *old, const void *ne
 	const struct thing *t = new;
 
 	if (!new)
-		buf_addf(&w->told, "-%s\n", key);
+		buf_addf(&w->reported, "-%s\n", key);
 	else
-		buf_addf(&w->told, "%c%s %s\n", old ? '*' : '+', key, t->meta.resource_version);
+		buf_addf(&w->reported, "%c%s %s\n", old ? '*' : '+', key, t->meta.resource_version);
 }
 
 static void synced(void *user)
 {
 	struct watch_rig *w = user;
 
-	buf_adds(&w->told, "synced\n");
+	buf_adds(&w->reported, "synced\n");
 }
 
 static const struct informer_events events = {changed, synced};
@@ -35,7 +35,7 @@ static const struct informer_events events = {changed, synced};
 void watch_rig_open(struct watch_rig *w, const struct kube_kind *kind,
 	void (*serve)(struct fake_api *api, const struct fake_request *r))
 {
-	w->told = BUF_INIT(4u << 20);
+	w->reported = BUF_INIT(4u << 20);
 	fake_api_open(&w->api, serve, (struct kube_client_config){0});
 	w->informer = informer_new(w->api.client, kind ? kind : &watch_rig_kind, &events, w);
 }
@@ -44,7 +44,7 @@ void watch_rig_close(struct watch_rig *w)
 {
 	informer_free(w->informer);
 	fake_api_close(&w->api);
-	buf_done(&w->told);
+	buf_done(&w->reported);
 }
 
 struct telling {
@@ -56,7 +56,7 @@ static bool is_told(void *user)
 {
 	const struct telling *t = user;
 
-	return strstr(buf_str(&t->rig->told), t->text) != NULL;
+	return strstr(buf_str(&t->rig->reported), t->text) != NULL;
 }
 
 void watch_rig_until(struct watch_rig *w, const char *text)

@@ -16,7 +16,7 @@ struct thing {
 struct watch_rig {
 	struct fake_api api;
 	struct informer *informer;
-	struct buf told;
+	struct buf reported;
 };
 
 extern const struct kube_kind watch_rig_kind;

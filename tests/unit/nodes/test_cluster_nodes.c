@@ -46,14 +46,14 @@ START_TEST(nodes_with_the_label_are_in_the_list)
 
 	ck_assert_str_eq(fake_informer_kind(i)->label_selector, "pmem/node");
 	ck_assert(!cluster_nodes_ready(c));
-	ck_assert(cluster_nodes_have(c, "nobody"));
+	ck_assert(cluster_nodes_have(c, "unknown"));
 	put(i, "b", "pmem/node", "id-b");
 	put(i, "a", "pmem/node", "id-a");
 	fake_informer_sync(i);
 	ck_assert(cluster_nodes_ready(c));
 	assert_list(c, "id-a id-b ");
 	ck_assert(cluster_nodes_have(c, "id-a"));
-	ck_assert(!cluster_nodes_have(c, "nobody"));
+	ck_assert(!cluster_nodes_have(c, "unknown"));
 	put(i, "b", "pmem/node", "id-c");
 	assert_list(c, "id-a id-c ");
 	fake_informer_remove(i, "a");

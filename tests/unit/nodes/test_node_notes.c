@@ -4,13 +4,13 @@
 #include "unit/nodes/reports.h"
 #include "unit/unit.h"
 
-static unsigned told;
+static unsigned reported;
 
 static void on_change(void *user, const struct node *node)
 {
 	(void)user;
 	(void)node;
-	told++;
+	reported++;
 }
 
 static bool has(const struct node_table *t, const char *id)
@@ -59,7 +59,7 @@ START_TEST(a_volume_that_was_made_is_there_until_a_report_shows_it)
 	node_table_watch(t, on_change, NULL);
 	note_created(t, "v", 0);
 	ck_assert(has(t, "v"));
-	ck_assert_uint_eq(told, 1);
+	ck_assert_uint_eq(reported, 1);
 	ck_assert_uint_eq(node_table_get(t, "a")->report.n_volumes, 0);
 	/* made before the volume was */
 	put_with(t, NULL, PHASE_READY, 1);

@@ -15,13 +15,13 @@ static void free_nodes(const struct node ***nodes)
 	free(*nodes);
 }
 
-static unsigned told;
+static unsigned reported;
 static bool told_live;
 
 static void on_change(void *user, const struct node *node)
 {
 	(void)user;
-	told++;
+	reported++;
 	told_live = node->live;
 }
 
@@ -107,18 +107,18 @@ START_TEST(a_report_without_news_changes_nothing_but_the_lease)
 	put(t, "a");
 	node_table_watch(t, on_change, NULL);
 	node_table_put(t, report_new("a"), 7);
-	ck_assert_uint_eq(told, 0);
+	ck_assert_uint_eq(reported, 0);
 	ck_assert_uint_eq(node_table_get(t, "a")->registered_ns, 7);
 	node_table_end(t, "a");
 	node_table_end(t, "a");
-	ck_assert_uint_eq(told, 1);
+	ck_assert_uint_eq(reported, 1);
 	ck_assert(!told_live);
 	put(t, "a");
-	ck_assert_uint_eq(told, 2);
+	ck_assert_uint_eq(reported, 2);
 	ck_assert(told_live);
 	node_table_unwatch(t, on_change, NULL);
 	node_table_end(t, "a");
-	ck_assert_uint_eq(told, 2);
+	ck_assert_uint_eq(reported, 2);
 }
 END_TEST
 
@@ -144,10 +144,10 @@ START_TEST(each_part_of_a_report_is_news)
 		r->pools[0].erasing_bytes += part == 10;
 		v->is_inline = part == 11;
 		r->pools[0].region_bytes += part == 12;
-		told = 0;
+		reported = 0;
 		node_table_watch(t, on_change, NULL);
 		node_table_put(t, r, 0);
-		ck_assert_msg(told == 1, "part %d", part);
+		ck_assert_msg(reported == 1, "part %d", part);
 	}
 }
 END_TEST
@@ -203,7 +203,7 @@ START_TEST(a_forgotten_node_is_gone)
 	node_table_watch(t, on_change, NULL);
 	node_table_forget(t, "b");
 	node_table_forget(t, "b");
-	ck_assert_uint_eq(told, 1);
+	ck_assert_uint_eq(reported, 1);
 	ck_assert(!told_live);
 	ck_assert_uint_eq(node_table_nodes(t, &nodes), 2);
 	ck_assert_str_eq(nodes[1]->report.node_id, "c");

@@ -70,7 +70,7 @@ START_TEST(claims_are_told_as_far_as_they_fit)
 	static char id[10000][6];
 	static char claim[318];
 	static struct volume_report volumes[10000];
-	size_t told = 0;
+	size_t reported = 0;
 
 	memset(claim, 'a', sizeof(claim) - 1);
 	claim[63] = '/';
@@ -81,10 +81,10 @@ START_TEST(claims_are_told_as_far_as_they_fit)
 	registry__v0__register_controller_request__init(&q);
 	registration_report(&(struct volumes_report){NULL, 0, volumes, ARRAY_SIZE(volumes)}, &q, arena);
 	ck_assert_uint_eq(q.inventory->n_volumes, ARRAY_SIZE(volumes));
-	while (told < q.inventory->n_volumes && str_eq(q.inventory->volumes[told]->claim, claim))
-		told++;
-	ck_assert_uint_eq(told, (1U << 20) / strlen(claim));
-	for (size_t i = told; i < q.inventory->n_volumes; i++)
+	while (reported < q.inventory->n_volumes && str_eq(q.inventory->volumes[reported]->claim, claim))
+		reported++;
+	ck_assert_uint_eq(reported, (1U << 20) / strlen(claim));
+	for (size_t i = reported; i < q.inventory->n_volumes; i++)
 		ck_assert_str_eq(q.inventory->volumes[i]->claim, "");
 	ck_assert_uint_lt(registry__v0__register_controller_request__get_packed_size(&q), 2U << 20);
 }

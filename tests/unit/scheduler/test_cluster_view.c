@@ -136,7 +136,7 @@ static void needs_one(const char *volumes, const char *name, uint64_t size_bytes
 	ck_assert(needs.v[0].size_bytes == size_bytes && needs.v[0].sector == sector);
 }
 
-static void told(const char *text)
+static void reported(const char *text)
 {
 	ck_assert_str_eq(buf_str(&fake_reservations_told), text);
 	buf_done(&fake_reservations_told);
@@ -289,9 +289,9 @@ START_TEST(what_was_decided_before_the_beginning_counts)
 	put_claim("c", "theirs", "n1", NULL);
 	put_claim("d", "late", NULL, NULL);
 	put("pods", pod("n2", INLINE("\"size\":\"2Gi\"", ""), "True", ""));
-	told("");
+	reported("");
 	sync_all();
-	told("pvc-uid-a on n1 4096Mi\npvc-uid-b ends\n" HANDLE " on n2 2048Mi until\n");
+	reported("pvc-uid-a on n1 4096Mi\npvc-uid-b ends\n" HANDLE " on n2 2048Mi until\n");
 }
 END_TEST
 
@@ -299,9 +299,9 @@ START_TEST(an_inline_volume_of_a_pod_that_has_been_running_is_in_the_reports)
 {
 	put("pods", pod_in("Running", "n2", INLINE("\"size\":\"2Gi\"", ""), "True", ""));
 	sync_all();
-	told(HANDLE " ends\n");
+	reported(HANDLE " ends\n");
 	put("pods", pod_in("Running", "n2", INLINE("\"size\":\"2Gi\"", ""), "True", "again"));
-	told(HANDLE " ends\n");
+	reported(HANDLE " ends\n");
 }
 END_TEST
 
@@ -309,15 +309,15 @@ START_TEST(a_claim_counts_from_its_selected_node_on_until_that_is_taken_back)
 {
 	sync_all();
 	put_claim("a", "late", NULL, NULL);
-	told("");
+	reported("");
 	put_claim("a", "late", "n1", NULL);
-	told("pvc-uid-a on n1 4096Mi\n");
+	reported("pvc-uid-a on n1 4096Mi\n");
 	put_claim("a", "late", NULL, NULL);
-	told("pvc-uid-a nowhere\n");
+	reported("pvc-uid-a nowhere\n");
 	put_claim("a", "late", "n2", NULL);
-	told("pvc-uid-a on n2 4096Mi\n");
+	reported("pvc-uid-a on n2 4096Mi\n");
 	fake_informer_remove(of("persistentvolumeclaims"), "ns/a");
-	told("pvc-uid-a nowhere\n");
+	reported("pvc-uid-a nowhere\n");
 }
 END_TEST
 
@@ -329,7 +329,7 @@ START_TEST(a_bound_claim_counts_a_minute_longer)
 	put_claim("a", "late", "n1", NULL);
 	put_claim("a", "late", "n1", "pvc-uid-a");
 	put_claim("a", "late", "n1", "pvc-uid-a");
-	told("pvc-uid-a on n1 4096Mi\npvc-uid-a on n1 4096Mi until\npvc-uid-a ends\npvc-uid-a ends\n");
+	reported("pvc-uid-a on n1 4096Mi\npvc-uid-a on n1 4096Mi until\npvc-uid-a ends\npvc-uid-a ends\n");
 	ck_assert_uint_ge(fake_reservations_until_ns, before_ns + RESERVATION_NS);
 	ck_assert_uint_le(fake_reservations_until_ns, clock_ns() + RESERVATION_NS);
 }
@@ -345,18 +345,18 @@ START_TEST(a_record_says_which_report_shows_the_volume)
 {
 	sync_all();
 	put_record("pvc-uid-a", "n1", "Creating", 0);
-	told("");
+	reported("");
 	put_record("pvc-uid-a", "n1", "Ready", 7);
-	told("pvc-uid-a made on n1 7\n");
+	reported("pvc-uid-a made on n1 7\n");
 	put_record("pvc-uid-a", "n1", "Erasing", 7);
-	told("");
+	reported("");
 	put_record("pvc-uid-a", "n1", "Missing", 7);
-	told("pvc-uid-a made on n1 7\n");
+	reported("pvc-uid-a made on n1 7\n");
 	put_claim("a", "late", "n1", NULL);
-	told("pvc-uid-a on n1 4096Mi\npvc-uid-a made on n1 7\n");
+	reported("pvc-uid-a on n1 4096Mi\npvc-uid-a made on n1 7\n");
 	put("pmemvolumes", x_strdup("{\"metadata\":{\"name\":\"damaged\"},\"status\":{\"nodes\":[{\"node\":"
 				    "\"n1\",\"phase\":\"Ready\",\"report\":7}]}}"));
-	told("");
+	reported("");
 }
 END_TEST
 
@@ -403,11 +403,11 @@ START_TEST(another_claim_of_the_same_name_is_another)
 {
 	sync_all();
 	put_claim("a", "late", "n1", NULL);
-	told("pvc-uid-a on n1 4096Mi\n");
+	reported("pvc-uid-a on n1 4096Mi\n");
 	put("persistentvolumeclaims",
 		x_strdup("{\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\",\"uid\":\"u\"},\"spec\":{"
 			 "\"storageClassName\":\"late\",\"volumeName\":\"v\"}}"));
-	told("pvc-uid-a nowhere\npvc-u nowhere\n");
+	reported("pvc-uid-a nowhere\npvc-u nowhere\n");
 }
 END_TEST
 
@@ -434,7 +434,7 @@ START_TEST(the_webhook_alone_watches_claims_and_classes)
 	put_claim("a", "late", "n1", "pv-a");
 	ck_assert_int_eq(asked.claim(asked.user, "ns", "a", &class), WEBHOOK_CLAIM_BOUND);
 	cluster_view_tick(cluster, clock_ns() + 2 * RESERVATION_NS);
-	told("");
+	reported("");
 }
 END_TEST
 
@@ -468,11 +468,11 @@ START_TEST(a_class_that_comes_later_makes_claims_count)
 {
 	put_claim("a", "new", "n1", NULL);
 	sync_all();
-	told("");
+	reported("");
 	put_class("new", DRIVER, "{}");
-	told("pvc-uid-a on n1 4096Mi\n");
+	reported("pvc-uid-a on n1 4096Mi\n");
 	put_class("new", DRIVER, "{}");
-	told("");
+	reported("");
 }
 END_TEST
 
@@ -484,18 +484,18 @@ START_TEST(the_node_of_a_pod_decides_for_all_its_volumes)
 	put_claim("b", "late", "n1", "pvc-uid-b");
 	sync_all();
 	put("pods", pod(NULL, volumes, "True", ""));
-	told("pvc-uid-b ends\n");
+	reported("pvc-uid-b ends\n");
 	put("pods", pod("n1", volumes, "True", ""));
-	told("pvc-uid-a on n1 4096Mi until\n" HANDLE " on n1 2048Mi until\n");
+	reported("pvc-uid-a on n1 4096Mi until\n" HANDLE " on n1 2048Mi until\n");
 	put("pods", pod("n1", volumes, "True", ""));
-	told("");
+	reported("");
 	cluster_view_tick(cluster, clock_ns() + RESERVATION_NS);
-	told("");
+	reported("");
 	put("pods", pod_in("Running", "n1", volumes, "True", ""));
-	told(HANDLE " ends\n");
+	reported(HANDLE " ends\n");
 	ck_assert_uint_le(fake_reservations_until_ns, clock_ns() + RESERVATION_NS / 2);
 	fake_informer_remove(of("pods"), "ns/p");
-	told(HANDLE " nowhere\ndrop pod-uid\n");
+	reported(HANDLE " nowhere\ndrop pod-uid\n");
 }
 END_TEST
 
@@ -506,7 +506,7 @@ START_TEST(a_pod_without_inline_volumes_is_forgotten_when_it_has_a_node)
 	put("pods", pod(NULL, CLAIM("a"), "True", ""));
 	ck_assert_ptr_nonnull(informer_get(of("pods"), "ns/p"));
 	put("pods", pod("n1", CLAIM("a"), "True", ""));
-	told("pvc-uid-a on n1 4096Mi until\n");
+	reported("pvc-uid-a on n1 4096Mi until\n");
 	ck_assert_ptr_null(informer_get(of("pods"), "ns/p"));
 }
 END_TEST
@@ -515,19 +515,19 @@ START_TEST(a_pod_that_was_not_scheduled_counts_no_more)
 {
 	sync_all();
 	put("pods", pod(NULL, CLAIM("a"), "True", ""));
-	told("");
+	reported("");
 	put("pods", pod(NULL, CLAIM("a"), "False", "no room"));
-	told("unscheduled pod-uid\n");
+	reported("unscheduled pod-uid\n");
 	put("pods", pod(NULL, CLAIM("a"), "False", "no room"));
-	told("");
+	reported("");
 	put("pods", x_strdup("{\"metadata\":{\"name\":\"p\",\"namespace\":\"ns\",\"uid\":\"pod-uid\","
 			     "\"resourceVersion\":\"77\"},\"spec\":{\"volumes\":[" CLAIM(
 				     "a") "]},\"status\":"
 					  "{\"conditions\":[{\"type\":\"PodScheduled\",\"status\":\"False\","
 					  "\"message\":\"no room either\"}]}}"));
-	told("unscheduled pod-uid as of 77 again\n");
+	reported("unscheduled pod-uid as of 77 again\n");
 	fake_informer_remove(of("pods"), "ns/p");
-	told("drop pod-uid\n");
+	reported("drop pod-uid\n");
 }
 END_TEST
 
@@ -536,15 +536,15 @@ START_TEST(pods_that_are_still_there_are_seen_now_and_then)
 	sync_all();
 	put("pods", pod(NULL, CLAIM("a"), "True", ""));
 	cluster_view_tick(cluster, RESERVATION_NS);
-	told("saw pod-uid\n");
+	reported("saw pod-uid\n");
 	cluster_view_tick(cluster, RESERVATION_NS + RESERVATION_NS / 3 - 1);
-	told("");
+	reported("");
 	cluster_view_tick(cluster, RESERVATION_NS + RESERVATION_NS / 3);
-	told("saw pod-uid\n");
+	reported("saw pod-uid\n");
 	fake_informer_remove(of("pods"), "ns/p");
-	told("drop pod-uid\n");
+	reported("drop pod-uid\n");
 	cluster_view_tick(cluster, 2 * RESERVATION_NS);
-	told("");
+	reported("");
 }
 END_TEST
 

@@ -460,7 +460,7 @@ static void is_refused(int fd, const char *status)
 	ck_assert_msg(str_starts(heard, status), "%s", heard);
 }
 
-/* The reply has no place for an error, and without one nodes that are left out mean: evict nobody there. */
+/* The reply has no place for an error, and without one nodes that are left out mean: evict no pod there. */
 START_TEST(where_it_is_not_known_nobody_is_evicted)
 {
 	put_claim("a", NULL, NULL);

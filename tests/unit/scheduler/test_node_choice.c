@@ -112,7 +112,7 @@ START_TEST(reasons_name_sizes_and_regions)
 {
 	cluster_rig_node(&rig, "a", 2, 3, 1);
 	NEED(4);
-	ck_assert_int_eq(DECIDE("a", "nobody"), SCHED_REFUSE);
+	ck_assert_int_eq(DECIDE("a", "unknown"), SCHED_REFUSE);
 	ck_assert_int_eq(fits[0], SCHED_NEVER);
 	assert_reason(0, "largest creatable volume 3Gi in region1, 4Gi needed for claim default/v");
 	ck_assert_int_eq(fits[1], SCHED_UNKNOWN_NODE);
@@ -175,7 +175,7 @@ END_TEST
 
 START_TEST(pod_without_new_volumes_may_go_anywhere)
 {
-	ck_assert_int_eq(DECIDE("nobody"), SCHED_PASS);
+	ck_assert_int_eq(DECIDE("unknown"), SCHED_PASS);
 	ck_assert_int_eq(fits[0], SCHED_FITS);
 }
 END_TEST

@@ -205,7 +205,7 @@ START_TEST(decided_pods_count_as_long_as_they_are_seen)
 {
 	pass("pod", "v", 1, false);
 	reservations_seen(rig.reservations, "pod", 1);
-	reservations_seen(rig.reservations, "nobody", 1);
+	reservations_seen(rig.reservations, "unknown", 1);
 	reservations_expire(rig.reservations, RESERVATION_NS, NULL, NULL);
 	ck_assert_uint_eq(load("a", false), 2);
 	reservations_expire(rig.reservations, RESERVATION_NS + 1, NULL, NULL);
@@ -233,7 +233,7 @@ START_TEST(failures_of_earlier_attempts_come_late)
 	pass_as_of(7);
 	reservations_unscheduled(rig.reservations, "pod", 6, NULL, false);
 	reservations_unscheduled(rig.reservations, "pod", 7, NULL, false);
-	reservations_unscheduled(rig.reservations, "nobody", 8, NULL, false);
+	reservations_unscheduled(rig.reservations, "unknown", 8, NULL, false);
 	ck_assert_uint_eq(load("a", false), 1);
 	reservations_unscheduled(rig.reservations, "pod", 8, NULL, false);
 	ck_assert_uint_eq(load("a", false), 0);

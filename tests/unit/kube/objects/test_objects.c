@@ -338,7 +338,7 @@ START_TEST(the_time_is_told_in_utc_with_six_decimals)
 	struct tm tm = {0};
 	uint64_t fraction;
 	int64_t before = now_us();
-	int64_t told;
+	int64_t reported;
 	char *rest;
 
 	kube_now_format(out);
@@ -348,9 +348,9 @@ START_TEST(the_time_is_told_in_utc_with_six_decimals)
 	ck_assert_str_eq(rest + 6, "Z");
 	rest[6] = '\0';
 	ASSERT_OK(parse_u64(rest, &fraction, &err));
-	told = (int64_t)timegm(&tm) * 1000000 + (int64_t)fraction;
-	ck_assert_int_ge(told, before);
-	ck_assert_int_le(told, now_us());
+	reported = (int64_t)timegm(&tm) * 1000000 + (int64_t)fraction;
+	ck_assert_int_ge(reported, before);
+	ck_assert_int_le(reported, now_us());
 }
 END_TEST
 
