@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/names.h"
 #include "base/str.h"
-#include "controller/key_locks.h"
+#include "controller/volume_key.h"
 #include "volume/id.h"
 
 #define IN_CONTROLLER "kubectl -n pmem-csi exec deploy/pmem-csi-controller -- csi-client"

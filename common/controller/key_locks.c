@@ -8,7 +8,6 @@
 
 #include "base/mem.h"
 #include "base/name_index.h"
-#include "volume/id.h"
 
 struct key_lock {
 	struct name_link link; /* by key */
@@ -20,24 +19,6 @@ struct key_locks {
 	struct name_index index;
 	LIST_HEAD(, key_lock) held;
 };
-
-struct volume_key volume_key_of_name(const char *name)
-{
-	struct volume_key key;
-
-	pmem_volume_key(name, key.hex);
-	return key;
-}
-
-struct volume_key volume_key_of_handle(const char *handle)
-{
-	struct volume_key key = {0};
-
-	if (!volume_id_minted(handle))
-		return volume_key_of_name(handle);
-	memcpy(key.hex, strrchr(handle, '-') + 1, PMEM_VOLUME_KEY_LEN);
-	return key;
-}
 
 struct key_locks *key_locks_new(void)
 {

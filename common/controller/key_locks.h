@@ -2,27 +2,15 @@
 /*
  * key_locks.h - which volumes this process works on, by their keys: calls for one volume exclude each other.
  *
- * A volume is known by its key, which its name and all handles that are made of that name have in common.
  * Replicas of the controller exclude each other by the version of the volume's record (volume_records.h).
  * Threads: one owner. Nothing blocks.
  */
 #pragma once
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "base/cleanup.h"
-#include "resources/pmem_volume.h"
-
-struct volume_key {
-	char hex[PMEM_VOLUME_KEY_LEN + 1];
-};
-
-/** volume_key_of_name() - of the volume that is or will be made for @name. */
-struct volume_key volume_key_of_name(const char *name);
-
-/** volume_key_of_handle() - of the volume with @handle; of a handle in another form one of its own. */
-struct volume_key volume_key_of_handle(const char *handle);
+#include "controller/volume_key.h"
 
 struct key_locks;
 

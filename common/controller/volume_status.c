@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "controller/key_locks.h"
+#include "controller/volume_key.h"
 
 /* Copies by what they mean for the volume. */
 struct tally {

@@ -14,7 +14,7 @@
 
 #include "base/buf.h"
 #include "kube/object.h"
-#include "resources/condition.h"
+#include "resources/condition_list.h"
 
 #define PMEM_API_GROUP   "pmem-csi.intel.com"
 #define PMEM_API_VERSION PMEM_API_GROUP "/v1alpha1"

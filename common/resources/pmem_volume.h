@@ -17,7 +17,7 @@
 
 #include "base/buf.h"
 #include "kube/object.h"
-#include "resources/condition.h"
+#include "resources/condition_list.h"
 #include "resources/pmem_node.h"
 
 /* Keeps the object until all nodes of its spec have confirmed that they have no copy. */

@@ -8,12 +8,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/thread.h"
+#include "pacing/erase_limit.h"
 
 #define FIRST_RETRY_MS 1000
 #define RETRY_MAX_MS   30000
-#define PIECE_MIN      (64ULL << 10)
-#define PIECE_MAX      (64ULL << 20)
-#define PIECES_PER_S   8
 /* Descriptors that waiting volumes may hold: the others are claimed again when it is their turn. */
 #define MAX_CLAIMS 64
 
@@ -43,26 +41,6 @@ struct erase_queue {
 	bool watched;      /* a thread waits for the next retry to be due */
 	bool stopping;
 };
-
-uint64_t erase_limit_reserve(struct erase_limit *l, uint64_t now_ns, uint64_t bytes)
-{
-	uint64_t begin_ns = l->next_ns > now_ns ? l->next_ns : now_ns;
-
-	l->next_ns = begin_ns + (l->bytes_per_s > 0 ? bytes * NS_PER_S / l->bytes_per_s : 0);
-	return begin_ns;
-}
-
-uint64_t erase_limit_piece(const struct erase_limit *l, uint64_t left_bytes)
-{
-	uint64_t piece = l->bytes_per_s > 0 ? l->bytes_per_s / PIECES_PER_S : PIECE_MAX;
-
-	piece -= piece % PIECE_MIN;
-	if (piece < PIECE_MIN)
-		piece = PIECE_MIN;
-	if (piece > PIECE_MAX)
-		piece = PIECE_MAX;
-	return left_bytes < piece ? left_bytes : piece;
-}
 
 void erase_claim_done(struct erase_claim *c)
 {

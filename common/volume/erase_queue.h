@@ -93,16 +93,3 @@ void erase_queue_count(struct erase_queue *e, struct erase_queue_counts *ret);
 
 /** erase_queue_done_bytes() - get what erasure_note() recorded last for @id; 0: nothing. Never waits. */
 uint64_t erase_queue_done_bytes(struct erase_queue *e, const char *id);
-
-struct erase_limit {
-	uint64_t bytes_per_s; /* 0: none */
-	uint64_t next_ns;     /* when the next piece may begin */
-};
-
-/** erase_limit_reserve() - reserve the time for writing @bytes (at most 64 MiB), after everything that was
- * reserved before. Return: when writing may begin, on the clock of @now_ns. Pure except for @l. */
-uint64_t erase_limit_reserve(struct erase_limit *l, uint64_t now_ns, uint64_t bytes);
-
-/** erase_limit_piece() - get how many bytes to write at once: few enough to stop soon, and to share the limit
- * evenly with other erasures. Pure. */
-uint64_t erase_limit_piece(const struct erase_limit *l, uint64_t left_bytes);

@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "controller/key_locks.h"
+#include "controller/volume_key.h"
 #include "net/core/loop.h"
 #include "os/args.h"
 #include "resources/volume_records.h"

@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "base/mem.h"
-#include "controller/key_locks.h"
+#include "controller/volume_key.h"
 #include "unit/unit.h"
 #include "volume/id.h"
 

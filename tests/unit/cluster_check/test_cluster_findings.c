@@ -2,7 +2,7 @@
 #include "cluster_check/cluster_findings.h"
 
 #include "base/mem.h"
-#include "controller/key_locks.h"
+#include "controller/volume_key.h"
 #include "scene.h"
 #include "unit/unit.h"
 

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "controller/key_locks.h"
+#include "controller/volume_key.h"
 #include "unit/nodes/fake_cluster_nodes.h"
 #include "unit/nodes/reports.h"
 #include "unit/unit.h"

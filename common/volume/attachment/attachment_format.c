@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The file system below an attachment: found, checked, or made. */
+/* Whether a device is formatted, checked or refused before its file system is mounted. */
 #include <sys/stat.h>
 
 #include "base/log.h"

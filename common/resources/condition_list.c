@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "resources/condition.h"
+#include "resources/condition_list.h"
 
 #include <stdlib.h>
 #include <time.h>

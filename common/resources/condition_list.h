@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * condition.h - the conditions in the status of our custom resources. Threads: one owner at a time. Source:
- * Kubernetes API conventions, "Typical status properties".
+ * condition_list.h - the conditions in the status of our custom resources. Threads: one owner at a time.
+ * Source: Kubernetes API conventions, "Typical status properties".
  */
 #pragma once
 
