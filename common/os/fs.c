@@ -156,8 +156,16 @@ int fs_make(const char *fstype, const char *device, const char *uuid, int timeou
 #define EXT4_MOUNT_TIME   0x2c
 #define EXT4_MOUNT_COUNT  0x34
 #define EXT4_MAGIC        0x38
+#define EXT4_BLOCKS       0x4
+#define EXT4_BLOCK_LOG    0x18 /* of the size of a block, in KiB */
+#define EXT4_INCOMPAT     0x60
+#define EXT4_64BIT        0x80 /* of these features: EXT4_BLOCKS_H counts */
+#define EXT4_BLOCKS_H     0x150
+#define EXT4_BLOCK_MAX    6
 #define EXT4_UUID         0x68
 #define EXT4_MOUNT_TIME_H 0x275
+#define XFS_BLOCK_SIZE    4
+#define XFS_BLOCKS        8
 #define XFS_UUID          32
 #define XFS_IN_PROGRESS   126
 #define SUPER_BYTES       4096
@@ -185,6 +193,24 @@ static bool is_zero(const unsigned char *p, size_t n)
 	return true;
 }
 
+static uint64_t read_le(const unsigned char *p, size_t n)
+{
+	uint64_t value = 0;
+
+	while (n > 0)
+		value = value << 8 | p[--n];
+	return value;
+}
+
+static uint64_t read_be(const unsigned char *p, size_t n)
+{
+	uint64_t value = 0;
+
+	for (size_t i = 0; i < n; i++)
+		value = value << 8 | p[i];
+	return value;
+}
+
 static bool read_ext4_super(const unsigned char *head, struct fs_super *ret)
 {
 	const unsigned char *s = head + EXT4_SUPER_AT;
@@ -192,13 +218,21 @@ static bool read_ext4_super(const unsigned char *head, struct fs_super *ret)
 	format_uuid(s + EXT4_UUID, ret->uuid);
 	ret->unused = is_zero(s + EXT4_MOUNT_TIME, 4) && s[EXT4_MOUNT_TIME_H] == 0 &&
 		      is_zero(s + EXT4_MOUNT_COUNT, 2);
-	return s[EXT4_MAGIC] == 0x53 && s[EXT4_MAGIC + 1] == 0xef;
+	uint64_t block_log = read_le(s + EXT4_BLOCK_LOG, 4);
+	uint64_t blocks = read_le(s + EXT4_BLOCKS, 4);
+	if (read_le(s + EXT4_INCOMPAT, 4) & EXT4_64BIT)
+		blocks |= read_le(s + EXT4_BLOCKS_H, 4) << 32;
+	ret->block_bytes = block_log <= EXT4_BLOCK_MAX ? 1024U << block_log : 0;
+	ret->size_bytes = blocks * ret->block_bytes;
+	return s[EXT4_MAGIC] == 0x53 && s[EXT4_MAGIC + 1] == 0xef && ret->block_bytes > 0;
 }
 
 static bool read_xfs_super(const unsigned char *head, struct fs_super *ret)
 {
 	format_uuid(head + XFS_UUID, ret->uuid);
 	ret->unused = head[XFS_IN_PROGRESS] != 0;
+	ret->block_bytes = (uint32_t)read_be(head + XFS_BLOCK_SIZE, 4);
+	ret->size_bytes = read_be(head + XFS_BLOCKS, 8) * ret->block_bytes;
 	return memcmp(head, "XFSB", 4) == 0;
 }
 

@@ -39,12 +39,14 @@ bool fs_known(const char *fstype);
 struct fs_super {
 	char uuid[FS_UUID_TEXT_LEN + 1]; /* lower case */
 	bool unused;                     /* it was never mounted for writing, so nothing is in it */
+	uint32_t block_bytes;
+	uint64_t size_bytes; /* of the whole file system */
 };
 
 /**
  * fs_read_super() - read the superblock of a file system that fs_probe() has found.
  * @fstype: "ext4" or "xfs"
- * @device: block device path, not mounted
+ * @device: block device path; an xfs on it must not be mounted, since the kernel then writes late
  * @ret:    filled on success
  *
  * "Unused" is ext4 without a time of mounting, which the kernel writes before a first mount for writing

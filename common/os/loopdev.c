@@ -257,6 +257,20 @@ int loop_detach(int file_fd, struct error **err)
 	}
 }
 
+int loop_update_size(int file_fd, struct error **err)
+{
+	CLEANUP(free_charp) char *path = NULL;
+
+	if (loop_find(file_fd, &path, err) < 0)
+		return -1;
+	if (!path)
+		return 0;
+	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || STEP("loop-resize", ioctl(fd, LOOP_SET_CAPACITY, 0)) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "resize %s", path);
+	return 0;
+}
+
 static int list_one(const char *name, struct loop_list *l, struct error **err)
 {
 	CLEANUP(free_charp) char *file = x_asprintf("/sys/block/%s/loop/backing_file", name);

@@ -46,6 +46,12 @@ int loop_find_each(const struct stat *files, size_t n, char **ret_paths, struct 
  * the last close detaches it), ERR_INTERNAL. */
 int loop_detach(int file_fd, struct error **err) MUST_CHECK;
 
+/** loop_update_size() - make the loop device over a file as large as the file is now, which programs that
+ * have it open or mounted see at once; no loop device is success. Idempotent. Return: 0, or -1 with
+ * ERR_INTERNAL.
+ */
+int loop_update_size(int file_fd, struct error **err) MUST_CHECK;
+
 struct loop_entry {
 	char *path;    /* "/dev/loopN" */
 	char *backing; /* path of its file as it was when it was attached, " (deleted)" behind if it is gone
