@@ -259,6 +259,21 @@ int dm_wait_unused(const char *path, struct error **err)
 	}
 }
 
+int dm_require_uuid(const char *path, const char *uuid, struct error **err)
+{
+	struct dm_ioctl io = {0};
+	bool mapped = false;
+	struct stat st;
+
+	if (stat(path, &st) < 0 || !S_ISBLK(st.st_mode))
+		return 0;
+	if (read_dm_status(st.st_rdev, &io, &mapped, err) < 0)
+		return err_wrap(err, "%s", path);
+	if (mapped && strncmp(io.uuid, uuid, sizeof(io.uuid)) != 0)
+		return err_set(err, ERR_PRECONDITION, "%s is another device now", path);
+	return 0;
+}
+
 int dm_refuse_suspended(const char *path, struct error **err)
 {
 	struct dm_ioctl io = {0};

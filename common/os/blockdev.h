@@ -102,6 +102,16 @@ int dm_refuse_shared(dev_t dev, struct error **err) MUST_CHECK;
 int dm_require_on(const char *path, char *const *bases, struct error **err) MUST_CHECK;
 
 /**
+ * dm_require_uuid() - make sure that a mapped device is the one with a UUID.
+ * @path: a path that is not a mapped device is accepted
+ * @uuid: in the form of device-mapper; LVM gives its volumes "LVM-" with the UUIDs of group and volume behind
+ * it, without hyphens (lib/activate/dev_manager.c, _build_dlid())
+ *
+ * Does not open the device. Return: 0, or -1 with ERR_PRECONDITION (another one), ERR_INTERNAL.
+ */
+int dm_require_uuid(const char *path, const char *uuid, struct error **err) MUST_CHECK;
+
+/**
  * dm_refuse_suspended() - refuse a suspended device: every access to it would wait, and no signal would end
  * the wait.
  * @path: a path that is not a device yet is accepted

@@ -25,6 +25,7 @@ struct device_contract {
 	bool sees_opens; /* a device that any process has open is in use, not only one that is open
 			    exclusively */
 	bool is_durable; /* devices are still there when the manager is opened again */
+	bool fixed_size; /* devices cannot grow */
 };
 
 /** device_contract_run() - run the suite on @target. Return: exit status of the test program. */

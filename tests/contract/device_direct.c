@@ -72,6 +72,7 @@ static int run_on_kernel(void)
 		.deactivate = deactivate,
 		.has_nodes = true,
 		.is_durable = true,
+		.fixed_size = true,
 	};
 
 	if (!getenv("PMEM_LAB_MACHINE")) {
@@ -83,7 +84,8 @@ static int run_on_kernel(void)
 
 int main(int argc, char **argv)
 {
-	const struct device_contract on_fake = {.name = "device_direct_on_fake", .open = open_fake};
+	const struct device_contract on_fake = {
+		.name = "device_direct_on_fake", .open = open_fake, .fixed_size = true};
 
 	if (argc > 1 && str_eq(argv[1], "kernel"))
 		return run_on_kernel();

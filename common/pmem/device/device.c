@@ -41,6 +41,18 @@ int device_create(
 	return STEP("device-create", m->ops->create(m->self, spec, ret, err));
 }
 
+int device_grow(
+	struct device_manager *m, const struct device_growth *growth, struct device **ret, struct error **err)
+{
+	return STEP("device-grow", m->ops->grow(m->self, growth, ret, err));
+}
+
+int device_remove_leftovers(struct device_manager *m, bool *ret_changed, struct error **err)
+{
+	*ret_changed = false;
+	return m->ops->remove_leftovers ? m->ops->remove_leftovers(m->self, ret_changed, err) : 0;
+}
+
 int device_destroy(
 	struct device_manager *m, const struct device *device, int exclusive_fd, struct error **err)
 {
@@ -172,6 +184,16 @@ uint64_t device_fit(
 	if (!pool->complete || pool->closed)
 		return UINT64_MAX;
 	return m->ops->fit(pool, sector, requested_bytes);
+}
+
+uint64_t device_fit_growth(const struct device_pool *pool, uint64_t size_bytes, uint64_t requested_bytes)
+{
+	uint64_t more_bytes = requested_bytes > size_bytes ? requested_bytes - size_bytes : 0;
+	uint64_t rounded = layout_round_up(more_bytes, pool->rules.unit_bytes);
+
+	if (pool->fixed_size || !pool->complete || rounded > pool->capacity.max_volume_bytes)
+		return UINT64_MAX;
+	return size_bytes + rounded;
 }
 
 uint64_t device_fit_units(const struct device_pool *pool, bool sector, uint64_t requested_bytes)

@@ -35,6 +35,10 @@ struct device {
 #define DEVICE_PARTS_MISSING "is incomplete: some of its devices are missing"
 #define DEVICE_EXPORTED      "is exported, so LVM does not use it; import it with vgimport(8)"
 
+#define DEVICE_FIXED_SIZE                                                                                    \
+	"in device mode direct it is a namespace, whose size is fixed when it is created, because the page " \
+	"map of its memory or its BTT is laid out for that size: create a larger volume and copy the data"
+
 struct device_pool {
 	char *uuid; /* never changes: the UUID of the volume group, or the identity of the region */
 	char *name;
@@ -58,6 +62,7 @@ struct device_pool {
 	uint64_t max_devices;  /* how many devices can be described; 0: no limit is known */
 	uint64_t more_devices; /* how many more of them can be described */
 	bool closed; /* its devices are served, but no new ones are made: of the other device mode */
+	const char *fixed_size; /* why its devices cannot grow, and what to do instead; NULL: they can */
 };
 
 struct device_list {
@@ -75,6 +80,17 @@ struct device_spec {
 	bool sector; /* for FileIO: sectors are written atomically, if the device mode supports that */
 };
 
+/* How a device is to grow. */
+struct device_growth {
+	const struct device *device; /* as listed: its ID, pool and identity count */
+	uint64_t size_bytes;         /* the new size, as granted by device_fit_growth() */
+	/* Zeroes all of the block device at @path, which becomes the new end of the device afterwards. The
+	 * manager's lock is not held meanwhile. NULL: the new end may have any content. Managers whose new
+	 * space is zero anyway do not call it. */
+	int (*zero)(void *user, const char *path, uint64_t size_bytes, struct error **err);
+	void *user;
+};
+
 /* What a manager waits for: a helper program, or the kernel. */
 struct device_activity {
 	char command[96]; /* the command that is running: "lvm lvcreate", "create namespace in region0"; "":
@@ -90,6 +106,8 @@ struct device_ops {
 							  * listing costs a command */
 	int (*confirm)(void *self, const struct device *device, struct error **err); /* NULL: nothing to do */
 	int (*create)(void *self, const struct device_spec *spec, struct device **ret, struct error **err);
+	int (*grow)(void *self, const struct device_growth *growth, struct device **ret, struct error **err);
+	int (*remove_leftovers)(void *self, bool *ret_changed, struct error **err); /* NULL: there are none */
 	int (*destroy)(void *self, const struct device *device, int exclusive_fd, struct error **err);
 	int (*activate)(void *self, const struct device_list *list, struct error **err);
 	uint64_t (*fit)(const struct device_pool *pool, bool sector, uint64_t requested_bytes);
@@ -187,6 +205,29 @@ int device_create(struct device_manager *m, const struct device_spec *spec, stru
 	struct error **err) MUST_CHECK;
 
 /**
+ * device_grow() - make a device larger, while it may be open and mounted, in its pool. Its content stays.
+ * @ret: the device as it is now; device_free()
+ *
+ * A crash leaves it with the old or the new size. With growth->zero, the new bytes are zeroed before the
+ * device has them. Idempotent: a device that is already that large is success. Return: 0, or -1 with
+ * ERR_INVALID_ARGUMENT (devices of that pool have a fixed size), ERR_PRECONDITION (another identity),
+ * ERR_EXHAUSTED (does not fit), ERR_UNAVAILABLE (the device is not seen, or its pool is incomplete; it may
+ * have grown), ERR_DEADLINE, ERR_INTERNAL, or as growth->zero().
+ */
+int device_grow(struct device_manager *m, const struct device_growth *growth, struct device **ret,
+	struct error **err) MUST_CHECK;
+
+/**
+ * device_remove_leftovers() - remove what a device_grow() that a crash ended has left in the pools, as of the
+ * last listing.
+ * @ret_changed: whether something was removed, so that the pools have more space than was listed
+ *
+ * Not for a process that only looks while a driver runs: it would take what that is using. Idempotent.
+ * Return: 0, or -1 with ERR_PRECONDITION (in use), ERR_INTERNAL, ERR_UNAVAILABLE, ERR_DEADLINE.
+ */
+int device_remove_leftovers(struct device_manager *m, bool *ret_changed, struct error **err) MUST_CHECK;
+
+/**
  * device_destroy() - remove the device with this id, pool and identity.
  * @exclusive_fd: the descriptor that has kept other programs from using it, or -1; taken over and closed
  *                directly
@@ -230,6 +271,11 @@ const struct device *device_list_find(const struct device_list *l, const char *i
  */
 uint64_t device_fit(const struct device_manager *m, const struct device_pool *pool, bool sector,
 	uint64_t requested_bytes);
+
+/** device_fit_growth() - the size that a device of @size_bytes gets in @pool when it is to grow to at least
+ * @requested_bytes: what is added is rounded up to the unit. Return: the granted size; UINT64_MAX: that much
+ * does not fit, or devices of @pool do not grow. Pure. */
+uint64_t device_fit_growth(const struct device_pool *pool, uint64_t size_bytes, uint64_t requested_bytes);
 
 /** device_fit_units() - an ops.fit() for pools in which a device takes just its size, in whole units. */
 uint64_t device_fit_units(const struct device_pool *pool, bool sector, uint64_t requested_bytes);

@@ -98,6 +98,7 @@ static struct device_pool to_pool(const struct nd_region *r)
 		.capacity.max_sector_volume_bytes = nd_usable_bytes(r, ND_SECTOR, largest),
 		.rules = {unit, r->pfn_align_bytes, r->btt_start_bytes},
 		.complete = r->enabled,
+		.fixed_size = DEVICE_FIXED_SIZE,
 		.used_up =
 			r->enabled && r->free_labels == 0 && r->available_bytes > 0 ? DEVICE_NO_SLOT : NULL,
 	};
@@ -390,6 +391,14 @@ static int destroy_locked(
 	return complete_region(m->latest, wanted->pool, err) ? 0 : -1;
 }
 
+static int grow(void *self, const struct device_growth *growth, struct device **ret, struct error **err)
+{
+	(void)self;
+	(void)ret;
+	return err_set(err, ERR_INVALID_ARGUMENT, "device %s cannot grow: %s", growth->device->id,
+		DEVICE_FIXED_SIZE);
+}
+
 static int destroy(void *self, const struct device *device, int exclusive_fd, struct error **err)
 {
 	struct device_direct *m = self;
@@ -459,6 +468,7 @@ static const struct device_ops ops = {
 	.latest_pools = latest_pools,
 	.confirm = confirm,
 	.create = create,
+	.grow = grow,
 	.destroy = destroy,
 	.activate = activate,
 	.fit = fit,

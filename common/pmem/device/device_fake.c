@@ -95,6 +95,58 @@ static int fake_create(void *self, const struct device_spec *spec, struct device
 	return 0;
 }
 
+/* Also when the model says so already: a failure may have kept the loop device at its old size. */
+static int resize(struct fake *fake, const struct fake_extent *e, struct error **err)
+{
+	if (fake->folder && fake_folder_grow(fake->folder, e, fake->model.uuids[e->region], err) < 0)
+		return -1;
+	CLEANUP(free_charp) char *id = x_strdup(e->id);
+	CLEANUP(free_charp) char *identity = x_strdup(e->identity);
+	struct fake_extent now = *e;
+	now.id = id;
+	now.identity = identity;
+	fake_model_remove(&fake->model, id);
+	fake_model_add(&fake->model, &now);
+	return 0;
+}
+
+static int grow_locked(
+	struct fake *fake, const struct device_growth *growth, struct device **ret, struct error **err)
+{
+	const struct fake_extent *e = fake_model_find(&fake->model, growth->device->id);
+
+	if (!e || !str_eq(fake->model.uuids[e->region], growth->device->pool))
+		return err_set(err, ERR_UNAVAILABLE, "there is no such device in its pool");
+	if (!str_eq(e->identity, growth->device->identity))
+		return err_set(err, ERR_PRECONDITION, "it has another identity");
+	struct fake_extent larger = *e;
+	larger.size_bytes = layout_round_up(growth->size_bytes, fake->model.unit_bytes);
+	if (larger.size_bytes <= e->size_bytes)
+		larger.size_bytes = e->size_bytes;
+	else if (fake_model_place_growth(&fake->model, e->id, larger.size_bytes, &larger.start_bytes, err) <
+		 0)
+		return -1;
+	if (resize(fake, &larger, err) < 0)
+		return -1;
+	struct device *d = fake_model_device(&fake->model, fake_model_find(&fake->model, growth->device->id));
+	d->path = x_strdup(growth->device->path);
+	d->active = growth->device->active;
+	*ret = d;
+	return 0;
+}
+
+static int fake_grow(void *self, const struct device_growth *growth, struct device **ret, struct error **err)
+{
+	struct fake *fake = self;
+
+	pthread_mutex_lock(&fake->mutex);
+	int rc = grow_locked(fake, growth, ret, err);
+	pthread_mutex_unlock(&fake->mutex);
+	if (rc < 0)
+		return err_wrap(err, "grow device %s", growth->device->id);
+	return 0;
+}
+
 static int destroy_locked(
 	struct fake *fake, const struct device *device, int exclusive_fd, struct error **err)
 {
@@ -168,6 +220,7 @@ static const struct device_ops fake_ops = {
 	.latest_pools = fake_latest_pools,
 	.confirm = fake_confirm,
 	.create = fake_create,
+	.grow = fake_grow,
 	.destroy = fake_destroy,
 	.activate = fake_activate,
 	.fit = device_fit_units,

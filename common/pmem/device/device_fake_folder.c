@@ -17,6 +17,7 @@
 #include "base/mem.h"
 #include "base/parse.h"
 #include "base/str.h"
+#include "os/blockdev.h"
 #include "os/file.h"
 #include "os/lock.h"
 #include "os/loopdev.h"
@@ -215,6 +216,81 @@ static int remove_leftovers(
 	return 0;
 }
 
+static int open_image(struct fake_folder *f, const char *id, int *ret_fd, struct error **err)
+{
+	CLEANUP(free_charp) char *name = x_asprintf("%s" IMAGE_SUFFIX, id);
+	int fd = openat(f->dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "open %s", name);
+	*ret_fd = fd;
+	return 0;
+}
+
+static int set_image_size(int fd, const char *id, uint64_t size_bytes, struct error **err)
+{
+	if (STEP("image-resize", ftruncate(fd, (off_t)size_bytes)) < 0 ||
+		STEP("image-resize-sync", fsync(fd)) < 0)
+		return err_set_errno(err, errno == ENOSPC ? ERR_EXHAUSTED : ERR_INTERNAL, errno,
+			"resize the image of %s", id);
+	return 0;
+}
+
+static int stat_image(struct fake_folder *f, const char *id, struct stat *ret, struct error **err)
+{
+	CLEANUP(free_charp) char *name = x_asprintf("%s" IMAGE_SUFFIX, id);
+
+	if (fstatat(f->dir_fd, name, ret, AT_SYMLINK_NOFOLLOW) == 0)
+		return 0;
+	/* without the lock, the device may just be removed, and there is no loop device then */
+	if (errno == ENOENT && f->lock_fd < 0) {
+		*ret = (struct stat){0};
+		return 0;
+	}
+	return err_set_errno(err, ERR_INTERNAL, errno, "stat %s", name);
+}
+
+/* Whether image and loop device have the size that the description says. */
+static bool has_size(const struct device *d, const struct stat *image)
+{
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	struct blockdev_info info;
+
+	if ((uint64_t)image->st_size != d->size_bytes)
+		return false;
+	return !d->path || blockdev_stat(d->path, &info, &ignored) < 0 || info.size_bytes == d->size_bytes;
+}
+
+static int fit_image(struct fake_folder *f, const struct device *d, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = -1;
+
+	if (open_image(f, d->id, &fd, err) < 0)
+		return -1;
+	if (set_image_size(fd, d->id, d->size_bytes, err) < 0)
+		return -1;
+	return loop_update_size(fd, err);
+}
+
+/* What a crash in fake_folder_grow() left: the description counts. */
+static int fit_images(struct fake_folder *f, const struct fake_model *m, struct error **err)
+{
+	CLEANUP(device_list_freep) struct device_list *l = fake_model_list(m);
+
+	if (fake_folder_find(f, l, err) < 0)
+		return -1;
+	for (size_t i = 0; i < l->n_devices; i++) {
+		const struct device *d = &l->devices[i];
+		struct stat image;
+
+		if (stat_image(f, d->id, &image, err) < 0)
+			return -1;
+		if (!has_size(d, &image) && fit_image(f, d, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 /* Nothing is removed from a folder that we did not start ourselves. */
 static int check_unused(char *const *names, struct error **err)
 {
@@ -256,7 +332,9 @@ static int load(struct fake_folder *f, const struct device_fake_config *config, 
 		return -1;
 	if (load_devices(f, m, names, err) < 0)
 		return -1;
-	return remove_leftovers(f, m, names, err);
+	if (remove_leftovers(f, m, names, err) < 0)
+		return -1;
+	return fit_images(f, m, err);
 }
 
 int fake_folder_open(const struct device_fake_config *config, struct fake_model *m, struct fake_folder **ret,
@@ -282,17 +360,6 @@ void fake_folder_close(struct fake_folder *f)
 	fd_closep(&f->dir_fd);
 	fd_closep(&f->lock_fd);
 	free(f);
-}
-
-static int open_image(struct fake_folder *f, const char *id, int *ret_fd, struct error **err)
-{
-	CLEANUP(free_charp) char *name = x_asprintf("%s" IMAGE_SUFFIX, id);
-	int fd = openat(f->dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
-
-	if (fd < 0)
-		return err_set_errno(err, ERR_INTERNAL, errno, "open %s", name);
-	*ret_fd = fd;
-	return 0;
 }
 
 /* An existing file of that name is left from a creation that could not be undone: the model knows no such
@@ -349,18 +416,17 @@ int fake_folder_create(struct fake_folder *f, const struct fake_extent *e, const
 	return -1;
 }
 
-static int stat_image(struct fake_folder *f, const char *id, struct stat *ret, struct error **err)
+int fake_folder_grow(struct fake_folder *f, const struct fake_extent *e, const char *pool, struct error **err)
 {
-	CLEANUP(free_charp) char *name = x_asprintf("%s" IMAGE_SUFFIX, id);
+	CLEANUP(fd_closep) int fd = -1;
 
-	if (fstatat(f->dir_fd, name, ret, AT_SYMLINK_NOFOLLOW) == 0)
-		return 0;
-	/* without the lock, the device may just be removed, and there is no loop device then */
-	if (errno == ENOENT && f->lock_fd < 0) {
-		*ret = (struct stat){0};
-		return 0;
-	}
-	return err_set_errno(err, ERR_INTERNAL, errno, "stat %s", name);
+	if (open_image(f, e->id, &fd, err) < 0)
+		return -1;
+	if (set_image_size(fd, e->id, e->size_bytes, err) < 0)
+		return -1;
+	if (write_device(f, e, pool, err) < 0)
+		return -1;
+	return loop_update_size(fd, err);
 }
 
 static int find_loops(

@@ -43,6 +43,17 @@ DEFINE_CLEANUP(struct fake_folder *, fake_folder_close);
 int fake_folder_create(struct fake_folder *f, const struct fake_extent *e, const char *pool, char **ret_path,
 	struct error **err) MUST_CHECK;
 
+/**
+ * fake_folder_grow() - make the device of @e as large as @e says: its image, its description, which decides
+ * after a crash, and its loop device.
+ * @pool: UUID of its region
+ *
+ * What the image gains reads as zeros. May be repeated after a failure, with the same size. Return: 0, or -1
+ * with ERR_EXHAUSTED (disk full), ERR_INTERNAL.
+ */
+int fake_folder_grow(
+	struct fake_folder *f, const struct fake_extent *e, const char *pool, struct error **err) MUST_CHECK;
+
 /** fake_folder_find() - give the devices of @l, which have no paths yet, those of their loop devices, or
  * NULL where a device has none. Return: 0, or -1 with ERR_INTERNAL. */
 int fake_folder_find(struct fake_folder *f, struct device_list *l, struct error **err) MUST_CHECK;

@@ -160,6 +160,33 @@ int fake_model_place(const struct fake_model *m, size_t region, uint64_t size_by
 	return 0;
 }
 
+/* Whether nothing lies in [start, start + size) of the region. */
+static bool is_free(const struct fake_model *m, size_t region, uint64_t start_bytes, uint64_t size_bytes)
+{
+	const struct fake_region *r = &m->regions[region];
+
+	if (start_bytes > m->region_bytes || size_bytes > m->region_bytes - start_bytes)
+		return false;
+	size_t behind = used_from(r, start_bytes + size_bytes);
+	return behind == 0 || end_of(&r->used[behind - 1]) <= start_bytes;
+}
+
+int fake_model_place_growth(struct fake_model *m, const char *id, uint64_t size_bytes,
+	uint64_t *ret_start_bytes, struct error **err)
+{
+	const struct fake_extent *e = fake_model_find(m, id);
+	const struct extent now = {e->start_bytes, e->size_bytes};
+	int rc = 0;
+
+	give_back(&m->regions[e->region], now);
+	if (is_free(m, e->region, e->start_bytes, size_bytes))
+		*ret_start_bytes = e->start_bytes;
+	else
+		rc = fake_model_place(m, e->region, size_bytes, ret_start_bytes, err);
+	take(&m->regions[e->region], now);
+	return rc;
+}
+
 static bool overlap(const struct fake_extent *a, const struct fake_extent *b)
 {
 	return a->region == b->region && a->start_bytes < b->start_bytes + b->size_bytes &&
@@ -177,18 +204,13 @@ static int refuse_overlap(const struct fake_model *m, const struct fake_extent *
 
 int fake_model_check(const struct fake_model *m, const struct fake_extent *e, struct error **err)
 {
-	const struct fake_region *r = &m->regions[e->region];
-
 	if (e->start_bytes % m->unit_bytes || e->size_bytes % m->unit_bytes || e->size_bytes == 0)
 		return err_set(err, ERR_PRECONDITION, "device %s is not aligned", e->id);
 	if (e->start_bytes > m->region_bytes || e->size_bytes > m->region_bytes - e->start_bytes)
 		return err_set(err, ERR_PRECONDITION, "device %s lies outside its region", e->id);
 	if (fake_model_find(m, e->id))
 		return err_set(err, ERR_PRECONDITION, "device %s exists twice", e->id);
-	size_t behind = used_from(r, e->start_bytes + e->size_bytes);
-	if (behind > 0 && end_of(&r->used[behind - 1]) > e->start_bytes)
-		return refuse_overlap(m, e, err);
-	return 0;
+	return is_free(m, e->region, e->start_bytes, e->size_bytes) ? 0 : refuse_overlap(m, e, err);
 }
 
 void fake_model_add(struct fake_model *m, const struct fake_extent *e)

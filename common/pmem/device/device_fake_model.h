@@ -57,6 +57,15 @@ bool fake_model_region(const struct fake_model *m, const char *uuid, size_t *ret
 int fake_model_place(const struct fake_model *m, size_t region, uint64_t size_bytes,
 	uint64_t *ret_start_bytes, struct error **err) MUST_CHECK;
 
+/**
+ * fake_model_place_growth() - find a place for the extent called @id when it has @size_bytes, a multiple of
+ * the unit and more than now: where it is, if what follows is free, or else elsewhere in its region.
+ *
+ * Content does not lie there, so that nothing is moved. Return: 0, or -1 with ERR_EXHAUSTED.
+ */
+int fake_model_place_growth(struct fake_model *m, const char *id, uint64_t size_bytes,
+	uint64_t *ret_start_bytes, struct error **err) MUST_CHECK;
+
 /** fake_model_check() - that @e can be added: aligned, inside its region, over no other, with an id of its
  * own. Return: 0, or -1 with ERR_PRECONDITION. */
 int fake_model_check(const struct fake_model *m, const struct fake_extent *e, struct error **err) MUST_CHECK;

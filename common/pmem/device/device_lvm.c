@@ -8,43 +8,25 @@
  * program has made in another of our groups since the last listing is not noticed.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/bounded_lock.h"
 #include "base/durable_step.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/str.h"
 #include "os/blockdev.h"
-#include "pmem/device/device.h"
+#include "pmem/device/device_lvm_private.h"
 #include "pmem/layout.h"
+#include "pmem/lvm/lvm_growth.h"
 #include "pmem/lvm/lvm_metadata_reserve.h"
 #include "pmem/pool/pool_backup.h"
 #include "pmem/pool/pool_vg.h"
 
 #define NODE_WAIT_MS 5000
-/* As in nd.h: an operation that takes longer may hang in the kernel, where it cannot be ended, and each
- * caller that waits holds a thread. */
-#define WAIT_MS 20000
-
-struct device_lvm {
-	struct bounded_lock lock; /* around commands and for what follows */
-	struct nd *nd;
-	struct lvm *lvm;
-	struct lvm_report *report;   /* of the last listing; NULL before the first */
-	struct nd_inventory *inv;    /* of the same listing */
-	struct device_list *seen;    /* the same, with what we have changed since */
-	char *saved_folder;          /* pool_backup.h; NULL: no copies of metadata are kept */
-	bool saving_fails;           /* and that was logged */
-	pthread_mutex_t paths_mutex; /* for what follows; held for moments */
-	char **paths;                /* block devices below our groups, as listed last: strv */
-};
-
 static bool is_uuid(const char *tag)
 {
 	return strlen(tag) == UUID_TEXT_LEN && strspn(tag, "0123456789abcdef-") == UUID_TEXT_LEN &&
@@ -142,8 +124,10 @@ static struct device_list *to_list(const struct device_lvm *m)
 
 	l->devices = x_calloc(r->n_lvs, sizeof(*l->devices));
 	l->pools = x_calloc(r->n_vgs, sizeof(*l->pools));
-	for (size_t i = 0; i < r->n_lvs; i++)
-		l->devices[l->n_devices++] = to_device(&r->lvs[i]);
+	for (size_t i = 0; i < r->n_lvs; i++) {
+		if (!lvm_is_spare(&r->lvs[i]))
+			l->devices[l->n_devices++] = to_device(&r->lvs[i]);
+	}
 	for (size_t i = 0; i < r->n_vgs; i++)
 		l->pools[l->n_pools++] = to_pool(m, &r->vgs[i]);
 	return l;
@@ -152,14 +136,14 @@ static struct device_list *to_list(const struct device_lvm *m)
 /* @paths: taken over */
 static void keep_paths(struct device_lvm *m, char ***paths)
 {
-	pthread_mutex_lock(&m->paths_mutex);
+	pthread_mutex_lock(&m->mutex);
 	char **old = m->paths;
 	m->paths = TAKE_PTR(*paths);
-	pthread_mutex_unlock(&m->paths_mutex);
+	pthread_mutex_unlock(&m->mutex);
 	strv_free(old);
 }
 
-static int refresh(struct device_lvm *m, struct error **err)
+int device_lvm_refresh(struct device_lvm *m, struct error **err)
 {
 	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
 	CLEANUP(lvm_report_freep) struct lvm_report *report = NULL;
@@ -188,9 +172,9 @@ static int list(void *self, struct device_list **ret, struct error **err)
 	struct device_lvm *m = self;
 	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
 
-	if (bounded_lock_take(&m->lock, "list devices", WAIT_MS, &lock, err) < 0)
+	if (bounded_lock_take(&m->lock, "list devices", DEVICE_LVM_WAIT_MS, &lock, err) < 0)
 		return -1;
-	if (refresh(m, err) < 0)
+	if (device_lvm_refresh(m, err) < 0)
 		return -1;
 	*ret = to_list(m);
 	return 0;
@@ -203,10 +187,10 @@ static int confirm(void *self, const struct device *d, struct error **err)
 	struct device_lvm *m = self;
 	CLEANUP(strv_freep) char **paths = NULL;
 
-	pthread_mutex_lock(&m->paths_mutex);
+	pthread_mutex_lock(&m->mutex);
 	for (char **path = m->paths; path && *path; path++)
 		strv_add(&paths, *path);
-	pthread_mutex_unlock(&m->paths_mutex);
+	pthread_mutex_unlock(&m->mutex);
 	if (dm_require_on(d->path, paths, err) < 0)
 		return err_wrap(err,
 			"the device that is active as volume %s is not on persistent memory of this driver: "
@@ -215,7 +199,7 @@ static int confirm(void *self, const struct device *d, struct error **err)
 	return 0;
 }
 
-static const struct device *find(const struct device_lvm *m, const char *pool, const char *id)
+const struct device *device_lvm_find(const struct device_lvm *m, const char *pool, const char *id)
 {
 	const struct device *end = m->seen->devices + m->seen->n_devices;
 
@@ -294,7 +278,7 @@ static int check_spec(struct device_lvm *m, const struct device_spec *spec, stru
 		return err_set(err, ERR_INVALID_ARGUMENT, "identity \"%s\" is not a UUID", spec->identity);
 	if (m->seen && find_obstacle(m, spec) == 0)
 		return 0;
-	if (refresh(m, err) < 0)
+	if (device_lvm_refresh(m, err) < 0)
 		return -1;
 
 	enum err_code code = find_obstacle(m, spec);
@@ -335,10 +319,10 @@ static int clean_up_and_explain(struct device_lvm *m, const struct device_spec *
 	CLEANUP(error_freep) struct error *ignored = NULL;
 	enum err_code code;
 
-	if (refresh(m, &ignored) < 0)
+	if (device_lvm_refresh(m, &ignored) < 0)
 		return -1;
 
-	const struct device *d = find(m, spec->pool, spec->id);
+	const struct device *d = device_lvm_find(m, spec->pool, spec->id);
 	if (d && str_eq(d->identity, spec->identity)) {
 		if (run_lvremove(m, d, &ignored) < 0)
 			return err_wrap(err, "device %s is left partly created (%s)", spec->id, ignored->msg);
@@ -368,12 +352,12 @@ static int create(void *self, const struct device_spec *spec, struct device **re
 	struct device_lvm *m = self;
 	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
 
-	if (bounded_lock_take(&m->lock, "create a device", WAIT_MS, &lock, err) < 0)
+	if (bounded_lock_take(&m->lock, "create a device", DEVICE_LVM_WAIT_MS, &lock, err) < 0)
 		return err_wrap(err, "device %s", spec->id);
 	return create_locked(m, spec, ret, err);
 }
 
-static int refuse_other(const struct device *wanted, struct error **err)
+int device_lvm_refuse_other(const struct device *wanted, struct error **err)
 {
 	return err_set(err, ERR_PRECONDITION, "another logical volume has the name of device %s", wanted->id);
 }
@@ -383,15 +367,15 @@ static int refuse_other(const struct device *wanted, struct error **err)
 static int find_to_destroy(
 	struct device_lvm *m, const struct device *wanted, const struct device **ret, struct error **err)
 {
-	const struct device *d = m->seen ? find(m, wanted->pool, wanted->id) : NULL;
+	const struct device *d = m->seen ? device_lvm_find(m, wanted->pool, wanted->id) : NULL;
 
 	if (!d || !*d->identity || !str_eq(d->identity, wanted->identity)) {
-		if (refresh(m, err) < 0)
+		if (device_lvm_refresh(m, err) < 0)
 			return -1;
-		d = find(m, wanted->pool, wanted->id);
+		d = device_lvm_find(m, wanted->pool, wanted->id);
 	}
 	if (d && !str_eq(d->identity, wanted->identity))
-		return refuse_other(wanted, err);
+		return device_lvm_refuse_other(wanted, err);
 
 	const struct device_pool *pool = device_list_pool(m->seen, wanted->pool);
 	if (!pool || !pool->complete)
@@ -412,14 +396,14 @@ static int check_gone(struct device_lvm *m, const struct device *d, struct error
 		device_list_note(m->seen, d, /* exists= */ false);
 		return 0;
 	}
-	if (refresh(m, err) < 0)
+	if (device_lvm_refresh(m, err) < 0)
 		return -1;
 
-	const struct device *now = find(m, d->pool, d->id);
+	const struct device *now = device_lvm_find(m, d->pool, d->id);
 	if (!now)
 		return 0;
 	if (!str_eq(now->identity, d->identity))
-		return refuse_other(d, err);
+		return device_lvm_refuse_other(d, err);
 	return err_set(err, ERR_INTERNAL, "device %s still exists after its removal", d->id);
 }
 
@@ -449,7 +433,7 @@ static int destroy(void *self, const struct device *device, int exclusive_fd, st
 	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
 	struct device_lvm *m = self;
 
-	if (bounded_lock_take(&m->lock, "remove a device", WAIT_MS, &lock, err) < 0)
+	if (bounded_lock_take(&m->lock, "remove a device", DEVICE_LVM_WAIT_MS, &lock, err) < 0)
 		return err_wrap(err, "device %s", device->id);
 	return destroy_locked(m, device, &fd, err);
 }
@@ -506,7 +490,7 @@ static int activate_locked(struct device_lvm *m, const struct device_list *l, st
 
 	if (!complete && !incomplete)
 		return 0;
-	if (!m->seen && refresh(m, err) < 0)
+	if (!m->seen && device_lvm_refresh(m, err) < 0)
 		return -1;
 	/* Of an incomplete group LVM activates what it can, and says that it failed. */
 	if (lvm_activate(m->lvm, incomplete, &partial) < 0)
@@ -523,7 +507,7 @@ static int activate(void *self, const struct device_list *l, struct error **err)
 	struct device_lvm *m = self;
 	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
 
-	if (bounded_lock_take(&m->lock, "activate devices", WAIT_MS, &lock, err) < 0)
+	if (bounded_lock_take(&m->lock, "activate devices", DEVICE_LVM_WAIT_MS, &lock, err) < 0)
 		return -1;
 	return activate_locked(m, l, err);
 }
@@ -536,7 +520,7 @@ static void back_up(void *self)
 	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
 
 	if (!m->saved_folder ||
-		bounded_lock_take(&m->lock, "save copies of metadata", WAIT_MS, &lock, &err) < 0 ||
+		bounded_lock_take(&m->lock, "save copies of metadata", DEVICE_LVM_WAIT_MS, &lock, &err) < 0 ||
 		!m->report)
 		return;
 	bool failed = pool_backup_catch_up(m->saved_folder, m->lvm, m->report, &err) < 0;
@@ -581,8 +565,9 @@ static void close_manager(void *self)
 	lvm_close(m->lvm);
 	nd_inventory_free(m->inv);
 	nd_close(m->nd);
+	strv_free(m->spares);
 	strv_free(m->paths);
-	pthread_mutex_destroy(&m->paths_mutex);
+	pthread_mutex_destroy(&m->mutex);
 	bounded_lock_done(&m->lock);
 	free(m);
 }
@@ -592,6 +577,8 @@ static const struct device_ops ops = {
 	.list = list,
 	.confirm = confirm,
 	.create = create,
+	.grow = device_lvm_grow,
+	.remove_leftovers = device_lvm_remove_leftovers,
 	.destroy = destroy,
 	.activate = activate,
 	.fit = device_fit_units,
@@ -607,7 +594,7 @@ struct device_manager *device_open_lvm(struct nd *nd, struct lvm *lvm, const cha
 	struct device_lvm *m = x_calloc(1, sizeof(*m));
 
 	bounded_lock_init(&m->lock);
-	pthread_mutex_init(&m->paths_mutex, NULL);
+	pthread_mutex_init(&m->mutex, NULL);
 	m->nd = nd;
 	m->lvm = lvm;
 	m->saved_folder = saved_folder ? x_strdup(saved_folder) : NULL;

@@ -117,6 +117,34 @@ static int create(void *self, const struct device_spec *spec, struct device **re
 	return device_create(m->primary, spec, ret, err);
 }
 
+static int grow(void *self, const struct device_growth *growth, struct device **ret, struct error **err)
+{
+	struct device_two_modes *m = self;
+
+	if (!is_of_secondary(m, growth->device->pool))
+		return device_grow(m->primary, growth, ret, err);
+	int rc = device_grow(m->secondary, growth, ret, err);
+	forget_other(m);
+	return rc;
+}
+
+/* Neither keeps the other from it. */
+static int remove_leftovers(void *self, bool *ret_changed, struct error **err)
+{
+	struct device_two_modes *m = self;
+	CLEANUP(error_freep) struct error *second = NULL;
+	bool changed = false;
+
+	int rc = device_remove_leftovers(m->primary, ret_changed, err);
+	int second_rc = device_remove_leftovers(m->secondary, &changed, &second);
+	*ret_changed = *ret_changed || changed;
+	if (changed)
+		forget_other(m);
+	if (rc == 0 && second_rc < 0)
+		*err = TAKE_PTR(second);
+	return rc < 0 ? rc : second_rc;
+}
+
 static int destroy(void *self, const struct device *device, int exclusive_fd, struct error **err)
 {
 	struct device_two_modes *m = self;
@@ -233,6 +261,8 @@ struct device_manager *device_open_two_modes(struct device_manager *primary, str
 		.latest_pools = primary->ops->latest_pools ? latest_pools : NULL,
 		.confirm = confirm,
 		.create = create,
+		.grow = grow,
+		.remove_leftovers = remove_leftovers,
 		.destroy = destroy,
 		.activate = activate,
 		.fit = primary->ops->fit,

@@ -25,10 +25,12 @@ enum field {
 	VG_MISSING_PV_COUNT,
 	VG_EXPORTED,
 	LV_NAME,
+	LV_UUID,
 	LV_PATH,
 	LV_TAGS,
 	LV_SIZE,
 	LV_ACTIVE,
+	SEG_PE_RANGES,
 	LOG_TYPE,
 	LOG_MESSAGE,
 	LOG_RET_CODE,
@@ -51,10 +53,12 @@ static const char *const field_names[N_FIELDS] = {
 	[VG_MISSING_PV_COUNT] = "vg_missing_pv_count",
 	[VG_EXPORTED] = "vg_exported",
 	[LV_NAME] = "lv_name",
+	[LV_UUID] = "lv_uuid",
 	[LV_PATH] = "lv_path",
 	[LV_TAGS] = "lv_tags",
 	[LV_SIZE] = "lv_size",
 	[LV_ACTIVE] = "lv_active",
+	[SEG_PE_RANGES] = "seg_pe_ranges",
 	[LOG_TYPE] = "log_type",
 	[LOG_MESSAGE] = "log_message",
 	[LOG_RET_CODE] = "log_ret_code",
@@ -235,22 +239,22 @@ static int add_vg(struct lvm_report *r, const struct row *row, struct error **er
 	return 0;
 }
 
-static char **split_tags(const char *text)
+static void split(const char *text, char separator, char ***to)
 {
-	char **tags = NULL;
+	const char separators[] = {separator, '\0'};
 
 	while (*text) {
-		size_t n = strcspn(text, ",");
-		CLEANUP(free_charp) char *tag = x_strndup(text, n);
-		strv_add(&tags, tag);
-		text += n + (text[n] == ',');
+		size_t n = strcspn(text, separators);
+		CLEANUP(free_charp) char *part = x_strndup(text, n);
+		strv_add(to, part);
+		text += n + (text[n] == separator);
 	}
-	return tags;
 }
 
 static int add_lv(struct lvm_report *r, const struct row *row, struct error **err)
 {
 	const char *name = get(row, LV_NAME);
+	char **tags = NULL;
 	uint64_t size = 0;
 
 	/* LVM's own parts of other volumes are shown in brackets (report/mark_hidden_devices). */
@@ -258,13 +262,15 @@ static int add_lv(struct lvm_report *r, const struct row *row, struct error **er
 		return 0;
 	if (get_u64(row, LV_SIZE, &size, err) < 0)
 		return -1;
+	split(get(row, LV_TAGS), ',', &tags);
 	r->lvs = x_realloc(r->lvs, r->n_lvs + 1, sizeof(*r->lvs));
 	r->lvs[r->n_lvs++] = (struct lvm_lv){
 		.name = x_strdup(name),
+		.uuid = x_strdup(get(row, LV_UUID)),
 		.vg_uuid = x_strdup(get(row, VG_UUID)),
 		.vg_name = x_strdup(get(row, VG_NAME)),
 		.path = x_strdup(get(row, LV_PATH)),
-		.tags = split_tags(get(row, LV_TAGS)),
+		.tags = tags,
 		.size_bytes = size,
 		.active = str_eq(get(row, LV_ACTIVE), "active"),
 	};
@@ -305,6 +311,7 @@ static void lv_done(void *p)
 	struct lvm_lv *lv = p;
 
 	free(lv->name);
+	free(lv->uuid);
 	free(lv->vg_uuid);
 	free(lv->vg_name);
 	free(lv->path);
@@ -361,6 +368,26 @@ int lvm_report_parse(struct span json, struct lvm_report *r, struct error **err)
 	r->n_vgs = make_unique(r->vgs, r->n_vgs, sizeof(*r->vgs), compare_vgs, vg_done);
 	r->n_lvs = make_unique(r->lvs, r->n_lvs, sizeof(*r->lvs), compare_lvs, lv_done);
 	return rc;
+}
+
+/* A segment that is striped or mirrored has several, with blanks between them. */
+static int add_ranges(void *user, const struct row *row, struct error **err)
+{
+	char ***ranges = user;
+
+	(void)err;
+	split(get(row, SEG_PE_RANGES), ' ', ranges);
+	return 0;
+}
+
+int lvm_ranges_parse(struct span json, char ***ret, struct error **err)
+{
+	CLEANUP(strv_freep) char **ranges = NULL;
+
+	if (read_answer(json, /* log= */ false, add_ranges, &ranges, err) < 0)
+		return -1;
+	*ret = TAKE_PTR(ranges);
+	return 0;
 }
 
 void lvm_report_free(struct lvm_report *r)

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device_lvm_private.h - what the files of the LVM device manager share.
+ *
+ * Threads: the functions are called with the manager's lock held, except where a comment says otherwise.
+ */
+#pragma once
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/bounded_lock.h"
+#include "pmem/device/device.h"
+#include "pmem/lvm/lvm.h"
+#include "pmem/nd/nd.h"
+
+/* An operation that takes longer may hang in the kernel, where it cannot be ended, and each caller that waits
+ * holds a thread (nd.h). */
+#define DEVICE_LVM_WAIT_MS 20000
+
+struct device_lvm {
+	struct bounded_lock lock; /* around commands and for what follows */
+	struct nd *nd;
+	struct lvm *lvm;
+	struct lvm_report *report; /* of the last listing; NULL before the first */
+	struct nd_inventory *inv;  /* of the same listing */
+	struct device_list *seen;  /* the same, with what we have changed since */
+	char *saved_folder;        /* pool_backup.h; NULL: no copies of metadata are kept */
+	bool saving_fails;         /* and that was logged */
+	pthread_mutex_t mutex;     /* for what follows; held for moments */
+	char **paths;              /* block devices below our groups, as listed last: strv */
+	char **spares;             /* names of those that growths of this process use: strv */
+};
+
+/** device_lvm_refresh() - list groups and devices again. Return: 0, or -1 as nd_list() and lvm_list(). */
+int device_lvm_refresh(struct device_lvm *m, struct error **err) MUST_CHECK;
+
+/** device_lvm_find() - get the device called @id in @pool (uuid) as it was seen last, borrowed, or NULL. */
+const struct device *device_lvm_find(const struct device_lvm *m, const char *pool, const char *id);
+
+/** device_lvm_refuse_other() - fail because the device called as @wanted has another identity. Return: -1. */
+int device_lvm_refuse_other(const struct device *wanted, struct error **err);
+
+/** device_lvm_grow() - device_ops.grow. Without the lock. */
+int device_lvm_grow(
+	void *self, const struct device_growth *growth, struct device **ret, struct error **err) MUST_CHECK;
+
+/** device_lvm_remove_leftovers() - device_ops.remove_leftovers. Without the lock. */
+int device_lvm_remove_leftovers(void *self, bool *ret_changed, struct error **err) MUST_CHECK;
