@@ -185,6 +185,20 @@ static int run_delete(struct client *c, char *const *operands, struct error **er
 	return CALL(c, "Controller", "DeleteVolume", &q, csi__v1__delete_volume, err);
 }
 
+static int run_expand(struct client *c, char *const *operands, struct error **err)
+{
+	Csi__V1__ControllerExpandVolumeRequest q;
+	csi__v1__controller_expand_volume_request__init(&q);
+	Csi__V1__CapacityRange range;
+	csi__v1__capacity_range__init(&range);
+
+	range.required_bytes = (int64_t)c->size_bytes;
+	range.limit_bytes = (int64_t)c->limit_bytes;
+	q.volume_id = operands[0];
+	q.capacity_range = &range;
+	return CALL(c, "Controller", "ControllerExpandVolume", &q, csi__v1__controller_expand_volume, err);
+}
+
 static int run_validate(struct client *c, char *const *operands, struct error **err)
 {
 	Csi__V1__ValidateVolumeCapabilitiesRequest q;
@@ -299,6 +313,21 @@ static int run_stats(struct client *c, char *const *operands, struct error **err
 	return CALL(c, "Node", "NodeGetVolumeStats", &q, csi__v1__node_get_volume_stats, err);
 }
 
+static int run_node_expand(struct client *c, char *const *operands, struct error **err)
+{
+	Csi__V1__NodeExpandVolumeRequest q;
+	csi__v1__node_expand_volume_request__init(&q);
+	Csi__V1__CapacityRange range;
+	csi__v1__capacity_range__init(&range);
+
+	range.required_bytes = (int64_t)c->size_bytes;
+	range.limit_bytes = (int64_t)c->limit_bytes;
+	q.volume_id = operands[0];
+	q.volume_path = operands[1];
+	q.capacity_range = &range;
+	return CALL(c, "Node", "NodeExpandVolume", &q, csi__v1__node_expand_volume, err);
+}
+
 static int run_node_info(struct client *c, char *const *operands, struct error **err)
 {
 	Csi__V1__NodeGetInfoRequest q;
@@ -315,6 +344,7 @@ static const struct command commands[] = {
 		run_capabilities},
 	{"create", "NAME", 1, "create a volume (-size -limit -fs -parameter -access-mode)", run_create},
 	{"delete", "ID", 1, "delete a volume", run_delete},
+	{"expand", "ID", 1, "make a volume larger, then see node-expand (-size -limit)", run_expand},
 	{"validate", "ID", 1,
 		"check whether a volume has the capabilities that -fs, -block and -access-mode give",
 		run_validate},
@@ -327,6 +357,9 @@ static const struct command commands[] = {
 	{"publish", "ID STAGING TARGET", 3, "mount a volume at a target path (-readonly -mount-flag)",
 		run_publish},
 	{"stats", "ID PATH", 2, "show how full a volume is, by a path at which it is mounted", run_stats},
+	{"node-expand", "ID PATH", 2,
+		"make the file system of a volume as large as the volume, by a path at which it is mounted",
+		run_node_expand},
 	{"unpublish", "ID TARGET", 2, "unmount a volume from a target path, and remove that path",
 		run_unpublish},
 	{"node-info", "", 0, "show ID and topology of the node", run_node_info},

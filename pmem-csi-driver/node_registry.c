@@ -77,6 +77,7 @@ static void fill(void *user, Registry__V0__RegisterControllerRequest *q, struct 
 	q->version = arena_strdup(arena, PMEM_VERSION);
 	q->boot_id = r->boot_id;
 	q->serves_node_volumes = true;
+	q->serves_expansion = true;
 	if (volumes_report(r->config.volumes, &report))
 		registration_report(&report, q, arena);
 }

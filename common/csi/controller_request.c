@@ -39,6 +39,23 @@ int csi_check_create(
 	return 0;
 }
 
+int csi_check_expand(const Csi__V1__ControllerExpandVolumeRequest *request, uint64_t *ret_required,
+	uint64_t *ret_limit, bool *ret_is_block, struct error **err)
+{
+	CLEANUP(capability_done) struct capability cap = {0};
+
+	if (csi_require(request->volume_id, "volume_id", err) < 0)
+		return -1;
+	if (!request->capacity_range)
+		return err_set(err, ERR_INVALID_ARGUMENT, "capacity_range is missing");
+	if (csi_read_range(request->capacity_range, ret_required, ret_limit, err) < 0)
+		return -1;
+	if (request->volume_capability && capability_read(request->volume_capability, &cap, err) < 0)
+		return -1;
+	*ret_is_block = cap.block;
+	return 0;
+}
+
 int csi_check_validate(const Csi__V1__ValidateVolumeCapabilitiesRequest *request, struct error **err)
 {
 	if (csi_require(request->volume_id, "volume_id", err) < 0)

@@ -22,6 +22,11 @@ int csi_read_range(const Csi__V1__CapacityRange *range, uint64_t *ret_required, 
 int csi_check_create(const Csi__V1__CreateVolumeRequest *request, struct capability_set *ret,
 	struct error **err) MUST_CHECK;
 
+/** csi_check_expand() - check all fields, and read the range as csi_read_range(). @ret_is_block: whether the
+ * capability is for block access; false without one. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
+int csi_check_expand(const Csi__V1__ControllerExpandVolumeRequest *request, uint64_t *ret_required,
+	uint64_t *ret_limit, bool *ret_is_block, struct error **err) MUST_CHECK;
+
 /** csi_check_validate() - check that all fields are given. Whether their values can be served is the result
  * of the call and not checked here. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
 int csi_check_validate(

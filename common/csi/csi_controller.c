@@ -75,6 +75,27 @@ static int delete_volume(const struct csi *csi, struct grpc_call *call,
 }
 CSI_HANDLER(delete_volume, Csi__V1__DeleteVolumeRequest, Csi__V1__DeleteVolumeResponse);
 
+/* Without a capability in the request, the record says whether there is a file system that has to grow, too.
+ */
+static int expand_volume(const struct csi *csi, struct grpc_call *call,
+	const Csi__V1__ControllerExpandVolumeRequest *request, Csi__V1__ControllerExpandVolumeResponse *reply,
+	struct error **err)
+{
+	struct expand_request q = {.handle = request->volume_id};
+	struct expand_result done;
+	bool is_block;
+
+	(void)call;
+	if (csi_check_expand(request, &q.required_bytes, &q.limit_bytes, &is_block, err) < 0)
+		return -1;
+	if (volumes_expand(csi->volumes, &q, &done, err) < 0)
+		return -1;
+	reply->capacity_bytes = (int64_t)done.size_bytes;
+	reply->node_expansion_required = request->volume_capability ? !is_block : !done.is_block;
+	return 0;
+}
+CSI_HANDLER(expand_volume, Csi__V1__ControllerExpandVolumeRequest, Csi__V1__ControllerExpandVolumeResponse);
+
 /* What the volume itself must be for that. */
 static int check_volume(const struct volume_info *info, const struct capability_set *set, struct error **err)
 {
@@ -201,6 +222,8 @@ CSI_HANDLER(get_capabilities, Csi__V1__ControllerGetCapabilitiesRequest,
 static const struct grpc_method methods[] = {
 	CSI_METHOD("Controller", "CreateVolume", GRPC_WORKER, csi__v1__create_volume, create_volume),
 	CSI_METHOD("Controller", "DeleteVolume", GRPC_WORKER, csi__v1__delete_volume, delete_volume),
+	CSI_METHOD("Controller", "ControllerExpandVolume", GRPC_WORKER, csi__v1__controller_expand_volume,
+		expand_volume),
 	CSI_METHOD("Controller", "ValidateVolumeCapabilities", GRPC_INLINE,
 		csi__v1__validate_volume_capabilities, validate_volume_capabilities),
 	CSI_METHOD("Controller", "ListVolumes", GRPC_WORKER, csi__v1__list_volumes, list_volumes),

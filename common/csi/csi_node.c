@@ -4,6 +4,7 @@
 
 #include "base/str.h"
 #include "csi/capability.h"
+#include "csi/controller_request.h"
 #include "csi/convert.h"
 #include "csi/handler.h"
 
@@ -131,6 +132,30 @@ static int get_volume_stats(const struct csi *csi, struct grpc_call *call,
 }
 CSI_HANDLER(get_volume_stats, Csi__V1__NodeGetVolumeStatsRequest, Csi__V1__NodeGetVolumeStatsResponse);
 
+static int expand_volume(const struct csi *csi, struct grpc_call *call,
+	const Csi__V1__NodeExpandVolumeRequest *request, Csi__V1__NodeExpandVolumeResponse *reply,
+	struct error **err)
+{
+	CLEANUP(capability_done) struct capability cap = {0};
+	struct node_expand_request q = {.handle = request->volume_id, .path = request->volume_path};
+	uint64_t size_bytes;
+
+	(void)call;
+	if (csi_require(request->volume_id, "volume_id", err) < 0)
+		return -1;
+	if (csi_require(request->volume_path, "volume_path", err) < 0)
+		return -1;
+	if (csi_read_range(request->capacity_range, &q.required_bytes, &q.limit_bytes, err) < 0)
+		return -1;
+	if (request->volume_capability && capability_read(request->volume_capability, &cap, err) < 0)
+		return -1;
+	if (volumes_node_expand(csi->volumes, &q, &size_bytes, err) < 0)
+		return -1;
+	reply->capacity_bytes = (int64_t)size_bytes;
+	return 0;
+}
+CSI_HANDLER(expand_volume, Csi__V1__NodeExpandVolumeRequest, Csi__V1__NodeExpandVolumeResponse);
+
 /* kubelet asks once, when the driver registers, and the scheduler counts a node's volumes against it. */
 static int64_t max_volumes(const struct csi *csi)
 {
@@ -155,8 +180,8 @@ static int get_capabilities(const struct csi *csi, struct grpc_call *call,
 	const Csi__V1__NodeGetCapabilitiesRequest *request, Csi__V1__NodeGetCapabilitiesResponse *reply,
 	struct error **err)
 {
-	static const Csi__V1__NodeServiceCapability__RPC__Type types[] = {
-		RPC(STAGE_UNSTAGE_VOLUME), RPC(GET_VOLUME_STATS), RPC(SINGLE_NODE_MULTI_WRITER)};
+	static const Csi__V1__NodeServiceCapability__RPC__Type types[] = {RPC(STAGE_UNSTAGE_VOLUME),
+		RPC(GET_VOLUME_STATS), RPC(EXPAND_VOLUME), RPC(SINGLE_NODE_MULTI_WRITER)};
 
 	(void)csi;
 	(void)request;
@@ -185,6 +210,7 @@ static const struct grpc_method methods[] = {
 		"Node", "NodeUnpublishVolume", GRPC_WORKER, csi__v1__node_unpublish_volume, unpublish_volume),
 	CSI_METHOD(
 		"Node", "NodeGetVolumeStats", GRPC_WORKER, csi__v1__node_get_volume_stats, get_volume_stats),
+	CSI_METHOD("Node", "NodeExpandVolume", GRPC_WORKER, csi__v1__node_expand_volume, expand_volume),
 	CSI_METHOD("Node", "NodeGetInfo", GRPC_INLINE, csi__v1__node_get_info, get_info),
 	CSI_METHOD(
 		"Node", "NodeGetCapabilities", GRPC_INLINE, csi__v1__node_get_capabilities, get_capabilities),

@@ -54,7 +54,7 @@ void csi_fill_capacity(Csi__V1__GetCapacityResponse *reply, struct arena *arena,
 void csi_fill_controller_capabilities(Csi__V1__ControllerGetCapabilitiesResponse *reply, struct arena *arena)
 {
 	static const Csi__V1__ControllerServiceCapability__RPC__Type types[] = {RPC(CREATE_DELETE_VOLUME),
-		RPC(LIST_VOLUMES), RPC(GET_CAPACITY), RPC(SINGLE_NODE_MULTI_WRITER)};
+		RPC(LIST_VOLUMES), RPC(GET_CAPACITY), RPC(EXPAND_VOLUME), RPC(SINGLE_NODE_MULTI_WRITER)};
 
 	reply->capabilities = arena_alloc(arena, ARRAY_SIZE(types) * sizeof(*reply->capabilities));
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
@@ -77,12 +77,26 @@ void csi_fill_plugin_info(Csi__V1__GetPluginInfoResponse *reply, struct arena *a
 	reply->vendor_version = arena_strdup(arena, version);
 }
 
+/* csi.proto of CSI: ONLINE says that published volumes may be expanded; OFFLINE would forbid it. */
+static Csi__V1__PluginCapability *expansion_capability(struct arena *arena)
+{
+	Csi__V1__PluginCapability *c = arena_alloc(arena, sizeof(*c));
+	Csi__V1__PluginCapability__VolumeExpansion *e = arena_alloc(arena, sizeof(*e));
+
+	csi__v1__plugin_capability__init(c);
+	csi__v1__plugin_capability__volume_expansion__init(e);
+	e->type = CSI__V1__PLUGIN_CAPABILITY__VOLUME_EXPANSION__TYPE__ONLINE;
+	c->type_case = CSI__V1__PLUGIN_CAPABILITY__TYPE_VOLUME_EXPANSION;
+	c->volume_expansion = e;
+	return c;
+}
+
 void csi_fill_plugin_capabilities(Csi__V1__GetPluginCapabilitiesResponse *reply, struct arena *arena)
 {
 	static const Csi__V1__PluginCapability__Service__Type types[] = {
 		SERVICE(CONTROLLER_SERVICE), SERVICE(VOLUME_ACCESSIBILITY_CONSTRAINTS)};
 
-	reply->capabilities = arena_alloc(arena, ARRAY_SIZE(types) * sizeof(*reply->capabilities));
+	reply->capabilities = arena_alloc(arena, (ARRAY_SIZE(types) + 1) * sizeof(*reply->capabilities));
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		Csi__V1__PluginCapability *c = arena_alloc(arena, sizeof(*c));
 		Csi__V1__PluginCapability__Service *s = arena_alloc(arena, sizeof(*s));
@@ -94,6 +108,7 @@ void csi_fill_plugin_capabilities(Csi__V1__GetPluginCapabilitiesResponse *reply,
 		c->service = s;
 		reply->capabilities[reply->n_capabilities++] = c;
 	}
+	reply->capabilities[reply->n_capabilities++] = expansion_capability(arena);
 }
 
 void csi_fill_ready(Csi__V1__ProbeResponse *reply, struct arena *arena, bool ready)

@@ -38,6 +38,7 @@ struct node_report {
 	bool has_inventory;
 	bool bound;               /* its certificate is for node-<id> */
 	bool serves_node_volumes; /* registry.proto */
+	bool serves_expansion;    /* likewise */
 };
 
 /* What a reply of the node has shown about one volume. */

@@ -188,6 +188,31 @@ void snapshot_apply_change(struct snapshot *s, const struct device *d, bool exis
 		log_debug("listing after a change failed, ignoring", F_ERR(err));
 }
 
+/* The device as it was listed; borrowed. The caller has the mutex. */
+static const struct device *find_listed(const struct snapshot *s, const struct device *d)
+{
+	const struct device *end = s->seen->devices + s->seen->n_devices;
+
+	for (const struct device *l = device_list_find(s->seen, d->id); l && l < end && str_eq(l->id, d->id);
+		l++) {
+		if (str_eq(l->identity, d->identity) && str_eq(l->pool, d->pool))
+			return l;
+	}
+	return NULL;
+}
+
+void snapshot_apply_growth(struct snapshot *s, const struct device *d)
+{
+	pthread_mutex_lock(&s->shared->mutex);
+	const struct device *listed = find_listed(s, d);
+	CLEANUP(device_freep) struct device *was = listed ? device_dup(listed) : NULL;
+	if (was)
+		device_list_note(s->seen, was, /* exists= */ false);
+	device_list_note(s->seen, d, /* exists= */ true);
+	pthread_mutex_unlock(&s->shared->mutex);
+	snapshot_apply_change(s, d, /* exists= */ true);
+}
+
 /* What is seen now of the device of @id says nothing for sure any more. Of others it does: they are not to
  * wait for a listing, which may hang for the same reason. */
 static void doubt(struct snapshot *s, const char *id)

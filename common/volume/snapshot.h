@@ -56,6 +56,9 @@ int snapshot_relist(struct snapshot *s, struct error **err) MUST_CHECK;
  * manager does not know what it has seen. */
 void snapshot_apply_change(struct snapshot *s, const struct device *d, bool exists);
 
+/** snapshot_apply_growth() - update the snapshot after this driver has grown @d, which is as it is now. */
+void snapshot_apply_growth(struct snapshot *s, const struct device *d);
+
 /** snapshot_destroy_device() - call device_destroy() and update the snapshot. After a failure, the snapshot
  * may be wrong, so the next snapshot_find_device() lists devices again. Parameters and return as
  * device_destroy(). */

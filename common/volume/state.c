@@ -91,6 +91,8 @@ static int read_member(struct json_reader *r, const char *key, struct volume_rec
 		return json_read_str(r, &rec->id, err);
 	if (str_eq(key, "size"))
 		return json_read_u64(r, &rec->size_bytes, err);
+	if (str_eq(key, "resizing"))
+		return json_read_u64(r, &rec->resizing_bytes, err);
 	if (str_eq(key, "parameters"))
 		return read_map(r, &rec->parameters, err);
 	if (str_eq(key, "identity"))
@@ -184,6 +186,8 @@ static void write_ours(struct json_writer *w, const struct volume_record *r)
 {
 	if (r->identity)
 		json_key_str(w, "identity", r->identity);
+	if (r->resizing_bytes > 0)
+		json_key_u64(w, "resizing", r->resizing_bytes);
 	if (r->adopted)
 		json_key_bool(w, "adopted", true);
 	if (r->pool)

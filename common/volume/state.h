@@ -27,6 +27,7 @@ struct volume_record {
 	char *id;
 	enum volume_phase phase;
 	uint64_t size_bytes;      /* usable bytes; requested ones while creating */
+	uint64_t resizing_bytes;  /* to which its device is being grown; 0: it is not */
 	struct strmap parameters; /* the Go driver's: the given ones plus name and deviceMode */
 	char *identity;           /* of the device; NULL in a file of the Go driver */
 	char *pool;               /* uuid; NULL in a file of the Go driver until its device is seen */

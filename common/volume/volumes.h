@@ -134,6 +134,31 @@ int volumes_delete(struct volumes *v, const char *handle, struct error **err) MU
  */
 int volumes_delete_if_never_staged(struct volumes *v, const char *handle, struct error **err) MUST_CHECK;
 
+struct expand_request {
+	const char *handle;
+	uint64_t required_bytes; /* 0: any */
+	uint64_t limit_bytes;    /* 0: none */
+};
+
+struct expand_result {
+	uint64_t size_bytes; /* of the device */
+	bool is_block;       /* created as a block volume only: it has no file system that has to grow, too */
+};
+
+/**
+ * volumes_expand() - make the device of a volume larger, whether it is in use or not. It never shrinks.
+ *
+ * Its file system grows by volumes_node_expand(), or when it is staged next. Space that a block volume gains
+ * is zeroed before it gets it, which takes time: a retry meanwhile gets ERR_ABORTED. Idempotent: a volume
+ * that is large enough is success. After a crash the volume has its old or its new size, which a retry takes
+ * over. Return: 0, or -1 with ERR_NOT_FOUND, ERR_INVALID_ARGUMENT (no size given, inline volume, a volume for
+ * Kata Containers, devices of a fixed size), ERR_RANGE (rounded size exceeds the limit), ERR_EXHAUSTED (no
+ * room in its pool; the text says how large it can be), ERR_PRECONDITION (as snapshot_require_content()),
+ * ERR_ABORTED, ERR_UNAVAILABLE (missing; the outcome is not known), ERR_DEADLINE, ERR_INTERNAL.
+ */
+int volumes_expand(struct volumes *v, const struct expand_request *request, struct expand_result *ret,
+	struct error **err) MUST_CHECK;
+
 /** volumes_get() - get the properties of a volume by its handle. Return: 0, or -1 with ERR_NOT_FOUND. @ret:
  * volume_info_free(). */
 int volumes_get(
@@ -245,6 +270,25 @@ int volumes_publish(struct volumes *v, const struct use_request *request, struct
  * inline volume that cannot be deleted yet), ERR_ABORTED, ERR_INTERNAL. */
 int volumes_unpublish(
 	struct volumes *v, const char *handle, const char *target_path, struct error **err) MUST_CHECK;
+
+struct node_expand_request {
+	const char *handle;
+	const char *path;        /* where it is staged or published */
+	uint64_t required_bytes; /* 0: any */
+	uint64_t limit_bytes;    /* 0: none */
+};
+
+/**
+ * volumes_node_expand() - make the file system of a volume as large as its device, while it is in use. For a
+ * block volume there is nothing to do.
+ * @ret_size_bytes: size of the device
+ *
+ * Idempotent. Return: 0, or -1 with ERR_NOT_FOUND (unknown volume; it is not at that path), ERR_RANGE (the
+ * device has not that size), ERR_PRECONDITION (mounted read-only; it has errors), ERR_UNAVAILABLE (missing),
+ * ERR_ABORTED, ERR_INTERNAL.
+ */
+int volumes_node_expand(struct volumes *v, const struct node_expand_request *request,
+	uint64_t *ret_size_bytes, struct error **err) MUST_CHECK;
 
 struct volume_stats {
 	bool block; /* a block volume: only the total bytes are known */

@@ -107,7 +107,7 @@ static struct volume_record *new_record(struct volumes *v, const char *id, const
 }
 
 /* In pieces, so that it can be given up: what is half zeroed is rolled back. */
-static int zero_all(struct volumes *v, int fd, uint64_t size_bytes, struct error **err)
+int volumes_zero(struct volumes *v, int fd, uint64_t size_bytes, struct error **err)
 {
 	for (uint64_t at = 0; at < size_bytes; at += ZERO_STEP_BYTES) {
 		uint64_t left_bytes = size_bytes - at;
@@ -130,7 +130,7 @@ static int clear_device(struct volumes *v, const struct device *d, bool whole, s
 		return 0;
 	if (blockdev_open_exclusive(d->path, &fd, err) < 0)
 		return -1;
-	return whole ? zero_all(v, fd, d->size_bytes, err) : zero_ends(fd, d->size_bytes, err);
+	return whole ? volumes_zero(v, fd, d->size_bytes, err) : zero_ends(fd, d->size_bytes, err);
 }
 
 /* A volume that is being made. */
@@ -268,11 +268,13 @@ static int refuse_while_stuck(struct volumes *v, struct error **err)
 }
 
 /* A burst of requests waits its turn, as long as devices are made at the usual pace. */
-static int enter_making(struct volumes *v, struct concurrency_limit **ret, struct error **err)
+int volumes_enter_making(struct volumes *v, struct concurrency_limit **ret, struct error **err)
 {
 	uint64_t deadline_ns = clock_ns() + MAKE_WAIT_MS * NS_PER_MS;
 	struct device_activity a;
 
+	if (refuse_while_stuck(v, err) < 0)
+		return -1;
 	for (;;) {
 		bool wait = clock_ns() < deadline_ns && activity_ns(v, &a) < SLOW_NS;
 
@@ -284,18 +286,22 @@ static int enter_making(struct volumes *v, struct concurrency_limit **ret, struc
 	}
 }
 
+int volumes_enter_zeroing(
+	struct volumes *v, const char *id, struct concurrency_limit **ret, struct error **err)
+{
+	volume_lock_set_step(v->locks, id, "waiting until it can be zeroed");
+	return concurrency_limit_enter(v->zeroing, ZERO_WAIT_MS, ret, err);
+}
+
 /* Before anything is written, so that refused calls leave nothing. */
 static int enter_limits(struct volumes *v, struct creation *c, struct error **err)
 {
 	if (refuse_while_stuck(v, err) < 0)
 		return -1;
-	if (c->block) {
-		volume_lock_set_step(v->locks, c->r->id, "waiting until it can be zeroed");
-		if (concurrency_limit_enter(v->zeroing, ZERO_WAIT_MS, &c->zeroing, err) < 0)
-			return err_wrap(err, "zero a new block volume");
-	}
+	if (c->block && volumes_enter_zeroing(v, c->r->id, &c->zeroing, err) < 0)
+		return err_wrap(err, "zero a new block volume");
 	volume_lock_set_step(v->locks, c->r->id, "waiting until its device can be created");
-	return enter_making(v, &c->making, err);
+	return volumes_enter_making(v, &c->making, err);
 }
 
 /* Return: whether another pool may do better. */

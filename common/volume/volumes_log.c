@@ -7,7 +7,7 @@
 #include "volume/volumes_private.h"
 
 /* More than volumes_log_change() adds, and the end. */
-#define FIELDS_MAX 12
+#define FIELDS_MAX 13
 
 char *volumes_pool_name(struct volumes *v, const char *uuid)
 {
@@ -39,6 +39,8 @@ void volumes_log_change(struct volumes *v, const struct volume_record *r, const 
 	add(fields, &n, "pod", pod);
 	add(fields, &n, "kind", volume_record_is_inline(r) ? "inline" : NULL);
 	fields[n++] = F_U64("size_bytes", r->size_bytes);
+	if (c->from_bytes > 0)
+		fields[n++] = F_U64("from_bytes", c->from_bytes);
 	add(fields, &n, "pool", pool);
 	add(fields, &n, "device", c->device ? c->device : seen ? seen->path : NULL);
 	add(fields, &n, "staging", c->staging);

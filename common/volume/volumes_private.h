@@ -47,6 +47,7 @@ struct volume_change {
 	const char *target;            /* target path; NULL: none */
 	const char *device;            /* its path; NULL: that of the device in the last listing */
 	const struct volume_claim *of; /* has the pod that is logged; NULL: the recorded one */
+	uint64_t from_bytes;           /* the size before, of what has grown; 0: nothing has */
 	uint64_t begun_ns;             /* when the work on it began */
 };
 
@@ -76,6 +77,31 @@ int volumes_load(struct volumes *v, bool for_repair, struct error **err) MUST_CH
  * @ret_lock: its lock; @ret: its record, in phase READY. Return: as volumes_create(). */
 int volumes_create_and_lock(struct volumes *v, const struct volume_request *request, int wait_ms,
 	struct volume_lock **ret_lock, struct volume_record **ret, struct error **err) MUST_CHECK;
+
+/** volumes_enter_making() - wait until a device may be created or grown, as long as that goes at the usual
+ * pace.
+ * @ret: concurrency_limit_leave()
+ * Return: 0, or -1 with ERR_UNAVAILABLE (too many wait; the device manager hangs, and the text says in
+ * what). */
+int volumes_enter_making(struct volumes *v, struct concurrency_limit **ret, struct error **err) MUST_CHECK;
+
+/** volumes_enter_zeroing() - wait until a device, or part of one, may be zeroed within a call. @ret:
+ * concurrency_limit_leave(). Return: 0, or -1 with ERR_UNAVAILABLE. */
+int volumes_enter_zeroing(
+	struct volumes *v, const char *id, struct concurrency_limit **ret, struct error **err) MUST_CHECK;
+
+/** volumes_zero() - zero all of a device, in pieces, so that volumes_stop() ends it soon. @fd: exclusive.
+ * Return: 0, or -1 with ERR_UNAVAILABLE (the driver is stopping), ERR_INTERNAL. */
+int volumes_zero(struct volumes *v, int fd, uint64_t size_bytes, struct error **err) MUST_CHECK;
+
+/** volumes_settle_growth() - if the growth of the device of @r has begun and not ended, find out by a listing
+ * whether it has its old or its new size, and record that. @r is kept up to date. The caller holds the lock.
+ * Return: 0, or -1 (the record stays) with ERR_UNAVAILABLE (the device is not seen), or as records_save(). */
+int volumes_settle_growth(struct volumes *v, struct volume_record *r, struct error **err) MUST_CHECK;
+
+/** volumes_reconcile_sizes() - volumes_settle_growth() of all volumes that are not locked, and record the
+ * size of devices that another program has made larger. Failures are logged. */
+void volumes_reconcile_sizes(struct volumes *v);
 
 /** volumes_roll_back() - undo the unfinished creation of @r: remove its device if it has the recorded
  * identity, then the state file. The caller holds the lock. Return: 0, or -1 (the record stays) with

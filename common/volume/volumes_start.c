@@ -98,9 +98,25 @@ static void go_on_erasing(struct volumes *v)
 	}
 }
 
+/* Before the sizes: what it frees, pools have more of. */
+static void remove_leftovers(struct volumes *v)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	bool changed;
+	int rc = device_remove_leftovers(v->devices, &changed, &err);
+
+	if (changed && rc == 0)
+		rc = snapshot_relist(v->snapshot, &err);
+	if (rc < 0)
+		log_warn("what an unfinished expansion left in a pool could not be removed, will try again",
+			F_ERR(err));
+}
+
 /* Ends what a crash left half done. */
 static void settle_unfinished(struct volumes *v)
 {
+	remove_leftovers(v);
+	volumes_reconcile_sizes(v);
 	roll_back_unfinished(v);
 	go_on_erasing(v);
 }

@@ -689,6 +689,18 @@ static int attach_fs(struct attachment *a, struct error **err)
 	return mount_at(a, err);
 }
 
+/* What was expanded while it was staged nowhere. A volume that cannot grow is usable as it is;
+ * NodeExpandVolume, which kubelet calls, says why. */
+static void grow(const struct attachment *a)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	if (a->attributes.readonly || volumes_grow_fs(a->v, a->r, a->device, a->here, &err) == 0)
+		return;
+	log_warn("the file system of a volume did not grow to the size of its device",
+		F_STR("volume", a->r->id), F_ERR(err));
+}
+
 static int stage_fs(struct attachment *a, struct error **err)
 {
 	if (choose_fs(a, err) < 0)
@@ -709,6 +721,8 @@ static int stage_fs(struct attachment *a, struct error **err)
 		return err_wrap(
 			err, "%s volume %s", a->q->kind == ATTACHMENT_STAGED ? "stage" : "publish", a->r->id);
 	log_change(a);
+	if (a->q->kind == ATTACHMENT_STAGED)
+		grow(a);
 	return 0;
 }
 

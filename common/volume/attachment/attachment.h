@@ -97,6 +97,17 @@ int volumes_open_if_exists(const char *at, int *ret_fd, struct error **err) MUST
 int volumes_prepare_fs(struct volumes *v, struct volume_record *r, const struct device *d,
 	const char *fs_type, bool readonly, struct error **err) MUST_CHECK;
 
+/**
+ * volumes_grow_fs() - make the mounted file system of @d as large as the device, if it is smaller, and log
+ * that.
+ * @r: of @d
+ * @e: a mount of it that is not read-only
+ *
+ * Idempotent. Return: 0, or -1 with ERR_PRECONDITION (hidden by another mount), or as fs_grow().
+ */
+int volumes_grow_fs(struct volumes *v, const struct volume_record *r, const struct device *d,
+	const struct mount_entry *e, struct error **err) MUST_CHECK;
+
 struct mount_table;
 
 /**

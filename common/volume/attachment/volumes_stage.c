@@ -28,6 +28,8 @@ int volumes_stage(struct volumes *v, const struct use_request *q, struct error *
 		return -1;
 	if (volumes_check_use(r, q->access_mode, &params, err) < 0)
 		return -1;
+	if (volumes_settle_growth(v, r, err) < 0)
+		return -1;
 	volumes_note_claim(v, r, q->context);
 	const struct attachment_request wanted = {
 		.kind = q->block ? ATTACHMENT_STAGED_NODE : ATTACHMENT_STAGED,

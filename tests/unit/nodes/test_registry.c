@@ -79,6 +79,7 @@ START_TEST(all_that_a_node_says_is_in_the_table)
 	m.lease_seconds = 100000;
 	m.report_number = INT64_MAX;
 	m.serves_node_volumes = true;
+	m.serves_expansion = true;
 	m.n_regions = 1;
 	m.regions = (Registry__V0__RegionCapacity *[]){&region};
 	m.inventory = &inventory;
@@ -101,7 +102,7 @@ START_TEST(all_that_a_node_says_is_in_the_table)
 	ck_assert_uint_eq(r->volumes[0].size_bytes, 7);
 	ck_assert_int_eq(r->volumes[0].phase, PHASE_MISSING);
 	ck_assert(r->volumes[0].ever_staged && r->volumes[0].made_by_controller && r->volumes[0].is_inline);
-	ck_assert(!r->bound && r->serves_node_volumes);
+	ck_assert(!r->bound && r->serves_node_volumes && r->serves_expansion);
 	rig_close(&rig);
 }
 END_TEST
