@@ -80,7 +80,7 @@ static int get_capabilities(
 	(void)self;
 	(void)request;
 	(void)err;
-	csi_fill_controller_capabilities(reply, call->arena);
+	csi_fill_controller_capabilities(reply, call->arena, /* expands= */ true);
 	return 0;
 }
 
@@ -101,7 +101,7 @@ static int get_plugin_capabilities(
 	(void)self;
 	(void)request;
 	(void)err;
-	csi_fill_plugin_capabilities(reply, call->arena);
+	csi_fill_plugin_capabilities(reply, call->arena, /* expands= */ true);
 	return 0;
 }
 

@@ -210,10 +210,9 @@ static int get_capabilities(const struct csi *csi, struct grpc_call *call,
 	const Csi__V1__ControllerGetCapabilitiesRequest *request,
 	Csi__V1__ControllerGetCapabilitiesResponse *reply, struct error **err)
 {
-	(void)csi;
 	(void)request;
 	(void)err;
-	csi_fill_controller_capabilities(reply, call->arena);
+	csi_fill_controller_capabilities(reply, call->arena, volumes_can_expand(csi->volumes));
 	return 0;
 }
 CSI_HANDLER(get_capabilities, Csi__V1__ControllerGetCapabilitiesRequest,

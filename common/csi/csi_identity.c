@@ -20,10 +20,9 @@ static int get_plugin_capabilities(const struct csi *csi, struct grpc_call *call
 	const Csi__V1__GetPluginCapabilitiesRequest *request, Csi__V1__GetPluginCapabilitiesResponse *reply,
 	struct error **err)
 {
-	(void)csi;
 	(void)request;
 	(void)err;
-	csi_fill_plugin_capabilities(reply, call->arena);
+	csi_fill_plugin_capabilities(reply, call->arena, volumes_can_expand(csi->volumes));
 	return 0;
 }
 CSI_HANDLER(get_plugin_capabilities, Csi__V1__GetPluginCapabilitiesRequest,

@@ -183,11 +183,13 @@ static int get_capabilities(const struct csi *csi, struct grpc_call *call,
 	static const Csi__V1__NodeServiceCapability__RPC__Type types[] = {RPC(STAGE_UNSTAGE_VOLUME),
 		RPC(GET_VOLUME_STATS), RPC(EXPAND_VOLUME), RPC(SINGLE_NODE_MULTI_WRITER)};
 
-	(void)csi;
+	/* the last one is for expanding */
+	size_t n = ARRAY_SIZE(types) - !volumes_can_expand(csi->volumes);
+
 	(void)request;
 	(void)err;
-	reply->capabilities = arena_alloc(call->arena, ARRAY_SIZE(types) * sizeof(*reply->capabilities));
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+	reply->capabilities = arena_alloc(call->arena, n * sizeof(*reply->capabilities));
+	for (size_t i = 0; i < n; i++) {
 		Csi__V1__NodeServiceCapability *c = arena_alloc(call->arena, sizeof(*c));
 		Csi__V1__NodeServiceCapability__RPC *rpc = arena_alloc(call->arena, sizeof(*rpc));
 

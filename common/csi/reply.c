@@ -51,13 +51,16 @@ void csi_fill_capacity(Csi__V1__GetCapacityResponse *reply, struct arena *arena,
 	reply->maximum_volume_size->value = (int64_t)max_volume_bytes;
 }
 
-void csi_fill_controller_capabilities(Csi__V1__ControllerGetCapabilitiesResponse *reply, struct arena *arena)
+void csi_fill_controller_capabilities(
+	Csi__V1__ControllerGetCapabilitiesResponse *reply, struct arena *arena, bool expands)
 {
 	static const Csi__V1__ControllerServiceCapability__RPC__Type types[] = {RPC(CREATE_DELETE_VOLUME),
-		RPC(LIST_VOLUMES), RPC(GET_CAPACITY), RPC(EXPAND_VOLUME), RPC(SINGLE_NODE_MULTI_WRITER)};
+		RPC(LIST_VOLUMES), RPC(GET_CAPACITY), RPC(SINGLE_NODE_MULTI_WRITER), RPC(EXPAND_VOLUME)};
 
-	reply->capabilities = arena_alloc(arena, ARRAY_SIZE(types) * sizeof(*reply->capabilities));
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+	/* the last one is for expanding */
+	size_t n = ARRAY_SIZE(types) - !expands;
+	reply->capabilities = arena_alloc(arena, n * sizeof(*reply->capabilities));
+	for (size_t i = 0; i < n; i++) {
 		Csi__V1__ControllerServiceCapability *c = arena_alloc(arena, sizeof(*c));
 		Csi__V1__ControllerServiceCapability__RPC *rpc = arena_alloc(arena, sizeof(*rpc));
 
@@ -91,7 +94,8 @@ static Csi__V1__PluginCapability *expansion_capability(struct arena *arena)
 	return c;
 }
 
-void csi_fill_plugin_capabilities(Csi__V1__GetPluginCapabilitiesResponse *reply, struct arena *arena)
+void csi_fill_plugin_capabilities(
+	Csi__V1__GetPluginCapabilitiesResponse *reply, struct arena *arena, bool expands)
 {
 	static const Csi__V1__PluginCapability__Service__Type types[] = {
 		SERVICE(CONTROLLER_SERVICE), SERVICE(VOLUME_ACCESSIBILITY_CONSTRAINTS)};
@@ -108,7 +112,8 @@ void csi_fill_plugin_capabilities(Csi__V1__GetPluginCapabilitiesResponse *reply,
 		c->service = s;
 		reply->capabilities[reply->n_capabilities++] = c;
 	}
-	reply->capabilities[reply->n_capabilities++] = expansion_capability(arena);
+	if (expands)
+		reply->capabilities[reply->n_capabilities++] = expansion_capability(arena);
 }
 
 void csi_fill_ready(Csi__V1__ProbeResponse *reply, struct arena *arena, bool ready)

@@ -31,12 +31,15 @@ Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed *csi_confirmed(
 void csi_fill_capacity(Csi__V1__GetCapacityResponse *reply, struct arena *arena, uint64_t available_bytes,
 	uint64_t max_volume_bytes);
 
-/** csi_fill_controller_capabilities() - set the capabilities of csi.v1.Controller. */
-void csi_fill_controller_capabilities(Csi__V1__ControllerGetCapabilitiesResponse *reply, struct arena *arena);
+/** csi_fill_controller_capabilities() - set the capabilities of csi.v1.Controller. @expands: volumes can be
+ * expanded */
+void csi_fill_controller_capabilities(
+	Csi__V1__ControllerGetCapabilitiesResponse *reply, struct arena *arena, bool expands);
 
 /** csi_fill_plugin_info(), csi_fill_plugin_capabilities(), csi_fill_ready() - fill the replies of
- * csi.v1.Identity. */
+ * csi.v1.Identity. @expands: volumes can be expanded */
 void csi_fill_plugin_info(Csi__V1__GetPluginInfoResponse *reply, struct arena *arena, const char *driver_name,
 	const char *version);
-void csi_fill_plugin_capabilities(Csi__V1__GetPluginCapabilitiesResponse *reply, struct arena *arena);
+void csi_fill_plugin_capabilities(
+	Csi__V1__GetPluginCapabilitiesResponse *reply, struct arena *arena, bool expands);
 void csi_fill_ready(Csi__V1__ProbeResponse *reply, struct arena *arena, bool ready);

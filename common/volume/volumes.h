@@ -159,6 +159,9 @@ struct expand_result {
 int volumes_expand(struct volumes *v, const struct expand_request *request, struct expand_result *ret,
 	struct error **err) MUST_CHECK;
 
+/** volumes_can_expand() - whether the device mode allows volumes_expand() at all. Never waits. */
+bool volumes_can_expand(const struct volumes *v);
+
 /** volumes_get() - get the properties of a volume by its handle. Return: 0, or -1 with ERR_NOT_FOUND. @ret:
  * volume_info_free(). */
 int volumes_get(

@@ -301,6 +301,11 @@ static int expand_locked(struct expansion *x, struct error **err)
 	return finish_growth(x->v, x->r, grown, begun_ns, err);
 }
 
+bool volumes_can_expand(const struct volumes *v)
+{
+	return !v->devices->ops->fixed_size;
+}
+
 int volumes_expand(
 	struct volumes *v, const struct expand_request *q, struct expand_result *ret, struct error **err)
 {

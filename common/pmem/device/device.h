@@ -101,6 +101,7 @@ struct device_activity {
 
 struct device_ops {
 	const char *mode; /* "lvm", "direct", "fake": recorded as deviceMode in the volume's state */
+	bool fixed_size;  /* no device can grow: all pools have a reason in device_pool.fixed_size */
 	int (*list)(void *self, struct device_list **ret, struct error **err);
 	struct device_list *(*latest_pools)(void *self); /* NULL: they are computed after a change, since a
 							  * listing costs a command */

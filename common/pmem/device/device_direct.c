@@ -464,6 +464,7 @@ static void close_manager(void *self)
 
 static const struct device_ops ops = {
 	.mode = "direct",
+	.fixed_size = true,
 	.list = list,
 	.latest_pools = latest_pools,
 	.confirm = confirm,

@@ -257,6 +257,7 @@ struct device_manager *device_open_two_modes(struct device_manager *primary, str
 	m->secondary = secondary;
 	m->ops = (struct device_ops){
 		.mode = primary->ops->mode,
+		.fixed_size = primary->ops->fixed_size && secondary->ops->fixed_size,
 		.list = list,
 		.latest_pools = primary->ops->latest_pools ? latest_pools : NULL,
 		.confirm = confirm,

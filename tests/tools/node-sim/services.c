@@ -195,7 +195,7 @@ static int capabilities(
 	(void)self;
 	(void)request;
 	(void)err;
-	csi_fill_controller_capabilities(reply, call->arena);
+	csi_fill_controller_capabilities(reply, call->arena, /* expands= */ false);
 	return 0;
 }
 

@@ -155,7 +155,6 @@ void node_fill(void *user, Registry__V0__RegisterControllerRequest *request, str
 	request->version = version;
 	request->boot_id = boot_id;
 	request->serves_node_volumes = true;
-	request->serves_expansion = true;
 	request->regions = arena_alloc(arena, n->n_regions * sizeof(*request->regions));
 	for (uint32_t i = 0; i < n->n_regions; i++)
 		request->regions[request->n_regions++] = region_message(&n->regions[i], arena);
