@@ -43,6 +43,10 @@ static const struct {
 	{"NodePublishVolume", GENERAL | CODE(ERR_NOT_FOUND) | CODE(ERR_EXISTS) | CODE(ERR_PRECONDITION)},
 	{"NodeUnpublishVolume", GENERAL | CODE(ERR_NOT_FOUND) | CODE(ERR_PRECONDITION)},
 	{"NodeGetVolumeStats", GENERAL | CODE(ERR_NOT_FOUND)},
+	/* a full pool is no line of the scheme, but what gRPC has the code for */
+	{"ControllerExpandVolume", GENERAL | CODE(ERR_NOT_FOUND) | CODE(ERR_PRECONDITION) | CODE(ERR_RANGE) |
+					   CODE(ERR_EXHAUSTED)},
+	{"NodeExpandVolume", GENERAL | CODE(ERR_NOT_FOUND) | CODE(ERR_PRECONDITION) | CODE(ERR_RANGE)},
 };
 
 /* Fields that csi.proto calls REQUIRED, and what an error must name: a oneof has no name on the wire. */
@@ -83,6 +87,12 @@ static const struct {
 	{"NodePublishVolume", "staging_target_path", "staging_target_path", ERR_PRECONDITION},
 	{"NodeGetVolumeStats", "volume_id", "volume_id", ERR_INVALID_ARGUMENT},
 	{"NodeGetVolumeStats", "volume_path", "volume_path", ERR_INVALID_ARGUMENT},
+	{"ControllerExpandVolume", "volume_id", "volume_id", ERR_INVALID_ARGUMENT},
+	{"ControllerExpandVolume", "capacity_range", "capacity_range", ERR_INVALID_ARGUMENT},
+	CAPABILITY("ControllerExpandVolume", "volume_capability"),
+	{"NodeExpandVolume", "volume_id", "volume_id", ERR_INVALID_ARGUMENT},
+	{"NodeExpandVolume", "volume_path", "volume_path", ERR_INVALID_ARGUMENT},
+	CAPABILITY("NodeExpandVolume", "volume_capability"),
 	{"NodeUnpublishVolume", "volume_id", "volume_id", ERR_INVALID_ARGUMENT},
 	{"NodeUnpublishVolume", "target_path", "target_path", ERR_INVALID_ARGUMENT},
 };

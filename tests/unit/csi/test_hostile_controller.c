@@ -180,6 +180,40 @@ START_TEST(delete_volume)
 }
 END_TEST
 
+static void undo_expand(const void *reply)
+{
+	struct error *err = NULL;
+
+	ASSERT_OK(volumes_delete(h.csi.volumes, victim, &err));
+	undo_delete(reply);
+}
+
+START_TEST(expand_volume)
+{
+	struct grpc_service service = csi_controller_service(&h.csi);
+	Csi__V1__ControllerExpandVolumeRequest q;
+	csi__v1__controller_expand_volume_request__init(&q);
+	Csi__V1__CapacityRange range;
+	csi__v1__capacity_range__init(&range);
+
+	q.volume_id = victim;
+	range.required_bytes = 16 * MIB;
+	range.limit_bytes = 64 * MIB;
+	q.capacity_range = &range;
+	q.volume_capability = capabilities()[0];
+	HOSTILE_SECRETS(&q, Csi__V1__ControllerExpandVolumeRequest__SecretsEntry,
+		csi__v1__controller_expand_volume_request__secrets_entry__init);
+	const struct hostile_rpc rpc = {.service = &service,
+		.path = "/csi.v1.Controller/ControllerExpandVolume",
+		.valid = &q.base,
+		.bytes = true,
+		.look = look_without_identities,
+		.undo = undo_expand,
+		.min = 1000};
+	hostile_run(&rpc);
+}
+END_TEST
+
 START_TEST(delete_if_never_staged)
 {
 	struct grpc_service service = node_volumes_service(&h.csi);
@@ -274,7 +308,8 @@ END_TEST
 int main(void)
 {
 	static const TTest *const *tests[] = {&create_volume, &delete_volume, &delete_if_never_staged,
-		&validate_volume_capabilities, &list_volumes, &get_capacity, &requests_without_fields};
+		&expand_volume, &validate_volume_capabilities, &list_volumes, &get_capacity,
+		&requests_without_fields};
 	Suite *suite = suite_create("csi/hostile_controller");
 	TCase *tcase = tcase_create("hostile_controller");
 

@@ -381,6 +381,24 @@ START_TEST(get_volume_stats)
 }
 END_TEST
 
+START_TEST(expand_volume)
+{
+	Csi__V1__NodeExpandVolumeRequest q;
+	csi__v1__node_expand_volume_request__init(&q);
+	Csi__V1__CapacityRange range;
+	csi__v1__capacity_range__init(&range);
+
+	staged = published = true;
+	q.volume_id = mt.volume->id;
+	q.volume_path = mt.target;
+	q.staging_target_path = mt.staging;
+	range.required_bytes = 1;
+	q.capacity_range = &range;
+	run((struct hostile_rpc){
+		.path = "/csi.v1.Node/NodeExpandVolume", .valid = &q.base, .bytes = true, .min = 1000});
+}
+END_TEST
+
 START_TEST(stage_block_volume)
 {
 	run_stage(/* again= */ true, 1000);
@@ -417,9 +435,9 @@ int main(void)
 {
 	const TTest *const mounted[] = {stage_volume, stage_volume_that_is_staged, unstage_volume,
 		publish_volume, publish_volume_that_is_published, unpublish_volume, get_volume_stats,
-		requests_without_fields};
+		expand_volume, requests_without_fields};
 	const TTest *const devices[] = {
-		stage_block_volume, publish_block_volume, unpublish_volume, get_volume_stats};
+		stage_block_volume, publish_block_volume, unpublish_volume, get_volume_stats, expand_volume};
 
 	fixture_in_memory();
 	TCase *tcase = fixture_case("csi/hostile_node", set_up);

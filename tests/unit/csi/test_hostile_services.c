@@ -22,10 +22,11 @@ static const char *const served[] = {"/csi.v1.Identity/GetPluginInfo",
 	"/csi.v1.Identity/GetPluginCapabilities", "/csi.v1.Identity/Probe", "/csi.v1.Controller/CreateVolume",
 	"/csi.v1.Controller/DeleteVolume", "/csi.v1.Controller/ValidateVolumeCapabilities",
 	"/csi.v1.Controller/ListVolumes", "/csi.v1.Controller/GetCapacity",
-	"/csi.v1.Controller/ControllerGetCapabilities", "/csi.v1.Node/NodeStageVolume",
-	"/csi.v1.Node/NodeUnstageVolume", "/csi.v1.Node/NodePublishVolume",
-	"/csi.v1.Node/NodeUnpublishVolume", "/csi.v1.Node/NodeGetVolumeStats", "/csi.v1.Node/NodeGetInfo",
-	"/csi.v1.Node/NodeGetCapabilities", NULL};
+	"/csi.v1.Controller/ControllerExpandVolume", "/csi.v1.Controller/ControllerGetCapabilities",
+	"/csi.v1.Node/NodeStageVolume", "/csi.v1.Node/NodeUnstageVolume", "/csi.v1.Node/NodePublishVolume",
+	"/csi.v1.Node/NodeUnpublishVolume", "/csi.v1.Node/NodeGetVolumeStats",
+	"/csi.v1.Node/NodeExpandVolume", "/csi.v1.Node/NodeGetInfo", "/csi.v1.Node/NodeGetCapabilities",
+	NULL};
 
 static struct csi csi = {.driver_name = DRIVER_NAME, .version = "1", .node_id = NODE_ID};
 static struct error *err;

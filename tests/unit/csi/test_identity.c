@@ -37,7 +37,7 @@ START_TEST(probe_is_not_ready_before_the_first_snapshot)
 }
 END_TEST
 
-START_TEST(capabilities_say_controller_and_topology)
+START_TEST(capabilities_say_controller_topology_and_online_expansion)
 {
 	struct harness h;
 	Csi__V1__GetPluginCapabilitiesRequest q;
@@ -47,9 +47,10 @@ START_TEST(capabilities_say_controller_and_topology)
 	harness_open(&h, /* start= */ false);
 	ASSERT_OK(harness_call(&h, "/csi.v1.Identity/GetPluginCapabilities", &q, &reply, &err));
 	Csi__V1__GetPluginCapabilitiesResponse *r = reply;
-	ck_assert_uint_eq(r->n_capabilities, 2);
+	ck_assert_uint_eq(r->n_capabilities, 3);
 	ck_assert_int_eq(r->capabilities[0]->service->type, 1);
 	ck_assert_int_eq(r->capabilities[1]->service->type, 2);
+	ck_assert_int_eq(r->capabilities[2]->volume_expansion->type, 1);
 	harness_close(&h);
 }
 END_TEST
@@ -93,12 +94,12 @@ START_TEST(single_node_multi_writer_is_offered_by_controller_and_node_together)
 	Csi__V1__NodeGetCapabilitiesResponse *n = reply;
 	for (size_t i = 0; i < n->n_capabilities; i++)
 		node |= 1u << n->capabilities[i]->rpc->type;
-	ck_assert_uint_eq(controller, 1u << 1 | 1u << 3 | 1u << 4 | 1u << 13);
-	ck_assert_uint_eq(node, 1u << 1 | 1u << 2 | 1u << 5);
+	ck_assert_uint_eq(controller, 1u << 1 | 1u << 3 | 1u << 4 | 1u << 9 | 1u << 13);
+	ck_assert_uint_eq(node, 1u << 1 | 1u << 2 | 1u << 3 | 1u << 5);
 	harness_close(&h);
 }
 END_TEST
 
 UNIT_MAIN("csi/identity", plugin_info_has_name_and_version, probe_is_not_ready_before_the_first_snapshot,
-	capabilities_say_controller_and_topology, node_info_has_id_and_topology,
+	capabilities_say_controller_topology_and_online_expansion, node_info_has_id_and_topology,
 	single_node_multi_writer_is_offered_by_controller_and_node_together)
