@@ -60,7 +60,7 @@ static void add_node(struct listing *l, const struct node *node, const char *aft
 }
 
 /* A list without the volumes of some nodes would look as if they were gone. */
-static int require_complete(const struct controller *c, struct error **err)
+int controller_require_inventories(const struct controller *c, struct error **err)
 {
 	const struct node *const *nodes;
 	const char *node_id;
@@ -136,7 +136,7 @@ int controller_list(struct controller *c, struct arena *arena, const Csi__V1__Li
 
 	if (csi_read_page(request, &after, &max, err) < 0)
 		return -1;
-	if (require_complete(c, err) < 0)
+	if (controller_require_inventories(c, err) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++)
 		add_node(&l, nodes[i], after);
@@ -202,7 +202,7 @@ static int find_live_owner(
 {
 	const struct node *owner = find_owner(c, id);
 
-	if (!owner && require_complete(c, err) < 0)
+	if (!owner && controller_require_inventories(c, err) < 0)
 		return -1;
 	if (!owner)
 		return err_set(err, ERR_NOT_FOUND, "volume %s does not exist", id);

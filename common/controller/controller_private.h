@@ -90,11 +90,15 @@ void controller_take_record(struct pmem_volume **at, struct pmem_volume *record)
 /** controller_drop_nodes() - @absent (strv) have no copy. Return: whether @record has changed. */
 bool controller_drop_nodes(struct pmem_volume *record, char *const *absent);
 
-/** controller_create() - CreateVolume. controller_delete(), controller_validate(): likewise. */
+/** controller_create() - CreateVolume. controller_delete(), controller_expand(), controller_validate():
+ * likewise. */
 void controller_create(struct controller *c, const struct waiter *waiter,
 	const Csi__V1__CreateVolumeRequest *request, Csi__V1__CreateVolumeResponse *reply);
 void controller_delete(
 	struct controller *c, const struct waiter *waiter, const Csi__V1__DeleteVolumeRequest *request);
+void controller_expand(struct controller *c, const struct waiter *waiter,
+	const Csi__V1__ControllerExpandVolumeRequest *request,
+	Csi__V1__ControllerExpandVolumeResponse *reply);
 void controller_validate(struct controller *c, const struct waiter *waiter,
 	const Csi__V1__ValidateVolumeCapabilitiesRequest *request,
 	Csi__V1__ValidateVolumeCapabilitiesResponse *reply);
@@ -134,6 +138,10 @@ typedef void (*copy_removed_fn)(void *user, const struct error *error);
  * record does not allow it */
 void controller_remove_copy(
 	struct controller *c, const struct node *node, const char *id, copy_removed_fn fn, void *user);
+
+/** controller_require_inventories() - all nodes that are known have reported their volumes. Return: 0, or -1
+ * with ERR_UNAVAILABLE: a volume that is not in the table may exist nevertheless. */
+int controller_require_inventories(const struct controller *c, struct error **err) MUST_CHECK;
 
 /** controller_list() - ListVolumes. Return: 0, or -1 with ERR_INVALID_ARGUMENT, ERR_ABORTED (bad token),
  * ERR_UNAVAILABLE (nodes have not reported their volumes yet). */

@@ -50,6 +50,14 @@ static void delete_volume(void *self, struct grpc_call *call, const void *reques
 		controller_delete(self, &waiter, request);
 }
 
+static void expand_volume(void *self, struct grpc_call *call, const void *request, void *reply)
+{
+	struct waiter waiter;
+
+	if (begin(call, request, &waiter))
+		controller_expand(self, &waiter, request, reply);
+}
+
 static void validate(void *self, struct grpc_call *call, const void *request, void *reply)
 {
 	struct waiter waiter;
@@ -133,6 +141,8 @@ static const struct grpc_method identity_methods[] = {
 static const struct grpc_method controller_methods[] = {
 	METHOD("Controller", "CreateVolume", GRPC_ASYNC, create_volume, .start = create_volume),
 	METHOD("Controller", "DeleteVolume", GRPC_ASYNC, delete_volume, .start = delete_volume),
+	METHOD("Controller", "ControllerExpandVolume", GRPC_ASYNC, controller_expand_volume,
+		.start = expand_volume),
 	METHOD("Controller", "ValidateVolumeCapabilities", GRPC_ASYNC, validate_volume_capabilities,
 		.start = validate),
 	METHOD("Controller", "ListVolumes", GRPC_INLINE, list_volumes, .handle = list_volumes),

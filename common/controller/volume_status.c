@@ -193,10 +193,25 @@ static void take_report(struct pmem_volume *v, const struct volume_report *r)
 {
 	if (!v->handle && v->origin)
 		v->handle = x_strdup(r->id);
-	if (v->capacity_bytes == 0)
-		v->capacity_bytes = r->size_bytes;
 	if (!v->claim && r->claim)
 		v->claim = x_strdup(r->claim);
+}
+
+/* The size that the volume has on all nodes which report it: of a cache volume that grows, the copies differ
+ * for a while. Without any, what the record says stays. */
+static void set_size(struct pmem_volume *v, const struct node_hit *hits, size_t n)
+{
+	uint64_t size_bytes = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct volume_report *r = hits[i].volume;
+		bool counts = r->phase != PHASE_ERASING && r->phase != PHASE_CREATING && r->size_bytes > 0;
+
+		if (counts && (size_bytes == 0 || r->size_bytes < size_bytes))
+			size_bytes = r->size_bytes;
+	}
+	if (size_bytes > 0)
+		v->capacity_bytes = size_bytes;
 }
 
 /* The report in which the copy was seen first after it had been made. It stays in the record, which would
@@ -264,6 +279,7 @@ static void show_copies(struct pmem_volume *v, const struct pmem_volume *record,
 			hits[i].volume->size_bytes, find_report(record, &hits[i]));
 		take_report(v, hits[i].volume);
 	}
+	set_size(v, hits, n);
 	free(hits);
 	show_former(v, record, view, t);
 	for (size_t i = 0; i < strv_len(v->nodes); i++) {

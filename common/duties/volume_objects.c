@@ -341,6 +341,12 @@ static bool is_deleted(const struct pmem_volume *v)
 	return v->deleting || v->retained;
 }
 
+/* Whether more was asked for than the volume has. */
+static bool wants_size(const struct pmem_volume *v)
+{
+	return v->handle && v->size_bytes > v->capacity_bytes;
+}
+
 /* Remove nodes that were asked and have nothing. The last node of a volume that was given out stays, because
  * the volume is missing there. Most nodes reported before the record was written, and a report that changes
  * nothing is not notified: records with such nodes are examined every LOOK_NS. */
@@ -349,7 +355,7 @@ static bool drop_absent(struct volume_objects *o, const char *key, struct pmem_v
 	size_t n_kept = v->handle && !v->origin && !is_deleted(v) ? 1 : 0;
 	struct concern *c = note_version(o, key, v);
 	uint64_t settled_ns = c->since_ns + VOLUME_OBJECTS_SETTLED_NS;
-	bool waits = strv_len(v->nodes) == 0 || v->retained;
+	bool waits = strv_len(v->nodes) == 0 || v->retained || wants_size(v);
 	bool changed = false;
 
 	for (size_t i = strv_len(v->nodes); i > 0; i--) {
@@ -364,6 +370,43 @@ static bool drop_absent(struct volume_objects *o, const char *key, struct pmem_v
 	if (!waits)
 		concern_free(o, c);
 	return changed;
+}
+
+/* The size of the largest copy on @node_id, by what it has reported since @settled_ns. Return: false: it has
+ * not reported since. */
+static bool read_size(const struct volume_objects *o, const struct pmem_volume *v, const char *node_id,
+	uint64_t settled_ns, uint64_t *ret_bytes)
+{
+	const struct node *node = node_table_get_live(nodes_of(o), node_id);
+	const struct volume_report *r;
+	size_t at = 0;
+
+	if (!node || !node->report.has_inventory || node->registered_ns < settled_ns)
+		return false;
+	while ((r = node_next_volume(node, &at)) != NULL) {
+		if (volume_status_is_copy(v, r) && r->phase != PHASE_ERASING && r->size_bytes > *ret_bytes)
+			*ret_bytes = r->size_bytes;
+	}
+	return true;
+}
+
+/* A growth that was asked for and has not come about is given up when no node can be at it any more. Return:
+ * whether @v has changed. */
+static bool drop_size(struct volume_objects *o, const char *key, struct pmem_volume *v)
+{
+	const struct concern *c = find_concern(o, key);
+	uint64_t size_bytes = 0;
+
+	if (!c || !wants_size(v) || is_deleted(v))
+		return false;
+	for (size_t i = 0; i < strv_len(v->nodes); i++) {
+		if (!read_size(o, v, v->nodes[i], c->since_ns + VOLUME_OBJECTS_SETTLED_NS, &size_bytes))
+			return false;
+	}
+	if (size_bytes == 0 || size_bytes >= v->size_bytes)
+		return false;
+	v->size_bytes = size_bytes;
+	return true;
 }
 
 static bool has_reported(const struct volume_objects *o, const char *node_id)
@@ -560,6 +603,7 @@ static void update(struct volume_objects *o, const char *key, const struct pmem_
 		.user = o->config.lost};
 	bool added = !v->deleting && add_reported(o, v);
 	bool dropped = drop_absent(o, key, v);
+	bool sized = drop_size(o, key, v);
 	bool used = take_use(o, key, v);
 	bool ends = strv_len(v->nodes) == 0 && (is_deleted(v) || !v->handle || v->origin);
 
@@ -570,7 +614,7 @@ static void update(struct volume_objects *o, const char *key, const struct pmem_
 	/* without nodes in the record, reports do not lead to it */
 	if (ends)
 		note_concern(o, key);
-	if (added || dropped || used) {
+	if (added || dropped || sized || used) {
 		write_record(o, key, RECORD_SPEC, v);
 		return;
 	}

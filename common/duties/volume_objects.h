@@ -6,7 +6,8 @@
  * leader does the rest: it shows in the status what nodes report, when the nodes of the record have
  * registered or have had a lease time since the controller's start to do so; makes records of volumes that
  * nodes report and no record knows; adds nodes that report a copy to the record, and takes out those that
- * have none although they were asked, when nothing has been written for VOLUME_OBJECTS_SETTLED_NS; and
+ * have none although they were asked, when nothing has been written for VOLUME_OBJECTS_SETTLED_NS; sets the
+ * size that was asked for to what the nodes have, when a growth has not come about for that time; and
  * releases the record of a deleted volume when no node erases it any more. The record of a volume that no
  * node has, as after a driver of another version has deleted it, is released when neither a PersistentVolume
  * nor a claim is there for it. The claim of a volume that becomes unreachable gets an Event. A retained

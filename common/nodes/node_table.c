@@ -436,12 +436,15 @@ static const struct volume_report *reported(const struct node *node, const char 
 	return NULL;
 }
 
-/* A volume that is being erased was deleted as far as any caller is concerned. */
+/* A volume that is being erased was deleted as far as any caller is concerned. A smaller one than the reply
+ * has shown is in a report that is older than the reply. */
 static bool agrees(const struct node *node, const struct node_note *note)
 {
 	const struct volume_report *v = reported(node, note->volume.id);
 
-	return note->deleted ? !v || v->phase == PHASE_ERASING : v != NULL;
+	if (note->deleted)
+		return !v || v->phase == PHASE_ERASING;
+	return v && v->size_bytes >= note->volume.size_bytes;
 }
 
 /* Drop the notes that are over at @now_ns and, if there is a new report, those that it agrees with. The
@@ -490,19 +493,43 @@ static void add_note(struct node_table *t, struct node_place *p, const struct no
 	notify_watchers(t, p);
 }
 
-void node_table_note_created(
-	struct node_table *t, const char *node_id, const struct volume_report *v, uint64_t now_ns)
+static void note_made(
+	struct node_table *t, struct node_place *p, const struct volume_report *v, uint64_t now_ns)
 {
-	struct node_place *p = node_place_find(t, node_id);
 	struct node_note note = {.until_ns = now_ns + NODE_NOTE_NS};
 
-	if (!p)
-		return;
 	note.volume = *v;
 	note.volume.id = x_strdup(v->id);
 	note.volume.name = x_strdup(v->name);
 	note.volume.claim = x_strdup(v->claim);
 	add_note(t, p, &note);
+}
+
+void node_table_note_created(
+	struct node_table *t, const char *node_id, const struct volume_report *v, uint64_t now_ns)
+{
+	struct node_place *p = node_place_find(t, node_id);
+
+	if (p)
+		note_made(t, p, v, now_ns);
+}
+
+void node_table_note_grown(
+	struct node_table *t, const char *node_id, const char *id, uint64_t size_bytes, uint64_t now_ns)
+{
+	struct node_place *p = node_place_find(t, node_id);
+	const struct volume_report *v;
+	size_t at = 0;
+
+	while (p && (v = node_next_volume(&p->node, &at)) != NULL) {
+		struct volume_report grown = *v;
+
+		if (!str_eq(v->id, id) || v->size_bytes >= size_bytes)
+			continue;
+		grown.size_bytes = size_bytes;
+		note_made(t, p, &grown, now_ns);
+		return;
+	}
 }
 
 void node_table_note_deleted(struct node_table *t, const char *node_id, const char *id, uint64_t now_ns)

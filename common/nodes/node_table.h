@@ -129,12 +129,17 @@ const struct volume_report *node_next_volume(const struct node *node, size_t *at
 
 /**
  * node_table_note_created() - @node_id has replied that it has @v (copied): used until it reports the volume.
+ * node_table_note_grown(): it has replied that @id, which it has reported, has @size_bytes: used until its
+ * report shows at least that size.
  * node_table_note_deleted(): it has replied that it does not have @id: used until its report shows that.
  *
- * For NODE_NOTE_NS at most. An unknown node is ignored.
+ * For NODE_NOTE_NS at most. An unknown node is ignored, and of grown volumes also one that is not known on
+ * that node, or that is so large already.
  */
 void node_table_note_created(
 	struct node_table *t, const char *node_id, const struct volume_report *v, uint64_t now_ns);
+void node_table_note_grown(
+	struct node_table *t, const char *node_id, const char *id, uint64_t size_bytes, uint64_t now_ns);
 void node_table_note_deleted(struct node_table *t, const char *node_id, const char *id, uint64_t now_ns);
 
 /** Called when @node was added, its lease ended or began again, or its report or notes have changed. It must

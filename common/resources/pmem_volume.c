@@ -317,6 +317,7 @@ void pmem_volume_write_spec(const struct pmem_volume *v, struct buf *out)
 	json_object_end(&w);
 	json_key(&w, "spec");
 	json_object(&w);
+	json_key_bytes(&w, "size", v->size_bytes);
 	key_nodes(&w, v);
 	json_key_u64(&w, "attempts", v->attempts);
 	json_key_bool(&w, "deleting", v->deleting);

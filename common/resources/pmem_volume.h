@@ -49,8 +49,9 @@ struct pmem_volume {
 	char *origin;        /* PMEM_VOLUME_REPORTED; NULL: CreateVolume */
 	char **parameters;   /* strv: key, value, key ...; written, but not read */
 	char **nodes;        /* strv: the IDs of nodes that may have a copy */
-	uint64_t size_bytes; /* that was asked for */
-	uint64_t attempts;   /* how often nodes were asked to make it: each time is written first */
+	uint64_t size_bytes; /* that was asked for: no node was asked for more */
+	uint64_t attempts;   /* how often nodes were asked to make it or to let it grow: each time is written
+				first */
 	bool deleting;       /* DeleteVolume was called */
 	bool retained;       /* DeleteVolume has succeeded although nodes may have a copy: they were lost */
 	/* status */
@@ -119,7 +120,7 @@ bool pmem_volume_status_equal(const struct pmem_volume *a, const struct pmem_vol
 
 /**
  * pmem_volume_write_new() - the body of the POST that makes the object, without status, which POST drops.
- * pmem_volume_write_spec() - a merge patch of what changes in the spec: nodes, attempts, deleting,
+ * pmem_volume_write_spec() - a merge patch of what changes in the spec: size, nodes, attempts, deleting,
  * retained.
  * pmem_volume_write_status() - a merge patch of the subresource status.
  * pmem_volume_write_release() - a merge patch that removes our finalizer.

@@ -58,6 +58,12 @@ START_TEST(where_everything_fits_nothing_is_found)
 }
 END_TEST
 
+START_TEST(a_volume_that_grows_is_no_finding)
+{
+	RECORD_FINDS(0, "", .spec = ",\"size\":\"3Gi\",\"attempts\":2", .status = ",\"size\":\"1Gi\"");
+}
+END_TEST
+
 START_TEST(a_pv_without_a_record_is_found)
 {
 	scene_open(&s, SCENE_RECORD);
@@ -389,8 +395,8 @@ START_TEST(only_what_was_found_before_is_kept)
 }
 END_TEST
 
-UNIT_MAIN("cluster_findings", where_everything_fits_nothing_is_found, a_pv_without_a_record_is_found,
-	a_pv_whose_record_has_the_handle_of_another_node_is_found,
+UNIT_MAIN("cluster_findings", where_everything_fits_nothing_is_found, a_volume_that_grows_is_no_finding,
+	a_pv_without_a_record_is_found, a_pv_whose_record_has_the_handle_of_another_node_is_found,
 	a_phase_in_which_the_volume_cannot_be_used_is_found, the_reason_of_a_phase_is_said,
 	a_deletion_is_found_only_while_the_pv_is_in_use,
 	a_volume_without_a_pv_is_found_with_what_is_known_of_its_claim,

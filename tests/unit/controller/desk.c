@@ -30,6 +30,8 @@ static void call(void *self, const struct node *node, const char *path, const Pr
 	else if (str_ends(path, "/DeleteVolume") || str_ends(path, "/DeleteIfNeverStaged"))
 		/* the handle is field 1 of both requests */
 		c->delete_request = csi__v1__delete_volume_request__unpack(NULL, n, packed);
+	else if (str_ends(path, "/ControllerExpandVolume"))
+		c->expand_request = csi__v1__controller_expand_volume_request__unpack(NULL, n, packed);
 	else
 		c->validate_request = csi__v1__validate_volume_capabilities_request__unpack(NULL, n, packed);
 	free(packed);
@@ -181,6 +183,7 @@ static void free_requests(struct desk_call *c)
 	csi__v1__create_volume_request__free_unpacked(c->create_request, NULL);
 	csi__v1__delete_volume_request__free_unpacked(c->delete_request, NULL);
 	csi__v1__validate_volume_capabilities_request__free_unpacked(c->validate_request, NULL);
+	csi__v1__controller_expand_volume_request__free_unpacked(c->expand_request, NULL);
 }
 
 void desk_close(struct desk *d)
@@ -247,6 +250,9 @@ void desk_ask_init(struct desk_ask *a, const char *name)
 	csi__v1__create_volume_request__init(&a->create);
 	csi__v1__create_volume_response__init(&a->created);
 	csi__v1__delete_volume_request__init(&a->delete);
+	csi__v1__controller_expand_volume_request__init(&a->expand);
+	csi__v1__controller_expand_volume_response__init(&a->expanded);
+	csi__v1__capacity_range__init(&a->range);
 	a->create.name = arena_strdup(a->arena, name);
 	a->create.capacity_range = arena_alloc(a->arena, sizeof(*a->create.capacity_range));
 	csi__v1__capacity_range__init(a->create.capacity_range);
@@ -307,6 +313,16 @@ void desk_delete(struct desk *d, struct desk_ask *a, const char *handle)
 	controller_delete(d->controller, &waiter, &a->delete);
 }
 
+void desk_expand(struct desk *d, struct desk_ask *a, const char *handle, uint64_t required_bytes)
+{
+	const struct waiter waiter = desk_waiter(a);
+
+	a->range.required_bytes = (int64_t)required_bytes;
+	a->expand.volume_id = arena_strdup(a->arena, handle);
+	a->expand.capacity_range = &a->range;
+	controller_expand(d->controller, &waiter, &a->expand, &a->expanded);
+}
+
 struct desk_call *desk_last(struct desk *d, const char *node_id)
 {
 	struct desk_call *c = &d->calls[d->n_calls - 1];
@@ -329,6 +345,17 @@ void desk_made(struct desk_call *c)
 	volume.volume_id = id;
 	volume.capacity_bytes = c->create_request->capacity_range->required_bytes;
 	reply.volume = &volume;
+	c->answered = true;
+	c->fn(c->user, &reply.base, NULL);
+}
+
+void desk_grown(struct desk_call *c, uint64_t size_bytes, bool is_mount)
+{
+	Csi__V1__ControllerExpandVolumeResponse reply;
+
+	csi__v1__controller_expand_volume_response__init(&reply);
+	reply.capacity_bytes = (int64_t)size_bytes;
+	reply.node_expansion_required = is_mount;
 	c->answered = true;
 	c->fn(c->user, &reply.base, NULL);
 }

@@ -25,6 +25,7 @@ struct desk_call {
 	Csi__V1__CreateVolumeRequest *create_request;
 	Csi__V1__DeleteVolumeRequest *delete_request;
 	Csi__V1__ValidateVolumeCapabilitiesRequest *validate_request;
+	Csi__V1__ControllerExpandVolumeRequest *expand_request;
 	grpc_reply_fn fn;
 	void *user;
 };
@@ -39,6 +40,9 @@ struct desk_ask {
 	Csi__V1__CreateVolumeRequest create;
 	Csi__V1__CreateVolumeResponse created;
 	Csi__V1__DeleteVolumeRequest delete;
+	Csi__V1__ControllerExpandVolumeRequest expand;
+	Csi__V1__ControllerExpandVolumeResponse expanded;
+	Csi__V1__CapacityRange range; /* of expand */
 };
 
 struct desk {
@@ -91,8 +95,9 @@ void desk_ask_nodes(struct desk_ask *a, const char *const *requisite, const char
 /** desk_ask_parameter() - one more. */
 void desk_ask_parameter(struct desk_ask *a, const char *key, const char *value);
 
-/** desk_create() - desk_delete(): begin. */
+/** desk_create() - desk_delete(), desk_expand(): begin. */
 void desk_create(struct desk *d, struct desk_ask *a);
+void desk_expand(struct desk *d, struct desk_ask *a, const char *handle, uint64_t required_bytes);
 void desk_delete(struct desk *d, struct desk_ask *a, const char *handle);
 
 /** desk_waiter() - for @a. */
@@ -101,9 +106,11 @@ struct waiter desk_waiter(struct desk_ask *a);
 /** desk_last() - the newest call, which must not be answered yet and go to @node_id. */
 struct desk_call *desk_last(struct desk *d, const char *node_id);
 
-/** desk_made() - the node answers that it has the volume, under the ID that it would mint. desk_deleted():
- * that it is gone. desk_failed(): with an error. */
+/** desk_made() - the node answers that it has the volume, under the ID that it would mint. desk_grown(): that
+ * the volume has @size_bytes, and has a file system if @is_mount. desk_deleted(): that it is gone.
+ * desk_failed(): with an error. */
 void desk_made(struct desk_call *c);
+void desk_grown(struct desk_call *c, uint64_t size_bytes, bool is_mount);
 void desk_deleted(struct desk_call *c);
 void desk_failed(struct desk_call *c, enum err_code code, const char *text);
 

@@ -354,7 +354,7 @@ START_TEST(the_handle_is_taken_of_a_reported_volume_only)
 }
 END_TEST
 
-START_TEST(claim_size_and_handle_are_those_that_were_known_first)
+START_TEST(claim_and_handle_are_those_that_were_known_first_and_the_size_that_of_the_last_report)
 {
 	CLEANUP(pmem_volume_freep) struct pmem_volume *first = NULL;
 	CLEANUP(pmem_volume_freep) struct pmem_volume *second = NULL;
@@ -371,12 +371,12 @@ START_TEST(claim_size_and_handle_are_those_that_were_known_first)
 	put("n1", id, PHASE_READY);
 	second = volume_status_new(first, &view);
 	ck_assert_str_eq(second->claim, "default/data");
-	ck_assert_uint_eq(second->capacity_bytes, 3 * GIB);
+	ck_assert_uint_eq(second->capacity_bytes, GIB);
 	ck_assert_uint_eq(second->copies[0].size_bytes, GIB);
 	node_table_forget(nodes, "n1");
 	third = volume_status_new(second, &view);
 	ck_assert_str_eq(third->claim, "default/data");
-	ck_assert_uint_eq(third->capacity_bytes, 3 * GIB);
+	ck_assert_uint_eq(third->capacity_bytes, GIB);
 	ck_assert_str_eq(third->handle, id);
 }
 END_TEST
@@ -643,7 +643,7 @@ int main(void)
 		a_volume_that_was_not_given_out_is_being_created, a_volume_that_is_deleted_is_erased_at_last,
 		a_cache_volume_shows_all_its_copies, copies_of_other_volumes_are_not_shown,
 		what_is_not_given_out_is_found_by_its_name, the_handle_is_taken_of_a_reported_volume_only,
-		claim_size_and_handle_are_those_that_were_known_first,
+		claim_and_handle_are_those_that_were_known_first_and_the_size_that_of_the_last_report,
 		copies_on_nodes_that_have_not_registered_stay,
 		a_copy_names_the_report_that_has_shown_it_first,
 		a_copy_that_is_known_by_a_reply_is_in_no_report,

@@ -134,6 +134,69 @@ START_TEST(a_report_without_inventory_settles_no_note)
 }
 END_TEST
 
+static uint64_t size_of(const struct node_table *t, const char *id)
+{
+	struct node_hit *hits;
+	uint64_t size_bytes;
+
+	ck_assert_uint_eq(node_table_find_volume(t, id, &hits), 1);
+	size_bytes = hits[0].volume->size_bytes;
+	free(hits);
+	return size_bytes;
+}
+
+static void put_size(struct node_table *t, uint64_t size_bytes, uint64_t now_ns)
+{
+	struct node_report *r = report_new("a");
+	struct volume_report *v = report_add_volume(r, "v", "n");
+
+	v->size_bytes = size_bytes;
+	v->ever_staged = true;
+	node_table_put(t, r, now_ns);
+}
+
+START_TEST(a_volume_that_has_grown_is_so_large_until_a_report_shows_it)
+{
+	CLEANUP(node_table_freep) struct node_table *t = node_table_new();
+	struct node_hit *hits;
+
+	put_size(t, 4, 0);
+	node_table_note_grown(t, "a", "v", 8, 0);
+	ck_assert_uint_eq(size_of(t, "v"), 8);
+	node_table_find_name(t, "n", &hits);
+	ck_assert(hits[0].volume->ever_staged && node_hit_is_noted(&hits[0]));
+	free(hits);
+	/* made before the volume had grown */
+	put_size(t, 4, 1);
+	ck_assert_uint_eq(size_of(t, "v"), 8);
+	/* another note replaces the first one */
+	node_table_note_grown(t, "a", "v", 9, 1);
+	ck_assert_uint_eq(node_table_get(t, "a")->n_notes, 1);
+	put_size(t, 9, 2);
+	ck_assert_uint_eq(node_table_get(t, "a")->n_notes, 0);
+	ck_assert_uint_eq(size_of(t, "v"), 9);
+	put_size(t, 4, 3);
+	ck_assert_uint_eq(size_of(t, "v"), 4);
+}
+END_TEST
+
+START_TEST(there_is_nothing_to_note_of_an_unknown_volume_or_one_that_is_so_large)
+{
+	CLEANUP(node_table_freep) struct node_table *t = node_table_new();
+
+	put_size(t, 4, 0);
+	node_table_note_grown(t, "b", "v", 8, 0);
+	node_table_note_grown(t, "a", "w", 8, 0);
+	node_table_note_grown(t, "a", "v", 4, 0);
+	ck_assert_uint_eq(node_table_get(t, "a")->n_notes, 0);
+	node_table_note_deleted(t, "a", "v", 0);
+	node_table_note_grown(t, "a", "v", 8, 0);
+	ck_assert(!has(t, "v"));
+}
+END_TEST
+
 UNIT_MAIN("node notes", a_volume_that_was_made_is_there_until_a_report_shows_it,
 	a_volume_that_was_deleted_is_gone_until_a_report_says_so, a_note_is_not_believed_for_ever,
-	the_last_note_of_a_volume_counts, a_report_without_inventory_settles_no_note)
+	the_last_note_of_a_volume_counts, a_report_without_inventory_settles_no_note,
+	a_volume_that_has_grown_is_so_large_until_a_report_shows_it,
+	there_is_nothing_to_note_of_an_unknown_volume_or_one_that_is_so_large)

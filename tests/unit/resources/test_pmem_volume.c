@@ -88,17 +88,17 @@ START_TEST(a_patch_of_the_spec_has_what_changes)
 
 	assert_written(pmem_volume_write_spec, v,
 		"{\"metadata\":{\"resourceVersion\":\"7\"},"
-		"\"spec\":{\"nodes\":[\"n1\",\"n2\"],\"attempts\":4,\"deleting\":true,\"retained\":false}}");
+		"\"spec\":{\"size\":\"3Gi\",\"nodes\":[\"n1\",\"n2\"],\"attempts\":4,\"deleting\":true,\"retained\":false}}");
 	pmem_volume_drop_node(v, "n1");
 	pmem_volume_drop_node(v, "n2");
 	v->deleting = false;
 	assert_written(pmem_volume_write_spec, v,
 		"{\"metadata\":{\"resourceVersion\":\"7\"},"
-		"\"spec\":{\"nodes\":[],\"attempts\":4,\"deleting\":false,\"retained\":false}}");
+		"\"spec\":{\"size\":\"3Gi\",\"nodes\":[],\"attempts\":4,\"deleting\":false,\"retained\":false}}");
 	v->retained = true;
 	assert_written(pmem_volume_write_spec, v,
 		"{\"metadata\":{\"resourceVersion\":\"7\"},"
-		"\"spec\":{\"nodes\":[],\"attempts\":4,\"deleting\":false,\"retained\":true}}");
+		"\"spec\":{\"size\":\"3Gi\",\"nodes\":[],\"attempts\":4,\"deleting\":false,\"retained\":true}}");
 }
 END_TEST
 
@@ -335,13 +335,13 @@ START_TEST(a_finalizer_that_was_removed_comes_back_with_the_next_change)
 	pmem_volume_write_spec(v, &out);
 	ck_assert_str_eq(buf_str(&out),
 		"{\"metadata\":{\"resourceVersion\":\"7\",\"finalizers\":[\"example.com/other\","
-		"\"pmem-csi.intel.com/copies\"]},\"spec\":{\"nodes\":[],\"attempts\":0,\"deleting\":false,\"retained\":false}}");
+		"\"pmem-csi.intel.com/copies\"]},\"spec\":{\"size\":\"0\",\"nodes\":[],\"attempts\":0,\"deleting\":false,\"retained\":false}}");
 	/* which the API server would refuse */
 	v->meta.deleting = true;
 	pmem_volume_write_spec(v, &deleted);
 	ck_assert_str_eq(buf_str(&deleted),
 		"{\"metadata\":{\"resourceVersion\":\"7\"},"
-		"\"spec\":{\"nodes\":[],\"attempts\":0,\"deleting\":false,\"retained\":false}}");
+		"\"spec\":{\"size\":\"0\",\"nodes\":[],\"attempts\":0,\"deleting\":false,\"retained\":false}}");
 }
 END_TEST
 
