@@ -29,8 +29,9 @@ struct expand {
 	size_t n_targets;
 	size_t next;
 	size_t n_asking;
-	uint64_t size_bytes;   /* of the smallest copy, as the nodes have answered */
-	struct error *failure; /* the one that matters most; NULL: none */
+	uint64_t size_bytes;   /* of the smallest copy, as the nodes have answered; 0: none has */
+	struct error *absent;  /* of a node that has no copy; NULL: none */
+	struct error *failure; /* the one that matters most of others; NULL: none */
 };
 
 struct expand_call {
@@ -41,6 +42,7 @@ struct expand_call {
 static void finish(struct expand *op, struct error *error)
 {
 	pmem_volume_free(op->record);
+	error_free(op->absent);
 	key_unlock(op->controller->locks, &op->key);
 	op->waiter.finish(op->waiter.user, error);
 }
@@ -83,8 +85,11 @@ static struct error *pass_on(const char *node_id, const struct error *error)
 	return passed;
 }
 
+/* The record may name nodes that were asked to make the volume and have no copy. */
 static void conclude(struct expand *op)
 {
+	if (!op->failure && op->size_bytes == 0)
+		op->failure = TAKE_PTR(op->absent);
 	if (!op->failure)
 		op->reply->capacity_bytes = (int64_t)op->size_bytes;
 	finish(op, op->failure);
@@ -127,10 +132,14 @@ static void on_answer(void *user, const ProtobufCMessage *message, const struct 
 	op->n_asking--;
 	if (!error && check_answer(op, answer, &bad) < 0)
 		error = bad;
-	if (error)
+	if (error && error->code == ERR_NOT_FOUND) {
+		error_free(op->absent);
+		op->absent = pass_on(call->node_id, error);
+	} else if (error) {
 		keep_failure(op, pass_on(call->node_id, error));
-	else
+	} else {
 		take_growth(op, call->node_id, answer);
+	}
 	pump(op);
 }
 
@@ -176,15 +185,15 @@ static void copies_done(struct copies *copies)
 	free(copies->hits);
 }
 
-/* NULL: @node_id reports no copy; one that is being erased is of a volume that was deleted. */
-static const struct node_hit *find_copy(const struct copies *copies, const char *node_id)
+/* One that is being erased is of a volume that was deleted. */
+static bool reports_copy(const struct copies *copies, const char *node_id)
 {
 	for (size_t i = 0; i < copies->n; i++) {
 		if (str_eq(copies->hits[i].node->report.node_id, node_id) &&
 			copies->hits[i].volume->phase != PHASE_ERASING)
-			return &copies->hits[i];
+			return true;
 	}
-	return NULL;
+	return false;
 }
 
 /* Whether a copy with the handle @id cannot be on @node_id, since the handle names another node. */
@@ -213,23 +222,22 @@ static const char *why_unreachable(const struct expand *op, const char *node_id)
 	return "is not connected";
 }
 
-/* Return: 0, and a target more where @node_id has a copy; or -1 with ERR_UNAVAILABLE (that is not known now),
- * ERR_UNIMPLEMENTED. */
+/* That a report shows no copy proves nothing: it may be older than the volume. Return: 0, and a target more
+ * where
+ * @node_id may have a copy; or -1 with ERR_UNAVAILABLE (that is not known
+ * now), ERR_UNIMPLEMENTED. */
 static int add_node(struct expand *op, const struct copies *copies, const char *node_id, struct error **err)
 {
 	const struct node *node = controller_live_node(op->controller, node_id);
-	bool reachable = node && !controller_is_out_of_service(op->controller, node_id) &&
-			 !pmem_volume_is_lost(op->record, node_id);
 
-	if (!find_copy(copies, node_id) && names_other(op->id, node_id))
+	if (!reports_copy(copies, node_id) && names_other(op->id, node_id))
 		return 0;
-	if (!reachable)
+	if (!node || controller_is_out_of_service(op->controller, node_id) ||
+		pmem_volume_is_lost(op->record, node_id))
 		return err_set(err, ERR_UNAVAILABLE, "node %s may have volume %s, but %s", node_id, op->id,
 			why_unreachable(op, node_id));
 	if (!node->report.has_inventory)
 		return err_set(err, ERR_UNAVAILABLE, "node %s has not reported its volumes yet", node_id);
-	if (!find_copy(copies, node_id))
-		return 0;
 	if (require_growth(node, err) < 0)
 		return -1;
 	op->targets[op->n_targets++] = arena_strdup(op->waiter.arena, node_id);

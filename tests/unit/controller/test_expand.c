@@ -363,6 +363,16 @@ START_TEST(all_copies_grow_and_the_smallest_one_counts)
 }
 END_TEST
 
+START_TEST(a_node_without_a_copy_is_left_out)
+{
+	begin_with_cache_volume();
+	desk_failed(&d.calls[_i], ERR_NOT_FOUND, "no such volume");
+	desk_grown(&d.calls[1 - _i], 2 * DESK_GIB, false);
+	DESK_OK(&a);
+	ck_assert_int_eq(a.expanded.capacity_bytes, 2 * DESK_GIB);
+}
+END_TEST
+
 START_TEST(of_several_failures_an_open_one_decides)
 {
 	begin_with_cache_volume();
@@ -420,11 +430,32 @@ START_TEST(a_record_with_another_handle_is_of_another_volume)
 }
 END_TEST
 
-START_TEST(a_volume_that_no_node_has_is_not_found)
+/* Its report may be older than the volume. */
+START_TEST(the_node_that_the_handle_names_is_asked_even_if_it_reports_no_copy)
 {
 	put("n1", NULL);
-	check_unknown(id, ERR_NOT_FOUND, "no node has volume ");
-	check_record(DESK_GIB, 1);
+	desk_expand(&d, &a, id, 2 * DESK_GIB);
+	desk_failed(desk_last(&d, "n1"), ERR_NOT_FOUND, "no such volume");
+	DESK_FAILED(&a, ERR_NOT_FOUND, "node n1: no such volume");
+}
+END_TEST
+
+START_TEST(a_cache_volume_that_no_node_has_is_not_found)
+{
+	struct pmem_volume *v = desk_record(&d, NAME);
+
+	free(v->handle);
+	v->handle = x_strdup(cache_id());
+	desk_put_record(&d, RECORD_STATUS, v);
+	put("n1", NULL);
+	desk_expand(&d, &a, cache_id(), 2 * DESK_GIB);
+	desk_failed(desk_last(&d, "n1"), ERR_NOT_FOUND, "no such volume");
+	DESK_FAILED(&a, ERR_NOT_FOUND, "node n1: no such volume");
+	/* one that is silent may have it */
+	node_table_forget(d.table, "n1");
+	again();
+	desk_expand(&d, &a, cache_id(), 2 * DESK_GIB);
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "node n1 may have volume ");
 }
 END_TEST
 
@@ -528,7 +559,8 @@ int main(void)
 		nothing_is_asked_before_the_nodes_are_known, only_nodes_with_a_copy_are_asked,
 		all_copies_grow_and_the_smallest_one_counts, one_copy_that_has_not_grown_is_a_failure,
 		volumes_without_a_record, a_record_with_another_handle_is_of_another_volume,
-		a_volume_that_no_node_has_is_not_found, the_deadline_counts,
+		the_node_that_the_handle_names_is_asked_even_if_it_reports_no_copy,
+		a_cache_volume_that_no_node_has_is_not_found, the_deadline_counts,
 		calls_for_one_volume_exclude_each_other, requests_are_checked, a_limit_alone_is_a_request};
 	Suite *suite = suite_create("controller/expand");
 	TCase *tcase = tcase_create("expand");
@@ -543,6 +575,7 @@ int main(void)
 	tcase_add_loop_test(tcase, a_node_that_has_not_grown_it_has_not_done_it, 0, 2);
 	tcase_add_loop_test(tcase, a_node_that_cannot_be_asked_is_waited_for, 0, 4);
 	tcase_add_loop_test(tcase, a_deleted_volume_does_not_grow, 0, 2);
+	tcase_add_loop_test(tcase, a_node_without_a_copy_is_left_out, 0, 2);
 	tcase_add_loop_test(tcase, of_several_failures_an_open_one_decides, 0, 2);
 	return unit_runner_finish(srunner_create(suite));
 }

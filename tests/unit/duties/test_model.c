@@ -90,6 +90,10 @@ static void step(struct world *w)
 		world_node_restart(any_node(w));
 	else if (what < 88 && w->config.wild)
 		go_wild(w);
+	else if (what < 96)
+		world_claim_grow(any_claim(w));
+	else if (what < 97)
+		world_resizer_restart(w);
 	world_run(w, world_delay_ms(w, 2000));
 }
 
@@ -109,6 +113,8 @@ static void settle(struct world *w)
 }
 
 static unsigned n_ever_kept; /* volumes that were deleted while their nodes were gone */
+static unsigned n_grown;
+static unsigned n_refused; /* for lack of space */
 
 /* Return: what went wrong, freed by the caller; NULL: nothing. */
 static char *play(const struct world_config *config, unsigned *ret_told, unsigned *ret_deleted)
@@ -122,6 +128,7 @@ static char *play(const struct world_config *config, unsigned *ret_told, unsigne
 		if (i % CHECK_TOO == 0)
 			world_check_told(&w);
 		world_check_recorded(&w);
+		world_check_sizes(&w);
 		world_check_kept(&w);
 	}
 	settle(&w);
@@ -133,6 +140,8 @@ static char *play(const struct world_config *config, unsigned *ret_told, unsigne
 	*ret_told += w.n_told;
 	*ret_deleted += w.n_deleted;
 	n_ever_kept += w.n_ever_kept;
+	n_grown += w.n_grown;
+	n_refused += w.n_refused;
 	world_close(&w);
 	return broken;
 }
@@ -166,6 +175,8 @@ START_TEST(without_restarts_nothing_is_left_over_in_the_first_place)
 	expect_whole(/* wild= */ false, &reported, &deleted);
 	ck_assert_uint_gt(reported, 100);
 	ck_assert_uint_eq(deleted, 0);
+	ck_assert_uint_gt(n_grown, 100);
+	ck_assert_uint_gt(n_refused, 10);
 }
 END_TEST
 
@@ -178,6 +189,8 @@ START_TEST(whatever_happens_all_volumes_are_where_their_callers_were_told)
 	ck_assert_uint_gt(reported, 100);
 	ck_assert_uint_gt(deleted, 0);
 	ck_assert_uint_gt(n_ever_kept, 0);
+	ck_assert_uint_gt(n_grown, 20);
+	ck_assert_uint_gt(n_refused, 10);
 }
 END_TEST
 
@@ -194,6 +207,8 @@ static const struct {
 	{DEFECT_LOOK, true},
 	{DEFECT_NO_SEARCH, true},
 	{DEFECT_RETAINED, true},
+	{DEFECT_SIZE, false},
+	{DEFECT_SHORT, false},
 };
 
 START_TEST(each_defect_shows)

@@ -214,6 +214,8 @@ void world_check_all(struct world *w)
 {
 	world_check_told(w);
 	world_check_recorded(w);
+	world_check_sizes(w);
+	world_check_grown(w);
 	world_check_kept(w);
 	check_nodes(w);
 	for (size_t i = 0; i < WORLD_CLAIMS; i++) {

@@ -34,6 +34,8 @@ enum world_defect {
 	DEFECT_LOOK,      /* nothing is found in the API */
 	DEFECT_NO_SEARCH, /* orphans are not looked for */
 	DEFECT_RETAINED,  /* records do not keep that a node was lost when its volume was deleted */
+	DEFECT_SIZE,      /* records do not keep which size was asked for */
+	DEFECT_SHORT,     /* nodes reply that a volume has grown, and it has not */
 };
 
 struct world_config {
@@ -48,6 +50,7 @@ struct world_volume {
 	char id[64];
 	char name[64];
 	uint64_t size_bytes;
+	uint64_t growing_bytes; /* the size that it will have; 0: it does not grow */
 	bool creating;
 	bool ever_staged;
 	bool made_by_controller;
@@ -86,6 +89,13 @@ struct world_claim {
 	unsigned calls; /* answers to older ones are ignored */
 	char handle[64];
 	bool on[WORLD_NODES];
+	/* what external-resizer and the user know (world_growth.c) */
+	uint64_t wanted_bytes; /* by the claim */
+	uint64_t asked_bytes;  /* until there is a final answer; 0: none is asked for */
+	uint64_t told_bytes;   /* that the volume has */
+	bool refused;          /* for lack of space, in the last answer */
+	bool expanding;
+	unsigned expansions; /* answers to older ones are ignored */
 };
 
 /* A volume that was deleted while its node was gone. */
@@ -129,6 +139,8 @@ struct world {
 	unsigned run;       /* of the controller */
 	unsigned n_deleted; /* by orphans */
 	unsigned n_told;
+	unsigned n_grown;
+	unsigned n_refused;
 	unsigned n_foreign; /* volumes that others made on nodes */
 	char *broken;       /* what must never be; NULL: nothing */
 };
@@ -153,6 +165,8 @@ void world_node_remove(struct world_node *n, const struct world_volume *v);
 struct world_volume *world_node_find(struct world_node *n, const char *id);
 /* Returns the reply, in the arena; or NULL with *err. *ret_work_ns: the answer comes later. */
 ProtobufCMessage *world_node_create(struct world_node *n, const Csi__V1__CreateVolumeRequest *q,
+	struct arena *arena, uint64_t *ret_work_ns, struct error **err);
+ProtobufCMessage *world_node_expand(struct world_node *n, const Csi__V1__ControllerExpandVolumeRequest *q,
 	struct arena *arena, uint64_t *ret_work_ns, struct error **err);
 int world_node_delete(struct world_node *n, const Csi__V1__DeleteVolumeRequest *q, bool if_never_staged,
 	struct error **err);
@@ -179,6 +193,13 @@ void world_claim_retain(struct world_claim *c);
 bool world_claim_is_free(const struct world_claim *c);
 void world_provisioner_restart(struct world *w);
 void world_look(void *self, const char *volume_name, const char *handle, claim_lookup_fn fn, void *user);
+
+/* world_growth.c */
+void world_claim_grow(struct world_claim *c);
+void world_resizer_restart(struct world *w);
+void world_check_sizes(
+	struct world *w); /* no volume is smaller than its caller knows, or larger than its record says */
+void world_check_grown(struct world *w); /* each claim has what it wants, unless there is no space for it */
 
 /* world_lost.c */
 void world_node_leave(struct world_node *n, uint64_t duration_ns);

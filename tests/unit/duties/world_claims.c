@@ -41,6 +41,7 @@ static void take_created(struct world_claim *c, const struct ask *a)
 	c->world->n_told++;
 	snprintf(c->handle, sizeof(c->handle), "%s", a->handle);
 	memcpy(c->on, a->on, sizeof(c->on));
+	c->wanted_bytes = c->told_bytes = c->size_bytes;
 	if (c->late && !c->cached && !c->on[c->selected])
 		world_break(c->world, "%s is not on the node that was asked for", c->name);
 	if (!c->has_pvc)
@@ -60,7 +61,7 @@ static void take_failed_create(struct world_claim *c, enum err_code code)
 static void take_deleted(struct world_claim *c)
 {
 	world_keep_lost(c->world, c);
-	*c = (struct world_claim){.world = c->world, .calls = c->calls};
+	*c = (struct world_claim){.world = c->world, .calls = c->calls, .expansions = c->expansions + 1};
 }
 
 static void take_answer(void *user)
@@ -225,7 +226,8 @@ static void work(void *user)
 	} else if (!c->has_pv && (c->has_pvc || c->in_background)) {
 		start_call(c, /* create= */ true);
 	} else if (!c->has_pv) {
-		*c = (struct world_claim){.world = c->world, .calls = c->calls};
+		*c = (struct world_claim){
+			.world = c->world, .calls = c->calls, .expansions = c->expansions + 1};
 	}
 }
 
@@ -245,7 +247,8 @@ void world_claim_add(struct world *w)
 
 	if (!world_claim_is_free(c))
 		return;
-	*c = (struct world_claim){.world = w, .calls = c->calls, .has_pvc = true};
+	*c = (struct world_claim){
+		.world = w, .calls = c->calls, .expansions = c->expansions, .has_pvc = true};
 	c->size_bytes = (1 + world_random(w, 3)) * WORLD_UNIT;
 	c->late = world_chance(w, 50);
 	c->cached = !c->late && world_chance(w, 20);

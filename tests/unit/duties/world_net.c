@@ -14,6 +14,7 @@ struct world_call {
 	struct world_node *node;
 	unsigned boot;
 	bool create;
+	bool expand;
 	bool if_never_staged;
 	void *packed;
 	size_t n_packed;
@@ -99,6 +100,11 @@ static void handle(struct world_call *c)
 			csi__v1__create_volume_request__unpack(NULL, c->n_packed, c->packed);
 		c->reply = world_node_create(c->node, q, w->memory, &work_ns, &c->error);
 		csi__v1__create_volume_request__free_unpacked(q, NULL);
+	} else if (c->expand) {
+		Csi__V1__ControllerExpandVolumeRequest *q =
+			csi__v1__controller_expand_volume_request__unpack(NULL, c->n_packed, c->packed);
+		c->reply = world_node_expand(c->node, q, w->memory, &work_ns, &c->error);
+		csi__v1__controller_expand_volume_request__free_unpacked(q, NULL);
 	} else {
 		static const Csi__V1__DeleteVolumeResponse reply = CSI__V1__DELETE_VOLUME_RESPONSE__INIT;
 		Csi__V1__DeleteVolumeRequest *q =
@@ -139,6 +145,7 @@ static void call(void *self, const struct node *node, const char *path, const Pr
 		.fn = fn,
 		.user = user,
 		.create = str_ends(path, "/CreateVolume"),
+		.expand = str_ends(path, "/ControllerExpandVolume"),
 		.if_never_staged = str_ends(path, "/DeleteIfNeverStaged")};
 	for (size_t i = 0; i < WORLD_NODES; i++) {
 		if (str_eq(node->report.node_id, w->nodes[i].id))

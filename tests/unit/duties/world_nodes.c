@@ -78,12 +78,17 @@ void world_node_remove(struct world_node *n, const struct world_volume *v)
 	n->volumes[v - n->volumes] = n->volumes[--n->n_volumes];
 }
 
+static uint64_t used_bytes(const struct world_volume *v)
+{
+	return v->growing_bytes > v->size_bytes ? v->growing_bytes : v->size_bytes;
+}
+
 static uint64_t free_bytes(const struct world_node *n)
 {
 	uint64_t left = n->size_bytes;
 
 	for (size_t i = 0; i < n->n_volumes; i++)
-		left -= n->volumes[i].size_bytes < left ? n->volumes[i].size_bytes : left;
+		left -= used_bytes(&n->volumes[i]) < left ? used_bytes(&n->volumes[i]) : left;
 	return left;
 }
 
@@ -143,8 +148,14 @@ void world_node_restart(struct world_node *n)
 {
 	n->boot++;
 	for (size_t i = n->n_volumes; i > 0; i--) {
-		if (n->volumes[i - 1].creating)
-			world_node_remove(n, &n->volumes[i - 1]);
+		struct world_volume *v = &n->volumes[i - 1];
+
+		/* the old size or the new one */
+		if (v->growing_bytes > 0 && world_chance(n->world, 50))
+			v->size_bytes = v->growing_bytes;
+		v->growing_bytes = 0;
+		if (v->creating)
+			world_node_remove(n, v);
 	}
 	world_net_node_lost(n->world, n);
 	world_at(n->world, world_delay_ms(n->world, 5000), report_again, n);
@@ -251,6 +262,65 @@ ProtobufCMessage *world_node_create(struct world_node *n, const Csi__V1__CreateV
 	return make_reply(arena, id, bytes);
 }
 
+static void growth_done(void *user)
+{
+	const struct work *work = user;
+	struct world_volume *v = world_node_find(work->node, work->id);
+
+	if (work->node->boot != work->boot || !v)
+		return;
+	v->size_bytes = v->growing_bytes;
+	v->growing_bytes = 0;
+	world_node_report(work->node);
+}
+
+static ProtobufCMessage *make_growth(struct arena *arena, uint64_t size_bytes)
+{
+	Csi__V1__ControllerExpandVolumeResponse *reply = arena_alloc(arena, sizeof(*reply));
+
+	csi__v1__controller_expand_volume_response__init(reply);
+	reply->capacity_bytes = (int64_t)size_bytes;
+	reply->node_expansion_required = true;
+	return &reply->base;
+}
+
+/* Return: 0, or -1: it cannot grow now to @bytes. */
+static int check_growth(
+	struct world_node *n, const struct world_volume *v, uint64_t bytes, struct error **err)
+{
+	if (!v)
+		return err_set(err, ERR_NOT_FOUND, "no such volume");
+	if (v->creating || v->growing_bytes > 0)
+		return err_set(err, ERR_ABORTED, "volume %s is being made or grows", v->id);
+	if (v->size_bytes < bytes && free_bytes(n) < bytes - v->size_bytes)
+		return err_set(err, ERR_EXHAUSTED, "not enough space");
+	if (v->size_bytes < bytes && !n->world->calm && world_chance(n->world, 3))
+		return err_set(err, ERR_INTERNAL, "the device could not grow");
+	return 0;
+}
+
+ProtobufCMessage *world_node_expand(struct world_node *n, const Csi__V1__ControllerExpandVolumeRequest *q,
+	struct arena *arena, uint64_t *ret_work_ns, struct error **err)
+{
+	struct world *w = n->world;
+	uint64_t bytes = (uint64_t)q->capacity_range->required_bytes;
+	struct world_volume *v = world_node_find(n, q->volume_id);
+	struct work *work;
+
+	*ret_work_ns = 0;
+	if (check_growth(n, v, bytes, err) < 0)
+		return NULL;
+	if (v->size_bytes >= bytes || w->config.defect == DEFECT_SHORT)
+		return make_growth(arena, v->size_bytes >= bytes ? v->size_bytes : bytes);
+	*ret_work_ns = world_chance(w, 85) || w->calm ? world_delay_ms(w, 500) : world_delay_ms(w, 40000);
+	v->growing_bytes = bytes;
+	work = arena_alloc(w->memory, sizeof(*work));
+	*work = (struct work){.node = n, .boot = n->boot};
+	snprintf(work->id, sizeof(work->id), "%s", v->id);
+	world_at(w, *ret_work_ns, growth_done, work);
+	return make_growth(arena, bytes);
+}
+
 int world_node_delete(
 	struct world_node *n, const Csi__V1__DeleteVolumeRequest *q, bool if_never_staged, struct error **err)
 {
@@ -258,8 +328,8 @@ int world_node_delete(
 
 	if (!v)
 		return 0;
-	if (v->creating)
-		return err_set(err, ERR_ABORTED, "volume %s is being made", v->id);
+	if (v->creating || v->growing_bytes > 0)
+		return err_set(err, ERR_ABORTED, "volume %s is being made or grows", v->id);
 	if (if_never_staged && v->ever_staged && n->world->config.defect != DEFECT_STAGED)
 		return err_set(err, ERR_PRECONDITION, "volume %s was in use", v->id);
 	/* what was never staged is not in use */

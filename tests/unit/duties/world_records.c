@@ -80,6 +80,14 @@ static void take_version(void *user, struct pmem_volume *record, const struct er
 	pmem_volume_free(record);
 }
 
+static void keep(void *user, struct pmem_volume *record, const struct error *error)
+{
+	struct pmem_volume **ret = user;
+
+	(void)error;
+	*ret = record;
+}
+
 static void make_copy(void *user, struct pmem_volume *record, const struct error *error)
 {
 	struct world_node *n = user;
@@ -87,7 +95,7 @@ static void make_copy(void *user, struct pmem_volume *record, const struct error
 
 	if (!error) {
 		volume_id_mint(record->volume_name, strv_len(record->parameters) > 0 ? NULL : n->id, id);
-		world_node_add(n, id, record->volume_name, WORLD_UNIT / 16)->made_by_controller = true;
+		world_node_add(n, id, record->volume_name, record->size_bytes)->made_by_controller = true;
 		world_node_report(n);
 	}
 	pmem_volume_free(record);
@@ -127,6 +135,16 @@ static void take_newest_version(struct world *w, struct pmem_volume *v, const st
 	v->meta.resource_version = TAKE_PTR(version);
 }
 
+/* What an API would do that does not know the size. */
+static void keep_size(const struct world_record_call *c, const struct volume_records *r)
+{
+	CLEANUP(pmem_volume_freep) struct pmem_volume *old = NULL;
+
+	r->read(r->self, c->key.hex, keep, &old);
+	if (old)
+		c->record->size_bytes = old->size_bytes;
+}
+
 static void carry_out(struct world_record_call *c)
 {
 	struct world *w = c->world;
@@ -141,6 +159,8 @@ static void carry_out(struct world_record_call *c)
 		take_newest_version(w, c->record, &c->key);
 	if (w->config.defect == DEFECT_FORGET)
 		strv_free(TAKE_PTR(c->record->nodes));
+	if (w->config.defect == DEFECT_SIZE && c->what != RECORD_CREATE)
+		keep_size(c, &r);
 	c->record->retained = c->record->retained && w->config.defect != DEFECT_RETAINED;
 	r.write(r.self, c->what, c->record, keep_reply, c);
 }
@@ -212,14 +232,6 @@ void world_records_drop_all(struct world *w)
 	}
 }
 
-static void keep(void *user, struct pmem_volume *record, const struct error *error)
-{
-	struct pmem_volume **ret = user;
-
-	(void)error;
-	*ret = record;
-}
-
 struct pmem_volume *world_record_of(struct world *w, const char *handle, const char *name)
 {
 	const struct volume_records r = memory_records_interface(w->memory_records);
@@ -268,6 +280,7 @@ void world_record_report(struct world *w, const char *handle, const char *name, 
 	if (w->config.defect != DEFECT_ORIGIN)
 		v->origin = x_strdup(PMEM_VOLUME_REPORTED);
 	v->volume_name = x_strdup(name);
+	v->size_bytes = WORLD_UNIT / 16;
 	pmem_volume_add_node(v, node_id);
 	r.write(r.self, RECORD_CREATE, v, reported, w);
 }
