@@ -61,6 +61,7 @@ pmem
 {{- $texts := dict
 	"image" (include "pmem-csi.image" (dict "repository" $image.repository "tag" ($image.tag | default $root.Chart.AppVersion) "digest" $image.digest))
 	"provisioner" (include "pmem-csi.image" $values.provisioner.image)
+	"resizer" (include "pmem-csi.image" $values.resizer.image)
 	"kube-scheduler" (include "pmem-csi.kubeScheduler" $root)
 	"kubelet" $values.kubeletDir
 	"group" "pmem-csi.intel.com"

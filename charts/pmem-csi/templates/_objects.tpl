@@ -52,6 +52,10 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- if $root.Values.storageClasses.keep -}}
 {{- include "pmem-csi.keep" (index . 1) -}}
 {{- end -}}
+{{- /* Without a controller nothing lets volumes grow. */ -}}
+{{- if not (include "pmem-csi.hasController" $root) -}}
+{{- $_ := unset (index . 1) "allowVolumeExpansion" -}}
+{{- end -}}
 {{- $metadata := (index . 1).metadata -}}
 {{- $annotations := $metadata.annotations | default dict -}}
 {{- if eq $metadata.name $root.Values.storageClasses.default -}}

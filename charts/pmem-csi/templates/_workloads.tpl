@@ -81,6 +81,8 @@
 {{- end -}}
 {{- else if eq $container.name "external-provisioner" -}}
 {{- $_ := set $container "imagePullPolicy" $root.Values.provisioner.image.pullPolicy -}}
+{{- else if eq $container.name "external-resizer" -}}
+{{- $_ := set $container "imagePullPolicy" $root.Values.resizer.image.pullPolicy -}}
 {{- else -}}
 {{- $_ := set $container "imagePullPolicy" $root.Values.scheduler.image.pullPolicy -}}
 {{- end -}}
