@@ -48,6 +48,7 @@ NOT_RUN = {
     "kubectl delete pmemvolume NAME --wait=false": "kube/scenarios/pmemvolumes-definition does, for all records of a driver",
     "kubectl patch pmemvolume NAME --type=merge -p '{\"metadata\":{\"finalizers\":null}}'":
         "kube/scenarios/pmemvolumes-definition does, for all records of a driver",
+    "kubectl patch storageclass pmem-csi-sc-ext4 -p '{\"allowVolumeExpansion\": true}'": "kube/scenarios/growth does",
     "scripts/cluster up": "boots virtual machines for minutes; scripts/scenarios brings up the same",
     "scripts/cluster install lvm": "scripts/scenarios does",
     "scripts/cluster kubectl -n pmem-csi get pods -o wide": "scripts/scenarios looks at the pods",

@@ -196,6 +196,21 @@ provisioner_for() {
 	in_controller_world "provisioner-$controller" "$installed-provisioner" "$controller" bash -c "$again_and_again" - "$programs/csi-provisioner" "${arguments[@]}" -v=5 "$@"
 }
 
+# examine [OPTION]...: what "cluster check" reports in a pod of the controller, and its exit status in the last line.
+# shellcheck disable=SC2016,SC2120 # expanded in the pod's world; scenarios give options
+examine() {
+	: >"$KUBE_RUN/log/check.log"
+	in_controller_world check "$installed-controller" a bash -c '"$@"; echo "status $?"' - \
+		"$programs/pmem-csi-driver" cluster check "$@"
+	wait_for 60 "the end of the check" is_stopped check
+	cat "$KUBE_RUN/log/check.log"
+}
+
+# shellcheck disable=SC2119
+everything_fits() {
+	[[ $(examine) == *': everything fits'*$'\nstatus 0' ]]
+}
+
 # controller_metric CONTROLLER PATTERN: the value of the first line that fits, an integer.
 controller_metric() {
 	curl -sf "http://$(controller_address "$1"):10010/metrics" | awk -v pattern="$2" '
