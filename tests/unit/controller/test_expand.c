@@ -408,14 +408,14 @@ START_TEST(volumes_without_a_record)
 	report_add_volume(r, "made-elsewhere", "");
 	report_add_volume(r, "erasing", "")->phase = PHASE_ERASING;
 	node_table_put(d.table, r, d.now_ns);
-	check_unknown("nobody", ERR_NOT_FOUND, "volume nobody does not exist");
+	check_unknown("absent", ERR_NOT_FOUND, "volume absent does not exist");
 	check_unknown("inline", ERR_INVALID_ARGUMENT, "is an inline volume");
 	check_unknown("made-elsewhere", ERR_UNAVAILABLE, "has no PmemVolume yet");
 	check_unknown("erasing", ERR_NOT_FOUND, "does not exist");
 	r = report_new("n3");
 	r->has_inventory = false;
 	node_table_put(d.table, r, d.now_ns);
-	check_unknown("nobody", ERR_UNAVAILABLE, "node n3 has not reported its volumes yet");
+	check_unknown("absent", ERR_UNAVAILABLE, "node n3 has not reported its volumes yet");
 }
 END_TEST
 

@@ -78,8 +78,7 @@ START_TEST(all_that_a_node_says_is_in_the_table)
 	m.boot_id = texts[4];
 	m.lease_seconds = 100000;
 	m.report_number = INT64_MAX;
-	m.serves_node_volumes = true;
-	m.serves_expansion = true;
+	m.serves_node_volumes = m.serves_expansion = true;
 	m.n_regions = 1;
 	m.regions = (Registry__V0__RegionCapacity *[]){&region};
 	m.inventory = &inventory;
