@@ -181,7 +181,7 @@ static int get_capabilities(const struct csi *csi, struct grpc_call *call,
 	struct error **err)
 {
 	static const Csi__V1__NodeServiceCapability__RPC__Type types[] = {RPC(STAGE_UNSTAGE_VOLUME),
-		RPC(GET_VOLUME_STATS), RPC(EXPAND_VOLUME), RPC(SINGLE_NODE_MULTI_WRITER)};
+		RPC(GET_VOLUME_STATS), RPC(SINGLE_NODE_MULTI_WRITER), RPC(EXPAND_VOLUME)};
 
 	/* the last one is for expanding */
 	size_t n = ARRAY_SIZE(types) - !volumes_can_expand(csi->volumes);
