@@ -185,6 +185,22 @@ static int faulty_destroy(void *self, const struct device *device, int exclusive
 	return fx.faults.destroy ? fault(fx.faults.destroy, "destroy", err) : 0;
 }
 
+static int faulty_grow(
+	void *self, const struct device_growth *growth, struct device **ret, struct error **err)
+{
+	(void)self;
+	if (fx.faults.in_grow)
+		fx.faults.in_grow();
+	if (fx.faults.grow && !fx.faults.after)
+		return err_set(err, fx.faults.grow, "injected");
+	if (device_grow(fx.fake, growth, ret, err) < 0)
+		return -1;
+	if (!fx.faults.grow)
+		return 0;
+	device_free(TAKE_PTR(*ret));
+	return err_set(err, fx.faults.grow, "injected");
+}
+
 static int faulty_activate(void *self, const struct device_list *list, struct error **err)
 {
 	(void)self;
@@ -296,6 +312,7 @@ static void open_devices(const char *folder)
 		.latest_pools = faulty_latest_pools,
 		.confirm = faulty_confirm,
 		.create = faulty_create,
+		.grow = faulty_grow,
 		.destroy = faulty_destroy,
 		.activate = faulty_activate,
 		.fit = fx.fake->ops->fit,

@@ -27,9 +27,10 @@ struct faults {
 	enum err_code create;
 	enum err_code destroy;
 	enum err_code activate;
+	enum err_code grow;
 	bool (*creates_if)(const struct device_spec *spec); /* NULL: all fail; else those fail */
 	unsigned creates;                                   /* so many fail, then no more; 0: all */
-	bool after;                           /* create and destroy fail after they have done it */
+	bool after;                           /* create, grow and destroy fail after they have done it */
 	const char *moved_path;               /* all devices are listed at it */
 	bool inactive;                        /* no device is active until activate succeeds */
 	bool raw;                             /* no device is what it was made as */
@@ -39,6 +40,7 @@ struct faults {
 	const char *twin;                     /* id: a further device of that name is listed, in pool 0 */
 	void (*in_list)(void);                /* called before devices are listed; from any thread */
 	void (*in_create)(void);              /* called before the device is made */
+	void (*in_grow)(void);                /* called before the device grows */
 	void (*in_destroy)(void);             /* called before the device is destroyed; from any thread */
 	void (*in_activate)(void);            /* called before devices are activated */
 	void (*made)(const struct device *d); /* called with what was made */

@@ -142,6 +142,7 @@ START_TEST(everything_that_is_put_is_loaded)
 
 	open_store();
 	r->size_bytes = 1ULL << 62;
+	r->resizing_bytes = (1ULL << 62) + 1;
 	strmap_set(&r->parameters, "name", "pvc \"1\"\n");
 	strmap_set(&r->parameters, "eraseafter", "false");
 	r->identity = x_strdup("identity");
@@ -169,6 +170,7 @@ START_TEST(everything_that_is_put_is_loaded)
 	ck_assert_str_eq(back->id, "v1");
 	ck_assert_int_eq(back->phase, PHASE_READY);
 	ck_assert_uint_eq(back->size_bytes, 1ULL << 62);
+	ck_assert_uint_eq(back->resizing_bytes, (1ULL << 62) + 1);
 	ck_assert(strmap_equal(&back->parameters, &r->parameters));
 	ck_assert_str_eq(back->identity, "identity");
 	ck_assert_str_eq(back->pool, "pool");

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ControllerExpandVolume: what the record says and when, and what is made of failures and crashes. */
+#include "base/mem.h"
+#include "base/str.h"
+#include "unit/volume/fixture.h"
+
+#define OLD MIB(16)
+#define NEW MIB(40)
+
+static struct volume_info *volume;
+static struct error *err;
+
+static void make(void)
+{
+	volume = fixture_create("pvc-1", OLD);
+}
+
+static int expand_to(uint64_t required_bytes, uint64_t *ret_bytes)
+{
+	const struct expand_request q = {.handle = volume->id, .required_bytes = required_bytes};
+	struct expand_result result = {0};
+
+	if (volumes_expand(fx.v, &q, &result, &err) < 0)
+		return -1;
+	*ret_bytes = result.size_bytes;
+	return 0;
+}
+
+static void expand(uint64_t required_bytes)
+{
+	uint64_t bytes;
+
+	ASSERT_OK(expand_to(required_bytes, &bytes));
+	ck_assert_uint_eq(bytes, required_bytes);
+}
+
+static struct volume_record *read_record(void)
+{
+	CLEANUP(free_charp) char *file = x_asprintf("%s.json", volume->id);
+	CLEANUP(free_charp) char *text = fixture_read(file);
+	struct volume_record *r = NULL;
+
+	ASSERT_OK(state_parse(span_of(text), &r, &err));
+	return r;
+}
+
+/* Of the record on disk, of the device, and as it is listed. */
+static void assert_sizes(uint64_t recorded, uint64_t resizing, uint64_t device_bytes)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = read_record();
+	CLEANUP(device_freep) struct device *d = fixture_device(volume->id);
+	CLEANUP(volume_info_freep) struct volume_info *info = NULL;
+
+	ck_assert_uint_eq(r->size_bytes, recorded);
+	ck_assert_uint_eq(r->resizing_bytes, resizing);
+	ck_assert_uint_eq(d->size_bytes, device_bytes);
+	ASSERT_OK(volumes_get(fx.v, volume->id, &info, &err));
+	ck_assert_uint_eq(info->size_bytes, recorded);
+}
+
+static uint64_t available(void)
+{
+	struct capacity c;
+
+	ck_assert(volumes_capacity(fx.v, &c));
+	return c.available_bytes;
+}
+
+static unsigned n_looked;
+
+static void look_at_record(void)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = read_record();
+
+	ck_assert_uint_eq(r->resizing_bytes, NEW);
+	ck_assert_uint_eq(r->size_bytes, OLD);
+	n_looked++;
+}
+
+START_TEST(record_says_so_before_the_device_grows)
+{
+	make();
+	uint64_t before = available();
+	fx.faults.in_grow = look_at_record;
+	expand(NEW);
+	ck_assert_uint_eq(n_looked, 1);
+	assert_sizes(NEW, 0, NEW);
+	ck_assert_uint_eq(available(), before - (NEW - OLD));
+	expand(NEW);
+	ck_assert_uint_eq(n_looked, 1);
+}
+END_TEST
+
+START_TEST(failed_growth_leaves_the_old_size)
+{
+	uint64_t bytes;
+
+	make();
+	uint64_t before = available();
+	fx.faults.grow = ERR_INTERNAL;
+	ASSERT_FAILS(expand_to(NEW, &bytes), ERR_INTERNAL, "injected");
+	assert_sizes(OLD, 0, OLD);
+	ck_assert_uint_eq(available(), before);
+	fx.faults.grow = 0;
+	expand(NEW);
+	assert_sizes(NEW, 0, NEW);
+}
+END_TEST
+
+START_TEST(failure_after_the_growth_is_success)
+{
+	make();
+	fx.faults.grow = ERR_UNAVAILABLE;
+	fx.faults.after = true;
+	expand(NEW);
+	assert_sizes(NEW, 0, NEW);
+}
+END_TEST
+
+static void no_listing_from_now_on(void)
+{
+	fx.faults.list = ERR_UNAVAILABLE;
+}
+
+START_TEST(outcome_that_is_not_known_is_found_out_by_the_retry)
+{
+	for (unsigned after = 0; after < 2; after++) {
+		uint64_t bytes;
+
+		fx.faults = (struct faults){
+			.grow = ERR_DEADLINE, .after = after, .in_grow = no_listing_from_now_on};
+		volume_info_free(volume);
+		volume = fixture_create(after ? "pvc-1" : "pvc-2", OLD);
+		ASSERT_FAILS(expand_to(NEW, &bytes), ERR_DEADLINE, "injected");
+		assert_sizes(OLD, NEW, after ? NEW : OLD);
+		ASSERT_FAILS(expand_to(NEW, &bytes), ERR_UNAVAILABLE, volume->id);
+		fx.faults = (struct faults){0};
+		expand(NEW);
+		assert_sizes(NEW, 0, NEW);
+	}
+}
+END_TEST
+
+START_TEST(growth_that_a_crash_ended_is_settled_at_the_start)
+{
+	for (unsigned grown = 0; grown < 2; grown++) {
+		uint64_t bytes;
+
+		fx.faults = (struct faults){
+			.grow = ERR_DEADLINE, .after = grown, .in_grow = no_listing_from_now_on};
+		volume_info_free(volume);
+		volume = fixture_create(grown ? "pvc-1" : "pvc-2", OLD);
+		ASSERT_FAILS(expand_to(NEW, &bytes), ERR_DEADLINE, "injected");
+		fx.faults = (struct faults){0};
+		fixture_restart();
+		assert_sizes(grown ? NEW : OLD, 0, grown ? NEW : OLD);
+	}
+}
+END_TEST
+
+START_TEST(device_that_another_program_has_extended_is_recorded)
+{
+	CLEANUP(device_freep) struct device *grown = NULL;
+
+	make();
+	CLEANUP(device_freep) struct device *d = fixture_device(volume->id);
+	const struct device_growth growth = {.device = d, .size_bytes = NEW};
+	ASSERT_OK(device_grow(fx.fake, &growth, &grown, &err));
+	ASSERT_OK(volumes_refresh(fx.v, &err));
+	assert_sizes(NEW, 0, NEW);
+}
+END_TEST
+
+START_TEST(volume_does_not_grow_while_its_pool_is_incomplete)
+{
+	uint64_t bytes;
+
+	make();
+	CLEANUP(device_freep) struct device *d = fixture_device(volume->id);
+	fx.faults.absent_pool = d->pool;
+	ASSERT_OK(volumes_refresh(fx.v, &err));
+	ASSERT_FAILS(expand_to(NEW, &bytes), ERR_UNAVAILABLE, volume->id);
+	fx.faults.absent_pool = NULL;
+	assert_sizes(OLD, 0, OLD);
+	expand(NEW);
+}
+END_TEST
+
+START_TEST(deleted_volume_does_not_grow)
+{
+	uint64_t bytes;
+
+	make();
+	ASSERT_OK(volumes_delete(fx.v, volume->id, &err));
+	ASSERT_FAILS(expand_to(NEW, &bytes), ERR_NOT_FOUND, volume->id);
+}
+END_TEST
+
+FIXTURE_MAIN("volume/volumes_expand", fixture_memory, record_says_so_before_the_device_grows,
+	failed_growth_leaves_the_old_size, failure_after_the_growth_is_success,
+	outcome_that_is_not_known_is_found_out_by_the_retry,
+	growth_that_a_crash_ended_is_settled_at_the_start,
+	device_that_another_program_has_extended_is_recorded,
+	volume_does_not_grow_while_its_pool_is_incomplete, deleted_volume_does_not_grow)
