@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # Volumes that grow on persistent memory: file systems under a process that stores through MAP_SYNC, block volumes whose
-# new space held other data, growth of a volume that nobody has mounted, and the driver killed at each durable step.
+# new space held other data, growth of a volume that no process has mounted, and the driver killed at each durable step.
 # shellcheck source=tests/machine/vm/lib.sh
 . "$VM_TESTS/lib.sh"
 plan_whole_script
