@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kube/fields.h"
 
+#include <stdalign.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -104,18 +106,18 @@ static int read_members(struct json_reader *r, const struct kube_field *f, void 
 }
 
 /* The pointer has a type of its own, which is not known here. */
-static char *items_of(const struct kube_field *f, void *object)
+static void *pointer_at(const void *object, size_t offset)
 {
-	char *items;
+	void *pointer;
 
-	memcpy(&items, at(object, f->offset), sizeof(items));
-	return items;
+	memcpy(&pointer, (const char *)object + offset, sizeof(pointer));
+	return pointer;
 }
 
 static void keep_item(const struct kube_field *f, void *object, const void *item)
 {
 	size_t *n = at(object, f->extent);
-	char *items = items_of(f, object);
+	char *items = pointer_at(object, f->offset);
 
 	items = x_realloc(items, *n + 1, f->item_size);
 	memcpy(items + *n * f->item_size, item, f->item_size);
@@ -230,7 +232,7 @@ int kube_fields_read(struct json_reader *r, const struct kube_field *fields, voi
 static void items_done(const struct kube_field *f, void *object)
 {
 	size_t *n = at(object, f->extent);
-	char *items = items_of(f, object);
+	char *items = pointer_at(object, f->offset);
 
 	for (size_t i = 0; i < *n; i++)
 		kube_fields_done(f->fields, items + i * f->item_size);
@@ -253,4 +255,98 @@ void kube_fields_done(const struct kube_field *fields, void *object)
 		else if (f->type == KUBE_ARRAY && f->offset)
 			items_done(f, object);
 	}
+}
+
+/* Parts of an object, one behind the other. */
+struct packing {
+	char *block; /* NULL: only the size is computed */
+	size_t used;
+};
+
+/* Return: the copy; NULL: only the size is computed, or there are no bytes. */
+static void *pack_bytes(struct packing *p, const void *from, size_t n, size_t alignment)
+{
+	size_t start = (p->used + alignment - 1) / alignment * alignment;
+
+	if (n == 0)
+		return NULL;
+	p->used = start + n;
+	return p->block ? memcpy(p->block + start, from, n) : NULL;
+}
+
+static void *pack_text(struct packing *p, const char *text)
+{
+	return text ? pack_bytes(p, text, strlen(text) + 1, 1) : NULL;
+}
+
+static void *pack_texts(struct packing *p, char *const *texts)
+{
+	size_t n = strv_len(texts);
+	char **to = texts ? pack_bytes(p, texts, (n + 1) * sizeof(*texts), alignof(char *)) : NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		char *text = pack_text(p, texts[i]);
+
+		if (to)
+			to[i] = text;
+	}
+	return to;
+}
+
+static void *pack_pairs(struct packing *p, char *block)
+{
+	const struct kube_pairs pairs = {.block = block};
+	const char *value = block;
+	const char *end = block;
+
+	for (const char *k = next_pair(&pairs, NULL, &value); k; k = next_pair(&pairs, k, &value))
+		end = value + strlen(value) + 1;
+	return block ? pack_bytes(p, block, (size_t)(end - block) + 1, 1) : NULL;
+}
+
+static void pack_members(struct packing *p, const struct kube_field *fields, const void *from, void *to);
+
+static void *pack_items(struct packing *p, const struct kube_field *f, const void *object)
+{
+	size_t n = *(const size_t *)(const void *)((const char *)object + f->extent);
+	const char *items = pointer_at(object, f->offset);
+	char *to = pack_bytes(p, items, n * f->item_size, alignof(max_align_t));
+
+	for (size_t i = 0; i < n; i++)
+		pack_members(p, f->fields, items + i * f->item_size, to ? to + i * f->item_size : NULL);
+	return to;
+}
+
+/* What the fields of @from point to. @to: a copy of @from, which gets pointers to it; NULL: only the size is
+ * computed */
+static void pack_members(struct packing *p, const struct kube_field *fields, const void *from, void *to)
+{
+	for (const struct kube_field *f = fields; f->name; f++) {
+		void *copy = NULL;
+
+		if (f->type == KUBE_TEXT)
+			copy = pack_text(p, pointer_at(from, f->offset));
+		else if (f->type == KUBE_PAIRS)
+			copy = pack_pairs(p, pointer_at(from, f->offset));
+		else if (f->type == KUBE_TEXTS)
+			copy = pack_texts(p, pointer_at(from, f->offset));
+		else if (f->type == KUBE_ARRAY && f->offset)
+			copy = pack_items(p, f, from);
+		else if (f->type == KUBE_MEMBERS || f->type == KUBE_EACH)
+			pack_members(p, f->fields, from, to);
+		if (copy)
+			memcpy(at(to, f->offset), &copy, sizeof(copy));
+	}
+}
+
+void *kube_fields_pack(const struct kube_field *fields, const void *object, size_t size)
+{
+	struct packing sizes = {.used = size};
+	struct packing p = {.used = size};
+
+	pack_members(&sizes, fields, object, NULL);
+	p.block = x_malloc(sizes.used);
+	memcpy(p.block, object, size);
+	pack_members(&p, fields, object, p.block);
+	return p.block;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fields.h - reads and releases objects of the Kubernetes API by tables of their fields.
+ * fields.h - reads, packs and releases objects of the Kubernetes API by tables of their fields.
  *
  * A table says which members of a JSON object go where in a struct; members that it does not name are
  * skipped. A member of another type reads as absent, as json_members.h describes. Threads: one owner at a
@@ -75,6 +75,11 @@ int kube_fields_read(
 
 /** kube_fields_done() - release the values of the fields, and zero them. */
 void kube_fields_done(const struct kube_field *fields, void *object);
+
+/** kube_fields_pack() - copy @object, a struct of @size bytes, together with all that its fields point to,
+ * into one block of memory. Small blocks for each text would take twice as much. Return: the copy, which must
+ * not be changed; the caller frees it with free(). @object stays as it is. */
+void *kube_fields_pack(const struct kube_field *fields, const void *object, size_t size);
 
 /** kube_pairs_get() - get the value of @key, borrowed, or NULL. */
 const char *kube_pairs_get(const struct kube_pairs *p, const char *key);

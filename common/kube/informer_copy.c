@@ -69,24 +69,23 @@ static void leave_out(struct informer_copy *c, const char *key, void *object)
 static void put(struct informer_copy *c, void *object)
 {
 	CLEANUP(free_charp) char *key = kube_meta_key(object);
-	const struct kube_stored *e;
 	void *old;
 
 	if (c->kind->keeps && !c->kind->keeps(c->kind->keeps_user, object)) {
 		leave_out(c, key, object);
 		return;
 	}
-	e = kube_store_put(&c->store, key, object, &old);
-
+	object = kube_object_pack(c->kind, object);
+	old = kube_store_put(&c->store, key, object);
 	if (!old || !str_eq(meta_of(old)->resource_version, meta_of(object)->resource_version))
-		report_change(c, e->key, old, object);
+		report_change(c, key, old, object);
 	if (old)
 		kube_object_free(c->kind, old);
 }
 
 static void drop(struct informer_copy *c, struct kube_stored *e)
 {
-	CLEANUP(free_charp) char *key = x_strdup(e->key);
+	CLEANUP(free_charp) char *key = x_strdup(e->link.name);
 	void *old = kube_store_remove(&c->store, e);
 
 	report_change(c, key, old, NULL);

@@ -122,11 +122,23 @@ void *kube_object_decode(const struct kube_kind *kind, struct span json, struct 
 	return NULL;
 }
 
+void *kube_object_pack(const struct kube_kind *kind, void *object)
+{
+	struct kube_meta *packed = kube_fields_pack(kind->fields, object, kind->size);
+
+	packed->is_packed = true;
+	kube_object_free(kind, object);
+	return packed;
+}
+
 void kube_object_free(const struct kube_kind *kind, void *object)
 {
+	const struct kube_meta *meta = object;
+
 	if (!object)
 		return;
-	kube_fields_done(kind->fields, object);
+	if (!meta->is_packed)
+		kube_fields_done(kind->fields, object);
 	free(object);
 }
 

@@ -24,6 +24,7 @@ struct kube_meta {
 	struct kube_pairs annotations;
 	char *owner_uid;   /* of the owner that controls it; NULL: it has none */
 	bool deleting;     /* has a deletionTimestamp */
+	bool is_packed;    /* by kube_object_pack() */
 	char **finalizers; /* strv */
 };
 
@@ -67,6 +68,10 @@ void *kube_object_read(const struct kube_kind *kind, struct json_reader *r, stru
 
 /** kube_object_decode() - kube_object_read() for a whole document, such as the reply to a GET. */
 void *kube_object_decode(const struct kube_kind *kind, struct span json, struct error **err) MUST_CHECK;
+
+/** kube_object_pack() - move @object (taken) into one block of memory, for those that are kept. Return: the
+ * object, which must not be changed any more; kube_object_free(). */
+void *kube_object_pack(const struct kube_kind *kind, void *object);
 
 /** kube_object_free() - destroy @object of @kind; NULL is allowed. */
 void kube_object_free(const struct kube_kind *kind, void *object);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 
 void kube_store_init(struct kube_store *s, const struct kube_kind *kind)
 {
@@ -25,31 +26,32 @@ struct kube_stored *kube_store_get(const struct kube_store *s, const char *key)
 	return (struct kube_stored *)name_index_first(&s->index, key);
 }
 
-static struct kube_stored *add(struct kube_store *s, const char *key)
+/* Most objects have no namespace: their name is the key. */
+static void add(struct kube_store *s, const char *key, void *object)
 {
-	size_t n = strlen(key) + 1;
+	const struct kube_meta *meta = object;
+	bool is_name = str_eq(key, meta->name);
+	size_t n = is_name ? 0 : strlen(key) + 1;
 	struct kube_stored *e = x_calloc(1, sizeof(*e) + n);
 
 	memcpy(e->key, key, n);
+	e->object = object;
+	e->seen = true;
 	e->next = s->first;
 	e->place = &s->first;
 	if (e->next)
 		e->next->place = &e->next;
 	s->first = e;
-	name_index_add(&s->index, &e->link, e->key);
-	return e;
+	name_index_add(&s->index, &e->link, is_name ? meta->name : e->key);
 }
 
-struct kube_stored *kube_store_put(struct kube_store *s, const char *key, void *object, void **ret_old)
+void *kube_store_put(struct kube_store *s, const char *key, void *object)
 {
 	struct kube_stored *e = kube_store_get(s, key);
+	void *old = e ? kube_store_remove(s, e) : NULL;
 
-	*ret_old = e ? e->object : NULL;
-	if (!e)
-		e = add(s, key);
-	e->object = object;
-	e->seen = true;
-	return e;
+	add(s, key, object);
+	return old;
 }
 
 void *kube_store_remove(struct kube_store *s, struct kube_stored *e)

@@ -12,8 +12,8 @@ struct kube_stored {
 	struct kube_stored *next;
 	struct kube_stored **place; /* the pointer that points to this entry */
 	void *object;
-	bool seen; /* in the list that is being read */
-	char key[];
+	bool seen;  /* in the list that is being read */
+	char key[]; /* where it is not the name of the object */
 };
 
 struct kube_store {
@@ -29,9 +29,9 @@ void kube_store_done(struct kube_store *s);
 /** kube_store_get() - find the object with @key, or NULL. */
 struct kube_stored *kube_store_get(const struct kube_store *s, const char *key);
 
-/** kube_store_put() - add @object (taken over), or replace the one with @key. @ret_old: the previous one,
- * which the caller frees; NULL: there was none. Return: its entry. */
-struct kube_stored *kube_store_put(struct kube_store *s, const char *key, void *object, void **ret_old);
+/** kube_store_put() - add @object (taken over), whose kube_meta_key() is @key, or replace the one with @key.
+ * Return: the previous one, which the caller frees; NULL: there was none. */
+void *kube_store_put(struct kube_store *s, const char *key, void *object);
 
 /** kube_store_remove() - take @e out and free it. Return: its object, the caller's to free. */
 void *kube_store_remove(struct kube_store *s, struct kube_stored *e);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "kube/fields.h"
 
+#include <malloc.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
@@ -108,6 +109,55 @@ START_TEST(each_member_goes_where_the_table_says)
 }
 END_TEST
 
+static bool is_within(const void *p, const struct whole *packed, size_t size)
+{
+	return (const char *)p > (const char *)packed && (const char *)p < (const char *)packed + size;
+}
+
+START_TEST(a_packed_object_is_complete_and_in_one_block)
+{
+	struct error *err = NULL;
+	struct whole *packed;
+	struct whole w;
+	size_t size;
+
+	ASSERT_OK(read_whole("{\"text\":\"t\",\"parts\":[{\"name\":\"a\",\"tags\":[\"x\",\"yy\"],\"pairs\":"
+			     "{}},{\"name\":\"found\"},{\"name\":\"odd\",\"tags\":[],\"pairs\":{\"k\":\"v\","
+			     "\"key\":\"\"}}],\"inner\":{\"size\":\"1Ki\",\"each\":[{\"same\":\"2\"}]}}",
+		&w, &err));
+	packed = kube_fields_pack(whole_fields, &w, sizeof(w));
+	kube_fields_done(whole_fields, &w);
+	size = malloc_usable_size(packed);
+	ck_assert_str_eq(packed->text, "t");
+	ck_assert_uint_eq(packed->n_parts, 2);
+	ck_assert_str_eq(packed->parts[0].name, "a");
+	ck_assert_uint_eq(strv_len(packed->parts[0].tags), 2);
+	ck_assert_str_eq(packed->parts[0].tags[1], "yy");
+	ck_assert(packed->parts[0].has_pairs && !packed->parts[0].pairs.block);
+	ck_assert_uint_eq(strv_len(packed->parts[1].tags), 0);
+	ck_assert_str_eq(kube_pairs_get(&packed->parts[1].pairs, "k"), "v");
+	ck_assert_str_eq(kube_pairs_get(&packed->parts[1].pairs, "key"), "");
+	ck_assert_ptr_null(kube_pairs_get(&packed->parts[1].pairs, "other"));
+	ck_assert_str_eq(packed->found, "found");
+	ck_assert_str_eq(packed->same, "2");
+	ck_assert(packed->has_inner && !packed->flag && packed->has_bytes && packed->bytes == 1024);
+	ck_assert(is_within(packed->parts, packed, size) && is_within(packed->same, packed, size));
+	ck_assert(is_within(packed->parts[0].tags[1], packed, size));
+	ck_assert(is_within(packed->parts[1].pairs.block, packed, size));
+	free(packed);
+}
+END_TEST
+
+START_TEST(an_object_without_anything_is_packed)
+{
+	const struct whole w = {.bytes = 5};
+	struct whole *packed = kube_fields_pack(whole_fields, &w, sizeof(w));
+
+	ck_assert(!packed->text && !packed->parts && packed->bytes == 5);
+	free(packed);
+}
+END_TEST
+
 START_TEST(what_has_another_type_reads_as_absent)
 {
 	struct error *err = NULL;
@@ -163,5 +213,6 @@ START_TEST(what_was_read_before_a_failure_is_released)
 }
 END_TEST
 
-UNIT_MAIN("kube fields", each_member_goes_where_the_table_says, what_has_another_type_reads_as_absent,
+UNIT_MAIN("kube fields", each_member_goes_where_the_table_says, a_packed_object_is_complete_and_in_one_block,
+	an_object_without_anything_is_packed, what_has_another_type_reads_as_absent,
 	what_comes_twice_or_too_often_leaks_nothing, what_was_read_before_a_failure_is_released)

@@ -109,7 +109,7 @@ START_TEST(claims_cost_what_is_kept_of_them)
 		"\"pvc-0e9ff4b2-5c3a-4f0e-8c0b-000000000000\",\"resources\":{\"requests\":{\"storage\":"
 		"\"1Gi\"}}},"
 		"\"status\":{\"phase\":\"Bound\"}}",
-		1000);
+		600);
 }
 END_TEST
 
@@ -121,7 +121,7 @@ START_TEST(nodes_cost_what_is_kept_of_them)
 		"os\":\"linux\","
 		"\"pmem-csi.intel.com/node\":\"node-1\",\"topology.kubernetes.io/zone\":\"zone-1\","
 		"\"topology.kubernetes.io/region\":\"region-1\",\"storage\":\"pmem\"}}}",
-		1000);
+		700);
 }
 END_TEST
 
