@@ -2,6 +2,7 @@
 #include "kube/work_queue.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
@@ -10,7 +11,6 @@
 
 struct work_item {
 	struct name_link link; /* its name is the key */
-	char *key;
 	struct work_item *next;
 	struct work_item *previous;
 	struct backoff backoff;
@@ -18,6 +18,7 @@ struct work_item {
 	bool wanted; /* waits for its turn, also while it is worked on */
 	bool running;
 	bool failing; /* its last work has failed */
+	char key[];
 };
 
 struct work_queue {
@@ -63,7 +64,6 @@ static void item_free(struct work_queue *q, struct work_item *item)
 	q->n_failing -= item->failing;
 	unlink_item(item);
 	name_index_remove(&q->index, &item->link);
-	free(item->key);
 	free(item);
 }
 
@@ -92,9 +92,10 @@ static struct work_item *find(const struct work_queue *q, const char *key)
 
 static struct work_item *item_new(struct work_queue *q, const char *key)
 {
-	struct work_item *item = x_calloc(1, sizeof(*item));
+	size_t n = strlen(key) + 1;
+	struct work_item *item = x_calloc(1, sizeof(*item) + n);
 
-	item->key = x_strdup(key);
+	memcpy(item->key, key, n);
 	backoff_init(&item->backoff, /* first_ms= */ 0);
 	name_index_add(&q->index, &item->link, item->key);
 	append(q, item);
