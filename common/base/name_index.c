@@ -104,7 +104,6 @@ void name_index_add(struct name_index *x, struct name_link *link, const char *na
 		grow(x);
 	link->name = name;
 	link->name_n = strlen(name);
-	memcpy(link->head, name, link->name_n < NAME_INDEX_HEAD ? link->name_n : NAME_INDEX_HEAD);
 	link->hash = siphash(x->key, name, link->name_n);
 	to = bucket_of(x, link->hash);
 	link->next = *to;
@@ -125,11 +124,7 @@ void name_index_remove(struct name_index *x, struct name_link *link)
 
 static bool bears(const struct name_link *l, struct span name)
 {
-	if (l->name_n != name.n)
-		return false;
-	if (name.n <= NAME_INDEX_HEAD)
-		return memcmp(l->head, name.p, name.n) == 0;
-	return memcmp(l->name, name.p, name.n) == 0;
+	return l->name_n == name.n && memcmp(l->name, name.p, name.n) == 0;
 }
 
 static struct name_link *find(struct name_link *l, uint64_t hash, struct span name)

@@ -14,14 +14,11 @@
 
 #include "base/span.h"
 
-#define NAME_INDEX_HEAD 32
-
 struct name_link {
 	struct name_link *next;
 	const char *name; /* borrowed from the owner, which removes the link before it frees it */
 	size_t name_n;    /* its length */
 	uint64_t hash;
-	char head[NAME_INDEX_HEAD]; /* its first bytes; the rest is compared for longer names only */
 };
 
 /* The owner of a link: of a @type that has the link as @member. */
@@ -50,7 +47,8 @@ struct name_link *name_index_find(const struct name_index *x, struct span name);
 #define NAME_INDEX_EACH_MAX 32
 
 /** name_index_find_each() - name_index_find() for @n names, at most NAME_INDEX_EACH_MAX: what they lead to is
- * fetched from memory at the same time. @ret: a link or NULL for each */
+ * fetched from memory at the same time. A name that stands behind its link comes with it. @ret: a link or
+ * NULL for each */
 void name_index_find_each(
 	const struct name_index *x, const struct span *names, size_t n, struct name_link **ret);
 

@@ -2,6 +2,7 @@
 #include "scheduler/sched_nodes.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/name_index.h"
@@ -17,9 +18,9 @@
 
 struct place {
 	struct sched_node node;
-	struct name_link by_name;
-	char *name;
 	char **pool_names;
+	struct name_link by_name;
+	char name[]; /* behind its link, because both are read for each node of a request */
 };
 
 struct sched_nodes {
@@ -43,7 +44,6 @@ static void place_free(struct sched_nodes *nodes, struct place *p)
 	name_index_remove(&nodes->by_name, &p->by_name);
 	strv_free(p->pool_names);
 	free(p->node.pools);
-	free(p->name);
 	free(p);
 }
 
@@ -69,7 +69,8 @@ static struct place *find(const struct sched_nodes *nodes, struct span name)
 
 static struct place *add_place(struct sched_nodes *nodes, const char *name)
 {
-	struct place *p = x_calloc(1, sizeof(*p));
+	size_t name_n = strlen(name) + 1;
+	struct place *p = x_calloc(1, sizeof(*p) + name_n);
 	size_t at = nodes->first_free;
 
 	while (at < nodes->n && nodes->places[at])
@@ -84,7 +85,7 @@ static struct place *add_place(struct sched_nodes *nodes, const char *name)
 	p->node.index = at;
 	nodes->places[at] = p;
 	nodes->first_free = at + 1;
-	p->name = x_strdup(name);
+	memcpy(p->name, name, name_n);
 	p->node.name = p->name;
 	name_index_add(&nodes->by_name, &p->by_name, p->name);
 	return p;
