@@ -43,11 +43,12 @@ struct concern {
 	bool is_used;       /* a PersistentVolume with its handle was found */
 };
 
-/* One node of one record. */
-struct recorded {
+/* The records that name a node. */
+struct node_records {
 	struct name_link link; /* by node ID */
-	LIST_ENTRY(recorded) all;
-	struct volume_key key;
+	LIST_ENTRY(node_records) all;
+	struct volume_key *keys;
+	size_t n; /* never 0 */
 	char node_id[];
 };
 
@@ -67,8 +68,8 @@ struct volume_objects {
 	LIST_HEAD(, volume_work) works;
 	struct name_index index; /* of concerns */
 	LIST_HEAD(, concern) concerns;
-	struct name_index by_node; /* of what is recorded */
-	LIST_HEAD(, recorded) recorded;
+	struct name_index by_node;
+	LIST_HEAD(, node_records) nodes; /* that are in @by_node */
 	uint64_t looked_ns;
 	bool failing; /* which is in the log */
 };
@@ -667,11 +668,19 @@ static void look_at_volume(struct volume_objects *o, const struct volume_report 
 	work_queue_add(o->queue, key.hex);
 }
 
+static struct node_records *find_node_records(const struct volume_objects *o, const char *node_id)
+{
+	struct name_link *link = name_index_first(&o->by_node, node_id);
+
+	return link ? OWNER_OF(link, struct node_records, link) : NULL;
+}
+
 static void look_at_records(struct volume_objects *o, const char *node_id)
 {
-	for (struct name_link *link = name_index_first(&o->by_node, node_id); link;
-		link = name_index_next(link))
-		work_queue_add(o->queue, OWNER_OF(link, struct recorded, link)->key.hex);
+	const struct node_records *r = find_node_records(o, node_id);
+
+	for (size_t i = 0; r && i < r->n; i++)
+		work_queue_add(o->queue, r->keys[i].hex);
 }
 
 /* The records of what it has, and of what it should have. */
@@ -706,35 +715,61 @@ static void synced(void *user)
 	work_queue_run(o->queue);
 }
 
-static void add_recorded(struct volume_objects *o, const struct volume_key *key, const char *node_id)
+static struct node_records *node_records_new(struct volume_objects *o, const char *node_id)
 {
 	size_t n = strlen(node_id) + 1;
-	struct recorded *r = x_calloc(1, sizeof(*r) + n);
+	struct node_records *r = x_calloc(1, sizeof(*r) + n);
 
-	r->key = *key;
 	memcpy(r->node_id, node_id, n);
 	name_index_add(&o->by_node, &r->link, r->node_id);
-	LIST_INSERT_HEAD(&o->recorded, r, all);
+	LIST_INSERT_HEAD(&o->nodes, r, all);
+	return r;
 }
 
-static void recorded_free(struct volume_objects *o, struct recorded *r)
+static void node_records_free(struct volume_objects *o, struct node_records *r)
 {
 	name_index_remove(&o->by_node, &r->link);
 	LIST_REMOVE(r, all);
+	free(r->keys);
 	free(r);
 }
 
-static void remove_recorded(struct volume_objects *o, const struct volume_key *key, const char *node_id)
+static void add_to_node(struct volume_objects *o, const struct volume_key *key, const char *node_id)
 {
-	for (struct name_link *link = name_index_first(&o->by_node, node_id); link;
-		link = name_index_next(link)) {
-		struct recorded *r = OWNER_OF(link, struct recorded, link);
+	struct node_records *r = find_node_records(o, node_id);
 
-		if (!str_eq(r->key.hex, key->hex))
+	if (!r)
+		r = node_records_new(o, node_id);
+	r->keys = x_realloc(r->keys, r->n + 1, sizeof(*r->keys));
+	r->keys[r->n++] = *key;
+}
+
+static void remove_from_node(struct volume_objects *o, const struct volume_key *key, const char *node_id)
+{
+	struct node_records *r = find_node_records(o, node_id);
+
+	for (size_t i = 0; r && i < r->n; i++) {
+		if (!str_eq(r->keys[i].hex, key->hex))
 			continue;
-		recorded_free(o, r);
-		return;
+		r->keys[i] = r->keys[--r->n];
+		break;
 	}
+	if (r && r->n == 0)
+		node_records_free(o, r);
+	else if (r)
+		r->keys = x_realloc(r->keys, r->n, sizeof(*r->keys));
+}
+
+/* @before, @after: strv */
+static void note_nodes(
+	struct volume_objects *o, const struct volume_key *key, char *const *before, char *const *after)
+{
+	if (strv_eq(before, after))
+		return;
+	for (size_t i = 0; i < strv_len(before); i++)
+		remove_from_node(o, key, before[i]);
+	for (size_t i = 0; i < strv_len(after); i++)
+		add_to_node(o, key, after[i]);
 }
 
 static void object_changed(void *user, const char *name, const void *old, const void *new)
@@ -748,10 +783,7 @@ static void object_changed(void *user, const char *name, const void *old, const 
 		return;
 	memcpy(key.hex, name, PMEM_VOLUME_KEY_LEN);
 	volume_events_changed(&o->config.events, before, after, now_ns(o));
-	for (size_t i = 0; before && i < strv_len(before->nodes); i++)
-		remove_recorded(o, &key, before->nodes[i]);
-	for (size_t i = 0; after && i < strv_len(after->nodes); i++)
-		add_recorded(o, &key, after->nodes[i]);
+	note_nodes(o, &key, before ? before->nodes : NULL, after ? after->nodes : NULL);
 	if (before && !after && before->handle && !before->deleting)
 		note_reported(o, key.hex, before->handle);
 	work_queue_add(o->queue, key.hex);
@@ -769,7 +801,7 @@ void volume_objects_node_changed(struct volume_objects *o, const char *node_id)
 
 static void look_at_all(struct volume_objects *o)
 {
-	const struct recorded *r;
+	const struct node_records *r;
 	const struct concern *c;
 
 	o->looked_ns = now_ns(o);
@@ -777,7 +809,7 @@ static void look_at_all(struct volume_objects *o)
 	{
 		work_queue_add(o->queue, c->key);
 	}
-	LIST_FOREACH(r, &o->recorded, all)
+	LIST_FOREACH(r, &o->nodes, all)
 	{
 		if (o->config.lost)
 			lost_nodes_expect(o->config.lost, r->node_id);
@@ -847,7 +879,7 @@ struct volume_objects *volume_objects_new(const struct volume_objects_config *co
 	name_index_init(&o->by_node);
 	LIST_INIT(&o->works);
 	LIST_INIT(&o->concerns);
-	LIST_INIT(&o->recorded);
+	LIST_INIT(&o->nodes);
 	const struct work_queue_config queue = {.work = work,
 		.user = o,
 		.max_running = MAX_RUNNING,
@@ -871,10 +903,8 @@ static void release_lists(struct volume_objects *o)
 		next = LIST_NEXT(c, all);
 		concern_free(o, c);
 	}
-	for (struct recorded *r = LIST_FIRST(&o->recorded), *next; r; r = next) {
-		next = LIST_NEXT(r, all);
-		recorded_free(o, r);
-	}
+	while (!LIST_EMPTY(&o->nodes))
+		node_records_free(o, LIST_FIRST(&o->nodes));
 	name_index_done(&o->index);
 	name_index_done(&o->by_node);
 }
