@@ -2,6 +2,7 @@
 #include "duties/first_records.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/queue.h>
 
 #include "base/clock.h"
@@ -18,21 +19,15 @@
 
 static const struct kube_field name_fields[] = {KUBE_META(names), KUBE_FIELDS_END};
 
-/* A node whose inventory was looked at, or a volume that has no record. */
-struct entry {
+/* A node whose inventory was looked at. */
+struct seen_node {
 	struct name_link link;
-	LIST_ENTRY(entry) all;
-	char *name;   /* the node's ID, or the name of the record */
-	char *handle; /* of the volume; NULL: a node */
+	LIST_ENTRY(seen_node) all;
+	char node_id[];
 };
 
-struct entries {
-	struct name_index index;
-	LIST_HEAD(, entry) list;
-};
-
-/* Names of records: one that is taken for another delays nothing. Tens of thousands of objects in the
- * informer would leave holes in the heap. */
+/* Names of records: one that is taken for another delays nothing. Blocks of memory for tens of thousands of
+ * them would leave holes in the heap. */
 struct digests {
 	uint64_t *slots; /* 0: free */
 	size_t room;     /* a power of two, or 0 */
@@ -46,8 +41,11 @@ struct first_records {
 	struct informer *records; /* which keeps none of them; NULL: nothing is looked for any more */
 	struct first_records *self;
 	struct digests known;
-	struct entries nodes;
-	struct entries missing;
+	struct digests missing; /* of what nodes report; some are known meanwhile */
+	size_t n_missing;       /* of them are not known */
+	char *example;          /* handle of one that is not; NULL: not at hand */
+	struct name_index index;
+	LIST_HEAD(, seen_node) nodes;
 	uint64_t started_ns; /* when the records were known */
 	uint64_t looked_ns;
 	uint64_t progress_ns; /* when the missing ones became more or fewer */
@@ -63,35 +61,25 @@ static struct node_table *nodes_of(const struct first_records *f)
 	return f->config.controller->config.nodes;
 }
 
-static bool has(const struct entries *e, const char *name)
+static void add_node(struct first_records *f, const char *node_id)
 {
-	return name_index_first(&e->index, name) != NULL;
+	size_t n = strlen(node_id) + 1;
+	struct seen_node *new = x_calloc(1, sizeof(*new) + n);
+
+	memcpy(new->node_id, node_id, n);
+	name_index_add(&f->index, &new->link, new->node_id);
+	LIST_INSERT_HEAD(&f->nodes, new, all);
 }
 
-/* @name, @handle: taken */
-static void add(struct entries *e, char *name, char *handle)
+static void drop_nodes(struct first_records *f)
 {
-	struct entry *new = x_calloc(1, sizeof(*new));
+	struct seen_node *node;
 
-	new->name = name;
-	new->handle = handle;
-	name_index_add(&e->index, &new->link, name);
-	LIST_INSERT_HEAD(&e->list, new, all);
-}
-
-static void drop(struct entries *e, struct entry *old)
-{
-	name_index_remove(&e->index, &old->link);
-	LIST_REMOVE(old, all);
-	free(old->name);
-	free(old->handle);
-	free(old);
-}
-
-static void drop_all(struct entries *e)
-{
-	while (!LIST_EMPTY(&e->list))
-		drop(e, LIST_FIRST(&e->list));
+	while ((node = LIST_FIRST(&f->nodes)) != NULL) {
+		name_index_remove(&f->index, &node->link);
+		LIST_REMOVE(node, all);
+		free(node);
+	}
 }
 
 /* FNV-1a: names begin with a digest already. */
@@ -143,21 +131,49 @@ static void digests_add(struct digests *d, uint64_t digest)
 	*slot = digest;
 }
 
+static void digests_done(struct digests *d)
+{
+	free(d->slots);
+	*d = (struct digests){0};
+}
+
 /* Whether the leader makes a record of it. */
 static bool needs_record(const struct volume_report *v)
 {
 	return !v->is_inline && v->phase != PHASE_ERASING && v->phase != PHASE_CREATING;
 }
 
-static void look_at_volume(struct first_records *f, const struct volume_report *v)
+static uint64_t digest_of_record(const struct first_records *f, const char *handle)
 {
-	struct volume_key key = volume_key_of_handle(v->id);
+	struct volume_key key = volume_key_of_handle(handle);
 	CLEANUP(free_charp) char *name = pmem_volume_object_name(key.hex, f->config.driver_name);
 
-	if (!needs_record(v) || digests_has(&f->known, digest_of(name)) || has(&f->missing, name))
+	return digest_of(name);
+}
+
+static bool is_missing(const struct first_records *f, uint64_t digest)
+{
+	return digests_has(&f->missing, digest) && !digests_has(&f->known, digest);
+}
+
+static void add_missing(struct first_records *f, uint64_t digest, const char *handle)
+{
+	if (digests_has(&f->known, digest) || digests_has(&f->missing, digest))
 		return;
-	add(&f->missing, TAKE_PTR(name), x_strdup(v->id));
-	f->progress_ns = now_ns(f);
+	digests_add(&f->missing, digest);
+	f->n_missing++;
+	if (!f->example)
+		f->example = x_strdup(handle);
+}
+
+static void look_at_volume(struct first_records *f, const struct volume_report *v)
+{
+	size_t before = f->n_missing;
+
+	if (needs_record(v))
+		add_missing(f, digest_of_record(f, v->id), v->id);
+	if (f->n_missing > before)
+		f->progress_ns = now_ns(f);
 }
 
 /* What a node reports later was made by a call, which has written a record before. */
@@ -166,9 +182,9 @@ static void look_at_node(struct first_records *f, const struct node *node)
 	const struct volume_report *v;
 	size_t at = 0;
 
-	if (!node->live || !node->report.has_inventory || has(&f->nodes, node->report.node_id))
+	if (!node->live || !node->report.has_inventory || name_index_first(&f->index, node->report.node_id))
 		return;
-	add(&f->nodes, x_strdup(node->report.node_id), NULL);
+	add_node(f, node->report.node_id);
 	while ((v = node_next_volume(node, &at)) != NULL)
 		look_at_volume(f, v);
 }
@@ -198,41 +214,48 @@ static bool take_record(const void *user, const void *object)
 	struct first_records *const *self = user;
 	const struct kube_meta *meta = object;
 	struct first_records *f = *self;
-	struct name_link *link = name_index_first(&f->missing.index, meta->name);
+	uint64_t digest = digest_of(meta->name);
 
-	digests_add(&f->known, digest_of(meta->name));
-	if (link) {
-		drop(&f->missing, OWNER_OF(link, struct entry, link));
+	if (is_missing(f, digest)) {
+		f->n_missing--;
 		f->progress_ns = now_ns(f);
 	}
+	digests_add(&f->known, digest);
+	if (f->example && digest_of_record(f, f->example) == digest)
+		free(TAKE_PTR(f->example));
 	return false;
 }
 
-static bool is_reported(const struct first_records *f, const char *handle)
+static void keep_missing_of(struct first_records *f, const struct node *node, const struct digests *before)
 {
-	struct node_hit *hits;
-	size_t n = node_table_find_volume(nodes_of(f), handle, &hits);
-	bool is = false;
+	const struct volume_report *v;
+	size_t at = 0;
 
-	for (size_t i = 0; i < n; i++)
-		is = is || (hits[i].node->live && needs_record(hits[i].volume));
-	free(hits);
-	return is;
+	while (node->live && (v = node_next_volume(node, &at)) != NULL) {
+		uint64_t digest = needs_record(v) ? digest_of_record(f, v->id) : 0;
+
+		if (digest != 0 && digests_has(before, digest))
+			add_missing(f, digest, v->id);
+	}
 }
 
 /* Volumes that were deleted meanwhile, or whose nodes have gone: nothing leads to a record of them. */
 static void drop_unreported(struct first_records *f)
 {
-	if (now_ns(f) - f->looked_ns < LOOK_NS)
-		return;
+	struct digests before = f->missing;
+	size_t n_before = f->n_missing;
+	const struct node *const *nodes;
+	size_t n = node_table_nodes(nodes_of(f), &nodes);
+
 	f->looked_ns = now_ns(f);
-	for (struct entry *e = LIST_FIRST(&f->missing.list), *next; e; e = next) {
-		next = LIST_NEXT(e, all);
-		if (is_reported(f, e->handle))
-			continue;
-		drop(&f->missing, e);
+	f->missing = (struct digests){0};
+	f->n_missing = 0;
+	free(TAKE_PTR(f->example));
+	for (size_t i = 0; i < n; i++)
+		keep_missing_of(f, nodes[i], &before);
+	digests_done(&before);
+	if (f->n_missing < n_before)
 		f->progress_ns = now_ns(f);
-	}
 }
 
 static void end(struct first_records *f)
@@ -241,32 +264,33 @@ static void end(struct first_records *f)
 		return;
 	node_table_unwatch(nodes_of(f), node_changed, f);
 	informer_free(TAKE_PTR(f->records));
-	drop_all(&f->missing);
-	drop_all(&f->nodes);
-	free(f->known.slots);
-	f->known = (struct digests){0};
+	drop_nodes(f);
+	digests_done(&f->missing);
+	digests_done(&f->known);
+	free(TAKE_PTR(f->example));
+	f->n_missing = 0;
 }
 
 /* Only what is missing is a reason to give up: without the API server, calls fail by themselves. */
 static bool is_overdue(const struct first_records *f)
 {
-	return !LIST_EMPTY(&f->missing.list) && (now_ns(f) - f->progress_ns >= FIRST_RECORDS_STALL_NS ||
-							now_ns(f) - f->started_ns >= FIRST_RECORDS_MAX_NS);
+	return f->n_missing > 0 && (now_ns(f) - f->progress_ns >= FIRST_RECORDS_STALL_NS ||
+					   now_ns(f) - f->started_ns >= FIRST_RECORDS_MAX_NS);
 }
 
 void first_records_tick(struct first_records *f)
 {
 	if (!f->records || !informer_is_synced(f->records))
 		return;
-	drop_unreported(f);
+	if (f->n_missing > 0 && now_ns(f) - f->looked_ns >= LOOK_NS)
+		drop_unreported(f);
 	if (is_overdue(f)) {
 		log_warn(
 			"creating volumes although not all that nodes report have a PmemVolume: it could not be "
 			"written, or there are too many of them",
-			F_STR("volume", LIST_FIRST(&f->missing.list)->handle),
-			F_U64("volumes", f->missing.index.n));
+			F_STR("volume", f->example), F_U64("volumes", f->n_missing));
 		end(f);
-	} else if (LIST_EMPTY(&f->missing.list) && !controller_in_start_window(f->config.controller)) {
+	} else if (f->n_missing == 0 && !controller_in_start_window(f->config.controller)) {
 		end(f);
 	}
 }
@@ -279,12 +303,11 @@ int first_records_require(const struct first_records *f, struct error **err)
 		return err_set(err, ERR_UNAVAILABLE,
 			"the controller is still starting: the PmemVolumes have not been read from the "
 			"Kubernetes API yet");
-	if (LIST_EMPTY(&f->missing.list))
+	if (f->n_missing == 0)
 		return 0;
 	return err_set(err, ERR_UNAVAILABLE,
-		"the controller is still starting: %zu volumes that nodes report have no PmemVolume yet, "
-		"among them %s",
-		f->missing.index.n, LIST_FIRST(&f->missing.list)->handle);
+		"the controller is still starting: %zu volumes that nodes report have no PmemVolume yet%s%s",
+		f->n_missing, f->example ? ", among them " : "", f->example ? f->example : "");
 }
 
 struct first_records *first_records_new(const struct first_records_config *config)
@@ -303,8 +326,8 @@ struct first_records *first_records_new(const struct first_records_config *confi
 		.fields = name_fields,
 		.keeps = take_record,
 		.keeps_user = &f->self};
-	name_index_init(&f->nodes.index);
-	name_index_init(&f->missing.index);
+	name_index_init(&f->index);
+	LIST_INIT(&f->nodes);
 	node_table_watch(nodes_of(f), node_changed, f);
 	f->records = informer_new(config->client, &f->kind, &events, f);
 	return f;
@@ -315,8 +338,7 @@ void first_records_free(struct first_records *f)
 	if (!f)
 		return;
 	end(f);
-	name_index_done(&f->nodes.index);
-	name_index_done(&f->missing.index);
+	name_index_done(&f->index);
 	free(f->selector);
 	free(f);
 }
