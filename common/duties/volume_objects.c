@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/name_index.h"
+#include "base/slab.h"
 #include "base/str.h"
 #include "controller/controller_private.h"
 #include "controller/volume_status.h"
@@ -34,13 +35,13 @@
 struct concern {
 	struct name_link link; /* by key */
 	LIST_ENTRY(concern) all;
-	char *key;
 	char *handle;
 	char *version; /* of the record that was seen; NULL: no record */
 	uint64_t since_ns;
 	uint64_t looked_ns; /* when its claim was looked for; 0: not yet */
 	bool is_unwanted;   /* neither a claim nor a PersistentVolume was found */
 	bool is_used;       /* a PersistentVolume with its handle was found */
+	char key[];
 };
 
 /* The records that name a node. */
@@ -66,6 +67,7 @@ struct volume_objects {
 	struct informer *objects;
 	struct work_queue *queue;
 	LIST_HEAD(, volume_work) works;
+	struct slabs *memory;    /* of concerns */
 	struct name_index index; /* of concerns */
 	LIST_HEAD(, concern) concerns;
 	struct name_index by_node;
@@ -100,10 +102,9 @@ static void concern_free(struct volume_objects *o, struct concern *c)
 {
 	name_index_remove(&o->index, &c->link);
 	LIST_REMOVE(c, all);
-	free(c->key);
-	free(c->handle);
-	free(c->version);
-	free(c);
+	slabs_release(o->memory, c->handle);
+	slabs_release(o->memory, c->version);
+	slabs_release(o->memory, c);
 }
 
 static void forget_concern(struct volume_objects *o, const char *key)
@@ -114,14 +115,22 @@ static void forget_concern(struct volume_objects *o, const char *key)
 		concern_free(o, c);
 }
 
+static char *copy_text(struct volume_objects *o, const char *text)
+{
+	size_t n = strlen(text) + 1;
+
+	return memcpy(slabs_alloc(o->memory, n), text, n);
+}
+
 static struct concern *note_concern(struct volume_objects *o, const char *key)
 {
 	struct concern *c = find_concern(o, key);
+	size_t n = strlen(key) + 1;
 
 	if (c)
 		return c;
-	c = x_calloc(1, sizeof(*c));
-	c->key = x_strdup(key);
+	c = slabs_alloc(o->memory, sizeof(*c) + n);
+	memcpy(c->key, key, n);
 	c->since_ns = now_ns(o);
 	LIST_INSERT_HEAD(&o->concerns, c, all);
 	name_index_add(&o->index, &c->link, c->key);
@@ -332,7 +341,7 @@ static struct concern *note_version(struct volume_objects *o, const char *key, c
 		return c;
 	forget_concern(o, key);
 	c = note_concern(o, key);
-	c->version = x_strdup(v->meta.resource_version);
+	c->version = v->meta.resource_version ? copy_text(o, v->meta.resource_version) : NULL;
 	return c;
 }
 
@@ -653,8 +662,8 @@ static void note_reported(struct volume_objects *o, const char *key, const char 
 {
 	struct concern *c = note_concern(o, key);
 
-	free(c->handle);
-	c->handle = x_strdup(handle);
+	slabs_release(o->memory, c->handle);
+	c->handle = copy_text(o, handle);
 }
 
 static void look_at_volume(struct volume_objects *o, const struct volume_report *v)
@@ -875,6 +884,7 @@ struct volume_objects *volume_objects_new(const struct volume_objects_config *co
 	o->kind = kube_kind_pmem_volumes;
 	o->kind.label_selector = o->selector;
 	o->kind.trim = trim_record;
+	o->memory = slabs_new();
 	name_index_init(&o->index);
 	name_index_init(&o->by_node);
 	LIST_INIT(&o->works);
@@ -905,6 +915,7 @@ static void release_lists(struct volume_objects *o)
 	}
 	while (!LIST_EMPTY(&o->nodes))
 		node_records_free(o, LIST_FIRST(&o->nodes));
+	slabs_free(o->memory);
 	name_index_done(&o->index);
 	name_index_done(&o->by_node);
 }

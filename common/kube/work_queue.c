@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/name_index.h"
+#include "base/slab.h"
 #include "pacing/backoff.h"
 
 struct work_item {
@@ -24,6 +25,7 @@ struct work_item {
 struct work_queue {
 	struct work_queue_config config;
 	struct name_index index;
+	struct slabs *memory; /* of the items */
 	unsigned n_running;
 	size_t n_failing;
 	bool in_run;
@@ -35,6 +37,7 @@ struct work_queue *work_queue_new(const struct work_queue_config *config)
 	struct work_queue *q = x_calloc(1, sizeof(*q));
 
 	q->config = *config;
+	q->memory = slabs_new();
 	name_index_init(&q->index);
 	q->items.next = q->items.previous = &q->items;
 	return q;
@@ -64,7 +67,7 @@ static void item_free(struct work_queue *q, struct work_item *item)
 	q->n_failing -= item->failing;
 	unlink_item(item);
 	name_index_remove(&q->index, &item->link);
-	free(item);
+	slabs_release(q->memory, item);
 }
 
 void work_queue_clear(struct work_queue *q)
@@ -80,6 +83,7 @@ void work_queue_free(struct work_queue *q)
 		return;
 	work_queue_clear(q);
 	name_index_done(&q->index);
+	slabs_free(q->memory);
 	free(q);
 }
 
@@ -93,7 +97,7 @@ static struct work_item *find(const struct work_queue *q, const char *key)
 static struct work_item *item_new(struct work_queue *q, const char *key)
 {
 	size_t n = strlen(key) + 1;
-	struct work_item *item = x_calloc(1, sizeof(*item) + n);
+	struct work_item *item = slabs_alloc(q->memory, sizeof(*item) + n);
 
 	memcpy(item->key, key, n);
 	backoff_init(&item->backoff, /* first_ms= */ 0);
