@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/name_index.h"
 #include "base/parse.h"
+#include "base/slab.h"
 #include "base/str.h"
 #include "pmem/layout.h"
 
@@ -24,6 +25,7 @@ struct place {
 };
 
 struct sched_nodes {
+	struct slabs *memory;  /* of what a request reads of each node, so that it is on few pages */
 	struct place **places; /* by index; NULL: free */
 	size_t n;
 	size_t first_free; /* no place before it is */
@@ -35,6 +37,7 @@ struct sched_nodes *sched_nodes_new(void)
 {
 	struct sched_nodes *nodes = x_calloc(1, sizeof(*nodes));
 
+	nodes->memory = slabs_new();
 	name_index_init(&nodes->by_name);
 	return nodes;
 }
@@ -43,8 +46,8 @@ static void place_free(struct sched_nodes *nodes, struct place *p)
 {
 	name_index_remove(&nodes->by_name, &p->by_name);
 	strv_free(p->pool_names);
-	free(p->node.pools);
-	free(p);
+	slabs_release(nodes->memory, p->node.pools);
+	slabs_release(nodes->memory, p);
 }
 
 void sched_nodes_free(struct sched_nodes *nodes)
@@ -56,6 +59,7 @@ void sched_nodes_free(struct sched_nodes *nodes)
 			place_free(nodes, nodes->places[i]);
 	}
 	free(nodes->places);
+	slabs_free(nodes->memory);
 	name_index_done(&nodes->by_name);
 	free(nodes);
 }
@@ -70,7 +74,7 @@ static struct place *find(const struct sched_nodes *nodes, struct span name)
 static struct place *add_place(struct sched_nodes *nodes, const char *name)
 {
 	size_t name_n = strlen(name) + 1;
-	struct place *p = x_calloc(1, sizeof(*p) + name_n);
+	struct place *p = slabs_alloc(nodes->memory, sizeof(*p) + name_n);
 	size_t at = nodes->first_free;
 
 	while (at < nodes->n && nodes->places[at])
@@ -192,14 +196,16 @@ static uint64_t common_unit(const struct sched_node *node)
 }
 
 /* Thousands of nodes are examined for each pod, so the relevant data of each is in one block of memory. */
-static void find_extents(struct sched_node *node, const struct pmem_node *n)
+static void find_extents(struct sched_nodes *nodes, struct sched_node *node, const struct pmem_node *n)
 {
 	size_t most = 0;
 
 	for (size_t i = 0; i < n->n_regions; i++)
 		most += strv_len(n->regions[i].free_extents) + 1;
+	slabs_release(nodes->memory, node->pools);
 	node->n_pools = n->n_regions;
-	node->pools = x_calloc(1, n->n_regions * sizeof(*node->pools) + most * sizeof(*node->extents));
+	node->pools = slabs_alloc(
+		nodes->memory, n->n_regions * sizeof(*node->pools) + most * sizeof(*node->extents));
 	node->extents = (struct best_fit_extent *)(void *)(node->pools + n->n_regions);
 	node->n_extents = 0;
 	for (size_t i = 0; i < n->n_regions; i++) {
@@ -225,13 +231,12 @@ void sched_nodes_put(struct sched_nodes *nodes, const struct pmem_node *n)
 
 	if (!p)
 		p = add_place(nodes, n->node);
-	free(p->node.pools);
 	strv_free(p->pool_names);
 	p->pool_names = pool_names_of(n);
 	p->node.pool_names = p->pool_names;
 	p->node.report = n->report;
 	p->node.stale = !ready || !str_eq(ready->status, "True");
-	find_extents(&p->node, n);
+	find_extents(nodes, &p->node, n);
 	if (nodes->watcher.changed)
 		nodes->watcher.changed(nodes->watcher.user, &p->node);
 }
