@@ -4,7 +4,7 @@
  * alive and ready.
  *
  * Names and labels are those of the Go driver 1.1 and of csi-lib-utils. Nothing here waits: amounts come from
- * the snapshot of volumes.h, and values in files from a sample that another thread has taken
+ * the device view of volumes.h, and values in files from a sample that another thread has taken
  * (metrics_snapshot.h). `/healthz` and `<path>/simple` use nothing that a running call can lock, so that a
  * liveness probe fails only when the loop is stuck. They do not depend on whether the driver is ready, which
  * `/readyz` reports. Memory is bounded by the number of methods and status codes. Threads: the loop's.

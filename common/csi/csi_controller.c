@@ -14,7 +14,7 @@
 #include "pmem/usage.h"
 #include "volume/params.h"
 
-/* Before the first snapshot a volume that exists would look as if it did not. */
+/* Before the first device view a volume that exists would look as if it did not. */
 static int require_ready(const struct csi *csi, struct error **err)
 {
 	return volumes_require_ready(csi->volumes, err);

@@ -45,7 +45,7 @@ static void remove_twin(struct repair *p, const struct state_problem *problem)
 	const struct device *d = NULL;
 
 	if (loser->identity && winner && !str_eq(loser->identity, winner->identity)) {
-		enum presence presence = presence_of(snapshot_list(p->v->snapshot), loser, &d);
+		enum presence presence = presence_of(device_view_list(p->v->device_view), loser, &d);
 
 		if (presence == DEVICE_PRESENT || presence == DEVICE_MISSING) {
 			repair_leave(p,
@@ -139,7 +139,7 @@ static bool repair_files(struct repair *p, const struct state_content *content)
 
 static const struct device *only_candidate(struct repair *p)
 {
-	const struct device_list *l = snapshot_list(p->v->snapshot);
+	const struct device_list *l = device_view_list(p->v->device_view);
 	const struct device *found = NULL;
 
 	for (size_t i = 0; i < l->n_devices; i++) {
@@ -168,7 +168,7 @@ static const char *mode_of(const struct repair *p, const struct device_pool *poo
 /* Whether there is a device of that name. */
 static bool repair_has_device(const struct repair *p)
 {
-	const struct device_list *l = snapshot_list(p->v->snapshot);
+	const struct device_list *l = device_view_list(p->v->device_view);
 
 	for (size_t i = 0; i < l->n_devices; i++) {
 		if (str_eq(l->devices[i].id, p->id))
@@ -184,10 +184,10 @@ static int hold_device(struct repair *p, struct volume_record *r, char **ret_fou
 	CLEANUP(device_freep) struct device *d = NULL;
 	CLEANUP(fd_closep) int fd = -1;
 
-	if (snapshot_require_device(p->v->snapshot, r, &d, err) < 0)
+	if (device_view_require_device(p->v->device_view, r, &d, err) < 0)
 		return -1;
 	r->size_bytes = d->size_bytes;
-	if (d->path && snapshot_claim_device(p->v->snapshot, r, d, &fd, err) < 0)
+	if (d->path && device_view_claim_device(p->v->device_view, r, d, &fd, err) < 0)
 		return -1;
 	return d->path ? fs_probe(d->path, ret_found, err) : 0;
 }
@@ -219,7 +219,7 @@ static struct volume_record *prepare(struct repair *p, char **ret_pool, char **r
 
 	if (!d)
 		return NULL;
-	const struct device_pool *pool = device_list_pool(snapshot_list(p->v->snapshot), d->pool);
+	const struct device_pool *pool = device_list_pool(device_view_list(p->v->device_view), d->pool);
 	if (!pool || !pool->complete) {
 		repair_leave(p, "the device's pool is incomplete: bring it back first");
 		return NULL;
@@ -502,7 +502,7 @@ static void fix_present(struct repair *p, struct volume_record *r, bool active)
 	CLEANUP(device_freep) struct device *d = NULL;
 	CLEANUP(error_freep) struct error *err = NULL;
 
-	if (!active && snapshot_require_device(p->v->snapshot, r, &d, &err) < 0) {
+	if (!active && device_view_require_device(p->v->device_view, r, &d, &err) < 0) {
 		repair_leave(p, "%s", err->msg);
 		return;
 	}
@@ -549,7 +549,7 @@ static void repair_volume(struct repair *p)
 			repair_adopt(p);
 		return;
 	}
-	enum presence presence = presence_of(snapshot_list(p->v->snapshot), r, &d);
+	enum presence presence = presence_of(device_view_list(p->v->device_view), r, &d);
 	if (r->phase == PHASE_CREATING)
 		settle_creation(p, r, presence);
 	else if (r->phase == PHASE_ERASING)
@@ -616,7 +616,7 @@ int volumes_drop_state(struct volumes *v, const char *id, struct repair_report *
 	r = volume_id_valid(id) ? records_find(v->records, id) : NULL;
 	if (!r)
 		repair_leave(&p, "no state exists that could be dropped");
-	else if (presence_of(snapshot_list(v->snapshot), r, &d) == DEVICE_PRESENT)
+	else if (presence_of(device_view_list(v->device_view), r, &d) == DEVICE_PRESENT)
 		repair_leave(&p, "its device exists: delete the volume instead");
 	else
 		drop(&p, r, "its device is not available");

@@ -6,7 +6,7 @@
 #include "base/str.h"
 #include "net/core/addr.h"
 #include "nodes/registry_private.h"
-#include "pmem/layout.h"
+#include "pmem/namespace_layout.h"
 #include "volume/claim.h"
 #include "volume/id.h"
 

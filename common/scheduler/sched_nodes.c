@@ -9,7 +9,7 @@
 #include "base/parse.h"
 #include "base/slab.h"
 #include "base/str.h"
-#include "pmem/layout.h"
+#include "pmem/namespace_layout.h"
 
 /* Larger numbers are invalid: the time for rounding namespaces grows with them. */
 #define ALIGN_MAX_BYTES (1ULL << 30)

@@ -10,7 +10,7 @@
 #include "base/span.h"
 #include "pmem/best_fit.h"
 #include "pmem/capacity.h"
-#include "pmem/layout.h"
+#include "pmem/namespace_layout.h"
 #include "resources/pmem_node.h"
 
 /* Larger than any volume: a larger request fits nowhere. Sums of very many do not overflow. */

@@ -5,11 +5,11 @@
  * Records are copied out, changed, made durable, and swapped in: a caller that holds a volume's lock works on
  * a private copy, and readers never see a half-changed one. Changes of one volume are serialised by its lock.
  *
- * The records and the snapshot (snapshot.h) share one mutex, which is held for work in memory only. Whether a
- * volume is missing, and whether a device has no record, depends on both: a reader of both holds the mutex
- * all the time, so that a report shows each volume exactly once. A single mutex needs no locking order.
- * Functions whose comment says so must be called with the mutex held, and all others without it. Threads:
- * safe. Blocks on the disk where the return values refer to the state store.
+ * The records and the device view (device_view.h) share one mutex, which is held for work in memory only.
+ * Whether a volume is missing, and whether a device has no record, depends on both: a reader of both holds
+ * the mutex all the time, so that a report shows each volume exactly once. A single mutex needs no locking
+ * order. Functions whose comment says so must be called with the mutex held, and all others without it.
+ * Threads: safe. Blocks on the disk where the return values refer to the state store.
  */
 #pragma once
 
@@ -17,7 +17,7 @@
 
 #include "volume/state.h"
 
-/* What the records and the snapshot of one node share. */
+/* What the records and the device view of one node share. */
 struct volumes_shared {
 	pthread_mutex_t mutex;
 	void (*changed)(void *user); /* as in volumes_config */

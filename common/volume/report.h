@@ -13,7 +13,7 @@
 
 #include "base/cleanup.h"
 #include "pmem/capacity.h"
-#include "pmem/layout.h"
+#include "pmem/namespace_layout.h"
 #include "volume/phase.h"
 
 struct volume_report {

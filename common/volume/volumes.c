@@ -40,7 +40,7 @@ struct volumes *volumes_new(const struct volumes_config *config)
 	v->usage_helpers = fs_usage_helpers_new(USAGE_HELPERS_MAX);
 	pthread_mutex_init(&v->shared.mutex, NULL);
 	v->records = records_new(&v->shared);
-	v->snapshot = snapshot_new(&v->shared, v->records, v->devices, v->locks);
+	v->device_view = device_view_new(&v->shared, v->records, v->devices, v->locks);
 	return v;
 }
 
@@ -51,7 +51,7 @@ void volumes_free(struct volumes *v)
 	erase_queue_free(v->erase_queue);
 	concurrency_limit_free(v->making);
 	concurrency_limit_free(v->zeroing);
-	snapshot_free(v->snapshot);
+	device_view_free(v->device_view);
 	records_free(v->records);
 	free(v->start_failure);
 	volume_locks_free(v->locks);
@@ -71,7 +71,7 @@ void volumes_stop(struct volumes *v)
 int volumes_refuse_stranger(struct volumes *v, const char *id, struct error **err)
 {
 	pthread_mutex_lock(&v->shared.mutex);
-	const struct device_list *seen = snapshot_list(v->snapshot);
+	const struct device_list *seen = device_view_list(v->device_view);
 	bool is_device = seen && device_list_find(seen, id);
 	bool is_damaged = strv_contains(records_view(v->records).damaged, id);
 	pthread_mutex_unlock(&v->shared.mutex);
@@ -87,7 +87,7 @@ int volumes_refuse_stranger(struct volumes *v, const char *id, struct error **er
 bool volumes_is_ready(struct volumes *v)
 {
 	pthread_mutex_lock(&v->shared.mutex);
-	bool ready = snapshot_list(v->snapshot) != NULL;
+	bool ready = device_view_list(v->device_view) != NULL;
 	pthread_mutex_unlock(&v->shared.mutex);
 	return ready;
 }
@@ -98,7 +98,7 @@ int volumes_require_ready(struct volumes *v, struct error **err)
 	CLEANUP(free_charp) char *failure = NULL;
 
 	pthread_mutex_lock(&v->shared.mutex);
-	bool ready = snapshot_list(v->snapshot) != NULL;
+	bool ready = device_view_list(v->device_view) != NULL;
 	failure = x_strdup(v->start_failure);
 	pthread_mutex_unlock(&v->shared.mutex);
 	if (ready)
@@ -140,7 +140,7 @@ int volumes_lock_ready(struct volumes *v, const char *handle, int wait_ms, struc
 bool volumes_may_exist_unrecorded(struct volumes *v, const char *id)
 {
 	pthread_mutex_lock(&v->shared.mutex);
-	const struct device_list *seen = snapshot_list(v->snapshot);
+	const struct device_list *seen = device_view_list(v->device_view);
 	bool lacks =
 		!seen || strv_contains(records_view(v->records).damaged, id) || device_list_find(seen, id);
 	pthread_mutex_unlock(&v->shared.mutex);
@@ -161,7 +161,7 @@ struct volume_info *volumes_info(struct volumes *v, const struct volume_record *
 	info->claim = claim_text(&r->claim);
 	info->pod = claim_pod(&r->claim);
 	pthread_mutex_lock(&v->shared.mutex);
-	info->missing = snapshot_is_missing(v->snapshot, r);
+	info->missing = device_view_is_missing(v->device_view, r);
 	pthread_mutex_unlock(&v->shared.mutex);
 	return info;
 }
@@ -179,7 +179,7 @@ static uint64_t left_to_erase(const struct volumes *v, const struct volume_recor
 
 static void count_record(const struct volumes *v, const struct volume_record *r, struct volumes_overview *o)
 {
-	switch (snapshot_phase(v->snapshot, r)) {
+	switch (device_view_phase(v->device_view, r)) {
 	case PHASE_CREATING:
 		o->n_creating++;
 		break;
@@ -220,7 +220,7 @@ void volumes_overview(struct volumes *v, struct volumes_overview *ret)
 	struct erase_queue_counts counts;
 
 	pthread_mutex_lock(&v->shared.mutex);
-	const struct device_list *seen = snapshot_list(v->snapshot);
+	const struct device_list *seen = device_view_list(v->device_view);
 	const struct records_view view = records_view(v->records);
 	for (size_t i = 0; seen && i < view.n; i++)
 		count_record(v, view.list[i], &o);
@@ -228,7 +228,7 @@ void volumes_overview(struct volumes *v, struct volumes_overview *ret)
 		count_unrecorded(v, seen, &o);
 	for (size_t i = 0; seen && i < seen->n_pools; i++)
 		o.n_failing_pools +=
-			failing_pools_has(snapshot_failing_pools(v->snapshot), seen->pools[i].uuid);
+			failing_pools_has(device_view_failing_pools(v->device_view), seen->pools[i].uuid);
 	pthread_mutex_unlock(&v->shared.mutex);
 	erase_queue_count(v->erase_queue, &counts);
 	o.erasures_running = counts.n_running;

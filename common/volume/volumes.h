@@ -60,12 +60,12 @@ void volumes_free(struct volumes *v);
 DEFINE_CLEANUP(struct volumes *, volumes_free);
 
 /** volumes_start() - open and lock the state folder, list and activate devices, undo unfinished creations,
- * continue erasing, and make the first snapshot, after which the driver is ready. May be repeated after a
+ * continue erasing, and make the first device view, after which the driver is ready. May be repeated after a
  * failure. Return: 0, or -1 with ERR_UNAVAILABLE (another driver holds the state folder; listing failed:
  * nothing was changed), or as state_open(). */
 int volumes_start(struct volumes *v, struct error **err) MUST_CHECK;
 
-/** volumes_refresh() - list devices again, update the snapshot, and retry undoing creations and erasing
+/** volumes_refresh() - list devices again, update the device view, and retry undoing creations and erasing
  * volumes whose pool is available again. */
 int volumes_refresh(struct volumes *v, struct error **err) MUST_CHECK;
 
@@ -153,7 +153,7 @@ struct expand_result {
  * that is large enough is success. After a crash the volume has its old or its new size, which a retry takes
  * over. Return: 0, or -1 with ERR_NOT_FOUND, ERR_INVALID_ARGUMENT (no size given, inline volume, a volume for
  * Kata Containers, devices of a fixed size), ERR_RANGE (rounded size exceeds the limit), ERR_EXHAUSTED (no
- * room in its pool; the text says how large it can be), ERR_PRECONDITION (as snapshot_require_content()),
+ * room in its pool; the text says how large it can be), ERR_PRECONDITION (as device_view_require_content()),
  * ERR_ABORTED, ERR_UNAVAILABLE (missing; the outcome is not known), ERR_DEADLINE, ERR_INTERNAL.
  */
 int volumes_expand(struct volumes *v, const struct expand_request *request, struct expand_result *ret,
@@ -179,16 +179,16 @@ int volumes_get(
 void volumes_list(struct volumes *v, const char *after, size_t max, struct volume_info ***ret, size_t *ret_n,
 	bool *ret_more);
 
-/** volumes_capacity() - get the capacity of all pools together, from the snapshot. Return: false before the
- * first snapshot. Never waits. */
+/** volumes_capacity() - get the capacity of all pools together, from the device view. Return: false before
+ * the first device view. Never waits. */
 bool volumes_capacity(struct volumes *v, struct capacity *ret);
 
-/** volumes_report() - report pools and volumes, from memory. Return: false before the first snapshot. @ret:
- * volumes_report_done(). Never waits. */
+/** volumes_report() - report pools and volumes, from memory. Return: false before the first device view.
+ * @ret: volumes_report_done(). Never waits. */
 bool volumes_report(struct volumes *v, struct volumes_report *ret);
 
-/** volumes_limit() - get how many volumes the node can have, from the snapshot. Return: 0: no limit is known.
- * Never waits. */
+/** volumes_limit() - get how many volumes the node can have, from the device view. Return: 0: no limit is
+ * known. Never waits. */
 uint64_t volumes_limit(struct volumes *v);
 
 struct volumes_overview {
@@ -204,7 +204,7 @@ struct volumes_overview {
 	size_t n_failing_pools;  /* in which the last device could not be created; the log has the reasons */
 };
 
-/** volumes_overview() - count volumes by phase, and get the progress of erasing. Before the first snapshot
+/** volumes_overview() - count volumes by phase, and get the progress of erasing. Before the first device view
  * all is 0. Never waits. */
 void volumes_overview(struct volumes *v, struct volumes_overview *ret);
 
@@ -216,7 +216,7 @@ void volumes_overview(struct volumes *v, struct volumes_overview *ret);
  */
 char *volumes_current_step(struct volumes *v, const char *handle);
 
-/** volumes_is_ready() - whether the first snapshot exists. Never waits. */
+/** volumes_is_ready() - whether the first device view exists. Never waits. */
 bool volumes_is_ready(struct volumes *v);
 
 /** volumes_require_ready() - fail unless volumes_is_ready(). Never waits. Return: 0, or -1 with

@@ -79,7 +79,7 @@ static int require_existing(struct volumes *v, const struct volume_record *r, co
 {
 	CLEANUP(device_freep) struct device *d = NULL;
 
-	if (snapshot_require_content(v->snapshot, r, &d, err) < 0)
+	if (device_view_require_content(v->device_view, r, &d, err) < 0)
 		return -1;
 	return check_existing(r, q, wanted, err);
 }
@@ -164,7 +164,7 @@ static int make_device(struct volumes *v, struct creation *c, struct device **re
 	if (device_create(v->devices, &spec, &d, err) < 0)
 		return -1;
 	concurrency_limit_leave(TAKE_PTR(c->making));
-	snapshot_apply_change(v->snapshot, d, /* exists= */ true);
+	device_view_apply_change(v->device_view, d, /* exists= */ true);
 	volume_lock_set_step(v->locks, r->id, "zeroing its device");
 	if (clear_device(v, d, c->block, err) < 0)
 		return err_wrap(err, "new device");
@@ -314,7 +314,8 @@ static bool blame_pool(struct volumes *v, const struct creation *c, const struct
 	if (err->code == ERR_EXHAUSTED || err->code == ERR_UNAVAILABLE)
 		return true;
 	pthread_mutex_lock(&v->shared.mutex);
-	unsigned seconds = failing_pools_note(snapshot_failing_pools(v->snapshot), c->r->pool, clock_ns());
+	unsigned seconds =
+		failing_pools_note(device_view_failing_pools(v->device_view), c->r->pool, clock_ns());
 	pthread_mutex_unlock(&v->shared.mutex);
 	log_warn("a device could not be created; its pool is avoided and offers no capacity for some time",
 		F_STR("pool", c->r->pool), F_U64("seconds", seconds), F_ERR(err));
@@ -325,7 +326,7 @@ static bool blame_pool(struct volumes *v, const struct creation *c, const struct
 static void praise_pool(struct volumes *v, const struct creation *c)
 {
 	pthread_mutex_lock(&v->shared.mutex);
-	bool failed_before = failing_pools_clear(snapshot_failing_pools(v->snapshot), c->r->pool);
+	bool failed_before = failing_pools_clear(device_view_failing_pools(v->device_view), c->r->pool);
 	pthread_mutex_unlock(&v->shared.mutex);
 	if (failed_before)
 		log_info("devices can be created in the pool again", F_STR("pool", c->r->pool));
@@ -350,8 +351,8 @@ static int create_in_any(
 static void find_pools(struct volumes *v, const struct pool_request *q, struct pool_choice *ret)
 {
 	pthread_mutex_lock(&v->shared.mutex);
-	pool_choice_find(v->devices, snapshot_list(v->snapshot), snapshot_failing_pools(v->snapshot),
-		clock_ns(), q, ret);
+	pool_choice_find(v->devices, device_view_list(v->device_view),
+		device_view_failing_pools(v->device_view), clock_ns(), q, ret);
 	pthread_mutex_unlock(&v->shared.mutex);
 }
 
@@ -365,7 +366,7 @@ static int choose_pools(struct volumes *v, const struct volume_request *q, bool 
 		return -1;
 	find_pools(v, &wanted, ret);
 	if (ret->n == 0 && !ret->over_limit) {
-		if (snapshot_relist(v->snapshot, err) < 0)
+		if (device_view_relist(v->device_view, err) < 0)
 			return -1;
 		pool_choice_done(ret);
 		find_pools(v, &wanted, ret);
@@ -418,12 +419,13 @@ int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct e
 	CLEANUP(device_freep) struct device *d = NULL;
 	enum presence presence;
 
-	if (snapshot_find_device(v->snapshot, r, &d, &presence, err) < 0)
+	if (device_view_find_device(v->device_view, r, &d, &presence, err) < 0)
 		return -1;
 	if (presence == DEVICE_MISSING)
 		return err_set(err, ERR_UNAVAILABLE, "its pool is absent or incomplete");
 	/* a record without identity was not written by us, and cannot claim a device */
-	if (d && r->identity && snapshot_destroy_device(v->snapshot, d, /* exclusive_fd= */ -1, err) < 0)
+	if (d && r->identity &&
+		device_view_destroy_device(v->device_view, d, /* exclusive_fd= */ -1, err) < 0)
 		return -1;
 	return records_remove(v->records, r, err);
 }
@@ -434,7 +436,7 @@ int volumes_find_content(
 	CLEANUP(device_freep) struct device *d = NULL;
 	enum presence presence;
 
-	if (snapshot_find_device(v->snapshot, r, &d, &presence, err) < 0)
+	if (device_view_find_device(v->device_view, r, &d, &presence, err) < 0)
 		return -1;
 	if (d && d->path && d->active)
 		return fs_probe(d->path, ret_found, err);

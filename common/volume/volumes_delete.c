@@ -42,7 +42,7 @@ int volumes_delete_record(
 	if (r->phase == PHASE_CREATING)
 		return volumes_roll_back(v, r, err);
 	if (r->phase == PHASE_READY) {
-		if (snapshot_find_device(v->snapshot, r, &d, &presence, err) < 0)
+		if (device_view_find_device(v->device_view, r, &d, &presence, err) < 0)
 			return -1;
 		if (presence == DEVICE_GONE) {
 			if (records_remove(v->records, r, err) < 0)
@@ -51,9 +51,9 @@ int volumes_delete_record(
 			return 0;
 		}
 		device_free(TAKE_PTR(d));
-		if (snapshot_require_device(v->snapshot, r, &d, err) < 0)
+		if (device_view_require_device(v->device_view, r, &d, err) < 0)
 			return -1;
-		if (d->path && snapshot_claim_device(v->snapshot, r, d, &claim.fd, err) < 0)
+		if (d->path && device_view_claim_device(v->device_view, r, d, &claim.fd, err) < 0)
 			return -1;
 		if (record_pool(v, r, d, err) < 0)
 			return -1;

@@ -129,12 +129,13 @@ static int erase_and_destroy(
 	struct work *w, const struct device *d, struct erase_claim *claim, struct error **err)
 {
 	if (d->path) {
-		if (claim->fd < 0 && snapshot_claim_device(w->v->snapshot, w->r, d, &claim->fd, err) < 0)
+		if (claim->fd < 0 &&
+			device_view_claim_device(w->v->device_view, w->r, d, &claim->fd, err) < 0)
 			return -1;
 		if (erase_device(w, d, claim->fd, err) < 0)
 			return err_wrap(err, "erase volume %s", w->r->id);
 	}
-	if (snapshot_destroy_device(w->v->snapshot, d, TAKE_FD(claim->fd), err) < 0) {
+	if (device_view_destroy_device(w->v->device_view, d, TAKE_FD(claim->fd), err) < 0) {
 		/* the next attempt is not to write it all again */
 		checkpoint(w);
 		return err_wrap(err, "delete volume %s", w->r->id);
@@ -167,11 +168,11 @@ static int finish(struct volumes *v, struct volume_record *r, struct erase_claim
 	CLEANUP(device_freep) struct device *d = NULL;
 	enum presence presence;
 
-	if (snapshot_find_device(v->snapshot, r, &d, &presence, err) < 0)
+	if (device_view_find_device(v->device_view, r, &d, &presence, err) < 0)
 		return -1;
 	if (presence != DEVICE_GONE) {
 		device_free(TAKE_PTR(d));
-		if (snapshot_require_device(v->snapshot, r, &d, err) < 0)
+		if (device_view_require_device(v->device_view, r, &d, err) < 0)
 			return -1;
 		uint64_t now_ns = clock_ns();
 		uint64_t at = resume_at(r, d);

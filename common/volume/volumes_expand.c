@@ -105,11 +105,11 @@ int volumes_settle_growth(struct volumes *v, struct volume_record *r, struct err
 	if (r->resizing_bytes == 0)
 		return 0;
 	volume_lock_set_step(v->locks, r->id, "listing devices");
-	if (snapshot_relist(v->snapshot, err) < 0) {
+	if (device_view_relist(v->device_view, err) < 0) {
 		err_recode(err, ERR_UNAVAILABLE);
 		return err_wrap(err, "volume %s", r->id);
 	}
-	d = snapshot_seen_device(v->snapshot, r);
+	d = device_view_seen_device(v->device_view, r);
 	if (!d)
 		return err_set(err, ERR_UNAVAILABLE,
 			"volume %s was being expanded, and its device is not seen now", r->id);
@@ -180,7 +180,7 @@ static void pool_view_done(struct pool_view *p)
 static void view_pool(const struct expansion *x, struct pool_view *ret)
 {
 	pthread_mutex_lock(&x->v->shared.mutex);
-	const struct device_pool *p = device_list_pool(snapshot_list(x->v->snapshot), x->device->pool);
+	const struct device_pool *p = device_list_pool(device_view_list(x->v->device_view), x->device->pool);
 	*ret = (struct pool_view){.granted_bytes = UINT64_MAX};
 	if (p)
 		*ret = (struct pool_view){.name = x_strdup(p->name),
@@ -219,7 +219,7 @@ static int choose_size(struct expansion *x, struct error **err)
 
 	view_pool(x, &p);
 	if (!p.fixed_size && p.granted_bytes == UINT64_MAX) {
-		if (snapshot_relist(x->v->snapshot, err) < 0)
+		if (device_view_relist(x->v->device_view, err) < 0)
 			return -1;
 		pool_view_done(&p);
 		view_pool(x, &p);
@@ -264,7 +264,7 @@ static int grow_device(struct expansion *x, struct device **ret, struct error **
 	if (device_grow(x->v->devices, &growth, ret, err) < 0)
 		return -1;
 	STEP_POINT("grow-device-grown");
-	snapshot_apply_growth(x->v->snapshot, *ret);
+	device_view_apply_growth(x->v->device_view, *ret);
 	return 0;
 }
 
@@ -292,7 +292,7 @@ static int expand_locked(struct expansion *x, struct error **err)
 		return -1;
 	if (x->q->required_bytes <= x->r->size_bytes)
 		return check_limit(x, x->r->size_bytes, err);
-	if (snapshot_require_content(x->v->snapshot, x->r, &x->device, err) < 0)
+	if (device_view_require_content(x->v->device_view, x->r, &x->device, err) < 0)
 		return -1;
 	if (choose_size(x, err) < 0 || enter_limits(x, err) < 0)
 		return -1;
@@ -338,7 +338,7 @@ static bool needs_reconciling(void *user, const char *id)
 
 	if (!r || r->phase != PHASE_READY)
 		return false;
-	CLEANUP(device_freep) struct device *d = snapshot_seen_device(v->snapshot, r);
+	CLEANUP(device_freep) struct device *d = device_view_seen_device(v->device_view, r);
 	return r->resizing_bytes > 0 || is_larger(d, r);
 }
 
@@ -348,7 +348,7 @@ static int reconcile(struct volumes *v, struct volume_record *r, struct error **
 
 	if (volumes_settle_growth(v, r, err) < 0)
 		return -1;
-	d = snapshot_seen_device(v->snapshot, r);
+	d = device_view_seen_device(v->device_view, r);
 	if (!is_larger(d, r))
 		return 0;
 	log_warn(
@@ -366,7 +366,7 @@ static char **ids_to_reconcile(struct volumes *v)
 
 	pthread_mutex_lock(&v->shared.mutex);
 	const struct records_view view = records_view(v->records);
-	const struct device_list *seen = snapshot_list(v->snapshot);
+	const struct device_list *seen = device_view_list(v->device_view);
 	for (size_t i = 0; i < view.n; i++) {
 		const struct volume_record *r = view.list[i];
 		const struct device *d;

@@ -12,7 +12,7 @@
 char *volumes_pool_name(struct volumes *v, const char *uuid)
 {
 	pthread_mutex_lock(&v->shared.mutex);
-	const struct device_list *seen = snapshot_list(v->snapshot);
+	const struct device_list *seen = device_view_list(v->device_view);
 	const struct device_pool *p = seen && uuid ? device_list_pool(seen, uuid) : NULL;
 	char *name = x_strdup(p ? p->name : uuid);
 	pthread_mutex_unlock(&v->shared.mutex);
@@ -27,7 +27,8 @@ static void add(struct log_field *fields, size_t *n, const char *key, const char
 
 void volumes_log_change(struct volumes *v, const struct volume_record *r, const struct volume_change *c)
 {
-	CLEANUP(device_freep) struct device *seen = c->device ? NULL : snapshot_seen_device(v->snapshot, r);
+	CLEANUP(device_freep)
+	struct device *seen = c->device ? NULL : device_view_seen_device(v->device_view, r);
 	CLEANUP(free_charp) char *pool = volumes_pool_name(v, r->pool);
 	CLEANUP(free_charp) char *claim = claim_text(&r->claim);
 	CLEANUP(free_charp) char *pod = claim_pod(c->of ? c->of : &r->claim);

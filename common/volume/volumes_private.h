@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * volumes_private.h - what the operations of volumes.h share. Each operation is in a file of its own, and
- * uses the records (records.h) and the devices (snapshot.h) through their interfaces; code that compares the
- * two holds their mutex.
+ * uses the records (records.h) and the devices (device_view.h) through their interfaces; code that compares
+ * the two holds their mutex.
  */
 #pragma once
 
 #include <pthread.h>
 
 #include "volume/concurrency_limit.h"
+#include "volume/device_view.h"
 #include "volume/erase_queue.h"
 #include "volume/failing_pools.h"
 #include "volume/locks.h"
 #include "volume/records.h"
-#include "volume/snapshot.h"
 #include "volume/volumes.h"
 
 struct volumes {
@@ -30,7 +30,7 @@ struct volumes {
 
 	struct volumes_shared shared;
 	struct records *records;
-	struct snapshot *snapshot;
+	struct device_view *device_view;
 	/* guarded by shared.mutex: */
 	char *start_failure; /* of the last attempt to start; NULL: none has failed */
 };
@@ -109,7 +109,7 @@ void volumes_reconcile_sizes(struct volumes *v);
 int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct error **err) MUST_CHECK;
 
 /** volumes_find_content() - find out what fs_probe() recognises on the device of @r; "" also if the device
- * has no path, or is not active. Blocks on the device. Return: 0, or -1 as snapshot_find_device() and
+ * has no path, or is not active. Blocks on the device. Return: 0, or -1 as device_view_find_device() and
  * fs_probe(). */
 int volumes_find_content(
 	struct volumes *v, const struct volume_record *r, char **ret_found, struct error **err) MUST_CHECK;

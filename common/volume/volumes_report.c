@@ -50,7 +50,7 @@ char *volumes_current_step(struct volumes *v, const char *handle)
 static bool takes_new(const struct volumes *v, const struct device_pool *p)
 {
 	return p->complete && !p->closed && !records_view(v->records).no_space &&
-	       !failing_pools_avoids(snapshot_failing_pools(v->snapshot), p->uuid, clock_ns());
+	       !failing_pools_avoids(device_view_failing_pools(v->device_view), p->uuid, clock_ns());
 }
 
 /* What can be made in @p now. A closed pool is of the other device mode. */
@@ -68,7 +68,7 @@ bool volumes_capacity(struct volumes *v, struct capacity *ret)
 	struct capacity sum = {0};
 
 	pthread_mutex_lock(&v->shared.mutex);
-	const struct device_list *seen = snapshot_list(v->snapshot);
+	const struct device_list *seen = device_view_list(v->device_view);
 	for (size_t i = 0; seen && i < seen->n_pools; i++) {
 		const struct capacity c = pool_capacity(v, &seen->pools[i]);
 
@@ -86,7 +86,7 @@ uint64_t volumes_limit(struct volumes *v)
 	bool limited = true;
 
 	pthread_mutex_lock(&v->shared.mutex);
-	const struct device_list *seen = snapshot_list(v->snapshot);
+	const struct device_list *seen = device_view_list(v->device_view);
 	for (size_t i = 0; seen && i < seen->n_pools; i++) {
 		const struct device_pool *p = &seen->pools[i];
 
@@ -175,7 +175,7 @@ static void report_volumes(const struct volumes *v, struct volumes_report *out)
 			.id = x_strdup(r->id),
 			.name = name_of(r),
 			.size_bytes = r->size_bytes,
-			.phase = snapshot_phase(v->snapshot, r),
+			.phase = device_view_phase(v->device_view, r),
 			.ever_staged = volume_record_may_hold_data(r),
 			.made_by_controller = r->made_by_controller,
 			.is_inline = volume_record_is_inline(r),
@@ -199,7 +199,7 @@ bool volumes_report(struct volumes *v, struct volumes_report *ret)
 	struct volumes_report out = {0};
 
 	pthread_mutex_lock(&v->shared.mutex);
-	const struct device_list *seen = snapshot_list(v->snapshot);
+	const struct device_list *seen = device_view_list(v->device_view);
 	if (seen) {
 		report_pools(v, seen, &out);
 		report_volumes(v, &out);

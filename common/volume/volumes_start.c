@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* From the state folder and a listing of devices to the first snapshot, and what is done about what a crash
- * left half done. */
+/* From the state folder and a listing of devices to the first device view, and what is done about what a
+ * crash left half done. */
 #include "base/log.h"
 #include "base/str.h"
 #include "volume/volumes_private.h"
@@ -40,7 +40,7 @@ static void adopt_pools(struct volumes *v)
 		if (!volume_lock_if(v->locks, ids[i], lacks_pool, v->records, &lock))
 			continue;
 		r = records_find(v->records, ids[i]);
-		d = snapshot_seen_device(v->snapshot, r);
+		d = device_view_seen_device(v->device_view, r);
 		if (!d)
 			continue;
 		r->pool = d->pool;
@@ -106,7 +106,7 @@ static void remove_leftovers(struct volumes *v)
 	int rc = device_remove_leftovers(v->devices, &changed, &err);
 
 	if (changed && rc == 0)
-		rc = snapshot_relist(v->snapshot, &err);
+		rc = device_view_relist(v->device_view, &err);
 	if (rc < 0)
 		log_warn("what an unfinished expansion left in a pool could not be removed, will try again",
 			F_ERR(err));
@@ -126,7 +126,7 @@ static void report_strangers(struct volumes *v)
 	CLEANUP(strv_freep) char **strangers = NULL;
 
 	pthread_mutex_lock(&v->shared.mutex);
-	const struct device_list *seen = snapshot_list(v->snapshot);
+	const struct device_list *seen = device_view_list(v->device_view);
 	for (size_t i = 0; i < seen->n_devices; i++) {
 		if (!records_has(v->records, seen->devices[i].id))
 			strv_add(&strangers, seen->devices[i].id);
@@ -142,7 +142,7 @@ int volumes_load(struct volumes *v, bool for_repair, struct error **err)
 		return -1;
 	if (records_load(v->records, for_repair, err) < 0)
 		return -1;
-	return snapshot_begin(v->snapshot, /* activate= */ !for_repair, err);
+	return device_view_begin(v->device_view, /* activate= */ !for_repair, err);
 }
 
 /* Logged when it changes. */
@@ -170,7 +170,7 @@ int volumes_refresh(struct volumes *v, struct error **err)
 	if (volumes_require_ready(v, err) < 0)
 		return -1;
 	note_space(v);
-	if (snapshot_relist(v->snapshot, err) < 0)
+	if (device_view_relist(v->device_view, err) < 0)
 		return -1;
 	device_back_up(v->devices);
 	adopt_pools(v);

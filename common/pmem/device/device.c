@@ -8,7 +8,7 @@
 #include "base/durable_step.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "pmem/layout.h"
+#include "pmem/namespace_layout.h"
 
 #define DEVICE_ID_MAX 63
 

@@ -16,7 +16,7 @@
 
 #include "base/error.h"
 #include "pmem/capacity.h"
-#include "pmem/layout.h"
+#include "pmem/namespace_layout.h"
 
 struct device {
 	char *id;

@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "pmem/device/device.h"
-#include "pmem/layout.h"
+#include "pmem/namespace_layout.h"
 #include "pmem/nd/nd.h"
 
 /* As nd.h, whose operations it is about. */

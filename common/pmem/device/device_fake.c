@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "pmem/device/device_fake_folder.h"
-#include "pmem/layout.h"
+#include "pmem/namespace_layout.h"
 
 struct fake {
 	pthread_mutex_t mutex;

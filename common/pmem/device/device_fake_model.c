@@ -8,7 +8,7 @@
 #include "base/sorted.h"
 #include "base/str.h"
 #include "pmem/device/device_fake_model.h"
-#include "pmem/layout.h"
+#include "pmem/namespace_layout.h"
 
 void fake_model_init(struct fake_model *m, const struct device_fake_config *config)
 {

@@ -20,9 +20,9 @@
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "pmem/device/device_lvm_private.h"
-#include "pmem/layout.h"
 #include "pmem/lvm/lvm_growth.h"
 #include "pmem/lvm/lvm_metadata_reserve.h"
+#include "pmem/namespace_layout.h"
 #include "pmem/pool/pool_backup.h"
 #include "pmem/pool/pool_vg.h"
 

@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/str.h"
-#include "pmem/layout.h"
+#include "pmem/namespace_layout.h"
 
 /* NSLABEL_NAME_LEN of the kernel's drivers/nvdimm/label.h, with its NUL */
 #define LABEL_NAME_BYTES 64

@@ -19,7 +19,7 @@
 
 #include "base/bounded_lock.h"
 #include "base/error.h"
-#include "pmem/layout.h"
+#include "pmem/namespace_layout.h"
 
 #define POOL_NAMESPACE_NAME "pmem-csi" /* marks our pool namespaces, as in the Go driver */
 #define ND_OFFSET_UNKNOWN   UINT64_MAX

@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/blockdev.h"
-#include "pmem/layout.h"
+#include "pmem/namespace_layout.h"
 #include "pmem/nd/nd_private.h"
 
 /* The page map takes 64 bytes for each page of 4 KiB, and less than that much more for its header and for

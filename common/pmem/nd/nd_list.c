@@ -17,7 +17,7 @@
 #include "base/mem.h"
 #include "base/parse.h"
 #include "base/str.h"
-#include "pmem/layout.h"
+#include "pmem/namespace_layout.h"
 #include "pmem/nd/nd_private.h"
 
 #define SECTOR_BYTES 512

@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/lock.h"
-#include "pmem/layout.h"
+#include "pmem/namespace_layout.h"
 
 #define LOCK_NAME       "pool.lock"
 #define LOCK_TIMEOUT_MS 300000

@@ -139,11 +139,11 @@ static int fail_without_path(const struct attachment *a, struct error **err)
 
 static int find_device(struct attachment *a, struct error **err)
 {
-	if (snapshot_require_content(a->v->snapshot, a->r, &a->device, err) < 0)
+	if (device_view_require_content(a->v->device_view, a->r, &a->device, err) < 0)
 		return -1;
 	if (!a->device->path)
 		return fail_without_path(a, err);
-	if (is_node(a->q->kind) && snapshot_confirm_path(a->v->snapshot, a->r, a->device, err) < 0)
+	if (is_node(a->q->kind) && device_view_confirm_path(a->v->device_view, a->r, a->device, err) < 0)
 		return -1;
 	return blockdev_stat(a->device->path, &a->info, err);
 }
@@ -680,7 +680,7 @@ static int attach_fs(struct attachment *a, struct error **err)
 {
 	if (require_folder(a, err) < 0)
 		return -1;
-	if (snapshot_confirm_path(a->v->snapshot, a->r, a->device, err) < 0)
+	if (device_view_confirm_path(a->v->device_view, a->r, a->device, err) < 0)
 		return -1;
 	if (volumes_prepare_fs(a->v, a->r, a->device, a->fs_type, a->attributes.readonly, err) < 0)
 		return -1;

@@ -44,7 +44,7 @@ int attachment_dax_check_device(enum dax_wish wish, struct volumes *v, const str
 	if (wish != DAX_REQUIRED || info->has_dax)
 		return 0;
 	/* a copy of it on another disk has none, and is not what to blame */
-	if (snapshot_confirm_path(v->snapshot, r, d, err) < 0)
+	if (device_view_confirm_path(v->device_view, r, d, err) < 0)
 		return -1;
 	return err_set(err, ERR_PRECONDITION,
 		"%s of volume %s does not support DAX (its queue/dax in sysfs is 0), which "

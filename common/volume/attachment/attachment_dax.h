@@ -41,7 +41,7 @@ enum dax_wish attachment_dax_choose(const char *mode, enum volume_usage usage, c
  * @d:    device of @r
  * @info: of @d
  *
- * Return: 0, or -1 with ERR_PRECONDITION (no DAX), or as snapshot_confirm_path().
+ * Return: 0, or -1 with ERR_PRECONDITION (no DAX), or as device_view_confirm_path().
  */
 int attachment_dax_check_device(enum dax_wish wish, struct volumes *v, const struct volume_record *r,
 	const struct device *d, const struct blockdev_info *info, struct error **err) MUST_CHECK;

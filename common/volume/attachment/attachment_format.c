@@ -47,7 +47,7 @@ static int refuse_held(
 	CLEANUP(fd_closep) int fd = -1;
 
 	if (blockdev_open_exclusive(d->path, &fd, err) == 0)
-		return snapshot_confirm_path(v->snapshot, r, d, err);
+		return device_view_confirm_path(v->device_view, r, d, err);
 	if ((*err)->code == ERR_PRECONDITION)
 		err_recode(err, ERR_UNAVAILABLE);
 	return err_wrap(

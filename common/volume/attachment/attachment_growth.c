@@ -152,7 +152,8 @@ int volumes_node_expand(
 		return -1;
 	if (volumes_lock_ready(v, q->handle, PUBLISH_WAIT_MS, &lock, &r, err) < 0)
 		return -1;
-	if (volumes_settle_growth(v, r, err) < 0 || snapshot_require_content(v->snapshot, r, &d, err) < 0)
+	if (volumes_settle_growth(v, r, err) < 0 ||
+		device_view_require_content(v->device_view, r, &d, err) < 0)
 		return -1;
 	if (grow_at(v, r, d, q->path, err) < 0)
 		return err_wrap(err, "expand volume %s", r->id);

@@ -31,7 +31,7 @@ static char **other_devices(struct volumes *v, const char *id)
 	char **paths = NULL;
 
 	pthread_mutex_lock(&v->shared.mutex);
-	const struct device_list *seen = snapshot_list(v->snapshot);
+	const struct device_list *seen = device_view_list(v->device_view);
 	for (size_t i = 0; seen && i < seen->n_devices; i++) {
 		const struct device *d = &seen->devices[i];
 
@@ -84,7 +84,7 @@ static int is_device_of(
 static int is_mount_of(struct volumes *v, const struct volume_record *r, const struct mount_entry *e,
 	bool *ret, struct error **err)
 {
-	CLEANUP(device_freep) struct device *d = snapshot_seen_device(v->snapshot, r);
+	CLEANUP(device_freep) struct device *d = device_view_seen_device(v->device_view, r);
 	bool known;
 
 	*ret = false;
@@ -105,7 +105,7 @@ static int is_mount_of(struct volumes *v, const struct volume_record *r, const s
 static struct device *only_device(struct volumes *v, const char *id)
 {
 	pthread_mutex_lock(&v->shared.mutex);
-	const struct device_list *seen = snapshot_list(v->snapshot);
+	const struct device_list *seen = device_view_list(v->device_view);
 	const struct device *d = seen ? device_list_find(seen, id) : NULL;
 	bool is_only = d && (d + 1 == seen->devices + seen->n_devices || !str_eq(d[1].id, id));
 	struct device *copy = is_only ? device_dup(d) : NULL;

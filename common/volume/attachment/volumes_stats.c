@@ -39,7 +39,7 @@ static int ask_fs(struct volumes *v, const char *id, const char *path, dev_t dev
 static int ask(struct volumes *v, const struct volume_record *r, const char *path,
 	const struct mount_entry *e, struct volume_stats *ret, struct error **err)
 {
-	CLEANUP(device_freep) struct device *d = snapshot_seen_device(v->snapshot, r);
+	CLEANUP(device_freep) struct device *d = device_view_seen_device(v->device_view, r);
 	struct blockdev_info info = {0};
 
 	if (d && d->path && blockdev_stat(d->path, &info, err) < 0)

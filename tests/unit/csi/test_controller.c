@@ -362,7 +362,7 @@ START_TEST(largest_volume_is_that_of_the_usage)
 }
 END_TEST
 
-START_TEST(before_the_first_snapshot_no_volume_is_said_to_be_absent)
+START_TEST(before_the_first_listing_no_volume_is_said_to_be_absent)
 {
 	Csi__V1__ListVolumesRequest list;
 	csi__v1__list_volumes_request__init(&list);
@@ -474,7 +474,7 @@ int main(void)
 		&a_volume_for_another_node_is_exhausted_here, &pages_of_the_list_join_without_gap_or_repeat,
 		&a_token_that_is_none_of_ours_aborts, &capacity_falls_and_rises_with_volumes,
 		&capacity_of_another_topology_is_nothing, &capacity_for_what_can_never_be_created_is_nothing,
-		&before_the_first_snapshot_no_volume_is_said_to_be_absent,
+		&before_the_first_listing_no_volume_is_said_to_be_absent,
 		&validation_confirms_refuses_and_does_not_know,
 		&a_capability_without_required_fields_is_an_error_even_where_a_refusal_is_none,
 		&a_group_for_mounts_is_refused_rather_than_ignored,

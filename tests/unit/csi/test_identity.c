@@ -20,7 +20,7 @@ START_TEST(plugin_info_has_name_and_version)
 }
 END_TEST
 
-START_TEST(probe_is_not_ready_before_the_first_snapshot)
+START_TEST(probe_is_not_ready_before_the_first_listing)
 {
 	struct harness h;
 	Csi__V1__ProbeRequest q;
@@ -100,6 +100,6 @@ START_TEST(single_node_multi_writer_is_offered_by_controller_and_node_together)
 }
 END_TEST
 
-UNIT_MAIN("csi/identity", plugin_info_has_name_and_version, probe_is_not_ready_before_the_first_snapshot,
+UNIT_MAIN("csi/identity", plugin_info_has_name_and_version, probe_is_not_ready_before_the_first_listing,
 	capabilities_say_controller_topology_and_online_expansion, node_info_has_id_and_topology,
 	single_node_multi_writer_is_offered_by_controller_and_node_together)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
 #include "base/str.h"
-#include "pmem/layout.h"
+#include "pmem/namespace_layout.h"
 #include "scheduler/sched_nodes.h"
 #include "unit/scheduler/pmem_nodes.h"
 #include "unit/unit.h"

@@ -45,7 +45,7 @@ static void release(void)
 	volumes_report_done(&report);
 }
 
-START_TEST(before_the_first_snapshot_nothing_can_be_said)
+START_TEST(before_the_first_listing_nothing_can_be_said)
 {
 	fixture_stop();
 	fixture_open();
@@ -353,7 +353,7 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {before_the_first_snapshot_nothing_can_be_said,
+	const TTest *const tests[] = {before_the_first_listing_nothing_can_be_said,
 		pools_come_with_what_can_be_made_in_them, an_incomplete_pool_offers_nothing,
 		an_incomplete_pool_is_complete_when_its_devices_are_listed,
 		a_volume_comes_with_its_name_and_who_asked_for_it_also_after_a_restart,

@@ -136,7 +136,7 @@ static void assert_list_is_whole(void)
 	free(infos);
 }
 
-/* Every volume takes as much, so whatever moment the snapshot is of, the sum is that of whole volumes. */
+/* Every volume takes as much, so whatever moment the device view is of, the sum is that of whole volumes. */
 static void assert_capacity_is_whole(void)
 {
 	struct capacity c;
@@ -149,7 +149,7 @@ static void assert_capacity_is_whole(void)
 	ck_assert_uint_le(c.max_volume_bytes, c.available_bytes);
 }
 
-static void *read_snapshots(void *user)
+static void *read_capacities(void *user)
 {
 	CLEANUP(volume_info_freep) struct volume_info *kept = NULL;
 	struct error *err = NULL;
@@ -186,7 +186,7 @@ START_TEST(readers_see_whole_volumes_while_others_change_and_list_them)
 
 	atomic_store(&writing, N_WRITERS);
 	start(writers, N_WRITERS, change_own);
-	ck_assert_int_eq(pthread_create(&reader, NULL, read_snapshots, kept->id), 0);
+	ck_assert_int_eq(pthread_create(&reader, NULL, read_capacities, kept->id), 0);
 	ck_assert_int_eq(pthread_create(&lister, NULL, refresh, NULL), 0);
 	join(writers, N_WRITERS);
 	ck_assert_int_eq(pthread_join(reader, NULL), 0);

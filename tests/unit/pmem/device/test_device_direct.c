@@ -5,7 +5,7 @@
 #include "base/random.h"
 #include "base/str.h"
 #include "pmem/device/device.h"
-#include "pmem/layout.h"
+#include "pmem/namespace_layout.h"
 #include "unit/pmem/nd/nd_fake.h"
 #include "unit/unit.h"
 

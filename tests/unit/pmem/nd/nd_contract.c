@@ -5,7 +5,7 @@
 
 #include "base/random.h"
 #include "base/str.h"
-#include "pmem/layout.h"
+#include "pmem/namespace_layout.h"
 #include "unit/unit.h"
 
 #define NAME    "contract"

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/str.h"
-#include "pmem/layout.h"
+#include "pmem/namespace_layout.h"
 
 /* default_align() of the kernel's drivers/nvdimm/region_devs.c, MEMREMAP_COMPAT_ALIGN_MAX on x86 */
 #define KERNEL_ALIGN_BYTES (16ULL << 20)

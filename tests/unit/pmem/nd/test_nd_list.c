@@ -3,7 +3,7 @@
 #include <limits.h>
 
 #include "base/mem.h"
-#include "pmem/layout.h"
+#include "pmem/namespace_layout.h"
 #include "pmem/nd/nd_private.h"
 #include "unit/os/scratch.h"
 #include "unit/pmem/nd/nd_sys.h"

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "pmem/layout.h"
+#include "pmem/namespace_layout.h"
 #include "pmem/pool/pool_ns.h"
 #include "unit/pmem/nd/nd_fake.h"
 #include "unit/unit.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * layout.h - computes sizes and positions in a region, as pure functions.
+ * namespace_layout.h - computes sizes and positions in a region, as pure functions.
  *
  * One rule for alignment, lcm(pfn_align x interleave_ways, region_align), rounds requests up and offers down,
  * so that a reported maximum can always be created. Threads: safe; nothing blocks.

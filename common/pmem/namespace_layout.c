@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pmem/layout.h"
+#include "pmem/namespace_layout.h"
 
 /* drivers/nvdimm/pfn_devs.c, nd_pfn_init(): the info block, then one page structure per page */
 #define PFN_INFO_BYTES    (8ULL << 10)

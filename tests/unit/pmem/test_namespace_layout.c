@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pmem/layout.h"
+#include "pmem/namespace_layout.h"
 
 #include "unit/unit.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/snapshot.h"
+#include "volume/device_view.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 /* A listing can hang in the kernel. */
 #define RELIST_WAIT_MS 20000
 
-struct snapshot {
+struct device_view {
 	struct volumes_shared *shared;
 	struct records *records;
 	struct device_manager *devices;
@@ -34,12 +34,12 @@ struct snapshot {
 	struct failing_pools *failing;
 };
 
-struct snapshot *snapshot_new(struct volumes_shared *shared, struct records *records,
+struct device_view *device_view_new(struct volumes_shared *shared, struct records *records,
 	struct device_manager *devices, struct volume_locks *locks)
 {
-	struct snapshot *s = x_calloc(1, sizeof(*s));
+	struct device_view *s = x_calloc(1, sizeof(*s));
 
-	*s = (struct snapshot){.shared = shared,
+	*s = (struct device_view){.shared = shared,
 		.records = records,
 		.devices = devices,
 		.locks = locks,
@@ -48,7 +48,7 @@ struct snapshot *snapshot_new(struct volumes_shared *shared, struct records *rec
 	return s;
 }
 
-void snapshot_free(struct snapshot *s)
+void device_view_free(struct device_view *s)
 {
 	if (!s)
 		return;
@@ -59,12 +59,12 @@ void snapshot_free(struct snapshot *s)
 	free(s);
 }
 
-const struct device_list *snapshot_list(const struct snapshot *s)
+const struct device_list *device_view_list(const struct device_view *s)
 {
 	return s->seen;
 }
 
-struct failing_pools *snapshot_failing_pools(const struct snapshot *s)
+struct failing_pools *device_view_failing_pools(const struct device_view *s)
 {
 	return s->failing;
 }
@@ -75,7 +75,7 @@ struct moment {
 	uint64_t listings;
 };
 
-static struct moment now(struct snapshot *s)
+static struct moment now(struct device_view *s)
 {
 	pthread_mutex_lock(&s->shared->mutex);
 	struct moment m = {s->changes, s->listings};
@@ -84,7 +84,7 @@ static struct moment now(struct snapshot *s)
 }
 
 /* Uses @list if no device was created or destroyed since then. */
-static bool use_list(struct snapshot *s, struct device_list **list, struct moment since)
+static bool use_list(struct device_view *s, struct device_list **list, struct moment since)
 {
 	CLEANUP(device_list_freep) struct device_list *old = NULL;
 
@@ -102,7 +102,7 @@ static bool use_list(struct snapshot *s, struct device_list **list, struct momen
 	return current;
 }
 
-int snapshot_relist(struct snapshot *s, struct error **err)
+int device_view_relist(struct device_view *s, struct error **err)
 {
 	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
 
@@ -139,7 +139,7 @@ static void use_figures(struct device_list *seen, const struct device_list *pool
 
 /* Uses @pools if no device was created or destroyed since then, and nothing else was used, which may be
  * newer. */
-static bool use_pools(struct snapshot *s, const struct device_list *pools, struct moment since,
+static bool use_pools(struct device_view *s, const struct device_list *pools, struct moment since,
 	const struct device *d, bool exists)
 {
 	pthread_mutex_lock(&s->shared->mutex);
@@ -155,7 +155,7 @@ static bool use_pools(struct snapshot *s, const struct device_list *pools, struc
 
 /* What is computed of pools is not exact where devices take more than their size; there the manager has
  * looked. Return: whether that is known. */
-static bool note_with_pools(struct snapshot *s, const struct device *d, bool exists)
+static bool note_with_pools(struct device_view *s, const struct device *d, bool exists)
 {
 	for (unsigned tries = 0; tries < RELIST_TRIES; tries++) {
 		struct moment since = now(s);
@@ -169,7 +169,7 @@ static bool note_with_pools(struct snapshot *s, const struct device *d, bool exi
 	return false;
 }
 
-void snapshot_apply_change(struct snapshot *s, const struct device *d, bool exists)
+void device_view_apply_change(struct device_view *s, const struct device *d, bool exists)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 
@@ -177,7 +177,7 @@ void snapshot_apply_change(struct snapshot *s, const struct device *d, bool exis
 	s->changes++;
 	pthread_mutex_unlock(&s->shared->mutex);
 	if (!note_with_pools(s, d, exists)) {
-		if (s->devices->ops->latest_pools && snapshot_relist(s, &err) == 0)
+		if (s->devices->ops->latest_pools && device_view_relist(s, &err) == 0)
 			return;
 		pthread_mutex_lock(&s->shared->mutex);
 		device_list_note(s->seen, d, exists);
@@ -189,7 +189,7 @@ void snapshot_apply_change(struct snapshot *s, const struct device *d, bool exis
 }
 
 /* The device as it was listed; borrowed. The caller has the mutex. */
-static const struct device *find_listed(const struct snapshot *s, const struct device *d)
+static const struct device *find_listed(const struct device_view *s, const struct device *d)
 {
 	const struct device *end = s->seen->devices + s->seen->n_devices;
 
@@ -201,7 +201,7 @@ static const struct device *find_listed(const struct snapshot *s, const struct d
 	return NULL;
 }
 
-void snapshot_apply_growth(struct snapshot *s, const struct device *d)
+void device_view_apply_growth(struct device_view *s, const struct device *d)
 {
 	pthread_mutex_lock(&s->shared->mutex);
 	const struct device *listed = find_listed(s, d);
@@ -210,12 +210,12 @@ void snapshot_apply_growth(struct snapshot *s, const struct device *d)
 		device_list_note(s->seen, was, /* exists= */ false);
 	device_list_note(s->seen, d, /* exists= */ true);
 	pthread_mutex_unlock(&s->shared->mutex);
-	snapshot_apply_change(s, d, /* exists= */ true);
+	device_view_apply_change(s, d, /* exists= */ true);
 }
 
 /* What is seen now of the device of @id says nothing for sure any more. Of others it does: they are not to
  * wait for a listing, which may hang for the same reason. */
-static void doubt(struct snapshot *s, const char *id)
+static void doubt(struct device_view *s, const char *id)
 {
 	pthread_mutex_lock(&s->shared->mutex);
 	if (!strv_contains(s->in_doubt, id))
@@ -224,32 +224,33 @@ static void doubt(struct snapshot *s, const char *id)
 	pthread_mutex_unlock(&s->shared->mutex);
 }
 
-int snapshot_destroy_device(struct snapshot *s, const struct device *d, int exclusive_fd, struct error **err)
+int device_view_destroy_device(
+	struct device_view *s, const struct device *d, int exclusive_fd, struct error **err)
 {
 	volume_lock_set_step(s->locks, d->id, "removing its device");
 	if (device_destroy(s->devices, d, exclusive_fd, err) == 0) {
-		snapshot_apply_change(s, d, /* exists= */ false);
+		device_view_apply_change(s, d, /* exists= */ false);
 		return 0;
 	}
 	doubt(s, d->id);
 	return -1;
 }
 
-bool snapshot_is_missing(const struct snapshot *s, const struct volume_record *r)
+bool device_view_is_missing(const struct device_view *s, const struct volume_record *r)
 {
 	const struct device *ignored;
 
 	return !s->seen || presence_of(s->seen, r, &ignored) != DEVICE_PRESENT;
 }
 
-enum volume_phase snapshot_phase(const struct snapshot *s, const struct volume_record *r)
+enum volume_phase device_view_phase(const struct device_view *s, const struct volume_record *r)
 {
-	return r->phase == PHASE_READY && snapshot_is_missing(s, r) ? PHASE_MISSING : r->phase;
+	return r->phase == PHASE_READY && device_view_is_missing(s, r) ? PHASE_MISSING : r->phase;
 }
 
 /* @ret_device: a copy if present, else NULL; @ret_sure: present, and not in doubt */
 static enum presence look_up(
-	struct snapshot *s, const struct volume_record *r, struct device **ret_device, bool *ret_sure)
+	struct device_view *s, const struct volume_record *r, struct device **ret_device, bool *ret_sure)
 {
 	const struct device *d = NULL;
 
@@ -261,7 +262,7 @@ static enum presence look_up(
 	return presence;
 }
 
-struct device *snapshot_seen_device(struct snapshot *s, const struct volume_record *r)
+struct device *device_view_seen_device(struct device_view *s, const struct volume_record *r)
 {
 	struct device *d;
 	bool ignored;
@@ -270,13 +271,13 @@ struct device *snapshot_seen_device(struct snapshot *s, const struct volume_reco
 	return d;
 }
 
-static int look_again(struct snapshot *s, const struct volume_record *r, struct device **d,
+static int look_again(struct device_view *s, const struct volume_record *r, struct device **d,
 	enum presence *presence, struct error **err)
 {
 	bool ignored;
 
 	volume_lock_set_step(s->locks, r->id, "listing devices");
-	if (snapshot_relist(s, err) < 0) {
+	if (device_view_relist(s, err) < 0) {
 		err_recode(err, ERR_UNAVAILABLE);
 		return err_wrap(err, "volume %s", r->id);
 	}
@@ -285,7 +286,7 @@ static int look_again(struct snapshot *s, const struct volume_record *r, struct 
 	return 0;
 }
 
-int snapshot_find_device(struct snapshot *s, const struct volume_record *r, struct device **ret_device,
+int device_view_find_device(struct device_view *s, const struct volume_record *r, struct device **ret_device,
 	enum presence *ret, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
@@ -299,8 +300,8 @@ int snapshot_find_device(struct snapshot *s, const struct volume_record *r, stru
 	return 0;
 }
 
-int snapshot_confirm_path(
-	struct snapshot *s, const struct volume_record *r, const struct device *d, struct error **err)
+int device_view_confirm_path(
+	struct device_view *s, const struct volume_record *r, const struct device *d, struct error **err)
 {
 	if (device_confirm(s->devices, d, err) == 0)
 		return 0;
@@ -311,7 +312,7 @@ int snapshot_confirm_path(
 
 /* Nothing but we activates devices where no udev rule does it. Others of the same form are left as they are:
  * any program can choose names of namespaces. */
-static int activate_own(struct snapshot *s, const struct device_list *list, struct error **err)
+static int activate_own(struct device_view *s, const struct device_list *list, struct error **err)
 {
 	struct device_list own = {
 		.devices = x_calloc(list->n_devices, sizeof(*own.devices)),
@@ -340,7 +341,7 @@ static bool all_active(const struct device_list *l)
 	return true;
 }
 
-int snapshot_begin(struct snapshot *s, bool activate, struct error **err)
+int device_view_begin(struct device_view *s, bool activate, struct error **err)
 {
 	CLEANUP(device_list_freep) struct device_list *list = NULL;
 	CLEANUP(error_freep) struct error *ignored = NULL;
@@ -365,7 +366,7 @@ int snapshot_begin(struct snapshot *s, bool activate, struct error **err)
 }
 
 static int make_active(
-	struct snapshot *s, const struct volume_record *r, struct device **device, struct error **err)
+	struct device_view *s, const struct volume_record *r, struct device **device, struct error **err)
 {
 	CLEANUP(device_list_freep) struct device_list *list = NULL;
 	CLEANUP(error_freep) struct error *activation = NULL;
@@ -373,10 +374,10 @@ static int make_active(
 	if (device_list_read(s->devices, &list, err) < 0)
 		return -1;
 	bool all = activate_own(s, list, &activation) == 0;
-	if (snapshot_relist(s, err) < 0)
+	if (device_view_relist(s, err) < 0)
 		return -1;
 	device_free(TAKE_PTR(*device));
-	*device = snapshot_seen_device(s, r);
+	*device = device_view_seen_device(s, r);
 	if (!*device)
 		return err_set(err, ERR_UNAVAILABLE, "its device has disappeared since it was listed");
 	if (!(*device)->active)
@@ -407,13 +408,13 @@ static bool has_vanished(const struct device *d)
 	return d->active && d->path && stat(d->path, &st) < 0 && errno == ENOENT;
 }
 
-int snapshot_require_device(
-	struct snapshot *s, const struct volume_record *r, struct device **ret, struct error **err)
+int device_view_require_device(
+	struct device_view *s, const struct volume_record *r, struct device **ret, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
 	enum presence presence;
 
-	if (snapshot_find_device(s, r, &d, &presence, err) < 0)
+	if (device_view_find_device(s, r, &d, &presence, err) < 0)
 		return -1;
 	if (d && has_vanished(d) && look_again(s, r, &d, &presence, err) < 0)
 		return -1;
@@ -433,12 +434,12 @@ int snapshot_require_device(
 	return 0;
 }
 
-int snapshot_require_content(
-	struct snapshot *s, const struct volume_record *r, struct device **ret, struct error **err)
+int device_view_require_content(
+	struct device_view *s, const struct volume_record *r, struct device **ret, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
 
-	if (snapshot_require_device(s, r, &d, err) < 0)
+	if (device_view_require_device(s, r, &d, err) < 0)
 		return -1;
 	if (d->raw)
 		return err_set(err, ERR_PRECONDITION,
@@ -467,7 +468,7 @@ static int refuse_in_use(const struct volume_record *r, const struct device *d, 
 	return 0;
 }
 
-int snapshot_claim_device(struct snapshot *s, const struct volume_record *r, const struct device *d,
+int device_view_claim_device(struct device_view *s, const struct volume_record *r, const struct device *d,
 	int *ret_fd, struct error **err)
 {
 	CLEANUP(fd_closep) int fd = -1;
@@ -477,7 +478,7 @@ int snapshot_claim_device(struct snapshot *s, const struct volume_record *r, con
 	if (blockdev_open_exclusive(d->path, &fd, err) < 0)
 		return err_wrap(
 			err, "volume %s%s", r->id, (*err)->code == ERR_PRECONDITION ? " is in use" : "");
-	if (snapshot_confirm_path(s, r, d, err) < 0)
+	if (device_view_confirm_path(s, r, d, err) < 0)
 		return -1;
 	*ret_fd = TAKE_FD(fd);
 	return 0;
