@@ -14,6 +14,7 @@
 #include "controller/controller_private.h"
 #include "controller/volume_status.h"
 #include "duties/claim_lookup.h"
+#include "duties/records_by_node.h"
 #include "kube/informer.h"
 #include "kube/work_queue.h"
 
@@ -44,15 +45,6 @@ struct concern {
 	char key[];
 };
 
-/* The records that name a node. */
-struct node_records {
-	struct name_link link; /* by node ID */
-	LIST_ENTRY(node_records) all;
-	struct volume_key *keys;
-	size_t n; /* never 0 */
-	char node_id[];
-};
-
 /* Work on one record, or a look-up of its claim, that waits for an answer. */
 struct volume_work {
 	LIST_ENTRY(volume_work) all;
@@ -70,8 +62,7 @@ struct volume_objects {
 	struct slabs *memory;    /* of concerns */
 	struct name_index index; /* of concerns */
 	LIST_HEAD(, concern) concerns;
-	struct name_index by_node;
-	LIST_HEAD(, node_records) nodes; /* that are in @by_node */
+	struct records_by_node *by_node;
 	uint64_t looked_ns;
 	bool failing; /* which is in the log */
 };
@@ -677,19 +668,13 @@ static void look_at_volume(struct volume_objects *o, const struct volume_report 
 	work_queue_add(o->queue, key.hex);
 }
 
-static struct node_records *find_node_records(const struct volume_objects *o, const char *node_id)
-{
-	struct name_link *link = name_index_first(&o->by_node, node_id);
-
-	return link ? OWNER_OF(link, struct node_records, link) : NULL;
-}
-
 static void look_at_records(struct volume_objects *o, const char *node_id)
 {
-	const struct node_records *r = find_node_records(o, node_id);
+	const struct volume_key *keys;
+	size_t n = records_by_node_get(o->by_node, node_id, &keys);
 
-	for (size_t i = 0; r && i < r->n; i++)
-		work_queue_add(o->queue, r->keys[i].hex);
+	for (size_t i = 0; i < n; i++)
+		work_queue_add(o->queue, keys[i].hex);
 }
 
 /* The records of what it has, and of what it should have. */
@@ -724,63 +709,6 @@ static void synced(void *user)
 	work_queue_run(o->queue);
 }
 
-static struct node_records *node_records_new(struct volume_objects *o, const char *node_id)
-{
-	size_t n = strlen(node_id) + 1;
-	struct node_records *r = x_calloc(1, sizeof(*r) + n);
-
-	memcpy(r->node_id, node_id, n);
-	name_index_add(&o->by_node, &r->link, r->node_id);
-	LIST_INSERT_HEAD(&o->nodes, r, all);
-	return r;
-}
-
-static void node_records_free(struct volume_objects *o, struct node_records *r)
-{
-	name_index_remove(&o->by_node, &r->link);
-	LIST_REMOVE(r, all);
-	free(r->keys);
-	free(r);
-}
-
-static void add_to_node(struct volume_objects *o, const struct volume_key *key, const char *node_id)
-{
-	struct node_records *r = find_node_records(o, node_id);
-
-	if (!r)
-		r = node_records_new(o, node_id);
-	r->keys = x_realloc(r->keys, r->n + 1, sizeof(*r->keys));
-	r->keys[r->n++] = *key;
-}
-
-static void remove_from_node(struct volume_objects *o, const struct volume_key *key, const char *node_id)
-{
-	struct node_records *r = find_node_records(o, node_id);
-
-	for (size_t i = 0; r && i < r->n; i++) {
-		if (!str_eq(r->keys[i].hex, key->hex))
-			continue;
-		r->keys[i] = r->keys[--r->n];
-		break;
-	}
-	if (r && r->n == 0)
-		node_records_free(o, r);
-	else if (r)
-		r->keys = x_realloc(r->keys, r->n, sizeof(*r->keys));
-}
-
-/* @before, @after: strv */
-static void note_nodes(
-	struct volume_objects *o, const struct volume_key *key, char *const *before, char *const *after)
-{
-	if (strv_eq(before, after))
-		return;
-	for (size_t i = 0; i < strv_len(before); i++)
-		remove_from_node(o, key, before[i]);
-	for (size_t i = 0; i < strv_len(after); i++)
-		add_to_node(o, key, after[i]);
-}
-
 static void object_changed(void *user, const char *name, const void *old, const void *new)
 {
 	const struct pmem_volume *before = old;
@@ -792,7 +720,7 @@ static void object_changed(void *user, const char *name, const void *old, const 
 		return;
 	memcpy(key.hex, name, PMEM_VOLUME_KEY_LEN);
 	volume_events_changed(&o->config.events, before, after, now_ns(o));
-	note_nodes(o, &key, before ? before->nodes : NULL, after ? after->nodes : NULL);
+	records_by_node_note(o->by_node, &key, before ? before->nodes : NULL, after ? after->nodes : NULL);
 	if (before && !after && before->handle && !before->deleting)
 		note_reported(o, key.hex, before->handle);
 	work_queue_add(o->queue, key.hex);
@@ -808,9 +736,13 @@ void volume_objects_node_changed(struct volume_objects *o, const char *node_id)
 	work_queue_run(o->queue);
 }
 
+static void expect_node(void *user, const char *node_id)
+{
+	lost_nodes_expect(user, node_id);
+}
+
 static void look_at_all(struct volume_objects *o)
 {
-	const struct node_records *r;
 	const struct concern *c;
 
 	o->looked_ns = now_ns(o);
@@ -818,11 +750,8 @@ static void look_at_all(struct volume_objects *o)
 	{
 		work_queue_add(o->queue, c->key);
 	}
-	LIST_FOREACH(r, &o->nodes, all)
-	{
-		if (o->config.lost)
-			lost_nodes_expect(o->config.lost, r->node_id);
-	}
+	if (o->config.lost)
+		records_by_node_each(o->by_node, expect_node, o->config.lost);
 }
 
 void volume_objects_tick(struct volume_objects *o)
@@ -886,10 +815,9 @@ struct volume_objects *volume_objects_new(const struct volume_objects_config *co
 	o->kind.trim = trim_record;
 	o->memory = slabs_new();
 	name_index_init(&o->index);
-	name_index_init(&o->by_node);
+	o->by_node = records_by_node_new();
 	LIST_INIT(&o->works);
 	LIST_INIT(&o->concerns);
-	LIST_INIT(&o->nodes);
 	const struct work_queue_config queue = {.work = work,
 		.user = o,
 		.max_running = MAX_RUNNING,
@@ -913,11 +841,9 @@ static void release_lists(struct volume_objects *o)
 		next = LIST_NEXT(c, all);
 		concern_free(o, c);
 	}
-	while (!LIST_EMPTY(&o->nodes))
-		node_records_free(o, LIST_FIRST(&o->nodes));
 	slabs_free(o->memory);
 	name_index_done(&o->index);
-	name_index_done(&o->by_node);
+	records_by_node_free(o->by_node);
 }
 
 void volume_objects_free(struct volume_objects *o)

@@ -407,10 +407,10 @@ class Errors(unittest.TestCase):
 
     @staticmethod
     def sources(below=""):
-        for path in sorted(glob.glob(f"{TREE}/{below}**/*.c", recursive=True)):
+        for path in sorted(glob.glob(f"{TREE}/{below}**/*.[ch]", recursive=True)):
             if "/tests/" not in path and "/build/" not in path:
                 with open(path, encoding="utf-8") as source:
-                    text = re.sub(r'"\s*\n\s*"', "", source.read())
+                    text = re.sub(r'"[\s\\]*\n\s*"', "", source.read())
                     yield os.path.relpath(path, TREE), re.sub(r"%[a-z]+", "", text)
 
     def pieces(self):
