@@ -9,6 +9,9 @@ MIB = 1 << 20
 RETRY_S = 60
 # Errors after which a caller retries by itself; "in use" is a mkfs that outlived its driver.
 AGAIN = ("ABORTED", "UNAVAILABLE")
+# A device of a fixed size, and a full pool: the volume stays as it is.
+STAYS = ("INVALID_ARGUMENT", "RESOURCE_EXHAUSTED")
+GROWTH = 16 * MIB
 
 # create: flags of CreateVolume; block: is a device at its target; erases: nothing may be readable afterwards
 KINDS = {
@@ -66,6 +69,8 @@ class Life:
         self.written = False
         self.touched = False
         self.over = False
+        self.capacity = 0  # as it was created
+        self.end = 0  # of a device when it was written first
         self.context = []
         self.retries = 0
 
@@ -80,9 +85,11 @@ class Life:
             return [self.publish, self.write, self.unpublish]
         return [
             self.create,
+            self.expand,
             self.stage,
             self.publish,
             self.write,
+            self.expand_again,
             self.publish_again,
             self.unpublish_again,
             self.unpublish,
@@ -94,11 +101,11 @@ class Life:
         """The steps from one that was interrupted on; with the power the mounts went, and kubelet stages again."""
         steps = self.steps()
         at = [s.__name__ for s in steps].index(step)
-        if not power_lost or step in ("create", "delete"):
+        if not power_lost or step in ("create", "expand", "delete"):
             return steps[at:]
         if self.spec.get("ephemeral"):
             return steps[at:] if step == "publish" else [self.unpublish]
-        if step in ("stage", "publish", "write", "publish_again"):
+        if step in ("stage", "publish", "write", "expand_again", "publish_again"):
             return steps[1:]
         return [*steps[at:-1], self.stage, self.unstage, *steps[-1:]]
 
@@ -141,7 +148,25 @@ class Life:
             if key.startswith("volume_context."):
                 self.context += ["-parameter", f"{key.split('.', 1)[1]}={values[0]}"]
         self.exists = True
+        self.capacity = int(answer["capacity_bytes"][0])
         self.world.saw_device(self)
+
+    def expand(self):
+        """Before anything uses it: what it gains is part of what a new block volume must not show of others."""
+        self.grow_to(self.capacity + GROWTH)
+
+    def expand_again(self):
+        """While it is used; its file system grows then, or when it is staged next."""
+        self.grow_to(self.capacity + 2 * GROWTH)
+        if self.is_block():
+            self.require_zeros(self.targets[0], self.end)
+
+    def grow_to(self, size):
+        try:
+            self.call("-size", str(size), "expand", self.id)
+        except Failed as failure:
+            if failure.code not in STAYS:
+                raise
 
     def stage(self):
         os.makedirs(self.staging, exist_ok=True)
@@ -164,7 +189,9 @@ class Life:
         self.touched = True
         fd = os.open(path, flags, 0o600)
         try:
-            for offset in self.offsets(fd):
+            if not self.end:
+                self.end = os.lseek(fd, 0, os.SEEK_END)
+            for offset in self.offsets():
                 os.pwrite(fd, content, offset)
             os.fsync(fd)
         finally:
@@ -173,9 +200,9 @@ class Life:
         # what one driver wrote the next one has to serve
         self.driver.check()
 
-    def offsets(self, fd):
-        """Where there is content: of a device also at its end, which is erased last."""
-        return [MIB, os.lseek(fd, 0, os.SEEK_END) - MIB] if self.is_block() else [0]
+    def offsets(self):
+        """Where there is content: of a device also at its end when it was written first."""
+        return [MIB, self.end - MIB] if self.is_block() else [0]
 
     def publish_again(self):
         self.call("-readonly", *self.use_flags(), "publish", self.id, self.staging, self.targets[1])
@@ -199,9 +226,10 @@ class Life:
         self.over = True
         self.call("delete", self.id)
 
-    def require_zeros(self, path):
-        """A new block volume shows nothing of those before it."""
+    def require_zeros(self, path, start=0):
+        """What a block volume gets shows nothing of those before it."""
         with open(path, "rb") as f:
+            f.seek(start)
             while chunk := f.read(MIB):
                 if chunk.count(0) != len(chunk):
                     raise NotErased(f"{self.name}: a new block volume holds something")
@@ -222,7 +250,7 @@ class Life:
             try:
                 fd = os.open(file, os.O_RDONLY)
                 try:
-                    found = [os.pread(fd, MIB, offset) for offset in self.offsets(fd)]
+                    found = [os.pread(fd, MIB, offset) for offset in self.offsets()]
                 finally:
                     os.close(fd)
             except OSError as error:

@@ -5,6 +5,7 @@
 # shellcheck source=tests/machine/vm/lib.sh
 . "$VM_TESTS/lib.sh"
 plan_whole_script
+pattern_bytes=$((64 << 20))
 
 start() {
 	labels
@@ -85,40 +86,37 @@ offline() {
 	delete "$id"
 }
 
-# All free space holds data of an earlier volume.
-dirty_pools() {
+# fill DEVICE BYTES: with the pattern, past the page cache
+fill() {
+	local at
+	for ((at = 0; at < $2; at += pattern_bytes)); do
+		dd if="$scratch/pattern" of="$1" bs=4M oflag=direct,seek_bytes seek="$at" status=none \
+			count=$((($2 - at < pattern_bytes ? $2 - at : pattern_bytes) >> 22))
+	done
+}
+
+# All free space of a pool holds data of an earlier volume.
+dirty_pool() {
 	local id bytes
-	while bytes=$(largest) && [ "$bytes" -gt 0 ]; do
-		id=$(create "dirty-$bytes" "$bytes" ext4 -parameter eraseafter=false)
-		dd if=<(tr '\0' 'd' </dev/zero) of="$(device_of "$id")" bs=4M oflag=direct iflag=fullblock status=none \
-			count=$((bytes / (4 << 20)))
-	done
-	for id in $(listed_ids); do
-		delete "$id"
-	done
+	bytes=$(largest)
+	id=$(create dirty "$bytes" ext4 -parameter eraseafter=false)
+	fill "$(device_of "$id")" "$bytes"
+	delete "$id"
 }
 
 make_block() {
-	csi -size "$2" -block create "$1" | field volume_id
-}
-
-# is_zero_from DEVICE BYTES
-is_zero_from() {
-	dd if="$1" bs=4M iflag=direct,skip_bytes skip="$2" status=none | cmp -n $(($(bytes_of "$1") - $2)) - /dev/zero
-}
-
-block() {
-	local id device
-	dirty_pools
+	local id device open
+	tr '\0' 'k' </dev/zero | head -c "$pattern_bytes" >"$scratch/pattern" || true
+	dirty_pool
 	id=$(make_block block 16Mi)
 	device=$(device_of "$id")
-	dd if=<(tr '\0' 'k' </dev/zero) of="$device" bs=4M count=4 oflag=direct iflag=fullblock status=none
+	fill "$device" $((16 << 20))
 	exec {open}<"$device"
 	csi -size 200Mi expand "$id"
 	equal 'size that an open descriptor shows' "$(bytes_of "/proc/self/fd/$open")" $((200 << 20))
 	exec {open}<&-
 	is_zero_from "$device" $((16 << 20))
-	cmp -n $((16 << 20)) "$device" <(tr '\0' 'k' </dev/zero)
+	cmp -n $((16 << 20)) "$device" "$scratch/pattern"
 	delete "$id"
 	nothing_leaked
 }
