@@ -57,7 +57,7 @@ static uint64_t fs_bytes(const char *path)
 /*
  * The new end of a device may have signatures of its last owner, such as those of md, which libblkid finds
  * there: the volume could not be staged again. As long as the file system has not grown, nothing of it is
- * there. A kernel without writes to mounted devices refuses, and then they stay.
+ * there. Where the kernel allows no writes to mounted devices, they stay.
  */
 static int clear_end(
 	const struct volume_record *r, const struct device *d, uint64_t from_bytes, struct error **err)
@@ -274,8 +274,8 @@ static int settle_failure(struct expansion *x, struct error **failure, struct er
 	CLEANUP(error_freep) struct error *later = NULL;
 
 	if (volumes_settle_growth(x->v, x->r, &later) < 0)
-		log_debug("the result of a failed expansion is not known yet, looking again later",
-			F_STR("volume", x->r->id), F_ERR(later));
+		log_debug("the outcome of a failed expansion is not known yet", F_STR("volume", x->r->id),
+			F_ERR(later));
 	else if (x->r->size_bytes >= x->granted_bytes)
 		return 0;
 	*err = TAKE_PTR(*failure);

@@ -44,6 +44,15 @@ static void check_pool(const struct pool_report *p)
 	ck_assert_uint_eq(p->capacity.max_sector_volume_bytes, 2);
 }
 
+static void check_volume(const struct volume_report *v)
+{
+	ck_assert_str_eq(v->id, "id");
+	ck_assert_str_eq(v->name, "name");
+	ck_assert_uint_eq(v->size_bytes, 7);
+	ck_assert_int_eq(v->phase, PHASE_MISSING);
+	ck_assert(v->ever_staged && v->made_by_controller && v->is_inline);
+}
+
 START_TEST(all_that_a_node_says_is_in_the_table)
 {
 	Registry__V0__RegisterControllerRequest m;
@@ -96,11 +105,7 @@ START_TEST(all_that_a_node_says_is_in_the_table)
 	ck_assert_uint_eq(r->number, INT64_MAX);
 	check_pool(&r->pools[0]);
 	ck_assert(r->has_inventory);
-	ck_assert_str_eq(r->volumes[0].id, "id");
-	ck_assert_str_eq(r->volumes[0].name, "name");
-	ck_assert_uint_eq(r->volumes[0].size_bytes, 7);
-	ck_assert_int_eq(r->volumes[0].phase, PHASE_MISSING);
-	ck_assert(r->volumes[0].ever_staged && r->volumes[0].made_by_controller && r->volumes[0].is_inline);
+	check_volume(&r->volumes[0]);
 	ck_assert(!r->bound && r->serves_node_volumes && r->serves_expansion);
 	rig_close(&rig);
 }
