@@ -77,8 +77,8 @@ int kube_fields_read(
 void kube_fields_done(const struct kube_field *fields, void *object);
 
 /** kube_fields_pack() - copy @object, a struct of @size bytes, together with all that its fields point to,
- * into one block of memory. Small blocks for each text would take twice as much. Return: the copy, which must
- * not be changed; the caller frees it with free(). @object stays as it is. */
+ * into one block of memory. Small blocks for each text would take half as much again. Return: the copy, which
+ * must not be changed; the caller frees it with free(). @object stays as it is. */
 void *kube_fields_pack(const struct kube_field *fields, const void *object, size_t size);
 
 /** kube_pairs_get() - get the value of @key, borrowed, or NULL. */
