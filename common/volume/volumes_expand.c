@@ -6,6 +6,7 @@
  * step, so that a crash leaves the old or the new one, and a listing shows which: volumes_settle_growth()
  * takes that over, at the next start, at a retry, or before the volume is used.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -40,7 +41,30 @@ static void expansion_done(struct expansion *x)
 	device_free(x->device);
 }
 
-static uint64_t fs_bytes(const char *path)
+/* Exclusively if possible, since a file system that is mounted, in whatever mount namespace, holds its device
+ * so. @ret_is_mounted: it is, or another program has the device for itself. */
+static int open_to_clear(const char *path, int *ret_fd, bool *ret_is_mounted, struct error **err)
+{
+	CLEANUP(error_freep) struct error *busy = NULL;
+
+	*ret_is_mounted = false;
+	if (blockdev_open_exclusive(path, ret_fd, &busy) == 0)
+		return 0;
+	if (busy->code != ERR_PRECONDITION) {
+		*err = TAKE_PTR(busy);
+		return -1;
+	}
+	*ret_is_mounted = true;
+	*ret_fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (*ret_fd < 0)
+		return err_set_errno(
+			err, errno == EBUSY ? ERR_PRECONDITION : ERR_INTERNAL, errno, "open %s", path);
+	return 0;
+}
+
+/* Whether no file system reaches beyond @at. Of a mounted xfs that is not known: the kernel writes its
+ * superblock late (fs.h). */
+static bool is_free_from(const char *path, uint64_t at, bool is_mounted)
 {
 	static const char *const types[] = {"ext4", "xfs"};
 
@@ -49,31 +73,47 @@ static uint64_t fs_bytes(const char *path)
 		struct fs_super super;
 
 		if (fs_read_super(types[i], path, &super, &ignored) == 0)
-			return super.size_bytes;
+			return super.size_bytes <= at && !(is_mounted && str_eq(types[i], "xfs"));
 	}
-	return 0;
+	return true;
+}
+
+static int clear_from(struct volumes *v, const struct volume_record *r, const struct device *d, uint64_t at,
+	struct error **err)
+{
+	CLEANUP(fd_closep) int fd = -1;
+	bool is_mounted;
+
+	if (open_to_clear(d->path, &fd, &is_mounted, err) < 0 ||
+		device_view_confirm_path(v->device_view, r, d, err) < 0)
+		return -1;
+	return is_free_from(d->path, at, is_mounted) ? zero_range(fd, at, d->size_bytes - at, err) : 0;
 }
 
 /*
  * The new end of a device may have signatures of its last owner, such as those of md, which libblkid finds
  * there: the volume could not be staged again. As long as the file system has not grown, nothing of it is
- * there. Where the kernel allows no writes to mounted devices, they stay.
+ * there. The volume has its new size whether they can be cleared or not. Where the kernel allows no writes to
+ * mounted devices, they stay.
  */
-static int clear_end(
-	const struct volume_record *r, const struct device *d, uint64_t from_bytes, struct error **err)
+static void clear_end(
+	struct volumes *v, const struct volume_record *r, const struct device *d, uint64_t from_bytes)
 {
+	CLEANUP(error_freep) struct error *err = NULL;
 	uint64_t at = d->size_bytes > ZERO_ENDS_BYTES ? d->size_bytes - ZERO_ENDS_BYTES : 0;
 
 	if (at < from_bytes)
 		at = from_bytes;
 	if (volume_record_may_be_block(r) || !d->path || !d->active || at >= d->size_bytes ||
-		fs_bytes(d->path) > at)
-		return 0;
-	CLEANUP(fd_closep) int fd = open(d->path, O_WRONLY | O_CLOEXEC);
-	if (fd >= 0)
-		return zero_range(fd, at, d->size_bytes - at, err);
-	log_debug("the new end of a device is not cleared, ignoring", F_STR("volume", r->id));
-	return 0;
+		clear_from(v, r, d, at, &err) == 0)
+		return;
+	if (err->code == ERR_PRECONDITION)
+		log_debug("the new end of a mounted device is not cleared, ignoring", F_STR("volume", r->id),
+			F_ERR(err));
+	else
+		log_warn("the new end of a device is not cleared: if several signatures keep the volume from "
+			 "being staged, wipefs --no-act shows them",
+			F_STR("volume", r->id), F_STR("device", d->path), F_ERR(err));
 }
 
 /* The device has its new size: the record gets it. */
@@ -85,8 +125,7 @@ static int finish_growth(struct volumes *v, struct volume_record *r, const struc
 		.from_bytes = r->size_bytes,
 		.begun_ns = begun_ns};
 
-	if (clear_end(r, d, r->size_bytes, err) < 0)
-		return -1;
+	clear_end(v, r, d, r->size_bytes);
 	r->size_bytes = d->size_bytes;
 	r->resizing_bytes = 0;
 	if (records_save(v->records, r, err) < 0)

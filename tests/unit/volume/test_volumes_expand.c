@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ControllerExpandVolume: what the record says and when, and what is made of failures and crashes. */
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "base/mem.h"
 #include "base/str.h"
 #include "unit/volume/fixture.h"
@@ -196,9 +200,90 @@ START_TEST(deleted_volume_does_not_grow)
 }
 END_TEST
 
-FIXTURE_MAIN("volume/volumes_expand", fixture_memory, record_says_so_before_the_device_grows,
-	failed_growth_leaves_the_old_size, failure_after_the_growth_is_success,
-	outcome_that_is_not_known_is_found_out_by_the_retry,
-	growth_that_a_crash_ended_is_settled_at_the_start,
-	device_that_another_program_has_extended_is_recorded,
-	volume_does_not_grow_while_its_pool_is_incomplete, deleted_volume_does_not_grow)
+#define END_BYTES 4096
+
+static void fill_end(const char *path)
+{
+	CLEANUP(fd_closep) int fd = open(path, O_WRONLY | O_CLOEXEC);
+	char end[END_BYTES];
+
+	memset(end, 0xab, sizeof(end));
+	ck_assert_int_eq(pwrite(fd, end, sizeof(end), (off_t)(NEW - sizeof(end))), sizeof(end));
+	ck_assert_int_eq(fsync(fd), 0);
+}
+
+static unsigned char last_byte(const char *path)
+{
+	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	unsigned char byte = 1;
+
+	ck_assert_int_eq(pread(fd, &byte, 1, (off_t)(NEW - 1)), 1);
+	return byte;
+}
+
+/* A growth whose outcome is not known yet, with the last owner's data at the new end. */
+static struct device *grown_unknown(void)
+{
+	uint64_t bytes;
+
+	fx.faults = (struct faults){.grow = ERR_DEADLINE, .after = true, .in_grow = no_listing_from_now_on};
+	make();
+	ASSERT_FAILS(expand_to(NEW, &bytes), ERR_DEADLINE, "injected");
+	fx.faults = (struct faults){0};
+	struct device *d = fixture_device(volume->id);
+	fill_end(d->path);
+	return d;
+}
+
+START_TEST(signatures_at_the_new_end_are_cleared)
+{
+	CLEANUP(device_freep) struct device *d = grown_unknown();
+
+	expand(NEW);
+	ck_assert_uint_eq(last_byte(d->path), 0);
+}
+END_TEST
+
+static unsigned n_listings;
+
+/* From the second listing on, the kernel has given the name of the device to another one. */
+static void move_devices(void)
+{
+	if (++n_listings > 1)
+		fx.faults.moved_path = "/dev/null";
+}
+
+START_TEST(end_of_a_device_that_is_another_one_by_now_is_not_written)
+{
+	CLEANUP(device_freep) struct device *d = grown_unknown();
+
+	fx.faults.in_list = move_devices;
+	expand(NEW);
+	ck_assert_uint_eq(n_listings, 2);
+	ck_assert_uint_eq(last_byte(d->path), 0xab);
+	fx.faults = (struct faults){0};
+	assert_sizes(NEW, 0, NEW);
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *const in_memory[] = {record_says_so_before_the_device_grows,
+		failed_growth_leaves_the_old_size, failure_after_the_growth_is_success,
+		outcome_that_is_not_known_is_found_out_by_the_retry,
+		growth_that_a_crash_ended_is_settled_at_the_start,
+		device_that_another_program_has_extended_is_recorded,
+		volume_does_not_grow_while_its_pool_is_incomplete, deleted_volume_does_not_grow};
+	const TTest *const on_disk[] = {signatures_at_the_new_end_are_cleared,
+		end_of_a_device_that_is_another_one_by_now_is_not_written};
+	TCase *tcase = fixture_case("volume/volumes_expand", fixture_memory);
+
+	if (!tcase)
+		return SKIP_STATUS;
+	for (size_t i = 0; i < ARRAY_SIZE(in_memory); i++)
+		tcase_add_test(tcase, in_memory[i]);
+	tcase = fixture_more_cases("volume/volumes_expand, disk", fixture_folder);
+	for (size_t i = 0; i < ARRAY_SIZE(on_disk); i++)
+		tcase_add_test(tcase, on_disk[i]);
+	return fixture_finish();
+}
