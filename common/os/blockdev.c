@@ -265,11 +265,11 @@ int dm_require_uuid(const char *path, const char *uuid, struct error **err)
 	bool mapped = false;
 	struct stat st;
 
-	if (stat(path, &st) < 0 || !S_ISBLK(st.st_mode))
-		return 0;
+	if (stat(path, &st) < 0)
+		return errno == ENOENT ? 0 : err_set_errno(err, ERR_INTERNAL, errno, "%s", path);
 	if (read_dm_status(st.st_rdev, &io, &mapped, err) < 0)
 		return err_wrap(err, "%s", path);
-	if (mapped && strncmp(io.uuid, uuid, sizeof(io.uuid)) != 0)
+	if (!mapped || strncmp(io.uuid, uuid, sizeof(io.uuid)) != 0)
 		return err_set(err, ERR_PRECONDITION, "%s is another device now", path);
 	return 0;
 }

@@ -103,11 +103,12 @@ int dm_require_on(const char *path, char *const *bases, struct error **err) MUST
 
 /**
  * dm_require_uuid() - make sure that a mapped device is the one with a UUID.
- * @path: a path that is not a mapped device is accepted
+ * @path: a path at which nothing is is accepted, as that of a volume that is not active
  * @uuid: in the form of device-mapper; LVM gives its volumes "LVM-" with the UUIDs of group and volume behind
  * it, without hyphens (lib/activate/dev_manager.c, _build_dlid())
  *
- * Does not open the device. Return: 0, or -1 with ERR_PRECONDITION (another one), ERR_INTERNAL.
+ * Does not open the device. Return: 0, or -1 with ERR_PRECONDITION (another one, or no mapped device),
+ * ERR_INTERNAL.
  */
 int dm_require_uuid(const char *path, const char *uuid, struct error **err) MUST_CHECK;
 

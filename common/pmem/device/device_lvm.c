@@ -182,7 +182,7 @@ static int list(void *self, struct device_list **ret, struct error **err)
 
 /* A copy of our devices on another disk has volumes of the same names and UUIDs, which may be active: LVM,
  * which does not see that disk, takes them for ours. */
-static int confirm(void *self, const struct device *d, struct error **err)
+int device_lvm_confirm(void *self, const struct device *d, struct error **err)
 {
 	struct device_lvm *m = self;
 	CLEANUP(strv_freep) char **paths = NULL;
@@ -575,7 +575,7 @@ static void close_manager(void *self)
 static const struct device_ops ops = {
 	.mode = "lvm",
 	.list = list,
-	.confirm = confirm,
+	.confirm = device_lvm_confirm,
 	.create = create,
 	.grow = device_lvm_grow,
 	.remove_leftovers = device_lvm_remove_leftovers,

@@ -4,7 +4,8 @@
  *
  * lvextend knows a volume by its name only, and cannot select it by its tag under LVM's own lock. So before
  * and after the command the device that is active under the name must have the UUIDs of group and volume with
- * which the tag was listed: these never change, and the kernel knows them.
+ * which the tag was listed: these never change, and the kernel knows them. It must also lie on our memory,
+ * since a copy of the group on another disk has the same UUIDs.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -46,8 +47,9 @@ static void add_without_hyphens(struct buf *out, const char *text)
 	}
 }
 
-/* The volume that is listed is the one whose device is there. */
-static int require_same(const struct device_lvm *m, const struct device *d, struct error **err)
+/* The volume that is listed is the one whose device is there, on memory of ours: a copy of its group on
+ * another disk has the same UUIDs. */
+static int require_same(struct device_lvm *m, const struct device *d, struct error **err)
 {
 	CLEANUP(buf_done) struct buf uuid = BUF_INIT(256);
 	const struct lvm_lv *lv = volume_of(m, d);
@@ -57,7 +59,9 @@ static int require_same(const struct device_lvm *m, const struct device *d, stru
 	add_without_hyphens(&uuid, lv->uuid);
 	if (buf_check(&uuid, "UUIDs of a volume", err) < 0)
 		return -1;
-	return dm_require_uuid(lv->path, buf_str(&uuid), err);
+	if (dm_require_uuid(lv->path, buf_str(&uuid), err) < 0)
+		return -1;
+	return device_lvm_confirm(m, d, err);
 }
 
 /* @ret: the device as it was seen last; borrowed until the next listing. A device that is not listed yet, or

@@ -41,6 +41,9 @@ const struct device *device_lvm_find(const struct device_lvm *m, const char *poo
 /** device_lvm_refuse_other() - fail because the device called as @wanted has another identity. Return: -1. */
 int device_lvm_refuse_other(const struct device *wanted, struct error **err);
 
+/** device_lvm_confirm() - device_ops.confirm. With the lock or without it. */
+int device_lvm_confirm(void *self, const struct device *d, struct error **err) MUST_CHECK;
+
 /** device_lvm_grow() - device_ops.grow. Without the lock. */
 int device_lvm_grow(
 	void *self, const struct device_growth *growth, struct device **ret, struct error **err) MUST_CHECK;

@@ -5,6 +5,7 @@
 #include <linux/dm-ioctl.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -20,6 +21,8 @@ static int open_counts[8]; /* of one question after the other; then the last one
 static unsigned n_counts;
 static unsigned n_asked;
 static int fails_with; /* errno; 0: it does not */
+static const char *uuid = "";
+static bool is_mapped = true;
 
 int __wrap_access(const char *path, int mode);
 int __real_open(const char *path, int how, ...);
@@ -28,9 +31,11 @@ int __wrap_ioctl(int fd, unsigned long request, ...);
 
 int __wrap_access(const char *path, int mode)
 {
-	(void)path;
 	(void)mode;
-	return 0;
+	if (is_mapped || !str_ends(path, "/dm"))
+		return 0;
+	errno = ENOENT;
+	return -1;
 }
 
 int __wrap_open(const char *path, int how, ...)
@@ -51,7 +56,9 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 		errno = fails_with;
 		return -1;
 	}
-	io->open_count = open_counts[n_asked < n_counts ? n_asked : n_counts - 1];
+	snprintf(io->uuid, sizeof(io->uuid), "%s", uuid);
+	if (n_counts > 0)
+		io->open_count = open_counts[n_asked < n_counts ? n_asked : n_counts - 1];
 	n_asked++;
 	return 0;
 }
@@ -98,5 +105,19 @@ START_TEST(device_that_went_meanwhile_is_not_in_use)
 }
 END_TEST
 
+START_TEST(only_the_mapped_device_with_the_uuid_is_the_one)
+{
+	struct error *err = NULL;
+
+	uuid = "LVM-one";
+	ASSERT_OK(dm_require_uuid(NODE, "LVM-one", &err));
+	ASSERT_OK(dm_require_uuid("/dev/nowhere/vol", "LVM-one", &err));
+	ASSERT_FAILS(dm_require_uuid(NODE, "LVM-two", &err), ERR_PRECONDITION, "another device now");
+	is_mapped = false;
+	ASSERT_FAILS(dm_require_uuid(NODE, "LVM-one", &err), ERR_PRECONDITION, "another device now");
+}
+END_TEST
+
 UNIT_MAIN("os/dm", device_that_is_open_for_a_moment_is_not_in_use, device_that_stays_open_is_in_use,
-	what_device_mapper_does_not_tell_is_not_guessed, device_that_went_meanwhile_is_not_in_use)
+	what_device_mapper_does_not_tell_is_not_guessed, device_that_went_meanwhile_is_not_in_use,
+	only_the_mapped_device_with_the_uuid_is_the_one)
