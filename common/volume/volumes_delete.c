@@ -31,6 +31,15 @@ static int record_deletion(struct volumes *v, struct volume_record *r, struct er
 	return records_advance(v->records, r, PHASE_ERASING, err);
 }
 
+/* What is erased must be all that the device has. */
+static int settle_growth(struct volumes *v, struct volume_record *r, struct error **err)
+{
+	if (volumes_settle_growth(v, r, err) == 0)
+		return 0;
+	err_recode(err, ERR_UNAVAILABLE);
+	return -1;
+}
+
 int volumes_delete_record(
 	struct volumes *v, struct volume_lock **lock, struct volume_record *r, struct error **err)
 {
@@ -50,6 +59,8 @@ int volumes_delete_record(
 			volumes_log_change(v, r, &change);
 			return 0;
 		}
+		if (presence == DEVICE_PRESENT && settle_growth(v, r, err) < 0)
+			return -1;
 		device_free(TAKE_PTR(d));
 		if (device_view_require_device(v->device_view, r, &d, err) < 0)
 			return -1;

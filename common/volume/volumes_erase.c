@@ -5,6 +5,7 @@
 #include "base/durable_step.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "os/blockdev.h"
 #include "pmem/zero_range.h"
 #include "volume/params.h"
 #include "volume/volumes_private.h"
@@ -144,6 +145,18 @@ static int erase_and_destroy(
 	return 0;
 }
 
+/* All that can be read there: a device may be larger than it is listed after an extension that was cut off.
+ */
+static int size_to_erase(const struct device *d, uint64_t *ret, struct error **err)
+{
+	struct blockdev_info info = {0};
+
+	if (d->path && blockdev_stat(d->path, &info, err) < 0)
+		return -1;
+	*ret = info.size_bytes > d->size_bytes ? info.size_bytes : d->size_bytes;
+	return 0;
+}
+
 /* What was erased through a namespace's mode does not lie in the same place without it. */
 static uint64_t resume_at(const struct volume_record *r, const struct device *d)
 {
@@ -175,12 +188,15 @@ static int finish(struct volumes *v, struct volume_record *r, struct erase_claim
 		if (device_view_require_device(v->device_view, r, &d, err) < 0)
 			return -1;
 		uint64_t now_ns = clock_ns();
+		uint64_t size_bytes;
+		if (size_to_erase(d, &size_bytes, err) < 0)
+			return -1;
 		uint64_t at = resume_at(r, d);
 		note_start(v, r, at, d->raw);
 		struct work w = {.v = v,
 			.r = r,
 			.erasure = e,
-			.size_bytes = d->size_bytes,
+			.size_bytes = size_bytes,
 			.at = at,
 			.checkpoint = at + CHECKPOINT_BYTES,
 			.begun_ns = now_ns,

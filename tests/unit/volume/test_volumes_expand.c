@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ControllerExpandVolume: what the record says and when, and what is made of failures and crashes. */
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/loop.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "os/file.h"
 #include "unit/volume/fixture.h"
 
 #define OLD MIB(16)
@@ -200,6 +204,23 @@ START_TEST(deleted_volume_does_not_grow)
 }
 END_TEST
 
+START_TEST(deletion_settles_a_growth_first)
+{
+	uint64_t bytes;
+
+	fx.faults = (struct faults){.grow = ERR_DEADLINE, .after = true, .in_grow = no_listing_from_now_on};
+	make();
+	ASSERT_FAILS(expand_to(NEW, &bytes), ERR_DEADLINE, "injected");
+	ASSERT_FAILS(volumes_delete(fx.v, volume->id, &err), ERR_UNAVAILABLE, volume->id);
+	assert_sizes(OLD, NEW, NEW);
+	fx.faults = (struct faults){0};
+	ASSERT_OK(volumes_delete(fx.v, volume->id, &err));
+	fixture_await_erased();
+	ck_assert_uint_eq(fixture_n_devices(), 0);
+	ck_assert_uint_eq(fixture_n_files(), 0);
+}
+END_TEST
+
 #define END_BYTES 4096
 
 static void fill_end(const char *path)
@@ -266,6 +287,43 @@ START_TEST(end_of_a_device_that_is_another_one_by_now_is_not_written)
 }
 END_TEST
 
+static char *device_path;
+
+static void look_at_end(void)
+{
+	ck_assert_uint_eq(last_byte(device_path), 0);
+	n_looked++;
+}
+
+/* Without a change of what the devices are listed as. */
+static void make_larger(const char *loop, uint64_t size_bytes)
+{
+	CLEANUP(free_charp)
+	char *attribute = x_asprintf("/sys/block/%s/loop/backing_file", strrchr(loop, '/') + 1);
+	CLEANUP(buf_done) struct buf file = BUF_INIT(PATH_MAX);
+	CLEANUP(fd_closep) int fd = open(loop, O_RDWR | O_CLOEXEC);
+
+	ASSERT_OK(file_read(AT_FDCWD, attribute, &file, &err));
+	ck_assert_uint_gt(file.len, 0);
+	file.data[file.len - 1] = '\0';
+	ck_assert_int_eq(truncate((const char *)file.data, (off_t)size_bytes), 0);
+	ck_assert_int_eq(ioctl(fd, LOOP_SET_CAPACITY), 0);
+}
+
+START_TEST(all_that_a_device_has_is_erased_whatever_it_is_listed_with)
+{
+	make();
+	CLEANUP(device_freep) struct device *d = fixture_device(volume->id);
+	device_path = d->path;
+	make_larger(d->path, NEW);
+	fill_end(d->path);
+	fx.faults.in_destroy = look_at_end;
+	ASSERT_OK(volumes_delete(fx.v, volume->id, &err));
+	fixture_await_erased();
+	ck_assert_uint_eq(n_looked, 1);
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const in_memory[] = {record_says_so_before_the_device_grows,
@@ -273,9 +331,11 @@ int main(void)
 		outcome_that_is_not_known_is_found_out_by_the_retry,
 		growth_that_a_crash_ended_is_settled_at_the_start,
 		device_that_another_program_has_extended_is_recorded,
-		volume_does_not_grow_while_its_pool_is_incomplete, deleted_volume_does_not_grow};
+		volume_does_not_grow_while_its_pool_is_incomplete, deleted_volume_does_not_grow,
+		deletion_settles_a_growth_first};
 	const TTest *const on_disk[] = {signatures_at_the_new_end_are_cleared,
-		end_of_a_device_that_is_another_one_by_now_is_not_written};
+		end_of_a_device_that_is_another_one_by_now_is_not_written,
+		all_that_a_device_has_is_erased_whatever_it_is_listed_with};
 	TCase *tcase = fixture_case("volume/volumes_expand", fixture_memory);
 
 	if (!tcase)
