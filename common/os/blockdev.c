@@ -286,7 +286,7 @@ int dm_refuse_suspended(const char *path, struct error **err)
 		return err_wrap(err, "%s", path);
 	if (io.flags & DM_SUSPEND_FLAG)
 		return err_set(err, ERR_UNAVAILABLE,
-			"%s is suspended in device-mapper: it is being changed, or was not resumed (dmsetup resume)",
+			"%s is suspended in device-mapper: it is being changed, or a change was cut off (lvm lvchange --refresh)",
 			path);
 	return 0;
 }

@@ -136,6 +136,24 @@ static int finish_growth(struct volumes *v, struct volume_record *r, const struc
 	return 0;
 }
 
+/* A growth that was cut off may have left a device that is not as it is listed: to let it grow to that size
+ * finishes it. */
+static int finish_device(struct volumes *v, struct device **d, struct error **err)
+{
+	const struct device_growth growth = {.device = *d, .size_bytes = (*d)->size_bytes};
+	struct device *now = NULL;
+
+	if (!(*d)->path || !(*d)->active)
+		return 0;
+	if (device_grow(v->devices, &growth, &now, err) < 0) {
+		err_recode(err, ERR_UNAVAILABLE);
+		return -1;
+	}
+	device_free(*d);
+	*d = now;
+	return 0;
+}
+
 int volumes_settle_growth(struct volumes *v, struct volume_record *r, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
@@ -152,6 +170,8 @@ int volumes_settle_growth(struct volumes *v, struct volume_record *r, struct err
 	if (!d)
 		return err_set(err, ERR_UNAVAILABLE,
 			"volume %s was being expanded, and its device is not seen now", r->id);
+	if (finish_device(v, &d, err) < 0)
+		return err_wrap(err, "volume %s was being expanded", r->id);
 	if (d->size_bytes > r->size_bytes)
 		return finish_growth(v, r, d, begun_ns, err);
 	r->resizing_bytes = 0;

@@ -87,6 +87,55 @@ static int find_to_grow(
 	return require_same(m, d, err);
 }
 
+/* Whether the kernel's device is as LVM lists the volume. @d: active */
+static bool is_as_listed(const struct device *d, struct error **err)
+{
+	struct blockdev_info info;
+
+	if (dm_refuse_suspended(d->path, err) < 0 || blockdev_stat(d->path, &info, err) < 0)
+		return false;
+	if (info.size_bytes == d->size_bytes)
+		return true;
+	err_set(err, ERR_UNAVAILABLE,
+		"its device has %ju bytes, and LVM lists it with %ju: run \"lvm lvchange --refresh\" for it",
+		(uintmax_t)info.size_bytes, (uintmax_t)d->size_bytes);
+	return false;
+}
+
+/* An lvextend that was ended in the middle leaves a device that is suspended or has its old size. The kept
+ * listing may be old, so that a difference counts only after a fresh one. @d: active or not */
+static int require_as_listed(
+	struct device_lvm *m, const struct device *wanted, const struct device **d, struct error **err)
+{
+	CLEANUP(error_freep) struct error *old = NULL;
+	CLEANUP(error_freep) struct error *difference = NULL;
+
+	if (!(*d)->active || is_as_listed(*d, &old))
+		return 0;
+	if (device_lvm_refresh(m, err) < 0 || find_to_grow(m, wanted, d, err) < 0)
+		return -1;
+	if (!(*d)->active || is_as_listed(*d, &difference))
+		return 0;
+	log_warn("the device of a volume is not as LVM lists it, so it is refreshed",
+		F_STR("device", (*d)->path), F_ERR(difference));
+	if (lvm_refresh(m->lvm, group_of(m, (*d)->pool), (*d)->id, err) < 0)
+		return -1;
+	if (is_as_listed(*d, err))
+		return 0;
+	err_recode(err, ERR_UNAVAILABLE);
+	return -1;
+}
+
+/* @d: has the wanted size already */
+static int finish_grown(struct device_lvm *m, const struct device_growth *g, const struct device *d,
+	struct device **ret, struct error **err)
+{
+	if (require_as_listed(m, g->device, &d, err) < 0)
+		return -1;
+	*ret = device_dup(d);
+	return 0;
+}
+
 static bool has_room(const struct device_lvm *m, const struct device *d, uint64_t size_bytes)
 {
 	const struct device_pool *pool = device_list_pool(m->seen, d->pool);
@@ -127,12 +176,16 @@ static int check_grown(struct device_lvm *m, const struct device_growth *g, stru
 
 	if (device_lvm_refresh(m, err) < 0 || find_to_grow(m, g->device, &d, err) < 0)
 		return -1;
-	if (d->size_bytes >= g->size_bytes) {
-		*ret = device_dup(d);
-		return 0;
-	}
+	if (d->size_bytes >= g->size_bytes)
+		return finish_grown(m, g, d, ret, err);
+	/* also what has the old size may be suspended */
+	if (require_as_listed(m, g->device, &d, err) < 0)
+		return -1;
 	if (!*failure)
-		return err_set(err, ERR_INTERNAL, "it has still %ju bytes", (uintmax_t)d->size_bytes);
+		return err_set(err, ERR_INTERNAL,
+			"lvextend did not report a failure, but LVM lists the volume with %ju bytes instead of %ju: "
+			"see whether another program has reduced it; the growth can be tried again",
+			(uintmax_t)d->size_bytes, (uintmax_t)g->size_bytes);
 	if ((*failure)->code == ERR_INTERNAL && !has_room(m, d, g->size_bytes))
 		return refuse_full(m, d, g->size_bytes, err);
 	*err = TAKE_PTR(*failure);
@@ -169,10 +222,8 @@ static int extend_at_once(
 
 	if (find_to_grow(m, g->device, &d, err) < 0 || require_room(m, g->device, g->size_bytes, &d, err) < 0)
 		return -1;
-	if (d->size_bytes >= g->size_bytes) {
-		*ret = device_dup(d);
-		return 0;
-	}
+	if (d->size_bytes >= g->size_bytes)
+		return finish_grown(m, g, d, ret, err);
 	if (lvm_extend(m->lvm, group_of(m, d->pool), d->id, g->size_bytes, &failure) < 0)
 		return check_grown(m, g, ret, &failure, err);
 	return note_grown(m, g, ret, err);
@@ -207,6 +258,20 @@ static bool is_used(struct device_lvm *m, const char *spare)
 	return is;
 }
 
+/* The state of the group decides the code, not LVM's messages: another program may have taken the space. */
+static int explain_no_spare(struct device_lvm *m, const struct device_growth *g, struct error **err)
+{
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	const struct device *d = NULL;
+
+	if ((*err)->code != ERR_INTERNAL || device_lvm_refresh(m, &ignored) < 0 ||
+		find_to_grow(m, g->device, &d, &ignored) < 0 || d->size_bytes >= g->size_bytes ||
+		has_room(m, d, g->size_bytes))
+		return -1;
+	error_clear(err);
+	return refuse_full(m, d, g->size_bytes, err);
+}
+
 /* @ret: the device, if it is already that large; NULL: @spare was made */
 static int make_spare(struct device_lvm *m, const struct device_growth *g, struct lvm_spare *spare,
 	struct device **ret, struct error **err)
@@ -218,13 +283,11 @@ static int make_spare(struct device_lvm *m, const struct device_growth *g, struc
 		return -1;
 	if (find_to_grow(m, g->device, &d, err) < 0 || require_room(m, g->device, g->size_bytes, &d, err) < 0)
 		return -1;
-	if (d->size_bytes >= g->size_bytes) {
-		*ret = device_dup(d);
-		return 0;
-	}
+	if (d->size_bytes >= g->size_bytes)
+		return finish_grown(m, g, d, ret, err);
 	const struct lvm_vg *vg = group_of(m, d->pool);
 	if (lvm_spare_make(m->lvm, vg, d->id, g->size_bytes - d->size_bytes, spare, err) < 0)
-		return -1;
+		return explain_no_spare(m, g, err);
 	note_spare(m, spare->name);
 	/* the group has less space now, for all that is created meanwhile */
 	return device_lvm_refresh(m, err);

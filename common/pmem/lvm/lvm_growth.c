@@ -94,3 +94,11 @@ int lvm_extend_onto(struct lvm *l, const struct lvm_vg *vg, const char *name, co
 	memcpy(&argv[EXTEND_WORDS], spare->ranges, strv_len(spare->ranges) * sizeof(*argv));
 	return STEP("lvm-extend-onto", lvm_run(l, argv, NULL, err));
 }
+
+int lvm_refresh(struct lvm *l, const struct lvm_vg *vg, const char *name, struct error **err)
+{
+	CLEANUP(free_charp) char *lv = x_asprintf("%s/%s", vg->name, name);
+	const char *const argv[] = {"lvchange", "--refresh", lv, NULL};
+
+	return STEP("lvm-refresh", lvm_run(l, argv, NULL, err));
+}

@@ -47,6 +47,11 @@ int lvm_spare_remove(struct lvm *l, const struct lvm_vg *vg, const char *name, s
 int lvm_extend(struct lvm *l, const struct lvm_vg *vg, const char *name, uint64_t size_bytes,
 	struct error **err) MUST_CHECK;
 
+/** lvm_refresh() - let the active device of volume @name of @vg be as LVM describes the volume: as large, and
+ * not suspended. For what an lvextend has left that was ended in the middle. Idempotent. Return: 0, or -1 as
+ * lvm_run(). */
+int lvm_refresh(struct lvm *l, const struct lvm_vg *vg, const char *name, struct error **err) MUST_CHECK;
+
 /** lvm_extend_onto() - extend volume @name of @vg by the extents that @spare had, all of them and no others;
  * lvm_spare_remove() has freed them. Return: 0, or -1 as lvm_run(); among others, when one of them is in use
  * again. */

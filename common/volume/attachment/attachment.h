@@ -98,8 +98,8 @@ int volumes_prepare_fs(struct volumes *v, struct volume_record *r, const struct 
 	const char *fs_type, bool readonly, struct error **err) MUST_CHECK;
 
 /**
- * volumes_grow_fs() - make the mounted file system of @d as large as the device, if it is smaller, and log
- * that.
+ * volumes_grow_fs() - make the mounted file system of @d as large as the device, if it is smaller, but not
+ * larger than @d is listed, and log that.
  * @r: of @d
  * @e: a mount of it that is not read-only
  *

@@ -46,7 +46,9 @@ int volumes_grow_fs(struct volumes *v, const struct volume_record *r, const stru
 	volume_lock_set_step(v->locks, r->id, "growing its file system");
 	if (blockdev_stat(d->path, &info, err) < 0 || open_folder(e, &fd, err) < 0)
 		return -1;
-	if (fs_grow(e->fstype, d->path, fd, info.size_bytes, &growth, err) < 0)
+	/* neither beyond what the kernel has, nor beyond what belongs to the volume */
+	uint64_t bytes = info.size_bytes < d->size_bytes ? info.size_bytes : d->size_bytes;
+	if (fs_grow(e->fstype, d->path, fd, bytes, &growth, err) < 0)
 		return -1;
 	change.from_bytes = growth.from_bytes;
 	if (growth.to_bytes > growth.from_bytes)
