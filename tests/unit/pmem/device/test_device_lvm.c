@@ -338,6 +338,60 @@ START_TEST(only_of_incomplete_groups_nothing_is_waited_for)
 END_TEST
 
 /* Neither a listing nor what a creation looks at runs vgcfgbackup. */
+#define GROWING(free)                                                                                        \
+	"{" GROUP("a", free,                                                                                 \
+		"0") ",\"lv_name\":\"vol\",\"lv_uuid\":\"u-vol\",\"lv_path\":\"/dev/nowhere/vol\","          \
+		     "\"lv_tags\":\"" UUID_A "\",\"lv_size\":\"8388608\",\"lv_active\":\"\"}"
+#define SPARE "lvcreate -y -Zn -Wn --addtag pmem-csi-spare -n _spare-vol -L 8388608b a"
+
+static int never_zero(void *user, const char *path, uint64_t size_bytes, struct error **err)
+{
+	(void)user;
+	(void)size_bytes;
+	ck_abort_msg("%s was zeroed", path);
+	return err_set(err, ERR_INTERNAL, "not reached");
+}
+
+static int grow(struct device_manager *m, bool zero, struct error **err)
+{
+	const struct device d = {
+		.id = (char[]){"vol"}, .pool = (char[]){"uuid-a"}, .identity = (char[]){UUID_A}};
+	const struct device_growth growth = {
+		.device = &d, .size_bytes = MIB(16), .zero = zero ? never_zero : NULL};
+	CLEANUP(device_freep) struct device *grown = NULL;
+
+	return device_grow(m, &growth, &grown, err);
+}
+
+START_TEST(space_that_another_program_took_is_exhausted)
+{
+	/* listed, tried, explained, and cleared up */
+	OPEN(LIST(GROWING("20971520")), {SPARE, NULL, ERR_INTERNAL}, LIST(GROWING("0")), LIST(GROWING("0")));
+
+	ASSERT_FAILS(grow(m, /* zero= */ true, &err), ERR_EXHAUSTED,
+		"8388608 bytes more do not fit in volume group a");
+}
+END_TEST
+
+START_TEST(failure_that_is_no_lack_of_space_stays_what_it_is)
+{
+	OPEN(LIST(GROWING("20971520")), {SPARE, NULL, ERR_INTERNAL}, LIST(GROWING("20971520")),
+		LIST(GROWING("20971520")));
+
+	ck_assert_int_eq(grow(m, /* zero= */ true, &err), -1);
+	ck_assert_int_eq(err->code, ERR_INTERNAL);
+}
+END_TEST
+
+START_TEST(extension_without_effect_says_so)
+{
+	OPEN(LIST(GROWING("20971520")), {"lvextend -y -L 16777216b a/vol", NULL, 0}, LIST(GROWING("20971520")));
+
+	ASSERT_FAILS(grow(m, /* zero= */ false, &err), ERR_INTERNAL,
+		"lists the volume with 8388608 bytes instead of 16777216");
+}
+END_TEST
+
 START_TEST(nobody_waits_for_copies_of_metadata)
 {
 	char scratch[] = "/tmp/pmem-test-device-lvm-XXXXXX";
@@ -384,6 +438,9 @@ int main(void)
 	tcase_add_test(tcase, nothing_inactive_needs_no_command);
 	tcase_add_test(tcase, exported_group_takes_no_volume_and_is_named);
 	tcase_add_test(tcase, only_of_incomplete_groups_nothing_is_waited_for);
+	tcase_add_test(tcase, space_that_another_program_took_is_exhausted);
+	tcase_add_test(tcase, failure_that_is_no_lack_of_space_stays_what_it_is);
+	tcase_add_test(tcase, extension_without_effect_says_so);
 	tcase_add_test(tcase, nobody_waits_for_copies_of_metadata);
 	suite_add_tcase(suite, tcase);
 	return unit_runner_finish(srunner_create(suite));
