@@ -50,6 +50,10 @@ int csi_check_expand(const Csi__V1__ControllerExpandVolumeRequest *request, uint
 		return err_set(err, ERR_INVALID_ARGUMENT, "capacity_range is missing");
 	if (csi_read_range(request->capacity_range, ret_required, ret_limit, err) < 0)
 		return -1;
+	if (*ret_required == 0 && *ret_limit == 0)
+		return err_set(err, ERR_INVALID_ARGUMENT, "neither required_bytes nor limit_bytes is given");
+	if (*ret_limit > 0 && *ret_required > *ret_limit)
+		return err_set(err, ERR_INVALID_ARGUMENT, "required_bytes is larger than limit_bytes");
 	if (request->volume_capability && capability_read(request->volume_capability, &cap, err) < 0)
 		return -1;
 	*ret_is_block = cap.block;

@@ -531,6 +531,12 @@ START_TEST(requests_are_checked)
 	expand_range(1, -1);
 	DESK_FAILED(&a, ERR_INVALID_ARGUMENT, "limit_bytes is negative");
 	again();
+	expand_range(0, 0);
+	DESK_FAILED(&a, ERR_INVALID_ARGUMENT, "neither required_bytes nor limit_bytes is given");
+	again();
+	expand_range(3 * DESK_GIB, 2 * DESK_GIB);
+	DESK_FAILED(&a, ERR_INVALID_ARGUMENT, "required_bytes is larger than limit_bytes");
+	again();
 	a.expand.volume_capability = a.create.volume_capabilities[0];
 	a.expand.volume_capability->access_type_case = CSI__V1__VOLUME_CAPABILITY__ACCESS_TYPE__NOT_SET;
 	expand_range(1, 0);
