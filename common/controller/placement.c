@@ -20,8 +20,11 @@ uint64_t placement_max_volume_bytes(const struct node *node, bool sector)
 	uint64_t noted = 0;
 
 	for (size_t i = 0; i < node->n_notes; i++) {
-		if (!node->notes[i].deleted)
-			noted += node->notes[i].volume.size_bytes;
+		const struct node_note *note = &node->notes[i];
+
+		/* of a volume that has grown, the report shows a part */
+		if (!note->deleted && note->volume.size_bytes > note->reported_bytes)
+			noted += note->volume.size_bytes - note->reported_bytes;
 	}
 	return left > noted ? left - noted : 0;
 }

@@ -436,6 +436,13 @@ static const struct volume_report *reported(const struct node *node, const char 
 	return NULL;
 }
 
+static uint64_t reported_bytes(const struct node *node, const char *id)
+{
+	const struct volume_report *v = reported(node, id);
+
+	return v && v->phase != PHASE_CREATING ? v->size_bytes : 0;
+}
+
 /* A volume that is being erased was deleted as far as any caller is concerned. A smaller one than the reply
  * has shown is in a report that is older than the reply. */
 static bool agrees(const struct node *node, const struct node_note *note)
@@ -458,10 +465,12 @@ static bool node_notes_settle(struct node *node, uint64_t now_ns, bool has_repor
 		struct node_note *note = &node->notes[i];
 
 		if (now_ns >= note->until_ns ||
-			(has_report && node->report.has_inventory && agrees(node, note)))
+			(has_report && node->report.has_inventory && agrees(node, note))) {
 			note_done(note);
-		else
-			node->notes[kept++] = *note;
+			continue;
+		}
+		note->reported_bytes = reported_bytes(node, note->volume.id);
+		node->notes[kept++] = *note;
 	}
 	node->n_notes = kept;
 	if (kept == 0)
@@ -496,7 +505,8 @@ static void add_note(struct node_table *t, struct node_place *p, const struct no
 static void note_made(
 	struct node_table *t, struct node_place *p, const struct volume_report *v, uint64_t now_ns)
 {
-	struct node_note note = {.until_ns = now_ns + NODE_NOTE_NS};
+	struct node_note note = {
+		.reported_bytes = reported_bytes(&p->node, v->id), .until_ns = now_ns + NODE_NOTE_NS};
 
 	note.volume = *v;
 	note.volume.id = x_strdup(v->id);

@@ -64,6 +64,25 @@ START_TEST(what_was_made_since_the_report_is_not_room)
 }
 END_TEST
 
+START_TEST(only_the_growth_of_a_reported_volume_is_not_room)
+{
+	struct node_table *t = node_table_new();
+	struct node_report *r = report_new("n1");
+
+	report_add_volume(r, "v", "n")->size_bytes = 2 * GIB;
+	node_table_put(t, r, NS_PER_S);
+	const struct node *node = node_table_get(t, "n1");
+	node_table_note_grown(t, "n1", "v", 3 * GIB, NS_PER_S);
+	ck_assert_uint_eq(placement_max_volume_bytes(node, /* sector= */ false), 3 * GIB);
+	/* a report that shows a part of the growth */
+	r = report_new("n1");
+	report_add_volume(r, "v", "n")->size_bytes = 2 * GIB + GIB / 2;
+	node_table_put(t, r, 2 * NS_PER_S);
+	ck_assert_uint_eq(placement_max_volume_bytes(node, /* sector= */ false), 3 * GIB + GIB / 2);
+	node_table_free(t);
+}
+END_TEST
+
 START_TEST(volumes_spread_over_equal_nodes)
 {
 	struct node_table *t = node_table_new();
@@ -92,4 +111,5 @@ END_TEST
 
 UNIT_MAIN("controller/placement", what_a_node_has_or_may_have_counts_before_all_else,
 	the_emptiest_comes_first_and_equal_ones_take_turns, what_was_made_since_the_report_is_not_room,
+	only_the_growth_of_a_reported_volume_is_not_room,
 	volumes_spread_over_equal_nodes)
