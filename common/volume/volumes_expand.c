@@ -286,11 +286,37 @@ static int choose_size(struct expansion *x, struct error **err)
 	return require_fit(x, &p, err);
 }
 
+/* What the growth takes is taken from its pool now, for all that is created meanwhile. */
+static void list_new_space(const struct expansion *x)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	volume_lock_set_step(x->v->locks, x->r->id, "listing devices");
+	if (device_view_relist(x->v->device_view, &err) < 0)
+		log_debug("listing during a growth failed, ignoring", F_STR("volume", x->r->id), F_ERR(err));
+}
+
+/* Where the new space was zeroed, list_new_space() has taken it from the pool, and it is not to be subtracted
+ * again. */
+static void note_grown(const struct expansion *x, const struct device *grown)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	if (x->zeroing && device_view_relist(x->v->device_view, &err) == 0)
+		return;
+	if (err)
+		log_debug("listing after a growth failed, ignoring", F_STR("volume", x->r->id), F_ERR(err));
+	device_view_apply_growth(x->v->device_view, grown);
+}
+
 static int zero_new_space(void *user, const char *path, uint64_t size_bytes, struct error **err)
 {
-	const struct expansion *x = user;
+	struct expansion *x = user;
 	CLEANUP(fd_closep) int fd = -1;
 
+	/* zeroing has a limit of its own, and what follows takes a moment */
+	concurrency_limit_leave(TAKE_PTR(x->making));
+	list_new_space(x);
 	volume_lock_set_step(x->v->locks, x->r->id, "zeroing its new space");
 	if (blockdev_open_exclusive(path, &fd, err) < 0)
 		return -1;
@@ -323,7 +349,7 @@ static int grow_device(struct expansion *x, struct device **ret, struct error **
 	if (device_grow(x->v->devices, &growth, ret, err) < 0)
 		return -1;
 	STEP_POINT("grow-device-grown");
-	device_view_apply_growth(x->v->device_view, *ret);
+	note_grown(x, *ret);
 	return 0;
 }
 
