@@ -189,6 +189,39 @@ killed_fs() {
 	done
 }
 
+# cut_off old-size|suspended: LVM has died after its metadata had the new size, and before the mapped device had it.
+cut_off() {
+	local id device old new
+	driver_stop
+	driver_start_with PMEM_KILL_AT=lvm-extend.after
+	id=$(create "cut-off-$1" 16Mi ext4)
+	device=$(readlink -f "$(device_of "$id")")
+	old=$(dmsetup table "$device")
+	if csi -size 40Mi expand "$id"; then
+		echo 'the driver was not killed at lvm-extend.after'
+		return 1
+	fi
+	await 30 is_gone "$(driver_pid)"
+	new=$(dmsetup table "$device")
+	dmsetup suspend --nolockfs "$device"
+	dmsetup reload "$device" <<<"$old"
+	dmsetup resume "$device"
+	equal 'size before the start' "$(bytes_of "$device")" $((16 << 20))
+	if [ "$1" = suspended ]; then
+		dmsetup reload "$device" <<<"$new"
+		dmsetup suspend --nolockfs "$device"
+	fi
+	driver_start
+	await 60 is_settled "$id"
+	logged 'so it is refreshed'
+	equal 'size after the start' "$(bytes_of "$device")" $((40 << 20))
+	stage "$id"
+	dax-check -size 24Mi -seed 5 write "$(staging_of "$id")/large"
+	unstage "$id"
+	delete "$id"
+	nothing_leaked
+}
+
 # The pool's own limit, and what is said about it.
 full() {
 	local id
@@ -206,6 +239,8 @@ prove xfs-grows-when-staged offline xfs 320Mi 480Mi
 prove new-space-of-a-block-volume-is-zero block
 prove killed-while-a-block-volume-grows killed_block
 prove killed-while-a-file-system-grows killed_fs
+prove extension-that-was-cut-off-is-finished cut_off old-size
+prove suspended-device-of-an-extension-is-resumed cut_off suspended
 prove full-pool-says-what-fits full
 prove driver-stops driver_stop
 cat "$driver_log"
