@@ -223,9 +223,7 @@ static const char *why_unreachable(const struct expand *op, const char *node_id)
 }
 
 /* That a report shows no copy proves nothing: it may be older than the volume. Return: 0, and a target more
- * where
- * @node_id may have a copy; or -1 with ERR_UNAVAILABLE (that is not known
- * now), ERR_UNIMPLEMENTED. */
+ * where @node_id may have a copy; or -1 with ERR_UNAVAILABLE (that is not known now), ERR_UNIMPLEMENTED. */
 static int add_node(struct expand *op, const struct copies *copies, const char *node_id, struct error **err)
 {
 	const struct node *node = controller_live_node(op->controller, node_id);

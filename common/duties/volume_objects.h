@@ -27,7 +27,9 @@
 #include "duties/volume_events.h"
 #include "kube/client.h"
 
-/* No call to a node lasts so long (controller.c): what it may have begun is in its report by then. */
+/* What a call to a node may have begun is in its report by then, as controllers wait no longer for an answer
+ * (controller.c). Only the zeroing of a very large growth goes on for longer: then the recorded size is that
+ * before the growth until the next call or report. */
 #define VOLUME_OBJECTS_SETTLED_NS 600000000000ULL
 
 struct volume_objects;

@@ -150,8 +150,7 @@ int lvm_list(struct lvm *l, struct lvm_report **ret, struct error **err) MUST_CH
 int lvm_report_parse(struct span json, struct lvm_report *r, struct error **err) MUST_CHECK;
 
 /** lvm_ranges_parse() - read from the JSON text of one report on which extents of which devices volumes lie,
- * as
- * "/dev/pmem0:100-199". @ret: strv_free(). Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
+ * as "/dev/pmem0:100-199". @ret: strv_free(). Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
 int lvm_ranges_parse(struct span json, char ***ret, struct error **err) MUST_CHECK;
 
 /** lvm_answer_check() - check the result of a command in the log of a shell's answer. Return: 0 for success,

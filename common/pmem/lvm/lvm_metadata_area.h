@@ -5,7 +5,7 @@
  *
  * A metadata area begins with a header that points at the current text; LVM removes the pointer when the
  * device leaves its group (vgremove, vgreduce, pvcreate). The first area is at 4096, a second one near the
- * end. Source: struct mda_header and struct raw_locn in LVM's lib/format_text/namespace_layout.h. Threads:
+ * end. Source: struct mda_header and struct raw_locn in LVM's lib/format_text/layout.h. Threads:
  * safe. Blocks on the device.
  */
 #pragma once

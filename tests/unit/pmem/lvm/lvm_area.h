@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lvm_area.h - headers of LVM's metadata areas, as in its lib/format_text/namespace_layout.h, without their
+ * lvm_area.h - headers of LVM's metadata areas, as in its lib/format_text/layout.h, without their
  * checksums.
  */
 #pragma once
