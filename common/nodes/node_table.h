@@ -45,7 +45,7 @@ struct node_report {
 struct node_note {
 	struct volume_report volume;
 	uint64_t reported_bytes; /* size of the volume in the report; 0: it is not there, or not made */
-	bool deleted; /* only volume.id is set then */
+	bool deleted;            /* only volume.id is set then */
 	uint64_t until_ns;
 };
 

@@ -25,11 +25,12 @@ struct fs_growth {
  * @ret:          filled on success
  *
  * A rest at the end of the device that is too small for the file system's next group is left unused. The
- * kernel makes the change in its journal, so that a crash leaves a consistent file system: an xfs of the old or
- * the new size, and an ext4, which grows by one set of block groups after the other, of any size in between.
- * To repeat the call finishes it. Source: fs/ext4/resize.c, ext4_resize_fs(); fs/xfs/xfs_fsops.c, xfs_growfs_data_private(). Return: 0, or -1
- * with ERR_PRECONDITION (mounted read-only; it has errors; no CAP_SYS_RESOURCE, which ext4 demands),
- * ERR_UNAVAILABLE (another program is growing it), ERR_INVALID_ARGUMENT (neither ext4 nor xfs), ERR_INTERNAL.
+ * kernel makes the change in its journal, so that a crash leaves a consistent file system: an xfs of the old
+ * or the new size, and an ext4, which grows by one set of block groups after the other, of any size in
+ * between. Idempotent: repeating it finishes the growth. Source: fs/ext4/resize.c, ext4_resize_fs();
+ * fs/xfs/xfs_fsops.c, xfs_growfs_data_private(). Return: 0, or -1 with ERR_PRECONDITION (mounted read-only;
+ * it has errors; no CAP_SYS_RESOURCE, which ext4 demands), ERR_UNAVAILABLE (another program is growing it),
+ * ERR_INVALID_ARGUMENT (neither ext4 nor xfs), ERR_INTERNAL.
  */
 int fs_grow(const char *fstype, const char *device, int dir_fd, uint64_t device_bytes, struct fs_growth *ret,
 	struct error **err) MUST_CHECK;

@@ -210,10 +210,10 @@ int device_create(struct device_manager *m, const struct device_spec *spec, stru
  * @ret: the device as it is now; device_free()
  *
  * A crash leaves it with the old or the new size. With growth->zero, the new bytes are zeroed before the
- * device has them. Idempotent: a device that is already that large is success, once what is left of an earlier
- * growth that was cut off is done. Return: 0, or -1 with ERR_INVALID_ARGUMENT (devices of that pool have a
- * fixed size), ERR_PRECONDITION (another identity), ERR_EXHAUSTED (does not fit), ERR_UNAVAILABLE (the device
- * is not seen, is not as it is listed, or lies on other memory, or its pool is incomplete; it may have
+ * device has them. Idempotent: a device that is already that large is success, once what is left of an
+ * earlier growth that was cut off is done. Return: 0, or -1 with ERR_INVALID_ARGUMENT (devices of that pool
+ * have a fixed size), ERR_PRECONDITION (another identity), ERR_EXHAUSTED (does not fit), ERR_UNAVAILABLE (the
+ * device is not seen, is not as it is listed, or lies on other memory, or its pool is incomplete; it may have
  * grown), ERR_DEADLINE, ERR_INTERNAL, or as growth->zero().
  */
 int device_grow(struct device_manager *m, const struct device_growth *growth, struct device **ret,

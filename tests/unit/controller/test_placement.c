@@ -111,5 +111,4 @@ END_TEST
 
 UNIT_MAIN("controller/placement", what_a_node_has_or_may_have_counts_before_all_else,
 	the_emptiest_comes_first_and_equal_ones_take_turns, what_was_made_since_the_report_is_not_room,
-	only_the_growth_of_a_reported_volume_is_not_room,
-	volumes_spread_over_equal_nodes)
+	only_the_growth_of_a_reported_volume_is_not_room, volumes_spread_over_equal_nodes)

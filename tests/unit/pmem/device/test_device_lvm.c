@@ -385,7 +385,8 @@ END_TEST
 
 START_TEST(extension_without_effect_says_so)
 {
-	OPEN(LIST(GROWING("20971520")), {"lvextend -y -L 16777216b a/vol", NULL, 0}, LIST(GROWING("20971520")));
+	OPEN(LIST(GROWING("20971520")), {"lvextend -y -L 16777216b a/vol", NULL, 0},
+		LIST(GROWING("20971520")));
 
 	ASSERT_FAILS(grow(m, /* zero= */ false, &err), ERR_INTERNAL,
 		"lists the volume with 8388608 bytes instead of 16777216");
