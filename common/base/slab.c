@@ -81,6 +81,7 @@ void *slabs_alloc(struct slabs *s, size_t n)
 	if (!slab)
 		slab = slab_new(s, step);
 	b = slab->free;
+	assert(b);
 	slab->free = b->next;
 	slab->n_used++;
 	if (!slab->free)

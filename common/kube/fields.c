@@ -282,8 +282,11 @@ static void *pack_text(struct packing *p, const char *text)
 static void *pack_texts(struct packing *p, char *const *texts)
 {
 	size_t n = strv_len(texts);
-	char **to = texts ? pack_bytes(p, texts, (n + 1) * sizeof(*texts), alignof(char *)) : NULL;
+	char **to;
 
+	if (!texts)
+		return NULL;
+	to = pack_bytes(p, texts, (n + 1) * sizeof(*texts), alignof(char *));
 	for (size_t i = 0; i < n; i++) {
 		char *text = pack_text(p, texts[i]);
 

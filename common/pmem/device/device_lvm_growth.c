@@ -78,8 +78,10 @@ static int find_to_grow(
 	}
 	if (!d)
 		return err_set(err, ERR_UNAVAILABLE, "it is not in its volume group");
-	if (!str_eq(d->identity, wanted->identity))
-		return device_lvm_refuse_other(wanted, err);
+	if (!str_eq(d->identity, wanted->identity)) {
+		(void)device_lvm_refuse_other(wanted, err);
+		return -1;
+	}
 	const struct device_pool *pool = device_list_pool(m->seen, d->pool);
 	if (!pool->complete)
 		return err_set(err, ERR_UNAVAILABLE, "volume group %s %s", pool->name, pool->obstacle);
