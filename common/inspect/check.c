@@ -30,7 +30,7 @@ static int read_state(const char *path, struct check_view *v, struct error **err
 	return state_load(store, &v->state, err);
 }
 
-/* A device without a node, or whose node is none, has no number. */
+/* A device without a node, or with a node that is no block device, has no number. */
 static void read_node(struct check_view *v, size_t at)
 {
 	CLEANUP(error_freep) struct error *ignored = NULL;
