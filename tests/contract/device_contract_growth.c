@@ -274,7 +274,7 @@ START_TEST(free_space_in_pieces_is_used_and_zeroed)
 		parts[i] = create(id, pools[0].uuid, unit());
 	d = create("one", pools[0].uuid, unit());
 	uint64_t rest = pool_now(d->pool).capacity.max_volume_bytes;
-	CLEANUP(device_freep) struct device *filler = create("filler", d->pool, rest);
+	device_free(create("filler", d->pool, rest));
 	for (size_t i = 0; i < 8; i += 2)
 		destroy(parts[i]);
 	struct zeroing z = {.grown = d->path};
