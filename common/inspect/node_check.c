@@ -18,7 +18,7 @@
 #include "inspect/propagation_check.h"
 #include "os/file.h"
 #include "pmem/pool/pool_backup.h"
-#include "pmem/pool/pool_lost_labels.h"
+#include "pmem/pool/pool_lost_pvs.h"
 
 #define STATE_MIN_BYTES (16ULL << 20) /* some thousand state files with their temporaries */
 #define SMALL_FILE_MAX  4096
@@ -248,15 +248,15 @@ static void check_groups(struct look *l)
 {
 	CLEANUP(free_charp) char *state_path = x_asprintf("%s%s", l->config->root, l->config->state_path);
 	CLEANUP(free_charp) char *folder = pool_backup_folder(state_path);
-	CLEANUP(pool_lost_labels_done) struct pool_lost_labels lost = {0};
+	CLEANUP(pool_lost_pvs_done) struct pool_lost_pvs lost = {0};
 	CLEANUP(strv_freep) char **stale = NULL;
 	size_t n_obstacles = 0;
 
 	if (!l->config->regions || !l->config->groups)
 		return;
-	pool_lost_labels_find(folder, l->config->regions, l->config->groups, &lost);
+	pool_lost_pvs_find(folder, l->config->regions, l->config->groups, &lost);
 	for (size_t i = 0; i < lost.n; i++) {
-		CLEANUP(free_charp) char *text = pool_lost_label_text(&lost.list[i]);
+		CLEANUP(free_charp) char *text = pool_lost_pv_text(&lost.list[i]);
 		node_findings_add(l->f, "volume-group", NODE_PROBLEM, "%s", text);
 	}
 	for (size_t i = 0; i < l->config->groups->n_vgs; i++) {

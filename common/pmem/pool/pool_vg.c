@@ -9,7 +9,7 @@
 #include "os/fs.h"
 #include "pmem/lvm/lvm_metadata_area.h"
 #include "pmem/pool/pool_backup.h"
-#include "pmem/pool/pool_lost_labels.h"
+#include "pmem/pool/pool_lost_pvs.h"
 
 /*
  * Extents begin at a multiple of the huge page: with LVM's default of 1 MiB no volume could be mapped with
@@ -195,7 +195,7 @@ char *pool_vg_refusal(const char *folder, const struct nd_region *region, const 
 						       .n_namespaces = 1},
 		1};
 	const struct lvm_report in_no_group = {0};
-	CLEANUP(pool_lost_labels_done) struct pool_lost_labels lost = {0};
+	CLEANUP(pool_lost_pvs_done) struct pool_lost_pvs lost = {0};
 	CLEANUP(pool_record_done) struct pool_record record = {0};
 	CLEANUP(error_freep) struct error *err = NULL;
 
@@ -204,8 +204,8 @@ char *pool_vg_refusal(const char *folder, const struct nd_region *region, const 
 	if (pool_backup_find(folder, region, ns, &record, &err) < 0)
 		return x_asprintf(
 			"%s; until that can be read, nothing new is created on %s", err->msg, ns->block_path);
-	pool_lost_labels_find(folder, &just_this, &in_no_group, &lost);
-	return lost.n > 0 ? pool_lost_label_text(&lost.list[0]) : NULL;
+	pool_lost_pvs_find(folder, &just_this, &in_no_group, &lost);
+	return lost.n > 0 ? pool_lost_pv_text(&lost.list[0]) : NULL;
 }
 
 void pool_vg_examine(const char *folder, char *const *but, struct pool_vg_plan *plan)

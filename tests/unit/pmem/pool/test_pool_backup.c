@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies of the metadata of volume groups in the state folder, and the error when a label is lost. */
 #include "pmem/pool/pool_backup.h"
-#include "pmem/pool/pool_lost_labels.h"
+#include "pmem/pool/pool_lost_pvs.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -149,11 +149,11 @@ static void note_grouped(void)
 	ASSERT_OK(pool_backup_note(folder, &inv, r, &err));
 }
 
-static void find_lost(struct pool_lost_labels *ret)
+static void find_lost(struct pool_lost_pvs *ret)
 {
 	CLEANUP(lvm_report_freep) struct lvm_report *r = report(0);
 
-	pool_lost_labels_find(folder, &inv, r, ret);
+	pool_lost_pvs_find(folder, &inv, r, ret);
 }
 
 START_TEST(namespace_in_a_group_is_recorded_by_its_uuid)
@@ -184,7 +184,7 @@ START_TEST(namespace_without_a_label_is_recorded_by_its_region)
 	ck_assert(exists("namespaces/ACPI.NFIT_region0.json"));
 	/* its group no longer shows that it is ours */
 	ns.grouped = false;
-	CLEANUP(pool_lost_labels_done) struct pool_lost_labels lost = {0};
+	CLEANUP(pool_lost_pvs_done) struct pool_lost_pvs lost = {0};
 	find_lost(&lost);
 	ck_assert_uint_eq(lost.n, 1);
 	(void)err;
@@ -255,9 +255,9 @@ START_TEST(what_others_have_changed_does_not_replace_the_copy_from_before)
 }
 END_TEST
 
-START_TEST(lost_label_is_reported_with_the_newest_copy_and_the_command)
+START_TEST(lost_pv_is_reported_with_the_newest_copy_and_the_command)
 {
-	CLEANUP(pool_lost_labels_done) struct pool_lost_labels lost = {0};
+	CLEANUP(pool_lost_pvs_done) struct pool_lost_pvs lost = {0};
 	OPEN();
 
 	note_grouped();
@@ -275,7 +275,7 @@ START_TEST(lost_label_is_reported_with_the_newest_copy_and_the_command)
 				   "lvm vgchange " SEES_ALL " -ay group",
 		copy, (uintmax_t)(IMAGE_BYTES - MIB(2)), (uintmax_t)MIB(2), image);
 	ck_assert_str_eq(lost.list[0].command, command);
-	CLEANUP(free_charp) char *text = pool_lost_label_text(&lost.list[0]);
+	CLEANUP(free_charp) char *text = pool_lost_pv_text(&lost.list[0]);
 	ck_assert_ptr_nonnull(strstr(text, command));
 	ck_assert_ptr_nonnull(strstr(text, "namespace0.0"));
 	(void)err;
@@ -284,14 +284,14 @@ END_TEST
 
 START_TEST(without_a_copy_and_without_any_metadata_a_recorded_namespace_is_lost_all_the_same)
 {
-	CLEANUP(pool_lost_labels_done) struct pool_lost_labels lost = {0};
+	CLEANUP(pool_lost_pvs_done) struct pool_lost_pvs lost = {0};
 	OPEN();
 
 	note_grouped();
 	find_lost(&lost);
 	ck_assert_uint_eq(lost.n, 1);
 	ck_assert_ptr_null(lost.list[0].command);
-	CLEANUP(free_charp) char *text = pool_lost_label_text(&lost.list[0]);
+	CLEANUP(free_charp) char *text = pool_lost_pv_text(&lost.list[0]);
 	ck_assert_ptr_nonnull(strstr(text, "no saved copy"));
 	(void)err;
 }
@@ -299,13 +299,13 @@ END_TEST
 
 START_TEST(namespace_that_lvm_took_out_of_its_group_is_not_lost)
 {
-	CLEANUP(pool_lost_labels_done) struct pool_lost_labels lost = {0};
-	CLEANUP(pool_lost_labels_done) struct pool_lost_labels grouped = {0};
+	CLEANUP(pool_lost_pvs_done) struct pool_lost_pvs lost = {0};
+	CLEANUP(pool_lost_pvs_done) struct pool_lost_pvs grouped = {0};
 	CLEANUP(lvm_report_freep) struct lvm_report *r = report(7);
 	OPEN();
 
 	note_grouped();
-	pool_lost_labels_find(folder, &inv, r, &grouped);
+	pool_lost_pvs_find(folder, &inv, r, &grouped);
 	ck_assert_uint_eq(grouped.n, 0);
 	lvm_area_put(image, LVM_AREA_FIRST, MIB(2) - LVM_AREA_FIRST, /* used= */ false);
 	find_lost(&lost);
@@ -342,7 +342,7 @@ int main(void)
 	tcase_add_test(tcase, record_that_cannot_be_read_is_an_error_and_replaced_by_the_truth);
 	tcase_add_test(tcase, copies_are_written_only_where_they_are_not_current);
 	tcase_add_test(tcase, what_others_have_changed_does_not_replace_the_copy_from_before);
-	tcase_add_test(tcase, lost_label_is_reported_with_the_newest_copy_and_the_command);
+	tcase_add_test(tcase, lost_pv_is_reported_with_the_newest_copy_and_the_command);
 	tcase_add_test(
 		tcase, without_a_copy_and_without_any_metadata_a_recorded_namespace_is_lost_all_the_same);
 	tcase_add_test(tcase, namespace_that_lvm_took_out_of_its_group_is_not_lost);

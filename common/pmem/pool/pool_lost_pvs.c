@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "pmem/pool/pool_lost_labels.h"
+#include "pmem/pool/pool_lost_pvs.h"
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -9,7 +9,7 @@
 /* Whatever filters and devices file of the host say. */
 #define SEES_ALL "--config 'devices { use_devicesfile=0 filter=[\"a|.*|\"] global_filter=[\"a|.*|\"] }'"
 
-void pool_lost_labels_done(struct pool_lost_labels *l)
+void pool_lost_pvs_done(struct pool_lost_pvs *l)
 {
 	for (size_t i = 0; i < l->n; i++) {
 		free(l->list[i].dev);
@@ -19,7 +19,7 @@ void pool_lost_labels_done(struct pool_lost_labels *l)
 		free(l->list[i].command);
 	}
 	free(l->list);
-	*l = (struct pool_lost_labels){0};
+	*l = (struct pool_lost_pvs){0};
 }
 
 /*
@@ -44,13 +44,13 @@ static char *make_command(const struct pool_record *r, const char *device,
 }
 
 static void add_lost(const char *folder, const struct nd_namespace *ns, const struct pool_record *r,
-	const struct lvm_metadata_areas *area, struct pool_lost_labels *l)
+	const struct lvm_metadata_areas *area, struct pool_lost_pvs *l)
 {
 	CLEANUP(free_charp) char *copy = pool_backup_newest(folder, r->group_uuid);
 	CLEANUP(free_charp) char *command = copy ? make_command(r, ns->block_path, area, copy) : NULL;
 
 	l->list = x_realloc(l->list, l->n + 1, sizeof(*l->list));
-	l->list[l->n++] = (struct pool_lost_label){
+	l->list[l->n++] = (struct pool_lost_pv){
 		.dev = x_strdup(ns->dev),
 		.device = x_strdup(ns->block_path),
 		.group = x_strdup(r->group),
@@ -60,7 +60,7 @@ static void add_lost(const char *folder, const struct nd_namespace *ns, const st
 }
 
 static void look_for_lost(const char *folder, const struct nd_region *region, const struct nd_namespace *ns,
-	const struct lvm_report *report, struct pool_lost_labels *l)
+	const struct lvm_report *report, struct pool_lost_pvs *l)
 {
 	const struct lvm_pv *pv = ns->block_path ? lvm_report_pv(report, ns->block_path) : NULL;
 	CLEANUP(pool_record_done) struct pool_record r = {0};
@@ -77,10 +77,10 @@ static void look_for_lost(const char *folder, const struct nd_region *region, co
 	add_lost(folder, ns, &r, &area, l);
 }
 
-void pool_lost_labels_find(const char *folder, const struct nd_inventory *inv,
-	const struct lvm_report *report, struct pool_lost_labels *ret)
+void pool_lost_pvs_find(const char *folder, const struct nd_inventory *inv, const struct lvm_report *report,
+	struct pool_lost_pvs *ret)
 {
-	struct pool_lost_labels l = {0};
+	struct pool_lost_pvs l = {0};
 
 	for (size_t i = 0; i < inv->n_regions; i++)
 		for (size_t k = 0; k < inv->regions[i].n_namespaces; k++)
@@ -88,7 +88,7 @@ void pool_lost_labels_find(const char *folder, const struct nd_inventory *inv,
 	*ret = l;
 }
 
-char *pool_lost_label_text(const struct pool_lost_label *lost)
+char *pool_lost_pv_text(const struct pool_lost_pv *lost)
 {
 	CLEANUP(free_charp)
 	char *how = lost->command
