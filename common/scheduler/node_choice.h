@@ -4,7 +4,7 @@
  * (reservations.h), and which of these nodes are best.
  *
  * The volumes of a pod and those on their way must find a place in whatever order they are made
- * (any_order.h). Threads: one owner. Nothing blocks.
+ * (order_independent_fit.h). Threads: one owner. Nothing blocks.
  */
 #pragma once
 

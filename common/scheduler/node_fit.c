@@ -118,7 +118,7 @@ static size_t leave_out(struct sched_item *items, size_t n, const struct sched_i
 }
 
 /* The first @n items of @f, and what is free on @node. */
-static struct any_order set_out(struct node_fit *f, const struct sched_node *node, size_t n)
+static struct order_independent_fit set_out(struct node_fit *f, const struct sched_node *node, size_t n)
 {
 	size_t n_pools = node->n_pools;
 
@@ -131,7 +131,7 @@ static struct any_order set_out(struct node_fit *f, const struct sched_node *nod
 			f->takes[i * n_pools + k] =
 				sched_node_raw_bytes(node, k, item->size_bytes, item->sector);
 	}
-	return (struct any_order){node->extents, node->n_extents, f->takes, n_pools, n};
+	return (struct order_independent_fit){node->extents, node->n_extents, f->takes, n_pools, n};
 }
 
 /* The reservations, without those of the pod itself. Return: how many. */
@@ -164,14 +164,14 @@ static enum node_fit_answer by_search(
 		if (node_fit_is_needed(f, node, i))
 			f->items[n++] = f->needs[i].item;
 	}
-	steps = any_order_steps(n, node->n_extents, node->n_pools);
+	steps = order_independent_fit_steps(n, node->n_extents, node->n_pools);
 	if (n > ITEMS_MAX || steps > SEARCH_BUDGET || steps > f->budget)
 		return NODE_FIT_MAYBE;
 	f->budget -= steps;
 	qsort(f->items, n, sizeof(*f->items), compare_items);
 
-	const struct any_order o = set_out(f, node, n);
-	return any_order_fits(&o, f->work) ? NODE_FIT_YES : NODE_FIT_NO;
+	const struct order_independent_fit fit = set_out(f, node, n);
+	return order_independent_fit_is_possible(&fit, f->work) ? NODE_FIT_YES : NODE_FIT_NO;
 }
 
 /* Return: how many volumes of the pod are to be made there; they are added to @load, @copies times. */

@@ -4,8 +4,8 @@
  */
 #pragma once
 
-#include "scheduler/any_order.h"
 #include "scheduler/node_choice.h"
+#include "scheduler/order_independent_fit.h"
 
 /* Which reservations are counted in addition to the pod itself. */
 enum node_fit_level {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
-#include "scheduler/any_order.h"
+#include "scheduler/order_independent_fit.h"
 #include "unit/unit.h"
 
 #define MAX_BINS  4
-#define MAX_ITEMS ANY_ORDER_ALL_MAX
+#define MAX_ITEMS ORDER_INDEPENDENT_FIT_ALL_MAX
 #define N_POOLS   2
 #define N_CASES   20000
 #define SEED      20251
@@ -111,10 +111,10 @@ static void make(struct problem *q, unsigned *seed)
 
 static bool solve(const struct problem *q)
 {
-	const struct any_order o = {q->bins, q->n_bins, q->takes, N_POOLS, q->n_items};
+	const struct order_independent_fit fit = {q->bins, q->n_bins, q->takes, N_POOLS, q->n_items};
 	struct best_fit_extent work[MAX_BINS];
 
-	return any_order_fits(&o, work);
+	return order_independent_fit_is_possible(&fit, work);
 }
 
 START_TEST(few_items_fit_when_they_do_in_each_order)
@@ -143,16 +143,16 @@ START_TEST(more_items_are_tried_the_smallest_first_too)
 	const struct best_fit_extent bins[] = {{5, 0}, {7, 1}};
 	uint64_t both[2 * ARRAY_SIZE(takes)];
 	struct best_fit_extent work[2];
-	struct any_order o = {bins, 2, both, N_POOLS, ARRAY_SIZE(takes)};
+	struct order_independent_fit fit = {bins, 2, both, N_POOLS, ARRAY_SIZE(takes)};
 
 	for (size_t i = 0; i < ARRAY_SIZE(both); i++)
 		both[i] = takes[i / 2];
-	ck_assert(!any_order_fits(&o, work));
+	ck_assert(!order_independent_fit_is_possible(&fit, work));
 	for (size_t i = 0; i < 4; i++)
 		both[i] = 3;
-	ck_assert(any_order_fits(&o, work));
+	ck_assert(order_independent_fit_is_possible(&fit, work));
 }
 END_TEST
 
-UNIT_MAIN(
-	"sched_order", few_items_fit_when_they_do_in_each_order, more_items_are_tried_the_smallest_first_too)
+UNIT_MAIN("order_independent_fit", few_items_fit_when_they_do_in_each_order,
+	more_items_are_tried_the_smallest_first_too)
