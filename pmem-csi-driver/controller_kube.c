@@ -14,8 +14,8 @@
 #include "duties/claim_events.h"
 #include "duties/claim_lookup.h"
 #include "duties/claim_release.h"
+#include "duties/create_gate.h"
 #include "duties/driverless_claims.h"
-#include "duties/first_records.h"
 #include "duties/lost_nodes.h"
 #include "duties/node_objects.h"
 #include "duties/orphans.h"
@@ -49,7 +49,7 @@ struct controller_kube {
 	struct kube_events *events;
 	struct claim_reader *reader;
 	struct controller *controller;
-	struct first_records *first_records;
+	struct create_gate *create_gate;
 	/* what only the leader has */
 	struct driverless_claims *driverless_claims;
 	struct claim_events *claim_events;
@@ -367,7 +367,7 @@ void controller_kube_free(struct controller_kube *k)
 		return;
 	lease_free(k->lease);
 	end_duties(k);
-	first_records_free(k->first_records);
+	create_gate_free(k->create_gate);
 	claim_reader_free(k->reader);
 	kube_events_free(k->events);
 	informer_free(k->classes);
@@ -409,11 +409,11 @@ void controller_kube_start(struct controller_kube *k, struct controller *control
 		.changed = lease_changed,
 		.user = k};
 
-	const struct first_records_config records = {
+	const struct create_gate_config gate = {
 		.client = k->client, .driver_name = k->config.options->driver_name, .controller = controller};
 
 	k->controller = controller;
-	k->first_records = first_records_new(&records);
+	k->create_gate = create_gate_new(&gate);
 	k->lease = lease_new(&config);
 }
 
@@ -422,7 +422,7 @@ void controller_kube_tick(struct controller_kube *k, uint64_t now_ns)
 	if (k->tokens)
 		node_tokens_tick(k->tokens);
 	api_check_tick(k->api_check, now_ns);
-	first_records_tick(k->first_records);
+	create_gate_tick(k->create_gate);
 	if (k->capacity)
 		capacity_objects_tick(k->capacity);
 	if (k->node_objects)
@@ -476,5 +476,5 @@ int controller_kube_require_served(const struct controller_kube *k, struct error
 
 int controller_kube_require_records(const struct controller_kube *k, struct error **err)
 {
-	return first_records_require(k->first_records, err);
+	return create_gate_require(k->create_gate, err);
 }

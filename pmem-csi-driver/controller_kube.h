@@ -72,5 +72,5 @@ size_t controller_kube_volumes_pending(const struct controller_kube *k);
 int controller_kube_require_served(const struct controller_kube *k, struct error **err) MUST_CHECK;
 
 /** controller_kube_require_records() - whether the volumes that nodes have are recorded, as
- * first_records_require(). After controller_kube_start(). */
+ * create_gate_require(). After controller_kube_start(). */
 int controller_kube_require_records(const struct controller_kube *k, struct error **err) MUST_CHECK;

@@ -29,7 +29,7 @@ struct registry {
 /** registry_now() - of the table's clock. */
 uint64_t registry_now(const struct registry *r);
 
-/* registry_peer.c */
+/* registry_authorize.c */
 
 enum registry_standing {
 	REGISTRY_IS_NODE,     /* its certificate says that it is that node */

@@ -3,38 +3,38 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "duties/first_records.h"
+#include "duties/create_gate.h"
 #include "resources/pmem_volume.h"
 #include "unit/controller/desk.h"
 #include "unit/kube/fake_kube.h"
 #include "volume/id.h"
 
 #define LEASE_S ((unsigned)(DESK_LEASE_NS / NS_PER_S))
-#define STALL_S ((unsigned)(FIRST_RECORDS_STALL_NS / NS_PER_S))
-#define MAX_S   ((unsigned)(FIRST_RECORDS_MAX_NS / NS_PER_S))
+#define STALL_S ((unsigned)(CREATE_GATE_STALL_NS / NS_PER_S))
+#define MAX_S   ((unsigned)(CREATE_GATE_MAX_NS / NS_PER_S))
 #define LOOK_S  5
 #define WAITS   "have no PmemVolume yet"
 
 static struct desk d;
 static struct kube_client *client;
 static struct informer *records;
-static struct first_records *first;
+static struct create_gate *gate;
 
 /* The controller has just started. */
 static void set_up(void)
 {
 	desk_open(&d, /* early= */ true, /* forget_gone= */ false);
 	client = fake_kube_new(/* loop= */ NULL);
-	const struct first_records_config config = {
+	const struct create_gate_config config = {
 		.client = client, .driver_name = DESK_DRIVER, .controller = d.controller};
-	first = first_records_new(&config);
+	gate = create_gate_new(&config);
 	records = fake_kube_informer(client, "pmemvolumes");
 	ck_assert_ptr_nonnull(records);
 }
 
 static void tear_down(void)
 {
-	first_records_free(first);
+	create_gate_free(gate);
 	kube_client_free(client);
 	desk_close(&d);
 }
@@ -86,7 +86,7 @@ static void pass_s(unsigned seconds)
 {
 	for (unsigned i = 0; i < seconds; i++) {
 		d.now_ns += NS_PER_S;
-		first_records_tick(first);
+		create_gate_tick(gate);
 	}
 }
 
@@ -94,14 +94,14 @@ static void check_waits(const char *text)
 {
 	struct error *err = NULL;
 
-	ASSERT_FAILS(first_records_require(first, &err), ERR_UNAVAILABLE, text);
+	ASSERT_FAILS(create_gate_require(gate, &err), ERR_UNAVAILABLE, text);
 }
 
 static void check_goes_on(void)
 {
 	struct error *err = NULL;
 
-	ASSERT_OK(first_records_require(first, &err));
+	ASSERT_OK(create_gate_require(gate, &err));
 }
 
 START_TEST(nothing_is_made_before_the_records_are_known)
@@ -264,8 +264,8 @@ int main(void)
 		what_is_deleted_meanwhile_or_on_a_node_that_is_gone_is_not_waited_for,
 		a_record_that_cannot_be_made_does_not_block_for_ever, very_many_volumes_do_not_block_for_ever,
 		nothing_is_watched_any_more_when_all_have_records};
-	Suite *suite = suite_create("duties/first_records");
-	TCase *tcase = tcase_create("first_records");
+	Suite *suite = suite_create("duties/create_gate");
+	TCase *tcase = tcase_create("create_gate");
 
 	suite_add_tcase(suite, tcase);
 	tcase_add_checked_fixture(tcase, set_up, tear_down);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "duties/first_records.h"
+#include "duties/create_gate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -34,12 +34,12 @@ struct digests {
 	size_t n;
 };
 
-struct first_records {
-	struct first_records_config config;
+struct create_gate {
+	struct create_gate_config config;
 	struct kube_kind kind;
 	char *selector;
 	struct informer *records; /* which keeps none of them; NULL: nothing is looked for any more */
-	struct first_records *self;
+	struct create_gate *self;
 	struct digests known;
 	struct digests missing; /* of what nodes report; some are known meanwhile */
 	size_t n_missing;       /* of them are not known */
@@ -51,32 +51,32 @@ struct first_records {
 	uint64_t progress_ns; /* when the missing ones became more or fewer */
 };
 
-static uint64_t now_ns(const struct first_records *f)
+static uint64_t now_ns(const struct create_gate *g)
 {
-	return controller_now_ns(f->config.controller);
+	return controller_now_ns(g->config.controller);
 }
 
-static struct node_table *nodes_of(const struct first_records *f)
+static struct node_table *nodes_of(const struct create_gate *g)
 {
-	return f->config.controller->config.nodes;
+	return g->config.controller->config.nodes;
 }
 
-static void add_node(struct first_records *f, const char *node_id)
+static void add_node(struct create_gate *g, const char *node_id)
 {
 	size_t n = strlen(node_id) + 1;
 	struct seen_node *new = x_calloc(1, sizeof(*new) + n);
 
 	memcpy(new->node_id, node_id, n);
-	name_index_add(&f->index, &new->link, new->node_id);
-	LIST_INSERT_HEAD(&f->nodes, new, all);
+	name_index_add(&g->index, &new->link, new->node_id);
+	LIST_INSERT_HEAD(&g->nodes, new, all);
 }
 
-static void drop_nodes(struct first_records *f)
+static void drop_nodes(struct create_gate *g)
 {
 	struct seen_node *node;
 
-	while ((node = LIST_FIRST(&f->nodes)) != NULL) {
-		name_index_remove(&f->index, &node->link);
+	while ((node = LIST_FIRST(&g->nodes)) != NULL) {
+		name_index_remove(&g->index, &node->link);
 		LIST_REMOVE(node, all);
 		free(node);
 	}
@@ -143,202 +143,202 @@ static bool needs_record(const struct volume_report *v)
 	return !v->is_inline && v->phase != PHASE_ERASING && v->phase != PHASE_CREATING;
 }
 
-static uint64_t digest_of_record(const struct first_records *f, const char *handle)
+static uint64_t digest_of_record(const struct create_gate *g, const char *handle)
 {
 	struct volume_key key = volume_key_of_handle(handle);
-	CLEANUP(free_charp) char *name = pmem_volume_object_name(key.hex, f->config.driver_name);
+	CLEANUP(free_charp) char *name = pmem_volume_object_name(key.hex, g->config.driver_name);
 
 	return digest_of(name);
 }
 
-static bool is_missing(const struct first_records *f, uint64_t digest)
+static bool is_missing(const struct create_gate *g, uint64_t digest)
 {
-	return digests_has(&f->missing, digest) && !digests_has(&f->known, digest);
+	return digests_has(&g->missing, digest) && !digests_has(&g->known, digest);
 }
 
-static void add_missing(struct first_records *f, uint64_t digest, const char *handle)
+static void add_missing(struct create_gate *g, uint64_t digest, const char *handle)
 {
-	if (digests_has(&f->known, digest) || digests_has(&f->missing, digest))
+	if (digests_has(&g->known, digest) || digests_has(&g->missing, digest))
 		return;
-	digests_add(&f->missing, digest);
-	f->n_missing++;
-	if (!f->example)
-		f->example = x_strdup(handle);
+	digests_add(&g->missing, digest);
+	g->n_missing++;
+	if (!g->example)
+		g->example = x_strdup(handle);
 }
 
-static void look_at_volume(struct first_records *f, const struct volume_report *v)
+static void look_at_volume(struct create_gate *g, const struct volume_report *v)
 {
-	size_t before = f->n_missing;
+	size_t before = g->n_missing;
 
 	if (needs_record(v))
-		add_missing(f, digest_of_record(f, v->id), v->id);
-	if (f->n_missing > before)
-		f->progress_ns = now_ns(f);
+		add_missing(g, digest_of_record(g, v->id), v->id);
+	if (g->n_missing > before)
+		g->progress_ns = now_ns(g);
 }
 
 /* What a node reports later was made by a call, which has written a record before. */
-static void look_at_node(struct first_records *f, const struct node *node)
+static void look_at_node(struct create_gate *g, const struct node *node)
 {
 	const struct volume_report *v;
 	size_t at = 0;
 
-	if (!node->live || !node->report.has_inventory || name_index_first(&f->index, node->report.node_id))
+	if (!node->live || !node->report.has_inventory || name_index_first(&g->index, node->report.node_id))
 		return;
-	add_node(f, node->report.node_id);
+	add_node(g, node->report.node_id);
 	while ((v = node_next_volume(node, &at)) != NULL)
-		look_at_volume(f, v);
+		look_at_volume(g, v);
 }
 
 static void node_changed(void *user, const struct node *node)
 {
-	struct first_records *f = user;
+	struct create_gate *g = user;
 
-	if (informer_is_synced(f->records) && controller_in_start_window(f->config.controller))
-		look_at_node(f, node);
+	if (informer_is_synced(g->records) && controller_in_start_window(g->config.controller))
+		look_at_node(g, node);
 }
 
 static void synced(void *user)
 {
-	struct first_records *f = user;
+	struct create_gate *g = user;
 	const struct node *const *nodes;
-	size_t n = node_table_nodes(nodes_of(f), &nodes);
+	size_t n = node_table_nodes(nodes_of(g), &nodes);
 
-	f->started_ns = f->progress_ns = now_ns(f);
+	g->started_ns = g->progress_ns = now_ns(g);
 	for (size_t i = 0; i < n; i++)
-		look_at_node(f, nodes[i]);
+		look_at_node(g, nodes[i]);
 }
 
 /* kube_kind.keeps, of each record that is listed or has changed. */
 static bool take_record(const void *user, const void *object)
 {
-	struct first_records *const *self = user;
+	struct create_gate *const *self = user;
 	const struct kube_meta *meta = object;
-	struct first_records *f = *self;
+	struct create_gate *g = *self;
 	uint64_t digest = digest_of(meta->name);
 
-	if (is_missing(f, digest)) {
-		f->n_missing--;
-		f->progress_ns = now_ns(f);
+	if (is_missing(g, digest)) {
+		g->n_missing--;
+		g->progress_ns = now_ns(g);
 	}
-	digests_add(&f->known, digest);
-	if (f->example && digest_of_record(f, f->example) == digest)
-		free(TAKE_PTR(f->example));
+	digests_add(&g->known, digest);
+	if (g->example && digest_of_record(g, g->example) == digest)
+		free(TAKE_PTR(g->example));
 	return false;
 }
 
-static void keep_missing_of(struct first_records *f, const struct node *node, const struct digests *before)
+static void keep_missing_of(struct create_gate *g, const struct node *node, const struct digests *before)
 {
 	const struct volume_report *v;
 	size_t at = 0;
 
 	while (node->live && (v = node_next_volume(node, &at)) != NULL) {
-		uint64_t digest = needs_record(v) ? digest_of_record(f, v->id) : 0;
+		uint64_t digest = needs_record(v) ? digest_of_record(g, v->id) : 0;
 
 		if (digest != 0 && digests_has(before, digest))
-			add_missing(f, digest, v->id);
+			add_missing(g, digest, v->id);
 	}
 }
 
 /* Volumes that were deleted meanwhile, or whose nodes have gone: nothing leads to a record of them. */
-static void drop_unreported(struct first_records *f)
+static void drop_unreported(struct create_gate *g)
 {
-	struct digests before = f->missing;
-	size_t n_before = f->n_missing;
+	struct digests before = g->missing;
+	size_t n_before = g->n_missing;
 	const struct node *const *nodes;
-	size_t n = node_table_nodes(nodes_of(f), &nodes);
+	size_t n = node_table_nodes(nodes_of(g), &nodes);
 
-	f->looked_ns = now_ns(f);
-	f->missing = (struct digests){0};
-	f->n_missing = 0;
-	free(TAKE_PTR(f->example));
+	g->looked_ns = now_ns(g);
+	g->missing = (struct digests){0};
+	g->n_missing = 0;
+	free(TAKE_PTR(g->example));
 	for (size_t i = 0; i < n; i++)
-		keep_missing_of(f, nodes[i], &before);
+		keep_missing_of(g, nodes[i], &before);
 	digests_done(&before);
-	if (f->n_missing < n_before)
-		f->progress_ns = now_ns(f);
+	if (g->n_missing < n_before)
+		g->progress_ns = now_ns(g);
 }
 
-static void end(struct first_records *f)
+static void end(struct create_gate *g)
 {
-	if (!f->records)
+	if (!g->records)
 		return;
-	node_table_unwatch(nodes_of(f), node_changed, f);
-	informer_free(TAKE_PTR(f->records));
-	drop_nodes(f);
-	digests_done(&f->missing);
-	digests_done(&f->known);
-	free(TAKE_PTR(f->example));
-	f->n_missing = 0;
+	node_table_unwatch(nodes_of(g), node_changed, g);
+	informer_free(TAKE_PTR(g->records));
+	drop_nodes(g);
+	digests_done(&g->missing);
+	digests_done(&g->known);
+	free(TAKE_PTR(g->example));
+	g->n_missing = 0;
 }
 
 /* Only what is missing is a reason to give up: without the API server, calls fail by themselves. */
-static bool is_overdue(const struct first_records *f)
+static bool is_overdue(const struct create_gate *g)
 {
-	return f->n_missing > 0 && (now_ns(f) - f->progress_ns >= FIRST_RECORDS_STALL_NS ||
-					   now_ns(f) - f->started_ns >= FIRST_RECORDS_MAX_NS);
+	return g->n_missing > 0 && (now_ns(g) - g->progress_ns >= CREATE_GATE_STALL_NS ||
+					   now_ns(g) - g->started_ns >= CREATE_GATE_MAX_NS);
 }
 
-void first_records_tick(struct first_records *f)
+void create_gate_tick(struct create_gate *g)
 {
-	if (!f->records || !informer_is_synced(f->records))
+	if (!g->records || !informer_is_synced(g->records))
 		return;
-	if (f->n_missing > 0 && now_ns(f) - f->looked_ns >= LOOK_NS)
-		drop_unreported(f);
-	if (is_overdue(f)) {
+	if (g->n_missing > 0 && now_ns(g) - g->looked_ns >= LOOK_NS)
+		drop_unreported(g);
+	if (is_overdue(g)) {
 		log_warn(
 			"creating volumes although not all that nodes report have a PmemVolume: it could not be "
 			"written, or there are too many of them",
-			F_STR("volume", f->example), F_U64("volumes", f->n_missing));
-		end(f);
-	} else if (f->n_missing == 0 && !controller_in_start_window(f->config.controller)) {
-		end(f);
+			F_STR("volume", g->example), F_U64("volumes", g->n_missing));
+		end(g);
+	} else if (g->n_missing == 0 && !controller_in_start_window(g->config.controller)) {
+		end(g);
 	}
 }
 
-int first_records_require(const struct first_records *f, struct error **err)
+int create_gate_require(const struct create_gate *g, struct error **err)
 {
-	if (!f->records)
+	if (!g->records)
 		return 0;
-	if (!informer_is_synced(f->records))
+	if (!informer_is_synced(g->records))
 		return err_set(err, ERR_UNAVAILABLE,
 			"the controller is still starting: the PmemVolumes have not been read from the "
 			"Kubernetes API yet");
-	if (f->n_missing == 0)
+	if (g->n_missing == 0)
 		return 0;
 	return err_set(err, ERR_UNAVAILABLE,
 		"the controller is still starting: %zu volumes that nodes report have no PmemVolume yet%s%s",
-		f->n_missing, f->example ? ", among them " : "", f->example ? f->example : "");
+		g->n_missing, g->example ? ", among them " : "", g->example ? g->example : "");
 }
 
-struct first_records *first_records_new(const struct first_records_config *config)
+struct create_gate *create_gate_new(const struct create_gate_config *config)
 {
 	static const struct informer_events events = {.synced = synced};
-	struct first_records *f = x_calloc(1, sizeof(*f));
+	struct create_gate *g = x_calloc(1, sizeof(*g));
 
-	f->config = *config;
-	f->self = f;
-	f->selector = x_asprintf(PMEM_LABEL_DRIVER "=%s", config->driver_name);
-	f->kind = (struct kube_kind){.path = kube_kind_pmem_volumes.path,
+	g->config = *config;
+	g->self = g;
+	g->selector = x_asprintf(PMEM_LABEL_DRIVER "=%s", config->driver_name);
+	g->kind = (struct kube_kind){.path = kube_kind_pmem_volumes.path,
 		.what = kube_kind_pmem_volumes.what,
-		.label_selector = f->selector,
+		.label_selector = g->selector,
 		.metadata_only = true,
 		.size = sizeof(struct kube_meta),
 		.fields = name_fields,
 		.keeps = take_record,
-		.keeps_user = &f->self};
-	name_index_init(&f->index);
-	LIST_INIT(&f->nodes);
-	node_table_watch(nodes_of(f), node_changed, f);
-	f->records = informer_new(config->client, &f->kind, &events, f);
-	return f;
+		.keeps_user = &g->self};
+	name_index_init(&g->index);
+	LIST_INIT(&g->nodes);
+	node_table_watch(nodes_of(g), node_changed, g);
+	g->records = informer_new(config->client, &g->kind, &events, g);
+	return g;
 }
 
-void first_records_free(struct first_records *f)
+void create_gate_free(struct create_gate *g)
 {
-	if (!f)
+	if (!g)
 		return;
-	end(f);
-	name_index_done(&f->index);
-	free(f->selector);
-	free(f);
+	end(g);
+	name_index_done(&g->index);
+	free(g->selector);
+	free(g);
 }

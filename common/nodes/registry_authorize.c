@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a peer may do, by the names in its certificate. */
+/* Which node a peer may act as: by the names in its certificate, and by the lease that it has. */
 #include "base/str.h"
 #include "nodes/registry_private.h"
 
