@@ -373,7 +373,7 @@ static void compare_record_nodes(const struct comparison *v, const struct pmem_v
 /* Handles of other forms, of drivers before the Go driver 0.7, do not follow from the name of the volume. */
 static bool name_fits(const struct pmem_volume *record, const char *driver_name)
 {
-	bool follows = !record->handle || volume_id_minted(record->handle);
+	bool follows = !record->handle || volume_id_has_minted_form(record->handle);
 	struct volume_key key;
 	CLEANUP(free_charp) char *expected = NULL;
 
@@ -391,7 +391,7 @@ static bool handle_fits(const struct pmem_volume *record)
 {
 	struct volume_key key;
 
-	if (!record->handle || !volume_id_minted(record->handle))
+	if (!record->handle || !volume_id_has_minted_form(record->handle))
 		return true;
 	key = volume_key_of_handle(record->handle);
 	return strncmp(record->meta.name, key.hex, PMEM_VOLUME_KEY_LEN) == 0;

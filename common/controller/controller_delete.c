@@ -58,7 +58,7 @@ static bool is_made_of(const char *text, const char *characters, size_t n)
 /* In a form in which any driver of ours has given out IDs. */
 static bool may_be_ours(const char *handle)
 {
-	return volume_id_minted(handle) || is_made_of(handle, "0123456789abcdef", SHA1_HEX_LEN) ||
+	return volume_id_has_minted_form(handle) || is_made_of(handle, "0123456789abcdef", SHA1_HEX_LEN) ||
 	       is_made_of(handle, "0123456789abcdef-", UUID_LEN);
 }
 
@@ -189,7 +189,7 @@ static int route(struct delete *op, struct error **err)
 		route_by_record(op);
 	if (!may_be_ours(op->id))
 		return 0;
-	if (volume_id_minted(op->id) && dot)
+	if (volume_id_has_minted_form(op->id) && dot)
 		return route_by_hash(op, dot + 1, err);
 	/* a record that was made of reports does not name nodes that have not reported */
 	return op->record && op->record->handle && !op->record->origin ? 0 : route_to_all(op, err);
@@ -289,7 +289,7 @@ static void on_answer(void *user, const ProtobufCMessage *reply, const struct er
 static bool find_id(const struct delete *op, const struct node *node, char id[static VOLUME_HANDLE_MAX + 1])
 {
 	const char *name = op->record ? op->record->volume_name : NULL;
-	bool names_none = !volume_id_minted(op->id) || !strchr(op->id, '.');
+	bool names_none = !volume_id_has_minted_form(op->id) || !strchr(op->id, '.');
 
 	snprintf(id, VOLUME_HANDLE_MAX + 1, "%s", op->id);
 	return names_none || volume_id_names_node(op->id, node->report.node_id) || !name ||

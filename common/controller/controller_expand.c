@@ -199,7 +199,7 @@ static bool reports_copy(const struct copies *copies, const char *node_id)
 /* Whether a copy with the handle @id cannot be on @node_id, since the handle names another node. */
 static bool names_other(const char *id, const char *node_id)
 {
-	return volume_id_minted(id) && strchr(id, '.') && !volume_id_names_node(id, node_id);
+	return volume_id_has_minted_form(id) && strchr(id, '.') && !volume_id_names_node(id, node_id);
 }
 
 /* Return: 0, or -1 with ERR_UNIMPLEMENTED: external-resizer tries again, and users may lower their request.

@@ -186,7 +186,7 @@ static const struct node *find_owner(const struct controller *c, const char *id)
 			owner = hits[i].node;
 	}
 	free(hits);
-	if (owner || !dot || !volume_id_minted(id))
+	if (owner || !dot || !volume_id_has_minted_form(id))
 		return owner;
 	n = node_table_find_hash(c->config.nodes, dot + 1, &nodes);
 	for (size_t i = 0; i < n; i++) {

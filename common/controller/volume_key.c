@@ -17,7 +17,7 @@ struct volume_key volume_key_of_handle(const char *handle)
 {
 	struct volume_key key = {0};
 
-	if (!volume_id_minted(handle))
+	if (!volume_id_has_minted_form(handle))
 		return volume_key_of_name(handle);
 	memcpy(key.hex, strrchr(handle, '-') + 1, PMEM_VOLUME_KEY_LEN);
 	return key;

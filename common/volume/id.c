@@ -114,7 +114,7 @@ static size_t count_hex(const char *s)
 	return strspn(s, "0123456789abcdef");
 }
 
-bool volume_id_minted(const char *id)
+bool volume_id_has_minted_form(const char *id)
 {
 	const char *hash = strrchr(id, '-');
 	size_t n = hash ? count_hex(hash + 1) : 0;
@@ -132,7 +132,7 @@ bool volume_id_names_node(const char *id, const char *node_id)
 	const char *dot = strrchr(id, '.');
 	char digest[SHA224_HEX_LEN + 1];
 
-	if (!dot || !volume_id_minted(id))
+	if (!dot || !volume_id_has_minted_form(id))
 		return false;
 	sha224_hex(node_id, strlen(node_id), digest);
 	return strncmp(digest, dot + 1, NODE_HASH_LEN) == 0;

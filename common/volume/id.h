@@ -47,8 +47,9 @@ bool volume_ids_have(const struct volume_ids *ids, const char *id, const char *n
 /** volume_id_names_node() - whether @id, in any form, says that the volume is on @node_id. */
 bool volume_id_names_node(const char *id, const char *node_id);
 
-/** volume_id_minted() - whether @id has the form of the IDs of volume_id_mint() or of the Go driver. */
-bool volume_id_minted(const char *id);
+/** volume_id_has_minted_form() - whether @id has the form of the IDs of volume_id_mint() or of the Go driver.
+ */
+bool volume_id_has_minted_form(const char *id);
 
 /** volume_handle_valid() - whether @handle matches `[A-Za-z0-9][A-Za-z0-9+_.-]{0,127}`. */
 bool volume_handle_valid(const char *handle);

@@ -53,5 +53,5 @@ bool presence_may_be_stranger(const struct device_list *l, const char *mode, con
 	const struct device_pool *pool = device_list_pool(l, d->pool);
 	bool is_direct = pool && str_eq(mode, pool->closed ? "lvm" : "direct");
 
-	return !is_direct || volume_id_minted(d->id);
+	return !is_direct || volume_id_has_minted_form(d->id);
 }

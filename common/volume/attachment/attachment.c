@@ -776,7 +776,7 @@ static int check_staged_fs(struct attachment *a, struct error **err)
 	if (!str_empty(a->q->use->fs_type) && !str_eq(a->q->use->fs_type, a->fs_type))
 		return err_set(err, a->here ? ERR_EXISTS : ERR_PRECONDITION,
 			"volume %s is staged as %s, not %s", a->r->id, a->fs_type, a->q->use->fs_type);
-	a->dax = attachment_dax_is_asked(a->r->staged_flags)
+	a->dax = attachment_dax_has_flag(a->r->staged_flags)
 			 ? DAX_AS_IT_IS
 			 : attachment_dax_choose(a->v->devices->ops->mode, a->q->params->usage, a->flags);
 	return attachment_dax_check_mount(a->dax, a->r->id, a->staged, err);

@@ -14,7 +14,7 @@ bool attachment_dax_is_flag(const char *flag)
 	return str_eq(flag, "dax") || str_starts(flag, "dax=");
 }
 
-bool attachment_dax_is_asked(char *const *flags)
+bool attachment_dax_has_flag(char *const *flags)
 {
 	for (size_t i = 0; flags && flags[i]; i++) {
 		if (attachment_dax_is_flag(flags[i]))
@@ -54,7 +54,7 @@ int attachment_dax_check_device(enum dax_wish wish, struct volumes *v, const str
 
 bool attachment_dax_add_flag(enum dax_wish wish, const struct blockdev_info *info, char ***flags)
 {
-	if (wish == DAX_AS_IT_IS || !info->has_dax || attachment_dax_is_asked(*flags))
+	if (wish == DAX_AS_IT_IS || !info->has_dax || attachment_dax_has_flag(*flags))
 		return false;
 	strv_add(flags, "dax");
 	return true;

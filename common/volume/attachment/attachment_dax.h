@@ -28,8 +28,8 @@ enum dax_wish {
 /** attachment_dax_is_flag() - @flag is a mount flag about DAX, whatever it asks for. */
 bool attachment_dax_is_flag(const char *flag);
 
-/** attachment_dax_is_asked() - one of @flags (strv or NULL) is about DAX. */
-bool attachment_dax_is_asked(char *const *flags);
+/** attachment_dax_has_flag() - one of @flags (strv or NULL) is about DAX. */
+bool attachment_dax_has_flag(char *const *flags);
 
 /** attachment_dax_choose() - what is wanted for a volume. @mode: of the device manager. @flags: mount flags
  * of the request (strv or NULL). */

@@ -152,13 +152,13 @@ START_TEST(minted_ids_are_told_from_other_names)
 	char id[VOLUME_ID_MAX + 1];
 
 	volume_id_mint("pvc-1", "node", id);
-	ck_assert(volume_id_minted(id));
+	ck_assert(volume_id_has_minted_form(id));
 	volume_id_mint("pvc-1", NULL, id);
-	ck_assert(volume_id_minted(id));
+	ck_assert(volume_id_has_minted_form(id));
 	volume_id_mint_go("pvc-1", id);
-	ck_assert(volume_id_minted(id));
+	ck_assert(volume_id_has_minted_form(id));
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		ck_assert_msg(!volume_id_minted(others[i]), "%s", others[i]);
+		ck_assert_msg(!volume_id_has_minted_form(others[i]), "%s", others[i]);
 }
 END_TEST
 
