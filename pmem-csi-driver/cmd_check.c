@@ -211,7 +211,7 @@ int cmd_check(int argc, char **argv)
 	const struct opt table[] = {
 		{"repair", OPT_STR, &a.repair, "ID", "do what is safe for this volume or device"},
 		{"block", OPT_BOOL, &a.block, NULL,
-			"with -repair: the device without state is a raw block volume"},
+			"with -repair: adopt a device that has no state file as a raw block volume"},
 		{"forget", OPT_STR, &a.forget, "ID",
 			"drop the state of this volume, whose device is missing"},
 		COMMAND_FLAGS(&a.c),

@@ -14,17 +14,17 @@
 static const char help[] =
 	"usage: pmem-csi-driver cluster check [flags]\n"
 	"\n"
-	"Compares what Kubernetes knows with the driver's objects at the API server: PersistentVolumes and claims with\n"
-	"PmemVolumes, Nodes with PmemNodes, and both with CSIStorageCapacities. It examines no node, changes nothing, and\n"
-	"lists every difference with its reason, its object, and what can be done about it.\n"
+	"Compares PersistentVolumes and claims with the driver's PmemVolumes, Nodes with its PmemNodes, and\n"
+	"CSIStorageCapacities with StorageClasses and PmemNodes. It examines no node, changes nothing, and lists every\n"
+	"inconsistency with its reason, its object, and what can be done about it.\n"
 	"\n"
-	"  check  list what does not fit\n"
+	"  check  list inconsistencies\n"
 	"\n"
 	"The API server and the account are those of the kubeconfig that $KUBECONFIG names, or of the pod:\n"
-	"`kubectl -n pmem-csi exec deploy/pmem-csi-controller -- pmem-csi-driver cluster check`. A difference is listed\n"
+	"`kubectl -n pmem-csi exec deploy/pmem-csi-controller -- pmem-csi-driver cluster check`. An inconsistency is listed\n"
 	"if it is still there after five seconds, because volumes are created and deleted meanwhile.\n"
 	"\n"
-	"Exit status: 0 everything fits; 1 something does not; 2 wrong usage, or not all objects could be read.\n";
+	"Exit status: 0 consistent; 1 inconsistencies found; 2 wrong usage, or not all objects could be read.\n";
 
 /* The status of a volume follows its record within seconds, and a PmemNode its node (duties/). */
 #define SETTLE_S 5

@@ -15,8 +15,8 @@
 	"  volumes  show the volumes of this node\n"                                                         \
 	"  regions  show regions and pools, and what can be created\n"                                       \
 	"  doctor   check how the node is set up, or explain whether a volume can be created\n"              \
-	"  check    compare the state folder with devices and mounts; repair\n"                              \
-	"  cluster  compare what Kubernetes knows with the driver's objects at the API server\n"
+	"  check    compare the state folder with devices and mounts, and optionally repair it\n"            \
+	"  cluster  compare PersistentVolumes, claims and Nodes with the driver's PmemVolumes and PmemNodes\n"
 
 #define COMMAND_OK       0
 #define COMMAND_MISMATCH 1 /* something has a problem, or is not possible */
@@ -42,8 +42,7 @@ struct command {
 	{"statePath", OPT_STR, &(c)->o.state_path, "DIR", "as for the driver (default: /var/lib/<drivername>)"}, \
 	{"drivername", OPT_STR, &(c)->o.driver_name, "NAME", "as for the driver (default: pmem-csi.intel.com)"}, \
 	{"fakePath", OPT_STR, &(c)->o.fake_path, "DIR", "as for the driver"},                                  \
-	{"fakeRegionSize", OPT_SIZE, &(c)->o.fake_region_bytes, "SIZE",                                       \
-		"no effect: the size with which the folder was created is used (default: that size)"},                  \
+	{"fakeRegionSize", OPT_IGNORED, NULL, "SIZE", "the size recorded in the folder is used"},                 \
 	{"v", OPT_U32, &(c)->o.flags.verbosity, "N", "log verbosity; 5 and above shows debug messages"},           \
 	{"help", OPT_BOOL, &(c)->o.flags.show_help, NULL, "print this help and exit"}
 /* clang-format on */

@@ -22,7 +22,7 @@ static void add_states(struct buf *out, const struct node *const *nodes, size_t 
 	for (size_t i = 0; i < n; i++)
 		n_live += nodes[i]->live;
 	prometheus_family(out, "pmem_nodes", PROMETHEUS_GAUGE,
-		"Nodes that have registered since the start; gone: and whose lease has ended since.");
+		"Nodes that have registered since the controller started; gone: those whose lease has ended.");
 	prometheus_sample(out, "pmem_nodes", live, (double)n_live);
 	prometheus_sample(out, "pmem_nodes", gone, (double)(n - n_live));
 }

@@ -41,7 +41,8 @@ void node_ready_log(struct volumes *v, const char *mode, const char *regions_pat
 		log_warn("no volume can be created on this node",
 			F_STR("remedy", remedy_for_nothing(mode, regions_path)));
 	else if (c.max_volume_bytes == 0 && o.n_ready + o.n_missing + o.n_erasing == 0)
-		log_warn("no volume can be created on this node, although it has no volumes",
+		log_warn("no volume can be created on this node, although the driver knows of no volume that "
+			 "uses its space",
 			F_STR("remedy",
 				"pmem-csi-driver doctor -size 64Mi explains why for each region or group"));
 }

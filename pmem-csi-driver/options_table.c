@@ -24,12 +24,13 @@ static void add_general(struct table *t, struct options *o)
 	const struct opt rows[] = {
 		{"mode", OPT_STR, &o->mode, "MODE",
 			"node, controller, or " MODE_CONVERT
-			": run `pmem-ns-init -force convert`, then wait for a signal"},
+			": run `pmem-ns-init -force convert`, then wait for a signal (required)"},
 		{"drivername", OPT_STR, &o->driver_name, "NAME", "name of the CSI driver"},
 		{"endpoint", OPT_STR, &o->endpoint, "URL",
 			"CSI socket, unix:///path (default: $CSI_ENDPOINT, or unix:///tmp/pmem-csi.sock)"},
 		{"caFile", OPT_STR, &o->ca_file, "FILE",
-			"TLS on TCP endpoints: authority that must have signed the certificates of peers"},
+			"file with CA certificates: enables TLS on TCP endpoints, with -certFile and -keyFile; "
+			"the certificates of peers must be signed by one of these CAs"},
 		{"certFile", OPT_STR, &o->cert_file, "FILE", "TLS: certificate of this program"},
 		{"keyFile", OPT_STR, &o->key_file, "FILE", "TLS: private key of -certFile"},
 		{"clientCertFile", OPT_STR, &o->client_cert_file, "FILE",
@@ -56,25 +57,27 @@ static void add_node(struct table *t, struct options *o, struct option_texts *te
 {
 	const struct opt rows[] = {
 		{"nodeid", OPT_STR, &o->node_id, "ID",
-			"node: ID of the node; it is part of volume IDs, so it must never change"},
+			"node: ID of the node; it is part of volume IDs, so it must never change "
+			"(required with -mode=node)"},
 		{"controllerEndpoint", OPT_STR, &o->controller_endpoint, "URL",
 			"serve the Identity and Controller services for the central controller, tcp://host:port; "
-			"with -registryEndpoint, an address at which the controller reaches this node"},
+			"with -registryEndpoint, an address at which the controller reaches this node "
+			"(required with -mode=node and -registryEndpoint)"},
 		{"pluginRegistrationPath", OPT_STR, &o->plugin_registration_path, "DIR",
 			"kubelet's plugins_registry folder: register with kubelet through a socket there "
 			"(default: the driver does not register with kubelet)"},
 		{"kubeletRegistrationSocket", OPT_STR, &o->kubelet_registration_socket, "PATH",
 			"path of the CSI socket on the host (default: the path in -endpoint)"},
 		{"deviceManager", OPT_STR, &o->device_manager, "NAME",
-			"what makes devices: lvm, direct or fake"},
+			"device manager, which provisions the volumes: lvm, direct or fake"},
 		{"statePath", OPT_STR, &o->state_path, "DIR",
 			"state folder, with one file per volume; it must survive reboots "
 			"(default: /var/lib/<drivername>)"},
 		{"kubeletDir", OPT_STRS, &o->kubelet_dirs, "DIR",
 			"accept only paths below DIR in requests (repeatable)"},
 		{"pmemPercentage", OPT_STR, &texts->percentage, "PERCENT",
-			"lvm: run pmem-ns-init with this share, then pmem-vgm, before the driver starts; "
-			"otherwise no effect (default: they are not run)"},
+			"lvm only: before the driver starts, run pmem-ns-init for PERCENT of each region, then "
+			"pmem-vgm; ignored with other device managers (default: neither is run)"},
 		{"lvmIdleTimeout", OPT_DURATION, &o->lvm_idle_ms, "DURATION",
 			"end the lvm helper process when it has had no work for this time; 0: never"},
 		{"eraseBandwidth", OPT_SIZE, &o->erase_bytes_per_s, "SIZE",
@@ -96,7 +99,8 @@ static void add_controller(struct table *t, struct options *o, struct option_tex
 	const struct opt rows[] = {
 		{"registryEndpoint", OPT_STR, &o->registry_endpoint, "URL",
 			"controller: where nodes register, tcp://host:port (default: " DEFAULT_REGISTRY
-			"); node: the controllers with which it registers, at all addresses of the host (default: none)"},
+			"); node: address of the controllers, tcp://host:port; the node registers with every address "
+			"to which the host name resolves (default: none)"},
 		{"registryTokenFile", OPT_STR, &o->registry_token_file, "FILE",
 			"node: ServiceAccount token for the audience <drivername>/registry, "
 			"by which this node proves its identity to the controller; "
@@ -114,8 +118,8 @@ static void add_controller(struct table *t, struct options *o, struct option_tex
 			"controller: if a volume can only be on a node whose Node object and driver are both gone, "
 			"report its deletion as successful"},
 		{"nodeLostAfter", OPT_DURATION, &o->node_lost_ms, "DURATION",
-			"controller: a node is lost when for this time it has neither registered nor had a Node "
-			"object; deleting its volumes then succeeds and erases nothing; 0: never"},
+			"controller: treat a node as lost after DURATION without a registration and without a Node "
+			"object; deleting its volumes then succeeds without erasing data; 0: never"},
 		{"publishCapacity", OPT_BOOL, &o->publish_capacity, NULL,
 			"controller: write CSIStorageCapacity objects; "
 			"set it to false if external-provisioner on the nodes does that"},

@@ -61,8 +61,8 @@ int setup_ask(const char *endpoint, struct setup *ret, struct error **err)
 			return err_wrap(err, "the driver at %s", endpoint);
 		error_clear(err);
 		return err_set(err, ERR_PRECONDITION,
-			"%s is not the socket of a node's driver of this version: "
-			"a controller has no volumes of its own",
+			"the process at %s cannot be queried: it is a controller, which has no volumes, or a "
+			"driver of another version",
 			endpoint);
 	}
 	s.driver_name = x_strdup(m->driver_name);

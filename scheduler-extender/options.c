@@ -61,7 +61,7 @@ static struct opt *table(struct options *o, struct texts *t)
 			"serve kube-apiserver's webhook here over HTTPS, and nothing else; needs -certFile"},
 		{"webhookConfiguration", OPT_STR, &o->webhook_configuration, "NAME",
 			"keep the caBundle of this MutatingWebhookConfiguration equal to -caFile, "
-			"which then must be the authority of -certFile; "
+			"which then must be the CA of -certFile; "
 			"needs -webhookListen (default: no configuration is changed)"},
 		{"webhookService", OPT_STR, &o->webhook_service, "NAME",
 			"with -webhookConfiguration: the Service, in the namespace of the pod, "
@@ -73,14 +73,14 @@ static struct opt *table(struct options *o, struct texts *t)
 			"serve /healthz and /readyz over plain HTTP on a port of its own, for probes: "
 			"clients of the other ports cannot block them"},
 		{"clientCAFile", OPT_STR, &o->client_ca_file, "FILE",
-			"HTTPS: authority that must have signed the certificates of clients "
+			"HTTPS: file with CA certificates; the certificates of clients must be signed by one of these CAs "
 			"(default: clients need no certificate)"},
 		{"drivername", OPT_STR, &o->driver_name, "NAME", "name of the CSI driver"},
 		{"policy", OPT_STR, &t->policy, "NAME",
 			"which node is preferred: binpack keeps large free extents whole, "
 			"spread takes the node with the most free capacity"},
 		{"caFile", OPT_STR, &o->ca_file, "FILE",
-			"with -webhookConfiguration: authority that must have signed -certFile"},
+			"with -webhookConfiguration: file with CA certificates; -certFile must be signed by one of these CAs"},
 		{"certFile", OPT_STR, &o->cert_file, "FILE", "TLS: certificate of this program"},
 		{"keyFile", OPT_STR, &o->key_file, "FILE", "TLS: private key of -certFile"},
 		{"strictKeys", OPT_BOOL, &o->strict_keys, NULL,
@@ -243,8 +243,8 @@ char *options_help(void)
 		"Lets kube-scheduler place pods on nodes that have enough persistent memory for their volumes.\n"
 		"\n"
 		"Serves kube-scheduler's extender calls /filter, /prioritize and /preempt, so that pods go to nodes on\n"
-		"which all their volumes fit, and the admission webhook /pod/mutate, which marks the pods about which\n"
-		"kube-scheduler has to ask. All that it knows comes from the API server, which is that of\n"
+		"which all their volumes fit, and the admission webhook /pod/mutate, which marks the pods for which\n"
+		"kube-scheduler must consult it. All that it knows comes from the API server, which is that of\n"
 		"$KUBECONFIG if that is set, otherwise the pod's: the capacity of nodes from PmemNode objects.\n"
 		"\n"
 		"SIGTERM, SIGINT and SIGHUP end the program when the requests that it is processing are answered;\n"

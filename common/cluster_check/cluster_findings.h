@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cluster_findings.h - what does not fit between the objects of Kubernetes and those of the driver: pure.
+ * cluster_findings.h - inconsistencies between the objects of Kubernetes and those of the driver: pure.
  *
  * Volumes whose creation or deletion is under way are counted, and are no findings. Objects are read one list
  * after the other while calls are served, so a finding counts only if it is there in two reads

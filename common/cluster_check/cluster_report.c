@@ -53,7 +53,7 @@ void cluster_report_text(const struct cluster_lists *l, const struct cluster_fin
 	if (f->n > 0)
 		buf_addf(out, "%zu findings", f->n);
 	else
-		buf_adds(out, "everything fits");
+		buf_adds(out, "consistent");
 	if (f->n_creating > 0)
 		buf_addf(out, ", %zu being created", f->n_creating);
 	if (f->n_deleting > 0)

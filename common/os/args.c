@@ -258,11 +258,11 @@ static void add_value(struct buf *b, const struct opt *o)
 	}
 }
 
-/* A default that depends on more than the table is in the text already; what is repeated has none. */
+/* A default that depends on more than the table is in the text; what is required or repeated has none. */
 static void add_default(struct buf *b, const struct opt *o)
 {
-	if (strstr(o->help, "(default") || o->type == OPT_STRS || o->type == OPT_IGNORED ||
-		str_eq(o->name, "help") || str_eq(o->name, "version"))
+	if (strstr(o->help, "(default") || strstr(o->help, "(required") || o->type == OPT_STRS ||
+		o->type == OPT_IGNORED || str_eq(o->name, "help") || str_eq(o->name, "version"))
 		return;
 	buf_adds(b, " (default: ");
 	add_value(b, o);

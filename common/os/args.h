@@ -60,7 +60,7 @@ void args_done(struct args *a);
  * args_help() - make the usage text from the table, one line per flag, with its default.
  * @usage: first line, without a newline
  * @opts:  the table; its targets hold the defaults, so that this comes before args_parse(). A default in the
- * help of a flag, "(default: ...)", wins.
+ * help of a flag, "(default: ...)", wins; after "(required...)" no default is shown.
  *
  * Return: caller frees.
  */

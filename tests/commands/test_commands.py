@@ -350,7 +350,7 @@ class Asked(Node):
         while not os.path.exists(f"{self.folder}/csi.sock") and time.monotonic() < end:
             time.sleep(0.05)
         run = self.ask(BLIND, "volumes", "-endpoint", self.endpoint)
-        self.assertIn("is not the socket of a node's driver of this version", run.stderr)
+        self.assertIn("cannot be queried: it is a controller, which has no volumes", run.stderr)
 
     def elsewhere(self, folder, *words):
         """Standard error of a command that is refused where @folder lies at the path of the driver's state."""

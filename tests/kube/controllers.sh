@@ -208,7 +208,7 @@ examine() {
 
 # shellcheck disable=SC2119
 everything_fits() {
-	[[ $(examine) == *': everything fits'*$'\nstatus 0' ]]
+	[[ $(examine) == *': consistent'*$'\nstatus 0' ]]
 }
 
 # controller_metric CONTROLLER PATTERN: the value of the first line that fits, an integer.

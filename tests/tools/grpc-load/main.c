@@ -173,7 +173,7 @@ int main(int argc, char **argv)
 	CLEANUP(args_done) struct args args = {0};
 	struct options o = {.tls_name = "pmem-node-controller", .calls = 1, .in_flight = 1, .connections = 1};
 	const struct opt table[] = {
-		{"endpoint", OPT_STR, &o.endpoint, "URL", "unix:///path or tcp://host:port"},
+		{"endpoint", OPT_STR, &o.endpoint, "URL", "unix:///path or tcp://host:port (required)"},
 		{"calls", OPT_U32, &o.calls, "N", "how many calls"},
 		{"inFlight", OPT_U32, &o.in_flight, "N", "how many at a time"},
 		{"connections", OPT_U32, &o.connections, "N", "over how many connections, at most inFlight"},

@@ -218,7 +218,7 @@ int main(int argc, char **argv)
 	struct options o = {
 		.driver_name = "pmem-csi.intel.com", .name = "record", .workers = 1, .volumes = 1};
 	const struct opt table[] = {
-		{"kubeconfig", OPT_STR, &o.kubeconfig, "FILE", "of the API server"},
+		{"kubeconfig", OPT_STR, &o.kubeconfig, "FILE", "of the API server (required)"},
 		{"drivername", OPT_STR, &o.driver_name, "NAME", "of the driver in the records"},
 		{"name", OPT_STR, &o.name, "NAME", "volumes are called NAME-1, ... (default record)"},
 		{"workers", OPT_U32, &o.workers, "N", "how many volumes at a time"},

@@ -19,7 +19,7 @@ START_TEST(a_cluster_that_fits_is_one_line)
 	compare(0);
 	cluster_report_text(&s.lists, &s.findings, &out);
 	ck_assert_str_eq(buf_str(&out),
-		"1 PersistentVolumes, 1 PmemVolumes, 1 PmemNodes, 1 CSIStorageCapacities: everything fits\n");
+		"1 PersistentVolumes, 1 PmemVolumes, 1 PmemNodes, 1 CSIStorageCapacities: consistent\n");
 	scene_close(&s);
 }
 END_TEST
@@ -65,7 +65,7 @@ START_TEST(volumes_on_their_way_are_in_the_line)
 	SCENE_RECORD_IS(&s, .spec = ",\"deleting\":true");
 	free(scene_compare(&s));
 	cluster_report_text(&s.lists, &s.findings, &out);
-	ck_assert_ptr_nonnull(strstr(buf_str(&out), ": everything fits, 1 being created, 1 being deleted\n"));
+	ck_assert_ptr_nonnull(strstr(buf_str(&out), ": consistent, 1 being created, 1 being deleted\n"));
 	scene_close(&s);
 }
 END_TEST

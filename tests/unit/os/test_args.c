@@ -28,7 +28,7 @@ static void parsed_done(struct parsed *p)
 		{"verbose", OPT_BOOL, &(p)->verbose, NULL, "say more"},                                      \
 			{"level", OPT_U32, &(p)->level, "N", "how much more"},                               \
 			{"percent", OPT_PERCENT, &(p)->percent, "PERCENT", "share"},                         \
-			{"name", OPT_STR, &(p)->name, "NAME", "what to call it"},                            \
+			{"name", OPT_STR, &(p)->name, "NAME", "what to call it (required)"},                 \
 			{"label", OPT_STRS, &(p)->labels, "KEY", "label, repeatable"},                       \
 			{"size", OPT_SIZE, &(p)->size_bytes, "SIZE", "how large"},                           \
 			{"wait", OPT_DURATION, &(p)->wait_ms, "TIME", "how long"},                           \
@@ -171,6 +171,7 @@ START_TEST(help_has_a_line_for_each_flag)
 	for (const struct opt *o = opts; o->name; o++)
 		ck_assert_ptr_nonnull(strstr(text, o->help));
 	ck_assert_ptr_nonnull(strstr(text, "\n  -percent PERCENT  share (default: 0)\n"));
+	ck_assert_ptr_nonnull(strstr(text, "\n  -name NAME        what to call it (required)\n"));
 	ck_assert_ptr_nonnull(strstr(text, "\n  -verbose          say more (default: false)\n"));
 	ck_assert_ptr_nonnull(strstr(text, "\n  -old ANY          no effect: gone since 1.0\n"));
 }
