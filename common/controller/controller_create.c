@@ -410,13 +410,13 @@ static void add_text(struct create *op, char **text, const char *more)
 	*text = longer;
 }
 
-static void add_count(struct create *op, char **text, size_t n, const char *what)
+static void add_count(struct create *op, char **text, size_t n, const char *noun, const char *what)
 {
 	char more[96];
 
 	if (n == 0)
 		return;
-	snprintf(more, sizeof(more), "%zu %s", n, what);
+	snprintf(more, sizeof(more), "%zu %s%s %s", n, noun, n > 1 ? "s" : "", what);
 	add_text(op, text, more);
 }
 
@@ -433,10 +433,10 @@ static void set_no_room(struct create *op, struct error **err)
 		n_too_small += op->candidates[i].claim != PLACEMENT_ASKED;
 	for (size_t i = 0; i < n_reasons; i++)
 		add_text(op, &text, op->reasons[i]);
-	add_count(op, &text, op->n_without_room - n_reasons, "more for the same reason");
-	add_count(op, &text, n_too_small, "report too little capacity");
-	add_count(op, &text, op->n_dead, "not connected");
-	add_count(op, &text, op->n_out, "out of service");
+	add_count(op, &text, op->n_without_room - n_reasons, "more node", "refused it");
+	add_count(op, &text, n_too_small, "node", "with too little reported capacity");
+	add_count(op, &text, op->n_dead, "node", "not connected");
+	add_count(op, &text, op->n_out, "node", "out of service");
 	if (op->uncertain)
 		err_set(err, ERR_UNAVAILABLE, "%s; node %s may have the volume", text, op->uncertain);
 	else
@@ -479,7 +479,8 @@ static void on_outcome_read(void *user, struct pmem_volume *record, const struct
 		err = controller_record_failure(op->request->name, error);
 	else
 		err_set(&err, ERR_UNAVAILABLE,
-			"record of volume \"%s\": it does not name the volume's nodes any more",
+			"the PmemVolume of volume \"%s\" was changed meanwhile: the volume was deleted, or its "
+			"nodes are no longer listed; try again",
 			op->request->name);
 	finish(op, err);
 }

@@ -319,6 +319,15 @@ static void ask_live(struct delete *op, const struct node *node, const char *nod
 		timeout_ms, on_answer, call);
 }
 
+/* Return: -1 */
+static int refuse_returned(const char *node_id, const char *id, struct error **err)
+{
+	return err_set(err, ERR_UNAVAILABLE,
+		"node %s has returned after it was lost, but the PmemVolume of volume %s is not updated yet; try "
+		"again",
+		node_id, id);
+}
+
 static bool is_lost(const struct delete *op, const char *node_id)
 {
 	return op->record && pmem_volume_is_lost(op->record, node_id);
@@ -346,10 +355,14 @@ static void ask(struct delete *op, const char *node_id)
 	} else if (is_gone(op, node_id)) {
 		strv_add(&op->kept, node_id);
 		op->retains = true;
+	} else if (node) {
+		(void)refuse_returned(node_id, op->id, &failure);
+		keep_failure(op, failure);
 	} else if (is_lost(op, node_id)) {
 		err_set(&failure, ERR_UNAVAILABLE,
-			"node %s was lost and returns: the record of volume %s does not show that yet",
-			node_id, op->id);
+			"volume %s cannot be deleted yet: node %s was lost and may be returning, since its Node "
+			"object exists, its lease has just ended, or the controller is still starting; try again",
+			op->id, node_id);
 		keep_failure(op, failure);
 	} else {
 		err_set(&failure, ERR_UNAVAILABLE, "node %s may have volume %s, but is not connected",
@@ -563,9 +576,7 @@ static int check_asked(const struct removal *r, const struct pmem_volume *record
 			"node %s was lost, and only DeleteVolume erases what it has of volume %s", r->node_id,
 			r->id);
 	if (is_record_of(record, r->id) && pmem_volume_is_lost(record, r->node_id))
-		return err_set(err, ERR_UNAVAILABLE,
-			"node %s was lost and returns: the record of volume %s does not show that yet",
-			r->node_id, r->id);
+		return refuse_returned(r->node_id, r->id, err);
 	return 0;
 }
 

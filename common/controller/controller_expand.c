@@ -104,7 +104,7 @@ static int check_answer(
 	if (answer->capacity_bytes > 0 && (uint64_t)answer->capacity_bytes >= op->required_bytes)
 		return 0;
 	return err_set(err, ERR_UNAVAILABLE,
-		"the reply says that the volume has %lld bytes after it has grown to %llu",
+		"it replied that the volume has %lld bytes, but %llu were requested",
 		(long long)answer->capacity_bytes, (unsigned long long)op->required_bytes);
 }
 
@@ -267,10 +267,11 @@ static int judge_unrecorded(struct expand *op, const struct copies *copies, stru
 	for (size_t i = 0; i < copies->n; i++) {
 		if (copies->hits[i].volume->is_inline)
 			return err_set(err, ERR_INVALID_ARGUMENT,
-				"volume %s is an inline volume, whose size is that in its pod", op->id);
+				"volume %s is an inline volume, which cannot be expanded", op->id);
 		if (copies->hits[i].volume->phase != PHASE_ERASING)
 			return err_set(err, ERR_UNAVAILABLE,
-				"volume %s has no PmemVolume yet: the leader makes one of the node's report",
+				"volume %s has no PmemVolume yet: the leading controller will create it from the "
+				"node's report",
 				op->id);
 	}
 	if (controller_require_inventories(op->controller, err) < 0)

@@ -67,7 +67,7 @@ START_TEST(each_node_is_asked_once_and_its_reason_told)
 	for (char i = '1'; i <= '5'; i++)
 		desk_failed(desk_last(&d, (char[]){'n', i, '\0'}), ERR_EXHAUSTED, "full");
 	DESK_FAILED(&a, ERR_EXHAUSTED,
-		"n1: full; n2: full; n3: full; 2 more for the same reason; 1 not connected");
+		"n1: full; n2: full; n3: full; 2 more nodes refused it; 1 node not connected");
 	end();
 }
 END_TEST
@@ -110,7 +110,7 @@ START_TEST(few_nodes_without_room_by_their_own_account_are_asked)
 	while (!a.finished)
 		desk_failed(&d.calls[d.n_calls - 1], ERR_EXHAUSTED, "full");
 	ck_assert_uint_eq(d.n_calls, PLACEMENT_DOUBTFUL_MAX);
-	DESK_FAILED(&a, ERR_EXHAUSTED, "12 report too little capacity");
+	DESK_FAILED(&a, ERR_EXHAUSTED, "12 nodes with too little reported capacity");
 	end();
 }
 END_TEST

@@ -307,7 +307,7 @@ START_TEST(a_node_out_of_service_gets_no_new_volume_although_it_reports)
 	desk_ask_nodes(&a, NODES("n1", "n2"), NULL);
 	desk_create(&d, &a);
 	desk_failed(desk_last(&d, "n2"), ERR_EXHAUSTED, "full");
-	DESK_FAILED(&a, ERR_EXHAUSTED, "1 out of service");
+	DESK_FAILED(&a, ERR_EXHAUSTED, "1 node out of service");
 	again();
 	desk_create(&d, &a);
 	desk_made(desk_last(&d, "n2"));

@@ -249,7 +249,7 @@ START_TEST(a_node_that_has_not_grown_it_has_not_done_it)
 {
 	desk_expand(&d, &a, id, 2 * DESK_GIB);
 	desk_grown(desk_last(&d, "n1"), _i == 0 ? DESK_GIB : 0, true);
-	DESK_FAILED(&a, ERR_UNAVAILABLE, "node n1: the reply says that the volume has ");
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "node n1: it replied that the volume has ");
 }
 END_TEST
 

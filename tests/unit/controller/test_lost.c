@@ -137,7 +137,7 @@ START_TEST(a_node_that_reports_is_not_asked_while_its_record_says_that_it_is_los
 	report_add_volume(r, id_1, "pvc-1")->ever_staged = true;
 	node_table_put(d.table, r, d.now_ns);
 	desk_delete(&d, &a, id_1);
-	DESK_FAILED(&a, ERR_UNAVAILABLE, "node n1 was lost and returns");
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "node n1 has returned after it was lost");
 	ck_assert_uint_eq(d.n_calls, 0);
 	again();
 	v = desk_record(&d, "pvc-1");
@@ -158,17 +158,17 @@ START_TEST(a_node_whose_node_object_is_back_is_not_lost)
 	put_record(id_1, NULL);
 	d.missing = NULL;
 	desk_delete(&d, &a, id_1);
-	DESK_FAILED(&a, ERR_UNAVAILABLE, "node n1 was lost and returns");
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "node n1 was lost and may be returning");
 	again();
 	d.missing = "n1";
 	d.cluster_ready = false;
 	desk_delete(&d, &a, id_1);
-	DESK_FAILED(&a, ERR_UNAVAILABLE, "node n1 was lost and returns");
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "node n1 was lost and may be returning");
 	again();
 	d.cluster_ready = true;
 	d.controller->started_ns = d.now_ns;
 	desk_delete(&d, &a, id_1);
-	DESK_FAILED(&a, ERR_UNAVAILABLE, "node n1 was lost and returns");
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "node n1 was lost and may be returning");
 	again();
 	d.now_ns += DESK_LEASE_NS;
 	desk_delete(&d, &a, id_1);
@@ -257,7 +257,7 @@ START_TEST(a_volume_that_was_deleted_meanwhile_is_not_given_out)
 	v->retained = true;
 	desk_put_record(&d, RECORD_SPEC, v);
 	desk_made(desk_last(&d, "n1"));
-	DESK_FAILED(&a, ERR_UNAVAILABLE, "does not name the volume's nodes any more");
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "the volume was deleted, or its nodes are no longer listed");
 	end();
 }
 END_TEST

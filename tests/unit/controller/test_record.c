@@ -218,7 +218,9 @@ START_TEST(an_outcome_is_not_written_over_a_record_that_lacks_the_node)
 		pmem_volume_drop_node(v, "n1");
 	desk_put_record(&d, _i == 2 ? RECORD_RELEASE : RECORD_SPEC, v);
 	desk_made(desk_last(&d, "n1"));
-	DESK_FAILED(&a, ERR_UNAVAILABLE, "record of volume \"pvc-1\"");
+	DESK_FAILED(&a, ERR_UNAVAILABLE,
+		_i == 2 ? "record of volume \"pvc-1\""
+			: "the PmemVolume of volume \"pvc-1\" was changed meanwhile");
 	end();
 }
 END_TEST
