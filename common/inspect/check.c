@@ -457,8 +457,8 @@ static void check_active(const char *id, const struct device *d, struct check_fi
 		add(f, CHECK_RAW, id,
 			x_strdup("its namespace has no mode: it is only partly created or destroyed, or its "
 				 "info block is damaged"),
-			x_strdup("not repaired: its content is no longer where it was; deleting the volume "
-				 "destroys it"));
+			x_strdup("not repaired: its data cannot be accessed at the expected offset; deleting "
+				 "the volume destroys it"));
 	if (d->active)
 		return;
 	add(f, CHECK_INACTIVE, id, x_asprintf("its device in pool %s is not active", d->pool),

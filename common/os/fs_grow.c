@@ -51,8 +51,8 @@ static int fail(const char *fstype, const char *device, struct error **err)
 	switch (why) {
 	case EROFS:
 		return err_set(err, ERR_PRECONDITION,
-			"the %s on %s is mounted read-only, so it cannot grow: mount it for writing", fstype,
-			device);
+			"the %s on %s is mounted read-only, so it cannot be grown: mount it read-write",
+			fstype, device);
 	case EPERM:
 		return err_set(err, ERR_PRECONDITION,
 			"the kernel refuses to grow the %s on %s: it has errors (unmount it and run e2fsck -f), "

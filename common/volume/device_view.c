@@ -443,8 +443,8 @@ int device_view_require_content(
 		return -1;
 	if (d->raw)
 		return err_set(err, ERR_PRECONDITION,
-			"volume %s: its namespace has lost its mode, so its content is no longer where it "
-			"was",
+			"volume %s: its namespace is now in raw mode, so its data cannot be accessed at the "
+			"expected offset; delete the volume and restore its data from a backup",
 			r->id);
 	*ret = TAKE_PTR(d);
 	return 0;

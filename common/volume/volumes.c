@@ -80,7 +80,8 @@ int volumes_refuse_stranger(struct volumes *v, const char *id, struct error **er
 			"the state file of %s is damaged; see pmem-csi-driver check -repair %s", id, id);
 	if (is_device)
 		return err_set(err, ERR_PRECONDITION,
-			"a device %s exists without state; see pmem-csi-driver check -repair %s", id, id);
+			"device %s exists, but has no state file; see pmem-csi-driver check -repair %s", id,
+			id);
 	return 0;
 }
 

@@ -408,8 +408,9 @@ static int create_new(struct volumes *v, const char *id, const struct volume_req
 	}
 	if ((*err)->code == ERR_EXISTS) {
 		err_recode(err, ERR_PRECONDITION);
-		return err_wrap(
-			err, "a device exists without state; see pmem-csi-driver check -repair %s", id);
+		return err_wrap(err,
+			"device %s exists, but has no state file; see pmem-csi-driver check -repair %s", id,
+			id);
 	}
 	return -1;
 }

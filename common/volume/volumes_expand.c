@@ -200,8 +200,7 @@ static int check_kind(const struct volume_record *r, struct error **err)
 		return err_wrap(err, "state of volume %s", r->id);
 	if (params.is_inline)
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"volume %s belongs to a pod, which describes it: such a volume keeps its size",
-			r->id);
+			"volume %s is an inline volume, which cannot be expanded", r->id);
 	if (params.kata_containers)
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"volume %s is for Kata Containers, which is not supported", r->id);
@@ -438,7 +437,7 @@ static int reconcile(struct volumes *v, struct volume_record *r, struct error **
 		return 0;
 	log_warn(
 		"the device of a volume is larger than recorded, so its size is recorded; if another program "
-		"has extended it, a block volume shows there what the memory held before",
+		"has extended it, the added space of a block volume may expose earlier data",
 		F_STR("volume", r->id), F_U64("from_bytes", r->size_bytes),
 		F_U64("size_bytes", d->size_bytes));
 	r->size_bytes = d->size_bytes;

@@ -25,8 +25,8 @@ struct device {
 	char *path;          /* block device, present when active */
 	uint64_t size_bytes; /* size of its block device; when inactive, the size that it will have */
 	bool active;
-	bool raw; /* a namespace that has lost its mode because it is partly created or destroyed: its content
-		     is no longer where it was */
+	bool raw; /* a namespace in raw mode, because it is partly created or destroyed or its info block is
+		     damaged: its data cannot be accessed at the expected offset */
 };
 
 #define DEVICE_NO_SLOT "label slot"           /* namespaces are named there */

@@ -304,11 +304,11 @@ static int compare_attributes(const struct attachment *a, const struct mount_ent
 	if (!wanted || (is_node(a->q->kind) && is.readonly == a->attributes.readonly))
 		return 0;
 	if (is.readonly != a->attributes.readonly)
-		return err_set(err, ERR_EXISTS, "volume %s is %s at %s %s, not %s", a->r->id,
-			participle(a->q->kind), a->q->canonical_path,
+		return err_set(err, ERR_EXISTS, "volume %s is already %s at %s %s, but \"%s\" was requested",
+			a->r->id, participle(a->q->kind), a->q->canonical_path,
 			is.readonly ? "read-only" : "read-write", wanted);
-	return err_set(err, ERR_EXISTS, "volume %s is %s at %s with \"%s\", without \"%s\"", a->r->id,
-		participle(a->q->kind), a->q->canonical_path, is_word, wanted);
+	return err_set(err, ERR_EXISTS, "volume %s is already %s at %s with \"%s\", but \"%s\" was requested",
+		a->r->id, participle(a->q->kind), a->q->canonical_path, is_word, wanted);
 }
 
 /* Flags of the file system that the kernel does not show are no difference if they were asked for when it was
@@ -322,8 +322,9 @@ static int compare_fs_flags(const struct attachment *a, const struct mount_entry
 		/* said by attachment_dax_check_mount(), with more words */
 		if (a->dax == DAX_REQUIRED && attachment_dax_is_flag(a->flags[i]))
 			continue;
-		return err_set(err, ERR_EXISTS, "volume %s is %s without \"%s\"", a->r->id,
-			participle(a->q->kind), a->flags[i]);
+		return err_set(err, ERR_EXISTS,
+			"volume %s is already %s at %s without \"%s\", which was requested", a->r->id,
+			participle(a->q->kind), a->q->canonical_path, a->flags[i]);
 	}
 	return 0;
 }
@@ -336,8 +337,8 @@ static int compare_fs(const struct attachment *a, struct error **err)
 		return err_set(err, ERR_EXISTS, "something other than volume %s is mounted at %s", a->r->id,
 			a->q->canonical_path);
 	if (!str_eq(e->fstype, a->fs_type))
-		return err_set(err, ERR_EXISTS, "volume %s is %s as %s, not %s", a->r->id,
-			participle(a->q->kind), e->fstype, a->fs_type);
+		return err_set(err, ERR_EXISTS, "volume %s is already %s at %s as %s, but %s was requested",
+			a->r->id, participle(a->q->kind), a->q->canonical_path, e->fstype, a->fs_type);
 	if (compare_attributes(a, e, err) < 0)
 		return -1;
 	if (compare_fs_flags(a, e, err) < 0)
@@ -775,7 +776,8 @@ static int check_staged_fs(struct attachment *a, struct error **err)
 		a->attributes.readonly = true;
 	if (!str_empty(a->q->use->fs_type) && !str_eq(a->q->use->fs_type, a->fs_type))
 		return err_set(err, a->here ? ERR_EXISTS : ERR_PRECONDITION,
-			"volume %s is staged as %s, not %s", a->r->id, a->fs_type, a->q->use->fs_type);
+			"volume %s is staged as %s, but %s was requested", a->r->id, a->fs_type,
+			a->q->use->fs_type);
 	a->dax = attachment_dax_has_flag(a->r->staged_flags)
 			 ? DAX_AS_IT_IS
 			 : attachment_dax_choose(a->v->devices->ops->mode, a->q->params->usage, a->flags);

@@ -91,8 +91,8 @@ static int grow_mounted(struct volumes *v, const struct volume_record *r, const 
 	const struct mount_entry *e = find_writable(t, r, at->dev);
 	if (!e)
 		return err_set(err, ERR_PRECONDITION,
-			"the file system of volume %s is mounted read-only, so it cannot grow: it does when the "
-			"volume is staged for writing",
+			"the file system of volume %s is mounted read-only, so it cannot be grown now; it will be "
+			"grown when the volume is next staged read-write",
 			r->id);
 	return volumes_grow_fs(v, r, d, e, err);
 }

@@ -297,8 +297,8 @@ START_TEST(device_that_lost_its_mode_is_not_served)
 
 	fx.faults.raw = true;
 	ASSERT_OK(volumes_refresh(fx.v, &err));
-	ASSERT_FAILS(stage(/* block= */ true, &err), ERR_PRECONDITION, "lost its mode");
-	ASSERT_FAILS(publish(mt.target, false, &err), ERR_PRECONDITION, "lost its mode");
+	ASSERT_FAILS(stage(/* block= */ true, &err), ERR_PRECONDITION, "is now in raw mode");
+	ASSERT_FAILS(publish(mt.target, false, &err), ERR_PRECONDITION, "is now in raw mode");
 	fx.faults.raw = false;
 	ASSERT_OK(volumes_refresh(fx.v, &err));
 	ASSERT_OK(stage(/* block= */ true, &err));

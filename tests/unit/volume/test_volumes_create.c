@@ -484,7 +484,7 @@ START_TEST(volume_whose_device_lost_its_mode_is_refused)
 
 	fx.faults.raw = true;
 	ASSERT_OK(volumes_refresh(fx.v, &err));
-	ASSERT_FAILS(try_create(&q, &err), ERR_PRECONDITION, "lost its mode");
+	ASSERT_FAILS(try_create(&q, &err), ERR_PRECONDITION, "is now in raw mode");
 	ck_assert_uint_eq(fx.n_creates, 1);
 	fx.faults.raw = false;
 	ASSERT_OK(volumes_refresh(fx.v, &err));

@@ -379,7 +379,7 @@ START_TEST(deletion_ends_when_another_device_took_the_place_of_the_own)
 	ASSERT_OK(volumes_refresh(fx.v, &err));
 	ck_assert_uint_eq(fixture_n_files(), 0);
 	/* what has no state now is never removed */
-	ASSERT_FAILS(volumes_delete(fx.v, info->id, &err), ERR_PRECONDITION, "without state");
+	ASSERT_FAILS(volumes_delete(fx.v, info->id, &err), ERR_PRECONDITION, "exists, but has no state file");
 	ck_assert_uint_eq(fixture_n_devices(), 1);
 	ck_assert_uint_eq(fx.n_destroys, 1);
 }

@@ -355,7 +355,7 @@ START_TEST(second_target_and_other_flags_are_refused)
 	ck_assert_int_ne(access(other, F_OK), 0);
 	q.target_path = target;
 	q.readonly = true;
-	ASSERT_FAILS(publish(&err), ERR_UNAVAILABLE, "read-write, not ro");
+	ASSERT_FAILS(publish(&err), ERR_UNAVAILABLE, "read-write, but \"ro\" was requested");
 	ck_assert(is_mounted(target, "ext4"));
 	ASSERT_OK(unpublish(&err));
 	assert_erased();

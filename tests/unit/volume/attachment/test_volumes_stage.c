@@ -110,9 +110,10 @@ START_TEST(other_way_of_staging_is_refused_while_staged)
 	struct error *err = NULL;
 
 	ASSERT_OK(stage("ext4", &err));
-	ASSERT_FAILS(stage("xfs", &err), ERR_EXISTS, "staged as ext4");
-	ASSERT_FAILS(stage_with("ext4", (char[]){"noatime"}, &err), ERR_EXISTS, "noatime");
-	ASSERT_FAILS(stage_with("ext4", (char[]){"ro"}, &err), ERR_EXISTS, "ro");
+	ASSERT_FAILS(stage("xfs", &err), ERR_EXISTS, "as ext4, but xfs was requested");
+	ASSERT_FAILS(
+		stage_with("ext4", (char[]){"noatime"}, &err), ERR_EXISTS, "but \"noatime\" was requested");
+	ASSERT_FAILS(stage_with("ext4", (char[]){"ro"}, &err), ERR_EXISTS, "but \"ro\" was requested");
 	assert_mounted("ext4");
 }
 END_TEST
@@ -632,7 +633,8 @@ START_TEST(flag_that_the_kernel_drops_is_answered_as_before)
 	ASSERT_OK(stage_with("xfs", (char[]){"dax"}, &err));
 	fixture_restart();
 	ASSERT_OK(stage_with("xfs", (char[]){"dax"}, &err));
-	ASSERT_FAILS(stage_with("xfs", (char[]){"wsync"}, &err), ERR_EXISTS, "wsync");
+	ASSERT_FAILS(stage_with("xfs", (char[]){"wsync"}, &err), ERR_EXISTS,
+		"without \"wsync\", which was requested");
 	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
 	ck_assert_uint_eq(strv_len(r->staged_flags), 1);
 	ASSERT_OK(unstage(&err));
