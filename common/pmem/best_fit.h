@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * best_fit.h - chooses the pool and the extent of a new device. Pure.
+ * best_fit.h - predicts the pool and the extent of a new device. Pure.
  *
- * Of the pools in which the device fits, it chooses the one whose largest extent is smallest, and there the
+ * Of the pools in which the device fits, that is the one whose largest extent is smallest, and there the
  * smallest extent that is large enough, so that large extents stay whole for large volumes (docs/decisions
- * 003). Nodes choose by these functions, and the scheduler extender uses them to predict the node's choice.
- * Threads: safe.
+ * 003). A node uses best_fit_compare() only, for the order in which it tries its pools
+ * (volume/pool_choice.h); best_fit_find() is the scheduler extender's prediction of pool and extent. Threads:
+ * safe.
  */
 #pragma once
 
@@ -25,7 +26,7 @@ static inline int best_fit_compare(uint64_t a_largest_bytes, uint64_t b_largest_
 }
 
 /**
- * best_fit_find() - find the extent that a device takes; among equal ones the first.
+ * best_fit_find() - find the extent that a device will take on a node; among equal ones the first.
  * @extents: of all pools, those of one pool one after the other
  * @takes:   the bytes that the device takes from an extent of pool p: [p]; UINT64_MAX: it cannot be made
  *           there

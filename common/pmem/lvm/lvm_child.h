@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * lvm_child.h - one `lvm` process: a single command, or a shell that runs several. It is started under a
- * configuration of ours, its answer and messages are read, and it is asked to end but never killed.
+ * configuration of ours, its answer and messages are read, and it is asked to end but never killed. A shell
+ * that hangs or has ended is replaced in lvm_shell.c.
  *
  * Threads: an object belongs to one caller at a time. Blocks as each function says.
  */
