@@ -6,6 +6,7 @@
 #include <linux/dm-ioctl.h>
 #include <linux/fs.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -27,6 +28,8 @@
 #define UNUSED_POLL_MS 10
 /* One BLKZEROOUT cannot be interrupted on older kernels; this bounds how long a fatal signal waits. */
 #define ZERO_STEP_BYTES (256ULL << 20)
+#define TABLE_BYTES     (16U << 10)
+#define TABLE_MAX_BYTES (4U << 20)
 
 static char *sysfs_path(dev_t dev, const char *attribute)
 {
@@ -207,6 +210,16 @@ static int is_mapped(dev_t dev, bool *ret, struct error **err)
 	return 0;
 }
 
+static int open_control(int *ret_fd, struct error **err)
+{
+	int fd = open("/dev/" DM_DIR "/" DM_CONTROL_NODE, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "open /dev/" DM_DIR "/" DM_CONTROL_NODE);
+	*ret_fd = fd;
+	return 0;
+}
+
 /* @ret_mapped: false: not device-mapper's, or gone; then @ret is as it was */
 static int read_dm_status(dev_t dev, struct dm_ioctl *ret, bool *ret_mapped, struct error **err)
 {
@@ -222,9 +235,9 @@ static int read_dm_status(dev_t dev, struct dm_ioctl *ret, bool *ret_mapped, str
 	if (!*ret_mapped)
 		return 0;
 
-	CLEANUP(fd_closep) int fd = open("/dev/" DM_DIR "/" DM_CONTROL_NODE, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		return err_set_errno(err, ERR_INTERNAL, errno, "open /dev/" DM_DIR "/" DM_CONTROL_NODE);
+	CLEANUP(fd_closep) int fd = -1;
+	if (open_control(&fd, err) < 0)
+		return -1;
 	if (ioctl(fd, DM_DEV_STATUS, &io) == 0) {
 		*ret = io;
 		return 0;
@@ -378,5 +391,116 @@ int dm_refuse_shared(dev_t dev, struct error **err)
 				"is in use: it has an LVM snapshot, which would be removed "
 				"with it (lvs -o lv_name,origin shows which; remove it first)");
 	}
+	return 0;
+}
+
+static void io_freep(struct dm_ioctl **io)
+{
+	free(*io);
+}
+
+/* @ret: the answer, with the table behind it, free(); NULL: removed since. */
+static int ask_table(int fd, dev_t dev, size_t bytes, struct dm_ioctl **ret, struct error **err)
+{
+	CLEANUP(io_freep) struct dm_ioctl *io = x_calloc(1, bytes);
+
+	*io = (struct dm_ioctl){.version = {DM_VERSION_MAJOR, 0, 0},
+		.data_size = (uint32_t)bytes,
+		.data_start = sizeof(*io),
+		.flags = DM_STATUS_TABLE_FLAG,
+		.dev = dev};
+	*ret = NULL;
+	if (ioctl(fd, DM_TABLE_STATUS, io) == 0)
+		*ret = TAKE_PTR(io);
+	else if (errno != ENXIO)
+		return err_set_errno(
+			err, ERR_INTERNAL, errno, "table of mapped device %u:%u", major(dev), minor(dev));
+	return 0;
+}
+
+static int read_dm_table(dev_t dev, struct dm_ioctl **ret, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = -1;
+
+	if (open_control(&fd, err) < 0)
+		return -1;
+	for (size_t bytes = TABLE_BYTES; bytes <= TABLE_MAX_BYTES; bytes *= 4) {
+		CLEANUP(io_freep) struct dm_ioctl *io = NULL;
+
+		if (ask_table(fd, dev, bytes, &io, err) < 0)
+			return -1;
+		if (io && (io->flags & DM_BUFFER_FULL_FLAG))
+			continue;
+		*ret = TAKE_PTR(io);
+		return 0;
+	}
+	return err_set(err, ERR_EXHAUSTED, "the table of mapped device %u:%u is larger than %u bytes",
+		major(dev), minor(dev), TABLE_MAX_BYTES);
+}
+
+/* @text: "253:0 2048": the device below, and the sector at which the part begins there */
+static int parse_linear(const char *text, struct dm_segment *ret, struct error **err)
+{
+	size_t major_len = strcspn(text, ":");
+	size_t minor_len = text[major_len] ? strcspn(text + major_len + 1, " ") : 0;
+	const char *start = text + major_len + minor_len + (minor_len > 0);
+	CLEANUP(free_charp) char *major_text = x_strndup(text, major_len);
+	CLEANUP(free_charp) char *minor_text = x_strndup(start - minor_len, minor_len);
+	uint32_t below_major;
+	uint32_t below_minor;
+	uint64_t sectors;
+
+	if (*start != ' ')
+		return err_set(err, ERR_INTERNAL, "linear target \"%s\" is not of the known form", text);
+	if (parse_u32(major_text, &below_major, err) < 0 || parse_u32(minor_text, &below_minor, err) < 0 ||
+		parse_u64(start + 1, &sectors, err) < 0)
+		return err_wrap(err, "linear target \"%s\"", text);
+	ret->dev = makedev(below_major, below_minor);
+	ret->start_bytes = sectors * SECTOR_BYTES;
+	return 0;
+}
+
+/* The kernel writes each target's distance from the start of the data to the next one. */
+static int parse_table(
+	const struct dm_ioctl *io, struct dm_segment *segments, size_t *ret_n, struct error **err)
+{
+	const char *data = (const char *)io + io->data_start;
+	size_t at = 0;
+
+	for (uint32_t i = 0; i < io->target_count; i++) {
+		struct dm_target_spec spec;
+		struct dm_segment *s = &segments[*ret_n];
+
+		memcpy(&spec, data + at, sizeof(spec));
+		*s = (struct dm_segment){.length_bytes = spec.length * SECTOR_BYTES,
+			.offset_bytes = spec.sector_start * SECTOR_BYTES};
+		if (strncmp(spec.target_type, "linear", sizeof(spec.target_type)) == 0) {
+			if (parse_linear(data + at + sizeof(spec), s, err) < 0)
+				return -1;
+			++*ret_n;
+		}
+		at = spec.next;
+	}
+	return 0;
+}
+
+int dm_list_segments(dev_t dev, struct dm_segment **ret, size_t *ret_n, struct error **err)
+{
+	CLEANUP(io_freep) struct dm_ioctl *io = NULL;
+	bool mapped = false;
+	size_t n = 0;
+
+	if (is_mapped(dev, &mapped, err) < 0)
+		return -1;
+	if (mapped && read_dm_table(dev, &io, err) < 0)
+		return -1;
+	struct dm_segment *segments = x_calloc(io ? io->target_count : 0, sizeof(*segments));
+	if (io && parse_table(io, segments, &n, err) < 0) {
+		free(segments);
+		err_recode(err, ERR_INTERNAL);
+		return err_wrap(err, "mapped device %u:%u", major(dev), minor(dev));
+	}
+	*ret = segments;
+	*ret_n = n;
 	return 0;
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -121,3 +122,22 @@ int dm_require_uuid(const char *path, const char *uuid, struct error **err) MUST
  * (suspended), ERR_INTERNAL.
  */
 int dm_refuse_suspended(const char *path, struct error **err) MUST_CHECK;
+
+/* A part of a mapped device. */
+struct dm_segment {
+	dev_t dev;             /* the device below */
+	uint64_t start_bytes;  /* of the part on the device below */
+	uint64_t length_bytes; /* of the part */
+	uint64_t offset_bytes; /* of the part in the mapped device */
+};
+
+/**
+ * dm_list_segments() - list on which parts of which devices a mapped device lies, by its live table.
+ * @dev: device number; a device that is not, or no longer, a mapped device has none
+ * @ret: array of @ret_n, free(); only of targets "linear", which LVM's plain volumes consist of
+ *
+ * Does not open the device, and does not wait if it is suspended. Source: linux/dm-ioctl.h DM_TABLE_STATUS;
+ * drivers/md/dm-ioctl.c, retrieve_status(); drivers/md/dm-linear.c, linear_status(). Return: 0, or -1 with
+ * ERR_INTERNAL, ERR_EXHAUSTED (a table of more than 4 MiB).
+ */
+int dm_list_segments(dev_t dev, struct dm_segment **ret, size_t *ret_n, struct error **err) MUST_CHECK;

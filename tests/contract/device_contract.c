@@ -261,6 +261,7 @@ int device_contract_run(const struct device_contract *t)
 	tcase_add_checked_fixture(tcase, open_empty, close_empty);
 	add_always(tcase);
 	device_contract_add_growth(tcase);
+	device_contract_add_health(tcase);
 	if (t->has_nodes)
 		device_contract_add_nodes(tcase);
 	if (t->is_durable)

@@ -20,6 +20,10 @@ struct device_contract {
 	/* Takes the node of @d away as a boot does, behind the manager's back. NULL: devices are always
 	 * active. */
 	void (*deactivate)(const struct device *d);
+	/* Makes part of @d unreadable, behind the manager's back, and all of it readable again. NULL: the
+	 * memory cannot be damaged. */
+	void (*damage)(const struct device *d, uint64_t offset_bytes, uint64_t length_bytes);
+	void (*repair)(const struct device *d);
 	bool has_nodes;  /* devices have a block device that can be opened */
 	bool is_plain;   /* devices take their own size from the pool, in whole units */
 	bool sees_opens; /* a device that any process has open is in use, not only one that is open

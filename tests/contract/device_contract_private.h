@@ -56,8 +56,9 @@ uint64_t fitting(uint64_t size_bytes);
 /** taken_by() - what @d, alone in its pool, has taken from it. */
 uint64_t taken_by(const struct device *d);
 
-/** device_contract_add_nodes(), device_contract_add_durable(), device_contract_add_growth() - add those
- * checks. */
+/** device_contract_add_nodes(), device_contract_add_durable(), device_contract_add_growth(),
+ * device_contract_add_health() - add those checks. */
 void device_contract_add_nodes(TCase *tcase);
 void device_contract_add_durable(TCase *tcase);
 void device_contract_add_growth(TCase *tcase);
+void device_contract_add_health(TCase *tcase);

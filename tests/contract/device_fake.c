@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The contract of device managers on the fake one, in memory and in a folder. */
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
 #include "base/mem.h"
+#include "base/parse.h"
 #include "base/str.h"
 #include "contract/device_contract.h"
 #include "os/file.h"
@@ -58,6 +62,43 @@ static void deactivate(const struct device *d)
 	ASSERT_OK(loop_detach(fd, &err));
 }
 
+/* Of the first region, which begins where the list does. */
+static uint64_t start_of(const struct device *d)
+{
+	static const char key[] = "\"offset\":";
+	CLEANUP(free_charp) char *file = x_asprintf("%s/%s.device", folder, d->id);
+	CLEANUP(buf_done) struct buf text = BUF_INIT(4096);
+	struct error *err = NULL;
+	uint64_t start;
+
+	ASSERT_OK(file_read(AT_FDCWD, file, &text, &err));
+	const char *at = strstr(buf_str(&text), key);
+	ck_assert_ptr_nonnull(at);
+	at += sizeof(key) - 1;
+	CLEANUP(free_charp) char *number = x_strndup(at, strspn(at, "0123456789"));
+	ASSERT_OK(parse_u64(number, &start, &err));
+	return start;
+}
+
+static void damage(const struct device *d, uint64_t offset_bytes, uint64_t length_bytes)
+{
+	CLEANUP(free_charp) char *file = x_asprintf("%s/badblocks", folder);
+	FILE *list = fopen(file, "ae");
+
+	ck_assert_ptr_nonnull(list);
+	fprintf(list, "%ju %ju\n", (uintmax_t)(start_of(d) + offset_bytes) / 512,
+		(uintmax_t)length_bytes / 512);
+	ck_assert_int_eq(fclose(list), 0);
+}
+
+static void repair(const struct device *d)
+{
+	CLEANUP(free_charp) char *file = x_asprintf("%s/badblocks", folder);
+
+	(void)d;
+	ck_assert_int_eq(unlink(file), 0);
+}
+
 static int run_in_memory(void)
 {
 	const struct device_contract contract = {
@@ -91,6 +132,8 @@ static int run_in_folder(void)
 	const struct device_contract contract = {.name = "device_fake_in_folder",
 		.open = open_folder,
 		.deactivate = deactivate,
+		.damage = damage,
+		.repair = repair,
 		.has_nodes = true,
 		.is_plain = true,
 		.sees_opens = true,

@@ -64,6 +64,45 @@ int device_activate(struct device_manager *m, const struct device_list *list, st
 	return m->ops->activate(m->self, list, err);
 }
 
+static int read_own(const struct device *d, struct media_errors *ret, struct error **err)
+{
+	CLEANUP(bad_ranges_done) struct bad_ranges bad = {0};
+
+	if (!d->active || !d->path)
+		return 0;
+	if (bad_ranges_read(d->path, &bad, err) < 0) {
+		if ((*err)->code != ERR_NOT_FOUND)
+			return err_wrap(err, "device %s", d->id);
+		error_clear(err);
+	}
+	media_errors_add(ret, &bad, 0, d->size_bytes, 0);
+	return 0;
+}
+
+static int read_each(const struct device_list *list, struct media_errors *ret, struct error **err)
+{
+	for (size_t i = 0; i < list->n_devices; i++) {
+		if (read_own(&list->devices[i], &ret[i], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+int device_media_errors(struct device_manager *m, const struct device_list *list, struct media_errors **ret,
+	struct error **err)
+{
+	struct media_errors *found = x_calloc(list->n_devices, sizeof(*found));
+	int rc = m->ops->media_errors ? m->ops->media_errors(m->self, list, found, err)
+				      : read_each(list, found, err);
+
+	if (rc < 0) {
+		free(found);
+		return err_wrap(err, "find media errors");
+	}
+	*ret = found;
+	return 0;
+}
+
 void device_tick(struct device_manager *m)
 {
 	m->ops->tick(m->self);

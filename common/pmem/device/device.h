@@ -16,6 +16,7 @@
 
 #include "base/error.h"
 #include "pmem/capacity.h"
+#include "pmem/health/media_errors.h"
 #include "pmem/namespace_layout.h"
 
 struct device {
@@ -112,6 +113,9 @@ struct device_ops {
 	int (*destroy)(void *self, const struct device *device, int exclusive_fd, struct error **err);
 	int (*activate)(void *self, const struct device_list *list, struct error **err);
 	uint64_t (*fit)(const struct device_pool *pool, bool sector, uint64_t requested_bytes);
+	/* @ret: zeroed, one for each device of @list. NULL: what the device's own list of bad blocks has */
+	int (*media_errors)(
+		void *self, const struct device_list *list, struct media_errors *ret, struct error **err);
 	void (*tick)(void *self);
 	void (*back_up)(void *self); /* NULL: nothing to do */
 	void (*activity)(
@@ -244,6 +248,17 @@ int device_destroy(struct device_manager *m, const struct device *device, int ex
 /** device_activate() - activate all inactive devices in @list, so that their nodes appear (after a boot
  * without udev rules nothing else does). Return: 0, or -1 with ERR_INTERNAL. */
 int device_activate(struct device_manager *m, const struct device_list *list, struct error **err) MUST_CHECK;
+
+/**
+ * device_media_errors() - find the parts of devices that cannot be read.
+ * @list: devices as listed; those that are not active, and those that are gone meanwhile, have none
+ * @ret:  array with one for each device of @list, in that order; free()
+ *
+ * Waits neither for commands nor for devices. Return: 0, or -1 with ERR_INTERNAL, ERR_EXHAUSTED, as
+ * dm_list_segments().
+ */
+int device_media_errors(struct device_manager *m, const struct device_list *list, struct media_errors **ret,
+	struct error **err) MUST_CHECK;
 
 /** device_tick() - housekeeping, called each second from any thread; waits for nothing. */
 void device_tick(struct device_manager *m);

@@ -199,6 +199,30 @@ static int fake_activate(void *self, const struct device_list *list, struct erro
 	return rc;
 }
 
+static void find_errors(
+	const struct fake_model *m, const struct bad_ranges *bad, const char *id, struct media_errors *ret)
+{
+	const struct fake_extent *e = fake_model_find(m, id);
+
+	if (e)
+		media_errors_add(ret, bad, e->region * m->region_bytes + e->start_bytes, e->size_bytes, 0);
+}
+
+static int fake_media_errors(
+	void *self, const struct device_list *list, struct media_errors *ret, struct error **err)
+{
+	CLEANUP(bad_ranges_done) struct bad_ranges bad = {0};
+	struct fake *fake = self;
+
+	if (fake->folder && fake_folder_bad_ranges(fake->folder, &bad, err) < 0)
+		return -1;
+	pthread_mutex_lock(&fake->mutex);
+	for (size_t i = 0; i < list->n_devices; i++)
+		find_errors(&fake->model, &bad, list->devices[i].id, &ret[i]);
+	pthread_mutex_unlock(&fake->mutex);
+	return 0;
+}
+
 static void fake_tick(void *self)
 {
 	(void)self;
@@ -224,6 +248,7 @@ static const struct device_ops fake_ops = {
 	.destroy = fake_destroy,
 	.activate = fake_activate,
 	.fit = device_fit_units,
+	.media_errors = fake_media_errors,
 	.tick = fake_tick,
 	.close = fake_close,
 };

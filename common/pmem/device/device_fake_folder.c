@@ -31,6 +31,7 @@
 #define LOOKS         5
 #define DEVICE_SUFFIX ".device"
 #define IMAGE_SUFFIX  ".image"
+#define BAD_NAME      "badblocks"
 
 /* The members of both kinds of files; others stay NULL or 0. */
 struct content {
@@ -476,4 +477,16 @@ int fake_folder_forget(struct fake_folder *f, const char *id, struct error **err
 int fake_folder_clear(struct fake_folder *f, const char *id, struct error **err)
 {
 	return remove_file(f, id, IMAGE_SUFFIX, err);
+}
+
+int fake_folder_bad_ranges(struct fake_folder *f, struct bad_ranges *ret, struct error **err)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT(JSON_MAX);
+
+	if (file_read(f->dir_fd, BAD_NAME, &text, err) < 0) {
+		if ((*err)->code != ERR_NOT_FOUND)
+			return -1;
+		error_clear(err);
+	}
+	return bad_ranges_parse(buf_str(&text), ret, err);
 }

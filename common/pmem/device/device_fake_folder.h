@@ -69,3 +69,8 @@ int fake_folder_forget(struct fake_folder *f, const char *id, struct error **err
 /** fake_folder_clear() - remove the image of @id, which is no device any more; one that cannot be removed is
  * removed when the folder is opened next. Return: 0, or -1 with ERR_INTERNAL. */
 int fake_folder_clear(struct fake_folder *f, const char *id, struct error **err) MUST_CHECK;
+
+/** fake_folder_bad_ranges() - read the file "badblocks", with which a test makes parts of the regions
+ * unreadable, in the form of the kernel's lists. The regions are one after the other there. Without it there
+ * are none. @ret: bad_ranges_done(). Return: 0, or -1 as bad_ranges_parse(). */
+int fake_folder_bad_ranges(struct fake_folder *f, struct bad_ranges *ret, struct error **err) MUST_CHECK;

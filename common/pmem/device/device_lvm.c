@@ -582,6 +582,7 @@ static const struct device_ops ops = {
 	.destroy = destroy,
 	.activate = activate,
 	.fit = device_fit_units,
+	.media_errors = device_lvm_media_errors,
 	.tick = tick,
 	.back_up = back_up,
 	.activity = activity,

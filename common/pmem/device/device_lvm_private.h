@@ -50,3 +50,7 @@ int device_lvm_grow(
 
 /** device_lvm_remove_leftovers() - device_ops.remove_leftovers. Without the lock. */
 int device_lvm_remove_leftovers(void *self, bool *ret_changed, struct error **err) MUST_CHECK;
+
+/** device_lvm_media_errors() - device_ops.media_errors. Without the lock. */
+int device_lvm_media_errors(
+	void *self, const struct device_list *list, struct media_errors *ret, struct error **err) MUST_CHECK;

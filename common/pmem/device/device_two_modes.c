@@ -191,6 +191,36 @@ static int activate_share(
 	return rc;
 }
 
+/* @ret: as of device_ops.media_errors, for all of @l */
+static int find_share(struct device_two_modes *m, const struct device_list *l, bool of_secondary,
+	struct media_errors *ret, struct error **err)
+{
+	struct device_list share = share_of(m, l, of_secondary);
+	struct media_errors *found = NULL;
+	size_t at = 0;
+
+	int rc = device_media_errors(of_secondary ? m->secondary : m->primary, &share, &found, err);
+	for (size_t i = 0; rc == 0 && i < l->n_devices; i++) {
+		if (at < share.n_devices && str_eq(l->devices[i].pool, share.devices[at].pool) &&
+			str_eq(l->devices[i].id, share.devices[at].id))
+			ret[i] = found[at++];
+	}
+	free(found);
+	free(share.devices);
+	free(share.pools);
+	return rc;
+}
+
+static int media_errors(
+	void *self, const struct device_list *list, struct media_errors *ret, struct error **err)
+{
+	struct device_two_modes *m = self;
+
+	if (find_share(m, list, /* of_secondary= */ false, ret, err) < 0)
+		return -1;
+	return find_share(m, list, /* of_secondary= */ true, ret, err);
+}
+
 /* Neither keeps the other away. */
 static int activate(void *self, const struct device_list *l, struct error **err)
 {
@@ -267,6 +297,7 @@ struct device_manager *device_open_two_modes(struct device_manager *primary, str
 		.destroy = destroy,
 		.activate = activate,
 		.fit = primary->ops->fit,
+		.media_errors = media_errors,
 		.tick = tick,
 		.back_up = back_up,
 		.activity = activity,

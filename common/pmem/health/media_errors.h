@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * media_errors.h - which parts of devices cannot be read, because the memory below them has lost its content.
+ *
+ * Nothing is opened but sysfs and the control node of device-mapper, and no device is accessed. Threads:
+ * safe. Never waits for a device. Source: Documentation/ABI/testing/sysfs-block, badblocks;
+ * block/badblocks.c, badblocks_show(): lines "SECTOR LENGTH" in sectors of 512 bytes, at most one page;
+ * drivers/nvdimm/badrange.c.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+
+/* How many ranges of one device are kept. */
+#define MEDIA_ERRORS_MAX 16
+
+struct media_error {
+	uint64_t offset_bytes;
+	uint64_t length_bytes;
+};
+
+/* Of one device, by offset where it lies on its memory in one piece. All zero: it has none. */
+struct media_errors {
+	struct media_error list[MEDIA_ERRORS_MAX]; /* the first ones */
+	size_t n;
+	uint64_t bytes; /* of all, also of those that are not kept */
+};
+
+/* All of a namespace, or of the memory of the fake. */
+struct bad_ranges {
+	dev_t dev;
+	struct media_error *list;
+	size_t n;
+};
+
+void bad_ranges_done(struct bad_ranges *b);
+
+/** bad_ranges_parse() - read the text of a list of bad blocks. @ret: bad_ranges_done(). Return: 0, or -1 with
+ * ERR_INTERNAL (another form). */
+int bad_ranges_parse(const char *text, struct bad_ranges *ret, struct error **err) MUST_CHECK;
+
+/** bad_ranges_read() - read the list of the block device at @path, such as "/dev/pmem0"; one without a list,
+ * as that of a BTT, has none. @ret: bad_ranges_done(). Return: 0, or -1 with ERR_NOT_FOUND (no such device),
+ * ERR_INTERNAL. */
+int bad_ranges_read(const char *path, struct bad_ranges *ret, struct error **err) MUST_CHECK;
+
+/** media_errors_add() - add to @e, in the device's terms, what of @bad lies in the part of the memory from
+ * @start_bytes on, which is @length_bytes of the device from @offset_bytes on. */
+void media_errors_add(struct media_errors *e, const struct bad_ranges *bad, uint64_t start_bytes,
+	uint64_t length_bytes, uint64_t offset_bytes);
+
+/** media_errors_of_mapped() - add to @e what of the lists @bad of @n_bad devices lies below the mapped device
+ * at
+ * @path, of which only linear parts are known. A path at which there is no mapped device has none. Return: 0,
+ * or -1 with ERR_INTERNAL. */
+int media_errors_of_mapped(const char *path, const struct bad_ranges *bad, size_t n_bad,
+	struct media_errors *e, struct error **err) MUST_CHECK;
