@@ -20,6 +20,7 @@
 #include "net/grpc/grpc_server.h"
 #include "net/http1/http_server.h"
 #include "net/limits.h"
+#include "node_health.h"
 #include "node_plugin.h"
 #include "node_ready_log.h"
 #include "node_registry.h"
@@ -45,8 +46,9 @@
 #define STOP_GRACE_MS 20000
 #define CLOSE_GRACE_S 5
 
-/* A refresh and a sample for the metrics: neither waits for a worker, nor takes one. */
-#define HOUSEKEEPING_THREADS 2
+/* A refresh, a look at the health of volumes, and a sample for the metrics: none waits for a worker, nor
+ * takes one. */
+#define HOUSEKEEPING_THREADS 3
 
 struct program {
 	struct device_manager *devices;
@@ -74,6 +76,7 @@ struct program {
 	struct cert_expiry *certs;
 	struct loop_timer *refresh;
 	struct loop_timer *tick;
+	struct node_health *health;
 	struct shutdown *shutdown;
 	int init_percent; /* share for the init chain; -1: it ran before us */
 	char *state_path;
@@ -244,6 +247,7 @@ static void begin_shutdown(void *user)
 
 	log_info("stopping: running calls are finished first, erasing continues after the next start");
 	loop_timer_stop(n->refresh);
+	node_health_stop(n->health);
 	volumes_stop(n->volumes);
 	shutdown_expect(n->shutdown, n->refreshing + 2U); /* and what follows */
 	/* kubelet first, then the controllers: no call is to be sent here while sockets are closed */
@@ -316,6 +320,7 @@ static void add_metrics(void *user, struct buf *out)
 	node_registry_metrics(n->registry, out);
 	metrics_certificates(n->metrics, n->certs, out);
 	node_plugin_metrics(&n->plugin, out);
+	node_health_metrics(n->health, out);
 }
 
 static void new_metrics(struct program *n, const struct options *o)
@@ -405,6 +410,11 @@ static int serve(struct program *n, const struct options *o, struct error **err)
 	n->tick = loop_timer_new(n->loop, tick, n);
 	loop_timer_detach(n->tick);
 	loop_timer_set(n->tick, TICK_MS, TICK_MS);
+	n->health = node_health_new(&(struct node_health_config){.loop = n->loop,
+		.threads = n->housekeeping,
+		.volumes = n->volumes,
+		.driver_name = o->driver_name,
+		.node_id = o->node_id});
 	if (start_servers(n, o, err) < 0)
 		return -1;
 	/* after the socket is there: nothing slow comes before it */
@@ -436,6 +446,7 @@ static void program_done(struct program *n)
 	metrics_free(n->metrics);
 	loop_timer_close(n->refresh);
 	loop_timer_close(n->tick);
+	node_health_free(n->health);
 	shutdown_free(n->shutdown);
 	loop_free(n->loop);
 	volumes_free(n->volumes);

@@ -20,7 +20,8 @@ struct question {
 	int fd;         /* the helper's */
 	unsigned users; /* the helper, and callers that wait */
 	bool answered;
-	int why; /* errno, or 0 */
+	int why;     /* errno, or 0 */
+	int refusal; /* as in struct fs_usage */
 	struct statvfs answer;
 	struct question *next; /* of those that are not answered yet */
 };
@@ -86,12 +87,21 @@ static void close_question(struct question *q)
 	pthread_cond_broadcast(&q->helpers->answered);
 }
 
+/* xfs that was shut down gives its last numbers and opens nothing (fs/xfs/xfs_file.c, xfs_file_open()). */
+static int try_open(int fd)
+{
+	CLEANUP(fd_closep) int folder = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return folder < 0 ? errno : 0;
+}
+
 static void *help(void *user)
 {
 	struct question *q = user;
 	struct fs_usage_helpers *h = q->helpers;
 	struct statvfs answer = {0};
 	int why = fstatvfs(q->fd, &answer) < 0 ? errno : 0;
+	int refusal = try_open(q->fd);
 
 	/* before callers are woken: an open descriptor would keep a mount busy that the caller unmounts next
 	 */
@@ -99,6 +109,7 @@ static void *help(void *user)
 	pthread_mutex_lock(&h->mutex);
 	q->answer = answer;
 	q->why = why;
+	q->refusal = refusal;
 	close_question(q);
 	leave(q);
 	release(h);
@@ -154,7 +165,8 @@ static int read_answer(const struct question *q, struct fs_usage *ret, struct er
 		.available_bytes = (uint64_t)s->f_bavail * s->f_frsize,
 		.total_inodes = s->f_files,
 		.used_inodes = s->f_files - s->f_ffree,
-		.available_inodes = s->f_favail};
+		.available_inodes = s->f_favail,
+		.refusal = q->refusal};
 	return 0;
 }
 

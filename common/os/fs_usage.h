@@ -24,6 +24,8 @@ struct fs_usage {
 	uint64_t total_inodes;
 	uint64_t used_inodes;
 	uint64_t available_inodes;
+	int refusal; /* errno with which its folder cannot be opened, EIO if xfs has shut itself down; 0: it
+			can */
 };
 
 /** fs_usage_helpers_new() - @max: threads at most. None is started yet. Return: never NULL;

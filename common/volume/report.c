@@ -17,6 +17,7 @@ void volume_report_done(struct volume_report *v)
 	free(v->id);
 	free(v->name);
 	free(v->claim);
+	health_done(&v->health);
 	*v = (struct volume_report){0};
 }
 
@@ -35,7 +36,7 @@ bool volume_report_equal(const struct volume_report *a, const struct volume_repo
 	return str_eq(a->id, b->id) && str_eq(a->name, b->name) && a->size_bytes == b->size_bytes &&
 	       a->phase == b->phase && a->ever_staged == b->ever_staged &&
 	       a->made_by_controller == b->made_by_controller && a->is_inline == b->is_inline &&
-	       str_eq(a->claim, b->claim);
+	       str_eq(a->claim, b->claim) && health_equal(&a->health, &b->health);
 }
 
 void volumes_report_done(struct volumes_report *r)

@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "pmem/capacity.h"
 #include "pmem/namespace_layout.h"
+#include "volume/health.h"
 #include "volume/phase.h"
 
 struct volume_report {
@@ -24,7 +25,8 @@ struct volume_report {
 	bool ever_staged; /* also if it is not known: of the Go driver, adopted, damaged */
 	bool made_by_controller;
 	bool is_inline;
-	char *claim; /* for which it was created, as claim_text(); NULL: not known */
+	char *claim;                 /* for which it was created, as claim_text(); NULL: not known */
+	struct volume_health health; /* besides what the phase says */
 	/* When a controller first had a report of it as made, of the clock of its node table; 0: in the first
 	 * report of its node, or not yet. Not compared. */
 	uint64_t seen_ns;

@@ -12,9 +12,21 @@
 #include "volume/device_view.h"
 #include "volume/erase_queue.h"
 #include "volume/failing_pools.h"
+#include "volume/health.h"
 #include "volume/locks.h"
 #include "volume/records.h"
 #include "volume/volumes.h"
+
+/* What the last volumes_look_at_health() found, sorted by ID. */
+struct health_entry {
+	char *id;
+	struct volume_health health;
+};
+
+struct health_table {
+	struct health_entry *list;
+	size_t n;
+};
 
 struct volumes {
 	char *node_id;
@@ -32,6 +44,7 @@ struct volumes {
 	struct records *records;
 	struct device_view *device_view;
 	/* guarded by shared.mutex: */
+	struct health_table health;
 	char *start_failure; /* of the last attempt to start; NULL: none has failed */
 };
 
@@ -152,3 +165,13 @@ int volumes_lock_ready(struct volumes *v, const char *handle, int wait_ms, struc
 /** volumes_may_exist_unrecorded() - whether a volume @id may exist although there is no record of it: its
  * state file is damaged, there is a device of that name, or the state was not read yet. */
 bool volumes_may_exist_unrecorded(struct volumes *v, const char *id);
+
+/** volumes_ids_in_phase() - the IDs of all volumes whose record is in @phase, sorted. Return: strv_free(). */
+char **volumes_ids_in_phase(struct volumes *v, enum volume_phase phase);
+
+/** health_table_done() - release what @t owns; safe on a zeroed one. */
+void health_table_done(struct health_table *t);
+
+/** volumes_copy_health() - append to @ret what the last look found of the volume @id. The caller has the
+ * mutex. */
+void volumes_copy_health(const struct volumes *v, const char *id, struct volume_health *ret);

@@ -181,6 +181,8 @@ static void report_volumes(const struct volumes *v, struct volumes_report *out)
 			.is_inline = volume_record_is_inline(r),
 			.claim = claim_text(&r->claim),
 		};
+		if (r->phase == PHASE_READY)
+			volumes_copy_health(v, r->id, &out->volumes[out->n_volumes - 1].health);
 	}
 	report_pending(v, &view, out);
 	for (size_t i = 0; view.damaged && view.damaged[i]; i++) {

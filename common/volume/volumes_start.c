@@ -51,7 +51,7 @@ static void adopt_pools(struct volumes *v)
 	}
 }
 
-static char **ids_in_phase(struct volumes *v, enum volume_phase phase)
+char **volumes_ids_in_phase(struct volumes *v, enum volume_phase phase)
 {
 	char **ids = NULL;
 
@@ -67,7 +67,7 @@ static char **ids_in_phase(struct volumes *v, enum volume_phase phase)
 
 static void roll_back_unfinished(struct volumes *v)
 {
-	CLEANUP(strv_freep) char **ids = ids_in_phase(v, PHASE_CREATING);
+	CLEANUP(strv_freep) char **ids = volumes_ids_in_phase(v, PHASE_CREATING);
 
 	for (size_t i = 0; ids && ids[i]; i++) {
 		CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
@@ -87,7 +87,7 @@ static void roll_back_unfinished(struct volumes *v)
 
 static void go_on_erasing(struct volumes *v)
 {
-	CLEANUP(strv_freep) char **ids = ids_in_phase(v, PHASE_ERASING);
+	CLEANUP(strv_freep) char **ids = volumes_ids_in_phase(v, PHASE_ERASING);
 
 	for (size_t i = 0; ids && ids[i]; i++) {
 		CLEANUP(error_freep) struct error *err = NULL;

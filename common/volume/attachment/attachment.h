@@ -108,7 +108,14 @@ int volumes_prepare_fs(struct volumes *v, struct volume_record *r, const struct 
 int volumes_grow_fs(struct volumes *v, const struct volume_record *r, const struct device *d,
 	const struct mount_entry *e, struct error **err) MUST_CHECK;
 
+struct fs_usage;
 struct mount_table;
+
+/** volumes_mount_usage() - fs_usage_read() of the file system that @t, of our mount namespace, has mounted as
+ * @e. Nothing else asks the file system, whose device may hang, and which may be shut down. Return: 0, or -1
+ * as that, or with ERR_NOT_FOUND (hidden by another mount, or unmounted since). */
+int volumes_mount_usage(struct volumes *v, const struct mount_table *t, const struct mount_entry *e,
+	int timeout_ms, struct fs_usage *ret, struct error **err) MUST_CHECK;
 
 /**
  * volumes_find_twin() - look for a mounted volume because of which the kernel refuses to mount that of @d:

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* NodeGetVolumeStats: how full a volume is, whatever else is done with it. */
-#include <errno.h>
-#include <sys/stat.h>
-
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/blockdev.h"
@@ -19,24 +16,20 @@ static int no_mount(const char *id, const char *path, struct error **err)
 	return err_set(err, ERR_NOT_FOUND, "volume %s is neither staged nor published at %s", id, path);
 }
 
-static int ask_fs(struct volumes *v, const char *id, const char *path, dev_t dev, struct volume_stats *ret,
-	struct error **err)
+int volumes_mount_usage(struct volumes *v, const struct mount_table *t, const struct mount_entry *e,
+	int timeout_ms, struct fs_usage *ret, struct error **err)
 {
 	CLEANUP(fd_closep) int fd = -1;
-	struct stat st;
+	const struct mount_entry *found;
 
-	/* neither opens anything in the file system: they do not wait for its device */
-	if (path_open(v->roots, path, PATH_DIR, &fd, err) < 0)
+	if (path_open_canonical(e->target, &fd, err) < 0 || mount_table_of(t, fd, &found, err) < 0)
 		return -1;
-	if (fstat(fd, &st) < 0)
-		return err_set_errno(err, ERR_INTERNAL, errno, "stat %s", path);
-	if (st.st_dev != dev)
-		return no_mount(id, path, err);
-	*ret = (struct volume_stats){0};
-	return fs_usage_read(v->usage_helpers, fd, dev, TIMEOUT_MS, &ret->usage, err);
+	if (found != e)
+		return err_set(err, ERR_NOT_FOUND, "%s is hidden by another mount", e->target);
+	return fs_usage_read(v->usage_helpers, fd, e->dev, timeout_ms, ret, err);
 }
 
-static int ask(struct volumes *v, const struct volume_record *r, const char *path,
+static int ask(struct volumes *v, const struct volume_record *r, const struct mount_table *t,
 	const struct mount_entry *e, struct volume_stats *ret, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = device_view_seen_device(v->device_view, r);
@@ -53,7 +46,11 @@ static int ask(struct volumes *v, const struct volume_record *r, const char *pat
 			err_recode(err, ERR_NOT_FOUND);
 		return -1;
 	}
-	return ask_fs(v, r->id, path, e->dev, ret, err);
+	struct volume_stats stats = {0};
+	if (volumes_mount_usage(v, t, e, TIMEOUT_MS, &stats.usage, err) < 0)
+		return -1;
+	*ret = stats;
+	return 0;
 }
 
 int volumes_stats(
@@ -78,7 +75,7 @@ int volumes_stats(
 	const struct mount_entry *e = mount_table_at(table, canonical);
 	if (!e)
 		return no_mount(r->id, path, err);
-	if (ask(v, r, path, e, ret, err) < 0)
+	if (ask(v, r, table, e, ret, err) < 0)
 		return err_wrap(err, "volume %s", r->id);
 	return 0;
 }

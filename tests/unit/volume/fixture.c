@@ -214,6 +214,15 @@ static int faulty_activate(void *self, const struct device_list *list, struct er
 	return device_activate(fx.fake, list, err);
 }
 
+static int faulty_media_errors(
+	void *self, const struct device_list *list, struct media_errors *ret, struct error **err)
+{
+	(void)self;
+	if (fx.faults.media_errors)
+		return err_set(err, fx.faults.media_errors, "injected");
+	return fx.fake->ops->media_errors(fx.fake->self, list, ret, err);
+}
+
 static void do_nothing(void *self)
 {
 	(void)self;
@@ -316,6 +325,7 @@ static void open_devices(const char *folder)
 		.destroy = faulty_destroy,
 		.activate = faulty_activate,
 		.fit = fx.fake->ops->fit,
+		.media_errors = faulty_media_errors,
 		.tick = do_nothing,
 		.close = do_nothing};
 	fx.devices = (struct device_manager){.ops = &fx.ops};

@@ -28,6 +28,7 @@ struct faults {
 	enum err_code destroy;
 	enum err_code activate;
 	enum err_code grow;
+	enum err_code media_errors;
 	bool (*creates_if)(const struct device_spec *spec); /* NULL: all fail; else those fail */
 	unsigned creates;                                   /* so many fail, then no more; 0: all */
 	bool after;                           /* create, grow and destroy fail after they have done it */

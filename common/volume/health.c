@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/health.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#define TEXT_MAX (HEALTH_STATUSES_MAX * (HEALTH_MESSAGE_MAX + HEALTH_REASON_MAX + 4))
+
+void health_add(
+	struct volume_health *h, enum health_severity severity, const char *reason, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (h->n == HEALTH_STATUSES_MAX)
+		return;
+	h->list = x_realloc(h->list, h->n + 1, sizeof(*h->list));
+	va_start(ap, fmt);
+	h->list[h->n++] = (struct health_status){
+		.severity = severity, .reason = x_strdup(reason), .message = x_vasprintf(fmt, ap)};
+	va_end(ap);
+}
+
+void health_copy(struct volume_health *to, const struct volume_health *from)
+{
+	for (size_t i = 0; i < from->n; i++)
+		health_add(to, from->list[i].severity, from->list[i].reason, "%s", from->list[i].message);
+}
+
+void health_done(struct volume_health *h)
+{
+	for (size_t i = 0; i < h->n; i++) {
+		free(h->list[i].reason);
+		free(h->list[i].message);
+	}
+	free(h->list);
+	*h = (struct volume_health){0};
+}
+
+bool health_equal(const struct volume_health *a, const struct volume_health *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++) {
+		if (a->list[i].severity != b->list[i].severity ||
+			!str_eq(a->list[i].reason, b->list[i].reason) ||
+			!str_eq(a->list[i].message, b->list[i].message))
+			return false;
+	}
+	return true;
+}
+
+const struct health_status *health_find(const struct volume_health *h, const char *reason)
+{
+	for (size_t i = 0; i < h->n; i++) {
+		if (str_eq(h->list[i].reason, reason))
+			return &h->list[i];
+	}
+	return NULL;
+}
+
+const struct health_status *health_worst(const struct volume_health *h)
+{
+	const struct health_status *worst = NULL;
+
+	for (size_t i = 0; i < h->n; i++) {
+		if (!worst || h->list[i].severity > worst->severity)
+			worst = &h->list[i];
+	}
+	return worst;
+}
+
+char *health_text(const struct volume_health *h)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT(TEXT_MAX);
+
+	for (size_t i = 0; i < h->n; i++)
+		buf_addf(&text, "%s%s: %s", i > 0 ? "; " : "", h->list[i].reason, h->list[i].message);
+	return x_strdup(buf_str(&text));
+}
+
+const char *health_severity_name(enum health_severity severity)
+{
+	switch (severity) {
+	case HEALTH_DEGRADED:
+		return "degraded";
+	case HEALTH_INACCESSIBLE:
+		return "inaccessible";
+	case HEALTH_DATA_LOSS:
+		break;
+	}
+	return "data-loss";
+}

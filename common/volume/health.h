@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * health.h - what is wrong with a volume: a list of statuses, empty if nothing is known to be wrong.
+ *
+ * Severities and reasons are those of CSI's volume health (csi.proto of CSI 1.13, VolumeHealth): a reason is
+ * one word in CamelCase, and appears once. Messages say what is wrong, without amounts that change all the
+ * time, since each change is reported to the controllers. Threads: one owner at a time.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/cleanup.h"
+
+/* In the order of how bad they are. */
+enum health_severity {
+	HEALTH_DEGRADED = 1, /* usable, with restrictions */
+	HEALTH_INACCESSIBLE, /* not usable, while its content may be complete */
+	HEALTH_DATA_LOSS     /* part of its content is lost */
+};
+
+/* How many statuses a volume has at most, and how long their texts may be; for what peers send. */
+#define HEALTH_STATUSES_MAX 16
+#define HEALTH_REASON_MAX   64
+#define HEALTH_MESSAGE_MAX  512
+
+#define HEALTH_MEDIA_ERROR    "MediaError"
+#define HEALTH_DEVICE_MISSING "DeviceMissing"
+#define HEALTH_STATE_DAMAGED  "StateDamaged"
+#define HEALTH_FS_READONLY    "FileSystemReadOnly"
+#define HEALTH_FS_FULL        "FileSystemFull"
+#define HEALTH_FS_ERROR       "FileSystemError"
+#define HEALTH_FS_SHUT_DOWN   "FileSystemShutDown"
+#define HEALTH_FS_HANGS       "FileSystemHangs"
+
+struct health_status {
+	enum health_severity severity;
+	char *reason;
+	char *message;
+};
+
+/* All zero: nothing is wrong. */
+struct volume_health {
+	struct health_status *list;
+	size_t n;
+};
+
+/** health_add() - append a status; all texts are copied. Without effect from HEALTH_STATUSES_MAX on. */
+void health_add(struct volume_health *h, enum health_severity severity, const char *reason, const char *fmt,
+	...) __attribute__((format(printf, 4, 5)));
+
+/** health_copy() - append copies of all statuses of @from to @to. */
+void health_copy(struct volume_health *to, const struct volume_health *from);
+
+/** health_done() - release what @h owns, which has no status then. */
+void health_done(struct volume_health *h);
+
+/** health_equal() - whether both say the same. */
+bool health_equal(const struct volume_health *a, const struct volume_health *b);
+
+/** health_find() - the status with @reason, borrowed; NULL: there is none. */
+const struct health_status *health_find(const struct volume_health *h, const char *reason);
+
+/** health_worst() - the first of the statuses with the highest severity, borrowed; NULL: there is none. */
+const struct health_status *health_worst(const struct volume_health *h);
+
+/** health_text() - all messages in one line, for people. Return: caller frees; "" for none. */
+char *health_text(const struct volume_health *h);
+
+/** health_severity_name() - "degraded", "inaccessible" or "data-loss". */
+const char *health_severity_name(enum health_severity severity);

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/volumes_health.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "os/blockdev.h"
+#include "os/blockdev_mounts.h"
+#include "os/fs_errors.h"
+#include "os/fs_usage.h"
+#include "volume/attachment/attachment.h"
+#include "volume/volumes_private.h"
+
+#define FS_TIMEOUT_MS 1000
+/* Of its size: less is left of a file system that is full. A write fails before nothing at all is left. */
+#define FULL_DIVISOR 1000
+
+/* One look. */
+struct look {
+	struct volumes *v;
+	struct device_list *devices; /* of the volumes, sorted by ID */
+	struct health_table found;   /* with an entry for each of them */
+	struct mount_table *mounts;
+};
+
+void health_table_done(struct health_table *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		free(t->list[i].id);
+		health_done(&t->list[i].health);
+	}
+	free(t->list);
+	*t = (struct health_table){0};
+}
+
+static int compare_entry(const void *id, const void *entry)
+{
+	return strcmp(id, ((const struct health_entry *)entry)->id);
+}
+
+static const struct volume_health *find(const struct health_table *t, const char *id)
+{
+	static const struct volume_health unknown;
+	const struct health_entry *e =
+		t->n ? bsearch(id, t->list, t->n, sizeof(*t->list), compare_entry) : NULL;
+
+	return e ? &e->health : &unknown;
+}
+
+/* The caller has the mutex. */
+void volumes_copy_health(const struct volumes *v, const char *id, struct volume_health *ret)
+{
+	health_copy(ret, find(&v->health, id));
+}
+
+static void look_done(struct look *l)
+{
+	device_list_free(l->devices);
+	health_table_done(&l->found);
+	mount_table_free(l->mounts);
+}
+
+static void take_device(struct look *l, struct device *d)
+{
+	l->devices->devices[l->devices->n_devices++] = *d;
+	free(d);
+}
+
+static void collect(struct look *l)
+{
+	CLEANUP(strv_freep) char **ids = volumes_ids_in_phase(l->v, PHASE_READY);
+	size_t n = strv_len(ids);
+
+	l->devices = x_calloc(1, sizeof(*l->devices));
+	l->devices->devices = x_calloc(n, sizeof(*l->devices->devices));
+	l->found.list = x_calloc(n, sizeof(*l->found.list));
+	for (size_t i = 0; i < n; i++) {
+		CLEANUP(volume_record_freep) struct volume_record *r = records_find(l->v->records, ids[i]);
+		struct device *d = r ? device_view_seen_device(l->v->device_view, r) : NULL;
+
+		if (!d)
+			continue;
+		take_device(l, d);
+		l->found.list[l->found.n++].id = x_strdup(ids[i]);
+	}
+}
+
+static void judge_media(const struct media_errors *e, struct volume_health *h)
+{
+	const struct media_error *first = &e->list[0];
+
+	if (e->n == 0)
+		return;
+	CLEANUP(free_charp)
+	char *more = e->bytes > first->length_bytes
+			     ? x_asprintf(", and further ones, %ju bytes in all", (uintmax_t)e->bytes)
+			     : x_strdup("");
+	health_add(h, HEALTH_DATA_LOSS, HEALTH_MEDIA_ERROR,
+		"its memory cannot be read: %ju bytes at offset %ju of the device%s",
+		(uintmax_t)first->length_bytes, (uintmax_t)first->offset_bytes, more);
+}
+
+static void judge_usage(const struct fs_usage *u, struct volume_health *h)
+{
+	if (u->refusal == EIO)
+		health_add(h, HEALTH_INACCESSIBLE, HEALTH_FS_SHUT_DOWN,
+			"its file system refuses access after an error, until it is mounted again");
+	else if (u->available_bytes < u->total_bytes / FULL_DIVISOR)
+		health_add(h, HEALTH_DEGRADED, HEALTH_FS_FULL, "its file system has no space left");
+	else if (u->total_inodes > 0 && u->available_inodes == 0)
+		health_add(h, HEALTH_DEGRADED, HEALTH_FS_FULL, "its file system has no inodes left");
+}
+
+/* What cannot be asked is not judged: the volume may just be unmounted. */
+static void judge_fs(struct look *l, const struct mount_entry *e, struct volume_health *h)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct fs_usage usage;
+	bool has_errors = false;
+
+	if (fs_has_errors(e, &has_errors, &err) < 0) {
+		log_debug("errors of a file system cannot be counted", F_ERR(err));
+		error_clear(&err);
+	}
+	if (has_errors)
+		health_add(h, HEALTH_DEGRADED, HEALTH_FS_ERROR,
+			"ext4 has found errors in its metadata; e2fsck repairs them while no pod uses the volume");
+	if (fs_is_shut_down(e))
+		health_add(h, HEALTH_INACCESSIBLE, HEALTH_FS_SHUT_DOWN,
+			"its file system was shut down after an error, until it is mounted again");
+	else if (fs_turned_readonly(e))
+		health_add(h, HEALTH_DEGRADED, HEALTH_FS_READONLY,
+			"its file system has become read-only after an error, until it is mounted again");
+	if (volumes_mount_usage(l->v, l->mounts, e, FS_TIMEOUT_MS, &usage, &err) == 0)
+		judge_usage(&usage, h);
+	else if (err->code == ERR_DEADLINE)
+		health_add(h, HEALTH_INACCESSIBLE, HEALTH_FS_HANGS, "its file system does not answer");
+	else
+		log_debug("usage of a file system cannot be read", F_ERR(err));
+}
+
+static void judge_device(struct look *l, size_t i)
+{
+	CLEANUP(error_freep) struct error *gone = NULL;
+	const struct device *d = &l->devices->devices[i];
+	struct blockdev_info info;
+
+	if (!d->path || blockdev_stat(d->path, &info, &gone) < 0)
+		return;
+	const struct mount_entry *e = blockdev_mount_find_kind(l->mounts, info.dev, BLOCKDEV_MOUNT_FS);
+	if (e)
+		judge_fs(l, e, &l->found.list[i].health);
+}
+
+static void log_new(const char *id, const struct volume_health *now, const struct volume_health *before)
+{
+	for (size_t i = 0; i < now->n; i++) {
+		const struct health_status *s = &now->list[i];
+		const struct health_status *old = health_find(before, s->reason);
+
+		if (!old || !str_eq(old->message, s->message))
+			log_warn("something is wrong with a volume", F_STR("volume", id),
+				F_STR("severity", health_severity_name(s->severity)),
+				F_STR("reason", s->reason), F_STR("message", s->message));
+	}
+}
+
+static void log_over(const char *id, const struct volume_health *now, const struct volume_health *before)
+{
+	for (size_t i = 0; i < before->n; i++) {
+		if (!health_find(now, before->list[i].reason))
+			log_info("what was wrong with a volume is over", F_STR("volume", id),
+				F_STR("reason", before->list[i].reason));
+	}
+}
+
+/* Return: whether anything differs. Volumes that are no longer looked at say nothing. */
+static bool log_changes(const struct health_table *now, const struct health_table *before)
+{
+	bool changed = false;
+
+	for (size_t i = 0; i < now->n; i++) {
+		const struct volume_health *old = find(before, now->list[i].id);
+
+		if (health_equal(&now->list[i].health, old))
+			continue;
+		log_new(now->list[i].id, &now->list[i].health, old);
+		log_over(now->list[i].id, &now->list[i].health, old);
+		changed = true;
+	}
+	return changed;
+}
+
+/* Nothing but a look changes the table, so that it may be read without the mutex here. */
+static void keep(struct look *l)
+{
+	struct volumes *v = l->v;
+	bool changed = log_changes(&l->found, &v->health);
+
+	pthread_mutex_lock(&v->shared.mutex);
+	struct health_table before = v->health;
+	v->health = l->found;
+	l->found = before;
+	pthread_mutex_unlock(&v->shared.mutex);
+	if (changed)
+		volumes_changed(&v->shared);
+}
+
+int volumes_look_at_health(struct volumes *v, struct error **err)
+{
+	CLEANUP(look_done) struct look l = {.v = v};
+	struct media_errors *media = NULL;
+
+	if (volumes_require_ready(v, err) < 0)
+		return -1;
+	collect(&l);
+	if (mount_table_read(&l.mounts, err) < 0 ||
+		device_media_errors(v->devices, l.devices, &media, err) < 0)
+		return -1;
+	for (size_t i = 0; i < l.found.n; i++) {
+		judge_media(&media[i], &l.found.list[i].health);
+		judge_device(&l, i);
+	}
+	free(media);
+	keep(&l);
+	return 0;
+}
+
+/* The caller has the mutex. */
+static void add_known(struct volumes *v, const struct volume_record *r, struct volume_health *h)
+{
+	enum volume_phase phase = device_view_phase(v->device_view, r);
+
+	if (phase == PHASE_MISSING)
+		health_add(h, HEALTH_INACCESSIBLE, HEALTH_DEVICE_MISSING,
+			"its device is not available, or its pool is absent or incomplete");
+	else if (phase == PHASE_READY)
+		volumes_copy_health(v, r->id, h);
+}
+
+static void add_damaged(struct volume_health *h)
+{
+	health_add(h, HEALTH_DEGRADED, HEALTH_STATE_DAMAGED,
+		"its state file cannot be read; pmem-csi-driver check on the node says what to do");
+}
+
+int volumes_health(struct volumes *v, const char *handle, struct volume_health *ret, struct error **err)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = records_find(v->records, handle);
+	CLEANUP(health_done) struct volume_health h = {0};
+
+	pthread_mutex_lock(&v->shared.mutex);
+	bool damaged = strv_contains(records_view(v->records).damaged, r ? r->id : handle);
+	if (damaged)
+		add_damaged(&h);
+	if (r)
+		add_known(v, r, &h);
+	pthread_mutex_unlock(&v->shared.mutex);
+	if (!damaged && (!r || r->phase != PHASE_READY))
+		return err_set(err, ERR_NOT_FOUND, "volume %s does not exist", handle);
+	*ret = h;
+	h = (struct volume_health){0};
+	return 0;
+}
+
+static void count(struct health_count *counts, const struct volume_health *h)
+{
+	for (size_t i = 0; i < HEALTH_REASONS; i++)
+		counts[i].n += health_find(h, counts[i].reason) != NULL;
+}
+
+void volumes_count_health(struct volumes *v, struct health_count ret[static HEALTH_REASONS])
+{
+	static const char *const reasons[HEALTH_REASONS] = {HEALTH_MEDIA_ERROR, HEALTH_DEVICE_MISSING,
+		HEALTH_STATE_DAMAGED, HEALTH_FS_READONLY, HEALTH_FS_FULL, HEALTH_FS_ERROR,
+		HEALTH_FS_SHUT_DOWN, HEALTH_FS_HANGS};
+
+	for (size_t i = 0; i < HEALTH_REASONS; i++)
+		ret[i] = (struct health_count){.reason = reasons[i]};
+	pthread_mutex_lock(&v->shared.mutex);
+	const struct records_view view = records_view(v->records);
+	for (size_t i = 0; device_view_list(v->device_view) && i < view.n; i++) {
+		CLEANUP(health_done) struct volume_health h = {0};
+
+		add_known(v, view.list[i], &h);
+		count(ret, &h);
+	}
+	for (size_t i = 0; view.damaged && view.damaged[i]; i++) {
+		CLEANUP(health_done) struct volume_health h = {0};
+
+		add_damaged(&h);
+		count(ret, &h);
+	}
+	pthread_mutex_unlock(&v->shared.mutex);
+}

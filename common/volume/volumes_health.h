@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * volumes_health.h - the health of the volumes of a node: media errors, and file systems that failed.
+ *
+ * A look finds what is wrong and keeps it in memory, from where reports and calls take it. What the records
+ * and the device view know, such as missing devices, is added when it is asked for. Threads: safe; one look
+ * at a time.
+ */
+#pragma once
+
+#include "base/error.h"
+#include "volume/health.h"
+
+struct volumes;
+
+/**
+ * volumes_look_at_health() - look at all volumes that are ready and whose device was seen last.
+ *
+ * What is new, and what is over, is logged and reported (volumes_config.changed). Waits at most 1 s for each
+ * file system that hangs, of which there are at most 8, and for no device. Return: 0, or -1 with
+ * ERR_UNAVAILABLE (not ready), or as device_media_errors() or mount_table_read(); what was known stays.
+ */
+int volumes_look_at_health(struct volumes *v, struct error **err) MUST_CHECK;
+
+/** volumes_health() - get what is known to be wrong with the volume @handle. Never waits. Return: 0, or -1
+ * with ERR_NOT_FOUND. @ret: health_done(). */
+int volumes_health(
+	struct volumes *v, const char *handle, struct volume_health *ret, struct error **err) MUST_CHECK;
+
+/* How many volumes have a status with that reason. */
+struct health_count {
+	const char *reason;
+	size_t n;
+};
+
+#define HEALTH_REASONS 8
+
+/** volumes_count_health() - count the volumes of each reason, also of those of which there is none. Never
+ * waits.
+ */
+void volumes_count_health(struct volumes *v, struct health_count ret[static HEALTH_REASONS]);

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "base/mem.h"
+#include "base/str.h"
+#include "unit/unit.h"
+#include "volume/health.h"
+
+static struct volume_health three(void)
+{
+	struct volume_health h = {0};
+
+	health_add(&h, HEALTH_DEGRADED, HEALTH_FS_FULL, "no %s", "space");
+	health_add(&h, HEALTH_DATA_LOSS, HEALTH_MEDIA_ERROR, "at %d", 7);
+	health_add(&h, HEALTH_INACCESSIBLE, HEALTH_FS_HANGS, "hangs");
+	return h;
+}
+
+START_TEST(nothing_is_wrong_at_first)
+{
+	const struct volume_health h = {0};
+	CLEANUP(free_charp) char *text = health_text(&h);
+
+	ck_assert_str_eq(text, "");
+	ck_assert_ptr_null(health_worst(&h));
+	ck_assert_ptr_null(health_find(&h, HEALTH_FS_FULL));
+}
+END_TEST
+
+START_TEST(worst_status_and_text_of_all_are_given)
+{
+	CLEANUP(health_done) struct volume_health h = three();
+	CLEANUP(free_charp) char *text = health_text(&h);
+
+	ck_assert_str_eq(text, "FileSystemFull: no space; MediaError: at 7; FileSystemHangs: hangs");
+	ck_assert_str_eq(health_worst(&h)->reason, HEALTH_MEDIA_ERROR);
+	ck_assert_str_eq(health_find(&h, HEALTH_FS_HANGS)->message, "hangs");
+	ck_assert_str_eq(health_severity_name(HEALTH_DEGRADED), "degraded");
+	ck_assert_str_eq(health_severity_name(HEALTH_INACCESSIBLE), "inaccessible");
+	ck_assert_str_eq(health_severity_name(HEALTH_DATA_LOSS), "data-loss");
+}
+END_TEST
+
+START_TEST(equal_is_what_says_the_same)
+{
+	CLEANUP(health_done) struct volume_health a = three();
+	CLEANUP(health_done) struct volume_health b = {0};
+	CLEANUP(health_done) struct volume_health severity = {0};
+	CLEANUP(health_done) struct volume_health message = {0};
+
+	ck_assert(!health_equal(&a, &b));
+	health_copy(&b, &a);
+	ck_assert(health_equal(&a, &b));
+	health_done(&b);
+	health_add(&b, HEALTH_DEGRADED, "A", "text");
+	health_add(&severity, HEALTH_DATA_LOSS, "A", "text");
+	health_add(&message, HEALTH_DEGRADED, "A", "other text");
+	ck_assert(!health_equal(&b, &severity));
+	ck_assert(!health_equal(&b, &message));
+}
+END_TEST
+
+START_TEST(number_of_statuses_is_limited)
+{
+	CLEANUP(health_done) struct volume_health h = {0};
+
+	for (int i = 0; i < 2 * HEALTH_STATUSES_MAX; i++)
+		health_add(&h, HEALTH_DEGRADED, "A", "%d", i);
+	ck_assert_uint_eq(h.n, HEALTH_STATUSES_MAX);
+}
+END_TEST
+
+UNIT_MAIN("volume/health", nothing_is_wrong_at_first, worst_status_and_text_of_all_are_given,
+	equal_is_what_says_the_same, number_of_statuses_is_limited)

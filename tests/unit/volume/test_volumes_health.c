@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is found to be wrong with volumes, over damaged memory and failed file systems. */
+#include "volume/volumes_health.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "unit/volume/mounts.h"
+
+#define SIZE     MIB(16)
+#define XFS_SIZE MIB(320)
+/* fs/xfs/libxfs/xfs_fs.h */
+#define GOINGDOWN            _IOR('X', 125, uint32_t)
+#define GOINGDOWN_NOLOGFLUSH 2
+
+static struct error *err;
+
+static void set_up(void)
+{
+	mounts_set_up(SIZE);
+}
+
+static void set_up_xfs(void)
+{
+	mounts_set_up(XFS_SIZE);
+}
+
+static void stage(const char *fs_type)
+{
+	struct use_request s = mounts_stage_request(fs_type);
+
+	ASSERT_OK(volumes_stage(fx.v, &s, &err));
+}
+
+/* Of the volume, which is the first one in its region. */
+static void damage(uint64_t offset_bytes, uint64_t length_bytes)
+{
+	CLEANUP(free_charp) char *path = fixture_path("fake/badblocks");
+	uint64_t start = str_eq(mt.device->pool, fx.pools[0]) ? 0 : REGION_BYTES;
+	FILE *list = fopen(path, "ae");
+
+	ck_assert_ptr_nonnull(list);
+	fprintf(list, "%ju %ju\n", (uintmax_t)(start + offset_bytes) / 512, (uintmax_t)length_bytes / 512);
+	ck_assert_int_eq(fclose(list), 0);
+}
+
+static void repair(void)
+{
+	CLEANUP(free_charp) char *path = fixture_path("fake/badblocks");
+
+	ck_assert_int_eq(unlink(path), 0);
+}
+
+/* After another look. Return: health_done(). */
+static struct volume_health look_at(const char *handle)
+{
+	struct volume_health h = {0};
+
+	ASSERT_OK(volumes_look_at_health(fx.v, &err));
+	ASSERT_OK(volumes_health(fx.v, handle, &h, &err));
+	return h;
+}
+
+static void assert_sound(const char *handle)
+{
+	CLEANUP(health_done) struct volume_health h = look_at(handle);
+	CLEANUP(free_charp) char *text = health_text(&h);
+
+	ck_assert_msg(h.n == 0, "%s", text);
+}
+
+static void assert_only(const char *reason, enum health_severity severity, const char *part)
+{
+	CLEANUP(health_done) struct volume_health h = look_at(mt.volume->id);
+	CLEANUP(free_charp) char *text = health_text(&h);
+	const struct health_status *s = health_find(&h, reason);
+
+	ck_assert_msg(h.n == 1 && s && s->severity == severity && strstr(s->message, part), "%s", text);
+}
+
+START_TEST(volumes_are_sound_whether_mounted_or_not)
+{
+	assert_sound(mt.volume->id);
+	stage("ext4");
+	assert_sound(mt.volume->id);
+	ASSERT_FAILS(
+		volumes_health(fx.v, "unknown", &(struct volume_health){0}, &err), ERR_NOT_FOUND, "unknown");
+}
+END_TEST
+
+START_TEST(media_error_is_shown_with_its_offset_and_reported_once)
+{
+	CLEANUP(volume_info_freep) struct volume_info *other = fixture_create("pvc-2", SIZE);
+	unsigned before = fx.n_changes;
+
+	assert_sound(mt.volume->id);
+	ck_assert_uint_eq(fx.n_changes, before);
+	damage(MIB(1), 1024);
+	assert_only(HEALTH_MEDIA_ERROR, HEALTH_DATA_LOSS, "1024 bytes at offset 1048576 of the device");
+	ck_assert_uint_eq(fx.n_changes, before + 1);
+	assert_sound(other->id);
+	ck_assert_uint_eq(fx.n_changes, before + 1);
+	damage(MIB(2), 512);
+	assert_only(
+		HEALTH_MEDIA_ERROR, HEALTH_DATA_LOSS, "1048576 of the device, and further ones, 1536 bytes");
+	repair();
+	assert_sound(mt.volume->id);
+	ck_assert_uint_eq(fx.n_changes, before + 3);
+}
+END_TEST
+
+static struct volume_health reported(const char *id)
+{
+	CLEANUP(volumes_report_done) struct volumes_report r = {0};
+	struct volume_health h = {0};
+
+	ck_assert(volumes_report(fx.v, &r));
+	for (size_t i = 0; i < r.n_volumes; i++) {
+		if (str_eq(r.volumes[i].id, id))
+			health_copy(&h, &r.volumes[i].health);
+	}
+	return h;
+}
+
+START_TEST(report_has_what_was_found)
+{
+	CLEANUP(health_done) struct volume_health none = reported(mt.volume->id);
+
+	ck_assert_uint_eq(none.n, 0);
+	damage(0, 512);
+	ASSERT_OK(volumes_look_at_health(fx.v, &err));
+	CLEANUP(health_done) struct volume_health found = reported(mt.volume->id);
+	ck_assert_ptr_nonnull(health_find(&found, HEALTH_MEDIA_ERROR));
+}
+END_TEST
+
+START_TEST(look_that_fails_changes_nothing)
+{
+	CLEANUP(health_done) struct volume_health h = {0};
+
+	damage(0, 512);
+	ASSERT_OK(volumes_look_at_health(fx.v, &err));
+	fx.faults.media_errors = ERR_INTERNAL;
+	repair();
+	ASSERT_FAILS(volumes_look_at_health(fx.v, &err), ERR_INTERNAL, "find media errors");
+	ASSERT_OK(volumes_health(fx.v, mt.volume->id, &h, &err));
+	ck_assert_uint_eq(h.n, 1);
+}
+END_TEST
+
+static size_t count(const char *reason)
+{
+	struct health_count counts[HEALTH_REASONS];
+
+	volumes_count_health(fx.v, counts);
+	for (size_t i = 0; i < HEALTH_REASONS; i++) {
+		if (str_eq(counts[i].reason, reason))
+			return counts[i].n;
+	}
+	ck_abort_msg("%s is not counted", reason);
+}
+
+START_TEST(missing_and_damaged_volumes_need_no_look)
+{
+	CLEANUP(health_done) struct volume_health missing = {0};
+	CLEANUP(health_done) struct volume_health damaged = {0};
+
+	fx.faults.absent_pool = mt.device->pool;
+	fixture_stop();
+	fixture_write("damaged.json", "{");
+	fixture_open();
+	ASSERT_FAILS(volumes_look_at_health(fx.v, &err), ERR_UNAVAILABLE, "starting");
+	ASSERT_OK(volumes_start(fx.v, &err));
+	ASSERT_OK(volumes_health(fx.v, mt.volume->id, &missing, &err));
+	ck_assert_uint_eq(missing.n, 1);
+	ck_assert_int_eq(health_find(&missing, HEALTH_DEVICE_MISSING)->severity, HEALTH_INACCESSIBLE);
+	ASSERT_OK(volumes_health(fx.v, "damaged", &damaged, &err));
+	ck_assert_int_eq(health_find(&damaged, HEALTH_STATE_DAMAGED)->severity, HEALTH_DEGRADED);
+	ck_assert_uint_eq(count(HEALTH_DEVICE_MISSING), 1);
+	ck_assert_uint_eq(count(HEALTH_STATE_DAMAGED), 1);
+	ck_assert_uint_eq(count(HEALTH_MEDIA_ERROR), 0);
+}
+END_TEST
+
+START_TEST(deleted_volume_has_no_health)
+{
+	struct volume_health h;
+
+	damage(0, 512);
+	ASSERT_OK(volumes_look_at_health(fx.v, &err));
+	ck_assert_uint_eq(count(HEALTH_MEDIA_ERROR), 1);
+	repair();
+	ASSERT_OK(volumes_delete(fx.v, mt.volume->id, &err));
+	fixture_await_erased();
+	ck_assert_uint_eq(count(HEALTH_MEDIA_ERROR), 0);
+	ASSERT_FAILS(volumes_health(fx.v, mt.volume->id, &h, &err), ERR_NOT_FOUND, "does not exist");
+}
+END_TEST
+
+static void fill(const char *path)
+{
+	CLEANUP(fd_closep) int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	static const char chunk[4096];
+
+	ck_assert_int_ge(fd, 0);
+	while (write(fd, chunk, sizeof(chunk)) > 0)
+		continue;
+}
+
+START_TEST(full_file_system_is_shown_until_there_is_space)
+{
+	CLEANUP(free_charp) char *file = x_asprintf("%s/file", mt.staging);
+
+	stage("ext4");
+	fill(file);
+	assert_only(HEALTH_FS_FULL, HEALTH_DEGRADED, "no space");
+	ck_assert_int_eq(unlink(file), 0);
+	assert_sound(mt.volume->id);
+}
+END_TEST
+
+START_TEST(file_system_without_inodes_is_full)
+{
+	stage("ext4");
+	for (unsigned i = 0;; i++) {
+		CLEANUP(free_charp) char *path = x_asprintf("%s/%u", mt.staging, i);
+		CLEANUP(fd_closep) int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+
+		if (fd < 0)
+			break;
+	}
+	assert_only(HEALTH_FS_FULL, HEALTH_DEGRADED, "no inodes");
+}
+END_TEST
+
+/* As errors=remount-ro does: the superblock, and not the mount. */
+static void make_super_readonly(void)
+{
+	CLEANUP(fd_closep) int fs = fspick(AT_FDCWD, mt.staging, FSPICK_CLOEXEC);
+
+	ck_assert_int_ge(fs, 0);
+	ck_assert_int_eq(fsconfig(fs, FSCONFIG_SET_FLAG, "ro", NULL, 0), 0);
+	ck_assert_int_eq(fsconfig(fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0), 0);
+}
+
+START_TEST(file_system_that_turned_readonly_is_shown)
+{
+	stage("ext4");
+	make_super_readonly();
+	assert_only(HEALTH_FS_READONLY, HEALTH_DEGRADED, "read-only");
+}
+END_TEST
+
+START_TEST(errors_that_ext4_counted_are_shown)
+{
+	CLEANUP(free_charp)
+	char *path = x_asprintf("/sys/fs/ext4/%s/trigger_fs_error", strrchr(mt.device->path, '/') + 1);
+
+	stage("ext4");
+	CLEANUP(fd_closep) int fd = open(path, O_WRONLY | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, "test", 4), 4);
+	assert_only(HEALTH_FS_ERROR, HEALTH_DEGRADED, "e2fsck");
+	ck_assert_uint_eq(count(HEALTH_FS_ERROR), 1);
+}
+END_TEST
+
+START_TEST(xfs_that_shut_itself_down_is_inaccessible)
+{
+	struct volume_stats stats;
+
+	stage("xfs");
+	assert_sound(mt.volume->id);
+	CLEANUP(fd_closep) int fd = open(mt.staging, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_eq(ioctl(fd, GOINGDOWN, &(uint32_t){GOINGDOWN_NOLOGFLUSH}), 0);
+	assert_only(HEALTH_FS_SHUT_DOWN, HEALTH_INACCESSIBLE, "refuses access");
+	/* its numbers are those from before */
+	ASSERT_OK(volumes_stats(fx.v, mt.volume->id, mt.staging, &stats, &err));
+	ck_assert_uint_gt(stats.usage.total_bytes, 0);
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tcase = fixture_case("volumes_health", set_up);
+
+	if (!tcase)
+		return SKIP_STATUS;
+	tcase_add_test(tcase, volumes_are_sound_whether_mounted_or_not);
+	tcase_add_test(tcase, media_error_is_shown_with_its_offset_and_reported_once);
+	tcase_add_test(tcase, report_has_what_was_found);
+	tcase_add_test(tcase, look_that_fails_changes_nothing);
+	tcase_add_test(tcase, missing_and_damaged_volumes_need_no_look);
+	tcase_add_test(tcase, deleted_volume_has_no_health);
+	tcase_add_test(tcase, full_file_system_is_shown_until_there_is_space);
+	tcase_add_test(tcase, file_system_without_inodes_is_full);
+	tcase_add_test(tcase, file_system_that_turned_readonly_is_shown);
+	tcase_add_test(tcase, errors_that_ext4_counted_are_shown);
+	tcase = fixture_more_cases("xfs", set_up_xfs);
+	tcase_add_test(tcase, xfs_that_shut_itself_down_is_inaccessible);
+	return fixture_finish();
+}
