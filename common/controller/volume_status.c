@@ -21,6 +21,12 @@ struct tally {
 	size_t n_lost;
 };
 
+/* What is wrong with a copy. Borrowed. */
+struct ailing {
+	const struct node *node;
+	const struct volume_health *health; /* NULL: nothing is wrong with any */
+};
+
 struct summary {
 	const char *phase;
 	struct pmem_verdict ready;
@@ -266,8 +272,20 @@ static void show_former(struct pmem_volume *v, const struct pmem_volume *record,
 	}
 }
 
+/* That of the copy with the worst status counts, since a volume has one condition. */
+static void note_health(struct ailing *a, const struct volume_view *view, const struct node_hit *hit)
+{
+	const struct health_status *s = health_worst(&hit->volume->health);
+
+	if (!s || !hit->node->live || hit->volume->phase != PHASE_READY ||
+		is_out_of_service(view, hit->node->report.node_id))
+		return;
+	if (!a->health || s->severity > health_worst(a->health)->severity)
+		*a = (struct ailing){hit->node, &hit->volume->health};
+}
+
 static void show_copies(struct pmem_volume *v, const struct pmem_volume *record,
-	const struct volume_view *view, struct tally *t)
+	const struct volume_view *view, struct tally *t, struct ailing *a)
 {
 	struct node_hit *hits;
 	size_t n = volume_status_find(v, view->nodes, &hits);
@@ -278,6 +296,7 @@ static void show_copies(struct pmem_volume *v, const struct pmem_volume *record,
 		pmem_volume_add_copy(v, hits[i].node->report.node_id, count_copy(t, view, record, &hits[i]),
 			hits[i].volume->size_bytes, find_report(record, &hits[i]));
 		take_report(v, hits[i].volume);
+		note_health(a, view, &hits[i]);
 	}
 	set_size(v, hits, n);
 	free(hits);
@@ -301,9 +320,44 @@ static char *explain_return(const struct pmem_volume *v)
 		v->handle);
 }
 
+/* Whether something is wrong with the content of the volume or the access to it. The text is @ret_message,
+ * freed by the caller. */
+static struct pmem_verdict judge_health(const struct tally *t, const struct ailing *a, char **ret_message)
+{
+	CLEANUP(free_charp) char *text = a->health ? health_text(a->health) : NULL;
+
+	if (text) {
+		*ret_message = x_asprintf("Node %s: %s.", a->node->report.node_id, text);
+		return (struct pmem_verdict){"False", health_worst(a->health)->reason, *ret_message};
+	}
+	if (t->n_damaged > 0)
+		return (struct pmem_verdict){
+			"False", HEALTH_STATE_DAMAGED, "A node cannot read the state file of the volume."};
+	if (t->n_missing > 0)
+		return (struct pmem_verdict){
+			"False", HEALTH_DEVICE_MISSING, "A node does not see the device of the volume."};
+	if (t->n_ready > 0)
+		return (struct pmem_verdict){"True", "NoError", "No error is known."};
+	return (struct pmem_verdict){
+		"Unknown", "NotReported", "No node that has the volume reports how it is."};
+}
+
+static void set_conditions(struct pmem_volume *v, const struct pmem_volume *record, const struct tally *t,
+	const struct ailing *a, const struct pmem_verdict *ready)
+{
+	CLEANUP(free_charp) char *text = NULL;
+	struct pmem_verdict healthy = judge_health(t, a, &text);
+
+	pmem_condition_set(&v->conditions, &record->conditions, "Ready", ready);
+	/* of a volume that is not made yet, or is deleted, there is nothing to say */
+	if (v->handle && !v->deleting)
+		pmem_condition_set(&v->conditions, &record->conditions, "Healthy", &healthy);
+}
+
 struct pmem_volume *volume_status_new(const struct pmem_volume *record, const struct volume_view *view)
 {
 	struct pmem_volume *v = pmem_volume_dup(record);
+	struct ailing ailing = {0};
 	struct tally tally = {0};
 	struct summary summary;
 	CLEANUP(free_charp) char *message = NULL;
@@ -311,12 +365,12 @@ struct pmem_volume *volume_status_new(const struct pmem_volume *record, const st
 	pmem_volume_clear_copies(v);
 	pmem_conditions_done(&v->conditions);
 	pmem_volume_set_location(v);
-	show_copies(v, record, view, &tally);
+	show_copies(v, record, view, &tally, &ailing);
 	summary = summarize(v, &tally);
 	if (str_eq(summary.phase, "Retained"))
 		summary.ready.message = message = explain_return(v);
 	free(v->phase);
 	v->phase = x_strdup(summary.phase);
-	pmem_condition_set(&v->conditions, &record->conditions, "Ready", &summary.ready);
+	set_conditions(v, record, &tally, &ailing, &summary.ready);
 	return v;
 }

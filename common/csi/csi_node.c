@@ -7,6 +7,8 @@
 #include "csi/controller_request.h"
 #include "csi/convert.h"
 #include "csi/handler.h"
+#include "csi/reply.h"
+#include "volume/volumes_health.h"
 
 #define RPC(name)  CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__##name
 #define UNIT(name) CSI__V1__VOLUME_USAGE__UNIT__##name
@@ -113,6 +115,7 @@ static int get_volume_stats(const struct csi *csi, struct grpc_call *call,
 	const Csi__V1__NodeGetVolumeStatsRequest *request, Csi__V1__NodeGetVolumeStatsResponse *reply,
 	struct error **err)
 {
+	CLEANUP(health_done) struct volume_health health = {0};
 	struct volume_stats stats;
 
 	if (csi_require(request->volume_id, "volume_id", err) < 0)
@@ -121,6 +124,9 @@ static int get_volume_stats(const struct csi *csi, struct grpc_call *call,
 		return -1;
 	if (volumes_stats(csi->volumes, request->volume_id, request->volume_path, &stats, err) < 0)
 		return -1;
+	if (volumes_health(csi->volumes, request->volume_id, &health, err) < 0)
+		return -1;
+	reply->volume_condition = csi_condition(&health, call->arena);
 	const struct fs_usage *u = &stats.usage;
 	reply->usage = arena_alloc(call->arena, 2 * sizeof(*reply->usage));
 	reply->usage[reply->n_usage++] =
@@ -181,7 +187,8 @@ static int get_capabilities(const struct csi *csi, struct grpc_call *call,
 	struct error **err)
 {
 	static const Csi__V1__NodeServiceCapability__RPC__Type types[] = {RPC(STAGE_UNSTAGE_VOLUME),
-		RPC(GET_VOLUME_STATS), RPC(SINGLE_NODE_MULTI_WRITER), RPC(EXPAND_VOLUME)};
+		RPC(GET_VOLUME_STATS), RPC(VOLUME_CONDITION), RPC(SINGLE_NODE_MULTI_WRITER),
+		RPC(EXPAND_VOLUME)};
 
 	/* the last one is for expanding */
 	size_t n = ARRAY_SIZE(types) - !volumes_can_expand(csi->volumes);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/mem.h"
+
 #define RPC(name)     CSI__V1__CONTROLLER_SERVICE_CAPABILITY__RPC__TYPE__##name
 #define SERVICE(name) CSI__V1__PLUGIN_CAPABILITY__SERVICE__TYPE__##name
 
@@ -14,6 +16,18 @@ char *csi_token(struct arena *arena, const char *last_id)
 
 	snprintf(token, n, CSI_TOKEN_PREFIX "%s", last_id);
 	return token;
+}
+
+/* CSI: the message is required. */
+Csi__V1__VolumeCondition *csi_condition(const struct volume_health *h, struct arena *arena)
+{
+	Csi__V1__VolumeCondition *c = arena_alloc(arena, sizeof(*c));
+	CLEANUP(free_charp) char *text = health_text(h);
+
+	csi__v1__volume_condition__init(c);
+	c->abnormal = h->n > 0;
+	c->message = arena_strdup(arena, c->abnormal ? text : "no error is known");
+	return c;
 }
 
 /* Up to CSI 1.12 a volume's condition travels in its status; clients that do not ask for it skip the field.

@@ -12,6 +12,7 @@
 #include "csi.pb-c.h"
 
 #include "base/arena.h"
+#include "volume/health.h"
 
 /* A page token is this prefix and the last ID of the previous page. The prefix makes tokens recognisable, so
  * that others are refused with ABORTED. */
@@ -19,6 +20,9 @@
 
 /** csi_token() - make the token of the page that begins after @last_id. */
 char *csi_token(struct arena *arena, const char *last_id);
+
+/** csi_condition() - make the condition of a volume as of CSI 1.12, by what is known to be wrong with it. */
+Csi__V1__VolumeCondition *csi_condition(const struct volume_health *h, struct arena *arena);
 
 /** csi_missing_status() - make the status of a volume whose device was not found. */
 Csi__V1__ListVolumesResponse__VolumeStatus *csi_missing_status(struct arena *arena);

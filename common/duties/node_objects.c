@@ -173,6 +173,18 @@ static struct pmem_verdict judge_contact(const struct node *node)
 	return (struct pmem_verdict){"True", "Registered", "The driver reports to the controller."};
 }
 
+static bool has_media_errors(const struct node *node)
+{
+	const struct volume_report *v;
+	size_t at = 0;
+
+	while ((v = node_next_volume(node, &at)) != NULL) {
+		if (health_find(&v->health, HEALTH_MEDIA_ERROR))
+			return true;
+	}
+	return false;
+}
+
 static struct pmem_verdict judge_devices(const struct node *node, const struct pmem_node *n)
 {
 	if (!node || !node->live)
@@ -192,6 +204,9 @@ static struct pmem_verdict judge_devices(const struct node *node, const struct p
 	if (n->n_damaged > 0)
 		return (struct pmem_verdict){
 			"False", "VolumesDamaged", "The state file of at least one volume cannot be read."};
+	if (has_media_errors(node))
+		return (struct pmem_verdict){"False", "MediaErrors",
+			"The memory of at least one volume cannot be read everywhere."};
 	return (struct pmem_verdict){"True", "Complete", "All devices are present."};
 }
 

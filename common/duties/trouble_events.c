@@ -29,8 +29,10 @@ struct troubled_node {
 	const struct node *node;
 	const struct volume_report *missing;
 	const struct volume_report *damaged;
+	const struct volume_report *ailing;
 	size_t n_missing;
 	size_t n_damaged;
+	size_t n_ailing; /* of those that are neither missing nor damaged */
 };
 
 struct trouble_events {
@@ -78,16 +80,20 @@ static void check_volumes(struct trouble_events *e, const struct node *node)
 	size_t at = 0;
 
 	while ((v = node_next_volume(node, &at))) {
-		if (v->phase != PHASE_MISSING && v->phase != PHASE_DAMAGED)
+		bool ailing = v->phase == PHASE_READY && v->health.n > 0;
+
+		if (v->phase != PHASE_MISSING && v->phase != PHASE_DAMAGED && !ailing)
 			continue;
-		if (t.n_missing + t.n_damaged < MAX_TROUBLED_OF_NODE)
+		if (t.n_missing + t.n_damaged + t.n_ailing < MAX_TROUBLED_OF_NODE)
 			add_troubled(e, node, v);
+		if (ailing && t.n_ailing++ == 0)
+			t.ailing = v;
 		if (v->phase == PHASE_MISSING && t.n_missing++ == 0)
 			t.missing = v;
 		if (v->phase == PHASE_DAMAGED && t.n_damaged++ == 0)
 			t.damaged = v;
 	}
-	if (t.n_missing + t.n_damaged == 0)
+	if (t.n_missing + t.n_damaged + t.n_ailing == 0)
 		return;
 	e->troubled_nodes = x_realloc(e->troubled_nodes, e->n_troubled_nodes + 1, sizeof(*e->troubled_nodes));
 	e->troubled_nodes[e->n_troubled_nodes++] = t;
@@ -126,6 +132,17 @@ static void tell_node_about_volumes(struct trouble_events *e, const struct troub
 	}
 }
 
+static void tell_node_about_health(struct trouble_events *e, const struct troubled_node *t)
+{
+	if (!t->ailing)
+		return;
+	CLEANUP(free_charp) char *first = volume_and_claim(e, t->ailing);
+	CLEANUP(free_charp) char *text = health_text(&t->ailing->health);
+	tell_node(e, t->node, "VolumesUnhealthy",
+		"something is wrong with %zu volumes, among them %s: %s; their PmemVolumes say more",
+		t->n_ailing, first, text);
+}
+
 static void look_at_pools(struct trouble_events *e, const struct node *node)
 {
 	const char *first = NULL;
@@ -151,19 +168,36 @@ static bool is_of(const struct troubled *t, const char *name, const struct volum
 	return volume_ids_have(ids, t->volume->id, t->node->hash);
 }
 
+static const char *reason_of(const struct volume_report *v)
+{
+	if (v->phase == PHASE_READY)
+		return "VolumeUnhealthy";
+	return v->phase == PHASE_MISSING ? "VolumeDeviceMissing" : "VolumeStateDamaged";
+}
+
+/* Return: caller frees. */
+static char *message_of(const struct troubled *t)
+{
+	if (t->volume->phase == PHASE_READY) {
+		CLEANUP(free_charp) char *text = health_text(&t->volume->health);
+
+		return x_asprintf("volume %s on node %s: %s", t->volume->id, t->node->report.node_id, text);
+	}
+	return x_asprintf(
+		t->volume->phase == PHASE_MISSING
+			? "node %s does not find the device of volume %s: a DIMM, namespace or volume "
+			  "group is "
+			  "missing; pmem-csi-driver doctor there says more"
+			: "node %s cannot read the state file of volume %s: pods that use it are not "
+			  "affected; pmem-csi-driver check there says what to do",
+		t->node->report.node_id, t->volume->id);
+}
+
 static void tell_claim(struct trouble_events *e, const struct kube_claim *claim, const struct troubled *t)
 {
-	bool is_missing = t->volume->phase == PHASE_MISSING;
-	const char *reason = is_missing ? "VolumeDeviceMissing" : "VolumeStateDamaged";
+	const char *reason = reason_of(t->volume);
 	CLEANUP(free_charp) char *who = x_asprintf("%s/%s", claim->meta.uid, t->node->report.node_id);
-	CLEANUP(free_charp)
-	char *message = x_asprintf(
-		is_missing ? "node %s does not find the device of volume %s: a DIMM, namespace or volume "
-			     "group is "
-			     "missing; pmem-csi-driver doctor there says more"
-			   : "node %s cannot read the state file of volume %s: pods that use it are not "
-			     "affected; pmem-csi-driver check there says what to do",
-		t->node->report.node_id, t->volume->id);
+	CLEANUP(free_charp) char *message = message_of(t);
 
 	if (is_due(e, who, reason, message))
 		e->config.tell_claim(e->config.user, &claim->meta, reason, message, e->now_ns);
@@ -217,8 +251,10 @@ void trouble_events_tick(struct trouble_events *e, uint64_t now_ns)
 	if (e->n_troubled > 0 && informer_is_synced(e->config.claims) &&
 		informer_is_synced(e->config.classes))
 		informer_each(e->config.claims, visit_claim, e);
-	for (size_t i = 0; i < e->n_troubled_nodes; i++)
+	for (size_t i = 0; i < e->n_troubled_nodes; i++) {
 		tell_node_about_volumes(e, &e->troubled_nodes[i]);
+		tell_node_about_health(e, &e->troubled_nodes[i]);
+	}
 	claim_waits_end(&e->waits);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * trouble_events.h - tells with Events on Nodes and PVCs what nodes report of themselves: devices of volumes
- * that are not there, state files that cannot be read, pools that lack a device.
+ * that are not there, state files that cannot be read, volumes with which something is wrong, pools that lack
+ * a device.
  *
  * Trouble is reported when it has lasted for some seconds, again after three minutes if what there is to tell
  * has changed, and after half an hour if not; of a node with many such volumes the Node's Event names the

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/blockdev_mounts.h"
+#include "volume/health.h"
 #include "volume/presence.h"
 
 /* --- what exists */
@@ -51,6 +52,8 @@ static int read_all(const struct check_config *config, struct check_view *v, str
 	v->numbers = x_calloc(v->devices->n_devices, sizeof(*v->numbers));
 	for (size_t i = 0; i < v->devices->n_devices; i++)
 		read_node(v, i);
+	if (device_media_errors(config->devices, v->devices, &v->media, err) < 0)
+		return -1;
 	if (mount_table_read(&v->mounts, err) < 0)
 		return -1;
 	return loop_list_read(&v->loops, err);
@@ -73,6 +76,7 @@ int check_view_read(const struct check_config *config, struct check_view *ret, s
 void check_view_done(struct check_view *v)
 {
 	free(v->numbers);
+	free(v->media);
 	device_list_free(v->devices);
 	state_content_done(&v->state);
 	mount_table_free(v->mounts);
@@ -100,6 +104,7 @@ static const char *const kind_names[] = {
 	[CHECK_MODE] = "device-mode",
 	[CHECK_INACTIVE] = "inactive-device",
 	[CHECK_RAW] = "raw-namespace",
+	[CHECK_MEDIA_ERROR] = "media-error",
 	[CHECK_NO_POOL_RECORD] = "pool-not-recorded",
 	[CHECK_STRANGER] = "device-without-state",
 	[CHECK_POOL_INCOMPLETE] = "incomplete-pool",
@@ -482,6 +487,20 @@ static void check_same_name(const struct check_view *v, const struct volume_reco
 	}
 }
 
+static void check_media(const struct check_view *v, const struct volume_record *r, const struct device *d,
+	struct check_findings *f)
+{
+	CLEANUP(health_done) struct volume_health h = {0};
+
+	if (v->media)
+		health_add_media_errors(&h, &v->media[d - v->devices->devices]);
+	if (h.n == 0)
+		return;
+	add(f, CHECK_MEDIA_ERROR, r->id, x_strdup(h.list[0].message),
+		x_strdup("not repaired: that part of its content is lost; copy what can be read to another "
+			 "volume, and delete this one, whose memory is overwritten before it is used again"));
+}
+
 static void check_present(const struct check_view *v, const struct volume_record *r, const struct device *d,
 	struct check_findings *f)
 {
@@ -499,6 +518,7 @@ static void check_present(const struct check_view *v, const struct volume_record
 		make_note(f);
 	}
 	check_active(r->id, d, f);
+	check_media(v, r, d, f);
 }
 
 static void check_volume(const struct check_view *v, const struct volume_record *r, struct check_findings *f)

@@ -31,13 +31,14 @@ struct check_view {
 	pid_t holder;    /* of the folder's lock: a driver that runs; 0: none */
 	struct state_content state;
 	struct device_list *devices;
-	dev_t *numbers; /* of the devices' nodes, in the same order; 0: there is none */
+	dev_t *numbers;             /* of the devices' nodes, in the same order; 0: there is none */
+	struct media_errors *media; /* of the devices, in the same order; NULL: not known */
 	struct mount_table *mounts;
 	struct loop_list *loops;
 };
 
-/** check_view_read() - read the state folder and list devices, mounts and loop devices. Return: 0, or -1 as
- * device_list_read(), state_load() and mount_table_read().
+/** check_view_read() - read the state folder and list devices, media errors, mounts and loop devices.
+ * Return: 0, or -1 as device_list_read(), device_media_errors(), state_load() and mount_table_read().
  * @ret: check_view_done() */
 int check_view_read(const struct check_config *config, struct check_view *ret, struct error **err) MUST_CHECK;
 
@@ -59,6 +60,7 @@ enum check_kind {
 	CHECK_MODE,
 	CHECK_INACTIVE,
 	CHECK_RAW,
+	CHECK_MEDIA_ERROR,
 	CHECK_NO_POOL_RECORD,
 	CHECK_STRANGER,
 	CHECK_POOL_INCOMPLETE,

@@ -25,6 +25,7 @@ static Registry__V0__InventoryVolume__Phase wire_phase(enum volume_phase phase)
 /* The text is limited so that a message with the largest number of volumes that a controller accepts stays
  * below its limit. */
 #define CLAIMS_MAX_BYTES (1U << 20)
+#define HEALTH_MAX_BYTES (1U << 19)
 
 Registry__V0__InventoryVolume *registration_volume(const struct volume_report *v, struct arena *arena)
 {
@@ -80,6 +81,36 @@ static void add_claims(
 	}
 }
 
+static Registry__V0__HealthStatus *make_status(const struct health_status *s, struct arena *arena)
+{
+	Registry__V0__HealthStatus *out = arena_alloc(arena, sizeof(*out));
+
+	registry__v0__health_status__init(out);
+	out->severity = (Registry__V0__HealthStatus__Severity)s->severity;
+	out->reason = arena_strdup(arena, s->reason);
+	out->message = arena_strdup(arena, s->message);
+	return out;
+}
+
+static void add_health(
+	const struct volumes_report *report, Registry__V0__Inventory *inventory, struct arena *arena)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < report->n_volumes; i++) {
+		const struct volume_health *h = &report->volumes[i].health;
+		Registry__V0__InventoryVolume *v = inventory->volumes[i];
+
+		v->health = arena_alloc(arena, h->n * sizeof(*v->health));
+		for (size_t k = 0; k < h->n; k++) {
+			bytes += strlen(h->list[k].reason) + strlen(h->list[k].message);
+			if (bytes > HEALTH_MAX_BYTES)
+				return;
+			v->health[v->n_health++] = make_status(&h->list[k], arena);
+		}
+	}
+}
+
 void registration_report(
 	const struct volumes_report *report, Registry__V0__RegisterControllerRequest *q, struct arena *arena)
 {
@@ -93,4 +124,5 @@ void registration_report(
 		q->inventory->volumes[q->inventory->n_volumes++] =
 			registration_volume(&report->volumes[i], arena);
 	add_claims(report, q->inventory, arena);
+	add_health(report, q->inventory, arena);
 }

@@ -17,7 +17,8 @@
 void registration_report(
 	const struct volumes_report *report, Registry__V0__RegisterControllerRequest *q, struct arena *arena);
 
-/** registration_pool(), registration_volume() - copy one of them into @arena; a volume without its claim.
+/** registration_pool(), registration_volume() - copy one of them into @arena; a volume without its claim and
+ * its health.
  */
 Registry__V0__RegionCapacity *registration_pool(const struct pool_report *p, struct arena *arena);
 Registry__V0__InventoryVolume *registration_volume(const struct volume_report *v, struct arena *arena);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* RegisterControllerRequest, checked. */
+#include <ctype.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -100,6 +101,31 @@ static enum volume_phase read_phase(Registry__V0__InventoryVolume__Phase phase)
 	return PHASE_LATER;
 }
 
+/* The word is shown as the reason of a condition. */
+static bool is_reason(const char *text)
+{
+	size_t len = strlen(text);
+
+	return len > 0 && len <= HEALTH_REASON_MAX && isupper((unsigned char)*text) &&
+	       strspn(text, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789") == len;
+}
+
+/* A status that cannot be shown is no reason to refuse a node. */
+static void read_health(const Registry__V0__InventoryVolume *m, struct volume_health *ret)
+{
+	for (size_t i = 0; i < m->n_health; i++) {
+		const Registry__V0__HealthStatus *s = m->health[i];
+		bool known = s->severity >= REGISTRY__V0__HEALTH_STATUS__SEVERITY__DEGRADED &&
+			     s->severity <= REGISTRY__V0__HEALTH_STATUS__SEVERITY__DATA_LOSS;
+		CLEANUP(error_freep) struct error *ignored = NULL;
+
+		if (is_reason(s->reason) && !health_find(ret, s->reason) &&
+			check_text("message", s->message, HEALTH_MESSAGE_MAX, &ignored) == 0)
+			health_add(ret, known ? (enum health_severity)s->severity : HEALTH_DEGRADED,
+				s->reason, "%s", s->message);
+	}
+}
+
 static int read_volume(const Registry__V0__InventoryVolume *m, struct volume_report *ret, struct error **err)
 {
 	if (!volume_handle_valid(m->id))
@@ -116,6 +142,7 @@ static int read_volume(const Registry__V0__InventoryVolume *m, struct volume_rep
 		.is_inline = m->is_inline,
 		/* one that is no claim's name is no reason to refuse a node */
 		.claim = claim_text_valid(m->claim) ? x_strdup(m->claim) : NULL};
+	read_health(m, &ret->health);
 	return 0;
 }
 

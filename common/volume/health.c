@@ -2,6 +2,7 @@
 #include "volume/health.h"
 
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
@@ -22,6 +23,21 @@ void health_add(
 	h->list[h->n++] = (struct health_status){
 		.severity = severity, .reason = x_strdup(reason), .message = x_vasprintf(fmt, ap)};
 	va_end(ap);
+}
+
+void health_add_media_errors(struct volume_health *h, const struct media_errors *e)
+{
+	const struct media_error *first = &e->list[0];
+
+	if (e->n == 0)
+		return;
+	CLEANUP(free_charp)
+	char *more = e->bytes > first->length_bytes
+			     ? x_asprintf(", and further ones, %ju bytes in all", (uintmax_t)e->bytes)
+			     : x_strdup("");
+	health_add(h, HEALTH_DATA_LOSS, HEALTH_MEDIA_ERROR,
+		"its memory cannot be read: %ju bytes at offset %ju of the device%s",
+		(uintmax_t)first->length_bytes, (uintmax_t)first->offset_bytes, more);
 }
 
 void health_copy(struct volume_health *to, const struct volume_health *from)

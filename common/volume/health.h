@@ -12,6 +12,7 @@
 #include <stddef.h>
 
 #include "base/cleanup.h"
+#include "pmem/health/media_errors.h"
 
 /* In the order of how bad they are. */
 enum health_severity {
@@ -49,6 +50,9 @@ struct volume_health {
 /** health_add() - append a status; all texts are copied. Without effect from HEALTH_STATUSES_MAX on. */
 void health_add(struct volume_health *h, enum health_severity severity, const char *reason, const char *fmt,
 	...) __attribute__((format(printf, 4, 5)));
+
+/** health_add_media_errors() - append a status about what of a device cannot be read, if there is any. */
+void health_add_media_errors(struct volume_health *h, const struct media_errors *e);
 
 /** health_copy() - append copies of all statuses of @from to @to. */
 void health_copy(struct volume_health *to, const struct volume_health *from);

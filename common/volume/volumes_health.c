@@ -89,21 +89,6 @@ static void collect(struct look *l)
 	}
 }
 
-static void judge_media(const struct media_errors *e, struct volume_health *h)
-{
-	const struct media_error *first = &e->list[0];
-
-	if (e->n == 0)
-		return;
-	CLEANUP(free_charp)
-	char *more = e->bytes > first->length_bytes
-			     ? x_asprintf(", and further ones, %ju bytes in all", (uintmax_t)e->bytes)
-			     : x_strdup("");
-	health_add(h, HEALTH_DATA_LOSS, HEALTH_MEDIA_ERROR,
-		"its memory cannot be read: %ju bytes at offset %ju of the device%s",
-		(uintmax_t)first->length_bytes, (uintmax_t)first->offset_bytes, more);
-}
-
 static void judge_usage(const struct fs_usage *u, struct volume_health *h)
 {
 	if (u->refusal == EIO)
@@ -222,7 +207,7 @@ int volumes_look_at_health(struct volumes *v, struct error **err)
 		device_media_errors(v->devices, l.devices, &media, err) < 0)
 		return -1;
 	for (size_t i = 0; i < l.found.n; i++) {
-		judge_media(&media[i], &l.found.list[i].health);
+		health_add_media_errors(&l.found.list[i].health, &media[i]);
 		judge_device(&l, i);
 	}
 	free(media);

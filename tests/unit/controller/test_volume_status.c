@@ -110,7 +110,7 @@ static void check(const char *phase, const char *ready, const char *reason, cons
 	const struct pmem_condition *c = pmem_condition_find(&v->conditions, "Ready");
 
 	ck_assert_str_eq(v->phase, phase);
-	ck_assert_uint_eq(v->conditions.n, 1);
+	ck_assert_uint_eq(v->conditions.n, v->handle && !v->deleting ? 2 : 1);
 	ck_assert_ptr_nonnull(c);
 	ck_assert_str_eq(c->status, ready);
 	ck_assert_str_eq(c->reason, reason);
@@ -232,6 +232,58 @@ START_TEST(a_volume_is_lost_when_all_its_nodes_are)
 	check("Lost", "False", "NodeLost", "n1 Lost 0 ");
 	put("n2", id, PHASE_READY);
 	check("Deleting", "False", "Deleting", "n2 Ready 1 n1 Lost 0 ");
+}
+END_TEST
+
+static void put_ill(const char *node_id, enum volume_phase phase, enum health_severity severity,
+	const char *reason, const char *message)
+{
+	struct node_report *r = report_new(node_id);
+	struct volume_report *v = report_add_volume(r, id, NAME);
+
+	v->phase = phase;
+	health_add(&v->health, severity, reason, "%s", message);
+	node_table_put(nodes, r, NOW);
+}
+
+static void check_healthy(const char *status, const char *reason, const char *message)
+{
+	CLEANUP(pmem_volume_freep) struct pmem_volume *v = volume_status_new(record, &view);
+	const struct pmem_condition *c = pmem_condition_find(&v->conditions, "Healthy");
+
+	ck_assert_ptr_nonnull(c);
+	ck_assert_str_eq(c->status, status);
+	ck_assert_str_eq(c->reason, reason);
+	ck_assert_msg(strstr(c->message, message) != NULL, "%s", c->message);
+}
+
+START_TEST(a_volume_is_healthy_as_its_nodes_report)
+{
+	check_healthy("Unknown", "NotReported", "");
+	put("n1", id, PHASE_READY);
+	check_healthy("True", "NoError", "No error is known");
+	put_ill("n1", PHASE_READY, HEALTH_DATA_LOSS, "MediaError", "at offset 7");
+	check_healthy("False", "MediaError", "Node n1: MediaError: at offset 7.");
+	check("Ready", "True", "Ready", "n1 Ready 1 ");
+	node_table_end(nodes, "n1");
+	check_healthy("Unknown", "NotReported", "");
+	put_ill("n1", PHASE_ERASING, HEALTH_DATA_LOSS, "MediaError", "at offset 7");
+	check_healthy("Unknown", "NotReported", "");
+	put("n1", id, PHASE_MISSING);
+	check_healthy("False", "DeviceMissing", "");
+	put("n1", id, PHASE_DAMAGED);
+	check_healthy("False", "StateDamaged", "");
+}
+END_TEST
+
+START_TEST(the_copy_with_the_worst_status_counts)
+{
+	pmem_volume_add_node(record, "n2");
+	pmem_volume_add_node(record, "n3");
+	put_ill("n1", PHASE_READY, HEALTH_DEGRADED, "FileSystemFull", "no space");
+	put_ill("n2", PHASE_READY, HEALTH_DATA_LOSS, "MediaError", "at offset 7");
+	put_ill("n3", PHASE_READY, HEALTH_INACCESSIBLE, "FileSystemHangs", "hangs");
+	check_healthy("False", "MediaError", "Node n2: MediaError: at offset 7.");
 }
 END_TEST
 
@@ -639,10 +691,11 @@ int main(void)
 		a_node_out_of_service_is_unreachable_whatever_it_reports,
 		a_node_that_is_lost_stays_so_until_it_reports_or_is_in_the_cluster,
 		without_a_judge_the_record_counts, a_volume_is_lost_when_all_its_nodes_are,
-		what_returns_after_its_deletion_says_how_to_go_on,
-		a_volume_that_was_not_given_out_is_being_created, a_volume_that_is_deleted_is_erased_at_last,
-		a_cache_volume_shows_all_its_copies, copies_of_other_volumes_are_not_shown,
-		what_is_not_given_out_is_found_by_its_name, the_handle_is_taken_of_a_reported_volume_only,
+		what_returns_after_its_deletion_says_how_to_go_on, a_volume_is_healthy_as_its_nodes_report,
+		the_copy_with_the_worst_status_counts, a_volume_that_was_not_given_out_is_being_created,
+		a_volume_that_is_deleted_is_erased_at_last, a_cache_volume_shows_all_its_copies,
+		copies_of_other_volumes_are_not_shown, what_is_not_given_out_is_found_by_its_name,
+		the_handle_is_taken_of_a_reported_volume_only,
 		claim_and_handle_are_those_that_were_known_first_and_the_size_that_of_the_last_report,
 		copies_on_nodes_that_have_not_registered_stay,
 		a_copy_names_the_report_that_has_shown_it_first,

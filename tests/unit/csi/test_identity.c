@@ -95,7 +95,7 @@ START_TEST(single_node_multi_writer_is_offered_by_controller_and_node_together)
 	for (size_t i = 0; i < n->n_capabilities; i++)
 		node |= 1u << n->capabilities[i]->rpc->type;
 	ck_assert_uint_eq(controller, 1u << 1 | 1u << 3 | 1u << 4 | 1u << 9 | 1u << 13);
-	ck_assert_uint_eq(node, 1u << 1 | 1u << 2 | 1u << 3 | 1u << 5);
+	ck_assert_uint_eq(node, 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4 | 1u << 5);
 	harness_close(&h);
 }
 END_TEST

@@ -197,6 +197,23 @@ START_TEST(devices_are_judged_by_what_is_worst)
 }
 END_TEST
 
+START_TEST(devices_with_media_errors_are_not_healthy)
+{
+	struct node_report *r = report_new("n1");
+
+	health_add(&report_add_volume(r, "a", "")->health, HEALTH_DEGRADED, HEALTH_FS_FULL, "full");
+	fake_informer_sync(rig.objects);
+	node_table_put(rig.nodes, r, rig.now);
+	rig_serve_all();
+	rig_condition_is("DevicesHealthy", "True", "Complete");
+	r = report_new("n1");
+	health_add(&report_add_volume(r, "a", "")->health, HEALTH_DATA_LOSS, HEALTH_MEDIA_ERROR, "lost");
+	node_table_put(rig.nodes, r, rig.now);
+	rig_let_pass_s(11);
+	rig_condition_is("DevicesHealthy", "False", "MediaErrors");
+}
+END_TEST
+
 START_TEST(a_heartbeat_writes_nothing)
 {
 	rig_publish();
@@ -731,7 +748,8 @@ int main(void)
 		objects_that_cannot_be_written_are_no_limit, only_objects_of_the_driver_are_watched,
 		nothing_is_written_before_all_objects_are_known, what_is_shown_already_is_not_written_again,
 		volumes_are_counted_and_pools_are_shown, devices_are_judged_by_what_is_worst,
-		a_heartbeat_writes_nothing, changes_are_written_at_once_but_not_too_often,
+		devices_with_media_errors_are_not_healthy, a_heartbeat_writes_nothing,
+		changes_are_written_at_once_but_not_too_often,
 		a_change_while_a_request_runs_is_written_after_it, the_end_of_a_lease_is_shown,
 		the_time_of_a_transition_stays_with_the_status, another_reason_is_no_transition,
 		the_last_contact_is_that_of_the_report,

@@ -168,6 +168,24 @@ START_TEST(missing_devices_are_told_on_node_and_claim)
 }
 END_TEST
 
+START_TEST(what_is_wrong_with_volumes_is_reported_on_node_and_claim)
+{
+	struct node_report *r = report_new("n1");
+
+	health_add(&report_add_volume(r, "id-1", "pvc-1")->health, HEALTH_DATA_LOSS, "MediaError",
+		"at offset 7");
+	health_add(&report_add_volume(r, "id-2", "pvc-2")->health, HEALTH_DEGRADED, "FileSystemFull", "full");
+	report_add_volume(r, "id-3", "pvc-3");
+	node_table_put(nodes, r, now_ns);
+	put_claim("ill", "pvc-1");
+	put_claim("well", "pvc-3");
+	ck_assert_uint_eq(pass(60), 2);
+	ck_assert(was_told("node n1 VolumesUnhealthy: something is wrong with 2 volumes, among them volume "
+			   "id-1 of claim ns/ill: MediaError: at offset 7; "));
+	ck_assert(was_told("claim ill VolumeUnhealthy: volume id-1 on node n1: MediaError: at offset 7\n"));
+}
+END_TEST
+
 START_TEST(the_node_knows_the_claim_of_a_volume)
 {
 	struct node_report *r = report_new("n1");
@@ -370,6 +388,7 @@ int main(void)
 		a_phase_of_a_later_release_is_no_trouble, claims_of_other_drivers_are_left_alone,
 		pools_that_lack_a_device_are_told_on_the_node, what_lasts_for_moments_is_not_told,
 		it_is_told_again_after_half_an_hour_and_not_of_nodes_that_are_gone,
+		what_is_wrong_with_volumes_is_reported_on_node_and_claim,
 		a_crowd_of_volumes_is_told_of_with_a_limit, a_crowd_on_one_node_hides_no_other_node,
 		crowds_on_many_nodes_are_told_of_with_a_limit,
 		names_are_hashed_once_a_tick_and_only_for_volumes_without_one};

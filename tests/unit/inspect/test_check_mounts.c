@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Compares mounts with records, and finds loop devices that belong to no volume. */
+/* Compares mounts with records, and finds loop devices that belong to no volume, and media errors, which need
+ * a folder of fake devices, too. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mount.h>
@@ -286,6 +287,23 @@ START_TEST(a_loop_of_a_kata_volume_that_is_not_mounted_is_found)
 }
 END_TEST
 
+START_TEST(memory_that_cannot_be_read_is_found_below_volumes)
+{
+	CLEANUP(free_charp) char *path = fixture_path("fake/badblocks");
+	FILE *list = fopen(path, "we");
+
+	ck_assert_ptr_nonnull(list);
+	/* the first volume begins where its region does */
+	fprintf(list, "8 1\n%ju 1\n", (uintmax_t)REGION_BYTES / 512 + 8);
+	ck_assert_int_eq(fclose(list), 0);
+	checked_look();
+	checked_only(CHECK_MEDIA_ERROR, mt.volume->id);
+	ck_assert_ptr_nonnull(
+		strstr(checked_find(CHECK_MEDIA_ERROR, mt.volume->id)->text, "512 bytes at offset 4096"));
+	checked_done();
+}
+END_TEST
+
 FIXTURE_MAIN("check_mounts", set_up, recorded_mounts_are_consistent,
 	recorded_paths_that_are_no_mounts_are_stale_and_repaired,
 	another_mount_at_a_recorded_path_is_not_the_volume, mounts_in_force_are_kept_by_a_repair,
@@ -295,4 +313,5 @@ FIXTURE_MAIN("check_mounts", set_up, recorded_mounts_are_consistent,
 	a_missing_device_does_not_make_its_mounts_stale, what_is_mounted_is_not_forgotten,
 	a_mounted_device_without_state_is_reported_and_not_adopted,
 	a_device_that_was_in_use_is_adopted_with_its_content, a_loop_of_no_device_is_found,
-	a_loop_of_a_kata_volume_that_is_not_mounted_is_found)
+	a_loop_of_a_kata_volume_that_is_not_mounted_is_found,
+	memory_that_cannot_be_read_is_found_below_volumes)

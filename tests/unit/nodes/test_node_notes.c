@@ -72,6 +72,23 @@ START_TEST(a_volume_that_was_made_is_there_until_a_report_shows_it)
 }
 END_TEST
 
+START_TEST(a_note_has_its_own_copy_of_the_health)
+{
+	CLEANUP(node_table_freep) struct node_table *t = node_table_new();
+	struct node_report *r = report_new("a");
+
+	health_add(&report_add_volume(r, "v", "n")->health, HEALTH_DEGRADED, "Reason", "text");
+	node_table_put(t, r, 0);
+	node_table_note_grown(t, "a", "v", UINT64_MAX, 0);
+	put_with(t, NULL, PHASE_READY, 1);
+	struct node_hit *hits;
+	ck_assert_uint_eq(node_table_find_volume(t, "v", &hits), 1);
+	ck_assert(node_hit_is_noted(&hits[0]));
+	ck_assert_str_eq(hits[0].volume->health.list[0].message, "text");
+	free(hits);
+}
+END_TEST
+
 START_TEST(a_volume_that_was_deleted_is_gone_until_a_report_says_so)
 {
 	CLEANUP(node_table_freep) struct node_table *t = node_table_new();
@@ -197,6 +214,7 @@ END_TEST
 
 UNIT_MAIN("node notes", a_volume_that_was_made_is_there_until_a_report_shows_it,
 	a_volume_that_was_deleted_is_gone_until_a_report_says_so, a_note_is_not_believed_for_ever,
-	the_last_note_of_a_volume_counts, a_report_without_inventory_settles_no_note,
+	the_last_note_of_a_volume_counts, a_note_has_its_own_copy_of_the_health,
+	a_report_without_inventory_settles_no_note,
 	a_volume_that_has_grown_is_so_large_until_a_report_shows_it,
 	there_is_nothing_to_note_of_an_unknown_volume_or_one_that_is_so_large)

@@ -2,8 +2,10 @@
 #include "nodes/registration_report.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "unit/unit.h"
 
@@ -90,6 +92,36 @@ START_TEST(claims_are_told_as_far_as_they_fit)
 }
 END_TEST
 
+START_TEST(health_is_reported_as_far_as_it_fits)
+{
+	enum { MANY = 4000 };
+	CLEANUP(arena_freep) struct arena *arena = arena_new(0);
+	Registry__V0__RegisterControllerRequest q;
+	static struct volume_report volumes[MANY];
+	char *message = x_calloc(HEALTH_MESSAGE_MAX + 1, 1);
+	size_t reported = 0;
+
+	memset(message, 'a', HEALTH_MESSAGE_MAX);
+	for (size_t i = 0; i < MANY; i++) {
+		volumes[i].id = id_1;
+		health_add(&volumes[i].health, HEALTH_DATA_LOSS, "Reason", "%s", message);
+	}
+	registry__v0__register_controller_request__init(&q);
+	registration_report(&(struct volumes_report){NULL, 0, volumes, MANY}, &q, arena);
+	while (reported < MANY && q.inventory->volumes[reported]->n_health == 1)
+		reported++;
+	ck_assert_uint_eq(reported, (1U << 19) / (HEALTH_MESSAGE_MAX + strlen("Reason")));
+	ck_assert_uint_eq(q.inventory->volumes[reported]->n_health, 0);
+	const Registry__V0__HealthStatus *s = q.inventory->volumes[0]->health[0];
+	ck_assert_int_eq(s->severity, REGISTRY__V0__HEALTH_STATUS__SEVERITY__DATA_LOSS);
+	ck_assert_str_eq(s->reason, "Reason");
+	ck_assert_str_eq(s->message, message);
+	for (size_t i = 0; i < MANY; i++)
+		health_done(&volumes[i].health);
+	free(message);
+}
+END_TEST
+
 START_TEST(phases_are_those_of_the_wire)
 {
 	static const struct {
@@ -124,4 +156,5 @@ START_TEST(a_node_without_volumes_says_so)
 END_TEST
 
 UNIT_MAIN("nodes/registration_report", volumes_and_pools_are_told_as_they_are,
-	claims_are_told_as_far_as_they_fit, phases_are_those_of_the_wire, a_node_without_volumes_says_so)
+	claims_are_told_as_far_as_they_fit, health_is_reported_as_far_as_it_fits,
+	phases_are_those_of_the_wire, a_node_without_volumes_says_so)

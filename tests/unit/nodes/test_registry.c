@@ -144,6 +144,63 @@ START_TEST(phases_are_kept_and_those_of_later_releases_kept_apart)
 }
 END_TEST
 
+START_TEST(health_is_kept_as_far_as_it_can_be_shown)
+{
+	Registry__V0__RegisterControllerRequest m;
+	Registry__V0__InventoryVolume volume;
+	Registry__V0__Inventory inventory;
+	char node[] = "n", endpoint[] = A, id[] = "id";
+	char reasons[][80] = {"MediaError", "MediaError", "lower", "", "With Blank", "With\"Quote", "Later",
+		"A1234567890123456789012345678901234567890123456789012345678901234"};
+	char message[] = "text", control[] = "te\nxt";
+	char *long_message = x_calloc(HEALTH_MESSAGE_MAX + 2, 1);
+	Registry__V0__HealthStatus statuses[10];
+	Registry__V0__HealthStatus *list[ARRAY_SIZE(statuses)];
+
+	memset(long_message, 'a', HEALTH_MESSAGE_MAX + 1);
+	registry__v0__register_controller_request__init(&m);
+	registry__v0__inventory_volume__init(&volume);
+	registry__v0__inventory__init(&inventory);
+	for (size_t i = 0; i < ARRAY_SIZE(statuses); i++) {
+		list[i] = &statuses[i];
+		registry__v0__health_status__init(list[i]);
+		list[i]->severity = REGISTRY__V0__HEALTH_STATUS__SEVERITY__DATA_LOSS;
+		list[i]->reason = reasons[i < ARRAY_SIZE(reasons) ? i : 6];
+		list[i]->message = message;
+	}
+	list[6]->severity = (Registry__V0__HealthStatus__Severity)77;
+	char other[] = "Other", another[] = "Another";
+	list[8]->reason = other;
+	list[8]->message = control;
+	list[9]->reason = another;
+	list[9]->message = long_message;
+	volume.id = id;
+	volume.n_health = ARRAY_SIZE(list);
+	volume.health = list;
+	inventory.n_volumes = 1;
+	inventory.volumes = (Registry__V0__InventoryVolume *[]){&volume};
+	m.node_id = node;
+	m.endpoint = endpoint;
+	m.lease_seconds = 90;
+	m.inventory = &inventory;
+	rig_open(&rig);
+	rig_done(&rig, rig_send(&rig, &m), 0, "");
+	const struct volume_health *h = &node_table_get(rig.table, "n")->report.volumes[0].health;
+	ck_assert_uint_eq(h->n, 2);
+	ck_assert_str_eq(h->list[0].reason, "MediaError");
+	ck_assert_str_eq(h->list[0].message, "text");
+	ck_assert_int_eq(h->list[0].severity, HEALTH_DATA_LOSS);
+	ck_assert_str_eq(h->list[1].reason, "Later");
+	ck_assert_int_eq(h->list[1].severity, HEALTH_DEGRADED);
+	/* what is over is a change */
+	volume.n_health = 1;
+	rig_done(&rig, rig_send(&rig, &m), 0, "");
+	ck_assert_uint_eq(node_table_get(rig.table, "n")->report.volumes[0].health.n, 1);
+	rig_close(&rig);
+	free(long_message);
+}
+END_TEST
+
 START_TEST(claims_of_volumes_are_kept_if_they_can_be_true)
 {
 	Registry__V0__RegisterControllerRequest m;
@@ -391,7 +448,7 @@ START_TEST(a_driver_without_a_lease_time_is_refused)
 END_TEST
 
 UNIT_MAIN("registry", a_node_is_live_until_its_lease_is_over, all_that_a_node_says_is_in_the_table,
-	phases_are_kept_and_those_of_later_releases_kept_apart,
+	phases_are_kept_and_those_of_later_releases_kept_apart, health_is_kept_as_far_as_it_can_be_shown,
 	claims_of_volumes_are_kept_if_they_can_be_true, how_a_region_hands_out_space_is_kept,
 	what_cannot_be_is_refused, a_volume_that_is_named_twice_is_refused,
 	unregistering_ends_the_lease_and_may_be_repeated, unregistering_ends_no_lease_of_another_run,

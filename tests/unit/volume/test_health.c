@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include "base/mem.h"
 #include "base/str.h"
 #include "unit/unit.h"
@@ -58,6 +60,26 @@ START_TEST(equal_is_what_says_the_same)
 }
 END_TEST
 
+START_TEST(media_errors_are_one_status)
+{
+	CLEANUP(health_done) struct volume_health h = {0};
+	struct media_errors e = {0};
+
+	health_add_media_errors(&h, &e);
+	ck_assert_uint_eq(h.n, 0);
+	e = (struct media_errors){.list = {{4096, 512}}, .n = 1, .bytes = 512};
+	health_add_media_errors(&h, &e);
+	ck_assert_uint_eq(h.n, 1);
+	ck_assert_str_eq(
+		h.list[0].message, "its memory cannot be read: 512 bytes at offset 4096 of the device");
+	health_done(&h);
+	e = (struct media_errors){.list = {{4096, 512}, {8192, 512}}, .n = 2, .bytes = 1024};
+	health_add_media_errors(&h, &e);
+	ck_assert_uint_eq(h.n, 1);
+	ck_assert_ptr_nonnull(strstr(h.list[0].message, "and further ones, 1024 bytes in all"));
+}
+END_TEST
+
 START_TEST(number_of_statuses_is_limited)
 {
 	CLEANUP(health_done) struct volume_health h = {0};
@@ -69,4 +91,4 @@ START_TEST(number_of_statuses_is_limited)
 END_TEST
 
 UNIT_MAIN("volume/health", nothing_is_wrong_at_first, worst_status_and_text_of_all_are_given,
-	equal_is_what_says_the_same, number_of_statuses_is_limited)
+	equal_is_what_says_the_same, media_errors_are_one_status, number_of_statuses_is_limited)
