@@ -167,6 +167,14 @@ class Metrics(Served):
         for sample in samples:
             self.assertEqual((sample.labels, sample.value), ({**LABELS, "phase": sample.labels["phase"]}, 0))
 
+    def test_volumes_are_counted_by_what_is_wrong_with_them(self):
+        samples = self.scrape()["pmem_volumes_unhealthy"].samples
+        self.assertEqual([sample.labels["reason"] for sample in samples],
+                         ["MediaError", "DeviceMissing", "StateDamaged", "FileSystemReadOnly", "FileSystemFull", "FileSystemError",
+                          "FileSystemShutDown", "FileSystemHangs"])
+        for sample in samples:
+            self.assertEqual((sample.labels, sample.value), ({**LABELS, "reason": sample.labels["reason"]}, 0))
+
     def test_what_the_driver_does_is_counted(self):
         wanted = {"pmem_csi_workers_busy": ("gauge", 0), "pmem_csi_workers_limit": ("gauge", 32),
                   "pmem_csi_calls_in_flight": ("gauge", 0), "pmem_csi_connections": ("gauge", 0),

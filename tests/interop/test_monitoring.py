@@ -45,6 +45,8 @@ CASES = {
                          'pmem_amount_available{node="none"}': 0, 'pmem_amount_managed{node="none"}': 0}),
     "PmemVolumesMissing": (10, {'pmem_volumes{phase="missing"}': 1}, {'pmem_volumes{phase="missing"}': 0, 'pmem_volumes{phase="ready"}': 9}),
     "PmemVolumesDamaged": (10, {'pmem_volumes{phase="damaged"}': 1}, {'pmem_volumes{phase="damaged"}': 0, 'pmem_volumes{phase="ready"}': 9}),
+    "PmemMediaErrors": (5, {'pmem_volumes_unhealthy{reason="MediaError"}': 1},
+                        {'pmem_volumes_unhealthy{reason="MediaError"}': 0, 'pmem_volumes_unhealthy{reason="FileSystemFull"}': 1}),
     "PmemDevicesWithoutState": (35, {'pmem_volumes{phase="device-without-state"}': 1},
                                 {'pmem_volumes{phase="device-without-state"}': 0, 'pmem_volumes{phase="ready"}': 9}),
     "PmemPoolsFailing": (20, {"pmem_pools_failing": 1}, {"pmem_pools_failing": 0}),

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Memory that loses its content below a file of a volume in use (MODE=lvm or direct): readers get an error, the volume says so with
+# the place within 30 s, and other volumes stay healthy. The bad blocks are written into the kernel's list, whose memory cannot be
+# repaired by writing here: a deleted volume is erased when its namespace has been enabled again.
+# shellcheck source=tests/machine/vm/lib.sh
+. "$VM_TESTS/lib.sh"
+plan_whole_script
+file_bytes=$((8 << 20))
+
+start() {
+	labels
+	if [ "$MODE" = lvm ]; then
+		init_chain 75
+		driver_start
+	else
+		driver_start_with -deviceManager=direct
+	fi
+}
+
+# place_of ID: the device that has the volume's first byte, and at which byte, as "DEVICE OFFSET"
+place_of() {
+	local range dir
+	if [ "$MODE" = lvm ]; then
+		range=$(raw_range "$1")
+		echo "${range% *}"
+		return
+	fi
+	for dir in /sys/bus/nd/devices/namespace*; do
+		[[ $(<"$dir/alt_name") != "$1" ]] || echo "/dev/$(ls "/sys/bus/nd/devices/$(<"$dir/holder")/block") 0"
+	done
+}
+
+# damage DEVICE OFFSET: 4 KiB
+damage() {
+	echo "$(($2 / 512)) 8" >"/sys/block/${1##*/}/badblocks"
+}
+
+# offset_of FILE: where its first byte is on its file system's device; the file must be in one piece
+offset_of() {
+	local sectors
+	sectors=$(filefrag -v -b512 "$1" | awk '$1 == "0:" { sub(/\.\..*/, "", $4); print $4 }')
+	echo $((sectors * 512))
+}
+
+# condition_of ID: as NodeGetVolumeStats has it
+condition_of() {
+	csi stats "$1" "$(staging_of "$1")" | sed -n '/^volume_condition:/,/^[a-z]/s/^  message: //p'
+}
+
+has_condition() {
+	[[ $(condition_of "$1") == *"$2"* ]]
+}
+
+make() {
+	local id
+	id=$(create "$1" 64Mi "$2")
+	stage "$id"
+	dax-check -size $file_bytes -seed 1 write "$(staging_of "$id")/file"
+	has_condition "$id" 'no error is known'
+	echo "$id" >"$scratch/$1"
+}
+
+volumes_are_healthy() {
+	make one ext4
+	make two ext4
+	pmem-csi-driver check "-deviceManager=$MODE" "-statePath=$state"
+}
+
+readers_fail() {
+	local file
+	file=$(staging_of "$1")/file
+	if dd if="$file" of=/dev/null bs=4k iflag=direct 2>"$scratch/dd"; then
+		echo 'the file can be read'
+		return 1
+	fi
+	grep -q 'Input/output error' "$scratch/dd"
+	# SIGBUS
+	status=0
+	dax-check -size $file_bytes -seed 1 verify "$file" || status=$?
+	equal 'the exit status of a process that loads' "$status" 135
+}
+
+error_is_shown() {
+	local id place at begin
+	id=$(<"$scratch/one")
+	read -r -a place <<<"$(place_of "$id")"
+	at=$(offset_of "$(staging_of "$id")/file")
+	damage "${place[0]}" $((place[1] + at))
+	begin=$SECONDS
+	readers_fail "$id"
+	await 30 has_condition "$id" "MediaError: its memory cannot be read: 4096 bytes at offset $at of the device"
+	echo "shown after $((SECONDS - begin)) s"
+	logged 'reason=MediaError'
+	dax-check -size $file_bytes -seed 1 verify "$(staging_of "$(<"$scratch/two")")/file"
+	has_condition "$(<"$scratch/two")" 'no error is known'
+}
+
+check_names_it() {
+	local status=0
+	pmem-csi-driver check "-deviceManager=$MODE" "-statePath=$state" >"$scratch/check" || status=$?
+	cat "$scratch/check"
+	equal 'the exit status of check' "$status" 1
+	grep -q "^MISMATCH media-error: $(<"$scratch/one")$" "$scratch/check"
+	equal 'the number of mismatches' "$(grep -c ^MISMATCH "$scratch/check")" 1
+}
+
+# The second segment of a volume is elsewhere: the offset counts in the volume.
+second_segment_is_mapped() {
+	local id after segment
+	id=$(create split 16Mi ext4)
+	after=$(create after 16Mi ext4)
+	csi -size 32Mi expand "$id"
+	stage "$id"
+	segment=$(lvm lvs --segments --noheadings -o seg_pe_ranges --select "lv_name=\"$id\" && seg_start!=0")
+	[[ $segment =~ ^\ *(/dev/pmem[0-9]+):([0-9]+)-([0-9]+)\ *$ ]]
+	damage "${BASH_REMATCH[1]}" $(($(lvm pvs --noheadings --nosuffix --units b -o pe_start "${BASH_REMATCH[1]}") + \
+		BASH_REMATCH[2] * $(lvm pvs --noheadings --nosuffix --units b -o vg_extent_size "${BASH_REMATCH[1]}") + 8192))
+	await 30 has_condition "$id" "4096 bytes at offset $(((16 << 20) + 8192)) of the device"
+	delete "$after"
+	echo "$id" >"$scratch/split"
+}
+
+# As after a boot: the kernel has no list of its own.
+enable_again() {
+	local device namespace
+	[ "$MODE" != lvm ] || lvm vgchange -an
+	for device in /sys/block/pmem*; do
+		namespace=$(namespace_of "${device##*/}")
+		ndctl disable-namespace "$namespace"
+		ndctl enable-namespace "$namespace"
+	done
+}
+
+deleted_when_memory_works() {
+	local id ids=("$(<"$scratch/one")" "$(<"$scratch/two")")
+	[ "$MODE" != lvm ] || ids+=("$(<"$scratch/split")")
+	for id in "${ids[@]}"; do
+		unstage "$id"
+		csi delete "$id"
+	done
+	driver_stop
+	enable_again
+	driver_start_with "-deviceManager=$MODE"
+	for id in "${ids[@]}"; do
+		await 120 is_erased "$id"
+	done
+	[ "$MODE" != lvm ] || nothing_leaked
+}
+
+prove started start
+prove volumes-are-healthy volumes_are_healthy
+prove media-error-is-shown error_is_shown
+prove check-names-media-error check_names_it
+if [ "$MODE" = lvm ]; then
+	prove second-segment-is-mapped second_segment_is_mapped
+else
+	result second-segment-is-mapped ok
+fi
+prove deleted-when-memory-works deleted_when_memory_works
+prove ended driver_stop
+cat "$driver_log"
