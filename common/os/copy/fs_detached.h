@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fs_detached.h - mounts a file system without a path: it ends with its descriptor, however the process ends,
+ * and no other process can open a file in it.
+ *
+ * Threads: safe. Blocks on the device, and as long as the replay of the file system's log takes.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/error.h"
+
+/**
+ * fs_open_detached() - mount a file system that is mounted nowhere, and open its root.
+ * @fstype:     "ext4" or "xfs"; an xfs may have the UUID of another one that is mounted
+ * @device:     path of its block device
+ * @readonly:   no file can be changed. The file system's log is replayed all the same, so that what is on the
+ *              device is complete afterwards
+ * @ret_dir_fd: its root, open for reading; fs_close_detached()
+ *
+ * While it is open, no other process can mount the device or open it exclusively. Return: 0, or -1 with
+ * ERR_UNAVAILABLE (mounted or held by another program; this kernel has no such mounts, which came with Linux
+ * 5.2), ERR_INTERNAL (damaged, no such file system; with what the kernel says about it).
+ */
+int fs_open_detached(const char *fstype, const char *device, bool readonly, int *ret_dir_fd,
+	struct error **err) MUST_CHECK;
+
+/**
+ * fs_close_detached() - unmount it: afterwards everything is on the device, which can be opened exclusively.
+ * @dir_fd: of fs_open_detached(); always closed, also after failure
+ * @device: as there
+ *
+ * The kernel unmounts before close(2) returns, when that was the last descriptor (fs/namespace.c,
+ * mntput_no_expire(), which leaves the work to the return from the system call). A child that another thread
+ * starts has copies of all descriptors until it runs its program, so that up to a second is waited for
+ * these. Return: 0, or -1 with ERR_UNAVAILABLE (still in use), ERR_INTERNAL.
+ */
+int fs_close_detached(int dir_fd, const char *device, struct error **err) MUST_CHECK;
