@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * data_copy.h - copies parts of a block device to another one, past the page cache: what is read through the
+ * cache of a device is stale while its file system is mounted with DAX.
+ *
+ * Pieces of 1 MiB are read into memory and written, which is as fast as larger ones, and twice as fast as
+ * pieces of 64 KiB can be. Threads: safe. Blocks until all is copied, cancelled, or failed.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "os/copy/fs_extents.h"
+
+enum data_copy_role {
+	DATA_COPY_SOURCE,        /* for reading; it may be mounted */
+	DATA_COPY_SOURCE_UNUSED, /* for reading, and nothing else may have it */
+	DATA_COPY_TARGET,        /* for reading and writing, and nothing else may have it */
+};
+
+/**
+ * data_copy_open() - open a block device for data_copy.
+ * @ret_fd: while it is open, a device that nothing else may have cannot be mounted; caller closes
+ *
+ * Return: 0, or -1 with ERR_PRECONDITION (in use), ERR_NOT_FOUND, ERR_INTERNAL.
+ */
+int data_copy_open(const char *device, enum data_copy_role role, int *ret_fd, struct error **err) MUST_CHECK;
+
+struct data_copy {
+	int from_fd;
+	int to_fd;
+	uint64_t bytes_per_s; /* 0: as fast as it can */
+	/* Asked before each piece, and ten times in a second while the limit is waited for. false: stop.
+	 * @done_bytes: of this call. NULL: never stop */
+	bool (*go_on)(void *user, uint64_t done_bytes);
+	void *user;
+};
+
+/**
+ * data_copy_extents() - copy some extents to the same places, durably.
+ * @x: all of them within both devices, and multiples of their blocks
+ *
+ * Idempotent. Return: 0, or -1 with ERR_ABORTED (go_on() said so), ERR_INTERNAL (with the byte, within a
+ * block of 4 KiB, at which the source could not be read or the target not be written).
+ */
+int data_copy_extents(const struct data_copy *c, const struct fs_extents *x, struct error **err) MUST_CHECK;
+
+/**
+ * data_copy_zero_gaps() - zero what no extent covers, durably, so that nothing of a former owner stays.
+ * @c:        from_fd is not used
+ * @x:        as data_copy_extents()
+ * @to_bytes: size of the target, a multiple of its block
+ *
+ * The limit counts here, too. Idempotent. Return: 0, or -1 as data_copy_extents().
+ */
+int data_copy_zero_gaps(const struct data_copy *c, const struct fs_extents *x, uint64_t to_bytes,
+	struct error **err) MUST_CHECK;
