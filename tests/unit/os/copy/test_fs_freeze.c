@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/copy/fs_freeze.h"
+
+#include <errno.h>
+#include <linux/fs.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "unit/os/copy/fixture.h"
+
+#define LONG_MS    60000
+#define SHORT_MS   300
+#define SETTLE_US  50000
+#define LOOK_US    250000
+#define PAGES      16
+#define PAGE_BYTES 4096
+
+static unsigned slow_freeze_ms;
+int __real_ioctl(int fd, unsigned long request, ...);
+int __wrap_ioctl(int fd, unsigned long request, ...);
+
+/* A freeze that takes long, as when there is much to be written. */
+int __wrap_ioctl(int fd, unsigned long request, ...)
+{
+	va_list ap;
+
+	va_start(ap, request);
+	void *argument = va_arg(ap, void *);
+	va_end(ap);
+	if (request == FIFREEZE)
+		usleep(slow_freeze_ms * 1000);
+	return __real_ioctl(fd, request, argument);
+}
+
+/* Two threads that change files all the time: one writes, one stores through a mapping. */
+struct writers {
+	int write_fd;
+	void *memory;
+	atomic_uint n_written;
+	atomic_uint n_stored;
+	atomic_bool failed;
+	atomic_bool stop;
+	pthread_t threads[2];
+};
+
+static void *write_always(void *user)
+{
+	struct writers *w = user;
+
+	while (!w->stop && !w->failed) {
+		unsigned n = w->n_written + 1;
+
+		if (pwrite(w->write_fd, &n, sizeof(n), n % 1000 * sizeof(n)) < 0 || fsync(w->write_fd) < 0)
+			w->failed = true;
+		w->n_written = n;
+	}
+	return NULL;
+}
+
+static void *store_always(void *user)
+{
+	struct writers *w = user;
+	volatile unsigned *map = w->memory;
+
+	while (!w->stop) {
+		unsigned n = w->n_stored + 1;
+
+		map[n % PAGES * PAGE_BYTES / sizeof(*map)] = n;
+		w->n_stored = n;
+		usleep(100);
+	}
+	return NULL;
+}
+
+static int new_file(const struct fixture_disk *d, const char *name)
+{
+	int fd = openat(d->dir_fd, name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(ftruncate(fd, PAGES * PAGE_BYTES), 0);
+	return fd;
+}
+
+static void writers_start(struct writers *w, const struct fixture_disk *d)
+{
+	CLEANUP(fd_closep) int map_fd = new_file(d, "mapped");
+
+	w->write_fd = new_file(d, "written");
+	w->memory = mmap(NULL, PAGES * PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, map_fd, 0);
+	ck_assert_ptr_ne(w->memory, MAP_FAILED);
+	ck_assert_int_eq(pthread_create(&w->threads[0], NULL, write_always, w), 0);
+	ck_assert_int_eq(pthread_create(&w->threads[1], NULL, store_always, w), 0);
+}
+
+static void writers_stop(struct writers *w)
+{
+	w->stop = true;
+	for (size_t i = 0; i < ARRAY_SIZE(w->threads); i++)
+		pthread_join(w->threads[i], NULL);
+	ck_assert(!w->failed);
+	munmap(w->memory, PAGES * PAGE_BYTES);
+	fd_closep(&w->write_fd);
+}
+
+static void wait_for_both(const struct writers *w)
+{
+	unsigned n_written = w->n_written;
+	unsigned n_stored = w->n_stored;
+
+	while (w->n_written < n_written + 3 || w->n_stored < n_stored + 3)
+		usleep(1000);
+}
+
+static void check_both_wait(const struct writers *w)
+{
+	usleep(SETTLE_US);
+	unsigned n_written = w->n_written;
+	unsigned n_stored = w->n_stored;
+	usleep(LOOK_US);
+	ck_assert_uint_eq(w->n_written, n_written);
+	ck_assert_uint_eq(w->n_stored, n_stored);
+}
+
+START_TEST(writers_wait_until_the_end_and_go_on)
+{
+	for (size_t i = 0; fixture_types[i]; i++) {
+		CLEANUP(error_freep) struct error *err = NULL;
+		CLEANUP(fixture_disk_done)
+		struct fixture_disk d = fixture_make(fixture_types[i], fixture_types[i], DISK_BYTES);
+		struct writers w = {.stop = false};
+		struct fs_freeze *f;
+		uint64_t pause_ns = 0;
+
+		writers_start(&w, &d);
+		for (unsigned k = 0; k < 3; k++) {
+			wait_for_both(&w);
+			uint64_t begun_ns = clock_ns();
+			ASSERT_OK(fs_freeze_begin(d.dir_fd, LONG_MS, &f, &err));
+			ck_assert(fs_freeze_holds(f));
+			check_both_wait(&w);
+			ck_assert(fs_freeze_holds(f));
+			ASSERT_OK(fs_freeze_end(f, &pause_ns, &err));
+			ck_assert_uint_ge(pause_ns, (SETTLE_US + LOOK_US) * 1000ULL);
+			ck_assert_uint_le(pause_ns, clock_ns() - begun_ns);
+		}
+		wait_for_both(&w);
+		writers_stop(&w);
+		fixture_unmount(&d);
+		ck_assert(fixture_is_clean(&d));
+	}
+}
+END_TEST
+
+START_TEST(the_watchdog_thaws_when_its_time_is_over)
+{
+	for (size_t i = 0; fixture_types[i]; i++) {
+		CLEANUP(error_freep) struct error *err = NULL;
+		CLEANUP(fixture_disk_done)
+		struct fixture_disk d = fixture_make(fixture_types[i], fixture_types[i], DISK_BYTES);
+		struct writers w = {.stop = false};
+		struct fs_freeze *f;
+		uint64_t pause_ns = 0;
+
+		writers_start(&w, &d);
+		wait_for_both(&w);
+		ASSERT_OK(fs_freeze_begin(d.dir_fd, SHORT_MS, &f, &err));
+		/* as if this thread hung in a read of the device */
+		wait_for_both(&w);
+		ck_assert(!fs_freeze_holds(f));
+		ASSERT_FAILS(fs_freeze_end(f, &pause_ns, &err), ERR_DEADLINE, "was thawed after ");
+		ck_assert_uint_ge(pause_ns, SHORT_MS * NS_PER_MS);
+		writers_stop(&w);
+		/* nothing has it open any more */
+		fixture_unmount(&d);
+	}
+}
+END_TEST
+
+START_TEST(a_freeze_that_takes_too_long_is_undone)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fixture_disk_done) struct fixture_disk d = fixture_make("ext4", "d", MIB(16));
+	struct fs_freeze *f;
+	bool was_frozen = true;
+
+	slow_freeze_ms = 200;
+	ASSERT_FAILS(fs_freeze_begin(d.dir_fd, 20, &f, &err), ERR_DEADLINE, "longer than 20 ms");
+	ASSERT_OK(fs_thaw(d.dir_fd, &was_frozen, &err));
+	ck_assert(!was_frozen);
+	fixture_unmount(&d);
+}
+END_TEST
+
+START_TEST(what_another_program_has_frozen_stays_so)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fixture_disk_done) struct fixture_disk d = fixture_make("ext4", "d", MIB(16));
+	struct fs_freeze *f;
+	bool was_frozen = false;
+
+	ck_assert_int_eq(__real_ioctl(d.dir_fd, FIFREEZE, 0), 0);
+	ASSERT_FAILS(fs_freeze_begin(d.dir_fd, LONG_MS, &f, &err), ERR_ABORTED, "fsfreeze -u");
+	ASSERT_OK(fs_thaw(d.dir_fd, &was_frozen, &err));
+	ck_assert(was_frozen);
+	fixture_unmount(&d);
+}
+END_TEST
+
+START_TEST(a_thaw_by_another_program_is_noticed)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fixture_disk_done) struct fixture_disk d = fixture_make("ext4", "d", MIB(16));
+	struct fs_freeze *f;
+	uint64_t pause_ns = 0;
+
+	ASSERT_OK(fs_freeze_begin(d.dir_fd, LONG_MS, &f, &err));
+	ck_assert_int_eq(__real_ioctl(d.dir_fd, FITHAW, 0), 0);
+	ASSERT_FAILS(fs_freeze_end(f, &pause_ns, &err), ERR_ABORTED, "another program has thawed");
+	ck_assert_uint_gt(pause_ns, 0);
+
+	/* also when the watchdog comes later */
+	ASSERT_OK(fs_freeze_begin(d.dir_fd, SHORT_MS, &f, &err));
+	ck_assert_int_eq(__real_ioctl(d.dir_fd, FITHAW, 0), 0);
+	usleep(2 * SHORT_MS * 1000);
+	ASSERT_FAILS(fs_freeze_end(f, NULL, &err), ERR_ABORTED, "another program has thawed");
+	fixture_unmount(&d);
+}
+END_TEST
+
+START_TEST(what_a_process_left_frozen_is_thawed_through_another_mount)
+{
+	for (size_t i = 0; fixture_types[i]; i++) {
+		CLEANUP(error_freep) struct error *err = NULL;
+		CLEANUP(fixture_disk_done)
+		struct fixture_disk d = fixture_make(fixture_types[i], fixture_types[i], DISK_BYTES);
+		bool was_frozen = false;
+
+		ck_assert_int_eq(__real_ioctl(d.dir_fd, FIFREEZE, 0), 0);
+		fixture_unmount(&d);
+		fixture_mount(&d, "again", NULL);
+		ASSERT_OK(fs_thaw(d.dir_fd, &was_frozen, &err));
+		ck_assert(was_frozen);
+		ASSERT_OK(fs_thaw(d.dir_fd, &was_frozen, &err));
+		ck_assert(!was_frozen);
+		fixture_write(d.dir_fd, "file", 1, 1);
+		fixture_unmount(&d);
+	}
+}
+END_TEST
+
+START_TEST(what_cannot_be_frozen_says_so)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fd_closep) int fd = open(SCRATCH, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct fs_freeze *f;
+
+	ASSERT_FAILS(fs_freeze_begin(fd, LONG_MS, &f, &err), ERR_PRECONDITION, "cannot be frozen");
+	ASSERT_FAILS(fs_freeze_begin(-1, LONG_MS, &f, &err), ERR_INTERNAL, "duplicate a descriptor");
+}
+END_TEST
+
+SCRATCH_MAIN("os/copy/fs_freeze", writers_wait_until_the_end_and_go_on,
+	the_watchdog_thaws_when_its_time_is_over, a_freeze_that_takes_too_long_is_undone,
+	what_another_program_has_frozen_stays_so, a_thaw_by_another_program_is_noticed,
+	what_a_process_left_frozen_is_thawed_through_another_mount, what_cannot_be_frozen_says_so)
