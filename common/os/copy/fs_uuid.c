@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/copy/fs_uuid.h"
+
+#include <stdbool.h>
+
+#include "base/clock.h"
+#include "base/durable_step.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "os/copy/fs_detached.h"
+#include "os/fs.h"
+#include "os/spawn.h"
+
+/* e2fsck(8), "EXIT CODE" */
+#define FSCK_CORRECTED   1
+#define FSCK_UNCORRECTED 4
+#define OUTPUT_MAX       1024 /* of a program's output, in a message */
+
+static int refuse_malformed(const char *uuid, struct error **err)
+{
+	if (strlen(uuid) == FS_UUID_TEXT_LEN && strspn(uuid, "0123456789abcdef-") == FS_UUID_TEXT_LEN)
+		return 0;
+	return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is not a UUID in lower case", uuid);
+}
+
+/* @ret_output: one line, caller frees */
+static int run(const char *const argv[], uint64_t deadline_ns, int *ret_status, char **ret_output,
+	struct error **err)
+{
+	CLEANUP(buf_done) struct buf out = BUF_INIT(OUTPUT_MAX);
+
+	if (spawn_run(argv, NULL, &out, &out, clock_left_ms(deadline_ns, INT32_MAX), ret_status, err) < 0)
+		return err_wrap(err, "change the UUID of a copy");
+	*ret_output = x_strdup(buf_str(&out));
+	str_clean(*ret_output);
+	return 0;
+}
+
+static int check_ext4(const char *device, uint64_t deadline_ns, struct error **err)
+{
+	const char *const argv[] = {"e2fsck", "-f", "-p", "--", device, NULL};
+	CLEANUP(free_charp) char *output = NULL;
+	int status = 0;
+
+	if (STEP("fsck-copy", run(argv, deadline_ns, &status, &output, err)) < 0)
+		return -1;
+	if (status & FSCK_UNCORRECTED)
+		return err_set(err, ERR_PRECONDITION,
+			"the copy on %s has errors that need a decision, and the source has them, too (\"%s\"): save "
+			"the data of the source if they matter, then run e2fsck -f on its device",
+			device, output);
+	if (status & ~FSCK_CORRECTED)
+		return err_set(
+			err, ERR_INTERNAL, "e2fsck ended with status %d on %s: %s", status, device, output);
+	return 0;
+}
+
+static int change_ext4(const char *device, const char *uuid, uint64_t deadline_ns, struct error **err)
+{
+	const char *const argv[] = {"tune2fs", "-U", uuid, "--", device, NULL};
+	CLEANUP(free_charp) char *output = NULL;
+	int status = 0;
+
+	if (check_ext4(device, deadline_ns, err) < 0 ||
+		STEP("uuid-ext4", run(argv, deadline_ns, &status, &output, err)) < 0)
+		return -1;
+	if (status != 0)
+		return err_set(
+			err, ERR_INTERNAL, "tune2fs ended with status %d on %s: %s", status, device, output);
+	return 0;
+}
+
+static int replay_xfs_log(const char *device, struct error **err)
+{
+	int dir_fd;
+
+	if (fs_open_detached("xfs", device, /* readonly= */ false, &dir_fd, err) < 0)
+		return -1;
+	return fs_close_detached(dir_fd, device, err);
+}
+
+/* xfs_admin(8) is a shell script over this; both exit with 0 when nothing was changed. */
+static int change_xfs(const char *device, const char *uuid, uint64_t deadline_ns, struct error **err)
+{
+	CLEANUP(free_charp) char *command = x_asprintf("uuid %s", uuid);
+	const char *const argv[] = {"xfs_db", "-x", "-c", command, "--", device, NULL};
+	CLEANUP(free_charp) char *output = NULL;
+	struct fs_super super = {0};
+	int status = 0;
+
+	if (replay_xfs_log(device, err) < 0 ||
+		STEP("uuid-xfs", run(argv, deadline_ns, &status, &output, err)) < 0 ||
+		fs_read_super("xfs", device, &super, err) < 0)
+		return -1;
+	if (status != 0 || !str_eq(super.uuid, uuid))
+		return err_set(err, ERR_INTERNAL, "xfs_db ended with status %d and UUID %s on %s: %s", status,
+			super.uuid, device, output);
+	return 0;
+}
+
+int fs_set_uuid(const char *fstype, const char *device, const char *uuid, int timeout_ms, struct error **err)
+{
+	uint64_t deadline_ns = clock_ns() + (uint64_t)timeout_ms * NS_PER_MS;
+
+	if (refuse_malformed(uuid, err) < 0)
+		return -1;
+	if (str_eq(fstype, "ext4"))
+		return change_ext4(device, uuid, deadline_ns, err);
+	if (str_eq(fstype, "xfs"))
+		return change_xfs(device, uuid, deadline_ns, err);
+	return err_set(err, ERR_INVALID_ARGUMENT, "file system type \"%s\" is neither ext4 nor xfs", fstype);
+}
