@@ -51,13 +51,18 @@ static int clone_mount(int root_fd, int *ret_fd, struct error **err)
 	struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME,
 		.attr_clr = MOUNT_ATTR__ATIME};
 	CLEANUP(fd_closep)
-	int fd = open_tree(root_fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+	int tree_fd = open_tree(root_fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
 
-	if (fd < 0)
+	if (tree_fd < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "clone the mount of the file system");
-	if (mount_setattr(fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+	if (mount_setattr(tree_fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "set the options of a mount");
-	*ret_fd = TAKE_FD(fd);
+
+	/* open_by_handle_at(2) takes no descriptor with O_PATH; this one keeps the mount */
+	int fd = openat(tree_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "open the root of the file system");
+	*ret_fd = fd;
 	return 0;
 }
 

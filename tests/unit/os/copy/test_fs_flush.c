@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "os/copy/fs_flush.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/un.h>
+
+#include "base/clock.h"
+#include "os/copy/fs_freeze.h"
+#include "unit/os/copy/fixture.h"
+
+#define SEEN_MAX   8192
+#define DEEP       3000
+#define FILES      2000
+#define DIRS       20
+#define MOMENT_US  100000
+#define PATIENT_NS (60 * NS_PER_S)
+
+/* What was flushed, by what it is rather than by its name. */
+static struct stat seen[SEEN_MAX];
+static size_t n_seen;
+static unsigned slow_us;
+static void (*at_fsync)(void);
+
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+
+int __wrap_fsync(int fd)
+{
+	ck_assert_uint_lt(n_seen, SEEN_MAX);
+	ck_assert_int_eq(fstat(fd, &seen[n_seen++]), 0);
+	if (at_fsync)
+		at_fsync();
+	usleep(slow_us);
+	return __real_fsync(fd);
+}
+
+static size_t count_flushes(const struct stat *st)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < n_seen; i++)
+		n += seen[i].st_ino == st->st_ino && seen[i].st_dev == st->st_dev;
+	return n;
+}
+
+static void make_file(int dir_fd, const char *name)
+{
+	CLEANUP(fd_closep) int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0);
+
+	ck_assert_msg(fd >= 0, "%s: %s", name, strerror(errno));
+	ck_assert_int_eq(write(fd, "x", 1), 1);
+}
+
+static int make_dir(int dir_fd, const char *name)
+{
+	ck_assert_int_eq(mkdirat(dir_fd, name, 0), 0);
+	int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	return fd;
+}
+
+static size_t flushes_of(int dir_fd, const char *name)
+{
+	struct stat st;
+
+	ck_assert_msg(fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0, "%s: %s", name, strerror(errno));
+	return count_flushes(&st);
+}
+
+static uint64_t flush(const struct fixture_disk *d)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	uint64_t n = 0;
+
+	n_seen = 0;
+	ASSERT_OK(fs_flush_files(d->dir_fd, clock_ns() + PATIENT_NS, &n, &err));
+	ck_assert_uint_eq(n, n_seen);
+	return n;
+}
+
+static void make_special(int dir_fd)
+{
+	CLEANUP(fd_closep) int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/socket", dir_fd);
+	ck_assert_int_eq(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+	ck_assert_int_eq(mkfifoat(dir_fd, "fifo", 0600), 0);
+	ck_assert_int_eq(mknodat(dir_fd, "device", S_IFCHR | 0600, makedev(1, 3)), 0);
+	ck_assert_int_eq(symlinkat(SCRATCH "/outside", dir_fd, "link-to-file"), 0);
+	ck_assert_int_eq(symlinkat(SCRATCH, dir_fd, "link-to-directory"), 0);
+	ck_assert_int_eq(symlinkat("absent", dir_fd, "dangling"), 0);
+	ck_assert_int_eq(symlinkat(".", dir_fd, "loop"), 0);
+}
+
+static void make_many(int dir_fd)
+{
+	for (unsigned i = 0; i < DIRS; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "dir%u", i);
+		CLEANUP(fd_closep) int sub_fd = make_dir(dir_fd, name);
+		for (unsigned k = 0; k < FILES / DIRS; k++) {
+			snprintf(name, sizeof(name), "file%u", k);
+			make_file(sub_fd, name);
+		}
+	}
+}
+
+/* The path of the last one is longer than PATH_MAX. Return: descriptor of the last one, the caller's */
+static int make_deep(int dir_fd)
+{
+	int fd = make_dir(dir_fd, "deep-directory");
+
+	for (unsigned i = 1; i < DEEP; i++) {
+		int below_fd = make_dir(fd, "deep-directory");
+
+		fd_closep(&fd);
+		fd = below_fd;
+	}
+	make_file(fd, "bottom");
+	return fd;
+}
+
+START_TEST(each_regular_file_is_flushed_and_nothing_else)
+{
+	for (size_t i = 0; fixture_types[i]; i++) {
+		CLEANUP(error_freep) struct error *err = NULL;
+		CLEANUP(fixture_disk_done)
+		struct fixture_disk d = fixture_make(fixture_types[i], fixture_types[i], DISK_BYTES);
+		struct fs_freeze *f;
+
+		make_special(d.dir_fd);
+		make_many(d.dir_fd);
+		CLEANUP(fd_closep) int bottom_fd = make_deep(d.dir_fd);
+		make_file(d.dir_fd, "top");
+		ck_assert_uint_eq(flush(&d), FILES + 2);
+		ck_assert_uint_eq(flushes_of(bottom_fd, "bottom"), 1);
+
+		ASSERT_OK(fs_freeze_begin(d.dir_fd, 60000, &f, &err));
+		uint64_t n_frozen = flush(&d);
+		ASSERT_OK(fs_freeze_end(f, NULL, &err));
+		ck_assert_uint_eq(n_frozen, FILES + 2);
+		for (size_t k = 0; k < n_seen; k++) {
+			ck_assert(S_ISREG(seen[k].st_mode));
+			ck_assert_uint_eq(count_flushes(&seen[k]), 1);
+		}
+		fd_closep(&bottom_fd);
+		fixture_unmount(&d);
+	}
+}
+END_TEST
+
+START_TEST(mounts_on_its_directories_do_not_mislead)
+{
+	CLEANUP(fixture_disk_done) struct fixture_disk d = fixture_make("xfs", "d", DISK_BYTES);
+	CLEANUP(fd_closep) int hidden_fd = make_dir(d.dir_fd, "hidden");
+	CLEANUP(fd_closep) int own_fd = make_dir(d.dir_fd, "own");
+
+	make_file(hidden_fd, "below");
+	make_file(own_fd, "file");
+	ck_assert_int_eq(mount("other", SCRATCH "/md/hidden", "tmpfs", 0, NULL), 0);
+	CLEANUP(fd_closep) int other_fd = open(SCRATCH "/md/hidden", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	make_file(other_fd, "above");
+	ck_assert_uint_eq(flush(&d), 2);
+	ck_assert_uint_eq(flushes_of(hidden_fd, "below"), 1);
+	ck_assert_uint_eq(flushes_of(own_fd, "file"), 1);
+	fd_closep(&other_fd);
+	ck_assert_int_eq(umount(SCRATCH "/md/hidden"), 0);
+}
+END_TEST
+
+static int race_fd;
+
+/* When the first file below the root is flushed, the root has been read, and all but one of its directories
+ * have not. */
+static void move_directories(void)
+{
+	struct stat st;
+
+	at_fsync = NULL;
+	for (unsigned i = 0; i < 3; i++) {
+		char name[8], other[8];
+
+		snprintf(name, sizeof(name), "dir%u", i);
+		snprintf(other, sizeof(other), "moved%u", i);
+		ck_assert_int_eq(renameat(race_fd, name, race_fd, other), 0);
+		ck_assert_int_eq(symlinkat(SCRATCH "/trap", race_fd, name), 0);
+	}
+	ck_assert_int_eq(fstatat(race_fd, "vanishes/file", &st, 0), 0);
+	if (count_flushes(&st) == 0) {
+		ck_assert_int_eq(unlinkat(race_fd, "vanishes/file", 0), 0);
+		ck_assert_int_eq(unlinkat(race_fd, "vanishes", AT_REMOVEDIR), 0);
+	}
+}
+
+START_TEST(a_rename_during_the_walk_hides_nothing_and_leads_nowhere)
+{
+	for (size_t i = 0; fixture_types[i]; i++) {
+		CLEANUP(fixture_disk_done)
+		struct fixture_disk d = fixture_make(fixture_types[i], fixture_types[i], DISK_BYTES);
+
+		if (i == 0) {
+			ck_assert_int_eq(mkdir(SCRATCH "/trap", 0700), 0);
+			make_file(AT_FDCWD, SCRATCH "/trap/file");
+		}
+		for (unsigned k = 0; k < 4; k++) {
+			char name[16];
+
+			snprintf(name, sizeof(name), k == 3 ? "vanishes" : "dir%u", k);
+			CLEANUP(fd_closep) int sub_fd = make_dir(d.dir_fd, name);
+			make_file(sub_fd, "file");
+		}
+		race_fd = d.dir_fd;
+		at_fsync = move_directories;
+		flush(&d);
+		ck_assert_uint_eq(flushes_of(AT_FDCWD, SCRATCH "/trap/file"), 0);
+		for (unsigned k = 0; k < 3; k++) {
+			char name[16];
+
+			snprintf(name, sizeof(name), "moved%u/file", k);
+			ck_assert_uint_eq(flushes_of(d.dir_fd, name), 1);
+		}
+	}
+}
+END_TEST
+
+START_TEST(the_walk_ends_at_its_deadline)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fixture_disk_done) struct fixture_disk d = fixture_make("ext4", "d", DISK_BYTES);
+	uint64_t begun_ns;
+
+	make_many(d.dir_fd);
+	n_seen = 0;
+	ASSERT_FAILS(
+		fs_flush_files(d.dir_fd, clock_ns(), NULL, &err), ERR_DEADLINE, "after flushing 0 files");
+	ck_assert_uint_eq(n_seen, 0);
+	slow_us = 5000;
+	begun_ns = clock_ns();
+	ASSERT_FAILS(
+		fs_flush_files(d.dir_fd, begun_ns + NS_PER_S, NULL, &err), ERR_DEADLINE, "no time is left");
+	ck_assert_uint_ge(clock_ns() - begun_ns, NS_PER_S);
+	ck_assert_uint_gt(n_seen, 0);
+	ck_assert_uint_le(n_seen, 200);
+}
+END_TEST
+
+struct lease {
+	int fd;
+	bool given_up;
+};
+
+static void *give_up_later(void *user)
+{
+	struct lease *lease = user;
+
+	usleep(MOMENT_US);
+	lease->given_up = true;
+	ck_assert_int_eq(fcntl(lease->fd, F_SETLEASE, F_UNLCK), 0);
+	return NULL;
+}
+
+START_TEST(a_lease_is_waited_for_but_not_for_ever)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fixture_disk_done) struct fixture_disk d = fixture_make("ext4", "d", MIB(16));
+	struct lease lease = {.given_up = false};
+	pthread_t thread;
+
+	signal(SIGIO, SIG_IGN);
+	make_file(d.dir_fd, "leased");
+	lease.fd = openat(d.dir_fd, "leased", O_RDWR | O_CLOEXEC);
+	ck_assert_int_eq(fcntl(lease.fd, F_SETLEASE, F_WRLCK), 0);
+	ASSERT_FAILS(fs_flush_files(d.dir_fd, clock_ns() + 50 * NS_PER_MS, NULL, &err), ERR_DEADLINE,
+		"lease on file \"leased\"");
+	ck_assert_int_eq(pthread_create(&thread, NULL, give_up_later, &lease), 0);
+	ck_assert_uint_eq(flush(&d), 1);
+	ck_assert(lease.given_up);
+	pthread_join(thread, NULL);
+	fd_closep(&lease.fd);
+}
+END_TEST
+
+SCRATCH_MAIN("os/copy/fs_flush", each_regular_file_is_flushed_and_nothing_else,
+	mounts_on_its_directories_do_not_mislead, a_rename_during_the_walk_hides_nothing_and_leads_nowhere,
+	the_walk_ends_at_its_deadline, a_lease_is_waited_for_but_not_for_ever)
