@@ -146,6 +146,18 @@ int blockdev_open_exclusive(const char *path, int *ret_fd, struct error **err)
 	return 0;
 }
 
+int blockdev_refuse_held(const char *path, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC);
+
+	if (fd >= 0)
+		return 0;
+	if (errno == EBUSY)
+		return err_set_errno(
+			err, ERR_UNAVAILABLE, EBUSY, "%s is mounted, or held by another program", path);
+	return err_set_errno(err, ERR_INTERNAL, errno, "open %s exclusively", path);
+}
+
 static bool is_zero(const uint8_t *p, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {

@@ -48,6 +48,15 @@ int blockdev_wait(const char *path, int timeout_ms, struct error **err) MUST_CHE
 int blockdev_open_exclusive(const char *path, int *ret_fd, struct error **err) MUST_CHECK;
 
 /**
+ * blockdev_refuse_held() - refuse a device that is mounted, in whichever mount namespace, or held
+ * exclusively.
+ * @path: device path, which is opened exclusively for a moment
+ *
+ * Return: 0, or -1 with ERR_UNAVAILABLE (mounted or held), ERR_INTERNAL.
+ */
+int blockdev_refuse_held(const char *path, struct error **err) MUST_CHECK;
+
+/**
  * blockdev_starts_zero() - whether a device begins with zeros.
  * @path:    device path
  * @n_bytes: how many bytes are read; all of them on a smaller device

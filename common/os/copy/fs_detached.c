@@ -6,48 +6,20 @@
 #include <sys/mount.h>
 #include <time.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
 #include "base/durable_step.h"
 #include "base/str.h"
+#include "os/blockdev.h"
 
-#define CLOSED_WAIT_MS  1000
-#define CLOSED_POLL_MS  5
-#define KERNEL_LOG_MAX  1024 /* bytes of the kernel's words in a message */
-#define KERNEL_LINE_MAX 256
+#define CLOSED_WAIT_MS 1000
+#define CLOSED_POLL_MS 5
 
-/* Reading the context of a mount gives one message of the kernel, with "e ", "w " or "i " before it
- * (fs/fsopen.c, fscontext_read()). */
-static int fail(int context_fd, const char *fstype, const char *device, int why, struct error **err)
+static int fail(const char *fstype, const char *device, struct error **err)
 {
-	CLEANUP(buf_done) struct buf log = BUF_INIT(KERNEL_LOG_MAX);
-	char line[KERNEL_LINE_MAX];
-	ssize_t n;
+	enum err_code code = errno == EBUSY || errno == ENOSYS ? ERR_UNAVAILABLE : ERR_INTERNAL;
 
-	while ((n = read(context_fd, line, sizeof(line))) > 0) {
-		while (n > 0 && line[n - 1] == '\n')
-			n--;
-		buf_addf(&log, " (%.*s)", (int)n, line);
-	}
-	enum err_code code = why == EBUSY || why == ENOSYS ? ERR_UNAVAILABLE : ERR_INTERNAL;
-	return err_set_errno(
-		err, code, why, "mount %s as %s without a path%s", device, fstype, buf_str(&log));
-}
-
-/*
- * The kernel would share the superblock of a file system that is mounted already with the same access
- * (fs/super.c, get_tree_bdev()), and a writer there would go on.
- */
-static int refuse_held(const char *device, struct error **err)
-{
-	CLEANUP(fd_closep) int fd = open(device, O_RDONLY | O_EXCL | O_CLOEXEC);
-
-	if (fd >= 0)
-		return 0;
-	if (errno == EBUSY)
-		return err_set_errno(
-			err, ERR_UNAVAILABLE, EBUSY, "%s is mounted, or held by another program", device);
-	return err_set_errno(err, ERR_INTERNAL, errno, "open %s exclusively", device);
+	return err_set_errno(err, code, errno, "mount %s as %s without a path; the kernel's log may say more",
+		device, fstype);
 }
 
 static int configure(int context_fd, const char *fstype, const char *device, bool readonly)
@@ -68,16 +40,18 @@ int fs_open_detached(
 			      (readonly ? MOUNT_ATTR_RDONLY : 0U);
 	CLEANUP(fd_closep) int mount_fd = -1;
 
-	if (refuse_held(device, err) < 0)
+	/* The kernel would share the superblock of a file system that is mounted already with the same
+	 * access (fs/super.c, get_tree_bdev()), and a writer there would go on. */
+	if (blockdev_refuse_held(device, err) < 0)
 		return -1;
 	CLEANUP(fd_closep) int context_fd = fsopen(fstype, FSOPEN_CLOEXEC);
 	if (context_fd < 0)
-		return fail(context_fd, fstype, device, errno, err);
+		return fail(fstype, device, err);
 	if (configure(context_fd, fstype, device, readonly) < 0)
-		return fail(context_fd, fstype, device, errno, err);
+		return fail(fstype, device, err);
 	mount_fd = fsmount(context_fd, FSMOUNT_CLOEXEC, attributes);
 	if (mount_fd < 0)
-		return fail(context_fd, fstype, device, errno, err);
+		return fail(fstype, device, err);
 
 	/* the mount stays as long as a file in it is open, also when its own descriptor, which can do
 	 * nothing but find files, is closed (fs/namespace.c, dissolve_on_fput()) */
@@ -94,7 +68,7 @@ int fs_close_detached(int dir_fd, const char *device, struct error **err)
 	uint64_t deadline_ns = clock_ns() + CLOSED_WAIT_MS * NS_PER_MS;
 
 	fd_closep(&dir_fd);
-	while (refuse_held(device, err) < 0) {
+	while (blockdev_refuse_held(device, err) < 0) {
 		if ((*err)->code != ERR_UNAVAILABLE || clock_ns() >= deadline_ns)
 			return err_wrap(err, "wait for the end of a mount");
 		error_clear(err);

@@ -21,7 +21,7 @@
  *
  * While it is open, no other process can mount the device or open it exclusively. Return: 0, or -1 with
  * ERR_UNAVAILABLE (mounted or held by another program; this kernel has no such mounts, which came with Linux
- * 5.2), ERR_INTERNAL (damaged, no such file system; with what the kernel says about it).
+ * 5.2), ERR_INTERNAL (damaged, or no such file system).
  */
 int fs_open_detached(const char *fstype, const char *device, bool readonly, int *ret_dir_fd,
 	struct error **err) MUST_CHECK;

@@ -7,6 +7,7 @@
 #include "base/durable_step.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "os/blockdev.h"
 #include "os/copy/fs_detached.h"
 #include "os/fs.h"
 #include "os/spawn.h"
@@ -61,7 +62,7 @@ static int change_ext4(const char *device, const char *uuid, uint64_t deadline_n
 	CLEANUP(free_charp) char *output = NULL;
 	int status = 0;
 
-	if (check_ext4(device, deadline_ns, err) < 0 ||
+	if (blockdev_refuse_held(device, err) < 0 || check_ext4(device, deadline_ns, err) < 0 ||
 		STEP("uuid-ext4", run(argv, deadline_ns, &status, &output, err)) < 0)
 		return -1;
 	if (status != 0)

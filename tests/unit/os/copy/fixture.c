@@ -10,6 +10,9 @@
 #include "os/spawn.h"
 
 #define PIECE_BYTES MIB(1)
+#define EXT4_BYTES  MIB(96)
+#define XFS_BYTES   MIB(300)
+#define OUTPUT_MAX  (1U << 16)
 
 const char *const fixture_types[] = {"ext4", "xfs", NULL};
 
@@ -33,6 +36,7 @@ struct fixture_disk fixture_disk(const char *name, uint64_t size_bytes)
 	struct fixture_disk d = {
 		.size_bytes = size_bytes, .disk = scratch_disk(name, size_bytes), .dir_fd = -1};
 
+	snprintf(d.file, sizeof(d.file), SCRATCH "/%s", name);
 	fill(d.disk.fd, DIRTY, size_bytes);
 	return d;
 }
@@ -54,10 +58,10 @@ void fixture_unmount(struct fixture_disk *d)
 	d->mount[0] = '\0';
 }
 
-struct fixture_disk fixture_make(const char *fstype, const char *name, uint64_t size_bytes)
+struct fixture_disk fixture_make(const char *fstype, const char *name)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
-	struct fixture_disk d = fixture_disk(name, size_bytes);
+	struct fixture_disk d = fixture_disk(name, str_eq(fstype, "xfs") ? XFS_BYTES : EXT4_BYTES);
 
 	d.fstype = fstype;
 	ASSERT_OK(fs_make(fstype, d.disk.path, NULL, TIMEOUT_MS, &err));
@@ -71,6 +75,7 @@ void fixture_disk_done(struct fixture_disk *d)
 	if (d->mount[0])
 		umount2(d->mount, MNT_DETACH);
 	scratch_disk_done(&d->disk);
+	unlink(d->file);
 }
 
 void fixture_write(int dir_fd, const char *name, int value, uint64_t n)
@@ -81,17 +86,29 @@ void fixture_write(int dir_fd, const char *name, int value, uint64_t n)
 	fill(fd, value, n);
 }
 
-bool fixture_is_clean(const struct fixture_disk *d)
+static int check(const struct fixture_disk *d, struct buf *out)
 {
 	const char *const e2fsck[] = {"e2fsck", "-fn", "--", d->disk.path, NULL};
 	const char *const xfs_repair[] = {"xfs_repair", "-n", "--", d->disk.path, NULL};
 	CLEANUP(error_freep) struct error *err = NULL;
-	CLEANUP(buf_done) struct buf out = BUF_INIT(1U << 16);
 	int status = -1;
 
 	ASSERT_OK(spawn_run(
-		str_eq(d->fstype, "xfs") ? xfs_repair : e2fsck, NULL, &out, &out, TIMEOUT_MS, &status, &err));
-	if (status != 0)
-		fprintf(stderr, "%s\n", buf_str(&out));
-	return status == 0;
+		str_eq(d->fstype, "xfs") ? xfs_repair : e2fsck, NULL, out, out, TIMEOUT_MS, &status, &err));
+	return status;
+}
+
+bool fixture_is_clean(const struct fixture_disk *d)
+{
+	CLEANUP(buf_done) struct buf out = BUF_INIT(OUTPUT_MAX);
+
+	return check(d, &out) == 0;
+}
+
+void fixture_check_clean(const struct fixture_disk *d)
+{
+	CLEANUP(buf_done) struct buf out = BUF_INIT(OUTPUT_MAX);
+	int status = check(d, &out);
+
+	ck_assert_msg(status == 0, "%s on %s is not clean: %s", d->fstype, d->disk.path, buf_str(&out));
 }

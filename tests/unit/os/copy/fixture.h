@@ -10,13 +10,13 @@
 #include "unit/os/scratch.h"
 
 #define TIMEOUT_MS 120000
-#define DISK_BYTES MIB(320)
 #define DIRTY      0xa5 /* all bytes of a new disk: the content of a former owner */
 
 struct fixture_disk {
 	const char *fstype;
 	uint64_t size_bytes;
 	struct scratch_disk disk;
+	char file[32];  /* below the disk */
 	char mount[32]; /* where it is mounted; "" when it is not */
 	int dir_fd;     /* its root; -1 when it is not mounted */
 };
@@ -27,8 +27,8 @@ extern const char *const fixture_types[];
 /** fixture_disk() - new disk full of DIRTY, without a file system. */
 struct fixture_disk fixture_disk(const char *name, uint64_t size_bytes);
 
-/** fixture_make() - the same with a file system that is mounted. */
-struct fixture_disk fixture_make(const char *fstype, const char *name, uint64_t size_bytes);
+/** fixture_make() - the same with a file system that is mounted, as small as its kind can be in earnest. */
+struct fixture_disk fixture_make(const char *fstype, const char *name);
 
 /** fixture_mount() - mount at SCRATCH "/mNAME", which is made. */
 void fixture_mount(struct fixture_disk *d, const char *name, const char *options);
@@ -42,3 +42,6 @@ void fixture_write(int dir_fd, const char *name, int value, uint64_t n);
 
 /** fixture_is_clean() - whether e2fsck -fn or xfs_repair -n finds nothing wrong; it is not mounted. */
 bool fixture_is_clean(const struct fixture_disk *d);
+
+/** fixture_check_clean() - the test fails with their output if not. */
+void fixture_check_clean(const struct fixture_disk *d);

@@ -110,8 +110,6 @@ START_TEST(extents_are_copied_and_all_else_is_zeroed)
 		p.done_bytes = 0;
 		ASSERT_OK(data_copy_zero_gaps(&p.c, &x, p.to.size_bytes, &err));
 		check_target(&p, &x, GAPS_ZERO);
-		unlink(SCRATCH "/from");
-		unlink(SCRATCH "/to");
 	}
 }
 END_TEST
@@ -210,7 +208,7 @@ END_TEST
 START_TEST(a_mounted_device_is_a_source_only)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
-	CLEANUP(fixture_disk_done) struct fixture_disk d = fixture_make("ext4", "d", MIB(16));
+	CLEANUP(fixture_disk_done) struct fixture_disk d = fixture_make("ext4", "d");
 	CLEANUP(fd_closep) int fd = -1;
 	int other_fd = -1;
 

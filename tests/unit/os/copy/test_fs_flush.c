@@ -132,7 +132,7 @@ START_TEST(each_regular_file_is_flushed_and_nothing_else)
 	for (size_t i = 0; fixture_types[i]; i++) {
 		CLEANUP(error_freep) struct error *err = NULL;
 		CLEANUP(fixture_disk_done)
-		struct fixture_disk d = fixture_make(fixture_types[i], fixture_types[i], DISK_BYTES);
+		struct fixture_disk d = fixture_make(fixture_types[i], "from");
 		struct fs_freeze *f;
 
 		make_special(d.dir_fd);
@@ -158,7 +158,7 @@ END_TEST
 
 START_TEST(mounts_on_its_directories_do_not_mislead)
 {
-	CLEANUP(fixture_disk_done) struct fixture_disk d = fixture_make("xfs", "d", DISK_BYTES);
+	CLEANUP(fixture_disk_done) struct fixture_disk d = fixture_make("xfs", "d");
 	CLEANUP(fd_closep) int hidden_fd = make_dir(d.dir_fd, "hidden");
 	CLEANUP(fd_closep) int own_fd = make_dir(d.dir_fd, "own");
 
@@ -203,7 +203,7 @@ START_TEST(a_rename_during_the_walk_hides_nothing_and_leads_nowhere)
 {
 	for (size_t i = 0; fixture_types[i]; i++) {
 		CLEANUP(fixture_disk_done)
-		struct fixture_disk d = fixture_make(fixture_types[i], fixture_types[i], DISK_BYTES);
+		struct fixture_disk d = fixture_make(fixture_types[i], "from");
 
 		if (i == 0) {
 			ck_assert_int_eq(mkdir(SCRATCH "/trap", 0700), 0);
@@ -233,7 +233,7 @@ END_TEST
 START_TEST(the_walk_ends_at_its_deadline)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
-	CLEANUP(fixture_disk_done) struct fixture_disk d = fixture_make("ext4", "d", DISK_BYTES);
+	CLEANUP(fixture_disk_done) struct fixture_disk d = fixture_make("ext4", "d");
 	uint64_t begun_ns;
 
 	make_many(d.dir_fd);
@@ -269,7 +269,7 @@ static void *give_up_later(void *user)
 START_TEST(a_lease_is_waited_for_but_not_for_ever)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
-	CLEANUP(fixture_disk_done) struct fixture_disk d = fixture_make("ext4", "d", MIB(16));
+	CLEANUP(fixture_disk_done) struct fixture_disk d = fixture_make("ext4", "d");
 	struct lease lease = {.given_up = false};
 	pthread_t thread;
 

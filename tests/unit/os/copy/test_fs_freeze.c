@@ -130,7 +130,7 @@ START_TEST(writers_wait_until_the_end_and_go_on)
 	for (size_t i = 0; fixture_types[i]; i++) {
 		CLEANUP(error_freep) struct error *err = NULL;
 		CLEANUP(fixture_disk_done)
-		struct fixture_disk d = fixture_make(fixture_types[i], fixture_types[i], DISK_BYTES);
+		struct fixture_disk d = fixture_make(fixture_types[i], "from");
 		struct writers w = {.stop = false};
 		struct fs_freeze *f;
 		uint64_t pause_ns = 0;
@@ -150,7 +150,7 @@ START_TEST(writers_wait_until_the_end_and_go_on)
 		wait_for_both(&w);
 		writers_stop(&w);
 		fixture_unmount(&d);
-		ck_assert(fixture_is_clean(&d));
+		fixture_check_clean(&d);
 	}
 }
 END_TEST
@@ -160,7 +160,7 @@ START_TEST(the_watchdog_thaws_when_its_time_is_over)
 	for (size_t i = 0; fixture_types[i]; i++) {
 		CLEANUP(error_freep) struct error *err = NULL;
 		CLEANUP(fixture_disk_done)
-		struct fixture_disk d = fixture_make(fixture_types[i], fixture_types[i], DISK_BYTES);
+		struct fixture_disk d = fixture_make(fixture_types[i], "from");
 		struct writers w = {.stop = false};
 		struct fs_freeze *f;
 		uint64_t pause_ns = 0;
@@ -183,7 +183,7 @@ END_TEST
 START_TEST(a_freeze_that_takes_too_long_is_undone)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
-	CLEANUP(fixture_disk_done) struct fixture_disk d = fixture_make("ext4", "d", MIB(16));
+	CLEANUP(fixture_disk_done) struct fixture_disk d = fixture_make("ext4", "d");
 	struct fs_freeze *f;
 	bool was_frozen = true;
 
@@ -198,7 +198,7 @@ END_TEST
 START_TEST(what_another_program_has_frozen_stays_so)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
-	CLEANUP(fixture_disk_done) struct fixture_disk d = fixture_make("ext4", "d", MIB(16));
+	CLEANUP(fixture_disk_done) struct fixture_disk d = fixture_make("ext4", "d");
 	struct fs_freeze *f;
 	bool was_frozen = false;
 
@@ -213,7 +213,7 @@ END_TEST
 START_TEST(a_thaw_by_another_program_is_noticed)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
-	CLEANUP(fixture_disk_done) struct fixture_disk d = fixture_make("ext4", "d", MIB(16));
+	CLEANUP(fixture_disk_done) struct fixture_disk d = fixture_make("ext4", "d");
 	struct fs_freeze *f;
 	uint64_t pause_ns = 0;
 
@@ -236,7 +236,7 @@ START_TEST(what_a_process_left_frozen_is_thawed_through_another_mount)
 	for (size_t i = 0; fixture_types[i]; i++) {
 		CLEANUP(error_freep) struct error *err = NULL;
 		CLEANUP(fixture_disk_done)
-		struct fixture_disk d = fixture_make(fixture_types[i], fixture_types[i], DISK_BYTES);
+		struct fixture_disk d = fixture_make(fixture_types[i], "from");
 		bool was_frozen = false;
 
 		ck_assert_int_eq(__real_ioctl(d.dir_fd, FIFREEZE, 0), 0);
