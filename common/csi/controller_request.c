@@ -24,19 +24,37 @@ int csi_read_range(
 	return 0;
 }
 
+int csi_read_source(const Csi__V1__CreateVolumeRequest *request, const char **ret_handle, struct error **err)
+{
+	const Csi__V1__VolumeContentSource *source = request->volume_content_source;
+
+	*ret_handle = NULL;
+	if (!source)
+		return 0;
+	if (source->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT)
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"volume_content_source is a snapshot: snapshots are not supported");
+	if (source->type_case != CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME)
+		return err_set(err, ERR_INVALID_ARGUMENT, "volume_content_source names no volume");
+	if (csi_require(source->volume->volume_id, "volume_content_source.volume.volume_id", err) < 0)
+		return -1;
+	*ret_handle = source->volume->volume_id;
+	return 0;
+}
+
 int csi_check_create(
 	const Csi__V1__CreateVolumeRequest *request, struct capability_set *ret, struct error **err)
 {
+	const char *source;
+
 	if (csi_require(request->name, "name", err) < 0)
 		return -1;
 	if (capabilities_check(request->volume_capabilities, request->n_volume_capabilities,
 		    /* any_mode= */ false, ret, err) < 0)
 		return -1;
-	if (request->volume_content_source)
-		return err_set(err, ERR_INVALID_ARGUMENT, "volume_content_source is not supported");
 	if (request->n_mutable_parameters > 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "mutable_parameters is not supported");
-	return 0;
+	return csi_read_source(request, &source, err);
 }
 
 int csi_check_expand(const Csi__V1__ControllerExpandVolumeRequest *request, uint64_t *ret_required,

@@ -56,6 +56,18 @@ Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed *csi_confirmed(
 	return c;
 }
 
+Csi__V1__VolumeContentSource *csi_content_source(struct arena *arena, const char *handle)
+{
+	Csi__V1__VolumeContentSource *source = arena_alloc(arena, sizeof(*source));
+
+	csi__v1__volume_content_source__init(source);
+	source->type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME;
+	source->volume = arena_alloc(arena, sizeof(*source->volume));
+	csi__v1__volume_content_source__volume_source__init(source->volume);
+	source->volume->volume_id = arena_strdup(arena, handle);
+	return source;
+}
+
 void csi_fill_capacity(Csi__V1__GetCapacityResponse *reply, struct arena *arena, uint64_t available_bytes,
 	uint64_t max_volume_bytes)
 {
@@ -69,7 +81,8 @@ void csi_fill_controller_capabilities(
 	Csi__V1__ControllerGetCapabilitiesResponse *reply, struct arena *arena, bool expands)
 {
 	static const Csi__V1__ControllerServiceCapability__RPC__Type types[] = {RPC(CREATE_DELETE_VOLUME),
-		RPC(LIST_VOLUMES), RPC(GET_CAPACITY), RPC(SINGLE_NODE_MULTI_WRITER), RPC(EXPAND_VOLUME)};
+		RPC(LIST_VOLUMES), RPC(GET_CAPACITY), RPC(SINGLE_NODE_MULTI_WRITER), RPC(CLONE_VOLUME),
+		RPC(EXPAND_VOLUME)};
 
 	/* the last one is for expanding */
 	size_t n = ARRAY_SIZE(types) - !expands;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/mem.h"
+#include "csi/controller_request.h"
+#include "csi/reply.h"
 #include "unit/csi/harness.h"
 #include "unit/unit.h"
 
@@ -160,14 +162,37 @@ START_TEST(a_capability_without_file_system_means_ext4)
 }
 END_TEST
 
-START_TEST(a_content_source_is_refused_rather_than_ignored)
+START_TEST(a_content_source_that_is_no_volume_is_refused_rather_than_ignored)
 {
 	Csi__V1__CreateVolumeRequest *q = good_request("clone");
 	Csi__V1__VolumeContentSource source;
+	Csi__V1__VolumeContentSource__SnapshotSource snapshot;
+	Csi__V1__VolumeContentSource__VolumeSource volume;
 	csi__v1__volume_content_source__init(&source);
+	csi__v1__volume_content_source__snapshot_source__init(&snapshot);
+	csi__v1__volume_content_source__volume_source__init(&volume);
 
 	q->volume_content_source = &source;
-	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "volume_content_source");
+	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "volume_content_source names no volume");
+	source.type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT;
+	source.snapshot = &snapshot;
+	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "snapshots are not supported");
+	source.type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME;
+	source.volume = &volume;
+	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "volume_id is missing");
+}
+END_TEST
+
+START_TEST(the_source_of_a_copy_is_read_from_the_request)
+{
+	Csi__V1__CreateVolumeRequest *q = good_request("clone");
+	const char *handle = "";
+
+	ASSERT_OK(csi_read_source(q, &handle, &err));
+	ck_assert_ptr_null(handle);
+	q->volume_content_source = csi_content_source(h.arena, "pm-11111111-source");
+	ASSERT_OK(csi_read_source(q, &handle, &err));
+	ck_assert_str_eq(handle, "pm-11111111-source");
 }
 END_TEST
 
@@ -470,10 +495,11 @@ int main(void)
 		&create_names_what_is_wrong, &a_block_volume_is_confirmed_as_such_and_others_are_not,
 		&capacity_is_returned_as_external_provisioner_asks_for_it,
 		&largest_volume_is_that_of_the_usage, &a_capability_without_file_system_means_ext4,
-		&a_content_source_is_refused_rather_than_ignored,
-		&a_volume_for_another_node_is_exhausted_here, &pages_of_the_list_join_without_gap_or_repeat,
-		&a_token_that_is_none_of_ours_aborts, &capacity_falls_and_rises_with_volumes,
-		&capacity_of_another_topology_is_nothing, &capacity_for_what_can_never_be_created_is_nothing,
+		&a_content_source_that_is_no_volume_is_refused_rather_than_ignored,
+		&the_source_of_a_copy_is_read_from_the_request, &a_volume_for_another_node_is_exhausted_here,
+		&pages_of_the_list_join_without_gap_or_repeat, &a_token_that_is_none_of_ours_aborts,
+		&capacity_falls_and_rises_with_volumes, &capacity_of_another_topology_is_nothing,
+		&capacity_for_what_can_never_be_created_is_nothing,
 		&before_the_first_listing_no_volume_is_said_to_be_absent,
 		&validation_confirms_refuses_and_does_not_know,
 		&a_capability_without_required_fields_is_an_error_even_where_a_refusal_is_none,

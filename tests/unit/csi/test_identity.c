@@ -94,7 +94,7 @@ START_TEST(single_node_multi_writer_is_offered_by_controller_and_node_together)
 	Csi__V1__NodeGetCapabilitiesResponse *n = reply;
 	for (size_t i = 0; i < n->n_capabilities; i++)
 		node |= 1u << n->capabilities[i]->rpc->type;
-	ck_assert_uint_eq(controller, 1u << 1 | 1u << 3 | 1u << 4 | 1u << 9 | 1u << 13);
+	ck_assert_uint_eq(controller, 1u << 1 | 1u << 3 | 1u << 4 | 1u << 7 | 1u << 9 | 1u << 13);
 	ck_assert_uint_eq(node, 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4 | 1u << 5);
 	harness_close(&h);
 }
