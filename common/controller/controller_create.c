@@ -8,10 +8,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/sorted.h"
 #include "base/str.h"
-#include "controller/controller_private.h"
-#include "controller/placement.h"
+#include "controller/candidates.h"
 #include "controller/volume_status.h"
 #include "csi/controller_request.h"
 #include "csi/convert.h"
@@ -49,12 +47,8 @@ struct create {
 	struct candidate *chosen[CACHE_CALLS_MAX]; /* asked as soon as the record names them */
 	size_t n_chosen;
 
-	struct candidate *candidates;
-	size_t n_candidates;
-	size_t n_dead;         /* nodes that could be, but are not live */
-	size_t n_out;          /* nodes that could be, but are out of service */
-	const char *uncertain; /* one of both may have it; NULL: none; borrowed from request or arena */
-	size_t n_doubtful;     /* asked */
+	struct candidates found;
+	size_t n_doubtful; /* asked */
 
 	size_t n_asking;
 	Csi__V1__Volume *volume; /* of the first node that has it */
@@ -65,253 +59,6 @@ struct create {
 	size_t n_without_room;
 	size_t n_out_of_range;
 };
-
-/* What is known of one name, looked up once for all nodes. */
-struct gathering {
-	struct create *op;
-	struct node_hit *hits;
-	size_t n_hits;
-	const struct node *const *nodes;
-	size_t n_nodes;
-	bool *requisite; /* by place in nodes */
-	bool *seen;
-	const char *unregistered;
-	const char *silent; /* live, but without an inventory */
-	const char *in_use; /* cannot be asked, and its volume was staged: the caller got its ID earlier */
-	uint64_t seed;
-	size_t guess; /* place of the node that is asked for next, if callers name them in order */
-	bool ordered;
-};
-
-static void gathering_done(struct gathering *g)
-{
-	free(g->hits);
-}
-
-/* A volume that is being erased is gone for all callers. */
-static bool has_volume(const struct gathering *g, const struct node *node, bool *ret_staged)
-{
-	for (size_t i = 0; i < g->n_hits; i++) {
-		if (g->hits[i].node != node || g->hits[i].volume->phase == PHASE_ERASING)
-			continue;
-		*ret_staged = g->hits[i].volume->ever_staged;
-		return true;
-	}
-	return false;
-}
-
-static bool has_begun(const struct gathering *g, const char *node_id)
-{
-	return g->op->record && pmem_volume_has_node(g->op->record, node_id);
-}
-
-/* A node that is not live, or out of service: then no volume is made there, even if it reports. */
-static void add_dead(struct gathering *g, const char *node_id, const struct node *node)
-{
-	struct create *op = g->op;
-	bool staged = false;
-	bool has = node && has_volume(g, node, &staged);
-
-	if (controller_is_out_of_service(op->controller, node_id))
-		op->n_out++;
-	else
-		op->n_dead++;
-	if ((!has && !has_begun(g, node_id)) || controller_is_gone(op->controller, node_id))
-		return;
-	op->uncertain = node_id;
-	if (staged)
-		g->in_use = node_id;
-}
-
-/* @node_id: of @node, and lives as long as the call */
-static void add_live(struct gathering *g, const struct node *node, const char *node_id)
-{
-	struct create *op = g->op;
-	struct candidate *c = &op->candidates[op->n_candidates];
-	uint64_t max_volume_bytes = placement_max_volume_bytes(node, op->sector);
-	bool staged = false;
-
-	c->node_id = node_id;
-	c->claim = max_volume_bytes >= op->required_bytes ? PLACEMENT_ROOM : PLACEMENT_DOUBTFUL;
-	c->max_volume_bytes = g->ordered ? 0 : max_volume_bytes;
-	c->turn = g->ordered ? op->n_candidates : placement_turn(g->seed, node);
-	if (has_volume(g, node, &staged))
-		c->claim = staged ? PLACEMENT_IN_USE : PLACEMENT_HAS;
-	else if (has_begun(g, node_id))
-		c->claim = PLACEMENT_BEGUN;
-	op->n_candidates++;
-	if (!node->report.has_inventory)
-		g->silent = c->node_id;
-}
-
-static void add_node(struct gathering *g, size_t at, const char *node_id)
-{
-	const struct node *node = g->nodes[at];
-
-	if (g->seen[at])
-		return;
-	g->seen[at] = true;
-	if (node->live && !controller_is_out_of_service(g->op->controller, node_id))
-		add_live(g, node, node_id);
-	else
-		add_dead(g, node_id, node);
-}
-
-static void add_all(struct gathering *g)
-{
-	for (size_t i = 0; i < g->n_nodes; i++)
-		add_node(g, i, arena_strdup(g->op->waiter.arena, g->nodes[i]->report.node_id));
-}
-
-static int order_node(const void *element, const void *key)
-{
-	const struct node *const *node = element;
-
-	return strcmp((*node)->report.node_id, key);
-}
-
-/* Place of @node_id in the sorted array. Return: n_nodes: it has not registered. */
-static size_t find_place(struct gathering *g, const char *node_id)
-{
-	size_t at = g->guess < g->n_nodes ? g->guess : 0;
-
-	bool found = at < g->n_nodes && str_eq(g->nodes[at]->report.node_id, node_id);
-
-	if (!found)
-		at = sorted_find(g->nodes, g->n_nodes, sizeof(*g->nodes), node_id, order_node, &found);
-	at = found ? at : g->n_nodes;
-	g->guess = at + 1;
-	return at;
-}
-
-static void add_unregistered(struct gathering *g, const char *node_id)
-{
-	g->unregistered = node_id;
-	add_dead(g, node_id, NULL);
-}
-
-static void add_topology(struct gathering *g, const Csi__V1__Topology *t, bool only_requisite)
-{
-	const char *node_id = csi_topology_node(g->op->controller->config.driver_name, t);
-	size_t at;
-
-	if (!node_id) {
-		add_all(g);
-		return;
-	}
-	at = find_place(g, node_id);
-	if (at < g->n_nodes && (!only_requisite || g->requisite[at]))
-		add_node(g, at, node_id);
-	/* of the preferred ones it is among the requisite ones too */
-	else if (at == g->n_nodes && !only_requisite)
-		add_unregistered(g, node_id);
-}
-
-static void mark_requisite(struct gathering *g, const Csi__V1__Topology *t)
-{
-	const char *node_id = csi_topology_node(g->op->controller->config.driver_name, t);
-	size_t at = node_id ? find_place(g, node_id) : g->n_nodes;
-
-	if (at < g->n_nodes)
-		g->requisite[at] = true;
-	if (!node_id)
-		memset(g->requisite, true, g->n_nodes);
-}
-
-static void add_required(struct gathering *g, const Csi__V1__TopologyRequirement *t)
-{
-	for (size_t i = 0; i < t->n_requisite; i++)
-		mark_requisite(g, t->requisite[i]);
-	for (size_t i = 0; i < t->n_preferred; i++)
-		add_topology(g, t->preferred[i], /* only_requisite= */ t->n_requisite > 0);
-	for (size_t i = 0; i < t->n_requisite; i++)
-		add_topology(g, t->requisite[i], /* only_requisite= */ false);
-}
-
-/* Any node may have the name already: those that have not registered too. */
-static void add_any(struct gathering *g)
-{
-	const struct controller *c = g->op->controller;
-	const char *node_id;
-	size_t at = 0;
-
-	add_all(g);
-	if (!controller_in_start_window(c))
-		return;
-	while ((node_id = cluster_nodes_next(c->config.cluster, &at)) != NULL) {
-		if (find_place(g, node_id) == g->n_nodes)
-			add_unregistered(g, arena_strdup(g->op->waiter.arena, node_id));
-	}
-}
-
-static const char *why_not(const struct create *op, const char *node_id)
-{
-	return controller_is_out_of_service(op->controller, node_id)
-		       ? "has the taint node.kubernetes.io/out-of-service"
-		       : "is not connected";
-}
-
-/* Not one node can be asked. */
-static int set_none(const struct gathering *g, struct error **err)
-{
-	const struct create *op = g->op;
-	size_t n = op->n_dead + op->n_out;
-
-	if (op->uncertain)
-		return err_set(err, ERR_UNAVAILABLE, "node %s may have the volume, but %s", op->uncertain,
-			why_not(op, op->uncertain));
-	if (op->n_out > 0)
-		return err_set(err, g->ordered ? ERR_EXHAUSTED : ERR_UNAVAILABLE,
-			"none of the %zu nodes can take the volume (not connected: %zu, with the taint "
-			"node.kubernetes.io/out-of-service: %zu)",
-			n, op->n_dead, op->n_out);
-	if (!g->ordered)
-		return err_set(err, ERR_UNAVAILABLE, "no node is connected");
-	return err_set(err, ERR_EXHAUSTED, "none of the %zu requested nodes is connected", n);
-}
-
-static int judge(const struct gathering *g, struct error **err)
-{
-	const struct create *op = g->op;
-
-	if (g->unregistered && controller_in_start_window(op->controller))
-		return err_set(err, ERR_UNAVAILABLE, "node %s has not registered yet", g->unregistered);
-	if (g->silent)
-		return err_set(err, ERR_UNAVAILABLE, "node %s has not reported its volumes yet", g->silent);
-	if (g->in_use)
-		return err_set(err, ERR_UNAVAILABLE, "node %s has the volume, but %s", g->in_use,
-			why_not(op, g->in_use));
-	return op->n_candidates > 0 ? 0 : set_none(g, err);
-}
-
-/* Fill in the candidates: what the caller admits, and what the nodes have said of themselves. Return: 0, or
- * -1 with ERR_UNAVAILABLE (not all that matter have said what they have; a dead node may have the volume),
- * ERR_EXHAUSTED (none is live and in service). */
-static int find_candidates(struct create *op, struct error **err)
-{
-	struct controller *c = op->controller;
-	const Csi__V1__TopologyRequirement *t = op->request->accessibility_requirements;
-	CLEANUP(gathering_done)
-	struct gathering g = {.op = op,
-		.seed = placement_seed(op->key.hex),
-		.ordered = t && t->n_requisite + t->n_preferred > 0};
-
-	/* before that a node that is out of service looks like any other */
-	if (controller_require_ready(c, err) < 0)
-		return -1;
-	if (c->config.may_create && c->config.may_create(c->config.may_create_user, err) < 0)
-		return -1;
-	g.n_hits = node_table_find_name(c->config.nodes, op->request->name, &g.hits);
-	g.n_nodes = node_table_nodes(c->config.nodes, &g.nodes);
-	g.requisite = arena_alloc(op->waiter.arena, g.n_nodes * sizeof(*g.requisite));
-	g.seen = arena_alloc(op->waiter.arena, g.n_nodes * sizeof(*g.seen));
-	op->candidates = arena_alloc(op->waiter.arena, g.n_nodes * sizeof(*op->candidates));
-	if (t && g.ordered)
-		add_required(&g, t);
-	else
-		add_any(&g);
-	return judge(&g, err);
-}
 
 /* The record gets its final state. The lock of the key is released when that is done, perhaps after this has
  * returned. @made: the call has succeeded */
@@ -429,19 +176,20 @@ static void set_no_room(struct create *op, struct error **err)
 	size_t n_too_small = 0;
 	bool out_of_range = op->n_out_of_range > 0 && op->n_out_of_range == op->n_without_room;
 
-	for (size_t i = 0; i < op->n_candidates; i++)
-		n_too_small += op->candidates[i].claim != PLACEMENT_ASKED;
+	for (size_t i = 0; i < op->found.n; i++)
+		n_too_small += op->found.list[i].claim != PLACEMENT_ASKED;
 	for (size_t i = 0; i < n_reasons; i++)
 		add_text(op, &text, op->reasons[i]);
 	add_count(op, &text, op->n_without_room - n_reasons, "more node", "refused it");
 	add_count(op, &text, n_too_small, "node", "with too little reported capacity");
-	add_count(op, &text, op->n_dead, "node", "not connected");
-	add_count(op, &text, op->n_out, "node", "out of service");
-	if (op->uncertain)
-		err_set(err, ERR_UNAVAILABLE, "%s; node %s may have the volume", text, op->uncertain);
+	add_count(op, &text, op->found.n_dead, "node", "not connected");
+	add_count(op, &text, op->found.n_out, "node", "out of service");
+	if (op->found.uncertain)
+		err_set(err, ERR_UNAVAILABLE, "%s; node %s may have the volume", text, op->found.uncertain);
 	else
 		err_set(err,
-			out_of_range && n_too_small + op->n_dead + op->n_out == 0 ? ERR_RANGE : ERR_EXHAUSTED,
+			out_of_range && n_too_small + op->found.n_dead + op->found.n_out == 0 ? ERR_RANGE
+											      : ERR_EXHAUSTED,
 			"%s", text);
 }
 
@@ -669,7 +417,7 @@ static void set_too_late(struct create *op)
 /* Return: false: no other node is asked now. */
 static bool choose_next(struct create *op)
 {
-	struct candidate *candidate = placement_next(op->candidates, op->n_candidates);
+	struct candidate *candidate = placement_next(op->found.list, op->found.n);
 
 	if (!candidate)
 		return false;
@@ -795,16 +543,21 @@ static void pump(struct create *op)
 
 static void begin(struct create *op)
 {
+	const struct candidates_query query = {.controller = op->controller,
+		.arena = op->waiter.arena,
+		.request = op->request,
+		.key = &op->key,
+		.required_bytes = op->required_bytes,
+		.sector = op->sector,
+		.record = op->record};
 	struct error *err = NULL;
 
-	op->n_candidates = op->n_dead = op->n_out = op->n_doubtful = 0;
-	op->n_without_room = op->n_out_of_range = 0;
-	op->uncertain = NULL;
-	if (find_candidates(op, &err) < 0) {
+	op->n_doubtful = op->n_without_room = op->n_out_of_range = 0;
+	if (candidates_find(&query, &op->found, &err) < 0) {
 		finish(op, err);
 		return;
 	}
-	op->n_wanted = op->n_copies < op->n_candidates ? op->n_copies : op->n_candidates;
+	op->n_wanted = op->n_copies < op->found.n ? op->n_copies : op->found.n;
 	op->made_on = arena_alloc(op->waiter.arena, op->n_wanted * sizeof(*op->made_on));
 	pump(op);
 }

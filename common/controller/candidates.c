@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "controller/candidates.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/sorted.h"
+#include "base/str.h"
+#include "csi/convert.h"
+
+/* What is known of one name, looked up once for all nodes. */
+struct gathering {
+	const struct candidates_query *q;
+	struct candidates *found;
+	struct node_hit *hits;
+	size_t n_hits;
+	const struct node *const *nodes;
+	size_t n_nodes;
+	bool *requisite; /* by place in nodes */
+	bool *seen;
+	const char *unregistered;
+	const char *silent; /* live, but without an inventory */
+	const char *in_use; /* cannot be asked, and its volume was staged: the caller got its ID earlier */
+	uint64_t seed;
+	size_t guess; /* place of the node that is asked for next, if callers name them in order */
+	bool ordered;
+};
+
+static void gathering_done(struct gathering *g)
+{
+	free(g->hits);
+}
+
+/* A volume that is being erased is gone for all callers. */
+static bool has_volume(const struct gathering *g, const struct node *node, bool *ret_staged)
+{
+	for (size_t i = 0; i < g->n_hits; i++) {
+		if (g->hits[i].node != node || g->hits[i].volume->phase == PHASE_ERASING)
+			continue;
+		*ret_staged = g->hits[i].volume->ever_staged;
+		return true;
+	}
+	return false;
+}
+
+static bool has_begun(const struct gathering *g, const char *node_id)
+{
+	return g->q->record && pmem_volume_has_node(g->q->record, node_id);
+}
+
+/* A node that is not live, or out of service: then no volume is made there, even if it reports. */
+static void add_dead(struct gathering *g, const char *node_id, const struct node *node)
+{
+	const struct controller *c = g->q->controller;
+	bool staged = false;
+	bool has = node && has_volume(g, node, &staged);
+
+	if (controller_is_out_of_service(c, node_id))
+		g->found->n_out++;
+	else
+		g->found->n_dead++;
+	if ((!has && !has_begun(g, node_id)) || controller_is_gone(c, node_id))
+		return;
+	g->found->uncertain = node_id;
+	if (staged)
+		g->in_use = node_id;
+}
+
+/* @node_id: of @node, and lives as long as the call */
+static void add_live(struct gathering *g, const struct node *node, const char *node_id)
+{
+	struct candidates *found = g->found;
+	struct candidate *c = &found->list[found->n];
+	uint64_t max_volume_bytes = placement_max_volume_bytes(node, g->q->sector);
+	bool staged = false;
+
+	c->node_id = node_id;
+	c->claim = max_volume_bytes >= g->q->required_bytes ? PLACEMENT_ROOM : PLACEMENT_DOUBTFUL;
+	c->max_volume_bytes = g->ordered ? 0 : max_volume_bytes;
+	c->turn = g->ordered ? found->n : placement_turn(g->seed, node);
+	if (has_volume(g, node, &staged))
+		c->claim = staged ? PLACEMENT_IN_USE : PLACEMENT_HAS;
+	else if (has_begun(g, node_id))
+		c->claim = PLACEMENT_BEGUN;
+	found->n++;
+	if (!node->report.has_inventory)
+		g->silent = c->node_id;
+}
+
+static void add_node(struct gathering *g, size_t at, const char *node_id)
+{
+	const struct node *node = g->nodes[at];
+
+	if (g->seen[at])
+		return;
+	g->seen[at] = true;
+	if (node->live && !controller_is_out_of_service(g->q->controller, node_id))
+		add_live(g, node, node_id);
+	else
+		add_dead(g, node_id, node);
+}
+
+static void add_all(struct gathering *g)
+{
+	for (size_t i = 0; i < g->n_nodes; i++)
+		add_node(g, i, arena_strdup(g->q->arena, g->nodes[i]->report.node_id));
+}
+
+static int order_node(const void *element, const void *key)
+{
+	const struct node *const *node = element;
+
+	return strcmp((*node)->report.node_id, key);
+}
+
+/* Place of @node_id in the sorted array. Return: n_nodes: it has not registered. */
+static size_t find_place(struct gathering *g, const char *node_id)
+{
+	size_t at = g->guess < g->n_nodes ? g->guess : 0;
+
+	bool found = at < g->n_nodes && str_eq(g->nodes[at]->report.node_id, node_id);
+
+	if (!found)
+		at = sorted_find(g->nodes, g->n_nodes, sizeof(*g->nodes), node_id, order_node, &found);
+	at = found ? at : g->n_nodes;
+	g->guess = at + 1;
+	return at;
+}
+
+static void add_unregistered(struct gathering *g, const char *node_id)
+{
+	g->unregistered = node_id;
+	add_dead(g, node_id, NULL);
+}
+
+static void add_topology(struct gathering *g, const Csi__V1__Topology *t, bool only_requisite)
+{
+	const char *node_id = csi_topology_node(g->q->controller->config.driver_name, t);
+	size_t at;
+
+	if (!node_id) {
+		add_all(g);
+		return;
+	}
+	at = find_place(g, node_id);
+	if (at < g->n_nodes && (!only_requisite || g->requisite[at]))
+		add_node(g, at, node_id);
+	/* of the preferred ones it is among the requisite ones too */
+	else if (at == g->n_nodes && !only_requisite)
+		add_unregistered(g, node_id);
+}
+
+static void mark_requisite(struct gathering *g, const Csi__V1__Topology *t)
+{
+	const char *node_id = csi_topology_node(g->q->controller->config.driver_name, t);
+	size_t at = node_id ? find_place(g, node_id) : g->n_nodes;
+
+	if (at < g->n_nodes)
+		g->requisite[at] = true;
+	if (!node_id)
+		memset(g->requisite, true, g->n_nodes);
+}
+
+static void add_required(struct gathering *g, const Csi__V1__TopologyRequirement *t)
+{
+	for (size_t i = 0; i < t->n_requisite; i++)
+		mark_requisite(g, t->requisite[i]);
+	for (size_t i = 0; i < t->n_preferred; i++)
+		add_topology(g, t->preferred[i], /* only_requisite= */ t->n_requisite > 0);
+	for (size_t i = 0; i < t->n_requisite; i++)
+		add_topology(g, t->requisite[i], /* only_requisite= */ false);
+}
+
+/* Any node may have the name already: those that have not registered too. */
+static void add_any(struct gathering *g)
+{
+	const struct controller *c = g->q->controller;
+	const char *node_id;
+	size_t at = 0;
+
+	add_all(g);
+	if (!controller_in_start_window(c))
+		return;
+	while ((node_id = cluster_nodes_next(c->config.cluster, &at)) != NULL) {
+		if (find_place(g, node_id) == g->n_nodes)
+			add_unregistered(g, arena_strdup(g->q->arena, node_id));
+	}
+}
+
+static const char *why_not(const struct gathering *g, const char *node_id)
+{
+	return controller_is_out_of_service(g->q->controller, node_id)
+		       ? "has the taint node.kubernetes.io/out-of-service"
+		       : "is not connected";
+}
+
+/* Not one node can be asked. */
+static int set_none(const struct gathering *g, struct error **err)
+{
+	const struct candidates *found = g->found;
+	size_t n = found->n_dead + found->n_out;
+
+	if (found->uncertain)
+		return err_set(err, ERR_UNAVAILABLE, "node %s may have the volume, but %s", found->uncertain,
+			why_not(g, found->uncertain));
+	if (found->n_out > 0)
+		return err_set(err, g->ordered ? ERR_EXHAUSTED : ERR_UNAVAILABLE,
+			"none of the %zu nodes can take the volume (not connected: %zu, with the taint "
+			"node.kubernetes.io/out-of-service: %zu)",
+			n, found->n_dead, found->n_out);
+	if (!g->ordered)
+		return err_set(err, ERR_UNAVAILABLE, "no node is connected");
+	return err_set(err, ERR_EXHAUSTED, "none of the %zu requested nodes is connected", n);
+}
+
+static int judge(const struct gathering *g, struct error **err)
+{
+	if (g->unregistered && controller_in_start_window(g->q->controller))
+		return err_set(err, ERR_UNAVAILABLE, "node %s has not registered yet", g->unregistered);
+	if (g->silent)
+		return err_set(err, ERR_UNAVAILABLE, "node %s has not reported its volumes yet", g->silent);
+	if (g->in_use)
+		return err_set(err, ERR_UNAVAILABLE, "node %s has the volume, but %s", g->in_use,
+			why_not(g, g->in_use));
+	return g->found->n > 0 ? 0 : set_none(g, err);
+}
+
+int candidates_find(const struct candidates_query *q, struct candidates *ret, struct error **err)
+{
+	const struct controller *c = q->controller;
+	const Csi__V1__TopologyRequirement *t = q->request->accessibility_requirements;
+	CLEANUP(gathering_done)
+	struct gathering g = {.q = q,
+		.found = ret,
+		.seed = placement_seed(q->key->hex),
+		.ordered = t && t->n_requisite + t->n_preferred > 0};
+
+	*ret = (struct candidates){0};
+	/* before that a node that is out of service looks like any other */
+	if (controller_require_ready(c, err) < 0)
+		return -1;
+	if (c->config.may_create && c->config.may_create(c->config.may_create_user, err) < 0)
+		return -1;
+	g.n_hits = node_table_find_name(c->config.nodes, q->request->name, &g.hits);
+	g.n_nodes = node_table_nodes(c->config.nodes, &g.nodes);
+	g.requisite = arena_alloc(q->arena, g.n_nodes * sizeof(*g.requisite));
+	g.seen = arena_alloc(q->arena, g.n_nodes * sizeof(*g.seen));
+	ret->list = arena_alloc(q->arena, g.n_nodes * sizeof(*ret->list));
+	if (t && g.ordered)
+		add_required(&g, t);
+	else
+		add_any(&g);
+	return judge(&g, err);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * candidates.h - which nodes could make a volume, by what its caller admits and what nodes have said of
+ * themselves. In which order they are asked: placement.h. Threads: the loop's; nothing blocks.
+ */
+#pragma once
+
+#include "controller/controller_private.h"
+#include "controller/placement.h"
+
+/* The volume that is to be made; all borrowed. */
+struct candidates_query {
+	const struct controller *controller;
+	struct arena *arena; /* of the call */
+	const Csi__V1__CreateVolumeRequest *request;
+	const struct volume_key *key;
+	uint64_t required_bytes;
+	bool sector;                      /* for usage=FileIO */
+	const struct pmem_volume *record; /* NULL: none */
+};
+
+struct candidates {
+	struct candidate *list; /* of live nodes in service */
+	size_t n;
+	size_t n_dead;         /* nodes that could be, but are not live */
+	size_t n_out;          /* nodes that could be, but are out of service */
+	const char *uncertain; /* one of both may have the volume; NULL: none */
+};
+
+/** candidates_find() - the nodes that could make the volume of @q. @ret: lives as long as the request and the
+ * arena of @q. Return: 0, or -1 with ERR_UNAVAILABLE (not all that matter have said what they have; a dead
+ * node may have the volume; no volume may be made yet), ERR_EXHAUSTED (none is live and in service). */
+int candidates_find(const struct candidates_query *q, struct candidates *ret, struct error **err) MUST_CHECK;
