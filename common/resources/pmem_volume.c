@@ -19,6 +19,7 @@ static const struct kube_field spec_fields[] = {
 	KUBE_FIELD("driver", KUBE_TEXT, struct pmem_volume, driver),
 	KUBE_FIELD("volumeName", KUBE_TEXT, struct pmem_volume, volume_name),
 	KUBE_FIELD("origin", KUBE_TEXT, struct pmem_volume, origin),
+	KUBE_FIELD("sourceVolume", KUBE_TEXT, struct pmem_volume, source),
 	KUBE_FIELD("", KUBE_TEXTS, struct pmem_volume, parameters),
 	KUBE_FIELD("nodes", KUBE_TEXTS, struct pmem_volume, nodes),
 	KUBE_FIELD("size", KUBE_QUANTITY, struct pmem_volume, size_bytes),
@@ -107,6 +108,7 @@ struct pmem_volume *pmem_volume_dup(const struct pmem_volume *v)
 	copy->driver = x_strdup(v->driver);
 	copy->volume_name = x_strdup(v->volume_name);
 	copy->origin = x_strdup(v->origin);
+	copy->source = x_strdup(v->source);
 	copy->parameters = strv_dup(v->parameters);
 	copy->nodes = strv_dup(v->nodes);
 	copy->size_bytes = v->size_bytes;
@@ -268,6 +270,7 @@ void pmem_volume_write_new(const struct pmem_volume *v, struct buf *out)
 	json_key_str(&w, "driver", v->driver);
 	json_key_known(&w, "volumeName", v->volume_name);
 	json_key_known(&w, "origin", v->origin);
+	json_key_known(&w, "sourceVolume", v->source);
 	key_parameters(&w, v);
 	json_key_bytes(&w, "size", v->size_bytes);
 	key_nodes(&w, v);

@@ -47,6 +47,7 @@ struct pmem_volume {
 	char *driver;
 	char *volume_name;   /* what CreateVolume was asked for; NULL: not known, see origin */
 	char *origin;        /* PMEM_VOLUME_REPORTED; NULL: CreateVolume */
+	char *source;        /* handle of the volume that this one is a clone of; NULL: it began empty */
 	char **parameters;   /* strv: key, value, key ...; written, but not read */
 	char **nodes;        /* strv: the IDs of nodes that may have a copy */
 	uint64_t size_bytes; /* that was asked for: no node was asked for more */

@@ -22,6 +22,7 @@ static struct pmem_volume *make(void)
 	strv_add(&v->meta.finalizers, "example.com/after");
 	v->volume_name = x_strdup("pvc-1");
 	v->origin = x_strdup(PMEM_VOLUME_REPORTED);
+	v->source = x_strdup("h0");
 	strv_add(&v->parameters, "persistencyModel");
 	strv_add(&v->parameters, "cache");
 	strv_add(&v->parameters, "csi.storage.k8s.io/pvc/name");
@@ -63,7 +64,7 @@ START_TEST(a_new_object_is_written_whole)
 		"\"labels\":{\"pmem-csi.intel.com/driver\":\"pmem-csi.intel.com\"},"
 		"\"finalizers\":[\"pmem-csi.intel.com/copies\"]},"
 		"\"spec\":{\"driver\":\"pmem-csi.intel.com\",\"volumeName\":\"pvc-1\",\"origin\":\"Reported\","
-		"\"parameters\":{\"persistencyModel\":\"cache\","
+		"\"sourceVolume\":\"h0\",\"parameters\":{\"persistencyModel\":\"cache\","
 		"\"csi.storage.k8s.io/pvc/name\":\"a \\\"quoted\\\" \\\\ name\\n\"},"
 		"\"size\":\"3Gi\",\"nodes\":[\"n1\",\"n2\"],\"attempts\":4}}");
 }
@@ -204,6 +205,7 @@ START_TEST(what_was_written_is_read)
 	ck_assert_str_eq(read->driver, DRIVER);
 	ck_assert_str_eq(read->volume_name, "pvc-1");
 	ck_assert_str_eq(read->origin, PMEM_VOLUME_REPORTED);
+	ck_assert_str_eq(read->source, "h0");
 	ck_assert_ptr_null(read->parameters);
 	assert_texts(read->nodes, "n1 n2 ");
 	ck_assert_uint_eq(read->size_bytes, 3 * GIB);
@@ -277,7 +279,7 @@ START_TEST(damaged_objects_are_read)
 		"{\"metadata\":{\"name\":\"x\"},\"spec\":null,\"status\":null}",
 		"{\"metadata\":{\"name\":\"x\"},\"spec\":[],\"status\":\"Ready\"}",
 		"{\"metadata\":{\"name\":\"x\",\"finalizers\":{},\"deletionTimestamp\":null},"
-		"\"spec\":{\"driver\":[],\"volumeName\":{},\"origin\":true,\"parameters\":[1],"
+		"\"spec\":{\"driver\":[],\"volumeName\":{},\"origin\":true,\"sourceVolume\":[],\"parameters\":[1],"
 		"\"nodes\":\"n1\",\"size\":\"many\",\"attempts\":-1,\"deleting\":\"yes\",\"more\":{}},"
 		"\"status\":{\"volumeHandle\":{},\"phase\":[],\"claim\":false,\"size\":{},\"nodes\":{},"
 		"\"conditions\":\"\"}}",
