@@ -21,6 +21,8 @@ struct gathering {
 	const char *unregistered;
 	const char *silent; /* live, but without an inventory */
 	const char *in_use; /* cannot be asked, and its volume was staged: the caller got its ID earlier */
+	const char *dead;   /* cannot be asked */
+	char **sources;     /* strv: nodes that have the volume that is to be cloned, or may have it */
 	uint64_t seed;
 	size_t guess; /* place of the node that is asked for next, if callers name them in order */
 	bool ordered;
@@ -29,6 +31,35 @@ struct gathering {
 static void gathering_done(struct gathering *g)
 {
 	free(g->hits);
+	strv_free(g->sources);
+}
+
+static void add_source(struct gathering *g, const char *node_id)
+{
+	if (!strv_contains(g->sources, node_id))
+		strv_add(&g->sources, node_id);
+}
+
+/* A report may be older than the volume, so that what the record says counts, too. A source that is being
+ * erased is gone for all callers; of any other phase its node decides. */
+static void find_sources(struct gathering *g)
+{
+	const struct candidates_query *q = g->q;
+	const struct pmem_volume *record = q->source_record;
+	struct node_hit *hits;
+	size_t n = node_table_find_volume(q->controller->config.nodes, q->source, &hits);
+
+	for (size_t i = 0; i < n; i++) {
+		if (hits[i].volume->phase != PHASE_ERASING)
+			add_source(g, hits[i].node->report.node_id);
+	}
+	free(hits);
+	if (!record || !str_eq(record->handle, q->source))
+		return;
+	for (size_t i = 0; i < strv_len(record->nodes); i++) {
+		if (!controller_names_other(q->source, record->nodes[i]))
+			add_source(g, record->nodes[i]);
+	}
 }
 
 /* A volume that is being erased is gone for all callers. */
@@ -48,6 +79,15 @@ static bool has_begun(const struct gathering *g, const char *node_id)
 	return g->q->record && pmem_volume_has_node(g->q->record, node_id);
 }
 
+/* A clone that was made or begun is gone on with where it is, even if its source is not there any more. */
+static bool can_have_source(const struct gathering *g, const char *node_id, const struct node *node)
+{
+	bool staged;
+
+	return !g->q->source || strv_contains(g->sources, node_id) || has_begun(g, node_id) ||
+	       (node && has_volume(g, node, &staged));
+}
+
 /* A node that is not live, or out of service: then no volume is made there, even if it reports. */
 static void add_dead(struct gathering *g, const char *node_id, const struct node *node)
 {
@@ -55,6 +95,7 @@ static void add_dead(struct gathering *g, const char *node_id, const struct node
 	bool staged = false;
 	bool has = node && has_volume(g, node, &staged);
 
+	g->dead = node_id;
 	if (controller_is_out_of_service(c, node_id))
 		g->found->n_out++;
 	else
@@ -91,7 +132,7 @@ static void add_node(struct gathering *g, size_t at, const char *node_id)
 {
 	const struct node *node = g->nodes[at];
 
-	if (g->seen[at])
+	if (g->seen[at] || !can_have_source(g, node_id, node))
 		return;
 	g->seen[at] = true;
 	if (node->live && !controller_is_out_of_service(g->q->controller, node_id))
@@ -129,6 +170,8 @@ static size_t find_place(struct gathering *g, const char *node_id)
 
 static void add_unregistered(struct gathering *g, const char *node_id)
 {
+	if (!can_have_source(g, node_id, NULL))
+		return;
 	g->unregistered = node_id;
 	add_dead(g, node_id, NULL);
 }
@@ -194,6 +237,25 @@ static const char *why_not(const struct gathering *g, const char *node_id)
 		       : "is not connected";
 }
 
+/* No node that has the source can be asked. */
+static int set_no_source(const struct gathering *g, struct error **err)
+{
+	const char *source = g->q->source;
+	size_t n = strv_len(g->sources);
+
+	if (n == 0 && controller_require_inventories(g->q->controller, err) < 0)
+		return -1;
+	if (n == 0)
+		return err_set(
+			err, ERR_NOT_FOUND, "volume %s, which is to be cloned, does not exist", source);
+	if (g->dead)
+		return err_set(err, ERR_UNAVAILABLE, "node %s, which has volume %s, %s", g->dead, source,
+			why_not(g, g->dead));
+	return err_set(err, ERR_EXHAUSTED,
+		"none of the requested nodes has volume %s, which can be cloned only where it is: on node %s%s",
+		source, g->sources[0], n > 1 ? ", among others" : "");
+}
+
 /* Not one node can be asked. */
 static int set_none(const struct gathering *g, struct error **err)
 {
@@ -203,6 +265,8 @@ static int set_none(const struct gathering *g, struct error **err)
 	if (found->uncertain)
 		return err_set(err, ERR_UNAVAILABLE, "node %s may have the volume, but %s", found->uncertain,
 			why_not(g, found->uncertain));
+	if (g->q->source)
+		return set_no_source(g, err);
 	if (found->n_out > 0)
 		return err_set(err, g->ordered ? ERR_EXHAUSTED : ERR_UNAVAILABLE,
 			"none of the %zu nodes can take the volume (not connected: %zu, with the taint "
@@ -241,6 +305,8 @@ int candidates_find(const struct candidates_query *q, struct candidates *ret, st
 		return -1;
 	if (c->config.may_create && c->config.may_create(c->config.may_create_user, err) < 0)
 		return -1;
+	if (q->source)
+		find_sources(&g);
 	g.n_hits = node_table_find_name(c->config.nodes, q->request->name, &g.hits);
 	g.n_nodes = node_table_nodes(c->config.nodes, &g.nodes);
 	g.requisite = arena_alloc(q->arena, g.n_nodes * sizeof(*g.requisite));

@@ -17,6 +17,10 @@ struct candidates_query {
 	uint64_t required_bytes;
 	bool sector;                      /* for usage=FileIO */
 	const struct pmem_volume *record; /* NULL: none */
+	/* Of the volume that is to be cloned: its handle and its record, in which other handles may be. NULL:
+	 * none */
+	const char *source;
+	const struct pmem_volume *source_record;
 };
 
 struct candidates {
@@ -27,7 +31,9 @@ struct candidates {
 	const char *uncertain; /* one of both may have the volume; NULL: none */
 };
 
-/** candidates_find() - the nodes that could make the volume of @q. @ret: lives as long as the request and the
- * arena of @q. Return: 0, or -1 with ERR_UNAVAILABLE (not all that matter have said what they have; a dead
- * node may have the volume; no volume may be made yet), ERR_EXHAUSTED (none is live and in service). */
+/** candidates_find() - the nodes that could make the volume of @q. A clone can be made only by nodes that
+ * have its source, and by those that may have begun it. @ret: lives as long as the request and the arena of
+ * @q. Return: 0, or -1 with ERR_UNAVAILABLE (not all that matter have said what they have; a dead node may
+ * have the volume, or has its source; no volume may be made yet), ERR_EXHAUSTED (none is live and in service;
+ * the caller admits no node that has the source), ERR_NOT_FOUND (there is no such source). */
 int candidates_find(const struct candidates_query *q, struct candidates *ret, struct error **err) MUST_CHECK;

@@ -13,6 +13,7 @@
 #include "controller/volume_status.h"
 #include "csi/controller_request.h"
 #include "csi/convert.h"
+#include "csi/reply.h"
 #include "volume/claim.h"
 #include "volume/id.h"
 #include "volume/params.h"
@@ -32,6 +33,7 @@ struct create {
 	Csi__V1__CreateVolumeResponse *reply;
 	Csi__V1__CreateVolumeRequest forwarded; /* borrows from request */
 	struct volume_key key;
+	const char *source; /* handle of the volume that is to be cloned; NULL: none; borrowed from request */
 	uint64_t required_bytes;
 	bool sector;
 	bool is_cache;
@@ -118,7 +120,8 @@ static int check_request(struct create *op, struct error **err)
 	struct capability_set set;
 	uint64_t limit_bytes;
 
-	if (csi_check_create(op->request, &set, err) < 0)
+	if (csi_check_create(op->request, &set, err) < 0 ||
+		csi_read_source(op->request, &op->source, err) < 0)
 		return -1;
 	if (volume_name_check(op->request->name, err) < 0)
 		return -1;
@@ -170,7 +173,9 @@ static void add_count(struct create *op, char **text, size_t n, const char *noun
 /* No candidate has room. */
 static void set_no_room(struct create *op, struct error **err)
 {
-	static char start[] = "no node can take the volume";
+	CLEANUP(free_charp)
+	char *start = op->source ? x_asprintf("no node that has volume %s can take a clone of it", op->source)
+				 : x_strdup("no node can take the volume");
 	char *text = start;
 	size_t n_reasons = op->n_without_room < REASONS_MAX ? op->n_without_room : REASONS_MAX;
 	size_t n_too_small = 0;
@@ -300,13 +305,14 @@ static void note_made(struct create *op, const char *node_id, const Csi__V1__Vol
 }
 
 /* What is borrowed from a reply lives no longer than its callback. */
-static Csi__V1__Volume *copy_volume(const Csi__V1__Volume *from, struct arena *arena)
+static Csi__V1__Volume *copy_volume(const Csi__V1__Volume *from, const char *source, struct arena *arena)
 {
 	Csi__V1__Volume *v = arena_alloc(arena, sizeof(*v));
 
 	csi__v1__volume__init(v);
 	v->volume_id = arena_strdup(arena, from->volume_id);
 	v->capacity_bytes = from->capacity_bytes;
+	v->content_source = source ? csi_content_source(arena, source) : NULL;
 	v->volume_context = arena_alloc(arena, from->n_volume_context * sizeof(*v->volume_context));
 	for (size_t i = 0; i < from->n_volume_context; i++) {
 		Csi__V1__Volume__VolumeContextEntry *e = arena_alloc(arena, sizeof(*e));
@@ -322,7 +328,7 @@ static Csi__V1__Volume *copy_volume(const Csi__V1__Volume *from, struct arena *a
 static void take_volume(struct create *op, const char *node_id, const Csi__V1__Volume *v)
 {
 	if (!op->volume)
-		op->volume = copy_volume(v, op->waiter.arena);
+		op->volume = copy_volume(v, op->source, op->waiter.arena);
 	op->made_on[op->n_made++] = node_id;
 	note_made(op, node_id, v);
 }
@@ -355,8 +361,22 @@ static void take_failure(const struct create_call *call, const struct error *err
 	 * than this one may mean that the node has something of that name. */
 	if (error->code == ERR_INVALID_ARGUMENT && !call->again)
 		take_absence(op, node_id);
-	if (!op->failure)
+	if (op->failure)
+		return;
+	/* only a source can be missing: then nothing was made, as after a refusal */
+	if (op->source && error->code == ERR_NOT_FOUND)
+		err_set(&op->failure, ERR_NOT_FOUND, "node %s: %s", node_id, error->msg);
+	else
 		op->failure = controller_pass_on(node_id, error);
+}
+
+/* Whether @v is a clone of the source that was asked for. */
+static bool is_clone(const struct create *op, const Csi__V1__Volume *v)
+{
+	const Csi__V1__VolumeContentSource *s = v->content_source;
+
+	return s && s->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME &&
+	       str_eq(s->volume->volume_id, op->source);
 }
 
 /* An answer without a volume, or of a cache volume another one than the first node's, is no answer. */
@@ -364,6 +384,9 @@ static int check_answer(const struct create *op, const Csi__V1__Volume *v, struc
 {
 	if (!v || str_empty(v->volume_id))
 		return err_set(err, ERR_INTERNAL, "the reply has no volume ID");
+	if (op->source && !is_clone(op, v))
+		return err_set(err, ERR_INTERNAL, "the reply does not say that the volume is a clone of %s",
+			op->source);
 	if (op->volume && !str_eq(op->volume->volume_id, v->volume_id))
 		return err_set(err, ERR_INTERNAL, "the copy has volume ID %s, other copies have %s",
 			v->volume_id, op->volume->volume_id);
@@ -506,6 +529,7 @@ static struct pmem_volume *make_record(const struct create *op)
 	struct pmem_volume *v = pmem_volume_new(op->key.hex, op->controller->config.driver_name);
 
 	v->volume_name = x_strdup(op->request->name);
+	v->source = x_strdup(op->source);
 	v->size_bytes = op->required_bytes;
 	for (size_t i = 0; i < op->request->n_parameters; i++) {
 		strv_add(&v->parameters, op->request->parameters[i]->key);
@@ -541,7 +565,8 @@ static void pump(struct create *op)
 		conclude(op);
 }
 
-static void begin(struct create *op)
+/* @source_record: of the volume that is to be cloned; NULL: none */
+static void begin(struct create *op, const struct pmem_volume *source_record)
 {
 	const struct candidates_query query = {.controller = op->controller,
 		.arena = op->waiter.arena,
@@ -549,7 +574,9 @@ static void begin(struct create *op)
 		.key = &op->key,
 		.required_bytes = op->required_bytes,
 		.sector = op->sector,
-		.record = op->record};
+		.record = op->record,
+		.source = op->source,
+		.source_record = source_record};
 	struct error *err = NULL;
 
 	op->n_doubtful = op->n_without_room = op->n_out_of_range = 0;
@@ -562,6 +589,40 @@ static void begin(struct create *op)
 	pump(op);
 }
 
+static void on_source_read(void *user, struct pmem_volume *record, const struct error *error)
+{
+	struct create *op = user;
+
+	if (error)
+		finish(op, controller_record_failure(op->source, error));
+	else
+		begin(op, record);
+	pmem_volume_free(record);
+}
+
+static void look_for_source(struct create *op)
+{
+	struct volume_key key;
+
+	if (!op->source) {
+		begin(op, /* source_record= */ NULL);
+		return;
+	}
+	key = volume_key_of_handle(op->source);
+	controller_read_record(op->controller, &key, on_source_read, op);
+}
+
+/* A record that was made of a report does not know the source: the node that has the volume does. */
+static int check_source(const struct create *op, struct error **err)
+{
+	const struct pmem_volume *r = op->record;
+
+	if (!r || r->origin || str_eq(r->source, op->source))
+		return 0;
+	return err_set(err, ERR_EXISTS, "volume \"%s\" exists, and is %s%s", op->request->name,
+		r->source ? "a clone of volume " : "no clone", r->source ? r->source : "");
+}
+
 static void on_released(void *user, struct pmem_volume *record, const struct error *error)
 {
 	struct create *op = user;
@@ -570,7 +631,7 @@ static void on_released(void *user, struct pmem_volume *record, const struct err
 	if (error)
 		finish(op, controller_record_failure(op->request->name, error));
 	else
-		begin(op);
+		look_for_source(op);
 }
 
 static void on_read(void *user, struct pmem_volume *record, const struct error *error)
@@ -584,7 +645,10 @@ static void on_read(void *user, struct pmem_volume *record, const struct error *
 	}
 	controller_take_record(&op->record, record);
 	if (!record || (!record->deleting && !record->retained)) {
-		begin(op);
+		if (check_source(op, &err) < 0)
+			finish(op, err);
+		else
+			look_for_source(op);
 	} else if (strv_len(record->nodes) > 0) {
 		err_set(&err, ERR_ABORTED, "volume \"%s\" %s", op->request->name,
 			record->retained

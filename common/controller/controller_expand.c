@@ -196,12 +196,6 @@ static bool reports_copy(const struct copies *copies, const char *node_id)
 	return false;
 }
 
-/* Whether a copy with the handle @id cannot be on @node_id, since the handle names another node. */
-static bool names_other(const char *id, const char *node_id)
-{
-	return volume_id_has_minted_form(id) && strchr(id, '.') && !volume_id_names_node(id, node_id);
-}
-
 /* Return: 0, or -1 with ERR_UNIMPLEMENTED: external-resizer tries again, and users may lower their request.
  */
 static int require_growth(const struct node *node, struct error **err)
@@ -228,7 +222,7 @@ static int add_node(struct expand *op, const struct copies *copies, const char *
 {
 	const struct node *node = controller_live_node(op->controller, node_id);
 
-	if (!reports_copy(copies, node_id) && names_other(op->id, node_id))
+	if (!reports_copy(copies, node_id) && controller_names_other(op->id, node_id))
 		return 0;
 	if (!node || controller_is_out_of_service(op->controller, node_id) ||
 		pmem_volume_is_lost(op->record, node_id))

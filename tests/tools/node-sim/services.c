@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "csi/controller_request.h"
 #include "csi/convert.h"
 #include "csi/reply.h"
 #include "sim.h"
@@ -62,8 +63,14 @@ static struct error *create(struct slow_call *s)
 	uint64_t bytes = m->capacity_range && m->capacity_range->required_bytes > 0
 				 ? (uint64_t)m->capacity_range->required_bytes
 				 : 1;
+	CLEANUP(error_freep) struct error *err = NULL;
 	struct volume *v = node_find_volume(n, m->name, NULL);
+	const char *source;
 
+	if (csi_read_source(m, &source, &err) < 0)
+		return TAKE_PTR(err);
+	if (!v && source && !node_find_volume(n, NULL, source))
+		return error_of(ERR_NOT_FOUND, "no such volume to clone");
 	if (v && (v->size_bytes < bytes || v->size_bytes - bytes >= UNIT_BYTES))
 		return error_of(ERR_EXISTS, "exists with another size");
 	if (!v) {
@@ -74,6 +81,7 @@ static struct error *create(struct slow_call *s)
 		registration_touch(n->registration);
 	}
 	reply->volume = volume_message(n, v, s->call->arena);
+	reply->volume->content_source = source ? csi_content_source(s->call->arena, source) : NULL;
 	return NULL;
 }
 

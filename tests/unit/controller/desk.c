@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "csi/convert.h"
+#include "csi/reply.h"
 #include "volume/id.h"
 
 static void call(void *self, const struct node *node, const char *path, const ProtobufCMessage *request,
@@ -75,10 +76,14 @@ static bool cluster_out_of_service(void *self, const char *node_id)
 
 static void read_record(void *self, const char *key, volume_record_fn fn, void *user)
 {
+	CLEANUP(error_freep) struct error *error = NULL;
 	struct desk *d = self;
 	struct volume_records r = memory_records_interface(d->memory);
 
-	r.read(r.self, key, fn, user);
+	if (++d->n_reads == d->fail_read && err_set(&error, ERR_DEADLINE, "the desk is closed") < 0)
+		fn(user, NULL, error);
+	else
+		r.read(r.self, key, fn, user);
 }
 
 static void ignore(void *user, struct pmem_volume *record, const struct error *error)
@@ -298,6 +303,11 @@ void desk_ask_parameter(struct desk_ask *a, const char *key, const char *value)
 	a->create.parameters[a->create.n_parameters++] = e;
 }
 
+void desk_ask_source(struct desk_ask *a, const char *handle)
+{
+	a->create.volume_content_source = csi_content_source(a->arena, handle);
+}
+
 void desk_create(struct desk *d, struct desk_ask *a)
 {
 	const struct waiter waiter = desk_waiter(a);
@@ -344,6 +354,7 @@ void desk_made(struct desk_call *c)
 	volume_id_mint(c->create_request->name, c->create_request->n_parameters > 1 ? NULL : c->node_id, id);
 	volume.volume_id = id;
 	volume.capacity_bytes = c->create_request->capacity_range->required_bytes;
+	volume.content_source = c->create_request->volume_content_source;
 	reply.volume = &volume;
 	c->answered = true;
 	c->fn(c->user, &reply.base, NULL);

@@ -66,6 +66,8 @@ struct desk {
 	enum err_code fail_code;
 	bool fail_after; /* it is done nevertheless */
 	uint64_t write_takes_ns;
+	unsigned n_reads;
+	unsigned fail_read; /* the read of that number fails, from 1 */
 };
 
 /** desk_record() - a copy of the record of the volume @name; NULL: there is none. */
@@ -95,6 +97,9 @@ void desk_ask_nodes(struct desk_ask *a, const char *const *requisite, const char
 /** desk_ask_parameter() - one more. */
 void desk_ask_parameter(struct desk_ask *a, const char *key, const char *value);
 
+/** desk_ask_source() - the volume is to be a clone of @handle. */
+void desk_ask_source(struct desk_ask *a, const char *handle);
+
 /** desk_create() - desk_delete(), desk_expand(): begin. */
 void desk_create(struct desk *d, struct desk_ask *a);
 void desk_expand(struct desk *d, struct desk_ask *a, const char *handle, uint64_t required_bytes);
@@ -106,9 +111,9 @@ struct waiter desk_waiter(struct desk_ask *a);
 /** desk_last() - the newest call, which must not be answered yet and go to @node_id. */
 struct desk_call *desk_last(struct desk *d, const char *node_id);
 
-/** desk_made() - the node answers that it has the volume, under the ID that it would mint. desk_grown(): that
- * the volume has @size_bytes, and has a file system if @is_mount. desk_deleted(): that it is gone.
- * desk_failed(): with an error. */
+/** desk_made() - the node answers that it has the volume, with the source that was asked for, under the ID
+ * that it would mint. desk_grown(): that the volume has @size_bytes, and has a file system if @is_mount.
+ * desk_deleted(): that it is gone. desk_failed(): with an error. */
 void desk_made(struct desk_call *c);
 void desk_grown(struct desk_call *c, uint64_t size_bytes, bool is_mount);
 void desk_deleted(struct desk_call *c);

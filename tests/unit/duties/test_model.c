@@ -115,6 +115,7 @@ static void settle(struct world *w)
 static unsigned n_ever_kept; /* volumes that were deleted while their nodes were gone */
 static unsigned n_grown;
 static unsigned n_refused; /* for lack of space */
+static unsigned n_cloned;
 
 /* Return: what went wrong, freed by the caller; NULL: nothing. */
 static char *play(const struct world_config *config, unsigned *ret_told, unsigned *ret_deleted)
@@ -142,6 +143,7 @@ static char *play(const struct world_config *config, unsigned *ret_told, unsigne
 	n_ever_kept += w.n_ever_kept;
 	n_grown += w.n_grown;
 	n_refused += w.n_refused;
+	n_cloned += w.n_cloned;
 	world_close(&w);
 	return broken;
 }
@@ -177,6 +179,7 @@ START_TEST(without_restarts_nothing_is_left_over_in_the_first_place)
 	ck_assert_uint_eq(deleted, 0);
 	ck_assert_uint_gt(n_grown, 100);
 	ck_assert_uint_gt(n_refused, 10);
+	ck_assert_uint_gt(n_cloned, 50);
 }
 END_TEST
 
@@ -191,6 +194,7 @@ START_TEST(whatever_happens_all_volumes_are_where_their_callers_were_told)
 	ck_assert_uint_gt(n_ever_kept, 0);
 	ck_assert_uint_gt(n_grown, 20);
 	ck_assert_uint_gt(n_refused, 10);
+	ck_assert_uint_gt(n_cloned, 10);
 }
 END_TEST
 
@@ -209,6 +213,7 @@ static const struct {
 	{DEFECT_RETAINED, true},
 	{DEFECT_SIZE, false},
 	{DEFECT_SHORT, false},
+	{DEFECT_BLANK, false},
 };
 
 START_TEST(each_defect_shows)

@@ -202,7 +202,8 @@ static void check_nodes(struct world *w)
 			const struct world_volume *v = &w->nodes[i].volumes[k];
 
 			n_foreign += !v->made_by_controller;
-			if (v->made_by_controller && !is_told(w, i, v))
+			/* a clone that was left over has content: its node does not delete it */
+			if (v->made_by_controller && !is_told(w, i, v) && !(w->config.wild && v->is_clone))
 				world_break(w, "%s on %s has no owner", v->name, w->nodes[i].id);
 		}
 	}

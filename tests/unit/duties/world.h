@@ -36,6 +36,7 @@ enum world_defect {
 	DEFECT_RETAINED,  /* records do not keep that a node was lost when its volume was deleted */
 	DEFECT_SIZE,      /* records do not keep which size was asked for */
 	DEFECT_SHORT,     /* nodes reply that a volume has grown, and it has not */
+	DEFECT_BLANK,     /* nodes make clones without content */
 };
 
 struct world_config {
@@ -51,6 +52,8 @@ struct world_volume {
 	char name[64];
 	uint64_t size_bytes;
 	uint64_t growing_bytes; /* the size that it will have; 0: it does not grow */
+	unsigned content;       /* a number that clones have in common with their source */
+	bool is_clone;
 	bool creating;
 	bool ever_staged;
 	bool made_by_controller;
@@ -89,6 +92,8 @@ struct world_claim {
 	unsigned calls; /* answers to older ones are ignored */
 	char handle[64];
 	bool on[WORLD_NODES];
+	char source[64];  /* handle of the volume that it is to be a clone of; "": none */
+	unsigned content; /* of that volume */
 	/* what external-resizer and the user know (world_growth.c) */
 	uint64_t wanted_bytes; /* by the claim */
 	uint64_t asked_bytes;  /* until there is a final answer; 0: none is asked for */
@@ -138,6 +143,8 @@ struct world {
 	struct node_caller caller;
 	unsigned run;       /* of the controller */
 	unsigned n_deleted; /* by orphans */
+	unsigned n_contents;
+	unsigned n_cloned;
 	unsigned n_told;
 	unsigned n_grown;
 	unsigned n_refused;
@@ -168,6 +175,8 @@ ProtobufCMessage *world_node_create(struct world_node *n, const Csi__V1__CreateV
 	struct arena *arena, uint64_t *ret_work_ns, struct error **err);
 ProtobufCMessage *world_node_expand(struct world_node *n, const Csi__V1__ControllerExpandVolumeRequest *q,
 	struct arena *arena, uint64_t *ret_work_ns, struct error **err);
+/* A clone has the content of @source. */
+void world_node_fill(struct world_node *n, struct world_volume *v, const struct world_volume *source);
 int world_node_delete(struct world_node *n, const Csi__V1__DeleteVolumeRequest *q, bool if_never_staged,
 	struct error **err);
 

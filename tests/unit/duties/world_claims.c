@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "csi/convert.h"
+#include "csi/reply.h"
 #include "unit/duties/world.h"
 
 #define CALL_TIMEOUT_NS (10 * NS_PER_S)
@@ -34,6 +35,17 @@ static bool is_final(enum err_code code)
 	       code != ERR_ABORTED;
 }
 
+static void check_content(struct world_claim *c)
+{
+	for (size_t i = 0; i < WORLD_NODES; i++) {
+		const struct world_volume *v = world_node_find(&c->world->nodes[i], c->handle);
+
+		if (c->on[i] && v && v->content != c->content)
+			world_break(c->world, "%s is no clone of %s", c->name, c->source);
+	}
+	c->world->n_cloned++;
+}
+
 static void take_created(struct world_claim *c, const struct ask *a)
 {
 	c->in_background = false;
@@ -44,6 +56,8 @@ static void take_created(struct world_claim *c, const struct ask *a)
 	c->wanted_bytes = c->told_bytes = c->size_bytes;
 	if (c->late && !c->cached && !c->on[c->selected])
 		world_break(c->world, "%s is not on the node that was asked for", c->name);
+	if (*c->source)
+		check_content(c);
 	if (!c->has_pvc)
 		world_claim_kick(c, NS_PER_MS);
 }
@@ -181,6 +195,8 @@ static void fill_create(struct ask *a)
 	a->create.n_volume_capabilities = 1;
 	a->create.volume_capabilities = arena_alloc(arena, sizeof(*a->create.volume_capabilities));
 	a->create.volume_capabilities[0] = make_capability(arena, c->cached);
+	if (*c->source)
+		a->create.volume_content_source = csi_content_source(arena, c->source);
 	if (c->cached) {
 		a->create.parameters = arena_alloc(arena, 2 * sizeof(*a->create.parameters));
 		add_parameter(arena, &a->create, "persistencyModel", "cache");
@@ -241,6 +257,24 @@ bool world_claim_is_free(const struct world_claim *c)
 	return !c->has_pvc && !c->has_pv && !c->calling && !c->in_background && !c->retained;
 }
 
+/* @c becomes a clone of some volume, if there is one. */
+static void choose_source(struct world_claim *c)
+{
+	struct world *w = c->world;
+	const struct world_claim *s = &w->claims[world_random(w, WORLD_CLAIMS)];
+
+	for (size_t i = 0; i < WORLD_NODES && s->has_pv && !s->deleting && !s->cached; i++) {
+		const struct world_volume *v = world_node_find(&w->nodes[i], s->handle);
+
+		if (!s->on[i] || !v)
+			continue;
+		snprintf(c->source, sizeof(c->source), "%s", s->handle);
+		c->content = v->content;
+		c->size_bytes = v->size_bytes + world_random(w, 2) * WORLD_UNIT;
+		c->cached = false;
+	}
+}
+
 void world_claim_add(struct world *w)
 {
 	struct world_claim *c = &w->claims[world_random(w, WORLD_CLAIMS)];
@@ -253,6 +287,8 @@ void world_claim_add(struct world *w)
 	c->late = world_chance(w, 50);
 	c->cached = !c->late && world_chance(w, 20);
 	c->selected = (unsigned)world_random(w, WORLD_NODES);
+	if (world_chance(w, 20))
+		choose_source(c);
 	snprintf(c->name, sizeof(c->name), "pvc-00000000-0000-4000-8000-%012x", ++w->n_names);
 	world_claim_kick(c, NS_PER_MS);
 }

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "csi/reply.h"
 #include "unit/duties/world.h"
 #include "unit/nodes/reports.h"
 #include "volume/id.h"
@@ -67,7 +68,7 @@ struct world_volume *world_node_add(
 
 	n->volumes = x_realloc(n->volumes, n->n_volumes + 1, sizeof(*n->volumes));
 	v = &n->volumes[n->n_volumes++];
-	*v = (struct world_volume){.size_bytes = size_bytes};
+	*v = (struct world_volume){.size_bytes = size_bytes, .content = ++n->world->n_contents};
 	snprintf(v->id, sizeof(v->id), "%s", id);
 	snprintf(v->name, sizeof(v->name), "%s", name);
 	return v;
@@ -202,7 +203,15 @@ static void work_done(void *user)
 	world_node_report(work->node);
 }
 
-static void begin_work(
+/* As on a node, it counts as staged from the beginning. */
+void world_node_fill(struct world_node *n, struct world_volume *v, const struct world_volume *source)
+{
+	v->is_clone = v->ever_staged = true;
+	if (n->world->config.defect != DEFECT_BLANK)
+		v->content = source->content;
+}
+
+static struct world_volume *begin_work(
 	struct world_node *n, const char *id, const char *name, uint64_t bytes, uint64_t work_ns)
 {
 	struct work *work = arena_alloc(n->world->memory, sizeof(*work));
@@ -213,7 +222,7 @@ static void begin_work(
 	*work = (struct work){.node = n, .boot = n->boot};
 	snprintf(work->id, sizeof(work->id), "%s", id);
 	world_at(n->world, work_ns, work_done, work);
-	world_node_report(n);
+	return v;
 }
 
 static bool is_cache(const Csi__V1__CreateVolumeRequest *q)
@@ -221,7 +230,8 @@ static bool is_cache(const Csi__V1__CreateVolumeRequest *q)
 	return q->n_parameters > 0;
 }
 
-static ProtobufCMessage *make_reply(struct arena *arena, const char *id, uint64_t size_bytes)
+static ProtobufCMessage *make_reply(
+	struct arena *arena, const char *id, uint64_t size_bytes, const char *source)
 {
 	Csi__V1__CreateVolumeResponse *reply = arena_alloc(arena, sizeof(*reply));
 
@@ -230,7 +240,22 @@ static ProtobufCMessage *make_reply(struct arena *arena, const char *id, uint64_
 	csi__v1__volume__init(reply->volume);
 	reply->volume->volume_id = arena_strdup(arena, id);
 	reply->volume->capacity_bytes = (int64_t)size_bytes;
+	reply->volume->content_source = source ? csi_content_source(arena, source) : NULL;
 	return &reply->base;
+}
+
+/* Return: 0, or -1: it cannot make a clone of @source with @bytes. */
+static int check_source(struct world_node *n, const char *source, uint64_t bytes, struct error **err)
+{
+	const struct world_volume *v = world_node_find(n, source);
+
+	if (controller_names_other(source, n->id))
+		world_break(n->world, "%s is asked for a clone of %s", n->id, source);
+	if (!v || v->creating)
+		return err_set(err, ERR_NOT_FOUND, "no volume %s", source);
+	if (bytes < v->size_bytes)
+		return err_set(err, ERR_RANGE, "volume %s is larger", source);
+	return 0;
 }
 
 ProtobufCMessage *world_node_create(struct world_node *n, const Csi__V1__CreateVolumeRequest *q,
@@ -238,7 +263,8 @@ ProtobufCMessage *world_node_create(struct world_node *n, const Csi__V1__CreateV
 {
 	struct world *w = n->world;
 	uint64_t bytes = (uint64_t)q->capacity_range->required_bytes;
-	const struct world_volume *v = find_name(n, q->name);
+	const char *source = q->volume_content_source ? q->volume_content_source->volume->volume_id : NULL;
+	struct world_volume *v = find_name(n, q->name);
 	char id[VOLUME_ID_MAX + 1];
 
 	*ret_work_ns = 0;
@@ -247,7 +273,9 @@ ProtobufCMessage *world_node_create(struct world_node *n, const Csi__V1__CreateV
 		return NULL;
 	}
 	if (v)
-		return make_reply(arena, v->id, v->size_bytes);
+		return make_reply(arena, v->id, v->size_bytes, source);
+	if (source && check_source(n, source, bytes, err) < 0)
+		return NULL;
 	if (free_bytes(n) < bytes) {
 		err_set(err, ERR_EXHAUSTED, "not enough space");
 		return NULL;
@@ -258,8 +286,11 @@ ProtobufCMessage *world_node_create(struct world_node *n, const Csi__V1__CreateV
 	}
 	volume_id_mint(q->name, is_cache(q) ? NULL : n->id, id);
 	*ret_work_ns = world_chance(w, 85) || w->calm ? world_delay_ms(w, 500) : world_delay_ms(w, 40000);
-	begin_work(n, id, q->name, bytes, *ret_work_ns);
-	return make_reply(arena, id, bytes);
+	v = begin_work(n, id, q->name, bytes, *ret_work_ns);
+	if (source)
+		world_node_fill(n, v, world_node_find(n, source));
+	world_node_report(n);
+	return make_reply(arena, id, bytes, source);
 }
 
 static void growth_done(void *user)

@@ -91,11 +91,15 @@ static void keep(void *user, struct pmem_volume *record, const struct error *err
 static void make_copy(void *user, struct pmem_volume *record, const struct error *error)
 {
 	struct world_node *n = user;
+	struct world_volume *v;
 	char id[VOLUME_ID_MAX + 1];
 
 	if (!error) {
 		volume_id_mint(record->volume_name, strv_len(record->parameters) > 0 ? NULL : n->id, id);
-		world_node_add(n, id, record->volume_name, record->size_bytes)->made_by_controller = true;
+		v = world_node_add(n, id, record->volume_name, record->size_bytes);
+		v->made_by_controller = true;
+		if (record->source)
+			world_node_fill(n, v, world_node_find(n, record->source));
 		world_node_report(n);
 	}
 	pmem_volume_free(record);
@@ -110,6 +114,7 @@ static void create_elsewhere(void *user, struct pmem_volume *record, const struc
 
 	(void)error;
 	if (record && !record->deleting && !record->retained && !n->cut &&
+		(!record->source || world_node_find(n, record->source)) &&
 		pmem_volume_add_node(record, n->id))
 		r.write(r.self, RECORD_SPEC, record, make_copy, n);
 	pmem_volume_free(record);
