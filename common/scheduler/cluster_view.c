@@ -1,54 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "scheduler/cluster_view.h"
+#include "scheduler/cluster_view_private.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/clock.h"
-#include "base/hash.h"
 #include "base/mem.h"
 #include "base/parse.h"
 #include "base/str.h"
 #include "kube/informer.h"
-#include "kube/objects/objects.h"
 #include "nodes/class_capacity.h"
-#include "os/fs.h"
-#include "pmem/usage.h"
-#include "resources/pmem_node.h"
-#include "resources/pmem_volume.h"
-
-struct cluster_view {
-	char *driver_name;
-	struct sched_nodes *nodes;
-	struct reservations *reservations; /* NULL: the webhook's part only */
-	char *driver_selector;
-	char *label_selector;
-	struct kube_kind pod_kind;
-	struct kube_kind claim_kind;
-	struct kube_kind volume_kind;
-	struct kube_kind driver_kind;
-	struct kube_kind pmem_node_kind;
-	struct kube_kind pmem_volume_kind;
-	struct informer *pods;
-	struct informer *claims;
-	struct informer *volumes;
-	struct informer *classes;
-	struct informer *drivers;
-	struct informer *pmem_nodes;
-	struct informer *pmem_volumes;
-	uint64_t seen_ns; /* when the reservations last got the pods that exist */
-	uint64_t now_ns;  /* while they are */
-};
-
-#define DEFAULT_FS    "ext4" /* as the node's */
-#define UID_MAX_BYTES 128    /* of a UUID it is 36 */
 
 /* How long after a node has made a volume its PmemNode shows a report with it: the time until a new leader is
  * elected, and several pauses between two changes of the object. */
 #define SHOWN_NS (30 * NS_PER_S)
 
-/* The class of @claim if it is there and our driver's, or NULL. */
-static const struct kube_class *our_class(const struct cluster_view *w, const struct kube_claim *claim)
+const struct kube_class *cluster_view_class(const struct cluster_view *w, const struct kube_claim *claim)
 {
 	const struct kube_class *class =
 		str_empty(claim->storage_class) ? NULL : informer_get(w->classes, claim->storage_class);
@@ -56,8 +22,7 @@ static const struct kube_class *our_class(const struct cluster_view *w, const st
 	return class_is_ours(class, w->driver_name) ? class : NULL;
 }
 
-/* The record of the volume that CreateVolume makes for @name, or NULL. */
-static const struct pmem_volume *find_record(const struct cluster_view *w, const char *name)
+const struct pmem_volume *cluster_view_record(const struct cluster_view *w, const char *name)
 {
 	CLEANUP(free_charp) char *object = pmem_volume_object_name_for(name, w->driver_name);
 
@@ -65,7 +30,7 @@ static const struct pmem_volume *find_record(const struct cluster_view *w, const
 }
 
 /* A node that was asked and has reported neither size nor number may have nothing. */
-static bool has_copy(const struct pmem_volume_copy *c)
+bool cluster_view_has_copy(const struct pmem_volume_copy *c)
 {
 	return c->node && !str_eq(c->phase, "Erasing") && (c->size_bytes > 0 || c->report > 0);
 }
@@ -75,13 +40,13 @@ static bool is_unshown(const struct cluster_view *w, const struct pmem_volume_co
 {
 	const struct sched_node *node = c->node ? sched_nodes_get(w->nodes, span_of(c->node)) : NULL;
 
-	return has_copy(c) && node && c->report > node->report;
+	return cluster_view_has_copy(c) && node && c->report > node->report;
 }
 
 static bool is_on_its_way(void *user, const char *name)
 {
 	const struct cluster_view *w = user;
-	const struct pmem_volume *v = find_record(w, name);
+	const struct pmem_volume *v = cluster_view_record(w, name);
 
 	for (size_t i = 0; v && i < v->n_copies; i++) {
 		if (is_unshown(w, &v->copies[i]))
@@ -90,209 +55,12 @@ static bool is_on_its_way(void *user, const char *name)
 	return false;
 }
 
-/* Return: strv of the nodes that have a copy of the volume @name; caller frees. */
-static char **nodes_with(const struct cluster_view *w, const char *name)
-{
-	const struct pmem_volume *v = find_record(w, name);
-	char **nodes = NULL;
-
-	for (size_t i = 0; v && i < v->n_copies; i++) {
-		if (has_copy(&v->copies[i]))
-			strv_add(&nodes, v->copies[i].node);
-	}
-	return nodes;
-}
-
-/* The name is external-provisioner's (makeVolumeName()). */
-static void claim_need(const struct kube_claim *claim, const struct kube_class *class, struct pod_need *ret)
-{
-	uint64_t size_bytes = claim->request_bytes ? claim->request_bytes : SCHED_DEFAULT_BYTES;
-
-	*ret = (struct pod_need){
-		.name = x_asprintf("pvc-%s", claim->meta.uid),
-		.what = x_asprintf("claim %s/%s", claim->meta.namespace, claim->meta.name),
-		.size_bytes = class_least_bytes(class, size_bytes, claim->is_block),
-		.sector = volume_usage_is_file_io(kube_pairs_get(&class->parameters, "usage")),
-	};
-}
-
-/* Source: Kubernetes pkg/volume/csi/csi_plugin.go, supportsVolumeLifecycleMode(). */
-static bool is_inline(const struct cluster_view *w, const struct kube_pod_volume *v)
-{
-	const struct kube_csi_driver *driver;
-
-	if (!str_eq(v->driver, w->driver_name))
-		return false;
-	driver = informer_get(w->drivers, w->driver_name);
-	return !driver || strv_contains(driver->modes, "Ephemeral");
-}
-
-/* Source: Kubernetes pkg/volume/csi/csi_mounter.go, makeVolumeHandle(). */
-static char *inline_handle(const struct kube_pod *pod, const struct kube_pod_volume *v)
-{
-	CLEANUP(free_charp) char *text = x_asprintf("%s%s", pod->meta.uid, v->name);
-	char hex[SHA256_HEX_LEN + 1];
-
-	sha256_hex(text, strlen(text), hex);
-	return x_asprintf("csi-%s", hex);
-}
-
-/* Make that volume. Return: 0, or -1 with ERR_INVALID_ARGUMENT. @ret: members are the caller's to free. */
-static int inline_need(
-	const struct kube_pod *pod, const struct kube_pod_volume *v, struct pod_need *ret, struct error **err)
-{
-	const char *size = kube_pairs_get(&v->attributes, "size");
-	uint64_t least_bytes = fs_min_bytes(str_empty(v->fs_type) ? DEFAULT_FS : v->fs_type);
-	uint64_t size_bytes;
-
-	if (!size)
-		return err_set(err, ERR_INVALID_ARGUMENT, "inline volume \"%s\" has no \"size\"", v->name);
-	if (parse_quantity(size, &size_bytes, err) < 0)
-		return err_wrap(err, "inline volume \"%s\"", v->name);
-	if (size_bytes == 0)
-		size_bytes = SCHED_DEFAULT_BYTES;
-	*ret = (struct pod_need){
-		.name = inline_handle(pod, v),
-		.what = x_asprintf("inline volume \"%s\"", v->name),
-		.size_bytes = size_bytes > least_bytes ? size_bytes : least_bytes,
-		.sector = volume_usage_is_file_io(kube_pairs_get(&v->attributes, "usage")),
-	};
-	return 0;
-}
-
-static bool has_need(const struct pod_needs *needs, const char *name)
-{
-	for (size_t i = 0; i < needs->n; i++) {
-		if (str_eq(needs->v[i].name, name))
-			return true;
-	}
-	return false;
-}
-
-/* @need: taken, also after a failure */
-static int add_need(struct pod_needs *needs, struct pod_need *need, struct error **err)
-{
-	bool again = has_need(needs, need->name); /* a pod may name a claim twice */
-
-	if (again || needs->n == POD_NEEDS_MAX) {
-		pod_need_done(need);
-		return again ? 0
-			     : err_set(err, ERR_INVALID_ARGUMENT, "the pod has more than %d new volumes",
-				       POD_NEEDS_MAX);
-	}
-	needs->v = x_realloc(needs->v, needs->n + 1, sizeof(*needs->v));
-	needs->v[needs->n++] = *need;
-	return 0;
-}
-
-/* A volume of our driver is on the nodes that its affinity names. */
-static int add_home(const struct cluster_view *w, const struct kube_claim *claim, struct pod_needs *needs,
-	struct error **err)
-{
-	const struct kube_volume *volume = informer_get(w->volumes, claim->volume_name);
-	CLEANUP(free_charp) char *made = x_asprintf("pvc-%s", claim->meta.uid);
-	char **home = NULL;
-
-	/* a claim of our class may have been bound to another driver's volume by hand */
-	if (!volume && str_eq(claim->provisioner, w->driver_name) && str_eq(claim->volume_name, made))
-		return err_set(err, ERR_UNAVAILABLE, "volume %s of claim %s/%s is not known yet",
-			claim->volume_name, claim->meta.namespace, claim->meta.name);
-	if (!volume || !volume->node_values)
-		return 0;
-	for (char **node = volume->node_values; *node; node++)
-		strv_add(&home, *node);
-	needs->homes = x_realloc(needs->homes, needs->n_homes + 1, sizeof(*needs->homes));
-	needs->homes[needs->n_homes++] = home;
-	return 0;
-}
-
-static int add_claim(const struct cluster_view *w, const struct kube_claim *claim, struct pod_needs *needs,
-	struct error **err)
-{
-	const struct kube_class *class;
-	struct pod_need need;
-
-	if (!str_empty(claim->volume_name))
-		return add_home(w, claim, needs, err);
-	if (str_empty(claim->storage_class))
-		return 0;
-	if (!informer_get(w->classes, claim->storage_class))
-		return err_set(err, ERR_UNAVAILABLE, "storage class %s of claim %s/%s is not known yet",
-			claim->storage_class, claim->meta.namespace, claim->meta.name);
-	class = our_class(w, claim);
-	if (!class || !class->waits_for_consumer)
-		return 0;
-	claim_need(claim, class, &need);
-	need.nodes = nodes_with(w, need.name);
-	return add_need(needs, &need, err);
-}
-
-static int add_volume(const struct cluster_view *w, const struct kube_pod *pod,
-	const struct kube_pod_volume *v, struct pod_needs *needs, struct error **err)
-{
-	CLEANUP(free_charp) char *name = kube_pod_claim(pod, v);
-	CLEANUP(free_charp) char *key = NULL;
-	const struct kube_claim *claim;
-	struct pod_need need;
-
-	if (!name) {
-		if (!is_inline(w, v))
-			return 0;
-		if (inline_need(pod, v, &need, err) < 0)
-			return -1;
-		return add_need(needs, &need, err);
-	}
-	key = x_asprintf("%s/%s", pod->meta.namespace, name);
-	claim = informer_get(w->claims, key);
-	if (!claim)
-		return err_set(err, ERR_UNAVAILABLE, "claim %s is not known yet", key);
-	if (v->is_ephemeral && !str_eq(claim->meta.owner_uid, pod->meta.uid))
-		return err_set(err, ERR_PRECONDITION, "claim %s was not made for this pod", key);
-	return add_claim(w, claim, needs, err);
-}
-
-static void pod_freep(struct kube_pod **p)
-{
-	if (*p)
-		kube_object_free(&kube_kind_pods, *p);
-}
-
-/* The resourceVersion as a number, or 0 if it is not one. */
-static uint64_t version_of(const struct kube_meta *m)
+uint64_t cluster_view_version(const struct kube_meta *m)
 {
 	CLEANUP(error_freep) struct error *ignored = NULL;
 	uint64_t version;
 
 	return m->resource_version && parse_u64(m->resource_version, &version, &ignored) == 0 ? version : 0;
-}
-
-int cluster_view_pod_needs(const struct cluster_view *w, struct span pod_json, struct pod_needs *ret,
-	char **ret_pod_uid, struct error **err)
-{
-	CLEANUP(pod_freep) struct kube_pod *pod = NULL;
-	CLEANUP(pod_needs_done) struct pod_needs needs = {0};
-	char now[KUBE_TIME_LEN + 1];
-
-	if (!cluster_view_is_synced(w))
-		return err_set(err, ERR_UNAVAILABLE, "the cluster's objects are still being read");
-	pod = kube_object_decode(&kube_kind_pods, pod_json, err);
-	if (!pod)
-		return -1;
-	if (str_empty(pod->meta.uid) || str_empty(pod->meta.namespace))
-		return err_set(err, ERR_INVALID_ARGUMENT, "the pod has no uid or no namespace");
-	if (strlen(pod->meta.uid) > UID_MAX_BYTES)
-		return err_set(err, ERR_INVALID_ARGUMENT, "the pod's uid is too long");
-	for (size_t i = 0; i < pod->n_volumes; i++) {
-		if (add_volume(w, pod, &pod->volumes[i], &needs, err) < 0)
-			return -1;
-	}
-	needs.pod_version = version_of(&pod->meta);
-	kube_now_format(now);
-	memcpy(needs.looked_at, now, SCHED_TIME_LEN);
-	*ret = needs;
-	needs = (struct pod_needs){0};
-	*ret_pod_uid = TAKE_PTR(pod->meta.uid);
-	return 0;
 }
 
 static bool is_bound(const struct kube_claim *claim)
@@ -321,7 +89,7 @@ static void note_copies(struct cluster_view *w, const struct pmem_volume *v)
 	for (size_t i = 0; i < v->n_copies; i++) {
 		const struct pmem_volume_copy *c = &v->copies[i];
 
-		if (has_copy(c) && c->report > 0)
+		if (cluster_view_has_copy(c) && c->report > 0)
 			reservations_made(w->reservations, v->volume_name, c->node, c->report);
 	}
 }
@@ -343,7 +111,7 @@ static void place(struct cluster_view *w, const struct pod_need *need, const cha
 	const struct pmem_volume *v;
 
 	reservations_place(w->reservations, need->name, node_id, &item, until_ns);
-	v = find_record(w, need->name);
+	v = cluster_view_record(w, need->name);
 	if (v && v->volume_name)
 		note_copies(w, v);
 	note_new_volume(w, need->name, node_id);
@@ -353,11 +121,11 @@ static void place_claim(
 	struct cluster_view *w, const struct kube_claim *claim, const char *node_id, uint64_t until_ns)
 {
 	CLEANUP(pod_need_done) struct pod_need need = {0};
-	const struct kube_class *class = our_class(w, claim);
+	const struct kube_class *class = cluster_view_class(w, claim);
 
 	if (!class || str_empty(node_id))
 		return;
-	claim_need(claim, class, &need);
+	cluster_view_claim_need(claim, class, &need);
 	place(w, &need, node_id, until_ns);
 }
 
@@ -413,7 +181,8 @@ static void for_each_inline(struct cluster_view *w, const struct kube_pod *pod,
 		CLEANUP(pod_need_done) struct pod_need need = {0};
 
 		/* what has no size, the node does not make either */
-		if (is_inline(w, &pod->volumes[i]) && inline_need(pod, &pod->volumes[i], &need, &err) == 0)
+		if (cluster_view_is_inline(w, &pod->volumes[i]) &&
+			cluster_view_inline_need(pod, &pod->volumes[i], &need, &err) == 0)
 			fn(w, pod, &need);
 	}
 }
@@ -468,7 +237,7 @@ static void pod_is(struct cluster_view *w, const struct kube_pod *old, const str
 	if (new->is_running)
 		for_each_inline(w, new, end_inline);
 	if (!has_node && new->unscheduled && (!old || old->unscheduled != new->unscheduled))
-		reservations_unscheduled(w->reservations, new->meta.uid, version_of(&new->meta),
+		reservations_unscheduled(w->reservations, new->meta.uid, cluster_view_version(&new->meta),
 			new->unscheduled_since, old && old->unscheduled);
 }
 

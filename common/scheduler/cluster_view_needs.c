@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What pods need: new volumes, and the nodes that have their existing ones. */
+#include "scheduler/cluster_view_private.h"
+
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/mem.h"
+#include "base/parse.h"
+#include "base/str.h"
+#include "kube/informer.h"
+#include "nodes/class_capacity.h"
+#include "os/fs.h"
+#include "pmem/usage.h"
+
+#define DEFAULT_FS    "ext4" /* as the node's */
+#define UID_MAX_BYTES 128    /* of a UUID it is 36 */
+
+/* Return: strv of the nodes that have a copy of the volume @name; caller frees. */
+static char **nodes_with(const struct cluster_view *w, const char *name)
+{
+	const struct pmem_volume *v = cluster_view_record(w, name);
+	char **nodes = NULL;
+
+	for (size_t i = 0; v && i < v->n_copies; i++) {
+		if (cluster_view_has_copy(&v->copies[i]))
+			strv_add(&nodes, v->copies[i].node);
+	}
+	return nodes;
+}
+
+/* The name is external-provisioner's (makeVolumeName()). */
+void cluster_view_claim_need(
+	const struct kube_claim *claim, const struct kube_class *class, struct pod_need *ret)
+{
+	uint64_t size_bytes = claim->request_bytes ? claim->request_bytes : SCHED_DEFAULT_BYTES;
+
+	*ret = (struct pod_need){
+		.name = x_asprintf("pvc-%s", claim->meta.uid),
+		.what = x_asprintf("claim %s/%s", claim->meta.namespace, claim->meta.name),
+		.size_bytes = class_least_bytes(class, size_bytes, claim->is_block),
+		.sector = volume_usage_is_file_io(kube_pairs_get(&class->parameters, "usage")),
+	};
+}
+
+/* Source: Kubernetes pkg/volume/csi/csi_plugin.go, supportsVolumeLifecycleMode(). */
+bool cluster_view_is_inline(const struct cluster_view *w, const struct kube_pod_volume *v)
+{
+	const struct kube_csi_driver *driver;
+
+	if (!str_eq(v->driver, w->driver_name))
+		return false;
+	driver = informer_get(w->drivers, w->driver_name);
+	return !driver || strv_contains(driver->modes, "Ephemeral");
+}
+
+/* Source: Kubernetes pkg/volume/csi/csi_mounter.go, makeVolumeHandle(). */
+static char *inline_handle(const struct kube_pod *pod, const struct kube_pod_volume *v)
+{
+	CLEANUP(free_charp) char *text = x_asprintf("%s%s", pod->meta.uid, v->name);
+	char hex[SHA256_HEX_LEN + 1];
+
+	sha256_hex(text, strlen(text), hex);
+	return x_asprintf("csi-%s", hex);
+}
+
+int cluster_view_inline_need(
+	const struct kube_pod *pod, const struct kube_pod_volume *v, struct pod_need *ret, struct error **err)
+{
+	const char *size = kube_pairs_get(&v->attributes, "size");
+	uint64_t least_bytes = fs_min_bytes(str_empty(v->fs_type) ? DEFAULT_FS : v->fs_type);
+	uint64_t size_bytes;
+
+	if (!size)
+		return err_set(err, ERR_INVALID_ARGUMENT, "inline volume \"%s\" has no \"size\"", v->name);
+	if (parse_quantity(size, &size_bytes, err) < 0)
+		return err_wrap(err, "inline volume \"%s\"", v->name);
+	if (size_bytes == 0)
+		size_bytes = SCHED_DEFAULT_BYTES;
+	*ret = (struct pod_need){
+		.name = inline_handle(pod, v),
+		.what = x_asprintf("inline volume \"%s\"", v->name),
+		.size_bytes = size_bytes > least_bytes ? size_bytes : least_bytes,
+		.sector = volume_usage_is_file_io(kube_pairs_get(&v->attributes, "usage")),
+	};
+	return 0;
+}
+
+static bool has_need(const struct pod_needs *needs, const char *name)
+{
+	for (size_t i = 0; i < needs->n; i++) {
+		if (str_eq(needs->v[i].name, name))
+			return true;
+	}
+	return false;
+}
+
+/* @need: taken, also after a failure */
+static int add_need(struct pod_needs *needs, struct pod_need *need, struct error **err)
+{
+	bool again = has_need(needs, need->name); /* a pod may name a claim twice */
+
+	if (again || needs->n == POD_NEEDS_MAX) {
+		pod_need_done(need);
+		return again ? 0
+			     : err_set(err, ERR_INVALID_ARGUMENT, "the pod has more than %d new volumes",
+				       POD_NEEDS_MAX);
+	}
+	needs->v = x_realloc(needs->v, needs->n + 1, sizeof(*needs->v));
+	needs->v[needs->n++] = *need;
+	return 0;
+}
+
+/* A volume of our driver is on the nodes that its affinity names. */
+static int add_home(const struct cluster_view *w, const struct kube_claim *claim, struct pod_needs *needs,
+	struct error **err)
+{
+	const struct kube_volume *volume = informer_get(w->volumes, claim->volume_name);
+	CLEANUP(free_charp) char *made = x_asprintf("pvc-%s", claim->meta.uid);
+	char **home = NULL;
+
+	/* a claim of our class may have been bound to another driver's volume by hand */
+	if (!volume && str_eq(claim->provisioner, w->driver_name) && str_eq(claim->volume_name, made))
+		return err_set(err, ERR_UNAVAILABLE, "volume %s of claim %s/%s is not known yet",
+			claim->volume_name, claim->meta.namespace, claim->meta.name);
+	if (!volume || !volume->node_values)
+		return 0;
+	for (char **node = volume->node_values; *node; node++)
+		strv_add(&home, *node);
+	needs->homes = x_realloc(needs->homes, needs->n_homes + 1, sizeof(*needs->homes));
+	needs->homes[needs->n_homes++] = home;
+	return 0;
+}
+
+static int add_claim(const struct cluster_view *w, const struct kube_claim *claim, struct pod_needs *needs,
+	struct error **err)
+{
+	const struct kube_class *class;
+	struct pod_need need;
+
+	if (!str_empty(claim->volume_name))
+		return add_home(w, claim, needs, err);
+	if (str_empty(claim->storage_class))
+		return 0;
+	if (!informer_get(w->classes, claim->storage_class))
+		return err_set(err, ERR_UNAVAILABLE, "storage class %s of claim %s/%s is not known yet",
+			claim->storage_class, claim->meta.namespace, claim->meta.name);
+	class = cluster_view_class(w, claim);
+	if (!class || !class->waits_for_consumer)
+		return 0;
+	cluster_view_claim_need(claim, class, &need);
+	need.nodes = nodes_with(w, need.name);
+	return add_need(needs, &need, err);
+}
+
+static int add_volume(const struct cluster_view *w, const struct kube_pod *pod,
+	const struct kube_pod_volume *v, struct pod_needs *needs, struct error **err)
+{
+	CLEANUP(free_charp) char *name = kube_pod_claim(pod, v);
+	CLEANUP(free_charp) char *key = NULL;
+	const struct kube_claim *claim;
+	struct pod_need need;
+
+	if (!name) {
+		if (!cluster_view_is_inline(w, v))
+			return 0;
+		if (cluster_view_inline_need(pod, v, &need, err) < 0)
+			return -1;
+		return add_need(needs, &need, err);
+	}
+	key = x_asprintf("%s/%s", pod->meta.namespace, name);
+	claim = informer_get(w->claims, key);
+	if (!claim)
+		return err_set(err, ERR_UNAVAILABLE, "claim %s is not known yet", key);
+	if (v->is_ephemeral && !str_eq(claim->meta.owner_uid, pod->meta.uid))
+		return err_set(err, ERR_PRECONDITION, "claim %s was not made for this pod", key);
+	return add_claim(w, claim, needs, err);
+}
+
+static void pod_freep(struct kube_pod **p)
+{
+	if (*p)
+		kube_object_free(&kube_kind_pods, *p);
+}
+
+int cluster_view_pod_needs(const struct cluster_view *w, struct span pod_json, struct pod_needs *ret,
+	char **ret_pod_uid, struct error **err)
+{
+	CLEANUP(pod_freep) struct kube_pod *pod = NULL;
+	CLEANUP(pod_needs_done) struct pod_needs needs = {0};
+	char now[KUBE_TIME_LEN + 1];
+
+	if (!cluster_view_is_synced(w))
+		return err_set(err, ERR_UNAVAILABLE, "the cluster's objects are still being read");
+	pod = kube_object_decode(&kube_kind_pods, pod_json, err);
+	if (!pod)
+		return -1;
+	if (str_empty(pod->meta.uid) || str_empty(pod->meta.namespace))
+		return err_set(err, ERR_INVALID_ARGUMENT, "the pod has no uid or no namespace");
+	if (strlen(pod->meta.uid) > UID_MAX_BYTES)
+		return err_set(err, ERR_INVALID_ARGUMENT, "the pod's uid is too long");
+	for (size_t i = 0; i < pod->n_volumes; i++) {
+		if (add_volume(w, pod, &pod->volumes[i], &needs, err) < 0)
+			return -1;
+	}
+	needs.pod_version = cluster_view_version(&pod->meta);
+	kube_now_format(now);
+	memcpy(needs.looked_at, now, SCHED_TIME_LEN);
+	*ret = needs;
+	needs = (struct pod_needs){0};
+	*ret_pod_uid = TAKE_PTR(pod->meta.uid);
+	return 0;
+}
