@@ -63,12 +63,14 @@ bool cluster_view_is_silent(
 
 /**
  * cluster_view_pod_needs() - which volumes of our driver @pod_json, a v1 Pod, still needs (unbound claims
- * that bind late, also those made for the pod, and inline volumes), and where its existing volumes are.
+ * that bind late, also those made for the pod, and inline volumes), and where its existing volumes and the
+ * sources of its clones are.
  * @ret:         pod_needs_done()
  * @ret_pod_uid: caller frees
  *
- * Return: 0, or -1 with ERR_UNAVAILABLE (the watches have not shown all of it yet), ERR_PRECONDITION (a claim
- * is another pod's), ERR_INVALID_ARGUMENT (the pod is malformed).
+ * Return: 0, or -1 with ERR_UNAVAILABLE (the watches have not shown all of it yet; the source of a clone is a
+ * claim of other pods that is not bound yet), ERR_PRECONDITION (a claim is another pod's),
+ * ERR_INVALID_ARGUMENT (the pod is malformed).
  */
 int cluster_view_pod_needs(const struct cluster_view *w, struct span pod_json, struct pod_needs *ret,
 	char **ret_pod_uid, struct error **err) MUST_CHECK;

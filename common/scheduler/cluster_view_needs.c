@@ -111,24 +111,84 @@ static int add_need(struct pod_needs *needs, struct pod_need *need, struct error
 	return 0;
 }
 
+/* @ret: the volume that @claim is bound to, NULL: it is not our driver's. Return: 0, or -1 with
+ * ERR_UNAVAILABLE. */
+static int find_volume(const struct cluster_view *w, const struct kube_claim *claim,
+	const struct kube_volume **ret, struct error **err)
+{
+	CLEANUP(free_charp) char *made = x_asprintf("pvc-%s", claim->meta.uid);
+
+	*ret = informer_get(w->volumes, claim->volume_name);
+	/* a claim of our class may have been bound to another driver's volume by hand */
+	if (!*ret && str_eq(claim->provisioner, w->driver_name) && str_eq(claim->volume_name, made))
+		return err_set(err, ERR_UNAVAILABLE, "volume %s of claim %s/%s is not known yet",
+			claim->volume_name, claim->meta.namespace, claim->meta.name);
+	return 0;
+}
+
 /* A volume of our driver is on the nodes that its affinity names. */
 static int add_home(const struct cluster_view *w, const struct kube_claim *claim, struct pod_needs *needs,
 	struct error **err)
 {
-	const struct kube_volume *volume = informer_get(w->volumes, claim->volume_name);
-	CLEANUP(free_charp) char *made = x_asprintf("pvc-%s", claim->meta.uid);
-	char **home = NULL;
+	const struct kube_volume *volume;
 
-	/* a claim of our class may have been bound to another driver's volume by hand */
-	if (!volume && str_eq(claim->provisioner, w->driver_name) && str_eq(claim->volume_name, made))
-		return err_set(err, ERR_UNAVAILABLE, "volume %s of claim %s/%s is not known yet",
-			claim->volume_name, claim->meta.namespace, claim->meta.name);
-	if (!volume || !volume->node_values)
-		return 0;
-	for (char **node = volume->node_values; *node; node++)
-		strv_add(&home, *node);
-	needs->homes = x_realloc(needs->homes, needs->n_homes + 1, sizeof(*needs->homes));
-	needs->homes[needs->n_homes++] = home;
+	if (find_volume(w, claim, &volume, err) < 0)
+		return -1;
+	if (volume && volume->node_values)
+		pod_needs_add_home(needs, &(struct pod_home){.nodes = strv_dup(volume->node_values)});
+	return 0;
+}
+
+/* Return: caller frees. */
+static char *why_there(const struct pod_need *clone, char *const *nodes)
+{
+	return x_asprintf("%s is to be a clone of claim %s, which is only on node %s%s", clone->what,
+		clone->source, nodes[0], nodes[1] ? " and others" : "");
+}
+
+/* @ret: strv of the nodes that have the volume of the claim that @clone is to be a clone of; NULL: any node
+ * may. Borrowed. Return: 0, or -1 with ERR_UNAVAILABLE: that is not known yet. */
+static int find_source_nodes(const struct cluster_view *w, const struct pod_needs *needs,
+	const struct pod_need *clone, char *const **ret, struct error **err)
+{
+	const struct kube_claim *source = informer_get(w->claims, clone->source);
+	const struct kube_volume *volume;
+	CLEANUP(free_charp) char *made = NULL;
+
+	*ret = clone->nodes;
+	if (clone->nodes)
+		return 0; /* it was made, whatever has become of its source */
+	if (!source)
+		return err_set(err, ERR_UNAVAILABLE, "claim %s, the source of %s, is not known yet",
+			clone->source, clone->what);
+	if (str_empty(source->volume_name)) {
+		made = x_asprintf("pvc-%s", source->meta.uid);
+		if (has_need(needs, made))
+			return 0; /* both are made on the node of the pod */
+		return err_set(err, ERR_UNAVAILABLE, "claim %s, the source of %s, is not bound yet",
+			clone->source, clone->what);
+	}
+	if (find_volume(w, source, &volume, err) < 0)
+		return -1;
+	*ret = volume ? volume->node_values : NULL;
+	return 0;
+}
+
+/* Only a node that has the source can make a clone of it. */
+static int add_clone_homes(const struct cluster_view *w, struct pod_needs *needs, struct error **err)
+{
+	for (size_t i = 0; i < needs->n; i++) {
+		const struct pod_need *need = &needs->v[i];
+		char *const *nodes;
+
+		if (!need->source)
+			continue;
+		if (find_source_nodes(w, needs, need, &nodes, err) < 0)
+			return -1;
+		if (nodes)
+			pod_needs_add_home(needs,
+				&(struct pod_home){.nodes = strv_dup(nodes), .why = why_there(need, nodes)});
+	}
 	return 0;
 }
 
@@ -150,6 +210,7 @@ static int add_claim(const struct cluster_view *w, const struct kube_claim *clai
 		return 0;
 	cluster_view_claim_need(claim, class, &need);
 	need.nodes = nodes_with(w, need.name);
+	need.source = x_strdup(claim->source_claim);
 	return add_need(needs, &need, err);
 }
 
@@ -203,6 +264,8 @@ int cluster_view_pod_needs(const struct cluster_view *w, struct span pod_json, s
 		if (add_volume(w, pod, &pod->volumes[i], &needs, err) < 0)
 			return -1;
 	}
+	if (add_clone_homes(w, &needs, err) < 0)
+		return -1;
 	needs.pod_version = cluster_view_version(&pod->meta);
 	kube_now_format(now);
 	memcpy(needs.looked_at, now, SCHED_TIME_LEN);

@@ -17,22 +17,9 @@ struct rank {
 	uint64_t left_bytes; /* free on the node after all */
 };
 
-static bool is_home(const struct node_choice *q, struct span name)
-{
-	for (size_t i = 0; i < q->needs->n_homes; i++) {
-		char *const *home = q->needs->homes[i];
-
-		while (home && *home && !span_eq(name, *home))
-			home++;
-		if (!home || !*home)
-			return false;
-	}
-	return true;
-}
-
 static enum sched_fit fit_of(struct node_fit *f, const struct node_candidate *c)
 {
-	if (!is_home(f->q, c->name))
+	if (pod_needs_away(f->q->needs, c->name))
 		return SCHED_ELSEWHERE;
 	if (f->q->needs->n == 0)
 		return SCHED_FITS;
@@ -182,7 +169,7 @@ static int score_of(struct node_fit *f, const struct node_candidate *c)
 	uint64_t largest_bytes = 0;
 	struct rank r;
 
-	if (f->q->needs->n == 0 || !c->node || c->node->stale || !is_home(f->q, c->name))
+	if (f->q->needs->n == 0 || !c->node || c->node->stale || pod_needs_away(f->q->needs, c->name))
 		return 0;
 	r = rank_of(f, c->node);
 	if (r.n_needed == 0)

@@ -17,7 +17,7 @@ enum sched_fit {
 	SCHED_FITS_WITHOUT_UNDECIDED,    /* it may fit when more pods are decided */
 	SCHED_FITS_WITHOUT_RESERVATIONS, /* pods on their way need the capacity, but may fail */
 	SCHED_NEVER,                     /* it does not fit on the node, whatever happens to other pods */
-	SCHED_ELSEWHERE,                 /* a volume that the pod has is on other nodes only */
+	SCHED_ELSEWHERE,                 /* the pod has to be on other nodes because of a volume */
 	SCHED_UNKNOWN_NODE,
 	SCHED_STALE,
 };

@@ -66,6 +66,13 @@ static void explain_room(const struct node_choice *q, const struct sched_node *n
 		node->n_extents == 1 ? "" : "s");
 }
 
+static void explain_home(const struct node_choice *q, size_t i, struct buf *out)
+{
+	const struct pod_home *home = pod_needs_away(q->needs, q->candidates[i].name);
+
+	buf_adds(out, home && home->why ? home->why : "a volume of the pod exists on other nodes only");
+}
+
 void node_choice_explain(const struct node_choice *q, size_t i, enum sched_fit fit, struct buf *out)
 {
 	switch (fit) {
@@ -83,7 +90,7 @@ void node_choice_explain(const struct node_choice *q, size_t i, enum sched_fit f
 		explain_room(q, q->candidates[i].node, out);
 		break;
 	case SCHED_ELSEWHERE:
-		buf_adds(out, "a volume of the pod exists on other nodes only");
+		explain_home(q, i, out);
 		break;
 	case SCHED_UNKNOWN_NODE:
 		buf_adds(out, "its driver has not registered with the controller");

@@ -52,9 +52,14 @@ struct kube_claim {
 	char *selected_node; /* annotation volume.kubernetes.io/selected-node */
 	char *provisioner;   /* annotation volume.kubernetes.io/storage-provisioner, or its beta form */
 	char *release_after; /* annotation pmem-csi.intel.com/release-after, as it is; NULL: not set */
+	char *source_claim;  /* "namespace/name" of the claim that it is to be a clone of; NULL: none */
 	char *phase;
 	uint64_t request_bytes;
 	bool is_block; /* volumeMode Block */
+	/* Of its data source, while it is read. */
+	bool source_is_claim;
+	char *source_group;
+	char *source_namespace;
 };
 
 struct kube_pod_volume {

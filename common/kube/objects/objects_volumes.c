@@ -104,11 +104,23 @@ static const struct kube_field claim_resources[] = {
 	KUBE_FIELDS_END,
 };
 
+/* The API server makes both sources the same, unless the one of dataSourceRef is in another namespace
+ * (Kubernetes pkg/api/persistentvolumeclaim, NormalizeDataSources()). */
+static const struct kube_field claim_source[] = {
+	KUBE_FIELD("apiGroup", KUBE_TEXT, struct kube_claim, source_group),
+	KUBE_FIELD("kind", KUBE_SAYS, struct kube_claim, source_is_claim, .says = "PersistentVolumeClaim"),
+	KUBE_FIELD("namespace", KUBE_TEXT, struct kube_claim, source_namespace),
+	KUBE_FIELD("name", KUBE_TEXT, struct kube_claim, source_claim),
+	KUBE_FIELDS_END,
+};
+
 static const struct kube_field claim_spec[] = {
 	KUBE_FIELD("storageClassName", KUBE_TEXT, struct kube_claim, storage_class),
 	KUBE_FIELD("volumeName", KUBE_TEXT, struct kube_claim, volume_name),
 	KUBE_OBJECT("resources", claim_resources),
 	KUBE_FIELD("volumeMode", KUBE_SAYS, struct kube_claim, is_block, .says = "Block"),
+	KUBE_OBJECT("dataSource", claim_source),
+	KUBE_OBJECT("dataSourceRef", claim_source),
 	KUBE_FIELDS_END,
 };
 
@@ -127,6 +139,18 @@ static const struct kube_field claim_fields[] = {
 	KUBE_FIELDS_END,
 };
 
+/* Any other source, such as a snapshot, is none here. */
+static void derive_source(struct kube_claim *c)
+{
+	CLEANUP(free_charp) char *group = TAKE_PTR(c->source_group);
+	CLEANUP(free_charp) char *namespace = TAKE_PTR(c->source_namespace);
+	CLEANUP(free_charp) char *name = TAKE_PTR(c->source_claim);
+
+	if (c->source_is_claim && str_empty(group) && !str_empty(name) && c->meta.namespace)
+		c->source_claim =
+			x_asprintf("%s/%s", str_empty(namespace) ? c->meta.namespace : namespace, name);
+}
+
 /* Annotations may hold anything, so that only these are kept. */
 static void derive_claim(void *object)
 {
@@ -142,6 +166,7 @@ static void derive_claim(void *object)
 	c->selected_node = x_strdup(kube_meta_annotation(&c->meta, "volume.kubernetes.io/selected-node"));
 	c->release_after = x_strdup(kube_meta_annotation(&c->meta, "pmem-csi.intel.com/release-after"));
 	free(TAKE_PTR(c->meta.annotations.block));
+	derive_source(c);
 }
 
 const struct kube_kind kube_kind_claims = {

@@ -24,6 +24,17 @@ char *kube_json_claim(const char *name, const char *class_name, const char *node
 		volume ? "\"," : "", volume ? "Bound" : "Pending");
 }
 
+char *kube_json_clone(const char *name, const char *class_name, const char *source)
+{
+	return x_asprintf("{\"metadata\":{\"name\":\"%s\",\"namespace\":\"ns\",\"uid\":\"uid-%s\","
+			  "\"resourceVersion\":\"5\"},\"spec\":{\"storageClassName\":\"%s\","
+			  "\"volumeMode\":\"Filesystem\",\"resources\":{\"requests\":{\"storage\":\"4Gi\"}},"
+			  "\"dataSource\":{\"kind\":\"PersistentVolumeClaim\",\"name\":\"%s\"},"
+			  "\"dataSourceRef\":{\"kind\":\"PersistentVolumeClaim\",\"name\":\"%s\"}},"
+			  "\"status\":{\"phase\":\"Pending\"}}",
+		name, name, class_name, source, source);
+}
+
 char *kube_json_node(const char *name, const char *label, const char *value)
 {
 	return x_asprintf("{\"metadata\":{\"name\":\"%s\",\"uid\":\"u\",\"resourceVersion\":\"1\","

@@ -13,6 +13,10 @@ char *kube_json_class(const char *name, const char *provisioner, const char *par
  * @node: selected; NULL: none. @volume: bound to it; NULL: not bound */
 char *kube_json_claim(const char *name, const char *class_name, const char *node, const char *volume);
 
+/** kube_json_clone() - the same, not bound, with the claim @source of the same namespace as its data source.
+ */
+char *kube_json_clone(const char *name, const char *class_name, const char *source);
+
 /** kube_json_node() - a Node with one label. */
 char *kube_json_node(const char *name, const char *label, const char *value);
 

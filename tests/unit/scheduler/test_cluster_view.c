@@ -228,8 +228,8 @@ START_TEST(a_bound_claim_keeps_the_pod_to_the_nodes_of_its_volume)
 	ASSERT_OK(look(CLAIM("a") "," CLAIM("b")));
 	ck_assert_uint_eq(needs.n, 0);
 	ck_assert_uint_eq(needs.n_homes, 1);
-	ck_assert_uint_eq(strv_len(needs.homes[0]), 1);
-	ck_assert_str_eq(needs.homes[0][0], "n1");
+	ck_assert_uint_eq(strv_len(needs.homes[0].nodes), 1);
+	ck_assert_str_eq(needs.homes[0].nodes[0], "n1");
 }
 END_TEST
 
@@ -371,6 +371,88 @@ START_TEST(a_volume_is_not_needed_on_nodes_that_have_it)
 	put_record("pvc-uid-a", "n1", "Erasing", 7);
 	needs_one(CLAIM("a"), "pvc-uid-a", 4 * GIB, false);
 	ck_assert_ptr_null(needs.v[0].nodes);
+}
+END_TEST
+
+static void put_clone(const char *name, const char *source)
+{
+	put("persistentvolumeclaims", kube_json_clone(name, "late", source));
+}
+
+/* The pod needs the volume of claim "a", which can be made on @node alone, or anywhere: NULL. */
+static void needs_clone(const char *volumes, const char *node)
+{
+	needs_one(volumes, "pvc-uid-a", 4 * GIB, false);
+	ck_assert_uint_eq(needs.n_homes, node ? 1 : 0);
+	if (!node)
+		return;
+	ck_assert_uint_eq(strv_len(needs.homes[0].nodes), 1);
+	ck_assert_str_eq(needs.homes[0].nodes[0], node);
+	ck_assert_msg(strstr(needs.homes[0].why,
+			      "claim ns/a is to be a clone of claim ns/src, which is only on node"),
+		"%s", needs.homes[0].why);
+}
+
+START_TEST(a_clone_keeps_the_pod_to_the_nodes_of_its_source)
+{
+	put_claim("src", "late", "n2", "pvc-uid-src");
+	put("persistentvolumes", kube_json_volume("pvc-uid-src", DRIVER, "h", "n2"));
+	put_clone("a", "src");
+	sync_all();
+	needs_clone(CLAIM("a"), "n2");
+	put_claim("a", "late", NULL, NULL);
+	needs_clone(CLAIM("a"), NULL);
+}
+END_TEST
+
+START_TEST(a_source_whose_node_is_not_known_is_waited_for)
+{
+	put_clone("a", "src");
+	sync_all();
+	refused(CLAIM("a"), ERR_UNAVAILABLE, "claim ns/src, the source of claim ns/a, is not known yet");
+	put_claim("src", "late", NULL, NULL);
+	refused(CLAIM("a"), ERR_UNAVAILABLE, "claim ns/src, the source of claim ns/a, is not bound yet");
+	put("persistentvolumeclaims",
+		x_strdup("{\"spec\":{\"storageClassName\":\"late\",\"volumeName\":\"pvc-u\"},"
+			 "\"metadata\":{\"name\":\"src\",\"namespace\":\"ns\",\"uid\":\"u\",\"annotations\":{"
+			 "\"volume.kubernetes.io/storage-provisioner\":\"" DRIVER "\"}}}"));
+	refused(CLAIM("a"), ERR_UNAVAILABLE, "volume pvc-u of claim ns/src is not known yet");
+	put("persistentvolumes", kube_json_volume("pvc-u", DRIVER, "h", "n1"));
+	needs_clone(CLAIM("a"), "n1");
+}
+END_TEST
+
+/* Both are made on the node that the pod gets. */
+START_TEST(a_pod_may_need_a_clone_and_its_source)
+{
+	put_claim("src", "late", NULL, NULL);
+	put_clone("a", "src");
+	sync_all();
+	for (size_t i = 0; i < 2; i++) {
+		ASSERT_OK(look(i == 0 ? CLAIM("a") "," CLAIM("src") : CLAIM("src") "," CLAIM("a")));
+		ck_assert_uint_eq(needs.n, 2);
+		ck_assert_uint_eq(needs.n_homes, 0);
+	}
+}
+END_TEST
+
+START_TEST(a_clone_that_was_made_stays_where_it_is)
+{
+	put_clone("a", "src");
+	put_record("pvc-uid-a", "n1", "Creating", 0);
+	sync_all();
+	needs_clone(CLAIM("a"), "n1");
+}
+END_TEST
+
+/* external-provisioner refuses it. */
+START_TEST(a_source_of_another_driver_decides_nothing)
+{
+	put_claim("src", "theirs", NULL, "pv-src");
+	put("persistentvolumes", kube_json_volume("pv-src", "other", "h", "n2"));
+	put_clone("a", "src");
+	sync_all();
+	needs_clone(CLAIM("a"), NULL);
 }
 END_TEST
 
@@ -606,7 +688,10 @@ int main(void)
 		the_node_of_a_pod_decides_for_all_its_volumes,
 		a_pod_without_inline_volumes_is_forgotten_when_it_has_a_node,
 		a_pod_that_was_not_scheduled_counts_no_more, pods_that_are_still_there_are_seen_now_and_then,
-		the_webhook_learns_of_claims_and_classes, the_webhook_learns_of_the_default_class};
+		the_webhook_learns_of_claims_and_classes, the_webhook_learns_of_the_default_class,
+		a_clone_keeps_the_pod_to_the_nodes_of_its_source,
+		a_source_whose_node_is_not_known_is_waited_for, a_pod_may_need_a_clone_and_its_source,
+		a_clone_that_was_made_stays_where_it_is, a_source_of_another_driver_decides_nothing};
 	Suite *suite = suite_create("sched cluster_view");
 	TCase *tcase = tcase_create("sched cluster_view");
 

@@ -170,6 +170,27 @@ START_TEST(a_pod_stays_where_its_volumes_are)
 }
 END_TEST
 
+START_TEST(a_pod_with_a_clone_goes_where_the_source_is)
+{
+	extender_rig_node(&rig, "n1", 16, 0);
+	extender_rig_node(&rig, "n2", 16, 0);
+	put_claim("src", "n2", "pvc-uid-src");
+	extender_rig_put(&rig, "persistentvolumes", kube_json_volume("pvc-uid-src", RIG_DRIVER, "h", "n2"));
+	extender_rig_put(&rig, "persistentvolumeclaims", kube_json_clone("copy", "late", "src"));
+	serve();
+	ck_assert_str_eq(filter("p", CLAIM("copy"), "\"n1\",\"n2\""),
+		NAMES("\"n2\"", "\"n1\":\"claim ns/copy is to be a clone of claim ns/src, which is only on "
+				"node n2\""));
+	ck_assert_str_eq(filter("q", CLAIM("a"), "\"n1\",\"n2\""), NAMES("\"n1\",\"n2\"", ""));
+	/* it has to fit there, too */
+	extender_rig_node(&rig, "n2", 3, 0);
+	ck_assert_str_eq(filter("p", CLAIM("copy"), "\"n1\",\"n2\""),
+		NAMES("",
+			"\"n1\":\"claim ns/copy is to be a clone of claim ns/src, which is only on node n2\","
+			"\"n2\":\"largest creatable volume 3Gi in region0, 4Gi needed for claim ns/copy\""));
+}
+END_TEST
+
 START_TEST(a_pod_that_has_its_volumes_needs_no_controller)
 {
 	put_claim("e", "n2", "pv-e");
@@ -490,7 +511,8 @@ int main(void)
 		what_is_not_known_yet_is_an_error, what_is_no_request_is_an_error,
 		nodes_are_given_back_as_they_came, the_volumes_of_a_pod_fit_together_or_not_at_all,
 		a_node_that_is_too_small_says_what_it_has, a_pod_stays_where_its_volumes_are,
-		a_pod_that_has_its_volumes_needs_no_controller, where_room_is_tight_a_pod_gets_one_node_alone,
+		a_pod_with_a_clone_goes_where_the_source_is, a_pod_that_has_its_volumes_needs_no_controller,
+		where_room_is_tight_a_pod_gets_one_node_alone,
 		a_pod_that_comes_back_from_its_only_node_has_the_choice, a_pod_does_not_stand_in_its_own_way,
 		a_pod_that_is_asked_for_again_holds_nothing_meanwhile,
 		a_pod_waits_for_a_decision_that_does_not_come,

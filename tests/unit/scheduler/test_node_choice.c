@@ -159,17 +159,29 @@ START_TEST(volume_that_exists_costs_nothing_there)
 }
 END_TEST
 
+static void add_home(const char *node, const char *why)
+{
+	struct pod_home home = {.why = x_strdup(why)};
+
+	strv_add(&home.nodes, node);
+	pod_needs_add_home(&needs, &home);
+}
+
 START_TEST(bound_volume_keeps_the_pod_to_its_nodes)
 {
 	cluster_rig_node(&rig, "a", 8, 0, 1);
 	cluster_rig_node(&rig, "b", 8, 0, 1);
 	NEED(1);
-	needs.homes = x_calloc(1, sizeof(*needs.homes));
-	needs.n_homes = 1;
-	strv_add(&needs.homes[0], "b");
+	add_home("b", NULL);
 	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
 	ck_assert_int_eq(fits[0], SCHED_ELSEWHERE);
 	ck_assert_int_eq(fits[1], SCHED_FITS);
+	assert_reason(0, "a volume of the pod exists on other nodes only");
+	/* and then it can be nowhere */
+	add_home("a", "the source of the clone is on node a");
+	ck_assert_int_eq(DECIDE("a", "b"), SCHED_REFUSE);
+	assert_reason(0, "a volume of the pod exists on other nodes only");
+	assert_reason(1, "the source of the clone is on node a");
 }
 END_TEST
 

@@ -238,6 +238,39 @@ START_TEST(a_text_with_a_nul_is_absent)
 }
 END_TEST
 
+/* @source: members of the spec; @expected: "namespace/name"; NULL: none */
+static void has_source(const char *source, const char *expected)
+{
+	CLEANUP(free_charp)
+	char *text = x_asprintf("{\"metadata\":{\"name\":\"c\",\"namespace\":\"ns\"},\"spec\":{%s}}", source);
+	struct kube_claim *c = decode(&kube_kind_claims, text);
+
+	ck_assert_msg(str_eq(c->source_claim, expected), "%s: the source is %s", source, c->source_claim);
+	ck_assert(!c->source_group && !c->source_namespace);
+	kube_object_free(&kube_kind_claims, c);
+}
+
+#define CLAIM_SOURCE "\"kind\":\"PersistentVolumeClaim\",\"name\":\"src\""
+#define SNAPSHOT_SOURCE                                                                                      \
+	"\"apiGroup\":\"snapshot.storage.k8s.io\",\"kind\":\"VolumeSnapshot\",\"name\":\"src\""
+
+START_TEST(the_claim_that_another_one_is_to_be_a_clone_of_is_known)
+{
+	has_source("", NULL);
+	has_source("\"dataSource\":null,\"dataSourceRef\":{}", NULL);
+	has_source("\"dataSource\":{" CLAIM_SOURCE "}", "ns/src");
+	has_source("\"dataSource\":{\"apiGroup\":\"\"," CLAIM_SOURCE "}", "ns/src");
+	has_source("\"dataSource\":{\"apiGroup\":null," CLAIM_SOURCE "}", "ns/src");
+	has_source("\"dataSourceRef\":{" CLAIM_SOURCE "}", "ns/src");
+	has_source("\"dataSourceRef\":{" CLAIM_SOURCE ",\"namespace\":\"other\"}", "other/src");
+	has_source("\"dataSource\":{" CLAIM_SOURCE "},\"dataSourceRef\":{" CLAIM_SOURCE "}", "ns/src");
+	has_source("\"dataSource\":{" SNAPSHOT_SOURCE "},\"dataSourceRef\":{" SNAPSHOT_SOURCE "}", NULL);
+	has_source("\"dataSourceRef\":{\"apiGroup\":\"example.com\"," CLAIM_SOURCE "}", NULL);
+	has_source("\"dataSource\":{\"kind\":\"Other\",\"name\":\"src\"}", NULL);
+	has_source("\"dataSource\":{\"kind\":\"PersistentVolumeClaim\",\"name\":{}}", NULL);
+}
+END_TEST
+
 static uint64_t unscheduled(const char *status, const char *message)
 {
 	CLEANUP(free_charp)
@@ -399,5 +432,5 @@ UNIT_MAIN("kube/objects", a_time_is_written_in_utc, a_name_is_what_the_api_serve
 	a_new_pod_has_no_name_and_keeps_more, a_text_with_a_nul_is_absent,
 	another_reason_why_a_pod_is_not_scheduled_is_told_apart,
 	the_owner_that_controls_a_claim_is_known_and_the_modes_of_a_driver,
-	values_of_another_type_read_as_absent, malformed_objects_are_refused,
-	the_time_is_told_in_utc_with_six_decimals)
+	the_claim_that_another_one_is_to_be_a_clone_of_is_known, values_of_another_type_read_as_absent,
+	malformed_objects_are_refused, the_time_is_told_in_utc_with_six_decimals)
