@@ -132,9 +132,9 @@ enum sched_outcome node_choice_filter(const struct node_choice *q, enum sched_fi
 	size_t copies;
 
 	node_fit_init(&f, q);
-	/* Such a pod and a second one, and one more for each pod whose decision kube-scheduler is late to
-	 * record: an undecided reservation may end before that. */
-	copies = 2 + reservations_late(q->reservations);
+	/* Such a pod and a second one, and one more for each pod on its way: about as many come before the
+	 * decision of this one shows, and until then it takes room on each node that it may go to. */
+	copies = 2 + reservations_count(q->reservations).pods;
 	for (size_t i = 0; i < q->n; i++) {
 		fetch_ahead(q, i);
 		ret_fits[i] = fit_of(&f, &q->candidates[i]);

@@ -54,9 +54,10 @@ struct node_choice {
  * node_choice_filter() - which of the candidates the pod may go to.
  * @ret_fits: one per candidate
  *
- * Where the best node could not take a second such pod, and one more for each pod that waits for its decision
- * for long (reservations_late()), it is the only one: its reservation is decided at once. Otherwise nodes
- * that could not are held back. A pod that needs no new volume may go to the nodes that have its volumes.
+ * Where the best node could not take a second such pod, and one more for each pod that passed and whose
+ * volumes no object has placed (reservations_count()), it is the only one: its reservation is decided at
+ * once. Otherwise nodes that could not are held back. A pod that needs no new volume may go to the nodes that
+ * have its volumes.
  */
 enum sched_outcome node_choice_filter(const struct node_choice *q, enum sched_fit *ret_fits);
 

@@ -79,7 +79,7 @@ void node_choice_explain(const struct node_choice *q, size_t i, enum sched_fit f
 	case SCHED_FITS:
 		break;
 	case SCHED_HELD_BACK:
-		buf_adds(out, "has room for only one such pod, and another node is a better fit");
+		buf_adds(out, "would lack room for further pods, and another node is a better fit");
 		break;
 	case SCHED_FITS_WITHOUT_UNDECIDED:
 	case SCHED_FITS_WITHOUT_RESERVATIONS:

@@ -38,7 +38,6 @@ struct pod {
 	struct name_link by_uid;
 	LIST_ENTRY(pod) all;
 	struct reserved_list volumes; /* never without, but while it is made or freed */
-	uint64_t passed_ns;
 	uint64_t until_ns;
 	bool doubtful;    /* it may have found no node */
 	uint64_t version; /* pod_needs.pod_version */
@@ -66,7 +65,6 @@ struct reservations {
 	size_t n_nodes;
 	size_t n_placed;
 	size_t n_undecided; /* pods */
-	size_t n_late;
 };
 
 static void notify(const struct reservations *r)
@@ -525,7 +523,6 @@ void reservations_add_pod(struct reservations *r, const char *pod_uid, const str
 	if (n == 0)
 		return;
 	pod = pod_new(r, pod_uid, needs);
-	pod->passed_ns = now_ns;
 	pod->until_ns = now_ns + RESERVATION_NS;
 	make_set(r, pod, nodes, n);
 	add_needs(r, pod, needs, nodes, n);
@@ -577,13 +574,10 @@ static bool expire_pods(struct reservations *r, uint64_t now_ns)
 	bool any = false;
 	struct pod *next;
 
-	r->n_late = 0;
 	for (struct pod *pod = LIST_FIRST(&r->pods); pod; pod = next) {
 		next = LIST_NEXT(pod, all);
-		if (now_ns < pod->until_ns) {
-			r->n_late += now_ns - pod->passed_ns >= RESERVATION_LATE_NS;
+		if (now_ns < pod->until_ns)
 			continue;
-		}
 		release_pod(r, pod);
 		any = true;
 	}
@@ -686,11 +680,6 @@ bool reservations_node(
 		return true;
 	}
 	return false;
-}
-
-size_t reservations_late(const struct reservations *r)
-{
-	return r->n_late;
 }
 
 struct reservations_count reservations_count(const struct reservations *r)

@@ -132,20 +132,13 @@ size_t reservations_items(
 bool reservations_node(
 	const struct reservations *r, const char *name, size_t *ret_index, struct sched_item *ret);
 
-/* kube-scheduler writes down what it decided sooner, if it is not behind. */
-#define RESERVATION_LATE_NS 5000000000ULL
-
-/** reservations_late() - how many pods had passed for RESERVATION_LATE_NS when reservations_expire() was
- * called last. */
-size_t reservations_late(const struct reservations *r);
-
 struct reservations_count {
 	size_t pods; /* that passed, and whose volumes no object has placed */
 	size_t pods_undecided;
 	size_t volumes_decided;
 };
 
-/** reservations_count() - for metrics. */
+/** reservations_count() - how many pods and volumes are on their way. */
 struct reservations_count reservations_count(const struct reservations *r);
 
 /* How many pods may have passed and not be bound yet; for further ones the reply has an Error. Every client

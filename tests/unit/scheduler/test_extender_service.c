@@ -210,7 +210,7 @@ START_TEST(where_room_is_tight_a_pod_gets_one_node_alone)
 	serve();
 	ck_assert_str_eq(filter("p1", CLAIM("a"), "\"n1\",\"n2\""),
 		NAMES("\"n1\"",
-			"\"n2\":\"has room for only one such pod, and another node is a better fit\""));
+			"\"n2\":\"would lack room for further pods, and another node is a better fit\""));
 	ck_assert_str_eq(filter("p2", CLAIM("b"), "\"n1\",\"n2\""), NAMES("\"n2\"", "\"n1\":\"" TAKEN "\""));
 	ck_assert_str_eq(filter("p3", CLAIM("c"), "\"n1\",\"n2\""),
 		NAMES("", "\"n1\":\"" TAKEN "\",\"n2\":\"" TAKEN "\""));

@@ -248,33 +248,111 @@ START_TEST(best_node_is_alone_where_no_second_such_pod_fits)
 }
 END_TEST
 
-START_TEST(best_node_is_alone_where_not_all_that_are_late_would_fit_once_more)
-{
-	static const char *const names[] = {"p", "q", "r"};
+static const char *const three[] = {"p", "q", "r"};
 
+/* They may go to a and c. On b there is room for two pods, and for one more for each of two of the three. */
+static void three_pods_pass(void)
+{
 	cluster_rig_node(&rig, "a", 16, 0, 1);
 	cluster_rig_node(&rig, "b", 8, 0, 1);
+	cluster_rig_node(&rig, "c", 16, 0, 1);
 	NEED(2);
 	for (size_t i = 0; i < 3; i++) {
 		ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
 		ck_assert_int_eq(fits[0], SCHED_FITS);
 		ck_assert_int_eq(fits[1], SCHED_FITS);
-		reserve(names[i], names[i], 1, 1, (const char *const[]){"a"});
+		reserve(three[i], three[i], 1, 2, (const char *const[]){"a", "c"});
 	}
-	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
-	ck_assert_int_eq(fits[0], SCHED_FITS);
-	reservations_expire(rig.reservations, RESERVATION_LATE_NS, NULL, NULL);
+}
+
+START_TEST(best_node_is_alone_where_not_all_on_their_way_would_fit_once_more)
+{
+	three_pods_pass();
 	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
 	ck_assert_int_eq(fits[0], SCHED_HELD_BACK);
 	ck_assert_int_eq(fits[1], SCHED_FITS);
 	q.all = true;
 	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
 	ck_assert_int_eq(fits[0], SCHED_FITS);
-	q.all = false;
-	reservations_drop_pod(rig.reservations, names[0]);
-	reservations_expire(rig.reservations, RESERVATION_LATE_NS, NULL, NULL);
+}
+END_TEST
+
+/* kube-scheduler has their decisions to record, too, before it comes to the next one. */
+START_TEST(pods_that_got_one_node_are_on_their_way_until_an_object_places_them)
+{
+	three_pods_pass();
+	for (size_t i = 0; i < 3; i++)
+		reserve(three[i], three[i], 1, 1, (const char *const[]){"a"});
+	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
+	ck_assert_int_eq(fits[0], SCHED_HELD_BACK);
+	ck_assert_int_eq(fits[1], SCHED_FITS);
+	cluster_rig_place(&rig, three[0], "a", 1);
 	ck_assert_int_eq(DECIDE("a", "b"), SCHED_PASS);
 	ck_assert_int_eq(fits[0], SCHED_FITS);
+	ck_assert_int_eq(fits[1], SCHED_FITS);
+}
+END_TEST
+
+#define FILL_NODES 5
+#define FILL_EACH  8
+#define FILL_PODS  ((size_t)FILL_NODES * FILL_EACH)
+#define FILL_LAG   16
+
+static const char *const fill_names[FILL_NODES] = {"a", "b", "c", "d", "e"};
+
+/* Pods by node, as kube-scheduler has decided. */
+struct filled {
+	size_t node_of[FILL_PODS];
+	size_t count[FILL_NODES];
+};
+
+/* As kube-scheduler spreads the pods of a ReplicaSet. */
+static size_t least_filled(const struct filled *f)
+{
+	size_t at = FILL_NODES;
+
+	for (size_t i = 0; i < FILL_NODES; i++) {
+		if (fits[i] == SCHED_FITS && (at == FILL_NODES || f->count[i] < f->count[at]))
+			at = i;
+	}
+	ck_assert_uint_lt(at, FILL_NODES);
+	return at;
+}
+
+static void fill_with(struct filled *f, size_t pod)
+{
+	CLEANUP(free_charp) char *name = x_asprintf("p%zu", pod);
+	const char *passing[FILL_NODES];
+	size_t n = 0;
+
+	ck_assert_int_eq(decide(FILL_NODES, fill_names), SCHED_PASS);
+	for (size_t i = 0; i < FILL_NODES; i++) {
+		if (fits[i] == SCHED_FITS)
+			passing[n++] = fill_names[i];
+	}
+	f->node_of[pod] = least_filled(f);
+	f->count[f->node_of[pod]]++;
+	reserve(name, name, 1, n, passing);
+}
+
+/* kube-scheduler records its decisions in the order in which it made them, many pods later. */
+START_TEST(nodes_fill_to_the_last_volume_without_waiting_for_decisions)
+{
+	struct filled f = {0};
+
+	for (size_t i = 0; i < FILL_NODES; i++)
+		cluster_rig_node(&rig, fill_names[i], FILL_EACH, 0, 1);
+	NEED(1);
+	for (size_t pod = 0; pod < FILL_PODS; pod++) {
+		if (pod >= FILL_LAG) {
+			CLEANUP(free_charp) char *decided = x_asprintf("p%zu", pod - FILL_LAG);
+
+			cluster_rig_place(&rig, decided, fill_names[f.node_of[pod - FILL_LAG]], 1);
+		}
+		fill_with(&f, pod);
+	}
+	for (size_t i = 0; i < FILL_NODES; i++)
+		ck_assert_uint_eq(f.count[i], FILL_EACH);
 }
 END_TEST
 
@@ -321,7 +399,9 @@ int main(void)
 	tcase_add_test(tcase, undecided_reservations_are_waited_for_and_decided_ones_are_not);
 	tcase_add_test(tcase, own_decision_of_an_earlier_round_does_not_count_twice);
 	tcase_add_test(tcase, best_node_is_alone_where_no_second_such_pod_fits);
-	tcase_add_test(tcase, best_node_is_alone_where_not_all_that_are_late_would_fit_once_more);
+	tcase_add_test(tcase, best_node_is_alone_where_not_all_on_their_way_would_fit_once_more);
+	tcase_add_test(tcase, pods_that_got_one_node_are_on_their_way_until_an_object_places_them);
+	tcase_add_test(tcase, nodes_fill_to_the_last_volume_without_waiting_for_decisions);
 	tcase_add_test(tcase, scores_follow_the_policy);
 	suite_add_tcase(suite, tcase);
 	return unit_runner_finish(srunner_create(suite));

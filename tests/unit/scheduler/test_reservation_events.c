@@ -233,7 +233,7 @@ START_TEST(a_pod_that_has_a_node_is_not_waited_for)
 	for (unsigned i = 1; i < 6; i++)
 		let_pass(i * RESERVATION_NS);
 	reserved_is(0);
-	ck_assert_uint_eq(reservations_late(reservations), 0);
+	ck_assert_uint_eq(reservations_count(reservations).pods, 0);
 }
 END_TEST
 

@@ -269,19 +269,6 @@ START_TEST(a_pod_that_says_again_that_it_found_no_node_counts_a_minute_at_most)
 }
 END_TEST
 
-START_TEST(pods_that_wait_for_long_are_late)
-{
-	pass("pod", "v", 1, true);
-	reservations_expire(rig.reservations, RESERVATION_LATE_NS - 1, NULL, NULL);
-	ck_assert_uint_eq(reservations_late(rig.reservations), 0);
-	reservations_expire(rig.reservations, RESERVATION_LATE_NS, NULL, NULL);
-	ck_assert_uint_eq(reservations_late(rig.reservations), 1);
-	reservations_drop_pod(rig.reservations, "pod");
-	reservations_expire(rig.reservations, RESERVATION_LATE_NS, NULL, NULL);
-	ck_assert_uint_eq(reservations_late(rig.reservations), 0);
-}
-END_TEST
-
 static bool keep_v(void *user, const char *name)
 {
 	ck_assert_ptr_eq(user, &rig);
@@ -384,7 +371,6 @@ int main(void)
 	tcase_add_test(tcase, decided_pods_count_as_long_as_they_are_seen);
 	tcase_add_test(tcase, failures_of_earlier_attempts_come_late);
 	tcase_add_test(tcase, a_pod_that_says_again_that_it_found_no_node_counts_a_minute_at_most);
-	tcase_add_test(tcase, pods_that_wait_for_long_are_late);
 	tcase_add_test(tcase, a_claim_that_pods_share_counts_once_when_it_is_placed);
 	tcase_add_test(tcase, node_that_is_forgotten_takes_its_volumes_along_until_it_is_back);
 	suite_add_tcase(suite, tcase);
