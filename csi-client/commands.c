@@ -157,6 +157,10 @@ static int run_create(struct client *c, char *const *operands, struct error **er
 {
 	Csi__V1__CreateVolumeRequest q;
 	csi__v1__create_volume_request__init(&q);
+	Csi__V1__VolumeContentSource source;
+	csi__v1__volume_content_source__init(&source);
+	Csi__V1__VolumeContentSource__VolumeSource volume;
+	csi__v1__volume_content_source__volume_source__init(&volume);
 	Csi__V1__CapacityRange range;
 	csi__v1__capacity_range__init(&range);
 	struct capability cap;
@@ -171,6 +175,12 @@ static int run_create(struct client *c, char *const *operands, struct error **er
 	q.volume_capabilities = cap.list;
 	FILL_MAP(Csi__V1__CreateVolumeRequest__ParametersEntry,
 		csi__v1__create_volume_request__parameters_entry__init, &c->parameters, &q, parameters);
+	if (c->source) {
+		source.volume = &volume;
+		source.type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME;
+		volume.volume_id = (char *)(uintptr_t)c->source;
+		q.volume_content_source = &source;
+	}
 	int rc = CALL(c, "Controller", "CreateVolume", &q, csi__v1__create_volume, err);
 	FREE_MAP(&q, parameters);
 	return rc;
@@ -342,7 +352,8 @@ static const struct command commands[] = {
 	{"probe", "", 0, "show whether the driver is ready", run_probe},
 	{"capabilities", "", 0, "show the capabilities of plugin, controller and node service",
 		run_capabilities},
-	{"create", "NAME", 1, "create a volume (-size -limit -fs -parameter -access-mode)", run_create},
+	{"create", "NAME", 1, "create a volume (-size -limit -fs -parameter -access-mode -source)",
+		run_create},
 	{"delete", "ID", 1, "delete a volume", run_delete},
 	{"expand", "ID", 1, "make a volume larger, then see node-expand (-size -limit)", run_expand},
 	{"validate", "ID", 1,

@@ -120,6 +120,13 @@ static void add_volumes(const struct metrics *m, struct buf *out)
 		o.to_erase_bytes);
 	add_value(m, out, "pmem_erased_bytes_total", PROMETHEUS_COUNTER,
 		"Bytes of deleted volumes that were overwritten.", (double)o.erased_bytes);
+	add_value(m, out, "pmem_copied_bytes_total", PROMETHEUS_COUNTER,
+		"Bytes that were copied into new volumes.", (double)o.copied_bytes);
+	add_value(m, out, "pmem_copy_pauses_total", PROMETHEUS_COUNTER,
+		"How often the writers of a volume were stopped while it was copied.", (double)o.copy_pauses);
+	add_value(m, out, "pmem_copy_pause_seconds_total", PROMETHEUS_COUNTER,
+		"How long the writers of volumes were stopped while these were copied.",
+		(double)o.copy_pause_ns / NS_PER_S);
 }
 
 static void add_ready(const struct metrics *m, struct buf *out)

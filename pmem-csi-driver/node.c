@@ -94,6 +94,7 @@ static struct volumes *new_volumes(struct program *n, const struct options *o)
 		.devices = n->devices,
 		.roots = n->roots,
 		.erase_bytes_per_s = o->erase_bytes_per_s,
+		.copy_bytes_per_s = o->copy_bytes_per_s,
 		.changed = node_registry_changed,
 		.user = n->registry};
 

@@ -40,6 +40,7 @@ struct options {
 	uint64_t fake_region_bytes; /* 0: the size with which the folder was created */
 	uint64_t lvm_idle_ms;
 	uint64_t erase_bytes_per_s; /* 0: no limit */
+	uint64_t copy_bytes_per_s;  /* likewise */
 	unsigned pmem_percentage;
 	bool has_pmem_percentage;
 	struct strmap node_selector;

@@ -83,6 +83,9 @@ static void add_node(struct table *t, struct options *o, struct option_texts *te
 		{"eraseBandwidth", OPT_SIZE, &o->erase_bytes_per_s, "SIZE",
 			"erase deleted volumes with at most SIZE bytes per second, for all volumes together; "
 			"0: no limit"},
+		{"copyBandwidth", OPT_SIZE, &o->copy_bytes_per_s, "SIZE",
+			"copy each volume with at most SIZE bytes per second; the writers of a volume that is in "
+			"use stand still for longer then; 0: no limit"},
 		{"fakePath", OPT_STR, &o->fake_path, "DIR",
 			"fake: folder in which volumes are sparse files on loop devices; "
 			"without it volumes have no devices, cannot be staged, and are lost when the driver ends"},

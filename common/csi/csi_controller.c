@@ -52,6 +52,8 @@ static int create_volume(const struct csi *csi, struct grpc_call *call,
 	q.fs_type = set.fs_type;
 	q.block = set.block;
 	q.spans_nodes = set.spans_nodes;
+	if (csi_read_source(request, &q.source, err) < 0)
+		return -1;
 	if (csi_read_range(request->capacity_range, &q.required_bytes, &q.limit_bytes, err) < 0)
 		return -1;
 	CSI_READ_MAP(request, parameters, &parameters);
@@ -60,6 +62,8 @@ static int create_volume(const struct csi *csi, struct grpc_call *call,
 	if (volumes_create(csi->volumes, &q, &info, err) < 0)
 		return -1;
 	reply->volume = csi_volume(csi, call->arena, info);
+	/* as it was asked for: the specification demands the same */
+	reply->volume->content_source = request->volume_content_source;
 	return 0;
 }
 CSI_HANDLER(create_volume, Csi__V1__CreateVolumeRequest, Csi__V1__CreateVolumeResponse);

@@ -13,6 +13,11 @@
 static const char *const create_metadata[] = {
 	KUBERNETES_PREFIX "pvc/name", KUBERNETES_PREFIX "pvc/namespace", KUBERNETES_PREFIX "pv/name", NULL};
 
+/* of maxPause */
+#define PAUSE_DEFAULT_MS 10000
+#define PAUSE_LEAST_MS   1000
+#define PAUSE_MOST_MS    600000
+
 enum {
 	AT_CREATE = 1 << PARAMS_CREATE,
 	AT_CONTEXT = 1 << PARAMS_CONTEXT,
@@ -84,6 +89,16 @@ static int parse_size(const char *value, struct volume_params *p, struct error *
 	return parse_quantity(value, &p->size_bytes, err);
 }
 
+static int parse_max_pause(const char *value, struct volume_params *p, struct error **err)
+{
+	if (parse_duration_ms(value, &p->max_pause_ms, err) < 0)
+		return -1;
+	if (p->max_pause_ms < PAUSE_LEAST_MS || p->max_pause_ms > PAUSE_MOST_MS)
+		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is not between %ds and %ds", value,
+			PAUSE_LEAST_MS / 1000, PAUSE_MOST_MS / 1000);
+	return 0;
+}
+
 static const struct {
 	const char *key;
 	unsigned origins;
@@ -97,6 +112,7 @@ static const struct {
 	{"name", AT_CONTEXT | AT_STATE, parse_name},
 	{"deviceMode", AT_STATE, parse_device_mode},
 	{"size", AT_STATE | AT_INLINE, parse_size},
+	{"maxPause", AT_CREATE, parse_max_pause},
 };
 
 /* Said by Kubernetes, not by an administrator; means nothing here. */
@@ -155,7 +171,8 @@ static int check_together(enum params_origin origin, const struct strmap *map, c
 int params_parse(
 	enum params_origin origin, const struct strmap *map, struct volume_params *ret, struct error **err)
 {
-	struct volume_params p = {.erase_after = true, .is_inline = origin == PARAMS_INLINE};
+	struct volume_params p = {
+		.erase_after = true, .is_inline = origin == PARAMS_INLINE, .max_pause_ms = PAUSE_DEFAULT_MS};
 
 	for (size_t i = 0; i < map->n; i++) {
 		if (parse_entry(origin, &map->entries[i], &p, err) < 0)

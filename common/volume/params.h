@@ -30,9 +30,11 @@ struct volume_params {
 	bool is_inline;       /* persistencyModel=ephemeral: lives as long as its pod */
 	uint32_t cache_size;  /* with is_cache */
 	enum volume_usage usage;
-	uint64_t size_bytes; /* PARAMS_INLINE */
-	char *name;          /* NULL where the origin has none */
-	char *device_mode;   /* PARAMS_STATE: "lvm", "direct", "fake" */
+	uint64_t size_bytes;   /* PARAMS_INLINE */
+	uint64_t max_pause_ms; /* PARAMS_CREATE: how long the writers of the source of a copy may stand still
+				*/
+	char *name;            /* NULL where the origin has none */
+	char *device_mode;     /* PARAMS_STATE: "lvm", "direct", "fake" */
 };
 
 /**

@@ -93,6 +93,10 @@ static int read_member(struct json_reader *r, const char *key, struct volume_rec
 		return json_read_u64(r, &rec->size_bytes, err);
 	if (str_eq(key, "resizing"))
 		return json_read_u64(r, &rec->resizing_bytes, err);
+	if (str_eq(key, "source"))
+		return json_read_str(r, &rec->source, err);
+	if (str_eq(key, "freezing"))
+		return json_read_bool(r, &rec->freezing, err);
 	if (str_eq(key, "parameters"))
 		return read_map(r, &rec->parameters, err);
 	if (str_eq(key, "identity"))
@@ -188,6 +192,10 @@ static void write_ours(struct json_writer *w, const struct volume_record *r)
 		json_key_str(w, "identity", r->identity);
 	if (r->resizing_bytes > 0)
 		json_key_u64(w, "resizing", r->resizing_bytes);
+	if (r->source)
+		json_key_str(w, "source", r->source);
+	if (r->freezing)
+		json_key_bool(w, "freezing", true);
 	if (r->adopted)
 		json_key_bool(w, "adopted", true);
 	if (r->pool)
@@ -265,6 +273,7 @@ void volume_record_free(struct volume_record *r)
 	strmap_done(&r->parameters);
 	free(r->identity);
 	free(r->pool);
+	free(r->source);
 	free(r->fs_type);
 	free(r->fs_uuid);
 	free(r->staging_path);
@@ -294,6 +303,7 @@ struct volume_record *volume_record_dup(const struct volume_record *r)
 	strmap_copy(&copy->parameters, &r->parameters);
 	copy->identity = x_strdup(r->identity);
 	copy->pool = x_strdup(r->pool);
+	copy->source = x_strdup(r->source);
 	copy->fs_type = x_strdup(r->fs_type);
 	copy->fs_uuid = x_strdup(r->fs_uuid);
 	copy->staging_path = x_strdup(r->staging_path);
@@ -311,7 +321,7 @@ bool volume_record_is_inline(const struct volume_record *r)
 
 bool volume_record_may_hold_data(const struct volume_record *r)
 {
-	return r->ever_staged || !r->identity || r->adopted;
+	return r->ever_staged || !r->identity || r->adopted || r->source;
 }
 
 bool volume_record_is_taken_over(const struct volume_record *r)

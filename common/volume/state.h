@@ -28,6 +28,8 @@ struct volume_record {
 	enum volume_phase phase;
 	uint64_t size_bytes;      /* usable bytes; requested ones while creating */
 	uint64_t resizing_bytes;  /* to which its device is being grown; 0: it is not */
+	char *source;             /* ID of the volume of which it is a copy; NULL: it is none */
+	bool freezing;            /* its file system is frozen, or may be: it is being copied */
 	struct strmap parameters; /* the Go driver's: the given ones plus name and deviceMode */
 	char *identity;           /* of the device; NULL in a file of the Go driver */
 	char *pool;               /* uuid; NULL in a file of the Go driver until its device is seen */
@@ -58,7 +60,8 @@ struct volume_record *volume_record_dup(const struct volume_record *r);
 /** volume_record_is_inline() - whether @r is an inline volume, which is deleted with its pod. */
 bool volume_record_is_inline(const struct volume_record *r);
 
-/** volume_record_may_hold_data() - whether @r was staged or published, or may have been. */
+/** volume_record_may_hold_data() - whether @r was staged or published, or may have been, or was made as a
+ * copy of a volume. */
 bool volume_record_may_hold_data(const struct volume_record *r);
 
 /** volume_record_is_taken_over() - whether @r was created by the Go driver, which neither checked access

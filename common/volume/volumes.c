@@ -34,6 +34,7 @@ struct volumes *volumes_new(const struct volumes_config *config)
 	v->zeroing = concurrency_limit_new(ZEROING_MAX, ZEROING_WAITING_MAX);
 	v->devices = config->devices;
 	v->roots = config->roots;
+	v->copy_bytes_per_s = config->copy_bytes_per_s;
 	v->mkfs_timeout_ms = config->mkfs_timeout_ms ? config->mkfs_timeout_ms : MKFS_TIMEOUT_MS;
 	v->shared.changed = config->changed;
 	v->shared.user = config->user;
@@ -160,6 +161,7 @@ struct volume_info *volumes_info(struct volumes *v, const struct volume_record *
 	info->may_be_block = volume_record_may_be_block(r);
 	info->is_taken_over = volume_record_is_taken_over(r);
 	info->fs_type = x_strdup(r->fs_type);
+	info->source = x_strdup(r->source);
 	info->claim = claim_text(&r->claim);
 	info->pod = claim_pod(&r->claim);
 	pthread_mutex_lock(&v->shared.mutex);
@@ -231,8 +233,12 @@ void volumes_overview(struct volumes *v, struct volumes_overview *ret)
 	for (size_t i = 0; seen && i < seen->n_pools; i++)
 		o.n_failing_pools +=
 			failing_pools_has(device_view_failing_pools(v->device_view), seen->pools[i].uuid);
+	const struct copy_counts copied = v->copied;
 	pthread_mutex_unlock(&v->shared.mutex);
 	erase_queue_count(v->erase_queue, &counts);
+	o.copied_bytes = copied.bytes;
+	o.copy_pauses = copied.pauses;
+	o.copy_pause_ns = copied.pause_ns;
 	o.erasures_running = counts.n_running;
 	o.erased_bytes = counts.erased_bytes;
 	*ret = o;
@@ -244,6 +250,7 @@ void volume_info_free(struct volume_info *i)
 		return;
 	free(i->id);
 	free(i->fs_type);
+	free(i->source);
 	free(i->claim);
 	free(i->pod);
 	strmap_done(&i->context);

@@ -34,6 +34,7 @@ struct volumes_config {
 	struct device_manager *devices; /* borrowed */
 	struct path_roots *roots;       /* borrowed */
 	uint64_t erase_bytes_per_s;     /* limit for all deleted volumes together; 0: none */
+	uint64_t copy_bytes_per_s;      /* limit for each copy of a volume; 0: none */
 	int mkfs_timeout_ms;            /* 0: five minutes */
 	bool erase_in_call; /* volumes_delete() returns only after erasing: for callers without threads */
 	/* called from any thread when the result of volumes_report() may have changed; must neither wait nor
@@ -60,7 +61,8 @@ void volumes_free(struct volumes *v);
 DEFINE_CLEANUP(struct volumes *, volumes_free);
 
 /** volumes_start() - open and lock the state folder, list and activate devices, undo unfinished creations,
- * continue erasing, and make the first device view, after which the driver is ready. May be repeated after a
+ * continue erasing, thaw file systems that were frozen for a copy, and make the first device view, after
+ * which the driver is ready. May be repeated after a
  * failure. Return: 0, or -1 with ERR_UNAVAILABLE (another driver holds the state folder; listing failed:
  * nothing was changed), or as state_open(). */
 int volumes_start(struct volumes *v, struct error **err) MUST_CHECK;
@@ -79,6 +81,7 @@ struct volume_request {
 	bool made_by_controller; /* requested by the central controller, which may lose the reply; this is
 				    recorded */
 	const struct strmap *parameters;
+	const char *source;        /* handle of the volume that is copied; NULL: the new volume is empty */
 	const char *inline_target; /* canonical target path in the pod with which the volume is deleted; NULL:
 				      not an inline volume */
 };
@@ -92,6 +95,7 @@ struct volume_info {
 	bool may_be_block;  /* may be used as a block volume: no data of former owners can be read */
 	bool is_taken_over; /* created by the Go driver, which accepted every access mode */
 	char *fs_type;      /* requested at creation; NULL: none, or not known */
+	char *source;       /* ID of the volume of which it is a copy; NULL: it is none */
 	char *claim;        /* for which it was created, as claim_text(); NULL: not known */
 	char *pod;          /* of an inline volume, as claim_pod(); NULL: not known */
 };
@@ -105,6 +109,12 @@ DEFINE_CLEANUP(struct volume_info *, volume_info_free);
  * An existing volume is returned if its size is within required and limit and its parameters are the same; as
  * a block volume only if it was zeroed when it was created, or was created by the Go driver. Zeroing takes
  * time: a retry meanwhile gets ERR_ABORTED, and if many volumes are being zeroed already, ERR_UNAVAILABLE.
+ *
+ * With a source, the volume gets what the source held at one moment, and the same kind of content; the call
+ * returns when all is copied. Processes that write to the source are stopped meanwhile if it is mounted, for
+ * no longer than the parameter maxPause. Errors of the source: ERR_NOT_FOUND, ERR_INVALID_ARGUMENT (other
+ * kind of volume), ERR_RANGE (larger than limit_bytes), ERR_PRECONDITION (a block volume in use; the writers
+ * would have to stand still for too long), ERR_ABORTED (another operation on it).
  * Return: 0, or -1 with ERR_INVALID_ARGUMENT (name, parameters, fs type), ERR_EXISTS (other size or
  * parameters), ERR_RANGE (rounded size exceeds the limit; below the file system's minimum), ERR_EXHAUSTED (no
  * pool has room), ERR_PRECONDITION (a device with that ID has no state file: the text names `check -repair`;
@@ -199,6 +209,9 @@ struct volumes_overview {
 	unsigned erasures_running;
 	uint64_t to_erase_bytes; /* of all that are being erased */
 	uint64_t erased_bytes;   /* since the start of the driver */
+	uint64_t copied_bytes;   /* likewise */
+	uint64_t copy_pauses;    /* how often writers were stopped for a copy since the start of the driver */
+	uint64_t copy_pause_ns;  /* how long all of these pauses lasted together */
 	size_t n_damaged;        /* their state file could not be read when the driver started */
 	size_t n_strangers;      /* devices of ours without a state file */
 	size_t n_failing_pools;  /* in which the last device could not be created; the log has the reasons */

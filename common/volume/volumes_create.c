@@ -44,6 +44,11 @@ static int check_request(const struct volume_request *q, struct volume_params *r
 		params_done(ret);
 		return err_set(err, ERR_INVALID_ARGUMENT, "parameter kataContainers=true is not supported");
 	}
+	if (q->source && ret->is_cache) {
+		params_done(ret);
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "a cache volume cannot be a copy of another volume");
+	}
 	if (access_check(q->spans_nodes, ret->is_cache, err) < 0) {
 		params_done(ret);
 		return -1;
@@ -71,6 +76,9 @@ static int check_existing(const struct volume_record *r, const struct volume_req
 	params_done(&have);
 	if (!same)
 		return err_set(err, ERR_EXISTS, "volume %s exists with other parameters", r->id);
+	if (!str_eq(r->source, q->source))
+		return err_set(err, ERR_EXISTS, "volume %s exists, and is %s%s", r->id,
+			r->source ? "a copy of volume " : "no copy of a volume", r->source ? r->source : "");
 	return 0;
 }
 
@@ -138,6 +146,7 @@ struct creation {
 	struct volume_record *r;
 	bool sector;
 	bool block;
+	struct copy_source *source;        /* NULL: it is empty */
 	struct concurrency_limit *making;  /* left when the device is there */
 	struct concurrency_limit *zeroing; /* NULL: not zeroed */
 	bool device_failed;                /* the pool is to blame */
@@ -147,6 +156,7 @@ static void creation_done(struct creation *c)
 {
 	concurrency_limit_leave(c->making);
 	concurrency_limit_leave(c->zeroing);
+	volumes_close_source(c->source);
 	volume_record_free(c->r);
 }
 
@@ -166,9 +176,21 @@ static int make_device(struct volumes *v, struct creation *c, struct device **re
 	concurrency_limit_leave(TAKE_PTR(c->making));
 	device_view_apply_change(v->device_view, d, /* exists= */ true);
 	volume_lock_set_step(v->locks, r->id, "zeroing its device");
-	if (clear_device(v, d, c->block, err) < 0)
+	if (!c->source && clear_device(v, d, c->block, err) < 0)
 		return err_wrap(err, "new device");
 	*ret = TAKE_PTR(d);
+	return 0;
+}
+
+static int fill_from_source(struct creation *c, const struct device *d, struct error **err)
+{
+	if (d->size_bytes < volumes_source_bytes(c->source))
+		return err_set(err, ERR_RANGE, "the new device has %ju bytes, and volume %s has %ju",
+			(uintmax_t)d->size_bytes, volumes_source_id(c->source),
+			(uintmax_t)volumes_source_bytes(c->source));
+	if (volumes_fill_copy(c->source, c->r, d, err) < 0)
+		return -1;
+	STEP_POINT("create-filled");
 	return 0;
 }
 
@@ -206,7 +228,10 @@ static int create_in_pool(
 	if (c->device_failed)
 		return -1;
 	STEP_POINT("create-device-made");
-	if (d->size_bytes != r->size_bytes || c->block) {
+	/* a failure here is not the pool's */
+	if (c->source && fill_from_source(c, d, err) < 0)
+		return -1;
+	if (d->size_bytes != r->size_bytes || c->block || c->source) {
 		r->size_bytes = d->size_bytes;
 		r->block_clean = c->block;
 		if (records_save(v->records, r, err) < 0)
@@ -224,8 +249,12 @@ static bool undo_create(struct volumes *v, const struct volume_record *r, struct
 {
 	CLEANUP(error_freep) struct error *undo = NULL;
 
-	if (volumes_roll_back(v, r, &undo) == 0)
-		return true;
+	if (volumes_roll_back(v, r, &undo) == 0) {
+		/* what was copied has the name until it is erased */
+		CLEANUP(volume_record_freep)
+		struct volume_record *left = r->source ? records_find(v->records, r->id) : NULL;
+		return !left;
+	}
 	/* no other node may be tried while something of it is here */
 	err_recode(err, ERR_UNAVAILABLE);
 	err_wrap(err, "creation failed and could not be undone yet (%s)", undo->msg);
@@ -298,8 +327,8 @@ static int enter_limits(struct volumes *v, struct creation *c, struct error **er
 {
 	if (refuse_while_stuck(v, err) < 0)
 		return -1;
-	if (c->block && volumes_enter_zeroing(v, c->r->id, &c->zeroing, err) < 0)
-		return err_wrap(err, "zero a new block volume");
+	if ((c->block || c->source) && volumes_enter_zeroing(v, c->r->id, &c->zeroing, err) < 0)
+		return err_wrap(err, "%s", c->source ? "copy a volume" : "zero a new block volume");
 	volume_lock_set_step(v->locks, c->r->id, "waiting until its device can be created");
 	return volumes_enter_making(v, &c->making, err);
 }
@@ -357,13 +386,15 @@ static void find_pools(struct volumes *v, const struct pool_request *q, struct p
 }
 
 /* What was seen last may be old: a pool that grew since must not send the pod elsewhere. */
-static int choose_pools(struct volumes *v, const struct volume_request *q, bool sector,
+static int choose_pools(struct volumes *v, const struct creation *c, const struct volume_request *q,
 	struct pool_choice *ret, struct error **err)
 {
-	struct pool_request wanted = {.limit_bytes = q->limit_bytes, .sector = sector};
+	struct pool_request wanted = {.limit_bytes = q->limit_bytes, .sector = c->sector};
 
 	if (pool_required_bytes(q, &wanted.required_bytes, err) < 0)
 		return -1;
+	if (c->source && wanted.required_bytes < volumes_source_bytes(c->source))
+		wanted.required_bytes = volumes_source_bytes(c->source);
 	find_pools(v, &wanted, ret);
 	if (ret->n == 0 && !ret->over_limit) {
 		if (device_view_relist(v->device_view, err) < 0)
@@ -381,7 +412,7 @@ static int record_and_make(
 
 	if (refuse_strangers(v, c->r->id, q->name, err) < 0 || records_check_space(v->records, err) < 0)
 		return -1;
-	if (choose_pools(v, q, c->sector, &pools, err) < 0)
+	if (choose_pools(v, c, q, &pools, err) < 0)
 		return -1;
 	if (enter_limits(v, c, err) < 0)
 		return -1;
@@ -398,6 +429,10 @@ static int create_new(struct volumes *v, const char *id, const struct volume_req
 	struct pending_creation pending = {.r = c.r};
 	int rv;
 
+	if (q->source && volumes_open_source(v, q, wanted, &c.source, err) < 0)
+		return -1;
+	if (c.source)
+		c.r->source = x_strdup(volumes_source_id(c.source));
 	records_begin(v->records, &pending);
 	rv = record_and_make(v, &c, q, err);
 	records_end(v->records, &pending);
@@ -415,6 +450,18 @@ static int create_new(struct volumes *v, const char *id, const struct volume_req
 	return -1;
 }
 
+/* What was copied is data of the source's owner, and is erased as the whole volume would be: by the next
+ * refresh, since the caller has the lock that erasing takes. */
+static int erase_later(struct volumes *v, const struct volume_record *r, struct error **err)
+{
+	CLEANUP(volume_record_freep) struct volume_record *copy = volume_record_dup(r);
+
+	if (records_advance(v->records, copy, PHASE_ERASING, err) < 0)
+		return -1;
+	STEP_POINT("create-copy-given-up");
+	return 0;
+}
+
 int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
@@ -424,6 +471,8 @@ int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct e
 		return -1;
 	if (presence == DEVICE_MISSING)
 		return err_set(err, ERR_UNAVAILABLE, "its pool is absent or incomplete");
+	if (d && r->identity && r->source)
+		return erase_later(v, r, err);
 	/* a record without identity was not written by us, and cannot claim a device */
 	if (d && r->identity &&
 		device_view_destroy_device(v->device_view, d, /* exclusive_fd= */ -1, err) < 0)
@@ -451,6 +500,9 @@ int volumes_roll_back_if_empty(struct volumes *v, const struct volume_record *r,
 {
 	CLEANUP(free_charp) char *found = NULL;
 
+	/* what is on a copy was there before it was ready */
+	if (r->source)
+		return volumes_roll_back(v, r, err);
 	if (volumes_find_content(v, r, &found, err) < 0)
 		return -1;
 	if (*found)

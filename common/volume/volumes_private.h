@@ -27,6 +27,16 @@ struct health_table {
 	struct health_entry *list;
 	size_t n;
 };
+/* Since the start of the driver. */
+struct copy_counts {
+	uint64_t bytes;
+	uint64_t bytes_per_s; /* of the last copy; 0: not known */
+	uint64_t pauses;
+	uint64_t pause_ns;
+};
+
+
+struct volume_params;
 
 struct volumes {
 	char *node_id;
@@ -39,12 +49,14 @@ struct volumes {
 	struct path_roots *roots;
 	struct fs_usage_helpers *usage_helpers;
 	int mkfs_timeout_ms;
+	uint64_t copy_bytes_per_s; /* limit for each copy; 0: none */
 
 	struct volumes_shared shared;
 	struct records *records;
 	struct device_view *device_view;
 	/* guarded by shared.mutex: */
 	struct health_table health;
+	struct copy_counts copied;
 	char *start_failure; /* of the last attempt to start; NULL: none has failed */
 };
 
@@ -107,6 +119,43 @@ int volumes_enter_zeroing(
  * Return: 0, or -1 with ERR_UNAVAILABLE (the driver is stopping), ERR_INTERNAL. */
 int volumes_zero(struct volumes *v, int fd, uint64_t size_bytes, struct error **err) MUST_CHECK;
 
+/* A volume that is being copied, which is locked. */
+struct copy_source;
+
+/**
+ * volumes_open_source() - lock the volume that @q names as source, and check that a copy of it can be what @q
+ * asks for.
+ * @params: of @q
+ * @ret:    volumes_close_source()
+ * Return: 0, or -1 with ERR_NOT_FOUND, ERR_INVALID_ARGUMENT (another kind of volume), ERR_RANGE (larger than
+ * the limit), ERR_ABORTED (another operation on it), or as device_view_require_content().
+ */
+int volumes_open_source(struct volumes *v, const struct volume_request *q, const struct volume_params *params,
+	struct copy_source **ret, struct error **err) MUST_CHECK;
+
+/** volumes_close_source() - unlock and release @s. NULL is allowed. */
+void volumes_close_source(struct copy_source *s);
+DEFINE_CLEANUP(struct copy_source *, volumes_close_source);
+
+/** volumes_source_id() - ID of the volume, borrowed. volumes_source_bytes() - how large its device is. */
+const char *volumes_source_id(const struct copy_source *s);
+uint64_t volumes_source_bytes(const struct copy_source *s);
+
+/**
+ * volumes_fill_copy() - fill a new device with what the source holds, as it was at one moment; all other
+ * bytes are zeroed. A file system gets a UUID of its own.
+ * @r: of the new device, which is at least as large as the source's; its new UUID and whether it holds data
+ * are noted, in memory
+ * @d: new device
+ *
+ * Blocks for as long as that takes; volumes_stop() ends it soon. Return: 0, or -1 with ERR_PRECONDITION (in
+ * use as a block volume; data that are not recognised; its writers would have to stand still for too long),
+ * ERR_ABORTED (another program has frozen it), ERR_UNAVAILABLE, ERR_DEADLINE, ERR_INTERNAL. What is on @d
+ * then is worth nothing.
+ */
+int volumes_fill_copy(struct copy_source *s, struct volume_record *r, const struct device *d,
+	struct error **err) MUST_CHECK;
+
 /** volumes_settle_growth() - if the growth of the device of @r has begun and not ended, find out by a listing
  * whether it has its old or its new size, and record that. @r is kept up to date. The caller holds the lock.
  * Return: 0, or -1 (the record stays) with ERR_UNAVAILABLE (the device is not seen), or as records_save(). */
@@ -117,7 +166,7 @@ int volumes_settle_growth(struct volumes *v, struct volume_record *r, struct err
 void volumes_reconcile_sizes(struct volumes *v);
 
 /** volumes_roll_back() - undo the unfinished creation of @r: remove its device if it has the recorded
- * identity, then the state file. The caller holds the lock. Return: 0, or -1 (the record stays) with
+ * identity, then the state file. A copy of a volume is put into phase ERASING instead. The caller holds the lock. Return: 0, or -1 (the record stays) with
  * ERR_UNAVAILABLE (pool absent) or as device_destroy(). */
 int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct error **err) MUST_CHECK;
 

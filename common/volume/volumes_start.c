@@ -3,6 +3,7 @@
  * crash left half done. */
 #include "base/log.h"
 #include "base/str.h"
+#include "volume/attachment/attachment.h"
 #include "volume/volumes_private.h"
 
 static bool lacks_pool(void *user, const char *id)
@@ -115,6 +116,7 @@ static void remove_leftovers(struct volumes *v)
 /* Ends what a crash left half done. */
 static void settle_unfinished(struct volumes *v)
 {
+	volumes_thaw_marked(v);
 	remove_leftovers(v);
 	volumes_reconcile_sizes(v);
 	roll_back_unfinished(v);

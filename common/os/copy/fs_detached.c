@@ -33,17 +33,12 @@ static int configure(int context_fd, const char *fstype, const char *device, boo
 	return STEP("mount-detached", fsconfig(context_fd, FSCONFIG_CMD_CREATE, NULL, NULL, 0));
 }
 
-int fs_open_detached(
+static int open_mount(
 	const char *fstype, const char *device, bool readonly, int *ret_dir_fd, struct error **err)
 {
 	unsigned attributes = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_NOATIME |
 			      (readonly ? MOUNT_ATTR_RDONLY : 0U);
 	CLEANUP(fd_closep) int mount_fd = -1;
-
-	/* The kernel would share the superblock of a file system that is mounted already with the same
-	 * access (fs/super.c, get_tree_bdev()), and a writer there would go on. */
-	if (blockdev_refuse_held(device, err) < 0)
-		return -1;
 	CLEANUP(fd_closep) int context_fd = fsopen(fstype, FSOPEN_CLOEXEC);
 	if (context_fd < 0)
 		return fail(fstype, device, err);
@@ -61,6 +56,21 @@ int fs_open_detached(
 			err, ERR_INTERNAL, errno, "open the root of the %s on %s", fstype, device);
 	*ret_dir_fd = dir_fd;
 	return 0;
+}
+
+int fs_open_detached(
+	const char *fstype, const char *device, bool readonly, int *ret_dir_fd, struct error **err)
+{
+	/* The kernel would share the superblock of a file system that is mounted already with the same
+	 * access (fs/super.c, get_tree_bdev()), and a writer there would go on. */
+	if (blockdev_refuse_held(device, err) < 0)
+		return -1;
+	return open_mount(fstype, device, readonly, ret_dir_fd, err);
+}
+
+int fs_open_further(const char *fstype, const char *device, int *ret_dir_fd, struct error **err)
+{
+	return open_mount(fstype, device, /* readonly= */ false, ret_dir_fd, err);
 }
 
 int fs_close_detached(int dir_fd, const char *device, struct error **err)

@@ -37,3 +37,12 @@ int fs_open_detached(const char *fstype, const char *device, bool readonly, int 
  * these. Return: 0, or -1 with ERR_UNAVAILABLE (still in use), ERR_INTERNAL.
  */
 int fs_close_detached(int dir_fd, const char *device, struct error **err) MUST_CHECK;
+
+/**
+ * fs_open_further() - a further mount of a file system that may be mounted for writing already, in whatever
+ * mount namespace, or that stays in the kernel, since it was unmounted while it was frozen.
+ * @ret_dir_fd: its root, open for reading; the mount ends when the caller closes it
+ *
+ * Parameters and return as fs_open_detached(), but that a mounted file system is no error.
+ */
+int fs_open_further(const char *fstype, const char *device, int *ret_dir_fd, struct error **err) MUST_CHECK;

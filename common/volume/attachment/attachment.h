@@ -14,6 +14,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "volume/access_mode.h"
@@ -21,6 +22,7 @@
 #define PUBLISH_WAIT_MS 2000 /* publish and unpublish wait for each other */
 
 struct device;
+struct fs_freeze;
 struct mount_entry;
 struct use_request;
 struct volume_claim;
@@ -107,6 +109,35 @@ int volumes_prepare_fs(struct volumes *v, struct volume_record *r, const struct 
  */
 int volumes_grow_fs(struct volumes *v, const struct volume_record *r, const struct device *d,
 	const struct mount_entry *e, struct error **err) MUST_CHECK;
+
+/** volumes_open_mounted() - open the root of the file system that is mounted as @e. @ret_fd: a folder, open
+ * for reading; caller closes. Return: 0, or -1 with ERR_PRECONDITION (hidden by another mount), ERR_INTERNAL.
+ */
+int volumes_open_mounted(const struct mount_entry *e, int *ret_fd, struct error **err) MUST_CHECK;
+
+/**
+ * volumes_pause_writers() - stop all processes that write to a mounted volume, also those that store through
+ * mappings, and flush what they have written to its device.
+ * @r:      its record, in which that is noted before; kept up to date
+ * @dir_fd: folder of its file system
+ * @max_pause_ms: then the file system is thawed, whatever the caller does
+ * @ret:    volumes_resume_writers()
+ *
+ * After a failure nothing is stopped. Blocks for at most @max_pause_ms, but for a file system that hangs.
+ * Return: 0, or -1 with ERR_ABORTED (another program has frozen it), ERR_DEADLINE, or as records_save() and
+ * fs_freeze_begin().
+ */
+int volumes_pause_writers(struct volumes *v, struct volume_record *r, int dir_fd, uint64_t max_pause_ms,
+	struct fs_freeze **ret, struct error **err) MUST_CHECK;
+
+/** volumes_resume_writers() - end a pause. @f: released in any case; @ret_pause_ns: how long it has lasted.
+ * Return: 0, or -1 as fs_freeze_end(): the writers were not stopped until now. */
+int volumes_resume_writers(struct volumes *v, struct volume_record *r, struct fs_freeze *f,
+	uint64_t *ret_pause_ns, struct error **err) MUST_CHECK;
+
+/** volumes_thaw_marked() - thaw the file systems that are noted as frozen and that no operation copies, which
+ * is what a driver that was killed has left. Failures are logged. */
+void volumes_thaw_marked(struct volumes *v);
 
 struct fs_usage;
 struct mount_table;

@@ -15,7 +15,7 @@
 #include "volume/attachment/attachment.h"
 #include "volume/volumes_private.h"
 
-static int open_folder(const struct mount_entry *e, int *ret_fd, struct error **err)
+int volumes_open_mounted(const struct mount_entry *e, int *ret_fd, struct error **err)
 {
 	CLEANUP(fd_closep) int path_fd = -1;
 	CLEANUP(fd_closep) int fd = -1;
@@ -44,7 +44,7 @@ int volumes_grow_fs(struct volumes *v, const struct volume_record *r, const stru
 	struct fs_growth growth;
 
 	volume_lock_set_step(v->locks, r->id, "growing its file system");
-	if (blockdev_stat(d->path, &info, err) < 0 || open_folder(e, &fd, err) < 0)
+	if (blockdev_stat(d->path, &info, err) < 0 || volumes_open_mounted(e, &fd, err) < 0)
 		return -1;
 	/* neither beyond what the kernel has, nor beyond what belongs to the volume */
 	uint64_t bytes = info.size_bytes < d->size_bytes ? info.size_bytes : d->size_bytes;

@@ -260,6 +260,7 @@ void fixture_open(void)
 		.devices = &fx.devices,
 		.roots = fx.roots,
 		.erase_bytes_per_s = fx.erase_bytes_per_s,
+		.copy_bytes_per_s = fx.copy_bytes_per_s,
 		.mkfs_timeout_ms = fx.mkfs_timeout_ms,
 		.erase_in_call = !fx.in_background,
 		.changed = note_change};

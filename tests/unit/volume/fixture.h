@@ -61,6 +61,7 @@ struct fixture {
 	/* for the next fixture_open() */
 	bool in_background; /* deleted volumes are erased by threads, not by the caller that deletes them */
 	uint64_t erase_bytes_per_s;
+	uint64_t copy_bytes_per_s;
 	int mkfs_timeout_ms;
 	void (*done)(void); /* called before the tear-down; may be NULL */
 	struct volumes *v;

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Stopping the processes that write to a mounted volume, while it is copied.
+ *
+ * The record says so before the file system is frozen: when the driver dies meanwhile, the next one thaws it.
+ */
+#include "base/clock.h"
+#include "base/durable_step.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "os/blockdev.h"
+#include "os/blockdev_mounts.h"
+#include "os/copy/fs_detached.h"
+#include "os/copy/fs_flush.h"
+#include "os/copy/fs_freeze.h"
+#include "os/fs.h"
+#include "volume/attachment/attachment.h"
+#include "volume/volumes_private.h"
+
+/* If it cannot be written, the next refresh finds the file system thawed, and tries again. */
+static void clear_mark(struct volumes *v, struct volume_record *r)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	r->freezing = false;
+	if (records_save(v->records, r, &err) < 0)
+		log_warn("that a file system is not frozen any more could not be recorded, will try again",
+			F_STR("volume", r->id), F_ERR(err));
+}
+
+int volumes_pause_writers(struct volumes *v, struct volume_record *r, int dir_fd, uint64_t max_pause_ms,
+	struct fs_freeze **ret, struct error **err)
+{
+	struct fs_freeze *f = NULL;
+
+	r->freezing = true;
+	if (records_save(v->records, r, err) < 0) {
+		r->freezing = false;
+		return -1;
+	}
+	STEP_POINT("freeze-recorded");
+	uint64_t deadline_ns = clock_ns() + max_pause_ms * NS_PER_MS;
+	if (fs_freeze_begin(dir_fd, (int)max_pause_ms, &f, err) < 0) {
+		clear_mark(v, r);
+		return -1;
+	}
+	STEP_POINT("freeze-begun");
+	if (fs_flush_files(dir_fd, deadline_ns, /* ret_files= */ NULL, err) == 0) {
+		*ret = f;
+		return 0;
+	}
+	CLEANUP(error_freep) struct error *later = NULL;
+	uint64_t pause_ns;
+	if (volumes_resume_writers(v, r, f, &pause_ns, &later) < 0)
+		log_debug("a pause that failed did not end in order", F_STR("volume", r->id), F_ERR(later));
+	return -1;
+}
+
+int volumes_resume_writers(struct volumes *v, struct volume_record *r, struct fs_freeze *f,
+	uint64_t *ret_pause_ns, struct error **err)
+{
+	int rc = fs_freeze_end(f, ret_pause_ns, err);
+
+	STEP_POINT("freeze-ended");
+	/* else the next refresh tries to thaw it */
+	if (rc == 0 || (*err)->code != ERR_INTERNAL)
+		clear_mark(v, r);
+	pthread_mutex_lock(&v->shared.mutex);
+	v->copied.pauses++;
+	v->copied.pause_ns += *ret_pause_ns;
+	pthread_mutex_unlock(&v->shared.mutex);
+	return rc;
+}
+
+static int thaw_mounted(const struct mount_entry *e, bool *ret_was_frozen, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = -1;
+
+	return volumes_open_mounted(e, &fd, err) < 0 ? -1 : fs_thaw(fd, ret_was_frozen, err);
+}
+
+/* A file system that was unmounted while it was frozen stays frozen, and a further mount shows it. */
+static int thaw_unmounted(const char *device, bool *ret_was_frozen, struct error **err)
+{
+	CLEANUP(free_charp) char *fs_type = NULL;
+	CLEANUP(fd_closep) int fd = -1;
+
+	if (fs_probe(device, &fs_type, err) < 0 || fs_open_further(fs_type, device, &fd, err) < 0)
+		return -1;
+	return fs_thaw(fd, ret_was_frozen, err);
+}
+
+static int thaw_device(const char *device, bool *ret_was_frozen, struct error **err)
+{
+	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
+	CLEANUP(error_freep) struct error *hidden = NULL;
+	struct blockdev_info info;
+
+	if (blockdev_stat(device, &info, err) < 0 || mount_table_read(&table, err) < 0)
+		return -1;
+	const struct mount_entry *e = blockdev_mount_find_kind(table, info.dev, BLOCKDEV_MOUNT_FS);
+	if (e && thaw_mounted(e, ret_was_frozen, &hidden) == 0)
+		return 0;
+	return thaw_unmounted(device, ret_was_frozen, err);
+}
+
+static int thaw(struct volumes *v, struct volume_record *r, struct error **err)
+{
+	CLEANUP(device_freep) struct device *d = device_view_seen_device(v->device_view, r);
+	bool was_frozen;
+
+	if (!d || !d->path)
+		return err_set(err, ERR_UNAVAILABLE, "its device is not seen");
+	if (thaw_device(d->path, &was_frozen, err) < 0)
+		return -1;
+	clear_mark(v, r);
+	if (was_frozen)
+		log_warn("file system was still frozen for a copy that was cut off, and is thawed",
+			F_STR("volume", r->id));
+	return 0;
+}
+
+static bool is_freezing(void *user, const char *id)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = records_find(user, id);
+
+	return r && r->freezing;
+}
+
+static char **ids_to_thaw(struct volumes *v)
+{
+	char **ids = NULL;
+
+	pthread_mutex_lock(&v->shared.mutex);
+	const struct records_view view = records_view(v->records);
+	for (size_t i = 0; i < view.n; i++) {
+		if (view.list[i]->freezing)
+			strv_add(&ids, view.list[i]->id);
+	}
+	pthread_mutex_unlock(&v->shared.mutex);
+	return ids;
+}
+
+void volumes_thaw_marked(struct volumes *v)
+{
+	CLEANUP(strv_freep) char **ids = ids_to_thaw(v);
+
+	for (size_t i = 0; ids && ids[i]; i++) {
+		CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
+		CLEANUP(volume_record_freep) struct volume_record *r = NULL;
+		CLEANUP(error_freep) struct error *err = NULL;
+
+		if (!volume_lock_if(v->locks, ids[i], is_freezing, v->records, &lock))
+			continue;
+		r = records_find(v->records, ids[i]);
+		if (thaw(v, r, &err) < 0)
+			log_warn(
+				"file system may still be frozen for a copy that was cut off: will try again; "
+				"if its pods hang, fsfreeze -u on its staging path thaws it",
+				F_STR("volume", ids[i]), F_ERR(err));
+	}
+}

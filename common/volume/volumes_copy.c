@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Copies: a new device is filled with what another volume held at one moment.
+ *
+ * Persistent memory that is mapped into processes cannot be shared by two volumes until one of them writes,
+ * so that all which the file system uses is copied. Its writers are stopped for as long as that takes:
+ * copying in advance would not shorten it, since the kernel does not say what stores through mappings have
+ * changed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/parse.h"
+#include "base/random.h"
+#include "base/str.h"
+#include "os/blockdev.h"
+#include "os/blockdev_mounts.h"
+#include "os/copy/data_copy.h"
+#include "os/copy/fs_detached.h"
+#include "os/copy/fs_extents.h"
+#include "os/copy/fs_flush.h"
+#include "os/copy/fs_freeze.h"
+#include "os/copy/fs_uuid.h"
+#include "os/fs.h"
+#include "pmem/zero_range.h"
+#include "volume/attachment/attachment.h"
+#include "volume/params.h"
+#include "volume/volumes_private.h"
+
+#define SOURCE_WAIT_MS 2000
+/* Flushing in advance shortens the pause; what takes longer than this is not waited for. */
+#define FLUSH_MAX_NS (60 * NS_PER_S)
+/* Copied in advance, to find out how fast that is. */
+#define PROBE_BYTES (64ULL << 20)
+/* Less says nothing about the speed. */
+#define SPEED_LEAST_BYTES (16ULL << 20)
+
+struct copy_source {
+	struct volumes *v;
+	struct volume_lock *lock;
+	struct volume_record *r;
+	struct device *device;
+	bool block;
+	uint64_t max_pause_ms;
+};
+
+void volumes_close_source(struct copy_source *s)
+{
+	if (!s)
+		return;
+	device_free(s->device);
+	volume_record_free(s->r);
+	volume_unlock(s->lock);
+	free(s);
+}
+
+const char *volumes_source_id(const struct copy_source *s)
+{
+	return s->r->id;
+}
+
+uint64_t volumes_source_bytes(const struct copy_source *s)
+{
+	return s->device->size_bytes;
+}
+
+static int check_kind(const struct volume_record *r, const struct volume_request *q, struct error **err)
+{
+	CLEANUP(params_done) struct volume_params have = {0};
+
+	if (params_parse(PARAMS_STATE, &r->parameters, &have, err) < 0)
+		return err_wrap(err, "state of volume %s", r->id);
+	if (have.is_inline || have.is_cache)
+		return err_set(err, ERR_INVALID_ARGUMENT, "volume %s is %s volume, which cannot be copied",
+			r->id, have.is_inline ? "an inline" : "a cache");
+	if (have.kata_containers)
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"volume %s is for Kata Containers, which is not supported", r->id);
+	if (q->block && (r->fs_type || !volume_record_may_be_block(r)))
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"volume %s has a file system, so its copy cannot be a block volume", r->id);
+	if (!q->block && !r->fs_type && r->block_clean)
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"volume %s is a block volume, so its copy cannot have a file system", r->id);
+	if (q->fs_type && r->fs_type && !str_eq(q->fs_type, r->fs_type))
+		return err_set(err, ERR_INVALID_ARGUMENT, "volume %s has %s, so its copy cannot have %s",
+			r->id, r->fs_type, q->fs_type);
+	return 0;
+}
+
+int volumes_open_source(struct volumes *v, const struct volume_request *q, const struct volume_params *params,
+	struct copy_source **ret, struct error **err)
+{
+	CLEANUP(volumes_close_sourcep) struct copy_source *s = x_calloc(1, sizeof(*s));
+
+	*s = (struct copy_source){.v = v, .block = q->block, .max_pause_ms = params->max_pause_ms};
+	if (volumes_lock_ready(v, q->source, SOURCE_WAIT_MS, &s->lock, &s->r, err) < 0)
+		return err_wrap(err, "source");
+	if (check_kind(s->r, q, err) < 0 || volumes_settle_growth(v, s->r, err) < 0)
+		return -1;
+	if (device_view_require_content(v->device_view, s->r, &s->device, err) < 0)
+		return err_wrap(err, "source %s", s->r->id);
+	if (q->limit_bytes > 0 && s->device->size_bytes > q->limit_bytes)
+		return err_set(err, ERR_RANGE,
+			"volume %s has %ju bytes, so its copy cannot be as small as limit_bytes", s->r->id,
+			(uintmax_t)s->device->size_bytes);
+	*ret = TAKE_PTR(s);
+	return 0;
+}
+
+/* A copy that is being made. */
+struct copy {
+	struct copy_source *source;
+	const struct volume_record *r;
+	const struct device *to;
+	int from_fd;
+	int to_fd;                /* exclusive */
+	struct fs_freeze *freeze; /* while writers are stopped */
+	struct fs_extents extents;
+	uint64_t pause_ns;
+};
+
+static void copy_done(struct copy *c)
+{
+	if (c->from_fd >= 0)
+		close(c->from_fd);
+	if (c->to_fd >= 0)
+		close(c->to_fd);
+	fs_extents_done(&c->extents);
+}
+
+static int open_devices(struct copy *c, struct error **err)
+{
+	struct device_view *view = c->source->v->device_view;
+
+	if (data_copy_open(c->source->device->path, DATA_COPY_SOURCE, &c->from_fd, err) < 0 ||
+		data_copy_open(c->to->path, DATA_COPY_TARGET, &c->to_fd, err) < 0)
+		return -1;
+	if (device_view_confirm_path(view, c->source->r, c->source->device, err) < 0)
+		return -1;
+	return device_view_confirm_path(view, c->r, c->to, err);
+}
+
+static bool goes_on(void *user, uint64_t done_bytes)
+{
+	const struct copy *c = user;
+
+	(void)done_bytes;
+	return !erase_queue_is_stopping(c->source->v->erase_queue) &&
+	       (!c->freeze || fs_freeze_holds(c->freeze));
+}
+
+static struct data_copy data_of(struct copy *c)
+{
+	return (struct data_copy){.from_fd = c->from_fd,
+		.to_fd = c->to_fd,
+		.bytes_per_s = c->source->v->copy_bytes_per_s,
+		.go_on = goes_on,
+		.user = c};
+}
+
+static int copy_extents(struct copy *c, const struct fs_extents *x, struct error **err)
+{
+	const struct data_copy data = data_of(c);
+	struct volumes *v = c->source->v;
+	uint64_t begun_ns = clock_ns();
+
+	if (data_copy_extents(&data, x, err) < 0) {
+		if (erase_queue_is_stopping(v->erase_queue))
+			err_recode(err, ERR_UNAVAILABLE);
+		return -1;
+	}
+	uint64_t ns = clock_ns() - begun_ns;
+	pthread_mutex_lock(&v->shared.mutex);
+	v->copied.bytes += x->total_bytes;
+	if (x->total_bytes >= SPEED_LEAST_BYTES && ns > 0)
+		v->copied.bytes_per_s = (uint64_t)((double)x->total_bytes * NS_PER_S / (double)ns);
+	pthread_mutex_unlock(&v->shared.mutex);
+	return 0;
+}
+
+static int zero_rest(struct copy *c, struct error **err)
+{
+	const struct data_copy data = data_of(c);
+
+	volume_lock_set_step(c->source->v->locks, c->r->id, "zeroing what the copy does not use");
+	return data_copy_zero_gaps(&data, &c->extents, c->to->size_bytes, err);
+}
+
+/* Nothing else can use it meanwhile, since it is held exclusively. @why: it is not known what its file system
+ * uses; NULL: it has none */
+static int copy_whole(struct copy *c, const struct error *why, struct error **err)
+{
+	CLEANUP(fd_closep) int held = -1;
+
+	if (why)
+		log_debug("it is not known what a file system uses, so all of the device is copied",
+			F_STR("volume", c->source->r->id), F_ERR(why));
+	if (device_view_claim_device(c->source->v->device_view, c->source->r, c->source->device, &held, err) <
+		0)
+		return -1;
+	fs_extents_done(&c->extents);
+	fs_extents_whole(c->source->device->size_bytes, &c->extents);
+	return copy_extents(c, &c->extents, err);
+}
+
+static int copy_block(struct copy *c, const struct mount_entry *e, struct error **err)
+{
+	const struct volume_record *r = c->source->r;
+
+	if (e || strv_len(r->targets) > 0)
+		return err_set(err, ERR_PRECONDITION,
+			"block volume %s is in use by a pod, so it cannot be copied now: its writers cannot be "
+			"stopped",
+			r->id);
+	return volume_record_may_hold_data(r) ? copy_whole(c, /* why= */ NULL, err) : 0;
+}
+
+/* A mount that only reads keeps its file system as it is, and has replayed its log. */
+static int copy_unmounted(struct copy *c, const char *fs_type, struct error **err)
+{
+	CLEANUP(error_freep) struct error *why = NULL;
+	const struct device *from = c->source->device;
+	int dir_fd;
+
+	if (fs_open_detached(fs_type, from->path, /* readonly= */ true, &dir_fd, &why) < 0)
+		return copy_whole(c, why, err);
+	bool has_map = fs_extents_read(dir_fd, from->size_bytes, &c->extents, &why) == 0;
+	int rc = has_map ? copy_extents(c, &c->extents, err) : 0;
+	CLEANUP(error_freep) struct error *busy = NULL;
+	if (fs_close_detached(dir_fd, from->path, &busy) < 0)
+		log_warn("the file system of a volume that was copied is not unmounted yet",
+			F_STR("volume", c->source->r->id), F_ERR(busy));
+	return has_map ? rc : copy_whole(c, why, err);
+}
+
+/* Return: how fast the last copy was, or a part of this one is; 0: there is too little to find that out. */
+static int find_speed(
+	struct copy *c, const struct fs_extents *x, uint64_t *ret_bytes_per_s, struct error **err)
+{
+	struct volumes *v = c->source->v;
+	struct fs_extent first = {0};
+
+	pthread_mutex_lock(&v->shared.mutex);
+	*ret_bytes_per_s = v->copied.bytes_per_s;
+	pthread_mutex_unlock(&v->shared.mutex);
+	for (size_t i = 0; i < x->n; i++) {
+		if (x->list[i].length_bytes > first.length_bytes)
+			first = x->list[i];
+	}
+	if (*ret_bytes_per_s > 0 || first.length_bytes < SPEED_LEAST_BYTES)
+		return 0;
+	if (first.length_bytes > PROBE_BYTES)
+		first.length_bytes = PROBE_BYTES;
+	const struct fs_extents part = {.list = &first, .n = 1, .total_bytes = first.length_bytes};
+	if (copy_extents(c, &part, err) < 0)
+		return -1;
+	pthread_mutex_lock(&v->shared.mutex);
+	*ret_bytes_per_s = v->copied.bytes_per_s;
+	pthread_mutex_unlock(&v->shared.mutex);
+	return 0;
+}
+
+/* Before anything is stopped. */
+static int check_pause(struct copy *c, int dir_fd, struct error **err)
+{
+	CLEANUP(fs_extents_done) struct fs_extents x = {0};
+	char used[24];
+	uint64_t bytes_per_s;
+
+	if (fs_extents_read(dir_fd, c->source->device->size_bytes, &x, err) < 0 ||
+		find_speed(c, &x, &bytes_per_s, err) < 0)
+		return -1;
+	uint64_t ms = bytes_per_s > 0 ? (uint64_t)((double)x.total_bytes * 1000 / (double)bytes_per_s) : 0;
+	if (ms <= c->source->max_pause_ms)
+		return 0;
+	return err_set(err, ERR_PRECONDITION,
+		"volume %s is in use, and its writers would have to stand still for %ju ms while %s are copied, but "
+		"maxPause is %ju ms: nothing was stopped; set a larger maxPause in the StorageClass, or copy the "
+		"volume while no pod uses it",
+		c->source->r->id, (uintmax_t)ms, format_bytes_rounded(x.total_bytes, used),
+		(uintmax_t)c->source->max_pause_ms);
+}
+
+static int copy_frozen(struct copy *c, int dir_fd, struct error **err)
+{
+	if (fs_extents_read(dir_fd, c->source->device->size_bytes, &c->extents, err) < 0)
+		return -1;
+	return copy_extents(c, &c->extents, err);
+}
+
+static int copy_paused(struct copy *c, int dir_fd, struct error **err)
+{
+	struct copy_source *s = c->source;
+	CLEANUP(error_freep) struct error *failure = NULL;
+
+	volume_lock_set_step(s->v->locks, c->r->id, "copying while writers stand still");
+	if (volumes_pause_writers(s->v, s->r, dir_fd, s->max_pause_ms, &c->freeze, err) < 0)
+		return -1;
+	int rc = copy_frozen(c, dir_fd, &failure);
+	if (volumes_resume_writers(s->v, s->r, TAKE_PTR(c->freeze), &c->pause_ns, err) < 0)
+		return err_wrap(err, "volume %s was not copied while its writers stood still", s->r->id);
+	if (rc < 0)
+		*err = TAKE_PTR(failure);
+	return rc;
+}
+
+static int copy_mounted(struct copy *c, const struct mount_entry *e, struct error **err)
+{
+	CLEANUP(fd_closep) int dir_fd = -1;
+	CLEANUP(error_freep) struct error *slow = NULL;
+
+	if (volumes_open_mounted(e, &dir_fd, err) < 0)
+		return -1;
+	volume_lock_set_step(c->source->v->locks, c->r->id, "flushing the volume that it copies");
+	if (fs_flush_files(dir_fd, clock_ns() + FLUSH_MAX_NS, /* ret_files= */ NULL, &slow) < 0)
+		log_debug("files are not flushed in advance", F_STR("volume", c->source->r->id), F_ERR(slow));
+	if (check_pause(c, dir_fd, err) < 0)
+		return -1;
+	return copy_paused(c, dir_fd, err);
+}
+
+/* @e: where it is mounted; NULL: nowhere */
+static int copy_fs(struct copy *c, const char *fs_type, const struct mount_entry *e, struct error **err)
+{
+	const char *id = c->source->r->id;
+
+	if (!*fs_type && volume_record_may_hold_data(c->source->r))
+		return err_set(err, ERR_PRECONDITION,
+			"volume %s was in use before, and no file system is recognised on it now", id);
+	if (!*fs_type)
+		return 0;
+	if (!fs_known(fs_type) || (c->r->fs_type && !str_eq(c->r->fs_type, fs_type)))
+		return err_set(err, ERR_PRECONDITION,
+			"volume %s holds %s, which is not what its copy is to have", id, fs_type);
+	return e ? copy_mounted(c, e, err) : copy_unmounted(c, fs_type, err);
+}
+
+static int copy_content(struct copy *c, const char *fs_type, struct error **err)
+{
+	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
+	struct blockdev_info info;
+
+	if (blockdev_stat(c->source->device->path, &info, err) < 0 || mount_table_read(&table, err) < 0)
+		return -1;
+	if (c->source->block)
+		return copy_block(c, blockdev_mount_find(table, info.dev), err);
+	if (blockdev_mount_find_kind(table, info.dev, BLOCKDEV_MOUNT_NODE))
+		return err_set(err, ERR_PRECONDITION,
+			"volume %s is in use as a block volume, so its file system cannot be copied",
+			c->source->r->id);
+	return copy_fs(c, fs_type, blockdev_mount_find_kind(table, info.dev, BLOCKDEV_MOUNT_FS), err);
+}
+
+static void log_copy(const struct copy *c, uint64_t begun_ns)
+{
+	log_info("volume copied", F_STR("volume", c->r->id), F_STR("source", c->source->r->id),
+		F_U64("copied_bytes", c->extents.total_bytes), F_U64("pause_ms", c->pause_ns / NS_PER_MS),
+		F_U64("ms", (clock_ns() - begun_ns) / NS_PER_MS));
+}
+
+static int copy_devices(struct copy_source *s, struct volume_record *r, const struct device *d,
+	const char *fs_type, struct error **err)
+{
+	CLEANUP(copy_done) struct copy c = {.source = s, .r = r, .to = d, .from_fd = -1, .to_fd = -1};
+	uint64_t begun_ns = clock_ns();
+
+	volume_lock_set_step(s->v->locks, r->id, "copying");
+	if (open_devices(&c, err) < 0 || copy_content(&c, fs_type, err) < 0 || zero_rest(&c, err) < 0)
+		return err_wrap(err, "copy of volume %s", s->r->id);
+	log_copy(&c, begun_ns);
+	r->ever_staged = c.extents.n > 0;
+	return 0;
+}
+
+/* The kernel does not mount two xfs with one UUID. */
+static int set_uuid(struct copy_source *s, struct volume_record *r, const char *path, const char *fs_type,
+	struct error **err)
+{
+	char uuid[UUID_TEXT_LEN + 1];
+
+	volume_lock_set_step(s->v->locks, r->id, "setting the UUID of its file system");
+	uuid_generate_text(uuid);
+	free(r->fs_uuid);
+	r->fs_uuid = x_strdup(uuid);
+	return fs_set_uuid(fs_type, path, uuid, s->v->mkfs_timeout_ms, err);
+}
+
+int volumes_fill_copy(
+	struct copy_source *s, struct volume_record *r, const struct device *d, struct error **err)
+{
+	CLEANUP(free_charp) char *fs_type = NULL;
+
+	/* devices in memory hold nothing */
+	if (!d->path || !s->device->path)
+		return 0;
+	if (fs_probe(s->device->path, &fs_type, err) < 0)
+		return err_wrap(err, "source %s", s->r->id);
+	if (copy_devices(s, r, d, fs_type, err) < 0)
+		return -1;
+	return r->ever_staged && !s->block ? set_uuid(s, r, d->path, fs_type, err) : 0;
+}

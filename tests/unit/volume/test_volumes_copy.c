@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* CreateVolume from a volume: what the copy has, what happens to the writers, and what is left after
+ * failures. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "os/fs.h"
+#include "unit/volume/content.h"
+#include "unit/volume/mounts.h"
+
+#define SIZE   MIB(64)
+#define LARGER MIB(96)
+#define OLD    'k'
+#define DATA   'd'
+#define N_DATA MIB(8)
+
+static struct error *err;
+static struct volume_info *copy;
+static struct device *copy_device;
+static char *copy_staging;
+static const struct strmap no_context;
+
+static void fill_made(const struct device *d)
+{
+	content_fill(d, OLD);
+}
+
+static void set_up(void)
+{
+	mounts_set_up(SIZE);
+	fx.faults.made = fill_made;
+	copy_staging = fixture_path("kubelet/copy");
+	ck_assert_int_eq(mkdir(copy_staging, 0755), 0);
+}
+
+static void set_up_block(void)
+{
+	mounts_set_up_block(SIZE);
+	fx.faults.made = fill_made;
+}
+
+static void stage_source(void)
+{
+	const struct use_request s = mounts_stage_request("ext4");
+
+	ASSERT_OK(volumes_stage(fx.v, &s, &err));
+}
+
+static void unstage_source(void)
+{
+	ASSERT_OK(volumes_unstage(fx.v, mt.volume->id, mt.staging, &err));
+}
+
+static void write_data(void)
+{
+	CLEANUP(free_charp) char *path = x_asprintf("%s/data", mt.staging);
+	CLEANUP(fd_closep) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	char block[CONTENT_BLOCK];
+
+	memset(block, DATA, sizeof(block));
+	for (uint64_t at = 0; at < N_DATA; at += sizeof(block))
+		ck_assert_int_eq(write(fd, block, sizeof(block)), sizeof(block));
+	ck_assert_int_eq(fsync(fd), 0);
+}
+
+static int try_copy(uint64_t size_bytes)
+{
+	struct volume_request q = fixture_request("copy", size_bytes);
+
+	q.source = mt.volume->id;
+	return volumes_create(fx.v, &q, &copy, &err);
+}
+
+static void make_copy(uint64_t size_bytes)
+{
+	ASSERT_OK(try_copy(size_bytes));
+	copy_device = fixture_device(copy->id);
+}
+
+static void assert_refused(int rc, enum err_code code, const char *text)
+{
+	ck_assert_int_eq(rc, -1);
+	ck_assert_msg(
+		err->code == code && strstr(err->msg, text), "%s: %s", err_code_name(err->code), err->msg);
+	error_clear(&err);
+}
+
+static void stage_copy(void)
+{
+	const struct use_request s = {
+		.handle = copy->id, .staging_path = copy_staging, .fs_type = "ext4", .context = &no_context};
+
+	ASSERT_OK(volumes_stage(fx.v, &s, &err));
+}
+
+static void assert_has_data(const char *folder)
+{
+	CLEANUP(free_charp) char *path = x_asprintf("%s/data", folder);
+	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char block[CONTENT_BLOCK];
+	uint64_t n = 0;
+
+	ck_assert_int_ge(fd, 0);
+	for (; read(fd, block, sizeof(block)) == sizeof(block); n += sizeof(block)) {
+		ck_assert_int_eq(block[0], DATA);
+		ck_assert_int_eq(memcmp(block, block + 1, sizeof(block) - 1), 0);
+	}
+	ck_assert_uint_eq(n, N_DATA);
+}
+
+/* Nothing is left of a copy that failed, and the source is as it was. */
+static void assert_no_copy(void)
+{
+	ASSERT_OK(volumes_refresh(fx.v, &err));
+	ck_assert_uint_eq(fixture_n_files(), 1);
+	ck_assert_uint_eq(fixture_n_devices(), 1);
+	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
+	ck_assert(!r->freezing);
+}
+
+static void assert_other_uuid(void)
+{
+	struct fs_super a;
+	struct fs_super b;
+
+	ASSERT_OK(fs_read_super("ext4", mt.device->path, &a, &err));
+	ASSERT_OK(fs_read_super("ext4", copy_device->path, &b, &err));
+	ck_assert_str_ne(a.uuid, b.uuid);
+}
+
+START_TEST(volume_that_is_not_mounted_is_copied)
+{
+	stage_source();
+	write_data();
+	unstage_source();
+	make_copy(LARGER);
+	ck_assert_uint_eq(copy->size_bytes, LARGER);
+	ck_assert_str_eq(copy->source, mt.volume->id);
+	ck_assert_uint_eq(content_count(copy_device, OLD), 0);
+	ck_assert_uint_ge(content_count(copy_device, DATA), N_DATA / CONTENT_BLOCK);
+	assert_other_uuid();
+	stage_copy();
+	stage_source();
+	assert_has_data(copy_staging);
+	assert_has_data(mt.staging);
+}
+END_TEST
+
+static atomic_bool stop;
+static atomic_uint n_written;
+
+/* A number is in the first file before it is in the second. */
+static void *write_numbers(void *user)
+{
+	const int *fds = user;
+
+	for (unsigned n = 1; !stop; n++) {
+		for (unsigned i = 0; i < 2; i++) {
+			ck_assert_int_eq(pwrite(fds[i], &n, sizeof(n), 0), sizeof(n));
+			ck_assert_int_eq(fsync(fds[i]), 0);
+		}
+		n_written = n;
+	}
+	return NULL;
+}
+
+static unsigned read_number(const char *folder, unsigned i)
+{
+	CLEANUP(free_charp) char *path = x_asprintf("%s/number-%u", folder, i);
+	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	unsigned n;
+
+	ck_assert_int_eq(pread(fd, &n, sizeof(n), 0), sizeof(n));
+	return n;
+}
+
+static void await_more(unsigned than)
+{
+	while (n_written <= than)
+		usleep(1000);
+}
+
+START_TEST(copy_shows_one_moment_of_its_writers)
+{
+	pthread_t writer;
+	int fds[2];
+
+	stage_source();
+	write_data();
+	for (unsigned i = 0; i < 2; i++) {
+		CLEANUP(free_charp) char *path = x_asprintf("%s/number-%u", mt.staging, i);
+		fds[i] = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	}
+	ck_assert_int_eq(pthread_create(&writer, NULL, write_numbers, fds), 0);
+	await_more(0);
+	make_copy(SIZE);
+	await_more(n_written);
+	stop = true;
+	ck_assert_int_eq(pthread_join(writer, NULL), 0);
+	for (unsigned i = 0; i < 2; i++)
+		close(fds[i]);
+	stage_copy();
+	assert_has_data(copy_staging);
+	unsigned first = read_number(copy_staging, 0);
+	unsigned second = read_number(copy_staging, 1);
+	ck_assert_msg(first == second || first == second + 1, "%u after %u", first, second);
+	ck_assert_uint_ge(n_written, first);
+	struct volumes_overview o;
+	volumes_overview(fx.v, &o);
+	ck_assert_uint_eq(o.copy_pauses, 1);
+	ck_assert_uint_gt(o.copy_pause_ns, 0);
+	ck_assert_uint_ge(o.copied_bytes, N_DATA);
+	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
+	ck_assert(!r->freezing);
+}
+END_TEST
+
+START_TEST(name_of_a_copy_means_that_copy)
+{
+	CLEANUP(volume_info_freep) struct volume_info *other = NULL;
+	CLEANUP(volume_info_freep) struct volume_info *again = NULL;
+	struct volume_request q = fixture_request("copy", SIZE);
+
+	make_copy(SIZE);
+	q.source = mt.volume->id;
+	ASSERT_OK(volumes_create(fx.v, &q, &again, &err));
+	ck_assert_str_eq(again->id, copy->id);
+	q.source = NULL;
+	assert_refused(volumes_create(fx.v, &q, &again, &err), ERR_EXISTS, "a copy of volume pvc-1");
+	other = fixture_create("other", SIZE);
+	q.source = other->id;
+	assert_refused(volumes_create(fx.v, &q, &again, &err), ERR_EXISTS, "a copy of volume pvc-1");
+	q.name = "other";
+	assert_refused(volumes_create(fx.v, &q, &again, &err), ERR_EXISTS, "no copy of a volume");
+	/* the source may go, and the call may come again */
+	ASSERT_OK(volumes_delete(fx.v, mt.volume->id, &err));
+	q = fixture_request("copy", SIZE);
+	q.source = mt.volume->id;
+	volume_info_free(TAKE_PTR(again));
+	ASSERT_OK(volumes_create(fx.v, &q, &again, &err));
+}
+END_TEST
+
+START_TEST(copy_counts_as_staged)
+{
+	make_copy(SIZE);
+	assert_refused(volumes_delete_if_never_staged(fx.v, copy->id, &err), ERR_PRECONDITION, "");
+	ASSERT_OK(volumes_delete(fx.v, copy->id, &err));
+	assert_no_copy();
+}
+END_TEST
+
+START_TEST(copy_of_an_empty_volume_is_empty)
+{
+	make_copy(SIZE);
+	stage_copy();
+	stage_source();
+	ck_assert(!mounts_has_file(copy_staging));
+}
+END_TEST
+
+START_TEST(copy_that_cannot_be_is_refused)
+{
+	struct volume_request q = fixture_request("copy", 0);
+	CLEANUP(strmap_done) struct strmap cache = {0};
+
+	q.source = "pvc-9";
+	assert_refused(volumes_create(fx.v, &q, &copy, &err), ERR_NOT_FOUND, "volume pvc-9 does not exist");
+	q.source = mt.volume->id;
+	q.limit_bytes = SIZE / 2;
+	assert_refused(volumes_create(fx.v, &q, &copy, &err), ERR_RANGE, "limit_bytes");
+	q.limit_bytes = 0;
+	q.fs_type = "xfs";
+	assert_refused(volumes_create(fx.v, &q, &copy, &err), ERR_INVALID_ARGUMENT, "has ext4");
+	q.fs_type = NULL;
+	q.block = true;
+	assert_refused(volumes_create(fx.v, &q, &copy, &err), ERR_INVALID_ARGUMENT, "has a file system");
+	q.block = false;
+	q.fs_type = "ext4";
+	strmap_set(&cache, "persistencyModel", "cache");
+	q.parameters = &cache;
+	assert_refused(volumes_create(fx.v, &q, &copy, &err), ERR_INVALID_ARGUMENT, "cache volume");
+	assert_no_copy();
+}
+END_TEST
+
+static int open_source(void)
+{
+	return open(mt.staging, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+}
+
+START_TEST(file_system_that_others_have_frozen_stays_frozen)
+{
+	CLEANUP(fd_closep) int fd = -1;
+
+	stage_source();
+	write_data();
+	fd = open_source();
+	ck_assert_int_eq(ioctl(fd, FIFREEZE, 0), 0);
+	assert_refused(try_copy(SIZE), ERR_ABORTED, "frozen");
+	ck_assert_int_eq(ioctl(fd, FITHAW, 0), 0);
+	assert_no_copy();
+	make_copy(SIZE);
+}
+END_TEST
+
+static void limit_speed(uint64_t bytes_per_s)
+{
+	fx.copy_bytes_per_s = bytes_per_s;
+	fixture_restart();
+}
+
+START_TEST(pause_that_would_be_too_long_is_refused)
+{
+	CLEANUP(strmap_done) struct strmap parameters = {0};
+	CLEANUP(fd_closep) int fd = -1;
+	struct volume_request q = fixture_request("copy", SIZE);
+
+	limit_speed(MIB(20));
+	stage_source();
+	/* large enough to find out how fast it goes */
+	for (unsigned i = 0; i < 5; i++) {
+		CLEANUP(free_charp) char *from = x_asprintf("%s/data", mt.staging);
+		CLEANUP(free_charp) char *to = x_asprintf("%s/data-%u", mt.staging, i);
+
+		write_data();
+		ck_assert_int_eq(rename(from, to), 0);
+	}
+	strmap_set(&parameters, "maxPause", "1s");
+	q.parameters = &parameters;
+	q.source = mt.volume->id;
+	assert_refused(volumes_create(fx.v, &q, &copy, &err), ERR_PRECONDITION, "nothing was stopped");
+	struct volumes_overview o;
+	volumes_overview(fx.v, &o);
+	ck_assert_uint_eq(o.copy_pauses, 0);
+	assert_no_copy();
+	fd = open_source();
+	ck_assert_int_eq(ioctl(fd, FITHAW, 0), -1);
+	ck_assert_int_eq(errno, EINVAL);
+}
+END_TEST
+
+static void rewrite_record(const char *from, const char *to, const char *text)
+{
+	CLEANUP(free_charp) char *old = fixture_read(from);
+	CLEANUP(free_charp) char *new = x_asprintf("{%s,%s", text, old + 1);
+	CLEANUP(free_charp) char *gone = x_asprintf("state/%s", from);
+	CLEANUP(free_charp) char *path = fixture_path(gone);
+
+	fixture_write(to, new);
+	if (!str_eq(from, to))
+		ck_assert_int_eq(unlink(path), 0);
+}
+
+START_TEST(file_system_that_a_crash_has_left_frozen_is_thawed)
+{
+	CLEANUP(free_charp) char *file = x_asprintf("%s.json", mt.volume->id);
+	CLEANUP(fd_closep) int fd = -1;
+
+	stage_source();
+	fd = open_source();
+	ck_assert_int_eq(ioctl(fd, FIFREEZE, 0), 0);
+	fixture_stop();
+	rewrite_record(file, file, "\"freezing\":true");
+	fixture_open();
+	ASSERT_OK(volumes_start(fx.v, &err));
+	ck_assert_int_eq(ioctl(fd, FITHAW, 0), -1);
+	ck_assert_int_eq(errno, EINVAL);
+	ck_assert_int_eq(mounts_write(mt.staging), 0);
+	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
+	ck_assert(!r->freezing);
+}
+END_TEST
+
+/* It was unmounted while it was frozen, and stays so. */
+START_TEST(file_system_that_is_frozen_and_not_mounted_is_thawed)
+{
+	CLEANUP(free_charp) char *file = x_asprintf("%s.json", mt.volume->id);
+	int fd;
+
+	stage_source();
+	fd = open_source();
+	ck_assert_int_eq(ioctl(fd, FIFREEZE, 0), 0);
+	close(fd);
+	unstage_source();
+	fixture_stop();
+	rewrite_record(file, file, "\"freezing\":true");
+	fixture_open();
+	ASSERT_OK(volumes_start(fx.v, &err));
+	stage_source();
+	ck_assert_int_eq(mounts_write(mt.staging), 0);
+}
+END_TEST
+
+START_TEST(copy_that_was_cut_off_is_undone_whatever_is_on_it)
+{
+	CLEANUP(free_charp) char *ready = NULL;
+	CLEANUP(free_charp) char *creating = NULL;
+
+	stage_source();
+	write_data();
+	make_copy(SIZE);
+	ready = x_asprintf("%s.json", copy->id);
+	creating = x_asprintf("%s.creating", copy->id);
+	fixture_stop();
+	rewrite_record(ready, creating, "\"phase\":\"creating\"");
+	fixture_open();
+	ASSERT_OK(volumes_start(fx.v, &err));
+	assert_no_copy();
+	assert_has_data(mt.staging);
+}
+END_TEST
+
+static void stage_block(bool publish)
+{
+	struct use_request s = mounts_stage_request("");
+	struct use_request p = mounts_publish_request(mt.target, ACCESS_SINGLE_WRITER);
+
+	s.block = p.block = true;
+	p.fs_type = "";
+	ASSERT_OK(volumes_stage(fx.v, &s, &err));
+	if (publish)
+		ASSERT_OK(volumes_publish(fx.v, &p, &err));
+}
+
+static int try_copy_block(uint64_t size_bytes)
+{
+	struct volume_request q = fixture_request("copy", size_bytes);
+
+	q.fs_type = NULL;
+	q.block = true;
+	q.source = mt.volume->id;
+	return volumes_create(fx.v, &q, &copy, &err);
+}
+
+START_TEST(block_volume_is_copied_unless_a_pod_has_it)
+{
+	stage_block(/* publish= */ true);
+	assert_refused(try_copy_block(SIZE), ERR_PRECONDITION, "in use by a pod");
+	assert_no_copy();
+	ASSERT_OK(volumes_unpublish(fx.v, mt.volume->id, mt.target, &err));
+	content_fill(mt.device, DATA);
+	ASSERT_OK(try_copy_block(LARGER));
+	copy_device = fixture_device(copy->id);
+	ck_assert_uint_eq(content_count(copy_device, DATA), SIZE / CONTENT_BLOCK);
+	ck_assert_uint_eq(content_count(copy_device, '\0'), (LARGER - SIZE) / CONTENT_BLOCK);
+}
+END_TEST
+
+START_TEST(block_volume_that_was_never_used_is_copied_as_zeros)
+{
+	ASSERT_OK(try_copy_block(SIZE));
+	copy_device = fixture_device(copy->id);
+	ck_assert_uint_eq(content_count(copy_device, '\0'), SIZE / CONTENT_BLOCK);
+	struct volume_request q = fixture_request("other", SIZE);
+	CLEANUP(volume_info_freep) struct volume_info *other = NULL;
+	q.source = mt.volume->id;
+	assert_refused(volumes_create(fx.v, &q, &other, &err), ERR_INVALID_ARGUMENT, "is a block volume");
+}
+END_TEST
+
+int main(void)
+{
+	TCase *tc = fixture_case("copies", set_up);
+
+	if (!tc)
+		return SKIP_STATUS;
+	tcase_add_test(tc, volume_that_is_not_mounted_is_copied);
+	tcase_add_test(tc, copy_shows_one_moment_of_its_writers);
+	tcase_add_test(tc, name_of_a_copy_means_that_copy);
+	tcase_add_test(tc, copy_counts_as_staged);
+	tcase_add_test(tc, copy_of_an_empty_volume_is_empty);
+	tcase_add_test(tc, copy_that_cannot_be_is_refused);
+	tcase_add_test(tc, file_system_that_others_have_frozen_stays_frozen);
+	tcase_add_test(tc, pause_that_would_be_too_long_is_refused);
+	tcase_add_test(tc, file_system_that_a_crash_has_left_frozen_is_thawed);
+	tcase_add_test(tc, file_system_that_is_frozen_and_not_mounted_is_thawed);
+	tcase_add_test(tc, copy_that_was_cut_off_is_undone_whatever_is_on_it);
+	tc = fixture_more_cases("copies of block volumes", set_up_block);
+	tcase_add_test(tc, block_volume_is_copied_unless_a_pod_has_it);
+	tcase_add_test(tc, block_volume_that_was_never_used_is_copied_as_zeros);
+	return fixture_finish();
+}
