@@ -11,9 +11,12 @@ RETRY_S = 60
 AGAIN = ("ABORTED", "UNAVAILABLE")
 # A device of a fixed size, and a full pool: the volume stays as it is.
 STAYS = ("INVALID_ARGUMENT", "RESOURCE_EXHAUSTED")
+# A full pool, and a block volume in use: there is no copy.
+NO_COPY = ("RESOURCE_EXHAUSTED", "FAILED_PRECONDITION")
 GROWTH = 16 * MIB
 
-# create: flags of CreateVolume; block: is a device at its target; erases: nothing may be readable afterwards
+# create: flags of CreateVolume; block: is a device at its target; erases: nothing may be readable afterwards; copies: copies
+# of it are made
 KINDS = {
     "ext4": {"create": ["-size", "16Mi", "-fs", "ext4"], "use": ["-fs", "ext4"]},
     "xfs": {"create": ["-size", "300Mi", "-fs", "xfs"], "use": ["-fs", "xfs"]},
@@ -27,7 +30,7 @@ KINDS = {
         "erases": False,
     },
     # its erasure is recorded on the way (volumes_erase.c, CHECKPOINT_BYTES)
-    "large": {"create": ["-size", "1100Mi", "-fs", "ext4"], "use": ["-fs", "ext4"]},
+    "large": {"create": ["-size", "1100Mi", "-fs", "ext4"], "use": ["-fs", "ext4"], "copies": False},
     "block": {"create": ["-size", "16Mi", "-block"], "use": ["-block"], "block": True},
     "sector-block": {
         "create": ["-size", "16Mi", "-block", "-parameter", "usage=FileIO"],
@@ -64,6 +67,7 @@ class Life:
         self.id = "csi-" + f"{number:064x}" if self.spec.get("ephemeral") else None
         self.pattern = pattern(number)
         self.staging = world.kubelet_path(f"staging/{self.name}")
+        self.copy_staging = self.staging + "-copy"
         self.targets = [world.kubelet_path(f"pods/{self.name}-{i}") for i in range(2)]
         self.exists = False  # as the client has learned
         self.written = False
@@ -90,10 +94,12 @@ class Life:
             self.publish,
             self.write,
             self.expand_again,
+            self.copy,
             self.publish_again,
             self.unpublish_again,
             self.unpublish,
             self.unstage,
+            self.copy_unused,
             self.delete,
         ]
 
@@ -105,9 +111,9 @@ class Life:
             return steps[at:]
         if self.spec.get("ephemeral"):
             return steps[at:] if step == "publish" else [self.unpublish]
-        if step in ("stage", "publish", "write", "expand_again", "publish_again"):
+        if step in ("stage", "publish", "write", "expand_again", "copy", "publish_again"):
             return steps[1:]
-        return [*steps[at:-1], self.stage, self.unstage, *steps[-1:]]
+        return [*steps[at:-2], self.stage, self.unstage, *steps[-2:]]
 
     def suppose(self, step):
         """What is known when a step was interrupted of which nothing else is."""
@@ -226,6 +232,31 @@ class Life:
         self.over = True
         self.call("delete", self.id)
 
+    def copy(self):
+        """While it is used: made, looked at and deleted again."""
+        if not self.spec.get("copies", True):
+            return
+        try:
+            answer = fields(self.call(*self.spec["create"], "-source", self.id, "create", self.name + "-copy"))
+        except Failed as failure:
+            if failure.code not in NO_COPY:
+                raise
+            return
+        copy = answer["volume_id"][0]
+        self.world.saw_device(self)
+        os.makedirs(self.copy_staging, exist_ok=True)
+        self.call(*self.use_flags(), "stage", copy, self.copy_staging)
+        lost = None if self.is_block() else self.other_content(self.copy_staging + "/data")
+        self.call("unstage", copy, self.copy_staging)
+        os.rmdir(self.copy_staging)
+        self.call("delete", copy)
+        if lost:
+            raise Lost(lost)
+
+    def copy_unused(self):
+        """The same of a volume that nothing uses."""
+        self.copy()
+
     def require_zeros(self, path, start=0):
         """What a block volume gets shows nothing of those before it."""
         with open(path, "rb") as f:
@@ -246,15 +277,21 @@ class Life:
         for path in [self.staging, *self.targets]:
             if not self.world.shows_volume(path):
                 continue
-            file = path if self.is_block() else path + "/data"
+            lost = self.other_content(path if self.is_block() else path + "/data")
+            if lost:
+                return lost
+        return None
+
+    def other_content(self, file):
+        """What is wrong with the content of a file or device; else None."""
+        try:
+            fd = os.open(file, os.O_RDONLY)
             try:
-                fd = os.open(file, os.O_RDONLY)
-                try:
-                    found = [os.pread(fd, MIB, offset) for offset in self.offsets()]
-                finally:
-                    os.close(fd)
-            except OSError as error:
-                return f"{self.name}: {error}"
-            if set(found) != {self.pattern * (MIB // len(self.pattern))}:
-                return f"{self.name}: other content at {file}"
+                found = [os.pread(fd, MIB, offset) for offset in self.offsets()]
+            finally:
+                os.close(fd)
+        except OSError as error:
+            return f"{self.name}: {error}"
+        if set(found) != {self.pattern * (MIB // len(self.pattern))}:
+            return f"{self.name}: other content at {file}"
         return None

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Copies of volumes on persistent memory: of file systems under processes that store through MAP_SYNC, of ones that are not
+# mounted, of block volumes; the driver killed while writers stand still; and what a copy without flushing would be worth.
+# shellcheck source=tests/machine/vm/lib.sh
+. "$VM_TESTS/lib.sh"
+plan_whole_script
+
+start() {
+	labels
+	init_chain 75
+	driver_start
+}
+
+# All free space of a pool holds data of an earlier volume.
+dirty_pool() {
+	local id device bytes
+	bytes=$(largest)
+	id=$(create dirty "$bytes" ext4 -parameter eraseafter=false)
+	device=$(device_of "$id")
+	tr '\0' 'k' </dev/zero | dd of="$device" bs=4M iflag=fullblock oflag=direct status=none \
+		count=$(($(blockdev --getsize64 "$device") >> 22)) || true
+	delete "$id"
+}
+
+# has_old_bytes DEVICE: what dirty_pool() wrote is on it.
+has_old_bytes() {
+	dd if="$1" bs=4M iflag=direct status=none | LC_ALL=C grep -qam 1 kkkkkkkkkkkkkkkk
+}
+
+# start_writer FOLDER [FLAG]...: sets writer, and waits until it has stored to all files.
+start_writer() {
+	local folder=$1
+	shift
+	mkdir -p "$folder"
+	: >"$scratch/writer"
+	ordered-stores "$@" write "$folder" >"$scratch/writer" &
+	writer=$!
+	await 60 grep -q storing "$scratch/writer"
+}
+
+# end_writer: sets last_number and longest_gap (milliseconds).
+end_writer() {
+	kill -TERM "$writer"
+	wait "$writer"
+	read -r last_number longest_gap < <(tail -n 1 "$scratch/writer")
+}
+
+# verified FOLDER: sets number.
+verified() {
+	number=$(ordered-stores verify "$1")
+}
+
+fs_is_sound() {
+	case $2 in
+	ext4) e2fsck -fn "$1" ;;
+	xfs) xfs_repair -n "$1" ;;
+	esac
+}
+
+# copy_of ID NAME SIZE FS [FLAG]...: prints the ID of the copy.
+copy_of() {
+	local id=$1 name=$2 size=$3 fs=$4
+	shift 4
+	create "$name" "$size" "$fs" -source "$id" "$@"
+}
+
+# last_pause: of the last copy, in milliseconds
+last_pause() {
+	sed -n 's/.*"volume copied".* pause_ms=\([0-9]*\).*/\1/p' "$driver_log" | tail -n 1
+}
+
+# The pause that is reported is the one that the writer has seen, within 10 % or 20 ms; what the machine itself
+# stops the writer for comes on top.
+pause_is_true() {
+	local pause
+	pause=$(last_pause)
+	echo "pause $pause ms, longest gap of the writer $longest_gap ms"
+	[ "$pause" -gt 0 ]
+	[ "$longest_gap" -ge $((pause * 9 / 10 - 20)) ]
+}
+
+# under_stores FS SIZE SIZE_OF_COPY [FLAG]...: three copies of a volume that is written to
+under_stores() {
+	local fs=$1 size=$2 larger=$3 id copy i before
+	shift 3
+	id=$(create "source-$fs" "$size" "$fs")
+	stage "$id"
+	publish "$id"
+	head -c 20M /dev/urandom >"$(target_of "$id")/content"
+	for i in 1 2 3; do
+		start_writer "$(target_of "$id")/run-$i" "$@"
+		copy=$(copy_of "$id" "copy-$fs-$i" "$larger" "$fs")
+		end_writer
+		pause_is_true
+		stage "$copy"
+		has_dax "$(staging_of "$copy")"
+		cmp "$(target_of "$id")/content" "$(staging_of "$copy")/content"
+		verified "$(staging_of "$copy")/run-$i"
+		before=$number
+		echo "copy $i has $before of $last_number"
+		[ "$before" -gt 0 ]
+		[ "$last_number" -ge "$before" ]
+		dax-check -size 1Mi -seed 3 write "$(staging_of "$copy")/new"
+		unstage "$copy"
+		fs_is_sound "$(device_of "$copy")" "$fs"
+		refute_old_bytes "$copy"
+		delete "$copy"
+	done
+	! grep -q freezing "$state/$id.json"
+	unpublish "$id"
+	unstage "$id"
+	fs_is_sound "$(device_of "$id")" "$fs"
+	delete "$id"
+	nothing_leaked
+}
+
+refute_old_bytes() {
+	if has_old_bytes "$(device_of "$1")"; then
+		echo "volume $1 has bytes of an earlier volume"
+		return 1
+	fi
+}
+
+# What freezing alone is worth on xfs: a copy made so has stores of later moments.
+frozen_without_flushing() {
+	local id copy
+	id=$(create plain-freeze 320Mi xfs)
+	copy=$(create by-hand 320Mi xfs)
+	stage "$id"
+	start_writer "$(staging_of "$id")/run"
+	fsfreeze -f "$(staging_of "$id")"
+	dd if="$(device_of "$id")" of="$(device_of "$copy")" bs=4M iflag=direct oflag=direct status=none
+	fsfreeze -u "$(staging_of "$id")"
+	end_writer
+	unstage "$id"
+	delete "$id"
+	mkdir -p "$scratch/by-hand"
+	mount -t xfs -o nouuid "$(device_of "$copy")" "$scratch/by-hand"
+	local rc=0
+	ordered-stores verify "$scratch/by-hand/run" || rc=$?
+	umount "$scratch/by-hand"
+	delete "$copy"
+	return "$rc"
+}
+
+# Source and copy, and a copy of the copy, are mounted at the same time.
+not_mounted() {
+	local fs=$1 size=$2 larger=$3 id copy second
+	id=$(create "still-$fs" "$size" "$fs")
+	stage "$id"
+	dax-check -size 8Mi -seed 5 write "$(staging_of "$id")/file"
+	unstage "$id"
+	copy=$(copy_of "$id" "still-copy-$fs" "$larger" "$fs")
+	refute_old_bytes "$copy"
+	second=$(copy_of "$copy" "still-second-$fs" 0 "$fs")
+	stage "$id"
+	stage "$copy"
+	stage "$second"
+	dax-check -size 8Mi -seed 5 verify "$(staging_of "$copy")/file"
+	dax-check -size 8Mi -seed 5 verify "$(staging_of "$second")/file"
+	dax-check -size "$size" -seed 6 write "$(staging_of "$copy")/large" && return 1
+	rm -f "$(staging_of "$copy")/large"
+	equal 'size of the copied file system' "$(($(stat -fc '%b*%S' "$(staging_of "$copy")") > $(stat -fc '%b*%S' "$(staging_of "$id")")))" 1
+	unstage "$id"
+	unstage "$copy"
+	unstage "$second"
+	delete "$id"
+	delete "$second"
+	delete "$copy"
+	nothing_leaked
+}
+
+block() {
+	local id copy device
+	id=$(csi -size 32Mi -block create block | field volume_id)
+	device=$(device_of "$id")
+	# shellcheck disable=SC2119
+	mkdir -p "$(staging_of "$id")"
+	csi -block stage "$id" "$(staging_of "$id")"
+	csi -block publish "$id" "$(staging_of "$id")" "$(target_of "$id")"
+	dd if=/dev/urandom of="$(target_of "$id")" bs=4M count=8 oflag=direct status=none
+	refused FAILED_PRECONDITION -size 32Mi -block -source "$id" create block-copy
+	csi unpublish "$id" "$(target_of "$id")"
+	copy=$(csi -size 48Mi -block -source "$id" create block-copy | field volume_id)
+	cmp -n $((32 << 20)) "$device" "$(device_of "$copy")"
+	dd if="$(device_of "$copy")" bs=4M skip=8 iflag=direct status=none | cmp -n $((16 << 20)) - /dev/zero
+	csi unstage "$id" "$(staging_of "$id")"
+	delete "$copy"
+	delete "$id"
+	nothing_leaked
+}
+
+# The writers would stand still for too long: nothing is stopped, nothing is left.
+too_long() {
+	local id
+	driver_stop
+	driver_start_with -copyBandwidth=16Mi
+	id=$(create slow 200Mi ext4)
+	stage "$id"
+	head -c 80M /dev/zero >"$(staging_of "$id")/large"
+	refused FAILED_PRECONDITION -fs ext4 -parameter maxPause=2s -source "$id" create slow-copy | tee "$scratch/text"
+	grep -q 'nothing was stopped' "$scratch/text"
+	equal 'volumes' "$(listed_ids)" "$id"
+	unstage "$id"
+	delete "$id"
+	driver_stop
+	driver_start
+}
+
+nothing_is_erasing() {
+	! compgen -G "$state/*.erasing"
+}
+
+is_thawed() {
+	! grep -q freezing "$state/$1.json"
+}
+
+# die_in_copy POINT FS SIZE: the driver is killed there; the next one lets the writers go on, and nothing of the copy is left.
+die_in_copy() {
+	local id before
+	driver_stop
+	driver_start_with "PMEM_KILL_AT=$1"
+	id=$(create "at-$1" "$3" "$2")
+	stage "$id"
+	start_writer "$(staging_of "$id")/run"
+	if csi -fs "$2" -source "$id" create "copy-at-$1"; then
+		echo "the driver was not killed at $1"
+		return 1
+	fi
+	await 30 is_gone "$(driver_pid)"
+	driver_start
+	await 60 is_thawed "$id"
+	await 120 nothing_is_erasing
+	equal 'volumes' "$(listed_ids | tr '\n' ' ')" "$id "
+	end_writer
+	start_writer "$(staging_of "$id")/again"
+	end_writer
+	before=$last_number
+	[ "$before" -gt 0 ]
+	copy=$(copy_of "$id" "copy-at-$1" 0 "$2")
+	stage "$copy"
+	verified "$(staging_of "$copy")/run"
+	unstage "$copy"
+	delete "$copy"
+	unstage "$id"
+	delete "$id"
+	nothing_leaked
+}
+
+killed() {
+	local point
+	for point in create-device-made freeze-recorded freeze-begun freeze-ended create-filled create-ready; do
+		die_in_copy "$point" "$@"
+	done
+}
+
+prove driver-starts start
+prove pool-holds-old-data dirty_pool
+prove ext4-copied-under-stores under_stores ext4 100Mi 120Mi
+prove xfs-copied-under-stores under_stores xfs 320Mi 320Mi
+prove ext4-copied-under-writes-and-fsync under_stores ext4 100Mi 100Mi -plain
+refute freezing-xfs-alone-gives-a-wrong-copy frozen_without_flushing
+prove ext4-copied-while-not-mounted not_mounted ext4 64Mi 100Mi
+prove xfs-copied-while-not-mounted not_mounted xfs 300Mi 320Mi
+prove block-volume-copied block
+prove pause-that-is-too-long-is-refused too_long
+prove killed-while-ext4-is-copied killed ext4 64Mi
+prove killed-while-xfs-is-copied killed xfs 300Mi
+prove driver-stops driver_stop
+cat "$driver_log"
