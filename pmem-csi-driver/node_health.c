@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/prometheus.h"
-#include "volume/volumes_health.h"
+#include "volume/health/volumes_health.h"
 
 /* With what a look may wait for file systems that hang, media errors are known within 30 s. */
 #define LOOK_MS 10000

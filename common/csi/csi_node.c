@@ -8,7 +8,7 @@
 #include "csi/convert.h"
 #include "csi/handler.h"
 #include "csi/reply.h"
-#include "volume/volumes_health.h"
+#include "volume/health/volumes_health.h"
 
 #define RPC(name)  CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__##name
 #define UNIT(name) CSI__V1__VOLUME_USAGE__UNIT__##name

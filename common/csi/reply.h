@@ -12,7 +12,7 @@
 #include "csi.pb-c.h"
 
 #include "base/arena.h"
-#include "volume/health.h"
+#include "volume/health/health.h"
 
 /* A page token is this prefix and the last ID of the previous page. The prefix makes tokens recognisable, so
  * that others are refused with ABORTED. */

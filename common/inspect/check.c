@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/blockdev_mounts.h"
-#include "volume/health.h"
+#include "volume/health/health.h"
 #include "volume/presence.h"
 
 /* --- what exists */

@@ -14,7 +14,7 @@
 #include "base/cleanup.h"
 #include "pmem/capacity.h"
 #include "pmem/namespace_layout.h"
-#include "volume/health.h"
+#include "volume/health/health.h"
 #include "volume/phase.h"
 
 struct volume_report {

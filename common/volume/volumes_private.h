@@ -12,7 +12,7 @@
 #include "volume/device_view.h"
 #include "volume/erase_queue.h"
 #include "volume/failing_pools.h"
-#include "volume/health.h"
+#include "volume/health/health.h"
 #include "volume/locks.h"
 #include "volume/records.h"
 #include "volume/volumes.h"

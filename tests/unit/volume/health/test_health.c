@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "unit/unit.h"
-#include "volume/health.h"
+#include "volume/health/health.h"
 
 static struct volume_health three(void)
 {

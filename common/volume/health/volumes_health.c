@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/volumes_health.h"
+#include "volume/health/volumes_health.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -10,9 +10,9 @@
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/blockdev_mounts.h"
-#include "os/fs_errors.h"
 #include "os/fs_usage.h"
 #include "volume/attachment/attachment.h"
+#include "volume/health/fs_errors.h"
 #include "volume/volumes_private.h"
 
 #define FS_TIMEOUT_MS 1000

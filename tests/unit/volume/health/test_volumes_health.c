@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What is found to be wrong with volumes, over damaged memory and failed file systems. */
-#include "volume/volumes_health.h"
+#include "volume/health/volumes_health.h"
 
 #include <fcntl.h>
 #include <stdio.h>

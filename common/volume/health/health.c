@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "volume/health.h"
+#include "volume/health/health.h"
 
 #include <stdarg.h>
 #include <stdint.h>

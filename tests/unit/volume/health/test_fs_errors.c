@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the mount table says of file systems that failed. The count of ext4 is tested with a real one, by
- * unit/volume/volumes_health. */
+ * unit/volume/health/volumes_health. */
 #include <sys/sysmacros.h>
 
-#include "os/fs_errors.h"
 #include "unit/unit.h"
+#include "volume/health/fs_errors.h"
 
 static struct mount_table *table;
 
@@ -50,5 +50,5 @@ START_TEST(other_file_systems_and_unmounted_ones_have_no_count)
 }
 END_TEST
 
-UNIT_MAIN("os/fs_errors", only_a_file_system_that_was_mounted_for_writing_turns_readonly,
+UNIT_MAIN("volume/fs_errors", only_a_file_system_that_was_mounted_for_writing_turns_readonly,
 	shut_down_file_systems_say_so, other_file_systems_and_unmounted_ones_have_no_count)

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/error.h"
-#include "volume/health.h"
+#include "volume/health/health.h"
 
 struct volumes;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "os/fs_errors.h"
+#include "volume/health/fs_errors.h"
 
 #include <errno.h>
 #include <fcntl.h>
