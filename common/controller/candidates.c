@@ -79,7 +79,7 @@ static bool has_begun(const struct gathering *g, const char *node_id)
 	return g->q->record && pmem_volume_has_node(g->q->record, node_id);
 }
 
-/* A clone that was made or begun is gone on with where it is, even if its source is not there any more. */
+/* A node that has the clone, or has begun it, continues with it even if its source is not there any more. */
 static bool can_have_source(const struct gathering *g, const char *node_id, const struct node *node)
 {
 	bool staged;

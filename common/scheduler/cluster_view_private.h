@@ -34,7 +34,7 @@ struct cluster_view {
 /** cluster_view_class() - the class of @claim. Return: NULL: it is not there, or another driver's. */
 const struct kube_class *cluster_view_class(const struct cluster_view *w, const struct kube_claim *claim);
 
-/** cluster_view_version() - the resourceVersion as a number. Return: 0: it is none. */
+/** cluster_view_version() - the resourceVersion as a number. Return: 0: it is not a number. */
 uint64_t cluster_view_version(const struct kube_meta *m);
 
 /** cluster_view_record() - of the volume that CreateVolume makes for @name. Return: NULL: none. */

@@ -332,7 +332,7 @@ START_TEST(the_node_decides_about_a_volume_that_it_has_reported)
 }
 END_TEST
 
-START_TEST(a_clone_that_was_begun_is_gone_on_with_without_its_source)
+START_TEST(a_clone_that_was_begun_is_continued_without_its_source)
 {
 	begin_with_source();
 	desk_create(&d, &a);
@@ -433,7 +433,7 @@ int main(void)
 		nothing_is_made_while_the_record_of_the_source_cannot_be_read, a_volume_keeps_its_source,
 		a_volume_that_began_empty_does_not_become_a_clone,
 		the_node_decides_about_a_volume_that_it_has_reported,
-		a_clone_that_was_begun_is_gone_on_with_without_its_source,
+		a_clone_that_was_begun_is_continued_without_its_source,
 		snapshots_are_refused_before_anything_is_read};
 	Suite *suite = suite_create("controller/clone");
 	TCase *tcase = tcase_create("clone");
