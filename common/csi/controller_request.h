@@ -17,7 +17,7 @@
 int csi_read_range(const Csi__V1__CapacityRange *range, uint64_t *ret_required, uint64_t *ret_limit,
 	struct error **err) MUST_CHECK;
 
-/** csi_read_source() - read which volume the new one is a copy of. @ret_handle: its ID, borrowed from
+/** csi_read_source() - read which volume the new one is to be a clone of. @ret_handle: its ID, borrowed from
  * @request; NULL: the new volume is empty. Whether there is such a volume is not checked. Return: 0, or -1
  * with ERR_INVALID_ARGUMENT (a snapshot, nothing, or a volume without ID). */
 int csi_read_source(

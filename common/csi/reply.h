@@ -31,7 +31,7 @@ Csi__V1__ListVolumesResponse__VolumeStatus *csi_missing_status(struct arena *are
 Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed *csi_confirmed(
 	const Csi__V1__ValidateVolumeCapabilitiesRequest *request, struct arena *arena);
 
-/** csi_content_source() - make the content source of a volume that is a copy of the volume @handle. */
+/** csi_content_source() - make the content source of a clone of the volume @handle. */
 Csi__V1__VolumeContentSource *csi_content_source(struct arena *arena, const char *handle);
 
 /** csi_fill_capacity() - set the available bytes and the size of the largest volume that can be created. */
@@ -39,7 +39,7 @@ void csi_fill_capacity(Csi__V1__GetCapacityResponse *reply, struct arena *arena,
 	uint64_t max_volume_bytes);
 
 /** csi_fill_controller_capabilities() - set the capabilities of csi.v1.Controller. CLONE_VOLUME is one of
- * them: volumes of any device manager can be copied. @expands: volumes can be expanded */
+ * them: volumes of any device manager can be cloned. @expands: volumes can be expanded */
 void csi_fill_controller_capabilities(
 	Csi__V1__ControllerGetCapabilitiesResponse *reply, struct arena *arena, bool expands);
 
