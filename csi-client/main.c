@@ -71,7 +71,7 @@ static int parse(
 			"largest acceptable size of the volume; 0: no limit"},
 		{"fs", OPT_STR, &c->fs_type, "TYPE", "file system: ext4 or xfs"},
 		{"block", OPT_BOOL, &c->block, NULL, "use a raw block volume instead of a file system"},
-		{"source", OPT_STR, &c->source, "ID", "create: the volume of which the new one is a copy"},
+		{"source", OPT_STR, &c->source, "ID", "create: the volume of which the new one is a clone"},
 		{"access-mode", OPT_STR, &c->access_mode, "MODE",
 			"access mode, such as SINGLE_NODE_MULTI_WRITER"},
 		{"mount-flag", OPT_STRS, &c->mount_flags, "FLAG", "mount flag (repeatable)"},

@@ -34,7 +34,7 @@ struct volumes_config {
 	struct device_manager *devices; /* borrowed */
 	struct path_roots *roots;       /* borrowed */
 	uint64_t erase_bytes_per_s;     /* limit for all deleted volumes together; 0: none */
-	uint64_t copy_bytes_per_s;      /* limit for each copy of a volume; 0: none */
+	uint64_t copy_bytes_per_s;      /* limit for each clone of a volume; 0: none */
 	int mkfs_timeout_ms;            /* 0: five minutes */
 	bool erase_in_call; /* volumes_delete() returns only after erasing: for callers without threads */
 	/* called from any thread when the result of volumes_report() may have changed; must neither wait nor
@@ -61,7 +61,7 @@ void volumes_free(struct volumes *v);
 DEFINE_CLEANUP(struct volumes *, volumes_free);
 
 /** volumes_start() - open and lock the state folder, list and activate devices, undo unfinished creations,
- * continue erasing, thaw file systems that were frozen for a copy, and make the first device view, after
+ * continue erasing, thaw file systems that were frozen for a clone, and make the first device view, after
  * which the driver is ready. May be repeated after a
  * failure. Return: 0, or -1 with ERR_UNAVAILABLE (another driver holds the state folder; listing failed:
  * nothing was changed), or as state_open(). */
@@ -95,7 +95,7 @@ struct volume_info {
 	bool may_be_block;  /* may be used as a block volume: no data of former owners can be read */
 	bool is_taken_over; /* created by the Go driver, which accepted every access mode */
 	char *fs_type;      /* requested at creation; NULL: none, or not known */
-	char *source;       /* ID of the volume of which it is a copy; NULL: it is none */
+	char *source;       /* ID of the volume of which it is a clone; NULL: it is none */
 	char *claim;        /* for which it was created, as claim_text(); NULL: not known */
 	char *pod;          /* of an inline volume, as claim_pod(); NULL: not known */
 };
@@ -210,11 +210,11 @@ struct volumes_overview {
 	uint64_t to_erase_bytes; /* of all that are being erased */
 	uint64_t erased_bytes;   /* since the start of the driver */
 	uint64_t copied_bytes;   /* likewise */
-	uint64_t copy_pauses;    /* how often writers were stopped for a copy since the start of the driver */
-	uint64_t copy_pause_ns;  /* how long all of these pauses lasted together */
-	size_t n_damaged;        /* their state file could not be read when the driver started */
-	size_t n_strangers;      /* devices of ours without a state file */
-	size_t n_failing_pools;  /* in which the last device could not be created; the log has the reasons */
+	uint64_t copy_pauses;   /* how often writers were stopped for a clone since the start of the driver */
+	uint64_t copy_pause_ns; /* how long all of these pauses lasted together */
+	size_t n_damaged;       /* their state file could not be read when the driver started */
+	size_t n_strangers;     /* devices of ours without a state file */
+	size_t n_failing_pools; /* in which the last device could not be created; the log has the reasons */
 };
 
 /** volumes_overview() - count volumes by phase, and get the progress of erasing. Before the first device view

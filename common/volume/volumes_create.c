@@ -47,7 +47,7 @@ static int check_request(const struct volume_request *q, struct volume_params *r
 	if (q->source && ret->is_cache) {
 		params_done(ret);
 		return err_set(
-			err, ERR_INVALID_ARGUMENT, "a cache volume cannot be a copy of another volume");
+			err, ERR_INVALID_ARGUMENT, "a cache volume cannot be a clone of another volume");
 	}
 	if (access_check(q->spans_nodes, ret->is_cache, err) < 0) {
 		params_done(ret);
@@ -78,7 +78,8 @@ static int check_existing(const struct volume_record *r, const struct volume_req
 		return err_set(err, ERR_EXISTS, "volume %s exists with other parameters", r->id);
 	if (!str_eq(r->source, q->source))
 		return err_set(err, ERR_EXISTS, "volume %s exists, and is %s%s", r->id,
-			r->source ? "a copy of volume " : "no copy of a volume", r->source ? r->source : "");
+			r->source ? "a clone of volume " : "no clone of a volume",
+			r->source ? r->source : "");
 	return 0;
 }
 
@@ -146,7 +147,7 @@ struct creation {
 	struct volume_record *r;
 	bool sector;
 	bool block;
-	struct copy_source *source;        /* NULL: it is empty */
+	struct clone_source *source;       /* NULL: it is empty */
 	struct concurrency_limit *making;  /* left when the device is there */
 	struct concurrency_limit *zeroing; /* NULL: not zeroed */
 	bool device_failed;                /* the pool is to blame */
@@ -188,7 +189,7 @@ static int fill_from_source(struct creation *c, const struct device *d, struct e
 		return err_set(err, ERR_RANGE, "the new device has %ju bytes, and volume %s has %ju",
 			(uintmax_t)d->size_bytes, volumes_source_id(c->source),
 			(uintmax_t)volumes_source_bytes(c->source));
-	if (volumes_fill_copy(c->source, c->r, d, err) < 0)
+	if (volumes_fill_clone(c->source, c->r, d, err) < 0)
 		return -1;
 	STEP_POINT("create-filled");
 	return 0;
@@ -243,18 +244,50 @@ static int create_in_pool(
 	return 0;
 }
 
+/* What was copied is data of the source's owner, and is erased as the whole volume would be. */
+static int give_up_copy(struct volumes *v, const struct volume_record *r, struct error **err)
+{
+	CLEANUP(volume_record_freep) struct volume_record *changed = volume_record_dup(r);
+
+	if (records_advance(v->records, changed, PHASE_ERASING, err) < 0)
+		return -1;
+	STEP_POINT("create-copy-given-up");
+	return 0;
+}
+
+static int roll_back(struct volumes *v, const struct volume_record *r, bool holds_copy, struct error **err)
+{
+	CLEANUP(device_freep) struct device *d = NULL;
+	enum presence presence;
+
+	if (device_view_find_device(v->device_view, r, &d, &presence, err) < 0)
+		return -1;
+	if (presence == DEVICE_MISSING)
+		return err_set(err, ERR_UNAVAILABLE, "its pool is absent or incomplete");
+	/* a record without identity was not written by us, and cannot claim a device */
+	if (d && r->identity && holds_copy)
+		return give_up_copy(v, r, err);
+	if (d && r->identity &&
+		device_view_destroy_device(v->device_view, d, /* exclusive_fd= */ -1, err) < 0)
+		return -1;
+	return records_remove(v->records, r, err);
+}
+
+int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct error **err)
+{
+	return roll_back(v, r, /* holds_copy= */ r->source != NULL, err);
+}
+
 /* After a failure nothing partly created is left, unless undoing fails too; then the record stays for the
  * next attempt. Return: whether it is undone. */
-static bool undo_create(struct volumes *v, const struct volume_record *r, struct error **err)
+static bool undo_create(struct volumes *v, const struct creation *c, struct error **err)
 {
 	CLEANUP(error_freep) struct error *undo = NULL;
+	bool holds_copy = c->source && volumes_source_is_copied(c->source);
 
-	if (volumes_roll_back(v, r, &undo) == 0) {
-		/* what was copied has the name until it is erased */
-		CLEANUP(volume_record_freep)
-		struct volume_record *left = r->source ? records_find(v->records, r->id) : NULL;
-		return !left;
-	}
+	/* what was copied has the name until it is erased */
+	if (roll_back(v, c->r, holds_copy, &undo) == 0)
+		return !holds_copy;
 	/* no other node may be tried while something of it is here */
 	err_recode(err, ERR_UNAVAILABLE);
 	err_wrap(err, "creation failed and could not be undone yet (%s)", undo->msg);
@@ -371,7 +404,7 @@ static int create_in_any(
 			return 0;
 		}
 		bool next = blame_pool(v, c, *err);
-		if (!undo_create(v, c->r, err) || !next || i + 1 == pools->n)
+		if (!undo_create(v, c, err) || !next || i + 1 == pools->n)
 			return -1;
 		error_clear(err);
 	}
@@ -450,36 +483,6 @@ static int create_new(struct volumes *v, const char *id, const struct volume_req
 	return -1;
 }
 
-/* What was copied is data of the source's owner, and is erased as the whole volume would be: by the next
- * refresh, since the caller has the lock that erasing takes. */
-static int erase_later(struct volumes *v, const struct volume_record *r, struct error **err)
-{
-	CLEANUP(volume_record_freep) struct volume_record *copy = volume_record_dup(r);
-
-	if (records_advance(v->records, copy, PHASE_ERASING, err) < 0)
-		return -1;
-	STEP_POINT("create-copy-given-up");
-	return 0;
-}
-
-int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct error **err)
-{
-	CLEANUP(device_freep) struct device *d = NULL;
-	enum presence presence;
-
-	if (device_view_find_device(v->device_view, r, &d, &presence, err) < 0)
-		return -1;
-	if (presence == DEVICE_MISSING)
-		return err_set(err, ERR_UNAVAILABLE, "its pool is absent or incomplete");
-	if (d && r->identity && r->source)
-		return erase_later(v, r, err);
-	/* a record without identity was not written by us, and cannot claim a device */
-	if (d && r->identity &&
-		device_view_destroy_device(v->device_view, d, /* exclusive_fd= */ -1, err) < 0)
-		return -1;
-	return records_remove(v->records, r, err);
-}
-
 int volumes_find_content(
 	struct volumes *v, const struct volume_record *r, char **ret_found, struct error **err)
 {
@@ -500,7 +503,7 @@ int volumes_roll_back_if_empty(struct volumes *v, const struct volume_record *r,
 {
 	CLEANUP(free_charp) char *found = NULL;
 
-	/* what is on a copy was there before it was ready */
+	/* what is on a clone was there before it was ready */
 	if (r->source)
 		return volumes_roll_back(v, r, err);
 	if (volumes_find_content(v, r, &found, err) < 0)
@@ -551,6 +554,18 @@ static int make_locked(struct volumes *v, const char *id, const struct volume_re
 	return 0;
 }
 
+/* Now that the lock is free that erasing takes. */
+static void erase_given_up_copy(struct volumes *v, const char *id)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = records_find(v->records, id);
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	if (r && r->source && r->phase == PHASE_ERASING &&
+		erase_queue_add(v->erase_queue, id, /* claim= */ NULL, &err) < 0)
+		log_debug("an unfinished clone could not be erased, will be tried again", F_STR("volume", id),
+			F_ERR(err));
+}
+
 int volumes_create_and_lock(struct volumes *v, const struct volume_request *q, int wait_ms,
 	struct volume_lock **ret_lock, struct volume_record **ret, struct error **err)
 {
@@ -574,8 +589,11 @@ int volumes_create_and_lock(struct volumes *v, const struct volume_request *q, i
 		snprintf(id, sizeof(id), "%s", known->id);
 	if (volume_lock(v->locks, id, wait_ms, &lock, err) < 0)
 		return -1;
-	if (make_locked(v, id, q, &wanted, ret, err) < 0)
+	if (make_locked(v, id, q, &wanted, ret, err) < 0) {
+		volume_unlock(TAKE_PTR(lock));
+		erase_given_up_copy(v, id);
 		return -1;
+	}
 	*ret_lock = TAKE_PTR(lock);
 	return 0;
 }

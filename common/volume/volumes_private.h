@@ -30,11 +30,10 @@ struct health_table {
 /* Since the start of the driver. */
 struct copy_counts {
 	uint64_t bytes;
-	uint64_t bytes_per_s; /* of the last copy; 0: not known */
+	uint64_t bytes_per_s; /* of the last clone; 0: not known */
 	uint64_t pauses;
 	uint64_t pause_ns;
 };
-
 
 struct volume_params;
 
@@ -49,7 +48,7 @@ struct volumes {
 	struct path_roots *roots;
 	struct fs_usage_helpers *usage_helpers;
 	int mkfs_timeout_ms;
-	uint64_t copy_bytes_per_s; /* limit for each copy; 0: none */
+	uint64_t copy_bytes_per_s; /* limit for each clone; 0: none */
 
 	struct volumes_shared shared;
 	struct records *records;
@@ -120,29 +119,32 @@ int volumes_enter_zeroing(
 int volumes_zero(struct volumes *v, int fd, uint64_t size_bytes, struct error **err) MUST_CHECK;
 
 /* A volume that is being copied, which is locked. */
-struct copy_source;
+struct clone_source;
 
 /**
- * volumes_open_source() - lock the volume that @q names as source, and check that a copy of it can be what @q
- * asks for.
+ * volumes_open_source() - lock the volume that @q names as source, and check that a clone of it can be what
+ * @q asks for.
  * @params: of @q
  * @ret:    volumes_close_source()
  * Return: 0, or -1 with ERR_NOT_FOUND, ERR_INVALID_ARGUMENT (another kind of volume), ERR_RANGE (larger than
  * the limit), ERR_ABORTED (another operation on it), or as device_view_require_content().
  */
 int volumes_open_source(struct volumes *v, const struct volume_request *q, const struct volume_params *params,
-	struct copy_source **ret, struct error **err) MUST_CHECK;
+	struct clone_source **ret, struct error **err) MUST_CHECK;
 
 /** volumes_close_source() - unlock and release @s. NULL is allowed. */
-void volumes_close_source(struct copy_source *s);
-DEFINE_CLEANUP(struct copy_source *, volumes_close_source);
+void volumes_close_source(struct clone_source *s);
+DEFINE_CLEANUP(struct clone_source *, volumes_close_source);
 
 /** volumes_source_id() - ID of the volume, borrowed. volumes_source_bytes() - how large its device is. */
-const char *volumes_source_id(const struct copy_source *s);
-uint64_t volumes_source_bytes(const struct copy_source *s);
+const char *volumes_source_id(const struct clone_source *s);
+uint64_t volumes_source_bytes(const struct clone_source *s);
+
+/** volumes_source_is_copied() - whether anything of it was written to the new device. */
+bool volumes_source_is_copied(const struct clone_source *s);
 
 /**
- * volumes_fill_copy() - fill a new device with what the source holds, as it was at one moment; all other
+ * volumes_fill_clone() - fill a new device with what the source holds, as it was at one moment; all other
  * bytes are zeroed. A file system gets a UUID of its own.
  * @r: of the new device, which is at least as large as the source's; its new UUID and whether it holds data
  * are noted, in memory
@@ -153,7 +155,7 @@ uint64_t volumes_source_bytes(const struct copy_source *s);
  * ERR_ABORTED (another program has frozen it), ERR_UNAVAILABLE, ERR_DEADLINE, ERR_INTERNAL. What is on @d
  * then is worth nothing.
  */
-int volumes_fill_copy(struct copy_source *s, struct volume_record *r, const struct device *d,
+int volumes_fill_clone(struct clone_source *s, struct volume_record *r, const struct device *d,
 	struct error **err) MUST_CHECK;
 
 /** volumes_settle_growth() - if the growth of the device of @r has begun and not ended, find out by a listing
@@ -166,8 +168,8 @@ int volumes_settle_growth(struct volumes *v, struct volume_record *r, struct err
 void volumes_reconcile_sizes(struct volumes *v);
 
 /** volumes_roll_back() - undo the unfinished creation of @r: remove its device if it has the recorded
- * identity, then the state file. A copy of a volume is put into phase ERASING instead. The caller holds the lock. Return: 0, or -1 (the record stays) with
- * ERR_UNAVAILABLE (pool absent) or as device_destroy(). */
+ * identity, then the state file. A clone of a volume is put into phase ERASING instead. The caller holds the
+ * lock. Return: 0, or -1 (the record stays) with ERR_UNAVAILABLE (pool absent) or as device_destroy(). */
 int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct error **err) MUST_CHECK;
 
 /** volumes_find_content() - find out what fs_probe() recognises on the device of @r; "" also if the device

@@ -116,7 +116,7 @@ static int thaw(struct volumes *v, struct volume_record *r, struct error **err)
 		return -1;
 	clear_mark(v, r);
 	if (was_frozen)
-		log_warn("file system was still frozen for a copy that was cut off, and is thawed",
+		log_warn("file system was still frozen for a clone that was cut off, and is thawed",
 			F_STR("volume", r->id));
 	return 0;
 }
@@ -156,7 +156,7 @@ void volumes_thaw_marked(struct volumes *v)
 		r = records_find(v->records, ids[i]);
 		if (thaw(v, r, &err) < 0)
 			log_warn(
-				"file system may still be frozen for a copy that was cut off: will try again; "
+				"file system may still be frozen for a clone that was cut off: will try again; "
 				"if its pods hang, fsfreeze -u on its staging path thaws it",
 				F_STR("volume", ids[i]), F_ERR(err));
 	}

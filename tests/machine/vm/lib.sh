@@ -266,7 +266,8 @@ create() {
 	local name=$1 size=$2 fs=$3 id key value
 	shift 3
 	csi -size "$size" -fs "$fs" "$@" create "$name" >"$scratch/created"
-	id=$(field volume_id <"$scratch/created")
+	# a clone names its source behind
+	read -r id < <(field volume_id <"$scratch/created")
 	echo "-fs $fs" >"$scratch/context/$id"
 	while read -r key value; do
 		key=${key%:}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CreateVolume from a volume: what the copy has, what happens to the writers, and what is left after
+/* CreateVolume from a volume: what the clone has, what happens to the writers, and what is left after
  * failures. */
 #include <errno.h>
 #include <fcntl.h>
@@ -116,10 +116,9 @@ static void assert_has_data(const char *folder)
 	ck_assert_uint_eq(n, N_DATA);
 }
 
-/* Nothing is left of a copy that failed, and the source is as it was. */
+/* Nothing is left of a clone that failed, and the source is as it was. */
 static void assert_no_copy(void)
 {
-	ASSERT_OK(volumes_refresh(fx.v, &err));
 	ck_assert_uint_eq(fixture_n_files(), 1);
 	ck_assert_uint_eq(fixture_n_devices(), 1);
 	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
@@ -234,12 +233,12 @@ START_TEST(name_of_a_copy_means_that_copy)
 	ASSERT_OK(volumes_create(fx.v, &q, &again, &err));
 	ck_assert_str_eq(again->id, copy->id);
 	q.source = NULL;
-	assert_refused(volumes_create(fx.v, &q, &again, &err), ERR_EXISTS, "a copy of volume pvc-1");
+	assert_refused(volumes_create(fx.v, &q, &again, &err), ERR_EXISTS, "a clone of volume pvc-1");
 	other = fixture_create("other", SIZE);
 	q.source = other->id;
-	assert_refused(volumes_create(fx.v, &q, &again, &err), ERR_EXISTS, "a copy of volume pvc-1");
+	assert_refused(volumes_create(fx.v, &q, &again, &err), ERR_EXISTS, "a clone of volume pvc-1");
 	q.name = "other";
-	assert_refused(volumes_create(fx.v, &q, &again, &err), ERR_EXISTS, "no copy of a volume");
+	assert_refused(volumes_create(fx.v, &q, &again, &err), ERR_EXISTS, "no clone of a volume");
 	/* the source may go, and the call may come again */
 	ASSERT_OK(volumes_delete(fx.v, mt.volume->id, &err));
 	q = fixture_request("copy", SIZE);

@@ -39,16 +39,17 @@
 /* Less says nothing about the speed. */
 #define SPEED_LEAST_BYTES (16ULL << 20)
 
-struct copy_source {
+struct clone_source {
 	struct volumes *v;
 	struct volume_lock *lock;
 	struct volume_record *r;
 	struct device *device;
 	bool block;
+	bool is_copied; /* in part, at least */
 	uint64_t max_pause_ms;
 };
 
-void volumes_close_source(struct copy_source *s)
+void volumes_close_source(struct clone_source *s)
 {
 	if (!s)
 		return;
@@ -58,14 +59,19 @@ void volumes_close_source(struct copy_source *s)
 	free(s);
 }
 
-const char *volumes_source_id(const struct copy_source *s)
+const char *volumes_source_id(const struct clone_source *s)
 {
 	return s->r->id;
 }
 
-uint64_t volumes_source_bytes(const struct copy_source *s)
+uint64_t volumes_source_bytes(const struct clone_source *s)
 {
 	return s->device->size_bytes;
+}
+
+bool volumes_source_is_copied(const struct clone_source *s)
+{
+	return s->is_copied;
 }
 
 static int check_kind(const struct volume_record *r, const struct volume_request *q, struct error **err)
@@ -82,22 +88,22 @@ static int check_kind(const struct volume_record *r, const struct volume_request
 			"volume %s is for Kata Containers, which is not supported", r->id);
 	if (q->block && (r->fs_type || !volume_record_may_be_block(r)))
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"volume %s has a file system, so its copy cannot be a block volume", r->id);
+			"volume %s has a file system, so its clone cannot be a block volume", r->id);
 	if (!q->block && !r->fs_type && r->block_clean)
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"volume %s is a block volume, so its copy cannot have a file system", r->id);
+			"volume %s is a block volume, so its clone cannot have a file system", r->id);
 	if (q->fs_type && r->fs_type && !str_eq(q->fs_type, r->fs_type))
-		return err_set(err, ERR_INVALID_ARGUMENT, "volume %s has %s, so its copy cannot have %s",
+		return err_set(err, ERR_INVALID_ARGUMENT, "volume %s has %s, so its clone cannot have %s",
 			r->id, r->fs_type, q->fs_type);
 	return 0;
 }
 
 int volumes_open_source(struct volumes *v, const struct volume_request *q, const struct volume_params *params,
-	struct copy_source **ret, struct error **err)
+	struct clone_source **ret, struct error **err)
 {
-	CLEANUP(volumes_close_sourcep) struct copy_source *s = x_calloc(1, sizeof(*s));
+	CLEANUP(volumes_close_sourcep) struct clone_source *s = x_calloc(1, sizeof(*s));
 
-	*s = (struct copy_source){.v = v, .block = q->block, .max_pause_ms = params->max_pause_ms};
+	*s = (struct clone_source){.v = v, .block = q->block, .max_pause_ms = params->max_pause_ms};
 	if (volumes_lock_ready(v, q->source, SOURCE_WAIT_MS, &s->lock, &s->r, err) < 0)
 		return err_wrap(err, "source");
 	if (check_kind(s->r, q, err) < 0 || volumes_settle_growth(v, s->r, err) < 0)
@@ -106,15 +112,15 @@ int volumes_open_source(struct volumes *v, const struct volume_request *q, const
 		return err_wrap(err, "source %s", s->r->id);
 	if (q->limit_bytes > 0 && s->device->size_bytes > q->limit_bytes)
 		return err_set(err, ERR_RANGE,
-			"volume %s has %ju bytes, so its copy cannot be as small as limit_bytes", s->r->id,
+			"volume %s has %ju bytes, so its clone cannot be as small as limit_bytes", s->r->id,
 			(uintmax_t)s->device->size_bytes);
 	*ret = TAKE_PTR(s);
 	return 0;
 }
 
-/* A copy that is being made. */
+/* A clone that is being made. */
 struct copy {
-	struct copy_source *source;
+	struct clone_source *source;
 	const struct volume_record *r;
 	const struct device *to;
 	int from_fd;
@@ -169,6 +175,7 @@ static int copy_extents(struct copy *c, const struct fs_extents *x, struct error
 	struct volumes *v = c->source->v;
 	uint64_t begun_ns = clock_ns();
 
+	c->source->is_copied = true;
 	if (data_copy_extents(&data, x, err) < 0) {
 		if (erase_queue_is_stopping(v->erase_queue))
 			err_recode(err, ERR_UNAVAILABLE);
@@ -187,7 +194,7 @@ static int zero_rest(struct copy *c, struct error **err)
 {
 	const struct data_copy data = data_of(c);
 
-	volume_lock_set_step(c->source->v->locks, c->r->id, "zeroing what the copy does not use");
+	volume_lock_set_step(c->source->v->locks, c->r->id, "zeroing what the clone does not use");
 	return data_copy_zero_gaps(&data, &c->extents, c->to->size_bytes, err);
 }
 
@@ -238,7 +245,7 @@ static int copy_unmounted(struct copy *c, const char *fs_type, struct error **er
 	return has_map ? rc : copy_whole(c, why, err);
 }
 
-/* Return: how fast the last copy was, or a part of this one is; 0: there is too little to find that out. */
+/* Return: how fast the last clone was, or a part of this one is; 0: there is too little to find that out. */
 static int find_speed(
 	struct copy *c, const struct fs_extents *x, uint64_t *ret_bytes_per_s, struct error **err)
 {
@@ -295,7 +302,7 @@ static int copy_frozen(struct copy *c, int dir_fd, struct error **err)
 
 static int copy_paused(struct copy *c, int dir_fd, struct error **err)
 {
-	struct copy_source *s = c->source;
+	struct clone_source *s = c->source;
 	CLEANUP(error_freep) struct error *failure = NULL;
 
 	volume_lock_set_step(s->v->locks, c->r->id, "copying while writers stand still");
@@ -336,7 +343,7 @@ static int copy_fs(struct copy *c, const char *fs_type, const struct mount_entry
 		return 0;
 	if (!fs_known(fs_type) || (c->r->fs_type && !str_eq(c->r->fs_type, fs_type)))
 		return err_set(err, ERR_PRECONDITION,
-			"volume %s holds %s, which is not what its copy is to have", id, fs_type);
+			"volume %s holds %s, which is not what its clone is to have", id, fs_type);
 	return e ? copy_mounted(c, e, err) : copy_unmounted(c, fs_type, err);
 }
 
@@ -358,12 +365,12 @@ static int copy_content(struct copy *c, const char *fs_type, struct error **err)
 
 static void log_copy(const struct copy *c, uint64_t begun_ns)
 {
-	log_info("volume copied", F_STR("volume", c->r->id), F_STR("source", c->source->r->id),
+	log_info("volume cloned", F_STR("volume", c->r->id), F_STR("source", c->source->r->id),
 		F_U64("copied_bytes", c->extents.total_bytes), F_U64("pause_ms", c->pause_ns / NS_PER_MS),
 		F_U64("ms", (clock_ns() - begun_ns) / NS_PER_MS));
 }
 
-static int copy_devices(struct copy_source *s, struct volume_record *r, const struct device *d,
+static int copy_devices(struct clone_source *s, struct volume_record *r, const struct device *d,
 	const char *fs_type, struct error **err)
 {
 	CLEANUP(copy_done) struct copy c = {.source = s, .r = r, .to = d, .from_fd = -1, .to_fd = -1};
@@ -378,7 +385,7 @@ static int copy_devices(struct copy_source *s, struct volume_record *r, const st
 }
 
 /* The kernel does not mount two xfs with one UUID. */
-static int set_uuid(struct copy_source *s, struct volume_record *r, const char *path, const char *fs_type,
+static int set_uuid(struct clone_source *s, struct volume_record *r, const char *path, const char *fs_type,
 	struct error **err)
 {
 	char uuid[UUID_TEXT_LEN + 1];
@@ -390,8 +397,8 @@ static int set_uuid(struct copy_source *s, struct volume_record *r, const char *
 	return fs_set_uuid(fs_type, path, uuid, s->v->mkfs_timeout_ms, err);
 }
 
-int volumes_fill_copy(
-	struct copy_source *s, struct volume_record *r, const struct device *d, struct error **err)
+int volumes_fill_clone(
+	struct clone_source *s, struct volume_record *r, const struct device *d, struct error **err)
 {
 	CLEANUP(free_charp) char *fs_type = NULL;
 
