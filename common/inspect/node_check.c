@@ -412,6 +412,8 @@ void node_check(const struct node_check_config *config, struct node_findings *re
 	check_mount_propagation(&l);
 	check_tool(&l, "mkfs.ext4", "e2fsprogs", "no ext4 volume can be staged for the first time");
 	check_tool(&l, "mkfs.xfs", "xfsprogs", "no xfs volume can be staged for the first time");
+	check_tool(&l, "tune2fs", "e2fsprogs", "no ext4 volume can be copied");
+	check_tool(&l, "xfs_db", "xfsprogs", "no xfs volume can be copied");
 	if (str_eq(config->mode, "lvm"))
 		check_tool(&l, "lvm", "lvm2", "volume groups cannot be used");
 	check_state(&l);

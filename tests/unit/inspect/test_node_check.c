@@ -34,7 +34,7 @@ static void make_good_node(void)
 	static const char *const paths[] = {"/sys/bus/nd/drivers/nd_pmem/", "/sys/module/nd_btt/",
 		"/sys/class/dax/", "/sys/module/dm_mod/", "/dev/pmem0", "/dev/mapper/control",
 		"/var/lib/kubelet/", "/var/lib/driver/", "/usr/sbin/mkfs.ext4", "/sbin/mkfs.xfs",
-		"/usr/bin/lvm"};
+		"/usr/sbin/tune2fs", "/usr/sbin/xfs_db", "/usr/bin/lvm"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
 		make(paths[i]);
@@ -108,6 +108,8 @@ START_TEST(each_thing_that_is_not_there_is_a_problem)
 		{"/dev/mapper/control", "dev-mapper", "modprobe dm_mod"},
 		{"/usr/sbin/mkfs.ext4", "mkfs.ext4", "install e2fsprogs"},
 		{"/sbin/mkfs.xfs", "mkfs.xfs", "install xfsprogs"},
+		{"/usr/sbin/tune2fs", "tune2fs", "install e2fsprogs"},
+		{"/usr/sbin/xfs_db", "xfs_db", "install xfsprogs"},
 		{"/usr/bin/lvm", "lvm", "install lvm2"},
 	};
 
