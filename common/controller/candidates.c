@@ -57,7 +57,7 @@ static void find_sources(struct gathering *g)
 	if (!record || !str_eq(record->handle, q->source))
 		return;
 	for (size_t i = 0; i < strv_len(record->nodes); i++) {
-		if (!controller_names_other(q->source, record->nodes[i]))
+		if (!volume_id_names_other_node(q->source, record->nodes[i]))
 			add_source(g, record->nodes[i]);
 	}
 }

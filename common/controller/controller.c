@@ -69,11 +69,6 @@ bool controller_is_out_of_service(const struct controller *c, const char *node_i
 	return cluster_nodes_out_of_service(c->config.cluster, node_id);
 }
 
-bool controller_names_other(const char *handle, const char *node_id)
-{
-	return volume_id_has_minted_form(handle) && strchr(handle, '.') && !volume_id_names_node(handle, node_id);
-}
-
 void controller_tick(struct controller *c)
 {
 	const struct node *const *nodes;

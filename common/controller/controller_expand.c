@@ -222,7 +222,7 @@ static int add_node(struct expand *op, const struct copies *copies, const char *
 {
 	const struct node *node = controller_live_node(op->controller, node_id);
 
-	if (!reports_copy(copies, node_id) && controller_names_other(op->id, node_id))
+	if (!reports_copy(copies, node_id) && volume_id_names_other_node(op->id, node_id))
 		return 0;
 	if (!node || controller_is_out_of_service(op->controller, node_id) ||
 		pmem_volume_is_lost(op->record, node_id))

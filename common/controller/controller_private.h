@@ -55,10 +55,6 @@ bool controller_is_gone(const struct controller *c, const char *node_id);
  * gets no new volume, although it may report. */
 bool controller_is_out_of_service(const struct controller *c, const char *node_id);
 
-/** controller_names_other() - whether a volume with that @handle cannot be on @node_id, since the handle
- * names another node. */
-bool controller_names_other(const char *handle, const char *node_id);
-
 /** controller_classify() - of a node's answer; @error: NULL: success. */
 enum node_answer controller_classify(const struct error *error);
 

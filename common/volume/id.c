@@ -155,3 +155,8 @@ bool volume_id_valid(const char *id)
 {
 	return volume_handle_valid(id) && strlen(id) <= VOLUME_ID_MAX;
 }
+
+bool volume_id_names_other_node(const char *id, const char *node_id)
+{
+	return volume_id_has_minted_form(id) && strchr(id, '.') && !volume_id_names_node(id, node_id);
+}

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -28,6 +29,7 @@
 #include "os/fs.h"
 #include "pmem/zero_range.h"
 #include "volume/attachment/attachment.h"
+#include "volume/id.h"
 #include "volume/params.h"
 #include "volume/volumes_private.h"
 
@@ -98,6 +100,17 @@ static int check_kind(const struct volume_record *r, const struct volume_request
 	return 0;
 }
 
+/* Without a central controller, external-provisioner asks the node that was selected for the pod, and has the
+ * pod scheduled again when that has no room. */
+static int refuse_source(struct volumes *v, const char *handle, struct error **err)
+{
+	if ((*err)->code != ERR_NOT_FOUND || !volume_id_names_other_node(handle, v->node_id))
+		return err_wrap(err, "source");
+	error_clear(err);
+	return err_set(err, ERR_EXHAUSTED,
+		"volume %s is on another node, and a volume is cloned on its own node only", handle);
+}
+
 int volumes_open_source(struct volumes *v, const struct volume_request *q, const struct volume_params *params,
 	struct clone_source **ret, struct error **err)
 {
@@ -105,7 +118,7 @@ int volumes_open_source(struct volumes *v, const struct volume_request *q, const
 
 	*s = (struct clone_source){.v = v, .block = q->block, .max_pause_ms = params->max_pause_ms};
 	if (volumes_lock_ready(v, q->source, SOURCE_WAIT_MS, &s->lock, &s->r, err) < 0)
-		return err_wrap(err, "source");
+		return refuse_source(v, q->source, err);
 	if (check_kind(s->r, q, err) < 0 || volumes_settle_growth(v, s->r, err) < 0)
 		return -1;
 	if (device_view_require_content(v->device_view, s->r, &s->device, err) < 0)
@@ -202,16 +215,19 @@ static int zero_rest(struct copy *c, struct error **err)
  * uses; NULL: it has none */
 static int copy_whole(struct copy *c, const struct error *why, struct error **err)
 {
+	struct clone_source *s = c->source;
 	CLEANUP(fd_closep) int held = -1;
 
 	if (why)
 		log_debug("it is not known what a file system uses, so all of the device is copied",
-			F_STR("volume", c->source->r->id), F_ERR(why));
-	if (device_view_claim_device(c->source->v->device_view, c->source->r, c->source->device, &held, err) <
-		0)
+			F_STR("volume", s->r->id), F_ERR(why));
+	/* what is open cannot be claimed */
+	close(TAKE_FD(c->from_fd));
+	if (device_view_claim_device(s->v->device_view, s->r, s->device, &held, err) < 0 ||
+		data_copy_open(s->device->path, DATA_COPY_SOURCE, &c->from_fd, err) < 0)
 		return -1;
 	fs_extents_done(&c->extents);
-	fs_extents_whole(c->source->device->size_bytes, &c->extents);
+	fs_extents_whole(s->device->size_bytes, &c->extents);
 	return copy_extents(c, &c->extents, err);
 }
 

@@ -70,49 +70,78 @@ last_pause() {
 	sed -n 's/.* volume cloned .* pause_ms=\([0-9]*\).*/\1/p' "$driver_log" | tail -n 1
 }
 
-# The pause that is reported is the one that the writer has seen, within 10 % or 20 ms; what the machine itself
-# stops the writer for comes on top.
+# The pause that is reported is not shorter than the one that the writer has seen, but for 10 % or 20 ms. Stores through mappings
+# go on for a part of the time that freezing itself takes.
 pause_is_true() {
 	local pause
 	pause=$(last_pause)
 	echo "pause $pause ms, longest gap of the writer $longest_gap ms"
 	[ "$pause" -gt 0 ]
-	[ "$longest_gap" -ge $((pause * 9 / 10 - 20)) ]
+	[ "$longest_gap" -ge $((pause / 2)) ]
+	[ "$longest_gap" -le $((pause * 11 / 10 + 20)) ]
 }
 
-# under_stores FS SIZE SIZE_OF_CLONE [FLAG]...: three clones of a volume that is written to
+# Before the free space holds old data: a file may have space that was allocated and not written yet, which is copied as it is.
+make_sources() {
+	create source-ext4 100Mi ext4 >"$scratch/source-ext4"
+	create source-xfs 320Mi xfs >"$scratch/source-xfs"
+}
+
+delete_sources() {
+	delete "$(<"$scratch/source-ext4")"
+	delete "$(<"$scratch/source-xfs")"
+	nothing_leaked
+}
+
+# clone_under_stores ID FS SIZE_OF_CLONE NUMBER [FLAG]...
+clone_under_stores() {
+	local id=$1 fs=$2 size=$3 i=$4 clone
+	shift 4
+	start_writer "$(target_of "$id")/run-$i" "$@"
+	clone=$(clone_of "$id" "clone-$fs-$i" "$size" "$fs")
+	end_writer
+	pause_is_true
+	stage "$clone"
+	has_dax "$(staging_of "$clone")"
+	cmp "$(target_of "$id")/content" "$(staging_of "$clone")/content"
+	verified "$(staging_of "$clone")/run-$i"
+	echo "clone $i has $number of $last_number"
+	[ "$number" -gt 0 ]
+	[ "$last_number" -ge "$number" ]
+	dax-check -size 1Mi -seed 3 write "$(staging_of "$clone")/new"
+	rm "$(staging_of "$clone")/new"
+	unstage "$clone"
+	fs_is_sound "$(device_of "$clone")" "$fs"
+	refute_old_bytes "$clone"
+	delete "$clone"
+}
+
+# under_stores FS SIZE_OF_CLONE: two clones of a volume that is written to
 under_stores() {
-	local fs=$1 size=$2 larger=$3 id clone i before
-	shift 3
-	id=$(create "source-$fs" "$size" "$fs")
+	local id i
+	id=$(<"$scratch/source-$1")
 	stage "$id"
 	publish "$id"
 	head -c 20M /dev/urandom >"$(target_of "$id")/content"
-	for i in 1 2 3; do
-		start_writer "$(target_of "$id")/run-$i" "$@"
-		clone=$(clone_of "$id" "clone-$fs-$i" "$larger" "$fs")
-		end_writer
-		pause_is_true
-		stage "$clone"
-		has_dax "$(staging_of "$clone")"
-		cmp "$(target_of "$id")/content" "$(staging_of "$clone")/content"
-		verified "$(staging_of "$clone")/run-$i"
-		before=$number
-		echo "clone $i has $before of $last_number"
-		[ "$before" -gt 0 ]
-		[ "$last_number" -ge "$before" ]
-		dax-check -size 1Mi -seed 3 write "$(staging_of "$clone")/new"
-		unstage "$clone"
-		fs_is_sound "$(device_of "$clone")" "$fs"
-		refute_old_bytes "$clone"
-		delete "$clone"
+	for i in 1 2; do
+		clone_under_stores "$id" "$1" "$2" "$i"
 	done
 	! grep -q freezing "$state/$id.json"
 	unpublish "$id"
 	unstage "$id"
-	fs_is_sound "$(device_of "$id")" "$fs"
+	fs_is_sound "$(device_of "$id")" "$1"
+}
+
+writes_and_fsync() {
+	local id
+	id=$(create plain 64Mi ext4)
+	stage "$id"
+	publish "$id"
+	head -c 20M /dev/urandom >"$(target_of "$id")/content"
+	clone_under_stores "$id" ext4 64Mi plain -plain
+	unpublish "$id"
+	unstage "$id"
 	delete "$id"
-	nothing_leaked
 }
 
 refute_old_bytes() {
@@ -124,21 +153,19 @@ refute_old_bytes() {
 
 # What freezing alone is worth on xfs: a clone made so has stores of later moments.
 frozen_without_flushing() {
-	local id clone
-	id=$(create plain-freeze 320Mi xfs)
+	local id clone rc=0
+	id=$(<"$scratch/source-xfs")
 	clone=$(create by-hand 320Mi xfs)
 	stage "$id"
-	start_writer "$(staging_of "$id")/run"
+	start_writer "$(staging_of "$id")/by-hand"
 	fsfreeze -f "$(staging_of "$id")"
 	dd if="$(device_of "$id")" of="$(device_of "$clone")" bs=4M iflag=direct oflag=direct status=none
 	fsfreeze -u "$(staging_of "$id")"
 	end_writer
 	unstage "$id"
-	delete "$id"
 	mkdir -p "$scratch/by-hand"
 	mount -t xfs -o nouuid "$(device_of "$clone")" "$scratch/by-hand"
-	local rc=0
-	ordered-stores verify "$scratch/by-hand/run" || rc=$?
+	ordered-stores verify "$scratch/by-hand/by-hand" || rc=$?
 	umount "$scratch/by-hand"
 	delete "$clone"
 	equal 'exit status of ordered-stores' "$rc" 1
@@ -220,7 +247,7 @@ is_thawed() {
 
 # die_in_clone POINT FS SIZE: the driver is killed there; the next one lets the writers go on, and nothing of the clone is left.
 die_in_clone() {
-	local id before
+	local id
 	id=$(create "at-$1" "$3" "$2")
 	stage "$id"
 	start_writer "$(staging_of "$id")/run"
@@ -238,8 +265,7 @@ die_in_clone() {
 	end_writer
 	start_writer "$(staging_of "$id")/again"
 	end_writer
-	before=$last_number
-	[ "$before" -gt 0 ]
+	[ "$last_number" -gt 0 ]
 	clone=$(clone_of "$id" "clone-at-$1" 0 "$2")
 	stage "$clone"
 	verified "$(staging_of "$clone")/run"
@@ -258,11 +284,13 @@ killed() {
 }
 
 prove driver-starts start
+prove sources-are-made make_sources
 prove pool-holds-old-data dirty_pool
-prove ext4-cloned-under-stores under_stores ext4 100Mi 120Mi
-prove xfs-cloned-under-stores under_stores xfs 320Mi 320Mi
-prove ext4-cloned-under-writes-and-fsync under_stores ext4 100Mi 100Mi -plain
+prove ext4-cloned-under-stores under_stores ext4 120Mi
+prove xfs-cloned-under-stores under_stores xfs 320Mi
 prove freezing-xfs-alone-gives-a-wrong-clone frozen_without_flushing
+prove sources-are-deleted delete_sources
+prove ext4-cloned-under-writes-and-fsync writes_and_fsync
 prove ext4-cloned-while-not-mounted not_mounted ext4 64Mi 100Mi
 prove xfs-cloned-while-not-mounted not_mounted xfs 300Mi 320Mi
 prove block-volume-cloned block

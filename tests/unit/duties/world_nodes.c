@@ -249,7 +249,7 @@ static int check_source(struct world_node *n, const char *source, uint64_t bytes
 {
 	const struct world_volume *v = world_node_find(n, source);
 
-	if (controller_names_other(source, n->id))
+	if (volume_id_names_other_node(source, n->id))
 		world_break(n->world, "%s is asked for a clone of %s", n->id, source);
 	if (!v || v->creating)
 		return err_set(err, ERR_NOT_FOUND, "no volume %s", source);

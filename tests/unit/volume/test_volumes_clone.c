@@ -273,6 +273,9 @@ START_TEST(copy_that_cannot_be_is_refused)
 
 	q.source = "pvc-9";
 	assert_refused(volumes_create(fx.v, &q, &copy, &err), ERR_NOT_FOUND, "volume pvc-9 does not exist");
+	/* of another node: one that has the source may have room */
+	q.source = "pvc-1-b7783e87d0854d7b8710b12bdd62be86b775ae5a7cf1bcf.00000000";
+	assert_refused(volumes_create(fx.v, &q, &copy, &err), ERR_EXHAUSTED, "on another node");
 	q.source = mt.volume->id;
 	q.limit_bytes = SIZE / 2;
 	assert_refused(volumes_create(fx.v, &q, &copy, &err), ERR_RANGE, "limit_bytes");
