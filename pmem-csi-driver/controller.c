@@ -271,7 +271,8 @@ static void open_controller(struct program *p)
 		.start_window_ms = START_WINDOW_MS,
 		.may_create = may_create,
 		.may_create_user = p,
-		.forget_gone_nodes = p->options->forget_gone_nodes};
+		.forget_gone_nodes = p->options->forget_gone_nodes,
+		.offers_health = p->options->volume_health};
 
 	p->controller = controller_new(&config);
 }

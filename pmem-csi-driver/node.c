@@ -363,6 +363,7 @@ static int start_servers(struct program *n, const struct options *o, struct erro
 	n->csi = (struct csi){.driver_name = o->driver_name,
 		.version = PMEM_VERSION,
 		.node_id = o->node_id,
+		.offers_health = o->volume_health,
 		.volumes = n->volumes};
 	n->services[0] = csi_identity_service(&n->csi);
 	n->services[1] = csi_controller_service(&n->csi);

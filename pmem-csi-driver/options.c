@@ -49,6 +49,7 @@ struct options options_default(void)
 		.kube_qps = 50,
 		.kube_burst = 100,
 		.publish_capacity = true,
+		.volume_health = true,
 	};
 }
 

@@ -56,6 +56,7 @@ struct options {
 	bool remove_foreign_capacity;
 	bool release_claims;
 	bool publish_capacity;
+	bool volume_health;
 	bool insecure;
 };
 

@@ -46,6 +46,8 @@ static void add_general(struct table *t, struct options *o)
 			"clients that use up the connections of the metrics port cannot block them"},
 		{"metricsPath", OPT_STR, &o->metrics_path, "PATH",
 			"path of the metrics; PATH/simple serves only the version"},
+		{"volumeHealth", OPT_BOOL, &o->volume_health, NULL,
+			"offer the calls of CSI 1.13 for the health of volumes; they are served in any case"},
 		{"insecure", OPT_BOOL, &o->insecure, NULL, "allow plain TCP endpoints beyond loopback"},
 		PROGRAM_FLAGS(&o->flags),
 	};

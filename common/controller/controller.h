@@ -37,6 +37,7 @@ struct controller_config {
 	void *may_create_user;
 	/* Whether a volume whose ID names a node that is gone counts as gone, too. */
 	bool forget_gone_nodes;
+	bool offers_health;             /* as in struct csi */
 	uint64_t (*now_ns)(void *user); /* NULL: clock_ns() */
 	void *user;
 };

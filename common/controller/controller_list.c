@@ -134,7 +134,7 @@ int controller_list(struct controller *c, struct arena *arena, const Csi__V1__Li
 	size_t n = node_table_nodes(c->config.nodes, &nodes);
 	size_t max;
 
-	if (csi_read_page(request, &after, &max, err) < 0)
+	if (csi_read_page(request->max_entries, request->starting_token, &after, &max, err) < 0)
 		return -1;
 	if (controller_require_inventories(c, err) < 0)
 		return -1;

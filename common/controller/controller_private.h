@@ -148,6 +148,17 @@ int controller_require_inventories(const struct controller *c, struct error **er
 int controller_list(struct controller *c, struct arena *arena, const Csi__V1__ListVolumesRequest *request,
 	Csi__V1__ListVolumesResponse *reply, struct error **err) MUST_CHECK;
 
+/** controller_list_health() - ControllerListVolumeHealth. Return: as controller_list(). */
+int controller_list_health(struct controller *c, struct arena *arena,
+	const Csi__V1__ControllerListVolumeHealthRequest *request,
+	Csi__V1__ControllerListVolumeHealthResponse *reply, struct error **err) MUST_CHECK;
+
+/** controller_get_health() - ControllerGetVolumeHealth. Return: 0, or -1 with ERR_INVALID_ARGUMENT,
+ * ERR_NOT_FOUND, ERR_UNAVAILABLE (nodes have not reported their volumes yet). */
+int controller_get_health(struct controller *c, struct arena *arena,
+	const Csi__V1__ControllerGetVolumeHealthRequest *request,
+	Csi__V1__ControllerGetVolumeHealthResponse *reply, struct error **err) MUST_CHECK;
+
 /** controller_capacity() - GetCapacity. Return: 0, or -1 with ERR_INVALID_ARGUMENT, ERR_UNAVAILABLE. */
 int controller_capacity(struct controller *c, struct arena *arena, const Csi__V1__GetCapacityRequest *request,
 	Csi__V1__GetCapacityResponse *reply, struct error **err) MUST_CHECK;

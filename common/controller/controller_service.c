@@ -74,6 +74,22 @@ static int list_volumes(
 	return controller_list(self, call->arena, request, reply, err);
 }
 
+static int list_health(
+	void *self, struct grpc_call *call, const void *request, void *reply, struct error **err)
+{
+	if (csi_check_request(request, err) < 0)
+		return -1;
+	return controller_list_health(self, call->arena, request, reply, err);
+}
+
+static int get_health(
+	void *self, struct grpc_call *call, const void *request, void *reply, struct error **err)
+{
+	if (csi_check_request(request, err) < 0)
+		return -1;
+	return controller_get_health(self, call->arena, request, reply, err);
+}
+
 static int get_capacity(
 	void *self, struct grpc_call *call, const void *request, void *reply, struct error **err)
 {
@@ -85,10 +101,12 @@ static int get_capacity(
 static int get_capabilities(
 	void *self, struct grpc_call *call, const void *request, void *reply, struct error **err)
 {
-	(void)self;
+	const struct controller *c = self;
+
 	(void)request;
 	(void)err;
-	csi_fill_controller_capabilities(reply, call->arena, /* expands= */ true);
+	csi_fill_controller_capabilities(
+		reply, call->arena, (struct csi_offers){.expands = true, .health = c->config.offers_health});
 	return 0;
 }
 
@@ -147,6 +165,10 @@ static const struct grpc_method controller_methods[] = {
 		.start = validate),
 	METHOD("Controller", "ListVolumes", GRPC_INLINE, list_volumes, .handle = list_volumes),
 	METHOD("Controller", "GetCapacity", GRPC_INLINE, get_capacity, .handle = get_capacity),
+	METHOD("Controller", "ControllerListVolumeHealth", GRPC_INLINE, controller_list_volume_health,
+		.handle = list_health),
+	METHOD("Controller", "ControllerGetVolumeHealth", GRPC_INLINE, controller_get_volume_health,
+		.handle = get_health),
 	METHOD("Controller", "ControllerGetCapabilities", GRPC_INLINE, controller_get_capabilities,
 		.handle = get_capabilities),
 	{0},

@@ -114,15 +114,13 @@ static int read_token(const char *token, const char **ret_after, struct error **
 	return 0;
 }
 
-int csi_read_page(const Csi__V1__ListVolumesRequest *request, const char **ret_after, size_t *ret_max,
+int csi_read_page(int32_t max_entries, const char *starting_token, const char **ret_after, size_t *ret_max,
 	struct error **err)
 {
-	if (request->max_entries < 0)
+	if (max_entries < 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "max_entries is negative");
-	if (read_token(request->starting_token, ret_after, err) < 0)
+	if (read_token(starting_token, ret_after, err) < 0)
 		return -1;
-	*ret_max = request->max_entries > 0 && request->max_entries < LIST_PAGE_MAX
-			   ? (size_t)request->max_entries
-			   : LIST_PAGE_MAX;
+	*ret_max = max_entries > 0 && max_entries < LIST_PAGE_MAX ? (size_t)max_entries : LIST_PAGE_MAX;
 	return 0;
 }

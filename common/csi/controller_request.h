@@ -42,9 +42,9 @@ int csi_check_validate(
  * those of the StorageClass */
 bool csi_can_serve(const Csi__V1__GetCapacityRequest *request, const struct strmap *parameters);
 
-/** csi_read_page() - read which page of ListVolumes is requested. @ret_after: the ID after which it begins,
- * borrowed from @request; NULL: it is the first page. @ret_max: most entries, never more than fit into a
- * reply. Return: 0, or -1 with ERR_INVALID_ARGUMENT (a negative number of entries), ERR_ABORTED (the
- * token was not made by csi_token()). */
-int csi_read_page(const Csi__V1__ListVolumesRequest *request, const char **ret_after, size_t *ret_max,
+/** csi_read_page() - read which page of a list of volumes is requested, by the fields of the request.
+ * @ret_after: the ID after which it begins, borrowed from @starting_token; NULL: it is the first page.
+ * @ret_max: most entries, never more than fit into a reply. Return: 0, or -1 with ERR_INVALID_ARGUMENT (a
+ * negative number of entries), ERR_ABORTED (the token was not made by csi_token()). */
+int csi_read_page(int32_t max_entries, const char *starting_token, const char **ret_after, size_t *ret_max,
 	struct error **err) MUST_CHECK;

@@ -5,7 +5,7 @@
  * Identity, Controller (for this node's volumes) and Node as tables for net/grpc/grpc_service.h. Each request
  * is checked against the specification's limits first (field_limits.h); errors begin with the node's name.
  * Methods that only read memory are inline, the others run on workers. Threads: handlers run concurrently.
- * Source: CSI specification 1.12.
+ * Source: CSI specification 1.13.
  */
 #pragma once
 
@@ -18,6 +18,7 @@ struct csi {
 	const char *driver_name;
 	const char *version;
 	const char *node_id;
+	bool offers_health; /* the capabilities of CSI 1.13 for health; the calls are served in any case */
 	bool made_by_controller; /* serves the central controller: new volumes are recorded as made by it */
 	struct volumes *volumes;
 };

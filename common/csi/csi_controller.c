@@ -8,6 +8,7 @@
 #include "csi/capability.h"
 #include "csi/controller_request.h"
 #include "csi/convert.h"
+#include "csi/csi_health.h"
 #include "csi/handler.h"
 #include "csi/reply.h"
 #include "pmem/capacity.h"
@@ -154,7 +155,7 @@ static int list_volumes(const struct csi *csi, struct grpc_call *call,
 	size_t n;
 	bool more;
 
-	if (csi_read_page(request, &after, &max, err) < 0)
+	if (csi_read_page(request->max_entries, request->starting_token, &after, &max, err) < 0)
 		return -1;
 	if (require_ready(csi, err) < 0)
 		return -1;
@@ -216,11 +217,17 @@ static int get_capabilities(const struct csi *csi, struct grpc_call *call,
 {
 	(void)request;
 	(void)err;
-	csi_fill_controller_capabilities(reply, call->arena, volumes_can_expand(csi->volumes));
+	csi_fill_controller_capabilities(reply, call->arena,
+		(struct csi_offers){volumes_can_expand(csi->volumes), csi->offers_health});
 	return 0;
 }
 CSI_HANDLER(get_capabilities, Csi__V1__ControllerGetCapabilitiesRequest,
 	Csi__V1__ControllerGetCapabilitiesResponse);
+
+CSI_HANDLER(csi_list_volume_health, Csi__V1__ControllerListVolumeHealthRequest,
+	Csi__V1__ControllerListVolumeHealthResponse);
+CSI_HANDLER(csi_get_volume_health, Csi__V1__ControllerGetVolumeHealthRequest,
+	Csi__V1__ControllerGetVolumeHealthResponse);
 
 static const struct grpc_method methods[] = {
 	CSI_METHOD("Controller", "CreateVolume", GRPC_WORKER, csi__v1__create_volume, create_volume),
@@ -231,6 +238,10 @@ static const struct grpc_method methods[] = {
 		csi__v1__validate_volume_capabilities, validate_volume_capabilities),
 	CSI_METHOD("Controller", "ListVolumes", GRPC_WORKER, csi__v1__list_volumes, list_volumes),
 	CSI_METHOD("Controller", "GetCapacity", GRPC_INLINE, csi__v1__get_capacity, get_capacity),
+	CSI_METHOD("Controller", "ControllerListVolumeHealth", GRPC_INLINE,
+		csi__v1__controller_list_volume_health, csi_list_volume_health),
+	CSI_METHOD("Controller", "ControllerGetVolumeHealth", GRPC_INLINE,
+		csi__v1__controller_get_volume_health, csi_get_volume_health),
 	CSI_METHOD("Controller", "ControllerGetCapabilities", GRPC_INLINE,
 		csi__v1__controller_get_capabilities, get_capabilities),
 	{0},

@@ -6,9 +6,9 @@
 #include "csi/capability.h"
 #include "csi/controller_request.h"
 #include "csi/convert.h"
+#include "csi/csi_health.h"
 #include "csi/handler.h"
 #include "csi/reply.h"
-#include "volume/health/volumes_health.h"
 
 #define RPC(name)  CSI__V1__NODE_SERVICE_CAPABILITY__RPC__TYPE__##name
 #define UNIT(name) CSI__V1__VOLUME_USAGE__UNIT__##name
@@ -182,34 +182,46 @@ static int get_info(const struct csi *csi, struct grpc_call *call, const Csi__V1
 }
 CSI_HANDLER(get_info, Csi__V1__NodeGetInfoRequest, Csi__V1__NodeGetInfoResponse);
 
+static Csi__V1__NodeServiceCapability *capability(
+	struct arena *arena, Csi__V1__NodeServiceCapability__RPC__Type type)
+{
+	Csi__V1__NodeServiceCapability *c = arena_alloc(arena, sizeof(*c));
+	Csi__V1__NodeServiceCapability__RPC *rpc = arena_alloc(arena, sizeof(*rpc));
+
+	csi__v1__node_service_capability__init(c);
+	csi__v1__node_service_capability__rpc__init(rpc);
+	rpc->type = type;
+	c->type_case = CSI__V1__NODE_SERVICE_CAPABILITY__TYPE_RPC;
+	c->rpc = rpc;
+	return c;
+}
+
 static int get_capabilities(const struct csi *csi, struct grpc_call *call,
 	const Csi__V1__NodeGetCapabilitiesRequest *request, Csi__V1__NodeGetCapabilitiesResponse *reply,
 	struct error **err)
 {
-	static const Csi__V1__NodeServiceCapability__RPC__Type types[] = {RPC(STAGE_UNSTAGE_VOLUME),
-		RPC(GET_VOLUME_STATS), RPC(VOLUME_CONDITION), RPC(SINGLE_NODE_MULTI_WRITER),
-		RPC(EXPAND_VOLUME)};
-
-	/* the last one is for expanding */
-	size_t n = ARRAY_SIZE(types) - !volumes_can_expand(csi->volumes);
+	const struct {
+		Csi__V1__NodeServiceCapability__RPC__Type type;
+		bool offered;
+	} all[] = {{RPC(STAGE_UNSTAGE_VOLUME), true}, {RPC(GET_VOLUME_STATS), true},
+		{RPC(VOLUME_CONDITION), true}, {RPC(SINGLE_NODE_MULTI_WRITER), true},
+		{RPC(EXPAND_VOLUME), volumes_can_expand(csi->volumes)},
+		{RPC(GET_VOLUME_HEALTH), csi->offers_health}, {RPC(GET_STORAGE_HEALTH), csi->offers_health}};
 
 	(void)request;
 	(void)err;
-	reply->capabilities = arena_alloc(call->arena, n * sizeof(*reply->capabilities));
-	for (size_t i = 0; i < n; i++) {
-		Csi__V1__NodeServiceCapability *c = arena_alloc(call->arena, sizeof(*c));
-		Csi__V1__NodeServiceCapability__RPC *rpc = arena_alloc(call->arena, sizeof(*rpc));
-
-		csi__v1__node_service_capability__init(c);
-		csi__v1__node_service_capability__rpc__init(rpc);
-		rpc->type = types[i];
-		c->type_case = CSI__V1__NODE_SERVICE_CAPABILITY__TYPE_RPC;
-		c->rpc = rpc;
-		reply->capabilities[reply->n_capabilities++] = c;
+	reply->capabilities = arena_alloc(call->arena, ARRAY_SIZE(all) * sizeof(*reply->capabilities));
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		if (all[i].offered)
+			reply->capabilities[reply->n_capabilities++] = capability(call->arena, all[i].type);
 	}
 	return 0;
 }
 CSI_HANDLER(get_capabilities, Csi__V1__NodeGetCapabilitiesRequest, Csi__V1__NodeGetCapabilitiesResponse);
+
+CSI_HANDLER(
+	csi_node_volume_health, Csi__V1__NodeGetVolumeHealthRequest, Csi__V1__NodeGetVolumeHealthResponse);
+CSI_HANDLER(csi_storage_health, Csi__V1__NodeGetStorageHealthRequest, Csi__V1__NodeGetStorageHealthResponse);
 
 static const struct grpc_method methods[] = {
 	CSI_METHOD("Node", "NodeStageVolume", GRPC_WORKER, csi__v1__node_stage_volume, stage_volume),
@@ -220,6 +232,10 @@ static const struct grpc_method methods[] = {
 	CSI_METHOD(
 		"Node", "NodeGetVolumeStats", GRPC_WORKER, csi__v1__node_get_volume_stats, get_volume_stats),
 	CSI_METHOD("Node", "NodeExpandVolume", GRPC_WORKER, csi__v1__node_expand_volume, expand_volume),
+	CSI_METHOD("Node", "NodeGetVolumeHealth", GRPC_INLINE, csi__v1__node_get_volume_health,
+		csi_node_volume_health),
+	CSI_METHOD("Node", "NodeGetStorageHealth", GRPC_INLINE, csi__v1__node_get_storage_health,
+		csi_storage_health),
 	CSI_METHOD("Node", "NodeGetInfo", GRPC_INLINE, csi__v1__node_get_info, get_info),
 	CSI_METHOD(
 		"Node", "NodeGetCapabilities", GRPC_INLINE, csi__v1__node_get_capabilities, get_capabilities),

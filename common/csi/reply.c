@@ -30,6 +30,25 @@ Csi__V1__VolumeCondition *csi_condition(const struct volume_health *h, struct ar
 	return c;
 }
 
+Csi__V1__VolumeHealth *csi_volume_health(const char *id, const struct volume_health *h, struct arena *arena)
+{
+	Csi__V1__VolumeHealth *out = arena_alloc(arena, sizeof(*out));
+
+	csi__v1__volume_health__init(out);
+	out->volume_id = arena_strdup(arena, id);
+	out->health_statuses = arena_alloc(arena, h->n * sizeof(*out->health_statuses));
+	for (size_t i = 0; i < h->n; i++) {
+		Csi__V1__VolumeHealth__VolumeHealthEntry *e = arena_alloc(arena, sizeof(*e));
+
+		csi__v1__volume_health__volume_health_entry__init(e);
+		e->status = (Csi__V1__VolumeHealthErrorType)h->list[i].severity;
+		e->reason = arena_strdup(arena, h->list[i].reason);
+		e->message = arena_strdup(arena, h->list[i].message);
+		out->health_statuses[out->n_health_statuses++] = e;
+	}
+	return out;
+}
+
 /* Up to CSI 1.12 a volume's condition travels in its status; clients that do not ask for it skip the field.
  */
 Csi__V1__ListVolumesResponse__VolumeStatus *csi_missing_status(struct arena *arena)
@@ -77,26 +96,35 @@ void csi_fill_capacity(Csi__V1__GetCapacityResponse *reply, struct arena *arena,
 	reply->maximum_volume_size->value = (int64_t)max_volume_bytes;
 }
 
-void csi_fill_controller_capabilities(
-	Csi__V1__ControllerGetCapabilitiesResponse *reply, struct arena *arena, bool expands)
+static Csi__V1__ControllerServiceCapability *controller_capability(
+	struct arena *arena, Csi__V1__ControllerServiceCapability__RPC__Type type)
 {
-	static const Csi__V1__ControllerServiceCapability__RPC__Type types[] = {RPC(CREATE_DELETE_VOLUME),
-		RPC(LIST_VOLUMES), RPC(GET_CAPACITY), RPC(SINGLE_NODE_MULTI_WRITER), RPC(CLONE_VOLUME),
-		RPC(EXPAND_VOLUME)};
+	Csi__V1__ControllerServiceCapability *c = arena_alloc(arena, sizeof(*c));
+	Csi__V1__ControllerServiceCapability__RPC *rpc = arena_alloc(arena, sizeof(*rpc));
 
-	/* the last one is for expanding */
-	size_t n = ARRAY_SIZE(types) - !expands;
-	reply->capabilities = arena_alloc(arena, n * sizeof(*reply->capabilities));
-	for (size_t i = 0; i < n; i++) {
-		Csi__V1__ControllerServiceCapability *c = arena_alloc(arena, sizeof(*c));
-		Csi__V1__ControllerServiceCapability__RPC *rpc = arena_alloc(arena, sizeof(*rpc));
+	csi__v1__controller_service_capability__init(c);
+	csi__v1__controller_service_capability__rpc__init(rpc);
+	rpc->type = type;
+	c->type_case = CSI__V1__CONTROLLER_SERVICE_CAPABILITY__TYPE_RPC;
+	c->rpc = rpc;
+	return c;
+}
 
-		csi__v1__controller_service_capability__init(c);
-		csi__v1__controller_service_capability__rpc__init(rpc);
-		rpc->type = types[i];
-		c->type_case = CSI__V1__CONTROLLER_SERVICE_CAPABILITY__TYPE_RPC;
-		c->rpc = rpc;
-		reply->capabilities[reply->n_capabilities++] = c;
+void csi_fill_controller_capabilities(
+	Csi__V1__ControllerGetCapabilitiesResponse *reply, struct arena *arena, struct csi_offers offers)
+{
+	const struct {
+		Csi__V1__ControllerServiceCapability__RPC__Type type;
+		bool offered;
+	} all[] = {{RPC(CREATE_DELETE_VOLUME), true}, {RPC(LIST_VOLUMES), true}, {RPC(GET_CAPACITY), true},
+		{RPC(SINGLE_NODE_MULTI_WRITER), true}, {RPC(CLONE_VOLUME), true}, {RPC(EXPAND_VOLUME), offers.expands},
+		{RPC(GET_VOLUME_HEALTH), offers.health}, {RPC(LIST_VOLUME_HEALTH), offers.health}};
+
+	reply->capabilities = arena_alloc(arena, ARRAY_SIZE(all) * sizeof(*reply->capabilities));
+	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {
+		if (all[i].offered)
+			reply->capabilities[reply->n_capabilities++] =
+				controller_capability(arena, all[i].type);
 	}
 }
 

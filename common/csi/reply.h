@@ -24,6 +24,9 @@ char *csi_token(struct arena *arena, const char *last_id);
 /** csi_condition() - make the condition of a volume as of CSI 1.12, by what is known to be wrong with it. */
 Csi__V1__VolumeCondition *csi_condition(const struct volume_health *h, struct arena *arena);
 
+/** csi_volume_health() - make the health of volume @id as of CSI 1.13. */
+Csi__V1__VolumeHealth *csi_volume_health(const char *id, const struct volume_health *h, struct arena *arena);
+
 /** csi_missing_status() - make the status of a volume whose device was not found. */
 Csi__V1__ListVolumesResponse__VolumeStatus *csi_missing_status(struct arena *arena);
 
@@ -38,10 +41,16 @@ Csi__V1__VolumeContentSource *csi_content_source(struct arena *arena, const char
 void csi_fill_capacity(Csi__V1__GetCapacityResponse *reply, struct arena *arena, uint64_t available_bytes,
 	uint64_t max_volume_bytes);
 
+/* What a service of volumes offers besides what it always does. */
+struct csi_offers {
+	bool expands; /* volumes can be expanded */
+	bool health;  /* the health calls of CSI 1.13 */
+};
+
 /** csi_fill_controller_capabilities() - set the capabilities of csi.v1.Controller. CLONE_VOLUME is one of
- * them: volumes of any device manager can be cloned. @expands: volumes can be expanded */
+ * them: volumes of any device manager can be cloned. */
 void csi_fill_controller_capabilities(
-	Csi__V1__ControllerGetCapabilitiesResponse *reply, struct arena *arena, bool expands);
+	Csi__V1__ControllerGetCapabilitiesResponse *reply, struct arena *arena, struct csi_offers offers);
 
 /** csi_fill_plugin_info(), csi_fill_plugin_capabilities(), csi_fill_ready() - fill the replies of
  * csi.v1.Identity. @expands: volumes can be expanded */

@@ -12,21 +12,11 @@
 #include "volume/device_view.h"
 #include "volume/erase_queue.h"
 #include "volume/failing_pools.h"
-#include "volume/health/health.h"
+#include "volume/health/volumes_health.h"
 #include "volume/locks.h"
 #include "volume/records.h"
 #include "volume/volumes.h"
 
-/* What the last volumes_look_at_health() found, sorted by ID. */
-struct health_entry {
-	char *id;
-	struct volume_health health;
-};
-
-struct health_table {
-	struct health_entry *list;
-	size_t n;
-};
 /* Since the start of the driver. */
 struct copy_counts {
 	uint64_t bytes;
@@ -54,7 +44,7 @@ struct volumes {
 	struct records *records;
 	struct device_view *device_view;
 	/* guarded by shared.mutex: */
-	struct health_table health;
+	struct health_table health; /* that the last volumes_look_at_health() found */
 	struct copy_counts copied;
 	char *start_failure; /* of the last attempt to start; NULL: none has failed */
 };
@@ -219,9 +209,6 @@ bool volumes_may_exist_unrecorded(struct volumes *v, const char *id);
 
 /** volumes_ids_in_phase() - the IDs of all volumes whose record is in @phase, sorted. Return: strv_free(). */
 char **volumes_ids_in_phase(struct volumes *v, enum volume_phase phase);
-
-/** health_table_done() - release what @t owns; safe on a zeroed one. */
-void health_table_done(struct health_table *t);
 
 /** volumes_copy_health() - append to @ret what the last look found of the volume @id. The caller has the
  * mutex. */

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
@@ -38,6 +39,16 @@ void health_add_media_errors(struct volume_health *h, const struct media_errors 
 	health_add(h, HEALTH_DATA_LOSS, HEALTH_MEDIA_ERROR,
 		"its memory cannot be read: %ju bytes at offset %ju of the device%s",
 		(uintmax_t)first->length_bytes, (uintmax_t)first->offset_bytes, more);
+}
+
+void health_add_phase(struct volume_health *h, enum volume_phase phase)
+{
+	if (phase == PHASE_MISSING)
+		health_add(h, HEALTH_INACCESSIBLE, HEALTH_DEVICE_MISSING,
+			"its device is not available, or its pool is absent or incomplete");
+	else if (phase == PHASE_DAMAGED)
+		health_add(h, HEALTH_DEGRADED, HEALTH_STATE_DAMAGED,
+			"its state file cannot be read; pmem-csi-driver check on the node says what to do");
 }
 
 void health_copy(struct volume_health *to, const struct volume_health *from)
@@ -109,4 +120,34 @@ const char *health_severity_name(enum health_severity severity)
 		break;
 	}
 	return "data-loss";
+}
+
+void health_table_add(struct health_table *t, const char *id, struct volume_health *h)
+{
+	if (h->n == 0)
+		return;
+	t->list = x_realloc(t->list, t->n + 1, sizeof(*t->list));
+	t->list[t->n++] = (struct health_entry){.id = x_strdup(id), .health = *h};
+	*h = (struct volume_health){0};
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+	return strcmp(((const struct health_entry *)a)->id, ((const struct health_entry *)b)->id);
+}
+
+void health_table_sort(struct health_table *t)
+{
+	if (t->n > 0)
+		qsort(t->list, t->n, sizeof(*t->list), compare_entries);
+}
+
+void health_table_done(struct health_table *t)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		free(t->list[i].id);
+		health_done(&t->list[i].health);
+	}
+	free(t->list);
+	*t = (struct health_table){0};
 }

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "pmem/health/media_errors.h"
+#include "volume/phase.h"
 
 /* In the order of how bad they are. */
 enum health_severity {
@@ -54,6 +55,9 @@ void health_add(struct volume_health *h, enum health_severity severity, const ch
 /** health_add_media_errors() - append a status about what of a device cannot be read, if there is any. */
 void health_add_media_errors(struct volume_health *h, const struct media_errors *e);
 
+/** health_add_phase() - append the status of a volume in @phase, if it means that something is wrong. */
+void health_add_phase(struct volume_health *h, enum volume_phase phase);
+
 /** health_copy() - append copies of all statuses of @from to @to. */
 void health_copy(struct volume_health *to, const struct volume_health *from);
 
@@ -74,3 +78,25 @@ char *health_text(const struct volume_health *h);
 
 /** health_severity_name() - "degraded", "inaccessible" or "data-loss". */
 const char *health_severity_name(enum health_severity severity);
+
+/* Of one of several volumes. */
+struct health_entry {
+	char *id;
+	struct volume_health health;
+};
+
+/* Of volumes, by ID. */
+struct health_table {
+	struct health_entry *list;
+	size_t n;
+};
+
+/** health_table_add() - append an entry for @id (copied), unless nothing is wrong. @h: taken over, and empty
+ * then */
+void health_table_add(struct health_table *t, const char *id, struct volume_health *h);
+
+/** health_table_sort() - bring the entries of @t into the order of their IDs. */
+void health_table_sort(struct health_table *t);
+
+/** health_table_done() - release what @t owns; safe on a zeroed one. */
+void health_table_done(struct health_table *t);

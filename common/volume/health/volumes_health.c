@@ -27,16 +27,6 @@ struct look {
 	struct mount_table *mounts;
 };
 
-void health_table_done(struct health_table *t)
-{
-	for (size_t i = 0; i < t->n; i++) {
-		free(t->list[i].id);
-		health_done(&t->list[i].health);
-	}
-	free(t->list);
-	*t = (struct health_table){0};
-}
-
 static int compare_entry(const void *id, const void *entry)
 {
 	return strcmp(id, ((const struct health_entry *)entry)->id);
@@ -220,17 +210,9 @@ static void add_known(struct volumes *v, const struct volume_record *r, struct v
 {
 	enum volume_phase phase = device_view_phase(v->device_view, r);
 
-	if (phase == PHASE_MISSING)
-		health_add(h, HEALTH_INACCESSIBLE, HEALTH_DEVICE_MISSING,
-			"its device is not available, or its pool is absent or incomplete");
-	else if (phase == PHASE_READY)
+	health_add_phase(h, phase);
+	if (phase == PHASE_READY)
 		volumes_copy_health(v, r->id, h);
-}
-
-static void add_damaged(struct volume_health *h)
-{
-	health_add(h, HEALTH_DEGRADED, HEALTH_STATE_DAMAGED,
-		"its state file cannot be read; pmem-csi-driver check on the node says what to do");
 }
 
 int volumes_health(struct volumes *v, const char *handle, struct volume_health *ret, struct error **err)
@@ -241,7 +223,7 @@ int volumes_health(struct volumes *v, const char *handle, struct volume_health *
 	pthread_mutex_lock(&v->shared.mutex);
 	bool damaged = strv_contains(records_view(v->records).damaged, r ? r->id : handle);
 	if (damaged)
-		add_damaged(&h);
+		health_add_phase(&h, PHASE_DAMAGED);
 	if (r)
 		add_known(v, r, &h);
 	pthread_mutex_unlock(&v->shared.mutex);
@@ -258,27 +240,49 @@ static void count(struct health_count *counts, const struct volume_health *h)
 		counts[i].n += health_find(h, counts[i].reason) != NULL;
 }
 
+/* Of all volumes with which something is wrong. The caller has the mutex. */
+static void collect_known(struct volumes *v, struct health_table *t)
+{
+	const struct records_view view = records_view(v->records);
+
+	for (size_t i = 0; device_view_list(v->device_view) && i < view.n; i++) {
+		CLEANUP(health_done) struct volume_health h = {0};
+
+		add_known(v, view.list[i], &h);
+		health_table_add(t, view.list[i]->id, &h);
+	}
+	for (size_t i = 0; view.damaged && view.damaged[i]; i++) {
+		CLEANUP(health_done) struct volume_health h = {0};
+
+		/* another file of it counts */
+		if (records_has(v->records, view.damaged[i]))
+			continue;
+		health_add_phase(&h, PHASE_DAMAGED);
+		health_table_add(t, view.damaged[i], &h);
+	}
+}
+
+void volumes_list_unhealthy(struct volumes *v, struct health_table *ret)
+{
+	struct health_table t = {0};
+
+	pthread_mutex_lock(&v->shared.mutex);
+	collect_known(v, &t);
+	pthread_mutex_unlock(&v->shared.mutex);
+	health_table_sort(&t);
+	*ret = t;
+}
+
 void volumes_count_health(struct volumes *v, struct health_count ret[static HEALTH_REASONS])
 {
 	static const char *const reasons[HEALTH_REASONS] = {HEALTH_MEDIA_ERROR, HEALTH_DEVICE_MISSING,
 		HEALTH_STATE_DAMAGED, HEALTH_FS_READONLY, HEALTH_FS_FULL, HEALTH_FS_ERROR,
 		HEALTH_FS_SHUT_DOWN, HEALTH_FS_HANGS};
+	CLEANUP(health_table_done) struct health_table t = {0};
 
 	for (size_t i = 0; i < HEALTH_REASONS; i++)
 		ret[i] = (struct health_count){.reason = reasons[i]};
-	pthread_mutex_lock(&v->shared.mutex);
-	const struct records_view view = records_view(v->records);
-	for (size_t i = 0; device_view_list(v->device_view) && i < view.n; i++) {
-		CLEANUP(health_done) struct volume_health h = {0};
-
-		add_known(v, view.list[i], &h);
-		count(ret, &h);
-	}
-	for (size_t i = 0; view.damaged && view.damaged[i]; i++) {
-		CLEANUP(health_done) struct volume_health h = {0};
-
-		add_damaged(&h);
-		count(ret, &h);
-	}
-	pthread_mutex_unlock(&v->shared.mutex);
+	volumes_list_unhealthy(v, &t);
+	for (size_t i = 0; i < t.n; i++)
+		count(ret, &t.list[i].health);
 }

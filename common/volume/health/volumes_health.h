@@ -27,6 +27,10 @@ int volumes_look_at_health(struct volumes *v, struct error **err) MUST_CHECK;
 int volumes_health(
 	struct volumes *v, const char *handle, struct volume_health *ret, struct error **err) MUST_CHECK;
 
+/** volumes_list_unhealthy() - list the volumes with which something is known to be wrong. Never waits. @ret:
+ * health_table_done() */
+void volumes_list_unhealthy(struct volumes *v, struct health_table *ret);
+
 /* How many volumes have a status with that reason. */
 struct health_count {
 	const char *reason;

@@ -203,7 +203,7 @@ static int capabilities(
 	(void)self;
 	(void)request;
 	(void)err;
-	csi_fill_controller_capabilities(reply, call->arena, /* expands= */ false);
+	csi_fill_controller_capabilities(reply, call->arena, (struct csi_offers){0});
 	return 0;
 }
 

@@ -266,6 +266,37 @@ START_TEST(list_volumes)
 }
 END_TEST
 
+START_TEST(list_volume_health)
+{
+	Csi__V1__ControllerListVolumeHealthRequest q;
+	csi__v1__controller_list_volume_health_request__init(&q);
+	char *token = x_asprintf("after/%s", victim);
+
+	q.max_entries = 1;
+	q.starting_token = token;
+	run(csi_controller_service(&h.csi),
+		(struct hostile_rpc){.path = "/csi.v1.Controller/ControllerListVolumeHealth",
+			.valid = &q.base,
+			.bytes = true,
+			.min = 500});
+	free(token);
+}
+END_TEST
+
+START_TEST(get_volume_health)
+{
+	Csi__V1__ControllerGetVolumeHealthRequest q;
+	csi__v1__controller_get_volume_health_request__init(&q);
+
+	q.volume_id = victim;
+	run(csi_controller_service(&h.csi),
+		(struct hostile_rpc){.path = "/csi.v1.Controller/ControllerGetVolumeHealth",
+			.valid = &q.base,
+			.bytes = true,
+			.min = 300});
+}
+END_TEST
+
 START_TEST(get_capacity)
 {
 	Csi__V1__GetCapacityRequest q;
@@ -308,8 +339,8 @@ END_TEST
 int main(void)
 {
 	static const TTest *const *tests[] = {&create_volume, &delete_volume, &delete_if_never_staged,
-		&expand_volume, &validate_volume_capabilities, &list_volumes, &get_capacity,
-		&requests_without_fields};
+		&expand_volume, &validate_volume_capabilities, &list_volumes, &list_volume_health,
+		&get_volume_health, &get_capacity, &requests_without_fields};
 	Suite *suite = suite_create("csi/hostile_controller");
 	TCase *tcase = tcase_create("hostile_controller");
 

@@ -399,6 +399,20 @@ START_TEST(expand_volume)
 }
 END_TEST
 
+START_TEST(get_volume_health)
+{
+	Csi__V1__NodeGetVolumeHealthRequest q;
+	csi__v1__node_get_volume_health_request__init(&q);
+
+	staged = published = true;
+	q.volume_id = mt.volume->id;
+	q.volume_publish_path = mt.target;
+	q.staging_target_path = mt.staging;
+	run((struct hostile_rpc){
+		.path = "/csi.v1.Node/NodeGetVolumeHealth", .valid = &q.base, .bytes = true, .min = 1000});
+}
+END_TEST
+
 START_TEST(stage_block_volume)
 {
 	run_stage(/* again= */ true, 1000);
@@ -435,7 +449,7 @@ int main(void)
 {
 	const TTest *const mounted[] = {stage_volume, stage_volume_that_is_staged, unstage_volume,
 		publish_volume, publish_volume_that_is_published, unpublish_volume, get_volume_stats,
-		expand_volume, requests_without_fields};
+		get_volume_health, expand_volume, requests_without_fields};
 	const TTest *const devices[] = {
 		stage_block_volume, publish_block_volume, unpublish_volume, get_volume_stats, expand_volume};
 

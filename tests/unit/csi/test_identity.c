@@ -100,6 +100,32 @@ START_TEST(single_node_multi_writer_is_offered_by_controller_and_node_together)
 }
 END_TEST
 
+START_TEST(health_of_csi_1_13_is_offered_if_that_is_set)
+{
+	struct harness h;
+	Csi__V1__ControllerGetCapabilitiesRequest cq;
+	csi__v1__controller_get_capabilities_request__init(&cq);
+	Csi__V1__NodeGetCapabilitiesRequest nq;
+	csi__v1__node_get_capabilities_request__init(&nq);
+	void *reply;
+
+	harness_open(&h, /* start= */ false);
+	h.csi.offers_health = true;
+	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/ControllerGetCapabilities", &cq, &reply, &err));
+	Csi__V1__ControllerGetCapabilitiesResponse *c = reply;
+	ck_assert_uint_eq(c->n_capabilities, 7);
+	ck_assert_int_eq(c->capabilities[5]->rpc->type, 16);
+	ck_assert_int_eq(c->capabilities[6]->rpc->type, 17);
+	ASSERT_OK(harness_call(&h, "/csi.v1.Node/NodeGetCapabilities", &nq, &reply, &err));
+	Csi__V1__NodeGetCapabilitiesResponse *n = reply;
+	ck_assert_uint_eq(n->n_capabilities, 7);
+	ck_assert_int_eq(n->capabilities[5]->rpc->type, 7);
+	ck_assert_int_eq(n->capabilities[6]->rpc->type, 8);
+	harness_close(&h);
+}
+END_TEST
+
 UNIT_MAIN("csi/identity", plugin_info_has_name_and_version, probe_is_not_ready_before_the_first_listing,
 	capabilities_say_controller_topology_and_online_expansion, node_info_has_id_and_topology,
+	health_of_csi_1_13_is_offered_if_that_is_set,
 	single_node_multi_writer_is_offered_by_controller_and_node_together)
