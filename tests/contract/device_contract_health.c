@@ -35,7 +35,7 @@ static struct media_errors find_only(const struct device *d)
 START_TEST(devices_of_sound_memory_have_no_media_errors)
 {
 	CLEANUP(device_freep) struct device *d = create("one", pools[0].uuid, 1);
-	CLEANUP(device_freep) struct device *other = create("other", pools[n_pools - 1].uuid, 1);
+	device_free(create("other", pools[n_pools - 1].uuid, 1));
 
 	find_only(NULL);
 	destroy(d);
@@ -45,10 +45,10 @@ END_TEST
 
 START_TEST(media_error_is_found_in_the_device_that_it_is_in)
 {
-	CLEANUP(device_freep) struct device *before = create("before", pools[0].uuid, 1);
+	device_free(create("before", pools[0].uuid, 1));
 	CLEANUP(device_freep) struct device *d = create("one", pools[0].uuid, 1);
-	CLEANUP(device_freep) struct device *after = create("after", pools[0].uuid, 1);
-	CLEANUP(device_freep) struct device *other = create("other", pools[n_pools - 1].uuid, 1);
+	device_free(create("after", pools[0].uuid, 1));
+	device_free(create("other", pools[n_pools - 1].uuid, 1));
 	uint64_t last = d->size_bytes - 512;
 
 	target->damage(d, 4096, 1024);
