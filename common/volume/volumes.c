@@ -14,6 +14,9 @@
 /* More at once would not be faster; with those that wait they leave most workers to other calls. */
 #define ZEROING_MAX         4
 #define ZEROING_WAITING_MAX 8
+/* One that is copied slowly holds up no block volume. */
+#define CLONING_MAX         4
+#define CLONING_WAITING_MAX 4
 /* Devices are made one after the other. While one takes long, those inside leave most workers to other calls.
  */
 #define MAKING_MAX         12
@@ -32,6 +35,7 @@ struct volumes *volumes_new(const struct volumes_config *config)
 		.in_call = config->erase_in_call});
 	v->making = concurrency_limit_new(MAKING_MAX, MAKING_WAITING_MAX);
 	v->zeroing = concurrency_limit_new(ZEROING_MAX, ZEROING_WAITING_MAX);
+	v->cloning = concurrency_limit_new(CLONING_MAX, CLONING_WAITING_MAX);
 	v->devices = config->devices;
 	v->roots = config->roots;
 	v->copy_bytes_per_s = config->copy_bytes_per_s;
@@ -52,6 +56,7 @@ void volumes_free(struct volumes *v)
 	erase_queue_free(v->erase_queue);
 	concurrency_limit_free(v->making);
 	concurrency_limit_free(v->zeroing);
+	concurrency_limit_free(v->cloning);
 	device_view_free(v->device_view);
 	records_free(v->records);
 	free(v->start_failure);
@@ -68,6 +73,7 @@ void volumes_stop(struct volumes *v)
 {
 	erase_queue_stop(v->erase_queue);
 	concurrency_limit_close(v->zeroing);
+	concurrency_limit_close(v->cloning);
 }
 
 int volumes_refuse_stranger(struct volumes *v, const char *id, struct error **err)

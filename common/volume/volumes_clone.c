@@ -34,12 +34,14 @@
 #include "volume/volumes_private.h"
 
 #define SOURCE_WAIT_MS 2000
-/* Flushing in advance shortens the pause; what takes longer than this is not waited for. */
+/* Flushing in advance shortens the pause, and shows that all files can be flushed. */
 #define FLUSH_MAX_NS (60 * NS_PER_S)
 /* Copied in advance, to find out how fast that is. */
 #define PROBE_BYTES (64ULL << 20)
 /* Less says nothing about the speed. */
 #define SPEED_LEAST_BYTES (16ULL << 20)
+
+#define NOT_WHILE_STILL "volume %s was not copied while its writers stood still"
 
 struct clone_source {
 	struct volumes *v;
@@ -141,6 +143,7 @@ struct copy {
 	struct fs_freeze *freeze; /* while writers are stopped */
 	struct fs_extents extents;
 	uint64_t pause_ns;
+	uint64_t done_bytes; /* of what is being copied */
 };
 
 static void copy_done(struct copy *c)
@@ -166,9 +169,9 @@ static int open_devices(struct copy *c, struct error **err)
 
 static bool goes_on(void *user, uint64_t done_bytes)
 {
-	const struct copy *c = user;
+	struct copy *c = user;
 
-	(void)done_bytes;
+	c->done_bytes = done_bytes;
 	return !erase_queue_is_stopping(c->source->v->erase_queue) &&
 	       (!c->freeze || fs_freeze_holds(c->freeze));
 }
@@ -182,6 +185,15 @@ static struct data_copy data_of(struct copy *c)
 		.user = c};
 }
 
+static void note_speed(struct volumes *v, uint64_t bytes, uint64_t ns)
+{
+	pthread_mutex_lock(&v->shared.mutex);
+	v->copied.bytes += bytes;
+	if (bytes >= SPEED_LEAST_BYTES && ns > 0)
+		v->copied.bytes_per_s = (uint64_t)((double)bytes * NS_PER_S / (double)ns);
+	pthread_mutex_unlock(&v->shared.mutex);
+}
+
 static int copy_extents(struct copy *c, const struct fs_extents *x, struct error **err)
 {
 	const struct data_copy data = data_of(c);
@@ -189,18 +201,13 @@ static int copy_extents(struct copy *c, const struct fs_extents *x, struct error
 	uint64_t begun_ns = clock_ns();
 
 	c->source->is_copied = true;
-	if (data_copy_extents(&data, x, err) < 0) {
-		if (erase_queue_is_stopping(v->erase_queue))
-			err_recode(err, ERR_UNAVAILABLE);
-		return -1;
-	}
-	uint64_t ns = clock_ns() - begun_ns;
-	pthread_mutex_lock(&v->shared.mutex);
-	v->copied.bytes += x->total_bytes;
-	if (x->total_bytes >= SPEED_LEAST_BYTES && ns > 0)
-		v->copied.bytes_per_s = (uint64_t)((double)x->total_bytes * NS_PER_S / (double)ns);
-	pthread_mutex_unlock(&v->shared.mutex);
-	return 0;
+	c->done_bytes = 0;
+	int rc = data_copy_extents(&data, x, err);
+	/* also of what was cut off: the next call then knows that it would take too long */
+	note_speed(v, rc == 0 ? x->total_bytes : c->done_bytes, clock_ns() - begun_ns);
+	if (rc < 0 && erase_queue_is_stopping(v->erase_queue))
+		err_recode(err, ERR_UNAVAILABLE);
+	return rc;
 }
 
 static int zero_rest(struct copy *c, struct error **err)
@@ -231,6 +238,12 @@ static int copy_whole(struct copy *c, const struct error *why, struct error **er
 	return copy_extents(c, &c->extents, err);
 }
 
+/* A clone of an empty volume is as empty, although no clean-up may take it for that. */
+static bool holds_data(const struct volume_record *r)
+{
+	return r->ever_staged || r->adopted || volume_record_is_taken_over(r);
+}
+
 static int copy_block(struct copy *c, const struct mount_entry *e, struct error **err)
 {
 	const struct volume_record *r = c->source->r;
@@ -240,7 +253,7 @@ static int copy_block(struct copy *c, const struct mount_entry *e, struct error 
 			"block volume %s is in use by a pod, so it cannot be copied now: its writers cannot be "
 			"stopped",
 			r->id);
-	return volume_record_may_hold_data(r) ? copy_whole(c, /* why= */ NULL, err) : 0;
+	return holds_data(r) ? copy_whole(c, /* why= */ NULL, err) : 0;
 }
 
 /* A mount that only reads keeps its file system as it is, and has replayed its log. */
@@ -323,10 +336,10 @@ static int copy_paused(struct copy *c, int dir_fd, struct error **err)
 
 	volume_lock_set_step(s->v->locks, c->r->id, "copying while writers stand still");
 	if (volumes_pause_writers(s->v, s->r, dir_fd, s->max_pause_ms, &c->freeze, err) < 0)
-		return -1;
+		return err_wrap(err, NOT_WHILE_STILL, s->r->id);
 	int rc = copy_frozen(c, dir_fd, &failure);
 	if (volumes_resume_writers(s->v, s->r, TAKE_PTR(c->freeze), &c->pause_ns, err) < 0)
-		return err_wrap(err, "volume %s was not copied while its writers stood still", s->r->id);
+		return err_wrap(err, NOT_WHILE_STILL, s->r->id);
 	if (rc < 0)
 		*err = TAKE_PTR(failure);
 	return rc;
@@ -335,13 +348,12 @@ static int copy_paused(struct copy *c, int dir_fd, struct error **err)
 static int copy_mounted(struct copy *c, const struct mount_entry *e, struct error **err)
 {
 	CLEANUP(fd_closep) int dir_fd = -1;
-	CLEANUP(error_freep) struct error *slow = NULL;
 
 	if (volumes_open_mounted(e, &dir_fd, err) < 0)
 		return -1;
 	volume_lock_set_step(c->source->v->locks, c->r->id, "flushing the volume that it copies");
-	if (fs_flush_files(dir_fd, clock_ns() + FLUSH_MAX_NS, /* ret_files= */ NULL, &slow) < 0)
-		log_debug("files are not flushed in advance", F_STR("volume", c->source->r->id), F_ERR(slow));
+	if (fs_flush_files(dir_fd, clock_ns() + FLUSH_MAX_NS, /* ret_files= */ NULL, err) < 0)
+		return err_wrap(err, "nothing was stopped");
 	if (check_pause(c, dir_fd, err) < 0)
 		return -1;
 	return copy_paused(c, dir_fd, err);
@@ -352,7 +364,7 @@ static int copy_fs(struct copy *c, const char *fs_type, const struct mount_entry
 {
 	const char *id = c->source->r->id;
 
-	if (!*fs_type && volume_record_may_hold_data(c->source->r))
+	if (!*fs_type && holds_data(c->source->r))
 		return err_set(err, ERR_PRECONDITION,
 			"volume %s was in use before, and no file system is recognised on it now", id);
 	if (!*fs_type)
@@ -370,13 +382,25 @@ static int copy_content(struct copy *c, const char *fs_type, struct error **err)
 
 	if (blockdev_stat(c->source->device->path, &info, err) < 0 || mount_table_read(&table, err) < 0)
 		return -1;
+	if (info.size_bytes != c->source->device->size_bytes)
+		return err_set(err, ERR_UNAVAILABLE,
+			"volume %s has %ju bytes, and is listed with %ju: try again when devices were listed again",
+			c->source->r->id, (uintmax_t)info.size_bytes,
+			(uintmax_t)c->source->device->size_bytes);
 	if (c->source->block)
 		return copy_block(c, blockdev_mount_find(table, info.dev), err);
 	if (blockdev_mount_find_kind(table, info.dev, BLOCKDEV_MOUNT_NODE))
 		return err_set(err, ERR_PRECONDITION,
 			"volume %s is in use as a block volume, so its file system cannot be copied",
 			c->source->r->id);
-	return copy_fs(c, fs_type, blockdev_mount_find_kind(table, info.dev, BLOCKDEV_MOUNT_FS), err);
+	const struct mount_entry *e =
+		volumes_find_whole_mount(table, c->source->r, info.dev, /* writable= */ false);
+	/* its files could not all be flushed */
+	if (!e && blockdev_mount_find_kind(table, info.dev, BLOCKDEV_MOUNT_FS))
+		return err_set(err, ERR_PRECONDITION,
+			"only a folder of volume %s is mounted: unmount it before the volume is cloned",
+			c->source->r->id);
+	return copy_fs(c, fs_type, e, err);
 }
 
 static void log_copy(const struct copy *c, uint64_t begun_ns)
@@ -386,6 +410,13 @@ static void log_copy(const struct copy *c, uint64_t begun_ns)
 		F_U64("ms", (clock_ns() - begun_ns) / NS_PER_MS));
 }
 
+/* What is left to do is about the new device, and may take much longer. */
+static void release_source(struct copy *c)
+{
+	close(TAKE_FD(c->from_fd));
+	volume_unlock(TAKE_PTR(c->source->lock));
+}
+
 static int copy_devices(struct clone_source *s, struct volume_record *r, const struct device *d,
 	const char *fs_type, struct error **err)
 {
@@ -393,8 +424,11 @@ static int copy_devices(struct clone_source *s, struct volume_record *r, const s
 	uint64_t begun_ns = clock_ns();
 
 	volume_lock_set_step(s->v->locks, r->id, "copying");
-	if (open_devices(&c, err) < 0 || copy_content(&c, fs_type, err) < 0 || zero_rest(&c, err) < 0)
+	if (open_devices(&c, err) < 0 || copy_content(&c, fs_type, err) < 0)
 		return err_wrap(err, "copy of volume %s", s->r->id);
+	release_source(&c);
+	if (zero_rest(&c, err) < 0)
+		return -1;
 	log_copy(&c, begun_ns);
 	r->ever_staged = c.extents.n > 0;
 	return 0;

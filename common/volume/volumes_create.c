@@ -149,14 +149,14 @@ struct creation {
 	bool block;
 	struct clone_source *source;       /* NULL: it is empty */
 	struct concurrency_limit *making;  /* left when the device is there */
-	struct concurrency_limit *zeroing; /* NULL: not zeroed */
+	struct concurrency_limit *filling; /* for zeroing or copying; NULL: neither */
 	bool device_failed;                /* the pool is to blame */
 };
 
 static void creation_done(struct creation *c)
 {
 	concurrency_limit_leave(c->making);
-	concurrency_limit_leave(c->zeroing);
+	concurrency_limit_leave(c->filling);
 	volumes_close_source(c->source);
 	volume_record_free(c->r);
 }
@@ -355,13 +355,21 @@ int volumes_enter_zeroing(
 	return concurrency_limit_enter(v->zeroing, ZERO_WAIT_MS, ret, err);
 }
 
+static int enter_cloning(struct volumes *v, struct creation *c, struct error **err)
+{
+	volume_lock_set_step(v->locks, c->r->id, "waiting until it can be cloned");
+	return concurrency_limit_enter(v->cloning, ZERO_WAIT_MS, &c->filling, err);
+}
+
 /* Before anything is written, so that refused calls leave nothing. */
 static int enter_limits(struct volumes *v, struct creation *c, struct error **err)
 {
 	if (refuse_while_stuck(v, err) < 0)
 		return -1;
-	if ((c->block || c->source) && volumes_enter_zeroing(v, c->r->id, &c->zeroing, err) < 0)
-		return err_wrap(err, "%s", c->source ? "copy a volume" : "zero a new block volume");
+	if (c->source && enter_cloning(v, c, err) < 0)
+		return err_wrap(err, "clone a volume");
+	if (c->block && !c->source && volumes_enter_zeroing(v, c->r->id, &c->filling, err) < 0)
+		return err_wrap(err, "zero a new block volume");
 	volume_lock_set_step(v->locks, c->r->id, "waiting until its device can be created");
 	return volumes_enter_making(v, &c->making, err);
 }
@@ -542,7 +550,11 @@ static int make_locked(struct volumes *v, const char *id, const struct volume_re
 	if (r && r->phase == PHASE_CREATING) {
 		if (volumes_roll_back_if_empty(v, r, err) < 0)
 			return err_wrap(err, "volume %s is only partly created", r->id);
-		volume_record_free(TAKE_PTR(r));
+		/* what was copied is being erased now */
+		volume_record_free(r);
+		r = find_existing(v, q->name, id);
+		if (refuse_erasing(r, err) < 0)
+			return -1;
 	}
 	if (r && require_existing(v, r, q, wanted, err) < 0)
 		return -1;

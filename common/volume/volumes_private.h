@@ -34,6 +34,7 @@ struct volumes {
 	struct erase_queue *erase_queue;
 	struct concurrency_limit *making;  /* for creating devices within the call */
 	struct concurrency_limit *zeroing; /* for zeroing new block volumes within the call */
+	struct concurrency_limit *cloning; /* for filling clones within the call */
 	struct device_manager *devices;
 	struct path_roots *roots;
 	struct fs_usage_helpers *usage_helpers;

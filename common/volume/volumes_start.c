@@ -144,6 +144,8 @@ int volumes_load(struct volumes *v, bool for_repair, struct error **err)
 		return -1;
 	if (records_load(v->records, for_repair, err) < 0)
 		return -1;
+	if (!for_repair)
+		volumes_thaw_staged(v);
 	return device_view_begin(v->device_view, /* activate= */ !for_repair, err);
 }
 

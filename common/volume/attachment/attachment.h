@@ -15,6 +15,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "volume/access_mode.h"
@@ -135,12 +136,22 @@ int volumes_pause_writers(struct volumes *v, struct volume_record *r, int dir_fd
 int volumes_resume_writers(struct volumes *v, struct volume_record *r, struct fs_freeze *f,
 	uint64_t *ret_pause_ns, struct error **err) MUST_CHECK;
 
+/** volumes_thaw_staged() - the same for those that are staged, before any device is listed: to list devices
+ * may take long. The notes stay. */
+void volumes_thaw_staged(struct volumes *v);
+
 /** volumes_thaw_marked() - thaw the file systems that are noted as frozen and that no operation copies, which
  * is what a driver that was killed has left. Failures are logged. */
 void volumes_thaw_marked(struct volumes *v);
 
 struct fs_usage;
 struct mount_table;
+
+/** volumes_find_whole_mount() - find a mount of all of the file system on the block device @dev, and not of
+ * one of its folders: where @r is staged, or else any. @writable: only one that is not read-only. Return:
+ * borrowed; NULL: there is none. */
+const struct mount_entry *volumes_find_whole_mount(
+	const struct mount_table *t, const struct volume_record *r, dev_t dev, bool writable);
 
 /** volumes_mount_usage() - fs_usage_read() of the file system that @t, of our mount namespace, has mounted as
  * @e. Nothing else asks the file system, whose device may hang, and which may be shut down. Return: 0, or -1

@@ -4,6 +4,8 @@
  *
  * The record says so before the file system is frozen: when the driver dies meanwhile, the next one thaws it.
  */
+#include <unistd.h>
+
 #include "base/clock.h"
 #include "base/durable_step.h"
 #include "base/log.h"
@@ -18,15 +20,27 @@
 #include "volume/attachment/attachment.h"
 #include "volume/volumes_private.h"
 
-/* If it cannot be written, the next refresh finds the file system thawed, and tries again. */
+/* A walk that takes longer ends before a driver that is stopped would be ended by force. */
+#define FLUSH_MAX_NS (15 * NS_PER_S)
+
+/* In memory in any case: another program may freeze the file system next, and that is not to be undone. */
 static void clear_mark(struct volumes *v, struct volume_record *r)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 
 	r->freezing = false;
-	if (records_save(v->records, r, &err) < 0)
-		log_warn("that a file system is not frozen any more could not be recorded, will try again",
-			F_STR("volume", r->id), F_ERR(err));
+	if (records_save(v->records, r, &err) == 0)
+		return;
+	records_update_memory(v->records, r);
+	log_warn("that a file system is not frozen any more is recorded with the next change of its volume",
+		F_STR("volume", r->id), F_ERR(err));
+}
+
+/* One that still is, is thawed by the next refresh. */
+static void clear_mark_unless_frozen(struct volumes *v, struct volume_record *r, const struct error *failure)
+{
+	if (!failure || failure->code != ERR_INTERNAL)
+		clear_mark(v, r);
 }
 
 int volumes_pause_writers(struct volumes *v, struct volume_record *r, int dir_fd, uint64_t max_pause_ms,
@@ -40,13 +54,18 @@ int volumes_pause_writers(struct volumes *v, struct volume_record *r, int dir_fd
 		return -1;
 	}
 	STEP_POINT("freeze-recorded");
-	uint64_t deadline_ns = clock_ns() + max_pause_ms * NS_PER_MS;
+	/* what is written now is not written while writers stand still */
+	(void)syncfs(dir_fd);
+	uint64_t now_ns = clock_ns();
+	uint64_t pause_end_ns = now_ns + max_pause_ms * NS_PER_MS;
+	uint64_t walk_end_ns = now_ns + FLUSH_MAX_NS;
 	if (fs_freeze_begin(dir_fd, (int)max_pause_ms, &f, err) < 0) {
-		clear_mark(v, r);
+		clear_mark_unless_frozen(v, r, *err);
 		return -1;
 	}
 	STEP_POINT("freeze-begun");
-	if (fs_flush_files(dir_fd, deadline_ns, /* ret_files= */ NULL, err) == 0) {
+	if (fs_flush_files(dir_fd, walk_end_ns < pause_end_ns ? walk_end_ns : pause_end_ns,
+		    /* ret_files= */ NULL, err) == 0) {
 		*ret = f;
 		return 0;
 	}
@@ -63,9 +82,7 @@ int volumes_resume_writers(struct volumes *v, struct volume_record *r, struct fs
 	int rc = fs_freeze_end(f, ret_pause_ns, err);
 
 	STEP_POINT("freeze-ended");
-	/* else the next refresh tries to thaw it */
-	if (rc == 0 || (*err)->code != ERR_INTERNAL)
-		clear_mark(v, r);
+	clear_mark_unless_frozen(v, r, rc < 0 ? *err : NULL);
 	pthread_mutex_lock(&v->shared.mutex);
 	v->copied.pauses++;
 	v->copied.pause_ns += *ret_pause_ns;
@@ -97,6 +114,9 @@ static int thaw_device(const char *device, bool *ret_was_frozen, struct error **
 	CLEANUP(error_freep) struct error *hidden = NULL;
 	struct blockdev_info info;
 
+	/* each access would wait for the end of that */
+	if (dm_refuse_suspended(device, err) < 0)
+		return -1;
 	if (blockdev_stat(device, &info, err) < 0 || mount_table_read(&table, err) < 0)
 		return -1;
 	const struct mount_entry *e = blockdev_mount_find_kind(table, info.dev, BLOCKDEV_MOUNT_FS);
@@ -121,13 +141,6 @@ static int thaw(struct volumes *v, struct volume_record *r, struct error **err)
 	return 0;
 }
 
-static bool is_freezing(void *user, const char *id)
-{
-	CLEANUP(volume_record_freep) struct volume_record *r = records_find(user, id);
-
-	return r && r->freezing;
-}
-
 static char **ids_to_thaw(struct volumes *v)
 {
 	char **ids = NULL;
@@ -140,6 +153,40 @@ static char **ids_to_thaw(struct volumes *v)
 	}
 	pthread_mutex_unlock(&v->shared.mutex);
 	return ids;
+}
+
+static void thaw_staged(const char *path)
+{
+	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
+	CLEANUP(error_freep) struct error *err = NULL;
+	bool was_frozen = false;
+
+	if (mount_table_read(&table, &err) < 0)
+		return;
+	const struct mount_entry *e = mount_table_at(table, path);
+	if (e && blockdev_mount_kind(e, e->dev) == BLOCKDEV_MOUNT_FS &&
+		thaw_mounted(e, &was_frozen, &err) == 0 && was_frozen)
+		log_warn("file system was still frozen for a clone that was cut off, and is thawed",
+			F_STR("path", path));
+}
+
+void volumes_thaw_staged(struct volumes *v)
+{
+	CLEANUP(strv_freep) char **ids = ids_to_thaw(v);
+
+	for (size_t i = 0; ids && ids[i]; i++) {
+		CLEANUP(volume_record_freep) struct volume_record *r = records_find(v->records, ids[i]);
+
+		if (r && r->staging_path)
+			thaw_staged(r->staging_path);
+	}
+}
+
+static bool is_freezing(void *user, const char *id)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = records_find(user, id);
+
+	return r && r->freezing;
 }
 
 void volumes_thaw_marked(struct volumes *v)

@@ -61,17 +61,15 @@ static int no_mount(const struct volume_record *r, const char *path, struct erro
 	return err_set(err, ERR_NOT_FOUND, "volume %s is neither staged nor published at %s", r->id, path);
 }
 
-/* A mount of the whole file system through which it can be changed: where it is staged, or else any. Pods may
- * have it read-only. */
-static const struct mount_entry *find_writable(
-	const struct mount_table *t, const struct volume_record *r, dev_t dev)
+const struct mount_entry *volumes_find_whole_mount(
+	const struct mount_table *t, const struct volume_record *r, dev_t dev, bool writable)
 {
 	const struct mount_entry *found = NULL;
 
 	for (size_t i = 0; i < t->n; i++) {
 		const struct mount_entry *e = &t->entries[i];
 
-		if (e->dev != dev || mount_entry_is_readonly(e) ||
+		if (e->dev != dev || (writable && mount_entry_is_readonly(e)) || !str_eq(e->root, "/") ||
 			blockdev_mount_kind(e, dev) != BLOCKDEV_MOUNT_FS)
 			continue;
 		if (!found || str_eq(r->staging_path, e->target))
@@ -88,7 +86,8 @@ static int grow_mounted(struct volumes *v, const struct volume_record *r, const 
 			err_recode(err, ERR_NOT_FOUND);
 		return -1;
 	}
-	const struct mount_entry *e = find_writable(t, r, at->dev);
+	/* pods may have it read-only */
+	const struct mount_entry *e = volumes_find_whole_mount(t, r, at->dev, /* writable= */ true);
 	if (!e)
 		return err_set(err, ERR_PRECONDITION,
 			"the file system of volume %s is mounted read-only, so it cannot be grown now; it will be "
