@@ -276,10 +276,12 @@ die_in_clone() {
 	nothing_leaked
 }
 
+# killed FS SIZE POINT...
 killed() {
-	local point
-	for point in create-device-made freeze-recorded freeze-begun freeze-ended create-filled create-ready; do
-		die_in_clone "$point" "$@"
+	local fs=$1 size=$2 point
+	shift 2
+	for point; do
+		die_in_clone "$point" "$fs" "$size"
 	done
 }
 
@@ -295,7 +297,7 @@ prove ext4-cloned-while-not-mounted not_mounted ext4 64Mi 100Mi
 prove xfs-cloned-while-not-mounted not_mounted xfs 300Mi 320Mi
 prove block-volume-cloned block
 prove pause-that-is-too-long-is-refused too_long
-prove killed-while-ext4-is-cloned killed ext4 64Mi
-prove killed-while-xfs-is-cloned killed xfs 300Mi
+prove killed-while-ext4-is-cloned killed ext4 64Mi create-device-made freeze-recorded freeze-begun freeze-ended create-filled
+prove killed-while-xfs-is-cloned killed xfs 300Mi freeze-begun create-filled
 prove driver-stops driver_stop
 cat "$driver_log"
