@@ -28,7 +28,7 @@ struct volume_record {
 	enum volume_phase phase;
 	uint64_t size_bytes;      /* usable bytes; requested ones while creating */
 	uint64_t resizing_bytes;  /* to which its device is being grown; 0: it is not */
-	char *source;             /* ID of the volume of which it is a clone; NULL: it is none */
+	char *source;             /* ID of the volume of which it is a clone; NULL: none */
 	bool freezing;            /* its file system is frozen, or may be: it is being copied */
 	struct strmap parameters; /* the Go driver's: the given ones plus name and deviceMode */
 	char *identity;           /* of the device; NULL in a file of the Go driver */

@@ -95,7 +95,7 @@ struct volume_info {
 	bool may_be_block;  /* may be used as a block volume: no data of former owners can be read */
 	bool is_taken_over; /* created by the Go driver, which accepted every access mode */
 	char *fs_type;      /* requested at creation; NULL: none, or not known */
-	char *source;       /* ID of the volume of which it is a clone; NULL: it is none */
+	char *source;       /* ID of the volume of which it is a clone; NULL: none */
 	char *claim;        /* for which it was created, as claim_text(); NULL: not known */
 	char *pod;          /* of an inline volume, as claim_pod(); NULL: not known */
 };

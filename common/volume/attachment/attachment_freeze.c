@@ -55,7 +55,7 @@ int volumes_pause_writers(struct volumes *v, struct volume_record *r, int dir_fd
 	}
 	STEP_POINT("freeze-recorded");
 	/* what is written now is not written while writers stand still */
-	(void)syncfs(dir_fd);
+	(void)STEP("freeze-flush", syncfs(dir_fd));
 	uint64_t now_ns = clock_ns();
 	uint64_t pause_end_ns = now_ns + max_pause_ms * NS_PER_MS;
 	uint64_t walk_end_ns = now_ns + FLUSH_MAX_NS;

@@ -126,7 +126,7 @@ under_stores() {
 	for i in 1 2; do
 		clone_under_stores "$id" "$1" "$2" "$i"
 	done
-	! grep -q freezing "$state/$id.json"
+	is_thawed "$id"
 	unpublish "$id"
 	unstage "$id"
 	fs_is_sound "$(device_of "$id")" "$1"
