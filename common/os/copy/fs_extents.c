@@ -12,7 +12,6 @@
 
 #define CAPACITY_MIN  64
 #define GAP_MIN_BYTES 4096
-#define HEAD_BYTES    4096 /* has the superblock of either file system */
 #define BATCH         1024 /* records that are read at once, of 64 bytes each */
 
 void fs_extents_done(struct fs_extents *x)
@@ -107,7 +106,8 @@ static void add_clipped(struct map *m, uint64_t at_bytes, uint64_t end_bytes)
 		&m->x, at_bytes, end_bytes < m->device_bytes ? end_bytes : m->device_bytes, FS_EXTENTS_MAX);
 }
 
-/* What is left out between two records counts as used. Records of files that share blocks overlap. */
+/* What is left out before or between records counts as used, as what ext4 with blocks of 1 KiB has before its
+ * superblock. Records of files that share blocks overlap. */
 static void add_record(struct map *m, const struct fsmap *r)
 {
 	bool is_free = r->fmr_flags & FMR_OF_SPECIAL_OWNER && r->fmr_owner == FMR_OWN_FREE;
@@ -187,7 +187,6 @@ int fs_extents_read(int dir_fd, uint64_t device_bytes, struct fs_extents *ret, s
 	if (fstat(dir_fd, &st) < 0)
 		return fail(errno, err);
 	set_keys(head, encode_device(st.st_dev));
-	add_clipped(&m, 0, HEAD_BYTES);
 	if (read_records(dir_fd, head, &m, err) < 0)
 		return -1;
 	if (m.seen_bytes == 0)

@@ -50,7 +50,7 @@ void fs_extents_add(struct fs_extents *x, uint64_t at_bytes, uint64_t end_bytes,
  * @device_bytes: size of the device; no extent ends behind it
  * @ret:          filled on success; fs_extents_done()
  *
- * All that the file system does not report as free, and its first block in any case. Writers change it at any
+ * All up to its end that the file system does not report as free. Writers change it at any
  * time unless they are kept out. Other devices of an xfs, for its log or real-time data, are left out.
  * Source: linux/fsmap.h; fs/xfs/xfs_fsmap.c; fs/ext4/fsmap.c. Return: 0, or -1 with ERR_UNIMPLEMENTED (the
  * file system or this kernel has no such map), ERR_INTERNAL.

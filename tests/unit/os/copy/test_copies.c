@@ -118,8 +118,8 @@ static bool is_covered(const struct fs_extents *x, uint64_t at)
 }
 
 /* While the source does not change. No byte of the former owner of the target is left. */
-static void check_blocks(
-	const struct fixture_disk *from, const struct fixture_disk *to, const struct fs_extents *x)
+static int compare_blocks(const struct fixture_disk *from, const struct fixture_disk *to,
+	const struct fs_extents *x, struct error **err)
 {
 	_Alignas(BLOCK) static uint8_t source[PIECE];
 	_Alignas(BLOCK) static uint8_t copy[PIECE];
@@ -128,31 +128,35 @@ static void check_blocks(
 	CLEANUP(fd_closep) int to_fd = open(to->disk.path, O_RDONLY | O_DIRECT | O_CLOEXEC);
 
 	for (uint64_t at = 0; at < to->size_bytes; at += PIECE) {
-		ck_assert_int_ge(pread(from_fd, source, PIECE, (off_t)at), 0);
 		ssize_t n = pread(to_fd, copy, PIECE, (off_t)at);
+
+		if (n <= 0 || pread(from_fd, source, PIECE, (off_t)at) < 0)
+			return err_set_errno(err, ERR_INTERNAL, errno, "read byte %ju", (uintmax_t)at);
 		for (ssize_t i = 0; i < n; i += BLOCK) {
 			bool covered = is_covered(x, at + (uint64_t)i);
 
 			if (memcmp(copy + i, covered ? source + i : zeros, BLOCK) != 0)
-				ck_abort_msg("the copy is wrong at byte %ju", (uintmax_t)at + (uintmax_t)i);
+				return err_set(err, ERR_INTERNAL, "the copy is wrong at byte %ju",
+					(uintmax_t)at + (uintmax_t)i);
 		}
 	}
+	return 0;
 }
 
-/* Neither disk may be used by another program, but a mounted source. */
-static void copy_and_check(
-	const struct fixture_disk *from, const struct fixture_disk *to, const struct fs_extents *x)
+static int copy_and_compare(const struct fixture_disk *from, const struct fixture_disk *to,
+	const struct fs_extents *x, struct error **err)
 {
-	CLEANUP(error_freep) struct error *err = NULL;
-	struct data_copy c = {.from_fd = -1, .to_fd = -1};
+	CLEANUP(fd_closep) int from_fd = -1;
+	CLEANUP(fd_closep) int to_fd = -1;
 
-	ASSERT_OK(data_copy_open(from->disk.path, DATA_COPY_SOURCE, &c.from_fd, &err));
-	ASSERT_OK(data_copy_open(to->disk.path, DATA_COPY_TARGET, &c.to_fd, &err));
-	ASSERT_OK(data_copy_extents(&c, x, &err));
-	ASSERT_OK(data_copy_zero_gaps(&c, x, to->size_bytes, &err));
-	check_blocks(from, to, x);
-	fd_closep(&c.from_fd);
-	fd_closep(&c.to_fd);
+	if (data_copy_open(from->disk.path, DATA_COPY_SOURCE, &from_fd, err) < 0 ||
+		data_copy_open(to->disk.path, DATA_COPY_TARGET, &to_fd, err) < 0)
+		return -1;
+
+	const struct data_copy c = {.from_fd = from_fd, .to_fd = to_fd};
+	if (data_copy_extents(&c, x, err) < 0 || data_copy_zero_gaps(&c, x, to->size_bytes, err) < 0)
+		return -1;
+	return compare_blocks(from, to, x, err);
 }
 
 /* Beside the original, which is mounted. */
@@ -195,29 +199,44 @@ static unsigned read_counter(int dir_fd)
 	CLEANUP(fd_closep) int fd = openat(dir_fd, "counter", O_RDONLY | O_CLOEXEC);
 	unsigned max = 0;
 
-	ck_assert_int_gt(pread(fd, numbers, sizeof(numbers), 0), 0);
+	if (pread(fd, numbers, sizeof(numbers), 0) < 0)
+		return 0;
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)
 		max = numbers[i] > max ? numbers[i] : max;
 	return max;
 }
 
-/* @ret_counter: of the frozen source; NULL: it has none */
-static void copy_frozen(const struct fixture_disk *from, struct fixture_disk *to, unsigned *ret_counter)
+/* Fails no test, so that the source never stays frozen. */
+static int copy_while_it_holds(const struct fixture_disk *from, const struct fixture_disk *to,
+	unsigned *ret_counter, struct error **err)
+{
+	CLEANUP(fs_extents_done) struct fs_extents x = FS_EXTENTS_INIT;
+
+	if (fs_flush_files(from->dir_fd, clock_ns() + PAUSE_MS * NS_PER_MS, NULL, err) < 0 ||
+		fs_extents_read(from->dir_fd, from->size_bytes, &x, err) < 0)
+		return -1;
+	if (x.total_bytes > from->size_bytes * 2 / 3)
+		return err_set(err, ERR_INTERNAL, "%ju bytes are used", (uintmax_t)x.total_bytes);
+	*ret_counter = read_counter(from->dir_fd);
+	return copy_and_compare(from, to, &x, err);
+}
+
+/* Return: the counter of the frozen source; 0: it has none. */
+static unsigned copy_frozen(const struct fixture_disk *from, struct fixture_disk *to)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
-	CLEANUP(fs_extents_done) struct fs_extents x = FS_EXTENTS_INIT;
+	CLEANUP(error_freep) struct error *copy_err = NULL;
 	struct fs_freeze *f;
+	unsigned counter = 0;
 
 	to->fstype = from->fstype;
 	ASSERT_OK(fs_freeze_begin(from->dir_fd, PAUSE_MS, &f, &err));
-	ASSERT_OK(fs_flush_files(from->dir_fd, clock_ns() + PAUSE_MS * NS_PER_MS, NULL, &err));
-	ASSERT_OK(fs_extents_read(from->dir_fd, from->size_bytes, &x, &err));
-	ck_assert_uint_lt(x.total_bytes, from->size_bytes * 2 / 3);
-	copy_and_check(from, to, &x);
-	if (ret_counter)
-		*ret_counter = read_counter(from->dir_fd);
-	ck_assert(fs_freeze_holds(f));
+	int rc = copy_while_it_holds(from, to, &counter, &copy_err);
+	bool holds = fs_freeze_holds(f);
 	ASSERT_OK(fs_freeze_end(f, NULL, &err));
+	ck_assert_msg(rc == 0, "%s", copy_err ? copy_err->msg : "");
+	ck_assert(holds);
+	return counter;
 }
 
 START_TEST(a_mounted_file_system_is_copied)
@@ -233,7 +252,7 @@ START_TEST(a_mounted_file_system_is_copied)
 			CLEANUP(fixture_disk_done)
 			struct fixture_disk to = fixture_disk("to", from.size_bytes + more_bytes[k]);
 
-			copy_frozen(&from, &to, NULL);
+			copy_frozen(&from, &to);
 			finish_and_check(&to);
 			check_populated(from.dir_fd);
 			fixture_unmount(&to);
@@ -257,7 +276,7 @@ START_TEST(a_deleted_file_that_is_open_is_gone_from_the_copy)
 		fixture_write(from.dir_fd, "open", 1, MIB(5));
 		CLEANUP(fd_closep) int fd = openat(from.dir_fd, "open", O_RDWR | O_CLOEXEC);
 		ck_assert_int_eq(unlinkat(from.dir_fd, "open", 0), 0);
-		copy_frozen(&from, &to, NULL);
+		copy_frozen(&from, &to);
 		finish_and_check(&to);
 		fixture_unmount(&to);
 		fixture_check_clean(&to);
@@ -275,12 +294,12 @@ START_TEST(a_copy_is_a_source_again)
 	struct fs_growth growth;
 
 	populate(from.dir_fd);
-	copy_frozen(&from, &to, NULL);
+	copy_frozen(&from, &to);
 	finish_and_check(&to);
 	ASSERT_OK(fs_grow("xfs", to.disk.path, to.dir_fd, to.size_bytes, &growth, &err));
 	ck_assert_uint_eq(growth.to_bytes, to.size_bytes);
 	ck_assert_int_eq(unlinkat(to.dir_fd, "new", 0), 0);
-	copy_frozen(&to, &third, NULL);
+	copy_frozen(&to, &third);
 	ASSERT_OK(fs_set_uuid(
 		"xfs", third.disk.path, "00000000-0000-4000-8000-000000000001", TIMEOUT_MS, &err));
 	fixture_mount(&third, "third", NULL);
@@ -305,7 +324,7 @@ START_TEST(an_unmounted_file_system_is_copied)
 		fixture_unmount(&from);
 		ASSERT_OK(fs_open_detached(from.fstype, from.disk.path, /* readonly= */ true, &dir_fd, &err));
 		ASSERT_OK(fs_extents_read(dir_fd, from.size_bytes, &x, &err));
-		copy_and_check(&from, &to, &x);
+		ASSERT_OK(copy_and_compare(&from, &to, &x, &err));
 		ASSERT_OK(fs_close_detached(dir_fd, from.disk.path, &err));
 		finish_and_check(&to);
 		fixture_mount(&from, "again", NULL);
@@ -319,12 +338,13 @@ START_TEST(a_whole_device_is_copied_where_its_file_system_has_no_say)
 	CLEANUP(fixture_disk_done) struct fixture_disk from = fixture_make("ext4", "from");
 	CLEANUP(fixture_disk_done) struct fixture_disk to = fixture_disk("to", from.size_bytes + MORE_BYTES);
 	CLEANUP(fs_extents_done) struct fs_extents x;
+	CLEANUP(error_freep) struct error *err = NULL;
 
 	to.fstype = from.fstype;
 	populate(from.dir_fd);
 	fixture_unmount(&from);
 	fs_extents_whole(from.size_bytes, &x);
-	copy_and_check(&from, &to, &x);
+	ASSERT_OK(copy_and_compare(&from, &to, &x, &err));
 	finish_and_check(&to);
 }
 END_TEST
@@ -335,7 +355,6 @@ START_TEST(the_copy_is_the_state_at_one_moment)
 		CLEANUP(fixture_disk_done) struct fixture_disk from = fixture_make(fixture_types[i], "from");
 		CLEANUP(fixture_disk_done) struct fixture_disk to = fixture_disk("to", from.size_bytes);
 		struct counter c = {.fd = openat(from.dir_fd, "counter", O_RDWR | O_CREAT | O_CLOEXEC, 0600)};
-		unsigned at_freeze = 0;
 		pthread_t thread;
 
 		populate(from.dir_fd);
@@ -343,7 +362,7 @@ START_TEST(the_copy_is_the_state_at_one_moment)
 		while (c.n < 10)
 			usleep(1000);
 		unsigned before = c.n;
-		copy_frozen(&from, &to, &at_freeze);
+		unsigned at_freeze = copy_frozen(&from, &to);
 		c.stop = true;
 		pthread_join(thread, NULL);
 		ck_assert_uint_ge(at_freeze, before);

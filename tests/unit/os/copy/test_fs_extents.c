@@ -3,9 +3,10 @@
 
 #include <linux/fiemap.h>
 #include <linux/fs.h>
+#include <linux/fsmap.h>
+#include <stdarg.h>
 
 #include "base/mem.h"
-#include "os/copy/fs_detached.h"
 #include "unit/os/copy/fixture.h"
 
 #define MAX 8
@@ -144,6 +145,87 @@ START_TEST(what_files_use_is_covered_and_what_is_free_is_not)
 }
 END_TEST
 
+/* What a kernel reports, two records at once. */
+static const struct fsmap *records;
+static uint32_t n_records;
+static uint32_t n_given;
+
+int __real_ioctl(int fd, unsigned long request, ...);
+int __wrap_ioctl(int fd, unsigned long request, ...);
+
+int __wrap_ioctl(int fd, unsigned long request, ...)
+{
+	va_list ap;
+
+	va_start(ap, request);
+	void *argument = va_arg(ap, void *);
+	va_end(ap);
+	if (request != FS_IOC_GETFSMAP || !records)
+		return __real_ioctl(fd, request, argument);
+
+	struct fsmap_head *head = argument;
+	if (n_given > 0)
+		ck_assert(memcmp(&head->fmh_keys[0], &records[n_given - 1], sizeof(*records)) == 0);
+	ck_assert_uint_eq(head->fmh_keys[1].fmr_length, 0);
+	head->fmh_entries = n_records - n_given < 2 ? n_records - n_given : 2;
+	memcpy(head->fmh_recs, records + n_given, head->fmh_entries * sizeof(*records));
+	n_given += head->fmh_entries;
+	return 0;
+}
+
+#define USED(at, end)                                                                                        \
+	{                                                                                                    \
+		.fmr_owner = 1, .fmr_physical = KIB(at), .fmr_length = KIB((end) - (at))                     \
+	}
+#define FREE(at, end)                                                                                        \
+	{                                                                                                    \
+		.fmr_flags = FMR_OF_SPECIAL_OWNER, .fmr_owner = FMR_OWN_FREE, .fmr_physical = KIB(at),       \
+		.fmr_length = KIB((end) - (at))                                                              \
+	}
+
+static void check_extents_of(
+	const struct fsmap *list, uint32_t n, const struct fs_extent *wanted, size_t n_wanted)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fs_extents_done) struct fs_extents x = FS_EXTENTS_INIT;
+	CLEANUP(fd_closep) int fd = open(SCRATCH, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	records = list;
+	n_records = n;
+	n_given = 0;
+	ASSERT_OK(fs_extents_read(fd, KIB(100), &x, &err));
+	ck_assert_uint_eq(n_given, n);
+	check_list(&x);
+	ck_assert_uint_eq(x.n, n_wanted);
+	for (size_t i = 0; i < n_wanted; i++) {
+		ck_assert_uint_eq(x.list[i].at_bytes, KIB(wanted[i].at_bytes));
+		ck_assert_uint_eq(x.list[i].length_bytes, KIB(wanted[i].length_bytes));
+	}
+}
+
+START_TEST(records_are_understood)
+{
+	/* an inode has the number of the special owner of free space; files share blocks */
+	static const struct fsmap shared[] = {
+		FREE(0, 4), USED(4, 8), USED(4, 12), USED(6, 8), FREE(12, 16), USED(16, 20), FREE(20, 100)};
+	static const struct fs_extent of_shared[] = {{4, 8}, {16, 4}};
+	/* before the first one, between two, and beyond the device */
+	static const struct fsmap missing[] = {FREE(4, 8), FREE(12, 16), USED(90, 200)};
+	static const struct fs_extent of_missing[] = {{0, 4}, {8, 4}, {16, 84}};
+	static const struct fsmap all_free[] = {FREE(0, 100)};
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fd_closep) int fd = open(SCRATCH, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct fs_extents x;
+
+	check_extents_of(shared, ARRAY_SIZE(shared), of_shared, ARRAY_SIZE(of_shared));
+	check_extents_of(missing, ARRAY_SIZE(missing), of_missing, ARRAY_SIZE(of_missing));
+	check_extents_of(all_free, 1, NULL, 0);
+	n_records = 0;
+	n_given = 0;
+	ASSERT_FAILS(fs_extents_read(fd, KIB(100), &x, &err), ERR_INTERNAL, "none of its blocks");
+}
+END_TEST
+
 /* More records than are read at once. */
 START_TEST(a_file_system_in_many_pieces_is_read_to_its_end)
 {
@@ -182,5 +264,5 @@ END_TEST
 
 SCRATCH_MAIN("os/copy/fs_extents", ranges_that_touch_or_overlap_are_one_extent,
 	a_full_list_closes_its_smallest_gaps, a_whole_device_is_one_extent,
-	what_files_use_is_covered_and_what_is_free_is_not, a_file_system_in_many_pieces_is_read_to_its_end,
-	what_has_no_map_says_so)
+	what_files_use_is_covered_and_what_is_free_is_not, records_are_understood,
+	a_file_system_in_many_pieces_is_read_to_its_end, what_has_no_map_says_so)

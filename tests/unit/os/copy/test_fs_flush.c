@@ -31,8 +31,8 @@ int __wrap_fsync(int fd);
 
 int __wrap_fsync(int fd)
 {
-	ck_assert_uint_lt(n_seen, SEEN_MAX);
-	ck_assert_int_eq(fstat(fd, &seen[n_seen++]), 0);
+	if (n_seen < SEEN_MAX && fstat(fd, &seen[n_seen]) == 0)
+		n_seen++;
 	if (at_fsync)
 		at_fsync();
 	usleep(slow_us);
@@ -79,6 +79,23 @@ static uint64_t flush(const struct fixture_disk *d)
 
 	n_seen = 0;
 	ASSERT_OK(fs_flush_files(d->dir_fd, clock_ns() + PATIENT_NS, &n, &err));
+	ck_assert_uint_eq(n, n_seen);
+	return n;
+}
+
+/* Fails no test while the file system is frozen. */
+static uint64_t flush_frozen(const struct fixture_disk *d)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(error_freep) struct error *flush_err = NULL;
+	struct fs_freeze *f;
+	uint64_t n = 0;
+
+	n_seen = 0;
+	ASSERT_OK(fs_freeze_begin(d->dir_fd, 60000, &f, &err));
+	int rc = fs_flush_files(d->dir_fd, clock_ns() + PATIENT_NS, &n, &flush_err);
+	ASSERT_OK(fs_freeze_end(f, NULL, &err));
+	ck_assert_msg(rc == 0, "%s", flush_err ? flush_err->msg : "");
 	ck_assert_uint_eq(n, n_seen);
 	return n;
 }
@@ -130,10 +147,8 @@ static int make_deep(int dir_fd)
 START_TEST(each_regular_file_is_flushed_and_nothing_else)
 {
 	for (size_t i = 0; fixture_types[i]; i++) {
-		CLEANUP(error_freep) struct error *err = NULL;
 		CLEANUP(fixture_disk_done)
 		struct fixture_disk d = fixture_make(fixture_types[i], "from");
-		struct fs_freeze *f;
 
 		make_special(d.dir_fd);
 		make_many(d.dir_fd);
@@ -142,10 +157,7 @@ START_TEST(each_regular_file_is_flushed_and_nothing_else)
 		ck_assert_uint_eq(flush(&d), FILES + 2);
 		ck_assert_uint_eq(flushes_of(bottom_fd, "bottom"), 1);
 
-		ASSERT_OK(fs_freeze_begin(d.dir_fd, 60000, &f, &err));
-		uint64_t n_frozen = flush(&d);
-		ASSERT_OK(fs_freeze_end(f, NULL, &err));
-		ck_assert_uint_eq(n_frozen, FILES + 2);
+		ck_assert_uint_eq(flush_frozen(&d), FILES + 2);
 		for (size_t k = 0; k < n_seen; k++) {
 			ck_assert(S_ISREG(seen[k].st_mode));
 			ck_assert_uint_eq(count_flushes(&seen[k]), 1);
