@@ -499,10 +499,13 @@ static int parse_table(
 int dm_list_segments(dev_t dev, struct dm_segment **ret, size_t *ret_n, struct error **err)
 {
 	CLEANUP(io_freep) struct dm_ioctl *io = NULL;
+	CLEANUP(free_charp) char *device = sysfs_path(dev, "");
 	bool mapped = false;
 	size_t n = 0;
 
-	if (is_mapped(dev, &mapped, err) < 0)
+	/* removed since the caller has seen its node */
+	bool gone = access(device, F_OK) < 0 && errno == ENOENT;
+	if (!gone && is_mapped(dev, &mapped, err) < 0)
 		return -1;
 	if (mapped && read_dm_table(dev, &io, err) < 0)
 		return -1;

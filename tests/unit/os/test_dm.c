@@ -34,6 +34,7 @@ static unsigned n_asked;
 static int fails_with; /* errno; 0: it does not */
 static const char *uuid = "";
 static bool is_mapped = true;
+static bool is_gone;                 /* sysfs has no folder of the device */
 static const struct target *targets; /* of the mapped device */
 static unsigned n_targets;
 static unsigned n_tables; /* how often it was asked for them */
@@ -46,7 +47,7 @@ int __wrap_ioctl(int fd, unsigned long request, ...);
 int __wrap_access(const char *path, int mode)
 {
 	(void)mode;
-	if (is_mapped || !str_ends(path, "/dm"))
+	if (!is_gone && (is_mapped || !str_ends(path, "/dm")))
 		return 0;
 	errno = ENOENT;
 	return -1;
@@ -226,6 +227,21 @@ START_TEST(what_is_not_mapped_has_no_parts)
 }
 END_TEST
 
+START_TEST(what_was_removed_has_no_parts)
+{
+	struct dm_segment *s = NULL;
+
+	is_gone = true;
+	ck_assert_uint_eq(list(&s), 0);
+	free(s);
+	/* between the look into sysfs and the question */
+	is_gone = false;
+	fails_with = ENXIO;
+	ck_assert_uint_eq(list(&s), 0);
+	free(s);
+}
+END_TEST
+
 START_TEST(table_that_cannot_be_read_is_an_error)
 {
 	static const char *const texts[] = {"", "259", "259:0", "259:0 x", ":0 1", "259: 1"};
@@ -248,7 +264,7 @@ START_TEST(table_that_cannot_be_read_is_an_error)
 END_TEST
 
 UNIT_MAIN("os/dm", linear_parts_are_listed, large_table_is_asked_for_again_with_more_room,
-	what_is_not_mapped_has_no_parts, table_that_cannot_be_read_is_an_error,
+	what_is_not_mapped_has_no_parts, what_was_removed_has_no_parts, table_that_cannot_be_read_is_an_error,
 	device_that_is_open_for_a_moment_is_not_in_use, device_that_stays_open_is_in_use,
 	what_device_mapper_does_not_tell_is_not_guessed, device_that_went_meanwhile_is_not_in_use,
 	only_the_mapped_device_with_the_uuid_is_the_one)
