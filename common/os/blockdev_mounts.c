@@ -49,8 +49,11 @@ const struct mount_entry *blockdev_mount_find_kind(
 	const struct mount_table *t, dev_t dev, enum blockdev_mount kind)
 {
 	for (size_t i = 0; i < t->n; i++) {
-		if (blockdev_mount_kind(&t->entries[i], dev) == kind)
-			return &t->entries[i];
+		const struct mount_entry *e = &t->entries[i];
+
+		/* by the number alone: there may be a node for each volume, and a call for each volume */
+		if (kind == BLOCKDEV_MOUNT_FS ? e->dev == dev : blockdev_mount_kind(e, dev) == kind)
+			return e;
 	}
 	return NULL;
 }

@@ -3,7 +3,7 @@
  * blockdev_mounts.h - which mounts show a block device: its file system, or its node bound to a file.
  *
  * By number, not by name: a device has several nodes if LVM or a container has its own /dev. Threads: safe.
- * Blocks: examines the mount points of nodes that are bound from a devtmpfs or tmpfs.
+ * Blocks: examines the mount points of nodes that are bound from a devtmpfs or tmpfs, except for the kind FS.
  */
 #pragma once
 

@@ -12,6 +12,17 @@
 #define TARGET   SCRATCH "/target"
 #define OWN_NODE SCRATCH "/node"
 
+static unsigned n_lstats;
+
+int __real_lstat(const char *path, struct stat *ret);
+int __wrap_lstat(const char *path, struct stat *ret);
+
+int __wrap_lstat(const char *path, struct stat *ret)
+{
+	n_lstats++;
+	return __real_lstat(path, ret);
+}
+
 #define OPTIONS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 static int make_dir(const char *path)
@@ -201,6 +212,9 @@ START_TEST(a_device_node_is_bound_over_a_file)
 	ck_assert_int_eq(blockdev_mount_kind(e, st.st_rdev + 1), BLOCKDEV_MOUNT_NONE);
 	ck_assert_ptr_eq(blockdev_mount_find(t, st.st_rdev), e);
 	ck_assert_ptr_eq(blockdev_mount_find_kind(t, st.st_rdev, BLOCKDEV_MOUNT_NODE), e);
+	n_lstats = 0;
+	ck_assert_ptr_null(blockdev_mount_find_kind(t, st.st_rdev, BLOCKDEV_MOUNT_FS));
+	ck_assert_uint_eq(n_lstats, 0);
 	ck_assert_int_eq(blockdev_mount_kind(NULL, st.st_rdev), BLOCKDEV_MOUNT_NONE);
 }
 END_TEST
