@@ -43,6 +43,14 @@ static void read_node(struct check_view *v, size_t at)
 	v->numbers[at] = info.dev;
 }
 
+static void read_media(struct device_manager *devices, struct check_view *v)
+{
+	CLEANUP(error_freep) struct error *failure = NULL;
+
+	if (device_media_errors(devices, v->devices, &v->media, &failure) < 0)
+		v->media_failure = x_strdup(failure->msg);
+}
+
 static int read_all(const struct check_config *config, struct check_view *v, struct error **err)
 {
 	if (read_state(config->state_path, v, err) < 0)
@@ -52,8 +60,7 @@ static int read_all(const struct check_config *config, struct check_view *v, str
 	v->numbers = x_calloc(v->devices->n_devices, sizeof(*v->numbers));
 	for (size_t i = 0; i < v->devices->n_devices; i++)
 		read_node(v, i);
-	if (device_media_errors(config->devices, v->devices, &v->media, err) < 0)
-		return -1;
+	read_media(config->devices, v);
 	if (mount_table_read(&v->mounts, err) < 0)
 		return -1;
 	return loop_list_read(&v->loops, err);
@@ -77,6 +84,7 @@ void check_view_done(struct check_view *v)
 {
 	free(v->numbers);
 	free(v->media);
+	free(v->media_failure);
 	device_list_free(v->devices);
 	state_content_done(&v->state);
 	mount_table_free(v->mounts);
@@ -105,6 +113,7 @@ static const char *const kind_names[] = {
 	[CHECK_INACTIVE] = "inactive-device",
 	[CHECK_RAW] = "raw-namespace",
 	[CHECK_MEDIA_ERROR] = "media-error",
+	[CHECK_MEDIA_UNKNOWN] = "media-errors-unknown",
 	[CHECK_NO_POOL_RECORD] = "pool-not-recorded",
 	[CHECK_STRANGER] = "device-without-state",
 	[CHECK_POOL_INCOMPLETE] = "incomplete-pool",
@@ -491,9 +500,17 @@ static void check_media(const struct check_view *v, const struct volume_record *
 	struct check_findings *f)
 {
 	CLEANUP(health_done) struct volume_health h = {0};
+	const struct media_errors *e = v->media ? &v->media[d - v->devices->devices] : NULL;
 
-	if (v->media)
-		health_add_media_errors(&h, &v->media[d - v->devices->devices]);
+	if (!e)
+		return;
+	if (e->unknown) {
+		add(f, CHECK_MEDIA_UNKNOWN, r->id,
+			x_asprintf("whether its memory can be read is not known: %s", v->media_failure),
+			x_strdup("not repaired: the list of the kernel cannot be read"));
+		make_note(f);
+	}
+	health_add_media_errors(&h, e);
 	if (h.n == 0)
 		return;
 	add(f, CHECK_MEDIA_ERROR, r->id, x_strdup(h.list[0].message),
@@ -508,6 +525,7 @@ static void check_present(const struct check_view *v, const struct volume_record
 	if (r->phase == PHASE_READY) {
 		check_size(r, d, f);
 		check_mode(v, r, d, f);
+		check_media(v, r, d, f);
 	}
 	if (!r->pool) {
 		add(f, CHECK_NO_POOL_RECORD, r->id,
@@ -518,7 +536,6 @@ static void check_present(const struct check_view *v, const struct volume_record
 		make_note(f);
 	}
 	check_active(r->id, d, f);
-	check_media(v, r, d, f);
 }
 
 static void check_volume(const struct check_view *v, const struct volume_record *r, struct check_findings *f)

@@ -33,12 +33,14 @@ struct check_view {
 	struct device_list *devices;
 	dev_t *numbers;             /* of the devices' nodes, in the same order; 0: there is none */
 	struct media_errors *media; /* of the devices, in the same order; NULL: not known */
+	char *media_failure;        /* why some of them are unknown; NULL: none is */
 	struct mount_table *mounts;
 	struct loop_list *loops;
 };
 
-/** check_view_read() - read the state folder and list devices, media errors, mounts and loop devices.
- * Return: 0, or -1 as device_list_read(), device_media_errors(), state_load() and mount_table_read().
+/** check_view_read() - read the state folder and list devices, media errors, mounts and loop devices. Media
+ * errors that cannot be found are no failure. Return: 0, or -1 as device_list_read(), state_load() and
+ * mount_table_read().
  * @ret: check_view_done() */
 int check_view_read(const struct check_config *config, struct check_view *ret, struct error **err) MUST_CHECK;
 
@@ -61,6 +63,7 @@ enum check_kind {
 	CHECK_INACTIVE,
 	CHECK_RAW,
 	CHECK_MEDIA_ERROR,
+	CHECK_MEDIA_UNKNOWN,
 	CHECK_NO_POOL_RECORD,
 	CHECK_STRANGER,
 	CHECK_POOL_INCOMPLETE,

@@ -71,8 +71,10 @@ static int read_own(const struct device *d, struct media_errors *ret, struct err
 	if (!d->active || !d->path)
 		return 0;
 	if (bad_ranges_read(d->path, &bad, err) < 0) {
-		if ((*err)->code != ERR_NOT_FOUND)
+		if ((*err)->code != ERR_NOT_FOUND) {
+			ret->unknown = true;
 			return err_wrap(err, "device %s", d->id);
+		}
 		error_clear(err);
 	}
 	media_errors_add(ret, &bad, 0, d->size_bytes, 0);
@@ -81,11 +83,17 @@ static int read_own(const struct device *d, struct media_errors *ret, struct err
 
 static int read_each(const struct device_list *list, struct media_errors *ret, struct error **err)
 {
+	int rc = 0;
+
 	for (size_t i = 0; i < list->n_devices; i++) {
-		if (read_own(&list->devices[i], &ret[i], err) < 0)
-			return -1;
+		CLEANUP(error_freep) struct error *e = NULL;
+
+		if (read_own(&list->devices[i], &ret[i], &e) == 0 || rc < 0)
+			continue;
+		*err = TAKE_PTR(e);
+		rc = -1;
 	}
-	return 0;
+	return rc;
 }
 
 int device_media_errors(struct device_manager *m, const struct device_list *list, struct media_errors **ret,
@@ -95,12 +103,8 @@ int device_media_errors(struct device_manager *m, const struct device_list *list
 	int rc = m->ops->media_errors ? m->ops->media_errors(m->self, list, found, err)
 				      : read_each(list, found, err);
 
-	if (rc < 0) {
-		free(found);
-		return err_wrap(err, "find media errors");
-	}
 	*ret = found;
-	return 0;
+	return rc < 0 ? err_wrap(err, "find media errors") : 0;
 }
 
 void device_tick(struct device_manager *m)

@@ -113,7 +113,8 @@ struct device_ops {
 	int (*destroy)(void *self, const struct device *device, int exclusive_fd, struct error **err);
 	int (*activate)(void *self, const struct device_list *list, struct error **err);
 	uint64_t (*fit)(const struct device_pool *pool, bool sector, uint64_t requested_bytes);
-	/* @ret: zeroed, one for each device of @list. NULL: what the device's own list of bad blocks has */
+	/* @ret: zeroed, one for each device of @list; after a failure those are unknown that it affects.
+	 * NULL: what the device's own list of bad blocks has */
 	int (*media_errors)(
 		void *self, const struct device_list *list, struct media_errors *ret, struct error **err);
 	void (*tick)(void *self);
@@ -252,10 +253,11 @@ int device_activate(struct device_manager *m, const struct device_list *list, st
 /**
  * device_media_errors() - find the parts of devices that cannot be read.
  * @list: devices as listed; those that are not active, and those that are gone meanwhile, have none
- * @ret:  array with one for each device of @list, in that order; free()
+ * @ret:  array with one for each device of @list, in that order, also after a failure, which makes only those
+ *        unknown that it affects; free()
  *
- * Waits neither for commands nor for devices. Return: 0, or -1 with ERR_INTERNAL, ERR_EXHAUSTED, as
- * dm_list_segments().
+ * Waits neither for commands nor for devices. Return: 0, or -1 with the first failure, as bad_ranges_read()
+ * and dm_list_segments().
  */
 int device_media_errors(struct device_manager *m, const struct device_list *list, struct media_errors **ret,
 	struct error **err) MUST_CHECK;

@@ -214,8 +214,11 @@ static int fake_media_errors(
 	CLEANUP(bad_ranges_done) struct bad_ranges bad = {0};
 	struct fake *fake = self;
 
-	if (fake->folder && fake_folder_bad_ranges(fake->folder, &bad, err) < 0)
+	if (fake->folder && fake_folder_bad_ranges(fake->folder, &bad, err) < 0) {
+		for (size_t i = 0; i < list->n_devices; i++)
+			ret[i].unknown = true;
 		return -1;
+	}
 	pthread_mutex_lock(&fake->mutex);
 	for (size_t i = 0; i < list->n_devices; i++)
 		find_errors(&fake->model, &bad, list->devices[i].id, &ret[i]);

@@ -200,7 +200,7 @@ static int find_share(struct device_two_modes *m, const struct device_list *l, b
 	size_t at = 0;
 
 	int rc = device_media_errors(of_secondary ? m->secondary : m->primary, &share, &found, err);
-	for (size_t i = 0; rc == 0 && i < l->n_devices; i++) {
+	for (size_t i = 0; i < l->n_devices; i++) {
 		if (at < share.n_devices && str_eq(l->devices[i].pool, share.devices[at].pool) &&
 			str_eq(l->devices[i].id, share.devices[at].id))
 			ret[i] = found[at++];
@@ -211,28 +211,37 @@ static int find_share(struct device_two_modes *m, const struct device_list *l, b
 	return rc;
 }
 
+/* Takes over both, each of which may be NULL. */
+static int fail_with_first(struct error *first, struct error *second, struct error **err)
+{
+	if (first)
+		error_free(second);
+	*err = first ? first : second;
+	return *err ? -1 : 0;
+}
+
 static int media_errors(
 	void *self, const struct device_list *list, struct media_errors *ret, struct error **err)
 {
+	struct error *first = NULL;
+	struct error *second = NULL;
 	struct device_two_modes *m = self;
 
-	if (find_share(m, list, /* of_secondary= */ false, ret, err) < 0)
-		return -1;
-	return find_share(m, list, /* of_secondary= */ true, ret, err);
+	(void)find_share(m, list, /* of_secondary= */ false, ret, &first);
+	(void)find_share(m, list, /* of_secondary= */ true, ret, &second);
+	return fail_with_first(first, second, err);
 }
 
 /* Neither keeps the other away. */
 static int activate(void *self, const struct device_list *l, struct error **err)
 {
-	CLEANUP(error_freep) struct error *second = NULL;
+	struct error *first = NULL;
+	struct error *second = NULL;
 	struct device_two_modes *m = self;
 
-	int rc = activate_share(m, l, /* of_secondary= */ false, err);
-	if (activate_share(m, l, /* of_secondary= */ true, &second) == 0)
-		return rc;
-	if (rc == 0)
-		*err = TAKE_PTR(second);
-	return -1;
+	(void)activate_share(m, l, /* of_secondary= */ false, &first);
+	(void)activate_share(m, l, /* of_secondary= */ true, &second);
+	return fail_with_first(first, second, err);
 }
 
 static void back_up(void *self)

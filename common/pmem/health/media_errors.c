@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 #include "base/mem.h"
@@ -50,13 +51,15 @@ static int parse_line(const char *line, size_t len, struct media_error *ret, str
 
 int bad_ranges_parse(const char *text, struct bad_ranges *ret, struct error **err)
 {
-	CLEANUP(bad_ranges_done) struct bad_ranges b = {0};
+	CLEANUP(bad_ranges_done)
+	struct bad_ranges b = {.is_cut = strlen(text) == (size_t)sysconf(_SC_PAGESIZE) - 1};
 
 	for (const char *line = text; *line;) {
 		size_t len = strcspn(line, "\n");
 		struct media_error e;
+		bool incomplete = b.is_cut && !line[len];
 
-		if (len > 0) {
+		if (len > 0 && !incomplete) {
 			if (parse_line(line, len, &e, err) < 0) {
 				err_recode(err, ERR_INTERNAL);
 				return err_wrap(err, "list of bad blocks");
@@ -90,6 +93,7 @@ int bad_ranges_read(const char *path, struct bad_ranges *ret, struct error **err
 	if (stat_device(path, &dev, err) < 0)
 		return -1;
 	file = x_asprintf("/sys/dev/block/%u:%u/badblocks", major(dev), minor(dev));
+	*ret = (struct bad_ranges){.dev = dev, .unknown = true};
 	if (file_read(AT_FDCWD, file, &text, err) < 0) {
 		if ((*err)->code != ERR_NOT_FOUND)
 			return err_wrap(err, "%s", path);
@@ -124,8 +128,10 @@ void media_errors_add(struct media_errors *e, const struct bad_ranges *bad, uint
 			from = start_bytes;
 		if (to > start_bytes + length_bytes)
 			to = start_bytes + length_bytes;
-		if (from < to)
+		if (from < to) {
 			add_range(e, from - start_bytes + offset_bytes, to - from);
+			e->is_cut = e->is_cut || bad->is_cut;
+		}
 	}
 }
 
@@ -147,9 +153,11 @@ int media_errors_of_mapped(const char *path, const struct bad_ranges *bad, size_
 		return err_wrap(err, "%s", path);
 	for (size_t i = 0; i < n; i++) {
 		for (size_t k = 0; k < n_bad; k++) {
-			if (bad[k].dev == segments[i].dev)
-				media_errors_add(e, &bad[k], segments[i].start_bytes,
-					segments[i].length_bytes, segments[i].offset_bytes);
+			if (bad[k].dev != segments[i].dev)
+				continue;
+			e->unknown = e->unknown || bad[k].unknown;
+			media_errors_add(e, &bad[k], segments[i].start_bytes, segments[i].length_bytes,
+				segments[i].offset_bytes);
 		}
 	}
 	return 0;

@@ -36,9 +36,10 @@ void health_add_media_errors(struct volume_health *h, const struct media_errors 
 	char *more = e->bytes > first->length_bytes
 			     ? x_asprintf(", and further ones, %ju bytes in all", (uintmax_t)e->bytes)
 			     : x_strdup("");
+	const char *cut = e->is_cut ? ", and there may be more than the kernel lists" : "";
 	health_add(h, HEALTH_DATA_LOSS, HEALTH_MEDIA_ERROR,
-		"its memory cannot be read: %ju bytes at offset %ju of the device%s",
-		(uintmax_t)first->length_bytes, (uintmax_t)first->offset_bytes, more);
+		"its memory cannot be read: %ju bytes at offset %ju of the device%s%s",
+		(uintmax_t)first->length_bytes, (uintmax_t)first->offset_bytes, more, cut);
 }
 
 void health_add_phase(struct volume_health *h, enum volume_phase phase)

@@ -142,6 +142,64 @@ START_TEST(an_inactive_device_is_found)
 }
 END_TEST
 
+START_TEST(media_errors_that_cannot_be_found_are_a_note)
+{
+	CLEANUP(volume_info_freep) struct volume_info *one = fixture_create("pvc-1", SIZE);
+	CLEANUP(volume_info_freep) struct volume_info *other = fixture_create("pvc-2", SIZE);
+
+	fx.faults.media_errors = ERR_INTERNAL;
+	fx.faults.unlisted = one->id;
+	checked_look();
+	ck_assert_uint_eq(checked_n(), 0);
+	const struct check_finding *note = checked_find(CHECK_MEDIA_UNKNOWN, one->id);
+	ck_assert(note && note->is_note && strstr(note->text, "injected"));
+	ck_assert_ptr_null(checked_find(CHECK_MEDIA_UNKNOWN, other->id));
+	checked_done();
+}
+END_TEST
+
+static void assert_media_finding(enum volume_phase phase, size_t expected)
+{
+	static char id[] = "v", ours[] = OURS, pool[] = "p", name[] = "g", dev[] = "/dev/x", path[] = "/s";
+	static char mode[] = "lvm";
+	static dev_t number;
+	struct device d = {
+		.id = id, .pool = pool, .identity = ours, .path = dev, .size_bytes = SIZE, .active = true};
+	struct device_pool p = {.uuid = pool, .name = name, .complete = true};
+	struct device_list l = {.devices = &d, .n_devices = 1, .pools = &p, .n_pools = 1};
+	struct media_errors media = {.list = {{4096, 512}}, .n = 1, .bytes = 512};
+	struct mount_table mounts = {0};
+	struct loop_list loops = {0};
+	struct volume_record r = {
+		.id = id, .phase = phase, .size_bytes = SIZE, .identity = ours, .pool = pool};
+	struct volume_record *records[] = {&r};
+	const struct check_view v = {.mode = mode,
+		.state_path = path,
+		.has_state = true,
+		.state = {.records = records, .n_records = 1},
+		.devices = &l,
+		.numbers = &number,
+		.media = &media,
+		.mounts = &mounts,
+		.loops = &loops};
+	CLEANUP(check_findings_done) struct check_findings f = {0};
+	size_t n = 0;
+
+	check_compare(&v, &f);
+	for (size_t i = 0; i < f.n; i++)
+		n += f.list[i].kind == CHECK_MEDIA_ERROR;
+	ck_assert_uint_eq(n, expected);
+}
+
+/* What is being made or erased is overwritten as a whole. */
+START_TEST(media_errors_matter_only_in_volumes_that_are_ready)
+{
+	assert_media_finding(PHASE_READY, 1);
+	assert_media_finding(PHASE_CREATING, 0);
+	assert_media_finding(PHASE_ERASING, 0);
+}
+END_TEST
+
 START_TEST(without_a_state_folder_every_device_is_one_without_state)
 {
 	CLEANUP(free_charp) char *nowhere = fixture_path("nowhere");
@@ -267,6 +325,7 @@ FIXTURE_MAIN("check", fixture_memory, a_node_with_volumes_is_consistent_and_look
 	unfinished_creations_and_deletions_are_found, files_that_do_not_count_are_found,
 	a_device_whose_state_file_is_damaged_is_reported_once,
 	sizes_are_compared_and_the_go_drivers_smaller_ones_are_a_note, an_inactive_device_is_found,
+	media_errors_that_cannot_be_found_are_a_note, media_errors_matter_only_in_volumes_that_are_ready,
 	without_a_state_folder_every_device_is_one_without_state, who_cannot_list_devices_compares_nothing,
 	a_second_device_of_the_name_is_found, devices_of_the_other_mode_are_a_note_and_a_wrong_mode_is_none,
 	namespaces_of_others_are_a_note_unless_they_have_a_name_of_ours)

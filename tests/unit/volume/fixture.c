@@ -218,9 +218,15 @@ static int faulty_media_errors(
 	void *self, const struct device_list *list, struct media_errors *ret, struct error **err)
 {
 	(void)self;
-	if (fx.faults.media_errors)
-		return err_set(err, fx.faults.media_errors, "injected");
-	return fx.fake->ops->media_errors(fx.fake->self, list, ret, err);
+	if (fx.fake->ops->media_errors(fx.fake->self, list, ret, err) < 0)
+		return -1;
+	if (!fx.faults.media_errors)
+		return 0;
+	for (size_t i = 0; i < list->n_devices; i++) {
+		if (!fx.faults.unlisted || str_eq(list->devices[i].id, fx.faults.unlisted))
+			ret[i] = (struct media_errors){.unknown = true};
+	}
+	return err_set(err, fx.faults.media_errors, "injected");
 }
 
 static void do_nothing(void *self)

@@ -29,6 +29,7 @@ struct faults {
 	enum err_code activate;
 	enum err_code grow;
 	enum err_code media_errors;
+	const char *unlisted; /* id: media_errors concerns only this device; NULL: all */
 	bool (*creates_if)(const struct device_spec *spec); /* NULL: all fail; else those fail */
 	unsigned creates;                                   /* so many fail, then no more; 0: all */
 	bool after;                           /* create, grow and destroy fail after they have done it */

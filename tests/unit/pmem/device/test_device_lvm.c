@@ -413,6 +413,49 @@ START_TEST(nobody_waits_for_copies_of_metadata)
 }
 END_TEST
 
+static bool has_number; /* the namespace, whose list cannot be read */
+
+int __wrap_bad_ranges_read(const char *path, struct bad_ranges *ret, struct error **err);
+int __wrap_media_errors_of_mapped(const char *path, const struct bad_ranges *bad, size_t n_bad,
+	struct media_errors *e, struct error **err);
+
+int __wrap_bad_ranges_read(const char *path, struct bad_ranges *ret, struct error **err)
+{
+	*ret = (struct bad_ranges){.dev = has_number, .unknown = has_number};
+	return err_set(err, ERR_INTERNAL, "list of %s", path);
+}
+
+/* Only "/on" is on the namespace, and nothing is known of "/odd". */
+int __wrap_media_errors_of_mapped(const char *path, const struct bad_ranges *bad, size_t n_bad,
+	struct media_errors *e, struct error **err)
+{
+	ck_assert_uint_eq(n_bad, has_number);
+	e->unknown = e->unknown || (n_bad > 0 && bad->unknown && str_eq(path, "/on"));
+	return str_eq(path, "/odd") ? err_set(err, ERR_INTERNAL, "no table") : 0;
+}
+
+START_TEST(list_that_cannot_be_read_affects_what_may_be_on_its_namespace)
+{
+	OPEN(LIST(EMPTY("a", "0", "0")));
+	CLEANUP(device_list_freep) struct device_list *l = NULL;
+	char on[] = "/on", off[] = "/off", odd[] = "/odd", id[] = "id";
+	struct device devices[] = {{.id = id, .path = odd, .active = true},
+		{.id = id, .path = on, .active = true}, {.id = id, .path = off, .active = true}};
+	const struct device_list volumes = {.devices = devices, .n_devices = ARRAY_SIZE(devices)};
+
+	ASSERT_OK(device_list_read(m, &l, &err));
+	for (int i = 0; i < 2; i++) {
+		struct media_errors *found = NULL;
+
+		has_number = i == 0;
+		ASSERT_FAILS(device_media_errors(m, &volumes, &found, &err), ERR_INTERNAL, "list of /dev");
+		ck_assert(found[0].unknown && found[1].unknown);
+		ck_assert_int_eq(found[2].unknown, !has_number);
+		free(found);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("device_lvm");
@@ -442,6 +485,7 @@ int main(void)
 	tcase_add_test(tcase, space_that_another_program_took_is_exhausted);
 	tcase_add_test(tcase, failure_that_is_no_lack_of_space_stays_what_it_is);
 	tcase_add_test(tcase, extension_without_effect_says_so);
+	tcase_add_test(tcase, list_that_cannot_be_read_affects_what_may_be_on_its_namespace);
 	tcase_add_test(tcase, nobody_waits_for_copies_of_metadata);
 	suite_add_tcase(suite, tcase);
 	return unit_runner_finish(srunner_create(suite));

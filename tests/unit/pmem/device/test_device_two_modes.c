@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Two managers as one, over two fakes whose listings are counted and can fail. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -18,6 +19,7 @@ struct side {
 	unsigned listings;
 	unsigned activations; /* devices that it was given */
 	bool fails;
+	uint64_t media_errors; /* bytes of each device that cannot be read */
 	const char *confirmed; /* the device that was asked for last */
 	struct device_activity activity;
 };
@@ -100,6 +102,16 @@ static int side_activate(void *self, const struct device_list *l, struct error *
 	return s->fails ? err_set(err, ERR_INTERNAL, "%s does not activate", s->prefix) : 0;
 }
 
+static int side_media_errors(
+	void *self, const struct device_list *l, struct media_errors *ret, struct error **err)
+{
+	struct side *s = self;
+
+	for (size_t i = 0; i < l->n_devices; i++)
+		ret[i] = (struct media_errors){.bytes = s->media_errors, .unknown = s->fails};
+	return s->fails ? err_set(err, ERR_INTERNAL, "%s has no lists", s->prefix) : 0;
+}
+
 static void side_tick(void *self)
 {
 	(void)self;
@@ -134,6 +146,7 @@ static struct device_manager *open_side(struct side *s, const char *prefix, bool
 		.destroy = side_destroy,
 		.activate = side_activate,
 		.fit = device_fit_units,
+		.media_errors = side_media_errors,
 		.tick = side_tick,
 		.activity = side_activity,
 		.close = side_close};
@@ -283,6 +296,27 @@ START_TEST(failing_second_is_not_tried_again_for_a_change_in_the_first)
 }
 END_TEST
 
+START_TEST(failure_of_one_keeps_the_media_errors_of_the_other)
+{
+	have_other_device("b");
+	device_free(create_in(pair, "a"));
+	CLEANUP(device_list_freep) struct device_list *l = list();
+
+	for (size_t failing = 0; failing < 2; failing++) {
+		struct media_errors *found = NULL;
+		struct error *err = NULL;
+
+		sides[failing].fails = true;
+		sides[1 - failing].fails = false;
+		sides[1 - failing].media_errors = 512;
+		ASSERT_FAILS(device_media_errors(pair, l, &found, &err), ERR_INTERNAL, "has no lists");
+		ck_assert(found[failing].unknown && !found[1 - failing].unknown);
+		ck_assert_uint_eq(found[1 - failing].bytes, 512);
+		free(found);
+	}
+}
+END_TEST
+
 START_TEST(failing_first_is_a_failure)
 {
 	struct device_list *l = NULL;
@@ -409,6 +443,7 @@ int main(void)
 	tcase_add_test(tc, id_of_a_device_of_the_second_is_taken);
 	tcase_add_test(tc, failing_second_is_left_out_and_its_volumes_are_not_given_up);
 	tcase_add_test(tc, failing_second_is_not_tried_again_for_a_change_in_the_first);
+	tcase_add_test(tc, failure_of_one_keeps_the_media_errors_of_the_other);
 	tcase_add_test(tc, failing_first_is_a_failure);
 	tcase_add_test(tc, second_is_not_listed_for_a_change_in_the_first);
 	tcase_add_test(tc, second_is_listed_after_a_change_in_it);

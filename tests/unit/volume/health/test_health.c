@@ -73,6 +73,10 @@ START_TEST(media_errors_are_one_status)
 	ck_assert_str_eq(
 		h.list[0].message, "its memory cannot be read: 512 bytes at offset 4096 of the device");
 	health_done(&h);
+	e.is_cut = true;
+	health_add_media_errors(&h, &e);
+	ck_assert_ptr_nonnull(strstr(h.list[0].message, "of the device, and there may be more than"));
+	health_done(&h);
 	e = (struct media_errors){.list = {{4096, 512}, {8192, 512}}, .n = 2, .bytes = 1024};
 	health_add_media_errors(&h, &e);
 	ck_assert_uint_eq(h.n, 1);
