@@ -79,6 +79,15 @@ static void collect(struct look *l)
 	}
 }
 
+/* What was found before, where it cannot be found out now. */
+static void keep_status(const struct volume_health *before, const char *reason, struct volume_health *h)
+{
+	const struct health_status *s = health_find(before, reason);
+
+	if (s && !health_find(h, reason))
+		health_add(h, s->severity, s->reason, "%s", s->message);
+}
+
 static void judge_usage(const struct fs_usage *u, struct volume_health *h)
 {
 	if (u->refusal == EIO)
@@ -90,16 +99,35 @@ static void judge_usage(const struct fs_usage *u, struct volume_health *h)
 		health_add(h, HEALTH_DEGRADED, HEALTH_FS_FULL, "its file system has no inodes left");
 }
 
-/* What cannot be asked is not judged: the volume may just be unmounted. */
-static void judge_fs(struct look *l, const struct mount_entry *e, struct volume_health *h)
+static void ask_usage(struct look *l, const struct mount_entry *e, const struct volume_health *before,
+	struct volume_health *h)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 	struct fs_usage usage;
+
+	if (volumes_mount_usage(l->v, l->mounts, e, FS_TIMEOUT_MS, &usage, &err) == 0) {
+		judge_usage(&usage, h);
+		return;
+	}
+	if (err->code == ERR_DEADLINE) {
+		health_add(h, HEALTH_INACCESSIBLE, HEALTH_FS_HANGS, "its file system does not answer");
+		return;
+	}
+	log_debug("usage of a file system cannot be read", F_ERR(err));
+	keep_status(before, HEALTH_FS_SHUT_DOWN, h);
+	keep_status(before, HEALTH_FS_HANGS, h);
+	keep_status(before, HEALTH_FS_FULL, h);
+}
+
+static void judge_fs(struct look *l, const struct mount_entry *e, const struct volume_health *before,
+	struct volume_health *h)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
 	bool has_errors = false;
 
 	if (fs_has_errors(e, &has_errors, &err) < 0) {
 		log_debug("errors of a file system cannot be counted", F_ERR(err));
-		error_clear(&err);
+		keep_status(before, HEALTH_FS_ERROR, h);
 	}
 	if (has_errors)
 		health_add(h, HEALTH_DEGRADED, HEALTH_FS_ERROR,
@@ -110,25 +138,36 @@ static void judge_fs(struct look *l, const struct mount_entry *e, struct volume_
 	else if (fs_turned_readonly(e))
 		health_add(h, HEALTH_DEGRADED, HEALTH_FS_READONLY,
 			"its file system has become read-only after an error, until it is mounted again");
-	if (volumes_mount_usage(l->v, l->mounts, e, FS_TIMEOUT_MS, &usage, &err) == 0)
-		judge_usage(&usage, h);
-	else if (err->code == ERR_DEADLINE)
-		health_add(h, HEALTH_INACCESSIBLE, HEALTH_FS_HANGS, "its file system does not answer");
-	else
-		log_debug("usage of a file system cannot be read", F_ERR(err));
+	ask_usage(l, e, before, h);
 }
 
-static void judge_device(struct look *l, size_t i)
+/* Of the file system on @d; NULL: none, as far as can be seen. */
+static const struct mount_entry *find_mount(const struct look *l, const struct device *d)
 {
 	CLEANUP(error_freep) struct error *gone = NULL;
-	const struct device *d = &l->devices->devices[i];
 	struct blockdev_info info;
 
 	if (!d->path || blockdev_stat(d->path, &info, &gone) < 0)
+		return NULL;
+	return blockdev_mount_find_kind(l->mounts, info.dev, BLOCKDEV_MOUNT_FS);
+}
+
+/* A file system that is not mounted has the errors on its device that it had, and is as full as it was. */
+static void judge_device(struct look *l, size_t i, const struct media_errors *media)
+{
+	struct volume_health *h = &l->found.list[i].health;
+	const struct volume_health *before = find(&l->v->health, l->found.list[i].id);
+	const struct mount_entry *e = find_mount(l, &l->devices->devices[i]);
+
+	health_add_media_errors(h, media);
+	if (media->unknown)
+		keep_status(before, HEALTH_MEDIA_ERROR, h);
+	if (e) {
+		judge_fs(l, e, before, h);
 		return;
-	const struct mount_entry *e = blockdev_mount_find_kind(l->mounts, info.dev, BLOCKDEV_MOUNT_FS);
-	if (e)
-		judge_fs(l, e, &l->found.list[i].health);
+	}
+	keep_status(before, HEALTH_FS_ERROR, h);
+	keep_status(before, HEALTH_FS_FULL, h);
 }
 
 static void log_new(const char *id, const struct volume_health *now, const struct volume_health *before)
@@ -185,24 +224,25 @@ static void keep(struct look *l)
 		volumes_changed(&v->shared);
 }
 
-int volumes_look_at_health(struct volumes *v, struct error **err)
+static int look_at_all(struct volumes *v, struct error **err)
 {
 	CLEANUP(look_done) struct look l = {.v = v};
 	struct media_errors *media = NULL;
 
-	if (volumes_require_ready(v, err) < 0)
-		return -1;
 	collect(&l);
-	if (mount_table_read(&l.mounts, err) < 0 ||
-		device_media_errors(v->devices, l.devices, &media, err) < 0)
+	if (mount_table_read(&l.mounts, err) < 0)
 		return -1;
-	for (size_t i = 0; i < l.found.n; i++) {
-		health_add_media_errors(&l.found.list[i].health, &media[i]);
-		judge_device(&l, i);
-	}
+	int rc = device_media_errors(v->devices, l.devices, &media, err);
+	for (size_t i = 0; i < l.found.n; i++)
+		judge_device(&l, i, &media[i]);
 	free(media);
 	keep(&l);
-	return 0;
+	return rc;
+}
+
+int volumes_look_at_health(struct volumes *v, struct error **err)
+{
+	return volumes_require_ready(v, err) < 0 ? -1 : look_at_all(v, err);
 }
 
 /* The caller has the mutex. */

@@ -16,9 +16,11 @@ struct volumes;
 /**
  * volumes_look_at_health() - look at all volumes that are ready and whose device was seen last.
  *
- * What is new, and what is over, is logged and reported (volumes_config.changed). Waits at most 1 s for each
+ * What cannot be found out does not count as over, such as errors of a file system that is not mounted. What
+ * is new, and what is over, is logged and reported (volumes_config.changed). Waits at most 1 s for each
  * file system that hangs, of which there are at most 8, and for no device. Return: 0, or -1 with
- * ERR_UNAVAILABLE (not ready), or as device_media_errors() or mount_table_read(); what was known stays.
+ * ERR_UNAVAILABLE (not ready), or as mount_table_read(): what was known stays; or as device_media_errors():
+ * media errors that were known stay where they cannot be found, and everything else is looked at.
  */
 int volumes_look_at_health(struct volumes *v, struct error **err) MUST_CHECK;
 

@@ -3,15 +3,20 @@
 #include "volume/health/volumes_health.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "os/fs_usage.h"
 #include "unit/volume/mounts.h"
+#include "volume/volumes_private.h"
 
 #define SIZE     MIB(16)
 #define XFS_SIZE MIB(320)
@@ -55,6 +60,16 @@ static void repair(void)
 	CLEANUP(free_charp) char *path = fixture_path("fake/badblocks");
 
 	ck_assert_int_eq(unlink(path), 0);
+}
+
+/* As errors=remount-ro does: the superblock, and not the mount. */
+static void make_super_readonly(void)
+{
+	CLEANUP(fd_closep) int fs = fspick(AT_FDCWD, mt.staging, FSPICK_CLOEXEC);
+
+	ck_assert_int_ge(fs, 0);
+	ck_assert_int_eq(fsconfig(fs, FSCONFIG_SET_FLAG, "ro", NULL, 0), 0);
+	ck_assert_int_eq(fsconfig(fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0), 0);
 }
 
 /* After another look. Return: health_done(). */
@@ -140,17 +155,25 @@ START_TEST(report_has_what_was_found)
 }
 END_TEST
 
-START_TEST(look_that_fails_changes_nothing)
+START_TEST(list_that_cannot_be_read_affects_only_its_volumes)
 {
+	CLEANUP(volume_info_freep) struct volume_info *other = fixture_create("pvc-2", SIZE);
 	CLEANUP(health_done) struct volume_health h = {0};
+	CLEANUP(health_done) struct volume_health sound = {0};
 
-	damage(0, 512);
+	stage("ext4");
+	damage(0, REGION_BYTES);
 	ASSERT_OK(volumes_look_at_health(fx.v, &err));
 	fx.faults.media_errors = ERR_INTERNAL;
+	fx.faults.unlisted = mt.volume->id;
 	repair();
+	make_super_readonly();
 	ASSERT_FAILS(volumes_look_at_health(fx.v, &err), ERR_INTERNAL, "find media errors");
 	ASSERT_OK(volumes_health(fx.v, mt.volume->id, &h, &err));
-	ck_assert_uint_eq(h.n, 1);
+	ck_assert_uint_eq(h.n, 2);
+	ck_assert(health_find(&h, HEALTH_MEDIA_ERROR) && health_find(&h, HEALTH_FS_READONLY));
+	ASSERT_OK(volumes_health(fx.v, other->id, &sound, &err));
+	ck_assert_uint_eq(sound.n, 0);
 }
 END_TEST
 
@@ -213,6 +236,11 @@ static void fill(const char *path)
 		continue;
 }
 
+static void unstage(void)
+{
+	ASSERT_OK(volumes_unstage(fx.v, mt.volume->id, mt.staging, &err));
+}
+
 START_TEST(full_file_system_is_shown_until_there_is_space)
 {
 	CLEANUP(free_charp) char *file = x_asprintf("%s/file", mt.staging);
@@ -220,8 +248,74 @@ START_TEST(full_file_system_is_shown_until_there_is_space)
 	stage("ext4");
 	fill(file);
 	assert_only(HEALTH_FS_FULL, HEALTH_DEGRADED, "no space");
+	unstage();
+	assert_only(HEALTH_FS_FULL, HEALTH_DEGRADED, "no space");
+	stage("ext4");
 	ck_assert_int_eq(unlink(file), 0);
 	assert_sound(mt.volume->id);
+}
+END_TEST
+
+/* All file systems hang while it is locked. */
+static pthread_mutex_t hang = PTHREAD_MUTEX_INITIALIZER;
+
+int __real_fstatvfs(int fd, struct statvfs *ret);
+int __wrap_fstatvfs(int fd, struct statvfs *ret);
+
+int __wrap_fstatvfs(int fd, struct statvfs *ret)
+{
+	pthread_mutex_lock(&hang);
+	pthread_mutex_unlock(&hang);
+	return __real_fstatvfs(fd, ret);
+}
+
+START_TEST(file_system_that_hangs_is_shown_until_it_answers)
+{
+	stage("ext4");
+	pthread_mutex_lock(&hang);
+	assert_only(HEALTH_FS_HANGS, HEALTH_INACCESSIBLE, "does not answer");
+	/* the helper of the first look still waits */
+	assert_only(HEALTH_FS_HANGS, HEALTH_INACCESSIBLE, "does not answer");
+	pthread_mutex_unlock(&hang);
+	assert_sound(mt.volume->id);
+}
+END_TEST
+
+/* By other file systems, each of which keeps one. */
+static void use_up_helpers(void)
+{
+	for (size_t i = 0;; i++) {
+		CLEANUP(free_charp) char *folder = x_asprintf("kubelet/hanging-%zu", i);
+		CLEANUP(free_charp) char *path = fixture_path(folder);
+		CLEANUP(fd_closep) int fd = -1;
+		struct fs_usage usage;
+		struct stat st;
+
+		ck_assert_int_eq(mkdir(path, 0755), 0);
+		ck_assert_int_eq(mount("tmpfs", path, "tmpfs", 0, NULL), 0);
+		fd = open(path, O_PATH | O_CLOEXEC);
+		ck_assert_int_eq(fstat(fd, &st), 0);
+		ck_assert_int_eq(fs_usage_read(fx.v->usage_helpers, fd, st.st_dev, 1, &usage, &err), -1);
+		enum err_code code = err->code;
+		error_clear(&err);
+		if (code == ERR_UNAVAILABLE)
+			return;
+		ck_assert_int_eq(code, ERR_DEADLINE);
+	}
+}
+
+START_TEST(what_was_known_stays_while_no_helper_can_ask)
+{
+	CLEANUP(free_charp) char *file = x_asprintf("%s/file", mt.staging);
+
+	stage("ext4");
+	fill(file);
+	assert_only(HEALTH_FS_FULL, HEALTH_DEGRADED, "no space");
+	ck_assert_int_eq(unlink(file), 0);
+	pthread_mutex_lock(&hang);
+	use_up_helpers();
+	assert_only(HEALTH_FS_FULL, HEALTH_DEGRADED, "no space");
+	pthread_mutex_unlock(&hang);
 }
 END_TEST
 
@@ -238,16 +332,6 @@ START_TEST(file_system_without_inodes_is_full)
 	assert_only(HEALTH_FS_FULL, HEALTH_DEGRADED, "no inodes");
 }
 END_TEST
-
-/* As errors=remount-ro does: the superblock, and not the mount. */
-static void make_super_readonly(void)
-{
-	CLEANUP(fd_closep) int fs = fspick(AT_FDCWD, mt.staging, FSPICK_CLOEXEC);
-
-	ck_assert_int_ge(fs, 0);
-	ck_assert_int_eq(fsconfig(fs, FSCONFIG_SET_FLAG, "ro", NULL, 0), 0);
-	ck_assert_int_eq(fsconfig(fs, FSCONFIG_CMD_RECONFIGURE, NULL, NULL, 0), 0);
-}
 
 START_TEST(file_system_that_turned_readonly_is_shown)
 {
@@ -268,6 +352,8 @@ START_TEST(errors_that_ext4_counted_are_shown)
 	ck_assert_int_eq(write(fd, "test", 4), 4);
 	assert_only(HEALTH_FS_ERROR, HEALTH_DEGRADED, "e2fsck");
 	ck_assert_uint_eq(count(HEALTH_FS_ERROR), 1);
+	unstage();
+	assert_only(HEALTH_FS_ERROR, HEALTH_DEGRADED, "e2fsck");
 }
 END_TEST
 
@@ -295,10 +381,12 @@ int main(void)
 	tcase_add_test(tcase, volumes_are_sound_whether_mounted_or_not);
 	tcase_add_test(tcase, media_error_is_shown_with_its_offset_and_reported_once);
 	tcase_add_test(tcase, report_has_what_was_found);
-	tcase_add_test(tcase, look_that_fails_changes_nothing);
+	tcase_add_test(tcase, list_that_cannot_be_read_affects_only_its_volumes);
 	tcase_add_test(tcase, missing_and_damaged_volumes_need_no_look);
 	tcase_add_test(tcase, deleted_volume_has_no_health);
 	tcase_add_test(tcase, full_file_system_is_shown_until_there_is_space);
+	tcase_add_test(tcase, file_system_that_hangs_is_shown_until_it_answers);
+	tcase_add_test(tcase, what_was_known_stays_while_no_helper_can_ask);
 	tcase_add_test(tcase, file_system_without_inodes_is_full);
 	tcase_add_test(tcase, file_system_that_turned_readonly_is_shown);
 	tcase_add_test(tcase, errors_that_ext4_counted_are_shown);
