@@ -96,7 +96,7 @@ int volumes_refuse_stranger(struct volumes *v, const char *id, struct error **er
 bool volumes_is_ready(struct volumes *v)
 {
 	pthread_mutex_lock(&v->shared.mutex);
-	bool ready = device_view_list(v->device_view) != NULL;
+	bool ready = v->ready;
 	pthread_mutex_unlock(&v->shared.mutex);
 	return ready;
 }
@@ -107,7 +107,7 @@ int volumes_require_ready(struct volumes *v, struct error **err)
 	CLEANUP(free_charp) char *failure = NULL;
 
 	pthread_mutex_lock(&v->shared.mutex);
-	bool ready = device_view_list(v->device_view) != NULL;
+	bool ready = v->ready;
 	failure = x_strdup(v->start_failure);
 	pthread_mutex_unlock(&v->shared.mutex);
 	if (ready)

@@ -61,10 +61,10 @@ void volumes_free(struct volumes *v);
 DEFINE_CLEANUP(struct volumes *, volumes_free);
 
 /** volumes_start() - open and lock the state folder, list and activate devices, undo unfinished creations,
- * continue erasing, thaw file systems that were frozen for a clone, and make the first device view, after
- * which the driver is ready. May be repeated after a
- * failure. Return: 0, or -1 with ERR_UNAVAILABLE (another driver holds the state folder; listing failed:
- * nothing was changed), or as state_open(). */
+ * continue erasing, thaw file systems that were frozen for a clone, make the first device view, and look at
+ * the health of all volumes (volumes_look_at_health(): at most 8 s), after which the driver is ready. May be
+ * repeated after a failure. Return: 0, or -1 with ERR_UNAVAILABLE (another driver holds the state folder;
+ * listing failed: nothing was changed), or as state_open(). */
 int volumes_start(struct volumes *v, struct error **err) MUST_CHECK;
 
 /** volumes_refresh() - list devices again, update the device view, and retry undoing creations and erasing
@@ -193,7 +193,7 @@ void volumes_list(struct volumes *v, const char *after, size_t max, struct volum
  * the first device view. Never waits. */
 bool volumes_capacity(struct volumes *v, struct capacity *ret);
 
-/** volumes_report() - report pools and volumes, from memory. Return: false before the first device view.
+/** volumes_report() - report pools and volumes, from memory. Return: false until volumes_is_ready().
  * @ret: volumes_report_done(). Never waits. */
 bool volumes_report(struct volumes *v, struct volumes_report *ret);
 
@@ -229,7 +229,8 @@ void volumes_overview(struct volumes *v, struct volumes_overview *ret);
  */
 char *volumes_current_step(struct volumes *v, const char *handle);
 
-/** volumes_is_ready() - whether the first device view exists. Never waits. */
+/** volumes_is_ready() - whether the first device view exists, and the health of volumes was looked at. Never
+ * waits. */
 bool volumes_is_ready(struct volumes *v);
 
 /** volumes_require_ready() - fail unless volumes_is_ready(). Never waits. Return: 0, or -1 with

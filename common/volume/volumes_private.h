@@ -45,6 +45,7 @@ struct volumes {
 	struct records *records;
 	struct device_view *device_view;
 	/* guarded by shared.mutex: */
+	bool ready;                 /* the first device view exists, and was followed by a look at health */
 	struct health_table health; /* that the last volumes_look_at_health() found */
 	struct copy_counts copied;
 	char *start_failure; /* of the last attempt to start; NULL: none has failed */
@@ -83,9 +84,14 @@ void volumes_read_claim(const struct volume_record *r, const struct strmap *said
  * written with the next change. The caller holds the lock. */
 void volumes_note_claim(struct volumes *v, struct volume_record *r, const struct strmap *said);
 
-/** volumes_load() - open and lock the state folder, read it and list devices. @for_repair: do not change
- * anything that is found. Return: 0, or -1 as volumes_start(). */
+/** volumes_load() - open and lock the state folder, read it, list devices and look at the health of volumes;
+ * then the driver is ready. @for_repair: do not change anything that is found, nor look at health. Return: 0,
+ * or -1 as volumes_start(). */
 int volumes_load(struct volumes *v, bool for_repair, struct error **err) MUST_CHECK;
+
+/** volumes_look_at_health_first() - volumes_look_at_health() before the driver is ready. A failure is logged.
+ */
+void volumes_look_at_health_first(struct volumes *v);
 
 /** volumes_create_and_lock() - volumes_create() for callers that keep using the volume. @wait_ms: as
  * volume_lock();

@@ -201,13 +201,13 @@ bool volumes_report(struct volumes *v, struct volumes_report *ret)
 	struct volumes_report out = {0};
 
 	pthread_mutex_lock(&v->shared.mutex);
-	const struct device_list *seen = device_view_list(v->device_view);
-	if (seen) {
-		report_pools(v, seen, &out);
+	bool ready = v->ready;
+	if (ready) {
+		report_pools(v, device_view_list(v->device_view), &out);
 		report_volumes(v, &out);
 	}
 	pthread_mutex_unlock(&v->shared.mutex);
-	if (seen)
+	if (ready)
 		*ret = out;
-	return seen != NULL;
+	return ready;
 }

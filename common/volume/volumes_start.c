@@ -138,6 +138,15 @@ static void report_strangers(struct volumes *v)
 		log_warn("device without state is left alone", F_STR("device", strangers[i]));
 }
 
+/* Not before a look at health: a report without it would say that all volumes are sound. */
+static void become_ready(struct volumes *v)
+{
+	pthread_mutex_lock(&v->shared.mutex);
+	v->ready = true;
+	pthread_mutex_unlock(&v->shared.mutex);
+	volumes_changed(&v->shared);
+}
+
 int volumes_load(struct volumes *v, bool for_repair, struct error **err)
 {
 	if (records_open(v->records, v->state_path, err) < 0)
@@ -146,7 +155,12 @@ int volumes_load(struct volumes *v, bool for_repair, struct error **err)
 		return -1;
 	if (!for_repair)
 		volumes_thaw_staged(v);
-	return device_view_begin(v->device_view, /* activate= */ !for_repair, err);
+	if (device_view_begin(v->device_view, /* activate= */ !for_repair, err) < 0)
+		return -1;
+	if (!for_repair)
+		volumes_look_at_health_first(v);
+	become_ready(v);
+	return 0;
 }
 
 /* Logged when it changes. */

@@ -39,7 +39,7 @@ struct bad_ranges {
 	dev_t dev;
 	struct media_error *list;
 	size_t n;
-	bool is_cut;  /* the kernel knows more than it lists */
+	bool is_cut;  /* the kernel may know more than it lists */
 	bool unknown; /* the list cannot be read */
 };
 

@@ -240,6 +240,15 @@ static int look_at_all(struct volumes *v, struct error **err)
 	return rc;
 }
 
+void volumes_look_at_health_first(struct volumes *v)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	if (look_at_all(v, &err) < 0)
+		log_warn("the health of volumes could not be examined at the start, will be tried again",
+			F_ERR(err));
+}
+
 int volumes_look_at_health(struct volumes *v, struct error **err)
 {
 	return volumes_require_ready(v, err) < 0 ? -1 : look_at_all(v, err);

@@ -218,6 +218,8 @@ static int faulty_media_errors(
 	void *self, const struct device_list *list, struct media_errors *ret, struct error **err)
 {
 	(void)self;
+	if (fx.faults.in_media_errors)
+		fx.faults.in_media_errors();
 	if (fx.fake->ops->media_errors(fx.fake->self, list, ret, err) < 0)
 		return -1;
 	if (!fx.faults.media_errors)

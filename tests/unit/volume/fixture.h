@@ -45,6 +45,7 @@ struct faults {
 	void (*in_grow)(void);                /* called before the device grows */
 	void (*in_destroy)(void);             /* called before the device is destroyed; from any thread */
 	void (*in_activate)(void);            /* called before devices are activated */
+	void (*in_media_errors)(void);        /* called before media errors are found */
 	void (*made)(const struct device *d); /* called with what was made */
 };
 

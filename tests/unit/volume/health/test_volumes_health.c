@@ -12,6 +12,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/fs_usage.h"
@@ -155,6 +156,38 @@ START_TEST(report_has_what_was_found)
 }
 END_TEST
 
+static void assert_not_ready(void)
+{
+	struct volumes_report r;
+
+	ck_assert(!volumes_is_ready(fx.v));
+	ck_assert(!volumes_report(fx.v, &r));
+	fx.faults.in_media_errors = NULL;
+}
+
+START_TEST(first_report_after_a_start_has_what_is_wrong)
+{
+	damage(0, 512);
+	fixture_stop();
+	fixture_open();
+	fx.faults.in_media_errors = assert_not_ready;
+	unsigned before = fx.n_changes;
+	ASSERT_OK(volumes_start(fx.v, &err));
+	ck_assert_ptr_null(fx.faults.in_media_errors);
+	ck_assert_uint_gt(fx.n_changes, before);
+	CLEANUP(health_done) struct volume_health found = reported(mt.volume->id);
+	ck_assert_ptr_nonnull(health_find(&found, HEALTH_MEDIA_ERROR));
+}
+END_TEST
+
+START_TEST(failing_look_keeps_no_driver_from_starting)
+{
+	fx.faults.media_errors = ERR_INTERNAL;
+	fixture_restart();
+	ck_assert(volumes_is_ready(fx.v));
+}
+END_TEST
+
 START_TEST(list_that_cannot_be_read_affects_only_its_volumes)
 {
 	CLEANUP(volume_info_freep) struct volume_info *other = fixture_create("pvc-2", SIZE);
@@ -256,7 +289,7 @@ START_TEST(full_file_system_is_shown_until_there_is_space)
 }
 END_TEST
 
-/* All file systems hang while it is locked. */
+/* All file systems but that of the test's folder hang while it is locked. */
 static pthread_mutex_t hang = PTHREAD_MUTEX_INITIALIZER;
 
 int __real_fstatvfs(int fd, struct statvfs *ret);
@@ -264,8 +297,15 @@ int __wrap_fstatvfs(int fd, struct statvfs *ret);
 
 int __wrap_fstatvfs(int fd, struct statvfs *ret)
 {
-	pthread_mutex_lock(&hang);
-	pthread_mutex_unlock(&hang);
+	CLEANUP(free_charp) char *folder = fixture_path("");
+	struct stat own;
+	struct stat st;
+
+	ck_assert_int_eq(stat(folder, &own), 0);
+	if (fstat(fd, &st) < 0 || st.st_dev != own.st_dev) {
+		pthread_mutex_lock(&hang);
+		pthread_mutex_unlock(&hang);
+	}
 	return __real_fstatvfs(fd, ret);
 }
 
@@ -278,6 +318,20 @@ START_TEST(file_system_that_hangs_is_shown_until_it_answers)
 	assert_only(HEALTH_FS_HANGS, HEALTH_INACCESSIBLE, "does not answer");
 	pthread_mutex_unlock(&hang);
 	assert_sound(mt.volume->id);
+}
+END_TEST
+
+START_TEST(file_system_that_hangs_delays_the_start_for_a_moment)
+{
+	stage("ext4");
+	fixture_stop();
+	fixture_open();
+	pthread_mutex_lock(&hang);
+	uint64_t begun_ns = clock_ns();
+	ASSERT_OK(volumes_start(fx.v, &err));
+	ck_assert_uint_lt(clock_ns() - begun_ns, 5 * NS_PER_S);
+	ck_assert_uint_eq(count(HEALTH_FS_HANGS), 1);
+	pthread_mutex_unlock(&hang);
 }
 END_TEST
 
@@ -381,6 +435,9 @@ int main(void)
 	tcase_add_test(tcase, volumes_are_sound_whether_mounted_or_not);
 	tcase_add_test(tcase, media_error_is_shown_with_its_offset_and_reported_once);
 	tcase_add_test(tcase, report_has_what_was_found);
+	tcase_add_test(tcase, first_report_after_a_start_has_what_is_wrong);
+	tcase_add_test(tcase, failing_look_keeps_no_driver_from_starting);
+	tcase_add_test(tcase, file_system_that_hangs_delays_the_start_for_a_moment);
 	tcase_add_test(tcase, list_that_cannot_be_read_affects_only_its_volumes);
 	tcase_add_test(tcase, missing_and_damaged_volumes_need_no_look);
 	tcase_add_test(tcase, deleted_volume_has_no_health);
