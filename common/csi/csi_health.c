@@ -12,7 +12,7 @@
 
 /* With HEALTH_STATUSES_MAX statuses of the largest size for each, a page is below 4 MiB, the limit of gRPC's
  * clients. */
-#define PAGE_MAX       400
+#define PAGE_MAX       256
 #define POOL_NAMES_MAX 4096
 
 int csi_fill_health_page(const Csi__V1__ControllerListVolumeHealthRequest *request,

@@ -77,7 +77,7 @@ START_TEST(pages_are_limited)
 	Csi__V1__ControllerListVolumeHealthResponse r = page(&t, 0, "");
 	size_t n = r.n_entries;
 
-	ck_assert_uint_lt(n, N_MANY);
+	ck_assert_uint_eq(n, 256);
 	while (*r.next_token) {
 		r = page(&t, 0, r.next_token);
 		n += r.n_entries;
