@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/prometheus.h"
 #include "base/str.h"
@@ -21,6 +22,7 @@ struct node_registry {
 	struct registration *registration; /* NULL: none */
 	char *endpoint;                    /* where the controllers find us */
 	char *boot_id;
+	bool is_cut;           /* of the last report, which is in the log */
 	pthread_mutex_t mutex; /* guards what follows */
 	struct loop *loop;     /* NULL: changes are not reported */
 	bool posted;
@@ -67,10 +69,19 @@ void node_registry_changed(void *user)
 	pthread_mutex_unlock(&r->mutex);
 }
 
+/* Once, for as long as it lasts. */
+static void note_cut(struct node_registry *r, bool is_cut)
+{
+	if (is_cut && !r->is_cut)
+		log_warn(
+			"more is wrong with volumes than a report has room for; the worst of it is reported, and the log has all");
+	r->is_cut = is_cut;
+}
+
 static void fill(void *user, Registry__V0__RegisterControllerRequest *q, struct arena *arena)
 {
 	CLEANUP(volumes_report_done) struct volumes_report report = {0};
-	const struct node_registry *r = user;
+	struct node_registry *r = user;
 
 	q->endpoint = r->endpoint;
 	q->device_mode = arena_strdup(arena, r->config.device_mode);
@@ -79,7 +90,7 @@ static void fill(void *user, Registry__V0__RegisterControllerRequest *q, struct 
 	q->serves_node_volumes = true;
 	q->serves_expansion = true;
 	if (volumes_report(r->config.volumes, &report))
-		registration_report(&report, q, arena);
+		note_cut(r, !registration_report(&report, q, arena));
 }
 
 /* The controller gets the port that the system has chosen, and an IPv6 address in brackets. */

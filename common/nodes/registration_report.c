@@ -92,26 +92,40 @@ static Registry__V0__HealthStatus *make_status(const struct health_status *s, st
 	return out;
 }
 
-static void add_health(
+/* What of @h is of @severity. @bytes: of all statuses so far. Return: whether it had room */
+static bool add_statuses(const struct volume_health *h, enum health_severity severity,
+	Registry__V0__InventoryVolume *v, size_t *bytes, struct arena *arena)
+{
+	for (size_t i = 0; i < h->n; i++) {
+		if (h->list[i].severity != severity)
+			continue;
+		*bytes += strlen(h->list[i].reason) + strlen(h->list[i].message);
+		if (*bytes > HEALTH_MAX_BYTES)
+			return false;
+		if (!v->health)
+			v->health = arena_alloc(arena, h->n * sizeof(*v->health));
+		v->health[v->n_health++] = make_status(&h->list[i], arena);
+	}
+	return true;
+}
+
+/* The worst of all volumes first. */
+static bool add_health(
 	const struct volumes_report *report, Registry__V0__Inventory *inventory, struct arena *arena)
 {
 	size_t bytes = 0;
 
-	for (size_t i = 0; i < report->n_volumes; i++) {
-		const struct volume_health *h = &report->volumes[i].health;
-		Registry__V0__InventoryVolume *v = inventory->volumes[i];
-
-		v->health = arena_alloc(arena, h->n * sizeof(*v->health));
-		for (size_t k = 0; k < h->n; k++) {
-			bytes += strlen(h->list[k].reason) + strlen(h->list[k].message);
-			if (bytes > HEALTH_MAX_BYTES)
-				return;
-			v->health[v->n_health++] = make_status(&h->list[k], arena);
+	for (int severity = HEALTH_DATA_LOSS; severity >= HEALTH_DEGRADED; severity--) {
+		for (size_t i = 0; i < report->n_volumes; i++) {
+			if (!add_statuses(&report->volumes[i].health, (enum health_severity)severity,
+				    inventory->volumes[i], &bytes, arena))
+				return false;
 		}
 	}
+	return true;
 }
 
-void registration_report(
+bool registration_report(
 	const struct volumes_report *report, Registry__V0__RegisterControllerRequest *q, struct arena *arena)
 {
 	q->regions = arena_alloc(arena, report->n_pools * sizeof(*q->regions));
@@ -124,5 +138,5 @@ void registration_report(
 		q->inventory->volumes[q->inventory->n_volumes++] =
 			registration_volume(&report->volumes[i], arena);
 	add_claims(report, q->inventory, arena);
-	add_health(report, q->inventory, arena);
+	return add_health(report, q->inventory, arena);
 }

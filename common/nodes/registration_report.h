@@ -7,14 +7,17 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 #include "registry.pb-c.h"
 
 #include "base/arena.h"
 #include "volume/report.h"
 
 /** registration_report() - add regions and inventory to @q, copied into @arena. Without a call @q has
- * neither, which means for the controller that the node does not know them yet. */
-void registration_report(
+ * neither, which means for the controller that the node does not know them yet. Return: whether all that is
+ * wrong with volumes had room; otherwise the worst of it has. */
+bool registration_report(
 	const struct volumes_report *report, Registry__V0__RegisterControllerRequest *q, struct arena *arena);
 
 /** registration_pool(), registration_volume() - copy one of them into @arena; a volume without its claim and

@@ -38,7 +38,7 @@ START_TEST(volumes_and_pools_are_told_as_they_are)
 	const struct volumes_report report = {pools, 1, volumes, 2};
 
 	registry__v0__register_controller_request__init(&q);
-	registration_report(&report, &q, arena);
+	ck_assert(registration_report(&report, &q, arena));
 	ck_assert_uint_eq(q.n_regions, 1);
 	ck_assert_str_eq(q.regions[0]->name, pool);
 	ck_assert_uint_eq(q.regions[0]->total_bytes, 4);
@@ -81,7 +81,8 @@ START_TEST(claims_are_told_as_far_as_they_fit)
 		volumes[i] = (struct volume_report){.id = id[i], .claim = claim};
 	}
 	registry__v0__register_controller_request__init(&q);
-	registration_report(&(struct volumes_report){NULL, 0, volumes, ARRAY_SIZE(volumes)}, &q, arena);
+	ck_assert(registration_report(
+		&(struct volumes_report){NULL, 0, volumes, ARRAY_SIZE(volumes)}, &q, arena));
 	ck_assert_uint_eq(q.inventory->n_volumes, ARRAY_SIZE(volumes));
 	while (reported < q.inventory->n_volumes && str_eq(q.inventory->volumes[reported]->claim, claim))
 		reported++;
@@ -107,7 +108,7 @@ START_TEST(health_is_reported_as_far_as_it_fits)
 		health_add(&volumes[i].health, HEALTH_DATA_LOSS, "Reason", "%s", message);
 	}
 	registry__v0__register_controller_request__init(&q);
-	registration_report(&(struct volumes_report){NULL, 0, volumes, MANY}, &q, arena);
+	ck_assert(!registration_report(&(struct volumes_report){NULL, 0, volumes, MANY}, &q, arena));
 	while (reported < MANY && q.inventory->volumes[reported]->n_health == 1)
 		reported++;
 	ck_assert_uint_eq(reported, (1U << 19) / (HEALTH_MESSAGE_MAX + strlen("Reason")));
@@ -119,6 +120,36 @@ START_TEST(health_is_reported_as_far_as_it_fits)
 	for (size_t i = 0; i < MANY; i++)
 		health_done(&volumes[i].health);
 	free(message);
+}
+END_TEST
+
+/* The worst is at the end, of a volume that has less bad statuses before it. */
+START_TEST(health_that_is_cut_has_the_worst)
+{
+	enum { MANY = 4000 };
+	CLEANUP(arena_freep) struct arena *arena = arena_new(0);
+	Registry__V0__RegisterControllerRequest q;
+	static struct volume_report volumes[MANY];
+	struct volume_health *worst = &volumes[MANY - 1].health;
+	size_t n = 0;
+
+	for (size_t i = 0; i < MANY; i++) {
+		volumes[i].id = id_1;
+		health_add(&volumes[i].health, HEALTH_DEGRADED, "Degraded", "%0*d", HEALTH_MESSAGE_MAX, 0);
+	}
+	health_add(worst, HEALTH_INACCESSIBLE, "Inaccessible", "text");
+	health_add(worst, HEALTH_DATA_LOSS, "DataLoss", "text");
+	registry__v0__register_controller_request__init(&q);
+	ck_assert(!registration_report(&(struct volumes_report){NULL, 0, volumes, MANY}, &q, arena));
+	const Registry__V0__InventoryVolume *v = q.inventory->volumes[MANY - 1];
+	ck_assert_uint_eq(v->n_health, 2);
+	ck_assert_str_eq(v->health[0]->reason, "DataLoss");
+	ck_assert_str_eq(v->health[1]->reason, "Inaccessible");
+	for (size_t i = 0; i < MANY; i++) {
+		n += q.inventory->volumes[i]->n_health;
+		health_done(&volumes[i].health);
+	}
+	ck_assert_uint_gt(n, 2 + 900);
 }
 END_TEST
 
@@ -137,7 +168,7 @@ START_TEST(phases_are_those_of_the_wire)
 		struct volume_report v = {.id = id_1, .phase = cases[i].phase};
 
 		registry__v0__register_controller_request__init(&q);
-		registration_report(&(struct volumes_report){NULL, 0, &v, 1}, &q, arena);
+		ck_assert(registration_report(&(struct volumes_report){NULL, 0, &v, 1}, &q, arena));
 		ck_assert_int_eq(q.inventory->volumes[0]->phase, cases[i].wire);
 	}
 }
@@ -149,7 +180,7 @@ START_TEST(a_node_without_volumes_says_so)
 	Registry__V0__RegisterControllerRequest q;
 
 	registry__v0__register_controller_request__init(&q);
-	registration_report(&(struct volumes_report){0}, &q, arena);
+	ck_assert(registration_report(&(struct volumes_report){0}, &q, arena));
 	ck_assert_ptr_nonnull(q.inventory);
 	ck_assert_uint_eq(q.inventory->n_volumes, 0);
 }
@@ -157,4 +188,4 @@ END_TEST
 
 UNIT_MAIN("nodes/registration_report", volumes_and_pools_are_told_as_they_are,
 	claims_are_told_as_far_as_they_fit, health_is_reported_as_far_as_it_fits,
-	phases_are_those_of_the_wire, a_node_without_volumes_says_so)
+	health_that_is_cut_has_the_worst, phases_are_those_of_the_wire, a_node_without_volumes_says_so)
