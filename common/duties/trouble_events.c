@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -24,9 +25,12 @@ struct troubled {
 	const struct kube_meta *claim; /* NULL: not found; valid during a tick */
 };
 
-/* How many volumes of a node are in trouble, and the first one of each kind. */
+/* How many volumes of a node are in trouble, and the first one of each kind, but the worst of those that are
+ * ailing. */
 struct troubled_node {
 	const struct node *node;
+	const struct volume_report *worst[MAX_TROUBLED_OF_NODE]; /* by severity_of(), descending */
+	size_t n_worst;
 	const struct volume_report *missing;
 	const struct volume_report *damaged;
 	const struct volume_report *ailing;
@@ -73,6 +77,29 @@ static void add_troubled(struct trouble_events *e, const struct node *node, cons
 	e->has_nameless = e->has_nameless || str_empty(v->name);
 }
 
+/* 0: it is not in trouble. What cannot be used at all, or not known, is as bad as lost data. */
+static int severity_of(const struct volume_report *v)
+{
+	if (v->phase == PHASE_MISSING || v->phase == PHASE_DAMAGED)
+		return HEALTH_DATA_LOSS;
+	return v->phase == PHASE_READY && v->health.n > 0 ? (int)health_worst(&v->health)->severity : 0;
+}
+
+/* After those that are as bad. */
+static void note_worst(struct troubled_node *t, const struct volume_report *v)
+{
+	size_t at = t->n_worst;
+
+	while (at > 0 && severity_of(t->worst[at - 1]) < severity_of(v))
+		at--;
+	if (at == MAX_TROUBLED_OF_NODE)
+		return;
+	if (t->n_worst < MAX_TROUBLED_OF_NODE)
+		t->n_worst++;
+	memmove(&t->worst[at + 1], &t->worst[at], (t->n_worst - 1 - at) * sizeof(t->worst[0]));
+	t->worst[at] = v;
+}
+
 static void check_volumes(struct trouble_events *e, const struct node *node)
 {
 	struct troubled_node t = {.node = node};
@@ -80,13 +107,10 @@ static void check_volumes(struct trouble_events *e, const struct node *node)
 	size_t at = 0;
 
 	while ((v = node_next_volume(node, &at))) {
-		bool ailing = v->phase == PHASE_READY && v->health.n > 0;
-
-		if (v->phase != PHASE_MISSING && v->phase != PHASE_DAMAGED && !ailing)
+		if (severity_of(v) == 0)
 			continue;
-		if (t.n_missing + t.n_damaged + t.n_ailing < MAX_TROUBLED_OF_NODE)
-			add_troubled(e, node, v);
-		if (ailing && t.n_ailing++ == 0)
+		note_worst(&t, v);
+		if (v->phase == PHASE_READY && (t.n_ailing++ == 0 || severity_of(v) > severity_of(t.ailing)))
 			t.ailing = v;
 		if (v->phase == PHASE_MISSING && t.n_missing++ == 0)
 			t.missing = v;
@@ -97,6 +121,21 @@ static void check_volumes(struct trouble_events *e, const struct node *node)
 		return;
 	e->troubled_nodes = x_realloc(e->troubled_nodes, e->n_troubled_nodes + 1, sizeof(*e->troubled_nodes));
 	e->troubled_nodes[e->n_troubled_nodes++] = t;
+}
+
+/* The worst of all nodes first. */
+static void choose_troubled(struct trouble_events *e)
+{
+	for (int severity = HEALTH_DATA_LOSS; severity >= HEALTH_DEGRADED; severity--) {
+		for (size_t i = 0; i < e->n_troubled_nodes; i++) {
+			const struct troubled_node *t = &e->troubled_nodes[i];
+
+			for (size_t k = 0; k < t->n_worst; k++) {
+				if (severity_of(t->worst[k]) == severity)
+					add_troubled(e, t->node, t->worst[k]);
+			}
+		}
+	}
 }
 
 /* A node does not know the claim if the state file cannot be read. Return: caller frees. */
@@ -248,6 +287,7 @@ void trouble_events_tick(struct trouble_events *e, uint64_t now_ns)
 		check_volumes(e, nodes[i]);
 		look_at_pools(e, nodes[i]);
 	}
+	choose_troubled(e);
 	if (e->n_troubled > 0 && informer_is_synced(e->config.claims) &&
 		informer_is_synced(e->config.classes))
 		informer_each(e->config.claims, visit_claim, e);

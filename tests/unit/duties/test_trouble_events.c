@@ -21,7 +21,7 @@ static struct trouble_events *events;
 static uint64_t now_ns;
 static unsigned n_told;
 static unsigned n_hashed;
-static char reported[4096]; /* "node n1 Reason: message" or "claim c Reason: message", a line each */
+static char reported[1 << 15]; /* "node n1 Reason: message" or "claim c Reason: message", a line each */
 
 void __real_sha224_hex(const void *p, size_t n, char out[static SHA224_HEX_LEN + 1]);
 void __wrap_sha224_hex(const void *p, size_t n, char out[static SHA224_HEX_LEN + 1]);
@@ -343,6 +343,70 @@ START_TEST(a_crowd_on_one_node_hides_no_other_node)
 }
 END_TEST
 
+static void add_ailing(struct node_report *r, const char *name, enum health_severity severity)
+{
+	CLEANUP(free_charp) char *id = x_asprintf("id-%s", name);
+
+	health_add(&report_add_volume(r, id, name)->health, severity, "Reason", "%s", name);
+	put_claim(name, name);
+}
+
+/* More than there is room for, of which the worst are the last ones. */
+static void put_ailing(const char *node_id, enum health_severity worst)
+{
+	struct node_report *r = report_new(node_id);
+
+	for (unsigned i = 0; i < 10; i++) {
+		CLEANUP(free_charp) char *name = x_asprintf("%s-%u", node_id, i);
+		add_ailing(r, name, HEALTH_DEGRADED);
+	}
+	CLEANUP(free_charp) char *name = x_asprintf("%s-worst", node_id);
+	add_ailing(r, name, worst);
+	node_table_put(nodes, r, now_ns);
+}
+
+START_TEST(events_are_about_what_is_worst)
+{
+	put_ailing("n1", HEALTH_INACCESSIBLE);
+	ck_assert_uint_eq(pass(60), 1 + 8);
+	ck_assert(was_told("claim n1-worst VolumeUnhealthy: "));
+	ck_assert(was_told("claim n1-6 VolumeUnhealthy: "));
+	ck_assert(!was_told("claim n1-7 VolumeUnhealthy: "));
+	ck_assert(was_told("node n1 VolumesUnhealthy: something is wrong with 11 volumes, among them volume "
+			   "id-n1-worst of claim ns/n1-worst: Reason: n1-worst; "));
+}
+END_TEST
+
+START_TEST(missing_and_damaged_volumes_are_as_bad_as_lost_data)
+{
+	struct node_report *r = report_new("n1");
+
+	for (unsigned i = 0; i < 10; i++) {
+		CLEANUP(free_charp) char *name = x_asprintf("n1-%u", i);
+		add_ailing(r, name, HEALTH_INACCESSIBLE);
+	}
+	report_add_volume(r, "id-missing", "missing")->phase = PHASE_MISSING;
+	report_add_volume(r, "id-damaged", "damaged")->phase = PHASE_DAMAGED;
+	put_claim("missing", "missing");
+	put_claim("damaged", "damaged");
+	node_table_put(nodes, r, now_ns);
+	ck_assert_uint_eq(pass(60), 3 + 8);
+	ck_assert(was_told("claim missing VolumeDeviceMissing: "));
+	ck_assert(was_told("claim damaged VolumeStateDamaged: "));
+}
+END_TEST
+
+START_TEST(the_worst_of_all_nodes_is_told_of)
+{
+	for (unsigned i = 0; i < 20; i++) {
+		CLEANUP(free_charp) char *node_id = x_asprintf("n%02u", i);
+		put_ailing(node_id, i == 19 ? HEALTH_DATA_LOSS : HEALTH_DEGRADED);
+	}
+	pass(60);
+	ck_assert(was_told("claim n19-worst VolumeUnhealthy: "));
+}
+END_TEST
+
 START_TEST(crowds_on_many_nodes_are_told_of_with_a_limit)
 {
 	for (unsigned i = 0; i < 20; i++) {
@@ -379,7 +443,8 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {nothing_is_told_of_nodes_that_are_well,
+	const TTest *const tests[] = {nothing_is_told_of_nodes_that_are_well, events_are_about_what_is_worst,
+		missing_and_damaged_volumes_are_as_bad_as_lost_data, the_worst_of_all_nodes_is_told_of,
 		missing_devices_are_told_on_node_and_claim, the_node_knows_the_claim_of_a_volume,
 		the_claim_of_a_volume_may_be_unknown,
 		a_damaged_state_file_is_told_on_the_claim_whose_volume_has_that_id,
