@@ -43,6 +43,7 @@ struct bad_ranges {
 	bool unknown; /* the list cannot be read */
 };
 
+/** bad_ranges_done() - release what @b owns; safe on a zeroed one. */
 void bad_ranges_done(struct bad_ranges *b);
 
 /** bad_ranges_parse() - read the text of a list of bad blocks. Of a text that fills a page, a last line that
