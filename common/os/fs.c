@@ -236,17 +236,31 @@ static bool read_xfs_super(const unsigned char *head, struct fs_super *ret)
 	return memcmp(head, "XFSB", 4) == 0;
 }
 
+static int read_head(int fd, unsigned char *head, size_t *ret_n)
+{
+	for (*ret_n = 0; *ret_n < SUPER_BYTES;) {
+		ssize_t n = pread(fd, head + *ret_n, SUPER_BYTES - *ret_n, (off_t)*ret_n);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return (int)n;
+		*ret_n += (size_t)n;
+	}
+	return 0;
+}
+
 int fs_read_super(const char *fstype, const char *device, struct fs_super *ret, struct error **err)
 {
 	unsigned char head[SUPER_BYTES];
 	CLEANUP(fd_closep) int fd = open(device, O_RDONLY | O_CLOEXEC);
+	size_t n;
 
 	if (fd < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "open %s", device);
-	ssize_t n = pread(fd, head, sizeof(head), 0);
-	if (n < 0)
+	if (read_head(fd, head, &n) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "read %s", device);
-	if (n != (ssize_t)sizeof(head) ||
+	if (n != sizeof(head) ||
 		!(str_eq(fstype, "xfs") ? read_xfs_super(head, ret) : read_ext4_super(head, ret)))
 		return err_set(err, ERR_PRECONDITION, "%s has no superblock of %s", device, fstype);
 	return 0;

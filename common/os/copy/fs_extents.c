@@ -118,7 +118,7 @@ static void add_record(struct map *m, const struct fsmap *r)
 	if (end_bytes <= m->seen_bytes)
 		return;
 	if (!is_free)
-		add_clipped(m, r->fmr_physical > m->seen_bytes ? r->fmr_physical : m->seen_bytes, end_bytes);
+		add_clipped(m, r->fmr_physical, end_bytes);
 	m->seen_bytes = end_bytes;
 }
 

@@ -5,6 +5,8 @@
 #include <linux/fs.h>
 #include <linux/fsmap.h>
 #include <stdarg.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "base/mem.h"
 #include "unit/os/copy/fixture.h"
@@ -150,6 +152,17 @@ static const struct fsmap *records;
 static uint32_t n_records;
 static uint32_t n_given;
 
+/* As the kernel encodes it for programs, of a file system without a device. */
+static uint32_t scratch_device(void)
+{
+	struct stat st;
+
+	ck_assert_int_eq(stat(SCRATCH, &st), 0);
+	ck_assert_uint_eq(major(st.st_dev), 0);
+	ck_assert_uint_lt(minor(st.st_dev), 256);
+	return minor(st.st_dev);
+}
+
 int __real_ioctl(int fd, unsigned long request, ...);
 int __wrap_ioctl(int fd, unsigned long request, ...);
 
@@ -166,6 +179,9 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	struct fsmap_head *head = argument;
 	if (n_given > 0)
 		ck_assert(memcmp(&head->fmh_keys[0], &records[n_given - 1], sizeof(*records)) == 0);
+	else
+		ck_assert_uint_eq(head->fmh_keys[0].fmr_device, scratch_device());
+	ck_assert_uint_eq(head->fmh_keys[1].fmr_device, scratch_device());
 	ck_assert_uint_eq(head->fmh_keys[1].fmr_length, 0);
 	head->fmh_entries = n_records - n_given < 2 ? n_records - n_given : 2;
 	memcpy(head->fmh_recs, records + n_given, head->fmh_entries * sizeof(*records));

@@ -85,6 +85,13 @@ static int copy(struct error **err)
 	return rc;
 }
 
+/* No two sectors that are near each other are equal. */
+static void number_sectors(uint8_t *content, uint64_t begin, uint64_t end)
+{
+	for (uint64_t at = begin; at < end; at++)
+		content[at] = (uint8_t)(1 + at / 512 % 251);
+}
+
 static const char *not_copied(void)
 {
 	static uint8_t wanted[SMALL_BYTES];
@@ -92,24 +99,25 @@ static const char *not_copied(void)
 
 	memset(wanted, 0, sizeof(wanted));
 	for (size_t i = 0; i < extents.n; i++)
-		memset(wanted + extents.list[i].at_bytes, 1, extents.list[i].length_bytes);
+		number_sectors(wanted, extents.list[i].at_bytes,
+			extents.list[i].at_bytes + extents.list[i].length_bytes);
 	RIGHT_IF(__real_pread(to.disk.fd, found, SMALL_BYTES, 0) == (ssize_t)SMALL_BYTES);
 	RIGHT_IF(memcmp(wanted, found, SMALL_BYTES) == 0);
 	return NULL;
 }
 
-static void fill(const struct fixture_disk *d, int value)
+static void fill(const struct fixture_disk *d, const uint8_t *content)
 {
-	static uint8_t content[SMALL_BYTES];
-
-	memset(content, value, SMALL_BYTES);
 	ck_assert_int_eq(__real_pwrite(d->disk.fd, content, SMALL_BYTES, 0), (ssize_t)SMALL_BYTES);
 	ck_assert_int_eq(fsync(d->disk.fd), 0);
 }
 
 static void dirty_target(void)
 {
-	fill(&to, DIRTY);
+	static uint8_t content[SMALL_BYTES];
+
+	memset(content, DIRTY, SMALL_BYTES);
+	fill(&to, content);
 }
 
 START_TEST(a_copy_is_complete_or_fails)
@@ -120,10 +128,12 @@ START_TEST(a_copy_is_complete_or_fails)
 		.prepare = dirty_target,
 		.call = copy,
 		.wrong_at_end = not_copied};
+	static uint8_t content[SMALL_BYTES];
 
 	from = fixture_disk("from", SMALL_BYTES);
 	to = fixture_disk("to", SMALL_BYTES);
-	fill(&from, 1);
+	number_sectors(content, 0, SMALL_BYTES);
+	fill(&from, content);
 	fs_extents_add(&extents, 4096, 8192, FS_EXTENTS_MAX);
 	fs_extents_add(&extents, 16384, MIB(1) + 4096, FS_EXTENTS_MAX);
 	sweep_run(&s);
