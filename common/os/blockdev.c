@@ -146,16 +146,22 @@ int blockdev_open_exclusive(const char *path, int *ret_fd, struct error **err)
 	return 0;
 }
 
-int blockdev_refuse_held(const char *path, struct error **err)
+int blockdev_refuse_held(const char *path, int wait_ms, struct error **err)
 {
-	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC);
+	uint64_t deadline_ns = clock_ns() + (uint64_t)wait_ms * NS_PER_MS;
 
-	if (fd >= 0)
-		return 0;
-	if (errno == EBUSY)
-		return err_set_errno(
-			err, ERR_UNAVAILABLE, EBUSY, "%s is mounted, or held by another program", path);
-	return err_set_errno(err, ERR_INTERNAL, errno, "open %s exclusively", path);
+	for (;;) {
+		CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC);
+
+		if (fd >= 0)
+			return 0;
+		if (errno != EBUSY)
+			return err_set_errno(err, ERR_INTERNAL, errno, "open %s exclusively", path);
+		if (clock_ns() >= deadline_ns)
+			return err_set_errno(err, ERR_UNAVAILABLE, EBUSY,
+				"%s is mounted, or held by another program", path);
+		nanosleep(&(struct timespec){.tv_nsec = WAIT_POLL_MS * (long)NS_PER_MS}, NULL);
+	}
 }
 
 static bool is_zero(const uint8_t *p, size_t n)

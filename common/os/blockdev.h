@@ -50,11 +50,14 @@ int blockdev_open_exclusive(const char *path, int *ret_fd, struct error **err) M
 /**
  * blockdev_refuse_held() - refuse a device that is mounted, in whichever mount namespace, or held
  * exclusively.
- * @path: device path, which is opened exclusively for a moment
+ * @path:    device path, which is opened exclusively for a moment
+ * @wait_ms: how long its end is waited for; 0 tries once. A child that another thread starts has copies of
+ *           our descriptors until it runs its program, so that a device can be held for a moment after
+ *           close(2)
  *
  * Return: 0, or -1 with ERR_UNAVAILABLE (mounted or held), ERR_INTERNAL.
  */
-int blockdev_refuse_held(const char *path, struct error **err) MUST_CHECK;
+int blockdev_refuse_held(const char *path, int wait_ms, struct error **err) MUST_CHECK;
 
 /**
  * blockdev_starts_zero() - whether a device begins with zeros.

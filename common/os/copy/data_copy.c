@@ -16,6 +16,8 @@
 #define BLOCK_BYTES 4096
 /* Bounds how long go_on() is not asked. */
 #define ZERO_PIECE_BYTES (64ULL << 20)
+#define HELD_WAIT_MS     1000
+#define HELD_POLL_MS     5
 #define LIMIT_POLL_NS    (100 * NS_PER_MS)
 
 static const int role_flags[] = {
@@ -24,9 +26,23 @@ static const int role_flags[] = {
 	[DATA_COPY_TARGET] = O_RDWR | O_EXCL,
 };
 
+/* A child that another thread starts has copies of our descriptors until it runs its program. Return: the
+ * caller's, or -1 with errno */
+static int open_patiently(const char *device, int flags)
+{
+	uint64_t deadline_ns = clock_ns() + HELD_WAIT_MS * NS_PER_MS;
+	int fd = open(device, flags);
+
+	while (fd < 0 && errno == EBUSY && clock_ns() < deadline_ns) {
+		nanosleep(&(struct timespec){.tv_nsec = HELD_POLL_MS * (long)NS_PER_MS}, NULL);
+		fd = open(device, flags);
+	}
+	return fd;
+}
+
 int data_copy_open(const char *device, enum data_copy_role role, int *ret_fd, struct error **err)
 {
-	CLEANUP(fd_closep) int fd = open(device, role_flags[role] | O_DIRECT | O_CLOEXEC);
+	CLEANUP(fd_closep) int fd = open_patiently(device, role_flags[role] | O_DIRECT | O_CLOEXEC);
 	struct stat st;
 
 	if (fd < 0 && errno == EBUSY)

@@ -24,7 +24,7 @@ enum data_copy_role {
  * data_copy_open() - open a block device for data_copy.
  * @ret_fd: while it is open, a device that nothing else may have cannot be mounted; caller closes
  *
- * Return: 0, or -1 with ERR_PRECONDITION (in use), ERR_NOT_FOUND, ERR_INTERNAL.
+ * Return: 0, or -1 with ERR_PRECONDITION (in use, after a second of waiting), ERR_NOT_FOUND, ERR_INTERNAL.
  */
 int data_copy_open(const char *device, enum data_copy_role role, int *ret_fd, struct error **err) MUST_CHECK;
 

@@ -11,8 +11,9 @@
 #include "base/str.h"
 #include "os/blockdev.h"
 
-#define CLOSED_WAIT_MS 1000
-#define CLOSED_POLL_MS 5
+/* A child that another thread starts has copies of our descriptors until it runs its program. */
+#define BUSY_WAIT_MS 1000
+#define BUSY_POLL_MS 5
 
 static int fail(const char *fstype, const char *device, struct error **err)
 {
@@ -33,16 +34,15 @@ static int configure(int context_fd, const char *fstype, const char *device, boo
 	return STEP("mount-detached", fsconfig(context_fd, FSCONFIG_CMD_CREATE, NULL, NULL, 0));
 }
 
-static int open_mount(
+static int mount_it(
 	const char *fstype, const char *device, bool readonly, int *ret_dir_fd, struct error **err)
 {
-	unsigned attributes = MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_NOATIME |
-			      (readonly ? MOUNT_ATTR_RDONLY : 0U);
-	CLEANUP(fd_closep) int mount_fd = -1;
+	const unsigned attributes =
+		MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_NOATIME;
 	CLEANUP(fd_closep) int context_fd = fsopen(fstype, FSOPEN_CLOEXEC);
-	if (context_fd < 0)
-		return fail(fstype, device, err);
-	if (configure(context_fd, fstype, device, readonly) < 0)
+	CLEANUP(fd_closep) int mount_fd = -1;
+
+	if (context_fd < 0 || configure(context_fd, fstype, device, readonly) < 0)
 		return fail(fstype, device, err);
 	mount_fd = fsmount(context_fd, FSMOUNT_CLOEXEC, attributes);
 	if (mount_fd < 0)
@@ -58,31 +58,39 @@ static int open_mount(
 	return 0;
 }
 
+/* The kernel would share the superblock of a file system that is mounted already with the same access
+ * (fs/super.c, get_tree_bdev()), and a writer there would go on. */
+static int mount_unless_held(
+	const char *fstype, const char *device, bool readonly, int *ret_dir_fd, struct error **err)
+{
+	if (blockdev_refuse_held(device, 0, err) < 0)
+		return -1;
+	return mount_it(fstype, device, readonly, ret_dir_fd, err);
+}
+
 int fs_open_detached(
 	const char *fstype, const char *device, bool readonly, int *ret_dir_fd, struct error **err)
 {
-	/* The kernel would share the superblock of a file system that is mounted already with the same
-	 * access (fs/super.c, get_tree_bdev()), and a writer there would go on. */
-	if (blockdev_refuse_held(device, err) < 0)
-		return -1;
-	return open_mount(fstype, device, readonly, ret_dir_fd, err);
+	uint64_t deadline_ns = clock_ns() + BUSY_WAIT_MS * NS_PER_MS;
+
+	while (mount_unless_held(fstype, device, readonly, ret_dir_fd, err) < 0) {
+		if ((*err)->os_errno != EBUSY || clock_ns() >= deadline_ns)
+			return -1;
+		error_clear(err);
+		nanosleep(&(struct timespec){.tv_nsec = BUSY_POLL_MS * (long)NS_PER_MS}, NULL);
+	}
+	return 0;
 }
 
 int fs_open_further(const char *fstype, const char *device, int *ret_dir_fd, struct error **err)
 {
-	return open_mount(fstype, device, /* readonly= */ false, ret_dir_fd, err);
+	return mount_it(fstype, device, /* readonly= */ false, ret_dir_fd, err);
 }
 
 int fs_close_detached(int dir_fd, const char *device, struct error **err)
 {
-	uint64_t deadline_ns = clock_ns() + CLOSED_WAIT_MS * NS_PER_MS;
-
 	fd_closep(&dir_fd);
-	while (blockdev_refuse_held(device, err) < 0) {
-		if ((*err)->code != ERR_UNAVAILABLE || clock_ns() >= deadline_ns)
-			return err_wrap(err, "wait for the end of a mount");
-		error_clear(err);
-		nanosleep(&(struct timespec){.tv_nsec = CLOSED_POLL_MS * (long)NS_PER_MS}, NULL);
-	}
+	if (blockdev_refuse_held(device, BUSY_WAIT_MS, err) < 0)
+		return err_wrap(err, "wait for the end of a mount");
 	return 0;
 }

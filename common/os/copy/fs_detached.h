@@ -19,9 +19,9 @@
  *              device is complete afterwards
  * @ret_dir_fd: its root, open for reading; fs_close_detached()
  *
- * While it is open, no other process can mount the device or open it exclusively. Return: 0, or -1 with
- * ERR_UNAVAILABLE (mounted or held by another program; this kernel has no such mounts, which came with Linux
- * 5.2), ERR_INTERNAL (damaged, or no such file system).
+ * While it is open, no other process can mount the device or open it exclusively. The end of another mount is
+ * waited for for a second. Return: 0, or -1 with ERR_UNAVAILABLE (mounted or held by another program; this
+ * kernel has no such mounts, which came with Linux 5.2), ERR_INTERNAL (damaged, or no such file system).
  */
 int fs_open_detached(const char *fstype, const char *device, bool readonly, int *ret_dir_fd,
 	struct error **err) MUST_CHECK;
@@ -32,9 +32,9 @@ int fs_open_detached(const char *fstype, const char *device, bool readonly, int 
  * @device: as there
  *
  * The kernel unmounts before close(2) returns, when that was the last descriptor (fs/namespace.c,
- * mntput_no_expire(), which leaves the work to the return from the system call). A child that another thread
- * starts has copies of all descriptors until it runs its program, so that up to a second is waited for
- * these. Return: 0, or -1 with ERR_UNAVAILABLE (still in use), ERR_INTERNAL.
+ * mntput_no_expire(), which leaves the work to the return from the system call). Copies of it in children
+ * that are being started are waited for for a second. Return: 0, or -1 with ERR_UNAVAILABLE (still in use),
+ * ERR_INTERNAL.
  */
 int fs_close_detached(int dir_fd, const char *device, struct error **err) MUST_CHECK;
 

@@ -87,6 +87,16 @@ static int add_directory(struct walk *w, int dir_fd, const char *name, struct er
 	return buf_check(&w->below, "directories on one level", err);
 }
 
+/* Whether the name is gone since it was read, or of something else. */
+static bool was_replaced(int dir_fd, const char *name)
+{
+	struct stat st;
+
+	if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT;
+	return !S_ISREG(st.st_mode);
+}
+
 /* A process that has a lease on the file is asked to give it up (fcntl(2), F_SETLEASE). */
 static int open_file(const struct walk *w, int dir_fd, const char *name, int *ret_fd, struct error **err)
 {
@@ -98,8 +108,9 @@ static int open_file(const struct walk *w, int dir_fd, const char *name, int *re
 			return err_wrap(err, "wait for the end of a lease on file \"%s\"", name);
 		nanosleep(&(struct timespec){.tv_nsec = (long)LEASE_POLL_NS}, NULL);
 	}
-	if (*ret_fd < 0 && errno != ENOENT && errno != ELOOP && errno != ENXIO)
-		return err_set_errno(err, ERR_INTERNAL, errno, "open file \"%s\"", name);
+	int why = errno;
+	if (*ret_fd < 0 && !was_replaced(dir_fd, name))
+		return err_set_errno(err, ERR_INTERNAL, why, "open file \"%s\"", name);
 	return 0;
 }
 

@@ -15,6 +15,7 @@
 /* e2fsck(8), "EXIT CODE" */
 #define FSCK_CORRECTED   1
 #define FSCK_UNCORRECTED 4
+#define HELD_WAIT_MS     1000
 #define OUTPUT_MAX       1024 /* of a program's output, in a message */
 
 static int refuse_malformed(const char *uuid, struct error **err)
@@ -62,7 +63,7 @@ static int change_ext4(const char *device, const char *uuid, uint64_t deadline_n
 	CLEANUP(free_charp) char *output = NULL;
 	int status = 0;
 
-	if (blockdev_refuse_held(device, err) < 0 || check_ext4(device, deadline_ns, err) < 0 ||
+	if (blockdev_refuse_held(device, HELD_WAIT_MS, err) < 0 || check_ext4(device, deadline_ns, err) < 0 ||
 		STEP("uuid-ext4", run(argv, deadline_ns, &status, &output, err)) < 0)
 		return -1;
 	if (status != 0)

@@ -68,13 +68,13 @@ START_TEST(an_exclusive_open_and_a_mount_exclude_each_other)
 	ck_assert_int_eq(mkdir(SCRATCH "/m", 0700), 0);
 	ck_assert_int_eq(mount(disk.path, SCRATCH "/m", "ext4", 0, NULL), 0);
 	ASSERT_FAILS(blockdev_open_exclusive(disk.path, &fd, &err), ERR_PRECONDITION, disk.path);
-	ASSERT_FAILS(blockdev_refuse_held(disk.path, &err), ERR_UNAVAILABLE, disk.path);
+	ASSERT_FAILS(blockdev_refuse_held(disk.path, 0, &err), ERR_UNAVAILABLE, disk.path);
 	ck_assert_int_eq(umount(SCRATCH "/m"), 0);
-	ASSERT_OK(blockdev_refuse_held(disk.path, &err));
+	ASSERT_OK(blockdev_refuse_held(disk.path, 0, &err));
 	ASSERT_OK(blockdev_open_exclusive(disk.path, &fd, &err));
 	ASSERT_FAILS(blockdev_open_exclusive(disk.path, &second, &err), ERR_PRECONDITION, disk.path);
-	ASSERT_FAILS(blockdev_refuse_held(disk.path, &err), ERR_UNAVAILABLE, disk.path);
-	ASSERT_FAILS(blockdev_refuse_held(SCRATCH "/none", &err), ERR_INTERNAL, SCRATCH "/none");
+	ASSERT_FAILS(blockdev_refuse_held(disk.path, 0, &err), ERR_UNAVAILABLE, disk.path);
+	ASSERT_FAILS(blockdev_refuse_held(SCRATCH "/none", 0, &err), ERR_INTERNAL, SCRATCH "/none");
 	ck_assert_int_lt(mount(disk.path, SCRATCH "/m", "ext4", 0, NULL), 0);
 }
 END_TEST

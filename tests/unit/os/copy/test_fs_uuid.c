@@ -87,6 +87,13 @@ static void replace_program(const char *path, const char *by)
 	ck_assert_int_eq(mount(by, path, NULL, MS_BIND, NULL), 0);
 }
 
+static void make_program(const char *path, const char *command)
+{
+	CLEANUP(fd_closep) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
+
+	ck_assert_int_gt(dprintf(fd, "#!/bin/sh\n%s\n", command), 0);
+}
+
 START_TEST(a_program_that_changes_nothing_is_noticed)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -108,9 +115,11 @@ START_TEST(a_program_that_fails_is_named)
 		"tune2fs ended with status 1");
 	replace_program("/usr/sbin/e2fsck", "/usr/bin/false");
 	ASSERT_FAILS(fs_set_uuid("ext4", d.disk.path, UUID, TIMEOUT_MS, &err), ERR_INTERNAL, "tune2fs");
-	CLEANUP(fd_closep) int fd = open(SCRATCH "/hangs", O_WRONLY | O_CREAT | O_CLOEXEC, 0700);
-	ck_assert_int_gt(dprintf(fd, "#!/bin/sh\nexec sleep 60\n"), 0);
-	fd_closep(&fd);
+	make_program(SCRATCH "/hangs", "exec sleep 60");
+	make_program(SCRATCH "/fails", "echo for this reason; exit 8");
+	replace_program("/usr/sbin/e2fsck", SCRATCH "/fails");
+	ASSERT_FAILS(
+		fs_set_uuid("ext4", d.disk.path, UUID, TIMEOUT_MS, &err), ERR_INTERNAL, "for this reason");
 	replace_program("/usr/sbin/e2fsck", SCRATCH "/hangs");
 	ASSERT_FAILS(fs_set_uuid("ext4", d.disk.path, UUID, 300, &err), ERR_DEADLINE, "UUID of a copy");
 }
