@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "os/copy/data_copy.h"
 
+#include <pthread.h>
+
 #include "base/clock.h"
 #include "unit/os/copy/fixture.h"
 
@@ -205,12 +207,20 @@ START_TEST(a_source_or_target_that_is_too_small_is_an_error)
 }
 END_TEST
 
+static void *close_soon(void *user)
+{
+	usleep(100000);
+	fd_closep(user);
+	return NULL;
+}
+
 START_TEST(a_mounted_device_is_a_source_only)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(fixture_disk_done) struct fixture_disk d = fixture_make("ext4", "d");
 	CLEANUP(fd_closep) int fd = -1;
 	int other_fd = -1;
+	pthread_t thread;
 
 	ASSERT_OK(data_copy_open(d.disk.path, DATA_COPY_SOURCE, &fd, &err));
 	ASSERT_FAILS(data_copy_open(d.disk.path, DATA_COPY_SOURCE_UNUSED, &other_fd, &err), ERR_PRECONDITION,
@@ -222,7 +232,12 @@ START_TEST(a_mounted_device_is_a_source_only)
 	ASSERT_FAILS(
 		data_copy_open("/dev/zero", DATA_COPY_SOURCE, &other_fd, &err), ERR_INTERNAL, "/dev/zero");
 	fixture_unmount(&d);
+	/* that may have been held a moment ago */
+	CLEANUP(fd_closep) int held_fd = -1;
+	ASSERT_OK(data_copy_open(d.disk.path, DATA_COPY_TARGET, &held_fd, &err));
+	ck_assert_int_eq(pthread_create(&thread, NULL, close_soon, &held_fd), 0);
 	ASSERT_OK(data_copy_open(d.disk.path, DATA_COPY_TARGET, &other_fd, &err));
+	pthread_join(thread, NULL);
 	ck_assert_int_eq(mount(d.disk.path, SCRATCH "/md", "ext4", 0, NULL), -1);
 	fd_closep(&other_fd);
 }

@@ -40,7 +40,7 @@ int __wrap_fsync(int fd)
 	return __real_fsync(fd);
 }
 
-/* What becomes of the file "replaced" when it is opened next. */
+/* What the file "replaced" is replaced by before it is opened next. */
 static void (*replace)(int dir_fd, const char *name);
 static int race_fd;
 static unsigned n_devices; /* that were opened */
