@@ -41,7 +41,7 @@ def check_mounts(world, life, bystander):
     allowed = [bystander.staging, bystander.targets[0]]
     # no volume is left when it is over; before that, what was interrupted may have mounted or not
     if not life.over or not world.is_settled():
-        allowed += [life.staging, life.copy_staging, *life.targets]
+        allowed += [life.staging, life.clone_staging, *life.targets]
     elif life.spec.get("ephemeral"):
         allowed += life.targets
     mounts = world.mounts()

@@ -11,11 +11,9 @@ RETRY_S = 60
 AGAIN = ("ABORTED", "UNAVAILABLE")
 # A device of a fixed size, and a full pool: the volume stays as it is.
 STAYS = ("INVALID_ARGUMENT", "RESOURCE_EXHAUSTED")
-# A full pool, and a block volume in use: there is no copy.
-NO_COPY = ("RESOURCE_EXHAUSTED", "FAILED_PRECONDITION")
 GROWTH = 16 * MIB
 
-# create: flags of CreateVolume; block: is a device at its target; erases: nothing may be readable afterwards; copies: copies
+# create: flags of CreateVolume; block: is a device at its target; erases: nothing may be readable afterwards; cloned: clones
 # of it are made
 KINDS = {
     "ext4": {"create": ["-size", "16Mi", "-fs", "ext4"], "use": ["-fs", "ext4"]},
@@ -30,7 +28,7 @@ KINDS = {
         "erases": False,
     },
     # its erasure is recorded on the way (volumes_erase.c, CHECKPOINT_BYTES)
-    "large": {"create": ["-size", "1100Mi", "-fs", "ext4"], "use": ["-fs", "ext4"], "copies": False},
+    "large": {"create": ["-size", "1100Mi", "-fs", "ext4"], "use": ["-fs", "ext4"], "cloned": False},
     "block": {"create": ["-size", "16Mi", "-block"], "use": ["-block"], "block": True},
     "sector-block": {
         "create": ["-size", "16Mi", "-block", "-parameter", "usage=FileIO"],
@@ -67,7 +65,7 @@ class Life:
         self.id = "csi-" + f"{number:064x}" if self.spec.get("ephemeral") else None
         self.pattern = pattern(number)
         self.staging = world.kubelet_path(f"staging/{self.name}")
-        self.copy_staging = self.staging + "-copy"
+        self.clone_staging = self.staging + "-clone"
         self.targets = [world.kubelet_path(f"pods/{self.name}-{i}") for i in range(2)]
         self.exists = False  # as the client has learned
         self.written = False
@@ -94,12 +92,12 @@ class Life:
             self.publish,
             self.write,
             self.expand_again,
-            self.copy,
+            self.clone,
             self.publish_again,
             self.unpublish_again,
             self.unpublish,
             self.unstage,
-            self.copy_unused,
+            self.clone_unused,
             self.delete,
         ]
 
@@ -111,7 +109,7 @@ class Life:
             return steps[at:]
         if self.spec.get("ephemeral"):
             return steps[at:] if step == "publish" else [self.unpublish]
-        if step in ("stage", "publish", "write", "expand_again", "copy", "publish_again"):
+        if step in ("stage", "publish", "write", "expand_again", "clone", "publish_again"):
             return steps[1:]
         return [*steps[at:-2], self.stage, self.unstage, *steps[-2:]]
 
@@ -232,30 +230,48 @@ class Life:
         self.over = True
         self.call("delete", self.id)
 
-    def copy(self):
-        """While it is used: made, looked at and deleted again."""
-        if not self.spec.get("copies", True):
+    def clone(self):
+        """While it is used, which refuses the clone of a block volume."""
+        if self.is_block():
+            self.require_refusal()
+        else:
+            self.make_clone()
+
+    def clone_unused(self):
+        self.make_clone()
+
+    def clone_arguments(self):
+        return [*self.spec["create"], "-source", self.id, "create", self.name + "-clone"]
+
+    def require_refusal(self):
+        try:
+            self.driver.call(*self.clone_arguments())
+        except Failed as failure:
+            if failure.code not in ("FAILED_PRECONDITION", *AGAIN):
+                raise
+        else:
+            raise AssertionError(f"{self.name} was cloned while it is in use")
+
+    def make_clone(self):
+        """Made, looked at and deleted again."""
+        if not self.spec.get("cloned", True):
             return
         try:
-            answer = fields(self.call(*self.spec["create"], "-source", self.id, "create", self.name + "-copy"))
+            answer = fields(self.call(*self.clone_arguments()))
         except Failed as failure:
-            if failure.code not in NO_COPY:
+            if failure.code != "RESOURCE_EXHAUSTED":
                 raise
             return
-        copy = answer["volume_id"][0]
+        clone = answer["volume_id"][0]
         self.world.saw_device(self)
-        os.makedirs(self.copy_staging, exist_ok=True)
-        self.call(*self.use_flags(), "stage", copy, self.copy_staging)
-        lost = None if self.is_block() else self.other_content(self.copy_staging + "/data")
-        self.call("unstage", copy, self.copy_staging)
-        os.rmdir(self.copy_staging)
-        self.call("delete", copy)
+        os.makedirs(self.clone_staging, exist_ok=True)
+        self.call(*self.use_flags(), "stage", clone, self.clone_staging)
+        lost = None if self.is_block() else self.other_content(self.clone_staging + "/data")
+        self.call("unstage", clone, self.clone_staging)
+        os.rmdir(self.clone_staging)
+        self.call("delete", clone)
         if lost:
             raise Lost(lost)
-
-    def copy_unused(self):
-        """The same of a volume that nothing uses."""
-        self.copy()
 
     def require_zeros(self, path, start=0):
         """What a block volume gets shows nothing of those before it."""
