@@ -101,6 +101,13 @@ class Life:
             self.delete,
         ]
 
+    def live_until(self, last):
+        """The steps up to that one."""
+        for step in self.steps():
+            step()
+            if step == last:
+                return
+
     def rest(self, step, power_lost):
         """The steps from one that was interrupted on; with the power the mounts went, and kubelet stages again."""
         steps = self.steps()
