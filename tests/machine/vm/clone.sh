@@ -116,14 +116,14 @@ clone_under_stores() {
 	delete "$clone"
 }
 
-# under_stores FS SIZE_OF_CLONE: two clones of a volume that is written to
+# under_stores FS SIZE_OF_CLONE NUMBER: so many clones of a volume that is written to
 under_stores() {
 	local id i
 	id=$(<"$scratch/source-$1")
 	stage "$id"
 	publish "$id"
 	head -c 20M /dev/urandom >"$(target_of "$id")/content"
-	for i in 1 2; do
+	for ((i = 1; i <= $3; i++)); do
 		clone_under_stores "$id" "$1" "$2" "$i"
 	done
 	is_thawed "$id"
@@ -288,8 +288,8 @@ killed() {
 prove driver-starts start
 prove sources-are-made make_sources
 prove pool-holds-old-data dirty_pool
-prove ext4-cloned-under-stores under_stores ext4 120Mi
-prove xfs-cloned-under-stores under_stores xfs 320Mi
+prove ext4-cloned-under-stores under_stores ext4 120Mi 1
+prove xfs-cloned-under-stores under_stores xfs 320Mi 2
 prove freezing-xfs-alone-gives-a-wrong-clone frozen_without_flushing
 prove sources-are-deleted delete_sources
 prove ext4-cloned-under-writes-and-fsync writes_and_fsync
@@ -297,7 +297,7 @@ prove ext4-cloned-while-not-mounted not_mounted ext4 64Mi 100Mi
 prove xfs-cloned-while-not-mounted not_mounted xfs 300Mi 320Mi
 prove block-volume-cloned block
 prove pause-that-is-too-long-is-refused too_long
-prove killed-while-ext4-is-cloned killed ext4 64Mi create-device-made freeze-recorded freeze-begun freeze-ended create-filled
-prove killed-while-xfs-is-cloned killed xfs 300Mi freeze-begun create-filled
+prove killed-while-ext4-is-cloned killed ext4 64Mi freeze-recorded freeze-begun create-filled
+prove killed-while-xfs-is-cloned killed xfs 300Mi freeze-begun
 prove driver-stops driver_stop
 cat "$driver_log"
