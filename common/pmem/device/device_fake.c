@@ -123,8 +123,7 @@ static int grow_locked(
 	larger.size_bytes = layout_round_up(growth->size_bytes, fake->model.unit_bytes);
 	if (larger.size_bytes <= e->size_bytes)
 		larger.size_bytes = e->size_bytes;
-	else if (fake_model_place_growth(&fake->model, e->id, larger.size_bytes, &larger.start_bytes, err) <
-		 0)
+	else if (fake_model_place_growth(&fake->model, e, larger.size_bytes, &larger.start_bytes, err) < 0)
 		return -1;
 	if (resize(fake, &larger, err) < 0)
 		return -1;

@@ -171,10 +171,9 @@ static bool is_free(const struct fake_model *m, size_t region, uint64_t start_by
 	return behind == 0 || end_of(&r->used[behind - 1]) <= start_bytes;
 }
 
-int fake_model_place_growth(struct fake_model *m, const char *id, uint64_t size_bytes,
+int fake_model_place_growth(struct fake_model *m, const struct fake_extent *e, uint64_t size_bytes,
 	uint64_t *ret_start_bytes, struct error **err)
 {
-	const struct fake_extent *e = fake_model_find(m, id);
 	const struct extent now = {e->start_bytes, e->size_bytes};
 	int rc = 0;
 

@@ -58,12 +58,13 @@ int fake_model_place(const struct fake_model *m, size_t region, uint64_t size_by
 	uint64_t *ret_start_bytes, struct error **err) MUST_CHECK;
 
 /**
- * fake_model_place_growth() - find a place for the extent called @id when it has @size_bytes, a multiple of
- * the unit and more than now: where it is, if what follows is free, or else elsewhere in its region.
+ * fake_model_place_growth() - find a place for @e, one of the extents of @m, when it has @size_bytes, a
+ * multiple of the unit and more than now: where it is, if what follows is free, or else elsewhere in its
+ * region.
  *
  * Content does not lie there, so that nothing is moved. Return: 0, or -1 with ERR_EXHAUSTED.
  */
-int fake_model_place_growth(struct fake_model *m, const char *id, uint64_t size_bytes,
+int fake_model_place_growth(struct fake_model *m, const struct fake_extent *e, uint64_t size_bytes,
 	uint64_t *ret_start_bytes, struct error **err) MUST_CHECK;
 
 /** fake_model_check() - that @e can be added: aligned, inside its region, over no other, with an id of its
