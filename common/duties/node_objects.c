@@ -440,9 +440,11 @@ bool node_objects_capacity(const struct node_objects *o, const char *node_id, st
 	CLEANUP(free_charp) char *name = pmem_node_object_name(node_id, o->config.driver_name);
 	const struct pmem_node *n = informer_get(o->objects, name);
 	const struct pmem_condition *ready = n ? pmem_condition_find(&n->conditions, "Ready") : NULL;
+	const struct node *node = node_table_get(o->config.nodes, node_id);
+	bool is_behind = n && node && n->report != node->report.number;
 
 	*ret = (struct capacity){0};
-	for (size_t i = 0; ready && str_eq(ready->status, "True") && i < n->n_regions; i++) {
+	for (size_t i = 0; ready && !is_behind && str_eq(ready->status, "True") && i < n->n_regions; i++) {
 		const struct pmem_region *r = &n->regions[i];
 
 		capacity_add(ret, &(struct capacity){r->managed_bytes, r->available_bytes,

@@ -97,6 +97,24 @@ START_TEST(an_object_offers_what_it_shows_while_it_is_ready)
 }
 END_TEST
 
+/* A volume was made and deleted since: the node has as much as the object shows, and the extender does not
+ * know yet that the volume is gone. */
+START_TEST(an_object_with_an_earlier_report_offers_nothing)
+{
+	rig_publish();
+	rig_put("n1", 7);
+	rig_let_pass_s(20);
+	rig_show_all();
+	offered_is(8);
+	rig_put("n1", 8);
+	rig_put("n1", 9);
+	offered_is(0);
+	rig_let_pass_s(20);
+	rig_show_all();
+	offered_is(8);
+}
+END_TEST
+
 START_TEST(objects_that_cannot_be_written_are_no_limit)
 {
 	struct capacity c;
@@ -745,11 +763,11 @@ int main(void)
 {
 	const TTest *const tests[] = {the_first_report_makes_the_object_and_then_its_status,
 		volumes_that_were_made_lately_are_named, an_object_offers_what_it_shows_while_it_is_ready,
-		objects_that_cannot_be_written_are_no_limit, only_objects_of_the_driver_are_watched,
-		nothing_is_written_before_all_objects_are_known, what_is_shown_already_is_not_written_again,
-		volumes_are_counted_and_pools_are_shown, devices_are_judged_by_what_is_worst,
-		devices_with_media_errors_are_not_healthy, a_heartbeat_writes_nothing,
-		changes_are_written_at_once_but_not_too_often,
+		an_object_with_an_earlier_report_offers_nothing, objects_that_cannot_be_written_are_no_limit,
+		only_objects_of_the_driver_are_watched, nothing_is_written_before_all_objects_are_known,
+		what_is_shown_already_is_not_written_again, volumes_are_counted_and_pools_are_shown,
+		devices_are_judged_by_what_is_worst, devices_with_media_errors_are_not_healthy,
+		a_heartbeat_writes_nothing, changes_are_written_at_once_but_not_too_often,
 		a_change_while_a_request_runs_is_written_after_it, the_end_of_a_lease_is_shown,
 		the_time_of_a_transition_stays_with_the_status, another_reason_is_no_transition,
 		the_last_contact_is_that_of_the_report,
