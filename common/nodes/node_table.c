@@ -443,15 +443,15 @@ static uint64_t reported_bytes(const struct node *node, const char *id)
 	return v && v->phase != PHASE_CREATING ? v->size_bytes : 0;
 }
 
-/* A volume that is being erased was deleted as far as any caller is concerned. A smaller one than the reply
- * has shown is in a report that is older than the reply. */
+/* A volume that is being erased was deleted as far as any caller is concerned. One that is being created, or
+ * is smaller than the reply has shown, is in a report that is older than the reply. */
 static bool agrees(const struct node *node, const struct node_note *note)
 {
 	const struct volume_report *v = reported(node, note->volume.id);
 
 	if (note->deleted)
 		return !v || v->phase == PHASE_ERASING;
-	return v && v->size_bytes >= note->volume.size_bytes;
+	return v && v->phase != PHASE_CREATING && v->size_bytes >= note->volume.size_bytes;
 }
 
 /* Drop the notes that are over at @now_ns and, if there is a new report, those that it agrees with. The
@@ -478,26 +478,33 @@ static bool node_notes_settle(struct node *node, uint64_t now_ns, bool has_repor
 	return kept < before;
 }
 
-static void drop_note(struct node *node, const char *id)
+/* Return: whether there was one. */
+static bool drop_note(struct node *node, const char *id)
 {
 	for (size_t i = 0; i < node->n_notes; i++) {
 		if (!str_eq(node->notes[i].volume.id, id))
 			continue;
 		note_done(&node->notes[i]);
 		node->notes[i] = node->notes[--node->n_notes];
-		return;
+		return true;
 	}
+	return false;
 }
 
-/* Takes what @note points to. */
-static void add_note(struct node_table *t, struct node_place *p, const struct node_note *note)
+/* Takes what @note points to. A report can overtake the reply: a note on a volume that it shows already would
+ * only hide which report has shown it. */
+static void add_note(struct node_table *t, struct node_place *p, struct node_note *note)
 {
 	struct node *node = &p->node;
 
 	node_place_unindex(t, p);
-	drop_note(node, note->volume.id);
-	node->notes = x_realloc(node->notes, node->n_notes + 1, sizeof(*node->notes));
-	node->notes[node->n_notes++] = *note;
+	bool was_noted = drop_note(node, note->volume.id);
+	if (!was_noted && !note->deleted && agrees(node, note)) {
+		note_done(note);
+	} else {
+		node->notes = x_realloc(node->notes, node->n_notes + 1, sizeof(*node->notes));
+		node->notes[node->n_notes++] = *note;
+	}
 	node_place_index(t, p);
 	notify_watchers(t, p);
 }

@@ -129,7 +129,8 @@ size_t node_table_find_name(const struct node_table *t, const char *name, struct
 const struct volume_report *node_next_volume(const struct node *node, size_t *at);
 
 /**
- * node_table_note_created() - @node_id has replied that it has @v (copied): used until it reports the volume.
+ * node_table_note_created() - @node_id has replied that it has @v (copied): used until it reports the volume,
+ * and not at all if its last report has it.
  * node_table_note_grown(): it has replied that @id, which it has reported, has @size_bytes: used until its
  * report shows at least that size.
  * node_table_note_deleted(): it has replied that it does not have @id: used until its report shows that.

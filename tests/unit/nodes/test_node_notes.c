@@ -72,6 +72,40 @@ START_TEST(a_volume_that_was_made_is_there_until_a_report_shows_it)
 }
 END_TEST
 
+START_TEST(a_report_that_came_before_the_reply_is_enough)
+{
+	CLEANUP(node_table_freep) struct node_table *t = node_table_new();
+	struct node_hit *hits;
+
+	put_with(t, NULL, PHASE_READY, 0);
+	put_with(t, "v", PHASE_READY, 5);
+	note_created(t, "v", 6);
+	ck_assert_uint_eq(node_table_find_volume(t, "v", &hits), 1);
+	ck_assert(!node_hit_is_noted(&hits[0]));
+	ck_assert_uint_eq(hits[0].volume->seen_ns, 5);
+	free(hits);
+}
+END_TEST
+
+START_TEST(a_report_that_was_made_during_the_call_is_not)
+{
+	CLEANUP(node_table_freep) struct node_table *t = node_table_new();
+
+	put_with(t, "v", PHASE_CREATING, 0);
+	note_created(t, "v", 1);
+	ck_assert_uint_eq(node_table_get(t, "a")->n_notes, 1);
+	put_with(t, "v", PHASE_CREATING, 2);
+	ck_assert_uint_eq(node_table_get(t, "a")->n_notes, 1);
+	put_with(t, "v", PHASE_READY, 3);
+	ck_assert_uint_eq(node_table_get(t, "a")->n_notes, 0);
+	/* deleted and made again, both after the report was */
+	node_table_note_deleted(t, "a", "v", 4);
+	note_created(t, "v", 5);
+	put_with(t, NULL, PHASE_READY, 6);
+	ck_assert(has(t, "v"));
+}
+END_TEST
+
 START_TEST(a_note_has_its_own_copy_of_the_health)
 {
 	CLEANUP(node_table_freep) struct node_table *t = node_table_new();
@@ -213,6 +247,7 @@ START_TEST(there_is_nothing_to_note_of_an_unknown_volume_or_one_that_is_so_large
 END_TEST
 
 UNIT_MAIN("node notes", a_volume_that_was_made_is_there_until_a_report_shows_it,
+	a_report_that_came_before_the_reply_is_enough, a_report_that_was_made_during_the_call_is_not,
 	a_volume_that_was_deleted_is_gone_until_a_report_says_so, a_note_is_not_believed_for_ever,
 	the_last_note_of_a_volume_counts, a_note_has_its_own_copy_of_the_health,
 	a_report_without_inventory_settles_no_note,
