@@ -54,6 +54,8 @@ static int require_same(struct device_lvm *m, const struct device *d, struct err
 	CLEANUP(buf_done) struct buf uuid = BUF_INIT(256);
 	const struct lvm_lv *lv = volume_of(m, d);
 
+	if (!lv)
+		return err_set(err, ERR_UNAVAILABLE, "LVM does not list it with its tag");
 	buf_adds(&uuid, "LVM-");
 	add_without_hyphens(&uuid, lv->vg_uuid);
 	add_without_hyphens(&uuid, lv->uuid);
