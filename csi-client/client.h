@@ -23,7 +23,8 @@ struct client {
 	/* options of commands */
 	uint64_t size_bytes;
 	uint64_t limit_bytes;
-	const char *source; /* volume ID */
+	const char *source;   /* volume ID */
+	const char *snapshot; /* snapshot ID */
 	const char *fs_type;
 	const char *access_mode;
 	char **mount_flags;

@@ -161,6 +161,8 @@ static int run_create(struct client *c, char *const *operands, struct error **er
 	csi__v1__volume_content_source__init(&source);
 	Csi__V1__VolumeContentSource__VolumeSource volume;
 	csi__v1__volume_content_source__volume_source__init(&volume);
+	Csi__V1__VolumeContentSource__SnapshotSource snapshot;
+	csi__v1__volume_content_source__snapshot_source__init(&snapshot);
 	Csi__V1__CapacityRange range;
 	csi__v1__capacity_range__init(&range);
 	struct capability cap;
@@ -180,6 +182,11 @@ static int run_create(struct client *c, char *const *operands, struct error **er
 		source.type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME;
 		volume.volume_id = (char *)(uintptr_t)c->source;
 		q.volume_content_source = &source;
+	} else if (c->snapshot) {
+		source.snapshot = &snapshot;
+		source.type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT;
+		snapshot.snapshot_id = (char *)(uintptr_t)c->snapshot;
+		q.volume_content_source = &source;
 	}
 	int rc = CALL(c, "Controller", "CreateVolume", &q, csi__v1__create_volume, err);
 	FREE_MAP(&q, parameters);
@@ -193,6 +200,51 @@ static int run_delete(struct client *c, char *const *operands, struct error **er
 
 	q.volume_id = operands[0];
 	return CALL(c, "Controller", "DeleteVolume", &q, csi__v1__delete_volume, err);
+}
+
+static int run_create_snapshot(struct client *c, char *const *operands, struct error **err)
+{
+	Csi__V1__CreateSnapshotRequest q;
+	csi__v1__create_snapshot_request__init(&q);
+
+	q.name = operands[0];
+	q.source_volume_id = operands[1];
+	FILL_MAP(Csi__V1__CreateSnapshotRequest__ParametersEntry,
+		csi__v1__create_snapshot_request__parameters_entry__init, &c->parameters, &q, parameters);
+	int rc = CALL(c, "Controller", "CreateSnapshot", &q, csi__v1__create_snapshot, err);
+	FREE_MAP(&q, parameters);
+	return rc;
+}
+
+static int run_delete_snapshot(struct client *c, char *const *operands, struct error **err)
+{
+	Csi__V1__DeleteSnapshotRequest q;
+	csi__v1__delete_snapshot_request__init(&q);
+
+	q.snapshot_id = operands[0];
+	return CALL(c, "Controller", "DeleteSnapshot", &q, csi__v1__delete_snapshot, err);
+}
+
+static int run_list_snapshots(struct client *c, char *const *operands, struct error **err)
+{
+	Csi__V1__ListSnapshotsRequest q;
+	csi__v1__list_snapshots_request__init(&q);
+
+	(void)operands;
+	q.max_entries = (int32_t)c->max_entries;
+	q.starting_token = (char *)(uintptr_t)c->token;
+	if (c->source)
+		q.source_volume_id = (char *)(uintptr_t)c->source;
+	return CALL(c, "Controller", "ListSnapshots", &q, csi__v1__list_snapshots, err);
+}
+
+static int run_get_snapshot(struct client *c, char *const *operands, struct error **err)
+{
+	Csi__V1__GetSnapshotRequest q;
+	csi__v1__get_snapshot_request__init(&q);
+
+	q.snapshot_id = operands[0];
+	return CALL(c, "Controller", "GetSnapshot", &q, csi__v1__get_snapshot, err);
 }
 
 static int run_expand(struct client *c, char *const *operands, struct error **err)
@@ -352,9 +404,13 @@ static const struct command commands[] = {
 	{"probe", "", 0, "show whether the driver is ready", run_probe},
 	{"capabilities", "", 0, "show the capabilities of plugin, controller and node service",
 		run_capabilities},
-	{"create", "NAME", 1, "create a volume (-size -limit -fs -parameter -access-mode -source)",
+	{"create", "NAME", 1, "create a volume (-size -limit -fs -parameter -access-mode -source -snapshot)",
 		run_create},
 	{"delete", "ID", 1, "delete a volume", run_delete},
+	{"create-snapshot", "NAME ID", 2, "take a snapshot of a volume (-parameter)", run_create_snapshot},
+	{"delete-snapshot", "ID", 1, "delete a snapshot", run_delete_snapshot},
+	{"list-snapshots", "", 0, "list snapshots (-max -token -source)", run_list_snapshots},
+	{"get-snapshot", "ID", 1, "show a snapshot", run_get_snapshot},
 	{"expand", "ID", 1, "make a volume larger, then see node-expand (-size -limit)", run_expand},
 	{"validate", "ID", 1,
 		"check whether a volume has the capabilities that -fs, -block and -access-mode give",
@@ -396,6 +452,6 @@ char *command_help(void)
 
 	buf_adds(&b, "\nCommands:\n");
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
-		buf_addf(&b, "  %-12s %-18s %s\n", commands[i].name, commands[i].operands, commands[i].help);
+		buf_addf(&b, "  %-15s %-18s %s\n", commands[i].name, commands[i].operands, commands[i].help);
 	return x_strdup(buf_str(&b));
 }

@@ -47,17 +47,17 @@ static void find_sources(struct gathering *g)
 	const struct candidates_query *q = g->q;
 	const struct pmem_volume *record = q->source_record;
 	struct node_hit *hits;
-	size_t n = node_table_find_volume(q->controller->config.nodes, q->source, &hits);
+	size_t n = node_table_find_volume(q->controller->config.nodes, q->source->handle, &hits);
 
 	for (size_t i = 0; i < n; i++) {
 		if (hits[i].volume->phase != PHASE_ERASING)
 			add_source(g, hits[i].node->report.node_id);
 	}
 	free(hits);
-	if (!record || !str_eq(record->handle, q->source))
+	if (!record || !str_eq(record->handle, q->source->handle))
 		return;
 	for (size_t i = 0; i < strv_len(record->nodes); i++) {
-		if (!volume_id_names_other_node(q->source, record->nodes[i]))
+		if (!volume_id_names_other_node(q->source->handle, record->nodes[i]))
 			add_source(g, record->nodes[i]);
 	}
 }
@@ -84,7 +84,7 @@ static bool can_have_source(const struct gathering *g, const char *node_id, cons
 {
 	bool staged;
 
-	return !g->q->source || strv_contains(g->sources, node_id) || has_begun(g, node_id) ||
+	return !g->q->source->handle || strv_contains(g->sources, node_id) || has_begun(g, node_id) ||
 	       (node && has_volume(g, node, &staged));
 }
 
@@ -240,20 +240,21 @@ static const char *why_not(const struct gathering *g, const char *node_id)
 /* No node that has the source can be asked. */
 static int set_no_source(const struct gathering *g, struct error **err)
 {
-	const char *source = g->q->source;
+	const char *source = g->q->source->handle;
+	const char *noun = csi_source_noun(g->q->source);
 	size_t n = strv_len(g->sources);
 
 	if (n == 0 && controller_require_inventories(g->q->controller, err) < 0)
 		return -1;
 	if (n == 0)
 		return err_set(
-			err, ERR_NOT_FOUND, "volume %s, which is to be cloned, does not exist", source);
+			err, ERR_NOT_FOUND, "%s %s, which is to be copied, does not exist", noun, source);
 	if (g->dead)
-		return err_set(err, ERR_UNAVAILABLE, "node %s, which has volume %s, %s", g->dead, source,
+		return err_set(err, ERR_UNAVAILABLE, "node %s, which has %s %s, %s", g->dead, noun, source,
 			why_not(g, g->dead));
 	return err_set(err, ERR_EXHAUSTED,
-		"none of the requested nodes has volume %s, which can be cloned only where it is: on node %s%s",
-		source, g->sources[0], n > 1 ? ", among others" : "");
+		"none of the requested nodes has %s %s, which can be copied only where it is: on node %s%s",
+		noun, source, g->sources[0], n > 1 ? ", among others" : "");
 }
 
 /* Not one node can be asked. */
@@ -265,7 +266,7 @@ static int set_none(const struct gathering *g, struct error **err)
 	if (found->uncertain)
 		return err_set(err, ERR_UNAVAILABLE, "node %s may have the volume, but %s", found->uncertain,
 			why_not(g, found->uncertain));
-	if (g->q->source)
+	if (g->q->source->handle)
 		return set_no_source(g, err);
 	if (found->n_out > 0)
 		return err_set(err, g->ordered ? ERR_EXHAUSTED : ERR_UNAVAILABLE,
@@ -305,7 +306,7 @@ int candidates_find(const struct candidates_query *q, struct candidates *ret, st
 		return -1;
 	if (c->config.may_create && c->config.may_create(c->config.may_create_user, err) < 0)
 		return -1;
-	if (q->source)
+	if (q->source->handle)
 		find_sources(&g);
 	g.n_hits = node_table_find_name(c->config.nodes, q->request->name, &g.hits);
 	g.n_nodes = node_table_nodes(c->config.nodes, &g.nodes);

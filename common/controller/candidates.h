@@ -7,6 +7,7 @@
 
 #include "controller/controller_private.h"
 #include "controller/placement.h"
+#include "csi/controller_request.h"
 
 /* The volume that is to be made; all borrowed. */
 struct candidates_query {
@@ -15,12 +16,10 @@ struct candidates_query {
 	const Csi__V1__CreateVolumeRequest *request;
 	const struct volume_key *key;
 	uint64_t required_bytes;
-	bool sector;                      /* for usage=FileIO */
-	const struct pmem_volume *record; /* NULL: none */
-	/* Of the volume that is to be cloned: its handle and its record, in which other handles may be. NULL:
-	 * none */
-	const char *source;
-	const struct pmem_volume *source_record;
+	bool sector;                             /* for usage=FileIO */
+	const struct pmem_volume *record;        /* NULL: none */
+	const struct csi_source *source;         /* that is to be copied */
+	const struct pmem_volume *source_record; /* its record, in which other handles may be; NULL: none */
 };
 
 struct candidates {
@@ -31,7 +30,7 @@ struct candidates {
 	const char *uncertain; /* one of both may have the volume; NULL: none */
 };
 
-/** candidates_find() - the nodes that could make the volume of @q. A clone can be made only by nodes that
+/** candidates_find() - the nodes that could make the volume of @q. A copy can be made only by nodes that
  * have its source, and by those that may have begun it. @ret: lives as long as the request and the arena of
  * @q. Return: 0, or -1 with ERR_UNAVAILABLE (not all that matter have said what they have; a dead node may
  * have the volume, or has its source; no volume may be made yet), ERR_EXHAUSTED (none is live and in service;

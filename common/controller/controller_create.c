@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* CreateVolume: one node after the other until enough have the volume; of a cache volume several at a time. A
- * node is asked when the volume's record names it, and the call is answered when the record has the outcome.
+/* CreateVolume, and CreateSnapshot, which makes a volume that no pod uses: one node after the other until
+ * enough have the volume; of a cache volume several at a time. A node is asked when the volume's record names
+ * it, and the call is answered when the record has the outcome.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,8 @@
 #include "volume/id.h"
 #include "volume/params.h"
 
-#define CREATE_PATH "/csi.v1.Controller/CreateVolume"
+#define CREATE_PATH          "/csi.v1.Controller/CreateVolume"
+#define CREATE_SNAPSHOT_PATH "/csi.v1.Controller/CreateSnapshot"
 /* Nodes that are asked at a time for copies of one cache volume. */
 #define CACHE_CALLS_MAX 64
 /* Nodes whose reasons are in the message when no node can take the volume. */
@@ -32,8 +34,14 @@ struct create {
 	const Csi__V1__CreateVolumeRequest *request;
 	Csi__V1__CreateVolumeResponse *reply;
 	Csi__V1__CreateVolumeRequest forwarded; /* borrows from request */
+	/* CreateSnapshot; NULL: CreateVolume. Then request is what would make a volume of the same content.
+	 */
+	const Csi__V1__CreateSnapshotRequest *snapshot;
+	Csi__V1__CreateSnapshotResponse *snapshot_reply;
+	char *volume_snapshot; /* "namespace/name"; NULL: not known */
+	uint64_t taken_s;
 	struct volume_key key;
-	const char *source; /* handle of the volume that is to be cloned; NULL: none; borrowed from request */
+	struct csi_source source; /* that is to be copied; borrowed from request */
 	uint64_t required_bytes;
 	bool sector;
 	bool is_cache;
@@ -97,6 +105,35 @@ static void read_claim(struct create *op, const struct strmap *parameters)
 	claim_done(&claim);
 }
 
+/* For whom it is, as csi-snapshotter says. */
+static void read_volume_snapshot(struct create *op, const struct strmap *parameters)
+{
+	const char *namespace = strmap_get(parameters, PARAMS_SNAPSHOT_NAMESPACE);
+	const char *name = strmap_get(parameters, PARAMS_SNAPSHOT_NAME);
+	CLEANUP(free_charp) char *text = NULL;
+
+	if (str_empty(namespace) || str_empty(name))
+		return;
+	text = x_asprintf("%s/%s", namespace, name);
+	op->volume_snapshot = arena_strdup(op->waiter.arena, text);
+}
+
+static int check_snapshot_request(struct create *op, struct error **err)
+{
+	CLEANUP(strmap_done) struct strmap map = {0};
+	CLEANUP(params_done) struct volume_params params = {0};
+
+	if (csi_check_snapshot(op->snapshot, err) < 0 || volume_name_check(op->snapshot->name, err) < 0)
+		return -1;
+	CSI_READ_MAP(op->snapshot, parameters, &map);
+	if (params_parse(PARAMS_SNAPSHOT, &map, &params, err) < 0)
+		return -1;
+	read_volume_snapshot(op, &map);
+	op->source = (struct csi_source){.handle = op->snapshot->source_volume_id};
+	op->n_copies = 1;
+	return 0;
+}
+
 static int read_parameters(struct create *op, const struct capability_set *set, struct error **err)
 {
 	CLEANUP(strmap_done) struct strmap map = {0};
@@ -120,6 +157,8 @@ static int check_request(struct create *op, struct error **err)
 	struct capability_set set;
 	uint64_t limit_bytes;
 
+	if (op->snapshot)
+		return check_snapshot_request(op, err);
 	if (csi_check_create(op->request, &set, err) < 0 ||
 		csi_read_source(op->request, &op->source, err) < 0)
 		return -1;
@@ -139,10 +178,25 @@ static void prepare_forwarded(struct create *op)
 	op->forwarded.secrets = NULL;
 }
 
+static void fill_snapshot(struct create *op)
+{
+	const struct csi_snapshot s = {.id = op->volume->volume_id,
+		.source = op->source.handle,
+		.size_bytes = (uint64_t)op->volume->capacity_bytes,
+		.taken_s = op->taken_s,
+		.ready = true};
+
+	op->snapshot_reply->snapshot = csi_snapshot(&s, op->waiter.arena);
+}
+
 static void fill_reply(struct create *op)
 {
 	Csi__V1__Volume *v = op->volume;
 
+	if (op->snapshot) {
+		fill_snapshot(op);
+		return;
+	}
 	v->n_accessible_topology = 0;
 	v->accessible_topology = arena_alloc(op->waiter.arena, op->n_made * sizeof(*v->accessible_topology));
 	for (size_t i = 0; i < op->n_made; i++)
@@ -174,8 +228,9 @@ static void add_count(struct create *op, char **text, size_t n, const char *noun
 static void set_no_room(struct create *op, struct error **err)
 {
 	CLEANUP(free_charp)
-	char *start = op->source ? x_asprintf("no node that has volume %s can take a clone of it", op->source)
-				 : x_strdup("no node can take the volume");
+	char *start = op->source.handle ? x_asprintf("no node that has %s %s can take a copy of it",
+						  csi_source_noun(&op->source), op->source.handle)
+					: x_strdup("no node can take the volume");
 	char *text = start;
 	size_t n_reasons = op->n_without_room < REASONS_MAX ? op->n_without_room : REASONS_MAX;
 	size_t n_too_small = 0;
@@ -298,21 +353,26 @@ static void note_made(struct create *op, const char *node_id, const Csi__V1__Vol
 		.size_bytes = (uint64_t)v->capacity_bytes,
 		.phase = PHASE_READY,
 		.made_by_controller = true,
-		.claim = op->claim};
+		.claim = op->claim,
+		.snapshot = op->snapshot != NULL,
+		.source = op->snapshot ? (char *)(uintptr_t)op->source.handle : NULL,
+		.taken_s = op->taken_s};
 
 	node_table_note_created(
 		op->controller->config.nodes, node_id, &made, controller_now_ns(op->controller));
 }
 
 /* What is borrowed from a reply lives no longer than its callback. */
-static Csi__V1__Volume *copy_volume(const Csi__V1__Volume *from, const char *source, struct arena *arena)
+static Csi__V1__Volume *copy_volume(
+	const Csi__V1__Volume *from, const struct csi_source *source, struct arena *arena)
 {
 	Csi__V1__Volume *v = arena_alloc(arena, sizeof(*v));
 
 	csi__v1__volume__init(v);
 	v->volume_id = arena_strdup(arena, from->volume_id);
 	v->capacity_bytes = from->capacity_bytes;
-	v->content_source = source ? csi_content_source(arena, source) : NULL;
+	v->content_source =
+		source->handle ? csi_content_source(arena, source->handle, source->is_snapshot) : NULL;
 	v->volume_context = arena_alloc(arena, from->n_volume_context * sizeof(*v->volume_context));
 	for (size_t i = 0; i < from->n_volume_context; i++) {
 		Csi__V1__Volume__VolumeContextEntry *e = arena_alloc(arena, sizeof(*e));
@@ -328,7 +388,7 @@ static Csi__V1__Volume *copy_volume(const Csi__V1__Volume *from, const char *sou
 static void take_volume(struct create *op, const char *node_id, const Csi__V1__Volume *v)
 {
 	if (!op->volume)
-		op->volume = copy_volume(v, op->source, op->waiter.arena);
+		op->volume = copy_volume(v, &op->source, op->waiter.arena);
 	op->made_on[op->n_made++] = node_id;
 	note_made(op, node_id, v);
 }
@@ -364,19 +424,22 @@ static void take_failure(const struct create_call *call, const struct error *err
 	if (op->failure)
 		return;
 	/* only a source can be missing: then nothing was made, as after a refusal */
-	if (op->source && error->code == ERR_NOT_FOUND)
+	if (op->source.handle && error->code == ERR_NOT_FOUND)
 		err_set(&op->failure, ERR_NOT_FOUND, "node %s: %s", node_id, error->msg);
 	else
 		op->failure = controller_pass_on(node_id, error);
 }
 
-/* Whether @v is a clone of the source that was asked for. */
-static bool is_clone(const struct create *op, const Csi__V1__Volume *v)
+/* Whether @v is a copy of the source that was asked for. */
+static bool is_copy(const struct create *op, const Csi__V1__Volume *v)
 {
 	const Csi__V1__VolumeContentSource *s = v->content_source;
 
+	if (op->source.is_snapshot)
+		return s && s->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT &&
+		       str_eq(s->snapshot->snapshot_id, op->source.handle);
 	return s && s->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME &&
-	       str_eq(s->volume->volume_id, op->source);
+	       str_eq(s->volume->volume_id, op->source.handle);
 }
 
 /* An answer without a volume, or of a cache volume another one than the first node's, is no answer. */
@@ -384,13 +447,35 @@ static int check_answer(const struct create *op, const Csi__V1__Volume *v, struc
 {
 	if (!v || str_empty(v->volume_id))
 		return err_set(err, ERR_INTERNAL, "the reply has no volume ID");
-	if (op->source && !is_clone(op, v))
-		return err_set(err, ERR_INTERNAL, "the reply does not say that the volume is a clone of %s",
-			op->source);
+	if (op->source.handle && !is_copy(op, v))
+		return err_set(err, ERR_INTERNAL, "the reply does not say that it is about a copy of %s",
+			op->source.handle);
 	if (op->volume && !str_eq(op->volume->volume_id, v->volume_id))
 		return err_set(err, ERR_INTERNAL, "the copy has volume ID %s, other copies have %s",
 			v->volume_id, op->volume->volume_id);
 	return 0;
+}
+
+/* A snapshot as if it were a volume; NULL: the reply has neither. @op: takes the time of a snapshot. */
+static const Csi__V1__Volume *volume_in(struct create *op, const ProtobufCMessage *message)
+{
+	const Csi__V1__Snapshot *s;
+	Csi__V1__Volume *v;
+
+	if (!op->snapshot)
+		return ((const Csi__V1__CreateVolumeResponse *)message)->volume;
+	s = ((const Csi__V1__CreateSnapshotResponse *)message)->snapshot;
+	if (!s)
+		return NULL;
+	v = arena_alloc(op->waiter.arena, sizeof(*v));
+	csi__v1__volume__init(v);
+	v->volume_id = arena_strdup(op->waiter.arena, s->snapshot_id);
+	v->capacity_bytes = s->size_bytes;
+	v->content_source =
+		csi_content_source(op->waiter.arena, s->source_volume_id, /* is_snapshot= */ false);
+	op->taken_s =
+		s->creation_time && s->creation_time->seconds > 0 ? (uint64_t)s->creation_time->seconds : 0;
+	return v;
 }
 
 static void on_answer(void *user, const ProtobufCMessage *message, const struct error *error)
@@ -398,13 +483,13 @@ static void on_answer(void *user, const ProtobufCMessage *message, const struct 
 	CLEANUP(error_freep) struct error *bad = NULL;
 	const struct create_call *call = user;
 	struct create *op = call->op;
-	const Csi__V1__CreateVolumeResponse *reply = (const Csi__V1__CreateVolumeResponse *)message;
+	const Csi__V1__Volume *v = error ? NULL : volume_in(op, message);
 
 	op->n_asking--;
-	if (!error && check_answer(op, reply->volume, &bad) < 0)
+	if (!error && check_answer(op, v, &bad) < 0)
 		error = bad;
 	if (!error)
-		take_volume(op, call->candidate->node_id, reply->volume);
+		take_volume(op, call->candidate->node_id, v);
 	else if (controller_classify(error) == ANSWER_NO_ROOM)
 		take_no_room(op, call->candidate->node_id, error);
 	else
@@ -419,6 +504,11 @@ static void ask(
 
 	*call = *what;
 	op->n_asking++;
+	if (op->snapshot) {
+		controller_call(op->controller, node, CREATE_SNAPSHOT_PATH, &op->snapshot->base,
+			&csi__v1__create_snapshot_response__descriptor, timeout_ms, on_answer, call);
+		return;
+	}
 	controller_call(op->controller, node, CREATE_PATH, &op->forwarded.base,
 		&csi__v1__create_volume_response__descriptor, timeout_ms, on_answer, call);
 }
@@ -529,7 +619,9 @@ static struct pmem_volume *make_record(const struct create *op)
 	struct pmem_volume *v = pmem_volume_new(op->key.hex, op->controller->config.driver_name);
 
 	v->volume_name = x_strdup(op->request->name);
-	v->source = x_strdup(op->source);
+	v->source = x_strdup(op->source.handle);
+	v->snapshot = op->snapshot != NULL;
+	v->volume_snapshot = x_strdup(op->volume_snapshot);
 	v->size_bytes = op->required_bytes;
 	for (size_t i = 0; i < op->request->n_parameters; i++) {
 		strv_add(&v->parameters, op->request->parameters[i]->key);
@@ -565,9 +657,23 @@ static void pump(struct create *op)
 		conclude(op);
 }
 
-/* @source_record: of the volume that is to be cloned; NULL: none */
+/* The room that it takes is reserved by the record. */
+static void set_snapshot_size(struct create *op, const struct pmem_volume *source_record)
+{
+	struct node_hit *hits;
+	size_t n = node_table_find_volume(op->controller->config.nodes, op->source.handle, &hits);
+
+	op->required_bytes = n > 0           ? hits[0].volume->size_bytes
+			     : source_record ? source_record->capacity_bytes
+					     : 0;
+	free(hits);
+}
+
+/* @source_record: of the volume or snapshot that is to be copied; NULL: none */
 static void begin(struct create *op, const struct pmem_volume *source_record)
 {
+	if (op->snapshot)
+		set_snapshot_size(op, source_record);
 	const struct candidates_query query = {.controller = op->controller,
 		.arena = op->waiter.arena,
 		.request = op->request,
@@ -575,7 +681,7 @@ static void begin(struct create *op, const struct pmem_volume *source_record)
 		.required_bytes = op->required_bytes,
 		.sector = op->sector,
 		.record = op->record,
-		.source = op->source,
+		.source = &op->source,
 		.source_record = source_record};
 	struct error *err = NULL;
 
@@ -594,7 +700,7 @@ static void on_source_read(void *user, struct pmem_volume *record, const struct 
 	struct create *op = user;
 
 	if (error)
-		finish(op, controller_record_failure(op->source, error));
+		finish(op, controller_record_failure(op->source.handle, error));
 	else
 		begin(op, record);
 	pmem_volume_free(record);
@@ -604,11 +710,11 @@ static void look_for_source(struct create *op)
 {
 	struct volume_key key;
 
-	if (!op->source) {
+	if (!op->source.handle) {
 		begin(op, /* source_record= */ NULL);
 		return;
 	}
-	key = volume_key_of_handle(op->source);
+	key = volume_key_of_handle(op->source.handle);
 	controller_read_record(op->controller, &key, on_source_read, op);
 }
 
@@ -617,10 +723,13 @@ static int check_source(const struct create *op, struct error **err)
 {
 	const struct pmem_volume *r = op->record;
 
-	if (!r || r->origin || str_eq(r->source, op->source))
+	if (r && r->snapshot != (op->snapshot != NULL))
+		return err_set(err, ERR_EXISTS, "\"%s\" exists, and is a %s", op->request->name,
+			r->snapshot ? "snapshot" : "volume");
+	if (!r || r->origin || str_eq(r->source, op->source.handle))
 		return 0;
-	return err_set(err, ERR_EXISTS, "volume \"%s\" exists, and is %s%s", op->request->name,
-		r->source ? "a clone of volume " : "no clone", r->source ? r->source : "");
+	return err_set(err, ERR_EXISTS, "%s \"%s\" exists, and is %s%s", r->snapshot ? "snapshot" : "volume",
+		op->request->name, r->source ? "a copy of " : "no copy", r->source ? r->source : "");
 }
 
 static void on_released(void *user, struct pmem_volume *record, const struct error *error)
@@ -672,23 +781,65 @@ static void read_record(struct create *op)
 	controller_read_record(op->controller, &op->key, on_read, op);
 }
 
-void controller_create(struct controller *c, const struct waiter *waiter,
-	const Csi__V1__CreateVolumeRequest *request, Csi__V1__CreateVolumeResponse *reply)
+static void start(struct create *op)
 {
-	struct create *op = arena_alloc(waiter->arena, sizeof(*op));
+	const struct waiter *waiter = &op->waiter;
+	const char *name = op->request->name;
 	struct error *err = NULL;
 
-	*op = (struct create){.controller = c, .waiter = *waiter, .request = request, .reply = reply};
 	if (check_request(op, &err) < 0) {
 		waiter->finish(waiter->user, err);
 		return;
 	}
-	op->key = volume_key_of_name(request->name);
-	if (!key_lock(c->locks, &op->key)) {
-		err_set(&err, ERR_ABORTED, "another call for volume \"%s\" is in progress", request->name);
+	op->key = volume_key_of_name(name);
+	if (!key_lock(op->controller->locks, &op->key)) {
+		err_set(&err, ERR_ABORTED, "another call for %s \"%s\" is in progress",
+			op->snapshot ? "snapshot" : "volume", name);
 		waiter->finish(waiter->user, err);
 		return;
 	}
 	prepare_forwarded(op);
 	read_record(op);
+}
+
+void controller_create(struct controller *c, const struct waiter *waiter,
+	const Csi__V1__CreateVolumeRequest *request, Csi__V1__CreateVolumeResponse *reply)
+{
+	struct create *op = arena_alloc(waiter->arena, sizeof(*op));
+
+	*op = (struct create){.controller = c, .waiter = *waiter, .request = request, .reply = reply};
+	start(op);
+}
+
+/* What is written into the record. */
+static Csi__V1__CreateVolumeRequest *as_volume(
+	const Csi__V1__CreateSnapshotRequest *request, struct arena *arena)
+{
+	Csi__V1__CreateVolumeRequest *q = arena_alloc(arena, sizeof(*q));
+
+	csi__v1__create_volume_request__init(q);
+	q->name = request->name;
+	q->parameters = arena_alloc(arena, request->n_parameters * sizeof(*q->parameters));
+	for (size_t i = 0; i < request->n_parameters; i++) {
+		Csi__V1__CreateVolumeRequest__ParametersEntry *e = arena_alloc(arena, sizeof(*e));
+
+		csi__v1__create_volume_request__parameters_entry__init(e);
+		e->key = request->parameters[i]->key;
+		e->value = request->parameters[i]->value;
+		q->parameters[q->n_parameters++] = e;
+	}
+	return q;
+}
+
+void controller_create_snapshot(struct controller *c, const struct waiter *waiter,
+	const Csi__V1__CreateSnapshotRequest *request, Csi__V1__CreateSnapshotResponse *reply)
+{
+	struct create *op = arena_alloc(waiter->arena, sizeof(*op));
+
+	*op = (struct create){.controller = c,
+		.waiter = *waiter,
+		.request = as_volume(request, waiter->arena),
+		.snapshot = request,
+		.snapshot_reply = reply};
+	start(op);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* DeleteVolume: done when every node that may have the volume has said that it has not, and its record says
- * so. */
+/* DeleteVolume and DeleteSnapshot: done when every node that may have the volume has said that it has not,
+ * and its record says so. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +15,7 @@
 #include "volume/id.h"
 
 #define DELETE_PATH          "/csi.v1.Controller/DeleteVolume"
+#define DELETE_SNAPSHOT_PATH "/csi.v1.Controller/DeleteSnapshot"
 #define DELETE_UNSTAGED_PATH "/registry.v0.NodeVolumes/DeleteIfNeverStaged"
 /* Nodes that are asked at a time. */
 #define DELETE_CALLS_MAX 64
@@ -29,10 +30,12 @@ struct delete
 	struct controller *controller;
 	struct waiter waiter;
 	const char *id;
+	bool snapshot; /* it is the ID of a snapshot, and not of a volume */
 	struct volume_key key;
 	struct pmem_volume *record; /* NULL: no record, or the record of another handle */
 	unsigned n_reads;
 	Csi__V1__DeleteVolumeRequest request;
+	Csi__V1__DeleteSnapshotRequest snapshot_request;
 	const char **targets; /* node IDs */
 	size_t n_targets;
 	size_t n_holders; /* the first of them: they report the volume */
@@ -313,8 +316,14 @@ static void ask_live(struct delete *op, const struct node *node, const char *nod
 		strv_add(&op->kept, node_id);
 		return;
 	}
-	op->request.volume_id = call->id;
 	op->n_asking++;
+	if (op->snapshot) {
+		op->snapshot_request.snapshot_id = call->id;
+		controller_call(c, node, DELETE_SNAPSHOT_PATH, &op->snapshot_request.base,
+			&csi__v1__delete_snapshot_response__descriptor, timeout_ms, on_answer, call);
+		return;
+	}
+	op->request.volume_id = call->id;
 	controller_call(c, node, DELETE_PATH, &op->request.base, &csi__v1__delete_volume_response__descriptor,
 		timeout_ms, on_answer, call);
 }
@@ -417,6 +426,23 @@ static bool is_record_of(const struct pmem_volume *record, const char *handle)
 	return !record->handle || str_eq(record->handle, handle);
 }
 
+/* What has the ID is a snapshot where a volume is to be deleted, or the reverse: then no node has what is to
+ * be deleted. */
+static bool is_of_other_kind(const struct delete *op)
+{
+	struct node_hit *hits;
+	size_t n;
+	bool is_other;
+
+	if (op->record)
+		return op->record->snapshot != op->snapshot;
+	n = node_table_find_volume(op->controller->config.nodes, op->id, &hits);
+	is_other =
+		n > 0 && hits[0].volume->phase != PHASE_DAMAGED && hits[0].volume->snapshot != op->snapshot;
+	free(hits);
+	return is_other;
+}
+
 static void on_read(void *user, struct pmem_volume *record, const struct error *error)
 {
 	struct delete *op = user;
@@ -429,6 +455,10 @@ static void on_read(void *user, struct pmem_volume *record, const struct error *
 	if (record && !is_record_of(record, op->id))
 		pmem_volume_free(TAKE_PTR(record));
 	controller_take_record(&op->record, record);
+	if (is_of_other_kind(op)) {
+		finish(op, /* error= */ NULL);
+		return;
+	}
 	op->n_targets = op->next = 0;
 	op->retains = false;
 	strv_free(TAKE_PTR(op->kept));
@@ -446,25 +476,38 @@ static void read_record(struct delete *op)
 	controller_read_record(op->controller, &op->key, on_read, op);
 }
 
-void controller_delete(
-	struct controller *c, const struct waiter *waiter, const Csi__V1__DeleteVolumeRequest *request)
+static void begin(struct controller *c, const struct waiter *waiter, const char *id, bool snapshot)
 {
 	struct delete *op = arena_alloc(waiter->arena, sizeof(*op));
 	struct error *err = NULL;
 
-	*op = (struct delete){.controller = c, .waiter = *waiter, .id = request->volume_id};
-	if (csi_require(request->volume_id, "volume_id", &err) < 0) {
+	*op = (struct delete){.controller = c, .waiter = *waiter, .id = id, .snapshot = snapshot};
+	if (csi_require(id, snapshot ? "snapshot_id" : "volume_id", &err) < 0) {
 		waiter->finish(waiter->user, err);
 		return;
 	}
 	op->key = volume_key_of_handle(op->id);
 	if (!key_lock(c->locks, &op->key)) {
-		err_set(&err, ERR_ABORTED, "another call for volume %s is in progress", op->id);
+		err_set(&err, ERR_ABORTED, "another call for %s %s is in progress",
+			snapshot ? "snapshot" : "volume", op->id);
 		waiter->finish(waiter->user, err);
 		return;
 	}
 	csi__v1__delete_volume_request__init(&op->request);
+	csi__v1__delete_snapshot_request__init(&op->snapshot_request);
 	read_record(op);
+}
+
+void controller_delete(
+	struct controller *c, const struct waiter *waiter, const Csi__V1__DeleteVolumeRequest *request)
+{
+	begin(c, waiter, request->volume_id, /* snapshot= */ false);
+}
+
+void controller_delete_snapshot(
+	struct controller *c, const struct waiter *waiter, const Csi__V1__DeleteSnapshotRequest *request)
+{
+	begin(c, waiter, request->snapshot_id, /* snapshot= */ true);
 }
 
 struct copy_call {

@@ -285,6 +285,8 @@ static int prepare(struct expand *op, struct error **err)
 	copies.n = node_table_find_volume(op->controller->config.nodes, op->id, &copies.hits);
 	if (!r || (r->handle && !str_eq(r->handle, op->id)))
 		return judge_unrecorded(op, &copies, err);
+	if (r->snapshot)
+		return err_set(err, ERR_NOT_FOUND, "volume %s does not exist: it is a snapshot", op->id);
 	if (r->deleting || r->retained)
 		return err_set(err, ERR_ABORTED, "volume %s %s", op->id,
 			r->deleting ? "is being deleted" : "was deleted while its node was lost");

@@ -11,7 +11,8 @@
 
 static bool exists(const struct volume_report *v)
 {
-	return v->phase == PHASE_READY || v->phase == PHASE_MISSING || v->phase == PHASE_DAMAGED;
+	return !v->snapshot &&
+	       (v->phase == PHASE_READY || v->phase == PHASE_MISSING || v->phase == PHASE_DAMAGED);
 }
 
 /* What several nodes say of a cache volume is one list, with the node in each message. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ListVolumes over all nodes, and ValidateVolumeCapabilities at one of them. */
+/* ListVolumes and ListSnapshots over all nodes, and ValidateVolumeCapabilities at one of them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +8,7 @@
 #include "controller/controller_private.h"
 #include "csi/controller_request.h"
 #include "csi/convert.h"
+#include "csi/field_limits.h"
 #include "csi/reply.h"
 #include "volume/id.h"
 
@@ -43,18 +44,18 @@ static int compare_hits(const void *a, const void *b)
 }
 
 /* As a node lists its own: what is being made or erased is no volume for callers. */
-static bool is_listed(const struct volume_report *v)
+static bool is_listed(const struct volume_report *v, bool snapshots)
 {
-	return v->phase == PHASE_READY || v->phase == PHASE_MISSING;
+	return v->snapshot == snapshots && (v->phase == PHASE_READY || v->phase == PHASE_MISSING);
 }
 
-static void add_node(struct listing *l, const struct node *node, const char *after)
+static void add_node(struct listing *l, const struct node *node, bool snapshots, const char *after)
 {
 	const struct volume_report *v;
 	size_t at = 0;
 
 	while ((v = node_next_volume(node, &at)) != NULL) {
-		if (is_listed(v) && (!after || strcmp(v->id, after) > 0))
+		if (is_listed(v, snapshots) && (!after || strcmp(v->id, after) > 0))
 			add_hit(l, node, v);
 	}
 }
@@ -125,25 +126,96 @@ static void fill_page(const struct controller *c, struct arena *arena, const str
 	}
 }
 
+/* @l: listing_done() */
+static void list_all(const struct controller *c, bool snapshots, const char *after, struct listing *l)
+{
+	const struct node *const *nodes;
+	size_t n = node_table_nodes(c->config.nodes, &nodes);
+
+	for (size_t i = 0; i < n; i++)
+		add_node(l, nodes[i], snapshots, after);
+	if (l->n > 0)
+		qsort(l->hits, l->n, sizeof(*l->hits), compare_hits);
+}
+
 int controller_list(struct controller *c, struct arena *arena, const Csi__V1__ListVolumesRequest *request,
 	Csi__V1__ListVolumesResponse *reply, struct error **err)
 {
 	CLEANUP(listing_done) struct listing l = {0};
-	const struct node *const *nodes;
 	const char *after = NULL;
-	size_t n = node_table_nodes(c->config.nodes, &nodes);
 	size_t max;
 
 	if (csi_read_page(request->max_entries, request->starting_token, &after, &max, err) < 0)
 		return -1;
 	if (controller_require_inventories(c, err) < 0)
 		return -1;
-	for (size_t i = 0; i < n; i++)
-		add_node(&l, nodes[i], after);
-	if (l.n > 0)
-		qsort(l.hits, l.n, sizeof(*l.hits), compare_hits);
+	list_all(c, /* snapshots= */ false, after, &l);
 	fill_page(c, arena, &l, max, reply);
 	return 0;
+}
+
+static Csi__V1__Snapshot *make_snapshot(const struct volume_report *v, struct arena *arena)
+{
+	const struct csi_snapshot s = {.id = v->id,
+		.source = v->source,
+		.size_bytes = v->size_bytes,
+		.taken_s = v->taken_s,
+		.ready = v->phase == PHASE_READY};
+
+	return csi_snapshot(&s, arena);
+}
+
+static bool is_asked_for(const Csi__V1__ListSnapshotsRequest *request, const struct volume_report *v)
+{
+	return (str_empty(request->snapshot_id) || str_eq(request->snapshot_id, v->id)) &&
+	       (str_empty(request->source_volume_id) || str_eq(request->source_volume_id, v->source));
+}
+
+int controller_list_snapshots(struct controller *c, struct arena *arena,
+	const Csi__V1__ListSnapshotsRequest *request, Csi__V1__ListSnapshotsResponse *reply,
+	struct error **err)
+{
+	CLEANUP(listing_done) struct listing l = {0};
+	const char *after = NULL;
+	size_t max;
+
+	if (csi_read_page(request->max_entries, request->starting_token, &after, &max, err) < 0 ||
+		controller_require_inventories(c, err) < 0)
+		return -1;
+	list_all(c, /* snapshots= */ true, after, &l);
+	reply->entries = arena_alloc(arena, (l.n < max ? l.n : max) * sizeof(*reply->entries));
+	for (size_t i = 0; i < l.n; i++) {
+		if (!is_asked_for(request, l.hits[i].volume))
+			continue;
+		if (reply->n_entries == max) {
+			reply->next_token = csi_token(arena, reply->entries[max - 1]->snapshot->snapshot_id);
+			break;
+		}
+		reply->entries[reply->n_entries++] =
+			csi_snapshot_entry(make_snapshot(l.hits[i].volume, arena), arena);
+	}
+	return 0;
+}
+
+int controller_get_snapshot(struct controller *c, struct arena *arena,
+	const Csi__V1__GetSnapshotRequest *request, Csi__V1__GetSnapshotResponse *reply, struct error **err)
+{
+	struct node_hit *hits;
+	size_t n;
+
+	if (csi_require(request->snapshot_id, "snapshot_id", err) < 0)
+		return -1;
+	n = node_table_find_volume(c->config.nodes, request->snapshot_id, &hits);
+	for (size_t i = 0; i < n && !reply->snapshot; i++) {
+		if (is_listed(hits[i].volume, /* snapshots= */ true))
+			reply->snapshot = make_snapshot(hits[i].volume, arena);
+	}
+	free(hits);
+	if (reply->snapshot)
+		return 0;
+	if (controller_require_inventories(c, err) < 0)
+		return -1;
+	return err_set(err, ERR_NOT_FOUND, "snapshot %s does not exist", request->snapshot_id);
 }
 
 struct validation {

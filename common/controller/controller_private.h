@@ -90,12 +90,16 @@ void controller_take_record(struct pmem_volume **at, struct pmem_volume *record)
 /** controller_drop_nodes() - @absent (strv) have no copy. Return: whether @record has changed. */
 bool controller_drop_nodes(struct pmem_volume *record, char *const *absent);
 
-/** controller_create() - CreateVolume. controller_delete(), controller_expand(), controller_validate():
- * likewise. */
+/** controller_create() - CreateVolume. controller_delete(), controller_expand(), controller_validate(),
+ * controller_create_snapshot(), controller_delete_snapshot(): likewise. */
 void controller_create(struct controller *c, const struct waiter *waiter,
 	const Csi__V1__CreateVolumeRequest *request, Csi__V1__CreateVolumeResponse *reply);
 void controller_delete(
 	struct controller *c, const struct waiter *waiter, const Csi__V1__DeleteVolumeRequest *request);
+void controller_create_snapshot(struct controller *c, const struct waiter *waiter,
+	const Csi__V1__CreateSnapshotRequest *request, Csi__V1__CreateSnapshotResponse *reply);
+void controller_delete_snapshot(
+	struct controller *c, const struct waiter *waiter, const Csi__V1__DeleteSnapshotRequest *request);
 void controller_expand(struct controller *c, const struct waiter *waiter,
 	const Csi__V1__ControllerExpandVolumeRequest *request,
 	Csi__V1__ControllerExpandVolumeResponse *reply);
@@ -147,6 +151,17 @@ int controller_require_inventories(const struct controller *c, struct error **er
  * ERR_UNAVAILABLE (nodes have not reported their volumes yet). */
 int controller_list(struct controller *c, struct arena *arena, const Csi__V1__ListVolumesRequest *request,
 	Csi__V1__ListVolumesResponse *reply, struct error **err) MUST_CHECK;
+
+/** controller_list_snapshots() - ListSnapshots. Return: as controller_list(). */
+int controller_list_snapshots(struct controller *c, struct arena *arena,
+	const Csi__V1__ListSnapshotsRequest *request, Csi__V1__ListSnapshotsResponse *reply,
+	struct error **err) MUST_CHECK;
+
+/** controller_get_snapshot() - GetSnapshot. Return: 0, or -1 with ERR_INVALID_ARGUMENT, ERR_NOT_FOUND,
+ * ERR_UNAVAILABLE (nodes have not reported their volumes yet). */
+int controller_get_snapshot(struct controller *c, struct arena *arena,
+	const Csi__V1__GetSnapshotRequest *request, Csi__V1__GetSnapshotResponse *reply,
+	struct error **err) MUST_CHECK;
 
 /** controller_list_health() - ControllerListVolumeHealth. Return: as controller_list(). */
 int controller_list_health(struct controller *c, struct arena *arena,

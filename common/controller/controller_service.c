@@ -58,6 +58,23 @@ static void expand_volume(void *self, struct grpc_call *call, const void *reques
 		controller_expand(self, &waiter, request, reply);
 }
 
+static void create_snapshot(void *self, struct grpc_call *call, const void *request, void *reply)
+{
+	struct waiter waiter;
+
+	if (begin(call, request, &waiter))
+		controller_create_snapshot(self, &waiter, request, reply);
+}
+
+static void delete_snapshot(void *self, struct grpc_call *call, const void *request, void *reply)
+{
+	struct waiter waiter;
+
+	(void)reply;
+	if (begin(call, request, &waiter))
+		controller_delete_snapshot(self, &waiter, request);
+}
+
 static void validate(void *self, struct grpc_call *call, const void *request, void *reply)
 {
 	struct waiter waiter;
@@ -72,6 +89,22 @@ static int list_volumes(
 	if (csi_check_request(request, err) < 0)
 		return -1;
 	return controller_list(self, call->arena, request, reply, err);
+}
+
+static int list_snapshots(
+	void *self, struct grpc_call *call, const void *request, void *reply, struct error **err)
+{
+	if (csi_check_request(request, err) < 0)
+		return -1;
+	return controller_list_snapshots(self, call->arena, request, reply, err);
+}
+
+static int get_snapshot(
+	void *self, struct grpc_call *call, const void *request, void *reply, struct error **err)
+{
+	if (csi_check_request(request, err) < 0)
+		return -1;
+	return controller_get_snapshot(self, call->arena, request, reply, err);
 }
 
 static int list_health(
@@ -165,6 +198,10 @@ static const struct grpc_method controller_methods[] = {
 		.start = validate),
 	METHOD("Controller", "ListVolumes", GRPC_INLINE, list_volumes, .handle = list_volumes),
 	METHOD("Controller", "GetCapacity", GRPC_INLINE, get_capacity, .handle = get_capacity),
+	METHOD("Controller", "CreateSnapshot", GRPC_ASYNC, create_snapshot, .start = create_snapshot),
+	METHOD("Controller", "DeleteSnapshot", GRPC_ASYNC, delete_snapshot, .start = delete_snapshot),
+	METHOD("Controller", "ListSnapshots", GRPC_INLINE, list_snapshots, .handle = list_snapshots),
+	METHOD("Controller", "GetSnapshot", GRPC_INLINE, get_snapshot, .handle = get_snapshot),
 	METHOD("Controller", "ControllerListVolumeHealth", GRPC_INLINE, controller_list_volume_health,
 		.handle = list_health),
 	METHOD("Controller", "ControllerGetVolumeHealth", GRPC_INLINE, controller_get_volume_health,

@@ -24,28 +24,40 @@ int csi_read_range(
 	return 0;
 }
 
-int csi_read_source(const Csi__V1__CreateVolumeRequest *request, const char **ret_handle, struct error **err)
+int csi_read_source(const Csi__V1__CreateVolumeRequest *request, struct csi_source *ret, struct error **err)
 {
 	const Csi__V1__VolumeContentSource *source = request->volume_content_source;
 
-	*ret_handle = NULL;
+	*ret = (struct csi_source){0};
 	if (!source)
 		return 0;
-	if (source->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT)
-		return err_set(err, ERR_INVALID_ARGUMENT,
-			"volume_content_source is a snapshot: snapshots are not supported");
+	if (source->type_case == CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT) {
+		*ret = (struct csi_source){source->snapshot->snapshot_id, /* is_snapshot= */ true};
+		return csi_require(ret->handle, "volume_content_source.snapshot.snapshot_id", err);
+	}
 	if (source->type_case != CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME)
-		return err_set(err, ERR_INVALID_ARGUMENT, "volume_content_source names no volume");
-	if (csi_require(source->volume->volume_id, "volume_content_source.volume.volume_id", err) < 0)
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"volume_content_source names neither a volume nor a snapshot");
+	ret->handle = source->volume->volume_id;
+	return csi_require(ret->handle, "volume_content_source.volume.volume_id", err);
+}
+
+const char *csi_source_noun(const struct csi_source *source)
+{
+	return source->is_snapshot ? "snapshot" : "volume";
+}
+
+int csi_check_snapshot(const Csi__V1__CreateSnapshotRequest *request, struct error **err)
+{
+	if (csi_require(request->name, "name", err) < 0)
 		return -1;
-	*ret_handle = source->volume->volume_id;
-	return 0;
+	return csi_require(request->source_volume_id, "source_volume_id", err);
 }
 
 int csi_check_create(
 	const Csi__V1__CreateVolumeRequest *request, struct capability_set *ret, struct error **err)
 {
-	const char *source;
+	struct csi_source source;
 
 	if (csi_require(request->name, "name", err) < 0)
 		return -1;

@@ -17,11 +17,23 @@
 int csi_read_range(const Csi__V1__CapacityRange *range, uint64_t *ret_required, uint64_t *ret_limit,
 	struct error **err) MUST_CHECK;
 
-/** csi_read_source() - read which volume the new one is to be a clone of. @ret_handle: its ID, borrowed from
- * @request; NULL: the new volume is empty. Whether there is such a volume is not checked. Return: 0, or -1
- * with ERR_INVALID_ARGUMENT (a snapshot, nothing, or a volume without ID). */
+/* What a new volume is to be a copy of. */
+struct csi_source {
+	const char *handle; /* borrowed from the request; NULL: the new volume is empty */
+	bool is_snapshot;
+};
+
+/** csi_read_source() - read which volume or snapshot the new volume is to be a copy of. Whether there is such
+ * a one is not checked. Return: 0, or -1 with ERR_INVALID_ARGUMENT (neither of both, or without ID). */
 int csi_read_source(
-	const Csi__V1__CreateVolumeRequest *request, const char **ret_handle, struct error **err) MUST_CHECK;
+	const Csi__V1__CreateVolumeRequest *request, struct csi_source *ret, struct error **err) MUST_CHECK;
+
+/** csi_source_noun() - "volume" or "snapshot", for texts. */
+const char *csi_source_noun(const struct csi_source *source);
+
+/** csi_check_snapshot() - check all fields of @request except the parameters. Return: 0, or -1 with
+ * ERR_INVALID_ARGUMENT. */
+int csi_check_snapshot(const Csi__V1__CreateSnapshotRequest *request, struct error **err) MUST_CHECK;
 
 /** csi_check_create() - check all fields except range, parameters and topology. @ret: for all capabilities
  * together. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */

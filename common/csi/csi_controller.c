@@ -9,6 +9,7 @@
 #include "csi/controller_request.h"
 #include "csi/convert.h"
 #include "csi/csi_health.h"
+#include "csi/csi_snapshots.h"
 #include "csi/handler.h"
 #include "csi/reply.h"
 #include "pmem/capacity.h"
@@ -47,14 +48,17 @@ static int create_volume(const struct csi *csi, struct grpc_call *call,
 		.made_by_controller = csi->made_by_controller,
 		.parameters = &parameters};
 	struct capability_set set;
+	struct csi_source source;
 
 	if (csi_check_create(request, &set, err) < 0)
 		return -1;
 	q.fs_type = set.fs_type;
 	q.block = set.block;
 	q.spans_nodes = set.spans_nodes;
-	if (csi_read_source(request, &q.source, err) < 0)
+	if (csi_read_source(request, &source, err) < 0)
 		return -1;
+	q.source = source.handle;
+	q.source_is_snapshot = source.is_snapshot;
 	if (csi_read_range(request->capacity_range, &q.required_bytes, &q.limit_bytes, err) < 0)
 		return -1;
 	CSI_READ_MAP(request, parameters, &parameters);
@@ -224,6 +228,10 @@ static int get_capabilities(const struct csi *csi, struct grpc_call *call,
 CSI_HANDLER(get_capabilities, Csi__V1__ControllerGetCapabilitiesRequest,
 	Csi__V1__ControllerGetCapabilitiesResponse);
 
+CSI_HANDLER(csi_create_snapshot, Csi__V1__CreateSnapshotRequest, Csi__V1__CreateSnapshotResponse);
+CSI_HANDLER(csi_delete_snapshot, Csi__V1__DeleteSnapshotRequest, Csi__V1__DeleteSnapshotResponse);
+CSI_HANDLER(csi_list_snapshots, Csi__V1__ListSnapshotsRequest, Csi__V1__ListSnapshotsResponse);
+CSI_HANDLER(csi_get_snapshot, Csi__V1__GetSnapshotRequest, Csi__V1__GetSnapshotResponse);
 CSI_HANDLER(csi_list_volume_health, Csi__V1__ControllerListVolumeHealthRequest,
 	Csi__V1__ControllerListVolumeHealthResponse);
 CSI_HANDLER(csi_get_volume_health, Csi__V1__ControllerGetVolumeHealthRequest,
@@ -238,6 +246,12 @@ static const struct grpc_method methods[] = {
 		csi__v1__validate_volume_capabilities, validate_volume_capabilities),
 	CSI_METHOD("Controller", "ListVolumes", GRPC_WORKER, csi__v1__list_volumes, list_volumes),
 	CSI_METHOD("Controller", "GetCapacity", GRPC_INLINE, csi__v1__get_capacity, get_capacity),
+	CSI_METHOD(
+		"Controller", "CreateSnapshot", GRPC_WORKER, csi__v1__create_snapshot, csi_create_snapshot),
+	CSI_METHOD(
+		"Controller", "DeleteSnapshot", GRPC_WORKER, csi__v1__delete_snapshot, csi_delete_snapshot),
+	CSI_METHOD("Controller", "ListSnapshots", GRPC_WORKER, csi__v1__list_snapshots, csi_list_snapshots),
+	CSI_METHOD("Controller", "GetSnapshot", GRPC_INLINE, csi__v1__get_snapshot, csi_get_snapshot),
 	CSI_METHOD("Controller", "ControllerListVolumeHealth", GRPC_INLINE,
 		csi__v1__controller_list_volume_health, csi_list_volume_health),
 	CSI_METHOD("Controller", "ControllerGetVolumeHealth", GRPC_INLINE,

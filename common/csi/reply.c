@@ -75,11 +75,42 @@ Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed *csi_confirmed(
 	return c;
 }
 
-Csi__V1__VolumeContentSource *csi_content_source(struct arena *arena, const char *handle)
+Csi__V1__Snapshot *csi_snapshot(const struct csi_snapshot *s, struct arena *arena)
+{
+	Csi__V1__Snapshot *out = arena_alloc(arena, sizeof(*out));
+
+	csi__v1__snapshot__init(out);
+	out->snapshot_id = arena_strdup(arena, s->id);
+	out->source_volume_id = arena_strdup(arena, s->source ? s->source : "");
+	out->size_bytes = (int64_t)s->size_bytes;
+	out->creation_time = arena_alloc(arena, sizeof(*out->creation_time));
+	google__protobuf__timestamp__init(out->creation_time);
+	out->creation_time->seconds = (int64_t)s->taken_s;
+	out->ready_to_use = s->ready;
+	return out;
+}
+
+Csi__V1__ListSnapshotsResponse__Entry *csi_snapshot_entry(Csi__V1__Snapshot *s, struct arena *arena)
+{
+	Csi__V1__ListSnapshotsResponse__Entry *e = arena_alloc(arena, sizeof(*e));
+
+	csi__v1__list_snapshots_response__entry__init(e);
+	e->snapshot = s;
+	return e;
+}
+
+Csi__V1__VolumeContentSource *csi_content_source(struct arena *arena, const char *handle, bool is_snapshot)
 {
 	Csi__V1__VolumeContentSource *source = arena_alloc(arena, sizeof(*source));
 
 	csi__v1__volume_content_source__init(source);
+	if (is_snapshot) {
+		source->type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT;
+		source->snapshot = arena_alloc(arena, sizeof(*source->snapshot));
+		csi__v1__volume_content_source__snapshot_source__init(source->snapshot);
+		source->snapshot->snapshot_id = arena_strdup(arena, handle);
+		return source;
+	}
 	source->type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME;
 	source->volume = arena_alloc(arena, sizeof(*source->volume));
 	csi__v1__volume_content_source__volume_source__init(source->volume);
@@ -118,6 +149,7 @@ void csi_fill_controller_capabilities(
 		bool offered;
 	} all[] = {{RPC(CREATE_DELETE_VOLUME), true}, {RPC(LIST_VOLUMES), true}, {RPC(GET_CAPACITY), true},
 		{RPC(SINGLE_NODE_MULTI_WRITER), true}, {RPC(CLONE_VOLUME), true},
+		{RPC(CREATE_DELETE_SNAPSHOT), true}, {RPC(LIST_SNAPSHOTS), true}, {RPC(GET_SNAPSHOT), true},
 		{RPC(EXPAND_VOLUME), offers.expands}, {RPC(GET_VOLUME_HEALTH), offers.health},
 		{RPC(LIST_VOLUME_HEALTH), offers.health}};
 

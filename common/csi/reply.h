@@ -34,8 +34,21 @@ Csi__V1__ListVolumesResponse__VolumeStatus *csi_missing_status(struct arena *are
 Csi__V1__ValidateVolumeCapabilitiesResponse__Confirmed *csi_confirmed(
 	const Csi__V1__ValidateVolumeCapabilitiesRequest *request, struct arena *arena);
 
-/** csi_content_source() - make the content source of a clone of the volume @handle. */
-Csi__V1__VolumeContentSource *csi_content_source(struct arena *arena, const char *handle);
+/** csi_content_source() - make the content source of a copy of the volume, or snapshot, @handle. */
+Csi__V1__VolumeContentSource *csi_content_source(struct arena *arena, const char *handle, bool is_snapshot);
+
+/* What callers get of a snapshot. */
+struct csi_snapshot {
+	const char *id;
+	const char *source; /* ID of the volume; NULL: not known */
+	uint64_t size_bytes;
+	uint64_t taken_s; /* when the volume was as it shows it, seconds since 1970 in UTC */
+	bool ready;       /* it can be restored now */
+};
+
+/** csi_snapshot() - make the message about @s. csi_snapshot_entry(): of a list. */
+Csi__V1__Snapshot *csi_snapshot(const struct csi_snapshot *s, struct arena *arena);
+Csi__V1__ListSnapshotsResponse__Entry *csi_snapshot_entry(Csi__V1__Snapshot *s, struct arena *arena);
 
 /** csi_fill_capacity() - set the available bytes and the size of the largest volume that can be created. */
 void csi_fill_capacity(Csi__V1__GetCapacityResponse *reply, struct arena *arena, uint64_t available_bytes,
@@ -47,8 +60,8 @@ struct csi_offers {
 	bool health;  /* the health calls of CSI 1.13 */
 };
 
-/** csi_fill_controller_capabilities() - set the capabilities of csi.v1.Controller. CLONE_VOLUME is one of
- * them: volumes of any device manager can be cloned. */
+/** csi_fill_controller_capabilities() - set the capabilities of csi.v1.Controller. Clones and snapshots are
+ * among them: volumes of any device manager can be copied. */
 void csi_fill_controller_capabilities(
 	Csi__V1__ControllerGetCapabilitiesResponse *reply, struct arena *arena, struct csi_offers offers);
 

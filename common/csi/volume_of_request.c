@@ -17,9 +17,12 @@ static const char *text_of(const ProtobufCMessage *m, const char *name)
 
 const char *csi_volume_of(const ProtobufCMessage *request)
 {
-	const char *id = text_of(request, "volume_id");
+	static const char *const fields[] = {"volume_id", "snapshot_id", "name"};
+	const char *id = NULL;
 
-	return id ? id : text_of(request, "name");
+	for (size_t i = 0; !id && i < ARRAY_SIZE(fields); i++)
+		id = text_of(request, fields[i]);
+	return id;
 }
 
 char *csi_current_step(void *self, const ProtobufCMessage *request)

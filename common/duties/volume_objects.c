@@ -204,6 +204,8 @@ static struct pmem_volume *make_record(const struct volume_objects *o, const cha
 			v = pmem_volume_new(key, o->config.driver_name);
 			v->origin = x_strdup(PMEM_VOLUME_REPORTED);
 			v->size_bytes = hits[i].volume->size_bytes;
+			v->snapshot = hits[i].volume->snapshot;
+			v->source = x_strdup(hits[i].volume->source);
 		}
 		if (!v->volume_name && !str_empty(hits[i].volume->name))
 			v->volume_name = x_strdup(hits[i].volume->name);

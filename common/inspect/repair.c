@@ -66,7 +66,7 @@ static bool set_aside(struct repair *p, const struct state_problem *problem)
 	CLEANUP(free_charp) char *name = NULL;
 
 	/* without the ready one, the other file would be undone or finished, and the device with it */
-	if (other && other->phase != PHASE_READY && str_ends(problem->file, ".json")) {
+	if (other && other->phase != PHASE_READY && state_file_is_ready(problem->file)) {
 		repair_leave(p,
 			"%s is damaged, and another file says that the volume is only partly created or "
 			"deleted: which of them is right cannot be determined",

@@ -519,6 +519,7 @@ static void note_made(
 	note.volume.id = x_strdup(v->id);
 	note.volume.name = x_strdup(v->name);
 	note.volume.claim = x_strdup(v->claim);
+	note.volume.source = x_strdup(v->source);
 	note.volume.health = (struct volume_health){0};
 	health_copy(&note.volume.health, &v->health);
 	add_note(t, p, &note);

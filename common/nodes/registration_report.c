@@ -24,7 +24,7 @@ static Registry__V0__InventoryVolume__Phase wire_phase(enum volume_phase phase)
 
 /* The text is limited so that a message with the largest number of volumes that a controller accepts stays
  * below its limit. */
-#define CLAIMS_MAX_BYTES (1U << 20)
+#define TEXTS_MAX_BYTES  (1U << 20)
 #define HEALTH_MAX_BYTES (1U << 19)
 
 Registry__V0__InventoryVolume *registration_volume(const struct volume_report *v, struct arena *arena)
@@ -39,6 +39,11 @@ Registry__V0__InventoryVolume *registration_volume(const struct volume_report *v
 	out->ever_staged = v->ever_staged;
 	out->made_by_controller = v->made_by_controller;
 	out->is_inline = v->is_inline;
+	if (v->snapshot) {
+		out->snapshot = arena_alloc(arena, sizeof(*out->snapshot));
+		registry__v0__snapshot__init(out->snapshot);
+		out->snapshot->taken_s = v->taken_s;
+	}
 	return out;
 }
 
@@ -64,20 +69,25 @@ Registry__V0__RegionCapacity *registration_pool(const struct pool_report *p, str
 	return out;
 }
 
-static void add_claims(
+/* Claims of volumes, and sources of snapshots. */
+static void add_texts(
 	const struct volumes_report *report, Registry__V0__Inventory *inventory, struct arena *arena)
 {
 	size_t bytes = 0;
 
 	for (size_t i = 0; i < report->n_volumes; i++) {
-		const char *claim = report->volumes[i].claim;
+		const struct volume_report *v = &report->volumes[i];
+		const char *text = v->snapshot ? v->source : v->claim;
 
-		if (!claim)
+		if (!text)
 			continue;
-		bytes += strlen(claim);
-		if (bytes > CLAIMS_MAX_BYTES)
+		bytes += strlen(text);
+		if (bytes > TEXTS_MAX_BYTES)
 			return;
-		inventory->volumes[i]->claim = arena_strdup(arena, claim);
+		if (v->snapshot)
+			inventory->volumes[i]->snapshot->source_volume_id = arena_strdup(arena, text);
+		else
+			inventory->volumes[i]->claim = arena_strdup(arena, text);
 	}
 }
 
@@ -137,6 +147,6 @@ bool registration_report(
 	for (size_t i = 0; i < report->n_volumes; i++)
 		q->inventory->volumes[q->inventory->n_volumes++] =
 			registration_volume(&report->volumes[i], arena);
-	add_claims(report, q->inventory, arena);
+	add_texts(report, q->inventory, arena);
 	return add_health(report, q->inventory, arena);
 }

@@ -126,6 +126,13 @@ static void read_health(const Registry__V0__InventoryVolume *m, struct volume_he
 	}
 }
 
+static void read_snapshot(const Registry__V0__Snapshot *m, struct volume_report *ret)
+{
+	ret->snapshot = m != NULL;
+	ret->source = m && volume_handle_valid(m->source_volume_id) ? x_strdup(m->source_volume_id) : NULL;
+	ret->taken_s = m ? m->taken_s : 0;
+}
+
 static int read_volume(const Registry__V0__InventoryVolume *m, struct volume_report *ret, struct error **err)
 {
 	if (!volume_handle_valid(m->id))
@@ -142,6 +149,7 @@ static int read_volume(const Registry__V0__InventoryVolume *m, struct volume_rep
 		.is_inline = m->is_inline,
 		/* one that is no claim's name is no reason to refuse a node */
 		.claim = claim_text_valid(m->claim) ? x_strdup(m->claim) : NULL};
+	read_snapshot(m->snapshot, ret);
 	read_health(m, &ret->health);
 	return 0;
 }

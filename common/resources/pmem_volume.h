@@ -45,16 +45,19 @@ struct pmem_volume {
 	struct kube_meta meta; /* with finalizers */
 	/* spec */
 	char *driver;
-	char *volume_name;   /* what CreateVolume was asked for; NULL: not known, see origin */
-	char *origin;        /* PMEM_VOLUME_REPORTED; NULL: CreateVolume */
-	char *source;        /* handle of the volume that this one is a clone of; NULL: it began empty */
-	char **parameters;   /* strv: key, value, key ...; written, but not read */
-	char **nodes;        /* strv: the IDs of nodes that may have a copy */
-	uint64_t size_bytes; /* that was asked for: no node was asked for more */
-	uint64_t attempts;   /* how often nodes were asked to make it or to let it grow: each time is written
-				first */
-	bool deleting;       /* DeleteVolume was called */
-	bool retained;       /* DeleteVolume has succeeded although nodes may have a copy: they were lost */
+	char *volume_name;     /* what CreateVolume was asked for; NULL: not known, see origin */
+	char *origin;          /* PMEM_VOLUME_REPORTED; NULL: CreateVolume */
+	char *source;          /* handle of the volume or snapshot that this one is a copy of; NULL: it began
+				  empty */
+	bool snapshot;         /* it is a snapshot of the source, and no volume that pods can use */
+	char *volume_snapshot; /* of a snapshot: "namespace/name" of its VolumeSnapshot; NULL: not known */
+	char **parameters;     /* strv: key, value, key ...; written, but not read */
+	char **nodes;          /* strv: the IDs of nodes that may have a copy */
+	uint64_t size_bytes;   /* that was asked for: no node was asked for more */
+	uint64_t attempts; /* how often nodes were asked to make it or to let it grow: each time is written
+			      first */
+	bool deleting;     /* DeleteVolume was called */
+	bool retained;     /* DeleteVolume has succeeded although nodes may have a copy: they were lost */
 	/* status */
 	char *handle; /* NULL: CreateVolume has not been answered */
 	char *phase;

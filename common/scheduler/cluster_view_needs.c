@@ -174,13 +174,48 @@ static int find_source_nodes(const struct cluster_view *w, const struct pod_need
 	return 0;
 }
 
-/* Only a node that has the source can make a clone of it. */
-static int add_clone_homes(const struct cluster_view *w, struct pod_needs *needs, struct error **err)
+struct snapshot_search {
+	const char *name; /* "namespace/name" of the VolumeSnapshot */
+	char **nodes;     /* strv */
+};
+
+static void visit_record(void *user, const void *object)
+{
+	struct snapshot_search *search = user;
+	const struct pmem_volume *v = object;
+
+	if (!v->snapshot || v->deleting || v->retained || !str_eq(v->volume_snapshot, search->name))
+		return;
+	for (size_t i = 0; i < v->n_copies; i++) {
+		if (cluster_view_has_copy(&v->copies[i]))
+			strv_add(&search->nodes, v->copies[i].node);
+	}
+}
+
+/* Of a snapshot that was made for another VolumeSnapshot, or is not made yet, it is not known where it is:
+ * then the call that restores it refuses other nodes. */
+static void add_snapshot_home(
+	const struct cluster_view *w, struct pod_needs *needs, const struct pod_need *need)
+{
+	struct snapshot_search search = {.name = need->snapshot};
+
+	informer_each(w->pmem_volumes, visit_record, &search);
+	if (!search.nodes)
+		return;
+	char *why = x_asprintf("%s is to be restored from VolumeSnapshot %s, which is only on node %s%s",
+		need->what, need->snapshot, search.nodes[0], search.nodes[1] ? " and others" : "");
+	pod_needs_add_home(needs, &(struct pod_home){.nodes = search.nodes, .why = why});
+}
+
+/* Only a node that has the source can make a copy of it. */
+static int add_source_homes(const struct cluster_view *w, struct pod_needs *needs, struct error **err)
 {
 	for (size_t i = 0; i < needs->n; i++) {
 		const struct pod_need *need = &needs->v[i];
 		char *const *nodes;
 
+		if (need->snapshot && !need->nodes)
+			add_snapshot_home(w, needs, need);
 		if (!need->source)
 			continue;
 		if (find_source_nodes(w, needs, need, &nodes, err) < 0)
@@ -211,6 +246,7 @@ static int add_claim(const struct cluster_view *w, const struct kube_claim *clai
 	cluster_view_claim_need(claim, class, &need);
 	need.nodes = nodes_with(w, need.name);
 	need.source = x_strdup(claim->source_claim);
+	need.snapshot = x_strdup(claim->source_snapshot);
 	return add_need(needs, &need, err);
 }
 
@@ -264,7 +300,7 @@ int cluster_view_pod_needs(const struct cluster_view *w, struct span pod_json, s
 		if (add_volume(w, pod, &pod->volumes[i], &needs, err) < 0)
 			return -1;
 	}
-	if (add_clone_homes(w, &needs, err) < 0)
+	if (add_source_homes(w, &needs, err) < 0)
 		return -1;
 	needs.pod_version = cluster_view_version(&pod->meta);
 	kube_now_format(now);

@@ -12,6 +12,7 @@ void pod_need_done(struct pod_need *need)
 	free(need->what);
 	strv_free(need->nodes);
 	free(need->source);
+	free(need->snapshot);
 }
 
 void pod_needs_add_home(struct pod_needs *needs, const struct pod_home *home)

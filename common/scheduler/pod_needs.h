@@ -20,6 +20,7 @@ struct pod_need {
 	bool sector;         /* usage=FileIO */
 	char **nodes;        /* strv: those that have it already */
 	char *source;        /* "namespace/name" of the claim that it is to be a clone of; NULL: none */
+	char *snapshot;      /* likewise of the VolumeSnapshot that it is to be restored from */
 };
 
 /* Where a pod has to be because of one of its volumes. */

@@ -13,6 +13,10 @@
 static const char *const create_metadata[] = {
 	KUBERNETES_PREFIX "pvc/name", KUBERNETES_PREFIX "pvc/namespace", KUBERNETES_PREFIX "pv/name", NULL};
 
+/* csi-snapshotter --extra-create-metadata; it removes all other keys with the prefix itself */
+static const char *const snapshot_metadata[] = {PARAMS_SNAPSHOT_NAME, PARAMS_SNAPSHOT_NAMESPACE,
+	KUBERNETES_PREFIX "volumesnapshotcontent/name", NULL};
+
 /* of maxPause */
 #define PAUSE_DEFAULT_MS 10000
 #define PAUSE_LEAST_MS   1000
@@ -22,6 +26,7 @@ enum {
 	AT_CREATE = 1 << PARAMS_CREATE,
 	AT_CONTEXT = 1 << PARAMS_CONTEXT,
 	AT_STATE = 1 << PARAMS_STATE,
+	AT_SNAPSHOT = 1 << PARAMS_SNAPSHOT,
 	AT_INLINE = 1 << PARAMS_INLINE
 };
 #define AT_ALL (AT_CREATE | AT_CONTEXT | AT_STATE | AT_INLINE)
@@ -112,19 +117,26 @@ static const struct {
 	{"name", AT_CONTEXT | AT_STATE, parse_name},
 	{"deviceMode", AT_STATE, parse_device_mode},
 	{"size", AT_STATE | AT_INLINE, parse_size},
-	{"maxPause", AT_CREATE, parse_max_pause},
+	{"maxPause", AT_CREATE | AT_SNAPSHOT, parse_max_pause},
 };
+
+static bool is_one_of(const char *key, const char *const *keys)
+{
+	for (; *keys; keys++) {
+		if (str_eq(key, *keys))
+			return true;
+	}
+	return false;
+}
 
 /* Said by Kubernetes, not by an administrator; means nothing here. */
 static bool is_ignored(enum params_origin origin, const char *key)
 {
 	switch (origin) {
 	case PARAMS_CREATE:
-		for (size_t i = 0; create_metadata[i]; i++) {
-			if (str_eq(key, create_metadata[i]))
-				return true;
-		}
-		return false;
+		return is_one_of(key, create_metadata);
+	case PARAMS_SNAPSHOT:
+		return is_one_of(key, snapshot_metadata);
 	case PARAMS_CONTEXT:
 		return str_starts(key, KUBERNETES_PREFIX) || str_eq(key, PROVISIONER_IDENTITY);
 	case PARAMS_INLINE:

@@ -15,12 +15,17 @@
 #include "base/strmap.h"
 #include "pmem/usage.h"
 
+/* Which VolumeSnapshot a snapshot is made for, as csi-snapshotter says it (pkg/utils/util.go). */
+#define PARAMS_SNAPSHOT_NAME      "csi.storage.k8s.io/volumesnapshot/name"
+#define PARAMS_SNAPSHOT_NAMESPACE "csi.storage.k8s.io/volumesnapshot/namespace"
+
 enum params_origin {
-	PARAMS_CREATE,  /* StorageClass parameters of CreateVolume, plus the provisioner's extra metadata */
-	PARAMS_CONTEXT, /* volume_context of stage and publish: what CreateVolume returned, plus Kubernetes'
-			   own keys */
-	PARAMS_STATE,   /* a state file */
-	PARAMS_INLINE,  /* volumeAttributes of an inline ephemeral volume, which come as volume_context */
+	PARAMS_CREATE,   /* StorageClass parameters of CreateVolume, plus the provisioner's extra metadata */
+	PARAMS_CONTEXT,  /* volume_context of stage and publish: what CreateVolume returned, plus Kubernetes'
+			    own keys */
+	PARAMS_STATE,    /* a state file */
+	PARAMS_SNAPSHOT, /* parameters of a VolumeSnapshotClass, plus csi-snapshotter's extra metadata */
+	PARAMS_INLINE,   /* volumeAttributes of an inline ephemeral volume, which come as volume_context */
 };
 
 struct volume_params {
@@ -31,7 +36,8 @@ struct volume_params {
 	uint32_t cache_size;  /* with is_cache */
 	enum volume_usage usage;
 	uint64_t size_bytes;   /* PARAMS_INLINE */
-	uint64_t max_pause_ms; /* PARAMS_CREATE: how long the writers of the source of a copy may stand still
+	uint64_t max_pause_ms; /* PARAMS_CREATE, PARAMS_SNAPSHOT: how long the writers of the source of a copy
+				* may stand still
 				*/
 	char *name;            /* NULL where the origin has none */
 	char *device_mode;     /* PARAMS_STATE: "lvm", "direct", "fake" */

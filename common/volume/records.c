@@ -164,8 +164,8 @@ char *records_mounted_at(struct records *t, const char *path, const char *but)
 	return id;
 }
 
-struct volume_record **records_page(
-	struct records *t, const char *after, size_t max, size_t *ret_n, bool *ret_more)
+struct volume_record **records_page(struct records *t, bool (*wanted)(const struct volume_record *r),
+	const char *after, size_t max, size_t *ret_n, bool *ret_more)
 {
 	bool found = false, more = false;
 	size_t n = 0;
@@ -175,7 +175,7 @@ struct volume_record **records_page(
 	at += found ? 1 : 0;
 	struct volume_record **page = x_calloc(t->n - at, sizeof(struct volume_record *));
 	for (; at < t->n && !more; at++) {
-		if (t->list[at]->phase != PHASE_READY)
+		if (!wanted(t->list[at]))
 			continue;
 		if (max > 0 && n == max)
 			more = true;

@@ -30,8 +30,8 @@ void volumes_changed(const struct volumes_shared *shared);
 /* A volume that is being created. It is reported before it is recorded, so that a controller that has just
  * started, and does not know of the call, does not create the volume on another node, too. */
 struct pending_creation {
-	const struct volume_record
-		*r; /* only what is never changed is read: ID, name, claim, made_by_controller */
+	const struct volume_record *r; /* only what is never changed is read: ID, name, claim,
+					  made_by_controller, and what it is a snapshot of */
 	struct pending_creation *next;
 };
 
@@ -77,10 +77,10 @@ struct volume_record *records_find_name(struct records *t, const char *name);
  * which may be NULL. Return: its ID, caller frees; NULL: there is none. */
 char *records_mounted_at(struct records *t, const char *path, const char *but);
 
-/** records_page() - copy a page of ready records in order of their IDs. Parameters: as of volumes_list().
- * Return: array of *@ret_n, each volume_record_free(), the array free(). */
-struct volume_record **records_page(
-	struct records *t, const char *after, size_t max, size_t *ret_n, bool *ret_more);
+/** records_page() - copy a page of the records that are @wanted, in order of their IDs. Other parameters: as
+ * of volumes_list(). Return: array of *@ret_n, each volume_record_free(), the array free(). */
+struct volume_record **records_page(struct records *t, bool (*wanted)(const struct volume_record *r),
+	const char *after, size_t max, size_t *ret_n, bool *ret_more);
 
 /** records_view() - get the whole table. The caller has the mutex. */
 struct records_view records_view(const struct records *t);

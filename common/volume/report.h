@@ -25,7 +25,10 @@ struct volume_report {
 	bool ever_staged; /* also if it is not known: of the Go driver, adopted, damaged */
 	bool made_by_controller;
 	bool is_inline;
-	char *claim;                 /* for which it was created, as claim_text(); NULL: not known */
+	char *claim; /* for which it was created, as claim_text(); NULL: not known */
+	bool snapshot;
+	char *source;     /* of a snapshot: ID of the volume; else NULL */
+	uint64_t taken_s; /* of a snapshot: when the volume was as it shows it, seconds since 1970 in UTC */
 	struct volume_health health; /* besides what the phase says */
 	/* When a controller first had a report of it as made, of the clock of its node table; 0: in the first
 	 * report of its node, or not yet. Not compared. */

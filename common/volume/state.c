@@ -95,6 +95,10 @@ static int read_member(struct json_reader *r, const char *key, struct volume_rec
 		return json_read_u64(r, &rec->resizing_bytes, err);
 	if (str_eq(key, "source"))
 		return json_read_str(r, &rec->source, err);
+	if (str_eq(key, "snapshot"))
+		return json_read_bool(r, &rec->snapshot, err);
+	if (str_eq(key, "taken"))
+		return json_read_u64(r, &rec->taken_s, err);
 	if (str_eq(key, "freezing"))
 		return json_read_bool(r, &rec->freezing, err);
 	if (str_eq(key, "parameters"))
@@ -194,6 +198,10 @@ static void write_ours(struct json_writer *w, const struct volume_record *r)
 		json_key_u64(w, "resizing", r->resizing_bytes);
 	if (r->source)
 		json_key_str(w, "source", r->source);
+	if (r->snapshot)
+		json_key_bool(w, "snapshot", true);
+	if (r->taken_s > 0)
+		json_key_u64(w, "taken", r->taken_s);
 	if (r->freezing)
 		json_key_bool(w, "freezing", true);
 	if (r->adopted)
@@ -264,6 +272,8 @@ static const char *const phase_suffix[] = {
 	[PHASE_READY] = ".json",
 	[PHASE_ERASING] = ".erasing",
 };
+/* Of a snapshot in place of ".json". */
+#define SNAPSHOT_SUFFIX ".snapshot"
 
 void volume_record_free(struct volume_record *r)
 {
@@ -314,6 +324,16 @@ struct volume_record *volume_record_dup(const struct volume_record *r)
 	return copy;
 }
 
+bool volume_record_is_volume(const struct volume_record *r)
+{
+	return r->phase == PHASE_READY && !r->snapshot;
+}
+
+const char *volume_record_noun(const struct volume_record *r)
+{
+	return r->snapshot ? "snapshot" : "volume";
+}
+
 bool volume_record_is_inline(const struct volume_record *r)
 {
 	return str_eq(strmap_get(&r->parameters, "persistencyModel"), "ephemeral");
@@ -358,9 +378,15 @@ static int fail_volume(const struct state_store *s, const struct volume_record *
 	return fail(err, "state of volume", where);
 }
 
-static char *file_name(const char *id, enum volume_phase phase)
+static const char *suffix_in(const struct volume_record *r, enum volume_phase phase)
 {
-	return x_asprintf("%s%s", id, phase_suffix[phase]);
+	return phase == PHASE_READY && r->snapshot ? SNAPSHOT_SUFFIX : phase_suffix[phase];
+}
+
+/* The name of its file when it is in @phase. */
+static char *file_name(const struct volume_record *r, enum volume_phase phase)
+{
+	return x_asprintf("%s%s", r->id, suffix_in(r, phase));
 }
 
 int state_open(const char *path, struct state_store **ret, struct error **err)
@@ -411,17 +437,33 @@ static struct state_problem *add_problem(
 	return &c->problems[c->n_problems++];
 }
 
+/* Whether an id stands before @suffix in @name. */
+static bool ends_in(const char *name, const char *suffix, size_t *ret_id_len)
+{
+	if (name[0] == '.' || !str_ends(name, suffix))
+		return false;
+	*ret_id_len = strlen(name) - strlen(suffix);
+	return *ret_id_len > 0;
+}
+
 /* Whether @name is a volume's file; then its id's length and its phase are returned. */
 static bool is_volume_file(const char *name, size_t *ret_id_len, enum volume_phase *ret_phase)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(phase_suffix); i++) {
-		if (!str_ends(name, phase_suffix[i]) || name[0] == '.')
-			continue;
-		*ret_id_len = strlen(name) - strlen(phase_suffix[i]);
 		*ret_phase = (enum volume_phase)i;
-		return *ret_id_len > 0;
+		if (ends_in(name, phase_suffix[i], ret_id_len))
+			return true;
 	}
-	return false;
+	*ret_phase = PHASE_READY;
+	return ends_in(name, SNAPSHOT_SUFFIX, ret_id_len);
+}
+
+bool state_file_is_ready(const char *file)
+{
+	enum volume_phase phase;
+	size_t ignored;
+
+	return is_volume_file(file, &ignored, &phase) && phase == PHASE_READY;
 }
 
 static int load_file(struct state_store *s, const char *name, size_t id_len, enum volume_phase phase,
@@ -440,6 +482,9 @@ static int load_file(struct state_store *s, const char *name, size_t id_len, enu
 	if (!volume_id_valid(rec->id))
 		return err_set(err, ERR_INVALID_ARGUMENT, "%s is not a valid volume ID", rec->id);
 	rec->phase = phase;
+	if (!str_ends(name, suffix_in(rec, phase)))
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"the file has not the name of a %s, which it describes", volume_record_noun(rec));
 	*ret = TAKE_PTR(rec);
 	return 0;
 }
@@ -471,7 +516,7 @@ static void add_record(struct state_content *c, struct volume_record *rec)
 		loser = c->records[at];
 		c->records[at] = rec;
 	}
-	CLEANUP(free_charp) char *name = file_name(loser->id, loser->phase);
+	CLEANUP(free_charp) char *name = file_name(loser, loser->phase);
 	add_problem(c, STATE_TWIN, name, "another file of the same volume is used")->record = loser;
 }
 
@@ -578,7 +623,7 @@ int state_check_space(const struct state_store *s, struct error **err)
 int state_put(struct state_store *s, const struct volume_record *r, struct error **err)
 {
 	CLEANUP(buf_done) struct buf text = BUF_INIT(STATE_MAX_BYTES);
-	CLEANUP(free_charp) char *name = file_name(r->id, r->phase);
+	CLEANUP(free_charp) char *name = file_name(r, r->phase);
 
 	if (state_format(r, &text, err) < 0)
 		return fail_volume(s, r, err);
@@ -594,8 +639,8 @@ static bool is_missing(const struct state_store *s, const char *name)
 
 int state_advance(struct state_store *s, struct volume_record *r, enum volume_phase to, struct error **err)
 {
-	CLEANUP(free_charp) char *from_name = file_name(r->id, r->phase);
-	CLEANUP(free_charp) char *to_name = file_name(r->id, to);
+	CLEANUP(free_charp) char *from_name = file_name(r, r->phase);
+	CLEANUP(free_charp) char *to_name = file_name(r, to);
 	CLEANUP(error_freep) struct error *ignored = NULL;
 	int rc = file_rename_durable(s->dir_fd, from_name, to_name, err);
 
@@ -617,8 +662,8 @@ int state_advance(struct state_store *s, struct volume_record *r, enum volume_ph
 
 int state_remove(struct state_store *s, const struct volume_record *r, struct error **err)
 {
-	CLEANUP(free_charp) char *name = file_name(r->id, r->phase);
-	CLEANUP(free_charp) char *ready = file_name(r->id, PHASE_READY);
+	CLEANUP(free_charp) char *name = file_name(r, r->phase);
+	CLEANUP(free_charp) char *ready = file_name(r, PHASE_READY);
 
 	/* Beside a file that counts as ready no other is loaded: it is what state_advance() could not undo.
 	 */

@@ -4,9 +4,10 @@
  *
  * The phase is the file's suffix: <id>.creating -> <id>.json -> <id>.erasing -> no file, each step a durable
  * rename, so a Go driver after a roll-back, which reads *.json only, never serves a volume that is only
- * partly created or being erased. Content: the Go driver's keys (id, size, parameters) plus our own at top
- * level; unknown keys are kept. The folder's `.lock` is held until state_close(). Threads: safe; the caller
- * serialises changes of one volume by its lock. Blocks on the disk.
+ * partly created or being erased. A snapshot that is ready is <id>.snapshot, which no pod uses and neither
+ * the Go driver nor an earlier release reads. Content: the Go driver's keys (id, size, parameters) plus our
+ * own at top level; unknown keys are kept. The folder's `.lock` is held until state_close(). Threads: safe;
+ * the caller serialises changes of one volume by its lock. Blocks on the disk.
  */
 #pragma once
 
@@ -26,10 +27,12 @@
 struct volume_record {
 	char *id;
 	enum volume_phase phase;
-	uint64_t size_bytes;      /* usable bytes; requested ones while creating */
-	uint64_t resizing_bytes;  /* to which its device is being grown; 0: it is not */
-	char *source;             /* ID of the volume of which it is a clone; NULL: none */
-	bool freezing;            /* its file system is frozen, or may be: it is being copied */
+	uint64_t size_bytes;     /* usable bytes; requested ones while creating */
+	uint64_t resizing_bytes; /* to which its device is being grown; 0: it is not */
+	char *source;            /* ID of the volume or snapshot of which it is a copy; NULL: none */
+	bool snapshot;           /* it is a snapshot of the source: kept, and copied, but never used itself */
+	uint64_t taken_s; /* of a snapshot: when the source was as it shows it, seconds since 1970 in UTC */
+	bool freezing;    /* its file system is frozen, or may be: it is being copied */
 	struct strmap parameters; /* the Go driver's: the given ones plus name and deviceMode */
 	char *identity;           /* of the device; NULL in a file of the Go driver */
 	char *pool;               /* uuid; NULL in a file of the Go driver until its device is seen */
@@ -56,6 +59,12 @@ DEFINE_CLEANUP(struct volume_record *, volume_record_free);
 
 /** volume_record_dup() - a deep copy. Return: volume_record_free(). */
 struct volume_record *volume_record_dup(const struct volume_record *r);
+
+/** volume_record_is_volume() - whether @r is what callers know as a volume: it is ready, and no snapshot. */
+bool volume_record_is_volume(const struct volume_record *r);
+
+/** volume_record_noun() - "volume" or "snapshot", for texts. */
+const char *volume_record_noun(const struct volume_record *r);
 
 /** volume_record_is_inline() - whether @r is an inline volume, which is deleted with its pod. */
 bool volume_record_is_inline(const struct volume_record *r);
@@ -123,6 +132,9 @@ int state_load(struct state_store *s, struct state_content *ret, struct error **
 
 /** state_content_done() - release what @c owns; safe on a zeroed one. */
 void state_content_done(struct state_content *c);
+
+/** state_file_is_ready() - whether @file has the name of a volume, or a snapshot, in phase READY. */
+bool state_file_is_ready(const char *file);
 
 /** state_check_space() - whether the folder can take the file of a further volume, according to its file
  * system. Return: 0, or -1 with ERR_EXHAUSTED (full or read-only), ERR_INTERNAL. */

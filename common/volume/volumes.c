@@ -125,25 +125,43 @@ void volumes_start_failed(struct volumes *v, const struct error *e)
 	pthread_mutex_unlock(&v->shared.mutex);
 }
 
-int volumes_lock_ready(struct volumes *v, const char *handle, int wait_ms, struct volume_lock **ret_lock,
-	struct volume_record **ret, struct error **err)
+static int require_kind(const struct volume_record *r, bool snapshot, const char *handle, struct error **err)
+{
+	if (r && r->phase == PHASE_READY && r->snapshot == snapshot)
+		return 0;
+	return err_set(err, ERR_NOT_FOUND, "%s %s does not exist", snapshot ? "snapshot" : "volume", handle);
+}
+
+static int lock_kind(struct volumes *v, const char *handle, bool snapshot, int wait_ms,
+	struct volume_lock **ret_lock, struct volume_record **ret, struct error **err)
 {
 	CLEANUP(volume_record_freep) struct volume_record *known = records_find(v->records, handle);
 	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
+	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
 
-	if (!known || known->phase != PHASE_READY)
-		return err_set(err, ERR_NOT_FOUND, "volume %s does not exist", handle);
+	if (require_kind(known, snapshot, handle, err) < 0)
+		return -1;
 	if (volume_lock(v->locks, known->id, wait_ms, &lock, err) < 0)
 		return -1;
 	/* it may have changed or gone while we waited */
-	struct volume_record *r = records_find(v->records, known->id);
-	if (!r || r->phase != PHASE_READY) {
-		volume_record_free(r);
-		return err_set(err, ERR_NOT_FOUND, "volume %s does not exist", handle);
-	}
+	r = records_find(v->records, known->id);
+	if (require_kind(r, snapshot, handle, err) < 0)
+		return -1;
 	*ret_lock = TAKE_PTR(lock);
-	*ret = r;
+	*ret = TAKE_PTR(r);
 	return 0;
+}
+
+int volumes_lock_ready(struct volumes *v, const char *handle, int wait_ms, struct volume_lock **ret_lock,
+	struct volume_record **ret, struct error **err)
+{
+	return lock_kind(v, handle, /* snapshot= */ false, wait_ms, ret_lock, ret, err);
+}
+
+int volumes_lock_snapshot(struct volumes *v, const char *handle, int wait_ms, struct volume_lock **ret_lock,
+	struct volume_record **ret, struct error **err)
+{
+	return lock_kind(v, handle, /* snapshot= */ true, wait_ms, ret_lock, ret, err);
 }
 
 bool volumes_may_exist_unrecorded(struct volumes *v, const char *id)
@@ -267,8 +285,8 @@ int volumes_get(struct volumes *v, const char *handle, struct volume_info **ret,
 {
 	CLEANUP(volume_record_freep) struct volume_record *r = records_find(v->records, handle);
 
-	if (!r || r->phase != PHASE_READY)
-		return err_set(err, ERR_NOT_FOUND, "volume %s does not exist", handle);
+	if (require_kind(r, /* snapshot= */ false, handle, err) < 0)
+		return -1;
 	*ret = volumes_info(v, r);
 	return 0;
 }
@@ -277,7 +295,8 @@ void volumes_list(struct volumes *v, const char *after, size_t max, struct volum
 	bool *ret_more)
 {
 	size_t n;
-	struct volume_record **page = records_page(v->records, after, max, &n, ret_more);
+	struct volume_record **page =
+		records_page(v->records, volume_record_is_volume, after, max, &n, ret_more);
 	struct volume_info **infos = x_calloc(n, sizeof(struct volume_info *));
 
 	for (size_t i = 0; i < n; i++) {

@@ -81,7 +81,10 @@ struct volume_request {
 	bool made_by_controller; /* requested by the central controller, which may lose the reply; this is
 				    recorded */
 	const struct strmap *parameters;
-	const char *source;        /* handle of the volume that is copied; NULL: the new volume is empty */
+	const char
+		*source; /* handle of the volume or snapshot that is copied; NULL: the new volume is empty */
+	bool source_is_snapshot;
+	bool snapshot; /* what is made is a snapshot of the source, see volumes_create_snapshot() */
 	const char *inline_target; /* canonical target path in the pod with which the volume is deleted; NULL:
 				      not an inline volume */
 };
@@ -95,7 +98,7 @@ struct volume_info {
 	bool may_be_block;  /* may be used as a block volume: no data of former owners can be read */
 	bool is_taken_over; /* created by the Go driver, which accepted every access mode */
 	char *fs_type;      /* requested at creation; NULL: none, or not known */
-	char *source;       /* ID of the volume of which it is a clone; NULL: none */
+	char *source;       /* ID of the volume or snapshot of which it is a copy; NULL: none */
 	char *claim;        /* for which it was created, as claim_text(); NULL: not known */
 	char *pod;          /* of an inline volume, as claim_pod(); NULL: not known */
 };
@@ -143,6 +146,49 @@ int volumes_delete(struct volumes *v, const char *handle, struct error **err) MU
  * volumes_delete(), and -1 with ERR_PRECONDITION (it was staged; nothing was changed).
  */
 int volumes_delete_if_never_staged(struct volumes *v, const char *handle, struct error **err) MUST_CHECK;
+
+struct snapshot_request {
+	const char *name;
+	const char *source; /* handle of a volume of this node */
+	bool made_by_controller;
+	const struct strmap *parameters; /* of the VolumeSnapshotClass */
+};
+
+struct snapshot_info {
+	char *id;
+	char *source; /* ID of the volume, which may be gone */
+	uint64_t size_bytes;
+	uint64_t taken_s; /* when the volume was as the snapshot shows it, seconds since 1970 in UTC */
+	bool missing;     /* its device is not seen, so that it cannot be restored now */
+};
+
+void snapshot_info_free(struct snapshot_info *i);
+DEFINE_CLEANUP(struct snapshot_info *, snapshot_info_free);
+
+/**
+ * volumes_create_snapshot() - take a snapshot of a volume, or return the one of that name.
+ *
+ * A snapshot is a copy of all that the volume holds at one moment, on a device of its own, which no pod uses;
+ * its file system has another UUID. Copying, the pause of writers, and errors are those of volumes_create()
+ * with a source. What is erased after its deletion is what would be of the volume. Volumes and snapshots
+ * share their names. Return: as volumes_create(). @ret: snapshot_info_free().
+ */
+int volumes_create_snapshot(struct volumes *v, const struct snapshot_request *request,
+	struct snapshot_info **ret, struct error **err) MUST_CHECK;
+
+/** volumes_delete_snapshot() - volumes_delete() for a snapshot. For either function, what is of the other
+ * kind does not exist. */
+int volumes_delete_snapshot(struct volumes *v, const char *handle, struct error **err) MUST_CHECK;
+
+/** volumes_get_snapshot() - get a snapshot by its handle. Return: 0, or -1 with ERR_NOT_FOUND. @ret:
+ * snapshot_info_free(). */
+int volumes_get_snapshot(
+	struct volumes *v, const char *handle, struct snapshot_info **ret, struct error **err) MUST_CHECK;
+
+/** volumes_list_snapshots() - get a page of the snapshots, as volumes_list(). @ret: array of *@ret_n, each
+ * snapshot_info_free(), the array free(). */
+void volumes_list_snapshots(struct volumes *v, const char *after, size_t max, struct snapshot_info ***ret,
+	size_t *ret_n, bool *ret_more);
 
 struct expand_request {
 	const char *handle;

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -92,25 +93,34 @@ static int check_kind(const struct volume_record *r, const struct volume_request
 			"volume %s is for Kata Containers, which is not supported", r->id);
 	if (q->block && (r->fs_type || !volume_record_may_be_block(r)))
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"volume %s has a file system, so its clone cannot be a block volume", r->id);
+			"%s %s has a file system, so its clone cannot be a block volume",
+			volume_record_noun(r), r->id);
 	if (!q->block && !r->fs_type && r->block_clean)
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"volume %s is a block volume, so its clone cannot have a file system", r->id);
+			"%s %s is for block access, so its clone cannot have a file system",
+			volume_record_noun(r), r->id);
 	if (q->fs_type && r->fs_type && !str_eq(q->fs_type, r->fs_type))
-		return err_set(err, ERR_INVALID_ARGUMENT, "volume %s has %s, so its clone cannot have %s",
-			r->id, r->fs_type, q->fs_type);
+		return err_set(err, ERR_INVALID_ARGUMENT, "%s %s has %s, so its clone cannot have %s",
+			volume_record_noun(r), r->id, r->fs_type, q->fs_type);
 	return 0;
 }
 
 /* Without a central controller, external-provisioner asks the node that was selected for the pod, and has the
  * pod scheduled again when that has no room. */
-static int refuse_source(struct volumes *v, const char *handle, struct error **err)
+static int refuse_source(struct volumes *v, const struct volume_request *q, struct error **err)
 {
-	if ((*err)->code != ERR_NOT_FOUND || !volume_id_names_other_node(handle, v->node_id))
+	if ((*err)->code != ERR_NOT_FOUND || !volume_id_names_other_node(q->source, v->node_id))
 		return err_wrap(err, "source");
 	error_clear(err);
-	return err_set(err, ERR_EXHAUSTED,
-		"volume %s is on another node, and a volume is cloned on its own node only", handle);
+	return err_set(err, ERR_EXHAUSTED, "%s %s is on another node, and is copied on its own node only",
+		q->source_is_snapshot ? "snapshot" : "volume", q->source);
+}
+
+static int lock_source(struct clone_source *s, const struct volume_request *q, struct error **err)
+{
+	return q->source_is_snapshot
+		       ? volumes_lock_snapshot(s->v, q->source, SOURCE_WAIT_MS, &s->lock, &s->r, err)
+		       : volumes_lock_ready(s->v, q->source, SOURCE_WAIT_MS, &s->lock, &s->r, err);
 }
 
 int volumes_open_source(struct volumes *v, const struct volume_request *q, const struct volume_params *params,
@@ -119,8 +129,8 @@ int volumes_open_source(struct volumes *v, const struct volume_request *q, const
 	CLEANUP(volumes_close_sourcep) struct clone_source *s = x_calloc(1, sizeof(*s));
 
 	*s = (struct clone_source){.v = v, .block = q->block, .max_pause_ms = params->max_pause_ms};
-	if (volumes_lock_ready(v, q->source, SOURCE_WAIT_MS, &s->lock, &s->r, err) < 0)
-		return refuse_source(v, q->source, err);
+	if (lock_source(s, q, err) < 0)
+		return refuse_source(v, q, err);
 	if (check_kind(s->r, q, err) < 0 || volumes_settle_growth(v, s->r, err) < 0)
 		return -1;
 	if (device_view_require_content(v->device_view, s->r, &s->device, err) < 0)
@@ -143,6 +153,7 @@ struct copy {
 	struct fs_freeze *freeze; /* while writers are stopped */
 	struct fs_extents extents;
 	uint64_t pause_ns;
+	uint64_t taken_s;    /* when the source was as it is copied, seconds since 1970 */
 	uint64_t done_bytes; /* of what is being copied */
 };
 
@@ -316,7 +327,7 @@ static int check_pause(struct copy *c, int dir_fd, struct error **err)
 		return 0;
 	return err_set(err, ERR_PRECONDITION,
 		"volume %s is in use, and its writers would have to stand still for %ju ms while %s are copied, but "
-		"maxPause is %ju ms: nothing was stopped; set a larger maxPause in the StorageClass, or copy the "
+		"maxPause is %ju ms: nothing was stopped; set a larger maxPause in the class, or copy the "
 		"volume while no pod uses it",
 		c->source->r->id, (uintmax_t)ms, format_bytes_rounded(x.total_bytes, used),
 		(uintmax_t)c->source->max_pause_ms);
@@ -337,6 +348,7 @@ static int copy_paused(struct copy *c, int dir_fd, struct error **err)
 	volume_lock_set_step(s->v->locks, c->r->id, "copying while writers stand still");
 	if (volumes_pause_writers(s->v, s->r, dir_fd, s->max_pause_ms, &c->freeze, err) < 0)
 		return err_wrap(err, NOT_WHILE_STILL, s->r->id);
+	c->taken_s = (uint64_t)time(NULL);
 	int rc = copy_frozen(c, dir_fd, &failure);
 	if (volumes_resume_writers(s->v, s->r, TAKE_PTR(c->freeze), &c->pause_ns, err) < 0)
 		return err_wrap(err, NOT_WHILE_STILL, s->r->id);
@@ -405,9 +417,9 @@ static int copy_content(struct copy *c, const char *fs_type, struct error **err)
 
 static void log_copy(const struct copy *c, uint64_t begun_ns)
 {
-	log_info("volume cloned", F_STR("volume", c->r->id), F_STR("source", c->source->r->id),
-		F_U64("copied_bytes", c->extents.total_bytes), F_U64("pause_ms", c->pause_ns / NS_PER_MS),
-		F_U64("ms", (clock_ns() - begun_ns) / NS_PER_MS));
+	log_info(c->r->snapshot ? "snapshot taken" : "volume cloned", F_STR("volume", c->r->id),
+		F_STR("source", c->source->r->id), F_U64("copied_bytes", c->extents.total_bytes),
+		F_U64("pause_ms", c->pause_ns / NS_PER_MS), F_U64("ms", (clock_ns() - begun_ns) / NS_PER_MS));
 }
 
 /* What is left to do is about the new device, and may take much longer. */
@@ -420,7 +432,9 @@ static void release_source(struct copy *c)
 static int copy_devices(struct clone_source *s, struct volume_record *r, const struct device *d,
 	const char *fs_type, struct error **err)
 {
-	CLEANUP(copy_done) struct copy c = {.source = s, .r = r, .to = d, .from_fd = -1, .to_fd = -1};
+	CLEANUP(copy_done)
+	struct copy c = {
+		.source = s, .r = r, .to = d, .from_fd = -1, .to_fd = -1, .taken_s = (uint64_t)time(NULL)};
 	uint64_t begun_ns = clock_ns();
 
 	volume_lock_set_step(s->v->locks, r->id, "copying");
@@ -431,6 +445,7 @@ static int copy_devices(struct clone_source *s, struct volume_record *r, const s
 		return -1;
 	log_copy(&c, begun_ns);
 	r->ever_staged = c.extents.n > 0;
+	r->taken_s = r->snapshot ? c.taken_s : 0;
 	return 0;
 }
 
@@ -452,6 +467,7 @@ int volumes_fill_clone(
 {
 	CLEANUP(free_charp) char *fs_type = NULL;
 
+	r->taken_s = r->snapshot ? (uint64_t)time(NULL) : 0;
 	/* devices in memory hold nothing */
 	if (!d->path || !s->device->path)
 		return 0;

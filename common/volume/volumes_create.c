@@ -30,7 +30,7 @@ static int check_request(const struct volume_request *q, struct volume_params *r
 {
 	if (volume_name_check(q->name, err) < 0)
 		return -1;
-	if (!q->fs_type && !q->block)
+	if (!q->fs_type && !q->block && !q->snapshot)
 		return err_set(
 			err, ERR_INVALID_ARGUMENT, "neither a file system nor a block device is requested");
 	if (q->fs_type && !fs_known(q->fs_type))
@@ -56,12 +56,24 @@ static int check_request(const struct volume_request *q, struct volume_params *r
 	return 0;
 }
 
+static int check_source(const struct volume_record *r, const struct volume_request *q, struct error **err)
+{
+	if (str_eq(r->source, q->source))
+		return 0;
+	return err_set(err, ERR_EXISTS, "%s %s exists, and is %s%s", volume_record_noun(r), r->id,
+		r->source ? "a copy of " : "no copy of a volume", r->source ? r->source : "");
+}
+
 /* Whether the volume that bears the name already is the one that is asked for. */
 static int check_existing(const struct volume_record *r, const struct volume_request *q,
 	const struct volume_params *wanted, struct error **err)
 {
 	struct volume_params have;
 
+	if (r->snapshot != q->snapshot)
+		return err_set(err, ERR_EXISTS, "a %s has that name: %s", volume_record_noun(r), r->id);
+	if (q->snapshot)
+		return check_source(r, q, err);
 	if (r->size_bytes < q->required_bytes || (q->limit_bytes > 0 && r->size_bytes > q->limit_bytes))
 		return err_set(err, ERR_EXISTS, "volume %s exists with another size (%llu bytes)", r->id,
 			(unsigned long long)r->size_bytes);
@@ -76,11 +88,7 @@ static int check_existing(const struct volume_record *r, const struct volume_req
 	params_done(&have);
 	if (!same)
 		return err_set(err, ERR_EXISTS, "volume %s exists with other parameters", r->id);
-	if (!str_eq(r->source, q->source))
-		return err_set(err, ERR_EXISTS, "volume %s exists, and is %s%s", r->id,
-			r->source ? "a clone of volume " : "no clone of a volume",
-			r->source ? r->source : "");
-	return 0;
+	return check_source(r, q, err);
 }
 
 static int require_existing(struct volumes *v, const struct volume_record *r, const struct volume_request *q,
@@ -104,6 +112,7 @@ static struct volume_record *new_record(struct volumes *v, const char *id, const
 	r->identity = x_strdup(identity);
 	r->fs_type = x_strdup(q->fs_type);
 	r->made_by_controller = q->made_by_controller;
+	r->snapshot = q->snapshot;
 	params_to_state(q->parameters, &r->parameters);
 	strmap_set(&r->parameters, "name", q->name);
 	strmap_set(&r->parameters, "deviceMode", v->devices->ops->mode);
@@ -367,7 +376,7 @@ static int enter_limits(struct volumes *v, struct creation *c, struct error **er
 	if (refuse_while_stuck(v, err) < 0)
 		return -1;
 	if (c->source && enter_cloning(v, c, err) < 0)
-		return err_wrap(err, "clone a volume");
+		return err_wrap(err, "copy a volume");
 	if (c->block && !c->source && volumes_enter_zeroing(v, c->r->id, &c->filling, err) < 0)
 		return err_wrap(err, "zero a new block volume");
 	volume_lock_set_step(v->locks, c->r->id, "waiting until its device can be created");
@@ -466,7 +475,8 @@ static int create_new(struct volumes *v, const char *id, const struct volume_req
 	CLEANUP(creation_done)
 	struct creation c = {
 		.r = new_record(v, id, q), .sector = wanted->usage == USAGE_FILE_IO, .block = q->block};
-	const struct volume_change change = {.what = "volume created", .begun_ns = clock_ns()};
+	const struct volume_change change = {
+		.what = q->snapshot ? "snapshot created" : "volume created", .begun_ns = clock_ns()};
 	struct pending_creation pending = {.r = c.r};
 	int rv;
 
@@ -561,7 +571,7 @@ static int make_locked(struct volumes *v, const char *id, const struct volume_re
 	if (r)
 		volumes_note_claim(v, r, q->parameters);
 	if (!r && create_new(v, id, q, wanted, &r, err) < 0)
-		return err_wrap(err, "create volume %s", id);
+		return err_wrap(err, "create %s %s", q->snapshot ? "snapshot" : "volume", id);
 	*ret = TAKE_PTR(r);
 	return 0;
 }

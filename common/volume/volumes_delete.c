@@ -45,7 +45,8 @@ int volumes_delete_record(
 {
 	CLEANUP(device_freep) struct device *d = NULL;
 	CLEANUP(erase_claim_done) struct erase_claim claim = ERASE_CLAIM_NONE;
-	const struct volume_change change = {.what = "volume deleted", .begun_ns = clock_ns()};
+	const struct volume_change change = {
+		.what = r->snapshot ? "snapshot deleted" : "volume deleted", .begun_ns = clock_ns()};
 	enum presence presence;
 
 	if (r->phase == PHASE_CREATING)
@@ -77,6 +78,12 @@ int volumes_delete_record(
 	return erase_queue_add(v->erase_queue, r->id, &claim, err);
 }
 
+struct deletion {
+	const char *handle;
+	bool snapshot; /* it is the handle of a snapshot, and not of a volume */
+	bool if_never_staged;
+};
+
 static int require_never_staged(const struct volume_record *r, struct error **err)
 {
 	if (!volume_record_may_hold_data(r))
@@ -84,8 +91,15 @@ static int require_never_staged(const struct volume_record *r, struct error **er
 	return err_set(err, ERR_PRECONDITION, "volume %s was in use and may hold data", r->id);
 }
 
-static int delete (struct volumes *v, const char *handle, bool if_never_staged, struct error **err)
+/* What has the handle is of the other kind, so that nothing of this kind has it. */
+static bool is_of_other_kind(const struct volume_record *r, const struct deletion *what)
 {
+	return r && r->snapshot != what->snapshot && !what->if_never_staged;
+}
+
+static int delete (struct volumes *v, const struct deletion *what, struct error **err)
+{
+	const char *handle = what->handle;
 	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
 	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
 	CLEANUP(volume_record_freep) struct volume_record *known = NULL;
@@ -94,6 +108,8 @@ static int delete (struct volumes *v, const char *handle, bool if_never_staged, 
 	if (volumes_require_ready(v, err) < 0)
 		return -1;
 	known = records_find(v->records, handle);
+	if (is_of_other_kind(known, what))
+		return 0;
 	if (known && known->phase == PHASE_ERASING)
 		return erase_queue_add(v->erase_queue, known->id, /* claim= */ NULL, err);
 	/* one that is not known yet may be about to be created, by a call that holds the lock of its ID */
@@ -104,7 +120,9 @@ static int delete (struct volumes *v, const char *handle, bool if_never_staged, 
 	if (volume_lock(v->locks, id, /* wait_ms= */ 0, &lock, err) < 0)
 		return -1;
 	r = records_find(v->records, id);
-	if (r && if_never_staged && require_never_staged(r, err) < 0)
+	if (is_of_other_kind(r, what))
+		return 0;
+	if (r && what->if_never_staged && require_never_staged(r, err) < 0)
 		return -1;
 	if (r)
 		return volumes_delete_record(v, &lock, r, err);
@@ -114,10 +132,15 @@ static int delete (struct volumes *v, const char *handle, bool if_never_staged, 
 
 int volumes_delete(struct volumes *v, const char *handle, struct error **err)
 {
-	return delete (v, handle, /* if_never_staged= */ false, err);
+	return delete (v, &(struct deletion){.handle = handle}, err);
 }
 
 int volumes_delete_if_never_staged(struct volumes *v, const char *handle, struct error **err)
 {
-	return delete (v, handle, /* if_never_staged= */ true, err);
+	return delete (v, &(struct deletion){.handle = handle, .if_never_staged = true}, err);
+}
+
+int volumes_delete_snapshot(struct volumes *v, const char *handle, struct error **err)
+{
+	return delete (v, &(struct deletion){.handle = handle, .snapshot = true}, err);
 }

@@ -119,7 +119,8 @@ int volumes_zero(struct volumes *v, int fd, uint64_t size_bytes, struct error **
 struct clone_source;
 
 /**
- * volumes_open_source() - lock the volume that @q names as source, and check that a clone of it can be what
+ * volumes_open_source() - lock the volume or snapshot that @q names as source, and check that a clone of it
+ * can be what
  * @q asks for.
  * @params: of @q
  * @ret:    volumes_close_source()
@@ -143,8 +144,8 @@ bool volumes_source_is_copied(const struct clone_source *s);
 /**
  * volumes_fill_clone() - fill a new device with what the source holds, as it was at one moment; all other
  * bytes are zeroed. A file system gets a UUID of its own.
- * @r: of the new device, which is at least as large as the source's; its new UUID and whether it holds data
- * are noted, in memory
+ * @r: of the new device, which is at least as large as the source's; its new UUID, whether it holds data and,
+ * of a snapshot, when it was taken are noted, in memory
  * @d: new device
  *
  * Blocks for as long as that takes; volumes_stop() ends it soon. Return: 0, or -1 with ERR_PRECONDITION (in
@@ -203,11 +204,15 @@ struct volume_info *volumes_info(struct volumes *v, const struct volume_record *
 
 /**
  * volumes_lock_ready() - lock the volume with @handle and copy its record, which must be in phase
- * READY.
+ * READY and no snapshot.
  * @wait_ms: as volume_lock()
  * Return: 0, or -1 with ERR_NOT_FOUND, ERR_ABORTED. The outputs are the caller's.
  */
 int volumes_lock_ready(struct volumes *v, const char *handle, int wait_ms, struct volume_lock **ret_lock,
+	struct volume_record **ret, struct error **err) MUST_CHECK;
+
+/** volumes_lock_snapshot() - likewise of the snapshot with @handle. */
+int volumes_lock_snapshot(struct volumes *v, const char *handle, int wait_ms, struct volume_lock **ret_lock,
 	struct volume_record **ret, struct error **err) MUST_CHECK;
 
 /** volumes_may_exist_unrecorded() - whether a volume @id may exist although there is no record of it: its

@@ -146,6 +146,11 @@ static char *name_of(const struct volume_record *r)
 	return x_strdup(name ? name : "");
 }
 
+static char *source_of(const struct volume_record *r)
+{
+	return r->snapshot ? x_strdup(r->source) : NULL;
+}
+
 static void report_pending(
 	const struct volumes *v, const struct records_view *view, struct volumes_report *out)
 {
@@ -159,6 +164,8 @@ static void report_pending(
 			.made_by_controller = a->r->made_by_controller,
 			.is_inline = volume_record_is_inline(a->r),
 			.claim = claim_text(&a->r->claim),
+			.snapshot = a->r->snapshot,
+			.source = source_of(a->r),
 		};
 	}
 }
@@ -180,6 +187,9 @@ static void report_volumes(const struct volumes *v, struct volumes_report *out)
 			.made_by_controller = r->made_by_controller,
 			.is_inline = volume_record_is_inline(r),
 			.claim = claim_text(&r->claim),
+			.snapshot = r->snapshot,
+			.source = source_of(r),
+			.taken_s = r->taken_s,
 		};
 		if (r->phase == PHASE_READY)
 			volumes_copy_health(v, r->id, &out->volumes[out->n_volumes - 1].health);

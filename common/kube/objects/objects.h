@@ -47,19 +47,21 @@ struct kube_volume {
 /* persistentvolumeclaims */
 struct kube_claim {
 	struct kube_meta meta;
-	char *storage_class; /* NULL: not set */
-	char *volume_name;   /* NULL or "": not bound */
-	char *selected_node; /* annotation volume.kubernetes.io/selected-node */
-	char *provisioner;   /* annotation volume.kubernetes.io/storage-provisioner, or its beta form */
-	char *release_after; /* annotation pmem-csi.intel.com/release-after, as it is; NULL: not set */
-	char *source_claim;  /* "namespace/name" of the claim that it is to be a clone of; NULL: none */
+	char *storage_class;   /* NULL: not set */
+	char *volume_name;     /* NULL or "": not bound */
+	char *selected_node;   /* annotation volume.kubernetes.io/selected-node */
+	char *provisioner;     /* annotation volume.kubernetes.io/storage-provisioner, or its beta form */
+	char *release_after;   /* annotation pmem-csi.intel.com/release-after, as it is; NULL: not set */
+	char *source_claim;    /* "namespace/name" of the claim that it is to be a clone of; NULL: none */
+	char *source_snapshot; /* likewise of the VolumeSnapshot that it is to be restored from */
 	char *phase;
 	uint64_t request_bytes;
 	bool is_block; /* volumeMode Block */
 	/* Of its data source, while it is read. */
-	bool source_is_claim;
+	char *source_kind;
 	char *source_group;
 	char *source_namespace;
+	char *source_name;
 };
 
 struct kube_pod_volume {

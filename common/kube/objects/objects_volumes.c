@@ -108,9 +108,9 @@ static const struct kube_field claim_resources[] = {
  * (Kubernetes pkg/api/persistentvolumeclaim, NormalizeDataSources()). */
 static const struct kube_field claim_source[] = {
 	KUBE_FIELD("apiGroup", KUBE_TEXT, struct kube_claim, source_group),
-	KUBE_FIELD("kind", KUBE_SAYS, struct kube_claim, source_is_claim, .says = "PersistentVolumeClaim"),
+	KUBE_FIELD("kind", KUBE_TEXT, struct kube_claim, source_kind),
 	KUBE_FIELD("namespace", KUBE_TEXT, struct kube_claim, source_namespace),
-	KUBE_FIELD("name", KUBE_TEXT, struct kube_claim, source_claim),
+	KUBE_FIELD("name", KUBE_TEXT, struct kube_claim, source_name),
 	KUBE_FIELDS_END,
 };
 
@@ -136,19 +136,28 @@ static const struct kube_field claim_fields[] = {
 	KUBE_FIELD("", KUBE_TEXT, struct kube_claim, provisioner),
 	KUBE_FIELD("", KUBE_TEXT, struct kube_claim, selected_node),
 	KUBE_FIELD("", KUBE_TEXT, struct kube_claim, release_after),
+	KUBE_FIELD("", KUBE_TEXT, struct kube_claim, source_claim),
+	KUBE_FIELD("", KUBE_TEXT, struct kube_claim, source_snapshot),
 	KUBE_FIELDS_END,
 };
 
-/* Any other source, such as a snapshot, is none here. */
+/* Any other source is none here. */
 static void derive_source(struct kube_claim *c)
 {
+	CLEANUP(free_charp) char *kind = TAKE_PTR(c->source_kind);
 	CLEANUP(free_charp) char *group = TAKE_PTR(c->source_group);
 	CLEANUP(free_charp) char *namespace = TAKE_PTR(c->source_namespace);
-	CLEANUP(free_charp) char *name = TAKE_PTR(c->source_claim);
+	CLEANUP(free_charp) char *name = TAKE_PTR(c->source_name);
+	bool is_claim = str_eq(kind, "PersistentVolumeClaim") && str_empty(group);
+	bool is_snapshot = str_eq(kind, "VolumeSnapshot") && str_eq(group, "snapshot.storage.k8s.io");
 
-	if (c->source_is_claim && str_empty(group) && !str_empty(name) && c->meta.namespace)
-		c->source_claim =
-			x_asprintf("%s/%s", str_empty(namespace) ? c->meta.namespace : namespace, name);
+	if ((!is_claim && !is_snapshot) || str_empty(name) || !c->meta.namespace)
+		return;
+	char *text = x_asprintf("%s/%s", str_empty(namespace) ? c->meta.namespace : namespace, name);
+	if (is_claim)
+		c->source_claim = text;
+	else
+		c->source_snapshot = text;
 }
 
 /* Annotations may hold anything, so that only these are kept. */

@@ -260,7 +260,7 @@ int volumes_unpublish(struct volumes *v, const char *handle, const char *target_
 		return -1;
 	if (!r && volumes_may_exist_unrecorded(v, id))
 		return unpublish_unrecorded(v, id, handle, target_path, target, err);
-	if (!r || r->phase != PHASE_READY || (!known && !volume_record_is_inline(r)))
+	if (!r || !volume_record_is_volume(r) || (!known && !volume_record_is_inline(r)))
 		return unpublish_unready(v, &lock, r, handle, target_path, target, err);
 	return unpublish_locked(v, &lock, r, target_path, target, err);
 }

@@ -43,7 +43,7 @@ int volumes_stage(struct volumes *v, const struct use_request *q, struct error *
 /* A volume that is only partly created, or being erased, is staged nowhere; one without a record may be. */
 static bool may_be_staged(struct volumes *v, const char *id, const struct volume_record *r)
 {
-	return r ? r->phase == PHASE_READY : volumes_may_exist_unrecorded(v, id);
+	return r ? volume_record_is_volume(r) : volumes_may_exist_unrecorded(v, id);
 }
 
 /* The record may have changed or gone while the lock was waited for. @ret: of a volume that is ready; NULL:

@@ -63,7 +63,7 @@ int volumes_stats(
 	if (volumes_require_ready(v, err) < 0)
 		return -1;
 	r = records_find(v->records, handle);
-	if (!r || r->phase != PHASE_READY)
+	if (!r || !volume_record_is_volume(r))
 		return err_set(err, ERR_NOT_FOUND, "volume %s does not exist", handle);
 	/* CSI: a path at which the volume is not, is not found, whatever is wrong with it */
 	if (path_canonical(v->roots, path, &canonical, err) < 0) {

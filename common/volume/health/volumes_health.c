@@ -276,7 +276,7 @@ int volumes_health(struct volumes *v, const char *handle, struct volume_health *
 	if (r)
 		add_known(v, r, &h);
 	pthread_mutex_unlock(&v->shared.mutex);
-	if (!damaged && (!r || r->phase != PHASE_READY))
+	if (!damaged && (!r || !volume_record_is_volume(r)))
 		return err_set(err, ERR_NOT_FOUND, "volume %s does not exist", handle);
 	*ret = h;
 	h = (struct volume_health){0};

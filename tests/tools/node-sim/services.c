@@ -65,11 +65,11 @@ static struct error *create(struct slow_call *s)
 				 : 1;
 	CLEANUP(error_freep) struct error *err = NULL;
 	struct volume *v = node_find_volume(n, m->name, NULL);
-	const char *source;
+	struct csi_source source;
 
 	if (csi_read_source(m, &source, &err) < 0)
 		return TAKE_PTR(err);
-	if (!v && source && !node_find_volume(n, NULL, source))
+	if (!v && source.handle && (source.is_snapshot || !node_find_volume(n, NULL, source.handle)))
 		return error_of(ERR_NOT_FOUND, "no such volume to clone");
 	if (v && (v->size_bytes < bytes || v->size_bytes - bytes >= UNIT_BYTES))
 		return error_of(ERR_EXISTS, "exists with another size");
@@ -81,7 +81,9 @@ static struct error *create(struct slow_call *s)
 		registration_touch(n->registration);
 	}
 	reply->volume = volume_message(n, v, s->call->arena);
-	reply->volume->content_source = source ? csi_content_source(s->call->arena, source) : NULL;
+	reply->volume->content_source =
+		source.handle ? csi_content_source(s->call->arena, source.handle, /* is_snapshot= */ false)
+			      : NULL;
 	return NULL;
 }
 

@@ -23,7 +23,9 @@ struct desk_call {
 	bool answered;
 	uint64_t timeout_ms;
 	Csi__V1__CreateVolumeRequest *create_request;
+	Csi__V1__CreateSnapshotRequest *create_snapshot_request;
 	Csi__V1__DeleteVolumeRequest *delete_request;
+	Csi__V1__DeleteSnapshotRequest *delete_snapshot_request;
 	Csi__V1__ValidateVolumeCapabilitiesRequest *validate_request;
 	Csi__V1__ControllerExpandVolumeRequest *expand_request;
 	grpc_reply_fn fn;
@@ -39,7 +41,10 @@ struct desk_ask {
 	uint64_t deadline_ns;
 	Csi__V1__CreateVolumeRequest create;
 	Csi__V1__CreateVolumeResponse created;
+	Csi__V1__CreateSnapshotRequest create_snapshot;
+	Csi__V1__CreateSnapshotResponse snapshot_created;
 	Csi__V1__DeleteVolumeRequest delete;
+	Csi__V1__DeleteSnapshotRequest delete_snapshot;
 	Csi__V1__ControllerExpandVolumeRequest expand;
 	Csi__V1__ControllerExpandVolumeResponse expanded;
 	Csi__V1__CapacityRange range; /* of expand */
@@ -97,13 +102,17 @@ void desk_ask_nodes(struct desk_ask *a, const char *const *requisite, const char
 /** desk_ask_parameter() - one more. */
 void desk_ask_parameter(struct desk_ask *a, const char *key, const char *value);
 
-/** desk_ask_source() - the volume is to be a clone of @handle. */
+/** desk_ask_source() - the volume is to be a clone of @handle. desk_ask_restored(): restored from that
+ * snapshot. */
 void desk_ask_source(struct desk_ask *a, const char *handle);
+void desk_ask_restored(struct desk_ask *a, const char *handle);
 
 /** desk_create() - desk_delete(), desk_expand(): begin. */
 void desk_create(struct desk *d, struct desk_ask *a);
 void desk_expand(struct desk *d, struct desk_ask *a, const char *handle, uint64_t required_bytes);
 void desk_delete(struct desk *d, struct desk_ask *a, const char *handle);
+void desk_create_snapshot(struct desk *d, struct desk_ask *a, const char *name, const char *source);
+void desk_delete_snapshot(struct desk *d, struct desk_ask *a, const char *handle);
 
 /** desk_waiter() - for @a. */
 struct waiter desk_waiter(struct desk_ask *a);
@@ -115,6 +124,9 @@ struct desk_call *desk_last(struct desk *d, const char *node_id);
  * that it would mint. desk_grown(): that the volume has @size_bytes, and has a file system if @is_mount.
  * desk_deleted(): that it is gone. desk_failed(): with an error. */
 void desk_made(struct desk_call *c);
+
+/** desk_taken() - the node answers that it has the snapshot of @source, taken at @taken_s, of 1 GiB. */
+void desk_taken(struct desk_call *c, const char *source, int64_t taken_s);
 void desk_grown(struct desk_call *c, uint64_t size_bytes, bool is_mount);
 void desk_deleted(struct desk_call *c);
 void desk_failed(struct desk_call *c, enum err_code code, const char *text);

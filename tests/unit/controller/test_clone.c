@@ -104,7 +104,7 @@ START_TEST(a_request_for_other_nodes_hears_where_the_source_is)
 	begin_with_source();
 	desk_ask_nodes(&a, NODES("n1"), NODES("n1"));
 	desk_create(&d, &a);
-	DESK_FAILED(&a, ERR_EXHAUSTED, "which can be cloned only where it is: on node n2");
+	DESK_FAILED(&a, ERR_EXHAUSTED, "which can be copied only where it is: on node n2");
 	ck_assert_uint_eq(d.n_calls, 0);
 	desk_check_nodes(&d, NAME, NULL);
 	end();
@@ -116,7 +116,7 @@ START_TEST(a_full_node_of_the_source_does_not_send_the_clone_elsewhere)
 	begin_with_source();
 	desk_create(&d, &a);
 	desk_failed(desk_last(&d, "n2"), ERR_EXHAUSTED, "full");
-	DESK_FAILED(&a, ERR_EXHAUSTED, "can take a clone of it; n2: full");
+	DESK_FAILED(&a, ERR_EXHAUSTED, "can take a copy of it; n2: full");
 	ck_assert_uint_eq(d.n_calls, 1);
 	desk_check_nodes(&d, NAME, NULL);
 	end();
@@ -171,11 +171,11 @@ START_TEST(a_source_is_missing_only_when_all_nodes_have_said_what_they_have)
 	again();
 	desk_ask_nodes(&a, NODES("n1"), NULL);
 	desk_create(&d, &a);
-	DESK_FAILED(&a, ERR_NOT_FOUND, "which is to be cloned, does not exist");
+	DESK_FAILED(&a, ERR_NOT_FOUND, "which is to be copied, does not exist");
 	report_source("n2", PHASE_ERASING);
 	again();
 	desk_create(&d, &a);
-	DESK_FAILED(&a, ERR_NOT_FOUND, "which is to be cloned, does not exist");
+	DESK_FAILED(&a, ERR_NOT_FOUND, "which is to be copied, does not exist");
 	ck_assert_uint_eq(d.n_calls, 0);
 	desk_check_nodes(&d, NAME, NULL);
 	end();
@@ -280,11 +280,11 @@ START_TEST(a_volume_keeps_its_source)
 	volume_id_mint("pvc-x", "n2", other);
 	desk_ask_source(&a, other);
 	desk_create(&d, &a);
-	DESK_FAILED(&a, ERR_EXISTS, "volume \"pvc-1\" exists, and is a clone of volume pvc");
+	DESK_FAILED(&a, ERR_EXISTS, "volume \"pvc-1\" exists, and is a copy of pvc");
 	again();
 	a.create.volume_content_source = NULL;
 	desk_create(&d, &a);
-	DESK_FAILED(&a, ERR_EXISTS, "is a clone of volume");
+	DESK_FAILED(&a, ERR_EXISTS, "is a copy of");
 	again();
 	desk_create(&d, &a);
 	desk_failed(desk_last(&d, "n2"), ERR_ABORTED, "being made");
@@ -308,7 +308,7 @@ START_TEST(a_volume_that_began_empty_does_not_become_a_clone)
 	DESK_OK(&a);
 	again();
 	desk_create(&d, &a);
-	DESK_FAILED(&a, ERR_EXISTS, "volume \"pvc-1\" exists, and is no clone");
+	DESK_FAILED(&a, ERR_EXISTS, "volume \"pvc-1\" exists, and is no copy");
 	ck_assert_uint_eq(d.n_calls, 1);
 	end();
 }
@@ -399,13 +399,13 @@ START_TEST(an_answer_that_does_not_name_the_source_is_none)
 				  : CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT;
 	desk_create(&d, &a);
 	answer_without_source(desk_last(&d, "n2"), _i == 0 ? NULL : &other);
-	DESK_FAILED(&a, ERR_UNAVAILABLE, "does not say that the volume is a clone of");
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "does not say that it is about a copy of");
 	desk_check_nodes(&d, NAME, "n2");
 	end();
 }
 END_TEST
 
-START_TEST(snapshots_are_refused_before_anything_is_read)
+START_TEST(a_snapshot_without_id_is_refused_before_anything_is_read)
 {
 	Csi__V1__VolumeContentSource__SnapshotSource snapshot;
 
@@ -414,7 +414,7 @@ START_TEST(snapshots_are_refused_before_anything_is_read)
 	a.create.volume_content_source->type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT;
 	a.create.volume_content_source->snapshot = &snapshot;
 	desk_create(&d, &a);
-	DESK_FAILED(&a, ERR_INVALID_ARGUMENT, "snapshots are not supported");
+	DESK_FAILED(&a, ERR_INVALID_ARGUMENT, "snapshot_id is missing");
 	ck_assert_uint_eq(d.n_reads, 0);
 	end();
 }
@@ -434,7 +434,7 @@ int main(void)
 		a_volume_that_began_empty_does_not_become_a_clone,
 		the_node_decides_about_a_volume_that_it_has_reported,
 		a_clone_that_was_begun_is_continued_without_its_source,
-		snapshots_are_refused_before_anything_is_read};
+		a_snapshot_without_id_is_refused_before_anything_is_read};
 	Suite *suite = suite_create("controller/clone");
 	TCase *tcase = tcase_create("clone");
 

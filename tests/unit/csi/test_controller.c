@@ -162,7 +162,7 @@ START_TEST(a_capability_without_file_system_means_ext4)
 }
 END_TEST
 
-START_TEST(a_content_source_that_is_no_volume_is_refused_rather_than_ignored)
+START_TEST(a_content_source_that_names_nothing_is_refused_rather_than_ignored)
 {
 	Csi__V1__CreateVolumeRequest *q = good_request("clone");
 	Csi__V1__VolumeContentSource source;
@@ -173,10 +173,11 @@ START_TEST(a_content_source_that_is_no_volume_is_refused_rather_than_ignored)
 	csi__v1__volume_content_source__volume_source__init(&volume);
 
 	q->volume_content_source = &source;
-	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "volume_content_source names no volume");
+	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT,
+		"volume_content_source names neither a volume nor a snapshot");
 	source.type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_SNAPSHOT;
 	source.snapshot = &snapshot;
-	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "snapshots are not supported");
+	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "snapshot_id is missing");
 	source.type_case = CSI__V1__VOLUME_CONTENT_SOURCE__TYPE_VOLUME;
 	source.volume = &volume;
 	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "volume_id is missing");
@@ -186,13 +187,16 @@ END_TEST
 START_TEST(the_source_of_a_copy_is_read_from_the_request)
 {
 	Csi__V1__CreateVolumeRequest *q = good_request("clone");
-	const char *handle = "";
+	struct csi_source source = {.handle = ""};
 
-	ASSERT_OK(csi_read_source(q, &handle, &err));
-	ck_assert_ptr_null(handle);
-	q->volume_content_source = csi_content_source(h.arena, "pm-11111111-source");
-	ASSERT_OK(csi_read_source(q, &handle, &err));
-	ck_assert_str_eq(handle, "pm-11111111-source");
+	ASSERT_OK(csi_read_source(q, &source, &err));
+	ck_assert_ptr_null(source.handle);
+	for (int is_snapshot = 0; is_snapshot < 2; is_snapshot++) {
+		q->volume_content_source = csi_content_source(h.arena, "pm-11111111-source", is_snapshot);
+		ASSERT_OK(csi_read_source(q, &source, &err));
+		ck_assert_str_eq(source.handle, "pm-11111111-source");
+		ck_assert_int_eq(source.is_snapshot, is_snapshot);
+	}
 }
 END_TEST
 
@@ -495,7 +499,7 @@ int main(void)
 		&create_names_what_is_wrong, &a_block_volume_is_confirmed_as_such_and_others_are_not,
 		&capacity_is_returned_as_external_provisioner_asks_for_it,
 		&largest_volume_is_that_of_the_usage, &a_capability_without_file_system_means_ext4,
-		&a_content_source_that_is_no_volume_is_refused_rather_than_ignored,
+		&a_content_source_that_names_nothing_is_refused_rather_than_ignored,
 		&the_source_of_a_copy_is_read_from_the_request, &a_volume_for_another_node_is_exhausted_here,
 		&pages_of_the_list_join_without_gap_or_repeat, &a_token_that_is_none_of_ours_aborts,
 		&capacity_falls_and_rises_with_volumes, &capacity_of_another_topology_is_nothing,

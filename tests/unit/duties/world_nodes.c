@@ -240,7 +240,8 @@ static ProtobufCMessage *make_reply(
 	csi__v1__volume__init(reply->volume);
 	reply->volume->volume_id = arena_strdup(arena, id);
 	reply->volume->capacity_bytes = (int64_t)size_bytes;
-	reply->volume->content_source = source ? csi_content_source(arena, source) : NULL;
+	reply->volume->content_source =
+		source ? csi_content_source(arena, source, /* is_snapshot= */ false) : NULL;
 	return &reply->base;
 }
 

@@ -445,6 +445,38 @@ START_TEST(a_clone_that_was_made_stays_where_it_is)
 }
 END_TEST
 
+static void put_snapshot_record(const char *node, const char *snapshot, const char *phase)
+{
+	put("pmemvolumes", x_asprintf("{\"metadata\":{\"name\":\"s-%s.pmem\"},\"spec\":{\"driver\":\"pmem\","
+				      "\"snapshot\":true,\"volumeSnapshot\":\"%s\"},\"status\":{\"nodes\":[{"
+				      "\"node\":\"%s\",\"phase\":\"%s\"}]}}",
+				   node, snapshot, node, phase));
+}
+
+START_TEST(a_claim_from_a_snapshot_keeps_the_pod_to_its_node)
+{
+	put("persistentvolumeclaims",
+		x_strdup(
+			"{\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\",\"uid\":\"uid-a\"},\"spec\":{"
+			"\"storageClassName\":\"late\",\"resources\":{\"requests\":{\"storage\":\"4Gi\"}},"
+			"\"dataSource\":{\"apiGroup\":\"snapshot.storage.k8s.io\",\"kind\":\"VolumeSnapshot\","
+			"\"name\":\"snap\"}}}"));
+	put_snapshot_record("n1", "other/snap", "Ready");
+	put_snapshot_record("n3", "ns/snap", "Erasing");
+	sync_all();
+	needs_one(CLAIM("a"), "pvc-uid-a", 4 * GIB, false);
+	ck_assert_uint_eq(needs.n_homes, 0);
+	put_snapshot_record("n2", "ns/snap", "Ready");
+	needs_one(CLAIM("a"), "pvc-uid-a", 4 * GIB, false);
+	ck_assert_uint_eq(needs.n_homes, 1);
+	ck_assert_uint_eq(strv_len(needs.homes[0].nodes), 1);
+	ck_assert_str_eq(needs.homes[0].nodes[0], "n2");
+	ck_assert_msg(
+		strstr(needs.homes[0].why, "restored from VolumeSnapshot ns/snap, which is only on node n2"),
+		"%s", needs.homes[0].why);
+}
+END_TEST
+
 /* external-provisioner refuses it. */
 START_TEST(a_source_of_another_driver_decides_nothing)
 {
@@ -691,7 +723,8 @@ int main(void)
 		the_webhook_learns_of_claims_and_classes, the_webhook_learns_of_the_default_class,
 		a_clone_keeps_the_pod_to_the_nodes_of_its_source,
 		a_source_whose_node_is_not_known_is_waited_for, a_pod_may_need_a_clone_and_its_source,
-		a_clone_that_was_made_stays_where_it_is, a_source_of_another_driver_decides_nothing};
+		a_clone_that_was_made_stays_where_it_is, a_claim_from_a_snapshot_keeps_the_pod_to_its_node,
+		a_source_of_another_driver_decides_nothing};
 	Suite *suite = suite_create("sched cluster_view");
 	TCase *tcase = tcase_create("sched cluster_view");
 

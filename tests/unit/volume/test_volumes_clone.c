@@ -233,12 +233,12 @@ START_TEST(name_of_a_copy_means_that_copy)
 	ASSERT_OK(volumes_create(fx.v, &q, &again, &err));
 	ck_assert_str_eq(again->id, copy->id);
 	q.source = NULL;
-	assert_refused(volumes_create(fx.v, &q, &again, &err), ERR_EXISTS, "a clone of volume pvc-1");
+	assert_refused(volumes_create(fx.v, &q, &again, &err), ERR_EXISTS, "a copy of pvc-1");
 	other = fixture_create("other", SIZE);
 	q.source = other->id;
-	assert_refused(volumes_create(fx.v, &q, &again, &err), ERR_EXISTS, "a clone of volume pvc-1");
+	assert_refused(volumes_create(fx.v, &q, &again, &err), ERR_EXISTS, "a copy of pvc-1");
 	q.name = "other";
-	assert_refused(volumes_create(fx.v, &q, &again, &err), ERR_EXISTS, "no clone of a volume");
+	assert_refused(volumes_create(fx.v, &q, &again, &err), ERR_EXISTS, "no copy of a volume");
 	/* the source may go, and the call may come again */
 	ASSERT_OK(volumes_delete(fx.v, mt.volume->id, &err));
 	q = fixture_request("copy", SIZE);
@@ -465,7 +465,7 @@ START_TEST(block_volume_that_was_never_used_is_copied_as_zeros)
 	struct volume_request q = fixture_request("other", SIZE);
 	CLEANUP(volume_info_freep) struct volume_info *other = NULL;
 	q.source = mt.volume->id;
-	assert_refused(volumes_create(fx.v, &q, &other, &err), ERR_INVALID_ARGUMENT, "is a block volume");
+	assert_refused(volumes_create(fx.v, &q, &other, &err), ERR_INVALID_ARGUMENT, "is for block access");
 }
 END_TEST
 
