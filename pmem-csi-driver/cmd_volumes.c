@@ -14,9 +14,10 @@ static const char help[] =
 	"\n"
 	"Shows the volumes of this node: size, phase, device mode, pool, device, staging path, number of\n"
 	"target paths, usage, how much of it is erased, and the claim or pod for which it was created.\n"
-	"Phases are ready, creating and erasing; missing: the device is not seen because its pool is absent\n"
-	"or incomplete; gone: the pool is complete and does not have the device; damaged: the state file\n"
-	"cannot be read; device-without-state: there is a device, but no state file.\n"
+	"Phases are ready, creating and erasing; snapshot: a ready snapshot, which no pod uses; missing: the\n"
+	"device is not seen because its pool is absent or incomplete; gone: the pool is complete and does\n"
+	"not have the device; damaged: the state file cannot be read; device-without-state: there is a\n"
+	"device, but no state file.\n"
 	"\n"
 	"Exit status: 0 done, 2 wrong usage, 3 the node cannot be examined.\n";
 

@@ -28,7 +28,9 @@ const char *inventory_phase(const struct volume_record *r, enum presence presenc
 		return "gone";
 	if (presence == DEVICE_FOREIGN)
 		return "foreign";
-	return volume_phase_name(presence == DEVICE_MISSING ? PHASE_MISSING : PHASE_READY);
+	if (presence == DEVICE_MISSING)
+		return volume_phase_name(PHASE_MISSING);
+	return r->snapshot ? "snapshot" : volume_phase_name(PHASE_READY);
 }
 
 void inventory_count(const struct check_view *v, struct inventory_counts *ret)

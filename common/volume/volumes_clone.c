@@ -267,14 +267,24 @@ static int copy_block(struct copy *c, const struct mount_entry *e, struct error 
 	return holds_data(r) ? copy_whole(c, /* why= */ NULL, err) : 0;
 }
 
-/* A mount that only reads keeps its file system as it is, and has replayed its log. */
+/* A mount that only reads keeps its file system as it is, and has replayed its log. The log of a snapshot was
+ * emptied when it got its UUID. */
+static int open_unmounted(const struct copy *c, const char *fs_type, int *ret_dir_fd, struct error **err)
+{
+	const char *path = c->source->device->path;
+
+	return c->source->r->snapshot
+		       ? fs_open_unchanged(fs_type, path, ret_dir_fd, err)
+		       : fs_open_detached(fs_type, path, /* readonly= */ true, ret_dir_fd, err);
+}
+
 static int copy_unmounted(struct copy *c, const char *fs_type, struct error **err)
 {
 	CLEANUP(error_freep) struct error *why = NULL;
 	const struct device *from = c->source->device;
 	int dir_fd;
 
-	if (fs_open_detached(fs_type, from->path, /* readonly= */ true, &dir_fd, &why) < 0)
+	if (open_unmounted(c, fs_type, &dir_fd, &why) < 0)
 		return copy_whole(c, why, err);
 	bool has_map = fs_extents_read(dir_fd, from->size_bytes, &c->extents, &why) == 0;
 	int rc = has_map ? copy_extents(c, &c->extents, err) : 0;

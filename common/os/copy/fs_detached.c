@@ -23,11 +23,21 @@ static int fail(const char *fstype, const char *device, struct error **err)
 		device, fstype);
 }
 
-static int configure(int context_fd, const char *fstype, const char *device, bool readonly)
+enum access {
+	FOR_WRITING,
+	FOR_READING,
+	WITHOUT_REPLAY, /* for reading, and nothing is written to the device either */
+};
+
+static int configure(int context_fd, const char *fstype, const char *device, enum access access)
 {
+	const char *no_replay = str_eq(fstype, "xfs") ? "norecovery" : "noload";
+
 	if (fsconfig(context_fd, FSCONFIG_SET_STRING, "source", device, 0) < 0)
 		return -1;
-	if (readonly && fsconfig(context_fd, FSCONFIG_SET_FLAG, "ro", NULL, 0) < 0)
+	if (access != FOR_WRITING && fsconfig(context_fd, FSCONFIG_SET_FLAG, "ro", NULL, 0) < 0)
+		return -1;
+	if (access == WITHOUT_REPLAY && fsconfig(context_fd, FSCONFIG_SET_FLAG, no_replay, NULL, 0) < 0)
 		return -1;
 	if (str_eq(fstype, "xfs") && fsconfig(context_fd, FSCONFIG_SET_FLAG, "nouuid", NULL, 0) < 0)
 		return -1;
@@ -35,14 +45,14 @@ static int configure(int context_fd, const char *fstype, const char *device, boo
 }
 
 static int mount_it(
-	const char *fstype, const char *device, bool readonly, int *ret_dir_fd, struct error **err)
+	const char *fstype, const char *device, enum access access, int *ret_dir_fd, struct error **err)
 {
 	const unsigned attributes =
 		MOUNT_ATTR_NODEV | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC | MOUNT_ATTR_NOATIME;
 	CLEANUP(fd_closep) int context_fd = fsopen(fstype, FSOPEN_CLOEXEC);
 	CLEANUP(fd_closep) int mount_fd = -1;
 
-	if (context_fd < 0 || configure(context_fd, fstype, device, readonly) < 0)
+	if (context_fd < 0 || configure(context_fd, fstype, device, access) < 0)
 		return fail(fstype, device, err);
 	mount_fd = fsmount(context_fd, FSMOUNT_CLOEXEC, attributes);
 	if (mount_fd < 0)
@@ -61,19 +71,19 @@ static int mount_it(
 /* The kernel would share the superblock of a file system that is mounted already with the same access
  * (fs/super.c, get_tree_bdev()), and a writer there would go on. */
 static int mount_unless_held(
-	const char *fstype, const char *device, bool readonly, int *ret_dir_fd, struct error **err)
+	const char *fstype, const char *device, enum access access, int *ret_dir_fd, struct error **err)
 {
 	if (blockdev_refuse_held(device, 0, err) < 0)
 		return -1;
-	return mount_it(fstype, device, readonly, ret_dir_fd, err);
+	return mount_it(fstype, device, access, ret_dir_fd, err);
 }
 
-int fs_open_detached(
-	const char *fstype, const char *device, bool readonly, int *ret_dir_fd, struct error **err)
+static int open_with(
+	const char *fstype, const char *device, enum access access, int *ret_dir_fd, struct error **err)
 {
 	uint64_t deadline_ns = clock_ns() + BUSY_WAIT_MS * NS_PER_MS;
 
-	while (mount_unless_held(fstype, device, readonly, ret_dir_fd, err) < 0) {
+	while (mount_unless_held(fstype, device, access, ret_dir_fd, err) < 0) {
 		if ((*err)->os_errno != EBUSY || clock_ns() >= deadline_ns)
 			return -1;
 		error_clear(err);
@@ -82,9 +92,20 @@ int fs_open_detached(
 	return 0;
 }
 
+int fs_open_detached(
+	const char *fstype, const char *device, bool readonly, int *ret_dir_fd, struct error **err)
+{
+	return open_with(fstype, device, readonly ? FOR_READING : FOR_WRITING, ret_dir_fd, err);
+}
+
+int fs_open_unchanged(const char *fstype, const char *device, int *ret_dir_fd, struct error **err)
+{
+	return open_with(fstype, device, WITHOUT_REPLAY, ret_dir_fd, err);
+}
+
 int fs_open_further(const char *fstype, const char *device, int *ret_dir_fd, struct error **err)
 {
-	return mount_it(fstype, device, /* readonly= */ false, ret_dir_fd, err);
+	return mount_it(fstype, device, FOR_WRITING, ret_dir_fd, err);
 }
 
 int fs_close_detached(int dir_fd, const char *device, struct error **err)

@@ -26,6 +26,11 @@
 int fs_open_detached(const char *fstype, const char *device, bool readonly, int *ret_dir_fd,
 	struct error **err) MUST_CHECK;
 
+/** fs_open_unchanged() - as fs_open_detached() for reading, and nothing is written to the device: the log of
+ * the file system is not replayed, so it has to be empty. Even an empty one is written to by a mount of an
+ * xfs that only reads (fs/xfs/xfs_log_recover.c, xlog_clear_stale_blocks()). */
+int fs_open_unchanged(const char *fstype, const char *device, int *ret_dir_fd, struct error **err) MUST_CHECK;
+
 /**
  * fs_close_detached() - unmount it: afterwards everything is on the device, which can be opened exclusively.
  * @dir_fd: of fs_open_detached(); always closed, also after failure

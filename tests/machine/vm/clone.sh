@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Clones of volumes on persistent memory: of file systems under processes that store through MAP_SYNC, of ones that are not
+# Clones and snapshots of volumes on persistent memory: of file systems under processes that store through MAP_SYNC, of ones that are not
 # mounted, of block volumes; the driver killed while writers stand still; and what a clone without flushing would be worth.
 # shellcheck source=tests/machine/vm/lib.sh
 . "$VM_TESTS/lib.sh"
@@ -65,9 +65,9 @@ clone_of() {
 	create "$name" "$size" "$fs" -source "$id" "$@"
 }
 
-# last_pause: of the last clone, in milliseconds
+# last_pause: of the last clone or snapshot, in milliseconds
 last_pause() {
-	sed -n 's/.* volume cloned .* pause_ms=\([0-9]*\).*/\1/p' "$driver_log" | tail -n 1
+	sed -n 's/.* \(volume cloned\|snapshot taken\) .* pause_ms=\([0-9]*\).*/\2/p' "$driver_log" | tail -n 1
 }
 
 # The pause that is reported is not shorter than the one that the writer has seen, but for 10 % or 20 ms. Stores through mappings
@@ -200,6 +200,80 @@ not_mounted() {
 	nothing_leaked
 }
 
+sum_of() {
+	dd if="$(device_of "$1")" bs=4M iflag=direct status=none | sha256sum
+}
+
+# restored SNAPSHOT FS SIZE NUMBER: what a volume that is made of it has.
+restored() {
+	local id
+	id=$(create "restored-$2-$4" "$3" "$2" -snapshot "$1")
+	stage "$id"
+	has_dax "$(staging_of "$id")"
+	cmp "$scratch/past" "$(staging_of "$id")/content"
+	verified "$(staging_of "$id")/run"
+	unstage "$id"
+	fs_is_sound "$(device_of "$id")" "$2"
+	refute_old_bytes "$id"
+	delete "$id"
+}
+
+# snapshot_under_stores FS SIZE LARGER: a snapshot of a volume that is written to keeps its moment, whatever becomes of the volume,
+# the driver and the volumes that are made of the snapshot.
+snapshot_under_stores() {
+	local fs=$1 id snapshot sum
+	id=$(create "past-$fs" "$2" "$fs")
+	stage "$id"
+	head -c 20M /dev/urandom >"$scratch/past"
+	cp "$scratch/past" "$(staging_of "$id")/content"
+	start_writer "$(staging_of "$id")/run"
+	snapshot=$(csi create-snapshot "snapshot-$fs" "$id" | field snapshot_id)
+	end_writer
+	pause_is_true
+	is_thawed "$id"
+	head -c 20M /dev/urandom >"$(staging_of "$id")/content"
+	equal 'volumes' "$(listed_ids)" "$id"
+	csi delete "$snapshot"
+	sum=$(sum_of "$snapshot")
+	driver_crash_and_start
+	restored "$snapshot" "$fs" "$2" 1
+	unstage "$id"
+	delete "$id"
+	driver_stop
+	driver_start
+	restored "$snapshot" "$fs" "$3" 2
+	equal 'bytes of the snapshot' "$(sum_of "$snapshot")" "$sum"
+	refute_old_bytes "$snapshot"
+	csi get-snapshot "$snapshot" | grep -qF "source_volume_id: $id"
+	csi delete-snapshot "$snapshot"
+	await 120 is_erased "$snapshot"
+	nothing_leaked
+}
+
+# A snapshot that was begun is undone, and the call can be repeated.
+die_in_snapshot() {
+	local id snapshot
+	id=$(create dying 64Mi ext4)
+	stage "$id"
+	head -c 8M /dev/urandom >"$(staging_of "$id")/content"
+	driver_stop
+	driver_start_with PMEM_KILL_AT=create-filled
+	if csi create-snapshot dying-snapshot "$id"; then
+		echo 'the driver was not killed'
+		return 1
+	fi
+	await 30 is_gone "$(driver_pid)"
+	driver_start
+	await 120 nothing_is_erasing
+	equal 'snapshots' "$(csi list-snapshots | { grep -c dying || true; })" 0
+	snapshot=$(csi create-snapshot dying-snapshot "$id" | field snapshot_id)
+	unstage "$id"
+	delete "$id"
+	csi delete-snapshot "$snapshot"
+	await 120 is_erased "$snapshot"
+	nothing_leaked
+}
+
 block() {
 	local id clone device
 	id=$(csi -size 32Mi -block create block | field volume_id)
@@ -295,6 +369,9 @@ prove sources-are-deleted delete_sources
 prove ext4-cloned-under-writes-and-fsync writes_and_fsync
 prove ext4-cloned-while-not-mounted not_mounted ext4 64Mi 100Mi
 prove xfs-cloned-while-not-mounted not_mounted xfs 300Mi 320Mi
+prove ext4-snapshot-keeps-its-moment snapshot_under_stores ext4 64Mi 100Mi
+prove xfs-snapshot-keeps-its-moment snapshot_under_stores xfs 300Mi 320Mi
+prove killed-while-a-snapshot-is-taken die_in_snapshot
 prove block-volume-cloned block
 prove pause-that-is-too-long-is-refused too_long
 prove killed-while-ext4-is-cloned killed ext4 64Mi freeze-recorded freeze-begun create-filled

@@ -11,6 +11,7 @@
 
 #include "base/str.h"
 #include "os/blockdev.h"
+#include "os/copy/fs_uuid.h"
 #include "os/file.h"
 #include "unit/os/copy/fixture.h"
 
@@ -58,6 +59,40 @@ static void check_is_no_mount(const struct fixture_disk *d)
 	ASSERT_OK(file_read(AT_FDCWD, "/proc/self/mountinfo", &mounts, &err));
 	ck_assert_ptr_null(strstr(buf_str(&mounts), d->disk.path));
 }
+
+/* Of all bytes of the device, each at its place. */
+static uint64_t sum_of(const struct fixture_disk *d)
+{
+	CLEANUP(fd_closep) int fd = open(d->disk.path, O_RDONLY | O_CLOEXEC);
+	static uint64_t words[1 << 16];
+	uint64_t sum = 0;
+	ssize_t n;
+
+	while ((n = read(fd, words, sizeof(words))) > 0) {
+		for (size_t i = 0; i < (size_t)n / sizeof(*words); i++)
+			sum = sum * 31 + words[i];
+	}
+	ck_assert_int_eq(n, 0);
+	return sum;
+}
+
+START_TEST(a_file_system_can_be_read_without_changing_its_device)
+{
+	for (size_t i = 0; fixture_types[i]; i++) {
+		CLEANUP(error_freep) struct error *err = NULL;
+		CLEANUP(fixture_disk_done) struct fixture_disk d = make_unmounted(fixture_types[i]);
+		int fd;
+
+		ASSERT_OK(fs_set_uuid(
+			d.fstype, d.disk.path, "11111111-2222-3333-4444-555555555555", 60000, &err));
+		uint64_t before = sum_of(&d);
+		ASSERT_OK(fs_open_unchanged(d.fstype, d.disk.path, &fd, &err));
+		ck_assert_int_eq(faccessat(fd, "file", F_OK, 0), 0);
+		close_detached(&d, fd);
+		ck_assert_msg(sum_of(&d) == before, "%s", d.fstype);
+	}
+}
+END_TEST
 
 START_TEST(it_is_mounted_without_a_path_until_it_is_closed)
 {
@@ -247,4 +282,5 @@ END_TEST
 SCRATCH_MAIN("os/copy/fs_detached", it_is_mounted_without_a_path_until_it_is_closed,
 	for_writing_it_can_be_changed, the_log_is_replayed_without_writing_to_files,
 	what_is_mounted_or_held_is_refused, what_is_no_file_system_is_named, it_ends_with_its_process,
-	what_is_held_for_a_moment_is_waited_for, a_descriptor_that_stays_is_reported)
+	what_is_held_for_a_moment_is_waited_for, a_file_system_can_be_read_without_changing_its_device,
+	a_descriptor_that_stays_is_reported)
