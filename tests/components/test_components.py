@@ -18,7 +18,7 @@ import yaml
 TREE = pathlib.Path(__file__).resolve().parents[2]
 OVERLAYS = {"lvm", "direct", "lvm-scheduler", "lvm-second-scheduler", "distributed", "fake"}
 # Parts that are listed; the other components are what overlays consist of, or have a chapter of their own.
-ADDED = ("claim-release", "disruption-budget", "topology-spread", "network-policies", "monitoring", "openshift")
+ADDED = ("claim-release", "snapshots", "disruption-budget", "topology-spread", "network-policies", "monitoring", "openshift")
 NAMESPACE = "storage"
 # Of the API, also where the driver is called otherwise.
 GROUP = "pmem-csi.intel.com"
@@ -206,11 +206,23 @@ class Components(unittest.TestCase):
         self.assertEqual(before[key], changed)
         return added
 
+    def added_containers(self, before, after):
+        """Names of those that the one changed object has behind its others; nothing else of it is changed."""
+        (key,) = [key for key in before if before[key] != after[key]]
+        changed = copy.deepcopy(after[key])
+        containers = changed["spec"]["template"]["spec"]["containers"]
+        known = len(before[key]["spec"]["template"]["spec"]["containers"])
+        added, containers[known:] = containers[known:], []
+        self.assertEqual(before[key], changed)
+        return [it["name"] for it in added]
+
     def test_each_changes_something_and_takes_nothing_away(self):
         for component, before, new, after in self.each():
             self.assertFalse(before.keys() - after.keys(), component)
             if component == "claim-release":
                 self.assertEqual(["-releaseClaims"], self.added_arguments(before, after))
+            elif component == "snapshots":
+                self.assertEqual(["external-snapshotter"], self.added_containers(before, after))
             elif component != "topology-spread":
                 self.assertTrue(new, component)
                 self.assertEqual(before, {key: after[key] for key in before}, f"{component} changes what it is added to")
@@ -246,7 +258,8 @@ class Components(unittest.TestCase):
     def test_ports_are_those_of_the_pods(self):
         """Each port of a rule is one that a pod has; each one that others than kubelet reach is in a rule."""
         for overlay in OVERLAYS:
-            components = [name for name, overlays in table().items() if name.startswith("network-policies/") and overlay in overlays]
+            components = [name for name, overlays in table().items()
+                          if name.startswith(("network-policies/", "snapshots")) and overlay in overlays]
             with self.subTest(overlay=overlay):
                 after = render(overlay, *components)
                 policies = [it for (kind, _), it in after.items() if kind == "NetworkPolicy"]
@@ -264,7 +277,8 @@ class Components(unittest.TestCase):
 
     def test_every_port_for_metrics_is_scraped(self):
         for overlay in OVERLAYS:
-            components = [name for name, overlays in table().items() if name.startswith("monitoring") and overlay in overlays]
+            components = [name for name, overlays in table().items()
+                          if name.startswith(("monitoring", "snapshots")) and overlay in overlays]
             with self.subTest(overlay=overlay):
                 after = render(overlay, *components)
                 monitors = [it["spec"] for (kind, _), it in after.items() if kind == "PodMonitor"]

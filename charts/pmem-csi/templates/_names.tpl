@@ -62,6 +62,7 @@ pmem
 	"image" (include "pmem-csi.image" (dict "repository" $image.repository "tag" ($image.tag | default $root.Chart.AppVersion) "digest" $image.digest))
 	"provisioner" (include "pmem-csi.image" $values.provisioner.image)
 	"resizer" (include "pmem-csi.image" $values.resizer.image)
+	"snapshotter" (include "pmem-csi.image" $values.snapshotter.image)
 	"kube-scheduler" (include "pmem-csi.kubeScheduler" $root)
 	"kubelet" $values.kubeletDir
 	"group" "pmem-csi.intel.com"

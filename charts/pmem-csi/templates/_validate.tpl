@@ -16,6 +16,9 @@
 {{- if and (ne .Values.certificates.source "secrets") (not (include "pmem-csi.hasController" .)) -}}
 {{- fail (printf "mode %s uses no certificates: do not set certificates.source" .Values.mode) -}}
 {{- end -}}
+{{- if and .Values.snapshotter.enabled (not (include "pmem-csi.hasController" .)) -}}
+{{- fail (printf "snapshotter.enabled needs a controller, which mode %s does not have: set mode to lvm or direct" .Values.mode) -}}
+{{- end -}}
 {{- if eq (int .Values.scheduler.port) (int .Values.scheduler.probePort) -}}
 {{- fail (printf "scheduler.port and scheduler.probePort are the same, %v: set one of them to another port" .Values.scheduler.port) -}}
 {{- end -}}

@@ -32,6 +32,9 @@
 {{- if and $root.Values.topologySpread ($root.Files.Get (printf "files/%s.yaml" $spread)) -}}
 {{- $_ := mergeOverwrite $pod (include "pmem-csi.text" (list $root $spread) | fromYaml) -}}
 {{- end -}}
+{{- if and $root.Values.snapshotter.enabled (eq $section "controller") -}}
+{{- $_ := set $pod "containers" (append $pod.containers (include "pmem-csi.text" (list $root "snapshots-container") | fromYaml)) -}}
+{{- end -}}
 {{- with $root.Values.imagePullSecrets -}}
 {{- $_ := set $pod "imagePullSecrets" . -}}
 {{- end -}}
@@ -83,6 +86,8 @@
 {{- $_ := set $container "imagePullPolicy" $root.Values.provisioner.image.pullPolicy -}}
 {{- else if eq $container.name "external-resizer" -}}
 {{- $_ := set $container "imagePullPolicy" $root.Values.resizer.image.pullPolicy -}}
+{{- else if eq $container.name "external-snapshotter" -}}
+{{- $_ := set $container "imagePullPolicy" $root.Values.snapshotter.image.pullPolicy -}}
 {{- else -}}
 {{- $_ := set $container "imagePullPolicy" $root.Values.scheduler.image.pullPolicy -}}
 {{- end -}}
