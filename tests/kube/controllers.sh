@@ -188,12 +188,40 @@ controller_up() {
 	in_controller_world "controller-$controller" "$installed-controller" "$controller" "$programs/pmem-csi-driver" "${arguments[@]}" -v=5 "$@"
 }
 
-# The provisioner waits for the driver by itself.
+# sidecar_for CONTROLLER NAME [ARGUMENT]...: external-NAME, which waits for the driver by itself.
+sidecar_for() {
+	local controller=$1 name=$2 arguments
+	shift 2
+	controller_args "$controller" "external-$name"
+	in_controller_world "$name-$controller" "$installed-provisioner" "$controller" bash -c "$again_and_again" - \
+		"$programs/csi-$name" "${arguments[@]}" -v=5 "$@"
+}
+
 provisioner_for() {
-	local controller=$1 arguments
-	shift
-	controller_args "$controller" external-provisioner
-	in_controller_world "provisioner-$controller" "$installed-provisioner" "$controller" bash -c "$again_and_again" - "$programs/csi-provisioner" "${arguments[@]}" -v=5 "$@"
+	sidecar_for "$1" provisioner "${@:2}"
+}
+
+# two_nodes_come_up OVERLAY [COMPONENT]...: with kubelet, and these manifests. Both controllers and both drivers can be started
+# afterwards.
+two_nodes_come_up() {
+	local node
+	for node in node1 node2; do
+		"$here/node" "$KUBE_RUN" "$node" up
+		k label node "$node" storage=pmem
+	done
+	apply_manifests "$@"
+	"$here/../../scripts/make-certs" -o "$KUBE_RUN/certs" pmem-registry pmem-node-controller
+	secrets "$KUBE_RUN/certs/ca.pem" "$KUBE_RUN/certs"
+	controller_accounts
+	name_controllers a b
+	wait_for 30 "the Deployment's pods" controller_pod b
+	for node in node1 node2; do
+		token_pod "$node"
+	done
+}
+
+both_know_the_nodes() {
+	knows_nodes a 2 && knows_nodes b 2
 }
 
 # examine [OPTION]...: what "cluster check" reports in a pod of the controller, and its exit status in the last line.
@@ -244,6 +272,15 @@ are_bound() {
 # handles: of the PVs, sorted.
 handles() {
 	k get pv -o 'jsonpath={range .items[*]}{.spec.csi.volumeHandle}{"\n"}{end}' | sort
+}
+
+handle_of() {
+	value pv "$(value pvc "$1" .spec.volumeName)" .spec.csi.volumeHandle
+}
+
+# record_of_claim CLAIM: the PmemVolume of its volume.
+record_of_claim() {
+	echo "$(value pvc "$1" .spec.volumeName | tr -d '\n' | sha224sum | cut -c 1-47).$driver"
 }
 
 # volumes_on NODE: IDs, sorted, as the node's driver lists them.
