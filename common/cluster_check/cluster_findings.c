@@ -326,7 +326,8 @@ static void compare_use(const struct comparison *v, const struct pmem_volume *re
 		v->findings->n_deleting++;
 		return;
 	}
-	if (has_pv(v, record))
+	/* What refers to a snapshot are objects that a cluster need not have. */
+	if (record->snapshot || has_pv(v, record))
 		return;
 	/* Its node is lost, and nothing can be done about the volume, until the node returns with it. */
 	if (record->retained) {

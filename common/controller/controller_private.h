@@ -90,22 +90,24 @@ void controller_take_record(struct pmem_volume **at, struct pmem_volume *record)
 /** controller_drop_nodes() - @absent (strv) have no copy. Return: whether @record has changed. */
 bool controller_drop_nodes(struct pmem_volume *record, char *const *absent);
 
-/** controller_create() - CreateVolume. controller_delete(), controller_expand(), controller_validate(),
- * controller_create_snapshot(), controller_delete_snapshot(): likewise. */
+/** controller_create() - CreateVolume. controller_delete(), controller_expand(), controller_validate():
+ * likewise. */
 void controller_create(struct controller *c, const struct waiter *waiter,
 	const Csi__V1__CreateVolumeRequest *request, Csi__V1__CreateVolumeResponse *reply);
 void controller_delete(
 	struct controller *c, const struct waiter *waiter, const Csi__V1__DeleteVolumeRequest *request);
-void controller_create_snapshot(struct controller *c, const struct waiter *waiter,
-	const Csi__V1__CreateSnapshotRequest *request, Csi__V1__CreateSnapshotResponse *reply);
-void controller_delete_snapshot(
-	struct controller *c, const struct waiter *waiter, const Csi__V1__DeleteSnapshotRequest *request);
 void controller_expand(struct controller *c, const struct waiter *waiter,
 	const Csi__V1__ControllerExpandVolumeRequest *request,
 	Csi__V1__ControllerExpandVolumeResponse *reply);
 void controller_validate(struct controller *c, const struct waiter *waiter,
 	const Csi__V1__ValidateVolumeCapabilitiesRequest *request,
 	Csi__V1__ValidateVolumeCapabilitiesResponse *reply);
+
+/** controller_create_snapshot() - CreateSnapshot. controller_delete_snapshot(): likewise. */
+void controller_create_snapshot(struct controller *c, const struct waiter *waiter,
+	const Csi__V1__CreateSnapshotRequest *request, Csi__V1__CreateSnapshotResponse *reply);
+void controller_delete_snapshot(
+	struct controller *c, const struct waiter *waiter, const Csi__V1__DeleteSnapshotRequest *request);
 
 /** controller_find_copy() - the ID under which @node would have the volume that was made for @name. Return:
  * false: what it has for that name is not to be deleted without a call for it, since it was in use, or made

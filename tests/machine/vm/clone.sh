@@ -218,8 +218,8 @@ restored() {
 	delete "$id"
 }
 
-# snapshot_under_stores FS SIZE LARGER: a snapshot of a volume that is written to keeps its moment, whatever becomes of the volume,
-# the driver and the volumes that are made of the snapshot.
+# snapshot_under_stores FS SIZE LARGER: a snapshot of a volume that is written to stays as it was taken while the volume changes and
+# is deleted, the driver is killed and stopped, and volumes are restored from it.
 snapshot_under_stores() {
 	local fs=$1 id snapshot sum
 	id=$(create "past-$fs" "$2" "$fs")

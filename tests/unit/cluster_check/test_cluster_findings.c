@@ -76,6 +76,13 @@ START_TEST(a_pv_without_a_record_is_found)
 }
 END_TEST
 
+START_TEST(a_snapshot_needs_no_pv)
+{
+	RECORD_FINDS(SCENE_PV | SCENE_CLAIM, "VolumeWithoutPersistentVolume" OF_RECORD "n1 -\n", .spec = "");
+	RECORD_FINDS(SCENE_PV | SCENE_CLAIM, "", .spec = ",\"snapshot\":true");
+}
+END_TEST
+
 START_TEST(a_pv_whose_record_has_the_handle_of_another_node_is_found)
 {
 	RECORD_FINDS(0,
@@ -396,7 +403,8 @@ START_TEST(only_what_was_found_before_is_kept)
 END_TEST
 
 UNIT_MAIN("cluster_findings", where_everything_fits_nothing_is_found, a_volume_that_grows_is_no_finding,
-	a_pv_without_a_record_is_found, a_pv_whose_record_has_the_handle_of_another_node_is_found,
+	a_pv_without_a_record_is_found, a_snapshot_needs_no_pv,
+	a_pv_whose_record_has_the_handle_of_another_node_is_found,
 	a_phase_in_which_the_volume_cannot_be_used_is_found, the_reason_of_a_phase_is_said,
 	a_deletion_is_found_only_while_the_pv_is_in_use,
 	a_volume_without_a_pv_is_found_with_what_is_known_of_its_claim,

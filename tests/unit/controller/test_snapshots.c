@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Snapshots: recorded before the node of their volume is asked, and told apart from volumes. */
+/* Snapshots: they are recorded before the node of their volume is asked, and distinguished from volumes. */
 #include "base/mem.h"
 #include "base/str.h"
 #include "unit/controller/desk.h"

@@ -196,7 +196,8 @@ static void fill_create(struct ask *a)
 	a->create.volume_capabilities = arena_alloc(arena, sizeof(*a->create.volume_capabilities));
 	a->create.volume_capabilities[0] = make_capability(arena, c->cached);
 	if (*c->source)
-		a->create.volume_content_source = csi_content_source(arena, c->source, /* is_snapshot= */ false);
+		a->create.volume_content_source =
+			csi_content_source(arena, c->source, /* is_snapshot= */ false);
 	if (c->cached) {
 		a->create.parameters = arena_alloc(arena, 2 * sizeof(*a->create.parameters));
 		add_parameter(arena, &a->create, "persistencyModel", "cache");
