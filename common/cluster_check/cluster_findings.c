@@ -326,8 +326,7 @@ static void compare_use(const struct comparison *v, const struct pmem_volume *re
 		v->findings->n_deleting++;
 		return;
 	}
-	/* What refers to a snapshot are objects that a cluster need not have. */
-	if (record->snapshot || has_pv(v, record))
+	if (has_pv(v, record))
 		return;
 	/* Its node is lost, and nothing can be done about the volume, until the node returns with it. */
 	if (record->retained) {
@@ -343,7 +342,7 @@ static void compare_use(const struct comparison *v, const struct pmem_volume *re
 				"it names no node, and there is neither a PersistentVolume nor a claim for it"));
 	else if (!record->handle)
 		v->findings->n_creating++;
-	else
+	else if (!record->snapshot) /* what refers to one are objects that a cluster need not have */
 		add_record(v, CLUSTER_VOLUME_WITHOUT_PV, record, /* node= */ NULL,
 			explain_without_pv(record, claim));
 }

@@ -85,6 +85,12 @@ static void settle(struct create *op, bool made)
 	controller_settle(op->controller, &of, TAKE_PTR(op->record));
 }
 
+/* What is made, for texts. */
+static const char *noun_of(const struct create *op)
+{
+	return op->snapshot ? "snapshot" : "volume";
+}
+
 struct create_call {
 	struct create *op;
 	struct candidate *candidate;
@@ -287,9 +293,9 @@ static void on_outcome_read(void *user, struct pmem_volume *record, const struct
 		err = controller_record_failure(op->request->name, error);
 	else
 		err_set(&err, ERR_UNAVAILABLE,
-			"the PmemVolume of volume \"%s\" was changed meanwhile: the volume was deleted, or its "
+			"the PmemVolume of %s \"%s\" was changed meanwhile: the %s was deleted, or its "
 			"nodes are no longer listed; try again",
-			op->request->name);
+			noun_of(op), op->request->name, noun_of(op));
 	finish(op, err);
 }
 
@@ -657,7 +663,7 @@ static void pump(struct create *op)
 		conclude(op);
 }
 
-/* The room that it takes is reserved by the record. */
+/* The record shows it as the size that was asked for. */
 static void set_snapshot_size(struct create *op, const struct pmem_volume *source_record)
 {
 	struct node_hit *hits;
@@ -718,18 +724,18 @@ static void look_for_source(struct create *op)
 	controller_read_record(op->controller, &key, on_source_read, op);
 }
 
-/* A record that was made of a report does not know the source: the node that has the volume does. */
+/* A record that was made of a report may know neither source nor kind: the node that has the volume does. */
 static int check_source(const struct create *op, struct error **err)
 {
 	const struct pmem_volume *r = op->record;
 
-	if (r && r->snapshot != (op->snapshot != NULL))
+	if (r && !r->origin && r->snapshot != (op->snapshot != NULL))
 		return err_set(err, ERR_EXISTS, "\"%s\" exists, and is a %s", op->request->name,
 			r->snapshot ? "snapshot" : "volume");
 	if (!r || r->origin || str_eq(r->source, op->source.handle))
 		return 0;
-	return err_set(err, ERR_EXISTS, "%s \"%s\" exists, and is %s%s", r->snapshot ? "snapshot" : "volume",
-		op->request->name, r->source ? "a copy of " : "no copy", r->source ? r->source : "");
+	return err_set(err, ERR_EXISTS, "%s \"%s\" exists, and is %s%s", noun_of(op), op->request->name,
+		r->source ? "a copy of " : "no copy", r->source ? r->source : "");
 }
 
 static void on_released(void *user, struct pmem_volume *record, const struct error *error)
@@ -759,11 +765,15 @@ static void on_read(void *user, struct pmem_volume *record, const struct error *
 		else
 			look_for_source(op);
 	} else if (strv_len(record->nodes) > 0) {
-		err_set(&err, ERR_ABORTED, "volume \"%s\" %s", op->request->name,
-			record->retained
-				? "was deleted while its node was lost, and may still be there; when the node has returned, "
-				  "erase it with csi-client delete, otherwise remove its PmemVolume"
-				: "is being deleted");
+		if (record->retained)
+			err_set(&err, ERR_ABORTED,
+				"%s \"%s\" was deleted while its node was lost, and may still be there; when the node "
+				"has returned, erase it with csi-client %s, otherwise remove its PmemVolume",
+				noun_of(op), op->request->name,
+				record->snapshot ? "delete-snapshot" : "delete");
+		else
+			err_set(&err, ERR_ABORTED, "%s \"%s\" is being deleted", noun_of(op),
+				op->request->name);
 		finish(op, err);
 	} else {
 		/* what is left of the deleted volume is erased under a handle of its own */
@@ -793,8 +803,7 @@ static void start(struct create *op)
 	}
 	op->key = volume_key_of_name(name);
 	if (!key_lock(op->controller->locks, &op->key)) {
-		err_set(&err, ERR_ABORTED, "another call for %s \"%s\" is in progress",
-			op->snapshot ? "snapshot" : "volume", name);
+		err_set(&err, ERR_ABORTED, "another call for %s \"%s\" is in progress", noun_of(op), name);
 		waiter->finish(waiter->user, err);
 		return;
 	}

@@ -430,17 +430,22 @@ static bool is_record_of(const struct pmem_volume *record, const char *handle)
  * be deleted. */
 static bool is_of_other_kind(const struct delete *op)
 {
+	const struct pmem_volume *r = op->record;
 	struct node_hit *hits;
-	size_t n;
-	bool is_other;
+	size_t n = node_table_find_volume(op->controller->config.nodes, op->id, &hits);
+	bool is_known = false;
+	bool is_other = false;
 
-	if (op->record)
-		return op->record->snapshot != op->snapshot;
-	n = node_table_find_volume(op->controller->config.nodes, op->id, &hits);
-	is_other =
-		n > 0 && hits[0].volume->phase != PHASE_DAMAGED && hits[0].volume->snapshot != op->snapshot;
+	for (size_t i = 0; i < n; i++) {
+		/* of a damaged one the node does not know what it is */
+		if (hits[i].volume->phase == PHASE_DAMAGED)
+			continue;
+		is_known = is_known || hits[i].volume->snapshot == op->snapshot;
+		is_other = true;
+	}
 	free(hits);
-	return is_other;
+	/* nor does a record that was made of such a report */
+	return !is_known && (is_other || (r && !r->origin && r->snapshot != op->snapshot));
 }
 
 static void on_read(void *user, struct pmem_volume *record, const struct error *error)

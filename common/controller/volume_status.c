@@ -183,7 +183,10 @@ static struct summary summarize(const struct pmem_volume *v, const struct tally 
 	if (t->n_ready > 0 && v->retained)
 		return (struct summary){"Retained", {"False", "NodeReturned", ""}};
 	if (t->n_ready > 0)
-		return (struct summary){"Ready", {"True", "Ready", "The volume can be used."}};
+		return (struct summary){
+			"Ready", {"True", "Ready",
+					 v->snapshot ? "Volumes can be restored from the snapshot."
+						     : "The volume can be used."}};
 	if (t->n_out > 0)
 		return (struct summary){"Unreachable",
 			{"Unknown", "NodeOutOfService",
@@ -313,6 +316,12 @@ static void show_copies(struct pmem_volume *v, const struct pmem_volume *record,
 /* What is to be done with a volume that was deleted while its node was lost. Return: caller frees. */
 static char *explain_return(const struct pmem_volume *v)
 {
+	if (v->snapshot)
+		return x_asprintf(
+			"The snapshot was deleted while its node was lost, and the node has returned with the data. "
+			"To erase it, run in a pod of the controller: csi-client delete-snapshot %s. To use it, create "
+			"a VolumeSnapshotContent with this snapshotHandle.",
+			v->handle);
 	return x_asprintf(
 		"The volume was deleted while its node was lost, and the node has returned with the data. To erase "
 		"it, run in a pod of the controller: csi-client delete %s. To use it, create a PersistentVolume "

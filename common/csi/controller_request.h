@@ -23,8 +23,8 @@ struct csi_source {
 	bool is_snapshot;
 };
 
-/** csi_read_source() - read which volume or snapshot the new volume is to be a copy of. Whether there is such
- * a one is not checked. Return: 0, or -1 with ERR_INVALID_ARGUMENT (neither of both, or without ID). */
+/** csi_read_source() - read which volume or snapshot the new volume is to be a copy of. Whether it exists is
+ * not checked. Return: 0, or -1 with ERR_INVALID_ARGUMENT (neither a volume nor a snapshot; no ID). */
 int csi_read_source(
 	const Csi__V1__CreateVolumeRequest *request, struct csi_source *ret, struct error **err) MUST_CHECK;
 

@@ -17,7 +17,8 @@
 struct repair {
 	struct volumes *v;
 	const char *id;
-	bool block; /* what is adopted is a block volume */
+	bool block;    /* what is adopted is a block volume */
+	bool snapshot; /* it is a snapshot: its damaged file was set aside */
 	struct repair_report *report;
 };
 
@@ -73,6 +74,7 @@ static bool set_aside(struct repair *p, const struct state_problem *problem)
 			problem->file);
 		return false;
 	}
+	p->snapshot = !other && state_file_is_snapshot(problem->file);
 	/* once it is aside, a device that cannot be adopted would have no state at all */
 	if (!other && repair_has_device(p) && !repair_can_adopt(p))
 		return false;
@@ -92,7 +94,8 @@ static bool is_temporary_of(const char *file, const char *id)
 
 	return str_starts(name, id) && name[strlen(id)] == '.' &&
 	       (str_eq(name + strlen(id), ".json.tmp") || str_eq(name + strlen(id), ".creating.tmp") ||
-		       str_eq(name + strlen(id), ".erasing.tmp"));
+		       str_eq(name + strlen(id), ".erasing.tmp") ||
+		       str_eq(name + strlen(id), ".snapshot.tmp"));
 }
 
 /* Whether @problem is one of the volume. */
@@ -204,6 +207,7 @@ static struct volume_record *new_record(
 	/* Data in no form that is recognised is data nevertheless: nothing is ever formatted here. */
 	r->ever_staged = true;
 	r->block_clean = p->block;
+	r->snapshot = p->snapshot;
 	r->pool = x_strdup(d->pool);
 	strmap_set(&r->parameters, "deviceMode", mode_of(p, pool));
 	return r;
@@ -252,6 +256,8 @@ static bool repair_can_adopt(struct repair *p)
 
 static const char *describe(const struct volume_record *r, const char *found)
 {
+	if (r->snapshot)
+		return "a snapshot; volumes can be restored from it, and it can be deleted now";
 	if (r->block_clean)
 		return "a block volume; it can be used or deleted now";
 	if (r->fs_type)

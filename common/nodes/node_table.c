@@ -443,15 +443,16 @@ static uint64_t reported_bytes(const struct node *node, const char *id)
 	return v && v->phase != PHASE_CREATING ? v->size_bytes : 0;
 }
 
-/* A volume that is being erased was deleted as far as any caller is concerned. One that is being created, or
- * is smaller than the reply has shown, is in a report that is older than the reply. */
+/* A volume that is being erased was deleted as far as any caller is concerned. One that is being created or
+ * erased, or is smaller than the reply has shown, is in a report that is older than the reply. */
 static bool agrees(const struct node *node, const struct node_note *note)
 {
 	const struct volume_report *v = reported(node, note->volume.id);
 
 	if (note->deleted)
 		return !v || v->phase == PHASE_ERASING;
-	return v && v->phase != PHASE_CREATING && v->size_bytes >= note->volume.size_bytes;
+	return v && v->phase != PHASE_CREATING && v->phase != PHASE_ERASING &&
+	       v->size_bytes >= note->volume.size_bytes;
 }
 
 /* Drop the notes that are over at @now_ns and, if there is a new report, those that it agrees with. The

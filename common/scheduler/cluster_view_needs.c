@@ -175,8 +175,9 @@ static int find_source_nodes(const struct cluster_view *w, const struct pod_need
 }
 
 struct snapshot_search {
-	const char *name; /* "namespace/name" of the VolumeSnapshot */
-	char **nodes;     /* strv */
+	const char *name;   /* "namespace/name" of the VolumeSnapshot */
+	char **nodes;       /* strv */
+	size_t n_snapshots; /* that were made for one of that name */
 };
 
 static void visit_record(void *user, const void *object)
@@ -186,13 +187,15 @@ static void visit_record(void *user, const void *object)
 
 	if (!v->snapshot || v->deleting || v->retained || !str_eq(v->volume_snapshot, search->name))
 		return;
+	search->n_snapshots++;
 	for (size_t i = 0; i < v->n_copies; i++) {
 		if (cluster_view_has_copy(&v->copies[i]))
 			strv_add(&search->nodes, v->copies[i].node);
 	}
 }
 
-/* Of a snapshot that was made for another VolumeSnapshot, or is not made yet, it is not known where it is:
+/* Of a snapshot that was made for another VolumeSnapshot, or is not made yet, it is not known where it is,
+ * nor which of several was made for the present VolumeSnapshot, if an earlier one of that name was retained:
  * then the call that restores it refuses other nodes. */
 static void add_snapshot_home(
 	const struct cluster_view *w, struct pod_needs *needs, const struct pod_need *need)
@@ -200,8 +203,10 @@ static void add_snapshot_home(
 	struct snapshot_search search = {.name = need->snapshot};
 
 	informer_each(w->pmem_volumes, visit_record, &search);
-	if (!search.nodes)
+	if (!search.nodes || search.n_snapshots > 1) {
+		strv_free(search.nodes);
 		return;
+	}
 	char *why = x_asprintf("%s is to be restored from VolumeSnapshot %s, which is only on node %s%s",
 		need->what, need->snapshot, search.nodes[0], search.nodes[1] ? " and others" : "");
 	pod_needs_add_home(needs, &(struct pod_home){.nodes = search.nodes, .why = why});

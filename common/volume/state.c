@@ -458,6 +458,13 @@ static bool is_volume_file(const char *name, size_t *ret_id_len, enum volume_pha
 	return ends_in(name, SNAPSHOT_SUFFIX, ret_id_len);
 }
 
+bool state_file_is_snapshot(const char *file)
+{
+	size_t ignored;
+
+	return ends_in(file, SNAPSHOT_SUFFIX, &ignored);
+}
+
 bool state_file_is_ready(const char *file)
 {
 	enum volume_phase phase;
@@ -484,7 +491,8 @@ static int load_file(struct state_store *s, const char *name, size_t id_len, enu
 	rec->phase = phase;
 	if (!str_ends(name, suffix_in(rec, phase)))
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"the file has not the name of a %s, which it describes", volume_record_noun(rec));
+			"the file describes a %s, whose name ends with \"%s\"", volume_record_noun(rec),
+			suffix_in(rec, phase));
 	*ret = TAKE_PTR(rec);
 	return 0;
 }

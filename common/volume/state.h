@@ -133,8 +133,10 @@ int state_load(struct state_store *s, struct state_content *ret, struct error **
 /** state_content_done() - release what @c owns; safe on a zeroed one. */
 void state_content_done(struct state_content *c);
 
-/** state_file_is_ready() - whether @file has the name of a volume, or a snapshot, in phase READY. */
+/** state_file_is_ready() - whether @file has the name of a volume, or a snapshot, in phase READY.
+ * state_file_is_snapshot(): of a snapshot in that phase. */
 bool state_file_is_ready(const char *file);
+bool state_file_is_snapshot(const char *file);
 
 /** state_check_space() - whether the folder can take the file of a further volume, according to its file
  * system. Return: 0, or -1 with ERR_EXHAUSTED (full or read-only), ERR_INTERNAL. */

@@ -44,6 +44,12 @@ static void take_over_class(const struct volume_record *source, struct strmap *o
 	}
 }
 
+/* Whether it is for block access, as far as that is known: the Go driver recorded nothing of that. */
+static bool is_block(const struct volume_record *source)
+{
+	return !source->fs_type && (source->block_clean || source->staged_block);
+}
+
 /* @parameters: of the new record, besides those of the request */
 static int create(struct volumes *v, const struct snapshot_request *q, struct strmap *parameters,
 	struct snapshot_info **ret, struct error **err)
@@ -63,7 +69,7 @@ static int create(struct volumes *v, const struct snapshot_request *q, struct st
 	if (source) {
 		take_over_class(source, parameters);
 		made.fs_type = source->fs_type;
-		made.block = source->block_clean && !source->fs_type;
+		made.block = is_block(source);
 	}
 	if (volumes_create_and_lock(v, &made, /* wait_ms= */ 0, &lock, &r, err) < 0)
 		return -1;

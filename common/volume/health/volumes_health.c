@@ -289,7 +289,8 @@ static void count(struct health_count *counts, const struct volume_health *h)
 		counts[i].n += health_find(h, counts[i].reason) != NULL;
 }
 
-/* Of all volumes with which something is wrong. The caller has the mutex. */
+/* Of all volumes with which something is wrong; callers do not know snapshots as volumes. The caller has the
+ * mutex. */
 static void collect_known(struct volumes *v, struct health_table *t)
 {
 	const struct records_view view = records_view(v->records);
@@ -297,6 +298,8 @@ static void collect_known(struct volumes *v, struct health_table *t)
 	for (size_t i = 0; device_view_list(v->device_view) && i < view.n; i++) {
 		CLEANUP(health_done) struct volume_health h = {0};
 
+		if (view.list[i]->snapshot)
+			continue;
 		add_known(v, view.list[i], &h);
 		health_table_add(t, view.list[i]->id, &h);
 	}

@@ -178,6 +178,58 @@ START_TEST(a_snapshot_is_deleted_as_a_snapshot_only)
 }
 END_TEST
 
+/* It was made of the report of a damaged state file, whose kind the node did not know. */
+START_TEST(what_the_node_says_counts_more_than_a_record_of_a_report)
+{
+	struct pmem_volume *r = pmem_volume_new(volume_key_of_name(SNAPSHOT).hex, DESK_DRIVER);
+
+	r->origin = x_strdup(PMEM_VOLUME_REPORTED);
+	r->handle = x_strdup(snapshot);
+	pmem_volume_add_node(r, "n2");
+	desk_put_record(&d, RECORD_CREATE, r);
+	report(/* taken= */ true);
+	desk_delete(&d, &a, snapshot);
+	DESK_OK(&a);
+	ck_assert_uint_eq(d.n_calls, 0);
+	again();
+	desk_delete_snapshot(&d, &a, snapshot);
+	desk_deleted(desk_last(&d, "n2"));
+	DESK_OK(&a);
+}
+END_TEST
+
+START_TEST(a_snapshot_of_a_node_that_has_not_registered_may_exist)
+{
+	Csi__V1__GetSnapshotRequest q;
+	csi__v1__get_snapshot_request__init(&q);
+	Csi__V1__GetSnapshotResponse reply;
+	csi__v1__get_snapshot_response__init(&reply);
+	struct error *err = NULL;
+	char id[VOLUME_ID_MAX + 1];
+
+	volume_id_mint(SNAPSHOT, "n9", id);
+	q.snapshot_id = id;
+	ASSERT_FAILS(controller_get_snapshot(d.controller, a.arena, &q, &reply, &err), ERR_UNAVAILABLE,
+		"on a node that has not registered");
+}
+END_TEST
+
+START_TEST(a_snapshot_on_a_node_that_is_away_is_not_ready)
+{
+	Csi__V1__ListSnapshotsRequest q;
+	csi__v1__list_snapshots_request__init(&q);
+	Csi__V1__ListSnapshotsResponse reply;
+	csi__v1__list_snapshots_response__init(&reply);
+	struct error *err = NULL;
+
+	report(/* taken= */ true);
+	node_table_end(d.table, "n2");
+	ASSERT_OK(controller_list_snapshots(d.controller, a.arena, &q, &reply, &err));
+	ck_assert_uint_eq(reply.n_entries, 1);
+	ck_assert(!reply.entries[0]->snapshot->ready_to_use);
+}
+END_TEST
+
 START_TEST(a_snapshot_is_restored_where_it_is)
 {
 	const Csi__V1__VolumeContentSource *s;
@@ -220,7 +272,10 @@ int main(void)
 	const TTest *const tests[] = {a_snapshot_is_taken_on_the_node_of_its_volume,
 		an_answer_about_another_volume_is_not_believed, requests_are_checked_before_a_node_is_asked,
 		a_name_is_that_of_a_volume_or_of_a_snapshot, lists_tell_snapshots_from_volumes,
-		a_snapshot_is_deleted_as_a_snapshot_only, a_snapshot_is_restored_where_it_is,
+		a_snapshot_is_deleted_as_a_snapshot_only,
+		what_the_node_says_counts_more_than_a_record_of_a_report,
+		a_snapshot_of_a_node_that_has_not_registered_may_exist,
+		a_snapshot_on_a_node_that_is_away_is_not_ready, a_snapshot_is_restored_where_it_is,
 		a_snapshot_cannot_grow};
 	Suite *suite = suite_create("controller snapshots");
 	TCase *tcase = tcase_create("controller snapshots");

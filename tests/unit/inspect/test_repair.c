@@ -294,6 +294,33 @@ START_TEST(a_repair_that_was_cut_off_is_repeated)
 }
 END_TEST
 
+START_TEST(a_damaged_file_of_a_snapshot_is_replaced_by_one_of_a_snapshot)
+{
+	CLEANUP(free_charp) char *text = NULL;
+
+	fixture_make_device("s", 0, OURS, SIZE);
+	fixture_write("s.snapshot", "{\"id\":");
+	fixture_write(".s.snapshot.tmp", "{");
+	repair("s");
+	ck_assert(fixture_exists("s.snapshot.damaged") && !fixture_exists("s.json"));
+	ck_assert(!fixture_exists(".s.snapshot.tmp"));
+	text = fixture_read("s.snapshot");
+	ck_assert_msg(strstr(text, "\"snapshot\":true") && strstr(text, OURS), "%s", text);
+}
+END_TEST
+
+START_TEST(a_damaged_snapshot_beside_another_phase_is_not_decided)
+{
+	fixture_make_device("s", 0, OURS, SIZE);
+	fixture_write("s.snapshot", "{\"id\":");
+	fixture_write("s.erasing", "{\"id\":\"s\",\"size\":1,\"snapshot\":true,\"identity\":\"" OURS "\"}");
+	repair("s");
+	ck_assert_msg(report.left && strstr(report.left[0], "cannot be determined"), "%s",
+		report.left ? report.left[0] : "nothing is left");
+	ck_assert(fixture_exists("s.snapshot"));
+}
+END_TEST
+
 START_TEST(a_damaged_file_without_a_device_is_only_set_aside)
 {
 	fixture_write("v.json", "");
@@ -449,6 +476,8 @@ FIXTURE_MAIN("repair", set_up, while_a_driver_has_the_state_folder_nothing_is_re
 	a_damaged_file_stays_while_its_device_cannot_be_adopted,
 	a_device_that_cannot_be_activated_is_not_adopted,
 	a_damaged_file_is_set_aside_and_written_anew_for_its_device, a_repair_that_was_cut_off_is_repeated,
+	a_damaged_file_of_a_snapshot_is_replaced_by_one_of_a_snapshot,
+	a_damaged_snapshot_beside_another_phase_is_not_decided,
 	a_damaged_file_without_a_device_is_only_set_aside,
 	a_damaged_ready_file_beside_another_phase_is_not_decided, files_that_do_not_count_are_removed,
 	a_file_whose_own_device_may_exist_is_not_removed, a_volume_that_is_provably_gone_is_dropped,

@@ -98,6 +98,12 @@ START_TEST(a_report_that_was_made_during_the_call_is_not)
 	ck_assert_uint_eq(node_table_get(t, "a")->n_notes, 1);
 	put_with(t, "v", PHASE_READY, 3);
 	ck_assert_uint_eq(node_table_get(t, "a")->n_notes, 0);
+	/* the former volume of that name */
+	put_with(t, "v", PHASE_ERASING, 3);
+	note_created(t, "v", 3);
+	put_with(t, "v", PHASE_ERASING, 3);
+	ck_assert_uint_eq(node_table_get(t, "a")->n_notes, 1);
+	put_with(t, "v", PHASE_READY, 3);
 	/* deleted and made again, both after the report was */
 	node_table_note_deleted(t, "a", "v", 4);
 	note_created(t, "v", 5);

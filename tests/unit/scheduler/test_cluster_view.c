@@ -449,7 +449,7 @@ static void put_snapshot_record(const char *node, const char *snapshot, const ch
 {
 	put("pmemvolumes", x_asprintf("{\"metadata\":{\"name\":\"s-%s.pmem\"},\"spec\":{\"driver\":\"pmem\","
 				      "\"snapshot\":true,\"volumeSnapshot\":\"%s\"},\"status\":{\"nodes\":[{"
-				      "\"node\":\"%s\",\"phase\":\"%s\"}]}}",
+				      "\"node\":\"%s\",\"phase\":\"%s\",\"size\":\"4Gi\"}]}}",
 				   node, snapshot, node, phase));
 }
 
@@ -462,7 +462,7 @@ START_TEST(a_claim_from_a_snapshot_keeps_the_pod_to_its_node)
 			"\"dataSource\":{\"apiGroup\":\"snapshot.storage.k8s.io\",\"kind\":\"VolumeSnapshot\","
 			"\"name\":\"snap\"}}}"));
 	put_snapshot_record("n1", "other/snap", "Ready");
-	put_snapshot_record("n3", "ns/snap", "Erasing");
+	put_snapshot_record("n3", "ns/old", "Ready");
 	sync_all();
 	needs_one(CLAIM("a"), "pvc-uid-a", 4 * GIB, false);
 	ck_assert_uint_eq(needs.n_homes, 0);
@@ -474,6 +474,10 @@ START_TEST(a_claim_from_a_snapshot_keeps_the_pod_to_its_node)
 	ck_assert_msg(
 		strstr(needs.homes[0].why, "restored from VolumeSnapshot ns/snap, which is only on node n2"),
 		"%s", needs.homes[0].why);
+	/* of an earlier VolumeSnapshot of that name */
+	put_snapshot_record("n3", "ns/snap", "Ready");
+	needs_one(CLAIM("a"), "pvc-uid-a", 4 * GIB, false);
+	ck_assert_uint_eq(needs.n_homes, 0);
 }
 END_TEST
 

@@ -197,6 +197,26 @@ START_TEST(a_snapshot_that_failed_leaves_nothing)
 }
 END_TEST
 
+/* The snapshot holds the same data. */
+START_TEST(a_snapshot_is_erased_as_its_volume_would_be)
+{
+	CLEANUP(strmap_done) struct strmap parameters = {0};
+	struct volume_request q = fixture_request("kept", SIZE);
+	struct snapshot_request of = {.name = "snap-kept", .parameters = &no_context};
+	CLEANUP(volume_info_freep) struct volume_info *info = NULL;
+	CLEANUP(snapshot_info_freep) struct snapshot_info *snap = NULL;
+
+	strmap_set(&parameters, "eraseafter", "false");
+	q.parameters = &parameters;
+	ASSERT_OK(volumes_create(fx.v, &q, &info, &err));
+	of.source = info->id;
+	ASSERT_OK(volumes_create_snapshot(fx.v, &of, &snap, &err));
+	CLEANUP(free_charp) char *file = x_asprintf("%s.snapshot", snap->id);
+	CLEANUP(free_charp) char *text = fixture_read(file);
+	ck_assert_msg(strstr(text, "\"eraseafter\":\"false\""), "%s", text);
+}
+END_TEST
+
 /* As a file that an administrator has renamed. */
 START_TEST(a_file_with_the_name_of_a_volume_does_not_make_one_of_a_snapshot)
 {
@@ -245,6 +265,7 @@ int main(void)
 	const TTest *const tests[] = {snapshot_keeps_the_past_of_a_mounted_volume,
 		snapshot_survives_a_restart_and_its_source, nothing_uses_a_snapshot,
 		a_deleted_snapshot_is_erased, a_snapshot_that_failed_leaves_nothing,
+		a_snapshot_is_erased_as_its_volume_would_be,
 		a_file_with_the_name_of_a_volume_does_not_make_one_of_a_snapshot};
 	TCase *tcase = fixture_case("snapshots", set_up);
 	TCase *block;
