@@ -183,13 +183,13 @@ class Plugin(driver.DriverTest):
         self.end_driver(1)
 
     def test_a_driver_that_takes_the_csi_socket_ends_this_one(self):
-        """As the Go driver does: it removes the file, whoever listens there."""
+        """As the Go driver does: it removes the file, whoever listens there. In one step here, or ours might look in between."""
         self.start()
         endpoint = f"{self.folder}/s"
-        os.unlink(endpoint)
         with socket.socket(socket.AF_UNIX) as other:
-            other.bind(endpoint)
+            other.bind(f"{self.folder}/o")
             other.listen()
+            os.rename(f"{self.folder}/o", endpoint)
             self.ends_with("another driver has taken the CSI socket.*is in use by another server")
             self.assertFalse(self.is_there())
             # kubelet starts it again and again, and the other one keeps what it has

@@ -189,7 +189,7 @@ func TestDriverErrors(t *testing.T) {
 			return err
 		},
 		codes.Unimplemented: func() error {
-			_, err := csi.NewControllerClient(conn).CreateSnapshot(t.Context(), &csi.CreateSnapshotRequest{})
+			_, err := csi.NewControllerClient(conn).ControllerPublishVolume(t.Context(), &csi.ControllerPublishVolumeRequest{})
 			return err
 		},
 	} {
