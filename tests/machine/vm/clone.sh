@@ -218,7 +218,7 @@ restored() {
 	delete "$id"
 }
 
-# snapshot_under_stores FS SIZE LARGER: a snapshot of a volume that is written to stays as it was taken while the volume changes and
+# snapshot_under_stores FS SIZE [LARGER]: a snapshot of a volume that is written to stays as it was taken while the volume changes and
 # is deleted, the driver is killed and stopped, and volumes are restored from it.
 snapshot_under_stores() {
 	local fs=$1 id snapshot sum
@@ -239,9 +239,11 @@ snapshot_under_stores() {
 	restored "$snapshot" "$fs" "$2" 1
 	unstage "$id"
 	delete "$id"
-	driver_stop
-	driver_start
-	restored "$snapshot" "$fs" "$3" 2
+	if [ $# = 3 ]; then
+		driver_stop
+		driver_start
+		restored "$snapshot" "$fs" "$3" 2
+	fi
 	equal 'bytes of the snapshot' "$(sum_of "$snapshot")" "$sum"
 	refute_old_bytes "$snapshot"
 	csi get-snapshot "$snapshot" | grep -qF "source_volume_id: $id"
@@ -363,14 +365,14 @@ prove driver-starts start
 prove sources-are-made make_sources
 prove pool-holds-old-data dirty_pool
 prove ext4-cloned-under-stores under_stores ext4 120Mi 1
-prove xfs-cloned-under-stores under_stores xfs 320Mi 2
+prove xfs-cloned-under-stores under_stores xfs 320Mi 1
 prove freezing-xfs-alone-gives-a-wrong-clone frozen_without_flushing
 prove sources-are-deleted delete_sources
 prove ext4-cloned-under-writes-and-fsync writes_and_fsync
 prove ext4-cloned-while-not-mounted not_mounted ext4 64Mi 100Mi
 prove xfs-cloned-while-not-mounted not_mounted xfs 300Mi 320Mi
 prove ext4-snapshot-keeps-its-moment snapshot_under_stores ext4 64Mi 100Mi
-prove xfs-snapshot-keeps-its-moment snapshot_under_stores xfs 300Mi 320Mi
+prove xfs-snapshot-keeps-its-moment snapshot_under_stores xfs 300Mi
 prove killed-while-a-snapshot-is-taken die_in_snapshot
 prove block-volume-cloned block
 prove pause-that-is-too-long-is-refused too_long
