@@ -42,7 +42,7 @@ def render(overlay, *components, namespace=NAMESPACE):
         (pathlib.Path(folder) / "kustomization.yaml").write_text(
             f"namespace: {namespace}\nresources: [../../manifests/{overlay}]\ncomponents: [{paths}]\n", encoding="utf-8")
         text = subprocess.run(["kubectl", "kustomize", folder], check=True, capture_output=True, text=True).stdout
-    return {(it["kind"], it["metadata"]["name"]): it for it in yaml.safe_load_all(text)}
+    return {(it["kind"], it["metadata"]["name"]): it for it in yaml.load_all(text, Loader=yaml.CSafeLoader)}
 
 
 def pods(objects):
@@ -79,7 +79,7 @@ class Components(unittest.TestCase):
         """The same of another driver, by scripts/second-driver."""
         text = subprocess.run([TREE / "scripts/second-driver", "other", "other.example.com", "10280"], check=True,
                               input=yaml.safe_dump_all(objects.values()), capture_output=True, text=True).stdout
-        return {(it["kind"], it["metadata"]["name"]): it for it in yaml.safe_load_all(text)}
+        return {(it["kind"], it["metadata"]["name"]): it for it in yaml.load_all(text, Loader=yaml.CSafeLoader)}
 
     def test_certificates_of_a_second_driver_are_for_its_services(self):
         first = render("lvm-scheduler", "cert-manager", "cert-manager-scheduler", namespace="pmem-csi")
