@@ -141,7 +141,7 @@ static const struct kube_field claim_fields[] = {
 	KUBE_FIELDS_END,
 };
 
-/* Any other source is none here. */
+/* A data source of any other kind makes no difference to the driver. */
 static void derive_source(struct kube_claim *c)
 {
 	CLEANUP(free_charp) char *kind = TAKE_PTR(c->source_kind);

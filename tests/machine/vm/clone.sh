@@ -39,11 +39,11 @@ start_writer() {
 	await 60 grep -q storing "$scratch/writer"
 }
 
-# end_writer: sets last_number and longest_gap (milliseconds).
+# end_writer: sets last_number, and longest_gap and second_gap (milliseconds).
 end_writer() {
 	kill -TERM "$writer"
 	wait "$writer"
-	read -r last_number longest_gap < <(tail -n 1 "$scratch/writer")
+	read -r last_number longest_gap second_gap < <(tail -n 1 "$scratch/writer")
 }
 
 # verified FOLDER: sets number.
@@ -70,15 +70,16 @@ last_pause() {
 	sed -n 's/.* \(volume cloned\|snapshot taken\) .* pause_ms=\([0-9]*\).*/\2/p' "$driver_log" | tail -n 1
 }
 
-# The pause that is reported is of the order of the one that the writer has seen; how near they are depends on what else runs on this
-# machine. Stores through mappings go on for a part of the time that freezing itself takes.
+# The pause that is reported is not shorter than the one that the writer has seen, but for 10 % or 20 ms, and for as long as it has
+# waited once more on this machine, which other tests keep busy. Stores through mappings go on for a part of the time that freezing
+# itself takes.
 pause_is_true() {
 	local pause
 	pause=$(last_pause)
-	echo "pause $pause ms, longest gap of the writer $longest_gap ms"
+	echo "pause $pause ms, longest gap of the writer $longest_gap ms, second longest $second_gap ms"
 	[ "$pause" -gt 0 ]
-	[ $((longest_gap * 4)) -ge "$pause" ]
-	[ "$longest_gap" -le $((pause * 2 + 2000)) ]
+	[ "$longest_gap" -ge $((pause / 2)) ]
+	[ "$longest_gap" -le $((pause * 11 / 10 + 20 + second_gap)) ]
 }
 
 # Before the free space holds old data: a file may have space that was allocated and not written yet, which is copied as it is.
