@@ -7,6 +7,7 @@
 #include "base/sorted.h"
 #include "base/str.h"
 #include "csi/convert.h"
+#include "volume/id.h"
 
 /* What is known of one name, looked up once for all nodes. */
 struct gathering {
@@ -241,7 +242,7 @@ static const char *why_not(const struct gathering *g, const char *node_id)
 static int set_no_source(const struct gathering *g, struct error **err)
 {
 	const char *source = g->q->source->handle;
-	const char *noun = csi_source_noun(g->q->source);
+	const char *noun = volume_noun(g->q->source->is_snapshot);
 	size_t n = strv_len(g->sources);
 
 	if (n == 0 && controller_require_inventories(g->q->controller, err) < 0)

@@ -88,7 +88,7 @@ static void settle(struct create *op, bool made)
 /* What is made, for texts. */
 static const char *noun_of(const struct create *op)
 {
-	return op->snapshot ? "snapshot" : "volume";
+	return volume_noun(op->snapshot != NULL);
 }
 
 struct create_call {
@@ -235,7 +235,7 @@ static void set_no_room(struct create *op, struct error **err)
 {
 	CLEANUP(free_charp)
 	char *start = op->source.handle ? x_asprintf("no node that has %s %s can take a copy of it",
-						  csi_source_noun(&op->source), op->source.handle)
+						  volume_noun(op->source.is_snapshot), op->source.handle)
 					: x_strdup("no node can take the volume");
 	char *text = start;
 	size_t n_reasons = op->n_without_room < REASONS_MAX ? op->n_without_room : REASONS_MAX;
@@ -731,7 +731,7 @@ static int check_source(const struct create *op, struct error **err)
 
 	if (r && !r->origin && r->snapshot != (op->snapshot != NULL))
 		return err_set(err, ERR_EXISTS, "\"%s\" exists, and is a %s", op->request->name,
-			r->snapshot ? "snapshot" : "volume");
+			volume_noun(r->snapshot));
 	if (!r || r->origin || str_eq(r->source, op->source.handle))
 		return 0;
 	return err_set(err, ERR_EXISTS, "%s \"%s\" exists, and is %s%s", noun_of(op), op->request->name,

@@ -493,8 +493,8 @@ static void begin(struct controller *c, const struct waiter *waiter, const char 
 	}
 	op->key = volume_key_of_handle(op->id);
 	if (!key_lock(c->locks, &op->key)) {
-		err_set(&err, ERR_ABORTED, "another call for %s %s is in progress",
-			snapshot ? "snapshot" : "volume", op->id);
+		err_set(&err, ERR_ABORTED, "another call for %s %s is in progress", volume_noun(snapshot),
+			op->id);
 		waiter->finish(waiter->user, err);
 		return;
 	}

@@ -42,11 +42,6 @@ int csi_read_source(const Csi__V1__CreateVolumeRequest *request, struct csi_sour
 	return csi_require(ret->handle, "volume_content_source.volume.volume_id", err);
 }
 
-const char *csi_source_noun(const struct csi_source *source)
-{
-	return source->is_snapshot ? "snapshot" : "volume";
-}
-
 int csi_check_snapshot(const Csi__V1__CreateSnapshotRequest *request, struct error **err)
 {
 	if (csi_require(request->name, "name", err) < 0)

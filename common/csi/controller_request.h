@@ -28,9 +28,6 @@ struct csi_source {
 int csi_read_source(
 	const Csi__V1__CreateVolumeRequest *request, struct csi_source *ret, struct error **err) MUST_CHECK;
 
-/** csi_source_noun() - "volume" or "snapshot", for texts. */
-const char *csi_source_noun(const struct csi_source *source);
-
 /** csi_check_snapshot() - check all fields of @request except the parameters. Return: 0, or -1 with
  * ERR_INVALID_ARGUMENT. */
 int csi_check_snapshot(const Csi__V1__CreateSnapshotRequest *request, struct error **err) MUST_CHECK;

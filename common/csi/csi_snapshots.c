@@ -75,10 +75,10 @@ int csi_list_snapshots(const struct csi *csi, struct grpc_call *call,
 	volumes_list_snapshots(csi->volumes, after, /* max= */ 0, &all, &n, &ignored);
 	reply->entries = arena_alloc(call->arena, (n < max ? n : max) * sizeof(*reply->entries));
 	for (size_t i = 0; i < n; i++) {
-		if (is_asked_for(request, all[i]) && reply->n_entries == max)
+		if (is_asked_for(request, all[i]) && reply->n_entries == max && str_empty(reply->next_token))
 			reply->next_token =
 				csi_token(call->arena, reply->entries[max - 1]->snapshot->snapshot_id);
-		else if (is_asked_for(request, all[i]))
+		else if (is_asked_for(request, all[i]) && reply->n_entries < max)
 			reply->entries[reply->n_entries++] =
 				csi_snapshot_entry(make_snapshot(all[i], call->arena), call->arena);
 		snapshot_info_free(all[i]);

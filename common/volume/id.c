@@ -22,6 +22,11 @@ static bool is_alnum(char c)
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
 }
 
+const char *volume_noun(bool snapshot)
+{
+	return snapshot ? "snapshot" : "volume";
+}
+
 int volume_name_check(const char *name, struct error **err)
 {
 	size_t n = strlen(name);

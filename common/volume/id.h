@@ -17,6 +17,9 @@
 #define VOLUME_HANDLE_MAX 128
 #define VOLUME_NAME_MAX   128
 
+/** volume_noun() - "volume" or "snapshot", for texts. */
+const char *volume_noun(bool snapshot);
+
 /** volume_name_check() - check that @name is valid according to CSI: 1..128 bytes of UTF-8 without control
  * characters other than tab, line feed and carriage return. Source: CreateVolumeRequest.name in csi.proto.
  * Return: 0, or -1 with ERR_INVALID_ARGUMENT. */

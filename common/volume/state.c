@@ -329,11 +329,6 @@ bool volume_record_is_volume(const struct volume_record *r)
 	return r->phase == PHASE_READY && !r->snapshot;
 }
 
-const char *volume_record_noun(const struct volume_record *r)
-{
-	return r->snapshot ? "snapshot" : "volume";
-}
-
 bool volume_record_is_inline(const struct volume_record *r)
 {
 	return str_eq(strmap_get(&r->parameters, "persistencyModel"), "ephemeral");
@@ -491,7 +486,7 @@ static int load_file(struct state_store *s, const char *name, size_t id_len, enu
 	rec->phase = phase;
 	if (!str_ends(name, suffix_in(rec, phase)))
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"the file describes a %s, whose name ends with \"%s\"", volume_record_noun(rec),
+			"the file describes a %s, whose name ends with \"%s\"", volume_noun(rec->snapshot),
 			suffix_in(rec, phase));
 	*ret = TAKE_PTR(rec);
 	return 0;

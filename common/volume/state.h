@@ -63,9 +63,6 @@ struct volume_record *volume_record_dup(const struct volume_record *r);
 /** volume_record_is_volume() - whether @r is what callers know as a volume: it is ready, and no snapshot. */
 bool volume_record_is_volume(const struct volume_record *r);
 
-/** volume_record_noun() - "volume" or "snapshot", for texts. */
-const char *volume_record_noun(const struct volume_record *r);
-
 /** volume_record_is_inline() - whether @r is an inline volume, which is deleted with its pod. */
 bool volume_record_is_inline(const struct volume_record *r);
 

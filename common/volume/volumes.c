@@ -129,7 +129,7 @@ static int require_kind(const struct volume_record *r, bool snapshot, const char
 {
 	if (r && r->phase == PHASE_READY && r->snapshot == snapshot)
 		return 0;
-	return err_set(err, ERR_NOT_FOUND, "%s %s does not exist", snapshot ? "snapshot" : "volume", handle);
+	return err_set(err, ERR_NOT_FOUND, "%s %s does not exist", volume_noun(snapshot), handle);
 }
 
 static int lock_kind(struct volumes *v, const char *handle, bool snapshot, int wait_ms,

@@ -60,7 +60,7 @@ static int check_source(const struct volume_record *r, const struct volume_reque
 {
 	if (str_eq(r->source, q->source))
 		return 0;
-	return err_set(err, ERR_EXISTS, "%s %s exists, and is %s%s", volume_record_noun(r), r->id,
+	return err_set(err, ERR_EXISTS, "%s %s exists, and is %s%s", volume_noun(r->snapshot), r->id,
 		r->source ? "a copy of " : "no copy of a volume", r->source ? r->source : "");
 }
 
@@ -71,7 +71,7 @@ static int check_existing(const struct volume_record *r, const struct volume_req
 	struct volume_params have;
 
 	if (r->snapshot != q->snapshot)
-		return err_set(err, ERR_EXISTS, "a %s has that name: %s", volume_record_noun(r), r->id);
+		return err_set(err, ERR_EXISTS, "a %s has that name: %s", volume_noun(r->snapshot), r->id);
 	if (q->snapshot)
 		return check_source(r, q, err);
 	if (r->size_bytes < q->required_bytes || (q->limit_bytes > 0 && r->size_bytes > q->limit_bytes))
@@ -571,7 +571,7 @@ static int make_locked(struct volumes *v, const char *id, const struct volume_re
 	if (r)
 		volumes_note_claim(v, r, q->parameters);
 	if (!r && create_new(v, id, q, wanted, &r, err) < 0)
-		return err_wrap(err, "create %s %s", q->snapshot ? "snapshot" : "volume", id);
+		return err_wrap(err, "create %s %s", volume_noun(q->snapshot), id);
 	*ret = TAKE_PTR(r);
 	return 0;
 }

@@ -94,14 +94,14 @@ static int check_kind(const struct volume_record *r, const struct volume_request
 	if (q->block && (r->fs_type || !volume_record_may_be_block(r)))
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"%s %s has a file system, so its clone cannot be a block volume",
-			volume_record_noun(r), r->id);
+			volume_noun(r->snapshot), r->id);
 	if (!q->block && !r->fs_type && r->block_clean)
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"%s %s is for block access, so its clone cannot have a file system",
-			volume_record_noun(r), r->id);
+			volume_noun(r->snapshot), r->id);
 	if (q->fs_type && r->fs_type && !str_eq(q->fs_type, r->fs_type))
 		return err_set(err, ERR_INVALID_ARGUMENT, "%s %s has %s, so its clone cannot have %s",
-			volume_record_noun(r), r->id, r->fs_type, q->fs_type);
+			volume_noun(r->snapshot), r->id, r->fs_type, q->fs_type);
 	return 0;
 }
 
@@ -113,7 +113,7 @@ static int refuse_source(struct volumes *v, const struct volume_request *q, stru
 		return err_wrap(err, "source");
 	error_clear(err);
 	return err_set(err, ERR_EXHAUSTED, "%s %s is on another node, and is copied on its own node only",
-		q->source_is_snapshot ? "snapshot" : "volume", q->source);
+		volume_noun(q->source_is_snapshot), q->source);
 }
 
 static int lock_source(struct clone_source *s, const struct volume_request *q, struct error **err)
