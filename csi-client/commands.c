@@ -247,6 +247,45 @@ static int run_get_snapshot(struct client *c, char *const *operands, struct erro
 	return CALL(c, "Controller", "GetSnapshot", &q, csi__v1__get_snapshot, err);
 }
 
+static int run_create_group(struct client *c, char *const *operands, struct error **err)
+{
+	Csi__V1__CreateVolumeGroupSnapshotRequest q;
+	csi__v1__create_volume_group_snapshot_request__init(&q);
+
+	q.name = operands[0];
+	q.source_volume_ids = (char **)(uintptr_t)(operands + 1);
+	q.n_source_volume_ids = strv_len(operands + 1);
+	FILL_MAP(Csi__V1__CreateVolumeGroupSnapshotRequest__ParametersEntry,
+		csi__v1__create_volume_group_snapshot_request__parameters_entry__init, &c->parameters, &q,
+		parameters);
+	int rc = CALL(c, "GroupController", "CreateVolumeGroupSnapshot", &q,
+		csi__v1__create_volume_group_snapshot, err);
+	FREE_MAP(&q, parameters);
+	return rc;
+}
+
+static int run_delete_group(struct client *c, char *const *operands, struct error **err)
+{
+	Csi__V1__DeleteVolumeGroupSnapshotRequest q;
+	csi__v1__delete_volume_group_snapshot_request__init(&q);
+
+	q.group_snapshot_id = operands[0];
+	q.snapshot_ids = (char **)(uintptr_t)(operands + 1);
+	q.n_snapshot_ids = strv_len(operands + 1);
+	return CALL(c, "GroupController", "DeleteVolumeGroupSnapshot", &q,
+		csi__v1__delete_volume_group_snapshot, err);
+}
+
+static int run_get_group(struct client *c, char *const *operands, struct error **err)
+{
+	Csi__V1__GetVolumeGroupSnapshotRequest q;
+	csi__v1__get_volume_group_snapshot_request__init(&q);
+
+	q.group_snapshot_id = operands[0];
+	return CALL(
+		c, "GroupController", "GetVolumeGroupSnapshot", &q, csi__v1__get_volume_group_snapshot, err);
+}
+
 static int run_expand(struct client *c, char *const *operands, struct error **err)
 {
 	Csi__V1__ControllerExpandVolumeRequest q;
@@ -411,6 +450,11 @@ static const struct command commands[] = {
 	{"delete-snapshot", "ID", 1, "delete a snapshot", run_delete_snapshot},
 	{"list-snapshots", "", 0, "list snapshots (-max -token -source)", run_list_snapshots},
 	{"get-snapshot", "ID", 1, "show a snapshot", run_get_snapshot},
+	{"create-group", "NAME ID...", 2, "take snapshots of several volumes at one moment (-parameter)",
+		run_create_group},
+	{"delete-group", "ID [SNAPSHOT]...", 1,
+		"delete a group of snapshots; what is given must belong to it", run_delete_group},
+	{"get-group", "ID", 1, "show a group of snapshots", run_get_group},
 	{"expand", "ID", 1, "make a volume larger, then see node-expand (-size -limit)", run_expand},
 	{"validate", "ID", 1,
 		"check whether a volume has the capabilities that -fs, -block and -access-mode give",

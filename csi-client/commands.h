@@ -9,8 +9,8 @@
 
 struct command {
 	const char *name;
-	const char *operands; /* shown in help */
-	int n_operands;
+	const char *operands; /* shown in help; ends with "..." if there may be more */
+	int n_operands;       /* at least, then */
 	const char *help;
 	int (*run)(struct client *c, char *const *operands, struct error **err);
 };

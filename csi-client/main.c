@@ -79,7 +79,7 @@ static int parse(
 			"access mode, such as SINGLE_NODE_MULTI_WRITER"},
 		{"mount-flag", OPT_STRS, &c->mount_flags, "FLAG", "mount flag (repeatable)"},
 		{"parameter", OPT_STRS, &o->parameters, "KEY=VALUE",
-			"create, create-snapshot: parameter; other commands: entry of the volume context (repeatable)"},
+			"create, create-snapshot, create-group: parameter; other commands: entry of the volume context (repeatable)"},
 		{"max", OPT_U32, &c->max_entries, "N",
 			"list, list-snapshots: maximum number of entries in the response; 0: no limit"},
 		{"token", OPT_STR, &c->token, "TOKEN",
@@ -112,7 +112,9 @@ static int choose(const struct options *o, char *const *words, const struct comm
 		return err_set(err, ERR_INVALID_ARGUMENT, "a command is needed; -help lists all");
 	if (command_find(words[0], &cmd, err) < 0)
 		return -1;
-	if (strv_len(words) - 1 != (size_t)cmd->n_operands)
+	size_t n = strv_len(words) - 1, least = (size_t)cmd->n_operands;
+
+	if (n < least || (n > least && !str_ends(cmd->operands, "...")))
 		return err_set(err, ERR_INVALID_ARGUMENT, "usage: csi-client [flags] %s%s%s", cmd->name,
 			*cmd->operands ? " " : "", cmd->operands);
 	if (addr_parse(o->endpoint, &a, err) < 0)

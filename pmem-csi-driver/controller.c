@@ -52,9 +52,9 @@ struct program {
 	struct controller_kube *kube;
 	struct controller *controller;
 	/* each ends with an empty one */
-	struct grpc_service services[3];
+	struct grpc_service services[4];
 	struct grpc_service registry_services[2];
-	struct grpc_service counted_services[4]; /* for the metrics: of both servers */
+	struct grpc_service counted_services[5]; /* for the metrics: of both servers */
 	struct grpc_server *server;
 	struct grpc_server *registry_server;
 	struct controller_metrics *node_metrics;
@@ -190,7 +190,8 @@ static int start_servers(struct program *p, struct error **err)
 	/* The registry is not served where CSI is: the same process does both, but not for the same peers. */
 	p->services[0] = p->counted_services[0] = controller_identity_service(p->controller);
 	p->services[1] = p->counted_services[1] = controller_service(p->controller);
-	p->registry_services[0] = p->counted_services[2] = registry_service(p->registry);
+	p->services[2] = p->counted_services[2] = controller_group_service(p->controller);
+	p->registry_services[0] = p->counted_services[3] = registry_service(p->registry);
 	const struct readiness ready = {require_ready, p};
 	if (start_http(p, err) < 0 || probes_start(p->loop, o->probe_listen, &ready, &p->probes, err) < 0)
 		return -1;

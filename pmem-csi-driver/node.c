@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "csi/csi.h"
+#include "csi/csi_groups.h"
 #include "csi/node_volumes_service.h"
 #include "csi/setup_service.h"
 #include "devices.h"
@@ -60,9 +61,9 @@ struct program {
 	struct loop *loop;
 	struct workers *workers;
 	struct workers *housekeeping;
-	struct grpc_service services[5]; /* ends with an empty one */
-	struct grpc_service remote_services[4];
-	struct grpc_service counted_services[6]; /* for the metrics: of both servers */
+	struct grpc_service services[6]; /* ends with an empty one */
+	struct grpc_service remote_services[5];
+	struct grpc_service counted_services[7]; /* for the metrics: of both servers */
 	struct handshakes *handshakes;
 	struct grpc_server *server;
 	struct grpc_server *remote; /* for the central controller; NULL: none */
@@ -367,16 +368,18 @@ static int start_servers(struct program *n, const struct options *o, struct erro
 		.volumes = n->volumes};
 	n->services[0] = csi_identity_service(&n->csi);
 	n->services[1] = csi_controller_service(&n->csi);
-	n->services[2] = csi_node_service(&n->csi);
+	n->services[2] = csi_group_service(&n->csi);
+	n->services[3] = csi_node_service(&n->csi);
 	if (!str_starts(o->endpoint, "tcp://"))
-		n->services[3] = open_inspection(n, o);
+		n->services[4] = open_inspection(n, o);
 	n->remote_csi = n->csi;
 	n->remote_csi.made_by_controller = true;
 	/* not the node service: mounts are kubelet's business */
 	n->remote_services[0] = csi_identity_service(&n->remote_csi);
 	n->remote_services[1] = csi_controller_service(&n->remote_csi);
-	n->remote_services[2] = node_volumes_service(&n->remote_csi);
-	n->counted_services[0] = n->remote_services[2];
+	n->remote_services[2] = csi_group_service(&n->remote_csi);
+	n->remote_services[3] = node_volumes_service(&n->remote_csi);
+	n->counted_services[0] = n->remote_services[3];
 	memcpy(n->counted_services + 1, n->services, sizeof(n->services));
 	new_metrics(n, o);
 	const struct readiness ready = {require_ready, n};

@@ -55,6 +55,9 @@ struct grpc_service controller_identity_service(struct controller *c);
 /** controller_service() - csi.v1.Controller. @c is borrowed for the life of the service. */
 struct grpc_service controller_service(struct controller *c);
 
+/** controller_group_service() - csi.v1.GroupController. @c is borrowed for the life of the service. */
+struct grpc_service controller_group_service(struct controller *c);
+
 /** controller_require_ready() - what the CSI call Probe answers, with the reason: most calls fail before the
  * list of nodes is known. Never waits. Return: 0, or -1 with ERR_UNAVAILABLE.
  */

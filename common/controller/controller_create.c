@@ -40,6 +40,9 @@ struct create {
 	Csi__V1__CreateSnapshotResponse *snapshot_reply;
 	char *volume_snapshot; /* "namespace/name"; NULL: not known */
 	uint64_t taken_s;
+	const struct joint_call *joint; /* that makes this snapshot and others; NULL: none */
+	size_t member;                  /* its number among them */
+	char group[VOLUME_ID_MAX + 1];  /* ID of the group on the node that is asked; "": none */
 	struct volume_key key;
 	struct csi_source source; /* that is to be copied; borrowed from request */
 	uint64_t required_bytes;
@@ -61,6 +64,7 @@ struct create {
 	size_t n_doubtful; /* asked */
 
 	size_t n_asking;
+	bool is_starting_calls;  /* answers are evaluated when all are started */
 	Csi__V1__Volume *volume; /* of the first node that has it */
 	const char **made_on;    /* node IDs, n_wanted of them fit */
 	size_t n_made;
@@ -188,6 +192,7 @@ static void fill_snapshot(struct create *op)
 {
 	const struct csi_snapshot s = {.id = op->volume->volume_id,
 		.source = op->source.handle,
+		.group = op->group,
 		.size_bytes = (uint64_t)op->volume->capacity_bytes,
 		.taken_s = op->taken_s,
 		.ready = true};
@@ -362,6 +367,7 @@ static void note_made(struct create *op, const char *node_id, const Csi__V1__Vol
 		.claim = op->claim,
 		.snapshot = op->snapshot != NULL,
 		.source = op->snapshot ? (char *)(uintptr_t)op->source.handle : NULL,
+		.group = op->joint ? (char *)(uintptr_t)op->group : NULL,
 		.taken_s = op->taken_s};
 
 	node_table_note_created(
@@ -500,7 +506,8 @@ static void on_answer(void *user, const ProtobufCMessage *message, const struct 
 		take_no_room(op, call->candidate->node_id, error);
 	else
 		take_failure(call, error);
-	pump(op);
+	if (!op->is_starting_calls)
+		pump(op);
 }
 
 static void ask(
@@ -510,6 +517,10 @@ static void ask(
 
 	*call = *what;
 	op->n_asking++;
+	if (op->joint) {
+		op->joint->ask(op->joint->user, op->member, node, timeout_ms, on_answer, call);
+		return;
+	}
 	if (op->snapshot) {
 		controller_call(op->controller, node, CREATE_SNAPSHOT_PATH, &op->snapshot->base,
 			&csi__v1__create_snapshot_response__descriptor, timeout_ms, on_answer, call);
@@ -578,6 +589,7 @@ static void ask_chosen(struct create *op, const struct pmem_volume *before)
 	size_t n = op->n_chosen;
 
 	op->n_chosen = 0;
+	op->is_starting_calls = true;
 	for (size_t i = 0; i < n; i++) {
 		struct candidate *candidate = op->chosen[i];
 		const struct node *node = controller_live_node(op->controller, candidate->node_id);
@@ -594,6 +606,7 @@ static void ask_chosen(struct create *op, const struct pmem_volume *before)
 			err_set(&op->failure, ERR_UNAVAILABLE, "node %s has been removed in the meantime",
 				candidate->node_id);
 	}
+	op->is_starting_calls = false;
 }
 
 static void on_nodes_written(void *user, struct pmem_volume *record, const struct error *error)
@@ -628,6 +641,7 @@ static struct pmem_volume *make_record(const struct create *op)
 	v->source = x_strdup(op->source.handle);
 	v->snapshot = op->snapshot != NULL;
 	v->volume_snapshot = x_strdup(op->volume_snapshot);
+	v->group = op->joint ? x_strdup(op->group) : NULL;
 	v->size_bytes = op->required_bytes;
 	for (size_t i = 0; i < op->request->n_parameters; i++) {
 		strv_add(&v->parameters, op->request->parameters[i]->key);
@@ -640,6 +654,8 @@ static struct pmem_volume *make_record(const struct create *op)
  * before cannot drop them then. */
 static void write_nodes(struct create *op)
 {
+	if (op->joint)
+		volume_id_mint(op->joint->name, op->chosen[0]->node_id, op->group);
 	CLEANUP(pmem_volume_freep)
 	struct pmem_volume *v = op->record ? pmem_volume_dup(op->record) : make_record(op);
 
@@ -840,7 +856,7 @@ static Csi__V1__CreateVolumeRequest *as_volume(
 	return q;
 }
 
-void controller_create_snapshot(struct controller *c, const struct waiter *waiter,
+static struct create *new_snapshot(struct controller *c, const struct waiter *waiter,
 	const Csi__V1__CreateSnapshotRequest *request, Csi__V1__CreateSnapshotResponse *reply)
 {
 	struct create *op = arena_alloc(waiter->arena, sizeof(*op));
@@ -850,5 +866,22 @@ void controller_create_snapshot(struct controller *c, const struct waiter *waite
 		.request = as_volume(request, waiter->arena),
 		.snapshot = request,
 		.snapshot_reply = reply};
+	return op;
+}
+
+void controller_create_snapshot(struct controller *c, const struct waiter *waiter,
+	const Csi__V1__CreateSnapshotRequest *request, Csi__V1__CreateSnapshotResponse *reply)
+{
+	start(new_snapshot(c, waiter, request, reply));
+}
+
+void controller_create_member(struct controller *c, const struct waiter *waiter,
+	const Csi__V1__CreateSnapshotRequest *request, Csi__V1__CreateSnapshotResponse *reply,
+	const struct joint_call *joint, size_t member)
+{
+	struct create *op = new_snapshot(c, waiter, request, reply);
+
+	op->joint = joint;
+	op->member = member;
 	start(op);
 }

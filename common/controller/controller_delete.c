@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "controller/controller_private.h"
+#include "csi/controller_request.h"
 #include "csi/field_limits.h"
 #include "volume/id.h"
 
@@ -30,7 +31,8 @@ struct delete
 	struct controller *controller;
 	struct waiter waiter;
 	const char *id;
-	bool snapshot; /* it is the ID of a snapshot, and not of a volume */
+	bool snapshot;     /* it is the ID of a snapshot, and not of a volume */
+	const char *group; /* ID of the group snapshot that is deleted with it; NULL: none */
 	struct volume_key key;
 	struct pmem_volume *record; /* NULL: no record, or the record of another handle */
 	unsigned n_reads;
@@ -448,6 +450,33 @@ static bool is_of_other_kind(const struct delete *op)
 	return !is_known && (is_other || (r && !r->origin && r->snapshot != op->snapshot));
 }
 
+/* Of a snapshot that is recorded or reported; NULL: none is known. Borrowed for the call. */
+static const char *group_of(const struct delete *op)
+{
+	struct node_hit *hits;
+	size_t n = node_table_find_volume(op->controller->config.nodes, op->id, &hits);
+	const char *group = op->record ? op->record->group : NULL;
+
+	for (size_t i = 0; i < n && !group; i++)
+		group = hits[i].volume->group;
+	free(hits);
+	return group;
+}
+
+/* A group is deleted as a whole, and nothing else with it. One that a report made known may have lost its
+ * group with its state file. */
+static int check_group(const struct delete *op, struct error **err)
+{
+	const char *group = op->snapshot ? group_of(op) : NULL;
+
+	if (!op->group)
+		return group ? csi_refuse_member(op->id, group, err) : 0;
+	if (group ? str_eq(group, op->group) : !op->record || op->record->origin)
+		return 0;
+	return err_set(
+		err, ERR_INVALID_ARGUMENT, "snapshot %s is not in group snapshot %s", op->id, op->group);
+}
+
 static void on_read(void *user, struct pmem_volume *record, const struct error *error)
 {
 	struct delete *op = user;
@@ -462,6 +491,10 @@ static void on_read(void *user, struct pmem_volume *record, const struct error *
 	controller_take_record(&op->record, record);
 	if (is_of_other_kind(op)) {
 		finish(op, /* error= */ NULL);
+		return;
+	}
+	if (check_group(op, &err) < 0) {
+		finish(op, err);
 		return;
 	}
 	op->n_targets = op->next = 0;
@@ -481,12 +514,15 @@ static void read_record(struct delete *op)
 	controller_read_record(op->controller, &op->key, on_read, op);
 }
 
-static void begin(struct controller *c, const struct waiter *waiter, const char *id, bool snapshot)
+/* @group: of struct delete */
+static void begin(
+	struct controller *c, const struct waiter *waiter, const char *id, bool snapshot, const char *group)
 {
 	struct delete *op = arena_alloc(waiter->arena, sizeof(*op));
 	struct error *err = NULL;
 
-	*op = (struct delete){.controller = c, .waiter = *waiter, .id = id, .snapshot = snapshot};
+	*op = (struct delete){
+		.controller = c, .waiter = *waiter, .id = id, .snapshot = snapshot, .group = group};
 	if (csi_require(id, snapshot ? "snapshot_id" : "volume_id", &err) < 0) {
 		waiter->finish(waiter->user, err);
 		return;
@@ -506,13 +542,19 @@ static void begin(struct controller *c, const struct waiter *waiter, const char 
 void controller_delete(
 	struct controller *c, const struct waiter *waiter, const Csi__V1__DeleteVolumeRequest *request)
 {
-	begin(c, waiter, request->volume_id, /* snapshot= */ false);
+	begin(c, waiter, request->volume_id, /* snapshot= */ false, /* group= */ NULL);
 }
 
 void controller_delete_snapshot(
 	struct controller *c, const struct waiter *waiter, const Csi__V1__DeleteSnapshotRequest *request)
 {
-	begin(c, waiter, request->snapshot_id, /* snapshot= */ true);
+	begin(c, waiter, request->snapshot_id, /* snapshot= */ true, /* group= */ NULL);
+}
+
+void controller_delete_member(
+	struct controller *c, const struct waiter *waiter, const char *id, const char *group)
+{
+	begin(c, waiter, id, /* snapshot= */ true, group);
 }
 
 struct copy_call {

@@ -154,11 +154,12 @@ int controller_list(struct controller *c, struct arena *arena, const Csi__V1__Li
 	return 0;
 }
 
-static Csi__V1__Snapshot *make_snapshot(const struct node_hit *hit, struct arena *arena)
+Csi__V1__Snapshot *controller_snapshot(const struct node_hit *hit, struct arena *arena)
 {
 	const struct volume_report *v = hit->volume;
 	const struct csi_snapshot s = {.id = v->id,
 		.source = v->source,
+		.group = v->group,
 		.size_bytes = v->size_bytes,
 		.taken_s = v->taken_s,
 		.ready = v->phase == PHASE_READY && hit->node->live};
@@ -193,13 +194,12 @@ int controller_list_snapshots(struct controller *c, struct arena *arena,
 			break;
 		}
 		reply->entries[reply->n_entries++] =
-			csi_snapshot_entry(make_snapshot(&l.hits[i], arena), arena);
+			csi_snapshot_entry(controller_snapshot(&l.hits[i], arena), arena);
 	}
 	return 0;
 }
 
-/* Whether the node that @id names has registered with this controller; true if it names none. */
-static bool has_registered(const struct controller *c, const char *id)
+bool controller_has_registered(const struct controller *c, const char *id)
 {
 	const char *dot = strrchr(id, '.');
 	const struct node **nodes;
@@ -223,14 +223,14 @@ int controller_get_snapshot(struct controller *c, struct arena *arena,
 	n = node_table_find_volume(c->config.nodes, request->snapshot_id, &hits);
 	for (size_t i = 0; i < n && !reply->snapshot; i++) {
 		if (is_listed(hits[i].volume, /* snapshots= */ true))
-			reply->snapshot = make_snapshot(&hits[i], arena);
+			reply->snapshot = controller_snapshot(&hits[i], arena);
 	}
 	free(hits);
 	if (reply->snapshot)
 		return 0;
 	if (controller_require_inventories(c, err) < 0)
 		return -1;
-	if (!c->config.forget_gone_nodes && !has_registered(c, request->snapshot_id))
+	if (!c->config.forget_gone_nodes && !controller_has_registered(c, request->snapshot_id))
 		return err_set(err, ERR_UNAVAILABLE, "snapshot %s is on a node that has not registered",
 			request->snapshot_id);
 	return err_set(err, ERR_NOT_FOUND, "snapshot %s does not exist", request->snapshot_id);

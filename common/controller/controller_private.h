@@ -109,6 +109,40 @@ void controller_create_snapshot(struct controller *c, const struct waiter *waite
 void controller_delete_snapshot(
 	struct controller *c, const struct waiter *waiter, const Csi__V1__DeleteSnapshotRequest *request);
 
+/* Snapshots that one call to their node makes together. */
+struct joint_call {
+	const char *name; /* of the group snapshot */
+	/* Asks @node for one of them, as controller_call(), with a CreateSnapshotResponse as reply; may
+	 * answer at once. */
+	void (*ask)(void *user, size_t member, const struct node *node, uint64_t timeout_ms, grpc_reply_fn fn,
+		void *fn_user);
+	void *user;
+};
+
+/** controller_create_member() - controller_create_snapshot() for the snapshot number @member of those that
+ * @joint (borrowed) makes. */
+void controller_create_member(struct controller *c, const struct waiter *waiter,
+	const Csi__V1__CreateSnapshotRequest *request, Csi__V1__CreateSnapshotResponse *reply,
+	const struct joint_call *joint, size_t member);
+
+/** controller_delete_member() - controller_delete_snapshot() for a snapshot of the group @group (borrowed),
+ * and ERR_INVALID_ARGUMENT for one that is known to be of no group or another one. */
+void controller_delete_member(
+	struct controller *c, const struct waiter *waiter, const char *id, const char *group);
+
+/** controller_create_group() - CreateVolumeGroupSnapshot. controller_delete_group(): likewise. */
+void controller_create_group(struct controller *c, const struct waiter *waiter,
+	const Csi__V1__CreateVolumeGroupSnapshotRequest *request,
+	Csi__V1__CreateVolumeGroupSnapshotResponse *reply);
+void controller_delete_group(struct controller *c, const struct waiter *waiter,
+	const Csi__V1__DeleteVolumeGroupSnapshotRequest *request);
+
+/** controller_get_group() - GetVolumeGroupSnapshot. Return: 0, or -1 with ERR_INVALID_ARGUMENT (a snapshot
+ * does not belong to it), ERR_NOT_FOUND, ERR_UNAVAILABLE (nodes have not reported their volumes yet). */
+int controller_get_group(struct controller *c, struct arena *arena,
+	const Csi__V1__GetVolumeGroupSnapshotRequest *request, Csi__V1__GetVolumeGroupSnapshotResponse *reply,
+	struct error **err) MUST_CHECK;
+
 /** controller_find_copy() - the ID under which @node would have the volume that was made for @name. Return:
  * false: what it has for that name is not to be deleted without a call for it, since it was in use, or made
  * by others. */
@@ -148,6 +182,13 @@ void controller_remove_copy(
 /** controller_require_inventories() - all nodes that are known have reported their volumes. Return: 0, or -1
  * with ERR_UNAVAILABLE: a volume that is not in the table may exist nevertheless. */
 int controller_require_inventories(const struct controller *c, struct error **err) MUST_CHECK;
+
+/** controller_has_registered() - whether the node that @id names has registered with this controller; true if
+ * it names none. */
+bool controller_has_registered(const struct controller *c, const char *id);
+
+/** controller_snapshot() - make the message about the snapshot of @hit. */
+Csi__V1__Snapshot *controller_snapshot(const struct node_hit *hit, struct arena *arena);
 
 /** controller_list() - ListVolumes. Return: 0, or -1 with ERR_INVALID_ARGUMENT, ERR_ABORTED (bad token),
  * ERR_UNAVAILABLE (nodes have not reported their volumes yet). */

@@ -3,6 +3,7 @@
 #include "base/mem.h"
 #include "controller/controller_private.h"
 #include "csi/csi.h"
+#include "csi/csi_groups.h"
 #include "csi/field_limits.h"
 #include "csi/reply.h"
 
@@ -75,6 +76,23 @@ static void delete_snapshot(void *self, struct grpc_call *call, const void *requ
 		controller_delete_snapshot(self, &waiter, request);
 }
 
+static void create_group(void *self, struct grpc_call *call, const void *request, void *reply)
+{
+	struct waiter waiter;
+
+	if (begin(call, request, &waiter))
+		controller_create_group(self, &waiter, request, reply);
+}
+
+static void delete_group(void *self, struct grpc_call *call, const void *request, void *reply)
+{
+	struct waiter waiter;
+
+	(void)reply;
+	if (begin(call, request, &waiter))
+		controller_delete_group(self, &waiter, request);
+}
+
 static void validate(void *self, struct grpc_call *call, const void *request, void *reply)
 {
 	struct waiter waiter;
@@ -105,6 +123,23 @@ static int get_snapshot(
 	if (csi_check_request(request, err) < 0)
 		return -1;
 	return controller_get_snapshot(self, call->arena, request, reply, err);
+}
+
+static int get_group(void *self, struct grpc_call *call, const void *request, void *reply, struct error **err)
+{
+	if (csi_check_request(request, err) < 0)
+		return -1;
+	return controller_get_group(self, call->arena, request, reply, err);
+}
+
+static int get_group_capabilities(
+	void *self, struct grpc_call *call, const void *request, void *reply, struct error **err)
+{
+	(void)self;
+	(void)request;
+	(void)err;
+	csi_fill_group_capabilities(reply, call->arena);
+	return 0;
 }
 
 static int list_health(
@@ -211,6 +246,18 @@ static const struct grpc_method controller_methods[] = {
 	{0},
 };
 
+static const struct grpc_method group_methods[] = {
+	METHOD("GroupController", "CreateVolumeGroupSnapshot", GRPC_ASYNC, create_volume_group_snapshot,
+		.start = create_group),
+	METHOD("GroupController", "DeleteVolumeGroupSnapshot", GRPC_ASYNC, delete_volume_group_snapshot,
+		.start = delete_group),
+	METHOD("GroupController", "GetVolumeGroupSnapshot", GRPC_INLINE, get_volume_group_snapshot,
+		.handle = get_group),
+	METHOD("GroupController", "GroupControllerGetCapabilities", GRPC_INLINE,
+		group_controller_get_capabilities, .handle = get_group_capabilities),
+	{0},
+};
+
 struct grpc_service controller_identity_service(struct controller *c)
 {
 	return (struct grpc_service){.methods = identity_methods, .self = c};
@@ -219,4 +266,9 @@ struct grpc_service controller_identity_service(struct controller *c)
 struct grpc_service controller_service(struct controller *c)
 {
 	return (struct grpc_service){.methods = controller_methods, .self = c, .volume_of = csi_volume_of};
+}
+
+struct grpc_service controller_group_service(struct controller *c)
+{
+	return (struct grpc_service){.methods = group_methods, .self = c, .volume_of = csi_volume_of};
 }

@@ -49,6 +49,13 @@ int csi_check_snapshot(const Csi__V1__CreateSnapshotRequest *request, struct err
 	return csi_require(request->source_volume_id, "source_volume_id", err);
 }
 
+int csi_refuse_member(const char *id, const char *group, struct error **err)
+{
+	return err_set(err, ERR_INVALID_ARGUMENT,
+		"snapshot %s belongs to the group snapshot %s, and is deleted together with it only", id,
+		group);
+}
+
 int csi_check_create(
 	const Csi__V1__CreateVolumeRequest *request, struct capability_set *ret, struct error **err)
 {

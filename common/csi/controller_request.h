@@ -32,6 +32,10 @@ int csi_read_source(
  * ERR_INVALID_ARGUMENT. */
 int csi_check_snapshot(const Csi__V1__CreateSnapshotRequest *request, struct error **err) MUST_CHECK;
 
+/** csi_refuse_member() - fail, since the snapshot @id is deleted with its group only ("DeleteSnapshot Errors"
+ * in the CSI specification). Return: -1 with ERR_INVALID_ARGUMENT. */
+int csi_refuse_member(const char *id, const char *group, struct error **err) MUST_CHECK;
+
 /** csi_check_create() - check all fields except range, parameters and topology. @ret: for all capabilities
  * together. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
 int csi_check_create(const Csi__V1__CreateVolumeRequest *request, struct capability_set *ret,

@@ -10,10 +10,11 @@
 #include "csi/field_limits.h"
 #include "csi/reply.h"
 
-static Csi__V1__Snapshot *make_snapshot(const struct snapshot_info *i, struct arena *arena)
+Csi__V1__Snapshot *csi_snapshot_of(const struct snapshot_info *i, struct arena *arena)
 {
 	const struct csi_snapshot s = {.id = i->id,
 		.source = i->source,
+		.group = i->group,
 		.size_bytes = i->size_bytes,
 		.taken_s = i->taken_s,
 		.ready = !i->missing};
@@ -37,8 +38,19 @@ int csi_create_snapshot(const struct csi *csi, struct grpc_call *call,
 	CSI_READ_MAP(request, parameters, &parameters);
 	if (volumes_create_snapshot(csi->volumes, &q, &info, err) < 0)
 		return -1;
-	reply->snapshot = make_snapshot(info, call->arena);
+	reply->snapshot = csi_snapshot_of(info, call->arena);
 	return 0;
+}
+
+/* The central controller deletes a group one by one. */
+static int refuse_member(const struct csi *csi, const char *id, struct error **err)
+{
+	CLEANUP(snapshot_info_freep) struct snapshot_info *info = NULL;
+	CLEANUP(error_freep) struct error *absent = NULL;
+
+	if (csi->made_by_controller || volumes_get_snapshot(csi->volumes, id, &info, &absent) < 0)
+		return 0;
+	return info->group ? csi_refuse_member(id, info->group, err) : 0;
 }
 
 int csi_delete_snapshot(const struct csi *csi, struct grpc_call *call,
@@ -47,7 +59,8 @@ int csi_delete_snapshot(const struct csi *csi, struct grpc_call *call,
 {
 	(void)call;
 	(void)reply;
-	if (csi_require(request->snapshot_id, "snapshot_id", err) < 0)
+	if (csi_require(request->snapshot_id, "snapshot_id", err) < 0 ||
+		refuse_member(csi, request->snapshot_id, err) < 0)
 		return -1;
 	return volumes_delete_snapshot(csi->volumes, request->snapshot_id, err);
 }
@@ -80,7 +93,7 @@ int csi_list_snapshots(const struct csi *csi, struct grpc_call *call,
 				csi_token(call->arena, reply->entries[max - 1]->snapshot->snapshot_id);
 		else if (is_asked_for(request, all[i]) && reply->n_entries < max)
 			reply->entries[reply->n_entries++] =
-				csi_snapshot_entry(make_snapshot(all[i], call->arena), call->arena);
+				csi_snapshot_entry(csi_snapshot_of(all[i], call->arena), call->arena);
 		snapshot_info_free(all[i]);
 	}
 	free(all);
@@ -97,6 +110,6 @@ int csi_get_snapshot(const struct csi *csi, struct grpc_call *call,
 		return -1;
 	if (volumes_get_snapshot(csi->volumes, request->snapshot_id, &info, err) < 0)
 		return -1;
-	reply->snapshot = make_snapshot(info, call->arena);
+	reply->snapshot = csi_snapshot_of(info, call->arena);
 	return 0;
 }

@@ -10,13 +10,18 @@
 #include "csi.pb-c.h"
 
 #include "csi/csi.h"
+#include "volume/volumes.h"
+
+/** csi_snapshot_of() - make the message about @info. */
+Csi__V1__Snapshot *csi_snapshot_of(const struct snapshot_info *info, struct arena *arena);
 
 /** csi_create_snapshot() - CreateSnapshot. Return: 0, or -1 as volumes_create_snapshot(). */
 int csi_create_snapshot(const struct csi *csi, struct grpc_call *call,
 	const Csi__V1__CreateSnapshotRequest *request, Csi__V1__CreateSnapshotResponse *reply,
 	struct error **err) MUST_CHECK;
 
-/** csi_delete_snapshot() - DeleteSnapshot. Return: 0, or -1 as volumes_delete_snapshot(). */
+/** csi_delete_snapshot() - DeleteSnapshot. Return: 0, or -1 as volumes_delete_snapshot(), and with
+ * ERR_INVALID_ARGUMENT for a snapshot that belongs to a group, unless the central controller calls. */
 int csi_delete_snapshot(const struct csi *csi, struct grpc_call *call,
 	const Csi__V1__DeleteSnapshotRequest *request, Csi__V1__DeleteSnapshotResponse *reply,
 	struct error **err) MUST_CHECK;

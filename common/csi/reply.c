@@ -82,6 +82,7 @@ Csi__V1__Snapshot *csi_snapshot(const struct csi_snapshot *s, struct arena *aren
 	csi__v1__snapshot__init(out);
 	out->snapshot_id = arena_strdup(arena, s->id);
 	out->source_volume_id = arena_strdup(arena, s->source ? s->source : "");
+	out->group_snapshot_id = arena_strdup(arena, s->group ? s->group : "");
 	out->size_bytes = (int64_t)s->size_bytes;
 	out->creation_time = arena_alloc(arena, sizeof(*out->creation_time));
 	google__protobuf__timestamp__init(out->creation_time);
@@ -185,8 +186,8 @@ static Csi__V1__PluginCapability *expansion_capability(struct arena *arena)
 void csi_fill_plugin_capabilities(
 	Csi__V1__GetPluginCapabilitiesResponse *reply, struct arena *arena, bool expands)
 {
-	static const Csi__V1__PluginCapability__Service__Type types[] = {
-		SERVICE(CONTROLLER_SERVICE), SERVICE(VOLUME_ACCESSIBILITY_CONSTRAINTS)};
+	static const Csi__V1__PluginCapability__Service__Type types[] = {SERVICE(CONTROLLER_SERVICE),
+		SERVICE(VOLUME_ACCESSIBILITY_CONSTRAINTS), SERVICE(GROUP_CONTROLLER_SERVICE)};
 
 	reply->capabilities = arena_alloc(arena, (ARRAY_SIZE(types) + 1) * sizeof(*reply->capabilities));
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {

@@ -41,6 +41,7 @@ Csi__V1__VolumeContentSource *csi_content_source(struct arena *arena, const char
 struct csi_snapshot {
 	const char *id;
 	const char *source; /* ID of the volume; NULL: not known */
+	const char *group;  /* ID of the group snapshot that it belongs to; NULL: none */
 	uint64_t size_bytes;
 	uint64_t taken_s; /* when the volume was as it shows it, seconds since 1970 in UTC */
 	bool ready;       /* it can be restored now */
@@ -66,7 +67,7 @@ void csi_fill_controller_capabilities(
 	Csi__V1__ControllerGetCapabilitiesResponse *reply, struct arena *arena, struct csi_offers offers);
 
 /** csi_fill_plugin_info(), csi_fill_plugin_capabilities(), csi_fill_ready() - fill the replies of
- * csi.v1.Identity. @expands: volumes can be expanded */
+ * csi.v1.Identity. Groups of snapshots are always offered. @expands: volumes can be expanded */
 void csi_fill_plugin_info(Csi__V1__GetPluginInfoResponse *reply, struct arena *arena, const char *driver_name,
 	const char *version);
 void csi_fill_plugin_capabilities(

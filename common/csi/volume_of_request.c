@@ -17,7 +17,7 @@ static const char *text_of(const ProtobufCMessage *m, const char *name)
 
 const char *csi_volume_of(const ProtobufCMessage *request)
 {
-	static const char *const fields[] = {"volume_id", "snapshot_id", "name"};
+	static const char *const fields[] = {"volume_id", "snapshot_id", "group_snapshot_id", "name"};
 	const char *id = NULL;
 
 	for (size_t i = 0; !id && i < ARRAY_SIZE(fields); i++)

@@ -521,6 +521,7 @@ static void note_made(
 	note.volume.name = x_strdup(v->name);
 	note.volume.claim = x_strdup(v->claim);
 	note.volume.source = x_strdup(v->source);
+	note.volume.group = x_strdup(v->group);
 	note.volume.health = (struct volume_health){0};
 	health_copy(&note.volume.health, &v->health);
 	add_note(t, p, &note);

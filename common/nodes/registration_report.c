@@ -69,7 +69,14 @@ Registry__V0__RegionCapacity *registration_pool(const struct pool_report *p, str
 	return out;
 }
 
-/* Claims of volumes, and sources of snapshots. */
+static void add_origin(const struct volume_report *v, Registry__V0__Snapshot *out, struct arena *arena)
+{
+	out->source_volume_id = arena_strdup(arena, v->source);
+	if (v->group)
+		out->group_snapshot_id = arena_strdup(arena, v->group);
+}
+
+/* Claims of volumes, and of snapshots their sources and groups. */
 static void add_texts(
 	const struct volumes_report *report, Registry__V0__Inventory *inventory, struct arena *arena)
 {
@@ -81,13 +88,13 @@ static void add_texts(
 
 		if (!text)
 			continue;
-		bytes += strlen(text);
+		bytes += strlen(text) + (v->group ? strlen(v->group) : 0);
 		if (bytes > TEXTS_MAX_BYTES)
 			return;
-		if (v->snapshot)
-			inventory->volumes[i]->snapshot->source_volume_id = arena_strdup(arena, text);
-		else
+		if (!v->snapshot)
 			inventory->volumes[i]->claim = arena_strdup(arena, text);
+		else
+			add_origin(v, inventory->volumes[i]->snapshot, arena);
 	}
 }
 

@@ -130,6 +130,7 @@ static void read_snapshot(const Registry__V0__Snapshot *m, struct volume_report 
 {
 	ret->snapshot = m != NULL;
 	ret->source = m && volume_handle_valid(m->source_volume_id) ? x_strdup(m->source_volume_id) : NULL;
+	ret->group = m && volume_handle_valid(m->group_snapshot_id) ? x_strdup(m->group_snapshot_id) : NULL;
 	ret->taken_s = m ? m->taken_s : 0;
 }
 

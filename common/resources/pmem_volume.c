@@ -22,6 +22,7 @@ static const struct kube_field spec_fields[] = {
 	KUBE_FIELD("sourceVolume", KUBE_TEXT, struct pmem_volume, source),
 	KUBE_FIELD("snapshot", KUBE_FLAG, struct pmem_volume, snapshot),
 	KUBE_FIELD("volumeSnapshot", KUBE_TEXT, struct pmem_volume, volume_snapshot),
+	KUBE_FIELD("group", KUBE_TEXT, struct pmem_volume, group),
 	KUBE_FIELD("", KUBE_TEXTS, struct pmem_volume, parameters),
 	KUBE_FIELD("nodes", KUBE_TEXTS, struct pmem_volume, nodes),
 	KUBE_FIELD("size", KUBE_QUANTITY, struct pmem_volume, size_bytes),
@@ -113,6 +114,7 @@ struct pmem_volume *pmem_volume_dup(const struct pmem_volume *v)
 	copy->source = x_strdup(v->source);
 	copy->snapshot = v->snapshot;
 	copy->volume_snapshot = x_strdup(v->volume_snapshot);
+	copy->group = x_strdup(v->group);
 	copy->parameters = strv_dup(v->parameters);
 	copy->nodes = strv_dup(v->nodes);
 	copy->size_bytes = v->size_bytes;
@@ -278,6 +280,7 @@ void pmem_volume_write_new(const struct pmem_volume *v, struct buf *out)
 	if (v->snapshot)
 		json_key_bool(&w, "snapshot", true);
 	json_key_known(&w, "volumeSnapshot", v->volume_snapshot);
+	json_key_known(&w, "group", v->group);
 	key_parameters(&w, v);
 	json_key_bytes(&w, "size", v->size_bytes);
 	key_nodes(&w, v);

@@ -51,6 +51,7 @@ struct pmem_volume {
 				  empty */
 	bool snapshot;         /* it is a snapshot of the source, and no volume that pods can use */
 	char *volume_snapshot; /* of a snapshot: "namespace/name" of its VolumeSnapshot; NULL: not known */
+	char *group;           /* of a snapshot: ID of the group snapshot that it belongs to; NULL: none */
 	char **parameters;     /* strv: key, value, key ...; written, but not read */
 	char **nodes;          /* strv: the IDs of nodes that may have a copy */
 	uint64_t size_bytes;   /* that was asked for: no node was asked for more */

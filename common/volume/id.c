@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/mem.h"
 #include "base/str.h"
 
 #define NAME_PREFIX_MAX 6
@@ -43,6 +44,16 @@ int volume_name_check(const char *name, struct error **err)
 			return err_set(err, ERR_INVALID_ARGUMENT, "volume name contains a control character");
 	}
 	return 0;
+}
+
+/* A hash, since both together may be longer than a name. */
+void volume_group_member_name(const char *group, const char *source, char out[static VOLUME_NAME_MAX + 1])
+{
+	CLEANUP(free_charp) char *both = x_asprintf("%s\n%s", group, source);
+	char hex[SHA224_HEX_LEN + 1];
+
+	sha224_hex(both, strlen(both), hex);
+	snprintf(out, VOLUME_NAME_MAX + 1, "groupsnapshot-%s", hex);
 }
 
 static bool lvm_reserves(const char *id)

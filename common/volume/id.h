@@ -16,6 +16,7 @@
 #define VOLUME_ID_MAX     63
 #define VOLUME_HANDLE_MAX 128
 #define VOLUME_NAME_MAX   128
+#define VOLUME_GROUP_MAX  64 /* volumes in a group snapshot */
 
 /** volume_noun() - "volume" or "snapshot", for texts. */
 const char *volume_noun(bool snapshot);
@@ -24,6 +25,10 @@ const char *volume_noun(bool snapshot);
  * characters other than tab, line feed and carriage return. Source: CreateVolumeRequest.name in csi.proto.
  * Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
 int volume_name_check(const char *name, struct error **err) MUST_CHECK;
+
+/** volume_group_member_name() - compute the name of the snapshot that the group snapshot @group has of the
+ * volume @source. */
+void volume_group_member_name(const char *group, const char *source, char out[static VOLUME_NAME_MAX + 1]);
 
 /** volume_id_mint() - compute the ID for @name on node @node_id. One name gives one ID per node. @node_id:
  * NULL: of a cache volume, which has one ID on all its nodes */

@@ -18,6 +18,7 @@ void volume_report_done(struct volume_report *v)
 	free(v->name);
 	free(v->claim);
 	free(v->source);
+	free(v->group);
 	health_done(&v->health);
 	*v = (struct volume_report){0};
 }
@@ -37,8 +38,8 @@ bool volume_report_equal(const struct volume_report *a, const struct volume_repo
 	return str_eq(a->id, b->id) && str_eq(a->name, b->name) && a->size_bytes == b->size_bytes &&
 	       a->phase == b->phase && a->ever_staged == b->ever_staged &&
 	       a->made_by_controller == b->made_by_controller && a->is_inline == b->is_inline &&
-	       a->snapshot == b->snapshot && str_eq(a->source, b->source) && a->taken_s == b->taken_s &&
-	       str_eq(a->claim, b->claim) && health_equal(&a->health, &b->health);
+	       a->snapshot == b->snapshot && str_eq(a->source, b->source) && str_eq(a->group, b->group) &&
+	       a->taken_s == b->taken_s && str_eq(a->claim, b->claim) && health_equal(&a->health, &b->health);
 }
 
 void volumes_report_done(struct volumes_report *r)

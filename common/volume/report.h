@@ -28,6 +28,7 @@ struct volume_report {
 	char *claim; /* for which it was created, as claim_text(); NULL: not known */
 	bool snapshot;
 	char *source;     /* of a snapshot: ID of the volume; else NULL */
+	char *group;      /* of a snapshot: ID of the group that it belongs to; NULL: none */
 	uint64_t taken_s; /* of a snapshot: when the volume was as it shows it, seconds since 1970 in UTC */
 	struct volume_health health; /* besides what the phase says */
 	/* When a controller first had a report of it as made, of the clock of its node table; 0: in the first

@@ -99,6 +99,10 @@ static int read_member(struct json_reader *r, const char *key, struct volume_rec
 		return json_read_bool(r, &rec->snapshot, err);
 	if (str_eq(key, "taken"))
 		return json_read_u64(r, &rec->taken_s, err);
+	if (str_eq(key, "group"))
+		return json_read_str(r, &rec->group, err);
+	if (str_eq(key, "groupSize"))
+		return json_read_u64(r, &rec->group_size, err);
 	if (str_eq(key, "freezing"))
 		return json_read_bool(r, &rec->freezing, err);
 	if (str_eq(key, "parameters"))
@@ -202,6 +206,10 @@ static void write_ours(struct json_writer *w, const struct volume_record *r)
 		json_key_bool(w, "snapshot", true);
 	if (r->taken_s > 0)
 		json_key_u64(w, "taken", r->taken_s);
+	if (r->group) {
+		json_key_str(w, "group", r->group);
+		json_key_u64(w, "groupSize", r->group_size);
+	}
 	if (r->freezing)
 		json_key_bool(w, "freezing", true);
 	if (r->adopted)
@@ -284,6 +292,7 @@ void volume_record_free(struct volume_record *r)
 	free(r->identity);
 	free(r->pool);
 	free(r->source);
+	free(r->group);
 	free(r->fs_type);
 	free(r->fs_uuid);
 	free(r->staging_path);
@@ -314,6 +323,7 @@ struct volume_record *volume_record_dup(const struct volume_record *r)
 	copy->identity = x_strdup(r->identity);
 	copy->pool = x_strdup(r->pool);
 	copy->source = x_strdup(r->source);
+	copy->group = x_strdup(r->group);
 	copy->fs_type = x_strdup(r->fs_type);
 	copy->fs_uuid = x_strdup(r->fs_uuid);
 	copy->staging_path = x_strdup(r->staging_path);

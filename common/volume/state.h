@@ -32,7 +32,9 @@ struct volume_record {
 	char *source;            /* ID of the volume or snapshot of which it is a copy; NULL: none */
 	bool snapshot;           /* it is a snapshot of the source: kept, and copied, but never used itself */
 	uint64_t taken_s; /* of a snapshot: when the source was as it shows it, seconds since 1970 in UTC */
-	bool freezing;    /* its file system is frozen, or may be: it is being copied */
+	char *group;      /* of a snapshot: ID of the group that it was taken with; NULL: none */
+	uint64_t group_size;      /* with how many others, and itself, it was taken; 0: in no group */
+	bool freezing;            /* its file system is frozen, or may be: it is being copied */
 	struct strmap parameters; /* the Go driver's: the given ones plus name and deviceMode */
 	char *identity;           /* of the device; NULL in a file of the Go driver */
 	char *pool;               /* uuid; NULL in a file of the Go driver until its device is seen */

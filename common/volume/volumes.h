@@ -84,7 +84,9 @@ struct volume_request {
 	const char
 		*source; /* handle of the volume or snapshot that is copied; NULL: the new volume is empty */
 	bool source_is_snapshot;
-	bool snapshot; /* what is made is a snapshot of the source, see volumes_create_snapshot() */
+	bool snapshot;       /* what is made is a snapshot of the source, see volumes_create_snapshot() */
+	const char *group;   /* of a snapshot: ID of its group; NULL: none */
+	uint64_t group_size; /* how many snapshots that has */
 	const char *inline_target; /* canonical target path in the pod with which the volume is deleted; NULL:
 				      not an inline volume */
 };
@@ -157,6 +159,7 @@ struct snapshot_request {
 struct snapshot_info {
 	char *id;
 	char *source; /* ID of the volume, which may be gone */
+	char *group;  /* ID of the group snapshot that it belongs to; NULL: none */
 	uint64_t size_bytes;
 	uint64_t taken_s; /* when the volume was as the snapshot shows it, seconds since 1970 in UTC */
 	bool missing;     /* its device is not seen, so that it cannot be restored now */
@@ -189,6 +192,46 @@ int volumes_get_snapshot(
  * snapshot_info_free(), the array free(). */
 void volumes_list_snapshots(struct volumes *v, const char *after, size_t max, struct snapshot_info ***ret,
 	size_t *ret_n, bool *ret_more);
+
+struct group_request {
+	const char *name;
+	char *const *sources; /* strv: handles of volumes of this node, without duplicates */
+	bool made_by_controller;
+	const struct strmap *parameters; /* of the VolumeGroupSnapshotClass */
+};
+
+struct group_info {
+	char *id;
+	struct snapshot_info **snapshots; /* that it has, in order of their IDs */
+	size_t n;
+};
+
+void group_info_free(struct group_info *g);
+DEFINE_CLEANUP(struct group_info *, group_info_free);
+
+/**
+ * volumes_create_group() - take snapshots of several volumes that show all of them at one moment, or return
+ * those of that name.
+ *
+ * The writers of all volumes stand still together until the last is copied, for at most maxPause. All
+ * snapshots come to be, or none. Return: as volumes_create_snapshot(), and -1 with ERR_INVALID_ARGUMENT (a
+ * volume is listed twice, more than VOLUME_GROUP_MAX), ERR_EXISTS (it is of other volumes), ERR_PRECONDITION
+ * (some of its snapshots are gone). @ret: group_info_free().
+ */
+int volumes_create_group(struct volumes *v, const struct group_request *request, struct group_info **ret,
+	struct error **err) MUST_CHECK;
+
+/** volumes_get_group() - get the group @id. @snapshots: strv of IDs that must belong to it; NULL: none.
+ * Return: 0, or -1 with ERR_NOT_FOUND, ERR_INVALID_ARGUMENT (one of @snapshots does not). @ret:
+ * group_info_free(). */
+int volumes_get_group(struct volumes *v, const char *id, char *const *snapshots, struct group_info **ret,
+	struct error **err) MUST_CHECK;
+
+/** volumes_delete_group() - volumes_delete_snapshot() of all snapshots that name the group @id, and of
+ * @snapshots (strv; NULL: none). What does not exist is success. Return: as volumes_delete_snapshot(), and -1
+ * with ERR_INVALID_ARGUMENT (one of @snapshots is something else; nothing was deleted). */
+int volumes_delete_group(
+	struct volumes *v, const char *id, char *const *snapshots, struct error **err) MUST_CHECK;
 
 struct expand_request {
 	const char *handle;

@@ -113,6 +113,8 @@ static struct volume_record *new_record(struct volumes *v, const char *id, const
 	r->fs_type = x_strdup(q->fs_type);
 	r->made_by_controller = q->made_by_controller;
 	r->snapshot = q->snapshot;
+	r->group = x_strdup(q->group);
+	r->group_size = q->group_size;
 	params_to_state(q->parameters, &r->parameters);
 	strmap_set(&r->parameters, "name", q->name);
 	strmap_set(&r->parameters, "deviceMode", v->devices->ops->mode);
@@ -159,6 +161,9 @@ struct creation {
 	struct clone_source *source;       /* NULL: it is empty */
 	struct concurrency_limit *making;  /* left when the device is there */
 	struct concurrency_limit *filling; /* for zeroing or copying; NULL: neither */
+	bool in_steps;                     /* it is filled and finished by its caller */
+	uint64_t begun_ns;                 /* of one that is made in steps */
+	struct device *device;             /* of one that is made in steps */
 	bool device_failed;                /* the pool is to blame */
 };
 
@@ -167,7 +172,16 @@ static void creation_done(struct creation *c)
 	concurrency_limit_leave(c->making);
 	concurrency_limit_leave(c->filling);
 	volumes_close_source(c->source);
+	device_free(c->device);
 	volume_record_free(c->r);
+}
+
+void volumes_close_creation(struct creation *c)
+{
+	if (!c)
+		return;
+	creation_done(c);
+	free(c);
 }
 
 static int make_device(struct volumes *v, struct creation *c, struct device **ret, struct error **err)
@@ -192,13 +206,20 @@ static int make_device(struct volumes *v, struct creation *c, struct device **re
 	return 0;
 }
 
-static int fill_from_source(struct creation *c, const struct device *d, struct error **err)
+static int check_room(const struct creation *c, const struct device *d, struct error **err)
 {
-	if (d->size_bytes < volumes_source_bytes(c->source))
-		return err_set(err, ERR_RANGE, "the new device has %ju bytes, and volume %s has %ju",
-			(uintmax_t)d->size_bytes, volumes_source_id(c->source),
-			(uintmax_t)volumes_source_bytes(c->source));
-	if (volumes_fill_clone(c->source, c->r, d, err) < 0)
+	if (d->size_bytes >= volumes_source_bytes(c->source))
+		return 0;
+	return err_set(err, ERR_RANGE, "the new device has %ju bytes, and volume %s has %ju",
+		(uintmax_t)d->size_bytes, volumes_source_id(c->source),
+		(uintmax_t)volumes_source_bytes(c->source));
+}
+
+static int fill_from_source(struct volumes *v, struct creation *c, const struct device *d, struct error **err)
+{
+	const struct copy_request q = {.source = c->source, .r = c->r, .to = d};
+
+	if (check_room(c, d, err) < 0 || volumes_fill_copies(v, &q, /* n= */ 1, err) < 0)
 		return -1;
 	STEP_POINT("create-filled");
 	return 0;
@@ -221,6 +242,14 @@ static int record_creation(struct volumes *v, const struct volume_record *r, str
 	return -1;
 }
 
+/* What is known now that the device is there and filled. */
+static int record_device(struct volumes *v, struct creation *c, const struct device *d, struct error **err)
+{
+	c->r->size_bytes = d->size_bytes;
+	c->r->block_clean = c->block;
+	return records_save(v->records, c->r, err);
+}
+
 static int create_in_pool(
 	struct volumes *v, struct creation *c, const struct pool_candidate *pool, struct error **err)
 {
@@ -238,15 +267,15 @@ static int create_in_pool(
 	if (c->device_failed)
 		return -1;
 	STEP_POINT("create-device-made");
-	/* a failure here is not the pool's */
-	if (c->source && fill_from_source(c, d, err) < 0)
-		return -1;
-	if (d->size_bytes != r->size_bytes || c->block || c->source) {
-		r->size_bytes = d->size_bytes;
-		r->block_clean = c->block;
-		if (records_save(v->records, r, err) < 0)
-			return -1;
+	/* a failure from here on is not the pool's */
+	if (c->in_steps) {
+		c->device = TAKE_PTR(d);
+		return check_room(c, c->device, err);
 	}
+	if (c->source && fill_from_source(v, c, d, err) < 0)
+		return -1;
+	if ((d->size_bytes != r->size_bytes || c->block || c->source) && record_device(v, c, d, err) < 0)
+		return -1;
 	if (records_advance(v->records, r, PHASE_READY, err) < 0)
 		return -1;
 	STEP_POINT("create-ready");
@@ -364,10 +393,11 @@ int volumes_enter_zeroing(
 	return concurrency_limit_enter(v->zeroing, ZERO_WAIT_MS, ret, err);
 }
 
-static int enter_cloning(struct volumes *v, struct creation *c, struct error **err)
+int volumes_enter_cloning(
+	struct volumes *v, const char *id, struct concurrency_limit **ret, struct error **err)
 {
-	volume_lock_set_step(v->locks, c->r->id, "waiting until it can be cloned");
-	return concurrency_limit_enter(v->cloning, ZERO_WAIT_MS, &c->filling, err);
+	volume_lock_set_step(v->locks, id, "waiting until it can be cloned");
+	return concurrency_limit_enter(v->cloning, ZERO_WAIT_MS, ret, err);
 }
 
 /* Before anything is written, so that refused calls leave nothing. */
@@ -375,7 +405,7 @@ static int enter_limits(struct volumes *v, struct creation *c, struct error **er
 {
 	if (refuse_while_stuck(v, err) < 0)
 		return -1;
-	if (c->source && enter_cloning(v, c, err) < 0)
+	if (c->source && !c->in_steps && volumes_enter_cloning(v, c->r->id, &c->filling, err) < 0)
 		return err_wrap(err, "copy a volume");
 	if (c->block && !c->source && volumes_enter_zeroing(v, c->r->id, &c->filling, err) < 0)
 		return err_wrap(err, "zero a new block volume");
@@ -469,6 +499,26 @@ static int record_and_make(
 	return create_in_any(v, c, &pools, err);
 }
 
+/* @c: with its record. Opens the source, and makes the device. */
+static int make_recorded(struct volumes *v, struct creation *c, const struct volume_request *q,
+	const struct volume_params *wanted, struct error **err)
+{
+	struct pending_creation pending = {.r = c->r};
+
+	if (q->source && volumes_open_source(v, q, wanted, &c->source, err) < 0)
+		return -1;
+	if (c->source)
+		c->r->source = x_strdup(volumes_source_id(c->source));
+	records_begin(v->records, &pending);
+	int rc = record_and_make(v, c, q, err);
+	records_end(v->records, &pending);
+	if (rc == 0 || (*err)->code != ERR_EXISTS)
+		return rc;
+	err_recode(err, ERR_PRECONDITION);
+	return err_wrap(err, "device %s exists, but has no state file; see pmem-csi-driver check -repair %s",
+		c->r->id, c->r->id);
+}
+
 static int create_new(struct volumes *v, const char *id, const struct volume_request *q,
 	const struct volume_params *wanted, struct volume_record **ret, struct error **err)
 {
@@ -477,28 +527,56 @@ static int create_new(struct volumes *v, const char *id, const struct volume_req
 		.r = new_record(v, id, q), .sector = wanted->usage == USAGE_FILE_IO, .block = q->block};
 	const struct volume_change change = {
 		.what = q->snapshot ? "snapshot created" : "volume created", .begun_ns = clock_ns()};
-	struct pending_creation pending = {.r = c.r};
-	int rv;
 
-	if (q->source && volumes_open_source(v, q, wanted, &c.source, err) < 0)
+	if (make_recorded(v, &c, q, wanted, err) < 0)
 		return -1;
-	if (c.source)
-		c.r->source = x_strdup(volumes_source_id(c.source));
-	records_begin(v->records, &pending);
-	rv = record_and_make(v, &c, q, err);
-	records_end(v->records, &pending);
-	if (rv == 0) {
-		volumes_log_change(v, c.r, &change);
-		*ret = TAKE_PTR(c.r);
-		return 0;
-	}
-	if ((*err)->code == ERR_EXISTS) {
-		err_recode(err, ERR_PRECONDITION);
-		return err_wrap(err,
-			"device %s exists, but has no state file; see pmem-csi-driver check -repair %s", id,
-			id);
-	}
-	return -1;
+	volumes_log_change(v, c.r, &change);
+	*ret = TAKE_PTR(c.r);
+	return 0;
+}
+
+int volumes_begin_creation(struct volumes *v, const char *id, const struct volume_request *q,
+	struct creation **ret, struct error **err)
+{
+	CLEANUP(volumes_close_creationp) struct creation *c = x_calloc(1, sizeof(*c));
+	CLEANUP(params_done) struct volume_params wanted = {0};
+
+	if (check_request(q, &wanted, err) < 0)
+		return -1;
+	*c = (struct creation){.r = new_record(v, id, q),
+		.sector = wanted.usage == USAGE_FILE_IO,
+		.block = q->block,
+		.in_steps = true,
+		.begun_ns = clock_ns()};
+	if (make_recorded(v, c, q, &wanted, err) < 0)
+		return -1;
+	*ret = TAKE_PTR(c);
+	return 0;
+}
+
+struct copy_request volumes_creation_copy(const struct creation *c)
+{
+	return (struct copy_request){.source = c->source, .r = c->r, .to = c->device};
+}
+
+int volumes_record_creation(struct volumes *v, struct creation *c, struct error **err)
+{
+	return record_device(v, c, c->device, err);
+}
+
+int volumes_finish_creation(struct volumes *v, struct creation *c, struct error **err)
+{
+	const struct volume_change change = {.what = "snapshot created", .begun_ns = c->begun_ns};
+
+	if (records_advance(v->records, c->r, PHASE_READY, err) < 0)
+		return -1;
+	volumes_log_change(v, c->r, &change);
+	return 0;
+}
+
+void volumes_undo_creation(struct volumes *v, struct creation *c, struct error **err)
+{
+	(void)undo_create(v, c, err);
 }
 
 int volumes_find_content(
@@ -576,8 +654,7 @@ static int make_locked(struct volumes *v, const char *id, const struct volume_re
 	return 0;
 }
 
-/* Now that the lock is free that erasing takes. */
-static void erase_given_up_copy(struct volumes *v, const char *id)
+void volumes_erase_given_up_copy(struct volumes *v, const char *id)
 {
 	CLEANUP(volume_record_freep) struct volume_record *r = records_find(v->records, id);
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -613,7 +690,7 @@ int volumes_create_and_lock(struct volumes *v, const struct volume_request *q, i
 		return -1;
 	if (make_locked(v, id, q, &wanted, ret, err) < 0) {
 		volume_unlock(TAKE_PTR(lock));
-		erase_given_up_copy(v, id);
+		volumes_erase_given_up_copy(v, id);
 		return -1;
 	}
 	*ret_lock = TAKE_PTR(lock);

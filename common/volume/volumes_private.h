@@ -141,20 +141,82 @@ uint64_t volumes_source_bytes(const struct clone_source *s);
 /** volumes_source_is_copied() - whether anything of it was written to the new device. */
 bool volumes_source_is_copied(const struct clone_source *s);
 
+/* A copy that is to be made; all borrowed. */
+struct copy_request {
+	struct clone_source *source;
+	struct volume_record *r; /* of the new device */
+	const struct device *to; /* the new device, at least as large as the source's */
+};
+
 /**
- * volumes_fill_clone() - fill a new device with what the source holds, as it was at one moment; all other
- * bytes are zeroed. A file system gets a UUID of its own.
- * @r: of the new device, which is at least as large as the source's; its new UUID, whether it holds data and,
- * of a snapshot, when it was taken are noted, in memory
- * @d: new device
+ * volumes_fill_copies() - fill new devices with what their sources hold, all as they were at one moment; all
+ * other bytes are zeroed. A file system gets a UUID of its own.
+ * @requests: @n of them, at least one; the records get, in memory, the new UUID, whether they hold data and,
+ * for snapshots, when they were taken
  *
- * Blocks for as long as that takes; volumes_stop() ends it soon. Return: 0, or -1 with ERR_PRECONDITION (in
- * use as a block volume; data that are not recognised; its writers would have to stand still for too long),
- * ERR_ABORTED (another program has frozen it), ERR_UNAVAILABLE, ERR_DEADLINE, ERR_INTERNAL. What is on @d
- * then is worth nothing.
+ * The writers of all sources that are mounted stand still at the same time, for at most the maxPause of the
+ * first request. Blocks for as long as that takes; volumes_stop() ends it soon. Return: 0, or -1 with
+ * ERR_PRECONDITION (in use as a block volume; data that are not recognised; writers would have to stand still
+ * for too long), ERR_ABORTED (another program has frozen it), ERR_UNAVAILABLE, ERR_DEADLINE, ERR_INTERNAL.
+ * What is on the new devices then is worth nothing.
  */
-int volumes_fill_clone(struct clone_source *s, struct volume_record *r, const struct device *d,
-	struct error **err) MUST_CHECK;
+int volumes_fill_copies(
+	struct volumes *v, const struct copy_request *requests, size_t n, struct error **err) MUST_CHECK;
+
+/** volumes_enter_cloning() - wait until copies may be made within the call. @id: of a volume that the caller
+ * has locked, and that waits; @ret: concurrency_limit_leave(). Return: 0, or -1 with ERR_UNAVAILABLE. */
+int volumes_enter_cloning(
+	struct volumes *v, const char *id, struct concurrency_limit **ret, struct error **err) MUST_CHECK;
+
+/* A copy that is made in steps, because others are made together with it. */
+struct creation;
+
+/**
+ * volumes_begin_creation() - make a device for the copy of a volume. The record is in phase CREATING.
+ * @id: of the new volume, whose lock the caller has, and of which there is no record
+ * @q: has a source, which is locked until the copy is filled
+ * @ret: volumes_close_creation()
+ * Return: 0, or -1 as volumes_create(); then nothing of it is left, except with ERR_UNAVAILABLE.
+ */
+int volumes_begin_creation(struct volumes *v, const char *id, const struct volume_request *q,
+	struct creation **ret, struct error **err) MUST_CHECK;
+
+/** volumes_creation_copy() - what has to be filled for it; borrows from @c. */
+struct copy_request volumes_creation_copy(const struct creation *c);
+
+/** volumes_record_creation() - record durably what is known of a copy that is filled, in phase CREATING.
+ * Return: 0, or -1 as state_put(). */
+int volumes_record_creation(struct volumes *v, struct creation *c, struct error **err) MUST_CHECK;
+
+/** volumes_finish_creation() - put the recorded copy into phase READY, and log that. Return: 0, or -1 as
+ * state_advance(). */
+int volumes_finish_creation(struct volumes *v, struct creation *c, struct error **err) MUST_CHECK;
+
+/** volumes_undo_creation() - remove the copy again. What holds data of its source is put into phase ERASING:
+ * volumes_erase_given_up_copy() when its lock is free. If it cannot be undone, *@err, the failure that led
+ * here, becomes ERR_UNAVAILABLE. */
+void volumes_undo_creation(struct volumes *v, struct creation *c, struct error **err);
+
+/** volumes_close_creation() - release @c. NULL is allowed. */
+void volumes_close_creation(struct creation *c);
+DEFINE_CLEANUP(struct creation *, volumes_close_creation);
+
+/** volumes_erase_given_up_copy() - erase @id if its creation was given up, now that nothing holds the lock
+ * that erasing takes. A failure is logged: the next refresh tries again. */
+void volumes_erase_given_up_copy(struct volumes *v, const char *id);
+
+/** volumes_group_is_ready() - whether one of the snapshots of the group @id is ready. Then the others are
+ * filled, too (volumes_create_group()). */
+bool volumes_group_is_ready(struct volumes *v, const char *id);
+
+/** volumes_snapshot_request() - fill in the request that makes a snapshot of @q.source: with the layout, the
+ * erasing and the kind of access of that volume. @parameters: of the new record, are added to; the result
+ * borrows from both, and from @source. @source: record of the volume; NULL: there is none */
+struct volume_request volumes_snapshot_request(
+	const struct volume_record *source, const struct snapshot_request *q, struct strmap *parameters);
+
+/** volumes_snapshot_info() - make what callers get of the snapshot @r. Return: snapshot_info_free(). */
+struct snapshot_info *volumes_snapshot_info(struct volumes *v, const struct volume_record *r);
 
 /** volumes_settle_growth() - if the growth of the device of @r has begun and not ended, find out by a listing
  * whether it has its old or its new size, and record that. @r is kept up to date. The caller holds the lock.

@@ -166,6 +166,7 @@ static void report_pending(
 			.claim = claim_text(&a->r->claim),
 			.snapshot = a->r->snapshot,
 			.source = source_of(a->r),
+			.group = x_strdup(a->r->group),
 		};
 	}
 }
@@ -189,6 +190,7 @@ static void report_volumes(const struct volumes *v, struct volumes_report *out)
 			.claim = claim_text(&r->claim),
 			.snapshot = r->snapshot,
 			.source = source_of(r),
+			.group = x_strdup(r->group),
 			.taken_s = r->taken_s,
 		};
 		if (r->phase == PHASE_READY)

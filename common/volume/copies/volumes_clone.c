@@ -143,27 +143,44 @@ int volumes_open_source(struct volumes *v, const struct volume_request *q, const
 	return 0;
 }
 
-/* A clone that is being made. */
+/* A copy that is being made. */
 struct copy {
 	struct clone_source *source;
-	const struct volume_record *r;
+	struct volume_record *r;
 	const struct device *to;
+	const struct copies *all; /* that are made together, this one among them */
+	uint64_t begun_ns;
+	char *fs_type; /* that is recognised on the source; "": none */
 	int from_fd;
 	int to_fd;                /* exclusive */
+	int mount_fd;             /* where the source is mounted; -1: nowhere */
 	struct fs_freeze *freeze; /* while writers are stopped */
 	struct fs_extents extents;
 	uint64_t pause_ns;
-	uint64_t taken_s;    /* when the source was as it is copied, seconds since 1970 */
 	uint64_t done_bytes; /* of what is being copied */
 };
 
-static void copy_done(struct copy *c)
+/* What is copied as it was at one moment. */
+struct copies {
+	struct volumes *v;
+	struct copy *list;
+	size_t n;
+	uint64_t max_pause_ms;
+	uint64_t taken_s; /* when the sources were as they are copied, seconds since 1970 */
+};
+
+static void copies_done(struct copies *all)
 {
-	if (c->from_fd >= 0)
-		close(c->from_fd);
-	if (c->to_fd >= 0)
-		close(c->to_fd);
-	fs_extents_done(&c->extents);
+	for (size_t i = 0; i < all->n; i++) {
+		struct copy *c = &all->list[i];
+
+		fd_closep(&c->from_fd);
+		fd_closep(&c->to_fd);
+		fd_closep(&c->mount_fd);
+		free(c->fs_type);
+		fs_extents_done(&c->extents);
+	}
+	free(all->list);
 }
 
 static int open_devices(struct copy *c, struct error **err)
@@ -178,13 +195,19 @@ static int open_devices(struct copy *c, struct error **err)
 	return device_view_confirm_path(view, c->r, c->to, err);
 }
 
+/* A copy is worth nothing when the writers of another one that is made together with it go on. */
 static bool goes_on(void *user, uint64_t done_bytes)
 {
 	struct copy *c = user;
 
 	c->done_bytes = done_bytes;
-	return !erase_queue_is_stopping(c->source->v->erase_queue) &&
-	       (!c->freeze || fs_freeze_holds(c->freeze));
+	for (size_t i = 0; i < c->all->n; i++) {
+		const struct copy *other = &c->all->list[i];
+
+		if (other->freeze && !fs_freeze_holds(other->freeze))
+			return false;
+	}
+	return !erase_queue_is_stopping(c->source->v->erase_queue);
 }
 
 static struct data_copy data_of(struct copy *c)
@@ -255,16 +278,16 @@ static bool holds_data(const struct volume_record *r)
 	return r->ever_staged || r->adopted || volume_record_is_taken_over(r);
 }
 
-static int copy_block(struct copy *c, const struct mount_entry *e, struct error **err)
+static int check_block(const struct copy *c, const struct mount_entry *e, struct error **err)
 {
 	const struct volume_record *r = c->source->r;
 
-	if (e || strv_len(r->targets) > 0)
-		return err_set(err, ERR_PRECONDITION,
-			"block volume %s is in use by a pod, so it cannot be copied now: its writers cannot be "
-			"stopped",
-			r->id);
-	return holds_data(r) ? copy_whole(c, /* why= */ NULL, err) : 0;
+	if (!e && strv_len(r->targets) == 0)
+		return 0;
+	return err_set(err, ERR_PRECONDITION,
+		"block volume %s is in use by a pod, so it cannot be copied now: its writers cannot be "
+		"stopped",
+		r->id);
 }
 
 /* A mount that only reads keeps its file system as it is, and has replayed its log. The log of a snapshot was
@@ -278,13 +301,13 @@ static int open_unmounted(const struct copy *c, const char *fs_type, int *ret_di
 		       : fs_open_detached(fs_type, path, /* readonly= */ true, ret_dir_fd, err);
 }
 
-static int copy_unmounted(struct copy *c, const char *fs_type, struct error **err)
+static int copy_unmounted(struct copy *c, struct error **err)
 {
 	CLEANUP(error_freep) struct error *why = NULL;
 	const struct device *from = c->source->device;
 	int dir_fd;
 
-	if (open_unmounted(c, fs_type, &dir_fd, &why) < 0)
+	if (open_unmounted(c, c->fs_type, &dir_fd, &why) < 0)
 		return copy_whole(c, why, err);
 	bool has_map = fs_extents_read(dir_fd, from->size_bytes, &c->extents, &why) == 0;
 	int rc = has_map ? copy_extents(c, &c->extents, err) : 0;
@@ -322,168 +345,308 @@ static int find_speed(
 	return 0;
 }
 
-/* Before anything is stopped. */
-static int check_pause(struct copy *c, int dir_fd, struct error **err)
+/* Return: how long it takes to copy what is used now, in ms; and how much that is. */
+static int estimate(struct copy *c, uint64_t *ret_ms, uint64_t *ret_bytes, struct error **err)
 {
 	CLEANUP(fs_extents_done) struct fs_extents x = {0};
-	char used[24];
 	uint64_t bytes_per_s;
 
-	if (fs_extents_read(dir_fd, c->source->device->size_bytes, &x, err) < 0 ||
+	if (fs_extents_read(c->mount_fd, c->source->device->size_bytes, &x, err) < 0 ||
 		find_speed(c, &x, &bytes_per_s, err) < 0)
 		return -1;
-	uint64_t ms = bytes_per_s > 0 ? (uint64_t)((double)x.total_bytes * 1000 / (double)bytes_per_s) : 0;
-	if (ms <= c->source->max_pause_ms)
+	*ret_ms = bytes_per_s > 0 ? (uint64_t)((double)x.total_bytes * 1000 / (double)bytes_per_s) : 0;
+	*ret_bytes = x.total_bytes;
+	return 0;
+}
+
+/* Before anything is stopped. The writers of all stand still until the last is copied. */
+static int check_pause(struct copies *all, struct error **err)
+{
+	uint64_t total_ms = 0, total_bytes = 0;
+	const char *first = NULL;
+	size_t n = 0;
+	char used[24], more[64] = "";
+
+	for (size_t i = 0; i < all->n; i++) {
+		struct copy *c = &all->list[i];
+		uint64_t ms, bytes;
+
+		if (c->mount_fd < 0)
+			continue;
+		if (estimate(c, &ms, &bytes, err) < 0)
+			return -1;
+		total_ms += ms;
+		total_bytes += bytes;
+		first = first ? first : c->source->r->id;
+		n++;
+	}
+	if (total_ms <= all->max_pause_ms)
 		return 0;
+	if (n > 1)
+		snprintf(more, sizeof(more), " together with %zu other volume%s", n - 1, n > 2 ? "s" : "");
 	return err_set(err, ERR_PRECONDITION,
-		"volume %s is in use, and its writers would have to stand still for %ju ms while %s are copied, but "
-		"maxPause is %ju ms: nothing was stopped; set a larger maxPause in the class, or copy the "
+		"volume %s is in use%s, and its writers would have to stand still for %ju ms while %s are copied, "
+		"but maxPause is %ju ms: nothing was stopped; set a larger maxPause in the class, or copy the "
 		"volume while no pod uses it",
-		c->source->r->id, (uintmax_t)ms, format_bytes_rounded(x.total_bytes, used),
-		(uintmax_t)c->source->max_pause_ms);
+		first, more, (uintmax_t)total_ms, format_bytes_rounded(total_bytes, used),
+		(uintmax_t)all->max_pause_ms);
 }
 
-static int copy_frozen(struct copy *c, int dir_fd, struct error **err)
+static int flush_mounted(const struct copies *all, struct error **err)
 {
-	if (fs_extents_read(dir_fd, c->source->device->size_bytes, &c->extents, err) < 0)
-		return -1;
-	return copy_extents(c, &c->extents, err);
+	uint64_t end_ns = clock_ns() + FLUSH_MAX_NS;
+
+	for (size_t i = 0; i < all->n; i++) {
+		const struct copy *c = &all->list[i];
+
+		if (c->mount_fd < 0)
+			continue;
+		volume_lock_set_step(all->v->locks, c->r->id, "flushing the volume that it copies");
+		if (fs_flush_files(c->mount_fd, end_ns, /* ret_files= */ NULL, err) < 0)
+			return err_wrap(err, "nothing was stopped");
+	}
+	return 0;
 }
 
-static int copy_paused(struct copy *c, int dir_fd, struct error **err)
+static int pause_all(struct copies *all, struct error **err)
 {
-	struct clone_source *s = c->source;
+	for (size_t i = 0; i < all->n; i++) {
+		struct copy *c = &all->list[i];
+		struct clone_source *s = c->source;
+
+		if (c->mount_fd < 0)
+			continue;
+		volume_lock_set_step(all->v->locks, c->r->id, "copying while writers stand still");
+		if (volumes_pause_writers(all->v, s->r, c->mount_fd, all->max_pause_ms, &c->freeze, err) < 0)
+			return err_wrap(err, NOT_WHILE_STILL, s->r->id);
+	}
+	return 0;
+}
+
+static int copy_paused(struct copies *all, struct error **err)
+{
+	all->taken_s = (uint64_t)time(NULL);
+	for (size_t i = 0; i < all->n; i++) {
+		struct copy *c = &all->list[i];
+
+		if (c->mount_fd < 0)
+			continue;
+		if (fs_extents_read(c->mount_fd, c->source->device->size_bytes, &c->extents, err) < 0 ||
+			copy_extents(c, &c->extents, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* All go on, also after a failure. That a pause did not hold counts before what it caused. */
+static int resume_all(struct copies *all, struct error **err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < all->n; i++) {
+		struct copy *c = &all->list[i];
+		CLEANUP(error_freep) struct error *failure = NULL;
+
+		if (!c->freeze)
+			continue;
+		if (volumes_resume_writers(
+			    all->v, c->source->r, TAKE_PTR(c->freeze), &c->pause_ns, &failure) == 0)
+			continue;
+		err_wrap(&failure, NOT_WHILE_STILL, c->source->r->id);
+		if (rc == 0)
+			*err = TAKE_PTR(failure);
+		rc = -1;
+	}
+	return rc;
+}
+
+static int copy_mounted(struct copies *all, struct error **err)
+{
 	CLEANUP(error_freep) struct error *failure = NULL;
 
-	volume_lock_set_step(s->v->locks, c->r->id, "copying while writers stand still");
-	if (volumes_pause_writers(s->v, s->r, dir_fd, s->max_pause_ms, &c->freeze, err) < 0)
-		return err_wrap(err, NOT_WHILE_STILL, s->r->id);
-	c->taken_s = (uint64_t)time(NULL);
-	int rc = copy_frozen(c, dir_fd, &failure);
-	if (volumes_resume_writers(s->v, s->r, TAKE_PTR(c->freeze), &c->pause_ns, err) < 0)
-		return err_wrap(err, NOT_WHILE_STILL, s->r->id);
+	if (flush_mounted(all, err) < 0 || check_pause(all, err) < 0)
+		return -1;
+	int rc = pause_all(all, &failure);
+	if (rc == 0)
+		rc = copy_paused(all, &failure);
+	if (resume_all(all, err) < 0)
+		return -1;
 	if (rc < 0)
 		*err = TAKE_PTR(failure);
 	return rc;
 }
 
-static int copy_mounted(struct copy *c, const struct mount_entry *e, struct error **err)
+/* Its lock keeps pods away from it. */
+static int copy_unused(struct copy *c, struct error **err)
 {
-	CLEANUP(fd_closep) int dir_fd = -1;
-
-	if (volumes_open_mounted(e, &dir_fd, err) < 0)
-		return -1;
-	volume_lock_set_step(c->source->v->locks, c->r->id, "flushing the volume that it copies");
-	if (fs_flush_files(dir_fd, clock_ns() + FLUSH_MAX_NS, /* ret_files= */ NULL, err) < 0)
-		return err_wrap(err, "nothing was stopped");
-	if (check_pause(c, dir_fd, err) < 0)
-		return -1;
-	return copy_paused(c, dir_fd, err);
+	if (c->source->block)
+		return holds_data(c->source->r) ? copy_whole(c, /* why= */ NULL, err) : 0;
+	return *c->fs_type ? copy_unmounted(c, err) : 0;
 }
 
-/* @e: where it is mounted; NULL: nowhere */
-static int copy_fs(struct copy *c, const char *fs_type, const struct mount_entry *e, struct error **err)
+static int check_fs(const struct copy *c, struct error **err)
 {
 	const char *id = c->source->r->id;
 
-	if (!*fs_type && holds_data(c->source->r))
+	if (!*c->fs_type && holds_data(c->source->r))
 		return err_set(err, ERR_PRECONDITION,
 			"volume %s was in use before, and no file system is recognised on it now", id);
-	if (!*fs_type)
-		return 0;
-	if (!fs_known(fs_type) || (c->r->fs_type && !str_eq(c->r->fs_type, fs_type)))
+	if (*c->fs_type && (!fs_known(c->fs_type) || (c->r->fs_type && !str_eq(c->r->fs_type, c->fs_type))))
 		return err_set(err, ERR_PRECONDITION,
-			"volume %s holds %s, which is not what its clone is to have", id, fs_type);
-	return e ? copy_mounted(c, e, err) : copy_unmounted(c, fs_type, err);
+			"volume %s holds %s, which is not what its clone is to have", id, c->fs_type);
+	return 0;
 }
 
-static int copy_content(struct copy *c, const char *fs_type, struct error **err)
+/* @info: of the source's device. Opens the mount at which its writers are stopped. */
+static int check_mounts(
+	struct copy *c, const struct mount_table *table, const struct blockdev_info *info, struct error **err)
 {
-	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
-	struct blockdev_info info;
-
-	if (blockdev_stat(c->source->device->path, &info, err) < 0 || mount_table_read(&table, err) < 0)
-		return -1;
-	if (info.size_bytes != c->source->device->size_bytes)
-		return err_set(err, ERR_UNAVAILABLE,
-			"volume %s has %ju bytes, and is listed with %ju: try again when devices were listed again",
-			c->source->r->id, (uintmax_t)info.size_bytes,
-			(uintmax_t)c->source->device->size_bytes);
-	if (c->source->block)
-		return copy_block(c, blockdev_mount_find(table, info.dev), err);
-	if (blockdev_mount_find_kind(table, info.dev, BLOCKDEV_MOUNT_NODE))
+	if (blockdev_mount_find_kind(table, info->dev, BLOCKDEV_MOUNT_NODE))
 		return err_set(err, ERR_PRECONDITION,
 			"volume %s is in use as a block volume, so its file system cannot be copied",
 			c->source->r->id);
 	const struct mount_entry *e =
-		volumes_find_whole_mount(table, c->source->r, info.dev, /* writable= */ false);
+		volumes_find_whole_mount(table, c->source->r, info->dev, /* writable= */ false);
 	/* its files could not all be flushed */
-	if (!e && blockdev_mount_find_kind(table, info.dev, BLOCKDEV_MOUNT_FS))
+	if (!e && blockdev_mount_find_kind(table, info->dev, BLOCKDEV_MOUNT_FS))
 		return err_set(err, ERR_PRECONDITION,
 			"only a folder of volume %s is mounted: unmount it before the volume is cloned",
 			c->source->r->id);
-	return copy_fs(c, fs_type, e, err);
+	if (check_fs(c, err) < 0)
+		return -1;
+	return e && *c->fs_type ? volumes_open_mounted(e, &c->mount_fd, err) : 0;
 }
 
-static void log_copy(const struct copy *c, uint64_t begun_ns)
+static int prepare_copy(struct copy *c, struct error **err)
+{
+	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
+	const struct device *from = c->source->device;
+	struct blockdev_info info;
+
+	volume_lock_set_step(c->all->v->locks, c->r->id, "copying");
+	if (open_devices(c, err) < 0)
+		return -1;
+	if (blockdev_stat(from->path, &info, err) < 0 || mount_table_read(&table, err) < 0)
+		return -1;
+	if (info.size_bytes != from->size_bytes)
+		return err_set(err, ERR_UNAVAILABLE,
+			"volume %s has %ju bytes, and is listed with %ju: try again when devices were listed again",
+			c->source->r->id, (uintmax_t)info.size_bytes, (uintmax_t)from->size_bytes);
+	if (c->source->block)
+		return check_block(c, blockdev_mount_find(table, info.dev), err);
+	return check_mounts(c, table, &info, err);
+}
+
+/* Those that are in use first: what nobody writes to stays as it is. */
+static int copy_contents(struct copies *all, struct error **err)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		if (prepare_copy(&all->list[i], err) < 0)
+			return err_wrap(err, "copy of volume %s", all->list[i].source->r->id);
+	}
+	if (copy_mounted(all, err) < 0)
+		return err_wrap(err, "copy of volume %s", all->list[0].source->r->id);
+	for (size_t i = 0; i < all->n; i++) {
+		struct copy *c = &all->list[i];
+
+		if (c->mount_fd < 0 && copy_unused(c, err) < 0)
+			return err_wrap(err, "copy of volume %s", c->source->r->id);
+	}
+	return 0;
+}
+
+static void log_copy(const struct copy *c)
 {
 	log_info(c->r->snapshot ? "snapshot taken" : "volume cloned", F_STR("volume", c->r->id),
 		F_STR("source", c->source->r->id), F_U64("copied_bytes", c->extents.total_bytes),
-		F_U64("pause_ms", c->pause_ns / NS_PER_MS), F_U64("ms", (clock_ns() - begun_ns) / NS_PER_MS));
+		F_U64("pause_ms", c->pause_ns / NS_PER_MS),
+		F_U64("ms", (clock_ns() - c->begun_ns) / NS_PER_MS));
 }
 
 /* What is left to do is about the new device, and may take much longer. */
 static void release_source(struct copy *c)
 {
-	close(TAKE_FD(c->from_fd));
+	fd_closep(&c->from_fd);
 	volume_unlock(TAKE_PTR(c->source->lock));
 }
 
-static int copy_devices(struct clone_source *s, struct volume_record *r, const struct device *d,
-	const char *fs_type, struct error **err)
-{
-	CLEANUP(copy_done)
-	struct copy c = {
-		.source = s, .r = r, .to = d, .from_fd = -1, .to_fd = -1, .taken_s = (uint64_t)time(NULL)};
-	uint64_t begun_ns = clock_ns();
-
-	volume_lock_set_step(s->v->locks, r->id, "copying");
-	if (open_devices(&c, err) < 0 || copy_content(&c, fs_type, err) < 0)
-		return err_wrap(err, "copy of volume %s", s->r->id);
-	release_source(&c);
-	if (zero_rest(&c, err) < 0)
-		return -1;
-	log_copy(&c, begun_ns);
-	r->ever_staged = c.extents.n > 0;
-	r->taken_s = r->snapshot ? c.taken_s : 0;
-	return 0;
-}
-
 /* The kernel does not mount two xfs with one UUID. */
-static int set_uuid(struct clone_source *s, struct volume_record *r, const char *path, const char *fs_type,
-	struct error **err)
+static int set_uuid(struct copy *c, struct error **err)
 {
+	struct volume_record *r = c->r;
 	char uuid[UUID_TEXT_LEN + 1];
 
-	volume_lock_set_step(s->v->locks, r->id, "setting the UUID of its file system");
+	volume_lock_set_step(c->all->v->locks, r->id, "setting the UUID of its file system");
 	uuid_generate_text(uuid);
 	free(r->fs_uuid);
 	r->fs_uuid = x_strdup(uuid);
-	return fs_set_uuid(fs_type, path, uuid, s->v->mkfs_timeout_ms, err);
+	return fs_set_uuid(c->fs_type, c->to->path, uuid, c->all->v->mkfs_timeout_ms, err);
 }
 
-int volumes_fill_clone(
-	struct clone_source *s, struct volume_record *r, const struct device *d, struct error **err)
+static int finish_copy(struct copy *c, struct error **err)
 {
-	CLEANUP(free_charp) char *fs_type = NULL;
-
-	r->taken_s = r->snapshot ? (uint64_t)time(NULL) : 0;
-	/* devices in memory hold nothing */
-	if (!d->path || !s->device->path)
-		return 0;
-	if (fs_probe(s->device->path, &fs_type, err) < 0)
-		return err_wrap(err, "source %s", s->r->id);
-	if (copy_devices(s, r, d, fs_type, err) < 0)
+	if (zero_rest(c, err) < 0)
 		return -1;
-	return r->ever_staged && !s->block ? set_uuid(s, r, d->path, fs_type, err) : 0;
+	log_copy(c);
+	/* the tools that set the UUID claim the device */
+	fd_closep(&c->to_fd);
+	c->r->ever_staged = c->extents.n > 0;
+	return c->r->ever_staged && !c->source->block ? set_uuid(c, err) : 0;
+}
+
+static int probe_source(struct copy *c, struct error **err)
+{
+	if (fs_probe(c->source->device->path, &c->fs_type, err) < 0)
+		return err_wrap(err, "source %s", c->source->r->id);
+	return 0;
+}
+
+static int fill(struct copies *all, struct error **err)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		if (probe_source(&all->list[i], err) < 0)
+			return -1;
+	}
+	if (copy_contents(all, err) < 0)
+		return -1;
+	for (size_t i = 0; i < all->n; i++)
+		release_source(&all->list[i]);
+	for (size_t i = 0; i < all->n; i++) {
+		if (finish_copy(&all->list[i], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* Devices in memory hold nothing. */
+static bool is_in_memory(const struct copy_request *q)
+{
+	return !q->to->path || !q->source->device->path;
+}
+
+int volumes_fill_copies(struct volumes *v, const struct copy_request *requests, size_t n, struct error **err)
+{
+	CLEANUP(copies_done)
+	struct copies all = {.v = v,
+		.list = x_calloc(n, sizeof(struct copy)),
+		.max_pause_ms = requests[0].source->max_pause_ms,
+		.taken_s = (uint64_t)time(NULL)};
+
+	for (size_t i = 0; i < n; i++) {
+		const struct copy_request *q = &requests[i];
+
+		if (!is_in_memory(q))
+			all.list[all.n++] = (struct copy){.source = q->source,
+				.r = q->r,
+				.to = q->to,
+				.all = &all,
+				.begun_ns = clock_ns(),
+				.from_fd = -1,
+				.to_fd = -1,
+				.mount_fd = -1};
+	}
+	int rc = all.n > 0 ? fill(&all, err) : 0;
+	for (size_t i = 0; i < n; i++)
+		requests[i].r->taken_s = requests[i].r->snapshot ? all.taken_s : 0;
+	return rc;
 }

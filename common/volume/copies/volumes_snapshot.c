@@ -14,15 +14,17 @@ void snapshot_info_free(struct snapshot_info *i)
 		return;
 	free(i->id);
 	free(i->source);
+	free(i->group);
 	free(i);
 }
 
-static struct snapshot_info *make_info(struct volumes *v, const struct volume_record *r)
+struct snapshot_info *volumes_snapshot_info(struct volumes *v, const struct volume_record *r)
 {
 	struct snapshot_info *i = x_calloc(1, sizeof(*i));
 
 	i->id = x_strdup(r->id);
 	i->source = x_strdup(r->source);
+	i->group = x_strdup(r->group);
 	i->size_bytes = r->size_bytes;
 	i->taken_s = r->taken_s;
 	pthread_mutex_lock(&v->shared.mutex);
@@ -50,13 +52,9 @@ static bool is_block(const struct volume_record *source)
 	return !source->fs_type && (source->block_clean || source->staged_block);
 }
 
-/* @parameters: of the new record, besides those of the request */
-static int create(struct volumes *v, const struct snapshot_request *q, struct strmap *parameters,
-	struct snapshot_info **ret, struct error **err)
+struct volume_request volumes_snapshot_request(
+	const struct volume_record *source, const struct snapshot_request *q, struct strmap *parameters)
 {
-	CLEANUP(volume_record_freep) struct volume_record *source = records_find(v->records, q->source);
-	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
-	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
 	const char *max_pause = strmap_get(q->parameters, "maxPause");
 	struct volume_request made = {.name = q->name,
 		.source = q->source,
@@ -71,9 +69,20 @@ static int create(struct volumes *v, const struct snapshot_request *q, struct st
 		made.fs_type = source->fs_type;
 		made.block = is_block(source);
 	}
+	return made;
+}
+
+static int create(struct volumes *v, const struct snapshot_request *q, struct strmap *parameters,
+	struct snapshot_info **ret, struct error **err)
+{
+	CLEANUP(volume_record_freep) struct volume_record *source = records_find(v->records, q->source);
+	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
+	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
+	const struct volume_request made = volumes_snapshot_request(source, q, parameters);
+
 	if (volumes_create_and_lock(v, &made, /* wait_ms= */ 0, &lock, &r, err) < 0)
 		return -1;
-	*ret = make_info(v, r);
+	*ret = volumes_snapshot_info(v, r);
 	return 0;
 }
 
@@ -100,7 +109,7 @@ int volumes_get_snapshot(
 
 	if (!r || !is_snapshot(r))
 		return err_set(err, ERR_NOT_FOUND, "snapshot %s does not exist", handle);
-	*ret = make_info(v, r);
+	*ret = volumes_snapshot_info(v, r);
 	return 0;
 }
 
@@ -112,7 +121,7 @@ void volumes_list_snapshots(struct volumes *v, const char *after, size_t max, st
 	struct snapshot_info **infos = x_calloc(n, sizeof(struct snapshot_info *));
 
 	for (size_t i = 0; i < n; i++) {
-		infos[i] = make_info(v, page[i]);
+		infos[i] = volumes_snapshot_info(v, page[i]);
 		volume_record_free(page[i]);
 	}
 	free(page);

@@ -37,7 +37,7 @@ START_TEST(probe_is_not_ready_before_the_first_listing)
 }
 END_TEST
 
-START_TEST(capabilities_say_controller_topology_and_online_expansion)
+START_TEST(capabilities_say_controller_topology_groups_and_online_expansion)
 {
 	struct harness h;
 	Csi__V1__GetPluginCapabilitiesRequest q;
@@ -47,10 +47,11 @@ START_TEST(capabilities_say_controller_topology_and_online_expansion)
 	harness_open(&h, /* start= */ false);
 	ASSERT_OK(harness_call(&h, "/csi.v1.Identity/GetPluginCapabilities", &q, &reply, &err));
 	Csi__V1__GetPluginCapabilitiesResponse *r = reply;
-	ck_assert_uint_eq(r->n_capabilities, 3);
+	ck_assert_uint_eq(r->n_capabilities, 4);
 	ck_assert_int_eq(r->capabilities[0]->service->type, 1);
 	ck_assert_int_eq(r->capabilities[1]->service->type, 2);
-	ck_assert_int_eq(r->capabilities[2]->volume_expansion->type, 1);
+	ck_assert_int_eq(r->capabilities[2]->service->type, 3);
+	ck_assert_int_eq(r->capabilities[3]->volume_expansion->type, 1);
 	harness_close(&h);
 }
 END_TEST
@@ -127,6 +128,6 @@ START_TEST(health_of_csi_1_13_is_offered_if_that_is_set)
 END_TEST
 
 UNIT_MAIN("csi/identity", plugin_info_has_name_and_version, probe_is_not_ready_before_the_first_listing,
-	capabilities_say_controller_topology_and_online_expansion, node_info_has_id_and_topology,
+	capabilities_say_controller_topology_groups_and_online_expansion, node_info_has_id_and_topology,
 	health_of_csi_1_13_is_offered_if_that_is_set,
 	single_node_multi_writer_is_offered_by_controller_and_node_together)

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The calls of csi.v1.GroupController. Each snapshot of a group has a record of its own, which is written and
+ * settled as for any other snapshot; only the node is asked once for all of them, when every record names it.
+ */
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "controller/controller_private.h"
+#include "csi/controller_request.h"
+#include "csi/csi_groups.h"
+#include "csi/field_limits.h"
+#include "csi/reply.h"
+
+#define CREATE_GROUP_PATH "/csi.v1.GroupController/CreateVolumeGroupSnapshot"
+
+/* One snapshot of a group that is being made. */
+struct member {
+	struct group_call *all;
+	Csi__V1__CreateSnapshotRequest request;
+	Csi__V1__CreateSnapshotResponse reply;
+	grpc_reply_fn fn; /* that waits for the answer of the node; NULL: none does */
+	void *fn_user;
+};
+
+/* One CreateVolumeGroupSnapshot. Lives in the call's arena. */
+struct group_call {
+	struct controller *controller;
+	struct waiter waiter;
+	const Csi__V1__CreateVolumeGroupSnapshotRequest *request;
+	Csi__V1__CreateVolumeGroupSnapshotRequest forwarded; /* borrows from request */
+	Csi__V1__CreateVolumeGroupSnapshotResponse *reply;
+	struct joint_call joint;
+	struct member *members;
+	size_t n;
+	size_t n_left;       /* that have not ended, and the loop that starts them */
+	size_t n_waiting;    /* whose records name the node */
+	const char *node_id; /* of those; NULL: none waits yet */
+	const char *group;   /* ID, when the node has answered */
+	bool is_asked;
+	struct error *failure; /* NULL: none */
+};
+
+/* What waits is answered. @reply: of the node; NULL with @error */
+static void answer_waiting(
+	struct group_call *g, const Csi__V1__VolumeGroupSnapshot *reply, const struct error *error)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		struct member *m = &g->members[i];
+		grpc_reply_fn fn = m->fn;
+		Csi__V1__CreateSnapshotResponse one;
+
+		if (!fn)
+			continue;
+		m->fn = NULL;
+		csi__v1__create_snapshot_response__init(&one);
+		for (size_t j = 0; reply && j < reply->n_snapshots && !one.snapshot; j++) {
+			if (str_eq(reply->snapshots[j]->source_volume_id, m->request.source_volume_id))
+				one.snapshot = reply->snapshots[j];
+		}
+		fn(m->fn_user, error ? NULL : &one.base, error);
+	}
+}
+
+/* As a refusal before anything was made, since the node was not asked. */
+static void release_waiting(struct group_call *g)
+{
+	CLEANUP(error_freep) struct error *unasked = NULL;
+
+	if (g->is_asked)
+		return;
+	(void)err_set(&unasked, ERR_INVALID_ARGUMENT, "another volume of the group snapshot \"%s\" failed",
+		g->request->name);
+	answer_waiting(g, NULL, unasked);
+}
+
+static void finish(struct group_call *g)
+{
+	Csi__V1__Snapshot **snapshots;
+
+	if (!g->failure) {
+		snapshots = arena_alloc(g->waiter.arena, g->n * sizeof(*snapshots));
+		for (size_t i = 0; i < g->n; i++)
+			snapshots[i] = g->members[i].reply.snapshot;
+		g->reply->group_snapshot = csi_group(g->group, snapshots, g->n, g->waiter.arena);
+	}
+	g->waiter.finish(g->waiter.user, g->failure);
+}
+
+static void end_one(struct group_call *g)
+{
+	if (--g->n_left == 0)
+		finish(g);
+}
+
+static void on_member_ended(void *user, struct error *error)
+{
+	struct member *m = user;
+	struct group_call *g = m->all;
+	bool is_first = error && !g->failure;
+
+	if (is_first)
+		g->failure = error;
+	else
+		error_free(error);
+	if (is_first)
+		release_waiting(g);
+	end_one(g);
+}
+
+static bool is_wanted(void *user)
+{
+	const struct member *m = user;
+
+	return m->all->waiter.is_wanted(m->all->waiter.user);
+}
+
+static void on_group_answer(void *user, const ProtobufCMessage *message, const struct error *error)
+{
+	struct group_call *g = user;
+	const Csi__V1__VolumeGroupSnapshot *reply =
+		error ? NULL : ((const Csi__V1__CreateVolumeGroupSnapshotResponse *)message)->group_snapshot;
+	CLEANUP(error_freep) struct error *bad = NULL;
+
+	if (error && error->code == ERR_UNIMPLEMENTED) {
+		err_set(&bad, ERR_INVALID_ARGUMENT,
+			"its driver cannot take group snapshots: update the driver there");
+		error = bad;
+	} else if (!error && (!reply || str_empty(reply->group_snapshot_id))) {
+		err_set(&bad, ERR_INTERNAL, "the reply has no ID of a group snapshot");
+		error = bad;
+	}
+	if (!error)
+		g->group = arena_strdup(g->waiter.arena, reply->group_snapshot_id);
+	answer_waiting(g, reply, error);
+}
+
+/* Return: 0, or -1 with ERR_INVALID_ARGUMENT, which says that the node is not asked. */
+static int require_same_node(struct group_call *g, size_t member, const char *node_id, struct error **err)
+{
+	if (g->failure || g->is_asked)
+		return err_set(err, ERR_INVALID_ARGUMENT, "another volume of the group snapshot failed");
+	if (!g->node_id || str_eq(g->node_id, node_id))
+		return 0;
+	return err_set(err, ERR_INVALID_ARGUMENT, "volume %s is on node %s, and other volumes are on node %s",
+		g->request->source_volume_ids[member], node_id, g->node_id);
+}
+
+static void ask_member(void *user, size_t member, const struct node *node, uint64_t timeout_ms,
+	grpc_reply_fn fn, void *fn_user)
+{
+	CLEANUP(error_freep) struct error *refusal = NULL;
+	struct group_call *g = user;
+	struct member *m = &g->members[member];
+
+	if (require_same_node(g, member, node->report.node_id, &refusal) < 0) {
+		fn(fn_user, NULL, refusal);
+		return;
+	}
+	g->node_id = arena_strdup(g->waiter.arena, node->report.node_id);
+	m->fn = fn;
+	m->fn_user = fn_user;
+	if (++g->n_waiting < g->n)
+		return;
+	g->is_asked = true;
+	controller_call(g->controller, node, CREATE_GROUP_PATH, &g->forwarded.base,
+		&csi__v1__create_volume_group_snapshot_response__descriptor, timeout_ms, on_group_answer, g);
+}
+
+/* Before anything is recorded. What the table does not know is decided for each volume. */
+static int check_one_node(const struct group_call *g, struct error **err)
+{
+	const char *first = NULL;
+	size_t at = 0;
+
+	for (size_t i = 0; i < g->n; i++) {
+		const char *id = g->request->source_volume_ids[i];
+		struct node_hit *hits;
+		size_t n = node_table_find_volume(g->controller->config.nodes, id, &hits);
+		const char *node_id = n == 1 ? hits[0].node->report.node_id : NULL;
+
+		free(hits);
+		if (node_id && first && !str_eq(node_id, first))
+			return err_set(err, ERR_PRECONDITION,
+				"a group snapshot is of volumes on one node, but volume %s is on node %s, and volume %s "
+				"on node %s",
+				g->request->source_volume_ids[at], first, id, node_id);
+		if (node_id && !first) {
+			first = node_id;
+			at = i;
+		}
+	}
+	return 0;
+}
+
+static int check_request(struct group_call *g, struct error **err)
+{
+	if (csi_check_group(g->request, err) < 0 || volume_name_check(g->request->name, err) < 0)
+		return -1;
+	g->n = g->request->n_source_volume_ids;
+	return check_one_node(g, err);
+}
+
+static void copy_parameters(const Csi__V1__CreateVolumeGroupSnapshotRequest *from,
+	Csi__V1__CreateSnapshotRequest *to, struct arena *arena)
+{
+	to->parameters = arena_alloc(arena, from->n_parameters * sizeof(*to->parameters));
+	for (size_t i = 0; i < from->n_parameters; i++) {
+		Csi__V1__CreateSnapshotRequest__ParametersEntry *e = arena_alloc(arena, sizeof(*e));
+
+		csi__v1__create_snapshot_request__parameters_entry__init(e);
+		e->key = from->parameters[i]->key;
+		e->value = from->parameters[i]->value;
+		to->parameters[to->n_parameters++] = e;
+	}
+}
+
+static void start_member(struct group_call *g, size_t i)
+{
+	struct member *m = &g->members[i];
+	char name[VOLUME_NAME_MAX + 1];
+	const struct waiter waiter = {.arena = g->waiter.arena,
+		.deadline_ns = g->waiter.deadline_ns,
+		.finish = on_member_ended,
+		.is_wanted = is_wanted,
+		.user = m};
+
+	g->n_left++;
+	m->all = g;
+	csi__v1__create_snapshot_request__init(&m->request);
+	csi__v1__create_snapshot_response__init(&m->reply);
+	volume_group_member_name(g->request->name, g->request->source_volume_ids[i], name);
+	m->request.name = arena_strdup(g->waiter.arena, name);
+	m->request.source_volume_id = g->request->source_volume_ids[i];
+	copy_parameters(g->request, &m->request, g->waiter.arena);
+	controller_create_member(g->controller, &waiter, &m->request, &m->reply, &g->joint, i);
+}
+
+void controller_create_group(struct controller *c, const struct waiter *waiter,
+	const Csi__V1__CreateVolumeGroupSnapshotRequest *request,
+	Csi__V1__CreateVolumeGroupSnapshotResponse *reply)
+{
+	struct group_call *g = arena_alloc(waiter->arena, sizeof(*g));
+	struct error *err = NULL;
+
+	*g = (struct group_call){.controller = c,
+		.waiter = *waiter,
+		.request = request,
+		.forwarded = *request,
+		.reply = reply,
+		.joint = {.name = request->name, .ask = ask_member, .user = g}};
+	if (check_request(g, &err) < 0) {
+		waiter->finish(waiter->user, err);
+		return;
+	}
+	g->forwarded.n_secrets = 0;
+	g->forwarded.secrets = NULL;
+	g->members = arena_alloc(waiter->arena, g->n * sizeof(*g->members));
+	g->n_left = 1;
+	for (size_t i = 0; i < g->n && !g->failure; i++)
+		start_member(g, i);
+	end_one(g);
+}
+
+/* What the node of a group reports of it. */
+struct group_members {
+	struct node_hit *hits;
+	size_t n;
+};
+
+static void group_members_done(struct group_members *m)
+{
+	free(m->hits);
+}
+
+static void add_of_node(const struct node *node, const char *group, struct group_members *ret)
+{
+	const struct volume_report *v;
+	size_t at = 0;
+
+	while ((v = node_next_volume(node, &at)) != NULL) {
+		if (!v->group || !str_eq(v->group, group) || v->phase == PHASE_ERASING)
+			continue;
+		ret->hits = x_realloc(ret->hits, ret->n + 1, sizeof(*ret->hits));
+		ret->hits[ret->n++] = (struct node_hit){.node = node, .volume = v};
+	}
+}
+
+static void find_members(const struct controller *c, const char *group, struct group_members *ret)
+{
+	const char *dot = strrchr(group, '.');
+	const struct node **nodes = NULL;
+	size_t n = dot && volume_id_has_minted_form(group)
+			   ? node_table_find_hash(c->config.nodes, dot + 1, &nodes)
+			   : 0;
+
+	for (size_t i = 0; i < n; i++)
+		add_of_node(nodes[i], group, ret);
+	free(nodes);
+}
+
+static bool is_member(const struct group_members *m, const char *id)
+{
+	for (size_t i = 0; i < m->n; i++) {
+		if (str_eq(m->hits[i].volume->id, id))
+			return true;
+	}
+	return false;
+}
+
+/* Whether it is known that there is no such group. */
+static int require_reports(const struct controller *c, const char *group, struct error **err)
+{
+	if (controller_require_inventories(c, err) < 0)
+		return -1;
+	if (!c->config.forget_gone_nodes && !controller_has_registered(c, group))
+		return err_set(err, ERR_UNAVAILABLE, "group snapshot %s is on a node that has not registered",
+			group);
+	return 0;
+}
+
+int controller_get_group(struct controller *c, struct arena *arena,
+	const Csi__V1__GetVolumeGroupSnapshotRequest *request, Csi__V1__GetVolumeGroupSnapshotResponse *reply,
+	struct error **err)
+{
+	CLEANUP(group_members_done) struct group_members m = {0};
+	const char *id = request->group_snapshot_id;
+
+	if (csi_require(id, "group_snapshot_id", err) < 0)
+		return -1;
+	find_members(c, id, &m);
+	if (m.n == 0) {
+		if (require_reports(c, id, err) < 0)
+			return -1;
+		return err_set(err, ERR_NOT_FOUND, "group snapshot %s does not exist", id);
+	}
+	for (size_t i = 0; i < request->n_snapshot_ids; i++) {
+		if (!is_member(&m, request->snapshot_ids[i]))
+			return err_set(err, ERR_INVALID_ARGUMENT, "snapshot %s is not in group snapshot %s",
+				request->snapshot_ids[i], id);
+	}
+	Csi__V1__Snapshot **snapshots = arena_alloc(arena, m.n * sizeof(*snapshots));
+	for (size_t i = 0; i < m.n; i++)
+		snapshots[i] = controller_snapshot(&m.hits[i], arena);
+	reply->group_snapshot = csi_group(id, snapshots, m.n, arena);
+	return 0;
+}
+
+/* One DeleteVolumeGroupSnapshot. Lives in the call's arena. */
+struct group_deletion {
+	struct waiter waiter;
+	size_t n_left;         /* deletions that have not ended, and the loop that starts them */
+	struct error *failure; /* the first; NULL: none */
+};
+
+static void on_member_deleted(void *user, struct error *error)
+{
+	struct group_deletion *d = user;
+
+	if (d->failure)
+		error_free(error);
+	else
+		d->failure = error;
+	if (--d->n_left == 0)
+		d->waiter.finish(d->waiter.user, d->failure);
+}
+
+static bool deletion_is_wanted(void *user)
+{
+	const struct group_deletion *d = user;
+
+	return d->waiter.is_wanted(d->waiter.user);
+}
+
+/* The IDs that are reported and those that the caller gives, each once. Return: strv_free() */
+static char **ids_to_delete(
+	const struct controller *c, const Csi__V1__DeleteVolumeGroupSnapshotRequest *request)
+{
+	CLEANUP(group_members_done) struct group_members m = {0};
+	char **ids = NULL;
+
+	find_members(c, request->group_snapshot_id, &m);
+	for (size_t i = 0; i < m.n; i++)
+		strv_add(&ids, m.hits[i].volume->id);
+	for (size_t i = 0; i < request->n_snapshot_ids; i++) {
+		if (!strv_contains(ids, request->snapshot_ids[i]))
+			strv_add(&ids, request->snapshot_ids[i]);
+	}
+	return ids;
+}
+
+void controller_delete_group(struct controller *c, const struct waiter *waiter,
+	const Csi__V1__DeleteVolumeGroupSnapshotRequest *request)
+{
+	struct group_deletion *d = arena_alloc(waiter->arena, sizeof(*d));
+	CLEANUP(strv_freep) char **ids = NULL;
+	struct error *err = NULL;
+
+	if (csi_require(request->group_snapshot_id, "group_snapshot_id", &err) < 0) {
+		waiter->finish(waiter->user, err);
+		return;
+	}
+	ids = ids_to_delete(c, request);
+	if (!ids && require_reports(c, request->group_snapshot_id, &err) < 0) {
+		waiter->finish(waiter->user, err);
+		return;
+	}
+	*d = (struct group_deletion){.waiter = *waiter, .n_left = strv_len(ids) + 1};
+	const struct waiter each = {.arena = waiter->arena,
+		.deadline_ns = waiter->deadline_ns,
+		.finish = on_member_deleted,
+		.is_wanted = deletion_is_wanted,
+		.user = d};
+	for (size_t i = 0; ids && ids[i]; i++)
+		controller_delete_member(
+			c, &each, arena_strdup(waiter->arena, ids[i]), request->group_snapshot_id);
+	on_member_deleted(d, NULL);
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Group snapshots: each snapshot is recorded before their node is asked once for all of them. */
+#include "base/mem.h"
+#include "base/str.h"
+#include "unit/controller/desk.h"
+#include "volume/id.h"
+
+#define GROUP   "groupsnapshot-0"
+#define TAKEN_S 1000
+#define N       2
+
+static struct desk d;
+static struct desk_ask a;
+static char source[N][VOLUME_ID_MAX + 1];
+static char name[N][VOLUME_NAME_MAX + 1];
+static char snapshot[N][VOLUME_ID_MAX + 1];
+static char group[VOLUME_ID_MAX + 1];
+static Csi__V1__CreateVolumeGroupSnapshotRequest request;
+static Csi__V1__CreateVolumeGroupSnapshotResponse reply;
+static char *ids[N + 1];
+
+static struct volume_report *add_snapshot(struct node_report *r, size_t i)
+{
+	struct volume_report *v = report_add_volume(r, snapshot[i], name[i]);
+
+	v->snapshot = true;
+	v->source = x_strdup(source[i]);
+	v->group = x_strdup(group);
+	v->taken_s = TAKEN_S;
+	v->ever_staged = true;
+	return v;
+}
+
+/* What n2 has: the volumes, and the snapshots if @taken. */
+static void report(bool taken)
+{
+	struct node_report *r = report_new("n2");
+
+	for (size_t i = 0; i < N; i++) {
+		report_add_volume(r, source[i], i == 0 ? "pvc-0" : "pvc-1");
+		if (taken)
+			add_snapshot(r, i);
+	}
+	node_table_put(d.table, r, d.now_ns);
+}
+
+static void set_up(void)
+{
+	desk_open(&d, /* early= */ false, /* forget_gone= */ false);
+	volume_id_mint("pvc-0", "n2", source[0]);
+	volume_id_mint("pvc-1", "n2", source[1]);
+	volume_id_mint(GROUP, "n2", group);
+	desk_add_node(&d, "n1", 8);
+	desk_add_node(&d, "n2", 4);
+	for (size_t i = 0; i < N; i++) {
+		volume_group_member_name(GROUP, source[i], name[i]);
+		volume_id_mint(name[i], "n2", snapshot[i]);
+		ids[i] = source[i];
+	}
+	report(/* taken= */ false);
+	desk_ask_init(&a, GROUP);
+}
+
+static void tear_down(void)
+{
+	desk_ask_done(&a);
+	desk_close(&d);
+}
+
+static void again(void)
+{
+	desk_ask_done(&a);
+	desk_ask_init(&a, GROUP);
+}
+
+static void create(char **sources, size_t n)
+{
+	const struct waiter waiter = desk_waiter(&a);
+
+	csi__v1__create_volume_group_snapshot_request__init(&request);
+	csi__v1__create_volume_group_snapshot_response__init(&reply);
+	request.name = (char *)(uintptr_t)GROUP;
+	request.source_volume_ids = sources;
+	request.n_source_volume_ids = n;
+	controller_create_group(d.controller, &waiter, &request, &reply);
+}
+
+/* The node answers that it has the first @n of the snapshots. */
+static void taken(struct desk_call *c, size_t n)
+{
+	Csi__V1__CreateVolumeGroupSnapshotResponse answer;
+	Csi__V1__VolumeGroupSnapshot of;
+	Csi__V1__Snapshot one[N], *list[N];
+	Google__Protobuf__Timestamp when;
+
+	csi__v1__create_volume_group_snapshot_response__init(&answer);
+	csi__v1__volume_group_snapshot__init(&of);
+	google__protobuf__timestamp__init(&when);
+	when.seconds = TAKEN_S;
+	for (size_t i = 0; i < n; i++) {
+		csi__v1__snapshot__init(&one[i]);
+		one[i].snapshot_id = snapshot[i];
+		one[i].source_volume_id = source[i];
+		one[i].size_bytes = (int64_t)DESK_GIB;
+		one[i].creation_time = &when;
+		one[i].ready_to_use = true;
+		one[i].group_snapshot_id = group;
+		list[i] = &one[i];
+	}
+	of.group_snapshot_id = group;
+	of.snapshots = list;
+	of.n_snapshots = n;
+	answer.group_snapshot = &of;
+	c->answered = true;
+	c->fn(c->user, &answer.base, NULL);
+}
+
+static void take(void)
+{
+	create(ids, N);
+	taken(desk_last(&d, "n2"), N);
+	DESK_OK(&a);
+	report(/* taken= */ true);
+	again();
+}
+
+START_TEST(a_node_is_asked_once_when_all_records_name_it)
+{
+	create(ids, N);
+	for (size_t i = 0; i < N; i++) {
+		CLEANUP(pmem_volume_freep) struct pmem_volume *r = desk_record(&d, name[i]);
+
+		ck_assert(r && r->snapshot && !r->handle);
+		ck_assert_str_eq(r->source, source[i]);
+		ck_assert_str_eq(r->group, group);
+		ck_assert(pmem_volume_has_node(r, "n2"));
+	}
+	ck_assert_uint_eq(d.n_calls, 1);
+	ck_assert_uint_eq(desk_last(&d, "n2")->create_group_request->n_source_volume_ids, N);
+	taken(desk_last(&d, "n2"), N);
+	DESK_OK(&a);
+	ck_assert_str_eq(reply.group_snapshot->group_snapshot_id, group);
+	ck_assert_uint_eq(reply.group_snapshot->n_snapshots, N);
+	ck_assert_int_eq(reply.group_snapshot->creation_time->seconds, TAKEN_S);
+	ck_assert(reply.group_snapshot->ready_to_use);
+	for (size_t i = 0; i < N; i++) {
+		CLEANUP(pmem_volume_freep) struct pmem_volume *r = desk_record(&d, name[i]);
+
+		ck_assert_str_eq(r->handle, snapshot[i]);
+		ck_assert_str_eq(reply.group_snapshot->snapshots[i]->snapshot_id, snapshot[i]);
+		ck_assert_str_eq(reply.group_snapshot->snapshots[i]->group_snapshot_id, group);
+	}
+}
+END_TEST
+
+START_TEST(volumes_on_several_nodes_are_refused_by_name)
+{
+	struct node_report *r = report_new("n1");
+	char other[VOLUME_ID_MAX + 1];
+	char *both[] = {source[0], other};
+
+	volume_id_mint("pvc-2", "n1", other);
+	report_add_volume(r, other, "pvc-2");
+	node_table_put(d.table, r, d.now_ns);
+	create(both, 2);
+	DESK_FAILED(&a, ERR_PRECONDITION, "is on node n2, and volume");
+	ck_assert(strstr(a.error->msg, source[0]) && strstr(a.error->msg, other));
+	ck_assert_uint_eq(d.n_calls, 0);
+	ck_assert_uint_eq(d.n_writes, 0);
+}
+END_TEST
+
+START_TEST(requests_are_checked_first)
+{
+	char *twice[] = {source[0], source[0]};
+
+	create(ids, 0);
+	DESK_FAILED(&a, ERR_INVALID_ARGUMENT, "must have 1 to 64");
+	again();
+	create(twice, 2);
+	DESK_FAILED(&a, ERR_INVALID_ARGUMENT, "twice");
+	ck_assert_uint_eq(d.n_calls, 0);
+}
+END_TEST
+
+/* One of the volumes is absent: the node is not asked, and no record of the others stays. */
+START_TEST(a_volume_that_fails_first_leaves_no_record)
+{
+	char *absent[] = {source[0], (char *)(uintptr_t) "pvc-nothing"};
+
+	create(absent, 2);
+	DESK_FAILED(&a, ERR_NOT_FOUND, "pvc-nothing");
+	ck_assert_uint_eq(d.n_calls, 0);
+	desk_check_nodes(&d, name[0], NULL);
+}
+END_TEST
+
+START_TEST(a_write_that_fails_ends_the_call)
+{
+	d.fail_write = 2;
+	d.fail_code = ERR_INTERNAL;
+	create(ids, N);
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "record of volume");
+	ck_assert_uint_eq(d.n_calls, 0);
+	desk_check_nodes(&d, name[0], NULL);
+}
+END_TEST
+
+START_TEST(a_node_without_room_leaves_no_record)
+{
+	create(ids, N);
+	desk_failed(desk_last(&d, "n2"), ERR_EXHAUSTED, "no pool has room");
+	DESK_FAILED(&a, ERR_EXHAUSTED, "no pool has room");
+	for (size_t i = 0; i < N; i++)
+		desk_check_nodes(&d, name[i], NULL);
+}
+END_TEST
+
+START_TEST(an_unknown_outcome_stays_recorded_and_is_retried)
+{
+	create(ids, N);
+	desk_failed(desk_last(&d, "n2"), ERR_UNAVAILABLE, "connection lost");
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "connection lost");
+	for (size_t i = 0; i < N; i++)
+		desk_check_nodes(&d, name[i], "n2");
+	again();
+	take();
+}
+END_TEST
+
+START_TEST(an_answer_without_one_of_them_is_not_believed)
+{
+	create(ids, N);
+	taken(desk_last(&d, "n2"), 1);
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "no volume ID");
+	desk_check_nodes(&d, name[1], "n2");
+}
+END_TEST
+
+START_TEST(an_earlier_release_is_named)
+{
+	create(ids, N);
+	desk_failed(desk_last(&d, "n2"), ERR_UNIMPLEMENTED, "unknown method");
+	DESK_FAILED(&a, ERR_INVALID_ARGUMENT, "update the driver there");
+	desk_check_nodes(&d, name[0], NULL);
+}
+END_TEST
+
+static int get(size_t n, Csi__V1__GetVolumeGroupSnapshotResponse *ret, struct error **err)
+{
+	Csi__V1__GetVolumeGroupSnapshotRequest q;
+
+	csi__v1__get_volume_group_snapshot_request__init(&q);
+	csi__v1__get_volume_group_snapshot_response__init(ret);
+	q.group_snapshot_id = group;
+	q.snapshot_ids = ids;
+	q.n_snapshot_ids = n;
+	return controller_get_group(d.controller, a.arena, &q, ret, err);
+}
+
+START_TEST(a_group_is_found_by_what_its_node_reports)
+{
+	Csi__V1__GetVolumeGroupSnapshotResponse got;
+	struct error *err = NULL;
+
+	ASSERT_FAILS(get(0, &got, &err), ERR_NOT_FOUND, "does not exist");
+	take();
+	ASSERT_OK(get(0, &got, &err));
+	ck_assert_uint_eq(got.group_snapshot->n_snapshots, N);
+	ASSERT_FAILS(get(1, &got, &err), ERR_INVALID_ARGUMENT, "is not in group snapshot");
+}
+END_TEST
+
+static void delete_group(char **list, size_t n)
+{
+	const struct waiter waiter = desk_waiter(&a);
+	Csi__V1__DeleteVolumeGroupSnapshotRequest q;
+
+	csi__v1__delete_volume_group_snapshot_request__init(&q);
+	q.group_snapshot_id = group;
+	q.snapshot_ids = list;
+	q.n_snapshot_ids = n;
+	controller_delete_group(d.controller, &waiter, &q);
+}
+
+START_TEST(a_group_is_deleted_with_all_that_is_reported)
+{
+	take();
+	delete_group(NULL, 0);
+	ck_assert_uint_eq(d.n_calls, 3);
+	ck_assert_str_eq(d.calls[1].delete_snapshot_request->snapshot_id, snapshot[0]);
+	desk_deleted(&d.calls[1]);
+	ck_assert(!a.finished);
+	desk_deleted(&d.calls[2]);
+	DESK_OK(&a);
+	for (size_t i = 0; i < N; i++)
+		desk_check_nodes(&d, name[i], "");
+}
+END_TEST
+
+START_TEST(nothing_else_is_deleted_with_a_group)
+{
+	char *strangers[] = {(char *)(uintptr_t) "snap-x"};
+	struct node_report *r = report_new("n1");
+
+	take();
+	report_add_volume(r, "snap-x", "snap-x")->snapshot = true;
+	node_table_put(d.table, r, d.now_ns);
+	struct pmem_volume *record = pmem_volume_new(volume_key_of_handle("snap-x").hex, DESK_DRIVER);
+	record->handle = x_strdup("snap-x");
+	record->snapshot = true;
+	pmem_volume_add_node(record, "n1");
+	desk_put_record(&d, RECORD_CREATE, record);
+	report(/* taken= */ false);
+	delete_group(strangers, 1);
+	DESK_FAILED(&a, ERR_INVALID_ARGUMENT, "is not in group snapshot");
+	ck_assert_uint_eq(d.n_calls, 1);
+}
+END_TEST
+
+START_TEST(a_snapshot_of_a_group_is_not_deleted_alone)
+{
+	take();
+	desk_delete_snapshot(&d, &a, snapshot[0]);
+	DESK_FAILED(&a, ERR_INVALID_ARGUMENT, "is deleted together with it only");
+	again();
+	/* by the record alone */
+	report(/* taken= */ false);
+	desk_delete_snapshot(&d, &a, snapshot[1]);
+	DESK_FAILED(&a, ERR_INVALID_ARGUMENT, "is deleted together with it only");
+	ck_assert_uint_eq(d.n_calls, 1);
+}
+END_TEST
+
+int main(void)
+{
+	const TTest *const tests[] = {a_node_is_asked_once_when_all_records_name_it,
+		volumes_on_several_nodes_are_refused_by_name, requests_are_checked_first,
+		a_volume_that_fails_first_leaves_no_record, a_write_that_fails_ends_the_call,
+		a_node_without_room_leaves_no_record, an_unknown_outcome_stays_recorded_and_is_retried,
+		an_answer_without_one_of_them_is_not_believed, an_earlier_release_is_named,
+		a_group_is_found_by_what_its_node_reports, a_group_is_deleted_with_all_that_is_reported,
+		nothing_else_is_deleted_with_a_group, a_snapshot_of_a_group_is_not_deleted_alone};
+	Suite *suite = suite_create("controller groups");
+	TCase *tcase = tcase_create("controller groups");
+
+	suite_add_tcase(suite, tcase);
+	tcase_add_checked_fixture(tcase, set_up, tear_down);
+	for (size_t i = 0; i < ARRAY_SIZE(tests); i++)
+		tcase_add_test(tcase, tests[i]);
+	return unit_runner_finish(srunner_create(suite));
+}
