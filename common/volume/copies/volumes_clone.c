@@ -537,7 +537,7 @@ static int prepare_copy(struct copy *c, struct error **err)
 	return check_mounts(c, table, &info, err);
 }
 
-/* Those that are in use first: what nobody writes to stays as it is. */
+/* Those that are in use first: what no pod writes to stays as it is. */
 static int copy_contents(struct copies *all, struct error **err)
 {
 	for (size_t i = 0; i < all->n; i++) {

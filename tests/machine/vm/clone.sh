@@ -277,6 +277,101 @@ die_in_snapshot() {
 	nothing_leaked
 }
 
+# make_pair: sets first and second, two volumes that are staged, with a writer that stores to both in turn.
+make_pair() {
+	first=$(create pair-ext4 64Mi ext4)
+	second=$(create pair-xfs 300Mi xfs)
+	stage "$first"
+	stage "$second"
+	mkdir "$(staging_of "$first")/run" "$(staging_of "$second")/run"
+	: >"$scratch/writer"
+	ordered-stores write "$(staging_of "$first")/run" "$(staging_of "$second")/run" >"$scratch/writer" &
+	writer=$!
+	await 60 grep -q storing "$scratch/writer"
+}
+
+delete_pair() {
+	unstage "$first"
+	unstage "$second"
+	delete "$first"
+	delete "$second"
+	nothing_leaked
+}
+
+# snapshot_of ID: prints the ID of its snapshot, of a group that was printed to $scratch/group.
+snapshot_of() {
+	csi -source "$1" list-snapshots | field snapshot_id
+}
+
+# pair_is_of_one_moment: volumes that are restored from both snapshots.
+pair_is_of_one_moment() {
+	local one two
+	one=$(create restored-ext4 64Mi ext4 -snapshot "$(snapshot_of "$first")")
+	two=$(create restored-xfs 300Mi xfs -snapshot "$(snapshot_of "$second")")
+	stage "$one"
+	stage "$two"
+	number=$(ordered-stores verify "$(staging_of "$one")/run" "$(staging_of "$two")/run")
+	echo "the snapshots have $number of $last_number"
+	[ "$number" -gt 0 ]
+	[ "$last_number" -ge "$number" ]
+	unstage "$one"
+	unstage "$two"
+	fs_is_sound "$(device_of "$one")" ext4
+	fs_is_sound "$(device_of "$two")" xfs
+	delete "$one"
+	delete "$two"
+}
+
+# delete_group ID
+delete_group() {
+	csi delete-group "$1"
+	await 120 nothing_is_erasing
+	equal 'snapshots' "$(csi list-snapshots | { grep -c snapshot_id || true; })" 0
+}
+
+# A writer that stores to both volumes in turn shows whether the snapshots are of one moment.
+group_under_stores() {
+	local group
+	make_pair
+	group=$(csi create-group pair "$first" "$second" | field group_snapshot_id | head -n 1)
+	end_writer
+	is_thawed "$first"
+	is_thawed "$second"
+	pair_is_of_one_moment
+	refused INVALID_ARGUMENT delete-snapshot "$(snapshot_of "$first")"
+	driver_crash_and_start
+	equal 'the same group' "$(csi create-group pair "$second" "$first" | field group_snapshot_id | head -n 1)" "$group"
+	delete_group "$group"
+	delete_pair
+}
+
+# die_in_group POINT COUNT: how many snapshots there are after the next start.
+die_in_group() {
+	local group
+	make_pair
+	driver_stop
+	driver_start_with "PMEM_KILL_AT=$1"
+	if csi create-group dying "$first" "$second"; then
+		echo 'the driver was not killed'
+		return 1
+	fi
+	await 30 is_gone "$(driver_pid)"
+	driver_start
+	await 120 nothing_is_erasing
+	end_writer
+	equal 'snapshots' "$(csi list-snapshots | { grep -c snapshot_id || true; })" "$2"
+	group=$(csi create-group dying "$first" "$second" | field group_snapshot_id | head -n 1)
+	pair_is_of_one_moment
+	delete_group "$group"
+	delete_pair
+}
+
+# Before the first snapshot is ready all are undone, and afterwards all become ready.
+killed_in_group() {
+	die_in_group group-filled 0
+	die_in_group group-member-ready 2
+}
+
 block() {
 	local id clone device
 	id=$(csi -size 32Mi -block create block | field volume_id)
@@ -375,6 +470,8 @@ prove xfs-cloned-while-not-mounted not_mounted xfs 300Mi 320Mi
 prove ext4-snapshot-keeps-its-moment snapshot_under_stores ext4 64Mi 100Mi
 prove xfs-snapshot-keeps-its-moment snapshot_under_stores xfs 300Mi
 prove killed-while-a-snapshot-is-taken die_in_snapshot
+prove group-is-of-one-moment group_under_stores
+prove killed-while-a-group-is-taken killed_in_group
 prove block-volume-cloned block
 prove pause-that-is-too-long-is-refused too_long
 prove killed-while-ext4-is-cloned killed ext4 64Mi freeze-recorded freeze-begun create-filled

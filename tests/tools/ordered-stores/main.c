@@ -3,8 +3,8 @@
  * ordered-stores: a writer of which a copy shows whether it is of one moment.
  *
  * It stores 1, 2, 3 and so on into the first page of each of many files, in their order, each store durable
- * before the next one begins. At any moment the numbers fall by at most one from the first file to the last,
- * and at most once.
+ * before the next one begins. Files that follow each other are in different folders, if there are several. At
+ * any moment the numbers fall by at most one from the first file to the last, and at most once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -30,9 +30,9 @@
 #define SALT 0x9e3779b97f4a7c15ULL
 
 static const char usage[] =
-	"usage: ordered-stores [flags] write|verify FOLDER\n"
+	"usage: ordered-stores [flags] write|verify FOLDER...\n"
 	"\n"
-	"  write    store increasing numbers into files in FOLDER until SIGTERM comes, then print "
+	"  write    store increasing numbers into files in the folders until SIGTERM comes, then print "
 	"the last number\n"
 	"           and the longest and second longest time between two stores in milliseconds\n"
 	"  verify   check that the files show one moment of such a writer, and print its number\n"
@@ -43,7 +43,7 @@ struct options {
 	bool plain;
 	bool show_help;
 	const char *command;
-	const char *folder;
+	char *const *folders;
 };
 
 struct slot {
@@ -58,7 +58,8 @@ struct file {
 
 static int open_file(const struct options *o, size_t i, bool create, int *ret_fd, struct error **err)
 {
-	CLEANUP(free_charp) char *path = x_asprintf("%s/numbers-%zu", o->folder, i);
+	const char *folder = o->folders[i % strv_len(o->folders)];
+	CLEANUP(free_charp) char *path = x_asprintf("%s/numbers-%zu", folder, i);
 
 	*ret_fd = open(path, (create ? O_RDWR | O_CREAT | O_TRUNC : O_RDONLY) | O_CLOEXEC, 0600);
 	if (*ret_fd < 0)
@@ -211,10 +212,10 @@ static int parse(int argc, char **argv, struct options *o, struct error **err)
 		fputs(help, stdout);
 		return 0;
 	}
-	if (strv_len(args.rest) != 2)
+	if (strv_len(args.rest) < 2)
 		return err_set(err, ERR_INVALID_ARGUMENT, "needs a command and a folder (-help)");
 	o->command = args.rest[0];
-	o->folder = args.rest[1];
+	o->folders = args.rest + 1;
 	return 0;
 }
 
@@ -238,6 +239,6 @@ int main(int argc, char **argv)
 	}
 	if (o.show_help || run(&o, &err) == 0)
 		return 0;
-	fprintf(stderr, "ordered-stores: %s: %s\n", o.folder ? o.folder : "", err->msg);
+	fprintf(stderr, "ordered-stores: %s: %s\n", o.folders ? o.folders[0] : "", err->msg);
 	return err->code == ERR_PRECONDITION ? 1 : 2;
 }
