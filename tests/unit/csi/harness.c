@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "unit/csi/harness.h"
 
+#include "csi/csi_groups.h"
+
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,8 +80,8 @@ static const struct grpc_method *find_method(struct grpc_service service, const 
 int harness_call(
 	struct harness *h, const char *path, const void *request, void **ret_reply, struct error **err)
 {
-	const struct grpc_service services[] = {
-		csi_identity_service(&h->csi), csi_controller_service(&h->csi), csi_node_service(&h->csi)};
+	const struct grpc_service services[] = {csi_identity_service(&h->csi),
+		csi_controller_service(&h->csi), csi_group_service(&h->csi), csi_node_service(&h->csi)};
 	struct grpc_call call = {.arena = h->arena, .deadline_ns = DEADLINE_NONE};
 
 	for (size_t i = 0; i < ARRAY_SIZE(services); i++) {

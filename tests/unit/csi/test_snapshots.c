@@ -277,12 +277,100 @@ START_TEST(a_snapshot_is_restored_without_its_source)
 }
 END_TEST
 
+static int call_group(const char *method, const void *request, void *ret)
+{
+	CLEANUP(free_charp) char *path = x_asprintf("/csi.v1.GroupController/%s", method);
+	void *reply = NULL;
+	int rc = harness_call(&h, path, request, &reply, &err);
+
+	memcpy(ret, &reply, sizeof(reply));
+	return rc;
+}
+
+static int take_group(char **sources, size_t n, Csi__V1__VolumeGroupSnapshot **ret)
+{
+	Csi__V1__CreateVolumeGroupSnapshotRequest q;
+	csi__v1__create_volume_group_snapshot_request__init(&q);
+	Csi__V1__CreateVolumeGroupSnapshotResponse *reply;
+
+	q.name = (char *)(uintptr_t) "group";
+	q.source_volume_ids = sources;
+	q.n_source_volume_ids = n;
+	if (call_group("CreateVolumeGroupSnapshot", &q, &reply) < 0)
+		return -1;
+	*ret = reply->group_snapshot;
+	return 0;
+}
+
+static int delete_group(const char *id, char **snapshots, size_t n)
+{
+	Csi__V1__DeleteVolumeGroupSnapshotRequest q;
+	csi__v1__delete_volume_group_snapshot_request__init(&q);
+	void *reply;
+
+	q.group_snapshot_id = (char *)(uintptr_t)id;
+	q.snapshot_ids = snapshots;
+	q.n_snapshot_ids = n;
+	return call_group("DeleteVolumeGroupSnapshot", &q, &reply);
+}
+
+START_TEST(a_group_says_what_belongs_to_it)
+{
+	Csi__V1__GetVolumeGroupSnapshotRequest q;
+	csi__v1__get_volume_group_snapshot_request__init(&q);
+	Csi__V1__GetVolumeGroupSnapshotResponse *got;
+	Csi__V1__VolumeGroupSnapshot *g;
+	Csi__V1__Volume *other;
+
+	ASSERT_OK(harness_create(&h, "other", 8 * MIB, &other, &err));
+	char *sources[] = {volume->volume_id, other->volume_id};
+	ASSERT_FAILS(take_group(sources, 0, &g), ERR_INVALID_ARGUMENT, "must have 1 to 64");
+	ASSERT_OK(take_group(sources, 2, &g));
+	ck_assert(g->ready_to_use);
+	ck_assert_uint_eq(g->n_snapshots, 2);
+	ck_assert_int_eq(g->creation_time->seconds, g->snapshots[1]->creation_time->seconds);
+	for (size_t i = 0; i < g->n_snapshots; i++)
+		ck_assert_str_eq(g->snapshots[i]->group_snapshot_id, g->group_snapshot_id);
+	ck_assert_uint_eq(count_all(), 2);
+	q.group_snapshot_id = g->group_snapshot_id;
+	ASSERT_OK(call_group("GetVolumeGroupSnapshot", &q, &got));
+	ck_assert_uint_eq(got->group_snapshot->n_snapshots, 2);
+	q.group_snapshot_id = (char *)(uintptr_t) "";
+	ASSERT_FAILS(call_group("GetVolumeGroupSnapshot", &q, &got), ERR_INVALID_ARGUMENT,
+		"group_snapshot_id is missing");
+}
+END_TEST
+
+/* The central controller, which has recorded that, deletes them one by one. */
+START_TEST(only_the_controller_deletes_a_snapshot_of_a_group)
+{
+	Csi__V1__VolumeGroupSnapshot *g;
+	char *sources[] = {volume->volume_id};
+
+	ASSERT_OK(take_group(sources, 1, &g));
+	ASSERT_FAILS(delete_snapshot(g->snapshots[0]->snapshot_id), ERR_INVALID_ARGUMENT,
+		"is deleted together with it only");
+	ck_assert_uint_eq(count_all(), 1);
+	h.csi.made_by_controller = true;
+	ASSERT_OK(delete_snapshot(g->snapshots[0]->snapshot_id));
+	ck_assert_uint_eq(count_all(), 0);
+	h.csi.made_by_controller = false;
+	ASSERT_OK(take_group(sources, 1, &g));
+	ASSERT_FAILS(
+		delete_group(g->group_snapshot_id, sources, 1), ERR_INVALID_ARGUMENT, "is no snapshot of");
+	ASSERT_OK(delete_group(g->group_snapshot_id, NULL, 0));
+	ck_assert_uint_eq(count_all(), 0);
+	ASSERT_FAILS(delete_group("", NULL, 0), ERR_INVALID_ARGUMENT, "group_snapshot_id is missing");
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {a_snapshot_says_what_it_is_of_and_when_it_was_taken,
 		a_name_stands_for_one_source, requests_lack_nothing, a_class_has_a_pause_and_nothing_else,
 		volumes_and_snapshots_do_not_know_each_other, lists_are_of_a_source_or_of_one_snapshot,
-		a_snapshot_is_restored_without_its_source};
+		a_snapshot_is_restored_without_its_source, a_group_says_what_belongs_to_it,
+		only_the_controller_deletes_a_snapshot_of_a_group};
 	Suite *suite = suite_create("csi snapshots");
 	TCase *tcase = tcase_create("csi snapshots");
 
