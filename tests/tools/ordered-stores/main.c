@@ -43,7 +43,8 @@ struct options {
 	bool plain;
 	bool show_help;
 	const char *command;
-	char *const *folders;
+	char *const *folders; /* in args */
+	struct args args;
 };
 
 struct slot {
@@ -198,24 +199,23 @@ static int run_verify(const struct options *o, struct error **err)
 
 static int parse(int argc, char **argv, struct options *o, struct error **err)
 {
-	CLEANUP(args_done) struct args args = {0};
 	const struct opt opts[] = {
 		{"plain", OPT_BOOL, &o->plain, NULL, "write: by write(2) and fsync(2), not through mappings"},
 		{"help", OPT_BOOL, &o->show_help, NULL, "print this help and exit"},
 		{0},
 	};
 
-	if (args_parse(opts, argc, argv, &args, err) < 0)
+	if (args_parse(opts, argc, argv, &o->args, err) < 0)
 		return -1;
 	if (o->show_help) {
 		CLEANUP(free_charp) char *help = args_help(usage, opts);
 		fputs(help, stdout);
 		return 0;
 	}
-	if (strv_len(args.rest) < 2)
+	if (strv_len(o->args.rest) < 2)
 		return err_set(err, ERR_INVALID_ARGUMENT, "needs a command and a folder (-help)");
-	o->command = args.rest[0];
-	o->folders = args.rest + 1;
+	o->command = o->args.rest[0];
+	o->folders = o->args.rest + 1;
 	return 0;
 }
 
@@ -237,8 +237,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "ordered-stores: %s\n", err->msg);
 		return 2;
 	}
-	if (o.show_help || run(&o, &err) == 0)
+	int rc = o.show_help ? 0 : run(&o, &err);
+	if (rc < 0)
+		fprintf(stderr, "ordered-stores: %s: %s\n", o.folders[0], err->msg);
+	args_done(&o.args);
+	if (rc == 0)
 		return 0;
-	fprintf(stderr, "ordered-stores: %s: %s\n", o.folders ? o.folders[0] : "", err->msg);
 	return err->code == ERR_PRECONDITION ? 1 : 2;
 }
