@@ -155,6 +155,11 @@ START_TEST(everything_that_is_put_is_loaded)
 	r->formatting = true;
 	r->fs_uuid = x_strdup("uuid");
 	strv_add(&r->staged_flags, "discard");
+	r->staged_usage = x_strdup("FileIO");
+	r->erase_bytes_per_s = 1ULL << 50;
+	r->copy_bytes_per_s = 1ULL << 51;
+	strv_add(&r->modified, "usage");
+	strv_add(&r->modified, "copyBandwidth");
 	r->ever_staged = true;
 	r->made_by_controller = true;
 	r->staging_path = x_strdup("/a/b");
@@ -183,6 +188,10 @@ START_TEST(everything_that_is_put_is_loaded)
 	ck_assert_str_eq(back->fs_uuid, "uuid");
 	ck_assert_uint_eq(strv_len(back->staged_flags), 1);
 	ck_assert_str_eq(back->staged_flags[0], "discard");
+	ck_assert_str_eq(back->staged_usage, "FileIO");
+	ck_assert_uint_eq(back->erase_bytes_per_s, 1ULL << 50);
+	ck_assert_uint_eq(back->copy_bytes_per_s, 1ULL << 51);
+	ck_assert(strv_eq(back->modified, r->modified));
 	ck_assert(back->made_by_controller);
 	ck_assert_str_eq(back->staging_path, "/a/b");
 	ck_assert(back->staged_block);
@@ -503,9 +512,15 @@ START_TEST(copies_are_deep)
 
 	strmap_set(&r->parameters, "name", "n");
 	strv_add(&r->targets, "/t");
+	strv_add(&r->modified, "usage");
+	r->staged_usage = x_strdup("FileIO");
 	copy = volume_record_dup(r);
 	strmap_set(&r->parameters, "name", "changed");
 	strv_add(&r->targets, "/u");
+	strv_add(&r->modified, "eraseafter");
+	r->staged_usage[0] = '-';
+	ck_assert_str_eq(copy->staged_usage, "FileIO");
+	ck_assert_uint_eq(strv_len(copy->modified), 1);
 	ck_assert_str_eq(copy->id, "v1");
 	ck_assert_int_eq(copy->phase, PHASE_ERASING);
 	ck_assert_str_eq(strmap_get(&copy->parameters, "name"), "n");
