@@ -261,6 +261,20 @@ static int run_expand(struct client *c, char *const *operands, struct error **er
 	return CALL(c, "Controller", "ControllerExpandVolume", &q, csi__v1__controller_expand_volume, err);
 }
 
+static int run_modify(struct client *c, char *const *operands, struct error **err)
+{
+	Csi__V1__ControllerModifyVolumeRequest q;
+	csi__v1__controller_modify_volume_request__init(&q);
+
+	q.volume_id = operands[0];
+	FILL_MAP(Csi__V1__ControllerModifyVolumeRequest__MutableParametersEntry,
+		csi__v1__controller_modify_volume_request__mutable_parameters_entry__init, &c->parameters, &q,
+		mutable_parameters);
+	int rc = CALL(c, "Controller", "ControllerModifyVolume", &q, csi__v1__controller_modify_volume, err);
+	FREE_MAP(&q, mutable_parameters);
+	return rc;
+}
+
 static int run_validate(struct client *c, char *const *operands, struct error **err)
 {
 	Csi__V1__ValidateVolumeCapabilitiesRequest q;
@@ -412,6 +426,8 @@ static const struct command commands[] = {
 	{"list-snapshots", "", 0, "list snapshots (-max -token -source)", run_list_snapshots},
 	{"get-snapshot", "ID", 1, "show a snapshot", run_get_snapshot},
 	{"expand", "ID", 1, "make a volume larger, then see node-expand (-size -limit)", run_expand},
+	{"modify", "ID " COMMAND_PARAMETERS, 1, "change parameters of a volume, such as usage=FileIO",
+		run_modify},
 	{"validate", "ID", 1,
 		"check whether a volume has the capabilities that -fs, -block and -access-mode give",
 		run_validate},

@@ -7,10 +7,13 @@
 #include "base/error.h"
 #include "client.h"
 
+/* One or more, which become client.parameters. */
+#define COMMAND_PARAMETERS "KEY=VALUE..."
+
 struct command {
 	const char *name;
-	const char *operands; /* shown in help */
-	int n_operands;
+	const char *operands; /* shown in help; may end with COMMAND_PARAMETERS */
+	int n_operands;       /* without those */
 	const char *help;
 	int (*run)(struct client *c, char *const *operands, struct error **err);
 };

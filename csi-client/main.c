@@ -102,6 +102,18 @@ static int parse(
 	return parse_parameters(o->parameters, &c->parameters, err);
 }
 
+static bool takes_parameters(const struct command *cmd)
+{
+	return str_ends(cmd->operands, COMMAND_PARAMETERS);
+}
+
+static bool has_operands(const struct command *cmd, size_t n)
+{
+	size_t wanted = (size_t)cmd->n_operands;
+
+	return takes_parameters(cmd) ? n > wanted : n == wanted;
+}
+
 /* Finds the command, and checks its operands and the endpoint. */
 static int choose(const struct options *o, char *const *words, const struct command **ret, struct error **err)
 {
@@ -112,7 +124,7 @@ static int choose(const struct options *o, char *const *words, const struct comm
 		return err_set(err, ERR_INVALID_ARGUMENT, "a command is needed; -help lists all");
 	if (command_find(words[0], &cmd, err) < 0)
 		return -1;
-	if (strv_len(words) - 1 != (size_t)cmd->n_operands)
+	if (!has_operands(cmd, strv_len(words) - 1))
 		return err_set(err, ERR_INVALID_ARGUMENT, "usage: csi-client [flags] %s%s%s", cmd->name,
 			*cmd->operands ? " " : "", cmd->operands);
 	if (addr_parse(o->endpoint, &a, err) < 0)
@@ -179,6 +191,9 @@ int main(int argc, char **argv)
 	} else if (o.show_help || o.show_version) {
 		status = 0;
 	} else if (choose(&o, args.rest, &cmd, &err) < 0) {
+		usage_error(err->msg);
+	} else if (takes_parameters(cmd) &&
+		   parse_parameters(args.rest + 1 + cmd->n_operands, &c.parameters, &err) < 0) {
 		usage_error(err->msg);
 	} else {
 		status = run(&c, o.endpoint, cmd, args.rest + 1);
