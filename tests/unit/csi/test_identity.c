@@ -115,8 +115,8 @@ START_TEST(health_of_csi_1_13_is_offered_if_that_is_set)
 	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/ControllerGetCapabilities", &cq, &reply, &err));
 	Csi__V1__ControllerGetCapabilitiesResponse *c = reply;
 	ck_assert_uint_eq(c->n_capabilities, 12);
-	ck_assert_int_eq(c->capabilities[9]->rpc->type, 16);
-	ck_assert_int_eq(c->capabilities[10]->rpc->type, 17);
+	ck_assert_int_eq(c->capabilities[10]->rpc->type, 16);
+	ck_assert_int_eq(c->capabilities[11]->rpc->type, 17);
 	ASSERT_OK(harness_call(&h, "/csi.v1.Node/NodeGetCapabilities", &nq, &reply, &err));
 	Csi__V1__NodeGetCapabilitiesResponse *n = reply;
 	ck_assert_uint_eq(n->n_capabilities, 7);
