@@ -114,8 +114,9 @@ static bool has_operands(const struct command *cmd, size_t n)
 	return takes_parameters(cmd) ? n > wanted : n == wanted;
 }
 
-/* Finds the command, and checks its operands and the endpoint. */
-static int choose(const struct options *o, char *const *words, const struct command **ret, struct error **err)
+/* Finds the command, and reads or checks its operands and the endpoint. */
+static int choose(const struct options *o, char *const *words, struct client *c, const struct command **ret,
+	struct error **err)
 {
 	CLEANUP(addr_done) struct addr a = {0};
 	const struct command *cmd;
@@ -127,6 +128,8 @@ static int choose(const struct options *o, char *const *words, const struct comm
 	if (!has_operands(cmd, strv_len(words) - 1))
 		return err_set(err, ERR_INVALID_ARGUMENT, "usage: csi-client [flags] %s%s%s", cmd->name,
 			*cmd->operands ? " " : "", cmd->operands);
+	if (takes_parameters(cmd) && parse_parameters(words + 1 + cmd->n_operands, &c->parameters, err) < 0)
+		return -1;
 	if (addr_parse(o->endpoint, &a, err) < 0)
 		return err_wrap(err, "-endpoint");
 	*ret = cmd;
@@ -190,10 +193,7 @@ int main(int argc, char **argv)
 		status = err->code == ERR_INVALID_ARGUMENT ? 2 : 1;
 	} else if (o.show_help || o.show_version) {
 		status = 0;
-	} else if (choose(&o, args.rest, &cmd, &err) < 0) {
-		usage_error(err->msg);
-	} else if (takes_parameters(cmd) &&
-		   parse_parameters(args.rest + 1 + cmd->n_operands, &c.parameters, &err) < 0) {
+	} else if (choose(&o, args.rest, &c, &cmd, &err) < 0) {
 		usage_error(err->msg);
 	} else {
 		status = run(&c, o.endpoint, cmd, args.rest + 1);

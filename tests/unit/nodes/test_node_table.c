@@ -124,7 +124,7 @@ END_TEST
 
 START_TEST(each_part_of_a_report_is_news)
 {
-	for (int part = 0; part < 14; part++) {
+	for (int part = 0; part < 15; part++) {
 		CLEANUP(node_table_freep) struct node_table *t = node_table_new();
 		struct node_report *r = report_new("a");
 

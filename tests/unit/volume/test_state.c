@@ -155,11 +155,6 @@ START_TEST(everything_that_is_put_is_loaded)
 	r->formatting = true;
 	r->fs_uuid = x_strdup("uuid");
 	strv_add(&r->staged_flags, "discard");
-	r->staged_usage = x_strdup("FileIO");
-	r->erase_bytes_per_s = 1ULL << 50;
-	r->copy_bytes_per_s = 1ULL << 51;
-	strv_add(&r->modified, "usage");
-	strv_add(&r->modified, "copyBandwidth");
 	r->ever_staged = true;
 	r->made_by_controller = true;
 	r->staging_path = x_strdup("/a/b");
@@ -188,16 +183,35 @@ START_TEST(everything_that_is_put_is_loaded)
 	ck_assert_str_eq(back->fs_uuid, "uuid");
 	ck_assert_uint_eq(strv_len(back->staged_flags), 1);
 	ck_assert_str_eq(back->staged_flags[0], "discard");
-	ck_assert_str_eq(back->staged_usage, "FileIO");
-	ck_assert_uint_eq(back->erase_bytes_per_s, 1ULL << 50);
-	ck_assert_uint_eq(back->copy_bytes_per_s, 1ULL << 51);
-	ck_assert(strv_eq(back->modified, r->modified));
 	ck_assert(back->made_by_controller);
 	ck_assert_str_eq(back->staging_path, "/a/b");
 	ck_assert(back->staged_block);
 	ck_assert_uint_eq(strv_len(back->targets), 2);
 	ck_assert_str_eq(back->targets[0], "/t/1");
 	ck_assert_str_eq(back->targets[1], "/t/2");
+	ck_assert_ptr_null(back->unknown_json);
+	close_store();
+}
+END_TEST
+
+START_TEST(what_was_modified_is_loaded)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = new_record("v1", PHASE_READY);
+	struct error *err = NULL;
+
+	open_store();
+	r->staged_usage = x_strdup("FileIO");
+	r->erase_bytes_per_s = 1ULL << 50;
+	r->copy_bytes_per_s = 1ULL << 51;
+	strv_add(&r->modified, "usage");
+	strv_add(&r->modified, "copyBandwidth");
+	ASSERT_OK(state_put(store, r, &err));
+	load();
+	const struct volume_record *back = content.records[0];
+	ck_assert_str_eq(back->staged_usage, "FileIO");
+	ck_assert_uint_eq(back->erase_bytes_per_s, 1ULL << 50);
+	ck_assert_uint_eq(back->copy_bytes_per_s, 1ULL << 51);
+	ck_assert(strv_eq(back->modified, r->modified));
 	ck_assert_ptr_null(back->unknown_json);
 	close_store();
 }
@@ -529,11 +543,11 @@ START_TEST(copies_are_deep)
 }
 END_TEST
 
-SCRATCH_MAIN("state", everything_that_is_put_is_loaded, for_whom_a_volume_is_is_loaded,
-	for_whom_a_volume_is_damages_no_record, what_was_not_said_is_not_written,
-	phase_is_the_suffix_and_each_step_a_rename, folder_is_made_with_the_go_drivers_modes,
-	folder_without_parent_is_not_made, folder_has_one_driver_at_a_time,
-	file_of_the_go_driver_is_understood, unknown_members_are_kept,
+SCRATCH_MAIN("state", everything_that_is_put_is_loaded, what_was_modified_is_loaded,
+	for_whom_a_volume_is_is_loaded, for_whom_a_volume_is_damages_no_record,
+	what_was_not_said_is_not_written, phase_is_the_suffix_and_each_step_a_rename,
+	folder_is_made_with_the_go_drivers_modes, folder_without_parent_is_not_made,
+	folder_has_one_driver_at_a_time, file_of_the_go_driver_is_understood, unknown_members_are_kept,
 	damaged_files_hide_no_other_and_are_left_alone, files_that_are_too_large_or_named_badly_are_problems,
 	of_two_files_of_one_volume_the_ready_one_wins,
 	what_is_no_volume_file_is_left_alone_but_own_temporaries,

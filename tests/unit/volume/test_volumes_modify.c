@@ -349,6 +349,8 @@ START_TEST(new_usage_counts_from_the_next_staging_on)
 		fx.ops.mode = "lvm";
 	}
 	unstage();
+	CLEANUP(volume_record_freep) struct volume_record *after = mounts_record();
+	ck_assert_ptr_null(after->staged_usage);
 	ASSERT_FAILS(stage(&context), ERR_PRECONDITION, "does not support DAX");
 }
 END_TEST
