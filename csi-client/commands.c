@@ -300,6 +300,20 @@ static int run_expand(struct client *c, char *const *operands, struct error **er
 	return CALL(c, "Controller", "ControllerExpandVolume", &q, csi__v1__controller_expand_volume, err);
 }
 
+static int run_modify(struct client *c, char *const *operands, struct error **err)
+{
+	Csi__V1__ControllerModifyVolumeRequest q;
+	csi__v1__controller_modify_volume_request__init(&q);
+
+	q.volume_id = operands[0];
+	FILL_MAP(Csi__V1__ControllerModifyVolumeRequest__MutableParametersEntry,
+		csi__v1__controller_modify_volume_request__mutable_parameters_entry__init, &c->parameters, &q,
+		mutable_parameters);
+	int rc = CALL(c, "Controller", "ControllerModifyVolume", &q, csi__v1__controller_modify_volume, err);
+	FREE_MAP(&q, mutable_parameters);
+	return rc;
+}
+
 static int run_validate(struct client *c, char *const *operands, struct error **err)
 {
 	Csi__V1__ValidateVolumeCapabilitiesRequest q;
@@ -456,6 +470,8 @@ static const struct command commands[] = {
 		"delete a group of snapshots; what is given must belong to it", run_delete_group},
 	{"get-group", "ID", 1, "show a group of snapshots", run_get_group},
 	{"expand", "ID", 1, "make a volume larger, then see node-expand (-size -limit)", run_expand},
+	{"modify", "ID " COMMAND_PARAMETERS, 1, "change parameters of a volume, such as usage=FileIO",
+		run_modify},
 	{"validate", "ID", 1,
 		"check whether a volume has the capabilities that -fs, -block and -access-mode give",
 		run_validate},

@@ -7,10 +7,14 @@
 #include "base/error.h"
 #include "client.h"
 
+/* One or more, which become client.parameters. */
+#define COMMAND_PARAMETERS "KEY=VALUE..."
+
 struct command {
 	const char *name;
-	const char *operands; /* shown in help; ends with "..." if there may be more */
-	int n_operands;       /* at least, then */
+	const char *operands; /* shown in help; ends with "..." if there may be more of the last, or with
+			       * COMMAND_PARAMETERS */
+	int n_operands;       /* at least, without parameters */
 	const char *help;
 	int (*run)(struct client *c, char *const *operands, struct error **err);
 };

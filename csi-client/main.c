@@ -102,8 +102,23 @@ static int parse(
 	return parse_parameters(o->parameters, &c->parameters, err);
 }
 
-/* Finds the command, and checks its operands and the endpoint. */
-static int choose(const struct options *o, char *const *words, const struct command **ret, struct error **err)
+static bool takes_parameters(const struct command *cmd)
+{
+	return str_ends(cmd->operands, COMMAND_PARAMETERS);
+}
+
+static bool has_operands(const struct command *cmd, size_t n)
+{
+	size_t wanted = (size_t)cmd->n_operands;
+
+	if (takes_parameters(cmd))
+		return n > wanted;
+	return str_ends(cmd->operands, "...") ? n >= wanted : n == wanted;
+}
+
+/* Finds the command, and reads or checks its operands and the endpoint. */
+static int choose(const struct options *o, char *const *words, struct client *c, const struct command **ret,
+	struct error **err)
 {
 	CLEANUP(addr_done) struct addr a = {0};
 	const struct command *cmd;
@@ -112,11 +127,11 @@ static int choose(const struct options *o, char *const *words, const struct comm
 		return err_set(err, ERR_INVALID_ARGUMENT, "a command is needed; -help lists all");
 	if (command_find(words[0], &cmd, err) < 0)
 		return -1;
-	size_t n = strv_len(words) - 1, least = (size_t)cmd->n_operands;
-
-	if (n < least || (n > least && !str_ends(cmd->operands, "...")))
+	if (!has_operands(cmd, strv_len(words) - 1))
 		return err_set(err, ERR_INVALID_ARGUMENT, "usage: csi-client [flags] %s%s%s", cmd->name,
 			*cmd->operands ? " " : "", cmd->operands);
+	if (takes_parameters(cmd) && parse_parameters(words + 1 + cmd->n_operands, &c->parameters, err) < 0)
+		return -1;
 	if (addr_parse(o->endpoint, &a, err) < 0)
 		return err_wrap(err, "-endpoint");
 	*ret = cmd;
@@ -180,7 +195,7 @@ int main(int argc, char **argv)
 		status = err->code == ERR_INVALID_ARGUMENT ? 2 : 1;
 	} else if (o.show_help || o.show_version) {
 		status = 0;
-	} else if (choose(&o, args.rest, &cmd, &err) < 0) {
+	} else if (choose(&o, args.rest, &c, &cmd, &err) < 0) {
 		usage_error(err->msg);
 	} else {
 		status = run(&c, o.endpoint, cmd, args.rest + 1);

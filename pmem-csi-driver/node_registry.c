@@ -89,6 +89,7 @@ static void fill(void *user, Registry__V0__RegisterControllerRequest *q, struct 
 	q->boot_id = r->boot_id;
 	q->serves_node_volumes = true;
 	q->serves_expansion = true;
+	q->serves_modification = true;
 	if (volumes_report(r->config.volumes, &report))
 		note_cut(r, !registration_report(&report, q, arena));
 }

@@ -34,6 +34,7 @@ struct create {
 	const Csi__V1__CreateVolumeRequest *request;
 	Csi__V1__CreateVolumeResponse *reply;
 	Csi__V1__CreateVolumeRequest forwarded; /* borrows from request */
+	Csi__V1__CreateVolumeRequest merged;    /* see merge_parameters() */
 	/* CreateSnapshot; NULL: CreateVolume. Then request is what would make a volume of the same content.
 	 */
 	const Csi__V1__CreateSnapshotRequest *snapshot;
@@ -144,14 +145,42 @@ static int check_snapshot_request(struct create *op, struct error **err)
 	return 0;
 }
 
+static void set_parameters(Csi__V1__CreateVolumeRequest *q, const struct strmap *map, struct arena *arena)
+{
+	q->n_parameters = 0;
+	q->parameters = arena_alloc(arena, map->n * sizeof(*q->parameters));
+	for (size_t i = 0; i < map->n; i++) {
+		Csi__V1__CreateVolumeRequest__ParametersEntry *e = arena_alloc(arena, sizeof(*e));
+
+		csi__v1__create_volume_request__parameters_entry__init(e);
+		e->key = arena_strdup(arena, map->entries[i].key);
+		e->value = arena_strdup(arena, map->entries[i].value);
+		q->parameters[q->n_parameters++] = e;
+	}
+}
+
+/* Nodes need not know which parameters are of a VolumeAttributesClass, which drivers of earlier releases
+ * refuse. */
+static void merge_parameters(struct create *op, const struct strmap *parameters)
+{
+	if (op->request->n_mutable_parameters == 0)
+		return;
+	op->merged = *op->request;
+	op->merged.n_mutable_parameters = 0;
+	op->merged.mutable_parameters = NULL;
+	set_parameters(&op->merged, parameters, op->waiter.arena);
+	op->request = &op->merged;
+}
+
 static int read_parameters(struct create *op, const struct capability_set *set, struct error **err)
 {
 	CLEANUP(strmap_done) struct strmap map = {0};
 	CLEANUP(params_done) struct volume_params params = {0};
 
-	CSI_READ_MAP(op->request, parameters, &map);
-	if (params_parse(PARAMS_CREATE, &map, &params, err) < 0)
+	if (csi_read_create_parameters(op->request, &map, err) < 0 ||
+		params_parse(PARAMS_CREATE, &map, &params, err) < 0)
 		return -1;
+	merge_parameters(op, &map);
 	read_claim(op, &map);
 	if (access_check(set->spans_nodes, params.is_cache, err) < 0)
 		return -1;
@@ -841,18 +870,12 @@ static Csi__V1__CreateVolumeRequest *as_volume(
 	const Csi__V1__CreateSnapshotRequest *request, struct arena *arena)
 {
 	Csi__V1__CreateVolumeRequest *q = arena_alloc(arena, sizeof(*q));
+	CLEANUP(strmap_done) struct strmap map = {0};
 
 	csi__v1__create_volume_request__init(q);
 	q->name = request->name;
-	q->parameters = arena_alloc(arena, request->n_parameters * sizeof(*q->parameters));
-	for (size_t i = 0; i < request->n_parameters; i++) {
-		Csi__V1__CreateVolumeRequest__ParametersEntry *e = arena_alloc(arena, sizeof(*e));
-
-		csi__v1__create_volume_request__parameters_entry__init(e);
-		e->key = request->parameters[i]->key;
-		e->value = request->parameters[i]->value;
-		q->parameters[q->n_parameters++] = e;
-	}
+	CSI_READ_MAP(request, parameters, &map);
+	set_parameters(q, &map, arena);
 	return q;
 }
 

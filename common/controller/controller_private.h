@@ -90,8 +90,8 @@ void controller_take_record(struct pmem_volume **at, struct pmem_volume *record)
 /** controller_drop_nodes() - @absent (strv) have no copy. Return: whether @record has changed. */
 bool controller_drop_nodes(struct pmem_volume *record, char *const *absent);
 
-/** controller_create() - CreateVolume. controller_delete(), controller_expand(), controller_validate():
- * likewise. */
+/** controller_create() - CreateVolume. controller_delete(), controller_expand(), controller_modify(),
+ * controller_validate(): likewise. */
 void controller_create(struct controller *c, const struct waiter *waiter,
 	const Csi__V1__CreateVolumeRequest *request, Csi__V1__CreateVolumeResponse *reply);
 void controller_delete(
@@ -99,6 +99,8 @@ void controller_delete(
 void controller_expand(struct controller *c, const struct waiter *waiter,
 	const Csi__V1__ControllerExpandVolumeRequest *request,
 	Csi__V1__ControllerExpandVolumeResponse *reply);
+void controller_modify(struct controller *c, const struct waiter *waiter,
+	const Csi__V1__ControllerModifyVolumeRequest *request);
 void controller_validate(struct controller *c, const struct waiter *waiter,
 	const Csi__V1__ValidateVolumeCapabilitiesRequest *request,
 	Csi__V1__ValidateVolumeCapabilitiesResponse *reply);

@@ -59,6 +59,15 @@ static void expand_volume(void *self, struct grpc_call *call, const void *reques
 		controller_expand(self, &waiter, request, reply);
 }
 
+static void modify_volume(void *self, struct grpc_call *call, const void *request, void *reply)
+{
+	struct waiter waiter;
+
+	(void)reply;
+	if (begin(call, request, &waiter))
+		controller_modify(self, &waiter, request);
+}
+
 static void create_snapshot(void *self, struct grpc_call *call, const void *request, void *reply)
 {
 	struct waiter waiter;
@@ -229,6 +238,8 @@ static const struct grpc_method controller_methods[] = {
 	METHOD("Controller", "DeleteVolume", GRPC_ASYNC, delete_volume, .start = delete_volume),
 	METHOD("Controller", "ControllerExpandVolume", GRPC_ASYNC, controller_expand_volume,
 		.start = expand_volume),
+	METHOD("Controller", "ControllerModifyVolume", GRPC_ASYNC, controller_modify_volume,
+		.start = modify_volume),
 	METHOD("Controller", "ValidateVolumeCapabilities", GRPC_ASYNC, validate_volume_capabilities,
 		.start = validate),
 	METHOD("Controller", "ListVolumes", GRPC_INLINE, list_volumes, .handle = list_volumes),

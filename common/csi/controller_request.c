@@ -3,10 +3,13 @@
 
 #include <string.h>
 
+#include "base/mem.h"
 #include "base/str.h"
+#include "csi/convert.h"
 #include "csi/field_limits.h"
 #include "csi/reply.h"
 #include "volume/id.h"
+#include "volume/params.h"
 
 /* More would not fit into a message: an entry has up to 1,400 bytes, and at a controller one more topology
  * per copy. */
@@ -66,9 +69,33 @@ int csi_check_create(
 	if (capabilities_check(request->volume_capabilities, request->n_volume_capabilities,
 		    /* any_mode= */ false, ret, err) < 0)
 		return -1;
-	if (request->n_mutable_parameters > 0)
-		return err_set(err, ERR_INVALID_ARGUMENT, "mutable_parameters is not supported");
 	return csi_read_source(request, &source, err);
+}
+
+int csi_read_create_parameters(
+	const Csi__V1__CreateVolumeRequest *request, struct strmap *out, struct error **err)
+{
+	CLEANUP(params_done) struct volume_params ignored = {0};
+	CLEANUP(strmap_done) struct strmap mutable = {0};
+
+	CSI_READ_MAP(request, mutable_parameters, &mutable);
+	if (params_parse(PARAMS_MODIFY, &mutable, &ignored, err) < 0)
+		return err_wrap(err, "mutable_parameters");
+	CSI_READ_MAP(request, parameters, out);
+	CSI_READ_MAP(request, mutable_parameters, out);
+	return 0;
+}
+
+/* Without parameters, as a VolumeAttributesClass may be, nothing changes. */
+int csi_read_modify(
+	const Csi__V1__ControllerModifyVolumeRequest *request, struct strmap *out, struct error **err)
+{
+	CLEANUP(params_done) struct volume_params ignored = {0};
+
+	if (csi_require(request->volume_id, "volume_id", err) < 0)
+		return -1;
+	CSI_READ_MAP(request, mutable_parameters, out);
+	return params_parse(PARAMS_MODIFY, out, &ignored, err);
 }
 
 int csi_check_expand(const Csi__V1__ControllerExpandVolumeRequest *request, uint64_t *ret_required,

@@ -41,6 +41,17 @@ int csi_refuse_member(const char *id, const char *group, struct error **err) MUS
 int csi_check_create(const Csi__V1__CreateVolumeRequest *request, struct capability_set *ret,
 	struct error **err) MUST_CHECK;
 
+/** csi_read_create_parameters() - read the parameters of @request. Those of a VolumeAttributesClass count
+ * where the StorageClass has the same key. @out: gets them; strmap_done(), also after a failure. Return: 0,
+ * or -1 with ERR_INVALID_ARGUMENT: what a VolumeAttributesClass cannot have; the others are not checked. */
+int csi_read_create_parameters(
+	const Csi__V1__CreateVolumeRequest *request, struct strmap *out, struct error **err) MUST_CHECK;
+
+/** csi_read_modify() - check all fields of @request, whose parameters are added to @out: strmap_done(), also
+ * after a failure. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
+int csi_read_modify(const Csi__V1__ControllerModifyVolumeRequest *request, struct strmap *out,
+	struct error **err) MUST_CHECK;
+
 /** csi_check_expand() - check all fields, and read the range as csi_read_range(). @ret_is_block: whether the
  * capability is for block access; false without one. Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
 int csi_check_expand(const Csi__V1__ControllerExpandVolumeRequest *request, uint64_t *ret_required,

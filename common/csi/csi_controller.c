@@ -61,7 +61,8 @@ static int create_volume(const struct csi *csi, struct grpc_call *call,
 	q.source_is_snapshot = source.is_snapshot;
 	if (csi_read_range(request->capacity_range, &q.required_bytes, &q.limit_bytes, err) < 0)
 		return -1;
-	CSI_READ_MAP(request, parameters, &parameters);
+	if (csi_read_create_parameters(request, &parameters, err) < 0)
+		return -1;
 	if (check_accessibility(csi, request->accessibility_requirements, err) < 0)
 		return -1;
 	if (volumes_create(csi->volumes, &q, &info, err) < 0)
@@ -105,6 +106,21 @@ static int expand_volume(const struct csi *csi, struct grpc_call *call,
 }
 CSI_HANDLER(expand_volume, Csi__V1__ControllerExpandVolumeRequest, Csi__V1__ControllerExpandVolumeResponse);
 
+static int modify_volume(const struct csi *csi, struct grpc_call *call,
+	const Csi__V1__ControllerModifyVolumeRequest *request, Csi__V1__ControllerModifyVolumeResponse *reply,
+	struct error **err)
+{
+	CLEANUP(strmap_done) struct strmap parameters = {0};
+	const struct modify_request q = {.handle = request->volume_id, .parameters = &parameters};
+
+	(void)call;
+	(void)reply;
+	if (csi_read_modify(request, &parameters, err) < 0)
+		return -1;
+	return volumes_modify(csi->volumes, &q, err);
+}
+CSI_HANDLER(modify_volume, Csi__V1__ControllerModifyVolumeRequest, Csi__V1__ControllerModifyVolumeResponse);
+
 /* What the volume itself must be for that. */
 static int check_volume(const struct volume_info *info, const struct capability_set *set, struct error **err)
 {
@@ -127,7 +143,9 @@ static int validate_volume_capabilities(const struct csi *csi, struct grpc_call 
 	CLEANUP(volume_info_freep) struct volume_info *info = NULL;
 	CLEANUP(error_freep) struct error *refusal = NULL;
 	CLEANUP(strmap_done) struct strmap parameters = {0};
+	CLEANUP(strmap_done) struct strmap mutable = {0};
 	CLEANUP(params_done) struct volume_params params = {0};
+	CLEANUP(params_done) struct volume_params mutable_params = {0};
 	struct capability_set set;
 
 	if (csi_check_validate(request, err) < 0)
@@ -137,10 +155,12 @@ static int validate_volume_capabilities(const struct csi *csi, struct grpc_call 
 	if (volumes_get(csi->volumes, request->volume_id, &info, err) < 0)
 		return -1;
 	CSI_READ_MAP(request, parameters, &parameters);
+	CSI_READ_MAP(request, mutable_parameters, &mutable);
 	if (capabilities_check(request->volume_capabilities, request->n_volume_capabilities,
 		    /* any_mode= */ false, &set, &refusal) < 0 ||
 		check_volume(info, &set, &refusal) < 0 ||
-		params_parse(PARAMS_CREATE, &parameters, &params, &refusal) < 0) {
+		params_parse(PARAMS_CREATE, &parameters, &params, &refusal) < 0 ||
+		params_parse(PARAMS_MODIFY, &mutable, &mutable_params, &refusal) < 0) {
 		reply->message = arena_strdup(call->arena, refusal->msg);
 		return 0;
 	}
@@ -242,6 +262,8 @@ static const struct grpc_method methods[] = {
 	CSI_METHOD("Controller", "DeleteVolume", GRPC_WORKER, csi__v1__delete_volume, delete_volume),
 	CSI_METHOD("Controller", "ControllerExpandVolume", GRPC_WORKER, csi__v1__controller_expand_volume,
 		expand_volume),
+	CSI_METHOD("Controller", "ControllerModifyVolume", GRPC_WORKER, csi__v1__controller_modify_volume,
+		modify_volume),
 	CSI_METHOD("Controller", "ValidateVolumeCapabilities", GRPC_INLINE,
 		csi__v1__validate_volume_capabilities, validate_volume_capabilities),
 	CSI_METHOD("Controller", "ListVolumes", GRPC_WORKER, csi__v1__list_volumes, list_volumes),

@@ -151,8 +151,8 @@ void csi_fill_controller_capabilities(
 	} all[] = {{RPC(CREATE_DELETE_VOLUME), true}, {RPC(LIST_VOLUMES), true}, {RPC(GET_CAPACITY), true},
 		{RPC(SINGLE_NODE_MULTI_WRITER), true}, {RPC(CLONE_VOLUME), true},
 		{RPC(CREATE_DELETE_SNAPSHOT), true}, {RPC(LIST_SNAPSHOTS), true}, {RPC(GET_SNAPSHOT), true},
-		{RPC(EXPAND_VOLUME), offers.expands}, {RPC(GET_VOLUME_HEALTH), offers.health},
-		{RPC(LIST_VOLUME_HEALTH), offers.health}};
+		{RPC(MODIFY_VOLUME), true}, {RPC(EXPAND_VOLUME), offers.expands},
+		{RPC(GET_VOLUME_HEALTH), offers.health}, {RPC(LIST_VOLUME_HEALTH), offers.health}};
 
 	reply->capabilities = arena_alloc(arena, ARRAY_SIZE(all) * sizeof(*reply->capabilities));
 	for (size_t i = 0; i < ARRAY_SIZE(all); i++) {

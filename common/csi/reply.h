@@ -61,8 +61,9 @@ struct csi_offers {
 	bool health;  /* the health calls of CSI 1.13 */
 };
 
-/** csi_fill_controller_capabilities() - set the capabilities of csi.v1.Controller. Clones and snapshots are
- * among them: volumes of any device manager can be copied. */
+/** csi_fill_controller_capabilities() - set the capabilities of csi.v1.Controller. Clones, snapshots
+ * and modification are among them: volumes of any device manager can be copied, and parameters of any can be
+ * changed. */
 void csi_fill_controller_capabilities(
 	Csi__V1__ControllerGetCapabilitiesResponse *reply, struct arena *arena, struct csi_offers offers);
 

@@ -39,6 +39,7 @@ struct node_report {
 	bool bound;               /* its certificate is for node-<id> */
 	bool serves_node_volumes; /* registry.proto */
 	bool serves_expansion;    /* likewise */
+	bool serves_modification; /* likewise */
 };
 
 /* What a reply of the node has shown about one volume. */

@@ -24,6 +24,7 @@ struct erasure {
 	unsigned failures;
 	char *reason; /* of the last failure, as it was logged */
 	bool running;
+	struct erase_limit own; /* of this volume, beside the queue's */
 	uint64_t done_bytes;
 };
 
@@ -303,15 +304,25 @@ int erase_queue_add(struct erase_queue *e, const char *id, struct erase_claim *c
 	return rc;
 }
 
+/* The caller has the mutex, which is released while it waits. */
+static void wait_for_turn(struct erase_queue *e, struct erase_limit *limit, uint64_t bytes)
+{
+	uint64_t begin_ns = e->stopping ? 0 : erase_limit_reserve(limit, clock_ns(), bytes);
+
+	while (!e->stopping && clock_ns() < begin_ns)
+		(void)thread_wait_until(&e->changed, &e->mutex, begin_ns);
+}
+
+/* The turn in the queue comes second, so that no time of the others is reserved for a volume that waits for
+ * its own. */
 int erasure_turn(struct erasure *job, uint64_t left_bytes, uint64_t *ret_bytes, struct error **err)
 {
 	struct erase_queue *e = job->queue;
-	uint64_t bytes = erase_limit_piece(&e->limit, left_bytes);
+	uint64_t bytes = erase_limit_piece(&e->limit, erase_limit_piece(&job->own, left_bytes));
 
 	pthread_mutex_lock(&e->mutex);
-	uint64_t begin_ns = e->stopping ? 0 : erase_limit_reserve(&e->limit, clock_ns(), bytes);
-	while (!e->stopping && clock_ns() < begin_ns)
-		(void)thread_wait_until(&e->changed, &e->mutex, begin_ns);
+	wait_for_turn(e, &job->own, bytes);
+	wait_for_turn(e, &e->limit, bytes);
 	bool stopping = e->stopping;
 	pthread_mutex_unlock(&e->mutex);
 	if (stopping)
@@ -324,6 +335,12 @@ int erasure_turn(struct erasure *job, uint64_t left_bytes, uint64_t *ret_bytes, 
 bool erasure_is_retry(const struct erasure *job)
 {
 	return job->failures > 0;
+}
+
+/* Read by the thread that runs the erasure, too, and by no other. */
+void erasure_limit(struct erasure *job, uint64_t bytes_per_s)
+{
+	job->own.bytes_per_s = bytes_per_s;
 }
 
 void erasure_note(struct erasure *job, uint64_t done_bytes, uint64_t written_bytes)

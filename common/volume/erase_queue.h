@@ -72,6 +72,10 @@ int erase_queue_add(
  */
 int erasure_turn(struct erasure *e, uint64_t left_bytes, uint64_t *ret_bytes, struct error **err) MUST_CHECK;
 
+/** erasure_limit() - for erase(): the volume has a limit of its own from now on, beside that of the queue.
+ * @bytes_per_s: 0: none */
+void erasure_limit(struct erasure *e, uint64_t bytes_per_s);
+
 /** erasure_note() - for erase(): record progress. @done_bytes: from the start of the device; @written_bytes:
  * since the last note */
 void erasure_note(struct erasure *e, uint64_t done_bytes, uint64_t written_bytes);

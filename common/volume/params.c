@@ -9,7 +9,8 @@
 #define EPHEMERAL            KUBERNETES_PREFIX "ephemeral"
 #define PROVISIONER_IDENTITY "storage.kubernetes.io/csiProvisionerIdentity"
 
-/* external-provisioner --extra-create-metadata; it removes all other keys with the prefix itself */
+/* external-provisioner --extra-create-metadata, which removes all other keys with the prefix itself, and
+ * external-resizer --extra-modify-metadata */
 static const char *const create_metadata[] = {
 	KUBERNETES_PREFIX "pvc/name", KUBERNETES_PREFIX "pvc/namespace", KUBERNETES_PREFIX "pv/name", NULL};
 
@@ -24,12 +25,16 @@ static const char *const snapshot_metadata[] = {PARAMS_SNAPSHOT_NAME, PARAMS_SNA
 #define PAUSE_LEAST_MS   1000
 #define PAUSE_MOST_MS    600000
 
+/* Of a limit: an erasure holds one of a few threads, and a copy the writers of its source. */
+#define BANDWIDTH_LEAST (1ULL << 20)
+
 enum {
 	AT_CREATE = 1 << PARAMS_CREATE,
 	AT_CONTEXT = 1 << PARAMS_CONTEXT,
 	AT_STATE = 1 << PARAMS_STATE,
 	AT_SNAPSHOT = 1 << PARAMS_SNAPSHOT,
-	AT_INLINE = 1 << PARAMS_INLINE
+	AT_INLINE = 1 << PARAMS_INLINE,
+	AT_MODIFY = 1 << PARAMS_MODIFY
 };
 #define AT_ALL (AT_CREATE | AT_CONTEXT | AT_STATE | AT_INLINE)
 
@@ -106,21 +111,46 @@ static int parse_max_pause(const char *value, struct volume_params *p, struct er
 	return 0;
 }
 
+static int parse_bandwidth(const char *value, uint64_t *ret, struct error **err)
+{
+	if (parse_quantity(value, ret, err) < 0)
+		return -1;
+	if (*ret > 0 && *ret < BANDWIDTH_LEAST)
+		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is neither 0 nor at least 1Mi", value);
+	return 0;
+}
+
+static int parse_erase_bandwidth(const char *value, struct volume_params *p, struct error **err)
+{
+	return parse_bandwidth(value, &p->erase_bytes_per_s, err);
+}
+
+static int parse_copy_bandwidth(const char *value, struct volume_params *p, struct error **err)
+{
+	return parse_bandwidth(value, &p->copy_bytes_per_s, err);
+}
+
 static const struct {
 	const char *key;
 	unsigned origins;
 	int (*parse)(const char *value, struct volume_params *p, struct error **err);
 } known[] = {
-	{"eraseafter", AT_ALL, parse_erase_after},
+	{PARAMS_ERASE_AFTER, AT_ALL | AT_MODIFY, parse_erase_after},
 	{"kataContainers", AT_ALL, parse_kata},
 	{"persistencyModel", AT_ALL & ~AT_INLINE, parse_model},
 	{"cacheSize", AT_ALL & ~AT_INLINE, parse_cache_size},
-	{"usage", AT_ALL, parse_usage},
+	{PARAMS_USAGE, AT_ALL | AT_MODIFY, parse_usage},
+	{PARAMS_ERASE_BANDWIDTH, AT_CREATE | AT_MODIFY, parse_erase_bandwidth},
+	{PARAMS_COPY_BANDWIDTH, AT_CREATE | AT_MODIFY, parse_copy_bandwidth},
 	{"name", AT_CONTEXT | AT_STATE, parse_name},
 	{"deviceMode", AT_STATE, parse_device_mode},
 	{"size", AT_STATE | AT_INLINE, parse_size},
 	{"maxPause", AT_CREATE | AT_SNAPSHOT, parse_max_pause},
 };
+
+#define CHANGEABLE                                                                                           \
+	"what can be changed is " PARAMS_USAGE ", " PARAMS_ERASE_AFTER ", " PARAMS_ERASE_BANDWIDTH           \
+	" and " PARAMS_COPY_BANDWIDTH
 
 static bool is_one_of(const char *key, const char *const *keys)
 {
@@ -136,6 +166,7 @@ static bool is_ignored(enum params_origin origin, const char *key)
 {
 	switch (origin) {
 	case PARAMS_CREATE:
+	case PARAMS_MODIFY:
 		return is_one_of(key, create_metadata);
 	case PARAMS_SNAPSHOT:
 		return is_one_of(key, snapshot_metadata);
@@ -147,6 +178,18 @@ static bool is_ignored(enum params_origin origin, const char *key)
 		return true;
 	}
 	return false;
+}
+
+static int refuse_to_change(const struct strmap_entry *entry, struct error **err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		if (str_eq(entry->key, known[i].key) && (known[i].origins & AT_CREATE))
+			return err_set(err, ERR_INVALID_ARGUMENT,
+				"parameter \"%s\" cannot be changed (to \"%s\"); " CHANGEABLE, entry->key,
+				entry->value);
+	}
+	return err_set(err, ERR_INVALID_ARGUMENT, "unknown parameter \"%s\" (\"%s\"); " CHANGEABLE,
+		entry->key, entry->value);
 }
 
 static int parse_entry(enum params_origin origin, const struct strmap_entry *entry, struct volume_params *p,
@@ -161,6 +204,8 @@ static int parse_entry(enum params_origin origin, const struct strmap_entry *ent
 	}
 	if (is_ignored(origin, entry->key))
 		return 0;
+	if (origin == PARAMS_MODIFY)
+		return refuse_to_change(entry, err);
 	return err_set(err, ERR_INVALID_ARGUMENT, "unknown parameter \"%s\"", entry->key);
 }
 

@@ -19,6 +19,12 @@
 #define PARAMS_SNAPSHOT_NAME      "csi.storage.k8s.io/volumesnapshot/name"
 #define PARAMS_SNAPSHOT_NAMESPACE "csi.storage.k8s.io/volumesnapshot/namespace"
 
+/* Parameters that can be changed after the creation of a volume. */
+#define PARAMS_USAGE           "usage"
+#define PARAMS_ERASE_AFTER     "eraseafter"
+#define PARAMS_ERASE_BANDWIDTH "eraseBandwidth"
+#define PARAMS_COPY_BANDWIDTH  "copyBandwidth"
+
 enum params_origin {
 	PARAMS_CREATE,   /* StorageClass parameters of CreateVolume, plus the provisioner's extra metadata */
 	PARAMS_CONTEXT,  /* volume_context of stage and publish: what CreateVolume returned, plus Kubernetes'
@@ -26,6 +32,7 @@ enum params_origin {
 	PARAMS_STATE,    /* a state file */
 	PARAMS_SNAPSHOT, /* parameters of a VolumeSnapshotClass, plus csi-snapshotter's extra metadata */
 	PARAMS_INLINE,   /* volumeAttributes of an inline ephemeral volume, which come as volume_context */
+	PARAMS_MODIFY,   /* of a VolumeAttributesClass, plus external-resizer's extra metadata */
 };
 
 struct volume_params {
@@ -35,7 +42,9 @@ struct volume_params {
 	bool is_inline;       /* persistencyModel=ephemeral: lives as long as its pod */
 	uint32_t cache_size;  /* with is_cache */
 	enum volume_usage usage;
-	uint64_t size_bytes;   /* PARAMS_INLINE */
+	uint64_t erase_bytes_per_s; /* PARAMS_CREATE, PARAMS_MODIFY; 0: no limit of its own */
+	uint64_t copy_bytes_per_s;  /* likewise */
+	uint64_t size_bytes;        /* PARAMS_INLINE */
 	uint64_t max_pause_ms; /* PARAMS_CREATE, PARAMS_SNAPSHOT: how long the writers of the source of a copy
 				* may stand still
 				*/

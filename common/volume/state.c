@@ -84,6 +84,20 @@ static int read_claim(struct json_reader *r, const char *key, struct volume_clai
 	return keep_unknown(r, key, unknown, err);
 }
 
+static int read_snapshot(struct json_reader *r, const char *key, struct volume_record *rec,
+	struct buf *unknown, struct error **err)
+{
+	if (str_eq(key, "snapshot"))
+		return json_read_bool(r, &rec->snapshot, err);
+	if (str_eq(key, "taken"))
+		return json_read_u64(r, &rec->taken_s, err);
+	if (str_eq(key, "group"))
+		return json_read_str(r, &rec->group, err);
+	if (str_eq(key, "groupSize"))
+		return json_read_u64(r, &rec->group_size, err);
+	return read_claim(r, key, &rec->claim, unknown, err);
+}
+
 static int read_member(struct json_reader *r, const char *key, struct volume_record *rec, struct buf *unknown,
 	struct error **err)
 {
@@ -95,16 +109,14 @@ static int read_member(struct json_reader *r, const char *key, struct volume_rec
 		return json_read_u64(r, &rec->resizing_bytes, err);
 	if (str_eq(key, "source"))
 		return json_read_str(r, &rec->source, err);
-	if (str_eq(key, "snapshot"))
-		return json_read_bool(r, &rec->snapshot, err);
-	if (str_eq(key, "taken"))
-		return json_read_u64(r, &rec->taken_s, err);
-	if (str_eq(key, "group"))
-		return json_read_str(r, &rec->group, err);
-	if (str_eq(key, "groupSize"))
-		return json_read_u64(r, &rec->group_size, err);
 	if (str_eq(key, "freezing"))
 		return json_read_bool(r, &rec->freezing, err);
+	if (str_eq(key, "eraseBandwidth"))
+		return json_read_u64(r, &rec->erase_bytes_per_s, err);
+	if (str_eq(key, "copyBandwidth"))
+		return json_read_u64(r, &rec->copy_bytes_per_s, err);
+	if (str_eq(key, "modified"))
+		return json_read_strv(r, &rec->modified, err);
 	if (str_eq(key, "parameters"))
 		return read_map(r, &rec->parameters, err);
 	if (str_eq(key, "identity"))
@@ -135,9 +147,11 @@ static int read_member(struct json_reader *r, const char *key, struct volume_rec
 		return json_read_bool(r, &rec->staged_block, err);
 	if (str_eq(key, "stagedFlags"))
 		return json_read_strv(r, &rec->staged_flags, err);
+	if (str_eq(key, "stagedUsage"))
+		return json_read_str(r, &rec->staged_usage, err);
 	if (str_eq(key, "targets"))
 		return json_read_strv(r, &rec->targets, err);
-	return read_claim(r, key, &rec->claim, unknown, err);
+	return read_snapshot(r, key, rec, unknown, err);
 }
 
 static int read_record(
@@ -212,6 +226,11 @@ static void write_ours(struct json_writer *w, const struct volume_record *r)
 	}
 	if (r->freezing)
 		json_key_bool(w, "freezing", true);
+	if (r->erase_bytes_per_s > 0)
+		json_key_u64(w, "eraseBandwidth", r->erase_bytes_per_s);
+	if (r->copy_bytes_per_s > 0)
+		json_key_u64(w, "copyBandwidth", r->copy_bytes_per_s);
+	write_strings(w, "modified", r->modified);
 	if (r->adopted)
 		json_key_bool(w, "adopted", true);
 	if (r->pool)
@@ -237,6 +256,8 @@ static void write_ours(struct json_writer *w, const struct volume_record *r)
 	if (r->staged_block)
 		json_key_bool(w, "stagedBlock", true);
 	write_strings(w, "stagedFlags", r->staged_flags);
+	if (r->staged_usage)
+		json_key_str(w, "stagedUsage", r->staged_usage);
 	write_strings(w, "targets", r->targets);
 	claim_write_json(&r->claim, w);
 }
@@ -295,8 +316,10 @@ void volume_record_free(struct volume_record *r)
 	free(r->group);
 	free(r->fs_type);
 	free(r->fs_uuid);
+	strv_free(r->modified);
 	free(r->staging_path);
 	strv_free(r->staged_flags);
+	free(r->staged_usage);
 	strv_free(r->targets);
 	claim_done(&r->claim);
 	free(r->unknown_json);
@@ -326,8 +349,10 @@ struct volume_record *volume_record_dup(const struct volume_record *r)
 	copy->group = x_strdup(r->group);
 	copy->fs_type = x_strdup(r->fs_type);
 	copy->fs_uuid = x_strdup(r->fs_uuid);
+	copy->modified = dup_strings(r->modified);
 	copy->staging_path = x_strdup(r->staging_path);
 	copy->staged_flags = dup_strings(r->staged_flags);
+	copy->staged_usage = x_strdup(r->staged_usage);
 	copy->targets = dup_strings(r->targets);
 	claim_copy(&r->claim, &copy->claim);
 	copy->unknown_json = x_strdup(r->unknown_json);

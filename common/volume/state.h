@@ -33,12 +33,15 @@ struct volume_record {
 	bool snapshot;           /* it is a snapshot of the source: kept, and copied, but never used itself */
 	uint64_t taken_s; /* of a snapshot: when the source was as it shows it, seconds since 1970 in UTC */
 	char *group;      /* of a snapshot: ID of the group that it was taken with; NULL: none */
-	uint64_t group_size;      /* with how many others, and itself, it was taken; 0: in no group */
-	bool freezing;            /* its file system is frozen, or may be: it is being copied */
-	struct strmap parameters; /* the Go driver's: the given ones plus name and deviceMode */
-	char *identity;           /* of the device; NULL in a file of the Go driver */
-	char *pool;               /* uuid; NULL in a file of the Go driver until its device is seen */
-	char *fs_type;            /* requested at creation: "ext4", "xfs"; NULL: unknown */
+	uint64_t group_size;        /* with how many others, and itself, it was taken; 0: in no group */
+	bool freezing;              /* its file system is frozen, or may be: it is being copied */
+	uint64_t erase_bytes_per_s; /* limit of its own for erasing it; 0: none */
+	uint64_t copy_bytes_per_s;  /* likewise for copying it */
+	char **modified;            /* keys of parameters that were changed after its creation: strv */
+	struct strmap parameters;   /* the Go driver's: the given ones plus name and deviceMode */
+	char *identity;             /* of the device; NULL in a file of the Go driver */
+	char *pool;                 /* uuid; NULL in a file of the Go driver until its device is seen */
+	char *fs_type;              /* requested at creation: "ext4", "xfs"; NULL: unknown */
 	char *fs_uuid; /* of the file system that mkfs makes: recorded before mkfs runs; NULL: it was not run
 			*/
 	uint64_t erased_bytes; /* while erasing: that many from the start are durably zero */
@@ -47,11 +50,13 @@ struct volume_record {
 	bool formatting;       /* recorded by earlier versions only: mkfs was started on the empty device */
 	bool adopted; /* the record was written for a device without a state file: its content is unknown */
 	bool ever_staged;
-	bool staged_block;         /* for block access: nothing is mounted at the staging path */
-	bool made_by_controller;   /* made for the central controller, not for a provisioner on the node */
-	char *staging_path;        /* canonical, while staged; else NULL */
-	char **staged_flags;       /* mount flags as requested: the kernel may drop some; strv */
-	char **targets;            /* canonical target paths that were published: strv */
+	bool staged_block;       /* for block access: nothing is mounted at the staging path */
+	bool made_by_controller; /* made for the central controller, not for a provisioner on the node */
+	char *staging_path;      /* canonical, while staged; else NULL */
+	char **staged_flags;     /* mount flags as requested: the kernel may drop some; strv */
+	char *staged_usage; /* with which it was mounted, if its usage has been changed since; NULL: as the
+			       parameters say */
+	char **targets;     /* canonical target paths that were published: strv */
 	struct volume_claim claim; /* for which it was created, as far as callers have sent it */
 	char *unknown_json; /* members with keys that are not ours, as JSON text without braces; NULL: none */
 };

@@ -261,6 +261,23 @@ int volumes_expand(struct volumes *v, const struct expand_request *request, stru
 /** volumes_can_expand() - whether the device mode allows volumes_expand() at all. Never waits. */
 bool volumes_can_expand(const struct volumes *v);
 
+struct modify_request {
+	const char *handle;
+	const struct strmap *parameters; /* those that change: keys of PARAMS_MODIFY (params.h) */
+};
+
+/**
+ * volumes_modify() - change parameters of a volume, whether it is in use or not. Others stay as they are.
+ *
+ * A new usage counts from the next time that the volume is staged. Idempotent: what is so already is success.
+ * After a crash all parameters are as before, or all are changed; they need no device. Return: 0, or -1 with
+ * ERR_NOT_FOUND (also of a snapshot), ERR_INVALID_ARGUMENT (an unknown parameter, or one that cannot be
+ * changed, or a bad value: names both; another usage of an inline or cache volume, of one for Kata
+ * Containers, or of one that is a namespace), ERR_ABORTED, ERR_UNAVAILABLE (not ready; the state folder is
+ * full or failing), ERR_INTERNAL.
+ */
+int volumes_modify(struct volumes *v, const struct modify_request *request, struct error **err) MUST_CHECK;
+
 /** volumes_get() - get the properties of a volume by its handle. Return: 0, or -1 with ERR_NOT_FOUND. @ret:
  * volume_info_free(). */
 int volumes_get(

@@ -64,6 +64,22 @@ static int check_source(const struct volume_record *r, const struct volume_reque
 		r->source ? "a copy of " : "no copy of a volume", r->source ? r->source : "");
 }
 
+/* A retry may come after the volume was modified, and asks for what it was made with: what was changed by a
+ * later call is no difference then. */
+static bool is_as_asked(const struct volume_record *r, const char *key, bool same)
+{
+	return same || strv_contains(r->modified, key);
+}
+
+static bool mutable_are_as_asked(
+	const struct volume_record *r, const struct volume_params *have, const struct volume_params *wanted)
+{
+	return is_as_asked(r, PARAMS_USAGE, have->usage == wanted->usage) &&
+	       is_as_asked(r, PARAMS_ERASE_AFTER, have->erase_after == wanted->erase_after) &&
+	       is_as_asked(r, PARAMS_ERASE_BANDWIDTH, r->erase_bytes_per_s == wanted->erase_bytes_per_s) &&
+	       is_as_asked(r, PARAMS_COPY_BANDWIDTH, r->copy_bytes_per_s == wanted->copy_bytes_per_s);
+}
+
 /* Whether the volume that bears the name already is the one that is asked for. */
 static int check_existing(const struct volume_record *r, const struct volume_request *q,
 	const struct volume_params *wanted, struct error **err)
@@ -79,10 +95,9 @@ static int check_existing(const struct volume_record *r, const struct volume_req
 			(unsigned long long)r->size_bytes);
 	if (params_parse(PARAMS_STATE, &r->parameters, &have, err) < 0)
 		return err_wrap(err, "state of volume %s", r->id);
-	bool same = have.erase_after == wanted->erase_after &&
+	bool same = mutable_are_as_asked(r, &have, wanted) &&
 		    have.kata_containers == wanted->kata_containers && have.is_cache == wanted->is_cache &&
 		    have.is_inline == wanted->is_inline && have.cache_size == wanted->cache_size &&
-		    have.usage == wanted->usage &&
 		    (!r->fs_type || !q->fs_type || str_eq(r->fs_type, q->fs_type)) &&
 		    (!q->block || volume_record_may_be_block(r));
 	params_done(&have);
@@ -101,7 +116,8 @@ static int require_existing(struct volumes *v, const struct volume_record *r, co
 	return check_existing(r, q, wanted, err);
 }
 
-static struct volume_record *new_record(struct volumes *v, const char *id, const struct volume_request *q)
+static struct volume_record *new_record(
+	struct volumes *v, const char *id, const struct volume_request *q, const struct volume_params *wanted)
 {
 	struct volume_record *r = x_calloc(1, sizeof(*r));
 	char identity[UUID_TEXT_LEN + 1];
@@ -115,6 +131,8 @@ static struct volume_record *new_record(struct volumes *v, const char *id, const
 	r->snapshot = q->snapshot;
 	r->group = x_strdup(q->group);
 	r->group_size = q->group_size;
+	r->erase_bytes_per_s = wanted->erase_bytes_per_s;
+	r->copy_bytes_per_s = wanted->copy_bytes_per_s;
 	params_to_state(q->parameters, &r->parameters);
 	strmap_set(&r->parameters, "name", q->name);
 	strmap_set(&r->parameters, "deviceMode", v->devices->ops->mode);
@@ -523,8 +541,9 @@ static int create_new(struct volumes *v, const char *id, const struct volume_req
 	const struct volume_params *wanted, struct volume_record **ret, struct error **err)
 {
 	CLEANUP(creation_done)
-	struct creation c = {
-		.r = new_record(v, id, q), .sector = wanted->usage == USAGE_FILE_IO, .block = q->block};
+	struct creation c = {.r = new_record(v, id, q, wanted),
+		.sector = wanted->usage == USAGE_FILE_IO,
+		.block = q->block};
 	const struct volume_change change = {
 		.what = q->snapshot ? "snapshot created" : "volume created", .begun_ns = clock_ns()};
 
@@ -543,7 +562,7 @@ int volumes_begin_creation(struct volumes *v, const char *id, const struct volum
 
 	if (check_request(q, &wanted, err) < 0)
 		return -1;
-	*c = (struct creation){.r = new_record(v, id, q),
+	*c = (struct creation){.r = new_record(v, id, q, &wanted),
 		.sector = wanted.usage == USAGE_FILE_IO,
 		.block = q->block,
 		.in_steps = true,

@@ -112,6 +112,7 @@ static int erase_device(struct work *w, const struct device *d, int fd, struct e
 	CLEANUP(free_charp) char *pool = volumes_pool_name(w->v, d->pool);
 	bool whole = volumes_erases_whole(w->r);
 
+	erasure_limit(w->erasure, w->r->erase_bytes_per_s);
 	volume_lock_set_step(w->v->locks, w->r->id, "erasing its device");
 	LOG_AT(level, "erasing begins", F_STR("volume", w->r->id), F_STR("extent", whole ? "all" : "ends"),
 		F_U64("done_bytes", w->at), F_U64("size_bytes", w->size_bytes));

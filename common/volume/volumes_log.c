@@ -7,7 +7,7 @@
 #include "volume/volumes_private.h"
 
 /* More than volumes_log_change() adds, and the end. */
-#define FIELDS_MAX 13
+#define FIELDS_MAX 14
 
 char *volumes_pool_name(struct volumes *v, const char *uuid)
 {
@@ -45,6 +45,7 @@ void volumes_log_change(struct volumes *v, const struct volume_record *r, const 
 	add(fields, &n, "pool", pool);
 	add(fields, &n, "device", c->device ? c->device : seen ? seen->path : NULL);
 	add(fields, &n, "staging", c->staging);
+	add(fields, &n, "changed", c->changed);
 	add(fields, &n, "target", c->target);
 	fields[n++] = F_U64("ms", (clock_ns() - c->begun_ns) / NS_PER_MS);
 	log_event(LOG_INFO, c->what, fields);

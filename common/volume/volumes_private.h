@@ -63,6 +63,7 @@ struct volume_change {
 	const char *target;            /* target path; NULL: none */
 	const char *device;            /* its path; NULL: that of the device in the last listing */
 	const struct volume_claim *of; /* has the pod that is logged; NULL: the recorded one */
+	const char *changed;           /* parameters that were changed: "usage=FileIO"; NULL: none */
 	uint64_t from_bytes;           /* the size before, of what has grown; 0: nothing has */
 	uint64_t begun_ns;             /* when the work on it began */
 };

@@ -31,6 +31,7 @@ static const ProtobufCMessageDescriptor *const types[] = {
 	&csi__v1__node_unpublish_volume_request__descriptor,
 	&csi__v1__node_get_volume_stats_response__descriptor,
 	&csi__v1__controller_expand_volume_request__descriptor,
+	&csi__v1__controller_modify_volume_request__descriptor,
 	&csi__v1__node_expand_volume_request__descriptor,
 	&csi__v1__get_plugin_info_response__descriptor,
 	&pluginregistration__registration_status__descriptor,

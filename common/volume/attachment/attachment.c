@@ -148,9 +148,20 @@ static int find_device(struct attachment *a, struct error **err)
 	return blockdev_stat(a->device->path, &a->info, err);
 }
 
+/* @e: its mount; NULL: it is not mounted yet. What is mounted stays as it is after its usage was changed. */
+static enum dax_wish choose_dax(const struct attachment *a, const struct mount_entry *e)
+{
+	enum volume_usage usage = a->q->params->usage;
+
+	/* what is no usage, in a file that was edited, counts as none */
+	if (e)
+		(void)volume_usage_parse(a->r->staged_usage, &usage);
+	return attachment_dax_choose(a->v->devices->ops->mode, usage, a->flags);
+}
+
 static int wish_for_dax(struct attachment *a, struct error **err)
 {
-	a->dax = attachment_dax_choose(a->v->devices->ops->mode, a->q->params->usage, a->flags);
+	a->dax = choose_dax(a, a->here);
 	if (attachment_dax_check_device(a->dax, a->v, a->r, a->device, &a->info, err) < 0)
 		return -1;
 	a->dax_added = attachment_dax_add_flag(a->dax, &a->info, &a->flags);
@@ -449,7 +460,8 @@ static bool is_recorded(const struct attachment *a, char *const *flags)
 {
 	const struct volume_record *r = a->r;
 
-	if (r->formatting || !r->ever_staged || !same_strings(r->staged_flags, flags))
+	if (r->formatting || !r->ever_staged || !same_strings(r->staged_flags, flags) ||
+		(r->staged_usage && !a->here))
 		return false;
 	if (a->q->kind == ATTACHMENT_INLINE)
 		return strv_contains(r->targets, a->q->canonical_path) && strv_len(r->targets) == 1;
@@ -470,6 +482,8 @@ static int record_staging(struct attachment *a, struct error **err)
 	r->staged_flags = TAKE_PTR(flags);
 	r->formatting = false;
 	r->ever_staged = true;
+	if (!a->here)
+		free(TAKE_PTR(r->staged_usage));
 	if (a->q->kind == ATTACHMENT_INLINE) {
 		strv_free(TAKE_PTR(r->targets));
 		strv_add(&r->targets, a->q->canonical_path);
@@ -708,9 +722,9 @@ static int stage_fs(struct attachment *a, struct error **err)
 		return -1;
 	if (find_device(a, err) < 0)
 		return -1;
-	if (wish_for_dax(a, err) < 0)
-		return -1;
 	if (find_mounts(a, err) < 0)
+		return -1;
+	if (wish_for_dax(a, err) < 0)
 		return -1;
 	if (a->here && compare_fs(a, err) < 0)
 		return -1;
@@ -778,9 +792,7 @@ static int check_staged_fs(struct attachment *a, struct error **err)
 		return err_set(err, a->here ? ERR_EXISTS : ERR_PRECONDITION,
 			"volume %s is staged as %s, but %s was requested", a->r->id, a->fs_type,
 			a->q->use->fs_type);
-	a->dax = attachment_dax_has_flag(a->r->staged_flags)
-			 ? DAX_AS_IT_IS
-			 : attachment_dax_choose(a->v->devices->ops->mode, a->q->params->usage, a->flags);
+	a->dax = attachment_dax_has_flag(a->r->staged_flags) ? DAX_AS_IT_IS : choose_dax(a, a->staged);
 	return attachment_dax_check_mount(a->dax, a->r->id, a->staged, err);
 }
 

@@ -71,6 +71,7 @@ static void note_unstaged(
 	if (str_eq(r->staging_path, change->staging)) {
 		free(TAKE_PTR(r->staging_path));
 		strv_free(TAKE_PTR(r->staged_flags));
+		free(TAKE_PTR(r->staged_usage));
 		r->staged_block = false;
 		volumes_save_detached(v, r);
 	} else if (!detached) {

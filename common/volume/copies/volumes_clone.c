@@ -210,21 +210,44 @@ static bool goes_on(void *user, uint64_t done_bytes)
 	return !erase_queue_is_stopping(c->source->v->erase_queue);
 }
 
+/* Its own limit, if that is what limits its speed; 0: the node's, or none */
+static uint64_t own_limit(const struct clone_source *s)
+{
+	uint64_t own = s->r->copy_bytes_per_s;
+	uint64_t of_node = s->v->copy_bytes_per_s;
+
+	return of_node == 0 || own < of_node ? own : 0;
+}
+
+static uint64_t limit_of(const struct clone_source *s)
+{
+	uint64_t own = own_limit(s);
+
+	return own > 0 ? own : s->v->copy_bytes_per_s;
+}
+
 static struct data_copy data_of(struct copy *c)
 {
 	return (struct data_copy){.from_fd = c->from_fd,
 		.to_fd = c->to_fd,
-		.bytes_per_s = c->source->v->copy_bytes_per_s,
+		.bytes_per_s = limit_of(c->source),
 		.go_on = goes_on,
 		.user = c};
 }
 
-static void note_speed(struct volumes *v, uint64_t bytes, uint64_t ns)
+/* How fast a volume with a limit of its own is copied says nothing about others, unless the node was slower.
+ */
+static void note_speed(const struct clone_source *s, uint64_t bytes, uint64_t ns)
 {
+	struct volumes *v = s->v;
+	uint64_t speed = ns > 0 ? (uint64_t)((double)bytes * NS_PER_S / (double)ns) : 0;
+	uint64_t own = own_limit(s);
+	bool is_of_node = own == 0 || speed < own - own / 8;
+
 	pthread_mutex_lock(&v->shared.mutex);
 	v->copied.bytes += bytes;
-	if (bytes >= SPEED_LEAST_BYTES && ns > 0)
-		v->copied.bytes_per_s = (uint64_t)((double)bytes * NS_PER_S / (double)ns);
+	if (bytes >= SPEED_LEAST_BYTES && speed > 0 && is_of_node)
+		v->copied.bytes_per_s = speed;
 	pthread_mutex_unlock(&v->shared.mutex);
 }
 
@@ -238,7 +261,7 @@ static int copy_extents(struct copy *c, const struct fs_extents *x, struct error
 	c->done_bytes = 0;
 	int rc = data_copy_extents(&data, x, err);
 	/* also of what was cut off: the next call then knows that it would take too long */
-	note_speed(v, rc == 0 ? x->total_bytes : c->done_bytes, clock_ns() - begun_ns);
+	note_speed(c->source, rc == 0 ? x->total_bytes : c->done_bytes, clock_ns() - begun_ns);
 	if (rc < 0 && erase_queue_is_stopping(v->erase_queue))
 		err_recode(err, ERR_UNAVAILABLE);
 	return rc;
@@ -318,8 +341,8 @@ static int copy_unmounted(struct copy *c, struct error **err)
 	return has_map ? rc : copy_whole(c, why, err);
 }
 
-/* Return: how fast the last clone was, or a part of this one is; 0: there is too little to find that out. */
-static int find_speed(
+/* How fast the last clone was, or a part of this one is; 0: there is too little to find that out. */
+static int measure_speed(
 	struct copy *c, const struct fs_extents *x, uint64_t *ret_bytes_per_s, struct error **err)
 {
 	struct volumes *v = c->source->v;
@@ -341,6 +364,22 @@ static int find_speed(
 		return -1;
 	pthread_mutex_lock(&v->shared.mutex);
 	*ret_bytes_per_s = v->copied.bytes_per_s;
+	pthread_mutex_unlock(&v->shared.mutex);
+	return 0;
+}
+
+/* A limit of its own need not be measured. */
+static int find_speed(
+	struct copy *c, const struct fs_extents *x, uint64_t *ret_bytes_per_s, struct error **err)
+{
+	struct volumes *v = c->source->v;
+	uint64_t own = own_limit(c->source);
+
+	if (own == 0)
+		return measure_speed(c, x, ret_bytes_per_s, err);
+	pthread_mutex_lock(&v->shared.mutex);
+	*ret_bytes_per_s =
+		v->copied.bytes_per_s > 0 && v->copied.bytes_per_s < own ? v->copied.bytes_per_s : own;
 	pthread_mutex_unlock(&v->shared.mutex);
 	return 0;
 }

@@ -33,10 +33,17 @@ struct snapshot_info *volumes_snapshot_info(struct volumes *v, const struct volu
 	return i;
 }
 
-/* It holds the same data as the volume, so that it is laid out and erased like it. */
+static void set_bandwidth(struct strmap *out, const char *key, uint64_t bytes_per_s)
+{
+	CLEANUP(free_charp) char *text = x_asprintf("%ju", (uintmax_t)bytes_per_s);
+
+	strmap_set(out, key, text);
+}
+
+/* It holds the same data as the volume, so that it is laid out, erased and copied like it. */
 static void take_over_class(const struct volume_record *source, struct strmap *out)
 {
-	static const char *const keys[] = {"eraseafter", "usage"};
+	static const char *const keys[] = {PARAMS_ERASE_AFTER, PARAMS_USAGE};
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
 		const char *value = strmap_get(&source->parameters, keys[i]);
@@ -44,6 +51,8 @@ static void take_over_class(const struct volume_record *source, struct strmap *o
 		if (value)
 			strmap_set(out, keys[i], value);
 	}
+	set_bandwidth(out, PARAMS_ERASE_BANDWIDTH, source->erase_bytes_per_s);
+	set_bandwidth(out, PARAMS_COPY_BANDWIDTH, source->copy_bytes_per_s);
 }
 
 /* Whether it is for block access, as far as that is known: the Go driver recorded nothing of that. */

@@ -38,6 +38,8 @@ static void call(void *self, const struct node *node, const char *path, const Pr
 	else if (str_ends(path, "/DeleteVolume") || str_ends(path, "/DeleteIfNeverStaged"))
 		/* the handle is field 1 of both requests */
 		c->delete_request = csi__v1__delete_volume_request__unpack(NULL, n, packed);
+	else if (str_ends(path, "/ControllerModifyVolume"))
+		c->modify_request = csi__v1__controller_modify_volume_request__unpack(NULL, n, packed);
 	else if (str_ends(path, "/ControllerExpandVolume"))
 		c->expand_request = csi__v1__controller_expand_volume_request__unpack(NULL, n, packed);
 	else
@@ -199,6 +201,7 @@ static void free_requests(struct desk_call *c)
 	csi__v1__delete_snapshot_request__free_unpacked(c->delete_snapshot_request, NULL);
 	csi__v1__validate_volume_capabilities_request__free_unpacked(c->validate_request, NULL);
 	csi__v1__controller_expand_volume_request__free_unpacked(c->expand_request, NULL);
+	csi__v1__controller_modify_volume_request__free_unpacked(c->modify_request, NULL);
 }
 
 void desk_close(struct desk *d)
@@ -267,6 +270,7 @@ void desk_ask_init(struct desk_ask *a, const char *name)
 	csi__v1__delete_volume_request__init(&a->delete);
 	csi__v1__controller_expand_volume_request__init(&a->expand);
 	csi__v1__controller_expand_volume_response__init(&a->expanded);
+	csi__v1__controller_modify_volume_request__init(&a->modify);
 	csi__v1__capacity_range__init(&a->range);
 	a->create.name = arena_strdup(a->arena, name);
 	a->create.capacity_range = arena_alloc(a->arena, sizeof(*a->create.capacity_range));
@@ -348,6 +352,21 @@ void desk_expand(struct desk *d, struct desk_ask *a, const char *handle, uint64_
 	controller_expand(d->controller, &waiter, &a->expand, &a->expanded);
 }
 
+void desk_modify(struct desk *d, struct desk_ask *a, const char *handle, const char *key, const char *value)
+{
+	const struct waiter waiter = desk_waiter(a);
+	Csi__V1__ControllerModifyVolumeRequest__MutableParametersEntry *e = arena_alloc(a->arena, sizeof(*e));
+
+	csi__v1__controller_modify_volume_request__mutable_parameters_entry__init(e);
+	e->key = arena_strdup(a->arena, key);
+	e->value = arena_strdup(a->arena, value);
+	a->modify.volume_id = arena_strdup(a->arena, handle);
+	a->modify.n_mutable_parameters = 1;
+	a->modify.mutable_parameters = arena_alloc(a->arena, sizeof(*a->modify.mutable_parameters));
+	a->modify.mutable_parameters[0] = e;
+	controller_modify(d->controller, &waiter, &a->modify);
+}
+
 void desk_create_snapshot(struct desk *d, struct desk_ask *a, const char *name, const char *source)
 {
 	const struct waiter waiter = desk_waiter(a);
@@ -424,6 +443,15 @@ void desk_grown(struct desk_call *c, uint64_t size_bytes, bool is_mount)
 	csi__v1__controller_expand_volume_response__init(&reply);
 	reply.capacity_bytes = (int64_t)size_bytes;
 	reply.node_expansion_required = is_mount;
+	c->answered = true;
+	c->fn(c->user, &reply.base, NULL);
+}
+
+void desk_modified(struct desk_call *c)
+{
+	Csi__V1__ControllerModifyVolumeResponse reply;
+
+	csi__v1__controller_modify_volume_response__init(&reply);
 	c->answered = true;
 	c->fn(c->user, &reply.base, NULL);
 }

@@ -29,6 +29,7 @@ struct desk_call {
 	Csi__V1__DeleteSnapshotRequest *delete_snapshot_request;
 	Csi__V1__ValidateVolumeCapabilitiesRequest *validate_request;
 	Csi__V1__ControllerExpandVolumeRequest *expand_request;
+	Csi__V1__ControllerModifyVolumeRequest *modify_request;
 	grpc_reply_fn fn;
 	void *user;
 };
@@ -48,6 +49,7 @@ struct desk_ask {
 	Csi__V1__DeleteSnapshotRequest delete_snapshot;
 	Csi__V1__ControllerExpandVolumeRequest expand;
 	Csi__V1__ControllerExpandVolumeResponse expanded;
+	Csi__V1__ControllerModifyVolumeRequest modify;
 	Csi__V1__CapacityRange range; /* of expand */
 };
 
@@ -108,9 +110,10 @@ void desk_ask_parameter(struct desk_ask *a, const char *key, const char *value);
 void desk_ask_source(struct desk_ask *a, const char *handle);
 void desk_ask_restored(struct desk_ask *a, const char *handle);
 
-/** desk_create() - desk_delete(), desk_expand(): begin. */
+/** desk_create() - desk_delete(), desk_expand(), desk_modify(): begin. */
 void desk_create(struct desk *d, struct desk_ask *a);
 void desk_expand(struct desk *d, struct desk_ask *a, const char *handle, uint64_t required_bytes);
+void desk_modify(struct desk *d, struct desk_ask *a, const char *handle, const char *key, const char *value);
 void desk_delete(struct desk *d, struct desk_ask *a, const char *handle);
 void desk_create_snapshot(struct desk *d, struct desk_ask *a, const char *name, const char *source);
 void desk_delete_snapshot(struct desk *d, struct desk_ask *a, const char *handle);
@@ -123,12 +126,14 @@ struct desk_call *desk_last(struct desk *d, const char *node_id);
 
 /** desk_made() - the node answers that it has the volume, with the source that was asked for, under the ID
  * that it would mint. desk_grown(): that the volume has @size_bytes, and has a file system if @is_mount.
+ * desk_modified(): that its parameters are changed.
  * desk_deleted(): that it is gone. desk_failed(): with an error. */
 void desk_made(struct desk_call *c);
 
 /** desk_taken() - the node answers that it has the snapshot of @source, taken at @taken_s, of 1 GiB. */
 void desk_taken(struct desk_call *c, const char *source, int64_t taken_s);
 void desk_grown(struct desk_call *c, uint64_t size_bytes, bool is_mount);
+void desk_modified(struct desk_call *c);
 void desk_deleted(struct desk_call *c);
 void desk_failed(struct desk_call *c, enum err_code code, const char *text);
 

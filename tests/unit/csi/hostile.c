@@ -50,6 +50,7 @@ static const struct {
 	/* a full pool is no line of the scheme, but what gRPC has the code for */
 	{"ControllerExpandVolume", GENERAL | CODE(ERR_NOT_FOUND) | CODE(ERR_PRECONDITION) | CODE(ERR_RANGE) |
 					   CODE(ERR_EXHAUSTED)},
+	{"ControllerModifyVolume", GENERAL | CODE(ERR_NOT_FOUND)},
 	{"NodeExpandVolume", GENERAL | CODE(ERR_NOT_FOUND) | CODE(ERR_PRECONDITION) | CODE(ERR_RANGE)},
 };
 
@@ -96,6 +97,7 @@ static const struct {
 	{"ControllerExpandVolume", "volume_id", "volume_id", ERR_INVALID_ARGUMENT},
 	{"ControllerExpandVolume", "capacity_range", "capacity_range", ERR_INVALID_ARGUMENT},
 	CAPABILITY("ControllerExpandVolume", "volume_capability"),
+	{"ControllerModifyVolume", "volume_id", "volume_id", ERR_INVALID_ARGUMENT},
 	{"NodeExpandVolume", "volume_id", "volume_id", ERR_INVALID_ARGUMENT},
 	{"NodeExpandVolume", "volume_path", "volume_path", ERR_INVALID_ARGUMENT},
 	CAPABILITY("NodeExpandVolume", "volume_capability"),

@@ -469,6 +469,108 @@ START_TEST(a_capability_without_required_fields_is_an_error_even_where_a_refusal
 }
 END_TEST
 
+static int modify(const char *id, const char *key, const char *value)
+{
+	Csi__V1__ControllerModifyVolumeRequest q;
+	csi__v1__controller_modify_volume_request__init(&q);
+	Csi__V1__ControllerModifyVolumeRequest__MutableParametersEntry e;
+	csi__v1__controller_modify_volume_request__mutable_parameters_entry__init(&e);
+	Csi__V1__ControllerModifyVolumeRequest__MutableParametersEntry *list[] = {&e};
+	void *reply;
+
+	e.key = arena_strdup(h.arena, key);
+	e.value = arena_strdup(h.arena, value);
+	q.volume_id = arena_strdup(h.arena, id);
+	q.n_mutable_parameters = *key ? 1 : 0;
+	q.mutable_parameters = list;
+	return harness_call(&h, "/csi.v1.Controller/ControllerModifyVolume", &q, &reply, &err);
+}
+
+static const char *context_of(const Csi__V1__Volume *v, const char *key)
+{
+	for (size_t i = 0; i < v->n_volume_context; i++) {
+		if (strcmp(v->volume_context[i]->key, key) == 0)
+			return v->volume_context[i]->value;
+	}
+	return "";
+}
+
+START_TEST(a_volume_is_modified)
+{
+	Csi__V1__Volume *v;
+
+	ASSERT_OK(harness_create(&h, "v", 4 * MIB, &v, &err));
+	ck_assert_str_eq(context_of(v, "usage"), "");
+	ASSERT_OK(modify(v->volume_id, "usage", "FileIO"));
+	ASSERT_OK(modify(v->volume_id, "usage", "FileIO"));
+	ASSERT_OK(modify(v->volume_id, "", ""));
+	ASSERT_OK(harness_create(&h, "v", 4 * MIB, &v, &err));
+	ck_assert_str_eq(context_of(v, "usage"), "FileIO");
+	ASSERT_FAILS(modify(v->volume_id, "usage", "x"), ERR_INVALID_ARGUMENT, "\"usage\": \"x\"");
+	ASSERT_FAILS(modify("", "usage", "FileIO"), ERR_INVALID_ARGUMENT, "volume_id is missing");
+	ASSERT_FAILS(modify("unknown", "usage", "FileIO"), ERR_NOT_FOUND, "unknown");
+	/* the value is wrong whether there is a volume or not */
+	ASSERT_FAILS(modify("unknown", "foo", "bar"), ERR_INVALID_ARGUMENT, "\"foo\"");
+}
+END_TEST
+
+/* Of a VolumeAttributesClass. */
+static void add_mutable(Csi__V1__CreateVolumeRequest *q, const char *key, const char *value)
+{
+	Csi__V1__CreateVolumeRequest__MutableParametersEntry *e = arena_alloc(h.arena, sizeof(*e));
+
+	csi__v1__create_volume_request__mutable_parameters_entry__init(e);
+	e->key = arena_strdup(h.arena, key);
+	e->value = arena_strdup(h.arena, value);
+	q->n_mutable_parameters = 1;
+	q->mutable_parameters = arena_alloc(h.arena, sizeof(*q->mutable_parameters));
+	q->mutable_parameters[0] = e;
+}
+
+START_TEST(mutable_parameters_override_those_of_the_class)
+{
+	Csi__V1__CreateVolumeRequest *q = good_request("v");
+	void *reply;
+
+	add_parameter(q, "usage", "AppDirect");
+	add_mutable(q, "usage", "FileIO");
+	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/CreateVolume", q, &reply, &err));
+	const Csi__V1__CreateVolumeResponse *created = reply;
+	ck_assert_str_eq(context_of(created->volume, "usage"), "FileIO");
+	q = good_request("w");
+	add_mutable(q, "maxPause", "1s");
+	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "\"maxPause\" cannot be changed");
+	add_mutable(q, "foo", "bar");
+	ASSERT_FAILS(create(q), ERR_INVALID_ARGUMENT, "mutable_parameters: unknown parameter \"foo\"");
+}
+END_TEST
+
+START_TEST(validation_looks_at_mutable_parameters)
+{
+	Csi__V1__ValidateVolumeCapabilitiesRequest q;
+	csi__v1__validate_volume_capabilities_request__init(&q);
+	Csi__V1__ValidateVolumeCapabilitiesRequest__MutableParametersEntry e;
+	csi__v1__validate_volume_capabilities_request__mutable_parameters_entry__init(&e);
+	Csi__V1__ValidateVolumeCapabilitiesRequest__MutableParametersEntry *entries[] = {&e};
+	Csi__V1__VolumeCapability *list[] = {harness_capability(&h, "ext4", MODE(SINGLE_NODE_WRITER))};
+	Csi__V1__Volume *v;
+	void *reply;
+
+	ASSERT_OK(harness_create(&h, "v", 4 * MIB, &v, &err));
+	q.volume_id = v->volume_id;
+	q.n_volume_capabilities = 1;
+	q.volume_capabilities = list;
+	q.n_mutable_parameters = 1;
+	q.mutable_parameters = entries;
+	e.key = (char *)(uintptr_t) "cacheSize";
+	e.value = (char *)(uintptr_t) "2";
+	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/ValidateVolumeCapabilities", &q, &reply, &err));
+	const Csi__V1__ValidateVolumeCapabilitiesResponse *answer = reply;
+	ck_assert_ptr_null(answer->confirmed);
+	ck_assert_ptr_nonnull(strstr(answer->message, "cacheSize"));
+}
+END_TEST
+
 START_TEST(a_group_for_mounts_is_refused_rather_than_ignored)
 {
 	Csi__V1__CreateVolumeRequest *q = good_request("v");
@@ -508,7 +610,8 @@ int main(void)
 		&validation_confirms_refuses_and_does_not_know,
 		&a_capability_without_required_fields_is_an_error_even_where_a_refusal_is_none,
 		&a_group_for_mounts_is_refused_rather_than_ignored,
-		&a_handle_in_no_form_of_ours_is_deleted_already};
+		&a_handle_in_no_form_of_ours_is_deleted_already, &a_volume_is_modified,
+		&mutable_parameters_override_those_of_the_class, &validation_looks_at_mutable_parameters};
 	Suite *suite = suite_create("csi/controller");
 	TCase *tcase = tcase_create("controller");
 

@@ -214,6 +214,33 @@ START_TEST(expand_volume)
 }
 END_TEST
 
+START_TEST(modify_volume)
+{
+	struct grpc_service service = csi_controller_service(&h.csi);
+	Csi__V1__ControllerModifyVolumeRequest q;
+	csi__v1__controller_modify_volume_request__init(&q);
+	Csi__V1__ControllerModifyVolumeRequest__MutableParametersEntry entry;
+	csi__v1__controller_modify_volume_request__mutable_parameters_entry__init(&entry);
+	Csi__V1__ControllerModifyVolumeRequest__MutableParametersEntry *entries[] = {&entry};
+
+	q.volume_id = victim;
+	entry.key = (char *)(uintptr_t) "eraseBandwidth";
+	entry.value = (char *)(uintptr_t) "2Mi";
+	q.n_mutable_parameters = 1;
+	q.mutable_parameters = entries;
+	HOSTILE_SECRETS(&q, Csi__V1__ControllerModifyVolumeRequest__SecretsEntry,
+		csi__v1__controller_modify_volume_request__secrets_entry__init);
+	const struct hostile_rpc rpc = {.service = &service,
+		.path = "/csi.v1.Controller/ControllerModifyVolume",
+		.valid = &q.base,
+		.bytes = true,
+		.look = look_without_identities,
+		.undo = undo_expand,
+		.min = 300};
+	hostile_run(&rpc);
+}
+END_TEST
+
 START_TEST(delete_if_never_staged)
 {
 	struct grpc_service service = node_volumes_service(&h.csi);
@@ -339,8 +366,8 @@ END_TEST
 int main(void)
 {
 	static const TTest *const *tests[] = {&create_volume, &delete_volume, &delete_if_never_staged,
-		&expand_volume, &validate_volume_capabilities, &list_volumes, &list_volume_health,
-		&get_volume_health, &get_capacity, &requests_without_fields};
+		&expand_volume, &modify_volume, &validate_volume_capabilities, &list_volumes,
+		&list_volume_health, &get_volume_health, &get_capacity, &requests_without_fields};
 	Suite *suite = suite_create("csi/hostile_controller");
 	TCase *tcase = tcase_create("hostile_controller");
 

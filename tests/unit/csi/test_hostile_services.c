@@ -24,13 +24,13 @@ static const char *const served[] = {"/csi.v1.Identity/GetPluginInfo",
 	"/csi.v1.Controller/ListVolumes", "/csi.v1.Controller/GetCapacity",
 	"/csi.v1.Controller/CreateSnapshot", "/csi.v1.Controller/DeleteSnapshot",
 	"/csi.v1.Controller/ListSnapshots", "/csi.v1.Controller/GetSnapshot",
-	"/csi.v1.Controller/ControllerExpandVolume", "/csi.v1.Controller/ControllerGetCapabilities",
-	"/csi.v1.Controller/ControllerListVolumeHealth", "/csi.v1.Controller/ControllerGetVolumeHealth",
-	"/csi.v1.Node/NodeGetVolumeHealth", "/csi.v1.Node/NodeGetStorageHealth",
-	"/csi.v1.Node/NodeStageVolume", "/csi.v1.Node/NodeUnstageVolume", "/csi.v1.Node/NodePublishVolume",
-	"/csi.v1.Node/NodeUnpublishVolume", "/csi.v1.Node/NodeGetVolumeStats",
-	"/csi.v1.Node/NodeExpandVolume", "/csi.v1.Node/NodeGetInfo", "/csi.v1.Node/NodeGetCapabilities",
-	NULL};
+	"/csi.v1.Controller/ControllerExpandVolume", "/csi.v1.Controller/ControllerModifyVolume",
+	"/csi.v1.Controller/ControllerGetCapabilities", "/csi.v1.Controller/ControllerListVolumeHealth",
+	"/csi.v1.Controller/ControllerGetVolumeHealth", "/csi.v1.Node/NodeGetVolumeHealth",
+	"/csi.v1.Node/NodeGetStorageHealth", "/csi.v1.Node/NodeStageVolume", "/csi.v1.Node/NodeUnstageVolume",
+	"/csi.v1.Node/NodePublishVolume", "/csi.v1.Node/NodeUnpublishVolume",
+	"/csi.v1.Node/NodeGetVolumeStats", "/csi.v1.Node/NodeExpandVolume", "/csi.v1.Node/NodeGetInfo",
+	"/csi.v1.Node/NodeGetCapabilities", NULL};
 
 static struct csi csi = {.driver_name = DRIVER_NAME, .version = "1", .node_id = NODE_ID};
 static struct error *err;

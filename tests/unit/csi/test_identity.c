@@ -95,8 +95,8 @@ START_TEST(single_node_multi_writer_is_offered_by_controller_and_node_together)
 	Csi__V1__NodeGetCapabilitiesResponse *n = reply;
 	for (size_t i = 0; i < n->n_capabilities; i++)
 		node |= 1u << n->capabilities[i]->rpc->type;
-	ck_assert_uint_eq(controller,
-		1u << 1 | 1u << 3 | 1u << 4 | 1u << 5 | 1u << 6 | 1u << 7 | 1u << 9 | 1u << 13 | 1u << 15);
+	ck_assert_uint_eq(controller, 1u << 1 | 1u << 3 | 1u << 4 | 1u << 5 | 1u << 6 | 1u << 7 | 1u << 9 |
+					      1u << 13 | 1u << 14 | 1u << 15);
 	ck_assert_uint_eq(node, 1u << 1 | 1u << 2 | 1u << 3 | 1u << 4 | 1u << 5);
 	harness_close(&h);
 }
@@ -115,9 +115,9 @@ START_TEST(health_of_csi_1_13_is_offered_if_that_is_set)
 	h.csi.offers_health = true;
 	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/ControllerGetCapabilities", &cq, &reply, &err));
 	Csi__V1__ControllerGetCapabilitiesResponse *c = reply;
-	ck_assert_uint_eq(c->n_capabilities, 11);
-	ck_assert_int_eq(c->capabilities[9]->rpc->type, 16);
-	ck_assert_int_eq(c->capabilities[10]->rpc->type, 17);
+	ck_assert_uint_eq(c->n_capabilities, 12);
+	ck_assert_int_eq(c->capabilities[10]->rpc->type, 16);
+	ck_assert_int_eq(c->capabilities[11]->rpc->type, 17);
 	ASSERT_OK(harness_call(&h, "/csi.v1.Node/NodeGetCapabilities", &nq, &reply, &err));
 	Csi__V1__NodeGetCapabilitiesResponse *n = reply;
 	ck_assert_uint_eq(n->n_capabilities, 7);

@@ -17,6 +17,7 @@ struct node_report *report_new(const char *node_id)
 	r->instance = x_strdup("run");
 	r->serves_node_volumes = true;
 	r->serves_expansion = true;
+	r->serves_modification = true;
 	r->lease_ms = 90000;
 	r->pools = x_calloc(1, sizeof(*r->pools));
 	r->n_pools = 1;

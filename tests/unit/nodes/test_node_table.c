@@ -124,7 +124,7 @@ END_TEST
 
 START_TEST(each_part_of_a_report_is_news)
 {
-	for (int part = 0; part < 14; part++) {
+	for (int part = 0; part < 15; part++) {
 		CLEANUP(node_table_freep) struct node_table *t = node_table_new();
 		struct node_report *r = report_new("a");
 
@@ -145,6 +145,7 @@ START_TEST(each_part_of_a_report_is_news)
 		v->is_inline = part == 11;
 		r->pools[0].region_bytes += part == 12;
 		r->serves_expansion = part != 13;
+		r->serves_modification = part != 14;
 		reported = 0;
 		node_table_watch(t, on_change, NULL);
 		node_table_put(t, r, 0);

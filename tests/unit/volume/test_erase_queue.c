@@ -272,6 +272,51 @@ static struct erase_claim claim_of(struct volume_locks *locks, const char *id)
 	return claim;
 }
 
+/* The volume "slow" has a limit of its own. */
+static int erase_with_own_limit(
+	void *user, const char *id, struct erase_claim *claim, struct erasure *e, struct error **err)
+{
+	erasure_limit(e, id[0] == 's' ? 1 : 0);
+	return erase_for_ever(user, id, claim, e, err);
+}
+
+START_TEST(a_limit_of_its_own_holds_one_volume_up_and_no_other)
+{
+	struct erase_queue_counts counts;
+
+	start((struct erase_queue_config){.erase = erase_with_own_limit});
+	add("slow");
+	await(&begun, 1);
+	do
+		erase_queue_count(queue, &counts);
+	while (counts.erased_bytes == 0);
+	ck_assert_uint_eq(counts.erased_bytes, 64 << 10);
+	add("fast");
+	do
+		erase_queue_count(queue, &counts);
+	while (counts.erased_bytes < MIB(1024));
+	/* 64 KiB of one, and whole pieces of the other */
+	ck_assert_uint_eq(counts.erased_bytes % MIB(64), 64 << 10);
+	erase_queue_stop(queue);
+}
+END_TEST
+
+/* The queue's is the smaller one: it holds up whatever has a larger limit. */
+START_TEST(the_limit_of_the_queue_counts_beside_that_of_a_volume)
+{
+	struct erase_queue_counts counts;
+
+	start((struct erase_queue_config){.erase = erase_with_own_limit, .bytes_per_s = 1});
+	add("fast");
+	await(&begun, 1);
+	do
+		erase_queue_count(queue, &counts);
+	while (counts.erased_bytes == 0);
+	ck_assert_uint_eq(counts.erased_bytes, 64 << 10);
+	erase_queue_stop(queue);
+}
+END_TEST
+
 START_TEST(claim_is_handed_on_and_let_go_afterwards)
 {
 	struct volume_locks *locks = volume_locks_new();
@@ -384,9 +429,10 @@ int main(void)
 		&volume_that_waits_or_is_being_erased_is_not_added_twice,
 		&what_fails_is_tried_again_until_it_succeeds,
 		&what_failed_is_tried_at_once_when_it_is_added_again, &failure_is_logged_once_for_each_reason,
-		&stopping_ends_what_waits_for_its_turn, &claim_is_handed_on_and_let_go_afterwards,
-		&claim_goes_to_the_job_that_waits_already, &claim_of_what_was_not_begun_is_let_go_at_the_end,
-		&few_of_those_that_wait_hold_anything,
+		&stopping_ends_what_waits_for_its_turn, &a_limit_of_its_own_holds_one_volume_up_and_no_other,
+		&the_limit_of_the_queue_counts_beside_that_of_a_volume,
+		&claim_is_handed_on_and_let_go_afterwards, &claim_goes_to_the_job_that_waits_already,
+		&claim_of_what_was_not_begun_is_let_go_at_the_end, &few_of_those_that_wait_hold_anything,
 		&without_threads_the_caller_erases_and_hears_of_failures};
 	Suite *suite = suite_create("erase_queue");
 	TCase *tcase = tcase_create("erase_queue");

@@ -239,8 +239,50 @@ START_TEST(what_kubernetes_adds_at_creation_is_not_recorded)
 }
 END_TEST
 
-UNIT_MAIN("params", defaults_hold_where_nothing_is_said, booleans_are_spelt_as_go_spells_them,
-	persistency_model_and_usage_take_known_words_only,
+START_TEST(bandwidths_are_quantities_at_creation_and_later)
+{
+	static const enum params_origin origins[] = {PARAMS_CREATE, PARAMS_MODIFY};
+
+	for (size_t i = 0; i < ARRAY_SIZE(origins); i++) {
+		ASSERT_OK(parse(origins[i], "eraseBandwidth", "1Mi"));
+		ck_assert_uint_eq(params.erase_bytes_per_s, 1 << 20);
+		ck_assert_uint_eq(params.copy_bytes_per_s, 0);
+		ASSERT_OK(parse(origins[i], "copyBandwidth", "2G"));
+		ck_assert_uint_eq(params.copy_bytes_per_s, 2000000000);
+		ASSERT_OK(parse(origins[i], "copyBandwidth", "0"));
+		ASSERT_FAILS(parse(origins[i], "eraseBandwidth", "1023Ki"), ERR_INVALID_ARGUMENT, "1023Ki");
+		ASSERT_FAILS(parse(origins[i], "copyBandwidth", "x"), ERR_INVALID_ARGUMENT, "copyBandwidth");
+	}
+	ASSERT_FAILS(parse(PARAMS_CONTEXT, "copyBandwidth", "1Mi"), ERR_INVALID_ARGUMENT, "copyBandwidth");
+	ASSERT_FAILS(parse(PARAMS_INLINE, "copyBandwidth", "1Mi"), ERR_INVALID_ARGUMENT, "copyBandwidth");
+	ASSERT_OK(parse(PARAMS_CREATE, "copyBandwidth", "1Mi"));
+	/* the Go driver refuses it in a state file */
+	CLEANUP(strmap_done) struct strmap state = {0};
+	params_to_state(&map, &state);
+	ck_assert_uint_eq(state.n, 0);
+	forget();
+}
+END_TEST
+
+START_TEST(what_cannot_be_changed_is_refused_by_name_and_value)
+{
+	ASSERT_OK(parse(PARAMS_MODIFY, "usage", "FileIO"));
+	ck_assert_int_eq(params.usage, USAGE_FILE_IO);
+	ASSERT_OK(parse(PARAMS_MODIFY, "eraseafter", "f"));
+	ck_assert(!params.erase_after);
+	/* external-resizer --extra-modify-metadata */
+	ASSERT_OK(parse(PARAMS_MODIFY, "csi.storage.k8s.io/pv/name", "x"));
+	ASSERT_FAILS(parse(PARAMS_MODIFY, "csi.storage.k8s.io/fstype", "xfs"), ERR_INVALID_ARGUMENT,
+		"unknown parameter \"csi.storage.k8s.io/fstype\" (\"xfs\")");
+	ASSERT_FAILS(parse(PARAMS_MODIFY, "maxPause", "1s"), ERR_INVALID_ARGUMENT,
+		"\"maxPause\" cannot be changed (to \"1s\"); what can be changed is usage, eraseafter, ");
+	forget();
+}
+END_TEST
+
+UNIT_MAIN("params", bandwidths_are_quantities_at_creation_and_later,
+	what_cannot_be_changed_is_refused_by_name_and_value, defaults_hold_where_nothing_is_said,
+	booleans_are_spelt_as_go_spells_them, persistency_model_and_usage_take_known_words_only,
 	parameters_that_need_or_exclude_each_other_are_checked,
 	unknown_keys_are_refused_by_name_where_somebody_may_have_misspelt_them, each_origin_has_its_own_keys,
 	what_kubernetes_adds_at_creation_is_not_recorded, state_keys_are_read,

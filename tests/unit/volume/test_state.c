@@ -194,6 +194,29 @@ START_TEST(everything_that_is_put_is_loaded)
 }
 END_TEST
 
+START_TEST(what_was_modified_is_loaded)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = new_record("v1", PHASE_READY);
+	struct error *err = NULL;
+
+	open_store();
+	r->staged_usage = x_strdup("FileIO");
+	r->erase_bytes_per_s = 1ULL << 50;
+	r->copy_bytes_per_s = 1ULL << 51;
+	strv_add(&r->modified, "usage");
+	strv_add(&r->modified, "copyBandwidth");
+	ASSERT_OK(state_put(store, r, &err));
+	load();
+	const struct volume_record *back = content.records[0];
+	ck_assert_str_eq(back->staged_usage, "FileIO");
+	ck_assert_uint_eq(back->erase_bytes_per_s, 1ULL << 50);
+	ck_assert_uint_eq(back->copy_bytes_per_s, 1ULL << 51);
+	ck_assert(strv_eq(back->modified, r->modified));
+	ck_assert_ptr_null(back->unknown_json);
+	close_store();
+}
+END_TEST
+
 START_TEST(what_was_not_said_is_not_written)
 {
 	CLEANUP(free_charp) char *text = NULL;
@@ -503,9 +526,15 @@ START_TEST(copies_are_deep)
 
 	strmap_set(&r->parameters, "name", "n");
 	strv_add(&r->targets, "/t");
+	strv_add(&r->modified, "usage");
+	r->staged_usage = x_strdup("FileIO");
 	copy = volume_record_dup(r);
 	strmap_set(&r->parameters, "name", "changed");
 	strv_add(&r->targets, "/u");
+	strv_add(&r->modified, "eraseafter");
+	r->staged_usage[0] = '-';
+	ck_assert_str_eq(copy->staged_usage, "FileIO");
+	ck_assert_uint_eq(strv_len(copy->modified), 1);
 	ck_assert_str_eq(copy->id, "v1");
 	ck_assert_int_eq(copy->phase, PHASE_ERASING);
 	ck_assert_str_eq(strmap_get(&copy->parameters, "name"), "n");
@@ -514,11 +543,11 @@ START_TEST(copies_are_deep)
 }
 END_TEST
 
-SCRATCH_MAIN("state", everything_that_is_put_is_loaded, for_whom_a_volume_is_is_loaded,
-	for_whom_a_volume_is_damages_no_record, what_was_not_said_is_not_written,
-	phase_is_the_suffix_and_each_step_a_rename, folder_is_made_with_the_go_drivers_modes,
-	folder_without_parent_is_not_made, folder_has_one_driver_at_a_time,
-	file_of_the_go_driver_is_understood, unknown_members_are_kept,
+SCRATCH_MAIN("state", everything_that_is_put_is_loaded, what_was_modified_is_loaded,
+	for_whom_a_volume_is_is_loaded, for_whom_a_volume_is_damages_no_record,
+	what_was_not_said_is_not_written, phase_is_the_suffix_and_each_step_a_rename,
+	folder_is_made_with_the_go_drivers_modes, folder_without_parent_is_not_made,
+	folder_has_one_driver_at_a_time, file_of_the_go_driver_is_understood, unknown_members_are_kept,
 	damaged_files_hide_no_other_and_are_left_alone, files_that_are_too_large_or_named_badly_are_problems,
 	of_two_files_of_one_volume_the_ready_one_wins,
 	what_is_no_volume_file_is_left_alone_but_own_temporaries,
