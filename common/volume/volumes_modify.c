@@ -45,7 +45,7 @@ static int change_usage(const struct volumes *v, struct volume_record *r, const 
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"parameter \"" PARAMS_USAGE "\" of volume %s cannot be changed to \"%s\": %s", r->id,
 			volume_usage_name(wanted), why);
-	if (!r->staged_usage)
+	if (!r->staged_usage && volume_record_may_hold_data(r))
 		r->staged_usage = x_strdup(volume_usage_name(have->usage));
 	strmap_set(&r->parameters, PARAMS_USAGE, volume_usage_name(wanted));
 	note_modified(r, PARAMS_USAGE);

@@ -84,6 +84,8 @@ class Usage(unittest.TestCase):
             self.refused(f'unknown command "{typed[:200]}"; -help lists all', program, typed)
         self.refused("usage: csi-client [flags] stage ID STAGING", "csi-client", "stage", "volume")
         self.refused("usage: csi-client [flags] list", "csi-client", "list", "volume")
+        self.refused("usage: csi-client [flags] modify ID KEY=VALUE...", "csi-client", "modify", "volume")
+        self.refused('"usage" is not KEY=VALUE', "csi-client", "modify", "volume", "eraseafter=false", "usage")
 
     def test_a_command_that_is_not_the_first_word(self):
         for words in (("-o", "json", "volumes"), ("-deviceManager=fake", "volumes"), ("--help", "volumes")):

@@ -49,6 +49,7 @@ NOT_RUN = {
     "kubectl patch pmemvolume NAME --type=merge -p '{\"metadata\":{\"finalizers\":null}}'":
         "kube/scenarios/pmemvolumes-definition does, for all records of a driver",
     "kubectl patch storageclass pmem-csi-sc-ext4 -p '{\"allowVolumeExpansion\": true}'": "kube/scenarios/growth does",
+    "kubectl patch pvc database -p '{\"spec\": {\"volumeAttributesClassName\": \"pmem-file-io\"}}'": "kube/scenarios/growth does",
     "kubectl apply -k 'https://github.com/kubernetes-csi/external-snapshotter/client/config/crd?ref=v8.7.0'":
         "needs that site; kube/scenarios/snapshots applies the same definitions out of the Go module",
     "kubectl apply -k 'https://github.com/kubernetes-csi/external-snapshotter/deploy/kubernetes/snapshot-controller?ref=v8.7.0'":

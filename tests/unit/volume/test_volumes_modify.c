@@ -99,6 +99,8 @@ START_TEST(values_are_recorded_durably_and_others_stay)
 		ck_assert_uint_eq(r->erase_bytes_per_s, MIB(100));
 		ck_assert_uint_eq(r->copy_bytes_per_s, MIB(2));
 		ck_assert_uint_eq(strv_len(r->modified), 4);
+		/* it was never mounted */
+		ck_assert_ptr_null(r->staged_usage);
 		ck_assert_str_eq(strmap_get(&r->parameters, "name"), "pvc-1");
 		fixture_restart();
 	}
