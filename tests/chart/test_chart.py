@@ -26,7 +26,8 @@ CHART = TREE / "charts/pmem-csi"
 KUBERNETES = "1.34.4"
 OF_HELM = ("helm.sh/chart", "app.kubernetes.io/managed-by", "app.kubernetes.io/instance", "app.kubernetes.io/version")
 # Kinds that have no namespace, which kustomize does not know.
-WITHOUT_NAMESPACE = ("SecurityContextConstraints", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding", "VolumeSnapshotClass")
+WITHOUT_NAMESPACE = ("SecurityContextConstraints", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+                     "VolumeGroupSnapshotClass", "VolumeSnapshotClass")
 CLUSTER_SCOPED = ("CSIDriver", "StorageClass", "ClusterRole", "ClusterRoleBinding", "MutatingWebhookConfiguration", "Namespace",
                   "PriorityClass", "CustomResourceDefinition", *WITHOUT_NAMESPACE)
 
@@ -160,17 +161,18 @@ class Same(Chart):
                 self.assert_same(kustomize(mode, *schedulers.values(), *components_for(parts)), helm(merged(ADDITIONS, values)))
 
     def test_snapshots(self):
-        values = {"snapshotter": {"enabled": True}}
         for mode in ("lvm", "direct"):
             for more in ((), ("topology-spread",), ("scheduler",)):
                 with self.subTest(mode=mode, more=more):
                     also = {"topologySpread": "topology-spread" in more, "scheduler": {"mode": "extender" if "scheduler" in more else "none"}}
-                    self.assert_same(kustomize(mode, *more, "snapshots"), helm({"mode": mode, **values, **also}))
+                    self.assert_same(kustomize(mode, *more, "snapshots"), helm({"mode": mode, **SNAPSHOTS, **also}))
+                    self.assert_same(kustomize(mode, *more, "group-snapshots"), helm({"mode": mode, **GROUPS, **also}))
 
     def test_snapshots_of_a_second_driver(self):
-        second = run(str(TREE / "scripts/second-driver"), "pmem-b", "pmem-b.example.com", "10280", text=kustomize("lvm", "snapshots")).stdout
-        values = {"driverName": "pmem-b.example.com", "snapshotter": {"enabled": True}, "crds": {"install": False}}
-        self.assert_same(second, helm(values, release="pmem-b", namespace="pmem-b"))
+        for component, values in (("snapshots", SNAPSHOTS), ("group-snapshots", GROUPS)):
+            second = run(str(TREE / "scripts/second-driver"), "pmem-b", "pmem-b.example.com", "10280", text=kustomize("lvm", component)).stdout
+            values = {"driverName": "pmem-b.example.com", **values, "crds": {"install": False}}
+            self.assert_same(second, helm(values, release="pmem-b", namespace="pmem-b"))
 
     def test_another_namespace(self):
         self.assert_same(kustomize("lvm", "scheduler", namespace="storage"),
@@ -205,7 +207,7 @@ class Releases(Chart):
               "crds": {"install": False}}
 
     def test_names_in_the_cluster_differ(self):
-        for more in ({}, {"scheduler": {"mode": "second-scheduler"}}, {"certificates": {"source": "chart"}}, SNAPSHOTS, ADDITIONS):
+        for more in ({}, {"scheduler": {"mode": "second-scheduler"}}, {"certificates": {"source": "chart"}}, GROUPS, ADDITIONS):
             first = by_name(helm(merged(self.FIRST, more)))
             second = by_name(helm(merged(self.SECOND, more), release="other", namespace="other"))
             names = [{(kind, name) for kind, namespace, name in objects if kind in CLUSTER_SCOPED}
@@ -218,7 +220,7 @@ class Releases(Chart):
                     self.assertEqual(where, None if kind in CLUSTER_SCOPED else namespace, (kind, name))
 
     def test_nothing_names_the_other_one(self):
-        text = helm(merged(self.SECOND, ADDITIONS, SNAPSHOTS, {"certificates": {"source": "cert-manager"}}), release="other", namespace="other")
+        text = helm(merged(self.SECOND, ADDITIONS, GROUPS, {"certificates": {"source": "cert-manager"}}), release="other", namespace="other")
         # Of both are the image, programs, the name of the chart, the lock of all drivers of a node, the API group, and the dashboard.
         common = r"^ *- pmem-csi\.intel\.com$|localhost/pmem-csi:|pmem-csi-driver|/run/pmem-csi$|pmem-csi-[0-9.]+$|pmem-csi CA$|pmem-csi.json:|\"uid\": \"pmem-csi\""
         self.assertEqual([], [line for line in text.splitlines()
@@ -243,6 +245,7 @@ EXTENDER = {"scheduler": {"mode": "extender"}}
 SECOND = {"scheduler": {"mode": "second-scheduler"}}
 FAKE = {"mode": "fake"}
 SNAPSHOTS = {"snapshotter": {"enabled": True}}
+GROUPS = {"snapshotter": {"enabled": True, "groups": True}}
 MADE = {"certificates": {"source": "chart"}}
 DIGEST = "sha256:" + 64 * "0"
 
@@ -265,6 +268,7 @@ CHANGES = {
     "resizer.image.digest": (DIGEST, f"csi-resizer@{DIGEST}", {}),
     "resizer.image.pullPolicy": ("Never", "imagePullPolicy: Never", {}),
     "snapshotter.enabled": (True, "kind: VolumeSnapshotClass", {}),
+    "snapshotter.groups": (True, "kind: VolumeGroupSnapshotClass", SNAPSHOTS),
     "snapshotter.image.repository": ("registry.example.com/s", "image: registry.example.com/s:v8.7.0", SNAPSHOTS),
     "snapshotter.image.tag": ("x1", "csi-snapshotter:x1", SNAPSHOTS),
     "snapshotter.image.digest": (DIGEST, f"csi-snapshotter@{DIGEST}", SNAPSHOTS),
@@ -462,6 +466,7 @@ REFUSED = {
     "container of another mode": (merged(FAKE, at("node.resources", {"pmem-vgm": {}})), "node.resources names the container pmem-vgm"),
     "scheduler without controller": (merged(FAKE, EXTENDER), "which mode fake does not have"),
     "snapshots without controller": (merged({"mode": "distributed"}, SNAPSHOTS), "which mode distributed does not have"),
+    "groups without snapshots": (at("snapshotter.groups", True), "set snapshotter.enabled, too"),
     "certificates without controller": (merged(MADE, {"mode": "distributed"}), "mode distributed uses no certificates"),
     "driver name with an empty part": (at("driverName", "a..b"), "/driverName"),
     "driver name that is too long": (at("driverName", "a." + "b" * 62), "/driverName"),

@@ -7,6 +7,7 @@ usage: test_components.py [unittest options]        kubectl is in PATH
 """
 import copy
 import functools
+import json
 import pathlib
 import re
 import subprocess
@@ -18,7 +19,7 @@ import yaml
 TREE = pathlib.Path(__file__).resolve().parents[2]
 OVERLAYS = {"lvm", "direct", "lvm-scheduler", "lvm-second-scheduler", "distributed", "fake"}
 # Parts that are listed; the other components are what overlays consist of, or have a chapter of their own.
-ADDED = ("claim-release", "snapshots", "disruption-budget", "topology-spread", "network-policies", "monitoring", "openshift")
+ADDED = ("claim-release", "snapshots", "group-snapshots", "disruption-budget", "topology-spread", "network-policies", "monitoring", "openshift")
 NAMESPACE = "storage"
 # Of the API, also where the driver is called otherwise.
 GROUP = "pmem-csi.intel.com"
@@ -221,7 +222,7 @@ class Components(unittest.TestCase):
             self.assertFalse(before.keys() - after.keys(), component)
             if component == "claim-release":
                 self.assertEqual(["-releaseClaims"], self.added_arguments(before, after))
-            elif component == "snapshots":
+            elif component in ("snapshots", "group-snapshots"):
                 self.assertEqual(["external-snapshotter"], self.added_containers(before, after))
             elif component != "topology-spread":
                 self.assertTrue(new, component)
@@ -229,6 +230,16 @@ class Components(unittest.TestCase):
             for it in new.values():
                 if it["kind"] not in ("ClusterRole", "ClusterRoleBinding", "SecurityContextConstraints"):
                     self.assertEqual(NAMESPACE, it["metadata"].get("namespace"), it["metadata"]["name"])
+
+    def test_groups_of_snapshots_are_a_feature_and_more_objects(self):
+        """Of what the component for snapshots has, only the argument for the feature differs."""
+        for overlay in table()["group-snapshots"]:
+            before, after = render(overlay, "snapshots"), render(overlay, "group-snapshots")
+            self.assertEqual({"ClusterRole", "ClusterRoleBinding", "VolumeGroupSnapshotClass"},
+                             {kind for kind, _ in after.keys() - before.keys()})
+            text = json.dumps({key[1]: after[key] for key in before if after[key] != before[key]})
+            text = text.replace("CSIVolumeGroupSnapshot=true", "CSIVolumeGroupSnapshot=false")
+            self.assertEqual({"pmem-csi-controller": before["Deployment", "pmem-csi-controller"]}, json.loads(text))
 
     def test_nothing_that_is_added_is_without_pods(self):
         for it, after in self.of_kind("PodDisruptionBudget", "PodMonitor"):

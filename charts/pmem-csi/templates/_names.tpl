@@ -63,6 +63,7 @@ pmem
 	"provisioner" (include "pmem-csi.image" $values.provisioner.image)
 	"resizer" (include "pmem-csi.image" $values.resizer.image)
 	"snapshotter" (include "pmem-csi.image" $values.snapshotter.image)
+	"groups" ($values.snapshotter.groups | toString)
 	"kube-scheduler" (include "pmem-csi.kubeScheduler" $root)
 	"kubelet" $values.kubeletDir
 	"group" "pmem-csi.intel.com"

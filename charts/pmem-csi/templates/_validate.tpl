@@ -19,6 +19,9 @@
 {{- if and .Values.snapshotter.enabled (not (include "pmem-csi.hasController" .)) -}}
 {{- fail (printf "snapshotter.enabled needs a controller, which mode %s does not have: set mode to lvm or direct" .Values.mode) -}}
 {{- end -}}
+{{- if and .Values.snapshotter.groups (not .Values.snapshotter.enabled) -}}
+{{- fail "snapshotter.groups needs external-snapshotter: set snapshotter.enabled, too" -}}
+{{- end -}}
 {{- if eq (int .Values.scheduler.port) (int .Values.scheduler.probePort) -}}
 {{- fail (printf "scheduler.port and scheduler.probePort are the same, %v: set one of them to another port" .Values.scheduler.port) -}}
 {{- end -}}
