@@ -73,6 +73,7 @@ wait_event() {
 }
 
 # make_secrets NAMESPACE [webhook]: of the roles with certificates, with the commands of docs/INSTALL.md. They may be there already.
+# shellcheck disable=SC2154 # of lib.sh
 make_secrets() {
 	local certs=$KUBE_RUN/certs leaves=(pmem-registry pmem-node-controller) roles=(registry=pmem-registry node=pmem-node-controller) role
 	if [ -n "${2:-}" ]; then
