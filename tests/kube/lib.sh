@@ -8,7 +8,8 @@
 #   netns        if it is there, the network namespace of a cluster of machines (tests/cluster), which all is in
 #   containers   if it is there, nodes are like those of kind: containers of their own, with kubelet's folder where it is on any
 #                machine and addresses for pods. All is in the network namespace of the caller then, where 192.0.2.1 is the
-#                API server's address, and that of the Service that stands for it (tests/e2e/cluster)
+#                API server's address, and that of the Service that stands for it, and 192.0.2.10 that of the name server
+#                (tests/e2e/cluster)
 #   pki/         certificate of the API server, key of the ServiceAccounts
 #   users/NAME   kubeconfig of NAME
 #   through-proxy    if it is there, pods reach the API server through a proxy
@@ -36,7 +37,7 @@ wait_for() {
 }
 
 # address N: of this run. 1 is the API server's, 2 and 3 are the controllers', 4 and 5 the extenders', 6 the webhook's,
-# 7 that of a proxy before the API server, 11 and up those of nodes. Those of a second driver are $apart behind.
+# 7 that of a proxy before the API server, 10 the name server's, 11 and up those of nodes. Those of a second driver are $apart behind.
 address() {
 	echo "$(<"$KUBE_RUN/net").$(($1 == 1 ? 1 : $1 + ${apart:-0}))"
 }

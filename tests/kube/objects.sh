@@ -72,6 +72,21 @@ wait_event() {
 	}
 }
 
+# make_secrets NAMESPACE [webhook]: of the roles with certificates, with the commands of docs/INSTALL.md. They may be there already.
+# shellcheck disable=SC2154 # of lib.sh
+make_secrets() {
+	local certs=$KUBE_RUN/certs leaves=(pmem-registry pmem-node-controller) roles=(registry=pmem-registry node=pmem-node-controller) role
+	if [ -n "${2:-}" ]; then
+		leaves+=("pmem-csi-webhook=DNS:pmem-csi-webhook.$1.svc")
+		roles+=(webhook=pmem-csi-webhook)
+	fi
+	"$here/../../scripts/make-certs" -o "$certs" "${leaves[@]}"
+	for role in "${roles[@]}"; do
+		k -n "$1" create secret generic "pmem-csi-${role%=*}-secrets" --dry-run=client -o yaml "--from-file=ca.crt=$certs/ca.pem" \
+			"--from-file=tls.crt=$certs/${role#*=}.pem" "--from-file=tls.key=$certs/${role#*=}-key.pem" | k apply -f -
+	done
+}
+
 is_gone() {
 	[ -z "$(k get "$1" ${2:+"$2"} --ignore-not-found -o name)" ]
 }
