@@ -63,7 +63,7 @@ static bool activate(struct lvm *lvm, const struct lvm_report *report)
 	return false;
 }
 
-static void save(struct lvm *lvm, const char *folder, const struct view *v)
+void view_save(struct lvm *lvm, const char *folder, const struct view *v)
 {
 	CLEANUP(error_freep) struct error *not_noted = NULL;
 	CLEANUP(error_freep) struct error *not_saved = NULL;
@@ -83,13 +83,13 @@ int cmd_create(struct nd *nd, struct lvm *lvm, const char *folder, bool *ret_com
 
 	if (view_read(nd, lvm, &v, err) < 0)
 		return -1;
-	save(lvm, folder, &v);
+	view_save(lvm, folder, &v);
 	for (size_t i = 0; i < v.inv->n_regions && !process_stop_signal(); i++)
 		complete = create_in(lvm, folder, &v.inv->regions[i], v.report, &changed) && complete;
 	if (changed) {
 		if (view_read(nd, lvm, &v, err) < 0)
 			return -1;
-		save(lvm, folder, &v);
+		view_save(lvm, folder, &v);
 	}
 	if (process_stop_signal()) {
 		*ret_complete = false;

@@ -368,10 +368,10 @@ int dm_require_on(const char *path, char *const *bases, struct error **err)
 	return 0;
 }
 
-/* How many devices lie on mapped device @name, such as dm-3. */
-static int count_holders(const char *name, size_t *ret, struct error **err)
+/* How many devices lie on that with the folder @folder in sysfs. */
+static int count_holders(const char *folder, size_t *ret, struct error **err)
 {
-	CLEANUP(free_charp) char *path = x_asprintf("/sys/block/%s/holders", name);
+	CLEANUP(free_charp) char *path = x_asprintf("%s/holders", folder);
 	CLEANUP(fd_closep) int fd = -1;
 	CLEANUP(strv_freep) char **holders = NULL;
 
@@ -381,6 +381,19 @@ static int count_holders(const char *name, size_t *ret, struct error **err)
 	while (holders[*ret])
 		++*ret;
 	return 0;
+}
+
+int blockdev_count_users(const char *path, size_t *ret, struct error **err)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "stat %s", path);
+	*ret = 0;
+	if (!S_ISBLK(st.st_mode))
+		return 0;
+	CLEANUP(free_charp) char *folder = sysfs_path(st.st_rdev, "");
+	return count_holders(folder, ret, err);
 }
 
 int dm_refuse_shared(dev_t dev, struct error **err)
@@ -398,11 +411,12 @@ int dm_refuse_shared(dev_t dev, struct error **err)
 	if (dir_list(fd, &below, err) < 0)
 		return -1;
 	for (size_t i = 0; below[i]; i++) {
+		CLEANUP(free_charp) char *folder = x_asprintf("/sys/block/%s", below[i]);
 		size_t n_holders = 0;
 
 		if (!str_starts(below[i], "dm-"))
 			continue;
-		if (count_holders(below[i], &n_holders, err) < 0)
+		if (count_holders(folder, &n_holders, err) < 0)
 			return -1;
 		if (n_holders > 1)
 			return err_set(err, ERR_PRECONDITION,

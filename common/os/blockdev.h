@@ -82,6 +82,10 @@ int blockdev_starts_zero(const char *path, size_t n_bytes, bool *ret, struct err
  */
 int blockdev_zero(int fd, uint64_t offset, uint64_t length, struct error **err) MUST_CHECK;
 
+/** blockdev_count_users() - how many block devices lie on the one at @path, such as logical volumes that are
+ * active; 0 for what is no block device. Return: 0, or -1 with ERR_INTERNAL. */
+int blockdev_count_users(const char *path, size_t *ret, struct error **err) MUST_CHECK;
+
 /**
  * dm_wait_unused() - wait at most a second until no process has a device-mapper device open (mounts count,
  * too).

@@ -102,6 +102,8 @@ class Usage(unittest.TestCase):
                 self.refused(f'-{flag} "relative"', "pmem-csi-driver", command, "-deviceManager=fake",
                              "-fakePath=/nonexistent", f"-{flag}=relative")
         self.refused("-statePath", "pmem-vgm", "-statePath=relative")
+        self.refused("only be used with restore", "pmem-vgm", "-dry-run")
+        self.refused("only be used with restore", "pmem-vgm", "-force", "plan")
         self.refused("-statePath", "pmem-vgm", "status", "-statePath=")
         for value in ("", "relative"):
             self.refused(f'-statePath "{value}" is not an absolute path', "pmem-ns-init", "convert", f"-statePath={value}")

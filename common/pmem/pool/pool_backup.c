@@ -394,3 +394,20 @@ char *pool_backup_newest(const char *folder, const char *group_uuid)
 	find_copy(folder, group_uuid, &copy);
 	return TAKE_PTR(copy.path);
 }
+
+char *pool_backup_older_path(const char *folder, const char *group_uuid, uint64_t seqno)
+{
+	return x_asprintf("%s/older/%s.%ju", folder, group_uuid, (uintmax_t)seqno);
+}
+
+int pool_backup_keep_text(
+	const char *folder, const char *group_uuid, uint64_t seqno, struct span text, struct error **err)
+{
+	CLEANUP(free_charp) char *path = part_of(folder, "older");
+	CLEANUP(free_charp) char *name = x_asprintf("%s.%ju", group_uuid, (uintmax_t)seqno);
+	CLEANUP(fd_closep) int fd = -1;
+
+	if (dir_open(path, /* create= */ false, 0, &fd, err) < 0)
+		return -1;
+	return file_write_atomic(fd, name, text, RECORD_MODE, err);
+}

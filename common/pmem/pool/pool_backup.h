@@ -62,3 +62,12 @@ char **pool_backup_stale(const char *folder, const struct lvm_report *report);
 /** pool_backup_newest() - path of the newest copy of the metadata of the group with @group_uuid, whatever the
  * group's name was when it was written. Return: caller frees; NULL: there is none. */
 char *pool_backup_newest(const char *folder, const char *group_uuid);
+
+/** pool_backup_older_path() - where the version @seqno of the metadata of a group is kept when it is
+ * replaced. Return: caller frees. */
+char *pool_backup_older_path(const char *folder, const char *group_uuid, uint64_t seqno);
+
+/** pool_backup_keep_text() - keep @text, from a metadata area, there. Durable; replaces what is there.
+ * Return: 0, or -1 as dir_open() and file_write_atomic(). */
+int pool_backup_keep_text(const char *folder, const char *group_uuid, uint64_t seqno, struct span text,
+	struct error **err) MUST_CHECK;

@@ -15,8 +15,7 @@ struct pool_lost_pv {
 	char *dev;     /* "namespace0.0" */
 	char *device;  /* "/dev/pmem0" */
 	char *group;   /* the group that it was in */
-	char *copy;    /* path of the newest copy of the group's metadata, or NULL */
-	char *command; /* shell command that restores it from @copy, or NULL */
+	char *command; /* shell command that restores it */
 };
 
 struct pool_lost_pvs {
@@ -26,10 +25,7 @@ struct pool_lost_pvs {
 
 /**
  * pool_lost_pvs_find() - namespaces of @inv that have a record, are in no group of @report, and were not
- * removed from their group by LVM. A record that cannot be read is left out.
- *
- * The command works while volumes are in use: pvck(8) writes label, header and metadata and opens nothing
- * exclusively. @ret: pool_lost_pvs_done().
+ * removed from their group by LVM. A record that cannot be read is left out. @ret: pool_lost_pvs_done().
  */
 void pool_lost_pvs_find(const char *folder, const struct nd_inventory *inv, const struct lvm_report *report,
 	struct pool_lost_pvs *ret);

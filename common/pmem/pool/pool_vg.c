@@ -241,8 +241,9 @@ static int check_area(const struct pool_vg_plan *plan, const char *path, struct 
 		return 0;
 	return err_set(err, ERR_PRECONDITION,
 		"pool namespace %s is in no volume group that LVM shows, but %s: its label or its metadata "
-		"is damaged, and nothing new is created on it; pvck --dump metadata_search shows what can be "
-		"restored; if its volumes may be lost instead: lvm pvcreate -ff --yes --dataalignment 2m "
+		"is damaged, and nothing new is created on it; the state folder (-statePath) has no record of "
+		"its group, which \"pmem-vgm restore\" needs; pvck --dump metadata_search shows what can be "
+		"restored by hand; if its volumes may be lost instead: lvm pvcreate -ff --yes --dataalignment 2m "
 		"--pvmetadatacopies 2 %s",
 		path,
 		is_pv ? "has LVM's label without a metadata area that says it is free"

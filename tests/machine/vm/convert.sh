@@ -163,7 +163,7 @@ former_group_is_refused() {
 	ns_init 1 -force convert "-statePath=$state"
 	ns_init 1 convert "-statePath=$state" namespace0.0
 	equal 'the device' "$(device_sum)" "$sum"
-	command=$(sed -n 's/.*: \(lvm pvck .*\); if its volumes.*/\1/p' "$scratch/out")
+	command=$(sed -n 's/.*: \(pmem-vgm .*\); if its volumes.*/\1/p' "$scratch/out")
 	echo "$command"
 	sh -c "$command"
 	equal 'volumes' "$(hand lvs --noheadings -o lv_name "$group0" | tr -d ' ')" kept

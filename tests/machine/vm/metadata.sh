@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # The label of a physical volume lost while 20 volumes lie on it: two boots of one machine. Nothing new may be made on it,
-# and the command that doctor prints must bring all of them back: with running pods, and with nothing active after a boot.
+# and the command that doctor prints, pmem-vgm restore, must bring all of them back: with running pods, and with nothing active after a boot.
 # shellcheck source=tests/machine/vm/lib.sh
 . "$VM_TESTS/lib.sh"
 [ "${BOOT:-1}" = 2 ] || volumes_are_left
@@ -158,7 +158,7 @@ hostile_lvm() {
 doctor_restores() {
 	local command
 	doctor
-	command=$(sed -n 's/^problem *volume-group .*use: \(lvm pvck .*\); if its volumes.*/\1/p' "$scratch/out")
+	command=$(sed -n 's/^problem *volume-group .*would do: \(pmem-vgm .*\); if its volumes.*/\1/p' "$scratch/out")
 	test -n "$command"
 	echo "$command"
 	# as on a host whose own LVM is kept from persistent memory
@@ -174,6 +174,14 @@ pods_never_noticed() {
 	for id in $(ids | head -n 3); do
 		dax-check -size 4Mi -seed 5 verify "$(target_of "$id")/data"
 	done
+}
+
+# Without a restart: its next listing has the group.
+driver_finds_it() {
+	local id
+	id=$(ids | tail -n 1)
+	await 60 stage "$id"
+	unstage "$id"
 }
 
 all_is_served() {
@@ -214,6 +222,7 @@ boot_1() {
 	prove pods-go-on pods_never_noticed
 	prove doctor-restores-in-use doctor_restores
 	prove pods-never-noticed pods_never_noticed
+	prove driver-finds-it driver_finds_it
 	prove all-is-served all_is_served
 	prove lose-it-again lose_it_again
 }
