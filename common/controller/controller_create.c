@@ -879,8 +879,9 @@ static Csi__V1__CreateVolumeRequest *as_volume(
 	return q;
 }
 
-static struct create *new_snapshot(struct controller *c, const struct waiter *waiter,
-	const Csi__V1__CreateSnapshotRequest *request, Csi__V1__CreateSnapshotResponse *reply)
+void controller_create_snapshot(struct controller *c, const struct waiter *waiter,
+	const Csi__V1__CreateSnapshotRequest *request, Csi__V1__CreateSnapshotResponse *reply,
+	const struct joint_call *joint, size_t member)
 {
 	struct create *op = arena_alloc(waiter->arena, sizeof(*op));
 
@@ -888,23 +889,8 @@ static struct create *new_snapshot(struct controller *c, const struct waiter *wa
 		.waiter = *waiter,
 		.request = as_volume(request, waiter->arena),
 		.snapshot = request,
-		.snapshot_reply = reply};
-	return op;
-}
-
-void controller_create_snapshot(struct controller *c, const struct waiter *waiter,
-	const Csi__V1__CreateSnapshotRequest *request, Csi__V1__CreateSnapshotResponse *reply)
-{
-	start(new_snapshot(c, waiter, request, reply));
-}
-
-void controller_create_member(struct controller *c, const struct waiter *waiter,
-	const Csi__V1__CreateSnapshotRequest *request, Csi__V1__CreateSnapshotResponse *reply,
-	const struct joint_call *joint, size_t member)
-{
-	struct create *op = new_snapshot(c, waiter, request, reply);
-
-	op->joint = joint;
-	op->member = member;
+		.snapshot_reply = reply,
+		.joint = joint,
+		.member = member};
 	start(op);
 }

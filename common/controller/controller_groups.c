@@ -233,7 +233,7 @@ static void start_member(struct group_call *g, size_t i)
 	m->request.name = arena_strdup(g->waiter.arena, name);
 	m->request.source_volume_id = g->request->source_volume_ids[i];
 	copy_parameters(g->request, &m->request, g->waiter.arena);
-	controller_create_member(g->controller, &waiter, &m->request, &m->reply, &g->joint, i);
+	controller_create_snapshot(g->controller, &waiter, &m->request, &m->reply, &g->joint, i);
 }
 
 void controller_create_group(struct controller *c, const struct waiter *waiter,

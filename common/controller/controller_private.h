@@ -105,12 +105,6 @@ void controller_validate(struct controller *c, const struct waiter *waiter,
 	const Csi__V1__ValidateVolumeCapabilitiesRequest *request,
 	Csi__V1__ValidateVolumeCapabilitiesResponse *reply);
 
-/** controller_create_snapshot() - CreateSnapshot. controller_delete_snapshot(): likewise. */
-void controller_create_snapshot(struct controller *c, const struct waiter *waiter,
-	const Csi__V1__CreateSnapshotRequest *request, Csi__V1__CreateSnapshotResponse *reply);
-void controller_delete_snapshot(
-	struct controller *c, const struct waiter *waiter, const Csi__V1__DeleteSnapshotRequest *request);
-
 /* Snapshots that one call to their node makes together. */
 struct joint_call {
 	const char *name; /* of the group snapshot */
@@ -121,11 +115,14 @@ struct joint_call {
 	void *user;
 };
 
-/** controller_create_member() - controller_create_snapshot() for the snapshot number @member of those that
- * @joint (borrowed) makes. */
-void controller_create_member(struct controller *c, const struct waiter *waiter,
+/** controller_create_snapshot() - CreateSnapshot. @joint: makes this snapshot, the one with the number
+ * @member, together with others; borrowed; NULL: it is made alone. controller_delete_snapshot():
+ * DeleteSnapshot. */
+void controller_create_snapshot(struct controller *c, const struct waiter *waiter,
 	const Csi__V1__CreateSnapshotRequest *request, Csi__V1__CreateSnapshotResponse *reply,
 	const struct joint_call *joint, size_t member);
+void controller_delete_snapshot(
+	struct controller *c, const struct waiter *waiter, const Csi__V1__DeleteSnapshotRequest *request);
 
 /** controller_delete_member() - controller_delete_snapshot() for a snapshot of the group @group (borrowed),
  * and ERR_INVALID_ARGUMENT for one that is known to be of no group or another one. */

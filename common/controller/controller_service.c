@@ -73,7 +73,7 @@ static void create_snapshot(void *self, struct grpc_call *call, const void *requ
 	struct waiter waiter;
 
 	if (begin(call, request, &waiter))
-		controller_create_snapshot(self, &waiter, request, reply);
+		controller_create_snapshot(self, &waiter, request, reply, /* joint= */ NULL, 0);
 }
 
 static void delete_snapshot(void *self, struct grpc_call *call, const void *request, void *reply)

@@ -375,7 +375,8 @@ void desk_create_snapshot(struct desk *d, struct desk_ask *a, const char *name, 
 	csi__v1__create_snapshot_request__init(&a->create_snapshot);
 	a->create_snapshot.name = arena_strdup(a->arena, name);
 	a->create_snapshot.source_volume_id = arena_strdup(a->arena, source);
-	controller_create_snapshot(d->controller, &waiter, &a->create_snapshot, &a->snapshot_created);
+	controller_create_snapshot(
+		d->controller, &waiter, &a->create_snapshot, &a->snapshot_created, /* joint= */ NULL, 0);
 }
 
 void desk_delete_snapshot(struct desk *d, struct desk_ask *a, const char *handle)
