@@ -684,7 +684,7 @@ static struct pmem_volume *make_record(const struct create *op)
 static void write_nodes(struct create *op)
 {
 	if (op->joint)
-		volume_id_mint(op->joint->name, op->chosen[0]->node_id, op->group);
+		volume_group_id(op->joint->name, op->chosen[0]->node_id, op->group);
 	CLEANUP(pmem_volume_freep)
 	struct pmem_volume *v = op->record ? pmem_volume_dup(op->record) : make_record(op);
 

@@ -132,18 +132,28 @@ static void on_group_answer(void *user, const ProtobufCMessage *message, const s
 	}
 	if (!error)
 		g->group = arena_strdup(g->waiter.arena, reply->group_snapshot_id);
+	/* the last answer must not end the call while others are given */
+	g->n_left++;
 	answer_waiting(g, reply, error);
+	end_one(g);
 }
 
 /* Return: 0, or -1 with ERR_INVALID_ARGUMENT, which says that the node is not asked. */
 static int require_same_node(struct group_call *g, size_t member, const char *node_id, struct error **err)
 {
-	if (g->failure || g->is_asked)
-		return err_set(err, ERR_INVALID_ARGUMENT, "another volume of the group snapshot failed");
-	if (!g->node_id || str_eq(g->node_id, node_id))
+	bool is_other = g->node_id && !str_eq(g->node_id, node_id);
+
+	if (!g->failure && is_other) {
+		err_set(&g->failure, ERR_PRECONDITION,
+			"a group snapshot is of volumes on one node, but volume %s is on node %s, and another "
+			"one on node %s",
+			g->request->source_volume_ids[member], node_id, g->node_id);
+		release_waiting(g);
+	}
+	if (!g->failure && !g->is_asked)
 		return 0;
-	return err_set(err, ERR_INVALID_ARGUMENT, "volume %s is on node %s, and other volumes are on node %s",
-		g->request->source_volume_ids[member], node_id, g->node_id);
+	return err_set(err, ERR_INVALID_ARGUMENT, "the node is not asked for the group snapshot \"%s\" again",
+		g->request->name);
 }
 
 static void ask_member(void *user, size_t member, const struct node *node, uint64_t timeout_ms,
@@ -389,6 +399,40 @@ static char **ids_to_delete(
 	return ids;
 }
 
+/* Before anything is deleted. One that does not know its group has lost it with its state file, and the
+ * volume that it is of, too. */
+static int check_listed(const struct controller *c, const char *group, const char *id, struct error **err)
+{
+	struct node_hit *hits;
+	size_t n = node_table_find_volume(c->config.nodes, id, &hits);
+	bool is_other = false;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct volume_report *v = hits[i].volume;
+
+		if (v->phase == PHASE_DAMAGED)
+			continue;
+		is_other =
+			is_other || !v->snapshot || (v->group ? !str_eq(v->group, group) : v->source != NULL);
+	}
+	free(hits);
+	return is_other ? err_set(err, ERR_INVALID_ARGUMENT, "%s is no snapshot of the group snapshot %s", id,
+				  group)
+			: 0;
+}
+
+static int check_deletion(const struct controller *c,
+	const Csi__V1__DeleteVolumeGroupSnapshotRequest *request, struct error **err)
+{
+	if (csi_require(request->group_snapshot_id, "group_snapshot_id", err) < 0)
+		return -1;
+	for (size_t i = 0; i < request->n_snapshot_ids; i++) {
+		if (check_listed(c, request->group_snapshot_id, request->snapshot_ids[i], err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
 void controller_delete_group(struct controller *c, const struct waiter *waiter,
 	const Csi__V1__DeleteVolumeGroupSnapshotRequest *request)
 {
@@ -396,7 +440,7 @@ void controller_delete_group(struct controller *c, const struct waiter *waiter,
 	CLEANUP(strv_freep) char **ids = NULL;
 	struct error *err = NULL;
 
-	if (csi_require(request->group_snapshot_id, "group_snapshot_id", &err) < 0) {
+	if (check_deletion(c, request, &err) < 0) {
 		waiter->finish(waiter->user, err);
 		return;
 	}

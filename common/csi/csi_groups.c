@@ -72,7 +72,9 @@ static Csi__V1__VolumeGroupSnapshot *make_group(const struct group_info *g, stru
 
 	for (size_t i = 0; i < g->n; i++)
 		snapshots[i] = csi_snapshot_of(g->snapshots[i], arena);
-	return csi_group(g->id, snapshots, g->n, arena);
+	Csi__V1__VolumeGroupSnapshot *out = csi_group(g->id, snapshots, g->n, arena);
+	out->ready_to_use = out->ready_to_use && g->complete;
+	return out;
 }
 
 /* Return: strv_free() */

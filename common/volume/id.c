@@ -117,6 +117,14 @@ void volume_id_mint(const char *name, const char *node_id, char out[static VOLUM
 	snprintf(out, VOLUME_ID_MAX + 1, "%.*s.%.*s", (int)ids.n_shared, ids.cache, NODE_HASH_LEN, node_hex);
 }
 
+/* A line feed keeps it apart from the IDs of names of volumes that begin alike. */
+void volume_group_id(const char *name, const char *node_id, char out[static VOLUME_ID_MAX + 1])
+{
+	CLEANUP(free_charp) char *text = x_asprintf("group\n%s", name);
+
+	volume_id_mint(text, node_id, out);
+}
+
 void volume_id_mint_go(const char *name, char out[static VOLUME_ID_MAX + 1])
 {
 	struct volume_ids ids;

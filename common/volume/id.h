@@ -26,6 +26,10 @@ const char *volume_noun(bool snapshot);
  * Return: 0, or -1 with ERR_INVALID_ARGUMENT. */
 int volume_name_check(const char *name, struct error **err) MUST_CHECK;
 
+/** volume_group_id() - compute the ID of the group snapshot @name on node @node_id, which no volume or
+ * snapshot has. */
+void volume_group_id(const char *name, const char *node_id, char out[static VOLUME_ID_MAX + 1]);
+
 /** volume_group_member_name() - compute the name of the snapshot that the group snapshot @group has of the
  * volume @source. */
 void volume_group_member_name(const char *group, const char *source, char out[static VOLUME_NAME_MAX + 1]);

@@ -33,7 +33,7 @@ struct volume_record {
 	bool snapshot;           /* it is a snapshot of the source: kept, and copied, but never used itself */
 	uint64_t taken_s; /* of a snapshot: when the source was as it shows it, seconds since 1970 in UTC */
 	char *group;      /* of a snapshot: ID of the group that it was taken with; NULL: none */
-	uint64_t group_size;        /* with how many others, and itself, it was taken; 0: in no group */
+	uint64_t group_size;        /* number of snapshots in its group, with this one; 0: in no group */
 	bool freezing;              /* its file system is frozen, or may be: it is being copied */
 	uint64_t erase_bytes_per_s; /* limit of its own for erasing it; 0: none */
 	uint64_t copy_bytes_per_s;  /* likewise for copying it */

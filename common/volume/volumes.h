@@ -195,15 +195,16 @@ void volumes_list_snapshots(struct volumes *v, const char *after, size_t max, st
 
 struct group_request {
 	const char *name;
-	char *const *sources; /* strv: handles of volumes of this node, without duplicates */
+	char *const *sources; /* strv: handles of volumes */
 	bool made_by_controller;
 	const struct strmap *parameters; /* of the VolumeGroupSnapshotClass */
 };
 
 struct group_info {
 	char *id;
-	struct snapshot_info **snapshots; /* that it has, in order of their IDs */
+	struct snapshot_info **snapshots; /* that are ready, in order of their IDs */
 	size_t n;
+	bool complete; /* those are all that were taken */
 };
 
 void group_info_free(struct group_info *g);
@@ -216,7 +217,7 @@ DEFINE_CLEANUP(struct group_info *, group_info_free);
  * The writers of all volumes stand still together until the last is copied, for at most maxPause. All
  * snapshots come to be, or none. Return: as volumes_create_snapshot(), and -1 with ERR_INVALID_ARGUMENT (a
  * volume is listed twice, more than VOLUME_GROUP_MAX), ERR_EXISTS (it is of other volumes), ERR_PRECONDITION
- * (some of its snapshots are gone). @ret: group_info_free().
+ * (some of its snapshots are gone; a volume is on another node). @ret: group_info_free().
  */
 int volumes_create_group(struct volumes *v, const struct group_request *request, struct group_info **ret,
 	struct error **err) MUST_CHECK;

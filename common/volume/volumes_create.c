@@ -334,20 +334,29 @@ int volumes_roll_back(struct volumes *v, const struct volume_record *r, struct e
 	return roll_back(v, r, /* holds_copy= */ r->source != NULL, err);
 }
 
-/* After a failure nothing partly created is left, unless undoing fails too; then the record stays for the
- * next attempt. Return: whether it is undone. */
-static bool undo_create(struct volumes *v, const struct creation *c, struct error **err)
+static bool holds_copy(const struct creation *c)
+{
+	return c->source && volumes_source_is_copied(c->source);
+}
+
+bool volumes_undo_creation(struct volumes *v, struct creation *c, struct error **err)
 {
 	CLEANUP(error_freep) struct error *undo = NULL;
-	bool holds_copy = c->source && volumes_source_is_copied(c->source);
 
-	/* what was copied has the name until it is erased */
-	if (roll_back(v, c->r, holds_copy, &undo) == 0)
-		return !holds_copy;
+	if (roll_back(v, c->r, holds_copy(c), &undo) == 0)
+		return true;
 	/* no other node may be tried while something of it is here */
 	err_recode(err, ERR_UNAVAILABLE);
 	err_wrap(err, "creation failed and could not be undone yet (%s)", undo->msg);
 	return false;
+}
+
+/* After a failure nothing partly created is left, unless undoing fails too; then the record stays for the
+ * next attempt. Return: whether it is undone. */
+static bool undo_create(struct volumes *v, struct creation *c, struct error **err)
+{
+	/* what was copied has the name until it is erased */
+	return volumes_undo_creation(v, c, err) && !holds_copy(c);
 }
 
 /* The name's ID in today's form and in the Go driver's. */
@@ -591,11 +600,6 @@ int volumes_finish_creation(struct volumes *v, struct creation *c, struct error 
 		return -1;
 	volumes_log_change(v, c->r, &change);
 	return 0;
-}
-
-void volumes_undo_creation(struct volumes *v, struct creation *c, struct error **err)
-{
-	(void)undo_create(v, c, err);
 }
 
 int volumes_find_content(

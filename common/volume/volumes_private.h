@@ -195,8 +195,8 @@ int volumes_finish_creation(struct volumes *v, struct creation *c, struct error 
 
 /** volumes_undo_creation() - remove the copy again. What holds data of its source is put into phase ERASING:
  * volumes_erase_given_up_copy() when its lock is free. If it cannot be undone, *@err, the failure that led
- * here, becomes ERR_UNAVAILABLE. */
-void volumes_undo_creation(struct volumes *v, struct creation *c, struct error **err);
+ * here, becomes ERR_UNAVAILABLE. Return: whether it is undone. */
+bool volumes_undo_creation(struct volumes *v, struct creation *c, struct error **err);
 
 /** volumes_close_creation() - release @c. NULL is allowed. */
 void volumes_close_creation(struct creation *c);

@@ -413,7 +413,7 @@ static int check_pause(struct copies *all, struct error **err)
 		if (c->mount_fd < 0)
 			continue;
 		if (estimate(c, &ms, &bytes, err) < 0)
-			return -1;
+			return err_wrap(err, "copy of volume %s", c->source->r->id);
 		total_ms += ms;
 		total_bytes += bytes;
 		first = first ? first : c->source->r->id;
@@ -442,7 +442,7 @@ static int flush_mounted(const struct copies *all, struct error **err)
 			continue;
 		volume_lock_set_step(all->v->locks, c->r->id, "flushing the volume that it copies");
 		if (fs_flush_files(c->mount_fd, end_ns, /* ret_files= */ NULL, err) < 0)
-			return err_wrap(err, "nothing was stopped");
+			return err_wrap(err, "copy of volume %s: nothing was stopped", c->source->r->id);
 	}
 	return 0;
 }
@@ -472,7 +472,7 @@ static int copy_paused(struct copies *all, struct error **err)
 			continue;
 		if (fs_extents_read(c->mount_fd, c->source->device->size_bytes, &c->extents, err) < 0 ||
 			copy_extents(c, &c->extents, err) < 0)
-			return -1;
+			return err_wrap(err, "copy of volume %s", c->source->r->id);
 	}
 	return 0;
 }
@@ -584,7 +584,7 @@ static int copy_contents(struct copies *all, struct error **err)
 			return err_wrap(err, "copy of volume %s", all->list[i].source->r->id);
 	}
 	if (copy_mounted(all, err) < 0)
-		return err_wrap(err, "copy of volume %s", all->list[0].source->r->id);
+		return -1;
 	for (size_t i = 0; i < all->n; i++) {
 		struct copy *c = &all->list[i];
 
@@ -602,9 +602,11 @@ static void log_copy(const struct copy *c)
 		F_U64("ms", (clock_ns() - c->begun_ns) / NS_PER_MS));
 }
 
-/* What is left to do is about the new device, and may take much longer. */
+/* What is left to do is about the new device, and may take much longer: pods may use the source again, and
+ * its file system can be unmounted. */
 static void release_source(struct copy *c)
 {
+	fd_closep(&c->mount_fd);
 	fd_closep(&c->from_fd);
 	volume_unlock(TAKE_PTR(c->source->lock));
 }

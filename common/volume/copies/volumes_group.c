@@ -76,6 +76,7 @@ static struct group_info *make_info(struct volumes *v, const char *id, const str
 	struct group_info *g = x_calloc(1, sizeof(*g));
 
 	g->id = x_strdup(id);
+	g->complete = m->n > 0 && count_in_phase(m, PHASE_READY) == m->list[0]->group_size;
 	g->snapshots = x_calloc(m->n, sizeof(struct snapshot_info *));
 	for (size_t i = 0; i < m->n; i++) {
 		if (m->list[i]->phase == PHASE_READY)
@@ -170,18 +171,38 @@ static int finish_others(struct group *g, struct error **err)
 	return 0;
 }
 
-/* Locks are released first: erasing takes them. */
+/* Locks are released first: erasing takes them. If the first one cannot be undone, it may be ready on the
+ * disk: then the others are to become ready at the next start. */
 static void undo(struct group *g, struct error **err)
 {
 	for (size_t i = 0; i < g->n; i++) {
 		struct member *m = &g->list[i];
 
-		if (m->creation)
-			volumes_undo_creation(g->v, m->creation, err);
+		if (m->creation && !volumes_undo_creation(g->v, m->creation, err) && i == 0)
+			return;
 		volumes_close_creation(TAKE_PTR(m->creation));
 		volume_unlock(TAKE_PTR(m->lock));
 		volumes_erase_given_up_copy(g->v, m->id);
 	}
+}
+
+/* What has the ID or the name of a snapshot of the group, and does not belong to it: a state file that was
+ * damaged and replaced does not say to which group it belonged. */
+static int refuse_stranger(struct group *g, const struct member *m, struct error **err)
+{
+	CLEANUP(volume_record_freep) struct volume_record *by_id = records_find(g->v->records, m->id);
+	CLEANUP(volume_record_freep)
+	struct volume_record *by_name = records_find_name(g->v->records, m->name);
+	const struct volume_record *r = by_id ? by_id : by_name;
+
+	if (!r)
+		return 0;
+	if (r->phase == PHASE_ERASING)
+		return err_set(err, ERR_ABORTED, "the former snapshot %s is still being erased", r->id);
+	return err_set(err, ERR_PRECONDITION,
+		"snapshot %s has the name of the one that would be taken of volume %s, and is in no group: "
+		"delete it",
+		r->id, m->source);
 }
 
 static int lock_members(struct group *g, struct error **err)
@@ -189,7 +210,8 @@ static int lock_members(struct group *g, struct error **err)
 	for (size_t i = 0; i < g->n; i++) {
 		struct member *m = &g->list[i];
 
-		if (volume_lock(g->v->locks, m->id, /* wait_ms= */ 0, &m->lock, err) < 0)
+		if (volume_lock(g->v->locks, m->id, /* wait_ms= */ 0, &m->lock, err) < 0 ||
+			refuse_stranger(g, m, err) < 0)
 			return -1;
 	}
 	return volumes_enter_cloning(g->v, g->id, &g->copying, err);
@@ -285,7 +307,11 @@ static int make_locked(struct group *g, struct group_info **ret, struct error **
 	if (after.n == 0 && create_new(g, err) < 0)
 		return -1;
 	find_members(g->v, g->id, &made);
-	*ret = make_info(g->v, g->id, &made);
+	CLEANUP(group_info_freep) struct group_info *info = make_info(g->v, g->id, &made);
+	if (!info->complete)
+		return err_set(
+			err, ERR_ABORTED, "a snapshot of group snapshot %s was deleted meanwhile", g->id);
+	*ret = TAKE_PTR(info);
 	return 0;
 }
 
@@ -294,7 +320,7 @@ static int order_members(const void *a, const void *b)
 	return strcmp(((const struct member *)a)->source, ((const struct member *)b)->source);
 }
 
-/* In one order, so that two calls for the same volumes do not wait for each other. */
+/* In one order, so that two calls for the same volumes cannot wait for each other in a circle. */
 static int list_members(struct group *g, struct error **err)
 {
 	const struct group_request *q = g->request;
@@ -308,6 +334,10 @@ static int list_members(struct group *g, struct error **err)
 		struct member *m = &g->list[g->n++];
 
 		m->source = q->sources[i];
+		if (volume_id_names_other_node(m->source, g->v->node_id))
+			return err_set(err, ERR_PRECONDITION,
+				"volume %s is on another node: a group snapshot is of volumes on one node",
+				m->source);
 		volume_group_member_name(q->name, m->source, m->name);
 		volume_id_mint(m->name, g->v->node_id, m->id);
 	}
@@ -331,7 +361,7 @@ int volumes_create_group(
 	if (volumes_require_ready(v, err) < 0 || volume_name_check(q->name, err) < 0 ||
 		params_parse(PARAMS_SNAPSHOT, q->parameters, &params, err) < 0 || list_members(&g, err) < 0)
 		return -1;
-	volume_id_mint(q->name, v->node_id, id);
+	volume_group_id(q->name, v->node_id, id);
 	if (volume_lock(v->locks, id, /* wait_ms= */ 0, &lock, err) < 0)
 		return -1;
 	return make_locked(&g, ret, err);

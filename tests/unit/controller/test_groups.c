@@ -5,9 +5,10 @@
 #include "unit/controller/desk.h"
 #include "volume/id.h"
 
-#define GROUP   "groupsnapshot-0"
-#define TAKEN_S 1000
-#define N       2
+#define GROUP    "groupsnapshot-0"
+#define TAKEN_S  1000
+#define N        2
+#define STRANGER "snap-x"
 
 static struct desk d;
 static struct desk_ask a;
@@ -49,7 +50,7 @@ static void set_up(void)
 	desk_open(&d, /* early= */ false, /* forget_gone= */ false);
 	volume_id_mint("pvc-0", "n2", source[0]);
 	volume_id_mint("pvc-1", "n2", source[1]);
-	volume_id_mint(GROUP, "n2", group);
+	volume_group_id(GROUP, "n2", group);
 	desk_add_node(&d, "n1", 8);
 	desk_add_node(&d, "n2", 4);
 	for (size_t i = 0; i < N; i++) {
@@ -298,23 +299,47 @@ START_TEST(a_group_is_deleted_with_all_that_is_reported)
 }
 END_TEST
 
-START_TEST(nothing_else_is_deleted_with_a_group)
+/* @origin: ID of the volume that it is of; NULL: not known */
+static void report_stranger(const char *origin)
 {
-	char *strangers[] = {(char *)(uintptr_t) "snap-x"};
 	struct node_report *r = report_new("n1");
+	struct volume_report *v = report_add_volume(r, STRANGER, STRANGER);
+
+	v->snapshot = true;
+	v->source = x_strdup(origin);
+	node_table_put(d.table, r, d.now_ns);
+}
+
+START_TEST(nothing_is_deleted_if_something_else_is_listed)
+{
+	char *strangers[] = {(char *)(uintptr_t)STRANGER};
 
 	take();
-	report_add_volume(r, "snap-x", "snap-x")->snapshot = true;
-	node_table_put(d.table, r, d.now_ns);
-	struct pmem_volume *record = pmem_volume_new(volume_key_of_handle("snap-x").hex, DESK_DRIVER);
-	record->handle = x_strdup("snap-x");
+	report_stranger("pvc-x");
+	delete_group(strangers, 1);
+	DESK_FAILED(&a, ERR_INVALID_ARGUMENT, "is no snapshot of the group snapshot");
+	again();
+	strangers[0] = source[0];
+	delete_group(strangers, 1);
+	DESK_FAILED(&a, ERR_INVALID_ARGUMENT, "is no snapshot of the group snapshot");
+	ck_assert_uint_eq(d.n_calls, 1);
+}
+END_TEST
+
+/* Its state file was damaged and replaced, but the record was not. */
+START_TEST(a_record_tells_a_snapshot_of_another_group)
+{
+	char *strangers[] = {(char *)(uintptr_t)STRANGER};
+	struct pmem_volume *record = pmem_volume_new(volume_key_of_handle(STRANGER).hex, DESK_DRIVER);
+
+	record->handle = x_strdup(STRANGER);
 	record->snapshot = true;
 	pmem_volume_add_node(record, "n1");
 	desk_put_record(&d, RECORD_CREATE, record);
-	report(/* taken= */ false);
+	report_stranger(/* origin= */ NULL);
 	delete_group(strangers, 1);
 	DESK_FAILED(&a, ERR_INVALID_ARGUMENT, "is not in group snapshot");
-	ck_assert_uint_eq(d.n_calls, 1);
+	ck_assert_uint_eq(d.n_calls, 0);
 }
 END_TEST
 
@@ -340,7 +365,8 @@ int main(void)
 		a_node_without_room_leaves_no_record, an_unknown_outcome_stays_recorded_and_is_retried,
 		an_answer_without_one_of_them_is_not_believed, an_earlier_release_is_named,
 		a_group_is_found_by_what_its_node_reports, a_group_is_deleted_with_all_that_is_reported,
-		nothing_else_is_deleted_with_a_group, a_snapshot_of_a_group_is_not_deleted_alone};
+		nothing_is_deleted_if_something_else_is_listed, a_record_tells_a_snapshot_of_another_group,
+		a_snapshot_of_a_group_is_not_deleted_alone};
 	Suite *suite = suite_create("controller groups");
 	TCase *tcase = tcase_create("controller groups");
 

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +12,7 @@
 #include "base/str.h"
 #include "unit/volume/content.h"
 #include "unit/volume/mounts.h"
+#include "volume/id.h"
 
 #define SIZE MIB(64)
 
@@ -244,26 +246,50 @@ START_TEST(a_failure_leaves_none_of_its_snapshots)
 }
 END_TEST
 
-/* After the copies were made. */
+static void write_file(const char *folder_path, size_t bytes)
+{
+	CLEANUP(free_charp) char *path = x_asprintf("%s/large", folder_path);
+	CLEANUP(free_charp) char *content = x_calloc(1, bytes);
+	CLEANUP(fd_closep) int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	ck_assert_int_eq(write(fd, content, bytes), (ssize_t)bytes);
+	ck_assert_int_eq(fsync(fd), 0);
+}
+
+/* The pause ends before all is copied, and what was copied is data of the volumes. */
 START_TEST(what_was_copied_is_erased_after_a_failure)
 {
 	char *const sources[] = {mt.volume->id, second->id, NULL};
 	CLEANUP(strmap_done) struct strmap parameters = {0};
-	struct group_request q = {.name = "group", .sources = sources, .parameters = &parameters};
+	const struct group_request q = {.name = "group", .sources = sources, .parameters = &parameters};
 	struct group_info *g;
 
+	fx.copy_bytes_per_s = MIB(4);
+	fixture_restart();
 	stage_both();
-	strmap_set(&parameters, "maxPause", "never");
-	fails(volumes_create_group(fx.v, &q, &g, &err), ERR_INVALID_ARGUMENT, "maxPause");
-	/* so that the second cannot be copied */
-	ASSERT_OK(volumes_unstage(fx.v, second->id, second_staging, &err));
-	CLEANUP(device_freep) struct device *d = fixture_device(second->id);
-	content_fill(d, 'x');
-	q.parameters = &no_context;
-	fails(volumes_create_group(fx.v, &q, &g, &err), ERR_PRECONDITION, "no file system is recognised");
+	write_file(mt.staging, MIB(4));
+	write_file(second_staging, MIB(4));
+	strmap_set(&parameters, "maxPause", "1s");
+	ck_assert_int_eq(volumes_create_group(fx.v, &q, &g, &err), -1);
+	ck_assert_msg(strstr(err->msg, "stood still"), "%s", err->msg);
+	error_clear(&err);
 	fixture_await_erased();
 	ck_assert_uint_eq(fixture_n_files(), 2);
 	ck_assert_uint_eq(fixture_n_devices(), 2);
+	write_file(mt.staging, MIB(1));
+	write_file(second_staging, MIB(1));
+}
+END_TEST
+
+START_TEST(a_class_has_a_pause)
+{
+	char *const sources[] = {mt.volume->id, NULL};
+	CLEANUP(strmap_done) struct strmap parameters = {0};
+	const struct group_request q = {.name = "group", .sources = sources, .parameters = &parameters};
+	struct group_info *g;
+
+	strmap_set(&parameters, "maxPause", "never");
+	fails(volumes_create_group(fx.v, &q, &g, &err), ERR_INVALID_ARGUMENT, "maxPause");
 }
 END_TEST
 
@@ -311,22 +337,46 @@ START_TEST(a_crash_before_the_last_steps_undoes_the_group)
 }
 END_TEST
 
-/* Its end could not be recorded. */
-START_TEST(a_retry_completes_a_group)
+/* A folder with the name of a file that is to be renamed. */
+START_TEST(a_retry_completes_a_group_whose_end_could_not_be_recorded)
 {
+	char *const sources[] = {mt.volume->id, second->id, NULL};
+	const char *later = strcmp(mt.volume->id, second->id) > 0 ? mt.volume->id : second->id;
 	CLEANUP(group_info_freep) struct group_info *g = take();
+	CLEANUP(group_info_freep) struct group_info *half = NULL;
 	CLEANUP(group_info_freep) struct group_info *again = NULL;
+	CLEANUP(free_charp) char *name = x_asprintf("state/%s.snapshot", of(g, later)->id);
+	CLEANUP(free_charp) char *path = fixture_path(name);
+	struct group_info *none;
 
-	fixture_stop();
-	rename_file(g->snapshots[1]->id, ".snapshot", ".creating");
-	fixture_open();
-	fx.faults.list = ERR_INTERNAL;
-	ck_assert_int_eq(volumes_start(fx.v, &err), -1);
-	error_clear(&err);
-	fx.faults.list = 0;
-	ASSERT_OK(volumes_start(fx.v, &err));
+	ASSERT_OK(volumes_delete_group(fx.v, g->id, NULL, &err));
+	fixture_await_erased();
+	ck_assert_int_eq(mkdir(path, 0755), 0);
+	fails(try_group("group", sources, &none), ERR_UNAVAILABLE, "is complete, but not recorded");
+	ASSERT_OK(volumes_get_group(fx.v, g->id, NULL, &half, &err));
+	ck_assert_uint_eq(half->n, 1);
+	ck_assert(!half->complete);
+	ck_assert_int_eq(rmdir(path), 0);
 	again = take();
 	ck_assert_uint_eq(again->n, 2);
+	ck_assert(again->complete);
+}
+END_TEST
+
+/* As after the repair of a state file. */
+START_TEST(a_snapshot_with_the_name_of_one_of_the_group_is_in_the_way)
+{
+	char *const sources[] = {mt.volume->id, second->id, NULL};
+	char name[VOLUME_NAME_MAX + 1];
+	const struct snapshot_request q = {.name = name, .source = second->id, .parameters = &no_context};
+	CLEANUP(snapshot_info_freep) struct snapshot_info *alone = NULL;
+	struct group_info *g;
+
+	volume_group_member_name("group", second->id, name);
+	ASSERT_OK(volumes_create_snapshot(fx.v, &q, &alone, &err));
+	fails(try_group("group", sources, &g), ERR_PRECONDITION, "is in no group");
+	ck_assert_uint_eq(fixture_n_files(), 3);
+	ck_assert_uint_eq(fixture_n_devices(), 3);
 }
 END_TEST
 
@@ -370,5 +420,7 @@ FIXTURE_MAIN("groups", set_up, a_group_shows_its_volumes_at_one_moment,
 	volumes_that_are_not_in_use_are_copied_too, a_retry_returns_the_same_group,
 	a_name_stands_for_one_set_of_volumes, a_failure_leaves_none_of_its_snapshots,
 	what_was_copied_is_erased_after_a_failure, a_crash_among_the_last_steps_completes_the_group,
-	a_crash_before_the_last_steps_undoes_the_group, a_retry_completes_a_group,
-	a_group_is_deleted_as_a_whole, a_group_that_lost_a_snapshot_is_not_made_whole)
+	a_crash_before_the_last_steps_undoes_the_group,
+	a_retry_completes_a_group_whose_end_could_not_be_recorded, a_class_has_a_pause,
+	a_snapshot_with_the_name_of_one_of_the_group_is_in_the_way, a_group_is_deleted_as_a_whole,
+	a_group_that_lost_a_snapshot_is_not_made_whole)
