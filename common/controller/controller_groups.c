@@ -3,7 +3,9 @@
  * settled as for any other snapshot; only the node is asked once for all of them, when every record names it.
  */
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "controller/controller_private.h"
@@ -11,6 +13,7 @@
 #include "csi/csi_groups.h"
 #include "csi/field_limits.h"
 #include "csi/reply.h"
+#include "volume/params.h"
 
 #define CREATE_GROUP_PATH "/csi.v1.GroupController/CreateVolumeGroupSnapshot"
 
@@ -211,18 +214,53 @@ static int check_request(struct group_call *g, struct error **err)
 	return check_one_node(g, err);
 }
 
-static void copy_parameters(const Csi__V1__CreateVolumeGroupSnapshotRequest *from,
+static void add_parameter(
+	Csi__V1__CreateSnapshotRequest *q, const char *key, const char *value, struct arena *arena)
+{
+	Csi__V1__CreateSnapshotRequest__ParametersEntry *e = arena_alloc(arena, sizeof(*e));
+
+	csi__v1__create_snapshot_request__parameters_entry__init(e);
+	e->key = arena_strdup(arena, key);
+	e->value = arena_strdup(arena, value);
+	q->parameters[q->n_parameters++] = e;
+}
+
+/* The name of the VolumeSnapshot that snapshot-controller will make for the snapshot of a volume, by which
+ * the scheduler extender finds its node: getSnapshotNameForVolumeGroupSnapshotContent() in its
+ * pkg/common-controller/groupsnapshot_controller_helper.go, since 8.6. csi-snapshotter names the group after
+ * the UID of the VolumeGroupSnapshot. Return: false: it is not known. */
+static bool name_volume_snapshot(
+	const Csi__V1__CreateVolumeGroupSnapshotRequest *q, const char *volume_id, char **ret)
+{
+	static const char prefix[] = "groupsnapshot-";
+	CLEANUP(free_charp) char *text = NULL;
+	char hex[SHA256_HEX_LEN + 1];
+
+	if (!str_starts(q->name, prefix))
+		return false;
+	text = x_asprintf("%s%s", q->name + sizeof(prefix) - 1, volume_id);
+	sha256_hex(text, strlen(text), hex);
+	*ret = x_asprintf("snapshot-%s", hex);
+	return true;
+}
+
+/* Those of the group, and the VolumeSnapshot, as csi-snapshotter says it for a snapshot without a group. */
+static void fill_parameters(const Csi__V1__CreateVolumeGroupSnapshotRequest *from,
 	Csi__V1__CreateSnapshotRequest *to, struct arena *arena)
 {
-	to->parameters = arena_alloc(arena, from->n_parameters * sizeof(*to->parameters));
-	for (size_t i = 0; i < from->n_parameters; i++) {
-		Csi__V1__CreateSnapshotRequest__ParametersEntry *e = arena_alloc(arena, sizeof(*e));
+	CLEANUP(free_charp) char *name = NULL;
+	const char *namespace = NULL;
 
-		csi__v1__create_snapshot_request__parameters_entry__init(e);
-		e->key = from->parameters[i]->key;
-		e->value = from->parameters[i]->value;
-		to->parameters[to->n_parameters++] = e;
+	to->parameters = arena_alloc(arena, (from->n_parameters + 2) * sizeof(*to->parameters));
+	for (size_t i = 0; i < from->n_parameters; i++) {
+		add_parameter(to, from->parameters[i]->key, from->parameters[i]->value, arena);
+		if (str_eq(from->parameters[i]->key, PARAMS_GROUP_NAMESPACE))
+		namespace = from->parameters[i]->value;
 	}
+	if (!namespace || !name_volume_snapshot(from, to->source_volume_id, &name))
+		return;
+	add_parameter(to, PARAMS_SNAPSHOT_NAMESPACE, namespace, arena);
+	add_parameter(to, PARAMS_SNAPSHOT_NAME, name, arena);
 }
 
 static void start_member(struct group_call *g, size_t i)
@@ -242,7 +280,7 @@ static void start_member(struct group_call *g, size_t i)
 	volume_group_member_name(g->request->name, g->request->source_volume_ids[i], name);
 	m->request.name = arena_strdup(g->waiter.arena, name);
 	m->request.source_volume_id = g->request->source_volume_ids[i];
-	copy_parameters(g->request, &m->request, g->waiter.arena);
+	fill_parameters(g->request, &m->request, g->waiter.arena);
 	controller_create_snapshot(g->controller, &waiter, &m->request, &m->reply, &g->joint, i);
 }
 

@@ -18,6 +18,7 @@
 /* Which VolumeSnapshot a snapshot is made for, as csi-snapshotter says it (pkg/utils/util.go). */
 #define PARAMS_SNAPSHOT_NAME      "csi.storage.k8s.io/volumesnapshot/name"
 #define PARAMS_SNAPSHOT_NAMESPACE "csi.storage.k8s.io/volumesnapshot/namespace"
+#define PARAMS_GROUP_NAMESPACE    "csi.storage.k8s.io/volumegroupsnapshot/namespace"
 
 /* Parameters that can be changed after the creation of a volume. */
 #define PARAMS_USAGE           "usage"

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Group snapshots: each snapshot is recorded before their node is asked once for all of them. */
+#include <string.h>
+
+#include "base/hash.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "unit/controller/desk.h"
@@ -151,6 +154,36 @@ START_TEST(a_node_is_asked_once_when_all_records_name_it)
 		ck_assert_str_eq(reply.group_snapshot->snapshots[i]->snapshot_id, snapshot[i]);
 		ck_assert_str_eq(reply.group_snapshot->snapshots[i]->group_snapshot_id, group);
 	}
+}
+END_TEST
+
+/* snapshot-controller: "snapshot-" and the SHA-256 of the UID and the handle. */
+START_TEST(records_name_the_volume_snapshots_that_will_be_made)
+{
+	const struct waiter waiter = desk_waiter(&a);
+	Csi__V1__CreateVolumeGroupSnapshotRequest__ParametersEntry e;
+	csi__v1__create_volume_group_snapshot_request__parameters_entry__init(&e);
+	Csi__V1__CreateVolumeGroupSnapshotRequest__ParametersEntry *parameters[] = {&e};
+	CLEANUP(free_charp) char *text = x_asprintf("0%s", source[0]);
+	char hex[SHA256_HEX_LEN + 1];
+
+	e.key = (char *)(uintptr_t) "csi.storage.k8s.io/volumegroupsnapshot/namespace";
+	e.value = (char *)(uintptr_t) "team";
+	csi__v1__create_volume_group_snapshot_request__init(&request);
+	csi__v1__create_volume_group_snapshot_response__init(&reply);
+	request.name = (char *)(uintptr_t)GROUP;
+	request.source_volume_ids = ids;
+	request.n_source_volume_ids = N;
+	request.parameters = parameters;
+	request.n_parameters = 1;
+	controller_create_group(d.controller, &waiter, &request, &reply);
+	sha256_hex(text, strlen(text), hex);
+	CLEANUP(free_charp) char *wanted = x_asprintf("team/snapshot-%s", hex);
+	CLEANUP(pmem_volume_freep) struct pmem_volume *r = desk_record(&d, name[0]);
+	ck_assert_str_eq(r->volume_snapshot, wanted);
+	ck_assert_uint_eq(desk_last(&d, "n2")->create_group_request->n_parameters, 1);
+	taken(desk_last(&d, "n2"), N);
+	DESK_OK(&a);
 }
 END_TEST
 
@@ -360,6 +393,7 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {a_node_is_asked_once_when_all_records_name_it,
+		records_name_the_volume_snapshots_that_will_be_made,
 		volumes_on_several_nodes_are_refused_by_name, requests_are_checked_first,
 		a_volume_that_fails_first_leaves_no_record, a_write_that_fails_ends_the_call,
 		a_node_without_room_leaves_no_record, an_unknown_outcome_stays_recorded_and_is_retried,
