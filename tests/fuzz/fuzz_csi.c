@@ -74,7 +74,23 @@ static void run_step(struct csi_node *n, struct span *in)
 		fuzz_error(err);
 }
 
-/* IDs of all volumes. Return: strv_free() */
+static void list_snapshots(struct csi_node *n, char ***ids)
+{
+	struct snapshot_info **list;
+	size_t count;
+	bool more;
+
+	volumes_list_snapshots(n->csi.volumes, NULL, 0, &list, &count, &more);
+	assert(!more);
+	for (size_t i = 0; i < count; i++) {
+		strv_add(ids, list[i]->id);
+		assert(!list[i]->missing);
+		snapshot_info_free(list[i]);
+	}
+	free(list);
+}
+
+/* IDs of all volumes and snapshots. Return: strv_free() */
 static char **list_ids(struct csi_node *n)
 {
 	struct volume_info **list;
@@ -90,6 +106,7 @@ static char **list_ids(struct csi_node *n)
 		volume_info_free(list[i]);
 	}
 	free(list);
+	list_snapshots(n, &ids);
 	return ids;
 }
 

@@ -69,15 +69,19 @@ class Partitions(unittest.TestCase):
                 f"-registryEndpoint=tcp://{self.controller.address}:10000", *CERTS.flags("pmem-node-controller")]
 
     def insist(self, seed, method, request, reply):
-        """As external-provisioner: in place, for as long as the code says so."""
+        """As external-provisioner: in place, for as long as the code says so. It also tries again after RESOURCE_EXHAUSTED, which
+        is the answer while the pool of a node is avoided, because a device could not be created there."""
         chance = random.Random(seed)
         end = time.monotonic() + 4 * driver.PATIENCE_S
         while True:
             try:
                 return self.controller.call(method, request, reply, chance.choice((0.3, 1, 3, 10)))
             except grpc.RpcError as failure:
-                if failure.code() not in driver.AGAIN or time.monotonic() > end:
+                again = failure.code() in driver.AGAIN or failure.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+                if not again or time.monotonic() > end:
                     raise
+                if failure.code() == grpc.StatusCode.RESOURCE_EXHAUSTED:
+                    print(f"{failure.details()}\n{self.avoided()}", flush=True)
             time.sleep(chance.random())
 
     @staticmethod
@@ -123,6 +127,10 @@ class Partitions(unittest.TestCase):
                  for line in host.logged().splitlines()
                  if any(name in line for name in names) or "registered" in line or " starting" in line]
         return "\n".join(f"{number}: {line}" for _, number, line in sorted(lines))
+
+    def avoided(self):
+        """What nodes have logged of pools that they avoid."""
+        return "\n".join(line for host in self.nodes.values() for line in host.logged().splitlines() if "avoided" in line)
 
     def live_on(self, end):
         """One life after the other. Return: what live() does, of each."""

@@ -207,13 +207,13 @@ END_TEST
 
 START_TEST(a_name_stands_for_one_set_of_volumes)
 {
-	CLEANUP(group_info_freep) struct group_info *g = take();
 	char *const fewer[] = {second->id, NULL};
 	char *const none[] = {NULL};
 	char *const twice[] = {second->id, second->id, NULL};
 	char *const absent[] = {second->id, (char *)(uintptr_t) "pvc-gone", NULL};
 	struct group_info *made;
 
+	group_info_free(take());
 	fails(try_group("group", fewer, &made), ERR_EXISTS, "is of other volumes");
 	fails(try_group("other", none, &made), ERR_INVALID_ARGUMENT, "1 to 64 volumes");
 	fails(try_group("other", twice, &made), ERR_INVALID_ARGUMENT, "is listed twice");
