@@ -123,21 +123,19 @@ static void on_group_answer(void *user, const ProtobufCMessage *message, const s
 	struct group_call *g = user;
 	const Csi__V1__VolumeGroupSnapshot *reply =
 		error ? NULL : ((const Csi__V1__CreateVolumeGroupSnapshotResponse *)message)->group_snapshot;
+	bool is_made = reply && !str_empty(reply->group_snapshot_id);
 	CLEANUP(error_freep) struct error *bad = NULL;
 
-	if (error && error->code == ERR_UNIMPLEMENTED) {
+	if (error && error->code == ERR_UNIMPLEMENTED)
 		err_set(&bad, ERR_INVALID_ARGUMENT,
 			"its driver cannot take group snapshots: update the driver there");
-		error = bad;
-	} else if (!error && (!reply || str_empty(reply->group_snapshot_id))) {
+	else if (!error && !is_made)
 		err_set(&bad, ERR_INTERNAL, "the reply has no ID of a group snapshot");
-		error = bad;
-	}
-	if (!error)
+	if (is_made)
 		g->group = arena_strdup(g->waiter.arena, reply->group_snapshot_id);
 	/* the last answer must not end the call while others are given */
 	g->n_left++;
-	answer_waiting(g, reply, error);
+	answer_waiting(g, is_made ? reply : NULL, bad ? bad : error);
 	end_one(g);
 }
 
