@@ -17,8 +17,7 @@ static const char *const create_metadata[] = {
 /* csi-snapshotter --extra-create-metadata; it removes all other keys with the prefix itself */
 static const char *const snapshot_metadata[] = {PARAMS_SNAPSHOT_NAME, PARAMS_SNAPSHOT_NAMESPACE,
 	KUBERNETES_PREFIX "volumesnapshotcontent/name", KUBERNETES_PREFIX "volumegroupsnapshot/name",
-	PARAMS_GROUP_NAMESPACE,
-	KUBERNETES_PREFIX "volumegroupsnapshotcontent/name", NULL};
+	PARAMS_GROUP_NAMESPACE, KUBERNETES_PREFIX "volumegroupsnapshotcontent/name", NULL};
 
 /* of maxPause */
 #define PAUSE_DEFAULT_MS 10000
