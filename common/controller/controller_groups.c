@@ -44,7 +44,7 @@ struct group_call {
 	struct error *failure; /* NULL: none */
 };
 
-/* What waits is answered. @reply: of the node; NULL with @error */
+/* Answer all that wait. @reply: of the node; NULL with @error */
 static void answer_waiting(
 	struct group_call *g, const Csi__V1__VolumeGroupSnapshot *reply, const struct error *error)
 {

@@ -44,7 +44,7 @@ struct copy_calls {
 
 /**
  * copy_calls_find() - find the nodes that are to be asked, by their reports and the record of the volume.
- * @record: as it was read, NULL: there is none; nodes that report a copy are added to it
+ * @record: as it was read; nodes that report a copy are added to it; NULL: the volume has no record
  *
  * May be called again before copy_calls_begin(). Return: 0, or -1 with ERR_NOT_FOUND (no such volume, or a
  * snapshot), ERR_INVALID_ARGUMENT (an inline volume), ERR_ABORTED (it is being deleted), ERR_UNIMPLEMENTED (a

@@ -212,7 +212,7 @@ bool volumes_group_is_ready(struct volumes *v, const char *id);
 
 /** volumes_snapshot_request() - fill in the request that makes a snapshot of @q.source: with the layout, the
  * erasing and the kind of access of that volume. @parameters: of the new record, are added to; the result
- * borrows from both, and from @source. @source: record of the volume; NULL: there is none */
+ * borrows from both, and from @source. @source: record of the volume; NULL: the volume does not exist */
 struct volume_request volumes_snapshot_request(
 	const struct volume_record *source, const struct snapshot_request *q, struct strmap *parameters);
 

@@ -258,7 +258,7 @@ static int settle_members(struct volumes *v, const struct members *m, struct err
 	return 0;
 }
 
-/* Return: the record of the snapshot of @source; NULL: there is none. */
+/* Return: the record of the snapshot of @source; NULL: the group has no such snapshot. */
 static const struct volume_record *find_of(const struct members *m, const char *source)
 {
 	for (size_t i = 0; i < m->n; i++) {
