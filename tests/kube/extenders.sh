@@ -126,7 +126,7 @@ scheduler_config() {
 		apiVersion: kubescheduler.config.k8s.io/v1
 		kind: KubeSchedulerConfiguration
 		clientConnection: {kubeconfig: $KUBE_RUN/users/scheduler, qps: 500, burst: 1000}
-		leaderElection: {leaderElect: ${2:-true}, leaseDuration: 8s, renewDeadline: 6s, retryPeriod: 1s}
+		leaderElection: {leaderElect: ${2:-true}, leaseDuration: 15s, renewDeadline: 12s, retryPeriod: 1s}
 		podMaxBackoffSeconds: 2
 		extenders:
 	END
@@ -206,13 +206,27 @@ refusals() {
 	cat "$KUBE_RUN"/log/nodes-*.log | awk '/"event":"refused"/ { n++ } END { print n + 0 }'
 }
 
-# nothing_refused: no node was asked for what it has no room for, nor did a provisioner fail because of it.
+# nothing_refused: since forgive_refusals() no node was asked for what it has no room for, nor did a provisioner fail because of it.
 nothing_refused() {
-	local events
-	[ "$(refusals)" = 0 ]
+	local events refused
+	refused=$(($(refusals) - ${forgiven:-0}))
+	[ "$refused" = 0 ] || echo "refused: $refused volumes"
+	[ "$refused" = 0 ]
 	events=$(k get events -o 'jsonpath={range .items[?(@.reason=="ProvisioningFailed")]}{.message}{"\n"}{end}')
 	echo "$events"
 	! grep -q ResourceExhausted <<<"$events"
+}
+
+# forgive_refusals MOST: after an extender or a scheduler was killed. A pod that has passed, and whose claim has no selected node yet,
+# is known to none that starts then; kube-scheduler binds many at a time, and each of those may be refused once.
+forgive_refusals() {
+	local refused=$(($(refusals) - ${forgiven:-0}))
+	[ "$refused" -le "$1" ] || {
+		echo "refused: $refused volumes, and at most $1 may be"
+		return 1
+	}
+	forgiven=$(refusals)
+	k delete events --field-selector reason=ProvisioningFailed >/dev/null
 }
 
 # pod_spec INDENT GROUP FORM: of a pod for this group of nodes; volumes are to follow. FORM says by which extender it is
@@ -303,8 +317,8 @@ are_placed() {
 
 # wait_placed SET NUMBER [SECONDS]
 wait_placed() {
-	wait_for "${3:-60}" "$2 pods of $1 to be placed" are_placed "$1" "$2" || {
-		echo "$(placed "$1") are"
+	wait_for "${3:-180}" "$2 pods of $1 to be placed" are_placed "$1" "$2" || {
+		echo "waited in vain: $(placed "$1") are, and $(refusals) volumes were refused"
 		k get events --field-selector reason=FailedScheduling -o 'jsonpath={range .items[*]}{.message}{"\n"}{end}' |
 			sort | uniq -c | sort -n | tail -n 5
 		return 1
@@ -314,7 +328,7 @@ wait_placed() {
 # delete_set SET: and wait until its volumes have gone.
 delete_set() {
 	k delete replicasets,pods,pvc -l "set=$1" --wait=false >/dev/null
-	wait_for 90 "the end of the volumes of $1" has_no_claims "$1"
+	wait_for 240 "the end of the volumes of $1" has_no_claims "$1"
 }
 
 has_no_claims() {

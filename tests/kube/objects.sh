@@ -66,7 +66,7 @@ has_event() {
 
 # wait_event OBJECT PATTERN [SECONDS]
 wait_event() {
-	wait_for "${3:-60}" "an event of $1 with '$2'" has_event "$1" "$2" || {
+	wait_for "${3:-120}" "an event of $1 with '$2'" has_event "$1" "$2" || {
 		k get events --field-selector "involvedObject.name=$1"
 		return 1
 	}

@@ -395,6 +395,24 @@ START_TEST(file_system_that_turned_readonly_is_shown)
 }
 END_TEST
 
+/* The kernel counts an error in the superblock by a work item (flush_stashed_error_work() of
+ * fs/ext4/super.c). */
+static void wait_for_error_count(void)
+{
+	const char *name = strrchr(mt.device->path, '/') + 1;
+	CLEANUP(free_charp) char *path = x_asprintf("/sys/fs/ext4/%s/errors_count", name);
+	char first = '0';
+
+	for (unsigned i = 0; i < 1000 && first == '0'; i++) {
+		CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+		ck_assert_int_eq(read(fd, &first, 1), 1);
+		if (first == '0')
+			usleep(10000);
+	}
+	ck_assert_int_ne(first, '0');
+}
+
 START_TEST(errors_that_ext4_counted_are_shown)
 {
 	CLEANUP(free_charp)
@@ -404,6 +422,7 @@ START_TEST(errors_that_ext4_counted_are_shown)
 	CLEANUP(fd_closep) int fd = open(path, O_WRONLY | O_CLOEXEC);
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(write(fd, "test", 4), 4);
+	wait_for_error_count();
 	assert_only(HEALTH_FS_ERROR, HEALTH_DEGRADED, "e2fsck");
 	ck_assert_uint_eq(count(HEALTH_FS_ERROR), 1);
 	unstage();
