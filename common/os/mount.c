@@ -254,3 +254,23 @@ int mount_remove(const char *target, struct error **err)
 		return -1;
 	return mount_remove_from(parent_fd, target, err);
 }
+
+int mount_open_apart(int root_fd, int *ret_fd, struct error **err)
+{
+	struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME,
+		.attr_clr = MOUNT_ATTR__ATIME};
+	CLEANUP(fd_closep)
+	int tree_fd = open_tree(root_fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
+
+	if (tree_fd < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "clone the mount of the file system");
+	if (mount_setattr(tree_fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "set the options of a mount");
+
+	/* most system calls take no descriptor with O_PATH; this one keeps the mount */
+	int fd = openat(tree_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "open the root of the file system");
+	*ret_fd = fd;
+	return 0;
+}

@@ -70,3 +70,16 @@ int mount_open_parent(const char *target, int *ret_fd, struct error **err) MUST_
 
 /** mount_remove_from() - mount_remove() of @target, whose folder mount_open_parent() has opened. */
 int mount_remove_from(int parent_fd, const char *target, struct error **err) MUST_CHECK;
+
+/**
+ * mount_open_apart() - open a further mount of a mounted file system, to look at all that is in it: nothing
+ * is mounted on any of its directories, and whatever is opened through it is not changed, not even its time
+ * of access.
+ * @root_fd: its root directory, open for reading, of a mount in the mount namespace of this process
+ * @ret_fd:  the root directory in the new mount, for reading, which ends when the caller closes it; until
+ *           then the file system stays mounted
+ *
+ * Devices are refused: a name may become a device between the look at its type and the open of it, and
+ * opening some devices changes them. Return: 0, or -1 with ERR_INTERNAL.
+ */
+int mount_open_apart(int root_fd, int *ret_fd, struct error **err) MUST_CHECK;

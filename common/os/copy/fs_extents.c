@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "os/copy/fs_extents.h"
 
-#include <errno.h>
-#include <linux/fsmap.h>
 #include <stdbool.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 #include "base/mem.h"
+#include "os/fs_map.h"
 
 #define CAPACITY_MIN  64
 #define GAP_MIN_BYTES 4096
-#define BATCH         1024 /* records that are read at once, of 64 bytes each */
 
 void fs_extents_done(struct fs_extents *x)
 {
@@ -108,64 +103,17 @@ static void add_clipped(struct map *m, uint64_t at_bytes, uint64_t end_bytes)
 
 /* What is left out before or between records counts as used, as what ext4 with blocks of 1 KiB has before its
  * superblock. Records of files that share blocks overlap. */
-static void add_record(struct map *m, const struct fsmap *r)
+static void add_record(struct map *m, const struct fs_map_record *r)
 {
-	bool is_free = r->fmr_flags & FMR_OF_SPECIAL_OWNER && r->fmr_owner == FMR_OWN_FREE;
-	uint64_t end_bytes = r->fmr_physical + r->fmr_length;
+	uint64_t end_bytes = r->at_bytes + r->length_bytes;
 
-	if (r->fmr_physical > m->seen_bytes)
-		add_clipped(m, m->seen_bytes, r->fmr_physical);
+	if (r->at_bytes > m->seen_bytes)
+		add_clipped(m, m->seen_bytes, r->at_bytes);
 	if (end_bytes <= m->seen_bytes)
 		return;
-	if (!is_free)
-		add_clipped(m, r->fmr_physical, end_bytes);
+	if (r->kind != FS_MAP_FREE)
+		add_clipped(m, r->at_bytes, end_bytes);
 	m->seen_bytes = end_bytes;
-}
-
-/* As include/linux/kdev_t.h, new_encode_dev(). */
-static uint32_t encode_device(dev_t dev)
-{
-	return (minor(dev) & 0xffU) | major(dev) << 8 | (minor(dev) & ~0xffU) << 12;
-}
-
-static int fail(int os_errno, struct error **err)
-{
-	bool lacks_map = os_errno == ENOTTY || os_errno == EOPNOTSUPP;
-
-	return err_set_errno(err, lacks_map ? ERR_UNIMPLEMENTED : ERR_INTERNAL, os_errno,
-		"read which blocks the file system uses");
-}
-
-/* The high key is all ones, but for the length and what is reserved, which have to be 0 (fs/xfs/xfs_ioctl.c,
- * xfs_ioc_getfsmap(); fs/ext4/ioctl.c, ext4_ioc_getfsmap()). */
-static void set_keys(struct fsmap_head *head, uint32_t device)
-{
-	*head = (struct fsmap_head){.fmh_count = BATCH};
-	head->fmh_keys[0].fmr_device = device;
-	head->fmh_keys[1] = (struct fsmap){
-		.fmr_device = device,
-		.fmr_flags = UINT32_MAX,
-		.fmr_physical = UINT64_MAX,
-		.fmr_owner = UINT64_MAX,
-		.fmr_offset = UINT64_MAX,
-	};
-}
-
-static int read_records(int dir_fd, struct fsmap_head *head, struct map *m, struct error **err)
-{
-	bool more = true;
-
-	while (more) {
-		if (ioctl(dir_fd, FS_IOC_GETFSMAP, head) < 0)
-			return fail(errno, err);
-		for (uint32_t i = 0; i < head->fmh_entries; i++)
-			add_record(m, &head->fmh_recs[i]);
-		more = head->fmh_entries > 0 &&
-		       !(head->fmh_recs[head->fmh_entries - 1].fmr_flags & FMR_OF_LAST);
-		if (more)
-			fsmap_advance(head);
-	}
-	return 0;
 }
 
 static void map_done(struct map *m)
@@ -173,21 +121,18 @@ static void map_done(struct map *m)
 	fs_extents_done(&m->x);
 }
 
-static void free_headp(struct fsmap_head **head)
-{
-	free(*head);
-}
-
 int fs_extents_read(int dir_fd, uint64_t device_bytes, struct fs_extents *ret, struct error **err)
 {
-	CLEANUP(free_headp) struct fsmap_head *head = x_malloc(fsmap_sizeof(BATCH));
+	CLEANUP(fs_map_closep) struct fs_map *records = NULL;
 	CLEANUP(map_done) struct map m = {.device_bytes = device_bytes};
-	struct stat st;
+	struct fs_map_record r;
+	int rc;
 
-	if (fstat(dir_fd, &st) < 0)
-		return fail(errno, err);
-	set_keys(head, encode_device(st.st_dev));
-	if (read_records(dir_fd, head, &m, err) < 0)
+	if (fs_map_open(dir_fd, &records, err) < 0)
+		return -1;
+	while ((rc = fs_map_next(records, &r, err)) > 0)
+		add_record(&m, &r);
+	if (rc < 0)
 		return -1;
 	if (m.seen_bytes == 0)
 		return err_set(

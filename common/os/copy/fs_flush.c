@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -14,6 +13,7 @@
 #include "base/durable_step.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "os/mount.h"
 
 #define DENTS_BYTES     (32U << 10)
 #define HANDLE_MAX      128         /* of all file systems: linux/exportfs.h, MAX_HANDLE_SZ */
@@ -40,30 +40,6 @@ static void walk_done(struct walk *w)
 	buf_done(&w->level);
 	buf_done(&w->below);
 	free(w->dents);
-}
-
-/*
- * A mount of our own, with nothing mounted on any of its directories. Without devices: a name may become a
- * device between the look at its type and the open of it, and opening some devices changes them.
- */
-static int clone_mount(int root_fd, int *ret_fd, struct error **err)
-{
-	struct mount_attr attr = {.attr_set = MOUNT_ATTR_RDONLY | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOATIME,
-		.attr_clr = MOUNT_ATTR__ATIME};
-	CLEANUP(fd_closep)
-	int tree_fd = open_tree(root_fd, "", OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_EMPTY_PATH);
-
-	if (tree_fd < 0)
-		return err_set_errno(err, ERR_INTERNAL, errno, "clone the mount of the file system");
-	if (mount_setattr(tree_fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) < 0)
-		return err_set_errno(err, ERR_INTERNAL, errno, "set the options of a mount");
-
-	/* open_by_handle_at(2) takes no descriptor with O_PATH; this one keeps the mount */
-	int fd = openat(tree_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return err_set_errno(err, ERR_INTERNAL, errno, "open the root of the file system");
-	*ret_fd = fd;
-	return 0;
 }
 
 static int refuse_late(const struct walk *w, struct error **err)
@@ -216,7 +192,7 @@ int fs_flush_files(int root_fd, uint64_t deadline_ns, uint64_t *ret_files, struc
 		.below = BUF_INIT(LEVEL_MAX_BYTES),
 		.dents = x_malloc(DENTS_BYTES)};
 
-	if (clone_mount(root_fd, &w.mount_fd, err) < 0 || add_directory(&w, w.mount_fd, "", err) < 0)
+	if (mount_open_apart(root_fd, &w.mount_fd, err) < 0 || add_directory(&w, w.mount_fd, "", err) < 0)
 		return -1;
 	while (w.below.len > 0) {
 		struct buf done = w.level;
