@@ -2,10 +2,11 @@
 #include <stdint.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/json/json.h"
 #include "base/mem.h"
 #include "base/parse.h"
-#include "commands.h"
+#include "cmd_doctor_files.h"
 #include "devices.h"
 #include "inspect/fit.h"
 #include "inspect/inventory.h"
@@ -18,15 +19,23 @@
 static const char help[] =
 	"usage: pmem-csi-driver doctor [flags]\n"
 	"       pmem-csi-driver doctor -size SIZE [-fs TYPE] [-usage USAGE] [-block] [flags]\n"
+	"       pmem-csi-driver doctor -files [-maxFiles N] [-maxTime DURATION] [flags]\n"
 	"\n"
 	"Checks whether this node is set up so that volumes can be created, mounted and kept. With -size, it\n"
 	"shows instead for each pool whether such a volume could be created now, and if not, why: space,\n"
 	"fragments, rounding, label slots, pool share, unfinished deletions, namespaces of other owners.\n"
+	"With -files, it shows for each volume whose memory cannot be read everywhere which files that\n"
+	"concerns, and what can be done. Their file systems have to be mounted, and are walked through;\n"
+	"nothing in them is changed.\n"
 	"\n"
-	"Exit status: 0 no problem, or the volume can be created; 1 problems, or the volume cannot be\n"
-	"created; 2 wrong usage; 3 the node cannot be examined completely: run the command as root.\n";
+	"Exit status: 0 no problem, or the volume can be created; 1 problems, the volume cannot be\n"
+	"created, or memory cannot be read; 2 wrong usage; 3 the node cannot be examined completely: run\n"
+	"the command as root.\n";
 
 #define NO_SIZE UINT64_MAX /* more than a quantity can be */
+
+#define MAX_FILES   1000000
+#define MAX_TIME_MS 60000
 
 struct doctor_args {
 	struct command c;
@@ -35,6 +44,9 @@ struct doctor_args {
 	const char *usage_text; /* NULL: not given */
 	enum volume_usage usage;
 	bool block;
+	bool files;
+	uint32_t max_files; /* 0: not given, as for the time */
+	uint64_t max_time_ms;
 };
 
 static void write_node_text(const struct node_findings *f, struct buf *out)
@@ -227,8 +239,21 @@ static int explain_size(const struct doctor_args *a, struct error **err)
 	return command_print("doctor", &out, fits ? COMMAND_OK : COMMAND_MISMATCH);
 }
 
+static int show_files(const struct doctor_args *a, struct error **err)
+{
+	const struct fs_owners_bound bound = {.max_files = a->max_files ? a->max_files : MAX_FILES,
+		.deadline_ns = clock_ns() + (a->max_time_ms ? a->max_time_ms : MAX_TIME_MS) * NS_PER_MS};
+
+	return doctor_show_files(&a->c, &bound, err);
+}
+
 static int check_usage(struct doctor_args *a, struct error **err)
 {
+	if (a->files && a->size_bytes != NO_SIZE)
+		return err_set(err, ERR_INVALID_ARGUMENT, "-files cannot be used with -size");
+	if (!a->files && (a->max_files || a->max_time_ms))
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "-maxFiles and -maxTime can only be used with -files");
 	if (a->size_bytes == 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "-size must be more than 0");
 	if (a->size_bytes == NO_SIZE && (a->fs_type || a->usage_text || a->block))
@@ -253,6 +278,11 @@ int cmd_doctor(int argc, char **argv)
 		{"usage", OPT_STR, &a.usage_text, "USAGE",
 			"with -size: AppDirect or FileIO (default: AppDirect)"},
 		{"block", OPT_BOOL, &a.block, NULL, "with -size: a raw block volume"},
+		{"files", OPT_BOOL, &a.files, NULL, "show which files are in memory that cannot be read"},
+		{"maxFiles", OPT_U32, &a.max_files, "N",
+			"with -files: look at this many files of each volume (default: 1000000)"},
+		{"maxTime", OPT_DURATION, &a.max_time_ms, "DURATION",
+			"with -files: look for this long in all (default: 1m)"},
 		{"kubeletDir", OPT_STRS, &a.c.o.kubelet_dirs, "DIR", "as for the driver"},
 		COMMAND_FLAGS(&a.c),
 		{0},
@@ -263,8 +293,12 @@ int cmd_doctor(int argc, char **argv)
 	if (!command_parse(&a.c, table, argc, argv, help, &status))
 		goto out;
 	status = COMMAND_USAGE;
-	if (check_usage(&a, &err) == 0)
-		status = a.size_bytes != NO_SIZE ? explain_size(&a, &err) : examine_node(&a, &err);
+	if (check_usage(&a, &err) == 0) {
+		if (a.files)
+			status = show_files(&a, &err);
+		else
+			status = a.size_bytes != NO_SIZE ? explain_size(&a, &err) : examine_node(&a, &err);
+	}
 	if (err) {
 		process_note_not_root(&err);
 		command_fail("doctor", err, status);

@@ -289,13 +289,7 @@ END_TEST
 
 START_TEST(memory_that_cannot_be_read_is_found_below_volumes)
 {
-	CLEANUP(free_charp) char *path = fixture_path("fake/badblocks");
-	FILE *list = fopen(path, "we");
-
-	ck_assert_ptr_nonnull(list);
-	/* the first volume begins where its region does */
-	fprintf(list, "8 1\n%ju 1\n", (uintmax_t)REGION_BYTES / 512 + 8);
-	ck_assert_int_eq(fclose(list), 0);
+	mounts_damage(4096, 512);
 	checked_look();
 	checked_only(CHECK_MEDIA_ERROR, mt.volume->id);
 	ck_assert_ptr_nonnull(

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -129,4 +131,15 @@ bool mounts_has_file(const char *folder)
 	CLEANUP(free_charp) char *path = x_asprintf("%s/data", folder);
 
 	return access(path, F_OK) == 0;
+}
+
+void mounts_damage(uint64_t offset_bytes, uint64_t length_bytes)
+{
+	CLEANUP(free_charp) char *path = fixture_path("fake/badblocks");
+	uint64_t start = str_eq(mt.device->pool, fx.pools[0]) ? 0 : REGION_BYTES;
+	FILE *list = fopen(path, "ae");
+
+	ck_assert_ptr_nonnull(list);
+	fprintf(list, "%ju %ju\n", (uintmax_t)(start + offset_bytes) / 512, (uintmax_t)length_bytes / 512);
+	ck_assert_int_eq(fclose(list), 0);
 }

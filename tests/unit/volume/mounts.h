@@ -46,3 +46,7 @@ int mounts_write(const char *folder);
 
 /** mounts_has_file() - whether that file is in @folder. */
 bool mounts_has_file(const char *folder);
+
+/** mounts_damage() - some of the volume's memory loses its content: it is in the list of bad blocks.
+ * Multiples of 512 bytes. The volume has to be the first one in its region. */
+void mounts_damage(uint64_t offset_bytes, uint64_t length_bytes);

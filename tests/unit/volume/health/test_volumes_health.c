@@ -44,18 +44,6 @@ static void stage(const char *fs_type)
 	ASSERT_OK(volumes_stage(fx.v, &s, &err));
 }
 
-/* Of the volume, which is the first one in its region. */
-static void damage(uint64_t offset_bytes, uint64_t length_bytes)
-{
-	CLEANUP(free_charp) char *path = fixture_path("fake/badblocks");
-	uint64_t start = str_eq(mt.device->pool, fx.pools[0]) ? 0 : REGION_BYTES;
-	FILE *list = fopen(path, "ae");
-
-	ck_assert_ptr_nonnull(list);
-	fprintf(list, "%ju %ju\n", (uintmax_t)(start + offset_bytes) / 512, (uintmax_t)length_bytes / 512);
-	ck_assert_int_eq(fclose(list), 0);
-}
-
 static void repair(void)
 {
 	CLEANUP(free_charp) char *path = fixture_path("fake/badblocks");
@@ -117,12 +105,12 @@ START_TEST(media_error_is_shown_with_its_offset_and_reported_once)
 
 	assert_sound(mt.volume->id);
 	ck_assert_uint_eq(fx.n_changes, before);
-	damage(MIB(1), 1024);
+	mounts_damage(MIB(1), 1024);
 	assert_only(HEALTH_MEDIA_ERROR, HEALTH_DATA_LOSS, "1024 bytes at offset 1048576 of the device");
 	ck_assert_uint_eq(fx.n_changes, before + 1);
 	assert_sound(other->id);
 	ck_assert_uint_eq(fx.n_changes, before + 1);
-	damage(MIB(2), 512);
+	mounts_damage(MIB(2), 512);
 	assert_only(
 		HEALTH_MEDIA_ERROR, HEALTH_DATA_LOSS, "1048576 of the device, and further ones, 1536 bytes");
 	repair();
@@ -149,7 +137,7 @@ START_TEST(report_has_what_was_found)
 	CLEANUP(health_done) struct volume_health none = reported(mt.volume->id);
 
 	ck_assert_uint_eq(none.n, 0);
-	damage(0, 512);
+	mounts_damage(0, 512);
 	ASSERT_OK(volumes_look_at_health(fx.v, &err));
 	CLEANUP(health_done) struct volume_health found = reported(mt.volume->id);
 	ck_assert_ptr_nonnull(health_find(&found, HEALTH_MEDIA_ERROR));
@@ -167,7 +155,7 @@ static void assert_not_ready(void)
 
 START_TEST(first_report_after_a_start_has_what_is_wrong)
 {
-	damage(0, 512);
+	mounts_damage(0, 512);
 	fixture_stop();
 	fixture_open();
 	fx.faults.in_media_errors = assert_not_ready;
@@ -195,7 +183,7 @@ START_TEST(list_that_cannot_be_read_affects_only_its_volumes)
 	CLEANUP(health_done) struct volume_health sound = {0};
 
 	stage("ext4");
-	damage(0, REGION_BYTES);
+	mounts_damage(0, REGION_BYTES);
 	ASSERT_OK(volumes_look_at_health(fx.v, &err));
 	fx.faults.media_errors = ERR_INTERNAL;
 	fx.faults.unlisted = mt.volume->id;
@@ -248,7 +236,7 @@ START_TEST(deleted_volume_has_no_health)
 {
 	struct volume_health h;
 
-	damage(0, 512);
+	mounts_damage(0, 512);
 	ASSERT_OK(volumes_look_at_health(fx.v, &err));
 	ck_assert_uint_eq(count(HEALTH_MEDIA_ERROR), 1);
 	repair();
