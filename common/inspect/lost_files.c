@@ -180,14 +180,9 @@ char *lost_file_remedy(const struct lost_volume *v, const struct fs_owner *o)
 /* Return: length of the character at @p, of which @n bytes are left; 0: it is not shown as it is. */
 static size_t plain_char(const char *p, size_t n)
 {
-	unsigned char c = (unsigned char)*p;
-
-	if (c < 0x80)
-		return c >= ' ' && c != 0x7f && c != '\\';
-	for (size_t len = 2; len <= UTF8_MAX && len <= n; len++) {
-		/* U+0080 to U+009F are control characters */
+	for (size_t len = 1; len <= UTF8_MAX && len <= n; len++) {
 		if (str_is_utf8(p, len))
-			return c == 0xc2 && (unsigned char)p[1] < 0xa0 ? 0 : len;
+			return *p == '\\' || str_is_control(p) ? 0 : len;
 	}
 	return 0;
 }

@@ -192,21 +192,12 @@ static int read_identity(struct nd_region *r, struct error **err)
 	return 0;
 }
 
-/* Return: the module ("nmem0") behind part @i of @region, "" when there is none; caller frees. */
-static char *module_of(const char *region, unsigned i)
-{
-	CLEANUP(free_charp) char *attribute = x_asprintf("mapping%u", i);
-	CLEANUP(free_charp) char *text = nd_attr_hint(region, attribute);
-
-	return x_strndup(text, strcspn(text, ","));
-}
-
 static unsigned read_free_labels(const struct nd_region *r)
 {
 	uint64_t least = UINT_MAX;
 
 	for (unsigned i = 0; i < r->ways; i++) {
-		CLEANUP(free_charp) char *module = module_of(r->name, i);
+		CLEANUP(free_charp) char *module = nd_module_of(r->name, i);
 		uint64_t n = str_empty(module) ? UINT_MAX
 					       : nd_attr_hint_number(module, "available_slots", UINT_MAX);
 		if (n < least)
@@ -234,7 +225,7 @@ static bool read_label_index(const char *module, uint8_t ret[static INDEX_BYTES]
 /* As btt_claim_class() of drivers/nvdimm/namespace_devs.c, which requires the same version on all modules. */
 static uint64_t read_btt_start(const char *region)
 {
-	CLEANUP(free_charp) char *module = module_of(region, 0);
+	CLEANUP(free_charp) char *module = nd_module_of(region, 0);
 	uint8_t index[INDEX_BYTES];
 
 	if (str_empty(module) || !read_label_index(module, index) ||

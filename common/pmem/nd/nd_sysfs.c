@@ -173,3 +173,11 @@ bool nd_is_bound(const char *device)
 
 	return access(path, F_OK) == 0;
 }
+
+char *nd_module_of(const char *region, unsigned i)
+{
+	CLEANUP(free_charp) char *attribute = x_asprintf("mapping%u", i);
+	CLEANUP(free_charp) char *text = nd_attr_hint(region, attribute);
+
+	return x_strndup(text, strcspn(text, ","));
+}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nd_sysfs.h - attributes of the devices on the kernel's nd bus; private to the real nd.h.
+ * nd_sysfs.h - attributes of the devices on the kernel's nd bus; private to the real nd.h and nd_dimms.h.
  *
  * @device is always a name on that bus, such as "region0". Threads: safe. Blocks: sysfs. Source: the kernel's
  * drivers/nvdimm, Documentation/driver-api/nvdimm/nvdimm.rst.
@@ -67,3 +67,7 @@ int nd_parent(const char *device, char **ret, struct error **err) MUST_CHECK;
 
 /** nd_is_bound() - whether a driver has taken @device. */
 bool nd_is_bound(const char *device);
+
+/** nd_module_of() - the memory module ("nmem0") behind part @i of @region. Return: "" when there is none;
+ * caller frees. */
+char *nd_module_of(const char *region, unsigned i);
