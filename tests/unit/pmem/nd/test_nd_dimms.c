@@ -186,7 +186,7 @@ int main(void)
 	TCase *tcase = tcase_create("nd_dimms");
 
 	if (why) {
-		fprintf(stderr, "skipped: %s\n", why);
+		fprintf(stderr, "SKIP pmem/nd_dimms: %s\n", why);
 		return SCRATCH_SKIP_STATUS;
 	}
 	suite_add_tcase(suite, tcase);
