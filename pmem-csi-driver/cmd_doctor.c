@@ -6,6 +6,7 @@
 #include "base/json/json.h"
 #include "base/mem.h"
 #include "base/parse.h"
+#include "base/str.h"
 #include "cmd_doctor_files.h"
 #include "devices.h"
 #include "inspect/fit.h"
@@ -13,6 +14,7 @@
 #include "inspect/node_check.h"
 #include "os/fs.h"
 #include "os/process.h"
+#include "pmem/health/dirty_shutdowns.h"
 #include "pmem/usage.h"
 #include "regions_and_groups.h"
 
@@ -105,6 +107,18 @@ static void read_node(const struct doctor_args *a, const char *state_path, struc
 		(void)!state_holder(store, holder, &ignored_too);
 }
 
+/* Return: whether they could be listed. Counts that cannot be compared have not changed. */
+static bool read_dimms(const struct doctor_args *a, const char *state_path, struct dimms *ret)
+{
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	CLEANUP(error_freep) struct error *ignored_too = NULL;
+
+	if (str_eq(a->c.o.device_manager, "fake") || dimms_read(ret, &ignored) < 0)
+		return false;
+	(void)!dirty_shutdowns_compare(state_path, /* record= */ false, ret, &ignored_too);
+	return true;
+}
+
 static int examine_node(const struct doctor_args *a, struct error **err)
 {
 	CLEANUP(free_charp) char *state_path = options_state_path(&a->c.o);
@@ -114,6 +128,7 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 	CLEANUP(buf_done) struct buf out = BUF_INIT(COMMAND_OUTPUT_MAX);
 	CLEANUP(error_freep) struct error *why = NULL;
 	CLEANUP(error_freep) struct error *not_counted = NULL;
+	CLEANUP(dimms_done) struct dimms dimms = {0};
 	struct inventory_counts volumes = {0};
 	pid_t holder = 0;
 
@@ -123,6 +138,7 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 	if (command_check_place(&a->c, holder, err) < 0)
 		return COMMAND_BLIND;
 	bool counted = count_volumes(a, &volumes, &not_counted);
+	bool dimms_known = read_dimms(a, state_path, &dimms);
 	const struct node_check_config config = {.root = "",
 		.mode = a->c.o.device_manager,
 		.state_path = state_path,
@@ -130,6 +146,7 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 		.mounts = mounts,
 		.regions = map.regions,
 		.groups = map.report,
+		.dimms = dimms_known ? &dimms : NULL,
 		.regions_problem = why ? why->msg : NULL,
 		.user = geteuid(),
 		.holder = holder,

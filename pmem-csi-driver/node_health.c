@@ -80,6 +80,41 @@ void node_health_free(struct node_health *h)
 	free(h);
 }
 
+static void write_problems(const struct node_health *h, const struct dimm *d, struct buf *out)
+{
+	for (unsigned i = 0; i < DIMM_PROBLEMS; i++) {
+		const struct prometheus_label labels[] = {{"driver_name", h->config.driver_name},
+			{"node", h->config.node_id}, {"dimm", d->name}, {"problem", dimm_problem_name(i)},
+			{0}};
+
+		prometheus_sample(out, "pmem_dimm_problem", labels, d->problems & 1U << i ? 1 : 0);
+	}
+}
+
+static void write_dirty_shutdowns(const struct node_health *h, const struct dimm *d, struct buf *out)
+{
+	const struct prometheus_label labels[] = {
+		{"driver_name", h->config.driver_name}, {"node", h->config.node_id}, {"dimm", d->name}, {0}};
+
+	if (d->counts)
+		prometheus_sample(out, "pmem_dimm_dirty_shutdowns_total", labels, (double)d->dirty_shutdowns);
+}
+
+static void write_dimms(const struct node_health *h, struct buf *out)
+{
+	CLEANUP(dimms_done) struct dimms d = {0};
+
+	volumes_list_dimms(h->config.volumes, &d);
+	prometheus_family(out, "pmem_dimm_problem", PROMETHEUS_GAUGE,
+		"1: the memory module reports this problem, by the flag of the kernel.");
+	for (size_t i = 0; i < d.n; i++)
+		write_problems(h, &d.list[i], out);
+	prometheus_family(out, "pmem_dimm_dirty_shutdowns_total", PROMETHEUS_COUNTER,
+		"How often the memory module has lost power before everything was saved.");
+	for (size_t i = 0; i < d.n; i++)
+		write_dirty_shutdowns(h, &d.list[i], out);
+}
+
 void node_health_metrics(const struct node_health *h, struct buf *out)
 {
 	struct health_count counts[HEALTH_REASONS];
@@ -95,4 +130,5 @@ void node_health_metrics(const struct node_health *h, struct buf *out)
 
 		prometheus_sample(out, "pmem_volumes_unhealthy", labels, (double)counts[i].n);
 	}
+	write_dimms(h, out);
 }

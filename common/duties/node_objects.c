@@ -173,13 +173,13 @@ static struct pmem_verdict judge_contact(const struct node *node)
 	return (struct pmem_verdict){"True", "Registered", "The driver reports to the controller."};
 }
 
-static bool has_media_errors(const struct node *node)
+static bool has_status(const struct node *node, const char *reason)
 {
 	const struct volume_report *v;
 	size_t at = 0;
 
 	while ((v = node_next_volume(node, &at)) != NULL) {
-		if (health_find(&v->health, HEALTH_MEDIA_ERROR))
+		if (health_find(&v->health, reason))
 			return true;
 	}
 	return false;
@@ -204,9 +204,15 @@ static struct pmem_verdict judge_devices(const struct node *node, const struct p
 	if (n->n_damaged > 0)
 		return (struct pmem_verdict){
 			"False", "VolumesDamaged", "The state file of at least one volume cannot be read."};
-	if (has_media_errors(node))
+	if (has_status(node, HEALTH_MEDIA_ERROR))
 		return (struct pmem_verdict){"False", "MediaErrors",
 			"The memory of at least one volume cannot be read everywhere."};
+	if (has_status(node, HEALTH_DIMM_LOST_DATA) || has_status(node, HEALTH_DIRTY_SHUTDOWN))
+		return (struct pmem_verdict){"False", "DimmsLostData",
+			"Memory modules below at least one volume have lost content at the last shutdown."};
+	if (has_status(node, HEALTH_DIMM_DEGRADED))
+		return (struct pmem_verdict){
+			"False", "DimmsDegraded", "Memory modules below at least one volume report trouble."};
 	return (struct pmem_verdict){"True", "Complete", "All devices are present."};
 }
 

@@ -142,6 +142,39 @@ static void check_regions(struct look *l)
 	}
 }
 
+static void check_dimm(struct look *l, const struct dimm *d)
+{
+	CLEANUP(free_charp) char *problems = dimm_problems_text(d->problems);
+
+	if (d->problems & DIMM_LOSSES)
+		node_findings_add(l->f, "dimm", NODE_PROBLEM,
+			"memory module %s (%s) has lost content at the last shutdown or start (%s): check what "
+			"is in the volumes on it; one that does so again should be replaced (ndctl list -DH)",
+			d->name, d->id, problems);
+	else if (d->problems)
+		node_findings_add(l->f, "dimm", NODE_PROBLEM,
+			"memory module %s (%s) reports %s: ndctl list -DH shows its health; one that is "
+			"not_armed saves nothing when the power fails",
+			d->name, d->id, problems);
+	if (d->rose_by > 0)
+		node_findings_add(l->f, "dimm", NODE_PROBLEM,
+			"memory module %s (%s) lost power before everything was saved, %ju times since the boot "
+			"before this one: what was written last may be missing in the volumes on it; check "
+			"them, and the power supply",
+			d->name, d->id, (uintmax_t)d->rose_by);
+}
+
+static void check_dimms(struct look *l)
+{
+	const struct dimms *dimms = l->config->dimms;
+
+	for (size_t i = 0; dimms && i < dimms->n; i++)
+		check_dimm(l, &dimms->list[i]);
+	if (dimms && dimms->n > 0)
+		node_findings_add(
+			l->f, "dimms", NODE_OK, "the flags of %zu memory modules were looked at", dimms->n);
+}
+
 /* A driver that is built in has no folder in /sys/module without parameters, but one on its bus. */
 static void check_driver(struct look *l, const char *module, const char *bus_driver, enum node_level level,
 	const char *purpose)
@@ -403,6 +436,7 @@ void node_check(const struct node_check_config *config, struct node_findings *re
 		check_sys(&l);
 		check_nd(&l);
 		check_regions(&l);
+		check_dimms(&l);
 		check_modules(&l);
 		check_nodes(&l);
 		check_lvm(&l);

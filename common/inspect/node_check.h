@@ -14,6 +14,7 @@
 #include "os/mount_table.h"
 #include "pmem/lvm/lvm.h"
 #include "pmem/nd/nd.h"
+#include "pmem/nd/nd_dimms.h"
 
 struct inventory_counts;
 
@@ -25,6 +26,7 @@ struct node_check_config {
 	const struct mount_table *mounts;       /* borrowed */
 	const struct nd_inventory *regions;     /* NULL: unknown */
 	const struct lvm_report *groups;        /* NULL: unknown */
+	const struct dimms *dimms;              /* NULL: unknown */
 	const char *regions_problem;            /* why they are */
 	uid_t user;                             /* that looks: what only root may see is unknown to others */
 	pid_t holder;                           /* of the state folder; 0: none is seen */

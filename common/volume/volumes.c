@@ -61,6 +61,7 @@ void volumes_free(struct volumes *v)
 	records_free(v->records);
 	free(v->start_failure);
 	health_table_done(&v->health);
+	dimms_done(&v->dimms);
 	volume_locks_free(v->locks);
 	fs_usage_helpers_free(v->usage_helpers);
 	pthread_mutex_destroy(&v->shared.mutex);

@@ -47,6 +47,8 @@ struct volumes {
 	/* guarded by shared.mutex: */
 	bool ready;                 /* the first device view exists, and was followed by a look at health */
 	struct health_table health; /* that the last volumes_look_at_health() found */
+	struct dimms dimms;         /* that it has seen */
+	bool dirty_compared;        /* their counts of dirty shutdowns, with those of the boot before */
 	struct copy_counts copied;
 	char *start_failure; /* of the last attempt to start; NULL: none has failed */
 };

@@ -10,6 +10,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#define DIMMS_TEXT_MAX 256 /* names of modules in a message; more are not named */
+
 #define TEXT_MAX (HEALTH_STATUSES_MAX * (HEALTH_MESSAGE_MAX + HEALTH_REASON_MAX + 4))
 
 void health_add(
@@ -40,6 +42,62 @@ void health_add_media_errors(struct volume_health *h, const struct media_errors 
 	health_add(h, HEALTH_DATA_LOSS, HEALTH_MEDIA_ERROR,
 		"its memory cannot be read: %ju bytes at offset %ju of the device%s%s",
 		(uintmax_t)first->length_bytes, (uintmax_t)first->offset_bytes, more, cut);
+}
+
+static void name_dimm(struct buf *text, const struct dimm *d, const char *what)
+{
+	CLEANUP(free_charp)
+	char *one = x_asprintf("%s%s%s%s%s%s%s", text->len > 0 ? ", " : "", d->name, *d->id ? " (" : "",
+		d->id, *d->id ? ")" : "", *what ? ": " : "", what);
+
+	if (text->len + strlen(one) < DIMMS_TEXT_MAX)
+		buf_adds(text, one);
+}
+
+/* Return: the modules that have one of the problems of @mask, with these. Caller frees. */
+static char *name_failed(const struct dimms *d, const bool *below, unsigned mask)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT(DIMMS_TEXT_MAX);
+
+	for (size_t i = 0; i < d->n; i++) {
+		CLEANUP(free_charp) char *problems = dimm_problems_text(d->list[i].problems & mask);
+
+		if (below[i] && *problems)
+			name_dimm(&text, &d->list[i], problems);
+	}
+	return x_strdup(buf_str(&text));
+}
+
+static char *name_dirty(const struct dimms *d, const bool *below)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT(DIMMS_TEXT_MAX);
+
+	for (size_t i = 0; i < d->n; i++) {
+		if (below[i] && d->list[i].rose_by > 0)
+			name_dimm(&text, &d->list[i], "");
+	}
+	return x_strdup(buf_str(&text));
+}
+
+void health_add_dimms(struct volume_health *h, const struct dimms *d, const bool *below)
+{
+	CLEANUP(free_charp) char *lost = name_failed(d, below, DIMM_LOSSES);
+	CLEANUP(free_charp) char *dirty = name_dirty(d, below);
+	CLEANUP(free_charp) char *others = name_failed(d, below, ~DIMM_LOSSES);
+
+	if (*lost)
+		health_add(h, HEALTH_DATA_LOSS, HEALTH_DIMM_LOST_DATA,
+			"memory modules have lost content at the last shutdown or start, which may be "
+			"anywhere in the volume: %s",
+			lost);
+	if (*dirty)
+		health_add(h, HEALTH_DATA_LOSS, HEALTH_DIRTY_SHUTDOWN,
+			"memory modules lost power before everything was saved: what was written last may be "
+			"missing anywhere in the volume: %s",
+			dirty);
+	if (*others)
+		health_add(h, HEALTH_DEGRADED, HEALTH_DIMM_DEGRADED, "memory modules report trouble: %s",
+			others);
 }
 
 void health_add_phase(struct volume_health *h, enum volume_phase phase)

@@ -13,6 +13,7 @@
 
 #include "base/cleanup.h"
 #include "pmem/health/media_errors.h"
+#include "pmem/nd/nd_dimms.h"
 #include "volume/phase.h"
 
 /* In the order of how bad they are. */
@@ -35,6 +36,9 @@ enum health_severity {
 #define HEALTH_FS_ERROR       "FileSystemError"
 #define HEALTH_FS_SHUT_DOWN   "FileSystemShutDown"
 #define HEALTH_FS_HANGS       "FileSystemHangs"
+#define HEALTH_DIMM_LOST_DATA "DimmLostData"
+#define HEALTH_DIRTY_SHUTDOWN "DirtyShutdown"
+#define HEALTH_DIMM_DEGRADED  "DimmDegraded"
 
 struct health_status {
 	enum health_severity severity;
@@ -54,6 +58,10 @@ void health_add(struct volume_health *h, enum health_severity severity, const ch
 
 /** health_add_media_errors() - append a status about what of a device cannot be read, if there is any. */
 void health_add_media_errors(struct volume_health *h, const struct media_errors *e);
+
+/** health_add_dimms() - append statuses about the memory modules below a device: one each for flags that mean
+ * that content is lost, for dirty shutdowns, and for all other flags. @below: which of them are below it */
+void health_add_dimms(struct volume_health *h, const struct dimms *d, const bool *below);
 
 /** health_add_phase() - append the status of a volume in @phase, if it means that something is wrong. */
 void health_add_phase(struct volume_health *h, enum volume_phase phase);

@@ -11,6 +11,7 @@
 #include "os/blockdev.h"
 #include "os/blockdev_mounts.h"
 #include "os/fs_usage.h"
+#include "pmem/health/dirty_shutdowns.h"
 #include "volume/attachment/attachment.h"
 #include "volume/health/fs_errors.h"
 #include "volume/volumes_private.h"
@@ -25,6 +26,8 @@ struct look {
 	struct device_list *devices; /* of the volumes, sorted by ID */
 	struct health_table found;   /* with an entry for each of them */
 	struct mount_table *mounts;
+	struct dimms dimms;
+	bool dimms_unknown;
 };
 
 static int compare_entry(const void *id, const void *entry)
@@ -52,6 +55,7 @@ static void look_done(struct look *l)
 	device_list_free(l->devices);
 	health_table_done(&l->found);
 	mount_table_free(l->mounts);
+	dimms_done(&l->dimms);
 }
 
 static void take_device(struct look *l, struct device *d)
@@ -141,6 +145,86 @@ static void judge_fs(struct look *l, const struct mount_entry *e, const struct v
 	ask_usage(l, e, before, h);
 }
 
+static uint64_t rose_before(const struct dimms *d, const char *id)
+{
+	for (size_t i = 0; i < d->n; i++) {
+		if (str_eq(d->list[i].id, id))
+			return d->list[i].rose_by;
+	}
+	return 0;
+}
+
+/* The first look of a driver finds out how the counts have changed since the boot before. */
+static void compare_counts(struct look *l)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct volumes *v = l->v;
+
+	if (v->dirty_compared) {
+		for (size_t i = 0; i < l->dimms.n; i++)
+			l->dimms.list[i].rose_by = rose_before(&v->dimms, l->dimms.list[i].id);
+		return;
+	}
+	if (dirty_shutdowns_compare(v->state_path, /* record= */ true, &l->dimms, &err) == 0)
+		v->dirty_compared = true;
+	else if (!volumes_is_ready(v))
+		log_warn("whether memory modules have lost power too early is not known, will be tried again",
+			F_ERR(err));
+	else
+		log_debug("counts of dirty shutdowns cannot be compared", F_ERR(err));
+}
+
+static void read_dimms(struct look *l)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	if (dimms_read(&l->dimms, &err) == 0) {
+		compare_counts(l);
+		return;
+	}
+	log_debug("memory modules cannot be listed", F_ERR(err));
+	l->dimms_unknown = true;
+	dimms_dup(&l->v->dimms, &l->dimms);
+}
+
+static bool any_trouble(const struct dimms *d)
+{
+	for (size_t i = 0; i < d->n; i++) {
+		if (d->list[i].problems || d->list[i].rose_by > 0)
+			return true;
+	}
+	return false;
+}
+
+static void keep_dimms(const struct volume_health *before, struct volume_health *h)
+{
+	keep_status(before, HEALTH_DIMM_LOST_DATA, h);
+	keep_status(before, HEALTH_DIRTY_SHUTDOWN, h);
+	keep_status(before, HEALTH_DIMM_DEGRADED, h);
+}
+
+/* On which modules the volume lies is only asked if one of them has trouble. */
+static void judge_dimms(
+	struct look *l, const struct device *d, const struct volume_health *before, struct volume_health *h)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	if (!l->dimms_unknown && !any_trouble(&l->dimms))
+		return;
+	if (l->dimms_unknown || !d->path) {
+		keep_dimms(before, h);
+		return;
+	}
+	bool *below = x_calloc(l->dimms.n, sizeof(*below));
+	if (dimms_find_below(&l->dimms, d->path, below, &err) == 0) {
+		health_add_dimms(h, &l->dimms, below);
+	} else {
+		log_debug("the memory modules below a volume are not known", F_ERR(err));
+		keep_dimms(before, h);
+	}
+	free(below);
+}
+
 /* Of the file system on @d; NULL: none, as far as can be seen. */
 static const struct mount_entry *find_mount(const struct look *l, const struct device *d)
 {
@@ -162,6 +246,7 @@ static void judge_device(struct look *l, size_t i, const struct media_errors *me
 	health_add_media_errors(h, media);
 	if (media->unknown)
 		keep_status(before, HEALTH_MEDIA_ERROR, h);
+	judge_dimms(l, &l->devices->devices[i], before, h);
 	if (e) {
 		judge_fs(l, e, before, h);
 		return;
@@ -219,6 +304,9 @@ static void keep(struct look *l)
 	struct health_table before = v->health;
 	v->health = l->found;
 	l->found = before;
+	struct dimms dimms = v->dimms;
+	v->dimms = l->dimms;
+	l->dimms = dimms;
 	pthread_mutex_unlock(&v->shared.mutex);
 	if (changed)
 		volumes_changed(&v->shared);
@@ -232,6 +320,7 @@ static int look_at_all(struct volumes *v, struct error **err)
 	collect(&l);
 	if (mount_table_read(&l.mounts, err) < 0)
 		return -1;
+	read_dimms(&l);
 	int rc = device_media_errors(v->devices, l.devices, &media, err);
 	for (size_t i = 0; i < l.found.n; i++)
 		judge_device(&l, i, &media[i]);
@@ -325,11 +414,19 @@ void volumes_list_unhealthy(struct volumes *v, struct health_table *ret)
 	*ret = t;
 }
 
+void volumes_list_dimms(struct volumes *v, struct dimms *ret)
+{
+	pthread_mutex_lock(&v->shared.mutex);
+	dimms_dup(&v->dimms, ret);
+	pthread_mutex_unlock(&v->shared.mutex);
+}
+
 void volumes_count_health(struct volumes *v, struct health_count ret[static HEALTH_REASONS])
 {
 	static const char *const reasons[HEALTH_REASONS] = {HEALTH_MEDIA_ERROR, HEALTH_DEVICE_MISSING,
 		HEALTH_STATE_DAMAGED, HEALTH_FS_READONLY, HEALTH_FS_FULL, HEALTH_FS_ERROR,
-		HEALTH_FS_SHUT_DOWN, HEALTH_FS_HANGS};
+		HEALTH_FS_SHUT_DOWN, HEALTH_FS_HANGS, HEALTH_DIMM_LOST_DATA, HEALTH_DIRTY_SHUTDOWN,
+		HEALTH_DIMM_DEGRADED};
 	CLEANUP(health_table_done) struct health_table t = {0};
 
 	for (size_t i = 0; i < HEALTH_REASONS; i++)

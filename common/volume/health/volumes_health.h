@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * volumes_health.h - the health of the volumes of a node: media errors, and file systems that failed.
+ * volumes_health.h - the health of the volumes of a node: media errors, file systems that failed, and what
+ * memory modules report.
  *
  * A look finds what is wrong and keeps it in memory, from where reports and calls take it. What the records
  * and the device view know, such as missing devices, is added when it is asked for. Threads: safe; one look
@@ -33,13 +34,17 @@ int volumes_health(
  * health_table_done() */
 void volumes_list_unhealthy(struct volumes *v, struct health_table *ret);
 
+/** volumes_list_dimms() - the memory modules of the node as the last look has seen them, also those below no
+ * volume. Never waits. @ret: dimms_done() */
+void volumes_list_dimms(struct volumes *v, struct dimms *ret);
+
 /* How many volumes have a status with that reason. */
 struct health_count {
 	const char *reason;
 	size_t n;
 };
 
-#define HEALTH_REASONS 8
+#define HEALTH_REASONS 11
 
 /** volumes_count_health() - count the volumes of each reason, also of those of which there is none. Never
  * waits.

@@ -215,6 +215,26 @@ START_TEST(devices_are_judged_by_what_is_worst)
 }
 END_TEST
 
+START_TEST(devices_on_modules_with_trouble_are_not_healthy)
+{
+	static const struct {
+		const char *reason, *shown;
+	} cases[] = {{HEALTH_DIMM_LOST_DATA, "DimmsLostData"}, {HEALTH_DIRTY_SHUTDOWN, "DimmsLostData"},
+		{HEALTH_DIMM_DEGRADED, "DimmsDegraded"}};
+
+	fake_informer_sync(rig.objects);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct node_report *r = report_new("n1");
+
+		health_add(&report_add_volume(r, "a", "")->health, HEALTH_DEGRADED, cases[i].reason, "dimm");
+		node_table_put(rig.nodes, r, rig.now);
+		rig_serve_all();
+		rig_let_pass_s(11);
+		rig_condition_is("DevicesHealthy", "False", cases[i].shown);
+	}
+}
+END_TEST
+
 START_TEST(devices_with_media_errors_are_not_healthy)
 {
 	struct node_report *r = report_new("n1");
@@ -767,7 +787,8 @@ int main(void)
 		only_objects_of_the_driver_are_watched, nothing_is_written_before_all_objects_are_known,
 		what_is_shown_already_is_not_written_again, volumes_are_counted_and_pools_are_shown,
 		devices_are_judged_by_what_is_worst, devices_with_media_errors_are_not_healthy,
-		a_heartbeat_writes_nothing, changes_are_written_at_once_but_not_too_often,
+		devices_on_modules_with_trouble_are_not_healthy, a_heartbeat_writes_nothing,
+		changes_are_written_at_once_but_not_too_often,
 		a_change_while_a_request_runs_is_written_after_it, the_end_of_a_lease_is_shown,
 		the_time_of_a_transition_stays_with_the_status, another_reason_is_no_transition,
 		the_last_contact_is_that_of_the_report,

@@ -40,6 +40,8 @@ static void make_good_node(void)
 		make(paths[i]);
 }
 
+static struct dimms dimms;
+
 static void look(const char *mode, const char *mountinfo)
 {
 	static char pmem0[] = "/dev/pmem0";
@@ -56,6 +58,7 @@ static void look(const char *mode, const char *mountinfo)
 		.state_path = "/var/lib/driver",
 		.mounts = mounts,
 		.regions = &inv,
+		.dimms = &dimms,
 		.holder = 42,
 		.not_ready = not_ready};
 	node_findings_done(&found);
@@ -95,6 +98,36 @@ START_TEST(a_good_node_has_one_problem_here_that_scratch_files_do_not_last)
 	ck_assert_uint_eq(found.n_problems, 1);
 	ck_assert_int_eq(level_of("driver"), NODE_OK);
 	ck_assert_int_eq(level_of("kubelet-dir"), NODE_OK);
+	node_findings_done(&found);
+}
+END_TEST
+
+START_TEST(module_with_trouble_is_a_problem)
+{
+	static const struct {
+		unsigned problems;
+		uint64_t rose_by;
+		const char *text;
+	} cases[] = {{DIMM_SAVE_FAILED | DIMM_NOT_ARMED, 0, "lost content"}, {DIMM_NOT_ARMED, 0, "not_armed"},
+		{DIMM_HEALTH_EVENT, 0, "ndctl list -DH"}, {0, 3, "3 times"}};
+	char name[] = "nmem0", id[] = "8089";
+	struct dimm module = {.name = name, .id = id};
+
+	make_good_node();
+	dimms = (struct dimms){&module, 1};
+	look("lvm", shared);
+	ck_assert_uint_eq(found.n_problems, 1);
+	ck_assert_int_eq(level_of("dimms"), NODE_OK);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		module.problems = cases[i].problems;
+		module.rose_by = cases[i].rose_by;
+		look("lvm", shared);
+		ck_assert_uint_eq(found.n_problems, 2);
+		ck_assert_int_eq(level_of("dimm"), NODE_PROBLEM);
+		ck_assert_ptr_nonnull(strstr(text_of("dimm"), "nmem0 (8089)"));
+		ck_assert_ptr_nonnull(strstr(text_of("dimm"), cases[i].text));
+	}
+	dimms = (struct dimms){0};
 	node_findings_done(&found);
 }
 END_TEST
@@ -251,7 +284,7 @@ START_TEST(fake_devices_need_no_persistent_memory)
 END_TEST
 
 SCRATCH_MAIN("node_check", a_good_node_has_one_problem_here_that_scratch_files_do_not_last,
-	each_thing_that_is_not_there_is_a_problem, a_region_in_which_nothing_can_be_made_is_a_problem,
-	locks_of_lvm_that_others_can_hold_are_a_problem,
+	each_thing_that_is_not_there_is_a_problem, module_with_trouble_is_a_problem,
+	a_region_in_which_nothing_can_be_made_is_a_problem, locks_of_lvm_that_others_can_hold_are_a_problem,
 	without_libnvdimm_and_with_a_read_only_sys_nothing_can_be_made, traps_of_the_hosts_lvm_are_noted,
 	a_driver_that_is_not_ready_is_a_problem, fake_devices_need_no_persistent_memory)

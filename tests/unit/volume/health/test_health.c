@@ -60,6 +60,54 @@ START_TEST(equal_is_what_says_the_same)
 }
 END_TEST
 
+START_TEST(modules_have_a_status_of_each_kind)
+{
+	CLEANUP(health_done) struct volume_health h = {0};
+	char first[] = "nmem0", second[] = "nmem1", third[] = "nmem2", id[] = "8089", none[] = "";
+	struct dimm list[] = {
+		{.name = first, .id = id, .problems = DIMM_SAVE_FAILED | DIMM_HEALTH_EVENT},
+		{.name = second, .id = none, .problems = DIMM_NOT_ARMED, .rose_by = 1},
+		{.name = third, .id = none, .problems = DIMM_FLUSH_FAILED, .rose_by = 1},
+	};
+	const struct dimms d = {list, ARRAY_SIZE(list)};
+	const bool below[] = {true, true, false};
+	static const bool nothing[ARRAY_SIZE(list)];
+
+	health_add_dimms(&h, &d, nothing);
+	ck_assert_uint_eq(h.n, 0);
+	health_add_dimms(&h, &d, below);
+	ck_assert_uint_eq(h.n, 3);
+	const struct health_status *lost = health_find(&h, HEALTH_DIMM_LOST_DATA);
+	const struct health_status *dirty = health_find(&h, HEALTH_DIRTY_SHUTDOWN);
+	const struct health_status *others = health_find(&h, HEALTH_DIMM_DEGRADED);
+	ck_assert(lost && lost->severity == HEALTH_DATA_LOSS);
+	ck_assert(dirty && dirty->severity == HEALTH_DATA_LOSS);
+	ck_assert(others && others->severity == HEALTH_DEGRADED);
+	ck_assert_ptr_nonnull(strstr(lost->message, ": nmem0 (8089): save_fail"));
+	ck_assert(str_ends(dirty->message, ": nmem1"));
+	ck_assert_ptr_nonnull(strstr(others->message, "nmem0 (8089): smart_event, nmem1: not_armed"));
+	ck_assert_ptr_null(strstr(lost->message, "nmem2"));
+}
+END_TEST
+
+START_TEST(names_of_many_modules_are_bounded)
+{
+	CLEANUP(health_done) struct volume_health h = {0};
+	char name[] = "nmem1000", id[] = "8089-a2-1839-00001234";
+	struct dimm list[64];
+	bool below[ARRAY_SIZE(list)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(list); i++) {
+		list[i] = (struct dimm){.name = name, .id = id, .problems = DIMM_NOT_ARMED};
+		below[i] = true;
+	}
+	health_add_dimms(&h, &(struct dimms){list, ARRAY_SIZE(list)}, below);
+	ck_assert_uint_eq(h.n, 1);
+	ck_assert_uint_lt(strlen(h.list[0].message), HEALTH_MESSAGE_MAX);
+	ck_assert_ptr_nonnull(strstr(h.list[0].message, name));
+}
+END_TEST
+
 START_TEST(media_errors_are_one_status)
 {
 	CLEANUP(health_done) struct volume_health h = {0};
@@ -95,4 +143,5 @@ START_TEST(number_of_statuses_is_limited)
 END_TEST
 
 UNIT_MAIN("volume/health", nothing_is_wrong_at_first, worst_status_and_text_of_all_are_given,
-	equal_is_what_says_the_same, media_errors_are_one_status, number_of_statuses_is_limited)
+	equal_is_what_says_the_same, media_errors_are_one_status, modules_have_a_status_of_each_kind,
+	names_of_many_modules_are_bounded, number_of_statuses_is_limited)

@@ -210,6 +210,103 @@ static size_t count(const char *reason)
 	ck_abort_msg("%s is not counted", reason);
 }
 
+/* What the node has; the volume of the fixture lies on the first module. */
+static struct {
+	unsigned problems;
+	uint64_t dirty_shutdowns;
+	bool fails, place_fails;
+	unsigned n_places; /* how often a place was asked for */
+} module;
+
+int __wrap_dimms_read(struct dimms *ret, struct error **ret_err);
+int __wrap_dimms_find_below(const struct dimms *d, const char *path, bool *ret_below, struct error **ret_err);
+
+int __wrap_dimms_read(struct dimms *ret, struct error **ret_err)
+{
+	if (module.fails)
+		return err_set(ret_err, ERR_INTERNAL, "no sysfs");
+	*ret = (struct dimms){.list = x_calloc(1, sizeof(*ret->list)), .n = 1};
+	ret->list[0] = (struct dimm){.name = x_strdup("nmem0"),
+		.id = x_strdup("8089"),
+		.problems = module.problems,
+		.counts = module.dirty_shutdowns > 0,
+		.dirty_shutdowns = module.dirty_shutdowns};
+	return 0;
+}
+
+int __wrap_dimms_find_below(const struct dimms *d, const char *path, bool *ret_below, struct error **ret_err)
+{
+	module.n_places++;
+	if (module.place_fails)
+		return err_set(ret_err, ERR_INTERNAL, "no table");
+	ck_assert_uint_eq(d->n, 1);
+	ret_below[0] = str_eq(path, mt.device->path);
+	return 0;
+}
+
+START_TEST(trouble_of_a_module_is_that_of_its_volumes)
+{
+	CLEANUP(volume_info_freep) struct volume_info *other = fixture_create("pvc-2", SIZE);
+	CLEANUP(dimms_done) struct dimms d = {0};
+
+	assert_sound(mt.volume->id);
+	ck_assert_uint_eq(module.n_places, 0);
+	module.problems = DIMM_FLUSH_FAILED;
+	assert_only(HEALTH_DIMM_LOST_DATA, HEALTH_DATA_LOSS, "nmem0 (8089): flush_fail");
+	assert_sound(other->id);
+	ck_assert_uint_eq(count(HEALTH_DIMM_LOST_DATA), 1);
+	volumes_list_dimms(fx.v, &d);
+	ck_assert_uint_eq(d.n, 1);
+	ck_assert_uint_eq(d.list[0].problems, DIMM_FLUSH_FAILED);
+	module.problems = DIMM_NOT_ARMED;
+	assert_only(HEALTH_DIMM_DEGRADED, HEALTH_DEGRADED, "not_armed");
+	module.problems = 0;
+	assert_sound(mt.volume->id);
+}
+END_TEST
+
+START_TEST(trouble_of_modules_that_cannot_be_asked_is_not_over)
+{
+	module.problems = DIMM_SAVE_FAILED;
+	assert_only(HEALTH_DIMM_LOST_DATA, HEALTH_DATA_LOSS, "save_fail");
+	module.fails = true;
+	assert_only(HEALTH_DIMM_LOST_DATA, HEALTH_DATA_LOSS, "save_fail");
+	module.fails = false;
+	module.place_fails = true;
+	assert_only(HEALTH_DIMM_LOST_DATA, HEALTH_DATA_LOSS, "save_fail");
+	module.place_fails = false;
+	module.problems = 0;
+	assert_sound(mt.volume->id);
+}
+END_TEST
+
+/* The driver starts in a boot in which the count is @n; in the one before, it was 1. */
+static void let_boot(uint64_t n)
+{
+	CLEANUP(free_charp) char *path = fixture_path("state/dirty-shutdowns");
+
+	fixture_stop();
+	FILE *f = fopen(path, "we");
+	ck_assert_ptr_nonnull(f);
+	fprintf(f, "{\"bootID\":\"another\",\"modules\":[{\"id\":\"8089\",\"before\":1,\"now\":1}]}");
+	ck_assert_int_eq(fclose(f), 0);
+	module.dirty_shutdowns = n;
+	fixture_open();
+	ASSERT_OK(volumes_start(fx.v, &err));
+}
+
+START_TEST(dirty_shutdown_is_reported_for_the_boot)
+{
+	let_boot(2);
+	for (unsigned i = 0; i < 3; i++)
+		assert_only(HEALTH_DIRTY_SHUTDOWN, HEALTH_DATA_LOSS, "nmem0 (8089)");
+	fixture_restart();
+	assert_only(HEALTH_DIRTY_SHUTDOWN, HEALTH_DATA_LOSS, "nmem0 (8089)");
+	let_boot(1);
+	assert_sound(mt.volume->id);
+}
+END_TEST
+
 START_TEST(missing_and_damaged_volumes_need_no_look)
 {
 	CLEANUP(health_done) struct volume_health missing = {0};
@@ -446,6 +543,9 @@ int main(void)
 	tcase_add_test(tcase, failing_look_keeps_no_driver_from_starting);
 	tcase_add_test(tcase, file_system_that_hangs_delays_the_start_for_a_moment);
 	tcase_add_test(tcase, list_that_cannot_be_read_affects_only_its_volumes);
+	tcase_add_test(tcase, trouble_of_a_module_is_that_of_its_volumes);
+	tcase_add_test(tcase, trouble_of_modules_that_cannot_be_asked_is_not_over);
+	tcase_add_test(tcase, dirty_shutdown_is_reported_for_the_boot);
 	tcase_add_test(tcase, missing_and_damaged_volumes_need_no_look);
 	tcase_add_test(tcase, deleted_volume_has_no_health);
 	tcase_add_test(tcase, full_file_system_is_shown_until_there_is_space);
