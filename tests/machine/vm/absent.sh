@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# A DIMM that does not appear at boot: three boots of one machine, the second (BOOT=2) without NVDIMM 0. Nothing may be
-# lost, and nothing may leak. What is left gets other numbers: the group of the second DIMM is then found on region0.
+# A DIMM that does not appear at boot: boots of one machine, the second (BOOT=2) without NVDIMM 0, the third (BOOT=unarmed) with
+# its flag that it would not save anything. Nothing may be lost, and nothing may leak. What is left gets other numbers: the group of the second DIMM is then found on region0.
 # shellcheck source=tests/machine/vm/lib.sh
 . "$VM_TESTS/lib.sh"
 [ "${BOOT:-1}" = 3 ] || volumes_are_left
@@ -146,6 +146,28 @@ boot_2() {
 	prove absent-is-unavailable absent_is_unavailable
 	prove capacity-is-of-what-is-there capacity_is_of_what_is_there
 	prove state-is-kept state_is_kept
+	sync
+}
+
+has_logged() {
+	grep -q "something is wrong with a volume.*volume=$1.*reason=$2.*$3" "$driver_log"
+}
+
+# The kernel makes the region read-only; what is on it is served for reading.
+flag_is_shown() {
+	init_chain 100
+	driver_start
+	await 30 has_logged "$(recall "in-$absent")" DimmDegraded not_armed
+	! has_logged "$(recall "in-$present")" DimmDegraded ''
+	pmem-csi-driver doctor "-statePath=$state" >"$scratch/doctor" || true
+	cat "$scratch/doctor"
+	grep -q '^problem  dimm .*reports not_armed' "$scratch/doctor"
+	equal 'the number of modules with trouble' "$(grep -c '^problem  dimm ' "$scratch/doctor")" 1
+	driver_stop
+}
+
+boot_unarmed() {
+	prove flag-is-shown flag_is_shown
 	sync
 }
 
