@@ -134,6 +134,9 @@ class Usage(unittest.TestCase):
         self.refused("-size", "pmem-csi-driver", "doctor", "-size=18446744073709551615")
         for words in (("-fs=xfs",), ("-usage=FileIO",), ("-block",)):
             self.refused("-fs, -usage and -block can only be used with -size", "pmem-csi-driver", "doctor", *words)
+        self.refused("-files cannot be used with -size", "pmem-csi-driver", "doctor", "-files", "-size=1Mi")
+        for word in "-maxFiles=1", "-maxTime=1s":
+            self.refused("-maxFiles and -maxTime can only be used with -files", "pmem-csi-driver", "doctor", word)
 
     def test_the_cluster(self):
         command = ("pmem-csi-driver", "cluster")
@@ -282,6 +285,28 @@ class Node(test_commands.Node):
         self.assertNotIn("aside", answer.stdout)
         self.assertTrue(os.path.exists(self.path(self.ids[0])))
         self.assertFalse(os.path.exists(self.path(self.ids[0], ".json.damaged")))
+
+    def test_the_file_that_a_bad_block_belongs_to_is_named(self):
+        self.start()
+        staging = f"{self.folder}/staging"
+        os.mkdir(staging)
+        self.csi("-fs", "ext4", "stage", self.ids[0], staging)
+        device = next(v["device"] for v in self.json(0, "volumes")["volumes"] if v["id"] == self.ids[0])
+        try:
+            self.assertEqual(self.json(0, "doctor", "-files")["volumes"], [])
+            # the superblock of the only volume in its region
+            regions = (0, test_commands.REGION_BYTES)
+            with open(f"{self.folder}/fake/badblocks", "w", encoding="utf-8") as f:
+                f.writelines(f"{(start + 1024) // 512} 1\n" for start in regions)
+            found = [v for v in self.json(1, "doctor", "-files")["volumes"] if v["id"] == self.ids[0]]
+            text = self.command("doctor", "-files").stdout
+        finally:
+            self.csi("unstage", self.ids[0], staging)
+        self.assertEqual((found[0]["device"], found[0]["mountedAt"]), (device, staging))
+        self.assertEqual(found[0]["ranges"], [{"offsetBytes": 1024, "lengthBytes": 512}])
+        self.assertEqual([(o["kind"], o["offsetBytes"], o["lengthBytes"]) for o in found[0]["owners"]], [("metadata", 1024, 512)])
+        self.assertIn("copy what can be read to another volume", found[0]["owners"][0]["remedy"])
+        self.assertIn("metadata: 512 bytes at offset 1024 of the device", text)
 
     def test_a_block_volume_survives_the_loss_of_its_state(self):
         """Its first 4 KiB are zero: nothing but the record can say that there is data behind them."""

@@ -171,7 +171,7 @@ class Metrics(Served):
         samples = self.scrape()["pmem_volumes_unhealthy"].samples
         self.assertEqual([sample.labels["reason"] for sample in samples],
                          ["MediaError", "DeviceMissing", "StateDamaged", "FileSystemReadOnly", "FileSystemFull", "FileSystemError",
-                          "FileSystemShutDown", "FileSystemHangs"])
+                          "FileSystemShutDown", "FileSystemHangs", "DimmLostData", "DirtyShutdown", "DimmDegraded"])
         for sample in samples:
             self.assertEqual((sample.labels, sample.value), ({**LABELS, "reason": sample.labels["reason"]}, 0))
 
