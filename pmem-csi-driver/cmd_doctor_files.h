@@ -4,7 +4,7 @@
 #pragma once
 
 #include "commands.h"
-#include "os/fs_owners.h"
+#include "os/blocks/fs_owners.h"
 
 /** doctor_show_files() - print which files the media errors of volumes belong to. @bound: as
  * lost_files_find(). Return: exit status; COMMAND_BLIND with @err as command_look(). */

@@ -10,7 +10,7 @@
 #pragma once
 
 #include "inspect/check.h"
-#include "os/fs_owners.h"
+#include "os/blocks/fs_owners.h"
 
 /** A volume below which there is a media error. */
 struct lost_volume {

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "base/mem.h"
-#include "os/fs_map.h"
+#include "os/blocks/fs_map.h"
 
 #define CAPACITY_MIN  64
 #define GAP_MIN_BYTES 4096

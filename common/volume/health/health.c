@@ -83,7 +83,7 @@ void health_add_dimms(struct volume_health *h, const struct dimms *d, const bool
 {
 	CLEANUP(free_charp) char *lost = name_failed(d, below, DIMM_LOSSES);
 	CLEANUP(free_charp) char *dirty = name_dirty(d, below);
-	CLEANUP(free_charp) char *others = name_failed(d, below, ~DIMM_LOSSES);
+	CLEANUP(free_charp) char *others = name_failed(d, below, ~(unsigned)DIMM_LOSSES);
 
 	if (*lost)
 		health_add(h, HEALTH_DATA_LOSS, HEALTH_DIMM_LOST_DATA,

@@ -153,9 +153,8 @@ has_logged() {
 	grep -q "something is wrong with a volume.*volume=$1.*reason=$2.*$3" "$driver_log"
 }
 
-# The kernel makes the region read-only; what is on it is served for reading.
+# The kernel makes the region read-only, so that pmem-ns-init refuses it.
 flag_is_shown() {
-	init_chain 100
 	driver_start
 	await 30 has_logged "$(recall "in-$absent")" DimmDegraded not_armed
 	! has_logged "$(recall "in-$present")" DimmDegraded ''

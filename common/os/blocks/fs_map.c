@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "os/fs_map.h"
+#include "os/blocks/fs_map.h"
 
 #include <errno.h>
 #include <linux/fsmap.h>

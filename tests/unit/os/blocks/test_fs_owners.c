@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "os/fs_owners.h"
+#include "os/blocks/fs_owners.h"
 
 #include <linux/fiemap.h>
 #include <linux/fs.h>
@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "os/fs_map.h"
+#include "os/blocks/fs_map.h"
 #include "unit/os/copy/fixture.h"
 
 #define PIECES     1000
@@ -99,7 +99,7 @@ START_TEST(file_of_a_part_is_found_with_its_place)
 }
 END_TEST
 
-START_TEST(parts_of_several_files_are_told_apart)
+START_TEST(parts_of_several_files_are_distinguished)
 {
 	for (const char *const *type = fixture_types; *type; type++) {
 		CLEANUP(fixture_disk_done) struct fixture_disk d = fixture_make(*type, *type);
@@ -353,7 +353,7 @@ START_TEST(what_has_no_map_has_no_owners)
 }
 END_TEST
 
-SCRATCH_MAIN("os/fs_owners", file_of_a_part_is_found_with_its_place, parts_of_several_files_are_told_apart,
+SCRATCH_MAIN("os/fs_owners", file_of_a_part_is_found_with_its_place, parts_of_several_files_are_distinguished,
 	free_space_and_metadata_need_no_walk, directory_of_ext4_is_found, walk_ends_at_its_bounds,
 	deleted_file_is_not_found_and_nothing_was_left_out,
 	last_of_many_extents_is_found_and_unwritten_ones_are_marked, walk_stays_in_the_file_system,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "os/fs_owners.h"
+#include "os/blocks/fs_owners.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -20,13 +20,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "os/fs_map.h"
+#include "os/blocks/fs_map.h"
 #include "os/mount.h"
 
 #define DENTS_BYTES    (32U << 10)
 #define EXTENTS        256         /* that are read at once */
 #define FOLDERS_BYTES  (64U << 20) /* paths of directories that are still to be read */
-#define REST_PARTS_MAX 4096        /* more pieces that have no owner are not told apart */
+#define REST_PARTS_MAX 4096        /* from then on, parts are no longer divided */
 #define NO_PLACE_FLAGS (FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC)
 
 struct parts {
