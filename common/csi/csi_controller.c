@@ -210,10 +210,12 @@ static bool can_serve(
 {
 	if (request->accessible_topology && !csi_topology_is_ours(csi, request->accessible_topology))
 		return false;
+	if (str_eq(strmap_get(parameters, PARAMS_KATA), "true") && !volumes_offers_kata(csi->volumes, NULL))
+		return false;
 	return csi_can_serve(request, parameters);
 }
 
-/* Of the parameters only two matter: they come as they are in the StorageClass, with keys that no
+/* Of the parameters only some matter: they come as they are in the StorageClass, with keys that no
  * CreateVolume has. */
 static int get_capacity(const struct csi *csi, struct grpc_call *call,
 	const Csi__V1__GetCapacityRequest *request, Csi__V1__GetCapacityResponse *reply, struct error **err)

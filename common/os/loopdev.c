@@ -173,9 +173,8 @@ static int open_new(int loop, const char *path)
 }
 
 /* Return: 0, or the errno; EBUSY means that another process took that loop in between. */
-static int try_attach(int control_fd, int file_fd, char **ret_path)
+static int try_attach(int control_fd, const struct loop_config *config, int *ret_fd, char **ret_path)
 {
-	const struct loop_config config = {.fd = (uint32_t)file_fd};
 	int number = ioctl(control_fd, LOOP_CTL_GET_FREE);
 
 	if (number < 0)
@@ -183,13 +182,14 @@ static int try_attach(int control_fd, int file_fd, char **ret_path)
 
 	CLEANUP(free_charp) char *path = x_asprintf("/dev/loop%d", number);
 	CLEANUP(fd_closep) int fd = open_new(number, path);
-	if (fd < 0 || STEP("loop-attach", ioctl(fd, LOOP_CONFIGURE, &config)) < 0)
+	if (fd < 0 || STEP("loop-attach", ioctl(fd, LOOP_CONFIGURE, config)) < 0)
 		return errno;
+	*ret_fd = TAKE_FD(fd);
 	*ret_path = TAKE_PTR(path);
 	return 0;
 }
 
-static int attach_new(int file_fd, char **ret_path, struct error **err)
+static int attach_new(const struct loop_config *config, int *ret_fd, char **ret_path, struct error **err)
 {
 	CLEANUP(fd_closep) int control_fd = open("/dev/loop-control", O_RDWR | O_CLOEXEC);
 	int why = EBUSY;
@@ -197,7 +197,7 @@ static int attach_new(int file_fd, char **ret_path, struct error **err)
 	if (control_fd < 0)
 		return err_set_errno(err, ERR_UNAVAILABLE, errno, "open /dev/loop-control");
 	for (int i = 0; i < ATTACH_TRIES && why == EBUSY; i++)
-		why = try_attach(control_fd, file_fd, ret_path);
+		why = try_attach(control_fd, config, ret_fd, ret_path);
 	if (why != 0)
 		return err_set_errno(err, ERR_UNAVAILABLE, why, "attach a loop device");
 	return 0;
@@ -205,19 +205,31 @@ static int attach_new(int file_fd, char **ret_path, struct error **err)
 
 int loop_attach(int file_fd, char **ret_path, struct error **err)
 {
+	const struct loop_config config = {.fd = (uint32_t)file_fd};
 	CLEANUP(free_charp) char *path = NULL;
+	CLEANUP(fd_closep) int fd = -1;
 	struct loop_info64 info;
 
 	if (find(file_fd, &path, &info, err) < 0)
 		return -1;
 	if (!path)
-		return attach_new(file_fd, ret_path, err);
+		return attach_new(&config, &fd, ret_path, err);
 
 	/* It would vanish under its new user as soon as the last old one closes it. */
 	if (info.lo_flags & LO_FLAGS_AUTOCLEAR)
 		return err_set(err, ERR_UNAVAILABLE, "%s is still being detached", path);
 	*ret_path = TAKE_PTR(path);
 	return 0;
+}
+
+int loop_attach_part(
+	int file_fd, uint64_t offset_bytes, bool readonly, int *ret_fd, char **ret_path, struct error **err)
+{
+	const struct loop_config config = {.fd = (uint32_t)file_fd,
+		.info = {.lo_offset = offset_bytes,
+			.lo_flags = LO_FLAGS_AUTOCLEAR | (readonly ? LO_FLAGS_READ_ONLY : 0)}};
+
+	return attach_new(&config, ret_fd, ret_path, err);
 }
 
 static int clear(const char *path, struct error **err)

@@ -7,7 +7,9 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/stat.h>
 
 #include "base/error.h"
@@ -21,6 +23,20 @@
  * Return: 0, or -1 with ERR_UNAVAILABLE (no free loop; the old one is still being detached), ERR_INTERNAL.
  */
 int loop_attach(int file_fd, char **ret_path, struct error **err) MUST_CHECK;
+
+/**
+ * loop_attach_part() - a new loop device over the end of a file, which the kernel detaches as soon as nothing
+ * has it open or mounted.
+ * @file_fd:      regular file, open for writing unless @readonly
+ * @offset_bytes: where the device begins in the file; a multiple of 512
+ * @ret_fd:       keeps it attached; caller closes
+ * @ret_path:     "/dev/loopN", caller frees
+ *
+ * Not idempotent: each call makes one. Source: drivers/block/loop.c, LO_FLAGS_AUTOCLEAR. Return: 0, or -1
+ * with ERR_UNAVAILABLE (no free loop device).
+ */
+int loop_attach_part(int file_fd, uint64_t offset_bytes, bool readonly, int *ret_fd, char **ret_path,
+	struct error **err) MUST_CHECK;
 
 /**
  * loop_find() - the loop device over a file.

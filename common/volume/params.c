@@ -135,7 +135,7 @@ static const struct {
 	int (*parse)(const char *value, struct volume_params *p, struct error **err);
 } known[] = {
 	{PARAMS_ERASE_AFTER, AT_ALL | AT_MODIFY, parse_erase_after},
-	{"kataContainers", AT_ALL, parse_kata},
+	{PARAMS_KATA, AT_ALL, parse_kata},
 	{"persistencyModel", AT_ALL & ~AT_INLINE, parse_model},
 	{"cacheSize", AT_ALL & ~AT_INLINE, parse_cache_size},
 	{PARAMS_USAGE, AT_ALL | AT_MODIFY, parse_usage},

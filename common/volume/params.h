@@ -26,6 +26,9 @@
 #define PARAMS_ERASE_BANDWIDTH "eraseBandwidth"
 #define PARAMS_COPY_BANDWIDTH  "copyBandwidth"
 
+/* With which it is used in guests of Kata Containers. */
+#define PARAMS_KATA "kataContainers"
+
 enum params_origin {
 	PARAMS_CREATE,   /* StorageClass parameters of CreateVolume, plus the provisioner's extra metadata */
 	PARAMS_CONTEXT,  /* volume_context of stage and publish: what CreateVolume returned, plus Kubernetes'

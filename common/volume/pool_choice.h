@@ -32,8 +32,10 @@ struct pool_choice {
 };
 
 /** pool_required_bytes() - get the smallest size that satisfies @q: its file system may need more than was
- * requested. Return: 0, or -1 with ERR_RANGE (above limit_bytes). */
-int pool_required_bytes(const struct volume_request *q, uint64_t *ret, struct error **err) MUST_CHECK;
+ * requested, and more with an image for Kata Containers (@image) in it. Return: 0, or -1 with ERR_RANGE
+ * (above limit_bytes). */
+int pool_required_bytes(
+	const struct volume_request *q, bool image, uint64_t *ret, struct error **err) MUST_CHECK;
 
 /**
  * pool_choice_find() - find the pools of @seen that have room for the volume, in the order of best_fit.h;

@@ -84,9 +84,11 @@ static int read_claim(struct json_reader *r, const char *key, struct volume_clai
 	return keep_unknown(r, key, unknown, err);
 }
 
-static int read_snapshot(struct json_reader *r, const char *key, struct volume_record *rec,
-	struct buf *unknown, struct error **err)
+static int read_copy(struct json_reader *r, const char *key, struct volume_record *rec, struct buf *unknown,
+	struct error **err)
 {
+	if (str_eq(key, "source"))
+		return json_read_str(r, &rec->source, err);
 	if (str_eq(key, "snapshot"))
 		return json_read_bool(r, &rec->snapshot, err);
 	if (str_eq(key, "taken"))
@@ -107,8 +109,8 @@ static int read_member(struct json_reader *r, const char *key, struct volume_rec
 		return json_read_u64(r, &rec->size_bytes, err);
 	if (str_eq(key, "resizing"))
 		return json_read_u64(r, &rec->resizing_bytes, err);
-	if (str_eq(key, "source"))
-		return json_read_str(r, &rec->source, err);
+	if (str_eq(key, "imageBytes"))
+		return json_read_u64(r, &rec->image_bytes, err);
 	if (str_eq(key, "freezing"))
 		return json_read_bool(r, &rec->freezing, err);
 	if (str_eq(key, "eraseBandwidth"))
@@ -151,7 +153,7 @@ static int read_member(struct json_reader *r, const char *key, struct volume_rec
 		return json_read_str(r, &rec->staged_usage, err);
 	if (str_eq(key, "targets"))
 		return json_read_strv(r, &rec->targets, err);
-	return read_snapshot(r, key, rec, unknown, err);
+	return read_copy(r, key, rec, unknown, err);
 }
 
 static int read_record(
@@ -224,6 +226,8 @@ static void write_ours(struct json_writer *w, const struct volume_record *r)
 		json_key_str(w, "group", r->group);
 		json_key_u64(w, "groupSize", r->group_size);
 	}
+	if (r->image_bytes > 0)
+		json_key_u64(w, "imageBytes", r->image_bytes);
 	if (r->freezing)
 		json_key_bool(w, "freezing", true);
 	if (r->erase_bytes_per_s > 0)

@@ -38,6 +38,7 @@ struct volumes *volumes_new(const struct volumes_config *config)
 	v->cloning = concurrency_limit_new(CLONING_MAX, CLONING_WAITING_MAX);
 	v->devices = config->devices;
 	v->roots = config->roots;
+	v->pods = config->pods;
 	v->copy_bytes_per_s = config->copy_bytes_per_s;
 	v->mkfs_timeout_ms = config->mkfs_timeout_ms ? config->mkfs_timeout_ms : MKFS_TIMEOUT_MS;
 	v->shared.changed = config->changed;
@@ -60,6 +61,7 @@ void volumes_free(struct volumes *v)
 	device_view_free(v->device_view);
 	records_free(v->records);
 	free(v->start_failure);
+	free(v->no_kata);
 	health_table_done(&v->health);
 	dimms_done(&v->dimms);
 	volume_locks_free(v->locks);

@@ -28,14 +28,24 @@ struct device_manager;
 struct path_roots;
 struct volumes;
 
+/* What is known of the pods that use volumes beyond what NodePublishVolume says. */
+struct volume_pods {
+	/* whether the pod that @context, of NodePublishVolume, names runs in a guest. May block, and is
+	 * called without locks. Return: 0, or -1 with ERR_UNAVAILABLE */
+	int (*runs_in_guest)(void *user, const struct strmap *context, bool *ret, struct error **err);
+	void *user;
+};
+
 struct volumes_config {
 	const char *node_id;
 	const char *state_path;
 	struct device_manager *devices; /* borrowed */
 	struct path_roots *roots;       /* borrowed */
-	uint64_t erase_bytes_per_s;     /* limit for all deleted volumes together; 0: none */
-	uint64_t copy_bytes_per_s;      /* limit for each clone of a volume; 0: none */
-	int mkfs_timeout_ms;            /* 0: five minutes */
+	/* borrowed; NULL: not known, so that each pod with a volume for Kata Containers counts as a guest */
+	const struct volume_pods *pods;
+	uint64_t erase_bytes_per_s; /* limit for all deleted volumes together; 0: none */
+	uint64_t copy_bytes_per_s;  /* limit for each clone of a volume; 0: none */
+	int mkfs_timeout_ms;        /* 0: five minutes */
 	bool erase_in_call; /* volumes_delete() returns only after erasing: for callers without threads */
 	/* called from any thread when the result of volumes_report() may have changed; must neither wait nor
 	 * call functions of this file. NULL: not needed */
@@ -296,6 +306,11 @@ int volumes_get(
 void volumes_list(struct volumes *v, const char *after, size_t max, struct volume_info ***ret, size_t *ret_n,
 	bool *ret_more);
 
+/** volumes_offers_kata() - whether volumes for Kata Containers are made: mounts in the state folder have to
+ * reach the host, where the runtime looks for images. @ret_why: why they are not, caller frees; may be NULL.
+ * As of the last listing of devices; never waits. */
+bool volumes_offers_kata(struct volumes *v, char **ret_why);
+
 /** volumes_capacity() - get the capacity of all pools together, from the device view. Return: false before
  * the first device view. Never waits. */
 bool volumes_capacity(struct volumes *v, struct capacity *ret);
@@ -364,7 +379,7 @@ struct use_request {
 /**
  * volumes_stage() - format the device if it is empty, and mount it at the staging path; with DAX if the usage
  * is AppDirect. Return: 0, or -1 with ERR_NOT_FOUND, ERR_INVALID_ARGUMENT (flag not in the allow-list, path),
- * ERR_EXISTS (has another file system, or is staged there in another way), ERR_PRECONDITION (Kata volume; no
+ * ERR_EXISTS (has another file system, or is staged there in another way), ERR_PRECONDITION (no
  * DAX; hidden by another mount; e2fsck found errors that need a decision), ERR_UNAVAILABLE, ERR_ABORTED,
  * ERR_INTERNAL.
  */

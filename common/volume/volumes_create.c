@@ -40,9 +40,10 @@ static int check_request(const struct volume_request *q, struct volume_params *r
 		return err_set(err, ERR_INVALID_ARGUMENT, "required_bytes is larger than limit_bytes");
 	if (params_parse(q->inline_target ? PARAMS_INLINE : PARAMS_CREATE, q->parameters, ret, err) < 0)
 		return -1;
-	if (ret->kata_containers) {
+	if (ret->kata_containers && q->block) {
 		params_done(ret);
-		return err_set(err, ERR_INVALID_ARGUMENT, "parameter kataContainers=true is not supported");
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"parameter kataContainers=true is for volumes with a file system, not for block volumes");
 	}
 	if (q->source && ret->is_cache) {
 		params_done(ret);
@@ -176,6 +177,7 @@ struct creation {
 	struct volume_record *r;
 	bool sector;
 	bool block;
+	bool kata;                         /* an image for Kata Containers is to fit into it */
 	struct clone_source *source;       /* NULL: it is empty */
 	struct concurrency_limit *making;  /* left when the device is there */
 	struct concurrency_limit *filling; /* for zeroing or copying; NULL: neither */
@@ -498,7 +500,7 @@ static int choose_pools(struct volumes *v, const struct creation *c, const struc
 {
 	struct pool_request wanted = {.limit_bytes = q->limit_bytes, .sector = c->sector};
 
-	if (pool_required_bytes(q, &wanted.required_bytes, err) < 0)
+	if (pool_required_bytes(q, c->kata, &wanted.required_bytes, err) < 0)
 		return -1;
 	if (c->source && wanted.required_bytes < volumes_source_bytes(c->source))
 		wanted.required_bytes = volumes_source_bytes(c->source);
@@ -512,11 +514,28 @@ static int choose_pools(struct volumes *v, const struct creation *c, const struc
 	return pool_choice_require(ret, wanted.required_bytes, err);
 }
 
-static int record_and_make(
-	struct volumes *v, struct creation *c, const struct volume_request *q, struct error **err)
+/* Another node may have a state folder from which mounts reach the host. */
+static int require_kata(struct volumes *v, const struct volume_record *r, struct error **err)
+{
+	CLEANUP(free_charp) char *why = NULL;
+
+	if (!volumes_offers_kata(v, &why))
+		return err_set(err, ERR_EXHAUSTED, "this node has no volumes for Kata Containers: %s", why);
+	if (str_eq(v->devices->ops->mode, "fake"))
+		log_warn(
+			"a volume for Kata Containers is made on a device that stands in for persistent memory: "
+			"what a guest flushes there is not durable",
+			F_STR("volume", r->id));
+	return 0;
+}
+
+static int record_and_make(struct volumes *v, struct creation *c, const struct volume_request *q,
+	const struct volume_params *wanted, struct error **err)
 {
 	CLEANUP(pool_choice_done) struct pool_choice pools = {0};
 
+	if (wanted->kata_containers && require_kata(v, c->r, err) < 0)
+		return -1;
 	if (refuse_strangers(v, c->r->id, q->name, err) < 0 || records_check_space(v->records, err) < 0)
 		return -1;
 	if (choose_pools(v, c, q, &pools, err) < 0)
@@ -534,10 +553,12 @@ static int make_recorded(struct volumes *v, struct creation *c, const struct vol
 
 	if (q->source && volumes_open_source(v, q, wanted, &c->source, err) < 0)
 		return -1;
-	if (c->source)
+	if (c->source) {
 		c->r->source = x_strdup(volumes_source_id(c->source));
+		volumes_source_image(c->source, c->r);
+	}
 	records_begin(v->records, &pending);
-	int rc = record_and_make(v, c, q, err);
+	int rc = record_and_make(v, c, q, wanted, err);
 	records_end(v->records, &pending);
 	if (rc == 0 || (*err)->code != ERR_EXISTS)
 		return rc;
@@ -552,7 +573,8 @@ static int create_new(struct volumes *v, const char *id, const struct volume_req
 	CLEANUP(creation_done)
 	struct creation c = {.r = new_record(v, id, q, wanted),
 		.sector = wanted->usage == USAGE_FILE_IO,
-		.block = q->block};
+		.block = q->block,
+		.kata = wanted->kata_containers};
 	const struct volume_change change = {
 		.what = q->snapshot ? "snapshot created" : "volume created", .begun_ns = clock_ns()};
 

@@ -20,6 +20,7 @@
 #include "os/blockdev.h"
 #include "os/fs.h"
 #include "pmem/zero_range.h"
+#include "volume/attachment/kata.h"
 #include "volume/params.h"
 #include "volume/volumes_private.h"
 
@@ -191,8 +192,8 @@ static int check_request(const struct expand_request *q, struct error **err)
 	return 0;
 }
 
-/* Whether a volume of that kind grows at all. */
-static int check_kind(const struct volume_record *r, struct error **err)
+/* Whether a volume of that kind grows at all, and now. */
+static int check_kind(struct volumes *v, const struct volume_record *r, struct error **err)
 {
 	CLEANUP(params_done) struct volume_params params = {0};
 
@@ -201,10 +202,7 @@ static int check_kind(const struct volume_record *r, struct error **err)
 	if (params.is_inline)
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"volume %s is an inline volume, which cannot be expanded", r->id);
-	if (params.kata_containers)
-		return err_set(err, ERR_INVALID_ARGUMENT,
-			"volume %s is for Kata Containers, which is not supported", r->id);
-	return 0;
+	return params.kata_containers ? kata_refuse_published(v->state_path, r, err) : 0;
 }
 
 static int check_limit(const struct expansion *x, uint64_t size_bytes, struct error **err)
@@ -372,7 +370,7 @@ static int expand_locked(struct expansion *x, struct error **err)
 	CLEANUP(error_freep) struct error *failure = NULL;
 	uint64_t begun_ns = clock_ns();
 
-	if (check_kind(x->r, err) < 0 || volumes_settle_growth(x->v, x->r, err) < 0)
+	if (check_kind(x->v, x->r, err) < 0 || volumes_settle_growth(x->v, x->r, err) < 0)
 		return -1;
 	if (x->q->required_bytes <= x->r->size_bytes)
 		return check_limit(x, x->r->size_bytes, err);

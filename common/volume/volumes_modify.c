@@ -20,7 +20,7 @@ static const char *fixed_usage(const struct volumes *v, const struct volume_para
 	if (have->is_cache)
 		return "a cache volume keeps its usage";
 	if (have->kata_containers)
-		return "it is for Kata Containers, which is not supported";
+		return "it is for Kata Containers, whose guests need DAX";
 	if (str_eq(mode, "direct"))
 		return "it is a namespace, in fsdax mode for AppDirect and in sector mode for FileIO; a clone can "
 		       "have the other usage";

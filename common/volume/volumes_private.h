@@ -37,6 +37,7 @@ struct volumes {
 	struct concurrency_limit *cloning; /* for filling clones within the call */
 	struct device_manager *devices;
 	struct path_roots *roots;
+	const struct volume_pods *pods; /* NULL: nothing is known of them */
 	struct fs_usage_helpers *usage_helpers;
 	int mkfs_timeout_ms;
 	uint64_t copy_bytes_per_s; /* limit for each clone; 0: none */
@@ -50,6 +51,7 @@ struct volumes {
 	struct dimms dimms;         /* that it has seen */
 	bool dirty_compared;        /* their counts of dirty shutdowns, with those of the boot before */
 	struct copy_counts copied;
+	char *no_kata;       /* why no volumes for Kata Containers are made; NULL: they are */
 	char *start_failure; /* of the last attempt to start; NULL: none has failed */
 };
 
@@ -91,6 +93,9 @@ void volumes_note_claim(struct volumes *v, struct volume_record *r, const struct
  * then the driver is ready. @for_repair: do not change anything that is found, nor look at health. Return: 0,
  * or -1 as volumes_start(). */
 int volumes_load(struct volumes *v, bool for_repair, struct error **err) MUST_CHECK;
+
+/** volumes_look_at_propagation() - find out whether volumes_offers_kata(). A failure counts as no. */
+void volumes_look_at_propagation(struct volumes *v);
 
 /** volumes_look_at_health_first() - volumes_look_at_health() before the driver is ready. A failure is logged.
  */
@@ -140,6 +145,11 @@ DEFINE_CLEANUP(struct clone_source *, volumes_close_source);
 /** volumes_source_id() - ID of the volume, borrowed. volumes_source_bytes() - how large its device is. */
 const char *volumes_source_id(const struct clone_source *s);
 uint64_t volumes_source_bytes(const struct clone_source *s);
+
+/** volumes_source_image() - say in the record of the copy of @s what that says of an image for Kata
+ * Containers.
+ */
+void volumes_source_image(const struct clone_source *s, struct volume_record *copy);
 
 /** volumes_source_is_copied() - whether anything of it was written to the new device. */
 bool volumes_source_is_copied(const struct clone_source *s);

@@ -171,6 +171,7 @@ int volumes_load(struct volumes *v, bool for_repair, struct error **err)
 		volumes_thaw_staged(v);
 	if (device_view_begin(v->device_view, /* activate= */ !for_repair, err) < 0)
 		return -1;
+	volumes_look_at_propagation(v);
 	if (!for_repair)
 		volumes_look_at_health_first(v);
 	become_ready(v);
@@ -202,6 +203,7 @@ int volumes_refresh(struct volumes *v, struct error **err)
 	if (volumes_require_ready(v, err) < 0)
 		return -1;
 	note_space(v);
+	volumes_look_at_propagation(v);
 	if (device_view_relist(v->device_view, err) < 0)
 		return -1;
 	device_back_up(v->devices);

@@ -644,6 +644,15 @@ static int refuse_stale_root(const struct attachment *a, int target_fd, struct e
 		a->q->canonical_path);
 }
 
+static int open_staging(const struct attachment *a, int *ret_fd, struct error **err)
+{
+	if (!a->q->own_folder)
+		return path_open(a->v->roots, a->q->requested_path, PATH_DIR, ret_fd, err) < 0
+			       ? err_wrap(err, "staging path")
+			       : 0;
+	return path_open_canonical(a->q->canonical_path, ret_fd, err);
+}
+
 /* The folder is last, so that no failure before leaves one. */
 static int mount_at(struct attachment *a, struct error **err)
 {
@@ -653,8 +662,8 @@ static int mount_at(struct attachment *a, struct error **err)
 	bool created = false;
 
 	if (a->q->kind == ATTACHMENT_STAGED) {
-		if (path_open(a->v->roots, a->q->requested_path, PATH_DIR, &target_fd, err) < 0)
-			return err_wrap(err, "staging path");
+		if (open_staging(a, &target_fd, err) < 0)
+			return -1;
 	} else if (path_make(a->v->roots, a->q->requested_path, kind, &target_fd, &created, err) < 0) {
 		return err_wrap(err, "target path");
 	}
@@ -672,10 +681,7 @@ static int require_folder(const struct attachment *a, struct error **err)
 {
 	CLEANUP(fd_closep) int fd = -1;
 
-	if (a->q->kind == ATTACHMENT_STAGED &&
-		path_open(a->v->roots, a->q->requested_path, PATH_DIR, &fd, err) < 0)
-		return err_wrap(err, "staging path");
-	return 0;
+	return a->q->kind == ATTACHMENT_STAGED ? open_staging(a, &fd, err) : 0;
 }
 
 static void log_change(const struct attachment *a)

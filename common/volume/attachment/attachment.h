@@ -45,7 +45,9 @@ struct attachment_request {
 	const char *requested_path;
 	const char *canonical_path;         /* of requested_path */
 	const char *canonical_staging_path; /* of what is bound */
-	bool readonly;                      /* by the request or its access mode */
+	bool own_folder; /* what is staged is so in a folder of the driver, and not in one of the orchestrator
+			  */
+	bool readonly;   /* by the request or its access mode */
 	const struct use_request *use;
 	const struct volume_params *params; /* of the record */
 	const struct volume_claim *claim;   /* that the request names; NULL: none */
@@ -180,9 +182,33 @@ int volumes_require_mount(struct volumes *v, const struct volume_record *r, cons
 int volumes_publish_inline(
 	struct volumes *v, const struct use_request *request, struct error **err) MUST_CHECK;
 
+/** volumes_find_runtime() - whether the pod of @q, which asks for a volume for Kata Containers, runs in a
+ * guest; where nothing is known of pods, it counts as one. Blocks on what is asked (volume_pods), so the
+ * caller holds no lock. Return: 0, or -1 with ERR_UNAVAILABLE (not known now). */
+int volumes_find_runtime(
+	struct volumes *v, const struct use_request *q, bool *ret_guest, struct error **err) MUST_CHECK;
+
+/**
+ * volumes_publish_kata() - volumes_publish() of a volume for Kata Containers, which is staged.
+ * @r:     kept up to date with what is recorded
+ * @q:     its kind does not count
+ * @guest: the pod runs in one
+ *
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT (block access; read-only to a guest), ERR_PRECONDITION (not
+ * staged there; published elsewhere already; its image is lost or is none), ERR_EXISTS, ERR_EXHAUSTED (too
+ * small for an image), ERR_UNAVAILABLE, ERR_DEADLINE, ERR_INTERNAL.
+ */
+int volumes_publish_kata(struct volumes *v, struct volume_record *r, const struct attachment_request *q,
+	bool guest, struct error **err) MUST_CHECK;
+
+/** volumes_publish_kata_inline() - volumes_publish_kata() of an inline volume: it is mounted in a folder of
+ * the driver. @q: without a staging path. Return: as that, or as volumes_attach(). */
+int volumes_publish_kata_inline(struct volumes *v, struct volume_record *r,
+	const struct attachment_request *q, bool guest, struct error **err) MUST_CHECK;
+
 /** volumes_check_use() - whether a pod may use @r with @mode.
  * @ret_params: as recorded; params_done()
- * Return: 0, or -1 with ERR_PRECONDITION (for Kata Containers), ERR_INVALID_ARGUMENT (mode). */
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT (mode). */
 int volumes_check_use(const struct volume_record *r, enum access_mode mode, struct volume_params *ret_params,
 	struct error **err) MUST_CHECK;
 

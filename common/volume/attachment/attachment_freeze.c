@@ -18,6 +18,7 @@
 #include "os/copy/fs_freeze.h"
 #include "os/fs.h"
 #include "volume/attachment/attachment.h"
+#include "volume/attachment/kata.h"
 #include "volume/volumes_private.h"
 
 /* A walk that takes longer ends before a driver that is stopped would be ended by force. */
@@ -54,6 +55,8 @@ int volumes_pause_writers(struct volumes *v, struct volume_record *r, int dir_fd
 		return -1;
 	}
 	STEP_POINT("freeze-recorded");
+	if (kata_has_image(r))
+		kata_flush(v->state_path, r);
 	/* what is written now is not written while writers stand still */
 	(void)STEP("freeze-flush", syncfs(dir_fd));
 	uint64_t now_ns = clock_ns();

@@ -151,9 +151,6 @@ int volumes_check_use(const struct volume_record *r, enum access_mode mode, stru
 
 	if (params_parse(PARAMS_STATE, &r->parameters, &params, err) < 0)
 		return err_wrap(err, "state of volume %s", r->id);
-	if (params.kata_containers)
-		return err_set(err, ERR_PRECONDITION,
-			"volume %s is for Kata Containers, which is not supported", r->id);
 	if (access_check(access_mode_spans_nodes(mode), params.is_cache || volume_record_is_taken_over(r),
 		    err) < 0)
 		return err_wrap(err, "volume %s", r->id);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kata.h - what the Go driver set up for volumes with kataContainers=true, and taking it down again.
+ * kata.h - what is set up for a pod that uses a volume with kataContainers=true, and taking it down again.
  *
- * It mounted the volume at <state folder>/mount/<id>, made one image file in there, and mounted a loop device
- * over that at the pod's target. We make none of that; pods that were started before we took the node over
- * still end. Source: the Go driver's pkg/pmem-csi-driver/nodeserver.go. Threads: safe under the volume's
- * lock. Blocks on the file system.
+ * The volume is mounted at <state folder>/mount/<id>, too, one image file is in there (kata_image.h), and a
+ * loop device over that is mounted at the pod's target (volumes_publish_kata.c). The Go driver did the same,
+ * so that each driver takes down what the other one has set up. Source: the Go driver's
+ * pkg/pmem-csi-driver/nodeserver.go. Threads: safe under the volume's lock. Blocks on the file system.
  */
 #pragma once
 
@@ -14,6 +14,8 @@
 
 #include "base/error.h"
 
+struct mount_entry;
+struct mount_table;
 struct volume_record;
 
 /** kata_has_image() - whether @r is a volume for Kata Containers. */
@@ -23,6 +25,24 @@ bool kata_has_image(const struct volume_record *r);
  */
 int kata_is_loop(const char *state_path, const struct volume_record *r, dev_t dev, bool *ret,
 	struct error **err) MUST_CHECK;
+
+/** kata_find_folder() - the folder in which @r is mounted besides, or was, as mountinfo shows it. Return:
+ * caller frees; NULL: there is none. */
+char *kata_find_folder(const char *state_path, const struct volume_record *r);
+
+/** kata_find_target() - where the image of @r is mounted for a pod. @ret: borrowed from @t; NULL: nowhere.
+ * Return: 0, or -1 with ERR_INTERNAL. */
+int kata_find_target(const char *state_path, const struct volume_record *r, const struct mount_table *t,
+	const struct mount_entry **ret, struct error **err) MUST_CHECK;
+
+/** kata_refuse_published() - fail if a pod uses the image of @r, which grows when it is published next.
+ * Return: 0, or -1 with ERR_PRECONDITION, ERR_INTERNAL. */
+int kata_refuse_published(
+	const char *state_path, const struct volume_record *r, struct error **err) MUST_CHECK;
+
+/** kata_flush() - write what ordinary pods have written to the file system in the image of @r to the image.
+ * Failures do not count: what pods have flushed themselves is there. */
+void kata_flush(const char *state_path, const struct volume_record *r);
 
 /**
  * kata_clean() - once the last target of @r is unmounted: detach the loop device, unmount the volume from its

@@ -19,6 +19,7 @@
 struct inline_volume {
 	char *target; /* canonical */
 	const char *fs_type;
+	bool guest; /* the pod runs in one */
 	struct volume_params params;
 };
 
@@ -84,6 +85,13 @@ static int stays(struct error **err, const char *why)
 	return err_set(err, ERR_UNAVAILABLE, "publishing failed and %s: %s", why, cause->msg);
 }
 
+static int mount_at_target(struct volumes *v, struct volume_record *r,
+	const struct attachment_request *wanted, const struct inline_volume *i, struct error **err)
+{
+	return i->params.kata_containers ? volumes_publish_kata_inline(v, r, wanted, i->guest, err)
+					 : volumes_attach(v, r, wanted, err);
+}
+
 static int mount_or_undo(struct volumes *v, struct volume_lock **lock, struct volume_record *r,
 	const struct use_request *q, const struct inline_volume *i, struct error **err)
 {
@@ -98,7 +106,7 @@ static int mount_or_undo(struct volumes *v, struct volume_lock **lock, struct vo
 	 * record whether one has */
 	bool unused = r->identity && !r->ever_staged;
 
-	if (volumes_attach(v, r, &wanted, err) == 0)
+	if (mount_at_target(v, r, &wanted, i, err) == 0)
 		return 0;
 	if (!unused)
 		return stays(err, "the volume, which was in use before, stays until it is unpublished");
@@ -117,6 +125,8 @@ int volumes_publish_inline(struct volumes *v, const struct use_request *q, struc
 	if (check_request(v, q, &i, err) < 0)
 		return err_wrap(err, "inline volume %s", q->handle);
 	if (check_use(v, q, i.fs_type, err) < 0)
+		return err_wrap(err, "inline volume %s", q->handle);
+	if (i.params.kata_containers && volumes_find_runtime(v, q, &i.guest, err) < 0)
 		return err_wrap(err, "inline volume %s", q->handle);
 	const struct volume_request create = {.name = q->handle,
 		.required_bytes = i.params.size_bytes,

@@ -61,6 +61,13 @@ static int is_inline(struct volumes *v, const struct use_request *q, bool *ret, 
 	return 0;
 }
 
+static bool is_for_kata(struct volumes *v, const char *handle)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = records_find(v->records, handle);
+
+	return r && kata_has_image(r);
+}
+
 int volumes_publish(struct volumes *v, const struct use_request *q, struct error **err)
 {
 	CLEANUP(params_done) struct volume_params params = {0};
@@ -69,6 +76,7 @@ int volumes_publish(struct volumes *v, const struct use_request *q, struct error
 	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
 	CLEANUP(claim_done) struct volume_claim claim = {0};
 	bool ephemeral;
+	bool guest = true;
 
 	if (volumes_require_ready(v, err) < 0)
 		return -1;
@@ -77,6 +85,8 @@ int volumes_publish(struct volumes *v, const struct use_request *q, struct error
 	if (ephemeral)
 		return volumes_publish_inline(v, q, err);
 	if (check_request(v, q, &p, err) < 0)
+		return -1;
+	if (is_for_kata(v, q->handle) && volumes_find_runtime(v, q, &guest, err) < 0)
 		return -1;
 	if (volumes_lock_ready(v, q->handle, PUBLISH_WAIT_MS, &lock, &r, err) < 0)
 		return -1;
@@ -95,6 +105,8 @@ int volumes_publish(struct volumes *v, const struct use_request *q, struct error
 		.use = q,
 		.params = &params,
 		.claim = &claim};
+	if (params.kata_containers)
+		return volumes_publish_kata(v, r, &wanted, guest, err);
 	return volumes_attach(v, r, &wanted, err);
 }
 

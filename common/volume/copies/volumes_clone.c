@@ -30,6 +30,7 @@
 #include "os/fs.h"
 #include "pmem/zero_range.h"
 #include "volume/attachment/attachment.h"
+#include "volume/attachment/kata.h"
 #include "volume/id.h"
 #include "volume/params.h"
 #include "volume/volumes_private.h"
@@ -74,12 +75,21 @@ uint64_t volumes_source_bytes(const struct clone_source *s)
 	return s->device->size_bytes;
 }
 
+void volumes_source_image(const struct clone_source *s, struct volume_record *copy)
+{
+	if (!kata_has_image(s->r))
+		return;
+	strmap_set(&copy->parameters, PARAMS_KATA, "true");
+	copy->image_bytes = s->r->image_bytes;
+}
+
 bool volumes_source_is_copied(const struct clone_source *s)
 {
 	return s->is_copied;
 }
 
-static int check_kind(const struct volume_record *r, const struct volume_request *q, struct error **err)
+static int check_kind(const struct volume_record *r, const struct volume_request *q,
+	const struct volume_params *params, struct error **err)
 {
 	CLEANUP(params_done) struct volume_params have = {0};
 
@@ -88,9 +98,12 @@ static int check_kind(const struct volume_record *r, const struct volume_request
 	if (have.is_inline || have.is_cache)
 		return err_set(err, ERR_INVALID_ARGUMENT, "volume %s is %s volume, which cannot be copied",
 			r->id, have.is_inline ? "an inline" : "a cache");
-	if (have.kata_containers)
+	if (!q->snapshot && have.kata_containers != params->kata_containers)
 		return err_set(err, ERR_INVALID_ARGUMENT,
-			"volume %s is for Kata Containers, which is not supported", r->id);
+			"%s %s is %sfor Kata Containers, and its clone has to be the same: parameter "
+			"kataContainers=%s",
+			volume_noun(r->snapshot), r->id, have.kata_containers ? "" : "not ",
+			have.kata_containers ? "true" : "false");
 	if (q->block && (r->fs_type || !volume_record_may_be_block(r)))
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"%s %s has a file system, so its clone cannot be a block volume",
@@ -131,7 +144,7 @@ int volumes_open_source(struct volumes *v, const struct volume_request *q, const
 	*s = (struct clone_source){.v = v, .block = q->block, .max_pause_ms = params->max_pause_ms};
 	if (lock_source(s, q, err) < 0)
 		return refuse_source(v, q, err);
-	if (check_kind(s->r, q, err) < 0 || volumes_settle_growth(v, s->r, err) < 0)
+	if (check_kind(s->r, q, params, err) < 0 || volumes_settle_growth(v, s->r, err) < 0)
 		return -1;
 	if (device_view_require_content(v->device_view, s->r, &s->device, err) < 0)
 		return err_wrap(err, "source %s", s->r->id);

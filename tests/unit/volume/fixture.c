@@ -267,6 +267,7 @@ void fixture_open(void)
 		.state_path = state,
 		.devices = &fx.devices,
 		.roots = fx.roots,
+		.pods = fx.pods,
 		.erase_bytes_per_s = fx.erase_bytes_per_s,
 		.copy_bytes_per_s = fx.copy_bytes_per_s,
 		.mkfs_timeout_ms = fx.mkfs_timeout_ms,

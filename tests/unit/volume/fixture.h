@@ -65,6 +65,7 @@ struct fixture {
 	uint64_t erase_bytes_per_s;
 	uint64_t copy_bytes_per_s;
 	int mkfs_timeout_ms;
+	const struct volume_pods *pods;
 	void (*done)(void); /* called before the tear-down; may be NULL */
 	struct volumes *v;
 	char pools[N_POOLS][64]; /* uuids */

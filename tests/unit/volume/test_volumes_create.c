@@ -131,7 +131,7 @@ START_TEST(requests_that_can_never_succeed_leave_nothing)
 	ASSERT_FAILS(try_create(&q, &err), ERR_INVALID_ARGUMENT, "eraseAfter");
 	strmap_done(&parameters);
 	strmap_set(&parameters, "kataContainers", "true");
-	ASSERT_FAILS(try_create(&q, &err), ERR_INVALID_ARGUMENT, "kataContainers");
+	ASSERT_FAILS(try_create(&q, &err), ERR_EXHAUSTED, "Kata Containers");
 	assert_nothing_left(0);
 	ck_assert_uint_eq(fx.n_creates, 0);
 }

@@ -152,7 +152,7 @@ END_TEST
 START_TEST(bad_attributes_are_named_and_nothing_is_made)
 {
 	static const char *const bad[][2] = {{"size", "lots"}, {"eraseafter", "maybe"}, {"sise", "1"},
-		{"kataContainers", "true"}, {"usage", "Magic"}};
+		{"kataContainers", "maybe"}, {"usage", "Magic"}};
 	struct error *err = NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {

@@ -596,20 +596,6 @@ START_TEST(missing_volume_is_unavailable_but_can_be_unstaged)
 }
 END_TEST
 
-START_TEST(volume_for_kata_is_refused)
-{
-	fixture_make_device("kata", 0, "", SIZE);
-	struct use_request q = mounts_stage_request("ext4");
-	struct error *err = NULL;
-
-	fixture_write("kata.json",
-		"{\"id\":\"kata\",\"size\":16777216,\"parameters\":{\"kataContainers\":\"true\"}}\n");
-	fixture_restart();
-	q.handle = "kata";
-	ASSERT_FAILS(volumes_stage(fx.v, &q, &err), ERR_PRECONDITION, "Kata");
-}
-END_TEST
-
 /* Loop devices have no dax: it must be left out unless it was asked for. */
 START_TEST(dax_is_not_asked_of_a_device_without_it)
 {
@@ -816,7 +802,6 @@ int main(void)
 	tcase_add_test(tcase, paths_outside_of_the_roots_or_through_links_are_refused);
 	tcase_add_test(tcase, context_is_checked);
 	tcase_add_test(tcase, missing_volume_is_unavailable_but_can_be_unstaged);
-	tcase_add_test(tcase, volume_for_kata_is_refused);
 	tcase_add_test(tcase, dax_is_not_asked_of_a_device_without_it);
 	tcase_add_test(tcase, flag_that_the_kernel_drops_is_answered_as_before);
 	tcase_add_test(tcase, mount_with_more_than_was_asked_for_is_another_way);
