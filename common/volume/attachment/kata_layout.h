@@ -6,8 +6,8 @@
  * The runtime shows the whole file to the guest as an NVDIMM. A PFN superblock at 4 KiB, as ndctl writes it
  * for a namespace in mode fsdax, makes the guest's kernel offer a block device with DAX whose data begin at 2
  * MiB, where the file system is; a partition table lets other programs find that, too. Sources: Linux,
- * drivers/nvdimm/pfn.h (struct nd_pfn_sb) and core.c (nd_fletcher64()); the Go driver's pkg/imagefile.
- * Threads: safe. Nothing blocks.
+ * drivers/nvdimm/pfn.h (struct nd_pfn_sb) and drivers/nvdimm/core.c (nd_fletcher64()); the Go driver's
+ * pkg/imagefile. Threads: safe. Nothing blocks.
  */
 #pragma once
 

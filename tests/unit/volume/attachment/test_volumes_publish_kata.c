@@ -260,6 +260,22 @@ START_TEST(ordinary_pod_writes_and_a_guest_reads_the_same_file)
 }
 END_TEST
 
+START_TEST(smallest_volume_has_room_for_an_image)
+{
+	static const char *const types[] = {"ext4", "xfs"};
+	struct error *err = NULL;
+
+	fs_type = types[_i];
+	share_state_folder();
+	const struct volume_request q = wanted("pvc-1", 0);
+	ASSERT_OK(volumes_create(fx.v, &q, &mt.volume, &err));
+	stage();
+	publish(/* guest= */ false);
+	ck_assert_int_eq(mounts_write(mt.target), 0);
+	unpublish();
+}
+END_TEST
+
 START_TEST(image_is_made_once_and_recorded)
 {
 	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
@@ -499,6 +515,7 @@ int main(void)
 		return SKIP_STATUS;
 	fs_type = "ext4";
 	tcase_add_test(tcase, such_volumes_need_a_folder_that_the_host_sees);
+	tcase_add_loop_test(tcase, smallest_volume_has_room_for_an_image, 0, 2);
 	tcase_add_loop_test(tcase, inline_volume_comes_and_goes_with_its_pod, 0, 2);
 	tcase = fixture_more_cases("kata_image", set_up);
 	tcase_add_test(tcase, block_volumes_and_file_io_are_refused);
