@@ -129,6 +129,16 @@ static void add_live(struct gathering *g, const struct node *node, const char *n
 		g->silent = c->node_id;
 }
 
+/* Drivers of earlier releases would refuse it as a mistake of the caller. A node that has the volume, or has
+ * begun it, is asked in any case. */
+static bool is_able(const struct gathering *g, const char *node_id, const struct node *node)
+{
+	bool staged;
+
+	return !g->q->kata || node->report.makes_kata_volumes || has_begun(g, node_id) ||
+	       has_volume(g, node, &staged);
+}
+
 static void add_node(struct gathering *g, size_t at, const char *node_id)
 {
 	const struct node *node = g->nodes[at];
@@ -136,10 +146,12 @@ static void add_node(struct gathering *g, size_t at, const char *node_id)
 	if (g->seen[at] || !can_have_source(g, node_id, node))
 		return;
 	g->seen[at] = true;
-	if (node->live && !controller_is_out_of_service(g->q->controller, node_id))
+	if (!node->live || controller_is_out_of_service(g->q->controller, node_id))
+		add_dead(g, node_id, node);
+	else if (is_able(g, node_id, node))
 		add_live(g, node, node_id);
 	else
-		add_dead(g, node_id, node);
+		g->found->n_unable++;
 }
 
 static void add_all(struct gathering *g)
@@ -267,6 +279,12 @@ static int set_none(const struct gathering *g, struct error **err)
 	if (found->uncertain)
 		return err_set(err, ERR_UNAVAILABLE, "node %s may have the volume, but %s", found->uncertain,
 			why_not(g, found->uncertain));
+	if (found->n_unable > 0)
+		return err_set(err, ERR_EXHAUSTED,
+			"none of %zu nodes can take the volume (without volumes for Kata Containers, of which "
+			"`pmem-csi-driver doctor` on the node says why: %zu, not connected: %zu, with the taint "
+			"node.kubernetes.io/out-of-service: %zu)",
+			n + found->n_unable, found->n_unable, found->n_dead, found->n_out);
 	if (g->q->source->handle)
 		return set_no_source(g, err);
 	if (found->n_out > 0)

@@ -17,6 +17,7 @@ struct candidates_query {
 	const struct volume_key *key;
 	uint64_t required_bytes;
 	bool sector;                             /* for usage=FileIO */
+	bool kata;                               /* for Kata Containers */
 	const struct pmem_volume *record;        /* NULL: none */
 	const struct csi_source *source;         /* that is to be copied */
 	const struct pmem_volume *source_record; /* its record, in which other handles may be; NULL: none */
@@ -27,12 +28,14 @@ struct candidates {
 	size_t n;
 	size_t n_dead;         /* nodes that could be, but are not live */
 	size_t n_out;          /* nodes that could be, but are out of service */
+	size_t n_unable;       /* nodes that could be, but do not make volumes for Kata Containers */
 	const char *uncertain; /* one of both may have the volume; NULL: none */
 };
 
 /** candidates_find() - the nodes that could make the volume of @q. A copy can be made only by nodes that
  * have its source, and by those that may have begun it. @ret: lives as long as the request and the arena of
  * @q. Return: 0, or -1 with ERR_UNAVAILABLE (not all that matter have said what they have; a dead node may
- * have the volume, or has its source; no volume may be made yet), ERR_EXHAUSTED (none is live and in service;
- * the caller admits no node that has the source), ERR_NOT_FOUND (there is no such source). */
+ * have the volume, or has its source; no volume may be made yet), ERR_EXHAUSTED (none is live, in service
+ * and makes such volumes; the caller admits no node that has the source), ERR_NOT_FOUND (there is no such
+ * source). */
 int candidates_find(const struct candidates_query *q, struct candidates *ret, struct error **err) MUST_CHECK;

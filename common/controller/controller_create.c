@@ -48,6 +48,7 @@ struct create {
 	struct csi_source source; /* that is to be copied; borrowed from request */
 	uint64_t required_bytes;
 	bool sector;
+	bool kata; /* for Kata Containers */
 	bool is_cache;
 	size_t n_copies; /* that were asked for; more than one only of cache volumes */
 	size_t n_wanted; /* of them, as many as there are candidates */
@@ -185,6 +186,7 @@ static int read_parameters(struct create *op, const struct capability_set *set, 
 	if (access_check(set->spans_nodes, params.is_cache, err) < 0)
 		return -1;
 	op->sector = params.usage == USAGE_FILE_IO;
+	op->kata = params.kata_containers;
 	op->is_cache = params.is_cache;
 	op->n_copies = params.is_cache && params.cache_size > 1 ? params.cache_size : 1;
 	return 0;
@@ -273,6 +275,7 @@ static void set_no_room(struct create *op, struct error **err)
 					: x_strdup("no node can take the volume");
 	char *text = start;
 	size_t n_reasons = op->n_without_room < REASONS_MAX ? op->n_without_room : REASONS_MAX;
+	size_t n_others = op->found.n_dead + op->found.n_out + op->found.n_unable;
 	size_t n_too_small = 0;
 	bool out_of_range = op->n_out_of_range > 0 && op->n_out_of_range == op->n_without_room;
 
@@ -284,13 +287,12 @@ static void set_no_room(struct create *op, struct error **err)
 	add_count(op, &text, n_too_small, "node", "with too little reported capacity");
 	add_count(op, &text, op->found.n_dead, "node", "not connected");
 	add_count(op, &text, op->found.n_out, "node", "out of service");
+	add_count(op, &text, op->found.n_unable, "node", "without volumes for Kata Containers");
 	if (op->found.uncertain)
 		err_set(err, ERR_UNAVAILABLE, "%s; node %s may have the volume", text, op->found.uncertain);
 	else
-		err_set(err,
-			out_of_range && n_too_small + op->found.n_dead + op->found.n_out == 0 ? ERR_RANGE
-											      : ERR_EXHAUSTED,
-			"%s", text);
+		err_set(err, out_of_range && n_too_small + n_others == 0 ? ERR_RANGE : ERR_EXHAUSTED, "%s",
+			text);
 }
 
 static void finish(struct create *op, struct error *error)
@@ -731,6 +733,7 @@ static void begin(struct create *op, const struct pmem_volume *source_record)
 		.key = &op->key,
 		.required_bytes = op->required_bytes,
 		.sector = op->sector,
+		.kata = op->kata,
 		.record = op->record,
 		.source = &op->source,
 		.source_record = source_record};

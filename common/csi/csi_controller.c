@@ -210,7 +210,7 @@ static bool can_serve(
 {
 	if (request->accessible_topology && !csi_topology_is_ours(csi, request->accessible_topology))
 		return false;
-	if (str_eq(strmap_get(parameters, PARAMS_KATA), "true") && !volumes_offers_kata(csi->volumes, NULL))
+	if (params_say_kata(strmap_get(parameters, PARAMS_KATA)) && !volumes_offers_kata(csi->volumes, NULL))
 		return false;
 	return csi_can_serve(request, parameters);
 }

@@ -2,8 +2,9 @@
 #include "nodes/class_capacity.h"
 
 #include "base/str.h"
-#include "os/fs.h"
 #include "pmem/usage.h"
+#include "volume/params.h"
+#include "volume/pool_choice.h"
 
 /* As external-provisioner reads it from the class; without it the node's default is used. */
 static const char *fs_type(const struct kube_class *class)
@@ -17,7 +18,7 @@ static const char *fs_type(const struct kube_class *class)
 
 uint64_t class_least_bytes(const struct kube_class *class, uint64_t size_bytes, bool is_block)
 {
-	uint64_t min_bytes = is_block ? 0 : fs_min_bytes(fs_type(class));
+	uint64_t min_bytes = is_block ? 0 : pool_min_bytes(fs_type(class), class_is_for_kata(class));
 
 	return size_bytes > min_bytes ? size_bytes : min_bytes;
 }
@@ -37,7 +38,14 @@ struct capacity class_capacity_on(const struct node *node, const struct kube_cla
 {
 	struct capacity c = node_capacity(node);
 
+	if (class_is_for_kata(class) && !node->report.makes_kata_volumes)
+		c = (struct capacity){0};
 	return class_capacity_of(&c, class);
+}
+
+bool class_is_for_kata(const struct kube_class *class)
+{
+	return params_say_kata(kube_pairs_get(&class->parameters, PARAMS_KATA));
 }
 
 bool class_is_ours(const struct kube_class *class, const char *driver_name)

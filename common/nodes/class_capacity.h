@@ -15,8 +15,12 @@
  * usage of @class; it is 0 if the file system of @class needs more. */
 struct capacity class_capacity_of(const struct capacity *all, const struct kube_class *class);
 
-/** class_capacity_on() - the same of the last report of @node, whether it is live or not. */
+/** class_capacity_on() - the same of the last report of @node, whether it is live or not; nothing for volumes
+ * that it does not make. */
 struct capacity class_capacity_on(const struct node *node, const struct kube_class *class);
+
+/** class_is_for_kata() - whether volumes of @class are for Kata Containers. */
+bool class_is_for_kata(const struct kube_class *class);
 
 /** class_is_ours() - whether @driver_name provisions volumes of @class; NULL is not ours. */
 bool class_is_ours(const struct kube_class *class, const char *driver_name);

@@ -598,7 +598,8 @@ bool node_report_equal(const struct node_report *a, const struct node_report *b)
 		a->has_inventory != b->has_inventory || a->bound != b->bound ||
 		a->serves_node_volumes != b->serves_node_volumes ||
 		a->serves_expansion != b->serves_expansion ||
-		a->serves_modification != b->serves_modification)
+		a->serves_modification != b->serves_modification ||
+		a->makes_kata_volumes != b->makes_kata_volumes)
 		return false;
 	for (size_t i = 0; i < a->n_pools; i++) {
 		if (!pool_report_equal(&a->pools[i], &b->pools[i]))

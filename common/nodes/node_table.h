@@ -40,6 +40,7 @@ struct node_report {
 	bool serves_node_volumes; /* registry.proto */
 	bool serves_expansion;    /* likewise */
 	bool serves_modification; /* likewise */
+	bool makes_kata_volumes;  /* likewise */
 };
 
 /* What a reply of the node has shown about one volume. */

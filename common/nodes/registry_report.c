@@ -230,6 +230,7 @@ int registry_report_read(
 	r->serves_node_volumes = m->serves_node_volumes;
 	r->serves_expansion = m->serves_expansion;
 	r->serves_modification = m->serves_modification;
+	r->makes_kata_volumes = m->makes_kata_volumes;
 	r->lease_ms = lease_ms(m->lease_seconds);
 	if (read_pools(m->regions, m->n_regions, r, err) < 0 || read_inventory(m->inventory, r, err) < 0)
 		return err_wrap(err, "node \"%s\"", m->node_id);

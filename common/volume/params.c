@@ -256,6 +256,14 @@ int params_say_inline(const struct strmap *context, bool *ret_said, bool *ret_in
 	return 0;
 }
 
+bool params_say_kata(const char *value)
+{
+	CLEANUP(error_freep) struct error *none = NULL;
+	bool says = false;
+
+	return value && parse_bool(value, &says, &none) == 0 && says;
+}
+
 bool params_look_inline(const struct strmap *context)
 {
 	return strmap_get(context, "size") && !strmap_get(context, PROVISIONER_IDENTITY);

@@ -71,6 +71,10 @@ int params_parse(enum params_origin origin, const struct strmap *map, struct vol
 int params_say_inline(
 	const struct strmap *context, bool *ret_said, bool *ret_inline, struct error **err) MUST_CHECK;
 
+/** params_say_kata() - whether @value, of PARAMS_KATA in parameters that were not checked, asks for a volume
+ * for Kata Containers: of any other text CreateVolume decides. NULL: it is not there. */
+bool params_say_kata(const char *value);
+
 /** params_look_inline() - guess, for a @context that does not say it, whether the volume is an inline volume:
  * the context has a size, and no keys that a provisioner adds. */
 bool params_look_inline(const struct strmap *context);

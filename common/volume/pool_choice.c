@@ -13,7 +13,7 @@
 #define AROUND_IMAGE_BYTES (16ULL << 20)
 
 /* The file system in an image is as large as any, and that around it a third larger. */
-static uint64_t min_volume_bytes(const char *fs_type, bool image)
+uint64_t pool_min_bytes(const char *fs_type, bool image)
 {
 	uint64_t bytes = fs_min_bytes(fs_type);
 
@@ -23,7 +23,7 @@ static uint64_t min_volume_bytes(const char *fs_type, bool image)
 int pool_required_bytes(const struct volume_request *q, bool image, uint64_t *ret, struct error **err)
 {
 	char text[24];
-	uint64_t min_bytes = q->fs_type ? min_volume_bytes(q->fs_type, image) : 0;
+	uint64_t min_bytes = q->fs_type ? pool_min_bytes(q->fs_type, image) : 0;
 	uint64_t bytes = q->required_bytes > min_bytes ? q->required_bytes : min_bytes;
 
 	if (q->limit_bytes > 0 && bytes > q->limit_bytes)

@@ -31,6 +31,10 @@ struct pool_choice {
 			      "" */
 };
 
+/** pool_min_bytes() - the size of the smallest volume with a file system @fs_type, and an image for Kata
+ * Containers in it (@image). */
+uint64_t pool_min_bytes(const char *fs_type, bool image);
+
 /** pool_required_bytes() - get the smallest size that satisfies @q: its file system may need more than was
  * requested, and more with an image for Kata Containers (@image) in it. Return: 0, or -1 with ERR_RANGE
  * (above limit_bytes). */

@@ -402,7 +402,58 @@ START_TEST(nothing_is_made_before_it_may_be)
 }
 END_TEST
 
-UNIT_MAIN("controller/create_rules", in_the_start_window_a_node_that_has_not_registered_is_waited_for,
+static void add_kata_node(const char *node_id)
+{
+	struct node_report *r = report_new(node_id);
+
+	r->makes_kata_volumes = true;
+	node_table_put(d.table, r, d.now_ns);
+}
+
+START_TEST(a_volume_for_kata_goes_only_where_such_volumes_are_made)
+{
+	begin(/* early= */ false);
+	desk_add_node(&d, "n1", 8);
+	desk_ask_parameter(&a, "kataContainers", "true");
+	desk_ask_nodes(&a, NODES("n1"), NULL);
+	desk_create(&d, &a);
+	ck_assert_uint_eq(d.n_calls, 0);
+	DESK_FAILED(&a, ERR_EXHAUSTED, "without volumes for Kata Containers");
+	add_kata_node("n2");
+	again();
+	desk_ask_parameter(&a, "kataContainers", "1");
+	desk_create(&d, &a);
+	desk_failed(desk_last(&d, "n2"), ERR_RANGE, "full");
+	DESK_FAILED(&a, ERR_EXHAUSTED, "n2: full; 1 node without volumes for Kata Containers");
+	again();
+	desk_ask_parameter(&a, "kataContainers", "false");
+	desk_create(&d, &a);
+	desk_made(desk_last(&d, "n1"));
+	DESK_OK(&a);
+	end();
+}
+END_TEST
+
+START_TEST(a_volume_for_kata_is_found_where_none_is_made_any_more)
+{
+	begin(/* early= */ false);
+	add_kata_node("n1");
+	desk_ask_parameter(&a, "kataContainers", "true");
+	desk_create(&d, &a);
+	desk_failed(desk_last(&d, "n1"), ERR_DEADLINE, "late");
+	desk_add_node(&d, "n1", 8);
+	again();
+	desk_ask_parameter(&a, "kataContainers", "true");
+	desk_create(&d, &a);
+	desk_made(desk_last(&d, "n1"));
+	DESK_OK(&a);
+	end();
+}
+END_TEST
+
+UNIT_MAIN("controller/create_rules", a_volume_for_kata_goes_only_where_such_volumes_are_made,
+	a_volume_for_kata_is_found_where_none_is_made_any_more,
+	in_the_start_window_a_node_that_has_not_registered_is_waited_for,
 	a_live_node_that_has_not_said_what_it_has_is_waited_for,
 	a_dead_node_that_has_nothing_lets_the_pod_go_elsewhere,
 	a_dead_node_that_may_have_begun_does_not_until_it_is_gone_for_good,

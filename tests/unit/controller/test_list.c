@@ -117,7 +117,9 @@ START_TEST(a_list_without_some_nodes_is_none)
 }
 END_TEST
 
-static int capacity(const char *node_id, const char *usage, Csi__V1__GetCapacityResponse *reply)
+/* @value: of the parameter @key; NULL: no parameter */
+static int capacity_with(
+	const char *node_id, const char *key, const char *value, Csi__V1__GetCapacityResponse *reply)
 {
 	Csi__V1__GetCapacityRequest q;
 	Csi__V1__GetCapacityRequest__ParametersEntry entry;
@@ -126,15 +128,20 @@ static int capacity(const char *node_id, const char *usage, Csi__V1__GetCapacity
 	csi__v1__get_capacity_request__init(&q);
 	csi__v1__get_capacity_response__init(reply);
 	csi__v1__get_capacity_request__parameters_entry__init(&entry);
-	entry.key = (char[]){"usage"};
-	entry.value = arena_strdup(a.arena, usage);
-	if (usage) {
+	entry.key = arena_strdup(a.arena, key);
+	entry.value = arena_strdup(a.arena, value);
+	if (value) {
 		q.n_parameters = 1;
 		q.parameters = entries;
 	}
 	if (node_id)
 		q.accessible_topology = csi_topology(DESK_DRIVER, node_id, a.arena);
 	return controller_capacity(d.controller, a.arena, &q, reply, &err);
+}
+
+static int capacity(const char *node_id, const char *usage, Csi__V1__GetCapacityResponse *reply)
+{
+	return capacity_with(node_id, "usage", usage, reply);
 }
 
 START_TEST(capacity_is_of_one_node_or_summed_over_those_that_live)
@@ -165,6 +172,28 @@ START_TEST(capacity_is_of_one_node_or_summed_over_those_that_live)
 	ASSERT_OK(capacity("n9", NULL, &reply));
 	ck_assert_int_eq(reply.available_capacity, 0);
 	ck_assert_int_eq(reply.maximum_volume_size->value, 0);
+	end();
+}
+END_TEST
+
+START_TEST(capacity_for_kata_is_of_nodes_that_make_such_volumes)
+{
+	Csi__V1__GetCapacityResponse reply;
+	struct node_report *r = report_new("n2");
+
+	begin(/* early= */ false);
+	desk_add_node(&d, "n1", 4);
+	r->makes_kata_volumes = true;
+	node_table_put(d.table, r, d.now_ns);
+	ASSERT_OK(capacity_with("n1", "kataContainers", "true", &reply));
+	ck_assert_int_eq(reply.available_capacity, 0);
+	ck_assert_int_eq(reply.maximum_volume_size->value, 0);
+	ASSERT_OK(capacity_with("n2", "kataContainers", "true", &reply));
+	ck_assert_int_eq(reply.available_capacity, 8 * DESK_GIB);
+	ASSERT_OK(capacity_with(NULL, "kataContainers", "true", &reply));
+	ck_assert_int_eq(reply.available_capacity, 8 * DESK_GIB);
+	ASSERT_OK(capacity_with(NULL, "kataContainers", "false", &reply));
+	ck_assert_int_eq(reply.available_capacity, 16 * DESK_GIB);
 	end();
 }
 END_TEST
@@ -269,6 +298,7 @@ END_TEST
 
 UNIT_MAIN("controller/list", volumes_of_all_nodes_are_listed_in_pages_that_stay_stable,
 	a_page_always_fits_into_a_message, a_list_without_some_nodes_is_none,
-	capacity_is_of_one_node_or_summed_over_those_that_live, what_can_never_be_served_has_no_capacity,
+	capacity_is_of_one_node_or_summed_over_those_that_live,
+	capacity_for_kata_is_of_nodes_that_make_such_volumes, what_can_never_be_served_has_no_capacity,
 	capabilities_are_judged_by_the_node_that_has_the_volume,
 	both_services_are_complete_and_say_who_they_are)

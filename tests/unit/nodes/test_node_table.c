@@ -124,7 +124,7 @@ END_TEST
 
 START_TEST(each_part_of_a_report_is_news)
 {
-	for (int part = 0; part < 15; part++) {
+	for (int part = 0; part < 16; part++) {
 		CLEANUP(node_table_freep) struct node_table *t = node_table_new();
 		struct node_report *r = report_new("a");
 
@@ -146,6 +146,7 @@ START_TEST(each_part_of_a_report_is_news)
 		r->pools[0].region_bytes += part == 12;
 		r->serves_expansion = part != 13;
 		r->serves_modification = part != 14;
+		r->makes_kata_volumes = part == 15;
 		reported = 0;
 		node_table_watch(t, on_change, NULL);
 		node_table_put(t, r, 0);

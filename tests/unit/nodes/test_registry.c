@@ -88,6 +88,7 @@ START_TEST(all_that_a_node_says_is_in_the_table)
 	m.lease_seconds = 100000;
 	m.report_number = INT64_MAX;
 	m.serves_node_volumes = m.serves_expansion = m.serves_modification = true;
+	m.makes_kata_volumes = true;
 	m.n_regions = 1;
 	m.regions = (Registry__V0__RegionCapacity *[]){&region};
 	m.inventory = &inventory;
@@ -106,7 +107,8 @@ START_TEST(all_that_a_node_says_is_in_the_table)
 	check_pool(&r->pools[0]);
 	ck_assert(r->has_inventory);
 	check_volume(&r->volumes[0]);
-	ck_assert(!r->bound && r->serves_node_volumes && r->serves_expansion && r->serves_modification);
+	ck_assert(!r->bound && r->serves_node_volumes && r->serves_expansion && r->serves_modification &&
+		  r->makes_kata_volumes);
 	rig_close(&rig);
 }
 END_TEST
