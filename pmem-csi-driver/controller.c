@@ -232,7 +232,8 @@ static void open_registry(struct program *p)
 	const struct registry_config config = {.loop = p->loop,
 		.table = p->nodes,
 		.proof = proof_of(p),
-		.tokens = controller_kube_tokens(p->kube)};
+		.tokens = controller_kube_tokens(p->kube),
+		.pods = controller_kube_pods(p->kube)};
 
 	if (config.proof == REGISTRY_PROOF_ROLE)
 		log_warn("-nodeAuthentication=role: every node can register and unregister every other node");

@@ -32,6 +32,11 @@
 #define REVIEWS_PER_S 100
 #define REVIEWS_BURST 200
 
+/* Pods that nodes ask about, which kubelet starts on a node one after the other, or all at once after a boot.
+ */
+#define PODS_PER_S 100
+#define PODS_BURST 200
+
 #define DUTY_NS (5 * NS_PER_S)
 
 struct controller_kube {
@@ -39,6 +44,9 @@ struct controller_kube {
 	struct kube_config *kube;
 	struct kube_client *client;
 	struct kube_client *reviewer; /* NULL: tokens are not checked */
+	struct kube_client
+		*pod_client; /* for questions of nodes about pods, which wait behind nothing else */
+	struct pod_reader *pods;
 	struct kube_client *recorder; /* of records, which callers wait for, and of nothing else */
 	struct kube_records *records;
 	struct node_tokens *tokens;
@@ -301,6 +309,10 @@ static int open_clients(struct controller_kube *k, struct error **err)
 
 	if (kube_client_new(&config, &k->client, err) < 0)
 		return -1;
+	config.qps = PODS_PER_S;
+	config.burst = PODS_BURST;
+	if (kube_client_new(&config, &k->pod_client, err) < 0)
+		return -1;
 	if (!k->config.checks_tokens)
 		return 0;
 	config.qps = REVIEWS_PER_S;
@@ -340,6 +352,7 @@ static void open_parts(struct controller_kube *k)
 	k->records = kube_records_new(k->recorder, o->driver_name);
 	k->api_check = api_check_new(k->client);
 	k->cluster = cluster_nodes_new(k->client, o->driver_name, node_changed, k);
+	k->pods = pod_reader_new(k->pod_client, k->cluster);
 	k->classes = informer_new(k->client, &kube_kind_classes, &events, k);
 	k->events = kube_events_new(k->client, o->driver_name, k->identity);
 	k->reader = claim_reader_new(k->client, o->driver_name);
@@ -371,9 +384,11 @@ void controller_kube_free(struct controller_kube *k)
 	claim_reader_free(k->reader);
 	kube_events_free(k->events);
 	informer_free(k->classes);
+	pod_reader_free(k->pods);
 	cluster_nodes_free(k->cluster);
 	api_check_free(k->api_check);
 	node_tokens_free(k->tokens);
+	kube_client_free(k->pod_client);
 	kube_client_free(k->recorder);
 	kube_records_free(k->records);
 	kube_client_free(k->reviewer);
@@ -393,6 +408,11 @@ struct cluster_nodes *controller_kube_cluster(struct controller_kube *k)
 struct volume_records controller_kube_records(struct controller_kube *k)
 {
 	return kube_records_interface(k->records);
+}
+
+struct pod_reader *controller_kube_pods(struct controller_kube *k)
+{
+	return k->pods;
 }
 
 struct node_tokens *controller_kube_tokens(struct controller_kube *k)

@@ -13,6 +13,7 @@
 #include "nodes/cluster_nodes.h"
 #include "nodes/node_table.h"
 #include "nodes/node_tokens.h"
+#include "nodes/pod_reader.h"
 #include "options.h"
 #include "resources/volume_records.h"
 
@@ -47,6 +48,9 @@ struct volume_records controller_kube_records(struct controller_kube *k);
 /** controller_kube_tokens() - get the check of the nodes' tokens; NULL unless checks_tokens; valid as long as
  * @k. */
 struct node_tokens *controller_kube_tokens(struct controller_kube *k);
+
+/** controller_kube_pods() - get what reads pods for nodes; valid as long as @k. */
+struct pod_reader *controller_kube_pods(struct controller_kube *k);
 
 /** controller_kube_start() - begin to apply for the lease. @controller: borrowed */
 void controller_kube_start(struct controller_kube *k, struct controller *controller);

@@ -139,6 +139,13 @@ bool cluster_nodes_have(const struct cluster_nodes *c, const char *node_id)
 	return there || !cluster_nodes_ready(c);
 }
 
+bool cluster_nodes_is(const struct cluster_nodes *c, const char *node_name, const char *node_id)
+{
+	const char *id = id_of(c, informer_get(c->informer, node_name));
+
+	return !str_empty(id) && str_eq(id, node_id);
+}
+
 bool cluster_nodes_out_of_service(const struct cluster_nodes *c, const char *node_id)
 {
 	bool there;

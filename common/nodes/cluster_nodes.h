@@ -36,6 +36,11 @@ const char *cluster_nodes_next(const struct cluster_nodes *c, size_t *at);
 /** cluster_nodes_have() - whether @node_id is among them; true until the list is ready. */
 bool cluster_nodes_have(const struct cluster_nodes *c, const char *node_id);
 
+/** cluster_nodes_is() - whether the Node called @node_name is the node with that ID; false until that is
+ * known.
+ */
+bool cluster_nodes_is(const struct cluster_nodes *c, const char *node_name, const char *node_id);
+
 /** cluster_nodes_out_of_service() - whether the Node of @node_id has the taint
  * node.kubernetes.io/out-of-service; false until that is known. */
 bool cluster_nodes_out_of_service(const struct cluster_nodes *c, const char *node_id);

@@ -42,13 +42,41 @@ static void refuse(struct grpc_call *call, struct error *err)
 	grpc_call_finish(call, err);
 }
 
-/* A call of a driver, until it is clear whether it comes from the node that it names. */
+/* A call of a driver, until it is clear whether it comes from the node that it names: one of three. What
+ * belongs to the call lives as long. */
 struct applicant {
 	struct registry *registry;
 	struct grpc_call *call;
-	struct node_report *report; /* that it registers; NULL: it unregisters */
-	const Registry__V0__UnregisterControllerRequest *leaving; /* lives as long as the call */
+	struct node_report *report; /* that it registers */
+	const Registry__V0__UnregisterControllerRequest *leaving;
+	const Registry__V0__DescribePodRequest *asking;
+	Registry__V0__DescribePodReply *answer;
 };
+
+static void on_pod(void *user, const struct kube_pod_runtime *pod, const struct error *error)
+{
+	struct applicant *a = user;
+	struct error *err = NULL;
+
+	if (error)
+		(void)err_set(&err, error->code, "%s", error->msg);
+	if (error || pod_reader_fill(pod, a->answer, a->call->arena, &err) < 0)
+		refuse(a->call, err);
+	else
+		grpc_call_finish(a->call, /* error= */ NULL);
+	free(a);
+}
+
+static void describe_pod_of(const struct applicant *a)
+{
+	const Registry__V0__DescribePodRequest *m = a->asking;
+	const struct pod_query query = {
+		.node_id = m->node_id, .namespace = m->namespace_, .name = m->name, .uid = m->uid};
+	struct applicant *copy = x_malloc(sizeof(*copy));
+
+	*copy = *a;
+	pod_reader_ask(a->registry->config.pods, &query, on_pod, copy);
+}
 
 /* Whose call @a is has been found out. @proven: by more than what all nodes share. A driver that does not
  * wait for the answer may be gone, and is not registered any more; but one that unregisters may well go at
@@ -57,6 +85,10 @@ static void applicant_admit(const struct applicant *a, bool proven)
 {
 	struct error *err = NULL;
 
+	if (a->asking) {
+		describe_pod_of(a);
+		return;
+	}
 	if (a->leaving)
 		registry_dismiss(a->registry, a->leaving);
 	if (!a->report || !grpc_call_is_wanted(a->call)) {
@@ -155,6 +187,19 @@ static void unregister_controller(void *self, struct grpc_call *call, const void
 		apply(&a, &claim);
 }
 
+static void describe_pod(void *self, struct grpc_call *call, const void *request, void *reply)
+{
+	const Registry__V0__DescribePodRequest *m = request;
+	const struct applicant a = {.registry = self, .call = call, .asking = m, .answer = reply};
+	struct node_claim claim = {.node_id = m->node_id, .endpoint = m->endpoint, .instance = m->instance};
+	struct error *err = NULL;
+
+	if (registry_check_asking(m, &err) < 0)
+		refuse(call, err);
+	else
+		apply(&a, &claim);
+}
+
 static const struct grpc_method methods[] = {
 	{.path = "/registry.v0.Registry/RegisterController",
 		.kind = GRPC_ASYNC,
@@ -166,6 +211,11 @@ static const struct grpc_method methods[] = {
 		.request = &registry__v0__unregister_controller_request__descriptor,
 		.reply = &registry__v0__unregister_controller_reply__descriptor,
 		.start = unregister_controller},
+	{.path = "/registry.v0.Registry/DescribePod",
+		.kind = GRPC_ASYNC,
+		.request = &registry__v0__describe_pod_request__descriptor,
+		.reply = &registry__v0__describe_pod_reply__descriptor,
+		.start = describe_pod},
 	{0},
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * registry.h - the registry.v0.Registry service: nodes register, repeat that as heartbeat, and
- * unregister.
+ * registry.h - the registry.v0.Registry service: nodes register, repeat that as heartbeat, unregister, and
+ * ask about their pods.
  *
  * A live lease stays with its endpoint: a registration from another one is refused with ABORTED until the
  * lease has ended, and the node tries again. One exception: a peer that has proved that it is the node takes
@@ -9,7 +9,7 @@
  * A lease ends when its time is over, or by the unregistration that describes it
  * (docs/decisions/067-a-live-lease-stays.md).
  *
- * Over TLS only pmem-node-controller and node-<id> register and unregister, the latter only as <id>, and the
+ * Over TLS only pmem-node-controller and node-<id> do any of that, the latter only as <id>, and the
  * former as enum registry_proof says. Over plain TCP, which has to be allowed explicitly beyond loopback,
  * nothing is checked.
  * Threads: the loop's.
@@ -22,6 +22,7 @@
 #include "net/grpc/grpc_service.h"
 #include "nodes/node_table.h"
 #include "nodes/node_tokens.h"
+#include "nodes/pod_reader.h"
 
 /* What proves that a driver is that of the node that it names, over TLS. A certificate for node-<id> always
  * does. */
@@ -36,6 +37,7 @@ struct registry_config {
 	struct node_table *table; /* borrowed; only the registry adds reports and ends leases */
 	enum registry_proof proof;
 	struct node_tokens *tokens; /* borrowed; with REGISTRY_PROOF_TOKEN only */
+	struct pod_reader *pods;    /* borrowed; for DescribePod only; freed before the server */
 	/* the clock of the table; NULL: clock_ns() */
 	uint64_t (*now_ns)(void *user);
 	void *user;

@@ -56,6 +56,9 @@ int registry_report_read(const Registry__V0__RegisterControllerRequest *m, struc
 /** registry_check_leaving() - Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the field. */
 int registry_check_leaving(const Registry__V0__UnregisterControllerRequest *m, struct error **err) MUST_CHECK;
 
+/** registry_check_asking() - Return: 0, or -1 with ERR_INVALID_ARGUMENT that names the field. */
+int registry_check_asking(const Registry__V0__DescribePodRequest *m, struct error **err) MUST_CHECK;
+
 /* registry_admit.c */
 
 /** registry_check_lease() - whether @report may have the lease of its node now, as registry.h says. @proven:

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/names.h"
 #include "base/str.h"
 #include "net/core/addr.h"
 #include "nodes/registry_private.h"
@@ -238,12 +239,30 @@ int registry_report_read(
 	return 0;
 }
 
+static int check_caller(const char *node_id, const char *endpoint, const char *instance, struct error **err)
+{
+	if (str_empty(node_id))
+		return err_set(err, ERR_INVALID_ARGUMENT, "node_id is empty");
+	if (check_text("node_id", node_id, REGISTRY_MAX_NODE_ID, err) < 0 ||
+		check_text("endpoint", endpoint, REGISTRY_MAX_TEXT, err) < 0)
+		return -1;
+	return check_text("instance", instance, REGISTRY_MAX_TEXT, err);
+}
+
 int registry_check_leaving(const Registry__V0__UnregisterControllerRequest *m, struct error **err)
 {
-	if (str_empty(m->node_id))
-		return err_set(err, ERR_INVALID_ARGUMENT, "node_id is empty");
-	if (check_text("node_id", m->node_id, REGISTRY_MAX_NODE_ID, err) < 0 ||
-		check_text("endpoint", m->endpoint, REGISTRY_MAX_TEXT, err) < 0)
+	return check_caller(m->node_id, m->endpoint, m->instance, err);
+}
+
+int registry_check_asking(const Registry__V0__DescribePodRequest *m, struct error **err)
+{
+	if (check_caller(m->node_id, m->endpoint, m->instance, err) < 0)
 		return -1;
-	return check_text("instance", m->instance, REGISTRY_MAX_TEXT, err);
+	if (!name_is_object(m->namespace_, NAME_NAMESPACE_MAX))
+		return err_set(err, ERR_INVALID_ARGUMENT, "namespace is not the name of one");
+	if (!name_is_object(m->name, NAME_OBJECT_MAX))
+		return err_set(err, ERR_INVALID_ARGUMENT, "name is not the name of a pod");
+	if (str_empty(m->uid))
+		return err_set(err, ERR_INVALID_ARGUMENT, "uid is empty");
+	return check_text("uid", m->uid, REGISTRY_MAX_TEXT, err);
 }

@@ -88,6 +88,15 @@ struct kube_pod {
 	char *unscheduled_since; /* lastTransitionTime of that condition, RFC 3339; NULL: not given */
 };
 
+/* A pod, with what says how it is run. */
+struct kube_pod_runtime {
+	struct kube_meta meta;
+	char *node_name;
+	char *runtime_class;          /* NULL: none */
+	char *fs_group;               /* a number; NULL: none */
+	char *fs_group_change_policy; /* NULL: none */
+};
+
 struct kube_container {
 	bool has_resources;
 	bool has_limits;
@@ -155,6 +164,7 @@ extern const struct kube_kind kube_kind_csi_nodes;
 extern const struct kube_kind kube_kind_volumes;
 extern const struct kube_kind kube_kind_claims;
 extern const struct kube_kind kube_kind_pods;
+extern const struct kube_kind kube_kind_pod_runtimes; /* pods, whatever volumes and state they have */
 extern const struct kube_kind kube_kind_csi_drivers;
 extern const struct kube_kind kube_kind_classes;
 extern const struct kube_kind kube_kind_webhooks;

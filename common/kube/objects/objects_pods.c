@@ -139,6 +139,32 @@ const struct kube_kind kube_kind_pods = {
 	.keeps = has_volumes,
 };
 
+static const struct kube_field runtime_context[] = {
+	KUBE_FIELD("fsGroup", KUBE_TEXT, struct kube_pod_runtime, fs_group),
+	KUBE_FIELD("fsGroupChangePolicy", KUBE_TEXT, struct kube_pod_runtime, fs_group_change_policy),
+	KUBE_FIELDS_END,
+};
+
+static const struct kube_field runtime_spec[] = {
+	KUBE_FIELD("nodeName", KUBE_TEXT, struct kube_pod_runtime, node_name),
+	KUBE_FIELD("runtimeClassName", KUBE_TEXT, struct kube_pod_runtime, runtime_class),
+	KUBE_OBJECT("securityContext", runtime_context),
+	KUBE_FIELDS_END,
+};
+
+static const struct kube_field runtime_fields[] = {
+	KUBE_META(names),
+	KUBE_OBJECT("spec", runtime_spec),
+	KUBE_FIELDS_END,
+};
+
+const struct kube_kind kube_kind_pod_runtimes = {
+	.path = "/api/v1/pods",
+	.what = "pods",
+	.size = sizeof(struct kube_pod_runtime),
+	.fields = runtime_fields,
+};
+
 static bool take_new_volume(void *object, void *item)
 {
 	struct kube_new_pod *p = object;

@@ -30,6 +30,7 @@ static void open_registry(struct rig *rig, const struct rig_tls *tls)
 		.table = rig->table,
 		.proof = tls->proof,
 		.tokens = tls->tokens,
+		.pods = tls->pods,
 		.now_ns = now,
 		.user = rig});
 	rig->services[0] = registry_service(rig->registry);

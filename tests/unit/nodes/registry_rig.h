@@ -38,6 +38,7 @@ struct rig_tls {
 	struct handshakes *handshakes;
 	enum registry_proof proof;
 	struct node_tokens *tokens;
+	struct pod_reader *pods;
 };
 
 /** rig_open() - start. rig_close(): end. */

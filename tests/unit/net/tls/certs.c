@@ -35,8 +35,9 @@ void certs_make(const char *dir, const char *const *args)
 static void make_all(void)
 {
 	ck_assert_ptr_nonnull(mkdtemp(certs_dir));
-	certs_make("own", (const char *const[]){"pmem-registry", "pmem-node-controller", "pmem-scheduler",
-				  "pmem-evil", "address=IP:127.0.0.1,IP:::1", "nameless=", NULL});
+	certs_make("own",
+		(const char *const[]){"pmem-registry", "pmem-node-controller", "node-b", "pmem-scheduler",
+			"pmem-evil", "address=IP:127.0.0.1,IP:::1", "nameless=", NULL});
 	certs_make("own", (const char *const[]){"-b", "20200101000000Z", "-e", "20210203040506Z",
 				  "expired=DNS:pmem-registry", NULL});
 	certs_make("own", (const char *const[]){"-b", "20210201040506Z", "-e", "20210204040506Z",

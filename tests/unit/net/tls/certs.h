@@ -2,7 +2,8 @@
 /*
  * certs.h - certificates for tests, made once per program by scripts/make-certs in a folder of its own.
  *
- * own/ has the leaves pmem-registry, pmem-node-controller, pmem-scheduler, pmem-evil; address (127.0.0.1,
+ * own/ has the leaves pmem-registry, pmem-node-controller, node-b, pmem-scheduler, pmem-evil; address
+ * (127.0.0.1,
  * ::1), nameless, expired, future, rsa and big (P-384) (the last four are pmem-registry by name). other/ has
  * pmem-registry of another authority.
  */
