@@ -94,6 +94,7 @@ static struct volumes *new_volumes(struct program *n, const struct options *o)
 		.state_path = n->state_path,
 		.devices = n->devices,
 		.roots = n->roots,
+		.pods = node_registry_pods(n->registry),
 		.erase_bytes_per_s = o->erase_bytes_per_s,
 		.copy_bytes_per_s = o->copy_bytes_per_s,
 		.changed = node_registry_changed,
@@ -478,7 +479,7 @@ int node_run(const struct options *o, struct error **err)
 	if (str_eq(o->device_manager, "fake") && str_empty(o->fake_path))
 		log_warn("-deviceManager=fake without -fakePath: volumes have no devices, "
 			 "cannot be staged, and are lost when the driver ends");
-	n.registry = node_registry_new();
+	n.registry = node_registry_new(o);
 	n.volumes = new_volumes(&n, o);
 	if (loop_new(&n.loop, err) < 0)
 		return -1;

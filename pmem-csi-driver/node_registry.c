@@ -12,6 +12,7 @@
 #include "base/str.h"
 #include "metrics.h"
 #include "net/core/addr.h"
+#include "nodes/pod_runtimes.h"
 #include "nodes/registration_report.h"
 #include "open_tls.h"
 #include "os/boot_id.h"
@@ -20,6 +21,7 @@
 struct node_registry {
 	struct node_registry_config config;
 	struct registration *registration; /* NULL: none */
+	struct pod_runtimes *pods;         /* NULL: without -registryEndpoint */
 	char *endpoint;                    /* where the controllers find us */
 	char *boot_id;
 	bool is_cut;           /* of the last report, which is in the log */
@@ -28,10 +30,12 @@ struct node_registry {
 	bool posted;
 };
 
-struct node_registry *node_registry_new(void)
+struct node_registry *node_registry_new(const struct options *options)
 {
 	struct node_registry *r = x_calloc(1, sizeof(*r));
 
+	if (!str_empty(options->registry_endpoint))
+		r->pods = pod_runtimes_new(options->kata_runtime_classes);
 	pthread_mutex_init(&r->mutex, NULL);
 	return r;
 }
@@ -40,10 +44,16 @@ void node_registry_free(struct node_registry *r)
 {
 	if (!r)
 		return;
+	pod_runtimes_free(r->pods);
 	pthread_mutex_destroy(&r->mutex);
 	free(r->endpoint);
 	free(r->boot_id);
 	free(r);
+}
+
+const struct volume_pods *node_registry_pods(const struct node_registry *r)
+{
+	return r->pods ? pod_runtimes_volume_pods(r->pods) : NULL;
 }
 
 static void touch_registration(void *user)
@@ -133,6 +143,7 @@ int node_registry_start(
 	};
 	if (registration_new(&registration, &r->registration, err) < 0)
 		return err_wrap(err, "-registryEndpoint");
+	pod_runtimes_open(r->pods, config->loop, r->registration);
 	pthread_mutex_lock(&r->mutex);
 	r->loop = config->loop;
 	pthread_mutex_unlock(&r->mutex);
@@ -154,6 +165,8 @@ void node_registry_close(struct node_registry *r)
 	pthread_mutex_lock(&r->mutex);
 	r->loop = NULL;
 	pthread_mutex_unlock(&r->mutex);
+	if (r->pods)
+		pod_runtimes_close(r->pods);
 	registration_free(TAKE_PTR(r->registration));
 }
 

@@ -13,10 +13,14 @@
 
 struct node_registry;
 
-/** node_registry_new() - make a registry client that does not register yet. Return: never NULL;
- * node_registry_free() after the volumes. */
-struct node_registry *node_registry_new(void);
+/** node_registry_new() - make a registry client that does not register yet. @options: borrowed. Return: never
+ * NULL; node_registry_free() after the volumes. */
+struct node_registry *node_registry_new(const struct options *options);
 void node_registry_free(struct node_registry *r);
+
+/** node_registry_pods() - what volumes_config.pods may be, which asks the controllers; valid as long as @r.
+ * Return: NULL: there are none. */
+const struct volume_pods *node_registry_pods(const struct node_registry *r);
 
 /** node_registry_changed() - volumes_config.changed; @user: the registry. Any thread; never waits. */
 void node_registry_changed(void *user);

@@ -11,6 +11,7 @@
 #include "base/str.h"
 #include "commands.h"
 #include "net/core/addr.h"
+#include "nodes/pod_runtimes.h"
 #include "options_table.h"
 
 #define DEFAULT_DRIVER_NAME "pmem-csi.intel.com"
@@ -38,6 +39,7 @@ struct options options_default(void)
 		.node_authentication = "",
 		.node_account = "pmem-csi-node",
 		.registry_token_file = "",
+		.kata_runtime_classes = POD_RUNTIMES_KATA,
 		.device_manager = "lvm",
 		.state_path = NULL,
 		.metrics_listen = "",
@@ -157,6 +159,8 @@ static int check_node(const struct options *o, struct error **err)
 {
 	if (name_check_node(o->node_id, err) < 0)
 		return -1;
+	if (pod_runtimes_check_names(o->kata_runtime_classes, err) < 0)
+		return err_wrap(err, "-kataRuntimeClasses");
 	if (check_registry(o, err) < 0 || check_plugin(o, err) < 0 || options_check_folders(o, err) < 0)
 		return -1;
 	return options_check_devices(o, err);

@@ -44,11 +44,12 @@ struct options {
 	unsigned pmem_percentage;
 	bool has_pmem_percentage;
 	struct strmap node_selector;
-	const char *node_authentication; /* token, certificate or role; "": token with Kubernetes */
-	const char *node_account;        /* NAME or NAMESPACE/NAME */
-	const char *registry_token_file; /* "": none */
-	const char *namespace;           /* NULL: that of the pod or of the kubeconfig */
-	const char *lease_name;          /* NULL: made of driver_name */
+	const char *node_authentication;  /* token, certificate or role; "": token with Kubernetes */
+	const char *node_account;         /* NAME or NAMESPACE/NAME */
+	const char *registry_token_file;  /* "": none */
+	const char *kata_runtime_classes; /* pod_runtimes_new() */
+	const char *namespace;            /* NULL: that of the pod or of the kubeconfig */
+	const char *lease_name;           /* NULL: made of driver_name */
 	uint32_t kube_qps;
 	uint32_t kube_burst;
 	bool forget_gone_nodes;

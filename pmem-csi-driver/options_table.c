@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "nodes/pod_runtimes.h"
 
 static const char not_served[] = "only the program scheduler-extender serves kube-scheduler";
 
@@ -110,6 +111,12 @@ static void add_controller(struct table *t, struct options *o, struct option_tex
 			"node: ServiceAccount token for the audience <drivername>/registry, "
 			"by which this node proves its identity to the controller; "
 			"sent over TLS only (default: none)"},
+		{"kataRuntimeClasses", OPT_STR, &o->kata_runtime_classes, "NAMES",
+			"node: names of the RuntimeClasses of Kata Containers, separated by commas; NAME* is each "
+			"name that begins with NAME. Pods of these run in guests, and volumes with the parameter "
+			"kataContainers are published accordingly; the node asks the controllers which RuntimeClass "
+			"a pod has, and without -registryEndpoint each pod counts as one that runs in a guest "
+			"(default: " POD_RUNTIMES_KATA ")"},
 		{"nodeAuthentication", OPT_STR, &o->node_authentication, "HOW",
 			"controller: how nodes prove their identity over TLS. token: by -registryTokenFile, "
 			"which the API server checks, or by a certificate for node-<ID>. certificate: "

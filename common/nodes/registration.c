@@ -268,6 +268,109 @@ void registration_stop(struct registration *r, loop_fn done, void *user)
 	loop_timer_set(r->end, r->n_leaving > 0 ? REGISTRATION_STOP_MS : 0, /* repeat_ms= */ 0);
 }
 
+/* A question about one pod; one of its calls runs always. */
+struct pod_question {
+	struct registration *registration;
+	char **addresses; /* strv: of all controllers that there were */
+	size_t next;      /* of them */
+	char *namespace;
+	char *name;
+	char *uid;
+	uint64_t deadline_ns;
+	char *reasons; /* why controllers have not answered; NULL: none was asked */
+	registration_pod_fn fn;
+	void *user;
+};
+
+static void pod_question_end(
+	struct pod_question *q, const Registry__V0__DescribePodReply *reply, const struct error *error)
+{
+	q->fn(q->user, reply, error);
+	strv_free(q->addresses);
+	free(q->namespace);
+	free(q->name);
+	free(q->uid);
+	free(q->reasons);
+	free(q);
+}
+
+static void add_reason(struct pod_question *q, const struct error *e)
+{
+	CLEANUP(free_charp) char *before = TAKE_PTR(q->reasons);
+	const char *address = q->addresses[q->next - 1];
+	const char *text = e->code == ERR_UNIMPLEMENTED
+				   ? "it is of an earlier release and cannot say; update the controller"
+				   : e->msg;
+
+	q->reasons = x_asprintf(
+		"%s%scontroller at %s: %s", before ? before : "", before ? "; " : "", address, text);
+}
+
+static void ask_next(struct pod_question *q);
+
+static void on_pod(void *user, const ProtobufCMessage *reply, const struct error *error)
+{
+	struct pod_question *q = user;
+
+	if (!error || error->code == ERR_NOT_FOUND) {
+		pod_question_end(q, (const Registry__V0__DescribePodReply *)reply, error);
+		return;
+	}
+	add_reason(q, error);
+	ask_next(q);
+}
+
+/* Return: whether the controller at the next address was asked. */
+static bool ask_one(struct pod_question *q, uint64_t left_ms)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	const struct registration_pod pod = {.namespace = q->namespace, .name = q->name, .uid = q->uid};
+	struct peer *p = find_peer(q->registration, q->addresses[q->next++]);
+
+	if (!p || !peer_is_registered(p))
+		return false;
+	if (peer_ask_pod(p, &pod, left_ms < REGISTRATION_POD_MS ? left_ms : REGISTRATION_POD_MS, on_pod, q,
+		    &err) == 0)
+		return true;
+	add_reason(q, err);
+	return false;
+}
+
+static void ask_next(struct pod_question *q)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	while (q->addresses && q->addresses[q->next] && !q->registration->stopping) {
+		uint64_t now_ns = clock_ns();
+		uint64_t left_ms = q->deadline_ns > now_ns ? (q->deadline_ns - now_ns) / NS_PER_MS : 0;
+
+		if (left_ms == 0)
+			break;
+		if (ask_one(q, left_ms))
+			return;
+	}
+	(void)err_set(&err, ERR_UNAVAILABLE, "%s",
+		q->reasons ? q->reasons : "this node is registered with no controller");
+	pod_question_end(q, /* reply= */ NULL, err);
+}
+
+void registration_ask_pod(struct registration *r, const struct registration_pod *pod, uint64_t deadline_ns,
+	registration_pod_fn fn, void *user)
+{
+	struct pod_question *q = x_calloc(1, sizeof(*q));
+
+	q->registration = r;
+	for (const struct peer *p = r->peers; p; p = p->next)
+		strv_add(&q->addresses, p->address);
+	q->namespace = x_strdup(pod->namespace);
+	q->name = x_strdup(pod->name);
+	q->uid = x_strdup(pod->uid);
+	q->deadline_ns = deadline_ns;
+	q->fn = fn;
+	q->user = user;
+	ask_next(q);
+}
+
 size_t registration_peers(const struct registration *r, struct registration_peer **ret)
 {
 	uint64_t lease_ns = REGISTRATION_LEASE_HEARTBEATS * r->config.heartbeat_ms * NS_PER_MS;

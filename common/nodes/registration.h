@@ -73,6 +73,31 @@ void registration_touch(struct registration *r);
  */
 void registration_stop(struct registration *r, loop_fn done, void *user);
 
+/* What one controller may take; longer than it waits for the API server (pod_reader.h). */
+#define REGISTRATION_POD_MS 2500
+
+/* All borrowed for the time of the call. */
+struct registration_pod {
+	const char *namespace;
+	const char *name;
+	const char *uid;
+};
+
+/** Called exactly once. @reply: NULL if and only if @error is set: ERR_NOT_FOUND (there is no such pod),
+ * ERR_UNAVAILABLE (no controller has answered, with their reasons). Both are borrowed for the time of the
+ * call, which must not free the registration. */
+typedef void (*registration_pod_fn)(
+	void *user, const Registry__V0__DescribePodReply *reply, const struct error *error);
+
+/**
+ * registration_ask_pod() - ask the controllers with which the node is registered about @pod, one after the
+ * other until one of them answers.
+ * @deadline_ns: by clock_ns()
+ * @fn:          called with @user, perhaps before this returns
+ */
+void registration_ask_pod(struct registration *r, const struct registration_pod *pod, uint64_t deadline_ns,
+	registration_pod_fn fn, void *user);
+
 struct registration_peer {
 	const char *address;    /* "tcp://IP:PORT" */
 	bool registered;        /* and its lease has not ended */

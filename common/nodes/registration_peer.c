@@ -245,6 +245,34 @@ void peer_free(struct peer *p)
 	free(p);
 }
 
+bool peer_is_registered(const struct peer *p)
+{
+	return p->client && p->accepted[0] != '\0';
+}
+
+int peer_ask_pod(struct peer *p, const struct registration_pod *pod, uint64_t timeout_ms, grpc_reply_fn fn,
+	void *user, struct error **err)
+{
+	CLEANUP(arena_freep) struct arena *arena = arena_new(LIMIT_ARENA_BYTES);
+	Registry__V0__RegisterControllerRequest said;
+	Registry__V0__DescribePodRequest request;
+	char hash[SHA224_HEX_LEN + 1];
+
+	if (authorize(p, err) < 0)
+		return -1;
+	fill(p, arena, &said, hash);
+	registry__v0__describe_pod_request__init(&request);
+	request.node_id = said.node_id;
+	request.endpoint = said.endpoint;
+	request.instance = said.instance;
+	request.namespace_ = arena_strdup(arena, pod->namespace);
+	request.name = arena_strdup(arena, pod->name);
+	request.uid = arena_strdup(arena, pod->uid);
+	grpc_client_call(p->client, "/registry.v0.Registry/DescribePod", &request.base,
+		&registry__v0__describe_pod_reply__descriptor, timeout_ms, fn, user);
+	return 0;
+}
+
 static void on_left(void *user, const ProtobufCMessage *reply, const struct error *error)
 {
 	struct peer *p = user;

@@ -60,5 +60,14 @@ void peer_say(struct peer *p);
 /** peer_touch() - peer_say() if the report differs from the last one that the controller accepted. */
 void peer_touch(struct peer *p);
 
+/** peer_is_registered() - whether the controller has our report, over the connection that is open. */
+bool peer_is_registered(const struct peer *p);
+
+/** peer_ask_pod() - DescribePod, to a peer that peer_is_registered(). @fn: as of grpc_client_call(), with a
+ * DescribePodReply. Return: 0, or -1 with an error that says why it cannot be asked; @fn is not called then.
+ */
+int peer_ask_pod(struct peer *p, const struct registration_pod *pod, uint64_t timeout_ms, grpc_reply_fn fn,
+	void *user, struct error **err) MUST_CHECK;
+
 /** peer_leave() - unregister. Return: whether a call was made; then left() follows, from the loop. */
 bool peer_leave(struct peer *p);

@@ -14,6 +14,9 @@
 #include "base/json/json.h"
 #include "base/strmap.h"
 
+/* The UID of the pod, in the volume_context of NodePublishVolume; no part of what is kept. */
+#define CLAIM_POD_UID "csi.storage.k8s.io/pod.uid"
+
 /* A namespace and the name with it are both known, or neither of them is. */
 struct volume_claim {
 	char *namespace; /* of the PersistentVolumeClaim; NULL: not known */

@@ -181,7 +181,57 @@ static void on_unregister(void *self, struct grpc_call *call, const void *reques
 		grpc_call_finish(call, NULL);
 }
 
+static void answer_pod(const struct registry_side *s, struct grpc_call *call)
+{
+	struct error *e = NULL;
+
+	if (s->refuse_pods && err_set(&e, s->refuse_pods, "no pods as the test wants it") == 0)
+		return;
+	grpc_call_finish(call, e);
+}
+
+static void on_describe(void *self, struct grpc_call *call, const void *request, void *reply)
+{
+	const Registry__V0__DescribePodRequest *q = request;
+	Registry__V0__DescribePodReply *m = reply;
+	struct registry_side *s = self;
+
+	ck_assert_ptr_nonnull(s->last);
+	ck_assert_str_eq(q->node_id, s->last->node_id);
+	ck_assert_str_eq(q->endpoint, s->last->endpoint);
+	ck_assert_str_eq(q->instance, s->last->instance);
+	free(s->asked_pod);
+	s->asked_pod = x_asprintf("%s/%s/%s", q->namespace_, q->name, q->uid);
+	s->asked++;
+	m->runtime_class = arena_strdup(call->arena, s->runtime_class ? s->runtime_class : "");
+	if (!s->hold_pods) {
+		answer_pod(s, call);
+		return;
+	}
+	ck_assert_uint_lt(s->n_held_pods, MAX_HELD);
+	s->held_pods[s->n_held_pods++] = call;
+}
+
 static const struct grpc_method methods[] = {
+	{.path = "/registry.v0.Registry/RegisterController",
+		.kind = GRPC_ASYNC,
+		.request = &registry__v0__register_controller_request__descriptor,
+		.reply = &registry__v0__register_controller_reply__descriptor,
+		.start = on_register},
+	{.path = "/registry.v0.Registry/UnregisterController",
+		.kind = GRPC_ASYNC,
+		.request = &registry__v0__unregister_controller_request__descriptor,
+		.reply = &registry__v0__unregister_controller_reply__descriptor,
+		.start = on_unregister},
+	{.path = "/registry.v0.Registry/DescribePod",
+		.kind = GRPC_ASYNC,
+		.request = &registry__v0__describe_pod_request__descriptor,
+		.reply = &registry__v0__describe_pod_reply__descriptor,
+		.start = on_describe},
+	{0},
+};
+
+static const struct grpc_method old_methods[] = {
 	{.path = "/registry.v0.Registry/RegisterController",
 		.kind = GRPC_ASYNC,
 		.request = &registry__v0__register_controller_request__descriptor,
@@ -199,7 +249,7 @@ void registry_serve(struct registry_side *s, struct tls_context *tls, struct han
 {
 	struct error *err = NULL;
 
-	s->services[0] = (struct grpc_service){.methods = methods, .self = s};
+	s->services[0] = (struct grpc_service){.methods = s->is_old ? old_methods : methods, .self = s};
 	s->server = grpc_server_new(&(struct grpc_server_config){
 		.loop = rig.loop, .workers = rig.workers, .services = s->services, .handshakes = handshakes});
 	ASSERT_OK(grpc_server_listen(s->server, *s->endpoint ? s->endpoint : "tcp://127.0.0.1:0", tls, &err));
@@ -208,6 +258,7 @@ void registry_serve(struct registry_side *s, struct tls_context *tls, struct han
 
 void registry_forget(struct registry_side *s)
 {
+	free(TAKE_PTR(s->asked_pod));
 	if (s->last)
 		registry__v0__register_controller_request__free_unpacked(TAKE_PTR(s->last), NULL);
 }
@@ -224,6 +275,7 @@ void registry_end(struct registry_side *s)
 	if (!s->server)
 		return;
 	registry_release(s);
+	registry_release_pods(s);
 	s->drained = false;
 	grpc_server_drain(s->server, on_drained, s);
 	rig_until_set(&s->drained);
@@ -235,4 +287,11 @@ void registry_release(struct registry_side *s)
 	s->hold = false;
 	while (s->n_held > 0)
 		answer(s, s->held[--s->n_held]);
+}
+
+void registry_release_pods(struct registry_side *s)
+{
+	s->hold_pods = false;
+	while (s->n_held_pods > 0)
+		answer_pod(s, s->held_pods[--s->n_held_pods]);
 }

@@ -27,6 +27,14 @@ struct registry_side {
 	struct grpc_call *held[MAX_HELD];
 	unsigned n_held;
 	Registry__V0__RegisterControllerRequest *last; /* copy of what came last, or NULL */
+	bool is_old;                                   /* does not know DescribePod */
+	const char *runtime_class;                     /* of each pod; NULL: none */
+	enum err_code refuse_pods;                     /* what DescribePod fails with; 0: it does not */
+	bool hold_pods; /* DescribePod is not answered until registry_release_pods() */
+	struct grpc_call *held_pods[MAX_HELD];
+	unsigned n_held_pods;
+	unsigned asked;  /* calls of DescribePod */
+	char *asked_pod; /* "namespace/name/uid" of the last one */
 	bool drained;
 };
 
@@ -65,3 +73,4 @@ void registry_forget(struct registry_side *s);
 
 /** registry_release() - answer the calls that are held. */
 void registry_release(struct registry_side *s);
+void registry_release_pods(struct registry_side *s);
