@@ -232,6 +232,7 @@ static void check_mount_propagation(struct look *l)
 {
 	const struct propagation_check_config config = {.root = l->config->root,
 		.kubelet_dirs = l->config->kubelet_dirs,
+		.state_path = l->config->state_path,
 		.mounts = l->config->mounts};
 
 	propagation_check(&config, l->f);

@@ -56,6 +56,24 @@ static void check_folder(const struct propagation_check_config *c, const char *d
 		dir, target);
 }
 
+/* Without that, other volumes are served all the same. */
+static void check_state(const struct propagation_check_config *c, struct node_findings *f)
+{
+	const char *target = NULL;
+
+	if (!exists(c, c->state_path))
+		return;
+	if (propagates(c, c->state_path, &target))
+		node_findings_add(f, "state-mounts", NODE_OK,
+			"%s: mounts created there are propagated (%s is shared)", c->state_path, target);
+	else
+		node_findings_add(f, "state-mounts", NODE_NOTE,
+			"%s: mounts created there are not propagated, so that no volumes for Kata Containers are "
+			"made: %s is not shared; in a pod set mountPropagation: Bidirectional for the volume, on "
+			"the host use mount --make-rshared",
+			c->state_path, target);
+}
+
 void propagation_check(const struct propagation_check_config *config, struct node_findings *f)
 {
 	char *const *dirs = config->kubelet_dirs;
@@ -64,6 +82,8 @@ void propagation_check(const struct propagation_check_config *config, struct nod
 		check_folder(config, KUBELET_DIR, f);
 	for (size_t i = 0; dirs && dirs[i]; i++)
 		check_folder(config, dirs[i], f);
+	if (config->state_path)
+		check_state(config, f);
 }
 
 void propagation_check_warn(char *const *kubelet_dirs)

@@ -97,5 +97,40 @@ START_TEST(a_folder_that_does_not_exist_is_noted)
 }
 END_TEST
 
-SCRATCH_MAIN("propagation_check", mounts_that_do_not_spread_are_a_problem,
-	in_a_pod_the_folders_that_are_mounted_into_it_count, a_folder_that_does_not_exist_is_noted)
+#define STATE "/var/lib/pmem"
+
+static enum node_level state_level(const char *mountinfo)
+{
+	CLEANUP(mount_table_freep) struct mount_table *mounts = NULL;
+	struct error *err = NULL;
+	enum node_level level;
+
+	ASSERT_OK(mount_table_parse(mountinfo, &mounts, &err));
+	const struct propagation_check_config config = {
+		.root = SCRATCH, .state_path = STATE, .mounts = mounts};
+	node_findings_done(&found);
+	propagation_check(&config, &found);
+	ck_assert_uint_eq(found.n, 2);
+	ck_assert_str_eq(found.list[1].name, "state-mounts");
+	level = found.list[1].level;
+	ck_assert(level != NODE_NOTE || strstr(found.list[1].text, "no volumes for Kata Containers"));
+	node_findings_done(&found);
+	return level;
+}
+
+START_TEST(a_state_folder_whose_mounts_do_not_spread_is_noted)
+{
+	static const char *const paths[] = {SCRATCH STATE};
+
+	make_kubelet_dir();
+	make_folders(paths, ARRAY_SIZE(paths));
+	ck_assert_int_eq(state_level(shared), NODE_OK);
+	ck_assert_int_eq(state_level("1 0 0:1 / / rw shared:1 - ext4 /dev/x rw\n"
+				     "2 1 0:2 / " SCRATCH STATE " rw - ext4 /dev/y rw\n"),
+		NODE_NOTE);
+}
+END_TEST
+
+SCRATCH_MAIN("propagation_check", a_state_folder_whose_mounts_do_not_spread_is_noted,
+	mounts_that_do_not_spread_are_a_problem, in_a_pod_the_folders_that_are_mounted_into_it_count,
+	a_folder_that_does_not_exist_is_noted)
