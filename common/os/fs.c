@@ -156,10 +156,18 @@ int fs_make(const char *fstype, const char *device, const char *uuid, int timeou
 #define EXT4_MOUNT_TIME   0x2c
 #define EXT4_MOUNT_COUNT  0x34
 #define EXT4_MAGIC        0x38
+#define EXT4_STATE        0x3a
+#define EXT4_VALID_FS     1 /* of the bits of that */
+#define EXT4_ERROR_FS     2
 #define EXT4_BLOCKS       0x4
 #define EXT4_BLOCK_LOG    0x18 /* of the size of a block, in KiB */
 #define EXT4_INCOMPAT     0x60
 #define EXT4_64BIT        0x80 /* of these features: EXT4_BLOCKS_H counts */
+#define EXT4_RECOVER      0x4  /* of these features: the journal is to be replayed */
+#define EXT4_RO_COMPAT    0x64
+#define EXT4_CHECKSUMS    0x400   /* of these features */
+#define EXT4_HAS_ORPHANS  0x10000 /* likewise */
+#define EXT4_LAST_ORPHAN  0xe8
 #define EXT4_BLOCKS_H     0x150
 #define EXT4_BLOCK_MAX    6
 #define EXT4_UUID         0x68
@@ -211,6 +219,17 @@ static uint64_t read_be(const unsigned char *p, size_t n)
 	return value;
 }
 
+/* With checksums of its metadata. A file that was deleted and is still open, an orphan, is in a list. */
+static bool is_checksummed_and_clean(const unsigned char *s)
+{
+	uint64_t state = read_le(s + EXT4_STATE, 2);
+	uint64_t features = read_le(s + EXT4_RO_COMPAT, 4);
+
+	return features & EXT4_CHECKSUMS && state & EXT4_VALID_FS && !(state & EXT4_ERROR_FS) &&
+	       !(read_le(s + EXT4_INCOMPAT, 4) & EXT4_RECOVER) && !(features & EXT4_HAS_ORPHANS) &&
+	       is_zero(s + EXT4_LAST_ORPHAN, 4);
+}
+
 static bool read_ext4_super(const unsigned char *head, struct fs_super *ret)
 {
 	const unsigned char *s = head + EXT4_SUPER_AT;
@@ -224,6 +243,7 @@ static bool read_ext4_super(const unsigned char *head, struct fs_super *ret)
 		blocks |= read_le(s + EXT4_BLOCKS_H, 4) << 32;
 	ret->block_bytes = block_log <= EXT4_BLOCK_MAX ? 1024U << block_log : 0;
 	ret->size_bytes = blocks * ret->block_bytes;
+	ret->checksummed_and_clean = is_checksummed_and_clean(s);
 	return s[EXT4_MAGIC] == 0x53 && s[EXT4_MAGIC + 1] == 0xef && ret->block_bytes > 0;
 }
 
@@ -233,6 +253,7 @@ static bool read_xfs_super(const unsigned char *head, struct fs_super *ret)
 	ret->unused = head[XFS_IN_PROGRESS] != 0;
 	ret->block_bytes = (uint32_t)read_be(head + XFS_BLOCK_SIZE, 4);
 	ret->size_bytes = read_be(head + XFS_BLOCKS, 8) * ret->block_bytes;
+	ret->checksummed_and_clean = false;
 	return memcmp(head, "XFSB", 4) == 0;
 }
 

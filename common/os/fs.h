@@ -41,6 +41,9 @@ struct fs_super {
 	bool unused;                     /* it was never mounted for writing, so nothing is in it */
 	uint32_t block_bytes;
 	uint64_t size_bytes; /* of the whole file system */
+	/* ext4 with checksums of its metadata that was unmounted or frozen in order, and has noted no errors
+	 */
+	bool checksummed_and_clean;
 };
 
 /**

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -10,15 +11,22 @@
 
 #include "base/clock.h"
 #include "base/durable_step.h"
+#include "base/mem.h"
+#include "base/thread.h"
 #include "os/blockdev.h"
 
 #define PIECE_BYTES (1ULL << 20)
 #define BLOCK_BYTES 4096
-/* Bounds how long go_on() is not asked. */
-#define ZERO_PIECE_BYTES (64ULL << 20)
-#define HELD_WAIT_MS     1000
-#define HELD_POLL_MS     5
-#define LIMIT_POLL_NS    (100 * NS_PER_MS)
+/* Bounds how long go_on() is not asked, and how long the last thread works alone. */
+#define ZERO_PIECE_BYTES (16ULL << 20)
+/* One processor cannot use all of what interleaved DIMMs can do, and more would be taken from pods. */
+#define THREADS     2
+#define STACK_BYTES (64U << 10)
+/* Less is done about as soon as a thread has begun. */
+#define SHARED_LEAST_BYTES (32ULL << 20)
+#define HELD_WAIT_MS       1000
+#define HELD_POLL_MS       5
+#define LIMIT_POLL_NS      (100 * NS_PER_MS)
 
 static const int role_flags[] = {
 	[DATA_COPY_SOURCE] = O_RDONLY,
@@ -59,92 +67,137 @@ int data_copy_open(const char *device, enum data_copy_role role, int *ret_fd, st
 	return 0;
 }
 
-struct run {
-	const struct data_copy *c;
+struct job;
+
+struct worker {
+	struct job *job;
 	uint8_t *piece; /* PIECE_BYTES, at the beginning of a page, as O_DIRECT wants it; zero at first */
-	uint64_t begun_ns;
-	uint64_t done_bytes;
 };
 
-static void run_done(struct run *r)
+/* What the threads of one call share. Guarded by the mutex, but for what is set once. */
+struct job {
+	struct worker workers[THREADS]; /* the first is the caller */
+	const struct data_copy *c;
+	const struct fs_extents *ranges; /* that are copied, or zeroed */
+	bool zero;
+	uint64_t begun_ns;
+	pthread_mutex_t mutex;
+	pthread_cond_t ended;
+	unsigned helpers;      /* threads beside the caller's that have not ended */
+	size_t next;           /* range of which the next piece is */
+	uint64_t next_at;      /* bytes of it that were handed out */
+	uint64_t given_bytes;  /* that were handed out */
+	uint64_t done_bytes;   /* that are done */
+	struct error *failure; /* the first one, which ends all */
+};
+
+static void job_done(struct job *j)
 {
-	if (r->piece)
-		munmap(r->piece, PIECE_BYTES);
+	for (size_t i = 0; i < THREADS; i++) {
+		if (j->workers[i].piece)
+			munmap(j->workers[i].piece, PIECE_BYTES);
+	}
 }
 
-static int run_begin(struct run *r, struct error **err)
+/* Return: 0, or -1 with errno */
+static int worker_begin(struct worker *w, struct job *j)
 {
 	void *p = mmap(NULL, PIECE_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (p == MAP_FAILED)
-		return err_set_errno(err, ERR_INTERNAL, errno, "memory for copying");
-	r->piece = p;
-	r->begun_ns = clock_ns();
+		return -1;
+	*w = (struct worker){.job = j, .piece = p};
 	return 0;
 }
 
-static int ask(const struct run *r, struct error **err)
+/* When so much may have been begun; in two steps, since the product of bytes and nanoseconds overflows. The
+ * caller has the mutex. */
+static uint64_t due_ns(const struct job *j)
 {
-	if (r->c->go_on && !r->c->go_on(r->c->user, r->done_bytes))
-		return err_set(err, ERR_ABORTED, "stopped after %ju bytes", (uintmax_t)r->done_bytes);
-	return 0;
-}
-
-/* When so much may have been done; in two steps, since the product of bytes and nanoseconds overflows. */
-static uint64_t due_ns(const struct run *r)
-{
-	uint64_t rate = r->c->bytes_per_s;
+	uint64_t rate = j->c->bytes_per_s;
 
 	if (rate == 0)
 		return 0;
-	return r->begun_ns + r->done_bytes / rate * NS_PER_S +
-	       (uint64_t)((double)(r->done_bytes % rate) / (double)rate * (double)NS_PER_S);
+	return j->begun_ns + j->given_bytes / rate * NS_PER_S +
+	       (uint64_t)((double)(j->given_bytes % rate) / (double)rate * (double)NS_PER_S);
 }
 
-/* Before each piece. */
-static int take_turn(const struct run *r, struct error **err)
+/* The caller has the mutex. */
+static bool goes_on(struct job *j)
 {
-	uint64_t due = due_ns(r);
+	if (!j->failure && j->next < j->ranges->n && j->c->go_on && !j->c->go_on(j->c->user, j->done_bytes))
+		(void)err_set(&j->failure, ERR_ABORTED, "stopped after %ju bytes", (uintmax_t)j->done_bytes);
+	return !j->failure && j->next < j->ranges->n;
+}
 
-	for (;;) {
-		if (ask(r, err) < 0)
-			return -1;
-		uint64_t now = clock_ns();
-		if (now >= due)
-			return 0;
-		uint64_t pause = due - now < LIMIT_POLL_NS ? due - now : LIMIT_POLL_NS;
-		nanosleep(&(struct timespec){.tv_nsec = (long)pause}, NULL);
+/* The caller has the mutex. */
+static struct fs_extent hand_out(struct job *j)
+{
+	const struct fs_extent *range = &j->ranges->list[j->next];
+	uint64_t most = j->zero ? ZERO_PIECE_BYTES : PIECE_BYTES;
+	uint64_t left = range->length_bytes - j->next_at;
+	struct fs_extent e = {
+		.at_bytes = range->at_bytes + j->next_at, .length_bytes = left < most ? left : most};
+
+	j->given_bytes += e.length_bytes;
+	j->next_at += e.length_bytes;
+	if (j->next_at == range->length_bytes) {
+		j->next++;
+		j->next_at = 0;
 	}
+	return e;
+}
+
+/* Waits for the limit. Return: whether a piece is left, and all goes on. */
+static bool take_piece(struct job *j, struct fs_extent *ret)
+{
+	pthread_mutex_lock(&j->mutex);
+	while (goes_on(j)) {
+		uint64_t now = clock_ns();
+		uint64_t due = due_ns(j);
+
+		if (now >= due) {
+			*ret = hand_out(j);
+			pthread_mutex_unlock(&j->mutex);
+			return true;
+		}
+		uint64_t pause = due - now < LIMIT_POLL_NS ? due - now : LIMIT_POLL_NS;
+		pthread_mutex_unlock(&j->mutex);
+		nanosleep(&(struct timespec){.tv_nsec = (long)pause}, NULL);
+		pthread_mutex_lock(&j->mutex);
+	}
+	pthread_mutex_unlock(&j->mutex);
+	return false;
 }
 
 /* The kernel fails a whole piece for one block that cannot be read. Return: where that block is in it. */
-static size_t find_unreadable(const struct run *r, uint64_t at, size_t n)
+static size_t find_unreadable(const struct worker *w, uint64_t at, size_t n)
 {
 	for (size_t from = 0; from + BLOCK_BYTES < n; from += BLOCK_BYTES) {
-		if (pread(r->c->from_fd, r->piece, BLOCK_BYTES, (off_t)(at + from)) < 0)
+		if (pread(w->job->c->from_fd, w->piece, BLOCK_BYTES, (off_t)(at + from)) < 0)
 			return from;
 	}
 	return n - BLOCK_BYTES;
 }
 
-static int fail_read(const struct run *r, uint64_t at, size_t n, struct error **err)
+static int fail_read(const struct worker *w, uint64_t at, size_t n, struct error **err)
 {
 	int why = errno;
 
 	if (why == EIO && n > BLOCK_BYTES)
-		at += find_unreadable(r, at, n);
+		at += find_unreadable(w, at, n);
 	return err_set_errno(err, ERR_INTERNAL, why, "read the source at byte %ju", (uintmax_t)at);
 }
 
-static int read_piece(const struct run *r, uint64_t at, size_t n, struct error **err)
+static int read_piece(const struct worker *w, uint64_t at, size_t n, struct error **err)
 {
 	for (size_t done = 0; done < n;) {
-		ssize_t got = pread(r->c->from_fd, r->piece + done, n - done, (off_t)(at + done));
+		ssize_t got = pread(w->job->c->from_fd, w->piece + done, n - done, (off_t)(at + done));
 
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			return fail_read(r, at + done, n - done, err);
+			return fail_read(w, at + done, n - done, err);
 		if (got == 0)
 			return err_set(
 				err, ERR_INTERNAL, "the source ends at byte %ju", (uintmax_t)(at + done));
@@ -153,10 +206,10 @@ static int read_piece(const struct run *r, uint64_t at, size_t n, struct error *
 	return 0;
 }
 
-static int write_piece(const struct run *r, uint64_t at, size_t n, struct error **err)
+static int write_piece(const struct worker *w, uint64_t at, size_t n, struct error **err)
 {
 	for (size_t done = 0; done < n;) {
-		ssize_t put = pwrite(r->c->to_fd, r->piece + done, n - done, (off_t)(at + done));
+		ssize_t put = pwrite(w->job->c->to_fd, w->piece + done, n - done, (off_t)(at + done));
 
 		if (put < 0 && errno == EINTR)
 			continue;
@@ -168,77 +221,117 @@ static int write_piece(const struct run *r, uint64_t at, size_t n, struct error 
 	return 0;
 }
 
-static size_t piece_of(uint64_t left, uint64_t most)
+static int copy_piece(const struct worker *w, const struct fs_extent *e, struct error **err)
 {
-	return (size_t)(left < most ? left : most);
+	if (read_piece(w, e->at_bytes, e->length_bytes, err) < 0)
+		return -1;
+	return write_piece(w, e->at_bytes, e->length_bytes, err);
 }
 
-static int copy_extent(struct run *r, const struct fs_extent *e, struct error **err)
+/* The kernel is asked for the zeros of large ones only: blockdev_zero() flushes each time. */
+static int zero_piece(const struct worker *w, const struct fs_extent *e, struct error **err)
 {
-	uint64_t end = e->at_bytes + e->length_bytes;
-	size_t n;
+	return e->length_bytes <= PIECE_BYTES
+		       ? write_piece(w, e->at_bytes, e->length_bytes, err)
+		       : blockdev_zero(w->job->c->to_fd, e->at_bytes, e->length_bytes, err);
+}
 
-	for (uint64_t at = e->at_bytes; at < end; at += n) {
-		n = piece_of(end - at, PIECE_BYTES);
-		if (take_turn(r, err) < 0 || read_piece(r, at, n, err) < 0 || write_piece(r, at, n, err) < 0)
-			return -1;
-		r->done_bytes += n;
+static void note_piece(struct job *j, const struct fs_extent *e, struct error *failure)
+{
+	pthread_mutex_lock(&j->mutex);
+	if (!failure)
+		j->done_bytes += e->length_bytes;
+	else if (!j->failure)
+		j->failure = TAKE_PTR(failure);
+	pthread_mutex_unlock(&j->mutex);
+	error_free(failure);
+}
+
+static void work(const struct worker *w)
+{
+	struct fs_extent e;
+
+	while (take_piece(w->job, &e)) {
+		struct error *failure = NULL;
+		int rc = w->job->zero ? zero_piece(w, &e, &failure) : copy_piece(w, &e, &failure);
+
+		note_piece(w->job, &e, rc < 0 ? failure : NULL);
 	}
-	return 0;
 }
 
-static int make_durable(const struct run *r, struct error **err)
+static void *help(void *user)
 {
-	if (STEP("copy-sync", fdatasync(r->c->to_fd)) < 0)
+	const struct worker *w = user;
+	struct job *j = w->job;
+
+	work(w);
+	pthread_mutex_lock(&j->mutex);
+	if (--j->helpers == 0)
+		pthread_cond_signal(&j->ended);
+	pthread_mutex_unlock(&j->mutex);
+	return NULL;
+}
+
+/* One that cannot be had is done without. */
+static void add_helper(struct job *j, struct worker *w)
+{
+	if (worker_begin(w, j) < 0)
+		return;
+	pthread_mutex_lock(&j->mutex);
+	if (thread_start(help, w, STACK_BYTES) == 0)
+		j->helpers++;
+	pthread_mutex_unlock(&j->mutex);
+}
+
+static void work_together(struct job *j)
+{
+	pthread_mutex_init(&j->mutex, NULL);
+	thread_cond_init(&j->ended);
+	for (size_t i = 1; i < THREADS && j->ranges->total_bytes >= SHARED_LEAST_BYTES; i++)
+		add_helper(j, &j->workers[i]);
+	work(&j->workers[0]);
+	pthread_mutex_lock(&j->mutex);
+	while (j->helpers > 0)
+		pthread_cond_wait(&j->ended, &j->mutex);
+	pthread_mutex_unlock(&j->mutex);
+	pthread_cond_destroy(&j->ended);
+	pthread_mutex_destroy(&j->mutex);
+}
+
+static int run(const struct data_copy *c, const struct fs_extents *ranges, bool zero, struct error **err)
+{
+	CLEANUP(job_done) struct job j = {.c = c, .ranges = ranges, .zero = zero, .begun_ns = clock_ns()};
+
+	if (worker_begin(&j.workers[0], &j) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "memory for copying");
+	work_together(&j);
+	if (j.failure) {
+		*err = j.failure;
+		return -1;
+	}
+	if (STEP("copy-sync", fdatasync(c->to_fd)) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "flush the copy");
 	return 0;
 }
 
 int data_copy_extents(const struct data_copy *c, const struct fs_extents *x, struct error **err)
 {
-	CLEANUP(run_done) struct run r = {.c = c};
-
-	if (run_begin(&r, err) < 0)
-		return -1;
 	STEP_POINT("copy-begun");
-	for (size_t i = 0; i < x->n; i++) {
-		if (copy_extent(&r, &x->list[i], err) < 0)
-			return -1;
-	}
-	return make_durable(&r, err);
-}
-
-/* The kernel is asked for the zeros of large ones only: blockdev_zero() flushes each time. */
-static int zero_gap(struct run *r, uint64_t at, uint64_t end, struct error **err)
-{
-	size_t n;
-
-	for (; at < end; at += n) {
-		n = piece_of(end - at, ZERO_PIECE_BYTES);
-		if (take_turn(r, err) < 0)
-			return -1;
-		if (n <= PIECE_BYTES ? write_piece(r, at, n, err) < 0
-				     : blockdev_zero(r->c->to_fd, at, n, err) < 0)
-			return -1;
-		r->done_bytes += n;
-	}
-	return 0;
+	return run(c, x, /* zero= */ false, err);
 }
 
 int data_copy_zero_gaps(
 	const struct data_copy *c, const struct fs_extents *x, uint64_t to_bytes, struct error **err)
 {
-	CLEANUP(run_done) struct run r = {.c = c};
+	CLEANUP(fs_extents_done) struct fs_extents gaps = FS_EXTENTS_INIT;
+	const size_t max =
+		x->n + 2; /* never full: none may be closed, since what is between them was copied */
 	uint64_t at = 0;
 
-	if (run_begin(&r, err) < 0)
-		return -1;
 	for (size_t i = 0; i < x->n; i++) {
-		if (zero_gap(&r, at, x->list[i].at_bytes, err) < 0)
-			return -1;
+		fs_extents_add(&gaps, at, x->list[i].at_bytes, max);
 		at = x->list[i].at_bytes + x->list[i].length_bytes;
 	}
-	if (zero_gap(&r, at, to_bytes, err) < 0)
-		return -1;
-	return make_durable(&r, err);
+	fs_extents_add(&gaps, at, to_bytes, max);
+	return run(c, &gaps, /* zero= */ true, err);
 }

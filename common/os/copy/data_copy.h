@@ -4,7 +4,8 @@
  * cache of a device is stale while its file system is mounted with DAX.
  *
  * Pieces of 1 MiB are read into memory and written, which is as fast as larger ones, and twice as fast as
- * pieces of 64 KiB can be. Threads: safe. Blocks until all is copied, cancelled, or failed.
+ * pieces of 64 KiB can be. A call works on larger ranges with a second thread of its own. Threads: safe.
+ * Blocks until all is copied, cancelled, or failed.
  */
 #pragma once
 
@@ -31,9 +32,9 @@ int data_copy_open(const char *device, enum data_copy_role role, int *ret_fd, st
 struct data_copy {
 	int from_fd;
 	int to_fd;
-	uint64_t bytes_per_s; /* 0: as fast as it can */
-	/* Asked before each piece, and ten times in a second while the limit is waited for. false: stop.
-	 * @done_bytes: of this call. NULL: never stop */
+	uint64_t bytes_per_s; /* of all threads together; 0: as fast as it can */
+	/* Asked before each piece, and ten times in a second while the limit is waited for, by one thread at
+	 * a time. false: stop. @done_bytes: of this call. NULL: never stop */
 	bool (*go_on)(void *user, uint64_t done_bytes);
 	void *user;
 };

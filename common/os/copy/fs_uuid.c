@@ -38,6 +38,15 @@ static int run(const char *const argv[], uint64_t deadline_ns, int *ret_status, 
 	return 0;
 }
 
+static int refuse_status(
+	const char *program, int status, const char *device, const char *output, struct error **err)
+{
+	if (status == 0)
+		return 0;
+	return err_set(
+		err, ERR_INTERNAL, "%s ended with status %d on %s: %s", program, status, device, output);
+}
+
 static int check_ext4(const char *device, uint64_t deadline_ns, struct error **err)
 {
 	const char *const argv[] = {"e2fsck", "-f", "-p", "--", device, NULL};
@@ -51,25 +60,47 @@ static int check_ext4(const char *device, uint64_t deadline_ns, struct error **e
 			"the copy on %s has errors that need a decision, and the source has them, too (\"%s\"): save "
 			"the data of the source if they matter, then run e2fsck -f on its device",
 			device, output);
-	if (status & ~FSCK_CORRECTED)
-		return err_set(
-			err, ERR_INTERNAL, "e2fsck ended with status %d on %s: %s", status, device, output);
-	return 0;
+	return refuse_status("e2fsck", status & ~FSCK_CORRECTED, device, output, err);
 }
 
-static int change_ext4(const char *device, const char *uuid, uint64_t deadline_ns, struct error **err)
+/* With a seed of its own for the checksums of the metadata these stay as they are, and tune2fs neither writes
+ * them nor wants a check before that. Return: 1; 0: nothing was changed, and there is another way; or -1. */
+static int change_ext4_only(const char *device, const char *uuid, uint64_t deadline_ns, struct error **err)
+{
+	const char *const argv[] = {"tune2fs", "-O", "metadata_csum_seed", "-U", uuid, "--", device, NULL};
+	CLEANUP(free_charp) char *output = NULL;
+	struct fs_super super = {0};
+	int status = 0;
+
+	if (fs_read_super("ext4", device, &super, err) < 0)
+		return -1;
+	if (!super.checksummed_and_clean)
+		return 0;
+	if (STEP("uuid-ext4-only", run(argv, deadline_ns, &status, &output, err)) < 0)
+		return -1;
+	return status == 0;
+}
+
+static int change_ext4_checked(const char *device, const char *uuid, uint64_t deadline_ns, struct error **err)
 {
 	const char *const argv[] = {"tune2fs", "-U", uuid, "--", device, NULL};
 	CLEANUP(free_charp) char *output = NULL;
 	int status = 0;
 
-	if (blockdev_refuse_held(device, HELD_WAIT_MS, err) < 0 || check_ext4(device, deadline_ns, err) < 0 ||
+	if (check_ext4(device, deadline_ns, err) < 0 ||
 		STEP("uuid-ext4", run(argv, deadline_ns, &status, &output, err)) < 0)
 		return -1;
-	if (status != 0)
-		return err_set(
-			err, ERR_INTERNAL, "tune2fs ended with status %d on %s: %s", status, device, output);
-	return 0;
+	return refuse_status("tune2fs", status, device, output, err);
+}
+
+static int change_ext4(const char *device, const char *uuid, uint64_t deadline_ns, struct error **err)
+{
+	if (blockdev_refuse_held(device, HELD_WAIT_MS, err) < 0)
+		return -1;
+	int changed = change_ext4_only(device, uuid, deadline_ns, err);
+	if (changed != 0)
+		return changed < 0 ? -1 : 0;
+	return change_ext4_checked(device, uuid, deadline_ns, err);
 }
 
 static int replay_xfs_log(const char *device, struct error **err)

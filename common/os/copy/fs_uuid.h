@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fs_uuid.h - gives a copy of a file system a UUID of its own, without which an xfs is not mounted beside the
- * original. Over e2fsck and tune2fs, or xfs_db.
+ * original. Over tune2fs and e2fsck, or xfs_db.
  *
  * Threads: safe. Blocks on the device and as long as the programs run.
  */
@@ -16,11 +16,13 @@
  * @uuid:       as text
  * @timeout_ms: bound for all programs together; replaying the log of an xfs is not bounded
  *
- * ext4: what deleted files that were still open have left is cleaned up by e2fsck -p; without that check
- * tune2fs refuses. It writes the checksums of all metadata again, and a cut while it does so leaves a file
- * system that has to be copied again. xfs: a mount replays the log, which xfs_db cannot do. Idempotent.
- * Return: 0, or -1 with ERR_INVALID_ARGUMENT (neither ext4 nor xfs), ERR_PRECONDITION (a program is missing;
- * errors that need a decision), ERR_UNAVAILABLE (the device is in use), ERR_DEADLINE, ERR_INTERNAL.
+ * ext4 with checksums of its metadata that is clean: it gets the feature metadata_csum_seed (Linux 4.4),
+ * after which these checksums do not depend on the UUID, so that only superblocks are written. Any other
+ * ext4: e2fsck -p cleans up what deleted files that were still open have left, and tune2fs, which refuses
+ * without that check, writes all checksums again; a cut meanwhile leaves a file system that has to be copied
+ * again. xfs: a mount replays the log, which xfs_db cannot do. Idempotent. Return: 0, or -1 with
+ * ERR_INVALID_ARGUMENT (neither ext4 nor xfs), ERR_PRECONDITION (a program is missing; errors that need a
+ * decision), ERR_UNAVAILABLE (the device is in use), ERR_DEADLINE, ERR_INTERNAL.
  */
 int fs_set_uuid(const char *fstype, const char *device, const char *uuid, int timeout_ms,
 	struct error **err) MUST_CHECK;

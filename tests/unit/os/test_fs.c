@@ -309,9 +309,12 @@ START_TEST(the_superblock_tells_uuid_and_use)
 		/* of xfs it is not known */
 		ck_assert(super.unused == (i == 0));
 		ck_assert_int_eq(mount(disk.path, MOUNT, types[i], 0, NULL), 0);
+		ASSERT_OK(fs_read_super(types[i], disk.path, &super, &err));
+		ck_assert(!super.checksummed_and_clean);
 		ck_assert_int_eq(umount(MOUNT), 0);
 		ASSERT_OK(fs_read_super(types[i], disk.path, &super, &err));
 		ck_assert(!super.unused);
+		ck_assert(super.checksummed_and_clean == (i == 0));
 		ASSERT_FAILS(fs_read_super(types[!i], disk.path, &super, &err), ERR_PRECONDITION, types[!i]);
 	}
 }

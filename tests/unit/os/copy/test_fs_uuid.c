@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "os/copy/fs_uuid.h"
 
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include "base/buf.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "os/fs.h"
+#include "os/spawn.h"
 #include "unit/os/copy/fixture.h"
 
 #define UUID  "2f9b3c1e-0d4a-4b6e-9a53-7c1d2e3f4a5b"
@@ -49,6 +56,75 @@ START_TEST(a_uuid_is_changed_as_often_as_wanted)
 }
 END_TEST
 
+/* In this mount namespace. */
+static void replace_program(const char *path, const char *by)
+{
+	ck_assert_int_eq(mount(by, path, NULL, MS_BIND, NULL), 0);
+}
+
+static void copy_disk(const struct fixture_disk *from, const struct fixture_disk *to)
+{
+	CLEANUP(free_charp) char *block = x_malloc(MIB(1));
+
+	for (uint64_t at = 0; at < from->size_bytes; at += MIB(1)) {
+		ck_assert_int_eq(pread(from->disk.fd, block, MIB(1), (off_t)at), MIB(1));
+		ck_assert_int_eq(pwrite(to->disk.fd, block, MIB(1), (off_t)at), MIB(1));
+	}
+	ck_assert_int_eq(fsync(to->disk.fd), 0);
+}
+
+static bool has_feature(const struct fixture_disk *d, const char *feature)
+{
+	CLEANUP(free_charp) char *command = x_asprintf("dumpe2fs -h %s 2>&1", d->disk.path);
+	CLEANUP(buf_done) struct buf out = BUF_INIT(1U << 20);
+	CLEANUP(error_freep) struct error *err = NULL;
+	const char *const argv[] = {"sh", "-c", command, NULL};
+	int status;
+
+	ASSERT_OK(spawn_run(argv, NULL, &out, NULL, TIMEOUT_MS, &status, &err));
+	return strstr(buf_str(&out), feature) != NULL;
+}
+
+/* Without its check, which would take several times as long. */
+START_TEST(only_the_superblocks_of_a_clean_ext4_are_changed)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fixture_disk_done) struct fixture_disk d = make_unmounted("ext4");
+
+	replace_program("/usr/sbin/e2fsck", "/usr/bin/false");
+	ASSERT_OK(fs_set_uuid("ext4", d.disk.path, UUID, TIMEOUT_MS, &err));
+	check_uuid(&d, UUID);
+	ck_assert(has_feature(&d, "metadata_csum_seed"));
+	ck_assert_int_eq(umount("/usr/sbin/e2fsck"), 0);
+	fixture_check_clean(&d);
+	fixture_mount(&d, "again", NULL);
+	fixture_write(d.dir_fd, "more", 2, MIB(1));
+	fixture_unmount(&d);
+	fixture_check_clean(&d);
+}
+END_TEST
+
+/* The file is cleaned up, and not only left to the first mount. */
+START_TEST(an_ext4_with_a_deleted_file_that_was_open_is_checked)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fixture_disk_done) struct fixture_disk d = fixture_make("ext4", "from");
+	CLEANUP(fixture_disk_done) struct fixture_disk copy = fixture_disk("copy", d.size_bytes);
+
+	fixture_write(d.dir_fd, "file", 1, MIB(1));
+	CLEANUP(fd_closep) int fd = openat(d.dir_fd, "file", O_RDONLY | O_CLOEXEC);
+	ck_assert_int_eq(unlinkat(d.dir_fd, "file", 0), 0);
+	ck_assert_int_eq(ioctl(d.dir_fd, FIFREEZE, 0), 0);
+	copy_disk(&d, &copy);
+	ck_assert_int_eq(ioctl(d.dir_fd, FITHAW, 0), 0);
+	copy.fstype = "ext4";
+	ASSERT_OK(fs_set_uuid("ext4", copy.disk.path, UUID, TIMEOUT_MS, &err));
+	check_uuid(&copy, UUID);
+	ck_assert(!has_feature(&copy, "metadata_csum_seed"));
+	fixture_check_clean(&copy);
+}
+END_TEST
+
 START_TEST(what_is_in_use_is_left_alone)
 {
 	for (size_t i = 0; fixture_types[i]; i++) {
@@ -80,12 +156,6 @@ START_TEST(malformed_requests_are_refused)
 		fs_set_uuid("btrfs", "/dev/absent", UUID, TIMEOUT_MS, &err), ERR_INVALID_ARGUMENT, "btrfs");
 }
 END_TEST
-
-/* In this mount namespace. */
-static void replace_program(const char *path, const char *by)
-{
-	ck_assert_int_eq(mount(by, path, NULL, MS_BIND, NULL), 0);
-}
 
 static void make_program(const char *path, const char *command)
 {
@@ -131,6 +201,8 @@ START_TEST(errors_that_need_a_decision_are_reported)
 	CLEANUP(fixture_disk_done) struct fixture_disk d = make_unmounted("ext4");
 	static const uint8_t garbage[4096] = {0xff, 0xff, 0xff, 0xff};
 
+	/* as where errors are noted, so that it takes the way with a check */
+	replace_program("/usr/sbin/tune2fs", "/usr/bin/false");
 	/* the group descriptors and what is behind them: bitmaps and inodes */
 	for (unsigned i = 1; i < 400; i++)
 		ck_assert_int_eq(pwrite(d.disk.fd, garbage, sizeof(garbage), i * 4096), sizeof(garbage));
@@ -140,6 +212,8 @@ START_TEST(errors_that_need_a_decision_are_reported)
 }
 END_TEST
 
-SCRATCH_MAIN("os/copy/fs_uuid", a_uuid_is_changed_as_often_as_wanted, what_is_in_use_is_left_alone,
+SCRATCH_MAIN("os/copy/fs_uuid", a_uuid_is_changed_as_often_as_wanted,
+	only_the_superblocks_of_a_clean_ext4_are_changed,
+	an_ext4_with_a_deleted_file_that_was_open_is_checked, what_is_in_use_is_left_alone,
 	malformed_requests_are_refused, a_program_that_changes_nothing_is_noticed,
 	a_program_that_fails_is_named, errors_that_need_a_decision_are_reported)
