@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/dm-ioctl.h>
 #include <linux/fs.h>
 #include <stdio.h>
@@ -214,6 +215,21 @@ int blockdev_zero(int fd, uint64_t offset, uint64_t length, struct error **err)
 	return 0;
 }
 
+int blockdev_path(dev_t dev, char **ret, struct error **err)
+{
+	CLEANUP(free_charp) char *link = sysfs_path(dev, "");
+	char target[PATH_MAX];
+	ssize_t n = readlink(link, target, sizeof(target) - 1);
+
+	if (n < 0)
+		return err_set_errno(
+			err, errno == ENOENT ? ERR_NOT_FOUND : ERR_INTERNAL, errno, "readlink %s", link);
+	target[n] = '\0';
+	const char *slash = strrchr(target, '/');
+	*ret = x_asprintf("/dev/%s", slash ? slash + 1 : target);
+	return 0;
+}
+
 /* drivers/md/dm-sysfs.c gives each mapped device a folder "dm". */
 static int is_mapped(dev_t dev, bool *ret, struct error **err)
 {
@@ -320,6 +336,55 @@ int dm_refuse_suspended(const char *path, struct error **err)
 			"%s is suspended in device-mapper: it is being changed, or a change was cut off (lvm lvchange --refresh)",
 			path);
 	return 0;
+}
+
+static int refuse_unmapped(dev_t dev, struct error **err)
+{
+	return err_set(err, ERR_PRECONDITION, "device %u:%u is not device-mapper's", major(dev), minor(dev));
+}
+
+/* @flags: DM_SUSPEND_FLAG with others: suspend; 0: resume */
+static int change_suspension(dev_t dev, uint32_t flags, struct error **err)
+{
+	struct dm_ioctl io = {.version = {DM_VERSION_MAJOR, 0, 0},
+		.data_size = sizeof(io),
+		.data_start = sizeof(io),
+		.flags = flags,
+		.dev = dev};
+	CLEANUP(fd_closep) int fd = -1;
+
+	if (open_control(&fd, err) < 0)
+		return -1;
+	if (STEP("dm-suspend", ioctl(fd, DM_DEV_SUSPEND, &io)) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "%s mapped device %u:%u",
+			flags ? "suspend" : "resume", major(dev), minor(dev));
+	return 0;
+}
+
+int dm_suspend(dev_t dev, struct error **err)
+{
+	struct dm_ioctl io = {0};
+	bool mapped = false;
+
+	if (read_dm_status(dev, &io, &mapped, err) < 0)
+		return -1;
+	if (!mapped)
+		return refuse_unmapped(dev, err);
+	if (io.flags & DM_SUSPEND_FLAG)
+		return err_set(err, ERR_ABORTED,
+			"the device is suspended by another program, which has to resume it (dmsetup resume does)");
+	return change_suspension(dev, DM_SUSPEND_FLAG | DM_SKIP_LOCKFS_FLAG, err);
+}
+
+int dm_resume(dev_t dev, bool *ret_was_suspended, struct error **err)
+{
+	struct dm_ioctl io = {0};
+	bool mapped = false;
+
+	if (read_dm_status(dev, &io, &mapped, err) < 0)
+		return -1;
+	*ret_was_suspended = mapped && io.flags & DM_SUSPEND_FLAG;
+	return *ret_was_suspended ? change_suspension(dev, 0, err) : 0;
 }
 
 /* Adds the devices below the device of folder @device in sysfs to @names; nothing if there are none. */

@@ -82,6 +82,10 @@ int blockdev_starts_zero(const char *path, size_t n_bytes, bool *ret, struct err
  */
 int blockdev_zero(int fd, uint64_t offset, uint64_t length, struct error **err) MUST_CHECK;
 
+/** blockdev_path() - the path of the node that the kernel names for a device ("/dev/pmem0"). @ret: caller
+ * frees. Return: 0, or -1 with ERR_NOT_FOUND (no such device), ERR_INTERNAL. */
+int blockdev_path(dev_t dev, char **ret, struct error **err) MUST_CHECK;
+
 /** blockdev_count_users() - how many block devices lie on the one at @path, such as logical volumes that are
  * active; 0 for what is no block device. Return: 0, or -1 with ERR_INTERNAL. */
 int blockdev_count_users(const char *path, size_t *ret, struct error **err) MUST_CHECK;
@@ -138,6 +142,22 @@ int dm_require_uuid(const char *path, const char *uuid, struct error **err) MUST
  * (suspended), ERR_INTERNAL.
  */
 int dm_refuse_suspended(const char *path, struct error **err) MUST_CHECK;
+
+/**
+ * dm_suspend() - make all who read or write a mapped device wait, once what they have begun has ended.
+ * @dev: device number; nothing of it may be mounted, since no file system is frozen
+ *
+ * What its page cache has is not written: fsync(2) before does that. Nothing can read the device until
+ * dm_resume(), this process neither, but the devices below can (dm_list_segments()). Does not open the
+ * device. Source: linux/dm-ioctl.h DM_DEV_SUSPEND; drivers/md/dm-ioctl.c, do_suspend(), which takes one that
+ * is suspended already for success. Return: 0, or -1 with ERR_ABORTED (another program has suspended it),
+ * ERR_PRECONDITION (no mapped device), ERR_INTERNAL.
+ */
+int dm_suspend(dev_t dev, struct error **err) MUST_CHECK;
+
+/** dm_resume() - let those who wait for a suspended device go on. @ret_was_suspended: whether it was.
+ * Idempotent. Return: 0, or -1 with ERR_INTERNAL. */
+int dm_resume(dev_t dev, bool *ret_was_suspended, struct error **err) MUST_CHECK;
 
 /* A part of a mapped device. */
 struct dm_segment {

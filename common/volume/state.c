@@ -113,6 +113,8 @@ static int read_member(struct json_reader *r, const char *key, struct volume_rec
 		return json_read_u64(r, &rec->image_bytes, err);
 	if (str_eq(key, "freezing"))
 		return json_read_bool(r, &rec->freezing, err);
+	if (str_eq(key, "suspending"))
+		return json_read_bool(r, &rec->suspending, err);
 	if (str_eq(key, "eraseBandwidth"))
 		return json_read_u64(r, &rec->erase_bytes_per_s, err);
 	if (str_eq(key, "copyBandwidth"))
@@ -230,6 +232,8 @@ static void write_ours(struct json_writer *w, const struct volume_record *r)
 		json_key_u64(w, "imageBytes", r->image_bytes);
 	if (r->freezing)
 		json_key_bool(w, "freezing", true);
+	if (r->suspending)
+		json_key_bool(w, "suspending", true);
 	if (r->erase_bytes_per_s > 0)
 		json_key_u64(w, "eraseBandwidth", r->erase_bytes_per_s);
 	if (r->copy_bytes_per_s > 0)

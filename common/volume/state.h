@@ -36,6 +36,7 @@ struct volume_record {
 	uint64_t group_size;  /* number of snapshots in its group, with this one; 0: in no group */
 	uint64_t image_bytes; /* size of the image for Kata Containers in it, which was made; 0: none yet */
 	bool freezing;        /* its file system is frozen, or may be: it is being copied */
+	bool suspending;      /* its device is suspended, or may be: it is being copied */
 	uint64_t erase_bytes_per_s; /* limit of its own for erasing it; 0: none */
 	uint64_t copy_bytes_per_s;  /* likewise for copying it */
 	char **modified;            /* keys of parameters that were changed after its creation: strv */

@@ -169,9 +169,9 @@ struct copy_request {
  *
  * The writers of all sources that are mounted stand still at the same time, for at most the maxPause of the
  * first request. Blocks for as long as that takes; volumes_stop() ends it soon. Return: 0, or -1 with
- * ERR_PRECONDITION (in use as a block volume; data that are not recognised; writers would have to stand still
- * for too long), ERR_ABORTED (another program has frozen it), ERR_UNAVAILABLE, ERR_DEADLINE, ERR_INTERNAL.
- * What is on the new devices then is worth nothing.
+ * ERR_PRECONDITION (in use as a block volume in direct mode; data that are not recognised; writers would have
+ * to stand still for too long), ERR_ABORTED (another program has frozen it), ERR_UNAVAILABLE, ERR_DEADLINE,
+ * ERR_INTERNAL. What is on the new devices then is worth nothing.
  */
 int volumes_fill_copies(
 	struct volumes *v, const struct copy_request *requests, size_t n, struct error **err) MUST_CHECK;

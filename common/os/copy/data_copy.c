@@ -170,11 +170,29 @@ static bool take_piece(struct job *j, struct fs_extent *ret)
 	return false;
 }
 
+/* As pread(2), but that a part ends the piece. */
+static ssize_t read_source(const struct data_copy *c, void *to, size_t n, uint64_t at)
+{
+	if (!c->parts)
+		return pread(c->from_fd, to, n, (off_t)at);
+	for (size_t i = 0; i < c->n_parts; i++) {
+		const struct data_copy_part *p = &c->parts[i];
+
+		if (at < p->length_bytes) {
+			uint64_t left = p->length_bytes - at;
+
+			return pread(p->fd, to, n < left ? n : (size_t)left, (off_t)(p->start_bytes + at));
+		}
+		at -= p->length_bytes;
+	}
+	return 0;
+}
+
 /* The kernel fails a whole piece for one block that cannot be read. Return: where that block is in it. */
 static size_t find_unreadable(const struct worker *w, uint64_t at, size_t n)
 {
 	for (size_t from = 0; from + BLOCK_BYTES < n; from += BLOCK_BYTES) {
-		if (pread(w->job->c->from_fd, w->piece, BLOCK_BYTES, (off_t)(at + from)) < 0)
+		if (read_source(w->job->c, w->piece, BLOCK_BYTES, at + from) < 0)
 			return from;
 	}
 	return n - BLOCK_BYTES;
@@ -192,7 +210,7 @@ static int fail_read(const struct worker *w, uint64_t at, size_t n, struct error
 static int read_piece(const struct worker *w, uint64_t at, size_t n, struct error **err)
 {
 	for (size_t done = 0; done < n;) {
-		ssize_t got = pread(w->job->c->from_fd, w->piece + done, n - done, (off_t)(at + done));
+		ssize_t got = read_source(w->job->c, w->piece + done, n - done, at + done);
 
 		if (got < 0 && errno == EINTR)
 			continue;

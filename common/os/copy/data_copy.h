@@ -10,6 +10,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -29,8 +30,18 @@ enum data_copy_role {
  */
 int data_copy_open(const char *device, enum data_copy_role role, int *ret_fd, struct error **err) MUST_CHECK;
 
+/* Where a part of a source is to be read. */
+struct data_copy_part {
+	int fd;                /* as from_fd */
+	uint64_t start_bytes;  /* of the part there */
+	uint64_t length_bytes; /* not 0 */
+};
+
 struct data_copy {
 	int from_fd;
+	/* @n_parts of them, in their order all of the source; NULL: it is read by from_fd */
+	const struct data_copy_part *parts;
+	size_t n_parts;
 	int to_fd;
 	uint64_t bytes_per_s; /* of all threads together; 0: as fast as it can */
 	/* Asked before each piece, and ten times in a second while the limit is waited for, by one thread at

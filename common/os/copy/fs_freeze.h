@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fs_freeze.h - keeps a mounted file system still for a moment, so that its device can be copied.
+ * fs_freeze.h - keeps a mounted file system, or a mapped device, still for a moment, so that it can be
+ * copied.
  *
  * A frozen file system makes every process wait that writes to it, and not even SIGKILL ends that wait. So a
  * watchdog thaws it after a fixed time, also when the caller hangs in a read of the device. What ends the
@@ -12,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 
@@ -29,6 +31,13 @@ struct fs_freeze;
  * ERR_INTERNAL.
  */
 int fs_freeze_begin(int dir_fd, int max_pause_ms, struct fs_freeze **ret, struct error **err) MUST_CHECK;
+
+/** fs_freeze_begin_device() - the same by suspending a mapped device that is not mounted, which nothing can
+ * read then; what its page cache has is not written. The other functions say "resumed" instead of "thawed".
+ * Return: 0, or -1 with ERR_ABORTED (suspended by another program), ERR_DEADLINE, ERR_PRECONDITION (no mapped
+ * device), ERR_UNAVAILABLE, ERR_INTERNAL. */
+int fs_freeze_begin_device(
+	dev_t dev, int max_pause_ms, struct fs_freeze **ret, struct error **err) MUST_CHECK;
 
 /** fs_freeze_holds() - whether writers still wait: false once the watchdog has begun to thaw, and what is
  * read from then on is worthless. Threads: safe. */

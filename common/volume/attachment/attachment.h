@@ -133,6 +133,12 @@ int volumes_open_mounted(const struct mount_entry *e, int *ret_fd, struct error 
 int volumes_pause_writers(struct volumes *v, struct volume_record *r, int dir_fd, uint64_t max_pause_ms,
 	struct fs_freeze **ret, struct error **err) MUST_CHECK;
 
+/** volumes_pause_device() - the same for those that use the mapped device @dev of @r, which is not mounted:
+ * it is suspended. What they have in the page cache is not flushed. Return: 0, or -1 as records_save() and
+ * fs_freeze_begin_device(); then nothing is stopped. */
+int volumes_pause_device(struct volumes *v, struct volume_record *r, dev_t dev, uint64_t max_pause_ms,
+	struct fs_freeze **ret, struct error **err) MUST_CHECK;
+
 /** volumes_resume_writers() - end a pause. @f: released in any case; @ret_pause_ns: how long it has lasted.
  * Return: 0, or -1 as fs_freeze_end(): the writers were not stopped until now. */
 int volumes_resume_writers(struct volumes *v, struct volume_record *r, struct fs_freeze *f,
@@ -142,8 +148,8 @@ int volumes_resume_writers(struct volumes *v, struct volume_record *r, struct fs
  * may take long. The notes stay. */
 void volumes_thaw_staged(struct volumes *v);
 
-/** volumes_thaw_marked() - thaw the file systems that are noted as frozen and that no operation copies, which
- * is what a driver that was killed has left. Failures are logged. */
+/** volumes_thaw_marked() - thaw the file systems and resume the devices that are noted as stopped and that no
+ * operation copies, which is what a driver that was killed has left. Failures are logged. */
 void volumes_thaw_marked(struct volumes *v);
 
 struct fs_usage;

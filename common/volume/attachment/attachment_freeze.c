@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Stopping the processes that write to a mounted volume, while it is copied.
+ * Stopping the processes that write to a volume, while it is copied.
  *
- * The record says so before the file system is frozen: when the driver dies meanwhile, the next one thaws it.
+ * The record says so before the file system is frozen, or the device suspended: when the driver dies
+ * meanwhile, the next one lets the writers go on.
  */
 #include <unistd.h>
 
@@ -30,10 +31,11 @@ static void clear_mark(struct volumes *v, struct volume_record *r)
 	CLEANUP(error_freep) struct error *err = NULL;
 
 	r->freezing = false;
+	r->suspending = false;
 	if (records_save(v->records, r, &err) == 0)
 		return;
 	records_update_memory(v->records, r);
-	log_warn("that a file system is not frozen any more is recorded with the next change of its volume",
+	log_warn("that the writers of a volume go on is recorded with its next change",
 		F_STR("volume", r->id), F_ERR(err));
 }
 
@@ -77,6 +79,23 @@ int volumes_pause_writers(struct volumes *v, struct volume_record *r, int dir_fd
 	if (volumes_resume_writers(v, r, f, &pause_ns, &later) < 0)
 		log_debug("a pause that failed did not end in order", F_STR("volume", r->id), F_ERR(later));
 	return -1;
+}
+
+int volumes_pause_device(struct volumes *v, struct volume_record *r, dev_t dev, uint64_t max_pause_ms,
+	struct fs_freeze **ret, struct error **err)
+{
+	r->suspending = true;
+	if (records_save(v->records, r, err) < 0) {
+		r->suspending = false;
+		return -1;
+	}
+	STEP_POINT("suspend-recorded");
+	if (fs_freeze_begin_device(dev, (int)max_pause_ms, ret, err) < 0) {
+		clear_mark_unless_frozen(v, r, *err);
+		return -1;
+	}
+	STEP_POINT("suspend-begun");
+	return 0;
 }
 
 int volumes_resume_writers(struct volumes *v, struct volume_record *r, struct fs_freeze *f,
@@ -128,18 +147,32 @@ static int thaw_device(const char *device, bool *ret_was_frozen, struct error **
 	return thaw_unmounted(device, ret_was_frozen, err);
 }
 
+static int resume_device(const char *device, bool *ret_was_suspended, struct error **err)
+{
+	struct blockdev_info info;
+
+	return blockdev_stat(device, &info, err) < 0 ? -1 : dm_resume(info.dev, ret_was_suspended, err);
+}
+
 static int thaw(struct volumes *v, struct volume_record *r, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = device_view_seen_device(v->device_view, r);
-	bool was_frozen;
+	bool was_frozen = false;
+	bool was_suspended = false;
 
 	if (!d || !d->path)
 		return err_set(err, ERR_UNAVAILABLE, "its device is not seen");
-	if (thaw_device(d->path, &was_frozen, err) < 0)
+	/* only what we have marked: others suspend devices, too */
+	if (r->suspending && resume_device(d->path, &was_suspended, err) < 0)
+		return -1;
+	if (r->freezing && thaw_device(d->path, &was_frozen, err) < 0)
 		return -1;
 	clear_mark(v, r);
 	if (was_frozen)
 		log_warn("file system was still frozen for a clone that was cut off, and is thawed",
+			F_STR("volume", r->id));
+	if (was_suspended)
+		log_warn("device was still suspended for a clone that was cut off, and is resumed",
 			F_STR("volume", r->id));
 	return 0;
 }
@@ -151,7 +184,7 @@ static char **ids_to_thaw(struct volumes *v)
 	pthread_mutex_lock(&v->shared.mutex);
 	const struct records_view view = records_view(v->records);
 	for (size_t i = 0; i < view.n; i++) {
-		if (view.list[i]->freezing)
+		if (view.list[i]->freezing || view.list[i]->suspending)
 			strv_add(&ids, view.list[i]->id);
 	}
 	pthread_mutex_unlock(&v->shared.mutex);
@@ -189,7 +222,7 @@ static bool is_freezing(void *user, const char *id)
 {
 	CLEANUP(volume_record_freep) struct volume_record *r = records_find(user, id);
 
-	return r && r->freezing;
+	return r && (r->freezing || r->suspending);
 }
 
 void volumes_thaw_marked(struct volumes *v)
@@ -206,8 +239,11 @@ void volumes_thaw_marked(struct volumes *v)
 		r = records_find(v->records, ids[i]);
 		if (thaw(v, r, &err) < 0)
 			log_warn(
-				"file system may still be frozen for a clone that was cut off: will try again; "
-				"if its pods hang, fsfreeze -u on its staging path thaws it",
+				r->suspending
+					? "device may still be suspended for a clone that was cut off: will try again; "
+					  "if its pods hang, dmsetup resume on it ends that"
+					: "file system may still be frozen for a clone that was cut off: will try again; "
+					  "if its pods hang, fsfreeze -u on its staging path thaws it",
 				F_STR("volume", ids[i]), F_ERR(err));
 	}
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/durable_step.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parse.h"
@@ -31,6 +32,7 @@
 #include "pmem/zero_range.h"
 #include "volume/attachment/attachment.h"
 #include "volume/attachment/kata.h"
+#include "volume/copies/source_parts.h"
 #include "volume/id.h"
 #include "volume/params.h"
 #include "volume/volumes_private.h"
@@ -165,9 +167,11 @@ struct copy {
 	uint64_t begun_ns;
 	char *fs_type; /* that is recognised on the source; "": none */
 	int from_fd;
-	int to_fd;                /* exclusive */
-	int mount_fd;             /* where the source is mounted; -1: nowhere */
-	struct fs_freeze *freeze; /* while writers are stopped */
+	int to_fd;                  /* exclusive */
+	int mount_fd;               /* where the source is mounted; -1: nowhere */
+	dev_t dev;                  /* of a block volume that is in use, and is suspended; 0: not that */
+	struct source_parts *parts; /* likewise */
+	struct fs_freeze *freeze;   /* while writers are stopped */
 	struct fs_extents extents;
 	uint64_t pause_ns;
 	uint64_t done_bytes; /* of what is being copied */
@@ -190,6 +194,7 @@ static void copies_done(struct copies *all)
 		fd_closep(&c->from_fd);
 		fd_closep(&c->to_fd);
 		fd_closep(&c->mount_fd);
+		source_parts_free(c->parts);
 		free(c->fs_type);
 		fs_extents_done(&c->extents);
 	}
@@ -242,6 +247,8 @@ static uint64_t limit_of(const struct clone_source *s)
 static struct data_copy data_of(struct copy *c)
 {
 	return (struct data_copy){.from_fd = c->from_fd,
+		.parts = c->parts ? c->parts->list : NULL,
+		.n_parts = c->parts ? c->parts->n : 0,
 		.to_fd = c->to_fd,
 		.bytes_per_s = limit_of(c->source),
 		.go_on = goes_on,
@@ -314,16 +321,29 @@ static bool holds_data(const struct volume_record *r)
 	return r->ever_staged || r->adopted || volume_record_is_taken_over(r);
 }
 
-static int check_block(const struct copy *c, const struct mount_entry *e, struct error **err)
+/* In use, its device is suspended while it is copied: those below it can be read then. */
+static int check_block(
+	struct copy *c, const struct mount_entry *e, const struct blockdev_info *info, struct error **err)
 {
 	const struct volume_record *r = c->source->r;
 
 	if (!e && strv_len(r->targets) == 0)
 		return 0;
-	return err_set(err, ERR_PRECONDITION,
-		"block volume %s is in use by a pod, so it cannot be copied now: its writers cannot be "
-		"stopped",
-		r->id);
+	if (source_parts_open(info->dev, info->size_bytes, &c->parts, err) < 0)
+		return -1;
+	if (!c->parts)
+		return err_set(err, ERR_PRECONDITION,
+			"block volume %s is in use by a pod, so it cannot be copied now: the writers of a namespace "
+			"cannot be stopped",
+			r->id);
+	c->dev = info->dev;
+	return 0;
+}
+
+/* Whether its writers are stopped while it is copied. */
+static bool is_in_use(const struct copy *c)
+{
+	return c->mount_fd >= 0 || c->parts;
 }
 
 /* A mount that only reads keeps its file system as it is, and has replayed its log. The log of a snapshot was
@@ -397,14 +417,22 @@ static int find_speed(
 	return 0;
 }
 
+/* Of a block volume it is not known. */
+static int read_used(const struct copy *c, struct fs_extents *ret, struct error **err)
+{
+	if (c->mount_fd >= 0)
+		return fs_extents_read(c->mount_fd, c->source->device->size_bytes, ret, err);
+	fs_extents_whole(c->source->device->size_bytes, ret);
+	return 0;
+}
+
 /* Return: how long it takes to copy what is used now, in ms; and how much that is. */
 static int estimate(struct copy *c, uint64_t *ret_ms, uint64_t *ret_bytes, struct error **err)
 {
 	CLEANUP(fs_extents_done) struct fs_extents x = {0};
 	uint64_t bytes_per_s;
 
-	if (fs_extents_read(c->mount_fd, c->source->device->size_bytes, &x, err) < 0 ||
-		find_speed(c, &x, &bytes_per_s, err) < 0)
+	if (read_used(c, &x, err) < 0 || find_speed(c, &x, &bytes_per_s, err) < 0)
 		return -1;
 	*ret_ms = bytes_per_s > 0 ? (uint64_t)((double)x.total_bytes * 1000 / (double)bytes_per_s) : 0;
 	*ret_bytes = x.total_bytes;
@@ -423,7 +451,7 @@ static int check_pause(struct copies *all, struct error **err)
 		struct copy *c = &all->list[i];
 		uint64_t ms, bytes;
 
-		if (c->mount_fd < 0)
+		if (!is_in_use(c))
 			continue;
 		if (estimate(c, &ms, &bytes, err) < 0)
 			return err_wrap(err, "copy of volume %s", c->source->r->id);
@@ -444,33 +472,54 @@ static int check_pause(struct copies *all, struct error **err)
 		(uintmax_t)all->max_pause_ms);
 }
 
-static int flush_mounted(const struct copies *all, struct error **err)
+/* What a process has written to a block volume is in the page cache of its device, unless it goes past that.
+ */
+static int flush(const struct copy *c, uint64_t end_ns, struct error **err)
+{
+	if (c->mount_fd >= 0)
+		return fs_flush_files(c->mount_fd, end_ns, /* ret_files= */ NULL, err);
+	if (STEP("flush-device", fsync(c->from_fd)) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "flush %s", c->source->device->path);
+	return 0;
+}
+
+static int flush_used(const struct copies *all, struct error **err)
 {
 	uint64_t end_ns = clock_ns() + FLUSH_MAX_NS;
 
 	for (size_t i = 0; i < all->n; i++) {
 		const struct copy *c = &all->list[i];
 
-		if (c->mount_fd < 0)
+		if (!is_in_use(c))
 			continue;
 		volume_lock_set_step(all->v->locks, c->r->id, "flushing the volume that it copies");
-		if (fs_flush_files(c->mount_fd, end_ns, /* ret_files= */ NULL, err) < 0)
+		if (flush(c, end_ns, err) < 0)
 			return err_wrap(err, "copy of volume %s: nothing was stopped", c->source->r->id);
 	}
 	return 0;
+}
+
+static int pause_one(struct copy *c, struct error **err)
+{
+	struct volumes *v = c->all->v;
+	struct volume_record *r = c->source->r;
+	uint64_t max_ms = c->all->max_pause_ms;
+
+	if (c->mount_fd >= 0)
+		return volumes_pause_writers(v, r, c->mount_fd, max_ms, &c->freeze, err);
+	return volumes_pause_device(v, r, c->dev, max_ms, &c->freeze, err);
 }
 
 static int pause_all(struct copies *all, struct error **err)
 {
 	for (size_t i = 0; i < all->n; i++) {
 		struct copy *c = &all->list[i];
-		struct clone_source *s = c->source;
 
-		if (c->mount_fd < 0)
+		if (!is_in_use(c))
 			continue;
 		volume_lock_set_step(all->v->locks, c->r->id, "copying while writers stand still");
-		if (volumes_pause_writers(all->v, s->r, c->mount_fd, all->max_pause_ms, &c->freeze, err) < 0)
-			return err_wrap(err, NOT_WHILE_STILL, s->r->id);
+		if (pause_one(c, err) < 0)
+			return err_wrap(err, NOT_WHILE_STILL, c->source->r->id);
 	}
 	return 0;
 }
@@ -481,10 +530,9 @@ static int copy_paused(struct copies *all, struct error **err)
 	for (size_t i = 0; i < all->n; i++) {
 		struct copy *c = &all->list[i];
 
-		if (c->mount_fd < 0)
+		if (!is_in_use(c))
 			continue;
-		if (fs_extents_read(c->mount_fd, c->source->device->size_bytes, &c->extents, err) < 0 ||
-			copy_extents(c, &c->extents, err) < 0)
+		if (read_used(c, &c->extents, err) < 0 || copy_extents(c, &c->extents, err) < 0)
 			return err_wrap(err, "copy of volume %s", c->source->r->id);
 	}
 	return 0;
@@ -512,11 +560,11 @@ static int resume_all(struct copies *all, struct error **err)
 	return rc;
 }
 
-static int copy_mounted(struct copies *all, struct error **err)
+static int copy_used(struct copies *all, struct error **err)
 {
 	CLEANUP(error_freep) struct error *failure = NULL;
 
-	if (flush_mounted(all, err) < 0 || check_pause(all, err) < 0)
+	if (flush_used(all, err) < 0 || check_pause(all, err) < 0)
 		return -1;
 	int rc = pause_all(all, &failure);
 	if (rc == 0)
@@ -585,7 +633,7 @@ static int prepare_copy(struct copy *c, struct error **err)
 			"volume %s has %ju bytes, and is listed with %ju: try again when devices were listed again",
 			c->source->r->id, (uintmax_t)info.size_bytes, (uintmax_t)from->size_bytes);
 	if (c->source->block)
-		return check_block(c, blockdev_mount_find(table, info.dev), err);
+		return check_block(c, blockdev_mount_find(table, info.dev), &info, err);
 	return check_mounts(c, table, &info, err);
 }
 
@@ -596,12 +644,12 @@ static int copy_contents(struct copies *all, struct error **err)
 		if (prepare_copy(&all->list[i], err) < 0)
 			return err_wrap(err, "copy of volume %s", all->list[i].source->r->id);
 	}
-	if (copy_mounted(all, err) < 0)
+	if (copy_used(all, err) < 0)
 		return -1;
 	for (size_t i = 0; i < all->n; i++) {
 		struct copy *c = &all->list[i];
 
-		if (c->mount_fd < 0 && copy_unused(c, err) < 0)
+		if (!is_in_use(c) && copy_unused(c, err) < 0)
 			return err_wrap(err, "copy of volume %s", c->source->r->id);
 	}
 	return 0;
@@ -621,6 +669,7 @@ static void release_source(struct copy *c)
 {
 	fd_closep(&c->mount_fd);
 	fd_closep(&c->from_fd);
+	source_parts_free(TAKE_PTR(c->parts));
 	volume_unlock(TAKE_PTR(c->source->lock));
 }
 

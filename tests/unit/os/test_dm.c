@@ -38,6 +38,8 @@ static bool is_gone;                 /* sysfs has no folder of the device */
 static const struct target *targets; /* of the mapped device */
 static unsigned n_targets;
 static unsigned n_tables; /* how often it was asked for them */
+static bool is_suspended;
+static uint32_t suspended_with; /* flags */
 
 int __wrap_access(const char *path, int mode);
 int __real_open(const char *path, int how, ...);
@@ -101,7 +103,13 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 		answer_table(io);
 		return 0;
 	}
+	if (request == DM_DEV_SUSPEND) {
+		is_suspended = io->flags & DM_SUSPEND_FLAG;
+		suspended_with = io->flags;
+		return 0;
+	}
 	ck_assert_uint_eq(request, DM_DEV_STATUS);
+	io->flags = is_suspended ? DM_SUSPEND_FLAG : 0;
 	snprintf(io->uuid, sizeof(io->uuid), "%s", uuid);
 	if (n_counts > 0)
 		io->open_count = open_counts[n_asked < n_counts ? n_asked : n_counts - 1];
@@ -161,6 +169,37 @@ START_TEST(only_the_mapped_device_with_the_uuid_is_the_one)
 	ASSERT_FAILS(dm_require_uuid(NODE, "LVM-two", &err), ERR_PRECONDITION, "another device now");
 	is_mapped = false;
 	ASSERT_FAILS(dm_require_uuid(NODE, "LVM-one", &err), ERR_PRECONDITION, "another device now");
+}
+END_TEST
+
+START_TEST(device_is_suspended_and_resumed)
+{
+	struct error *err = NULL;
+	bool was_suspended = true;
+
+	ASSERT_OK(dm_resume(makedev(253, 3), &was_suspended, &err));
+	ck_assert(!was_suspended);
+	ASSERT_OK(dm_suspend(makedev(253, 3), &err));
+	ck_assert(is_suspended);
+	/* nothing is mounted that could be frozen, and what was begun is waited for */
+	ck_assert_uint_eq(suspended_with, DM_SUSPEND_FLAG | DM_SKIP_LOCKFS_FLAG);
+	ASSERT_OK(dm_resume(makedev(253, 3), &was_suspended, &err));
+	ck_assert(was_suspended && !is_suspended);
+}
+END_TEST
+
+START_TEST(device_that_others_have_suspended_is_theirs)
+{
+	struct error *err = NULL;
+
+	is_suspended = true;
+	ASSERT_FAILS(dm_suspend(makedev(253, 3), &err), ERR_ABORTED, "by another program");
+	ck_assert(is_suspended);
+	is_mapped = false;
+	ASSERT_FAILS(dm_suspend(makedev(253, 3), &err), ERR_PRECONDITION, "253:3 is not device-mapper's");
+	is_mapped = true;
+	fails_with = EACCES;
+	ASSERT_FAILS(dm_suspend(makedev(253, 3), &err), ERR_INTERNAL, "253:3");
 }
 END_TEST
 
@@ -267,4 +306,5 @@ UNIT_MAIN("os/dm", linear_parts_are_listed, large_table_is_asked_for_again_with_
 	what_is_not_mapped_has_no_parts, what_was_removed_has_no_parts, table_that_cannot_be_read_is_an_error,
 	device_that_is_open_for_a_moment_is_not_in_use, device_that_stays_open_is_in_use,
 	what_device_mapper_does_not_tell_is_not_guessed, device_that_went_meanwhile_is_not_in_use,
-	only_the_mapped_device_with_the_uuid_is_the_one)
+	only_the_mapped_device_with_the_uuid_is_the_one, device_is_suspended_and_resumed,
+	device_that_others_have_suspended_is_theirs)

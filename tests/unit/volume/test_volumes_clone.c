@@ -446,7 +446,9 @@ static int try_copy_block(uint64_t size_bytes)
 START_TEST(block_volume_is_copied_unless_a_pod_has_it)
 {
 	stage_block(/* publish= */ true);
-	assert_refused(try_copy_block(SIZE), ERR_PRECONDITION, "in use by a pod");
+	/* which is no mapped device here */
+	assert_refused(
+		try_copy_block(SIZE), ERR_PRECONDITION, "the writers of a namespace cannot be stopped");
 	assert_no_copy();
 	ASSERT_OK(volumes_unpublish(fx.v, mt.volume->id, mt.target, &err));
 	content_fill(mt.device, DATA);
@@ -454,6 +456,20 @@ START_TEST(block_volume_is_copied_unless_a_pod_has_it)
 	copy_device = fixture_device(copy->id);
 	ck_assert_uint_eq(content_count(copy_device, DATA), SIZE / CONTENT_BLOCK);
 	ck_assert_uint_eq(content_count(copy_device, '\0'), (LARGER - SIZE) / CONTENT_BLOCK);
+}
+END_TEST
+
+START_TEST(mark_of_a_device_that_is_not_suspended_any_more_goes)
+{
+	CLEANUP(free_charp) char *file = x_asprintf("%s.json", mt.volume->id);
+
+	stage_block(/* publish= */ true);
+	fixture_stop();
+	rewrite_record(file, file, "\"suspending\":true");
+	fixture_open();
+	ASSERT_OK(volumes_start(fx.v, &err));
+	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
+	ck_assert(!r->suspending);
 }
 END_TEST
 
@@ -488,6 +504,7 @@ int main(void)
 	tcase_add_test(tc, copy_that_was_cut_off_is_undone_whatever_is_on_it);
 	tc = fixture_more_cases("copies of block volumes", set_up_block);
 	tcase_add_test(tc, block_volume_is_copied_unless_a_pod_has_it);
+	tcase_add_test(tc, mark_of_a_device_that_is_not_suspended_any_more_goes);
 	tcase_add_test(tc, block_volume_that_was_never_used_is_copied_as_zeros);
 	return fixture_finish();
 }

@@ -150,6 +150,38 @@ START_TEST(two_threads_share_the_limit)
 }
 END_TEST
 
+/* As a suspended device is read by those below it. */
+START_TEST(a_source_in_parts_is_read_where_they_are)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(pair_done) struct pair p = {0};
+	CLEANUP(fs_extents_done) struct fs_extents x;
+	uint8_t wanted[BLOCK];
+	uint8_t block[BLOCK];
+
+	pair_open(&p, MIB(8), MIB(8));
+	const struct data_copy_part parts[] = {{p.c.from_fd, MIB(5), MIB(2) + BLOCK}, {p.c.from_fd, 0, BLOCK},
+		{p.c.from_fd, MIB(1), MIB(3)}};
+	p.c.parts = parts;
+	p.c.n_parts = ARRAY_SIZE(parts);
+	fs_extents_whole(MIB(5) + 2 * BLOCK, &x);
+	ASSERT_OK(data_copy_extents(&p.c, &x, &err));
+	for (uint64_t at = 0; at < x.total_bytes; at += BLOCK) {
+		uint64_t from = at < MIB(2) + BLOCK       ? MIB(5) + at
+				: at < MIB(2) + 2 * BLOCK ? at - MIB(2) - BLOCK
+							  : MIB(1) + at - MIB(2) - 2 * BLOCK;
+
+		fill_source(wanted, from);
+		ck_assert_int_eq(pread(p.to.disk.fd, block, BLOCK, (off_t)at), BLOCK);
+		ck_assert_mem_eq(block, wanted, BLOCK);
+	}
+	fs_extents_done(&x);
+	fs_extents_whole(MIB(6), &x);
+	p.done_bytes = 0;
+	ASSERT_FAILS(data_copy_extents(&p.c, &x, &err), ERR_INTERNAL, "the source ends at byte 5251072");
+}
+END_TEST
+
 START_TEST(a_failure_of_one_thread_ends_both)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -295,7 +327,7 @@ END_TEST
 
 SCRATCH_MAIN("os/copy/data_copy", extents_are_copied_and_all_else_is_zeroed,
 	much_is_copied_by_two_threads_and_each_piece_once, two_threads_share_the_limit,
-	a_failure_of_one_thread_ends_both, without_extents_all_is_zeroed,
-	a_copy_stops_when_it_is_not_to_go_on, a_limit_is_kept_and_a_stop_does_not_wait_for_it,
-	what_cannot_be_read_is_named_with_its_place, a_source_or_target_that_is_too_small_is_an_error,
-	a_mounted_device_is_a_source_only)
+	a_source_in_parts_is_read_where_they_are, a_failure_of_one_thread_ends_both,
+	without_extents_all_is_zeroed, a_copy_stops_when_it_is_not_to_go_on,
+	a_limit_is_kept_and_a_stop_does_not_wait_for_it, what_cannot_be_read_is_named_with_its_place,
+	a_source_or_target_that_is_too_small_is_an_error, a_mounted_device_is_a_source_only)

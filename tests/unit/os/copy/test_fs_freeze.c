@@ -2,12 +2,15 @@
 #include "os/copy/fs_freeze.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <linux/dm-ioctl.h>
 #include <linux/fs.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "base/clock.h"
 #include "unit/os/copy/fixture.h"
@@ -20,9 +23,52 @@
 #define PAGES      16
 #define PAGE_BYTES 4096
 
+/* There is no mapped device here; this one is pretended. */
+#define MAPPED  makedev(253, 77)
+#define SYSFS   "/sys/dev/block/253:77"
+#define CONTROL "/dev/mapper/control"
+
 static unsigned slow_freeze_ms;
+static atomic_bool is_suspended;
+static int suspend_fails_with; /* errno; 0: it does not */
+
+int __real_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode);
+int __real_open(const char *path, int how, ...);
+int __wrap_open(const char *path, int how, ...);
 int __real_ioctl(int fd, unsigned long request, ...);
 int __wrap_ioctl(int fd, unsigned long request, ...);
+
+int __wrap_access(const char *path, int mode)
+{
+	return strncmp(path, SYSFS, strlen(SYSFS)) == 0 ? 0 : __real_access(path, mode);
+}
+
+int __wrap_open(const char *path, int how, ...)
+{
+	va_list ap;
+
+	va_start(ap, how);
+	mode_t mode = how & O_CREAT ? va_arg(ap, mode_t) : 0;
+	va_end(ap);
+	return __real_open(strcmp(path, CONTROL) == 0 ? "/dev/null" : path, how, mode);
+}
+
+static int answer_mapper(unsigned long request, struct dm_ioctl *io)
+{
+	if (request == DM_DEV_STATUS) {
+		io->flags = is_suspended ? DM_SUSPEND_FLAG : 0;
+		return 0;
+	}
+	if (suspend_fails_with) {
+		errno = suspend_fails_with;
+		return -1;
+	}
+	if (io->flags & DM_SUSPEND_FLAG)
+		usleep(slow_freeze_ms * 1000);
+	is_suspended = io->flags & DM_SUSPEND_FLAG;
+	return 0;
+}
 
 /* A freeze that takes long, as when there is much to be written. */
 int __wrap_ioctl(int fd, unsigned long request, ...)
@@ -32,6 +78,8 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	va_start(ap, request);
 	void *argument = va_arg(ap, void *);
 	va_end(ap);
+	if (request == DM_DEV_STATUS || request == DM_DEV_SUSPEND)
+		return answer_mapper(request, argument);
 	if (request == FIFREEZE)
 		usleep(slow_freeze_ms * 1000);
 	return __real_ioctl(fd, request, argument);
@@ -274,7 +322,60 @@ START_TEST(what_cannot_be_frozen_says_so)
 }
 END_TEST
 
+START_TEST(a_mapped_device_is_suspended_until_the_end)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct fs_freeze *f = NULL;
+	uint64_t pause_ns = 0;
+
+	ASSERT_OK(fs_freeze_begin_device(MAPPED, LONG_MS, &f, &err));
+	ck_assert(is_suspended && fs_freeze_holds(f));
+	usleep(SETTLE_US);
+	ASSERT_OK(fs_freeze_end(f, &pause_ns, &err));
+	ck_assert(!is_suspended);
+	ck_assert_uint_ge(pause_ns, SETTLE_US * 1000ULL);
+}
+END_TEST
+
+START_TEST(a_watchdog_resumes_a_device)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct fs_freeze *f = NULL;
+
+	ASSERT_OK(fs_freeze_begin_device(MAPPED, SHORT_MS, &f, &err));
+	usleep(2 * SHORT_MS * 1000);
+	ck_assert(!is_suspended && !fs_freeze_holds(f));
+	ASSERT_FAILS(fs_freeze_end(f, NULL, &err), ERR_DEADLINE, "the device was resumed after ");
+
+	slow_freeze_ms = 2 * SHORT_MS;
+	ASSERT_FAILS(fs_freeze_begin_device(MAPPED, SHORT_MS, &f, &err), ERR_DEADLINE,
+		"suspending the device took longer than 300 ms");
+	ck_assert(!is_suspended);
+}
+END_TEST
+
+START_TEST(what_others_do_to_a_device_is_noticed)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct fs_freeze *f = NULL;
+
+	is_suspended = true;
+	ASSERT_FAILS(fs_freeze_begin_device(MAPPED, LONG_MS, &f, &err), ERR_ABORTED, "by another program");
+	ck_assert(is_suspended);
+	is_suspended = false;
+	ASSERT_OK(fs_freeze_begin_device(MAPPED, LONG_MS, &f, &err));
+	is_suspended = false;
+	ASSERT_FAILS(fs_freeze_end(f, NULL, &err), ERR_ABORTED, "another program has resumed the device");
+	ASSERT_OK(fs_freeze_begin_device(MAPPED, LONG_MS, &f, &err));
+	suspend_fails_with = EIO;
+	ASSERT_FAILS(fs_freeze_end(f, NULL, &err), ERR_INTERNAL, "resume the device");
+	ASSERT_FAILS(fs_freeze_begin_device(MAPPED, LONG_MS, &f, &err), ERR_ABORTED, "by another program");
+}
+END_TEST
+
 SCRATCH_MAIN("os/copy/fs_freeze", writers_wait_until_the_end_and_go_on,
 	the_watchdog_thaws_when_its_time_is_over, a_freeze_that_takes_too_long_is_undone,
 	what_another_program_has_frozen_stays_so, a_thaw_by_another_program_is_noticed,
-	what_a_process_left_frozen_is_thawed_through_another_mount, what_cannot_be_frozen_says_so)
+	what_a_process_left_frozen_is_thawed_through_another_mount, what_cannot_be_frozen_says_so,
+	a_mapped_device_is_suspended_until_the_end, a_watchdog_resumes_a_device,
+	what_others_do_to_a_device_is_noticed)
