@@ -120,6 +120,8 @@ static void add_volumes(const struct metrics *m, struct buf *out)
 		o.to_erase_bytes);
 	add_value(m, out, "pmem_erased_bytes_total", PROMETHEUS_COUNTER,
 		"Bytes of deleted volumes that were overwritten.", (double)o.erased_bytes);
+	add_gauge(m, out, "pmem_copy_bytes_left",
+		"Bytes that volumes which are being copied have still to copy and to zero.", o.to_copy_bytes);
 	add_value(m, out, "pmem_copied_bytes_total", PROMETHEUS_COUNTER,
 		"Bytes that were copied into new volumes.", (double)o.copied_bytes);
 	add_value(m, out, "pmem_copy_pauses_total", PROMETHEUS_COUNTER,

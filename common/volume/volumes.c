@@ -264,6 +264,7 @@ void volumes_overview(struct volumes *v, struct volumes_overview *ret)
 	pthread_mutex_unlock(&v->shared.mutex);
 	erase_queue_count(v->erase_queue, &counts);
 	o.copied_bytes = copied.bytes;
+	o.to_copy_bytes = copied.left_bytes;
 	o.copy_pauses = copied.pauses;
 	o.copy_pause_ns = copied.pause_ns;
 	o.erasures_running = counts.n_running;

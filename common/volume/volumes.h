@@ -332,6 +332,7 @@ struct volumes_overview {
 	uint64_t to_erase_bytes; /* of all that are being erased */
 	uint64_t erased_bytes;   /* since the start of the driver */
 	uint64_t copied_bytes;   /* likewise */
+	uint64_t to_copy_bytes;  /* that copies under way have to copy and to zero, as far as that is known */
 	uint64_t copy_pauses;   /* how often writers were stopped for a clone since the start of the driver */
 	uint64_t copy_pause_ns; /* how long all of these pauses lasted together */
 	size_t n_damaged;       /* their state file could not be read when the driver started */

@@ -20,6 +20,7 @@
 /* Since the start of the driver. */
 struct copy_counts {
 	uint64_t bytes;
+	uint64_t left_bytes;  /* that copies under way have to copy and to zero, as far as that is known */
 	uint64_t bytes_per_s; /* of the last clone; 0: not known */
 	uint64_t pauses;
 	uint64_t pause_ns;

@@ -45,6 +45,8 @@
 /* Less says nothing about the speed. */
 #define SPEED_LEAST_BYTES (16ULL << 20)
 
+#define PROGRESS_LOG_NS (10 * NS_PER_S)
+
 #define NOT_WHILE_STILL "volume %s was not copied while its writers stood still"
 
 struct clone_source {
@@ -174,7 +176,11 @@ struct copy {
 	struct fs_freeze *freeze;   /* while writers are stopped */
 	struct fs_extents extents;
 	uint64_t pause_ns;
-	uint64_t done_bytes; /* of what is being copied */
+	const char *doing;      /* "copying" or "zeroing" */
+	uint64_t todo_bytes;    /* of what is being copied or zeroed */
+	uint64_t done_bytes;    /* of that */
+	uint64_t counted_bytes; /* that the node's counter of what is left has of it */
+	uint64_t logged_ns;
 };
 
 /* What is copied as it was at one moment. */
@@ -186,11 +192,23 @@ struct copies {
 	uint64_t taken_s; /* when the sources were as they are copied, seconds since 1970 */
 };
 
+/* @left_bytes: of it that are still to be done */
+static void count_left(struct copy *c, uint64_t left_bytes)
+{
+	struct volumes *v = c->all->v;
+
+	pthread_mutex_lock(&v->shared.mutex);
+	v->copied.left_bytes += left_bytes - c->counted_bytes;
+	pthread_mutex_unlock(&v->shared.mutex);
+	c->counted_bytes = left_bytes;
+}
+
 static void copies_done(struct copies *all)
 {
 	for (size_t i = 0; i < all->n; i++) {
 		struct copy *c = &all->list[i];
 
+		count_left(c, 0);
 		fd_closep(&c->from_fd);
 		fd_closep(&c->to_fd);
 		fd_closep(&c->mount_fd);
@@ -213,12 +231,35 @@ static int open_devices(struct copy *c, struct error **err)
 	return device_view_confirm_path(view, c->r, c->to, err);
 }
 
+static void begin_progress(struct copy *c, const char *doing, uint64_t todo_bytes)
+{
+	c->doing = doing;
+	c->todo_bytes = todo_bytes;
+	c->done_bytes = 0;
+	c->logged_ns = clock_ns();
+	count_left(c, todo_bytes);
+}
+
+static void note_progress(struct copy *c, uint64_t done_bytes)
+{
+	uint64_t now_ns = clock_ns();
+
+	c->done_bytes = done_bytes;
+	count_left(c, c->todo_bytes - done_bytes);
+	if (now_ns - c->logged_ns < PROGRESS_LOG_NS)
+		return;
+	c->logged_ns = now_ns;
+	log_info("volume is being copied", F_STR("volume", c->r->id), F_STR("source", c->source->r->id),
+		F_STR("step", c->doing), F_U64("done_bytes", done_bytes), F_U64("of_bytes", c->todo_bytes),
+		F_U64("percent", done_bytes * 100 / c->todo_bytes));
+}
+
 /* A copy is worth nothing when the writers of another one that is made together with it go on. */
 static bool goes_on(void *user, uint64_t done_bytes)
 {
 	struct copy *c = user;
 
-	c->done_bytes = done_bytes;
+	note_progress(c, done_bytes);
 	for (size_t i = 0; i < c->all->n; i++) {
 		const struct copy *other = &c->all->list[i];
 
@@ -278,7 +319,7 @@ static int copy_extents(struct copy *c, const struct fs_extents *x, struct error
 	uint64_t begun_ns = clock_ns();
 
 	c->source->is_copied = true;
-	c->done_bytes = 0;
+	begin_progress(c, "copying", x->total_bytes);
 	int rc = data_copy_extents(&data, x, err);
 	/* also of what was cut off: the next call then knows that it would take too long */
 	note_speed(c->source, rc == 0 ? x->total_bytes : c->done_bytes, clock_ns() - begun_ns);
@@ -292,6 +333,7 @@ static int zero_rest(struct copy *c, struct error **err)
 	const struct data_copy data = data_of(c);
 
 	volume_lock_set_step(c->source->v->locks, c->r->id, "zeroing what the clone does not use");
+	begin_progress(c, "zeroing", c->to->size_bytes - c->extents.total_bytes);
 	return data_copy_zero_gaps(&data, &c->extents, c->to->size_bytes, err);
 }
 

@@ -381,7 +381,6 @@ block() {
 	csi -block stage "$id" "$(staging_of "$id")"
 	csi -block publish "$id" "$(staging_of "$id")" "$(target_of "$id")"
 	dd if=/dev/urandom of="$(target_of "$id")" bs=4M count=8 oflag=direct status=none
-	refused FAILED_PRECONDITION -size 32Mi -block -source "$id" create block-clone
 	csi unpublish "$id" "$(target_of "$id")"
 	clone=$(csi -size 48Mi -block -source "$id" create block-clone | field volume_id | head -n 1)
 	cmp -n $((32 << 20)) "$device" "$(device_of "$clone")"
@@ -390,6 +389,120 @@ block() {
 	delete "$clone"
 	delete "$id"
 	nothing_leaked
+}
+
+# use_block NAME SIZE: sets id, a block volume that a pod uses, with a writer that goes past the page cache.
+use_block() {
+	id=$(csi -size "$2" -block create "$1" | field volume_id)
+	# shellcheck disable=SC2119
+	mkdir -p "$(staging_of "$id")"
+	csi -block stage "$id" "$(staging_of "$id")"
+	csi -block publish "$id" "$(staging_of "$id")" "$(target_of "$id")"
+	write_block "$(target_of "$id")"
+}
+
+# write_block DEVICE
+write_block() {
+	: >"$scratch/writer"
+	ordered-stores -block write "$1" >"$scratch/writer" &
+	writer=$!
+	await 60 grep -q storing "$scratch/writer"
+}
+
+stop_using_block() {
+	csi unpublish "$id" "$(target_of "$id")"
+	csi unstage "$id" "$(staging_of "$id")"
+	delete "$id"
+	nothing_leaked
+}
+
+# is_suspended ID
+is_suspended() {
+	dmsetup info -c --noheadings -o suspended "$(device_of "$1")" | grep -q Suspended
+}
+
+runs_on() {
+	! is_suspended "$1" && ! grep -q suspending "$state/$1.json"
+}
+
+# of_one_moment ID: a copy of a block volume that is not changed any more.
+of_one_moment() {
+	number=$(ordered-stores -block verify "$(device_of "$1")")
+	echo "the copy has $number of $last_number"
+	[ "$number" -gt 0 ]
+	[ "$last_number" -ge "$number" ]
+}
+
+# A clone and a snapshot under a writer are of one moment.
+block_in_use() {
+	local id clone snapshot
+	use_block used 64Mi
+	clone=$(csi -size 64Mi -block -source "$id" create used-clone | field volume_id | head -n 1)
+	runs_on "$id"
+	snapshot=$(csi create-snapshot used-snapshot "$id" | field snapshot_id)
+	end_writer
+	pause_is_true
+	runs_on "$id"
+	of_one_moment "$clone"
+	of_one_moment "$snapshot"
+	delete "$clone"
+	csi delete-snapshot "$snapshot"
+	await 120 is_erased "$snapshot"
+	stop_using_block
+}
+
+# Another program has suspended it: it stays so, and is not copied.
+block_of_others() {
+	local id
+	use_block others 16Mi
+	dmsetup suspend --nolockfs "$(device_of "$id")"
+	if csi -size 16Mi -block -source "$id" create others-clone; then
+		echo 'a device that another program has suspended was copied'
+		return 1
+	fi
+	is_suspended "$id"
+	dmsetup resume "$(device_of "$id")"
+	end_writer
+	stop_using_block
+}
+
+# block_dies POINT: the driver is killed there, and the next one lets the writer go on.
+block_dies() {
+	local id
+	use_block "dies-$1" 32Mi
+	driver_stop
+	driver_start_with "PMEM_KILL_AT=$1"
+	if csi -size 32Mi -block -source "$id" create dies-clone; then
+		echo "the driver was not killed at $1"
+		return 1
+	fi
+	await 30 is_gone "$(driver_pid)"
+	[ "$1" = suspend-recorded ] || is_suspended "$id"
+	driver_start
+	await 60 runs_on "$id"
+	await 120 nothing_is_erasing
+	end_writer
+	stop_using_block
+}
+
+killed_while_suspended() {
+	block_dies suspend-recorded
+	block_dies suspend-begun
+}
+
+# Nothing is suspended if the writer would stand still for too long.
+block_too_long() {
+	local id
+	use_block slow-block 32Mi
+	driver_stop
+	driver_start_with -copyBandwidth=16Mi
+	refused FAILED_PRECONDITION -size 32Mi -block -parameter maxPause=1s -source "$id" create slow-block-clone | tee "$scratch/text"
+	grep -q 'nothing was stopped' "$scratch/text"
+	runs_on "$id"
+	end_writer
+	stop_using_block
+	driver_stop
+	driver_start
 }
 
 # The writers would stand still for too long: nothing is stopped, nothing is left.
@@ -473,6 +586,10 @@ prove killed-while-a-snapshot-is-taken die_in_snapshot
 prove group-is-of-one-moment group_under_stores
 prove killed-while-a-group-is-taken killed_in_group
 prove block-volume-cloned block
+prove block-volume-in-use-is-copied-at-one-moment block_in_use
+prove block-volume-that-others-have-suspended-is-theirs block_of_others
+prove killed-while-a-block-volume-is-suspended killed_while_suspended
+prove block-volume-whose-pause-is-too-long-is-refused block_too_long
 prove pause-that-is-too-long-is-refused too_long
 prove killed-while-ext4-is-cloned killed ext4 64Mi freeze-recorded freeze-begun create-filled
 prove killed-while-xfs-is-cloned killed xfs 300Mi freeze-begun

@@ -4,7 +4,9 @@
  *
  * It stores 1, 2, 3 and so on into the first page of each of many files, in their order, each store durable
  * before the next one begins. Files that follow each other are in different folders, if there are several. At
- * any moment the numbers fall by at most one from the first file to the last, and at most once.
+ * any moment the numbers fall by at most one from the first file to the last, and at most once. A block
+ * device has a page for each file instead, from its beginning to its end, which is written past the page
+ * cache.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +33,7 @@
 
 static const char usage[] =
 	"usage: ordered-stores [flags] write|verify FOLDER...\n"
+	"       ordered-stores -block write|verify DEVICE\n"
 	"\n"
 	"  write    store increasing numbers into files in the folders until SIGTERM comes, then print "
 	"the last number\n"
@@ -41,6 +44,7 @@ static const char usage[] =
 
 struct options {
 	bool plain;
+	bool block;
 	bool show_help;
 	const char *command;
 	char *const *folders; /* in args */
@@ -54,8 +58,27 @@ struct slot {
 
 struct file {
 	int fd;
+	off_t at;
 	volatile struct slot *slot; /* NULL: written by pwrite(2) */
 };
+
+/* As O_DIRECT wants it. */
+static union {
+	struct slot slot;
+	char bytes[PAGE_BYTES];
+} page_buffer __attribute__((aligned(PAGE_BYTES)));
+
+static int open_device(const struct options *o, size_t i, struct file *ret, struct error **err)
+{
+	const char *path = o->folders[0];
+
+	ret->fd = open(path, O_RDWR | O_DIRECT | O_CLOEXEC);
+	off_t end = ret->fd < 0 ? -1 : lseek(ret->fd, 0, SEEK_END);
+	if (end < (off_t)(N_FILES * PAGE_BYTES))
+		return err_set_errno(err, ERR_INTERNAL, errno, "open %s", path);
+	ret->at = (off_t)i * (end / N_FILES / PAGE_BYTES * PAGE_BYTES);
+	return 0;
+}
 
 static int open_file(const struct options *o, size_t i, bool create, int *ret_fd, struct error **err)
 {
@@ -73,6 +96,8 @@ static int open_file(const struct options *o, size_t i, bool create, int *ret_fd
  */
 static int make_file(const struct options *o, size_t i, struct file *ret, struct error **err)
 {
+	if (o->block)
+		return open_device(o, i, ret, err);
 	if (open_file(o, i, /* create= */ true, &ret->fd, err) < 0)
 		return -1;
 	if (ftruncate(ret->fd, FILE_BYTES) < 0)
@@ -87,9 +112,20 @@ static int make_file(const struct options *o, size_t i, struct file *ret, struct
 	return 0;
 }
 
-static int store(const struct file *f, uint64_t n, struct error **err)
+static int store_page(const struct file *f, const struct slot *s, struct error **err)
+{
+	page_buffer.slot = *s;
+	if (pwrite(f->fd, &page_buffer, PAGE_BYTES, f->at) != PAGE_BYTES)
+		return err_set_errno(err, ERR_INTERNAL, errno, "write");
+	return 0;
+}
+
+static int store(const struct options *o, const struct file *f, uint64_t n, struct error **err)
 {
 	const struct slot s = {n, n ^ SALT};
+
+	if (o->block)
+		return store_page(f, &s, err);
 
 	if (f->slot) {
 		f->slot->n = s.n;
@@ -141,7 +177,7 @@ static int run_write(const struct options *o, struct error **err)
 	while (!is_to_end(signals)) {
 		n++;
 		for (size_t i = 0; i < N_FILES; i++) {
-			if (store(&files[i], n, err) < 0)
+			if (store(o, &files[i], n, err) < 0)
 				return -1;
 			uint64_t now_ns = clock_ns();
 			note_gap(now_ns - last_ns, &longest_ns, &second_ns);
@@ -159,12 +195,15 @@ static int run_write(const struct options *o, struct error **err)
 
 static int read_slot(const struct options *o, size_t i, struct slot *ret, struct error **err)
 {
-	CLEANUP(fd_closep) int fd = -1;
+	struct file f = {.fd = -1};
+	int rc = o->block ? open_device(o, i, &f, err) : open_file(o, i, /* create= */ false, &f.fd, err);
+	CLEANUP(fd_closep) int fd = f.fd;
 
-	if (open_file(o, i, /* create= */ false, &fd, err) < 0)
+	if (rc < 0)
 		return -1;
-	if (pread(fd, ret, sizeof(*ret), 0) != sizeof(*ret))
+	if (pread(fd, &page_buffer, PAGE_BYTES, f.at) != PAGE_BYTES)
 		return err_set_errno(err, ERR_INTERNAL, errno, "read file %zu", i);
+	*ret = page_buffer.slot;
 	return 0;
 }
 
@@ -201,6 +240,7 @@ static int parse(int argc, char **argv, struct options *o, struct error **err)
 {
 	const struct opt opts[] = {
 		{"plain", OPT_BOOL, &o->plain, NULL, "write: by write(2) and fsync(2), not through mappings"},
+		{"block", OPT_BOOL, &o->block, NULL, "write to a block device"},
 		{"help", OPT_BOOL, &o->show_help, NULL, "print this help and exit"},
 		{0},
 	};

@@ -15,6 +15,7 @@
 #include "os/fs.h"
 #include "unit/volume/content.h"
 #include "unit/volume/mounts.h"
+#include "volume/volumes_private.h"
 
 #define SIZE   MIB(64)
 #define LARGER MIB(96)
@@ -219,6 +220,50 @@ START_TEST(copy_shows_one_moment_of_its_writers)
 	ck_assert_uint_ge(o.copied_bytes, N_DATA);
 	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
 	ck_assert(!r->freezing);
+}
+END_TEST
+
+static void *copy_in_background(void *user)
+{
+	(void)user;
+	ASSERT_OK(try_copy(LARGER));
+	return NULL;
+}
+
+static bool is_zeroing(void)
+{
+	CLEANUP(free_charp) char *step = volume_lock_current_step(fx.v->locks, NULL);
+
+	return step && strstr(step, "zeroing what the clone does not use");
+}
+
+static uint64_t left_bytes(void)
+{
+	struct volumes_overview o;
+
+	volumes_overview(fx.v, &o);
+	return o.to_copy_bytes;
+}
+
+/* The pod's end need not wait for that. */
+START_TEST(source_is_unmounted_while_its_copy_is_zeroed)
+{
+	pthread_t thread;
+
+	stage_source();
+	write_data();
+	fx.v->copy_bytes_per_s = MIB(32);
+	ck_assert_int_eq(pthread_create(&thread, NULL, copy_in_background, NULL), 0);
+	while (!is_zeroing())
+		usleep(1000);
+	unstage_source();
+	ck_assert(is_zeroing());
+	ck_assert_uint_gt(left_bytes(), 0);
+	pthread_join(thread, NULL);
+	ck_assert_uint_eq(left_bytes(), 0);
+	copy_device = fixture_device(copy->id);
+	stage_copy();
+	assert_has_data(copy_staging);
 }
 END_TEST
 
@@ -493,6 +538,7 @@ int main(void)
 		return SKIP_STATUS;
 	tcase_add_test(tc, volume_that_is_not_mounted_is_copied);
 	tcase_add_test(tc, copy_shows_one_moment_of_its_writers);
+	tcase_add_test(tc, source_is_unmounted_while_its_copy_is_zeroed);
 	tcase_add_test(tc, name_of_a_copy_means_that_copy);
 	tcase_add_test(tc, copy_counts_as_staged);
 	tcase_add_test(tc, copy_of_an_empty_volume_is_empty);
