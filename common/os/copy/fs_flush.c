@@ -27,7 +27,7 @@ union handle {
 
 struct walk {
 	int mount_fd;
-	uint64_t deadline_ns;
+	const struct fs_flush_until *until;
 	uint64_t n_files;
 	struct buf level; /* handles of the directories that are being read, one behind the other */
 	struct buf below; /* of those in them */
@@ -42,9 +42,13 @@ static void walk_done(struct walk *w)
 	free(w->dents);
 }
 
-static int refuse_late(const struct walk *w, struct error **err)
+static int refuse_end(const struct walk *w, struct error **err)
 {
-	if (clock_ns() < w->deadline_ns)
+	const struct fs_flush_until *u = w->until;
+
+	if (u->go_on && !u->go_on(u->user))
+		return err_set(err, ERR_ABORTED, "stopped after flushing %ju files", (uintmax_t)w->n_files);
+	if (clock_ns() < u->deadline_ns)
 		return 0;
 	return err_set(err, ERR_DEADLINE, "no time is left after flushing %ju files", (uintmax_t)w->n_files);
 }
@@ -80,7 +84,7 @@ static int open_file(const struct walk *w, int dir_fd, const char *name, int *re
 		*ret_fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 		if (*ret_fd >= 0 || errno != EWOULDBLOCK)
 			break;
-		if (refuse_late(w, err) < 0)
+		if (refuse_end(w, err) < 0)
 			return err_wrap(err, "wait for the end of a lease on file \"%s\"", name);
 		nanosleep(&(struct timespec){.tv_nsec = (long)LEASE_POLL_NS}, NULL);
 	}
@@ -95,7 +99,7 @@ static int flush_file(struct walk *w, int dir_fd, const char *name, struct error
 	CLEANUP(fd_closep) int fd = -1;
 	struct stat st;
 
-	if (refuse_late(w, err) < 0 || open_file(w, dir_fd, name, &fd, err) < 0)
+	if (refuse_end(w, err) < 0 || open_file(w, dir_fd, name, &fd, err) < 0)
 		return -1;
 	if (fd < 0)
 		return 0;
@@ -157,7 +161,7 @@ static int flush_directory(struct walk *w, union handle *u, struct error **err)
 {
 	CLEANUP(fd_closep) int fd = -1;
 
-	if (refuse_late(w, err) < 0)
+	if (refuse_end(w, err) < 0)
 		return -1;
 	fd = open_by_handle_at(w->mount_fd, &u->h, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0)
@@ -183,11 +187,11 @@ static int flush_level(struct walk *w, struct error **err)
 	return 0;
 }
 
-int fs_flush_files(int root_fd, uint64_t deadline_ns, uint64_t *ret_files, struct error **err)
+int fs_flush_files(int root_fd, const struct fs_flush_until *until, uint64_t *ret_files, struct error **err)
 {
 	CLEANUP(walk_done)
 	struct walk w = {.mount_fd = -1,
-		.deadline_ns = deadline_ns,
+		.until = until,
 		.level = BUF_INIT(LEVEL_MAX_BYTES),
 		.below = BUF_INIT(LEVEL_MAX_BYTES),
 		.dents = x_malloc(DENTS_BYTES)};

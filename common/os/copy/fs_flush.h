@@ -8,14 +8,23 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
 
+/* When a walk ends early. */
+struct fs_flush_until {
+	uint64_t deadline_ns; /* as clock_ns() */
+	/* Asked before each file and directory. false: stop. NULL: never */
+	bool (*go_on)(void *user);
+	void *user;
+};
+
 /**
  * fs_flush_files() - fsync(2) of each regular file of a file system, frozen or not.
  * @root_fd:     its root directory, open for reading, of a mount in the mount namespace of this process
- * @deadline_ns: as clock_ns()
+ * @until:     borrowed
  * @ret_files:   how many files were flushed; NULL: not needed
  *
  * Files are found from directory to directory by file handles (open_by_handle_at(2)) and in a copy of the
@@ -23,7 +32,8 @@
  * nothing when directories that it has found are renamed. Nothing is opened but directories and regular
  * files. What vanishes during the walk is skipped, and so is what is created or moved to directories that
  * were read before, unless the file system is frozen. Idempotent. Return: 0, or -1 with ERR_DEADLINE,
- * ERR_EXHAUSTED (millions of directories on one level), ERR_PRECONDITION (no CAP_DAC_READ_SEARCH),
- * ERR_INTERNAL.
+ * ERR_ABORTED (go_on() said so), ERR_EXHAUSTED (millions of directories on one level), ERR_PRECONDITION (no
+ * CAP_DAC_READ_SEARCH), ERR_INTERNAL.
  */
-int fs_flush_files(int root_fd, uint64_t deadline_ns, uint64_t *ret_files, struct error **err) MUST_CHECK;
+int fs_flush_files(
+	int root_fd, const struct fs_flush_until *until, uint64_t *ret_files, struct error **err) MUST_CHECK;

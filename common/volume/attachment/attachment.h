@@ -118,6 +118,10 @@ int volumes_grow_fs(struct volumes *v, const struct volume_record *r, const stru
  */
 int volumes_open_mounted(const struct mount_entry *e, int *ret_fd, struct error **err) MUST_CHECK;
 
+/** volumes_copies_go_on() - whether the driver is not stopping. @user: a struct volumes. As
+ * fs_flush_until.go_on. */
+bool volumes_copies_go_on(void *user);
+
 /**
  * volumes_pause_writers() - stop all processes that write to a mounted volume, also those that store through
  * mappings, and flush what they have written to its device.

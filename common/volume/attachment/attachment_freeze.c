@@ -46,6 +46,13 @@ static void clear_mark_unless_frozen(struct volumes *v, struct volume_record *r,
 		clear_mark(v, r);
 }
 
+bool volumes_copies_go_on(void *user)
+{
+	struct volumes *v = user;
+
+	return !erase_queue_is_stopping(v->erase_queue);
+}
+
 int volumes_pause_writers(struct volumes *v, struct volume_record *r, int dir_fd, uint64_t max_pause_ms,
 	struct fs_freeze **ret, struct error **err)
 {
@@ -69,8 +76,11 @@ int volumes_pause_writers(struct volumes *v, struct volume_record *r, int dir_fd
 		return -1;
 	}
 	STEP_POINT("freeze-begun");
-	if (fs_flush_files(dir_fd, walk_end_ns < pause_end_ns ? walk_end_ns : pause_end_ns,
-		    /* ret_files= */ NULL, err) == 0) {
+	const struct fs_flush_until until = {
+		.deadline_ns = walk_end_ns < pause_end_ns ? walk_end_ns : pause_end_ns,
+		.go_on = volumes_copies_go_on,
+		.user = v};
+	if (fs_flush_files(dir_fd, &until, /* ret_files= */ NULL, err) == 0) {
 		*ret = f;
 		return 0;
 	}

@@ -266,7 +266,7 @@ static bool goes_on(void *user, uint64_t done_bytes)
 		if (other->freeze && !fs_freeze_holds(other->freeze))
 			return false;
 	}
-	return !erase_queue_is_stopping(c->source->v->erase_queue);
+	return volumes_copies_go_on(c->source->v);
 }
 
 /* Its own limit, if that is what limits its speed; 0: the node's, or none */
@@ -315,7 +315,6 @@ static void note_speed(const struct clone_source *s, uint64_t bytes, uint64_t ns
 static int copy_extents(struct copy *c, const struct fs_extents *x, struct error **err)
 {
 	const struct data_copy data = data_of(c);
-	struct volumes *v = c->source->v;
 	uint64_t begun_ns = clock_ns();
 
 	c->source->is_copied = true;
@@ -323,8 +322,6 @@ static int copy_extents(struct copy *c, const struct fs_extents *x, struct error
 	int rc = data_copy_extents(&data, x, err);
 	/* also of what was cut off: the next call then knows that it would take too long */
 	note_speed(c->source, rc == 0 ? x->total_bytes : c->done_bytes, clock_ns() - begun_ns);
-	if (rc < 0 && erase_queue_is_stopping(v->erase_queue))
-		err_recode(err, ERR_UNAVAILABLE);
 	return rc;
 }
 
@@ -518,8 +515,11 @@ static int check_pause(struct copies *all, struct error **err)
  */
 static int flush(const struct copy *c, uint64_t end_ns, struct error **err)
 {
+	const struct fs_flush_until until = {
+		.deadline_ns = end_ns, .go_on = volumes_copies_go_on, .user = c->all->v};
+
 	if (c->mount_fd >= 0)
-		return fs_flush_files(c->mount_fd, end_ns, /* ret_files= */ NULL, err);
+		return fs_flush_files(c->mount_fd, &until, /* ret_files= */ NULL, err);
 	if (STEP("flush-device", fsync(c->from_fd)) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "flush %s", c->source->device->path);
 	return 0;
@@ -791,6 +791,9 @@ int volumes_fill_copies(struct volumes *v, const struct copy_request *requests, 
 				.mount_fd = -1};
 	}
 	int rc = all.n > 0 ? fill(&all, err) : 0;
+	/* of whatever was stopped then */
+	if (rc < 0 && erase_queue_is_stopping(v->erase_queue))
+		err_recode(err, ERR_UNAVAILABLE);
 	for (size_t i = 0; i < n; i++)
 		requests[i].r->taken_s = requests[i].r->snapshot ? all.taken_s : 0;
 	return rc;

@@ -212,7 +212,9 @@ static int copy_while_it_holds(const struct fixture_disk *from, const struct fix
 {
 	CLEANUP(fs_extents_done) struct fs_extents x = FS_EXTENTS_INIT;
 
-	if (fs_flush_files(from->dir_fd, clock_ns() + PAUSE_MS * NS_PER_MS, NULL, err) < 0 ||
+	if (fs_flush_files(from->dir_fd,
+		    &(struct fs_flush_until){.deadline_ns = clock_ns() + PAUSE_MS * NS_PER_MS}, NULL,
+		    err) < 0 ||
 		fs_extents_read(from->dir_fd, from->size_bytes, &x, err) < 0)
 		return -1;
 	if (x.total_bytes > from->size_bytes * 2 / 3)

@@ -106,7 +106,8 @@ static uint64_t flush(const struct fixture_disk *d)
 	uint64_t n = 0;
 
 	n_seen = 0;
-	ASSERT_OK(fs_flush_files(d->dir_fd, clock_ns() + PATIENT_NS, &n, &err));
+	ASSERT_OK(fs_flush_files(
+		d->dir_fd, &(struct fs_flush_until){.deadline_ns = clock_ns() + PATIENT_NS}, &n, &err));
 	ck_assert_uint_eq(n, n_seen);
 	return n;
 }
@@ -121,7 +122,8 @@ static uint64_t flush_frozen(const struct fixture_disk *d)
 
 	n_seen = 0;
 	ASSERT_OK(fs_freeze_begin(d->dir_fd, 60000, &f, &err));
-	int rc = fs_flush_files(d->dir_fd, clock_ns() + PATIENT_NS, &n, &flush_err);
+	int rc = fs_flush_files(
+		d->dir_fd, &(struct fs_flush_until){.deadline_ns = clock_ns() + PATIENT_NS}, &n, &flush_err);
 	ASSERT_OK(fs_freeze_end(f, NULL, &err));
 	ck_assert_msg(rc == 0, "%s", flush_err ? flush_err->msg : "");
 	ck_assert_uint_eq(n, n_seen);
@@ -331,12 +333,14 @@ START_TEST(the_walk_ends_at_its_deadline)
 	}
 	n_seen = 0;
 	ASSERT_FAILS(
-		fs_flush_files(d.dir_fd, clock_ns(), NULL, &err), ERR_DEADLINE, "after flushing 0 files");
+		fs_flush_files(d.dir_fd, &(struct fs_flush_until){.deadline_ns = clock_ns()}, NULL, &err),
+		ERR_DEADLINE, "after flushing 0 files");
 	ck_assert_uint_eq(n_seen, 0);
 	slow_us = 5000;
 	begun_ns = clock_ns();
-	ASSERT_FAILS(fs_flush_files(d.dir_fd, begun_ns + NS_PER_S / 2, NULL, &err), ERR_DEADLINE,
-		"no time is left");
+	ASSERT_FAILS(fs_flush_files(d.dir_fd,
+			     &(struct fs_flush_until){.deadline_ns = begun_ns + NS_PER_S / 2}, NULL, &err),
+		ERR_DEADLINE, "no time is left");
 	ck_assert_uint_ge(clock_ns() - begun_ns, NS_PER_S / 2);
 	ck_assert_uint_gt(n_seen, 0);
 	ck_assert_uint_le(n_seen, 100);
@@ -369,8 +373,10 @@ START_TEST(a_lease_is_waited_for_but_not_for_ever)
 	make_file(d.dir_fd, "leased");
 	lease.fd = openat(d.dir_fd, "leased", O_RDWR | O_CLOEXEC);
 	ck_assert_int_eq(fcntl(lease.fd, F_SETLEASE, F_WRLCK), 0);
-	ASSERT_FAILS(fs_flush_files(d.dir_fd, clock_ns() + 50 * NS_PER_MS, NULL, &err), ERR_DEADLINE,
-		"lease on file \"leased\"");
+	ASSERT_FAILS(
+		fs_flush_files(d.dir_fd, &(struct fs_flush_until){.deadline_ns = clock_ns() + 50 * NS_PER_MS},
+			NULL, &err),
+		ERR_DEADLINE, "lease on file \"leased\"");
 	ck_assert_int_eq(pthread_create(&thread, NULL, give_up_later, &lease), 0);
 	ck_assert_uint_eq(flush(&d), 1);
 	ck_assert(lease.given_up);
@@ -379,7 +385,33 @@ START_TEST(a_lease_is_waited_for_but_not_for_ever)
 }
 END_TEST
 
+static bool goes_on_twice(void *user)
+{
+	unsigned *n_asked = user;
+
+	return ++*n_asked < 3;
+}
+
+START_TEST(a_walk_that_is_not_to_go_on_ends)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(fixture_disk_done) struct fixture_disk d = fixture_make("ext4", "from");
+	unsigned n_asked = 0;
+	const struct fs_flush_until until = {
+		.deadline_ns = clock_ns() + PATIENT_NS, .go_on = goes_on_twice, .user = &n_asked};
+
+	for (unsigned i = 0; i < 5; i++) {
+		char name[] = {(char)('a' + i), '\0'};
+
+		fixture_write(d.dir_fd, name, 1, 1000);
+	}
+	ASSERT_FAILS(
+		fs_flush_files(d.dir_fd, &until, NULL, &err), ERR_ABORTED, "stopped after flushing 1 files");
+	ck_assert_uint_eq(n_asked, 3);
+}
+END_TEST
+
 SCRATCH_MAIN("os/copy/fs_flush", each_regular_file_is_flushed_and_nothing_else,
 	mounts_on_its_directories_do_not_mislead, a_rename_during_the_walk_hides_nothing_and_leads_nowhere,
 	a_file_that_is_replaced_before_it_is_opened_is_left_alone, the_walk_ends_at_its_deadline,
-	a_lease_is_waited_for_but_not_for_ever)
+	a_lease_is_waited_for_but_not_for_ever, a_walk_that_is_not_to_go_on_ends)

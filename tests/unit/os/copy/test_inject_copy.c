@@ -197,7 +197,9 @@ static int freeze_and_flush(struct error **err)
 	if (fs_thaw(from.dir_fd, &was_frozen, err) < 0 ||
 		fs_freeze_begin(from.dir_fd, TIMEOUT_MS, &f, err) < 0)
 		return -1;
-	int rc = fs_flush_files(from.dir_fd, clock_ns() + TIMEOUT_MS * NS_PER_MS, &n_flushed, err);
+	int rc = fs_flush_files(from.dir_fd,
+		&(struct fs_flush_until){.deadline_ns = clock_ns() + TIMEOUT_MS * NS_PER_MS}, &n_flushed,
+		err);
 	CLEANUP(error_freep) struct error *second = NULL;
 	if (fs_freeze_end(f, NULL, rc < 0 ? &second : err) < 0)
 		rc = -1;
