@@ -3,6 +3,7 @@
  * to its device: the usage decides how it is mounted next, and the others how it is erased and copied. */
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/durable_step.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "volume/params.h"
@@ -133,6 +134,7 @@ int volumes_modify(struct volumes *v, const struct modify_request *q, struct err
 		return 0;
 	if (records_save(v->records, r, err) < 0)
 		return -1;
+	STEP_POINT("modify-recorded");
 	CLEANUP(free_charp) char *changed = describe(q->parameters);
 	change.changed = changed;
 	volumes_log_change(v, r, &change);

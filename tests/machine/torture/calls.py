@@ -48,13 +48,14 @@ class Driver:
         self.socket = socket
         self.endpoint = "unix://" + socket
         self.process = None
+        self.environment = {}
         self.stops = False
         self.log_at = 0
 
     def launch(self, **environment):
         self.forget_socket()
         self.stops = "PMEM_STOP_AT" in environment
-        env = {**os.environ, "CSI_ENDPOINT": self.endpoint, **environment}
+        env = {**os.environ, "CSI_ENDPOINT": self.endpoint, **self.environment, **environment}
         with open(self.log, "ab") as log:
             log.write(f"--- start {environment}\n".encode())
             log.flush()

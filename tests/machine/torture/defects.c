@@ -6,16 +6,18 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "os/copy/data_copy.h"
 #include "os/paths.h"
 #include "pmem/device/device.h"
 #include "volume/state.h"
-#include "volume/volumes.h"
+#include "volume/volumes_private.h"
 
 static bool is_on(const char *defect)
 {
@@ -65,12 +67,23 @@ int __wrap_state_load(struct state_store *s, struct state_content *ret, struct e
 	return rc;
 }
 
-/* The record comes after the device. */
+/* The record comes after the device, has a size that the device does not have yet, or half of what was
+ * modified. */
 int __real_state_put(struct state_store *s, const struct volume_record *r, struct error **err);
 int __wrap_state_put(struct state_store *s, const struct volume_record *r, struct error **err);
 int __wrap_state_put(struct state_store *s, const struct volume_record *r, struct error **err)
 {
-	return is_on("late-record") && r->phase == PHASE_CREATING ? 0 : __real_state_put(s, r, err);
+	CLEANUP(volume_record_freep) struct volume_record *wrong = volume_record_dup(r);
+
+	if (is_on("late-record") && r->phase == PHASE_CREATING)
+		return 0;
+	if (is_on("early-size") && r->resizing_bytes > 0) {
+		wrong->size_bytes = r->resizing_bytes;
+		wrong->resizing_bytes = 0;
+	}
+	if (is_on("forgets-half") && r->modified)
+		wrong->copy_bytes_per_s = 0;
+	return __real_state_put(s, wrong, err);
 }
 
 int __real_state_advance(
@@ -98,6 +111,33 @@ bool __wrap_volumes_capacity(struct volumes *v, struct capacity *ret)
 	return known;
 }
 
+/* What a copy does not fill stays as it was. */
+int __real_data_copy_zero_gaps(
+	const struct data_copy *c, const struct fs_extents *x, uint64_t size_bytes, struct error **err);
+int __wrap_data_copy_zero_gaps(
+	const struct data_copy *c, const struct fs_extents *x, uint64_t size_bytes, struct error **err);
+int __wrap_data_copy_zero_gaps(
+	const struct data_copy *c, const struct fs_extents *x, uint64_t size_bytes, struct error **err)
+{
+	return is_on("keeps-gaps") ? 0 : __real_data_copy_zero_gaps(c, x, size_bytes, err);
+}
+
+/* What a block volume gains is not zeroed. */
+int __real_volumes_zero(struct volumes *v, int fd, uint64_t size_bytes, struct error **err);
+int __wrap_volumes_zero(struct volumes *v, int fd, uint64_t size_bytes, struct error **err);
+int __wrap_volumes_zero(struct volumes *v, int fd, uint64_t size_bytes, struct error **err)
+{
+	return is_on("keeps-gained") ? 0 : __real_volumes_zero(v, fd, size_bytes, err);
+}
+
+/* A group that is not finished is taken back, although one of its snapshots is ready. */
+bool __real_volumes_group_is_ready(struct volumes *v, const char *id);
+bool __wrap_volumes_group_is_ready(struct volumes *v, const char *id);
+bool __wrap_volumes_group_is_ready(struct volumes *v, const char *id)
+{
+	return !is_on("splits-group") && __real_volumes_group_is_ready(v, id);
+}
+
 /* What unpublishing leaves behind. */
 int __real_path_remove(const struct path_roots *r, const char *path, struct error **err);
 int __wrap_path_remove(const struct path_roots *r, const char *path, struct error **err);
@@ -114,6 +154,12 @@ int __wrap_fallocate(int fd, int mode, off_t offset, off_t length)
 	return is_on("no-erase") ? 0 : __real_fallocate(fd, mode, offset, length);
 }
 
+/* Nothing stops writers. */
+static bool is_freeze(unsigned long request)
+{
+	return request == FIFREEZE || request == FITHAW;
+}
+
 int __real_ioctl(int fd, unsigned long request, void *argument);
 int __wrap_ioctl(int fd, unsigned long request, ...);
 int __wrap_ioctl(int fd, unsigned long request, ...)
@@ -123,5 +169,7 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	va_start(arguments, request);
 	void *argument = va_arg(arguments, void *);
 	va_end(arguments);
-	return is_on("no-erase") && request == BLKZEROOUT ? 0 : __real_ioctl(fd, request, argument);
+	if ((is_on("no-erase") && request == BLKZEROOUT) || (is_on("no-freeze") && is_freeze(request)))
+		return 0;
+	return __real_ioctl(fd, request, argument);
 }

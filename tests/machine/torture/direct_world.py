@@ -11,6 +11,7 @@ from world import MIB
 
 ND = "/sys/bus/nd/devices"
 UNIT = 16 * MIB
+STORIES = ["group", "modified", "cloned-ext4", "snapshots-ext4", "snapshots-block"]
 STRANGER_BYTES = 32 * MIB
 
 
@@ -31,7 +32,10 @@ def read_memory(start, length):
 
 class DirectWorld(GuestWorld):
     points = "nd-"
-    kinds = ["ext4", "fileio", "kept", "block", "sector-block", "ephemeral"]
+    has_raw_sizes = True
+    changes_usage = False
+    # nothing grows, and copies are what they are in other modes
+    kinds = ["ext4", "fileio", "kept", "block", "sector-block", "ephemeral", *STORIES]
     arguments = ["-deviceManager=direct"]
 
     def look(self):
@@ -59,7 +63,10 @@ class DirectWorld(GuestWorld):
                 run("ndctl", "destroy-namespace", "-f", os.path.basename(path))
 
     def stranger_device(self):
-        path = next(path for name, path, _, _ in self.look() if name == self.stranger)
+        return self.block_device(self.stranger)
+
+    def block_device(self, wanted):
+        path = next(path for name, path, _, _ in self.look() if name == wanted)
         holder = read_value(path + "/holder")
         return "/dev/" + os.path.basename(glob.glob(f"{ND}/{holder}/block/*")[0])
 
@@ -74,6 +81,17 @@ class DirectWorld(GuestWorld):
 
     def places(self):
         return [(name, (start, size)) for name, _, start, size in self.look()]
+
+    def own_stamps(self, volume):
+        """Memory outside of namespaces cannot be written."""
+        return []
+
+    def read_device(self, volume, piece):
+        path = self.block_device(volume)
+        with open(path, "rb") as device:
+            end = device.seek(0, os.SEEK_END)
+        for at in range(0, end, piece):
+            yield at, read_direct(path, at, piece)
 
     def read_place(self, start, length):
         return read_memory(start, length)

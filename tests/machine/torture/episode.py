@@ -3,7 +3,8 @@
 
 from calls import Died, Failed, Timeout
 from invariants import check_all, check_end, check_erased, check_foreign, check_settled
-from life import Life, Lost, NotErased
+from life import Broken
+from stories import begin
 
 STARTS_MAX = 5
 
@@ -24,32 +25,29 @@ class Episode:
     def play(self, kind, number, first=None, second=None, interrupted=None):
         """With the environment of the first driver, and of the one after it; from an interrupted step on."""
         self.starts = [first or {}, second or {}]
-        life = Life(self.world, self.driver, kind, number)
+        life = begin(self.world, self.driver, kind, number)
         if interrupted:
             life.suppose(interrupted)
             self.crashes = 1
         try:
             self.live(life, interrupted)
-        except Lost as lost:
-            self.findings.append(("lost", str(lost)))
-        except NotErased as found:
-            self.findings.append(("erased", str(found)))
+        except Broken as broken:
+            self.findings.append((broken.invariant, str(broken)))
         except (Failed, Timeout, AssertionError, OSError) as problem:
             self.findings.append(("retry", f"{type(problem).__name__}: {problem}"))
+        life.let_go()
         self.driver.kill()
         self.world.forget_devices()
         return self.findings
 
     def live(self, life, interrupted):
         self.on_step(self.at)
-        if life.exists and not life.id:
-            life.id = self.world.id_of(life.name)
+        if interrupted and interrupted != "create":
+            life.recall()
         self.start(life)
         steps = life.rest(interrupted, power_lost=True) if interrupted else life.steps()
-        if interrupted and not life.id:
-            life.id = self.world.id_of(life.name)
-            # all was done, but for the answer
-            steps = steps if life.id or interrupted != "delete" else []
+        if interrupted:
+            life.recall()
         while steps:
             step = steps[0]
             self.at = step.__name__

@@ -124,14 +124,6 @@ class GuestWorld(World):
             "notes": digest(self.notes()) if os.path.exists(self.notes()) else "gone",
         }
 
-    def id_of(self, name):
-        for volume in self.records():
-            for phase in self.records()[volume]:
-                with open(f"{self.state}/{volume}.{phase}") as f:
-                    if f'"{name}"' in f.read():
-                        return volume
-        return None
-
     def saw_device(self, life):
         self.ranges = [place for name, place in self.places() if name not in (self.stranger, self.bystander_id)]
 

@@ -14,7 +14,7 @@ STAYS = ("INVALID_ARGUMENT", "RESOURCE_EXHAUSTED")
 GROWTH = 16 * MIB
 
 # create: flags of CreateVolume; block: is a device at its target; erases: nothing may be readable afterwards; cloned: clones
-# of it are made
+# of it are made; story: the class in stories.py, if it is not Life; crashes: the only steps in which crashes are tried
 KINDS = {
     "ext4": {"create": ["-size", "16Mi", "-fs", "ext4"], "use": ["-fs", "ext4"]},
     "xfs": {"create": ["-size", "300Mi", "-fs", "xfs"], "use": ["-fs", "xfs"]},
@@ -41,13 +41,23 @@ KINDS = {
     },
 }
 
+GROWS = ["expand", "expand_again"]
+CLONED = ["clone", "clone_unused"]
+SNAPSHOTS = ["take_used", "restore_used", "take_unused", "restore_unused", "delete_snapshots"]
+for of in ("ext4", "xfs", "block"):
+    KINDS[f"grown-{of}"] = {**KINDS[of], "crashes": GROWS}
+    KINDS[f"cloned-{of}"] = {**KINDS[of], "crashes": CLONED}
+    KINDS[f"snapshots-{of}"] = {**KINDS[of], "story": "Snapshots", "crashes": SNAPSHOTS}
+KINDS["group"] = {"story": "Group", "crashes": ["take_group", "restore_group", "delete_group"]}
+KINDS["modified"] = {**KINDS["kept"], "story": "Modified", "erases": True, "crashes": ["modify", "use_modified", "modify_again"]}
 
-class Lost(Exception):
-    """Content is not what was written."""
 
+class Broken(Exception):
+    """What a call did breaks an invariant."""
 
-class NotErased(Exception):
-    """Content of another volume is there."""
+    def __init__(self, invariant, text):
+        super().__init__(text)
+        self.invariant = invariant
 
 
 def pattern(seed):
@@ -73,6 +83,10 @@ class Life:
         self.over = False
         self.capacity = 0  # as it was created
         self.end = 0  # of a device when it was written first
+        self.fs_blocks = 0  # of its file system when it was written first
+        self.sizes = None  # of the volume: the smallest and the largest that it may have
+        self.settings = None  # that it may have after it was modified: what is on record of SETTINGS
+        self.writer = None
         self.context = []
         self.retries = 0
 
@@ -81,6 +95,31 @@ class Life:
 
     def erases(self):
         return self.spec.get("erases", True)
+
+    def volumes(self):
+        """Those that are created as themselves, and not as copies."""
+        return [self]
+
+    def patterns(self):
+        return [self.pattern]
+
+    def paths(self):
+        """Where something of it may be mounted."""
+        return [self.staging, self.clone_staging, *self.targets]
+
+    def snapshots(self):
+        """IDs that were reported and not deleted."""
+        return []
+
+    def group_ends(self):
+        """Whether snapshots of a group may go one by one."""
+        return False
+
+    def let_go(self):
+        """Ends what runs beside the driver."""
+        if self.writer:
+            self.writer.stop()
+            self.writer = None
 
     def steps(self):
         if self.spec.get("ephemeral"):
@@ -128,6 +167,10 @@ class Life:
         self.exists = at > 0 and not self.over
         self.written = at > names.index("write") and not self.over
 
+    def recall(self):
+        """The ID that is on record, after another boot."""
+        self.id = self.id or self.world.id_of(self.name)
+
     def call(self, *arguments):
         """A call, and again while the driver says that the time has not come."""
         refusals = []
@@ -159,7 +202,9 @@ class Life:
             if key.startswith("volume_context."):
                 self.context += ["-parameter", f"{key.split('.', 1)[1]}={values[0]}"]
         self.exists = True
-        self.capacity = int(answer["capacity_bytes"][0])
+        if not self.sizes:
+            self.capacity = int(answer["capacity_bytes"][0])
+            self.sizes = (self.capacity, self.capacity)
         self.world.saw_device(self)
 
     def expand(self):
@@ -168,16 +213,39 @@ class Life:
 
     def expand_again(self):
         """While it is used; its file system grows then, or when it is staged next."""
-        self.grow_to(self.capacity + 2 * GROWTH)
+        grown = self.grow_to(self.capacity + 2 * GROWTH)
         if self.is_block():
             self.require_zeros(self.targets[0], self.end)
+        elif grown:
+            self.grow_fs()
 
     def grow_to(self, size):
+        """Returns whether it has grown. Until that is known, it may have either size."""
+        before = self.sizes[0] if self.sizes else self.world.size_on_record(self.id)
+        self.sizes = (before, max(size, before))
         try:
-            self.call("-size", str(size), "expand", self.id)
+            answer = fields(self.call("-size", str(size), "expand", self.id))
         except Failed as failure:
             if failure.code not in STAYS:
                 raise
+            self.sizes = (before, before)
+            return False
+        got = int(answer["capacity_bytes"][0])
+        if got < size:
+            raise Broken("size", f"{self.name}: {got} bytes were granted, and {size} required")
+        self.sizes = (got, got)
+        return True
+
+    def grow_fs(self):
+        try:
+            self.call("node-expand", self.id, self.targets[0])
+        except Failed as failure:
+            # that a container may lack
+            if "SYS_RESOURCE" not in str(failure):
+                raise
+            return
+        if os.statvfs(self.targets[0]).f_blocks <= self.fs_blocks:
+            raise Broken("size", f"{self.name}: its file system has not grown")
 
     def stage(self):
         os.makedirs(self.staging, exist_ok=True)
@@ -208,6 +276,8 @@ class Life:
         finally:
             os.close(fd)
         self.written = True
+        if not self.is_block():
+            self.fs_blocks = self.fs_blocks or os.statvfs(path).f_blocks
         # what one driver wrote the next one has to serve
         self.driver.check()
 
@@ -235,50 +305,75 @@ class Life:
     def delete(self):
         self.exists = self.written = False
         self.over = True
-        self.call("delete", self.id)
+        # all was done before the boot, but for the answer
+        if self.id:
+            self.call("delete", self.id)
 
     def clone(self):
         """While it is used, which refuses the clone of a block volume."""
         if self.is_block():
             self.require_refusal()
         else:
-            self.make_clone()
+            self.make_copy("-source", self.id)
 
     def clone_unused(self):
-        self.make_clone()
+        self.make_copy("-source", self.id, larger=True)
 
-    def clone_arguments(self):
-        return [*self.spec["create"], "-source", self.id, "create", self.name + "-clone"]
+    def copy_arguments(self, kind, source, larger=False):
+        """Of what was created with this size, or which is larger than the source."""
+        size = ["-size", str(self.world.size_on_record(source) + GROWTH)] if larger else []
+        return [*self.spec["create"], *size, kind, source, "create", self.name + "-clone"]
 
     def require_refusal(self):
         try:
-            self.driver.call(*self.clone_arguments())
+            self.driver.call(*self.copy_arguments("-source", self.id))
         except Failed as failure:
             if failure.code not in ("FAILED_PRECONDITION", *AGAIN):
                 raise
         else:
             raise AssertionError(f"{self.name} was cloned while it is in use")
 
-    def make_clone(self):
-        """Made, looked at and deleted again."""
+    def make_copy(self, kind, source, larger=False, check=None):
+        """A volume made of a volume (-source) or of a snapshot (-snapshot), looked at and deleted again."""
         if not self.spec.get("cloned", True):
             return
         try:
-            answer = fields(self.call(*self.clone_arguments()))
+            answer = fields(self.call(*self.copy_arguments(kind, source, larger)))
         except Failed as failure:
             if failure.code != "RESOURCE_EXHAUSTED":
                 raise
             return
-        clone = answer["volume_id"][0]
+        copy = answer["volume_id"][0]
         self.world.saw_device(self)
+        self.require_nothing_else(copy)
         os.makedirs(self.clone_staging, exist_ok=True)
-        self.call(*self.use_flags(), "stage", clone, self.clone_staging)
-        lost = None if self.is_block() else self.other_content(self.clone_staging + "/data")
-        self.call("unstage", clone, self.clone_staging)
+        self.call(*self.use_flags(), "stage", copy, self.clone_staging)
+        other = None if self.is_block() else self.other_content(self.clone_staging + "/data")
+        if check and not other:
+            other = check(self.clone_staging)
+        if self.is_block():
+            other = self.other_device(copy)
+        self.call("unstage", copy, self.clone_staging)
         os.rmdir(self.clone_staging)
-        self.call("delete", clone)
-        if lost:
-            raise Lost(lost)
+        self.call("delete", copy)
+        if other:
+            raise Broken("moment", other)
+
+    def require_nothing_else(self, copy):
+        """What lay on its medium before is none of its content."""
+        places = self.world.own_stamps(copy)
+        if places:
+            raise Broken("others", f"{copy} shows at {places[:3]} what was there before it")
+
+    def other_device(self, copy):
+        """How the device of a copy differs from what was written; else None."""
+        wanted = self.pattern * (MIB // len(self.pattern))
+        written = self.offsets() if self.touched else []
+        for at, found in self.world.read_device(copy, MIB):
+            # elsewhere there is what was written to a device that had another size
+            if found != wanted and (at in written or found.count(0) != len(found)):
+                return f"{copy}: other content at {at}"
+        return None
 
     def require_zeros(self, path, start=0):
         """What a block volume gets shows nothing of those before it."""
@@ -286,12 +381,12 @@ class Life:
             f.seek(start)
             while chunk := f.read(MIB):
                 if chunk.count(0) != len(chunk):
-                    raise NotErased(f"{self.name}: a new block volume holds something")
+                    raise Broken("others", f"{self.name}: a new block volume holds something")
 
     def require_content(self):
         lost = self.content_is_lost()
         if lost:
-            raise Lost(lost)
+            raise Broken("lost", lost)
 
     def content_is_lost(self):
         """What is wrong with the content, where it can be seen; else None."""

@@ -3,12 +3,19 @@
 
 import glob
 import hashlib
+import mmap
 import os
 import re
 import subprocess
 
 from guest_world import GuestWorld, read_direct, run
-from world import MIB
+from world import MIB, STAMP
+
+# A life needs less.
+SOIL_BYTES = 128 * MIB
+SOIL_STEP = 16384
+SOIL = "soil"
+STORIES = ["group", "modified", *(f"{life}-{of}" for life in ("grown", "cloned", "snapshots") for of in ("ext4", "block"))]
 
 GROUP = re.compile(r"ndbus\d+region\d+fsdax")
 
@@ -42,9 +49,27 @@ class Shell:
             self.process = None
 
 
+def stamp_at(place):
+    return STAMP + b"%08x" % (place >> 12)
+
+
+def write_stamps(path, start, length):
+    """Past the page cache, which may have what was there before."""
+    fd = os.open(path, os.O_WRONLY | os.O_DIRECT)
+    try:
+        with mmap.mmap(-1, 4 * MIB) as piece:
+            for at in range(start, start + length, len(piece)):
+                for place in range(at, at + len(piece), SOIL_STEP):
+                    stamp = stamp_at(place)
+                    piece[place - at : place - at + len(stamp)] = stamp
+                os.pwrite(fd, memoryview(piece)[: start + length - at], at)
+    finally:
+        os.close(fd)
+
+
 class LvmWorld(GuestWorld):
     points = "lvm-"
-    kinds = ["ext4", "kept", "block", "ephemeral"]
+    kinds = ["ext4", "kept", "block", "ephemeral", *STORIES]
 
     def __init__(self, disk, kubelet):
         self.shell = Shell()
@@ -92,6 +117,34 @@ class LvmWorld(GuestWorld):
 
     def places(self):
         return [(segment[0], segment[1:]) for segment in self.look()]
+
+    def soil(self):
+        """The extents that are allocated next."""
+        self.look()
+        for group, free in self.groups.items():
+            size = min(free, SOIL_BYTES)
+            self.shell.run(f"lvcreate -y -an -Zn -Wn -n {SOIL} -L {size}b {group}")
+        for name, (path, start, length) in self.places():
+            if name == SOIL:
+                write_stamps(path, start, length)
+        for group in self.groups:
+            self.shell.run(f"lvremove -qq -y {group}/{SOIL}")
+
+    def own_stamps(self, volume):
+        """Whether the volume shows what soil() left where it lies."""
+        found = []
+        for name, (path, start, length) in self.places():
+            if name == volume:
+                content = read_direct(path, start, length)
+                places = range(start, start + length, SOIL_STEP)
+                found += [place for place in places if content.startswith(stamp_at(place), place - start)]
+        return found
+
+    def read_device(self, volume, piece):
+        """By way of the volume, the segments of which may lie in any order."""
+        path = next(iter(glob.glob(f"/dev/*fsdax/{volume}")))
+        for at in range(0, self.devices()[volume], piece):
+            yield at, read_direct(path, at, piece)
 
     def read_place(self, path, start, length):
         return read_direct(path, start, length)

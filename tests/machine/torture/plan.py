@@ -18,6 +18,27 @@ def read_trace(path):
     return [f"{point}:{hit}" for _, point, hit in lines]
 
 
+class Steps:
+    """In which step of a life each point of its trace was met: on_step is for an Episode."""
+
+    def __init__(self, trace):
+        self.trace = trace
+        self.begun = []
+
+    def on_step(self, name):
+        with open(self.trace, "a+") as f:
+            f.seek(0)
+            self.begun.append((len(f.readlines()), name))
+
+    def read(self, wanted=None):
+        """Points as read_trace() returns them, of some steps only; and the step of each."""
+        points = read_trace(self.trace)
+        step_of = {}
+        for i, point in enumerate(points):
+            step_of[point] = [name for at, name in self.begun if at <= i][-1]
+        return [point for point in points if not wanted or step_of[point] in wanted], step_of
+
+
 def name_of(point):
     return point.split(":")[0]
 

@@ -9,6 +9,10 @@ import re
 import subprocess
 
 MIB = 1 << 20
+PHASES = ("creating", "json", "snapshot", "erasing")
+READY = ("json", "snapshot")
+# At the beginning of what marks all memory that was never used; the place follows, in eight digits.
+STAMP = b"\xb5medium:"
 
 
 def digest(path):
@@ -62,6 +66,9 @@ class World:
     """A state folder and a kubelet's folder beneath a working folder; its subclasses add the devices."""
 
     program_arguments = []
+    has_raw_sizes = False  # devices() are larger than volumes
+    changes_usage = True  # of a volume that exists
+    writes = False  # while volumes are copied
     kinds = ["ext4", "xfs", "fileio", "kept", "block", "ephemeral"]
 
     def __init__(self, work):
@@ -85,12 +92,43 @@ class World:
         found = {}
         for name in os.listdir(self.state):
             stem, _, phase = name.rpartition(".")
-            if stem and phase in ("creating", "json", "erasing"):
+            if stem and phase in PHASES:
                 found.setdefault(stem, []).append(phase)
         return found
 
     def is_settled(self):
-        return all(phases == ["json"] for phases in self.records().values())
+        return all(phases in (["json"], ["snapshot"]) for phases in self.records().values())
+
+    def content_of_records(self):
+        """What the state files say of each volume and snapshot that is ready."""
+        found = {}
+        for volume, phases in self.records().items():
+            if phases[0] in READY:
+                with open(f"{self.state}/{volume}.{phases[0]}") as f:
+                    found[volume] = json.load(f)
+        return found
+
+    def size_on_record(self, volume):
+        return self.content_of_records()[volume]["size"]
+
+    def id_of(self, name):
+        """Of a volume or snapshot on record, in whatever phase."""
+        for volume, phases in self.records().items():
+            for phase in phases:
+                with open(f"{self.state}/{volume}.{phase}") as f:
+                    if f'"{name}"' in f.read():
+                        return volume
+        return None
+
+    def group_of(self, name):
+        """ID of a group on record; the names of its snapshots begin with its own."""
+        for content in self.content_of_records().values():
+            if "group" in content and content["parameters"]["name"].startswith(name):
+                return content["group"]
+        return None
+
+    def soil(self):
+        """Fills what is free with stamps, where that is not done when a device is made."""
 
     def state_files(self):
         """All but the lock, which holds no data, and what is kept about volume groups, which outlives the volumes."""
@@ -115,7 +153,14 @@ class World:
 class FakeWorld(World):
     """Fake devices: loop devices over images. A deleted image stays readable through a link to it, as a medium does."""
 
-    kinds = [*World.kinds, "large"]
+    kinds = [
+        *World.kinds,
+        "large",
+        "group",
+        "modified",
+        *(f"{life}-{of}" for life in ("grown", "cloned", "snapshots") for of in ("ext4", "xfs", "block")),
+    ]
+    writes = True
     regions, region_bytes = 2, 4 << 30
     stranger = "stranger-0123456789"
 
@@ -213,12 +258,29 @@ class FakeWorld(World):
         for path in glob.glob(self.seen + "/*"):
             os.unlink(path)
 
+    def image(self, volume):
+        return f"{self.folder}/{volume}.image"
+
+    def read_device(self, volume, piece):
+        with open(self.image(volume), "rb") as f:
+            at = 0
+            while chunk := f.read(piece):
+                yield at, chunk
+                at += len(chunk)
+
+    def own_stamps(self, volume):
+        """Whether the device shows what lay on its medium before (soiled.c)."""
+        stamp = STAMP + b"%08x" % os.stat(self.image(volume)).st_ino
+        return [self.image(volume)] if contains(self.image(volume), stamp) else []
+
     def readable(self, pattern):
         """Where a pattern can be read that was erased."""
         return [path for path in glob.glob(self.seen + "/*") if contains(path, pattern)]
 
     def clean_up(self):
         for path in reversed(self.mounts()):
+            # of a driver with a defect, or of one that was not started again
+            subprocess.run(["fsfreeze", "-u", path], check=False, stderr=subprocess.DEVNULL)
             subprocess.run(["umount", "-l", path], check=False)
         for path in glob.glob("/sys/block/loop*/loop/backing_file"):
             try:
