@@ -13,8 +13,8 @@ AGAIN = ("ABORTED", "UNAVAILABLE")
 STAYS = ("INVALID_ARGUMENT", "RESOURCE_EXHAUSTED")
 GROWTH = 16 * MIB
 
-# create: flags of CreateVolume; block: is a device at its target; erases: nothing may be readable afterwards; cloned: clones
-# of it are made; story: the class in stories.py, if it is not Life; crashes: the only steps in which crashes are tried
+# create: flags of CreateVolume; block: is a device at its target; erases: nothing may be readable afterwards; cloned:
+# clones of it are made; story: the class in stories.py, if it is not Life; crashes: the only steps in which they are tried
 KINDS = {
     "ext4": {"create": ["-size", "16Mi", "-fs", "ext4"], "use": ["-fs", "ext4"]},
     "xfs": {"create": ["-size", "300Mi", "-fs", "xfs"], "use": ["-fs", "xfs"]},
@@ -49,7 +49,12 @@ for of in ("ext4", "xfs", "block"):
     KINDS[f"cloned-{of}"] = {**KINDS[of], "crashes": CLONED}
     KINDS[f"snapshots-{of}"] = {**KINDS[of], "story": "Snapshots", "crashes": SNAPSHOTS}
 KINDS["group"] = {"story": "Group", "crashes": ["take_group", "restore_group", "delete_group"]}
-KINDS["modified"] = {**KINDS["kept"], "story": "Modified", "erases": True, "crashes": ["modify", "use_modified", "modify_again"]}
+KINDS["modified"] = {
+    **KINDS["kept"],
+    "story": "Modified",
+    "erases": True,
+    "crashes": ["modify", "use_modified", "modify_again"],
+}
 
 
 class Broken(Exception):

@@ -15,7 +15,7 @@ from world import MIB, STAMP
 SOIL_BYTES = 128 * MIB
 SOIL_STEP = 16384
 SOIL = "soil"
-STORIES = ["group", "modified", *(f"{life}-{of}" for life in ("grown", "cloned", "snapshots") for of in ("ext4", "block"))]
+STORIES = [f"{life}-{of}" for life in ("grown", "cloned", "snapshots") for of in ("ext4", "block")]
 
 GROUP = re.compile(r"ndbus\d+region\d+fsdax")
 
@@ -69,7 +69,7 @@ def write_stamps(path, start, length):
 
 class LvmWorld(GuestWorld):
     points = "lvm-"
-    kinds = ["ext4", "kept", "block", "ephemeral", *STORIES]
+    kinds = ["ext4", "kept", "block", "ephemeral", "group", "modified", *STORIES]
 
     def __init__(self, disk, kubelet):
         self.shell = Shell()

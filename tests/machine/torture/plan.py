@@ -46,8 +46,9 @@ def name_of(point):
 class Recovery:
     """Points that only those drivers come to that find what another one has left."""
 
-    def __init__(self, traces):
-        self.known = {name_of(point) for points in traces.values() for point in points}
+    def __init__(self, points):
+        """All that lives without a crash come to, in whatever step."""
+        self.known = {name_of(point) for point in points}
 
     def crashes(self, kind, first, points):
         """Of the driver after a crash at the first point: (kind, first, second) for what was not known before."""

@@ -2,7 +2,8 @@
 # shellcheck shell=bash
 # Power cuts and kills at any point of volumes' lives, by tests/machine/torture/guest: CUTS of the power that the machine survives,
 # KILLS, AGAIN of drivers that recover, and with CUT=last one that ends it, after which the next boot (BOOT=2 and on) goes on. SEED says at which points,
-# MODE=direct that devices are namespaces, OF which kinds of volumes they are. With PROVE=1 a driver without fsync follows, which must be found out.
+# MODE=direct that devices are namespaces, OF which kinds of volumes they are, and AT that the power is cut
+# only at that point. With PROVE=1 a driver without fsync follows, which must be found out.
 # shellcheck source=tests/machine/vm/lib.sh
 . "$VM_TESTS/lib.sh"
 
@@ -19,7 +20,7 @@ pools() {
 torture() {
 	load_modules dm-flakey
 	"$VM_TESTS/../torture/guest" --bin "$BUILD_DIR/bin" --cuts "${CUTS:-0}" --kills "${KILLS:-0}" --seed "${SEED:-1}" \
-		--mode "${MODE:-lvm}" ${KINDS:+--kinds "$KINDS"} ${OF:+--of "$OF"} ${AGAIN:+--again "$AGAIN"} ${CUT:+--last} \
+		--mode "${MODE:-lvm}" ${KINDS:+--kinds "$KINDS"} ${OF:+--of "$OF"} ${AT:+--at "$AT"} ${AGAIN:+--again "$AGAIN"} ${CUT:+--last} \
 		${PROVE:+--prove "$BUILD_DIR/tests/machine/vm/libnosync.so"}
 }
 
