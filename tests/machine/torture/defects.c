@@ -130,7 +130,7 @@ int __wrap_volumes_zero(struct volumes *v, int fd, uint64_t size_bytes, struct e
 	return is_on("keeps-gained") ? 0 : __real_volumes_zero(v, fd, size_bytes, err);
 }
 
-/* A group that is not finished is taken back, although one of its snapshots is ready. */
+/* A group that is not finished is rolled back, although one of its snapshots is ready. */
 bool __real_volumes_group_is_ready(struct volumes *v, const char *id);
 bool __wrap_volumes_group_is_ready(struct volumes *v, const char *id);
 bool __wrap_volumes_group_is_ready(struct volumes *v, const char *id)
