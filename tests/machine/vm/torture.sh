@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # Power cuts and kills at any point of volumes' lives, by tests/machine/torture/guest: CUTS of the power that the machine survives,
-# KILLS, AGAIN of drivers that recover, and with CUT=last one that ends it, after which the next boot (BOOT=2 and on) goes on. SEED says at which points,
-# MODE=direct that devices are namespaces, OF which kinds of volumes they are, and AT that the power is cut
-# only at that point. With PROVE=1 a driver without fsync follows, which must be found out.
+# KILLS, AGAIN of drivers that recover, and with CUT=last one that ends it, after which the next boot (BOOT=2 and on) goes on. SEED
+# says at which points, or AT at which one only; OF of which kinds volumes are, and MODE=direct that devices are namespaces. With
+# PROVE=1 a driver without fsync follows, which must be found out.
 # shellcheck source=tests/machine/vm/lib.sh
 . "$VM_TESTS/lib.sh"
 
