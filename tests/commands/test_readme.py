@@ -54,6 +54,7 @@ NOT_RUN = {
         "needs that site; kube/scenarios/snapshots applies the same definitions out of the Go module",
     "kubectl apply -k 'https://github.com/kubernetes-csi/external-snapshotter/deploy/kubernetes/snapshot-controller?ref=v8.7.0'":
         "needs that site; kube/scenarios/snapshots runs the same program",
+    "pmem-csi-driver doctor -files": "tests/commands/test_administrator.py does, and machine/vm/health.sh with memory that is bad",
     "scripts/cluster up": "boots virtual machines for minutes; scripts/scenarios brings up the same",
     "scripts/cluster install lvm": "scripts/scenarios does",
     "scripts/cluster kubectl -n pmem-csi get pods -o wide": "scripts/scenarios looks at the pods",

@@ -23,10 +23,13 @@
 
 /*
  * What is left free: a guest writes to extents that are only reserved, and a file system splits its records
- * of them when it does. At worst each block gets a record of its own (12 bytes of 4096 in ext4).
+ * of them when it does. At worst each block gets a record of its own (12 bytes of 4096 in ext4). ext4 keeps a
+ * fiftieth for that, up to 16 MiB, and counts it as free (fs/ext4/super.c, ext4_set_resv_clusters()).
  */
 #define SPARE_BYTES   (256ULL << 10)
 #define SPARE_DIVISOR 256
+#define KEPT_DIVISOR  50
+#define KEPT_BYTES    (16ULL << 20)
 
 /* How often it is tried with less. */
 #define TRIES 64
@@ -80,7 +83,8 @@ static int largest(int dir_fd, uint64_t have_bytes, uint64_t *ret, struct error 
 	if (fstatfs(dir_fd, &fs) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "statfs");
 	uint64_t all = have_bytes + (uint64_t)fs.f_bfree * (uint64_t)fs.f_bsize;
-	uint64_t spare = SPARE_BYTES + all / SPARE_DIVISOR;
+	uint64_t kept = all / KEPT_DIVISOR < KEPT_BYTES ? all / KEPT_DIVISOR : KEPT_BYTES;
+	uint64_t spare = SPARE_BYTES + all / SPARE_DIVISOR + kept;
 	uint64_t bytes = all > spare ? all - spare : 0;
 	*ret = bytes - bytes % KATA_ALIGN_BYTES;
 	return 0;

@@ -264,6 +264,17 @@ static int require_whole(const struct kata_publication *p, uint64_t bytes, struc
 		KATA_IMAGE_NAME, p->r->id, (uintmax_t)bytes, (uintmax_t)p->r->image_bytes);
 }
 
+/* One that cannot grow is usable as it is. */
+static void grow_image(struct kata_publication *p)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	volume_lock_set_step(p->v->locks, p->r->id, "growing its image for Kata Containers");
+	if (kata_image_grow(p->dir_fd, p->image_fd, p->staged->fstype, &p->r->image_bytes, &err) < 0)
+		log_warn("the image in a volume did not grow to the size of the volume",
+			F_STR("volume", p->r->id), F_ERR(err));
+}
+
 /* The record gets its size when it is there. One that is there before is of a publication that was cut off,
  * or of the Go driver. */
 static int open_image(struct kata_publication *p, struct error **err)
@@ -278,9 +289,7 @@ static int open_image(struct kata_publication *p, struct error **err)
 	if (require_whole(p, bytes, err) < 0 || (had == 0 && kata_image_check(p->image_fd, err) < 0))
 		return -1;
 	p->r->image_bytes = had > 0 ? had : bytes;
-	volume_lock_set_step(p->v->locks, p->r->id, "growing its image for Kata Containers");
-	if (kata_image_grow(p->dir_fd, p->image_fd, p->staged->fstype, &p->r->image_bytes, err) < 0)
-		return -1;
+	grow_image(p);
 	return p->r->image_bytes == had ? 0 : records_save(p->v->records, p->r, err);
 }
 
