@@ -115,21 +115,14 @@ static void tear_down(void)
 	kube_client_free(client);
 }
 
-/* @kata: the parameter kataContainers */
-static void put_class_of(const char *name, const char *provisioner, const char *mode, const char *kata)
+static void put_class_binding(const char *name, const char *provisioner, const char *mode)
 {
 	CLEANUP(free_charp)
 	char *json = x_asprintf("{\"metadata\":{\"name\":\"%s\",\"uid\":\"u\",\"resourceVersion\":\"1\"},"
-				"\"provisioner\":\"%s\",\"volumeBindingMode\":\"%s\","
-				"\"parameters\":{\"kataContainers\":\"%s\"}}",
-		name, provisioner, mode, kata);
+				"\"provisioner\":\"%s\",\"volumeBindingMode\":\"%s\"}",
+		name, provisioner, mode);
 
 	fake_informer_put(classes, json);
-}
-
-static void put_class_binding(const char *name, const char *provisioner, const char *mode)
-{
-	put_class_of(name, provisioner, mode, "false");
 }
 
 static void put_class(const char *name)
@@ -299,24 +292,6 @@ START_TEST(each_node_and_class_of_ours_gets_an_object)
 	answer_ok();
 	assert_next("PATCH", FAST_N2);
 	assert_body_has("\"pmem/node\":\"n2\"");
-}
-END_TEST
-
-START_TEST(a_class_for_kata_has_no_capacity_where_such_volumes_are_not_made)
-{
-	struct node_report *r = report_new("n1");
-
-	put_class_of("fast", "pmem", "WaitForFirstConsumer", "true");
-	put_node("n1", 8 * GIB, 5 * GIB);
-	sync_all();
-	assert_applies(FAST_N1, 0, 0);
-	answer_ok();
-	put_object(FAST_N1, 0, 0);
-	r->pools[0].capacity.available_bytes = 8 * GIB;
-	r->pools[0].capacity.max_volume_bytes = 5 * GIB;
-	r->makes_kata_volumes = true;
-	node_table_put(nodes, r, now);
-	assert_applies(FAST_N1, 8 * GIB, 5 * GIB);
 }
 END_TEST
 
@@ -883,9 +858,8 @@ END_TEST
 int main(void)
 {
 	const TTest *const tests[] = {a_class_that_binds_at_once_gets_no_objects,
-		each_node_and_class_of_ours_gets_an_object,
-		a_class_for_kata_has_no_capacity_where_such_volumes_are_not_made,
-		nothing_is_written_before_all_is_known, what_is_published_already_is_not_written_again,
+		each_node_and_class_of_ours_gets_an_object, nothing_is_written_before_all_is_known,
+		what_is_published_already_is_not_written_again,
 		what_was_left_out_of_date_is_written_at_the_beginning,
 		changes_are_written_at_once_and_only_the_latest_one_waits,
 		a_watch_that_lags_behind_ends_in_the_right_state,
