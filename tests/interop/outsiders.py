@@ -176,12 +176,21 @@ class ApiConnection(asyncio.Protocol):
             return self.handle_lease(method, path.rpartition("/leases")[2], body)
         if "/pmemvolumes" in path:
             return self.handle_record(method, path.rpartition("/pmemvolumes")[2].lstrip("/").removesuffix("/status"), body)
+        if method == "GET" and "/pods/" in path:
+            return self.find_pod(*path.removeprefix("/api/v1/namespaces/").split("/pods/"))
         if method == "GET":
             label = urllib.parse.parse_qs(query).get("labelSelector", ["none"])[0]
             items = [{"metadata": {"name": node, "uid": node, "resourceVersion": "7", "labels": {label: node}}}
                      for node in self.nodes if path == "/api/v1/nodes"]
             return 200, {"metadata": {"resourceVersion": "7"}, "items": items}
         return 201, json.loads(body)
+
+    def find_pod(self, namespace, name):
+        """Each pod runs on the node that its namespace is called after, and its runtime class is called like it."""
+        if namespace not in self.nodes:
+            return 404, {"kind": "Status", "code": 404, "reason": "NotFound"}
+        return 200, {"metadata": {"namespace": namespace, "name": name, "uid": "uid-" + name, "resourceVersion": "7"},
+                     "spec": {"nodeName": namespace, "runtimeClassName": name, "securityContext": {"fsGroup": 2000}}}
 
     def handle_lease(self, method, name, body):
         old = self.leases.get(name)

@@ -199,6 +199,43 @@ class Strict(Served):
         self.assertEqual(list(self.nodes()), ["a"])
 
 
+class Pods(Served):
+    cluster = ["a", "b"]
+
+    def describe(self, node_id, namespace, name="kata", certificate=NODES, uid="uid-kata"):
+        request = registry.DescribePodRequest(node_id=node_id, endpoint=HERE, instance="1", namespace=namespace, name=name, uid=uid)
+        return self.call(certificate, "DescribePod", request, registry.DescribePodReply)
+
+    def knows_nodes(self):
+        """Before that, the controller can say of no pod whether it runs on the node."""
+        try:
+            return self.describe("a", "a")
+        except grpc.RpcError as failed:
+            self.assertEqual(failed.code(), Code.UNAVAILABLE, failed.details())
+            return None
+
+    def test_a_node_learns_about_its_own_pods(self):
+        driver.wait_for(self.knows_nodes)
+        for certificate in NODES, "node-a":
+            reply = self.describe("a", "a", certificate=certificate)
+            self.assertEqual(("kata", True, 2000, ""),
+                             (reply.runtime_class, reply.has_fs_group, reply.fs_group, reply.fs_group_change_policy))
+        self.assert_fails(Code.PERMISSION_DENIED, 'does not run on node "a"', self.describe, "a", "b")
+        self.assert_fails(Code.PERMISSION_DENIED, "certificate", self.describe, "b", "b", certificate="node-a")
+        self.assert_fails(Code.PERMISSION_DENIED, "certificate", self.describe, "a", "a", certificate=WEBHOOK)
+        self.assert_fails(Code.NOT_FOUND, "404", self.describe, "a", "nowhere")
+        self.assert_fails(Code.NOT_FOUND, "successor", self.describe, "a", "a", uid="uid-before")
+        self.assert_fails(Code.INVALID_ARGUMENT, "namespace", self.describe, "a", "a/pods/x")
+
+
+class PodsOfNoCluster(Pods):
+    """The API server does not answer."""
+    cluster = []
+
+    def test_a_node_learns_about_its_own_pods(self):
+        self.assert_fails(Code.UNAVAILABLE, "kube: get pods a/kata", self.describe, "a", "a")
+
+
 class Runs(Served):
     def test_a_driver_ends_its_own_lease_only(self):
         self.register_ours("a", HERE, instance="1")
