@@ -13,6 +13,9 @@
 #include "base/thread.h"
 #include "volume/claim.h"
 
+_Static_assert(2 * REGISTRATION_POD_MS <= POD_RUNTIMES_WAIT_MS,
+	"one controller that hangs leaves no time for another");
+
 /* Between a thread, which waits for it, and the loop. Freed by the one that is done with it last. */
 struct runtime_question {
 	LIST_ENTRY(runtime_question) all;
