@@ -104,13 +104,15 @@ struct pod_reader *pod_reader_new(struct kube_client *client, const struct clust
 void pod_reader_free(struct pod_reader *r)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
-	struct pod_question *q;
+	struct pod_question *next;
 
 	if (!r)
 		return;
 	(void)err_set(&err, ERR_UNAVAILABLE, "the controller ends; another replica can be asked");
-	while ((q = LIST_FIRST(&r->questions)))
+	for (struct pod_question *q = LIST_FIRST(&r->questions); q; q = next) {
+		next = LIST_NEXT(q, all);
 		question_end(q, /* pod= */ NULL, err);
+	}
 	free(r);
 }
 

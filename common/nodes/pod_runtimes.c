@@ -219,13 +219,13 @@ struct pod_runtimes *pod_runtimes_new(const char *kata_names)
 
 void pod_runtimes_free(struct pod_runtimes *r)
 {
-	struct runtime_question *q;
+	struct runtime_question *next;
 
 	if (!r)
 		return;
 	/* those that the loop has not come to before it ended */
-	while ((q = LIST_FIRST(&r->questions))) {
-		LIST_REMOVE(q, all);
+	for (struct runtime_question *q = LIST_FIRST(&r->questions); q; q = next) {
+		next = LIST_NEXT(q, all);
 		question_free(q);
 	}
 	pthread_mutex_destroy(&r->mutex);
