@@ -102,7 +102,7 @@ static int allocate(int fd, uint64_t from, uint64_t least, uint64_t *to, struct 
 		}
 		if (errno != ENOSPC)
 			return err_set_errno(err, ERR_INTERNAL, errno, "allocate an image");
-		if (ftruncate(fd, (off_t)from) < 0)
+		if (STEP("kata-shorten", ftruncate(fd, (off_t)from)) < 0)
 			return err_set_errno(err, ERR_INTERNAL, errno, "shorten an image");
 	}
 	return err_set(err, ERR_EXHAUSTED, "its file system has too little space for an image");
@@ -129,7 +129,7 @@ static int make_fs(int fd, const char *fs_type, int timeout_ms, struct error **e
 		return -1;
 	if (fs_make(fs_type, loop, /* uuid= */ NULL, timeout_ms, err) < 0)
 		return -1;
-	if (fsync(loop_fd) < 0)
+	if (STEP("kata-fs-sync", fsync(loop_fd)) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "make the file system of an image durable");
 	return 0;
 }

@@ -25,7 +25,7 @@
 void kata_layout_write(uint64_t image_bytes, uint8_t head[static KATA_HEAD_BYTES]);
 
 /** kata_layout_is_image() - whether @head begins an image: it has a PFN superblock with that signature, whose
- * data begin at KATA_ALIGN_BYTES. Anybody who may write to an image may have changed it. */
+ * data begin at KATA_ALIGN_BYTES. The root of a guest may have changed it. */
 bool kata_layout_is_image(const uint8_t head[static KATA_HEAD_BYTES]);
 
 /** kata_layout_pfn() - a PFN superblock. @data_bytes: where data begin; @align_bytes: alignment of pages.

@@ -200,7 +200,7 @@ static int make_folder(const char *state_path, const struct volume_record *r, ch
 	if (*ret)
 		return 0;
 	if ((STEP("kata-folders", mkdir(all, FOLDER_MODE)) < 0 && errno != EEXIST) ||
-		(STEP("kata-folder", mkdir(folder, FOLDER_MODE)) < 0 && errno != EEXIST))
+		(STEP("kata-make-folder", mkdir(folder, FOLDER_MODE)) < 0 && errno != EEXIST))
 		return err_set_errno(
 			err, errno == ENOSPC ? ERR_UNAVAILABLE : ERR_INTERNAL, errno, "create %s", folder);
 	*ret = realpath(folder, NULL);
