@@ -113,6 +113,7 @@ START_TEST(an_ext4_with_a_deleted_file_that_was_open_is_checked)
 
 	fixture_write(d.dir_fd, "file", 1, MIB(1));
 	CLEANUP(fd_closep) int fd = openat(d.dir_fd, "file", O_RDONLY | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(unlinkat(d.dir_fd, "file", 0), 0);
 	ck_assert_int_eq(ioctl(d.dir_fd, FIFREEZE, 0), 0);
 	copy_disk(&d, &copy);
