@@ -5,7 +5,9 @@
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-void base64_encode(struct span content, struct buf *out)
+static const char url_alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+static void encode(const char *letters, struct span content, struct buf *out)
 {
 	for (size_t i = 0; i < content.n; i += 3) {
 		size_t n = content.n - i < 3 ? content.n - i : 3;
@@ -14,8 +16,18 @@ void base64_encode(struct span content, struct buf *out)
 		for (size_t k = 0; k < 3; k++)
 			bits = bits << 8 | (k < n ? content.p[i + k] : 0);
 		for (size_t k = 0; k < 4; k++)
-			buf_addc(out, k <= n ? alphabet[bits >> (18 - 6 * k) & 63] : '=');
+			buf_addc(out, k <= n ? letters[bits >> (18 - 6 * k) & 63] : '=');
 	}
+}
+
+void base64_encode(struct span content, struct buf *out)
+{
+	encode(alphabet, content, out);
+}
+
+void base64_encode_name(struct span content, struct buf *out)
+{
+	encode(url_alphabet, content, out);
 }
 
 /* Four characters, of which @n stand for something; the last bits of a shorter group must be 0, so that one

@@ -212,6 +212,9 @@ static bool can_serve(
 		return false;
 	if (params_say_kata(strmap_get(parameters, PARAMS_KATA)) && !volumes_offers_kata(csi->volumes, NULL))
 		return false;
+	if (str_eq(strmap_get(parameters, PARAMS_DIRECT), "true") &&
+		!volumes_offers_direct(csi->volumes, NULL))
+		return false;
 	return csi_can_serve(request, parameters);
 }
 

@@ -181,8 +181,8 @@ static bool mount_shows(const struct check_view *v, const struct mount_entry *e,
 bool check_is_stale(
 	const struct check_view *v, const struct volume_record *r, const char *path, const struct device *d)
 {
-	/* a Kata volume is a loop device where it is published */
-	bool any_device = !d || str_eq(strmap_get(&r->parameters, "kataContainers"), "true");
+	/* a Kata volume is a loop device where it is published, and a direct one is an empty file system */
+	bool any_device = !d || r->direct || str_eq(strmap_get(&r->parameters, "kataContainers"), "true");
 
 	for (size_t i = 0; i < v->mounts->n; i++) {
 		const struct mount_entry *e = &v->mounts->entries[i];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "os/blockdev.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -12,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/durable_step.h"
@@ -602,5 +604,47 @@ int dm_list_segments(dev_t dev, struct dm_segment **ret, size_t *ret_n, struct e
 	}
 	*ret = segments;
 	*ret_n = n;
+	return 0;
+}
+
+/* A process may end while it is looked at, and one of another user may not be shown. */
+static bool has_open(int proc_fd, const char *pid, dev_t dev)
+{
+	CLEANUP(free_charp) char *name = x_asprintf("%s/fd", pid);
+	CLEANUP(dir_closep) DIR *dir = NULL;
+	int fd = openat(proc_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	const struct dirent *entry;
+	struct stat st;
+
+	if (fd >= 0)
+		dir = fdopendir(fd);
+	if (fd >= 0 && !dir)
+		close(fd);
+	while (dir && (entry = readdir(dir))) {
+		if (fstatat(fd, entry->d_name, &st, AT_NO_AUTOMOUNT) == 0 && S_ISBLK(st.st_mode) &&
+			st.st_rdev == dev)
+			return true;
+	}
+	return false;
+}
+
+int blockdev_find_user(dev_t dev, pid_t *ret_pid, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP(strv_freep) char **names = NULL;
+
+	if (fd < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "open /proc");
+	if (dir_list(fd, &names, err) < 0)
+		return -1;
+	*ret_pid = 0;
+	for (size_t i = 0; names[i] && *ret_pid == 0; i++) {
+		CLEANUP(error_freep) struct error *ignored = NULL;
+		uint64_t pid;
+
+		if (parse_number(names[i], &pid, &ignored) == 0 && (pid_t)pid != getpid() &&
+			has_open(fd, names[i], dev))
+			*ret_pid = (pid_t)pid;
+	}
 	return 0;
 }

@@ -91,6 +91,16 @@ int blockdev_path(dev_t dev, char **ret, struct error **err) MUST_CHECK;
 int blockdev_count_users(const char *path, size_t *ret, struct error **err) MUST_CHECK;
 
 /**
+ * blockdev_find_user() - find another process that has a block device open, for whatever use.
+ * @dev:     its number
+ * @ret_pid: 0: there is none that our /proc shows, which is that of a container without hostPID
+ *
+ * Opens nothing but /proc: exclusively or not, as hypervisors open their disks, makes no difference. Return:
+ * 0, or -1 with ERR_INTERNAL.
+ */
+int blockdev_find_user(dev_t dev, pid_t *ret_pid, struct error **err) MUST_CHECK;
+
+/**
  * dm_wait_unused() - wait at most a second until no process has a device-mapper device open (mounts count,
  * too).
  * @path: a path that is not, or no longer, a device-mapper device is accepted

@@ -187,6 +187,16 @@ int mount_bind(int source_fd, int target_fd, const char *const *flags, struct er
 	return 0;
 }
 
+int mount_empty(const char *source, int target_fd, struct error **err)
+{
+	CLEANUP(free_charp) char *target = x_asprintf("/proc/self/fd/%d", target_fd);
+
+	if (STEP("mount-empty", mount(source, target, "tmpfs", MS_RDONLY | MS_NODEV | MS_NOSUID | MS_NOEXEC,
+					"mode=0755,size=4096,nr_inodes=1")) < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "mount an empty file system");
+	return 0;
+}
+
 /* EINVAL is the kernel's word for "no mount point" and for refusals (umount(2)). */
 static int explain_einval(int parent_fd, const char *name, const char *target, struct error **err)
 {

@@ -49,6 +49,16 @@ bool mount_option_is_known(const char *fstype, const char *option);
 int mount_bind(int source_fd, int target_fd, const char *const *flags, struct error **err) MUST_CHECK;
 
 /**
+ * mount_empty() - mount an empty file system in memory that nothing can be written to, without devices,
+ * programs and rights of files.
+ * @source:    what the mount table shows as its source
+ * @target_fd: O_PATH descriptor of a directory
+ *
+ * Not idempotent. Return: 0, or -1 with ERR_INTERNAL.
+ */
+int mount_empty(const char *source, int target_fd, struct error **err) MUST_CHECK;
+
+/**
  * mount_remove() - unmount what is on top at a path.
  * @target: canonical path (path_canonical()); a symlink anywhere in it is refused
  *

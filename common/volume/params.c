@@ -47,6 +47,11 @@ static int parse_kata(const char *value, struct volume_params *p, struct error *
 	return parse_bool(value, &p->kata_containers, err);
 }
 
+static int parse_direct(const char *value, struct volume_params *p, struct error **err)
+{
+	return parse_bool(value, &p->direct_volume, err);
+}
+
 static int parse_model(const char *value, struct volume_params *p, struct error **err)
 {
 	if (str_eq(value, "cache")) {
@@ -136,6 +141,7 @@ static const struct {
 } known[] = {
 	{PARAMS_ERASE_AFTER, AT_ALL | AT_MODIFY, parse_erase_after},
 	{PARAMS_KATA, AT_ALL, parse_kata},
+	{PARAMS_DIRECT, AT_CREATE | AT_CONTEXT, parse_direct},
 	{"persistencyModel", AT_ALL & ~AT_INLINE, parse_model},
 	{"cacheSize", AT_ALL & ~AT_INLINE, parse_cache_size},
 	{PARAMS_USAGE, AT_ALL | AT_MODIFY, parse_usage},
@@ -217,6 +223,10 @@ static int check_together(enum params_origin origin, const struct strmap *map, c
 	if (p->kata_containers && p->usage == USAGE_FILE_IO)
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"parameters kataContainers=true and usage=FileIO exclude each other");
+	if (p->direct_volume && (p->kata_containers || p->is_cache))
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"parameters " PARAMS_DIRECT "=true and %s exclude each other",
+			p->is_cache ? "persistencyModel=cache" : PARAMS_KATA "=true");
 	if (origin == PARAMS_INLINE && !strmap_get(map, "size"))
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"parameter \"size\" is missing: an inline volume requires it");

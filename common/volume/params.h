@@ -29,6 +29,10 @@
 /* With which it is used in guests of Kata Containers. */
 #define PARAMS_KATA "kataContainers"
 
+/* With which its device is given to such a guest, and not mounted on the host. It is recorded outside of the
+ * parameters, of which the Go driver accepts only those that it knows. */
+#define PARAMS_DIRECT "directVolume"
+
 enum params_origin {
 	PARAMS_CREATE,   /* StorageClass parameters of CreateVolume, plus the provisioner's extra metadata */
 	PARAMS_CONTEXT,  /* volume_context of stage and publish: what CreateVolume returned, plus Kubernetes'
@@ -42,6 +46,7 @@ enum params_origin {
 struct volume_params {
 	bool erase_after;     /* default true */
 	bool kata_containers; /* default false */
+	bool direct_volume;   /* PARAMS_CREATE, PARAMS_CONTEXT; default false */
 	bool is_cache;        /* persistencyModel=cache */
 	bool is_inline;       /* persistencyModel=ephemeral: lives as long as its pod */
 	uint32_t cache_size;  /* with is_cache */

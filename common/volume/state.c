@@ -16,6 +16,7 @@
 #include "os/file.h"
 #include "os/lock.h"
 #include "volume/id.h"
+#include "volume/params.h"
 
 static int read_map(struct json_reader *r, struct strmap *out, struct error **err)
 {
@@ -84,6 +85,20 @@ static int read_claim(struct json_reader *r, const char *key, struct volume_clai
 	return keep_unknown(r, key, unknown, err);
 }
 
+static int read_direct(struct json_reader *r, const char *key, struct volume_record *rec, struct buf *unknown,
+	struct error **err)
+{
+	if (str_eq(key, PARAMS_DIRECT))
+		return json_read_bool(r, &rec->direct, err);
+	if (str_eq(key, "directEntry"))
+		return json_read_str(r, &rec->direct_entry, err);
+	if (str_eq(key, "directDevice"))
+		return json_read_str(r, &rec->direct_device, err);
+	if (str_eq(key, "sandboxes"))
+		return json_read_strv(r, &rec->sandboxes, err);
+	return read_claim(r, key, &rec->claim, unknown, err);
+}
+
 static int read_copy(struct json_reader *r, const char *key, struct volume_record *rec, struct buf *unknown,
 	struct error **err)
 {
@@ -97,7 +112,7 @@ static int read_copy(struct json_reader *r, const char *key, struct volume_recor
 		return json_read_str(r, &rec->group, err);
 	if (str_eq(key, "groupSize"))
 		return json_read_u64(r, &rec->group_size, err);
-	return read_claim(r, key, &rec->claim, unknown, err);
+	return read_direct(r, key, rec, unknown, err);
 }
 
 static int read_member(struct json_reader *r, const char *key, struct volume_record *rec, struct buf *unknown,
@@ -212,6 +227,15 @@ static void write_strings(struct json_writer *w, const char *key, char *const *s
 	json_array_end(w);
 }
 
+static void write_direct(struct json_writer *w, const struct volume_record *r)
+{
+	if (r->direct)
+		json_key_bool(w, PARAMS_DIRECT, true);
+	json_key_known(w, "directEntry", r->direct_entry);
+	json_key_known(w, "directDevice", r->direct_device);
+	write_strings(w, "sandboxes", r->sandboxes);
+}
+
 static void write_ours(struct json_writer *w, const struct volume_record *r)
 {
 	if (r->identity)
@@ -267,6 +291,7 @@ static void write_ours(struct json_writer *w, const struct volume_record *r)
 	if (r->staged_usage)
 		json_key_str(w, "stagedUsage", r->staged_usage);
 	write_strings(w, "targets", r->targets);
+	write_direct(w, r);
 	claim_write_json(&r->claim, w);
 }
 
@@ -329,6 +354,9 @@ void volume_record_free(struct volume_record *r)
 	strv_free(r->staged_flags);
 	free(r->staged_usage);
 	strv_free(r->targets);
+	free(r->direct_entry);
+	free(r->direct_device);
+	strv_free(r->sandboxes);
 	claim_done(&r->claim);
 	free(r->unknown_json);
 	free(r);
@@ -362,6 +390,9 @@ struct volume_record *volume_record_dup(const struct volume_record *r)
 	copy->staged_flags = dup_strings(r->staged_flags);
 	copy->staged_usage = x_strdup(r->staged_usage);
 	copy->targets = dup_strings(r->targets);
+	copy->direct_entry = x_strdup(r->direct_entry);
+	copy->direct_device = x_strdup(r->direct_device);
+	copy->sandboxes = dup_strings(r->sandboxes);
 	claim_copy(&r->claim, &copy->claim);
 	copy->unknown_json = x_strdup(r->unknown_json);
 	return copy;

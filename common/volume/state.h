@@ -35,8 +35,13 @@ struct volume_record {
 	char *group;      /* of a snapshot: ID of the group that it was taken with; NULL: none */
 	uint64_t group_size;  /* number of snapshots in its group, with this one; 0: in no group */
 	uint64_t image_bytes; /* size of the image for Kata Containers in it, which was made; 0: none yet */
-	bool freezing;        /* its file system is frozen, or may be: it is being copied */
-	bool suspending;      /* its device is suspended, or may be: it is being copied */
+	bool direct;          /* its device is given to guests, and its file system not mounted on the host */
+	char *direct_entry;  /* name of its entry in the folder of direct volumes, which may exist; NULL: none
+			      */
+	char *direct_device; /* path of the device that the entry names, or named last */
+	char **sandboxes;    /* IDs of guests that were given the device, and may still have it: strv */
+	bool freezing;       /* its file system is frozen, or may be: it is being copied */
+	bool suspending;     /* its device is suspended, or may be: it is being copied */
 	uint64_t erase_bytes_per_s; /* limit of its own for erasing it; 0: none */
 	uint64_t copy_bytes_per_s;  /* likewise for copying it */
 	char **modified;            /* keys of parameters that were changed after its creation: strv */
@@ -52,7 +57,7 @@ struct volume_record {
 	bool formatting;       /* recorded by earlier versions only: mkfs was started on the empty device */
 	bool adopted; /* the record was written for a device without a state file: its content is unknown */
 	bool ever_staged;
-	bool staged_block;       /* for block access: nothing is mounted at the staging path */
+	bool staged_block;       /* for block access or guests: nothing is mounted at the staging path */
 	bool made_by_controller; /* made for the central controller, not for a provisioner on the node */
 	char *staging_path;      /* canonical, while staged; else NULL */
 	char **staged_flags;     /* mount flags as requested: the kernel may drop some; strv */

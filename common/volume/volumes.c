@@ -39,6 +39,8 @@ struct volumes *volumes_new(const struct volumes_config *config)
 	v->devices = config->devices;
 	v->roots = config->roots;
 	v->pods = config->pods;
+	v->direct_dir = x_strdup(config->direct_volumes_dir);
+	v->guests = config->guests;
 	v->copy_bytes_per_s = config->copy_bytes_per_s;
 	v->mkfs_timeout_ms = config->mkfs_timeout_ms ? config->mkfs_timeout_ms : MKFS_TIMEOUT_MS;
 	v->shared.changed = config->changed;
@@ -69,6 +71,7 @@ void volumes_free(struct volumes *v)
 	pthread_mutex_destroy(&v->shared.mutex);
 	free(v->node_id);
 	free(v->state_path);
+	free(v->direct_dir);
 	free(v);
 }
 
@@ -184,6 +187,8 @@ struct volume_info *volumes_info(struct volumes *v, const struct volume_record *
 	info->id = x_strdup(r->id);
 	info->size_bytes = r->size_bytes;
 	params_to_context(&r->parameters, &info->context);
+	if (r->direct)
+		strmap_set(&info->context, PARAMS_DIRECT, "true");
 	info->is_cache = str_eq(strmap_get(&r->parameters, "persistencyModel"), "cache");
 	info->may_be_block = volume_record_may_be_block(r);
 	info->is_taken_over = volume_record_is_taken_over(r);

@@ -33,6 +33,26 @@ struct volume_pods {
 	/* whether the pod that @context, of NodePublishVolume, names runs in a guest. May block, and is
 	 * called without locks. Return: 0, or -1 with ERR_UNAVAILABLE */
 	int (*runs_in_guest)(void *user, const struct strmap *context, bool *ret, struct error **err);
+	/* the fsGroup of that pod, decimal, and its fsGroupChangePolicy, which the caller frees; NULL: none.
+	 * As above; NULL: not known */
+	int (*fs_group)(void *user, const struct strmap *context, char **ret_group, char **ret_policy,
+		struct error **err);
+	void *user;
+};
+
+/* The guests that have been given the device of a volume, by the runtime that runs them. None waits longer
+ * than some seconds; all may be called from any thread. */
+struct volume_guests {
+	/* whether the runtime of @sandbox answers, or may be about to */
+	bool (*runs)(void *user, const char *sandbox);
+	/* how full the file system on @device is. @device: as the runtime was given it. Return: 0, or -1 with
+	 * ERR_UNAVAILABLE, ERR_DEADLINE, ERR_INTERNAL */
+	int (*stats)(void *user, const char *sandbox, const char *device, struct fs_usage *ret,
+		struct error **err);
+	/* make it as large as the device. Return: as stats, or -1 with ERR_UNIMPLEMENTED: the guest cannot do
+	 * that */
+	int (*resize)(void *user, const char *sandbox, const char *device, uint64_t size_bytes,
+		struct error **err);
 	void *user;
 };
 
@@ -43,6 +63,9 @@ struct volumes_config {
 	struct path_roots *roots;       /* borrowed */
 	/* borrowed; NULL: not known, so that each pod with a volume for Kata Containers counts as a guest */
 	const struct volume_pods *pods;
+	const char *direct_volumes_dir; /* where runtimes look for direct volumes; NULL: there are none here */
+	/* borrowed; NULL: not known, so that each guest that was given a device counts as running */
+	const struct volume_guests *guests;
 	uint64_t erase_bytes_per_s; /* limit for all deleted volumes together; 0: none */
 	uint64_t copy_bytes_per_s;  /* limit for each clone of a volume; 0: none */
 	int mkfs_timeout_ms;        /* 0: five minutes */
@@ -310,6 +333,11 @@ void volumes_list(struct volumes *v, const char *after, size_t max, struct volum
  * reach the host, where the runtime looks for images. @ret_why: why they are not, caller frees; may be NULL.
  * As of the last listing of devices; never waits. */
 bool volumes_offers_kata(struct volumes *v, char **ret_why);
+
+/** volumes_offers_direct() - whether volumes are made whose device is given to guests: the folder in which
+ * runtimes look for them can be used. @ret_why: why they are not, caller frees; may be NULL. Blocks on the
+ * file system of that folder, which is in memory. */
+bool volumes_offers_direct(struct volumes *v, char **ret_why);
 
 /** volumes_capacity() - get the capacity of all pools together, from the device view. Return: false before
  * the first device view. Never waits. */

@@ -45,6 +45,13 @@ static int check_request(const struct volume_request *q, struct volume_params *r
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"parameter kataContainers=true is for volumes with a file system, not for block volumes");
 	}
+	if (ret->direct_volume && q->block) {
+		params_done(ret);
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"parameter " PARAMS_DIRECT
+			"=true is for volumes with a file system: a guest gets the device "
+			"of a block volume without it");
+	}
 	if (q->source && ret->is_cache) {
 		params_done(ret);
 		return err_set(
@@ -97,8 +104,9 @@ static int check_existing(const struct volume_record *r, const struct volume_req
 	if (params_parse(PARAMS_STATE, &r->parameters, &have, err) < 0)
 		return err_wrap(err, "state of volume %s", r->id);
 	bool same = mutable_are_as_asked(r, &have, wanted) &&
-		    have.kata_containers == wanted->kata_containers && have.is_cache == wanted->is_cache &&
-		    have.is_inline == wanted->is_inline && have.cache_size == wanted->cache_size &&
+		    have.kata_containers == wanted->kata_containers && r->direct == wanted->direct_volume &&
+		    have.is_cache == wanted->is_cache && have.is_inline == wanted->is_inline &&
+		    have.cache_size == wanted->cache_size &&
 		    (!r->fs_type || !q->fs_type || str_eq(r->fs_type, q->fs_type)) &&
 		    (!q->block || volume_record_may_be_block(r));
 	params_done(&have);
@@ -129,6 +137,7 @@ static struct volume_record *new_record(
 	r->identity = x_strdup(identity);
 	r->fs_type = x_strdup(q->fs_type);
 	r->made_by_controller = q->made_by_controller;
+	r->direct = wanted->direct_volume;
 	r->snapshot = q->snapshot;
 	r->group = x_strdup(q->group);
 	r->group_size = q->group_size;
@@ -529,12 +538,24 @@ static int require_kata(struct volumes *v, const struct volume_record *r, struct
 	return 0;
 }
 
+/* Another node may have the folder. */
+static int require_direct(struct volumes *v, struct error **err)
+{
+	CLEANUP(free_charp) char *why = NULL;
+
+	if (volumes_offers_direct(v, &why))
+		return 0;
+	return err_set(err, ERR_EXHAUSTED, "this node has no direct volumes: %s", why);
+}
+
 static int record_and_make(struct volumes *v, struct creation *c, const struct volume_request *q,
 	const struct volume_params *wanted, struct error **err)
 {
 	CLEANUP(pool_choice_done) struct pool_choice pools = {0};
 
 	if (wanted->kata_containers && require_kata(v, c->r, err) < 0)
+		return -1;
+	if (wanted->direct_volume && require_direct(v, err) < 0)
 		return -1;
 	if (refuse_strangers(v, c->r->id, q->name, err) < 0 || records_check_space(v->records, err) < 0)
 		return -1;

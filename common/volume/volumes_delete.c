@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/durable_step.h"
 #include "base/mem.h"
+#include "volume/direct/volumes_direct.h"
 #include "volume/id.h"
 #include "volume/volumes_private.h"
 
@@ -52,6 +53,7 @@ int volumes_delete_record(
 	if (r->phase == PHASE_CREATING)
 		return volumes_roll_back(v, r, err);
 	if (r->phase == PHASE_READY) {
+		volumes_settle_direct_entry(v, r);
 		if (device_view_find_device(v->device_view, r, &d, &presence, err) < 0)
 			return -1;
 		if (presence == DEVICE_GONE) {
@@ -64,6 +66,8 @@ int volumes_delete_record(
 			return -1;
 		device_free(TAKE_PTR(d));
 		if (device_view_require_device(v->device_view, r, &d, err) < 0)
+			return -1;
+		if (volumes_refuse_guest(v, r, d, err) < 0)
 			return -1;
 		if (d->path && device_view_claim_device(v->device_view, r, d, &claim.fd, err) < 0)
 			return -1;

@@ -39,6 +39,8 @@ struct volumes {
 	struct device_manager *devices;
 	struct path_roots *roots;
 	const struct volume_pods *pods; /* NULL: nothing is known of them */
+	char *direct_dir;                   /* the folder for direct volumes; NULL: none */
+	const struct volume_guests *guests; /* NULL: nothing is known of them */
 	struct fs_usage_helpers *usage_helpers;
 	int mkfs_timeout_ms;
 	uint64_t copy_bytes_per_s; /* limit for each clone; 0: none */

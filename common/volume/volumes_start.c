@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/str.h"
 #include "volume/attachment/attachment.h"
+#include "volume/direct/volumes_direct.h"
 #include "volume/volumes_private.h"
 
 static bool lacks_pool(void *user, const char *id)
@@ -131,6 +132,7 @@ static void remove_leftovers(struct volumes *v)
 static void settle_unfinished(struct volumes *v)
 {
 	volumes_thaw_marked(v);
+	volumes_settle_direct(v);
 	remove_leftovers(v);
 	volumes_reconcile_sizes(v);
 	settle_creations(v);

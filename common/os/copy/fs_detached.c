@@ -41,6 +41,10 @@ static int configure(int context_fd, const char *fstype, const char *device, enu
 		return -1;
 	if (str_eq(fstype, "xfs") && fsconfig(context_fd, FSCONFIG_SET_FLAG, "nouuid", NULL, 0) < 0)
 		return -1;
+	/* its superblock, to which a guest may have written, can say that an error stops the kernel */
+	if (str_eq(fstype, "ext4") &&
+		fsconfig(context_fd, FSCONFIG_SET_STRING, "errors", "remount-ro", 0) < 0)
+		return -1;
 	return STEP("mount-detached", fsconfig(context_fd, FSCONFIG_CMD_CREATE, NULL, NULL, 0));
 }
 

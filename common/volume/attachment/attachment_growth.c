@@ -13,6 +13,7 @@
 #include "os/fs_grow.h"
 #include "os/paths.h"
 #include "volume/attachment/attachment.h"
+#include "volume/direct/volumes_direct.h"
 #include "volume/volumes_private.h"
 
 int volumes_open_mounted(const struct mount_entry *e, int *ret_fd, struct error **err)
@@ -156,7 +157,8 @@ int volumes_node_expand(
 	if (volumes_settle_growth(v, r, err) < 0 ||
 		device_view_require_content(v->device_view, r, &d, err) < 0)
 		return -1;
-	if (grow_at(v, r, d, q->path, err) < 0)
+	if (r->direct ? volumes_grow_direct(v, &lock, r, d, q->path, err) < 0
+		      : grow_at(v, r, d, q->path, err) < 0)
 		return err_wrap(err, "expand volume %s", r->id);
 	if (check_range(r, q, err) < 0)
 		return -1;

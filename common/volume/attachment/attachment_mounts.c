@@ -13,6 +13,7 @@
 #include "os/paths.h"
 #include "volume/attachment/attachment.h"
 #include "volume/attachment/kata.h"
+#include "volume/direct/volumes_direct.h"
 #include "volume/params.h"
 #include "volume/volumes_private.h"
 
@@ -87,7 +88,9 @@ static int is_mount_of(struct volumes *v, const struct volume_record *r, const s
 	CLEANUP(device_freep) struct device *d = device_view_seen_device(v->device_view, r);
 	bool known;
 
-	*ret = false;
+	*ret = volumes_is_direct_mount(r->id, e);
+	if (*ret)
+		return 0;
 	if (kata_has_image(r) && kata_is_loop(v->state_path, r, e->dev, ret, err) < 0)
 		return -1;
 	if (*ret)
@@ -120,7 +123,9 @@ static int is_mount_of_stranger(
 	CLEANUP(device_freep) struct device *d = only_device(v, id);
 	bool known;
 
-	*ret = false;
+	*ret = volumes_is_direct_mount(id, e);
+	if (*ret)
+		return 0;
 	if (is_device_of(d, e, &known, ret, err) < 0)
 		return -1;
 	if (!known)

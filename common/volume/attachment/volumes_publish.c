@@ -8,6 +8,7 @@
 #include "os/paths.h"
 #include "volume/attachment/attachment.h"
 #include "volume/attachment/kata.h"
+#include "volume/direct/volumes_direct.h"
 #include "volume/id.h"
 #include "volume/params.h"
 #include "volume/volumes_private.h"
@@ -61,11 +62,15 @@ static int is_inline(struct volumes *v, const struct use_request *q, bool *ret, 
 	return 0;
 }
 
-static bool is_for_kata(struct volumes *v, const char *handle)
+/* Before the volume is locked, since that may wait for another program. */
+static int ask_for_pod(struct volumes *v, const struct use_request *q, bool *ret_guest,
+	struct direct_pod *ret_pod, struct error **err)
 {
-	CLEANUP(volume_record_freep) struct volume_record *r = records_find(v->records, handle);
+	CLEANUP(volume_record_freep) struct volume_record *r = records_find(v->records, q->handle);
 
-	return r && kata_has_image(r);
+	if (r && r->direct)
+		return volumes_find_fs_group(v, q, ret_pod, err);
+	return r && kata_has_image(r) ? volumes_find_runtime(v, q, ret_guest, err) : 0;
 }
 
 int volumes_publish(struct volumes *v, const struct use_request *q, struct error **err)
@@ -75,6 +80,7 @@ int volumes_publish(struct volumes *v, const struct use_request *q, struct error
 	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
 	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
 	CLEANUP(claim_done) struct volume_claim claim = {0};
+	CLEANUP(direct_pod_done) struct direct_pod pod = {0};
 	bool ephemeral;
 	bool guest = true;
 
@@ -86,7 +92,7 @@ int volumes_publish(struct volumes *v, const struct use_request *q, struct error
 		return volumes_publish_inline(v, q, err);
 	if (check_request(v, q, &p, err) < 0)
 		return -1;
-	if (is_for_kata(v, q->handle) && volumes_find_runtime(v, q, &guest, err) < 0)
+	if (ask_for_pod(v, q, &guest, &pod, err) < 0)
 		return -1;
 	if (volumes_lock_ready(v, q->handle, PUBLISH_WAIT_MS, &lock, &r, err) < 0)
 		return -1;
@@ -105,6 +111,8 @@ int volumes_publish(struct volumes *v, const struct use_request *q, struct error
 		.use = q,
 		.params = &params,
 		.claim = &claim};
+	if (r->direct)
+		return volumes_publish_direct(v, r, &wanted, &pod, err);
 	if (params.kata_containers)
 		return volumes_publish_kata(v, r, &wanted, guest, err);
 	return volumes_attach(v, r, &wanted, err);
@@ -157,10 +165,15 @@ static int take_down(struct volumes *v, struct volume_record *r, const char *tar
 	if (str_eq(r->staging_path, target))
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"volume %s is staged at target_path %s, not published", r->id, target);
+	bool is_direct = r->direct && strv_contains(r->targets, target);
+	if (is_direct)
+		volumes_withdraw_direct(v, r);
 	if (volumes_detach(v, r->id, r, target, ret_detached, err) < 0)
 		return -1;
 	if (remove_target(v, r->id, target_path, err) < 0)
 		return -1;
+	if (is_direct)
+		volumes_remove_direct(v, r);
 	return kata_has_image(r) ? kata_clean(v->state_path, r, err) : 0;
 }
 

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "os/paths.h"
 #include "volume/attachment/attachment.h"
+#include "volume/direct/volumes_direct.h"
 #include "volume/params.h"
 #include "volume/volumes_private.h"
 
@@ -37,7 +38,7 @@ int volumes_stage(struct volumes *v, const struct use_request *q, struct error *
 		.canonical_path = at,
 		.use = q,
 		.params = &params};
-	return volumes_attach(v, r, &wanted, err);
+	return r->direct ? volumes_stage_direct(v, r, &wanted, err) : volumes_attach(v, r, &wanted, err);
 }
 
 /* A volume that is only partly created, or being erased, is staged nowhere; one without a record may be. */

@@ -7,6 +7,7 @@
 #include "os/fs_usage.h"
 #include "os/paths.h"
 #include "volume/attachment/attachment.h"
+#include "volume/direct/volumes_direct.h"
 #include "volume/volumes_private.h"
 
 #define TIMEOUT_MS 5000
@@ -73,6 +74,8 @@ int volumes_stats(
 	if (mount_table_read(&table, err) < 0)
 		return -1;
 	const struct mount_entry *e = mount_table_at(table, canonical);
+	if (r->direct)
+		return volumes_stat_direct(v, r, table, canonical, ret, err);
 	if (!e)
 		return no_mount(r->id, path, err);
 	if (ask(v, r, table, e, ret, err) < 0)

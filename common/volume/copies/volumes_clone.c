@@ -33,6 +33,7 @@
 #include "volume/attachment/attachment.h"
 #include "volume/attachment/kata.h"
 #include "volume/copies/source_parts.h"
+#include "volume/direct/volumes_direct.h"
 #include "volume/id.h"
 #include "volume/params.h"
 #include "volume/volumes_private.h"
@@ -81,6 +82,7 @@ uint64_t volumes_source_bytes(const struct clone_source *s)
 
 void volumes_source_image(const struct clone_source *s, struct volume_record *copy)
 {
+	copy->direct = s->r->direct;
 	if (!kata_has_image(s->r))
 		return;
 	strmap_set(&copy->parameters, PARAMS_KATA, "true");
@@ -108,6 +110,12 @@ static int check_kind(const struct volume_record *r, const struct volume_request
 			"kataContainers=%s",
 			volume_noun(r->snapshot), r->id, have.kata_containers ? "" : "not ",
 			have.kata_containers ? "true" : "false");
+	if (!q->snapshot && r->direct != params->direct_volume)
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"%s %s is %sa direct volume, and its clone has to be the same, since a guest writes to all of "
+			"such a device: parameter " PARAMS_DIRECT "=%s",
+			volume_noun(r->snapshot), r->id, r->direct ? "" : "not ",
+			r->direct ? "true" : "false");
 	if (q->block && (r->fs_type || !volume_record_may_be_block(r)))
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"%s %s has a file system, so its clone cannot be a block volume",
@@ -152,6 +160,8 @@ int volumes_open_source(struct volumes *v, const struct volume_request *q, const
 		return -1;
 	if (device_view_require_content(v->device_view, s->r, &s->device, err) < 0)
 		return err_wrap(err, "source %s", s->r->id);
+	if (volumes_refuse_guest(v, s->r, s->device, err) < 0)
+		return err_wrap(err, "source");
 	if (q->limit_bytes > 0 && s->device->size_bytes > q->limit_bytes)
 		return err_set(err, ERR_RANGE,
 			"volume %s has %ju bytes, so its clone cannot be as small as limit_bytes", s->r->id,

@@ -268,6 +268,8 @@ void fixture_open(void)
 		.devices = &fx.devices,
 		.roots = fx.roots,
 		.pods = fx.pods,
+		.direct_volumes_dir = fx.direct_volumes_dir,
+		.guests = fx.guests,
 		.erase_bytes_per_s = fx.erase_bytes_per_s,
 		.copy_bytes_per_s = fx.copy_bytes_per_s,
 		.mkfs_timeout_ms = fx.mkfs_timeout_ms,

@@ -66,6 +66,8 @@ struct fixture {
 	uint64_t copy_bytes_per_s;
 	int mkfs_timeout_ms;
 	const struct volume_pods *pods;
+	const char *direct_volumes_dir;
+	const struct volume_guests *guests;
 	void (*done)(void); /* called before the tear-down; may be NULL */
 	struct volumes *v;
 	char pools[N_POOLS][64]; /* uuids */
