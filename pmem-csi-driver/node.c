@@ -13,6 +13,7 @@
 #include "csi/node_volumes_service.h"
 #include "csi/setup_service.h"
 #include "devices.h"
+#include "guests/shim.h"
 #include "init_chain.h"
 #include "inspect/propagation_check.h"
 #include "metrics.h"
@@ -54,6 +55,8 @@
 struct program {
 	struct device_manager *devices;
 	struct path_roots *roots;
+	struct shim_sockets shims;
+	struct volume_guests guests; /* as the shims answer for them */
 	struct volumes *volumes;
 	struct csi csi;
 	struct csi remote_csi; /* the same for the central controller */
@@ -90,6 +93,8 @@ struct program {
 
 static struct volumes *new_volumes(struct program *n, const struct options *o)
 {
+	n->shims = SHIM_SOCKETS;
+	n->guests = shim_guests(&n->shims);
 	const struct volumes_config config = {.node_id = o->node_id,
 		.state_path = n->state_path,
 		.devices = n->devices,
@@ -97,6 +102,8 @@ static struct volumes *new_volumes(struct program *n, const struct options *o)
 		.pods = node_registry_pods(n->registry),
 		.erase_bytes_per_s = o->erase_bytes_per_s,
 		.copy_bytes_per_s = o->copy_bytes_per_s,
+		.direct_volumes_dir = str_empty(o->direct_volumes_dir) ? NULL : o->direct_volumes_dir,
+		.guests = &n->guests,
 		.changed = node_registry_changed,
 		.user = n->registry};
 

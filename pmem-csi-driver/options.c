@@ -33,6 +33,7 @@ struct options options_default(void)
 		.key_file = "",
 		.client_cert_file = "",
 		.client_key_file = "",
+		.direct_volumes_dir = DEFAULT_DIRECT_VOLUMES_DIR,
 		.plugin_registration_path = "",
 		.kubelet_registration_socket = "",
 		.endpoint = str_empty(endpoint) ? DEFAULT_ENDPOINT : endpoint,
@@ -126,6 +127,9 @@ int options_check_folders(const struct options *o, struct error **err)
 {
 	if (check_folder("statePath", o->state_path, err) < 0 ||
 		check_folder("fakePath", o->fake_path, err) < 0)
+		return -1;
+	if (!str_empty(o->direct_volumes_dir) &&
+		check_folder("directVolumesDir", o->direct_volumes_dir, err) < 0)
 		return -1;
 	for (size_t i = 0; o->kubelet_dirs && o->kubelet_dirs[i]; i++) {
 		if (check_folder("kubeletDir", o->kubelet_dirs[i], err) < 0)

@@ -13,6 +13,8 @@
 
 #define MODE_CONVERT     "force-convert-raw-namespaces" /* as the Go driver calls it */
 #define DEFAULT_REGISTRY "tcp://:10000"
+/* Where all runtimes of Kata Containers look (src/runtime/pkg/direct-volume/utils.go). */
+#define DEFAULT_DIRECT_VOLUMES_DIR "/run/kata-containers/shared/direct-volumes"
 
 struct options {
 	struct program_flags flags;
@@ -30,6 +32,7 @@ struct options {
 	bool strict_keys;
 	const char *device_manager;
 	const char *state_path;                  /* NULL: /var/lib/<driver_name> */
+	const char *direct_volumes_dir;          /* "": no device is given to guests */
 	char **kubelet_dirs;                     /* strv */
 	const char *plugin_registration_path;    /* folder; "": none */
 	const char *kubelet_registration_socket; /* "": that of endpoint */

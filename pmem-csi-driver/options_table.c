@@ -76,6 +76,9 @@ static void add_node(struct table *t, struct options *o, struct option_texts *te
 		{"statePath", OPT_STR, &o->state_path, "DIR",
 			"state folder, with one file per volume; it must survive reboots "
 			"(default: /var/lib/<drivername>)"},
+		{"directVolumesDir", OPT_STR, &o->direct_volumes_dir, "DIR",
+			"folder in which the runtimes of Kata Containers look for direct-assigned volumes; empty: "
+			"this node has no such volumes"},
 		{"kubeletDir", OPT_STRS, &o->kubelet_dirs, "DIR",
 			"accept only paths below DIR in requests (repeatable)"},
 		{"pmemPercentage", OPT_STR, &texts->percentage, "PERCENT",

@@ -96,6 +96,8 @@ static int read_direct(struct json_reader *r, const char *key, struct volume_rec
 		return json_read_str(r, &rec->direct_device, err);
 	if (str_eq(key, "sandboxes"))
 		return json_read_strv(r, &rec->sandboxes, err);
+	if (str_eq(key, "sandboxBoot"))
+		return json_read_str(r, &rec->sandbox_boot, err);
 	return read_claim(r, key, &rec->claim, unknown, err);
 }
 
@@ -234,6 +236,7 @@ static void write_direct(struct json_writer *w, const struct volume_record *r)
 	json_key_known(w, "directEntry", r->direct_entry);
 	json_key_known(w, "directDevice", r->direct_device);
 	write_strings(w, "sandboxes", r->sandboxes);
+	json_key_known(w, "sandboxBoot", r->sandbox_boot);
 }
 
 static void write_ours(struct json_writer *w, const struct volume_record *r)
@@ -357,6 +360,7 @@ void volume_record_free(struct volume_record *r)
 	free(r->direct_entry);
 	free(r->direct_device);
 	strv_free(r->sandboxes);
+	free(r->sandbox_boot);
 	claim_done(&r->claim);
 	free(r->unknown_json);
 	free(r);
@@ -393,6 +397,7 @@ struct volume_record *volume_record_dup(const struct volume_record *r)
 	copy->direct_entry = x_strdup(r->direct_entry);
 	copy->direct_device = x_strdup(r->direct_device);
 	copy->sandboxes = dup_strings(r->sandboxes);
+	copy->sandbox_boot = x_strdup(r->sandbox_boot);
 	claim_copy(&r->claim, &copy->claim);
 	copy->unknown_json = x_strdup(r->unknown_json);
 	return copy;

@@ -116,7 +116,7 @@ static int record_staging(
 	r->staging_path = x_strdup(q->canonical_path);
 	strv_free(TAKE_PTR(r->staged_flags));
 	/* none of them runs any more */
-	strv_free(TAKE_PTR(r->sandboxes));
+	volumes_forget_sandboxes(r);
 	return records_save(v->records, r, err);
 }
 
@@ -270,7 +270,7 @@ static int record(struct direct_publication *p, struct error **err)
 	r->direct_entry = x_strdup(p->entry);
 	free(r->direct_device);
 	r->direct_device = x_strdup(p->device->path);
-	strv_free(TAKE_PTR(r->sandboxes));
+	volumes_forget_sandboxes(r);
 	strv_free(TAKE_PTR(r->targets));
 	strv_add(&r->targets, p->q->canonical_path);
 	return records_save(p->v->records, r, err);

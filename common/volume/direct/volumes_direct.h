@@ -66,7 +66,8 @@ int volumes_stage_direct(struct volumes *v, struct volume_record *r, const struc
 int volumes_publish_direct(struct volumes *v, struct volume_record *r, const struct attachment_request *q,
 	const struct direct_pod *pod, struct error **err) MUST_CHECK;
 
-/** volumes_is_direct_mount() - whether @e is what volumes_publish_direct() has mounted for the volume @id. Pure. */
+/** volumes_is_direct_mount() - whether @e is what volumes_publish_direct() has mounted for the volume @id.
+ * Pure. */
 bool volumes_is_direct_mount(const char *id, const struct mount_entry *e);
 
 /** volumes_withdraw_direct() - when the target of @r is about to be unmounted: no further guest gets the
@@ -121,5 +122,9 @@ int volumes_grow_direct(struct volumes *v, struct volume_lock **lock, const stru
 int volumes_grow_unmounted(struct volumes *v, const struct volume_record *r, const struct device *d,
 	const char *fs_type, struct error **err) MUST_CHECK;
 
-/** volumes_direct_target() - where @r is published to a guest now. Return: borrowed from @t; NULL: nowhere. */
+/** volumes_forget_sandboxes() - take the guests out of @r, in memory, when none of them runs. */
+void volumes_forget_sandboxes(struct volume_record *r);
+
+/** volumes_direct_target() - where @r is published to a guest now. Return: borrowed from @t; NULL: nowhere.
+ */
 const struct mount_entry *volumes_direct_target(const struct volume_record *r, const struct mount_table *t);

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/blockdev_mounts.h"
+#include "os/boot_id.h"
 #include "os/mount_table.h"
 #include "volume/attachment/attachment.h"
 #include "volume/direct/direct_folder.h"
@@ -63,10 +64,14 @@ static int add_sandboxes(struct volumes *v, const struct volume_record *r, char 
 	return 0;
 }
 
-/* @ret: strv */
+/* Guests end with the node that they run on. @ret: strv */
 static int find_sandboxes(struct volumes *v, const struct volume_record *r, char ***ret, struct error **err)
 {
-	for (size_t i = 0; r->sandboxes && r->sandboxes[i]; i++) {
+	CLEANUP(free_charp) char *boot = NULL;
+
+	if (r->sandboxes && boot_id_read(&boot, err) < 0)
+		return -1;
+	for (size_t i = 0; r->sandboxes && r->sandboxes[i] && str_eq(r->sandbox_boot, boot); i++) {
 		if (runs(v, r->sandboxes[i]))
 			strv_add(ret, r->sandboxes[i]);
 	}
@@ -129,15 +134,26 @@ int volumes_refuse_guest(
 
 /* --- the end of its entry */
 
+void volumes_forget_sandboxes(struct volume_record *r)
+{
+	strv_free(TAKE_PTR(r->sandboxes));
+	free(TAKE_PTR(r->sandbox_boot));
+}
+
 /* They are recorded before their files, by which they are known, are removed. */
 static int note_sandboxes(struct volumes *v, struct volume_record *r, struct error **err)
 {
 	CLEANUP(strv_freep) char **running = NULL;
+	CLEANUP(free_charp) char *boot = NULL;
 
 	if (find_sandboxes(v, r, &running, err) < 0)
 		return -1;
 	if (strv_eq(r->sandboxes, running))
 		return 0;
+	if (running && boot_id_read(&boot, err) < 0)
+		return -1;
+	free(r->sandbox_boot);
+	r->sandbox_boot = TAKE_PTR(boot);
 	strv_free(r->sandboxes);
 	r->sandboxes = TAKE_PTR(running);
 	volumes_save_detached(v, r);

@@ -428,6 +428,30 @@ START_TEST(guest_that_outlives_its_pod_keeps_the_device)
 }
 END_TEST
 
+/* A shim of another sandbox may answer there by then. */
+START_TEST(guests_end_with_the_node)
+{
+	CLEANUP(free_charp) char *entry = entry_of(mt.target);
+	CLEANUP(free_charp) char *file = x_asprintf("%s.json", mt.volume->id);
+	struct error *err = NULL;
+
+	publish();
+	running = SANDBOX;
+	touch(entry, SANDBOX);
+	unpublish();
+	CLEANUP(free_charp) char *text = fixture_read(file);
+	char *boot = strstr(text, "\"sandboxBoot\":\"");
+	ck_assert_ptr_nonnull(boot);
+	boot[strlen("\"sandboxBoot\":\"")] = 'x';
+	fixture_stop();
+	fixture_write(file, text);
+	fixture_open();
+	ASSERT_OK(volumes_start(fx.v, &err));
+	publish();
+	unpublish();
+}
+END_TEST
+
 /* runtime-rs leaves no sandbox's ID. */
 START_TEST(process_that_has_the_device_open_keeps_it)
 {
@@ -656,6 +680,7 @@ int main(void)
 	tcase_add_test(tcase, one_pod_at_a_time);
 	tcase_add_test(tcase, target_that_is_too_long_is_refused);
 	tcase_add_test(tcase, guest_that_outlives_its_pod_keeps_the_device);
+	tcase_add_test(tcase, guests_end_with_the_node);
 	tcase_add_test(tcase, process_that_has_the_device_open_keeps_it);
 	tcase_add_test(tcase, entries_of_others_stay);
 	tcase_add_test(tcase, link_in_place_of_our_entry_keeps_no_pod_from_ending);
