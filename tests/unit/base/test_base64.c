@@ -56,6 +56,15 @@ START_TEST(examples_of_the_standard_are_encoded)
 }
 END_TEST
 
+START_TEST(names_have_the_alphabet_for_names_and_padding)
+{
+	out = BUF_INIT(16);
+	base64_encode_name((struct span){(const uint8_t *)"\xfb\xff\xfe\x80", 4}, &out);
+	ck_assert_str_eq(buf_str(&out), "-__-gA==");
+	buf_done(&out);
+}
+END_TEST
+
 START_TEST(bytes_of_any_value_are_encoded)
 {
 	out = BUF_INIT(64);
@@ -119,6 +128,6 @@ START_TEST(the_limit_of_the_buffer_holds)
 END_TEST
 
 UNIT_MAIN("base/base64", examples_of_the_standard_are_decoded, examples_of_the_standard_are_encoded,
-	bytes_of_any_value_are_encoded, line_ends_are_skipped, bytes_of_any_value_are_decoded,
-	what_is_cut_off_or_padded_wrongly_is_refused, other_characters_are_refused,
-	bits_that_belong_to_no_byte_are_refused, the_limit_of_the_buffer_holds)
+	names_have_the_alphabet_for_names_and_padding, bytes_of_any_value_are_encoded, line_ends_are_skipped,
+	bytes_of_any_value_are_decoded, what_is_cut_off_or_padded_wrongly_is_refused,
+	other_characters_are_refused, bits_that_belong_to_no_byte_are_refused, the_limit_of_the_buffer_holds)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "os/blockdev.h"
 
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 
 #include "os/fs.h"
 #include "os/spawn.h"
@@ -126,6 +128,39 @@ END_TEST
 
 /* The test itself has it open. */
 /* What is shared needs device-mapper: tests/machine/vm/hands.sh. */
+START_TEST(process_that_has_a_device_open_is_found)
+{
+	struct scratch_disk disk = scratch_disk("disk", MIB(16));
+	CLEANUP(fd_closep) int own_fd = open(disk.path, O_RDONLY | O_CLOEXEC);
+	struct blockdev_info info;
+	struct error *err = NULL;
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	ck_assert_int_ge(own_fd, 0);
+	ASSERT_OK(blockdev_stat(disk.path, &info, &err));
+	ASSERT_OK(blockdev_find_user(info.dev, &pid, &err));
+	ck_assert_int_eq(pid, 0);
+	ck_assert_int_eq(pipe(ready), 0);
+	pid_t child = fork();
+	if (child == 0) {
+		int fd = open(disk.path, O_RDWR | O_CLOEXEC);
+
+		while (fd >= 0 && write(ready[1], "x", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+	ASSERT_OK(blockdev_find_user(info.dev, &pid, &err));
+	ck_assert_int_eq(pid, child);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	ASSERT_OK(blockdev_find_user(info.dev, &pid, &err));
+	ck_assert_int_eq(pid, 0);
+}
+END_TEST
+
 START_TEST(what_lies_on_no_mapped_device_is_not_shared)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -150,7 +185,8 @@ START_TEST(only_mapped_devices_are_waited_for)
 }
 END_TEST
 
-SCRATCH_MAIN("os/blockdev", facts_of_a_disk_are_told, what_is_no_block_device_is_refused,
-	waiting_ends_with_the_device_or_the_time, an_exclusive_open_and_a_mount_exclude_each_other,
-	zeroing_covers_its_range_and_nothing_else, zeroing_beyond_the_end_or_without_permission_fails,
-	what_lies_on_no_mapped_device_is_not_shared, only_mapped_devices_are_waited_for)
+SCRATCH_MAIN("os/blockdev", process_that_has_a_device_open_is_found, facts_of_a_disk_are_told,
+	what_is_no_block_device_is_refused, waiting_ends_with_the_device_or_the_time,
+	an_exclusive_open_and_a_mount_exclude_each_other, zeroing_covers_its_range_and_nothing_else,
+	zeroing_beyond_the_end_or_without_permission_fails, what_lies_on_no_mapped_device_is_not_shared,
+	only_mapped_devices_are_waited_for)

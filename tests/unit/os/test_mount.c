@@ -263,6 +263,22 @@ START_TEST(a_bind_that_cannot_be_made_leaves_nothing)
 }
 END_TEST
 
+START_TEST(empty_mount_takes_nothing_and_names_its_source)
+{
+	CLEANUP(fd_closep) int target_fd = make_dir(TARGET);
+	struct error *err = NULL;
+
+	ASSERT_OK(mount_empty("ours-1", target_fd, &err));
+	CLEANUP(mount_table_freep) struct mount_table *t = read_table();
+	const struct mount_entry *e = mount_table_at(t, TARGET);
+	ck_assert_ptr_nonnull(e);
+	ck_assert_str_eq(e->source, "ours-1");
+	ck_assert(mount_entry_is_readonly(e));
+	ck_assert_int_ne(mkdir(TARGET "/x", 0755), 0);
+	ASSERT_OK(mount_remove(TARGET, &err));
+}
+END_TEST
+
 START_TEST(removal_takes_the_top_mount_and_is_idempotent)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -378,6 +394,7 @@ SCRATCH_MAIN("os/mount", a_device_is_mounted_with_what_was_asked_for, no_options
 	the_target_is_the_directory_that_was_opened_whatever_its_path_became,
 	a_bind_shows_the_source_with_its_own_flags, a_later_bind_flag_overrides_an_earlier_one,
 	a_device_node_is_bound_over_a_file, a_bound_node_is_seen_when_it_is_hidden_or_not_in_devtmpfs,
-	a_bind_that_cannot_be_made_leaves_nothing, removal_takes_the_top_mount_and_is_idempotent,
-	a_busy_mount_stays, removal_follows_no_symlink, the_kernel_says_which_options_it_knows,
-	a_descriptor_tells_its_mount, a_mount_that_is_busy_for_a_moment_is_removed)
+	a_bind_that_cannot_be_made_leaves_nothing, empty_mount_takes_nothing_and_names_its_source,
+	removal_takes_the_top_mount_and_is_idempotent, a_busy_mount_stays, removal_follows_no_symlink,
+	the_kernel_says_which_options_it_knows, a_descriptor_tells_its_mount,
+	a_mount_that_is_busy_for_a_moment_is_removed)

@@ -87,6 +87,12 @@ START_TEST(parameters_that_need_or_exclude_each_other_are_checked)
 	ASSERT_FAILS(parse_both("persistencyModel", "cache", "cacheSize", "-1"), ERR_INVALID_ARGUMENT, "-1");
 	ASSERT_FAILS(parse_both("kataContainers", "true", "usage", "FileIO"), ERR_INVALID_ARGUMENT, "FileIO");
 	ASSERT_OK(parse_both("kataContainers", "true", "usage", "AppDirect"));
+	ASSERT_FAILS(parse_both("kataContainers", "true", "directVolume", "true"), ERR_INVALID_ARGUMENT,
+		"kataContainers=true");
+	ASSERT_FAILS(parse_both("persistencyModel", "cache", "directVolume", "true"), ERR_INVALID_ARGUMENT,
+		"persistencyModel=cache");
+	ASSERT_OK(parse_both("directVolume", "true", "usage", "FileIO"));
+	ck_assert(params.direct_volume);
 	forget();
 }
 END_TEST
@@ -115,6 +121,7 @@ START_TEST(each_origin_has_its_own_keys)
 	} keys[] = {
 		{"eraseafter", "false", true, true, true},
 		{"kataContainers", "true", true, true, true},
+		{"directVolume", "true", true, true, true},
 		{"persistencyModel", "normal", true, true, true},
 		{"usage", "FileIO", true, true, true},
 		{"name", "pvc-1", false, true, true},
