@@ -29,6 +29,8 @@
 /* If udev runs, it opens a device for some milliseconds after it was closed by a writer. */
 #define UNUSED_WAIT_MS 1000
 #define UNUSED_POLL_MS 10
+/* All processes are looked at. */
+#define FIND_POLL_MS 50
 /* One BLKZEROOUT cannot be interrupted on older kernels; this bounds how long a fatal signal waits. */
 #define ZERO_STEP_BYTES (256ULL << 20)
 #define TABLE_BYTES     (16U << 10)
@@ -628,14 +630,11 @@ static bool has_open(int proc_fd, const char *pid, dev_t dev)
 	return false;
 }
 
-int blockdev_find_user(dev_t dev, pid_t *ret_pid, struct error **err)
+static int find_user(int proc_fd, dev_t dev, pid_t *ret_pid, struct error **err)
 {
-	CLEANUP(fd_closep) int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CLEANUP(strv_freep) char **names = NULL;
 
-	if (fd < 0)
-		return err_set_errno(err, ERR_INTERNAL, errno, "open /proc");
-	if (dir_list(fd, &names, err) < 0)
+	if (dir_list(proc_fd, &names, err) < 0)
 		return -1;
 	*ret_pid = 0;
 	for (size_t i = 0; names[i] && *ret_pid == 0; i++) {
@@ -643,8 +642,24 @@ int blockdev_find_user(dev_t dev, pid_t *ret_pid, struct error **err)
 		uint64_t pid;
 
 		if (parse_number(names[i], &pid, &ignored) == 0 && (pid_t)pid != getpid() &&
-			has_open(fd, names[i], dev))
+			has_open(proc_fd, names[i], dev))
 			*ret_pid = (pid_t)pid;
 	}
 	return 0;
+}
+
+int blockdev_find_user(dev_t dev, pid_t *ret_pid, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	uint64_t deadline_ns = clock_ns() + UNUSED_WAIT_MS * NS_PER_MS;
+
+	if (fd < 0)
+		return err_set_errno(err, ERR_INTERNAL, errno, "open /proc");
+	for (;;) {
+		if (find_user(fd, dev, ret_pid, err) < 0)
+			return -1;
+		if (*ret_pid == 0 || clock_ns() >= deadline_ns)
+			return 0;
+		nanosleep(&(struct timespec){.tv_nsec = FIND_POLL_MS * (long)NS_PER_MS}, NULL);
+	}
 }

@@ -91,7 +91,8 @@ int blockdev_path(dev_t dev, char **ret, struct error **err) MUST_CHECK;
 int blockdev_count_users(const char *path, size_t *ret, struct error **err) MUST_CHECK;
 
 /**
- * blockdev_find_user() - find another process that has a block device open, for whatever use.
+ * blockdev_find_user() - find another process that has a block device open, for whatever use, and still
+ * does after a second: programs as udev look at a device for a moment.
  * @dev:     its number
  * @ret_pid: 0: there is none that our /proc shows, which is that of a container without hostPID
  *

@@ -5,9 +5,9 @@
  * For each one there is an entry: a folder, named after the path at which the volume is published, with the
  * file mountInfo.json. The runtime adds an empty file for each sandbox that uses it, named by its ID, and
  * removes neither. It keeps entries of its own in the same folder, so that only those are touched which the
- * caller names, and in them only what is known. Source: Kata's docs/design/direct-blk-device-assignment.md,
- * src/runtime/pkg/direct-volume/utils.go, src/libs/kata-types/src/mount.rs (August 2026). Threads: safe on
- * different entries. Blocks on the file system, which is one in memory.
+ * caller names, and in them only what is known. Source: Kata's src/runtime/pkg/direct-volume/utils.go,
+ * src/libs/kata-types/src/mount.rs (August 2026). Threads: safe on different entries. Blocks on the file
+ * system, which is one in memory.
  */
 #pragma once
 

@@ -35,6 +35,7 @@ struct direct_pod {
 	char *fs_group_change_policy; /* NULL: none */
 };
 
+/** direct_pod_done() - release what @p owns; safe on a zeroed one. */
 void direct_pod_done(struct direct_pod *p);
 
 /** volumes_find_fs_group() - what is known of the pod of @q. Blocks on what is asked (volume_pods), so the
@@ -78,8 +79,8 @@ void volumes_withdraw_direct(struct volumes *v, struct volume_record *r);
  * it are recorded. Failures as volumes_withdraw_direct(): it is tried again by volumes_settle_direct(). */
 void volumes_remove_direct(struct volumes *v, struct volume_record *r);
 
-/** volumes_settle_direct() - remove the entries that records name of targets that are no mounts any more. The
- * caller holds no lock. */
+/** volumes_settle_direct() - remove the entries that records name of targets that are no mounts any more, and
+ * record the guests in the others. The caller holds no lock. */
 void volumes_settle_direct(struct volumes *v);
 
 /** volumes_settle_direct_entry() - the same for @r. */

@@ -26,7 +26,7 @@ static int find_runtime(struct volumes *v, const struct volume_record *r, char *
 	if (v->guests && v->direct_dir && r->direct_entry && r->direct_device) {
 		if (direct_folder_open(v->direct_dir, /* create= */ false, &fd, err) < 0 ||
 			direct_entry_sandboxes(fd, r->direct_entry, &seen, err) < 0)
-			return -1;
+			return err_recode(err, ERR_UNAVAILABLE);
 	}
 	for (size_t i = 0; seen && seen[i]; i++) {
 		if (v->guests->runs(v->guests->user, seen[i])) {

@@ -236,6 +236,17 @@ static bool has_entry(void *user, const char *id)
 	return r && r->direct_entry;
 }
 
+/* Without its lock: nothing is to fail because it is looked at, and each change is checked again under it. */
+static bool needs_settling(struct volumes *v, const struct volume_record *r, const struct mount_table *t)
+{
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	CLEANUP(strv_freep) char **running = NULL;
+
+	if (!volumes_direct_target(r, t))
+		return true;
+	return find_sandboxes(v, r, &running, &ignored) == 0 && !strv_eq(running, r->sandboxes);
+}
+
 static char **ids_with_entry(struct volumes *v)
 {
 	char **ids = NULL;
@@ -261,8 +272,12 @@ void volumes_settle_direct_entry(struct volumes *v, struct volume_record *r)
 		warn_of_entry(r, err);
 		return;
 	}
-	if (volumes_direct_target(r, table))
+	if (volumes_direct_target(r, table)) {
+		if (note_sandboxes(v, r, &err) < 0)
+			log_warn("the guests of a direct volume could not be recorded, will try again",
+				F_STR("volume", r->id), F_ERR(err));
 		return;
+	}
 	volumes_remove_direct(v, r);
 	if (!r->direct_entry)
 		log_info("the entry of a direct volume whose target is no mount any more was removed",
@@ -271,13 +286,21 @@ void volumes_settle_direct_entry(struct volumes *v, struct volume_record *r)
 
 void volumes_settle_direct(struct volumes *v)
 {
+	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
 	CLEANUP(strv_freep) char **ids = ids_with_entry(v);
+	CLEANUP(error_freep) struct error *err = NULL;
 
+	if (ids && mount_table_read(&table, &err) < 0) {
+		log_warn("it is not known which direct volumes are published, will try again", F_ERR(err));
+		return;
+	}
 	for (size_t i = 0; ids && ids[i]; i++) {
+		CLEANUP(volume_record_freep) struct volume_record *seen = records_find(v->records, ids[i]);
 		CLEANUP(volume_record_freep) struct volume_record *r = NULL;
 		CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
 
-		if (!volume_lock_if(v->locks, ids[i], has_entry, v, &lock))
+		if (!seen || !needs_settling(v, seen, table) ||
+			!volume_lock_if(v->locks, ids[i], has_entry, v, &lock))
 			continue;
 		r = records_find(v->records, ids[i]);
 		volumes_settle_direct_entry(v, r);

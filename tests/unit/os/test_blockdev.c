@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "os/blockdev.h"
 
-#include <signal.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <sys/wait.h>
 
 #include "os/fs.h"
 #include "os/spawn.h"
@@ -131,10 +130,12 @@ END_TEST
 START_TEST(process_that_has_a_device_open_is_found)
 {
 	struct scratch_disk disk = scratch_disk("disk", MIB(16));
+	const char *const argv[] = {
+		"sh", "-c", "exec 9<>\"$1\" && echo ready && exec cat", "sh", disk.path, NULL};
 	CLEANUP(fd_closep) int own_fd = open(disk.path, O_RDONLY | O_CLOEXEC);
+	struct child child = CHILD_INIT;
 	struct blockdev_info info;
 	struct error *err = NULL;
-	int ready[2];
 	char byte;
 	pid_t pid;
 
@@ -142,20 +143,12 @@ START_TEST(process_that_has_a_device_open_is_found)
 	ASSERT_OK(blockdev_stat(disk.path, &info, &err));
 	ASSERT_OK(blockdev_find_user(info.dev, &pid, &err));
 	ck_assert_int_eq(pid, 0);
-	ck_assert_int_eq(pipe(ready), 0);
-	pid_t child = fork();
-	if (child == 0) {
-		int fd = open(disk.path, O_RDWR | O_CLOEXEC);
-
-		while (fd >= 0 && write(ready[1], "x", 1) == 1)
-			pause();
-		_exit(1);
-	}
-	ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+	ASSERT_OK(child_start(argv, NULL, &child, &err));
+	ck_assert_int_eq(poll(&(struct pollfd){.fd = child.stdout_fd, .events = POLLIN}, 1, 10000), 1);
+	ck_assert_int_eq(read(child.stdout_fd, &byte, 1), 1);
 	ASSERT_OK(blockdev_find_user(info.dev, &pid, &err));
-	ck_assert_int_eq(pid, child);
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
+	ck_assert_int_eq(pid, child.pid);
+	child_stop(&child, 1000);
 	ASSERT_OK(blockdev_find_user(info.dev, &pid, &err));
 	ck_assert_int_eq(pid, 0);
 }

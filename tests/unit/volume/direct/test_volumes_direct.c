@@ -3,17 +3,17 @@
  * and what is left over in no way that a pod, a guest or the driver can end. */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/file.h"
 #include "os/fs.h"
+#include "os/spawn.h"
 #include "unit/volume/mounts.h"
 #include "volume/direct/direct_folder.h"
 
@@ -28,7 +28,7 @@ static const char *running; /* the sandbox that answers; NULL: none does */
 static enum err_code guest_fails;
 static char *asked; /* the device string of the last question */
 static uint64_t asked_bytes;
-static pid_t guest;
+static struct child guest;
 
 static bool runs(void *user, const char *sandbox)
 {
@@ -76,11 +76,8 @@ static const struct volume_pods pods = {.fs_group = fs_group};
 
 static void end_guest(void)
 {
-	if (guest <= 0)
-		return;
-	kill(guest, SIGKILL);
-	waitpid(guest, NULL, 0);
-	guest = 0;
+	if (guest.pid > 0)
+		child_stop(&guest, 1000);
 }
 
 static void done(void)
@@ -108,6 +105,7 @@ static struct volume_request wanted(const char *name, uint64_t size_bytes)
 
 static void set_up_folder(void)
 {
+	guest = CHILD_INIT;
 	fx.guests = &guests;
 	fx.pods = NULL;
 	running = NULL;
@@ -235,21 +233,13 @@ static char *device_path(void)
 static void begin_guest(void)
 {
 	CLEANUP(free_charp) char *path = device_path();
-	int ready[2];
+	const char *const argv[] = {"sh", "-c", "exec 9<>\"$1\" && echo ready && exec cat", "sh", path, NULL};
+	struct error *err = NULL;
 	char byte;
 
-	ck_assert_int_eq(pipe(ready), 0);
-	guest = fork();
-	if (guest == 0) {
-		bool is_open = open(path, O_RDWR) >= 0;
-
-		while (is_open && write(ready[1], "x", 1) == 1)
-			pause();
-		_exit(1);
-	}
-	ck_assert_int_eq(read(ready[0], &byte, 1), 1);
-	close(ready[0]);
-	close(ready[1]);
+	ASSERT_OK(child_start(argv, NULL, &guest, &err));
+	ck_assert_int_eq(poll(&(struct pollfd){.fd = guest.stdout_fd, .events = POLLIN}, 1, 10000), 1);
+	ck_assert_int_eq(read(guest.stdout_fd, &byte, 1), 1);
 }
 
 START_TEST(kinds_that_cannot_be_direct_are_refused)
@@ -452,6 +442,27 @@ START_TEST(guests_end_with_the_node)
 }
 END_TEST
 
+/* Also when somebody removes the entry, by which the runtime knows it, in the meantime. */
+START_TEST(guest_is_recorded_when_it_is_seen)
+{
+	CLEANUP(free_charp) char *entry = entry_of(mt.target);
+	CLEANUP(free_charp) char *info = x_asprintf("%s/mountInfo.json", entry);
+	CLEANUP(free_charp) char *file = x_asprintf("%s/" SANDBOX, entry);
+	struct error *err = NULL;
+
+	publish();
+	running = SANDBOX;
+	touch(entry, SANDBOX);
+	ASSERT_OK(volumes_refresh(fx.v, &err));
+	ck_assert_int_eq(unlink(file), 0);
+	ck_assert_int_eq(unlink(info), 0);
+	ck_assert_int_eq(rmdir(entry), 0);
+	unpublish();
+	assert_nothing_left();
+	ASSERT_FAILS(volumes_delete(fx.v, mt.volume->id, &err), ERR_PRECONDITION, SANDBOX);
+}
+END_TEST
+
 /* runtime-rs leaves no sandbox's ID. */
 START_TEST(process_that_has_the_device_open_keeps_it)
 {
@@ -462,7 +473,7 @@ START_TEST(process_that_has_the_device_open_keeps_it)
 	publish();
 	begin_guest();
 	unpublish();
-	CLEANUP(free_charp) char *process = x_asprintf("process %d", guest);
+	CLEANUP(free_charp) char *process = x_asprintf("process %d", guest.pid);
 	ASSERT_FAILS(publish_at(mt.target, &err), ERR_PRECONDITION, process);
 	ASSERT_FAILS(volumes_create_snapshot(fx.v, &snapshot, &(struct snapshot_info *){NULL}, &err),
 		ERR_PRECONDITION, process);
@@ -681,6 +692,7 @@ int main(void)
 	tcase_add_test(tcase, target_that_is_too_long_is_refused);
 	tcase_add_test(tcase, guest_that_outlives_its_pod_keeps_the_device);
 	tcase_add_test(tcase, guests_end_with_the_node);
+	tcase_add_test(tcase, guest_is_recorded_when_it_is_seen);
 	tcase_add_test(tcase, process_that_has_the_device_open_keeps_it);
 	tcase_add_test(tcase, entries_of_others_stay);
 	tcase_add_test(tcase, link_in_place_of_our_entry_keeps_no_pod_from_ending);
