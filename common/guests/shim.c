@@ -157,8 +157,6 @@ static int receive_answer(const struct question *q, struct error **err)
 				return -1;
 			continue;
 		}
-		if (clock_ns() >= q->deadline_ns)
-			return is_late(q, err);
 		if (http1_answer_receive(q->answer, (struct span){piece, (size_t)n}, err) < 0)
 			return err_wrap(err, "the runtime at %s", q->path);
 	}

@@ -51,8 +51,8 @@ struct volume_guests {
 		struct error **err);
 	/* make it as large as the device. Return: as stats, or -1 with ERR_UNIMPLEMENTED: the guest cannot do
 	 * that */
-	int (*resize)(void *user, const char *sandbox, const char *device, uint64_t size_bytes,
-		struct error **err);
+	int (*resize)(
+		void *user, const char *sandbox, const char *device, uint64_t size_bytes, struct error **err);
 	void *user;
 };
 
@@ -63,7 +63,8 @@ struct volumes_config {
 	struct path_roots *roots;       /* borrowed */
 	/* borrowed; NULL: not known, so that each pod with a volume for Kata Containers counts as a guest */
 	const struct volume_pods *pods;
-	const char *direct_volumes_dir; /* where runtimes look for direct volumes; NULL: there are none here */
+	const char
+		*direct_volumes_dir; /* where runtimes look for direct volumes; NULL: there are none here */
 	/* borrowed; NULL: not known, so that each guest that was given a device counts as running */
 	const struct volume_guests *guests;
 	uint64_t erase_bytes_per_s; /* limit for all deleted volumes together; 0: none */

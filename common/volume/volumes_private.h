@@ -38,7 +38,7 @@ struct volumes {
 	struct concurrency_limit *cloning; /* for filling clones within the call */
 	struct device_manager *devices;
 	struct path_roots *roots;
-	const struct volume_pods *pods; /* NULL: nothing is known of them */
+	const struct volume_pods *pods;     /* NULL: nothing is known of them */
 	char *direct_dir;                   /* the folder for direct volumes; NULL: none */
 	const struct volume_guests *guests; /* NULL: nothing is known of them */
 	struct fs_usage_helpers *usage_helpers;

@@ -74,7 +74,7 @@ static int require_own(int fd, const char *name, struct error **err)
 	if (st.st_uid == geteuid() && (st.st_mode & 022) == 0)
 		return 0;
 	return err_set(err, ERR_PRECONDITION,
-		"%s belongs to user %u with mode %03o: it must be this program's alone, so that nobody else chooses "
+		"%s belongs to user %u with mode %03o: it must be this program's alone, so that no other user chooses "
 		"what a guest gets",
 		name, st.st_uid, st.st_mode & 07777);
 }

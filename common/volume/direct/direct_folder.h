@@ -49,10 +49,10 @@ int direct_folder_open(const char *dir, bool create, int *ret_fd, struct error *
 
 /**
  * direct_entry_write() - make an entry with its mountInfo.json, durably, or replace the latter.
- * @is_ours: a record names the entry already; if not, one that exists is somebody else's
+ * @is_ours: a record names the entry already; if not, one that exists is another program's
  *
- * Idempotent. Return: 0, or -1 with ERR_EXISTS (it is somebody else's; nothing was changed), ERR_PRECONDITION
- * (a symbolic link, or another user's), ERR_UNAVAILABLE (no space), ERR_INTERNAL.
+ * Idempotent. Return: 0, or -1 with ERR_EXISTS (it is another program's; nothing was changed),
+ * ERR_PRECONDITION (a symbolic link, or another user's), ERR_UNAVAILABLE (no space), ERR_INTERNAL.
  */
 int direct_entry_write(
 	int folder_fd, const char *name, bool is_ours, struct span content, struct error **err) MUST_CHECK;

@@ -322,7 +322,7 @@ static int mount_target(struct direct_publication *p, struct error **err)
 	return -1;
 }
 
-/* What is somebody else's is not to be taken for ours later. */
+/* What is another program's is not to be taken for ours later. */
 static void undo(struct direct_publication *p)
 {
 	if (p->is_made)

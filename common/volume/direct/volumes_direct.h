@@ -61,7 +61,7 @@ int volumes_stage_direct(struct volumes *v, struct volume_record *r, const struc
  *
  * Its entry is recorded before it is made. After a failure none is left. Idempotent. Return: 0, or -1 with
  * ERR_INVALID_ARGUMENT (block access; the target path is too long for an entry), ERR_PRECONDITION (not staged
- * there; published elsewhere, or a guest still has it; there is an entry of somebody else), ERR_EXISTS
+ * there; published elsewhere, or a guest still has it; there is an entry of another program), ERR_EXISTS
  * (published there in another way), ERR_UNAVAILABLE, ERR_INTERNAL.
  */
 int volumes_publish_direct(struct volumes *v, struct volume_record *r, const struct attachment_request *q,
@@ -91,7 +91,7 @@ void volumes_settle_direct_entry(struct volumes *v, struct volume_record *r);
  * it open. Other volumes pass.
  * @d: its device
  *
- * Guests are known by the files that their runtime leaves in the entry. Who has the device open is known from
+ * Guests are known by the files that their runtime leaves in the entry. Open devices are known from
  * the device mapper, and otherwise from /proc, which shows only the processes of our PID namespace. Return:
  * 0, or -1 with ERR_PRECONDITION that names the sandbox, the mount or the process, ERR_INTERNAL.
  */

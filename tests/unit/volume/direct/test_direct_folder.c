@@ -214,7 +214,7 @@ START_TEST(what_is_no_sandbox_is_neither_read_nor_removed)
 }
 END_TEST
 
-START_TEST(entry_of_somebody_else_is_refused)
+START_TEST(entry_of_another_program_is_refused)
 {
 	struct error *err = NULL;
 
@@ -288,7 +288,7 @@ int main(void)
 	tcase_add_test(tcase, entry_is_for_its_owner_alone);
 	tcase_add_test(tcase, entry_goes_with_the_sandboxes_in_it);
 	tcase_add_test(tcase, what_is_no_sandbox_is_neither_read_nor_removed);
-	tcase_add_test(tcase, entry_of_somebody_else_is_refused);
+	tcase_add_test(tcase, entry_of_another_program_is_refused);
 	tcase_add_test(tcase, links_in_place_of_folders_are_not_followed);
 	tcase_add_test(tcase, folder_that_others_can_write_to_is_refused);
 	return unit_runner_finish(runner);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Volumes whose device is given to guests: what the runtime is told, what the host leaves alone meanwhile,
+/* Volumes whose device is given to guests: what the runtime reads, what the host leaves alone meanwhile,
  * and what is left over in no way that a pod, a guest or the driver can end. */
 #include <errno.h>
 #include <fcntl.h>
@@ -442,7 +442,7 @@ START_TEST(guests_end_with_the_node)
 }
 END_TEST
 
-/* Also when somebody removes the entry, by which the runtime knows it, in the meantime. */
+/* Also when another program removes the entry, by which the runtime knows it, in the meantime. */
 START_TEST(guest_is_recorded_when_it_is_seen)
 {
 	CLEANUP(free_charp) char *entry = entry_of(mt.target);
