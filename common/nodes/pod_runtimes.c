@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "nodes/pod_runtimes.h"
 
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,20 @@
 _Static_assert(2 * REGISTRATION_POD_MS <= POD_RUNTIMES_WAIT_MS,
 	"one controller that hangs leaves no time for another");
 
+/* What a controller says of a pod. */
+struct pod_facts {
+	char *runtime_class;
+	char *fs_group;               /* decimal; NULL: none */
+	char *fs_group_change_policy; /* NULL: none */
+};
+
+static void pod_facts_done(struct pod_facts *f)
+{
+	free(f->runtime_class);
+	free(f->fs_group);
+	free(f->fs_group_change_policy);
+}
+
 /* Between a thread, which waits for it, and the loop. Freed by the one that is done with it last. */
 struct runtime_question {
 	LIST_ENTRY(runtime_question) all;
@@ -27,7 +42,7 @@ struct runtime_question {
 	bool answered;  /* by the loop */
 	bool abandoned; /* by the thread */
 	struct error *error;
-	char *runtime_class;
+	struct pod_facts facts;
 };
 
 struct pod_runtimes {
@@ -106,9 +121,18 @@ static void question_free(struct runtime_question *q)
 	claim_done(&q->pod);
 	free(q->uid);
 	error_free(q->error);
-	free(q->runtime_class);
+	pod_facts_done(&q->facts);
 	pthread_cond_destroy(&q->changed);
 	free(q);
+}
+
+static struct pod_facts read_facts(const Registry__V0__DescribePodReply *reply)
+{
+	const char *policy = reply->fs_group_change_policy;
+
+	return (struct pod_facts){.runtime_class = x_strdup(reply->runtime_class),
+		.fs_group = reply->has_fs_group ? x_asprintf("%" PRIu32, reply->fs_group) : NULL,
+		.fs_group_change_policy = str_empty(policy) ? NULL : x_strdup(policy)};
 }
 
 static void on_answer(void *user, const Registry__V0__DescribePodReply *reply, const struct error *error)
@@ -121,7 +145,7 @@ static void on_answer(void *user, const Registry__V0__DescribePodReply *reply, c
 	if (error)
 		(void)err_set(&q->error, error->code, "%s", error->msg);
 	else
-		q->runtime_class = x_strdup(reply->runtime_class);
+		q->facts = read_facts(reply);
 	pthread_cond_signal(&q->changed);
 	bool is_last = q->abandoned;
 	if (is_last)
@@ -141,7 +165,7 @@ static void ask(void *user)
 }
 
 /* Takes @q. */
-static int await(struct runtime_question *q, char **ret_runtime_class, struct error **err)
+static int await(struct runtime_question *q, struct pod_facts *ret, struct error **err)
 {
 	struct pod_runtimes *r = q->runtimes;
 	bool in_time = true;
@@ -165,13 +189,14 @@ static int await(struct runtime_question *q, char **ret_runtime_class, struct er
 		return err_set(err, ERR_UNAVAILABLE, "no controller has answered within %d s",
 			POD_RUNTIMES_WAIT_MS / 1000);
 	*err = TAKE_PTR(q->error);
-	*ret_runtime_class = TAKE_PTR(q->runtime_class);
+	*ret = q->facts;
+	q->facts = (struct pod_facts){0};
 	question_free(q);
 	return *err ? err_recode(err, ERR_UNAVAILABLE) : 0;
 }
 
-static int find_runtime_class(struct pod_runtimes *r, struct volume_claim *pod, const char *uid,
-	char **ret_runtime_class, struct error **err)
+static int find_facts(struct pod_runtimes *r, struct volume_claim *pod, const char *uid,
+	struct pod_facts *ret, struct error **err)
 {
 	struct runtime_question *q = x_calloc(1, sizeof(*q));
 
@@ -181,16 +206,15 @@ static int find_runtime_class(struct pod_runtimes *r, struct volume_claim *pod, 
 	q->uid = x_strdup(uid);
 	q->deadline_ns = clock_ns() + POD_RUNTIMES_WAIT_MS * NS_PER_MS;
 	thread_cond_init(&q->changed);
-	return await(q, ret_runtime_class, err);
+	return await(q, ret, err);
 }
 
-static int runs_in_guest(void *user, const struct strmap *context, bool *ret, struct error **err)
+static int describe(
+	struct pod_runtimes *r, const struct strmap *context, struct pod_facts *ret, struct error **err)
 {
 	CLEANUP(claim_done) struct volume_claim pod = {0};
-	CLEANUP(free_charp) char *runtime_class = NULL;
 	CLEANUP(free_charp) char *name = NULL;
 	const char *uid = strmap_get(context, CLAIM_POD_UID);
-	struct pod_runtimes *r = user;
 
 	claim_read(context, CLAIM_POD, &pod);
 	name = claim_pod(&pod);
@@ -198,9 +222,30 @@ static int runs_in_guest(void *user, const struct strmap *context, bool *ret, st
 		return err_set(err, ERR_UNAVAILABLE,
 			"NodePublishVolume does not say which pod the volume is for, which may run in a guest: "
 			"the CSIDriver object has to have podInfoOnMount: true");
-	if (find_runtime_class(r, &pod, uid, &runtime_class, err) < 0)
+	if (find_facts(r, &pod, uid, ret, err) < 0)
 		return err_wrap(err, "it is not known which runtime runs pod %s", name);
-	*ret = is_kata(r, runtime_class);
+	return 0;
+}
+
+static int runs_in_guest(void *user, const struct strmap *context, bool *ret, struct error **err)
+{
+	CLEANUP(pod_facts_done) struct pod_facts facts = {0};
+
+	if (describe(user, context, &facts, err) < 0)
+		return -1;
+	*ret = is_kata(user, facts.runtime_class);
+	return 0;
+}
+
+static int fs_group(
+	void *user, const struct strmap *context, char **ret_group, char **ret_policy, struct error **err)
+{
+	CLEANUP(pod_facts_done) struct pod_facts facts = {0};
+
+	if (describe(user, context, &facts, err) < 0)
+		return -1;
+	*ret_group = TAKE_PTR(facts.fs_group);
+	*ret_policy = TAKE_PTR(facts.fs_group_change_policy);
 	return 0;
 }
 
@@ -210,7 +255,7 @@ struct pod_runtimes *pod_runtimes_new(const char *kata_names)
 {
 	struct pod_runtimes *r = x_calloc(1, sizeof(*r));
 
-	r->interface = (struct volume_pods){runs_in_guest, r};
+	r->interface = (struct volume_pods){.runs_in_guest = runs_in_guest, .fs_group = fs_group, .user = r};
 	r->kata_names = split_names(kata_names);
 	pthread_mutex_init(&r->mutex, NULL);
 	LIST_INIT(&r->questions);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pod_runtimes.h - says on a node whether a pod runs in a guest of Kata Containers: by the RuntimeClass that
- * the controllers read for it, which is compared with names.
+ * pod_runtimes.h - says on a node whether a pod runs in a guest of Kata Containers, by the RuntimeClass that
+ * the controllers read for it, which is compared with names; and which fsGroup it has.
  *
  * Nothing is kept: a pod is published to once. Threads: pod_runtimes_volume_pods() is for threads other than
  * the loop's, which they wait for; all else is the loop's.
@@ -40,6 +40,6 @@ void pod_runtimes_open(struct pod_runtimes *r, struct loop *loop, struct registr
 /** pod_runtimes_close() - before the registration is freed. Idempotent. */
 void pod_runtimes_close(struct pod_runtimes *r);
 
-/** pod_runtimes_volume_pods() - the interface for volumes_config.pods; valid as long as @r. Its function
- * blocks for POD_RUNTIMES_WAIT_MS at most. A pod without RuntimeClass runs in no guest. */
+/** pod_runtimes_volume_pods() - the interface for volumes_config.pods; valid as long as @r. Its functions
+ * block for POD_RUNTIMES_WAIT_MS at most. A pod without RuntimeClass runs in no guest. */
 const struct volume_pods *pod_runtimes_volume_pods(const struct pod_runtimes *r);

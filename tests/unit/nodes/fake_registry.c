@@ -204,6 +204,9 @@ static void on_describe(void *self, struct grpc_call *call, const void *request,
 	s->asked_pod = x_asprintf("%s/%s/%s", q->namespace_, q->name, q->uid);
 	s->asked++;
 	m->runtime_class = arena_strdup(call->arena, s->runtime_class ? s->runtime_class : "");
+	m->has_fs_group = s->fs_group > 0;
+	m->fs_group = s->fs_group;
+	m->fs_group_change_policy = arena_strdup(call->arena, s->fs_group_policy ? s->fs_group_policy : "");
 	if (!s->hold_pods) {
 		answer_pod(s, call);
 		return;

@@ -29,8 +29,10 @@ struct registry_side {
 	Registry__V0__RegisterControllerRequest *last; /* copy of what came last, or NULL */
 	bool is_old;                                   /* does not know DescribePod */
 	const char *runtime_class;                     /* of each pod; NULL: none */
-	enum err_code refuse_pods;                     /* what DescribePod fails with; 0: it does not */
-	bool hold_pods; /* DescribePod is not answered until registry_release_pods() */
+	uint32_t fs_group;                             /* of all pods; 0: none */
+	const char *fs_group_policy;
+	enum err_code refuse_pods; /* what DescribePod fails with; 0: it does not */
+	bool hold_pods;            /* DescribePod is not answered until registry_release_pods() */
 	struct grpc_call *held_pods[MAX_HELD];
 	unsigned n_held_pods;
 	unsigned asked;  /* calls of DescribePod */

@@ -23,6 +23,9 @@ static struct {
 	atomic_bool done;
 	int rc;
 	bool guest;
+	bool about_group; /* what is asked for is the fsGroup */
+	char *group;
+	char *policy;
 	struct error *error;
 	uint64_t took_ns;
 } question;
@@ -75,6 +78,8 @@ static void forget(void)
 {
 	strmap_done(&question.context);
 	error_clear(&question.error);
+	free(TAKE_PTR(question.group));
+	free(TAKE_PTR(question.policy));
 }
 
 static void close_all(void)
@@ -96,7 +101,12 @@ static void work(void *user)
 	uint64_t begun_ns = clock_ns();
 
 	(void)user;
-	question.rc = pods->runs_in_guest(pods->user, &question.context, &question.guest, &question.error);
+	if (question.about_group)
+		question.rc = pods->fs_group(
+			pods->user, &question.context, &question.group, &question.policy, &question.error);
+	else
+		question.rc =
+			pods->runs_in_guest(pods->user, &question.context, &question.guest, &question.error);
 	question.took_ns = clock_ns() - begun_ns;
 	question.done = true;
 }
@@ -160,6 +170,27 @@ START_TEST(the_runtime_class_decides)
 		assert_guest(cases[i].guest);
 	}
 	ck_assert_str_eq(one.asked_pod, "ns/db/" UID);
+	close_all();
+}
+END_TEST
+
+START_TEST(the_group_of_a_pod_is_known)
+{
+	begin_with_one();
+	question.about_group = true;
+	ask();
+	ck_assert_int_eq(question.rc, 0);
+	ck_assert_ptr_null(question.group);
+	ck_assert_ptr_null(question.policy);
+	one.fs_group = 2000;
+	one.fs_group_policy = "OnRootMismatch";
+	ask();
+	ck_assert_int_eq(question.rc, 0);
+	ck_assert_str_eq(question.group, "2000");
+	ck_assert_str_eq(question.policy, "OnRootMismatch");
+	ask_about("db", NULL);
+	rig_until(is_done, NULL);
+	assert_unknown("podInfoOnMount");
 	close_all();
 }
 END_TEST
@@ -307,9 +338,9 @@ START_TEST(names_of_runtime_classes_are_checked)
 }
 END_TEST
 
-UNIT_MAIN("nodes/pod_runtimes", the_runtime_class_decides, a_pod_that_is_not_named_is_not_asked_about,
-	an_older_controller_cannot_say, the_next_controller_is_asked_when_one_cannot_say,
-	a_pod_that_does_not_exist_is_asked_about_once,
+UNIT_MAIN("nodes/pod_runtimes", the_runtime_class_decides, the_group_of_a_pod_is_known,
+	a_pod_that_is_not_named_is_not_asked_about, an_older_controller_cannot_say,
+	the_next_controller_is_asked_when_one_cannot_say, a_pod_that_does_not_exist_is_asked_about_once,
 	a_controller_that_hangs_is_not_waited_for_when_there_is_another,
 	without_a_controller_there_is_no_answer, a_connection_that_is_lost_ends_the_question,
 	a_loop_that_hangs_is_not_waited_for, names_of_runtime_classes_are_checked)
