@@ -192,7 +192,7 @@ class Direct(Node):
                 self.end_driver(-signal.SIGKILL)
                 reached.append(point)
                 self.start_driver()
-                # once as kubelet goes on with the pod, once as it ends it
+                # once as kubelet keeps the pod, once as it ends it
                 if number % 2:
                     self.publish(volume).result()
                     self.assertEqual(len(self.mounted(self.target(volume))), 1)
