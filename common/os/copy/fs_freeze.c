@@ -14,6 +14,8 @@
 #include "os/blockdev.h"
 
 #define STACK_BYTES (64U << 10)
+/* Between two tries of the watchdog. */
+#define AGAIN_NS NS_PER_S
 
 enum freeze_state {
 	FREEZE_BEGINS,  /* the kernel waits for writers, and writes; that cannot be interrupted */
@@ -83,6 +85,11 @@ static void *watch(void *user)
 		in_time = thread_wait_until(&f->ended, &f->mutex, f->deadline_ns);
 	if (f->state == FREEZE_HOLDS)
 		thaw(f);
+	while (f->state == FREEZE_HOLDS && f->thaw_errno != 0 && f->thaw_errno != EINVAL) {
+		(void)thread_wait_until(&f->ended, &f->mutex, clock_ns() + AGAIN_NS);
+		if (f->state == FREEZE_HOLDS)
+			thaw(f);
+	}
 	if (f->state != FREEZE_ENDED)
 		f->state = FREEZE_EXPIRED;
 	release(f);

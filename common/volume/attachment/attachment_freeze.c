@@ -5,6 +5,7 @@
  * The record says so before the file system is frozen, or the device suspended: when the driver dies
  * meanwhile, the next one lets the writers go on.
  */
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -216,6 +217,25 @@ static void thaw_staged(const char *path)
 			F_STR("path", path));
 }
 
+/* By the node that a pod has. One that fails is tried again when devices are listed. */
+static void resume_published(const char *target)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	bool was_suspended = false;
+	struct stat st;
+
+	if (stat(target, &st) < 0 || !S_ISBLK(st.st_mode))
+		return;
+	if (dm_resume(st.st_rdev, &was_suspended, &err) < 0)
+		log_warn(
+			"device may still be suspended for a clone that was cut off: will try again; if its pods "
+			"hang, dmsetup resume on it ends that",
+			F_STR("path", target), F_ERR(err));
+	else if (was_suspended)
+		log_warn("device was still suspended for a clone that was cut off, and is resumed",
+			F_STR("path", target));
+}
+
 void volumes_thaw_staged(struct volumes *v)
 {
 	CLEANUP(strv_freep) char **ids = ids_to_thaw(v);
@@ -223,8 +243,10 @@ void volumes_thaw_staged(struct volumes *v)
 	for (size_t i = 0; ids && ids[i]; i++) {
 		CLEANUP(volume_record_freep) struct volume_record *r = records_find(v->records, ids[i]);
 
-		if (r && r->staging_path)
+		if (r && r->freezing && r->staging_path)
 			thaw_staged(r->staging_path);
+		for (size_t t = 0; r && r->suspending && r->targets && r->targets[t]; t++)
+			resume_published(r->targets[t]);
 	}
 }
 

@@ -15,6 +15,7 @@ void source_parts_free(struct source_parts *p)
 	for (size_t i = 0; i < p->n; i++)
 		fd_closep(&p->list[i].fd);
 	free(p->list);
+	free(p->segments);
 	free(p);
 }
 
@@ -64,9 +65,33 @@ int source_parts_open(dev_t dev, uint64_t size_bytes, struct source_parts **ret,
 	*ret = NULL;
 	if (dm_list_segments(dev, &segments, &n, err) < 0)
 		return -1;
+	p->segments = segments;
 	int rc = n > 0 ? open_parts(segments, n, size_bytes, p, err) : 0;
-	free(segments);
 	if (rc == 0 && n > 0)
 		*ret = TAKE_PTR(p);
 	return rc;
+}
+
+static bool is_same(const struct dm_segment *a, const struct dm_segment *b)
+{
+	return a->dev == b->dev && a->offset_bytes == b->offset_bytes && a->start_bytes == b->start_bytes &&
+	       a->length_bytes == b->length_bytes;
+}
+
+int source_parts_confirm(const struct source_parts *p, dev_t dev, struct error **err)
+{
+	struct dm_segment *segments = NULL;
+	size_t n;
+
+	if (dm_list_segments(dev, &segments, &n, err) < 0)
+		return -1;
+	bool same = n == p->n;
+	for (size_t i = 0; same && i < n; i++)
+		same = is_same(&segments[i], &p->segments[i]);
+	free(segments);
+	if (same)
+		return 0;
+	return err_set(err, ERR_ABORTED,
+		"device %u:%u was moved or changed by another program while it was to be copied: try again",
+		major(dev), minor(dev));
 }

@@ -44,7 +44,7 @@
 /* Copied in advance, to find out how fast that is. */
 #define PROBE_BYTES (64ULL << 20)
 /* Less says nothing about the speed. */
-#define SPEED_LEAST_BYTES (16ULL << 20)
+#define SPEED_LEAST_BYTES DATA_COPY_SHARED_BYTES
 
 #define PROGRESS_LOG_NS (10 * NS_PER_S)
 
@@ -378,6 +378,11 @@ static int check_block(
 
 	if (!e && strv_len(r->targets) == 0)
 		return 0;
+	/* stores to mappings of files with DAX do not wait for a suspended device */
+	if (e && blockdev_mount_kind(e, info->dev) == BLOCKDEV_MOUNT_FS)
+		return err_set(err, ERR_PRECONDITION,
+			"a file system on block volume %s is mounted at %s, so it cannot be copied now: unmount it",
+			r->id, e->target);
 	if (source_parts_open(info->dev, info->size_bytes, &c->parts, err) < 0)
 		return -1;
 	if (!c->parts)
@@ -559,7 +564,10 @@ static int pause_one(struct copy *c, struct error **err)
 
 	if (c->mount_fd >= 0)
 		return volumes_pause_writers(v, r, c->mount_fd, max_ms, &c->freeze, err);
-	return volumes_pause_device(v, r, c->dev, max_ms, &c->freeze, err);
+	if (volumes_pause_device(v, r, c->dev, max_ms, &c->freeze, err) < 0)
+		return -1;
+	/* LVM cannot move it any more */
+	return source_parts_confirm(c->parts, c->dev, err);
 }
 
 static int pause_all(struct copies *all, struct error **err)
@@ -684,8 +692,10 @@ static int prepare_copy(struct copy *c, struct error **err)
 		return err_set(err, ERR_UNAVAILABLE,
 			"volume %s has %ju bytes, and is listed with %ju: try again when devices were listed again",
 			c->source->r->id, (uintmax_t)info.size_bytes, (uintmax_t)from->size_bytes);
-	if (c->source->block)
-		return check_block(c, blockdev_mount_find(table, info.dev), &info, err);
+	if (c->source->block) {
+		const struct mount_entry *e = blockdev_mount_find_kind(table, info.dev, BLOCKDEV_MOUNT_FS);
+		return check_block(c, e ? e : blockdev_mount_find(table, info.dev), &info, err);
+	}
 	return check_mounts(c, table, &info, err);
 }
 

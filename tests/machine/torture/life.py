@@ -315,8 +315,8 @@ class Life:
             self.call("delete", self.id)
 
     def clone(self):
-        """While it is used, which refuses the clone of a block volume."""
-        if self.is_block():
+        """While it is used, which refuses the clone of a block volume whose writers cannot be stopped."""
+        if self.is_block() and not self.world.stops_block_writers:
             self.require_refusal()
         else:
             self.make_copy("-source", self.id)

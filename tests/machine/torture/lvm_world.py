@@ -70,6 +70,7 @@ def write_stamps(path, start, length):
 class LvmWorld(GuestWorld):
     points = "lvm-"
     kinds = ["ext4", "kept", "block", "ephemeral", "group", "modified", *STORIES]
+    stops_block_writers = True
 
     def __init__(self, disk, kubelet):
         self.shell = Shell()

@@ -70,11 +70,11 @@ class Snapshots(Story):
         return [snapshot.id for snapshot in (self.used, self.unused) if snapshot.id]
 
     def take_used(self):
-        """Which is refused for a block volume."""
-        if self.is_block():
+        """Which is refused for a block volume whose writers cannot be stopped."""
+        if self.is_block() and not self.world.stops_block_writers:
             self.require_refusal()
             return
-        if self.world.writes and not self.writer:
+        if self.world.writes and not self.writer and not self.is_block():
             self.writer = Writer([self.targets[0]])
             self.least = self.writer.count
         self.take(self.used)

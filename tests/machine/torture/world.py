@@ -69,6 +69,7 @@ class World:
     has_raw_sizes = False  # devices() are larger than volumes
     changes_usage = True  # of a volume that exists
     writes = False  # while volumes are copied
+    stops_block_writers = False  # block volumes in use are copied
     kinds = ["ext4", "xfs", "fileio", "kept", "block", "ephemeral"]
 
     def __init__(self, work):
