@@ -135,7 +135,7 @@ static bool is_able(const struct gathering *g, const char *node_id, const struct
 {
 	bool staged;
 
-	return !g->q->kata || node->report.makes_kata_volumes || has_begun(g, node_id) ||
+	return node_report_makes(&node->report, g->q->needs) || has_begun(g, node_id) ||
 	       has_volume(g, node, &staged);
 }
 

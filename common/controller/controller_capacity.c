@@ -16,14 +16,14 @@ static void add_node(struct capacity *sum, const struct node *node)
 	capacity_add(sum, &c);
 }
 
-static bool is_offered(const struct controller *c, const struct node *node, bool kata)
+static bool is_offered(const struct controller *c, const struct node *node, unsigned needs)
 {
 	return node->live && !controller_is_out_of_service(c, node->report.node_id) &&
-	       (!kata || node->report.makes_kata_volumes);
+	       node_report_makes(&node->report, needs);
 }
 
-/* @kata: of volumes for Kata Containers */
-static int read_capacity(const struct controller *c, const Csi__V1__Topology *t, bool kata,
+/* @needs: of the volumes (params_needs()) */
+static int read_capacity(const struct controller *c, const Csi__V1__Topology *t, unsigned needs,
 	struct capacity *ret, struct error **err)
 {
 	const char *node_id = t ? csi_topology_node(c->config.driver_name, t) : NULL;
@@ -37,13 +37,13 @@ static int read_capacity(const struct controller *c, const Csi__V1__Topology *t,
 
 		if (!node && controller_in_start_window(c))
 			return err_set(err, ERR_UNAVAILABLE, "node %s has not registered yet", node_id);
-		if (node && is_offered(c, node, kata))
+		if (node && is_offered(c, node, needs))
 			add_node(&sum, node);
 		*ret = sum;
 		return 0;
 	}
 	for (size_t i = 0, n = node_table_nodes(c->config.nodes, &nodes); i < n; i++) {
-		if (is_offered(c, nodes[i], kata))
+		if (is_offered(c, nodes[i], needs))
 			add_node(&sum, nodes[i]);
 	}
 	*ret = sum;
@@ -61,9 +61,10 @@ int controller_capacity(struct controller *c, struct arena *arena, const Csi__V1
 		return -1;
 	CSI_READ_MAP(request, parameters, &parameters);
 	bool sector = volume_usage_is_file_io(strmap_get(&parameters, "usage"));
-	bool kata = params_say_kata(strmap_get(&parameters, PARAMS_KATA));
+	unsigned needs =
+		params_needs(strmap_get(&parameters, PARAMS_KATA), strmap_get(&parameters, PARAMS_DIRECT));
 	if (csi_can_serve(request, &parameters) &&
-		read_capacity(c, request->accessible_topology, kata, &sum, err) < 0)
+		read_capacity(c, request->accessible_topology, needs, &sum, err) < 0)
 		return -1;
 	csi_fill_capacity(reply, arena, sum.available_bytes, capacity_max_bytes(&sum, sector));
 	return 0;

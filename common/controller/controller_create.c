@@ -48,7 +48,7 @@ struct create {
 	struct csi_source source; /* that is to be copied; borrowed from request */
 	uint64_t required_bytes;
 	bool sector;
-	bool kata; /* for Kata Containers */
+	unsigned needs; /* params_needs() */
 	bool is_cache;
 	size_t n_copies; /* that were asked for; more than one only of cache volumes */
 	size_t n_wanted; /* of them, as many as there are candidates */
@@ -186,7 +186,8 @@ static int read_parameters(struct create *op, const struct capability_set *set, 
 	if (access_check(set->spans_nodes, params.is_cache, err) < 0)
 		return -1;
 	op->sector = params.usage == USAGE_FILE_IO;
-	op->kata = params.kata_containers;
+	op->needs = (params.kata_containers ? PARAMS_NEED_KATA : 0) |
+		    (params.direct_volume ? PARAMS_NEED_DIRECT : 0);
 	op->is_cache = params.is_cache;
 	op->n_copies = params.is_cache && params.cache_size > 1 ? params.cache_size : 1;
 	return 0;
@@ -733,7 +734,7 @@ static void begin(struct create *op, const struct pmem_volume *source_record)
 		.key = &op->key,
 		.required_bytes = op->required_bytes,
 		.sector = op->sector,
-		.kata = op->kata,
+		.needs = op->needs,
 		.record = op->record,
 		.source = &op->source,
 		.source_record = source_record};

@@ -210,10 +210,12 @@ static bool can_serve(
 {
 	if (request->accessible_topology && !csi_topology_is_ours(csi, request->accessible_topology))
 		return false;
-	if (params_say_kata(strmap_get(parameters, PARAMS_KATA)) && !volumes_offers_kata(csi->volumes, NULL))
+	unsigned needs =
+		params_needs(strmap_get(parameters, PARAMS_KATA), strmap_get(parameters, PARAMS_DIRECT));
+
+	if ((needs & PARAMS_NEED_KATA) && !volumes_offers_kata(csi->volumes, NULL))
 		return false;
-	if (str_eq(strmap_get(parameters, PARAMS_DIRECT), "true") &&
-		!volumes_offers_direct(csi->volumes, NULL))
+	if ((needs & PARAMS_NEED_DIRECT) && !volumes_offers_direct(csi->volumes, NULL))
 		return false;
 	return csi_can_serve(request, parameters);
 }

@@ -38,7 +38,10 @@ struct capacity class_capacity_on(const struct node *node, const struct kube_cla
 {
 	struct capacity c = node_capacity(node);
 
-	if (class_is_for_kata(class) && !node->report.makes_kata_volumes)
+	const char *kata = kube_pairs_get(&class->parameters, PARAMS_KATA);
+	const char *direct = kube_pairs_get(&class->parameters, PARAMS_DIRECT);
+
+	if (!node_report_makes(&node->report, params_needs(kata, direct)))
 		c = (struct capacity){0};
 	return class_capacity_of(&c, class);
 }

@@ -12,6 +12,7 @@
 #include "base/random.h"
 #include "base/sorted.h"
 #include "base/str.h"
+#include "volume/params.h"
 
 /* One volume of a node, as it is found by ID and by name. */
 struct volume_place {
@@ -582,6 +583,12 @@ void node_report_done(struct node_report *r)
 	free(r->instance);
 }
 
+bool node_report_makes(const struct node_report *r, unsigned needs)
+{
+	return (!(needs & PARAMS_NEED_KATA) || r->makes_kata_volumes) &&
+	       (!(needs & PARAMS_NEED_DIRECT) || r->makes_direct_volumes);
+}
+
 void node_report_free(struct node_report *r)
 {
 	if (r)
@@ -599,7 +606,8 @@ bool node_report_equal(const struct node_report *a, const struct node_report *b)
 		a->serves_node_volumes != b->serves_node_volumes ||
 		a->serves_expansion != b->serves_expansion ||
 		a->serves_modification != b->serves_modification ||
-		a->makes_kata_volumes != b->makes_kata_volumes)
+		a->makes_kata_volumes != b->makes_kata_volumes ||
+		a->makes_direct_volumes != b->makes_direct_volumes)
 		return false;
 	for (size_t i = 0; i < a->n_pools; i++) {
 		if (!pool_report_equal(&a->pools[i], &b->pools[i]))

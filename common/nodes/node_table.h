@@ -36,11 +36,12 @@ struct node_report {
 	struct volume_report *volumes; /* only with has_inventory */
 	size_t n_volumes;
 	bool has_inventory;
-	bool bound;               /* its certificate is for node-<id> */
-	bool serves_node_volumes; /* registry.proto */
-	bool serves_expansion;    /* likewise */
-	bool serves_modification; /* likewise */
-	bool makes_kata_volumes;  /* likewise */
+	bool bound;                /* its certificate is for node-<id> */
+	bool serves_node_volumes;  /* registry.proto */
+	bool serves_expansion;     /* likewise */
+	bool serves_modification;  /* likewise */
+	bool makes_kata_volumes;   /* likewise */
+	bool makes_direct_volumes; /* likewise */
 };
 
 /* What a reply of the node has shown about one volume. */
@@ -70,6 +71,9 @@ struct node_hit {
  * yet.
  */
 bool node_hit_is_noted(const struct node_hit *hit);
+
+/** node_report_makes() - whether the node makes volumes that need all of @needs (params_needs()). */
+bool node_report_makes(const struct node_report *r, unsigned needs);
 
 /** node_report_done() - release what it points to. node_report_free(): destroy a report on the heap; NULL is
  * allowed. */

@@ -232,6 +232,7 @@ int registry_report_read(
 	r->serves_expansion = m->serves_expansion;
 	r->serves_modification = m->serves_modification;
 	r->makes_kata_volumes = m->makes_kata_volumes;
+	r->makes_direct_volumes = m->makes_direct_volumes;
 	r->lease_ms = lease_ms(m->lease_seconds);
 	if (read_pools(m->regions, m->n_regions, r, err) < 0 || read_inventory(m->inventory, r, err) < 0)
 		return err_wrap(err, "node \"%s\"", m->node_id);

@@ -266,12 +266,22 @@ int params_say_inline(const struct strmap *context, bool *ret_said, bool *ret_in
 	return 0;
 }
 
-bool params_say_kata(const char *value)
+static bool says_true(const char *value)
 {
 	CLEANUP(error_freep) struct error *none = NULL;
 	bool says = false;
 
 	return value && parse_bool(value, &says, &none) == 0 && says;
+}
+
+bool params_say_kata(const char *value)
+{
+	return says_true(value);
+}
+
+unsigned params_needs(const char *kata, const char *direct)
+{
+	return (says_true(kata) ? PARAMS_NEED_KATA : 0) | (says_true(direct) ? PARAMS_NEED_DIRECT : 0);
 }
 
 bool params_look_inline(const struct strmap *context)

@@ -76,6 +76,15 @@ int params_parse(enum params_origin origin, const struct strmap *map, struct vol
 int params_say_inline(
 	const struct strmap *context, bool *ret_said, bool *ret_inline, struct error **err) MUST_CHECK;
 
+/* What not every node makes: an image for Kata Containers in the volume, and volumes whose device is given to
+ * guests. */
+#define PARAMS_NEED_KATA   1U
+#define PARAMS_NEED_DIRECT 2U
+
+/** params_needs() - what volumes with these values of PARAMS_KATA and PARAMS_DIRECT need; NULL: not given.
+ * Values that are no booleans count as false. */
+unsigned params_needs(const char *kata, const char *direct);
+
 /** params_say_kata() - whether @value, of PARAMS_KATA in parameters that were not checked, asks for a volume
  * for Kata Containers: of any other text CreateVolume decides. NULL: it is not there. */
 bool params_say_kata(const char *value);

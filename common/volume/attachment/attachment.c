@@ -153,6 +153,9 @@ static enum dax_wish choose_dax(const struct attachment *a, const struct mount_e
 {
 	enum volume_usage usage = a->q->params->usage;
 
+	/* what a guest flushes is durable with DAX only, whatever flags are asked for */
+	if (a->q->params->kata_containers && !str_eq(a->v->devices->ops->mode, "fake"))
+		return DAX_REQUIRED;
 	/* what is no usage, in a file that was edited, counts as none */
 	if (e)
 		(void)volume_usage_parse(a->r->staged_usage, &usage);

@@ -79,7 +79,8 @@ const struct mount_entry *volumes_find_whole_mount(
 	return found;
 }
 
-static int grow_mounted(struct volumes *v, const struct volume_record *r, const struct device *d,
+/* @dev: of the device, which is another one than that of @at where an image in the volume is mounted */
+static int grow_mounted(struct volumes *v, const struct volume_record *r, const struct device *d, dev_t dev,
 	const struct mount_table *t, const struct mount_entry *at, struct error **err)
 {
 	if (volumes_require_mount(v, r, at, err) < 0) {
@@ -88,7 +89,7 @@ static int grow_mounted(struct volumes *v, const struct volume_record *r, const 
 		return -1;
 	}
 	/* pods may have it read-only */
-	const struct mount_entry *e = volumes_find_whole_mount(t, r, at->dev, /* writable= */ true);
+	const struct mount_entry *e = volumes_find_whole_mount(t, r, dev, /* writable= */ true);
 	if (!e)
 		return err_set(err, ERR_PRECONDITION,
 			"the file system of volume %s is mounted read-only, so it cannot be grown now; it will be "
@@ -126,7 +127,7 @@ static int grow_at(struct volumes *v, const struct volume_record *r, const struc
 		return no_mount(r, requested_path, err);
 	if (blockdev_mount_kind(e, info.dev) == BLOCKDEV_MOUNT_NODE)
 		return 0;
-	return grow_mounted(v, r, d, table, e, err);
+	return grow_mounted(v, r, d, info.dev, table, e, err);
 }
 
 static int check_range(const struct volume_record *r, const struct node_expand_request *q, struct error **err)

@@ -136,7 +136,8 @@ int kata_clean(const char *state_path, const struct volume_record *r, struct err
 		return 0;
 	if (mount_remove(folder, err) < 0)
 		return -1;
-	if (STEP("kata-folder", rmdir(folder)) < 0 && errno != ENOENT)
+	/* on a disk that refuses changes the empty folder stays */
+	if (STEP("kata-folder", rmdir(folder)) < 0 && errno != ENOENT && errno != EROFS)
 		return err_set_errno(err,
 			errno == ENOTEMPTY || errno == EBUSY ? ERR_PRECONDITION : ERR_INTERNAL, errno,
 			"remove %s", folder);

@@ -32,6 +32,7 @@
 #include "volume/attachment/kata.h"
 #include "volume/attachment/kata_image.h"
 #include "volume/attachment/kata_layout.h"
+#include "volume/attachment/mount_flags.h"
 #include "volume/volumes_private.h"
 
 #define FOLDER_MODE     0700
@@ -41,7 +42,8 @@ struct kata_publication {
 	struct volumes *v;
 	struct volume_record *r;
 	const struct attachment_request *q;
-	bool guest; /* the pod runs in one */
+	bool guest;   /* the pod runs in one */
+	char **flags; /* wanted of the mount at the target: strv */
 	struct mount_table *table;
 	const struct mount_entry
 		*staged; /* the file system in which the image lies; borrowed from the table */
@@ -55,6 +57,7 @@ struct kata_publication {
 
 static void kata_publication_done(struct kata_publication *p)
 {
+	strv_free(p->flags);
 	mount_table_free(p->table);
 	free(p->folder);
 	free(p->loop);
@@ -126,6 +129,20 @@ static int check_request(const struct kata_publication *p, struct error **err)
 	return 0;
 }
 
+/* As for other volumes (attachment.c). */
+static int read_flags(struct kata_publication *p, struct error **err)
+{
+	char *const *asked = p->q->use->mount_flags;
+
+	if (volume_record_is_taken_over(p->r))
+		return allowed_mount_flags_take_over(asked, &p->flags, err);
+	if (allowed_mount_flags_check(asked, p->r->fs_type ? p->r->fs_type : VOLUME_DEFAULT_FS, err) < 0)
+		return -1;
+	for (size_t i = 0; asked && asked[i]; i++)
+		strv_add(&p->flags, asked[i]);
+	return 0;
+}
+
 static int find_staged(struct kata_publication *p, struct error **err)
 {
 	CLEANUP(device_freep) struct device *d = NULL;
@@ -187,6 +204,25 @@ static int refuse_second_pod(const struct kata_publication *p, struct error **er
 	return err_set(err, ERR_PRECONDITION,
 		"volume %s is published at %s already: one that is for Kata Containers is used by one pod at a time",
 		p->r->id, e->target);
+}
+
+/* A guest that outlives its pod keeps the image open, and a loop device over it may be mounted where we do
+ * not see it: then what was set up for the last pod cannot be taken down. */
+static int take_down_last(struct kata_publication *p, struct error **err)
+{
+	CLEANUP(free_charp) char *folder = kata_find_folder(p->v->state_path, p->r);
+
+	/* of an inline volume it is where the volume is mounted, for one pod */
+	if (!folder || str_eq(folder, p->q->canonical_staging_path))
+		return 0;
+	if (kata_clean(p->v->state_path, p->r, err) == 0) {
+		mount_table_free(TAKE_PTR(p->table));
+		return find_staged(p, err);
+	}
+	return err_wrap(err,
+		"the image of volume %s may still be used by a guest of the last pod that had it: end what has "
+		"files open in %s",
+		p->r->id, folder);
 }
 
 /* --- the image */
@@ -299,12 +335,13 @@ static int open_image(struct kata_publication *p, struct error **err)
 static char **mount_options(const struct kata_publication *p)
 {
 	bool ext4 = str_eq(p->staged->fstype, "ext4");
-	char *const *asked = p->q->use->mount_flags;
 	char **options = NULL;
 
-	for (size_t i = 0; asked && asked[i]; i++) {
-		if (!attachment_dax_is_flag(asked[i]))
-			strv_add(&options, asked[i]);
+	/* options of a log that is not loaded are refused */
+	for (size_t i = 0; p->flags && p->flags[i]; i++) {
+		if (!attachment_dax_is_flag(p->flags[i]) &&
+			(!p->guest || mount_flag_is_per_mount(p->flags[i])))
+			strv_add(&options, p->flags[i]);
 	}
 	strv_add(&options, "nodev");
 	strv_add(&options, "nosuid");
@@ -427,15 +464,12 @@ int volumes_publish_kata(struct volumes *v, struct volume_record *r, const struc
 		.loop_fd = -1,
 		.begun_ns = clock_ns()};
 
-	if (check_request(&p, err) < 0 || allowed_mount_flags_check(q->use->mount_flags,
-						  r->fs_type ? r->fs_type : VOLUME_DEFAULT_FS, err) < 0)
-		return -1;
-	if (find_staged(&p, err) < 0)
+	if (check_request(&p, err) < 0 || read_flags(&p, err) < 0 || find_staged(&p, err) < 0)
 		return -1;
 	const struct mount_entry *here = mount_table_at(p.table, q->canonical_path);
 	if (here)
 		return compare(&p, here, err);
-	if (refuse_second_pod(&p, err) < 0)
+	if (refuse_second_pod(&p, err) < 0 || take_down_last(&p, err) < 0)
 		return -1;
 	if (open_folder(&p, err) == 0 && open_image(&p, err) == 0 && mount_image(&p, err) == 0) {
 		log_publication(&p);
@@ -462,8 +496,8 @@ int volumes_publish_kata_inline(struct volumes *v, struct volume_record *r,
 		.claim = q->claim};
 	struct attachment_request published = *q;
 	published.canonical_staging_path = folder;
-	if (volumes_attach(v, r, &outer, err) == 0)
-		return volumes_publish_kata(v, r, &published, guest, err);
+	if (volumes_attach(v, r, &outer, err) == 0 && volumes_publish_kata(v, r, &published, guest, err) == 0)
+		return 0;
 	if (kata_clean(v->state_path, r, &later) < 0)
 		log_debug("the folder of an image is removed later", F_STR("volume", r->id), F_ERR(later));
 	return -1;

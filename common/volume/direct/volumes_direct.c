@@ -340,7 +340,9 @@ static int publish_new(struct direct_publication *p, const struct direct_pod *po
 		.of = p->q->claim,
 		.begun_ns = p->begun_ns};
 
+	/* the kernel uses names of devices again */
 	if (find_device(p->v, p->r, &p->device, err) < 0 ||
+		device_view_confirm_path(p->v->device_view, p->r, p->device, err) < 0 ||
 		volumes_refuse_guest(p->v, p->r, p->device, err) < 0 ||
 		describe(p, p->device->path, pod, err) < 0 || record(p, err) < 0)
 		return -1;

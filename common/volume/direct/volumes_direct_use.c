@@ -156,8 +156,11 @@ static int note_sandboxes(struct volumes *v, struct volume_record *r, struct err
 	r->sandbox_boot = TAKE_PTR(boot);
 	strv_free(r->sandboxes);
 	r->sandboxes = TAKE_PTR(running);
-	volumes_save_detached(v, r);
-	return 0;
+	/* if this is not durable, the entry stays, and it is tried again */
+	if (volumes_require_ready(v, err) == 0 && records_save(v->records, r, err) == 0)
+		return 0;
+	records_update_memory(v->records, r);
+	return -1;
 }
 
 static void warn_of_entry(const struct volume_record *r, const struct error *err)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "volume/health/volumes_health.h"
+#include "volume/attachment/kata.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -123,8 +124,10 @@ static void ask_usage(struct look *l, const struct mount_entry *e, const struct 
 	keep_status(before, HEALTH_FS_FULL, h);
 }
 
-static void judge_fs(struct look *l, const struct mount_entry *e, const struct volume_health *before,
-	struct volume_health *h)
+/* @seen: what pods see, and may fill; NULL: nothing. Of a volume for Kata Containers that is the file system
+ * in the image, which leaves no space around it. */
+static void judge_fs(struct look *l, const struct mount_entry *e, const struct mount_entry *seen,
+	const struct volume_health *before, struct volume_health *h)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 	bool has_errors = false;
@@ -142,7 +145,8 @@ static void judge_fs(struct look *l, const struct mount_entry *e, const struct v
 	else if (fs_turned_readonly(e))
 		health_add(h, HEALTH_DEGRADED, HEALTH_FS_READONLY,
 			"its file system has become read-only after an error, until it is mounted again");
-	ask_usage(l, e, before, h);
+	if (seen)
+		ask_usage(l, seen, before, h);
 }
 
 static uint64_t rose_before(const struct dimms *d, const char *id)
@@ -236,6 +240,22 @@ static const struct mount_entry *find_mount(const struct look *l, const struct d
 	return blockdev_mount_find_kind(l->mounts, info.dev, BLOCKDEV_MOUNT_FS);
 }
 
+static const struct mount_entry *find_seen(
+	const struct look *l, const char *id, const struct mount_entry *mounted)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = records_find(l->v->records, id);
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	const struct mount_entry *image = NULL;
+
+	if (!r || !kata_has_image(r))
+		return mounted;
+	/* a guest does not show how full it is */
+	if (kata_find_target(l->v->state_path, r, l->mounts, &image, &ignored) < 0 || !image ||
+		mount_entry_is_readonly(image))
+		return NULL;
+	return image;
+}
+
 /* A file system that is not mounted has the errors on its device that it had, and is as full as it was. */
 static void judge_device(struct look *l, size_t i, const struct media_errors *media)
 {
@@ -248,7 +268,7 @@ static void judge_device(struct look *l, size_t i, const struct media_errors *me
 		keep_status(before, HEALTH_MEDIA_ERROR, h);
 	judge_dimms(l, &l->devices->devices[i], before, h);
 	if (e) {
-		judge_fs(l, e, before, h);
+		judge_fs(l, e, find_seen(l, l->found.list[i].id, e), before, h);
 		return;
 	}
 	keep_status(before, HEALTH_FS_ERROR, h);

@@ -382,6 +382,45 @@ START_TEST(one_pod_at_a_time)
 }
 END_TEST
 
+/* As the hypervisor of one that outlives its pod. */
+START_TEST(image_that_a_guest_still_has_is_not_published_again)
+{
+	CLEANUP(free_charp) char *folder = host_folder();
+	CLEANUP(free_charp) char *path = x_asprintf("%s/" KATA_IMAGE_NAME, folder);
+	struct error *err = NULL;
+
+	publish(/* guest= */ true);
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	ASSERT_FAILS(volumes_unpublish(fx.v, mt.volume->id, mt.target, &err), ERR_PRECONDITION, "busy");
+	ASSERT_FAILS(publish_at(mt.other, false, &err), ERR_PRECONDITION, "may still be used by a guest");
+	ASSERT_FAILS(publish_at(mt.target, true, &err), ERR_PRECONDITION, "may still be used by a guest");
+	ck_assert_int_ne(access(mt.other, F_OK), 0);
+	ck_assert_int_eq(close(fd), 0);
+	ASSERT_OK(publish_at(mt.other, false, &err));
+	ASSERT_OK(volumes_unpublish(fx.v, mt.volume->id, mt.target, &err));
+	ck_assert_uint_eq(mounts_count(mt.other), 1);
+	ASSERT_OK(volumes_unpublish(fx.v, mt.volume->id, mt.other, &err));
+	assert_taken_down();
+}
+END_TEST
+
+/* An option of its log would be refused, since the log is not loaded. */
+START_TEST(guest_gets_a_volume_with_options_of_its_file_system)
+{
+	struct use_request q = mounts_publish_request(mt.target, ACCESS_SINGLE_WRITER);
+	struct error *err = NULL;
+
+	q.mount_flags = (char *[]){(char[]){"commit=60"}, (char[]){"noatime"}, NULL};
+	for (int guest = 0; guest < 2; guest++) {
+		runs_in_guest = guest;
+		ASSERT_OK(volumes_publish(fx.v, &q, &err));
+		ck_assert(mount_entry_has(mounts_top(mt.target), "noatime"));
+		unpublish();
+	}
+}
+END_TEST
+
 START_TEST(guests_get_nothing_read_only)
 {
 	struct use_request q = mounts_publish_request(mt.target, ACCESS_SINGLE_WRITER);
@@ -525,6 +564,8 @@ int main(void)
 	tcase_add_test(tcase, what_is_no_image_any_more_is_refused);
 	tcase_add_test(tcase, head_that_a_guest_has_changed_steers_nothing);
 	tcase_add_test(tcase, one_pod_at_a_time);
+	tcase_add_test(tcase, image_that_a_guest_still_has_is_not_published_again);
+	tcase_add_test(tcase, guest_gets_a_volume_with_options_of_its_file_system);
 	tcase_add_test(tcase, guests_get_nothing_read_only);
 	tcase_add_test(tcase, without_an_answer_nothing_is_published);
 	tcase_add_test(tcase, grows_while_no_pod_uses_it);
