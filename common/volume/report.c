@@ -39,7 +39,10 @@ bool volume_report_equal(const struct volume_report *a, const struct volume_repo
 	       a->phase == b->phase && a->ever_staged == b->ever_staged &&
 	       a->made_by_controller == b->made_by_controller && a->is_inline == b->is_inline &&
 	       a->snapshot == b->snapshot && str_eq(a->source, b->source) && str_eq(a->group, b->group) &&
-	       a->taken_s == b->taken_s && str_eq(a->claim, b->claim) && health_equal(&a->health, &b->health);
+	       a->taken_s == b->taken_s && str_eq(a->claim, b->claim) &&
+	       a->filling.done_bytes == b->filling.done_bytes &&
+	       a->filling.total_bytes == b->filling.total_bytes && a->pause.ms == b->pause.ms &&
+	       a->pause.ended_ms == b->pause.ended_ms && health_equal(&a->health, &b->health);
 }
 
 void volumes_report_done(struct volumes_report *r)

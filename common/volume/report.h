@@ -17,6 +17,19 @@
 #include "volume/health/health.h"
 #include "volume/phase.h"
 
+/* How far a volume is that is being filled with the content of another one. */
+struct volume_filling {
+	uint64_t done_bytes;
+	uint64_t total_bytes; /* at least done_bytes; 0: it is not being filled, or that is not shown */
+};
+
+/* The last time that the writers of a volume stood still because it was to be copied. */
+struct volume_pause {
+	uint64_t ms; /* how long */
+	uint64_t
+		ended_ms; /* since 1970, and later than that of the pause before; 0: it is not known of any */
+};
+
 struct volume_report {
 	char *id;
 	char *name; /* volume name; "": not known */
@@ -30,7 +43,12 @@ struct volume_report {
 	char *source;     /* of a snapshot: ID of the volume; else NULL */
 	char *group;      /* of a snapshot: ID of the group that it belongs to; NULL: none */
 	uint64_t taken_s; /* of a snapshot: when the volume was as it shows it, seconds since 1970 in UTC */
-	struct volume_health health; /* besides what the phase says */
+	struct volume_health health;   /* besides what the phase says */
+	struct volume_filling filling; /* in phase CREATING */
+	struct volume_pause pause;     /* since the start of the driver */
+	/* Whether the report that has just come is the first one with this pause, and the one before had the
+	 * volume: while the node table calls its watchers. Not compared. */
+	bool pause_is_new;
 	/* When a controller first had a report of it as made, of the clock of its node table; 0: in the first
 	 * report of its node, or not yet. Not compared. */
 	uint64_t seen_ns;

@@ -66,6 +66,7 @@ void volumes_free(struct volumes *v)
 	free(v->no_kata);
 	health_table_done(&v->health);
 	dimms_done(&v->dimms);
+	copy_reports_done(&v->copy_reports);
 	volume_locks_free(v->locks);
 	fs_usage_helpers_free(v->usage_helpers);
 	pthread_mutex_destroy(&v->shared.mutex);

@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "volume/concurrency_limit.h"
+#include "volume/copies/copy_reports.h"
 #include "volume/device_view.h"
 #include "volume/erase_queue.h"
 #include "volume/failing_pools.h"
@@ -54,6 +55,7 @@ struct volumes {
 	struct dimms dimms;         /* that it has seen */
 	bool dirty_compared;        /* their counts of dirty shutdowns, with those of the boot before */
 	struct copy_counts copied;
+	struct copy_reports copy_reports;
 	char *no_kata;       /* why no volumes for Kata Containers are made; NULL: they are */
 	char *start_failure; /* of the last attempt to start; NULL: none has failed */
 };

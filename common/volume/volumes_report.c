@@ -167,6 +167,7 @@ static void report_pending(
 			.snapshot = a->r->snapshot,
 			.source = source_of(a->r),
 			.group = x_strdup(a->r->group),
+			.filling = copy_reports_progress(&v->copy_reports, a->r->id),
 		};
 	}
 }
@@ -195,7 +196,11 @@ static void report_volumes(const struct volumes *v, struct volumes_report *out)
 		};
 		if (r->phase == PHASE_READY)
 			volumes_copy_health(v, r->id, &out->volumes[out->n_volumes - 1].health);
+		if (r->phase == PHASE_CREATING)
+			out->volumes[out->n_volumes - 1].filling =
+				copy_reports_progress(&v->copy_reports, r->id);
 	}
+	copy_reports_add_pauses(&v->copy_reports, out->volumes, out->n_volumes);
 	report_pending(v, &view, out);
 	for (size_t i = 0; view.damaged && view.damaged[i]; i++) {
 		/* another file of it counts, and a volume is named once */

@@ -109,6 +109,15 @@ int volumes_pause_device(struct volumes *v, struct volume_record *r, dev_t dev, 
 	return 0;
 }
 
+/* Since 1970. */
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / NS_PER_MS;
+}
+
 int volumes_resume_writers(struct volumes *v, struct volume_record *r, struct fs_freeze *f,
 	uint64_t *ret_pause_ns, struct error **err)
 {
@@ -119,7 +128,9 @@ int volumes_resume_writers(struct volumes *v, struct volume_record *r, struct fs
 	pthread_mutex_lock(&v->shared.mutex);
 	v->copied.pauses++;
 	v->copied.pause_ns += *ret_pause_ns;
+	copy_reports_pause(&v->copy_reports, r->id, *ret_pause_ns, now_ms());
 	pthread_mutex_unlock(&v->shared.mutex);
+	volumes_changed(&v->shared);
 	return rc;
 }
 

@@ -186,11 +186,12 @@ struct copy {
 	struct fs_freeze *freeze;   /* while writers are stopped */
 	struct fs_extents extents;
 	uint64_t pause_ns;
-	const char *doing;      /* "copying" or "zeroing" */
+	bool is_zeroing;        /* all is copied */
 	uint64_t todo_bytes;    /* of what is being copied or zeroed */
 	uint64_t done_bytes;    /* of that */
 	uint64_t counted_bytes; /* that the node's counter of what is left has of it */
 	uint64_t logged_ns;
+	struct copy_progress progress;
 };
 
 /* What is copied as it was at one moment. */
@@ -213,12 +214,49 @@ static void count_left(struct copy *c, uint64_t left_bytes)
 	c->counted_bytes = left_bytes;
 }
 
+/* @done_bytes: of what is copied or zeroed now; what is zeroed is the end of all */
+static void report_progress(struct copy *c, uint64_t done_bytes, uint64_t now_ns)
+{
+	struct volumes *v = c->all->v;
+	uint64_t before_bytes = c->is_zeroing ? c->to->size_bytes - c->todo_bytes : 0;
+
+	pthread_mutex_lock(&v->shared.mutex);
+	bool changed = copy_reports_advance(&c->progress, before_bytes + done_bytes, now_ns);
+	pthread_mutex_unlock(&v->shared.mutex);
+	if (changed)
+		volumes_changed(&v->shared);
+}
+
+/* All that are listed, which stay where they are. */
+static void begin_reports(struct copies *all)
+{
+	struct volumes *v = all->v;
+
+	pthread_mutex_lock(&v->shared.mutex);
+	for (size_t i = 0; i < all->n; i++) {
+		struct copy *c = &all->list[i];
+
+		copy_reports_begin(&v->copy_reports, &c->progress, c->r->id, c->to->size_bytes, c->begun_ns);
+	}
+	pthread_mutex_unlock(&v->shared.mutex);
+}
+
+static void end_report(struct copy *c)
+{
+	struct volumes *v = c->all->v;
+
+	pthread_mutex_lock(&v->shared.mutex);
+	copy_reports_end(&c->progress);
+	pthread_mutex_unlock(&v->shared.mutex);
+}
+
 static void copies_done(struct copies *all)
 {
 	for (size_t i = 0; i < all->n; i++) {
 		struct copy *c = &all->list[i];
 
 		count_left(c, 0);
+		end_report(c);
 		fd_closep(&c->from_fd);
 		fd_closep(&c->to_fd);
 		fd_closep(&c->mount_fd);
@@ -241,9 +279,8 @@ static int open_devices(struct copy *c, struct error **err)
 	return device_view_confirm_path(view, c->r, c->to, err);
 }
 
-static void begin_progress(struct copy *c, const char *doing, uint64_t todo_bytes)
+static void begin_progress(struct copy *c, uint64_t todo_bytes)
 {
-	c->doing = doing;
 	c->todo_bytes = todo_bytes;
 	c->done_bytes = 0;
 	c->logged_ns = clock_ns();
@@ -256,12 +293,13 @@ static void note_progress(struct copy *c, uint64_t done_bytes)
 
 	c->done_bytes = done_bytes;
 	count_left(c, c->todo_bytes - done_bytes);
+	report_progress(c, done_bytes, now_ns);
 	if (now_ns - c->logged_ns < PROGRESS_LOG_NS)
 		return;
 	c->logged_ns = now_ns;
 	log_info("volume is being copied", F_STR("volume", c->r->id), F_STR("source", c->source->r->id),
-		F_STR("step", c->doing), F_U64("done_bytes", done_bytes), F_U64("of_bytes", c->todo_bytes),
-		F_U64("percent", done_bytes * 100 / c->todo_bytes));
+		F_STR("step", c->is_zeroing ? "zeroing" : "copying"), F_U64("done_bytes", done_bytes),
+		F_U64("of_bytes", c->todo_bytes), F_U64("percent", done_bytes * 100 / c->todo_bytes));
 }
 
 /* A copy is worth nothing when the writers of another one that is made together with it go on. */
@@ -328,7 +366,7 @@ static int copy_extents(struct copy *c, const struct fs_extents *x, struct error
 	uint64_t begun_ns = clock_ns();
 
 	c->source->is_copied = true;
-	begin_progress(c, "copying", x->total_bytes);
+	begin_progress(c, x->total_bytes);
 	int rc = data_copy_extents(&data, x, err);
 	/* also of what was cut off: the next call then knows that it would take too long */
 	note_speed(c->source, rc == 0 ? x->total_bytes : c->done_bytes, clock_ns() - begun_ns);
@@ -340,7 +378,8 @@ static int zero_rest(struct copy *c, struct error **err)
 	const struct data_copy data = data_of(c);
 
 	volume_lock_set_step(c->source->v->locks, c->r->id, "zeroing what the clone does not use");
-	begin_progress(c, "zeroing", c->to->size_bytes - c->extents.total_bytes);
+	c->is_zeroing = true;
+	begin_progress(c, c->to->size_bytes - c->extents.total_bytes);
 	return data_copy_zero_gaps(&data, &c->extents, c->to->size_bytes, err);
 }
 
@@ -810,6 +849,7 @@ int volumes_fill_copies(struct volumes *v, const struct copy_request *requests, 
 				.to_fd = -1,
 				.mount_fd = -1};
 	}
+	begin_reports(&all);
 	int rc = all.n > 0 ? fill(&all, err) : 0;
 	/* of whatever was stopped then */
 	if (rc < 0 && erase_queue_is_stopping(v->erase_queue))

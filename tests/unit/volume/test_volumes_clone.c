@@ -188,6 +188,36 @@ static void await_more(unsigned than)
 		usleep(1000);
 }
 
+/* What is reported of the volume @id. Return: volume_report_done() */
+static struct volume_report report_of(const char *id)
+{
+	CLEANUP(volumes_report_done) struct volumes_report all = {0};
+
+	ck_assert(volumes_report(fx.v, &all));
+	for (size_t i = 0; i < all.n_volumes; i++) {
+		struct volume_report v = all.volumes[i];
+
+		if (!str_eq(v.id, id))
+			continue;
+		all.volumes[i] = (struct volume_report){0};
+		return v;
+	}
+	ck_abort_msg("%s is not in the report", id);
+	return (struct volume_report){0};
+}
+
+static void check_pause(uint64_t ns)
+{
+	CLEANUP(volume_report_done) struct volume_report source = report_of(mt.volume->id);
+	CLEANUP(volume_report_done) struct volume_report made = report_of(copy->id);
+
+	ck_assert_uint_eq(source.pause.ms, (ns + NS_PER_MS - 1) / NS_PER_MS);
+	ck_assert_uint_ge(source.pause.ended_ms / 1000, (uint64_t)time(NULL) - 60);
+	ck_assert_uint_le(source.pause.ended_ms / 1000, (uint64_t)time(NULL));
+	ck_assert_uint_eq(made.pause.ended_ms, 0);
+	ck_assert_uint_eq(made.filling.total_bytes, 0);
+}
+
 START_TEST(copy_shows_one_moment_of_its_writers)
 {
 	pthread_t writer;
@@ -218,6 +248,7 @@ START_TEST(copy_shows_one_moment_of_its_writers)
 	ck_assert_uint_eq(o.copy_pauses, 1);
 	ck_assert_uint_gt(o.copy_pause_ns, 0);
 	ck_assert_uint_ge(o.copied_bytes, N_DATA);
+	check_pause(o.copy_pause_ns);
 	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
 	ck_assert(!r->freezing);
 }
@@ -264,6 +295,59 @@ START_TEST(source_is_unmounted_while_its_copy_is_zeroed)
 	copy_device = fixture_device(copy->id);
 	stage_copy();
 	assert_has_data(copy_staging);
+}
+END_TEST
+
+/* As if the copy had begun ten seconds ago. */
+static void age_copy(void)
+{
+	pthread_mutex_lock(&fx.v->shared.mutex);
+	LIST_FIRST(&fx.v->copy_reports.under_way)->shown_ns -= COPY_REPORT_NS;
+	pthread_mutex_unlock(&fx.v->shared.mutex);
+}
+
+static struct volume_filling filling(void)
+{
+	CLEANUP(volumes_report_done) struct volumes_report all = {0};
+
+	ck_assert(volumes_report(fx.v, &all));
+	for (size_t i = 0; i < all.n_volumes; i++) {
+		const struct volume_report *v = &all.volumes[i];
+
+		if (str_eq(v->id, mt.volume->id))
+			ck_assert_uint_eq(v->filling.total_bytes, 0);
+		else if (v->phase == PHASE_CREATING)
+			return v->filling;
+	}
+	return (struct volume_filling){0};
+}
+
+START_TEST(copy_that_takes_long_shows_how_far_it_is)
+{
+	pthread_t thread;
+
+	stage_source();
+	write_data();
+	unstage_source();
+	fx.v->copy_bytes_per_s = MIB(32);
+	ck_assert_int_eq(pthread_create(&thread, NULL, copy_in_background, NULL), 0);
+	while (!is_zeroing())
+		usleep(1000);
+	ck_assert_uint_eq(filling().total_bytes, 0);
+	unsigned before = fx.n_changes;
+	age_copy();
+	while (filling().total_bytes == 0)
+		usleep(1000);
+	struct volume_filling f = filling();
+	ck_assert_uint_eq(f.total_bytes, LARGER);
+	ck_assert_uint_ge(f.done_bytes, N_DATA);
+	ck_assert_uint_lt(f.done_bytes, LARGER);
+	usleep(200000);
+	/* it goes on, and nothing is reported */
+	ck_assert_uint_eq(filling().done_bytes, f.done_bytes);
+	ck_assert_uint_eq(fx.n_changes, before + 1);
+	pthread_join(thread, NULL);
+	ck_assert_uint_eq(filling().total_bytes, 0);
 }
 END_TEST
 
@@ -539,6 +623,7 @@ int main(void)
 	tcase_add_test(tc, volume_that_is_not_mounted_is_copied);
 	tcase_add_test(tc, copy_shows_one_moment_of_its_writers);
 	tcase_add_test(tc, source_is_unmounted_while_its_copy_is_zeroed);
+	tcase_add_test(tc, copy_that_takes_long_shows_how_far_it_is);
 	tcase_add_test(tc, name_of_a_copy_means_that_copy);
 	tcase_add_test(tc, copy_counts_as_staged);
 	tcase_add_test(tc, copy_of_an_empty_volume_is_empty);
