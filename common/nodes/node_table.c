@@ -211,6 +211,7 @@ static void note_new_volumes(
 
 		if (v->phase != PHASE_CREATING)
 			v->seen_ns = old && old->phase != PHASE_CREATING ? old->seen_ns : now_ns;
+		v->pause_is_new = old && v->pause.ended_ms > 0 && v->pause.ended_ms != old->pause.ended_ms;
 	}
 }
 
@@ -240,6 +241,8 @@ void node_table_put(struct node_table *t, struct node_report *report, uint64_t n
 	node_notes_settle(&p->node, now_ns, /* has_report= */ true);
 	node_place_index(t, p);
 	notify_watchers(t, p);
+	for (size_t i = 0; i < p->node.report.n_volumes; i++)
+		p->node.report.volumes[i].pause_is_new = false;
 }
 
 static void end_lease(struct node_table *t, struct node_place *p)

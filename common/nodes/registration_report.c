@@ -27,6 +27,23 @@ static Registry__V0__InventoryVolume__Phase wire_phase(enum volume_phase phase)
 #define TEXTS_MAX_BYTES  (1U << 20)
 #define HEALTH_MAX_BYTES (1U << 19)
 
+static void add_copying(
+	const struct volume_report *v, Registry__V0__InventoryVolume *out, struct arena *arena)
+{
+	if (v->filling.total_bytes > 0) {
+		out->filling = arena_alloc(arena, sizeof(*out->filling));
+		registry__v0__filling__init(out->filling);
+		out->filling->done_bytes = v->filling.done_bytes;
+		out->filling->total_bytes = v->filling.total_bytes;
+	}
+	if (v->pause.ended_ms > 0) {
+		out->pause = arena_alloc(arena, sizeof(*out->pause));
+		registry__v0__pause__init(out->pause);
+		out->pause->duration_ms = v->pause.ms;
+		out->pause->ended_ms = v->pause.ended_ms;
+	}
+}
+
 Registry__V0__InventoryVolume *registration_volume(const struct volume_report *v, struct arena *arena)
 {
 	Registry__V0__InventoryVolume *out = arena_alloc(arena, sizeof(*out));
@@ -44,6 +61,7 @@ Registry__V0__InventoryVolume *registration_volume(const struct volume_report *v
 		registry__v0__snapshot__init(out->snapshot);
 		out->snapshot->taken_s = v->taken_s;
 	}
+	add_copying(v, out, arena);
 	return out;
 }
 

@@ -12,6 +12,9 @@
 #include "volume/claim.h"
 #include "volume/id.h"
 
+/* Far more than any class allows. */
+#define PAUSE_MAX_MS (24 * 3600 * MS_PER_S)
+
 static int check_text(const char *what, const char *text, size_t max, struct error **err)
 {
 	if (strlen(text) > max)
@@ -135,6 +138,19 @@ static void read_snapshot(const Registry__V0__Snapshot *m, struct volume_report 
 	ret->taken_s = m ? m->taken_s : 0;
 }
 
+/* What cannot be true, or not be shown, is no reason to refuse a node. */
+static void read_copying(const Registry__V0__InventoryVolume *m, struct volume_report *ret)
+{
+	const Registry__V0__Filling *f = m->filling;
+	const Registry__V0__Pause *p = m->pause;
+
+	if (f && ret->phase == PHASE_CREATING && f->done_bytes <= f->total_bytes &&
+		f->total_bytes <= INT64_MAX)
+		ret->filling = (struct volume_filling){f->done_bytes, f->total_bytes};
+	if (p && p->duration_ms <= PAUSE_MAX_MS)
+		ret->pause = (struct volume_pause){p->duration_ms, p->ended_ms};
+}
+
 static int read_volume(const Registry__V0__InventoryVolume *m, struct volume_report *ret, struct error **err)
 {
 	if (!volume_handle_valid(m->id))
@@ -152,6 +168,7 @@ static int read_volume(const Registry__V0__InventoryVolume *m, struct volume_rep
 		/* one that is no claim's name is no reason to refuse a node */
 		.claim = claim_text_valid(m->claim) ? x_strdup(m->claim) : NULL};
 	read_snapshot(m->snapshot, ret);
+	read_copying(m, ret);
 	read_health(m, &ret->health);
 	return 0;
 }

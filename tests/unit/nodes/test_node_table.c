@@ -124,7 +124,7 @@ END_TEST
 
 START_TEST(each_part_of_a_report_is_news)
 {
-	for (int part = 0; part < 16; part++) {
+	for (int part = 0; part < 20; part++) {
 		CLEANUP(node_table_freep) struct node_table *t = node_table_new();
 		struct node_report *r = report_new("a");
 
@@ -147,6 +147,10 @@ START_TEST(each_part_of_a_report_is_news)
 		r->serves_expansion = part != 13;
 		r->serves_modification = part != 14;
 		r->makes_kata_volumes = part == 15;
+		v->filling.done_bytes += part == 16;
+		v->filling.total_bytes += part == 17;
+		v->pause.ms += part == 18;
+		v->pause.ended_ms += part == 19;
 		reported = 0;
 		node_table_watch(t, on_change, NULL);
 		node_table_put(t, r, 0);
@@ -179,6 +183,53 @@ START_TEST(a_volume_is_new_in_the_report_that_shows_it_as_made)
 	put_seen(t, PHASE_READY, 3, 3);
 	put_seen(t, PHASE_READY, 4, 3);
 	put_seen(t, PHASE_MISSING, 5, 3);
+}
+END_TEST
+
+static unsigned n_new_pauses;
+
+static void count_new_pauses(void *user, const struct node *node)
+{
+	(void)user;
+	for (size_t i = 0; i < node->report.n_volumes; i++)
+		n_new_pauses += node->report.volumes[i].pause_is_new;
+}
+
+/* @id: of the volume that the node has; NULL: it does not say what it has */
+static void pause_is_new(struct node_table *t, const char *id, uint64_t ended_ms, bool is_new)
+{
+	static uint64_t number;
+	struct node_report *r = report_new("a");
+
+	r->number = ++number;
+	r->has_inventory = id != NULL;
+	if (id)
+		report_add_volume(r, id, "n")->pause = (struct volume_pause){5, ended_ms};
+	n_new_pauses = 0;
+	node_table_put(t, r, number);
+	ck_assert_uint_eq(n_new_pauses, is_new);
+	/* another change without a report */
+	node_table_end(t, "a");
+	ck_assert_uint_eq(n_new_pauses, is_new);
+}
+
+START_TEST(a_pause_is_new_in_the_first_report_that_has_it)
+{
+	CLEANUP(node_table_freep) struct node_table *t = node_table_new();
+
+	node_table_watch(t, count_new_pauses, NULL);
+	pause_is_new(t, "v", 100, false);
+	pause_is_new(t, "v", 100, false);
+	pause_is_new(t, "v", 200, true);
+	pause_is_new(t, "v", 200, false);
+	/* the driver was started again, and its clock set back */
+	pause_is_new(t, "v", 0, false);
+	pause_is_new(t, "v", 50, true);
+	/* a volume that was not known before */
+	pause_is_new(t, "w", 300, false);
+	pause_is_new(t, NULL, 0, false);
+	pause_is_new(t, "w", 400, false);
+	node_table_unwatch(t, count_new_pauses, NULL);
 }
 END_TEST
 
@@ -218,4 +269,4 @@ UNIT_MAIN("node table", nodes_are_sorted_and_found_by_id_and_hash,
 	a_lease_ends_in_time_and_the_node_is_still_known, volumes_are_found_on_all_nodes_by_id_and_name,
 	a_report_without_news_changes_nothing_but_the_lease, each_part_of_a_report_is_news,
 	a_volume_is_new_in_the_report_that_shows_it_as_made, after_a_report_without_volumes_none_is_new,
-	a_forgotten_node_is_gone)
+	a_pause_is_new_in_the_first_report_that_has_it, a_forgotten_node_is_gone)

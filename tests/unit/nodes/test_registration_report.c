@@ -186,6 +186,27 @@ START_TEST(a_node_without_volumes_says_so)
 }
 END_TEST
 
+START_TEST(copies_are_reported_while_there_is_something_to_say)
+{
+	CLEANUP(arena_freep) struct arena *arena = arena_new(0);
+	Registry__V0__RegisterControllerRequest q;
+	struct volume_report volumes[] = {
+		{.id = id_1, .phase = PHASE_CREATING, .filling = {3, 4}}, {.id = id_2, .pause = {5, 6}}};
+
+	registry__v0__register_controller_request__init(&q);
+	ck_assert(registration_report(&(struct volumes_report){NULL, 0, volumes, 2}, &q, arena));
+	const Registry__V0__InventoryVolume *const *v =
+		(const Registry__V0__InventoryVolume *const *)q.inventory->volumes;
+	ck_assert_uint_eq(v[0]->filling->done_bytes, 3);
+	ck_assert_uint_eq(v[0]->filling->total_bytes, 4);
+	ck_assert_ptr_null(v[0]->pause);
+	ck_assert_uint_eq(v[1]->pause->duration_ms, 5);
+	ck_assert_uint_eq(v[1]->pause->ended_ms, 6);
+	ck_assert_ptr_null(v[1]->filling);
+}
+END_TEST
+
 UNIT_MAIN("nodes/registration_report", volumes_and_pools_are_told_as_they_are,
 	claims_are_told_as_far_as_they_fit, health_is_reported_as_far_as_it_fits,
-	health_that_is_cut_has_the_worst, phases_are_those_of_the_wire, a_node_without_volumes_says_so)
+	health_that_is_cut_has_the_worst, phases_are_those_of_the_wire,
+	copies_are_reported_while_there_is_something_to_say, a_node_without_volumes_says_so)

@@ -203,6 +203,55 @@ START_TEST(health_is_kept_as_far_as_it_can_be_shown)
 }
 END_TEST
 
+START_TEST(progress_and_pauses_are_kept_if_they_can_be_true)
+{
+	static const struct {
+		Registry__V0__InventoryVolume__Phase phase;
+		uint64_t done, total, kept;
+	} cases[] = {{REGISTRY__V0__INVENTORY_VOLUME__PHASE__CREATING, 3, 4, 4},
+		{REGISTRY__V0__INVENTORY_VOLUME__PHASE__CREATING, INT64_MAX, INT64_MAX, INT64_MAX},
+		{REGISTRY__V0__INVENTORY_VOLUME__PHASE__READY, 3, 4, 0},
+		{REGISTRY__V0__INVENTORY_VOLUME__PHASE__CREATING, 5, 4, 0},
+		{REGISTRY__V0__INVENTORY_VOLUME__PHASE__CREATING, 1, UINT64_MAX, 0}};
+	Registry__V0__RegisterControllerRequest m;
+	registry__v0__register_controller_request__init(&m);
+	Registry__V0__InventoryVolume volume;
+	registry__v0__inventory_volume__init(&volume);
+	Registry__V0__Inventory inventory;
+	registry__v0__inventory__init(&inventory);
+	Registry__V0__Filling filling;
+	registry__v0__filling__init(&filling);
+	Registry__V0__Pause pause;
+	registry__v0__pause__init(&pause);
+	char node[] = "n", endpoint[] = A, id[] = "id";
+
+	volume.id = id;
+	volume.filling = &filling;
+	volume.pause = &pause;
+	inventory.n_volumes = 1;
+	inventory.volumes = (Registry__V0__InventoryVolume *[]){&volume};
+	m.node_id = node;
+	m.endpoint = endpoint;
+	m.lease_seconds = 90;
+	m.inventory = &inventory;
+	rig_open(&rig);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		volume.phase = cases[i].phase;
+		filling.done_bytes = cases[i].done;
+		filling.total_bytes = cases[i].total;
+		pause.duration_ms = i == 1 ? 86400001 : i;
+		pause.ended_ms = 9;
+		rig_done(&rig, rig_send(&rig, &m), 0, "");
+		const struct volume_report *v = &node_table_get(rig.table, "n")->report.volumes[0];
+		ck_assert_uint_eq(v->filling.total_bytes, cases[i].kept);
+		ck_assert_uint_eq(v->filling.done_bytes, cases[i].kept > 0 ? cases[i].done : 0);
+		ck_assert_uint_eq(v->pause.ended_ms, i == 1 ? 0 : 9);
+		ck_assert_uint_eq(v->pause.ms, i == 1 ? 0 : i);
+	}
+	rig_close(&rig);
+}
+END_TEST
+
 START_TEST(claims_of_volumes_are_kept_if_they_can_be_true)
 {
 	Registry__V0__RegisterControllerRequest m;
@@ -451,9 +500,10 @@ END_TEST
 
 UNIT_MAIN("registry", a_node_is_live_until_its_lease_is_over, all_that_a_node_says_is_in_the_table,
 	phases_are_kept_and_those_of_later_releases_kept_apart, health_is_kept_as_far_as_it_can_be_shown,
-	claims_of_volumes_are_kept_if_they_can_be_true, how_a_region_hands_out_space_is_kept,
-	what_cannot_be_is_refused, a_volume_that_is_named_twice_is_refused,
-	unregistering_ends_the_lease_and_may_be_repeated, unregistering_ends_no_lease_of_another_run,
-	a_late_end_of_the_run_before_does_not_end_the_lease, a_duplicate_that_ends_leaves_the_lease,
-	a_lease_stays_with_its_endpoint_until_it_is_over, two_drivers_do_not_take_turns,
-	whoever_has_proved_nothing_takes_no_live_lease, a_driver_without_a_lease_time_is_refused)
+	progress_and_pauses_are_kept_if_they_can_be_true, claims_of_volumes_are_kept_if_they_can_be_true,
+	how_a_region_hands_out_space_is_kept, what_cannot_be_is_refused,
+	a_volume_that_is_named_twice_is_refused, unregistering_ends_the_lease_and_may_be_repeated,
+	unregistering_ends_no_lease_of_another_run, a_late_end_of_the_run_before_does_not_end_the_lease,
+	a_duplicate_that_ends_leaves_the_lease, a_lease_stays_with_its_endpoint_until_it_is_over,
+	two_drivers_do_not_take_turns, whoever_has_proved_nothing_takes_no_live_lease,
+	a_driver_without_a_lease_time_is_refused)
