@@ -98,17 +98,28 @@ static void node_changed(void *user, const char *node_id)
 		volume_objects_node_changed(k->volume_objects, node_id);
 }
 
-static void tell_trouble(
-	void *user, const struct kube_meta *claim, const char *reason, const char *message, uint64_t now_ns)
+static void post_to_claim(struct controller_kube *k, const struct kube_meta *claim, const char *type,
+	const char *reason, const char *message, uint64_t now_ns)
 {
-	struct controller_kube *k = user;
 	const struct kube_reference object = {.api_version = "v1",
 		.kind = "PersistentVolumeClaim",
 		.namespace = claim->namespace,
 		.name = claim->name,
 		.uid = claim->uid};
 
-	kube_event_post(k->events, &object, "Warning", reason, message, now_ns);
+	kube_event_post(k->events, &object, type, reason, message, now_ns);
+}
+
+static void tell_trouble(
+	void *user, const struct kube_meta *claim, const char *reason, const char *message, uint64_t now_ns)
+{
+	post_to_claim(user, claim, "Warning", reason, message, now_ns);
+}
+
+static void inform_claim(
+	void *user, const struct kube_meta *claim, const char *reason, const char *message, uint64_t now_ns)
+{
+	post_to_claim(user, claim, "Normal", reason, message, now_ns);
 }
 
 static void tell_claim(void *user, const struct kube_meta *claim, const char *message, uint64_t now_ns)
@@ -194,7 +205,10 @@ static void begin_objects(struct controller_kube *k)
 		.controller = k->controller,
 		.lookup = claim_reader_lookup(k->reader),
 		.lost = k->lost_nodes,
-		.events = {.claims = k->claims, .tell_claim = tell_trouble, .user = k}};
+		.events = {.claims = k->claims,
+			.tell_claim = tell_trouble,
+			.inform_claim = inform_claim,
+			.user = k}};
 	k->volume_objects = volume_objects_new(&volumes);
 }
 

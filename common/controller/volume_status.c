@@ -287,6 +287,21 @@ static void note_health(struct ailing *a, const struct volume_view *view, const 
 		*a = (struct ailing){hit->node, &hit->volume->health};
 }
 
+/* The last progress of a node that does not report any more says nothing. */
+static struct volume_filling filling_of(const struct node_hit *hit)
+{
+	bool is_filling = hit->node->live && hit->volume->phase == PHASE_CREATING;
+
+	return is_filling ? hit->volume->filling : (struct volume_filling){0};
+}
+
+static void show_filling(struct pmem_volume *v, const struct node_hit *hit)
+{
+	struct volume_filling f = filling_of(hit);
+
+	pmem_volume_show_filling(v, hit->node->report.node_id, f.done_bytes, f.total_bytes);
+}
+
 static void show_copies(struct pmem_volume *v, const struct pmem_volume *record,
 	const struct volume_view *view, struct tally *t, struct ailing *a)
 {
@@ -298,6 +313,7 @@ static void show_copies(struct pmem_volume *v, const struct pmem_volume *record,
 			continue;
 		pmem_volume_add_copy(v, hits[i].node->report.node_id, count_copy(t, view, record, &hits[i]),
 			hits[i].volume->size_bytes, find_report(record, &hits[i]));
+		show_filling(v, &hits[i]);
 		take_report(v, hits[i].volume);
 		note_health(a, view, &hits[i]);
 	}
@@ -382,4 +398,16 @@ struct pmem_volume *volume_status_new(const struct pmem_volume *record, const st
 	v->phase = x_strdup(summary.phase);
 	set_conditions(v, record, &tally, &ailing, &summary.ready);
 	return v;
+}
+
+bool volume_status_is_filling(const struct pmem_volume *record, const struct node_table *nodes)
+{
+	struct node_hit *hits = NULL;
+	size_t n = volume_status_find(record, nodes, &hits);
+	bool is_filling = false;
+
+	for (size_t i = 0; i < n; i++)
+		is_filling = is_filling || filling_of(&hits[i]).total_bytes > 0;
+	free(hits);
+	return is_filling;
 }

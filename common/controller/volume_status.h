@@ -39,3 +39,7 @@ bool volume_status_is_copy(const struct pmem_volume *record, const struct volume
  * @ret: as of node_table_find_volume(). Return: how many. */
 size_t volume_status_find(
 	const struct pmem_volume *record, const struct node_table *nodes, struct node_hit **ret);
+
+/** volume_status_is_filling() - whether a live node reports how far its copy of the volume of @record is
+ * filled. */
+bool volume_status_is_filling(const struct pmem_volume *record, const struct node_table *nodes);

@@ -596,14 +596,24 @@ static bool expects_outcome(struct volume_objects *o, const char *key, const str
 	return is_open && now_ns(o) - note_version(o, key, v)->since_ns < CALL_NS;
 }
 
-static void update(struct volume_objects *o, const char *key, const struct pmem_volume *observed)
+/* Return: false: it is right. */
+static bool write_status(struct volume_objects *o, const char *key, const struct pmem_volume *observed)
 {
-	CLEANUP(pmem_volume_freep) struct pmem_volume *v = pmem_volume_dup(observed);
-	CLEANUP(pmem_volume_freep) struct pmem_volume *status = NULL;
 	const struct volume_view view = {.nodes = nodes_of(o),
 		.cluster = o->config.controller->config.cluster,
 		.judge = o->config.lost ? lost_nodes_judge : NULL,
 		.user = o->config.lost};
+	CLEANUP(pmem_volume_freep) struct pmem_volume *status = volume_status_new(observed, &view);
+
+	if (pmem_volume_status_equal(status, observed))
+		return false;
+	write_record(o, key, RECORD_STATUS, status);
+	return true;
+}
+
+static void update(struct volume_objects *o, const char *key, const struct pmem_volume *observed)
+{
+	CLEANUP(pmem_volume_freep) struct pmem_volume *v = pmem_volume_dup(observed);
 	bool added = !v->deleting && add_reported(o, v);
 	bool dropped = drop_absent(o, key, v);
 	bool sized = drop_size(o, key, v);
@@ -626,11 +636,16 @@ static void update(struct volume_objects *o, const char *key, const struct pmem_
 		work_queue_end(o->queue, key, WORK_DONE);
 		return;
 	}
-	status = volume_status_new(observed, &view);
-	if (pmem_volume_status_equal(status, observed))
+	if (!write_status(o, key, observed))
 		end_update(o, key, observed);
-	else
-		write_record(o, key, RECORD_STATUS, status);
+}
+
+/* A call of this process works on it. While that waits for a copy, the status shows how far that is; the call
+ * reads the record again if it has another version when it writes it. */
+static void show_call(struct volume_objects *o, const char *key, const struct pmem_volume *observed)
+{
+	if (!observed || !volume_status_is_filling(observed, nodes_of(o)) || !write_status(o, key, observed))
+		work_queue_end(o->queue, key, WORK_DONE);
 }
 
 static void work(void *user, const char *key)
@@ -639,8 +654,12 @@ static void work(void *user, const char *key)
 	const struct pmem_volume *observed = find_record(o, key);
 	const struct concern *c = find_concern(o, key);
 
-	if (leaves_to_call(o, key) || (observed && expects_outcome(o, key, observed))) {
+	bool is_called = leaves_to_call(o, key);
+
+	if (observed && expects_outcome(o, key, observed)) {
 		work_queue_end(o->queue, key, WORK_DONE);
+	} else if (is_called) {
+		show_call(o, key, observed);
 	} else if (observed) {
 		update(o, key, observed);
 	} else if (c && c->handle) {
@@ -690,12 +709,20 @@ static void look_at_node(struct volume_objects *o, const struct node *node)
 	look_at_records(o, node->report.node_id);
 }
 
+static const struct pmem_volume *find_by_handle(void *user, const char *handle)
+{
+	struct volume_key key = volume_key_of_handle(handle);
+
+	return find_record(user, key.hex);
+}
+
 static void node_changed(void *user, const struct node *node)
 {
 	struct volume_objects *o = user;
 
 	if (!informer_is_synced(o->objects))
 		return;
+	volume_events_reported(&o->config.events, node, find_by_handle, o, now_ns(o));
 	look_at_node(o, node);
 	work_queue_run(o->queue);
 }

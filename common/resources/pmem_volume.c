@@ -32,11 +32,18 @@ static const struct kube_field spec_fields[] = {
 	KUBE_FIELDS_END,
 };
 
+static const struct kube_field filling_fields[] = {
+	KUBE_FIELD("done", KUBE_QUANTITY, struct pmem_volume_copy, done_bytes),
+	KUBE_FIELD("total", KUBE_QUANTITY, struct pmem_volume_copy, total_bytes),
+	KUBE_FIELDS_END,
+};
+
 static const struct kube_field copy_fields[] = {
 	KUBE_FIELD("node", KUBE_TEXT, struct pmem_volume_copy, node),
 	KUBE_FIELD("phase", KUBE_TEXT, struct pmem_volume_copy, phase),
 	KUBE_FIELD("size", KUBE_QUANTITY, struct pmem_volume_copy, size_bytes),
 	KUBE_FIELD("report", KUBE_QUANTITY, struct pmem_volume_copy, report),
+	KUBE_OBJECT("filling", filling_fields),
 	KUBE_FIELDS_END,
 };
 
@@ -130,6 +137,7 @@ struct pmem_volume *pmem_volume_dup(const struct pmem_volume *v)
 		const struct pmem_volume_copy *c = &v->copies[i];
 
 		pmem_volume_add_copy(copy, c->node, c->phase, c->size_bytes, c->report);
+		pmem_volume_show_filling(copy, c->node, c->done_bytes, c->total_bytes);
 	}
 	pmem_conditions_copy(&copy->conditions, &v->conditions);
 	return copy;
@@ -200,6 +208,17 @@ void pmem_volume_add_copy(
 		.node = x_strdup(node), .phase = x_strdup(phase), .size_bytes = size_bytes, .report = report};
 }
 
+void pmem_volume_show_filling(
+	struct pmem_volume *v, const char *node, uint64_t done_bytes, uint64_t total_bytes)
+{
+	for (size_t i = 0; i < v->n_copies; i++) {
+		if (!str_eq(v->copies[i].node, node))
+			continue;
+		v->copies[i].done_bytes = done_bytes;
+		v->copies[i].total_bytes = total_bytes;
+	}
+}
+
 void pmem_volume_clear_copies(struct pmem_volume *v)
 {
 	for (size_t i = 0; i < v->n_copies; i++)
@@ -214,7 +233,8 @@ static bool copies_equal(const struct pmem_volume *a, const struct pmem_volume *
 		const struct pmem_volume_copy *y = &b->copies[i];
 
 		if (!str_eq(x->node, y->node) || !str_eq(x->phase, y->phase) ||
-			x->size_bytes != y->size_bytes || x->report != y->report)
+			x->size_bytes != y->size_bytes || x->report != y->report ||
+			x->done_bytes != y->done_bytes || x->total_bytes != y->total_bytes)
 			return false;
 	}
 	return a->n_copies == b->n_copies;
@@ -339,6 +359,16 @@ void pmem_volume_write_spec(const struct pmem_volume *v, struct buf *out)
 	json_object_end(&w);
 }
 
+static void key_filling(struct json_writer *w, const struct pmem_volume_copy *c)
+{
+	json_key(w, "filling");
+	json_object(w);
+	json_key_bytes(w, "done", c->done_bytes);
+	json_key_bytes(w, "total", c->total_bytes);
+	json_key_u64(w, "percent", (uint64_t)((double)c->done_bytes * 100 / (double)c->total_bytes));
+	json_object_end(w);
+}
+
 static void add_copy(struct json_writer *w, const struct pmem_volume_copy *c)
 {
 	json_object(w);
@@ -347,6 +377,8 @@ static void add_copy(struct json_writer *w, const struct pmem_volume_copy *c)
 	json_key_bytes(w, "size", c->size_bytes);
 	if (c->report > 0)
 		json_key_u64(w, "report", c->report);
+	if (c->total_bytes > 0)
+		key_filling(w, c);
 	json_object_end(w);
 }
 

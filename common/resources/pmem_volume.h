@@ -39,6 +39,8 @@ struct pmem_volume_copy {
 	uint64_t size_bytes;
 	uint64_t report; /* of the node, in which the copy was seen first after it had been made; 0: not known
 			  */
+	uint64_t done_bytes;  /* that are copied or zeroed, while it is filled from another volume */
+	uint64_t total_bytes; /* of these; 0: it is not being filled */
 };
 
 struct pmem_volume {
@@ -116,6 +118,11 @@ void pmem_volume_set_location(struct pmem_volume *v);
  * on, of which no more are read. @node, @phase: copied; @report: of struct pmem_volume_copy */
 void pmem_volume_add_copy(
 	struct pmem_volume *v, const char *node, const char *phase, uint64_t size_bytes, uint64_t report);
+
+/** pmem_volume_show_filling() - @done_bytes of @total_bytes of the copy on @node are filled; 0 of 0: it is
+ * not being filled. Without effect if @node has none. */
+void pmem_volume_show_filling(
+	struct pmem_volume *v, const char *node, uint64_t done_bytes, uint64_t total_bytes);
 
 /** pmem_volume_clear_copies() - remove all of them from the status. */
 void pmem_volume_clear_copies(struct pmem_volume *v);

@@ -406,6 +406,45 @@ START_TEST(the_handle_is_taken_of_a_reported_volume_only)
 }
 END_TEST
 
+static struct volume_report *put_filling(enum volume_phase phase)
+{
+	struct node_report *r = report_new("n1");
+	struct volume_report *v = report_add_volume(r, id, NAME);
+
+	v->phase = phase;
+	v->filling = (struct volume_filling){GIB, 4 * GIB};
+	node_table_put(nodes, r, NOW);
+	return v;
+}
+
+static void check_filling(uint64_t done_bytes, uint64_t total_bytes)
+{
+	CLEANUP(pmem_volume_freep) struct pmem_volume *v = volume_status_new(record, &view);
+
+	ck_assert_uint_eq(v->n_copies, 1);
+	ck_assert_uint_eq(v->copies[0].done_bytes, done_bytes);
+	ck_assert_uint_eq(v->copies[0].total_bytes, total_bytes);
+	ck_assert(volume_status_is_filling(record, nodes) == (total_bytes > 0));
+	/* as it was written */
+	pmem_volume_free(record);
+	record = TAKE_PTR(v);
+}
+
+START_TEST(progress_is_shown_while_a_live_node_fills_the_volume)
+{
+	put_filling(PHASE_CREATING);
+	check_filling(GIB, 4 * GIB);
+	node_table_end(nodes, "n1");
+	check_filling(0, 0);
+	put_filling(PHASE_CREATING);
+	check_filling(GIB, 4 * GIB);
+	put_filling(PHASE_READY);
+	check_filling(0, 0);
+	put("n1", id, PHASE_CREATING);
+	check_filling(0, 0);
+}
+END_TEST
+
 START_TEST(claim_and_handle_are_those_that_were_known_first_and_the_size_that_of_the_last_report)
 {
 	CLEANUP(pmem_volume_freep) struct pmem_volume *first = NULL;
@@ -697,6 +736,7 @@ int main(void)
 		copies_of_other_volumes_are_not_shown, what_is_not_given_out_is_found_by_its_name,
 		the_handle_is_taken_of_a_reported_volume_only,
 		claim_and_handle_are_those_that_were_known_first_and_the_size_that_of_the_last_report,
+		progress_is_shown_while_a_live_node_fills_the_volume,
 		copies_on_nodes_that_have_not_registered_stay,
 		a_copy_names_the_report_that_has_shown_it_first,
 		a_copy_that_is_known_by_a_reply_is_in_no_report,

@@ -117,6 +117,13 @@ static void tell_claim(
 		message);
 }
 
+static void inform_claim(
+	void *user, const struct kube_meta *claim, const char *reason, const char *message, uint64_t now_ns)
+{
+	rig.n_informed++;
+	tell_claim(user, claim, reason, message, now_ns);
+}
+
 static void fate_changed(void *user, const char *node_id)
 {
 	(void)user;
@@ -143,7 +150,7 @@ void rig_begin(void)
 		.controller = rig.desk.controller,
 		.lookup = {look, NULL},
 		.lost = rig.lost,
-		.events = {.claims = rig.claims, .tell_claim = tell_claim}};
+		.events = {.claims = rig.claims, .tell_claim = tell_claim, .inform_claim = inform_claim}};
 
 	rig.duty = volume_objects_new(&config);
 	rig.objects = fake_kube_informer(rig.client, "pmemvolumes");
@@ -468,6 +475,8 @@ static struct node_report *dup_report(const struct node_report *from)
 		copy->phase = v->phase;
 		copy->size_bytes = v->size_bytes;
 		copy->is_inline = v->is_inline;
+		copy->filling = v->filling;
+		copy->pause = v->pause;
 	}
 	return r;
 }

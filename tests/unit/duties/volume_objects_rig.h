@@ -50,9 +50,10 @@ struct rig {
 	unsigned n_looks;             /* for the claim */
 	struct claim_state claim;     /* what a look finds */
 	bool looks_fail;
-	unsigned n_told;    /* Events */
-	char reported[256]; /* the last one */
-	unsigned n_reads;   /* answered since rig_check_served() */
+	unsigned n_told;     /* Events */
+	unsigned n_informed; /* of those: normal ones */
+	char reported[256];  /* the last one */
+	unsigned n_reads;    /* answered since rig_check_served() */
 	unsigned n_writes[RECORD_RELEASE + 1];
 	char key[PMEM_VOLUME_KEY_LEN + 1]; /* of RIG_NAME */
 	char name[128];                    /* of its object */

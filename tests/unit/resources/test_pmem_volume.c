@@ -39,6 +39,7 @@ static struct pmem_volume *make(void)
 	v->capacity_bytes = 4 * GIB - 1;
 	pmem_volume_add_copy(v, "n1", "Ready", 4 * GIB, 12);
 	pmem_volume_add_copy(v, "n2", "Unreachable", 0, 0);
+	pmem_volume_show_filling(v, "n2", 3 * GIB, 8 * GIB);
 	pmem_condition_add(
 		&v->conditions, "Ready", &(struct pmem_verdict){"True", "Ready", "It \"works\"."}, SINCE);
 	return v;
@@ -124,7 +125,8 @@ START_TEST(a_patch_of_the_status_has_all_of_it)
 		"\"status\":{\"volumeHandle\":\"h1\",\"phase\":\"Ready\",\"claim\":\"default/data\","
 		"\"capacity\":\"3.9Gi\",\"size\":\"4294967295\",\"location\":\"n1,n2\","
 		"\"nodes\":[{\"node\":\"n1\",\"phase\":\"Ready\",\"size\":\"4Gi\",\"report\":12},"
-		"{\"node\":\"n2\",\"phase\":\"Unreachable\",\"size\":\"0\"}],"
+		"{\"node\":\"n2\",\"phase\":\"Unreachable\",\"size\":\"0\","
+		"\"filling\":{\"done\":\"3Gi\",\"total\":\"8Gi\",\"percent\":37}}],"
 		"\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\",\"reason\":\"Ready\","
 		"\"message\":\"It \\\"works\\\".\",\"lastTransitionTime\":\"2026-01-02T03:04:05Z\"}]}}");
 }
@@ -451,7 +453,8 @@ static bool change(struct pmem_volume *v, size_t part)
 	char **const texts[] = {&v->handle, &v->phase, &v->claim, &v->location, &v->copies[0].node,
 		&v->copies[1].phase, &c->type, &c->status, &c->reason, &c->message};
 	uint64_t *const numbers[] = {&v->capacity_bytes, &v->copies[0].size_bytes, &v->copies[1].size_bytes,
-		&v->copies[0].report, &v->copies[1].report};
+		&v->copies[0].report, &v->copies[1].report, &v->copies[1].done_bytes,
+		&v->copies[1].total_bytes};
 
 	if (part < ARRAY_SIZE(texts)) {
 		change_text(texts[part]);
@@ -489,7 +492,7 @@ START_TEST(each_part_of_the_status_makes_a_difference)
 		ck_assert_msg(!pmem_volume_status_equal(v, before), "part %zu", part);
 		ck_assert_msg(pmem_volume_status_equal(v, read), "part %zu is not read as written", part);
 	}
-	ck_assert_uint_eq(part, 17);
+	ck_assert_uint_eq(part, 19);
 }
 END_TEST
 
