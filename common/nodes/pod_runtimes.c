@@ -84,15 +84,15 @@ static bool is_pattern(const char *name)
 int pod_runtimes_check_names(const char *names, struct error **err)
 {
 	CLEANUP(strv_freep) char **list = split_names(names);
-	size_t n = strv_len(list);
+	char **name = list;
 
-	for (size_t i = 0; i < n; i++) {
-		if (!is_pattern(list[i]))
+	for (; name && *name; name++) {
+		if (!is_pattern(*name))
 			return err_set(err, ERR_INVALID_ARGUMENT,
 				"\"%s\" is neither the name of a RuntimeClass nor the beginning of one with \"*\"",
-				list[i]);
+				*name);
 	}
-	return n > 0 ? 0 : err_set(err, ERR_INVALID_ARGUMENT, "no name of a RuntimeClass is given");
+	return name != list ? 0 : err_set(err, ERR_INVALID_ARGUMENT, "no name of a RuntimeClass is given");
 }
 
 static bool matches(const char *pattern, const char *name)

@@ -23,9 +23,10 @@
 #define THREADS     2
 #define STACK_BYTES (64U << 10)
 /* Less is done about as soon as a thread has begun. */
-#define HELD_WAIT_MS  1000
-#define HELD_POLL_MS  5
-#define LIMIT_POLL_NS (100 * NS_PER_MS)
+#define SHARED_LEAST_BYTES (32ULL << 20)
+#define HELD_WAIT_MS       1000
+#define HELD_POLL_MS       5
+#define LIMIT_POLL_NS      (100 * NS_PER_MS)
 
 static const int role_flags[] = {
 	[DATA_COPY_SOURCE] = O_RDONLY,
@@ -304,7 +305,7 @@ static void work_together(struct job *j)
 {
 	pthread_mutex_init(&j->mutex, NULL);
 	thread_cond_init(&j->ended);
-	for (size_t i = 1; i < THREADS && j->ranges->total_bytes >= DATA_COPY_SHARED_BYTES; i++)
+	for (size_t i = 1; i < THREADS && j->ranges->total_bytes >= SHARED_LEAST_BYTES; i++)
 		add_helper(j, &j->workers[i]);
 	work(&j->workers[0]);
 	pthread_mutex_lock(&j->mutex);

@@ -16,9 +16,6 @@
 #include "base/error.h"
 #include "os/copy/fs_extents.h"
 
-/* What is copied or zeroed by two threads is at least so large; less is slower. */
-#define DATA_COPY_SHARED_BYTES (32ULL << 20)
-
 enum data_copy_role {
 	DATA_COPY_SOURCE,        /* for reading; it may be mounted */
 	DATA_COPY_SOURCE_UNUSED, /* for reading, and nothing else may have it */

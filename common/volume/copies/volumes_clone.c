@@ -44,7 +44,7 @@
 /* Copied in advance, to find out how fast that is. */
 #define PROBE_BYTES (64ULL << 20)
 /* Less says nothing about the speed. */
-#define SPEED_LEAST_BYTES DATA_COPY_SHARED_BYTES
+#define SPEED_LEAST_BYTES (16ULL << 20)
 
 #define PROGRESS_LOG_NS (10 * NS_PER_S)
 
