@@ -13,7 +13,7 @@ REASONS = [
     (r"nd-", "namespaces: --direct"),
     (r"(lvm|child)-", "LVM: --lvm"),
     (r"repair-", "check --repair: tests/unit/inspect/test_repair.c"),
-    (r"kata-", "volumes that the Go driver made for Kata: tests/unit/volume/test_kata.c"),
+    (r"kata-", "volumes for Kata Containers: tests/unit/volume/attachment/test_volumes_publish_kata.c"),
 ]
 
 

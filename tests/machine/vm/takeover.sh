@@ -143,11 +143,12 @@ block_is_served() {
 	unpublish "$id" second
 }
 
-kata_is_cleaned_up() {
+kata_is_taken_over() {
 	local id
 	id=$(id pvc-kata)
 	context pvc-kata ext4 '-parameter kataContainers=true'
-	refused FAILED_PRECONDITION -fs ext4 stage "$id" "$(staging_of "$id")"
+	stage "$id"
+	is_mounted "$(staging_of "$id")"
 	test -e "$(target_of "$id")/file-of-kata"
 	refused FAILED_PRECONDITION delete "$id"
 	unpublish "$id"
@@ -296,7 +297,7 @@ prove stale-file-is-a-missing-volume stale_is_missing
 prove damaged-file-is-left-alone damaged_is_left_alone
 prove used-is-not-deleted used_is_not_deleted
 prove block-is-served-as-it-is block_is_served
-prove kata-is-cleaned-up kata_is_cleaned_up
+prove kata-is-taken-over kata_is_taken_over
 prove ephemeral-ends-with-its-pod ephemeral_ends_with_its_pod
 prove direct-is-served-beside-lvm direct_is_served
 prove used-are-deleted-and-erased used_are_deleted
