@@ -158,9 +158,20 @@ static void on_answer(void *user, const Registry__V0__DescribePodReply *reply, c
 static void ask(void *user)
 {
 	struct runtime_question *q = user;
+	struct pod_runtimes *r = q->runtimes;
 	const struct registration_pod pod = {
 		.namespace = q->pod.pod_namespace, .name = q->pod.pod, .uid = q->uid};
+	CLEANUP(error_freep) struct error *closed = NULL;
 
+	pthread_mutex_lock(&r->mutex);
+	if (!r->loop)
+		(void)err_set(&closed, ERR_UNAVAILABLE, "the driver is ending");
+	pthread_mutex_unlock(&r->mutex);
+	/* the registration is gone */
+	if (closed) {
+		on_answer(q, NULL, closed);
+		return;
+	}
 	registration_ask_pod(q->runtimes->registration, &pod, q->deadline_ns, on_answer, q);
 }
 
