@@ -39,6 +39,6 @@ void volume_events_changed(const struct volume_events *e, const struct pmem_volu
 
 /** volume_events_reported() - @node has changed, as its table says. Of one report at most
  * VOLUME_EVENTS_PAUSES_MAX pauses give an Event. @find: the record of the volume with that handle, borrowed;
- * NULL: there is none */
+ * NULL: no such record */
 void volume_events_reported(const struct volume_events *e, const struct node *node,
 	const struct pmem_volume *(*find)(void *user, const char *handle), void *user, uint64_t now_ns);

@@ -29,7 +29,7 @@
 
 /* --- finding the socket */
 
-/* Return: caller frees; NULL: there is none, as with a name that is too long for one. */
+/* Return: caller frees; NULL: not found, as with a name that is too long for a socket. */
 static char *socket_in(const char *folder, const char *sandbox)
 {
 	CLEANUP(free_charp) char *path = x_asprintf("%s/%s/" SOCKET_NAME, folder, sandbox);

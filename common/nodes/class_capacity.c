@@ -48,7 +48,7 @@ struct capacity class_capacity_on(const struct node *node, const struct kube_cla
 
 bool class_is_for_kata(const struct kube_class *class)
 {
-	return params_say_kata(kube_pairs_get(&class->parameters, PARAMS_KATA));
+	return params_needs(kube_pairs_get(&class->parameters, PARAMS_KATA), /* direct= */ NULL) != 0;
 }
 
 bool class_is_ours(const struct kube_class *class, const char *driver_name)

@@ -94,7 +94,7 @@ int blockdev_count_users(const char *path, size_t *ret, struct error **err) MUST
  * blockdev_find_user() - find another process that has a block device open, for whatever use, and still
  * does after a second: programs as udev look at a device for a moment.
  * @dev:     its number
- * @ret_pid: 0: there is none that our /proc shows, which is that of a container without hostPID
+ * @ret_pid: 0: our /proc shows no such process; that of a container without hostPID shows few
  *
  * Opens nothing but /proc: exclusively or not, as hypervisors open their disks, makes no difference. Return:
  * 0, or -1 with ERR_INTERNAL.

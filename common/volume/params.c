@@ -274,11 +274,6 @@ static bool says_true(const char *value)
 	return value && parse_bool(value, &says, &none) == 0 && says;
 }
 
-bool params_say_kata(const char *value)
-{
-	return says_true(value);
-}
-
 unsigned params_needs(const char *kata, const char *direct)
 {
 	return (says_true(kata) ? PARAMS_NEED_KATA : 0) | (says_true(direct) ? PARAMS_NEED_DIRECT : 0);

@@ -85,10 +85,6 @@ int params_say_inline(
  * Values that are no booleans count as false. */
 unsigned params_needs(const char *kata, const char *direct);
 
-/** params_say_kata() - whether @value, of PARAMS_KATA in parameters that were not checked, asks for a volume
- * for Kata Containers: of any other text CreateVolume decides. NULL: it is not there. */
-bool params_say_kata(const char *value);
-
 /** params_look_inline() - guess, for a @context that does not say it, whether the volume is an inline volume:
  * the context has a size, and no keys that a provisioner adds. */
 bool params_look_inline(const struct strmap *context);

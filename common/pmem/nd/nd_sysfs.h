@@ -68,6 +68,6 @@ int nd_parent(const char *device, char **ret, struct error **err) MUST_CHECK;
 /** nd_is_bound() - whether a driver has taken @device. */
 bool nd_is_bound(const char *device);
 
-/** nd_module_of() - the memory module ("nmem0") behind part @i of @region. Return: "" when there is none;
- * caller frees. */
+/** nd_module_of() - the memory module ("nmem0") behind part @i of @region. Return: "" if the part has no
+ * module; caller frees. */
 char *nd_module_of(const char *region, unsigned i);

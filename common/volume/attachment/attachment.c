@@ -128,21 +128,28 @@ static int choose_fs(struct attachment *a, struct error **err)
 	return read_flags(a, err);
 }
 
-static int fail_without_path(const struct attachment *a, struct error **err)
+int volumes_find_block_device(struct volumes *v, const struct volume_record *r, const char *use,
+	struct device **ret, struct error **err)
 {
-	const char *why = a->v->devices->why_no_path;
-	bool to_mount = a->q->kind == ATTACHMENT_STAGED || a->q->kind == ATTACHMENT_INLINE;
+	CLEANUP(device_freep) struct device *d = NULL;
+	const char *why = v->devices->why_no_path;
 
-	return err_set(err, ERR_PRECONDITION, "volume %s has no block device: it cannot be %s%s%s", a->r->id,
-		to_mount ? "mounted" : "published", why ? "; " : "", why ? why : "");
+	if (device_view_require_content(v->device_view, r, &d, err) < 0)
+		return -1;
+	if (!d->path)
+		return err_set(err, ERR_PRECONDITION, "volume %s has no block device: it cannot be %s%s%s",
+			r->id, use, why ? "; " : "", why ? why : "");
+	*ret = TAKE_PTR(d);
+	return 0;
 }
 
 static int find_device(struct attachment *a, struct error **err)
 {
-	if (device_view_require_content(a->v->device_view, a->r, &a->device, err) < 0)
+	bool to_mount = a->q->kind == ATTACHMENT_STAGED || a->q->kind == ATTACHMENT_INLINE;
+	const char *use = to_mount ? "mounted" : "published";
+
+	if (volumes_find_block_device(a->v, a->r, use, &a->device, err) < 0)
 		return -1;
-	if (!a->device->path)
-		return fail_without_path(a, err);
 	if (is_node(a->q->kind) && device_view_confirm_path(a->v->device_view, a->r, a->device, err) < 0)
 		return -1;
 	return blockdev_stat(a->device->path, &a->info, err);
@@ -208,29 +215,29 @@ static int refuse_hidden(const struct attachment *a, const char *at, const struc
 }
 
 /* A mount over it would hide it, and after that mount is gone the path could not be removed. */
-static int refuse_content(const struct attachment *a, int fd, struct error **err)
+int volumes_refuse_content(const char *at, int fd, struct error **err)
 {
 	CLEANUP(strv_freep) char **names = NULL;
 	CLEANUP(fd_closep) int dir_fd = -1;
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
-		return err_set_errno(err, ERR_INTERNAL, errno, "stat %s", a->q->canonical_path);
+		return err_set_errno(err, ERR_INTERNAL, errno, "stat %s", at);
 	if (S_ISREG(st.st_mode) && st.st_size > 0)
-		return err_set(err, ERR_PRECONDITION, "%s is a file with content: nothing is mounted over it",
-			a->q->canonical_path);
+		return err_set(
+			err, ERR_PRECONDITION, "%s is a file with content: nothing is mounted over it", at);
 	if (!S_ISDIR(st.st_mode))
 		return 0;
 	dir_fd = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (dir_fd < 0)
-		return err_set_errno(err, ERR_INTERNAL, errno, "open %s", a->q->canonical_path);
+		return err_set_errno(err, ERR_INTERNAL, errno, "open %s", at);
 	if (dir_list(dir_fd, &names, err) < 0)
 		return -1;
 	if (names[0])
 		return err_set(err, ERR_PRECONDITION,
 			"%s is not empty (it contains \"%s\") and not a mount point: remove its content, "
 			"which a mount would hide",
-			a->q->canonical_path, names[0]);
+			at, names[0]);
 	return 0;
 }
 
@@ -243,7 +250,7 @@ static int look_at_path(struct attachment *a, int fd, struct error **err)
 	if (refuse_hidden(a, a->q->canonical_path, a->here, through, err) < 0)
 		return -1;
 	if (!a->here && fd >= 0 && (is_target(a->q->kind) || a->q->kind == ATTACHMENT_INLINE))
-		return refuse_content(a, fd, err);
+		return volumes_refuse_content(a->q->canonical_path, fd, err);
 	return 0;
 }
 

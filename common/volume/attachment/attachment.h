@@ -102,6 +102,21 @@ int volumes_open_if_exists(const char *at, int *ret_fd, struct error **err) MUST
 int volumes_prepare_fs(struct volumes *v, struct volume_record *r, const struct device *d,
 	const char *fs_type, bool readonly, struct error **err) MUST_CHECK;
 
+/** volumes_check_fs() - fs_check() of the file system on @device, which is the device of @r or an image in
+ * it; what was repaired is logged. Return: 0, or -1 as that. */
+int volumes_check_fs(struct volumes *v, const struct volume_record *r, const char *device,
+	const char *fs_type, struct error **err) MUST_CHECK;
+
+/** volumes_find_block_device() - device_view_require_content() of a device with a path. @use: for what, in
+ * messages: "mounted". @ret: device_free(). Return: 0, or -1 as that, or with ERR_PRECONDITION (no path). */
+int volumes_find_block_device(struct volumes *v, const struct volume_record *r, const char *use,
+	struct device **ret, struct error **err) MUST_CHECK;
+
+/** volumes_refuse_content() - fail if what is at @at, opened as @fd (which may be O_PATH), has content: a
+ * mount would hide it, and the path could not be removed afterwards. Return: 0, or -1 with ERR_PRECONDITION,
+ * ERR_INTERNAL. */
+int volumes_refuse_content(const char *at, int fd, struct error **err) MUST_CHECK;
+
 /**
  * volumes_grow_fs() - make the mounted file system of @d as large as the device, if it is smaller, but not
  * larger than @d is listed, and log that.
@@ -205,8 +220,8 @@ int volumes_find_runtime(
  * @guest: the pod runs in one
  *
  * Return: 0, or -1 with ERR_INVALID_ARGUMENT (block access; read-only to a guest), ERR_PRECONDITION (not
- * staged there; published elsewhere already; its image is lost or is none), ERR_EXISTS, ERR_EXHAUSTED (too
- * small for an image), ERR_UNAVAILABLE, ERR_DEADLINE, ERR_INTERNAL.
+ * staged there; published elsewhere already; its image is lost, or the file is not an image), ERR_EXISTS,
+ * ERR_EXHAUSTED (too small for an image), ERR_UNAVAILABLE, ERR_DEADLINE, ERR_INTERNAL.
  */
 int volumes_publish_kata(struct volumes *v, struct volume_record *r, const struct attachment_request *q,
 	bool guest, struct error **err) MUST_CHECK;

@@ -92,17 +92,17 @@ static int is_unfinished(const struct volume_record *r, const struct device *d, 
 	return 0;
 }
 
-static int check(struct volumes *v, const struct volume_record *r, const struct device *d,
+int volumes_check_fs(struct volumes *v, const struct volume_record *r, const char *device,
 	const char *fs_type, struct error **err)
 {
 	CLEANUP(free_charp) char *verdict = NULL;
 
 	volume_lock_set_step(v->locks, r->id, "checking the file system");
-	if (fs_check(fs_type, d->path, FSCK_TIMEOUT_MS, &verdict, err) < 0)
+	if (fs_check(fs_type, device, FSCK_TIMEOUT_MS, &verdict, err) < 0)
 		return -1;
 	if (verdict)
 		log_warn("file system was checked before mounting", F_STR("volume", r->id),
-			F_STR("device", d->path), F_STR("verdict", verdict));
+			F_STR("device", device), F_STR("verdict", verdict));
 	return 0;
 }
 
@@ -168,5 +168,5 @@ int volumes_prepare_fs(struct volumes *v, struct volume_record *r, const struct 
 		return format(v, r, d, fs_type, err);
 	if (!str_eq(found, fs_type))
 		return err_set(err, ERR_EXISTS, "the device holds %s already, not %s", found, fs_type);
-	return readonly ? 0 : check(v, r, d, fs_type, err);
+	return readonly ? 0 : volumes_check_fs(v, r, d->path, fs_type, err);
 }

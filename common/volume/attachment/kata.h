@@ -27,7 +27,7 @@ int kata_is_loop(const char *state_path, const struct volume_record *r, dev_t de
 	struct error **err) MUST_CHECK;
 
 /** kata_find_folder() - the folder in which @r is mounted besides, or was, as mountinfo shows it. Return:
- * caller frees; NULL: there is none. */
+ * caller frees; NULL: no such folder exists. */
 char *kata_find_folder(const char *state_path, const struct volume_record *r);
 
 /** kata_find_target() - where the image of @r is mounted for a pod. @ret: borrowed from @t; NULL: nowhere.

@@ -21,7 +21,7 @@
 /**
  * kata_image_open() - open the image.
  * @dir_fd:    root of the volume's file system
- * @ret_fd:    for reading and writing, caller closes; -1: there is none
+ * @ret_fd:    for reading and writing, caller closes; -1: no image was made yet
  * @ret_bytes: its size
  *
  * Return: 0, or -1 with ERR_PRECONDITION (something else has its name: a link, no regular file, one with a

@@ -22,7 +22,6 @@
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/blockdev_mounts.h"
-#include "os/fs.h"
 #include "os/loopdev.h"
 #include "os/mount.h"
 #include "os/paths.h"
@@ -35,8 +34,7 @@
 #include "volume/attachment/mount_flags.h"
 #include "volume/volumes_private.h"
 
-#define FOLDER_MODE     0700
-#define FSCK_TIMEOUT_MS 3600000
+#define FOLDER_MODE 0700
 
 struct kata_publication {
 	struct volumes *v;
@@ -148,10 +146,8 @@ static int find_staged(struct kata_publication *p, struct error **err)
 	CLEANUP(device_freep) struct device *d = NULL;
 	struct blockdev_info info;
 
-	if (device_view_require_content(p->v->device_view, p->r, &d, err) < 0)
+	if (volumes_find_block_device(p->v, p->r, "published", &d, err) < 0)
 		return -1;
-	if (!d->path)
-		return err_set(err, ERR_PRECONDITION, "volume %s has no block device", p->r->id);
 	if (blockdev_stat(d->path, &info, err) < 0 || mount_table_read(&p->table, err) < 0)
 		return -1;
 	p->staged = volumes_find_whole_mount(p->table, p->r, info.dev, /* writable= */ true);
@@ -354,21 +350,6 @@ static char **mount_options(const struct kata_publication *p)
 	return options;
 }
 
-static int check_fs(const struct kata_publication *p, struct error **err)
-{
-	CLEANUP(free_charp) char *verdict = NULL;
-
-	if (is_readonly(p))
-		return 0;
-	volume_lock_set_step(p->v->locks, p->r->id, "checking the file system in its image");
-	if (fs_check(p->staged->fstype, p->loop, FSCK_TIMEOUT_MS, &verdict, err) < 0)
-		return -1;
-	if (verdict)
-		log_warn("file system was checked before mounting", F_STR("volume", p->r->id),
-			F_STR("device", p->loop), F_STR("verdict", verdict));
-	return 0;
-}
-
 static int read_back(const struct kata_publication *p, struct error **err)
 {
 	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
@@ -410,11 +391,14 @@ static int mount_image(struct kata_publication *p, struct error **err)
 
 	if (loop_attach_part(p->image_fd, KATA_ALIGN_BYTES, p->guest, &p->loop_fd, &p->loop, err) < 0)
 		return -1;
-	if (check_fs(p, err) < 0 || record_target(p, err) < 0)
+	if (!is_readonly(p) && volumes_check_fs(p->v, p->r, p->loop, p->staged->fstype, err) < 0)
+		return -1;
+	if (record_target(p, err) < 0)
 		return -1;
 	if (path_make(p->v->roots, p->q->requested_path, PATH_DIR, &target_fd, &created, err) < 0)
 		return err_wrap(err, "target path");
-	if (mount_loop(p, target_fd, err) == 0)
+	if (volumes_refuse_content(p->q->canonical_path, target_fd, err) == 0 &&
+		mount_loop(p, target_fd, err) == 0)
 		return 0;
 	if (created)
 		(void)!path_remove(p->v->roots, p->q->requested_path, &ignored);

@@ -57,8 +57,8 @@ int direct_folder_open(const char *dir, bool create, int *ret_fd, struct error *
 int direct_entry_write(
 	int folder_fd, const char *name, bool is_ours, struct span content, struct error **err) MUST_CHECK;
 
-/** direct_entry_read() - append the content of its mountInfo.json to @out; nothing where there is none.
- * Return: 0, or -1 with ERR_PRECONDITION as direct_entry_write(), ERR_EXHAUSTED, ERR_INTERNAL. */
+/** direct_entry_read() - append the content of its mountInfo.json to @out; nothing if the file does not
+ * exist. Return: 0, or -1 with ERR_PRECONDITION as direct_entry_write(), ERR_EXHAUSTED, ERR_INTERNAL. */
 int direct_entry_read(int folder_fd, const char *name, struct buf *out, struct error **err) MUST_CHECK;
 
 /** direct_entry_withdraw() - remove its mountInfo.json, so that no further sandbox uses it. What is missing

@@ -80,19 +80,6 @@ static bool is_staged_at(const struct volume_record *r, const char *at)
 	return r->staged_block && str_eq(r->staging_path, at);
 }
 
-static int find_device(
-	struct volumes *v, const struct volume_record *r, struct device **ret, struct error **err)
-{
-	CLEANUP(device_freep) struct device *d = NULL;
-
-	if (device_view_require_content(v->device_view, r, &d, err) < 0)
-		return -1;
-	if (!d->path)
-		return err_set(err, ERR_PRECONDITION, "volume %s has no block device", r->id);
-	*ret = TAKE_PTR(d);
-	return 0;
-}
-
 /* A volume that cannot grow is usable as it is; NodeExpandVolume says why. */
 static void grow(
 	struct volumes *v, const struct volume_record *r, const struct device *d, const char *fs_type)
@@ -137,7 +124,7 @@ static int prepare(
 	const struct volume_change change = {
 		.what = "volume staged", .staging = q->canonical_path, .begun_ns = clock_ns()};
 
-	if (find_device(v, r, &d, err) < 0)
+	if (volumes_find_block_device(v, r, "staged", &d, err) < 0)
 		return -1;
 	if (volumes_refuse_guest(v, r, d, err) < 0) {
 		if ((*err)->code != ERR_PRECONDITION || !is_staged_at(r, q->canonical_path))
@@ -310,7 +297,8 @@ static int mount_target(struct direct_publication *p, struct error **err)
 
 	if (path_make(p->v->roots, p->q->requested_path, PATH_DIR, &target_fd, &created, err) < 0)
 		return err_wrap(err, "target path");
-	if (mount_open_parent(p->q->canonical_path, &parent_fd, err) == 0 &&
+	if (volumes_refuse_content(p->q->canonical_path, target_fd, err) == 0 &&
+		mount_open_parent(p->q->canonical_path, &parent_fd, err) == 0 &&
 		mount_empty(source, target_fd, err) == 0) {
 		if (read_back(p, err) == 0)
 			return 0;
@@ -341,7 +329,7 @@ static int publish_new(struct direct_publication *p, const struct direct_pod *po
 		.begun_ns = p->begun_ns};
 
 	/* the kernel uses names of devices again */
-	if (find_device(p->v, p->r, &p->device, err) < 0 ||
+	if (volumes_find_block_device(p->v, p->r, "published", &p->device, err) < 0 ||
 		device_view_confirm_path(p->v->device_view, p->r, p->device, err) < 0 ||
 		volumes_refuse_guest(p->v, p->r, p->device, err) < 0 ||
 		describe(p, p->device->path, pod, err) < 0 || record(p, err) < 0)

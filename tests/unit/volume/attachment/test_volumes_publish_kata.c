@@ -421,6 +421,18 @@ START_TEST(guest_gets_a_volume_with_options_of_its_file_system)
 }
 END_TEST
 
+START_TEST(target_with_content_is_not_covered)
+{
+	struct error *err = NULL;
+
+	ck_assert_int_eq(mkdir(mt.target, 0755), 0);
+	ck_assert_int_eq(mounts_write(mt.target), 0);
+	ASSERT_FAILS(publish_at(mt.target, false, &err), ERR_PRECONDITION, "not empty");
+	ck_assert(mounts_has_file(mt.target));
+	assert_taken_down();
+}
+END_TEST
+
 START_TEST(guests_get_nothing_read_only)
 {
 	struct use_request q = mounts_publish_request(mt.target, ACCESS_SINGLE_WRITER);
@@ -566,6 +578,7 @@ int main(void)
 	tcase_add_test(tcase, one_pod_at_a_time);
 	tcase_add_test(tcase, image_that_a_guest_still_has_is_not_published_again);
 	tcase_add_test(tcase, guest_gets_a_volume_with_options_of_its_file_system);
+	tcase_add_test(tcase, target_with_content_is_not_covered);
 	tcase_add_test(tcase, guests_get_nothing_read_only);
 	tcase_add_test(tcase, without_an_answer_nothing_is_published);
 	tcase_add_test(tcase, grows_while_no_pod_uses_it);

@@ -370,6 +370,19 @@ START_TEST(one_pod_at_a_time)
 }
 END_TEST
 
+START_TEST(target_with_content_is_not_covered)
+{
+	struct error *err = NULL;
+
+	ck_assert_int_eq(mkdir(mt.target, 0755), 0);
+	ck_assert_int_eq(mounts_write(mt.target), 0);
+	ASSERT_FAILS(publish_at(mt.target, &err), ERR_PRECONDITION, "not empty");
+	ck_assert(mounts_has_file(mt.target));
+	CLEANUP(volume_record_freep) struct volume_record *r = mounts_record();
+	ck_assert_ptr_null(r->direct_entry);
+}
+END_TEST
+
 START_TEST(target_that_is_too_long_is_refused)
 {
 	char name[200];
@@ -689,6 +702,7 @@ int main(void)
 	tcase_add_test(tcase, staging_formats_and_mounts_nothing);
 	tcase_add_test(tcase, publishing_names_the_device_and_shows_nothing);
 	tcase_add_test(tcase, one_pod_at_a_time);
+	tcase_add_test(tcase, target_with_content_is_not_covered);
 	tcase_add_test(tcase, target_that_is_too_long_is_refused);
 	tcase_add_test(tcase, guest_that_outlives_its_pod_keeps_the_device);
 	tcase_add_test(tcase, guests_end_with_the_node);
