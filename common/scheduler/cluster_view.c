@@ -154,23 +154,48 @@ static void claim_is(struct cluster_view *w, const struct kube_claim *old, const
 		claim_is_bound(w, old, new);
 		return;
 	}
-	if (!str_empty(new->selected_node))
+	bool is_filled = prime_claims_of(w->primes, w->claims, new) != NULL;
+	if (!is_filled && !str_empty(new->selected_node))
 		place_claim(w, new, new->selected_node, RESERVATION_FOR_EVER);
-	else if (old && !str_empty(old->selected_node))
+	else if (is_filled || (old && !str_empty(old->selected_node)))
 		withdraw(w, new);
+}
+
+struct target_search {
+	struct cluster_view *cluster;
+	const char *uid;
+};
+
+static void visit_target(void *user, const void *object)
+{
+	const struct kube_claim *claim = object;
+	struct target_search *s = user;
+
+	if (str_eq(claim->meta.uid, s->uid) && !is_bound(claim))
+		claim_is(s->cluster, /* old= */ NULL, claim);
+}
+
+/* What a prime claim is decides whether the volume of its target is reserved. */
+static void target_is(struct cluster_view *w, const struct kube_claim *prime)
+{
+	struct target_search search = {w, prime_claims_target(prime)};
+
+	if (search.uid)
+		informer_each(w->claims, visit_target, &search);
 }
 
 static void claim_changed(void *user, const char *key, const void *old, const void *new)
 {
 	struct cluster_view *w = user;
 
-	(void)key;
+	prime_claims_note(w->primes, key, new);
 	if (!cluster_view_is_synced(w))
 		return;
 	if (new)
 		claim_is(w, old, new);
 	else
 		withdraw(w, old);
+	target_is(w, new ? new : old);
 }
 
 static void for_each_inline(struct cluster_view *w, const struct kube_pod *pod,
@@ -514,6 +539,7 @@ static void watch_claims_and_classes(struct cluster_view *w, struct kube_client 
 	static const struct informer_events of_classes = {class_changed, on_synced};
 	static const struct informer_events none = {NULL, NULL};
 
+	w->primes = prime_claims_new();
 	w->claim_kind = kube_kind_claims;
 	w->claim_kind.trim = trim_claim;
 	w->claims = informer_new(client, &w->claim_kind, w->reservations ? &of_claims : &none, w);
@@ -547,6 +573,7 @@ void cluster_view_free(struct cluster_view *w)
 	informer_free(w->drivers);
 	informer_free(w->pmem_nodes);
 	informer_free(w->pmem_volumes);
+	prime_claims_free(w->primes);
 	free(w->label_selector);
 	free(w->driver_selector);
 	free(w->driver_name);

@@ -232,12 +232,16 @@ static int add_source_homes(const struct cluster_view *w, struct pod_needs *need
 	return 0;
 }
 
+/* A claim that a populator fills gets the volume of its prime claim. */
 static int add_claim(const struct cluster_view *w, const struct kube_claim *claim, struct pod_needs *needs,
 	struct error **err)
 {
+	const struct kube_claim *prime = prime_claims_of(w->primes, w->claims, claim);
 	const struct kube_class *class;
 	struct pod_need need;
 
+	if (str_empty(claim->volume_name) && prime)
+		claim = prime;
 	if (!str_empty(claim->volume_name))
 		return add_home(w, claim, needs, err);
 	if (str_empty(claim->storage_class))

@@ -7,6 +7,7 @@
 #include "kube/objects/objects.h"
 #include "resources/pmem_volume.h"
 #include "scheduler/cluster_view.h"
+#include "scheduler/prime_claims.h"
 
 struct cluster_view {
 	char *driver_name;
@@ -27,8 +28,9 @@ struct cluster_view {
 	struct informer *drivers;
 	struct informer *pmem_nodes;
 	struct informer *pmem_volumes;
-	uint64_t seen_ns; /* when the reservations last got the pods that exist */
-	uint64_t now_ns;  /* while they are */
+	struct prime_claims *primes; /* among the claims */
+	uint64_t seen_ns;            /* when the reservations last got the pods that exist */
+	uint64_t now_ns;             /* while they are */
 };
 
 /** cluster_view_class() - the class of @claim. Return: NULL: it is not there, or another driver's. */

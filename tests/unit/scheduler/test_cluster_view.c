@@ -482,6 +482,66 @@ START_TEST(a_claim_from_a_snapshot_keeps_the_pod_to_its_node)
 END_TEST
 
 /* external-provisioner refuses it. */
+/* @owner: UID; @volume: NULL: it is not bound */
+static void put_prime(const char *namespace, const char *owner, const char *node, const char *volume)
+{
+	put("persistentvolumeclaims",
+		x_asprintf(
+			"{\"metadata\":{\"name\":\"prime-uid-a\",\"namespace\":\"%s\",\"uid\":\"uid-p\","
+			"\"ownerReferences\":[{\"uid\":\"%s\",\"controller\":true,\"kind\":"
+			"\"PersistentVolumeClaim\"}],\"resourceVersion\":\"%s\",\"annotations\":{"
+			"\"volume.kubernetes.io/selected-node\":\"%s\"}},\"spec\":{\"storageClassName\":"
+			"\"late\",\"volumeName\":\"%s\",\"resources\":{\"requests\":{\"storage\":\"4Gi\"}}}}",
+			namespace, owner, volume ? volume : "6", node, volume ? volume : ""));
+}
+
+START_TEST(a_claim_that_is_filled_takes_the_volume_of_its_prime_claim)
+{
+	sync_all();
+	put_claim("a", "late", "n1", NULL);
+	reported("pvc-uid-a on n1 4096Mi\n");
+	put_prime("ns", "uid-a", "n1", NULL);
+	reported("pvc-uid-p on n1 4096Mi\npvc-uid-a nowhere\n");
+	needs_one(CLAIM("a"), "pvc-uid-p", 4 * GIB, false);
+	put("persistentvolumes", kube_json_volume("pvc-uid-p", DRIVER, "pvc-uid-p", "n1"));
+	put_prime("ns", "uid-a", "n1", "pvc-uid-p");
+	ASSERT_OK(look(CLAIM("a")));
+	ck_assert_uint_eq(needs.n, 0);
+	ck_assert_uint_eq(needs.n_homes, 1);
+	ck_assert_str_eq(needs.homes[0].nodes[0], "n1");
+	reported("pvc-uid-p on n1 4096Mi until\npvc-uid-p ends\npvc-uid-a nowhere\n");
+	put_claim("a", "late", "n1", "pvc-uid-p");
+	fake_informer_remove(of("persistentvolumeclaims"), "ns/prime-uid-a");
+	reported("pvc-uid-a nowhere\npvc-uid-p nowhere\n");
+}
+END_TEST
+
+START_TEST(a_populator_that_gives_up_leaves_the_claim_as_it_was)
+{
+	put_claim("a", "late", "n1", NULL);
+	put_prime("ns", "uid-a", "n1", NULL);
+	sync_all();
+	ck_assert_ptr_null(strstr(buf_str(&fake_reservations_told), "pvc-uid-a on"));
+	buf_done(&fake_reservations_told);
+	fake_reservations_told = BUF_INIT(1u << 20);
+	fake_informer_remove(of("persistentvolumeclaims"), "ns/prime-uid-a");
+	reported("pvc-uid-p nowhere\npvc-uid-a on n1 4096Mi\n");
+	needs_one(CLAIM("a"), "pvc-uid-a", 4 * GIB, false);
+}
+END_TEST
+
+/* A claim of another namespace, as some populators have, counts where it keeps the pod from no node. */
+START_TEST(a_claim_that_only_has_the_name_of_a_prime_claim_fills_none)
+{
+	sync_all();
+	put_claim("a", "late", "n1", NULL);
+	put_prime("other", "uid-a", "n2", NULL);
+	needs_one(CLAIM("a"), "pvc-uid-a", 4 * GIB, false);
+	put_prime("other", "", "n1", NULL);
+	needs_one(CLAIM("a"), "pvc-uid-p", 4 * GIB, false);
+}
+END_TEST
+
 START_TEST(a_source_of_another_driver_decides_nothing)
 {
 	put_claim("src", "theirs", NULL, "pv-src");
@@ -728,7 +788,10 @@ int main(void)
 		a_clone_keeps_the_pod_to_the_nodes_of_its_source,
 		a_source_whose_node_is_not_known_is_waited_for, a_pod_may_need_a_clone_and_its_source,
 		a_clone_that_was_made_stays_where_it_is, a_claim_from_a_snapshot_keeps_the_pod_to_its_node,
-		a_source_of_another_driver_decides_nothing};
+		a_source_of_another_driver_decides_nothing,
+		a_claim_that_is_filled_takes_the_volume_of_its_prime_claim,
+		a_populator_that_gives_up_leaves_the_claim_as_it_was,
+		a_claim_that_only_has_the_name_of_a_prime_claim_fills_none};
 	Suite *suite = suite_create("sched cluster_view");
 	TCase *tcase = tcase_create("sched cluster_view");
 
