@@ -19,6 +19,7 @@
 #include "duties/lost_nodes.h"
 #include "duties/node_objects.h"
 #include "duties/orphans.h"
+#include "duties/rebound_claims.h"
 #include "duties/trouble_events.h"
 #include "duties/volume_objects.h"
 #include "kube/events.h"
@@ -68,6 +69,7 @@ struct controller_kube {
 	struct node_objects *node_objects;
 	struct lost_nodes *lost_nodes; /* NULL: no node is ever lost */
 	struct volume_objects *volume_objects;
+	struct rebound_claims *rebound_claims;
 	struct lease *lease;
 	char *namespace;
 	char *lease_name;
@@ -205,6 +207,7 @@ static void begin_objects(struct controller_kube *k)
 		.controller = k->controller,
 		.lookup = claim_reader_lookup(k->reader),
 		.lost = k->lost_nodes,
+		.rebound = k->rebound_claims,
 		.events = {.claims = k->claims,
 			.tell_claim = tell_trouble,
 			.inform_claim = inform_claim,
@@ -212,12 +215,30 @@ static void begin_objects(struct controller_kube *k)
 	k->volume_objects = volume_objects_new(&volumes);
 }
 
+static void rebound(void *user, const char *volume_name)
+{
+	struct controller_kube *k = user;
+
+	if (k->volume_objects)
+		volume_objects_claim_changed(k->volume_objects, volume_name);
+}
+
+/* As of struct informer_events. */
+static void claim_changed(void *user, const char *key, const void *old, const void *new)
+{
+	struct controller_kube *k = user;
+
+	(void)old;
+	rebound_claims_note(k->rebound_claims, key, new);
+}
+
 static void begin_duties(struct controller_kube *k)
 {
-	static const struct informer_events none = {0};
+	static const struct informer_events events = {.changed = claim_changed};
 	const struct options *o = k->config.options;
 
-	k->claims = informer_new(k->client, &kube_kind_claims, &none, k);
+	k->rebound_claims = rebound_claims_new(rebound, k);
+	k->claims = informer_new(k->client, &kube_kind_claims, &events, k);
 	const struct driverless_claims_config driverless_claims = {.client = k->client,
 		.driver_name = o->driver_name,
 		.node_selector = &o->node_selector,
@@ -270,6 +291,7 @@ static void end_duties(struct controller_kube *k)
 	claim_events_free(TAKE_PTR(k->claim_events));
 	driverless_claims_free(TAKE_PTR(k->driverless_claims));
 	informer_free(TAKE_PTR(k->claims));
+	rebound_claims_free(TAKE_PTR(k->rebound_claims));
 }
 
 static void lease_changed(void *user, bool leading)

@@ -138,11 +138,10 @@ static void choose_troubled(struct trouble_events *e)
 	}
 }
 
-/* A node does not know the claim if the state file cannot be read. Return: caller frees. */
+/* A node knows the claim that the volume was made for, unless the state file cannot be read; another one may
+ * have it by now. Return: caller frees. */
 static char *volume_and_claim(const struct trouble_events *e, const struct volume_report *v)
 {
-	if (v->claim)
-		return x_asprintf("volume %s of claim %s", v->id, v->claim);
 	for (size_t i = 0; i < e->n_troubled; i++) {
 		const struct troubled *t = &e->troubled[i];
 
@@ -150,7 +149,8 @@ static char *volume_and_claim(const struct trouble_events *e, const struct volum
 			return x_asprintf(
 				"volume %s of claim %s/%s", v->id, t->claim->namespace, t->claim->name);
 	}
-	return x_asprintf("volume %s", v->id);
+	return v->claim ? x_asprintf("volume %s of claim %s", v->id, v->claim)
+			: x_asprintf("volume %s", v->id);
 }
 
 static void tell_node_about_volumes(struct trouble_events *e, const struct troubled_node *t)

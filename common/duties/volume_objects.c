@@ -14,6 +14,7 @@
 #include "controller/controller_private.h"
 #include "controller/volume_status.h"
 #include "duties/claim_lookup.h"
+#include "duties/rebound_claims.h"
 #include "duties/records_by_node.h"
 #include "kube/informer.h"
 #include "kube/work_queue.h"
@@ -605,6 +606,7 @@ static bool write_status(struct volume_objects *o, const char *key, const struct
 		.user = o->config.lost};
 	CLEANUP(pmem_volume_freep) struct pmem_volume *status = volume_status_new(observed, &view);
 
+	rebound_claims_show(o->config.rebound, status);
 	if (pmem_volume_status_equal(status, observed))
 		return false;
 	write_record(o, key, RECORD_STATUS, status);
@@ -763,6 +765,16 @@ void volume_objects_node_changed(struct volume_objects *o, const char *node_id)
 		return;
 	look_at_records(o, node_id);
 	work_queue_run(o->queue);
+}
+
+void volume_objects_claim_changed(struct volume_objects *o, const char *volume_name)
+{
+	char key[PMEM_VOLUME_KEY_LEN + 1];
+
+	pmem_volume_key(volume_name, key);
+	work_queue_add(o->queue, key);
+	if (informer_is_synced(o->objects))
+		work_queue_run(o->queue);
 }
 
 static void expect_node(void *user, const char *node_id)

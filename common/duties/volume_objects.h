@@ -32,6 +32,7 @@
  * before the growth until the next call or report. */
 #define VOLUME_OBJECTS_SETTLED_NS 600000000000ULL
 
+struct rebound_claims;
 struct volume_objects;
 
 struct volume_objects_config {
@@ -40,7 +41,8 @@ struct volume_objects_config {
 	struct controller *controller; /* and its node table, records and clock */
 	struct claim_lookup lookup;    /* .look NULL: records of volumes that no node has stay */
 	struct volume_events events;
-	struct lost_nodes *lost; /* NULL: no node is lost */
+	struct lost_nodes *lost;              /* NULL: no node is lost */
+	const struct rebound_claims *rebound; /* NULL: volumes keep the claim that they were made for */
 };
 
 /** volume_objects_new() - begin to read and to watch. Return: never NULL; volume_objects_free(), before what
@@ -53,6 +55,9 @@ DEFINE_CLEANUP(struct volume_objects *, volume_objects_free);
 
 /** volume_objects_node_changed() - cluster_nodes.h or lost_nodes.h has named @node_id. */
 void volume_objects_node_changed(struct volume_objects *o, const char *node_id);
+
+/** volume_objects_claim_changed() - another claim may have the volume that was made as @volume_name. */
+void volume_objects_claim_changed(struct volume_objects *o, const char *volume_name);
 
 /** volume_objects_tick() - to be called each second. */
 void volume_objects_tick(struct volume_objects *o);

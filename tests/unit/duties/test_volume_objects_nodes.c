@@ -74,6 +74,41 @@ static void write_again(void)
 	rig_live_s(LOOK_S + 1);
 }
 
+static void check_claim(const char *claim)
+{
+	CLEANUP(pmem_volume_freep) struct pmem_volume *v = rig_read();
+
+	ck_assert_ptr_nonnull(v);
+	ck_assert_str_eq(v->claim ? v->claim : "", claim);
+}
+
+/* As a populator binds the volume of its prime claim to the claim that it has filled it for. */
+START_TEST(the_record_shows_the_claim_that_the_volume_is_bound_to)
+{
+	CLEANUP(pmem_volume_freep) struct pmem_volume *v = NULL;
+
+	put_claim("target", NULL);
+	begin_with_volume();
+	v = rig_read();
+	v->claim = x_strdup("ns/prime-uid-target");
+	rig_store(v);
+	write_again();
+	check_claim("ns/prime-uid-target");
+	/* anyone may write the name of a volume into a claim that is not bound to it */
+	fake_informer_put(rig.claims, "{\"metadata\":{\"name\":\"thief\",\"namespace\":\"ns\",\"uid\":\"u\","
+				      "\"resourceVersion\":\"9\"},\"spec\":{\"volumeName\":\"" RIG_NAME
+				      "\"},\"status\":{\"phase\":\"Pending\"}}");
+	write_again();
+	check_claim("ns/prime-uid-target");
+	put_claim("target-2", RIG_NAME);
+	write_again();
+	check_claim("ns/target-2");
+	fake_informer_remove(rig.claims, "ns/target-2");
+	write_again();
+	check_claim("ns/target-2");
+}
+END_TEST
+
 START_TEST(a_claim_gets_one_event_when_its_volume_becomes_unreachable)
 {
 	put_claim("other", "pvc-other");
@@ -297,6 +332,7 @@ int main(void)
 {
 	const TTest *const tests[] = {the_taint_of_a_node_is_shown_at_once,
 		the_taint_is_not_shown_before_all_objects_are_known,
+		the_record_shows_the_claim_that_the_volume_is_bound_to,
 		a_claim_gets_one_event_when_its_volume_becomes_unreachable, the_next_leader_repeats_no_event,
 		a_write_with_an_unknown_outcome_gives_its_event,
 		a_volume_is_lost_with_its_node_and_comes_back_with_it,

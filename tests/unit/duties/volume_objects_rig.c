@@ -150,6 +150,7 @@ void rig_begin(void)
 		.controller = rig.desk.controller,
 		.lookup = {look, NULL},
 		.lost = rig.lost,
+		.rebound = rig.rebound,
 		.events = {.claims = rig.claims, .tell_claim = tell_claim, .inform_claim = inform_claim}};
 
 	rig.duty = volume_objects_new(&config);
@@ -173,9 +174,24 @@ void rig_restart(void)
 	fake_informer_sync(rig.objects);
 }
 
+static void rebound(void *user, const char *volume_name)
+{
+	(void)user;
+	if (rig.duty)
+		volume_objects_claim_changed(rig.duty, volume_name);
+}
+
+/* As of struct informer_events. */
+static void claim_changed(void *user, const char *key, const void *old, const void *new)
+{
+	(void)user;
+	(void)old;
+	rebound_claims_note(rig.rebound, key, new);
+}
+
 void rig_set_up(void)
 {
-	static const struct informer_events none = {0};
+	static const struct informer_events events = {.changed = claim_changed};
 	struct volume_key key = volume_key_of_name(RIG_NAME);
 
 	desk_open(&rig.desk, /* early= */ false, /* forget_gone= */ false);
@@ -186,7 +202,8 @@ void rig_set_up(void)
 	volume_id_mint(RIG_NAME, "n1", rig.id);
 	rig.claim.has_volume = true;
 	rig.client = fake_kube_new(/* loop= */ NULL);
-	rig.claims = informer_new(rig.client, &kube_kind_claims, &none, NULL);
+	rig.rebound = rebound_claims_new(rebound, NULL);
+	rig.claims = informer_new(rig.client, &kube_kind_claims, &events, NULL);
 	rig_begin();
 }
 
@@ -194,6 +211,7 @@ void rig_tear_down(void)
 {
 	end_duty();
 	informer_free(rig.claims);
+	rebound_claims_free(TAKE_PTR(rig.rebound));
 	while (rig.requests)
 		rig_fail(ERR_CANCELLED);
 	while (rig.store) {

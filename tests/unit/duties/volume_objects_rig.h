@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "duties/rebound_claims.h"
 #include "duties/volume_objects.h"
 #include "unit/controller/desk.h"
 
@@ -41,6 +42,7 @@ struct rig {
 	struct kube_client *client;
 	struct informer *objects;
 	struct informer *claims;
+	struct rebound_claims *rebound;
 	struct volume_objects *duty;
 	struct lost_nodes *lost; /* after RIG_LOST_S */
 	bool has_node;           /* the API server has the Node object that is looked for */
