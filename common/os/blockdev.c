@@ -98,6 +98,17 @@ int blockdev_stat(const char *path, struct blockdev_info *ret, struct error **er
 	return 0;
 }
 
+int blockdev_stat_if_there(const char *path, struct blockdev_info *ret, bool *ret_there, struct error **err)
+{
+	*ret_there = blockdev_stat(path, ret, err) == 0;
+	if (*ret_there)
+		return 0;
+	if ((*err)->code != ERR_NOT_FOUND && (*err)->code != ERR_PRECONDITION)
+		return -1;
+	error_clear(err);
+	return 0;
+}
+
 /* Return: 0, or the errno that says why @path cannot be used yet. */
 static int try_open(const char *path)
 {

@@ -28,6 +28,11 @@ struct blockdev_info {
  */
 int blockdev_stat(const char *path, struct blockdev_info *ret, struct error **err) MUST_CHECK;
 
+/** blockdev_stat_if_there() - blockdev_stat() of a device that may have gone. @ret_there: false, and @ret is
+ * unchanged, where no block device is at @path. Return: 0, or -1 with ERR_INTERNAL. */
+int blockdev_stat_if_there(
+	const char *path, struct blockdev_info *ret, bool *ret_there, struct error **err) MUST_CHECK;
+
 /**
  * blockdev_wait() - wait until a path is a block device that can be opened, polling; udev may not exist here.
  * @path:       device path to come

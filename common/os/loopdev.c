@@ -31,15 +31,24 @@ static bool is_gone(int os_errno)
 	return os_errno == ENOENT || os_errno == ENXIO || os_errno == ENODEV;
 }
 
-/* *ret_attached: it is over a file, which *ret_info names. */
-static int read_status(const char *name, struct loop_info64 *ret_info, bool *ret_attached, struct error **err)
+enum loop_state {
+	LOOP_FREE,
+	LOOP_ATTACHED,
+	LOOP_FAILING /* it is over a file whose file system answers nothing any more */
+};
+
+/* @ret_info: of one that is attached */
+static int read_status(
+	const char *name, struct loop_info64 *ret_info, enum loop_state *ret, struct error **err)
 {
 	CLEANUP(free_charp) char *path = x_asprintf("/dev/%s", name);
-
 	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 
-	*ret_attached = fd >= 0 && ioctl(fd, LOOP_GET_STATUS64, ret_info) == 0;
-	if (!*ret_attached && !is_gone(errno))
+	*ret = LOOP_ATTACHED;
+	if (fd >= 0 && ioctl(fd, LOOP_GET_STATUS64, ret_info) == 0)
+		return 0;
+	*ret = fd >= 0 && errno == EIO ? LOOP_FAILING : LOOP_FREE;
+	if (*ret == LOOP_FREE && !is_gone(errno))
 		return err_set_errno(err, ERR_INTERNAL, errno, "status of %s", path);
 	return 0;
 }
@@ -86,7 +95,8 @@ static int list_names(char ***ret, struct error **err)
 	return 0;
 }
 
-/* A device that could not be looked at may be the one: then nothing is known. */
+/* A device that could not be looked at may be the one: then nothing is known. One over a file system that
+ * fails is not: that of the file has just answered. */
 static int find(int file_fd, char **ret_path, struct loop_info64 *ret_info, struct error **err)
 {
 	CLEANUP(strv_freep) char **names = NULL;
@@ -99,9 +109,10 @@ static int find(int file_fd, char **ret_path, struct loop_info64 *ret_info, stru
 		return -1;
 	*ret_path = NULL;
 	for (char **name = names; *name && !over; name++) {
-		if (read_status(*name, ret_info, &over, err) < 0)
+		enum loop_state state;
+		if (read_status(*name, ret_info, &state, err) < 0)
 			return -1;
-		over = over && is_over(ret_info, &file);
+		over = state == LOOP_ATTACHED && is_over(ret_info, &file);
 		if (over)
 			*ret_path = x_asprintf("/dev/%s", *name);
 	}
@@ -123,14 +134,72 @@ int loop_find_each(const struct stat *files, size_t n, char **ret_paths, struct 
 		return -1;
 	for (char **name = names; *name; name++) {
 		struct loop_info64 info;
-		bool attached = false;
-		if (read_status(*name, &info, &attached, err) < 0)
+		enum loop_state state;
+		if (read_status(*name, &info, &state, err) < 0)
 			return -1;
-		for (size_t i = 0; attached && i < n; i++) {
+		for (size_t i = 0; state == LOOP_ATTACHED && i < n; i++) {
 			if (!ret_paths[i] && is_over(&info, &files[i]))
 				ret_paths[i] = x_asprintf("/dev/%s", *name);
 		}
 	}
+	return 0;
+}
+
+/* @ret: path of the file under the loop device; NULL: it has none, or was detached. Caller frees. */
+static int read_backing(const char *name, char **ret, struct error **err)
+{
+	CLEANUP(free_charp) char *file = x_asprintf("/sys/block/%s/loop/backing_file", name);
+	CLEANUP(buf_done) struct buf text = BUF_INIT(BACKING_MAX_BYTES);
+
+	*ret = NULL;
+	if (file_read(AT_FDCWD, file, &text, err) < 0) {
+		if (!is_gone((*err)->os_errno))
+			return -1;
+		error_clear(err);
+		return 0;
+	}
+	*ret = x_strndup(buf_str(&text), strcspn(buf_str(&text), "\n"));
+	return 0;
+}
+
+static int is_in(const char *name, const struct loop_place *place, bool *ret, struct error **err)
+{
+	CLEANUP(free_charp) char *backing = NULL;
+	struct loop_info64 info;
+	enum loop_state state;
+
+	*ret = false;
+	if (read_status(name, &info, &state, err) < 0)
+		return -1;
+	if (state == LOOP_FREE || (state == LOOP_ATTACHED && info.lo_offset != place->offset_bytes))
+		return 0;
+	if (state == LOOP_ATTACHED && place->fs_dev != 0) {
+		*ret = info.lo_device == place->fs_dev;
+		return 0;
+	}
+	if (read_backing(name, &backing, err) < 0)
+		return -1;
+	*ret = str_eq(backing, place->path);
+	return 0;
+}
+
+int loop_find_in(const struct loop_place *place, char ***ret_paths, struct error **err)
+{
+	CLEANUP(strv_freep) char **names = NULL;
+	CLEANUP(strv_freep) char **found = NULL;
+
+	*ret_paths = NULL;
+	if (list_names(&names, err) < 0)
+		return -1;
+	for (char **name = names; *name; name++) {
+		CLEANUP(free_charp) char *path = x_asprintf("/dev/%s", *name);
+		bool in;
+		if (is_in(*name, place, &in, err) < 0)
+			return -1;
+		if (in)
+			strv_add(&found, path);
+	}
+	*ret_paths = TAKE_PTR(found);
 	return 0;
 }
 
@@ -244,29 +313,67 @@ static int clear(const char *path, struct error **err)
 	return 0;
 }
 
-int loop_detach(int file_fd, struct error **err)
+/* What is left of the devices that were to be detached. */
+typedef int (*find_left_fn)(const void *where, char ***ret_paths, struct error **err);
+
+/* LOOP_CLR_FD succeeds also when others have it open: then the last close detaches. */
+static int await_detached(find_left_fn find_left, const void *where, struct error **err)
+{
+	uint64_t deadline_ns = clock_ns() + DETACH_WAIT_MS * NS_PER_MS;
+
+	for (;;) {
+		CLEANUP(strv_freep) char **left = NULL;
+		if (find_left(where, &left, err) < 0)
+			return -1;
+		if (strv_len(left) == 0)
+			return 0;
+		if (clock_left_ms(deadline_ns, DETACH_POLL_MS) == 0)
+			return err_set(err, ERR_PRECONDITION, "%s is open elsewhere", left[0]);
+		nanosleep(&(struct timespec){.tv_nsec = DETACH_POLL_MS * (long)NS_PER_MS}, NULL);
+	}
+}
+
+static int detach_all(find_left_fn find_all, const void *where, struct error **err)
+{
+	CLEANUP(strv_freep) char **paths = NULL;
+
+	if (find_all(where, &paths, err) < 0)
+		return -1;
+	if (strv_len(paths) == 0)
+		return 0;
+	for (char **path = paths; *path; path++) {
+		if (clear(*path, err) < 0)
+			return -1;
+	}
+	return await_detached(find_all, where, err);
+}
+
+/* @where: descriptor of the file */
+static int find_over(const void *where, char ***ret_paths, struct error **err)
 {
 	CLEANUP(free_charp) char *path = NULL;
 
-	if (loop_find(file_fd, &path, err) < 0)
+	*ret_paths = NULL;
+	if (loop_find(*(const int *)where, &path, err) < 0)
 		return -1;
-	if (!path)
-		return 0;
-	if (clear(path, err) < 0)
-		return -1;
+	if (path)
+		strv_add(ret_paths, path);
+	return 0;
+}
 
-	/* LOOP_CLR_FD succeeds also when others have it open: then the last close detaches. */
-	uint64_t deadline_ns = clock_ns() + DETACH_WAIT_MS * NS_PER_MS;
-	for (;;) {
-		CLEANUP(free_charp) char *left = NULL;
-		if (loop_find(file_fd, &left, err) < 0)
-			return -1;
-		if (!left)
-			return 0;
-		if (clock_left_ms(deadline_ns, DETACH_POLL_MS) == 0)
-			return err_set(err, ERR_PRECONDITION, "%s is open elsewhere", path);
-		nanosleep(&(struct timespec){.tv_nsec = DETACH_POLL_MS * (long)NS_PER_MS}, NULL);
-	}
+static int find_in(const void *where, char ***ret_paths, struct error **err)
+{
+	return loop_find_in(where, ret_paths, err);
+}
+
+int loop_detach(int file_fd, struct error **err)
+{
+	return detach_all(find_over, &file_fd, err);
+}
+
+int loop_detach_in(const struct loop_place *place, struct error **err)
+{
+	return detach_all(find_in, place, err);
 }
 
 int loop_update_size(int file_fd, struct error **err)
@@ -285,19 +392,14 @@ int loop_update_size(int file_fd, struct error **err)
 
 static int list_one(const char *name, struct loop_list *l, struct error **err)
 {
-	CLEANUP(free_charp) char *file = x_asprintf("/sys/block/%s/loop/backing_file", name);
-	CLEANUP(buf_done) struct buf text = BUF_INIT(BACKING_MAX_BYTES);
+	char *backing;
 
-	if (file_read(AT_FDCWD, file, &text, err) < 0) {
-		/* detached, or a loop device without a file */
-		if (!is_gone((*err)->os_errno))
-			return -1;
-		error_clear(err);
+	if (read_backing(name, &backing, err) < 0)
+		return -1;
+	if (!backing)
 		return 0;
-	}
 	l->entries = x_realloc(l->entries, l->n + 1, sizeof(*l->entries));
-	l->entries[l->n++] = (struct loop_entry){.path = x_asprintf("/dev/%s", name),
-		.backing = x_strndup(buf_str(&text), strcspn(buf_str(&text), "\n"))};
+	l->entries[l->n++] = (struct loop_entry){.path = x_asprintf("/dev/%s", name), .backing = backing};
 	return 0;
 }
 

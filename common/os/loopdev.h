@@ -2,8 +2,8 @@
 /*
  * loopdev.h - loop devices over files (fake volumes, Kata image files). Source: linux/loop.h.
  *
- * A loop is found again by the device and inode of its backing file, so nothing needs to be remembered across
- * a crash. Threads: safe. Blocks briefly.
+ * A loop is found again by the device and inode of its backing file, or by their file system, so nothing
+ * needs to be remembered across a crash. Threads: safe. Blocks briefly.
  */
 #pragma once
 
@@ -56,6 +56,29 @@ int loop_find(int file_fd, char **ret_path, struct error **err) MUST_CHECK;
  * Return: 0, or -1 with ERR_INTERNAL.
  */
 int loop_find_each(const struct stat *files, size_t n, char **ret_paths, struct error **err) MUST_CHECK;
+
+/* Where loop devices over one file are looked for that may have been moved, or cannot be read. */
+struct loop_place {
+	dev_t fs_dev;          /* the file system of the file, as stat(2) says; 0: not known */
+	uint64_t offset_bytes; /* where the devices begin in the file */
+	const char *path;      /* of the file as it was when they were attached: that alone counts where the
+				  file system is not known, or fails */
+};
+
+/**
+ * loop_find_in() - the loop devices over files of a file system that begin at an offset.
+ * @place:     where
+ * @ret_paths: strv of "/dev/loopN", NULL: none; caller frees
+ *
+ * An xfs that has shut down answers nothing, so that the kernel does not say of a loop device over its files
+ * where they are (drivers/block/loop.c, loop_get_status(); fs/xfs/xfs_iops.c, xfs_vn_getattr()). Of such a
+ * device only the path of its file is shown, and of that less if it was attached in a mount namespace that
+ * has ended: then it is not found. Return: 0, or -1 with ERR_INTERNAL.
+ */
+int loop_find_in(const struct loop_place *place, char ***ret_paths, struct error **err) MUST_CHECK;
+
+/** loop_detach_in() - loop_detach() for all that loop_find_in() finds. Return: as loop_detach(). */
+int loop_detach_in(const struct loop_place *place, struct error **err) MUST_CHECK;
 
 /** loop_detach() - detach the loop device over a file; none is success. Idempotent. Blocks up to 2 s while
  * others have the device open. Return: 0, or -1 with ERR_PRECONDITION (mounted: nothing changed; still open:

@@ -271,6 +271,16 @@ struct device *device_view_seen_device(struct device_view *s, const struct volum
 	return d;
 }
 
+struct device *device_view_seen_as(struct device_view *s, const char *id)
+{
+	pthread_mutex_lock(&s->shared->mutex);
+	const struct device *d = s->seen ? device_list_find(s->seen, id) : NULL;
+	bool is_only = d && (d + 1 == s->seen->devices + s->seen->n_devices || !str_eq(d[1].id, id));
+	struct device *copy = is_only ? device_dup(d) : NULL;
+	pthread_mutex_unlock(&s->shared->mutex);
+	return copy;
+}
+
 static int look_again(struct device_view *s, const struct volume_record *r, struct device **d,
 	enum presence *presence, struct error **err)
 {

@@ -72,6 +72,10 @@ int device_view_destroy_device(
  */
 struct device *device_view_seen_device(struct device_view *s, const struct volume_record *r);
 
+/** device_view_seen_as() - copy the device called @id, if the last listing has one such device, and only one;
+ * otherwise NULL. For a volume whose record cannot be read. */
+struct device *device_view_seen_as(struct device_view *s, const char *id);
+
 /**
  * device_view_find_device() - find the device of @r, which has the recorded identity, if one is recorded;
  * lists devices again if it is not in the last listing.

@@ -202,7 +202,7 @@ static int check_kind(struct volumes *v, const struct volume_record *r, struct e
 	if (params.is_inline)
 		return err_set(err, ERR_INVALID_ARGUMENT,
 			"volume %s is an inline volume, which cannot be expanded", r->id);
-	return params.kata_containers ? kata_refuse_published(v->state_path, r, err) : 0;
+	return params.kata_containers ? kata_refuse_published(v, r, err) : 0;
 }
 
 static int check_limit(const struct expansion *x, uint64_t size_bytes, struct error **err)

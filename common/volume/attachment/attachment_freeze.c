@@ -66,7 +66,7 @@ int volumes_pause_writers(struct volumes *v, struct volume_record *r, int dir_fd
 	}
 	STEP_POINT("freeze-recorded");
 	if (kata_has_image(r))
-		kata_flush(v->state_path, r);
+		kata_flush(v, r);
 	/* what is written now is not written while writers stand still */
 	(void)STEP("freeze-flush", syncfs(dir_fd));
 	uint64_t now_ns = clock_ns();

@@ -69,14 +69,10 @@ static int is_device_of(
 	*ret_known = false;
 	if (!d || !d->path)
 		return 0;
-	if (blockdev_stat(d->path, &info, err) == 0) {
-		*ret_known = true;
-		*ret = blockdev_mount_kind(e, info.dev) != BLOCKDEV_MOUNT_NONE;
-		return 0;
-	}
-	if ((*err)->code != ERR_NOT_FOUND && (*err)->code != ERR_PRECONDITION)
+	if (blockdev_stat_if_there(d->path, &info, ret_known, err) < 0)
 		return -1;
-	error_clear(err);
+	if (*ret_known)
+		*ret = blockdev_mount_kind(e, info.dev) != BLOCKDEV_MOUNT_NONE;
 	return 0;
 }
 
@@ -91,7 +87,7 @@ static int is_mount_of(struct volumes *v, const struct volume_record *r, const s
 	*ret = volumes_is_direct_mount(r->id, e);
 	if (*ret)
 		return 0;
-	if (kata_has_image(r) && kata_is_loop(v->state_path, r, e->dev, ret, err) < 0)
+	if (kata_may_have_image(r) && kata_is_loop(v, r->id, r, e->dev, ret, err) < 0)
 		return -1;
 	if (*ret)
 		return 0;
@@ -104,26 +100,18 @@ static int is_mount_of(struct volumes *v, const struct volume_record *r, const s
 	return 0;
 }
 
-/* A copy of the device called @id, if there is only one. */
-static struct device *only_device(struct volumes *v, const char *id)
-{
-	pthread_mutex_lock(&v->shared.mutex);
-	const struct device_list *seen = device_view_list(v->device_view);
-	const struct device *d = seen ? device_list_find(seen, id) : NULL;
-	bool is_only = d && (d + 1 == seen->devices + seen->n_devices || !str_eq(d[1].id, id));
-	struct device *copy = is_only ? device_dup(d) : NULL;
-	pthread_mutex_unlock(&v->shared.mutex);
-	return copy;
-}
-
 /* The same of a volume without a record that can be read. */
 static int is_mount_of_stranger(
 	struct volumes *v, const char *id, const struct mount_entry *e, bool *ret, struct error **err)
 {
-	CLEANUP(device_freep) struct device *d = only_device(v, id);
+	CLEANUP(device_freep) struct device *d = device_view_seen_as(v->device_view, id);
 	bool known;
 
 	*ret = volumes_is_direct_mount(id, e);
+	if (*ret)
+		return 0;
+	if (kata_is_loop(v, id, /* r= */ NULL, e->dev, ret, err) < 0)
+		return -1;
 	if (*ret)
 		return 0;
 	if (is_device_of(d, e, &known, ret, err) < 0)

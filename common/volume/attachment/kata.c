@@ -3,11 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/major.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/durable_step.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/blockdev.h"
@@ -15,22 +18,37 @@
 #include "os/loopdev.h"
 #include "os/mount.h"
 #include "volume/attachment/kata_image.h"
+#include "volume/attachment/kata_layout.h"
 #include "volume/id.h"
 #include "volume/params.h"
 #include "volume/state.h"
+#include "volume/volumes_private.h"
 
-bool kata_has_image(const struct volume_record *r)
+/* @otherwise: what is said of parameters that cannot be read */
+static bool has_image(const struct volume_record *r, bool otherwise)
 {
 	CLEANUP(params_done) struct volume_params params = {0};
 	CLEANUP(error_freep) struct error *ignored = NULL;
 
-	return params_parse(PARAMS_STATE, &r->parameters, &params, &ignored) == 0 && params.kata_containers;
+	if (params_parse(PARAMS_STATE, &r->parameters, &params, &ignored) < 0)
+		return otherwise;
+	return params.kata_containers;
 }
 
-/* The Go driver named it as the request did, for inline volumes by the name. */
-char *kata_find_folder(const char *state_path, const struct volume_record *r)
+bool kata_has_image(const struct volume_record *r)
 {
-	const char *const names[] = {r->id, strmap_get(&r->parameters, "name")};
+	return has_image(r, /* otherwise= */ false);
+}
+
+bool kata_may_have_image(const struct volume_record *r)
+{
+	return has_image(r, /* otherwise= */ true);
+}
+
+/* The Go driver named it as the request did, for inline volumes by the name. @r: NULL: unknown */
+static char *find_folder(const char *state_path, const char *id, const struct volume_record *r)
+{
+	const char *const names[] = {id, r ? strmap_get(&r->parameters, "name") : NULL};
 	char *found = NULL;
 
 	for (size_t i = 0; !found && i < ARRAY_SIZE(names); i++) {
@@ -42,114 +60,187 @@ char *kata_find_folder(const char *state_path, const struct volume_record *r)
 	return found;
 }
 
-/* @ret_fd: -1 when there is no image */
-static int open_image(const char *folder, int *ret_fd, struct error **err)
+char *kata_find_folder(const char *state_path, const struct volume_record *r)
 {
-	CLEANUP(free_charp) char *path = x_asprintf("%s/%s", folder, KATA_IMAGE_NAME);
-	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-
-	if (fd < 0 && errno != ENOENT)
-		return err_set_errno(err, ERR_INTERNAL, errno, "open %s", path);
-	*ret_fd = fd;
-	return 0;
+	return find_folder(state_path, r->id, r);
 }
 
-/* @ret: 0 when nothing is attached to the image, or there is none */
-static int find_loop(int image_fd, dev_t *ret, struct error **err)
+/* Where the image of a volume lies. */
+struct image_home {
+	char *folder; /* as kata_find_folder() */
+	char *path;   /* of the image in that folder, which need not exist */
+	dev_t fs_dev; /* of the volume; 0: not known */
+};
+
+static void image_home_done(struct image_home *h)
 {
-	CLEANUP(free_charp) char *loop = NULL;
+	free(h->folder);
+	free(h->path);
+}
+
+static char *make_image_path(const char *state_path, const char *id, const char *folder)
+{
+	CLEANUP(free_charp) char *state = realpath(state_path, NULL);
+
+	if (folder)
+		return x_asprintf("%s/%s", folder, KATA_IMAGE_NAME);
+	return x_asprintf("%s/mount/%s/%s", state ? state : state_path, id, KATA_IMAGE_NAME);
+}
+
+/* A device that is missing is known by what is mounted in our folder. */
+static int find_fs(struct volumes *v, const char *id, const struct volume_record *r, struct image_home *h,
+	struct error **err)
+{
+	CLEANUP(device_freep)
+	struct device *d =
+		r ? device_view_seen_device(v->device_view, r) : device_view_seen_as(v->device_view, id);
+	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
 	struct blockdev_info info = {0};
+	bool there = false;
 
-	if (image_fd >= 0 && loop_find(image_fd, &loop, err) < 0)
+	if (d && d->path && blockdev_stat_if_there(d->path, &info, &there, err) < 0)
 		return -1;
-	if (loop && blockdev_stat(loop, &info, err) < 0)
+	h->fs_dev = there ? info.dev : 0;
+	if (there || !h->folder)
+		return 0;
+	if (mount_table_read(&table, err) < 0)
 		return -1;
-	*ret = info.dev;
+	const struct mount_entry *e = mount_table_at(table, h->folder);
+	h->fs_dev = e ? e->dev : 0;
 	return 0;
 }
 
-int kata_is_loop(
-	const char *state_path, const struct volume_record *r, dev_t dev, bool *ret, struct error **err)
+static int find_home(struct volumes *v, const char *id, const struct volume_record *r, struct image_home *ret,
+	struct error **err)
 {
-	CLEANUP(free_charp) char *folder = kata_find_folder(state_path, r);
-	CLEANUP(fd_closep) int image_fd = -1;
-	dev_t loop = 0;
+	ret->folder = find_folder(v->state_path, id, r);
+	ret->path = make_image_path(v->state_path, id, ret->folder);
+	return find_fs(v, id, r, ret, err);
+}
 
-	if (folder && open_image(folder, &image_fd, err) < 0)
+static struct loop_place place_of(const struct image_home *h)
+{
+	return (struct loop_place){.fs_dev = h->fs_dev, .offset_bytes = KATA_ALIGN_BYTES, .path = h->path};
+}
+
+/* @ret: 0 when it has gone meanwhile */
+static int find_number(const char *loop, dev_t *ret, struct error **err)
+{
+	struct blockdev_info info = {0};
+	bool there;
+
+	if (blockdev_stat_if_there(loop, &info, &there, err) < 0)
 		return -1;
-	if (find_loop(image_fd, &loop, err) < 0)
-		return -1;
-	*ret = loop != 0 && loop == dev;
+	*ret = there ? info.dev : 0;
 	return 0;
 }
 
-/* @image_fd: -1 when there is no image. @ret: where a loop device over it is mounted; NULL: nowhere. */
-static int find_mount(int image_fd, const struct mount_table *t, const struct mount_entry **ret,
-	dev_t *ret_loop, struct error **err)
+int kata_is_loop(struct volumes *v, const char *id, const struct volume_record *r, dev_t dev, bool *ret,
+	struct error **err)
 {
+	CLEANUP(image_home_done) struct image_home home = {0};
+	CLEANUP(strv_freep) char **loops = NULL;
+
+	*ret = false;
+	if (major(dev) != LOOP_MAJOR)
+		return 0;
+	if (find_home(v, id, r, &home, err) < 0)
+		return -1;
+	const struct loop_place place = place_of(&home);
+	if (loop_find_in(&place, &loops, err) < 0)
+		return -1;
+	for (size_t i = 0; !*ret && i < strv_len(loops); i++) {
+		dev_t loop;
+		if (find_number(loops[i], &loop, err) < 0)
+			return -1;
+		*ret = loop == dev;
+	}
+	return 0;
+}
+
+/* @ret: where a loop device over it is mounted; NULL: nowhere */
+static int find_mount(const struct image_home *h, const struct mount_table *t, const struct mount_entry **ret,
+	struct error **err)
+{
+	const struct loop_place place = place_of(h);
+	CLEANUP(strv_freep) char **loops = NULL;
+
 	*ret = NULL;
-	if (find_loop(image_fd, ret_loop, err) < 0)
+	if (loop_find_in(&place, &loops, err) < 0)
 		return -1;
-	if (*ret_loop != 0)
-		*ret = blockdev_mount_find(t, *ret_loop);
+	for (size_t i = 0; !*ret && i < strv_len(loops); i++) {
+		dev_t loop;
+		if (find_number(loops[i], &loop, err) < 0)
+			return -1;
+		*ret = loop != 0 ? blockdev_mount_find(t, loop) : NULL;
+	}
 	return 0;
 }
 
-int kata_find_target(const char *state_path, const struct volume_record *r, const struct mount_table *t,
+int kata_find_target(struct volumes *v, const struct volume_record *r, const struct mount_table *t,
 	const struct mount_entry **ret, struct error **err)
 {
-	CLEANUP(free_charp) char *folder = kata_find_folder(state_path, r);
-	CLEANUP(fd_closep) int image_fd = -1;
-	dev_t loop = 0;
+	CLEANUP(image_home_done) struct image_home home = {0};
 
 	*ret = NULL;
-	if (folder && open_image(folder, &image_fd, err) < 0)
-		return -1;
-	return find_mount(image_fd, t, ret, &loop, err);
+	return find_home(v, r->id, r, &home, err) < 0 ? -1 : find_mount(&home, t, ret, err);
 }
 
-/* @ret_busy: a target still shows it */
-static int detach(const char *folder, bool *ret_busy, struct error **err)
+/* What an administrator has mounted over it is not ours to unmount. @ret_covered: so the folder stays */
+static int unmount_folder(const char *id, const struct image_home *h, bool *ret_covered, struct error **err)
 {
 	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
-	CLEANUP(fd_closep) int image_fd = -1;
-	const struct mount_entry *e;
-	dev_t loop = 0;
 
-	if (open_image(folder, &image_fd, err) < 0 || mount_table_read(&table, err) < 0 ||
-		find_mount(image_fd, table, &e, &loop, err) < 0)
+	if (mount_table_read(&table, err) < 0)
 		return -1;
-	*ret_busy = e != NULL;
-	return e || loop == 0 ? 0 : loop_detach(image_fd, err);
+	const struct mount_entry *e = mount_table_at(table, h->folder);
+	*ret_covered = e && h->fs_dev != 0 && e->dev != h->fs_dev;
+	if (*ret_covered)
+		log_warn(
+			"something else is mounted over the folder of an image: unmount that, and the volume "
+			"beneath it",
+			F_STR("volume", id), F_STR("path", h->folder), F_STR("source", e->source));
+	return *ret_covered ? 0 : mount_remove(h->folder, err);
 }
 
-int kata_clean(const char *state_path, const struct volume_record *r, struct error **err)
+static int remove_folder(const char *id, const struct image_home *h, struct error **err)
 {
-	CLEANUP(free_charp) char *folder = kata_find_folder(state_path, r);
-	bool busy;
+	bool covered;
 
-	if (!folder)
-		return 0;
-	if (detach(folder, &busy, err) < 0)
-		return -1;
-	if (busy)
-		return 0;
-	if (mount_remove(folder, err) < 0)
+	if (unmount_folder(id, h, &covered, err) < 0)
 		return -1;
 	/* on a disk that refuses changes the empty folder stays */
-	if (STEP("kata-folder", rmdir(folder)) < 0 && errno != ENOENT && errno != EROFS)
+	if (!covered && STEP("kata-folder", rmdir(h->folder)) < 0 && errno != ENOENT && errno != EROFS)
 		return err_set_errno(err,
 			errno == ENOTEMPTY || errno == EBUSY ? ERR_PRECONDITION : ERR_INTERNAL, errno,
-			"remove %s", folder);
+			"remove %s", h->folder);
 	return 0;
 }
 
-int kata_refuse_published(const char *state_path, const struct volume_record *r, struct error **err)
+int kata_clean(struct volumes *v, const char *id, const struct volume_record *r, struct error **err)
+{
+	CLEANUP(image_home_done) struct image_home home = {0};
+	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
+	const struct mount_entry *shown;
+
+	if (find_home(v, id, r, &home, err) < 0)
+		return -1;
+	if (mount_table_read(&table, err) < 0 || find_mount(&home, table, &shown, err) < 0)
+		return -1;
+	if (shown)
+		return 0;
+	const struct loop_place place = place_of(&home);
+	if (loop_detach_in(&place, err) < 0)
+		return -1;
+	return home.folder ? remove_folder(id, &home, err) : 0;
+}
+
+int kata_refuse_published(struct volumes *v, const struct volume_record *r, struct error **err)
 {
 	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
 	const struct mount_entry *e;
 
-	if (mount_table_read(&table, err) < 0 || kata_find_target(state_path, r, table, &e, err) < 0)
+	if (mount_table_read(&table, err) < 0 || kata_find_target(v, r, table, &e, err) < 0)
 		return -1;
 	if (!e)
 		return 0;
@@ -159,7 +250,7 @@ int kata_refuse_published(const char *state_path, const struct volume_record *r,
 		r->id, e->target);
 }
 
-void kata_flush(const char *state_path, const struct volume_record *r)
+void kata_flush(struct volumes *v, const struct volume_record *r)
 {
 	for (size_t i = 0; r->targets && r->targets[i]; i++) {
 		CLEANUP(error_freep) struct error *ignored = NULL;
@@ -169,7 +260,7 @@ void kata_flush(const char *state_path, const struct volume_record *r)
 		struct stat st;
 
 		if (fd >= 0 && fstat(fd, &st) == 0 &&
-			kata_is_loop(state_path, r, st.st_dev, &ours, &ignored) == 0 && ours)
+			kata_is_loop(v, r->id, r, st.st_dev, &ours, &ignored) == 0 && ours)
 			(void)STEP("kata-flush", syncfs(fd));
 	}
 }

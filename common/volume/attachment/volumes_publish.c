@@ -174,7 +174,7 @@ static int take_down(struct volumes *v, struct volume_record *r, const char *tar
 		return -1;
 	if (is_direct)
 		volumes_remove_direct(v, r);
-	return kata_has_image(r) ? kata_clean(v->state_path, r, err) : 0;
+	return kata_may_have_image(r) ? kata_clean(v, r->id, r, err) : 0;
 }
 
 /* Before the start it is unknown whether a handle in no form of ours is an inline volume's. */
@@ -200,7 +200,7 @@ static int unpublish_unrecorded(struct volumes *v, const char *id, const char *h
 	if (detached)
 		log_warn("volume without a readable record is unpublished", F_STR("volume", id),
 			F_STR("path", target));
-	if (remove_target(v, id, target_path, err) < 0)
+	if (remove_target(v, id, target_path, err) < 0 || kata_clean(v, id, /* r= */ NULL, err) < 0)
 		return err_wrap(err, "unpublish volume %s", id);
 	return finish_later(v, handle, err);
 }

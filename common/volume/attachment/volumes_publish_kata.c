@@ -174,7 +174,7 @@ static int compare(struct kata_publication *p, const struct mount_entry *here, s
 {
 	bool ours;
 
-	if (kata_is_loop(p->v->state_path, p->r, here->dev, &ours, err) < 0)
+	if (kata_is_loop(p->v, p->r->id, p->r, here->dev, &ours, err) < 0)
 		return -1;
 	if (!ours)
 		return err_set(err, ERR_EXISTS, "something other than volume %s is mounted at %s", p->r->id,
@@ -193,7 +193,7 @@ static int refuse_second_pod(const struct kata_publication *p, struct error **er
 {
 	const struct mount_entry *e;
 
-	if (kata_find_target(p->v->state_path, p->r, p->table, &e, err) < 0)
+	if (kata_find_target(p->v, p->r, p->table, &e, err) < 0)
 		return -1;
 	if (!e)
 		return 0;
@@ -211,7 +211,7 @@ static int take_down_last(struct kata_publication *p, struct error **err)
 	/* of an inline volume it is where the volume is mounted, for one pod */
 	if (!folder || str_eq(folder, p->q->canonical_staging_path))
 		return 0;
-	if (kata_clean(p->v->state_path, p->r, err) == 0) {
+	if (kata_clean(p->v, p->r->id, p->r, err) == 0) {
 		mount_table_free(TAKE_PTR(p->table));
 		return find_staged(p, err);
 	}
@@ -412,7 +412,7 @@ static void undo(struct kata_publication *p)
 	fd_closep(&p->loop_fd);
 	fd_closep(&p->image_fd);
 	fd_closep(&p->dir_fd);
-	if (kata_clean(p->v->state_path, p->r, &err) < 0)
+	if (kata_clean(p->v, p->r->id, p->r, &err) < 0)
 		log_warn("what a failed publication has mounted is unmounted when its target is unpublished",
 			F_STR("volume", p->r->id), F_ERR(err));
 }
@@ -482,7 +482,7 @@ int volumes_publish_kata_inline(struct volumes *v, struct volume_record *r,
 	published.canonical_staging_path = folder;
 	if (volumes_attach(v, r, &outer, err) == 0 && volumes_publish_kata(v, r, &published, guest, err) == 0)
 		return 0;
-	if (kata_clean(v->state_path, r, &later) < 0)
+	if (kata_clean(v, r->id, r, &later) < 0)
 		log_debug("the folder of an image is removed later", F_STR("volume", r->id), F_ERR(later));
 	return -1;
 }

@@ -250,7 +250,7 @@ static const struct mount_entry *find_seen(
 	if (!r || !kata_has_image(r))
 		return mounted;
 	/* a guest does not show how full it is */
-	if (kata_find_target(l->v->state_path, r, l->mounts, &image, &ignored) < 0 || !image ||
+	if (kata_find_target(l->v, r, l->mounts, &image, &ignored) < 0 || !image ||
 		mount_entry_is_readonly(image))
 		return NULL;
 	return image;

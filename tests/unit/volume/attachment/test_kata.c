@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Mounts and loop devices that the Go driver set up for Kata Containers are taken over, and removed. */
 #include <fcntl.h>
+#include <linux/loop.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -23,13 +26,20 @@ static char *image;
 static char *loop;
 static struct device *device;
 
+/* It stays attached when nothing uses it, as that of losetup(8). */
 static void attach(void)
 {
 	CLEANUP(fd_closep) int fd = open(image, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	CLEANUP(fd_closep) int loop_fd = -1;
+	struct loop_info64 info;
 	struct error *err = NULL;
 
 	ck_assert_int_eq(ftruncate(fd, (off_t)MIB(16)), 0);
 	ASSERT_OK(loop_attach(fd, &loop, &err));
+	loop_fd = open(loop, O_RDWR | O_CLOEXEC);
+	ck_assert_int_eq(ioctl(loop_fd, LOOP_GET_STATUS64, &info), 0);
+	info.lo_offset = MIB(2);
+	ck_assert_int_eq(ioctl(loop_fd, LOOP_SET_STATUS64, &info), 0);
 	ASSERT_OK(fs_make("ext4", loop, NULL, 60000, &err));
 }
 
@@ -120,6 +130,59 @@ START_TEST(unpublishing_goes_on_where_it_was_cut_off)
 }
 END_TEST
 
+/* An administrator has moved the image, or unmounted the folder, while a pod uses the volume. */
+START_TEST(loop_is_found_by_the_file_system_of_the_volume)
+{
+	CLEANUP(free_charp) char *moved = x_asprintf("%s/moved", folder);
+	struct error *err = NULL;
+
+	if (_i == 0)
+		ck_assert_int_eq(rename(image, moved), 0);
+	if (_i == 1)
+		ck_assert_int_eq(unlink(image), 0);
+	if (_i == 2)
+		ck_assert_int_eq(umount2(folder, MNT_DETACH), 0);
+	if (_i == 3) {
+		ck_assert_int_eq(umount2(folder, MNT_DETACH), 0);
+		ck_assert_int_eq(rmdir(folder), 0);
+	}
+	ASSERT_FAILS(volumes_delete(fx.v, ID, &err), ERR_PRECONDITION, "in use");
+	ASSERT_OK(volumes_unpublish(fx.v, ID, mt.target, &err));
+	assert_clean();
+}
+END_TEST
+
+/* What covers the folder is not the driver's. */
+START_TEST(what_covers_the_folder_stays_and_the_pod_ends)
+{
+	struct error *err = NULL;
+
+	ck_assert_int_eq(mount("tmpfs", folder, "tmpfs", 0, NULL), 0);
+	ASSERT_OK(volumes_unpublish(fx.v, ID, mt.target, &err));
+	ck_assert_uint_eq(mounts_count(mt.target), 0);
+	ck_assert_uint_eq(mounts_count(folder), 2);
+	ck_assert(!loop_is_attached());
+	ASSERT_FAILS(volumes_delete(fx.v, ID, &err), ERR_PRECONDITION, "in use");
+	ck_assert_int_eq(umount(folder), 0);
+	ASSERT_OK(volumes_unpublish(fx.v, ID, mt.target, &err));
+	assert_clean();
+}
+END_TEST
+
+/* Its record cannot be read, or not its parameters: the device is known by its name. */
+START_TEST(damaged_record_keeps_no_pod)
+{
+	static const char *const damage[] = {"{", "{\"id\":\"" ID "\",\"size\":67108864,\"parameters\":{"
+						  "\"kataContainers\":\"perhaps\",\"deviceMode\":\"fake\"}}"};
+	struct error *err = NULL;
+
+	fixture_write(ID ".json", damage[_i]);
+	fixture_restart();
+	ASSERT_OK(volumes_unpublish(fx.v, ID, mt.target, &err));
+	assert_clean();
+}
+END_TEST
+
 START_TEST(further_target_keeps_loop_and_mount)
 {
 	struct error *err = NULL;
@@ -201,6 +264,9 @@ int main(void)
 		return SKIP_STATUS;
 	tcase_add_test(tcase, unpublishing_takes_down_loop_and_mount);
 	tcase_add_loop_test(tcase, unpublishing_goes_on_where_it_was_cut_off, 0, n_cuts);
+	tcase_add_loop_test(tcase, loop_is_found_by_the_file_system_of_the_volume, 0, n_cuts);
+	tcase_add_test(tcase, what_covers_the_folder_stays_and_the_pod_ends);
+	tcase_add_loop_test(tcase, damaged_record_keeps_no_pod, 0, 2);
 	tcase_add_test(tcase, further_target_keeps_loop_and_mount);
 	tcase_add_test(tcase, numbers_are_those_of_the_image);
 	tcase_add_test(tcase, such_a_volume_is_staged_and_its_image_examined);

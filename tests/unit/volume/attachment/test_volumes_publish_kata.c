@@ -405,6 +405,29 @@ START_TEST(image_that_a_guest_still_has_is_not_published_again)
 }
 END_TEST
 
+/* Source: Linux fs/xfs/libxfs/xfs_fs.h, which is not exported. */
+#define XFS_GOINGDOWN         _IOR('X', 125, uint32_t)
+#define XFS_GOINGDOWN_NOFLUSH 2u
+
+/* An xfs that has shut down does not even say which file a loop device is over. */
+START_TEST(file_system_that_has_failed_keeps_no_pod_and_hides_no_other_volume)
+{
+	struct volume_request q = fixture_request("pvc-other", SIZE);
+	CLEANUP(volume_info_freep) struct volume_info *other = NULL;
+	uint32_t how = XFS_GOINGDOWN_NOFLUSH;
+	struct error *err = NULL;
+
+	publish(/* guest= */ _i);
+	int fd = open(mt.staging, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	ck_assert_int_eq(ioctl(fd, XFS_GOINGDOWN, &how), 0);
+	ck_assert_int_eq(close(fd), 0);
+	ASSERT_OK(volumes_create(fx.v, &q, &other, &err));
+	unpublish();
+	assert_taken_down();
+	unstage();
+}
+END_TEST
+
 /* An option of its log would be refused, since the log is not loaded. */
 START_TEST(guest_gets_a_volume_with_options_of_its_file_system)
 {
@@ -586,6 +609,7 @@ int main(void)
 	tcase = fixture_more_cases("kata_image_xfs", set_up_xfs);
 	tcase_add_test(tcase, ordinary_pod_writes_and_a_guest_reads_the_same_file);
 	tcase_add_test(tcase, grows_while_no_pod_uses_it);
+	tcase_add_loop_test(tcase, file_system_that_has_failed_keeps_no_pod_and_hides_no_other_volume, 0, 2);
 	tcase_add_test(tcase, clone_has_the_image_and_both_are_used_at_a_time);
 	return fixture_finish();
 }
