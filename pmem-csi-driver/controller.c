@@ -274,6 +274,7 @@ static void open_controller(struct program *p)
 		.may_create = may_create,
 		.may_create_user = p,
 		.forget_gone_nodes = p->options->forget_gone_nodes,
+		.claims = p->options->skip_hostmount ? controller_kube_client(p->kube) : NULL,
 		.offers_health = p->options->volume_health};
 
 	p->controller = controller_new(&config);

@@ -436,6 +436,11 @@ void controller_kube_free(struct controller_kube *k)
 	free(k);
 }
 
+struct kube_client *controller_kube_client(struct controller_kube *k)
+{
+	return k->client;
+}
+
 struct cluster_nodes *controller_kube_cluster(struct controller_kube *k)
 {
 	return k->cluster;

@@ -42,6 +42,9 @@ void controller_kube_free(struct controller_kube *k);
 /** controller_kube_cluster() - get the cluster's nodes; valid as long as @k. */
 struct cluster_nodes *controller_kube_cluster(struct controller_kube *k);
 
+/** controller_kube_client() - get the client for what is read now and then; valid as long as @k. */
+struct kube_client *controller_kube_client(struct controller_kube *k);
+
 /** controller_kube_records() - get where the records of volumes are; valid as long as @k. */
 struct volume_records controller_kube_records(struct controller_kube *k);
 

@@ -59,6 +59,7 @@ struct options {
 	uint64_t node_lost_ms; /* 0: never */
 	bool remove_foreign_capacity;
 	bool release_claims;
+	bool skip_hostmount;
 	bool publish_capacity;
 	bool volume_health;
 	bool insecure;

@@ -144,6 +144,8 @@ static void add_controller(struct table *t, struct options *o, struct option_tex
 			"controller: release claims with the annotation pmem-csi.intel.com/release-after when "
 			"their node has been out of service, or removed, for that long: their pods are deleted and "
 			"start elsewhere with a new volume, and the old one stays"},
+		{"skipHostmount", OPT_BOOL, &o->skip_hostmount, NULL,
+			"controller: make direct volumes for claims with the annotation skip-hostmount: \"true\""},
 		{"nodeSelector", OPT_STR, &texts->node_selector, "JSON",
 			"controller: labels of the nodes where the driver runs, such as {\"storage\":\"pmem\"}: "
 			"claims whose selected node has had neither these labels nor the driver for two minutes "

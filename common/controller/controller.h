@@ -22,6 +22,7 @@
 #include "resources/volume_records.h"
 
 struct controller;
+struct kube_client;
 
 struct controller_config {
 	const char *driver_name; /* borrowed, as the next four */
@@ -37,7 +38,9 @@ struct controller_config {
 	void *may_create_user;
 	/* Whether a volume whose ID names a node that is gone counts as gone, too. */
 	bool forget_gone_nodes;
-	bool offers_health;             /* as in struct csi */
+	bool offers_health; /* as in struct csi */
+	/* By which claims are read, whose annotation skip-hostmount counts; borrowed. NULL: it does not. */
+	struct kube_client *claims;
 	uint64_t (*now_ns)(void *user); /* NULL: clock_ns() */
 	void *user;
 };

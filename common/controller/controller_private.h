@@ -105,6 +105,11 @@ void controller_validate(struct controller *c, const struct waiter *waiter,
 	const Csi__V1__ValidateVolumeCapabilitiesRequest *request,
 	Csi__V1__ValidateVolumeCapabilitiesResponse *reply);
 
+/** controller_create_for_claim() - controller_create(), before which the claim that the volume is for is
+ * read, if annotations of claims count. */
+void controller_create_for_claim(struct controller *c, const struct waiter *waiter,
+	const Csi__V1__CreateVolumeRequest *request, Csi__V1__CreateVolumeResponse *reply);
+
 /* Snapshots that one call to their node makes together. */
 struct joint_call {
 	const char *name; /* of the group snapshot */

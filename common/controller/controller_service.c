@@ -39,7 +39,7 @@ static void create_volume(void *self, struct grpc_call *call, const void *reques
 	struct waiter waiter;
 
 	if (begin(call, request, &waiter))
-		controller_create(self, &waiter, request, reply);
+		controller_create_for_claim(self, &waiter, request, reply);
 }
 
 static void delete_volume(void *self, struct grpc_call *call, const void *request, void *reply)

@@ -116,6 +116,31 @@ void pod_reader_free(struct pod_reader *r)
 	free(r);
 }
 
+static unsigned count_of_node(const struct pod_reader *r, const char *node_id)
+{
+	const struct pod_question *q;
+	unsigned n = 0;
+
+	LIST_FOREACH(q, &r->questions, all)
+	{
+		n += str_eq(q->node_id, node_id);
+	}
+	return n;
+}
+
+static int check_limits(const struct pod_reader *r, const char *node_id, struct error **err)
+{
+	if (r->n_questions >= PODS_ASKING_MAX)
+		return err_set(err, ERR_UNAVAILABLE,
+			"%d pods are being asked about, which is the limit; try again later",
+			PODS_ASKING_MAX);
+	if (count_of_node(r, node_id) >= PODS_ASKING_NODE_MAX)
+		return err_set(err, ERR_UNAVAILABLE,
+			"node \"%s\" asks about %d pods already, which is the limit of a node; try again later",
+			node_id, PODS_ASKING_NODE_MAX);
+	return 0;
+}
+
 void pod_reader_ask(struct pod_reader *r, const struct pod_query *query, pod_read_fn fn, void *user)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -125,10 +150,7 @@ void pod_reader_ask(struct pod_reader *r, const struct pod_query *query, pod_rea
 		.name = query->name,
 		.timeout_ms = POD_READ_MS};
 
-	if (r->n_questions >= PODS_ASKING_MAX) {
-		(void)err_set(&err, ERR_UNAVAILABLE,
-			"%d pods are being asked about, which is the limit; try again later",
-			PODS_ASKING_MAX);
+	if (check_limits(r, query->node_id, &err) < 0) {
 		fn(user, /* pod= */ NULL, err);
 		return;
 	}

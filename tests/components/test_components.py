@@ -19,7 +19,7 @@ import yaml
 TREE = pathlib.Path(__file__).resolve().parents[2]
 OVERLAYS = {"lvm", "direct", "lvm-scheduler", "lvm-second-scheduler", "distributed", "fake"}
 # Parts that are listed; the other components are what overlays consist of, or have a chapter of their own.
-ADDED = ("claim-release", "snapshots", "group-snapshots", "disruption-budget", "topology-spread", "network-policies", "monitoring", "openshift")
+ADDED = ("claim-release", "skip-hostmount", "snapshots", "group-snapshots", "disruption-budget", "topology-spread", "network-policies", "monitoring", "openshift")
 NAMESPACE = "storage"
 # Of the API, also where the driver is called otherwise.
 GROUP = "pmem-csi.intel.com"
@@ -222,6 +222,8 @@ class Components(unittest.TestCase):
             self.assertFalse(before.keys() - after.keys(), component)
             if component == "claim-release":
                 self.assertEqual(["-releaseClaims"], self.added_arguments(before, after))
+            elif component == "skip-hostmount":
+                self.assertEqual(["-skipHostmount"], self.added_arguments(before, after))
             elif component in ("snapshots", "group-snapshots"):
                 self.assertEqual(["external-snapshotter"], self.added_containers(before, after))
             elif component != "topology-spread":

@@ -56,7 +56,8 @@ struct kube_claim {
 	char *source_snapshot; /* likewise of the VolumeSnapshot that it is to be restored from */
 	char *phase;
 	uint64_t request_bytes;
-	bool is_block; /* volumeMode Block */
+	bool is_block;        /* volumeMode Block */
+	bool skips_hostmount; /* annotation skip-hostmount "true": the host is not to mount the volume */
 	/* Of its data source, while it is read. */
 	char *source_kind;
 	char *source_group;

@@ -174,6 +174,7 @@ static void derive_claim(void *object)
 	c->provisioner = x_strdup(provisioner);
 	c->selected_node = x_strdup(kube_meta_annotation(&c->meta, "volume.kubernetes.io/selected-node"));
 	c->release_after = x_strdup(kube_meta_annotation(&c->meta, "pmem-csi.intel.com/release-after"));
+	c->skips_hostmount = str_eq(kube_meta_annotation(&c->meta, "skip-hostmount"), "true");
 	free(TAKE_PTR(c->meta.annotations.block));
 	derive_source(c);
 }

@@ -331,7 +331,7 @@ void desk_create(struct desk *d, struct desk_ask *a)
 {
 	const struct waiter waiter = desk_waiter(a);
 
-	controller_create(d->controller, &waiter, &a->create, &a->created);
+	controller_create_for_claim(d->controller, &waiter, &a->create, &a->created);
 }
 
 void desk_delete(struct desk *d, struct desk_ask *a, const char *handle)

@@ -315,17 +315,23 @@ static void count_refusal(void *user, const struct kube_pod_runtime *pod, const 
 
 START_TEST(pods_that_are_asked_about_are_limited)
 {
-	const struct pod_query query = {.node_id = "a", .namespace = "ns", .name = "db", .uid = UID};
+	static const char *const nodes[] = {"a", "b", "c", "d", "e"};
+	struct pod_query query = {.namespace = "ns", .name = "db", .uid = UID};
 
 	open_all(NULL);
 	n_refused = 0;
-	for (int i = 0; i < PODS_ASKING_MAX + 3; i++)
-		pod_reader_ask(pods, &query, count_refusal, NULL);
-	ck_assert_uint_eq(fake_kube_count(kube), PODS_ASKING_MAX);
-	ck_assert_uint_eq(n_refused, 3);
+	for (size_t i = 0; i < ARRAY_SIZE(nodes); i++) {
+		query.node_id = nodes[i];
+		for (int k = 0; k < PODS_ASKING_NODE_MAX + 1; k++)
+			pod_reader_ask(pods, &query, count_refusal, NULL);
+		unsigned n = fake_kube_count(kube);
+		ck_assert_uint_eq(n, i < 4 ? (i + 1) * PODS_ASKING_NODE_MAX : PODS_ASKING_MAX);
+	}
+	ck_assert_uint_eq(n_refused, 4 + PODS_ASKING_NODE_MAX + 1);
+	n_refused = 0;
 	fake_kube_answer(kube, 404, "");
 	pod_reader_ask(pods, &query, count_refusal, NULL);
-	ck_assert_uint_eq(n_refused, 3);
+	ck_assert_uint_eq(n_refused, 0);
 	close_all();
 }
 END_TEST
