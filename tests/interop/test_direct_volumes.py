@@ -1,95 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pmem-csi-driver with direct volumes, and a stand-in for the shim of Kata Containers, with a process that has the device open.
-
-The stand-in does what Kata's source says (August 2026): virtcontainers/container.go, createBlockDevices(), reads the entry and leaves the
-sandbox's ID in it; containerd-shim-v2/shim_management.go answers on the socket.
+"""pmem-csi-driver with direct volumes, and a stand-in for the shim of Kata Containers (shim.py).
 
 usage: test_direct_volumes.py PMEM_CSI_DRIVER [unittest options]
 
 Needs root, for loop devices and mounts, which stay in a mount namespace of their own, with a /run of its own.
 """
-import base64
-import http.server
-import json
 import os
 import pathlib
 import signal
-import socketserver
 import subprocess
-import threading
-import urllib.parse
 
 import driver
 from driver import MIB, csi_pb2
 from node import Code, Node
+from shim import Shim, entry_name
 
 FOLDER = pathlib.Path("/run/kata-containers/shared/direct-volumes")
-FOREIGN = FOLDER / base64.urlsafe_b64encode(b"/run/kata-containers/shared/emptydir").decode()
-NOT_IMPLEMENTED = "rpc error: code = Unimplemented desc = resize_volume is not implemented in kata-agent"
+FOREIGN = FOLDER / entry_name("/run/kata-containers/shared/emptydir")
 # Where the driver is killed: its own entries, the target, and the record that names both.
 POINTS = ["direct-entry", "direct-entry-durable", "direct-sandbox", "direct-entry-removed", "mount-empty", "unmount"]
 
 
 def entry(target):
-    return FOLDER / base64.urlsafe_b64encode(target.encode()).decode()
-
-
-class Answers(http.server.BaseHTTPRequestHandler):
-    def reply(self, status, text):
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text.encode())
-
-    def do_GET(self):
-        url = urllib.parse.urlsplit(self.path)
-        device = urllib.parse.unquote(urllib.parse.parse_qs(url.query)["path"][0])
-        if url.path != "/direct-volume/stats" or device != self.server.device:
-            self.reply(500, f"no volume {device}")
-            return
-        self.reply(200, json.dumps({"usage": [{"available": 7, "total": 12, "used": 5, "unit": 1},
-                                              {"available": 2, "total": 3, "used": 1, "unit": 2}], "volume_condition": {}}))
-
-    def do_POST(self):
-        request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        if self.path != "/direct-volume/resize" or request["VolumePath"] != self.server.device:
-            self.reply(500, f"no volume {request['VolumePath']}")
-        elif self.server.grows:
-            self.server.size = request["Size"]
-            self.reply(200, "")
-        else:
-            self.reply(500, NOT_IMPLEMENTED)
-
-    def address_string(self):
-        return "driver"
-
-    def log_message(self, *_):
-        pass
-
-
-class Shim(socketserver.ThreadingUnixStreamServer):
-    """With its guest, for as long as it is not ended."""
-
-    def __init__(self, sandbox, target, grows=False):
-        self.folder = pathlib.Path("/run/vc/sbs", sandbox)
-        self.folder.mkdir(parents=True)
-        info = json.loads((entry(target) / "mountInfo.json").read_text())
-        (entry(target) / sandbox).touch(mode=0o600)
-        self.device, self.grows, self.size = info["device"], grows, None
-        self.guest = subprocess.Popen(["sh", "-c", 'exec 9<>"$1" && exec cat', "sh", self.device], stdin=subprocess.PIPE)
-        super().__init__(str(self.folder / "shim-monitor.sock"), Answers)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    def end(self):
-        self.end_guest()
-        self.shutdown()
-        self.server_close()
-        (self.folder / "shim-monitor.sock").unlink()
-        self.folder.rmdir()
-
-    def end_guest(self):
-        self.guest.stdin.close()
-        self.guest.wait()
+    return FOLDER / entry_name(target)
 
 
 class Direct(Node):
@@ -130,7 +63,7 @@ class Direct(Node):
         self.stage(volume).result()
         self.publish(volume).result()
         self.assert_refused(self.stats(volume), Code.UNAVAILABLE, "runtime")
-        shim = Shim("4f0a", target)
+        shim = Shim("4f0a", entry(target))
         self.addCleanup(lambda: shim.guest.poll() is None and shim.end())
         usage = {part.unit: (part.available, part.total, part.used) for part in self.stats(volume).result().usage}
         self.assertEqual(usage, {1: (7, 12, 5), 2: (2, 3, 1)})
@@ -157,7 +90,7 @@ class Direct(Node):
         volume = self.make_direct("volume")
         self.stage(volume).result()
         self.publish(volume).result()
-        shim = Shim("77ee", self.target(volume))
+        shim = Shim("77ee", entry(self.target(volume)))
         shim.shutdown()
         self.assert_refused(self.stats(volume), Code.DEADLINE_EXCEEDED, "in time")
         # nothing is held meanwhile
@@ -186,7 +119,7 @@ class Direct(Node):
                 finally:
                     del os.environ["PMEM_KILL_AT"]
                 if not self.publish(volume).exception():
-                    shim = Shim(f"5{number}", self.target(volume))
+                    shim = Shim(f"5{number}", entry(self.target(volume)))
                     shim.end()
                     self.assertIsNotNone(self.unpublish(volume).exception(), "was not killed")
                 self.end_driver(-signal.SIGKILL)

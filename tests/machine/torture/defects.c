@@ -14,8 +14,14 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/copy/data_copy.h"
+#include "os/file.h"
+#include "os/mount.h"
 #include "os/paths.h"
 #include "pmem/device/device.h"
+#include "volume/attachment/attachment.h"
+#include "volume/attachment/kata_image.h"
+#include "volume/direct/direct_folder.h"
+#include "volume/direct/volumes_direct.h"
 #include "volume/state.h"
 #include "volume/volumes_private.h"
 
@@ -144,6 +150,73 @@ int __wrap_path_remove(const struct path_roots *r, const char *path, struct erro
 int __wrap_path_remove(const struct path_roots *r, const char *path, struct error **err)
 {
 	return is_on("keeps-target") ? 0 : __real_path_remove(r, path, err);
+}
+
+/* An image is made again, over what its guest has written; but not that of a copy, where it breaks "moment".
+ */
+int __real_volumes_publish_kata(struct volumes *v, struct volume_record *r,
+	const struct attachment_request *q, bool guest, struct error **err);
+int __wrap_volumes_publish_kata(struct volumes *v, struct volume_record *r,
+	const struct attachment_request *q, bool guest, struct error **err);
+int __wrap_volumes_publish_kata(struct volumes *v, struct volume_record *r,
+	const struct attachment_request *q, bool guest, struct error **err)
+{
+	CLEANUP(free_charp) char *path = x_asprintf("%s/" KATA_IMAGE_NAME, q->canonical_staging_path);
+
+	if (is_on("makes-image-again") && !strstr(path, "-clone/") && unlink(path) == 0)
+		r->image_bytes = 0;
+	return __real_volumes_publish_kata(v, r, q, guest, err);
+}
+
+/* The folder of an image stays mounted, for as long as the driver is one that will be killed. */
+static bool keeps_folder(const char *path)
+{
+	return is_on("keeps-image") && getenv("PMEM_KILL_AT") && strstr(path, "/state/mount/");
+}
+
+int __real_mount_remove(const char *path, struct error **err);
+int __wrap_mount_remove(const char *path, struct error **err);
+int __wrap_mount_remove(const char *path, struct error **err)
+{
+	return keeps_folder(path) ? 0 : __real_mount_remove(path, err);
+}
+
+int __real_rmdir(const char *path);
+int __wrap_rmdir(const char *path);
+int __wrap_rmdir(const char *path)
+{
+	return keeps_folder(path) ? 0 : __real_rmdir(path);
+}
+
+/* A device that a guest has is used. */
+int __real_volumes_refuse_guest(
+	struct volumes *v, const struct volume_record *r, const struct device *d, struct error **err);
+int __wrap_volumes_refuse_guest(
+	struct volumes *v, const struct volume_record *r, const struct device *d, struct error **err);
+int __wrap_volumes_refuse_guest(
+	struct volumes *v, const struct volume_record *r, const struct device *d, struct error **err)
+{
+	return is_on("ignores-guest") ? 0 : __real_volumes_refuse_guest(v, r, d, err);
+}
+
+/* The entry of a direct volume stays, or those of others go with it. */
+int __real_direct_entry_remove(int folder_fd, const char *name, char **ret_left, struct error **err);
+int __wrap_direct_entry_remove(int folder_fd, const char *name, char **ret_left, struct error **err);
+int __wrap_direct_entry_remove(int folder_fd, const char *name, char **ret_left, struct error **err)
+{
+	CLEANUP(strv_freep) char **names = NULL;
+
+	*ret_left = NULL;
+	if (is_on("keeps-entry"))
+		return 0;
+	if (is_on("clears-entries") && dir_list(folder_fd, &names, err) < 0)
+		return -1;
+	for (size_t i = 0; i < strv_len(names); i++) {
+		if (__real_direct_entry_remove(folder_fd, names[i], ret_left, err) < 0)
+			return -1;
+		free(TAKE_PTR(*ret_left));
+	}
+	return __real_direct_entry_remove(folder_fd, name, ret_left, err);
 }
 
 /* Nothing is erased, neither by holes nor by zeros. */

@@ -26,4 +26,9 @@ DEFECTS = [
     Defect("keeps-gaps", "others", "device-create.after", "cloned-block"),
     Defect("splits-group", "group", "group-member-ready", "group"),
     Defect("forgets-half", "modified", "modify-recorded", "modified"),
+    Defect("makes-image-again", "image", "kata-link.after", "image-ext4"),
+    Defect("keeps-image", "leak", "device-create.after:2", "image-ext4"),
+    Defect("ignores-guest", "guest", "direct-entry.after", "direct-ext4"),
+    Defect("keeps-entry", "entry", "device-create.after:2", "direct-ext4"),
+    Defect("clears-entries", "foreign", "direct-entry-removed.after", "direct-ext4"),
 ]

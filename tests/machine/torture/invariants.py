@@ -20,6 +20,9 @@ INVARIANTS = {
     "others": "no byte of anything else is in a copy, in a new block volume, or in what one gained",
     "group": "a group of snapshots is there as a whole, or not at all",
     "modified": "a volume that was modified is in all as before, or in all as asked",
+    "image": "an image that is on record is neither made again nor changed, but by its guest and by growing",
+    "guest": "no byte of a device that a guest has is changed, and it is given to no second one",
+    "entry": "an entry for guests is there for each target of a direct volume, and for nothing else",
     "capacity": "the capacity is what is free",
     "retry": "the interrupted call succeeds when it is repeated",
     "before": "when all is deleted, everything is as before",
@@ -119,6 +122,15 @@ def check_modified(world, life):
         yield "modified", f"{life.id}: {settings_of(content)} is none of {life.settings}"
 
 
+def check_guests(world, life):
+    for volume in life.volumes():
+        problem = volume.guest_problem()
+        if problem:
+            yield problem
+    for text in world.entry_problems():
+        yield "entry", text
+
+
 def check_writer(life):
     """Its file system was frozen when the driver died, and a driver that starts thaws it."""
     if life.writer and not life.writer.goes_on():
@@ -158,6 +170,7 @@ def check_all(world, driver, life, bystander, foreign):
     findings += check_sizes(world, life)
     findings += check_groups(world, life)
     findings += check_modified(world, life)
+    findings += check_guests(world, life)
     findings += check_writer(life)
     for volume in (bystander, *life.volumes()):
         lost = volume.content_is_lost()

@@ -49,6 +49,20 @@ for of in ("ext4", "xfs", "block"):
     KINDS[f"cloned-{of}"] = {**KINDS[of], "crashes": CLONED}
     KINDS[f"snapshots-{of}"] = {**KINDS[of], "story": "Snapshots", "crashes": SNAPSHOTS}
 KINDS["group"] = {"story": "Group", "crashes": ["take_group", "restore_group", "delete_group"]}
+IMAGES = ["publish", "unpublish", "take_used", "expand_unused", "publish_grown"]
+DIRECT = ["publish", "expand_used", "unpublish", "outlive", "stage_again"]
+# the smallest device that has room for an image with that file system, and some
+for of, size in ("ext4", "48Mi"), ("xfs", "440Mi"):
+    for guests, parameter, story, steps in (
+        ("image", "kataContainers=true", "Images", IMAGES),
+        ("direct", "directVolume=true", "Direct", DIRECT),
+    ):
+        KINDS[f"{guests}-{of}"] = {
+            "create": ["-size", size, "-fs", of, "-parameter", parameter],
+            "use": ["-fs", of],
+            "story": story,
+            "crashes": steps,
+        }
 KINDS["modified"] = {
     **KINDS["kept"],
     "story": "Modified",
@@ -353,16 +367,23 @@ class Life:
         self.require_nothing_else(copy)
         os.makedirs(self.clone_staging, exist_ok=True)
         self.call(*self.use_flags(), "stage", copy, self.clone_staging)
-        other = None if self.is_block() else self.other_content(self.clone_staging + "/data")
-        if check and not other:
-            other = check(self.clone_staging)
-        if self.is_block():
-            other = self.other_device(copy)
+        other = self.other_copy(copy, check)
         self.call("unstage", copy, self.clone_staging)
         os.rmdir(self.clone_staging)
         self.call("delete", copy)
         if other:
             raise Broken("moment", other)
+
+    def other_copy(self, copy, check):
+        """What is wrong with a copy that is staged; else None."""
+        if self.is_block():
+            return self.other_device(copy)
+        other = self.other_content(self.clone_staging + "/data")
+        return other or (check(self.clone_staging) if check else None)
+
+    def guest_problem(self):
+        """(invariant, text) of what guests have; else None."""
+        return None
 
     def require_nothing_else(self, copy):
         """What lay on its medium before is none of its content."""

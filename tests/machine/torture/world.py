@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """What there is beside the driver: files, devices and mounts as the kernel shows them, and things of strangers."""
 
+import base64
 import glob
 import hashlib
 import json
 import os
-import re
 import subprocess
 
 MIB = 1 << 20
@@ -41,15 +41,39 @@ def contains(path, pattern):
     return False
 
 
-def mount_points(below):
-    """Paths of mounts beneath a folder, once for each mount."""
-    found = []
+def mount_list(below):
+    """(path, source) of mounts beneath a folder."""
     with open("/proc/self/mountinfo") as table:
         for line in table:
             path = line.split()[4].encode().decode("unicode_escape")
             if path.startswith(below + "/"):
-                found.append(path)
-    return sorted(found)
+                yield path, line.split(" - ")[1].split()[1]
+
+
+def mount_points(below, source=""):
+    """Paths of mounts beneath a folder, once for each mount, whose source begins so."""
+    return sorted(path for path, of in mount_list(below) if of.startswith(source))
+
+
+def mount_sources(below):
+    return {source for _, source in mount_list(below)}
+
+
+def loops():
+    """Files by loop device."""
+    found = {}
+    for path in glob.glob("/sys/block/loop*/loop/backing_file"):
+        try:
+            with open(path) as f:
+                found["/dev/" + path.split("/")[3]] = f.read().strip()
+        except OSError:
+            continue
+    return found
+
+
+def entry_of(target):
+    """The name of the entry of a direct volume for the path of a pod."""
+    return base64.urlsafe_b64encode(target.encode()).decode()
 
 
 def tree(folder):
@@ -128,14 +152,19 @@ class World:
                 return content["group"]
         return None
 
+    def entry_problems(self):
+        """What is wrong with the entries of direct volumes, where there are any."""
+        return []
+
     def soil(self):
         """Fills what is free with stamps, where that is not done when a device is made."""
 
     def state_files(self):
-        """All but the lock, which holds no data, and what is kept about volume groups, which outlives the volumes."""
+        """All but the lock, which holds no data, what is kept about volume groups, which outlives the volumes, and a
+        folder of mounts."""
         found = {}
         for name in sorted(os.listdir(self.state)):
-            if name not in (".lock", "lvm"):
+            if name not in (".lock", "lvm", "mount"):
                 with open(f"{self.state}/{name}", "rb") as f:
                     found[name] = f.read().decode("latin-1")
         return found
@@ -160,13 +189,19 @@ class FakeWorld(World):
         "group",
         "modified",
         *(f"{life}-{of}" for life in ("grown", "cloned", "snapshots") for of in ("ext4", "xfs", "block")),
+        *(f"{guests}-{of}" for guests in ("image", "direct") for of in ("ext4", "xfs")),
     ]
     writes = True
     regions, region_bytes = 2, 4 << 30
     stranger = "stranger-0123456789"
+    strange_entry = entry_of("/run/kata-containers/shared/emptydir")
 
     def __init__(self, work):
         super().__init__(work)
+        # images are for nodes whose state folder the host sees
+        subprocess.run(["mount", "--make-shared", work], check=True)
+        self.direct = work + "/direct"
+        self.guest_folder = work + "/guest"
         self.folder = work + "/fake"
         self.seen = work + "/seen"
         self.file = work + "/foreign.img"
@@ -175,10 +210,12 @@ class FakeWorld(World):
             "-deviceManager=fake",
             f"-fakePath={self.folder}",
             f"-fakeRegionSize={self.region_bytes}",
+            f"-directVolumesDir={self.direct}",
         ]
 
     def add_strangers(self):
-        """A foreign device in a pool of ours, a file in the state folder, and a loop device on its own."""
+        """A foreign device in a pool of ours, a file in the state folder, an entry among those of direct volumes, and a
+        loop device on its own."""
         with open(self.folder + "/model.json") as f:
             model = json.load(f)
         size = 4 * MIB
@@ -197,14 +234,36 @@ class FakeWorld(World):
             json.dump(device, f)
         with open(self.state + "/notes.txt", "w") as f:
             f.write("not ours\n")
+        self.strange_files = [f"{self.direct}/{self.strange_entry}/{name}" for name in ("mountInfo.json", "77ee")]
+        os.makedirs(os.path.dirname(self.strange_files[0]), mode=0o700)
+        for path in self.strange_files:
+            with open(path, "w") as f:
+                f.write("not ours\n")
         attach = ["losetup", "--find", "--show", self.file]
         self.loop = subprocess.run(attach, check=True, capture_output=True, text=True).stdout.strip()
 
     def foreign(self):
         """What must never change."""
         files = [self.strange_image, f"{self.folder}/{self.stranger}.device", self.file, self.loop]
-        files.append(self.state + "/notes.txt")
+        files += [self.state + "/notes.txt", *self.strange_files]
         return {path: digest(path) if os.path.exists(path) else "gone" for path in files}
+
+    def mounts(self):
+        """Those of images, too."""
+        return sorted(mount_points(self.kubelet) + mount_points(self.state))
+
+    def image_folder(self, volume):
+        return f"{self.state}/mount/{volume}"
+
+    def entries(self):
+        """Of direct volumes, but for that of a stranger."""
+        names = os.listdir(self.direct) if os.path.isdir(self.direct) else []
+        return sorted(set(names) - {self.strange_entry})
+
+    def entry_problems(self):
+        """An entry stands for a target, and each target has one."""
+        wanted = sorted(entry_of(path) for path in mount_points(self.kubelet, "pmem-csi-direct-"))
+        return [f"entries {self.entries()}, not {wanted}"] if self.entries() != wanted else []
 
     def devices(self):
         """Sizes by ID, ours only."""
@@ -221,21 +280,26 @@ class FakeWorld(World):
 
     def loops(self):
         """Names of the images under loop devices."""
-        found = []
-        for path in glob.glob("/sys/block/loop*/loop/backing_file"):
-            try:
-                with open(path) as f:
-                    backing = f.read().strip()
-            except OSError:
-                continue
-            if os.path.dirname(backing) == self.folder:
-                found.append(os.path.basename(backing))
-        return sorted(found)
+        return sorted(os.path.basename(f) for f in loops().values() if os.path.dirname(f) == self.folder)
+
+    def loop_of(self, volume):
+        """The device of a volume."""
+        return next(device for device, file in loops().items() if file == self.image(volume))
+
+    def guest_loops(self):
+        """Over images for guests, which a volume has in its file system."""
+        return sorted(device for device, file in loops().items() if file.startswith(self.state + "/mount/"))
 
     def beside(self):
         """What belongs to devices and can be left over without them."""
         files = [name for name in os.listdir(self.folder) if name != ".lock"]
-        return {"loops": self.loops(), "files": sorted(files)}
+        folders = os.listdir(self.state + "/mount") if os.path.isdir(self.state + "/mount") else []
+        return {
+            "loops": [*self.loops(), *self.guest_loops()],
+            "files": sorted(files),
+            "image folders": folders,
+            "entries": self.entries(),
+        }
 
     def leaks(self):
         ours = sorted(volume + ".image" for volume in self.devices())
@@ -246,6 +310,8 @@ class FakeWorld(World):
         images = sorted(name for name in os.listdir(self.folder) if name.endswith((".image", ".tmp")))
         if images != wanted:
             found.append(f"images {images}, not {wanted}")
+        shown = mount_sources(self.kubelet)
+        found += [f"{loop} is over an image that no pod has" for loop in self.guest_loops() if loop not in shown]
         return found
 
     def saw_device(self, life):
@@ -283,12 +349,6 @@ class FakeWorld(World):
             # of a driver with a defect, or of one that was not started again
             subprocess.run(["fsfreeze", "-u", path], check=False, stderr=subprocess.DEVNULL)
             subprocess.run(["umount", "-l", path], check=False)
-        for path in glob.glob("/sys/block/loop*/loop/backing_file"):
-            try:
-                with open(path) as f:
-                    ours = f.read().startswith(self.work + "/")
-            except OSError:
-                continue
-            if ours:
-                name = re.fullmatch(r"/sys/block/(loop\d+)/.*", path)[1]
-                subprocess.run(["losetup", "--detach", "/dev/" + name], check=False)
+        for device, file in loops().items():
+            if file.startswith(self.work + "/"):
+                subprocess.run(["losetup", "--detach", device], check=False)
