@@ -50,7 +50,8 @@ int kata_image_open(int dir_fd, int *ret_fd, uint64_t *ret_bytes, struct error *
 	*ret_fd = -1;
 	if (fd < 0 && errno == ENOENT)
 		return 0;
-	if (fd < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO))
+	/* EACCES: a device, since the mount has nodev */
+	if (fd < 0 && (errno == ELOOP || errno == EISDIR || errno == ENXIO || errno == EACCES))
 		return refuse("it is no regular file", err);
 	if (fd < 0 || fstat(fd, &st) < 0 || fstat(dir_fd, &dir) < 0)
 		return err_set_errno(err, ERR_INTERNAL, errno, "open %s", KATA_IMAGE_NAME);

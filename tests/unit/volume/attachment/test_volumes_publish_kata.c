@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Volumes for Kata Containers: the image, its mount for ordinary pods and for guests, and what takes it away.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/loop.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
@@ -13,8 +15,10 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/loopdev.h"
+#include "os/spawn.h"
 #include "unit/volume/mounts.h"
 #include "volume/attachment/kata_image.h"
+#include "volume/attachment/kata_layout.h"
 
 #define SIZE     MIB(64)
 #define XFS_SIZE MIB(480)
@@ -348,6 +352,104 @@ START_TEST(what_is_no_image_any_more_is_refused)
 }
 END_TEST
 
+/* Opening a FIFO would wait for its other end. */
+START_TEST(what_is_no_file_at_all_is_refused)
+{
+	CLEANUP(free_charp) char *path = image_path();
+	struct error *err = NULL;
+
+	publish(/* guest= */ false);
+	unpublish();
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(mkfifo(path, 0600), 0);
+	ASSERT_FAILS(publish_at(mt.target, true, &err), ERR_PRECONDITION, "regular file");
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	ASSERT_FAILS(publish_at(mt.target, true, &err), ERR_PRECONDITION, "regular file");
+	ck_assert_int_eq(rmdir(path), 0);
+	ck_assert_int_eq(mknod(path, S_IFBLK | 0600, makedev(7, 0)), 0);
+	ASSERT_FAILS(publish_at(mt.target, true, &err), ERR_PRECONDITION, "regular file");
+	ck_assert_int_ne(access(mt.target, F_OK), 0);
+}
+END_TEST
+
+/* What a guest does as its root: with the file system in the image, for as long as no pod has it. */
+static void as_guest(const char *command)
+{
+	CLEANUP(free_charp) char *path = image_path();
+	CLEANUP(fd_closep) int fd = open(path, O_RDWR | O_CLOEXEC);
+	CLEANUP(fd_closep) int loop_fd = -1;
+	CLEANUP(free_charp) char *loop = NULL;
+	struct error *err = NULL;
+
+	ck_assert_int_ge(fd, 0);
+	ASSERT_OK(loop_attach_part(fd, KATA_ALIGN_BYTES, /* readonly= */ false, &loop_fd, &loop, &err));
+	const char *const argv[] = {"sh", "-ec", command, "sh", loop, mt.staging, NULL};
+	ASSERT_OK(spawn_check(argv, NULL, 60000, &err));
+}
+
+/* A superblock that is valid and names another place, and a partition table that does. */
+START_TEST(place_of_the_file_system_is_not_read_from_the_image)
+{
+	CLEANUP(free_charp) char *path = image_path();
+	CLEANUP(fd_closep) int fd = -1;
+	uint8_t sb[4096];
+	static const uint8_t sectors[8] = {0, 0x40, 0, 0, 0, 0x10, 0, 0};
+	struct loop_info64 info;
+
+	publish(/* guest= */ false);
+	ck_assert_int_eq(mounts_write(mt.target), 0);
+	unpublish();
+	kata_layout_pfn(2 * KATA_ALIGN_BYTES, KATA_ALIGN_BYTES, sb);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	ck_assert_int_eq(pwrite(fd, sb, sizeof(sb), 4096), sizeof(sb));
+	ck_assert_int_eq(pwrite(fd, sectors, sizeof(sectors), 446 + 8), sizeof(sectors));
+	publish(/* guest= */ true);
+	ck_assert(mounts_has_file(mt.target));
+	CLEANUP(free_charp) char *loop = x_asprintf("/dev/loop%u", minor(mounts_top(mt.target)->dev));
+	int loop_fd = open(loop, O_RDONLY | O_CLOEXEC);
+	ck_assert_int_eq(ioctl(loop_fd, LOOP_GET_STATUS64, &info), 0);
+	ck_assert_int_eq(close(loop_fd), 0);
+	ck_assert_uint_eq(info.lo_offset, KATA_ALIGN_BYTES);
+	ck_assert_uint_eq(info.lo_sizelimit, 0);
+	unpublish();
+}
+END_TEST
+
+/* Errors are not provoked here: where this fails, they would stop the machine. */
+START_TEST(file_system_of_a_guest_does_not_stop_the_node)
+{
+	publish(/* guest= */ false);
+	unpublish();
+	as_guest("tune2fs -e panic \"$1\" >/dev/null");
+	publish(_i);
+	ck_assert(mount_entry_has(mounts_top(mt.target), "errors=remount-ro"));
+	unpublish();
+}
+END_TEST
+
+START_TEST(devices_and_rights_of_a_guest_are_not_in_force)
+{
+	CLEANUP(free_charp) char *node = x_asprintf("%s/node", mt.target);
+	CLEANUP(free_charp) char *program = x_asprintf("%s/id", mt.target);
+	CLEANUP(buf_done) struct buf out = BUF_INIT(64);
+	const char *const argv[] = {program, "-u", NULL};
+	struct error *err = NULL;
+
+	publish(/* guest= */ false);
+	unpublish();
+	as_guest(
+		"mkdir \"$2-guest\"; mount \"$1\" \"$2-guest\"; cd \"$2-guest\"; mknod node c 1 3; cp /usr/bin/id id; "
+		"chown 12345 id; chmod 4755 id; cd /; umount \"$2-guest\"; rmdir \"$2-guest\"");
+	publish(_i);
+	ck_assert_int_lt(open(node, O_RDONLY | O_CLOEXEC), 0);
+	ck_assert_int_eq(errno, EACCES);
+	ASSERT_OK(spawn_check(argv, &out, 10000, &err));
+	ck_assert_str_eq(buf_str(&out), "0\n");
+	unpublish();
+}
+END_TEST
+
 /* The root of a guest writes all of it as it likes; offset and size are those of the file. */
 START_TEST(head_that_a_guest_has_changed_steers_nothing)
 {
@@ -597,7 +699,11 @@ int main(void)
 	tcase_add_test(tcase, image_is_made_once_and_recorded);
 	tcase_add_test(tcase, image_without_a_record_is_used);
 	tcase_add_test(tcase, what_is_no_image_any_more_is_refused);
+	tcase_add_test(tcase, what_is_no_file_at_all_is_refused);
 	tcase_add_test(tcase, head_that_a_guest_has_changed_steers_nothing);
+	tcase_add_test(tcase, place_of_the_file_system_is_not_read_from_the_image);
+	tcase_add_loop_test(tcase, file_system_of_a_guest_does_not_stop_the_node, 0, 2);
+	tcase_add_loop_test(tcase, devices_and_rights_of_a_guest_are_not_in_force, 0, 2);
 	tcase_add_test(tcase, one_pod_at_a_time);
 	tcase_add_test(tcase, image_that_a_guest_still_has_is_not_published_again);
 	tcase_add_test(tcase, guest_gets_a_volume_with_options_of_its_file_system);

@@ -549,6 +549,25 @@ START_TEST(link_in_place_of_our_entry_keeps_no_pod_from_ending)
 }
 END_TEST
 
+/* Of another size, or none at all: it is compared, and never taken. */
+START_TEST(entry_with_other_content_is_not_taken_for_ours)
+{
+	CLEANUP(free_charp) char *entry = entry_of(mt.target);
+	CLEANUP(free_charp) char *file = x_asprintf("%s/" DIRECT_MOUNT_INFO, entry);
+	struct error *err = NULL;
+
+	publish();
+	ck_assert_int_eq(truncate(file, (off_t)MIB(64)), 0);
+	ck_assert_int_lt(publish_at(mt.target, &err), 0);
+	error_clear(&err);
+	ck_assert_uint_eq(mounts_count(mt.target), 1);
+	ck_assert_int_eq(truncate(file, 0), 0);
+	ASSERT_FAILS(publish_at(mt.target, &err), ERR_PRECONDITION, "is gone");
+	unpublish();
+	assert_nothing_left();
+}
+END_TEST
+
 /* As after a kill, or when a pod's mounts are gone after the node has started again. */
 START_TEST(entry_whose_target_is_no_mount_goes_at_the_start)
 {
@@ -710,6 +729,7 @@ int main(void)
 	tcase_add_test(tcase, process_that_has_the_device_open_keeps_it);
 	tcase_add_test(tcase, entries_of_others_stay);
 	tcase_add_test(tcase, link_in_place_of_our_entry_keeps_no_pod_from_ending);
+	tcase_add_test(tcase, entry_with_other_content_is_not_taken_for_ours);
 	tcase_add_test(tcase, entry_whose_target_is_no_mount_goes_at_the_start);
 	tcase_add_test(tcase, what_cannot_be_recorded_is_unpublished);
 	tcase_add_test(tcase, statistics_come_from_the_guest);
