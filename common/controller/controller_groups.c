@@ -16,6 +16,7 @@
 #include "volume/params.h"
 
 #define CREATE_GROUP_PATH "/csi.v1.GroupController/CreateVolumeGroupSnapshot"
+#define GET_GROUP_PATH    "/csi.v1.GroupController/GetVolumeGroupSnapshot"
 
 /* One snapshot of a group that is being made. */
 struct member {
@@ -345,15 +346,6 @@ static void find_members(const struct controller *c, const char *group, struct g
 	free(nodes);
 }
 
-static bool is_member(const struct group_members *m, const char *id)
-{
-	for (size_t i = 0; i < m->n; i++) {
-		if (str_eq(m->hits[i].volume->id, id))
-			return true;
-	}
-	return false;
-}
-
 /* Whether it is known that there is no such group. */
 static int require_reports(const struct controller *c, const char *group, struct error **err)
 {
@@ -365,31 +357,131 @@ static int require_reports(const struct controller *c, const char *group, struct
 	return 0;
 }
 
-int controller_get_group(struct controller *c, struct arena *arena,
-	const Csi__V1__GetVolumeGroupSnapshotRequest *request, Csi__V1__GetVolumeGroupSnapshotResponse *reply,
-	struct error **err)
+/* One GetVolumeGroupSnapshot. Lives in the call's arena. */
+struct group_query {
+	struct waiter waiter;
+	const Csi__V1__GetVolumeGroupSnapshotRequest *request;
+	Csi__V1__GetVolumeGroupSnapshotRequest forwarded; /* borrows from request */
+	Csi__V1__GetVolumeGroupSnapshotResponse *reply;
+	const char *node_id;
+};
+
+/* Return: NULL: @m is no snapshot of that group. */
+static Csi__V1__Snapshot *copy_of_snapshot(const Csi__V1__Snapshot *m, const char *group, struct arena *arena)
+{
+	const struct csi_snapshot s = {.id = m->snapshot_id,
+		.source = m->source_volume_id,
+		.group = group,
+		.size_bytes = (uint64_t)m->size_bytes,
+		.taken_s = m->creation_time ? (uint64_t)m->creation_time->seconds : 0,
+		.ready = m->ready_to_use};
+
+	return !str_empty(m->snapshot_id) && str_eq(m->group_snapshot_id, group) ? csi_snapshot(&s, arena)
+										 : NULL;
+}
+
+/* Whether the group is ready is for the node to say: it knows how many snapshots there were. */
+static int take_group(
+	const struct group_query *q, const Csi__V1__VolumeGroupSnapshot *answer, struct error **err)
+{
+	const char *id = q->request->group_snapshot_id;
+	Csi__V1__Snapshot **snapshots;
+	size_t n = answer ? answer->n_snapshots : 0;
+
+	if (n == 0 || n > VOLUME_GROUP_MAX || !str_eq(answer->group_snapshot_id, id))
+		return err_set(err, ERR_UNAVAILABLE, "node %s: the reply is not about group snapshot %s",
+			q->node_id, id);
+	snapshots = arena_alloc(q->waiter.arena, n * sizeof(*snapshots));
+	for (size_t i = 0; i < n; i++) {
+		snapshots[i] = copy_of_snapshot(answer->snapshots[i], id, q->waiter.arena);
+		if (!snapshots[i])
+			return err_set(err, ERR_UNAVAILABLE,
+				"node %s: the reply has a snapshot that is not of group snapshot %s",
+				q->node_id, id);
+	}
+	q->reply->group_snapshot = csi_group(id, snapshots, n, q->waiter.arena);
+	q->reply->group_snapshot->ready_to_use = answer->ready_to_use;
+	return 0;
+}
+
+static void on_group(void *user, const ProtobufCMessage *message, const struct error *error)
+{
+	const struct group_query *q = user;
+	struct error *failure = NULL;
+
+	if (error && error->code == ERR_NOT_FOUND)
+		err_set(&failure, ERR_NOT_FOUND, "node %s: %s", q->node_id, error->msg);
+	else if (error)
+		failure = controller_pass_on(q->node_id, error);
+	else
+		(void)take_group(q,
+			((const Csi__V1__GetVolumeGroupSnapshotResponse *)message)->group_snapshot, &failure);
+	q->waiter.finish(q->waiter.user, failure);
+}
+
+/* A live node that reports snapshots of the group, or else one that its ID names. Borrowed; NULL: none. */
+static const struct node *find_group_node(
+	const struct controller *c, const char *group, const struct group_members *m)
+{
+	const char *dot = strrchr(group, '.');
+	const struct node **nodes = NULL;
+	const struct node *live = NULL;
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n && !live; i++)
+		live = m->hits[i].node->live ? m->hits[i].node : NULL;
+	if (!live && dot && volume_id_has_minted_form(group))
+		n = node_table_find_hash(c->config.nodes, dot + 1, &nodes);
+	for (size_t i = 0; i < n && !live; i++)
+		live = nodes[i]->live ? nodes[i] : NULL;
+	free(nodes);
+	return live;
+}
+
+/* Only the node knows whether a snapshot of the group was lost. */
+static int require_group_node(
+	const struct controller *c, const char *group, const struct node **ret, struct error **err)
 {
 	CLEANUP(group_members_done) struct group_members m = {0};
-	const char *id = request->group_snapshot_id;
 
-	if (csi_require(id, "group_snapshot_id", err) < 0)
+	find_members(c, group, &m);
+	*ret = find_group_node(c, group, &m);
+	if (*ret)
+		return 0;
+	if (m.n > 0)
+		return err_set(err, ERR_UNAVAILABLE, "node %s, which has group snapshot %s, is not connected",
+			m.hits[0].node->report.node_id, group);
+	if (require_reports(c, group, err) < 0)
 		return -1;
-	find_members(c, id, &m);
-	if (m.n == 0) {
-		if (require_reports(c, id, err) < 0)
-			return -1;
-		return err_set(err, ERR_NOT_FOUND, "group snapshot %s does not exist", id);
+	return err_set(err, ERR_NOT_FOUND, "group snapshot %s does not exist", group);
+}
+
+void controller_get_group(struct controller *c, const struct waiter *waiter,
+	const Csi__V1__GetVolumeGroupSnapshotRequest *request, Csi__V1__GetVolumeGroupSnapshotResponse *reply)
+{
+	const char *id = request->group_snapshot_id;
+	struct group_query *q = arena_alloc(waiter->arena, sizeof(*q));
+	uint64_t timeout_ms = controller_timeout_ms(c, waiter->deadline_ns);
+	const struct node *node = NULL;
+	struct error *err = NULL;
+
+	if (csi_require(id, "group_snapshot_id", &err) == 0 && require_group_node(c, id, &node, &err) == 0 &&
+		timeout_ms == 0)
+		err_set(&err, ERR_DEADLINE, "the deadline does not allow asking node %s",
+			node->report.node_id);
+	if (err) {
+		waiter->finish(waiter->user, err);
+		return;
 	}
-	for (size_t i = 0; i < request->n_snapshot_ids; i++) {
-		if (!is_member(&m, request->snapshot_ids[i]))
-			return err_set(err, ERR_INVALID_ARGUMENT, "snapshot %s is not in group snapshot %s",
-				request->snapshot_ids[i], id);
-	}
-	Csi__V1__Snapshot **snapshots = arena_alloc(arena, m.n * sizeof(*snapshots));
-	for (size_t i = 0; i < m.n; i++)
-		snapshots[i] = controller_snapshot(&m.hits[i], arena);
-	reply->group_snapshot = csi_group(id, snapshots, m.n, arena);
-	return 0;
+	*q = (struct group_query){.waiter = *waiter,
+		.request = request,
+		.forwarded = *request,
+		.reply = reply,
+		.node_id = arena_strdup(waiter->arena, node->report.node_id)};
+	q->forwarded.n_secrets = 0;
+	q->forwarded.secrets = NULL;
+	controller_call(c, node, GET_GROUP_PATH, &q->forwarded.base,
+		&csi__v1__get_volume_group_snapshot_response__descriptor, timeout_ms, on_group, q);
 }
 
 /* One DeleteVolumeGroupSnapshot. Lives in the call's arena. */

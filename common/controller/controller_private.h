@@ -141,11 +141,12 @@ void controller_create_group(struct controller *c, const struct waiter *waiter,
 void controller_delete_group(struct controller *c, const struct waiter *waiter,
 	const Csi__V1__DeleteVolumeGroupSnapshotRequest *request);
 
-/** controller_get_group() - GetVolumeGroupSnapshot. Return: 0, or -1 with ERR_INVALID_ARGUMENT (a snapshot
- * does not belong to it), ERR_NOT_FOUND, ERR_UNAVAILABLE (nodes have not reported their volumes yet). */
-int controller_get_group(struct controller *c, struct arena *arena,
-	const Csi__V1__GetVolumeGroupSnapshotRequest *request, Csi__V1__GetVolumeGroupSnapshotResponse *reply,
-	struct error **err) MUST_CHECK;
+/** controller_get_group() - GetVolumeGroupSnapshot, which the node of the group answers: its reports do not
+ * say how many snapshots the group had. ERR_INVALID_ARGUMENT: a snapshot does not belong to it, or not any
+ * more; ERR_UNAVAILABLE: the node is not connected, or nodes have not reported their volumes yet. */
+void controller_get_group(struct controller *c, const struct waiter *waiter,
+	const Csi__V1__GetVolumeGroupSnapshotRequest *request,
+	Csi__V1__GetVolumeGroupSnapshotResponse *reply);
 
 /** controller_find_copy() - the ID under which @node would have the volume that was made for @name. Return:
  * false: what it has for that name is not to be deleted without a call for it, since it was in use, or made

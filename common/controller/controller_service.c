@@ -102,6 +102,14 @@ static void delete_group(void *self, struct grpc_call *call, const void *request
 		controller_delete_group(self, &waiter, request);
 }
 
+static void get_group(void *self, struct grpc_call *call, const void *request, void *reply)
+{
+	struct waiter waiter;
+
+	if (begin(call, request, &waiter))
+		controller_get_group(self, &waiter, request, reply);
+}
+
 static void validate(void *self, struct grpc_call *call, const void *request, void *reply)
 {
 	struct waiter waiter;
@@ -132,13 +140,6 @@ static int get_snapshot(
 	if (csi_check_request(request, err) < 0)
 		return -1;
 	return controller_get_snapshot(self, call->arena, request, reply, err);
-}
-
-static int get_group(void *self, struct grpc_call *call, const void *request, void *reply, struct error **err)
-{
-	if (csi_check_request(request, err) < 0)
-		return -1;
-	return controller_get_group(self, call->arena, request, reply, err);
 }
 
 static int get_group_capabilities(
@@ -262,8 +263,8 @@ static const struct grpc_method group_methods[] = {
 		.start = create_group),
 	METHOD("GroupController", "DeleteVolumeGroupSnapshot", GRPC_ASYNC, delete_volume_group_snapshot,
 		.start = delete_group),
-	METHOD("GroupController", "GetVolumeGroupSnapshot", GRPC_INLINE, get_volume_group_snapshot,
-		.handle = get_group),
+	METHOD("GroupController", "GetVolumeGroupSnapshot", GRPC_ASYNC, get_volume_group_snapshot,
+		.start = get_group),
 	METHOD("GroupController", "GroupControllerGetCapabilities", GRPC_INLINE,
 		group_controller_get_capabilities, .handle = get_group_capabilities),
 	{0},

@@ -382,9 +382,15 @@ int volumes_get_group(struct volumes *v, const char *id, char *const *snapshots,
 
 		for (size_t j = 0; j < g->n && !found; j++)
 			found = str_eq(g->snapshots[j]->id, snapshots[i]);
-		if (!found)
-			return err_set(err, ERR_INVALID_ARGUMENT, "snapshot %s is not in group snapshot %s",
-				snapshots[i], id);
+		if (found)
+			continue;
+		return g->complete
+			       ? err_set(err, ERR_INVALID_ARGUMENT, "snapshot %s is not in group snapshot %s",
+					 snapshots[i], id)
+			       : err_set(err, ERR_INVALID_ARGUMENT,
+					 "snapshot %s is not in group snapshot %s, of whose %ju snapshots %zu are "
+					 "there",
+					 snapshots[i], id, (uintmax_t)m.list[0]->group_size, g->n);
 	}
 	*ret = TAKE_PTR(g);
 	return 0;

@@ -33,6 +33,8 @@ static void call(void *self, const struct node *node, const char *path, const Pr
 	else if (str_ends(path, "/CreateVolumeGroupSnapshot"))
 		c->create_group_request =
 			csi__v1__create_volume_group_snapshot_request__unpack(NULL, n, packed);
+	else if (str_ends(path, "/GetVolumeGroupSnapshot"))
+		c->get_group_request = csi__v1__get_volume_group_snapshot_request__unpack(NULL, n, packed);
 	else if (str_ends(path, "/DeleteSnapshot"))
 		c->delete_snapshot_request = csi__v1__delete_snapshot_request__unpack(NULL, n, packed);
 	else if (str_ends(path, "/DeleteVolume") || str_ends(path, "/DeleteIfNeverStaged"))
@@ -197,6 +199,7 @@ static void free_requests(struct desk_call *c)
 	csi__v1__create_volume_request__free_unpacked(c->create_request, NULL);
 	csi__v1__create_snapshot_request__free_unpacked(c->create_snapshot_request, NULL);
 	csi__v1__create_volume_group_snapshot_request__free_unpacked(c->create_group_request, NULL);
+	csi__v1__get_volume_group_snapshot_request__free_unpacked(c->get_group_request, NULL);
 	csi__v1__delete_volume_request__free_unpacked(c->delete_request, NULL);
 	csi__v1__delete_snapshot_request__free_unpacked(c->delete_snapshot_request, NULL);
 	csi__v1__validate_volume_capabilities_request__free_unpacked(c->validate_request, NULL);

@@ -25,6 +25,7 @@ struct desk_call {
 	Csi__V1__CreateVolumeRequest *create_request;
 	Csi__V1__CreateSnapshotRequest *create_snapshot_request;
 	Csi__V1__CreateVolumeGroupSnapshotRequest *create_group_request;
+	Csi__V1__GetVolumeGroupSnapshotRequest *get_group_request;
 	Csi__V1__DeleteVolumeRequest *delete_request;
 	Csi__V1__DeleteSnapshotRequest *delete_snapshot_request;
 	Csi__V1__ValidateVolumeCapabilitiesRequest *validate_request;

@@ -280,28 +280,137 @@ START_TEST(an_earlier_release_is_named)
 }
 END_TEST
 
-static int get(size_t n, Csi__V1__GetVolumeGroupSnapshotResponse *ret, struct error **err)
-{
-	Csi__V1__GetVolumeGroupSnapshotRequest q;
+static Csi__V1__GetVolumeGroupSnapshotRequest get_request;
+static Csi__V1__GetVolumeGroupSnapshotResponse got;
 
-	csi__v1__get_volume_group_snapshot_request__init(&q);
-	csi__v1__get_volume_group_snapshot_response__init(ret);
-	q.group_snapshot_id = group;
-	q.snapshot_ids = ids;
-	q.n_snapshot_ids = n;
-	return controller_get_group(d.controller, a.arena, &q, ret, err);
+/* With the first @n of the snapshots. */
+static void get(size_t n)
+{
+	static char *listed[N];
+	const struct waiter waiter = desk_waiter(&a);
+
+	csi__v1__get_volume_group_snapshot_request__init(&get_request);
+	csi__v1__get_volume_group_snapshot_response__init(&got);
+	for (size_t i = 0; i < n; i++)
+		listed[i] = snapshot[i];
+	get_request.group_snapshot_id = group;
+	get_request.snapshot_ids = listed;
+	get_request.n_snapshot_ids = n;
+	controller_get_group(d.controller, &waiter, &get_request, &got);
 }
 
-START_TEST(a_group_is_found_by_what_its_node_reports)
+/* What the node says of the group: the first @n of its snapshots, and that it has all if @complete. */
+static void found(size_t n, const char *of_group, bool complete)
 {
-	Csi__V1__GetVolumeGroupSnapshotResponse got;
-	struct error *err = NULL;
+	struct desk_call *c = desk_last(&d, "n2");
+	Csi__V1__GetVolumeGroupSnapshotResponse answer;
+	Csi__V1__VolumeGroupSnapshot of;
+	Csi__V1__Snapshot one[N], *list[N];
+	Google__Protobuf__Timestamp when;
 
-	ASSERT_FAILS(get(0, &got, &err), ERR_NOT_FOUND, "does not exist");
+	csi__v1__get_volume_group_snapshot_response__init(&answer);
+	csi__v1__volume_group_snapshot__init(&of);
+	google__protobuf__timestamp__init(&when);
+	when.seconds = TAKEN_S;
+	for (size_t i = 0; i < n; i++) {
+		csi__v1__snapshot__init(&one[i]);
+		one[i].snapshot_id = snapshot[i];
+		one[i].source_volume_id = source[i];
+		one[i].creation_time = &when;
+		one[i].ready_to_use = true;
+		one[i].group_snapshot_id = (char *)(uintptr_t)of_group;
+		list[i] = &one[i];
+	}
+	of.group_snapshot_id = group;
+	of.snapshots = list;
+	of.n_snapshots = n;
+	of.ready_to_use = complete;
+	answer.group_snapshot = &of;
+	c->answered = true;
+	c->fn(c->user, &answer.base, NULL);
+}
+
+START_TEST(the_node_says_what_is_left_of_a_group)
+{
 	take();
-	ASSERT_OK(get(0, &got, &err));
+	get(N);
+	ck_assert_str_eq(desk_last(&d, "n2")->get_group_request->group_snapshot_id, group);
+	ck_assert_uint_eq(desk_last(&d, "n2")->get_group_request->n_snapshot_ids, N);
+	found(N, group, /* complete= */ true);
+	DESK_OK(&a);
 	ck_assert_uint_eq(got.group_snapshot->n_snapshots, N);
-	ASSERT_FAILS(get(1, &got, &err), ERR_INVALID_ARGUMENT, "is not in group snapshot");
+	ck_assert_str_eq(got.group_snapshot->group_snapshot_id, group);
+	ck_assert_str_eq(got.group_snapshot->snapshots[1]->snapshot_id, snapshot[1]);
+	ck_assert_str_eq(got.group_snapshot->snapshots[1]->source_volume_id, source[1]);
+	ck_assert_int_eq(got.group_snapshot->creation_time->seconds, TAKEN_S);
+	ck_assert(got.group_snapshot->ready_to_use);
+	again();
+	/* one was lost: those that are there are ready, the group is not */
+	get(0);
+	found(1, group, /* complete= */ false);
+	DESK_OK(&a);
+	ck_assert_uint_eq(got.group_snapshot->n_snapshots, 1);
+	ck_assert(got.group_snapshot->snapshots[0]->ready_to_use);
+	ck_assert(!got.group_snapshot->ready_to_use);
+}
+END_TEST
+
+START_TEST(a_lost_snapshot_of_a_group_is_named)
+{
+	take();
+	get(N);
+	desk_failed(desk_last(&d, "n2"), ERR_INVALID_ARGUMENT, "of whose 2 snapshots 1 are there");
+	DESK_FAILED(&a, ERR_INVALID_ARGUMENT, "node n2: of whose 2 snapshots 1 are there");
+}
+END_TEST
+
+START_TEST(a_group_does_not_exist_if_its_node_says_so)
+{
+	get(0);
+	desk_failed(desk_last(&d, "n2"), ERR_NOT_FOUND, "does not exist");
+	DESK_FAILED(&a, ERR_NOT_FOUND, "node n2: does not exist");
+	again();
+	get(0);
+	desk_failed(desk_last(&d, "n2"), ERR_INTERNAL, "broken");
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "broken");
+}
+END_TEST
+
+START_TEST(what_a_node_says_of_another_group_is_not_believed)
+{
+	take();
+	get(0);
+	found(0, group, /* complete= */ true);
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "is not about group snapshot");
+	again();
+	get(0);
+	found(N, "another", /* complete= */ true);
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "is not of group snapshot");
+}
+END_TEST
+
+/* Whether a snapshot was lost is not known then. */
+START_TEST(without_its_node_a_group_is_unavailable)
+{
+	take();
+	d.now_ns += 2 * DESK_LEASE_NS;
+	node_table_expire(d.table, d.now_ns);
+	get(0);
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "node n2, which has group snapshot");
+	again();
+	volume_group_id(GROUP, "n7", group);
+	get(0);
+	DESK_FAILED(&a, ERR_UNAVAILABLE, "on a node that has not registered");
+	ck_assert_uint_eq(d.n_calls, 1);
+}
+END_TEST
+
+START_TEST(a_node_is_not_asked_for_a_group_without_time)
+{
+	take();
+	a.deadline_ns = d.now_ns;
+	get(0);
+	DESK_FAILED(&a, ERR_DEADLINE, "the deadline does not allow asking node n2");
 }
 END_TEST
 
@@ -398,9 +507,11 @@ int main(void)
 		a_volume_that_fails_first_leaves_no_record, a_write_that_fails_ends_the_call,
 		a_node_without_room_leaves_no_record, an_unknown_outcome_stays_recorded_and_is_retried,
 		an_answer_without_one_of_them_is_not_believed, an_earlier_release_is_named,
-		a_group_is_found_by_what_its_node_reports, a_group_is_deleted_with_all_that_is_reported,
-		nothing_is_deleted_if_something_else_is_listed, a_record_tells_a_snapshot_of_another_group,
-		a_snapshot_of_a_group_is_not_deleted_alone};
+		the_node_says_what_is_left_of_a_group, a_lost_snapshot_of_a_group_is_named,
+		a_group_does_not_exist_if_its_node_says_so, what_a_node_says_of_another_group_is_not_believed,
+		without_its_node_a_group_is_unavailable, a_node_is_not_asked_for_a_group_without_time,
+		a_group_is_deleted_with_all_that_is_reported, nothing_is_deleted_if_something_else_is_listed,
+		a_record_tells_a_snapshot_of_another_group, a_snapshot_of_a_group_is_not_deleted_alone};
 	Suite *suite = suite_create("controller groups");
 	TCase *tcase = tcase_create("controller groups");
 

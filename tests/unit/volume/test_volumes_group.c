@@ -337,6 +337,27 @@ START_TEST(a_crash_before_the_last_steps_undoes_the_group)
 }
 END_TEST
 
+/* As after the loss of its state file: only what is left names the group. */
+START_TEST(a_group_that_has_lost_a_snapshot_is_not_complete)
+{
+	CLEANUP(group_info_freep) struct group_info *g = take();
+	CLEANUP(group_info_freep) struct group_info *got = NULL;
+	char *const listed[] = {g->snapshots[0]->id, g->snapshots[1]->id, NULL};
+	CLEANUP(free_charp) char *name = x_asprintf("state/%s.snapshot", listed[1]);
+	CLEANUP(free_charp) char *path = fixture_path(name);
+	struct group_info *none;
+
+	fixture_stop();
+	ck_assert_int_eq(unlink(path), 0);
+	start();
+	ASSERT_OK(volumes_get_group(fx.v, g->id, NULL, &got, &err));
+	ck_assert_uint_eq(got->n, 1);
+	ck_assert(!got->complete);
+	fails(volumes_get_group(fx.v, g->id, listed, &none, &err), ERR_INVALID_ARGUMENT,
+		"of whose 2 snapshots 1 are there");
+}
+END_TEST
+
 /* A folder with the name of a file that is to be renamed. */
 START_TEST(a_retry_completes_a_group_whose_end_could_not_be_recorded)
 {
@@ -420,7 +441,7 @@ FIXTURE_MAIN("groups", set_up, a_group_shows_its_volumes_at_one_moment,
 	volumes_that_are_not_in_use_are_copied_too, a_retry_returns_the_same_group,
 	a_name_stands_for_one_set_of_volumes, a_failure_leaves_none_of_its_snapshots,
 	what_was_copied_is_erased_after_a_failure, a_crash_among_the_last_steps_completes_the_group,
-	a_crash_before_the_last_steps_undoes_the_group,
+	a_crash_before_the_last_steps_undoes_the_group, a_group_that_has_lost_a_snapshot_is_not_complete,
 	a_retry_completes_a_group_whose_end_could_not_be_recorded, a_class_has_a_pause,
 	a_snapshot_with_the_name_of_one_of_the_group_is_in_the_way, a_group_is_deleted_as_a_whole,
 	a_group_that_lost_a_snapshot_is_not_made_whole)
