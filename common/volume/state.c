@@ -106,6 +106,8 @@ static int read_copy(struct json_reader *r, const char *key, struct volume_recor
 {
 	if (str_eq(key, "source"))
 		return json_read_str(r, &rec->source, err);
+	if (str_eq(key, "sourceIsSnapshot"))
+		return json_read_bool(r, &rec->source_is_snapshot, err);
 	if (str_eq(key, "snapshot"))
 		return json_read_bool(r, &rec->snapshot, err);
 	if (str_eq(key, "taken"))
@@ -247,6 +249,8 @@ static void write_ours(struct json_writer *w, const struct volume_record *r)
 		json_key_u64(w, "resizing", r->resizing_bytes);
 	if (r->source)
 		json_key_str(w, "source", r->source);
+	if (r->source_is_snapshot)
+		json_key_bool(w, "sourceIsSnapshot", true);
 	if (r->snapshot)
 		json_key_bool(w, "snapshot", true);
 	if (r->taken_s > 0)

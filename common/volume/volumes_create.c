@@ -66,10 +66,12 @@ static int check_request(const struct volume_request *q, struct volume_params *r
 
 static int check_source(const struct volume_record *r, const struct volume_request *q, struct error **err)
 {
-	if (str_eq(r->source, q->source))
+	if (str_eq(r->source, q->source) && r->source_is_snapshot == (q->source && q->source_is_snapshot))
 		return 0;
-	return err_set(err, ERR_EXISTS, "%s %s exists, and is %s%s", volume_noun(r->snapshot), r->id,
-		r->source ? "a copy of " : "no copy of a volume", r->source ? r->source : "");
+	if (!r->source)
+		return err_set(err, ERR_EXISTS, "volume %s exists, and is no copy of a volume", r->id);
+	return err_set(err, ERR_EXISTS, "%s %s exists, and is a copy of %s %s", volume_noun(r->snapshot),
+		r->id, volume_noun(r->source_is_snapshot), r->source);
 }
 
 /* A retry may come after the volume was modified, and asks for what it was made with: what was changed by a
@@ -576,6 +578,7 @@ static int make_recorded(struct volumes *v, struct creation *c, const struct vol
 		return -1;
 	if (c->source) {
 		c->r->source = x_strdup(volumes_source_id(c->source));
+		c->r->source_is_snapshot = q->source_is_snapshot;
 		volumes_source_image(c->source, c->r);
 	}
 	records_begin(v->records, &pending);

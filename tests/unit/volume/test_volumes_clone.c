@@ -362,10 +362,10 @@ START_TEST(name_of_a_copy_means_that_copy)
 	ASSERT_OK(volumes_create(fx.v, &q, &again, &err));
 	ck_assert_str_eq(again->id, copy->id);
 	q.source = NULL;
-	assert_refused(volumes_create(fx.v, &q, &again, &err), ERR_EXISTS, "a copy of pvc-1");
+	assert_refused(volumes_create(fx.v, &q, &again, &err), ERR_EXISTS, "a copy of volume pvc-1");
 	other = fixture_create("other", SIZE);
 	q.source = other->id;
-	assert_refused(volumes_create(fx.v, &q, &again, &err), ERR_EXISTS, "a copy of pvc-1");
+	assert_refused(volumes_create(fx.v, &q, &again, &err), ERR_EXISTS, "a copy of volume pvc-1");
 	q.name = "other";
 	assert_refused(volumes_create(fx.v, &q, &again, &err), ERR_EXISTS, "no copy of a volume");
 	/* the source may go, and the call may come again */

@@ -260,12 +260,43 @@ START_TEST(a_block_volume_has_block_snapshots)
 }
 END_TEST
 
+static void exists(int rc, const char *text)
+{
+	ck_assert_int_eq(rc, -1);
+	ck_assert_msg(err->code == ERR_EXISTS && strstr(err->msg, text), "%s: %s", err_code_name(err->code),
+		err->msg);
+	error_clear(&err);
+}
+
+/* The IDs of a volume and of a snapshot that were made for the same name are equal. */
+START_TEST(a_retry_names_the_same_kind_of_source)
+{
+	CLEANUP(snapshot_info_freep) struct snapshot_info *snap = take();
+	CLEANUP(volume_info_freep) struct volume_info *made = restore(snap->id);
+	CLEANUP(volume_info_freep) struct volume_info *clone = NULL;
+	CLEANUP(volume_info_freep) struct volume_info *same = NULL;
+	struct volume_request q = fixture_request("restored", SIZE);
+	struct volume_info *info;
+
+	fixture_restart();
+	same = restore(snap->id);
+	ck_assert_str_eq(same->id, made->id);
+	q.source = snap->id;
+	exists(volumes_create(fx.v, &q, &info, &err), "is a copy of snapshot");
+	q.name = "clone";
+	q.source = mt.volume->id;
+	ASSERT_OK(volumes_create(fx.v, &q, &clone, &err));
+	q.source_is_snapshot = true;
+	exists(volumes_create(fx.v, &q, &info, &err), "is a copy of volume");
+}
+END_TEST
+
 int main(void)
 {
 	const TTest *const tests[] = {snapshot_keeps_the_past_of_a_mounted_volume,
 		snapshot_survives_a_restart_and_its_source, nothing_uses_a_snapshot,
 		a_deleted_snapshot_is_erased, a_snapshot_that_failed_leaves_nothing,
-		a_snapshot_is_erased_as_its_volume_would_be,
+		a_snapshot_is_erased_as_its_volume_would_be, a_retry_names_the_same_kind_of_source,
 		a_file_with_the_name_of_a_volume_does_not_make_one_of_a_snapshot};
 	TCase *tcase = fixture_case("snapshots", set_up);
 	TCase *block;
