@@ -201,10 +201,6 @@ not_mounted() {
 	nothing_leaked
 }
 
-sum_of() {
-	dd if="$(device_of "$1")" bs=4M iflag=direct status=none | sha256sum
-}
-
 # restored SNAPSHOT FS SIZE NUMBER: what a volume that is made of it has.
 restored() {
 	local id

@@ -384,6 +384,11 @@ device_of() {
 	echo "${path// /}"
 }
 
+# sum_of ID: of all its bytes
+sum_of() {
+	dd if="$(device_of "$1")" bs=4M iflag=direct status=none | sha256sum
+}
+
 # raw_range ID: the place of a volume's bytes as "DEVICE OFFSET LENGTH"; it must have one segment only.
 raw_range() {
 	local range extent start device
