@@ -7,7 +7,10 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "net/limits.h"
+#include "nodes/registry_private.h"
 #include "unit/unit.h"
+#include "volume/id.h"
 
 #define PHASE(name) REGISTRY__V0__INVENTORY_VOLUME__PHASE__##name
 
@@ -90,6 +93,55 @@ START_TEST(claims_are_told_as_far_as_they_fit)
 	for (size_t i = reported; i < q.inventory->n_volumes; i++)
 		ck_assert_str_eq(q.inventory->volumes[i]->claim, "");
 	ck_assert_uint_lt(registry__v0__register_controller_request__get_packed_size(&q), 2U << 20);
+}
+END_TEST
+
+/* As many as a controller accepts, with the longest IDs and names, and something wrong with each. Those for
+ * which there is no more room are snapshots of which the origin is not known. */
+START_TEST(a_node_full_of_snapshots_can_be_reported)
+{
+	enum { MANY = REGISTRY_MAX_VOLUMES };
+	CLEANUP(arena_freep) struct arena *arena = arena_new(0);
+	Registry__V0__RegisterControllerRequest q;
+	static char id[MANY][VOLUME_ID_MAX + 1];
+	static char long_name[VOLUME_NAME_MAX + 1];
+	static char source[VOLUME_HANDLE_MAX + 1];
+	static struct volume_report volumes[MANY];
+	size_t known = 0;
+
+	memset(long_name, 'n', VOLUME_NAME_MAX);
+	memset(source, 's', VOLUME_HANDLE_MAX);
+	for (size_t i = 0; i < MANY; i++) {
+		snprintf(id[i], sizeof(id[i]), "%0*zu", VOLUME_ID_MAX, i);
+		volumes[i] = (struct volume_report){.id = id[i],
+			.name = long_name,
+			.size_bytes = UINT64_MAX,
+			.phase = PHASE_READY,
+			.ever_staged = true,
+			.made_by_controller = true,
+			.snapshot = true,
+			.source = source,
+			.group = id[0],
+			.taken_s = UINT32_MAX};
+		health_add(&volumes[i].health, HEALTH_DATA_LOSS, "Reason", "%0*d", HEALTH_MESSAGE_MAX, 0);
+	}
+	registry__v0__register_controller_request__init(&q);
+	ck_assert(!registration_report(&(struct volumes_report){NULL, 0, volumes, MANY}, &q, arena));
+	ck_assert_uint_lt(
+		registry__v0__register_controller_request__get_packed_size(&q), LIMIT_MESSAGE_BYTES);
+	while (known < MANY && str_eq(q.inventory->volumes[known]->snapshot->source_volume_id, source))
+		known++;
+	ck_assert_uint_eq(known, (1U << 20) / (VOLUME_HANDLE_MAX + VOLUME_ID_MAX));
+	ck_assert_str_eq(q.inventory->volumes[known - 1]->snapshot->group_snapshot_id, id[0]);
+	for (size_t i = known; i < MANY; i++) {
+		const Registry__V0__Snapshot *snapshot = q.inventory->volumes[i]->snapshot;
+
+		ck_assert_str_eq(snapshot->source_volume_id, "");
+		ck_assert_str_eq(snapshot->group_snapshot_id, "");
+		ck_assert_uint_eq(snapshot->taken_s, UINT32_MAX);
+	}
+	for (size_t i = 0; i < MANY; i++)
+		health_done(&volumes[i].health);
 }
 END_TEST
 
@@ -207,6 +259,6 @@ START_TEST(copies_are_reported_while_there_is_something_to_say)
 END_TEST
 
 UNIT_MAIN("nodes/registration_report", volumes_and_pools_are_told_as_they_are,
-	claims_are_told_as_far_as_they_fit, health_is_reported_as_far_as_it_fits,
-	health_that_is_cut_has_the_worst, phases_are_those_of_the_wire,
+	claims_are_told_as_far_as_they_fit, a_node_full_of_snapshots_can_be_reported,
+	health_is_reported_as_far_as_it_fits, health_that_is_cut_has_the_worst, phases_are_those_of_the_wire,
 	copies_are_reported_while_there_is_something_to_say, a_node_without_volumes_says_so)
