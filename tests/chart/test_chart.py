@@ -168,6 +168,19 @@ class Same(Chart):
                     self.assert_same(kustomize(mode, *more, "snapshots"), helm({"mode": mode, **SNAPSHOTS, **also}))
                     self.assert_same(kustomize(mode, *more, "group-snapshots"), helm({"mode": mode, **GROUPS, **also}))
 
+    def test_kata(self):
+        for mode in ("lvm", "direct", "distributed", "fake"):
+            with self.subTest(mode):
+                self.assert_same(kustomize(mode, "kata"), helm({"mode": mode, **KATA}))
+                self.assert_same(kustomize(mode, "openshift/node", *(["openshift/controller"] if mode in ("lvm", "direct") else []), "kata"),
+                                 helm({"mode": mode, **KATA, "openshift": True}))
+        self.assertNotIn("StorageClass", helm(merged(KATA, {"storageClasses": {"create": False}})))
+
+    def test_kata_of_a_second_driver(self):
+        second = run(str(TREE / "scripts/second-driver"), "pmem-b", "pmem-b.example.com", "10280", text=kustomize("lvm", "kata")).stdout
+        values = {"driverName": "pmem-b.example.com", **KATA, "crds": {"install": False}}
+        self.assert_same(second, helm(values, release="pmem-b", namespace="pmem-b"))
+
     def test_snapshots_of_a_second_driver(self):
         for component, values in (("snapshots", SNAPSHOTS), ("group-snapshots", GROUPS)):
             second = run(str(TREE / "scripts/second-driver"), "pmem-b", "pmem-b.example.com", "10280", text=kustomize("lvm", component)).stdout
@@ -207,7 +220,7 @@ class Releases(Chart):
               "crds": {"install": False}}
 
     def test_names_in_the_cluster_differ(self):
-        for more in ({}, {"scheduler": {"mode": "second-scheduler"}}, {"certificates": {"source": "chart"}}, GROUPS, ADDITIONS):
+        for more in ({}, {"scheduler": {"mode": "second-scheduler"}}, {"certificates": {"source": "chart"}}, GROUPS, KATA, ADDITIONS):
             first = by_name(helm(merged(self.FIRST, more)))
             second = by_name(helm(merged(self.SECOND, more), release="other", namespace="other"))
             names = [{(kind, name) for kind, namespace, name in objects if kind in CLUSTER_SCOPED}
@@ -220,7 +233,7 @@ class Releases(Chart):
                     self.assertEqual(where, None if kind in CLUSTER_SCOPED else namespace, (kind, name))
 
     def test_nothing_names_the_other_one(self):
-        text = helm(merged(self.SECOND, ADDITIONS, GROUPS, {"certificates": {"source": "cert-manager"}}), release="other", namespace="other")
+        text = helm(merged(self.SECOND, ADDITIONS, GROUPS, KATA, {"certificates": {"source": "cert-manager"}}), release="other", namespace="other")
         # Of both are the image, programs, the name of the chart, the lock of all drivers of a node, the API group, and the dashboard.
         common = r"^ *- pmem-csi\.intel\.com$|localhost/pmem-csi:|pmem-csi-driver|/run/pmem-csi$|pmem-csi-[0-9.]+$|pmem-csi CA$|pmem-csi.json:|\"uid\": \"pmem-csi\""
         self.assertEqual([], [line for line in text.splitlines()
@@ -246,6 +259,7 @@ SECOND = {"scheduler": {"mode": "second-scheduler"}}
 FAKE = {"mode": "fake"}
 SNAPSHOTS = {"snapshotter": {"enabled": True}}
 GROUPS = {"snapshotter": {"enabled": True, "groups": True}}
+KATA = {"kata": {"enabled": True}}
 MADE = {"certificates": {"source": "chart"}}
 DIGEST = "sha256:" + 64 * "0"
 
@@ -288,6 +302,7 @@ CHANGES = {
     "topologySpread": (True, "topologySpreadConstraints:", {}),
     "networkPolicies": (True, "kind: NetworkPolicy", {}),
     "openshift": (True, "kind: SecurityContextConstraints", {}),
+    "kata.enabled": (True, "hostPID: true", {}),
     "monitoring.podMonitor": (True, "kind: PodMonitor", {}),
     "monitoring.rules": (True, "kind: PrometheusRule", {}),
     "monitoring.dashboard": (True, "grafana_dashboard", {}),

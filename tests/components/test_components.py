@@ -19,7 +19,8 @@ import yaml
 TREE = pathlib.Path(__file__).resolve().parents[2]
 OVERLAYS = {"lvm", "direct", "lvm-scheduler", "lvm-second-scheduler", "distributed", "fake"}
 # Parts that are listed; the other components are what overlays consist of, or have a chapter of their own.
-ADDED = ("claim-release", "skip-hostmount", "snapshots", "group-snapshots", "disruption-budget", "topology-spread", "network-policies", "monitoring", "openshift")
+ADDED = ("claim-release", "skip-hostmount", "snapshots", "group-snapshots", "disruption-budget", "topology-spread", "network-policies",
+         "monitoring", "openshift", "kata")
 NAMESPACE = "storage"
 # Of the API, also where the driver is called otherwise.
 GROUP = "pmem-csi.intel.com"
@@ -226,11 +227,14 @@ class Components(unittest.TestCase):
                 self.assertEqual(["-skipHostmount"], self.added_arguments(before, after))
             elif component in ("snapshots", "group-snapshots"):
                 self.assertEqual(["external-snapshotter"], self.added_containers(before, after))
+            elif component == "kata":
+                self.assertEqual([("DaemonSet", "pmem-csi-node")], [key for key in before if before[key] != after[key]])
+                self.assertEqual({"StorageClass"}, {kind for kind, _ in new})
             elif component != "topology-spread":
                 self.assertTrue(new, component)
                 self.assertEqual(before, {key: after[key] for key in before}, f"{component} changes what it is added to")
             for it in new.values():
-                if it["kind"] not in ("ClusterRole", "ClusterRoleBinding", "SecurityContextConstraints"):
+                if it["kind"] not in ("ClusterRole", "ClusterRoleBinding", "SecurityContextConstraints", "StorageClass"):
                     self.assertEqual(NAMESPACE, it["metadata"].get("namespace"), it["metadata"]["name"])
 
     def test_groups_of_snapshots_are_a_feature_and_more_objects(self):
@@ -242,6 +246,36 @@ class Components(unittest.TestCase):
             text = json.dumps({key[1]: after[key] for key in before if after[key] != before[key]})
             text = text.replace("CSIVolumeGroupSnapshot=true", "CSIVolumeGroupSnapshot=false")
             self.assertEqual({"pmem-csi-controller": before["Deployment", "pmem-csi-controller"]}, json.loads(text))
+
+    def test_the_driver_sees_what_guests_are_known_by(self):
+        """Folders that its sources name, at the host's paths; writable is the one in which it writes. Nothing of the pod is changed."""
+        options = (TREE / "pmem-csi-driver/options.h").read_text(encoding="utf-8")
+        entries = re.search(r'DEFAULT_DIRECT_VOLUMES_DIR "(.*)"', options).group(1)
+        sockets = re.search(r"define SHIM_SOCKETS .*folders = \{(.*?)\}", (TREE / "common/guests/shim.h").read_text(encoding="utf-8")).group(1)
+        wanted = [entries, *(re.sub(r"^(/run/\w+)(/sbs)?$", r"\1", path) for path in re.findall(r'"(.*?)"', sockets))]
+        for overlay in table()["kata"]:
+            before, after = (render(overlay, *more)["DaemonSet", "pmem-csi-node"] for more in ((), ("kata",)))
+            pod = after["spec"]["template"]["spec"]
+            known = before["spec"]["template"]["spec"]
+            with self.subTest(overlay=overlay):
+                self.assertEqual("pmem-driver", pod["containers"][0]["name"])
+                self.assertIs(True, pod.pop("hostPID"))
+                mounts, volumes = pod["containers"][0]["volumeMounts"], pod["volumes"]
+                added = mounts[len(known["containers"][0]["volumeMounts"]):]
+                paths = {it["name"]: it["hostPath"] for it in volumes[len(known["volumes"]):]}
+                self.assertEqual({path: "DirectoryOrCreate" for path in wanted}, {it["path"]: it["type"] for it in paths.values()})
+                self.assertEqual(wanted, [it["mountPath"] for it in added])
+                self.assertEqual([paths[it["name"]]["path"] for it in added], wanted)
+                # what is unmounted on the host does not stay here
+                self.assertEqual([(None, None), (True, "HostToContainer"), (True, "HostToContainer")],
+                                 [(it.get("readOnly"), it.get("mountPropagation")) for it in added])
+                del mounts[-len(wanted):], volumes[-len(wanted):]
+                self.assertEqual(before, after)
+
+    def test_openshift_lets_the_driver_see_processes(self):
+        constraint = "SecurityContextConstraints", "pmem-csi-node"
+        self.assertIs(False, render("lvm", "openshift/node")[constraint]["allowHostPID"])
+        self.assertIs(True, render("lvm", "openshift/node", "kata")[constraint]["allowHostPID"])
 
     def test_nothing_that_is_added_is_without_pods(self):
         for it, after in self.of_kind("PodDisruptionBudget", "PodMonitor"):

@@ -35,6 +35,9 @@
 {{- if and $root.Values.snapshotter.enabled (eq $section "controller") -}}
 {{- $_ := set $pod "containers" (append $pod.containers (include "pmem-csi.text" (list $root "snapshots-container") | fromYaml)) -}}
 {{- end -}}
+{{- if and $root.Values.kata.enabled (eq $section "node") -}}
+{{- include "pmem-csi.kata" (list $root $pod) -}}
+{{- end -}}
 {{- with $root.Values.imagePullSecrets -}}
 {{- $_ := set $pod "imagePullSecrets" . -}}
 {{- end -}}
@@ -50,6 +53,16 @@
 {{- end -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+
+{{- /* What the driver on a node needs for direct volumes, whose container is the first one: list ROOT POD. */ -}}
+{{- define "pmem-csi.kata" -}}
+{{- $pod := index . 1 -}}
+{{- $kata := include "pmem-csi.text" (list (index . 0) "kata-node") | fromYaml -}}
+{{- $container := first $pod.containers -}}
+{{- $_ := set $pod "hostPID" $kata.hostPID -}}
+{{- $_ := set $pod "volumes" (concat $pod.volumes $kata.volumes) -}}
+{{- $_ := set $container "volumeMounts" (concat $container.volumeMounts $kata.volumeMounts) -}}
 {{- end -}}
 
 {{- /* Changes a pod's metadata: list ROOT METADATA SECTION-VALUES. */ -}}
