@@ -27,7 +27,7 @@ KUBERNETES = "1.34.4"
 OF_HELM = ("helm.sh/chart", "app.kubernetes.io/managed-by", "app.kubernetes.io/instance", "app.kubernetes.io/version")
 # Kinds that have no namespace, which kustomize does not know.
 WITHOUT_NAMESPACE = ("SecurityContextConstraints", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
-                     "VolumeGroupSnapshotClass", "VolumeSnapshotClass")
+                     "StorageProfile", "VolumeGroupSnapshotClass", "VolumeSnapshotClass")
 CLUSTER_SCOPED = ("CSIDriver", "StorageClass", "ClusterRole", "ClusterRoleBinding", "MutatingWebhookConfiguration", "Namespace",
                   "PriorityClass", "CustomResourceDefinition", *WITHOUT_NAMESPACE)
 
@@ -82,9 +82,10 @@ def without_additions(objects):
         labels = metadata.get("labels", {})
         for name in OF_HELM:
             labels.pop(name, None)
-        kept = it["kind"] in ("StorageClass", "CustomResourceDefinition")
-        if kept and metadata.get("annotations") == {"helm.sh/resource-policy": "keep"}:
-            del metadata["annotations"]
+        annotations = metadata.get("annotations", {})
+        if it["kind"] in ("StorageClass", "StorageProfile", "CustomResourceDefinition") and annotations.pop("helm.sh/resource-policy", None):
+            if not annotations:
+                del metadata["annotations"]
         if not labels:
             metadata.pop("labels", None)
     return result
@@ -174,7 +175,20 @@ class Same(Chart):
                 self.assert_same(kustomize(mode, "kata"), helm({"mode": mode, **KATA}))
                 self.assert_same(kustomize(mode, "openshift/node", *(["openshift/controller"] if mode in ("lvm", "direct") else []), "kata"),
                                  helm({"mode": mode, **KATA, "openshift": True}))
-        self.assertNotIn("StorageClass", helm(merged(KATA, {"storageClasses": {"create": False}})))
+        self.assertNotIn("kind: StorageClass\n", helm(merged(KATA, {"storageClasses": {"create": False}})))
+
+    def test_kubevirt(self):
+        for mode in ("lvm", "direct", "distributed", "fake"):
+            with self.subTest(mode):
+                self.assert_same(kustomize(mode, "kubevirt"), helm({"mode": mode, **KUBEVIRT}))
+        self.assert_same(kustomize("lvm", "snapshots", "kubevirt-snapshots"), helm(merged(KUBEVIRT, SNAPSHOTS)))
+        self.assert_same(kustomize("lvm", "kata", "kubevirt"), helm(merged(KUBEVIRT, KATA)))
+
+    def test_kubevirt_of_a_second_driver(self):
+        second = run(str(TREE / "scripts/second-driver"), "pmem-b", "pmem-b.example.com", "10280",
+                     text=kustomize("lvm", "snapshots", "kubevirt-snapshots")).stdout
+        values = merged({"driverName": "pmem-b.example.com", "crds": {"install": False}}, KUBEVIRT, SNAPSHOTS)
+        self.assert_same(second, helm(values, release="pmem-b", namespace="pmem-b"))
 
     def test_kata_of_a_second_driver(self):
         second = run(str(TREE / "scripts/second-driver"), "pmem-b", "pmem-b.example.com", "10280", text=kustomize("lvm", "kata")).stdout
@@ -220,7 +234,7 @@ class Releases(Chart):
               "crds": {"install": False}}
 
     def test_names_in_the_cluster_differ(self):
-        for more in ({}, {"scheduler": {"mode": "second-scheduler"}}, {"certificates": {"source": "chart"}}, GROUPS, KATA, ADDITIONS):
+        for more in ({}, {"scheduler": {"mode": "second-scheduler"}}, {"certificates": {"source": "chart"}}, GROUPS, KATA, KUBEVIRT, ADDITIONS):
             first = by_name(helm(merged(self.FIRST, more)))
             second = by_name(helm(merged(self.SECOND, more), release="other", namespace="other"))
             names = [{(kind, name) for kind, namespace, name in objects if kind in CLUSTER_SCOPED}
@@ -233,7 +247,7 @@ class Releases(Chart):
                     self.assertEqual(where, None if kind in CLUSTER_SCOPED else namespace, (kind, name))
 
     def test_nothing_names_the_other_one(self):
-        text = helm(merged(self.SECOND, ADDITIONS, GROUPS, KATA, {"certificates": {"source": "cert-manager"}}), release="other", namespace="other")
+        text = helm(merged(self.SECOND, ADDITIONS, GROUPS, KATA, KUBEVIRT, {"certificates": {"source": "cert-manager"}}), release="other", namespace="other")
         # Of both are the image, programs, the name of the chart, the lock of all drivers of a node, the API group, and the dashboard.
         common = r"^ *- pmem-csi\.intel\.com$|localhost/pmem-csi:|pmem-csi-driver|/run/pmem-csi$|pmem-csi-[0-9.]+$|pmem-csi CA$|pmem-csi.json:|\"uid\": \"pmem-csi\""
         self.assertEqual([], [line for line in text.splitlines()
@@ -260,6 +274,7 @@ FAKE = {"mode": "fake"}
 SNAPSHOTS = {"snapshotter": {"enabled": True}}
 GROUPS = {"snapshotter": {"enabled": True, "groups": True}}
 KATA = {"kata": {"enabled": True}}
+KUBEVIRT = {"kubevirt": {"enabled": True}}
 MADE = {"certificates": {"source": "chart"}}
 DIGEST = "sha256:" + 64 * "0"
 
@@ -303,6 +318,8 @@ CHANGES = {
     "networkPolicies": (True, "kind: NetworkPolicy", {}),
     "openshift": (True, "kind: SecurityContextConstraints", {}),
     "kata.enabled": (True, "hostPID: true", {}),
+    "kubevirt.enabled": (True, "kind: StorageProfile", {}),
+    "kubevirt.defaultClass": ("pmem-csi-sc-late-binding-ext4", 'is-default-virt-class: "true"', KUBEVIRT),
     "monitoring.podMonitor": (True, "kind: PodMonitor", {}),
     "monitoring.rules": (True, "kind: PrometheusRule", {}),
     "monitoring.dashboard": (True, "grafana_dashboard", {}),
@@ -481,6 +498,9 @@ REFUSED = {
     "container of another mode": (merged(FAKE, at("node.resources", {"pmem-vgm": {}})), "node.resources names the container pmem-vgm"),
     "scheduler without controller": (merged(FAKE, EXTENDER), "which mode fake does not have"),
     "snapshots without controller": (merged({"mode": "distributed"}, SNAPSHOTS), "which mode distributed does not have"),
+    "profiles without classes": (merged(KUBEVIRT, at("storageClasses.create", False)), "apply manifests/kubevirt/storageprofiles.yaml"),
+    "default class for disks without profiles": (at("kubevirt.defaultClass", "pmem-csi-sc-ext4"), "set kubevirt.enabled"),
+    "default class for disks that has no profile": (merged(KUBEVIRT, at("kubevirt.defaultClass", "pmem-csi-sc-cache")), "has no StorageProfile"),
     "groups without snapshots": (at("snapshotter.groups", True), "set snapshotter.enabled, too"),
     "certificates without controller": (merged(MADE, {"mode": "distributed"}), "mode distributed uses no certificates"),
     "driver name with an empty part": (at("driverName", "a..b"), "/driverName"),

@@ -20,7 +20,7 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 OVERLAYS = {"lvm", "direct", "lvm-scheduler", "lvm-second-scheduler", "distributed", "fake"}
 # Parts that are listed; the other components are what overlays consist of, or have a chapter of their own.
 ADDED = ("claim-release", "skip-hostmount", "snapshots", "group-snapshots", "disruption-budget", "topology-spread", "network-policies",
-         "monitoring", "openshift", "kata")
+         "monitoring", "openshift", "kata", "kubevirt", "kubevirt-snapshots")
 NAMESPACE = "storage"
 # Of the API, also where the driver is called otherwise.
 GROUP = "pmem-csi.intel.com"
@@ -230,6 +230,15 @@ class Components(unittest.TestCase):
             elif component == "kata":
                 self.assertEqual([("DaemonSet", "pmem-csi-node")], [key for key in before if before[key] != after[key]])
                 self.assertEqual({"StorageClass"}, {kind for kind, _ in new})
+            elif component.startswith("kubevirt"):
+                self.assertEqual({"StorageProfile"}, {kind for kind, _ in new})
+                for key in before:
+                    annotations = dict(after[key]["metadata"].get("annotations", {}))
+                    annotated = annotations.pop("cdi.kubevirt.io/clone-strategy", None)
+                    self.assertEqual(("StorageProfile", key[1]) in new and key[0] == "StorageClass", annotated == "csi-clone", key)
+                    without = {**after[key]["metadata"], "annotations": annotations} if annotations else {
+                        name: value for name, value in after[key]["metadata"].items() if name != "annotations"}
+                    self.assertEqual(before[key], {**after[key], "metadata": without})
             elif component != "topology-spread":
                 self.assertTrue(new, component)
                 self.assertEqual(before, {key: after[key] for key in before}, f"{component} changes what it is added to")
@@ -271,6 +280,24 @@ class Components(unittest.TestCase):
                                  [(it.get("readOnly"), it.get("mountPropagation")) for it in added])
                 del mounts[-len(wanted):], volumes[-len(wanted):]
                 self.assertEqual(before, after)
+
+    def test_profiles_are_those_of_classes_for_disks(self):
+        """CDI does not serve a profile whose class, or whose class of snapshots, is not there."""
+        for overlay in table()["kubevirt-snapshots"]:
+            with self.subTest(overlay=overlay):
+                plain, after = render(overlay, "kubevirt"), render(overlay, "snapshots", "kubevirt-snapshots")
+                classes = {name: it for (kind, name), it in after.items() if kind == "StorageClass"}
+                profiles = {name: it for (kind, name), it in after.items() if kind == "StorageProfile"}
+                # Each but those whose volumes have several copies, or are for guests of Kata Containers.
+                wanted = {name for name, it in classes.items() if not {"persistencyModel", "kataContainers"} & it.get("parameters", {}).keys()}
+                self.assertEqual(wanted, profiles.keys())
+                for name, it in profiles.items():
+                    self.assertIn(("VolumeSnapshotClass", it["spec"].pop("snapshotClass")), after)
+                    self.assertEqual(plain["StorageProfile", name]["spec"], it["spec"])
+                    self.assertEqual([(["ReadWriteOnce"], "Block"), (["ReadWriteOnce"], "Filesystem")],
+                                     [(one["accessModes"], one["volumeMode"]) for one in it["spec"]["claimPropertySets"]])
+                    is_xfs = classes[name].get("parameters", {}).get("csi.storage.k8s.io/fstype") == "xfs"
+                    self.assertEqual(is_xfs, "cdi.kubevirt.io/minimumSupportedPvcSize" in it["metadata"].get("annotations", {}), name)
 
     def test_openshift_lets_the_driver_see_processes(self):
         constraint = "SecurityContextConstraints", "pmem-csi-node"

@@ -13,6 +13,8 @@
 {{- include "pmem-csi.workload" (list $root $object) -}}
 {{- else if eq $object.kind "StorageClass" -}}
 {{- include "pmem-csi.storageClass" (list $root $object) -}}
+{{- else if eq $object.kind "StorageProfile" -}}
+{{- include "pmem-csi.storageProfile" (list $root $object) -}}
 {{- else if eq $object.kind "CustomResourceDefinition" -}}
 {{- include "pmem-csi.keep" $object -}}
 {{- else if and $root.Values.kata.enabled (eq $object.kind "SecurityContextConstraints") -}}
@@ -63,7 +65,35 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- if eq $metadata.name $root.Values.storageClasses.default -}}
 {{- $_ := set $annotations "storageclass.kubernetes.io/is-default-class" "true" -}}
 {{- end -}}
+{{- $profiles := include "pmem-csi.profiles" $root | splitList " " -}}
+{{- if and $root.Values.kubevirt.enabled (has $metadata.name $profiles) -}}
+{{- $_ := set $annotations "cdi.kubevirt.io/clone-strategy" "csi-clone" -}}
+{{- if eq $metadata.name $root.Values.kubevirt.defaultClass -}}
+{{- $_ := set $annotations "storageclass.kubevirt.io/is-default-virt-class" "true" -}}
+{{- end -}}
+{{- end -}}
 {{- with $annotations -}}
 {{- $_ := set $metadata "annotations" . -}}
 {{- end -}}
+{{- end -}}
+
+{{- /* Changes a StorageProfile: list ROOT OBJECT. CDI deletes it with its class. */ -}}
+{{- define "pmem-csi.storageProfile" -}}
+{{- $root := index . 0 -}}
+{{- $object := index . 1 -}}
+{{- if $root.Values.storageClasses.keep -}}
+{{- include "pmem-csi.keep" $object -}}
+{{- end -}}
+{{- if $root.Values.snapshotter.enabled -}}
+{{- $_ := set $object.spec "snapshotClass" (printf "%s-snapclass" (include "pmem-csi.prefix" $root)) -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* The names of the classes that have a StorageProfile. */ -}}
+{{- define "pmem-csi.profiles" -}}
+{{- $names := list -}}
+{{- range $document := splitList "\n---\n" (include "pmem-csi.text" (list . "kubevirt")) -}}
+{{- $names = append $names (fromYaml $document).metadata.name -}}
+{{- end -}}
+{{- join " " $names -}}
 {{- end -}}

@@ -25,6 +25,15 @@
 {{- if eq (int .Values.scheduler.port) (int .Values.scheduler.probePort) -}}
 {{- fail (printf "scheduler.port and scheduler.probePort are the same, %v: set one of them to another port" .Values.scheduler.port) -}}
 {{- end -}}
+{{- if and .Values.kubevirt.enabled (not .Values.storageClasses.create) -}}
+{{- fail "kubevirt.enabled: CDI deletes a StorageProfile without a class, and the chart creates no classes while storageClasses.create is false: apply manifests/kubevirt/storageprofiles.yaml" -}}
+{{- end -}}
+{{- with .Values.kubevirt.defaultClass -}}
+{{- $profiles := include "pmem-csi.profiles" $ | splitList " " -}}
+{{- if or (not $.Values.kubevirt.enabled) (not (has . $profiles)) -}}
+{{- fail (printf "kubevirt.defaultClass %s has no StorageProfile: set kubevirt.enabled, and it to one of %s" . (join ", " $profiles)) -}}
+{{- end -}}
+{{- end -}}
 {{- include "pmem-csi.validatePorts" . -}}
 {{- include "pmem-csi.validateDefaultClass" . -}}
 {{- end -}}
