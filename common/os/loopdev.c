@@ -37,6 +37,33 @@ enum loop_state {
 	LOOP_FAILING /* it is over a file whose file system answers nothing any more */
 };
 
+/* @ret: path of the file under the loop device; NULL: it has none, or was detached. Caller frees. */
+static int read_backing(const char *name, char **ret, struct error **err)
+{
+	CLEANUP(free_charp) char *file = x_asprintf("/sys/block/%s/loop/backing_file", name);
+	CLEANUP(buf_done) struct buf text = BUF_INIT(BACKING_MAX_BYTES);
+
+	*ret = NULL;
+	if (file_read(AT_FDCWD, file, &text, err) < 0) {
+		if (!is_gone((*err)->os_errno))
+			return -1;
+		error_clear(err);
+		return 0;
+	}
+	*ret = x_strndup(buf_str(&text), strcspn(buf_str(&text), "\n"));
+	return 0;
+}
+
+/* Whether the file under the loop device can be looked at where it was when the device was attached. */
+static bool has_file_there(const char *name)
+{
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	CLEANUP(free_charp) char *backing = NULL;
+	struct stat st;
+
+	return read_backing(name, &backing, &ignored) == 0 && backing && stat(backing, &st) == 0;
+}
+
 /* @ret_info: of one that is attached */
 static int read_status(
 	const char *name, struct loop_info64 *ret_info, enum loop_state *ret, struct error **err)
@@ -47,9 +74,11 @@ static int read_status(
 	*ret = LOOP_ATTACHED;
 	if (fd >= 0 && ioctl(fd, LOOP_GET_STATUS64, ret_info) == 0)
 		return 0;
-	*ret = fd >= 0 && errno == EIO ? LOOP_FAILING : LOOP_FREE;
-	if (*ret == LOOP_FREE && !is_gone(errno))
-		return err_set_errno(err, ERR_INTERNAL, errno, "status of %s", path);
+
+	int why = errno;
+	*ret = fd >= 0 && why == EIO && !has_file_there(name) ? LOOP_FAILING : LOOP_FREE;
+	if (*ret == LOOP_FREE && !is_gone(why))
+		return err_set_errno(err, ERR_INTERNAL, why, "status of %s", path);
 	return 0;
 }
 
@@ -142,23 +171,6 @@ int loop_find_each(const struct stat *files, size_t n, char **ret_paths, struct 
 				ret_paths[i] = x_asprintf("/dev/%s", *name);
 		}
 	}
-	return 0;
-}
-
-/* @ret: path of the file under the loop device; NULL: it has none, or was detached. Caller frees. */
-static int read_backing(const char *name, char **ret, struct error **err)
-{
-	CLEANUP(free_charp) char *file = x_asprintf("/sys/block/%s/loop/backing_file", name);
-	CLEANUP(buf_done) struct buf text = BUF_INIT(BACKING_MAX_BYTES);
-
-	*ret = NULL;
-	if (file_read(AT_FDCWD, file, &text, err) < 0) {
-		if (!is_gone((*err)->os_errno))
-			return -1;
-		error_clear(err);
-		return 0;
-	}
-	*ret = x_strndup(buf_str(&text), strcspn(buf_str(&text), "\n"));
 	return 0;
 }
 

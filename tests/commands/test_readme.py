@@ -48,6 +48,8 @@ NOT_RUN = {
     "kubectl delete pmemvolume NAME --wait=false": "kube/scenarios/pmemvolumes-definition does, for all records of a driver",
     "kubectl patch pmemvolume NAME --type=merge -p '{\"metadata\":{\"finalizers\":null}}'":
         "kube/scenarios/pmemvolumes-definition does, for all records of a driver",
+    "kubectl patch cdi cdi --type=merge -p '{\"spec\":{\"config\":{\"scratchSpaceStorageClass\":\"standard\"}}}'":
+        "it configures CDI, which no test has",
     "kubectl patch storageclass pmem-csi-sc-ext4 -p '{\"allowVolumeExpansion\": true}'": "kube/scenarios/growth does",
     "kubectl patch pvc database -p '{\"spec\": {\"volumeAttributesClassName\": \"pmem-file-io\"}}'": "kube/scenarios/growth does",
     "kubectl apply -k 'https://github.com/kubernetes-csi/external-snapshotter/client/config/crd?ref=v8.7.0'":
