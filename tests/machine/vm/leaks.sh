@@ -57,7 +57,7 @@ no_process_left() {
 	for dir in /proc/[0-9]*; do
 		{ read -r name <"$dir/comm"; } 2>/dev/null || continue
 		case $name in
-		pmem-* | lvm | mkfs* | mke2fs | e2fsck | tune2fs | xfs_db)
+		pmem-* | qemu-* | lvm | mkfs* | mke2fs | e2fsck | tune2fs | xfs_db)
 			# The kernel's threads and zombies have no program.
 			[ ! -e "$dir/exe" ] || { echo "process ${dir#/proc/}: $name" && return 1; }
 			;;
