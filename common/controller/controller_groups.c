@@ -456,20 +456,28 @@ static int require_group_node(
 	return err_set(err, ERR_NOT_FOUND, "group snapshot %s does not exist", group);
 }
 
+/* @ret: the node that is asked */
+static int check_group_query(const struct controller *c, const char *id, uint64_t timeout_ms,
+	const struct node **ret, struct error **err)
+{
+	if (csi_require(id, "group_snapshot_id", err) < 0 || require_group_node(c, id, ret, err) < 0)
+		return -1;
+	if (timeout_ms == 0)
+		return err_set(err, ERR_DEADLINE, "the deadline does not allow asking node %s",
+			(*ret)->report.node_id);
+	return 0;
+}
+
 void controller_get_group(struct controller *c, const struct waiter *waiter,
 	const Csi__V1__GetVolumeGroupSnapshotRequest *request, Csi__V1__GetVolumeGroupSnapshotResponse *reply)
 {
 	const char *id = request->group_snapshot_id;
 	struct group_query *q = arena_alloc(waiter->arena, sizeof(*q));
 	uint64_t timeout_ms = controller_timeout_ms(c, waiter->deadline_ns);
-	const struct node *node = NULL;
+	const struct node *node;
 	struct error *err = NULL;
 
-	if (csi_require(id, "group_snapshot_id", &err) == 0 && require_group_node(c, id, &node, &err) == 0 &&
-		timeout_ms == 0)
-		err_set(&err, ERR_DEADLINE, "the deadline does not allow asking node %s",
-			node->report.node_id);
-	if (err) {
+	if (check_group_query(c, id, timeout_ms, &node, &err) < 0) {
 		waiter->finish(waiter->user, err);
 		return;
 	}

@@ -337,7 +337,7 @@ static int await_detached(find_left_fn find_left, const void *where, struct erro
 		CLEANUP(strv_freep) char **left = NULL;
 		if (find_left(where, &left, err) < 0)
 			return -1;
-		if (strv_len(left) == 0)
+		if (!left)
 			return 0;
 		if (clock_left_ms(deadline_ns, DETACH_POLL_MS) == 0)
 			return err_set(err, ERR_PRECONDITION, "%s is open elsewhere", left[0]);
@@ -351,7 +351,7 @@ static int detach_all(find_left_fn find_all, const void *where, struct error **e
 
 	if (find_all(where, &paths, err) < 0)
 		return -1;
-	if (strv_len(paths) == 0)
+	if (!paths)
 		return 0;
 	for (char **path = paths; *path; path++) {
 		if (clear(*path, err) < 0)
