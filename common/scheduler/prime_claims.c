@@ -8,7 +8,8 @@
 #include "base/str.h"
 #include "kube/key_index.h"
 
-#define PREFIX "prime-"
+/* Of populators, and of CDI's clones. */
+static const char *const prefixes[] = {"prime-", "tmp-pvc-"};
 
 struct prime_claims {
 	struct key_index *by_target; /* UID */
@@ -34,7 +35,13 @@ const char *prime_claims_target(const struct kube_claim *claim)
 {
 	const char *name = claim->meta.name;
 
-	return name && str_starts(name, PREFIX) && name[strlen(PREFIX)] ? name + strlen(PREFIX) : NULL;
+	for (size_t i = 0; name && i < ARRAY_SIZE(prefixes); i++) {
+		size_t n = strlen(prefixes[i]);
+
+		if (str_starts(name, prefixes[i]) && name[n])
+			return name + n;
+	}
+	return NULL;
 }
 
 void prime_claims_note(struct prime_claims *p, const char *key, const struct kube_claim *claim)

@@ -2,13 +2,13 @@
 /*
  * prime_claims.h - the claims that volume populators make, to fill the volumes of others.
  *
- * A populator gives a claim its content through a second one, the prime claim: it is called "prime-" and the
- * UID of the first one, has its size and selected node, and its PersistentVolume is bound to the first claim
- * when it is filled. Both get one volume, so that only that of the prime claim is reserved. Anyone can make a
- * claim of such a name: it counts if the claim in its namespace owns it, or if the same node was selected for
- * both, so that it keeps no pod from a node. Source: CDI pkg/controller/populators (PVCPrimeName(),
- * createPVCPrime()); lib-volume-populator populator-machinery/controller.go. Threads: one owner. Nothing
- * blocks.
+ * A populator gives a claim its content through a second one, the prime claim: it is called "prime-", or
+ * "tmp-pvc-" if it is to be a clone, and the UID of the first one, has its size and selected node, and its
+ * PersistentVolume is bound to the first claim when it is filled. Both get one volume, so that only that of
+ * the prime claim is reserved. Anyone can make a claim of such a name: it counts if the claim in its
+ * namespace owns it, or if the same node was selected for both, so that it keeps no pod from a node. Source:
+ * CDI pkg/controller/populators (PVCPrimeName(), createPVCPrime()) and pkg/controller/clone/planner.go;
+ * lib-volume-populator populator-machinery/controller.go. Threads: one owner. Nothing blocks.
  */
 #pragma once
 

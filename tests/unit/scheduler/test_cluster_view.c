@@ -483,16 +483,22 @@ END_TEST
 
 /* external-provisioner refuses it. */
 /* @owner: UID; @volume: NULL: it is not bound */
-static void put_prime(const char *namespace, const char *owner, const char *node, const char *volume)
+static void put_second(
+	const char *prefix, const char *namespace, const char *owner, const char *node, const char *volume)
 {
 	put("persistentvolumeclaims",
 		x_asprintf(
-			"{\"metadata\":{\"name\":\"prime-uid-a\",\"namespace\":\"%s\",\"uid\":\"uid-p\","
+			"{\"metadata\":{\"name\":\"%suid-a\",\"namespace\":\"%s\",\"uid\":\"uid-p\","
 			"\"ownerReferences\":[{\"uid\":\"%s\",\"controller\":true,\"kind\":"
 			"\"PersistentVolumeClaim\"}],\"resourceVersion\":\"%s\",\"annotations\":{"
 			"\"volume.kubernetes.io/selected-node\":\"%s\"}},\"spec\":{\"storageClassName\":"
 			"\"late\",\"volumeName\":\"%s\",\"resources\":{\"requests\":{\"storage\":\"4Gi\"}}}}",
-			namespace, owner, volume ? volume : "6", node, volume ? volume : ""));
+			prefix, namespace, owner, volume ? volume : "6", node, volume ? volume : ""));
+}
+
+static void put_prime(const char *namespace, const char *owner, const char *node, const char *volume)
+{
+	put_second("prime-", namespace, owner, node, volume);
 }
 
 START_TEST(a_claim_that_is_filled_takes_the_volume_of_its_prime_claim)
@@ -538,6 +544,10 @@ START_TEST(a_claim_that_only_has_the_name_of_a_prime_claim_fills_none)
 	put_prime("other", "uid-a", "n2", NULL);
 	needs_one(CLAIM("a"), "pvc-uid-a", 4 * GIB, false);
 	put_prime("other", "", "n1", NULL);
+	needs_one(CLAIM("a"), "pvc-uid-p", 4 * GIB, false);
+	fake_informer_remove(of("persistentvolumeclaims"), "other/prime-uid-a");
+	needs_one(CLAIM("a"), "pvc-uid-a", 4 * GIB, false);
+	put_second("tmp-pvc-", "ns", "", "n1", NULL);
 	needs_one(CLAIM("a"), "pvc-uid-p", 4 * GIB, false);
 }
 END_TEST
