@@ -54,14 +54,16 @@ static int read_backing(const char *name, char **ret, struct error **err)
 	return 0;
 }
 
-/* Whether the file under the loop device can be looked at where it was when the device was attached. */
-static bool has_file_there(const char *name)
+/* Whether the file under the loop device cannot be looked at either, where it was when the device was
+ * attached.
+ */
+static bool has_lost_file(const char *name)
 {
 	CLEANUP(error_freep) struct error *ignored = NULL;
 	CLEANUP(free_charp) char *backing = NULL;
 	struct stat st;
 
-	return read_backing(name, &backing, &ignored) == 0 && backing && stat(backing, &st) == 0;
+	return read_backing(name, &backing, &ignored) == 0 && backing && stat(backing, &st) < 0;
 }
 
 /* @ret_info: of one that is attached */
@@ -76,7 +78,7 @@ static int read_status(
 		return 0;
 
 	int why = errno;
-	*ret = fd >= 0 && why == EIO && !has_file_there(name) ? LOOP_FAILING : LOOP_FREE;
+	*ret = fd >= 0 && why == EIO && has_lost_file(name) ? LOOP_FAILING : LOOP_FREE;
 	if (*ret == LOOP_FREE && !is_gone(why))
 		return err_set_errno(err, ERR_INTERNAL, why, "status of %s", path);
 	return 0;
