@@ -93,15 +93,19 @@ nested_has_done() {
 	grep -q "^DONE $2 " "$nested/$1.out" || is_gone "$(nested_pid "$1")"
 }
 
-# nested_do NAME COMMAND: in the guest; with its output and status
+# nested_do NAME COMMAND: in the guest; with its output and status. What it says must end with a newline. The stand-in for the shim asks the
+# same guest, one after the other.
 nested_do() {
-	local name=$1 before number status
+	local name=$1 before number status lock
+	exec {lock}>"$nested/$name.lock"
+	flock "$lock"
 	before=$(wc -l <"$nested/$name.out")
 	number=$(($(grep -c '^DONE ' "$nested/$name.out" || true) + 1))
 	# opened for reading, too, so that it does not wait for a guest that is gone
 	echo "$2" 1<>"$nested/$name.in"
 	await 1200 nested_has_done "$name" "$number"
 	tail -n "+$((before + 1))" "$nested/$name.out" >"$nested/$name.said"
+	exec {lock}>&-
 	status=$(sed -n "s/^DONE $number //p" "$nested/$name.said")
 	sed "/^DONE $number /d" "$nested/$name.said"
 	return "${status:-1}"

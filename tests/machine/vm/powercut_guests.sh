@@ -19,7 +19,7 @@ keep() {
 }
 
 number_stored() {
-	nested_do guest "hexdump -n 8 -e '1/8 \"%d\"' /volume/run/numbers-39"
+	nested_do guest "hexdump -n 4 -e '1/4 \"%u\\n\"' /volume/run/numbers-39"
 }
 
 has_stored() {
