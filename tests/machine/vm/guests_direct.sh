@@ -44,8 +44,8 @@ driver_is_killed_at_each_step() {
 		fi
 		await 30 is_gone "$(driver_pid)"
 		guests_driver
-		# once as kubelet keeps the pod, once as it ends it
-		if [ $((number % 2)) = 1 ]; then
+		# after the step as kubelet keeps the pod, before it as kubelet ends it: what has lost its entry has to be unpublished first
+		if [ $((number % 2)) = 0 ]; then
 			publish "$id"
 			equal "mounts at the target after $step" "$(mounts_of "$(target_of "$id")" | wc -l)" 1
 			entries_are "$(entry_of "$id")"
