@@ -31,10 +31,9 @@ void rebound_claims_free(struct rebound_claims *r)
 	free(r);
 }
 
-/* The name of a volume is external-provisioner's (makeVolumeName()). */
 static bool is_rebound(const struct kube_claim *claim)
 {
-	CLEANUP(free_charp) char *own = x_asprintf("pvc-%s", claim->meta.uid);
+	CLEANUP(free_charp) char *own = kube_claim_volume_name(claim);
 
 	return str_eq(claim->phase, "Bound") && !str_empty(claim->volume_name) &&
 	       !str_eq(claim->volume_name, own);

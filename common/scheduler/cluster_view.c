@@ -76,7 +76,7 @@ static uint64_t for_a_while(void)
 /* The volume of @claim is not made there, or is deleted. What it takes is free when its node says so. */
 static void withdraw(struct cluster_view *w, const struct kube_claim *claim)
 {
-	CLEANUP(free_charp) char *name = x_asprintf("pvc-%s", claim->meta.uid);
+	CLEANUP(free_charp) char *name = kube_claim_volume_name(claim);
 
 	if (is_on_its_way(w, name))
 		reservations_end_at(w->reservations, name, for_a_while());
@@ -132,7 +132,7 @@ static void place_claim(
 /* Nodes report the volumes of others. The objects of a new one come by different routes. */
 static void claim_is_bound(struct cluster_view *w, const struct kube_claim *old, const struct kube_claim *new)
 {
-	CLEANUP(free_charp) char *name = x_asprintf("pvc-%s", new->meta.uid);
+	CLEANUP(free_charp) char *name = kube_claim_volume_name(new);
 
 	if (!str_eq(new->volume_name, name)) {
 		reservations_withdraw(w->reservations, name);
@@ -154,7 +154,7 @@ static void claim_is(struct cluster_view *w, const struct kube_claim *old, const
 		claim_is_bound(w, old, new);
 		return;
 	}
-	bool is_filled = prime_claims_of(w->primes, w->claims, new) != NULL;
+	bool is_filled = prime_claim_find(w->claims, w->primes, new) != NULL;
 	if (!is_filled && !str_empty(new->selected_node))
 		place_claim(w, new, new->selected_node, RESERVATION_FOR_EVER);
 	else if (is_filled || (old && !str_empty(old->selected_node)))
@@ -178,7 +178,7 @@ static void visit_target(void *user, const void *object)
 /* What a prime claim is decides whether the volume of its target is reserved. */
 static void target_is(struct cluster_view *w, const struct kube_claim *prime)
 {
-	struct target_search search = {w, prime_claims_target(prime)};
+	struct target_search search = {w, prime_claim_target(prime)};
 
 	if (search.uid)
 		informer_each(w->claims, visit_target, &search);
@@ -188,7 +188,7 @@ static void claim_changed(void *user, const char *key, const void *old, const vo
 {
 	struct cluster_view *w = user;
 
-	prime_claims_note(w->primes, key, new);
+	key_index_set(w->primes, key, new ? prime_claim_target(new) : NULL);
 	if (!cluster_view_is_synced(w))
 		return;
 	if (new)
@@ -539,7 +539,7 @@ static void watch_claims_and_classes(struct cluster_view *w, struct kube_client 
 	static const struct informer_events of_classes = {class_changed, on_synced};
 	static const struct informer_events none = {NULL, NULL};
 
-	w->primes = prime_claims_new();
+	w->primes = key_index_new();
 	w->claim_kind = kube_kind_claims;
 	w->claim_kind.trim = trim_claim;
 	w->claims = informer_new(client, &w->claim_kind, w->reservations ? &of_claims : &none, w);
@@ -573,7 +573,7 @@ void cluster_view_free(struct cluster_view *w)
 	informer_free(w->drivers);
 	informer_free(w->pmem_nodes);
 	informer_free(w->pmem_volumes);
-	prime_claims_free(w->primes);
+	key_index_free(w->primes);
 	free(w->label_selector);
 	free(w->driver_selector);
 	free(w->driver_name);

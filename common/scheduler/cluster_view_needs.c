@@ -29,14 +29,13 @@ static char **nodes_with(const struct cluster_view *w, const char *name)
 	return nodes;
 }
 
-/* The name is external-provisioner's (makeVolumeName()). */
 void cluster_view_claim_need(
 	const struct kube_claim *claim, const struct kube_class *class, struct pod_need *ret)
 {
 	uint64_t size_bytes = claim->request_bytes ? claim->request_bytes : SCHED_DEFAULT_BYTES;
 
 	*ret = (struct pod_need){
-		.name = x_asprintf("pvc-%s", claim->meta.uid),
+		.name = kube_claim_volume_name(claim),
 		.what = x_asprintf("claim %s/%s", claim->meta.namespace, claim->meta.name),
 		.size_bytes = class_least_bytes(class, size_bytes, claim->is_block),
 		.sector = volume_usage_is_file_io(kube_pairs_get(&class->parameters, "usage")),
@@ -116,7 +115,7 @@ static int add_need(struct pod_needs *needs, struct pod_need *need, struct error
 static int find_volume(const struct cluster_view *w, const struct kube_claim *claim,
 	const struct kube_volume **ret, struct error **err)
 {
-	CLEANUP(free_charp) char *made = x_asprintf("pvc-%s", claim->meta.uid);
+	CLEANUP(free_charp) char *made = kube_claim_volume_name(claim);
 
 	*ret = informer_get(w->volumes, claim->volume_name);
 	/* a claim of our class may have been bound to another driver's volume by hand */
@@ -162,7 +161,7 @@ static int find_source_nodes(const struct cluster_view *w, const struct pod_need
 		return err_set(err, ERR_UNAVAILABLE, "claim %s, the source of %s, is not known yet",
 			clone->source, clone->what);
 	if (str_empty(source->volume_name)) {
-		made = x_asprintf("pvc-%s", source->meta.uid);
+		made = kube_claim_volume_name(source);
 		if (has_need(needs, made))
 			return 0; /* both are made on the node of the pod */
 		return err_set(err, ERR_UNAVAILABLE, "claim %s, the source of %s, is not bound yet",
@@ -236,7 +235,7 @@ static int add_source_homes(const struct cluster_view *w, struct pod_needs *need
 static int add_claim(const struct cluster_view *w, const struct kube_claim *claim, struct pod_needs *needs,
 	struct error **err)
 {
-	const struct kube_claim *prime = prime_claims_of(w->primes, w->claims, claim);
+	const struct kube_claim *prime = prime_claim_find(w->claims, w->primes, claim);
 	const struct kube_class *class;
 	struct pod_need need;
 

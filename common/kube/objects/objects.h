@@ -172,6 +172,10 @@ extern const struct kube_kind kube_kind_webhooks;
 extern const struct kube_kind
 	kube_kind_capacities; /* .path is of all namespaces: informer.h says how to narrow it */
 
+/** kube_claim_volume_name() - the name that external-provisioner gives to the volume that it makes for @claim
+ * (makeVolumeName()). A claim may be bound to another volume. Return: caller frees. */
+char *kube_claim_volume_name(const struct kube_claim *claim);
+
 /** kube_pod_claim() - get the name of the claim, in the pod's namespace, that @v of @pod uses. Return: caller
  * frees; NULL: @v does not use a claim. Source: component-helpers storage/ephemeral VolumeClaimName(). */
 char *kube_pod_claim(const struct kube_pod *pod, const struct kube_pod_volume *v);

@@ -186,3 +186,8 @@ const struct kube_kind kube_kind_claims = {
 	.fields = claim_fields,
 	.derive = derive_claim,
 };
+
+char *kube_claim_volume_name(const struct kube_claim *claim)
+{
+	return x_asprintf("pvc-%s", claim->meta.uid);
+}
