@@ -78,6 +78,11 @@ static void image_home_done(struct image_home *h)
 	free(h->path);
 }
 
+static void numbers_freep(dev_t **p)
+{
+	free(*p);
+}
+
 static char *make_image_path(const char *state_path, const char *id, const char *folder)
 {
 	CLEANUP(free_charp) char *state = realpath(state_path, NULL);
@@ -123,15 +128,29 @@ static struct loop_place place_of(const struct image_home *h)
 	return (struct loop_place){.fs_dev = h->fs_dev, .offset_bytes = KATA_ALIGN_BYTES, .path = h->path};
 }
 
-/* @ret: 0 when it has gone meanwhile */
-static int find_number(const char *loop, dev_t *ret, struct error **err)
+/* The numbers of the loop devices over it, @ret_n in @ret (free()), without those that have gone meanwhile.
+ */
+static int find_loops(const struct image_home *h, dev_t **ret, size_t *ret_n, struct error **err)
 {
-	struct blockdev_info info = {0};
-	bool there;
+	const struct loop_place place = place_of(h);
+	CLEANUP(strv_freep) char **paths = NULL;
+	CLEANUP(numbers_freep) dev_t *numbers = NULL;
+	size_t n = 0;
 
-	if (blockdev_stat_if_there(loop, &info, &there, err) < 0)
+	if (loop_find_in(&place, &paths, err) < 0)
 		return -1;
-	*ret = there ? info.dev : 0;
+	numbers = x_calloc(strv_len(paths) + 1, sizeof(*numbers));
+	for (size_t i = 0; i < strv_len(paths); i++) {
+		struct blockdev_info info;
+		bool there;
+
+		if (blockdev_stat_if_there(paths[i], &info, &there, err) < 0)
+			return -1;
+		if (there)
+			numbers[n++] = info.dev;
+	}
+	*ret = TAKE_PTR(numbers);
+	*ret_n = n;
 	return 0;
 }
 
@@ -139,22 +158,16 @@ int kata_is_loop(struct volumes *v, const char *id, const struct volume_record *
 	struct error **err)
 {
 	CLEANUP(image_home_done) struct image_home home = {0};
-	CLEANUP(strv_freep) char **loops = NULL;
+	CLEANUP(numbers_freep) dev_t *loops = NULL;
+	size_t n;
 
 	*ret = false;
 	if (major(dev) != LOOP_MAJOR)
 		return 0;
-	if (find_home(v, id, r, &home, err) < 0)
+	if (find_home(v, id, r, &home, err) < 0 || find_loops(&home, &loops, &n, err) < 0)
 		return -1;
-	const struct loop_place place = place_of(&home);
-	if (loop_find_in(&place, &loops, err) < 0)
-		return -1;
-	for (size_t i = 0; !*ret && i < strv_len(loops); i++) {
-		dev_t loop;
-		if (find_number(loops[i], &loop, err) < 0)
-			return -1;
-		*ret = loop == dev;
-	}
+	for (size_t i = 0; i < n; i++)
+		*ret = *ret || loops[i] == dev;
 	return 0;
 }
 
@@ -162,18 +175,14 @@ int kata_is_loop(struct volumes *v, const char *id, const struct volume_record *
 static int find_mount(const struct image_home *h, const struct mount_table *t, const struct mount_entry **ret,
 	struct error **err)
 {
-	const struct loop_place place = place_of(h);
-	CLEANUP(strv_freep) char **loops = NULL;
+	CLEANUP(numbers_freep) dev_t *loops = NULL;
+	size_t n;
 
 	*ret = NULL;
-	if (loop_find_in(&place, &loops, err) < 0)
+	if (find_loops(h, &loops, &n, err) < 0)
 		return -1;
-	for (size_t i = 0; !*ret && i < strv_len(loops); i++) {
-		dev_t loop;
-		if (find_number(loops[i], &loop, err) < 0)
-			return -1;
-		*ret = loop != 0 ? blockdev_mount_find(t, loop) : NULL;
-	}
+	for (size_t i = 0; !*ret && i < n; i++)
+		*ret = blockdev_mount_find(t, loops[i]);
 	return 0;
 }
 
