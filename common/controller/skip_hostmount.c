@@ -55,7 +55,7 @@ static const Csi__V1__CreateVolumeRequest *as_direct(
 	return q;
 }
 
-/* Its successor of the same name asks for nothing. */
+/* A later claim of the same name has another UID, and does not count. */
 static bool is_for(const struct kube_claim *claim, const char *volume_name)
 {
 	size_t n = strlen(volume_name);

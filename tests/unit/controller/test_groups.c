@@ -89,32 +89,44 @@ static void create(char **sources, size_t n)
 	controller_create_group(d.controller, &waiter, &request, &reply);
 }
 
+/* What a node says of the group. */
+struct reported_group {
+	Csi__V1__VolumeGroupSnapshot of;
+	Csi__V1__Snapshot one[N];
+	Csi__V1__Snapshot *list[N];
+	Google__Protobuf__Timestamp when;
+};
+
+/* It has the first @n of the snapshots, which name @of_group. */
+static void fill_group(struct reported_group *t, size_t n, const char *of_group)
+{
+	csi__v1__volume_group_snapshot__init(&t->of);
+	google__protobuf__timestamp__init(&t->when);
+	t->when.seconds = TAKEN_S;
+	for (size_t i = 0; i < n; i++) {
+		csi__v1__snapshot__init(&t->one[i]);
+		t->one[i].snapshot_id = snapshot[i];
+		t->one[i].source_volume_id = source[i];
+		t->one[i].size_bytes = (int64_t)DESK_GIB;
+		t->one[i].creation_time = &t->when;
+		t->one[i].ready_to_use = true;
+		t->one[i].group_snapshot_id = (char *)(uintptr_t)of_group;
+		t->list[i] = &t->one[i];
+	}
+	t->of.group_snapshot_id = group;
+	t->of.snapshots = t->list;
+	t->of.n_snapshots = n;
+}
+
 /* The node answers that it has the first @n of the snapshots. */
 static void taken(struct desk_call *c, size_t n)
 {
 	Csi__V1__CreateVolumeGroupSnapshotResponse answer;
-	Csi__V1__VolumeGroupSnapshot of;
-	Csi__V1__Snapshot one[N], *list[N];
-	Google__Protobuf__Timestamp when;
+	struct reported_group t;
 
 	csi__v1__create_volume_group_snapshot_response__init(&answer);
-	csi__v1__volume_group_snapshot__init(&of);
-	google__protobuf__timestamp__init(&when);
-	when.seconds = TAKEN_S;
-	for (size_t i = 0; i < n; i++) {
-		csi__v1__snapshot__init(&one[i]);
-		one[i].snapshot_id = snapshot[i];
-		one[i].source_volume_id = source[i];
-		one[i].size_bytes = (int64_t)DESK_GIB;
-		one[i].creation_time = &when;
-		one[i].ready_to_use = true;
-		one[i].group_snapshot_id = group;
-		list[i] = &one[i];
-	}
-	of.group_snapshot_id = group;
-	of.snapshots = list;
-	of.n_snapshots = n;
-	answer.group_snapshot = &of;
+	fill_group(&t, n, group);
+	answer.group_snapshot = &t.of;
 	c->answered = true;
 	c->fn(c->user, &answer.base, NULL);
 }
@@ -304,28 +316,12 @@ static void found(size_t n, const char *of_group, bool complete)
 {
 	struct desk_call *c = desk_last(&d, "n2");
 	Csi__V1__GetVolumeGroupSnapshotResponse answer;
-	Csi__V1__VolumeGroupSnapshot of;
-	Csi__V1__Snapshot one[N], *list[N];
-	Google__Protobuf__Timestamp when;
+	struct reported_group t;
 
 	csi__v1__get_volume_group_snapshot_response__init(&answer);
-	csi__v1__volume_group_snapshot__init(&of);
-	google__protobuf__timestamp__init(&when);
-	when.seconds = TAKEN_S;
-	for (size_t i = 0; i < n; i++) {
-		csi__v1__snapshot__init(&one[i]);
-		one[i].snapshot_id = snapshot[i];
-		one[i].source_volume_id = source[i];
-		one[i].creation_time = &when;
-		one[i].ready_to_use = true;
-		one[i].group_snapshot_id = (char *)(uintptr_t)of_group;
-		list[i] = &one[i];
-	}
-	of.group_snapshot_id = group;
-	of.snapshots = list;
-	of.n_snapshots = n;
-	of.ready_to_use = complete;
-	answer.group_snapshot = &of;
+	fill_group(&t, n, of_group);
+	t.of.ready_to_use = complete;
+	answer.group_snapshot = &t.of;
 	c->answered = true;
 	c->fn(c->user, &answer.base, NULL);
 }

@@ -76,13 +76,29 @@ START_TEST(claim_with_the_annotation_gets_a_direct_volume)
 }
 END_TEST
 
-/* Its value is another one; it is of the successor of the claim. */
+/* The annotation has another value, or is that of a later claim of the same name. */
 START_TEST(other_claims_get_what_their_class_says)
 {
 	name_claim("data");
 	desk_create(&d, &a);
 	answer(_i == 0 ? UID : "another", _i == 0 ? "yes" : "true");
 	ck_assert_ptr_null(direct_of_node());
+}
+END_TEST
+
+/* As with a class for direct volumes. */
+START_TEST(node_without_a_folder_for_direct_volumes_is_not_asked)
+{
+	struct node_report *r = report_new("n1");
+
+	r->pools[0].capacity.max_volume_bytes = 4 * DESK_GIB;
+	node_table_put(d.table, r, d.now_ns);
+	desk_ask_nodes(&a, (const char *const[]){"n1", NULL}, NULL);
+	name_claim("data");
+	desk_create(&d, &a);
+	answer(UID, "true");
+	ck_assert_uint_eq(d.n_calls, 0);
+	ck_assert(a.finished && a.error && a.error->code == ERR_EXHAUSTED);
 }
 END_TEST
 
@@ -107,7 +123,7 @@ START_TEST(without_an_answer_nothing_is_made)
 }
 END_TEST
 
-/* The class says it; no claim is named, or its name is none; the flag is off. */
+/* Because the class decides, no claim is named, the name is not valid, or the flag is off. */
 START_TEST(nothing_is_asked_without_need)
 {
 	if (_i == 0)
@@ -131,6 +147,7 @@ int main(void)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, claim_with_the_annotation_gets_a_direct_volume);
 	tcase_add_loop_test(tcase, other_claims_get_what_their_class_says, 0, 2);
+	tcase_add_test(tcase, node_without_a_folder_for_direct_volumes_is_not_asked);
 	tcase_add_test(tcase, claim_that_is_gone_asks_for_nothing);
 	tcase_add_loop_test(tcase, without_an_answer_nothing_is_made, 0, 3);
 	tcase_add_loop_test(tcase, nothing_is_asked_without_need, 0, 4);
