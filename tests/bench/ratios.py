@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads "TIME step side microseconds" and "SIZE what KiB" lines; prints the medians of each side, ratios and limits.
 
-usage: ratios.py lvm|direct
+usage: ratios.py lvm|direct|guests
 """
 import statistics
 import sys
@@ -33,6 +33,9 @@ STEPS = [
     ("create+delete 64 MiB, 4 in flight", ["pair"], PAIR_BY_HAND, {"lvm": 0.42, "direct": 0.91}, {"lvm": 5, "direct": 1}),
     ("CreateVolume 4 MiB among a few", ["create-among-few"], ["create-among-few"], {}, None),
     ("CreateVolume 4 MiB among 300", ["create-among-300"], ["create-among-300"], {}, None),
+    ("stores by MAP_SYNC to an image", ["stores"], ["stores"], {"guests": 1 / 0.9}, None),
+    ("sequential writes to a direct volume", ["write"], ["write"], {"guests": 1 / 0.95}, None),
+    ("sequential reads of a direct volume", ["read"], ["read"], {"guests": 1 / 0.95}, None),
     ("restart to ready", ["ready"], ["ready"], {"lvm": 2.0}, None),
     ("restart to first volume", ["first-create"], ["ready", "ready", "create-ext4"], {}, None),
 ]

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/parse.h"
 #include "base/str.h"
@@ -21,13 +22,16 @@
 #define MAX_SIZE_BYTES (1ULL << 40)
 
 static const char usage[] =
-	"usage: dax-check [flags] write|verify|refused FILE\n"
+	"usage: dax-check [flags] write|verify|refused|time FILE\n"
 	"\n"
 	"  write    write a pattern to FILE through a MAP_SYNC mapping, flush it from user space, and read "
 	"it\n"
 	"           back through read(2)\n"
 	"  verify   compare FILE with the pattern, through such a mapping and through read(2)\n"
 	"  refused  succeeds if the kernel refuses such a mapping (EOPNOTSUPP)\n"
+	"  time     store to each cache line of such a mapping, each store durable before the next, and print "
+	"how\n"
+	"           many microseconds that takes once all pages are mapped\n"
 	"\n"
 	"Exit status: 0 it worked, 1 MAP_SYNC is not supported there, 2 anything else.";
 
@@ -152,6 +156,22 @@ static int run_refused(int fd, const struct options *o, struct error **err)
 	return 0;
 }
 
+static int run_time(int fd, const struct options *o, struct error **err)
+{
+	CLEANUP(mapping_close) struct mapping m = {0};
+	int failed = posix_fallocate(fd, 0, (off_t)o->size_bytes);
+
+	if (failed)
+		return err_set_errno(err, ERR_INTERNAL, failed, "allocate");
+	if (mapping_open(fd, o->size_bytes, &m, err) < 0 || mapping_store_lines(&m, o->seed, err) < 0)
+		return -1;
+	uint64_t begun_ns = clock_ns();
+	if (mapping_store_lines(&m, o->seed + 1, err) < 0)
+		return -1;
+	printf("%llu\n", (unsigned long long)((clock_ns() - begun_ns) / 1000));
+	return 0;
+}
+
 static int parse(int argc, char **argv, struct options *o, struct error **err)
 {
 	CLEANUP(args_done) struct args args = {0};
@@ -190,6 +210,7 @@ static int run(const struct options *o, struct error **err)
 		{"write", O_RDWR | O_CREAT | O_TRUNC, run_write},
 		{"verify", O_RDWR, run_verify},
 		{"refused", O_RDWR | O_CREAT, run_refused},
+		{"time", O_RDWR | O_CREAT, run_time},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {

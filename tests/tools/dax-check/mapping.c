@@ -2,7 +2,6 @@
 #include "mapping.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 
@@ -84,4 +83,21 @@ unsigned long mapping_touch(const struct mapping *m)
 	for (size_t i = 0; i < m->size_bytes; i += PAGE_BYTES)
 		(void)*(volatile const char *)(m->data + i);
 	return count_faults() - before;
+}
+
+int mapping_store_lines(const struct mapping *m, uint64_t value, struct error **err)
+{
+#ifdef __x86_64__
+	(void)err;
+	for (size_t i = 0; i < m->size_bytes; i += LINE_BYTES) {
+		*(volatile uint64_t *)(m->data + i) = value;
+		__builtin_ia32_clflush(m->data + i);
+		__builtin_ia32_sfence();
+	}
+	return 0;
+#else
+	(void)m;
+	(void)value;
+	return err_set(err, ERR_UNIMPLEMENTED, "how a cache line is flushed here is not known");
+#endif
 }

@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 
@@ -30,3 +31,7 @@ int mapping_flush(const struct mapping *m, const char **ret_how, struct error **
 /** mapping_touch() - read a byte of every page, in order. Return: number of page faults that this took: one
  * per 4 KiB, or one per huge page. What is resident already takes none. */
 unsigned long mapping_touch(const struct mapping *m);
+
+/** mapping_store_lines() - store to each cache line, in order, and make each store durable before the next.
+ * @value: what is stored. Return: 0, or -1 with ERR_UNIMPLEMENTED (how is not known for this processor). */
+int mapping_store_lines(const struct mapping *m, uint64_t value, struct error **err) MUST_CHECK;
