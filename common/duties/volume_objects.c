@@ -16,6 +16,7 @@
 #include "duties/claim_lookup.h"
 #include "duties/rebound_claims.h"
 #include "duties/records_by_node.h"
+#include "duties/reported_record.h"
 #include "kube/informer.h"
 #include "kube/work_queue.h"
 
@@ -190,32 +191,6 @@ static void write_record(struct volume_objects *o, const char *key, enum volume_
 	controller_write_record(o->config.controller, what, record, on_written, work_new(o, key));
 }
 
-/* A volume that nodes have, and no record knows: made by another driver or without a controller, or its
- * record was deleted by hand. */
-static struct pmem_volume *make_record(const struct volume_objects *o, const char *key, const char *handle)
-{
-	struct pmem_volume *v = NULL;
-	struct node_hit *hits;
-	size_t n = node_table_find_volume(nodes_of(o), handle, &hits);
-
-	for (size_t i = 0; i < n; i++) {
-		if (hits[i].volume->phase == PHASE_ERASING || hits[i].volume->is_inline)
-			continue;
-		if (!v) {
-			v = pmem_volume_new(key, o->config.driver_name);
-			v->origin = x_strdup(PMEM_VOLUME_REPORTED);
-			v->size_bytes = hits[i].volume->size_bytes;
-			v->snapshot = hits[i].volume->snapshot;
-			v->source = x_strdup(hits[i].volume->source);
-		}
-		if (!v->volume_name && !str_empty(hits[i].volume->name))
-			v->volume_name = x_strdup(hits[i].volume->name);
-		pmem_volume_add_node(v, hits[i].node->report.node_id);
-	}
-	free(hits);
-	return v;
-}
-
 static struct volume_key key_of(const char *key)
 {
 	struct volume_key of = {0};
@@ -246,7 +221,7 @@ static struct pmem_volume *judge_read(struct volume_objects *o, const char *key,
 	if (leaves_to_call(o, key))
 		return NULL;
 	if (!is_there && c && c->handle)
-		made = make_record(o, key, c->handle);
+		made = reported_record_new(nodes_of(o), o->config.driver_name, key, c->handle);
 	if (made)
 		log_info("made a record of a volume that a node reports", F_STR("volume", c->handle),
 			F_STR("node", made->nodes[0]));
@@ -622,6 +597,12 @@ static void update(struct volume_objects *o, const char *key, const struct pmem_
 	bool used = take_use(o, key, v);
 	bool ends = strv_len(v->nodes) == 0 && (is_deleted(v) || !v->handle || v->origin);
 
+	if (reported_record_is_of_other_kind(observed, nodes_of(o))) {
+		log_info("the record of a volume or snapshot is made again as what its node reports",
+			F_STR("volume", observed->handle));
+		write_record(o, key, RECORD_RELEASE, v);
+		return;
+	}
 	if (ends && is_over(o, key, v)) {
 		write_record(o, key, RECORD_RELEASE, v);
 		return;

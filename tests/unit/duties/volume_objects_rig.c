@@ -492,6 +492,7 @@ static struct node_report *dup_report(const struct node_report *from)
 
 		copy->phase = v->phase;
 		copy->size_bytes = v->size_bytes;
+		copy->snapshot = v->snapshot;
 		copy->is_inline = v->is_inline;
 		copy->filling = v->filling;
 		copy->pause = v->pause;

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reported_record.h - records that are made of what nodes report: of volumes and snapshots that no record
+ * knows.
+ *
+ * They were made by another driver or without a controller, or their records were deleted by hand.
+ *
+ * Threads: one owner. Nothing blocks.
+ */
+#pragma once
+
+#include "nodes/node_table.h"
+#include "resources/pmem_volume.h"
+
+/** reported_record_new() - for the volume with @key that nodes report as @handle. Return: pmem_volume_free();
+ * NULL: no node has it any more. */
+struct pmem_volume *reported_record_new(
+	const struct node_table *nodes, const char *driver_name, const char *key, const char *handle);
+
+/** reported_record_is_of_other_kind() - whether @record was made of a report, calls a volume what nodes
+ * report as a snapshot, or the reverse, and no deletion has begun: a controller that does not know of
+ * snapshots has made it, or the node could not say what it was, because its state file was damaged. A record
+ * cannot change in that, and has nothing else that is not reported, so it may be made again. One without a
+ * handle, by which it would be found again, gets that first. */
+bool reported_record_is_of_other_kind(const struct pmem_volume *record, const struct node_table *nodes);
