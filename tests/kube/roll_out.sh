@@ -1,13 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # Controllers of one release that are replaced by those of another, as the strategy Recreate does: all end before the first one
-# starts. Sourced by scenarios that have sourced records.sh.
+# starts. Sourced by scenarios that have sourced controllers.sh; what is about records needs records.sh, too.
 
-# controllers_end SIGNAL: with the provisioners in their pods.
+current=$programs
+
+# release NAME: of tests/kube/previous; its programs and manifests, in $KUBE_RUN/NAME. What is not the driver is of this release.
+# shellcheck disable=SC2154 # of lib.sh
+release() {
+	local of
+	of=$("$here/previous" "$1")
+	mkdir -p "$KUBE_RUN/$1"
+	cp "$current"/* "$KUBE_RUN/$1/"
+	cp "$of/pmem-csi-driver" "$KUBE_RUN/$1/"
+	cp -r "$of/manifests" "$KUBE_RUN/$1/"
+}
+
+# with_release NAME|current COMMAND...
+# shellcheck disable=SC2034 # for cluster.sh
+with_release() {
+	local to=$1 programs=$current manifests=$here/../../manifests
+	shift
+	if [ "$to" != current ]; then
+		programs=$KUBE_RUN/$to manifests=$KUBE_RUN/$to/manifests
+	fi
+	"$@"
+}
+
+pods_are_there() {
+	[ -n "$(controller_pod b)" ]
+}
+
+# controllers_end SIGNAL: with the sidecars in their pods.
 controllers_end() {
 	local it
 	for it in a b; do
 		stop "provisioner-$it"
+		stop "snapshotter-$it"
 	done
 	for it in a b; do
 		stop "controller-$it" "$1"

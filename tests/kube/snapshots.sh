@@ -76,6 +76,55 @@ says() {
 	value "${3:-volumesnapshot}" "$1" .status.error.message | grep -q -- "$2"
 }
 
+# snapshot NAME CLAIM [CLASS]
+snapshot() {
+	k apply -f - <<-END
+		apiVersion: $snapshot_api/v1
+		kind: VolumeSnapshot
+		metadata: {name: $1}
+		spec: {volumeSnapshotClassName: ${3:-$installed-snapclass}, source: {persistentVolumeClaimName: $2}}
+	END
+}
+
+# record_of_snapshot NAME: the name of its PmemVolume
+record_of_snapshot() {
+	k get pmemvolumes -o "jsonpath={range .items[?(@.spec.volumeSnapshot==\"default/$1\")]}{.metadata.name}{end}"
+}
+
+# in_set SET CLAIM...
+in_set() {
+	k label pvc "${@:2}" "set=$1"
+}
+
+# group NAME SET: of the claims with the label set=SET
+group() {
+	k apply -f - <<-END
+		apiVersion: groupsnapshot.storage.k8s.io/v1
+		kind: VolumeGroupSnapshot
+		metadata: {name: $1}
+		spec: {volumeGroupSnapshotClassName: $installed-groupsnapclass, source: {selector: {matchLabels: {set: $2}}}}
+	END
+}
+
+# members GROUP: the VolumeSnapshots of it, each with its claim and whether it is ready
+members() {
+	k get volumesnapshots -o "jsonpath={range .items[?(@.status.volumeGroupSnapshotName==\"$1\")]}{.metadata.name} {.spec.source.persistentVolumeClaimName} {.status.readyToUse}{\"\\n\"}{end}"
+}
+
+are_ready() {
+	[ "$(members "$1" | grep -c ' true$')" = "$2" ]
+}
+
+# member GROUP CLAIM: the VolumeSnapshot of it
+member() {
+	members "$1" | awk -v claim="$2" '$2 == claim { print $1; found = 1 } END { exit !found }'
+}
+
+# write_into POD TEXT: on node1, a line behind those that pods have written.
+write_into() {
+	on_node node1 bash -c "echo $2 >>$(in_pod node1 "$1")/names && sync -f $(in_pod node1 "$1")"
+}
+
 # restored NAME SNAPSHOT NODE [SIZE]: a claim with what the snapshot has, and a pod of that name that uses it. Without SIZE it is as
 # large as the snapshot.
 restored() {
