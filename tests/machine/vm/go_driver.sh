@@ -4,6 +4,8 @@
 # each all the time. Snapshots of ours, and a volume of which the growth was cut off, are there while the Go driver serves. What the Go driver leaves in its older releases is made by hand in takeover.sh.
 # shellcheck source=tests/machine/vm/lib.sh
 . "$VM_TESTS/lib.sh"
+# shellcheck source=tests/machine/vm/handover_steps.sh
+. "$VM_TESTS/handover_steps.sh"
 plan_whole_script
 
 go_log=$scratch/go.log
@@ -28,53 +30,6 @@ go_is_there() {
 go_stop() {
 	kill -TERM "$(<"$scratch/go.pid")"
 	await 60 is_gone "$(<"$scratch/go.pid")"
-}
-
-id() {
-	echo "$(<"$scratch/id.$1")"
-}
-
-# make NAME FS [FLAG]...: until a pod would have it.
-make() {
-	local name=$1 id
-	id=$(create "$name" 32Mi "${@:2}")
-	echo "$id" >"$scratch/id.$name"
-	stage "$id"
-	publish "$id"
-}
-
-# One line after the other, each durable before the next; the first error ends it.
-writer() {
-	local n=0
-	while n=$((n + 1)) && echo "$n" >>"$1/numbers" && sync "$1/numbers"; do
-		sleep 0.2
-	done
-	echo "the writer has failed after $n" >>"$1.failed"
-}
-
-start_writer() {
-	writer "$(target_of "$(id "$1")")" >>"$scratch/writers.log" 2>&1 </dev/null &
-	echo $! >"$scratch/writer.$1"
-}
-
-stop_writer() {
-	kill -KILL "$(<"$scratch/writer.$1")"
-	await 30 is_gone "$(<"$scratch/writer.$1")"
-}
-
-has_more_lines() {
-	[ "$(wc -l <"$1")" -gt "$2" ]
-}
-
-# written NAME...: the writer goes on, and no line is missing.
-written() {
-	local name file
-	for name; do
-		file=$(target_of "$(id "$name")")/numbers
-		fails is_gone "$(<"$scratch/writer.$name")"
-		await 30 has_more_lines "$file" "$(wc -l <"$file")"
-		head -n "$(wc -l <"$file")" "$file" | awk '$1 != NR { print "line " NR " is " $1; exit 1 }'
-	done
 }
 
 go_makes_volumes() {
@@ -163,109 +118,46 @@ go_serves_all() {
 	written go-ext4 go-fileio our-ext4
 }
 
-# lines_of NAME
-lines_of() {
-	wc -l <"$(target_of "$(id "$1")")/numbers"
-}
-
-# take NAME: a snapshot of a volume that is written to. It has at least the lines that there were before.
-take() {
-	lines_of "$1" >"$scratch/lines.$1"
-	csi create-snapshot "past-$1" "$(id "$1")" | field snapshot_id >"$scratch/id.past-$1"
-	sum_of "$(id "past-$1")" >"$scratch/sum.past-$1"
-}
-
 # Of a volume of each driver, alone and as a group, and a volume that is a clone.
 ours_takes_snapshots() {
-	local it
 	go_stop
 	driver_start
 	take go-ext4
 	take our-ext4
-	csi create-group pair "$(id go-ext4)" "$(id our-ext4)" >"$scratch/group"
-	field group_snapshot_id <"$scratch/group" | head -n 1 >"$scratch/id.group"
-	for it in go-ext4 our-ext4; do
-		csi -source "$(id "$it")" list-snapshots | field snapshot_id | grep -vxF "$(id "past-$it")" >"$scratch/id.pair-$it"
-		sum_of "$(id "pair-$it")" >"$scratch/sum.pair-$it"
-	done
+	take_group pair go-ext4 our-ext4
 	make our-clone ext4 -source "$(id our-ext4)"
 	numbers_are_whole "$(target_of "$(id our-clone)")/numbers" "$(<"$scratch/lines.our-ext4")"
 	written go-ext4 go-fileio our-ext4
 }
 
-# numbers_are_whole FILE NUMBER: so many lines at least, and none is missing
-numbers_are_whole() {
-	[ "$(wc -l <"$1")" -ge "$2" ]
-	awk '$1 != NR { print "line " NR " is " $1; exit 1 }' "$1"
-}
-
-# The device has its new size, the record both, and the file system the old one.
 ours_dies_while_a_volume_grows() {
 	make growing ext4
 	dax-check -size 4Mi -seed 4 write "$(target_of "$(id growing)")/mapped"
-	driver_stop
-	driver_start_with PMEM_KILL_AT=grow-device-grown
-	if csi -size 64Mi expand "$(id growing)"; then
-		echo 'the driver was not killed'
-		return 1
-	fi
-	await 30 is_gone "$(driver_pid)"
-	grep -q resizing "$state/$(id growing).json"
+	dies_while_growing growing 64Mi
 }
 
 # The Go driver shows no snapshots, leaves them as they are, and counts their space.
 go_serves_beside_snapshots() {
-	local it volumes free_bytes
+	local volumes free_bytes
 	go_start
 	equal 'the list' "$(listed_ids | sort)" \
 		"$(for it in go-ext4 go-fileio our-ext4 our-xfs go-later our-clone growing; do id "$it"; done | sort)"
-	for it in growing our-clone; do
-		unpublish "$(id "$it")"
-		unstage "$(id "$it")"
-		stage "$(id "$it")"
-		publish "$(id "$it")"
-	done
+	again growing our-clone
 	dax-check -size 4Mi -seed 4 verify "$(target_of "$(id growing)")/mapped"
 	make go-last ext4
-	unpublish "$(id go-last)"
-	unstage "$(id go-last)"
-	csi delete "$(id go-last)"
+	goes go-last
 	look_at_pools
 	[ "$(available)" -le "$free_bytes" ]
 	go_stop
 }
 
-growth_is_settled() {
-	! grep -q resizing "$state/$(id growing).json"
-}
-
-snapshots_are_as_they_were() {
-	local it
-	for it in past-go-ext4 past-our-ext4 pair-go-ext4 pair-our-ext4; do
-		csi get-snapshot "$(id "$it")" | grep -qF 'ready_to_use: true'
-		equal "bytes of $it" "$(sum_of "$(id "$it")")" "$(<"$scratch/sum.$it")"
-	done
-	equal 'snapshots' "$(csi list-snapshots | field snapshot_id | wc -l)" 4
-	csi get-group "$(id group)" | grep -qF 'ready_to_use: true'
-}
-
-# restored SNAPSHOT NAME: what a volume that is made of it has
-restored() {
-	local volume
-	volume=$(create "restored-$1" 32Mi ext4 -snapshot "$(id "$1")")
-	stage "$volume"
-	numbers_are_whole "$(staging_of "$volume")/numbers" "$(<"$scratch/lines.$2")"
-	unstage "$volume"
-	delete "$volume"
-}
-
 ours_is_back() {
 	local it volumes free_bytes
 	driver_start
-	await 60 growth_is_settled
+	await 60 growth_is_settled growing
 	look_at_pools
 	equal 'the capacity' "$(available)" "$free_bytes"
-	snapshots_are_as_they_were
+	snapshots_are_as_they_were pair
 	for it in go-ext4 our-ext4; do
 		restored "past-$it" "$it"
 		restored "pair-$it" "$it"
@@ -275,7 +167,7 @@ ours_is_back() {
 	equal 'size of the device that grew' "$(blockdev --getsize64 "$(device_of "$(id growing)")")" $((64 << 20))
 	dax-check -size 4Mi -seed 4 verify "$(target_of "$(id growing)")/mapped"
 	written go-ext4 go-fileio our-ext4
-	snapshots_are_as_they_were
+	snapshots_are_as_they_were pair
 }
 
 snapshots_go() {
@@ -283,14 +175,10 @@ snapshots_go() {
 	for it in go-ext4 our-ext4; do
 		csi delete-snapshot "$(id "past-$it")"
 	done
-	csi delete-group "$(id group)"
+	csi delete-group "$(id pair)"
 	await 120 nothing_is_erasing
 	driver_stop
 	go_start
-}
-
-nothing_is_erasing() {
-	! compgen -G "$state/*.erasing"
 }
 
 all_go() {
@@ -300,9 +188,7 @@ all_go() {
 		stop_writer "$name"
 	done
 	for name in go-ext4 go-fileio our-ext4 our-xfs go-later our-clone growing; do
-		unpublish "$(id "$name")"
-		unstage "$(id "$name")"
-		csi delete "$(id "$name")"
+		goes "$name"
 	done
 	equal 'the list' "$(listed_ids)" ''
 	go_stop
