@@ -41,7 +41,8 @@ struct volume_record {
 			      */
 	char *direct_device; /* path of the device that the entry names, or named last */
 	char **sandboxes;    /* IDs of guests that were given the device, and may still have it: strv */
-	char *sandbox_boot;  /* boot_id_read() when those were seen: no guest outlives that; NULL: none was */
+	char *sandbox_boot;  /* boot_id_read() when the entry was made or those were seen: no guest outlives
+				that */
 	bool freezing;       /* its file system is frozen, or may be: it is being copied */
 	bool suspending;     /* its device is suspended, or may be: it is being copied */
 	uint64_t erase_bytes_per_s; /* limit of its own for erasing it; 0: none */

@@ -110,7 +110,8 @@ static int make_folders(const char *dir, struct error **err)
 		if (slash)
 			*slash = '\0';
 		if (STEP("direct-folder", mkdir(path, FOLDER_MODE)) < 0 && errno != EEXIST)
-			return err_set_errno(err, ERR_INTERNAL, errno, "make folder %s", path);
+			return err_set_errno(err, errno == EROFS ? ERR_PRECONDITION : ERR_INTERNAL, errno,
+				"make folder %s", path);
 		if (slash)
 			*slash = '/';
 	}

@@ -43,7 +43,7 @@ int direct_entry_name(const char *target_path, char **ret, struct error **err) M
  * @ret_fd: the caller closes
  *
  * Return: 0, or -1 with ERR_NOT_FOUND (missing), ERR_PRECONDITION (a symbolic link; no folder; another user
- * could write to it), ERR_INTERNAL.
+ * could write to it; it would be made in a read-only file system), ERR_INTERNAL.
  */
 int direct_folder_open(const char *dir, bool create, int *ret_fd, struct error **err) MUST_CHECK;
 

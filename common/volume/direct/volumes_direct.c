@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "os/boot_id.h"
 #include "os/fs.h"
 #include "os/mount.h"
 #include "os/mount_table.h"
@@ -258,6 +259,8 @@ static int record(struct direct_publication *p, struct error **err)
 	free(r->direct_device);
 	r->direct_device = x_strdup(p->device->path);
 	volumes_forget_sandboxes(r);
+	if (boot_id_read(&r->sandbox_boot, err) < 0)
+		return -1;
 	strv_free(TAKE_PTR(r->targets));
 	strv_add(&r->targets, p->q->canonical_path);
 	return records_save(p->v->records, r, err);

@@ -36,6 +36,32 @@ static bool runs(const struct volumes *v, const char *sandbox)
 	return !v->guests || v->guests->runs(v->guests->user, sandbox);
 }
 
+/* Of a volume with an entry. The folder is in memory, as the guests are, and both end with the boot. A
+ * container that does not have the folder from the host any more cannot make it there. @ret_fd: -1: it has
+ * ended */
+static int open_folder(struct volumes *v, const struct volume_record *r, int *ret_fd, struct error **err)
+{
+	CLEANUP(free_charp) char *boot = NULL;
+
+	*ret_fd = -1;
+	if (!v->direct_dir)
+		return err_set(err, ERR_PRECONDITION,
+			"entry %s names the guests of the volume, and -directVolumesDir does not say where it is",
+			r->direct_entry);
+	if (direct_folder_open(v->direct_dir, /* create= */ false, ret_fd, err) == 0)
+		return 0;
+	if ((*err)->code != ERR_NOT_FOUND)
+		return -1;
+	error_clear(err);
+	if (boot_id_read(&boot, err) < 0)
+		return -1;
+	if (!str_eq(r->sandbox_boot, boot) ||
+		direct_folder_open(v->direct_dir, /* create= */ true, ret_fd, err) == 0)
+		return 0;
+	return err_wrap(err, "the folder with entry %s is not seen: set up the component kata again",
+		r->direct_entry);
+}
+
 /* Those of its entry that may run still are added to @all. */
 static int add_sandboxes(struct volumes *v, const struct volume_record *r, char ***all, struct error **err)
 {
@@ -44,18 +70,8 @@ static int add_sandboxes(struct volumes *v, const struct volume_record *r, char 
 
 	if (!r->direct_entry)
 		return 0;
-	if (!v->direct_dir)
-		return err_set(err, ERR_PRECONDITION,
-			"entry %s names the guests of the volume, and -directVolumesDir does not say where it is",
-			r->direct_entry);
-	if (direct_folder_open(v->direct_dir, /* create= */ false, &fd, err) < 0) {
-		if ((*err)->code != ERR_NOT_FOUND)
-			return -1;
-		/* the folder is in memory, as the guests are */
-		error_clear(err);
-		return 0;
-	}
-	if (direct_entry_sandboxes(fd, r->direct_entry, &seen, err) < 0)
+	if (open_folder(v, r, &fd, err) < 0 ||
+		(fd >= 0 && direct_entry_sandboxes(fd, r->direct_entry, &seen, err) < 0))
 		return -1;
 	for (size_t i = 0; seen && seen[i]; i++) {
 		if (!strv_contains(*all, seen[i]) && runs(v, seen[i]))
@@ -150,7 +166,7 @@ static int note_sandboxes(struct volumes *v, struct volume_record *r, struct err
 		return -1;
 	if (strv_eq(r->sandboxes, running))
 		return 0;
-	if (running && boot_id_read(&boot, err) < 0)
+	if (boot_id_read(&boot, err) < 0)
 		return -1;
 	free(r->sandbox_boot);
 	r->sandbox_boot = TAKE_PTR(boot);
@@ -169,20 +185,6 @@ static void warn_of_entry(const struct volume_record *r, const struct error *err
 		F_STR("entry", r->direct_entry), F_ERR(err));
 }
 
-/* @ret_fd: -1: there is no such folder any more */
-static int open_folder(struct volumes *v, int *ret_fd, struct error **err)
-{
-	*ret_fd = -1;
-	if (!v->direct_dir)
-		return err_set(err, ERR_PRECONDITION, "-directVolumesDir does not say where it is");
-	if (direct_folder_open(v->direct_dir, /* create= */ false, ret_fd, err) == 0)
-		return 0;
-	if ((*err)->code != ERR_NOT_FOUND)
-		return -1;
-	error_clear(err);
-	return 0;
-}
-
 void volumes_withdraw_direct(struct volumes *v, struct volume_record *r)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -190,7 +192,7 @@ void volumes_withdraw_direct(struct volumes *v, struct volume_record *r)
 
 	if (!r->direct_entry)
 		return;
-	if (open_folder(v, &fd, &err) < 0 ||
+	if (open_folder(v, r, &fd, &err) < 0 ||
 		(fd >= 0 && direct_entry_withdraw(fd, r->direct_entry, &err) < 0) ||
 		note_sandboxes(v, r, &err) < 0)
 		warn_of_entry(r, err);
@@ -201,7 +203,7 @@ static int remove_entry(struct volumes *v, struct volume_record *r, struct error
 	CLEANUP(free_charp) char *left = NULL;
 	CLEANUP(fd_closep) int fd = -1;
 
-	if (open_folder(v, &fd, err) < 0)
+	if (open_folder(v, r, &fd, err) < 0)
 		return -1;
 	if (fd >= 0 && direct_entry_withdraw(fd, r->direct_entry, err) < 0)
 		return -1;

@@ -455,6 +455,53 @@ START_TEST(guests_end_with_the_node)
 }
 END_TEST
 
+/* As in a container from which the folder is taken away: the entry is still on the host, and what it says of
+ * guests is not known. */
+START_TEST(folder_that_is_not_seen_any_more_keeps_the_device)
+{
+	CLEANUP(free_charp) char *entry = entry_of(mt.target);
+	CLEANUP(free_charp) char *parent = fixture_path("direct");
+	struct error *err = NULL;
+
+	publish();
+	running = SANDBOX;
+	touch(entry, SANDBOX);
+	ck_assert_int_eq(mount("none", parent, "tmpfs", MS_RDONLY, NULL), 0);
+	unpublish();
+	ASSERT_FAILS(publish_at(mt.target, &err), ERR_PRECONDITION, "Read-only");
+	ASSERT_FAILS(volumes_delete(fx.v, mt.volume->id, &err), ERR_PRECONDITION, "component kata");
+	ck_assert_int_eq(umount(parent), 0);
+	ASSERT_OK(volumes_refresh(fx.v, &err));
+	assert_nothing_left();
+	ASSERT_FAILS(volumes_delete(fx.v, mt.volume->id, &err), ERR_PRECONDITION, SANDBOX);
+	running = NULL;
+	ASSERT_OK(volumes_delete(fx.v, mt.volume->id, &err));
+}
+END_TEST
+
+/* A boot empties it, and ends the guests. */
+START_TEST(folder_that_ended_with_the_node_keeps_nothing)
+{
+	CLEANUP(free_charp) char *parent = fixture_path("direct");
+	CLEANUP(free_charp) char *file = x_asprintf("%s.json", mt.volume->id);
+	struct error *err = NULL;
+
+	publish();
+	fixture_stop();
+	CLEANUP(free_charp) char *text = fixture_read(file);
+	char *boot = strstr(text, "\"sandboxBoot\":\"");
+	ck_assert_ptr_nonnull(boot);
+	boot[strlen("\"sandboxBoot\":\"")] = 'x';
+	fixture_write(file, text);
+	ck_assert_int_eq(umount(mt.target), 0);
+	ck_assert_int_eq(mount("none", parent, "tmpfs", MS_RDONLY, NULL), 0);
+	fixture_open();
+	ASSERT_OK(volumes_start(fx.v, &err));
+	ASSERT_OK(volumes_delete(fx.v, mt.volume->id, &err));
+	ck_assert_int_eq(umount(parent), 0);
+}
+END_TEST
+
 /* Also when another program removes the entry, by which the runtime knows it, in the meantime. */
 START_TEST(guest_is_recorded_when_it_is_seen)
 {
@@ -725,6 +772,8 @@ int main(void)
 	tcase_add_test(tcase, target_that_is_too_long_is_refused);
 	tcase_add_test(tcase, guest_that_outlives_its_pod_keeps_the_device);
 	tcase_add_test(tcase, guests_end_with_the_node);
+	tcase_add_test(tcase, folder_that_is_not_seen_any_more_keeps_the_device);
+	tcase_add_test(tcase, folder_that_ended_with_the_node_keeps_nothing);
 	tcase_add_test(tcase, guest_is_recorded_when_it_is_seen);
 	tcase_add_test(tcase, process_that_has_the_device_open_keeps_it);
 	tcase_add_test(tcase, entries_of_others_stay);
