@@ -143,6 +143,7 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 		.mode = a->c.o.device_manager,
 		.state_path = state_path,
 		.kubelet_dirs = a->c.o.kubelet_dirs,
+		.direct_volumes_dir = a->c.o.direct_volumes_dir,
 		.mounts = mounts,
 		.regions = map.regions,
 		.groups = map.report,
@@ -301,6 +302,7 @@ int cmd_doctor(int argc, char **argv)
 		{"maxTime", OPT_DURATION, &a.max_time_ms, "DURATION",
 			"with -files: look for this long in all (default: 1m)"},
 		{"kubeletDir", OPT_STRS, &a.c.o.kubelet_dirs, "DIR", "as for the driver"},
+		{"directVolumesDir", OPT_STR, &a.c.o.direct_volumes_dir, "DIR", "as for the driver"},
 		COMMAND_FLAGS(&a.c),
 		{0},
 	};

@@ -42,6 +42,7 @@ void inventory_count(const struct check_view *v, struct inventory_counts *ret)
 		const struct device *ignored;
 
 		c.n_volumes++;
+		c.n_direct += r->direct;
 		c.n_absent +=
 			r->phase == PHASE_READY && presence_of(v->devices, r, &ignored) != DEVICE_PRESENT;
 	}

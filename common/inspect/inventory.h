@@ -33,6 +33,7 @@ struct inventory_counts {
 	uint32_t n_absent;    /* ready volumes whose device is not present */
 	uint32_t n_damaged;   /* with a state file that cannot be read */
 	uint32_t n_strangers; /* devices of ours without a state file */
+	uint32_t n_direct;    /* direct volumes */
 };
 
 /** inventory_count() - count the volumes and devices of @v. */

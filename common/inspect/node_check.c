@@ -19,6 +19,7 @@
 #include "os/file.h"
 #include "pmem/pool/pool_backup.h"
 #include "pmem/pool/pool_lost_pvs.h"
+#include "volume/direct/direct_folder.h"
 
 #define STATE_MIN_BYTES (16ULL << 20) /* some thousand state files with their temporaries */
 #define SMALL_FILE_MAX  4096
@@ -394,6 +395,39 @@ static void check_state(struct look *l)
 		node_findings_add(l->f, "driver", NODE_NOTE, "no driver is using the state folder");
 }
 
+/* The driver makes the folder if it can, which it cannot in a container that does not have it from the host.
+ * Most nodes need no such volumes. A process that is the first one of its PID namespace does not see those
+ * around it. */
+static void check_direct_volumes(struct look *l)
+{
+	const char *dir = l->config->direct_volumes_dir;
+	const struct inventory_counts *c = l->config->volumes;
+	CLEANUP(free_charp) char *path = x_asprintf("%s%s", l->config->root, str_empty(dir) ? "" : dir);
+	CLEANUP(error_freep) struct error *why = NULL;
+	CLEANUP(fd_closep) int fd = -1;
+	uint32_t n = c ? c->n_direct : 0;
+
+	if (str_empty(dir) || !is_root(l))
+		return;
+	if (direct_folder_open(path, /* create= */ false, &fd, &why) < 0 && n > 0)
+		node_findings_add(l->f, "direct-volumes", NODE_PROBLEM,
+			"no direct volumes can be created, and of the %u that exist it is not known which guests "
+			"use them: %s; a pod needs that folder from the host (component kata)",
+			n, why->msg);
+	else if (why)
+		node_findings_add(l->f, "direct-volumes", NODE_NOTE,
+			"no direct volumes can be created: %s; a pod needs that folder from the host (component "
+			"kata)",
+			why->msg);
+	else if (l->config->holder == 1)
+		node_findings_add(l->f, "direct-volumes", NODE_PROBLEM,
+			"the driver sees no other process of the host, so it does not know which one has the "
+			"device of a direct volume open: set hostPID: true for the pod");
+	else
+		node_findings_add(l->f, "direct-volumes", NODE_OK,
+			"direct volumes can be created: runtimes look for them in %s", dir);
+}
+
 /* In the words that metrics and the other commands have for phases. */
 static void check_volumes(struct look *l)
 {
@@ -453,5 +487,6 @@ void node_check(const struct node_check_config *config, struct node_findings *re
 		check_tool(&l, "lvm", "lvm2", "volume groups cannot be used");
 	check_state(&l);
 	check_volumes(&l);
+	check_direct_volumes(&l);
 	*ret = f;
 }

@@ -23,6 +23,7 @@ struct node_check_config {
 	const char *mode; /* of the device manager: "lvm", "direct" or "fake" */
 	const char *state_path;
 	char *const *kubelet_dirs;              /* strv; NULL: /var/lib/kubelet */
+	const char *direct_volumes_dir;         /* of entries for guests; NULL or "": not looked at */
 	const struct mount_table *mounts;       /* borrowed */
 	const struct nd_inventory *regions;     /* NULL: unknown */
 	const struct lvm_report *groups;        /* NULL: unknown */

@@ -9,11 +9,14 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "inspect/inventory.h"
 #include "unit/os/scratch.h"
 
 static struct node_findings found;
 static struct nd_region region;
 static const char *not_ready;
+static struct inventory_counts volumes;
+static pid_t holder = 42;
 
 /* @path: below the scratch folder; a folder if it ends with a slash */
 static void make(const char *path)
@@ -59,7 +62,9 @@ static void look(const char *mode, const char *mountinfo)
 		.mounts = mounts,
 		.regions = &inv,
 		.dimms = &dimms,
-		.holder = 42,
+		.direct_volumes_dir = "/run/direct",
+		.volumes = &volumes,
+		.holder = holder,
 		.not_ready = not_ready};
 	node_findings_done(&found);
 	node_check(&config, &found);
@@ -273,6 +278,29 @@ START_TEST(a_driver_that_is_not_ready_is_a_problem)
 }
 END_TEST
 
+START_TEST(direct_volumes_need_the_folder_and_the_processes_of_the_host)
+{
+	make_good_node();
+	look("lvm", shared);
+	ck_assert_int_eq(level_of("direct-volumes"), NODE_NOTE);
+	ck_assert_ptr_nonnull(strstr(text_of("direct-volumes"), "/run/direct does not exist"));
+	volumes.n_direct = 2;
+	look("lvm", shared);
+	ck_assert_int_eq(level_of("direct-volumes"), NODE_PROBLEM);
+	ck_assert_ptr_nonnull(strstr(text_of("direct-volumes"), "of the 2 that exist"));
+	make("/run/direct/");
+	look("lvm", shared);
+	ck_assert_int_eq(level_of("direct-volumes"), NODE_OK);
+	holder = 1;
+	look("lvm", shared);
+	ck_assert_int_eq(level_of("direct-volumes"), NODE_PROBLEM);
+	ck_assert_ptr_nonnull(strstr(text_of("direct-volumes"), "hostPID"));
+	holder = 42;
+	volumes.n_direct = 0;
+	node_findings_done(&found);
+}
+END_TEST
+
 START_TEST(fake_devices_need_no_persistent_memory)
 {
 	make("/var/lib/driver/");
@@ -287,4 +315,5 @@ SCRATCH_MAIN("node_check", a_good_node_has_one_problem_here_that_scratch_files_d
 	each_thing_that_is_not_there_is_a_problem, module_with_trouble_is_a_problem,
 	a_region_in_which_nothing_can_be_made_is_a_problem, locks_of_lvm_that_others_can_hold_are_a_problem,
 	without_libnvdimm_and_with_a_read_only_sys_nothing_can_be_made, traps_of_the_hosts_lvm_are_noted,
-	a_driver_that_is_not_ready_is_a_problem, fake_devices_need_no_persistent_memory)
+	direct_volumes_need_the_folder_and_the_processes_of_the_host, a_driver_that_is_not_ready_is_a_problem,
+	fake_devices_need_no_persistent_memory)
