@@ -67,17 +67,17 @@ is_consistent() {
 	grep ': consistent' <<<"$said"
 }
 
-# capacity_of NODE [FIELD]: of the late-binding class for ext4, in bytes. FIELD is maximumVolumeSize for what fits into the pool that has
-# most.
+# capacity_of NODE [FIELD [CLASS]]: in bytes, of the late-binding class for ext4 if no other is named. FIELD is maximumVolumeSize for what
+# fits into the pool that has most.
 capacity_of() {
 	kd get csistoragecapacities -o json | python3 -c '
 import json, re, sys
 units = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30}
 for item in json.load(sys.stdin)["items"]:
     number, unit = re.fullmatch("([0-9]+)([a-zA-Z]*)", item.get(sys.argv[2], "0")).groups()
-    if sys.argv[1] in item["nodeTopology"]["matchLabels"].values() and item["storageClassName"] == "pmem-csi-sc-late-binding-ext4":
+    if sys.argv[1] in item["nodeTopology"]["matchLabels"].values() and item["storageClassName"] == sys.argv[3]:
         print(int(number) * units[unit])
-' "$1" "${2:-capacity}"
+' "$1" "${2:-capacity}" "${3:-pmem-csi-sc-late-binding-ext4}"
 }
 
 # installed_overlay: what "install" has applied.
@@ -145,6 +145,24 @@ install_overlay() {
 	rolled_out $workloads
 }
 
+# add_component NAME: of manifests/, to the overlay that is installed. remove_component leaves the objects that it has added.
+add_component() {
+	local folder=$KUBE_RUN/with-$1
+	mkdir -p "$folder"
+	cat >"$folder/kustomization.yaml" <<-END
+		apiVersion: kustomize.config.k8s.io/v1beta1
+		kind: Kustomization
+		resources: [$(realpath --relative-to="$folder" "$manifests/$(installed_overlay)")]
+		components: [$(realpath --relative-to="$folder" "$manifests/$1")]
+	END
+	k apply -k "$folder"
+}
+
+remove_component() {
+	k apply -k "$manifests/$(installed_overlay)"
+	rm -rf "$KUBE_RUN/with-$1"
+}
+
 # ephemeral_claim CLASS SIZE: a volume with a claim of its own.
 ephemeral_claim() {
 	echo "ephemeral: {volumeClaimTemplate: {spec: {accessModes: [ReadWriteOnce], storageClassName: $1, resources: {requests: {storage: $2}}}}}"
@@ -156,7 +174,8 @@ inline() {
 }
 
 # What a pod may do is as little as there is: its user is not root, it has no capabilities, and the volume is its group's.
-# Variables of the caller may change a pod: node, scheduler, task (a shell script), user, and mounts (how the container has the volume).
+# Variables of the caller may change a pod: node, scheduler, runtime (its RuntimeClass), task (a shell script), user, and mounts (how the
+# container has the volume).
 user=1000
 mounts="volumeMounts: [{name: volume, mountPath: /volume}]"
 sleeping='exec sleep 100000'
@@ -170,6 +189,7 @@ pod() {
 		spec:
 		  nodeSelector: {${node:+kubernetes.io/hostname: $node}}
 		  schedulerName: ${scheduler:-default-scheduler}
+		  ${runtime:+runtimeClassName: $runtime}
 		  automountServiceAccountToken: false
 		  terminationGracePeriodSeconds: 1
 		  restartPolicy: Always
