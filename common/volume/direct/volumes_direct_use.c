@@ -55,7 +55,7 @@ static int open_folder(struct volumes *v, const struct volume_record *r, int *re
 	error_clear(err);
 	if (boot_id_read(&boot, err) < 0)
 		return -1;
-	if (!str_eq(r->sandbox_boot, boot) ||
+	if ((r->sandbox_boot && !str_eq(r->sandbox_boot, boot)) ||
 		direct_folder_open(v->direct_dir, /* create= */ true, ret_fd, err) == 0)
 		return 0;
 	return err_wrap(err, "the folder with entry %s is not seen: set up the component kata again",
@@ -166,10 +166,13 @@ static int note_sandboxes(struct volumes *v, struct volume_record *r, struct err
 		return -1;
 	if (strv_eq(r->sandboxes, running))
 		return 0;
-	if (boot_id_read(&boot, err) < 0)
+	if (running && boot_id_read(&boot, err) < 0)
 		return -1;
-	free(r->sandbox_boot);
-	r->sandbox_boot = TAKE_PTR(boot);
+	/* without guests it stays that of the entry, whose folder may have ended with that boot */
+	if (boot) {
+		free(r->sandbox_boot);
+		r->sandbox_boot = TAKE_PTR(boot);
+	}
 	strv_free(r->sandboxes);
 	r->sandboxes = TAKE_PTR(running);
 	/* if this is not durable, the entry stays, and it is tried again */
@@ -177,6 +180,14 @@ static int note_sandboxes(struct volumes *v, struct volume_record *r, struct err
 		return 0;
 	records_update_memory(v->records, r);
 	return -1;
+}
+
+/* Earlier versions did not record it. A mount shows that it is this one. */
+static int note_boot(struct volumes *v, struct volume_record *r, struct error **err)
+{
+	if (r->sandbox_boot)
+		return 0;
+	return boot_id_read(&r->sandbox_boot, err) < 0 ? -1 : records_save(v->records, r, err);
 }
 
 static void warn_of_entry(const struct volume_record *r, const struct error *err)
@@ -247,7 +258,7 @@ static bool needs_settling(struct volumes *v, const struct volume_record *r, con
 	CLEANUP(error_freep) struct error *ignored = NULL;
 	CLEANUP(strv_freep) char **running = NULL;
 
-	if (!volumes_direct_target(r, t))
+	if (!volumes_direct_target(r, t) || !r->sandbox_boot)
 		return true;
 	return find_sandboxes(v, r, &running, &ignored) == 0 && !strv_eq(running, r->sandboxes);
 }
@@ -278,7 +289,7 @@ void volumes_settle_direct_entry(struct volumes *v, struct volume_record *r)
 		return;
 	}
 	if (volumes_direct_target(r, table)) {
-		if (note_sandboxes(v, r, &err) < 0)
+		if (note_boot(v, r, &err) < 0 || note_sandboxes(v, r, &err) < 0)
 			log_warn("the guests of a direct volume could not be recorded, will try again",
 				F_STR("volume", r->id), F_ERR(err));
 		return;
