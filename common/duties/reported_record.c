@@ -7,6 +7,12 @@
 #include "base/str.h"
 #include "controller/volume_status.h"
 
+/* Of a damaged one the node does not know what it is. */
+static bool tells_kind(const struct volume_report *v)
+{
+	return v->phase != PHASE_DAMAGED && v->phase != PHASE_ERASING && !v->is_inline;
+}
+
 struct pmem_volume *reported_record_new(
 	const struct node_table *nodes, const char *driver_name, const char *key, const char *handle)
 {
@@ -21,9 +27,9 @@ struct pmem_volume *reported_record_new(
 			v = pmem_volume_new(key, driver_name);
 			v->origin = x_strdup(PMEM_VOLUME_REPORTED);
 			v->size_bytes = hits[i].volume->size_bytes;
-			v->snapshot = hits[i].volume->snapshot;
 			v->source = x_strdup(hits[i].volume->source);
 		}
+		v->snapshot = v->snapshot || (tells_kind(hits[i].volume) && hits[i].volume->snapshot);
 		if (!v->volume_name && !str_empty(hits[i].volume->name))
 			v->volume_name = x_strdup(hits[i].volume->name);
 		pmem_volume_add_node(v, hits[i].node->report.node_id);
@@ -39,10 +45,12 @@ bool reported_record_is_of_other_kind(const struct pmem_volume *record, const st
 
 	if (!record->origin || !record->handle || record->deleting || record->retained)
 		return false;
+	/* it is released already, and others keep it */
+	if (record->meta.deleting && !strv_contains(record->meta.finalizers, PMEM_VOLUME_FINALIZER))
+		return false;
 	size_t n = volume_status_find(record, nodes, &hits);
 	for (size_t i = 0; i < n; i++) {
-		/* of a damaged one the node does not know what it is */
-		if (hits[i].volume->phase == PHASE_DAMAGED || hits[i].volume->phase == PHASE_ERASING)
+		if (!tells_kind(hits[i].volume))
 			continue;
 		is_other = hits[i].volume->snapshot != record->snapshot;
 		if (!is_other)

@@ -17,9 +17,10 @@
 struct pmem_volume *reported_record_new(
 	const struct node_table *nodes, const char *driver_name, const char *key, const char *handle);
 
-/** reported_record_is_of_other_kind() - whether @record was made of a report, calls a volume what nodes
- * report as a snapshot, or the reverse, and no deletion has begun: a controller that does not know of
- * snapshots has made it, or the node could not say what it was, because its state file was damaged. A record
- * cannot change in that, and has nothing else that is not reported, so it may be made again. One without a
- * handle, by which it would be found again, gets that first. */
+/** reported_record_is_of_other_kind() - whether @record calls a volume what its nodes report as a snapshot,
+ * or the reverse, and has to be released so that the report makes it again. That happens when a controller
+ * made it that does not know of snapshots, or when the node could not say what it was, because its state file
+ * was damaged. False for a record that a call has made, since reports do not say all of it; while the volume
+ * is being deleted; without a handle, by which the report would not be found; and where others keep a record
+ * that is released already. */
 bool reported_record_is_of_other_kind(const struct pmem_volume *record, const struct node_table *nodes);

@@ -5,7 +5,7 @@
  * CreateVolume and DeleteVolume write what they do into the volume's record themselves (controller.h). The
  * leader does the rest: it shows in the status what nodes report, when the nodes of the record have
  * registered or have had a lease time since the controller's start to do so; makes records of volumes that
- * nodes report and no record knows, and once more where such a record is of another kind
+ * nodes report and no record knows, and makes such a record again if it calls a snapshot a volume
  * (reported_record.h); adds nodes that report a copy to the record, and takes out those that
  * have none although they were asked, when nothing has been written for VOLUME_OBJECTS_SETTLED_NS; sets the
  * size that was asked for to what the nodes have, when a growth has not come about for that time; and

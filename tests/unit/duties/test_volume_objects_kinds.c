@@ -65,6 +65,25 @@ START_TEST(a_damaged_snapshot_and_one_that_is_erased_stay_snapshots)
 }
 END_TEST
 
+/* On one of two nodes the state file is damaged: the record is made once. */
+START_TEST(kind_is_that_of_a_node_that_knows_it)
+{
+	fake_informer_sync(rig.objects);
+	for (int i = 0; i < 2; i++) {
+		struct node_report *r = report_new(i ? "n2" : "n1");
+		struct volume_report *v = report_add_volume(r, rig.id, RIG_NAME);
+
+		v->phase = i ? PHASE_READY : PHASE_DAMAGED;
+		v->snapshot = i;
+		rig_put_report(r);
+	}
+	rig_live_s(60);
+	check_snapshot(true);
+	rig_live_s(60);
+	check_snapshot(true);
+}
+END_TEST
+
 /* It has more than reports say. */
 START_TEST(a_record_that_a_call_has_made_is_not_made_again)
 {
@@ -103,6 +122,7 @@ int main(void)
 	tcase_add_loop_test(tcase, the_record_of_a_snapshot_that_was_taken_for_a_volume_is_made_again, 0, 2);
 	tcase_add_test(tcase, the_record_of_a_snapshot_gets_its_handle_before_it_is_made_again);
 	tcase_add_loop_test(tcase, a_damaged_snapshot_and_one_that_is_erased_stay_snapshots, 0, 2);
+	tcase_add_test(tcase, kind_is_that_of_a_node_that_knows_it);
 	tcase_add_test(tcase, a_record_that_a_call_has_made_is_not_made_again);
 	tcase_add_test(tcase, a_record_that_is_being_deleted_is_left_to_that);
 	return unit_runner_finish(srunner_create(suite));
