@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/parse.h"
@@ -395,9 +396,22 @@ static void check_state(struct look *l)
 		node_findings_add(l->f, "driver", NODE_NOTE, "no driver is using the state folder");
 }
 
-/* The driver makes the folder if it can, which it cannot in a container that does not have it from the host.
- * Most nodes need no such volumes. A process that is the first one of its PID namespace does not see those
- * around it. */
+/* Whether the nearest folder above that exists can be written to: then the driver makes those below it. */
+static bool can_be_made(const char *path)
+{
+	CLEANUP(free_charp) char *above = x_strdup(path);
+	char *slash;
+
+	while ((slash = strrchr(above, '/')) && slash != above) {
+		*slash = '\0';
+		if (access(above, F_OK) == 0)
+			return access(above, W_OK) == 0;
+	}
+	return access("/", W_OK) == 0;
+}
+
+/* Most nodes need no such volumes. In a container that does not have the folder from the host, the driver
+ * cannot make it. A process that is the first one of its PID namespace does not see those around it. */
 static void check_direct_volumes(struct look *l)
 {
 	const char *dir = l->config->direct_volumes_dir;
@@ -409,16 +423,19 @@ static void check_direct_volumes(struct look *l)
 
 	if (str_empty(dir) || !is_root(l))
 		return;
-	if (direct_folder_open(path, /* create= */ false, &fd, &why) < 0 && n > 0)
+	bool is_there = direct_folder_open(path, /* create= */ false, &fd, &why) == 0;
+	bool is_missing = !is_there && why->code == ERR_NOT_FOUND;
+	const char *advice = is_missing ? "; a pod needs that folder from the host (component kata)" : "";
+	/* what a container makes is not the host's */
+	bool is_usable = is_there || (is_missing && l->config->holder != 1 && can_be_made(path));
+	if (!is_usable && n > 0)
 		node_findings_add(l->f, "direct-volumes", NODE_PROBLEM,
 			"no direct volumes can be created, and of the %u that exist it is not known which guests "
-			"use them: %s; a pod needs that folder from the host (component kata)",
-			n, why->msg);
-	else if (why)
-		node_findings_add(l->f, "direct-volumes", NODE_NOTE,
-			"no direct volumes can be created: %s; a pod needs that folder from the host (component "
-			"kata)",
-			why->msg);
+			"use them: %s%s",
+			n, why->msg, advice);
+	else if (!is_usable)
+		node_findings_add(l->f, "direct-volumes", NODE_NOTE, "no direct volumes can be created: %s%s",
+			why->msg, advice);
 	else if (l->config->holder == 1)
 		node_findings_add(l->f, "direct-volumes", NODE_PROBLEM,
 			"the driver sees no other process of the host, so it does not know which one has the "

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -281,13 +282,25 @@ END_TEST
 START_TEST(direct_volumes_need_the_folder_and_the_processes_of_the_host)
 {
 	make_good_node();
-	look("lvm", shared);
-	ck_assert_int_eq(level_of("direct-volumes"), NODE_NOTE);
-	ck_assert_ptr_nonnull(strstr(text_of("direct-volumes"), "/run/direct does not exist"));
+	/* the driver itself makes it there */
 	volumes.n_direct = 2;
+	look("lvm", shared);
+	ck_assert_int_eq(level_of("direct-volumes"), NODE_OK);
+	holder = 1;
 	look("lvm", shared);
 	ck_assert_int_eq(level_of("direct-volumes"), NODE_PROBLEM);
 	ck_assert_ptr_nonnull(strstr(text_of("direct-volumes"), "of the 2 that exist"));
+	ck_assert_ptr_nonnull(strstr(text_of("direct-volumes"), "/run/direct does not exist"));
+	ck_assert_ptr_nonnull(strstr(text_of("direct-volumes"), "component kata"));
+	volumes.n_direct = 0;
+	look("lvm", shared);
+	ck_assert_int_eq(level_of("direct-volumes"), NODE_NOTE);
+	holder = 42;
+	make("/run/direct");
+	look("lvm", shared);
+	ck_assert_int_eq(level_of("direct-volumes"), NODE_NOTE);
+	ck_assert_ptr_null(strstr(text_of("direct-volumes"), "component kata"));
+	ck_assert_int_eq(unlink(SCRATCH "/run/direct"), 0);
 	make("/run/direct/");
 	look("lvm", shared);
 	ck_assert_int_eq(level_of("direct-volumes"), NODE_OK);
