@@ -148,7 +148,9 @@ undoes_what_a_group_lacks() {
 	csi list-snapshots | field snapshot_id | sort >"$scratch/now"
 	left=$(field snapshot_id <"$scratch/listed" | sort | comm -13 - "$scratch/now")
 	torn=$(csi get-snapshot "$left" | field group_snapshot_id)
-	csi get-group "$torn" | grep -qF 'ready_to_use: false' || csi get-group "$torn"
+	csi get-group "$torn" >"$scratch/torn"
+	cat "$scratch/torn"
+	grep -qF 'ready_to_use: false' "$scratch/torn"
 	refused FAILED_PRECONDITION create-group torn "$(id first)" "$(id second)"
 	csi delete-group "$torn"
 	await 120 is_undone "$left"
