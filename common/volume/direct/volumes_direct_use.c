@@ -156,6 +156,15 @@ void volumes_forget_sandboxes(struct volume_record *r)
 	free(TAKE_PTR(r->sandbox_boot));
 }
 
+/* If this is not durable, the entry stays, and it is tried again. */
+static int save_seen(struct volumes *v, const struct volume_record *r, struct error **err)
+{
+	if (volumes_require_ready(v, err) == 0 && records_save(v->records, r, err) == 0)
+		return 0;
+	records_update_memory(v->records, r);
+	return -1;
+}
+
 /* They are recorded before their files, by which they are known, are removed. */
 static int note_sandboxes(struct volumes *v, struct volume_record *r, struct error **err)
 {
@@ -175,11 +184,7 @@ static int note_sandboxes(struct volumes *v, struct volume_record *r, struct err
 	}
 	strv_free(r->sandboxes);
 	r->sandboxes = TAKE_PTR(running);
-	/* if this is not durable, the entry stays, and it is tried again */
-	if (volumes_require_ready(v, err) == 0 && records_save(v->records, r, err) == 0)
-		return 0;
-	records_update_memory(v->records, r);
-	return -1;
+	return save_seen(v, r, err);
 }
 
 /* Earlier versions did not record it. A mount shows that it is this one. */
@@ -187,7 +192,7 @@ static int note_boot(struct volumes *v, struct volume_record *r, struct error **
 {
 	if (r->sandbox_boot)
 		return 0;
-	return boot_id_read(&r->sandbox_boot, err) < 0 ? -1 : records_save(v->records, r, err);
+	return boot_id_read(&r->sandbox_boot, err) < 0 ? -1 : save_seen(v, r, err);
 }
 
 static void warn_of_entry(const struct volume_record *r, const struct error *err)
