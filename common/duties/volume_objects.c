@@ -591,11 +591,6 @@ static bool write_status(struct volume_objects *o, const char *key, const struct
 static void update(struct volume_objects *o, const char *key, const struct pmem_volume *observed)
 {
 	CLEANUP(pmem_volume_freep) struct pmem_volume *v = pmem_volume_dup(observed);
-	bool added = !v->deleting && add_reported(o, v);
-	bool dropped = drop_absent(o, key, v);
-	bool sized = drop_size(o, key, v);
-	bool used = take_use(o, key, v);
-	bool ends = strv_len(v->nodes) == 0 && (is_deleted(v) || !v->handle || v->origin);
 
 	if (reported_record_is_of_other_kind(observed, nodes_of(o))) {
 		log_info("the record of a volume or snapshot is made again as what its node reports",
@@ -603,6 +598,12 @@ static void update(struct volume_objects *o, const char *key, const struct pmem_
 		write_record(o, key, RECORD_RELEASE, v);
 		return;
 	}
+	bool added = !v->deleting && add_reported(o, v);
+	bool dropped = drop_absent(o, key, v);
+	bool sized = drop_size(o, key, v);
+	bool used = take_use(o, key, v);
+	bool ends = strv_len(v->nodes) == 0 && (is_deleted(v) || !v->handle || v->origin);
+
 	if (ends && is_over(o, key, v)) {
 		write_record(o, key, RECORD_RELEASE, v);
 		return;
