@@ -23,8 +23,13 @@ folder_of() {
 
 # earlier_starts RELEASE: in place of ours, which has ended.
 earlier_starts() {
-	local driver_log=$earlier_log
-	PATH=$(folder_of "$1"):$PATH driver_start
+	local driver_log=$earlier_log folder
+	folder=$(folder_of "$1")
+	if [ -z "$folder" ]; then
+		echo "RELEASES does not have $1: scripts/machines releases builds it"
+		return 1
+	fi
+	PATH=$folder:$PATH driver_start
 	[[ $(readlink "/proc/$(driver_pid)/exe") == */previous-* ]]
 }
 
