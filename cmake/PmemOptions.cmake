@@ -8,6 +8,14 @@ option(PMEM_STEPS "Points at which tests stop a program between durable actions"
 option(PMEM_ANALYZE "What is written by hand goes through gcc's static analyser" OFF)
 option(PMEM_COVERAGE "Programs count which lines run" OFF)
 option(PMEM_HARDEN "Hardening and link-time optimisation for shipped programs" OFF)
+option(PMEM_CCACHE "Compile through ccache where it is installed" OFF)
+
+if(PMEM_CCACHE)
+  find_program(CCACHE ccache)
+  if(CCACHE)
+    set(CMAKE_C_COMPILER_LAUNCHER "${CCACHE}")
+  endif()
+endif()
 
 # Tests replace functions with the linker's --wrap, which does not see calls that link-time optimisation has resolved.
 if(PMEM_HARDEN AND PMEM_TESTS)
