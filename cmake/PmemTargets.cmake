@@ -25,6 +25,7 @@ function(pmem_layer name)
   if(NOT PMEM_TESTS)
     return()
   endif()
+  # One step for the headers of a layer, each compiled alone.
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.h")
   set(units)
   foreach(header IN LISTS headers)
@@ -35,8 +36,15 @@ function(pmem_layer name)
     list(APPEND units "${unit}")
   endforeach()
   if(units)
-    add_library(headertest_${name} OBJECT ${units})
-    target_link_libraries(headertest_${name} PRIVATE common_${name} pmem_warnings)
+    set(stamp "${CMAKE_CURRENT_BINARY_DIR}/headers.stamp")
+    set(folders "$<TARGET_PROPERTY:common_${name},INCLUDE_DIRECTORIES>")
+    set(defines "$<TARGET_PROPERTY:common_${name},COMPILE_DEFINITIONS>")
+    add_custom_command(OUTPUT "${stamp}"
+      COMMAND ${CMAKE_C_COMPILER} -std=gnu17 -fsyntax-only "$<TARGET_PROPERTY:pmem_warnings,INTERFACE_COMPILE_OPTIONS>"
+        "$<$<BOOL:${defines}>:-D$<JOIN:${defines},;-D>>" "$<$<BOOL:${folders}>:-I$<JOIN:${folders},;-I>>" ${units}
+      COMMAND ${CMAKE_COMMAND} -E touch "${stamp}"
+      DEPENDS ${headers} common_${name} COMMAND_EXPAND_LISTS VERBATIM)
+    add_custom_target(headertest_${name} ALL DEPENDS "${stamp}")
   endif()
 endfunction()
 
