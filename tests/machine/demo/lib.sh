@@ -183,7 +183,7 @@ count_mounts() {
 	grep -c " $kubelet/" /proc/self/mountinfo
 }
 count_records() {
-	find "$LAB_STATE_DIR" -name '*.json' -o -name '*.creating' -o -name '*.erasing' | wc -l
+	find "$LAB_STATE_DIR" -maxdepth 1 \( -name '*.json' -o -name '*.creating' -o -name '*.erasing' \) | wc -l
 }
 count_regions() {
 	find /sys/bus/nd/devices -name 'region?' | wc -l
