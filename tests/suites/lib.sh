@@ -1,10 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# What the suites share. A suite is run from the root of the tree.
+# Functions that the suites share. A suite is run from the root of the tree.
 
-# build PRESET [TARGET]...: configures and builds, quietly unless that fails.
+# The size of the run: "daily" or "all".
+# shellcheck disable=SC2034 # used by suites
+size=${TEST_SIZE:-all}
+
+# need_root SUITE WHY: ends a suite that cannot run without root as skipped.
+need_root() {
+	[ "$(id -u)" != 0 ] || return 0
+	echo "SKIPPED: $1 NEEDS ROOT, $2" >&2
+	echo "SUITE 0 0 1"
+	exit 0
+}
+
+# build PRESET [TARGET]...: configures and builds, with one line of output unless that fails.
 build() {
-	local preset=$1 log
+	local preset=$1 log start=$SECONDS
 	shift
 	mkdir -p build
 	log=$(mktemp build/build.XXXXXX.log)
@@ -14,6 +26,7 @@ build() {
 		return 1
 	fi
 	rm -f "$log"
+	echo "built $preset in $((SECONDS - start)) s"
 }
 
 # need_image: build/image/pmem-csi.tar and build/image/root, made of the sources as they are.
@@ -64,13 +77,9 @@ finish() {
 	[ "$n_failed" = 0 ]
 }
 
-# run_ctest PRESET [CTEST-ARGUMENT]...: runs tests and prints the closing line of a suite. What counts are the cases
-# that check reports, and each test of another kind as one.
-run_ctest() {
-	local preset=$1 log=build/$1/Testing/Temporary/LastTest.log status=0
-	shift
-	# half of the time tests wait for the disk
-	ctest --preset "$preset" -j "$(($(nproc) * 2))" --no-tests=error "$@" || status=$?
+# count_ctest LOG: prints how many passed, failed and were skipped, as ctest's log says. The cases that check reports count, and
+# each test of another kind as one.
+count_ctest() {
 	awk '
 		/^[0-9]+\/[0-9]+ Testing: / { counted = seen = 0 }
 		/^[0-9]+%: Checks: / { gsub(",", ""); cases += $3; seen += $5 + $7; counted = 1 }
@@ -80,6 +89,52 @@ run_ctest() {
 		# a program can fail after its cases passed: a leak is found at its end
 		/^Test Failed\.$/ { if (!seen) { cases++; seen = 1 } bad += seen }
 		/^skipped: / { skipped++; counted = 1 }
-		END { print "SUITE", cases - bad, bad + 0, skipped + 0 }' "$log"
+		END { print cases - bad, bad + 0, skipped + 0 }' "$1"
+}
+
+# run_ctest PRESET [--without REGEX] [CTEST-ARGUMENT]...: runs tests and prints the closing line of a suite. The tests that failed
+# are repeated once, one at a time; those that pass then are printed as flaky. A REGEX that leaves nothing out is an error.
+run_ctest() {
+	local preset=$1 dir=build/$1/Testing/Temporary status=0 names passed failed skipped still=0
+	shift
+	if [ "${1:-}" = --without ]; then
+		ctest --preset "$preset" -N -R "$2" | grep -q '^Total Tests: [1-9]' || {
+			echo "failed: no test has a name like $2, which is to be left out"
+			echo "SUITE 0 1 0"
+			return 1
+		}
+		set -- -E "${@:2}"
+	fi
+	# half of the time tests wait for the disk
+	ctest --preset "$preset" -j "$(($(nproc) * 2))" --no-tests=error "$@" || status=$?
+	read -r passed failed skipped < <(count_ctest "$dir/LastTest.log")
+	if [ "$status" != 0 ] && [ -s "$dir/LastTestsFailed.log" ]; then
+		names=$(cut -d : -f 2 "$dir/LastTestsFailed.log")
+		status=0
+		ctest --preset "$preset" --rerun-failed || status=$?
+		read -r _ still _ < <(count_ctest "$dir/LastTest.log")
+		if [ "$status" = 0 ]; then
+			echo "FLAKY ${names//$'\n'/$'\n'FLAKY }"
+		else
+			{ grep -vxFf <(cut -d : -f 2 "$dir/LastTestsFailed.log") <<<"$names" || true; } | sed 's/^/FLAKY /'
+		fi
+		[ "$still" -le "$failed" ] || failed=$still
+	elif [ "$status" != 0 ]; then
+		still=$failed
+	fi
+	[ "$status" = 0 ] || [ "$still" != 0 ] || failed=$((failed + 1)) still=1
+	echo "SUITE $((passed + failed - still)) $still $skipped $((failed - still))"
 	return "$status"
+}
+
+# sum_up PARTS: adds up the closing lines of so many parts of a suite, which come in with all that they print.
+sum_up() {
+	awk -v parts="$1" '
+		/^SUITE / { for (i = 2; i <= 5; i++) sum[i] += $i; seen++; next }
+		{ print; fflush() }
+		END {
+			sum[3] += parts - seen
+			print "SUITE", sum[2] + 0, sum[3] + 0, sum[4] + 0, sum[5] + 0
+			exit sum[3] > 0
+		}'
 }
