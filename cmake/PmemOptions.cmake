@@ -66,8 +66,8 @@ endif()
 # The same bytes wherever the sources lie: assertions name their file.
 if(PMEM_HARDEN)
   target_compile_options(pmem_options INTERFACE
-    "-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=" -O2 -flto -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong
+    "-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=" -O2 -flto=auto -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong
     -fstack-clash-protection -fcf-protection -fPIE)
   target_link_options(pmem_options INTERFACE
-    -flto -pie -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -s)
+    -flto=auto -pie -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -s)
 endif()
