@@ -196,7 +196,6 @@ use_volumes() {
 }
 
 boot_1() {
-	load_modules nd_e820
 	prove raw-namespaces-are-skipped raw_namespaces_are_skipped
 	prove make-foreign make_foreign
 	prove plan-changes-nothing plan_changes_nothing
