@@ -11,6 +11,7 @@
 #include "os/blockdev.h"
 #include "os/blockdev_mounts.h"
 #include "volume/health/health.h"
+#include "volume/id.h"
 #include "volume/presence.h"
 
 /* --- what exists */
@@ -116,6 +117,7 @@ static const char *const kind_names[] = {
 	[CHECK_MEDIA_UNKNOWN] = "media-errors-unknown",
 	[CHECK_NO_POOL_RECORD] = "pool-not-recorded",
 	[CHECK_STRANGER] = "device-without-state",
+	[CHECK_FOREIGN] = "foreign-device",
 	[CHECK_POOL_INCOMPLETE] = "incomplete-pool",
 	[CHECK_STALE_STAGING] = "stale-staging",
 	[CHECK_STALE_TARGET] = "stale-target",
@@ -573,7 +575,7 @@ static bool has_state(const struct check_view *v, const struct device *d)
 
 bool check_is_stranger(const struct check_view *v, const struct device *d)
 {
-	return !has_state(v, d) && presence_may_be_stranger(v->devices, v->mode, d);
+	return !has_state(v, d) && volume_id_has_minted_form(d->id);
 }
 
 bool check_is_damaged(const struct check_view *v, size_t at)
@@ -601,19 +603,34 @@ static void check_stranger(const struct check_view *v, const struct device *d, s
 	CLEANUP(free_charp) char *pool = name_pool(v, d->pool);
 	char size[24];
 
-	if (has_state(v, d))
-		return;
 	add(f, CHECK_STRANGER, d->id,
 		x_asprintf("a device of %s in pool %s has no state", format_bytes(d->size_bytes, size), pool),
 		x_asprintf(
 			"if it is a volume of this driver, check -repair %s writes a state file for it and "
 			"keeps its content; otherwise leave it alone",
 			d->id));
-	if (!check_is_stranger(v, d)) {
-		make_note(f);
-		return;
-	}
 	check_mounts_of_stranger(v, d, f);
+}
+
+static void check_foreign(const struct check_view *v, const struct device *d, struct check_findings *f)
+{
+	CLEANUP(free_charp) char *pool = name_pool(v, d->pool);
+	char size[24];
+
+	add(f, CHECK_FOREIGN, d->id,
+		x_asprintf("a device of %s in pool %s is foreign: its name does not have the form of an ID "
+			   "of this driver",
+			format_bytes(d->size_bytes, size), pool),
+		x_strdup("nothing to do: it is never touched"));
+	make_note(f);
+}
+
+static void check_unrecorded(const struct check_view *v, const struct device *d, struct check_findings *f)
+{
+	if (check_is_stranger(v, d))
+		check_stranger(v, d, f);
+	else if (!has_state(v, d))
+		check_foreign(v, d, f);
 }
 
 void check_compare(const struct check_view *v, struct check_findings *ret)
@@ -629,7 +646,7 @@ void check_compare(const struct check_view *v, struct check_findings *ret)
 	for (size_t i = 0; i < v->state.n_records; i++)
 		check_volume(v, v->state.records[i], &f);
 	for (size_t i = 0; i < v->devices->n_devices; i++)
-		check_stranger(v, &v->devices->devices[i], &f);
+		check_unrecorded(v, &v->devices->devices[i], &f);
 	for (size_t i = 0; i < v->devices->n_pools; i++) {
 		const struct device_pool *p = &v->devices->pools[i];
 

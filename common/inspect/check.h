@@ -66,6 +66,7 @@ enum check_kind {
 	CHECK_MEDIA_UNKNOWN,
 	CHECK_NO_POOL_RECORD,
 	CHECK_STRANGER,
+	CHECK_FOREIGN,
 	CHECK_POOL_INCOMPLETE,
 	CHECK_STALE_STAGING,
 	CHECK_STALE_TARGET,
@@ -78,7 +79,7 @@ const char *check_kind_name(enum check_kind kind);
 
 struct check_finding {
 	enum check_kind kind;
-	bool is_note; /* expected, so not a mismatch: left by the Go driver or by the other device mode */
+	bool is_note; /* expected, so not a mismatch: left by the Go driver or the other mode, or foreign */
 	char *id;     /* of the volume, device or pool */
 	char *text;   /* what differs, with both values */
 	char *remedy; /* what can be done about it */
@@ -107,7 +108,8 @@ bool check_is_stale(
 bool check_staging_is_stale(
 	const struct check_view *v, const struct volume_record *r, const struct device *d);
 
-/** check_is_stranger() - whether @d of the view is a device of ours that has no state file. */
+/** check_is_stranger() - whether @d of the view has no state file and may be ours: see
+ * volume_id_has_minted_form(). */
 bool check_is_stranger(const struct check_view *v, const struct device *d);
 
 /** check_is_damaged() - whether the problem @at of the view's state is a state file that cannot be read, of a

@@ -145,6 +145,11 @@ static const struct device *only_candidate(struct repair *p)
 	const struct device_list *l = device_view_list(p->v->device_view);
 	const struct device *found = NULL;
 
+	if (!volume_id_has_minted_form(p->id)) {
+		repair_leave(p, "the device is foreign, because its name does not have the form of an ID of "
+				"this driver: it is left alone");
+		return NULL;
+	}
 	for (size_t i = 0; i < l->n_devices; i++) {
 		if (!str_eq(l->devices[i].id, p->id))
 			continue;
@@ -622,6 +627,8 @@ int volumes_drop_state(struct volumes *v, const char *id, struct repair_report *
 	r = volume_id_valid(id) ? records_find(v->records, id) : NULL;
 	if (!r)
 		repair_leave(&p, "no state exists that could be dropped");
+	else if (volume_record_is_foreign(r))
+		drop(&p, r, "its device is foreign, and is left alone");
 	else if (presence_of(device_view_list(v->device_view), r, &d) == DEVICE_PRESENT)
 		repair_leave(&p, "its device exists: delete the volume instead");
 	else

@@ -32,7 +32,8 @@ struct repair_report {
  * is finished, and the record of a volume whose device is provably gone is removed. Otherwise the device is
  * activated, and its actual size, pool, staging path and targets are recorded. A device without a state file
  * gets one and keeps its content: it is never formatted. If that is not possible, for instance because the
- * device is in use, its damaged file is not renamed. If there is neither a volume nor a device with that ID,
+ * device is in use, its damaged file is not renamed. A device whose name does not have the form of our IDs is
+ * foreign and gets none. If there is neither a volume nor a device with that ID,
  * this is reported as not repaired. Return: 0, or -1 as volumes_load():
  * nothing was changed.
  */
@@ -40,7 +41,8 @@ int volumes_repair(struct volumes *v, const char *id, bool block, struct repair_
 	struct error **err) MUST_CHECK;
 
 /**
- * volumes_drop_state() - remove the state of a volume whose device is not available, whatever the reason.
+ * volumes_drop_state() - remove the state of a volume whose device is foreign, or not available for whatever
+ * reason.
  * @v:   new, not started: it is loaded here
  * @id:  of a volume
  * @ret: repair_report_done()

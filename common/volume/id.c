@@ -143,6 +143,8 @@ bool volume_id_has_minted_form(const char *id)
 	const char *hash = strrchr(id, '-');
 	size_t n = hash ? count_hex(hash + 1) : 0;
 
+	if (hash == id || hash > id + NAME_PREFIX_MAX)
+		return false;
 	if (n == SHA224_HEX_LEN)
 		return hash[1 + n] == '\0';
 	if (n != SHA224_HEX_LEN - NODE_HASH_LEN - 1)

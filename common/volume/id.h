@@ -63,8 +63,10 @@ bool volume_id_names_node(const char *id, const char *node_id);
  * without node part, as that of a cache volume or of the Go driver, does not say that. */
 bool volume_id_names_other_node(const char *id, const char *node_id);
 
-/** volume_id_has_minted_form() - whether @id has the form of the IDs of volume_id_mint() or of the Go driver.
- */
+/** volume_id_has_minted_form() - whether @id has the form of the IDs of volume_id_mint() or of the Go driver
+ * (0.7 and later): one to six bytes of the name, a hyphen, and digits of its hash. A device without a record
+ * can only be a volume or a snapshot of ours if its name has that form: all others are foreign, whatever pool
+ * they are in (decision 090). */
 bool volume_id_has_minted_form(const char *id);
 
 /** volume_handle_valid() - whether @handle matches `[A-Za-z0-9][A-Za-z0-9+_.-]{0,127}`. */

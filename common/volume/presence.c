@@ -2,7 +2,6 @@
 #include "volume/presence.h"
 
 #include "base/str.h"
-#include "volume/id.h"
 
 /* The Go driver recorded no identity, so that only a name in the recorded pool shows whose a device is. */
 static bool may_be_own(const struct volume_record *r, const struct device *d)
@@ -46,12 +45,4 @@ enum presence presence_of(
 		return DEVICE_MISSING;
 	*ret_device = other;
 	return other ? DEVICE_FOREIGN : DEVICE_GONE;
-}
-
-bool presence_may_be_stranger(const struct device_list *l, const char *mode, const struct device *d)
-{
-	const struct device_pool *pool = device_list_pool(l, d->pool);
-	bool is_direct = pool && str_eq(mode, pool->closed ? "lvm" : "direct");
-
-	return !is_direct || volume_id_has_minted_form(d->id);
 }

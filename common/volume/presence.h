@@ -21,8 +21,3 @@ enum presence {
  */
 enum presence presence_of(
 	const struct device_list *l, const struct volume_record *r, const struct device **ret_device);
-
-/** presence_may_be_stranger() - whether @d of @l, which belongs to no state file, counts as a device of this
- * driver without a state file. Regions also contain namespaces of other software: in a region, only devices
- * whose name has the form of our IDs count. @mode: of the device manager */
-bool presence_may_be_stranger(const struct device_list *l, const char *mode, const struct device *d);

@@ -427,6 +427,11 @@ bool volume_record_is_taken_over(const struct volume_record *r)
 	return !r->identity && !r->adopted;
 }
 
+bool volume_record_is_foreign(const struct volume_record *r)
+{
+	return r->adopted && !volume_id_has_minted_form(r->id);
+}
+
 bool volume_record_may_be_block(const struct volume_record *r)
 {
 	return r->block_clean || volume_record_is_taken_over(r);

@@ -87,6 +87,10 @@ bool volume_record_is_inline(const struct volume_record *r);
  * copy of a volume. */
 bool volume_record_may_hold_data(const struct volume_record *r);
 
+/** volume_record_is_foreign() - whether @r was written by an earlier version for a foreign device, which is
+ * not ours in spite of that: see volume_id_has_minted_form(). */
+bool volume_record_is_foreign(const struct volume_record *r);
+
 /** volume_record_is_taken_over() - whether @r was created by the Go driver, which neither checked access
  * modes and mount flags nor recorded what it did. */
 bool volume_record_is_taken_over(const struct volume_record *r);

@@ -87,7 +87,7 @@ int volumes_refuse_stranger(struct volumes *v, const char *id, struct error **er
 {
 	pthread_mutex_lock(&v->shared.mutex);
 	const struct device_list *seen = device_view_list(v->device_view);
-	bool is_device = seen && device_list_find(seen, id);
+	bool is_device = seen && device_list_find(seen, id) && volume_id_has_minted_form(id);
 	bool is_damaged = strv_contains(records_view(v->records).damaged, id);
 	pthread_mutex_unlock(&v->shared.mutex);
 	if (is_damaged)
@@ -175,8 +175,8 @@ bool volumes_may_exist_unrecorded(struct volumes *v, const char *id)
 {
 	pthread_mutex_lock(&v->shared.mutex);
 	const struct device_list *seen = device_view_list(v->device_view);
-	bool lacks =
-		!seen || strv_contains(records_view(v->records).damaged, id) || device_list_find(seen, id);
+	bool lacks = !seen || strv_contains(records_view(v->records).damaged, id) ||
+		     (device_list_find(seen, id) && volume_id_has_minted_form(id));
 	pthread_mutex_unlock(&v->shared.mutex);
 	return lacks;
 }
@@ -245,7 +245,7 @@ static void count_unrecorded(
 	for (size_t i = 0; i < seen->n_devices; i++) {
 		const struct device *d = &seen->devices[i];
 		o->n_strangers += !records_has(v->records, d->id) && !strv_contains(view.damaged, d->id) &&
-				  presence_may_be_stranger(seen, v->devices->ops->mode, d);
+				  volume_id_has_minted_form(d->id);
 	}
 	for (size_t i = 0; view.damaged && view.damaged[i]; i++)
 		o->n_damaged += !records_has(v->records, view.damaged[i]);

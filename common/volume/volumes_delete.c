@@ -41,6 +41,18 @@ static int settle_growth(struct volumes *v, struct volume_record *r, struct erro
 	return -1;
 }
 
+/* Earlier versions wrote a record for any device that an administrator named. */
+static int refuse_foreign(const struct volume_record *r, struct error **err)
+{
+	if (!volume_record_is_foreign(r))
+		return 0;
+	return err_set(err, ERR_PRECONDITION,
+		"device %s is foreign, because its name does not have the form of an ID of this driver, and is "
+		"not erased, although there is a state file for it: remove that with pmem-csi-driver check "
+		"-forget %s",
+		r->id, r->id);
+}
+
 int volumes_delete_record(
 	struct volumes *v, struct volume_lock **lock, struct volume_record *r, struct error **err)
 {
@@ -53,6 +65,8 @@ int volumes_delete_record(
 	if (r->phase == PHASE_CREATING)
 		return volumes_roll_back(v, r, err);
 	if (r->phase == PHASE_READY) {
+		if (refuse_foreign(r, err) < 0)
+			return -1;
 		volumes_settle_direct_entry(v, r);
 		if (device_view_find_device(v->device_view, r, &d, &presence, err) < 0)
 			return -1;

@@ -5,6 +5,7 @@
 #include "base/str.h"
 #include "volume/attachment/attachment.h"
 #include "volume/direct/volumes_direct.h"
+#include "volume/id.h"
 #include "volume/volumes_private.h"
 
 static bool lacks_pool(void *user, const char *id)
@@ -139,19 +140,23 @@ static void settle_unfinished(struct volumes *v)
 	go_on_erasing(v);
 }
 
-static void report_strangers(struct volumes *v)
+static void report_unrecorded(struct volumes *v)
 {
-	CLEANUP(strv_freep) char **strangers = NULL;
+	CLEANUP(strv_freep) char **ids = NULL;
 
 	pthread_mutex_lock(&v->shared.mutex);
 	const struct device_list *seen = device_view_list(v->device_view);
 	for (size_t i = 0; i < seen->n_devices; i++) {
 		if (!records_has(v->records, seen->devices[i].id))
-			strv_add(&strangers, seen->devices[i].id);
+			strv_add(&ids, seen->devices[i].id);
 	}
 	pthread_mutex_unlock(&v->shared.mutex);
-	for (size_t i = 0; strangers && strangers[i]; i++)
-		log_warn("device without state is left alone", F_STR("device", strangers[i]));
+	for (size_t i = 0; ids && ids[i]; i++) {
+		if (volume_id_has_minted_form(ids[i]))
+			log_warn("device without state is left alone", F_STR("device", ids[i]));
+		else
+			log_info("foreign device is left alone", F_STR("device", ids[i]));
+	}
 }
 
 /* Not before a look at health: a report without it would say that all volumes are sound. */
@@ -193,7 +198,7 @@ int volumes_start(struct volumes *v, struct error **err)
 {
 	if (volumes_load(v, /* for_repair= */ false, err) < 0)
 		return -1;
-	report_strangers(v);
+	report_unrecorded(v);
 	note_space(v);
 	adopt_pools(v);
 	settle_unfinished(v);

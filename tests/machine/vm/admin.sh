@@ -143,16 +143,28 @@ devices_are_reported() {
 	repaired "$second"
 	group=$(lvm vgs --noheadings -o vg_name -S "lv_name=$second" | tr -d ' ')
 	lvm lvcreate -qq -y -Zn -Wn -n theirs -L 16m "$group"
-	kinds device-without-state
+	foreign_is_not_adopted theirs
+	foreign_is_not_adopted one
 	lvm lvchange -qq --deltag "$(identity_of "$second")" --addtag 00000000-0000-0000-0000-000000000000 \
 		"$group/$second"
-	kinds device-without-state identity-mismatch
+	kinds identity-mismatch
 	admin 1 check "-repair=$second"
 	lvm lvchange -qq --deltag 00000000-0000-0000-0000-000000000000 --addtag "$(identity_of "$second")" \
 		"$group/$second"
-	kinds device-without-state
+	admin 0 check
 	lvm lvremove -qq -y "$group/theirs"
 	admin 0 check
+}
+
+# foreign_is_not_adopted ID: neither a logical volume in a group of ours nor a namespace, and nobody is advised to
+foreign_is_not_adopted() {
+	admin 0 check -o json
+	holds "[f['kind'] for f in o['findings'] if f['id'] == '$1'] == ['foreign-device']"
+	admin 0 check
+	fails grep -F -- '-repair' "$scratch/out"
+	admin 1 check -o json "-repair=$1"
+	holds 'not o["done"] and "is foreign" in o["left"][0]'
+	test ! -e "$state/$1.json"
 }
 
 identity_of() {

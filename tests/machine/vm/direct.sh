@@ -91,7 +91,10 @@ make_foreign() {
 	foreign_facts >"$scratch/foreign"
 	note_kept
 	driver_kill
+	fails pmem-csi-driver check -deviceManager=direct "-statePath=$state" -repair=theirs
+	test ! -e "$state/theirs.json"
 	direct_start
+	logged 'foreign device is left alone.*theirs'
 	equal 'list' "$(listed_ids)" ''
 }
 
@@ -111,7 +114,7 @@ foreign_facts() {
 
 foreign_unchanged() {
 	foreign_facts | cmp - "$scratch/foreign"
-	csi delete theirs || true
+	csi delete theirs
 	foreign_facts | cmp - "$scratch/foreign"
 }
 

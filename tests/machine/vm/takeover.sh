@@ -29,7 +29,7 @@ driver_takes_over() {
 	grep -qxF -- "$(go_id pvc-stale)" "$scratch/listed"
 	equal 'number of volumes' "$(wc -l <"$scratch/listed")" 14
 	logged "state file is not used.*$(id pvc-damaged)"
-	logged 'device without state is left alone.*stranger'
+	logged 'foreign device is left alone.*stranger'
 }
 
 no_byte_has_changed() {

@@ -25,9 +25,9 @@ END_TEST
 
 START_TEST(a_device_without_state_is_found)
 {
-	fixture_make_device("alone", 0, OURS, SIZE);
+	fixture_make_device(MINTED_ID("alone"), 0, OURS, SIZE);
 	checked_look();
-	checked_only(CHECK_STRANGER, "alone");
+	checked_only(CHECK_STRANGER, MINTED_ID("alone"));
 	checked_done();
 }
 END_TEST
@@ -208,7 +208,7 @@ START_TEST(without_a_state_folder_every_device_is_one_without_state)
 	CLEANUP(check_findings_done) struct check_findings f = {0};
 	struct error *err = NULL;
 
-	fixture_make_device("alone", 0, OURS, SIZE);
+	fixture_make_device(MINTED_ID("alone"), 0, OURS, SIZE);
 	ASSERT_OK(check_view_read(&config, &v, &err));
 	check_compare(&v, &f);
 	ck_assert_uint_eq(f.n_mismatches, 2);
@@ -297,7 +297,7 @@ START_TEST(devices_of_the_other_mode_are_a_note_and_a_wrong_mode_is_none)
 }
 END_TEST
 
-START_TEST(namespaces_of_others_are_a_note_unless_they_have_a_name_of_ours)
+START_TEST(devices_without_a_name_of_ours_are_foreign_in_both_modes)
 {
 	static char minted[] = "vol-0123456789abcdef0123456789abcdef0123456789abcde.01234567";
 	struct device_list l = two_of_a_name(true);
@@ -306,11 +306,15 @@ START_TEST(namespaces_of_others_are_a_note_unless_they_have_a_name_of_ours)
 	l.n_devices = 1;
 	char *own_name = l.devices[0].id;
 	static char theirs[] = "theirs";
-	l.devices[0].id = theirs;
-	compare(&l, "direct", &f);
-	ck_assert_int_eq(f.list[1].kind, CHECK_STRANGER);
-	ck_assert(f.list[1].is_note);
-	check_findings_done(&f);
+	static const char *const modes[] = {"direct", "lvm"};
+	for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
+		l.devices[0].id = theirs;
+		compare(&l, modes[i], &f);
+		ck_assert_int_eq(f.list[1].kind, CHECK_FOREIGN);
+		ck_assert(f.list[1].is_note);
+		ck_assert_ptr_null(strstr(f.list[1].remedy, "-repair"));
+		check_findings_done(&f);
+	}
 	l.devices[0].id = minted;
 	compare(&l, "direct", &f);
 	ck_assert_int_eq(f.list[1].kind, CHECK_STRANGER);
@@ -328,4 +332,4 @@ FIXTURE_MAIN("check", fixture_memory, a_node_with_volumes_is_consistent_and_look
 	media_errors_that_cannot_be_found_are_a_note, media_errors_matter_only_in_volumes_that_are_ready,
 	without_a_state_folder_every_device_is_one_without_state, who_cannot_list_devices_compares_nothing,
 	a_second_device_of_the_name_is_found, devices_of_the_other_mode_are_a_note_and_a_wrong_mode_is_none,
-	namespaces_of_others_are_a_note_unless_they_have_a_name_of_ours)
+	devices_without_a_name_of_ours_are_foreign_in_both_modes)

@@ -20,6 +20,8 @@
 #define N_POOLS      2
 #define NODE_ID      "node-1"
 #define SKIP_STATUS  77
+/* An ID as the Go driver makes it: only in such a form may a device without a record be ours. */
+#define MINTED_ID(prefix) prefix "-0123456789abcdef0123456789abcdef0123456789abcdef01234567"
 
 /* What the device manager that the volumes see does otherwise than the fake; 0 and NULL: nothing. */
 struct faults {

@@ -325,12 +325,12 @@ END_TEST
 
 START_TEST(device_without_state_is_refused_and_left_alone)
 {
-	CLEANUP(device_freep) struct device *d = fixture_add_device("stranger", 0, "theirs", SIZE);
+	CLEANUP(device_freep) struct device *d = fixture_add_device(MINTED_ID("pvc-12"), 0, "theirs", SIZE);
 	struct error *err = NULL;
 
 	content_fill(d, 'x');
 	ASSERT_OK(volumes_refresh(fx.v, &err));
-	ASSERT_FAILS(volumes_delete(fx.v, "stranger", &err), ERR_PRECONDITION, "check -repair");
+	ASSERT_FAILS(volumes_delete(fx.v, MINTED_ID("pvc-12"), &err), ERR_PRECONDITION, "check -repair");
 	ck_assert_uint_eq(content_count(d, 'x'), SIZE / CONTENT_BLOCK);
 }
 END_TEST
@@ -338,13 +338,40 @@ END_TEST
 /* LVM takes names that are no IDs of ours. */
 START_TEST(handle_in_no_form_of_ours_is_deleted_already_whatever_bears_that_name)
 {
+	static const char *const names[] = {
+		"_stranger", "database", "0f9a4c1e-5c1b-4c5e-8a57-3d1f6f0d9a11"};
 	struct error *err = NULL;
 
-	device_free(fixture_add_device("_stranger", 0, "theirs", SIZE));
-	ASSERT_OK(volumes_refresh(fx.v, &err));
-	ASSERT_OK(volumes_delete(fx.v, "_stranger", &err));
-	ck_assert_uint_eq(fixture_n_devices(), 1);
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		CLEANUP(device_freep) struct device *d = fixture_add_device(names[i], 0, "theirs", SIZE);
+
+		content_fill(d, 'x');
+		ASSERT_OK(volumes_refresh(fx.v, &err));
+		ASSERT_OK(volumes_delete(fx.v, names[i], &err));
+		ASSERT_OK(volumes_delete_snapshot(fx.v, names[i], &err));
+		ASSERT_OK(volumes_delete_if_never_staged(fx.v, names[i], &err));
+		ck_assert_uint_eq(content_count(d, 'x'), SIZE / CONTENT_BLOCK);
+		ck_assert_uint_eq(fixture_n_devices(), i + 1);
+	}
 	ck_assert_uint_eq(fx.n_destroys, 0);
+}
+END_TEST
+
+/* Earlier versions wrote such a record when an administrator asked for it. */
+START_TEST(foreign_device_that_was_adopted_is_not_erased)
+{
+	CLEANUP(device_freep) struct device *d = fixture_add_device("database", 0, "theirs", SIZE);
+	struct error *err = NULL;
+
+	content_fill(d, 'x');
+	fixture_write("database.json",
+		"{\"id\":\"database\",\"size\":16777216,\"parameters\":{},\"identity\":\"theirs\","
+		"\"adopted\":true}\n");
+	fixture_restart();
+	ASSERT_OK(volumes_start(fx.v, &err));
+	ASSERT_FAILS(volumes_delete(fx.v, "database", &err), ERR_PRECONDITION, "check -forget database");
+	ck_assert_uint_eq(content_count(d, 'x'), SIZE / CONTENT_BLOCK);
+	ck_assert(fixture_exists("database.json"));
 }
 END_TEST
 
@@ -435,6 +462,7 @@ FIXTURE_MAIN("volumes_delete", fixture_folder, deleted_volume_is_gone_and_deleti
 	missing_volume_is_unavailable_until_its_pool_proves_it_gone,
 	device_without_state_is_refused_and_left_alone,
 	handle_in_no_form_of_ours_is_deleted_already_whatever_bears_that_name,
+	foreign_device_that_was_adopted_is_not_erased,
 	device_of_another_identity_is_left_alone, deletion_ends_when_another_device_took_the_place_of_the_own,
 	volume_of_the_go_driver_is_erased_and_deleted,
 	parameters_that_cannot_be_understood_do_not_keep_content)

@@ -190,6 +190,7 @@ START_TEST(a_volume_with_a_damaged_second_file_is_named_once)
 	fixture_write("twice.creating", "{");
 	fixture_write("lost.json", "{");
 	fixture_write("lost.erasing", "{");
+	fixture_make_device(MINTED_ID("pvc-12"), 0, "", SIZE);
 	fixture_make_device("stranger", 0, "", SIZE);
 	fixture_restart();
 	look();
