@@ -156,7 +156,7 @@ devices_are_reported() {
 	admin 0 check
 }
 
-# foreign_is_not_adopted ID: neither a logical volume in a group of ours nor a namespace, and nobody is advised to
+# foreign_is_not_adopted ID: neither a logical volume in a group of ours nor a namespace, and no remedy is named
 foreign_is_not_adopted() {
 	admin 0 check -o json
 	holds "[f['kind'] for f in o['findings'] if f['id'] == '$1'] == ['foreign-device']"

@@ -164,7 +164,7 @@ START_TEST(a_device_without_state_is_adopted_and_can_be_deleted)
 }
 END_TEST
 
-/* As any name of a namespace or a logical volume that somebody else has given. */
+/* As any name of a namespace or a logical volume that other software gives. */
 START_TEST(a_foreign_device_is_never_adopted)
 {
 	static const char *const names[] = {"database", "v", "data-0123456789abcdef",
