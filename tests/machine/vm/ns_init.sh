@@ -172,6 +172,8 @@ sys.exit([n for n in after if n["name"] != "pmem-csi"] != before)' "$work/before
 
 system_ram() {
 	load_modules kmem device_dax
+	# daxctl refuses while the kernel brings new memory online by itself, as Debian's 6.12 does
+	echo offline >/sys/devices/system/memory/auto_online_blocks
 	daxctl reconfigure-device -N -m system-ram all >/dev/null 2>&1
 	run status-with-system-ram 0 status
 	check system-ram-is-shown grep -q '^  dax0\.[0-9]*: [0-9MGi]*, system-ram$' "$work/out"
