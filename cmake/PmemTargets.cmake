@@ -16,7 +16,7 @@ function(pmem_layer name)
     target_link_libraries(common_${name} PUBLIC PkgConfig::${var})
   endforeach()
 
-  # mbedtls 2.28 and http-parser come without pkg-config files.
+  # mbedtls 2.28 comes without pkg-config files.
   foreach(library IN LISTS arg_LIBRARIES)
     find_library(LIB_${library} ${library} REQUIRED)
     target_link_libraries(common_${name} PUBLIC ${LIB_${library}})

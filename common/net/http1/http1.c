@@ -2,34 +2,19 @@
 #include "net/http1/http1.h"
 
 #include <assert.h>
-#include <http_parser.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "net/http1/http1_rules.h"
+#include "net/http1/http1_reader.h"
 #include "net/limits.h"
-
-/* Chunk sizes of that many digits, with CRLF, do not count as header bytes: they come with data. */
-#define FREE_CHUNK_LINE_BYTES 18
 
 /* Heads are short and generated here: one of a reply, one of a refusal when the connection is closed, and
  * 100s.
  */
 #define HEADS_BYTES 4096
-
-/* What the next byte belongs to. */
-enum place {
-	PLACE_REQUEST_LINE,
-	PLACE_HEADERS,
-	PLACE_BODY,
-	PLACE_CHUNK_SIZE,
-	PLACE_CHUNK_DATA,
-	PLACE_CHUNK_END,
-	PLACE_TRAILERS,
-};
 
 /* What a connection has to send: heads and bodies of replies, given out in pieces. */
 struct out {
@@ -51,21 +36,15 @@ struct reply {
 
 struct http1 {
 	struct http1_config config;
-	http_parser parser;
-	enum place place;
-	struct http1_head head;
-	struct buf line;   /* of which the end has not come yet */
-	size_t head_bytes; /* of the header section; then of trailers and chunk extensions */
+	struct http1_reader reader;
+	const char *method; /* NULL: the request line has not come */
 	struct buf path;
 	struct buf query;
-	uint64_t data_left; /* bytes of the body or chunk that have not come yet */
 	struct buf body;
 	struct buf pending; /* came behind the current request */
 	struct out out;
-	size_t counted_bytes;         /* of out, in config.buffered_bytes */
-	struct http1_held *current;   /* NULL outside of on_request() */
-	struct http1_refusal refusal; /* why the parser was stopped */
-	bool complete;                /* the parser has seen the end of the request */
+	size_t counted_bytes;       /* of out, in config.buffered_bytes */
+	struct http1_held *current; /* NULL outside of on_request() */
 	bool answering;
 	bool keep_alive;
 	bool closing; /* no further input is taken */
@@ -76,6 +55,35 @@ struct http1 {
 	uint64_t done_ns;   /* since when all is given out; 0: it is not */
 	uint64_t queued_ns; /* since when pending has not been empty; 0: it is empty */
 };
+
+/* RFC 9110 section 15. */
+static const char *reason_of(unsigned status)
+{
+	static const struct {
+		unsigned status;
+		const char *reason;
+	} reasons[] = {
+		{200, "OK"},
+		{204, "No Content"},
+		{400, "Bad Request"},
+		{404, "Not Found"},
+		{405, "Method Not Allowed"},
+		{413, "Content Too Large"},
+		{414, "URI Too Long"},
+		{417, "Expectation Failed"},
+		{431, "Request Header Fields Too Large"},
+		{500, "Internal Server Error"},
+		{501, "Not Implemented"},
+		{503, "Service Unavailable"},
+		{505, "HTTP Version Not Supported"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(reasons); i++) {
+		if (reasons[i].status == status)
+			return reasons[i].reason;
+	}
+	return "";
+}
 
 /* Forgets what was given out: the limit of the buffer is for the rest. */
 static void compact(struct out *o)
@@ -167,16 +175,11 @@ static void out_give(struct out *o, struct buf *to)
 		out_done(o);
 }
 
-static bool is_head_method(const struct http1 *h)
-{
-	return h->place != PLACE_REQUEST_LINE && h->parser.method == HTTP_HEAD;
-}
-
 static const char *connection_field(const struct http1 *h)
 {
 	if (!h->keep_alive)
 		return "close";
-	return h->head.is_1_0 ? "keep-alive" : NULL;
+	return h->reader.head.is_1_0 ? "keep-alive" : NULL;
 }
 
 static void count_out(struct http1 *h)
@@ -188,9 +191,9 @@ static void count_out(struct http1 *h)
 /* What depends on the request is filled in. */
 static void add_reply(struct http1 *h, struct reply reply)
 {
-	reply.reason = http_status_str((enum http_status)reply.status);
+	reply.reason = reason_of(reply.status);
 	reply.connection = connection_field(h);
-	reply.head_only = is_head_method(h);
+	reply.head_only = h->method && strcmp(h->method, "HEAD") == 0;
 	out_add(&h->out, &reply);
 	count_out(h);
 }
@@ -204,15 +207,11 @@ static void drop_body(struct http1 *h)
 /* The next byte begins a request. */
 static void start_over(struct http1 *h)
 {
-	http_parser_init(&h->parser, HTTP_REQUEST);
-	h->place = PLACE_REQUEST_LINE;
-	h->head = (struct http1_head){0};
-	h->head_bytes = 0;
-	h->complete = false;
+	http1_reader_reset(&h->reader);
+	h->method = NULL;
 	h->keep_alive = false;
 	h->since_ns = 0;
 	h->idle_ns = clock_ns();
-	buf_done(&h->line);
 	buf_done(&h->path);
 	buf_done(&h->query);
 	drop_body(h);
@@ -220,7 +219,7 @@ static void start_over(struct http1 *h)
 
 static void refuse(struct http1 *h, struct http1_refusal refusal)
 {
-	const char *reason = http_status_str((enum http_status)refusal.status);
+	const char *reason = reason_of(refusal.status);
 	struct buf text = BUF_INIT(256);
 
 	log_debug("HTTP request refused", F_U64("status", refusal.status), F_STR("why", refusal.why));
@@ -232,87 +231,6 @@ static void refuse(struct http1 *h, struct http1_refusal refusal)
 	buf_done(&text);
 	start_over(h);
 	h->closing = true;
-}
-
-static int stop(struct http1 *h, struct http1_refusal refusal)
-{
-	h->refusal = refusal;
-	return 1;
-}
-
-static int on_headers_complete(http_parser *p)
-{
-	struct http1 *h = p->data;
-	bool has_length = p->content_length != UINT64_MAX;
-	bool is_chunked = (p->flags & F_CHUNKED) != 0;
-
-	/* What follows would be taken for another protocol. */
-	p->upgrade = 0;
-	h->keep_alive = !h->config.is_single && http_should_keep_alive(p) && !(p->flags & F_CONNECTION_CLOSE);
-	if (has_length != (h->head.n_content_length > 0) || is_chunked != (h->head.n_transfer_encoding > 0))
-		return stop(h, HTTP1_BAD("unclear where the body ends"));
-	if (has_length && p->content_length > h->config.max_body_bytes)
-		return stop(h, (struct http1_refusal){413, "the body is too large"});
-	h->data_left = has_length ? p->content_length : 0;
-	if (h->head.expects_continue && (is_chunked || h->data_left > 0))
-		out_add_continue(&h->out);
-	h->head_bytes = 0;
-	h->place = is_chunked ? PLACE_CHUNK_SIZE : PLACE_BODY;
-	return 0;
-}
-
-static int on_chunk_header(http_parser *p)
-{
-	struct http1 *h = p->data;
-
-	if (p->content_length > h->config.max_body_bytes - h->body.len)
-		return stop(h, (struct http1_refusal){413, "the body is too large"});
-	h->data_left = p->content_length;
-	h->place = h->data_left > 0 ? PLACE_CHUNK_DATA : PLACE_TRAILERS;
-	return 0;
-}
-
-static int on_body(http_parser *p, const char *at, size_t n)
-{
-	struct http1 *h = p->data;
-
-	size_t max = h->config.max_buffered_bytes;
-	size_t used = *h->config.buffered_bytes;
-
-	if (used > max || n > max - used)
-		return stop(h, (struct http1_refusal){503, "the server holds too many bytes of requests"});
-	buf_add(&h->body, at, n);
-	*h->config.buffered_bytes += n;
-	return 0;
-}
-
-static int on_message_complete(http_parser *p)
-{
-	struct http1 *h = p->data;
-
-	h->complete = true;
-	return 0;
-}
-
-static const http_parser_settings settings = {
-	.on_headers_complete = on_headers_complete,
-	.on_chunk_header = on_chunk_header,
-	.on_body = on_body,
-	.on_message_complete = on_message_complete,
-};
-
-static struct http1_refusal execute(struct http1 *h, struct span bytes)
-{
-	size_t n = http_parser_execute(&h->parser, &settings, (const char *)bytes.p, bytes.n);
-	enum http_errno failure = HTTP_PARSER_ERRNO(&h->parser);
-
-	if (h->refusal.status)
-		return h->refusal;
-	if (failure == HPE_INVALID_METHOD)
-		return (struct http1_refusal){501, "unknown method"};
-	if (failure != HPE_OK || n != bytes.n)
-		return HTTP1_BAD("malformed request");
-	return HTTP1_FINE;
 }
 
 void http1_hold(struct http1 *h, struct http1_held *ret)
@@ -330,7 +248,7 @@ static void dispatch(struct http1 *h)
 	struct http1_held held = {
 		buf_take(&h->path), buf_take(&h->query), buf_take(&h->body), h->config.buffered_bytes};
 	const struct http1_request request = {
-		.method = span_of(http_method_str((enum http_method)h->parser.method)),
+		.method = span_of(h->method),
 		.path = buf_span(&held.path),
 		.query = buf_span(&held.query),
 		.body = buf_span(&held.body),
@@ -344,105 +262,67 @@ static void dispatch(struct http1 *h)
 	h->current = NULL;
 }
 
-static struct http1_refusal check_line(struct http1 *h, struct span line)
+static struct http1_refusal take_request_line(struct http1 *h, struct span line)
 {
-	struct http1_target target;
-	struct http1_refusal refusal;
+	struct http1_request_line request = {0};
+	struct http1_refusal refusal = http1_check_request_line(line, &h->reader.head, &request);
 
-	switch (h->place) {
-	case PLACE_REQUEST_LINE:
-		refusal = http1_check_request_line(line, &h->head, &target);
-		if (refusal.status == 0) {
-			buf_add(&h->path, target.path.p, target.path.n);
-			buf_add(&h->query, target.query.p, target.query.n);
-		}
-		return refusal;
-	case PLACE_HEADERS:
-		return line.n > 0 ? http1_check_field(line, &h->head) : http1_check_head(&h->head);
-	case PLACE_CHUNK_SIZE:
-		return http1_check_chunk_size(line);
-	case PLACE_CHUNK_END:
-		return line.n > 0 ? HTTP1_BAD("chunk longer than announced") : HTTP1_FINE;
-	case PLACE_TRAILERS:
-		return line.n > 0 ? http1_check_trailer(line) : HTTP1_FINE;
-	case PLACE_BODY:
-	case PLACE_CHUNK_DATA:
-		break;
-	}
-	return HTTP1_BAD("no line is due");
-}
-
-/* The callbacks of the parser have moved on where the end of a section was. */
-static void move_on(struct http1 *h, enum place from)
-{
-	if (from == PLACE_REQUEST_LINE)
-		h->place = PLACE_HEADERS;
-	else if (from == PLACE_CHUNK_END)
-		h->place = PLACE_CHUNK_SIZE;
-	if (from == PLACE_CHUNK_END || (from == PLACE_CHUNK_SIZE && h->line.len <= FREE_CHUNK_LINE_BYTES))
-		h->head_bytes -= h->line.len;
-	buf_reset(&h->line);
-}
-
-static struct http1_refusal end_line(struct http1 *h)
-{
-	struct span line = {h->line.data, h->line.len - strlen("\r\n")};
-	enum place from = h->place;
-	struct http1_refusal refusal;
-
-	/* RFC 9112 section 2.2: empty lines before a request are ignored */
-	if (from == PLACE_REQUEST_LINE && line.n == 0) {
-		h->since_ns = 0;
-		buf_reset(&h->line);
-		return HTTP1_FINE;
-	}
-	refusal = check_line(h, line);
-	if (refusal.status == 0)
-		refusal = execute(h, buf_span(&h->line));
-	if (refusal.status == 0)
-		move_on(h, from);
-	return refusal;
-}
-
-/* Takes what belongs to the line that has begun. */
-static struct http1_refusal take_line(struct http1 *h, struct span bytes, size_t *ret_taken)
-{
-	const uint8_t *lf = memchr(bytes.p, '\n', bytes.n);
-	size_t room = LIMIT_HEADER_BYTES - h->head_bytes;
-	struct http1_refusal refusal;
-
-	if (lf)
-		bytes.n = (size_t)(lf - bytes.p) + 1;
-	*ret_taken = bytes.n;
-	if (!h->since_ns)
-		h->since_ns = clock_ns();
-	refusal = http1_check_bytes(h->line.len > 0 ? h->line.data[h->line.len - 1] : 0,
-		(struct span){bytes.p, bytes.n < room ? bytes.n : room});
 	if (refusal.status)
 		return refusal;
-	if (bytes.n > room)
-		return h->place == PLACE_REQUEST_LINE
-			       ? (struct http1_refusal){414, "the request line is too long"}
-			       : (struct http1_refusal){431, "the header section is too large"};
-	h->head_bytes += bytes.n;
-	buf_add(&h->line, bytes.p, bytes.n);
-	return lf ? end_line(h) : HTTP1_FINE;
+	h->method = request.method;
+	buf_add(&h->path, request.path.p, request.path.n);
+	buf_add(&h->query, request.query.p, request.query.n);
+	return HTTP1_FINE;
 }
 
-static struct http1_refusal take_data(struct http1 *h, struct span bytes, size_t *ret_taken)
+static struct http1_refusal take_head(struct http1 *h)
 {
+	const struct http1_head *head = &h->reader.head;
+	struct http1_refusal refusal = http1_check_host(head);
+
+	if (refusal.status)
+		return refusal;
+	h->keep_alive = !h->config.is_single && !head->says_close && (!head->is_1_0 || head->says_keep_alive);
+	if (head->expects_continue && h->reader.place != HTTP1_AT_END)
+		out_add_continue(&h->out);
+	return HTTP1_FINE;
+}
+
+static struct http1_refusal take_body(struct http1 *h, struct span bytes)
+{
+	size_t max = h->config.max_buffered_bytes;
+	size_t used = *h->config.buffered_bytes;
+
+	if (used > max || bytes.n > max - used)
+		return (struct http1_refusal){503, "the server holds too many bytes of requests"};
+	buf_add(&h->body, bytes.p, bytes.n);
+	*h->config.buffered_bytes += bytes.n;
+	return HTTP1_FINE;
+}
+
+static struct http1_refusal take_part(struct http1 *h, struct span *in)
+{
+	struct http1_part part;
 	struct http1_refusal refusal;
 
-	if (bytes.n > h->data_left)
-		bytes.n = (size_t)h->data_left;
-	*ret_taken = bytes.n;
-	if (bytes.n == 0)
-		return HTTP1_BAD("unclear where the body ends");
-	refusal = execute(h, bytes);
-	h->data_left -= bytes.n;
-	if (h->data_left == 0 && h->place == PLACE_CHUNK_DATA)
-		h->place = PLACE_CHUNK_END;
-	return refusal;
+	if (!h->since_ns)
+		h->since_ns = clock_ns();
+	refusal = http1_read(&h->reader, in, &part);
+	if (http1_reader_is_fresh(&h->reader))
+		h->since_ns = 0;
+	if (refusal.status)
+		return refusal;
+	switch (part.event) {
+	case HTTP1_START_LINE:
+		return take_request_line(h, part.bytes);
+	case HTTP1_HEAD:
+		return take_head(h);
+	case HTTP1_DATA:
+		return take_body(h, part.bytes);
+	case HTTP1_NOTHING:
+		break;
+	}
+	return HTTP1_FINE;
 }
 
 /* The next request is not begun before the reply to the last one is given out. */
@@ -451,25 +331,22 @@ static bool takes_input(const struct http1 *h)
 	return !h->closing && !h->answering && (h->since_ns || out_left(&h->out) == 0);
 }
 
-/* Return: how many of @bytes were taken. */
+/* Return: how many of @bytes were taken: all of them when a request was refused. */
 static size_t take(struct http1 *h, struct span bytes)
 {
-	size_t taken = 0;
+	struct span rest = bytes;
 
-	while (taken < bytes.n && takes_input(h)) {
-		struct span rest = {bytes.p + taken, bytes.n - taken};
-		bool is_data = h->place == PLACE_BODY || h->place == PLACE_CHUNK_DATA;
-		struct http1_refusal refusal;
-		size_t n;
+	while (rest.n > 0 && takes_input(h)) {
+		struct http1_refusal refusal = take_part(h, &rest);
 
-		refusal = is_data ? take_data(h, rest, &n) : take_line(h, rest, &n);
-		taken += n;
-		if (refusal.status)
+		if (refusal.status) {
 			refuse(h, refusal);
-		else if (h->complete)
+			return bytes.n;
+		}
+		if (h->reader.place == HTTP1_AT_END)
 			dispatch(h);
 	}
-	return taken;
+	return bytes.n - rest.n;
 }
 
 /* Return: whether some of what waited was taken. */
@@ -492,13 +369,12 @@ struct http1 *http1_new(const struct http1_config *config)
 	h->config = *config;
 	if (h->config.max_buffered_bytes == 0)
 		h->config.max_buffered_bytes = LIMIT_BUFFERED_BYTES;
-	h->line = BUF_INIT(LIMIT_HEADER_BYTES);
+	http1_reader_init(&h->reader, HTTP1_REQUEST, config->max_body_bytes);
 	h->path = BUF_INIT(LIMIT_HEADER_BYTES);
 	h->query = BUF_INIT(LIMIT_HEADER_BYTES);
 	h->body = BUF_INIT(config->max_body_bytes);
 	h->pending = BUF_INIT(LIMIT_HTTP1_PIPELINED_BYTES);
 	out_init(&h->out);
-	h->parser.data = h;
 	start_over(h);
 	return h;
 }
@@ -508,7 +384,7 @@ void http1_free(struct http1 *h)
 	if (!h)
 		return;
 	drop_body(h);
-	buf_done(&h->line);
+	http1_reader_reset(&h->reader);
 	buf_done(&h->path);
 	buf_done(&h->query);
 	buf_done(&h->pending);

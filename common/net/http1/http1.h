@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * http1.h - one HTTP/1.1 connection of a server without I/O: bytes in, requests out, replies in, bytes out.
- * Over http-parser, behind the stricter rules of http1_rules.h.
+ * Requests are read by http1_reader.h.
  *
  * Requests of a connection are handled one after the other: pipelined ones wait unparsed until the reply to
  * the previous one was handed over. Limits: request line and header section LIMIT_HEADER_BYTES (414, 431),

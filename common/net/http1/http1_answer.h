@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * http1_answer.h - the answer to one HTTP/1.1 request of ours, without I/O: bytes in, status and body out.
- * Over http-parser. The connection is not used again, so nothing is made of what follows the answer. Threads:
- * one at a time. Source: RFC 9112.
+ * The connection is not used again, so nothing is made of what follows the answer. Threads: one at a time.
+ * Source: RFC 9112.
  */
 #pragma once
 

@@ -5,11 +5,17 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/mem.h"
+#include "base/parse.h"
+
 #define MAX_LENGTH_DIGITS 18 /* fit 64 bits */
 #define MAX_CHUNK_DIGITS  15
 
 /* tchar of RFC 9110 section 5.6.2, besides letters and digits */
 static const char token_marks[] = "!#$%&'*+-.^_`|~";
+
+/* RFC 9110 section 9, RFC 5789. CONNECT is refused by itself. */
+static const char *const methods[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "PATCH"};
 
 /* what RFC 3986 section 3.2 allows in an authority without userinfo, besides letters and digits */
 static const char host_marks[] = "-._~!$&'()*+,;=%:[]";
@@ -22,11 +28,6 @@ static bool is_digit(uint8_t c)
 static bool is_alnum(uint8_t c)
 {
 	return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-
-static bool is_hex(uint8_t c)
-{
-	return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
 static bool holds_only(struct span s, const char *marks)
@@ -128,7 +129,8 @@ static bool skip_origin(struct span *target)
 }
 
 /* RFC 9112 section 3.2 */
-static struct http1_refusal split_target(struct span method, struct span target, struct http1_target *ret)
+static struct http1_refusal split_target(
+	struct span method, struct span target, struct http1_request_line *ret)
 {
 	for (size_t i = 0; i < target.n; i++) {
 		if (target.p[i] <= ' ' || target.p[i] >= 0x7f || target.p[i] == '#')
@@ -136,7 +138,7 @@ static struct http1_refusal split_target(struct span method, struct span target,
 	}
 	if (span_eq(method, "CONNECT"))
 		return (struct http1_refusal){501, "this is no proxy"};
-	*ret = (struct http1_target){.path = target};
+	*ret = (struct http1_request_line){.path = target};
 	if (span_eq(target, "*"))
 		return span_eq(method, "OPTIONS") ? HTTP1_FINE : HTTP1_BAD("\"*\" is for OPTIONS only");
 	if ((target.n == 0 || target.p[0] != '/') && !skip_origin(&target))
@@ -148,8 +150,19 @@ static struct http1_refusal split_target(struct span method, struct span target,
 	return HTTP1_FINE;
 }
 
+static struct http1_refusal find_method(struct span method, const char **ret)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(methods); i++) {
+		if (span_eq(method, methods[i])) {
+			*ret = methods[i];
+			return HTTP1_FINE;
+		}
+	}
+	return (struct http1_refusal){501, "unknown method"};
+}
+
 struct http1_refusal http1_check_request_line(
-	struct span line, struct http1_head *head, struct http1_target *ret_target)
+	struct span line, struct http1_head *head, struct http1_request_line *ret)
 {
 	struct http1_refusal refusal;
 	struct span method;
@@ -160,16 +173,50 @@ struct http1_refusal http1_check_request_line(
 	if (!cut(line, ' ', &method, &rest) || !cut(rest, ' ', &target, &version) || !is_token(method))
 		return HTTP1_BAD("malformed request line");
 	refusal = check_version(version, head);
-	return refusal.status ? refusal : split_target(method, target, ret_target);
+	if (refusal.status == 0)
+		refusal = split_target(method, target, ret);
+	return refusal.status ? refusal : find_method(method, &ret->method);
 }
 
-static bool is_length(struct span value)
+struct http1_refusal http1_check_status_line(struct span line, struct http1_head *head, unsigned *ret)
 {
-	for (size_t i = 0; i < value.n; i++) {
+	struct span version;
+	struct span status;
+	struct span reason;
+
+	if (!cut(line, ' ', &version, &status))
+		return HTTP1_BAD("malformed status line");
+	(void)cut(status, ' ', &status, &reason);
+	*ret = parse_u32_or(status, 0);
+	if (status.n != 3 || *ret < 100)
+		return HTTP1_BAD("malformed status line");
+	return check_version(version, head);
+}
+
+/* Return: whether @value is a number of at most MAX_LENGTH_DIGITS digits. */
+static bool parse_length(struct span value, uint64_t *ret)
+{
+	*ret = 0;
+	for (size_t i = 0; i < value.n && i < MAX_LENGTH_DIGITS; i++) {
 		if (!is_digit(value.p[i]))
 			return false;
+		*ret = *ret * 10 + (uint64_t)(value.p[i] - '0');
 	}
 	return value.n > 0 && value.n <= MAX_LENGTH_DIGITS;
+}
+
+/* RFC 9110 section 7.6.1: a list of words. */
+static void note_connection(struct span value, struct http1_head *head)
+{
+	struct span word;
+
+	for (bool more = true; more;) {
+		more = cut(value, ',', &word, &value);
+		if (!more)
+			word = value;
+		head->says_close |= is_word(trimmed(word), "close");
+		head->says_keep_alive |= is_word(trimmed(word), "keep-alive");
+	}
 }
 
 static struct http1_refusal check_known_field(struct span name, struct span value, struct http1_head *head)
@@ -180,13 +227,15 @@ static struct http1_refusal check_known_field(struct span name, struct span valu
 			return HTTP1_BAD("malformed Host");
 	} else if (is_word(name, "content-length")) {
 		head->n_content_length++;
-		if (!is_length(value))
+		if (!parse_length(value, &head->content_length))
 			return HTTP1_BAD("malformed Content-Length");
 	} else if (is_word(name, "transfer-encoding")) {
 		head->n_transfer_encoding++;
 		if (!is_word(value, "chunked"))
 			return (struct http1_refusal){
 				501, "only the transfer coding \"chunked\" is understood"};
+	} else if (is_word(name, "connection")) {
+		note_connection(value, head);
 	} else if (is_word(name, "expect") && !head->is_1_0) {
 		head->expects_continue = is_word(value, "100-continue");
 		if (!head->expects_continue)
@@ -206,10 +255,15 @@ struct http1_refusal http1_check_field(struct span line, struct http1_head *head
 	return check_known_field(name, trimmed(value), head);
 }
 
-struct http1_refusal http1_check_head(const struct http1_head *head)
+struct http1_refusal http1_check_host(const struct http1_head *head)
 {
 	if (head->n_host > 1 || (head->n_host == 0 && !head->is_1_0))
 		return HTTP1_BAD("exactly one Host is required");
+	return HTTP1_FINE;
+}
+
+struct http1_refusal http1_check_framing(const struct http1_head *head)
+{
 	if (head->n_content_length + head->n_transfer_encoding > 1)
 		return HTTP1_BAD("more than one Content-Length or Transfer-Encoding");
 	if (head->n_transfer_encoding > 0 && head->is_1_0)
@@ -227,13 +281,25 @@ struct http1_refusal http1_check_trailer(struct span line)
 	return refusal;
 }
 
-struct http1_refusal http1_check_chunk_size(struct span line)
+/* Return: the value of a hexadecimal digit, or -1. */
+static int hex_value(uint8_t c)
+{
+	if (is_digit(c))
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+struct http1_refusal http1_check_chunk_size(struct span line, uint64_t *ret)
 {
 	size_t digits = 0;
+	uint64_t n = 0;
 
-	while (digits < line.n && is_hex(line.p[digits]))
-		digits++;
-	if (digits == 0 || digits > MAX_CHUNK_DIGITS || (digits < line.n && line.p[digits] != ';'))
+	for (; digits < line.n && digits < MAX_CHUNK_DIGITS && hex_value(line.p[digits]) >= 0; digits++)
+		n = n * 16 + (uint64_t)hex_value(line.p[digits]);
+	if (digits == 0 || (digits < line.n && line.p[digits] != ';'))
 		return HTTP1_BAD("malformed chunk size");
+	*ret = n;
 	return HTTP1_FINE;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http1_rules.h - what RFC 9112 demands of the lines of a request, beyond what http-parser checks.
+ * http1_rules.h - what RFC 9112 demands of the lines of a message.
  *
- * http-parser is so lenient that two readers of one connection can disagree about where a request ends, which
- * makes request smuggling possible: Debian builds it with HTTP_PARSER_STRICT=0, so that a bare LF ends a
- * line, anything may follow a CR, names may contain spaces, and folded lines are joined. Therefore each line
- * passes these rules before the parser sees it. All functions are pure. Threads: safe.
+ * Two readers of one connection that disagree about where a message ends make request smuggling possible.
+ * Therefore whatever the RFC lets a recipient be lenient about is refused here: a bare LF, anything behind a
+ * CR, folded lines, spaces in or behind names, and more than one field that frames the body. All functions
+ * are pure. Threads: safe.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 
 #include "base/span.h"
 
-/* Why a request is not served; status 0: it is. */
+/* Why a message is refused, and the status that says so to a client; status 0: it is not. */
 struct http1_refusal {
 	unsigned status;
 	const char *why; /* static */
@@ -26,18 +26,22 @@ struct http1_refusal {
 /* What is known from the header section so far. */
 struct http1_head {
 	bool is_1_0;
+	bool says_close; /* Connection: close */
+	bool says_keep_alive;
+	bool expects_continue;
 	unsigned n_host;
 	unsigned n_content_length;
 	unsigned n_transfer_encoding;
-	bool expects_continue;
+	uint64_t content_length; /* 0 without */
 };
 
 /** http1_check_bytes() - @bytes in a line, behind @before (0 at its begin): no control characters but HT, CR
  * only before LF, LF only behind CR. */
 struct http1_refusal http1_check_bytes(uint8_t before, struct span bytes);
 
-/* The target of a request: parts of the request line, or of literals. */
-struct http1_target {
+/* The first line of a request. The target is a part of the line, or a literal. */
+struct http1_request_line {
+	const char *method; /* static */
 	struct span path;
 	struct span query;
 };
@@ -45,24 +49,31 @@ struct http1_target {
 /**
  * http1_check_request_line() - method SP target SP version, and nothing else. The target is a path, "*" with
  * OPTIONS, or a http or https URL, whose authority is ignored, like the Host field.
- * @line:       without CRLF
- * @head:       its version is set
- * @ret_target: set unless refused
+ * @line: without CRLF
+ * @head: its version is set
+ * @ret:  set unless refused
  */
 struct http1_refusal http1_check_request_line(
-	struct span line, struct http1_head *head, struct http1_target *ret_target);
+	struct span line, struct http1_head *head, struct http1_request_line *ret);
+
+/** http1_check_status_line() - version SP status, with or without a reason. @line, @head: as above. @ret: the
+ * status, from 100 to 999. */
+struct http1_refusal http1_check_status_line(struct span line, struct http1_head *head, unsigned *ret);
 
 /** http1_check_field() - check one header field. @line: without CRLF, not empty. @head: counts what frames a
  * body.
  */
 struct http1_refusal http1_check_field(struct span line, struct http1_head *head);
 
-/** http1_check_head() - check the header section as a whole. */
-struct http1_refusal http1_check_head(const struct http1_head *head);
+/** http1_check_framing() - whether a whole header section says once where the body ends. */
+struct http1_refusal http1_check_framing(const struct http1_head *head);
+
+/** http1_check_host() - whether the whole header section of a request has one Host. */
+struct http1_refusal http1_check_host(const struct http1_head *head);
 
 /** http1_check_trailer() - as http1_check_field(), for the trailer section: nothing that frames a body. */
 struct http1_refusal http1_check_trailer(struct span line);
 
 /** http1_check_chunk_size() - check the line with a chunk's size: hexadecimal digits, with or without an
- * extension. @line: without CRLF. */
-struct http1_refusal http1_check_chunk_size(struct span line);
+ * extension. @line: without CRLF. @ret: the size in bytes. */
+struct http1_refusal http1_check_chunk_size(struct span line, uint64_t *ret);

@@ -253,7 +253,7 @@ START_TEST(a_body_beyond_the_limit_is_refused)
 
 	site_open(&s);
 	ck_assert(strstr(converse(&s, "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 17\r\n\r\n"),
-		" 413 Payload Too Large\r\n"));
+		" 413 Content Too Large\r\n"));
 	site_close(&s);
 }
 END_TEST
