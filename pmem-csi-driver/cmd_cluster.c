@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/names.h"
 #include "base/str.h"
 #include "cluster_check/cluster_reader.h"
@@ -16,7 +17,9 @@ static const char help[] =
 	"\n"
 	"Compares PersistentVolumes and claims with the driver's PmemVolumes, Nodes with its PmemNodes, and\n"
 	"CSIStorageCapacities with StorageClasses and PmemNodes. It examines no node, changes nothing, and lists every\n"
-	"inconsistency with its reason, its object, and what can be done about it.\n"
+	"inconsistency with its reason, its object, and what can be done about it. If the cluster has no StorageClass,\n"
+	"no PmemNode or no CSIStorageCapacity of the driver, or no driver on a node that is chosen for it, that is an\n"
+	"inconsistency, too.\n"
 	"\n"
 	"  check  list inconsistencies\n"
 	"\n"
@@ -35,6 +38,8 @@ static const char help[] =
 struct cluster_args {
 	struct options o;
 	const char *output;
+	const char *node_selector; /* JSON, as the controller's */
+	char *node_labels;         /* a label selector of Kubernetes: "storage=pmem" */
 };
 
 /* What reading needs, in the order in which it is released. */
@@ -71,9 +76,11 @@ static int connection_open(const struct options *o, struct connection *c, struct
 static int look(const struct cluster_args *a, struct kube_client *client, struct cluster_lists *lists,
 	struct cluster_findings *findings, struct error **err)
 {
-	const char *namespace = a->o.namespace ? a->o.namespace : kube_client_namespace(client);
+	const struct cluster_scope scope = {.driver_name = a->o.driver_name,
+		.namespace = a->o.namespace ? a->o.namespace : kube_client_namespace(client),
+		.node_labels = a->node_labels};
 
-	if (cluster_read(client, a->o.driver_name, namespace, lists, err) < 0)
+	if (cluster_read(client, &scope, lists, err) < 0)
 		return -1;
 	cluster_compare(lists, findings);
 	return 0;
@@ -114,6 +121,23 @@ static int check(const struct cluster_args *a, struct error **err)
 	return status == COMMAND_BLIND ? CLUSTER_UNKNOWN : status;
 }
 
+/* {"storage":"pmem"} is storage=pmem. */
+static int make_node_labels(struct cluster_args *a, struct error **err)
+{
+	CLEANUP(buf_done) struct buf out = BUF_INIT(COMMAND_OUTPUT_MAX);
+	struct strmap *labels = &a->o.node_selector;
+
+	if (options_read_node_selector(a->node_selector, labels, err) < 0)
+		return err_wrap(err, "flag -nodeSelector");
+	if (labels->n == 0)
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "-nodeSelector \"%s\" names no label", a->node_selector);
+	for (size_t i = 0; i < labels->n; i++)
+		buf_addf(&out, "%s%s=%s", i ? "," : "", labels->entries[i].key, labels->entries[i].value);
+	a->node_labels = x_strdup(buf_str(&out));
+	return 0;
+}
+
 static int check_usage(const struct cluster_args *a, char *const *rest, struct error **err)
 {
 	static const char *const commands[] = {"check", NULL};
@@ -143,6 +167,9 @@ static int run(struct cluster_args *a, int argc, char **argv, struct error **err
 		{"namespace", OPT_STR, &a->o.namespace, "NAME",
 			"as for the controller: namespace of the CSIStorageCapacity objects "
 			"(default: that of the pod or of the kubeconfig)"},
+		{"nodeSelector", OPT_STR, &a->node_selector, "JSON",
+			"as for the controller: labels of the nodes on which the driver is to run "
+			"(default: {\"storage\":\"pmem\"})"},
 		{"kube-api-qps", OPT_U32, &a->o.kube_qps, "N", "as for the controller"},
 		{"kube-api-burst", OPT_U32, &a->o.kube_burst, "N", "as for the controller"},
 		{"v", OPT_U32, &a->o.flags.verbosity, "N", "log verbosity; 5 and above shows debug messages"},
@@ -156,7 +183,7 @@ static int run(struct cluster_args *a, int argc, char **argv, struct error **err
 		return COMMAND_USAGE;
 	if (a->o.flags.show_help)
 		return process_print(text, err) < 0 ? CLUSTER_UNKNOWN : COMMAND_OK;
-	if (check_usage(a, args.rest, err) < 0)
+	if (check_usage(a, args.rest, err) < 0 || make_node_labels(a, err) < 0)
 		return COMMAND_USAGE;
 	log_init("pmem-csi-driver", LOG_TEXT, a->o.flags.verbosity);
 	return check(a, err);
@@ -165,9 +192,11 @@ static int run(struct cluster_args *a, int argc, char **argv, struct error **err
 int cmd_cluster(int argc, char **argv)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
-	struct cluster_args a = {.o = options_default(), .output = "text"};
+	struct cluster_args a = {
+		.o = options_default(), .output = "text", .node_selector = "{\"storage\":\"pmem\"}"};
 	int status = run(&a, argc, argv, &err);
 
+	free(a.node_labels);
 	options_done(&a.o);
 	return err ? command_fail("cluster", err, status) : status;
 }

@@ -234,8 +234,7 @@ static int check(const struct options *o, struct error **err)
 	return 0;
 }
 
-/* As the Go driver: an object of strings. */
-static int read_node_selector(const char *text, struct strmap *ret, struct error **err)
+int options_read_node_selector(const char *text, struct strmap *ret, struct error **err)
 {
 	CLEANUP(json_reader_freep) struct json_reader *r = json_reader_new(span_of(text));
 	struct json_event e;
@@ -262,7 +261,7 @@ static int read_texts(struct options *o, const struct option_texts *texts, struc
 		return err_wrap(err, "flag -pmemPercentage");
 	o->has_pmem_percentage = texts->percentage != NULL;
 	if (!str_empty(texts->node_selector) &&
-		read_node_selector(texts->node_selector, &o->node_selector, err) < 0)
+		options_read_node_selector(texts->node_selector, &o->node_selector, err) < 0)
 		return err_wrap(err, "flag -nodeSelector");
 	return 0;
 }

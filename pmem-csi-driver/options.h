@@ -77,6 +77,14 @@ int options_parse(
 /** options_default() - the values without any flag. Return: options_done(). */
 struct options options_default(void);
 
+/**
+ * options_read_node_selector() - read the value of the flag -nodeSelector: a JSON object of strings, as the
+ * Go driver has it.
+ * @ret: labels are added
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT.
+ */
+int options_read_node_selector(const char *text, struct strmap *ret, struct error **err) MUST_CHECK;
+
 /** options_state_path() - the state folder. Return: caller frees. */
 char *options_state_path(const struct options *o);
 

@@ -44,6 +44,15 @@ static const struct {
 	const char *name;
 	const char *remedy;
 } reasons[] = {
+	[CLUSTER_DRIVER_WITHOUT_CLASS] = {"DriverWithoutStorageClass",
+		"if the driver has another name, give it by -drivername; otherwise apply its manifests, or a StorageClass "
+		"of your own"},
+	[CLUSTER_DRIVER_WITHOUT_NODE] = {"DriverWithoutNode",
+		"if the driver has another name, give it by -drivername; otherwise see whether its pods run on the nodes, "
+		"whether the controllers run, and what their logs say"},
+	[CLUSTER_NAMESPACE_WITHOUT_CAPACITY] = {"NamespaceWithoutCapacity",
+		"if the driver runs in another namespace, give it by -namespace; otherwise the log of the leading "
+		"controller says why it writes none (it writes none with -publishCapacity=false)"},
 	[CLUSTER_PV_WITHOUT_VOLUME] = {"PersistentVolumeWithoutVolume",
 		"if `pmem-csi-driver volumes` shows the volume on a node, the controller records it when that node registers: "
 		"look at its PmemNode and at the logs of driver and controller; otherwise delete the claim and restore its "
@@ -90,6 +99,10 @@ static const struct {
 		"an hour later; otherwise start kubelet and the driver there"},
 	[CLUSTER_NODE_WITHOUT_PMEM_NODE] = {"NodeWithoutPmemNode",
 		"the driver on the node has not registered with the controller: the logs of both say why"},
+	[CLUSTER_NODE_WITHOUT_DRIVER] = {"NodeWithoutDriver",
+		"`kubectl -n pmem-csi get pods -o wide` shows whether the driver's pod runs on the node, and its log why "
+		"kubelet has not registered it; remove the label if the driver is not wanted there; if nodes are "
+		"chosen by other labels, give them by -nodeSelector"},
 	[CLUSTER_PMEM_NODE_NOT_READY] = {"PmemNodeNotReady",
 		"the log of the driver on the node, or of the controller, says why the driver does not register"},
 	[CLUSTER_CAPACITY_WITHOUT_CLASS] = {"CapacityWithoutStorageClass",
@@ -203,7 +216,7 @@ static const struct pmem_volume *find_record(const struct comparison *v, const c
 	if (record)
 		return record;
 	key = volume_key_of_handle(handle);
-	name = pmem_volume_object_name(key.hex, v->lists->driver_name);
+	name = pmem_volume_object_name(key.hex, v->lists->scope.driver_name);
 	return cluster_index_get(&v->records, name);
 }
 
@@ -410,7 +423,7 @@ static void compare_metadata(const struct comparison *v, const struct pmem_volum
 	if (!handle_fits(record))
 		add_record(v, CLUSTER_RECORD_NAME, record, /* node= */ NULL,
 			x_strdup("its handle is that of another volume, by the name of the object"));
-	else if (!name_fits(record, v->lists->driver_name))
+	else if (!name_fits(record, v->lists->scope.driver_name))
 		add_record(v, CLUSTER_RECORD_NAME, record, /* node= */ NULL,
 			x_strdup("its volume name calls for an object of another name"));
 }
@@ -466,7 +479,7 @@ static void compare_node(const struct comparison *v, const struct kube_node *n)
 
 	if (!id || cluster_index_get(&v->pmem_nodes, id))
 		return;
-	if (csi_node && csi_node->drivers && strv_contains(csi_node->drivers, v->lists->driver_name))
+	if (csi_node && csi_node->drivers && strv_contains(csi_node->drivers, v->lists->scope.driver_name))
 		add_node_finding(v, CLUSTER_NODE_WITHOUT_PMEM_NODE, "Node", n->meta.name, id,
 			x_strdup("its CSINode has the driver, and there is no PmemNode"));
 }
@@ -488,6 +501,66 @@ static void compare_capacity(const struct comparison *v, const struct kube_capac
 			x_strdup("its topology names a node that has no PmemNode"));
 }
 
+/* Kubelet adds the label of the driver when the driver registers, and leaves it there. */
+static void compare_chosen_node(const struct comparison *v, const struct kube_node *n)
+{
+	const char *id = kube_meta_label(&n->meta, v->label);
+	const struct kube_csi_node *csi_node = cluster_index_get(&v->csi_nodes, n->meta.name);
+
+	if (id && cluster_index_get(&v->pmem_nodes, id))
+		return;
+	if (csi_node && csi_node->drivers && strv_contains(csi_node->drivers, v->lists->scope.driver_name))
+		return; /* compare_node() reports it */
+	add_node_finding(v, CLUSTER_NODE_WITHOUT_DRIVER, "Node", n->meta.name, id,
+		x_asprintf("it has the label %s, and no driver is registered there",
+			v->lists->scope.node_labels));
+}
+
+static bool has_class(const struct cluster_lists *l)
+{
+	for (size_t i = 0; i < l->classes.n; i++) {
+		const struct kube_class *c = l->classes.objects[i];
+
+		if (str_eq(c->provisioner, l->scope.driver_name))
+			return true;
+	}
+	return false;
+}
+
+/* Nodes that are full, or not ready, need no CSIStorageCapacity. */
+static bool offers_capacity(const struct cluster_lists *l)
+{
+	for (size_t i = 0; i < l->pmem_nodes.n; i++) {
+		const struct pmem_node *n = l->pmem_nodes.objects[i];
+		const struct pmem_condition *ready = pmem_condition_find(&n->conditions, "Ready");
+
+		for (size_t k = 0; ready && str_eq(ready->status, "True") && k < n->n_regions; k++) {
+			if (n->regions[k].max_volume_bytes > 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* With a wrong name or namespace no object is found, so that none of them is inconsistent. */
+static void compare_scope(const struct comparison *v)
+{
+	const struct cluster_lists *l = v->lists;
+	const char *driver = l->scope.driver_name;
+	bool any_class = has_class(l);
+
+	if (!any_class)
+		add_node_finding(v, CLUSTER_DRIVER_WITHOUT_CLASS, "CSIDriver", driver, /* node= */ NULL,
+			x_strdup("no StorageClass has it as provisioner"));
+	if (l->pmem_nodes.n == 0)
+		add_node_finding(v, CLUSTER_DRIVER_WITHOUT_NODE, "CSIDriver", driver, /* node= */ NULL,
+			x_strdup("no PmemNode is of this driver"));
+	if (any_class && l->capacities.n == 0 && offers_capacity(l))
+		add_node_finding(v, CLUSTER_NAMESPACE_WITHOUT_CAPACITY, "Namespace", l->scope.namespace,
+			/* node= */ NULL,
+			x_strdup("it has no CSIStorageCapacity of the driver, although nodes have capacity"));
+}
+
 static void compare_nodes(const struct comparison *v)
 {
 	const struct cluster_lists *l = v->lists;
@@ -496,6 +569,8 @@ static void compare_nodes(const struct comparison *v)
 		compare_pmem_node(v, l->pmem_nodes.objects[i]);
 	for (size_t i = 0; i < l->nodes.n; i++)
 		compare_node(v, l->nodes.objects[i]);
+	for (size_t i = 0; i < l->chosen.n; i++)
+		compare_chosen_node(v, l->chosen.objects[i]);
 	for (size_t i = 0; i < l->capacities.n; i++)
 		compare_capacity(v, l->capacities.objects[i]);
 }
@@ -550,7 +625,8 @@ static const char *id_of_pmem_node(const void *object, const void *user)
 
 static struct comparison make_view(const struct cluster_lists *l, struct cluster_findings *findings)
 {
-	struct comparison v = {.lists = l, .label = name_topology_key(l->driver_name), .findings = findings};
+	struct comparison v = {
+		.lists = l, .label = name_topology_key(l->scope.driver_name), .findings = findings};
 
 	v.pvs = cluster_index_make(&l->pvs, handle_of_pv, NULL);
 	v.pvs_by_name = cluster_index_make(&l->pvs, name_of, NULL);
@@ -583,6 +659,7 @@ void cluster_compare(const struct cluster_lists *l, struct cluster_findings *ret
 	struct comparison v = make_view(l, ret);
 
 	*ret = (struct cluster_findings){0};
+	compare_scope(&v);
 	compare_volumes(&v);
 	compare_nodes(&v);
 	if (ret->n > 0)

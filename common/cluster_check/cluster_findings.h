@@ -2,9 +2,10 @@
 /*
  * cluster_findings.h - inconsistencies between the objects of Kubernetes and those of the driver: pure.
  *
- * Volumes whose creation or deletion is under way are counted, and are no findings. Objects are read one list
- * after the other while calls are served, so a finding counts only if it is there in two reads
- * (cluster_findings_keep()). Threads: none.
+ * Volumes whose creation or deletion is under way are counted, and are no findings. A cluster without any
+ * object of the driver is not consistent: then the name of the driver is probably wrong, so what is absent is
+ * a finding, too. Objects are read one list after the other while calls are served, so a finding counts only
+ * if it is there in two reads (cluster_findings_keep()). Threads: none.
  */
 #pragma once
 
@@ -14,6 +15,9 @@
 
 /* In the order in which they are shown. */
 enum cluster_reason {
+	CLUSTER_DRIVER_WITHOUT_CLASS,
+	CLUSTER_DRIVER_WITHOUT_NODE,
+	CLUSTER_NAMESPACE_WITHOUT_CAPACITY,
 	CLUSTER_PV_WITHOUT_VOLUME,
 	CLUSTER_BOUND_VOLUME_DELETED,
 	CLUSTER_VOLUME_LOST,
@@ -30,6 +34,7 @@ enum cluster_reason {
 	CLUSTER_RECORD_NAME,
 	CLUSTER_PMEM_NODE_WITHOUT_NODE,
 	CLUSTER_NODE_WITHOUT_PMEM_NODE,
+	CLUSTER_NODE_WITHOUT_DRIVER,
 	CLUSTER_PMEM_NODE_NOT_READY,
 	CLUSTER_CAPACITY_WITHOUT_CLASS,
 	CLUSTER_CAPACITY_WITHOUT_NODE,

@@ -21,6 +21,7 @@ void cluster_lists_done(struct cluster_lists *l)
 	list_done(&l->claims, &kube_kind_claims);
 	list_done(&l->classes, &kube_kind_classes);
 	list_done(&l->nodes, &kube_kind_nodes);
+	list_done(&l->chosen, &kube_kind_nodes);
 	list_done(&l->csi_nodes, &kube_kind_csi_nodes);
 	list_done(&l->capacities, &kube_kind_capacities);
 	list_done(&l->pmem_nodes, &kube_kind_pmem_nodes);

@@ -17,13 +17,21 @@ struct cluster_list {
 	size_t n;
 };
 
+/* Which objects are compared; borrowed texts. */
+struct cluster_scope {
+	const char *driver_name;
+	const char *namespace;   /* of the CSIStorageCapacity objects */
+	const char *node_labels; /* label selector of the Nodes on which the driver is to run */
+};
+
 /* Lists of one driver. Each is named after the struct of its objects. */
 struct cluster_lists {
-	const char *driver_name; /* borrowed */
+	struct cluster_scope scope;
 	struct cluster_list pvs; /* struct kube_volume, of this driver */
 	struct cluster_list claims;
 	struct cluster_list classes;
 	struct cluster_list nodes;     /* those with the label of the driver */
+	struct cluster_list chosen;    /* Nodes that scope.node_labels selects */
 	struct cluster_list csi_nodes; /* of those Nodes that have no PmemNode */
 	struct cluster_list capacities;
 	struct cluster_list pmem_nodes;

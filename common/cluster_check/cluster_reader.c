@@ -159,7 +159,7 @@ static int read_objects_of_kubernetes(
 	claims.metadata_only = true;
 	nodes.label_selector = label;
 	pvs.keeps = is_pv_of_driver;
-	pvs.keeps_user = l->driver_name;
+	pvs.keeps_user = l->scope.driver_name;
 	if (read_list(client, &pvs, &l->pvs, err) < 0 || read_list(client, &claims, &l->claims, err) < 0 ||
 		read_list(client, &kube_kind_classes, &l->classes, err) < 0)
 		return -1;
@@ -169,24 +169,32 @@ static int read_objects_of_kubernetes(
 /* Also records without the label of the driver are read, by which the controllers find them. */
 static int read_custom_resources(struct kube_client *client, struct cluster_lists *l, struct error **err)
 {
-	CLEANUP(free_charp) char *selector = x_asprintf(PMEM_LABEL_DRIVER "=%s", l->driver_name);
+	CLEANUP(free_charp) char *selector = x_asprintf(PMEM_LABEL_DRIVER "=%s", l->scope.driver_name);
 	struct kube_kind nodes = kube_kind_pmem_nodes;
 	struct kube_kind volumes = kube_kind_pmem_volumes;
 
 	nodes.label_selector = selector;
 	volumes.keeps = is_record_of_driver;
-	volumes.keeps_user = l->driver_name;
+	volumes.keeps_user = l->scope.driver_name;
 	if (read_list(client, &nodes, &l->pmem_nodes, err) < 0)
 		return -1;
 	return read_list(client, &volumes, &l->pmem_volumes, err);
 }
 
-static int read_capacities(
-	struct kube_client *client, const char *namespace, struct cluster_lists *l, struct error **err)
+static int read_chosen_nodes(struct kube_client *client, struct cluster_lists *l, struct error **err)
 {
-	CLEANUP(free_charp) char *selector = x_asprintf(KUBE_CAPACITY_DRIVER "=%s", l->driver_name);
+	struct kube_kind nodes = kube_kind_nodes;
+
+	nodes.label_selector = l->scope.node_labels;
+	return read_list(client, &nodes, &l->chosen, err);
+}
+
+static int read_capacities(struct kube_client *client, struct cluster_lists *l, struct error **err)
+{
+	CLEANUP(free_charp) char *selector = x_asprintf(KUBE_CAPACITY_DRIVER "=%s", l->scope.driver_name);
 	CLEANUP(free_charp)
-	char *path = x_asprintf("/apis/storage.k8s.io/v1/namespaces/%s/csistoragecapacities", namespace);
+	char *path =
+		x_asprintf("/apis/storage.k8s.io/v1/namespaces/%s/csistoragecapacities", l->scope.namespace);
 	struct kube_kind capacities = kube_kind_capacities;
 
 	capacities.path = path;
@@ -194,15 +202,16 @@ static int read_capacities(
 	return read_list(client, &capacities, &l->capacities, err);
 }
 
-int cluster_read(struct kube_client *client, const char *driver_name, const char *namespace,
-	struct cluster_lists *ret, struct error **err)
+int cluster_read(struct kube_client *client, const struct cluster_scope *scope, struct cluster_lists *ret,
+	struct error **err)
 {
-	CLEANUP(cluster_lists_done) struct cluster_lists l = {.driver_name = driver_name};
-	CLEANUP(free_charp) char *label = name_topology_key(driver_name);
+	CLEANUP(cluster_lists_done) struct cluster_lists l = {.scope = *scope};
+	CLEANUP(free_charp) char *label = name_topology_key(scope->driver_name);
 
 	if (read_custom_resources(client, &l, err) < 0 ||
 		read_objects_of_kubernetes(client, label, &l, err) < 0 ||
-		read_capacities(client, namespace, &l, err) < 0 || read_csi_nodes(client, label, &l, err) < 0)
+		read_chosen_nodes(client, &l, err) < 0 || read_capacities(client, &l, err) < 0 ||
+		read_csi_nodes(client, label, &l, err) < 0)
 		return -1;
 	*ret = l;
 	l = (struct cluster_lists){0};

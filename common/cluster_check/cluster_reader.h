@@ -12,13 +12,12 @@
 /**
  * cluster_read() - read all lists, one after the other. CSINodes are read one by one, of those Nodes only
  * that have the label of the driver and no PmemNode, as kubelet leaves that label when the driver goes.
- * @client:      its loop must not run
- * @driver_name: borrowed by the lists
- * @namespace:   of the CSIStorageCapacity objects
- * @ret:         cluster_lists_done()
+ * @client: its loop must not run
+ * @scope:  copied into the lists; its texts are borrowed
+ * @ret:    cluster_lists_done()
  *
  * Blocks until all is read; each page and each object has a minute. Return: 0, or -1 with an error that says
  * what to do: ERR_PRECONDITION (the custom resources are not served), ERR_PERMISSION, or as of kube/client.h.
  */
-int cluster_read(struct kube_client *client, const char *driver_name, const char *namespace,
-	struct cluster_lists *ret, struct error **err) MUST_CHECK;
+int cluster_read(struct kube_client *client, const struct cluster_scope *scope, struct cluster_lists *ret,
+	struct error **err) MUST_CHECK;

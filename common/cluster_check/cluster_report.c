@@ -80,7 +80,7 @@ void cluster_report_json(const struct cluster_lists *l, const struct cluster_fin
 	struct json_writer w = JSON_WRITER(out);
 
 	json_document(&w);
-	json_key_str(&w, "driver", l->driver_name);
+	json_key_str(&w, "driver", l->scope.driver_name);
 	json_key_bool(&w, "consistent", f->n == 0);
 	json_key_u64(&w, "persistentVolumes", l->pvs.n);
 	json_key_u64(&w, "pmemVolumes", l->pmem_volumes.n);

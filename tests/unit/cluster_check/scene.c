@@ -52,6 +52,7 @@ static struct cluster_list *list_of(struct scene *s, unsigned part, const struct
 		{SCENE_PMEM_NODE, &kube_kind_pmem_nodes, &s->lists.pmem_nodes},
 		{SCENE_RECORD, &kube_kind_pmem_volumes, &s->lists.pmem_volumes},
 		{SCENE_CAPACITY, &kube_kind_capacities, &s->lists.capacities},
+		{SCENE_CHOSEN, &kube_kind_nodes, &s->lists.chosen},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
@@ -111,7 +112,7 @@ static void add_unless(struct scene *s, unsigned without, unsigned part, const c
 
 void scene_open(struct scene *s, unsigned without)
 {
-	*s = (struct scene){.lists = {.driver_name = SCENE_DRIVER}};
+	*s = (struct scene){.lists = {.scope = {SCENE_DRIVER, "pmem-csi", "storage=pmem"}}};
 	add_unless(s, without, SCENE_PV,
 		"{\"metadata\":{\"name\":\"pvc-uid-1\"},\"spec\":{\"csi\":{\"driver\":\"pmem\",\"volumeHandle\":\"@H\"},"
 		"\"claimRef\":{\"namespace\":\"ns\",\"name\":\"c\",\"uid\":\"uid-1\"}},\"status\":{\"phase\":\"Bound\"}}");

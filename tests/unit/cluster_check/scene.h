@@ -20,6 +20,7 @@ enum scene_part {
 	SCENE_PMEM_NODE = 16,
 	SCENE_RECORD = 32,
 	SCENE_CAPACITY = 64,
+	SCENE_CHOSEN = 128, /* a Node that is chosen for the driver; the scene has none */
 };
 
 struct scene {

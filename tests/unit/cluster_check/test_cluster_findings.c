@@ -53,8 +53,65 @@ START_TEST(where_everything_fits_nothing_is_found)
 {
 	scene_open(&s, 0);
 	finds("");
+}
+END_TEST
+
+/* The name of a driver, or a namespace, may be wrong. */
+START_TEST(where_nothing_is_of_the_driver_that_is_found)
+{
 	scene_open(&s, ~0u);
+	says("no StorageClass has it as provisioner");
+	finds("DriverWithoutStorageClass CSIDriver/pmem - -\n"
+	      "DriverWithoutNode CSIDriver/pmem - -\n");
+	scene_open(&s, ~0u);
+	scene_add(&s, SCENE_CLASS, "{\"metadata\":{\"name\":\"fast\"},\"provisioner\":\"other\"}");
+	finds("DriverWithoutStorageClass CSIDriver/pmem - -\n"
+	      "DriverWithoutNode CSIDriver/pmem - -\n");
+}
+END_TEST
+
+#define WITH_CAPACITY(bytes)                                                                                 \
+	"{\"metadata\":{\"name\":\"n1.pmem\"},\"spec\":{\"node\":\"n1\"},\"status\":{\"conditions\":["       \
+	"{\"type\":\"Ready\",\"status\":\"True\"}],\"regions\":[{\"name\":\"r\",\"largestVolume\":\"" bytes  \
+	"\"}]}}"
+
+START_TEST(a_namespace_without_the_capacity_that_nodes_have_is_found)
+{
+	scene_open(&s, SCENE_CAPACITY | SCENE_PMEM_NODE);
+	scene_add(&s, SCENE_PMEM_NODE, WITH_CAPACITY("1Gi"));
+	says("it has no CSIStorageCapacity of the driver");
+	finds("NamespaceWithoutCapacity Namespace/pmem-csi - -\n");
+	scene_open(&s, SCENE_CAPACITY | SCENE_PMEM_NODE);
+	scene_add(&s, SCENE_PMEM_NODE, WITH_CAPACITY("0"));
 	finds("");
+	scene_open(&s, SCENE_PMEM_NODE);
+	scene_add(&s, SCENE_PMEM_NODE, WITH_CAPACITY("1Gi"));
+	finds("");
+}
+END_TEST
+
+static void chosen_node_finds(const char *node, const char *csi_node, const char *expected)
+{
+	scene_open(&s, 0);
+	scene_add(&s, SCENE_CHOSEN, node);
+	if (csi_node)
+		scene_add(&s, /* part= */ 0, csi_node);
+	finds(expected);
+}
+
+START_TEST(a_node_that_is_chosen_and_has_no_driver_is_found)
+{
+	static const char m2[] = "{\"metadata\":{\"name\":\"m2\",\"labels\":{\"pmem/node\":\"n2\"}}}";
+
+	chosen_node_finds(
+		"{\"metadata\":{\"name\":\"m2\",\"labels\":{}}}", NULL, "NodeWithoutDriver Node/m2 - -\n");
+	/* kubelet leaves the label of a driver that has gone */
+	chosen_node_finds(
+		m2, "{\"metadata\":{\"name\":\"m2\"},\"spec\":{}}", "NodeWithoutDriver Node/m2 n2 -\n");
+	/* its CSINode has the driver: NodeWithoutPmemNode, of the Nodes with the driver's label */
+	chosen_node_finds(
+		m2, "{\"metadata\":{\"name\":\"m2\"},\"spec\":{\"drivers\":[{\"name\":\"pmem\"}]}}", "");
+	chosen_node_finds("{\"metadata\":{\"name\":\"n1\",\"labels\":{\"pmem/node\":\"n1\"}}}", NULL, "");
 }
 END_TEST
 
@@ -360,7 +417,9 @@ START_TEST(a_capacity_object_of_no_class_or_node_is_found)
 
 	capacity_finds(0, "fast", n1, "");
 	capacity_finds(0, "gone", n1, "CapacityWithoutStorageClass CSIStorageCapacity/ns/c n1 -\n");
-	capacity_finds(SCENE_CLASS, "fast", n1, "CapacityWithoutStorageClass CSIStorageCapacity/ns/c n1 -\n");
+	capacity_finds(SCENE_CLASS, "fast", n1,
+		"DriverWithoutStorageClass CSIDriver/pmem - -\n"
+		"CapacityWithoutStorageClass CSIStorageCapacity/ns/c n1 -\n");
 	capacity_finds(
 		0, "fast", "\"pmem/node\":\"n2\"", "CapacityWithoutPmemNode CSIStorageCapacity/ns/c n2 -\n");
 	capacity_finds(0, "fast", "\"zone\":\"n1\"", "CapacityWithoutPmemNode CSIStorageCapacity/ns/c - -\n");
@@ -391,7 +450,7 @@ START_TEST(only_what_was_found_before_is_kept)
 	scene_open(&s, SCENE_RECORD | SCENE_CLASS);
 	SCENE_RECORD_IS(&s, .metadata = "", .nodes = "[\"n1\",\"n9\"]");
 	now = take_findings();
-	ck_assert_uint_eq(now.n, 3);
+	ck_assert_uint_eq(now.n, 4);
 	cluster_findings_keep(&now, &before);
 	ck_assert_uint_eq(now.n, 1);
 	ck_assert_str_eq(cluster_reason_name(now.list[0].reason), "RecordWithoutFinalizer");
@@ -402,7 +461,10 @@ START_TEST(only_what_was_found_before_is_kept)
 }
 END_TEST
 
-UNIT_MAIN("cluster_findings", where_everything_fits_nothing_is_found, a_volume_that_grows_is_no_finding,
+UNIT_MAIN("cluster_findings", where_everything_fits_nothing_is_found,
+	where_nothing_is_of_the_driver_that_is_found,
+	a_namespace_without_the_capacity_that_nodes_have_is_found,
+	a_node_that_is_chosen_and_has_no_driver_is_found, a_volume_that_grows_is_no_finding,
 	a_pv_without_a_record_is_found, a_snapshot_needs_no_pv,
 	a_pv_whose_record_has_the_handle_of_another_node_is_found,
 	a_phase_in_which_the_volume_cannot_be_used_is_found, the_reason_of_a_phase_is_said,

@@ -30,6 +30,7 @@ static const struct reply all[] = {
 		LIST("{\"metadata\":{\"name\":\"m1\",\"labels\":{\"pmem/node\":\"n1\"}}},"
 		     "{\"metadata\":{\"name\":\"m2\",\"labels\":{\"pmem/node\":\"n2\"}}},"
 		     "{\"metadata\":{\"name\":\"m3\",\"labels\":{\"pmem/node\":\"n3\"}}}")},
+	{"/api/v1/nodes?labelSelector=storage%3Dpmem&", "200", LIST(NAMED("m1") "," NAMED("m4"))},
 	{"/apis/storage.k8s.io/v1/namespaces/ns/csistoragecapacities?labelSelector=csi.storage.k8s.io%2F"
 	 "drivername%3Dpmem&",
 		"200", LIST(NAMED("k"))},
@@ -37,6 +38,7 @@ static const struct reply all[] = {
 	{"/apis/storage.k8s.io/v1/csinodes/m3", "404", "{\"message\":\"csinodes \\\"m3\\\" not found\"}"},
 };
 
+static const struct cluster_scope scope = {"pmem", "ns", "storage=pmem"};
 static struct fake_api api;
 static struct reply instead; /* of one in the table; .path NULL: none */
 
@@ -63,12 +65,13 @@ START_TEST(all_lists_are_read_and_csi_nodes_of_nodes_in_doubt)
 	CLEANUP(cluster_lists_done) struct cluster_lists l = {0};
 
 	fake_api_open(&api, serve, (struct kube_client_config){0});
-	ASSERT_OK(cluster_read(api.client, "pmem", "ns", &l, &err));
+	ASSERT_OK(cluster_read(api.client, &scope, &l, &err));
 	ck_assert_uint_eq(l.pvs.n, 1);
 	ck_assert_uint_eq(l.pmem_volumes.n, 1);
 	ck_assert_uint_eq(l.claims.n, 1);
 	ck_assert_uint_eq(l.classes.n, 1);
 	ck_assert_uint_eq(l.nodes.n, 3);
+	ck_assert_uint_eq(l.chosen.n, 2);
 	ck_assert_uint_eq(l.pmem_nodes.n, 1);
 	ck_assert_uint_eq(l.capacities.n, 1);
 	ck_assert_uint_eq(l.csi_nodes.n, 1);
@@ -85,7 +88,7 @@ static void fails(
 
 	instead = (struct reply){path, status, body};
 	fake_api_open(&api, serve, (struct kube_client_config){0});
-	ASSERT_FAILS(cluster_read(api.client, "pmem", "ns", &l, &err), code, text);
+	ASSERT_FAILS(cluster_read(api.client, &scope, &l, &err), code, text);
 	ck_assert_uint_eq(l.pvs.n, 0);
 	fake_api_close(&api);
 }

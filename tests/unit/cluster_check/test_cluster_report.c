@@ -85,7 +85,9 @@ START_TEST(json_has_numbers_and_findings)
 	cluster_report_json(&s.lists, &s.findings, &out);
 	ck_assert_ptr_nonnull(strstr(buf_str(&out), "\"consistent\":false,"));
 	ck_assert_ptr_nonnull(strstr(buf_str(&out),
-		"\"findings\":[{\"reason\":\"PersistentVolumeWithoutVolume\",\"kind\":\"PersistentVolume\","
+		"\"findings\":[{\"reason\":\"DriverWithoutStorageClass\",\"kind\":\"CSIDriver\",\"name\":\"pmem\","));
+	ck_assert_ptr_nonnull(strstr(buf_str(&out),
+		"{\"reason\":\"PersistentVolumeWithoutVolume\",\"kind\":\"PersistentVolume\","
 		"\"name\":\"pvc-uid-1\",\"volumeHandle\":\"pvc-"));
 	ck_assert_ptr_nonnull(strstr(buf_str(&out),
 		"\"claim\":\"ns/c\",\"text\":\"there is no PmemVolume with its handle\",\"remedy\":\"if "));
