@@ -10,13 +10,10 @@
 #include "base/mem.h"
 #include "base/parse.h"
 #include "base/str.h"
+#include "base/suggest.h"
 
 #define HELP_MAX_BYTES (256U << 10)
 #define QUOTED_MAX     200 /* of an argument that nothing is known about */
-
-#define NAME_MAX_LEN     63
-#define SHORT_NAME_LEN   5
-#define SUGGEST_DISTANCE 3
 
 static const struct opt *find_opt(const struct opt *opts, const char *name, size_t len)
 {
@@ -34,62 +31,6 @@ static const struct opt *find_named(const struct opt *opts, const char *name, si
 	return !o && len == 1 && *name == 'h' ? find_opt(opts, "help", strlen("help")) : o;
 }
 
-static unsigned smallest(unsigned a, unsigned b, unsigned c)
-{
-	unsigned least = a < b ? a : b;
-
-	return least < c ? least : c;
-}
-
-/* How many letters have to be inserted, removed or replaced, upper and lower case being the same
- * (Levenshtein); a large number if the name is too long to be a misspelt flag of ours. */
-static unsigned distance(const char *a, size_t n_a, const char *b, size_t n_b)
-{
-	unsigned row[NAME_MAX_LEN + 1];
-
-	if (n_a > NAME_MAX_LEN || n_b > NAME_MAX_LEN)
-		return UINT_MAX;
-	for (size_t k = 0; k <= n_b; k++)
-		row[k] = (unsigned)k;
-	for (size_t i = 0; i < n_a; i++) {
-		unsigned diagonal = row[0];
-
-		row[0] = (unsigned)i + 1;
-		for (size_t k = 0; k < n_b; k++) {
-			bool same = tolower((unsigned char)a[i]) == tolower((unsigned char)b[k]);
-			unsigned above = row[k + 1];
-
-			row[k + 1] = smallest(diagonal + !same, above + 1, row[k] + 1);
-			diagonal = above;
-		}
-	}
-	return row[n_b];
-}
-
-/* The name that is likely to be meant by what was typed. */
-struct guess {
-	const char *typed;
-	size_t len;
-	unsigned distance;
-	const char *name; /* NULL: none is near */
-};
-
-static struct guess guess_for(const char *typed, size_t len)
-{
-	return (struct guess){
-		.typed = typed, .len = len, .distance = len < SHORT_NAME_LEN ? 1 : SUGGEST_DISTANCE};
-}
-
-static void consider(struct guess *g, const char *name)
-{
-	unsigned d = distance(g->typed, g->len, name, strlen(name));
-
-	if (g->len < 2 || d > g->distance || (g->name && d == g->distance))
-		return;
-	g->distance = d;
-	g->name = name;
-}
-
 static int refuse(
 	const char *what, const char *word, const char *prefix, const char *meant, struct error **err)
 {
@@ -103,22 +44,22 @@ static int refuse(
 static int refuse_unknown(
 	const struct opt *opts, const char *word, const char *name, size_t len, struct error **err)
 {
-	struct guess g = guess_for(name, len);
+	struct suggestion s = suggest_begin(name, len);
 
 	for (; opts->name; opts++) {
 		if (opts->type != OPT_IGNORED)
-			consider(&g, opts->name);
+			suggest_consider(&s, opts->name);
 	}
-	return refuse("flag", word, "-", g.name, err);
+	return refuse("flag", word, "-", s.name, err);
 }
 
 int args_refuse_command(const char *word, const char *const *commands, struct error **err)
 {
-	struct guess g = guess_for(word, strlen(word));
+	struct suggestion s = suggest_begin(word, strlen(word));
 
 	for (; *commands; commands++)
-		consider(&g, *commands);
-	return refuse("command", word, "", g.name, err);
+		suggest_consider(&s, *commands);
+	return refuse("command", word, "", s.name, err);
 }
 
 static int set_target(const struct opt *o, const char *value, struct error **err)

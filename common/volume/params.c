@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "volume/params.h"
 
+#include <string.h>
+
+#include "base/buf.h"
 #include "base/mem.h"
 #include "base/parse.h"
 #include "base/str.h"
+#include "base/suggest.h"
 
 #define KUBERNETES_PREFIX    "csi.storage.k8s.io/"
 #define EPHEMERAL            KUBERNETES_PREFIX "ephemeral"
@@ -18,6 +22,9 @@ static const char *const create_metadata[] = {
 static const char *const snapshot_metadata[] = {PARAMS_SNAPSHOT_NAME, PARAMS_SNAPSHOT_NAMESPACE,
 	KUBERNETES_PREFIX "volumesnapshotcontent/name", KUBERNETES_PREFIX "volumegroupsnapshot/name",
 	PARAMS_GROUP_NAMESPACE, KUBERNETES_PREFIX "volumegroupsnapshotcontent/name", NULL};
+
+#define KEYS_MAX_BYTES 1024
+#define QUOTED_MAX     200 /* of a key that nothing is known about */
 
 /* of maxPause */
 #define PAUSE_DEFAULT_MS 10000
@@ -37,6 +44,19 @@ enum {
 };
 #define AT_ALL (AT_CREATE | AT_CONTEXT | AT_STATE | AT_INLINE)
 
+/* @words: all of them, as @expected says it */
+static int refuse_word(const char *value, const char *expected, const char *const *words, struct error **err)
+{
+	struct suggestion s = suggest_begin(value, strlen(value));
+
+	for (; *words; words++)
+		suggest_consider(&s, *words);
+	if (s.name)
+		return err_set(
+			err, ERR_INVALID_ARGUMENT, "\"%s\" is %s: did you mean %s?", value, expected, s.name);
+	return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is %s", value, expected);
+}
+
 static int parse_erase_after(const char *value, struct volume_params *p, struct error **err)
 {
 	return parse_bool(value, &p->erase_after, err);
@@ -54,6 +74,8 @@ static int parse_direct(const char *value, struct volume_params *p, struct error
 
 static int parse_model(const char *value, struct volume_params *p, struct error **err)
 {
+	static const char *const models[] = {"normal", "cache", NULL};
+
 	if (str_eq(value, "cache")) {
 		p->is_cache = true;
 		return 0;
@@ -66,7 +88,7 @@ static int parse_model(const char *value, struct volume_params *p, struct error 
 	/* "none" is what 0.5 called it */
 	if (str_eq(value, "normal") || str_eq(value, "none"))
 		return 0;
-	return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is neither normal nor cache", value);
+	return refuse_word(value, "neither normal nor cache", models, err);
 }
 
 static int parse_cache_size(const char *value, struct volume_params *p, struct error **err)
@@ -76,10 +98,12 @@ static int parse_cache_size(const char *value, struct volume_params *p, struct e
 
 static int parse_usage(const char *value, struct volume_params *p, struct error **err)
 {
+	static const char *const usages[] = {"AppDirect", "FileIO", NULL};
+
 	if (str_empty(value))
 		p->usage = USAGE_APP_DIRECT;
 	else if (!volume_usage_parse(value, &p->usage))
-		return err_set(err, ERR_INVALID_ARGUMENT, "\"%s\" is neither AppDirect nor FileIO", value);
+		return refuse_word(value, "neither AppDirect nor FileIO", usages, err);
 	return 0;
 }
 
@@ -197,6 +221,24 @@ static int refuse_to_change(const struct strmap_entry *entry, struct error **err
 		entry->key, entry->value);
 }
 
+static int refuse_unknown(enum params_origin origin, const char *key, struct error **err)
+{
+	CLEANUP(buf_done) struct buf all = BUF_INIT(KEYS_MAX_BYTES);
+	struct suggestion s = suggest_begin(key, strlen(key));
+
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		if (!(known[i].origins & (1u << origin)))
+			continue;
+		suggest_consider(&s, known[i].key);
+		buf_addf(&all, "%s%s", all.len > 0 ? ", " : "", known[i].key);
+	}
+	if (s.name)
+		return err_set(err, ERR_INVALID_ARGUMENT, "unknown parameter \"%.*s\": did you mean %s?",
+			QUOTED_MAX, key, s.name);
+	return err_set(err, ERR_INVALID_ARGUMENT, "unknown parameter \"%.*s\"; the known ones are %s",
+		QUOTED_MAX, key, buf_str(&all));
+}
+
 static int parse_entry(enum params_origin origin, const struct strmap_entry *entry, struct volume_params *p,
 	struct error **err)
 {
@@ -211,7 +253,7 @@ static int parse_entry(enum params_origin origin, const struct strmap_entry *ent
 		return 0;
 	if (origin == PARAMS_MODIFY)
 		return refuse_to_change(entry, err);
-	return err_set(err, ERR_INVALID_ARGUMENT, "unknown parameter \"%s\"", entry->key);
+	return refuse_unknown(origin, entry->key, err);
 }
 
 static int check_together(enum params_origin origin, const struct strmap *map, const struct volume_params *p,

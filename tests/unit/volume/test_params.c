@@ -110,6 +110,27 @@ START_TEST(unknown_keys_are_refused_by_name_where_somebody_may_have_misspelt_the
 }
 END_TEST
 
+START_TEST(what_is_probably_meant_is_suggested)
+{
+	ASSERT_FAILS(parse(PARAMS_CREATE, "eraseAfter", "1"), ERR_INVALID_ARGUMENT,
+		"unknown parameter \"eraseAfter\": did you mean eraseafter?");
+	ASSERT_FAILS(parse(PARAMS_CREATE, "persistencymode", "cache"), ERR_INVALID_ARGUMENT,
+		"did you mean persistencyModel?");
+	/* only the keys of that origin are suggested and listed */
+	ASSERT_FAILS(parse(PARAMS_INLINE, "maxPause", "1s"), ERR_INVALID_ARGUMENT,
+		"unknown parameter \"maxPause\"; the known ones are eraseafter, kataContainers, usage, size");
+	ASSERT_FAILS(
+		parse(PARAMS_CREATE, "foo", "1"), ERR_INVALID_ARGUMENT, "; the known ones are eraseafter, ");
+	ASSERT_FAILS(parse(PARAMS_CREATE, "usage", "fileio"), ERR_INVALID_ARGUMENT,
+		"\"fileio\" is neither AppDirect nor FileIO: did you mean FileIO?");
+	ASSERT_FAILS(parse(PARAMS_CREATE, "usage", "Both"), ERR_INVALID_ARGUMENT,
+		"\"Both\" is neither AppDirect nor FileIO");
+	ASSERT_FAILS(parse(PARAMS_CREATE, "persistencyModel", "chace"), ERR_INVALID_ARGUMENT,
+		"is neither normal nor cache: did you mean cache?");
+	forget();
+}
+END_TEST
+
 START_TEST(each_origin_has_its_own_keys)
 {
 	static const struct {
@@ -291,7 +312,8 @@ UNIT_MAIN("params", bandwidths_are_quantities_at_creation_and_later,
 	what_cannot_be_changed_is_refused_by_name_and_value, defaults_hold_where_nothing_is_said,
 	booleans_are_spelt_as_go_spells_them, persistency_model_and_usage_take_known_words_only,
 	parameters_that_need_or_exclude_each_other_are_checked,
-	unknown_keys_are_refused_by_name_where_somebody_may_have_misspelt_them, each_origin_has_its_own_keys,
+	unknown_keys_are_refused_by_name_where_somebody_may_have_misspelt_them,
+	what_is_probably_meant_is_suggested, each_origin_has_its_own_keys,
 	what_kubernetes_adds_at_creation_is_not_recorded, state_keys_are_read,
 	inline_volumes_have_a_size_and_keys_of_their_own, context_says_whether_a_volume_is_inline_or_looks_so,
 	context_holds_what_stage_will_accept_here_and_in_the_go_driver)
