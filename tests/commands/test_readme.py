@@ -64,7 +64,7 @@ NOT_RUN = {
     "scripts/test": "runs this test",
 }
 NOT_RUN_TRANSCRIPTS = {
-    "PMEM-CSI": "the emulated memory of tests/machine/lab, as pmem-ns-init prints it there; tests/machine/vm/compare-status compares it with ndctl",
+    "On a node": "the emulated memory of tests/machine/lab, as pmem-ns-init prints it there; tests/machine/vm/compare-status compares it with ndctl",
     "Looking at the cluster": "printed in kube/scenarios/volume-objects, whose proof cluster-check-finds-what-was-changed looks for each line",
     "Demonstration and tests": "printed by a run of scripts/demo, which fails where a claim is not true",
 }
