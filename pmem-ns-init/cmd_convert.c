@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "commands.h"
 #include "os/process.h"
+#include "pmem/pool/pool_backup.h"
 #include "pmem/pool/pool_convert.h"
 #include "pmem/pool/pool_vg.h"
 
@@ -223,7 +224,7 @@ static void note_lack_of_records(const char *folder)
 {
 	struct stat st;
 
-	if (folder && stat(folder, &st) < 0 && errno == ENOENT)
+	if (stat(folder, &st) < 0 && errno == ENOENT)
 		log_info("there are no records of former volume groups: "
 			 "if a driver has run on this node, -statePath has to be the driver's",
 			F_STR("folder", folder));
@@ -242,8 +243,12 @@ int cmd_convert(struct nd *nd, struct lvm *lvm, const struct convert_options *o,
 		return -1;
 	if (show(o, &v.plan, err) < 0)
 		return -1;
-	if (!o->dry_run)
+	if (!o->dry_run && (v.plan.n > 0 || has_any_pool(v.inv))) {
+		if (pool_backup_open(o->state_path, lvm, err) < 0)
+			return err_wrap(
+				err, "nothing is converted, since volume groups could not be recorded");
 		complete = carry_out(nd, lvm, o, &v) && complete;
+	}
 	if (v.plan.n == 0 && !has_any_pool(v.inv)) {
 		log_warn("there is no namespace to convert, and none that belongs to the driver");
 		complete = false;

@@ -49,7 +49,8 @@ struct convert_options {
 	bool dry_run;       /* only show */
 	bool json;          /* show as one JSON document */
 	char *const *only;  /* names of namespaces: strv; NULL: all */
-	const char *folder; /* of pool_backup.h; NULL: there are no records */
+	const char *state_path;
+	const char *folder; /* of pool_backup.h, in @state_path */
 };
 
 /**

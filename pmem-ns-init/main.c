@@ -169,6 +169,7 @@ static int run(const struct options *o, bool *ret_complete, struct error **err)
 		.dry_run = o->dry_run,
 		.json = str_eq(o->output, "json"),
 		.only = o->only,
+		.state_path = o->state_path,
 		.folder = folder};
 	return cmd_convert(nd, lvm, &convert, ret_complete, err);
 }

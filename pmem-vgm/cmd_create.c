@@ -41,7 +41,7 @@ static bool create_in(struct lvm *lvm, const char *folder, const struct nd_regio
 
 	pool_vg_plan_region(r, report, &p);
 	pool_vg_examine(folder, /* but= */ NULL, &p);
-	if (pool_vg_apply(lvm, &p, &err) < 0) {
+	if (pool_vg_apply(lvm, folder, &p, &err) < 0) {
 		log_error("volume group not created", F_STR("region", r->name), F_STR("group", p.vg_name),
 			F_ERR(err));
 		return false;

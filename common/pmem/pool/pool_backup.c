@@ -105,7 +105,7 @@ static int parse_record(struct span text, struct pool_record *r, struct error **
 		if (read_member(j, key, r, err) < 0)
 			return -1;
 	}
-	if (str_empty(r->group) || str_empty(r->group_uuid) || str_empty(r->pv_uuid))
+	if (str_empty(r->group) || !r->group_uuid || str_empty(r->pv_uuid))
 		return err_set(err, ERR_INVALID_ARGUMENT, "it names no group");
 	return 0;
 }
@@ -160,7 +160,7 @@ static int write_record(const char *folder, const char *name, const struct lvm_p
 	return file_write_atomic(fd, name, buf_span(&text), RECORD_MODE, err);
 }
 
-static int record_group(const char *folder, const struct nd_region *region, const struct nd_namespace *ns,
+int pool_backup_record(const char *folder, const struct nd_region *region, const struct nd_namespace *ns,
 	const struct lvm_pv *pv, struct error **err)
 {
 	CLEANUP(pool_record_done) struct pool_record known = {0};
@@ -196,7 +196,7 @@ int pool_backup_note(const char *folder, const struct nd_inventory *inv, const s
 			CLEANUP(error_freep) struct error *later = NULL;
 
 			if (pv && *pv->vg_uuid && *pv->uuid &&
-				record_group(folder, &inv->regions[i], ns, pv, &later) < 0)
+				pool_backup_record(folder, &inv->regions[i], ns, pv, &later) < 0)
 				keep_first(&first, &later);
 		}
 	if (!first)

@@ -26,13 +26,23 @@ char *pool_backup_folder(const char *state_path);
 int pool_backup_open(const char *state_path, struct lvm *l, struct error **err) MUST_CHECK;
 
 struct pool_record {
-	char *group; /* NULL: the namespace has not been in a group */
-	char *group_uuid;
+	char *group;      /* NULL: the namespace has not been in a group */
+	char *group_uuid; /* "": the group was about to be made, and nothing has seen it since */
 	char *pv_uuid;
 };
 
 /** pool_record_done() - release what @r owns; safe on a zeroed one. */
 void pool_record_done(struct pool_record *r);
+
+/**
+ * pool_backup_record() - record that @ns, a namespace of @region, is in the group of @pv, or is about to be
+ * put into it; an unchanged record is not written.
+ * @pv: its vg_uuid is "" while the group does not exist
+ *
+ * Durable. Return: 0, or -1 as dir_open() and file_write_atomic().
+ */
+int pool_backup_record(const char *folder, const struct nd_region *region, const struct nd_namespace *ns,
+	const struct lvm_pv *pv, struct error **err) MUST_CHECK;
 
 /** pool_backup_note() - record which namespaces of @inv are in which group of @report; unchanged records are
  * not written. Durable. A failure does not stop the others. Return: 0, or -1 with the first failure, as

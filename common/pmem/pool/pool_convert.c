@@ -293,7 +293,7 @@ int pool_convert_group(struct nd *nd, struct lvm *l, const char *folder, const c
 		return err_wrap(err, "list volume groups");
 	pool_vg_plan_region(r, report, &plan);
 	pool_vg_examine(folder, devs, &plan);
-	if (pool_vg_apply(l, &plan, err) < 0)
+	if (pool_vg_apply(l, folder, &plan, err) < 0)
 		return -1;
 	*ret_vg = plan.add_paths ? TAKE_PTR(plan.vg_name) : NULL;
 	return 0;

@@ -63,7 +63,8 @@ const char *convert_action_name(enum convert_action action);
 /**
  * pool_convert_group() - put the namespaces called @devs, and pool namespaces beside them, into the group of
  * their region.
- * @folder: of pool_backup.h, whose records hold for the pool namespaces beside them; NULL: there are none
+ * @folder: of pool_backup.h, whose records hold for the pool namespaces beside them, and which gets those of
+ * what is grouped
  * @devs:   strv
  * @ret_vg: name of the group if it was made or extended, else NULL; caller frees
  *

@@ -196,7 +196,8 @@ static void gather(const struct pool_restore_request *request, const struct nd_r
 		return;
 	}
 	const struct lvm_pv *pv = lvm_report_pv(report, ns->block_path);
-	if (!r.group || !is_wanted(request, r.group) || (has_moved(&r, pv) && !named))
+	/* a group whose UUID is not recorded has not been seen since it was made, and has no volumes */
+	if (!r.group || !*r.group_uuid || !is_wanted(request, r.group) || (has_moved(&r, pv) && !named))
 		return;
 	struct draft *d = draft_of(drafts, n, &r);
 	d->named = named;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/durable_step.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/fs.h"
@@ -135,6 +136,7 @@ static void plan_extension(
 	const struct lvm_vg *vg = find_vg(report, group->vg_uuid);
 
 	p->vg_name = x_strdup(group->vg_name);
+	p->vg_uuid = x_strdup(group->vg_uuid);
 	if (p->problem || !(p->add_paths || (vg && vg->exported)))
 		return;
 	if (count_named(report, group->vg_name) > 1)
@@ -146,6 +148,7 @@ static void plan_extension(
 static void plan_creation(const struct lvm_report *report, struct pool_vg_plan *p)
 {
 	p->vg_name = x_asprintf("%s%sfsdax", p->region->bus, p->region->name);
+	p->vg_uuid = x_strdup("");
 	p->create = p->add_paths != NULL;
 	if (p->create && count_named(report, p->vg_name) > 0)
 		p->problem = x_asprintf(
@@ -172,6 +175,7 @@ void pool_vg_plan_region(
 void pool_vg_plan_done(struct pool_vg_plan *p)
 {
 	free(p->vg_name);
+	free(p->vg_uuid);
 	strv_free(p->add_paths);
 	strv_free(p->pv_paths);
 	free(p->problem);
@@ -281,18 +285,61 @@ static int check_name(struct lvm *l, const struct pool_vg_plan *plan, struct err
 	return 0;
 }
 
-int pool_vg_apply(struct lvm *l, const struct pool_vg_plan *plan, struct error **err)
+/* Make physical volumes of those namespaces that are none. Until they are in a group nothing can be lost. */
+static int make_pvs(struct lvm *l, const struct pool_vg_plan *plan, struct error **err)
 {
 	const char *argv[LVM_WORDS_MAX + 1] = {
-		plan->create ? "vgcreate" : "vgextend",
-		"-y",
-		"--dataalignment",
-		DATA_ALIGNMENT,
-		"--pvmetadatacopies",
-		METADATA_COPIES,
-		plan->vg_name,
-	};
-	size_t n = 7;
+		"pvcreate", "-y", "--dataalignment", DATA_ALIGNMENT, "--pvmetadatacopies", METADATA_COPIES};
+	size_t n_options = 6, n = n_options;
+
+	for (char **path = plan->add_paths; *path; path++) {
+		if (n == LVM_WORDS_MAX)
+			return err_set(err, ERR_INTERNAL, "too many new namespaces for one command");
+		if (!strv_contains(plan->pv_paths, *path))
+			argv[n++] = *path;
+	}
+	return n == n_options ? 0 : STEP("lvm-pv", lvm_run(l, argv, NULL, err));
+}
+
+/* @grouped: they are in the group; otherwise they are going to be */
+static int record_all(
+	struct lvm *l, const char *folder, const struct pool_vg_plan *plan, bool grouped, struct error **err)
+{
+	CLEANUP(lvm_report_freep) struct lvm_report *report = NULL;
+
+	if (lvm_list(l, &report, err) < 0)
+		return -1;
+	for (char **path = plan->add_paths; *path; path++) {
+		const struct nd_namespace *ns = namespace_at(plan->region, *path);
+		const struct lvm_pv *pv = lvm_report_pv(report, *path);
+
+		if (!ns || !pv || !*pv->uuid || (grouped && !*pv->vg_uuid))
+			return err_set(
+				err, ERR_INTERNAL, "LVM does not show the physical volume on %s", *path);
+		struct lvm_pv recorded = *pv;
+		if (!grouped) {
+			recorded.vg_name = plan->vg_name;
+			recorded.vg_uuid = plan->vg_uuid;
+		}
+		if (pool_backup_record(folder, plan->region, ns, &recorded, err) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int make_group(struct lvm *l, const struct pool_vg_plan *plan, struct error **err)
+{
+	const char *argv[LVM_WORDS_MAX + 1] = {plan->create ? "vgcreate" : "vgextend", "-y", plan->vg_name};
+	size_t n = 3;
+
+	for (char **path = plan->add_paths; *path; path++)
+		argv[n++] = *path;
+	return STEP("lvm-group", lvm_run(l, argv, NULL, err));
+}
+
+int pool_vg_apply(struct lvm *l, const char *folder, const struct pool_vg_plan *plan, struct error **err)
+{
+	CLEANUP(error_freep) struct error *later = NULL;
 
 	if (plan->problem)
 		return err_set(err, ERR_PRECONDITION, "%s", plan->problem);
@@ -300,14 +347,18 @@ int pool_vg_apply(struct lvm *l, const struct pool_vg_plan *plan, struct error *
 		return 0;
 	if (check_name(l, plan, err) < 0)
 		return -1;
-	for (char **path = plan->add_paths; *path; path++) {
-		if (n == LVM_WORDS_MAX)
-			return err_set(err, ERR_INTERNAL, "too many new namespaces for one command");
+	for (char **path = plan->add_paths; *path; path++)
 		if (check_area(plan, *path, err) < 0 || check_blank(plan, *path, err) < 0)
 			return -1;
-		argv[n++] = *path;
-	}
-	return STEP("lvm-group", lvm_run(l, argv, NULL, err));
+	if (make_pvs(l, plan, err) < 0 || record_all(l, folder, plan, /* grouped= */ false, err) < 0)
+		return -1;
+	STEP_POINT("group-recorded");
+	if (make_group(l, plan, err) < 0)
+		return -1;
+	if (record_all(l, folder, plan, /* grouped= */ true, &later) < 0)
+		log_warn("the record of a volume group lacks its UUID until pmem-vgm runs again",
+			F_STR("group", plan->vg_name), F_ERR(later));
+	return 0;
 }
 
 int pool_vg_activate(struct lvm *l, const struct lvm_report *report, struct error **err)

@@ -14,6 +14,7 @@
 struct pool_vg_plan {
 	const struct nd_region *region; /* borrowed */
 	char *vg_name;
+	char *vg_uuid;    /* "" if the group does not exist yet */
 	bool create;      /* the group does not exist yet and can be made */
 	char **add_paths; /* block devices to make into PVs and to add: strv; NULL when there is nothing to do
 			   */
@@ -57,10 +58,20 @@ char *pool_vg_refusal(const char *folder, const struct nd_region *region, const 
 /** pool_vg_plan_done() - release what @p owns. */
 void pool_vg_plan_done(struct pool_vg_plan *p);
 
-/** pool_vg_apply() - create or extend; a plan without @add_paths does nothing. Return: 0, or -1 with
- * ERR_PRECONDITION (@plan->problem; a namespace holds something else, or metadata of LVM), ERR_EXISTS (a
- * group of that name is on other devices of the host), or as lvm_run(). */
-int pool_vg_apply(struct lvm *l, const struct pool_vg_plan *plan, struct error **err) MUST_CHECK;
+/**
+ * pool_vg_apply() - create or extend the group, and record that in @folder; a plan without @add_paths does
+ * nothing.
+ * @folder: of pool_backup.h
+ *
+ * The one function that puts namespaces into groups. The order is: physical volumes without a group, their
+ * records, the group, the group's UUID in the records. Killed at any point, the next call goes on: a physical
+ * volume that LVM shows as empty may be grouped although it has a record. From the record on, a namespace
+ * whose label or info block is lost is refused (docs/decisions/091). Return: 0, or -1 with ERR_PRECONDITION
+ * (@plan->problem; a namespace holds something else, or metadata of LVM), ERR_EXISTS (a group of that name is
+ * on other devices of the host), as pool_backup_record() (nothing was grouped), or as lvm_run().
+ */
+int pool_vg_apply(
+	struct lvm *l, const char *folder, const struct pool_vg_plan *plan, struct error **err) MUST_CHECK;
 
 /** pool_vg_activate() - activate every inactive LV of the groups in @report. Return: 0, or -1 as lvm_run().
  */

@@ -112,7 +112,8 @@ force_is_force() {
 # The one that is killed is region0's; each time the next call finishes.
 killed_at_each_step() {
 	local step
-	for step in zero.after nd-disable.after nd-pfn-claim.after nd-pfn-enable.after lvm-group.before lvm-group.after; do
+	for step in zero.after nd-disable.after nd-pfn-claim.after nd-pfn-enable.after lvm-pv.before lvm-pv.after group-recorded \
+		lvm-group.before lvm-group.after; do
 		killed_at "$step"
 		ns_init 0 convert namespace0.0
 		is_converted
@@ -121,11 +122,64 @@ killed_at_each_step() {
 }
 
 convert_all() {
-	ns_init 0 convert
+	ns_init 0 convert "-statePath=$state"
 	says 'converted namespace region=region0 namespace=namespace0.0 name=""'
 	is_converted
 	equal 'groups' "$(groups)" "$group0 ndbus1region2fsdax theirs"
 	equal 'mode of the legacy memory' "$(ndctl list -n namespace2.0 | sed -n 's/.*"map":"\(.*\)".*/\1/p')" dev
+}
+
+# as_raw COMMAND...: run while the kernel shows namespace0.0 from its first byte on
+as_raw() {
+	ndctl disable-namespace namespace0.0
+	echo 1 >/sys/bus/nd/devices/namespace0.0/force_raw
+	ndctl enable-namespace namespace0.0
+	"$@"
+	ndctl disable-namespace namespace0.0
+	echo 0 >/sys/bus/nd/devices/namespace0.0/force_raw
+	ndctl enable-namespace namespace0.0
+}
+
+copy_block() {
+	dd "if=$1" "of=$2" bs=4096 count=1 conv=fsync,notrunc status=none "${@:3}"
+}
+
+lose_info_block() {
+	copy_block /dev/pmem0 "$scratch/info-block" skip=1
+	copy_block /dev/zero /dev/pmem0 seek=1
+}
+
+# Nothing has recorded the groups but the conversion that made them: pmem-vgm has not run since. When the info block is back,
+# so are the volumes.
+lost_info_block_is_refused() {
+	local first second
+	driver_start
+	first=$(create lost-1 160Mi ext4)
+	second=$(create lost-2 160Mi ext4)
+	stage "$second"
+	echo kept >"$(staging_of "$second")/file"
+	unstage "$second"
+	driver_stop
+	equal 'group of the second volume' "$(hand lvs --noheadings -o vg_name -S "lv_name=$second" | tr -d ' ')" "$group0"
+	hand vgchange -qq -an "$group0"
+	as_raw lose_info_block
+	ns_init 1 convert "-statePath=$state"
+	says "^namespace0.0 .*: refused (was in volume group $group0 when it was fsdax"
+	ns_init 1 -force convert "-statePath=$state"
+	says "^namespace0.0 .*: refused (was in volume group $group0 when it was fsdax"
+	as_raw copy_block "$scratch/info-block" /dev/pmem0 seek=1
+	driver_start
+	stage "$second"
+	equal 'the file' "$(cat "$(staging_of "$second")/file")" kept
+	unstage "$second"
+	delete "$first"
+	delete "$second"
+	await 60 no_volume_in "$group0"
+	driver_stop
+}
+
+no_volume_in() {
+	[[ -z $(hand lvs --noheadings -o lv_name "$1") ]]
 }
 
 repeating_changes_nothing() {
@@ -204,6 +258,7 @@ boot_1() {
 	prove force-is-force force_is_force
 	prove killed-at-each-step killed_at_each_step
 	prove convert-all convert_all
+	prove lost-info-block-is-refused lost_info_block_is_refused
 	prove repeating-changes-nothing repeating_changes_nothing
 	prove foreign-is-invisible foreign_is_invisible
 	prove former-group-is-refused former_group_is_refused

@@ -7,6 +7,7 @@
 #include "base/str.h"
 #include "commands.h"
 #include "os/fs.h"
+#include "os/spawn.h"
 #include "pmem/pool/pool_backup.h"
 #include "pmem/pool/pool_vg.h"
 #include "unit/os/scratch.h"
@@ -47,7 +48,8 @@ static void report_pvs(const struct model *m, const char *config, struct buf *re
 		CLEANUP(free_charp) char *admitted = x_asprintf("\"a|^%s$|\"", m->paths[i]);
 		if (!strstr(config, admitted))
 			continue;
-		buf_addf(report, "%s{\"pv_name\":\"%s\",\"pv_size\":\"1\"", comma, m->paths[i]);
+		buf_addf(report, "%s{\"pv_name\":\"%s\",\"pv_uuid\":\"PV\",\"pv_size\":\"1\"", comma,
+			m->paths[i]);
 		comma = ",";
 		if (*m->groups[i])
 			buf_addf(report,
@@ -70,11 +72,15 @@ static int run_model(void *self, const char *const argv[], const char *config, s
 		report_pvs(m, config, report);
 	} else if (str_eq(argv[0], "vgs")) {
 		buf_adds(report, "{\"report\":[{\"vg\":[]}]}");
+	} else if (str_eq(argv[0], "pvcreate")) {
+		/* --nohints -y --dataalignment 2m --pvmetadatacopies 2 DEVICE... */
+		for (size_t i = 7; argv[i]; i++)
+			add_pv(m, argv[i], "");
 	} else {
 		ck_assert(str_eq(argv[0], "vgcreate") || str_eq(argv[0], "vgextend"));
-		/* --nohints -y --dataalignment 2m --pvmetadatacopies 2 GROUP DEVICE... */
-		for (size_t i = 8; argv[i]; i++)
-			add_pv(m, argv[i], argv[7]);
+		/* --nohints -y GROUP DEVICE... */
+		for (size_t i = 4; argv[i]; i++)
+			add_pv(m, argv[i], argv[3]);
 		m->made++;
 	}
 	return 0;
@@ -112,10 +118,14 @@ static void node_open(struct node *n, unsigned label_slots, const char *name, en
 static bool convert_with(struct node *n, const struct convert_options *o)
 {
 	CLEANUP(lvm_closep) struct lvm *lvm = lvm_open_with(&model_ops, &n->model);
+	CLEANUP(free_charp) char *folder = pool_backup_folder(SCRATCH "/state");
+	struct convert_options with_folder = *o;
 	struct error *err = NULL;
 	bool complete = false;
 
-	ASSERT_OK(cmd_convert(n->nd, lvm, o, &complete, &err));
+	with_folder.state_path = SCRATCH "/state";
+	with_folder.folder = folder;
+	ASSERT_OK(cmd_convert(n->nd, lvm, &with_folder, &complete, &err));
 	return complete;
 }
 
@@ -285,6 +295,15 @@ START_TEST(unknown_namespace_is_an_error)
 }
 END_TEST
 
+/* The fake's regions all have one identity. */
+static void remove_records(void)
+{
+	const char *const argv[] = {"rm", "-rf", SCRATCH "/state", NULL};
+	struct error *err = NULL;
+
+	ASSERT_OK(spawn_check(argv, NULL, MKFS_MS, &err));
+}
+
 START_TEST(conversion_killed_at_any_step_is_finished_by_the_next)
 {
 	static const unsigned slots[] = {0, 8};
@@ -293,6 +312,7 @@ START_TEST(conversion_killed_at_any_step_is_finished_by_the_next)
 		for (size_t i = 0; i < ARRAY_SIZE(slots); i++) {
 			CLEANUP(node_done) struct node n;
 			unlink(SCRATCH "/disk");
+			remove_records();
 			node_open(&n, slots[i], "", ND_RAW);
 			nd_fake_stop(n.nd, step);
 			ck_assert(!convert(&n));
@@ -343,12 +363,12 @@ static void refuse_recorded(enum nd_mode mode, const char *record)
 	lvm = lvm_open_with(&model_ops, &n.model);
 	ASSERT_OK(pool_backup_open(SCRATCH "/state", lvm, &err));
 	put_record(&n, folder, record);
-	ck_assert(!convert_with(&n, &(struct convert_options){.folder = folder}));
-	ck_assert(!convert_with(&n, &(struct convert_options){.folder = folder, .force = true}));
+	ck_assert(!convert(&n));
+	ck_assert(!convert_by_force(&n));
 	strv_add(&only, "namespace0.0");
-	ck_assert(!convert_with(&n, &(struct convert_options){.folder = folder, .only = only}));
+	ck_assert(!convert_with(&n, &(struct convert_options){.only = only}));
 	assert_untouched(&n, mode);
-	ck_assert(convert_with(&n, &(struct convert_options){.folder = folder, .force = true, .only = only}));
+	ck_assert(convert_with(&n, &(struct convert_options){.force = true, .only = only}));
 	assert_converted(&n, "");
 }
 
@@ -362,6 +382,23 @@ START_TEST(what_was_in_a_group_is_refused_unless_force_and_name_are_given)
 	refuse_recorded(ND_RAW, record);
 	refuse_recorded(ND_FSDAX, "damaged");
 	refuse_recorded(ND_RAW, "damaged");
+}
+END_TEST
+
+/* Nothing but the conversion has seen the group when the info block is lost. */
+START_TEST(what_a_conversion_has_grouped_is_refused_when_it_is_raw_again)
+{
+	CLEANUP(node_done) struct node n;
+	CLEANUP(node_done) struct node again;
+
+	node_open(&n, 0, "", ND_RAW);
+	ck_assert(convert(&n));
+	assert_converted(&n, "");
+	unlink(SCRATCH "/disk");
+	node_open(&again, 0, "", ND_RAW);
+	ck_assert(!convert(&again));
+	ck_assert(!convert_by_force(&again));
+	assert_untouched(&again, ND_RAW);
 }
 END_TEST
 
@@ -467,6 +504,7 @@ SCRATCH_MAIN("ns_convert", raw_namespace_without_label_becomes_ours_by_its_group
 	name_that_somebody_gave_protects_unless_asked_for, unknown_namespace_is_an_error,
 	conversion_killed_at_any_step_is_finished_by_the_next, device_that_lvm_got_no_further_with_is_grouped,
 	what_was_in_a_group_is_refused_unless_force_and_name_are_given,
+	what_a_conversion_has_grouped_is_refused_when_it_is_raw_again,
 	failed_conversion_is_reported_and_can_be_repeated, foreign_group_stays_foreign_even_by_force,
 	file_system_on_fsdax_is_left_alone_even_by_force, blank_fsdax_is_taken_only_where_there_are_no_names,
 	group_of_the_go_driver_s_conversion_is_ours, name_outweighs_the_group, nothing_at_all_is_incomplete)

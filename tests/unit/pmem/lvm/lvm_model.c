@@ -50,9 +50,11 @@ static void run_pvs(const struct lvm_model *m, struct buf *to)
 {
 	buf_adds(to, "{\"report\":[{\"pv\":[");
 	if (*m->group) {
-		buf_addf(to, "{\"pv_name\":\"%s\",\"pv_size\":\"1\",", m->pv);
+		buf_addf(to, "{\"pv_name\":\"%s\",\"pv_uuid\":\"PV\",\"pv_size\":\"1\",", m->pv);
 		show_group(m, to);
 		buf_adds(to, "}");
+	} else if (m->prepared) {
+		buf_addf(to, "{\"pv_name\":\"%s\",\"pv_uuid\":\"PV\",\"pv_size\":\"1\"}", m->pv);
 	}
 	for (size_t i = 0; i < m->n_lvs; i++)
 		show_lv(m, &m->lvs[i], to);
@@ -121,9 +123,11 @@ static void run_command(struct lvm_model *m, const char *const argv[], struct bu
 	} else if (str_eq(argv[0], "vgchange") || str_eq(argv[0], "vgmknodes")) {
 		for (size_t i = 0; i < m->n_lvs; i++)
 			make_node(m, &m->lvs[i]);
+	} else if (str_eq(argv[0], "pvcreate")) {
+		m->prepared = true;
 	} else if (str_eq(argv[0], "vgcreate")) {
-		/* -y --dataalignment 2m --pvmetadatacopies 2 GROUP PATH */
-		snprintf(m->group, sizeof(m->group), "%s", argv[7]);
+		/* --nohints -y GROUP PATH */
+		snprintf(m->group, sizeof(m->group), "%s", argv[3]);
 	} else {
 		ck_abort_msg("unexpected command: %s", argv[0]);
 	}
@@ -132,7 +136,7 @@ static void run_command(struct lvm_model *m, const char *const argv[], struct bu
 static const char *name_of(const char *command)
 {
 	static const char *const names[] = {"lvm pvs", "lvm vgs", "lvm lvcreate", "lvm lvremove",
-		"lvm vgchange", "lvm vgmknodes", "lvm vgcreate"};
+		"lvm vgchange", "lvm vgmknodes", "lvm vgcreate", "lvm pvcreate"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		if (str_eq(names[i] + strlen("lvm "), command))

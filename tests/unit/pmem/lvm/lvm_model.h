@@ -25,6 +25,7 @@ struct lvm_model_lv {
 
 struct lvm_model {
 	const char *pv;
+	bool prepared;  /* it is a physical volume; what is on the device is the test's to write */
 	char group[64]; /* "": there is none; its folder in /dev is the test's to make */
 	dev_t disk;     /* behind every node */
 	struct lvm_model_lv lvs[LVM_MODEL_MAX];

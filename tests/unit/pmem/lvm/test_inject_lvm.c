@@ -10,12 +10,15 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/loopdev.h"
+#include "os/spawn.h"
 #include "pmem/device/device.h"
+#include "pmem/pool/pool_backup.h"
 #include "pmem/pool/pool_ns.h"
 #include "pmem/pool/pool_vg.h"
 #include "unit/inject/held.h"
 #include "unit/inject/ops.h"
 #include "unit/inject/sweep.h"
+#include "unit/pmem/lvm/lvm_area.h"
 #include "unit/pmem/lvm/lvm_model.h"
 #include "unit/pmem/nd/nd_fake.h"
 
@@ -33,6 +36,8 @@ static struct nd *nd;
 static struct lvm *lvm;
 static int image_fd = -1;
 static char image[64];
+static char state_path[64];
+static char *folder;
 
 /* One block device stands for all: its node is what is looked at. The loop device ends with the process. */
 static dev_t make_disk(void)
@@ -299,7 +304,7 @@ static int make_group(struct error **err)
 	if (lvm_list(lvm, &report, err) < 0)
 		return -1;
 	pool_vg_plan_region(&inv->regions[0], report, &plan);
-	return pool_vg_apply(lvm, &plan, err);
+	return pool_vg_apply(lvm, folder, &plan, err);
 }
 
 static const char *no_group(void)
@@ -311,6 +316,7 @@ static const char *no_group(void)
 static void remove_group(void)
 {
 	model.group[0] = '\0';
+	model.prepared = false;
 }
 
 START_TEST(a_group_is_made_once)
@@ -321,11 +327,25 @@ START_TEST(a_group_is_made_once)
 		.wrong_at_end = no_group,
 		.undo = remove_group};
 
+	struct error *err = NULL;
+
+	/* as pvcreate leaves it */
+	lvm_area_put(PV, LVM_AREA_FIRST, MIB(1), /* used= */ false);
+	ASSERT_OK(pool_backup_open(state_path, lvm, &err));
 	nd_fake_add(nd, 0, POOL_NAMESPACE_NAME, ND_FSDAX, 0, MIB(256));
 	ops_wrap_nd(nd);
 	sweep_run(&s);
 }
 END_TEST
+
+static void remove_state(void)
+{
+	const char *const argv[] = {"rm", "-rf", state_path, NULL};
+	CLEANUP(error_freep) struct error *ignored = NULL;
+
+	(void)!spawn_check(argv, NULL, 10000, &ignored);
+	free(folder);
+}
 
 int main(void)
 {
@@ -338,6 +358,8 @@ int main(void)
 		return SKIP_STATUS;
 	}
 	snprintf(image, sizeof(image), "/tmp/pmem-inject-lvm-%d.image", (int)getpid());
+	snprintf(state_path, sizeof(state_path), "/tmp/pmem-inject-lvm-%d.state", (int)getpid());
+	folder = pool_backup_folder(state_path);
 	tcase_add_checked_fixture(devices, set_up_manager, close_manager);
 	tcase_set_timeout(devices, 100);
 	tcase_add_test(devices, a_device_is_created_or_nothing_is_left);
@@ -353,5 +375,6 @@ int main(void)
 	int status = unit_runner_finish(srunner_create(suite));
 	held_detach(image);
 	unlink(image);
+	remove_state();
 	return status;
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/fs.h"
+#include "os/spawn.h"
+#include "pmem/pool/pool_backup.h"
 #include "pmem/pool/pool_vg.h"
 #include "unit/pmem/lvm/lvm_area.h"
 #include "unit/pmem/lvm/lvm_fake.h"
@@ -16,9 +19,12 @@
 #define SECOND_AREA   (IMAGE_BYTES - AREA_BYTES)
 #define MKFS_MS       60000
 #define MAX_POOLS     3
+#define GROUP         "ndbus0region0fsdax"
 #define OPEN_LIST     "vgs --readonly -o vg_name,vg_uuid -S vg_name=ndbus0region0fsdax"
 #define NO_GROUP      "{\"report\":[{\"vg\":[]}]}"
 #define FOREIGN_GROUP "{\"report\":[{\"vg\":[{\"vg_name\":\"ndbus0region0fsdax\",\"vg_uuid\":\"u\"}]}]}"
+
+static char dev[] = "namespace0.0", uuid[] = "6f1d2c3b-0000-4000-8000-00000000000a", folder[] = "/nowhere";
 
 /* One region with some pool namespaces, and what LVM shows of them. */
 struct setup {
@@ -37,7 +43,9 @@ static void setup_done(struct setup *s)
 static void add_namespace(struct setup *s, const char *name, const char *path)
 {
 	s->namespaces[s->region.n_namespaces++] = (struct nd_namespace){
+		.dev = dev,
 		.name = (char *)(uintptr_t)name,
+		.uuid = uuid,
 		.block_path = (char *)(uintptr_t)path,
 		.mode = ND_FSDAX,
 		.active = true,
@@ -51,6 +59,7 @@ static void make_plan(struct setup *s, const char *rows, const char *const *path
 	CLEANUP(free_charp) char *json = x_asprintf("{\"report\":[{\"pv\":[%s]}]}", rows);
 	struct error *err = NULL;
 
+	s->region.identity = uuid;
 	s->region.bus = (char[]){"ndbus0"};
 	s->region.name = (char[]){"region0"};
 	for (; *paths; paths++)
@@ -87,7 +96,7 @@ static void assert_problem(const struct setup *s, const char *text)
 	struct error *err = NULL;
 
 	ck_assert_ptr_nonnull(s->plan.problem);
-	ASSERT_FAILS(pool_vg_apply(l, &s->plan, &err), ERR_PRECONDITION, text);
+	ASSERT_FAILS(pool_vg_apply(l, folder, &s->plan, &err), ERR_PRECONDITION, text);
 }
 
 START_TEST(new_namespaces_make_a_group_named_after_the_region)
@@ -189,6 +198,7 @@ START_TEST(incomplete_group_without_news_is_no_problem)
 END_TEST
 
 static char image[] = "/tmp/pmem-test-vg-XXXXXX";
+static char state_path[sizeof(image) + sizeof(".state")];
 
 static void make_image(void)
 {
@@ -197,33 +207,163 @@ static void make_image(void)
 	ck_assert_int_ge(fd, 0);
 	ck_assert_int_eq(ftruncate(fd, IMAGE_BYTES), 0);
 	close(fd);
+	snprintf(state_path, sizeof(state_path), "%s.state", image);
 }
 
 static void remove_image(void)
 {
-	unlink(image);
+	const char *const argv[] = {"rm", "-rf", image, state_path, NULL};
+	struct error *err = NULL;
+
+	ASSERT_OK(spawn_check(argv, NULL, 60000, &err));
+}
+
+static void admit_image(struct lvm *l)
+{
+	const char *const paths[] = {image};
+
+	lvm_set_devices(l, paths, 1);
+}
+
+static void open_folder(struct lvm *l)
+{
+	struct error *err = NULL;
+
+	ASSERT_OK(pool_backup_open(state_path, l, &err));
 }
 
 static int apply(const struct setup *s, const struct lvm_fake_step *steps, struct error **err)
 {
 	CLEANUP(lvm_fake_done) struct lvm_fake fake = {.steps = steps};
 	CLEANUP(lvm_closep) struct lvm *l = lvm_open_fake(&fake);
+	CLEANUP(free_charp) char *lvm_folder = pool_backup_folder(state_path);
 
-	return pool_vg_apply(l, &s->plan, err);
+	open_folder(l);
+	admit_image(l);
+	return pool_vg_apply(l, lvm_folder, &s->plan, err);
 }
 
 #define STEPS(...) ((const struct lvm_fake_step[]){__VA_ARGS__, {0}})
 
+/* What LVM lists of the image: in that group, or in none. Return: caller frees. */
+static char *listed(const char *group)
+{
+	return x_asprintf("{\"report\":[{\"pv\":[{\"pv_name\":\"%s\",\"pv_uuid\":\"PV\",\"pv_size\":\"1\","
+			  "\"vg_name\":\"%s\",\"vg_uuid\":\"%s%s\",\"vg_size\":\"1\",\"vg_free\":\"1\","
+			  "\"vg_extent_size\":\"1\",\"vg_missing_pv_count\":\"0\"}]}]}",
+		image, group, *group ? "uuid-" : "", group);
+}
+
+/* The record of the image says so. @group: NULL: there is none */
+static void assert_record(const struct setup *s, const char *group, const char *group_uuid)
+{
+	CLEANUP(free_charp) char *lvm_folder = pool_backup_folder(state_path);
+	CLEANUP(pool_record_done) struct pool_record r = {0};
+	struct error *err = NULL;
+
+	ASSERT_OK(pool_backup_find(lvm_folder, &s->region, &s->namespaces[0], &r, &err));
+	if (!group) {
+		ck_assert_ptr_null(r.group);
+		return;
+	}
+	ck_assert_ptr_nonnull(r.group);
+	ck_assert_str_eq(r.group, group);
+	ck_assert_str_eq(r.group_uuid, group_uuid);
+	ck_assert_str_eq(r.pv_uuid, "PV");
+}
+
 START_TEST(blank_namespace_is_made_a_group_aligned_to_huge_pages)
 {
 	CLEANUP(free_charp)
-	char *create = x_asprintf(
-		"vgcreate -y --dataalignment 2m --pvmetadatacopies 2 ndbus0region0fsdax %s", image);
+	char *prepare = x_asprintf("pvcreate -y --dataalignment 2m --pvmetadatacopies 2 %s", image);
+	CLEANUP(free_charp) char *create = x_asprintf("vgcreate -y " GROUP " %s", image);
+	CLEANUP(free_charp) char *before = listed("");
+	CLEANUP(free_charp) char *after = listed(GROUP);
 	CLEANUP(setup_done) struct setup s = {0};
 	struct error *err = NULL;
 
 	make_plan(&s, "", PATHS(image));
-	ASSERT_OK(apply(&s, STEPS({OPEN_LIST, NO_GROUP, 0}, {create, NULL, 0}), &err));
+	ASSERT_OK(apply(&s,
+		STEPS({OPEN_LIST, NO_GROUP, 0}, {prepare, NULL, 0}, {LVM_FAKE_LIST, before, 0},
+			{create, NULL, 0}, {LVM_FAKE_LIST, after, 0}),
+		&err));
+	assert_record(&s, GROUP, "uuid-" GROUP);
+}
+END_TEST
+
+/* LVM says nothing of the group here, as after a crash of the command that made it. */
+START_TEST(group_is_recorded_before_it_is_made)
+{
+	CLEANUP(free_charp)
+	char *prepare = x_asprintf("pvcreate -y --dataalignment 2m --pvmetadatacopies 2 %s", image);
+	CLEANUP(free_charp) char *create = x_asprintf("vgcreate -y " GROUP " %s", image);
+	CLEANUP(free_charp) char *lvm_folder = pool_backup_folder(state_path);
+	CLEANUP(free_charp) char *before = listed("");
+	CLEANUP(free_charp) char *refusal = NULL;
+	CLEANUP(setup_done) struct setup s = {0};
+	struct error *err = NULL;
+
+	make_plan(&s, "", PATHS(image));
+	ASSERT_FAILS(apply(&s, STEPS({OPEN_LIST, NO_GROUP, 0}, {prepare, NULL, ERR_INTERNAL}), &err),
+		ERR_INTERNAL, "pvcreate");
+	assert_record(&s, NULL, NULL);
+	ASSERT_FAILS(apply(&s,
+			     STEPS({OPEN_LIST, NO_GROUP, 0}, {prepare, NULL, 0}, {LVM_FAKE_LIST, before, 0},
+				     {create, NULL, ERR_INTERNAL}),
+			     &err),
+		ERR_INTERNAL, "vgcreate");
+	assert_record(&s, GROUP, "");
+
+	/* the label is lost then: refused by name */
+	refusal = pool_vg_refusal(lvm_folder, &s.region, &s.namespaces[0]);
+	ck_assert_ptr_nonnull(refusal);
+	ck_assert_ptr_nonnull(strstr(refusal, "was in volume group " GROUP));
+}
+END_TEST
+
+/* What such a crash leaves is a physical volume in no group, which has a record. */
+START_TEST(group_that_was_recorded_and_not_made_is_made)
+{
+	CLEANUP(free_charp) char *create = x_asprintf("vgcreate -y " GROUP " %s", image);
+	CLEANUP(free_charp) char *orphan = x_asprintf("{\"pv_name\":\"%s\",\"pv_size\":\"1\"}", image);
+	CLEANUP(free_charp) char *lvm_folder = pool_backup_folder(state_path);
+	CLEANUP(free_charp) char *before = listed("");
+	CLEANUP(free_charp) char *after = listed(GROUP);
+	CLEANUP(setup_done) struct setup s = {0};
+	struct error *err = NULL;
+
+	lvm_area_put(image, LVM_AREA_FIRST, AREA_BYTES - LVM_AREA_FIRST, /* used= */ false);
+	make_plan(&s, orphan, PATHS(image));
+	ASSERT_FAILS(apply(&s,
+			     STEPS({OPEN_LIST, NO_GROUP, 0}, {LVM_FAKE_LIST, before, 0},
+				     {create, NULL, ERR_INTERNAL}),
+			     &err),
+		ERR_INTERNAL, "vgcreate");
+	pool_vg_examine(lvm_folder, /* but= */ NULL, &s.plan);
+	ck_assert_msg(!s.plan.problem, "%s", s.plan.problem);
+	ASSERT_OK(apply(&s,
+		STEPS({OPEN_LIST, NO_GROUP, 0}, {LVM_FAKE_LIST, before, 0}, {create, NULL, 0},
+			{LVM_FAKE_LIST, after, 0}),
+		&err));
+	assert_record(&s, GROUP, "uuid-" GROUP);
+}
+END_TEST
+
+START_TEST(without_a_record_no_group_is_made)
+{
+	CLEANUP(free_charp)
+	char *prepare = x_asprintf("pvcreate -y --dataalignment 2m --pvmetadatacopies 2 %s", image);
+	CLEANUP(free_charp) char *before = listed("");
+	CLEANUP(lvm_fake_done)
+	struct lvm_fake fake =
+		LVM_FAKE({OPEN_LIST, NO_GROUP, 0}, {prepare, NULL, 0}, {LVM_FAKE_LIST, before, 0});
+	CLEANUP(lvm_closep) struct lvm *l = lvm_open_fake(&fake);
+	CLEANUP(setup_done) struct setup s = {0};
+	struct error *err = NULL;
+
+	admit_image(l);
+	make_plan(&s, "", PATHS(image));
+	ASSERT_FAILS(pool_vg_apply(l, folder, &s.plan, &err), ERR_NOT_FOUND, "record that namespace0.0");
 }
 END_TEST
 
@@ -252,7 +392,9 @@ END_TEST
 START_TEST(pv_that_lvm_has_emptied_is_used)
 {
 	CLEANUP(free_charp)
-	char *extend = x_asprintf("vgextend -y --dataalignment 2m --pvmetadatacopies 2 a %s", image);
+	char *extend = x_asprintf("vgextend -y a %s", image);
+	CLEANUP(free_charp) char *before = listed("");
+	CLEANUP(free_charp) char *after = listed("a");
 	CLEANUP(free_charp)
 	char *rows = x_asprintf(ROW("/dev/pmem0", "a", "0") ",{\"pv_name\":\"%s\",\"pv_size\":\"1\"}", image);
 	CLEANUP(setup_done) struct setup s = {0};
@@ -262,7 +404,8 @@ START_TEST(pv_that_lvm_has_emptied_is_used)
 	/* of a life before, which pvcreate does not remove */
 	lvm_area_put(image, SECOND_AREA, AREA_BYTES, /* used= */ true);
 	make_plan(&s, rows, PATHS("/dev/pmem0", image));
-	ASSERT_OK(apply(&s, STEPS({extend, NULL, 0}), &err));
+	ASSERT_OK(apply(
+		&s, STEPS({LVM_FAKE_LIST, before, 0}, {extend, NULL, 0}, {LVM_FAKE_LIST, after, 0}), &err));
 }
 END_TEST
 
@@ -334,6 +477,7 @@ int main(void)
 	TCase *plans = tcase_create("plans");
 	TCase *tcase = tcase_create("apply");
 
+	tcase_add_checked_fixture(plans, make_image, remove_image);
 	tcase_add_test(plans, new_namespaces_make_a_group_named_after_the_region);
 	tcase_add_test(plans, group_is_found_by_its_devices_whatever_its_name);
 	tcase_add_test(plans, new_namespace_extends_the_group_of_its_region);
@@ -350,6 +494,9 @@ int main(void)
 	tcase_add_checked_fixture(tcase, make_image, remove_image);
 	tcase_set_timeout(tcase, MKFS_MS / 1000);
 	tcase_add_test(tcase, blank_namespace_is_made_a_group_aligned_to_huge_pages);
+	tcase_add_test(tcase, group_is_recorded_before_it_is_made);
+	tcase_add_test(tcase, group_that_was_recorded_and_not_made_is_made);
+	tcase_add_test(tcase, without_a_record_no_group_is_made);
 	tcase_add_test(tcase, foreign_group_of_that_name_is_never_touched);
 	tcase_add_test(tcase, namespace_with_content_is_not_overwritten);
 	tcase_add_test(tcase, pv_that_lvm_has_emptied_is_used);
