@@ -16,7 +16,6 @@
 
 #define MIB (1024ULL * 1024)
 
-#define FSCK_WORDS_MAX 512 /* bytes of its output in a message */
 
 /* mke2fs makes no journal below 2048 blocks (e2fsprogs lib/ext2fs/mkjournal.c,
  * ext2fs_default_journal_size()). */
@@ -293,22 +292,9 @@ int fs_read_super(const char *fstype, const char *device, struct fs_super *ret, 
 #define FSCK_MAX_BYTES   8192
 
 /* Return: caller frees. */
-static char *last_words(struct buf *out)
-{
-	char *text = x_strdup(buf_str(out));
-	size_t n = strlen(text);
-
-	while (n > 0 && (text[n - 1] == '\n' || text[n - 1] == ' '))
-		text[--n] = '\0';
-	if (n > FSCK_WORDS_MAX)
-		memmove(text, text + n - FSCK_WORDS_MAX, FSCK_WORDS_MAX + 1);
-	str_clean(text);
-	return text;
-}
-
 static int judge(const char *device, int status, struct buf *out, char **ret_verdict, struct error **err)
 {
-	CLEANUP(free_charp) char *words = last_words(out);
+	CLEANUP(free_charp) char *words = spawn_said(buf_str(out));
 
 	if (status & FSCK_UNCORRECTED)
 		return err_set(err, ERR_PRECONDITION,

@@ -66,7 +66,7 @@ int fs_read_super(
  * @fstype:      "ext4" or "xfs"; for xfs nothing is done, since mounting replays the log
  * @device:      block device path, not mounted
  * @timeout_ms:  bound for e2fsck
- * @ret_verdict: the last line of the program's output when something was repaired or could not be checked;
+ * @ret_verdict: what the program has printed when something was repaired or could not be checked;
  *               NULL: no errors; caller frees
  *
  * A checker that fails or is not installed does not prevent the mount, as in Kubernetes' mount-utils
@@ -87,7 +87,7 @@ int fs_check(const char *fstype, const char *device, int timeout_ms, char **ret_
  * @timeout_ms: bound for mkfs
  *
  * Return: 0, or -1 with ERR_INVALID_ARGUMENT (unknown type), ERR_DEADLINE, ERR_UNAVAILABLE (another program
- * holds the device; nothing was written), ERR_INTERNAL (mkfs' last line).
+ * holds the device; nothing was written), ERR_INTERNAL (what mkfs has printed).
  */
 int fs_make(const char *fstype, const char *device, const char *uuid, int timeout_ms,
 	struct error **err) MUST_CHECK;

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/pidfd.h>
 #include <sys/wait.h>
 
@@ -18,6 +19,7 @@
 
 #define TERM_GRACE_MS  2000
 #define DIAG_MAX_BYTES (64U << 10)
+#define SAID_MAX_BYTES 512
 /* Default capacity of a pipe (pipe(7)): one read empties it. */
 #define PIPE_BYTES   (64U << 10)
 #define REAP_POLL_MS 5
@@ -335,16 +337,49 @@ int spawn_run(const char *const argv[], const char *const env[], struct buf *out
 	return 0;
 }
 
-/* Last non-empty line of @text, which is cut behind it. */
-static const char *last_line(char *text)
+/* mkfs.xfs says what is wrong, and then in some thirty lines how it is called. */
+static void cut_before_usage(char *text)
 {
-	size_t len = strlen(text);
+	for (char *line = strchr(text, '\n'); line; line = strchr(line + 1, '\n')) {
+		if (strncasecmp(line + 1, "usage", strlen("usage")) == 0) {
+			*line = '\0';
+			return;
+		}
+	}
+}
 
-	while (len > 0 && text[len - 1] == '\n')
-		text[--len] = '\0';
+/* A line that begins with a blank continues the one before, as those of mke2fs do. */
+static void join_lines(const char *text, struct buf *to)
+{
+	static const char blanks[] = " \t\r\n";
 
-	const char *newline = strrchr(text, '\n');
-	return newline ? newline + 1 : text;
+	while (*text) {
+		size_t n_blank = strspn(text, blanks);
+		size_t n_word = strcspn(text + n_blank, blanks);
+
+		if (n_blank > 0 && n_word > 0 && to->len > 0)
+			buf_adds(to, text[n_blank - 1] == '\n' ? "; " : " ");
+		buf_add(to, text + n_blank, n_word);
+		text += n_blank + n_word;
+	}
+}
+
+char *spawn_said(const char *output)
+{
+	CLEANUP(free_charp) char *text = x_strdup(output);
+	CLEANUP(buf_done) struct buf joined = BUF_INIT(DIAG_MAX_BYTES * 2);
+	char *said = NULL;
+
+	cut_before_usage(text);
+	join_lines(text, &joined);
+	const char *all = buf_str(&joined);
+	if (joined.len > SAID_MAX_BYTES)
+		said = x_asprintf(
+			"%.*s ... %s", SAID_MAX_BYTES / 2, all, all + joined.len - SAID_MAX_BYTES / 2);
+	else
+		said = x_strdup(all);
+	str_clean(said);
+	return said;
 }
 
 int spawn_check(const char *const argv[], struct buf *out, int timeout_ms, struct error **err)
@@ -357,8 +392,8 @@ int spawn_check(const char *const argv[], struct buf *out, int timeout_ms, struc
 	if (status == 0)
 		return 0;
 
-	CLEANUP(free_charp) char *text = x_strdup(buf_str(&diag));
-	return err_set(err, ERR_INTERNAL, "%s ended with status %d: %s", argv[0], status, last_line(text));
+	CLEANUP(free_charp) char *said = spawn_said(buf_str(&diag));
+	return err_set(err, ERR_INTERNAL, "%s ended with status %d: %s", argv[0], status, said);
 }
 
 int child_start(const char *const argv[], const char *const env[], struct child *ret, struct error **err)

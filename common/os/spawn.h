@@ -36,10 +36,17 @@ int spawn_run(const char *const argv[], const char *const env[], struct buf *out
  * @out:        as spawn_run()
  * @timeout_ms: as spawn_run()
  *
- * Return: 0, or -1 as spawn_run(), or with ERR_INTERNAL that has the program, its status and stderr's last
- * line.
+ * Return: 0, or -1 as spawn_run(), or with ERR_INTERNAL that has the program, its status and spawn_said() of
+ * its stderr.
  */
 int spawn_check(const char *const argv[], struct buf *out, int timeout_ms, struct error **err) MUST_CHECK;
+
+/**
+ * spawn_said() - make one line of what a program has printed when it failed: all lines but how it is called,
+ * which mkfs.xfs prints behind the reason. Of more than 512 bytes the beginning and the end are kept.
+ * Return: caller frees.
+ */
+char *spawn_said(const char *output);
 
 struct child {
 	pid_t pid;

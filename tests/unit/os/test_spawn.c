@@ -167,16 +167,65 @@ START_TEST(failures_to_start_and_death_by_signal_are_distinguished)
 }
 END_TEST
 
-START_TEST(check_reports_status_and_last_line_of_stderr)
+START_TEST(check_reports_status_and_what_stderr_says)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(buf_done) struct buf out = BUF_INIT(MAX_BYTES);
 
 	ASSERT_OK(spawn_check(ARGV("echo", "fine"), &out, LONG_MS, &err));
 	ck_assert_str_eq(buf_str(&out), "fine\n");
-	ASSERT_FAILS(spawn_check(SHELL("printf 'usage\\nno space\\n\\n' >&2; exit 3"), NULL, LONG_MS, &err),
-		ERR_INTERNAL, "sh ended with status 3: no space");
+	ASSERT_FAILS(spawn_check(SHELL("printf 'warning\\nno space\\n\\n' >&2; exit 3"), NULL, LONG_MS, &err),
+		ERR_INTERNAL, "sh ended with status 3: warning; no space");
 	ASSERT_FAILS(spawn_check(ARGV("false"), NULL, LONG_MS, &err), ERR_INTERNAL, "status 1");
+}
+END_TEST
+
+/* As mkfs.xfs 6.1, mke2fs 1.47 and e2fsck 1.47 print it. */
+START_TEST(what_a_program_says_is_one_line_with_the_reason)
+{
+	static const struct {
+		const char *output, *said;
+	} cases[] = {
+		{"size 1024 of data subvolume is too small, minimum 4096 blocks\nUsage: mkfs.xfs\n"
+		 "/* blocksize */\t\t[-b size=num]\n<devicename> is required unless -d name=xxx is given.\n",
+			"size 1024 of data subvolume is too small, minimum 4096 blocks"},
+		{"mkfs.ext4: Device size reported to be zero.  Invalid partition specified, or\n"
+		 "\tpartition table wasn't reread after running fdisk, due to\n"
+		 "\ta modified partition being busy and in use.\n",
+			"mkfs.ext4: Device size reported to be zero. Invalid partition specified, or "
+			"partition table wasn't reread after running fdisk, due to "
+			"a modified partition being busy and in use."},
+		{"/dev/loop0: Block bitmap differences: -1\n\n/dev/loop0: UNEXPECTED INCONSISTENCY; RUN fsck "
+		 "MANUALLY.\n\t(i.e., without -a or -p options)\n",
+			"/dev/loop0: Block bitmap differences: -1; /dev/loop0: UNEXPECTED INCONSISTENCY; RUN "
+			"fsck MANUALLY. (i.e., without -a or -p options)"},
+		{"Usage: program\n", "Usage: program"},
+		{"\n \n", ""},
+		{"", ""},
+		{"a\x1b[1m\xff", "a?[1m?"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CLEANUP(free_charp) char *said = spawn_said(cases[i].output);
+
+		ck_assert_str_eq(said, cases[i].said);
+	}
+}
+END_TEST
+
+START_TEST(of_much_that_a_program_says_the_beginning_and_the_end_are_kept)
+{
+	CLEANUP(buf_done) struct buf text = BUF_INIT(MAX_BYTES);
+
+	buf_adds(&text, "the reason\n");
+	for (int i = 0; i < 300; i++)
+		buf_adds(&text, "and so on\n");
+	buf_adds(&text, "the end\n");
+	CLEANUP(free_charp) char *said = spawn_said(buf_str(&text));
+	ck_assert_uint_le(strlen(said), 600);
+	ck_assert_ptr_eq(strstr(said, "the reason; and so on"), said);
+	ck_assert_ptr_nonnull(strstr(said, " ... "));
+	ck_assert_str_eq(said + strlen(said) - strlen("; the end"), "; the end");
 }
 END_TEST
 
@@ -270,7 +319,8 @@ UNIT_MAIN("os/spawn", status_and_both_outputs_come_back_from_more_than_a_pipe_ho
 	blocked_signals_and_an_ignored_sigpipe_are_not_inherited, descriptors_above_stderr_are_closed,
 	a_parent_without_stdio_can_run_programs, a_daemon_left_behind_does_not_hold_up_the_end,
 	a_time_out_asks_before_it_kills, a_program_that_ignores_sigterm_is_killed,
-	failures_to_start_and_death_by_signal_are_distinguished, check_reports_status_and_last_line_of_stderr,
-	a_child_talks_on_all_four_descriptors,
+	failures_to_start_and_death_by_signal_are_distinguished, check_reports_status_and_what_stderr_says,
+	what_a_program_says_is_one_line_with_the_reason,
+	of_much_that_a_program_says_the_beginning_and_the_end_are_kept, a_child_talks_on_all_four_descriptors,
 	stopping_a_child_that_does_not_end_by_itself_signals_and_reaps_it,
 	stopping_a_child_asks_before_it_kills, a_child_that_cannot_start_leaves_nothing)
