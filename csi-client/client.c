@@ -27,18 +27,25 @@ int client_print(const struct buf *out, struct error **err)
 	return process_print(buf_str(out), err);
 }
 
-int client_call(struct client *c, const char *path, const ProtobufCMessage *request,
-	const ProtobufCMessageDescriptor *reply_type, struct error **err)
+int client_show(const struct client *c, const ProtobufCMessage *reply, struct error **err)
 {
 	CLEANUP(buf_done) struct buf out = BUF_INIT(CLIENT_OUTPUT_MAX_BYTES);
-	ProtobufCMessage *reply;
 
-	if (client_ask(c, path, request, reply_type, &reply, err) < 0)
-		return -1;
 	if (c->json)
 		print_json(reply, &out);
 	else
 		print_text(reply, &out);
-	protobuf_c_message_free_unpacked(reply, NULL);
 	return client_print(&out, err);
+}
+
+int client_call(struct client *c, const char *path, const ProtobufCMessage *request,
+	const ProtobufCMessageDescriptor *reply_type, struct error **err)
+{
+	ProtobufCMessage *reply;
+
+	if (client_ask(c, path, request, reply_type, &reply, err) < 0)
+		return -1;
+	int rc = client_show(c, reply, err);
+	protobuf_c_message_free_unpacked(reply, NULL);
+	return rc;
 }

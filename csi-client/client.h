@@ -49,6 +49,9 @@ int client_ask(struct client *c, const char *path, const ProtobufCMessage *reque
  */
 int client_print(const struct buf *out, struct error **err) MUST_CHECK;
 
+/** client_show() - print @reply as asked for. Return: as client_print(). */
+int client_show(const struct client *c, const ProtobufCMessage *reply, struct error **err) MUST_CHECK;
+
 /**
  * client_call() - make a call, print the reply as asked for.
  * Return: 0, or -1 with the status of the call.

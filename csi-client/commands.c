@@ -19,6 +19,10 @@
 	client_call(                                                                                         \
 		(c), "/csi.v1." service "/" method, &(request)->base, &prefix##_response__descriptor, (err))
 
+#define ASK(c, service, method, request, prefix, ret, err)                                                   \
+	client_ask((c), "/csi.v1." service "/" method, &(request)->base, &prefix##_response__descriptor,     \
+		(ret), (err))
+
 /* A capability and what it points to. */
 struct capability {
 	Csi__V1__VolumeCapability message;
@@ -92,9 +96,19 @@ static int run_probe(struct client *c, char *const *operands, struct error **err
 {
 	Csi__V1__ProbeRequest q;
 	csi__v1__probe_request__init(&q);
+	ProtobufCMessage *answer;
 
 	(void)operands;
-	return CALL(c, "Identity", "Probe", &q, csi__v1__probe, err);
+	if (ASK(c, "Identity", "Probe", &q, csi__v1__probe, &answer, err) < 0)
+		return -1;
+	/* csi.proto: an answer without the field counts as ready */
+	const Google__Protobuf__BoolValue *ready = ((const Csi__V1__ProbeResponse *)answer)->ready;
+	bool is_ready = !ready || ready->value;
+	int rc = client_show(c, answer, err);
+	protobuf_c_message_free_unpacked(answer, NULL);
+	if (rc < 0 || is_ready)
+		return rc;
+	return err_set(err, ERR_UNAVAILABLE, "the driver is not ready; its log says what it is doing");
 }
 
 /* A node has no controller service, or the controller no node service: that is no failure of the question. */
@@ -106,10 +120,6 @@ static int skip_unserved(int rc, const char *service, struct error **err)
 	error_clear(err);
 	return 0;
 }
-
-#define ASK(c, service, method, request, prefix, ret, err)                                                   \
-	client_ask((c), "/csi.v1." service "/" method, &(request)->base, &prefix##_response__descriptor,     \
-		(ret), (err))
 
 static int ask_capabilities(struct client *c, ProtobufCMessage **plugin, ProtobufCMessage **controller,
 	ProtobufCMessage **node, struct error **err)
@@ -193,13 +203,34 @@ static int run_create(struct client *c, char *const *operands, struct error **er
 	return rc;
 }
 
+/* DeleteVolume succeeds for any ID. Return: whether the driver says that there is no volume @id. */
+static bool lacks_volume(struct client *c, char *id)
+{
+	Csi__V1__ControllerGetVolumeHealthRequest q;
+	csi__v1__controller_get_volume_health_request__init(&q);
+	CLEANUP(error_freep) struct error *why = NULL;
+	ProtobufCMessage *answer;
+
+	q.volume_id = id;
+	if (ASK(c, "Controller", "ControllerGetVolumeHealth", &q, csi__v1__controller_get_volume_health,
+		    &answer, &why) < 0)
+		return why->code == ERR_NOT_FOUND;
+	protobuf_c_message_free_unpacked(answer, NULL);
+	return false;
+}
+
 static int run_delete(struct client *c, char *const *operands, struct error **err)
 {
 	Csi__V1__DeleteVolumeRequest q;
 	csi__v1__delete_volume_request__init(&q);
+	bool is_unknown = lacks_volume(c, operands[0]);
 
 	q.volume_id = operands[0];
-	return CALL(c, "Controller", "DeleteVolume", &q, csi__v1__delete_volume, err);
+	if (CALL(c, "Controller", "DeleteVolume", &q, csi__v1__delete_volume, err) < 0)
+		return -1;
+	if (is_unknown)
+		fprintf(stderr, "there was no volume %s, or it was being deleted already\n", operands[0]);
+	return 0;
 }
 
 static int run_create_snapshot(struct client *c, char *const *operands, struct error **err)
@@ -454,7 +485,7 @@ static int run_node_info(struct client *c, char *const *operands, struct error *
 
 static const struct command commands[] = {
 	{"info", "", 0, "show name and version of the driver", run_info},
-	{"probe", "", 0, "show whether the driver is ready", run_probe},
+	{"probe", "", 0, "show whether the driver is ready; if it is not, the call has failed", run_probe},
 	{"capabilities", "", 0, "show the capabilities of plugin, controller and node service",
 		run_capabilities},
 	{"create", "NAME", 1, "create a volume (-size -limit -fs -parameter -access-mode -source -snapshot)",

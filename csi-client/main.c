@@ -22,7 +22,8 @@ static const char usage[] =
 	"\n"
 	"Makes one CSI call and prints the response.\n"
 	"\n"
-	"Exit status: 0 the call succeeded, 1 it failed (CODE: message on stderr), 2 wrong usage.";
+	"Exit status: 0 the call succeeded, 1 it failed (CODE: message on stderr), or probe says that the driver\n"
+	"is not ready, 2 wrong usage.";
 
 struct options {
 	const char *endpoint;

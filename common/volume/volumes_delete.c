@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/durable_step.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "volume/direct/volumes_direct.h"
 #include "volume/id.h"
@@ -145,7 +146,11 @@ static int delete (struct volumes *v, const struct deletion *what, struct error 
 	if (r)
 		return volumes_delete_record(v, &lock, r, err);
 	/* what is in no form of ours was never given out, whatever bears that name */
-	return known || !volume_id_valid(handle) ? 0 : volumes_refuse_stranger(v, handle, err);
+	if (!known && volume_id_valid(handle) && volumes_refuse_stranger(v, handle, err) < 0)
+		return -1;
+	log_info(what->snapshot ? "there is no such snapshot to delete" : "there is no such volume to delete",
+		F_STR("volume", handle));
+	return 0;
 }
 
 int volumes_delete(struct volumes *v, const char *handle, struct error **err)

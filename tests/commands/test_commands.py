@@ -3,6 +3,7 @@
 
 usage: test_commands.py PMEM_CSI_DRIVER CSI_CLIENT [unittest options]
 """
+import fcntl
 import json
 import os
 import shutil
@@ -58,10 +59,13 @@ class Node(unittest.TestCase):
                 subprocess.run(["losetup", "--detach", line.split()[0]], check=True)
         shutil.rmtree(self.folder)
 
-    def start(self, **more):
+    def launch(self, **more):
         self.driver = subprocess.Popen(
             [DRIVER, "-mode=node", "-nodeid=n", f"-endpoint=unix://{self.folder}/csi.sock", *self.where[:-1]],
             stderr=subprocess.PIPE, text=True, **more)
+
+    def start(self, **more):
+        self.launch(**more)
         for line in self.driver.stderr:
             if ": ready " in line:
                 return
@@ -69,7 +73,7 @@ class Node(unittest.TestCase):
 
     def stop(self):
         self.driver.send_signal(signal.SIGTERM)
-        self.driver.communicate(timeout=PATIENCE_S)
+        _, self.log = self.driver.communicate(timeout=PATIENCE_S)
         self.assertEqual(self.driver.returncode, 0)
         self.driver = None
 
@@ -139,6 +143,31 @@ class Client(Node):
         for volume in (claimed, *self.ids):
             self.csi("delete", volume)
         self.assertEqual(self.words("list"), ["no volumes"])
+
+    def call(self, *words):
+        return subprocess.run([CLIENT, "-timeout=5s", "-endpoint", f"unix://{self.folder}/csi.sock", *words], capture_output=True,
+                              text=True, timeout=PATIENCE_S)
+
+    def test_probe_fails_while_the_driver_is_not_ready(self):
+        self.assertEqual(self.call("probe").returncode, 0)
+        self.stop()
+        with open(f"{self.state}/.lock", "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            self.launch()
+            while not os.path.exists(f"{self.folder}/csi.sock"):
+                time.sleep(0.05)
+            answer = self.call("probe")
+        self.assertEqual(answer.returncode, 1)
+        self.assertIn("UNAVAILABLE: ", answer.stderr)
+        self.assertIn("the driver is not ready", answer.stderr)
+
+    def test_a_deletion_of_nothing_is_no_failure_and_is_reported(self):
+        self.assertEqual(self.call("delete", self.ids[0]).stderr, "")
+        answer = self.call("delete", "pvc-three")
+        self.assertEqual(answer.returncode, 0)
+        self.assertIn("there was no volume pvc-three", answer.stderr)
+        self.stop()
+        self.assertIn("there is no such volume to delete volume=pvc-three", self.log)
 
     def test_capabilities_are_one_document(self):
         answer = self.csi("capabilities")

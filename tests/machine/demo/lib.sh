@@ -144,7 +144,7 @@ within() {
 }
 
 is_ready() {
-	csi-client -timeout 5s probe 2>/dev/null | grep -q 'value: true'
+	csi-client -timeout 5s probe >/dev/null 2>&1
 }
 
 # The driver with the flags of a node pod.

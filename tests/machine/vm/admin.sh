@@ -221,7 +221,7 @@ absent_region_is_missing() {
 }
 
 listens_as_readme_says() {
-	[[ $(csi-client -timeout 5s -endpoint unix:///run/pmem-csi/csi.sock probe) == *true* ]]
+	csi-client -timeout 5s -endpoint unix:///run/pmem-csi/csi.sock probe
 }
 
 # What docs/INSTALL.md shows for a node, as it stands there; only the driver goes on in the background.
