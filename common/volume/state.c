@@ -693,7 +693,8 @@ void state_content_done(struct state_content *c)
 	*c = (struct state_content){0};
 }
 
-/* Root may use what is kept back from others. Network file systems may know no number of files. */
+/* Root may use what is kept back from others. Network file systems, and those of user space that do not
+ * implement statfs, may know no number of blocks or files: it is 0 then. */
 int state_check_space(const struct state_store *s, struct error **err)
 {
 	struct statvfs fs;
@@ -703,7 +704,7 @@ int state_check_space(const struct state_store *s, struct error **err)
 	if (fs.f_flag & ST_RDONLY)
 		return err_set(
 			err, ERR_EXHAUSTED, "the file system of the state folder %s is read-only", s->path);
-	if ((uint64_t)fs.f_bfree * fs.f_frsize < ROOM_MIN_BYTES)
+	if (fs.f_blocks > 0 && (uint64_t)fs.f_bfree * fs.f_frsize < ROOM_MIN_BYTES)
 		return err_set(err, ERR_EXHAUSTED, "the file system of the state folder %s is full", s->path);
 	if (fs.f_files > 0 && fs.f_ffree == 0)
 		return err_set(err, ERR_EXHAUSTED,

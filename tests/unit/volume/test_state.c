@@ -3,6 +3,7 @@
 #include "volume/state.h"
 
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "base/mem.h"
 #include "base/str.h"
@@ -503,6 +504,24 @@ START_TEST(full_disk_keeps_the_old_file)
 }
 END_TEST
 
+/* A tmpfs without a limit says of itself that it has no blocks, none of them free. */
+START_TEST(disk_whose_size_is_not_known_is_not_full)
+{
+	struct error *err = NULL;
+	struct statvfs fs;
+
+	open_store();
+	put("v1", PHASE_READY);
+	ck_assert_int_eq(mount("scratch", SCRATCH, NULL, MS_REMOUNT, "size=4k"), 0);
+	ASSERT_FAILS(state_check_space(store, &err), ERR_EXHAUSTED, "is full");
+	ck_assert_int_eq(mount("scratch", SCRATCH, NULL, MS_REMOUNT, "size=0"), 0);
+	ck_assert_int_eq(statvfs(SCRATCH, &fs), 0);
+	ck_assert_uint_eq(fs.f_blocks, 0);
+	ASSERT_OK(state_check_space(store, &err));
+	close_store();
+}
+END_TEST
+
 START_TEST(record_that_is_too_large_to_be_read_again_is_not_written)
 {
 	CLEANUP(volume_record_freep) struct volume_record *r = new_record("v1", PHASE_READY);
@@ -552,5 +571,5 @@ SCRATCH_MAIN("state", everything_that_is_put_is_loaded, what_was_modified_is_loa
 	of_two_files_of_one_volume_the_ready_one_wins,
 	what_is_no_volume_file_is_left_alone_but_own_temporaries,
 	who_only_looks_needs_no_lock_and_removes_nothing, what_is_set_aside_replaces_nothing,
-	full_disk_keeps_the_old_file, record_that_is_too_large_to_be_read_again_is_not_written,
-	copies_are_deep)
+	full_disk_keeps_the_old_file, disk_whose_size_is_not_known_is_not_full,
+	record_that_is_too_large_to_be_read_again_is_not_written, copies_are_deep)
