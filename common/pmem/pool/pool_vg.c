@@ -285,7 +285,8 @@ static int check_name(struct lvm *l, const struct pool_vg_plan *plan, struct err
 	return 0;
 }
 
-/* Make physical volumes of those namespaces that are none. Until they are in a group nothing can be lost. */
+/* Make physical volumes of those namespaces that are not one yet. Until they are in a group nothing can be
+ * lost. */
 static int make_pvs(struct lvm *l, const struct pool_vg_plan *plan, struct error **err)
 {
 	const char *argv[LVM_WORDS_MAX + 1] = {
