@@ -20,6 +20,8 @@
 
 #define GREETING_MS 20000
 #define CLOSED_MS   1000
+/* For how long a child that has suspended a device waits for more to do. */
+#define RESERVED_MS 2000
 
 /* Errors and how the command ended; LVM's other messages are not requested (lvmreport(7), log report). */
 static const char log_settings[] =
@@ -37,6 +39,7 @@ struct shell_runner {
 	bool greeted;               /* the child has answered its first, harmless command */
 	uint64_t unusable_until_ns; /* 0: nothing was wrong with it */
 	uint64_t used_ns;
+	bool has_reserved; /* the child keeps the memory that LVM needs while it suspends a device */
 	atomic_uint_least64_t restarts;
 };
 
@@ -69,6 +72,7 @@ static bool is_ending(const struct shell_runner *r)
 static void stop(struct shell_runner *r)
 {
 	lvm_child_end(&r->child);
+	r->has_reserved = false;
 	free(TAKE_PTR(r->config));
 }
 
@@ -199,6 +203,21 @@ static bool only_looks(const char *const argv[])
 	return str_eq(argv[0], "pvs") || str_eq(argv[0], "vgs") || str_eq(argv[0], "lvs");
 }
 
+/* Commands that suspend an active volume, which only growth does. LVM then locks and reserves memory
+ * (lib/mm/memlock.c), and keeps it until it ends. */
+static bool suspends(const char *const argv[])
+{
+	return str_eq(argv[0], "lvextend") || str_eq(argv[0], "lvchange");
+}
+
+/* Return: how long the child may be without work; 0: for ever */
+static uint64_t idle_limit_ms(const struct shell_runner *r)
+{
+	if (r->has_reserved && (r->idle_ms == 0 || r->idle_ms > RESERVED_MS))
+		return RESERVED_MS;
+	return r->idle_ms;
+}
+
 /* Before its first answer the shell has run no command that changes anything, so the command can be run in
  * another way.
  */
@@ -272,6 +291,7 @@ static int shell_run(void *self, const char *const argv[], const char *config, s
 	int rc = ask(r, argv, deadline_ns, report, err);
 	if (!only_looks(argv))
 		r->used_ns = clock_ns();
+	r->has_reserved |= suspends(argv);
 	/* After ERR_INTERNAL, which is LVM's own answer, the next command can be sent. */
 	if (rc < 0 && (*err)->code != ERR_INTERNAL) {
 		atomic_fetch_add(&r->restarts, 1);
@@ -289,10 +309,11 @@ static void shell_idle(void *self)
 	(void)!lvm_child_gone(&r->late, &still_there);
 	if (!is_running(r))
 		return;
+	uint64_t limit_ms = idle_limit_ms(r);
 	if (lvm_child_has_ended(&r->child)) {
 		atomic_fetch_add(&r->restarts, is_ending(r) ? 0 : 1);
 		stop(r);
-	} else if (r->idle_ms > 0 && clock_ns() - r->used_ns >= r->idle_ms * NS_PER_MS) {
+	} else if (limit_ms > 0 && clock_ns() - r->used_ns >= limit_ms * NS_PER_MS) {
 		fd_closep(&r->child.process.stdin_fd);
 		r->child.process.stdin_fd = -1;
 	}

@@ -87,6 +87,44 @@ offline() {
 }
 
 # fill DEVICE BYTES: with the pattern, past the page cache
+# of the driver and its lvm process
+pss_kib() {
+	local pid kib=0
+	for pid in "$(driver_pid)" $(pgrep -x -P "$(driver_pid)" lvm); do
+		kib=$((kib + $(awk '/^Pss:/ { print $2 }' "/proc/$pid/smaps_rollup")))
+	done
+	echo "$kib"
+}
+
+has_lvm_process() {
+	pgrep -x -P "$(driver_pid)" lvm >/dev/null
+}
+
+has_no_lvm_process() {
+	! has_lvm_process
+}
+
+# LVM keeps what it reserves for suspending devices until its process ends, so that this one ends soon; the next one has 20 MiB
+# together with the driver.
+memory_is_returned() {
+	local id other after
+	id=$(create memory 64Mi ext4)
+	other=$(create memory-too 16Mi ext4)
+	step "PSS before a growth: $(pss_kib) KiB"
+	csi -size 96Mi expand "$id"
+	step "PSS after a growth: $(pss_kib) KiB"
+	await 15 has_no_lvm_process
+	step "PSS when its lvm process has ended: $(pss_kib) KiB"
+	delete "$id"
+	delete "$other"
+	id=$(create memory-again 64Mi ext4)
+	await 15 has_lvm_process
+	after=$(pss_kib)
+	step "PSS with the next lvm process: $after KiB"
+	delete "$id"
+	[ "$after" -le $((20 << 10)) ]
+}
+
 fill() {
 	local at
 	for ((at = 0; at < $2; at += pattern_bytes)); do
@@ -236,6 +274,7 @@ prove ext4-grows-under-stores online ext4 100Mi 220Mi
 prove xfs-grows-under-stores online xfs 320Mi 500Mi
 prove ext4-grows-when-staged offline ext4 100Mi 200Mi
 prove xfs-grows-when-staged offline xfs 320Mi 480Mi
+prove memory-is-returned-after-a-growth memory_is_returned
 prove new-space-of-a-block-volume-is-zero block
 prove killed-while-a-block-volume-grows killed_block
 prove killed-while-a-file-system-grows killed_fs

@@ -284,6 +284,30 @@ START_TEST(idle_shell_ends)
 }
 END_TEST
 
+/* It keeps what LVM reserves for suspending devices; another growth at once goes to the same process. */
+START_TEST(shell_that_has_let_a_volume_grow_ends_soon)
+{
+	CLEANUP(lvm_closep) struct lvm *l = lvm_open_shell_program(&fake_program, /* idle_ms= */ 0);
+
+	assert_run(l, "one");
+	assert_run(l, "lvextend");
+	lvm_idle(l);
+	assert_run(l, "lvextend");
+	usleep(2100 * 1000);
+	lvm_idle(l);
+	await_log("exec one --nohints x\nshell\nasked version\nasked lvextend --nohints x\n"
+		  "asked lvextend --nohints x\nend\n");
+	await_no_child(l);
+	/* the next one has reserved nothing */
+	assert_run(l, "two");
+	assert_run(l, "three");
+	usleep(2100 * 1000);
+	lvm_idle(l);
+	ck_assert(has_child());
+	assert_restarts(l, 0);
+}
+END_TEST
+
 /* A process that was killed must not stay as a zombie until the next command. */
 START_TEST(killed_shell_is_reaped_without_a_command)
 {
@@ -443,7 +467,7 @@ int main(void)
 		&refusal_has_lvms_words_and_the_shell_goes_on, &shell_that_dies_or_babbles_is_replaced,
 		&death_of_an_idle_shell_is_no_failure, &output_beside_the_answer_is_drained,
 		&lvm_without_a_shell_gets_processes, &shell_that_failed_once_is_tried_again, &idle_shell_ends,
-		&killed_shell_is_reaped_without_a_command,
+		&shell_that_has_let_a_volume_grow_ends_soon, &killed_shell_is_reaped_without_a_command,
 		&command_after_the_idle_time_does_not_wait_for_the_end,
 		&a_look_neither_keeps_a_shell_nor_starts_one, &other_devices_need_another_shell,
 		&configuration_that_vanished_is_written_again, &slow_process_is_left_to_end,
