@@ -35,6 +35,7 @@ struct tls {
 	char *peer_name;
 	enum tls_state state;
 	bool speaks_tls; /* the first bytes of the peer are those of TLS */
+	bool has_read;   /* a record that came after the handshake was decrypted */
 	bool peer_closed;
 	bool said_close;
 	struct tls_creds *creds; /* from TLS_SHAKING on */
@@ -335,6 +336,14 @@ int tls_handshake(struct tls *t, struct buf *in, struct buf *out, bool *ret_done
 	return rv;
 }
 
+/* A server with mbedtls 3.6 that refuses the certificate of a client with TLS 1.3 encrypts its alert with the
+ * keys of the handshake, which are over by then. */
+static bool may_be_refusal(const struct tls *t, int rv)
+{
+	return rv == MBEDTLS_ERR_SSL_INVALID_MAC && !t->has_read &&
+	       tls_context_role(t->context) == TLS_CLIENT && tls_compat_is_judged_late(&t->ssl);
+}
+
 static int fail(struct tls *t, int rv, struct error **err)
 {
 	CLEANUP(buf_done) struct buf text = BUF_INIT(MAX_WHY_BYTES);
@@ -344,6 +353,8 @@ static int fail(struct tls *t, int rv, struct error **err)
 		tls_error_alert(tls_compat_alert(&t->ssl), &text);
 	else
 		tls_error_code(rv, &text);
+	if (may_be_refusal(t, rv))
+		buf_adds(&text, "; or the peer refuses our certificate, for the reason in its log");
 	return err_set(err, ERR_UNAVAILABLE, "TLS: %s", buf_str(&text));
 }
 
@@ -378,6 +389,7 @@ int tls_read(struct tls *t, struct span *in, uint8_t *out, size_t room, size_t *
 		rv = read_some(t, out, room);
 	*in = t->in;
 	t->in = (struct span){0};
+	t->has_read |= rv > 0;
 	if (rv < 0 && rv != MBEDTLS_ERR_SSL_PEER_CLOSE_NOTIFY)
 		return fail(t, rv, err);
 	if (rv < 0) {

@@ -42,16 +42,18 @@ static const uint16_t groups[] = {
 	MBEDTLS_SSL_IANA_TLS_GROUP_NONE,
 };
 
+/* Servers choose in this order. PKCS #1 comes before PSS: with TLS 1.2 mbedtls offers PSS, too, and 3.6.6
+ * then refuses a server that chooses it. For TLS 1.3 PKCS #1 counts in certificates only. */
 static const uint16_t signatures[] = {
 	MBEDTLS_TLS1_3_SIG_ECDSA_SECP256R1_SHA256,
 	MBEDTLS_TLS1_3_SIG_ECDSA_SECP384R1_SHA384,
 	MBEDTLS_TLS1_3_SIG_ECDSA_SECP521R1_SHA512,
-	MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA256,
-	MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA384,
-	MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA512,
 	MBEDTLS_TLS1_3_SIG_RSA_PKCS1_SHA256,
 	MBEDTLS_TLS1_3_SIG_RSA_PKCS1_SHA384,
 	MBEDTLS_TLS1_3_SIG_RSA_PKCS1_SHA512,
+	MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA256,
+	MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA384,
+	MBEDTLS_TLS1_3_SIG_RSA_PSS_RSAE_SHA512,
 	MBEDTLS_TLS1_3_SIG_NONE,
 };
 
@@ -67,6 +69,15 @@ void tls_compat_protocol(struct mbedtls_ssl_config *conf)
 	mbedtls_ssl_conf_ciphersuites(conf, suites);
 	mbedtls_ssl_conf_groups(conf, groups);
 	mbedtls_ssl_conf_sig_algs(conf, signatures);
+#ifdef MBEDTLS_SSL_PROTO_TLS1_3
+	/* Nothing is resumed. */
+	mbedtls_ssl_conf_tls13_key_exchange_modes(conf, MBEDTLS_SSL_TLS1_3_KEY_EXCHANGE_MODE_EPHEMERAL);
+#endif
+}
+
+bool tls_compat_is_judged_late(const struct mbedtls_ssl_context *ssl)
+{
+	return mbedtls_ssl_get_version_number(ssl) == MBEDTLS_SSL_VERSION_TLS1_3;
 }
 
 int tls_compat_parse_key(
@@ -117,6 +128,12 @@ void tls_compat_protocol(struct mbedtls_ssl_config *conf)
 	mbedtls_ssl_conf_curves(conf, groups);
 	mbedtls_ssl_conf_sig_hashes(conf, signatures);
 	mbedtls_ssl_conf_renegotiation(conf, MBEDTLS_SSL_RENEGOTIATION_DISABLED);
+}
+
+bool tls_compat_is_judged_late(const struct mbedtls_ssl_context *ssl)
+{
+	(void)ssl;
+	return false;
 }
 
 int tls_compat_parse_key(

@@ -37,6 +37,10 @@ bool tls_compat_has_hello(const struct mbedtls_ssl_context *ssl);
 /** tls_compat_is_over() - the handshake is complete. */
 bool tls_compat_is_over(const struct mbedtls_ssl_context *ssl);
 
+/** tls_compat_is_judged_late() - client: the protocol is TLS 1.3, in which the handshake is complete before
+ * the server has judged our certificate. */
+bool tls_compat_is_judged_late(const struct mbedtls_ssl_context *ssl);
+
 /** tls_compat_alert() - number of the alert that was received last, after
  * MBEDTLS_ERR_SSL_FATAL_ALERT_MESSAGE.
  */

@@ -20,7 +20,8 @@ struct fault {
  * mbedtls 3.6 encrypts that with keys which are over by then, so that it cannot be read. */
 static bool is_unreadable(const struct error *e)
 {
-	return e->code == ERR_UNAVAILABLE && strstr(e->msg, "a TLS record was altered");
+	return e->code == ERR_UNAVAILABLE &&
+	       strstr(e->msg, "or the peer refuses our certificate, for the reason in its log");
 }
 
 static struct error *read_verdict(struct tls_end *end)
