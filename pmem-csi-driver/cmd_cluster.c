@@ -39,7 +39,7 @@ struct cluster_args {
 	struct options o;
 	const char *output;
 	const char *node_selector; /* JSON, as the controller's */
-	char *node_labels;         /* a label selector of Kubernetes: "storage=pmem" */
+	char **node_labels;        /* label selectors of Kubernetes, strv: "storage=pmem" */
 };
 
 /* What reading needs, in the order in which it is released. */
@@ -121,20 +121,23 @@ static int check(const struct cluster_args *a, struct error **err)
 	return status == COMMAND_BLIND ? CLUSTER_UNKNOWN : status;
 }
 
-/* {"storage":"pmem"} is storage=pmem. */
 static int make_node_labels(struct cluster_args *a, struct error **err)
 {
-	CLEANUP(buf_done) struct buf out = BUF_INIT(COMMAND_OUTPUT_MAX);
-	struct strmap *labels = &a->o.node_selector;
+	struct node_terms *terms = &a->o.node_selector;
 
-	if (options_read_node_selector(a->node_selector, labels, err) < 0)
+	if (node_terms_parse(a->node_selector, terms, err) < 0)
 		return err_wrap(err, "flag -nodeSelector");
-	if (labels->n == 0)
+	for (size_t i = 0; i < terms->n; i++) {
+		CLEANUP(free_charp) char *selector = node_term_selector(&terms->terms[i]);
+
+		if (!*selector)
+			return err_set(err, ERR_INVALID_ARGUMENT,
+				"-nodeSelector \"%s\" has an object without labels", a->node_selector);
+		strv_add(&a->node_labels, selector);
+	}
+	if (!a->node_labels)
 		return err_set(
 			err, ERR_INVALID_ARGUMENT, "-nodeSelector \"%s\" names no label", a->node_selector);
-	for (size_t i = 0; i < labels->n; i++)
-		buf_addf(&out, "%s%s=%s", i ? "," : "", labels->entries[i].key, labels->entries[i].value);
-	a->node_labels = x_strdup(buf_str(&out));
 	return 0;
 }
 
@@ -196,7 +199,7 @@ int cmd_cluster(int argc, char **argv)
 		.o = options_default(), .output = "text", .node_selector = "{\"storage\":\"pmem\"}"};
 	int status = run(&a, argc, argv, &err);
 
-	free(a.node_labels);
+	strv_free(a.node_labels);
 	options_done(&a.o);
 	return err ? command_fail("cluster", err, status) : status;
 }

@@ -17,10 +17,9 @@
 
 /* As the Go driver, it does not end by itself: a container that ends is started again, and would convert what
  * an administrator has made meanwhile. */
-static int convert(const struct options *o, struct error **err)
+static sigset_t block_stop_signals(void)
 {
 	sigset_t set;
-	int caught;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
@@ -28,6 +27,11 @@ static int convert(const struct options *o, struct error **err)
 	if (process_heeds_sighup())
 		sigaddset(&set, SIGHUP);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	return set;
+}
+
+static int convert(const struct options *o, struct error **err)
+{
 	CLEANUP(free_charp) char *state_path = options_state_path(o);
 
 	if (init_chain_convert(o->flags.logging_format, state_path, err) < 0)
@@ -35,15 +39,27 @@ static int convert(const struct options *o, struct error **err)
 	log_warn("the labels of the node are not changed: "
 		 "remove convert-raw-namespaces and set the one for the node driver",
 		F_STR("node", o->node_id), F_STR("driver", o->driver_name));
-	log_info("conversion is done, waiting for a signal");
+	log_info("conversion is done");
+	return 0;
+}
+
+/* A pod that is to run once on each node ends at a signal only: its DaemonSet would start it again. */
+static int run_and_wait(const struct options *o, struct error **err)
+{
+	sigset_t set = block_stop_signals();
+	int caught;
+
+	if (str_eq(o->mode, MODE_CONVERT) && convert(o, err) < 0)
+		return -1;
+	log_info("waiting for a signal");
 	sigwait(&set, &caught);
 	return 0;
 }
 
 static int run(const struct options *o, struct error **err)
 {
-	if (str_eq(o->mode, MODE_CONVERT))
-		return convert(o, err);
+	if (str_eq(o->mode, MODE_CONVERT) || str_eq(o->mode, MODE_WAIT))
+		return run_and_wait(o, err);
 	return str_eq(o->mode, "controller") ? controller_run(o, err) : node_run(o, err);
 }
 

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json/json.h"
 #include "base/mem.h"
 #include "base/names.h"
 #include "base/parse.h"
@@ -177,7 +176,7 @@ static int check_mode(const struct options *o, struct error **err)
 	if (str_eq(o->mode, "controller"))
 		return check_controller(o, err);
 	return err_set(err, ERR_INVALID_ARGUMENT,
-		"-mode must be node, controller or " MODE_CONVERT ", not \"%s\"", o->mode);
+		"-mode must be node, controller, " MODE_WAIT " or " MODE_CONVERT ", not \"%s\"", o->mode);
 }
 
 static int check_endpoint(const char *flag, const char *endpoint, struct error **err)
@@ -213,7 +212,7 @@ static int check_places(const struct options *o, struct error **err)
 
 static int check(const struct options *o, struct error **err)
 {
-	if (str_eq(o->mode, MODE_CONVERT))
+	if (str_eq(o->mode, MODE_CONVERT) || str_eq(o->mode, MODE_WAIT))
 		return 0;
 	if (check_mode(o, err) < 0)
 		return -1;
@@ -234,34 +233,13 @@ static int check(const struct options *o, struct error **err)
 	return 0;
 }
 
-int options_read_node_selector(const char *text, struct strmap *ret, struct error **err)
-{
-	CLEANUP(json_reader_freep) struct json_reader *r = json_reader_new(span_of(text));
-	struct json_event e;
-
-	if (json_expect(r, JSON_OBJECT, &e, err) < 0)
-		return -1;
-	for (;;) {
-		CLEANUP(free_charp) char *key = NULL;
-
-		if (json_next(r, &e, err) < 0)
-			return -1;
-		if (e.type == JSON_OBJECT_END)
-			return json_expect(r, JSON_END, &e, err);
-		key = x_strdup(e.text);
-		if (json_expect(r, JSON_STRING, &e, err) < 0)
-			return -1;
-		strmap_set(ret, key, e.text);
-	}
-}
-
 static int read_texts(struct options *o, const struct option_texts *texts, struct error **err)
 {
 	if (texts->percentage && parse_percent(texts->percentage, &o->pmem_percentage, err) < 0)
 		return err_wrap(err, "flag -pmemPercentage");
 	o->has_pmem_percentage = texts->percentage != NULL;
 	if (!str_empty(texts->node_selector) &&
-		options_read_node_selector(texts->node_selector, &o->node_selector, err) < 0)
+		node_terms_parse(texts->node_selector, &o->node_selector, err) < 0)
 		return err_wrap(err, "flag -nodeSelector");
 	return 0;
 }
@@ -294,7 +272,7 @@ int options_parse(int argc, char **argv, struct options *ret, char ***ret_ignore
 void options_done(struct options *o)
 {
 	strv_free(o->kubelet_dirs);
-	strmap_done(&o->node_selector);
+	node_terms_done(&o->node_selector);
 	*o = (struct options){0};
 }
 

@@ -8,9 +8,10 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "base/strmap.h"
+#include "duties/node_terms.h"
 #include "os/program.h"
 
+#define MODE_WAIT        "wait" /* for a signal: the container of a pod whose init containers do the work */
 #define MODE_CONVERT     "force-convert-raw-namespaces" /* as the Go driver calls it */
 #define DEFAULT_REGISTRY "tcp://:10000"
 /* Where all runtimes of Kata Containers look (src/runtime/pkg/direct-volume/utils.go). */
@@ -46,7 +47,7 @@ struct options {
 	uint64_t copy_bytes_per_s;  /* likewise */
 	unsigned pmem_percentage;
 	bool has_pmem_percentage;
-	struct strmap node_selector;
+	struct node_terms node_selector;
 	const char *node_authentication;  /* token, certificate or role; "": token with Kubernetes */
 	const char *node_account;         /* NAME or NAMESPACE/NAME */
 	const char *registry_token_file;  /* "": none */
@@ -76,14 +77,6 @@ int options_parse(
 
 /** options_default() - the values without any flag. Return: options_done(). */
 struct options options_default(void);
-
-/**
- * options_read_node_selector() - read the value of the flag -nodeSelector: a JSON object of strings, as the
- * Go driver has it.
- * @ret: labels are added
- * Return: 0, or -1 with ERR_INVALID_ARGUMENT.
- */
-int options_read_node_selector(const char *text, struct strmap *ret, struct error **err) MUST_CHECK;
 
 /** options_state_path() - the state folder. Return: caller frees. */
 char *options_state_path(const struct options *o);

@@ -24,8 +24,9 @@ static void add_general(struct table *t, struct options *o)
 {
 	const struct opt rows[] = {
 		{"mode", OPT_STR, &o->mode, "MODE",
-			"node, controller, or " MODE_CONVERT
-			": run `pmem-ns-init -force convert`, then wait for a signal (required)"},
+			"node, controller, " MODE_CONVERT
+			": run `pmem-ns-init -force convert`, then wait for a signal; or " MODE_WAIT
+			": only wait for a signal (required)"},
 		{"drivername", OPT_STR, &o->driver_name, "NAME", "name of the CSI driver"},
 		{"endpoint", OPT_STR, &o->endpoint, "URL",
 			"CSI socket, unix:///path (default: $CSI_ENDPOINT, or unix:///tmp/pmem-csi.sock)"},
@@ -147,9 +148,9 @@ static void add_controller(struct table *t, struct options *o, struct option_tex
 		{"skipHostmount", OPT_BOOL, &o->skip_hostmount, NULL,
 			"controller: make direct volumes for claims with the annotation skip-hostmount: \"true\""},
 		{"nodeSelector", OPT_STR, &texts->node_selector, "JSON",
-			"controller: labels of the nodes where the driver runs, such as {\"storage\":\"pmem\"}: "
-			"claims whose selected node has had neither these labels nor the driver for two minutes "
-			"are returned to the scheduler"},
+			"controller: labels of the nodes where the driver runs, such as {\"storage\":\"pmem\"} (null: "
+			"without that label), or a list of such objects, of which one suffices: claims whose selected "
+			"node has had neither these labels nor the driver for two minutes are returned to the scheduler"},
 		{"namespace", OPT_STR, &o->namespace, "NAME",
 			"controller: namespace of its Lease and of CSIStorageCapacity objects "
 			"(default: the namespace of its pod)"},

@@ -512,8 +512,8 @@ static void compare_chosen_node(const struct comparison *v, const struct kube_no
 	if (csi_node && csi_node->drivers && strv_contains(csi_node->drivers, v->lists->scope.driver_name))
 		return; /* compare_node() reports it */
 	add_node_finding(v, CLUSTER_NODE_WITHOUT_DRIVER, "Node", n->meta.name, id,
-		x_asprintf("it has the label %s, and no driver is registered there",
-			v->lists->scope.node_labels));
+		x_strdup(
+			"it has the labels of a node on which the driver runs, and no driver is registered there"));
 }
 
 static bool has_class(const struct cluster_lists *l)

@@ -20,8 +20,8 @@ struct cluster_list {
 /* Which objects are compared; borrowed texts. */
 struct cluster_scope {
 	const char *driver_name;
-	const char *namespace;   /* of the CSIStorageCapacity objects */
-	const char *node_labels; /* label selector of the Nodes on which the driver is to run */
+	const char *namespace;    /* of the CSIStorageCapacity objects */
+	char *const *node_labels; /* label selectors, strv: the driver is to run on a Node that one selects */
 };
 
 /* Lists of one driver. Each is named after the struct of its objects. */
@@ -31,7 +31,7 @@ struct cluster_lists {
 	struct cluster_list claims;
 	struct cluster_list classes;
 	struct cluster_list nodes;     /* those with the label of the driver */
-	struct cluster_list chosen;    /* Nodes that scope.node_labels selects */
+	struct cluster_list chosen;    /* Nodes that one of scope.node_labels selects */
 	struct cluster_list csi_nodes; /* of those Nodes that have no PmemNode */
 	struct cluster_list capacities;
 	struct cluster_list pmem_nodes;

@@ -185,8 +185,12 @@ static int read_chosen_nodes(struct kube_client *client, struct cluster_lists *l
 {
 	struct kube_kind nodes = kube_kind_nodes;
 
-	nodes.label_selector = l->scope.node_labels;
-	return read_list(client, &nodes, &l->chosen, err);
+	for (char *const *selector = l->scope.node_labels; *selector; selector++) {
+		nodes.label_selector = *selector;
+		if (read_list(client, &nodes, &l->chosen, err) < 0)
+			return -1;
+	}
+	return 0;
 }
 
 static int read_capacities(struct kube_client *client, struct cluster_lists *l, struct error **err)

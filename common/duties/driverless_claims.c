@@ -81,16 +81,6 @@ static void looked(struct call *look, bool absent)
 	call_end(look, WORK_DONE);
 }
 
-static bool has_labels(const struct kube_node *node, const struct strmap *selector)
-{
-	for (size_t i = 0; i < selector->n; i++) {
-		if (!str_eq(kube_meta_label(&node->meta, selector->entries[i].key),
-			    selector->entries[i].value))
-			return false;
-	}
-	return selector->n > 0;
-}
-
 static void got_node(void *user, unsigned status, struct span body, const struct error *error)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -113,7 +103,7 @@ static void got_node(void *user, unsigned status, struct span body, const struct
 		look_failed(look, err);
 		return;
 	}
-	absent = !has_labels(node, look->owner->config.node_selector);
+	absent = !node_terms_match(look->owner->config.node_selector, &node->meta);
 	kube_object_free(&kube_kind_nodes, node);
 	looked(look, absent);
 }

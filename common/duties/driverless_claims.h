@@ -4,11 +4,11 @@
  * volume.kubernetes.io/selected-node is removed, and kube-scheduler chooses again.
  *
  * That is done for claims of our driver that are not bound and whose node has neither our driver (it is not
- * registered here, nor in the CSINode) nor all labels of the node selector, for two minutes
- * (driverless_claim_rules.h). The change carries the claim's resourceVersion: a claim that has changed since
- * is not touched. CSINode and Node are read live, only for nodes that claims wait for, every 30 s. A request
- * that fails is repeated after a back-off (kube/work_queue.h), a look at a node not before the 30 s are over.
- * Threads: the loop's; nothing blocks.
+ * registered here, nor in the CSINode) nor the labels of one of the terms of the node selector, for two
+ * minutes (driverless_claim_rules.h). The change carries the claim's resourceVersion: a claim that has
+ * changed since is not touched. CSINode and Node are read live, only for nodes that claims wait for, every 30
+ * s. A request that fails is repeated after a back-off (kube/work_queue.h), a look at a node not before the
+ * 30 s are over. Threads: the loop's; nothing blocks.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #include "base/cleanup.h"
-#include "base/strmap.h"
+#include "duties/node_terms.h"
 #include "kube/informer.h"
 #include "nodes/node_table.h"
 
@@ -26,7 +26,7 @@ struct driverless_claims;
 struct driverless_claims_config {
 	struct kube_client *client;
 	const char *driver_name;
-	const struct strmap *node_selector; /* empty: no node has the labels */
+	const struct node_terms *node_selector;
 	const struct node_table *nodes;
 	const struct informer *classes;
 	const struct informer *claims;

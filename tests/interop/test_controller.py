@@ -206,6 +206,7 @@ class Usage(unittest.TestCase):
     def test_wrong_flags_are_named(self):
         self.assertIn("-nodeSelector", self.refused("-nodeSelector={storage:pmem}"))
         self.assertIn("-nodeSelector", self.refused('-nodeSelector={"storage":1}'))
+        self.assertIn("-nodeSelector", self.refused('-nodeSelector=[{"storage":"pmem"},1]'))
         self.assertIn("-nodeSelector", self.refused('-nodeSelector={"storage":"pmem"} x'))
         self.assertIn("-nodeAuthentication", self.refused("-nodeAuthentication=none"))
         self.assertIn("-kube-api-qps", self.refused("-kube-api-qps=0"))

@@ -112,7 +112,10 @@ static void add_unless(struct scene *s, unsigned without, unsigned part, const c
 
 void scene_open(struct scene *s, unsigned without)
 {
-	*s = (struct scene){.lists = {.scope = {SCENE_DRIVER, "pmem-csi", "storage=pmem"}}};
+	static char storage[] = "storage=pmem";
+	static char *const node_labels[] = {storage, NULL};
+
+	*s = (struct scene){.lists = {.scope = {SCENE_DRIVER, "pmem-csi", node_labels}}};
 	add_unless(s, without, SCENE_PV,
 		"{\"metadata\":{\"name\":\"pvc-uid-1\"},\"spec\":{\"csi\":{\"driver\":\"pmem\",\"volumeHandle\":\"@H\"},"
 		"\"claimRef\":{\"namespace\":\"ns\",\"name\":\"c\",\"uid\":\"uid-1\"}},\"status\":{\"phase\":\"Bound\"}}");

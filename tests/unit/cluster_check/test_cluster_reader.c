@@ -38,7 +38,9 @@ static const struct reply all[] = {
 	{"/apis/storage.k8s.io/v1/csinodes/m3", "404", "{\"message\":\"csinodes \\\"m3\\\" not found\"}"},
 };
 
-static const struct cluster_scope scope = {"pmem", "ns", "storage=pmem"};
+static char storage[] = "storage=pmem";
+static char *const node_labels[] = {storage, NULL};
+static const struct cluster_scope scope = {"pmem", "ns", node_labels};
 static struct fake_api api;
 static struct reply instead; /* of one in the table; .path NULL: none */
 

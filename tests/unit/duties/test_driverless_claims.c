@@ -15,7 +15,7 @@ static struct kube_client *client;
 static struct node_table *nodes;
 static struct informer *classes;
 static struct informer *claims;
-static struct strmap selector;
+static struct node_terms selector;
 static struct driverless_claims *driverless_claims;
 static uint64_t now;
 
@@ -32,7 +32,7 @@ static void set_up(void)
 	fake_informer_put(classes, class);
 	fake_informer_sync(classes);
 	fake_informer_sync(claims);
-	strmap_set(&selector, "storage", "pmem");
+	ck_assert_int_eq(node_terms_parse("{\"storage\":\"pmem\"}", &selector, NULL), 0);
 	const struct driverless_claims_config config = {.client = client,
 		.driver_name = "pmem",
 		.node_selector = &selector,
@@ -48,7 +48,7 @@ static void tear_down(void)
 	informer_free(claims);
 	informer_free(classes);
 	node_table_free(nodes);
-	strmap_done(&selector);
+	node_terms_done(&selector);
 	kube_client_free(client);
 }
 
@@ -241,7 +241,7 @@ END_TEST
 
 START_TEST(without_a_selector_no_label_keeps_claims)
 {
-	strmap_done(&selector);
+	node_terms_done(&selector);
 	put_claim("c", "fast", "n1", NULL);
 	wait_without_driver();
 	assert_moves("/api/v1/namespaces/ns/persistentvolumeclaims/c");
