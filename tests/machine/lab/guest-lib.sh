@@ -56,10 +56,23 @@ labels() {
 	ndctl init-labels -f all >/dev/null 2>&1 && ndctl enable-region all >/dev/null 2>&1
 }
 
-# The machine of `vm --cxl`: one region, interleaved over both devices.
+# The machine of `vm --cxl`: its devices, without a region, as after every boot.
+cxl_devices() {
+	load_modules cxl_acpi cxl_pci cxl_mem cxl_port cxl_pmem && cxl list >/dev/null
+}
+
+# cxl_memdev SERIAL: the name of the device that has it, which a boot may change.
+cxl_memdev() {
+	local file
+	for file in /sys/bus/cxl/devices/mem*/serial; do
+		[ "$(<"$file")" != "$1" ] || basename "$(dirname "$file")"
+	done
+}
+
+# cxl_region [SERIAL SERIAL]: one region, interleaved over both devices in that order.
 cxl_region() {
-	load_modules cxl_acpi cxl_pci cxl_mem cxl_port cxl_pmem &&
-		cxl create-region -m -t pmem -d decoder0.0 -w 2 mem0 mem1
+	[ $# -gt 0 ] || set -- 0x1001 0x1002
+	cxl_devices && cxl create-region -m -t pmem -d decoder0.0 -w 2 "$(cxl_memdev "$1")" "$(cxl_memdev "$2")"
 }
 
 # LVM commands given by hand must not wait for a udev that is not there, nor look at anything but PMEM.
