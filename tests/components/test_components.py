@@ -17,7 +17,7 @@ import unittest
 import yaml
 
 TREE = pathlib.Path(__file__).resolve().parents[2]
-OVERLAYS = {"lvm", "direct", "lvm-scheduler", "lvm-second-scheduler", "distributed", "fake"}
+OVERLAYS = {"lvm", "direct", "lvm-scheduler", "lvm-second-scheduler", "distributed", "fake", "try-out"}
 # Parts that are listed; the other components are what overlays consist of, or have a chapter of their own.
 ADDED = ("claim-release", "skip-hostmount", "snapshots", "group-snapshots", "disruption-budget", "topology-spread", "network-policies",
          "monitoring", "openshift", "kata", "kubevirt", "kubevirt-snapshots")
