@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "commands.h"
 #include "os/process.h"
+#include "pmem/pool/memory_advice.h"
 #include "pmem/pool/pool_ns.h"
 #include "pmem/pool/pool_vg.h"
 
@@ -12,10 +15,16 @@ static void log_created(const struct nd_region *r, const struct nd_namespace *ns
 		F_U64("usableBytes", ns->usable_bytes));
 }
 
-static void log_skipped(const struct pool_ns_plan *p)
+/* @advice: on this inventory; NULL: none could be given */
+static void log_skipped(const struct pool_ns_plan *p, const struct memory_advices *advice)
 {
+	CLEANUP(free_charp) char *line = NULL;
+
+	for (size_t i = 0; i < advice->n && !line; i++)
+		if (advice->list[i].region == p->region && advice->list[i].action != MEMORY_NOTHING)
+			line = memory_advice_line(&advice->list[i]);
 	LOG_AT(p->region->is_pmem ? LOG_WARN : LOG_INFO, "skipped region", F_STR("region", p->region->name),
-		F_STR("reason", p->reason));
+		F_STR("reason", p->reason), F_STR("advice", line ? line : ""));
 }
 
 /* Return: whether all that was planned is there; later ones count on the places of earlier ones. */
@@ -34,13 +43,14 @@ static bool carry_out(struct nd *nd, const struct pool_ns_plan *p)
 	return true;
 }
 
-static bool create_in(struct nd *nd, const struct nd_region *r, unsigned percent)
+static bool create_in(
+	struct nd *nd, const struct nd_region *r, unsigned percent, const struct memory_advices *advice)
 {
 	CLEANUP(pool_ns_plan_done) struct pool_ns_plan p = {0};
 
 	pool_ns_plan_region(r, percent, &p);
 	if (p.skipped) {
-		log_skipped(&p);
+		log_skipped(&p, advice);
 		return !r->is_pmem;
 	}
 	if (p.n_sizes == 0)
@@ -110,25 +120,112 @@ static bool settle_all(struct nd *nd, const struct nd_inventory *inv, bool *ret_
 	return complete;
 }
 
-int cmd_create(struct nd *nd, struct lvm *lvm, unsigned percent, bool *ret_complete, struct error **err)
+static void init_labels(struct nd *nd, const struct memory_advice *a, bool *ret_changed)
 {
-	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	*ret_changed = true;
+	if (nd_init_labels(nd, a->region, &err) < 0)
+		log_warn("labels not initialised", F_STR("region", a->region->name), F_ERR(err));
+	else
+		log_info("initialised blank label areas", F_STR("region", a->region->name),
+			F_STR("memory", a->what));
+}
+
+static int convert(
+	struct nd *nd, struct lvm *lvm, const struct create_options *o, char *const *devs, struct error **err)
+{
+	const struct convert_options convert = {.only = devs, .folder = o->folder};
+	bool complete = true;
+
+	if (cmd_convert(nd, lvm, &convert, &complete, err) < 0)
+		return -1;
+	if (!complete)
+		log_warn("not all memory without labels was converted");
+	return 0;
+}
+
+/* Makes regions usable that are not, where that is asked for. */
+static int prepare(struct nd *nd, struct lvm *lvm, const struct create_options *o,
+	const struct nd_inventory *inv, bool *ret_changed, struct error **err)
+{
+	CLEANUP(memory_advices_done) struct memory_advices advice = {0};
+	CLEANUP(strv_freep) char **devs = NULL;
+
+	if (memory_advise(nd, o->folder, inv, /* modules= */ NULL, &advice, err) < 0)
+		return -1;
+	for (size_t i = 0; i < advice.n && !process_stop_signal(); i++) {
+		const struct memory_advice *a = &advice.list[i];
+		if (a->action == MEMORY_INIT_LABELS && o->init_labels)
+			init_labels(nd, a, ret_changed);
+		for (size_t k = 0; a->action == MEMORY_CONVERT && o->convert_unlabelled && a->namespaces[k];
+			k++)
+			strv_add(&devs, a->namespaces[k]);
+	}
+	if (!devs || process_stop_signal())
+		return 0;
+	*ret_changed = true;
+	return convert(nd, lvm, o, devs, err);
+}
+
+static bool has_unlabelled(const struct nd_inventory *inv)
+{
+	for (size_t i = 0; i < inv->n_regions; i++)
+		if (!inv->regions[i].has_labels || !inv->regions[i].enabled)
+			return true;
+	return false;
+}
+
+/* Without advice less is said, which is no reason to create nothing. @ret: on @inv */
+static void advise(
+	struct nd *nd, const char *folder, const struct nd_inventory *inv, struct memory_advices *ret)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	if (has_unlabelled(inv) && memory_advise(nd, folder, inv, /* modules= */ NULL, ret, &err) < 0)
+		log_warn("memory cannot be examined", F_ERR(err));
+}
+
+/* What earlier runs have left unfinished, and what is to be prepared. @inv: read again where that has changed
+ * anything */
+static int make_ready(struct nd *nd, struct lvm *lvm, const struct create_options *o,
+	struct nd_inventory **inv, bool *ret_complete, struct error **err)
+{
 	bool changed = false;
 
-	if (inventory_read(nd, lvm, &inv, err) < 0)
+	if (nd_settle_labels(nd, &changed, err) < 0)
 		return -1;
-	bool complete = settle_all(nd, inv, &changed);
-	if (changed) {
-		nd_inventory_free(TAKE_PTR(inv));
-		if (inventory_read(nd, lvm, &inv, err) < 0)
-			return -1;
-	}
+	if (changed)
+		log_info("enabled again what an interrupted initialisation of labels had disabled");
+	if (inventory_read(nd, lvm, inv, err) < 0)
+		return -1;
+	changed = false;
+	*ret_complete = settle_all(nd, *inv, &changed);
+	if ((o->init_labels || o->convert_unlabelled) && has_unlabelled(*inv) &&
+		prepare(nd, lvm, o, *inv, &changed, err) < 0)
+		return -1;
+	if (!changed)
+		return 0;
+	nd_inventory_free(TAKE_PTR(*inv));
+	return inventory_read(nd, lvm, inv, err);
+}
+
+int cmd_create(struct nd *nd, struct lvm *lvm, const struct create_options *o, bool *ret_complete,
+	struct error **err)
+{
+	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
+	CLEANUP(memory_advices_done) struct memory_advices advice = {0};
+	bool complete = true;
+
+	if (make_ready(nd, lvm, o, &inv, &complete, err) < 0)
+		return -1;
 	if (inv->n_regions == 0) {
-		log_warn("there is no region of persistent memory");
+		log_warn("there is no region of persistent memory: pmem-ns-init advise says what there is");
 		complete = false;
 	}
+	advise(nd, o->folder, inv, &advice);
 	for (size_t i = 0; i < inv->n_regions && !process_stop_signal(); i++)
-		complete = create_in(nd, &inv->regions[i], percent) && complete;
+		complete = create_in(nd, &inv->regions[i], o->percent, &advice) && complete;
 	*ret_complete = complete;
 	return 0;
 }

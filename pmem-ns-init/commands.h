@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * commands.h - what pmem-ns-init does: create, plan, status, convert. Only create and convert change
- * anything.
+ * commands.h - what pmem-ns-init does: create, plan, status, advise, convert. Only create and
+ * convert change anything.
  *
  * Threads: none. create and convert block as nd_create() for each namespace, convert on LVM, too; the others
  * compute.
@@ -12,6 +12,7 @@
 #include "pmem/lvm/lvm.h"
 #include "pmem/nd/dax.h"
 #include "pmem/nd/nd.h"
+#include "pmem/nd/nd_dimms.h"
 
 #define OUTPUT_MAX_BYTES (16U << 20)
 
@@ -19,18 +20,26 @@
  * nd_list(). @ret: nd_inventory_free(). */
 int inventory_read(struct nd *nd, struct lvm *lvm, struct nd_inventory **ret, struct error **err) MUST_CHECK;
 
+struct create_options {
+	unsigned percent;        /* share of each region, 0..100 */
+	bool init_labels;        /* where label areas are blank and nothing is on the memory */
+	bool convert_unlabelled; /* what cannot have labels, as a whole, as `convert` without force */
+	const char *folder;      /* of pool_backup.h; NULL: there are no records */
+};
+
 /**
  * cmd_create() - create pool namespaces in every region, up to a share of it.
  * @nd:           regions
  * @lvm:          asked only where a namespace has no name
- * @percent:      share of each region, 0..100
  * @ret_complete: false when a namespace could not be created, or a region of persistent memory not be used
  *
- * A region that fails is logged and does not stop the others. Repeating adds nothing. Return: 0, or -1 as
- * nd_list().
+ * Before, what an earlier run has left unfinished is settled, and memory is prepared as @o asks. A region
+ * that fails or is skipped is logged with what makes it usable (memory_advice.h), and does not stop the
+ * others. Repeating adds nothing. Return: 0, or -1 as nd_list(), nd_settle_labels(), memory_advise() and
+ * cmd_convert().
  */
-int cmd_create(
-	struct nd *nd, struct lvm *lvm, unsigned percent, bool *ret_complete, struct error **err) MUST_CHECK;
+int cmd_create(struct nd *nd, struct lvm *lvm, const struct create_options *o, bool *ret_complete,
+	struct error **err) MUST_CHECK;
 
 /**
  * cmd_plan() - write what cmd_create() would do, and why it would not do more.
@@ -43,6 +52,11 @@ bool cmd_plan(const struct nd_inventory *inv, unsigned percent, bool json, struc
 
 /** cmd_status() - write a map of each region, as text or as one JSON document. @out: appended to. */
 void cmd_status(const struct nd_inventory *inv, const struct dax_list *dax, bool json, struct buf *out);
+
+/** cmd_advise() - write what each piece of memory is, what becomes of it, and what changes that, as text or
+ * as one JSON document. @out: appended to. Return: 0, or -1 as memory_advise(). */
+int cmd_advise(struct nd *nd, const char *folder, const struct nd_inventory *inv, const struct dimms *modules,
+	bool json, struct buf *out, struct error **err) MUST_CHECK;
 
 struct convert_options {
 	bool force;         /* also namespaces with content */

@@ -13,13 +13,16 @@
 #include "pmem/pool/pool_ns.h"
 
 static const char usage[] =
-	"usage: pmem-ns-init [flags] [create|plan|status|convert [NAMESPACE]...]\n"
+	"usage: pmem-ns-init [flags] [create|plan|status|advise|convert [NAMESPACE]...]\n"
 	"\n"
 	"Prepares regions of persistent memory for volumes.\n"
 	"\n"
-	"  create   create fsdax namespaces called pmem-csi in each region, up to a share of it (default)\n"
+	"  create   create fsdax namespaces called pmem-csi in each region, up to a share of it (default).\n"
+	"           Regions without labels are left as they are without -initLabels or -unlabelled=convert\n"
 	"  plan     show what create would do, and why it would not do more; changes nothing\n"
 	"  status   show each region as a map of own, foreign and free extents\n"
+	"  advise   show for each region, and for memory that is part of none, what it is, whether it is used, and\n"
+	"           the commands that change that; changes nothing\n"
 	"  convert  convert raw namespaces that hold nothing to fsdax namespaces of the driver, also in regions\n"
 	"           without labels and in legacy memory, and put them into a volume group; all of them, or\n"
 	"           only those given. Namespaces that are in use are refused. Namespaces with content are\n"
@@ -39,15 +42,31 @@ struct options {
 	bool strict;
 	bool force;
 	bool dry_run;
+	bool init_labels;
+	bool convert_unlabelled;
+	const char *unlabelled; /* NULL: not given */
 	const char *state_path;
 	const char *output;
 	const char *command;
 	char **only; /* convert: strv */
 };
 
+static int check_unlabelled(const struct options *o, struct error **err)
+{
+	bool creating = str_eq(o->command, "create");
+
+	if (!creating && (o->init_labels || o->unlabelled))
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"-initLabels and -unlabelled can only be used with create");
+	if (o->unlabelled && !o->convert_unlabelled && !str_eq(o->unlabelled, "skip"))
+		return err_set(err, ERR_INVALID_ARGUMENT, "-unlabelled must be convert or skip, not \"%s\"",
+			o->unlabelled);
+	return 0;
+}
+
 static int check(const struct options *o, char *const *rest, struct error **err)
 {
-	static const char *const commands[] = {"create", "plan", "status", "convert", NULL};
+	static const char *const commands[] = {"create", "plan", "status", "advise", "convert", NULL};
 	bool converting = str_eq(o->command, "convert");
 
 	if (program_check_format("-logging-format", o->flags.logging_format, err) < 0)
@@ -55,8 +74,8 @@ static int check(const struct options *o, char *const *rest, struct error **err)
 	if (o->output && program_check_format("-o", o->output, err) < 0)
 		return -1;
 	if (o->output && str_eq(o->command, "create"))
-		return err_set(
-			err, ERR_INVALID_ARGUMENT, "-o can only be used with plan, status and convert");
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"-o can only be used with plan, status, advise and convert");
 	if ((o->force || o->dry_run) && !converting)
 		return err_set(
 			err, ERR_INVALID_ARGUMENT, "-force and -dry-run can only be used with convert");
@@ -67,7 +86,7 @@ static int check(const struct options *o, char *const *rest, struct error **err)
 		return err_set(err, ERR_INVALID_ARGUMENT, "unexpected argument \"%s\"", rest[1]);
 	for (size_t i = 0; commands[i]; i++)
 		if (str_eq(o->command, commands[i]))
-			return 0;
+			return check_unlabelled(o, err);
 	return args_refuse_command(o->command, commands, err);
 }
 
@@ -84,9 +103,16 @@ static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored
 		{"force", OPT_BOOL, &o.force, NULL,
 			"convert: also namespaces with content or with a foreign name; their content is lost"},
 		{"dry-run", OPT_BOOL, &o.dry_run, NULL, "convert: only show what would be done"},
+		{"initLabels", OPT_BOOL, &o.init_labels, NULL,
+			"create: initialise label areas that are blank, as those of new NVDIMMs and of QEMU's, if "
+			"nothing is on the memory"},
+		{"unlabelled", OPT_STR, &o.unlabelled, "ACTION",
+			"create: convert or skip memory that cannot have labels (no label area, memmap=, "
+			"virtio-pmem); convert does so as a whole, as the command without -force (default: skip)"},
 		{"statePath", OPT_STR, &o.state_path, "DIR",
-			"convert: state folder of the driver; its subfolder lvm has the records of volume groups"},
-		{"o", OPT_STR, &o.output, "FORMAT", "plan, status, convert: text (default) or json"},
+			"create, advise, convert: state folder of the driver; its subfolder lvm has the records of "
+			"volume groups"},
+		{"o", OPT_STR, &o.output, "FORMAT", "plan, status, advise, convert: text (default) or json"},
 		PROGRAM_FLAGS(&o.flags),
 		{"useforsector", OPT_IGNORED, NULL, "PERCENT", "there is no sector mode"},
 		KLOG_IGNORED_FLAGS,
@@ -103,6 +129,7 @@ static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored
 			return -1;
 	} else {
 		o.command = args.rest[0] ? args.rest[0] : o.command;
+		o.convert_unlabelled = str_eq(o.unlabelled, "convert");
 		if (check(&o, args.rest, err) < 0)
 			return -1;
 		for (char **name = args.rest; *name && *++name;)
@@ -113,11 +140,12 @@ static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored
 	return 0;
 }
 
-static int show(
-	struct nd *nd, struct lvm *lvm, const struct options *o, bool *ret_complete, struct error **err)
+static int show(struct nd *nd, struct lvm *lvm, const struct options *o, const char *folder,
+	bool *ret_complete, struct error **err)
 {
 	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
 	CLEANUP(dax_list_freep) struct dax_list *dax = NULL;
+	CLEANUP(dimms_done) struct dimms modules = {0};
 	CLEANUP(buf_done) struct buf out = BUF_INIT(OUTPUT_MAX_BYTES);
 	bool json = str_eq(o->output, "json");
 
@@ -125,6 +153,10 @@ static int show(
 		return -1;
 	if (str_eq(o->command, "plan")) {
 		*ret_complete = cmd_plan(inv, o->percent, json, &out);
+	} else if (str_eq(o->command, "advise")) {
+		if (dimms_read(&modules, err) < 0 ||
+			cmd_advise(nd, folder, inv, &modules, json, &out, err) < 0)
+			return -1;
 	} else {
 		if (dax_list_read(&dax, err) < 0)
 			return -1;
@@ -159,12 +191,15 @@ static int run(const struct options *o, bool *ret_complete, struct error **err)
 	/* So few commands are run that starting LVM's shell would not pay off. */
 	CLEANUP(lvm_closep) struct lvm *lvm = lvm_open_exec();
 	if (!creating && !converting)
-		return show(nd, lvm, o, ret_complete, err);
+		return show(nd, lvm, o, folder, ret_complete, err);
 	if (pool_ns_lock(&lock, err) < 0)
 		return -1;
+	const struct create_options create = {.percent = o->percent,
+		.init_labels = o->init_labels,
+		.convert_unlabelled = o->convert_unlabelled,
+		.folder = folder};
 	if (creating)
-		return cmd_create(nd, lvm, o->percent, ret_complete, err);
-
+		return cmd_create(nd, lvm, &create, ret_complete, err);
 	const struct convert_options convert = {.force = o->force,
 		.dry_run = o->dry_run,
 		.json = str_eq(o->output, "json"),

@@ -160,6 +160,46 @@ int nd_convert(struct nd *nd, const struct nd_namespace *ns, struct nd_namespace
 	return rc;
 }
 
+int nd_describe(struct nd *nd, const char *region, struct nd_memory *ret, struct error **err)
+{
+	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
+
+	if (take_lock("look at ", region, &lock, err) < 0)
+		return -1;
+	int rc = nd->ops->describe(nd->self, region, ret, err);
+	if (rc < 0)
+		err_wrap(err, "look at %s", region);
+	return rc;
+}
+
+int nd_init_labels(struct nd *nd, const struct nd_region *r, struct error **err)
+{
+	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
+
+	if (take_lock("initialise labels of ", r->name, &lock, err) < 0)
+		return -1;
+	int rc = nd->ops->init_labels(nd->self, r, err);
+	if (rc < 0)
+		err_wrap(err, "initialise labels of %s", r->name);
+	return rc;
+}
+
+int nd_settle_labels(struct nd *nd, bool *ret_changed, struct error **err)
+{
+	CLEANUP(bounded_lock_releasep) struct bounded_lock *lock = NULL;
+
+	if (take_lock("settle labels", "", &lock, err) < 0)
+		return -1;
+	return nd->ops->settle_labels(nd->self, ret_changed, err);
+}
+
+void nd_memory_done(struct nd_memory *m)
+{
+	strv_free(m->modules);
+	free(m->problem);
+	*m = (struct nd_memory){0};
+}
+
 static void namespace_done(struct nd_namespace *ns)
 {
 	free(ns->dev);

@@ -79,6 +79,23 @@ struct nd_spec {
 	enum nd_mode mode; /* ND_FSDAX, its page map on the medium, or ND_SECTOR with sectors of 4096 bytes */
 };
 
+enum nd_memory_kind {
+	ND_MEMORY_LABELLED, /* the kernel uses labels: it can be divided into namespaces with names */
+	ND_MEMORY_BLANK, /* its modules have label areas in which no label is: new ones, and those of QEMU */
+	ND_MEMORY_NO_LABELS, /* its modules have no label areas, as those of hypervisors */
+	ND_MEMORY_LEGACY,    /* of the e820 table: memmap=, or what old firmware reserves; it may forget */
+	ND_MEMORY_VIRTIO,    /* virtio-pmem of a virtual machine */
+	ND_MEMORY_ODD,       /* none of these: nd_memory.problem says why */
+	ND_MEMORY_VOLATILE,  /* not persistent */
+};
+
+struct nd_memory {
+	enum nd_memory_kind kind;
+	bool is_cxl;
+	char **modules; /* "nmem0": strv, NULL: none */
+	char *problem;  /* or NULL */
+};
+
 struct nd_ops {
 	int (*list)(void *self, struct nd_inventory **ret, struct error **err);
 	int (*confirm)(void *self, const char *block_path, const char *uuid, struct error **err);
@@ -90,6 +107,9 @@ struct nd_ops {
 	int (*enable_device)(void *self, const char *dev, struct error **err);
 	int (*convert)(
 		void *self, const struct nd_namespace *ns, struct nd_namespace **ret, struct error **err);
+	int (*describe)(void *self, const char *region, struct nd_memory *ret, struct error **err);
+	int (*init_labels)(void *self, const struct nd_region *r, struct error **err);
+	int (*settle_labels)(void *self, bool *ret_changed, struct error **err);
 	void (*close)(void *self);
 };
 
@@ -177,6 +197,32 @@ int nd_enable_device(struct nd *nd, const char *dev, struct error **err) MUST_CH
  */
 int nd_convert(struct nd *nd, const struct nd_namespace *ns, struct nd_namespace **ret,
 	struct error **err) MUST_CHECK;
+
+/** nd_describe() - decide what kind of memory the region @region ("region0") is made of. Reads the label
+ * areas of its modules where the kernel uses no labels. Return: 0, or -1 with ERR_NOT_FOUND, ERR_INTERNAL,
+ * ERR_UNAVAILABLE (as nd_list()). @ret: nd_memory_done(). */
+int nd_describe(struct nd *nd, const char *region, struct nd_memory *ret, struct error **err) MUST_CHECK;
+
+/** nd_memory_done() - release what @m owns; safe on a zeroed one. */
+void nd_memory_done(struct nd_memory *m);
+
+/**
+ * nd_init_labels() - initialise the label areas of a region of ND_MEMORY_BLANK, whose raw namespace vanishes;
+ * what is in the memory stays there.
+ * @r: as listed
+ *
+ * Nothing is done where a namespace of the region is not raw or is in use, or a label area is not blank: each
+ * is looked at again immediately before. What raw namespaces hold is for the caller to look at. On failure,
+ * and by nd_settle_labels() after a kill, modules, region and namespaces are enabled again. Return: 0, or -1
+ * with ERR_PRECONDITION (in use, not blank, changed), ERR_INTERNAL (the kernel refused), ERR_UNAVAILABLE
+ * (/sys read-only; as nd_list()).
+ */
+int nd_init_labels(struct nd *nd, const struct nd_region *r, struct error **err) MUST_CHECK;
+
+/** nd_settle_labels() - enable what a killed nd_init_labels() has disabled; it is not continued. Idempotent.
+ * Return: 0, or -1 with ERR_INTERNAL, ERR_UNAVAILABLE (as nd_list()). @ret_changed: whether one was killed.
+ */
+int nd_settle_labels(struct nd *nd, bool *ret_changed, struct error **err) MUST_CHECK;
 
 void nd_inventory_free(struct nd_inventory *inv);
 void nd_namespace_free(struct nd_namespace *ns);

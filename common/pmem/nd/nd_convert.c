@@ -8,15 +8,14 @@
  */
 #include <errno.h>
 #include <linux/ndctl.h>
-#include <ndctl/libndctl.h>
 #include <uuid/uuid.h>
 
 #include "base/durable_step.h"
-#include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "pmem/namespace_layout.h"
+#include "pmem/nd/nd_library.h"
 #include "pmem/nd/nd_private.h"
 
 /* The page map takes 64 bytes for each page of 4 KiB, and less than that much more for its header and for
@@ -24,37 +23,6 @@
 #define MAP_SHARE        64
 #define MAP_EXTRA_BYTES  (16ULL << 20)
 #define ZERO_ALIGN_BYTES 4096
-
-__attribute__((format(printf, 6, 0))) static void log_library(struct ndctl_ctx *ctx, int priority,
-	const char *file, int line, const char *function, const char *format, va_list ap)
-{
-	(void)ctx;
-	(void)priority;
-	(void)file;
-	(void)line;
-	if (!log_enabled(LOG_DEBUG))
-		return;
-	CLEANUP(free_charp) char *text = x_vasprintf(format, ap);
-	log_debug("libndctl", F_STR("function", function), F_STR("message", text));
-}
-
-static int context_new(struct ndctl_ctx **ret, struct error **err)
-{
-	struct ndctl_ctx *ctx = NULL;
-	int rc = ndctl_new(&ctx);
-
-	if (rc < 0)
-		return err_set_errno(err, ERR_INTERNAL, -rc, "open libndctl");
-	ndctl_set_log_fn(ctx, log_library);
-	*ret = ctx;
-	return 0;
-}
-
-static void context_free(struct ndctl_ctx *ctx)
-{
-	ndctl_unref(ctx);
-}
-DEFINE_CLEANUP(struct ndctl_ctx *, context_free);
 
 static struct ndctl_namespace *find(struct ndctl_ctx *ctx, const char *dev)
 {
@@ -92,9 +60,9 @@ static void release_claim(struct ndctl_namespace *ndns)
 
 int nd_convert_enable_device(const char *dev, struct error **err)
 {
-	CLEANUP(context_freep) struct ndctl_ctx *ctx = NULL;
+	CLEANUP(nd_library_closep) struct ndctl_ctx *ctx = NULL;
 
-	if (context_new(&ctx, err) < 0)
+	if (nd_library_open(&ctx, err) < 0)
 		return -1;
 
 	struct ndctl_namespace *ndns = find(ctx, dev);
@@ -162,11 +130,11 @@ static int start(struct ndctl_namespace *ndns)
 
 int nd_convert_enable(const char *uuid, const char *name, struct error **err)
 {
-	CLEANUP(context_freep) struct ndctl_ctx *ctx = NULL;
+	CLEANUP(nd_library_closep) struct ndctl_ctx *ctx = NULL;
 	struct ndctl_namespace *ndns = NULL;
 	int rc = 0;
 
-	if (context_new(&ctx, err) < 0 || find_own(ctx, uuid, name, &ndns, err) < 0)
+	if (nd_library_open(&ctx, err) < 0 || find_own(ctx, uuid, name, &ndns, err) < 0)
 		return -1;
 	if (!ndns)
 		return err_set(err, ERR_NOT_FOUND, "no such namespace exists");
@@ -236,9 +204,9 @@ static void give_back(struct ndctl_namespace *ndns, const char *name)
 
 static int reconfigure(const struct nd_namespace *ns, struct error **err)
 {
-	CLEANUP(context_freep) struct ndctl_ctx *ctx = NULL;
+	CLEANUP(nd_library_closep) struct ndctl_ctx *ctx = NULL;
 
-	if (context_new(&ctx, err) < 0)
+	if (nd_library_open(&ctx, err) < 0)
 		return -1;
 
 	struct ndctl_namespace *ndns = find(ctx, ns->dev);

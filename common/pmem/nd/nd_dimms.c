@@ -99,11 +99,23 @@ static bool read_family(struct dimm *d, const char *family)
 	return true;
 }
 
+static bool is_on_cxl(const char *name)
+{
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	CLEANUP(free_charp) char *bus = NULL;
+	CLEANUP(free_charp) char *provider = NULL;
+
+	if (nd_parent(name, &bus, &ignored) < 0)
+		return false;
+	provider = nd_attr_hint(bus, "provider");
+	return str_eq(provider, "CXL");
+}
+
 static void read_module(const char *name, struct dimm *ret)
 {
 	static const char *const families[] = {"nfit", "cxl"};
 
-	*ret = (struct dimm){.name = x_strdup(name), .id = x_strdup("")};
+	*ret = (struct dimm){.name = x_strdup(name), .id = x_strdup(""), .is_cxl = is_on_cxl(name)};
 	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
 		if (read_family(ret, families[i]))
 			return;

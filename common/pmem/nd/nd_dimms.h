@@ -38,6 +38,7 @@ struct dimm {
 	bool counts; /* it counts dirty shutdowns */
 	uint64_t dirty_shutdowns;
 	uint64_t rose_by; /* the count since the boot before this one: dirty_shutdowns.h; 0 here */
+	bool is_cxl;      /* a device of CXL */
 	char **regions;   /* that have a part of it: strv */
 };
 

@@ -5,12 +5,10 @@
  * libndctl is not used: it first reads forty attributes of each device, looks up a kernel module for each,
  * and waits for udev (docs/decisions/015).
  */
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/ndctl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -18,28 +16,10 @@
 #include "base/parse.h"
 #include "base/str.h"
 #include "pmem/namespace_layout.h"
+#include "pmem/nd/label_area.h"
 #include "pmem/nd/nd_private.h"
 
 #define SECTOR_BYTES 512
-
-/* Beginning of a label area, struct nd_namespace_index of the kernel's drivers/nvdimm/label.h */
-#define INDEX_SIGNATURE "NAMESPACE_INDEX"
-#define INDEX_MAJOR_AT  60
-#define INDEX_MINOR_AT  62
-#define INDEX_BYTES     64
-
-static bool has_word(const char *text, const char *word)
-{
-	size_t len = strlen(word);
-
-	for (const char *p = text + strspn(text, " "); *p; p += strspn(p, " ")) {
-		size_t n = strcspn(p, " ");
-		if (n == len && memcmp(p, word, n) == 0)
-			return true;
-		p += n;
-	}
-	return false;
-}
 
 uint64_t nd_seed_align(const char *region)
 {
@@ -50,7 +30,7 @@ uint64_t nd_seed_align(const char *region)
 	if (str_empty(seed))
 		return 0;
 	offered = nd_attr_hint(seed, "supported_alignments");
-	if (has_word(offered, preferred))
+	if (nd_has_word(offered, preferred))
 		return PFN_ALIGN_BYTES;
 	return nd_attr_hint_number(seed, "align", 0);
 }
@@ -206,34 +186,19 @@ static unsigned read_free_labels(const struct nd_region *r)
 	return (unsigned)least;
 }
 
-/* Return: whether @ret was read. */
-static bool read_label_index(const char *module, uint8_t ret[static INDEX_BYTES])
-{
-	CLEANUP(free_charp) char *path = x_asprintf("/dev/%s", module);
-	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	union {
-		struct nd_cmd_get_config_data_hdr header;
-		uint8_t bytes[sizeof(struct nd_cmd_get_config_data_hdr) + INDEX_BYTES];
-	} cmd = {.header.in_length = INDEX_BYTES};
-
-	if (fd < 0 || ioctl(fd, ND_IOCTL_GET_CONFIG_DATA, &cmd) < 0 || cmd.header.status != 0)
-		return false;
-	memcpy(ret, cmd.bytes + sizeof(cmd.header), INDEX_BYTES);
-	return true;
-}
-
 /* As btt_claim_class() of drivers/nvdimm/namespace_devs.c, which requires the same version on all modules. */
 static uint64_t read_btt_start(const char *region)
 {
 	CLEANUP(free_charp) char *module = nd_module_of(region, 0);
-	uint8_t index[INDEX_BYTES];
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	uint8_t index[LABEL_INDEX_BYTES];
 
-	if (str_empty(module) || !read_label_index(module, index) ||
-		memcmp(index, INDEX_SIGNATURE, sizeof(INDEX_SIGNATURE)) != 0)
+	if (str_empty(module) || label_area_peek(module, 0, sizeof(index), index, &ignored) < 0 ||
+		memcmp(index, LABEL_INDEX_SIGNATURE, sizeof(LABEL_INDEX_SIGNATURE)) != 0)
 		return BTT_START_OLD_BYTES;
 
-	unsigned major = index[INDEX_MAJOR_AT] | (unsigned)index[INDEX_MAJOR_AT + 1] << 8;
-	unsigned minor = index[INDEX_MINOR_AT] | (unsigned)index[INDEX_MINOR_AT + 1] << 8;
+	unsigned major = index[LABEL_INDEX_MAJOR_AT] | (unsigned)index[LABEL_INDEX_MAJOR_AT + 1] << 8;
+	unsigned minor = index[LABEL_INDEX_MINOR_AT] | (unsigned)index[LABEL_INDEX_MINOR_AT + 1] << 8;
 	return major == 1 && minor == 1 ? BTT_START_OLD_BYTES : 0;
 }
 
@@ -295,6 +260,18 @@ static int compare_regions(const void *a, const void *b)
 	return x_region < y_region ? -1 : x_region > y_region;
 }
 
+/* The kernel counts what labels allocate; without labels a namespace lies over the region and is not counted
+ * (nd_region_available_dpa() of drivers/nvdimm/region_devs.c). */
+static void count_unlabelled(struct nd_region *r)
+{
+	for (size_t i = 0; !r->has_labels && i < r->n_namespaces; i++) {
+		uint64_t bytes = r->namespaces[i].raw_bytes;
+		r->available_bytes -= bytes < r->available_bytes ? bytes : r->available_bytes;
+	}
+	if (!r->has_labels && r->max_extent_bytes > r->available_bytes)
+		r->max_extent_bytes = r->available_bytes;
+}
+
 /* @enabled_before: regions that were enabled before @devices were listed. One that is enabled only now had
  * not shown its namespaces. */
 static int read_regions(
@@ -308,6 +285,7 @@ static int read_regions(
 		*r = (struct nd_region){.name = x_strdup(*name)};
 		if (read_attributes(r, err) < 0 || read_namespaces(devices, r, err) < 0)
 			return -1;
+		count_unlabelled(r);
 		r->enabled = r->enabled && strv_contains(enabled_before, r->name);
 	}
 	if (inv->n_regions)

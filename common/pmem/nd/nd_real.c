@@ -5,6 +5,8 @@
 
 #include "base/mem.h"
 #include "os/lock.h"
+#include "pmem/nd/nd_init_labels.h"
+#include "pmem/nd/nd_kind.h"
 #include "pmem/nd/nd_private.h"
 
 #define LOCK_NAME       "nd.lock"
@@ -86,6 +88,36 @@ static int real_convert(
 	return nd_convert_run(ns, ret, err);
 }
 
+static int real_describe(void *self, const char *region, struct nd_memory *ret, struct error **err)
+{
+	CLEANUP(fd_closep) int lock = -1;
+
+	(void)self;
+	if (host_lock_run(LOCK_NAME, LOCK_TIMEOUT_MS, &lock, err) < 0)
+		return -1;
+	return nd_kind_read(region, ret, err);
+}
+
+static int real_init_labels(void *self, const struct nd_region *r, struct error **err)
+{
+	CLEANUP(fd_closep) int lock = -1;
+
+	(void)self;
+	if (host_lock_run(LOCK_NAME, LOCK_TIMEOUT_MS, &lock, err) < 0)
+		return -1;
+	return nd_init_labels_run(r, err);
+}
+
+static int real_settle_labels(void *self, bool *ret_changed, struct error **err)
+{
+	CLEANUP(fd_closep) int lock = -1;
+
+	(void)self;
+	if (host_lock_run(LOCK_NAME, LOCK_TIMEOUT_MS, &lock, err) < 0)
+		return -1;
+	return nd_init_labels_settle(ret_changed, err);
+}
+
 static void real_close(void *self)
 {
 	(void)self;
@@ -99,6 +131,9 @@ static const struct nd_ops real_ops = {
 	.enable = real_enable,
 	.enable_device = real_enable_device,
 	.convert = real_convert,
+	.describe = real_describe,
+	.init_labels = real_init_labels,
+	.settle_labels = real_settle_labels,
 	.close = real_close,
 };
 

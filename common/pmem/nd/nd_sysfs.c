@@ -73,6 +73,19 @@ int nd_attr_names(const char *device, const char *folder, char ***ret, struct er
 	return 0;
 }
 
+bool nd_has_word(const char *text, const char *word)
+{
+	size_t len = strlen(word);
+
+	for (const char *p = text + strspn(text, " "); *p; p += strspn(p, " ")) {
+		size_t n = strcspn(p, " ");
+		if (n == len && memcmp(p, word, n) == 0)
+			return true;
+		p += n;
+	}
+	return false;
+}
+
 static int write_text(const char *path, const char *text, struct error **err)
 {
 	/* a write of 0 bytes does not reach the kernel; a newline has the same meaning for it */

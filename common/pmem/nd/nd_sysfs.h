@@ -29,6 +29,9 @@ char *nd_attr_hint(const char *device, const char *attribute);
 /** nd_attr_hint_number() - as nd_attr_number(). Return: @otherwise when it cannot be read. */
 uint64_t nd_attr_hint_number(const char *device, const char *attribute, uint64_t otherwise);
 
+/** nd_has_word() - whether @word is one of the words of an attribute, between which there are blanks. */
+bool nd_has_word(const char *text, const char *word);
+
 /** nd_attr_write() - set an attribute to @text, "" included. Return: 0, or -1 with ERR_EXHAUSTED (no space),
  * ERR_INTERNAL (the kernel refused); os_errno set. */
 int nd_attr_write(const char *device, const char *attribute, const char *text, struct error **err) MUST_CHECK;

@@ -1,25 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "pmem/pool/pool_convert.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/fs.h"
 #include "pmem/pool/pool_backup.h"
 #include "pmem/pool/pool_vg.h"
-
-/* Where info blocks begin (drivers/nvdimm/btt_devs.c, drivers/nvdimm/pfn_devs.c), and their signatures
- * (drivers/nvdimm/btt.h, drivers/nvdimm/pfn.h). */
-#define INFO_OFFSETS                                                                                         \
-	{                                                                                                    \
-		0, 4096                                                                                      \
-	}
-#define INFO_SIGNATURE_LEN 14
+#include "pmem/pool/raw_content.h"
 
 static bool can_be_used(const struct nd_region *r)
 {
@@ -39,47 +27,6 @@ static bool is_of_interest(const struct nd_region *r, const struct nd_namespace 
 	return ns->bare || may_be_raw(ns) || (!r->has_labels && pool_vg_may_claim(ns));
 }
 
-/* The kernel shows a namespace as raw, too, if it does not recognise the info block, or was set to raw mode.
- */
-static int find_info_block(const char *path, bool *ret, struct error **err)
-{
-	static const char *const signatures[] = {"BTT_ARENA_INFO", "NVDIMM_PFN_INFO", "NVDIMM_DAX_INFO"};
-	static const off_t offsets[] = INFO_OFFSETS;
-	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char found[INFO_SIGNATURE_LEN];
-
-	if (fd < 0)
-		return err_set_errno(err, ERR_INTERNAL, errno, "open %s", path);
-	*ret = false;
-	for (size_t i = 0; i < ARRAY_SIZE(offsets); i++) {
-		if (pread(fd, found, sizeof(found), offsets[i]) != (ssize_t)sizeof(found))
-			return err_set_errno(err, ERR_INTERNAL, errno, "read %s", path);
-		for (size_t k = 0; k < ARRAY_SIZE(signatures); k++)
-			*ret |= memcmp(found, signatures[k], sizeof(found)) == 0;
-	}
-	return 0;
-}
-
-/* @ret: the content of @path, "" if nothing is recognised; caller frees */
-static int probe(const char *path, char **ret, struct error **err)
-{
-	bool has_info = false;
-
-	if (find_info_block(path, &has_info, err) < 0)
-		return -1;
-	if (!has_info)
-		return fs_probe(path, ret, err);
-	*ret = x_strdup("the info block of a namespace of another mode");
-	return 0;
-}
-
-static int check_unused(const char *path, struct error **err)
-{
-	CLEANUP(fd_closep) int fd = -1;
-
-	return blockdev_open_exclusive(path, &fd, err);
-}
-
 static bool has_foreign_name(const struct nd_namespace *ns)
 {
 	return *ns->name && !str_eq(ns->name, POOL_NAMESPACE_NAME);
@@ -93,9 +40,9 @@ static void decide_bare(bool force, bool asked_for, struct convert_item *item)
 	item->action = CONVERT_REFUSE;
 	if (has_foreign_name(item->ns) && !force && !asked_for) {
 		item->reason = x_strdup("it has been given a name");
-	} else if (check_unused(item->ns->block_path, &err) < 0) {
+	} else if (raw_content_check_unused(item->ns->block_path, &err) < 0) {
 		item->reason = x_strdup(err->msg);
-	} else if (probe(item->ns->block_path, &type, &err) < 0) {
+	} else if (raw_content_find(item->ns->block_path, &type, &err) < 0) {
 		item->reason = x_strdup(err->msg);
 		if (force && err->code == ERR_PRECONDITION)
 			item->action = CONVERT_MAP;
@@ -114,30 +61,13 @@ static void decide_fsdax(const struct lvm_report *report, struct convert_item *i
 	item->action = CONVERT_LEAVE;
 	if (pv && *pv->vg_uuid)
 		item->reason = x_asprintf("fsdax, in volume group %s", pv->vg_name);
-	else if (check_unused(item->ns->block_path, &err) < 0 ||
+	else if (raw_content_check_unused(item->ns->block_path, &err) < 0 ||
 		 fs_probe(item->ns->block_path, &type, &err) < 0)
 		item->reason = x_asprintf("fsdax; %s", err->msg);
 	else if (*type && !pv)
 		item->reason = x_asprintf("fsdax, holds %s", type);
 	else
 		item->action = CONVERT_GROUP;
-}
-
-/* @ns is raw: without the info block its data begin elsewhere, and LVM's label cannot be looked for. Return:
- * the reason to refuse it, or NULL. */
-static char *find_former_group(
-	const char *folder, const struct nd_region *region, const struct nd_namespace *ns)
-{
-	CLEANUP(pool_record_done) struct pool_record record = {0};
-	CLEANUP(error_freep) struct error *err = NULL;
-
-	if (pool_backup_find(folder, region, ns, &record, &err) < 0)
-		return x_strdup(err->msg);
-	if (!record.group)
-		return NULL;
-	return x_asprintf("was in volume group %s when it was fsdax, and its volumes may still be there; "
-			  "if they may be lost: pmem-ns-init -force convert %s",
-		record.group, ns->dev);
 }
 
 /* Without the label or the info block a probe recognises nothing, although volumes may still be there. */
@@ -148,7 +78,7 @@ static void heed_record(const char *folder, bool insisted, struct convert_item *
 	if (item->action != CONVERT_MAP && item->action != CONVERT_GROUP)
 		return;
 	refusal = item->action == CONVERT_GROUP ? pool_vg_refusal(folder, item->region, item->ns)
-						: find_former_group(folder, item->region, item->ns);
+						: raw_content_former_group(folder, item->region, item->ns);
 	if (!refusal)
 		return;
 	free(item->reason);

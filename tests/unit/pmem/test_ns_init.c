@@ -39,7 +39,8 @@ static bool create(struct nd *nd, unsigned percent)
 	struct error *err = NULL;
 	bool complete = false;
 
-	ASSERT_OK(cmd_create(nd, lvm, percent, &complete, &err));
+	const struct create_options o = {.percent = percent};
+	ASSERT_OK(cmd_create(nd, lvm, &o, &complete, &err));
 	return complete;
 }
 

@@ -353,6 +353,53 @@ static int fake_convert(
 	return 0;
 }
 
+static int fake_describe(void *self, const char *region, struct nd_memory *ret, struct error **err)
+{
+	struct fake *fake = self;
+	const struct nd_region *r = find_region(fake, "ndbus0", region);
+
+	if (!r)
+		return err_set(err, ERR_NOT_FOUND, "no region %s", region);
+	const struct nd_fake_region *config = &fake->configs[r - fake->inv->regions];
+	*ret = (struct nd_memory){.kind = config->kind ? config->kind : ND_MEMORY_NO_LABELS};
+	if (!r->is_pmem)
+		ret->kind = ND_MEMORY_VOLATILE;
+	else if (r->has_labels)
+		ret->kind = ND_MEMORY_LABELLED;
+	else if (config->blank_labels)
+		ret->kind = ND_MEMORY_BLANK;
+	strv_add(&ret->modules, "nmem0");
+	return 0;
+}
+
+static int fake_init_labels(void *self, const struct nd_region *wanted, struct error **err)
+{
+	struct fake *fake = self;
+	struct nd_region *r = find_region(fake, wanted->bus, wanted->name);
+
+	if (fake->fail) {
+		enum err_code code = fake->fail;
+		fake->fail = 0;
+		return err_set(err, code, "the kernel refused");
+	}
+	assert(r && fake->configs[r - fake->inv->regions].blank_labels);
+	while (r->n_namespaces > 0) {
+		if (!r->namespaces[0].bare || !r->namespaces[0].active)
+			return err_set(err, ERR_PRECONDITION, "%s is not raw", r->namespaces[0].dev);
+		remove_namespace(r, 0);
+	}
+	r->has_labels = true;
+	return 0;
+}
+
+static int fake_settle_labels(void *self, bool *ret_changed, struct error **err)
+{
+	(void)self;
+	(void)err;
+	*ret_changed = false;
+	return 0;
+}
+
 static void fake_close(void *self)
 {
 	struct fake *fake = self;
@@ -370,6 +417,9 @@ static const struct nd_ops fake_ops = {
 	.enable = fake_enable,
 	.enable_device = fake_enable_device,
 	.convert = fake_convert,
+	.describe = fake_describe,
+	.init_labels = fake_init_labels,
+	.settle_labels = fake_settle_labels,
 	.close = fake_close,
 };
 
@@ -388,7 +438,7 @@ static struct nd_region make_region(const struct nd_fake_region *config, size_t 
 		.is_pmem = !config->not_pmem,
 		.enabled = !config->disabled,
 		.readonly = config->readonly,
-		.has_labels = config->label_slots > 0,
+		.has_labels = config->label_slots > 0 && !config->blank_labels,
 	};
 }
 

@@ -11,7 +11,9 @@ struct nd_fake_region {
 	uint64_t align_bytes; /* 0: the region does not have it; sizes are then bound to 16 MiB as on x86 */
 	unsigned ways;        /* 0 is 1 */
 	unsigned label_slots; /* 0: without labels */
-	bool new_labels;      /* 1.2 or later: BTT 2.0 */
+	bool blank_labels;    /* its label slots can be used once they are initialised */
+	enum nd_memory_kind kind; /* of one without label slots; 0: ND_MEMORY_NO_LABELS */
+	bool new_labels;          /* 1.2 or later: BTT 2.0 */
 	bool disabled;
 	bool readonly;
 	bool not_pmem;

@@ -178,6 +178,19 @@ START_TEST(namespace_without_label_has_neither_name_nor_uuid)
 }
 END_TEST
 
+/* The kernel goes on to show the size of the region as available. */
+START_TEST(namespace_without_label_takes_its_bytes_from_the_region)
+{
+	nd_sys_enter();
+	nd_sys_files(ND_SYS_REGION, "nstype", "4", "available_size", "2147483648", "max_available_extent",
+		"2147483648", NULL);
+	nd_sys_namespace("namespace0.0", "2147483648", "");
+	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = list();
+	ck_assert_uint_eq(inv->regions[0].available_bytes, 0);
+	ck_assert_uint_eq(inv->regions[0].max_extent_bytes, 0);
+}
+END_TEST
+
 /* It belongs to another object than its first line says. */
 START_TEST(name_of_two_lines_is_kept)
 {
@@ -268,7 +281,8 @@ int main(void)
 		regions_are_in_the_order_of_their_numbers, fewest_free_labels_of_all_modules_count,
 		inactive_namespace_is_what_its_label_says,
 		namespaces_are_listed_with_their_region_and_seeds_left_out,
-		namespace_without_label_has_neither_name_nor_uuid, name_of_two_lines_is_kept};
+		namespace_without_label_has_neither_name_nor_uuid,
+		namespace_without_label_takes_its_bytes_from_the_region, name_of_two_lines_is_kept};
 	const char *why = scratch_unavailable();
 	Suite *suite = suite_create("pmem/nd/nd_list");
 	TCase *tc = tcase_create("sysfs");

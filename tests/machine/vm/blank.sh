@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# pmem-ns-init on memory as strangers have it, without `labels` before. With KIND=blank: two NVDIMMs whose label areas are
+# blank, which only -initLabels initialises, and only where nothing is on them; killed at each step; the first boot ends with
+# a power cut in the middle of it (CUT). With KIND=unlabelled: two NVDIMMs without a label area and legacy memory, which
+# -unlabelled=convert converts.
+# shellcheck source=tests/machine/vm/lib.sh
+. "$VM_TESTS/lib.sh"
+# shellcheck source=tests/machine/vm/convert_steps.sh
+. "$VM_TESTS/convert_steps.sh"
+
+hole=/run/hole
+
+labels_sum() {
+	ndctl read-labels "$1" 2>/dev/null | sha256sum
+}
+
+device_sum() {
+	head -c 16M "$1" | sha256sum
+}
+
+# pools REGION: sizes of its pool namespaces in MiB, as words
+pools() {
+	local dir
+	for dir in "/sys/bus/nd/devices/$1"/namespace*.*; do
+		[[ ! -e $dir/alt_name || $(<"$dir/alt_name") != pmem-csi ]] || echo "$(($(<"$dir/size") >> 20))"
+	done | tr '\n' ' '
+}
+
+is_labelled() {
+	equal 'kind of namespaces' "$(<"/sys/bus/nd/devices/$1/nstype")" 5
+}
+
+make_blank_again() {
+	ndctl destroy-namespace -f -r region0 all >/dev/null 2>&1 || true
+	ndctl disable-region region0
+	ndctl zero-labels nmem0
+	ndctl enable-region region0
+	equal 'kind of namespaces' "$(<"/sys/bus/nd/devices/region0/nstype")" 4
+	dd if=/dev/zero of=/dev/pmem0 bs=1M count=4 conv=fsync status=none
+}
+
+# advised_for REGION KIND ACTION TEXT
+advised_for() {
+	pmem-ns-init advise -o json >"$scratch/advice"
+	python3 -c '
+import json, sys
+name, kind, action, text = sys.argv[2:]
+(found,) = [m for m in json.load(open(sys.argv[1]))["memory"] if m["region"] == name]
+assert (found["kind"], found["action"]) == (kind, action), found
+assert text in " ".join([found["what"], found["state"]] + found["commands"]), found' "$scratch/advice" "$@"
+}
+
+advise_names_blank_labels() {
+	pmem-ns-init advise >"$scratch/out"
+	cat "$scratch/out"
+	says '^region0 on ndbus0, 512Mi: NVDIMMs whose label areas are blank (nmem0)$'
+	says '^ *pmem-ns-init create -initLabels$'
+	advised_for region0 blank-labels init-labels 'create -initLabels'
+	advised_for region1 blank-labels init-labels 'create -initLabels'
+}
+
+nothing_is_done_without_the_flag() {
+	labels_sum nmem0 >"$scratch/sum"
+	ns_init 0
+	says 'skipped region region=region0 .*pmem-ns-init create -initLabels'
+	ns_init 0 -unlabelled=convert
+	ns_init 1 -strict
+	labels_sum nmem0 | diff "$scratch/sum" -
+	equal 'namespaces' "$(ndctl list -N | grep -c '"mode":"raw"')" 2
+}
+
+# left_alone TEXT: region0, which holds something
+left_alone() {
+	device_sum /dev/pmem0 >"$scratch/sum"
+	ns_init 0 -initLabels -unlabelled=convert
+	says "skipped region region=region0 .*$1"
+	device_sum /dev/pmem0 | diff "$scratch/sum" -
+	advised_for region0 blank-labels by-hand "$1"
+}
+
+# region1 is in use all the time
+content_is_left_alone() {
+	mke2fs -q -F /dev/pmem1
+	mkdir -p "$hole"
+	mount /dev/pmem1 "$hole"
+	echo still there >"$hole/file"
+	labels_sum nmem0 >"$LAB_STATE_DIR/labels"
+	labels_sum nmem1 >>"$LAB_STATE_DIR/labels"
+	mke2fs -q -F /dev/pmem0
+	left_alone 'holds ext'
+	says 'skipped region region=region1 .*busy'
+	wipefs -qa /dev/pmem0
+	printf 'label: dos\n2048,4096\n' | sfdisk -q /dev/pmem0
+	left_alone 'partition table'
+	wipefs -qa /dev/pmem0
+	hand pvcreate -qq /dev/pmem0
+	left_alone LVM2_member
+	hand pvremove -qq /dev/pmem0
+	printf 'NVDIMM_PFN_INFO' | dd of=/dev/pmem0 bs=4096 seek=1 conv=notrunc,fsync status=none
+	left_alone 'info block'
+	{ labels_sum nmem0 && labels_sum nmem1; } | diff "$LAB_STATE_DIR/labels" -
+	dd if=/dev/zero of=/dev/pmem0 bs=1M count=4 conv=fsync status=none
+}
+
+disabled_is_left_alone() {
+	ndctl disable-namespace namespace0.0
+	ns_init 0 -initLabels
+	says 'skipped region region=region0 .*ndctl enable-namespace namespace0.0'
+	ndctl disable-region region0
+	ns_init 0 -initLabels
+	says 'skipped region region=region0 .*ndctl enable-region region0'
+	equal 'driver of the region' "$(readlink /sys/bus/nd/devices/region0/driver)" ''
+	ndctl enable-region region0
+}
+
+# What is not blank may be labels in a form that this kernel does not know.
+odd_labels_are_left_alone() {
+	ndctl disable-region region0
+	printf 'whatever' >"$scratch/odd"
+	ndctl write-labels -i "$scratch/odd" nmem0
+	ndctl enable-region region0
+	labels_sum nmem0 >"$scratch/sum"
+	ns_init 0 -initLabels
+	says 'skipped region region=region0 .*the label area of nmem0 is not blank.*ndctl init-labels -f nmem0'
+	labels_sum nmem0 | diff "$scratch/sum" -
+	advised_for region0 odd-labels by-hand 'ndctl init-labels -f nmem0'
+	make_blank_again
+}
+
+# Also a run without the flag brings back what the killed one has disabled.
+killed_at_each_step() {
+	local step
+	for step in nd-disable.after labels-region-off.after labels-write.after labels-module-off.after labels-region-on.after; do
+		echo "at $step"
+		PMEM_KILL_AT=$step pmem-ns-init -initLabels 2>"$scratch/log" && fails true
+		if [ "$step" = labels-module-off.after ]; then
+			ns_init 0 -useforfsdax=0
+			says 'enabled again what an interrupted initialisation'
+			is_labelled region0
+		fi
+		ns_init 0 -initLabels -useforfsdax=50
+		is_labelled region0
+		equal 'pools' "$(pools region0)" '256 '
+		equal 'notes' "$(echo /run/pmem-csi/init-labels-*)" '/run/pmem-csi/init-labels-*'
+		make_blank_again
+	done
+	labels_sum nmem1 | diff <(tail -n 1 "$LAB_STATE_DIR/labels") -
+	equal 'the file' "$(<"$hole/file")" 'still there'
+}
+
+create_initialises_all() {
+	umount "$hole"
+	wipefs -qa /dev/pmem1
+	ns_init 0 -initLabels -strict
+	is_labelled region0
+	is_labelled region1
+	equal 'pools' "$(pools region0)$(pools region1)" '512 512 '
+	chain_facts >"$scratch/before"
+	ns_init 0 -initLabels -strict
+	chain_facts | diff "$scratch/before" -
+	advised_for region0 labelled none 'is used'
+}
+
+kernel_is_content() {
+	fails grep -E 'BUG:|WARNING:|Oops|Call Trace' <<<"$(dmesg)"
+}
+
+cut_there() {
+	local pid
+	make_blank_again
+	PMEM_STOP_AT=$CUT pmem-ns-init -initLabels >"$scratch/stopped" 2>&1 &
+	pid=$!
+	await 60 is_stopped "$pid"
+	sync
+}
+
+blank_1() {
+	prove advise-names-blank-labels advise_names_blank_labels
+	prove nothing-is-done-without-the-flag nothing_is_done_without_the_flag
+	prove content-is-left-alone content_is_left_alone
+	prove disabled-is-left-alone disabled_is_left_alone
+	prove odd-labels-are-left-alone odd_labels_are_left_alone
+	prove killed-at-each-step killed_at_each_step
+	prove create-initialises-all create_initialises_all
+	prove kernel-does-not-complain kernel_is_content
+	prove cut-there cut_there
+	cut_power
+}
+
+finished_after_a_power_cut() {
+	ns_init 0 -initLabels -strict
+	equal 'pools' "$(pools region0)$(pools region1)" '512 512 '
+	init_chain 100
+}
+
+# create, use and delete a volume
+use_a_volume() {
+	local id
+	driver_start
+	id=$(create one 64Mi ext4)
+	stage "$id"
+	has_dax "$(staging_of "$id")"
+	dax-check -size 4Mi -seed 7 write "$(staging_of "$id")/mapped"
+	dax-check -size 4Mi -seed 7 verify "$(staging_of "$id")/mapped"
+	unstage "$id"
+	delete "$id"
+	driver_stop
+}
+
+blank_2() {
+	prove finished-after-a-power-cut finished_after_a_power_cut
+	prove use-a-volume use_a_volume
+	prove kernel-does-not-complain kernel_is_content
+}
+
+unlabelled_memory_is_named() {
+	advised_for region0 no-label-area convert 'create -unlabelled=convert'
+	advised_for region2 legacy convert 'create -unlabelled=convert'
+	ns_init 0 -initLabels
+	says 'skipped region region=region0 .*pmem-ns-init create -unlabelled=convert'
+	equal 'namespaces' "$(ndctl list -N | grep -cE '"mode":"raw"|"map":"mem"')" 3
+}
+
+# region1 holds something
+unlabelled_memory_is_converted() {
+	mke2fs -q -F /dev/pmem1
+	device_sum /dev/pmem1 >"$scratch/sum"
+	ns_init 0 -unlabelled=convert "-statePath=$state"
+	is_converted
+	equal 'groups' "$(groups)" 'ndbus0region0fsdax ndbus1region2fsdax'
+	says 'skipped region region=region1 .*holds ext.*pmem-ns-init -force convert namespace1.0'
+	device_sum /dev/pmem1 | diff "$scratch/sum" -
+	chain_facts >"$scratch/before"
+	ns_init 0 -unlabelled=convert "-statePath=$state"
+	chain_facts | diff "$scratch/before" -
+	advised_for region0 no-label-area none 'is used as a whole'
+	pmem-vgm "-statePath=$state"
+}
+
+unlabelled_1() {
+	load_modules nd_e820
+	prove unlabelled-memory-is-named unlabelled_memory_is_named
+	prove unlabelled-memory-is-converted unlabelled_memory_is_converted
+	prove use-a-volume use_a_volume
+	prove kernel-does-not-complain kernel_is_content
+}
+
+part=${KIND}_${BOOT:-1}
+# shellcheck disable=SC2046 # names are single words
+plan $(declare -f "$part" | sed -nE 's/^[[:blank:]]*prove ([a-z0-9-]+) .*/\1/p')
+"$part"
+cat "$driver_log"
