@@ -15,6 +15,8 @@
 #include "os/fs.h"
 #include "os/process.h"
 #include "pmem/health/dirty_shutdowns.h"
+#include "pmem/pool/memory_advice.h"
+#include "pmem/pool/pool_backup.h"
 #include "pmem/usage.h"
 #include "regions_and_groups.h"
 
@@ -107,6 +109,18 @@ static void read_node(const struct doctor_args *a, const char *state_path, struc
 		(void)!state_holder(store, holder, &ignored_too);
 }
 
+/* Return: whether all could be looked at. */
+static bool advise_on_memory(const struct doctor_args *a, const char *state_path,
+	const struct nd_inventory *regions, const struct dimms *modules, struct memory_advices *ret)
+{
+	CLEANUP(free_charp) char *folder = pool_backup_folder(state_path);
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	CLEANUP(nd_closep) struct nd *nd = NULL;
+
+	return !str_eq(a->c.o.device_manager, "fake") && regions && nd_open_real(&nd, &ignored) == 0 &&
+	       memory_advise(nd, folder, regions, modules, ret, &ignored) == 0;
+}
+
 /* Return: whether they could be listed. Counts that cannot be compared have not changed. */
 static bool read_dimms(const struct doctor_args *a, const char *state_path, struct dimms *ret)
 {
@@ -129,6 +143,7 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 	CLEANUP(error_freep) struct error *why = NULL;
 	CLEANUP(error_freep) struct error *not_counted = NULL;
 	CLEANUP(dimms_done) struct dimms dimms = {0};
+	CLEANUP(memory_advices_done) struct memory_advices memory = {0};
 	struct inventory_counts volumes = {0};
 	pid_t holder = 0;
 
@@ -139,6 +154,8 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 		return COMMAND_BLIND;
 	bool counted = count_volumes(a, &volumes, &not_counted);
 	bool dimms_known = read_dimms(a, state_path, &dimms);
+	bool memory_known =
+		advise_on_memory(a, state_path, map.regions, dimms_known ? &dimms : NULL, &memory);
 	const struct node_check_config config = {.root = "",
 		.mode = a->c.o.device_manager,
 		.state_path = state_path,
@@ -147,6 +164,7 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 		.mounts = mounts,
 		.regions = map.regions,
 		.groups = map.report,
+		.memory = memory_known ? &memory : NULL,
 		.dimms = dimms_known ? &dimms : NULL,
 		.regions_problem = why ? why->msg : NULL,
 		.user = geteuid(),
@@ -231,7 +249,7 @@ static bool write_answers(
 		json_object_end(&w);
 		buf_addc(out, '\n');
 	} else {
-		buf_adds(out, l->n_pools == 0 ? "no pools: pmem-ns-init and pmem-vgm make them\n"
+		buf_adds(out, l->n_pools == 0 ? no_pools_remedy(node->regions)
 			      : fits          ? "it can be created here\n"
 					      : "it cannot be created here\n");
 	}

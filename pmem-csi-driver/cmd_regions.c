@@ -130,7 +130,7 @@ static void write_text(const struct view *v, struct buf *out)
 	if (l->n_pools > 0)
 		table_write(&t, out);
 	else
-		buf_adds(out, "no pools: pmem-ns-init and pmem-vgm make them\n");
+		buf_adds(out, no_pools_remedy(v->map->regions));
 }
 
 static void json_region(const struct view *v, const struct nd_region *r, struct json_writer *w)

@@ -11,6 +11,7 @@
 #include "os/spawn.h"
 
 #define STAGE_TIMEOUT_MS 300000
+#define MAX_FLAGS        4
 #define OUTPUT_MAX_BYTES (1U << 20)
 
 static int own_folder(char out[static PATH_MAX], struct error **err)
@@ -24,10 +25,17 @@ static int own_folder(char out[static PATH_MAX], struct error **err)
 	return 0;
 }
 
-static int run_stage(const char *folder, const char *program, const char *flag, struct error **err)
+/* @flags: those that are NULL are left out */
+static int run_stage(
+	const char *folder, const char *program, const char *const flags[MAX_FLAGS], struct error **err)
 {
 	CLEANUP(free_charp) char *path = x_asprintf("%s/%s", folder, program);
-	const char *const argv[] = {path, flag, NULL};
+	const char *argv[MAX_FLAGS + 2] = {path};
+	size_t n = 1;
+
+	for (size_t i = 0; i < MAX_FLAGS; i++)
+		if (flags[i])
+			argv[n++] = flags[i];
 
 	if (spawn_check(argv, /* out= */ NULL, STAGE_TIMEOUT_MS, err) < 0)
 		return err_wrap(err, "stage %s", program);
@@ -65,15 +73,20 @@ int init_chain_convert(const char *logging_format, const char *state_path, struc
 	return run_conversion(path, logging_format, state_path, err);
 }
 
-int init_chain_run(unsigned percent, const char *state_path, struct error **err)
+int init_chain_run(const struct init_chain *c, struct error **err)
 {
-	CLEANUP(free_charp) char *share = x_asprintf("-useforfsdax=%u", percent);
-	CLEANUP(free_charp) char *state = x_asprintf("-statePath=%s", state_path);
+	CLEANUP(free_charp) char *share = x_asprintf("-useforfsdax=%u", c->percent);
+	CLEANUP(free_charp) char *state = x_asprintf("-statePath=%s", c->state_path);
+	CLEANUP(free_charp)
+	char *unlabelled = c->unlabelled ? x_asprintf("-unlabelled=%s", c->unlabelled) : NULL;
+	const char *const ns_init[MAX_FLAGS] = {
+		share, state, c->init_labels ? "-initLabels" : NULL, unlabelled};
+	const char *const vgm[MAX_FLAGS] = {state};
 	char folder[PATH_MAX];
 
 	if (own_folder(folder, err) < 0)
 		return -1;
-	if (run_stage(folder, "pmem-ns-init", share, err) < 0)
+	if (run_stage(folder, "pmem-ns-init", ns_init, err) < 0)
 		return -1;
-	return run_stage(folder, "pmem-vgm", state, err);
+	return run_stage(folder, "pmem-vgm", vgm, err);
 }

@@ -82,7 +82,8 @@ struct program {
 	struct loop_timer *tick;
 	struct node_health *health;
 	struct shutdown *shutdown;
-	int init_percent; /* share for the init chain; -1: it ran before us */
+	bool runs_init_chain; /* it ran before us otherwise */
+	struct init_chain init_chain;
 	char *state_path;
 	bool refreshing; /* loop thread only */
 	uint64_t refreshing_since_ns;
@@ -143,7 +144,7 @@ static void refresh_done(void *user)
 
 static int make_ready(struct program *n, struct error **err)
 {
-	if (n->init_percent >= 0 && init_chain_run((unsigned)n->init_percent, n->state_path, err) < 0)
+	if (n->runs_init_chain && init_chain_run(&n->init_chain, err) < 0)
 		return -1;
 	return volumes_start(n->volumes, err);
 }
@@ -163,7 +164,7 @@ static void refresh_work(void *user)
 		log_error(
 			first ? "not ready yet, will try again" : "devices could not be listed", F_ERR(err));
 	else if (first)
-		node_ready_log(n->volumes, n->devices->ops->mode, REGIONS_PATH);
+		node_ready_log(n->volumes, n->devices->ops->mode, REGIONS_PATH, n->state_path);
 }
 
 /* A refresh can hang in the kernel, and would do so silently. */
@@ -472,9 +473,8 @@ static void program_done(struct program *n)
 
 int node_run(const struct options *o, struct error **err)
 {
-	bool runs_init_chain = o->has_pmem_percentage && str_eq(o->device_manager, "lvm");
 	CLEANUP(program_done)
-	struct program n = {.init_percent = runs_init_chain ? (int)o->pmem_percentage : -1};
+	struct program n = {.runs_init_chain = o->has_pmem_percentage && str_eq(o->device_manager, "lvm")};
 
 	process_set_up(DESCRIPTORS);
 	if (path_roots_new(o->kubelet_dirs, &n.roots, err) < 0)
@@ -483,6 +483,10 @@ int node_run(const struct options *o, struct error **err)
 	if (devices_open(o, DEVICES_SERVE, &n.devices, err) < 0)
 		return -1;
 	n.state_path = options_state_path(o);
+	n.init_chain = (struct init_chain){.percent = o->pmem_percentage,
+		.init_labels = o->init_labels,
+		.unlabelled = o->unlabelled,
+		.state_path = n.state_path};
 	if (str_eq(o->device_manager, "fake") && str_empty(o->fake_path))
 		log_warn("-deviceManager=fake without -fakePath: volumes have no devices, "
 			 "cannot be staged, and are lost when the driver ends");

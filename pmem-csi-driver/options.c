@@ -210,11 +210,23 @@ static int check_places(const struct options *o, struct error **err)
 	return 0;
 }
 
+static int check_init_chain(const struct options *o, struct error **err)
+{
+	if ((o->init_labels || o->unlabelled) && !o->has_pmem_percentage)
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"-initLabels and -unlabelled can only be used with -pmemPercentage: without it, give them to "
+			"pmem-ns-init");
+	if (o->unlabelled && !str_eq(o->unlabelled, "convert") && !str_eq(o->unlabelled, "skip"))
+		return err_set(err, ERR_INVALID_ARGUMENT, "-unlabelled must be convert or skip, not \"%s\"",
+			o->unlabelled);
+	return 0;
+}
+
 static int check(const struct options *o, struct error **err)
 {
 	if (str_eq(o->mode, MODE_CONVERT) || str_eq(o->mode, MODE_WAIT))
 		return 0;
-	if (check_mode(o, err) < 0)
+	if (check_mode(o, err) < 0 || check_init_chain(o, err) < 0)
 		return -1;
 	if (name_check_driver(o->driver_name, err) < 0 || check_places(o, err) < 0)
 		return -1;

@@ -47,6 +47,8 @@ struct options {
 	uint64_t copy_bytes_per_s;  /* likewise */
 	unsigned pmem_percentage;
 	bool has_pmem_percentage;
+	bool init_labels;       /* for pmem-ns-init, as the next one */
+	const char *unlabelled; /* NULL: its default */
 	struct node_terms node_selector;
 	const char *node_authentication;  /* token, certificate or role; "": token with Kubernetes */
 	const char *node_account;         /* NAME or NAMESPACE/NAME */

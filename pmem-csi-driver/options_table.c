@@ -85,6 +85,11 @@ static void add_node(struct table *t, struct options *o, struct option_texts *te
 		{"pmemPercentage", OPT_STR, &texts->percentage, "PERCENT",
 			"lvm only: before the driver starts, run pmem-ns-init for PERCENT of each region, then "
 			"pmem-vgm; ignored with other device managers (default: neither is run)"},
+		{"initLabels", OPT_BOOL, &o->init_labels, NULL,
+			"with -pmemPercentage: initialise blank label areas, as pmem-ns-init -initLabels"},
+		{"unlabelled", OPT_STR, &o->unlabelled, "ACTION",
+			"with -pmemPercentage: convert or skip memory that cannot have labels, as pmem-ns-init "
+			"-unlabelled (default: skip)"},
 		{"lvmIdleTimeout", OPT_DURATION, &o->lvm_idle_ms, "DURATION",
 			"end the lvm helper process when it has had no work for this time; 0: never"},
 		{"eraseBandwidth", OPT_SIZE, &o->erase_bytes_per_s, "SIZE",

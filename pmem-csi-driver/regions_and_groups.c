@@ -42,6 +42,13 @@ int regions_and_groups_read(const struct options *o, struct regions_and_groups *
 	return 0;
 }
 
+const char *no_pools_remedy(const struct nd_inventory *regions)
+{
+	if (regions && regions->n_regions == 0)
+		return "no pools, because there is no persistent memory: the kernel shows no region\n";
+	return "no pools: pmem-ns-init and pmem-vgm make them; pmem-ns-init advise says of what\n";
+}
+
 void regions_and_groups_done(struct regions_and_groups *m)
 {
 	nd_inventory_free(m->regions);

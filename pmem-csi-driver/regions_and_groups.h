@@ -18,5 +18,9 @@ struct regions_and_groups {
 int regions_and_groups_read(
 	const struct options *o, struct regions_and_groups *ret, struct error **err) MUST_CHECK;
 
+/** no_pools_remedy() - a line for a node without pools: what makes them, if there is memory. @regions: NULL:
+ * devices are fake */
+const char *no_pools_remedy(const struct nd_inventory *regions);
+
 /** regions_and_groups_done() - release what @m owns; safe on a zeroed one. */
 void regions_and_groups_done(struct regions_and_groups *m);

@@ -27,7 +27,7 @@
 /* What makes regions. */
 #define MEMORY_REMEDY                                                                                        \
 	"NVDIMMs: ipmctl create -goal PersistentMemoryType=AppDirect and a reboot; CXL: cxl create-region; " \
-	"for a trial: memmap=4G!4G on the kernel's command line"
+	"for a trial: memmap=4G!4G on the kernel's command line, and then pmem-ns-init create -unlabelled=convert"
 #define LVM_LOCKS "/run/lock/lvm" /* global/locking_dir of lvm.conf(5) */
 
 struct look {
@@ -141,6 +141,36 @@ static void check_regions(struct look *l)
 				"writable, unless the DIMM is faulty)",
 				r->name, r->bus, r->name);
 		check_readonly(l, r);
+	}
+}
+
+/* Memory of other owners is no problem where there is memory for volumes. */
+static bool has_usable_region(const struct nd_inventory *inv)
+{
+	for (size_t i = 0; inv && i < inv->n_regions; i++) {
+		const struct nd_region *r = &inv->regions[i];
+		if (r->is_pmem && r->enabled && r->has_labels)
+			return true;
+		for (size_t k = 0; k < r->n_namespaces; k++)
+			if (nd_is_own(&r->namespaces[k]))
+				return true;
+	}
+	return false;
+}
+
+static void check_memory(struct look *l)
+{
+	const struct memory_advices *all = l->config->memory;
+	enum node_level level = has_usable_region(l->config->regions) ? NODE_NOTE : NODE_PROBLEM;
+
+	for (size_t i = 0; all && i < all->n; i++) {
+		const struct memory_advice *a = &all->list[i];
+		/* check_regions() has named these */
+		if (a->action == MEMORY_NOTHING ||
+			(a->region && (!a->region->enabled || a->region->readonly)))
+			continue;
+		CLEANUP(free_charp) char *line = memory_advice_line(a);
+		node_findings_add(l->f, "memory", level, "%s", line);
 	}
 }
 
@@ -488,6 +518,7 @@ void node_check(const struct node_check_config *config, struct node_findings *re
 		check_sys(&l);
 		check_nd(&l);
 		check_regions(&l);
+		check_memory(&l);
 		check_dimms(&l);
 		check_modules(&l);
 		check_nodes(&l);

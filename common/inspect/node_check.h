@@ -15,6 +15,7 @@
 #include "pmem/lvm/lvm.h"
 #include "pmem/nd/nd.h"
 #include "pmem/nd/nd_dimms.h"
+#include "pmem/pool/memory_advice.h"
 
 struct inventory_counts;
 
@@ -27,6 +28,7 @@ struct node_check_config {
 	const struct mount_table *mounts;       /* borrowed */
 	const struct nd_inventory *regions;     /* NULL: unknown */
 	const struct lvm_report *groups;        /* NULL: unknown */
+	const struct memory_advices *memory;    /* NULL: unknown */
 	const struct dimms *dimms;              /* NULL: unknown */
 	const char *regions_problem;            /* why they are */
 	uid_t user;                             /* that looks: what only root may see is unknown to others */

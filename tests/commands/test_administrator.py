@@ -108,6 +108,20 @@ class Usage(unittest.TestCase):
         for value in ("", "relative"):
             self.refused(f'-statePath "{value}" is not an absolute path', "pmem-ns-init", "convert", f"-statePath={value}")
 
+    def test_memory_that_is_to_be_prepared(self):
+        self.refused('-unlabelled must be convert or skip, not "convrt"', "pmem-ns-init", "-unlabelled=convrt")
+        self.refused('-unlabelled must be convert or skip, not ""', "pmem-ns-init", "-unlabelled=")
+        self.refused("did you mean -initLabels?", "pmem-ns-init", "-initlabels")
+        self.refused("did you mean -unlabelled?", "pmem-ns-init", "-unlabeled=convert")
+        self.refused('unknown command "advice": did you mean advise?', "pmem-ns-init", "advice")
+        for command in ("plan", "status", "advise", "convert"):
+            self.refused("can only be used with create", "pmem-ns-init", "-initLabels", command)
+            self.refused("can only be used with create", "pmem-ns-init", "-unlabelled=skip", command)
+        node = ("pmem-csi-driver", "-mode=node", "-nodeid=n")
+        self.refused("can only be used with -pmemPercentage", *node, "-initLabels")
+        self.refused("can only be used with -pmemPercentage", *node, "-unlabelled=convert")
+        self.refused("-unlabelled must be convert or skip", *node, "-pmemPercentage=50", "-unlabelled=all")
+
     def test_ports_of_a_second_driver(self):
         """The extender's and the next one: neither may be one of the first driver's."""
         program = f"{os.path.dirname(os.path.abspath(__file__))}/../../scripts/second-driver"
