@@ -186,18 +186,15 @@ static int init_modules(struct ndctl_region *region, struct error **err)
 	return 0;
 }
 
-/* By a listing that was made under the lock. */
-static int init_now(const struct nd_region *r, struct error **err)
+static int disable_and_init(const struct nd_region *r, struct error **err)
 {
 	CLEANUP(nd_library_closep) struct ndctl_ctx *ctx = NULL;
 
-	if (check_region(r, err) < 0 || nd_library_open(&ctx, err) < 0)
+	if (nd_library_open(&ctx, err) < 0)
 		return -1;
 	struct ndctl_region *region = find_region(ctx, r->name);
 	if (!region)
 		return err_set(err, ERR_NOT_FOUND, "%s does not exist", r->name);
-	if (note_begin(r->name, err) < 0)
-		return -1;
 	if (disable_all(r, region, err) < 0)
 		return -1;
 	return init_modules(region, err);
@@ -228,7 +225,9 @@ int nd_init_labels_run(const struct nd_region *wanted, struct error **err)
 			r = &inv->regions[i];
 	if (!r)
 		return err_set(err, ERR_PRECONDITION, "%s has changed in the meantime", wanted->name);
-	int rc = init_now(r, err);
+	if (check_region(r, err) < 0 || note_begin(r->name, err) < 0)
+		return -1;
+	int rc = disable_and_init(r, err);
 	if (bring_back(r->name, &second) < 0)
 		return rc < 0 ? err_wrap(err, "and it could not be enabled again (%s)", second->msg)
 			      : (*err = TAKE_PTR(second), -1);

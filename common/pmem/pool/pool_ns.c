@@ -40,8 +40,8 @@ static const char *unusable(const struct nd_region *r, uint64_t unit_bytes)
 	if (r->readonly)
 		return "the region is read-only";
 	if (!r->has_labels)
-		return "no labels: the region cannot be divided into namespaces with names (convert uses it "
-		       "as a whole)";
+		return "no labels: the region cannot be divided into namespaces with names (pmem-ns-init "
+		       "advise says what makes it usable)";
 	if (unit_bytes == UINT64_MAX)
 		return "the alignment of the region is invalid";
 	return NULL;

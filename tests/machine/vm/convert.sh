@@ -46,7 +46,7 @@ for r in json.load(sys.stdin)["regions"]:
 
 raw_namespaces_are_skipped() {
 	ns_init 1 create -strict
-	says 'convert uses it as a whole'
+	says 'skipped region region=region0 .*create -unlabelled=convert'
 	pmem-vgm "-statePath=$state" status >"$scratch/out"
 	says '^no volume groups$'
 }

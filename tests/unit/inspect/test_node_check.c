@@ -46,10 +46,13 @@ static void make_good_node(void)
 
 static struct dimms dimms;
 
+static const struct memory_advices *memory; /* or NULL */
+
 static void look(const char *mode, const char *mountinfo)
 {
 	static char pmem0[] = "/dev/pmem0";
-	struct nd_namespace ns = {.block_path = pmem0};
+	char name[] = "";
+	struct nd_namespace ns = {.block_path = pmem0, .name = name};
 	const struct nd_inventory inv = {.regions = &region, .n_regions = 1};
 	CLEANUP(mount_table_freep) struct mount_table *mounts = NULL;
 	struct error *err = NULL;
@@ -63,6 +66,7 @@ static void look(const char *mode, const char *mountinfo)
 		.mounts = mounts,
 		.regions = &inv,
 		.dimms = &dimms,
+		.memory = memory,
 		.direct_volumes_dir = "/run/direct",
 		.volumes = &volumes,
 		.holder = holder,
@@ -134,6 +138,37 @@ START_TEST(module_with_trouble_is_a_problem)
 		ck_assert_ptr_nonnull(strstr(text_of("dimm"), cases[i].text));
 	}
 	dimms = (struct dimms){0};
+	node_findings_done(&found);
+}
+END_TEST
+
+/* It is a problem where there is no other memory for volumes. */
+START_TEST(memory_that_is_not_used_is_named_with_the_command)
+{
+	char name[] = "region1 on ndbus0", what[] = "NVDIMMs whose label areas are blank",
+	     state[] = "is not used";
+	char command[] = "pmem-ns-init create -initLabels", fine[] = "is used";
+	char *commands[] = {command, NULL};
+	struct memory_advice list[] = {
+		{.name = name, .what = what, .state = fine}, {.name = name,
+								     .action = MEMORY_INIT_LABELS,
+								     .what = what,
+								     .state = state,
+								     .commands = commands}};
+	const struct memory_advices all = {list, 2};
+
+	make_good_node();
+	memory = &all;
+	region.is_pmem = region.enabled = true;
+	for (int usable = 0; usable < 2; usable++) {
+		region.has_labels = usable;
+		look("lvm", shared);
+		ck_assert_int_eq(level_of("memory"), usable ? NODE_NOTE : NODE_PROBLEM);
+		ck_assert_ptr_nonnull(strstr(text_of("memory"), command));
+		ck_assert_uint_eq(found.n_problems, usable ? 1 : 2);
+	}
+	memory = NULL;
+	region = (struct nd_region){0};
 	node_findings_done(&found);
 }
 END_TEST
@@ -325,8 +360,9 @@ START_TEST(fake_devices_need_no_persistent_memory)
 END_TEST
 
 SCRATCH_MAIN("node_check", a_good_node_has_one_problem_here_that_scratch_files_do_not_last,
-	each_thing_that_is_not_there_is_a_problem, module_with_trouble_is_a_problem,
-	a_region_in_which_nothing_can_be_made_is_a_problem, locks_of_lvm_that_others_can_hold_are_a_problem,
+	memory_that_is_not_used_is_named_with_the_command, each_thing_that_is_not_there_is_a_problem,
+	module_with_trouble_is_a_problem, a_region_in_which_nothing_can_be_made_is_a_problem,
+	locks_of_lvm_that_others_can_hold_are_a_problem,
 	without_libnvdimm_and_with_a_read_only_sys_nothing_can_be_made, traps_of_the_hosts_lvm_are_noted,
 	direct_volumes_need_the_folder_and_the_processes_of_the_host, a_driver_that_is_not_ready_is_a_problem,
 	fake_devices_need_no_persistent_memory)
