@@ -53,8 +53,8 @@ bool cmd_plan(const struct nd_inventory *inv, unsigned percent, bool json, struc
 /** cmd_status() - write a map of each region, as text or as one JSON document. @out: appended to. */
 void cmd_status(const struct nd_inventory *inv, const struct dax_list *dax, bool json, struct buf *out);
 
-/** cmd_advise() - write what each piece of memory is, what becomes of it, and what changes that, as text or
- * as one JSON document. @out: appended to. Return: 0, or -1 as memory_advise(). */
+/** cmd_advise() - write what each piece of memory is, whether it is used, and the commands that change that,
+ * as text or as one JSON document. @out: appended to. Return: 0, or -1 as memory_advise(). */
 int cmd_advise(struct nd *nd, const char *folder, const struct nd_inventory *inv, const struct dimms *modules,
 	bool json, struct buf *out, struct error **err) MUST_CHECK;
 

@@ -24,7 +24,7 @@ struct memory_advice {
 	enum nd_memory_kind kind;       /* of a region */
 	enum memory_action action;
 	char *what;        /* what it is: "NVDIMMs whose label areas are blank (nmem0)" */
-	char *state;       /* what becomes of it: "is not used: namespace0.0 holds ext4" */
+	char *state;       /* whether it is used: "is not used: namespace0.0 holds ext4" */
 	char **commands;   /* that change this, to be run in this order: strv or NULL */
 	char *condition;   /* what is to be considered before, or NULL: "the content of /dev/pmem0 is lost" */
 	char **namespaces; /* that would be converted: strv or NULL */
@@ -51,7 +51,7 @@ int memory_advise(struct nd *nd, const char *folder, const struct nd_inventory *
 /** memory_advices_done() - release what @a owns; safe on a zeroed one. */
 void memory_advices_done(struct memory_advices *a);
 
-/** memory_advice_line() - one line: what it is, what becomes of it, and the commands. Return: caller frees.
+/** memory_advice_line() - one line: what it is, whether it is used, and the commands. Return: caller frees.
  */
 char *memory_advice_line(const struct memory_advice *a);
 

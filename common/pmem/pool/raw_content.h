@@ -10,8 +10,8 @@
 
 #include "pmem/nd/nd.h"
 
-/** raw_content_check_unused() - check that nobody has mounted @path or holds it exclusively. Return: 0, or -1
- * as blockdev_open_exclusive(). */
+/** raw_content_check_unused() - check that @path is not mounted, and that no program holds it exclusively.
+ * Return: 0, or -1 as blockdev_open_exclusive(). */
 int raw_content_check_unused(const char *path, struct error **err) MUST_CHECK;
 
 /** raw_content_find() - what the block device @path holds: a file system, an LVM device, a partition table,
