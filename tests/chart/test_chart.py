@@ -177,6 +177,18 @@ class Same(Chart):
                                  helm({"mode": mode, **KATA, "openshift": True}))
         self.assertNotIn("kind: StorageClass\n", helm(merged(KATA, {"storageClasses": {"create": False}})))
 
+    def test_memory(self):
+        for mode in ("lvm", "distributed"):
+            with self.subTest(mode):
+                self.assert_same(kustomize(mode, "memory-preparation"), helm({"mode": mode, **PREPARED}))
+        self.assert_same(kustomize("direct", "memory-preparation/direct"), helm({"mode": "direct", "memory": {"initLabels": True}}))
+        self.assert_same(kustomize("direct", "memory-preparation/direct", "kata"),
+                         helm({"mode": "direct", "memory": {"initLabels": True}, **KATA}))
+        second = run(str(TREE / "scripts/second-driver"), "pmem-b", "pmem-b.example.com", "10280",
+                     text=kustomize("lvm", "memory-preparation")).stdout
+        values = {"driverName": "pmem-b.example.com", **PREPARED, "crds": {"install": False}}
+        self.assert_same(second, helm(values, release="pmem-b", namespace="pmem-b"))
+
     def test_kubevirt(self):
         for mode in ("lvm", "direct", "distributed", "fake"):
             with self.subTest(mode):
@@ -275,6 +287,8 @@ SNAPSHOTS = {"snapshotter": {"enabled": True}}
 GROUPS = {"snapshotter": {"enabled": True, "groups": True}}
 KATA = {"kata": {"enabled": True}}
 KUBEVIRT = {"kubevirt": {"enabled": True}}
+PREPARED = {"memory": {"initLabels": True, "unlabelled": "convert"}}
+BY_FEATURE = "feature.node.kubernetes.io/memory-nv.dax"
 MADE = {"certificates": {"source": "chart"}}
 DIGEST = "sha256:" + 64 * "0"
 
@@ -323,6 +337,8 @@ CHANGES = {
     "monitoring.podMonitor": (True, "kind: PodMonitor", {}),
     "monitoring.rules": (True, "kind: PrometheusRule", {}),
     "monitoring.dashboard": (True, "grafana_dashboard", {}),
+    "memory.initLabels": (True, "- -initLabels", {"mode": "direct"}),
+    "memory.unlabelled": ("convert", "- -statePath=/var/lib/pmem-csi.intel.com\n        - -unlabelled=convert", {}),
     "node.share": (50, "- -useforfsdax=50", {}),
     "node.fakeRegionSize": ("1Gi", "-fakeRegionSize=1Gi", FAKE),
     "node.nodeSelector": ({"has": "pmem"}, '- -nodeSelector={"has":"pmem"}', {}),
@@ -400,7 +416,34 @@ class Values(Chart):
         text = helm({"node": {"nodeSelector": {"has": "pmem"}}})
         node = by_name(text)["DaemonSet", "pmem-csi", "pmem-csi-node"]
         self.assertEqual({"kubernetes.io/os": "linux", "has": "pmem"}, node["spec"]["template"]["spec"]["nodeSelector"])
-        self.assertNotIn("storage: pmem", text)
+        self.assertNotIn("affinity", node["spec"]["template"]["spec"])
+        self.assertNotIn(BY_FEATURE, text)
+
+    def test_an_affinity_leaves_the_label(self):
+        """The driver must not run on nodes without any label."""
+        affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [
+            {"matchExpressions": [{"key": "some-key", "operator": "Exists"}]}]}}}
+        text = helm({"node": {"affinity": affinity}})
+        pod = by_name(text)["DaemonSet", "pmem-csi", "pmem-csi-node"]["spec"]["template"]["spec"]
+        self.assertEqual({"kubernetes.io/os": "linux", "storage": "pmem"}, pod["nodeSelector"])
+        self.assertEqual(affinity, pod["affinity"])
+        self.assertIn('- -nodeSelector={"storage":"pmem"}\n', text)
+        self.assertNotIn(BY_FEATURE, text)
+        everywhere = by_name(helm(merged(FAKE, {"node": {"affinity": affinity}})))
+        self.assertEqual({"kubernetes.io/os": "linux"},
+                         everywhere["DaemonSet", "pmem-csi", "pmem-csi-node"]["spec"]["template"]["spec"]["nodeSelector"])
+
+    def test_pods_for_the_other_label_take_what_concerns_pods(self):
+        values = {"tolerations": [], "nodeSelector": {"has": "pmem"}, "podLabels": {"team": "a-team"}, "priorityClassName": "some-class",
+                  "extraArgs": {"pmem-ns-init": ["-x"]}, "resources": {"pmem-driver": {"limits": {"memory": "1Gi"}}}}
+        objects = by_name(helm(merged({"node": values, "imagePullSecrets": [{"name": "s"}], "log": {"level": 5}}, KATA)))
+        plain = by_name(helm())["DaemonSet", "pmem-csi", "pmem-csi-node-setup"]["spec"]["template"]
+        template = objects["DaemonSet", "pmem-csi", "pmem-csi-node-setup"]["spec"]["template"]
+        self.assertEqual({**plain["metadata"]["labels"], "team": "a-team"}, template["metadata"]["labels"])
+        for container in plain["spec"]["initContainers"] + plain["spec"]["containers"]:
+            container["args"].append("-v=5")
+        self.assertEqual({**plain["spec"], "tolerations": [], "priorityClassName": "some-class", "imagePullSecrets": [{"name": "s"}]},
+                         template["spec"])
 
     def test_classes_stay_or_are_left_out(self):
         classes = [it for it in by_name(helm()).values() if it["kind"] == "StorageClass"]
@@ -457,6 +500,9 @@ class Values(Chart):
 
 # Values that are refused, and what the error names.
 REFUSED = {
+    "groups of memory in direct mode": ({"mode": "direct", **PREPARED}, "memory.unlabelled convert makes volume groups, which mode direct does not use"),
+    "labels of fake memory": (merged(FAKE, {"memory": {"initLabels": True}}), "memory.initLabels: mode fake uses no persistent memory"),
+    "another preparation": (at("memory.unlabelled", "force"), "/memory/unlabelled"),
     "unknown": (at("foo", 1), "'foo' not allowed"),
     "unknown below": (at("node.foo", 1), "'foo' not allowed"),
     "mode": (at("mode", "lvm2"), "/mode"),

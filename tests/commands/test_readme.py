@@ -173,8 +173,8 @@ def apply(words):
     for name in re.findall(r"^  namespace: (\S+)", text, re.M):
         assert is_made(f"namespace/{name}") or name == "kube-system", f"nothing has made the namespace {name}"
     label = open("made/label").read()
-    selector = re.escape(label.replace("=", ": "))
-    assert not text or re.search(rf"nodeSelector:\n(\s+\S+: \S+\n)*?\s+{selector}\n", text), label
+    key, _, value = label.partition("=")
+    assert not text or re.search(rf"- key: {key}\n\s+operator: In\n\s+values:\n\s+- {value}\n", text), label
     open("made/applied", "w").write(text)
 
 def label(words):
@@ -292,10 +292,11 @@ class Kustomizations(unittest.TestCase):
 
     def assert_is_patched(self, text):
         share = re.search(r"-useforfsdax=\d+", README[README.index("### Other settings"):]).group(0)
-        self.assertEqual(re.findall(r"-useforfsdax=\d+", text), [share])
+        # the last one of the driver's own pods counts
+        self.assertEqual(re.findall(r"-useforfsdax=\d+", text), ["-useforfsdax=100", share, "-useforfsdax=0"])
         self.assertEqual(re.findall(r"-nodeSelector=(.*)", text)[-1], '{"memory":"persistent"}')
         self.assertRegex(text, r"(?m)^ +nodeSelector:\n +kubernetes.io/os: linux\n +memory: persistent$")
-        self.assertNotRegex(text, r"(?m)^ +storage: pmem$")
+        self.assertNotRegex(text, r"(?m)^ +- pmem$|memory-nv.dax: ")
 
     def assert_every_pod_is_for_amd64(self, text):
         workloads = re.findall(r"^kind: (?:DaemonSet|Deployment)$", text, re.M)

@@ -20,7 +20,7 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 OVERLAYS = {"lvm", "direct", "lvm-scheduler", "lvm-second-scheduler", "distributed", "fake", "try-out"}
 # Parts that are listed; the other components are what overlays consist of, or have a chapter of their own.
 ADDED = ("claim-release", "skip-hostmount", "snapshots", "group-snapshots", "disruption-budget", "topology-spread", "network-policies",
-         "monitoring", "openshift", "kata", "kubevirt", "kubevirt-snapshots")
+         "monitoring", "openshift", "kata", "kubevirt", "kubevirt-snapshots", "memory-preparation")
 NAMESPACE = "storage"
 # Of the API, also where the driver is called otherwise.
 GROUP = "pmem-csi.intel.com"
@@ -192,6 +192,51 @@ class Components(unittest.TestCase):
             wanted = {"pmem-driver", "pmem-ns-init"} & {it["name"] for it in pod.get("initContainers", []) + pod["containers"]}
             self.assertEqual(dict.fromkeys(wanted, {"name": "modules", "mountPath": "/lib/modules", "readOnly": True}), mounts)
 
+    def assert_runs_where_labels_say(self, objects, own, by_feature):
+        """The affinity of the nodes' pods and the flag of the controller say the same."""
+        spec = objects["DaemonSet", next(name for kind, name in objects if kind == "DaemonSet" and name.endswith("-node"))]["spec"]["template"]["spec"]
+        terms = [{(it["key"], it["operator"], *it.get("values", [])) for it in term["matchExpressions"]} for term in
+                 spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]]
+        feature = "feature.node.kubernetes.io/memory-nv.dax"
+        self.assertEqual([{("storage", "In", own)}, *([{(feature, "In", "true"), ("storage", "DoesNotExist")}] if by_feature else [])], terms)
+        flags = [flag.partition("=")[2] for (kind, name), it in objects.items() if kind == "Deployment" and name.endswith("-controller")
+                 for flag in it["spec"]["template"]["spec"]["containers"][0]["args"] if flag.startswith("-nodeSelector=")]
+        wanted = [{"storage": own}, {feature: "true", "storage": None}] if by_feature else {"storage": own}
+        self.assertEqual([wanted] * len(flags), [json.loads(flag) for flag in flags])
+        return len(flags)
+
+    def test_nodes_of_the_driver(self):
+        found = 0
+        for overlay in OVERLAYS - {"fake"}:
+            with self.subTest(overlay=overlay):
+                found += self.assert_runs_where_labels_say(render(overlay), "pmem", by_feature=True)
+                # Nodes with the label of Node Feature Discovery alone are those of the first driver.
+                found += self.assert_runs_where_labels_say(self.second(render(overlay)), "other", by_feature=False)
+        self.assertEqual(8, found)
+        spec = render("fake")["DaemonSet", "pmem-csi-node"]["spec"]["template"]["spec"]
+        self.assertEqual(({"kubernetes.io/os": "linux"}, None), (spec["nodeSelector"], spec.get("affinity")))
+
+    def test_memory_is_prepared_on_nodes_with_the_label_of_the_go_driver(self):
+        """By the container that the driver's own nodes have with the component, which does not use the share of the pools."""
+        for overlay in OVERLAYS:
+            objects = render(overlay)
+            with self.subTest(overlay=overlay):
+                if overlay in ("direct", "fake"):
+                    self.assertNotIn(("DaemonSet", "pmem-csi-node-setup"), objects)
+                    continue
+                spec = objects["DaemonSet", "pmem-csi-node-setup"]["spec"]["template"]["spec"]
+                self.assertEqual({"kubernetes.io/os": "linux", "pmem-csi.intel.com/convert-raw-namespaces": "force"}, spec["nodeSelector"])
+                self.assertIs(False, spec["automountServiceAccountToken"])
+                node = render(overlay, "memory-preparation")["DaemonSet", "pmem-csi-node"]["spec"]["template"]["spec"]
+                wanted = {**node["initContainers"][0], "name": "prepare-memory"}
+                wanted["args"] = ["-useforfsdax=0", *wanted["args"][1:]]
+                self.assertEqual([wanted], spec["initContainers"])
+                used = {it["name"] for it in wanted["volumeMounts"]}
+                self.assertEqual({it["name"]: it for it in node["volumes"] if it["name"] in used}, {it["name"]: it for it in spec["volumes"]})
+        second = self.second(render("lvm"))["DaemonSet", "other-node-setup"]["spec"]["template"]["spec"]
+        self.assertEqual("force", second["nodeSelector"]["other.example.com/convert-raw-namespaces"])
+        self.assertIn("-statePath=/var/lib/other.example.com", second["initContainers"][0]["args"])
+
     def test_the_table_is_complete(self):
         found = {str(path.parent.relative_to(TREE / "manifests")) for name in ADDED
                  for path in (TREE / "manifests" / name).rglob("kustomization.yaml")}
@@ -207,6 +252,17 @@ class Components(unittest.TestCase):
         added, arguments[len(known):] = arguments[len(known):], []
         self.assertEqual(before[key], changed)
         return added
+
+    def added_to_init(self, before, after):
+        """Arguments and name of the one init container that has more of them, of which nothing else is changed."""
+        key = "DaemonSet", "pmem-csi-node"
+        self.assertEqual([key], [it for it in before if before[it] != after[it]])
+        changed = copy.deepcopy(after[key])
+        container = changed["spec"]["template"]["spec"]["initContainers"][0]
+        known = before[key]["spec"]["template"]["spec"]["initContainers"][0]["args"]
+        added, container["args"][len(known):] = container["args"][len(known):], []
+        self.assertEqual(before[key], changed)
+        return added, container["name"]
 
     def added_containers(self, before, after):
         """Names of those that the one changed object has behind its others; nothing else of it is changed."""
@@ -225,6 +281,16 @@ class Components(unittest.TestCase):
                 self.assertEqual(["-releaseClaims"], self.added_arguments(before, after))
             elif component == "skip-hostmount":
                 self.assertEqual(["-skipHostmount"], self.added_arguments(before, after))
+            elif component == "memory-preparation":
+                self.assertEqual((["-initLabels", "-unlabelled=convert"], "pmem-ns-init"), self.added_to_init(before, after))
+            elif component == "memory-preparation/direct":
+                changed = copy.deepcopy(after["DaemonSet", "pmem-csi-node"])
+                (container,) = changed["spec"]["template"]["spec"].pop("initContainers")
+                self.assertEqual(before["DaemonSet", "pmem-csi-node"], changed)
+                # as where there are pools, but without them
+                wanted = copy.deepcopy(render("lvm", "memory-preparation")["DaemonSet", "pmem-csi-node"]["spec"]["template"]["spec"]["initContainers"][0])
+                wanted["args"] = ["-useforfsdax=0", wanted["args"][1], "-initLabels"]
+                self.assertEqual(wanted, container)
             elif component in ("snapshots", "group-snapshots"):
                 self.assertEqual(["external-snapshotter"], self.added_containers(before, after))
             elif component == "kata":

@@ -37,8 +37,24 @@ pmem
 {{- end -}}
 {{- end -}}
 
-{{- define "pmem-csi.nodeSelector" -}}
+{{- /* The labels that an administrator sets, as JSON. */ -}}
+{{- define "pmem-csi.nodeLabels" -}}
 {{- .Values.node.nodeSelector | default (dict "storage" (include "pmem-csi.nodeLabel" .)) | toJson -}}
+{{- end -}}
+
+{{- /* Not empty where nodes with the label of Node Feature Discovery are selected, too, as in the manifests. */ -}}
+{{- define "pmem-csi.selectsByFeature" -}}
+{{- if not (or .Values.node.nodeSelector .Values.node.affinity (ne .Values.driverName "pmem-csi.intel.com")) -}}
+true
+{{- end -}}
+{{- end -}}
+
+{{- define "pmem-csi.nodeSelector" -}}
+{{- if include "pmem-csi.selectsByFeature" . -}}
+[{{ include "pmem-csi.nodeLabels" . }},{"feature.node.kubernetes.io/memory-nv.dax":"true","storage":null}]
+{{- else -}}
+{{- include "pmem-csi.nodeLabels" . -}}
+{{- end -}}
 {{- end -}}
 
 {{- define "pmem-csi.schedulerNames" -}}

@@ -22,6 +22,12 @@
 {{- if and .Values.snapshotter.groups (not .Values.snapshotter.enabled) -}}
 {{- fail "snapshotter.groups needs external-snapshotter: set snapshotter.enabled, too" -}}
 {{- end -}}
+{{- if and (ne .Values.memory.unlabelled "skip") (not (has .Values.mode (list "lvm" "distributed"))) -}}
+{{- fail (printf "memory.unlabelled %s makes volume groups, which mode %s does not use: set mode to lvm or distributed" .Values.memory.unlabelled .Values.mode) -}}
+{{- end -}}
+{{- if and .Values.memory.initLabels (eq .Values.mode "fake") -}}
+{{- fail "memory.initLabels: mode fake uses no persistent memory: set another mode" -}}
+{{- end -}}
 {{- if eq (int .Values.scheduler.port) (int .Values.scheduler.probePort) -}}
 {{- fail (printf "scheduler.port and scheduler.probePort are the same, %v: set one of them to another port" .Values.scheduler.port) -}}
 {{- end -}}

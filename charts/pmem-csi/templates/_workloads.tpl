@@ -1,6 +1,6 @@
 {{- /* SPDX-License-Identifier: Apache-2.0 */ -}}
 
-{{- /* The name of the values for an object: node, controller, scheduler or webhook. list ROOT OBJECT. */ -}}
+{{- /* The name of the values for an object: node, controller, scheduler or webhook; or node-setup. list ROOT OBJECT. */ -}}
 {{- define "pmem-csi.section" -}}
 {{- (index . 1).metadata.name | trimPrefix (printf "%s-" (include "pmem-csi.prefix" (index . 0))) | replace "second-" "" -}}
 {{- end -}}
@@ -10,8 +10,17 @@
 {{- $root := index . 0 -}}
 {{- $object := index . 1 -}}
 {{- $section := include "pmem-csi.section" . -}}
-{{- $values := index $root.Values $section -}}
 {{- $pod := $object.spec.template.spec -}}
+{{- $values := dict -}}
+{{- if eq $section "node-setup" -}}
+{{- $values = include "pmem-csi.nodeSetupValues" $root | fromYaml -}}
+{{- else -}}
+{{- $values = index $root.Values $section -}}
+{{- end -}}
+{{- if eq $section "node" -}}
+{{- include "pmem-csi.nodesOfDriver" (list $root $pod) -}}
+{{- include "pmem-csi.memory" (list $root $pod) -}}
+{{- end -}}
 {{- if eq $object.kind "Deployment" -}}
 {{- $_ := set $object.spec "replicas" $values.replicas -}}
 {{- end -}}
@@ -50,6 +59,49 @@
 {{- range $name, $_ := index $values $value -}}
 {{- if not (has $name $names) -}}
 {{- fail (printf "%s.%s names the container %s, but with these values the containers are %s" $section $value $name (join ", " $names)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* The pods that prepare memory run on nodes of their own label, and take the rest from the section node. */ -}}
+{{- define "pmem-csi.nodeSetupValues" -}}
+{{- toYaml (merge (dict "resources" dict "extraArgs" dict) (pick .Values.node "tolerations" "priorityClassName" "podLabels" "podAnnotations")) -}}
+{{- end -}}
+
+{{- /* Changes on which nodes the driver runs; what node.nodeSelector and node.affinity say is set later: list ROOT POD. */ -}}
+{{- define "pmem-csi.nodesOfDriver" -}}
+{{- $root := index . 0 -}}
+{{- $pod := index . 1 -}}
+{{- if and $pod.affinity (not (include "pmem-csi.selectsByFeature" $root)) -}}
+{{- if or $root.Values.node.nodeSelector $root.Values.node.affinity -}}
+{{- $_ := unset $pod "affinity" -}}
+{{- $_ := set $pod "nodeSelector" (merge (include "pmem-csi.nodeLabels" $root | fromJson) $pod.nodeSelector) -}}
+{{- else -}}
+{{- $required := $pod.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution -}}
+{{- $_ := set $required "nodeSelectorTerms" (list (first $required.nodeSelectorTerms)) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{- /* Lets pmem-ns-init prepare memory as the section memory says: list ROOT POD. */ -}}
+{{- define "pmem-csi.memory" -}}
+{{- $root := index . 0 -}}
+{{- $pod := index . 1 -}}
+{{- $memory := $root.Values.memory -}}
+{{- if and $memory.initLabels (eq $root.Values.mode "direct") -}}
+{{- $_ := set $pod "initContainers" (list (include "pmem-csi.text" (list $root "memory-preparation-direct") | fromYaml)) -}}
+{{- else -}}
+{{- range $container := $pod.initContainers -}}
+{{- if eq $container.name "pmem-ns-init" -}}
+{{- $args := $container.args -}}
+{{- if $memory.initLabels -}}
+{{- $args = append $args "-initLabels" -}}
+{{- end -}}
+{{- if ne $memory.unlabelled "skip" -}}
+{{- $args = append $args (printf "-unlabelled=%s" $memory.unlabelled) -}}
+{{- end -}}
+{{- $_ := set $container "args" $args -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
