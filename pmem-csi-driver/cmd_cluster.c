@@ -35,6 +35,10 @@ static const char help[] =
 /* As wrong usage: a caller knows nothing of the cluster then either. */
 #define CLUSTER_UNKNOWN COMMAND_USAGE
 
+/* The labels of nodes that manifests/ selects: set by hand, or by Node Feature Discovery. */
+#define MANIFESTS_SELECTOR                                                                                   \
+	"[{\"storage\":\"pmem\"},{\"feature.node.kubernetes.io/memory-nv.dax\":\"true\",\"storage\":null}]"
+
 struct cluster_args {
 	struct options o;
 	const char *output;
@@ -172,7 +176,7 @@ static int run(struct cluster_args *a, int argc, char **argv, struct error **err
 			"(default: that of the pod or of the kubeconfig)"},
 		{"nodeSelector", OPT_STR, &a->node_selector, "JSON",
 			"as for the controller: labels of the nodes on which the driver is to run "
-			"(default: {\"storage\":\"pmem\"})"},
+			"(default: " MANIFESTS_SELECTOR ")"},
 		{"kube-api-qps", OPT_U32, &a->o.kube_qps, "N", "as for the controller"},
 		{"kube-api-burst", OPT_U32, &a->o.kube_burst, "N", "as for the controller"},
 		{"v", OPT_U32, &a->o.flags.verbosity, "N", "log verbosity; 5 and above shows debug messages"},
@@ -196,7 +200,7 @@ int cmd_cluster(int argc, char **argv)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 	struct cluster_args a = {
-		.o = options_default(), .output = "text", .node_selector = "{\"storage\":\"pmem\"}"};
+		.o = options_default(), .output = "text", .node_selector = MANIFESTS_SELECTOR};
 	int status = run(&a, argc, argv, &err);
 
 	strv_free(a.node_labels);

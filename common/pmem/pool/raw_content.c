@@ -11,20 +11,16 @@
 #include "os/fs.h"
 #include "pmem/pool/pool_backup.h"
 
-/* Where info blocks begin (drivers/nvdimm/btt_devs.c, drivers/nvdimm/pfn_devs.c), and their signatures
- * (drivers/nvdimm/btt.h, drivers/nvdimm/pfn.h). */
-#define INFO_OFFSETS                                                                                         \
-	{                                                                                                    \
-		0, 4096                                                                                      \
-	}
+/* Length of the signatures in drivers/nvdimm/btt.h and drivers/nvdimm/pfn.h. */
 #define INFO_SIGNATURE_LEN 14
 
-/* The kernel shows a namespace as raw, too, if it does not recognise the info block, or was set to raw mode.
+/* Info blocks begin at the offsets of drivers/nvdimm/btt_devs.c and drivers/nvdimm/pfn_devs.c. The kernel
+ * shows a namespace as raw, too, if it does not recognise the info block, or was set to raw mode.
  */
 static int find_info_block(const char *path, bool *ret, struct error **err)
 {
 	static const char *const signatures[] = {"BTT_ARENA_INFO", "NVDIMM_PFN_INFO", "NVDIMM_DAX_INFO"};
-	static const off_t offsets[] = INFO_OFFSETS;
+	static const off_t offsets[] = {0, 4096};
 	CLEANUP(fd_closep) int fd = open(path, O_RDONLY | O_CLOEXEC);
 	char found[INFO_SIGNATURE_LEN];
 
