@@ -22,14 +22,14 @@
 
 static const char help[] =
 	"usage: pmem-csi-driver doctor [flags]\n"
-	"       pmem-csi-driver doctor -size SIZE [-fs TYPE] [-usage USAGE] [-block] [flags]\n"
+	"       pmem-csi-driver doctor -size SIZE [-fs TYPE] [-usage USAGE] [-durability NAME] [-block] [flags]\n"
 	"       pmem-csi-driver doctor -files [-maxFiles N] [-maxTime DURATION] [flags]\n"
 	"\n"
 	"Checks whether this node is set up so that volumes can be created, mounted and kept. With -size, it\n"
 	"shows instead for each pool whether such a volume could be created now, and if not, why: space,\n"
-	"fragments, rounding, label slots, pool share, unfinished deletions, namespaces of other owners.\n"
-	"With -files, it shows for each volume whose memory cannot be read everywhere which files that\n"
-	"concerns, and what can be done. Their file systems have to be mounted, and are walked through;\n"
+	"fragments, rounding, durability, label slots, pool share, unfinished deletions, namespaces of other\n"
+	"owners. With -files, it shows for each volume whose memory cannot be read everywhere which files\n"
+	"that concerns, and what can be done. Their file systems have to be mounted, and are walked through;\n"
 	"nothing in them is changed.\n"
 	"\n"
 	"Exit status: 0 no problem, or the volume can be created; 1 problems, the volume cannot be\n"
@@ -47,6 +47,7 @@ struct doctor_args {
 	const char *fs_type;
 	const char *usage_text; /* NULL: not given */
 	enum volume_usage usage;
+	const char *durability; /* NULL: not given */
 	bool block;
 	bool files;
 	uint32_t max_files; /* 0: not given, as for the time */
@@ -84,15 +85,15 @@ static void write_node_json(const struct node_findings *f, struct buf *out)
 	buf_addc(out, '\n');
 }
 
-/* Return: whether they could be counted. */
-static bool count_volumes(const struct doctor_args *a, struct inventory_counts *ret, struct error **ret_why)
+/* @view: check_view_done(). Return: whether they could be counted. */
+static bool count_volumes(const struct doctor_args *a, struct check_view *view, struct inventory_counts *ret,
+	struct error **ret_why)
 {
 	CLEANUP(device_closep) struct device_manager *devices = NULL;
-	CLEANUP(check_view_done) struct check_view view = {0};
 
-	if (command_look(&a->c, &devices, &view, ret_why) < 0)
+	if (command_look(&a->c, &devices, view, ret_why) < 0)
 		return false;
-	inventory_count(&view, ret);
+	inventory_count(view, ret);
 	return true;
 }
 
@@ -144,6 +145,7 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 	CLEANUP(error_freep) struct error *not_counted = NULL;
 	CLEANUP(dimms_done) struct dimms dimms = {0};
 	CLEANUP(memory_advices_done) struct memory_advices memory = {0};
+	CLEANUP(check_view_done) struct check_view view = {0};
 	struct inventory_counts volumes = {0};
 	pid_t holder = 0;
 
@@ -152,7 +154,7 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 	read_node(a, state_path, &map, &holder, &why);
 	if (command_check_place(&a->c, holder, err) < 0)
 		return COMMAND_BLIND;
-	bool counted = count_volumes(a, &volumes, &not_counted);
+	bool counted = count_volumes(a, &view, &volumes, &not_counted);
 	bool dimms_known = read_dimms(a, state_path, &dimms);
 	bool memory_known =
 		advise_on_memory(a, state_path, map.regions, dimms_known ? &dimms : NULL, &memory);
@@ -166,6 +168,7 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 		.groups = map.report,
 		.memory = memory_known ? &memory : NULL,
 		.dimms = dimms_known ? &dimms : NULL,
+		.durabilities = counted ? &view.durabilities : NULL,
 		.regions_problem = why ? why->msg : NULL,
 		.user = geteuid(),
 		.holder = holder,
@@ -261,6 +264,7 @@ static int explain_size(const struct doctor_args *a, struct error **err)
 	const struct fit_request q = {.size_bytes = a->size_bytes,
 		.fs_type = a->fs_type,
 		.sector = a->usage == USAGE_FILE_IO,
+		.sync = durability_needs_sync(volume_usage_name(a->usage), a->durability),
 		.block = a->block};
 	CLEANUP(device_closep) struct device_manager *devices = NULL;
 	CLEANUP(check_view_done) struct check_view view = {0};
@@ -292,15 +296,18 @@ static int check_usage(struct doctor_args *a, struct error **err)
 			err, ERR_INVALID_ARGUMENT, "-maxFiles and -maxTime can only be used with -files");
 	if (a->size_bytes == 0)
 		return err_set(err, ERR_INVALID_ARGUMENT, "-size must be more than 0");
-	if (a->size_bytes == NO_SIZE && (a->fs_type || a->usage_text || a->block))
-		return err_set(
-			err, ERR_INVALID_ARGUMENT, "-fs, -usage and -block can only be used with -size");
+	if (a->size_bytes == NO_SIZE && (a->fs_type || a->usage_text || a->durability || a->block))
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"-fs, -usage, -durability and -block can only be used with -size");
 	a->fs_type = a->fs_type ? a->fs_type : "ext4";
 	if (!fs_known(a->fs_type))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-fs must be ext4 or xfs, not \"%s\"", a->fs_type);
 	if (a->usage_text && !volume_usage_parse(a->usage_text, &a->usage))
 		return err_set(err, ERR_INVALID_ARGUMENT, "-usage must be AppDirect or FileIO, not \"%s\"",
 			a->usage_text);
+	if (a->durability && durability_parse(a->durability) == DURABILITY_UNKNOWN)
+		return err_set(err, ERR_INVALID_ARGUMENT,
+			"-durability must be synchronous or fsync, not \"%s\"", a->durability);
 	return 0;
 }
 
@@ -313,6 +320,8 @@ int cmd_doctor(int argc, char **argv)
 		{"fs", OPT_STR, &a.fs_type, "TYPE", "with -size: ext4 or xfs (default: ext4)"},
 		{"usage", OPT_STR, &a.usage_text, "USAGE",
 			"with -size: AppDirect or FileIO (default: AppDirect)"},
+		{"durability", OPT_STR, &a.durability, "NAME",
+			"with -size: synchronous or fsync (default: synchronous)"},
 		{"block", OPT_BOOL, &a.block, NULL, "with -size: a raw block volume"},
 		{"files", OPT_BOOL, &a.files, NULL, "show which files are in memory that cannot be read"},
 		{"maxFiles", OPT_U32, &a.max_files, "N",

@@ -15,9 +15,11 @@ static const char help[] =
 	"\n"
 	"Shows the regions of persistent memory that the kernel manages: free bytes and the number of free\n"
 	"extents, the unit of allocation, free label slots, NUMA node, and how much of the region pool\n"
-	"namespaces, volumes and namespaces of other owners occupy. Below are the pools from which volumes\n"
-	"are created, which are volume groups, or regions in direct mode, each with the exact size of the\n"
-	"largest volume that can be created with DAX and with usage=FileIO.\n"
+	"namespaces, volumes and namespaces of other owners occupy. DURABILITY says whether the kernel takes\n"
+	"MAP_SYNC there (synchronous) or refuses it, so that only fsync makes stores durable; unknown until a\n"
+	"volume was mounted with DAX. Below are the pools from which volumes are created, which are volume\n"
+	"groups, or regions in direct mode, each with the exact size of the largest volume that can be\n"
+	"created with DAX and with usage=FileIO.\n"
 	"\n"
 	"Exit status: 0 done, 2 wrong usage, 3 the node cannot be examined.\n";
 
@@ -42,6 +44,11 @@ static void share_cell(struct table *t, uint64_t bytes, const struct nd_region *
 	table_cell(t, share);
 }
 
+static const char *durability_of(const struct view *v, const char *region)
+{
+	return durability_name(region_durabilities_of(&v->check->durabilities, region));
+}
+
 static void region_row(const struct view *v, const struct nd_region *r, struct table *t)
 {
 	CLEANUP(free_charp) char *name = x_asprintf("%s/%s", r->bus, r->name);
@@ -60,12 +67,15 @@ static void region_row(const struct view *v, const struct nd_region *r, struct t
 	table_number(t, row.n_volumes);
 	table_number(t, row.n_foreign);
 	table_bytes(t, row.foreign_bytes);
+	table_cell(t, durability_of(v, r->identity));
+	table_cell(t, str_empty(r->persistence_domain) ? "?" : r->persistence_domain);
 }
 
 static void write_regions(const struct view *v, struct buf *out)
 {
 	static const char *const heading[] = {"REGION", "TOTAL", "FREE", "LARGEST PIECE", "PIECES", "UNIT",
-		"FREE LABELS", "NUMA", "POOL SHARE", "VOLUMES", "FOREIGN", "FOREIGN BYTES"};
+		"FREE LABELS", "NUMA", "POOL SHARE", "VOLUMES", "FOREIGN", "FOREIGN BYTES", "DURABILITY",
+		"PERSISTENCE DOMAIN"};
 	CLEANUP(table_done) struct table t = {.n_columns = ARRAY_SIZE(heading)};
 
 	for (size_t i = 0; i < ARRAY_SIZE(heading); i++)
@@ -162,6 +172,8 @@ static void json_region(const struct view *v, const struct nd_region *r, struct 
 	json_key_u64(w, "volumeBytes", row.volume_bytes);
 	json_key_u64(w, "foreignNamespaces", row.n_foreign);
 	json_key_u64(w, "foreignBytes", row.foreign_bytes);
+	json_key_str(w, "durability", durability_of(v, r->identity));
+	json_key_str(w, "persistenceDomain", r->persistence_domain ? r->persistence_domain : "");
 	json_object_end(w);
 }
 
@@ -177,6 +189,7 @@ static void json_pool(const struct view *v, const struct device_pool *p, struct 
 	json_key_u64(w, "unitBytes", p->rules.unit_bytes);
 	json_key_u64(w, "erasingBytes", inventory_erasing(v->check, p));
 	json_key_bool(w, "complete", p->complete);
+	json_key_str(w, "durability", durability_of(v, p->region));
 	json_key_bool(w, "otherMode", p->closed);
 	json_key(w, "regions");
 	json_array(w);

@@ -13,7 +13,9 @@ static const char help[] =
 	"usage: pmem-csi-driver volumes [flags]\n"
 	"\n"
 	"Shows the volumes of this node: size, phase, device mode, pool, device, staging path, number of\n"
-	"target paths, usage, how much of it is erased, and the claim or pod for which it was created.\n"
+	"target paths, usage, how much of it is erased, the claim or pod for which it was created, and DAX:\n"
+	"no, or synchronous where the kernel accepts MAP_SYNC, fsync where it refuses it, yes where that is\n"
+	"not known; empty while its file system is not mounted.\n"
 	"Phases are ready, creating and erasing; snapshot: a ready snapshot, which no pod uses; missing: the\n"
 	"device is not seen because its pool is absent or incomplete; gone: the pool is complete and does\n"
 	"not have the device; damaged: the state file cannot be read; device-without-state: there is a\n"
@@ -49,6 +51,7 @@ static void write_row(const struct check_view *v, const struct volume_record *r,
 	table_cell(t, param(r, "usage", volume_usage_name(USAGE_APP_DIRECT)));
 	table_cell(t, progress);
 	table_cell(t, claim);
+	table_cell(t, row.dax);
 }
 
 /* What is known of something without a record: the rest of its row stays empty. */
@@ -84,6 +87,7 @@ static void json_unrecorded(const struct check_view *v, const char *id, const ch
 	json_key_str(w, "phase", phase);
 	json_key_str(w, "deviceMode", "");
 	json_key_str(w, "usage", "");
+	json_key_str(w, "dax", "");
 	json_key_str(w, "pool", d ? d->pool : "");
 	json_key_str(w, "poolName", pool ? pool->name : "");
 	json_key_str(w, "device", d && d->path ? d->path : "");
@@ -124,7 +128,7 @@ static void write_all_unrecorded(const struct check_view *v, struct table *t, st
 static void write_text(const struct check_view *v, struct buf *out)
 {
 	static const char *const heading[] = {"ID", "NAME", "SIZE", "PHASE", "MODE", "POOL", "DEVICE",
-		"STAGED AT", "PUBLISHED", "USAGE", "ERASED", "CLAIM"};
+		"STAGED AT", "PUBLISHED", "USAGE", "ERASED", "CLAIM", "DAX"};
 	CLEANUP(table_done) struct table t = {.n_columns = ARRAY_SIZE(heading)};
 
 	for (size_t i = 0; i < ARRAY_SIZE(heading); i++)
@@ -150,6 +154,7 @@ static void json_volume(const struct check_view *v, const struct volume_record *
 	json_key_str(w, "phase", inventory_phase(r, row.presence));
 	json_key_str(w, "deviceMode", param(r, "deviceMode", ""));
 	json_key_str(w, "usage", param(r, "usage", volume_usage_name(USAGE_APP_DIRECT)));
+	json_key_str(w, "dax", row.dax ? row.dax : "");
 	json_key_str(w, "pool", row.pool ? row.pool->uuid : r->pool ? r->pool : "");
 	json_key_str(w, "poolName", row.pool ? row.pool->name : "");
 	json_key_str(w, "device", row.device && row.device->path ? row.device->path : "");

@@ -157,12 +157,12 @@ static void orphan_kept(void *user, const char *node_id, const char *volume_id, 
 		F_STR("volume", volume_id), F_STR("why", why));
 }
 
-static bool shown_capacity(void *user, const char *node_id, struct capacity *ret)
+static bool shown_capacity(void *user, const char *node_id, bool sync, struct capacity *ret)
 {
 	const struct controller_kube *k = user;
 
 	*ret = (struct capacity){0};
-	return !k->node_objects || node_objects_capacity(k->node_objects, node_id, ret);
+	return !k->node_objects || node_objects_capacity(k->node_objects, node_id, sync, ret);
 }
 
 static void node_shown(void *user, const char *node_id)

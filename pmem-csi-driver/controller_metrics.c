@@ -31,7 +31,7 @@ enum per_node { NODE_TOTAL, NODE_AVAILABLE, NODE_MAXIMUM, NODE_VOLUMES, NODE_AGE
 
 static double value_of(const struct node *node, enum per_node what, uint64_t now_ns)
 {
-	const struct capacity c = node_capacity(node);
+	const struct capacity c = node_capacity(node, /* sync= */ false);
 
 	switch (what) {
 	case NODE_TOTAL:

@@ -74,7 +74,7 @@ static void add_amounts(const struct metrics *m, struct buf *out, uint64_t regio
 {
 	struct capacity c;
 
-	if (!volumes_capacity(m->config.volumes, &c))
+	if (!volumes_capacity(m->config.volumes, /* sync= */ false, &c))
 		return;
 	add_gauge(m, out, "pmem_amount_max_volume_size",
 		"The size of the largest PMEM volume that can be created.", c.max_volume_bytes);
@@ -94,6 +94,20 @@ static void add_phase(const struct metrics *m, struct buf *out, const char *phas
 	prometheus_sample(out, "pmem_volumes", labels, (double)n);
 }
 
+static void add_pools(const struct metrics *m, const struct volumes_overview *o, struct buf *out)
+{
+	prometheus_family(out, "pmem_pools", PROMETHEUS_GAUGE,
+		"Regions or volume groups by durability; synchronous: the kernel accepts MAP_SYNC on their memory; "
+		"fsync: it refuses it; unknown: no volume was mounted with DAX there.");
+	for (size_t i = 0; i < ARRAY_SIZE(o->n_pools); i++) {
+		const struct prometheus_label labels[] = {{"driver_name", m->config.driver_name},
+			{"node", m->config.node_id}, {"durability", durability_name((enum durability)i)},
+			{0}};
+
+		prometheus_sample(out, "pmem_pools", labels, (double)o->n_pools[i]);
+	}
+}
+
 static void add_volumes(const struct metrics *m, struct buf *out)
 {
 	struct volumes_overview o;
@@ -111,6 +125,7 @@ static void add_volumes(const struct metrics *m, struct buf *out)
 	add_phase(m, out, volume_phase_name(PHASE_ERASING), o.n_erasing);
 	add_phase(m, out, volume_phase_name(PHASE_DAMAGED), o.n_damaged);
 	add_phase(m, out, "device-without-state", o.n_strangers);
+	add_pools(m, &o, out);
 	add_gauge(m, out, "pmem_pools_failing",
 		"Regions or volume groups in which the last volume could not be made; they are avoided for some time.",
 		o.n_failing_pools);

@@ -64,7 +64,7 @@ void node_ready_log(struct volumes *v, const char *mode, const char *regions_pat
 	char available[24];
 
 	volumes_overview(v, &o);
-	(void)volumes_capacity(v, &c);
+	(void)volumes_capacity(v, /* sync= */ false, &c);
 	log_info("ready", F_STR("version", PMEM_VERSION),
 		F_U64("volumes", o.n_ready + o.n_missing + o.n_damaged),
 		F_STR("max", format_bytes(c.max_volume_bytes, max)),

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "csi/convert.h"
 #include "volume/id.h"
+#include "volume/params.h"
 
 /* What is known of one name, looked up once for all nodes. */
 struct gathering {
@@ -113,7 +114,8 @@ static void add_live(struct gathering *g, const struct node *node, const char *n
 {
 	struct candidates *found = g->found;
 	struct candidate *c = &found->list[found->n];
-	uint64_t max_volume_bytes = placement_max_volume_bytes(node, g->q->sector);
+	uint64_t max_volume_bytes =
+		placement_max_volume_bytes(node, g->q->sector, g->q->needs & PARAMS_NEED_SYNC);
 	bool staged = false;
 
 	c->node_id = node_id;

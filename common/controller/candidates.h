@@ -17,7 +17,7 @@ struct candidates_query {
 	const struct volume_key *key;
 	uint64_t required_bytes;
 	bool sector;                             /* for usage=FileIO */
-	unsigned needs;                          /* params_needs() */
+	unsigned needs;                          /* params_needs_of() */
 	const struct pmem_volume *record;        /* NULL: none */
 	const struct csi_source *source;         /* that is to be copied */
 	const struct pmem_volume *source_record; /* its record, in which other handles may be; NULL: none */

@@ -9,9 +9,9 @@
 #include "pmem/capacity.h"
 #include "volume/params.h"
 
-static void add_node(struct capacity *sum, const struct node *node)
+static void add_node(struct capacity *sum, const struct node *node, bool sync)
 {
-	const struct capacity c = node_capacity(node);
+	const struct capacity c = node_capacity(node, sync);
 
 	capacity_add(sum, &c);
 }
@@ -22,8 +22,8 @@ static bool is_offered(const struct controller *c, const struct node *node, unsi
 	       node_report_makes(&node->report, needs);
 }
 
-/* @needs: of the volumes (params_needs()) */
-static int read_capacity(const struct controller *c, const Csi__V1__Topology *t, unsigned needs,
+/* @needs: of the volumes (params_needs()); @sync: they need MAP_SYNC */
+static int read_capacity(const struct controller *c, const Csi__V1__Topology *t, unsigned needs, bool sync,
 	struct capacity *ret, struct error **err)
 {
 	const char *node_id = t ? csi_topology_node(c->config.driver_name, t) : NULL;
@@ -38,13 +38,13 @@ static int read_capacity(const struct controller *c, const Csi__V1__Topology *t,
 		if (!node && controller_in_start_window(c))
 			return err_set(err, ERR_UNAVAILABLE, "node %s has not registered yet", node_id);
 		if (node && is_offered(c, node, needs))
-			add_node(&sum, node);
+			add_node(&sum, node, sync);
 		*ret = sum;
 		return 0;
 	}
 	for (size_t i = 0, n = node_table_nodes(c->config.nodes, &nodes); i < n; i++) {
 		if (is_offered(c, nodes[i], needs))
-			add_node(&sum, nodes[i]);
+			add_node(&sum, nodes[i], sync);
 	}
 	*ret = sum;
 	return 0;
@@ -60,12 +60,15 @@ int controller_capacity(struct controller *c, struct arena *arena, const Csi__V1
 		    /* any_mode= */ true, err) < 0)
 		return -1;
 	CSI_READ_MAP(request, parameters, &parameters);
-	bool sector = volume_usage_is_file_io(strmap_get(&parameters, "usage"));
-	unsigned needs =
-		params_needs(strmap_get(&parameters, PARAMS_KATA), strmap_get(&parameters, PARAMS_DIRECT));
+	const char *usage = strmap_get(&parameters, PARAMS_USAGE);
+	const char *durability = strmap_get(&parameters, PARAMS_DURABILITY);
+	unsigned needs = params_needs(
+		strmap_get(&parameters, PARAMS_KATA), strmap_get(&parameters, PARAMS_DIRECT), durability);
 	if (csi_can_serve(request, &parameters) &&
-		read_capacity(c, request->accessible_topology, needs, &sum, err) < 0)
+		read_capacity(c, request->accessible_topology, needs,
+			durability_needs_sync(usage, durability), &sum, err) < 0)
 		return -1;
-	csi_fill_capacity(reply, arena, sum.available_bytes, capacity_max_bytes(&sum, sector));
+	csi_fill_capacity(
+		reply, arena, sum.available_bytes, capacity_max_bytes(&sum, volume_usage_is_file_io(usage)));
 	return 0;
 }

@@ -186,8 +186,7 @@ static int read_parameters(struct create *op, const struct capability_set *set, 
 	if (access_check(set->spans_nodes, params.is_cache, err) < 0)
 		return -1;
 	op->sector = params.usage == USAGE_FILE_IO;
-	op->needs = (params.kata_containers ? PARAMS_NEED_KATA : 0) |
-		    (params.direct_volume ? PARAMS_NEED_DIRECT : 0);
+	op->needs = params_needs_of(&params);
 	op->is_cache = params.is_cache;
 	op->n_copies = params.is_cache && params.cache_size > 1 ? params.cache_size : 1;
 	return 0;

@@ -13,9 +13,9 @@ static uint64_t add_text(uint64_t hash, const char *text)
 	return hash;
 }
 
-uint64_t placement_max_volume_bytes(const struct node *node, bool sector)
+uint64_t placement_max_volume_bytes(const struct node *node, bool sector, bool sync)
 {
-	const struct capacity c = node_capacity(node);
+	const struct capacity c = node_capacity(node, sync);
 	uint64_t left = capacity_max_bytes(&c, sector);
 	uint64_t noted = 0;
 

@@ -36,8 +36,8 @@ struct candidate {
 
 /** placement_max_volume_bytes() - the largest volume that @node can take, less the volumes that were made
  * there since its report.
- * @sector: for usage=FileIO */
-uint64_t placement_max_volume_bytes(const struct node *node, bool sector);
+ * @sector: for usage=FileIO; @sync: it needs MAP_SYNC */
+uint64_t placement_max_volume_bytes(const struct node *node, bool sector, bool sync);
 
 /** placement_seed() - of the volume with that @key, for placement_turn(): spreads volumes over nodes that are
  * equal otherwise. */

@@ -302,6 +302,15 @@ static void show_filling(struct pmem_volume *v, const struct node_hit *hit)
 	pmem_volume_show_filling(v, hit->node->report.node_id, f.done_bytes, f.total_bytes);
 }
 
+/* How it is mounted is known while its node reports. */
+static void show_dax(struct pmem_volume *v, const struct node_hit *hit)
+{
+	const char *node_id = hit->node->report.node_id;
+
+	if (hit->node->live)
+		pmem_volume_show_dax(v, node_id, volume_dax_name(hit->volume->dax), hit->volume->lacks_sync);
+}
+
 static void show_copies(struct pmem_volume *v, const struct pmem_volume *record,
 	const struct volume_view *view, struct tally *t, struct ailing *a)
 {
@@ -314,6 +323,7 @@ static void show_copies(struct pmem_volume *v, const struct pmem_volume *record,
 		pmem_volume_add_copy(v, hits[i].node->report.node_id, count_copy(t, view, record, &hits[i]),
 			hits[i].volume->size_bytes, find_report(record, &hits[i]));
 		show_filling(v, &hits[i]);
+		show_dax(v, &hits[i]);
 		take_report(v, hits[i].volume);
 		note_health(a, view, &hits[i]);
 	}

@@ -211,7 +211,8 @@ static bool can_serve(
 	if (request->accessible_topology && !csi_topology_is_ours(csi, request->accessible_topology))
 		return false;
 	unsigned needs =
-		params_needs(strmap_get(parameters, PARAMS_KATA), strmap_get(parameters, PARAMS_DIRECT));
+		params_needs(strmap_get(parameters, PARAMS_KATA), strmap_get(parameters, PARAMS_DIRECT),
+			/* durability= */ NULL);
 
 	if ((needs & PARAMS_NEED_KATA) && !volumes_offers_kata(csi->volumes, NULL))
 		return false;
@@ -227,6 +228,7 @@ static int get_capacity(const struct csi *csi, struct grpc_call *call,
 {
 	CLEANUP(strmap_done) struct strmap parameters = {0};
 	struct capacity c = {0};
+	const char *usage;
 
 	if (capabilities_require(request->volume_capabilities, request->n_volume_capabilities,
 		    /* any_mode= */ true, err) < 0)
@@ -234,10 +236,12 @@ static int get_capacity(const struct csi *csi, struct grpc_call *call,
 	if (require_ready(csi, err) < 0)
 		return -1;
 	CSI_READ_MAP(request, parameters, &parameters);
+	usage = strmap_get(&parameters, PARAMS_USAGE);
 	if (can_serve(csi, request, &parameters))
-		volumes_capacity(csi->volumes, &c);
-	bool sector = volume_usage_is_file_io(strmap_get(&parameters, "usage"));
-	csi_fill_capacity(reply, call->arena, c.available_bytes, capacity_max_bytes(&c, sector));
+		volumes_capacity(csi->volumes,
+			durability_needs_sync(usage, strmap_get(&parameters, PARAMS_DURABILITY)), &c);
+	csi_fill_capacity(reply, call->arena, c.available_bytes,
+		capacity_max_bytes(&c, volume_usage_is_file_io(usage)));
 	return 0;
 }
 CSI_HANDLER(get_capacity, Csi__V1__GetCapacityRequest, Csi__V1__GetCapacityResponse);

@@ -326,7 +326,8 @@ static bool limit_growth(const struct capacity_objects *c, const struct kube_cla
 	struct capacity shown = {0};
 	bool is_none = capacity->available_bytes == 0;
 
-	if (!c->config.shown || !c->config.shown(c->config.shown_user, node_id, &shown))
+	if (!c->config.shown ||
+		!c->config.shown(c->config.shown_user, node_id, class_needs_sync(class), &shown))
 		return true;
 	shown = class_capacity_of(&shown, class);
 	capacity->available_bytes = limited(

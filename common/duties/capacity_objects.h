@@ -35,10 +35,11 @@ struct capacity_objects_config {
 	struct informer *classes; /* its changes are passed on by capacity_objects_class_changed() */
 	const struct cluster_nodes *cluster;
 	bool remove_foreign; /* also objects that external-provisioner made */
-	/* What others know of the capacity of @node_id, beyond which an object does not grow: kube-scheduler
-	 * looks at pods again when it does, and asks the extender, which must know of the room by then.
-	 * Return: false: there is no such limit. NULL: there never is. */
-	bool (*shown)(void *user, const char *node_id, struct capacity *ret);
+	/* What others know of the capacity of @node_id for volumes that need MAP_SYNC (@sync) or not, beyond
+	 * which an object does not grow: kube-scheduler looks at pods again when it does, and asks the
+	 * extender, which must know of the room by then. Return: false: there is no such limit. NULL: there
+	 * never is. */
+	bool (*shown)(void *user, const char *node_id, bool sync, struct capacity *ret);
 	void *shown_user;
 	uint64_t (*now_ns)(void *user); /* the clock of the node table */
 	void *user;

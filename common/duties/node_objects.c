@@ -134,6 +134,8 @@ static void add_pool(struct pmem_node *n, const struct pool_report *p)
 	r->map_align_bytes = p->rules.map_align_bytes;
 	r->btt_start_bytes = p->rules.btt_start_bytes;
 	r->complete = !p->incomplete;
+	if (p->durability != DURABILITY_UNKNOWN)
+		r->durability = x_strdup(durability_name(p->durability));
 }
 
 static struct pmem_node *show_report(const struct node_objects *o, const struct node *node)
@@ -441,7 +443,7 @@ void node_objects_tick(struct node_objects *o)
 	work_queue_run(o->queue);
 }
 
-bool node_objects_capacity(const struct node_objects *o, const char *node_id, struct capacity *ret)
+bool node_objects_capacity(const struct node_objects *o, const char *node_id, bool sync, struct capacity *ret)
 {
 	CLEANUP(free_charp) char *name = pmem_node_object_name(node_id, o->config.driver_name);
 	const struct pmem_node *n = informer_get(o->objects, name);
@@ -453,8 +455,11 @@ bool node_objects_capacity(const struct node_objects *o, const char *node_id, st
 	for (size_t i = 0; ready && !is_behind && str_eq(ready->status, "True") && i < n->n_regions; i++) {
 		const struct pmem_region *r = &n->regions[i];
 
-		capacity_add(ret, &(struct capacity){r->managed_bytes, r->available_bytes,
-					  r->max_volume_bytes, r->max_sector_volume_bytes});
+		const struct capacity all = {r->managed_bytes, r->available_bytes, r->max_volume_bytes,
+			r->max_sector_volume_bytes};
+		const struct capacity usable = capacity_for(&all, durability_parse(r->durability), sync);
+
+		capacity_add(ret, &usable);
 	}
 	return !o->failing;
 }

@@ -58,9 +58,10 @@ void node_objects_tick(struct node_objects *o);
 
 /** node_objects_capacity() - what the object of @node_id, as the watch has it, offers: nothing without an
  * object, while its condition Ready is not True, and while it shows an earlier report than the last one: the
- * same space may have been taken and given back since. Return: false: objects cannot be written at the
- * moment, so that they say nothing about what others know. */
-bool node_objects_capacity(const struct node_objects *o, const char *node_id, struct capacity *ret);
+ * same space may have been taken and given back since. @sync: for volumes that need MAP_SYNC. Return: false:
+ * objects cannot be written at the moment, so that they say nothing about what others know. */
+bool node_objects_capacity(
+	const struct node_objects *o, const char *node_id, bool sync, struct capacity *ret);
 
 /** node_objects_pending() - how many objects are not as they should be, for metrics. */
 size_t node_objects_pending(const struct node_objects *o);

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "kube/objects/objects.h"
+#include "volume/durability/volume_dax.h"
 
 /* A volume whose claim is looked for. */
 struct subject {
@@ -44,6 +45,46 @@ static const struct kube_claim *find_claim(struct subject *u)
 	return u->claim;
 }
 
+static bool lacked_sync(const struct pmem_volume *before, const char *node)
+{
+	for (size_t i = 0; i < before->n_copies; i++) {
+		if (str_eq(before->copies[i].node, node))
+			return before->copies[i].lacks_sync;
+	}
+	return false;
+}
+
+static void tell_lack(const struct volume_events *e, const struct pmem_volume *v,
+	const struct pmem_volume_copy *c, uint64_t now_ns)
+{
+	const struct kube_claim *claim = find_claim(&(struct subject){.events = e, .volume = v});
+	bool has_dax = str_eq(c->dax, volume_dax_name(VOLUME_DAX_FSYNC));
+
+	if (!claim)
+		return;
+	CLEANUP(free_charp)
+	char *message = x_asprintf(
+		has_dax ? "the kernel of node %s refuses MAP_SYNC on the memory of volume %s: what its programs store "
+			  "through mappings is durable after fsync only; a StorageClass with durability=fsync "
+			  "says that this will do"
+			: "on node %s, volume %s with usage=AppDirect is mounted without DAX",
+		c->node, v->handle);
+	e->tell_claim(
+		e->user, &claim->meta, has_dax ? "MapSyncRefused" : "MountedWithoutDAX", message, now_ns);
+}
+
+/* Again with each time that it is mounted. */
+static void tell_lacks(const struct volume_events *e, const struct pmem_volume *before,
+	const struct pmem_volume *after, uint64_t now_ns)
+{
+	for (size_t i = 0; !str_empty(after->volume_name) && i < after->n_copies; i++) {
+		const struct pmem_volume_copy *c = &after->copies[i];
+
+		if (c->lacks_sync && !lacked_sync(before, c->node))
+			tell_lack(e, after, c, now_ns);
+	}
+}
+
 void volume_events_changed(const struct volume_events *e, const struct pmem_volume *before,
 	const struct pmem_volume *after, uint64_t now_ns)
 {
@@ -51,6 +92,8 @@ void volume_events_changed(const struct volume_events *e, const struct pmem_volu
 	const struct kube_claim *claim;
 	CLEANUP(free_charp) char *message = NULL;
 
+	if (before && after)
+		tell_lacks(e, before, after, now_ns);
 	if (!before || !after || !was_reachable(before) || !is_unreachable(after) ||
 		str_empty(after->volume_name))
 		return;

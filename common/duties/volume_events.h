@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * volume_events.h - Events on the claim of a volume: one when the volume becomes unreachable, and one when
- * its writers were stopped so that it could be copied.
+ * volume_events.h - Events on the claim of a volume: one when the volume becomes unreachable, one when it is
+ * mounted without the MAP_SYNC that its class promises, and one when its writers were stopped so that it
+ * could be copied.
  *
  * That a volume is unreachable follows from a change of its record, so that neither a new leader nor a write
  * that is repeated gives another one. The next Event comes after the volume was reachable in between. A pause

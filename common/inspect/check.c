@@ -29,6 +29,8 @@ static int read_state(const char *path, struct check_view *v, struct error **err
 	v->has_state = true;
 	if (state_holder(store, &v->holder, err) < 0)
 		return -1;
+	if (region_durabilities_read(path, &v->durabilities, err) < 0)
+		return -1;
 	return state_load(store, &v->state, err);
 }
 
@@ -88,6 +90,7 @@ void check_view_done(struct check_view *v)
 	free(v->media_failure);
 	device_list_free(v->devices);
 	state_content_done(&v->state);
+	region_durabilities_done(&v->durabilities);
 	mount_table_free(v->mounts);
 	loop_list_free(v->loops);
 	free(v->mode);

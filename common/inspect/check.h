@@ -14,6 +14,7 @@
 #include "os/loopdev.h"
 #include "os/mount_table.h"
 #include "pmem/device/device.h"
+#include "volume/durability/region_durability.h"
 #include "volume/state.h"
 
 struct check_config {
@@ -30,6 +31,7 @@ struct check_view {
 	bool has_state;  /* the state folder exists */
 	pid_t holder;    /* of the folder's lock: a driver that runs; 0: none */
 	struct state_content state;
+	struct region_durabilities durabilities; /* of regions, as far as they are known */
 	struct device_list *devices;
 	dev_t *numbers;             /* of the devices' nodes, in the same order; 0: there is none */
 	struct media_errors *media; /* of the devices, in the same order; NULL: not known */

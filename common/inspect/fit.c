@@ -15,6 +15,7 @@
 static const char *const kind_names[] = {
 	[FIT_MINIMUM] = "file-system-minimum",
 	[FIT_ROUNDING] = "rounding",
+	[FIT_DURABILITY] = "durability",
 	[FIT_CLOSED] = "other-device-mode",
 	[FIT_INCOMPLETE] = "incomplete-pool",
 	[FIT_SPACE] = "space",
@@ -174,7 +175,12 @@ void fit_explain(const struct fit_node *node, const struct fit_request *q, size_
 
 	a.needed_bytes = needed_bytes(q, &a);
 	a.size_bytes = device_fit(node->manager, p, q->sector, a.needed_bytes);
-	if (a.size_bytes == UINT64_MAX)
+	if (q->sync && region_durabilities_of(&node->view->durabilities, p->region) == DURABILITY_FSYNC) {
+		a.size_bytes = UINT64_MAX;
+		add(&a, FIT_DURABILITY, 0,
+			"the kernel refuses MAP_SYNC on its memory: only volumes of a StorageClass with "
+			"durability=fsync, or usage=FileIO, are made there");
+	} else if (a.size_bytes == UINT64_MAX)
 		explain(node, p, capacity_max_bytes(&p->capacity, q->sector), &a);
 	else if (a.size_bytes > a.needed_bytes)
 		add(&a, FIT_ROUNDING, a.size_bytes - a.needed_bytes, "%ju bytes more, for units of %s",

@@ -11,6 +11,7 @@ struct fit_request {
 	uint64_t size_bytes;
 	const char *fs_type; /* "ext4" or "xfs" */
 	bool sector;         /* usage=FileIO */
+	bool sync;           /* it needs MAP_SYNC */
 	bool block;          /* raw block: no file system is made */
 };
 
@@ -24,6 +25,7 @@ struct fit_node {
 enum fit_kind {
 	FIT_MINIMUM,       /* the file system needs more than was requested */
 	FIT_ROUNDING,      /* the pool allocates multiples of a unit */
+	FIT_DURABILITY,    /* the kernel refuses MAP_SYNC */
 	FIT_CLOSED,        /* the pool is of the other device mode */
 	FIT_INCOMPLETE,    /* parts of the pool are missing */
 	FIT_SPACE,         /* too little space is free */

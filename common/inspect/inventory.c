@@ -2,6 +2,23 @@
 #include "inspect/inventory.h"
 
 #include "base/str.h"
+#include "os/blockdev_mounts.h"
+
+/* What the kernel shows of its mounts, and what is known of the memory below. */
+static const char *dax_of(const struct check_view *v, const struct device *d, const struct device_pool *pool)
+{
+	dev_t number = d ? v->numbers[d - v->devices->devices] : 0;
+	const struct mount_entry *e =
+		number ? blockdev_mount_find_kind(v->mounts, number, BLOCKDEV_MOUNT_FS) : NULL;
+	enum durability durability =
+		pool ? region_durabilities_of(&v->durabilities, pool->region) : DURABILITY_UNKNOWN;
+
+	if (!e)
+		return NULL;
+	if (!mount_entry_has(e, "dax=always"))
+		return "no";
+	return durability == DURABILITY_UNKNOWN ? "yes" : durability_name(durability);
+}
 
 void inventory_volume(const struct check_view *v, const struct volume_record *r, struct inventory_volume *ret)
 {
@@ -14,6 +31,7 @@ void inventory_volume(const struct check_view *v, const struct volume_record *r,
 		pool = d->pool;
 	}
 	row.pool = pool ? device_list_pool(v->devices, pool) : NULL;
+	row.dax = dax_of(v, row.device, row.pool);
 	row.staged = r->staging_path && !check_staging_is_stale(v, r, row.device);
 	for (size_t i = 0; r->targets && r->targets[i]; i++)
 		row.n_published += !check_is_stale(v, r, r->targets[i], row.device);

@@ -17,6 +17,8 @@ struct inventory_volume {
 	const struct device *device;    /* borrowed; NULL: not seen */
 	const struct device_pool *pool; /* of the device, or as recorded; borrowed; NULL: unknown or absent */
 	bool staged;                    /* mounted at the recorded staging path */
+	const char *dax;                /* "no", "yes" (its durability is not known), "synchronous", "fsync";
+					 * NULL: its file system is not mounted. Static */
 	uint32_t n_published;           /* number of recorded targets that are mounted */
 };
 

@@ -21,6 +21,7 @@
 #include "pmem/pool/pool_backup.h"
 #include "pmem/pool/pool_lost_pvs.h"
 #include "volume/direct/direct_folder.h"
+#include "volume/durability/region_durability.h"
 
 #define STATE_MIN_BYTES (16ULL << 20) /* some thousand state files with their temporaries */
 #define SMALL_FILE_MAX  4096
@@ -171,6 +172,24 @@ static void check_memory(struct look *l)
 			continue;
 		CLEANUP(free_charp) char *line = memory_advice_line(a);
 		node_findings_add(l->f, "memory", level, "%s", line);
+	}
+}
+
+/* Not a problem: the memory is as it is, and programs can know it. */
+static void check_durability(struct look *l)
+{
+	const struct nd_inventory *inv = l->config->regions;
+
+	for (size_t i = 0; inv && l->config->durabilities && i < inv->n_regions; i++) {
+		const struct nd_region *r = &inv->regions[i];
+
+		if (r->is_pmem &&
+			region_durabilities_of(l->config->durabilities, r->identity) == DURABILITY_FSYNC)
+			node_findings_add(l->f, "durability", NODE_NOTE,
+				"the kernel refuses MAP_SYNC on %s: what programs store through mappings is "
+				"durable after fsync only, and no volumes with usage=AppDirect are created "
+				"in it, except by a StorageClass with durability=fsync",
+				r->name);
 	}
 }
 
@@ -519,6 +538,7 @@ void node_check(const struct node_check_config *config, struct node_findings *re
 		check_nd(&l);
 		check_regions(&l);
 		check_memory(&l);
+		check_durability(&l);
 		check_dimms(&l);
 		check_modules(&l);
 		check_nodes(&l);

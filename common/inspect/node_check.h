@@ -18,19 +18,21 @@
 #include "pmem/pool/memory_advice.h"
 
 struct inventory_counts;
+struct region_durabilities;
 
 struct node_check_config {
 	const char *root; /* in front of all paths: "" on a real node */
 	const char *mode; /* of the device manager: "lvm", "direct" or "fake" */
 	const char *state_path;
-	char *const *kubelet_dirs;              /* strv; NULL: /var/lib/kubelet */
-	const char *direct_volumes_dir;         /* of entries for guests; NULL or "": not looked at */
-	const struct mount_table *mounts;       /* borrowed */
-	const struct nd_inventory *regions;     /* NULL: unknown */
-	const struct lvm_report *groups;        /* NULL: unknown */
-	const struct memory_advices *memory;    /* NULL: unknown */
-	const struct dimms *dimms;              /* NULL: unknown */
-	const char *regions_problem;            /* why they are */
+	char *const *kubelet_dirs;                      /* strv; NULL: /var/lib/kubelet */
+	const char *direct_volumes_dir;                 /* of entries for guests; NULL or "": not looked at */
+	const struct mount_table *mounts;               /* borrowed */
+	const struct nd_inventory *regions;             /* NULL: unknown */
+	const struct lvm_report *groups;                /* NULL: unknown */
+	const struct memory_advices *memory;            /* NULL: unknown */
+	const struct dimms *dimms;                      /* NULL: unknown */
+	const char *regions_problem;                    /* why they are */
+	const struct region_durabilities *durabilities; /* of regions; NULL: unknown */
 	uid_t user;                             /* that looks: what only root may see is unknown to others */
 	pid_t holder;                           /* of the state folder; 0: none is seen */
 	const char *not_ready;                  /* what a driver that was asked said; NULL: nothing */

@@ -34,21 +34,29 @@ struct capacity class_capacity_of(const struct capacity *all, const struct kube_
 	return c;
 }
 
+bool class_needs_sync(const struct kube_class *class)
+{
+	return durability_needs_sync(kube_pairs_get(&class->parameters, PARAMS_USAGE),
+		kube_pairs_get(&class->parameters, PARAMS_DURABILITY));
+}
+
 struct capacity class_capacity_on(const struct node *node, const struct kube_class *class)
 {
-	struct capacity c = node_capacity(node);
+	struct capacity c = node_capacity(node, class_needs_sync(class));
 
 	const char *kata = kube_pairs_get(&class->parameters, PARAMS_KATA);
 	const char *direct = kube_pairs_get(&class->parameters, PARAMS_DIRECT);
+	const char *durability = kube_pairs_get(&class->parameters, PARAMS_DURABILITY);
 
-	if (!node_report_makes(&node->report, params_needs(kata, direct)))
+	if (!node_report_makes(&node->report, params_needs(kata, direct, durability)))
 		c = (struct capacity){0};
 	return class_capacity_of(&c, class);
 }
 
 bool class_is_for_kata(const struct kube_class *class)
 {
-	return params_needs(kube_pairs_get(&class->parameters, PARAMS_KATA), /* direct= */ NULL) != 0;
+	return params_needs(kube_pairs_get(&class->parameters, PARAMS_KATA), /* direct= */ NULL,
+		       /* durability= */ NULL) != 0;
 }
 
 bool class_is_ours(const struct kube_class *class, const char *driver_name)

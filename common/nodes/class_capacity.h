@@ -11,9 +11,13 @@
 #include "nodes/node_table.h"
 #include "pmem/capacity.h"
 
-/** class_capacity_of() - what @class can use of the capacity @all of a node. max_volume_bytes is that of the
+/** class_capacity_of() - what @class can use of the capacity @all of a node, which is that for its
+ * class_needs_sync(). max_volume_bytes is that of the
  * usage of @class; it is 0 if the file system of @class needs more. */
 struct capacity class_capacity_of(const struct capacity *all, const struct kube_class *class);
+
+/** class_needs_sync() - whether volumes of @class need memory on which the kernel accepts MAP_SYNC. */
+bool class_needs_sync(const struct kube_class *class);
 
 /** class_capacity_on() - the same of the last report of @node, whether it is live or not; nothing for volumes
  * that it does not make. */

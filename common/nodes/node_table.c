@@ -589,7 +589,8 @@ void node_report_done(struct node_report *r)
 bool node_report_makes(const struct node_report *r, unsigned needs)
 {
 	return (!(needs & PARAMS_NEED_KATA) || r->makes_kata_volumes) &&
-	       (!(needs & PARAMS_NEED_DIRECT) || r->makes_direct_volumes);
+	       (!(needs & PARAMS_NEED_DIRECT) || r->makes_direct_volumes) &&
+	       (!(needs & PARAMS_NEED_DURABILITY) || r->knows_durability);
 }
 
 void node_report_free(struct node_report *r)
@@ -610,7 +611,8 @@ bool node_report_equal(const struct node_report *a, const struct node_report *b)
 		a->serves_expansion != b->serves_expansion ||
 		a->serves_modification != b->serves_modification ||
 		a->makes_kata_volumes != b->makes_kata_volumes ||
-		a->makes_direct_volumes != b->makes_direct_volumes)
+		a->makes_direct_volumes != b->makes_direct_volumes ||
+		a->knows_durability != b->knows_durability)
 		return false;
 	for (size_t i = 0; i < a->n_pools; i++) {
 		if (!pool_report_equal(&a->pools[i], &b->pools[i]))
@@ -623,12 +625,16 @@ bool node_report_equal(const struct node_report *a, const struct node_report *b)
 	return true;
 }
 
-struct capacity node_capacity(const struct node *node)
+struct capacity node_capacity(const struct node *node, bool sync)
 {
 	struct capacity sum = {0};
 
-	for (size_t i = 0; i < node->report.n_pools; i++)
-		capacity_add(&sum, &node->report.pools[i].capacity);
+	for (size_t i = 0; i < node->report.n_pools; i++) {
+		const struct pool_report *p = &node->report.pools[i];
+		const struct capacity usable = capacity_for(&p->capacity, p->durability, sync);
+
+		capacity_add(&sum, &usable);
+	}
 	return sum;
 }
 

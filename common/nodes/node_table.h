@@ -42,6 +42,7 @@ struct node_report {
 	bool serves_modification;  /* likewise */
 	bool makes_kata_volumes;   /* likewise */
 	bool makes_direct_volumes; /* likewise */
+	bool knows_durability;     /* likewise */
 };
 
 /* What a reply of the node has shown about one volume. */
@@ -158,5 +159,6 @@ typedef void (*node_changed_fn)(void *user, const struct node *node);
 void node_table_watch(struct node_table *t, node_changed_fn fn, void *user);
 void node_table_unwatch(struct node_table *t, node_changed_fn fn, void *user);
 
-/** node_capacity() - the capacity of all pools of @node together, from its last report. */
-struct capacity node_capacity(const struct node *node);
+/** node_capacity() - the capacity of all pools of @node together, from its last report. @sync: for volumes
+ * that need MAP_SYNC (durability_needs_sync()). */
+struct capacity node_capacity(const struct node *node, bool sync);

@@ -22,6 +22,19 @@ static Registry__V0__InventoryVolume__Phase wire_phase(enum volume_phase phase)
 	return REGISTRY__V0__INVENTORY_VOLUME__PHASE__UNKNOWN;
 }
 
+static Registry__V0__RegionCapacity__Durability wire_durability(enum durability durability)
+{
+	switch (durability) {
+	case DURABILITY_SYNCHRONOUS:
+		return REGISTRY__V0__REGION_CAPACITY__DURABILITY__SYNCHRONOUS;
+	case DURABILITY_FSYNC:
+		return REGISTRY__V0__REGION_CAPACITY__DURABILITY__FSYNC;
+	case DURABILITY_UNKNOWN:
+		break;
+	}
+	return REGISTRY__V0__REGION_CAPACITY__DURABILITY__UNTRIED;
+}
+
 /* The text is limited so that a message with the largest number of volumes that a controller accepts stays
  * below its limit. */
 #define TEXTS_MAX_BYTES  (1U << 20)
@@ -44,6 +57,23 @@ static void add_copying(
 	}
 }
 
+static Registry__V0__InventoryVolume__Dax wire_dax(enum volume_dax dax)
+{
+	switch (dax) {
+	case VOLUME_DAX_NONE:
+		return REGISTRY__V0__INVENTORY_VOLUME__DAX__NONE;
+	case VOLUME_DAX_UNTRIED:
+		return REGISTRY__V0__INVENTORY_VOLUME__DAX__IN_FORCE;
+	case VOLUME_DAX_SYNCHRONOUS:
+		return REGISTRY__V0__INVENTORY_VOLUME__DAX__WITH_MAP_SYNC;
+	case VOLUME_DAX_FSYNC:
+		return REGISTRY__V0__INVENTORY_VOLUME__DAX__WITHOUT_MAP_SYNC;
+	case VOLUME_DAX_UNKNOWN:
+		break;
+	}
+	return REGISTRY__V0__INVENTORY_VOLUME__DAX__NOT_KNOWN;
+}
+
 Registry__V0__InventoryVolume *registration_volume(const struct volume_report *v, struct arena *arena)
 {
 	Registry__V0__InventoryVolume *out = arena_alloc(arena, sizeof(*out));
@@ -56,6 +86,8 @@ Registry__V0__InventoryVolume *registration_volume(const struct volume_report *v
 	out->ever_staged = v->ever_staged;
 	out->made_by_controller = v->made_by_controller;
 	out->is_inline = v->is_inline;
+	out->dax = wire_dax(v->dax);
+	out->lacks_map_sync = v->lacks_sync;
 	if (v->snapshot) {
 		out->snapshot = arena_alloc(arena, sizeof(*out->snapshot));
 		registry__v0__snapshot__init(out->snapshot);
@@ -81,6 +113,7 @@ Registry__V0__RegionCapacity *registration_pool(const struct pool_report *p, str
 	out->incomplete = p->incomplete;
 	out->erasing_bytes = p->erasing_bytes;
 	out->region_bytes = p->region_bytes;
+	out->durability = wire_durability(p->durability);
 	out->free_extent_bytes = arena_alloc(arena, p->n_free_extents * sizeof(*out->free_extent_bytes));
 	for (size_t i = 0; i < p->n_free_extents; i++)
 		out->free_extent_bytes[out->n_free_extent_bytes++] = p->free_extent_bytes[i];

@@ -67,6 +67,21 @@ static int check_head(const Registry__V0__RegisterControllerRequest *m, struct e
 	return 0;
 }
 
+/* A durability that a later release reports is not known here. */
+static enum durability read_durability(Registry__V0__RegionCapacity__Durability durability)
+{
+	switch (durability) {
+	case REGISTRY__V0__REGION_CAPACITY__DURABILITY__SYNCHRONOUS:
+		return DURABILITY_SYNCHRONOUS;
+	case REGISTRY__V0__REGION_CAPACITY__DURABILITY__FSYNC:
+		return DURABILITY_FSYNC;
+	case REGISTRY__V0__REGION_CAPACITY__DURABILITY__UNTRIED:
+	case _REGISTRY__V0__REGION_CAPACITY__DURABILITY_IS_INT_SIZE:
+		break;
+	}
+	return DURABILITY_UNKNOWN;
+}
+
 static int read_pool(const Registry__V0__RegionCapacity *m, struct pool_report *ret, struct error **err)
 {
 	if (check_text("name of a region", m->name, REGISTRY_MAX_TEXT, err) < 0)
@@ -78,6 +93,7 @@ static int read_pool(const Registry__V0__RegionCapacity *m, struct pool_report *
 			m->max_sector_volume_bytes},
 		.region_bytes = m->region_bytes,
 		.rules = {m->unit_bytes, m->map_align_bytes, m->btt_start_bytes},
+		.durability = read_durability(m->durability),
 		.n_free_extents = m->n_free_extent_bytes,
 		.incomplete = m->incomplete,
 		.erasing_bytes = m->erasing_bytes};
@@ -103,6 +119,24 @@ static enum volume_phase read_phase(Registry__V0__InventoryVolume__Phase phase)
 		break;
 	}
 	return PHASE_LATER;
+}
+
+static enum volume_dax read_dax(Registry__V0__InventoryVolume__Dax dax)
+{
+	switch (dax) {
+	case REGISTRY__V0__INVENTORY_VOLUME__DAX__NONE:
+		return VOLUME_DAX_NONE;
+	case REGISTRY__V0__INVENTORY_VOLUME__DAX__IN_FORCE:
+		return VOLUME_DAX_UNTRIED;
+	case REGISTRY__V0__INVENTORY_VOLUME__DAX__WITH_MAP_SYNC:
+		return VOLUME_DAX_SYNCHRONOUS;
+	case REGISTRY__V0__INVENTORY_VOLUME__DAX__WITHOUT_MAP_SYNC:
+		return VOLUME_DAX_FSYNC;
+	case REGISTRY__V0__INVENTORY_VOLUME__DAX__NOT_KNOWN:
+	case _REGISTRY__V0__INVENTORY_VOLUME__DAX_IS_INT_SIZE:
+		break;
+	}
+	return VOLUME_DAX_UNKNOWN;
 }
 
 /* The word is shown as the reason of a condition. */
@@ -165,6 +199,8 @@ static int read_volume(const Registry__V0__InventoryVolume *m, struct volume_rep
 		.ever_staged = m->ever_staged,
 		.made_by_controller = m->made_by_controller,
 		.is_inline = m->is_inline,
+		.dax = read_dax(m->dax),
+		.lacks_sync = m->lacks_map_sync,
 		/* one that is no claim's name is no reason to refuse a node */
 		.claim = claim_text_valid(m->claim) ? x_strdup(m->claim) : NULL};
 	read_snapshot(m->snapshot, ret);
@@ -250,6 +286,7 @@ int registry_report_read(
 	r->serves_modification = m->serves_modification;
 	r->makes_kata_volumes = m->makes_kata_volumes;
 	r->makes_direct_volumes = m->makes_direct_volumes;
+	r->knows_durability = m->knows_durability;
 	r->lease_ms = lease_ms(m->lease_seconds);
 	if (read_pools(m->regions, m->n_regions, r, err) < 0 || read_inventory(m->inventory, r, err) < 0)
 		return err_wrap(err, "node \"%s\"", m->node_id);

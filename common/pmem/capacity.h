@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "pmem/durability.h"
+
 struct capacity {
 	uint64_t total_bytes;
 	uint64_t available_bytes;
@@ -19,6 +21,17 @@ struct capacity {
 static inline uint64_t capacity_max_bytes(const struct capacity *c, bool sector)
 {
 	return sector ? c->max_sector_volume_bytes : c->max_volume_bytes;
+}
+
+/** capacity_for() - what volumes can use of the capacity @c of a pool on memory with @durability. @sync: they
+ * need MAP_SYNC (durability_needs_sync()), and then they can use nothing where it is refused. */
+static inline struct capacity capacity_for(const struct capacity *c, enum durability durability, bool sync)
+{
+	struct capacity usable = *c;
+
+	if (sync && durability == DURABILITY_FSYNC)
+		usable.available_bytes = usable.max_volume_bytes = 0;
+	return usable;
 }
 
 /** capacity_add() - add a further pool or node to @sum. The largest volumes are not added up: no volume is in

@@ -43,6 +43,7 @@ static const struct kube_field region_fields[] = {
 	KUBE_FIELD("pageMapAlign", KUBE_QUANTITY, struct pmem_region, map_align_bytes),
 	KUBE_FIELD("bttStart", KUBE_QUANTITY, struct pmem_region, btt_start_bytes),
 	KUBE_FIELD("complete", KUBE_FLAG, struct pmem_region, complete),
+	KUBE_FIELD("durability", KUBE_TEXT, struct pmem_region, durability),
 	KUBE_FIELDS_END,
 };
 
@@ -106,7 +107,7 @@ static bool region_equal(const struct pmem_region *a, const struct pmem_region *
 	       a->erasing_bytes == b->erasing_bytes && a->n_free_extents == b->n_free_extents &&
 	       a->unit_bytes == b->unit_bytes && a->map_align_bytes == b->map_align_bytes &&
 	       a->btt_start_bytes == b->btt_start_bytes && a->complete == b->complete &&
-	       strv_eq(a->free_extents, b->free_extents);
+	       str_eq(a->durability, b->durability) && strv_eq(a->free_extents, b->free_extents);
 }
 
 static bool regions_equal(const struct pmem_node *a, const struct pmem_node *b)
@@ -187,6 +188,7 @@ static void add_region(struct json_writer *w, const struct pmem_region *r)
 	if (r->btt_start_bytes > 0)
 		json_key_bytes(w, "bttStart", r->btt_start_bytes);
 	json_key_bool(w, "complete", r->complete);
+	json_key_known(w, "durability", r->durability);
 	json_object_end(w);
 }
 
@@ -276,6 +278,7 @@ struct pmem_node *pmem_node_dup(const struct pmem_node *n)
 		*r = n->regions[i];
 		r->name = name;
 		r->free_extents = strv_dup(n->regions[i].free_extents);
+		r->durability = x_strdup(n->regions[i].durability);
 	}
 	return copy;
 }

@@ -39,7 +39,9 @@ struct pmem_region {
 	uint64_t unit_bytes;
 	uint64_t map_align_bytes;
 	uint64_t btt_start_bytes;
-	bool complete; /* no device of it is missing */
+	bool complete;    /* no device of it is missing */
+	char *durability; /* "synchronous": the kernel accepts MAP_SYNC; "fsync": it refuses it; any other
+			   * text or NULL: not known */
 };
 
 struct pmem_node {

@@ -44,6 +44,8 @@ static const struct kube_field copy_fields[] = {
 	KUBE_FIELD("size", KUBE_QUANTITY, struct pmem_volume_copy, size_bytes),
 	KUBE_FIELD("report", KUBE_QUANTITY, struct pmem_volume_copy, report),
 	KUBE_OBJECT("filling", filling_fields),
+	KUBE_FIELD("dax", KUBE_TEXT, struct pmem_volume_copy, dax),
+	KUBE_FIELD("lacksMapSync", KUBE_FLAG, struct pmem_volume_copy, lacks_sync),
 	KUBE_FIELDS_END,
 };
 
@@ -138,6 +140,7 @@ struct pmem_volume *pmem_volume_dup(const struct pmem_volume *v)
 
 		pmem_volume_add_copy(copy, c->node, c->phase, c->size_bytes, c->report);
 		pmem_volume_show_filling(copy, c->node, c->done_bytes, c->total_bytes);
+		pmem_volume_show_dax(copy, c->node, c->dax, c->lacks_sync);
 	}
 	pmem_conditions_copy(&copy->conditions, &v->conditions);
 	return copy;
@@ -219,6 +222,17 @@ void pmem_volume_show_filling(
 	}
 }
 
+void pmem_volume_show_dax(struct pmem_volume *v, const char *node, const char *dax, bool lacks_sync)
+{
+	for (size_t i = 0; i < v->n_copies; i++) {
+		if (!str_eq(v->copies[i].node, node))
+			continue;
+		free(v->copies[i].dax);
+		v->copies[i].dax = x_strdup(dax);
+		v->copies[i].lacks_sync = lacks_sync;
+	}
+}
+
 void pmem_volume_clear_copies(struct pmem_volume *v)
 {
 	for (size_t i = 0; i < v->n_copies; i++)
@@ -234,7 +248,8 @@ static bool copies_equal(const struct pmem_volume *a, const struct pmem_volume *
 
 		if (!str_eq(x->node, y->node) || !str_eq(x->phase, y->phase) ||
 			x->size_bytes != y->size_bytes || x->report != y->report ||
-			x->done_bytes != y->done_bytes || x->total_bytes != y->total_bytes)
+			x->done_bytes != y->done_bytes || x->total_bytes != y->total_bytes ||
+			!str_eq(x->dax, y->dax) || x->lacks_sync != y->lacks_sync)
 			return false;
 	}
 	return a->n_copies == b->n_copies;
@@ -379,6 +394,9 @@ static void add_copy(struct json_writer *w, const struct pmem_volume_copy *c)
 		json_key_u64(w, "report", c->report);
 	if (c->total_bytes > 0)
 		key_filling(w, c);
+	json_key_known(w, "dax", c->dax);
+	if (c->lacks_sync)
+		json_key_bool(w, "lacksMapSync", true);
 	json_object_end(w);
 }
 

@@ -41,6 +41,8 @@ struct pmem_volume_copy {
 			  */
 	uint64_t done_bytes;  /* that are copied or zeroed, while it is filled from another volume */
 	uint64_t total_bytes; /* of these; 0: it is not being filled */
+	char *dax;            /* as volume_dax_name() has it; NULL: not known */
+	bool lacks_sync;      /* its class promises MAP_SYNC, and it does not have that */
 };
 
 struct pmem_volume {
@@ -123,6 +125,10 @@ void pmem_volume_add_copy(
  * not being filled. Without effect if @node has none. */
 void pmem_volume_show_filling(
 	struct pmem_volume *v, const char *node, uint64_t done_bytes, uint64_t total_bytes);
+
+/** pmem_volume_show_dax() - the copy on @node has @dax (NULL: not known), and lacks MAP_SYNC. Without effect
+ * if @node has none. */
+void pmem_volume_show_dax(struct pmem_volume *v, const char *node, const char *dax, bool lacks_sync);
 
 /** pmem_volume_clear_copies() - remove all of them from the status. */
 void pmem_volume_clear_copies(struct pmem_volume *v);

@@ -107,7 +107,7 @@ static void note_new_volume(struct cluster_view *w, const char *name, const char
 /* An object says that the volume of @need is made on @node_id. The node may have made it already. */
 static void place(struct cluster_view *w, const struct pod_need *need, const char *node_id, uint64_t until_ns)
 {
-	const struct sched_item item = {need->size_bytes, need->sector};
+	const struct sched_item item = {need->size_bytes, need->sector, need->sync};
 	const struct pmem_volume *v;
 
 	reservations_place(w->reservations, need->name, node_id, &item, until_ns);
@@ -324,7 +324,7 @@ static void visit_record(void *user, const void *object)
 
 	for (size_t i = 0; v->volume_name && i < v->n_copies; i++) {
 		const struct pmem_volume_copy *c = &v->copies[i];
-		const struct sched_item item = {c->size_bytes, /* sector= */ false};
+		const struct sched_item item = {.size_bytes = c->size_bytes};
 
 		if (!is_unshown(w, c))
 			continue;

@@ -12,6 +12,7 @@
 #include "nodes/class_capacity.h"
 #include "os/fs.h"
 #include "pmem/usage.h"
+#include "volume/params.h"
 
 #define DEFAULT_FS    "ext4" /* as the node's */
 #define UID_MAX_BYTES 128    /* of a UUID it is 36 */
@@ -39,6 +40,7 @@ void cluster_view_claim_need(
 		.what = x_asprintf("claim %s/%s", claim->meta.namespace, claim->meta.name),
 		.size_bytes = class_least_bytes(class, size_bytes, claim->is_block),
 		.sector = volume_usage_is_file_io(kube_pairs_get(&class->parameters, "usage")),
+		.sync = class_needs_sync(class),
 	};
 }
 
@@ -81,6 +83,8 @@ int cluster_view_inline_need(
 		.what = x_asprintf("inline volume \"%s\"", v->name),
 		.size_bytes = size_bytes > least_bytes ? size_bytes : least_bytes,
 		.sector = volume_usage_is_file_io(kube_pairs_get(&v->attributes, "usage")),
+		.sync = durability_needs_sync(kube_pairs_get(&v->attributes, PARAMS_USAGE),
+			kube_pairs_get(&v->attributes, PARAMS_DURABILITY)),
 	};
 	return 0;
 }

@@ -43,7 +43,7 @@ static uint64_t rest_after(const struct sched_node *node, const struct sched_ite
 
 	for (size_t i = 0; i < node->n_extents; i++) {
 		const struct best_fit_extent *extent = &node->extents[i];
-		uint64_t takes = sched_node_raw_bytes(node, extent->pool, item->size_bytes, item->sector);
+		uint64_t takes = sched_node_raw_bytes(node, extent->pool, item);
 
 		if (takes <= extent->bytes && extent->bytes - takes < rest)
 			rest = extent->bytes - takes;

@@ -7,8 +7,8 @@
 
 #define TEXT_LEN 24
 
-/* Return: its name; NULL: the node has none. */
-static const char *roomiest_pool(const struct sched_node *node, bool sector, uint64_t *ret_bytes)
+/* Of those that take volumes that need MAP_SYNC (@sync), or any. Return: its name; NULL: there is none. */
+static const char *roomiest_pool(const struct sched_node *node, bool sector, bool sync, uint64_t *ret_bytes)
 {
 	const char *best = NULL;
 
@@ -16,7 +16,7 @@ static const char *roomiest_pool(const struct sched_node *node, bool sector, uin
 	for (size_t i = 0; i < node->n_pools; i++) {
 		uint64_t bytes = capacity_max_bytes(&node->pools[i].capacity, sector);
 
-		if (best && bytes <= *ret_bytes)
+		if ((best && bytes <= *ret_bytes) || (sync && node->pools[i].only_fsync))
 			continue;
 		best = node->pool_names[i];
 		*ret_bytes = bytes;
@@ -28,14 +28,16 @@ static const char *roomiest_pool(const struct sched_node *node, bool sector, uin
 static bool explain_need(const struct sched_node *node, const struct pod_need *need, struct buf *out)
 {
 	uint64_t bytes;
-	const char *pool = roomiest_pool(node, need->sector, &bytes);
+	const char *pool = roomiest_pool(node, need->sector, need->sync, &bytes);
 	char largest[TEXT_LEN];
 	char needed[TEXT_LEN];
 
 	if (pool && need->size_bytes <= bytes)
 		return false;
 	if (!pool) {
-		buf_adds(out, "no persistent memory for volumes");
+		buf_adds(out, node->n_pools > 0 ? "the kernel refuses MAP_SYNC on its memory, which only a "
+						  "StorageClass with durability=fsync uses"
+						: "no persistent memory for volumes");
 		return true;
 	}
 	buf_addf(out, "largest creatable volume %s in %s, %s needed for %s", format_bytes(bytes, largest),

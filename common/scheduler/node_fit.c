@@ -23,6 +23,7 @@ void node_fit_init(struct node_fit *f, const struct node_choice *q)
 
 		to->item.size_bytes = need->size_bytes < SCHED_SIZE_MAX ? need->size_bytes : SCHED_SIZE_MAX;
 		to->item.sector = need->sector;
+		to->item.sync = need->sync;
 		to->decided =
 			reservations_node(q->reservations, need->name, &to->decided_node, &to->decided_item);
 	}
@@ -50,10 +51,7 @@ static bool is_reserved_here(const struct node_fit_need *need, const struct sche
 static bool has_extent(const struct sched_node *node, const struct sched_item *item)
 {
 	for (size_t i = 0; i < node->n_extents; i++) {
-		uint64_t takes =
-			sched_node_raw_bytes(node, node->extents[i].pool, item->size_bytes, item->sector);
-
-		if (takes <= node->extents[i].bytes)
+		if (sched_node_raw_bytes(node, node->extents[i].pool, item) <= node->extents[i].bytes)
 			return true;
 	}
 	return false;
@@ -83,6 +81,9 @@ static enum node_fit_answer by_sums(const struct sched_node *node, const struct 
 	}
 	if (load->size_bytes > all)
 		return NODE_FIT_NO;
+	/* sums do not say which of the extents a volume may go to */
+	if (node->differs_in_sync)
+		return NODE_FIT_MAYBE;
 	/* A volume finds no place only when less than the largest one is left in each extent. */
 	return load->raw_bytes <= sure || has_slots(node, load) ? NODE_FIT_YES : NODE_FIT_MAYBE;
 }
@@ -102,14 +103,14 @@ static int compare_items(const void *a, const void *b)
 
 	if (x->size_bytes != y->size_bytes)
 		return x->size_bytes > y->size_bytes ? -1 : 1;
-	return (int)y->sector - (int)x->sector;
+	return x->sector != y->sector ? (int)y->sector - (int)x->sector : (int)y->sync - (int)x->sync;
 }
 
 /* One of the reservations is the pod's own, decided in an earlier round. */
 static size_t leave_out(struct sched_item *items, size_t n, const struct sched_item *own)
 {
 	for (size_t i = 0; i < n; i++) {
-		if (items[i].size_bytes != own->size_bytes || items[i].sector != own->sector)
+		if (compare_items(&items[i], own) != 0)
 			continue;
 		items[i] = items[n - 1];
 		return n - 1;
@@ -128,8 +129,7 @@ static struct order_independent_fit set_out(struct node_fit *f, const struct sch
 		const struct sched_item *item = &f->items[i];
 
 		for (size_t k = 0; k < n_pools; k++)
-			f->takes[i * n_pools + k] =
-				sched_node_raw_bytes(node, k, item->size_bytes, item->sector);
+			f->takes[i * n_pools + k] = sched_node_raw_bytes(node, k, item);
 	}
 	return (struct order_independent_fit){node->extents, node->n_extents, f->takes, n_pools, n};
 }

@@ -18,6 +18,7 @@ struct pod_need {
 	char *what;          /* for people: "claim default/data" */
 	uint64_t size_bytes; /* the size in CreateVolume's request, but at least what its file system needs */
 	bool sector;         /* usage=FileIO */
+	bool sync;           /* it needs MAP_SYNC */
 	char **nodes;        /* strv: those that have it already */
 	char *source;        /* "namespace/name" of the claim that it is to be a clone of; NULL: none */
 	char *snapshot;      /* likewise of the VolumeSnapshot that it is to be restored from */

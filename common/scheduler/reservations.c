@@ -148,8 +148,8 @@ static struct pod *find_pod(const struct reservations *r, const char *uid)
 
 static struct sched_item item_of(const struct sched_item *item)
 {
-	return (struct sched_item){
-		item->size_bytes < SCHED_SIZE_MAX ? item->size_bytes : SCHED_SIZE_MAX, item->sector};
+	return (struct sched_item){item->size_bytes < SCHED_SIZE_MAX ? item->size_bytes : SCHED_SIZE_MAX,
+		item->sector, item->sync};
 }
 
 /* Counts nowhere yet. */
@@ -379,7 +379,7 @@ void reservations_free(struct reservations *r)
 static bool says_so(const struct reserved *v, const char *node_id, const struct sched_item *item)
 {
 	return str_eq(v->node_id, node_id) && v->item.size_bytes == item->size_bytes &&
-	       v->item.sector == item->sector;
+	       v->item.sector == item->sector && v->item.sync == item->sync;
 }
 
 /* All pods that need the volume go there, and need it no longer by themselves. Return: whether there was one.
@@ -499,7 +499,8 @@ static void add_needs(struct reservations *r, struct pod *pod, const struct pod_
 {
 	for (size_t i = 0; i < needs->n; i++) {
 		const struct pod_need *need = &needs->v[i];
-		struct sched_item item = item_of(&(struct sched_item){need->size_bytes, need->sector});
+		struct sched_item item =
+			item_of(&(struct sched_item){need->size_bytes, need->sector, need->sync});
 		struct reserved *v = find(r, need->name, /* by_pod= */ false);
 
 		if (v && is_over(v, nodes, n))

@@ -36,12 +36,6 @@ struct reservations *reservations_new(struct sched_nodes *nodes, reservations_ch
 void reservations_free(struct reservations *r);
 DEFINE_CLEANUP(struct reservations *, reservations_free);
 
-/* A volume that counts on a node. */
-struct sched_item {
-	uint64_t size_bytes;
-	bool sector;
-};
-
 /**
  * reservations_place() - an object says that the volume @name is made on @node_id: it counts there alone, and
  * so does the rest of the pod that needs it.

@@ -114,6 +114,7 @@ static struct sched_pool pool_of(const struct pmem_node *n, const struct pmem_re
 	out.capacity.max_sector_volume_bytes = r->max_sector_volume_bytes;
 	out.rules = (struct layout_rules){
 		r->unit_bytes > 0 ? r->unit_bytes : 1, r->map_align_bytes, r->btt_start_bytes};
+	out.only_fsync = durability_parse(r->durability) == DURABILITY_FSYNC;
 	out.has_rules = str_eq(n->device_mode, "direct") && r->unit_bytes >= PFN_ALIGN_BYTES;
 	return out;
 }
@@ -141,13 +142,14 @@ uint64_t sched_node_most_bytes(const struct sched_node *node, uint64_t size_byte
 	return most;
 }
 
-uint64_t sched_node_raw_bytes(const struct sched_node *node, size_t pool, uint64_t size_bytes, bool sector)
+uint64_t sched_node_raw_bytes(const struct sched_node *node, size_t pool, const struct sched_item *item)
 {
 	const struct sched_pool *r = &node->pools[pool];
 
-	if (r->rules.unit_bytes == 0 || size_bytes > capacity_max_bytes(&r->capacity, sector))
+	if (r->rules.unit_bytes == 0 || (item->sync && r->only_fsync) ||
+		item->size_bytes > capacity_max_bytes(&r->capacity, item->sector))
 		return UINT64_MAX;
-	return raw_bytes(r, size_bytes, sector);
+	return raw_bytes(r, item->size_bytes, item->sector);
 }
 
 /* The extent that must be there for the largest volumes. */
@@ -195,6 +197,15 @@ static uint64_t common_unit(const struct sched_node *node)
 	return (unit & (unit - 1)) == 0 ? unit : 0;
 }
 
+static bool differ_in_sync(const struct sched_node *node)
+{
+	for (size_t i = 1; i < node->n_pools; i++) {
+		if (node->pools[i].only_fsync != node->pools[0].only_fsync)
+			return true;
+	}
+	return false;
+}
+
 /* Thousands of nodes are examined for each pod, so the relevant data of each is in one block of memory. */
 static void find_extents(struct sched_nodes *nodes, struct sched_node *node, const struct pmem_node *n)
 {
@@ -213,6 +224,7 @@ static void find_extents(struct sched_nodes *nodes, struct sched_node *node, con
 		add_extents(node, i, &n->regions[i]);
 	}
 	node->unit_bytes = common_unit(node);
+	node->differs_in_sync = differ_in_sync(node);
 }
 
 static char **pool_names_of(const struct pmem_node *n)

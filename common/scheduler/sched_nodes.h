@@ -16,10 +16,18 @@
 /* Larger than any volume: a larger request fits nowhere. Sums of very many do not overflow. */
 #define SCHED_SIZE_MAX (1ULL << 46)
 
+/* A volume that is to be made on a node. */
+struct sched_item {
+	uint64_t size_bytes;
+	bool sector; /* usage=FileIO */
+	bool sync;   /* it needs MAP_SYNC */
+};
+
 /* The properties of a pool that decisions need. */
 struct sched_pool {
 	struct capacity capacity;  /* only its total is set if the rest is invalid */
 	struct layout_rules rules; /* unit_bytes 0: what is shown of it is invalid */
+	bool only_fsync;           /* the kernel refuses MAP_SYNC there */
 	bool has_rules; /* volumes are namespaces, which also need space for the kernel's metadata */
 };
 
@@ -30,10 +38,11 @@ struct sched_node {
 	struct sched_pool *pools;        /* in one block of memory with the extents */
 	size_t n_extents;
 	size_t n_pools;
-	uint64_t unit_bytes; /* of each pool, a power of two; 0: it is not one, they differ, or have rules */
-	uint64_t report;     /* number of the report that is shown */
-	size_t index;        /* small; not reused before this node is removed */
-	bool stale;          /* its driver does not report to the controller */
+	uint64_t unit_bytes;  /* of each pool, a power of two; 0: it is not one, they differ, or have rules */
+	uint64_t report;      /* number of the report that is shown */
+	size_t index;         /* small; not reused before this node is removed */
+	bool differs_in_sync; /* the kernel refuses MAP_SYNC in some of its pools, and not in others */
+	bool stale;           /* its driver does not report to the controller */
 };
 
 struct sched_nodes;
@@ -62,9 +71,9 @@ size_t sched_nodes_limit(const struct sched_nodes *nodes);
 /** sched_nodes_at() - the node with that @index, or NULL. */
 const struct sched_node *sched_nodes_at(const struct sched_nodes *nodes, size_t index);
 
-/** sched_node_raw_bytes() - the bytes that a volume takes from a free extent of @pool of @node. Return:
+/** sched_node_raw_bytes() - the bytes that @item takes from a free extent of @pool of @node. Return:
  * UINT64_MAX: according to the node it does not fit there. */
-uint64_t sched_node_raw_bytes(const struct sched_node *node, size_t pool, uint64_t size_bytes, bool sector);
+uint64_t sched_node_raw_bytes(const struct sched_node *node, size_t pool, const struct sched_item *item);
 
 /** sched_node_most_bytes() - the same for the pool in which it takes most, whether it fits or not.
  * @size_bytes: at most SCHED_SIZE_MAX */

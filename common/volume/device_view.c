@@ -134,6 +134,7 @@ static void use_figures(struct device_list *seen, const struct device_list *pool
 		*p = *latest;
 		p->uuid = was.uuid;
 		p->name = was.name;
+		p->region = was.region;
 	}
 }
 

@@ -8,6 +8,7 @@
 #include "base/parse.h"
 #include "base/str.h"
 #include "base/suggest.h"
+#include "pmem/durability.h"
 
 #define KUBERNETES_PREFIX    "csi.storage.k8s.io/"
 #define EPHEMERAL            KUBERNETES_PREFIX "ephemeral"
@@ -70,6 +71,19 @@ static int parse_kata(const char *value, struct volume_params *p, struct error *
 static int parse_direct(const char *value, struct volume_params *p, struct error **err)
 {
 	return parse_bool(value, &p->direct_volume, err);
+}
+
+static int parse_durability(const char *value, struct volume_params *p, struct error **err)
+{
+	const char *const words[] = {
+		durability_name(DURABILITY_SYNCHRONOUS), durability_name(DURABILITY_FSYNC), NULL};
+	enum durability durability = durability_parse(value);
+
+	if (durability == DURABILITY_UNKNOWN)
+		return refuse_word(value, "neither synchronous nor fsync", words, err);
+	p->names_durability = true;
+	p->fsync_suffices = durability == DURABILITY_FSYNC;
+	return 0;
 }
 
 static int parse_model(const char *value, struct volume_params *p, struct error **err)
@@ -166,6 +180,7 @@ static const struct {
 	{PARAMS_ERASE_AFTER, AT_ALL | AT_MODIFY, parse_erase_after},
 	{PARAMS_KATA, AT_ALL, parse_kata},
 	{PARAMS_DIRECT, AT_CREATE | AT_CONTEXT, parse_direct},
+	{PARAMS_DURABILITY, AT_CREATE | AT_INLINE, parse_durability},
 	{"persistencyModel", AT_ALL & ~AT_INLINE, parse_model},
 	{"cacheSize", AT_ALL & ~AT_INLINE, parse_cache_size},
 	{PARAMS_USAGE, AT_ALL | AT_MODIFY, parse_usage},
@@ -316,9 +331,17 @@ static bool says_true(const char *value)
 	return value && parse_bool(value, &says, &none) == 0 && says;
 }
 
-unsigned params_needs(const char *kata, const char *direct)
+unsigned params_needs_of(const struct volume_params *p)
 {
-	return (says_true(kata) ? PARAMS_NEED_KATA : 0) | (says_true(direct) ? PARAMS_NEED_DIRECT : 0);
+	return (p->kata_containers ? PARAMS_NEED_KATA : 0) | (p->direct_volume ? PARAMS_NEED_DIRECT : 0) |
+	       (p->names_durability ? PARAMS_NEED_DURABILITY : 0) |
+	       (p->usage == USAGE_APP_DIRECT && !p->fsync_suffices ? PARAMS_NEED_SYNC : 0);
+}
+
+unsigned params_needs(const char *kata, const char *direct, const char *durability)
+{
+	return (says_true(kata) ? PARAMS_NEED_KATA : 0) | (says_true(direct) ? PARAMS_NEED_DIRECT : 0) |
+	       (durability ? PARAMS_NEED_DURABILITY : 0);
 }
 
 bool params_look_inline(const struct strmap *context)

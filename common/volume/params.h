@@ -33,6 +33,10 @@
  * parameters, of which the Go driver accepts only those that it knows. */
 #define PARAMS_DIRECT "directVolume"
 
+/* "fsync": its programs call fsync, so that memory will do on which the kernel refuses MAP_SYNC. It is
+ * recorded outside of the parameters, too. */
+#define PARAMS_DURABILITY "durability"
+
 enum params_origin {
 	PARAMS_CREATE,   /* StorageClass parameters of CreateVolume, plus the provisioner's extra metadata */
 	PARAMS_CONTEXT,  /* volume_context of stage and publish: what CreateVolume returned, plus Kubernetes'
@@ -44,12 +48,14 @@ enum params_origin {
 };
 
 struct volume_params {
-	bool erase_after;     /* default true */
-	bool kata_containers; /* default false */
-	bool direct_volume;   /* PARAMS_CREATE, PARAMS_CONTEXT; default false */
-	bool is_cache;        /* persistencyModel=cache */
-	bool is_inline;       /* persistencyModel=ephemeral: lives as long as its pod */
-	uint32_t cache_size;  /* with is_cache */
+	bool erase_after;      /* default true */
+	bool kata_containers;  /* default false */
+	bool direct_volume;    /* PARAMS_CREATE, PARAMS_CONTEXT; default false */
+	bool names_durability; /* PARAMS_CREATE, PARAMS_INLINE: the parameter is given */
+	bool fsync_suffices;   /* PARAMS_CREATE, PARAMS_INLINE: durability=fsync; default false */
+	bool is_cache;         /* persistencyModel=cache */
+	bool is_inline;        /* persistencyModel=ephemeral: lives as long as its pod */
+	uint32_t cache_size;   /* with is_cache */
 	enum volume_usage usage;
 	uint64_t erase_bytes_per_s; /* PARAMS_CREATE, PARAMS_MODIFY; 0: no limit of its own */
 	uint64_t copy_bytes_per_s;  /* likewise */
@@ -80,10 +86,19 @@ int params_say_inline(
  * guests. */
 #define PARAMS_NEED_KATA   1U
 #define PARAMS_NEED_DIRECT 2U
+/* The parameter durability, which drivers of earlier releases refuse as unknown. */
+#define PARAMS_NEED_DURABILITY 4U
 
-/** params_needs() - what volumes with these values of PARAMS_KATA and PARAMS_DIRECT need; NULL: not given.
- * Values that are no booleans count as false. */
-unsigned params_needs(const char *kata, const char *direct);
+/* Memory on which the kernel does not refuse MAP_SYNC. */
+#define PARAMS_NEED_SYNC 8U
+
+/** params_needs_of() - what a volume with the parameters @p needs. */
+unsigned params_needs_of(const struct volume_params *p);
+
+/** params_needs() - what volumes with these values of PARAMS_KATA, PARAMS_DIRECT and PARAMS_DURABILITY need,
+ * but for PARAMS_NEED_SYNC (durability_needs_sync()); NULL: not given. Values that are no booleans count as
+ * false. */
+unsigned params_needs(const char *kata, const char *direct, const char *durability);
 
 /** params_look_inline() - guess, for a @context that does not say it, whether the volume is an inline volume:
  * the context has a size, and no keys that a provisioner adds. */

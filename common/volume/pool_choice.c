@@ -51,9 +51,16 @@ static int compare_candidates(const void *a, const void *b)
 	return best_fit_compare(x->max_volume_bytes, y->max_volume_bytes);
 }
 
+/* Whether MAP_SYNC is needed and refused there. */
+static bool lacks_sync(
+	const struct pool_request *q, const struct region_durabilities *known, const struct device_pool *p)
+{
+	return q->sync && region_durabilities_of(known, p->region) == DURABILITY_FSYNC;
+}
+
 void pool_choice_find(const struct device_manager *devices, const struct device_list *seen,
-	const struct failing_pools *failing, uint64_t now_ns, const struct pool_request *q,
-	struct pool_choice *ret)
+	const struct failing_pools *failing, const struct region_durabilities *known, uint64_t now_ns,
+	const struct pool_request *q, struct pool_choice *ret)
 {
 	struct pool_choice c = {0};
 
@@ -62,6 +69,11 @@ void pool_choice_find(const struct device_manager *devices, const struct device_
 		uint64_t max_bytes = capacity_max_bytes(&p->capacity, q->sector);
 		uint64_t granted_bytes = device_fit(devices, p, q->sector, q->required_bytes);
 
+		if (lacks_sync(q, known, p)) {
+			if (granted_bytes != UINT64_MAX)
+				snprintf(c.no_sync, sizeof(c.no_sync), "%s", p->name);
+			continue;
+		}
 		if (p->complete && !p->closed && max_bytes > c.max_volume_bytes)
 			c.max_volume_bytes = max_bytes;
 		if (p->used_up && !p->closed && !c.used_up[0])
@@ -94,7 +106,11 @@ int pool_choice_require(const struct pool_choice *c, uint64_t required_bytes, st
 			"%llu bytes, rounded up to what the pool can allocate, exceed limit_bytes",
 			(unsigned long long)required_bytes);
 	return err_set(err, ERR_EXHAUSTED,
-		"not enough space: %llu bytes needed, the largest possible volume has %s%s%s",
+		"not enough space: %llu bytes needed, the largest possible volume has %s%s%s%s%s%s",
 		(unsigned long long)required_bytes, format_bytes(c->max_volume_bytes, largest),
-		c->used_up[0] ? "; no free " : "", c->used_up);
+		c->used_up[0] ? "; no free " : "", c->used_up, c->no_sync[0] ? "; " : "", c->no_sync,
+		c->no_sync[0]
+			? " has room, but the kernel refuses MAP_SYNC on its memory: a StorageClass with "
+			  "durability=fsync uses it, for programs that call fsync"
+			: "");
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "pmem/device/device.h"
+#include "volume/durability/region_durability.h"
 #include "volume/failing_pools.h"
 #include "volume/volumes.h"
 
@@ -13,6 +14,7 @@ struct pool_request {
 	uint64_t required_bytes;
 	uint64_t limit_bytes; /* 0: none */
 	bool sector;          /* for usage=FileIO */
+	bool sync;            /* it needs MAP_SYNC */
 };
 
 struct pool_candidate {
@@ -27,6 +29,7 @@ struct pool_choice {
 	size_t n;
 	uint64_t max_volume_bytes; /* over all complete pools */
 	bool over_limit;           /* the volume fits into a pool, but its rounded size exceeds the limit */
+	char no_sync[96];          /* a pool in which it would fit, if it did not need MAP_SYNC; or "" */
 	char used_up[192]; /* what has run out in a pool with free space, such as "label slot in region0"; or
 			      "" */
 };
@@ -45,11 +48,12 @@ int pool_required_bytes(
  * pool_choice_find() - find the pools of @seen that have room for the volume, in the order of best_fit.h;
  * pools that are avoided come last.
  * @failing: the pools that are avoided at @now_ns
+ * @known:   what is known of the regions of pools
  * @ret:     pool_choice_done()
  */
 void pool_choice_find(const struct device_manager *devices, const struct device_list *seen,
-	const struct failing_pools *failing, uint64_t now_ns, const struct pool_request *q,
-	struct pool_choice *ret);
+	const struct failing_pools *failing, const struct region_durabilities *known, uint64_t now_ns,
+	const struct pool_request *q, struct pool_choice *ret);
 
 /** pool_choice_require() - fail if there is no candidate. @required_bytes: for the message. Return: 0, or -1
  * with ERR_RANGE (its rounded size exceeds the limit), ERR_EXHAUSTED. */

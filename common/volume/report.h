@@ -14,6 +14,7 @@
 #include "base/cleanup.h"
 #include "pmem/capacity.h"
 #include "pmem/namespace_layout.h"
+#include "volume/durability/volume_dax.h"
 #include "volume/health/health.h"
 #include "volume/phase.h"
 
@@ -45,7 +46,9 @@ struct volume_report {
 	uint64_t taken_s; /* of a snapshot: when the volume was as it shows it, seconds since 1970 in UTC */
 	struct volume_health health;   /* besides what the phase says */
 	struct volume_filling filling; /* in phase CREATING */
-	struct volume_pause pause;     /* since the start of the driver */
+	enum volume_dax dax;
+	bool lacks_sync;           /* its class promises MAP_SYNC, and it does not have that */
+	struct volume_pause pause; /* since the start of the driver */
 	/* Whether the report that has just come is the first one with this pause, and the one before had the
 	 * volume: while the node table calls its watchers. Not compared. */
 	bool pause_is_new;
@@ -59,6 +62,7 @@ struct pool_report {
 	struct capacity capacity; /* of what can be created there now */
 	uint64_t region_bytes;    /* size of its region; 0: not known */
 	struct layout_rules rules;
+	enum durability durability;                     /* of its memory */
 	uint64_t free_extent_bytes[LAYOUT_EXTENTS_MAX]; /* as in struct device_pool */
 	size_t n_free_extents;
 	bool incomplete;        /* a device of it is missing */

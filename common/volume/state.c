@@ -90,6 +90,8 @@ static int read_direct(struct json_reader *r, const char *key, struct volume_rec
 {
 	if (str_eq(key, PARAMS_DIRECT))
 		return json_read_bool(r, &rec->direct, err);
+	if (str_eq(key, "fsyncSuffices"))
+		return json_read_bool(r, &rec->fsync_suffices, err);
 	if (str_eq(key, "directEntry"))
 		return json_read_str(r, &rec->direct_entry, err);
 	if (str_eq(key, "directDevice"))
@@ -235,6 +237,8 @@ static void write_direct(struct json_writer *w, const struct volume_record *r)
 {
 	if (r->direct)
 		json_key_bool(w, PARAMS_DIRECT, true);
+	if (r->fsync_suffices)
+		json_key_bool(w, "fsyncSuffices", true);
 	json_key_known(w, "directEntry", r->direct_entry);
 	json_key_known(w, "directDevice", r->direct_device);
 	write_strings(w, "sandboxes", r->sandboxes);

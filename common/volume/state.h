@@ -36,6 +36,7 @@ struct volume_record {
 	char *group;      /* of a snapshot: ID of the group that it was taken with; NULL: none */
 	uint64_t group_size;  /* number of snapshots in its group, with this one; 0: in no group */
 	uint64_t image_bytes; /* size of the image for Kata Containers in it, which was made; 0: none yet */
+	bool fsync_suffices;  /* durability=fsync: it needs no MAP_SYNC */
 	bool direct;          /* its device is given to guests, and its file system not mounted on the host */
 	char *direct_entry;  /* name of its entry in the folder of direct volumes, which may exist; NULL: none
 			      */

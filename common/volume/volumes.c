@@ -47,6 +47,7 @@ struct volumes *volumes_new(const struct volumes_config *config)
 	v->shared.user = config->user;
 	v->usage_helpers = fs_usage_helpers_new(USAGE_HELPERS_MAX);
 	pthread_mutex_init(&v->shared.mutex, NULL);
+	pthread_mutex_init(&v->durability_writing, NULL);
 	v->records = records_new(&v->shared);
 	v->device_view = device_view_new(&v->shared, v->records, v->devices, v->locks);
 	return v;
@@ -67,9 +68,11 @@ void volumes_free(struct volumes *v)
 	health_table_done(&v->health);
 	dimms_done(&v->dimms);
 	copy_reports_done(&v->copy_reports);
+	region_durabilities_done(&v->durabilities);
 	volume_locks_free(v->locks);
 	fs_usage_helpers_free(v->usage_helpers);
 	pthread_mutex_destroy(&v->shared.mutex);
+	pthread_mutex_destroy(&v->durability_writing);
 	free(v->node_id);
 	free(v->state_path);
 	free(v->direct_dir);
@@ -214,6 +217,14 @@ static uint64_t left_to_erase(const struct volumes *v, const struct volume_recor
 	return r->size_bytes > done_bytes ? r->size_bytes - done_bytes : 0;
 }
 
+/* Those of the other device mode are not counted: nothing new is made there. */
+static void count_pool(const struct volumes *v, const struct device_pool *p, struct volumes_overview *o)
+{
+	o->n_failing_pools += failing_pools_has(device_view_failing_pools(v->device_view), p->uuid);
+	if (!p->closed)
+		o->n_pools[region_durabilities_of(&v->durabilities, p->region)]++;
+}
+
 static void count_record(const struct volumes *v, const struct volume_record *r, struct volumes_overview *o)
 {
 	switch (device_view_phase(v->device_view, r)) {
@@ -264,8 +275,7 @@ void volumes_overview(struct volumes *v, struct volumes_overview *ret)
 	if (seen)
 		count_unrecorded(v, seen, &o);
 	for (size_t i = 0; seen && i < seen->n_pools; i++)
-		o.n_failing_pools +=
-			failing_pools_has(device_view_failing_pools(v->device_view), seen->pools[i].uuid);
+		count_pool(v, &seen->pools[i], &o);
 	const struct copy_counts copied = v->copied;
 	pthread_mutex_unlock(&v->shared.mutex);
 	erase_queue_count(v->erase_queue, &counts);

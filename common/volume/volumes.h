@@ -340,9 +340,9 @@ bool volumes_offers_kata(struct volumes *v, char **ret_why);
  * file system of that folder, which is in memory. */
 bool volumes_offers_direct(struct volumes *v, char **ret_why);
 
-/** volumes_capacity() - get the capacity of all pools together, from the device view. Return: false before
- * the first device view. Never waits. */
-bool volumes_capacity(struct volumes *v, struct capacity *ret);
+/** volumes_capacity() - get the capacity of all pools together, from the device view. @sync: for volumes that
+ * need MAP_SYNC (durability_needs_sync()). Return: false before the first device view. Never waits. */
+bool volumes_capacity(struct volumes *v, bool sync, struct capacity *ret);
 
 /** volumes_report() - report pools and volumes, from memory. Return: false until volumes_is_ready().
  * @ret: volumes_report_done(). Never waits. */
@@ -366,6 +366,8 @@ struct volumes_overview {
 	uint64_t copy_pause_ns; /* how long all of these pauses lasted together */
 	size_t n_damaged;       /* their state file could not be read when the driver started */
 	size_t n_strangers;     /* devices of ours without a state file */
+	size_t n_pools[DURABILITY_FSYNC +
+		       1];      /* in which volumes are made, by the durability of their memory */
 	size_t n_failing_pools; /* in which the last device could not be created; the log has the reasons */
 };
 

@@ -140,6 +140,7 @@ static struct volume_record *new_record(
 	r->fs_type = x_strdup(q->fs_type);
 	r->made_by_controller = q->made_by_controller;
 	r->direct = wanted->direct_volume;
+	r->fsync_suffices = wanted->fsync_suffices;
 	r->snapshot = q->snapshot;
 	r->group = x_strdup(q->group);
 	r->group_size = q->group_size;
@@ -187,6 +188,7 @@ static int clear_device(struct volumes *v, const struct device *d, bool whole, s
 struct creation {
 	struct volume_record *r;
 	bool sector;
+	bool sync; /* it needs MAP_SYNC */
 	bool block;
 	bool kata;                         /* an image for Kata Containers is to fit into it */
 	struct clone_source *source;       /* NULL: it is empty */
@@ -501,7 +503,7 @@ static void find_pools(struct volumes *v, const struct pool_request *q, struct p
 {
 	pthread_mutex_lock(&v->shared.mutex);
 	pool_choice_find(v->devices, device_view_list(v->device_view),
-		device_view_failing_pools(v->device_view), clock_ns(), q, ret);
+		device_view_failing_pools(v->device_view), &v->durabilities, clock_ns(), q, ret);
 	pthread_mutex_unlock(&v->shared.mutex);
 }
 
@@ -509,7 +511,7 @@ static void find_pools(struct volumes *v, const struct pool_request *q, struct p
 static int choose_pools(struct volumes *v, const struct creation *c, const struct volume_request *q,
 	struct pool_choice *ret, struct error **err)
 {
-	struct pool_request wanted = {.limit_bytes = q->limit_bytes, .sector = c->sector};
+	struct pool_request wanted = {.limit_bytes = q->limit_bytes, .sector = c->sector, .sync = c->sync};
 
 	if (pool_required_bytes(q, c->kata, &wanted.required_bytes, err) < 0)
 		return -1;
@@ -591,12 +593,19 @@ static int make_recorded(struct volumes *v, struct creation *c, const struct vol
 		c->r->id, c->r->id);
 }
 
+/* No program maps a snapshot. */
+static bool needs_sync(const struct volume_request *q, const struct volume_params *wanted)
+{
+	return !q->snapshot && (params_needs_of(wanted) & PARAMS_NEED_SYNC);
+}
+
 static int create_new(struct volumes *v, const char *id, const struct volume_request *q,
 	const struct volume_params *wanted, struct volume_record **ret, struct error **err)
 {
 	CLEANUP(creation_done)
 	struct creation c = {.r = new_record(v, id, q, wanted),
 		.sector = wanted->usage == USAGE_FILE_IO,
+		.sync = needs_sync(q, wanted),
 		.block = q->block,
 		.kata = wanted->kata_containers};
 	const struct volume_change change = {
@@ -619,6 +628,7 @@ int volumes_begin_creation(struct volumes *v, const char *id, const struct volum
 		return -1;
 	*c = (struct creation){.r = new_record(v, id, q, &wanted),
 		.sector = wanted.usage == USAGE_FILE_IO,
+		.sync = needs_sync(q, &wanted),
 		.block = q->block,
 		.in_steps = true,
 		.begun_ns = clock_ns()};

@@ -11,6 +11,7 @@
 #include "volume/concurrency_limit.h"
 #include "volume/copies/copy_reports.h"
 #include "volume/device_view.h"
+#include "volume/durability/region_durability.h"
 #include "volume/erase_queue.h"
 #include "volume/failing_pools.h"
 #include "volume/health/volumes_health.h"
@@ -49,6 +50,7 @@ struct volumes {
 	struct volumes_shared shared;
 	struct records *records;
 	struct device_view *device_view;
+	pthread_mutex_t durability_writing; /* of the file; taken before shared.mutex */
 	/* guarded by shared.mutex: */
 	bool ready;                 /* the first device view exists, and was followed by a look at health */
 	struct health_table health; /* that the last volumes_look_at_health() found */
@@ -56,6 +58,7 @@ struct volumes {
 	bool dirty_compared;        /* their counts of dirty shutdowns, with those of the boot before */
 	struct copy_counts copied;
 	struct copy_reports copy_reports;
+	struct region_durabilities durabilities;
 	char *no_kata;       /* why no volumes for Kata Containers are made; NULL: they are */
 	char *start_failure; /* of the last attempt to start; NULL: none has failed */
 };

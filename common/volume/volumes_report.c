@@ -63,16 +63,23 @@ static struct capacity pool_capacity(const struct volumes *v, const struct devic
 	return p->capacity;
 }
 
-bool volumes_capacity(struct volumes *v, struct capacity *ret)
+static enum durability durability_of(const struct volumes *v, const struct device_pool *p)
+{
+	return region_durabilities_of(&v->durabilities, p->region);
+}
+
+bool volumes_capacity(struct volumes *v, bool sync, struct capacity *ret)
 {
 	struct capacity sum = {0};
 
 	pthread_mutex_lock(&v->shared.mutex);
 	const struct device_list *seen = device_view_list(v->device_view);
 	for (size_t i = 0; seen && i < seen->n_pools; i++) {
-		const struct capacity c = pool_capacity(v, &seen->pools[i]);
+		const struct device_pool *p = &seen->pools[i];
+		const struct capacity all = pool_capacity(v, p);
+		const struct capacity usable = capacity_for(&all, durability_of(v, p), sync);
 
-		capacity_add(&sum, &c);
+		capacity_add(&sum, &usable);
 	}
 	pthread_mutex_unlock(&v->shared.mutex);
 	if (seen)
@@ -117,6 +124,7 @@ static struct pool_report report_pool(const struct volumes *v, const struct devi
 		.capacity = pool_capacity(v, p),
 		.region_bytes = p->region_bytes,
 		.rules = p->rules,
+		.durability = durability_of(v, p),
 		.incomplete = !p->complete,
 		.erasing_bytes = erasing_bytes(v, p)};
 
@@ -172,6 +180,16 @@ static void report_pending(
 	}
 }
 
+static void report_dax(const struct volumes *v, const struct volume_record *r, struct volume_report *out)
+{
+	const struct device_list *seen = device_view_list(v->device_view);
+	const struct device_pool *p = seen && r->pool ? device_list_pool(seen, r->pool) : NULL;
+	const char *mode = v->devices->ops->mode;
+
+	out->dax = volume_dax_of(r, mode, p ? durability_of(v, p) : DURABILITY_UNKNOWN);
+	out->lacks_sync = volume_dax_lacks_sync(r, mode, out->dax);
+}
+
 static void report_volumes(const struct volumes *v, struct volumes_report *out)
 {
 	const struct records_view view = records_view(v->records);
@@ -194,6 +212,7 @@ static void report_volumes(const struct volumes *v, struct volumes_report *out)
 			.group = x_strdup(r->group),
 			.taken_s = r->taken_s,
 		};
+		report_dax(v, r, &out->volumes[out->n_volumes - 1]);
 		if (r->phase == PHASE_READY)
 			volumes_copy_health(v, r->id, &out->volumes[out->n_volumes - 1].health);
 		if (r->phase == PHASE_CREATING)

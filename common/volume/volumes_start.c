@@ -6,6 +6,7 @@
 #include "volume/attachment/attachment.h"
 #include "volume/direct/volumes_direct.h"
 #include "volume/id.h"
+#include "volume/durability/volumes_durability.h"
 #include "volume/volumes_private.h"
 
 static bool lacks_pool(void *user, const char *id)
@@ -174,6 +175,7 @@ int volumes_load(struct volumes *v, bool for_repair, struct error **err)
 		return -1;
 	if (records_load(v->records, for_repair, err) < 0)
 		return -1;
+	volumes_load_durability(v);
 	if (!for_repair)
 		volumes_thaw_staged(v);
 	if (device_view_begin(v->device_view, /* activate= */ !for_repair, err) < 0)

@@ -167,6 +167,11 @@ class Metrics(Served):
         for sample in samples:
             self.assertEqual((sample.labels, sample.value), ({**LABELS, "phase": sample.labels["phase"]}, 0))
 
+    def test_pools_are_counted_by_their_durability(self):
+        samples = self.scrape()["pmem_pools"].samples
+        self.assertEqual([(sample.labels, sample.value) for sample in samples],
+                         [({**LABELS, "durability": name}, value) for name, value in (("unknown", 2), ("synchronous", 0), ("fsync", 0))])
+
     def test_volumes_are_counted_by_what_is_wrong_with_them(self):
         samples = self.scrape()["pmem_volumes_unhealthy"].samples
         self.assertEqual([sample.labels["reason"] for sample in samples],

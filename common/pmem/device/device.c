@@ -150,6 +150,7 @@ void device_list_free(struct device_list *l)
 	for (size_t i = 0; i < l->n_pools; i++) {
 		free(l->pools[i].uuid);
 		free(l->pools[i].name);
+		free(l->pools[i].region);
 	}
 	free(l->devices);
 	free(l->pools);
@@ -299,6 +300,7 @@ void device_list_join(struct device_list *l, const struct device_list *other)
 		*p = other->pools[i];
 		p->uuid = x_strdup(p->uuid);
 		p->name = x_strdup(p->name);
+		p->region = x_strdup(p->region);
 		p->closed = true;
 	}
 }

@@ -44,7 +44,9 @@ struct device_pool {
 	char *uuid; /* never changes: the UUID of the volume group, or the identity of the region */
 	char *name;
 	struct capacity capacity;
-	uint64_t region_bytes; /* size of the region that it is part of; 0: not known */
+	char *region; /* identity of the region that it is part of, the same after every boot; NULL: not known
+		       */
+	uint64_t region_bytes; /* size of that region; 0: not known */
 	/* Devices take a multiple of the unit from the pool; the other members matter for namespaces only. */
 	struct layout_rules rules;
 	/* The largest free extents, largest first. A device has to fit into one of them: a namespace takes

@@ -91,6 +91,7 @@ static struct device_pool to_pool(const struct nd_region *r)
 	struct device_pool p = {
 		.uuid = x_strdup(r->identity),
 		.name = x_asprintf("%s%s", r->bus, r->name),
+		.region = x_strdup(r->identity),
 		.capacity.total_bytes = r->size_bytes,
 		.region_bytes = r->size_bytes,
 		.capacity.available_bytes = full ? 0 : layout_round_down(r->available_bytes, unit),
@@ -263,6 +264,7 @@ static int plan(const struct nd_inventory *inv, const struct device_spec *spec, 
 	struct device_pool pool = to_pool(r);
 	free(pool.uuid);
 	free(pool.name);
+	free(pool.region);
 	if (fit(&pool, spec->sector, spec->size_bytes) == UINT64_MAX)
 		return refuse_size(r, spec, capacity_max_bytes(&pool.capacity, spec->sector), err);
 	*ret = (struct nd_spec){

@@ -264,6 +264,7 @@ static struct device_pool as_pool(const struct fake_model *m, size_t region)
 	uint64_t largest = layout_largest_extent(r->used, r->n_used, m->region_bytes, m->unit_bytes);
 	struct device_pool p = {.uuid = x_strdup(m->uuids[region]),
 		.name = x_asprintf("region%zu", region),
+		.region = x_strdup(m->uuids[region]),
 		.capacity.total_bytes = layout_round_down(m->region_bytes, m->unit_bytes),
 		.region_bytes = m->region_bytes,
 		.capacity.max_volume_bytes = largest,

@@ -68,34 +68,35 @@ static const char *obstacle_of(const struct lvm_vg *vg)
 	return vg->missing_pvs > 0 ? DEVICE_PARTS_MISSING : NULL;
 }
 
-static uint64_t region_size_of(const struct nd_inventory *inv, const char *block_path)
+static const struct nd_region *region_with(const struct nd_inventory *inv, const char *block_path)
 {
 	for (size_t i = 0; i < inv->n_regions; i++) {
 		const struct nd_region *r = &inv->regions[i];
 
 		for (size_t k = 0; k < r->n_namespaces; k++) {
 			if (str_eq(r->namespaces[k].block_path, block_path))
-				return r->size_bytes;
+				return r;
 		}
 	}
-	return 0;
+	return NULL;
 }
 
-/* All namespaces of a group are in one region; some may be missing. */
-static uint64_t region_bytes(const struct device_lvm *m, const struct lvm_vg *vg)
+/* All namespaces of a group are in one region; some may be missing. Return: NULL: all are. */
+static const struct nd_region *region_of(const struct device_lvm *m, const struct lvm_vg *vg)
 {
-	uint64_t bytes = 0;
+	const struct nd_region *r = NULL;
 
-	for (size_t i = 0; i < m->report->n_pvs && bytes == 0; i++) {
+	for (size_t i = 0; i < m->report->n_pvs && !r; i++) {
 		if (str_eq(m->report->pvs[i].vg_uuid, vg->uuid))
-			bytes = region_size_of(m->inv, m->report->pvs[i].path);
+			r = region_with(m->inv, m->report->pvs[i].path);
 	}
-	return bytes;
+	return r;
 }
 
 /* LVM changes nothing in a group that lacks parts or is exported. */
 static struct device_pool to_pool(const struct device_lvm *m, const struct lvm_vg *vg)
 {
+	const struct nd_region *region = region_of(m, vg);
 	const char *obstacle = obstacle_of(vg);
 	bool complete = !obstacle;
 	bool usable = complete && (vg->mda_bytes == 0 || lvm_metadata_more_volumes(vg) > 0);
@@ -104,7 +105,8 @@ static struct device_pool to_pool(const struct device_lvm *m, const struct lvm_v
 		.uuid = x_strdup(vg->uuid),
 		.name = x_strdup(vg->name),
 		.capacity.total_bytes = vg->size_bytes,
-		.region_bytes = region_bytes(m, vg),
+		.region = region ? x_strdup(region->identity) : NULL,
+		.region_bytes = region ? region->size_bytes : 0,
 		.capacity.available_bytes = vg->free_bytes,
 		.capacity.max_volume_bytes = usable ? vg->free_bytes : 0,
 		.capacity.max_sector_volume_bytes = usable ? vg->free_bytes : 0,

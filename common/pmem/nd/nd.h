@@ -48,6 +48,9 @@ struct nd_region {
 	 * one.
 	 */
 	char *identity;
+	const char
+		*persistence_domain; /* where stores survive a power cut: "cpu_cache" or "memory_controller";
+				      * "": the kernel does not say it. Static */
 	uint64_t size_bytes;
 	uint64_t available_bytes;
 	uint64_t max_extent_bytes; /* largest contiguous free part */

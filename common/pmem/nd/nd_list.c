@@ -209,6 +209,23 @@ static int read_numa_node(const char *region)
 	return node < INT_MAX ? (int)node : -1;
 }
 
+/* As persistence_domain_show() of drivers/nvdimm/region_devs.c: the attribute is absent where the platform
+ * does not report it. */
+static const char *read_persistence_domain(const char *region)
+{
+	static const char *const known[] = {"cpu_cache", "memory_controller"};
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	CLEANUP(free_charp) char *text = NULL;
+
+	if (nd_attr(region, "persistence_domain", &text, &ignored) < 0)
+		return "";
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
+		if (str_eq(text, known[i]))
+			return known[i];
+	}
+	return "";
+}
+
 /* @r: its name is set. */
 static int read_attributes(struct nd_region *r, struct error **err)
 {
@@ -232,6 +249,7 @@ static int read_attributes(struct nd_region *r, struct error **err)
 	r->btt_start_bytes = read_btt_start(name);
 	r->free_labels = read_free_labels(r);
 	r->numa_node = read_numa_node(name);
+	r->persistence_domain = read_persistence_domain(name);
 	r->readonly = nd_attr_hint_number(name, "read_only", 0) != 0;
 	r->enabled = nd_is_bound(name);
 	return 0;

@@ -20,6 +20,7 @@
 #include "volume/attachment/allowed_mount_flags.h"
 #include "volume/attachment/attachment_dax.h"
 #include "volume/attachment/mount_flags.h"
+#include "volume/durability/volumes_durability.h"
 #include "volume/params.h"
 #include "volume/volumes_private.h"
 
@@ -752,6 +753,7 @@ static int stage_fs(struct attachment *a, struct error **err)
 		return err_wrap(
 			err, "%s volume %s", a->q->kind == ATTACHMENT_STAGED ? "stage" : "publish", a->r->id);
 	log_change(a);
+	volumes_try_durability(a->v, a->r, a->device, a->here);
 	if (a->q->kind == ATTACHMENT_STAGED)
 		grow(a);
 	return 0;

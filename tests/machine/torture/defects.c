@@ -106,11 +106,11 @@ int __wrap_state_advance(
 }
 
 /* What lies between two volumes counts as free. */
-bool __real_volumes_capacity(struct volumes *v, struct capacity *ret);
-bool __wrap_volumes_capacity(struct volumes *v, struct capacity *ret);
-bool __wrap_volumes_capacity(struct volumes *v, struct capacity *ret)
+bool __real_volumes_capacity(struct volumes *v, bool sync, struct capacity *ret);
+bool __wrap_volumes_capacity(struct volumes *v, bool sync, struct capacity *ret);
+bool __wrap_volumes_capacity(struct volumes *v, bool sync, struct capacity *ret)
 {
-	bool known = __real_volumes_capacity(v, ret);
+	bool known = __real_volumes_capacity(v, sync, ret);
 
 	if (known && is_on("counts-gaps"))
 		ret->available_bytes += 4096;

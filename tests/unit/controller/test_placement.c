@@ -55,11 +55,11 @@ START_TEST(what_was_made_since_the_report_is_not_room)
 
 	node_table_put(t, report_new("n1"), NS_PER_S);
 	const struct node *node = node_table_get(t, "n1");
-	ck_assert_uint_eq(placement_max_volume_bytes(node, /* sector= */ false), 4 * GIB);
-	ck_assert_uint_eq(placement_max_volume_bytes(node, /* sector= */ true), 3 * GIB);
+	ck_assert_uint_eq(placement_max_volume_bytes(node, /* sector= */ false, /* sync= */ false), 4 * GIB);
+	ck_assert_uint_eq(placement_max_volume_bytes(node, /* sector= */ true, /* sync= */ false), 3 * GIB);
 	node_table_note_created(t, "n1", &made, NS_PER_S);
-	ck_assert_uint_eq(placement_max_volume_bytes(node, /* sector= */ false), GIB);
-	ck_assert_uint_eq(placement_max_volume_bytes(node, /* sector= */ true), 0);
+	ck_assert_uint_eq(placement_max_volume_bytes(node, /* sector= */ false, /* sync= */ false), GIB);
+	ck_assert_uint_eq(placement_max_volume_bytes(node, /* sector= */ true, /* sync= */ false), 0);
 	node_table_free(t);
 }
 END_TEST
@@ -73,12 +73,13 @@ START_TEST(only_the_growth_of_a_reported_volume_is_not_room)
 	node_table_put(t, r, NS_PER_S);
 	const struct node *node = node_table_get(t, "n1");
 	node_table_note_grown(t, "n1", "v", 3 * GIB, NS_PER_S);
-	ck_assert_uint_eq(placement_max_volume_bytes(node, /* sector= */ false), 3 * GIB);
+	ck_assert_uint_eq(placement_max_volume_bytes(node, /* sector= */ false, /* sync= */ false), 3 * GIB);
 	/* a report that shows a part of the growth */
 	r = report_new("n1");
 	report_add_volume(r, "v", "n")->size_bytes = 2 * GIB + GIB / 2;
 	node_table_put(t, r, 2 * NS_PER_S);
-	ck_assert_uint_eq(placement_max_volume_bytes(node, /* sector= */ false), 3 * GIB + GIB / 2);
+	ck_assert_uint_eq(
+		placement_max_volume_bytes(node, /* sector= */ false, /* sync= */ false), 3 * GIB + GIB / 2);
 	node_table_free(t);
 }
 END_TEST

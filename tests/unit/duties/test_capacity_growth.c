@@ -29,8 +29,9 @@ static uint64_t get_now(void *user)
 	return now;
 }
 
-static bool shown(void *user, const char *node_id, struct capacity *ret)
+static bool shown(void *user, const char *node_id, bool sync, struct capacity *ret)
 {
+	ck_assert(sync);
 	ck_assert_ptr_eq(user, &known);
 	ck_assert_str_eq(node_id, "n1");
 	*ret = known;

@@ -75,7 +75,7 @@ static void offered_is(uint64_t gib)
 {
 	struct capacity c;
 
-	ck_assert(node_objects_capacity(rig.duty, "n1", &c));
+	ck_assert(node_objects_capacity(rig.duty, "n1", /* sync= */ false, &c));
 	ck_assert_uint_eq(c.available_bytes, gib * GIB);
 	ck_assert_uint_eq(c.max_volume_bytes, gib * GIB / 2);
 }
@@ -122,7 +122,7 @@ START_TEST(objects_that_cannot_be_written_are_no_limit)
 	fake_informer_sync(rig.objects);
 	rig_put("n1", 7);
 	fake_kube_answer(rig.client, 403, "{}");
-	ck_assert(!node_objects_capacity(rig.duty, "n1", &c));
+	ck_assert(!node_objects_capacity(rig.duty, "n1", /* sync= */ false, &c));
 }
 END_TEST
 
@@ -172,6 +172,7 @@ START_TEST(volumes_are_counted_and_pools_are_shown)
 	r->volumes[3].phase = r->volumes[4].phase = PHASE_MISSING;
 	r->volumes[5].phase = r->volumes[6].phase = PHASE_DAMAGED;
 	r->pools[0].region_bytes = 200 * GIB;
+	r->pools[0].durability = DURABILITY_FSYNC;
 	r->pools[0].erasing_bytes = 2 * GIB;
 	r->pools[0].n_free_extents = 3;
 	fake_informer_sync(rig.objects);
@@ -182,6 +183,7 @@ START_TEST(volumes_are_counted_and_pools_are_shown)
 		"\"damaged\":2}");
 	rig_status_has("n1.pmem", "\"total\":\"200Gi\",\"managed\":");
 	rig_status_has("n1.pmem", "\"erasing\":\"2Gi\",\"freeExtents\":3,");
+	rig_status_has("n1.pmem", "\"complete\":true,\"durability\":\"fsync\"");
 	rig_condition_is("DevicesHealthy", "False", "VolumesMissing");
 }
 END_TEST

@@ -109,6 +109,37 @@ START_TEST(the_record_shows_the_claim_that_the_volume_is_bound_to)
 }
 END_TEST
 
+/* n1 reports the volume, mounted so */
+static void put_dax(enum volume_dax dax, bool lacks_sync)
+{
+	struct node_report *r = report_new("n1");
+	struct volume_report *v = report_add_volume(r, rig.id, RIG_NAME);
+
+	v->phase = PHASE_READY;
+	v->dax = dax;
+	v->lacks_sync = lacks_sync;
+	rig_put_report(r);
+	volume_objects_node_changed(rig.duty, "n1");
+	write_again();
+}
+
+START_TEST(a_claim_gets_an_event_each_time_that_its_volume_is_mounted_without_what_was_promised)
+{
+	put_claim("data", RIG_NAME);
+	begin_with_volume();
+	put_dax(VOLUME_DAX_SYNCHRONOUS, false);
+	ck_assert_uint_eq(rig.n_told, 0);
+	put_dax(VOLUME_DAX_FSYNC, true);
+	put_dax(VOLUME_DAX_FSYNC, true);
+	ck_assert_uint_eq(rig.n_told, 1);
+	ck_assert_ptr_nonnull(strstr(rig.reported, "ns/data MapSyncRefused: the kernel of node n1 refuses"));
+	put_dax(VOLUME_DAX_UNKNOWN, false);
+	put_dax(VOLUME_DAX_NONE, true);
+	ck_assert_uint_eq(rig.n_told, 2);
+	ck_assert_ptr_nonnull(strstr(rig.reported, "ns/data MountedWithoutDAX: on node n1, volume "));
+}
+END_TEST
+
 START_TEST(a_claim_gets_one_event_when_its_volume_becomes_unreachable)
 {
 	put_claim("other", "pvc-other");
@@ -333,6 +364,7 @@ int main(void)
 	const TTest *const tests[] = {the_taint_of_a_node_is_shown_at_once,
 		the_taint_is_not_shown_before_all_objects_are_known,
 		the_record_shows_the_claim_that_the_volume_is_bound_to,
+		a_claim_gets_an_event_each_time_that_its_volume_is_mounted_without_what_was_promised,
 		a_claim_gets_one_event_when_its_volume_becomes_unreachable, the_next_leader_repeats_no_event,
 		a_write_with_an_unknown_outcome_gives_its_event,
 		a_volume_is_lost_with_its_node_and_comes_back_with_it,

@@ -496,6 +496,8 @@ static struct node_report *dup_report(const struct node_report *from)
 		copy->is_inline = v->is_inline;
 		copy->filling = v->filling;
 		copy->pause = v->pause;
+		copy->dax = v->dax;
+		copy->lacks_sync = v->lacks_sync;
 	}
 	return r;
 }

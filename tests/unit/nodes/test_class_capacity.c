@@ -64,5 +64,41 @@ START_TEST(an_image_needs_more_than_its_file_system)
 }
 END_TEST
 
+START_TEST(memory_without_map_sync_is_for_classes_that_do_without)
+{
+	static const struct {
+		enum durability memory;
+		const char *parameters;
+		bool knows;
+		uint64_t max_bytes;
+	} cases[] = {
+		{DURABILITY_UNKNOWN, "{}", true, 5 * GIB},
+		{DURABILITY_SYNCHRONOUS, "{}", true, 5 * GIB},
+		{DURABILITY_FSYNC, "{}", true, 0},
+		{DURABILITY_FSYNC, "{\"usage\":\"AppDirect\",\"durability\":\"synchronous\"}", true, 0},
+		{DURABILITY_FSYNC, "{\"durability\":\"fsync\"}", true, 5 * GIB},
+		{DURABILITY_FSYNC, "{\"usage\":\"FileIO\"}", true, 5 * GIB},
+		/* a driver of an earlier release refuses the parameter */
+		{DURABILITY_UNKNOWN, "{\"durability\":\"fsync\"}", false, 0},
+		{DURABILITY_UNKNOWN, "{}", false, 5 * GIB},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct node_report *r = report_new("n1");
+		struct capacity c;
+
+		table = node_table_new();
+		r->pools[0].capacity = (struct capacity){8 * GIB, 8 * GIB, 5 * GIB, 5 * GIB};
+		r->pools[0].durability = cases[i].memory;
+		r->knows_durability = cases[i].knows;
+		node_table_put(table, r, 0);
+		c = capacity_on(node_table_get(table, "n1"), cases[i].parameters);
+		ck_assert_uint_eq(c.max_volume_bytes, cases[i].max_bytes);
+		ck_assert_uint_eq(c.available_bytes, cases[i].max_bytes ? 8 * GIB : 0);
+		node_table_free(table);
+	}
+}
+END_TEST
+
 UNIT_MAIN("nodes/class_capacity", a_class_for_kata_has_capacity_only_where_such_volumes_are_made,
-	an_image_needs_more_than_its_file_system)
+	an_image_needs_more_than_its_file_system, memory_without_map_sync_is_for_classes_that_do_without)

@@ -124,7 +124,7 @@ END_TEST
 
 START_TEST(each_part_of_a_report_is_news)
 {
-	for (int part = 0; part < 20; part++) {
+	for (int part = 0; part < 24; part++) {
 		CLEANUP(node_table_freep) struct node_table *t = node_table_new();
 		struct node_report *r = report_new("a");
 
@@ -144,6 +144,10 @@ START_TEST(each_part_of_a_report_is_news)
 		r->pools[0].erasing_bytes += part == 10;
 		v->is_inline = part == 11;
 		r->pools[0].region_bytes += part == 12;
+		r->pools[0].durability = part == 20 ? DURABILITY_FSYNC : DURABILITY_UNKNOWN;
+		r->knows_durability = part == 21;
+		v->dax = part == 22 ? VOLUME_DAX_FSYNC : VOLUME_DAX_UNKNOWN;
+		v->lacks_sync = part == 23;
 		r->serves_expansion = part != 13;
 		r->serves_modification = part != 14;
 		r->makes_kata_volumes = part == 15;

@@ -24,8 +24,13 @@ START_TEST(volumes_and_pools_are_told_as_they_are)
 {
 	CLEANUP(arena_freep) struct arena *arena = arena_new(0);
 	Registry__V0__RegisterControllerRequest q;
-	struct volume_report volumes[] = {
-		{.id = id_1, .name = name, .size_bytes = 7, .phase = PHASE_READY, .made_by_controller = true},
+	struct volume_report volumes[] = {{.id = id_1,
+						  .name = name,
+						  .size_bytes = 7,
+						  .phase = PHASE_READY,
+						  .made_by_controller = true,
+						  .dax = VOLUME_DAX_FSYNC,
+						  .lacks_sync = true},
 		{.id = id_2, .name = none, .phase = PHASE_DAMAGED, .ever_staged = true, .is_inline = true}};
 	struct pool_report pools[] = {{.name = pool,
 		.capacity = {.total_bytes = 4,
@@ -37,7 +42,8 @@ START_TEST(volumes_and_pools_are_told_as_they_are)
 		.n_free_extents = 2,
 		.incomplete = true,
 		.erasing_bytes = 13,
-		.region_bytes = 14}};
+		.region_bytes = 14,
+		.durability = DURABILITY_FSYNC}};
 	const struct volumes_report report = {pools, 1, volumes, 2};
 
 	registry__v0__register_controller_request__init(&q);
@@ -54,10 +60,14 @@ START_TEST(volumes_and_pools_are_told_as_they_are)
 	ck_assert(q.regions[0]->incomplete);
 	ck_assert_uint_eq(q.regions[0]->erasing_bytes, 13);
 	ck_assert_uint_eq(q.regions[0]->region_bytes, 14);
+	ck_assert_int_eq(q.regions[0]->durability, REGISTRY__V0__REGION_CAPACITY__DURABILITY__FSYNC);
 	ck_assert_uint_eq(q.regions[0]->n_free_extent_bytes, 2);
 	ck_assert_uint_eq(q.regions[0]->free_extent_bytes[0], 12);
 	ck_assert_uint_eq(q.regions[0]->free_extent_bytes[1], 11);
 	ck_assert_uint_eq(q.inventory->n_volumes, 2);
+	ck_assert_int_eq(q.inventory->volumes[0]->dax, REGISTRY__V0__INVENTORY_VOLUME__DAX__WITHOUT_MAP_SYNC);
+	ck_assert(q.inventory->volumes[0]->lacks_map_sync);
+	ck_assert_int_eq(q.inventory->volumes[1]->dax, REGISTRY__V0__INVENTORY_VOLUME__DAX__NOT_KNOWN);
 	ck_assert_str_eq(q.inventory->volumes[0]->id, id_1);
 	ck_assert_str_eq(q.inventory->volumes[0]->name, name);
 	ck_assert_uint_eq(q.inventory->volumes[0]->size_bytes, 7);

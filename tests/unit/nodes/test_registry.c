@@ -303,6 +303,7 @@ START_TEST(how_a_region_hands_out_space_is_kept)
 	region.incomplete = true;
 	region.erasing_bytes = 13;
 	region.region_bytes = 14;
+	region.durability = REGISTRY__V0__REGION_CAPACITY__DURABILITY__FSYNC;
 	region.n_free_extent_bytes = 2;
 	region.free_extent_bytes = extents;
 	m.node_id = name;
@@ -318,8 +319,12 @@ START_TEST(how_a_region_hands_out_space_is_kept)
 	ck_assert(r->incomplete);
 	ck_assert_uint_eq(r->erasing_bytes, 13);
 	ck_assert_uint_eq(r->region_bytes, 14);
+	ck_assert_int_eq(r->durability, DURABILITY_FSYNC);
 	ck_assert_uint_eq(r->n_free_extents, 2);
 	ck_assert_uint_eq(r->free_extent_bytes[1], 11);
+	region.durability = (Registry__V0__RegionCapacity__Durability)7;
+	rig_done(&rig, rig_send(&rig, &m), 0, "");
+	ck_assert_int_eq(node_table_get(rig.table, "n")->report.pools[0].durability, DURABILITY_UNKNOWN);
 	region.n_free_extent_bytes = ARRAY_SIZE(extents);
 	rig_done(&rig, rig_send(&rig, &m), ERR_INVALID_ARGUMENT, "more than 32 free extents");
 	rig_close(&rig);

@@ -38,7 +38,7 @@ const struct sched_node *cluster_rig_node(
 
 void cluster_rig_place(struct cluster_rig *rig, const char *name, const char *node, uint64_t gib)
 {
-	reservations_place(rig->reservations, name, node, &(struct sched_item){gib * RIG_GIB, false},
+	reservations_place(rig->reservations, name, node, &(struct sched_item){gib * RIG_GIB, false, false},
 		RESERVATION_FOR_EVER);
 }
 

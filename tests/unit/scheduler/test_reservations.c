@@ -119,7 +119,7 @@ END_TEST
 
 START_TEST(what_an_object_says_ends_at_its_time)
 {
-	const struct sched_item item = {RIG_GIB, false};
+	const struct sched_item item = {RIG_GIB, false, false};
 
 	reservations_place(rig.reservations, "v", "a", &item, 5);
 	reservations_place(rig.reservations, "w", "unknown", &item, 5);
@@ -277,7 +277,7 @@ static bool keep_v(void *user, const char *name)
 
 START_TEST(what_is_kept_goes_on)
 {
-	const struct sched_item item = {RIG_GIB, false};
+	const struct sched_item item = {RIG_GIB, false, false};
 
 	reservations_place(rig.reservations, "v", "a", &item, RESERVATION_FOR_EVER);
 	reservations_place(rig.reservations, "w", "a", &item, 9);
@@ -309,7 +309,7 @@ END_TEST
 
 START_TEST(sizes_that_no_volume_has_do_not_overflow)
 {
-	const struct sched_item item = {UINT64_MAX, false};
+	const struct sched_item item = {UINT64_MAX, false, false};
 
 	for (unsigned i = 0; i < 1000; i++) {
 		CLEANUP(free_charp) char *name = x_asprintf("v%u", i);

@@ -109,7 +109,7 @@ static void step_decide(unsigned v, unsigned node)
 	bool sector = below(2) == 0;
 
 	reservations_place(rig.reservations, volume_name(v), node_names[node],
-		&(struct sched_item){gib_of(v) * RIG_GIB, sector}, RESERVATION_FOR_EVER);
+		&(struct sched_item){gib_of(v) * RIG_GIB, sector, false}, RESERVATION_FOR_EVER);
 	if (m.held[v]) {
 		m.pods[p].set = 0;
 		m.pods[p].node = (int)node;

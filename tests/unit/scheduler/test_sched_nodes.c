@@ -107,10 +107,14 @@ START_TEST(region_without_extents_is_one_piece_of_its_largest_volume)
 	put(pmem_node_new("a"));
 	ck_assert_uint_eq(get("a")->n_extents, 1);
 	ck_assert_uint_eq(get("a")->extents[0].bytes, GIB(4));
-	ck_assert_uint_eq(sched_node_raw_bytes(get("a"), 0, GIB(4), false), GIB(4));
-	ck_assert_uint_eq(sched_node_raw_bytes(get("a"), 0, GIB(4) + 1, false), UINT64_MAX);
-	ck_assert_uint_eq(sched_node_raw_bytes(get("a"), 0, GIB(3), true), GIB(3));
-	ck_assert_uint_eq(sched_node_raw_bytes(get("a"), 0, GIB(3) + 1, true), UINT64_MAX);
+	ck_assert_uint_eq(
+		sched_node_raw_bytes(get("a"), 0, &(struct sched_item){GIB(4), false, false}), GIB(4));
+	ck_assert_uint_eq(sched_node_raw_bytes(get("a"), 0, &(struct sched_item){GIB(4) + 1, false, false}),
+		UINT64_MAX);
+	ck_assert_uint_eq(
+		sched_node_raw_bytes(get("a"), 0, &(struct sched_item){GIB(3), true, false}), GIB(3));
+	ck_assert_uint_eq(
+		sched_node_raw_bytes(get("a"), 0, &(struct sched_item){GIB(3) + 1, true, false}), UINT64_MAX);
 }
 END_TEST
 
@@ -120,8 +124,9 @@ START_TEST(size_is_rounded_to_the_unit_of_the_region)
 
 	n->regions[0].unit_bytes = MIB(4);
 	put(n);
-	ck_assert_uint_eq(sched_node_raw_bytes(get("a"), 0, MIB(4) + 1, false), MIB(8));
-	ck_assert_uint_eq(sched_node_raw_bytes(get("a"), 0, 0, false), MIB(4));
+	ck_assert_uint_eq(
+		sched_node_raw_bytes(get("a"), 0, &(struct sched_item){MIB(4) + 1, false, false}), MIB(8));
+	ck_assert_uint_eq(sched_node_raw_bytes(get("a"), 0, &(struct sched_item){0, false, false}), MIB(4));
 }
 END_TEST
 
@@ -136,11 +141,12 @@ START_TEST(namespace_takes_its_page_map_or_arena_too)
 	n->regions[0].map_align_bytes = rules.map_align_bytes;
 	n->regions[0].btt_start_bytes = rules.btt_start_bytes;
 	put(n);
-	ck_assert_uint_eq(
-		sched_node_raw_bytes(get("a"), 0, GIB(1), false), layout_raw_bytes(&rules, false, GIB(1)));
-	ck_assert_uint_gt(sched_node_raw_bytes(get("a"), 0, GIB(1), false), GIB(1));
-	ck_assert_uint_eq(
-		sched_node_raw_bytes(get("a"), 0, GIB(1), true), layout_raw_bytes(&rules, true, GIB(1)));
+	ck_assert_uint_eq(sched_node_raw_bytes(get("a"), 0, &(struct sched_item){GIB(1), false, false}),
+		layout_raw_bytes(&rules, false, GIB(1)));
+	ck_assert_uint_gt(
+		sched_node_raw_bytes(get("a"), 0, &(struct sched_item){GIB(1), false, false}), GIB(1));
+	ck_assert_uint_eq(sched_node_raw_bytes(get("a"), 0, &(struct sched_item){GIB(1), true, false}),
+		layout_raw_bytes(&rules, true, GIB(1)));
 	ck_assert_uint_ge(get("a")->extents[0].bytes, layout_raw_bytes(&rules, false, GIB(4)));
 }
 END_TEST
@@ -155,11 +161,32 @@ START_TEST(numbers_that_no_region_has_are_no_room)
 	n->regions[0].map_align_bytes = 1ULL << 62;
 	put(n);
 	ck_assert_uint_eq(get("a")->n_extents, 0);
-	ck_assert_uint_eq(sched_node_raw_bytes(get("a"), 0, GIB(1), false), UINT64_MAX);
+	ck_assert_uint_eq(
+		sched_node_raw_bytes(get("a"), 0, &(struct sched_item){GIB(1), false, false}), UINT64_MAX);
 	n = pmem_node_new("b");
 	n->regions[0].max_volume_bytes = UINT64_MAX;
 	put(n);
 	ck_assert_uint_eq(get("b")->n_extents, 0);
+}
+END_TEST
+
+START_TEST(memory_without_map_sync_takes_what_does_without)
+{
+	const struct sched_item sync = {GIB(1), false, true}, other = {GIB(1), false, false};
+	struct pmem_node *n = pmem_node_new("a");
+
+	n->regions[0].durability = x_strdup("fsync");
+	put(n);
+	ck_assert_uint_eq(sched_node_raw_bytes(get("a"), 0, &sync), UINT64_MAX);
+	ck_assert_uint_eq(sched_node_raw_bytes(get("a"), 0, &other), GIB(1));
+	ck_assert(!get("a")->differs_in_sync);
+	n = pmem_node_new("a");
+	n->regions[0].durability = x_strdup("fsync");
+	pmem_node_set_region(n, 1, 8)->durability = x_strdup("synchronous");
+	put(n);
+	ck_assert_uint_eq(sched_node_raw_bytes(get("a"), 0, &sync), UINT64_MAX);
+	ck_assert_uint_eq(sched_node_raw_bytes(get("a"), 1, &sync), GIB(1));
+	ck_assert(get("a")->differs_in_sync);
 }
 END_TEST
 
@@ -177,6 +204,7 @@ int main(void)
 	tcase_add_test(tcase, size_is_rounded_to_the_unit_of_the_region);
 	tcase_add_test(tcase, namespace_takes_its_page_map_or_arena_too);
 	tcase_add_test(tcase, numbers_that_no_region_has_are_no_room);
+	tcase_add_test(tcase, memory_without_map_sync_takes_what_does_without);
 	suite_add_tcase(suite, tcase);
 	return unit_runner_finish(srunner_create(suite));
 }

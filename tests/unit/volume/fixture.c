@@ -63,6 +63,7 @@ static void hide_pool(struct device_list *l, const char *uuid)
 		if (!uuid || !str_eq(l->pools[i - 1].uuid, uuid))
 			continue;
 		free(l->pools[i - 1].uuid);
+		free(l->pools[i - 1].region);
 		free(l->pools[i - 1].name);
 		l->n_pools--;
 		memmove(&l->pools[i - 1], &l->pools[i], (l->n_pools - i + 1) * sizeof(*l->pools));

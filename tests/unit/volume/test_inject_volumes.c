@@ -46,7 +46,7 @@ static const char *capacity_wrong(size_t n_volumes)
 {
 	struct capacity capacity;
 
-	RIGHT_IF(volumes_capacity(fx.v, &capacity));
+	RIGHT_IF(volumes_capacity(fx.v, /* sync= */ true, &capacity));
 	RIGHT_IF(capacity.available_bytes == N_POOLS * REGION_BYTES - n_volumes * SIZE ||
 		 capacity.available_bytes == (N_POOLS - 1) * REGION_BYTES - n_volumes * SIZE ||
 		 capacity.available_bytes == (N_POOLS - 2) * REGION_BYTES);

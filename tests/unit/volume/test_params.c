@@ -56,6 +56,20 @@ START_TEST(booleans_are_spelt_as_go_spells_them)
 }
 END_TEST
 
+START_TEST(durability_takes_known_words_only)
+{
+	ASSERT_OK(parse(PARAMS_CREATE, "durability", "fsync"));
+	ck_assert(params.fsync_suffices);
+	ASSERT_OK(parse(PARAMS_CREATE, "durability", "synchronous"));
+	ck_assert(!params.fsync_suffices);
+	ASSERT_FAILS(parse(PARAMS_CREATE, "durability", "unknown"), ERR_INVALID_ARGUMENT,
+		"\"unknown\" is neither synchronous nor fsync");
+	ASSERT_FAILS(parse(PARAMS_CONTEXT, "durability", "fsync"), ERR_INVALID_ARGUMENT, "unknown parameter");
+	ASSERT_FAILS(parse(PARAMS_MODIFY, "durability", "fsync"), ERR_INVALID_ARGUMENT, "cannot be changed");
+	forget();
+}
+END_TEST
+
 START_TEST(persistency_model_and_usage_take_known_words_only)
 {
 	ASSERT_OK(parse(PARAMS_CREATE, "persistencyModel", "normal"));
@@ -118,7 +132,7 @@ START_TEST(what_is_probably_meant_is_suggested)
 		"did you mean persistencyModel?");
 	/* only the keys of that origin are suggested and listed */
 	ASSERT_FAILS(parse(PARAMS_INLINE, "maxPause", "1s"), ERR_INVALID_ARGUMENT,
-		"unknown parameter \"maxPause\"; the known ones are eraseafter, kataContainers, usage, size");
+		"unknown parameter \"maxPause\"; the known ones are eraseafter, kataContainers, durability, usage, size");
 	ASSERT_FAILS(
 		parse(PARAMS_CREATE, "foo", "1"), ERR_INVALID_ARGUMENT, "; the known ones are eraseafter, ");
 	ASSERT_FAILS(parse(PARAMS_CREATE, "usage", "fileio"), ERR_INVALID_ARGUMENT,
@@ -311,7 +325,7 @@ END_TEST
 UNIT_MAIN("params", bandwidths_are_quantities_at_creation_and_later,
 	what_cannot_be_changed_is_refused_by_name_and_value, defaults_hold_where_nothing_is_said,
 	booleans_are_spelt_as_go_spells_them, persistency_model_and_usage_take_known_words_only,
-	parameters_that_need_or_exclude_each_other_are_checked,
+	durability_takes_known_words_only, parameters_that_need_or_exclude_each_other_are_checked,
 	unknown_keys_are_refused_by_name_where_somebody_may_have_misspelt_them,
 	what_is_probably_meant_is_suggested, each_origin_has_its_own_keys,
 	what_kubernetes_adds_at_creation_is_not_recorded, state_keys_are_read,

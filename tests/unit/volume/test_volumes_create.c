@@ -192,14 +192,14 @@ START_TEST(reported_maximum_can_be_created_and_no_byte_more)
 	struct error *err = NULL;
 
 	for (size_t i = 0; i < N_POOLS; i++) {
-		ck_assert(volumes_capacity(fx.v, &capacity));
+		ck_assert(volumes_capacity(fx.v, /* sync= */ true, &capacity));
 		CLEANUP(free_charp) char *name = x_asprintf("max%zu", i);
 		q = fixture_request(name, capacity.max_volume_bytes + 1);
 		ASSERT_FAILS(try_create(&q, &err), ERR_EXHAUSTED, "not enough space");
 		q.required_bytes = capacity.max_volume_bytes;
 		ASSERT_OK(try_create(&q, &err));
 	}
-	ck_assert(volumes_capacity(fx.v, &capacity));
+	ck_assert(volumes_capacity(fx.v, /* sync= */ true, &capacity));
 	ck_assert_uint_eq(capacity.max_volume_bytes, 0);
 	ck_assert_uint_eq(capacity.available_bytes, 0);
 	ck_assert_uint_eq(capacity.total_bytes, N_POOLS * REGION_BYTES);
@@ -211,6 +211,65 @@ START_TEST(reported_maximum_can_be_created_and_no_byte_more)
 }
 END_TEST
 
+/* @durability: of the memory of pool @pool, as an earlier run of the driver has found it out */
+static void restart_with(size_t pool, const char *durability)
+{
+	CLEANUP(free_charp) char *text = x_asprintf("{\"%s\":\"%s\"}\n", fx.pools[pool], durability);
+
+	fixture_write("durability", text);
+	fixture_restart();
+}
+
+START_TEST(memory_that_refuses_map_sync_is_for_those_that_do_without)
+{
+	struct volume_request q = request("pvc-1");
+	struct capacity all, usable;
+	struct error *err = NULL;
+
+	restart_with(0, "fsync");
+	fx.faults.absent_pool = fx.pools[1];
+	ASSERT_OK(volumes_refresh(fx.v, &err));
+	ck_assert(volumes_capacity(fx.v, /* sync= */ false, &all));
+	ck_assert(volumes_capacity(fx.v, /* sync= */ true, &usable));
+	ck_assert_uint_eq(all.max_volume_bytes, REGION_BYTES);
+	ck_assert_uint_eq(usable.max_volume_bytes, 0);
+	ck_assert_uint_eq(usable.available_bytes, 0);
+	ck_assert_uint_eq(usable.max_sector_volume_bytes, REGION_BYTES);
+	ASSERT_FAILS(try_create(&q, &err), ERR_EXHAUSTED,
+		"region0 has room, but the kernel refuses MAP_SYNC on its memory: a StorageClass with "
+		"durability=fsync uses it");
+	ck_assert_uint_eq(fixture_n_files(), 1);
+
+	static const char *const usages[][2] = {{"usage", "FileIO"}, {"durability", "fsync"}};
+	for (size_t i = 0; i < ARRAY_SIZE(usages); i++) {
+		CLEANUP(strmap_done) struct strmap parameters = {0};
+		CLEANUP(free_charp) char *name = x_asprintf("v%zu", i);
+
+		strmap_set(&parameters, usages[i][0], usages[i][1]);
+		q = request(name);
+		q.parameters = &parameters;
+		ASSERT_OK(try_create(&q, &err));
+	}
+}
+END_TEST
+
+START_TEST(other_memory_is_taken_where_there_is_some)
+{
+	static const char *const texts[] = {"synchronous", "unknown", "later"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		CLEANUP(free_charp) char *name = x_asprintf("v%zu", i);
+
+		restart_with(0, texts[i]);
+		fixture_make(name, SIZE);
+	}
+	restart_with(0, "fsync");
+	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("last", SIZE);
+	CLEANUP(device_freep) struct device *d = fixture_device(info->id);
+	ck_assert_str_eq(d->pool, fx.pools[1]);
+}
+END_TEST
+
 START_TEST(capacity_is_right_where_listing_is_too_dear_to_repeat)
 {
 	struct capacity capacity;
@@ -219,7 +278,7 @@ START_TEST(capacity_is_right_where_listing_is_too_dear_to_repeat)
 	fx.n_lists = 0;
 	fixture_make("some", SIZE);
 	ck_assert_uint_eq(fx.n_lists, 0);
-	ck_assert(volumes_capacity(fx.v, &capacity));
+	ck_assert(volumes_capacity(fx.v, /* sync= */ true, &capacity));
 	ck_assert_uint_eq(capacity.available_bytes, N_POOLS * REGION_BYTES - SIZE);
 	ck_assert_uint_eq(capacity.max_volume_bytes, REGION_BYTES);
 }
@@ -290,7 +349,7 @@ static uint64_t offered(void)
 {
 	struct capacity c;
 
-	ck_assert(volumes_capacity(fx.v, &c));
+	ck_assert(volumes_capacity(fx.v, /* sync= */ true, &c));
 	return c.available_bytes;
 }
 
@@ -500,7 +559,7 @@ START_TEST(incomplete_pools_take_no_volume)
 
 	fx.faults.incomplete_pool = fx.pools[0];
 	ASSERT_OK(volumes_refresh(fx.v, &err));
-	ck_assert(volumes_capacity(fx.v, &capacity));
+	ck_assert(volumes_capacity(fx.v, /* sync= */ true, &capacity));
 	ck_assert_uint_eq(capacity.available_bytes, REGION_BYTES);
 	ck_assert_uint_eq(capacity.total_bytes, N_POOLS * REGION_BYTES);
 	CLEANUP(volume_info_freep) struct volume_info *info = fixture_create("a", SIZE);
@@ -543,7 +602,7 @@ START_TEST(nothing_is_done_before_the_start)
 	fixture_stop();
 	fixture_open();
 	ck_assert(!volumes_is_ready(fx.v));
-	ck_assert(!volumes_capacity(fx.v, &capacity));
+	ck_assert(!volumes_capacity(fx.v, /* sync= */ true, &capacity));
 	ASSERT_FAILS(try_create(&q, &err), ERR_UNAVAILABLE, "starting");
 	ASSERT_FAILS(volumes_delete(fx.v, "v1", &err), ERR_UNAVAILABLE, "starting");
 	assert_nothing_left(0);
@@ -555,6 +614,7 @@ FIXTURE_MAIN("volumes_create", fixture_memory, new_volume_has_the_minted_id_its_
 	existing_volume_fits_by_its_parameters, requests_that_can_never_succeed_leave_nothing,
 	limit_below_the_rounded_size_is_out_of_range, volume_is_never_smaller_than_its_file_system_needs,
 	fullest_pool_that_still_fits_is_taken, reported_maximum_can_be_created_and_no_byte_more,
+	memory_that_refuses_map_sync_is_for_those_that_do_without, other_memory_is_taken_where_there_is_some,
 	capacity_is_right_where_listing_is_too_dear_to_repeat,
 	pool_that_filled_up_meanwhile_gives_way_to_the_next, creation_that_fails_everywhere_leaves_nothing,
 	a_pool_that_fails_is_left_for_the_other_and_avoided_for_a_while,

@@ -64,7 +64,7 @@ START_TEST(nothing_new_is_made_while_something_hangs)
 		"until \"lvm lvcreate\" has finished, which has been running for 73 s");
 	ck_assert_uint_eq(fx.n_creates, 0);
 	ck_assert_uint_eq(fixture_n_files(), 0);
-	ck_assert(volumes_capacity(fx.v, &c));
+	ck_assert(volumes_capacity(fx.v, /* sync= */ true, &c));
 	command_age_s = 0;
 	ASSERT_OK(volumes_create(fx.v, &q, &info, &err));
 }

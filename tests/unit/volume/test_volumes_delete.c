@@ -47,7 +47,7 @@ START_TEST(deleted_volume_is_gone_and_deleting_it_again_succeeds)
 	ASSERT_OK(volumes_delete(fx.v, info->id, &err));
 	ASSERT_OK(volumes_delete(fx.v, other->id, &err));
 	assert_gone();
-	ck_assert(volumes_capacity(fx.v, &capacity));
+	ck_assert(volumes_capacity(fx.v, /* sync= */ true, &capacity));
 	ck_assert_uint_eq(capacity.available_bytes, N_POOLS * REGION_BYTES);
 	CLEANUP(volume_info_freep) struct volume_info *again = fixture_create("pvc-1", SIZE);
 	ck_assert_str_eq(again->id, info->id);
@@ -168,7 +168,7 @@ START_TEST(failed_deletion_hides_the_volume_and_can_be_repeated)
 	ck_assert_uint_eq(fixture_n_files(), 1);
 	ASSERT_FAILS(volumes_get(fx.v, info->id, &found, &err), ERR_NOT_FOUND, info->id);
 	ASSERT_FAILS(volumes_create(fx.v, &q, &found, &err), ERR_ABORTED, "erased");
-	ck_assert(volumes_capacity(fx.v, &capacity));
+	ck_assert(volumes_capacity(fx.v, /* sync= */ true, &capacity));
 	ck_assert_uint_eq(capacity.available_bytes, N_POOLS * REGION_BYTES - SIZE);
 	fx.faults.destroy = 0;
 	ASSERT_OK(volumes_delete(fx.v, info->id, &err));

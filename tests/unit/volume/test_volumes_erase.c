@@ -53,7 +53,7 @@ static uint64_t free_bytes(void)
 {
 	struct capacity c;
 
-	ck_assert(volumes_capacity(fx.v, &c));
+	ck_assert(volumes_capacity(fx.v, /* sync= */ true, &c));
 	return c.available_bytes;
 }
 

@@ -70,7 +70,7 @@ static uint64_t available(void)
 {
 	struct capacity c;
 
-	ck_assert(volumes_capacity(fx.v, &c));
+	ck_assert(volumes_capacity(fx.v, /* sync= */ true, &c));
 	return c.available_bytes;
 }
 

@@ -36,7 +36,7 @@ static void assert_nothing_left(void)
 {
 	struct capacity c;
 
-	ck_assert(volumes_capacity(fx.v, &c));
+	ck_assert(volumes_capacity(fx.v, /* sync= */ true, &c));
 	ck_assert_uint_eq(c.available_bytes, c.total_bytes);
 	ck_assert_uint_eq(c.max_volume_bytes, REGION_BYTES);
 	ck_assert_uint_eq(fixture_n_devices(), 0);
@@ -142,7 +142,7 @@ static void assert_capacity_is_whole(void)
 	struct capacity c;
 
 	ck_assert(volumes_is_ready(fx.v));
-	ck_assert(volumes_capacity(fx.v, &c));
+	ck_assert(volumes_capacity(fx.v, /* sync= */ true, &c));
 	ck_assert_uint_eq(c.total_bytes, N_POOLS * REGION_BYTES);
 	ck_assert_uint_eq((c.total_bytes - c.available_bytes) % SIZE, 0);
 	ck_assert_uint_le(c.total_bytes - c.available_bytes, (N_WRITERS + 1) * SIZE);

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "volume/durability/volumes_durability.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "os/mount_table.h"
+#include "volume/attachment/attachment.h"
+#include "volume/durability/map_sync.h"
+#include "volume/volumes_private.h"
+
+/* A file without a name is made in less than a millisecond, but waits for the journal, and that for the
+ * memory of a busy host. */
+#define TRY_TIMEOUT_MS 10000
+
+void volumes_load_durability(struct volumes *v)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct region_durabilities known;
+
+	if (region_durabilities_read(v->state_path, &known, &err) < 0)
+		log_warn("what is known of the durability of regions cannot be read, ignoring", F_ERR(err));
+	pthread_mutex_lock(&v->shared.mutex);
+	region_durabilities_done(&v->durabilities);
+	v->durabilities = known;
+	pthread_mutex_unlock(&v->shared.mutex);
+}
+
+/* Return: the identity of the region of @pool, caller frees; NULL: it is not known, or was tried. */
+static char *begin(struct volumes *v, const char *pool)
+{
+	char *region = NULL;
+
+	pthread_mutex_lock(&v->shared.mutex);
+	const struct device_list *seen = device_view_list(v->device_view);
+	const struct device_pool *p = seen ? device_list_pool(seen, pool) : NULL;
+	if (p && p->region && region_durabilities_begin(&v->durabilities, p->region))
+		region = x_strdup(p->region);
+	pthread_mutex_unlock(&v->shared.mutex);
+	return region;
+}
+
+/* One writes the file at a time, so that it has what was found out last. Return: whether it is news. */
+static bool note(struct volumes *v, const char *region, enum durability durability, struct error **err)
+{
+	CLEANUP(region_durabilities_done) struct region_durabilities copy = {0};
+
+	pthread_mutex_lock(&v->durability_writing);
+	pthread_mutex_lock(&v->shared.mutex);
+	bool news = region_durabilities_note(&v->durabilities, region, durability);
+	if (news)
+		region_durabilities_copy(&v->durabilities, &copy);
+	pthread_mutex_unlock(&v->shared.mutex);
+	if (news)
+		(void)!region_durabilities_write(v->state_path, &copy, err);
+	pthread_mutex_unlock(&v->durability_writing);
+	return news;
+}
+
+static void log_news(struct volumes *v, const char *pool, const char *region, enum durability durability)
+{
+	CLEANUP(free_charp) char *name = volumes_pool_name(v, pool);
+
+	if (durability == DURABILITY_SYNCHRONOUS)
+		log_info("the kernel accepts MAP_SYNC on a region", F_STR("region", region),
+			F_STR("pool", name));
+	else
+		log_warn("the kernel refuses MAP_SYNC on a region: what programs store through mappings is "
+			 "durable after fsync only",
+			F_STR("region", region), F_STR("pool", name),
+			F_STR("effect",
+				"no further volumes with usage=AppDirect are made there, except by a StorageClass "
+				"with durability=fsync"));
+}
+
+static int try(const struct mount_entry *e, enum durability *ret, struct error **err)
+{
+	CLEANUP(fd_closep) int fd = -1;
+
+	if (volumes_open_mounted(e, &fd, err) < 0)
+		return -1;
+	return map_sync_try(fd, TRY_TIMEOUT_MS, ret, err);
+}
+
+/* The next mount tries again. Where a thread was left behind, that mount has to succeed first, which it does
+ * not on a device that hangs. @why: NULL: files of the file system have no DAX */
+static void give_up(struct volumes *v, const char *region, const struct error *why)
+{
+	pthread_mutex_lock(&v->shared.mutex);
+	region_durabilities_retry(&v->durabilities, region);
+	pthread_mutex_unlock(&v->shared.mutex);
+	if (why)
+		log_warn(
+			"whether the kernel accepts MAP_SYNC on a region could not be found out, will try again with "
+			"the next mount",
+			F_STR("region", region), F_ERR(why));
+}
+
+void volumes_try_durability(
+	struct volumes *v, const struct volume_record *r, const struct device *d, const struct mount_entry *e)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	enum durability durability = DURABILITY_UNKNOWN;
+	CLEANUP(free_charp) char *region = NULL;
+
+	if (mount_entry_is_readonly(e) || !mount_entry_has(e, "dax=always"))
+		return;
+	region = begin(v, d->pool);
+	if (!region)
+		return;
+	volume_lock_set_step(v->locks, r->id, "trying MAP_SYNC");
+	if (try(e, &durability, &err) < 0 || durability == DURABILITY_UNKNOWN) {
+		give_up(v, region, err);
+		return;
+	}
+	if (note(v, region, durability, &err)) {
+		log_news(v, d->pool, region, durability);
+		volumes_changed(&v->shared);
+	}
+	if (err)
+		log_warn("what was found out about the durability of a region could not be recorded",
+			F_STR("region", region), F_ERR(err));
+}
