@@ -54,6 +54,7 @@ CASES = {
     "PmemDevicesWithoutState": (35, {'pmem_volumes{phase="device-without-state"}': 1},
                                 {'pmem_volumes{phase="device-without-state"}': 0, 'pmem_volumes{phase="ready"}': 9}),
     "PmemPoolsFailing": (20, {"pmem_pools_failing": 1}, {"pmem_pools_failing": 0}),
+    "PmemMapSyncRefused": (20, {'pmem_pools{durability="fsync"}': 1}, {'pmem_pools{durability="fsync"}': 0, 'pmem_pools{durability="unknown"}': 2}),
     "PmemDevicesNotListed": (10, {"pmem_last_refresh_timestamp_seconds": 0}, {"pmem_last_refresh_timestamp_seconds": "0+60x{minutes}"}),
     # one controller that gets reports from the node is enough
     "PmemNodeSilent": (10, {'pmem_registry_age_seconds{node="a"}': 200},
