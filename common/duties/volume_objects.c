@@ -611,7 +611,8 @@ static void update(struct volume_objects *o, const char *key, const struct pmem_
 	/* without nodes in the record, reports do not lead to it */
 	if (ends)
 		note_concern(o, key);
-	if (added || dropped || sized || used) {
+	bool relabelled = observed->labels_differ && !is_deleted(v);
+	if (added || dropped || sized || used || relabelled) {
 		write_record(o, key, RECORD_SPEC, v);
 		return;
 	}

@@ -51,13 +51,15 @@ static bool take_owner(void *object, void *item)
 	KUBE_FIELD("uid", KUBE_TEXT, struct kube_meta, uid),                           \
 	KUBE_FIELD("resourceVersion", KUBE_TEXT, struct kube_meta, resource_version),  \
 	KUBE_FIELD("deletionTimestamp", KUBE_NOT_NULL, struct kube_meta, deleting)
+#define LABELS      KUBE_FIELD("labels", KUBE_PAIRS, struct kube_meta, labels)
+#define FINALIZERS  KUBE_FIELD("finalizers", KUBE_TEXTS, struct kube_meta, finalizers)
 #define ANNOTATIONS KUBE_FIELD("annotations", KUBE_PAIRS, struct kube_meta, annotations)
 /* clang-format on */
 
 const struct kube_field kube_meta_names[] = {NAMES, KUBE_FIELDS_END};
 const struct kube_field kube_meta_labels[] = {
 	NAMES,
-	KUBE_FIELD("labels", KUBE_PAIRS, struct kube_meta, labels),
+	LABELS,
 	KUBE_FIELDS_END,
 };
 const struct kube_field kube_meta_annotations[] = {NAMES, ANNOTATIONS, KUBE_FIELDS_END};
@@ -75,9 +77,22 @@ const struct kube_field kube_meta_annotations_and_owner[] = {
 
 const struct kube_field kube_meta_finalizers[] = {
 	NAMES,
-	KUBE_FIELD("finalizers", KUBE_TEXTS, struct kube_meta, finalizers),
+	FINALIZERS,
 	KUBE_FIELDS_END,
 };
+const struct kube_field kube_meta_labels_and_finalizers[] = {
+	NAMES,
+	LABELS,
+	FINALIZERS,
+	KUBE_FIELDS_END,
+};
+
+void kube_meta_drop_labels(struct kube_meta *m)
+{
+	static const struct kube_field labels[] = {LABELS, KUBE_FIELDS_END};
+
+	kube_fields_done(labels, m);
+}
 
 char *kube_meta_key(const struct kube_meta *m)
 {

@@ -34,6 +34,7 @@ extern const struct kube_field kube_meta_labels[];
 extern const struct kube_field kube_meta_annotations[];
 extern const struct kube_field kube_meta_annotations_and_owner[];
 extern const struct kube_field kube_meta_finalizers[];
+extern const struct kube_field kube_meta_labels_and_finalizers[];
 
 /* The first field of the table of a kind, whose struct begins with a struct kube_meta. */
 #define KUBE_META(what) KUBE_OBJECT("metadata", kube_meta_##what)
@@ -53,6 +54,10 @@ struct kube_kind {
 	bool (*keeps)(const void *user, const void *object);
 	const void *keeps_user;
 };
+
+/** kube_meta_drop_labels() - release the labels of @m, so that a kind's derive() can look at them and objects
+ * do not keep them. */
+void kube_meta_drop_labels(struct kube_meta *m);
 
 /** kube_meta_label() - get the value of the label @key, borrowed, or NULL. kube_meta_annotation() likewise.
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "resources/pmem_volume.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,6 +14,8 @@
 /* Of the nodes in the text for people. */
 #define LOCATION_NODES 4
 #define LOCATION_MAX   4096
+/* apimachinery, pkg/util/validation */
+#define LABEL_VALUE_MAX 63
 
 /* clang-format off */
 static const struct kube_field spec_fields[] = {
@@ -63,18 +66,121 @@ static const struct kube_field status_fields[] = {
 };
 
 static const struct kube_field volume_fields[] = {
-	KUBE_META(finalizers),
+	KUBE_META(labels_and_finalizers),
 	KUBE_OBJECT("spec", spec_fields),
 	KUBE_OBJECT("status", status_fields),
 	KUBE_FIELDS_END,
 };
 /* clang-format on */
 
+enum { CLAIM_NAMESPACE, CLAIM, PV, NODE, N_LABELS };
+
+static const char *const label_keys[N_LABELS] = {
+	[CLAIM_NAMESPACE] = PMEM_VOLUME_LABEL_CLAIM_NAMESPACE,
+	[CLAIM] = PMEM_VOLUME_LABEL_CLAIM,
+	[PV] = PMEM_VOLUME_LABEL_PV,
+	[NODE] = PMEM_VOLUME_LABEL_NODE,
+};
+
+struct labels {
+	char *values[N_LABELS]; /* NULL: the object does not have it */
+	bool knows_claim;       /* otherwise the labels of the claim stay as they are */
+};
+
+static void labels_done(struct labels *l)
+{
+	for (size_t i = 0; i < N_LABELS; i++)
+		free(l->values[i]);
+}
+
+/* Source: IsValidLabelValue() in apimachinery, pkg/util/validation. Return: caller frees, or NULL. */
+static char *label_value(const char *text, size_t n)
+{
+	if (n == 0 || n > LABEL_VALUE_MAX || !isalnum((unsigned char)text[0]) ||
+		!isalnum((unsigned char)text[n - 1]))
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		if (!isalnum((unsigned char)text[i]) && !strchr("-_.", text[i]))
+			return NULL;
+	}
+	return x_strndup(text, n);
+}
+
+static const char *parameter(const struct pmem_volume *v, const char *key)
+{
+	size_t n = strv_len(v->parameters);
+
+	for (size_t i = 0; i + 1 < n; i += 2) {
+		if (str_eq(v->parameters[i], key))
+			return v->parameters[i + 1];
+	}
+	return NULL;
+}
+
+/* A new record has the claim in its parameters, one that was read in its status. */
+static void label_claim(const struct pmem_volume *v, struct labels *l)
+{
+	const char *slash = v->claim ? strchr(v->claim, '/') : NULL;
+	const char *namespace = parameter(v, "csi.storage.k8s.io/pvc/namespace");
+	const char *name = parameter(v, "csi.storage.k8s.io/pvc/name");
+
+	l->knows_claim = slash || (namespace && name);
+	if (slash) {
+		l->values[CLAIM_NAMESPACE] = label_value(v->claim, (size_t)(slash - v->claim));
+		l->values[CLAIM] = label_value(slash + 1, strlen(slash + 1));
+	} else if (l->knows_claim) {
+		l->values[CLAIM_NAMESPACE] = label_value(namespace, strlen(namespace));
+		l->values[CLAIM] = label_value(name, strlen(name));
+	}
+}
+
+/* external-provisioner calls CreateVolume with the name of the PersistentVolume. */
+static void find_labels(const struct pmem_volume *v, struct labels *ret)
+{
+	*ret = (struct labels){0};
+	label_claim(v, ret);
+	if (v->volume_name && !v->snapshot)
+		ret->values[PV] = label_value(v->volume_name, strlen(v->volume_name));
+	if (strv_len(v->nodes) == 1)
+		ret->values[NODE] = label_value(v->nodes[0], strlen(v->nodes[0]));
+}
+
+static bool is_settled(const struct labels *l, size_t i)
+{
+	return l->knows_claim || (i != CLAIM_NAMESPACE && i != CLAIM);
+}
+
+/* Objects do not keep their labels: there are as many as volumes. */
+static void compare_labels(void *object)
+{
+	struct pmem_volume *v = object;
+	CLEANUP(labels_done) struct labels wanted;
+
+	find_labels(v, &wanted);
+	for (size_t i = 0; i < N_LABELS; i++)
+		v->labels_differ |= is_settled(&wanted, i) &&
+				    !str_eq(kube_meta_label(&v->meta, label_keys[i]), wanted.values[i]);
+	kube_meta_drop_labels(&v->meta);
+}
+
+/* @patch: what the object must not have is null, so that it is removed */
+static void add_labels(struct json_writer *w, const struct pmem_volume *v, bool patch)
+{
+	CLEANUP(labels_done) struct labels wanted;
+
+	find_labels(v, &wanted);
+	for (size_t i = 0; i < N_LABELS; i++) {
+		if (wanted.values[i] || (patch && is_settled(&wanted, i)))
+			json_key_str(w, label_keys[i], wanted.values[i]);
+	}
+}
+
 const struct kube_kind kube_kind_pmem_volumes = {
 	.path = "/apis/" PMEM_API_VERSION "/pmemvolumes",
 	.what = "pmemvolumes",
 	.size = sizeof(struct pmem_volume),
 	.fields = volume_fields,
+	.derive = compare_labels,
 };
 
 char *pmem_volume_object_name(const char *key, const char *driver_name)
@@ -290,6 +396,7 @@ static void add_metadata(struct json_writer *w, const struct pmem_volume *v)
 	json_key(w, "labels");
 	json_object(w);
 	json_key_str(w, PMEM_LABEL_DRIVER, v->driver);
+	add_labels(w, v, /* patch= */ false);
 	json_object_end(w);
 	json_key(w, "finalizers");
 	json_array(w);
@@ -360,6 +467,10 @@ void pmem_volume_write_spec(const struct pmem_volume *v, struct buf *out)
 	struct json_writer w = JSON_WRITER(out);
 
 	begin_patch(&w, v);
+	json_key(&w, "labels");
+	json_object(&w);
+	add_labels(&w, v, /* patch= */ true);
+	json_object_end(&w);
 	if (lacks_finalizer(v))
 		key_finalizers(&w, v, /* ours= */ true);
 	json_object_end(&w);

@@ -26,6 +26,13 @@
 /* Hex digits of sha224(name) that every form of volume handle has (volume/id.h). */
 #define PMEM_VOLUME_KEY_LEN 47
 
+/* Labels for people and "kubectl get -l": the claim that the volume is for, its PersistentVolume, and its
+ * node if it has one. A value that Kubernetes does not take as a label is left out. */
+#define PMEM_VOLUME_LABEL_CLAIM_NAMESPACE PMEM_API_GROUP "/pvc-namespace"
+#define PMEM_VOLUME_LABEL_CLAIM           PMEM_API_GROUP "/pvc-name"
+#define PMEM_VOLUME_LABEL_PV              PMEM_API_GROUP "/pv"
+#define PMEM_VOLUME_LABEL_NODE            PMEM_API_GROUP "/node"
+
 /* The phase of a volume, or of a copy, whose node is lost (duties/lost_nodes.h). */
 #define PMEM_VOLUME_LOST "Lost"
 
@@ -47,6 +54,7 @@ struct pmem_volume_copy {
 
 struct pmem_volume {
 	struct kube_meta meta; /* with finalizers */
+	bool labels_differ;    /* from those that the record should have; of an object that was read */
 	/* spec */
 	char *driver;
 	char *volume_name;     /* what CreateVolume was asked for; NULL: not known, see origin */
@@ -138,8 +146,8 @@ bool pmem_volume_status_equal(const struct pmem_volume *a, const struct pmem_vol
 
 /**
  * pmem_volume_write_new() - the body of the POST that makes the object, without status, which POST drops.
- * pmem_volume_write_spec() - a merge patch of what changes in the spec: size, nodes, attempts, deleting,
- * retained.
+ * pmem_volume_write_spec() - a merge patch of the labels, and of what changes in the spec: size, nodes,
+ * attempts, deleting, retained.
  * pmem_volume_write_status() - a merge patch of the subresource status.
  * pmem_volume_write_release() - a merge patch that removes our finalizer.
  * @out: JSON is appended. Patches carry the resourceVersion of @v, so that the API server refuses them with

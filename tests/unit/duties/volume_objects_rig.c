@@ -64,6 +64,13 @@ static char *status_of(const struct pmem_volume *v)
 	return member_of(pmem_volume_write_status, "\"status\":", v);
 }
 
+static char *labels_of(const struct pmem_volume *v)
+{
+	CLEANUP(free_charp) char *rest = member_of(pmem_volume_write_new, "\"labels\":", v);
+
+	return x_strndup(rest, strcspn(rest, "}") + 1);
+}
+
 static void write_record(void *self, enum volume_record_write what, const struct pmem_volume *v,
 	volume_record_fn fn, void *user)
 {
@@ -74,6 +81,7 @@ static void write_record(void *self, enum volume_record_write what, const struct
 	r->name = x_strdup(v->meta.name);
 	r->spec = spec_of(v);
 	r->status = status_of(v);
+	r->labels = labels_of(v);
 	r->version = x_strdup(v->meta.resource_version);
 }
 
@@ -82,6 +90,7 @@ static void request_free(struct rig_request *r)
 	free(r->name);
 	free(r->spec);
 	free(r->status);
+	free(r->labels);
 	free(r->version);
 	free(r);
 }
@@ -90,6 +99,7 @@ static void object_free(struct rig_object *s)
 {
 	free(s->name);
 	free(s->spec);
+	free(s->labels);
 	free(s->status);
 	free(s);
 }
@@ -263,11 +273,32 @@ static struct rig_object *find(const char *name)
 	return s;
 }
 
-static char *json_of(const struct rig_object *s)
+static char *json_with(const struct rig_object *s, const char *labels)
 {
 	return x_asprintf("{\"metadata\":{\"name\":\"%s\",\"uid\":\"u\",\"resourceVersion\":\"%u\","
-			  "\"finalizers\":[\"" PMEM_VOLUME_FINALIZER "\"]},\"spec\":%s,\"status\":%s}",
-		s->name, s->version, s->spec, s->status ? s->status : "{}");
+			  "\"labels\":%s,\"finalizers\":[\"" PMEM_VOLUME_FINALIZER
+			  "\"]},\"spec\":%s,\"status\":%s}",
+		s->name, s->version, labels, s->spec, s->status ? s->status : "{}");
+}
+
+static struct pmem_volume *decode_text(const char *json)
+{
+	struct error *err = NULL;
+	struct pmem_volume *v = kube_object_decode(&kube_kind_pmem_volumes, span_of(json), &err);
+
+	ck_assert_msg(v != NULL, "%s: %s", json, err ? err->msg : "");
+	return v;
+}
+
+static char *json_of(const struct rig_object *s)
+{
+	if (rig.keeps_labels)
+		return json_with(s, s->labels ? s->labels : "{}");
+	CLEANUP(free_charp) char *bare = json_with(s, "{}");
+	CLEANUP(pmem_volume_freep) struct pmem_volume *v = decode_text(bare);
+	CLEANUP(free_charp) char *labels = labels_of(v);
+
+	return json_with(s, labels);
 }
 
 static void show(const struct rig_object *s)
@@ -286,8 +317,8 @@ void rig_show(void)
 	show(s);
 }
 
-/* @spec, @status: taken; NULL: as it was */
-static void keep(const char *name, char *spec, char *status)
+/* @spec, @status, @labels: taken; NULL: as it was */
+static void keep(const char *name, char *spec, char *status, char *labels)
 {
 	static unsigned version;
 	struct rig_object *s = find(name);
@@ -306,13 +337,17 @@ static void keep(const char *name, char *spec, char *status)
 		free(s->status);
 		s->status = status;
 	}
+	if (labels) {
+		free(s->labels);
+		s->labels = labels;
+	}
 	s->version = ++version;
 	show(s);
 }
 
 void rig_store(const struct pmem_volume *v)
 {
-	keep(v->meta.name, spec_of(v), status_of(v));
+	keep(v->meta.name, spec_of(v), status_of(v), NULL);
 }
 
 void rig_given_out(const char *nodes)
@@ -326,14 +361,8 @@ void rig_given_out(const char *nodes)
 static struct pmem_volume *decode(const struct rig_object *s)
 {
 	CLEANUP(free_charp) char *json = s ? json_of(s) : NULL;
-	struct error *err = NULL;
-	struct pmem_volume *v;
 
-	if (!s)
-		return NULL;
-	v = kube_object_decode(&kube_kind_pmem_volumes, span_of(json), &err);
-	ck_assert_msg(v != NULL, "%s: %s", json, err ? err->msg : "");
-	return v;
+	return s ? decode_text(json) : NULL;
 }
 
 struct pmem_volume *rig_read(void)
@@ -415,10 +444,10 @@ static void carry_out(struct rig_request *r)
 	switch (r->what) {
 	case RECORD_CREATE:
 	case RECORD_SPEC:
-		keep(r->name, TAKE_PTR(r->spec), NULL);
+		keep(r->name, TAKE_PTR(r->spec), NULL, TAKE_PTR(r->labels));
 		break;
 	case RECORD_STATUS:
-		keep(r->name, NULL, TAKE_PTR(r->status));
+		keep(r->name, NULL, TAKE_PTR(r->status), NULL);
 		break;
 	case RECORD_RELEASE:
 		remove_object(r->name);

@@ -21,6 +21,7 @@ struct rig_object {
 	char *name;
 	char *spec;   /* "{...}" */
 	char *status; /* "{...}", or NULL */
+	char *labels; /* "{...}", as they were written last */
 	unsigned version;
 };
 
@@ -32,6 +33,7 @@ struct rig_request {
 	char *name;
 	char *spec;
 	char *status;
+	char *labels;
 	char *version;
 	volume_record_fn fn;
 	void *user;
@@ -49,8 +51,9 @@ struct rig {
 	struct rig_object *store;
 	struct rig_request *requests; /* oldest first */
 	bool lagging;                 /* the watch shows nothing */
-	unsigned n_looks;             /* for the claim */
-	struct claim_state claim;     /* what a look finds */
+	bool keeps_labels;        /* objects have those that were written; otherwise always the right ones */
+	unsigned n_looks;         /* for the claim */
+	struct claim_state claim; /* what a look finds */
 	bool looks_fail;
 	unsigned n_told;     /* Events */
 	unsigned n_informed; /* of those: normal ones */

@@ -10,6 +10,10 @@
 #define GIB    (1ULL << 30)
 #define MAX    (1 << 20)
 #define SINCE  "2026-01-02T03:04:05Z"
+/* of what make() makes, which is on two nodes */
+#define LABELS                                                                                               \
+	"\"pmem-csi.intel.com/pvc-namespace\":\"default\",\"pmem-csi.intel.com/pvc-name\":\"data\","         \
+	"\"pmem-csi.intel.com/pv\":\"pvc-1\""
 
 static struct pmem_volume *make(void)
 {
@@ -62,7 +66,7 @@ START_TEST(a_new_object_is_written_whole)
 	assert_written(pmem_volume_write_new, v,
 		"{\"apiVersion\":\"pmem-csi.intel.com/v1alpha1\",\"kind\":\"PmemVolume\","
 		"\"metadata\":{\"name\":\"" KEY "." DRIVER "\","
-		"\"labels\":{\"pmem-csi.intel.com/driver\":\"pmem-csi.intel.com\"},"
+		"\"labels\":{\"pmem-csi.intel.com/driver\":\"pmem-csi.intel.com\"," LABELS "},"
 		"\"finalizers\":[\"pmem-csi.intel.com/copies\"]},"
 		"\"spec\":{\"driver\":\"pmem-csi.intel.com\",\"volumeName\":\"pvc-1\",\"origin\":\"Reported\","
 		"\"sourceVolume\":\"h0\",\"parameters\":{\"persistencyModel\":\"cache\","
@@ -89,18 +93,92 @@ START_TEST(a_patch_of_the_spec_has_what_changes)
 	CLEANUP(pmem_volume_freep) struct pmem_volume *v = make();
 
 	assert_written(pmem_volume_write_spec, v,
-		"{\"metadata\":{\"resourceVersion\":\"7\"},"
+		"{\"metadata\":{\"resourceVersion\":\"7\",\"labels\":{" LABELS
+		",\"pmem-csi.intel.com/node\":null}},"
 		"\"spec\":{\"size\":\"3Gi\",\"nodes\":[\"n1\",\"n2\"],\"attempts\":4,\"deleting\":true,\"retained\":false}}");
 	pmem_volume_drop_node(v, "n1");
 	pmem_volume_drop_node(v, "n2");
 	v->deleting = false;
 	assert_written(pmem_volume_write_spec, v,
-		"{\"metadata\":{\"resourceVersion\":\"7\"},"
+		"{\"metadata\":{\"resourceVersion\":\"7\",\"labels\":{" LABELS
+		",\"pmem-csi.intel.com/node\":null}},"
 		"\"spec\":{\"size\":\"3Gi\",\"nodes\":[],\"attempts\":4,\"deleting\":false,\"retained\":false}}");
 	v->retained = true;
 	assert_written(pmem_volume_write_spec, v,
-		"{\"metadata\":{\"resourceVersion\":\"7\"},"
+		"{\"metadata\":{\"resourceVersion\":\"7\",\"labels\":{" LABELS
+		",\"pmem-csi.intel.com/node\":null}},"
 		"\"spec\":{\"size\":\"3Gi\",\"nodes\":[],\"attempts\":4,\"deleting\":false,\"retained\":true}}");
+}
+END_TEST
+
+static struct pmem_volume *decode(const char *json)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	struct pmem_volume *v = kube_object_decode(&kube_kind_pmem_volumes, span_of(json), &err);
+
+	ck_assert_msg(v != NULL, "%s: %s", json, err ? err->msg : "");
+	return v;
+}
+
+/* Return: of the object that has what was written of @v, and @labels. */
+static bool labels_differ(const struct pmem_volume *v, const char *labels)
+{
+	CLEANUP(buf_done) struct buf status = BUF_INIT(MAX);
+	CLEANUP(buf_done) struct buf new = BUF_INIT(MAX);
+
+	pmem_volume_write_new(v, &new);
+	pmem_volume_write_status(v, &status);
+	CLEANUP(free_charp)
+	char *json = x_asprintf("{\"metadata\":{\"name\":\"x\",\"labels\":{%s}},%.*s,%s", labels,
+		(int)(strlen(strstr(buf_str(&new), "\"spec\":")) - 1), strstr(buf_str(&new), "\"spec\":"),
+		strstr(buf_str(&status), "\"status\":"));
+	CLEANUP(pmem_volume_freep) struct pmem_volume *read = decode(json);
+	ck_assert_ptr_null(read->meta.labels.block);
+	return read->labels_differ;
+}
+
+START_TEST(labels_say_claim_volume_and_node)
+{
+	CLEANUP(pmem_volume_freep) struct pmem_volume *v = make();
+
+	ck_assert(!labels_differ(v, LABELS ",\"example.com/other\":\"1\""));
+	ck_assert(labels_differ(v, ""));
+	ck_assert(labels_differ(v, LABELS ",\"pmem-csi.intel.com/node\":\"n1\""));
+	pmem_volume_drop_node(v, "n2");
+	ck_assert(labels_differ(v, LABELS));
+	ck_assert(!labels_differ(v, LABELS ",\"pmem-csi.intel.com/node\":\"n1\""));
+}
+END_TEST
+
+/* Claims may have names of 253 bytes. */
+START_TEST(what_is_no_value_of_a_label_is_left_out)
+{
+	static const char namespace[] = "\"pmem-csi.intel.com/pvc-namespace\":\"default\"";
+	static const char *const names[] = {
+		"a-b.", "data_of@host", "a123456789012345678901234567890123456789012345678901234567890123"};
+	CLEANUP(pmem_volume_freep) struct pmem_volume *v = make();
+
+	v->snapshot = true;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		free(v->claim);
+		v->claim = x_asprintf("default/%s", names[i]);
+		ck_assert_msg(!labels_differ(v, namespace), "%s", names[i]);
+	}
+	free(v->claim);
+	v->claim = x_asprintf("default/%.63s", names[2]);
+	ck_assert(labels_differ(v, namespace));
+}
+END_TEST
+
+/* The labels were made of what CreateVolume was called with, which is not read back. */
+START_TEST(labels_of_a_claim_that_is_not_known_stay)
+{
+	CLEANUP(pmem_volume_freep) struct pmem_volume *v = make();
+
+	free(TAKE_PTR(v->claim));
+	ck_assert(!labels_differ(v, LABELS));
+	ck_assert(!labels_differ(v, "\"pmem-csi.intel.com/pv\":\"pvc-1\""));
+	ck_assert(labels_differ(v, ""));
 }
 END_TEST
 
@@ -158,15 +236,6 @@ START_TEST(a_release_removes_our_finalizer_only)
 		pmem_volume_write_release, v, "{\"metadata\":{\"resourceVersion\":\"7\",\"finalizers\":[]}}");
 }
 END_TEST
-
-static struct pmem_volume *decode(const char *json)
-{
-	CLEANUP(error_freep) struct error *err = NULL;
-	struct pmem_volume *v = kube_object_decode(&kube_kind_pmem_volumes, span_of(json), &err);
-
-	ck_assert_msg(v != NULL, "%s: %s", json, err ? err->msg : "");
-	return v;
-}
 
 /* The object that the API server has after it was made and its status was patched. */
 static struct pmem_volume *apply(const struct pmem_volume *v)
@@ -338,13 +407,15 @@ START_TEST(a_finalizer_that_was_removed_comes_back_with_the_next_change)
 	strv_add(&v->meta.finalizers, "example.com/other");
 	pmem_volume_write_spec(v, &out);
 	ck_assert_str_eq(buf_str(&out),
-		"{\"metadata\":{\"resourceVersion\":\"7\",\"finalizers\":[\"example.com/other\","
+		"{\"metadata\":{\"resourceVersion\":\"7\",\"labels\":{\"pmem-csi.intel.com/pv\":null,"
+		"\"pmem-csi.intel.com/node\":null},\"finalizers\":[\"example.com/other\","
 		"\"pmem-csi.intel.com/copies\"]},\"spec\":{\"size\":\"0\",\"nodes\":[],\"attempts\":0,\"deleting\":false,\"retained\":false}}");
 	/* which the API server would refuse */
 	v->meta.deleting = true;
 	pmem_volume_write_spec(v, &deleted);
 	ck_assert_str_eq(buf_str(&deleted),
-		"{\"metadata\":{\"resourceVersion\":\"7\"},"
+		"{\"metadata\":{\"resourceVersion\":\"7\",\"labels\":{\"pmem-csi.intel.com/pv\":null,"
+		"\"pmem-csi.intel.com/node\":null}},"
 		"\"spec\":{\"size\":\"0\",\"nodes\":[],\"attempts\":0,\"deleting\":false,\"retained\":false}}");
 }
 END_TEST
@@ -560,11 +631,13 @@ END_TEST
 
 UNIT_MAIN("resources/pmem_volume", a_new_object_is_written_whole,
 	what_is_not_known_of_a_new_object_is_left_out, a_patch_of_the_spec_has_what_changes,
-	a_node_is_lost_if_its_copy_is, a_patch_of_the_status_has_all_of_it,
-	what_is_not_known_of_the_status_is_left_out, a_release_removes_our_finalizer_only,
-	what_was_written_is_read, a_patch_of_the_spec_and_the_metadata_of_the_server_are_read,
-	damaged_objects_are_read, damaged_members_read_as_absent, what_is_no_object_is_refused,
-	a_copy_has_all, a_finalizer_that_was_removed_comes_back_with_the_next_change,
+	labels_say_claim_volume_and_node, what_is_no_value_of_a_label_is_left_out,
+	labels_of_a_claim_that_is_not_known_stay, a_node_is_lost_if_its_copy_is,
+	a_patch_of_the_status_has_all_of_it, what_is_not_known_of_the_status_is_left_out,
+	a_release_removes_our_finalizer_only, what_was_written_is_read,
+	a_patch_of_the_spec_and_the_metadata_of_the_server_are_read, damaged_objects_are_read,
+	damaged_members_read_as_absent, what_is_no_object_is_refused, a_copy_has_all,
+	a_finalizer_that_was_removed_comes_back_with_the_next_change,
 	nodes_are_added_once_and_dropped_anywhere, copies_are_appended_and_cleared,
 	the_location_names_a_few_nodes, each_part_of_the_status_makes_a_difference,
 	absent_parts_of_the_status_make_a_difference, spec_and_times_make_no_difference_to_the_status,
