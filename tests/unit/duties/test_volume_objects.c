@@ -90,24 +90,6 @@ START_TEST(what_is_shown_already_is_not_written_again)
 }
 END_TEST
 
-/* As all are that earlier versions have made. */
-START_TEST(an_object_without_labels_gets_them_by_one_write)
-{
-	rig.keeps_labels = true;
-	rig_put("n1", rig.id, PHASE_READY);
-	rig_given_out("n1");
-	sync_objects();
-	rig_live_s(LOOK_S + 1);
-	rig_check_served(0, 0, 1, 1, 0);
-	const char *labels = rig.store->labels;
-	ck_assert_ptr_nonnull(labels);
-	ck_assert_ptr_nonnull(strstr(labels, "\"pmem-csi.intel.com/pv\":\"" RIG_NAME "\""));
-	ck_assert_ptr_nonnull(strstr(labels, "\"pmem-csi.intel.com/node\":\"n1\""));
-	rig_live_s(600);
-	rig_check_served(0, 0, 0, 0, 0);
-}
-END_TEST
-
 START_TEST(changes_in_a_row_are_one_write)
 {
 	begin_with_volume();
@@ -862,8 +844,8 @@ int main(void)
 {
 	const TTest *const tests[] = {only_objects_of_the_driver_are_watched,
 		nothing_is_written_before_all_objects_are_known, the_status_follows_the_reports,
-		what_is_shown_already_is_not_written_again, an_object_without_labels_gets_them_by_one_write,
-		changes_in_a_row_are_one_write, a_controller_that_has_just_started_waits_for_nodes,
+		what_is_shown_already_is_not_written_again, changes_in_a_row_are_one_write,
+		a_controller_that_has_just_started_waits_for_nodes,
 		what_registered_nodes_report_is_shown_at_once, what_a_call_has_just_written_is_left_to_it,
 		few_requests_run_at_once, a_reported_volume_gets_a_record_when_a_read_finds_none,
 		a_volume_that_is_reported_later_gets_a_record_too,
