@@ -5,7 +5,7 @@ import re
 from collections import defaultdict
 
 REASONS = [
-    (r"(convert|lvm-group)", "pmem-ns-init convert: killed there by tests/machine/vm/convert.sh"),
+    (r"(convert|lvm-group|lvm-pv|group-recorded)", "pmem-ns-init convert: killed there by tests/machine/vm/convert.sh"),
     (r"nd-seed", "what a killed pmem-ns-init left; tests/machine/vm/direct.sh passes there without a kill"),
     (r"nd-load-driver", "a node without udev, where nothing has loaded the module"),
     (r"nd-undo", "undone after an error of the kernel, which nothing provokes"),
