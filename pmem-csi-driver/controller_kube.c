@@ -478,6 +478,25 @@ void controller_kube_start(struct controller_kube *k, struct controller *control
 	k->lease = lease_new(&config);
 }
 
+/* Whether a node may still register: after a start that takes as long as a lease, and less if all Nodes that
+ * have the label of the driver are live. */
+static bool awaits_nodes(const struct controller_kube *k, uint64_t now_ns)
+{
+	const char *id;
+	size_t at = 0;
+	size_t n = 0;
+
+	if (now_ns - k->start_ns >= k->config.start_window_ms * NS_PER_MS)
+		return false;
+	if (!cluster_nodes_ready(k->cluster))
+		return true;
+	for (; (id = cluster_nodes_next(k->cluster, &at)) != NULL; n++) {
+		if (!node_table_get_live(k->config.nodes, id))
+			return true;
+	}
+	return n == 0;
+}
+
 void controller_kube_tick(struct controller_kube *k, uint64_t now_ns)
 {
 	if (k->tokens)
@@ -498,10 +517,9 @@ void controller_kube_tick(struct controller_kube *k, uint64_t now_ns)
 	driverless_claims_tick(k->driverless_claims, now_ns);
 	orphans_tick(k->orphans, now_ns);
 	trouble_events_tick(k->trouble_events, now_ns);
-	if (now_ns - k->start_ns < k->config.start_window_ms * NS_PER_MS)
-		return;
-	claim_events_tick(k->claim_events, now_ns);
-	if (k->claim_release)
+	if (!awaits_nodes(k, now_ns))
+		claim_events_tick(k->claim_events, now_ns);
+	if (k->claim_release && now_ns - k->start_ns >= k->config.start_window_ms * NS_PER_MS)
 		claim_release_tick(k->claim_release, now_ns);
 }
 

@@ -98,17 +98,18 @@ void pool_choice_find(const struct device_manager *devices, const struct device_
 int pool_choice_require(const struct pool_choice *c, uint64_t required_bytes, struct error **err)
 {
 	char largest[24];
+	char required[24];
 
 	if (c->n > 0)
 		return 0;
+	format_bytes(required_bytes, required);
 	if (c->over_limit)
 		return err_set(err, ERR_RANGE,
-			"%llu bytes, rounded up to what the pool can allocate, exceed limit_bytes",
-			(unsigned long long)required_bytes);
+			"%s, rounded up to what the pool can allocate, exceed limit_bytes", required);
 	return err_set(err, ERR_EXHAUSTED,
-		"not enough space: %llu bytes needed, the largest possible volume has %s%s%s%s%s%s",
-		(unsigned long long)required_bytes, format_bytes(c->max_volume_bytes, largest),
-		c->used_up[0] ? "; no free " : "", c->used_up, c->no_sync[0] ? "; " : "", c->no_sync,
+		"not enough space: %s needed, the largest possible volume has %s%s%s%s%s%s", required,
+		format_bytes(c->max_volume_bytes, largest), c->used_up[0] ? "; no free " : "", c->used_up,
+		c->no_sync[0] ? "; " : "", c->no_sync,
 		c->no_sync[0]
 			? " has room, but the kernel refuses MAP_SYNC on its memory: a StorageClass with "
 			  "durability=fsync uses it, for programs that call fsync"

@@ -191,6 +191,10 @@ START_TEST(reported_maximum_can_be_created_and_no_byte_more)
 	struct volume_request q;
 	struct error *err = NULL;
 
+	/* As it stands in an Event of the claim. */
+	q = fixture_request("large", 8ULL << 30);
+	ASSERT_FAILS(try_create(&q, &err), ERR_EXHAUSTED,
+		"not enough space: 8Gi needed, the largest possible volume has ");
 	for (size_t i = 0; i < N_POOLS; i++) {
 		ck_assert(volumes_capacity(fx.v, /* sync= */ true, &capacity));
 		CLEANUP(free_charp) char *name = x_asprintf("max%zu", i);
@@ -319,11 +323,11 @@ START_TEST(creation_that_fails_everywhere_leaves_nothing)
 	struct error *err = NULL;
 
 	fx.faults.create = ERR_EXHAUSTED;
-	ASSERT_FAILS(try_create(&q, &err), ERR_EXHAUSTED, "create volume");
+	ASSERT_FAILS(try_create(&q, &err), ERR_EXHAUSTED, "create fails");
 	ck_assert_uint_eq(fx.n_creates, N_POOLS);
 	assert_nothing_left(0);
 	fx.faults.after = true;
-	ASSERT_FAILS(try_create(&q, &err), ERR_EXHAUSTED, "create volume");
+	ASSERT_FAILS(try_create(&q, &err), ERR_EXHAUSTED, "create fails");
 	assert_nothing_left(0);
 
 	fx.n_creates = 0;
