@@ -106,7 +106,7 @@ static const char *pool_remark(const struct device_pool *p)
 {
 	if (!p->complete)
 		return "incomplete";
-	return p->closed ? "other mode" : "";
+	return p->closed ? "other mode: no new volumes" : "";
 }
 
 static void pool_row(const struct view *v, const struct device_pool *p, struct table *t)
@@ -116,8 +116,8 @@ static void pool_row(const struct view *v, const struct device_pool *p, struct t
 	table_cell(t, p->name);
 	table_bytes(t, p->capacity.total_bytes);
 	table_bytes(t, p->capacity.available_bytes);
-	table_bytes(t, p->capacity.max_volume_bytes);
-	table_bytes(t, p->capacity.max_sector_volume_bytes);
+	table_bytes(t, p->closed ? 0 : p->capacity.max_volume_bytes);
+	table_bytes(t, p->closed ? 0 : p->capacity.max_sector_volume_bytes);
 	table_bytes(t, p->rules.unit_bytes);
 	table_bytes(t, inventory_erasing(v->check, p));
 	table_cell(t, regions);

@@ -243,8 +243,8 @@ static void check_modules(struct look *l)
 {
 	check_driver(
 		l, "nd_pmem", "/sys/bus/nd/drivers/nd_pmem", NODE_PROBLEM, "namespaces get no block devices");
-	check_driver(l, "nd_btt", "/sys/module/nd_btt", NODE_NOTE, "no usage=FileIO in direct mode");
-	check_driver(l, "dax", "/sys/class/dax", NODE_NOTE, "loaded with nd_pmem where it is needed");
+	if (str_eq(l->config->mode, "direct"))
+		check_driver(l, "nd_btt", "/sys/module/nd_btt", NODE_NOTE, "no usage=FileIO in direct mode");
 	if (str_eq(l->config->mode, "lvm"))
 		check_driver(l, "dm_mod", "/dev/mapper/control", NODE_PROBLEM, "no logical volumes");
 }
@@ -315,17 +315,6 @@ static void check_lvm(struct look *l)
 		node_findings_add(l->f, "lvm-devices-file", NODE_NOTE,
 			"/etc/lvm/devices/system.devices exists: the host's own vgs and lvs show our groups "
 			"only if their devices are in it; our programs ignore it");
-	if (exists(l, "/run/udev/control"))
-		node_findings_add(l->f, "udev", NODE_NOTE,
-			"udev runs: its rules may activate our volumes before the driver does, and open "
-			"devices for some milliseconds after they were written; both are waited for");
-	else
-		node_findings_add(l->f, "udev", NODE_NOTE,
-			"no udev: only pmem-vgm and the driver activate volumes after a boot");
-	if (exists(l, "/etc/lvm/lvm.conf"))
-		node_findings_add(l->f, "lvm-conf", NODE_NOTE,
-			"/etc/lvm/lvm.conf has no effect on our programs, which bring their own settings; a "
-			"filter or system_id there is in force for commands by hand only");
 }
 
 /* In direct mode, too: volumes that were made in the other mode are served. */
