@@ -516,12 +516,12 @@ static void compare_chosen_node(const struct comparison *v, const struct kube_no
 			"it has the labels of a node on which the driver runs, and no driver is registered there"));
 }
 
-static bool has_class(const struct cluster_lists *l)
+static bool has_class(const struct cluster_lists *l, bool late_only)
 {
 	for (size_t i = 0; i < l->classes.n; i++) {
 		const struct kube_class *c = l->classes.objects[i];
 
-		if (str_eq(c->provisioner, l->scope.driver_name))
+		if (str_eq(c->provisioner, l->scope.driver_name) && (c->waits_for_consumer || !late_only))
 			return true;
 	}
 	return false;
@@ -547,15 +547,15 @@ static void compare_scope(const struct comparison *v)
 {
 	const struct cluster_lists *l = v->lists;
 	const char *driver = l->scope.driver_name;
-	bool any_class = has_class(l);
 
-	if (!any_class)
+	if (!has_class(l, /* late_only= */ false))
 		add_node_finding(v, CLUSTER_DRIVER_WITHOUT_CLASS, "CSIDriver", driver, /* node= */ NULL,
 			x_strdup("no StorageClass has it as provisioner"));
 	if (l->pmem_nodes.n == 0)
 		add_node_finding(v, CLUSTER_DRIVER_WITHOUT_NODE, "CSIDriver", driver, /* node= */ NULL,
 			x_strdup("no PmemNode is of this driver"));
-	if (any_class && l->capacities.n == 0 && offers_capacity(l))
+	/* only classes with late binding have CSIStorageCapacities */
+	if (has_class(l, /* late_only= */ true) && l->capacities.n == 0 && offers_capacity(l))
 		add_node_finding(v, CLUSTER_NAMESPACE_WITHOUT_CAPACITY, "Namespace", l->scope.namespace,
 			/* node= */ NULL,
 			x_strdup("it has no CSIStorageCapacity of the driver, although nodes have capacity"));

@@ -75,16 +75,25 @@ END_TEST
 	"{\"type\":\"Ready\",\"status\":\"True\"}],\"regions\":[{\"name\":\"r\",\"largestVolume\":\"" bytes  \
 	"\"}]}}"
 
+#define LATE                                                                                                 \
+	"{\"metadata\":{\"name\":\"late\"},\"provisioner\":\"pmem\",\"volumeBindingMode\":\"WaitForFirstConsumer\"}"
+
 START_TEST(a_namespace_without_the_capacity_that_nodes_have_is_found)
 {
 	scene_open(&s, SCENE_CAPACITY | SCENE_PMEM_NODE);
 	scene_add(&s, SCENE_PMEM_NODE, WITH_CAPACITY("1Gi"));
+	finds("");
+	scene_open(&s, SCENE_CAPACITY | SCENE_PMEM_NODE);
+	scene_add(&s, SCENE_CLASS, LATE);
+	scene_add(&s, SCENE_PMEM_NODE, WITH_CAPACITY("1Gi"));
 	says("it has no CSIStorageCapacity of the driver");
 	finds("NamespaceWithoutCapacity Namespace/pmem-csi - -\n");
 	scene_open(&s, SCENE_CAPACITY | SCENE_PMEM_NODE);
+	scene_add(&s, SCENE_CLASS, LATE);
 	scene_add(&s, SCENE_PMEM_NODE, WITH_CAPACITY("0"));
 	finds("");
 	scene_open(&s, SCENE_PMEM_NODE);
+	scene_add(&s, SCENE_CLASS, LATE);
 	scene_add(&s, SCENE_PMEM_NODE, WITH_CAPACITY("1Gi"));
 	finds("");
 }
