@@ -59,10 +59,10 @@ int cmd_advise(struct nd *nd, const char *folder, const struct nd_inventory *inv
 	bool json, struct buf *out, struct error **err) MUST_CHECK;
 
 struct convert_options {
-	bool force;         /* also namespaces with content */
-	bool dry_run;       /* only show */
-	bool json;          /* show as one JSON document */
-	char *const *only;  /* names of namespaces: strv; NULL: all */
+	bool force;        /* also namespaces with content */
+	bool dry_run;      /* only show */
+	bool json;         /* show as one JSON document */
+	char *const *only; /* names of namespaces: strv; NULL: all */
 	const char *state_path;
 	const char *folder; /* of pool_backup.h, in @state_path */
 };

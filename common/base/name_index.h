@@ -22,7 +22,7 @@ struct name_link {
 };
 
 /* The owner of a link: of a @type that has the link as @member. */
-#define OWNER_OF(link, type, member) ((type *)(void *)((char *)(link)-offsetof(type, member)))
+#define OWNER_OF(link, type, member) ((type *)(void *)((char *)(link) - offsetof(type, member)))
 
 struct name_index {
 	struct name_link **buckets;

@@ -220,11 +220,11 @@ static int probe(void *self, struct grpc_call *call, const void *request, void *
 }
 
 #define METHOD(service, name, kind_, prefix, how)                                                            \
-	{                                                                                                    \
-		.path = "/csi.v1." service "/" name, .kind = (kind_),                                        \
+	{.path = "/csi.v1." service "/" name,                                                                \
+		.kind = (kind_),                                                                             \
 		.request = &csi__v1__##prefix##_request__descriptor,                                         \
-		.reply = &csi__v1__##prefix##_response__descriptor, how                                      \
-	}
+		.reply = &csi__v1__##prefix##_response__descriptor,                                          \
+		how}
 
 static const struct grpc_method identity_methods[] = {
 	METHOD("Identity", "GetPluginInfo", GRPC_INLINE, get_plugin_info, .handle = get_plugin_info),

@@ -25,8 +25,8 @@
 
 /* One row of a method table. */
 #define CSI_METHOD(service, name, kind_, prefix, f)                                                          \
-	{                                                                                                    \
-		.path = "/csi.v1." service "/" name, .kind = (kind_),                                        \
-		.request = &prefix##_request__descriptor, .reply = &prefix##_response__descriptor,           \
-		.handle = f##_call                                                                           \
-	}
+	{.path = "/csi.v1." service "/" name,                                                                \
+		.kind = (kind_),                                                                             \
+		.request = &prefix##_request__descriptor,                                                    \
+		.reply = &prefix##_response__descriptor,                                                     \
+		.handle = f##_call}

@@ -57,8 +57,8 @@ static bool is_due(struct trouble_events *e, const char *who, const char *reason
 	return claim_waits_see(&e->waits, key, message, e->now_ns);
 }
 
-static void __attribute__((format(printf, 4, 5)))
-tell_node(struct trouble_events *e, const struct node *node, const char *reason, const char *fmt, ...)
+static void __attribute__((format(printf, 4, 5))) tell_node(
+	struct trouble_events *e, const struct node *node, const char *reason, const char *fmt, ...)
 {
 	va_list ap;
 

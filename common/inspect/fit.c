@@ -41,8 +41,8 @@ void fit_answer_done(struct fit_answer *a)
 	*a = (struct fit_answer){0};
 }
 
-static void __attribute__((format(printf, 4, 5)))
-add(struct fit_answer *a, enum fit_kind kind, uint64_t bytes, const char *fmt, ...)
+static void __attribute__((format(printf, 4, 5))) add(
+	struct fit_answer *a, enum fit_kind kind, uint64_t bytes, const char *fmt, ...)
 {
 	va_list ap;
 

@@ -52,17 +52,9 @@ struct kube_field {
 
 /* The field @name of @struct_, in @member of it; further members of struct kube_field may follow. */
 #define KUBE_FIELD(name_, type_, struct_, member, ...)                                                       \
-	{                                                                                                    \
-		.name = name_, .type = type_, .offset = offsetof(struct_, member), __VA_ARGS__               \
-	}
-#define KUBE_OBJECT(name_, fields_)                                                                          \
-	{                                                                                                    \
-		.name = name_, .type = KUBE_MEMBERS, .fields = fields_                                       \
-	}
-#define KUBE_FIELDS_END                                                                                      \
-	{                                                                                                    \
-		.name = NULL                                                                                 \
-	}
+	{.name = name_, .type = type_, .offset = offsetof(struct_, member), __VA_ARGS__}
+#define KUBE_OBJECT(name_, fields_) {.name = name_, .type = KUBE_MEMBERS, .fields = fields_}
+#define KUBE_FIELDS_END             {.name = NULL}
 
 /* The largest number of items of an array that are kept. Objects of the kinds that are read have fewer. */
 #define KUBE_MAX_ITEMS 1024

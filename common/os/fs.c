@@ -16,7 +16,6 @@
 
 #define MIB (1024ULL * 1024)
 
-
 /* mke2fs makes no journal below 2048 blocks (e2fsprogs lib/ext2fs/mkjournal.c,
  * ext2fs_default_journal_size()). */
 #define EXT4_MIN_BYTES (8 * MIB)

@@ -14,10 +14,7 @@ struct program_flags {
 	bool show_help;
 };
 
-#define PROGRAM_FLAGS_INIT                                                                                   \
-	{                                                                                                    \
-		.logging_format = "text", .verbosity = 3                                                     \
-	}
+#define PROGRAM_FLAGS_INIT {.logging_format = "text", .verbosity = 3}
 
 #define KLOG_REASON "the log always goes to stderr, one line per event"
 

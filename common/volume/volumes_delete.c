@@ -116,7 +116,7 @@ static bool is_of_other_kind(const struct volume_record *r, const struct deletio
 	return r && r->snapshot != what->snapshot && !what->if_never_staged;
 }
 
-static int delete (struct volumes *v, const struct deletion *what, struct error **err)
+static int delete(struct volumes *v, const struct deletion *what, struct error **err)
 {
 	const char *handle = what->handle;
 	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;

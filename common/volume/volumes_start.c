@@ -5,8 +5,8 @@
 #include "base/str.h"
 #include "volume/attachment/attachment.h"
 #include "volume/direct/volumes_direct.h"
-#include "volume/id.h"
 #include "volume/durability/volumes_durability.h"
+#include "volume/id.h"
 #include "volume/volumes_private.h"
 
 static bool lacks_pool(void *user, const char *id)

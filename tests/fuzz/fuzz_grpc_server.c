@@ -79,10 +79,11 @@ static int grow(void *self, struct grpc_call *call, const void *request, void *r
 }
 
 #define METHOD(path_, kind_, handle_)                                                                        \
-	{                                                                                                    \
-		.path = path_, .kind = kind_, .request = &csi__v1__get_plugin_info_response__descriptor,     \
-		.reply = &csi__v1__get_plugin_info_response__descriptor, .handle = handle_                   \
-	}
+	{.path = path_,                                                                                      \
+		.kind = kind_,                                                                               \
+		.request = &csi__v1__get_plugin_info_response__descriptor,                                   \
+		.reply = &csi__v1__get_plugin_info_response__descriptor,                                     \
+		.handle = handle_}
 
 static const struct grpc_method methods[] = {
 	METHOD("/s/Echo", GRPC_INLINE, echo),

@@ -38,8 +38,9 @@ struct lvm_ops {
 struct lvm;
 
 /** lvm_open_shell() - the shell runner. @idle_ms: the child ends after that long without a command (0:
- * never); one that has let a volume grow ends after two seconds, since it keeps 16 MiB more. The first command runs as with lvm_open_exec(), and the child is started after it; if it cannot be
- * used, all commands run that way, and that is logged once. Return: never NULL; lvm_close(). */
+ * never); one that has let a volume grow ends after two seconds, since it keeps 16 MiB more. The first
+ * command runs as with lvm_open_exec(), and the child is started after it; if it cannot be used, all commands
+ * run that way, and that is logged once. Return: never NULL; lvm_close(). */
 struct lvm *lvm_open_shell(uint64_t idle_ms);
 
 /** lvm_open_exec() - the process-per-command runner. */

@@ -179,8 +179,8 @@ START_TEST(records_name_the_volume_snapshots_that_will_be_made)
 	CLEANUP(free_charp) char *text = x_asprintf("0%s", source[0]);
 	char hex[SHA256_HEX_LEN + 1];
 
-	e.key = (char *)(uintptr_t) "csi.storage.k8s.io/volumegroupsnapshot/namespace";
-	e.value = (char *)(uintptr_t) "team";
+	e.key = (char *)(uintptr_t)"csi.storage.k8s.io/volumegroupsnapshot/namespace";
+	e.value = (char *)(uintptr_t)"team";
 	csi__v1__create_volume_group_snapshot_request__init(&request);
 	csi__v1__create_volume_group_snapshot_response__init(&reply);
 	request.name = (char *)(uintptr_t)GROUP;
@@ -232,7 +232,7 @@ END_TEST
 /* One of the volumes is absent: the node is not asked, and no record of the others stays. */
 START_TEST(a_volume_that_fails_first_leaves_no_record)
 {
-	char *absent[] = {source[0], (char *)(uintptr_t) "pvc-nothing"};
+	char *absent[] = {source[0], (char *)(uintptr_t)"pvc-nothing"};
 
 	create(absent, 2);
 	DESK_FAILED(&a, ERR_NOT_FOUND, "pvc-nothing");

@@ -265,8 +265,8 @@ START_TEST(a_class_at_creation_is_merged_into_the_parameters)
 	desk_ask_init(&a, NAME);
 	desk_add_node(&d, "n1", 4);
 	desk_ask_parameter(&a, "usage", "AppDirect");
-	e.key = (char *)(uintptr_t) "usage";
-	e.value = (char *)(uintptr_t) "FileIO";
+	e.key = (char *)(uintptr_t)"usage";
+	e.value = (char *)(uintptr_t)"FileIO";
 	a.create.n_mutable_parameters = 1;
 	a.create.mutable_parameters = (Csi__V1__CreateVolumeRequest__MutableParametersEntry *[]){&e};
 	desk_create(&d, &a);
@@ -279,7 +279,7 @@ START_TEST(a_class_at_creation_is_merged_into_the_parameters)
 	desk_made(desk_last(&d, "n1"));
 	DESK_OK(&a);
 	again();
-	e.key = (char *)(uintptr_t) "cacheSize";
+	e.key = (char *)(uintptr_t)"cacheSize";
 	a.create.n_mutable_parameters = 1;
 	a.create.mutable_parameters = (Csi__V1__CreateVolumeRequest__MutableParametersEntry *[]){&e};
 	desk_create(&d, &a);

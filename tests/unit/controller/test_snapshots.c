@@ -143,7 +143,7 @@ START_TEST(lists_tell_snapshots_from_volumes)
 	ck_assert_uint_eq(snapshots.n_entries, 1);
 	ck_assert_str_eq(snapshots.entries[0]->snapshot->snapshot_id, snapshot);
 	ck_assert_int_eq(snapshots.entries[0]->snapshot->creation_time->seconds, TAKEN_S);
-	of.source_volume_id = (char *)(uintptr_t) "pvc-other";
+	of.source_volume_id = (char *)(uintptr_t)"pvc-other";
 	csi__v1__list_snapshots_response__init(&snapshots);
 	ASSERT_OK(controller_list_snapshots(d.controller, a.arena, &of, &snapshots, &err));
 	ck_assert_uint_eq(snapshots.n_entries, 0);

@@ -255,7 +255,7 @@ START_TEST(a_token_that_is_none_of_ours_aborts)
 	q.starting_token = token;
 	ASSERT_FAILS(
 		harness_call(&h, "/csi.v1.Controller/ListVolumes", &q, &reply, &err), ERR_ABORTED, token);
-	q.starting_token = (char *)(uintptr_t) "";
+	q.starting_token = (char *)(uintptr_t)"";
 	q.max_entries = -1;
 	ASSERT_FAILS(harness_call(&h, "/csi.v1.Controller/ListVolumes", &q, &reply, &err),
 		ERR_INVALID_ARGUMENT, "max_entries");
@@ -440,7 +440,7 @@ START_TEST(validation_confirms_refuses_and_does_not_know)
 	ASSERT_OK(harness_call(&h, path, &q, &reply, &err));
 	ck_assert_ptr_null(((Csi__V1__ValidateVolumeCapabilitiesResponse *)reply)->confirmed);
 	ck_assert_str_ne(((Csi__V1__ValidateVolumeCapabilitiesResponse *)reply)->message, "");
-	q.volume_id = (char *)(uintptr_t) "unknown";
+	q.volume_id = (char *)(uintptr_t)"unknown";
 	ASSERT_FAILS(harness_call(&h, path, &q, &reply, &err), ERR_NOT_FOUND, "unknown");
 }
 END_TEST
@@ -562,8 +562,8 @@ START_TEST(validation_looks_at_mutable_parameters)
 	q.volume_capabilities = list;
 	q.n_mutable_parameters = 1;
 	q.mutable_parameters = entries;
-	e.key = (char *)(uintptr_t) "cacheSize";
-	e.value = (char *)(uintptr_t) "2";
+	e.key = (char *)(uintptr_t)"cacheSize";
+	e.value = (char *)(uintptr_t)"2";
 	ASSERT_OK(harness_call(&h, "/csi.v1.Controller/ValidateVolumeCapabilities", &q, &reply, &err));
 	const Csi__V1__ValidateVolumeCapabilitiesResponse *answer = reply;
 	ck_assert_ptr_null(answer->confirmed);

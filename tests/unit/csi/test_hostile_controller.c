@@ -224,8 +224,8 @@ START_TEST(modify_volume)
 	Csi__V1__ControllerModifyVolumeRequest__MutableParametersEntry *entries[] = {&entry};
 
 	q.volume_id = victim;
-	entry.key = (char *)(uintptr_t) "eraseBandwidth";
-	entry.value = (char *)(uintptr_t) "2Mi";
+	entry.key = (char *)(uintptr_t)"eraseBandwidth";
+	entry.value = (char *)(uintptr_t)"2Mi";
 	q.n_mutable_parameters = 1;
 	q.mutable_parameters = entries;
 	HOSTILE_SECRETS(&q, Csi__V1__ControllerModifyVolumeRequest__SecretsEntry,

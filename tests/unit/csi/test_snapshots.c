@@ -165,7 +165,7 @@ static int take_with(const char *key, const char *value)
 
 	e.key = (char *)(uintptr_t)key;
 	e.value = (char *)(uintptr_t)value;
-	q.name = (char *)(uintptr_t) "snap";
+	q.name = (char *)(uintptr_t)"snap";
 	q.source_volume_id = volume->volume_id;
 	q.n_parameters = 1;
 	q.parameters = list_of_one;
@@ -233,7 +233,7 @@ START_TEST(lists_are_of_a_source_or_of_one_snapshot)
 	reply = list(&q);
 	ck_assert_uint_eq(reply->n_entries, 1);
 	ck_assert_str_eq(reply->entries[0]->snapshot->snapshot_id, s->snapshot_id);
-	q.snapshot_id = (char *)(uintptr_t) "nothing";
+	q.snapshot_id = (char *)(uintptr_t)"nothing";
 	ck_assert_uint_eq(list(&q)->n_entries, 0);
 }
 END_TEST
@@ -293,7 +293,7 @@ static int take_group(char **sources, size_t n, Csi__V1__VolumeGroupSnapshot **r
 	csi__v1__create_volume_group_snapshot_request__init(&q);
 	Csi__V1__CreateVolumeGroupSnapshotResponse *reply;
 
-	q.name = (char *)(uintptr_t) "group";
+	q.name = (char *)(uintptr_t)"group";
 	q.source_volume_ids = sources;
 	q.n_source_volume_ids = n;
 	if (call_group("CreateVolumeGroupSnapshot", &q, &reply) < 0)
@@ -335,7 +335,7 @@ START_TEST(a_group_says_what_belongs_to_it)
 	q.group_snapshot_id = g->group_snapshot_id;
 	ASSERT_OK(call_group("GetVolumeGroupSnapshot", &q, &got));
 	ck_assert_uint_eq(got->group_snapshot->n_snapshots, 2);
-	q.group_snapshot_id = (char *)(uintptr_t) "";
+	q.group_snapshot_id = (char *)(uintptr_t)"";
 	ASSERT_FAILS(call_group("GetVolumeGroupSnapshot", &q, &got), ERR_INVALID_ARGUMENT,
 		"group_snapshot_id is missing");
 }

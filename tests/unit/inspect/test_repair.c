@@ -167,8 +167,8 @@ END_TEST
 /* As any name of a namespace or a logical volume that other software gives. */
 START_TEST(a_foreign_device_is_never_adopted)
 {
-	static const char *const names[] = {"database", "v", "data-0123456789abcdef",
-		"0f9a4c1e-5c1b-4c5e-8a57-3d1f6f0d9a11"};
+	static const char *const names[] = {
+		"database", "v", "data-0123456789abcdef", "0f9a4c1e-5c1b-4c5e-8a57-3d1f6f0d9a11"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		CLEANUP(free_charp) char *damaged = x_asprintf("%s.json", names[i]);
@@ -356,7 +356,8 @@ START_TEST(a_damaged_snapshot_beside_another_phase_is_not_decided)
 {
 	fixture_make_device(S, 0, OURS, SIZE);
 	fixture_write(S ".snapshot", "{\"id\":");
-	fixture_write(S ".erasing", "{\"id\":\"" S "\",\"size\":1,\"snapshot\":true,\"identity\":\"" OURS "\"}");
+	fixture_write(
+		S ".erasing", "{\"id\":\"" S "\",\"size\":1,\"snapshot\":true,\"identity\":\"" OURS "\"}");
 	repair(S);
 	ck_assert_msg(report.left && strstr(report.left[0], "cannot be determined"), "%s",
 		report.left ? report.left[0] : "nothing is left");

@@ -26,13 +26,14 @@ static void parsed_done(struct parsed *p)
 #define OPTS(p)                                                                                              \
 	{                                                                                                    \
 		{"verbose", OPT_BOOL, &(p)->verbose, NULL, "say more"},                                      \
-			{"level", OPT_U32, &(p)->level, "N", "how much more"},                               \
-			{"percent", OPT_PERCENT, &(p)->percent, "PERCENT", "share"},                         \
-			{"name", OPT_STR, &(p)->name, "NAME", "what to call it (required)"},                 \
-			{"label", OPT_STRS, &(p)->labels, "KEY", "label, repeatable"},                       \
-			{"size", OPT_SIZE, &(p)->size_bytes, "SIZE", "how large"},                           \
-			{"wait", OPT_DURATION, &(p)->wait_ms, "TIME", "how long"},                           \
-			{"old", OPT_IGNORED, NULL, "ANY", "gone since 1.0"}, {0},                            \
+		{"level", OPT_U32, &(p)->level, "N", "how much more"},                                       \
+		{"percent", OPT_PERCENT, &(p)->percent, "PERCENT", "share"},                                 \
+		{"name", OPT_STR, &(p)->name, "NAME", "what to call it (required)"},                         \
+		{"label", OPT_STRS, &(p)->labels, "KEY", "label, repeatable"},                               \
+		{"size", OPT_SIZE, &(p)->size_bytes, "SIZE", "how large"},                                   \
+		{"wait", OPT_DURATION, &(p)->wait_ms, "TIME", "how long"},                                   \
+		{"old", OPT_IGNORED, NULL, "ANY", "gone since 1.0"},                                         \
+		{0},                                                                                         \
 	}
 
 static int parse(struct parsed *p, const char *const *words, struct error **err)

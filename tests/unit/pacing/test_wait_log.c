@@ -5,7 +5,7 @@
 #include "unit/unit.h"
 
 #define NOW       (5 * NS_PER_S)
-#define AFTER(ms) (NOW + (ms)*NS_PER_MS)
+#define AFTER(ms) (NOW + (ms) * NS_PER_MS)
 
 START_TEST(the_first_reason_is_logged_and_the_same_one_after_ten_minutes)
 {

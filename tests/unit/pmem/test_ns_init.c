@@ -16,10 +16,7 @@
 #define MIB(n) ((uint64_t)(n) << 20)
 #define GIB(n) ((uint64_t)(n) << 30)
 
-#define REGION(slots, ...)                                                                                   \
-	{                                                                                                    \
-		.size_bytes = GIB(1), .align_bytes = MIB(16), .label_slots = (slots), __VA_ARGS__            \
-	}
+#define REGION(slots, ...) {.size_bytes = GIB(1), .align_bytes = MIB(16), .label_slots = (slots), __VA_ARGS__}
 
 static const struct dax_list no_dax;
 

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "unit/unit.h"
 
-#define S(n) ((n)*NS_PER_S)
+#define S(n) ((n) * NS_PER_S)
 
 static struct failing_pools *failing;
 

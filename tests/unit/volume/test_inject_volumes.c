@@ -139,7 +139,7 @@ START_TEST(a_start_rolls_back_what_a_failed_creation_left)
 }
 END_TEST
 
-static int delete (struct error **err)
+static int delete(struct error **err)
 {
 	return volumes_delete(fx.v, made->id, err);
 }

@@ -338,8 +338,7 @@ END_TEST
 /* LVM takes names that are no IDs of ours. */
 START_TEST(handle_in_no_form_of_ours_is_deleted_already_whatever_bears_that_name)
 {
-	static const char *const names[] = {
-		"_stranger", "database", "0f9a4c1e-5c1b-4c5e-8a57-3d1f6f0d9a11"};
+	static const char *const names[] = {"_stranger", "database", "0f9a4c1e-5c1b-4c5e-8a57-3d1f6f0d9a11"};
 	struct error *err = NULL;
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
@@ -462,7 +461,7 @@ FIXTURE_MAIN("volumes_delete", fixture_folder, deleted_volume_is_gone_and_deleti
 	missing_volume_is_unavailable_until_its_pool_proves_it_gone,
 	device_without_state_is_refused_and_left_alone,
 	handle_in_no_form_of_ours_is_deleted_already_whatever_bears_that_name,
-	foreign_device_that_was_adopted_is_not_erased,
-	device_of_another_identity_is_left_alone, deletion_ends_when_another_device_took_the_place_of_the_own,
+	foreign_device_that_was_adopted_is_not_erased, device_of_another_identity_is_left_alone,
+	deletion_ends_when_another_device_took_the_place_of_the_own,
 	volume_of_the_go_driver_is_erased_and_deleted,
 	parameters_that_cannot_be_understood_do_not_keep_content)

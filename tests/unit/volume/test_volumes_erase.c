@@ -34,7 +34,7 @@ static void set_up(void)
 	fixture_restart();
 }
 
-static void delete (const char *id)
+static void delete(const char *id)
 {
 	struct error *err = NULL;
 

@@ -210,7 +210,7 @@ START_TEST(a_name_stands_for_one_set_of_volumes)
 	char *const fewer[] = {second->id, NULL};
 	char *const none[] = {NULL};
 	char *const twice[] = {second->id, second->id, NULL};
-	char *const absent[] = {second->id, (char *)(uintptr_t) "pvc-gone", NULL};
+	char *const absent[] = {second->id, (char *)(uintptr_t)"pvc-gone", NULL};
 	struct group_info *made;
 
 	group_info_free(take());

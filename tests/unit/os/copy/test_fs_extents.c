@@ -190,15 +190,12 @@ int __wrap_ioctl(int fd, unsigned long request, ...)
 	return 0;
 }
 
-#define USED(at, end)                                                                                        \
-	{                                                                                                    \
-		.fmr_owner = 1, .fmr_physical = KIB(at), .fmr_length = KIB((end) - (at))                     \
-	}
+#define USED(at, end) {.fmr_owner = 1, .fmr_physical = KIB(at), .fmr_length = KIB((end) - (at))}
 #define FREE(at, end)                                                                                        \
-	{                                                                                                    \
-		.fmr_flags = FMR_OF_SPECIAL_OWNER, .fmr_owner = FMR_OWN_FREE, .fmr_physical = KIB(at),       \
-		.fmr_length = KIB((end) - (at))                                                              \
-	}
+	{.fmr_flags = FMR_OF_SPECIAL_OWNER,                                                                  \
+		.fmr_owner = FMR_OWN_FREE,                                                                   \
+		.fmr_physical = KIB(at),                                                                     \
+		.fmr_length = KIB((end) - (at))}
 
 static void check_extents_of(
 	const struct fsmap *list, uint32_t n, const struct fs_extent *wanted, size_t n_wanted)

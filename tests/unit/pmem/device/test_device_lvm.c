@@ -30,10 +30,7 @@
 
 #define FULL "{\"pv_name\":\"/dev/pmem0\",\"pv_size\":\"1\",\"vg_seqno\":\"7\"," GROUP("a", "0", "0") "}"
 
-#define LIST(rows)                                                                                           \
-	{                                                                                                    \
-		LVM_FAKE_LIST, "{\"report\":[{\"pv\":[" rows "]}]}", 0                                       \
-	}
+#define LIST(rows)       {LVM_FAKE_LIST, "{\"report\":[{\"pv\":[" rows "]}]}", 0}
 #define CREATE(id, size) "lvcreate -y -Zn -Wn --addtag " UUID_A " -n " id " -L " size " a"
 
 #define OPEN(...)                                                                                            \
