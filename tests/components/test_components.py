@@ -20,7 +20,7 @@ TREE = pathlib.Path(__file__).resolve().parents[2]
 OVERLAYS = {"lvm", "direct", "lvm-scheduler", "lvm-second-scheduler", "distributed", "fake", "try-out"}
 # Parts that are listed; the other components are what overlays consist of, or have a chapter of their own.
 ADDED = ("claim-release", "skip-hostmount", "snapshots", "group-snapshots", "disruption-budget", "topology-spread", "network-policies",
-         "monitoring", "openshift", "kata", "kubevirt", "kubevirt-snapshots", "memory-preparation")
+         "monitoring", "openshift", "kata", "kubevirt", "kubevirt-snapshots", "memory-preparation", "class-policy")
 NAMESPACE = "storage"
 # Of the API, also where the driver is called otherwise.
 GROUP = "pmem-csi.intel.com"
@@ -364,6 +364,20 @@ class Components(unittest.TestCase):
                                      [(one["accessModes"], one["volumeMode"]) for one in it["spec"]["claimPropertySets"]])
                     is_xfs = classes[name].get("parameters", {}).get("csi.storage.k8s.io/fstype") == "xfs"
                     self.assertEqual(is_xfs, "cdi.kubevirt.io/minimumSupportedPvcSize" in it["metadata"].get("annotations", {}), name)
+
+    def test_the_class_policy_knows_the_parameters_of_the_driver(self):
+        """Those of CreateVolume in params.c, whose keys are literals or macros of params.h."""
+        code = (TREE / "common/volume/params.c").read_text(encoding="utf-8")
+        names = dict(re.findall(r'^#define (PARAMS_\w+) +"(\w+)"$', (TREE / "common/volume/params.h").read_text(encoding="utf-8"), re.M))
+        entries = re.findall(r'^\t\{("\w+"|PARAMS_\w+), ([^,]*), parse_\w+\},$', code, re.M)
+        known = {names.get(key, key.strip('"')) for key, origins in entries if re.search(r"\bAT_(ALL|CREATE)\b", origins)}
+        self.assertGreater(len(known), 8)
+        policy = render("lvm", "class-policy")["ValidatingAdmissionPolicy", "pmem-csi-class-policy"]
+        (variable,) = [it["expression"] for it in policy["spec"]["variables"] if it["name"] == "known"]
+        self.assertEqual(known, set(json.loads(variable)))
+        document = (TREE / "docs/STORAGECLASSES.md").read_text(encoding="utf-8")
+        for name in known:
+            self.assertRegex(document, rf"(?m)^\| (`\w+`, )*`{name}`[ ,]")
 
     def test_openshift_lets_the_driver_see_processes(self):
         constraint = "SecurityContextConstraints", "pmem-csi-node"
