@@ -174,12 +174,7 @@ lost_info_block_is_refused() {
 	unstage "$second"
 	delete "$first"
 	delete "$second"
-	await 60 no_volume_in "$group0"
 	driver_stop
-}
-
-no_volume_in() {
-	[[ -z $(hand lvs --noheadings -o lv_name "$1") ]]
 }
 
 repeating_changes_nothing() {
