@@ -135,7 +135,8 @@ static void init_labels(struct nd *nd, const struct memory_advice *a, bool *ret_
 static int convert(
 	struct nd *nd, struct lvm *lvm, const struct create_options *o, char *const *devs, struct error **err)
 {
-	const struct convert_options convert = {.only = devs, .folder = o->folder};
+	const struct convert_options convert = {
+		.only = devs, .state_path = o->state_path, .folder = o->folder};
 	bool complete = true;
 
 	if (cmd_convert(nd, lvm, &convert, &complete, err) < 0)

@@ -24,7 +24,8 @@ struct create_options {
 	unsigned percent;        /* share of each region, 0..100 */
 	bool init_labels;        /* where label areas are blank and nothing is on the memory */
 	bool convert_unlabelled; /* what cannot have labels, as a whole, as `convert` without force */
-	const char *folder;      /* of pool_backup.h; NULL: there are no records */
+	const char *state_path;  /* gets records of groups that are made of what is converted */
+	const char *folder;      /* of pool_backup.h, in @state_path */
 };
 
 /**

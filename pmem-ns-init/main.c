@@ -197,6 +197,7 @@ static int run(const struct options *o, bool *ret_complete, struct error **err)
 	const struct create_options create = {.percent = o->percent,
 		.init_labels = o->init_labels,
 		.convert_unlabelled = o->convert_unlabelled,
+		.state_path = o->state_path,
 		.folder = folder};
 	if (creating)
 		return cmd_create(nd, lvm, &create, ret_complete, err);

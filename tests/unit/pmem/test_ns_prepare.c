@@ -22,7 +22,8 @@
 
 /* An LVM without groups, which remembers the device of the one that is made. */
 struct group {
-	char path[64];
+	char path[64]; /* of its physical volume */
+	bool made;
 };
 
 static int run(void *self, const char *const argv[], const char *config, struct buf *report, int timeout_ms,
@@ -33,14 +34,18 @@ static int run(void *self, const char *const argv[], const char *config, struct 
 	(void)config;
 	(void)timeout_ms;
 	(void)err;
-	if (str_eq(argv[0], "vgcreate")) {
-		snprintf(g->path, sizeof(g->path), "%s", argv[8]);
+	if (str_eq(argv[0], "pvcreate")) {
+		/* --nohints -y --dataalignment 2m --pvmetadatacopies 2 DEVICE */
+		snprintf(g->path, sizeof(g->path), "%s", argv[7]);
+	} else if (str_eq(argv[0], "vgcreate")) {
+		g->made = true;
 	} else if (str_eq(argv[0], "pvs") && *g->path) {
 		buf_addf(report,
-			"{\"report\":[{\"pv\":[{\"pv_name\":\"%s\",\"pv_size\":\"1\",\"vg_name\":\"ndbus0region0fsdax\","
-			"\"vg_uuid\":\"u\",\"vg_size\":\"1\",\"vg_free\":\"1\",\"vg_extent_size\":\"1\","
-			"\"vg_missing_pv_count\":\"0\"}]}]}",
-			g->path);
+			"{\"report\":[{\"pv\":[{\"pv_name\":\"%s\",\"pv_uuid\":\"PV\",\"pv_size\":\"1\"%s}]}]}",
+			g->path,
+			g->made ? ",\"vg_name\":\"ndbus0region0fsdax\",\"vg_uuid\":\"u\",\"vg_size\":\"1\",\"vg_free\":\"1\","
+				  "\"vg_extent_size\":\"1\",\"vg_missing_pv_count\":\"0\""
+				: "");
 	} else {
 		buf_addf(report, "{\"report\":[{\"%s\":[]}]}", str_eq(argv[0], "vgs") ? "vg" : "pv");
 	}
@@ -223,6 +228,7 @@ static bool create(struct node *n, bool init_labels, bool convert_unlabelled)
 	const struct create_options o = {.percent = 100,
 		.init_labels = init_labels,
 		.convert_unlabelled = convert_unlabelled,
+		.state_path = SCRATCH,
 		.folder = SCRATCH "/lvm"};
 	struct error *err = NULL;
 	bool complete = false;
@@ -240,8 +246,8 @@ static const char *state_of(struct node *n)
 	ASSERT_OK(nd_list(n->nd, &inv, &err));
 	if (inv->regions[0].has_labels)
 		return "labels";
-	if (inv->regions[0].n_namespaces != 1 || *n->group.path)
-		return *n->group.path ? "converted" : "empty";
+	if (inv->regions[0].n_namespaces != 1 || n->group.made)
+		return n->group.made ? "converted" : "empty";
 	return inv->regions[0].namespaces[0].bare ? "raw" : nd_mode_name(inv->regions[0].namespaces[0].mode);
 }
 
