@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # pmem-ns-init on memory as strangers have it, without `labels` before. With KIND=blank: two NVDIMMs whose label areas are
-# blank, which only -initLabels initialises, and only where nothing is on them; killed at each step; the first boot ends with
-# a power cut in the middle of it (CUT). With KIND=unlabelled: two NVDIMMs without a label area and legacy memory, which
+# blank, which only -initLabels initialises, and only where nothing is on them; also by a
+# run that is killed in the middle. With KIND=unlabelled: two NVDIMMs without a label area and legacy memory, which
 # -unlabelled=convert converts.
 # shellcheck source=tests/machine/vm/lib.sh
 . "$VM_TESTS/lib.sh"
@@ -31,13 +31,12 @@ is_labelled() {
 	equal 'kind of namespaces' "$(<"/sys/bus/nd/devices/$1/nstype")" 5
 }
 
+# Only before the kernel has used labels of nmem0: it goes on to until its driver is loaded again.
 make_blank_again() {
-	ndctl destroy-namespace -f -r region0 all >/dev/null 2>&1 || true
 	ndctl disable-region region0
 	ndctl zero-labels nmem0
 	ndctl enable-region region0
-	equal 'kind of namespaces' "$(<"/sys/bus/nd/devices/region0/nstype")" 4
-	dd if=/dev/zero of=/dev/pmem0 bs=1M count=4 conv=fsync status=none
+	equal 'kind of namespaces' "$(</sys/bus/nd/devices/region0/nstype)" 4
 }
 
 # advised_for REGION KIND ACTION TEXT
@@ -79,7 +78,7 @@ left_alone() {
 	advised_for region0 blank-labels by-hand "$1"
 }
 
-# region1 is in use all the time
+# region1 is in use meanwhile
 content_is_left_alone() {
 	mke2fs -q -F /dev/pmem1
 	mkdir -p "$hole"
@@ -100,6 +99,8 @@ content_is_left_alone() {
 	printf 'NVDIMM_PFN_INFO' | dd of=/dev/pmem0 bs=4096 seek=1 conv=notrunc,fsync status=none
 	left_alone 'info block'
 	{ labels_sum nmem0 && labels_sum nmem1; } | diff "$LAB_STATE_DIR/labels" -
+	equal 'the file' "$(<"$hole/file")" 'still there'
+	umount "$hole"
 	dd if=/dev/zero of=/dev/pmem0 bs=1M count=4 conv=fsync status=none
 }
 
@@ -128,34 +129,44 @@ odd_labels_are_left_alone() {
 	make_blank_again
 }
 
-# Also a run without the flag brings back what the killed one has disabled.
-killed_at_each_step() {
-	local step
-	for step in nd-disable.after labels-region-off.after labels-write.after labels-module-off.after labels-region-on.after; do
-		echo "at $step"
-		PMEM_KILL_AT=$step pmem-ns-init -initLabels 2>"$scratch/log" && fails true
-		if [ "$step" = labels-module-off.after ]; then
-			ns_init 0 -useforfsdax=0
-			says 'enabled again what an interrupted initialisation'
-			is_labelled region0
-		fi
-		ns_init 0 -initLabels -useforfsdax=50
-		is_labelled region0
-		equal 'pools' "$(pools region0)" '256 '
-		equal 'notes' "$(echo /run/pmem-csi/init-labels-*)" '/run/pmem-csi/init-labels-*'
-		make_blank_again
-	done
+# initialisation_killed_at POINT REGION: while the labels of the only region without content are initialised
+initialisation_killed_at() {
+	PMEM_KILL_AT=$1 pmem-ns-init -initLabels 2>"$scratch/log" && fails true
+	[ -e /run/pmem-csi/init-labels-"$2" ]
+}
+
+no_note_is_left() {
+	equal 'notes' "$(echo /run/pmem-csi/init-labels-*)" '/run/pmem-csi/init-labels-*'
+}
+
+# A run without the flag brings back what the killed one has disabled; region1 holds a file system meanwhile.
+killed_before_and_behind_the_label() {
+	initialisation_killed_at labels-region-off.after region0
+	ns_init 0
+	says 'enabled again what an interrupted initialisation'
+	no_note_is_left
+	equal 'mode' "$(ndctl list -n namespace0.0 | sed -n 's/.*"mode":"\(.*\)".*/\1/p')" raw
+	initialisation_killed_at labels-module-off.after region0
+	ns_init 0 -useforfsdax=0
+	says 'enabled again what an interrupted initialisation'
+	no_note_is_left
+	is_labelled region0
+	ns_init 0 -initLabels -useforfsdax=50
+	equal 'pools' "$(pools region0)" '256 '
 	labels_sum nmem1 | diff <(tail -n 1 "$LAB_STATE_DIR/labels") -
-	equal 'the file' "$(<"$hole/file")" 'still there'
 }
 
 create_initialises_all() {
+	mount /dev/pmem1 "$hole"
+	equal 'the file' "$(<"$hole/file")" 'still there'
 	umount "$hole"
 	wipefs -qa /dev/pmem1
+	initialisation_killed_at labels-write.after region1
 	ns_init 0 -initLabels -strict
+	no_note_is_left
 	is_labelled region0
 	is_labelled region1
-	equal 'pools' "$(pools region0)$(pools region1)" '512 512 '
+	equal 'pools' "$(pools region0)$(pools region1)" '256 256 512 '
 	chain_facts >"$scratch/before"
 	ns_init 0 -initLabels -strict
 	chain_facts | diff "$scratch/before" -
@@ -166,31 +177,20 @@ kernel_is_content() {
 	fails grep -E 'BUG:|WARNING:|Oops|Call Trace' <<<"$(dmesg)"
 }
 
-cut_there() {
-	local pid
-	make_blank_again
-	PMEM_STOP_AT=$CUT pmem-ns-init -initLabels >"$scratch/stopped" 2>&1 &
-	pid=$!
-	await 60 is_stopped "$pid"
-	sync
-}
-
 blank_1() {
 	prove advise-names-blank-labels advise_names_blank_labels
 	prove nothing-is-done-without-the-flag nothing_is_done_without_the_flag
 	prove content-is-left-alone content_is_left_alone
 	prove disabled-is-left-alone disabled_is_left_alone
 	prove odd-labels-are-left-alone odd_labels_are_left_alone
-	prove killed-at-each-step killed_at_each_step
+	prove killed-before-and-behind-the-label killed_before_and_behind_the_label
 	prove create-initialises-all create_initialises_all
 	prove kernel-does-not-complain kernel_is_content
-	prove cut-there cut_there
-	cut_power
 }
 
-finished_after_a_power_cut() {
+labels_outlive_a_reboot() {
 	ns_init 0 -initLabels -strict
-	equal 'pools' "$(pools region0)$(pools region1)" '512 512 '
+	equal 'pools' "$(pools region0)$(pools region1)" '256 256 512 '
 	init_chain 100
 }
 
@@ -209,7 +209,7 @@ use_a_volume() {
 }
 
 blank_2() {
-	prove finished-after-a-power-cut finished_after_a_power_cut
+	prove labels-outlive-a-reboot labels_outlive_a_reboot
 	prove use-a-volume use_a_volume
 	prove kernel-does-not-complain kernel_is_content
 }
