@@ -43,6 +43,11 @@ NOT_RUN = {
         "the namespace of the manifests has that label, and pods of kube/scenarios/pods run in it",
     "helm install pmem-csi charts/pmem-csi --namespace pmem-csi --set certificates.source=chart":
         "tests/e2e/chart installs the chart in a cluster",
+    "kubectl label node NODE pmem-csi.intel.com/convert-raw-namespaces=force": "no cluster of the tests has memory without labels",
+    "kubectl -n pmem-csi rollout status daemonset/pmem-csi-node-setup": "no cluster of the tests has memory without labels",
+    "kubectl -n pmem-csi logs -l app.kubernetes.io/name=pmem-csi-node-setup -c prepare-memory --prefix":
+        "no cluster of the tests has memory without labels",
+    "kubectl label node NODE pmem-csi.intel.com/convert-raw-namespaces- storage=pmem": "no cluster of the tests has memory without labels",
     "kubectl -n pmem-csi exec deploy/pmem-csi-controller -- pmem-csi-driver cluster check":
         "kube/scenarios/volume-objects runs the program with what a pod of the controller has",
     "kubectl delete pmemvolume NAME --wait=false": "kube/scenarios/pmemvolumes-definition does, for all records of a driver",
