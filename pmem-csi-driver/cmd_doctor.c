@@ -14,6 +14,7 @@
 #include "inspect/node_check.h"
 #include "os/fs.h"
 #include "os/process.h"
+#include "pmem/cxl/cxl_regions.h"
 #include "pmem/health/dirty_shutdowns.h"
 #include "pmem/pool/memory_advice.h"
 #include "pmem/pool/pool_backup.h"
@@ -143,9 +144,11 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 	CLEANUP(buf_done) struct buf out = BUF_INIT(COMMAND_OUTPUT_MAX);
 	CLEANUP(error_freep) struct error *why = NULL;
 	CLEANUP(error_freep) struct error *not_counted = NULL;
+	CLEANUP(error_freep) struct error *not_looked_at = NULL;
 	CLEANUP(dimms_done) struct dimms dimms = {0};
 	CLEANUP(memory_advices_done) struct memory_advices memory = {0};
 	CLEANUP(check_view_done) struct check_view view = {0};
+	CLEANUP(cxl_findings_done) struct cxl_findings cxl = {0};
 	struct inventory_counts volumes = {0};
 	pid_t holder = 0;
 
@@ -158,6 +161,8 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 	bool dimms_known = read_dimms(a, state_path, &dimms);
 	bool memory_known =
 		advise_on_memory(a, state_path, map.regions, dimms_known ? &dimms : NULL, &memory);
+	bool cxl_known = !str_eq(a->c.o.device_manager, "fake") &&
+			 cxl_regions_look(state_path, &cxl, &not_looked_at) == 0;
 	const struct node_check_config config = {.root = "",
 		.mode = a->c.o.device_manager,
 		.state_path = state_path,
@@ -169,6 +174,7 @@ static int examine_node(const struct doctor_args *a, struct error **err)
 		.memory = memory_known ? &memory : NULL,
 		.dimms = dimms_known ? &dimms : NULL,
 		.durabilities = counted ? &view.durabilities : NULL,
+		.cxl = cxl_known ? &cxl : NULL,
 		.regions_problem = why ? why->msg : NULL,
 		.user = geteuid(),
 		.holder = holder,

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "pmem/cxl/cxl_regions.h"
 #include "pmem/device/device.h"
 #include "pmem/lvm/lvm.h"
 #include "pmem/nd/nd.h"
@@ -44,10 +45,12 @@ static struct device_manager *open_lvm(const struct options *o, bool few_command
 static int open_both(
 	const struct options *o, bool few_commands, struct device_manager **ret, struct error **err)
 {
+	CLEANUP(free_charp) char *state_path = options_state_path(o);
+	const char *guarded = str_eq(o->cxl_regions, "off") ? NULL : state_path;
 	CLEANUP(nd_closep) struct nd *for_lvm = NULL;
 	CLEANUP(nd_closep) struct nd *for_direct = NULL;
 
-	if (nd_open_real(&for_lvm, err) < 0 || nd_open_real(&for_direct, err) < 0)
+	if (cxl_nd_open(guarded, &for_lvm, err) < 0 || cxl_nd_open(guarded, &for_direct, err) < 0)
 		return -1;
 
 	struct device_manager *lvm = open_lvm(o, few_commands, TAKE_PTR(for_lvm));

@@ -11,7 +11,7 @@
 #include "os/spawn.h"
 
 #define STAGE_TIMEOUT_MS 300000
-#define MAX_FLAGS        4
+#define MAX_FLAGS        5
 #define OUTPUT_MAX_BYTES (1U << 20)
 
 static int own_folder(char out[static PATH_MAX], struct error **err)
@@ -36,7 +36,6 @@ static int run_stage(
 	for (size_t i = 0; i < MAX_FLAGS; i++)
 		if (flags[i])
 			argv[n++] = flags[i];
-
 	if (spawn_check(argv, /* out= */ NULL, STAGE_TIMEOUT_MS, err) < 0)
 		return err_wrap(err, "stage %s", program);
 	return 0;
@@ -79,8 +78,9 @@ int init_chain_run(const struct init_chain *c, struct error **err)
 	CLEANUP(free_charp) char *state = x_asprintf("-statePath=%s", c->state_path);
 	CLEANUP(free_charp)
 	char *unlabelled = c->unlabelled ? x_asprintf("-unlabelled=%s", c->unlabelled) : NULL;
+	CLEANUP(free_charp) char *rule = x_asprintf("-cxlRegions=%s", c->cxl_regions);
 	const char *const ns_init[MAX_FLAGS] = {
-		share, state, c->init_labels ? "-initLabels" : NULL, unlabelled};
+		share, state, rule, c->init_labels ? "-initLabels" : NULL, unlabelled};
 	const char *const vgm[MAX_FLAGS] = {state};
 	char folder[PATH_MAX];
 

@@ -11,7 +11,8 @@
 struct init_chain {
 	unsigned percent; /* of each region */
 	bool init_labels;
-	const char *unlabelled; /* of pmem-ns-init's flag of that name; NULL: its default */
+	const char *unlabelled;  /* of pmem-ns-init's flag of that name; NULL: its default */
+	const char *cxl_regions; /* of pmem-ns-init's flag of that name */
 	const char *state_path;
 };
 

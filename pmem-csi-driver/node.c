@@ -30,7 +30,9 @@
 #include "open_tls.h"
 #include "os/paths.h"
 #include "os/process.h"
+#include "pmem/cxl/cxl_regions.h"
 #include "pmem/device/device.h"
+#include "pmem/pool/pool_ns.h"
 #include "probes.h"
 
 #define REFRESH_MS     30000
@@ -84,6 +86,7 @@ struct program {
 	struct shutdown *shutdown;
 	bool runs_init_chain; /* it ran before us otherwise */
 	struct init_chain init_chain;
+	const char *cxl_regions; /* as options.cxl_regions; NULL: fake devices */
 	char *state_path;
 	bool refreshing; /* loop thread only */
 	uint64_t refreshing_since_ns;
@@ -142,10 +145,28 @@ static void refresh_done(void *user)
 	loop_post(n->loop, plan_refresh, n);
 }
 
+/* The init containers have done it in LVM mode; in direct mode nothing else does. New regions are made by
+ * pmem-ns-init only. */
+static int keep_cxl_regions(const struct program *n, struct error **err)
+{
+	CLEANUP(fd_closep) int lock = -1;
+
+	if (!cxl_real() || str_eq(n->cxl_regions, "off"))
+		return 0;
+	if (pool_ns_lock(&lock, err) < 0)
+		return -1;
+	(void)!cxl_regions_start(n->state_path, CXL_KEEP);
+	return 0;
+}
+
 static int make_ready(struct program *n, struct error **err)
 {
-	if (n->runs_init_chain && init_chain_run(&n->init_chain, err) < 0)
+	if (n->runs_init_chain) {
+		if (init_chain_run(&n->init_chain, err) < 0)
+			return -1;
+	} else if (n->cxl_regions && keep_cxl_regions(n, err) < 0) {
 		return -1;
+	}
 	return volumes_start(n->volumes, err);
 }
 
@@ -474,7 +495,8 @@ static void program_done(struct program *n)
 int node_run(const struct options *o, struct error **err)
 {
 	CLEANUP(program_done)
-	struct program n = {.runs_init_chain = o->has_pmem_percentage && str_eq(o->device_manager, "lvm")};
+	struct program n = {.runs_init_chain = o->has_pmem_percentage && str_eq(o->device_manager, "lvm"),
+		.cxl_regions = str_eq(o->device_manager, "fake") ? NULL : o->cxl_regions};
 
 	process_set_up(DESCRIPTORS);
 	if (path_roots_new(o->kubelet_dirs, &n.roots, err) < 0)
@@ -484,6 +506,7 @@ int node_run(const struct options *o, struct error **err)
 		return -1;
 	n.state_path = options_state_path(o);
 	n.init_chain = (struct init_chain){.percent = o->pmem_percentage,
+		.cxl_regions = o->cxl_regions,
 		.init_labels = o->init_labels,
 		.unlabelled = o->unlabelled,
 		.state_path = n.state_path};

@@ -12,6 +12,7 @@
 #include "net/core/addr.h"
 #include "nodes/pod_runtimes.h"
 #include "options_table.h"
+#include "pmem/cxl/cxl_regions.h"
 
 #define DEFAULT_DRIVER_NAME "pmem-csi.intel.com"
 #define DEFAULT_ENDPOINT    "unix:///tmp/pmem-csi.sock"
@@ -47,6 +48,7 @@ struct options options_default(void)
 		.probe_listen = "",
 		.lvm_idle_ms = 60000,
 		.node_lost_ms = 3600000,
+		.cxl_regions = "keep",
 		.pmem_percentage = 100,
 		.kube_qps = 50,
 		.kube_burst = 100,
@@ -160,12 +162,16 @@ static int check_plugin(const struct options *o, struct error **err)
 
 static int check_node(const struct options *o, struct error **err)
 {
+	enum cxl_rule ignored;
+
 	if (name_check_node(o->node_id, err) < 0)
 		return -1;
 	if (pod_runtimes_check_names(o->kata_runtime_classes, err) < 0)
 		return err_wrap(err, "-kataRuntimeClasses");
 	if (check_registry(o, err) < 0 || check_plugin(o, err) < 0 || options_check_folders(o, err) < 0)
 		return -1;
+	if (cxl_rule_parse(o->cxl_regions, &ignored, err) < 0)
+		return err_wrap(err, "-cxlRegions");
 	return options_check_devices(o, err);
 }
 

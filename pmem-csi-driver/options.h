@@ -45,6 +45,7 @@ struct options {
 	uint64_t lvm_idle_ms;
 	uint64_t erase_bytes_per_s; /* 0: no limit */
 	uint64_t copy_bytes_per_s;  /* likewise */
+	const char *cxl_regions;    /* off, keep or create */
 	unsigned pmem_percentage;
 	bool has_pmem_percentage;
 	bool init_labels;       /* for pmem-ns-init, as the next one */

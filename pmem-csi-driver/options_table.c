@@ -90,6 +90,10 @@ static void add_node(struct table *t, struct options *o, struct option_texts *te
 		{"unlabelled", OPT_STR, &o->unlabelled, "ACTION",
 			"with -pmemPercentage: convert or skip memory that cannot have labels, as pmem-ns-init "
 			"-unlabelled (default: skip)"},
+		{"cxlRegions", OPT_STR, &o->cxl_regions, "RULE",
+			"before the driver starts, keep: record regions of CXL memory devices, and make recorded "
+			"ones that are missing again; create: as keep, and passed to pmem-ns-init with "
+			"-pmemPercentage; off: neither"},
 		{"lvmIdleTimeout", OPT_DURATION, &o->lvm_idle_ms, "DURATION",
 			"end the lvm helper process when it has had no work for this time; 0: never"},
 		{"eraseBandwidth", OPT_SIZE, &o->erase_bytes_per_s, "SIZE",

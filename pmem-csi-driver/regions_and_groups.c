@@ -2,7 +2,9 @@
 #include "regions_and_groups.h"
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
+#include "pmem/cxl/cxl_regions.h"
 #include "pmem/pool/pool_vg.h"
 
 /* Which namespaces without a name are ours is noted in @regions. */
@@ -23,11 +25,12 @@ static int read_groups(struct nd_inventory *regions, struct lvm_report **ret, st
 int regions_and_groups_read(const struct options *o, struct regions_and_groups *ret, struct error **err)
 {
 	CLEANUP(regions_and_groups_done) struct regions_and_groups m = {0};
+	CLEANUP(free_charp) char *state_path = options_state_path(o);
 	CLEANUP(nd_closep) struct nd *nd = NULL;
 
 	if (str_eq(o->device_manager, "fake"))
 		return 0;
-	if (nd_open_real(&nd, err) < 0)
+	if (cxl_nd_open(state_path, &nd, err) < 0)
 		return -1;
 	if (nd_list(nd, &m.regions, err) < 0)
 		return err_wrap(err, "list namespaces");

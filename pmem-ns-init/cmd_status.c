@@ -18,6 +18,8 @@ static void write_remarks(const struct nd_region *r, struct buf *out)
 	buf_adds(out, r->enabled ? "" : ", disabled");
 	buf_adds(out, r->readonly ? ", read-only" : "");
 	buf_adds(out, r->has_labels ? "" : ", without labels");
+	if (r->refused)
+		buf_addf(out, ", not used: %s", r->refused);
 }
 
 static void write_head(const struct nd_region *r, const struct region_map *m, struct buf *out)
@@ -141,6 +143,7 @@ static void json_region(const struct nd_region *r, const struct dax_list *dax, s
 	json_key_bool(w, "enabled", r->enabled);
 	json_key_bool(w, "readOnly", r->readonly);
 	json_key_bool(w, "labels", r->has_labels);
+	json_key_known(w, "refused", r->refused);
 	if (r->numa_node >= 0)
 		json_key_u64(w, "numaNode", (uint64_t)r->numa_node);
 	json_key(w, "extents");

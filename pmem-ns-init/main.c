@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "os/process.h"
 #include "os/program.h"
+#include "pmem/cxl/cxl_regions.h"
 #include "pmem/lvm/lvm.h"
 #include "pmem/pool/pool_backup.h"
 #include "pmem/pool/pool_ns.h"
@@ -46,6 +47,8 @@ struct options {
 	bool convert_unlabelled;
 	const char *unlabelled; /* NULL: not given */
 	const char *state_path;
+	const char *cxl_text;
+	enum cxl_rule cxl_rule;
 	const char *output;
 	const char *command;
 	char **only; /* convert: strv */
@@ -64,7 +67,7 @@ static int check_unlabelled(const struct options *o, struct error **err)
 	return 0;
 }
 
-static int check(const struct options *o, char *const *rest, struct error **err)
+static int check(struct options *o, char *const *rest, struct error **err)
 {
 	static const char *const commands[] = {"create", "plan", "status", "advise", "convert", NULL};
 	bool converting = str_eq(o->command, "convert");
@@ -82,6 +85,8 @@ static int check(const struct options *o, char *const *rest, struct error **err)
 	if (*o->state_path != '/')
 		return err_set(err, ERR_INVALID_ARGUMENT, "-statePath \"%s\" is not an absolute path",
 			o->state_path);
+	if (cxl_rule_parse(o->cxl_text, &o->cxl_rule, err) < 0)
+		return err_wrap(err, "-cxlRegions");
 	if (rest[0] && rest[1] && !converting)
 		return err_set(err, ERR_INVALID_ARGUMENT, "unexpected argument \"%s\"", rest[1]);
 	for (size_t i = 0; commands[i]; i++)
@@ -96,6 +101,7 @@ static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored
 	struct options o = {.flags = PROGRAM_FLAGS_INIT,
 		.percent = 100,
 		.command = "create",
+		.cxl_text = "keep",
 		.state_path = "/var/lib/pmem-csi.intel.com"};
 	const struct opt table[] = {
 		{"useforfsdax", OPT_PERCENT, &o.percent, "PERCENT", "share of each region to use"},
@@ -111,7 +117,12 @@ static int parse(int argc, char **argv, struct options *ret, char ***ret_ignored
 			"virtio-pmem); convert does so as a whole, as the command without -force (default: skip)"},
 		{"statePath", OPT_STR, &o.state_path, "DIR",
 			"create, advise, convert: state folder of the driver; its subfolder lvm has the records of "
-			"volume groups"},
+			"volume groups and CXL regions"},
+		{"cxlRegions", OPT_STR, &o.cxl_text, "RULE",
+			"create: before namespaces are looked at, keep: record regions of CXL memory devices, and "
+			"make recorded ones that are missing again, as they were (default); create: also make a "
+			"region of all devices of a root decoder that are in no region and no record, if their "
+			"label areas are empty; off: neither"},
 		{"o", OPT_STR, &o.output, "FORMAT", "plan, status, advise, convert: text (default) or json"},
 		PROGRAM_FLAGS(&o.flags),
 		{"useforsector", OPT_IGNORED, NULL, "PERCENT", "there is no sector mode"},
@@ -178,7 +189,7 @@ static int run(const struct options *o, bool *ret_complete, struct error **err)
 	/* Commands that only read may end at any time; others finish the step that they have begun. */
 	if (creating || converting)
 		process_defer_stop();
-	if (nd_open_real(&nd, err) < 0) {
+	if (cxl_nd_open(o->cxl_rule == CXL_OFF ? NULL : o->state_path, &nd, err) < 0) {
 		/* As the Go program: a node without persistent memory must not stop the pod. */
 		if (!creating || (*err)->code != ERR_PRECONDITION)
 			return -1;
@@ -199,8 +210,13 @@ static int run(const struct options *o, bool *ret_complete, struct error **err)
 		.convert_unlabelled = o->convert_unlabelled,
 		.state_path = o->state_path,
 		.folder = folder};
-	if (creating)
-		return cmd_create(nd, lvm, &create, ret_complete, err);
+	if (creating) {
+		bool whole = cxl_regions_start(o->state_path, o->cxl_rule);
+		if (cmd_create(nd, lvm, &create, ret_complete, err) < 0)
+			return -1;
+		*ret_complete = *ret_complete && whole;
+		return 0;
+	}
 	const struct convert_options convert = {.force = o->force,
 		.dry_run = o->dry_run,
 		.json = str_eq(o->output, "json"),

@@ -31,7 +31,7 @@ static void add_namespace(struct region_map *m, const struct nd_namespace *ns)
 void region_map_build(const struct nd_region *r, struct region_map *ret)
 {
 	struct region_map m = {0};
-	bool mapped = nd_has_offsets(r);
+	bool mapped = nd_has_offsets(r) && !r->refused;
 
 	for (size_t i = 0; i < r->n_namespaces; i++) {
 		if (mapped)

@@ -141,6 +141,9 @@ static void check_regions(struct look *l)
 				"not mounted for writing (echo 0 >/sys/bus/nd/devices/%s/read_only makes it "
 				"writable, unless the DIMM is faulty)",
 				r->name, r->bus, r->name);
+		if (r->refused)
+			node_findings_add(l->f, "region", NODE_PROBLEM,
+				"%s on %s: no namespace is created in it: %s", r->name, r->bus, r->refused);
 		check_readonly(l, r);
 	}
 }
@@ -191,6 +194,18 @@ static void check_durability(struct look *l)
 				"in it, except by a StorageClass with durability=fsync",
 				r->name);
 	}
+}
+
+static void check_cxl(struct look *l)
+{
+	static const enum node_level levels[] = {[CXL_AS_RECORDED] = NODE_OK,
+		[CXL_NOT_RECORDED] = NODE_NOTE,
+		[CXL_MISSING] = NODE_PROBLEM,
+		[CXL_PROBLEM] = NODE_PROBLEM};
+	const struct cxl_findings *f = l->config->cxl;
+
+	for (size_t i = 0; f && i < f->n; i++)
+		node_findings_add(l->f, "cxl-region", levels[f->list[i].kind], "%s", f->list[i].text);
 }
 
 static void check_dimm(struct look *l, const struct dimm *d)
@@ -528,6 +543,7 @@ void node_check(const struct node_check_config *config, struct node_findings *re
 		check_regions(&l);
 		check_memory(&l);
 		check_durability(&l);
+		check_cxl(&l);
 		check_dimms(&l);
 		check_modules(&l);
 		check_nodes(&l);

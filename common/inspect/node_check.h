@@ -12,6 +12,7 @@
 
 #include "inspect/node_findings.h"
 #include "os/mount_table.h"
+#include "pmem/cxl/cxl_regions.h"
 #include "pmem/lvm/lvm.h"
 #include "pmem/nd/nd.h"
 #include "pmem/nd/nd_dimms.h"
@@ -33,6 +34,7 @@ struct node_check_config {
 	const struct dimms *dimms;                      /* NULL: unknown */
 	const char *regions_problem;                    /* why they are */
 	const struct region_durabilities *durabilities; /* of regions; NULL: unknown */
+	const struct cxl_findings *cxl;                 /* NULL: unknown */
 	uid_t user;                             /* that looks: what only root may see is unknown to others */
 	pid_t holder;                           /* of the state folder; 0: none is seen */
 	const char *not_ready;                  /* what a driver that was asked said; NULL: nothing */

@@ -85,7 +85,7 @@ static size_t free_extents(
 static struct device_pool to_pool(const struct nd_region *r)
 {
 	uint64_t unit = nd_region_unit(r);
-	bool full = !r->enabled || r->readonly || r->free_labels == 0;
+	bool full = !r->enabled || r->readonly || r->refused || r->free_labels == 0;
 	uint64_t largest = full ? 0 : layout_round_down(r->max_extent_bytes, unit);
 
 	struct device_pool p = {

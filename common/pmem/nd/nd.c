@@ -49,7 +49,21 @@ void nd_close(struct nd *nd)
 	if (!nd)
 		return;
 	nd->ops->close(nd->self);
+	free(nd->guard_folder);
 	free(nd);
+}
+
+void nd_set_guard(struct nd *nd, nd_guard_fn guard, const char *folder)
+{
+	free(nd->guard_folder);
+	nd->guard_folder = x_strdup(folder);
+	nd->guard = guard;
+}
+
+static void look_over(const struct nd *nd, struct nd_inventory *inv)
+{
+	if (nd->guard)
+		nd->guard(nd->guard_folder, inv);
 }
 
 int nd_list(struct nd *nd, struct nd_inventory **ret, struct error **err)
@@ -58,7 +72,10 @@ int nd_list(struct nd *nd, struct nd_inventory **ret, struct error **err)
 
 	if (take_lock("list namespaces", "", &lock, err) < 0)
 		return -1;
-	return nd->ops->list(nd->self, ret, err);
+	if (nd->ops->list(nd->self, ret, err) < 0)
+		return -1;
+	look_over(nd, *ret);
+	return 0;
 }
 
 int nd_confirm(struct nd *nd, const char *block_path, const char *uuid, struct error **err)
@@ -105,10 +122,10 @@ int nd_create(struct nd *nd, const struct nd_spec *spec, struct nd_namespace **r
 		return -1;
 	if (take_lock("create namespace in ", spec->region, &lock, err) < 0)
 		return -1;
-	int rc = nd->ops->create(nd->self, spec, ret, ret_after, err);
-	if (rc < 0)
-		err_wrap(err, "create namespace in %s", spec->region);
-	return rc;
+	if (nd->ops->create(nd->self, spec, ret, ret_after, err) < 0)
+		return err_wrap(err, "create namespace in %s", spec->region);
+	look_over(nd, *ret_after);
+	return 0;
 }
 
 int nd_destroy(struct nd *nd, const char *uuid, const char *name, struct nd_inventory **ret_after,
@@ -118,10 +135,10 @@ int nd_destroy(struct nd *nd, const char *uuid, const char *name, struct nd_inve
 
 	if (take_lock("destroy namespace ", name, &lock, err) < 0)
 		return -1;
-	int rc = nd->ops->destroy(nd->self, uuid, name, ret_after, err);
-	if (rc < 0)
-		err_wrap(err, "destroy namespace %s", name);
-	return rc;
+	if (nd->ops->destroy(nd->self, uuid, name, ret_after, err) < 0)
+		return err_wrap(err, "destroy namespace %s", name);
+	look_over(nd, *ret_after);
+	return 0;
 }
 
 int nd_enable(struct nd *nd, const char *uuid, const char *name, struct error **err)

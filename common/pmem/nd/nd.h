@@ -63,7 +63,8 @@ struct nd_region {
 	bool is_pmem;
 	bool enabled;
 	bool readonly;
-	bool has_labels;                 /* can be divided into namespaces with names */
+	bool has_labels;     /* can be divided into namespaces with names */
+	const char *refused; /* static: why nothing is made in it, set by a guard; NULL: nothing is known */
 	struct nd_namespace *namespaces; /* of size > 0, by offset; those of unknown offset last */
 	size_t n_namespaces;
 };
@@ -116,14 +117,22 @@ struct nd_ops {
 	void (*close)(void *self);
 };
 
+/* Looks at a new listing, and sets nd_region.refused; @folder is that of nd_set_guard(). */
+typedef void (*nd_guard_fn)(const char *folder, struct nd_inventory *inv);
+
 struct nd {
 	const struct nd_ops *ops;
 	void *self;
+	nd_guard_fn guard; /* NULL: none */
+	char *guard_folder;
 };
 
 /** nd_open_real() - over the kernel of this host. Return: 0, or -1 with ERR_PRECONDITION (no /sys/bus/nd: the
  * libnvdimm module is not loaded). @ret: nd_close(). */
 int nd_open_real(struct nd **ret, struct error **err) MUST_CHECK;
+
+/** nd_set_guard() - let @guard look at each listing from now on. @folder: copied */
+void nd_set_guard(struct nd *nd, nd_guard_fn guard, const char *folder);
 
 /** nd_activity() - the operation that is running in this process. @ret_step: as bounded_lock_current_step().
  * Return: since when, as clock_ns(). Never waits. */

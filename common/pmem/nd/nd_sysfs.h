@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nd_sysfs.h - attributes of the devices on the kernel's nd bus; private to the real nd.h and nd_dimms.h.
+ * nd_sysfs.h - attributes of the devices on the kernel's nd bus; private to the real nd.h, to nd_dimms.h and
+ * to pmem/cxl.
  *
  * @device is always a name on that bus, such as "region0". Threads: safe. Blocks: sysfs. Source: the kernel's
  * drivers/nvdimm, Documentation/driver-api/nvdimm/nvdimm.rst.

@@ -35,6 +35,8 @@ static const char *unusable(const struct nd_region *r, uint64_t unit_bytes)
 {
 	if (!r->is_pmem)
 		return "not persistent memory";
+	if (r->refused)
+		return r->refused;
 	if (!r->enabled)
 		return "the region is disabled";
 	if (r->readonly)
