@@ -13,6 +13,7 @@
 #include "inspect/inventory.h"
 #include "unit/os/scratch.h"
 
+static struct cxl_findings cxl_findings;
 static struct node_findings found;
 static struct nd_region region;
 static const char *not_ready;
@@ -67,6 +68,7 @@ static void look(const char *mode, const char *mountinfo)
 		.regions = &inv,
 		.dimms = &dimms,
 		.memory = memory,
+		.cxl = &cxl_findings,
 		.direct_volumes_dir = "/run/direct",
 		.volumes = &volumes,
 		.holder = holder,
@@ -234,6 +236,7 @@ static void assert_region_is_named(const char *text)
 	node_findings_done(&found);
 	region.enabled = true;
 	region.readonly = false;
+	region.refused = NULL;
 }
 
 START_TEST(a_region_in_which_nothing_can_be_made_is_a_problem)
@@ -251,11 +254,32 @@ START_TEST(a_region_in_which_nothing_can_be_made_is_a_problem)
 	assert_region_is_named("region0 on ndbus0 is disabled");
 	region.readonly = true;
 	assert_region_is_named("region0 on ndbus0 is read-only");
+	region.refused = "as asked";
+	assert_region_is_named("no namespace is created in it: as asked");
 	ro = fopen(SCRATCH "/sys/class/block/pmem0/ro", "we");
 	ck_assert_ptr_nonnull(ro);
 	fputs("1\n", ro);
 	ck_assert_int_eq(fclose(ro), 0);
 	assert_region_is_named("/dev/pmem0 in region0 is read-only");
+}
+END_TEST
+
+START_TEST(cxl_region_that_is_missing_or_refused_is_a_problem)
+{
+	char text[] = "said by the comparison";
+	struct cxl_finding finding = {.text = text};
+
+	make_good_node();
+	cxl_findings = (struct cxl_findings){.list = &finding, .n = 1};
+	for (unsigned kind = CXL_AS_RECORDED; kind <= CXL_PROBLEM; kind++) {
+		finding.kind = kind;
+		look("lvm", shared);
+		ck_assert_str_eq(text_of("cxl-region"), text);
+		ck_assert_int_eq(
+			level_of("cxl-region") == NODE_PROBLEM, kind == CXL_MISSING || kind == CXL_PROBLEM);
+		node_findings_done(&found);
+	}
+	cxl_findings = (struct cxl_findings){0};
 }
 END_TEST
 
@@ -367,7 +391,7 @@ END_TEST
 SCRATCH_MAIN("node_check", a_good_node_has_one_problem_here_that_scratch_files_do_not_last,
 	memory_that_is_not_used_is_named_with_the_command, each_thing_that_is_not_there_is_a_problem,
 	module_with_trouble_is_a_problem, a_region_in_which_nothing_can_be_made_is_a_problem,
-	locks_of_lvm_that_others_can_hold_are_a_problem,
+	cxl_region_that_is_missing_or_refused_is_a_problem, locks_of_lvm_that_others_can_hold_are_a_problem,
 	without_libnvdimm_and_with_a_read_only_sys_nothing_can_be_made, traps_of_the_hosts_lvm_are_noted,
 	direct_volumes_need_the_folder_and_the_processes_of_the_host, a_driver_that_is_not_ready_is_a_problem,
 	fake_devices_need_no_persistent_memory)

@@ -248,6 +248,27 @@ START_TEST(unusable_region_is_skipped_with_its_reason)
 }
 END_TEST
 
+static void refuse_all(const char *folder, struct nd_inventory *inv)
+{
+	ck_assert_str_eq(folder, "/somewhere");
+	for (size_t i = 0; i < inv->n_regions; i++)
+		inv->regions[i].refused = "as asked";
+}
+
+START_TEST(region_that_a_guard_refuses_is_skipped)
+{
+	static const struct nd_fake_region blank = {.size_bytes = GIB(2), .label_slots = 8};
+	CLEANUP(nd_closep) struct nd *nd = nd_open_fake(&blank, 1);
+	CLEANUP(pool_ns_plan_done) struct pool_ns_plan plan = {0};
+
+	nd_set_guard(nd, refuse_all, "/somewhere");
+	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = list(nd);
+	pool_ns_plan_region(&inv->regions[0], 100, &plan);
+	ck_assert(plan.skipped);
+	ck_assert_str_eq(plan.reason, "as asked");
+}
+END_TEST
+
 START_TEST(unknown_places_leave_only_the_largest_extent)
 {
 	struct nd_namespace theirs = {
@@ -335,6 +356,7 @@ int main(void)
 	tcase_add_test(tc, unit_of_an_interleaved_region_is_kept);
 	tcase_add_test(tc, broken_own_namespace_counts_and_is_named);
 	tcase_add_loop_test(tc, unusable_region_is_skipped_with_its_reason, 0, 5);
+	tcase_add_test(tc, region_that_a_guard_refuses_is_skipped);
 	tcase_add_test(tc, unknown_places_leave_only_the_largest_extent);
 	tcase_add_test(tc, kernel_is_believed_when_it_offers_less);
 	tcase_add_test(tc, failed_creation_can_be_repeated);
