@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Label areas in which a namespace may be hidden are told from empty ones. */
+/* Only label areas in which no namespace can be hidden count as empty. */
 #include "pmem/cxl/cxl_label_area.h"
 
 #include "unit/unit.h"
