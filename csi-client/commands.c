@@ -386,7 +386,11 @@ static int run_capacity(struct client *c, char *const *operands, struct error **
 	csi__v1__get_capacity_request__init(&q);
 
 	(void)operands;
-	return CALL(c, "Controller", "GetCapacity", &q, csi__v1__get_capacity, err);
+	FILL_MAP(Csi__V1__GetCapacityRequest__ParametersEntry,
+		csi__v1__get_capacity_request__parameters_entry__init, &c->parameters, &q, parameters);
+	int rc = CALL(c, "Controller", "GetCapacity", &q, csi__v1__get_capacity, err);
+	FREE_MAP(&q, parameters);
+	return rc;
 }
 
 static int run_stage(struct client *c, char *const *operands, struct error **err)
@@ -507,7 +511,7 @@ static const struct command commands[] = {
 		"check whether a volume has the capabilities that -fs, -block and -access-mode give",
 		run_validate},
 	{"list", "", 0, "list volumes (-max -token)", run_list},
-	{"capacity", "", 0, "show the free capacity and the size of the largest possible volume",
+	{"capacity", "", 0, "show the free capacity and the size of the largest possible volume (-parameter)",
 		run_capacity},
 	{"stage", "ID STAGING", 2,
 		"format a volume and mount it at the staging path (-fs -mount-flag -parameter)", run_stage},

@@ -80,7 +80,7 @@ static int parse(
 			"access mode, such as SINGLE_NODE_MULTI_WRITER"},
 		{"mount-flag", OPT_STRS, &c->mount_flags, "FLAG", "mount flag (repeatable)"},
 		{"parameter", OPT_STRS, &o->parameters, "KEY=VALUE",
-			"create, create-snapshot, create-group: parameter; other commands: entry of the volume context (repeatable)"},
+			"create, create-snapshot, create-group, capacity: parameter; other commands: entry of the volume context (repeatable)"},
 		{"max", OPT_U32, &c->max_entries, "N",
 			"list, list-snapshots: maximum number of entries in the response; 0: no limit"},
 		{"token", OPT_STR, &c->token, "TOKEN",
