@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "os/mount_table.h"
 #include "volume/attachment/attachment.h"
 #include "volume/durability/map_sync.h"
@@ -81,6 +82,14 @@ static int try(const struct mount_entry *e, enum durability *ret, struct error *
 	return map_sync_try(fd, TRY_TIMEOUT_MS, ret, err);
 }
 
+/* The kernel (seen with 6.1) may accept MAP_SYNC on a region that is only durable by fsync:
+ * drivers/dax/super.c does not clear DAXDEV_SYNC when the memory of a device that is gone is used for another
+ * one. virtio-pmem is never synchronous (drivers/nvdimm/virtio_pmem.c sets ND_REGION_ASYNC). */
+static enum durability believe(const char *region, enum durability found)
+{
+	return str_starts(region, "virtio-pmem/") ? DURABILITY_FSYNC : found;
+}
+
 /* The next mount tries again. Where a thread was left behind, that mount has to succeed first, which it does
  * not on a device that hangs. @why: NULL: files of the file system have no DAX */
 static void give_up(struct volumes *v, const char *region, const struct error *why)
@@ -112,6 +121,7 @@ void volumes_try_durability(
 		give_up(v, region, err);
 		return;
 	}
+	durability = believe(region, durability);
 	if (note(v, region, durability, &err)) {
 		log_news(v, d->pool, region, durability);
 		volumes_changed(&v->shared);
