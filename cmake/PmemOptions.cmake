@@ -67,11 +67,18 @@ if(PMEM_SANITIZE)
   target_link_options(pmem_options INTERFACE -fsanitize=${PMEM_SANITIZE})
 endif()
 
+# What the processor checks of jumps and returns.
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+  set(branch_protection -mbranch-protection=standard)
+else()
+  set(branch_protection -fcf-protection)
+endif()
+
 # The same bytes wherever the sources lie: assertions name their file.
 if(PMEM_HARDEN)
   target_compile_options(pmem_options INTERFACE
     "-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=" -O2 -flto=auto -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3 -fstack-protector-strong
-    -fstack-clash-protection -fcf-protection -fPIE)
+    -fstack-clash-protection ${branch_protection} -fPIE)
   target_link_options(pmem_options INTERFACE
     -flto=auto -pie -Wl,-z,relro -Wl,-z,now -Wl,-z,noexecstack -s)
 endif()
