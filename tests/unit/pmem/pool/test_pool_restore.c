@@ -590,7 +590,7 @@ static int apply(const struct lvm_fake_step *steps, bool confirmed, struct error
 	CLEANUP(lvm_report_freep) struct lvm_report *after = NULL;
 	CLEANUP(lvm_fake_done) struct lvm_fake fake = {.steps = steps};
 	CLEANUP(lvm_closep) struct lvm *l = lvm_open_fake(&fake);
-	struct nd nd = {&nd_ops, confirmed ? NULL : &nd};
+	struct nd nd = {.ops = &nd_ops, .self = confirmed ? NULL : &nd};
 
 	lvm_set_devices(l, devices, 1);
 	plan(0, &r);
