@@ -45,13 +45,13 @@ static const struct {
 	const char *remedy;
 } reasons[] = {
 	[CLUSTER_DRIVER_WITHOUT_CLASS] = {"DriverWithoutStorageClass",
-		"if the driver has another name, give it by -drivername; otherwise apply its manifests, or a StorageClass "
+		"look again with -drivername if the driver has another name; otherwise apply its manifests, or a StorageClass "
 		"of your own"},
 	[CLUSTER_DRIVER_WITHOUT_NODE] = {"DriverWithoutNode",
-		"if the driver has another name, give it by -drivername; otherwise see whether its pods run on the nodes, "
+		"look again with -drivername if the driver has another name; otherwise see whether its pods run on the nodes, "
 		"whether the controllers run, and what their logs say"},
 	[CLUSTER_NAMESPACE_WITHOUT_CAPACITY] = {"NamespaceWithoutCapacity",
-		"if the driver runs in another namespace, give it by -namespace; otherwise the log of the leading "
+		"look again with -namespace if the driver runs in another namespace; otherwise the log of the leading "
 		"controller says why it writes none (it writes none with -publishCapacity=false)"},
 	[CLUSTER_PV_WITHOUT_VOLUME] = {"PersistentVolumeWithoutVolume",
 		"if `pmem-csi-driver volumes` shows the volume on a node, the controller records it when that node registers: "
@@ -101,8 +101,8 @@ static const struct {
 		"the driver on the node has not registered with the controller: the logs of both say why"},
 	[CLUSTER_NODE_WITHOUT_DRIVER] = {"NodeWithoutDriver",
 		"`kubectl -n pmem-csi get pods -o wide` shows whether the driver's pod runs on the node, and its log why "
-		"kubelet has not registered it; remove the label if the driver is not wanted there; if nodes are "
-		"chosen by other labels, give them by -nodeSelector"},
+		"kubelet has not registered it; if the driver is not wanted there, the label can be removed; if "
+		"nodes are chosen by other labels, look again with -nodeSelector"},
 	[CLUSTER_PMEM_NODE_NOT_READY] = {"PmemNodeNotReady",
 		"the log of the driver on the node, or of the controller, says why the driver does not register"},
 	[CLUSTER_CAPACITY_WITHOUT_CLASS] = {"CapacityWithoutStorageClass",

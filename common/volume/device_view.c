@@ -5,12 +5,12 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "base/bounded_lock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "os/blockdev.h"
 #include "os/blockdev_mounts.h"
+#include "pmem/bounded_lock.h"
 #include "volume/failing_pools.h"
 
 #define NODE_WAIT_MS 5000

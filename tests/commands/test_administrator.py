@@ -146,8 +146,8 @@ class Usage(unittest.TestCase):
         self.refused("-size must be more than 0", "pmem-csi-driver", "doctor", "-size=0")
         self.refused("-size", "pmem-csi-driver", "doctor", "-size=-1")
         self.refused("-size", "pmem-csi-driver", "doctor", "-size=18446744073709551615")
-        for words in (("-fs=xfs",), ("-usage=FileIO",), ("-block",)):
-            self.refused("-fs, -usage and -block can only be used with -size", "pmem-csi-driver", "doctor", *words)
+        for words in (("-fs=xfs",), ("-usage=FileIO",), ("-durability=fsync",), ("-block",)):
+            self.refused("-fs, -usage, -durability and -block can only be used with -size", "pmem-csi-driver", "doctor", *words)
         self.refused("-files cannot be used with -size", "pmem-csi-driver", "doctor", "-files", "-size=1Mi")
         for word in "-maxFiles=1", "-maxTime=1s":
             self.refused("-maxFiles and -maxTime can only be used with -files", "pmem-csi-driver", "doctor", word)

@@ -177,7 +177,7 @@ static int compare_serials(const void *a, const void *b)
 	const struct cxl_device *const *x = a;
 	const struct cxl_device *const *y = b;
 
-	return (*x)->serial < (*y)->serial ? -1 : (*x)->serial > (*y)->serial;
+	return (*x)->serial<(*y)->serial ? -1 : (*x)->serial>(*y)->serial;
 }
 
 /* CXL 3.0, 8.2.4.19.7, "Interleave Ways" */

@@ -13,9 +13,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/bounded_lock.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "pmem/bounded_lock.h"
 #include "pmem/device/device.h"
 #include "pmem/namespace_layout.h"
 #include "pmem/nd/nd.h"

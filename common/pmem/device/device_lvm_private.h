@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "base/bounded_lock.h"
+#include "pmem/bounded_lock.h"
 #include "pmem/device/device.h"
 #include "pmem/lvm/lvm.h"
 #include "pmem/nd/nd.h"

@@ -5,10 +5,10 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "base/bounded_lock.h"
 #include "base/mem.h"
 #include "base/random.h"
 #include "base/str.h"
+#include "pmem/bounded_lock.h"
 #include "pmem/namespace_layout.h"
 
 /* NSLABEL_NAME_LEN of the kernel's drivers/nvdimm/label.h, with its NUL */

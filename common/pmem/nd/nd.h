@@ -17,8 +17,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/bounded_lock.h"
 #include "base/error.h"
+#include "pmem/bounded_lock.h"
 #include "pmem/namespace_layout.h"
 
 #define POOL_NAMESPACE_NAME "pmem-csi" /* marks our pool namespaces, as in the Go driver */

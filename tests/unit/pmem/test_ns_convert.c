@@ -289,7 +289,11 @@ START_TEST(unknown_namespace_is_an_error)
 	node_open(&n, 8, "", ND_RAW);
 	lvm = lvm_open_with(&model_ops, &n.model);
 	strv_add(&only, "namespace7.0");
-	ASSERT_FAILS(cmd_convert(n.nd, lvm, &(struct convert_options){.only = only}, &complete, &err),
+	ASSERT_FAILS(
+		cmd_convert(n.nd, lvm,
+			&(struct convert_options){
+				.only = only, .state_path = SCRATCH "/state", .folder = SCRATCH "/state/lvm"},
+			&complete, &err),
 		ERR_NOT_FOUND, "namespace7.0");
 	assert_untouched(&n, ND_RAW);
 }

@@ -12,21 +12,22 @@
 
 #define MODEL_WINDOW                                                                                         \
 	{                                                                                                    \
-		.start_bytes = 4ULL << 32, .size_bytes = 4ULL << 30, .granularity_bytes = 256, .ways = 1,    \
+		.start_bytes = 4ULL << 32,                                                                   \
+		.size_bytes = 4ULL << 30,                                                                    \
+		.granularity_bytes = 256,                                                                    \
+		.ways = 1,                                                                                   \
 		.bridges = {12},                                                                             \
 	}
 
 #define MODEL_LAYOUT(id, serial_a, serial_b)                                                                 \
 	{                                                                                                    \
-		.uuid = id, .size_bytes = 2 * PART, .granularity_bytes = 256, .ways = 2,                     \
-		.places = {{serial_a, 0}, {serial_b, 0}}, .window = MODEL_WINDOW,                            \
+		.uuid = id,                                                                                  \
+		.size_bytes = 2 * PART,                                                                      \
+		.granularity_bytes = 256,                                                                    \
+		.ways = 2,                                                                                   \
+		.places = {{serial_a, 0}, {serial_b, 0}},                                                    \
+		.window = MODEL_WINDOW,                                                                      \
 	}
 
-#define MODEL_DEVICE(id, number)                                                                             \
-	{                                                                                                    \
-		.name = id, .serial = number, .pmem_bytes = PART, .n_roots = 1                               \
-	}
-#define MODEL_ROOT                                                                                           \
-	{                                                                                                    \
-		.name = "decoder0.0", .free_bytes = 4ULL << 30, .window = MODEL_WINDOW                       \
-	}
+#define MODEL_DEVICE(id, number) {.name = id, .serial = number, .pmem_bytes = PART, .n_roots = 1}
+#define MODEL_ROOT               {.name = "decoder0.0", .free_bytes = 4ULL << 30, .window = MODEL_WINDOW}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/bounded_lock.h"
+#include "pmem/bounded_lock.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One at a time, with a limit to waiting. */
-#include "base/bounded_lock.h"
+#include "pmem/bounded_lock.h"
 
 #include "base/clock.h"
 #include "unit/unit.h"
@@ -99,5 +99,5 @@ START_TEST(many_take_turns_and_never_two_at_once)
 }
 END_TEST
 
-UNIT_MAIN("base/bounded_lock", who_waits_in_vain_learns_what_goes_on, what_hangs_is_not_waited_for,
+UNIT_MAIN("pmem/bounded_lock", who_waits_in_vain_learns_what_goes_on, what_hangs_is_not_waited_for,
 	what_goes_on_is_shown, many_take_turns_and_never_two_at_once)
