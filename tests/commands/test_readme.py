@@ -49,6 +49,8 @@ NOT_RUN = {
         "no cluster of the tests has memory without labels",
     "kubectl label node NODE pmem-csi.intel.com/convert-raw-namespaces- storage=pmem": "no cluster of the tests has memory without labels",
     "kubectl get pmemnodes": "tests/e2e/quickstart does",
+    "kubectl apply -f examples/try-out.yaml": "tests/e2e/quickstart does",
+    "kubectl wait --for=condition=Ready --timeout=2m pod/pmem-try-out": "tests/e2e/quickstart does",
     "kubectl -n pmem-csi exec deploy/pmem-csi-controller -- pmem-csi-driver cluster check":
         "kube/scenarios/volume-objects runs the program with what a pod of the controller has",
     "kubectl delete pmemvolume NAME --wait=false": "kube/scenarios/pmemvolumes-definition does, for all records of a driver",
@@ -435,6 +437,7 @@ class Errors(unittest.TestCase):
                         r"|[:;,] (unmount|unstage|remove|run|give|leave|omit|set|mount|free some space|see dmesg|stop)\b")
     # Files whose texts say all there is to say.
     NOT_EXPLAINED = {
+        "common/pmem/pool/memory_advice.c": "the commands stand behind their reason",
         "common/os/process.c": "as root is all there is to it",
         "common/inspect/repair.c": "printed by check -repair; names the path to unmount",
     }
