@@ -324,6 +324,7 @@ CHANGES = {
     "storageClasses.create": (False, None, {}),
     "storageClasses.keep": (False, None, {"crds": {"install": False}}),
     "storageClasses.default": ("pmem-csi-sc-ext4", 'is-default-class: "true"', {}),
+    "storageClasses.policy": (True, "name: pmem-csi-class-policy", {}),
     "crds.install": (False, None, {}),
     "certificates.source": ("cert-manager", "kind: Certificate", {}),
     "certificates.days": (100, None, MADE),

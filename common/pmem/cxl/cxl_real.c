@@ -514,8 +514,11 @@ static int real_make(void *self, const struct cxl_layout *l, struct error **err)
 	if (complete(ctx, region, l, err) == 0)
 		return wait_until_shown(region, err);
 	int rc = take_apart(region);
-	if (rc < 0)
-		return err_wrap(err, "the incomplete region cannot be removed (%s)", strerror(-rc));
+	if (rc < 0) {
+		CLEANUP(error_freep) struct error *second = NULL;
+		(void)!err_set_errno(&second, ERR_INTERNAL, -rc, "remove it");
+		return err_wrap(err, "the incomplete region is left behind (%s)", second->msg);
+	}
 	return -1;
 }
 

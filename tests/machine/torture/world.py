@@ -160,11 +160,11 @@ class World:
         """Fills what is free with stamps, where that is not done when a device is made."""
 
     def state_files(self):
-        """All but the lock, which holds no data, what is kept about volume groups, which outlives the volumes, and a
+        """All but the lock, which holds no data, what is kept about regions and volume groups, which outlives the volumes, and a
         folder of mounts."""
         found = {}
         for name in sorted(os.listdir(self.state)):
-            if name not in (".lock", "lvm", "mount"):
+            if name not in (".lock", "durability", "lvm", "mount"):
                 with open(f"{self.state}/{name}", "rb") as f:
                     found[name] = f.read().decode("latin-1")
         return found

@@ -439,7 +439,7 @@ nothing_leaked() {
 	done
 	for file in "$state"/* "$state"/.[!.]*; do
 		case $file in
-		*'/*' | *'/.[!.]*' | */.lock | */lvm) ;;
+		*'/*' | *'/.[!.]*' | */.lock | */lvm | */durability) ;;
 		*.json)
 			file=${file##*/}
 			files+="${file%.json} "
