@@ -172,12 +172,12 @@ one_region_fails() {
 cover() {
 	"$VM_TESTS/hang-folder" "$nd/$1" >"$scratch/covering" 2>&1 &
 	echo $! >"$scratch/coverer"
-	await 10 grep -q covered "$scratch/covering"
+	await 60 grep -q covered "$scratch/covering"
 }
 
 uncover() {
 	kill "$(<"$scratch/coverer")"
-	await 10 is_gone "$(<"$scratch/coverer")"
+	await 60 is_gone "$(<"$scratch/coverer")"
 }
 
 not_listed='devices are not listed: .* step="list namespaces"\|devices could not be listed .*running for'
