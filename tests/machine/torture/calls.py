@@ -96,6 +96,9 @@ class Driver:
     def check(self):
         if self.is_gone():
             raise Died(f"status {self.process.returncode if self.process else None}")
+        self.check_point()
+
+    def check_point(self):
         if self.stops and self.is_stopped():
             raise Died("stopped")
 
@@ -116,7 +119,7 @@ class Driver:
         def ended():
             if self.is_gone():
                 return True
-            self.check()
+            self.check_point()
             return False
 
         try:
