@@ -4,7 +4,7 @@
 #include "base/str.h"
 #include "os/blockdev_mounts.h"
 
-/* What the kernel shows of its mounts, and what is known of the memory below. */
+/* Describes the DAX of a volume, by the mounts that the kernel shows and the durability of the region. */
 static const char *dax_of(const struct check_view *v, const struct device *d, const struct device_pool *pool)
 {
 	dev_t number = d ? v->numbers[d - v->devices->devices] : 0;

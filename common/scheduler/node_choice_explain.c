@@ -7,7 +7,8 @@
 
 #define TEXT_LEN 24
 
-/* Of those that take volumes that need MAP_SYNC (@sync), or any. Return: its name; NULL: there is none. */
+/* With @sync, only pools count that take volumes which need MAP_SYNC. Return: the name of the pool, or NULL.
+ */
 static const char *roomiest_pool(const struct sched_node *node, bool sector, bool sync, uint64_t *ret_bytes)
 {
 	const char *best = NULL;

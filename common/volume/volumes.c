@@ -217,7 +217,7 @@ static uint64_t left_to_erase(const struct volumes *v, const struct volume_recor
 	return r->size_bytes > done_bytes ? r->size_bytes - done_bytes : 0;
 }
 
-/* Those of the other device mode are not counted: nothing new is made there. */
+/* Pools of the other device mode are not counted, because no new volumes are made in them. */
 static void count_pool(const struct volumes *v, const struct device_pool *p, struct volumes_overview *o)
 {
 	o->n_failing_pools += failing_pools_has(device_view_failing_pools(v->device_view), p->uuid);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a runtime answers to an HTTP/1.1 request of ours.
+ * The answer of a container runtime to an HTTP/1.1 request of the driver.
  *
  * The pieces in which it comes may not change what is understood: each input runs as a whole, and in pieces
  * as long as the first byte says; the connection ends behind it.

@@ -15,7 +15,7 @@
 
 /* Modules have 128 KiB, and emulated ones 2 MiB. */
 #define AREA_MAX_BYTES (16U << 20)
-/* What the firmware takes at a time; ACPI leaves it to the module. */
+/* The firmware is asked for so many bytes at a time; ACPI leaves the limit to the module. */
 #define TRANSFER_MAX_BYTES (64U << 10)
 
 /* Both index blocks of an area of 2 MiB, and the first labels; the kernel takes the first slot that is free

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is done about a recorded region, by what there is; and which new regions are planned. */
+/* The match of recorded regions with the devices that are there, and the plan of new regions. */
 #include "pmem/cxl/cxl_match.h"
 
 #include "base/mem.h"
@@ -127,7 +127,7 @@ static void other_bridge(void)
 struct match_case {
 	void (*make)(void);
 	enum cxl_verdict verdict;
-	const char *text; /* part of it; NULL: there is none */
+	const char *text; /* a part of the message; NULL: no message */
 };
 
 static const struct match_case matches[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is in a label area, by its bytes. */
+/* The judgement of a label area by its bytes. */
 #include "pmem/nd/label_area.h"
 
 #include <string.h>

@@ -254,7 +254,7 @@ static char *listed(const char *group)
 		image, group, *group ? "uuid-" : "", group);
 }
 
-/* The record of the image says so. @group: NULL: there is none */
+/* The record of the image says so. @group: NULL: no group */
 static void assert_record(const struct setup *s, const char *group, const char *group_uuid)
 {
 	CLEANUP(free_charp) char *lvm_folder = pool_backup_folder(state_path);
