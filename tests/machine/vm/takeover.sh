@@ -253,7 +253,7 @@ only_names_of_go() {
 	local file
 	for file in "$state"/*; do
 		case $file in
-		*.json | *.json.tmp | */mount | */lvm) ;;
+		*.json | *.json.tmp | */mount | */lvm | */durability) ;;
 		*) echo "${file##*/} is left" && return 1 ;;
 		esac
 	done
