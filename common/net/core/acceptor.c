@@ -117,6 +117,14 @@ static uint64_t grace_ms(const struct accepted *c, uint64_t now_ns)
 	return gets_on || conn_is_computing(c->conn) ? LIMIT_CROWD_MS : LIMIT_NEWCOMER_MS;
 }
 
+/* A newcomer whose first bytes wait is not silent: the server is late, and reads them before it closes the
+ * connection. */
+static bool has_had_its_time(const struct accepted *c, uint64_t now_ns)
+{
+	return accepted_is_new(c) && (now_ns - c->since_ns) / NS_PER_MS >= grace_ms(c, now_ns) &&
+	       !conn_waits_unheard(c->conn);
+}
+
 static bool is_over(uint64_t since_ns, uint64_t limit_ms, uint64_t now_ns)
 {
 	return since_ns && now_ns - since_ns >= limit_ms * NS_PER_MS;
@@ -160,7 +168,7 @@ static struct accepted *acceptor_find_evictable(const struct acceptor *a)
 	struct accepted *greedy;
 
 	for (struct accepted *c = a->first; c; c = c->next) {
-		if (accepted_is_new(c) && (now_ns - c->since_ns) / NS_PER_MS >= grace_ms(c, now_ns))
+		if (has_had_its_time(c, now_ns))
 			return c;
 	}
 	if (a->n < a->config.max_connections)

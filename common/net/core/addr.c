@@ -324,6 +324,13 @@ bool addr_has_unsent(int fd)
 	return ioctl(fd, SIOCOUTQ, &unsent) == 0 && unsent > 0;
 }
 
+bool addr_has_unread(int fd)
+{
+	int unread;
+
+	return ioctl(fd, FIONREAD, &unread) == 0 && unread > 0;
+}
+
 int addr_connect(const struct addr *a, int *ret_fd, struct error **err)
 {
 	CLEANUP(fd_closep) int fd = -1;

@@ -74,6 +74,10 @@ void addr_keep_unsent(int fd);
  * with the peer at once. */
 bool addr_has_unsent(int fd);
 
+/** addr_has_unread() - whether bytes of the peer wait in the socket @fd, so that closing it resets the
+ * connection. */
+bool addr_has_unread(int fd);
+
 /** addr_peer() - append the peer of the connected socket @fd to @out, for logs: "10.0.0.1:4711", or "pid 17
  * uid 0". Nothing is appended when it is not known. */
 void addr_peer(int fd, struct buf *out);

@@ -504,6 +504,11 @@ bool conn_has_heard(const struct conn *c)
 	return c->heard;
 }
 
+bool conn_waits_unheard(const struct conn *c)
+{
+	return !c->heard && addr_has_unread(c->fd);
+}
+
 bool conn_has_unsent(const struct conn *c)
 {
 	return addr_has_unsent(c->fd);

@@ -68,6 +68,9 @@ bool conn_is_computing(const struct conn *c);
 /** conn_has_heard() - whether the peer has sent a byte. */
 bool conn_has_heard(const struct conn *c);
 
+/** conn_waits_unheard() - whether the first bytes of the peer have arrived and were not read yet. */
+bool conn_waits_unheard(const struct conn *c);
+
 /** conn_has_unsent() - as addr_has_unsent(). */
 bool conn_has_unsent(const struct conn *c);
 

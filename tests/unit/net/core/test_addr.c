@@ -505,6 +505,8 @@ START_TEST(what_a_unix_socket_has_taken_is_with_the_peer)
 	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
 	ck_assert_int_eq(send(pair[0], "x", 1, MSG_NOSIGNAL), 1);
 	ck_assert(!addr_has_unsent(pair[0]));
+	ck_assert(!addr_has_unread(pair[0]));
+	ck_assert(addr_has_unread(pair[1]));
 	close(pair[0]);
 	close(pair[1]);
 }

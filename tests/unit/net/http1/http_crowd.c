@@ -39,7 +39,8 @@ void crowd_close(struct crowd *c)
 
 void crowd_run(struct crowd *c)
 {
-	loop_timer_set(c->tick, 1, 0);
+	c->rounds++;
+	loop_timer_set(c->tick, CROWD_ROUND_MS, 0);
 	loop_run(c->loop);
 }
 

@@ -8,18 +8,21 @@
 #include "base/buf.h"
 #include "net/http1/http_server.h"
 
+#define CROWD_ROUND_MS 1
+
 struct crowd {
 	struct loop *loop;
 	struct loop_timer *tick;
 	struct http_server *server;
 	struct buf heard; /* by crowd_hear() */
+	unsigned rounds;  /* of crowd_run() */
 };
 
 /** crowd_open() - serve @routes on loopback; see struct http_server_config for the limits. */
 void crowd_open(struct crowd *c, const struct http_route *routes, const struct http_server_config *limits);
 void crowd_close(struct crowd *c);
 
-/** crowd_run() - let the server work for a moment. */
+/** crowd_run() - let the server work for CROWD_ROUND_MS. */
 void crowd_run(struct crowd *c);
 
 /** crowd_dial() - a socket that does not block, connecting. */

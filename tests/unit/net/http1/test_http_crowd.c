@@ -34,6 +34,8 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
 
 static time_t later_s;
 static struct timespec stopped_at; /* 0: the clock goes on */
+static uint64_t late_ns;           /* by how much the clock advances when it is read */
+static uint64_t lateness_ns;       /* the sum of these */
 
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
 {
@@ -41,7 +43,10 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
 
 	if (stopped_at.tv_sec)
 		*ts = stopped_at;
-	ts->tv_sec += later_s;
+	lateness_ns += late_ns;
+	uint64_t now_ns = (uint64_t)ts->tv_nsec + lateness_ns;
+	ts->tv_sec += later_s + (time_t)(now_ns / NS_PER_S);
+	ts->tv_nsec = (long)(now_ns % NS_PER_S);
 	return rv;
 }
 
@@ -203,6 +208,28 @@ START_TEST(slow_requests_make_room)
 }
 END_TEST
 
+/* More time passes between accept() and the first read than a silent peer has: the machine is busy, and the
+ * bytes of the peers have arrived long before. */
+START_TEST(a_late_server_reads_before_it_takes_a_peer_for_silent)
+{
+	const struct http_server_config limits = {.max_connections = FEW};
+	struct crowd c;
+	int fds[FEW + OTHERS];
+
+	crowd_open(&c, routes, &limits);
+	for (unsigned i = 0; i < FEW + OTHERS; i++) {
+		fds[i] = crowd_dial(&c);
+		crowd_say(&c, fds[i], GET);
+	}
+	late_ns = LIMIT_SILENT_MS * NS_PER_MS / 2;
+	for (unsigned i = 0; i < FEW + OTHERS; i++)
+		crowd_hear(&c, fds[i], "hello\n");
+	late_ns = 0;
+	close_all(fds, FEW + OTHERS);
+	crowd_close(&c);
+}
+END_TEST
+
 /* A peer that was answered just now may be sending its next request on the same connection. */
 START_TEST(who_was_answered_just_now_stays_and_others_wait)
 {
@@ -359,9 +386,12 @@ START_TEST(a_crowd_on_the_port_for_probes_keeps_no_probe_out)
 		crowd_say(&c, fds[i], "GET / HTTP/1.1\r\nX-a: b");
 	}
 	int probe = crowd_dial(&c);
-	uint64_t since_ns = clock_ns();
+	unsigned rounds = c.rounds;
+	clock_t used = clock();
 	ask(&c, probe);
-	ck_assert_uint_lt((clock_ns() - since_ns) / NS_PER_MS, PROBE_MS);
+	/* Other programs of a busy machine do not count: what is waited for, and the processor's time. */
+	used = (clock() - used) * 1000 / CLOCKS_PER_SEC;
+	ck_assert_int_lt(used + (c.rounds - rounds) * CROWD_ROUND_MS, PROBE_MS);
 	ck_assert_uint_le(open_files(), before + CROWD + 1 + LIMIT_PROBE_CONNECTIONS);
 	close_all(fds, CROWD);
 	close(probe);
@@ -388,6 +418,7 @@ int main(void)
 {
 	const TTest *const tests[] = {ten_thousand_silent_peers_keep_no_other_peer_out,
 		of_ten_thousand_idle_connections_the_newest_stay,
+		a_late_server_reads_before_it_takes_a_peer_for_silent,
 		who_was_answered_just_now_stays_and_others_wait,
 		slow_requests_are_ended_and_others_served_meanwhile, slow_requests_make_room,
 		a_crowd_on_the_port_for_probes_keeps_no_probe_out,
