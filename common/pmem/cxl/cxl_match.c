@@ -53,15 +53,19 @@ static bool same_layout(const struct cxl_layout *a, const struct cxl_layout *b)
 	       a->granularity_bytes == b->granularity_bytes;
 }
 
-/* A region that is there, but is not the recorded one. */
+/* An attempt to make the recorded region was interrupted, or an administrator makes it. */
+static bool is_begun(const struct cxl_set *r, const struct cxl_layout *record)
+{
+	return !r->committed && str_eq(r->layout.uuid, record->uuid);
+}
+
+/* A region that has memory of the recorded one. */
 static enum cxl_verdict judge_region(
 	const struct cxl_layout *record, const struct cxl_set *r, char **ret_text)
 {
 	CLEANUP(free_charp) char *there = cxl_serials(&r->layout);
 	CLEANUP(free_charp) char *recorded = cxl_serials(record);
 
-	if (!r->committed && str_eq(r->layout.uuid, record->uuid))
-		return CXL_TO_MAKE;
 	if (!r->committed)
 		*ret_text = x_asprintf(
 			"%s, which is not complete, has devices of it (%s); complete it, or remove it "
@@ -123,7 +127,7 @@ enum cxl_verdict cxl_match(const struct cxl_layout *record, const struct cxl_top
 {
 	*ret_text = NULL;
 	for (size_t i = 0; i < t->n_sets; i++)
-		if (cxl_set_touches(&t->sets[i], record))
+		if (cxl_set_touches(&t->sets[i], record) && !is_begun(&t->sets[i], record))
 			return judge_region(record, &t->sets[i], ret_text);
 	for (unsigned i = 0; i < record->ways && !*ret_text; i++)
 		*ret_text = judge_device(record, i, t);

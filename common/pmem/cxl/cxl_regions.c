@@ -116,6 +116,11 @@ static void settle_set(struct settling *s, const struct cxl_set *set)
 			set->name, err->msg);
 		return;
 	}
+	/* That record may be of these devices in another order. */
+	if (s->records.damaged) {
+		add_about(s->f, CXL_PROBLEM, &l, "is not recorded as long as a record cannot be used");
+		return;
+	}
 	if (s->rule == CXL_LOOK) {
 		add_about(s->f, CXL_NOT_RECORDED, &l, "is not recorded yet; pmem-ns-init create records it");
 		return;

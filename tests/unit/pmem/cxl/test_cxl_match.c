@@ -99,6 +99,18 @@ static void serial_twice(void)
 	t.n_devices = 3;
 }
 
+static void half_made_with_serial_twice(void)
+{
+	half_made();
+	serial_twice();
+}
+
+static void half_made_and_device_missing(void)
+{
+	half_made();
+	device_missing();
+}
+
 static void device_disabled(void)
 {
 	devices[1].n_roots = 0;
@@ -143,6 +155,8 @@ static const struct match_case matches[] = {
 	{single, CXL_REFUSED, "recorded are 0x1001, 0x1002"},
 	{device_missing, CXL_REFUSED, "0x1002 (position 1 of 2) is missing"},
 	{serial_twice, CXL_REFUSED, "2 devices have the serial number 0x1002"},
+	{half_made_with_serial_twice, CXL_REFUSED, "2 devices have the serial number 0x1002"},
+	{half_made_and_device_missing, CXL_REFUSED, "0x1002 (position 1 of 2) is missing"},
 	{device_disabled, CXL_REFUSED, "mem0, with serial number 0x1002, is disabled"},
 	{device_smaller, CXL_REFUSED, "less persistent memory"},
 	{partition_moved, CXL_REFUSED, "less persistent memory"},

@@ -239,6 +239,27 @@ START_TEST(nothing_new_is_made_while_a_record_is_damaged)
 }
 END_TEST
 
+/* It may consist of the devices of that record in another order. */
+START_TEST(no_region_is_recorded_while_a_record_is_damaged)
+{
+	CLEANUP(cxl_findings_done) struct cxl_findings f = {0};
+	struct error *err = NULL;
+
+	make_by_hand(UUID_A, SERIAL1, SERIAL2);
+	settle(CXL_KEEP, CXL_NOW_RECORDED, UUID_A);
+	boot();
+	CLEANUP(free_charp) char *path = cxl_record_path(STATE, UUID_A);
+	ck_assert_int_eq(truncate(path, 10), 0);
+	make_by_hand(UUID_B, SERIAL2, SERIAL1);
+	ASSERT_OK(cxl_regions_settle(&cxl, STATE, CXL_KEEP, &f, &err));
+	ck_assert_uint_eq(f.n_problems, 2);
+	ck_assert_msg(strstr(f.list[1].text, UUID_B) && strstr(f.list[1].text, "cannot be used"), "%s",
+		f.list[1].text);
+	CLEANUP(free_charp) char *other = cxl_record_path(STATE, UUID_B);
+	ck_assert_int_lt(access(other, F_OK), 0);
+}
+END_TEST
+
 START_TEST(serial_number_0_is_not_recorded)
 {
 	make_by_hand(UUID_A, 0, 0);
@@ -318,6 +339,7 @@ int main(void)
 	tcase_add_test(tcase, new_region_that_fails_has_no_record);
 	tcase_add_test(tcase, nothing_is_made_over_labels);
 	tcase_add_test(tcase, nothing_new_is_made_while_a_record_is_damaged);
+	tcase_add_test(tcase, no_region_is_recorded_while_a_record_is_damaged);
 	tcase_add_test(tcase, serial_number_0_is_not_recorded);
 	tcase_add_test(tcase, record_that_cannot_be_written_is_a_problem);
 	tcase_add_test(tcase, region_that_is_not_recorded_is_not_used_while_others_are);
