@@ -96,13 +96,20 @@ static void add_label_commands(struct memory_advice *a, const struct nd_memory *
 enum obstacle {
 	OBSTACLE_NONE,    /* it is raw, and nothing is on it */
 	OBSTACLE_USE,     /* it is in use, or cannot be read */
-	OBSTACLE_CONTENT, /* a signature, or several */
+	OBSTACLE_CONTENT, /* a signature, several, or data without one */
 	OBSTACLE_RECORD,  /* it was in a volume group */
 };
 
+/* Whether data without a signature are looked for. Legacy memory is DRAM, which begins with anything; where
+ * there are labels, a raw namespace has what earlier ones left there, and is not taken without a command. */
+static bool keeps_data(const struct memory_advice *a, const struct nd_namespace *ns)
+{
+	return ns->bare && a->kind != ND_MEMORY_LABELLED && a->kind != ND_MEMORY_LEGACY;
+}
+
 /* @ret_text: caller frees */
 static enum obstacle find_obstacle(
-	const char *folder, const struct nd_region *r, const struct nd_namespace *ns, char **ret_text)
+	const char *folder, const struct memory_advice *a, const struct nd_namespace *ns, char **ret_text)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(free_charp) char *type = NULL;
@@ -116,13 +123,22 @@ static enum obstacle find_obstacle(
 		*ret_text = x_asprintf("%s: %s", ns->dev, err->msg);
 		return err->code == ERR_PRECONDITION ? OBSTACLE_CONTENT : OBSTACLE_USE;
 	}
-	if (*type) {
-		*ret_text = x_asprintf("%s (%s) holds %s", ns->dev, ns->block_path, type);
-		return OBSTACLE_CONTENT;
+	former = ns->bare && !*type ? raw_content_former_group(folder, a->region, ns) : NULL;
+	if (former) {
+		*ret_text = x_asprintf("%s %s", ns->dev, former);
+		return OBSTACLE_RECORD;
 	}
-	former = ns->bare ? raw_content_former_group(folder, r, ns) : NULL;
-	*ret_text = former ? x_asprintf("%s %s", ns->dev, former) : NULL;
-	return former ? OBSTACLE_RECORD : OBSTACLE_NONE;
+	if (!*type && keeps_data(a, ns)) {
+		free(TAKE_PTR(type));
+		if (raw_content_find_hidden(ns->block_path, &type, &err) < 0) {
+			*ret_text = x_asprintf("%s: %s", ns->dev, err->msg);
+			return OBSTACLE_USE;
+		}
+	}
+	if (!*type)
+		return OBSTACLE_NONE;
+	*ret_text = x_asprintf("%s (%s) holds %s", ns->dev, ns->block_path, type);
+	return OBSTACLE_CONTENT;
 }
 
 static bool has_pool(const struct nd_region *r)
@@ -184,14 +200,14 @@ static bool advise_on_blank_namespace(
 		add_command(a, x_strdup("pmem-ns-init create -initLabels"));
 		return true;
 	}
-	enum obstacle obstacle = find_obstacle(folder, a->region, ns, &content);
+	enum obstacle obstacle = find_obstacle(folder, a, ns, &content);
 	if (obstacle == OBSTACLE_NONE)
 		return false;
 	set_state(a, MEMORY_BY_HAND, x_asprintf("is not used: %s", content));
 	if (obstacle != OBSTACLE_CONTENT)
 		return true;
 	a->condition = x_strdup("its content is lost");
-	add_command(a, x_asprintf("wipefs -a %s", ns->block_path));
+	add_command(a, x_asprintf("blkdiscard -fz %s", ns->block_path));
 	add_command(a, x_strdup("pmem-ns-init create -initLabels"));
 	return true;
 }
@@ -223,7 +239,7 @@ static bool advise_on_unlabelled_namespace(
 		return true;
 	}
 	if (ns->active && ns->block_path)
-		obstacle = find_obstacle(folder, a->region, ns, &content);
+		obstacle = find_obstacle(folder, a, ns, &content);
 	/* a device of LVM without a group is what a killed conversion leaves; the conversion looks */
 	if (obstacle == OBSTACLE_NONE || (!ns->bare && str_ends(content, " holds LVM2_member"))) {
 		strv_add(&a->namespaces, ns->dev);
@@ -268,7 +284,7 @@ static void advise_on_labelled(struct memory_advice *a, const char *folder)
 		if (!ns->active || !ns->bare || !ns->block_path || nd_is_own(ns))
 			continue;
 		CLEANUP(free_charp) char *content = NULL;
-		if (find_obstacle(folder, r, ns, &content) != OBSTACLE_NONE)
+		if (find_obstacle(folder, a, ns, &content) != OBSTACLE_NONE)
 			continue;
 		buf_addf(&names, "%s%s", names.len ? ", " : "", ns->dev);
 		add_command(a, x_asprintf("pmem-ns-init convert %s", ns->dev));

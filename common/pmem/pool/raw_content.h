@@ -19,6 +19,16 @@ int raw_content_check_unused(const char *path, struct error **err) MUST_CHECK;
  * fs_probe(). */
 int raw_content_find(const char *path, char **ret, struct error **err) MUST_CHECK;
 
+/**
+ * raw_content_find_hidden() - what @path holds although raw_content_find() recognises nothing: bytes at its
+ * beginning that are neither all 0 nor all 0xff, or the info block of a namespace that began further on, when
+ * there were labels.
+ *
+ * Takes some seconds for each TiB. @ret: "" if there is neither; caller frees. Return: 0, or -1 with
+ * ERR_INTERNAL.
+ */
+int raw_content_find_hidden(const char *path, char **ret, struct error **err) MUST_CHECK;
+
 /** raw_content_former_group() - why @ns, which is raw, may hold the volumes of a group that it was in.
  * @folder: of pool_backup.h; NULL: there are no records. Return: caller frees; NULL: no record says so. */
 char *raw_content_former_group(

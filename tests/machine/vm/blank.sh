@@ -102,6 +102,13 @@ content_is_left_alone() {
 	equal 'the file' "$(<"$hole/file")" 'still there'
 	umount "$hole"
 	dd if=/dev/zero of=/dev/pmem0 bs=1M count=4 conv=fsync status=none
+	printf 'a row' | dd of=/dev/pmem0 bs=1 seek=100 conv=notrunc,fsync status=none
+	left_alone 'data of an unknown kind'
+	dd if=/dev/zero of=/dev/pmem0 bs=4096 count=1 conv=fsync status=none
+	# of the second of two namespaces that had labels
+	printf 'BTT_ARENA_INFO' | dd of=/dev/pmem0 bs=1M seek=256 conv=notrunc,fsync status=none
+	left_alone 'a namespace that began at byte 268435456'
+	blkdiscard -fz /dev/pmem0
 }
 
 disabled_is_left_alone() {
@@ -160,7 +167,7 @@ create_initialises_all() {
 	mount /dev/pmem1 "$hole"
 	equal 'the file' "$(<"$hole/file")" 'still there'
 	umount "$hole"
-	wipefs -qa /dev/pmem1
+	blkdiscard -fz /dev/pmem1
 	initialisation_killed_at labels-write.after region1
 	ns_init 0 -initLabels -strict
 	no_note_is_left

@@ -63,6 +63,8 @@ enum content {
 	NOTHING,
 	EXT4,
 	INFO_BLOCK,
+	INFO_BLOCK_BEHIND, /* of a namespace that was not the first of its region */
+	UNKNOWN,           /* without a signature */
 	IN_USE,
 	RECORDED,
 	DISABLED,
@@ -87,11 +89,12 @@ static void node_done(struct node *n)
 	scratch_disk_done(&n->disk);
 }
 
-static void write_info_block(const struct node *n)
+static void write_text(const struct node *n, const char *text, off_t at)
 {
 	CLEANUP(fd_closep) int fd = open(n->disk.path, O_WRONLY | O_CLOEXEC);
+	ssize_t len = (ssize_t)strlen(text);
 
-	ck_assert_int_eq(pwrite(fd, "NVDIMM_PFN_INFO", 16, 4096), 16);
+	ck_assert_int_eq(pwrite(fd, text, (size_t)len, at), len);
 	ck_assert_int_eq(fsync(fd), 0);
 }
 
@@ -113,7 +116,11 @@ static void put_content(struct node *n, enum content content)
 	if (content == EXT4)
 		ASSERT_OK(fs_make("ext4", n->disk.path, NULL, MKFS_MS, &err));
 	if (content == INFO_BLOCK)
-		write_info_block(n);
+		write_text(n, "NVDIMM_PFN_INFO", 4096);
+	if (content == INFO_BLOCK_BEHIND)
+		write_text(n, "BTT_ARENA_INFO", (off_t)MIB(64));
+	if (content == UNKNOWN)
+		write_text(n, "a row", 60000);
 	if (content == RECORDED)
 		write_record();
 	if (content == IN_USE)
@@ -163,8 +170,11 @@ struct row {
 
 static const struct row rows[] = {
 	{ND_MEMORY_BLANK, NOTHING, MEMORY_INIT_LABELS, "without labels", INIT},
-	{ND_MEMORY_BLANK, EXT4, MEMORY_BY_HAND, "holds ext4", "wipefs -a /dev/"},
-	{ND_MEMORY_BLANK, INFO_BLOCK, MEMORY_BY_HAND, "info block", "wipefs -a /dev/"},
+	{ND_MEMORY_BLANK, EXT4, MEMORY_BY_HAND, "holds ext4", "blkdiscard -fz /dev/"},
+	{ND_MEMORY_BLANK, INFO_BLOCK, MEMORY_BY_HAND, "info block", "blkdiscard -fz /dev/"},
+	{ND_MEMORY_BLANK, INFO_BLOCK_BEHIND, MEMORY_BY_HAND, "began at byte 67108864",
+		"blkdiscard -fz /dev/"},
+	{ND_MEMORY_BLANK, UNKNOWN, MEMORY_BY_HAND, "data of an unknown kind", "blkdiscard -fz /dev/"},
 	{ND_MEMORY_BLANK, IN_USE, MEMORY_BY_HAND, "busy", NULL},
 	{ND_MEMORY_BLANK, RECORDED, MEMORY_BY_HAND, "was in volume group ndbus0region0fsdax", NULL},
 	{ND_MEMORY_BLANK, DISABLED, MEMORY_BY_HAND, "is disabled", "ndctl enable-namespace namespace0.0"},
@@ -177,6 +187,7 @@ static const struct row rows[] = {
 	{ND_MEMORY_NO_LABELS, NOTHING, MEMORY_CONVERT, "as a whole", CONVERT},
 	{ND_MEMORY_NO_LABELS, EXT4, MEMORY_BY_HAND, "holds ext4", FORCE},
 	{ND_MEMORY_NO_LABELS, INFO_BLOCK, MEMORY_BY_HAND, "info block", FORCE},
+	{ND_MEMORY_NO_LABELS, UNKNOWN, MEMORY_BY_HAND, "data of an unknown kind", FORCE},
 	{ND_MEMORY_NO_LABELS, IN_USE, MEMORY_BY_HAND, "busy", NULL},
 	{ND_MEMORY_NO_LABELS, RECORDED, MEMORY_BY_HAND, "was in volume group", FORCE},
 	{ND_MEMORY_NO_LABELS, DISABLED, MEMORY_CONVERT, "as a whole", CONVERT},
@@ -186,6 +197,8 @@ static const struct row rows[] = {
 		"ndctl enable-region region0"},
 	{ND_MEMORY_LEGACY, NOTHING, MEMORY_CONVERT, "as a whole", CONVERT},
 	{ND_MEMORY_LEGACY, EXT4, MEMORY_BY_HAND, "holds ext4", FORCE},
+	{ND_MEMORY_LEGACY, UNKNOWN, MEMORY_CONVERT, "as a whole", CONVERT},
+	{ND_MEMORY_VIRTIO, UNKNOWN, MEMORY_BY_HAND, "data of an unknown kind", FORCE},
 	{ND_MEMORY_VIRTIO, NOTHING, MEMORY_CONVERT, "as a whole", CONVERT},
 	{ND_MEMORY_VIRTIO, EXT4, MEMORY_BY_HAND, "holds ext4", FORCE},
 	{ND_MEMORY_ODD, NOTHING, MEMORY_BY_HAND, "is not used", "ndctl disable-region region0"},
