@@ -111,7 +111,7 @@ int cxl_read(const struct cxl *cxl, struct cxl_topology *ret, struct error **err
 int cxl_make(const struct cxl *cxl, const struct cxl_layout *l, struct error **err) MUST_CHECK;
 
 /** cxl_labels_are_empty() - whether the label area of @device ("mem0") is blank, or initialised without any
- * label. Return: 0, or -1 with ERR_INTERNAL (it cannot be read). */
+ * label (label_area_judge()). Return: 0, or -1 with ERR_INTERNAL (it cannot be read). */
 int cxl_labels_are_empty(
 	const struct cxl *cxl, const char *device, bool *ret_empty, struct error **err) MUST_CHECK;
 

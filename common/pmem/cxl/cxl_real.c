@@ -19,7 +19,7 @@
 #include "base/str.h"
 #include "os/file.h"
 #include "pmem/cxl/cxl.h"
-#include "pmem/cxl/cxl_label_area.h"
+#include "pmem/nd/label_area.h"
 #include "pmem/nd/nd_sysfs.h"
 
 #define CXL_DEVICES          "/sys/bus/cxl/devices"
@@ -544,7 +544,8 @@ static int real_labels(void *self, const char *device, bool *ret_empty, struct e
 	int rc = cxl_memdev_read_label(memdev, area, bytes, /* offset= */ 0);
 	if (rc < 0)
 		return err_set_errno(err, ERR_INTERNAL, -rc, "read the label area of %s", device);
-	*ret_empty = cxl_label_area_is_empty((struct span){(const uint8_t *)area, bytes});
+	enum label_area found = label_area_judge((const uint8_t *)area, bytes, bytes);
+	*ret_empty = found == LABEL_AREA_BLANK || found == LABEL_AREA_EMPTY;
 	return 0;
 }
 
