@@ -100,16 +100,9 @@ enum obstacle {
 	OBSTACLE_RECORD,  /* it was in a volume group */
 };
 
-/* Whether data without a signature are looked for. Legacy memory is DRAM, which begins with anything; where
- * there are labels, a raw namespace has what earlier ones left there, and is not taken without a command. */
-static bool keeps_data(const struct memory_advice *a, const struct nd_namespace *ns)
-{
-	return ns->bare && a->kind != ND_MEMORY_LABELLED && a->kind != ND_MEMORY_LEGACY;
-}
-
 /* @ret_text: caller frees */
 static enum obstacle find_obstacle(
-	const char *folder, const struct memory_advice *a, const struct nd_namespace *ns, char **ret_text)
+	const char *folder, const struct nd_region *r, const struct nd_namespace *ns, char **ret_text)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 	CLEANUP(free_charp) char *type = NULL;
@@ -123,12 +116,12 @@ static enum obstacle find_obstacle(
 		*ret_text = x_asprintf("%s: %s", ns->dev, err->msg);
 		return err->code == ERR_PRECONDITION ? OBSTACLE_CONTENT : OBSTACLE_USE;
 	}
-	former = ns->bare && !*type ? raw_content_former_group(folder, a->region, ns) : NULL;
+	former = ns->bare && !*type ? raw_content_former_group(folder, r, ns) : NULL;
 	if (former) {
 		*ret_text = x_asprintf("%s %s", ns->dev, former);
 		return OBSTACLE_RECORD;
 	}
-	if (!*type && keeps_data(a, ns)) {
+	if (!*type && raw_content_may_hide(r, ns)) {
 		free(TAKE_PTR(type));
 		if (raw_content_find_hidden(ns->block_path, &type, &err) < 0) {
 			*ret_text = x_asprintf("%s: %s", ns->dev, err->msg);
@@ -200,7 +193,7 @@ static bool advise_on_blank_namespace(
 		add_command(a, x_strdup("pmem-ns-init create -initLabels"));
 		return true;
 	}
-	enum obstacle obstacle = find_obstacle(folder, a, ns, &content);
+	enum obstacle obstacle = find_obstacle(folder, a->region, ns, &content);
 	if (obstacle == OBSTACLE_NONE)
 		return false;
 	set_state(a, MEMORY_BY_HAND, x_asprintf("is not used: %s", content));
@@ -239,7 +232,7 @@ static bool advise_on_unlabelled_namespace(
 		return true;
 	}
 	if (ns->active && ns->block_path)
-		obstacle = find_obstacle(folder, a, ns, &content);
+		obstacle = find_obstacle(folder, a->region, ns, &content);
 	/* a device of LVM without a group is what a killed conversion leaves; the conversion looks */
 	if (obstacle == OBSTACLE_NONE || (!ns->bare && str_ends(content, " holds LVM2_member"))) {
 		strv_add(&a->namespaces, ns->dev);
@@ -284,7 +277,7 @@ static void advise_on_labelled(struct memory_advice *a, const char *folder)
 		if (!ns->active || !ns->bare || !ns->block_path || nd_is_own(ns))
 			continue;
 		CLEANUP(free_charp) char *content = NULL;
-		if (find_obstacle(folder, a, ns, &content) != OBSTACLE_NONE)
+		if (find_obstacle(folder, a->region, ns, &content) != OBSTACLE_NONE)
 			continue;
 		buf_addf(&names, "%s%s", names.len ? ", " : "", ns->dev);
 		add_command(a, x_asprintf("pmem-ns-init convert %s", ns->dev));

@@ -86,6 +86,20 @@ static void heed_record(const char *folder, bool insisted, struct convert_item *
 	item->action = insisted ? item->action : CONVERT_REFUSE;
 }
 
+/* After the record, which says more about such data. */
+static void heed_hidden(struct convert_item *item)
+{
+	CLEANUP(error_freep) struct error *err = NULL;
+	CLEANUP(free_charp) char *found = NULL;
+
+	if (item->action != CONVERT_MAP || !raw_content_may_hide(item->region, item->ns))
+		return;
+	if (raw_content_find_hidden(item->ns->block_path, &found, &err) == 0 && !*found)
+		return;
+	item->action = CONVERT_REFUSE;
+	item->reason = found ? x_asprintf("holds %s", found) : x_strdup(err->msg);
+}
+
 static void decide(const struct lvm_report *report, bool force, bool asked_for, struct convert_item *item)
 {
 	if (!item->ns->active) {
@@ -155,6 +169,8 @@ int pool_convert_plan(struct lvm *l, const char *folder, const struct nd_invento
 	for (size_t i = 0; i < p.n; i++) {
 		decide(report, force, only != NULL, &p.items[i]);
 		heed_record(folder, force && only != NULL, &p.items[i]);
+		if (!force)
+			heed_hidden(&p.items[i]);
 	}
 	*ret = p;
 	p = (struct convert_plan){0};

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "os/blockdev.h"
 #include "os/fs.h"
 #include "pmem/pool/pool_backup.h"
@@ -69,6 +70,12 @@ static int is_head_blank(int fd, const char *path, bool *ret, struct error **err
 		       memcmp(chunk, chunk + 1, sizeof(chunk) - 1) == 0;
 	}
 	return 0;
+}
+
+/* A region without labels has the identity PROVIDER/NAME (nd_list.c). */
+bool raw_content_may_hide(const struct nd_region *region, const struct nd_namespace *ns)
+{
+	return ns->bare && !region->has_labels && !str_starts(region->identity, "e820/");
 }
 
 int raw_content_find_hidden(const char *path, char **ret, struct error **err)

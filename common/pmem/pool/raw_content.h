@@ -19,6 +19,11 @@ int raw_content_check_unused(const char *path, struct error **err) MUST_CHECK;
  * fs_probe(). */
 int raw_content_find(const char *path, char **ret, struct error **err) MUST_CHECK;
 
+/** raw_content_may_hide() - whether raw_content_find_hidden() matters for @ns, which is raw. Legacy memory is
+ * DRAM, which begins with anything; where there are labels, a raw namespace has what earlier ones left there.
+ */
+bool raw_content_may_hide(const struct nd_region *region, const struct nd_namespace *ns);
+
 /**
  * raw_content_find_hidden() - what @path holds although raw_content_find() recognises nothing: bytes at its
  * beginning that are neither all 0 nor all 0xff, or the info block of a namespace that began further on, when

@@ -251,6 +251,22 @@ START_TEST(info_block_of_another_mode_counts_as_content)
 }
 END_TEST
 
+/* Also of a namespace that has to be enabled before it can be looked at. */
+START_TEST(data_without_a_signature_are_refused_without_force)
+{
+	CLEANUP(node_done) struct node n;
+
+	node_open(&n, 0, "", ND_RAW);
+	ck_assert_int_eq(pwrite(n.disk.fd, "a row", 5, 60000), 5);
+	ck_assert_int_eq(fsync(n.disk.fd), 0);
+	nd_fake_disable(n.nd, 0, 0);
+	ck_assert(!convert(&n));
+	assert_untouched(&n, ND_RAW);
+	ck_assert(convert_by_force(&n));
+	assert_converted(&n, "");
+}
+END_TEST
+
 START_TEST(what_is_in_use_is_refused_even_by_force)
 {
 	CLEANUP(node_done) struct node n;
@@ -504,9 +520,10 @@ END_TEST
 SCRATCH_MAIN("ns_convert", raw_namespace_without_label_becomes_ours_by_its_group,
 	raw_namespace_with_a_label_gets_the_name, legacy_memory_gets_its_page_map_on_the_medium,
 	dry_run_changes_nothing, content_is_refused_without_force,
-	info_block_of_another_mode_counts_as_content, what_is_in_use_is_refused_even_by_force,
-	name_that_somebody_gave_protects_unless_asked_for, unknown_namespace_is_an_error,
-	conversion_killed_at_any_step_is_finished_by_the_next, device_that_lvm_got_no_further_with_is_grouped,
+	info_block_of_another_mode_counts_as_content, data_without_a_signature_are_refused_without_force,
+	what_is_in_use_is_refused_even_by_force, name_that_somebody_gave_protects_unless_asked_for,
+	unknown_namespace_is_an_error, conversion_killed_at_any_step_is_finished_by_the_next,
+	device_that_lvm_got_no_further_with_is_grouped,
 	what_was_in_a_group_is_refused_unless_force_and_name_are_given,
 	what_a_conversion_has_grouped_is_refused_when_it_is_raw_again,
 	failed_conversion_is_reported_and_can_be_repeated, foreign_group_stays_foreign_even_by_force,

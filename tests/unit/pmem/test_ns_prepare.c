@@ -149,6 +149,7 @@ static void node_open(struct node *n, enum nd_memory_kind kind, enum content con
 
 	unlink(SCRATCH "/disk");
 	unlink(SCRATCH "/lvm/namespaces/iset-0000000000001000.json");
+	unlink(SCRATCH "/lvm/namespaces/e820_region0.json");
 	*n = (struct node){
 		.nd = nd_open_fake(&region, 1), .disk = scratch_disk("disk", SIZE_BYTES), .user = -1};
 	nd_fake_add(n->nd, 0, "", mode_with(content), 0, SIZE_BYTES);

@@ -428,7 +428,8 @@ static struct nd_region make_region(const struct nd_fake_region *config, size_t 
 	return (struct nd_region){
 		.bus = x_strdup("ndbus0"),
 		.name = x_asprintf("region%zu", number),
-		.identity = x_asprintf("iset-%016zx", 0x1000 + number),
+		.identity = config->kind == ND_MEMORY_LEGACY ? x_asprintf("e820/region%zu", number)
+							     : x_asprintf("iset-%016zx", 0x1000 + number),
 		.size_bytes = config->size_bytes,
 		.align_bytes = config->align_bytes,
 		.pfn_align_bytes = PFN_ALIGN_BYTES,
