@@ -10,8 +10,9 @@
 
 #define SELECTOR_MAX (64 << 10) /* a flag is shorter */
 
-static int read_label(struct json_reader *r, const char *key, struct node_term *ret, struct error **err)
+static int read_label(void *user, const char *key, struct json_reader *r, struct error **err)
 {
+	struct node_term *ret = user;
 	struct json_event e;
 
 	if (json_next(r, &e, err) < 0)
@@ -29,23 +30,9 @@ static int read_label(struct json_reader *r, const char *key, struct node_term *
 /* The object has begun. */
 static int read_term(struct json_reader *r, struct node_terms *ret, struct error **err)
 {
-	struct node_term *term;
-	struct json_event e;
-
 	ret->terms = x_realloc(ret->terms, ret->n + 1, sizeof(*ret->terms));
-	term = &ret->terms[ret->n++];
-	*term = (struct node_term){0};
-	for (;;) {
-		CLEANUP(free_charp) char *key = NULL;
-
-		if (json_next(r, &e, err) < 0)
-			return -1;
-		if (e.type == JSON_OBJECT_END)
-			return 0;
-		key = x_strdup(e.text);
-		if (read_label(r, key, term, err) < 0)
-			return -1;
-	}
+	ret->terms[ret->n] = (struct node_term){0};
+	return json_read_members(r, read_label, &ret->terms[ret->n++], err);
 }
 
 static int read_list(struct json_reader *r, struct node_terms *ret, struct error **err)

@@ -90,6 +90,22 @@ int json_read_bool(struct json_reader *r, bool *ret, struct error **err) MUST_CH
  * ERR_INVALID_ARGUMENT. */
 int json_read_strv(struct json_reader *r, char ***ret, struct error **err) MUST_CHECK;
 
+/** Called after each key; reads the whole value (json_skip_value() if it is not needed). Return: 0 or -1. */
+typedef int json_member_fn(void *user, const char *key, struct json_reader *r, struct error **err);
+
+/**
+ * json_read_members() - the members of an object whose "{" was read.
+ * json_read_object() - the value that comes next, an object.
+ * json_read_document() - the whole @text, an object.
+ *
+ * Return: 0, or -1 with ERR_INVALID_ARGUMENT, or as @member, whose error gets the key in front.
+ */
+int json_read_members(
+	struct json_reader *r, json_member_fn *member, void *user, struct error **err) MUST_CHECK;
+int json_read_object(
+	struct json_reader *r, json_member_fn *member, void *user, struct error **err) MUST_CHECK;
+int json_read_document(struct span text, json_member_fn *member, void *user, struct error **err) MUST_CHECK;
+
 struct json_writer {
 	struct buf *out;
 	bool comma; /* a comma is due before the next value or key */

@@ -109,28 +109,15 @@ uint64_t cxl_layout_cookie(const struct cxl_layout *l)
 
 /* --- reading */
 
-static int read_place_member(struct json_reader *j, const char *key, struct cxl_place *t, struct error **err)
+static int read_place(void *user, const char *key, struct json_reader *j, struct error **err)
 {
+	struct cxl_place *t = user;
+
 	if (str_eq(key, "serial"))
 		return json_read_u64(j, &t->serial, err);
 	if (str_eq(key, "startBytes"))
 		return json_read_u64(j, &t->start_bytes, err);
 	return json_skip_value(j, err);
-}
-
-static int read_place(struct json_reader *j, struct cxl_place *t, struct error **err)
-{
-	struct json_event e;
-
-	for (;;) {
-		if (json_next(j, &e, err) < 0)
-			return -1;
-		if (e.type == JSON_OBJECT_END)
-			return 0;
-		CLEANUP(free_charp) char *key = x_strdup(e.text);
-		if (read_place_member(j, key, t, err) < 0)
-			return -1;
-	}
 }
 
 static int read_devices(struct json_reader *j, struct cxl_layout *l, struct error **err)
@@ -149,7 +136,7 @@ static int read_devices(struct json_reader *j, struct cxl_layout *l, struct erro
 		if (e.type != JSON_OBJECT || l->ways == CXL_WAYS_MAX)
 			return err_set(err, ERR_INVALID_ARGUMENT, "\"devices\" is no list of 1 to %d devices",
 				CXL_WAYS_MAX);
-		if (read_place(j, &l->places[l->ways++], err) < 0)
+		if (json_read_members(j, read_place, &l->places[l->ways++], err) < 0)
 			return -1;
 	}
 }
@@ -169,9 +156,10 @@ static int read_bridges(struct json_reader *j, struct cxl_window *w, struct erro
 	return 0;
 }
 
-static int read_window_member(
-	struct json_reader *j, const char *key, struct cxl_window *w, struct error **err)
+static int read_window(void *user, const char *key, struct json_reader *j, struct error **err)
 {
+	struct cxl_window *w = user;
+
 	if (str_eq(key, "startBytes"))
 		return json_read_u64(j, &w->start_bytes, err);
 	if (str_eq(key, "sizeBytes"))
@@ -181,23 +169,6 @@ static int read_window_member(
 	if (str_eq(key, "bridges"))
 		return read_bridges(j, w, err);
 	return json_skip_value(j, err);
-}
-
-static int read_window(struct json_reader *j, struct cxl_window *w, struct error **err)
-{
-	struct json_event e;
-
-	if (json_expect(j, JSON_OBJECT, &e, err) < 0)
-		return -1;
-	for (;;) {
-		if (json_next(j, &e, err) < 0)
-			return -1;
-		if (e.type == JSON_OBJECT_END)
-			return 0;
-		CLEANUP(free_charp) char *key = x_strdup(e.text);
-		if (read_window_member(j, key, w, err) < 0)
-			return -1;
-	}
 }
 
 static int read_uuid(struct json_reader *j, struct cxl_layout *l, struct error **err)
@@ -212,8 +183,10 @@ static int read_uuid(struct json_reader *j, struct cxl_layout *l, struct error *
 	return 0;
 }
 
-static int read_member(struct json_reader *j, const char *key, struct cxl_layout *l, struct error **err)
+static int read_member(void *user, const char *key, struct json_reader *j, struct error **err)
 {
+	struct cxl_layout *l = user;
+
 	if (str_eq(key, "uuid"))
 		return read_uuid(j, l, err);
 	if (str_eq(key, "sizeBytes"))
@@ -223,27 +196,13 @@ static int read_member(struct json_reader *j, const char *key, struct cxl_layout
 	if (str_eq(key, "devices"))
 		return read_devices(j, l, err);
 	if (str_eq(key, "window"))
-		return read_window(j, &l->window, err);
+		return json_read_object(j, read_window, &l->window, err);
 	return json_skip_value(j, err);
 }
 
 static int parse(struct span text, struct cxl_layout *l, struct error **err)
 {
-	CLEANUP(json_reader_freep) struct json_reader *j = json_reader_new(text);
-	struct json_event e;
-
-	if (json_expect(j, JSON_OBJECT, &e, err) < 0)
-		return -1;
-	for (;;) {
-		if (json_next(j, &e, err) < 0)
-			return -1;
-		if (e.type == JSON_OBJECT_END)
-			break;
-		CLEANUP(free_charp) char *key = x_strdup(e.text);
-		if (read_member(j, key, l, err) < 0)
-			return -1;
-	}
-	return cxl_layout_check(l, err);
+	return json_read_document(text, read_member, l, err) < 0 ? -1 : cxl_layout_check(l, err);
 }
 
 static int read_record(int dir_fd, const char *name, struct cxl_layout *ret, struct error **err)

@@ -52,8 +52,10 @@ static void content_done(struct content *c)
 	strv_free(c->pools);
 }
 
-static int read_member(struct json_reader *r, const char *key, struct content *c, struct error **err)
+static int read_member(void *user, const char *key, struct json_reader *r, struct error **err)
 {
+	struct content *c = user;
+
 	if (str_eq(key, "id"))
 		return json_read_str(r, &c->id, err);
 	if (str_eq(key, "identity"))
@@ -71,25 +73,6 @@ static int read_member(struct json_reader *r, const char *key, struct content *c
 	return err_set(err, ERR_INVALID_ARGUMENT, "unknown member");
 }
 
-static int parse_content(struct span text, struct content *c, struct error **err)
-{
-	CLEANUP(json_reader_freep) struct json_reader *r = json_reader_new(text);
-	struct json_event ev;
-
-	if (json_expect(r, JSON_OBJECT, &ev, err) < 0)
-		return -1;
-	for (;;) {
-		if (json_next(r, &ev, err) < 0)
-			return -1;
-		if (ev.type == JSON_OBJECT_END)
-			return json_expect(r, JSON_END, &ev, err);
-
-		CLEANUP(free_charp) char *key = x_strdup(ev.text);
-		if (read_member(r, key, c, err) < 0)
-			return err_wrap(err, "\"%s\"", key);
-	}
-}
-
 /* Only this module writes these files, and atomically: a file that cannot be parsed is damaged. */
 static int read_file(struct fake_folder *f, const char *name, struct content *c, struct error **err)
 {
@@ -97,7 +80,7 @@ static int read_file(struct fake_folder *f, const char *name, struct content *c,
 
 	if (file_read(f->dir_fd, name, &text, err) < 0)
 		return -1;
-	if (parse_content(buf_span(&text), c, err) < 0) {
+	if (json_read_document(buf_span(&text), read_member, c, err) < 0) {
 		err_recode(err, ERR_PRECONDITION);
 		return err_wrap(err, "%s", name);
 	}

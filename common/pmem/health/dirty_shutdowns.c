@@ -40,8 +40,10 @@ static void counts_done(struct counts *c)
 
 /* --- the file */
 
-static int read_module_member(struct json_reader *j, const char *key, struct module *m, struct error **err)
+static int read_module_member(void *user, const char *key, struct json_reader *j, struct error **err)
 {
+	struct module *m = user;
+
 	if (str_eq(key, "id"))
 		return json_read_str(j, &m->id, err);
 	if (str_eq(key, "before"))
@@ -54,17 +56,8 @@ static int read_module_member(struct json_reader *j, const char *key, struct mod
 /* After the start of its object. */
 static int read_module(struct json_reader *j, struct module *m, struct error **err)
 {
-	struct json_event e;
-
-	for (;;) {
-		if (json_next(j, &e, err) < 0)
-			return -1;
-		if (e.type == JSON_OBJECT_END)
-			break;
-		CLEANUP(free_charp) char *key = x_strdup(e.text);
-		if (read_module_member(j, key, m, err) < 0)
-			return -1;
-	}
+	if (json_read_members(j, read_module_member, m, err) < 0)
+		return -1;
 	return str_empty(m->id) ? err_set(err, ERR_INVALID_ARGUMENT, "a module has no ID") : 0;
 }
 
@@ -88,25 +81,19 @@ static int read_modules(struct json_reader *j, struct counts *c, struct error **
 	}
 }
 
+static int read_member(void *user, const char *key, struct json_reader *j, struct error **err)
+{
+	struct counts *c = user;
+
+	if (str_eq(key, "bootID"))
+		return json_read_str(j, &c->boot_id, err);
+	return str_eq(key, "modules") ? read_modules(j, c, err) : json_skip_value(j, err);
+}
+
 static int parse(struct span text, struct counts *c, struct error **err)
 {
-	CLEANUP(json_reader_freep) struct json_reader *j = json_reader_new(text);
-	struct json_event e;
-
-	if (json_expect(j, JSON_OBJECT, &e, err) < 0)
+	if (json_read_document(text, read_member, c, err) < 0)
 		return -1;
-	for (;;) {
-		if (json_next(j, &e, err) < 0)
-			return -1;
-		if (e.type == JSON_OBJECT_END)
-			break;
-		CLEANUP(free_charp) char *key = x_strdup(e.text);
-		int rc = str_eq(key, "bootID")    ? json_read_str(j, &c->boot_id, err)
-			 : str_eq(key, "modules") ? read_modules(j, c, err)
-						  : json_skip_value(j, err);
-		if (rc < 0)
-			return -1;
-	}
 	return c->boot_id ? 0 : err_set(err, ERR_INVALID_ARGUMENT, "it names no boot");
 }
 

@@ -76,9 +76,9 @@ void pool_record_done(struct pool_record *r)
 	*r = (struct pool_record){0};
 }
 
-static int read_member(struct json_reader *j, const char *key, struct pool_record *r, struct error **err)
+static int read_member(void *user, const char *key, struct json_reader *j, struct error **err)
 {
-	struct json_event e;
+	struct pool_record *r = user;
 
 	if (str_eq(key, "group"))
 		return json_read_str(j, &r->group, err);
@@ -86,25 +86,13 @@ static int read_member(struct json_reader *j, const char *key, struct pool_recor
 		return json_read_str(j, &r->group_uuid, err);
 	if (str_eq(key, "pvUUID"))
 		return json_read_str(j, &r->pv_uuid, err);
-	return json_next(j, &e, err) < 0 ? -1 : json_skip(j, &e, err);
+	return json_skip_value(j, err);
 }
 
 static int parse_record(struct span text, struct pool_record *r, struct error **err)
 {
-	CLEANUP(json_reader_freep) struct json_reader *j = json_reader_new(text);
-	struct json_event e;
-
-	if (json_expect(j, JSON_OBJECT, &e, err) < 0)
+	if (json_read_document(text, read_member, r, err) < 0)
 		return -1;
-	for (;;) {
-		if (json_next(j, &e, err) < 0)
-			return -1;
-		if (e.type == JSON_OBJECT_END)
-			break;
-		CLEANUP(free_charp) char *key = x_strdup(e.text);
-		if (read_member(j, key, r, err) < 0)
-			return -1;
-	}
 	if (str_empty(r->group) || !r->group_uuid || str_empty(r->pv_uuid))
 		return err_set(err, ERR_INVALID_ARGUMENT, "it names no group");
 	return 0;

@@ -42,28 +42,16 @@ static struct region_durability *find_or_add(struct region_durabilities *r, cons
 	return &r->list[r->n++];
 }
 
-/* The document is an object: a member for each region, with the name of its durability. */
-static int parse(struct span text, struct region_durabilities *r, struct error **err)
+/* The document has a member for each region, with the name of its durability. */
+static int read_member(void *user, const char *region, struct json_reader *j, struct error **err)
 {
-	CLEANUP(json_reader_freep) struct json_reader *j = json_reader_new(text);
-	struct json_event e;
+	CLEANUP(free_charp) char *name = NULL;
 
-	if (json_expect(j, JSON_OBJECT, &e, err) < 0)
+	if (json_read_str(j, &name, err) < 0)
 		return -1;
-	for (;;) {
-		CLEANUP(free_charp) char *region = NULL;
-		CLEANUP(free_charp) char *name = NULL;
-
-		if (json_next(j, &e, err) < 0)
-			return -1;
-		if (e.type == JSON_OBJECT_END)
-			return json_expect(j, JSON_END, &e, err);
-		region = x_strdup(e.text);
-		if (json_read_str(j, &name, err) < 0)
-			return -1;
-		if (durability_parse(name) != DURABILITY_UNKNOWN)
-			find_or_add(r, region)->durability = durability_parse(name);
-	}
+	if (durability_parse(name) != DURABILITY_UNKNOWN)
+		find_or_add(user, region)->durability = durability_parse(name);
+	return 0;
 }
 
 int region_durabilities_read(const char *folder, struct region_durabilities *ret, struct error **err)
@@ -80,7 +68,7 @@ int region_durabilities_read(const char *folder, struct region_durabilities *ret
 		error_clear(err);
 		return 0;
 	}
-	if (parse(buf_span(&text), ret, &damage) < 0) {
+	if (json_read_document(buf_span(&text), read_member, ret, &damage) < 0) {
 		region_durabilities_done(ret);
 		log_warn(
 			"what was found out about the durability of regions cannot be read, beginning without it",

@@ -63,5 +63,42 @@ START_TEST(an_array_holds_strings_only)
 }
 END_TEST
 
+struct pair {
+	uint64_t a;
+	uint64_t b;
+};
+
+static int read_pair(void *user, const char *key, struct json_reader *r, struct error **why)
+{
+	struct pair *p = user;
+
+	if (str_eq(key, "inner"))
+		return json_read_object(r, read_pair, p, why);
+	if (str_eq(key, "a") || str_eq(key, "b"))
+		return json_read_u64(r, *key == 'a' ? &p->a : &p->b, why);
+	return json_skip_value(r, why);
+}
+
+START_TEST(members_of_a_document_are_read_by_key)
+{
+	static const char *const broken[] = {
+		"", "[]", "{\"a\":1", "{\"a\":1}x", "{\"a\":1}{}", "{\"inner\":7}"};
+	struct pair p = {0};
+
+	ASSERT_OK(json_read_document(
+		span_of("{\"other\":[{}],\"inner\":{\"b\":2},\"a\":1}\n"), read_pair, &p, &err));
+	ck_assert_uint_eq(p.a, 1);
+	ck_assert_uint_eq(p.b, 2);
+	for (size_t i = 0; i < ARRAY_SIZE(broken); i++) {
+		CLEANUP(error_freep) struct error *why = NULL;
+		ck_assert_msg(
+			json_read_document(span_of(broken[i]), read_pair, &p, &why) < 0, "%s", broken[i]);
+		ck_assert_int_eq(why->code, ERR_INVALID_ARGUMENT);
+	}
+	ASSERT_FAILS(json_read_document(span_of("{\"inner\":{\"a\":\"x\"}}"), read_pair, &p, &err),
+		ERR_INVALID_ARGUMENT, "\"inner\": \"a\": ");
+}
+END_TEST
+
 UNIT_MAIN("base/json/json_value", a_string_replaces_what_was_there, other_types_leave_the_value_alone,
-	numbers_are_whole_and_fit, an_array_holds_strings_only)
+	numbers_are_whole_and_fit, an_array_holds_strings_only, members_of_a_document_are_read_by_key)
