@@ -146,7 +146,7 @@ static int convert(
 	return 0;
 }
 
-/* Makes regions usable that are not, where that is asked for. */
+/* Initialises labels and converts memory as the flags say. */
 static int prepare(struct nd *nd, struct lvm *lvm, const struct create_options *o,
 	const struct nd_inventory *inv, bool *ret_changed, struct error **err)
 {
@@ -177,7 +177,7 @@ static bool has_unlabelled(const struct nd_inventory *inv)
 	return false;
 }
 
-/* Without advice less is said, which is no reason to create nothing. @ret: on @inv */
+/* If memory cannot be examined, the log says less, and namespaces are created all the same. @ret: on @inv */
 static void advise(
 	struct nd *nd, const char *folder, const struct nd_inventory *inv, struct memory_advices *ret)
 {
@@ -187,8 +187,8 @@ static void advise(
 		log_warn("memory cannot be examined", F_ERR(err));
 }
 
-/* What earlier runs have left unfinished, and what is to be prepared. @inv: read again where that has changed
- * anything */
+/* Finishes what earlier runs have left unfinished, and prepares memory. @inv: read again where that has
+ * changed anything */
 static int make_ready(struct nd *nd, struct lvm *lvm, const struct create_options *o,
 	struct nd_inventory **inv, bool *ret_complete, struct error **err)
 {

@@ -46,7 +46,7 @@ struct cxl_layout {
 	struct cxl_window window;
 };
 
-/* A region that there is. */
+/* A region that exists. */
 struct cxl_set {
 	char name[CXL_NAME_BYTES]; /* "region0" of the CXL bus, not of the nd bus */
 	bool committed;            /* its decoders are programmed */

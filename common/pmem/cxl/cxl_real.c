@@ -303,7 +303,7 @@ static struct cxl_decoder *free_decoder(struct cxl_memdev *memdev, uint64_t star
 	return NULL;
 }
 
-/* Not from libcxl, which has read it before the part was allocated. */
+/* The attribute is read from sysfs: libcxl has read it before the part was allocated. */
 static int check_start(struct cxl_decoder *decoder, const struct cxl_place *place, struct error **err)
 {
 	CLEANUP(free_charp)
@@ -471,7 +471,7 @@ static bool is_left_over(struct cxl_region *region, const char *uuid)
 	return str_eq(found, uuid) || (str_eq(found, NO_UUID) && cxl_region_get_size(region) == 0);
 }
 
-/* With a context of its own: libcxl does not notice that decoders become free. */
+/* A context of its own is opened, because libcxl does not notice that decoders become free. */
 static int remove_incomplete(const struct cxl_layout *l, struct error **err)
 {
 	CLEANUP(context_freep) struct cxl_ctx *ctx = NULL;

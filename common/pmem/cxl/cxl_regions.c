@@ -170,7 +170,7 @@ static int create(struct settling *s, const struct cxl_layout *l, struct error *
 		cxl_records_add(&s->records, l);
 		return 0;
 	}
-	/* It is complete then. */
+	/* After this failure the region is complete, so its record stays. */
 	if ((*err)->code == ERR_UNAVAILABLE)
 		return -1;
 	if (cxl_record_remove(s->state_path, l->uuid, &second) < 0)

@@ -13,7 +13,7 @@
 #include "pmem/nd/nd.h"
 
 enum cxl_rule {
-	CXL_OFF,    /* do not even look */
+	CXL_OFF,    /* read and change nothing */
 	CXL_LOOK,   /* change nothing */
 	CXL_KEEP,   /* record regions, and make missing ones again */
 	CXL_CREATE, /* also make new ones of unused devices */

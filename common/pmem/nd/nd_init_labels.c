@@ -91,7 +91,7 @@ static int enable_all(const char *name, struct error **err)
 	return 0;
 }
 
-/* A namespace that cannot be enabled prevents nothing else: it stays to be seen. */
+/* A namespace that cannot be enabled does not stop the others, and stays in the listing. */
 static int enable_namespaces(const char *name, struct error **err)
 {
 	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
@@ -117,7 +117,7 @@ static int bring_back(const char *region, struct error **err)
 	return note_end(region, err);
 }
 
-/* Only what says so on the medium, and is not in use, may vanish with the region as it is. */
+/* A region is disabled only if its label areas are blank, and its namespaces are raw. */
 static int check_region(const struct nd_region *r, struct error **err)
 {
 	CLEANUP(nd_memory_done) struct nd_memory m = {0};

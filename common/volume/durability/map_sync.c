@@ -15,7 +15,7 @@
 #define STACK_BYTES (64U << 10)
 #define FILE_MODE   0600
 
-/* What one thread is asked; shared with the caller. */
+/* The question to one thread and its answer, which the thread shares with the caller. */
 struct attempt {
 	pthread_mutex_t mutex;
 	pthread_cond_t answered;
@@ -27,7 +27,7 @@ struct attempt {
 	int why;          /* errno of it */
 };
 
-/* The caller has the mutex, and loses it. */
+/* The caller holds the mutex, which is released. */
 static void leave(struct attempt *a)
 {
 	bool last = --a->users == 0;

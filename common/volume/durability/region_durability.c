@@ -24,7 +24,7 @@ static struct region_durability *find(const struct region_durabilities *r, const
 	return NULL;
 }
 
-/* The one that is known longest gives way. */
+/* Beyond REGIONS_MAX, the region that was noted first is forgotten. */
 static struct region_durability *find_or_add(struct region_durabilities *r, const char *region)
 {
 	struct region_durability *known = find(r, region);

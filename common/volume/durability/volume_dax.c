@@ -14,7 +14,7 @@ static bool is_mounted(const struct volume_record *r)
 	return r->staging_path || (volume_record_is_inline(r) && strv_len(r->targets) > 0);
 }
 
-/* What counts is the usage with which it was mounted, if it was changed since. */
+/* The usage with which the volume was mounted counts, also if the parameter was changed since. */
 static enum volume_usage usage_of(const struct volume_record *r)
 {
 	enum volume_usage usage = USAGE_APP_DIRECT;

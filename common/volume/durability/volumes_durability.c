@@ -40,7 +40,8 @@ static char *begin(struct volumes *v, const char *pool)
 	return region;
 }
 
-/* One writes the file at a time, so that it has what was found out last. Return: whether it is news. */
+/* One thread writes the file at a time, so that the file has the latest result. Return: whether it is news.
+ */
 static bool note(struct volumes *v, const char *region, enum durability durability, struct error **err)
 {
 	CLEANUP(region_durabilities_done) struct region_durabilities copy = {0};
