@@ -437,7 +437,6 @@ class Errors(unittest.TestCase):
                         r"|[:;,] (unmount|unstage|remove|run|give|leave|omit|set|mount|free some space|see dmesg|stop)\b")
     # Files whose texts say all there is to say.
     NOT_EXPLAINED = {
-        "common/pmem/pool/memory_advice.c": "the commands stand behind their reason",
         "common/os/process.c": "as root is all there is to it",
         "common/inspect/repair.c": "printed by check -repair; names the path to unmount",
     }
