@@ -463,8 +463,9 @@ static bool can_be_made(const char *path)
 	return access("/", W_OK) == 0;
 }
 
-/* Most nodes need no such volumes. In a container that does not have the folder from the host, the driver
- * cannot make it. A process that is the first one of its PID namespace does not see those around it. */
+/* Most nodes need no such volumes, and a folder for them is missing there as it should be. In a
+ * container that does not have the folder from the host, the driver cannot make it. A process that is the
+ * first one of its PID namespace does not see those around it. */
 static void check_direct_volumes(struct look *l)
 {
 	const char *dir = l->config->direct_volumes_dir;
@@ -487,8 +488,8 @@ static void check_direct_volumes(struct look *l)
 			"use them: %s%s",
 			n, why->msg, advice);
 	else if (!is_usable)
-		node_findings_add(l->f, "direct-volumes", NODE_NOTE, "no direct volumes can be created: %s%s",
-			why->msg, advice);
+		node_findings_add(l->f, "direct-volumes", is_missing ? NODE_OK : NODE_NOTE,
+			"this node offers no direct volumes: %s%s", why->msg, advice);
 	else if (l->config->holder == 1)
 		node_findings_add(l->f, "direct-volumes", NODE_PROBLEM,
 			"the driver sees no other process of the host, so it does not know which one has the "
