@@ -76,7 +76,7 @@ def by_name(text):
 
 def without_additions(objects):
     """What Helm and its releases need is no part of the manifests."""
-    result = copy.deepcopy(objects)
+    result = {key: copy.deepcopy(it) for key, it in objects.items() if "helm.sh/hook" not in it["metadata"].get("annotations", {})}
     for it in result.values():
         metadata = it["metadata"]
         labels = metadata.get("labels", {})
@@ -290,6 +290,7 @@ KUBEVIRT = {"kubevirt": {"enabled": True}}
 PREPARED = {"memory": {"initLabels": True, "unlabelled": "convert"}}
 BY_FEATURE = "feature.node.kubernetes.io/memory-nv.dax"
 MADE = {"certificates": {"source": "chart"}}
+AUTO = {"certificates": {"source": "auto"}}
 DIGEST = "sha256:" + 64 * "0"
 
 # Another value, what it shows by, and values with which it matters. Its text is one that is not there otherwise.
@@ -594,6 +595,59 @@ class Refused(Chart):
         fixed(schema, VALUES, "")
 
 
+class HelmTest(Chart):
+    """The pod of "helm test"."""
+
+    def pod(self, values, **where):
+        objects = by_name(helm(values, **where))
+        hooks = [it for it in objects.values() if it["metadata"].get("annotations", {}).get("helm.sh/hook") == "test"]
+        self.assertEqual(1, len(hooks))
+        self.assertEqual("Never", hooks[0]["spec"]["restartPolicy"])
+        return objects, hooks[0]
+
+    def test_with_a_controller(self):
+        """It reads the cluster as the controller, whose account exists, and looks for nodes where the controller does."""
+        second = {"driverName": "b.example.com", "scheduler": {"mode": "extender"}, "crds": {"install": False}}
+        for values, where in (({}, {}), ({"mode": "direct"}, {}), (second, {"release": "b", "namespace": "b"})):
+            with self.subTest(values):
+                objects, pod = self.pod(values, **where)
+                namespace = where.get("namespace", "pmem-csi")
+                prefix = where.get("release", "pmem-csi")
+                self.assertEqual((f"{prefix}-test", namespace), (pod["metadata"]["name"], pod["metadata"]["namespace"]))
+                self.assertIn(("ServiceAccount", namespace, pod["spec"]["serviceAccountName"]), objects)
+                controller = objects["Deployment", namespace, f"{prefix}-controller"]["spec"]["template"]["spec"]["containers"][0]
+                test = pod["spec"]["containers"][0]
+                self.assertEqual(["cluster", "check"], test["command"][1:])
+                self.assertLess(set(test["args"]), set(controller["args"]))
+                self.assertEqual({"-drivername", "-nodeSelector"}, {it.split("=")[0] for it in test["args"]})
+                self.assertEqual(controller["image"], test["image"])
+                self.assertNotIn("volumes", pod["spec"])
+
+    def test_without_a_controller(self):
+        """It is where a driver is, and asks that one."""
+        for mode in ("distributed", "fake"):
+            with self.subTest(mode):
+                objects, pod = self.pod({"mode": mode, "kubeletDir": "/var/snap/kubelet", "image": {"pullPolicy": "Always"}})
+                node = objects["DaemonSet", "pmem-csi", "pmem-csi-node"]["spec"]["template"]["spec"]
+                test = pod["spec"]["containers"][0]
+                self.assertEqual(["probe"], test["command"][1:])
+                socket = next(it for it in node["containers"][0]["env"] if it["name"] == "CSI_ENDPOINT")
+                self.assertEqual([socket], test["env"])
+                self.assertEqual(f"unix://{test['volumeMounts'][0]['mountPath']}/csi.sock", socket["value"])
+                self.assertEqual(test["volumeMounts"][0]["mountPath"], pod["spec"]["volumes"][0]["hostPath"]["path"])
+                self.assertEqual("Always", test["imagePullPolicy"])
+                for name in ("affinity", "nodeSelector", "tolerations"):
+                    self.assertEqual(node.get(name), pod["spec"].get(name))
+
+    def test_values_of_the_part_apply(self):
+        _, pod = self.pod({"imagePullSecrets": [{"name": "s"}], "controller": {"nodeSelector": {"has": "room"}, "tolerations": []},
+                           "node": {"nodeSelector": {"has": "pmem"}}})
+        self.assertEqual([{"name": "s"}], pod["spec"]["imagePullSecrets"])
+        self.assertEqual({"has": "room", "kubernetes.io/os": "linux"}, pod["spec"]["nodeSelector"])
+        self.assertEqual([], pod["spec"]["tolerations"])
+        self.assertIn('-nodeSelector={"has":"pmem"}', pod["spec"]["containers"][0]["args"])
+
+
 def pem_of(secret, key):
     return base64.b64decode(secret["data"][key]).decode()
 
@@ -680,6 +734,8 @@ class Secrets(http.server.BaseHTTPRequestHandler):
                 {"name": "namespaces", "namespaced": False, "kind": "Namespace", "verbs": ["get", "list"]}]}
         if name == "/api/v1/namespaces/pmem-csi":
             return self.namespace
+        if name == "/api/v1/namespaces/kube-system":
+            return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "kube-system"}}
         return self.found.get(name.removeprefix("/api/v1/namespaces/pmem-csi/secrets/"))
 
     def do_GET(self):
@@ -722,12 +778,14 @@ class Upgrade(Served):
                    text=json.dumps(merged(EXTENDER, MADE, values or {})))
         self.assertEqual(0, said.returncode, said.stderr)
         made = {name: it["data"] for name, it in secrets_of(said.stdout).items()}
-        for role in self.ROLES:
+        for role in self.ROLES if made else ():
             self.assertEqual(made["pmem-csi-ca"]["tls.crt"], made[f"pmem-csi-{role}-secrets"]["ca.crt"])
         return made
 
     def keep(self, made, *but):
-        Secrets.found = {name: {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": data}
+        """The cluster has these Secrets, as Helm marks them."""
+        Secrets.found = {name: {"apiVersion": "v1", "kind": "Secret", "data": data,
+                                "metadata": {"name": name, "annotations": {"meta.helm.sh/release-name": "pmem-csi"}}}
                          for name, data in made.items() if name not in but}
 
     def test_nothing_is_made_again(self):
@@ -735,6 +793,19 @@ class Upgrade(Served):
         self.assertNotEqual(made, self.render())
         self.keep(made)
         self.assertEqual(made, self.render({"log": {"level": 5}, "certificates": {"days": 10}}))
+
+    def test_without_a_choice(self):
+        """Of the source: those that the chart makes, which it finds again; and none beside a Secret of others."""
+        made = self.render(AUTO)
+        self.assertEqual(4, len(made))
+        self.keep(made)
+        self.assertEqual(made, self.render(AUTO))
+        for release, is_ours in (("pmem-csi", True), ("other", False), (None, False)):
+            self.keep(made)
+            metadata = Secrets.found["pmem-csi-registry-secrets"]["metadata"]
+            metadata["annotations"] = {"meta.helm.sh/release-name": release} if release else {}
+            with self.subTest(release):
+                self.assertEqual(made if is_ours else {}, self.render(AUTO))
 
     def test_the_extender_comes_later(self):
         made = self.render()
@@ -802,6 +873,7 @@ class Notes(Served):
 
     def test_rollback_with_certificates_of_the_chart(self):
         self.assertIn("Do not use helm rollback", self.notes(MADE))
+        self.assertIn("Do not use helm rollback", self.notes({}, *self.there()))
         self.assertNotIn("rollback", self.notes({"certificates": {"source": "cert-manager"}}))
 
     def test_order_of_taking_the_extender_out(self):

@@ -41,8 +41,8 @@ NOT_RUN = {
     "kubectl create namespace pmem-csi": "tests/e2e/chart lets helm make the namespace",
     "kubectl label namespace pmem-csi pod-security.kubernetes.io/enforce=privileged":
         "the namespace of the manifests has that label, and pods of kube/scenarios/pods run in it",
-    "helm install pmem-csi charts/pmem-csi --namespace pmem-csi --set certificates.source=chart":
-        "tests/e2e/chart installs the chart in a cluster",
+    "helm install pmem-csi charts/pmem-csi --namespace pmem-csi": "tests/e2e/chart installs the chart in a cluster",
+    "helm test pmem-csi --namespace pmem-csi --logs": "tests/e2e/chart does",
     "kubectl label node NODE pmem-csi.intel.com/convert-raw-namespaces=force": "no cluster of the tests has memory without labels",
     "kubectl -n pmem-csi rollout status daemonset/pmem-csi-node-setup": "no cluster of the tests has memory without labels",
     "kubectl -n pmem-csi logs -l app.kubernetes.io/name=pmem-csi-node-setup -c prepare-memory --prefix":

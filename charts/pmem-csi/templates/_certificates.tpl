@@ -1,5 +1,25 @@
 {{- /* SPDX-License-Identifier: Apache-2.0 */ -}}
 
+{{- /* secrets, cert-manager or chart. With "auto" the chart makes certificates, unless Secrets are there that this release has not
+made, or no cluster is asked, as by "helm template": then each rendering would have other ones. */ -}}
+{{- define "pmem-csi.certificateSource" -}}
+{{- $source := .Values.certificates.source -}}
+{{- if ne $source "auto" -}}
+{{- $source -}}
+{{- else if not (lookup "v1" "Namespace" "" "kube-system") -}}
+secrets
+{{- else -}}
+{{- $others := list -}}
+{{- range $role := list "registry" "node" "webhook" -}}
+{{- $found := lookup "v1" "Secret" $.Release.Namespace (printf "%s-%s-secrets" (include "pmem-csi.prefix" $) $role) -}}
+{{- if and $found (ne (dig "metadata" "annotations" "meta.helm.sh/release-name" "" $found) $.Release.Name) -}}
+{{- $others = append $others $role -}}
+{{- end -}}
+{{- end -}}
+{{- ternary "secrets" "chart" (gt (len $others) 0) -}}
+{{- end -}}
+{{- end -}}
+
 {{- /* The authority that the chart makes, once: its Secret is found again by lookup, which finds nothing in "helm template". As YAML
 with cert and key, both in base64. Kept in .Release, where all Secrets of one run find the same. */ -}}
 {{- define "pmem-csi.authority" -}}

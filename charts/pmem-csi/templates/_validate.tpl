@@ -13,7 +13,7 @@
 {{- $reason := printf "the API server refuses a webhook pod-hook.%s, because its name needs three parts" .Values.driverName -}}
 {{- fail (printf "%s: set a driverName with a dot, such as %s.example.com" $reason .Values.driverName) -}}
 {{- end -}}
-{{- if and (ne .Values.certificates.source "secrets") (not (include "pmem-csi.hasController" .)) -}}
+{{- if and (not (has .Values.certificates.source (list "auto" "secrets"))) (not (include "pmem-csi.hasController" .)) -}}
 {{- fail (printf "mode %s uses no certificates: do not set certificates.source" .Values.mode) -}}
 {{- end -}}
 {{- if and .Values.snapshotter.enabled (not (include "pmem-csi.hasController" .)) -}}
