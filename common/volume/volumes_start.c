@@ -204,6 +204,7 @@ int volumes_start(struct volumes *v, struct error **err)
 	note_space(v);
 	adopt_pools(v);
 	settle_unfinished(v);
+	volumes_try_durability_of_mounted(v);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "os/blockdev.h"
 #include "os/mount_table.h"
 #include "volume/attachment/attachment.h"
 #include "volume/durability/map_sync.h"
@@ -105,7 +106,8 @@ static void give_up(struct volumes *v, const char *region, const struct error *w
 			F_STR("region", region), F_ERR(why));
 }
 
-void volumes_try_durability(
+/* Return: whether the kernel was asked. */
+static bool try_mount(
 	struct volumes *v, const struct volume_record *r, const struct device *d, const struct mount_entry *e)
 {
 	CLEANUP(error_freep) struct error *err = NULL;
@@ -113,14 +115,14 @@ void volumes_try_durability(
 	CLEANUP(free_charp) char *region = NULL;
 
 	if (mount_entry_is_readonly(e) || !mount_entry_has(e, "dax=always"))
-		return;
+		return false;
 	region = begin(v, d->pool);
 	if (!region)
-		return;
+		return false;
 	volume_lock_set_step(v->locks, r->id, "trying MAP_SYNC");
 	if (try(e, &durability, &err) < 0 || durability == DURABILITY_UNKNOWN) {
 		give_up(v, region, err);
-		return;
+		return true;
 	}
 	durability = believe(region, durability);
 	if (note(v, region, durability, &err)) {
@@ -130,4 +132,95 @@ void volumes_try_durability(
 	if (err)
 		log_warn("what was found out about the durability of a region could not be recorded",
 			F_STR("region", region), F_ERR(err));
+	return true;
+}
+
+void volumes_try_durability(
+	struct volumes *v, const struct volume_record *r, const struct device *d, const struct mount_entry *e)
+{
+	(void)try_mount(v, r, d, e);
+}
+
+/* A file system that could not be thawed hangs. */
+static bool is_mounted(const struct volume_record *r)
+{
+	return r->phase == PHASE_READY && r->staging_path && !r->staged_block && !r->freezing &&
+	       !r->suspending;
+}
+
+static bool has_mounted(void *user, const char *id)
+{
+	CLEANUP(volume_record_freep) struct volume_record *r = records_find(user, id);
+
+	return r && is_mounted(r);
+}
+
+/* Pools in whose region nothing was tried, in this run or in an earlier one. */
+static char **unknown_pools(struct volumes *v)
+{
+	char **pools = NULL;
+
+	pthread_mutex_lock(&v->shared.mutex);
+	const struct device_list *seen = device_view_list(v->device_view);
+	for (size_t i = 0; i < seen->n_pools; i++) {
+		const struct device_pool *p = &seen->pools[i];
+		if (p->region && region_durabilities_of(&v->durabilities, p->region) == DURABILITY_UNKNOWN)
+			strv_add(&pools, p->uuid);
+	}
+	pthread_mutex_unlock(&v->shared.mutex);
+	return pools;
+}
+
+static char **mounted_in(struct volumes *v, const char *pool)
+{
+	char **ids = NULL;
+
+	pthread_mutex_lock(&v->shared.mutex);
+	const struct records_view view = records_view(v->records);
+	for (size_t i = 0; i < view.n; i++) {
+		if (is_mounted(view.list[i]) && str_eq(view.list[i]->pool, pool))
+			strv_add(&ids, view.list[i]->id);
+	}
+	pthread_mutex_unlock(&v->shared.mutex);
+	return ids;
+}
+
+/* Return: whether the kernel was asked. */
+static bool try_volume(struct volumes *v, const char *id, const struct mount_table *table)
+{
+	CLEANUP(volume_unlockp) struct volume_lock *lock = NULL;
+	CLEANUP(volume_record_freep) struct volume_record *r = NULL;
+	CLEANUP(device_freep) struct device *d = NULL;
+	CLEANUP(error_freep) struct error *ignored = NULL;
+	struct blockdev_info info;
+
+	if (!volume_lock_if(v->locks, id, has_mounted, v->records, &lock))
+		return false;
+	r = records_find(v->records, id);
+	d = device_view_seen_device(v->device_view, r);
+	if (!d || !d->path || blockdev_stat(d->path, &info, &ignored) < 0)
+		return false;
+	const struct mount_entry *e = volumes_find_whole_mount(table, r, info.dev, /* writable= */ true);
+	return e && try_mount(v, r, d, e);
+}
+
+void volumes_try_durability_of_mounted(struct volumes *v)
+{
+	CLEANUP(strv_freep) char **pools = unknown_pools(v);
+	CLEANUP(mount_table_freep) struct mount_table *table = NULL;
+	CLEANUP(error_freep) struct error *err = NULL;
+
+	if (pools && mount_table_read(&table, &err) < 0) {
+		log_warn(
+			"the durability of regions could not be found out, will try again with the next mount",
+			F_ERR(err));
+		return;
+	}
+	for (char **pool = pools; pool && *pool; pool++) {
+		CLEANUP(strv_freep) char **ids = mounted_in(v, *pool);
+		bool was_asked = false;
+
+		for (char **id = ids; id && *id && !was_asked; id++)
+			was_asked = try_volume(v, *id, table);
+	}
 }

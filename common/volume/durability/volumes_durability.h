@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * volumes_durability.h - finds out, with the first mount on a region, how stores to its memory become
- * durable.
+ * volumes_durability.h - finds out, with the first mount on a region, or with one that is there when the
+ * driver starts, how stores to its memory become durable.
  */
 #pragma once
 
@@ -28,3 +28,12 @@ void volumes_load_durability(struct volumes *v);
  */
 void volumes_try_durability(struct volumes *v, const struct volume_record *r, const struct device *d,
 	const struct mount_entry *e);
+
+/**
+ * volumes_try_durability_of_mounted() - do the same, in each region of which nothing is known, with one
+ * volume that is staged already, when the driver has started.
+ *
+ * Blocks for ten seconds at most in each such region. Where the kernel does not answer, the next mount tries
+ * again. Idempotent.
+ */
+void volumes_try_durability_of_mounted(struct volumes *v);

@@ -7,7 +7,7 @@
 if [ "${BOOT:-1}" = 1 ]; then
 	volumes_are_left
 	plan pools-of-both-kinds nvdimms-take-map-sync virtio-pmem-refuses-map-sync nvdimms-are-full \
-		only-classes-that-do-without-get-it volumes-are-unstaged
+		only-classes-that-do-without-get-it mounted-volumes-are-tried-at-the-start volumes-are-unstaged
 else
 	plan it-is-known-after-a-boot volumes-that-exist-are-usable
 fi
@@ -105,6 +105,16 @@ only_classes_that_do_without_get_it() {
 	equal 'record' "$(grep -c '"fsyncSuffices":true' "$state/$id.json")" 1
 }
 
+# As after an update from a driver that did not try.
+mounted_volumes_are_tried_at_the_start() {
+	driver_stop
+	rm "$state/durability"
+	driver_start
+	await 30 grep -q '"fsync"' "$state/durability"
+	equal 'durability' "$(durability_of region2)" fsync
+	equal 'files' "$(find "$(staging_of "$(<"$LAB_STATE_DIR/virtio")")" -mindepth 1 -not -name lost+found | wc -l)" 0
+}
+
 all_are_unstaged() {
 	local path
 	for path in "$kubelet/staging"/*; do
@@ -140,6 +150,7 @@ if [ "${BOOT:-1}" = 1 ]; then
 	prove virtio-pmem-refuses-map-sync virtio_pmem_refuses_map_sync
 	prove nvdimms-are-full fill_nvdimms
 	prove only-classes-that-do-without-get-it only_classes_that_do_without_get_it
+	prove mounted-volumes-are-tried-at-the-start mounted_volumes_are_tried_at_the_start
 	prove volumes-are-unstaged all_are_unstaged
 else
 	prove it-is-known-after-a-boot it_is_known_after_a_boot
