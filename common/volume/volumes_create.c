@@ -727,9 +727,9 @@ static int make_locked(struct volumes *v, const char *id, const struct volume_re
 		return -1;
 	if (r)
 		volumes_note_claim(v, r, q->parameters);
-	/* A claim shows the text of each node without space, so those do not repeat the ID. */
+	/* A claim shows the text of each node that cannot take the volume, so those do not repeat the ID. */
 	if (!r && create_new(v, id, q, wanted, &r, err) < 0)
-		return (*err)->code == ERR_EXHAUSTED
+		return (*err)->code == ERR_EXHAUSTED || (*err)->code == ERR_RANGE
 			       ? -1
 			       : err_wrap(err, "create %s %s", volume_noun(q->snapshot), id);
 	*ret = TAKE_PTR(r);

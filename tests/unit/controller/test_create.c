@@ -66,8 +66,9 @@ START_TEST(each_node_is_asked_once_and_its_reason_told)
 	desk_create(&d, &a);
 	for (char i = '1'; i <= '5'; i++)
 		desk_failed(desk_last(&d, (char[]){'n', i, '\0'}), ERR_EXHAUSTED, "full");
-	DESK_FAILED(&a, ERR_EXHAUSTED,
-		"n1: full; n2: full; n3: full; 2 more nodes refused it; 1 node not connected");
+	DESK_FAILED(&a, ERR_EXHAUSTED, "no node can take the volume");
+	ck_assert_str_eq(a.error->msg, "no node can take the volume; n1: full; n2: full; n3: full; "
+				       "2 more nodes refused it; 1 node not connected");
 	end();
 }
 END_TEST
