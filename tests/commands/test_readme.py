@@ -166,14 +166,23 @@ def build(folder):
 def create_secret(words):
     assert words[0] == "generic" and namespace, words
     assert is_made(f"namespace/{namespace}")
+    dry_run = ["--dry-run=client", "-o", "yaml"]
     for word in words[2:]:
+        if word in dry_run:
+            continue
         option, _, value = word.partition("=")
         assert option == "--from-file", word
         with open(value.partition("=")[2]) as f:
             pem(f.read())
-    make("secret", words[1])
+    if dry_run[0] in words:
+        print(words[1])
+    else:
+        make("secret", words[1])
 
 def apply(words):
+    if words == ["-f", "-"]:
+        make("secret", sys.stdin.read().strip())
+        return
     assert words[0] == "-k", words
     text = build(words[1])
     own = {re.search(r"^  name: (\S+)", d, re.M).group(1) for d in text.split("\n---\n") if re.search("^kind: Secret$", d, re.M)}
