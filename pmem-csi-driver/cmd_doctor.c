@@ -117,10 +117,13 @@ static bool advise_on_memory(const struct doctor_args *a, const char *state_path
 {
 	CLEANUP(free_charp) char *folder = pool_backup_folder(state_path);
 	CLEANUP(error_freep) struct error *ignored = NULL;
+	CLEANUP(cxl_topology_done) struct cxl_topology cxl = {0};
 	CLEANUP(nd_closep) struct nd *nd = NULL;
+	const struct memory_devices devices = {.modules = modules, .cxl = &cxl};
 
 	return !str_eq(a->c.o.device_manager, "fake") && regions && nd_open_real(&nd, &ignored) == 0 &&
-	       memory_advise(nd, folder, regions, modules, ret, &ignored) == 0;
+	       (!cxl_real() || cxl_read(cxl_real(), &cxl, &ignored) == 0) &&
+	       memory_advise(nd, folder, regions, &devices, ret, &ignored) == 0;
 }
 
 /* Return: whether they could be listed. Counts that cannot be compared have not changed. */

@@ -36,7 +36,7 @@ static int read_advice(
 
 	if (nd_open_real(&nd, err) < 0 || nd_list(nd, ret_inv, err) < 0)
 		return -1;
-	return memory_advise(nd, folder, *ret_inv, /* modules= */ NULL, ret, err);
+	return memory_advise(nd, folder, *ret_inv, /* devices= */ NULL, ret, err);
 }
 
 /* A line for each piece of memory that is not used. */

@@ -46,13 +46,13 @@ static void write_json(const struct memory_advice *a, struct json_writer *w)
 	json_object_end(w);
 }
 
-int cmd_advise(struct nd *nd, const char *folder, const struct nd_inventory *inv, const struct dimms *modules,
-	bool json, struct buf *out, struct error **err)
+int cmd_advise(struct nd *nd, const char *folder, const struct nd_inventory *inv,
+	const struct memory_devices *devices, bool json, struct buf *out, struct error **err)
 {
 	CLEANUP(memory_advices_done) struct memory_advices advice = {0};
 	struct json_writer w = JSON_WRITER(out);
 
-	if (memory_advise(nd, folder, inv, modules, &advice, err) < 0)
+	if (memory_advise(nd, folder, inv, devices, &advice, err) < 0)
 		return -1;
 	if (!json) {
 		for (size_t i = 0; i < advice.n; i++)

@@ -153,7 +153,7 @@ static int prepare(struct nd *nd, struct lvm *lvm, const struct create_options *
 	CLEANUP(memory_advices_done) struct memory_advices advice = {0};
 	CLEANUP(strv_freep) char **devs = NULL;
 
-	if (memory_advise(nd, o->folder, inv, /* modules= */ NULL, &advice, err) < 0)
+	if (memory_advise(nd, o->folder, inv, /* devices= */ NULL, &advice, err) < 0)
 		return -1;
 	for (size_t i = 0; i < advice.n && !process_stop_signal(); i++) {
 		const struct memory_advice *a = &advice.list[i];
@@ -183,7 +183,7 @@ static void advise(
 {
 	CLEANUP(error_freep) struct error *err = NULL;
 
-	if (has_unlabelled(inv) && memory_advise(nd, folder, inv, /* modules= */ NULL, ret, &err) < 0)
+	if (has_unlabelled(inv) && memory_advise(nd, folder, inv, /* devices= */ NULL, ret, &err) < 0)
 		log_warn("memory cannot be examined", F_ERR(err));
 }
 

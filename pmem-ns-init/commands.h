@@ -12,7 +12,7 @@
 #include "pmem/lvm/lvm.h"
 #include "pmem/nd/dax.h"
 #include "pmem/nd/nd.h"
-#include "pmem/nd/nd_dimms.h"
+#include "pmem/pool/memory_advice.h"
 
 #define OUTPUT_MAX_BYTES (16U << 20)
 
@@ -56,8 +56,8 @@ void cmd_status(const struct nd_inventory *inv, const struct dax_list *dax, bool
 
 /** cmd_advise() - write what each piece of memory is, whether it is used, and the commands that change that,
  * as text or as one JSON document. @out: appended to. Return: 0, or -1 as memory_advise(). */
-int cmd_advise(struct nd *nd, const char *folder, const struct nd_inventory *inv, const struct dimms *modules,
-	bool json, struct buf *out, struct error **err) MUST_CHECK;
+int cmd_advise(struct nd *nd, const char *folder, const struct nd_inventory *inv,
+	const struct memory_devices *devices, bool json, struct buf *out, struct error **err) MUST_CHECK;
 
 struct convert_options {
 	bool force;        /* also namespaces with content */

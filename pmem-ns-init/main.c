@@ -157,6 +157,8 @@ static int show(struct nd *nd, struct lvm *lvm, const struct options *o, const c
 	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
 	CLEANUP(dax_list_freep) struct dax_list *dax = NULL;
 	CLEANUP(dimms_done) struct dimms modules = {0};
+	CLEANUP(cxl_topology_done) struct cxl_topology cxl = {0};
+	const struct memory_devices devices = {.modules = &modules, .cxl = &cxl};
 	CLEANUP(buf_done) struct buf out = BUF_INIT(OUTPUT_MAX_BYTES);
 	bool json = str_eq(o->output, "json");
 
@@ -165,8 +167,8 @@ static int show(struct nd *nd, struct lvm *lvm, const struct options *o, const c
 	if (str_eq(o->command, "plan")) {
 		*ret_complete = cmd_plan(inv, o->percent, json, &out);
 	} else if (str_eq(o->command, "advise")) {
-		if (dimms_read(&modules, err) < 0 ||
-			cmd_advise(nd, folder, inv, &modules, json, &out, err) < 0)
+		if (dimms_read(&modules, err) < 0 || (cxl_real() && cxl_read(cxl_real(), &cxl, err) < 0) ||
+			cmd_advise(nd, folder, inv, &devices, json, &out, err) < 0)
 			return -1;
 	} else {
 		if (dax_list_read(&dax, err) < 0)

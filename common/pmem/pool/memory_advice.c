@@ -325,23 +325,48 @@ static struct memory_advice *append(struct memory_advices *all)
 static void advise_on_module(const struct dimm *module, struct memory_advice *a)
 {
 	a->name = x_strdup(module->name);
-	set_state(a, MEMORY_BY_HAND, x_strdup("is not used: it is part of no region"));
-	if (module->is_cxl) {
-		a->what = x_strdup("a CXL memory device");
-		a->condition = x_strdup(
-			"devices that were one region before need the same order, decoder and ways in "
-			"`cxl create-region -m -t pmem`, or their content is not found");
-		add_command(a, x_strdup("cxl list -M -D"));
-		return;
-	}
 	a->what = x_strdup("an NVDIMM");
+	set_state(a, MEMORY_BY_HAND, x_strdup("is not used: it is part of no region"));
 	a->condition = x_strdup("the content of all NVDIMMs is lost");
 	add_command(a, x_strdup("ipmctl create -goal PersistentMemoryType=AppDirect"));
 	add_command(a, x_strdup("reboot"));
 }
 
+/* A device of CXL no part of which is allocated. The kernel forgets regions at a boot. */
+static void advise_on_cxl(const struct cxl_device *device, struct memory_advice *a)
+{
+	char size[24];
+
+	a->name = x_asprintf("%s (serial 0x%jx)", device->name, (uintmax_t)device->serial);
+	a->what = x_asprintf(
+		"a CXL memory device with %s of persistent memory", format_bytes(device->pmem_bytes, size));
+	if (device->n_roots == 0) {
+		set_state(a, MEMORY_BY_HAND,
+			x_strdup(
+				"is not used: it is disabled, or no root decoder for persistent memory leads to it"));
+		add_command(a, x_asprintf("cxl enable-memdev %s", device->name));
+		add_command(a, x_strdup("cxl list -M -D"));
+		return;
+	}
+	set_state(a, MEMORY_BY_HAND, x_strdup("is not used: it is part of no region"));
+	a->condition = x_strdup(
+		"devices that were one region before need the same order, decoder and ways in `cxl create-region -m -t "
+		"pmem`, or their content is not found; the command below refuses devices whose label areas are not empty");
+	add_command(a, x_strdup("pmem-ns-init create -cxlRegions=create"));
+}
+
+static void advise_on_devices(const struct memory_devices *d, struct memory_advices *all)
+{
+	for (size_t i = 0; d->modules && i < d->modules->n; i++)
+		if (!d->modules->list[i].regions && !d->modules->list[i].is_cxl)
+			advise_on_module(&d->modules->list[i], append(all));
+	for (size_t i = 0; d->cxl && i < d->cxl->n_devices; i++)
+		if (!d->cxl->devices[i].used)
+			advise_on_cxl(&d->cxl->devices[i], append(all));
+}
+
 int memory_advise(struct nd *nd, const char *folder, const struct nd_inventory *inv,
-	const struct dimms *modules, struct memory_advices *ret, struct error **err)
+	const struct memory_devices *devices, struct memory_advices *ret, struct error **err)
 {
 	CLEANUP(memory_advices_done) struct memory_advices all = {0};
 
@@ -358,9 +383,8 @@ int memory_advise(struct nd *nd, const char *folder, const struct nd_inventory *
 		a->what = describe(&m);
 		advise_on_region(folder, &m, a);
 	}
-	for (size_t i = 0; modules && i < modules->n; i++)
-		if (!modules->list[i].regions)
-			advise_on_module(&modules->list[i], append(&all));
+	if (devices)
+		advise_on_devices(devices, &all);
 	*ret = all;
 	all = (struct memory_advices){0};
 	return 0;

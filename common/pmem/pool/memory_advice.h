@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "pmem/cxl/cxl.h"
 #include "pmem/nd/nd.h"
 #include "pmem/nd/nd_dimms.h"
 
@@ -20,7 +21,7 @@ enum memory_action {
 
 struct memory_advice {
 	const struct nd_region *region; /* borrowed; NULL: memory that is part of no region */
-	char *name;                     /* "region0 on ndbus0", or "nmem0" */
+	char *name;                     /* "region0 on ndbus0", "nmem0" or "mem0" */
 	enum nd_memory_kind kind;       /* of a region */
 	enum memory_action action;
 	char *what;        /* what it is: "NVDIMMs whose label areas are blank (nmem0)" */
@@ -35,18 +36,25 @@ struct memory_advices {
 	size_t n;
 };
 
+/* Devices that memory is made of, on which is advised if they are part of no region. NULL: not on such
+ * devices. */
+struct memory_devices {
+	const struct dimms *modules; /* all of them, of which those of CXL are left to @cxl */
+	const struct cxl_topology *cxl;
+};
+
 /**
- * memory_advise() - advise on each region of @inv, and on modules that are part of none.
+ * memory_advise() - advise on each region of @inv, and on devices that are part of none.
  * @nd:     that has listed @inv
  * @folder: of pool_backup.h; NULL: there are no records
  * @inv:    after pool_vg_claim(); outlives the advice
- * @modules: all of them; NULL: only regions are advised on
+ * @devices: NULL: only regions are advised on
  * @ret:    memory_advices_done()
  *
  * Return: 0, or -1 as nd_describe().
  */
 int memory_advise(struct nd *nd, const char *folder, const struct nd_inventory *inv,
-	const struct dimms *modules, struct memory_advices *ret, struct error **err) MUST_CHECK;
+	const struct memory_devices *devices, struct memory_advices *ret, struct error **err) MUST_CHECK;
 
 /** memory_advices_done() - release what @a owns; safe on a zeroed one. */
 void memory_advices_done(struct memory_advices *a);

@@ -74,6 +74,31 @@ without_a_rule_nothing_is_made() {
 	test ! -e "$state/lvm/cxl"
 }
 
+# advises TEXT: in a line of the advice
+advises() {
+	pmem-ns-init "-statePath=$state" advise >"$scratch/advice"
+	grep -q -- "$1" "$scratch/advice" || {
+		cat "$scratch/advice"
+		return 1
+	}
+}
+
+# A disabled device has no way to a root decoder.
+devices_without_region_are_named() {
+	local device
+	for device in $first $second; do
+		advises "^$(cxl_memdev "$device") (serial $device): a CXL memory device with 512Mi of persistent memory$"
+	done
+	advises '^ *It is not used: it is part of no region.$'
+	advises '^ *pmem-ns-init create -cxlRegions=create$'
+	fails advises '^nmem' >/dev/null
+	device=$(cxl_memdev $first)
+	cxl disable-memdev -f "$device"
+	advises "^ *cxl enable-memdev $device$"
+	cxl enable-memdev "$device"
+	fails advises '^ *cxl enable-memdev' >/dev/null
+}
+
 region_is_made() {
 	ns_init -cxlRegions=create -useforfsdax=100 -strict
 	said_by_ns_init 'was made'
@@ -81,6 +106,7 @@ region_is_made() {
 	cat /sys/bus/nd/devices/region*/set_cookie >"$notes/cookie"
 	is_whole
 	test -s "$state/lvm/cxl/$(<"$notes/uuid").json"
+	fails advises '^mem' >/dev/null
 }
 
 repeated_it_changes_nothing() {
@@ -105,6 +131,7 @@ volume_is_written() {
 
 boot_first() {
 	prove without-a-rule-nothing-is-made without_a_rule_nothing_is_made
+	prove devices-without-region-are-named devices_without_region_are_named
 	prove region-is-made region_is_made
 	prove repeated-it-changes-nothing repeated_it_changes_nothing
 	prove volume-is-written volume_is_written

@@ -340,7 +340,8 @@ START_TEST(advise_is_written_for_people_and_programs)
 }
 END_TEST
 
-START_TEST(modules_without_a_region_are_named)
+/* The module that the kernel makes of a CXL device is not named beside the device. */
+START_TEST(devices_without_a_region_are_named)
 {
 	CLEANUP(nd_closep) struct nd *nd = nd_open_fake(NULL, 0);
 	CLEANUP(nd_inventory_freep) struct nd_inventory *inv = NULL;
@@ -349,14 +350,26 @@ START_TEST(modules_without_a_region_are_named)
 	char *regions[] = {region, NULL};
 	struct dimm list[] = {
 		{.name = nvdimm}, {.name = used, .regions = regions}, {.name = cxl, .is_cxl = true}};
+	struct cxl_device memdevs[] = {
+		{.name = "mem0", .serial = 0x1001, .pmem_bytes = MIB(256), .used = true, .n_roots = 1},
+		{.name = "mem1", .serial = 0x1002, .pmem_bytes = MIB(256), .n_roots = 1},
+		{.name = "mem2", .serial = 0x1003, .pmem_bytes = MIB(512)}};
+	const struct memory_devices devices = {.modules = &(struct dimms){list, 3},
+		.cxl = &(struct cxl_topology){.devices = memdevs, .n_devices = 3}};
 	struct error *err = NULL;
 
 	ASSERT_OK(nd_list(nd, &inv, &err));
-	ASSERT_OK(cmd_advise(nd, NULL, inv, &(struct dimms){list, 3}, false, &text, &err));
+	ASSERT_OK(cmd_advise(nd, NULL, inv, &devices, false, &text, &err));
 	ck_assert(str_starts(buf_str(&text), "nmem0: an NVDIMM\n"));
 	ck_assert(strstr(buf_str(&text), "      ipmctl create -goal PersistentMemoryType=AppDirect\n"));
-	ck_assert(strstr(buf_str(&text), "nmem2: a CXL memory device\n"));
-	ck_assert(!strstr(buf_str(&text), "nmem1"));
+	ck_assert(strstr(buf_str(&text),
+		"\nmem1 (serial 0x1002): a CXL memory device with 256Mi of persistent memory\n"
+		"  It is not used: it is part of no region.\n"));
+	ck_assert(strstr(buf_str(&text), "      pmem-ns-init create -cxlRegions=create\n"));
+	ck_assert(strstr(buf_str(&text), "\nmem2 (serial 0x1003): "));
+	ck_assert(strstr(buf_str(&text), "      cxl enable-memdev mem2\n"));
+	ck_assert(!strstr(buf_str(&text), "nmem1") && !strstr(buf_str(&text), "nmem2"));
+	ck_assert(!strstr(buf_str(&text), "mem0 ("));
 }
 END_TEST
 
@@ -377,7 +390,7 @@ int main(void)
 	tcase_add_loop_test(tcase, create_does_only_what_its_flags_say, 0, ARRAY_SIZE(rows));
 	tcase_add_test(tcase, pool_is_made_in_the_same_run);
 	tcase_add_test(tcase, labels_that_cannot_be_initialised_are_reported);
-	tcase_add_test(tcase, modules_without_a_region_are_named);
+	tcase_add_test(tcase, devices_without_a_region_are_named);
 	tcase_add_test(tcase, advise_is_written_for_people_and_programs);
 	return unit_runner_finish(srunner_create(suite));
 }
