@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# pmem-ns-init on memory as strangers have it, without `labels` before. With KIND=blank: two NVDIMMs whose label areas are
-# blank, which only -initLabels initialises, and only where nothing is on them; also by a
-# run that is killed in the middle. With KIND=unlabelled: two NVDIMMs without a label area and legacy memory, which
+# pmem-ns-init on memory as it comes. With KIND=blank: two NVDIMMs whose label areas are blank, which only -initLabels initialises, and
+# only where nothing is on them; also by a run that is killed in the middle. With KIND=cut: the power fails before and behind the write of
+# the labels (CUT), and leaves half of an index block. With KIND=unlabelled: two NVDIMMs without a label area and legacy memory, which
 # -unlabelled=convert converts.
 # shellcheck source=tests/machine/vm/lib.sh
 . "$VM_TESTS/lib.sh"
@@ -249,6 +249,87 @@ unlabelled_1() {
 	load_modules nd_e820
 	prove unlabelled-memory-is-named unlabelled_memory_is_named
 	prove unlabelled-memory-is-converted unlabelled_memory_is_converted
+	prove use-a-volume use_a_volume
+	prove kernel-does-not-complain kernel_is_content
+}
+
+# The power is cut while the labels of region0 are initialised; region1 holds a file system.
+initialisation_stops() {
+	PMEM_STOP_AT=$CUT pmem-ns-init -initLabels 2>"$scratch/log" &
+	await 60 is_stopped $!
+	[ -e /run/pmem-csi/init-labels-region0 ]
+}
+
+file_system_is_made() {
+	mke2fs -q -F /dev/pmem1
+	device_sum /dev/pmem1 >"$LAB_STATE_DIR/sum"
+	labels_sum nmem1 >"$LAB_STATE_DIR/labels"
+	sync
+}
+
+file_system_is_there() {
+	device_sum /dev/pmem1 | diff "$LAB_STATE_DIR/sum" -
+	labels_sum nmem1 | diff "$LAB_STATE_DIR/labels" -
+}
+
+cut_1() {
+	prove file-system-is-made file_system_is_made
+	prove initialisation-stops initialisation_stops
+	cut_power
+}
+
+nothing_was_written() {
+	advised_for region0 blank-labels init-labels 'create -initLabels'
+	ns_init 0
+	says 'skipped region region=region0 .*pmem-ns-init create -initLabels'
+	file_system_is_there
+}
+
+cut_2() {
+	prove nothing-was-written nothing_was_written
+	prove initialisation-stops initialisation_stops
+	cut_power
+}
+
+# The kernel uses the index that was written.
+next_boot_has_labels() {
+	advised_for region0 labelled none 'is used'
+	ns_init 0
+	equal 'pools' "$(pools region0)" '512 '
+	file_system_is_there
+}
+
+# As the power leaves it in the middle of an index block: its checksum is wrong, so that the kernel takes it for none.
+index_is_cut_off() {
+	ndctl read-labels -s 128 nmem0 -o "$scratch/index"
+	ndctl disable-region region1
+	ndctl write-labels -i "$scratch/index" nmem1
+	labels_sum nmem1 >"$LAB_STATE_DIR/labels"
+	sync
+}
+
+cut_3() {
+	prove next-boot-has-labels next_boot_has_labels
+	prove index-is-cut-off index_is_cut_off
+	cut_power
+}
+
+initialisation_is_finished() {
+	advised_for region1 blank-labels by-hand 'holds ext'
+	ns_init 0 -initLabels
+	says 'skipped region region=region1 .*holds ext'
+	file_system_is_there
+	wipefs -qa /dev/pmem1
+	advised_for region1 blank-labels init-labels 'create -initLabels'
+	ns_init 0 -initLabels -strict
+	is_labelled region1
+	equal 'pools' "$(pools region0)$(pools region1)" '512 512 '
+	no_note_is_left
+	init_chain 100
+}
+
+cut_4() {
+	prove initialisation-is-finished initialisation_is_finished
 	prove use-a-volume use_a_volume
 	prove kernel-does-not-complain kernel_is_content
 }
