@@ -27,6 +27,27 @@ pods_of() {
 	echo "10.244.${1#node}.0/24"
 }
 
+# kustomization OVERLAY [COMPONENT]...: prints the folder of one that has these parts of manifests/, and the component that prepares
+# memory as it comes, since the label areas of the machines are blank.
+kustomization() {
+	local folder=$KUBE_RUN/kustomization root part components=()
+	mkdir -p "$folder"
+	root=$(realpath --relative-to="$folder" "$cluster_home/../../manifests")
+	part=memory-preparation
+	[ "$1" != direct ] || part+=/direct
+	for part in "$part" "${@:2}"; do
+		components+=("$root/$part,")
+	done
+	cat >"$folder/kustomization.yaml" <<-END
+		apiVersion: kustomize.config.k8s.io/v1beta1
+		kind: Kustomization
+		namespace: pmem-csi
+		resources: [$root/$1]
+		components: [${components[*]}]
+	END
+	echo "$folder"
+}
+
 # machine_on NAME: does not wait for it.
 machine_on() {
 	local name=$1 n=${1#node} other neighbours=()

@@ -145,22 +145,13 @@ install_overlay() {
 	rolled_out $workloads
 }
 
-# add_component NAME: of manifests/, to the overlay that is installed. remove_component leaves the objects that it has added.
+# add_component NAME: of manifests/, to the overlay that is installed. remove_component leaves the objects that were added.
 add_component() {
-	local folder=$KUBE_RUN/with-$1
-	mkdir -p "$folder"
-	cat >"$folder/kustomization.yaml" <<-END
-		apiVersion: kustomize.config.k8s.io/v1beta1
-		kind: Kustomization
-		resources: [$(realpath --relative-to="$folder" "$manifests/$(installed_overlay)")]
-		components: [$(realpath --relative-to="$folder" "$manifests/$1")]
-	END
-	k apply -k "$folder"
+	k apply -k "$(kustomization "$(installed_overlay)" "$1")"
 }
 
 remove_component() {
-	k apply -k "$manifests/$(installed_overlay)"
-	rm -rf "$KUBE_RUN/with-$1"
+	k apply -k "$(kustomization "$(installed_overlay)")"
 }
 
 # ephemeral_claim CLASS SIZE: a volume with a claim of its own.

@@ -49,9 +49,9 @@ load_modules() {
 	modprobe -C /dev/null -a "$@"
 }
 
-# Gives factory-new NVDIMMs an empty label area; without one they have no namespaces of choice. What was on
-# them is lost.
-labels() {
+# For scripts about memory that something else than our programs has prepared, as a node of the Go driver is; all others begin with
+# blank label areas (scripts/checks/strangers). What is on the NVDIMMs is lost.
+initialise_labels_by_hand() {
 	ndctl disable-region all >/dev/null 2>&1
 	ndctl init-labels -f all >/dev/null 2>&1 && ndctl enable-region all >/dev/null 2>&1
 }

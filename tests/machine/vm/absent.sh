@@ -46,7 +46,6 @@ verify_in() {
 # Each is larger than half of a group, so that one comes to lie in each.
 make_volumes() {
 	local id name group
-	labels
 	init_chain 100
 	driver_start
 	for name in a b; do

@@ -39,7 +39,7 @@ vgs_json() {
 }
 
 prepare() {
-	labels
+	prepare_memory
 	local name
 	for name in one two three; do
 		ndctl create-namespace -r region1 -m fsdax -n "$name" -s 64M >/dev/null

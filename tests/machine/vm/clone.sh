@@ -7,7 +7,6 @@
 plan_whole_script
 
 start() {
-	labels
 	init_chain 75
 	driver_start
 }

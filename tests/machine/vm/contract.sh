@@ -8,7 +8,6 @@
 export PMEM_LAB_MACHINE=1
 
 make_groups() {
-	labels
 	init_chain 100
 	note_kept
 }
@@ -17,7 +16,7 @@ make_regions() {
 	if [ -n "${CXL:-}" ]; then
 		cxl_region
 	else
-		labels
+		prepare_memory
 	fi
 }
 

@@ -8,7 +8,7 @@
 . "$VM_TESTS/convert_steps.sh"
 
 make_namespaces() {
-	labels
+	initialise_labels_by_hand
 	ndctl create-namespace -r region0 -m raw -s 256M >/dev/null
 	ndctl create-namespace -r region0 -m fsdax -n theirs -s 64M >/dev/null
 	ndctl create-namespace -r region1 -m raw -n theirs -s 64M >/dev/null

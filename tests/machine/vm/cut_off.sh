@@ -38,7 +38,7 @@ destroy_all() {
 
 killed_at_each_step() {
 	local point
-	labels
+	prepare_memory
 	for point in nd-uuid.after nd-mode.after nd-size.before nd-size.after nd-pfn-uuid.after nd-pfn-claim.before \
 		nd-pfn-claim.after nd-pfn-enable.after; do
 		echo "at $point"
@@ -102,7 +102,6 @@ groups() {
 
 signals_finish_the_step() {
 	local point signal status device
-	labels
 	for signal in TERM INT HUP; do
 		case $signal in
 		TERM) point=nd-uuid.after ;;
@@ -136,7 +135,6 @@ signals_finish_the_step() {
 }
 
 stop_at() {
-	labels
 	PMEM_STOP_AT=$CUT pmem-ns-init -strict -useforfsdax=50 2>"$log" &
 	await 60 is_stopped $!
 }

@@ -75,7 +75,7 @@ direct_start() {
 # --- the checks
 
 start_on_blank_regions() {
-	labels
+	prepare_memory
 	direct_start -pmemPercentage=50
 	logged 'no effect here.*pmemPercentage'
 	fails logged 'lvm'

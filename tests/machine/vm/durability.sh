@@ -34,8 +34,7 @@ no_capacity() {
 }
 
 make_pools() {
-	labels
-	pmem-ns-init -useforfsdax=75
+	pmem-ns-init -useforfsdax=75 -initLabels
 	pmem-ns-init convert namespace2.0 >/dev/null
 	pmem-vgm "-statePath=$state"
 	driver_start

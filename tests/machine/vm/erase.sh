@@ -50,7 +50,7 @@ answers() {
 
 make_four() {
 	local n
-	labels
+	prepare_memory
 	start_with -eraseBandwidth=16Mi
 	available >"$scratch/initial"
 	for n in 1 2 3 4; do

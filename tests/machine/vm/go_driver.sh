@@ -33,7 +33,7 @@ go_stop() {
 }
 
 go_makes_volumes() {
-	labels
+	initialise_labels_by_hand
 	mkdir -m 0750 "$state"
 	go_start
 	note_kept

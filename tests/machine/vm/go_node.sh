@@ -120,7 +120,7 @@ go_ephemeral() {
 }
 
 make_pool() {
-	labels
+	initialise_labels_by_hand
 	ndctl create-namespace -r region0 -m fsdax -n pmem-csi -s 640M
 	ndctl create-namespace -r region1 -m fsdax -n pmem-csi -s 480M
 	lvm vgcreate -qq --force "$group" /dev/pmem0

@@ -8,7 +8,6 @@ plan_whole_script
 pattern_bytes=$((64 << 20))
 
 start() {
-	labels
 	init_chain 75
 	driver_start
 }

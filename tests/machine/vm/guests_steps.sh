@@ -12,8 +12,7 @@ guests_driver() {
 }
 
 guests_start() {
-	labels
-	[ "$MODE" = direct ] || init_chain 100
+	if [ "$MODE" = direct ]; then prepare_memory; else init_chain 100; fi
 	guests_driver
 	available >"$scratch/initial"
 }

@@ -7,7 +7,6 @@
 plan_whole_script
 
 start() {
-	labels
 	init_chain 50
 	driver_start
 }

@@ -9,11 +9,11 @@ plan_whole_script
 file_bytes=$((8 << 20))
 
 start() {
-	labels
 	if [ "$MODE" = lvm ]; then
 		init_chain 75
 		driver_start
 	else
+		prepare_memory
 		driver_start_with -deviceManager=direct
 	fi
 }

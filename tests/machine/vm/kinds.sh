@@ -10,7 +10,6 @@ inline_handle=csi-$(printf '%064d' 7)
 inline=(-parameter csi.storage.k8s.io/ephemeral=true -parameter csi.storage.k8s.io/pod.name=pod)
 
 start() {
-	labels
 	init_chain 100
 	driver_start
 	available >"$scratch/initial"

@@ -146,10 +146,15 @@ child() {
 
 # --- the init chain
 
-# init_chain PERCENT
+# init_chain PERCENT: as the manifests run it with the component memory-preparation, since the machine's label areas are blank.
 init_chain() {
-	pmem-ns-init "-useforfsdax=$1" -strict
+	pmem-ns-init "-useforfsdax=$1" -strict -initLabels
 	pmem-vgm "-statePath=$state"
+}
+
+# For direct mode, and where other programs make namespaces before ours do: as the init container of memory-preparation/direct.
+prepare_memory() {
+	pmem-ns-init -useforfsdax=0 -strict -initLabels
 }
 
 # What the chain has made, with all that identifies it.

@@ -32,7 +32,6 @@ run_pod() {
 # As kubelet leaves it: the folders, and that mounts in them are seen by all.
 prepare() {
 	local folder
-	labels
 	mkdir -p "$kubelet/plugins_registry" "$kubelet/pods" "$kubelet/plugins/kubernetes.io/csi"
 	for folder in "$kubelet/pods" "$kubelet/plugins/kubernetes.io/csi"; do
 		mount --bind "$folder" "$folder"

@@ -20,7 +20,7 @@ groups_are() {
 # The twenty take the smaller of the two groups, since each goes where it fits best.
 make_volumes() {
 	local n id
-	labels
+	prepare_memory
 	ndctl create-namespace -r region1 -m fsdax -n theirs -s 64M >/dev/null
 	init_chain 100
 	mount --bind "$kubelet" "$kubelet"

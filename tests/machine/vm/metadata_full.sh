@@ -8,8 +8,7 @@ group=ndbus0region0fsdax
 
 prepare() {
 	local name
-	labels
-	pmem-ns-init -strict -useforfsdax=100
+	pmem-ns-init -strict -initLabels -useforfsdax=100
 	name=$(namespace_of /dev/pmem1)
 	ndctl destroy-namespace -f "$name"
 	lvm vgcreate -qq -y --dataalignment 64k --metadatasize 32k "$group" /dev/pmem0

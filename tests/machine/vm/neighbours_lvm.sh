@@ -12,7 +12,6 @@ locks=/run/lock/lvm
 
 # Volumes in both groups, the second and third with a file.
 start() {
-	labels
 	init_chain 50
 	driver_start
 	create lvm-first 32Mi ext4 >"$scratch/first"

@@ -233,7 +233,7 @@ kernel_is_content() {
 }
 
 without_labels
-labels || exit 1
+run labels-are-initialised 0 -strict -initLabels -useforfsdax=0
 for part in contract percentages old_signatures fragmented unusable concurrent; do
 	step "$part"
 	"$part"

@@ -17,7 +17,6 @@ cut() {
 }
 
 set_up() {
-	labels
 	init_chain 100
 	driver_start
 	bystander_is_made

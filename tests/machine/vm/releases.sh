@@ -49,7 +49,6 @@ accounts_are_right() {
 }
 
 ours_makes_all() {
-	labels
 	init_chain 60
 	driver_start
 	make first ext4

@@ -24,7 +24,6 @@ plan_life() {
 }
 
 start() {
-	labels
 	init_chain 100
 	driver_start
 	bystander_is_made

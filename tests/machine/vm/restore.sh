@@ -51,7 +51,7 @@ zero_all() {
 }
 
 make_pools() {
-	labels
+	prepare_memory
 	ndctl create-namespace -r region1 -m fsdax -n pmem-csi -s 128M >/dev/null
 	init_chain 100
 	lvm lvcreate -qq -y -n one -L 32m "$group0"

@@ -9,8 +9,7 @@ work=$LAB_STATE_DIR/work
 mkdir -p "$work/sanity"
 
 prepare() {
-	labels
-	[ "$MODE" != lvm ] || init_chain 100
+	if [ "$MODE" = lvm ]; then init_chain 100; else prepare_memory; fi
 	note_kept
 }
 

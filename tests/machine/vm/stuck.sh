@@ -15,7 +15,7 @@ nd=/sys/bus/nd/devices
 real=$scratch/sys
 
 start() {
-	labels
+	prepare_memory
 	load_modules fuse
 	mkfifo "$fifo"
 	mkdir -p "$real"

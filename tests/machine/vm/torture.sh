@@ -12,8 +12,7 @@ plan pools-are-there
 [ -n "${CUT:-}" ] || plan torture-runs
 
 pools() {
-	[ "${BOOT:-1}" != 1 ] || labels
-	[ "${MODE:-lvm}" = direct ] || init_chain 100
+	if [ "${MODE:-lvm}" = direct ]; then prepare_memory; else init_chain 100; fi
 	[ "${BOOT:-1}" != 1 ] || note_kept
 }
 

@@ -10,10 +10,10 @@ mib=1048576
 # --- the pool
 
 start() {
-	labels
 	if [ "$MODE" = lvm ]; then
-		driver_start_with -deviceManager=lvm -pmemPercentage=50
+		driver_start_with -deviceManager=lvm -pmemPercentage=50 -initLabels
 	else
+		prepare_memory
 		driver_start_with "-deviceManager=$MODE"
 	fi
 }

@@ -218,7 +218,7 @@ leave_volumes() {
 }
 
 boot_1() {
-	labels || exit 1
+	prepare_memory || exit 1
 	prove without-pools without_pools
 	prove usage usage
 	# The name of the loop device outlives the function that makes it.

@@ -13,7 +13,6 @@ secret='do-not-leave-me-behind'
 # --- the init chain
 
 make_pools() {
-	labels
 	init_chain 75
 	equal 'number of groups' "$(lvm vgs --noheadings -o vg_name | grep -c 'ndbus0region[01]fsdax')" 2
 }

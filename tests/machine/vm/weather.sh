@@ -36,7 +36,6 @@ resume_disk() {
 }
 
 start() {
-	labels
 	init_chain 75
 	load_modules dm-delay
 	driver_start
