@@ -167,22 +167,35 @@ static int write_new(int dir_fd, const char *name, struct span content, mode_t m
 	return sync_fd(fd, name, err);
 }
 
-int file_write_atomic(int dir_fd, const char *name, struct span content, mode_t mode, struct error **err)
+static int rename_in(int dir_fd, const char *from, const char *to, struct error **err)
+{
+	if (STEP("file-rename", renameat(dir_fd, from, dir_fd, to)) < 0)
+		return err_set_errno(err, lookup_error_code(errno), errno, "rename %s to %s", from, to);
+	return 0;
+}
+
+int file_write_whole(int dir_fd, const char *name, struct span content, mode_t mode, struct error **err)
 {
 	CLEANUP(free_charp) char *tmp = x_asprintf(".%s.tmp", name);
 
-	if (write_new(dir_fd, tmp, content, mode, err) < 0 ||
-		file_rename_durable(dir_fd, tmp, name, err) < 0) {
+	if (write_new(dir_fd, tmp, content, mode, err) < 0 || rename_in(dir_fd, tmp, name, err) < 0) {
 		STEP("file-drop", unlinkat(dir_fd, tmp, 0));
 		return -1;
 	}
 	return 0;
 }
 
+int file_write_atomic(int dir_fd, const char *name, struct span content, mode_t mode, struct error **err)
+{
+	if (file_write_whole(dir_fd, name, content, mode, err) < 0)
+		return -1;
+	return sync_fd(dir_fd, "directory", err);
+}
+
 int file_rename_durable(int dir_fd, const char *from, const char *to, struct error **err)
 {
-	if (STEP("file-rename", renameat(dir_fd, from, dir_fd, to)) < 0)
-		return err_set_errno(err, lookup_error_code(errno), errno, "rename %s to %s", from, to);
+	if (rename_in(dir_fd, from, to, err) < 0)
+		return -1;
 	return sync_fd(dir_fd, "directory", err);
 }
 

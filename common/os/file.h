@@ -61,6 +61,13 @@ int file_write_atomic(
 	int dir_fd, const char *name, struct span content, mode_t mode, struct error **err) MUST_CHECK;
 
 /**
+ * file_write_whole() - as file_write_atomic(), but the folder is not flushed: after a power cut @name has the
+ * old content or the new one, each whole. After a crash of this process it has the new one.
+ */
+int file_write_whole(
+	int dir_fd, const char *name, struct span content, mode_t mode, struct error **err) MUST_CHECK;
+
+/**
  * file_rename_durable() - rename within a directory, replacing what has the new name, and fsync the
  * directory.
  * @from: old name

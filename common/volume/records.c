@@ -246,6 +246,14 @@ int records_save(struct records *t, const struct volume_record *r, struct error 
 	return 0;
 }
 
+int records_save_until_boot(struct records *t, const struct volume_record *r, struct error **err)
+{
+	if (state_put_until_boot(t->state, r, err) < 0)
+		return -1;
+	records_update_memory(t, r);
+	return 0;
+}
+
 int records_advance(struct records *t, struct volume_record *r, enum volume_phase to, struct error **err)
 {
 	if (state_advance(t->state, r, to, err) < 0)

@@ -95,6 +95,10 @@ void records_update_memory(struct records *t, const struct volume_record *r);
 /** records_save() - write @r durably, and then update it in memory. Return: 0, or -1 as state_put(). */
 int records_save(struct records *t, const struct volume_record *r, struct error **err) MUST_CHECK;
 
+/** records_save_until_boot() - likewise, but after a power cut the record may be the one before: for mounts,
+ * which do not outlive a power cut either. Return: 0, or -1 as state_put(). */
+int records_save_until_boot(struct records *t, const struct volume_record *r, struct error **err) MUST_CHECK;
+
 /** records_advance() - durably change the phase of @r to @to, and then update it in memory. Return: 0, or -1
  * as state_advance(). */
 int records_advance(

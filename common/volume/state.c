@@ -716,16 +716,28 @@ int state_check_space(const struct state_store *s, struct error **err)
 	return 0;
 }
 
-int state_put(struct state_store *s, const struct volume_record *r, struct error **err)
+typedef int (*write_fn)(int dir_fd, const char *name, struct span content, mode_t mode, struct error **err);
+
+static int put(struct state_store *s, const struct volume_record *r, write_fn write_file, struct error **err)
 {
 	CLEANUP(buf_done) struct buf text = BUF_INIT(STATE_MAX_BYTES);
 	CLEANUP(free_charp) char *name = file_name(r, r->phase);
 
 	if (state_format(r, &text, err) < 0)
 		return fail_volume(s, r, err);
-	if (file_write_atomic(s->dir_fd, name, buf_span(&text), STATE_FILE_MODE, err) < 0)
+	if (write_file(s->dir_fd, name, buf_span(&text), STATE_FILE_MODE, err) < 0)
 		return fail_volume(s, r, err);
 	return 0;
+}
+
+int state_put(struct state_store *s, const struct volume_record *r, struct error **err)
+{
+	return put(s, r, file_write_atomic, err);
+}
+
+int state_put_until_boot(struct state_store *s, const struct volume_record *r, struct error **err)
+{
+	return put(s, r, file_write_whole, err);
 }
 
 static bool is_missing(const struct state_store *s, const char *name)

@@ -171,6 +171,10 @@ bool state_refuses(const struct error *err);
  * read-only or failing), ERR_INTERNAL. */
 int state_put(struct state_store *s, const struct volume_record *r, struct error **err) MUST_CHECK;
 
+/** state_put_until_boot() - as state_put(), but after a power cut the record may be the one before, whole.
+ * For changes that are void after a boot. */
+int state_put_until_boot(struct state_store *s, const struct volume_record *r, struct error **err) MUST_CHECK;
+
 /** state_advance() - durably rename the file from the phase of @r to @to, and set the phase in @r on
  * success; the content stays as state_put() has written it. May be repeated after any failure. Return: 0, or
  * -1 as file_rename_durable(). */

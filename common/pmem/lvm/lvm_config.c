@@ -12,20 +12,23 @@
  * No udev: it may not run where we do, and waiting for it hangs (lvm.conf(5) udev_sync). No devices file: it
  * is shared with the host's LVM, which may know other devices. No component detection: only our own
  * namespaces pass the filter. No warnings about unknown settings: older and newer versions of LVM know
- * different ones.
+ * different ones. No asynchronous I/O: each command would wait until the kernel has given up the context
+ * (io_destroy(2)), and a few headers are read from memory anyway. LVM allocates and touches reserved_memory
+ * (KiB) with each growth, 8 MiB by default; see the decision on the LVM shell.
  */
-static const char head[] = "config { checks=0 }\n"
-			   "activation { udev_sync=0 udev_rules=0 monitoring=0 }\n"
-			   "global { use_lvmpolld=0 use_lvmlockd=0 event_activation=0 notify_dbus=0 "
-			   "units=\"b\" suffix=0 }\n"
-			   "report { output_format=\"json\" compact_output=0 mark_hidden_devices=1 }\n"
-			   "shell { history_size=0 }\n"
-			   "devices {\n"
-			   "\tuse_devicesfile=0 scan_lvs=0\n"
-			   "\tobtain_device_list_from_udev=0 external_device_info_source=\"none\"\n"
-			   "\tmd_component_detection=0 fw_raid_component_detection=0\n"
-			   "\tmultipath_component_detection=0 multipath_wwids_file=\"\"\n"
-			   "\tfilter=[";
+static const char head[] =
+	"config { checks=0 }\n"
+	"activation { udev_sync=0 udev_rules=0 monitoring=0 reserved_memory=1024 }\n"
+	"global { use_aio=0 use_lvmpolld=0 use_lvmlockd=0 event_activation=0 notify_dbus=0 "
+	"units=\"b\" suffix=0 }\n"
+	"report { output_format=\"json\" compact_output=0 mark_hidden_devices=1 }\n"
+	"shell { history_size=0 }\n"
+	"devices {\n"
+	"\tuse_devicesfile=0 scan_lvs=0\n"
+	"\tobtain_device_list_from_udev=0 external_device_info_source=\"none\"\n"
+	"\tmd_component_detection=0 fw_raid_component_detection=0\n"
+	"\tmultipath_component_detection=0 multipath_wwids_file=\"\"\n"
+	"\tfilter=[";
 static const char tail[] = "]\n}\n";
 
 static bool is_plain(char c)

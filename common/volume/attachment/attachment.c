@@ -511,8 +511,9 @@ static int record_target(struct attachment *a, struct error **err)
 {
 	struct volume_record *r = a->r;
 	char **targets = NULL;
+	bool holds_data = r->ever_staged && !r->formatting;
 
-	if (strv_contains(r->targets, a->q->canonical_path) && r->ever_staged && !r->formatting)
+	if (strv_contains(r->targets, a->q->canonical_path) && holds_data)
 		return 0;
 	for (size_t i = 0; r->targets && r->targets[i]; i++) {
 		if (!str_eq(r->targets[i], a->q->canonical_path) && is_shown_at(a, r->targets[i]))
@@ -523,7 +524,9 @@ static int record_target(struct attachment *a, struct error **err)
 	r->targets = targets;
 	r->ever_staged = true;
 	r->formatting = false;
-	return records_save(a->v->records, r, err);
+	/* no mount outlives a power cut, so that only what is said of the content has to be durable */
+	return holds_data ? records_save_until_boot(a->v->records, r, err)
+			  : records_save(a->v->records, r, err);
 }
 
 /* --- making it, and what the kernel made of it */

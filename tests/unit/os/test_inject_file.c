@@ -103,6 +103,27 @@ START_TEST(a_file_is_written_whole_or_not_at_all)
 }
 END_TEST
 
+static int write_file_unflushed(struct error **err)
+{
+	return file_write_whole(dir_fd, "file", span_of(NEW), 0640, err);
+}
+
+START_TEST(a_file_without_flushed_folder_is_written_whole_or_not_at_all)
+{
+	const struct sweep s = {.name = "file_write_whole",
+		.folder = SCRATCH,
+		.min_points = 6,
+		.prepare = put_old,
+		.call = write_file_unflushed,
+		.wrong_after_failure = neither_old_nor_new,
+		.wrong_at_end = not_written,
+		.undo = remove_file};
+
+	open_dir();
+	sweep_run(&s);
+}
+END_TEST
+
 static int read_file(struct error **err)
 {
 	CLEANUP(buf_done) struct buf b = BUF_INIT(KIB(4));
@@ -452,7 +473,8 @@ START_TEST(a_path_is_removed_in_the_end)
 }
 END_TEST
 
-SCRATCH_MAIN("inject_file", a_file_is_written_whole_or_not_at_all, a_file_is_read_whole_or_not_at_all,
+SCRATCH_MAIN("inject_file", a_file_is_written_whole_or_not_at_all,
+	a_file_without_flushed_folder_is_written_whole_or_not_at_all, a_file_is_read_whole_or_not_at_all,
 	a_file_is_renamed_or_not, a_file_is_removed_in_the_end,
 	a_directory_is_made_with_its_mode_or_not_at_all, a_directory_is_listed_whole_or_not_at_all,
 	a_lock_that_was_not_taken_keeps_no_other_peer_out, roots_are_resolved_all_or_none,
