@@ -153,15 +153,23 @@ bool volume_id_has_minted_form(const char *id)
 	return *node == '.' && count_hex(node + 1) == NODE_HASH_LEN && node[1 + NODE_HASH_LEN] == '\0';
 }
 
+/* Return: the hash of the node in @id, or NULL. The Go driver keeps dots of the name in front of the hash. */
+static const char *node_hash_of(const char *id)
+{
+	const char *dot = volume_id_has_minted_form(id) ? strchr(strrchr(id, '-'), '.') : NULL;
+
+	return dot ? dot + 1 : NULL;
+}
+
 bool volume_id_names_node(const char *id, const char *node_id)
 {
-	const char *dot = strrchr(id, '.');
+	const char *hash = node_hash_of(id);
 	char digest[SHA224_HEX_LEN + 1];
 
-	if (!dot || !volume_id_has_minted_form(id))
+	if (!hash)
 		return false;
 	sha224_hex(node_id, strlen(node_id), digest);
-	return strncmp(digest, dot + 1, NODE_HASH_LEN) == 0;
+	return strncmp(digest, hash, NODE_HASH_LEN) == 0;
 }
 
 bool volume_handle_valid(const char *handle)
@@ -184,5 +192,5 @@ bool volume_id_valid(const char *id)
 
 bool volume_id_names_other_node(const char *id, const char *node_id)
 {
-	return volume_id_has_minted_form(id) && strchr(id, '.') && !volume_id_names_node(id, node_id);
+	return node_hash_of(id) && !volume_id_names_node(id, node_id);
 }

@@ -167,6 +167,25 @@ START_TEST(minted_ids_are_told_from_other_names)
 }
 END_TEST
 
+/* An ID of the Go driver names no node, although a dot may be among its first six bytes. */
+START_TEST(only_a_node_hash_names_a_node)
+{
+	char id[VOLUME_ID_MAX + 1];
+
+	volume_id_mint("db.prod", "node", id);
+	ck_assert(volume_id_names_node(id, "node"));
+	ck_assert(!volume_id_names_other_node(id, "node"));
+	ck_assert(volume_id_names_other_node(id, "other"));
+	volume_id_mint("db.prod", NULL, id);
+	ck_assert(!volume_id_names_node(id, "node"));
+	ck_assert(!volume_id_names_other_node(id, "node"));
+	volume_id_mint_go("db.prod", id);
+	ck_assert_ptr_nonnull(strchr(id, '.'));
+	ck_assert(!volume_id_names_node(id, "node"));
+	ck_assert(!volume_id_names_other_node(id, "node"));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("id");
@@ -177,6 +196,7 @@ int main(void)
 	tcase_add_test(tcase, minted_ids_are_told_from_other_names);
 	tcase_add_test(tcase, go_ids_keep_the_whole_hash_and_any_prefix);
 	tcase_add_test(tcase, a_name_has_its_ids_on_the_node_of_a_cache_volume_and_of_the_go_driver);
+	tcase_add_test(tcase, only_a_node_hash_names_a_node);
 	tcase_add_test(tcase, handles_have_a_safe_first_character_and_a_safe_rest);
 	tcase_add_test(tcase, handles_end_at_128_bytes_and_ids_at_63);
 	tcase_add_test(tcase, names_are_utf8_without_banned_characters_up_to_128_bytes);
