@@ -294,10 +294,9 @@ static void on_answer(void *user, const ProtobufCMessage *reply, const struct er
 static bool find_id(const struct delete *op, const struct node *node, char id[static VOLUME_HANDLE_MAX + 1])
 {
 	const char *name = op->record ? op->record->volume_name : NULL;
-	bool names_none = !volume_id_has_minted_form(op->id) || !strchr(op->id, '.');
 
 	snprintf(id, VOLUME_HANDLE_MAX + 1, "%s", op->id);
-	return names_none || volume_id_names_node(op->id, node->report.node_id) || !name ||
+	return !volume_id_names_other_node(op->id, node->report.node_id) || !name ||
 	       controller_find_copy(node, name, /* is_cache= */ false, id);
 }
 

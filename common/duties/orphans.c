@@ -268,7 +268,7 @@ static void delete_orphan(struct suspect *s)
 /* Of a volume whose ID names no node, as of a cache volume, each node has its own copy. */
 static bool lists_node(const struct claim_state *state, const struct suspect *s)
 {
-	if (strchr(s->id, '.') || state->n_node_ids == 0)
+	if (volume_id_has_node(s->id) || state->n_node_ids == 0)
 		return true;
 	for (size_t i = 0; i < state->n_node_ids; i++) {
 		if (str_eq(state->node_ids[i], s->node_id))

@@ -161,6 +161,11 @@ static const char *node_hash_of(const char *id)
 	return dot ? dot + 1 : NULL;
 }
 
+bool volume_id_has_node(const char *id)
+{
+	return node_hash_of(id) != NULL;
+}
+
 bool volume_id_names_node(const char *id, const char *node_id)
 {
 	const char *hash = node_hash_of(id);
@@ -192,5 +197,5 @@ bool volume_id_valid(const char *id)
 
 bool volume_id_names_other_node(const char *id, const char *node_id)
 {
-	return node_hash_of(id) && !volume_id_names_node(id, node_id);
+	return volume_id_has_node(id) && !volume_id_names_node(id, node_id);
 }

@@ -56,11 +56,14 @@ void volume_id_mint_all(const char *name, struct volume_ids *ret);
  * nothing. */
 bool volume_ids_have(const struct volume_ids *ids, const char *id, const char *node_hash);
 
+/** volume_id_has_node() - whether @id says which node the volume is on: one of a cache volume or of the Go
+ * driver does not. */
+bool volume_id_has_node(const char *id);
+
 /** volume_id_names_node() - whether @id, in any form, says that the volume is on @node_id. */
 bool volume_id_names_node(const char *id, const char *node_id);
 
-/** volume_id_names_other_node() - whether @id says that the volume is on a node other than @node_id; one
- * without node part, as that of a cache volume or of the Go driver, does not say that. */
+/** volume_id_names_other_node() - whether @id says that the volume is on a node other than @node_id. */
 bool volume_id_names_other_node(const char *id, const char *node_id);
 
 /** volume_id_has_minted_form() - whether @id has the form of the IDs of volume_id_mint() or of the Go driver

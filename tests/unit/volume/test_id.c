@@ -181,6 +181,7 @@ START_TEST(only_a_node_hash_names_a_node)
 	ck_assert(!volume_id_names_other_node(id, "node"));
 	volume_id_mint_go("db.prod", id);
 	ck_assert_ptr_nonnull(strchr(id, '.'));
+	ck_assert(!volume_id_has_node(id));
 	ck_assert(!volume_id_names_node(id, "node"));
 	ck_assert(!volume_id_names_other_node(id, "node"));
 }
