@@ -50,12 +50,14 @@ is_converted() {
 	equal 'group' "$(hand pvs --noheadings -o vg_name /dev/pmem0 | tr -d ' ')" ndbus0region0fsdax
 }
 
-# Its records are removed as well: a region without labels has the same identity again.
+# Its records are removed as well: a region without labels has the same identity again. So is the page map at its beginning, which
+# would count as data without a signature.
 make_raw_again() {
 	hand vgremove -qq -f ndbus0region0fsdax
 	hand pvremove -qq -y /dev/pmem0
 	ndctl create-namespace -f -e namespace0.0 -m raw >/dev/null 2>&1
 	wipefs -qa /dev/pmem0
+	dd if=/dev/zero of=/dev/pmem0 bs=1M count=4 conv=fsync status=none
 	rm -rf /var/lib/pmem-csi.intel.com/lvm/namespaces
 }
 
