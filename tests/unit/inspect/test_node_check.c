@@ -356,7 +356,7 @@ START_TEST(direct_volumes_need_the_folder_and_the_processes_of_the_host)
 	ck_assert_ptr_nonnull(strstr(text_of("direct-volumes"), "of the 2 that exist"));
 	ck_assert_ptr_nonnull(strstr(text_of("direct-volumes"), "/run/direct does not exist"));
 	ck_assert_ptr_nonnull(strstr(text_of("direct-volumes"), "component kata"));
-	/* no news where nobody needs them */
+	/* no problem where no volume needs them */
 	volumes.n_direct = 0;
 	look("lvm", shared);
 	ck_assert_int_eq(level_of("direct-volumes"), NODE_OK);
