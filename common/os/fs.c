@@ -92,11 +92,13 @@ bool fs_known(const char *fstype)
 /*
  * nodiscard: the caller has decided what happens to old content; persistent memory has no discard anyway.
  * Inode tables are left to the kernel's lazy initialisation. The journal is written: it is recovered by
- * sequence number, which an old one in its place could match (mke2fs(8), lazy_journal_init).
+ * sequence number, which an old one in its place could match (mke2fs(8), lazy_journal_init). The two features
+ * are defaults of some distributions; Linux mounts a file system with orphan_file since 5.15.
  */
 static int make_ext4(const char *device, const char *uuid, int timeout_ms, struct error **err)
 {
-	const char *const argv[] = {"mkfs.ext4", "-q", "-F", "-b", "4096", "-U", uuid ? uuid : "random", "-E",
+	const char *const argv[] = {"mkfs.ext4", "-q", "-F", "-b", "4096", "-O",
+		"^orphan_file,^metadata_csum_seed", "-U", uuid ? uuid : "random", "-E",
 		"stride=512,stripe_width=512,nodiscard,lazy_itable_init=1,lazy_journal_init=0", "--", device,
 		NULL};
 
@@ -107,7 +109,8 @@ static int make_ext4(const char *device, const char *uuid, int timeout_ms, struc
  * With a stripe, mkfs.xfs makes 8 allocation groups, and up to 512 MiB none of them has room for a log of the
  * 64 MiB that it demands; two groups do at every size from the minimum on. The log's own stripe would become
  * 32 KiB, to which each log write is padded; memory needs no more than a block. New files inherit from the
- * root an extent size of 512 blocks, so that they can be mapped with huge pages.
+ * root an extent size of 512 blocks, so that they can be mapped with huge pages. Of what mkfs.xfs 6.13 does
+ * by default, Linux mounts nrext64 since 5.19, and rmapbt has to be written with each allocation.
  */
 static int make_xfs(const char *device, const char *uuid, int timeout_ms, struct error **err)
 {
@@ -119,9 +122,10 @@ static int make_xfs(const char *device, const char *uuid, int timeout_ms, struct
 	const char *const layout = info.size_bytes < XFS_SMALL_BYTES ? "su=2m,sw=1,extszinherit=512,agcount=2"
 								     : "su=2m,sw=1,extszinherit=512";
 	CLEANUP(free_charp)
-	char *metadata = uuid ? x_asprintf("reflink=0,uuid=%s", uuid) : x_strdup("reflink=0");
-	const char *const argv[] = {"mkfs.xfs", "-q", "-f", "-K", "-b", "size=4096", "-m", metadata, "-d",
-		layout, "-l", "su=4k", "--", device, NULL};
+	char *metadata =
+		uuid ? x_asprintf("reflink=0,rmapbt=0,uuid=%s", uuid) : x_strdup("reflink=0,rmapbt=0");
+	const char *const argv[] = {"mkfs.xfs", "-q", "-f", "-K", "-b", "size=4096", "-m", metadata, "-i",
+		"nrext64=0", "-d", layout, "-l", "su=4k", "--", device, NULL};
 
 	return STEP("mkfs-xfs", spawn_check(argv, NULL, timeout_ms, err));
 }
