@@ -33,7 +33,7 @@ build() {
 need_image() {
 	local file=build/image/pmem-csi.tar sources
 	mapfile -d '' sources < <(git ls-files -z common csi-client pmem-csi-driver pmem-ns-init pmem-vgm proto \
-		scheduler-extender cmake CMakeLists.txt Containerfile scripts/image scripts/image-root scripts/sbom)
+		scheduler-extender cmake CMakeLists.txt Containerfile scripts/build-root scripts/image scripts/image-root scripts/sbom)
 	if [ ! -e "$file" ] || [ ! -d build/image/root ] || [ -n "$(find "${sources[@]}" -newer "$file" -print -quit)" ]; then
 		scripts/image
 	fi
