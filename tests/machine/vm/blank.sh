@@ -319,7 +319,7 @@ initialisation_is_finished() {
 	ns_init 0 -initLabels
 	says 'skipped region region=region1 .*holds ext'
 	file_system_is_there
-	wipefs -qa /dev/pmem1
+	blkdiscard -fz /dev/pmem1
 	advised_for region1 blank-labels init-labels 'create -initLabels'
 	ns_init 0 -initLabels -strict
 	is_labelled region1
