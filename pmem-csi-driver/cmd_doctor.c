@@ -111,19 +111,22 @@ static void read_node(const struct doctor_args *a, const char *state_path, struc
 		(void)!state_holder(store, holder, &ignored_too);
 }
 
-/* Return: whether all could be looked at. */
+/* Return: whether regions and NVDIMMs could be looked at. CXL devices that cannot be read are left out. */
 static bool advise_on_memory(const struct doctor_args *a, const char *state_path,
 	const struct nd_inventory *regions, const struct dimms *modules, struct memory_advices *ret)
 {
 	CLEANUP(free_charp) char *folder = pool_backup_folder(state_path);
 	CLEANUP(error_freep) struct error *ignored = NULL;
+	CLEANUP(error_freep) struct error *ignored_too = NULL;
 	CLEANUP(cxl_topology_done) struct cxl_topology cxl = {0};
 	CLEANUP(nd_closep) struct nd *nd = NULL;
-	const struct memory_devices devices = {.modules = modules, .cxl = &cxl};
+	struct memory_devices devices = {.modules = modules};
 
-	return !str_eq(a->c.o.device_manager, "fake") && regions && nd_open_real(&nd, &ignored) == 0 &&
-	       (!cxl_real() || cxl_read(cxl_real(), &cxl, &ignored) == 0) &&
-	       memory_advise(nd, folder, regions, &devices, ret, &ignored) == 0;
+	if (str_eq(a->c.o.device_manager, "fake") || !regions || nd_open_real(&nd, &ignored) < 0)
+		return false;
+	if (cxl_real() && cxl_read(cxl_real(), &cxl, &ignored_too) == 0)
+		devices.cxl = &cxl;
+	return memory_advise(nd, folder, regions, &devices, ret, &ignored) == 0;
 }
 
 /* Return: whether they could be listed. Counts that cannot be compared have not changed. */
