@@ -35,6 +35,11 @@ RUN_ELSEWHERE = {
 # Commands that no test runs.
 NOT_RUN = {
     "docker build -f Containerfile -t localhost/pmem-csi:2.0.0 .": "needs a registry; the suite 15-image builds the same with buildah, by scripts/image --whole",
+    "scripts/image": "the suite image does",
+    "scripts/image --architecture arm64": "the suite arm64 does",
+    "buildah manifest create registry.example.com/pmem-csi:2.0.0 oci-archive:build/image/pmem-csi.tar oci-archive:build/image-arm64/pmem-csi.tar":
+        "needs both images, which the suites image and arm64 make",
+    "buildah manifest push --all registry.example.com/pmem-csi:2.0.0 docker://registry.example.com/pmem-csi:2.0.0": "needs a registry",
     "scripts/package": "the suite package does",
     "apt install ./build/package/pmem-csi_2.0.0_amd64.deb": "the suite package installs it with dpkg into a bare root",
     "systemctl enable --now pmem-csi-pools pmem-csi": "the suite package does, in the root that systemd has booted",

@@ -29,14 +29,20 @@ build() {
 	echo "built $preset in $((SECONDS - start)) s"
 }
 
-# need_image: build/image/pmem-csi.tar and build/image/root, made of the sources as they are.
-need_image() {
-	local file=build/image/pmem-csi.tar sources
-	mapfile -d '' sources < <(git ls-files -z common csi-client pmem-csi-driver pmem-ns-init pmem-vgm proto \
-		scheduler-extender cmake CMakeLists.txt Containerfile scripts/build-root scripts/image scripts/image-root scripts/sbom)
-	if [ ! -e "$file" ] || [ ! -d build/image/root ] || [ -n "$(find "${sources[@]}" -newer "$file" -print -quit)" ]; then
-		scripts/image
+# need_image_for ARCHITECTURE: pmem-csi.tar and root in the folder of scripts/image, made of the sources as they are.
+need_image_for() {
+	local folder=build/image${1:+-$1} sources
+	local file=$folder/pmem-csi.tar
+	mapfile -d '' sources < <(git ls-files -z common csi-client pmem-csi-driver pmem-ns-init pmem-vgm proto scheduler-extender \
+		cmake CMakeLists.txt Containerfile scripts/build-root scripts/image scripts/image-root scripts/sbom scripts/sysroot)
+	if [ ! -e "$file" ] || [ ! -d "$folder/root" ] || [ -n "$(find "${sources[@]}" -newer "$file" -print -quit)" ]; then
+		scripts/image ${1:+--architecture "$1"}
 	fi
+}
+
+# need_image: the image for this machine.
+need_image() {
+	need_image_for ''
 }
 
 n_passed=0 n_failed=0
